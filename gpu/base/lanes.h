@@ -1,0 +1,49 @@
+/// The 16 lanes of a QPU register as one host vector, and the few conversions every block needs.
+#pragma once
+
+#include <cstdint>
+
+namespace v3d {
+
+inline constexpr int kLanes = 16;
+
+/// One 32-bit word per lane. Lane i of a fragment batch: quad i / 4, pixel (i & 1, (i >> 1) & 1) of the quad.
+typedef uint32_t Lanes __attribute__((vector_size(64)));
+typedef int32_t LanesI __attribute__((vector_size(64)));
+typedef float LanesF __attribute__((vector_size(64)));
+
+/// Bit i belongs to lane i.
+using LaneMask = uint16_t;
+inline constexpr LaneMask kAllLanes = 0xffff;
+
+inline Lanes splat(uint32_t v) { return Lanes{} + v; }
+inline LanesF splat(float v) { return LanesF{} + v; }
+
+/// Reinterpretations; no bit changes.
+inline LanesF as_float(Lanes v) { return reinterpret_cast<LanesF>(v); }
+inline LanesI as_int(Lanes v) { return reinterpret_cast<LanesI>(v); }
+inline Lanes as_uint(LanesF v) { return reinterpret_cast<Lanes>(v); }
+inline Lanes as_uint(LanesI v) { return reinterpret_cast<Lanes>(v); }
+
+inline constexpr Lanes kLaneIndex = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+/// All ones in the lanes of the mask, 0 elsewhere.
+inline LanesI expand(LaneMask mask) { return ((splat(uint32_t{mask}) >> kLaneIndex) & 1u) != 0u; }
+
+/// The lanes whose word is not zero.
+inline LaneMask nonzero(Lanes v) {
+#ifdef __AVX512F__
+  typedef int Native __attribute__((vector_size(64)));
+  const Native native = reinterpret_cast<Native>(v);
+  return __builtin_ia32_ptestmd512(native, native, kAllLanes);
+#else
+  LaneMask mask = 0;
+  for (int i = 0; i < kLanes; ++i) mask |= static_cast<LaneMask>((v[i] != 0) << i);
+  return mask;
+#endif
+}
+
+/// mask ? a : b, lane by lane.
+inline Lanes select(LaneMask mask, Lanes a, Lanes b) { return expand(mask) ? a : b; }
+
+}  // namespace v3d

@@ -1,0 +1,118 @@
+/// State that packets set and draws snapshot, as plain structs (cle-and-tiles.md 1.3, 1.5). Leaf header: the
+/// blocks downstream of the CLE include it. Values are those of the hardware fields after decoding; enums as
+/// in cle-and-tiles.md 1.6.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "gpu/mmu/memory.h"
+
+namespace v3d::cle {
+
+enum class Compare : uint8_t { kNever, kLess, kEqual, kLequal, kGreater, kNotEqual, kGequal, kAlways };
+enum class StencilOp : uint8_t { kZero, kKeep, kReplace, kIncr, kDecr, kInvert, kIncrWrap, kDecrWrap };
+
+struct CfgBits {
+  bool draw_front = false, draw_back = false, clockwise = false, depth_offset = false;
+  uint8_t line_mode = 0;  ///< 0 diamond exit, 1 perpendicular end caps
+  bool depth_bounds = false;
+  uint8_t oversample = 0;  ///< 0 centre, 1 four samples
+  bool z_clamp = false, wireframe = false;
+  Compare depth_func = Compare::kAlways;
+  bool z_write = false, stencil = false, blend = false, point_fill = false, provoking_first = false;
+  uint8_t z_clip_mode = 0;  ///< 0 none, 1 -1..1, 2 0..1
+};
+
+struct StencilConfig {
+  uint8_t ref = 0, test_mask = 0xff, write_mask = 0xff;
+  Compare func = Compare::kAlways;
+  StencilOp fail = StencilOp::kKeep, depth_fail = StencilOp::kKeep, pass = StencilOp::kKeep;
+};
+
+struct BlendConfig {
+  uint8_t color_mode = 0, color_src = 1, color_dst = 0, alpha_mode = 0, alpha_src = 1, alpha_dst = 0;
+};
+
+/// 64 varyings and some: bit v of word v / 24, as the packets number them.
+struct VaryingFlags {
+  std::array<uint32_t, 3> words{};
+  bool test(uint32_t varying) const {
+    return varying < 72 && ((words[varying / 24] >> (varying % 24)) & 1) != 0;
+  }
+};
+
+struct ShaderCode {
+  GpuAddr code = 0, uniforms = 0;
+  bool four_threads = false, final_section = false;
+};
+
+struct Attribute {
+  GpuAddr address = 0;
+  uint8_t vec_size = 4;  ///< 1..4
+  uint8_t type = 2;      ///< 1 half, 2 float, 3 fixed, 4 byte, 5 short, 6 int, 7 2_10_10_10
+  bool is_signed = false, normalized = false, read_as_int = false;
+  uint8_t cs_words = 0, vs_words = 0;
+  uint16_t divisor = 0;
+  uint32_t stride = 0, max_index = 0;
+};
+
+/// GL shader state record with the attribute records and, with a geometry shader, its records.
+struct ShaderRecord {
+  bool point_size_in_vertices = false, clipping = false;
+  bool cs_vertex_id = false, cs_instance_id = false, cs_base_instance = false;
+  bool vs_vertex_id = false, vs_instance_id = false, vs_base_instance = false;
+  bool fs_writes_z = false, early_z_off = false, pixel_center_w = false, sample_shading = false;
+  bool reads_primitive_id = false, primitive_id_varying = false, no_implicit_varyings = false;
+  uint8_t num_varyings = 0;
+  uint8_t cs_output_sectors = 0, vs_output_sectors = 0;
+  ShaderCode fs, vs, cs;
+  bool has_gs = false;
+  ShaderCode gs_bin, gs_render;
+  uint8_t gs_output = 0;                              ///< 0 points, 1 line strip, 2 triangle strip
+  uint8_t gs_invocations = 1;                         ///< 1..32
+  uint8_t gs_bin_sectors = 0, gs_render_sectors = 0;  ///< output segment, sectors of 8 rows
+  uint8_t num_attributes = 0;
+  std::array<Attribute, 32> attributes;
+};
+
+/// Everything a draw packet snapshots.
+struct DrawState {
+  CfgBits cfg;
+  StencilConfig front, back;
+  uint8_t blend_enables = 0;
+  std::array<BlendConfig, 8> blend{};
+  std::array<float, 4> blend_color{};    ///< exact values of the packet's halves
+  std::array<uint8_t, 8> color_masks{};  ///< per RT, bit set = channel is NOT written (R bit 0)
+  uint8_t sample_mask = 0xf;
+  VaryingFlags flat, noperspective, centroid;
+  float point_size = 1.0f, line_width = 1.0f;
+  float offset_factor = 0, offset_units = 0, offset_limit = 0;
+  uint16_t clip_left = 0, clip_bottom = 0, clip_width = 0, clip_height = 0;
+  int32_t viewport_x = 0, viewport_y = 0;       ///< centre, 1/256 px, fine and coarse joined
+  float z_min_clip = 0, z_max_clip = 1;         ///< packet 109
+  float xy_half_width = 0, xy_half_height = 0;  ///< packet 110, in 1/64 px (7.1) or 1/256 px (4.2)
+  float z_scale = 0, z_offset = 0;              ///< packets 111, 112
+  float depth_bounds_min = 0, depth_bounds_max = 1;
+  GpuAddr occlusion_counter = 0;  ///< 0 = off
+  GpuAddr shader_record = 0;
+  uint8_t num_attributes = 0;
+  bool with_gs = false;
+};
+
+/// A draw packet, any of 32, 33, 34, 36, 37, 38 (indirect ones resolved record by record).
+struct DrawCall {
+  uint8_t mode = 0;  ///< enum Primitive
+  bool indexed = false;
+  uint8_t index_size = 0;  ///< bytes: 1, 2, 4
+  bool restart = false;
+  uint32_t count = 0, instances = 1;
+  uint32_t first_vertex = 0;  ///< arrays
+  uint32_t index_offset = 0;  ///< bytes from index_buffer
+  GpuAddr index_buffer = 0;
+  uint32_t index_buffer_size = 0;
+  int32_t base_vertex = 0;
+  uint32_t base_instance = 0;
+};
+
+}  // namespace v3d::cle

@@ -1,0 +1,89 @@
+/// The GPU as the ioctl layer sees it: runs one job of each kind in an address space and says how it ended.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "gpu/base/thread_pool.h"
+#include "gpu/device/profile.h"
+#include "gpu/mmu/address_space.h"
+#include "gpu/perf/counters.h"
+
+namespace v3d::ptb {
+struct BinResult;
+}
+
+namespace v3d::device {
+
+/// GPU addresses of SUBMIT_CL (drm-abi.md 2.6).
+struct ClJob {
+  uint32_t bcl_start = 0, bcl_end = 0, rcl_start = 0, rcl_end = 0;
+  uint32_t qma = 0, qms = 0, qts = 0;
+};
+
+struct CsdJob {
+  std::array<uint32_t, 7> cfg{};
+  bool indirect =
+      false;  ///< came through CPU_INDIRECT_CSD: one supergroup at a time (compute-and-timing.md 6)
+};
+
+/// Register values of SUBMIT_TFU (texture.md 10.1).
+struct TfuJob {
+  uint32_t icfg = 0, iia = 0, iis = 0, ica = 0, iua = 0, ioa = 0, ios = 0, ioc = 0;
+  std::array<uint32_t, 4> coef{};
+};
+
+struct JobResult {
+  enum class End : uint8_t {
+    kDone,       ///< all work executed
+    kError,      ///< unknown packet, bad record: stopped with a message, signals with an error
+    kHang,       ///< no progress: reset, as the kernel would
+    kCancelled,  ///< *cancel became true
+  } end = End::kDone;
+  std::string message;  ///< of kError and kHang
+  mmu::Faults faults;
+  perf::Counts counts;
+};
+
+/// What jobs of one client share: address space and decoded programs. Jobs of one Context on different queues
+/// may run at the same time, except that compute excludes bin and render (TIDX must stay unique, qpu.md 6).
+class Context {
+ public:
+  static absl::StatusOr<std::unique_ptr<Context>> create(const Profile& profile);
+  ~Context();
+  mmu::AddressSpace& space();
+
+ private:
+  friend class Device;
+  Context();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class Device {
+ public:
+  /// @param pool  shared by all jobs; outlives the device
+  Device(const Profile& profile, ThreadPool& pool);
+  ~Device();
+
+  const Profile& profile() const;
+
+  /// The bin half of a CL job. *result is for run_render of the same submission; also set on errors (what was
+  /// binned so far). bcl_start == bcl_end must not be passed.
+  JobResult run_bin(Context& context, const ClJob& job, const std::atomic<bool>& cancel,
+                    std::shared_ptr<const ptb::BinResult>* result);
+  /// The render half. @param bin  of run_bin, or null when the submission had no bin job
+  JobResult run_render(Context& context, const ClJob& job, const std::atomic<bool>& cancel,
+                       std::shared_ptr<const ptb::BinResult> bin);
+  JobResult run_csd(Context& context, const CsdJob& job, const std::atomic<bool>& cancel);
+  JobResult run_tfu(Context& context, const TfuJob& job, const std::atomic<bool>& cancel);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace v3d::device

@@ -1,0 +1,33 @@
+/// A chip as data. Identity registers: drm-abi.md 2.8.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace v3d::device {
+
+struct Profile {
+  const char* name;
+  const char* description;
+  int version;   ///< 71 or 42
+  int revision;  ///< HUB_IDENT3 IPREV
+  int slices;
+  int qpus_per_slice;
+  int clock_mhz;
+  uint32_t uifcfg, hub_ident1, hub_ident2, hub_ident3;
+  uint32_t core_ident0, core_ident1, core_ident2;
+  int num_perf_counters;
+
+  int qpu_count() const { return slices * qpus_per_slice; }
+  /// CFG4 of a compute job is the number of batches, not that number minus 1 (compute-and-timing.md 1).
+  bool csd_batches_exact() const { return version >= 71 && revision >= 6; }
+  /// Fraction bits of Xs, Ys in shaded vertices and of CLIPPER_XY_SCALING (cle-and-tiles.md 3.3).
+  int coord_fraction_bits() const { return version >= 71 ? 6 : 8; }
+};
+
+/// nullptr when there is no profile of that name.
+const Profile* find_profile(std::string_view name);
+/// rpi5.
+const Profile& default_profile();
+
+}  // namespace v3d::device

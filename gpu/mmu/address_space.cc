@@ -1,0 +1,175 @@
+/// @file The MMU: page table entries are the authority, host mappings follow them. A host fault inside a
+/// window is the V3D's "redirect to the scratch page": the handler maps the space's scratch page there and
+/// the access is repeated. Hardware has one scratch page per device; here each client has its own, so that
+/// nothing leaks between clients.
+#include "gpu/mmu/address_space.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <mutex>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/log.h"
+
+namespace v3d::mmu {
+namespace {
+
+constexpr uint64_t kReservation = 3 * kSpaceSize;
+
+constexpr int kMaxSpaces = 4096;
+std::atomic<AddressSpace*> g_spaces[kMaxSpaces];
+struct sigaction g_previous_segv, g_previous_bus;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<AddressSpace>> AddressSpace::create() {
+  static std::once_flag once;
+  std::call_once(once, install_handler);
+
+  auto space = std::unique_ptr<AddressSpace>(new AddressSpace);
+  void* reservation =
+      mmap(nullptr, kReservation, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reservation == MAP_FAILED) return absl::ResourceExhaustedError("no 12 GiB of address space left");
+  space->reservation_ = static_cast<uint8_t*>(reservation);
+  space->base_ = space->reservation_ + kSpaceSize;
+
+  void* table = mmap(nullptr, (kSpaceSize / kPageSize) * sizeof(uint32_t), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (table == MAP_FAILED) return absl::ResourceExhaustedError("no memory for a page table");
+  space->page_table_ = static_cast<uint32_t*>(table);
+
+  space->scratch_fd_ = memfd_create("v3demu-scratch", MFD_CLOEXEC);
+  if (space->scratch_fd_ < 0 || ftruncate(space->scratch_fd_, kPageSize) != 0)
+    return absl::ResourceExhaustedError("no scratch page: memfd_create failed");
+
+  for (auto& slot : g_spaces) {
+    AddressSpace* expected = nullptr;
+    if (slot.compare_exchange_strong(expected, space.get())) return space;
+  }
+  return absl::ResourceExhaustedError(absl::StrFormat("more than %d address spaces", kMaxSpaces));
+}
+
+AddressSpace::~AddressSpace() {
+  for (auto& slot : g_spaces) {
+    AddressSpace* self = this;
+    if (slot.compare_exchange_strong(self, nullptr)) break;
+  }
+  if (reservation_) munmap(reservation_, kReservation);
+  if (page_table_) munmap(page_table_, (kSpaceSize / kPageSize) * sizeof(uint32_t));
+  if (scratch_fd_ >= 0) close(scratch_fd_);
+}
+
+absl::Status AddressSpace::map(GpuAddr address, int memfd, uint64_t offset, uint64_t size) {
+  if (address % kPageSize || offset % kPageSize || size % kPageSize || size == 0)
+    return absl::InvalidArgumentError(
+        absl::StrFormat("map: address %#x, size %#x: not whole pages", address, size));
+  if (address < kPageSize || address + size > kSpaceSize)
+    return absl::InvalidArgumentError(
+        absl::StrFormat("map: [%#x, +%#x) leaves the address space", address, size));
+  lock();
+  void* mapped = mmap(base_ + address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memfd,
+                      static_cast<off_t>(offset));
+  if (mapped != MAP_FAILED) {
+    for (uint64_t page = address / kPageSize; page < (address + size) / kPageSize; ++page)
+      page_table_[page] = kPteValid | kPteWriteable | (next_frame_++ & 0xffffff);
+  }
+  unlock();
+  if (mapped == MAP_FAILED) return absl::ResourceExhaustedError("map: the host refuses another mapping");
+  return absl::OkStatus();
+}
+
+void AddressSpace::unmap(GpuAddr address, uint64_t size) {
+  lock();
+  for (uint64_t page = address / kPageSize; page < (address + size + kPageSize - 1) / kPageSize; ++page)
+    page_table_[page] = 0;
+  mmap(base_ + address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  unlock();
+}
+
+bool AddressSpace::is_mapped(GpuAddr address) const {
+  return (page_table_[address / kPageSize] & kPteValid) != 0;
+}
+
+std::vector<AddressSpace::Range> AddressSpace::mapped_ranges() const {
+  std::vector<Range> ranges;
+  for (uint64_t page = 0; page < kSpaceSize / kPageSize; ++page) {
+    if (!(page_table_[page] & kPteValid)) continue;
+    const uint64_t address = page * kPageSize;
+    if (!ranges.empty() && ranges.back().address + ranges.back().size == address)
+      ranges.back().size += kPageSize;
+    else
+      ranges.push_back({static_cast<GpuAddr>(address), kPageSize});
+  }
+  return ranges;
+}
+
+Faults AddressSpace::take_faults() {
+  lock();
+  const Faults faults{fault_count_, first_fault_};
+  fault_count_ = 0;
+  // The next fault of a recycled page is a new one: drop all scratch mappings.
+  for (uint8_t*& page : scratch_pages_) {
+    if (page) recycle_scratch(page);
+    page = nullptr;
+  }
+  unlock();
+  return faults;
+}
+
+void AddressSpace::recycle_scratch(uint8_t* page) {
+  const uint64_t offset = static_cast<uint64_t>(page - reservation_) - kSpaceSize;  // wraps below the window
+  if (offset < kSpaceSize && (page_table_[offset / kPageSize] & kPteValid))
+    return;  // a BO was mapped over it
+  mmap(page, kPageSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+bool AddressSpace::handle_fault(uint8_t* host_address) {
+  if (host_address < reservation_ || host_address >= reservation_ + kReservation) return false;
+  const uint64_t from_start = static_cast<uint64_t>(host_address - reservation_) & ~uint64_t{kPageSize - 1};
+  uint8_t* page = reservation_ + from_start;
+  lock();
+  const uint64_t address = from_start - kSpaceSize;  // wraps for the lower guard
+  const bool mapped_meanwhile = address < kSpaceSize && (page_table_[address / kPageSize] & kPteValid);
+  if (!mapped_meanwhile) {
+    uint8_t*& slot = scratch_pages_[next_scratch_];
+    next_scratch_ = (next_scratch_ + 1) % kScratchSlots;
+    if (slot) recycle_scratch(slot);
+    slot = page;
+    mmap(page, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, scratch_fd_, 0);
+    if (fault_count_++ == 0) first_fault_ = static_cast<GpuAddr>(host_address - base_);
+  }
+  unlock();
+  return true;
+}
+
+void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {
+  auto* info = static_cast<siginfo_t*>(info_pointer);
+  auto* address = static_cast<uint8_t*>(info->si_addr);
+  for (auto& slot : g_spaces) {
+    AddressSpace* space = slot.load(std::memory_order_acquire);
+    if (space && space->handle_fault(address)) return;
+  }
+  // Not GPU memory: what would have happened without us.
+  const struct sigaction& previous = signal == SIGSEGV ? g_previous_segv : g_previous_bus;
+  if (previous.sa_flags & SA_SIGINFO) {
+    previous.sa_sigaction(signal, info, context);
+  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(signal);
+  } else {
+    std::signal(signal, SIG_DFL);  // the repeated access ends the process
+  }
+}
+
+void AddressSpace::install_handler() {
+  struct sigaction action = {};
+  action.sa_sigaction = [](int signal, siginfo_t* info, void* context) { on_signal(signal, info, context); };
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, &g_previous_segv);
+  sigaction(SIGBUS, &action, &g_previous_bus);
+}
+
+}  // namespace v3d::mmu

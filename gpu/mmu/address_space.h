@@ -1,0 +1,82 @@
+/// One client's 4 GiB GPU address space: the V3D page table and the host window made from it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gpu/mmu/memory.h"
+
+namespace v3d::mmu {
+
+inline constexpr uint32_t kPageSize = 4096;
+inline constexpr uint64_t kSpaceSize = uint64_t{1} << 32;
+
+/// Page table entry (Linux v3d_mmu.c): page frame in bits 23:0.
+inline constexpr uint32_t kPteValid = 1u << 28;
+inline constexpr uint32_t kPteWriteable = 1u << 29;
+
+/// Accesses to unmapped pages since the last call of take_faults().
+struct Faults {
+  uint64_t count = 0;
+  GpuAddr first_address = 0;
+};
+
+class AddressSpace {
+ public:
+  /// Reserves 4 GiB of guard, the window, and 4 GiB of guard; commits no memory.
+  static absl::StatusOr<std::unique_ptr<AddressSpace>> create();
+  ~AddressSpace();
+  AddressSpace(const AddressSpace&) = delete;
+  AddressSpace& operator=(const AddressSpace&) = delete;
+
+  Memory memory() const { return Memory(base_); }
+
+  /// Maps bytes [offset, offset + size) of a memfd at a GPU address. All three are multiples of kPageSize and
+  /// the range lies inside [kPageSize, 4 GiB); else InvalidArgument.
+  absl::Status map(GpuAddr address, int memfd, uint64_t offset, uint64_t size);
+  /// Pages in the range become invalid; unmapped ones are ignored.
+  void unmap(GpuAddr address, uint64_t size);
+
+  bool is_mapped(GpuAddr address) const;
+  /// Mapped ranges in ascending order, adjacent pages joined.
+  struct Range {
+    GpuAddr address;
+    uint64_t size;
+  };
+  std::vector<Range> mapped_ranges() const;
+
+  Faults take_faults();
+
+ private:
+  AddressSpace() = default;
+  static void install_handler();
+  static void on_signal(int signal, void* info, void* context);
+  bool handle_fault(uint8_t* host_address);
+  void recycle_scratch(uint8_t* page);
+
+  void lock() {
+    while (lock_.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  void unlock() { lock_.clear(std::memory_order_release); }
+
+  static constexpr int kScratchSlots = 1024;
+
+  uint8_t* reservation_ = nullptr;
+  uint8_t* base_ = nullptr;
+  uint32_t* page_table_ = nullptr;  // 2^20 entries
+  uint32_t next_frame_ = 1;
+  int scratch_fd_ = -1;
+  // Held for short, signal-safe sections only: the fault handler takes it too.
+  std::atomic_flag lock_ = ATOMIC_FLAG_INIT;
+  uint8_t* scratch_pages_[kScratchSlots] = {};
+  int next_scratch_ = 0;
+  uint64_t fault_count_ = 0;
+  GpuAddr first_fault_ = 0;
+};
+
+}  // namespace v3d::mmu

@@ -1,0 +1,104 @@
+/// The tile buffer: colour, depth and stencil of one tile, its loads and stores, the tests and blending.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "gpu/base/lanes.h"
+#include "gpu/cle/state.h"
+#include "gpu/mmu/memory.h"
+#include "gpu/perf/counters.h"
+#include "gpu/qpu/thread.h"
+
+namespace v3d::tlb {
+
+inline constexpr int kMaxRenderTargets = 8;
+
+/// Internal type of a render target (cle-and-tiles.md 1.6), without clamp.
+enum class ColorType : uint8_t { k8I, k8Ui, k8, k16I, k16Ui, k16F, k32I, k32Ui, k32F };
+enum class Clamp : uint8_t { kNone, kNorm, kPos, kInt, kPq, kHlg };
+enum class DepthType : uint8_t { k32F, k24, k16 };
+
+struct RenderTarget {
+  bool used = false;
+  ColorType type = ColorType::k8;
+  Clamp clamp = Clamp::kNone;
+  uint8_t bpp = 0;                  ///< 0 = 32, 1 = 64, 2 = 128 bits per sample
+  std::array<uint32_t, 4> clear{};  ///< raw TLB words
+};
+
+/// From packet 121 in all its forms.
+struct Config {
+  uint32_t width = 0, height = 0;  ///< frame, pixels
+  uint32_t tile_width = 64, tile_height = 64;
+  bool multisample = false;
+  uint8_t num_render_targets = 1;
+  std::array<RenderTarget, kMaxRenderTargets> targets;
+  DepthType depth_type = DepthType::k32F;
+  float clear_z = 1.0f;
+  uint8_t clear_stencil = 0;
+  bool auto_clear_zs = true;  ///< Z/S := clear values at the start of every tile (7.1 always)
+};
+
+/// Packets 29 and 30.
+struct LoadStore {
+  uint8_t buffer = 8;         ///< 0..7 RT, 8 none, 9 Z, 10 stencil, 11 both
+  uint8_t memory_format = 0;  ///< tmu::Tiling
+  bool flip_y = false;
+  uint8_t decimate = 0;        ///< 0 sample 0, 1 average, 3 all samples
+  uint8_t format = 0;          ///< image format of cle-and-tiles.md 6.1
+  bool clear_after = false;    ///< stores
+  bool force_alpha_1 = false;  ///< loads
+  bool channel_reverse = false, rb_swap = false;
+  uint32_t stride_or_height = 0;
+  GpuAddr address = 0;
+};
+
+/// Sixteen pixels on their way through the fragment stage: four quads of one draw, primitives may differ.
+struct FragmentBatch {
+  Lanes x, y;      ///< absolute pixels
+  Lanes coverage;  ///< samples still alive, bits 0..3; bit 0 only in single-sampled frames
+  LanesF z[4];     ///< depth after offset and clamp, per sample; [0] only in single-sampled frames
+  LaneMask back_facing = 0;
+};
+
+/// Tile-local storage and everything that touches it. One object per worker.
+class TileBuffer {
+ public:
+  explicit TileBuffer(Memory memory);
+  ~TileBuffer();
+
+  /// Sets types and sizes; contents become the clear values.
+  void configure(const Config& config);
+  /// Selects the tile at pixel (column * tile_width, row * tile_height).
+  void begin_tile(uint32_t column, uint32_t row);
+  /// Colour (and on 4.2 Z/S) := clear values.
+  void clear_colors();
+  void clear_depth_stencil();
+  /// Contents from another buffer of the same configuration.
+  void copy_from(const TileBuffer& other);
+
+  /// Limited to the frame. Unknown formats: false, with a message in *error naming them.
+  bool load(const LoadStore& packet, std::string* error);
+  bool store(const LoadStore& packet, std::string* error);
+
+  /// Depth bounds, stencil and depth tests of batch.coverage with updates; failing samples leave the
+  /// coverage. Adds the surviving samples to the occlusion count of the draw.
+  void test(const cle::DrawState& state, FragmentBatch& batch);
+
+  /// The port for one draw's fragment programs: blending, masks, late tests, reads.
+  /// @param late_test  the program's Z write performs the tests
+  qpu::TlbPort& fragment_port(const cle::DrawState& state, FragmentBatch& batch, bool late_test);
+
+  /// Samples counted since the last call, for the draw's occlusion counter.
+  uint64_t take_occlusion_count();
+
+  perf::Counts& counts();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace v3d::tlb

@@ -1,0 +1,57 @@
+/// Memory layouts of images: utiles, LT, UB-linear, UIF (texture.md 1). Used by the TMU, the TLB and the TFU.
+#pragma once
+
+#include <cstdint>
+
+namespace v3d::tmu {
+
+/// Values of the TLB's "memory format" (texture.md 1.2).
+enum class Tiling : uint8_t {
+  kRaster = 0,
+  kLineartile = 1,
+  kUblinear1 = 2,
+  kUblinear2 = 3,
+  kUif = 4,
+  kUifXor = 5
+};
+
+/// Width and height of a 64-byte utile in texels. @param cpp  1, 2, 4, 8 or 16
+constexpr uint32_t utile_width(uint32_t cpp) {
+  return cpp == 1 ? 8 : cpp <= 4 ? (cpp == 2 ? 8 : 4) : (cpp == 8 ? 4 : 2);
+}
+constexpr uint32_t utile_height(uint32_t cpp) { return cpp == 1 ? 8 : cpp <= 4 ? 4 : 2; }
+
+/// Byte offset of texel (x, y) inside one image level.
+/// @param stride_or_height  raster: bytes per row; UIF: padded height in UIF blocks; else ignored
+/// Source: Mesa v3d_tiling.c, v3d_get_uif_pixel_offset and its siblings.
+uint32_t texel_offset(Tiling tiling, uint32_t cpp, uint32_t stride_or_height, uint32_t x, uint32_t y);
+
+/// Extra UIF-block rows below an image of that many block rows (texture.md 1.4).
+uint32_t ub_pad(uint32_t block_rows);
+
+/// One level of an image, as hardware infers it.
+struct Level {
+  Tiling tiling;
+  uint32_t width, height, depth;         ///< extent for sampling, in blocks of the format
+  uint32_t padded_width, padded_height;  ///< in texels (blocks)
+  uint32_t stride;                       ///< bytes of one padded row
+  uint32_t padded_height_ub;             ///< padded height in UIF blocks (UIF only)
+  uint32_t slice_size;                   ///< bytes of one 2D slice
+  int64_t offset;                        ///< from the base address of level 0; negative above level 0
+};
+
+/// Shape of a whole image, for compute_levels.
+struct ImageShape {
+  uint32_t width, height, depth;  ///< level 0, in texels
+  uint32_t cpp;                   ///< bytes per texel or block
+  uint32_t block_width = 1, block_height = 1;
+  uint32_t num_levels = 1;   ///< 1..15
+  bool raster = false;       ///< 1D images
+  bool uif_top = false;      ///< level 0 is strictly UIF: multisample, shared
+  bool multisample = false;  ///< doubles width and height
+};
+
+/// Fills levels[0 .. num_levels). Source: Mesa v3d_resource.c, v3d_setup_slices (texture.md 1.4, 1.5).
+void compute_levels(const ImageShape& shape, Level* levels);
+
+}  // namespace v3d::tmu

@@ -1,0 +1,66 @@
+/// The texture and memory unit as the QPU uses it: one call per lookup of 16 lanes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "gpu/base/lanes.h"
+#include "gpu/mmu/memory.h"
+
+namespace v3d::tmu {
+
+/// Which register write started the lookup (texture.md 2.1).
+enum class Launcher : uint8_t { kS, kSCm, kSF, kSLod };
+
+/// Bits of TextureLookup::written: parameters that were written since the previous launch.
+enum Parameter : uint8_t { kT = 1, kR = 2, kI = 4, kB = 8, kDref = 16, kOff = 32 };
+
+inline constexpr uint32_t kDefaultP1 = 0x00000004;
+inline constexpr uint32_t kDefaultP2 = 0x00f00000;
+
+struct TextureLookup {
+  Launcher launcher = Launcher::kS;
+  uint8_t written = 0;   ///< Parameter bits
+  uint8_t num_data = 0;  ///< TMUD words, 0..4
+  uint32_t p0 = 0, p1 = kDefaultP1, p2 = kDefaultP2;
+  LaneMask exec = kAllLanes;  ///< lanes whose condition held at the launch
+  LaneMask live = kAllLanes;  ///< lanes with MSF != 0
+  Lanes s, t, r, i, b, dref, off;
+  Lanes data[4];
+};
+
+struct GeneralLookup {
+  uint8_t config = 0xff;  ///< texture.md 2.4: bit 7 per pixel, bits 6:3 op, bits 2:0 type
+  uint8_t num_data = 0;   ///< TMUD words, 0..4
+  LaneMask exec = kAllLanes;
+  LaneMask live = kAllLanes;
+  Lanes address;
+  Lanes data[4];
+};
+
+/// State of one worker: memory plus caches of decoded texture and sampler state. Not thread safe.
+/// Make a new one (or call begin_job) for every job: drivers rewrite descriptors in place between jobs.
+class Unit {
+ public:
+  explicit Unit(Memory memory, int version);
+  ~Unit();
+  Unit(Unit&&) noexcept;
+  Unit& operator=(Unit&&) noexcept;
+
+  /// Drops all decoded state.
+  void begin_job();
+
+  /// Executes a lookup and writes its return words in order.
+  /// @param out  room for 4 words; lanes that take no part return 0
+  /// @return number of words that ldtmu will pop, 0..4
+  int texture(const TextureLookup& lookup, Lanes* out);
+
+  /// Loads, stores and atomics by byte address (texture.md 8).
+  int general(const GeneralLookup& lookup, Lanes* out);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace v3d::tmu

@@ -1,0 +1,36 @@
+/// Attribute fetch and the vertex stages: coordinate, vertex and geometry programs over all vertices of a
+/// draw.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "gpu/base/job.h"
+#include "gpu/base/lanes.h"
+#include "gpu/ptb/bin_result.h"
+
+namespace v3d::vpm {
+
+enum class Phase : uint8_t { kBin, kRender };
+
+/// Output rows of shaded vertices, 16 vertices side by side.
+struct ShadedVertices {
+  uint32_t rows = 0, count = 0;
+  std::vector<Lanes> data;  ///< [vertex / 16 * rows + row], lane vertex % 16
+  /// Geometry stage only, per emitted vertex: starts a new strip; layer.
+  std::vector<uint8_t> strip_start, layer;
+  /// Geometry stage only: emitted vertices of each (input primitive, invocation).
+  std::vector<uint32_t> emitted;
+
+  uint32_t word(uint32_t vertex, uint32_t row) const {
+    return row < rows ? data[(vertex / kLanes) * rows + row][vertex % kLanes] : 0;
+  }
+};
+
+/// Runs the coordinate (kBin) or vertex (kRender) program over draw.vertices and, if the record has one, the
+/// geometry program over draw.gs_input. Rows are those of the last stage (cle-and-tiles.md 3.3, 3.4, without
+/// GS headers). Errors go to job.error.
+ShadedVertices shade(const Job& job, const ptb::Draw& draw, Phase phase);
+
+}  // namespace v3d::vpm

@@ -1,0 +1,125 @@
+/// The protocol between libv3demu.so and v3demud. Plain structs, little endian, no dependencies: the shim
+/// includes it.
+///
+/// Two kinds of sockets, both AF_UNIX:
+///  - control: SOCK_STREAM, connected by the shim to socket_path(); one per client *thread*, so that a thread
+///  blocked
+///    in a wait never holds up another. Strictly request, reply, request, reply. The daemon serves each on a
+///    thread of its own. A client that closes the connection while a request is under way aborts it (a wait
+///    that a signal interrupted).
+///  - device: SOCK_SEQPACKET socketpair made by the daemon for every open() of a node; the client's end is
+///  the DRM fd.
+///    Nothing is sent on it but KMS events (daemon to client). When its last duplicate anywhere is closed,
+///    the daemon sees end-of-file and releases the drm_file. Its identity is SO_COOKIE.
+///
+/// Every message: MessageHeader, then `size` bytes of payload. File descriptors travel by SCM_RIGHTS with the
+/// first byte of the header.
+#pragma once
+
+#include <cstdint>
+
+namespace v3d::wire {
+
+inline constexpr uint32_t kMagic = 0x55443356;  // "V3DU"
+inline constexpr uint32_t kProtocol = 1;
+inline constexpr uint32_t kMaxPayload = 64u << 20;
+inline constexpr int kMaxFds = 16;
+
+/// The control socket: $V3DEMU_SOCKET, else $XDG_RUNTIME_DIR/v3demu/socket, else /tmp/v3demu-<uid>/socket.
+/// The folder has mode 0700 and belongs to the user.
+inline constexpr char kSocketVariable[] = "V3DEMU_SOCKET";
+
+enum Op : uint32_t {
+  kHello = 1,  ///< HelloRequest -> HelloReply; first on every connection
+  kOpen = 2,   ///< OpenRequest -> FileReply + fd
+  kAdopt = 3,  ///< fd of unknown origin -> FileReply; ENOTTY when it is no device socket of this daemon
+  kIoctl = 4,  ///< IoctlRequest -> IoctlReply; a DRM ioctl ('d') on a file
+  kFdIoctl =
+      5,  ///< the same with the fd itself (sync_file '>' and dma-buf 'b' ioctls); ENOTTY when it is neither
+  kMmap = 6,     ///< MmapRequest -> MmapReply + fd
+  kCommand = 7,  ///< text -> text; what `v3demu status` and its like ask for
+};
+
+struct MessageHeader {
+  uint32_t magic;
+  uint32_t op;    ///< of the request; a reply repeats it
+  uint32_t size;  ///< bytes of payload
+  int32_t error;  ///< reply: 0 or a positive errno; request: 0
+};
+
+struct HelloRequest {
+  uint32_t protocol;
+  int32_t pid;
+  char program[16];  ///< comm
+};
+struct HelloReply {
+  uint32_t protocol;
+  int32_t pid;
+  uint32_t version;  ///< of the chip, 71 or 42
+  uint32_t reserved;
+};
+
+/// Minors of the nodes: 0 v3d primary, 1 vc4 primary, 128 v3d render.
+struct OpenRequest {
+  uint32_t minor;
+  int32_t flags;  ///< of open(2)
+};
+/// token names the drm_file in kIoctl and kMmap; unguessable, valid for every connection of the same user.
+struct FileReply {
+  uint64_t token;
+  uint32_t minor;
+  uint32_t reserved;
+};
+
+/// Payload: IoctlRequest, arg_size bytes of argument, then num_segments times {Segment, bytes if kIn}.
+/// Descriptors that the argument names (PRIME_FD_TO_HANDLE, SYNCOBJ_FD_TO_HANDLE, SYNC_IOC_MERGE's fd2,
+/// IN_FENCE_FD) are attached in the order of fd_numbers. kFdIoctl: the fd itself is attached first and not
+/// listed.
+struct IoctlRequest {
+  uint64_t token;
+  uint32_t request;   ///< masked to 32 bits
+  uint32_t arg_size;  ///< _IOC_SIZE(request)
+  uint32_t num_segments;
+  uint32_t num_fds;
+  int32_t fd_numbers[kMaxFds];  ///< the client's numbers of the attached descriptors
+};
+
+/// A piece of client memory behind a pointer of the argument. The daemon's copy_from_user sees the kIn ones;
+/// a read outside all segments is EFAULT. kOut segments may be written (reply).
+struct Segment {
+  uint64_t address;
+  uint32_t size;
+  uint32_t flags;
+};
+enum SegmentFlags : uint32_t { kIn = 1, kOut = 2 };
+
+/// Payload: IoctlReply, arg_size bytes of argument (to be copied out even on errors), num_writes times
+/// {Segment (flags 0), bytes}: to be written to client memory, then num_fds FdPatch; the fds are attached in
+/// order.
+struct IoctlReply {
+  uint32_t arg_size;
+  uint32_t num_writes;
+  uint32_t num_fds;
+  uint32_t reserved;
+};
+
+/// Where the client writes the number under which it received an attached descriptor.
+struct FdPatch {
+  uint64_t address;  ///< kInArg: byte offset in the argument; kInMemory: client address
+  uint32_t place;
+  uint32_t close_on_exec;
+};
+enum FdPlace : uint32_t { kInArg = 0, kInMemory = 1 };
+
+struct MmapRequest {
+  uint64_t token;
+  uint64_t offset;  ///< fake offset of MMAP_BO or MAP_DUMB
+  uint64_t length;
+  int32_t prot, flags;
+};
+/// The client maps the attached memfd at fd_offset.
+struct MmapReply {
+  uint64_t fd_offset;
+};
+
+}  // namespace v3d::wire
