@@ -2,12 +2,6 @@
 
 namespace v3d::qpu {
 
-const OpInfo kOpInfo[kNumOps] = {
-#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, traits) \
-  {mnemonic, operands, destination, Input::k##input, Output::k##output, FlagClass::k##flags, traits},
-#include "gpu/qpu/isa.def"
-};
-
 namespace {
 
 constexpr Encoding kEncodings[] = {

@@ -44,8 +44,12 @@ struct OpInfo {
   FlagClass flags;
   uint8_t traits;
 };
-extern const OpInfo kOpInfo[kNumOps];
-inline const OpInfo& info(Op op) { return kOpInfo[static_cast<int>(op)]; }
+inline constexpr OpInfo kOpInfo[kNumOps] = {
+#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, traits) \
+  {mnemonic, operands, destination, Input::k##input, Output::k##output, FlagClass::k##flags, traits},
+#include "gpu/qpu/isa.def"
+};
+constexpr const OpInfo& info(Op op) { return kOpInfo[static_cast<int>(op)]; }
 
 /// Conversion of an operand. kFf..kSwp apply to two packed halves (VFMIN, VFMAX, VFMUL).
 enum class Unpack : uint8_t {
