@@ -7,8 +7,8 @@
 namespace v3d::pse {
 namespace {
 
-// Largest sizes the drivers advertise (32, 512), and room for Mesa's widening of smooth lines.
-constexpr float kMaxLineWidth = 64.0f;
+// The drivers advertise 32 and 512; binning uses the same limits.
+constexpr float kMaxLineWidth = 512.0f;
 constexpr float kMaxPointSize = 512.0f;
 
 int64_t tile_center(int tile) { return int64_t{tile} * kSubpixels + kSubpixels / 2; }

@@ -19,9 +19,14 @@ enum PrimitiveMode : uint8_t {
   kPoints = 0,
   kLines = 1,
   kLineStrip = 3,
+  kTriangles = 4,
+  kTriangleFan = 6,
   kLinesAdjacency = 8,
-  kLineStripAdjacency = 9
+  kLineStripAdjacency = 9,
+  kTrianglesAdjacency = 10,
+  kTriangleStripAdjacency = 11,
 };
+constexpr uint8_t kGsTriangleStrip = 2;
 
 /// Implicit components that the record lets through. The programs are compiled for the topology of the draw,
 /// also when a geometry shader changes it (Mesa v3dv_pipeline.c, pipeline_populate_v3d_fs_key).
@@ -32,6 +37,14 @@ uint32_t implicit_position_components(const ptb::Draw& draw) {
   const bool lines =
       (mode >= kLines && mode <= kLineStrip) || mode == kLinesAdjacency || mode == kLineStripAdjacency;
   return lines ? 1 : 0;
+}
+
+/// What the vertex stages hand over are triangles, whatever is made of them.
+bool made_of_triangles(const ptb::Draw& draw) {
+  if (draw.record->has_gs) return draw.record->gs_output == kGsTriangleStrip;
+  const uint8_t mode = draw.call.mode & 15;
+  return (mode >= kTriangles && mode <= kTriangleFan) || mode == kTrianglesAdjacency ||
+         mode == kTriangleStripAdjacency;
 }
 
 /// Screen coordinate in 1/64 px from the shaded word and the viewport centre in 1/256 px.
@@ -115,9 +128,9 @@ std::vector<bool> listed_draws(const ptb::BinResult& bin) {
   return listed;
 }
 
-}  // namespace
-
-bool prepare_draw(const Job& job, const ptb::Draw& draw, const tlb::Config& config, PreparedDraw& p) {
+/// False, with job.error set, when the draw cannot be executed.
+bool prepare_draw(const Job& job, vpm::VertexStages& stages, const ptb::Draw& draw, const tlb::Config& config,
+                  PreparedDraw& p) {
   p.draw = &draw;
   const cle::ShaderRecord& record = *draw.record;
   if (record.num_varyings > kMaxVaryings) {
@@ -126,6 +139,7 @@ bool prepare_draw(const Job& job, const ptb::Draw& draw, const tlb::Config& conf
     return false;
   }
   set_varyings(p);
+  p.outlines = draw.vertices_per_primitive < 3 && made_of_triangles(draw);
   p.early_test = !record.fs_writes_z || !record.early_z_off;
   p.four_samples = config.multisample && draw.state.cfg.oversample != 0;
   p.sample_shading = config.multisample && record.sample_shading;
@@ -134,17 +148,20 @@ bool prepare_draw(const Job& job, const ptb::Draw& draw, const tlb::Config& conf
     job.error->set(absl::StrFormat("no fragment program at 0x%08x", record.fs.code));
     return false;
   }
-  copy_vertices(job, vpm::shade(job, draw, vpm::Phase::kRender), p);
+  copy_vertices(job, stages.shade(draw, vpm::Phase::kRender), p);
   return !job.stopped();
 }
+
+}  // namespace
 
 PreparedDraws::PreparedDraws(const Job& job, const ptb::BinResult& bin, const tlb::Config& config)
     : state_(std::make_unique<State>()) {
   state_->config = config;
   state_->draws.resize(bin.draws.size());
+  vpm::VertexStages stages(job);
   const std::vector<bool> listed = listed_draws(bin);
   for (size_t i = 0; i < bin.draws.size(); ++i)
-    if (listed[i] && !prepare_draw(job, bin.draws[i], config, state_->draws[i])) return;
+    if (listed[i] && !prepare_draw(job, stages, bin.draws[i], config, state_->draws[i])) return;
 }
 
 PreparedDraws::~PreparedDraws() = default;

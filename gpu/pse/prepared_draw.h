@@ -45,6 +45,8 @@ struct PreparedDraw {
   std::array<bool, kMaxComponents> is_flat{}, is_centroid{};
   bool any_centroid = false;
 
+  /// Lines or points that are the edges or vertices of triangles: vertex[0..2] of their primitives are valid.
+  bool outlines = false;
   bool early_test = true;  ///< depth and stencil before the program
   bool sample_shading = false;
   bool four_samples = false;  ///< coverage of four samples; else of the centre
@@ -55,8 +57,5 @@ struct PreparedDraws::State {
   std::vector<PreparedDraw> draws;
   tlb::Config config;
 };
-
-/// Fills one entry; false (with job.error set) when the draw cannot be executed.
-bool prepare_draw(const Job& job, const ptb::Draw& draw, const tlb::Config& config, PreparedDraw& prepared);
 
 }  // namespace v3d::pse

@@ -65,8 +65,7 @@ struct TileRenderer::State {
 
   void primitive(const ptb::Primitive& p);
   void polygon(const ptb::Primitive& p, std::span<const Corner> corners, const ptb::ClippedPolygon* clipped);
-  void outline(const ptb::Primitive& p, std::span<const Corner> corners, const ptb::ClippedPolygon* clipped,
-               double offset);
+  double triangle_offset(const ptb::Primitive& p) const;
   void triangle(const std::array<Corner, 3>& corners, const VaryingSource& source, bool back_facing,
                 double largest_z);
   void line(const Corner& from, const Corner& to, const VaryingSource& source, bool back_facing,
@@ -153,13 +152,13 @@ float TileRenderer::State::point_size(const uint32_t* vertex) const {
 void TileRenderer::State::primitive(const ptb::Primitive& p) {
   const int count = draw->draw->vertices_per_primitive;
   // A geometry program may emit fewer vertices than it did when it was binned.
-  for (int i = 0; i < count; ++i)
+  for (int i = 0; i < (draw->outlines ? 3 : count); ++i)
     if (p.vertex[i] >= draw->num_vertices) return;
   if (p.provoking >= draw->num_vertices) return;
   const ptb::ClippedPolygon* clipped =
       p.clipped >= 0 ? &draw->draw->clipped[static_cast<size_t>(p.clipped)] : nullptr;
-  std::array<Corner, 12> corners;
-  size_t num_corners = static_cast<size_t>(count);
+  std::array<Corner, std::extent_v<decltype(ptb::ClippedPolygon::corners)>> corners;
+  auto num_corners = static_cast<size_t>(count);
   if (clipped != nullptr) {
     num_corners = std::min<size_t>(clipped->num_corners, corners.size());
     for (size_t i = 0; i < num_corners; ++i) corners[i] = clipped_corner(draw->state(), clipped->corners[i]);
@@ -170,18 +169,17 @@ void TileRenderer::State::primitive(const ptb::Primitive& p) {
     polygon(p, {corners.data(), num_corners}, clipped);
     return;
   }
+  if (num_corners < static_cast<size_t>(count)) return;
   VaryingSource source = source_of(p);
-  if (count == 1) {
-    source.r[0] = corners[0].r;
-    point(corners[0], point_size(source.vertex[0]), source, false, 0);
-    return;
-  }
-  if (num_corners < 2) return;
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < count; ++i) {
     source.r[i] = corners[static_cast<size_t>(i)].r;
     if (clipped != nullptr) source.weights[i] = clipped->corners[i].weight;
   }
-  line(corners[0], corners[1], source, false, 0);
+  const double offset = draw->outlines ? triangle_offset(p) : 0;
+  if (count == 2)
+    line(corners[0], corners[1], source, p.back_facing, offset);
+  else
+    point(corners[0], point_size(source.vertex[0]), source, p.back_facing, offset);
 }
 
 /// A triangle, or what clipping left of it as a fan.
@@ -189,17 +187,6 @@ void TileRenderer::State::polygon(const ptb::Primitive& p, std::span<const Corne
                                   const ptb::ClippedPolygon* clipped) {
   double largest_z = 0;
   for (const Corner& c : corners) largest_z = std::max(largest_z, std::abs(double{c.z}));
-  if (draw->state().cfg.wireframe) {
-    Geometry geometry;
-    double offset = 0;
-    if (corners.size() >= 3) {
-      const std::array<Corner, 3> first = {corners[0], corners[1], corners[2]};
-      if (triangle_geometry(first, tile_x, tile_y, geometry))
-        offset = depth_offset(geometry, first, largest_z);
-    }
-    outline(p, corners, clipped, offset);
-    return;
-  }
   VaryingSource source = source_of(p);
   for (size_t i = 1; i + 1 < corners.size(); ++i) {
     const size_t fan[3] = {0, i, i + 1};
@@ -211,39 +198,16 @@ void TileRenderer::State::polygon(const ptb::Primitive& p, std::span<const Corne
   }
 }
 
-/// Wireframe and point modes: the edges, or vertices, of the original triangle that clipping left.
-void TileRenderer::State::outline(const ptb::Primitive& p, std::span<const Corner> corners,
-                                  const ptb::ClippedPolygon* clipped, double offset) {
-  const VaryingSource triangle_source = source_of(p);
-  const size_t count = corners.size();
-  for (size_t i = 0; i < count; ++i) {
-    const size_t next = (i + 1) % count;
-    VaryingSource source = triangle_source;
-    source.corners = draw->state().cfg.point_fill ? 1 : 2;
-    source.r[0] = corners[i].r;
-    source.r[1] = corners[next].r;
-    const uint32_t* size_from = triangle_source.vertex[i % 3];
-    if (clipped != nullptr) {
-      const float *from = clipped->corners[i].weight, *to = clipped->corners[next].weight;
-      source.weights[0] = from;
-      source.weights[1] = to;
-      bool on_edge = false, on_vertex = false;
-      for (int k = 0; k < 3; ++k) {
-        on_edge |= from[k] == 0 && to[k] == 0;
-        if (from[k] != 1) continue;
-        on_vertex = true;
-        size_from = triangle_source.vertex[k];
-      }
-      if (source.corners == 1 ? !on_vertex : !on_edge) continue;
-    } else {
-      source.vertex[0] = triangle_source.vertex[i];
-      source.vertex[1] = triangle_source.vertex[next];
-    }
-    if (source.corners == 1)
-      point(corners[i], point_size(size_from), source, p.back_facing, offset);
-    else
-      line(corners[i], corners[next], source, p.back_facing, offset);
-  }
+/// Depth offset of the triangle that an edge or vertex was taken from.
+double TileRenderer::State::triangle_offset(const ptb::Primitive& p) const {
+  if (!draw->state().cfg.depth_offset) return 0;
+  const std::array<Corner, 3> corners = {vertex_corner(*draw, p.vertex[0]), vertex_corner(*draw, p.vertex[1]),
+                                         vertex_corner(*draw, p.vertex[2])};
+  double largest_z = 0;
+  for (const Corner& c : corners) largest_z = std::max(largest_z, std::abs(double{c.z}));
+  Geometry geometry;
+  return triangle_geometry(corners, tile_x, tile_y, geometry) ? depth_offset(geometry, corners, largest_z)
+                                                              : 0;
 }
 
 double TileRenderer::State::depth_offset(const Geometry& geometry, const std::array<Corner, 3>& corners,
