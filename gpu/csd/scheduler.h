@@ -42,8 +42,8 @@ class Scheduler {
   /// A batch on a QPU thread; at the index of its TIDX.
   struct Resident {
     Batch batch;
-    uint32_t slot;  // of its supergroup
-    bool started, at_barrier;
+    uint32_t slot = 0;  // of its supergroup
+    bool started = false, at_barrier = false;
     std::unique_ptr<qpu::Thread> thread;  // from the first run on
   };
   /// At the index of its slot.
