@@ -3,12 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <functional>
 #include <set>
-#include <thread>
 
 #include "gpu/base/job.h"
 #include "gpu/cle/executor.h"
@@ -23,18 +20,23 @@ std::function<void(const Job&)> g_work;
 std::array<uint32_t, 4> g_arguments;
 const ptb::BinResult* g_bin;
 
+void work(const Job& job) {
+  const std::function<void(const Job&)> copy = g_work;  // it may set g_work
+  copy(job);
+}
+
 }  // namespace
 
 namespace cle {
 std::shared_ptr<ptb::BinResult> run_bin_list(const Job& job, GpuAddr start, GpuAddr end) {
   g_arguments = {start, end};
-  g_work(job);
+  work(job);
   return std::make_shared<ptb::BinResult>();
 }
 void run_render_list(const Job& job, GpuAddr start, GpuAddr end, GpuAddr qma, const ptb::BinResult* bin) {
   g_arguments = {start, end, qma};
   g_bin = bin;
-  g_work(job);
+  work(job);
 }
 }  // namespace cle
 
@@ -42,7 +44,7 @@ namespace csd {
 bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool serial,
               const mmu::AddressSpace* space) {
   g_arguments = {cfg[0], cfg[6], serial, space != nullptr};
-  g_work(job);
+  work(job);
   return !job.stopped();
 }
 }  // namespace csd
@@ -50,7 +52,7 @@ bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool serial,
 namespace tfu {
 void run(const Job& job, const Registers& r) {
   g_arguments = {r.icfg, r.ioc, r.coef[0], r.coef[3]};
-  g_work(job);
+  work(job);
 }
 }  // namespace tfu
 
