@@ -4,11 +4,17 @@
 #include "gpu/csd/scheduler.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
 
 namespace v3d::csd {
+namespace {
+
+constexpr std::chrono::milliseconds kPatience(20);
+
+}  // namespace
 
 Scheduler::Scheduler(const Job& job, const Configuration& configuration, bool serial, Engine engine)
     : job_(job),
@@ -47,7 +53,8 @@ void Scheduler::worker(int pool_slot) {
   instructions_ += executed;
 }
 
-/// Waits for a batch that can run. @return false when the dispatch is over
+/// Waits for a batch that can run. @return false when the dispatch is over, or has had nothing for this
+/// worker for so long that the pool should have it back; those that run batches carry on
 bool Scheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
   while (true) {
     if (job_.stopped()) stop_ = true;
@@ -61,8 +68,9 @@ bool Scheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
     }
     if (running_ != 0) {
       ++idle_;
-      wake_.wait(lock);
+      const bool woken = wake_.wait_for(lock, kPatience) == std::cv_status::no_timeout;
       --idle_;
+      if (!woken && ready_count_ == 0 && running_ != 0) return false;
     } else if (qpus_.occupied() != 0) {
       release_deadlocked();
     } else {
@@ -116,9 +124,9 @@ void Scheduler::settle(uint32_t tidx, qpu::Stop stop) {
   if (stop == qpu::Stop::kEnd) {
     retire(tidx);
   } else if (stop == qpu::Stop::kHang) {
-    fail(tidx, "hangs");
+    fail(tidx, "stopped");
   } else if (resident.thread->instructions >= job_.instruction_limit) {
-    fail(tidx, "does not end");
+    fail(tidx, "did not end");
   } else if (stop == qpu::Stop::kBarrier) {
     resident.at_barrier = true;
     Supergroup& group = supergroups_[resident.slot];
@@ -167,7 +175,7 @@ void Scheduler::fail(uint32_t tidx, const char* what) {
   const Resident& resident = resident_[tidx];
   const uint32_t xy = resident.batch.workgroup_xy[0], z = resident.batch.workgroup_z_lii[0] & 0xffff;
   job_.error->set(absl::StrFormat(
-      "compute thread %s after %d instructions at %#x: program %#x, workgroup %d,%d,%d, TIDX %d", what,
+      "hang: compute thread %s after %d instructions at %#x: program %#x, workgroup %d,%d,%d, TIDX %d", what,
       resident.thread->instructions, resident.thread->pc, configuration_.code, xy & 0xffff, xy >> 16, z,
       tidx));
   stop_ = true;

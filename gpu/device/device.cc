@@ -2,7 +2,7 @@
 /// on, calls the block, and says how the job ended. Queues, dependencies and fences are the caller's.
 #include "gpu/device/device.h"
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/match.h"
 #include "gpu/base/job.h"
 #include "gpu/base/log.h"
 #include "gpu/cle/executor.h"
@@ -94,11 +94,11 @@ struct JobScope {
             .error = &error,
             .cancel = &cancel} {}
 
-  JobResult result(JobResult::End on_error) {
+  JobResult result() {
     JobResult r;
     if (error.failed()) {
-      r.end = on_error;
       r.message = error.message();
+      r.end = absl::StartsWith(r.message, "hang: ") ? JobResult::End::kHang : JobResult::End::kError;
     } else if (job.cancel->load(std::memory_order_relaxed)) {
       r.end = JobResult::End::kCancelled;
     }
@@ -132,7 +132,7 @@ JobResult Device::run_bin(Context& context, const ClJob& cl, const std::atomic<b
   JobScope scope(state_->profile, pool, *c.space, c.programs, cancel);
   scope.job.first_tidx = static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads);
   *result = cle::run_bin_list(scope.job, cl.bcl_start, cl.bcl_end);
-  return scope.result(JobResult::End::kError);
+  return scope.result();
 }
 
 JobResult Device::run_render(Context& context, const ClJob& cl, const std::atomic<bool>& cancel,
@@ -143,7 +143,7 @@ JobResult Device::run_render(Context& context, const ClJob& cl, const std::atomi
   ThreadPool& pool = state_->render_pool ? *state_->render_pool : state_->shared;
   JobScope scope(state_->profile, pool, *c.space, c.programs, cancel);
   cle::run_render_list(scope.job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get());
-  return scope.result(JobResult::End::kError);
+  return scope.result();
 }
 
 JobResult Device::run_csd(Context& context, const CsdJob& csd, const std::atomic<bool>& cancel) {
@@ -152,7 +152,7 @@ JobResult Device::run_csd(Context& context, const CsdJob& csd, const std::atomic
   if (!running.alone()) return overlap();
   JobScope scope(state_->profile, state_->shared, *c.space, c.programs, cancel);
   csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get());
-  return scope.result(JobResult::End::kHang);
+  return scope.result();
 }
 
 JobResult Device::run_tfu(Context& context, const TfuJob& tfu, const std::atomic<bool>& cancel) {
@@ -167,7 +167,7 @@ JobResult Device::run_tfu(Context& context, const TfuJob& tfu, const std::atomic
                        .ios = tfu.ios,
                        .ioc = tfu.ioc,
                        .coef = tfu.coef});
-  return scope.result(JobResult::End::kError);
+  return scope.result();
 }
 
 }  // namespace v3d::device

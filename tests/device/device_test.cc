@@ -122,11 +122,14 @@ TEST_F(DeviceTest, ErrorsEndJobsWithTheirMessage) {
   };
   for (const auto& run : all_kinds()) {
     const JobResult result = run();
-    EXPECT_NE(result.end, End::kDone);
+    EXPECT_EQ(result.end, End::kError);
     EXPECT_EQ(result.message, "packet 77 is unknown");
   }
-  EXPECT_EQ(device_.run_render(*context_, {}, cancel_, nullptr).end, End::kError);
-  EXPECT_EQ(device_.run_csd(*context_, {}, cancel_).end, End::kHang);
+}
+
+TEST_F(DeviceTest, HangsAreToldFromErrors) {
+  g_work = [](const Job& job) { job.error->set("hang: program 0x1000 does not end"); };
+  for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kHang);
 }
 
 TEST_F(DeviceTest, AnErrorStaysWithItsJob) {
