@@ -1,7 +1,9 @@
-/// @file Names, categories and descriptions are part of the kernel's interface (Linux
+/// @file The counters. Names, categories and descriptions are part of the kernel's interface (Linux
 /// v3d_performance_counters.h, DRM_IOCTL_V3D_PERFMON_GET_COUNTER); Mesa's list of the same name differs in
 /// one word of counter 79.
 #include "gpu/perf/counter_table.h"
+
+#include <cstring>
 
 #include "absl/strings/str_format.h"
 
@@ -10,7 +12,7 @@ namespace {
 
 constexpr Class E = Class::kExact, A = Class::kAddress, T = Class::kTiming, K = Class::kConstant;
 
-constexpr CounterInfo kTable[] = {
+constexpr CounterInfo kTable71[] = {
     // 0
     {T, "cycle-count", "CORE", "[CORE] Cycle counter"},
     {T, "core-active", "CORE", "[CORE] Bin/Render/Compute active cycles"},
@@ -125,7 +127,121 @@ constexpr CounterInfo kTable[] = {
     {T, "QPU-stalls-SFU", "QPU", "[QPU] Stalled qcycles waiting for SFU"},
     {T, "QPU-stalls-other", "QPU", "[QPU] Stalled qcycles waiting for any other reason (vary/W/Z)"},
 };
-static_assert(std::size(kTable) == kMaxCounters);
+static_assert(std::size(kTable71) == kMaxCounters);
+
+/// Most of 4.2's counters exist on 7.1 under another number.
+constexpr CounterInfo kTable42[] = {
+    // 0
+    kTable71[5],
+    kTable71[6],
+    kTable71[7],
+    kTable71[8],
+    kTable71[9],
+    kTable71[10],
+    kTable71[11],
+    {E, "TLB-quads-with-zero-coverage", "TLB", "[TLB] Quads with all pixels having zero coverage"},
+    {E, "TLB-quads-with-non-zero-coverage", "TLB", "[TLB] Quads with any pixels having non-zero coverage"},
+    kTable71[12],
+    // 10
+    kTable71[15],
+    kTable71[14],
+    kTable71[17],
+    {T, "QPU-total-idle-clk-cycles", "QPU", "[QPU] Total idle clock cycles for all QPUs"},
+    {E, "QPU-total-active-clk-cycles-vertex-coord-shading", "QPU",
+     "[QPU] Total active clock cycles for all QPUs doing vertex/coordinate/user shading (counts only when "
+     "QPU is not stalled)"},
+    kTable71[84],
+    {E, "QPU-total-clk-cycles-executing-valid-instr", "QPU",
+     "[QPU] Total clock cycles for all QPUs executing valid instructions"},
+    {T, "QPU-total-clk-cycles-waiting-TMU", "QPU",
+     "[QPU] Total clock cycles for all QPUs stalled waiting for TMUs only (counter won't increment if QPU "
+     "also stalling for another reason)"},
+    {T, "QPU-total-clk-cycles-waiting-scoreboard", "QPU",
+     "[QPU] Total clock cycles for all QPUs stalled waiting for Scoreboard only (counter won't increment if "
+     "QPU also stalling for another reason)"},
+    {T, "QPU-total-clk-cycles-waiting-varyings", "QPU",
+     "[QPU] Total clock cycles for all QPUs stalled waiting for Varyings only (counter won't increment if "
+     "QPU also stalling for another reason)"},
+    // 20
+    kTable71[18],
+    kTable71[19],
+    kTable71[20],
+    kTable71[21],
+    kTable71[24],
+    {A, "TMU-total-text-cache-miss", "TMU",
+     "[TMU] Total texture cache misses (number of fetches from memory/L2cache)"},
+    {K, "VPM-total-clk-cycles-VDW-stalled", "VPM",
+     "[VPM] Total clock cycles VDW is stalled waiting for VPM access"},
+    {T, "VPM-total-clk-cycles-VCD-stalled", "VPM",
+     "[VPM] Total clock cycles VCD is stalled waiting for VPM access"},
+    kTable71[2],
+    kTable71[3],
+    // 30
+    kTable71[28],
+    kTable71[29],
+    kTable71[0],
+    {T, "QPU-total-clk-cycles-waiting-vertex-coord-shading", "QPU",
+     "[QPU] Total stalled clock cycles for all QPUs doing vertex/coordinate/user shading"},
+    kTable71[86],
+    kTable71[16],
+    kTable71[50],
+    kTable71[51],
+    kTable71[52],
+    kTable71[53],
+    // 40
+    kTable71[54],
+    kTable71[55],
+    kTable71[56],
+    kTable71[57],
+    kTable71[58],
+    kTable71[59],
+    kTable71[60],
+    kTable71[61],
+    kTable71[13],
+    {A, "TMU-total-config-access", "TMU", "[TMU] Total config accesses"},
+    // 50
+    {T, "L2T-no-id-stalled", "L2T", "[L2T] No ID stall"},
+    {T, "L2T-command-queue-stalled", "L2T", "[L2T] Command queue full stall"},
+    {A, "L2T-TMU-writes", "L2T", "[L2T] TMU write accesses"},
+    kTable71[22],
+    kTable71[23],
+    {T, "CLE-thread-active-cycles", "CLE", "[CLE] Bin or render thread active cycles"},
+    {A, "L2T-TMU-reads", "L2T", "[L2T] TMU read accesses"},
+    {A, "L2T-CLE-reads", "L2T", "[L2T] CLE read accesses"},
+    {A, "L2T-VCD-reads", "L2T", "[L2T] VCD read accesses"},
+    {A, "L2T-TMU-config-reads", "L2T", "[L2T] TMU CFG read accesses"},
+    // 60
+    {A, "L2T-SLC0-reads", "L2T", "[L2T] SLC0 read accesses"},
+    {A, "L2T-SLC1-reads", "L2T", "[L2T] SLC1 read accesses"},
+    {K, "L2T-SLC2-reads", "L2T", "[L2T] SLC2 read accesses"},
+    {A, "L2T-TMU-write-miss", "L2T", "[L2T] TMU write misses"},
+    kTable71[45],
+    {A, "L2T-CLE-read-miss", "L2T", "[L2T] CLE read misses"},
+    kTable71[47],
+    {A, "L2T-TMU-config-read-miss", "L2T", "[L2T] TMU CFG read misses"},
+    {A, "L2T-SLC0-read-miss", "L2T", "[L2T] SLC0 read misses"},
+    {A, "L2T-SLC1-read-miss", "L2T", "[L2T] SLC1 read misses"},
+    // 70
+    {K, "L2T-SLC2-read-miss", "L2T", "[L2T] SLC2 read misses"},
+    kTable71[62],
+    kTable71[63],
+    kTable71[64],
+    kTable71[65],
+    kTable71[66],
+    kTable71[67],
+    kTable71[68],
+    kTable71[69],
+    kTable71[70],
+    // 80
+    {K, "GMP-memory-reads", "GMP", "[GMP] Total memory reads"},
+    kTable71[71],
+    kTable71[72],
+    kTable71[73],
+    kTable71[74],
+    {A, "TMU-MRU-hits", "TMU", "[TMU] Total MRU hits"},
+    kTable71[4],
+};
+static_assert(std::size(kTable42) == 87);
 
 /// factor * counter `left` == or >= the sum of counters first..last.
 struct Relation {
@@ -146,7 +262,18 @@ constexpr Relation kRelations[] = {
 
 }  // namespace
 
-std::span<const CounterInfo, kMaxCounters> counter_table() { return kTable; }
+std::span<const CounterInfo> counter_table(int version) {
+  if (version >= 71) return kTable71;
+  return kTable42;
+}
+
+int index_in_counts(int version, int counter) {
+  if (version >= 71) return counter;
+  const char* const name = kTable42[counter].name;
+  for (int i = 0; i < kMaxCounters; ++i)
+    if (std::strcmp(kTable71[i].name, name) == 0) return i;
+  return -1;
+}
 
 std::vector<std::string> inconsistencies(const Counts& counts) {
   const auto value = [&](int i) { return counts.values[static_cast<size_t>(i)]; };
@@ -157,11 +284,11 @@ std::vector<std::string> inconsistencies(const Counts& counts) {
     const uint64_t left = static_cast<uint64_t>(r.factor) * value(r.left);
     if (r.equal ? left == sum : left >= sum) continue;
     broken.push_back(absl::StrFormat("%d * [%d] %s is %d; [%d..%d] make %d", r.factor, r.left,
-                                     kTable[r.left].name, left, r.first, r.last, sum));
+                                     kTable71[r.left].name, left, r.first, r.last, sum));
   }
   for (int i = 0; i < kMaxCounters; ++i) {
-    if (kTable[i].counts == Class::kConstant && value(i) != 0)
-      broken.push_back(absl::StrFormat("[%d] %s is constant 0 but counts %d", i, kTable[i].name, value(i)));
+    if (kTable71[i].counts == Class::kConstant && value(i) != 0)
+      broken.push_back(absl::StrFormat("[%d] %s is constant 0 but counts %d", i, kTable71[i].name, value(i)));
   }
   return broken;
 }

@@ -1,4 +1,4 @@
-/// The performance counters of V3D 7.1 as the kernel names them, and what this model can say of each
+/// The performance counters as the kernel names them, and what this model can say of each
 /// (compute-and-timing.md 15).
 #pragma once
 
@@ -25,8 +25,13 @@ struct CounterInfo {
   const char* description;
 };
 
-/// Index = counter number of PERFMON_CREATE on 7.1.
-std::span<const CounterInfo, kMaxCounters> counter_table();
+/// All counters of a chip; index = counter number of PERFMON_CREATE.
+/// @param version  71 (93 counters) or 42 (87)
+std::span<const CounterInfo> counter_table(int version);
+
+/// Where Counts keep a counter of the chip, -1 when they do not: Counts are numbered as on 7.1.
+/// @param counter  below counter_table(version).size()
+int index_in_counts(int version, int counter);
 
 /// The relations between counters that any job must satisfy, those that do not hold, in words.
 std::vector<std::string> inconsistencies(const Counts& counts);

@@ -8,6 +8,7 @@
 #include <string>
 
 #ifdef V3DEMU_MESA_COUNTERS
+#define V3D_VERSION 71
 #include "v3d_performance_counters.h"
 #endif
 
@@ -18,9 +19,12 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(CounterTable, FieldsFitTheIoctlAndNamesAreUnique) {
+class CounterTableOf : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Versions, CounterTableOf, testing::Values(71, 42));
+
+TEST_P(CounterTableOf, FieldsFitTheIoctlAndNamesAreUnique) {
   std::set<std::string> names;
-  for (const CounterInfo& c : counter_table()) {
+  for (const CounterInfo& c : counter_table(GetParam())) {
     EXPECT_LT(std::strlen(c.name), 64u) << c.name;  // DRM_V3D_PERFCNT_MAX_NAME and its sisters
     EXPECT_LT(std::strlen(c.category), 32u) << c.name;
     EXPECT_LT(std::strlen(c.description), 256u) << c.name;
@@ -55,22 +59,35 @@ TEST(CounterTable, IndicesOfTheCountersThatAreCounted) {
   };
   std::set<int> exact;
   for (const auto& [counter, name] : cases) {
-    EXPECT_STREQ(counter_table()[counter].name, name);
+    EXPECT_STREQ(counter_table(71)[counter].name, name);
     exact.insert(counter);
   }
   for (int i = 0; i < kMaxCounters; ++i)
-    EXPECT_EQ(counter_table()[static_cast<size_t>(i)].counts == Class::kExact, exact.count(i) == 1) << i;
+    EXPECT_EQ(counter_table(71)[static_cast<size_t>(i)].counts == Class::kExact, exact.count(i) == 1) << i;
+}
+
+// compute-and-timing.md 15.1, columns 7.1 and 4.2.
+TEST(CounterTable, CountersOf42InCounts) {
+  ASSERT_EQ(counter_table(42).size(), 87u);
+  EXPECT_EQ(index_in_counts(71, 33), 33);
+  const std::pair<int, int> cases[] = {{0, 5},   {11, 14}, {10, 15}, {12, 17}, {15, 84}, {32, 0},
+                                       {35, 16}, {48, 13}, {79, 70}, {81, 71}, {84, 74}, {86, 4}};
+  for (const auto& [old_number, number] : cases) EXPECT_EQ(index_in_counts(42, old_number), number);
+  int own = 0;
+  for (int i = 0; i < 87; ++i) own += index_in_counts(42, i) < 0;
+  EXPECT_EQ(own, 32);
+  EXPECT_EQ(index_in_counts(42, 16), -1);
 }
 
 #ifdef V3DEMU_MESA_COUNTERS
 TEST(CounterTable, AgreesWithMesa) {
   ASSERT_EQ(std::size(v3d_performance_counters), size_t{kMaxCounters});
   for (size_t i = 0; i < kMaxCounters; ++i) {
-    EXPECT_STREQ(counter_table()[i].name, v3d_performance_counters[i][V3D_PERFCNT_NAME]);
-    EXPECT_STREQ(counter_table()[i].category, v3d_performance_counters[i][V3D_PERFCNT_CATEGORY]);
+    EXPECT_STREQ(counter_table(71)[i].name, v3d_performance_counters[i][V3D_PERFCNT_NAME]);
+    EXPECT_STREQ(counter_table(71)[i].category, v3d_performance_counters[i][V3D_PERFCNT_CATEGORY]);
     std::string theirs = v3d_performance_counters[i][V3D_PERFCNT_DESCRIPTION];
     if (i == 79) theirs.replace(theirs.find("Maximium"), 8, "Maximum");  // as the kernel spells it
-    EXPECT_EQ(counter_table()[i].description, theirs);
+    EXPECT_EQ(counter_table(71)[i].description, theirs);
   }
 }
 #endif
