@@ -39,12 +39,9 @@ void TileImage::begin_strip(uint32_t y, bool fetch) {
                                                                      tile_.origin_x, tile_.origin_y + y + i));
       return;
     case Access::kUtilesInPlace:
-      for (uint32_t i = 0; i < 2; ++i) {
-        const uint32_t x = tile_.origin_x + 32 * i;
-        piece_y_[i] =
-            tmu::texel_offset(surface_.tiling, 4, surface_.stride_or_height, x, tile_.origin_y + y) -
-            tmu::texel_offset(surface_.tiling, 4, surface_.stride_or_height, x, tile_.origin_y);
-      }
+      piece_y_ = tmu::texel_offset(surface_.tiling, 4, surface_.stride_or_height, tile_.origin_x,
+                                   tile_.origin_y + y) -
+                 piece_x_[0];
       return;
   }
 }

@@ -29,9 +29,7 @@ class TileImage {
   static constexpr uint32_t kPitch = 2 * kMaxTileSize * 16;  // bytes of the longest row
   static constexpr uint32_t kPieces = kMaxTileSize / 4;      // half utiles in a strip
 
-  uint8_t* piece(uint32_t x) const {
-    return memory_.host(surface_.address + piece_x_[x / 4] + piece_y_[(x / 32) & 1]);
-  }
+  uint8_t* piece(uint32_t x) const { return memory_.host(surface_.address + piece_x_[x / 4] + piece_y_); }
 
   Memory memory_;
   const Tile& tile_;
@@ -40,9 +38,8 @@ class TileImage {
   Access best_;     // of strips that lie inside the frame
   Access access_ = Access::kHostRows;
   uint32_t y_ = 0, rows_in_frame_ = 0;
-  // A piece starts at piece_x_[its column], plus piece_y_[column of four UIF blocks & 1]: where XOR makes the
-  // two kinds of column differ.
-  uint32_t piece_x_[kPieces], piece_y_[2];
+  // A piece starts at the sum of both: XOR flips a bit of the row that no tile straddles.
+  uint32_t piece_x_[kPieces], piece_y_ = 0;
   uint8_t* rows_[4] = {};
   alignas(64) uint8_t host_rows_[4][kPitch] = {};
 };
