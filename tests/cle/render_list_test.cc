@@ -59,7 +59,7 @@ void add_store(ListBuilder& list, uint32_t buffer, GpuAddr at, uint32_t stride, 
 }
 
 class RenderList : public testing::TestWithParam<int> {
- protected:
+ public:
   RenderList() : test_(device::default_profile(), GetParam()), programs_(71) {
     test_.job().programs = &programs_;
   }
@@ -247,8 +247,8 @@ TEST_P(RenderList, BadListsEndWithAMessage) {
     std::function<void(RenderList&, ListBuilder&)> build;
   };
   const Case cases[] = {
-      {"unknown packet, opcode 99", [](RenderList&, ListBuilder& l) { l.add_byte(99); }},
-      {"Point Size (opcode 104)", [](RenderList&, ListBuilder& l) { l.add("Point size"); }},
+      {"unknown packet, opcode 78", [](RenderList&, ListBuilder& l) { l.add_byte(78); }},
+      {"Point size (opcode 104)", [](RenderList&, ListBuilder& l) { l.add("Point size"); }},
       {"no frame configuration", [](RenderList&, ListBuilder& l) { l.add("Supertile Coordinates"); }},
       {"no caller", [](RenderList&, ListBuilder& l) { l.add("Return from sub-list"); }},
       {"no generic tile list",
