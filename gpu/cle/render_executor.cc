@@ -180,13 +180,11 @@ bool RenderExecutor::begin_explicit_tile(const Packet& p) {
   explicit_tile_ = {static_cast<uint16_t>(column), static_cast<uint16_t>(row)};
   in_explicit_tile_ = true;
   initial_.begin_tile(column, row);
-  if (config.auto_clear_zs) initial_.clear_depth_stencil();
   return true;
 }
 
 bool RenderExecutor::explicit_tile_packet(const Packet& p) {
   if (p.opcode == Opcode::kEndOfTileMarker) {
-    if (frame_.complete() && frame_.config().auto_clear_zs) initial_.clear_depth_stencil();
     in_explicit_tile_ = false;
     ++generation_;
     return true;
@@ -279,9 +277,9 @@ Slot& RenderExecutor::prepare_slot(int index) {
 }
 
 void RenderExecutor::run_tile(TileId id, Slot& slot, uint32_t tidx) {
+  slot.tile->begin_tile(id.column, id.row);
   if (slot.dirty) slot.tile->copy_from(initial_);
   slot.dirty = program_.writes;
-  slot.tile->begin_tile(id.column, id.row);
   for (const TileCommand& command : program_.commands)
     if (!run_command(command, id, *slot.tile, slot, tidx)) return;
 }

@@ -4,12 +4,10 @@
 #include <cstdlib>
 #include <utility>
 
+#include "gpu/ptb/screen.h"
+
 namespace v3d::pse {
 namespace {
-
-// The drivers advertise 32 and 512; binning uses the same limits.
-constexpr float kMaxLineWidth = 512.0f;
-constexpr float kMaxPointSize = 512.0f;
 
 int64_t tile_center(int tile) { return int64_t{tile} * kSubpixels + kSubpixels / 2; }
 
@@ -85,7 +83,7 @@ bool line_geometry(const Corner& from, const Corner& to, float width, int tile_x
   const int64_t dx = int64_t{to.x} - from.x, dy = int64_t{to.y} - from.y;
   if (dx == 0 && dy == 0) return false;
   const double length = std::sqrt(static_cast<double>(dx * dx + dy * dy));
-  const double across = std::min(width, kMaxLineWidth) * kSubpixels;
+  const double across = ptb::clamp_size(width, ptb::kMaxLineWidth) * kSubpixels;
   const auto nx = static_cast<int32_t>(std::nearbyint(static_cast<double>(-dy) / length * across / 2));
   const auto ny = static_cast<int32_t>(std::nearbyint(static_cast<double>(dx) / length * across / 2));
   if (!set_parallelogram(g, {{{from.x - nx, from.y - ny},
@@ -103,7 +101,8 @@ bool line_geometry(const Corner& from, const Corner& to, float width, int tile_x
 
 bool point_geometry(const Corner& center, float size, int tile_x, int tile_y, Geometry& g) {
   if (!in_range(center) || !(size > 0)) return false;
-  const auto side = static_cast<int32_t>(std::nearbyint(std::min(size, kMaxPointSize) * kSubpixels));
+  const auto side =
+      static_cast<int32_t>(std::nearbyint(ptb::clamp_size(size, ptb::kMaxPointSize) * kSubpixels));
   const int32_t left = center.x - side / 2, top = center.y - side / 2;
   if (!set_parallelogram(g,
                          {{{left, top}, {left + side, top}, {left + side, top + side}, {left, top + side}}}))
@@ -121,7 +120,7 @@ void diamond_exit_line(const Corner& from, const Corner& to, float width, int ti
   const int64_t x1 = to.x - int64_t{tile_x} * kSubpixels, y1 = to.y - int64_t{tile_y} * kSubpixels;
   const bool x_major = std::llabs(x1 - x0) >= std::llabs(y1 - y0);
   const int64_t u0 = x_major ? x0 : y0, u1 = x_major ? x1 : y1;
-  const int64_t pixels = std::max(1L, std::lrintf(std::min(width, kMaxLineWidth)));
+  const int64_t pixels = std::max(1L, std::lrintf(ptb::clamp_size(width, ptb::kMaxLineWidth)));
   const int64_t shift = (pixels - 1) * (kSubpixels / 2);
   const int64_t v0 = (x_major ? y0 : x0) - shift, v1 = (x_major ? y1 : x1) - shift;
   const int64_t du = u1 - u0, dv = v1 - v0;

@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/device/profile.h"
-#include "gpu/pse/coverage.h"
+#include "gpu/ptb/screen.h"
 
 namespace v3d::pse {
 namespace {
 
 /// Rows of a shaded vertex in front of its varyings (cle-and-tiles.md 3.3).
-enum Row : uint32_t { kRowX = 0, kRowY = 1, kRowZ = 2, kRowInverseW = 3, kRowFirstFree = 4 };
+enum Row : uint32_t { kRowX = 0, kRowY = 1, kRowFirstFree = 4 };
 
 enum PrimitiveMode : uint8_t {
   kPoints = 0,
@@ -47,35 +47,21 @@ bool made_of_triangles(const ptb::Draw& draw) {
          mode == kTriangleStripAdjacency;
 }
 
-/// Screen coordinate in 1/64 px from the shaded word and the viewport centre in 1/256 px.
-int32_t screen_coordinate(uint32_t word, int32_t viewport, int fraction_bits) {
-  const int64_t relative = static_cast<int32_t>(word);
-  const int64_t rounded =
-      fraction_bits == kSubpixelBits
-          ? relative
-          : (relative + (1 << (fraction_bits - kSubpixelBits - 1))) >> (fraction_bits - kSubpixelBits);
-  const int64_t position = rounded + ((int64_t{viewport} + 2) >> 2);
-  if (position <= -kMaxCoordinate || position >= kMaxCoordinate) return std::numeric_limits<int32_t>::min();
-  return static_cast<int32_t>(position);
-}
-
 /// Turns rows of 16 vertices side by side into one vertex after the other.
-void transpose(const vpm::ShadedVertices& shaded, const cle::DrawState& state, int fraction_bits,
-               uint32_t group, PreparedDraw& prepared) {
+void transpose(const vpm::ShadedVertices& shaded, const ptb::ScreenTransform& screen, uint32_t group,
+               PreparedDraw& prepared) {
   const uint32_t first = group * kLanes;
   const uint32_t count = std::min<uint32_t>(kLanes, prepared.num_vertices - first);
   uint32_t* to = prepared.vertices.data() + size_t{first} * prepared.stride;
   const uint32_t rows = std::min(shaded.rows, prepared.stride);
   const Lanes* from = shaded.data.data() + size_t{group} * shaded.rows;
   for (uint32_t row = 0; row < rows; ++row) {
+    Lanes lanes = from[row];
+    if (row == kRowX) lanes = as_uint(screen.x(as_int(lanes)));
+    if (row == kRowY) lanes = as_uint(screen.y(as_int(lanes)));
     uint32_t words[kLanes];
-    std::memcpy(words, &from[row], sizeof(words));
+    std::memcpy(words, &lanes, sizeof(words));
     for (uint32_t i = 0; i < count; ++i) to[i * prepared.stride + row] = words[i];
-  }
-  for (uint32_t i = 0; i < count; ++i) {
-    uint32_t* v = to + i * prepared.stride;
-    v[kRowX] = static_cast<uint32_t>(screen_coordinate(v[kRowX], state.viewport_x, fraction_bits));
-    v[kRowY] = static_cast<uint32_t>(screen_coordinate(v[kRowY], state.viewport_y, fraction_bits));
   }
 }
 
@@ -104,14 +90,14 @@ void copy_vertices(const Job& job, const vpm::ShadedVertices& shaded, PreparedDr
   p.num_vertices = shaded.count;
   p.stride = (p.first_varying + p.num_varyings + 3) & ~3u;
   p.vertices.assign(size_t{p.num_vertices} * p.stride + kLanes, 0);
-  const int fraction_bits = job.profile->coord_fraction_bits();
+  const ptb::ScreenTransform screen(p.state(), job.profile->coord_fraction_bits());
   const uint32_t groups = (p.num_vertices + kLanes - 1) / kLanes;
   constexpr uint32_t kGroupsPerPiece = 64;
   const auto pieces = static_cast<int>((groups + kGroupsPerPiece - 1) / kGroupsPerPiece);
   job.pool->parallel_for(pieces, [&](int piece, int) {
     const uint32_t begin = static_cast<uint32_t>(piece) * kGroupsPerPiece;
     for (uint32_t g = begin; g < std::min(begin + kGroupsPerPiece, groups); ++g)
-      transpose(shaded, p.state(), fraction_bits, g, p);
+      transpose(shaded, screen, g, p);
   });
 }
 

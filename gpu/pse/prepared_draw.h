@@ -26,7 +26,7 @@ struct PreparedDraw {
 
   std::shared_ptr<const qpu::Program> program;
 
-  /// Word 0, 1: screen x, y in 1/64 px, absolute (INT32_MIN when out of range); 2: z; 3: 1/W; then, 1 word if
+  /// Word 0, 1: screen x, y in 1/64 px, absolute; 2: z; 3: 1/W; then, 1 word if
   /// the record says so, the point size; then the varyings.
   uint32_t num_vertices = 0;
   uint32_t stride = 0;             ///< words of a vertex

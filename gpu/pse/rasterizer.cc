@@ -19,9 +19,13 @@ Corner vertex_corner(const PreparedDraw& draw, uint32_t index) {
           std::bit_cast<float>(v[3])};
 }
 
-Corner clipped_corner(const cle::DrawState& state, const ptb::ClippedPolygon::Corner& c) {
+/// Vertices that clipping kept have the depth and W of the vertex program.
+Corner clipped_corner(const PreparedDraw& draw, const ptb::Primitive& p,
+                      const ptb::ClippedPolygon::Corner& c) {
+  for (int i = 0; i < 3; ++i)
+    if (c.weight[i] == 1) return vertex_corner(draw, p.vertex[i]);
   const float r = 1.0f / c.w;
-  return {c.x, c.y, c.z * state.z_scale * r + state.z_offset, r};
+  return {c.x, c.y, c.z * draw.state().z_scale * r + draw.state().z_offset, r};
 }
 
 /// Unit of the constant factor (cle-and-tiles.md 4.6).
@@ -157,11 +161,11 @@ void TileRenderer::State::primitive(const ptb::Primitive& p) {
   if (p.provoking >= draw->num_vertices) return;
   const ptb::ClippedPolygon* clipped =
       p.clipped >= 0 ? &draw->draw->clipped[static_cast<size_t>(p.clipped)] : nullptr;
-  std::array<Corner, std::extent_v<decltype(ptb::ClippedPolygon::corners)>> corners;
+  std::array<Corner, ptb::kMaxCorners> corners;
   auto num_corners = static_cast<size_t>(count);
   if (clipped != nullptr) {
     num_corners = std::min<size_t>(clipped->num_corners, corners.size());
-    for (size_t i = 0; i < num_corners; ++i) corners[i] = clipped_corner(draw->state(), clipped->corners[i]);
+    for (size_t i = 0; i < num_corners; ++i) corners[i] = clipped_corner(*draw, p, clipped->corners[i]);
   } else {
     for (size_t i = 0; i < num_corners; ++i) corners[i] = vertex_corner(*draw, p.vertex[i]);
   }
