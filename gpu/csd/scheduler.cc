@@ -4,6 +4,7 @@
 #include "gpu/csd/scheduler.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 
 #include "absl/strings/str_format.h"
@@ -22,8 +23,10 @@ Scheduler::Scheduler(const Job& job, const Configuration& configuration, bool se
       engine_(std::move(engine)),
       generator_(configuration),
       qpus_(*job.profile, configuration.four_threads),
-      // One more than can have a resident batch: the one that is being launched.
-      supergroups_(serial ? 1 : std::min(qpus_.capacity() + 1, configuration.max_slots())) {}
+      // As many as threads are enough: one is opened when a thread is free and all others have a batch on
+      // one.
+      free_slots_(~uint64_t{0} >>
+                  (64 - (serial ? 1 : std::min(qpus_.capacity(), configuration.max_slots())))) {}
 
 bool Scheduler::run() {
   const uint64_t workers = std::min({static_cast<uint64_t>(job_.pool->concurrency()), configuration_.batches,
@@ -98,13 +101,11 @@ void Scheduler::launch() {
 /// Takes the lowest free slot: batch counts that agree with the grid then never use more of them than the
 /// grid has supergroups, for which drivers allocate shared memory. @return false when there is none
 bool Scheduler::open_supergroup(uint32_t batches) {
-  for (uint32_t slot = 0; slot < supergroups_.size(); ++slot) {
-    if (supergroups_[slot].live != 0) continue;
-    supergroups_[slot] = {.live = batches, .waiting = 0};
-    launching_slot_ = slot;
-    return true;
-  }
-  return false;
+  if (free_slots_ == 0) return false;
+  launching_slot_ = static_cast<uint32_t>(std::countr_zero(free_slots_));
+  free_slots_ &= free_slots_ - 1;
+  supergroups_[launching_slot_] = {.live = batches, .waiting = 0};
+  return true;
 }
 
 qpu::Stop Scheduler::run_slice(Resident& resident, uint32_t tidx, int pool_slot) {
@@ -142,8 +143,10 @@ void Scheduler::retire(uint32_t tidx) {
   spare_threads_.push_back(std::move(resident.thread));
   qpus_.give_back(tidx);
   Supergroup& group = supergroups_[resident.slot];
-  --group.live;
-  if (group.live != 0 && group.waiting == group.live) release(resident.slot);
+  if (--group.live == 0)
+    free_slots_ |= uint64_t{1} << resident.slot;
+  else if (group.waiting == group.live)
+    release(resident.slot);
 }
 
 void Scheduler::release(uint32_t slot) {

@@ -48,7 +48,7 @@ class Scheduler {
   };
   /// At the index of its slot.
   struct Supergroup {
-    uint32_t live = 0;     // batches that did not end yet, launched or not; 0 = the slot is free
+    uint32_t live = 0;     // batches that did not end yet, launched or not
     uint32_t waiting = 0;  // of those, at the barrier
   };
 
@@ -73,7 +73,8 @@ class Scheduler {
   BatchGenerator generator_;
   QpuSlots qpus_;
   std::array<Resident, QpuSlots::kMaxThreads> resident_;
-  std::vector<Supergroup> supergroups_;
+  std::array<Supergroup, QpuSlots::kMaxThreads> supergroups_;
+  uint64_t free_slots_;
   uint32_t launching_slot_ = 0;                       // of the supergroup that the generator is in
   std::array<uint8_t, QpuSlots::kMaxThreads> ready_;  // ring of TIDX values
   uint32_t ready_head_ = 0, ready_count_ = 0;
