@@ -2,6 +2,7 @@
 /// are drm_ioctls there and v3d_drm_ioctls in v3d_drv.c).
 #include "ioctl/dispatch.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -232,14 +233,14 @@ int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg) {
   return error;
 }
 
-int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, int* memfd) {
+int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, UniqueFd* memfd) {
   const std::shared_ptr<Bo> bo = call.kernel.find_mmap_offset(offset);
   const uint64_t pages = (length + mmu::kPageSize - 1) / mmu::kPageSize;
   if (!bo || length == 0 || pages > bo->size() / mmu::kPageSize) return EINVAL;
   if (call.file.find_mmap(offset) != bo) return EACCES;
   if ((flags & MAP_TYPE) == MAP_PRIVATE) return EINVAL;
-  *memfd = bo->buffer()->memfd();
-  return 0;
+  *memfd = UniqueFd(fcntl(bo->buffer()->memfd(), F_DUPFD_CLOEXEC, 0));
+  return *memfd ? 0 : EMFILE;
 }
 
 }  // namespace v3d::ioctl

@@ -36,8 +36,8 @@ bool climbs_to_ours(const char* path) {
   return strstr(path, "..") && (strstr(path, "dev") || strstr(path, "sys"));
 }
 
-/// Where an existing folder really lies, as a virtual path.
-[[gnu::noinline]] bool canonicalise(Path* path) {
+/// Where an existing folder really lies, as a virtual path. Notes whether the way there was through the tree.
+[[gnu::noinline]] bool canonicalise(Path* path, bool* in_tree) {
   Path real;
   const char* open_path = path->c_str();
   if (may_be_ours(open_path, Purpose::kLookup)) {
@@ -49,19 +49,19 @@ bool climbs_to_ours(const char* path) {
   descriptor_path(fd, &real);
   raw::close(fd);
   if (real.c_str()[0] != '/') return false;
-  const char* inside = path_in_tree(real.c_str());
+  *in_tree |= open_path != path->c_str();
   path->clear();
-  path->add(inside ? inside : real.c_str());
+  path->add(real.c_str(), show_virtual(real.data()));
   return true;
 }
 
 /// Appends the components of `path` to `out`: no empty ones, no dots; ".." goes to the parent of where the
 /// path before it really leads. false: nowhere.
-bool append_components(const char* path, Path* out) {
+bool append_components(const char* path, Path* out, bool* in_tree) {
   while (*path) {
     size_t length = strcspn(path, "/");
     if (length == 2 && path[0] == '.' && path[1] == '.') {
-      if (out->size() > 1 && !canonicalise(out)) return false;
+      if (out->size() > 1 && !canonicalise(out, in_tree)) return false;
       const char* slash = strrchr(out->c_str(), '/');
       out->truncate(slash ? static_cast<size_t>(slash - out->c_str()) : 0);
     } else if (length && !(length == 1 && path[0] == '.')) {
@@ -158,7 +158,7 @@ void Rewritten::resolve(Purpose purpose) {
   } else if (!base_folder(dir_, path_, &full, &in_tree)) {
     return;
   }
-  if (!append_components(rest, &full)) return;
+  if (!append_components(rest, &full, &in_tree)) return;
   const Tree* tree = may_be_ours(full.c_str(), purpose) ? v3d::shim::tree() : nullptr;
   bool merged = tree && is_merged(full.c_str());
   if (merged || (tree && tree->owns(full.c_str()))) {
