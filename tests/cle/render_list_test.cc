@@ -47,7 +47,7 @@ void add_dummy_tile(ListBuilder& list, bool clear) {
   list.packet("End of Tile Marker");
 }
 
-ListBuilder::Value address(GpuAddr a) { return {"Address", a}; }
+FieldValue address(GpuAddr a) { return {"Address", a}; }
 
 void add_store(ListBuilder& list, uint32_t buffer, GpuAddr at, uint32_t stride, bool clear_after = false) {
   list.packet("Store Tile Buffer General", {{"Buffer to Store", buffer},
