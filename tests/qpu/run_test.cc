@@ -647,8 +647,7 @@ TEST(Trace, PrintsInstructions) {
   Machine m(71);
   set_debug("qpu");
   testing::internal::CaptureStderr();
-  const Stop stop =
-      m.run_program({I().add(Op::kAdd, to(1), rf(2), imm(3)), jump(0), nop(), nop(), nop()});
+  const Stop stop = m.run_program({I().add(Op::kAdd, to(1), rf(2), imm(3)), jump(0), nop(), nop(), nop()});
   g_debug_mask = 0;
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_EQ(stop, Stop::kEnd);
