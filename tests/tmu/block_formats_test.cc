@@ -133,16 +133,16 @@ TEST(BlockFormats, RandomBlocksEqualMesa) {
   std::minstd_rand random(3);
   for (const Format* format : compressed_formats()) {
     const int texel_count = format->block_width * format->block_height;
-    int errors = 0;
-    const int rounds = format->type >= 64 ? 6000 : 4000;
-    for (int round = 0; round < rounds; ++round) {
+    int legal = 0;  // few random ASTC blocks are
+    for (int round = 0; legal < (format->type >= 64 ? 500 : 4000); ++round) {
+      ASSERT_LT(round, 40000) << format->name;
       const bool srgb = format->type >= 64 && round % 2;
       uint8_t block[16], mesa[kMaxBlockTexels * 4];
       random_block(random, *format, block);
       BlockTexel texels[kMaxBlockTexels];
       format->decode_block(block, srgb, texels);
       mesa_decode_block(format->type, srgb, block, format->block_width, format->block_height, mesa);
-      errors += texels[0][0] >= 0xff && texels[0][1] == 0 && texels[0][2] >= 0xff;
+      legal += !(texels[0][0] >= 0xff && texels[0][1] == 0 && texels[0][2] >= 0xff);
       for (int i = 0; i < texel_count; ++i) {
         if (format->block_scale == BlockScale::kUnorm11 || format->block_scale == BlockScale::kSnorm11) {
           const int channels = format->type <= 35 ? 1 : 2;
@@ -162,10 +162,6 @@ TEST(BlockFormats, RandomBlocksEqualMesa) {
           ASSERT_EQ(narrow ? texels[i][c] : texels[i][c] >> 8, mesa[4 * i + c])
               << format->name << " round " << round << " texel " << i << " channel " << c << " srgb " << srgb;
       }
-    }
-    // Enough of the random blocks must have been legal.
-    if (format->type >= 64) {
-      EXPECT_LT(errors, rounds * 9 / 10) << format->name;
     }
   }
 }
