@@ -295,7 +295,7 @@ void ColorCodec::store(const Lanes* words, Lanes* texel) const {
   unpack_channels(target_.type, color_words(target_), words, channels);
   if (domain_ == Domain::kFloat && target_.type == ColorType::k8)
     for (Lanes& channel : channels) channel = as_uint(from_unorm8(channel));
-  std::fill_n(texel, (format_.bytes + 3u) / 4, Lanes{});
+  for (uint32_t w = 0; w < kMaxWords; ++w) texel[w] = Lanes{};
   for (int c = 0; c < 4; ++c) {
     const Field& field = format_.fields[c];
     if (field.bits != 0)

@@ -4,6 +4,8 @@ namespace v3d::tlb {
 namespace {
 
 typedef uint16_t Shorts16 __attribute__((vector_size(32)));
+typedef uint16_t Shorts8 __attribute__((vector_size(16)));
+typedef uint8_t Bytes8 __attribute__((vector_size(8)));
 typedef uint8_t Bytes16 __attribute__((vector_size(16)));
 
 void store_halves(Lanes v, uint8_t* first, uint8_t* second) {
@@ -137,16 +139,20 @@ void load_block(uint32_t cpp, const BlockRows& rows, Lanes* texel) {
   const uint8_t *const upper = rows.piece[0], *const lower = rows.piece[0] + rows.lower;
   switch (cpp) {
     case 1: {
-      Bytes16 bytes;
-      std::memcpy(&bytes, upper, 8);
-      std::memcpy(reinterpret_cast<uint8_t*>(&bytes) + 8, lower, 8);
+      Bytes8 first, second;
+      std::memcpy(&first, upper, sizeof first);
+      std::memcpy(&second, lower, sizeof second);
+      const Bytes16 bytes =
+          __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
       texel[0] = rows_to_quads(__builtin_convertvector(bytes, Lanes));
       return;
     }
     case 2: {
-      Shorts16 shorts;
-      std::memcpy(&shorts, upper, 16);
-      std::memcpy(reinterpret_cast<uint8_t*>(&shorts) + 16, lower, 16);
+      Shorts8 first, second;
+      std::memcpy(&first, upper, sizeof first);
+      std::memcpy(&second, lower, sizeof second);
+      const Shorts16 shorts =
+          __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
       texel[0] = rows_to_quads(__builtin_convertvector(shorts, Lanes));
       return;
     }
