@@ -48,7 +48,7 @@ void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, co
   if (pixels == 0) return;
   ColorWrite& write = color_writes_[rt];
   if (!((ready_targets_ >> rt) & 1)) {
-    write.prepare(tile_.config.targets[rt], rt, *state_);
+    write.prepare(tile_, rt, *state_);
     ready_targets_ |= 1u << rt;
   }
   if (!write.writes_anything()) return;
