@@ -1,0 +1,309 @@
+/// A small frame for tests: vertices given as the words that a vertex program would store, hand-made fragment
+/// programs, and one render target of four 32-bit words.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "gpu/pse/rasterizer.h"
+#include "gpu/qpu/instruction.h"
+#include "gpu/qpu/program.h"
+#include "tests/vpm/test_job.h"
+
+namespace v3d::pse {
+
+/// Assembles a fragment program for 7.1 out of a few steps.
+class ProgramBuilder {
+ public:
+  static qpu::Operand rf(uint8_t index) { return {qpu::Operand::Kind::kRegister, index}; }
+  static qpu::Operand immediate(uint8_t value) { return {qpu::Operand::Kind::kImmediate, value}; }
+
+  ProgramBuilder& emit(const qpu::Instruction& i) {
+    const std::optional<uint64_t> word = qpu::encode(71, i);
+    EXPECT_TRUE(word.has_value()) << qpu::disassemble(71, i);
+    words_.push_back(word.value_or(0));
+    return *this;
+  }
+  ProgramBuilder& nop(uint16_t signals = 0) {
+    qpu::Instruction i;
+    i.signals = signals;
+    return emit(i);
+  }
+  ProgramBuilder& add(qpu::Op op, int to, qpu::Operand a = {}, qpu::Operand b = {},
+                      qpu::Cond cond = qpu::Cond::kNone, qpu::FlagWrite flags = qpu::FlagWrite::kNone) {
+    qpu::Instruction i;
+    i.add.op = op;
+    set_destination(i.add, to);
+    i.add.a = a;
+    i.add.b = b;
+    i.add.cond = cond;
+    i.add.flags = flags;
+    return emit(i);
+  }
+  ProgramBuilder& multiply(int to, qpu::Operand a, qpu::Operand b) {
+    qpu::Instruction i;
+    i.mul.op = qpu::Op::kFmul;
+    set_destination(i.mul, to);
+    i.mul.a = a;
+    i.mul.b = b;
+    return emit(i);
+  }
+  ProgramBuilder& uniform(uint8_t to, uint32_t value) {
+    qpu::Instruction i;
+    i.signals = qpu::kLdunifrf;
+    i.signal_waddr = to;
+    uniforms_.push_back(value);
+    return emit(i);
+  }
+  /// to := vary, and C in rf0 from the next instruction but one.
+  ProgramBuilder& load_varying(uint8_t to) {
+    qpu::Instruction i;
+    i.signals = qpu::kLdvary;
+    i.signal_waddr = to;
+    return emit(i);
+  }
+  /// to := vary * W + C; W in a register (3, or 1 for the centroid), or -1 for none.
+  ProgramBuilder& varying(uint8_t to, int w = 3) {
+    load_varying(60);
+    w >= 0 ? multiply(60, rf(60), rf(static_cast<uint8_t>(w))) : nop();
+    return add(qpu::Op::kFadd, to, rf(60), rf(0));
+  }
+  /// to := C
+  ProgramBuilder& flat(uint8_t to) { return load_varying(60).nop().add(qpu::Op::kOr, to, rf(0), rf(0)); }
+  /// to := vary
+  ProgramBuilder& raw_varying(uint8_t to) {
+    return load_varying(60).nop().add(qpu::Op::kOr, to, rf(60), rf(60));
+  }
+  /// Four registers to render target 0. @param per_sample  all samples get the same
+  ProgramBuilder& store(uint8_t first) {
+    uniforms_.push_back(0xffffff3f);
+    move_to(qpu::kWaddrTlbu, first);
+    for (uint8_t i = 1; i < 4; ++i) move_to(qpu::kWaddrTlb, static_cast<uint8_t>(first + i));
+    return *this;
+  }
+  /// Depth write; @param invariant  the rasteriser's depth instead of the register
+  ProgramBuilder& store_depth(uint8_t from, bool invariant) {
+    uniforms_.push_back(invariant ? 0xffffff84 : 0xffffff8c);
+    return move_to(qpu::kWaddrTlbu, from);
+  }
+  ProgramBuilder& loop_forever() {
+    qpu::Instruction i;
+    i.is_branch = true;
+    i.branch.offset = static_cast<uint32_t>(-4 * 8);
+    return emit(i).nop().nop().nop();
+  }
+
+  /// Ends the program and puts it into memory.
+  cle::ShaderCode build(TestJob& test) {
+    nop(qpu::kThrsw).nop().nop();
+    return {.code = test.put(words_),
+            .uniforms = uniforms_.empty() ? 0 : test.put(uniforms_),
+            .four_threads = true,
+            .final_section = true};
+  }
+
+  /// A vertex program that passes `rows` input words on.
+  static cle::ShaderCode copy_rows(TestJob& test, uint8_t rows) {
+    ProgramBuilder b;
+    for (uint8_t r = 0; r < rows; ++r) b.add(qpu::Op::kLdvpmvIn, 20 + r, immediate(r));
+    for (uint8_t r = 0; r < rows; ++r)
+      b.add(qpu::Op::kStvpmv, -1, immediate(r), rf(static_cast<uint8_t>(20 + r)));
+    return b.build(test);
+  }
+
+ private:
+  static void set_destination(qpu::AluHalf& half, int to) {
+    if (to < 0) return;
+    half.magic = false;
+    half.waddr = static_cast<uint8_t>(to);
+  }
+  ProgramBuilder& move_to(uint8_t magic, uint8_t from) {
+    qpu::Instruction i;
+    i.add.op = qpu::Op::kOr;
+    i.add.waddr = magic;
+    i.add.a = i.add.b = rf(from);
+    return emit(i);
+  }
+
+  std::vector<uint64_t> words_;
+  std::vector<uint32_t> uniforms_;
+};
+
+inline uint32_t bits(float f) { return std::bit_cast<uint32_t>(f); }
+
+struct SceneVertex {
+  double x, y;  ///< pixels, rounded to 1/64
+  float z = 0.5f, r = 1;
+  std::vector<uint32_t> words;  ///< [point size] and varyings
+};
+
+class Scene {
+ public:
+  explicit Scene(uint32_t width = 64, uint32_t height = 64, uint32_t tile = 64, bool multisample = false)
+      : programs_(71) {
+    test_.job().programs = &programs_;
+    config_.width = width;
+    config_.height = height;
+    config_.tile_width = config_.tile_height = tile;
+    config_.multisample = multisample;
+    config_.targets[0] = {.used = true, .type = tlb::ColorType::k32F, .bpp = 2, .clear = {1, 2, 3, 4}};
+    bin_.width = width;
+    bin_.height = height;
+    bin_.tile_width = bin_.tile_height = tile;
+    bin_.tiles_x = (width + tile - 1) / tile;
+    bin_.tiles_y = (height + tile - 1) / tile;
+    bin_.layers = 1;
+    bin_.tiles.resize(bin_.tiles_x * bin_.tiles_y);
+  }
+
+  TestJob& test() { return test_; }
+  tlb::Config& config() { return config_; }
+  ptb::BinResult& bin() { return bin_; }
+  std::string error() const { return test_.error(); }
+
+  /// Appends a draw whose primitives of `corners` vertices follow one another, listed in every tile. State
+  /// and record may be changed until render().
+  ptb::Draw& add_draw(int corners, const std::vector<SceneVertex>& vertices, ProgramBuilder& fragment,
+                      uint8_t varyings) {
+    return add_draw(corners, vertices, fragment.build(test_), varyings);
+  }
+  ptb::Draw& add_draw(int corners, const std::vector<SceneVertex>& vertices, const cle::ShaderCode& fragment,
+                      uint8_t varyings) {
+    const size_t extra = vertices.empty() ? 0 : vertices[0].words.size();
+    const size_t rows = (4 + extra + 3) & ~size_t{3};
+    EXPECT_LE(rows, 16u);
+    std::vector<uint32_t> data;
+    for (const SceneVertex& v : vertices) {
+      const size_t begin = data.size();
+      data.push_back(static_cast<uint32_t>(static_cast<int32_t>(std::lround(v.x * 64))));
+      data.push_back(static_cast<uint32_t>(static_cast<int32_t>(std::lround(v.y * 64))));
+      data.push_back(bits(v.z));
+      data.push_back(bits(v.r));
+      data.insert(data.end(), v.words.begin(), v.words.end());
+      data.resize(begin + rows);
+    }
+    auto record = std::make_shared<cle::ShaderRecord>();
+    const GpuAddr buffer = test_.put(data);
+    record->num_attributes = static_cast<uint8_t>(rows / 4);
+    for (uint32_t a = 0; a < rows / 4; ++a)
+      record->attributes[a] = {.address = buffer + 16 * a,
+                               .vec_size = 4,
+                               .type = 6,
+                               .read_as_int = true,
+                               .vs_words = 4,
+                               .stride = static_cast<uint32_t>(rows * 4),
+                               .max_index = 0xffffff};
+    record->vs = ProgramBuilder::copy_rows(test_, static_cast<uint8_t>(rows));
+    record->vs_output_sectors = static_cast<uint8_t>((rows + 7) / 8);
+    record->fs = fragment;
+    record->num_varyings = varyings;
+    record->no_implicit_varyings = true;
+    record_ = record.get();
+
+    ptb::Draw draw;
+    draw.record = record;
+    draw.vertices_per_primitive = static_cast<uint8_t>(corners);
+    draw.call.mode = static_cast<uint8_t>(corners == 1 ? 0 : corners == 2 ? 1 : 4);
+    draw.state.clip_width = draw.state.clip_height = 4096;
+    draw.state.cfg.line_mode = 1;
+    for (uint32_t i = 0; i < vertices.size(); ++i) draw.vertices.push_back({.index = i, .instance = 0});
+    const auto n = static_cast<uint32_t>(corners);
+    for (uint32_t i = 0; i + n <= vertices.size(); i += n) {
+      ptb::Primitive p{};
+      for (uint32_t k = 0; k < n; ++k) p.vertex[k] = i + k;
+      p.provoking = i + n - 1;
+      p.primitive_id = i / n;
+      draw.primitives.push_back(p);
+    }
+    bin_.draws.push_back(std::move(draw));
+    return bin_.draws.back();
+  }
+  /// Of the last draw.
+  cle::ShaderRecord& record() { return *record_; }
+
+  /// Renders all tiles; false when the job failed.
+  bool render() {
+    for (auto& list : bin_.tiles) {
+      list.clear();
+      for (uint32_t d = 0; d < bin_.draws.size(); ++d)
+        for (uint32_t p = 0; p < bin_.draws[d].primitives.size(); ++p) list.push_back({d, p});
+    }
+    const uint32_t scale = config_.multisample ? 2 : 1;
+    const PreparedDraws draws(test_.job(), bin_, config_);
+    TileRenderer renderer(test_.job(), draws, 0);
+    tlb::TileBuffer tile(test_.memory());
+    std::string message;
+    EXPECT_TRUE(tile.configure(config_, &message)) << message;
+    image_words_.assign(size_t{config_.width} * scale * config_.height * scale * 4, 0);
+    for (uint32_t row = 0; row < bin_.tiles_y; ++row)
+      for (uint32_t column = 0; column < bin_.tiles_x; ++column) {
+        tile.begin_tile(column, row);
+        tile.clear_colors();
+        renderer.run(bin_.tiles[row * bin_.tiles_x + column], tile, column, row);
+        read_tile(tile, column, row);
+      }
+    counts_ = renderer.counts();
+    return test_.error().empty();
+  }
+  uint64_t count(perf::Counter c) { return counts_[c]; }
+
+  uint32_t word(uint32_t x, uint32_t y, uint32_t channel, uint32_t sample = 0) const {
+    const uint32_t scale = config_.multisample ? 2 : 1;
+    const uint32_t tx = x * scale + (sample & 1), ty = y * scale + (sample >> 1);
+    return image_words_[(size_t{ty} * config_.width * scale + tx) * 4 + channel];
+  }
+  float value(uint32_t x, uint32_t y, uint32_t channel, uint32_t sample = 0) const {
+    return std::bit_cast<float>(word(x, y, channel, sample));
+  }
+  /// Written by no fragment.
+  bool is_clear(uint32_t x, uint32_t y, uint32_t sample = 0) const {
+    for (uint32_t c = 0; c < 4; ++c)
+      if (word(x, y, c, sample) != c + 1) return false;
+    return true;
+  }
+
+ private:
+  /// Reads the samples back through fragment reads of the tile buffer, independent of its memory formats.
+  void read_tile(tlb::TileBuffer& tile, uint32_t column, uint32_t row) {
+    static const cle::DrawState kState;
+    tlb::FragmentBatch batch{};
+    qpu::TlbPort& port = tile.fragment_port(kState, batch, false);
+    auto thread = std::make_unique<qpu::Thread>();
+    thread->reset();
+    const bool msaa = config_.multisample;
+    const qpu::TlbSpec spec = {qpu::TlbSpec::Kind::kColor32, 0, msaa, false, 4};
+    const uint32_t x0 = column * config_.tile_width, y0 = row * config_.tile_height;
+    const uint32_t width = config_.width * (msaa ? 2 : 1);
+    for (uint32_t y = y0; y < std::min(y0 + config_.tile_height, config_.height); y += 2)
+      for (uint32_t x = x0; x < std::min(x0 + config_.tile_width, config_.width); x += 8) {
+        batch.x = x + (kLaneIndex & 1u) + (kLaneIndex >> 2) * 2u;
+        batch.y = y + ((kLaneIndex >> 1) & 1u);
+        batch.coverage = splat(15u);
+        Lanes words[16];
+        port.read_color(*thread, spec, words);
+        for (uint32_t s = 0; s < (msaa ? 4u : 1u); ++s)
+          for (int lane = 0; lane < kLanes; ++lane) {
+            const uint32_t px = batch.x[lane], py = batch.y[lane];
+            if (px >= config_.width || py >= config_.height) continue;
+            const uint32_t tx = msaa ? px * 2 + (s & 1) : px, ty = msaa ? py * 2 + (s >> 1) : py;
+            for (uint32_t c = 0; c < 4; ++c)
+              image_words_[(size_t{ty} * width + tx) * 4 + c] = words[s * 4 + c][lane];
+          }
+      }
+  }
+
+  TestJob test_;
+  qpu::ProgramCache programs_;
+  tlb::Config config_;
+  ptb::BinResult bin_;
+  cle::ShaderRecord* record_ = nullptr;
+  std::vector<uint32_t> image_words_;
+  perf::Counts counts_;
+};
+
+}  // namespace v3d::pse
