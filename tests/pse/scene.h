@@ -139,7 +139,7 @@ inline uint32_t bits(float f) { return std::bit_cast<uint32_t>(f); }
 struct SceneVertex {
   double x, y;  ///< pixels, rounded to 1/64
   float z = 0.5f, r = 1;
-  std::vector<uint32_t> words;  ///< [point size] and varyings
+  std::vector<uint32_t> words{};  ///< [point size] and varyings
 };
 
 class Scene {
