@@ -357,8 +357,8 @@ void FragmentStage::run_program() {
   if (stop == qpu::Stop::kEnd || job_.stopped()) return;
   const char* reason = stop == qpu::Stop::kBudget    ? "does not end"
                        : stop == qpu::Stop::kBarrier ? "waits at a compute barrier"
-                                                     : "hangs";
-  job_.error->set(absl::StrFormat("fragment program at 0x%08x %s (pixel %d, %d)", fs.code, reason,
+                                                     : "cannot go on";
+  job_.error->set(absl::StrFormat("hang: fragment program at 0x%08x %s (pixel %d, %d)", fs.code, reason,
                                   thread_.pixel_x[0], thread_.pixel_y[0]));
 }
 
