@@ -65,7 +65,7 @@ void pack_channels(ColorType type, uint32_t words, const Lanes* channels, Lanes*
       for (uint32_t w = 0; w < words; ++w) out[w] = (channels[2 * w] & 0xffffu) | (channels[2 * w + 1] << 16);
       return;
     default:
-      std::copy_n(channels, words, out);
+      for (uint32_t w = 0; w < kMaxWords; ++w) out[w] = channels[w];
   }
 }
 

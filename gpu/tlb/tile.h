@@ -80,7 +80,7 @@ inline uint32_t color_channels(const RenderTarget& target) {
 /// Words of a sample to one raw channel per entry, signed types sign-extended. Channels that the words do not
 /// hold: 0, and 1 for alpha.
 void unpack_channels(ColorType type, uint32_t words, const Lanes* in, Lanes* channels);
-/// The reverse; higher bits of a channel are dropped.
+/// The reverse; higher bits of a channel are dropped. `out` has room for kMaxWords.
 void pack_channels(ColorType type, uint32_t words, const Lanes* channels, Lanes* out);
 
 struct Tile {

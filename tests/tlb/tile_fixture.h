@@ -73,17 +73,19 @@ class TileFixture {
   }
 
   void randomize(uint32_t seed) {
-    std::mt19937 random(seed);
-    for (size_t i = 0; i < bytes_.size(); i += 4) {
-      const uint32_t word = static_cast<uint32_t>(random());
-      std::memcpy(&bytes_[i], &word, 4);
+    uint64_t state = seed;
+    for (size_t i = 0; i < bytes_.size(); i += 8) {  // splitmix64
+      uint64_t word = state += 0x9e3779b97f4a7c15u;
+      word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
+      word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
+      word ^= word >> 31;
+      std::memcpy(&bytes_[i], &word, 8);
     }
   }
 
   void configure(const Config& config) {
     std::string error;
     ASSERT_TRUE(tile_.configure(config, &error)) << error;
-    multisample_ = config.multisample;
   }
   void load(const LoadStore& packet) {
     std::string error;
@@ -116,7 +118,6 @@ class TileFixture {
   TileBuffer tile_;
   std::unique_ptr<qpu::Thread> thread_;
   cle::DrawState state_;
-  bool multisample_ = false;
 };
 
 }  // namespace v3d::tlb
