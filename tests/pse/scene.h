@@ -103,36 +103,46 @@ class Scene {
       draw.primitives.push_back(p);
     }
     bin_.draws.push_back(std::move(draw));
+    vertices_.push_back(vertices);
     return bin_.draws.back();
   }
   /// Of the last draw.
   cle::ShaderRecord& record() { return *record_; }
 
-  /// Renders all tiles; false when the job failed.
-  bool render() {
-    for (auto& list : bin_.tiles) {
-      list.clear();
-      for (uint32_t d = 0; d < bin_.draws.size(); ++d)
-        for (uint32_t p = 0; p < bin_.draws[d].primitives.size(); ++p) list.push_back({d, p});
-    }
-    const uint32_t scale = config_.multisample ? 2 : 1;
-    const PreparedDraws draws(test_.job(), bin_, config_);
-    TileRenderer renderer(test_.job(), draws, 0);
+  /// Puts every primitive whose vertices touch it into the list of each tile; points and lines into all.
+  void list_everything() {
+    for (auto& list : bin_.tiles) list.clear();
+    for (uint32_t d = 0; d < bin_.draws.size(); ++d)
+      for (uint32_t p = 0; p < bin_.draws[d].primitives.size(); ++p) list_primitive(d, p);
+  }
+  /// Shades the vertices of what is listed.
+  void prepare() {
+    draws_ = std::make_unique<PreparedDraws>(test_.job(), bin_, config_);
+    renderer_ = std::make_unique<TileRenderer>(test_.job(), *draws_, 0);
+  }
+  void render_tiles() {
     tlb::TileBuffer tile(test_.memory());
     std::string message;
     EXPECT_TRUE(tile.configure(config_, &message)) << message;
-    image_words_.assign(size_t{config_.width} * scale * config_.height * scale * 4, 0);
+    renderer_->counts() = {};
     for (uint32_t row = 0; row < bin_.tiles_y; ++row)
       for (uint32_t column = 0; column < bin_.tiles_x; ++column) {
         tile.begin_tile(column, row);
         tile.clear_colors();
-        renderer.run(bin_.tiles[row * bin_.tiles_x + column], tile, column, row);
-        read_tile(tile, column, row);
+        renderer_->run(bin_.tiles[row * bin_.tiles_x + column], tile, column, row);
+        if (!image_words_.empty()) read_tile(tile, column, row);
       }
-    counts_ = renderer.counts();
+  }
+  /// Lists and renders everything and keeps the image; false when the job failed.
+  bool render() {
+    list_everything();
+    prepare();
+    const size_t scale = config_.multisample ? 2 : 1;
+    image_words_.assign(config_.width * scale * config_.height * scale * 4, 0);
+    render_tiles();
     return test_.error().empty();
   }
-  uint64_t count(perf::Counter c) { return counts_[c]; }
+  uint64_t count(perf::Counter c) { return renderer_->counts()[c]; }
 
   uint32_t word(uint32_t x, uint32_t y, uint32_t channel, uint32_t sample = 0) const {
     const uint32_t scale = config_.multisample ? 2 : 1;
@@ -179,13 +189,42 @@ class Scene {
       }
   }
 
+  void list_primitive(uint32_t d, uint32_t p) {
+    const ptb::Draw& draw = bin_.draws[d];
+    const ptb::Primitive& primitive = draw.primitives[p];
+    double left = 0, top = 0, right = config_.width, bottom = config_.height;
+    if (draw.vertices_per_primitive == 3 && primitive.clipped < 0) {
+      std::swap(left, right);
+      std::swap(top, bottom);
+      for (const uint32_t index : primitive.vertex) {
+        const SceneVertex& v = vertices_[d][index];
+        left = std::min(left, v.x);
+        right = std::max(right, v.x);
+        top = std::min(top, v.y);
+        bottom = std::max(bottom, v.y);
+      }
+    }
+    const auto range = [](double low, double high, uint32_t tile, uint32_t count) {
+      const double first = std::clamp(low / tile, 0.0, static_cast<double>(count));
+      const double last = std::clamp(high / tile + 1, 0.0, static_cast<double>(count));
+      return std::pair{static_cast<uint32_t>(first), static_cast<uint32_t>(last)};
+    };
+    const auto [first_column, last_column] = range(left, right, config_.tile_width, bin_.tiles_x);
+    const auto [first_row, last_row] = range(top, bottom, config_.tile_height, bin_.tiles_y);
+    for (uint32_t row = first_row; row < last_row; ++row)
+      for (uint32_t column = first_column; column < last_column; ++column)
+        bin_.tiles[row * bin_.tiles_x + column].push_back({d, p});
+  }
+
   TestJob test_;
   qpu::ProgramCache programs_;
   tlb::Config config_;
   ptb::BinResult bin_;
   cle::ShaderRecord* record_ = nullptr;
+  std::vector<std::vector<SceneVertex>> vertices_;  // of each draw
   std::vector<uint32_t> image_words_;
-  perf::Counts counts_;
+  std::unique_ptr<PreparedDraws> draws_;
+  std::unique_ptr<TileRenderer> renderer_;
 };
 
 }  // namespace v3d::pse
