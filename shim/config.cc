@@ -37,7 +37,7 @@ void read_environment(Config* out) {
     if (const char* dir = variable("XDG_RUNTIME_DIR")) {
       out->runtime_dir.add(dir).add("/v3demu");
     } else {
-      out->runtime_dir.add("/tmp/v3demu-").add(static_cast<uint64_t>(raw::getuid()));
+      out->runtime_dir.add("/tmp/v3demu-").add(static_cast<uint64_t>(raw::geteuid()));
     }
     out->runtime_dir_ours = true;
     out->socket.add(out->runtime_dir.c_str()).add("/socket");
@@ -83,7 +83,7 @@ int make_runtime_dir() {
   error = raw::fstatat(AT_FDCWD, c.runtime_dir.c_str(), &st, AT_SYMLINK_NOFOLLOW);
   if (error < 0) return -error;
   if (!S_ISDIR(st.st_mode)) return ENOTDIR;
-  return st.st_uid == raw::getuid() && (st.st_mode & 077) == 0 ? 0 : EPERM;
+  return st.st_uid == raw::geteuid() && (st.st_mode & 077) == 0 ? 0 : EPERM;
 }
 
 void complain(const char* what, const char* detail, const char* more) {

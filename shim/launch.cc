@@ -234,7 +234,7 @@ int start_daemon() {
     return error;
   }
   Path lock_path;
-  lock_path.add(config().runtime_dir.c_str()).add("/v3demud.lock");
+  lock_path.add(config().socket.c_str()).add(".start");
   int lock = raw::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock < 0) {
     report_failure("cannot lock ", lock_path.c_str(), "");

@@ -88,7 +88,6 @@ inline int getsockopt(int fd, int level, int option, void* value, socklen_t* siz
   return static_cast<int>(call(SYS_getsockopt, fd, level, option, word(value), word(size)));
 }
 inline pid_t getpid() { return static_cast<pid_t>(call(SYS_getpid)); }
-inline uid_t getuid() { return static_cast<uid_t>(call(SYS_getuid)); }
 inline uid_t geteuid() { return static_cast<uid_t>(call(SYS_geteuid)); }
 inline gid_t getegid() { return static_cast<gid_t>(call(SYS_getegid)); }
 inline void sleep_ms(long ms) {

@@ -104,12 +104,9 @@ void emit_connector(TreeSink* sink, const Node& node, const char* device_folder)
   card.add(kPlatform).add(device_folder).add("/drm/").add(node.name);
   folder.add(card.c_str()).add('/').add(name.c_str());
   size_t base = folder.size();
-  constexpr const char* kFiles[][2] = {{"/status", "connected\n"},
-                                       {"/enabled", "enabled\n"},
-                                       {"/dpms", "On\n"},
-                                       {"/edid", ""},
-                                       {"/modes", "1920x1080\n1280x720\n"},
-                                       {"/uevent", "DEVTYPE=drm_connector\n"}};
+  constexpr const char* kFiles[][2] = {{"/status", "connected\n"}, {"/enabled", "enabled\n"},
+                                       {"/dpms", "On\n"},          {"/edid", ""},
+                                       {"/modes", "1920x1080\n"},  {"/uevent", "DEVTYPE=drm_connector\n"}};
   for (auto& [file, content] : kFiles) {
     sink->file(folder.add(file).c_str(), content);
     folder.truncate(base);

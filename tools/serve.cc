@@ -22,7 +22,8 @@ int serve(const std::string& device, const std::vector<std::string>& extra) {
     return 127;
   }
   if (!device.empty()) setenv("V3DEMU_DEVICE", device.c_str(), 1);
-  std::vector<char*> arguments{const_cast<char*>(daemon.c_str())};
+  char foreground[] = "--foreground";
+  std::vector<char*> arguments{const_cast<char*>(daemon.c_str()), foreground};
   for (const std::string& argument : extra) {
     if (argument != "--") arguments.push_back(const_cast<char*>(argument.c_str()));
   }

@@ -27,6 +27,9 @@ constexpr uint32_t kMaxPackets = 1u << 24;
 /// Drivers nest one level (cle-and-tiles.md 2.2).
 constexpr size_t kMaxCallDepth = 4;
 
+/// What looking at an indirect draw record costs of the job's allowance, in vertices.
+constexpr uint64_t kRecordCost = 16;
+
 /// Indirect draw records in memory (cle-and-tiles.md 1.5.5).
 struct ArrayRecord {
   uint32_t count, instances, first_vertex, base_instance;
@@ -299,7 +302,7 @@ void BinExecutor::draw_indirect_arrays(const Packet& p) {
   const uint32_t stride = 4 * p.get(field(kOwner, "Stride in Multiples of 4 Bytes"));
   GpuAddr address = p.get(field(kOwner, "Address"));
   DrawCall call = draw_call(p);
-  for (uint32_t i = 0; i < records && !job_.stopped() && binner_.spend(1); ++i, address += stride) {
+  for (uint32_t i = 0; i < records && !job_.stopped() && binner_.spend(kRecordCost); ++i, address += stride) {
     const auto r = job_.memory.load<ArrayRecord>(address);
     call.count = r.count;
     call.instances = r.instances;
@@ -315,7 +318,7 @@ void BinExecutor::draw_indirect_indexed(const Packet& p) {
   const uint32_t stride = 4 * p.get(field(kOwner, "Stride in Multiples of 4 Bytes"));
   GpuAddr address = p.get(field(kOwner, "Address"));
   DrawCall call = draw_call(p);
-  for (uint32_t i = 0; i < records && !job_.stopped() && binner_.spend(1); ++i, address += stride) {
+  for (uint32_t i = 0; i < records && !job_.stopped() && binner_.spend(kRecordCost); ++i, address += stride) {
     const auto r = job_.memory.load<IndexedRecord>(address);
     const uint64_t offset = uint64_t{r.first_index} * call.index_size;
     call.count = r.count;

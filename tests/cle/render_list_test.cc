@@ -27,30 +27,30 @@ struct Frame {
 };
 
 void add_config(ListBuilder& list, const Frame& f) {
-  list.add("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", f.targets},
+  list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", f.targets},
                                                 {"Image Width (pixels)", f.width},
                                                 {"Image Height (pixels)", f.height},
                                                 {"Log2 Tile Width", f.log2_tile},
                                                 {"Log2 Tile Height", f.log2_tile}});
   for (uint32_t rt = 0; rt < f.targets; ++rt)
-    list.add("Tile Rendering Mode Cfg (Render Target Part1)", {{"Render Target number", rt},
+    list.packet("Tile Rendering Mode Cfg (Render Target Part1)", {{"Render Target number", rt},
                                                                {"Stride", 32},
                                                                {"Internal Type and Clamping", 8},
                                                                {"Clear Color low bits", f.clear + rt}});
-  list.add("Tile Rendering Mode Cfg (ZS Clear Values)", {{"Z Clear Value", std::bit_cast<uint32_t>(1.0f)}});
-  list.add("Tile List Initial Block Size");
+  list.packet("Tile Rendering Mode Cfg (ZS Clear Values)", {{"Z Clear Value", std::bit_cast<uint32_t>(1.0f)}});
+  list.packet("Tile List Initial Block Size");
 }
 
 void add_dummy_tile(ListBuilder& list, bool clear) {
-  list.add("Tile Coordinates").add("End of Loads").add("Store Tile Buffer General", {{"Buffer to Store", 8}});
-  if (clear) list.add("Clear Render Targets");
-  list.add("End of Tile Marker");
+  list.packet("Tile Coordinates").packet("End of Loads").packet("Store Tile Buffer General", {{"Buffer to Store", 8}});
+  if (clear) list.packet("Clear Render Targets");
+  list.packet("End of Tile Marker");
 }
 
-ListBuilder::Value address(GpuAddr a) { return {"Address", a}; }
+FieldValue address(GpuAddr a) { return {"Address", a}; }
 
 void add_store(ListBuilder& list, uint32_t buffer, GpuAddr at, uint32_t stride, bool clear_after = false) {
-  list.add("Store Tile Buffer General", {{"Buffer to Store", buffer},
+  list.packet("Store Tile Buffer General", {{"Buffer to Store", buffer},
                                          {"Memory Format", kRaster},
                                          {"Output Image Format", kRgba8},
                                          {"Clear buffer being stored", clear_after},
@@ -67,15 +67,15 @@ class RenderList : public testing::TestWithParam<int> {
   /// Generic list around the commands that `body` adds.
   void add_generic(ListBuilder& list, const std::function<void(ListBuilder&)>& body) {
     ListBuilder generic;
-    generic.add("Tile Coordinates Implicit");
+    generic.packet("Tile Coordinates Implicit");
     body(generic);
-    generic.add("End of Tile Marker").add("Return from sub-list");
+    generic.packet("End of Tile Marker").packet("Return from sub-list");
     const GpuAddr at = test_.put(generic.bytes());
-    list.add("Start Address of Generic Tile List", {{"start", at}, {"end", at + generic.size()}});
+    list.packet("Start Address of Generic Tile List", {{"start", at}, {"end", at + generic.size()}});
   }
   void add_supertiles(ListBuilder& list, const Frame& f, uint32_t size, uint32_t columns, uint32_t rows) {
     const uint32_t tile = 8u << f.log2_tile;
-    list.add("Multicore Rendering Supertile Cfg",
+    list.packet("Multicore Rendering Supertile Cfg",
              {{"Supertile Width in Tiles", size},
               {"Supertile Height in Tiles", size},
               {"Total Frame Width in Supertiles", columns},
@@ -85,7 +85,7 @@ class RenderList : public testing::TestWithParam<int> {
               {"Number of Bin Tile Lists", 1}});
   }
   static void add_supertile(ListBuilder& list, uint32_t column, uint32_t row) {
-    list.add("Supertile Coordinates",
+    list.packet("Supertile Coordinates",
              {{"column number in supertiles", column}, {"row number in supertiles", row}});
   }
 
@@ -112,15 +112,15 @@ TEST_P(RenderList, ClearsAndStoresTheFrameOnly) {
   add_supertiles(list, frame, 2, 2, 1);
   add_dummy_tile(list, true);
   add_dummy_tile(list, false);
-  list.add("Flush VCD cache").add("Multicore Rendering Tile List Set Base");
+  list.packet("Flush VCD cache").packet("Multicore Rendering Tile List Set Base");
   add_generic(list, [&](ListBuilder& g) {
-    g.add("End of Loads").add("Branch to Implicit Tile List");
+    g.packet("End of Loads").packet("Branch to Implicit Tile List");
     add_store(g, 0, image, stride, true);
-    g.add("Clear Render Targets");
+    g.packet("Clear Render Targets");
   });
   add_supertile(list, 0, 0);
   add_supertile(list, 1, 0);
-  list.add("End of rendering");
+  list.packet("End of rendering");
   run(list);
   EXPECT_EQ(error(), "");
   for (uint32_t y = 0; y < rows; ++y)
@@ -138,7 +138,7 @@ TEST_P(RenderList, OnlyListedSupertilesAreTouched) {
   add_supertiles(list, frame, 3, 2, 2);
   add_generic(list, [&](ListBuilder& g) { add_store(g, 0, image, 256); });
   add_supertile(list, 1, 0);  // tiles (3, 0) to (3, 2); the rest of it is outside of the frame
-  list.add("End of rendering");
+  list.packet("End of rendering");
   run(list);
   EXPECT_EQ(error(), "");
   for (uint32_t y = 0; y < 64; ++y)
@@ -157,17 +157,17 @@ TEST_P(RenderList, LoadsThenStoresElsewhereAndStartsTheNextTileClear) {
   add_dummy_tile(list, true);
   add_supertiles(list, frame, 1, 3, 1);
   add_generic(list, [&](ListBuilder& g) {
-    g.add("Load Tile Buffer General", {{"Buffer to Load", 0},
+    g.packet("Load Tile Buffer General", {{"Buffer to Load", 0},
                                        {"Memory Format", kRaster},
                                        {"Input Image Format", kRgba8},
                                        {"Height in UB or Stride", 48 * 4},
                                        address(from)});
-    g.add("End of Loads");
+    g.packet("End of Loads");
     add_store(g, 0, to, 48 * 4);
     add_store(g, 1, second, 48 * 4);
   });
   for (uint32_t i = 0; i < 3; ++i) add_supertile(list, i, 0);
-  list.add("End of rendering");
+  list.packet("End of rendering");
   run(list);
   EXPECT_EQ(error(), "");
   for (uint32_t i = 0; i < 48 * 16; ++i) {
@@ -183,12 +183,12 @@ TEST_P(RenderList, ExplicitTileSetsTheContents) {
   const GpuAddr from = test_.put(pattern), to = test_.put(std::vector<uint32_t>(32 * 16));
   ListBuilder list;
   add_config(list, frame);
-  list.add("Tile Coordinates");
-  list.add("Load Tile Buffer General", {{"Memory Format", kRaster},
+  list.packet("Tile Coordinates");
+  list.packet("Load Tile Buffer General", {{"Memory Format", kRaster},
                                         {"Input Image Format", kRgba8},
                                         {"Height in UB or Stride", 16 * 4},
                                         address(from)});
-  list.add("End of Loads").add("End of Tile Marker");
+  list.packet("End of Loads").packet("End of Tile Marker");
   add_supertiles(list, frame, 2, 1, 1);
   add_generic(list, [&](ListBuilder& g) { add_store(g, 0, to, 32 * 4); });
   add_supertile(list, 0, 0);
@@ -205,13 +205,13 @@ TEST_P(RenderList, ClearInTheMiddleOfATileCounts) {
   add_config(list, frame);
   add_supertiles(list, frame, 1, 1, 1);
   add_generic(list, [&](ListBuilder& g) {
-    g.add("Load Tile Buffer General",
+    g.packet("Load Tile Buffer General",
           {{"Input Image Format", kRgba8}, {"Height in UB or Stride", 64}, address(from)});
     add_store(g, 0, a, 64, true);
     add_store(g, 0, b, 64);
   });
   add_supertile(list, 0, 0);
-  list.add("End of rendering");
+  list.packet("End of rendering");
   run(list);
   EXPECT_EQ(error(), "");
   EXPECT_EQ(test_.memory().load<uint32_t>(a), 5u);
@@ -221,21 +221,21 @@ TEST_P(RenderList, ClearInTheMiddleOfATileCounts) {
 /// Noop job of v3dv: no clears, SET_BASE first.
 TEST_P(RenderList, NoopJob) {
   ListBuilder list;
-  list.add("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", 1},
+  list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", 1},
                                                 {"Image Width (pixels)", 1},
                                                 {"Image Height (pixels)", 1},
                                                 {"Log2 Tile Width", 3},
                                                 {"Log2 Tile Height", 3}});
-  list.add("Tile Rendering Mode Cfg (Render Target Part1)", {{"Stride", 1}});
-  list.add("Tile Rendering Mode Cfg (ZS Clear Values)").add("Tile List Initial Block Size");
-  list.add("Multicore Rendering Tile List Set Base", {{"address", 0x4000}});
+  list.packet("Tile Rendering Mode Cfg (Render Target Part1)", {{"Stride", 1}});
+  list.packet("Tile Rendering Mode Cfg (ZS Clear Values)").packet("Tile List Initial Block Size");
+  list.packet("Multicore Rendering Tile List Set Base", {{"address", 0x4000}});
   add_supertiles(list, {.width = 1, .height = 1}, 1, 1, 1);
   add_generic(list, [&](ListBuilder& g) {
-    g.add("End of Loads").add("Branch to Implicit Tile List");
-    g.add("Store Tile Buffer General", {{"Buffer to Store", 8}});
+    g.packet("End of Loads").packet("Branch to Implicit Tile List");
+    g.packet("Store Tile Buffer General", {{"Buffer to Store", 8}});
   });
   add_supertile(list, 0, 0);
-  list.add("End of rendering");
+  list.packet("End of rendering");
   run(list);
   EXPECT_EQ(error(), "");
 }
@@ -247,10 +247,10 @@ TEST_P(RenderList, BadListsEndWithAMessage) {
     std::function<void(RenderList&, ListBuilder&)> build;
   };
   const Case cases[] = {
-      {"unknown packet, opcode 78", [](RenderList&, ListBuilder& l) { l.add_byte(78); }},
-      {"Point size (opcode 104)", [](RenderList&, ListBuilder& l) { l.add("Point size"); }},
-      {"no frame configuration", [](RenderList&, ListBuilder& l) { l.add("Supertile Coordinates"); }},
-      {"no caller", [](RenderList&, ListBuilder& l) { l.add("Return from sub-list"); }},
+      {"unknown packet, opcode 78", [](RenderList&, ListBuilder& l) { l.byte(78); }},
+      {"Point size (opcode 104)", [](RenderList&, ListBuilder& l) { l.packet("Point size"); }},
+      {"no frame configuration", [](RenderList&, ListBuilder& l) { l.packet("Supertile Coordinates"); }},
+      {"no caller", [](RenderList&, ListBuilder& l) { l.packet("Return from sub-list"); }},
       {"no generic tile list",
        [&](RenderList& t, ListBuilder& l) {
          add_config(l, frame);
@@ -263,22 +263,22 @@ TEST_P(RenderList, BadListsEndWithAMessage) {
        [](RenderList&, ListBuilder& l) { add_config(l, {.width = 16, .height = 16, .log2_tile = 7}); }},
       {"Internal Type and Clamping 3",
        [](RenderList&, ListBuilder& l) {
-         l.add("Tile Rendering Mode Cfg (Render Target Part1)", {{"Internal Type and Clamping", 3}});
+         l.packet("Tile Rendering Mode Cfg (Render Target Part1)", {{"Internal Type and Clamping", 3}});
        }},
       {"tile 9, 0 is outside the frame",
        [&](RenderList&, ListBuilder& l) {
          add_config(l, frame);
-         l.add("Tile Coordinates", {{"tile column number", 9}});
+         l.packet("Tile Coordinates", {{"tile column number", 9}});
        }},
       {"tile list set number 3",
        [&](RenderList& t, ListBuilder& l) {
          t.add_generic(l, [](ListBuilder& g) {
-           g.add("Branch to Implicit Tile List", {{"tile list set number", 3}});
+           g.packet("Branch to Implicit Tile List", {{"tile list set number", 3}});
          });
        }},
       {"has no place there",
        [&](RenderList& t, ListBuilder& l) {
-         t.add_generic(l, [](ListBuilder& g) { g.add("Supertile Coordinates"); });
+         t.add_generic(l, [](ListBuilder& g) { g.packet("Supertile Coordinates"); });
        }},
   };
   for (const Case& c : cases) {
@@ -295,7 +295,7 @@ TEST_P(RenderList, BadListsEndWithAMessage) {
 TEST_P(RenderList, ListsThatBranchInCirclesEnd) {
   const GpuAddr circle = test_.allocate(64);
   ListBuilder list;
-  list.add("Branch", {{"address", circle}});
+  list.packet("Branch", {{"address", circle}});
   test_.memory().write(circle, list.bytes().data(), list.size());
   run_render_list(test_.job(), circle, circle + 32, 0, nullptr);
   EXPECT_THAT(error(), HasSubstr("runs away"));
@@ -303,14 +303,14 @@ TEST_P(RenderList, ListsThatBranchInCirclesEnd) {
   JobError failure;
   test_.job().error = &failure;
   ListBuilder generic;
-  generic.add("Start Address of Generic Tile List", {{"start", circle}, {"end", circle + 32}});
+  generic.packet("Start Address of Generic Tile List", {{"start", circle}, {"end", circle + 32}});
   run(generic);
   EXPECT_THAT(failure.message(), HasSubstr("runs away"));
 
   JobError nested;
   test_.job().error = &nested;
   ListBuilder call;
-  call.add("Branch to Sub-list", {{"address", circle}});
+  call.packet("Branch to Sub-list", {{"address", circle}});
   test_.memory().write(circle, call.bytes().data(), call.size());
   run_render_list(test_.job(), circle, circle + 32, 0, nullptr);
   EXPECT_THAT(nested.message(), HasSubstr("calls nest too deep"));
@@ -318,23 +318,23 @@ TEST_P(RenderList, ListsThatBranchInCirclesEnd) {
 
 TEST(FrameConfig, ClearColorsOf71FillAllFourWords) {
   ListBuilder list;
-  list.add("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", 8},
+  list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", 8},
                                                 {"Image Width (pixels)", 300},
                                                 {"Image Height (pixels)", 200},
                                                 {"Multisample Mode (4x)", 1},
                                                 {"Internal Depth Type", 2},
                                                 {"Log2 Tile Width", 2},
                                                 {"Log2 Tile Height", 1}});
-  list.add("Tile Rendering Mode Cfg (Render Target Part1)", {{"Render Target number", 7},
+  list.packet("Tile Rendering Mode Cfg (Render Target Part1)", {{"Render Target number", 7},
                                                              {"Stride", 16},
                                                              {"Internal BPP", 2},
                                                              {"Internal Type and Clamping", 22},
                                                              {"Clear Color low bits", 0x01234567}});
-  list.add("Tile Rendering Mode Cfg (Render Target Part2)",
+  list.packet("Tile Rendering Mode Cfg (Render Target Part2)",
            {{"Render Target number", 7}, {"Clear Color mid bits", 0xdd89abcdefull}});
-  list.add("Tile Rendering Mode Cfg (Render Target Part3)",
+  list.packet("Tile Rendering Mode Cfg (Render Target Part3)",
            {{"Render Target number", 7}, {"Clear Color top bits", 0xfedcba98aabbccull}});
-  list.add("Tile Rendering Mode Cfg (ZS Clear Values)",
+  list.packet("Tile Rendering Mode Cfg (ZS Clear Values)",
            {{"Stencil Clear Value", 0x5a}, {"Z Clear Value", std::bit_cast<uint32_t>(0.25f)}});
   TestJob test;
   GpuAddr pc = test.put(list.bytes());
@@ -372,25 +372,25 @@ TEST(FrameConfig, TypesAndTileSizeOf42) {
   TestJob test;
   const auto config = [&](uint32_t targets, uint32_t bpp, bool msaa, bool early_clear) {
     ListBuilder list(42);
-    list.add("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", targets},
+    list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", targets},
                                                   {"Image Width (pixels)", 64},
                                                   {"Image Height (pixels)", 64},
                                                   {"Maximum BPP of all render targets", bpp},
                                                   {"Multisample Mode (4x)", msaa},
                                                   {"Early Depth/Stencil Clear", early_clear}});
-    list.add("Tile Rendering Mode Cfg (Clear Colors Part1)", {{"Render Target number", 1},
+    list.packet("Tile Rendering Mode Cfg (Clear Colors Part1)", {{"Render Target number", 1},
                                                               {"Clear Color low 32 bits", 0x01234567},
                                                               {"Clear Color next 24 bits", 0xabcdef}});
-    list.add("Tile Rendering Mode Cfg (Clear Colors Part2)", {{"Render Target number", 1},
+    list.packet("Tile Rendering Mode Cfg (Clear Colors Part2)", {{"Render Target number", 1},
                                                               {"Clear Color mid-low 32 bits", 0xaabbcc89},
                                                               {"Clear Color mid-high 24 bits", 0xba98dd}});
-    list.add("Tile Rendering Mode Cfg (Clear Colors Part3)",
+    list.packet("Tile Rendering Mode Cfg (Clear Colors Part3)",
              {{"Render Target number", 1}, {"Clear Color high 16 bits", 0xfedc}});
-    list.add("Tile Rendering Mode Cfg (Color)", {{"Render Target 1 Internal BPP", 1},
+    list.packet("Tile Rendering Mode Cfg (Color)", {{"Render Target 1 Internal BPP", 1},
                                                  {"Render Target 1 Internal Type", 6},
                                                  {"Render Target 1 Clamp", 2},
                                                  {"Render Target 0 Internal Type", 2}});
-    list.add("Tile Rendering Mode Cfg (ZS Clear Values)");
+    list.packet("Tile Rendering Mode Cfg (ZS Clear Values)");
     GpuAddr pc = test.put(list.bytes());
     FrameConfig frame(42);
     while (!frame.complete()) {
@@ -429,7 +429,7 @@ TEST(GenericList, FinalClearsAreLeftOut) {
   add_store(list, 0, 0x1000, 64, true);
   add_store(list, 1, 0x2000, 64, true);
   add_store(list, 0, 0x3000, 64, true);
-  list.add("Clear Render Targets").add("End of Tile Marker").add("Return from sub-list");
+  list.packet("Clear Render Targets").packet("End of Tile Marker").packet("Return from sub-list");
   const GpuAddr at = test.put(list.bytes());
   TileProgram program;
   std::string error;
