@@ -235,8 +235,8 @@ SCENARIO(path_functions) {
       symbol<ssize_t(int, const char*, char*, size_t)>("readlinkat")(folder, "card0", text, sizeof(text)));
   check_link(symbol<ssize_t(int, const char*, char*, size_t, size_t)>("__readlinkat_chk")(
       folder, "card0", text, sizeof(text), sizeof(text)));
-  CHECK_EQ(readlink("/sys/dev/char/226:128/device/subsystem", text, sizeof(text)), ssize_t{22});
-  CHECK_EQ(std::string(text, 22), "../../../../bus/platform");
+  CHECK_EQ(readlink("/sys/dev/char/226:128/device/subsystem", text, sizeof(text)), ssize_t{24});
+  CHECK_EQ(std::string(text, 24), "../../../../bus/platform");
 
   auto* real = symbol<char*(const char*, char*)>("realpath");
   CHECK_EQ(std::string(real("/sys/dev/char/226:0/device", text) ?: ""), kDevice);
