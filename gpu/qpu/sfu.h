@@ -13,6 +13,7 @@ namespace v3d::qpu::sfu {
 
 typedef double LanesD __attribute__((vector_size(128)));
 typedef int64_t LanesL __attribute__((vector_size(128)));
+typedef uint64_t LanesQ __attribute__((vector_size(128)));
 
 inline LanesD to_double(LanesF v) { return __builtin_convertvector(v, LanesD); }
 inline LanesF to_float(LanesD v) { return __builtin_convertvector(v, LanesF); }
@@ -59,7 +60,7 @@ inline LanesF exp2(LanesF x) {
       0x1.ebfbdff82c598p-3;
   const LanesD power = 1.0 + f * (0x1.62e42fefa39efp-1 + (f * odd + even));
   // The low bits of `shifted` hold n.
-  const LanesL scale = (reinterpret_cast<LanesL>(shifted) + 1023) << 52;
+  const LanesQ scale = (reinterpret_cast<LanesQ>(shifted) + 1023u) << 52;
   const LanesF result = to_float(power * reinterpret_cast<LanesD>(scale));
   // The two inputs whose result is so close to the middle of two floats that its double is a tie.
   return x == 0x1.853a6ep-9f ? splat(0x1.00870ap+0f) : x == -0x1.e7526ep-6f ? splat(0x1.f58d62p-1f) : result;
@@ -68,9 +69,9 @@ inline LanesF exp2(LanesF x) {
 /// log2(x); -inf for +-0, NaN for x < 0.
 inline LanesF log2(LanesF x) {
   // x = 2^n * m with m in [sqrt(1/2), sqrt(2)); log2(m) = s * P(s^2) with s = (m - 1) / (m + 1).
-  const LanesL bits = reinterpret_cast<LanesL>(to_double(x));
-  const LanesL n = (bits - 0x3fe6a09e667f3bcd) >> 52;
-  const LanesD m = reinterpret_cast<LanesD>(bits - (n << 52));
+  const LanesQ bits = reinterpret_cast<LanesQ>(to_double(x));
+  const LanesL n = reinterpret_cast<LanesL>(bits - 0x3fe6a09e667f3bcdu) >> 52;
+  const LanesD m = reinterpret_cast<LanesD>(bits - (reinterpret_cast<LanesQ>(n) << 52));
   const LanesD s = (m - 1.0) / (m + 1.0), t = s * s, t2 = t * t;
   const LanesD even = ((0x1.c46e14404048fp-3 * t2 + 0x1.484afb7a67652p-2) * t2 + 0x1.2776c50ee39dcp-1) * t2;
   const LanesD odd = ((0x1.b592d3c48c703p-3 * t2 + 0x1.0ca160627dbfdp-2) * t2 + 0x1.a61762d693934p-2) * t2 +

@@ -5,8 +5,6 @@
 #include <bit>
 #include <cfenv>
 #include <cmath>
-#include <functional>
-#include <map>
 #include <random>
 #include <set>
 
@@ -72,7 +70,7 @@ bool agrees(Compare compare, uint32_t expected, uint32_t actual) {
   return expected == actual;
 }
 
-using Formula = std::function<uint32_t(uint32_t a, uint32_t b)>;
+using Formula = uint32_t (*)(uint32_t a, uint32_t b);
 
 struct Row {
   Op op;
@@ -100,13 +98,14 @@ double clamped(double v, double low) { return std::isnan(v) ? 0 : std::min(1.0, 
 uint32_t norm(double v, double low, double scale) {
   return static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(clamped(v, low) * scale)));
 }
-Formula per_half(std::function<float(float, float)> op) {
-  return [op](uint32_t a, uint32_t b) { return fh(op(h(a), h(b))) | fh(op(h(a >> 16), h(b >> 16))) << 16; };
+template <float (*op)(float, float)>
+uint32_t per_half(uint32_t a, uint32_t b) {
+  return fh(op(h(a), h(b))) | fh(op(h(a >> 16), h(b >> 16))) << 16;
 }
-Formula norm_halves(double low, double scale, double high_scale) {
-  return [=](uint32_t a, uint32_t) {
-    return (norm(h(a), low, scale) & 0xffff) | norm(h(a >> 16), low, high_scale) << 16;
-  };
+float scalar_mul(float a, float b) { return a * b; }
+template <int low, int scale, int high_scale>
+uint32_t norm_halves(uint32_t a, uint32_t) {
+  return (norm(h(a), low, scale) & 0xffff) | norm(h(a >> 16), low, high_scale) << 16;
 }
 // EXT_packed_float from f16: search the nearest representable value.
 uint32_t small_float(uint32_t half, int mantissa_bits) {
@@ -129,94 +128,89 @@ float sin_pi(float x) {
   return static_cast<float>(std::sin(3.14159265358979323846264338327950288L * static_cast<long double>(x)));
 }
 
-const std::vector<Row>& rows() {
-  using enum Compare;
-  static const std::vector<Row> table = {
-      {Op::kFadd, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) + f(b)); }},
-      {Op::kFaddnf, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) + f(b)); }},
-      {Op::kFsub, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) - f(b)); }},
-      {Op::kFcmp, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) - f(b)); }},
-      {Op::kFmul, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) * f(b)); }, true},
-      {Op::kFmin, kFloat, [](uint32_t a, uint32_t b) { return u(scalar_min(f(a), f(b))); }},
-      {Op::kFmax, kFloat, [](uint32_t a, uint32_t b) { return u(scalar_max(f(a), f(b))); }},
-      {Op::kVfpack, kHalves, [](uint32_t a, uint32_t b) { return fh(f(a)) | fh(f(b)) << 16; }},
-      {Op::kVfmin, kHalves, per_half(scalar_min)},
-      {Op::kVfmax, kHalves, per_half(scalar_max)},
-      {Op::kVfmul, kHalves, per_half([](float a, float b) { return a * b; }), true},
-      {Op::kAdd, kBits, [](uint32_t a, uint32_t b) { return a + b; }},
-      {Op::kSub, kBits, [](uint32_t a, uint32_t b) { return a - b; }},
-      {Op::kMin, kBits, [](uint32_t a, uint32_t b) { return s(a) < s(b) ? a : b; }},
-      {Op::kMax, kBits, [](uint32_t a, uint32_t b) { return s(a) > s(b) ? a : b; }},
-      {Op::kUmin, kBits, [](uint32_t a, uint32_t b) { return std::min(a, b); }},
-      {Op::kUmax, kBits, [](uint32_t a, uint32_t b) { return std::max(a, b); }},
-      {Op::kShl, kBits, [](uint32_t a, uint32_t b) { return a << (b % 32); }},
-      {Op::kShr, kBits, [](uint32_t a, uint32_t b) { return a >> (b % 32); }},
-      {Op::kAsr, kBits, [](uint32_t a, uint32_t b) { return static_cast<uint32_t>(s(a) >> (b % 32)); }},
-      {Op::kRor, kBits, [](uint32_t a, uint32_t b) { return std::rotr(a, static_cast<int>(b % 32)); }},
-      {Op::kAnd, kBits, std::bit_and<uint32_t>()},
-      {Op::kOr, kBits, std::bit_or<uint32_t>()},
-      {Op::kXor, kBits, std::bit_xor<uint32_t>()},
-      {Op::kNot, kBits, [](uint32_t a, uint32_t) { return 0xffffffffu - a; }},
-      {Op::kNeg, kBits, [](uint32_t a, uint32_t) { return 0u - a; }},
-      {Op::kVadd, kBits,
-       [](uint32_t a, uint32_t b) { return ((a + b) & 0xffff) | ((a & 0xffff0000) + (b & 0xffff0000)); }},
-      {Op::kVsub, kBits,
-       [](uint32_t a, uint32_t b) { return ((a - b) & 0xffff) | ((a & 0xffff0000) - (b & 0xffff0000)); }},
-      {Op::kClz, kBits, [](uint32_t a, uint32_t) { return static_cast<uint32_t>(std::countl_zero(a)); }},
-      {Op::kMov, kBits, [](uint32_t a, uint32_t) { return a; }},
-      {Op::kFmov, kBits, [](uint32_t a, uint32_t) { return a; }},
-      {Op::kUmul24, kBits, [](uint32_t a, uint32_t b) { return (a & 0xffffff) * (b & 0xffffff); }, true},
-      {Op::kSmul24, kBits,
-       [](uint32_t a, uint32_t b) {
-         return static_cast<uint32_t>(int64_t{s(a << 8) / 256} * (s(b << 8) / 256));
-       },
-       true},
-      {Op::kFround, kFloat, [](uint32_t a, uint32_t) { return u(std::nearbyint(f(a))); }},
-      {Op::kFtrunc, kFloat, [](uint32_t a, uint32_t) { return u(std::trunc(f(a))); }},
-      {Op::kFfloor, kFloat, [](uint32_t a, uint32_t) { return u(std::floor(f(a))); }},
-      {Op::kFceil, kFloat, [](uint32_t a, uint32_t) { return u(std::ceil(f(a))); }},
-      {Op::kFtoin, kBits, [](uint32_t a, uint32_t) { return to_signed(std::nearbyint(f(a))); }},
-      {Op::kFtoiz, kBits, [](uint32_t a, uint32_t) { return to_signed(std::trunc(f(a))); }},
-      {Op::kFtouz, kBits, [](uint32_t a, uint32_t) { return to_unsigned(std::trunc(f(a))); }},
-      {Op::kFtoc, kBits,
-       [](uint32_t a, uint32_t) {
-         return (1u << static_cast<int>(std::nearbyint(clamped(f(a), 0) * 4))) - 1;
-       }},
-      {Op::kItof, kBits, [](uint32_t a, uint32_t) { return u(static_cast<float>(s(a))); }},
-      {Op::kUtof, kBits, [](uint32_t a, uint32_t) { return u(static_cast<float>(a)); }},
-      {Op::kVpack, kBits, [](uint32_t a, uint32_t b) { return a % 65536 + b * 65536; }},
-      {Op::kV8pack, kBits,
-       [](uint32_t a, uint32_t b) {
-         return a % 256 + ((a >> 16) % 256) * 256 + (b % 256) * 65536 + ((b >> 16) % 256) * 16777216;
-       }},
-      {Op::kV10pack, kBits,
-       [](uint32_t a, uint32_t b) {
-         return a % 1024 + ((a >> 16) % 1024) * 1024 + (b % 1024) * 1048576 + ((b >> 16) % 4) * 1073741824;
-       }},
-      {Op::kV11fpack, kBits,
-       [](uint32_t a, uint32_t b) {
-         return small_float(a & 0xffff, 6) | small_float(a >> 16, 6) << 11 | small_float(b & 0xffff, 5) << 22;
-       }},
-      {Op::kFtounorm16, kBits, [](uint32_t a, uint32_t) { return norm(f(a), 0, 65535); }, true},
-      {Op::kFtosnorm16, kBits, [](uint32_t a, uint32_t) { return norm(f(a), -1, 32767); }, true},
-      {Op::kVftounorm8, kBits, norm_halves(0, 255, 255), true},
-      {Op::kVftosnorm8, kBits, norm_halves(-1, 127, 127), true},
-      {Op::kVftounorm10lo, kBits, norm_halves(0, 1023, 1023), true},
-      {Op::kVftounorm10hi, kBits, norm_halves(0, 1023, 3), true},
-      {Op::kRecip, kFloat, [](uint32_t a, uint32_t) { return u(1.0f / f(a)); }},
-      {Op::kRsqrt, kFloat,
-       [](uint32_t a, uint32_t) { return u(static_cast<float>(1 / std::sqrt((long double)f(a)))); }},
-      {Op::kRsqrt2, kFloat,
-       [](uint32_t a, uint32_t) { return u(static_cast<float>(1 / std::sqrt((long double)f(a)))); }},
-      {Op::kExp, kFloat,
-       [](uint32_t a, uint32_t) { return u(static_cast<float>(std::exp2((long double)f(a)))); }},
-      {Op::kLog, kFloat,
-       [](uint32_t a, uint32_t) { return u(static_cast<float>(std::log2((long double)f(a)))); }},
-      {Op::kSin, kFloat, [](uint32_t a, uint32_t) { return u(sin_pi(f(a))); }},
-      {Op::kFlpop, kBits, [](uint32_t a, uint32_t) { return a / 4; }},
-  };
-  return table;
-}
+using enum Compare;
+const Row kRows[] = {
+    {Op::kFadd, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) + f(b)); }},
+    {Op::kFaddnf, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) + f(b)); }},
+    {Op::kFsub, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) - f(b)); }},
+    {Op::kFcmp, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) - f(b)); }},
+    {Op::kFmul, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) * f(b)); }, true},
+    {Op::kFmin, kFloat, [](uint32_t a, uint32_t b) { return u(scalar_min(f(a), f(b))); }},
+    {Op::kFmax, kFloat, [](uint32_t a, uint32_t b) { return u(scalar_max(f(a), f(b))); }},
+    {Op::kVfpack, kHalves, [](uint32_t a, uint32_t b) { return fh(f(a)) | fh(f(b)) << 16; }},
+    {Op::kVfmin, kHalves, per_half<scalar_min>},
+    {Op::kVfmax, kHalves, per_half<scalar_max>},
+    {Op::kVfmul, kHalves, per_half<scalar_mul>, true},
+    {Op::kAdd, kBits, [](uint32_t a, uint32_t b) { return a + b; }},
+    {Op::kSub, kBits, [](uint32_t a, uint32_t b) { return a - b; }},
+    {Op::kMin, kBits, [](uint32_t a, uint32_t b) { return s(a) < s(b) ? a : b; }},
+    {Op::kMax, kBits, [](uint32_t a, uint32_t b) { return s(a) > s(b) ? a : b; }},
+    {Op::kUmin, kBits, [](uint32_t a, uint32_t b) { return std::min(a, b); }},
+    {Op::kUmax, kBits, [](uint32_t a, uint32_t b) { return std::max(a, b); }},
+    {Op::kShl, kBits, [](uint32_t a, uint32_t b) { return a << (b % 32); }},
+    {Op::kShr, kBits, [](uint32_t a, uint32_t b) { return a >> (b % 32); }},
+    {Op::kAsr, kBits, [](uint32_t a, uint32_t b) { return static_cast<uint32_t>(s(a) >> (b % 32)); }},
+    {Op::kRor, kBits, [](uint32_t a, uint32_t b) { return std::rotr(a, static_cast<int>(b % 32)); }},
+    {Op::kAnd, kBits, [](uint32_t a, uint32_t b) { return ~(~a | ~b); }},
+    {Op::kOr, kBits, [](uint32_t a, uint32_t b) { return ~(~a & ~b); }},
+    {Op::kXor, kBits, [](uint32_t a, uint32_t b) { return (a | b) - (a & b); }},
+    {Op::kNot, kBits, [](uint32_t a, uint32_t) { return 0xffffffffu - a; }},
+    {Op::kNeg, kBits, [](uint32_t a, uint32_t) { return 0u - a; }},
+    {Op::kVadd, kBits,
+     [](uint32_t a, uint32_t b) { return ((a + b) & 0xffff) | ((a & 0xffff0000) + (b & 0xffff0000)); }},
+    {Op::kVsub, kBits,
+     [](uint32_t a, uint32_t b) { return ((a - b) & 0xffff) | ((a & 0xffff0000) - (b & 0xffff0000)); }},
+    {Op::kClz, kBits, [](uint32_t a, uint32_t) { return static_cast<uint32_t>(std::countl_zero(a)); }},
+    {Op::kMov, kBits, [](uint32_t a, uint32_t) { return a; }},
+    {Op::kFmov, kBits, [](uint32_t a, uint32_t) { return a; }},
+    {Op::kUmul24, kBits, [](uint32_t a, uint32_t b) { return (a & 0xffffff) * (b & 0xffffff); }, true},
+    {Op::kSmul24, kBits,
+     [](uint32_t a, uint32_t b) {
+       return static_cast<uint32_t>(int64_t{s(a << 8) / 256} * (s(b << 8) / 256));
+     },
+     true},
+    {Op::kFround, kFloat, [](uint32_t a, uint32_t) { return u(std::nearbyint(f(a))); }},
+    {Op::kFtrunc, kFloat, [](uint32_t a, uint32_t) { return u(std::trunc(f(a))); }},
+    {Op::kFfloor, kFloat, [](uint32_t a, uint32_t) { return u(std::floor(f(a))); }},
+    {Op::kFceil, kFloat, [](uint32_t a, uint32_t) { return u(std::ceil(f(a))); }},
+    {Op::kFtoin, kBits, [](uint32_t a, uint32_t) { return to_signed(std::nearbyint(f(a))); }},
+    {Op::kFtoiz, kBits, [](uint32_t a, uint32_t) { return to_signed(std::trunc(f(a))); }},
+    {Op::kFtouz, kBits, [](uint32_t a, uint32_t) { return to_unsigned(std::trunc(f(a))); }},
+    {Op::kFtoc, kBits,
+     [](uint32_t a, uint32_t) { return (1u << static_cast<int>(std::nearbyint(clamped(f(a), 0) * 4))) - 1; }},
+    {Op::kItof, kBits, [](uint32_t a, uint32_t) { return u(static_cast<float>(s(a))); }},
+    {Op::kUtof, kBits, [](uint32_t a, uint32_t) { return u(static_cast<float>(a)); }},
+    {Op::kVpack, kBits, [](uint32_t a, uint32_t b) { return a % 65536 + b * 65536; }},
+    {Op::kV8pack, kBits,
+     [](uint32_t a, uint32_t b) {
+       return a % 256 + ((a >> 16) % 256) * 256 + (b % 256) * 65536 + ((b >> 16) % 256) * 16777216;
+     }},
+    {Op::kV10pack, kBits,
+     [](uint32_t a, uint32_t b) {
+       return a % 1024 + ((a >> 16) % 1024) * 1024 + (b % 1024) * 1048576 + ((b >> 16) % 4) * 1073741824;
+     }},
+    {Op::kV11fpack, kBits,
+     [](uint32_t a, uint32_t b) {
+       return small_float(a & 0xffff, 6) | small_float(a >> 16, 6) << 11 | small_float(b & 0xffff, 5) << 22;
+     }},
+    {Op::kFtounorm16, kBits, [](uint32_t a, uint32_t) { return norm(f(a), 0, 65535); }, true},
+    {Op::kFtosnorm16, kBits, [](uint32_t a, uint32_t) { return norm(f(a), -1, 32767); }, true},
+    {Op::kVftounorm8, kBits, norm_halves<0, 255, 255>, true},
+    {Op::kVftosnorm8, kBits, norm_halves<-1, 127, 127>, true},
+    {Op::kVftounorm10lo, kBits, norm_halves<0, 1023, 1023>, true},
+    {Op::kVftounorm10hi, kBits, norm_halves<0, 1023, 3>, true},
+    {Op::kRecip, kFloat, [](uint32_t a, uint32_t) { return u(1.0f / f(a)); }},
+    {Op::kRsqrt, kFloat,
+     [](uint32_t a, uint32_t) { return u(static_cast<float>(1 / std::sqrt((long double)f(a)))); }},
+    {Op::kRsqrt2, kFloat,
+     [](uint32_t a, uint32_t) { return u(static_cast<float>(1 / std::sqrt((long double)f(a)))); }},
+    {Op::kExp, kFloat,
+     [](uint32_t a, uint32_t) { return u(static_cast<float>(std::exp2((long double)f(a)))); }},
+    {Op::kLog, kFloat,
+     [](uint32_t a, uint32_t) { return u(static_cast<float>(std::log2((long double)f(a)))); }},
+    {Op::kSin, kFloat, [](uint32_t a, uint32_t) { return u(sin_pi(f(a))); }},
+    {Op::kFlpop, kBits, [](uint32_t a, uint32_t) { return a / 4; }},
+};
 
 // Operations that are no function of their lanes' operands, and where they are tested.
 const std::set<Op> kElsewhere = {
@@ -232,7 +226,7 @@ const std::set<Op> kElsewhere = {
 
 TEST(Alu, EveryOperationIsTested) {
   std::set<Op> tested = kElsewhere;
-  for (const Row& row : rows()) EXPECT_TRUE(tested.insert(row.op).second) << info(row.op).mnemonic;
+  for (const Row& row : kRows) EXPECT_TRUE(tested.insert(row.op).second) << info(row.op).mnemonic;
   for (int n = 0; n < kNumOps; ++n)
     EXPECT_TRUE(tested.contains(static_cast<Op>(n))) << info(static_cast<Op>(n)).mnemonic;
 }
@@ -244,8 +238,8 @@ bool has_encoding(int version, Alu alu, Op op) {
 }
 
 // Applies `program` (one instruction on rf1, rf2, rf3) to all operand pairs.
-void for_all_operands(Machine& machine, const Instruction& i,
-                      const std::function<void(uint32_t a, uint32_t b, uint32_t result)>& check) {
+template <typename Check>
+void for_all_operands(Machine& machine, const Instruction& i, const Check& check) {
   machine.load({i, thrsw(), nop(), nop()});
   const auto& pairs = operands();
   for (size_t at = 0; at < pairs.size(); at += kLanes) {
@@ -286,7 +280,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, AluTest, testing::Values(71, 42));
 TEST_P(AluTest, Formulas) {
   const int version = GetParam();
   Machine machine(version);
-  for (const Row& row : rows()) {
+  for (const Row& row : kRows) {
     for (Alu alu : {Alu::kAdd, Alu::kMul}) {
       if (!has_encoding(version, alu, row.op)) continue;
       const Instruction i = make(alu, row.op, Unpack::kNone, Unpack::kNone, Pack::kNone);
@@ -345,7 +339,7 @@ TEST_P(AluTest, Conversions) {
   const int version = GetParam();
   Machine machine(version);
   int combinations = 0;
-  for (const Row& row : rows()) {
+  for (const Row& row : kRows) {
     if (info(row.op).input == Input::kRaw && info(row.op).output == Output::kRaw) continue;
     for (Alu alu : {Alu::kAdd, Alu::kMul}) {
       for (int ua = 0; ua <= static_cast<int>(Unpack::kIh); ++ua) {
@@ -409,7 +403,7 @@ TEST_P(AluTest, FlagWrites) {
   const int version = GetParam();
   Machine machine(version);
   const auto& pairs = operands();
-  for (const Row& row : rows()) {
+  for (const Row& row : kRows) {
     for (Alu alu : {Alu::kAdd, Alu::kMul}) {
       if (!has_encoding(version, alu, row.op)) continue;
       for (int code = 1; code < 16; ++code) {
