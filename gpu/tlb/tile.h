@@ -118,6 +118,10 @@ struct Tile {
   void clear_depth();
   void clear_stencil();
   void copy_from(const Tile& other);
+  /// Notes what a draw asked for in vain: the next load or store fails with the first such text.
+  void report(std::string unimplemented) {
+    if (fault.empty()) fault = std::move(unimplemented);
+  }
 
   Config config;
   uint32_t origin_x = 0, origin_y = 0;
@@ -127,6 +131,7 @@ struct Tile {
   std::array<bool, kMaxRenderTargets> color_is_clear{};
   uint64_t occlusion = 0;
   perf::Counts counts;
+  std::string fault;
 
  private:
   struct alignas(64) Line {

@@ -50,7 +50,7 @@ std::string find_fault(const Tile& tile, const LoadStore& packet, bool is_load) 
 }
 
 bool check(const Tile& tile, const LoadStore& packet, bool is_load, std::string* error) {
-  const std::string fault = find_fault(tile, packet, is_load);
+  const std::string fault = tile.fault.empty() ? find_fault(tile, packet, is_load) : tile.fault;
   if (!fault.empty() && error)
     *error = absl::StrFormat("TLB %s: %s is not implemented", is_load ? "load" : "store", fault);
   return fault.empty();

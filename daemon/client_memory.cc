@@ -1,0 +1,78 @@
+#include "daemon/client_memory.h"
+
+#include <algorithm>
+
+namespace v3d::daemon {
+
+bool SegmentMemory::parse(PayloadReader& reader, uint32_t num_segments) {
+  for (uint32_t i = 0; i < num_segments; ++i) {
+    wire::Segment segment;
+    if (!reader.read(&segment)) return false;
+    std::span<const uint8_t> bytes;
+    if ((segment.flags & wire::kIn) && !reader.take(segment.size, &bytes)) return false;
+    if (segment.size == 0 || segment.address + segment.size < segment.address) continue;
+    pieces_.push_back({segment.address, segment.size, segment.flags, bytes.data()});
+    longest_ = std::max(longest_, uint64_t{segment.size});
+  }
+  std::sort(pieces_.begin(), pieces_.end(),
+            [](const Piece& a, const Piece& b) { return a.address < b.address; });
+  return true;
+}
+
+const SegmentMemory::Piece* SegmentMemory::find(uint64_t address, uint32_t flag) const {
+  // Pieces may overlap: the last one that starts at or below the address need not be the one that reaches it.
+  auto it = std::upper_bound(pieces_.begin(), pieces_.end(), address,
+                             [](uint64_t a, const Piece& p) { return a < p.address; });
+  while (it != pieces_.begin()) {
+    --it;
+    if (address - it->address >= longest_) break;
+    if ((it->flags & flag) && address - it->address < it->size) return &*it;
+  }
+  return nullptr;
+}
+
+bool SegmentMemory::read(uint64_t address, void* to, uint64_t bytes) {
+  auto* out = static_cast<uint8_t*>(to);
+  while (bytes > 0) {
+    const Piece* piece = find(address, wire::kIn);
+    if (!piece) return false;
+    const uint64_t offset = address - piece->address, count = std::min(bytes, piece->size - offset);
+    std::memcpy(out, piece->bytes + offset, count);
+    out += count;
+    address += count;
+    bytes -= count;
+  }
+  return true;
+}
+
+bool SegmentMemory::write(uint64_t address, const void* from, uint64_t bytes) {
+  for (uint64_t at = address, left = bytes; left > 0;) {
+    const Piece* piece = find(at, wire::kOut);
+    if (!piece) return false;
+    const uint64_t count = std::min(left, piece->size - (at - piece->address));
+    at += count;
+    left -= count;
+  }
+  if (bytes == 0) return true;
+  if (writes_.size() + bytes > wire::kMaxPayload / 2) return false;
+  const wire::Segment segment = {address, static_cast<uint32_t>(bytes), 0};
+  writes_.resize(writes_.size() + sizeof segment + bytes);
+  uint8_t* end = writes_.data() + writes_.size();
+  std::memcpy(end - bytes - sizeof segment, &segment, sizeof segment);
+  std::memcpy(end - bytes, from, bytes);
+  ++num_writes_;
+  return true;
+}
+
+int RequestFds::find(int number) {
+  for (size_t i = 0; i < numbers_.size(); ++i)
+    if (numbers_[i] == number) return fds_[i].get();
+  return -1;
+}
+
+void RequestFds::give_in_argument(uint32_t offset, ioctl::UniqueFd fd, bool close_on_exec) {
+  patches.push_back({offset, wire::kInArg, close_on_exec});
+  given.push_back(std::move(fd));
+}
+
+}  // namespace v3d::daemon

@@ -1,0 +1,54 @@
+#include "daemon/gpus.h"
+
+namespace v3d::daemon {
+namespace {
+
+class DeviceContext : public ioctl::GpuContext {
+ public:
+  DeviceContext(device::Device& device, std::unique_ptr<device::Context> context)
+      : device_(device), context_(std::move(context)) {}
+
+  mmu::AddressSpace& space() override { return context_->space(); }
+  device::JobResult run_bin(const device::ClJob& job, const std::atomic<bool>& cancel,
+                            std::shared_ptr<const ptb::BinResult>* result) override {
+    return device_.run_bin(*context_, job, cancel, result);
+  }
+  device::JobResult run_render(const device::ClJob& job, const std::atomic<bool>& cancel,
+                               std::shared_ptr<const ptb::BinResult> bin) override {
+    return device_.run_render(*context_, job, cancel, std::move(bin));
+  }
+  device::JobResult run_csd(const device::CsdJob& job, const std::atomic<bool>& cancel) override {
+    return device_.run_csd(*context_, job, cancel);
+  }
+  device::JobResult run_tfu(const device::TfuJob& job, const std::atomic<bool>& cancel) override {
+    return device_.run_tfu(*context_, job, cancel);
+  }
+
+ private:
+  device::Device& device_;
+  const std::unique_ptr<device::Context> context_;
+};
+
+class DeviceGpu : public ioctl::Gpu {
+ public:
+  DeviceGpu(const device::Profile& profile, int workers) : pool_(workers), device_(profile, pool_) {}
+
+  const device::Profile& profile() const override { return device_.profile(); }
+  absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
+    auto context = device::Context::create(device_.profile());
+    if (!context.ok()) return context.status();
+    return std::make_unique<DeviceContext>(device_, *std::move(context));
+  }
+
+ private:
+  ThreadPool pool_;
+  device::Device device_;
+};
+
+}  // namespace
+
+std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int workers) {
+  return std::make_unique<DeviceGpu>(profile, workers);
+}
+
+}  // namespace v3d::daemon

@@ -1,0 +1,47 @@
+#include "daemon/gpus.h"
+
+namespace v3d::daemon {
+namespace {
+
+class IdleContext : public ioctl::GpuContext {
+ public:
+  explicit IdleContext(std::unique_ptr<mmu::AddressSpace> space) : space_(std::move(space)) {}
+
+  mmu::AddressSpace& space() override { return *space_; }
+  device::JobResult run_bin(const device::ClJob&, const std::atomic<bool>&,
+                            std::shared_ptr<const ptb::BinResult>*) override {
+    return {};
+  }
+  device::JobResult run_render(const device::ClJob&, const std::atomic<bool>&,
+                               std::shared_ptr<const ptb::BinResult>) override {
+    return {};
+  }
+  device::JobResult run_csd(const device::CsdJob&, const std::atomic<bool>&) override { return {}; }
+  device::JobResult run_tfu(const device::TfuJob&, const std::atomic<bool>&) override { return {}; }
+
+ private:
+  const std::unique_ptr<mmu::AddressSpace> space_;
+};
+
+class IdleGpu : public ioctl::Gpu {
+ public:
+  explicit IdleGpu(const device::Profile& profile) : profile_(profile) {}
+
+  const device::Profile& profile() const override { return profile_; }
+  absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
+    auto space = mmu::AddressSpace::create();
+    if (!space.ok()) return space.status();
+    return std::make_unique<IdleContext>(*std::move(space));
+  }
+
+ private:
+  const device::Profile& profile_;
+};
+
+}  // namespace
+
+std::unique_ptr<ioctl::Gpu> make_idle_gpu(const device::Profile& profile) {
+  return std::make_unique<IdleGpu>(profile);
+}
+
+}  // namespace v3d::daemon

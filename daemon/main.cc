@@ -1,0 +1,284 @@
+/// @file v3demud: command line, socket, and life as a daemon.
+#include <fcntl.h>
+#include <getopt.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "daemon/gpus.h"
+#include "daemon/server.h"
+#include "gpu/base/log.h"
+#include "ioctl/wire.h"
+
+namespace {
+
+using v3d::ioctl::UniqueFd;
+
+constexpr char kUsage[] =
+    R"(usage: v3demud [options]
+Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.
+
+  --socket PATH           control socket (default: $V3DEMU_SOCKET, else $XDG_RUNTIME_DIR/v3demu/socket,
+                          else /tmp/v3demu-UID/socket)
+  --device NAME           chip: rpi5 (default), rpi5-16; also $V3DEMU_DEVICE
+  --exit-when-idle SECS   leave that long after the last client (default: never)
+  --foreground            stay attached to the terminal, log to stderr
+  --threads N             threads that share out tiles and workgroups (default: one per core)
+  --memory-limit MIB      buffer memory per open node (default: 4096)
+  --no-execute            accept jobs but execute none: measures drivers and the daemon alone
+  --debug LIST            categories of messages ("help" lists them); also $V3DEMU_DEBUG
+  --help, --version
+
+In the background messages go to v3demud.log beside the socket, or to $V3DEMU_LOG ("-": stderr).
+Exit status: 0 ended or already running, 1 cannot start, 2 wrong usage.
+)";
+
+struct Options {
+  std::string socket;
+  std::string device;
+  std::string debug;
+  v3d::daemon::Server::Options server;
+  int threads = 0;
+  bool foreground = false;
+  bool no_execute = false;
+};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string default_socket() {
+  if (const std::string path = variable(v3d::wire::kSocketVariable); !path.empty()) return path;
+  if (const std::string runtime = variable("XDG_RUNTIME_DIR"); !runtime.empty())
+    return runtime + "/v3demu/socket";
+  return absl::StrFormat("/tmp/v3demu-%d/socket", geteuid());
+}
+
+/// Exits on wrong usage.
+Options parse_options(int argc, char** argv) {
+  enum { kSocket = 256, kDevice, kIdle, kForeground, kThreads, kMemory, kNoExecute, kDebug, kHelp, kVersion };
+  static const option kLong[] = {{"socket", required_argument, nullptr, kSocket},
+                                 {"device", required_argument, nullptr, kDevice},
+                                 {"exit-when-idle", required_argument, nullptr, kIdle},
+                                 {"foreground", no_argument, nullptr, kForeground},
+                                 {"threads", required_argument, nullptr, kThreads},
+                                 {"memory-limit", required_argument, nullptr, kMemory},
+                                 {"no-execute", no_argument, nullptr, kNoExecute},
+                                 {"debug", required_argument, nullptr, kDebug},
+                                 {"help", no_argument, nullptr, kHelp},
+                                 {"version", no_argument, nullptr, kVersion},
+                                 {nullptr, 0, nullptr, 0}};
+  Options options;
+  options.socket = default_socket();
+  options.device = variable("V3DEMU_DEVICE");
+  options.debug = variable("V3DEMU_DEBUG");
+  const auto wrong = [&](const char* what) {
+    std::fprintf(stderr, "v3demud: %s: %s\n", what, optarg);
+    std::exit(2);
+  };
+  int which;
+  while ((which = getopt_long(argc, argv, "", kLong, nullptr)) != -1) {
+    uint64_t mebibytes;
+    switch (which) {
+      case kSocket:
+        options.socket = optarg;
+        break;
+      case kDevice:
+        options.device = optarg;
+        break;
+      case kIdle:
+        if (!absl::SimpleAtod(optarg, &options.server.exit_when_idle) || options.server.exit_when_idle < 0 ||
+            options.server.exit_when_idle > 1e6)
+          wrong("no number of seconds");
+        break;
+      case kForeground:
+        options.foreground = true;
+        break;
+      case kThreads:
+        if (!absl::SimpleAtoi(optarg, &options.threads) || options.threads < 1 || options.threads > 1024)
+          wrong("no number of threads");
+        break;
+      case kMemory:
+        if (!absl::SimpleAtoi(optarg, &mebibytes) || mebibytes < 1 || mebibytes > (1u << 20))
+          wrong("no size in MiB");
+        options.server.limits.bo_bytes_per_file = mebibytes << 20;
+        break;
+      case kNoExecute:
+        options.no_execute = true;
+        break;
+      case kDebug:
+        options.debug = optarg;
+        break;
+      case kHelp:
+        std::fputs(kUsage, stdout);
+        std::exit(0);
+      case kVersion:
+        std::printf("v3demud %s\n", V3DEMU_VERSION);
+        std::exit(0);
+      default:
+        std::fputs(kUsage, stderr);
+        std::exit(2);
+    }
+  }
+  if (optind < argc) {
+    std::fprintf(stderr, "v3demud: unexpected argument: %s\n%s", argv[optind], kUsage);
+    std::exit(2);
+  }
+  return options;
+}
+
+[[noreturn]] void die(const std::string& what) {
+  std::fprintf(stderr, "v3demud: %s: %s\n", what.c_str(), std::strerror(errno));
+  std::exit(1);
+}
+
+/// The socket's folder: private to the user.
+void make_folder(const std::string& folder) {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), ignored);
+  struct stat info;
+  if (mkdir(folder.c_str(), 0700) == 0) return;
+  if (errno != EEXIST || lstat(folder.c_str(), &info) != 0) die("cannot make " + folder);
+  if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 022)) {
+    errno = EPERM;
+    die(folder + " belongs to others or is writable by them");
+  }
+}
+
+sockaddr_un socket_address(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    die(path);
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  return address;
+}
+
+bool is_answered(const std::string& path) {
+  const sockaddr_un address = socket_address(path);
+  const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+/// Held as long as the daemon lives. Exits when another daemon serves the socket; waits for one that is
+/// leaving.
+UniqueFd take_lock(const std::string& socket) {
+  const std::string path = socket + ".lock";
+  UniqueFd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) die("cannot open " + path);
+  for (int tries = 0; flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (errno != EWOULDBLOCK) die("cannot lock " + path);
+    if (is_answered(socket)) {
+      std::fprintf(stderr, "v3demud: already running: %s\n", socket.c_str());
+      std::exit(0);
+    }
+    if (tries == 1000) die("another v3demud holds " + path + " but does not answer");
+    usleep(10'000);
+  }
+  return lock;
+}
+
+UniqueFd make_listener(const std::string& path) {
+  const sockaddr_un address = socket_address(path);
+  UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  unlink(path.c_str());  // of a daemon that crashed: the lock is ours
+  const mode_t mask = umask(0177);
+  const int bound = bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  umask(mask);
+  if (bound != 0 || listen(listener.get(), 128) != 0) die("cannot listen on " + path);
+  return listener;
+}
+
+/// Returns in the child; the parent's exit says that the socket can be connected to.
+void go_to_background(const std::string& log_path, bool keep_stderr) {
+  const pid_t child = fork();
+  if (child < 0) die("fork");
+  if (child > 0) _exit(0);
+  setsid();
+  if (chdir("/") != 0) die("chdir");
+  // Nothing of the terminal stays open: a pipeline that started us must see its end.
+  const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  dup2(null.get(), STDIN_FILENO);
+  dup2(null.get(), STDOUT_FILENO);
+  if (keep_stderr) return;
+  const UniqueFd log(
+      open(log_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  dup2(log ? log.get() : null.get(), STDERR_FILENO);
+}
+
+void raise_descriptor_limit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, int workers, bool no_execute) {
+#ifdef V3DEMU_NO_DEVICE
+  if (!no_execute) v3d::log_error("this v3demud was built without the GPU model: jobs are not executed");
+  (void)workers;
+#else
+  if (!no_execute) return v3d::daemon::make_device_gpu(profile, workers);
+#endif
+  return v3d::daemon::make_idle_gpu(profile);
+}
+
+v3d::daemon::Server* g_server = nullptr;
+void on_termination(int) { g_server->stop(); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse_options(argc, argv);
+  v3d::set_debug(options.debug);
+  const v3d::device::Profile* profile =
+      options.device.empty() ? &v3d::device::default_profile() : v3d::device::find_profile(options.device);
+  if (!profile) {
+    std::fprintf(stderr, "v3demud: no device \"%s\" (--help lists them)\n", options.device.c_str());
+    return 2;
+  }
+
+  const std::string path = std::filesystem::absolute(options.socket);
+  const std::string folder = std::filesystem::path(path).parent_path();
+  make_folder(folder);
+  const UniqueFd lock = take_lock(path);
+  UniqueFd listener = make_listener(path);
+  const bool log_to_stderr = variable("V3DEMU_LOG") == "-";
+  if (log_to_stderr) unsetenv("V3DEMU_LOG");
+  if (!options.foreground) go_to_background(folder + "/v3demud.log", log_to_stderr);
+
+  std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int workers = (options.threads ? options.threads : cores) - 1;
+  const std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(*profile, workers, options.no_execute);
+  {
+    v3d::daemon::Server server(*gpu, options.server);
+    g_server = &server;
+    std::signal(SIGTERM, on_termination);
+    std::signal(SIGINT, on_termination);
+    server.run(std::move(listener));
+    // Newcomers start another daemon from here on.
+    unlink(path.c_str());
+    std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGINT, SIG_DFL);
+  }
+  return 0;
+}

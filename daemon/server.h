@@ -1,0 +1,110 @@
+/// v3demud without its command line: sockets, clients, and the loop that sees them go.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "daemon/scheduler.h"
+#include "ioctl/gpu.h"
+#include "ioctl/kernel.h"
+#include "ioctl/unique_fd.h"
+
+namespace v3d::daemon {
+
+/// The process at the other end of a control connection.
+struct Peer {
+  int32_t pid;
+  std::string program;
+  bool privileged;                           ///< has CAP_SYS_ADMIN
+  std::shared_ptr<ioctl::UniqueFd> process;  ///< pidfd; may be empty
+};
+
+class Server : private ioctl::Host {
+ public:
+  struct Options {
+    ioctl::Limits limits;
+    /// Seconds without clients after which run() returns; negative for never.
+    double exit_when_idle = -1;
+    size_t max_connections = 4096;
+  };
+
+  Server(ioctl::Gpu& gpu, const Options& options);
+  /// Closes all connections and waits for their threads, ends all jobs.
+  ~Server();
+
+  /// @param listener  a listening AF_UNIX socket
+  void run(ioctl::UniqueFd listener);
+  /// Makes run() return. Any thread, also signal handlers.
+  void stop();
+
+  /// @name For the sessions
+  ioctl::Kernel& kernel() { return kernel_; }
+  struct OpenedFile {
+    uint64_t token;
+    ioctl::UniqueFd client_end;  ///< what becomes the client's DRM descriptor
+  };
+  /// open(2) of a node. 0, ENXIO (no such node) or EMFILE.
+  int open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* opened);
+  /// Which file a descriptor of unknown origin is. False when none of this daemon's.
+  bool adopt_file(int fd, uint64_t* token, uint32_t* minor);
+  std::shared_ptr<ioctl::File> find_file(uint64_t token);
+  /// An administrator's command: "status" or "shutdown". 0 or an errno.
+  int command(const std::string& text, std::string* answer);
+
+ private:
+  struct OpenFile {
+    std::shared_ptr<ioctl::File> file;
+    uint64_t cookie;
+    std::shared_ptr<ioctl::UniqueFd> process;
+  };
+  /// A closed file whose jobs have not ended.
+  struct Draining {
+    uint64_t client;
+    std::shared_ptr<ioctl::UniqueFd> process;
+    int64_t dead_since_ns;  ///< 0 while its process lives
+  };
+
+  // ioctl::Host
+  void push(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.push(jobs); }
+  void watch_hangup(int socket, std::function<void()> gone) override;
+
+  /// Makes the loop look around.
+  void wake();
+  void accept_client(int listener);
+  void serve(uint64_t connection, int socket);
+  void close_file(uint64_t token);
+  /// Ends the jobs of clients that died. @return whether somebody is left to look after
+  bool drain();
+  bool has_clients();
+  std::string status_text();
+
+  const Options options_;
+  const int64_t started_ns_;
+  ioctl::UniqueFd epoll_;
+  ioctl::UniqueFd wake_event_;
+  std::atomic<bool> stop_{false};
+
+  std::mutex mutex_;                                        // protects all below
+  std::unordered_map<uint64_t, OpenFile> files_;            // by token
+  std::unordered_map<uint64_t, uint64_t> token_by_cookie_;  // of the client's end
+  std::vector<Draining> draining_;
+  std::unordered_map<uint64_t, std::function<void()>> watches_;  // by epoll key
+  uint64_t next_watch_;
+  std::map<uint64_t, int> connections_;  // sockets of the running sessions
+  uint64_t next_connection_ = 0;
+  std::condition_variable connection_ended_;
+
+  ioctl::Kernel kernel_;
+  Scheduler scheduler_;  // last: its jobs use everything above
+};
+
+}  // namespace v3d::daemon

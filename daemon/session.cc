@@ -1,0 +1,194 @@
+#include "daemon/session.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "daemon/client_memory.h"
+#include "daemon/server.h"
+#include "gpu/base/log.h"
+#include "ioctl/dispatch.h"
+#include "ioctl/drm.h"
+
+namespace v3d::daemon {
+namespace {
+
+Reply failure(int error) {
+  Reply reply;
+  reply.error = error;
+  return reply;
+}
+
+/// The parts of a kIoctl or kFdIoctl payload.
+struct ParsedIoctl {
+  wire::IoctlRequest header;
+  std::vector<uint8_t> arg;
+  SegmentMemory memory;
+};
+
+bool parse_ioctl(Request& request, ParsedIoctl* parsed) {
+  PayloadReader reader(request.payload);
+  std::span<const uint8_t> arg;
+  if (!reader.read(&parsed->header) ||
+      parsed->header.arg_size != ioctl::drm::request_size(parsed->header.request) ||
+      !reader.take(parsed->header.arg_size, &arg))
+    return false;
+  parsed->arg.assign(arg.begin(), arg.end());
+  return parsed->header.num_fds <= wire::kMaxFds && parsed->memory.parse(reader, parsed->header.num_segments);
+}
+
+Reply ioctl_reply(int error, const ParsedIoctl& parsed, RequestFds& fds) {
+  Reply reply;
+  reply.error = error;
+  wire::IoctlReply header = {static_cast<uint32_t>(parsed.arg.size()), parsed.memory.num_writes(),
+                             static_cast<uint32_t>(fds.patches.size()), 0};
+  reply.payload.reserve(sizeof header + parsed.arg.size() + parsed.memory.writes().size() + 64);
+  reply.append(header);
+  reply.append(parsed.arg.data(), parsed.arg.size());
+  reply.append(parsed.memory.writes().data(), parsed.memory.writes().size());
+  for (const wire::FdPatch& patch : fds.patches) reply.append(patch);
+  reply.fds = std::move(fds.given);
+  return reply;
+}
+
+/// Numbers and descriptors that belong to them. @param first  descriptors before them
+RequestFds request_fds(const ParsedIoctl& parsed, const Request& request, size_t first) {
+  const auto* numbers = parsed.header.fd_numbers;
+  return RequestFds(std::vector<int32_t>(numbers, numbers + parsed.header.num_fds),
+                    std::span(request.fds).subspan(first));
+}
+
+}  // namespace
+
+Session::Session(Server& server, int socket, int32_t peer_pid, bool privileged)
+    : server_(server),
+      socket_(socket),
+      waiter_(std::make_shared<ioctl::Waiter>(socket)),
+      peer_pid_(peer_pid),
+      privileged_(privileged) {}
+
+void Session::run() {
+  Request request;
+  while (socket_.receive(&request)) {
+    const Reply reply = answer(request);
+    if (!socket_.send(request.header.op, reply) || !greeted_) break;
+  }
+}
+
+Reply Session::answer(Request& request) {
+  if (!greeted_ && request.header.op != wire::kHello) return failure(EPROTO);
+  switch (request.header.op) {
+    case wire::kHello:
+      return hello(request);
+    case wire::kOpen:
+      return open(request);
+    case wire::kAdopt:
+      return adopt(request);
+    case wire::kIoctl:
+      return drm_ioctl(request);
+    case wire::kFdIoctl:
+      return fd_ioctl(request);
+    case wire::kMmap:
+      return mmap(request);
+    case wire::kCommand:
+      return command(request);
+  }
+  log_warning("unknown request %d of %s (pid %d)", request.header.op, program_, peer_pid_);
+  return failure(EPROTO);
+}
+
+Reply Session::hello(Request& request) {
+  wire::HelloRequest hello;
+  PayloadReader reader(request.payload);
+  if (!reader.read(&hello)) return failure(EPROTO);
+  if (hello.protocol != wire::kProtocol) {
+    log_error("a client of pid %d speaks protocol %d, this is %d", peer_pid_, hello.protocol,
+              wire::kProtocol);
+    return failure(EPROTONOSUPPORT);
+  }
+  program_.assign(hello.program, strnlen(hello.program, sizeof hello.program));
+  std::replace_if(
+      program_.begin(), program_.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  if (!process_)
+    process_ = std::make_shared<ioctl::UniqueFd>(static_cast<int>(syscall(SYS_pidfd_open, peer_pid_, 0)));
+  greeted_ = true;
+  Reply reply;
+  reply.append(wire::HelloReply{wire::kProtocol, getpid(),
+                                static_cast<uint32_t>(server_.kernel().gpu().profile().version), 0});
+  return reply;
+}
+
+Reply Session::open(Request& request) {
+  wire::OpenRequest args;
+  PayloadReader reader(request.payload);
+  if (!reader.read(&args)) return failure(EPROTO);
+  Server::OpenedFile opened;
+  if (const int error =
+          server_.open_file(args.minor, args.flags, {peer_pid_, program_, privileged_, process_}, &opened))
+    return failure(error);
+  Reply reply;
+  reply.append(wire::FileReply{opened.token, args.minor, 0});
+  reply.fds.push_back(std::move(opened.client_end));
+  return reply;
+}
+
+Reply Session::adopt(Request& request) {
+  if (request.fds.size() != 1) return failure(EPROTO);
+  wire::FileReply file = {};
+  if (!server_.adopt_file(request.fds[0].get(), &file.token, &file.minor)) return failure(ENOTTY);
+  Reply reply;
+  reply.append(file);
+  return reply;
+}
+
+Reply Session::drm_ioctl(Request& request) {
+  ParsedIoctl parsed;
+  if (!parse_ioctl(request, &parsed) || request.fds.size() != parsed.header.num_fds) return failure(EPROTO);
+  const std::shared_ptr<ioctl::File> file = server_.find_file(parsed.header.token);
+  if (!file) return failure(EBADF);
+  RequestFds fds = request_fds(parsed, request, 0);
+  ioctl::Call call{server_.kernel(), *file, parsed.memory, fds, waiter_};
+  const int error = ioctl::drm_ioctl(call, parsed.header.request, &parsed.arg);
+  return ioctl_reply(error, parsed, fds);
+}
+
+Reply Session::fd_ioctl(Request& request) {
+  ParsedIoctl parsed;
+  if (!parse_ioctl(request, &parsed) || request.fds.size() != parsed.header.num_fds + 1)
+    return failure(EPROTO);
+  RequestFds fds = request_fds(parsed, request, 1);
+  const int error = ioctl::fd_ioctl(server_.kernel(), request.fds[0].get(), parsed.memory, fds,
+                                    parsed.header.request, &parsed.arg);
+  return ioctl_reply(error, parsed, fds);
+}
+
+Reply Session::mmap(Request& request) {
+  wire::MmapRequest args;
+  PayloadReader reader(request.payload);
+  if (!reader.read(&args)) return failure(EPROTO);
+  const std::shared_ptr<ioctl::File> file = server_.find_file(args.token);
+  if (!file) return failure(EBADF);
+  RequestFds fds({}, {});
+  SegmentMemory memory;
+  ioctl::Call call{server_.kernel(), *file, memory, fds, waiter_};
+  ioctl::UniqueFd memfd;
+  if (const int error = ioctl::mmap_file(call, args.offset, args.length, args.flags, &memfd))
+    return failure(error);
+  Reply reply;
+  reply.append(wire::MmapReply{0});
+  reply.fds.push_back(std::move(memfd));
+  return reply;
+}
+
+Reply Session::command(Request& request) {
+  const std::string text(reinterpret_cast<const char*>(request.payload.data()), request.payload.size());
+  std::string answer;
+  Reply reply;
+  reply.error = server_.command(text, &answer);
+  reply.append(answer.data(), answer.size());
+  return reply;
+}
+
+}  // namespace v3d::daemon

@@ -1,0 +1,42 @@
+/// One control connection: requests of one client thread, answered in order.
+#pragma once
+
+#include <memory>
+
+#include "daemon/message.h"
+#include "ioctl/fence.h"
+
+namespace v3d::daemon {
+
+class Server;
+
+class Session {
+ public:
+  /// @param socket  owned by the caller, open as long as the session
+  /// @param privileged  the client has CAP_SYS_ADMIN
+  Session(Server& server, int socket, int32_t peer_pid, bool privileged);
+
+  /// Serves until the client or the server closes the connection.
+  void run();
+
+ private:
+  Reply answer(Request& request);
+  Reply hello(Request& request);
+  Reply open(Request& request);
+  Reply adopt(Request& request);
+  Reply drm_ioctl(Request& request);
+  Reply fd_ioctl(Request& request);
+  Reply mmap(Request& request);
+  Reply command(Request& request);
+
+  Server& server_;
+  MessageSocket socket_;
+  const std::shared_ptr<ioctl::Waiter> waiter_;
+  const int32_t peer_pid_;
+  const bool privileged_;
+  bool greeted_ = false;
+  std::string program_;
+  std::shared_ptr<ioctl::UniqueFd> process_;  // pidfd
+};
+
+}  // namespace v3d::daemon

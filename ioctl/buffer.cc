@@ -1,0 +1,124 @@
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "gpu/base/log.h"
+#include "ioctl/bo.h"
+
+namespace v3d::ioctl {
+namespace {
+
+// Nobody may shrink a buffer under the daemon's mapping (SIGBUS), nor forbid writing to it.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+}  // namespace
+
+void Reservation::add(FencePtr fence, bool write) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [&](const Entry& e) {
+    return e.fence->is_signalled() || (e.fence->context() == fence->context() && (write || !e.write) &&
+                                       e.fence->seqno() <= fence->seqno());
+  });
+  entries_.push_back({std::move(fence), write});
+}
+
+std::vector<FencePtr> Reservation::fences(bool reads_too) {
+  std::vector<FencePtr> fences;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [](const Entry& e) { return e.fence->is_signalled(); });
+  for (const Entry& e : entries_)
+    if (reads_too || e.write) fences.push_back(e.fence);
+  return fences;
+}
+
+std::shared_ptr<Buffer> BufferTable::create(uint64_t size) {
+  UniqueFd memfd(memfd_create("v3demu-bo", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  struct stat info;
+  if (!memfd || ftruncate(memfd.get(), static_cast<off_t>(size)) != 0 ||
+      fcntl(memfd.get(), F_ADD_SEALS, kSeals) != 0 || fstat(memfd.get(), &info) != 0)
+    return nullptr;
+  const InodeKey key{info.st_dev, info.st_ino};
+  auto buffer = std::make_shared<Buffer>(std::move(memfd), size, key, this);
+  const std::lock_guard lock(mutex_);
+  buffers_[key] = buffer;
+  return buffer;
+}
+
+int BufferTable::import(UniqueFd fd, std::shared_ptr<Buffer>* buffer) {
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0) return EINVAL;
+  const InodeKey key{info.st_dev, info.st_ino};
+  const std::lock_guard lock(mutex_);
+  std::weak_ptr<Buffer>& known = buffers_[key];
+  *buffer = known.lock();
+  if (*buffer) return 0;
+  // Nobody here holds it any more, but a client kept its descriptor: the seals say that it was a buffer.
+  const int seals = fcntl(fd.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals || (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) ||
+      info.st_size <= 0 || info.st_size % mmu::kPageSize ||
+      static_cast<uint64_t>(info.st_size) >= mmu::kSpaceSize) {
+    buffers_.erase(key);
+    return EINVAL;
+  }
+  *buffer = std::make_shared<Buffer>(std::move(fd), static_cast<uint64_t>(info.st_size), key, this);
+  known = *buffer;
+  return 0;
+}
+
+void BufferTable::forget(InodeKey key) {
+  const std::lock_guard lock(mutex_);
+  const auto it = buffers_.find(key);
+  // An import may have made a new object of the same memory meanwhile.
+  if (it != buffers_.end() && it->second.expired()) buffers_.erase(it);
+}
+
+Buffer::~Buffer() { table_->forget(key_); }
+
+int AddressRoom::map(const Buffer& buffer, uint32_t* address) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = va_.allocate(buffer.size());
+    if (!place) return ENOSPC;
+    *address = *place;
+  }
+  const absl::Status status = gpu_->space().map(*address, buffer.memfd(), 0, buffer.size());
+  if (status.ok()) return 0;
+  log_error("BO of %d bytes: %s", buffer.size(), std::string(status.message()));
+  const std::lock_guard lock(mutex_);
+  va_.release(*address, buffer.size());
+  return ENOMEM;
+}
+
+void AddressRoom::unmap(const Buffer& buffer, uint32_t address) {
+  gpu_->space().unmap(address, buffer.size());
+  const std::lock_guard lock(mutex_);
+  va_.release(address, buffer.size());
+}
+
+Bo::Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, uint32_t address,
+       uint64_t mmap_offset, bool imported, std::shared_ptr<MemoryUse> use)
+    : buffer_(std::move(buffer)),
+      room_(std::move(room)),
+      address_(address),
+      mmap_offset_(mmap_offset),
+      imported_(imported),
+      use_(std::move(use)) {
+  use_->bytes += buffer_->size();
+  use_->objects += 1;
+}
+
+Bo::~Bo() {
+  if (room_) room_->unmap(*buffer_, address_);
+  use_->bytes -= buffer_->size();
+  use_->objects -= 1;
+}
+
+uint8_t* Bo::host(uint64_t offset, uint64_t bytes) const {
+  if (!room_ || offset > size() || bytes > size() - offset) return nullptr;
+  return room_->gpu().space().memory().host(address_) + offset;
+}
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,54 @@
+/// One ioctl call as a handler sees it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ioctl/fence.h"
+#include "ioctl/file.h"
+#include "ioctl/kernel.h"
+#include "ioctl/unique_fd.h"
+
+namespace v3d::ioctl {
+
+/// The caller's memory. Every access may fail, which is EFAULT.
+class UserMemory {
+ public:
+  virtual ~UserMemory() = default;
+  virtual bool read(uint64_t address, void* to, uint64_t bytes) = 0;
+  virtual bool write(uint64_t address, const void* from, uint64_t bytes) = 0;
+
+  template <typename T>
+  bool get(uint64_t address, T* value) {
+    return read(address, value, sizeof(T));
+  }
+  /// Element i of an array.
+  template <typename T>
+  bool get(uint64_t array, uint64_t i, T* value) {
+    return read(array + i * sizeof(T), value, sizeof(T));
+  }
+  template <typename T>
+  bool put(uint64_t address, const T& value) {
+    return write(address, &value, sizeof(T));
+  }
+};
+
+/// The caller's descriptors.
+class UserFds {
+ public:
+  virtual ~UserFds() = default;
+  /// A descriptor of the daemon for the caller's number, which it keeps; -1 when the caller has none (EBADF).
+  virtual int find(int number) = 0;
+  /// Hands a descriptor to the caller, who will see its number in the argument.
+  virtual void give_in_argument(uint32_t offset, UniqueFd fd, bool close_on_exec) = 0;
+};
+
+struct Call {
+  Kernel& kernel;
+  File& file;
+  UserMemory& user;
+  UserFds& fds;
+  std::shared_ptr<Waiter> waiter;
+};
+
+}  // namespace v3d::ioctl

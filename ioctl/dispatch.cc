@@ -1,0 +1,246 @@
+/// @file The ioctl tables and the dispatcher (Linux drm_ioctl.c, drm_ioctl and drm_ioctl_permit; the tables
+/// are drm_ioctls there and v3d_drm_ioctls in v3d_drv.c).
+#include "ioctl/dispatch.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/log.h"
+#include "ioctl/handlers.h"
+
+namespace v3d::ioctl {
+namespace {
+
+/// Who may call, as in the kernel's tables.
+enum Permission : uint32_t {
+  kAuth = 1,          ///< render nodes, or authenticated
+  kMaster = 2,        ///< the current master
+  kRootOnly = 4,      ///< CAP_SYS_ADMIN
+  kRenderAllow = 32,  ///< render nodes too
+};
+
+struct Row {
+  uint32_t request;  ///< of the kernel; only its size and direction count, and its number
+  const char* name;
+  uint32_t permissions;
+  int (*handler)(Call&, void*);
+};
+
+template <uint32_t kRequest, auto kHandler, typename Args>
+constexpr Row make_row(const char* name, uint32_t permissions, int (*)(Call&, Args&)) {
+  static_assert(std::is_empty_v<Args> ? drm::request_size(kRequest) == 0
+                                      : drm::request_size(kRequest) == sizeof(Args));
+  return {kRequest, name, permissions,
+          [](Call& call, void* args) { return kHandler(call, *static_cast<Args*>(args)); }};
+}
+template <uint32_t kRequest, auto kHandler>
+constexpr Row row(const char* name, uint32_t permissions) {
+  return make_row<kRequest, kHandler>(name, permissions, kHandler);
+}
+constexpr Row fixed_row(uint32_t request, const char* name, uint32_t permissions,
+                        int (*handler)(Call&, void*)) {
+  return {request, name, permissions, handler};
+}
+
+int no_op(Call&, void*) { return 0; }
+int invalid(Call&, void*) { return EINVAL; }
+int not_supported(Call&, void*) { return EOPNOTSUPP; }
+
+/// Mode setting that the vc4 node does not model: refused there, and said so once per number.
+template <uint32_t kNr>
+int mode_setting(Call& call, void*) {
+  if (!call.file.device().modeset) return EOPNOTSUPP;
+  static std::atomic<bool> said{false};
+  if (!said.exchange(true))
+    log_error("%s of %s on the vc4 node is not implemented", request_name(call.file, kNr),
+              call.file.client()->program);
+  return EOPNOTSUPP;
+}
+template <uint32_t kRequest>
+constexpr Row mode_row(const char* name, uint32_t permissions) {
+  return {kRequest, name, permissions, mode_setting<drm::request_nr(kRequest)>};
+}
+
+constexpr Row kCoreRows[] = {
+    row<0xc0406400, version>("VERSION", kRenderAllow),
+    row<0xc0106401, get_unique>("GET_UNIQUE", 0),
+    row<0x80046402, get_magic>("GET_MAGIC", 0),
+    row<0xc0286405, get_client>("GET_CLIENT", 0),
+    row<0x80f86406, get_stats>("GET_STATS", 0),
+    row<0xc0106407, set_version>("SET_VERSION", kMaster),
+    row<0x40086409, gem_close>("GEM_CLOSE", kRenderAllow),
+    row<0xc008640a, gem_flink>("GEM_FLINK", kAuth),
+    row<0xc010640b, gem_open>("GEM_OPEN", kAuth),
+    row<0xc010640c, get_cap>("GET_CAP", kRenderAllow),
+    row<0x4010640d, set_client_cap>("SET_CLIENT_CAP", 0),
+    fixed_row(0x40106410, "SET_UNIQUE", kAuth | kMaster | kRootOnly, invalid),
+    row<0x40046411, auth_magic>("AUTH_MAGIC", kMaster),
+    fixed_row(0xc0046412, "BLOCK", kAuth | kMaster | kRootOnly, no_op),
+    fixed_row(0xc0046413, "UNBLOCK", kAuth | kMaster | kRootOnly, no_op),
+    row<0x0000641e, set_master>("SET_MASTER", 0),
+    row<0x0000641f, drop_master>("DROP_MASTER", 0),
+    fixed_row(0xc0046427, "ADD_DRAW", kAuth | kMaster | kRootOnly, no_op),
+    fixed_row(0xc0046428, "RM_DRAW", kAuth | kMaster | kRootOnly, no_op),
+    fixed_row(0x4008642c, "FINISH", kAuth, no_op),
+    row<0xc00c642d, prime_handle_to_fd>("PRIME_HANDLE_TO_FD", kRenderAllow),
+    row<0xc00c642e, prime_fd_to_handle>("PRIME_FD_TO_HANDLE", kRenderAllow),
+    mode_row<0xc018643a>("WAIT_VBLANK", 0),
+    mode_row<0xc018643b>("CRTC_GET_SEQUENCE", 0),
+    mode_row<0xc018643c>("CRTC_QUEUE_SEQUENCE", 0),
+    fixed_row(0x4018643f, "UPDATE_DRAW", kAuth | kMaster | kRootOnly, no_op),
+
+    row<0xc04064a0, get_resources>("MODE_GETRESOURCES", 0),
+    row<0xc06864a1, get_crtc>("MODE_GETCRTC", 0),
+    mode_row<0xc06864a2>("MODE_SETCRTC", kMaster),
+    mode_row<0xc01c64a3>("MODE_CURSOR", kMaster),
+    mode_row<0xc02064a4>("MODE_GETGAMMA", 0),
+    mode_row<0xc02064a5>("MODE_SETGAMMA", kMaster),
+    row<0xc01464a6, get_encoder>("MODE_GETENCODER", 0),
+    row<0xc05064a7, get_connector>("MODE_GETCONNECTOR", 0),
+    fixed_row(0xc04864a8, "MODE_ATTACHMODE", kMaster, no_op),
+    fixed_row(0xc04864a9, "MODE_DETACHMODE", kMaster, no_op),
+    mode_row<0xc04064aa>("MODE_GETPROPERTY", 0),
+    mode_row<0xc01064ab>("MODE_SETPROPERTY", kMaster),
+    mode_row<0xc01064ac>("MODE_GETPROPBLOB", 0),
+    mode_row<0xc01c64ad>("MODE_GETFB", 0),
+    mode_row<0xc01c64ae>("MODE_ADDFB", 0),
+    mode_row<0xc00464af>("MODE_RMFB", 0),
+    mode_row<0xc01864b0>("MODE_PAGE_FLIP", kMaster),
+    mode_row<0xc01864b1>("MODE_DIRTYFB", kMaster),
+    row<0xc02064b2, create_dumb>("MODE_CREATE_DUMB", 0),
+    row<0xc01064b3, map_dumb>("MODE_MAP_DUMB", 0),
+    row<0xc00464b4, destroy_dumb>("MODE_DESTROY_DUMB", 0),
+    mode_row<0xc01064b5>("MODE_GETPLANERESOURCES", 0),
+    mode_row<0xc02064b6>("MODE_GETPLANE", 0),
+    mode_row<0xc03064b7>("MODE_SETPLANE", kMaster),
+    mode_row<0xc06864b8>("MODE_ADDFB2", 0),
+    mode_row<0xc02064b9>("MODE_OBJ_GETPROPERTIES", 0),
+    mode_row<0xc01864ba>("MODE_OBJ_SETPROPERTY", kMaster),
+    mode_row<0xc02464bb>("MODE_CURSOR2", kMaster),
+    mode_row<0xc03864bc>("MODE_ATOMIC", kMaster),
+    mode_row<0xc01064bd>("MODE_CREATEPROPBLOB", 0),
+    mode_row<0xc00464be>("MODE_DESTROYPROPBLOB", 0),
+
+    row<0xc00864bf, syncobj_create>("SYNCOBJ_CREATE", kRenderAllow),
+    row<0xc00864c0, syncobj_destroy>("SYNCOBJ_DESTROY", kRenderAllow),
+    row<0xc01064c1, syncobj_handle_to_fd>("SYNCOBJ_HANDLE_TO_FD", kRenderAllow),
+    row<0xc01064c2, syncobj_fd_to_handle>("SYNCOBJ_FD_TO_HANDLE", kRenderAllow),
+    row<0xc02864c3, syncobj_wait>("SYNCOBJ_WAIT", kRenderAllow),
+    row<0xc01064c4, syncobj_reset>("SYNCOBJ_RESET", kRenderAllow),
+    row<0xc01064c5, syncobj_signal>("SYNCOBJ_SIGNAL", kRenderAllow),
+    mode_row<0xc01864c6>("MODE_CREATE_LEASE", kMaster),
+    mode_row<0xc01064c7>("MODE_LIST_LESSEES", kMaster),
+    mode_row<0xc01064c8>("MODE_GET_LEASE", kMaster),
+    mode_row<0xc00464c9>("MODE_REVOKE_LEASE", kMaster),
+    // Neither node has DRIVER_SYNCOBJ_TIMELINE.
+    fixed_row(0xc03064ca, "SYNCOBJ_TIMELINE_WAIT", kRenderAllow, not_supported),
+    fixed_row(0xc01864cb, "SYNCOBJ_QUERY", kRenderAllow, not_supported),
+    fixed_row(0xc02064cc, "SYNCOBJ_TRANSFER", kRenderAllow, not_supported),
+    fixed_row(0xc01864cd, "SYNCOBJ_TIMELINE_SIGNAL", kRenderAllow, not_supported),
+    mode_row<0xc06864ce>("MODE_GETFB2", 0),
+    fixed_row(0xc01864cf, "SYNCOBJ_EVENTFD", kRenderAllow, not_supported),
+    mode_row<0xc00864d0>("MODE_CLOSEFB", 0),
+};
+
+constexpr Row kV3dRows[] = {
+    row<0xc0486440, submit_cl>("V3D_SUBMIT_CL", kRenderAllow | kAuth),
+    row<0xc0106441, wait_bo>("V3D_WAIT_BO", kRenderAllow),
+    row<0xc0106442, create_bo>("V3D_CREATE_BO", kRenderAllow),
+    row<0xc0106443, mmap_bo>("V3D_MMAP_BO", kRenderAllow),
+    row<0xc0106444, get_param>("V3D_GET_PARAM", kRenderAllow),
+    row<0xc0086445, get_bo_offset>("V3D_GET_BO_OFFSET", kRenderAllow),
+    row<0x40586446, submit_tfu>("V3D_SUBMIT_TFU", kRenderAllow | kAuth),
+    row<0x40586447, submit_csd>("V3D_SUBMIT_CSD", kRenderAllow | kAuth),
+    row<0xc0286448, perfmon_create>("V3D_PERFMON_CREATE", kRenderAllow),
+    row<0xc0046449, perfmon_destroy>("V3D_PERFMON_DESTROY", kRenderAllow),
+    row<0xc010644a, perfmon_get_values>("V3D_PERFMON_GET_VALUES", kRenderAllow),
+    row<0x4018644b, submit_cpu>("V3D_SUBMIT_CPU", kRenderAllow | kAuth),
+    row<0xc168644c, perfmon_get_counter>("V3D_PERFMON_GET_COUNTER", kRenderAllow),
+};
+
+/// Rows by number; vc4 has no driver ioctls, the numbers 0x40 to 0x9f are EINVAL there (drm-abi.md 1.6).
+struct Table {
+  std::array<const Row*, 256> rows{};
+  constexpr explicit Table(bool v3d) {
+    for (const Row& r : kCoreRows) rows[drm::request_nr(r.request)] = &r;
+    if (v3d)
+      for (const Row& r : kV3dRows) rows[drm::request_nr(r.request)] = &r;
+  }
+};
+constexpr Table kV3dTable{true}, kVc4Table{false};
+
+const Row* find_row(const File& file, uint32_t request) {
+  return (file.device().modeset ? kVc4Table : kV3dTable).rows[drm::request_nr(request)];
+}
+
+int permit(uint32_t permissions, const File& file) {
+  if ((permissions & kRootOnly) && !file.privileged()) return EACCES;
+  {
+    DrmDevice& device = file.device();
+    const std::lock_guard lock(device.mutex);
+    if ((permissions & kAuth) && !file.is_render() && !file.authenticated) return EACCES;
+    if ((permissions & kMaster) && !(file.is_master && device.master == &file)) return EACCES;
+  }
+  if (!(permissions & kRenderAllow) && file.is_render()) return EACCES;
+  return 0;
+}
+
+}  // namespace
+
+std::string request_name(const File& file, uint32_t request) {
+  const Row* r = find_row(file, request);
+  return r ? r->name : absl::StrFormat("%#x", request);
+}
+
+int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg) {
+  if (drm::request_type(request) != 'd') {
+    arg->clear();
+    return ENOTTY;
+  }
+  const Row* r = find_row(call.file, request);
+  if (!r) {
+    arg->clear();
+    log_debug(Debug::kIoctl, "%s (pid %d): unknown ioctl %#x: EINVAL", call.file.client()->program,
+              call.file.client()->pid, request);
+    return EINVAL;
+  }
+  const size_t user_size = drm::request_size(request);
+  const bool in = (request & r->request & drm::kDirectionIn) != 0;
+  const bool out = (request & r->request & drm::kDirectionOut) != 0;
+
+  // 8-byte alignment for the structs.
+  alignas(8) uint8_t data[512] = {};
+  static_assert(sizeof data >= sizeof(drm::PerfmonGetCounter));
+  const size_t kernel_size = drm::request_size(r->request);
+  if (in) std::memcpy(data, arg->data(), std::min({user_size, arg->size(), sizeof data}));
+  std::memset(data + kernel_size, 0, sizeof data - kernel_size);
+
+  int error = permit(r->permissions, call.file);
+  if (!error) error = r->handler(call, data);
+
+  // Bytes beyond the kernel's struct go back as they came.
+  arg->resize(out ? user_size : 0);
+  std::memcpy(arg->data(), data, std::min(arg->size(), kernel_size));
+  log_debug(Debug::kIoctl, "%s (pid %d) minor %d: %s: %s", call.file.client()->program,
+            call.file.client()->pid, call.file.minor(), r->name, error ? strerrorname_np(error) : "0");
+  return error;
+}
+
+int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, UniqueFd* memfd) {
+  const std::shared_ptr<Bo> bo = call.kernel.find_mmap_offset(offset);
+  const uint64_t pages = (length + mmu::kPageSize - 1) / mmu::kPageSize;
+  if (!bo || length == 0 || pages > bo->size() / mmu::kPageSize) return EINVAL;
+  if (call.file.find_mmap(offset) != bo) return EACCES;
+  if ((flags & MAP_TYPE) == MAP_PRIVATE) return EINVAL;
+  *memfd = UniqueFd(fcntl(bo->buffer()->memfd(), F_DUPFD_CLOEXEC, 0));
+  return *memfd ? 0 : EMFILE;
+}
+
+}  // namespace v3d::ioctl

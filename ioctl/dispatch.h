@@ -1,0 +1,30 @@
+/// From request words to handlers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ioctl/call.h"
+
+namespace v3d::ioctl {
+
+/// What drm_ioctl does (drm-abi.md 2.1): finds the handler by number, checks permissions, zero-extends or
+/// cuts the argument.
+/// @param arg  the caller's bytes, as many as the request word says; replaced by the bytes to be copied out,
+/// which happens on errors too
+/// @return 0 or a positive errno
+int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg);
+
+/// An ioctl on a descriptor that is no node: sync_file or dma-buf. ENOTTY when it is neither.
+/// @param fd  the descriptor itself
+int fd_ioctl(Kernel& kernel, int fd, UserMemory& user, UserFds& fds, uint32_t request,
+             std::vector<uint8_t>* arg);
+
+/// mmap of a node: a descriptor of the memfd to map from its start. 0, EINVAL, EACCES or EMFILE.
+/// @param flags  of mmap(2)
+int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, UniqueFd* memfd);
+
+/// Name of an ioctl for messages: "V3D_SUBMIT_CL", or "0x.." when there is none.
+std::string request_name(const File& file, uint32_t request);
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,143 @@
+/// @file ioctls of sync_file and dma-buf descriptors (Linux drivers/dma-buf: sync_file.c, dma-buf.c).
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_format.h"
+#include "ioctl/dispatch.h"
+#include "ioctl/drm.h"
+
+namespace v3d::ioctl {
+namespace {
+
+struct FdCall {
+  Kernel& kernel;
+  UserMemory& user;
+  UserFds& fds;
+};
+
+template <size_t kSize>
+void copy_name(char (&to)[kSize], std::string_view from) {
+  const size_t length = std::min(from.size(), kSize - 1);
+  std::memcpy(to, from.data(), length);
+  std::memset(to + length, 0, kSize - length);
+}
+
+int sync_merge(FdCall& call, const SyncFile& file, drm::SyncMerge& args) {
+  if (args.flags || args.pad) return EINVAL;
+  const int fd2 = call.fds.find(args.fd2);
+  const auto other = fd2 < 0 ? nullptr : call.kernel.find_sync_file(fd2);
+  if (!other) return ENOENT;
+  args.name[sizeof args.name - 1] = 0;
+  UniqueFd merged = call.kernel.export_sync_file({Fence::merge(file.fence, other->fence), args.name});
+  if (!merged) return EMFILE;
+  call.fds.give_in_argument(offsetof(drm::SyncMerge, fence), std::move(merged), true);
+  return 0;
+}
+
+int sync_file_info(FdCall& call, const SyncFile& file, drm::SyncFileInfo& args) {
+  if (args.flags || args.pad) return EINVAL;
+  const std::vector<FencePtr> parts = file.fence->parts();
+  if (args.num_fences == 0) {
+    args.status = file.fence->status();
+  } else {
+    if (args.num_fences < parts.size()) return EINVAL;
+    args.status = 1;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      drm::SyncFenceInfo info = {};
+      copy_name(info.obj_name, parts[i]->timeline_name());
+      copy_name(info.driver_name, parts[i]->driver_name());
+      info.status = parts[i]->status();
+      info.timestamp_ns = static_cast<uint64_t>(parts[i]->timestamp_ns());
+      if (args.status > 0) args.status = info.status;
+      if (!call.user.put(args.fence_info + i * sizeof info, info)) return EFAULT;
+    }
+  }
+  copy_name(args.name, !file.name.empty() ? file.name
+                                          : absl::StrFormat("%s-%s%d-%d", file.fence->driver_name(),
+                                                            file.fence->timeline_name(),
+                                                            file.fence->context(), file.fence->seqno()));
+  args.num_fences = static_cast<uint32_t>(parts.size());
+  return 0;
+}
+
+int dma_buf_sync(const drm::DmaBufSync& args) {
+  // Memory is coherent: beginning and ending CPU access needs nothing.
+  if (args.flags & ~uint64_t{drm::kDmaBufRw | drm::kDmaBufEnd}) return EINVAL;
+  return (args.flags & drm::kDmaBufRw) ? 0 : EINVAL;
+}
+
+int dma_buf_export_sync_file(FdCall& call, Buffer& buffer, drm::DmaBufSyncFile& args) {
+  if ((args.flags & ~drm::kDmaBufRw) || !(args.flags & drm::kDmaBufRw)) return EINVAL;
+  // A writer waits for readers too.
+  FencePtr all;
+  for (FencePtr& fence : buffer.reservation().fences((args.flags & drm::kDmaBufWrite) != 0))
+    all = all ? Fence::merge(all, fence) : std::move(fence);
+  UniqueFd fd = call.kernel.export_sync_file({all ? all : Fence::stub(), ""});
+  if (!fd) return EMFILE;
+  call.fds.give_in_argument(offsetof(drm::DmaBufSyncFile, fd), std::move(fd), true);
+  return 0;
+}
+
+int dma_buf_import_sync_file(FdCall& call, Buffer& buffer, drm::DmaBufSyncFile& args) {
+  if ((args.flags & ~drm::kDmaBufRw) || !(args.flags & drm::kDmaBufRw)) return EINVAL;
+  const int fd = call.fds.find(args.fd);
+  const auto file = fd < 0 ? nullptr : call.kernel.find_sync_file(fd);
+  if (!file) return EINVAL;
+  for (FencePtr& part : file->fence->parts())
+    buffer.reservation().add(std::move(part), (args.flags & drm::kDmaBufWrite) != 0);
+  return 0;
+}
+
+int sync_file_ioctl(FdCall& call, const SyncFile& file, uint32_t request, void* arg) {
+  switch (request) {
+    case drm::kSyncMerge:
+      return sync_merge(call, file, *static_cast<drm::SyncMerge*>(arg));
+    case drm::kSyncFileInfo:
+      return sync_file_info(call, file, *static_cast<drm::SyncFileInfo*>(arg));
+    case drm::kSyncSetDeadline:
+      return static_cast<drm::SyncSetDeadline*>(arg)->pad ? EINVAL : 0;
+  }
+  return ENOTTY;
+}
+
+int dma_buf_ioctl(FdCall& call, Buffer& buffer, uint32_t request, void* arg) {
+  switch (request) {
+    case drm::kDmaBufSync:
+      return dma_buf_sync(*static_cast<drm::DmaBufSync*>(arg));
+    case drm::kDmaBufSetNameA:
+    case drm::kDmaBufSetNameB:
+      return 0;  // names show up in debugfs only
+    case drm::kDmaBufExportSyncFile:
+      return dma_buf_export_sync_file(call, buffer, *static_cast<drm::DmaBufSyncFile*>(arg));
+    case drm::kDmaBufImportSyncFile:
+      return dma_buf_import_sync_file(call, buffer, *static_cast<drm::DmaBufSyncFile*>(arg));
+  }
+  return ENOTTY;
+}
+
+}  // namespace
+
+int fd_ioctl(Kernel& kernel, int fd, UserMemory& user, UserFds& fds, uint32_t request,
+             std::vector<uint8_t>* arg) {
+  FdCall call{kernel, user, fds};
+  alignas(8) uint8_t data[64] = {};
+  static_assert(sizeof data >= sizeof(drm::SyncFileInfo));
+  std::memcpy(data, arg->data(), std::min(arg->size(), sizeof data));
+  int error = ENOTTY;
+  if (const auto file = kernel.find_sync_file(fd)) {
+    error = sync_file_ioctl(call, *file, request, data);
+  } else if (drm::request_type(request) == 'b') {
+    std::shared_ptr<Buffer> buffer;
+    UniqueFd own(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (own && kernel.buffers().import(std::move(own), &buffer) == 0)
+      error = dma_buf_ioctl(call, *buffer, request, data);
+  }
+  // Unlike drm_ioctl these write nothing when they fail.
+  arg->resize(!error && (request & drm::kDirectionOut) ? drm::request_size(request) : 0);
+  std::memcpy(arg->data(), data, std::min(arg->size(), sizeof data));
+  return error;
+}
+
+}  // namespace v3d::ioctl

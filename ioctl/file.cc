@@ -1,0 +1,190 @@
+#include "ioctl/file.h"
+
+#include <cerrno>
+
+#include "gpu/base/log.h"
+#include "ioctl/kernel.h"
+
+namespace v3d::ioctl {
+
+File::File(Kernel& kernel, DrmDevice& device, uint32_t minor, std::shared_ptr<ClientInfo> client,
+           bool privileged)
+    : kernel_(kernel), device_(device), minor_(minor), client_(std::move(client)), privileged_(privileged) {
+  for (uint64_t& context : contexts_) context = new_fence_context();
+}
+
+File::~File() { release(); }
+
+void File::release() {
+  std::vector<std::shared_ptr<Bo>> bos;
+  std::vector<std::shared_ptr<Syncobj>> syncobjs;
+  std::vector<std::shared_ptr<Perfmon>> perfmons;
+  {
+    const std::lock_guard lock(mutex_);
+    bos = bos_.take_all();
+    syncobjs = syncobjs_.take_all();
+    perfmons = perfmons_.take_all();
+    by_buffer_.clear();
+    for (const auto& [offset, bo] : by_offset_) kernel_.remove_mmap_offset(offset);
+    by_offset_.clear();
+    room_.reset();
+  }
+  const std::lock_guard lock(device_.mutex);
+  if (magic) device_.magics.erase(magic);
+  magic = 0;
+  if (device_.master == this) device_.master = nullptr;
+  is_master = false;
+}
+
+std::shared_ptr<AddressRoom> File::room() {
+  if (device_.modeset) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (room_) return room_;
+  auto context = kernel_.gpu().create_context();
+  if (!context.ok()) {
+    log_error("no GPU address space for %s (pid %d): %s", client_->program, client_->pid,
+              std::string(context.status().message()));
+    return nullptr;
+  }
+  return room_ = std::make_shared<AddressRoom>(*std::move(context));
+}
+
+FencePtr File::next_fence(Queue queue) {
+  const auto q = static_cast<size_t>(queue);
+  return std::make_shared<Fence>("drm_sched", queue_timeline(queue), contexts_[q], ++seqnos_[q]);
+}
+
+int File::make_bo(std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo) {
+  if (memory_use_->bytes + buffer->size() > kernel_.limits().bo_bytes_per_file) {
+    log_warning("%s (pid %d) is at its limit of %d bytes of BOs", client_->program, client_->pid,
+                kernel_.limits().bo_bytes_per_file);
+    return ENOMEM;
+  }
+  std::shared_ptr<AddressRoom> space;
+  uint32_t address = 0;
+  if (!device_.modeset) {
+    space = room();
+    if (!space) return ENOMEM;
+    if (const int error = space->map(*buffer, &address)) return error;
+  }
+  const uint64_t offset = kernel_.new_mmap_offset(buffer->size());
+  *bo = std::make_shared<Bo>(std::move(buffer), std::move(space), address, offset, imported, memory_use_);
+  return 0;
+}
+
+int File::create_bo(uint64_t size, std::shared_ptr<Bo>* bo, uint32_t* handle) {
+  if (memory_use_->bytes + size > kernel_.limits().bo_bytes_per_file) return ENOMEM;
+  std::shared_ptr<Buffer> buffer = kernel_.buffers().create(size);
+  if (!buffer) {
+    log_error("no memory or descriptors for a BO of %d bytes of %s (pid %d)", size, client_->program,
+              client_->pid);
+    return ENOMEM;
+  }
+  if (const int error = make_bo(std::move(buffer), false, bo)) return error;
+  return add_handle(*bo, handle);
+}
+
+int File::import_buffer(const std::shared_ptr<Buffer>& buffer, uint32_t* handle) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = by_buffer_.find(buffer.get());
+    if (known != by_buffer_.end()) {
+      *handle = known->second.handle;
+      return 0;
+    }
+  }
+  std::shared_ptr<Bo> bo;
+  if (const int error = make_bo(buffer, true, &bo)) return error;
+  const std::lock_guard lock(mutex_);
+  // Two threads may import the same buffer at once.
+  const auto known = by_buffer_.find(buffer.get());
+  if (known != by_buffer_.end()) {
+    *handle = known->second.handle;
+    return 0;
+  }
+  return add_handle_locked(bo, handle);
+}
+
+int File::add_handle(const std::shared_ptr<Bo>& bo, uint32_t* handle) {
+  const std::lock_guard lock(mutex_);
+  return add_handle_locked(bo, handle);
+}
+
+int File::add_handle_locked(const std::shared_ptr<Bo>& bo, uint32_t* handle) {
+  if (bos_.count() >= kernel_.limits().handles_per_file) return ENOMEM;
+  *handle = bos_.add(bo);
+  if (*handle == 0) return ENOSPC;
+  Known& known = by_buffer_.try_emplace(bo->buffer().get(), Known{*handle, 0}).first->second;
+  if (known.handles++ == 0) {
+    by_offset_[bo->mmap_offset()] = bo;
+    kernel_.add_mmap_offset(bo->mmap_offset(), bo);
+  }
+  return 0;
+}
+
+std::shared_ptr<Bo> File::find_bo(uint32_t handle) const {
+  const std::lock_guard lock(mutex_);
+  return bos_.find(handle);
+}
+
+std::shared_ptr<Bo> File::find_bo(const Buffer& buffer) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = by_buffer_.find(&buffer);
+  return known == by_buffer_.end() ? nullptr : bos_.find(known->second.handle);
+}
+
+bool File::close_handle(uint32_t handle) {
+  std::shared_ptr<Bo> bo;  // freed after the lock is released
+  const std::lock_guard lock(mutex_);
+  bo = bos_.remove(handle);
+  if (!bo) return false;
+  const auto known = by_buffer_.find(bo->buffer().get());
+  if (--known->second.handles == 0) {
+    by_buffer_.erase(known);
+    by_offset_.erase(bo->mmap_offset());
+    kernel_.remove_mmap_offset(bo->mmap_offset());
+  } else if (known->second.handle == handle) {
+    known->second.handle = bos_.find_handle(bo.get());
+  }
+  return true;
+}
+
+std::shared_ptr<Bo> File::find_mmap(uint64_t offset) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = by_offset_.find(offset);
+  return it == by_offset_.end() ? nullptr : it->second.lock();
+}
+
+uint32_t File::add_syncobj(std::shared_ptr<Syncobj> syncobj) {
+  const std::lock_guard lock(mutex_);
+  if (syncobjs_.count() >= kernel_.limits().handles_per_file) return 0;
+  return syncobjs_.add(std::move(syncobj));
+}
+
+std::shared_ptr<Syncobj> File::find_syncobj(uint32_t handle) const {
+  const std::lock_guard lock(mutex_);
+  return syncobjs_.find(handle);
+}
+
+bool File::destroy_syncobj(uint32_t handle) {
+  const std::lock_guard lock(mutex_);
+  return syncobjs_.remove(handle) != nullptr;
+}
+
+uint32_t File::add_perfmon(std::shared_ptr<Perfmon> perfmon) {
+  const std::lock_guard lock(mutex_);
+  if (perfmons_.count() >= kernel_.limits().handles_per_file) return 0;
+  return perfmons_.add(std::move(perfmon));
+}
+
+std::shared_ptr<Perfmon> File::find_perfmon(uint32_t id) const {
+  const std::lock_guard lock(mutex_);
+  return perfmons_.find(id);
+}
+
+bool File::destroy_perfmon(uint32_t id) {
+  const std::lock_guard lock(mutex_);
+  return perfmons_.remove(id) != nullptr;
+}
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,125 @@
+/// An open node: the kernel's drm_file.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "ioctl/bo.h"
+#include "ioctl/handle_table.h"
+#include "ioctl/job.h"
+#include "ioctl/perfmon.h"
+#include "ioctl/syncobj.h"
+
+namespace v3d::ioctl {
+
+class File;
+class Kernel;
+
+/// Minors as in wire.h.
+enum Minor : uint32_t { kMinorV3d = 0, kMinorVc4 = 1, kMinorV3dRender = 128 };
+
+/// One of the two devices: what VERSION says, and what its primary nodes share.
+struct DrmDevice {
+  const char* name;
+  const char* description;
+  int32_t major, minor, patchlevel;
+  const char* unique;  ///< what SET_VERSION makes of GET_UNIQUE
+  bool modeset;        ///< DRIVER_MODESET; such a device has dumb buffers and no syncobjs
+
+  std::mutex mutex{};            // protects all below, and the master fields of its files
+  const File* master = nullptr;  ///< the current master
+  bool unique_set = false;       ///< by the current master
+  uint32_t next_magic = 1;
+  std::unordered_map<uint32_t, File*> magics{};
+  uint32_t next_name = 1;  ///< of GEM_FLINK
+  std::unordered_map<uint32_t, std::weak_ptr<Bo>> names{};
+};
+
+/// Thread safe. Handlers that block hold a reference, so that a close does not take it away under them.
+class File : public std::enable_shared_from_this<File> {
+ public:
+  File(Kernel& kernel, DrmDevice& device, uint32_t minor, std::shared_ptr<ClientInfo> client,
+       bool privileged);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  DrmDevice& device() const { return device_; }
+  uint32_t minor() const { return minor_; }
+  bool is_render() const { return minor_ >= 128; }
+  const std::shared_ptr<ClientInfo>& client() const { return client_; }
+  const MemoryUse& memory_use() const { return *memory_use_; }
+  /// CAP_SYS_ADMIN.
+  bool privileged() const { return privileged_; }
+
+  /// Drops all handles (last close). Later calls find nothing.
+  void release();
+
+  /// @name GEM
+  /// Errors: ENOMEM (host or the client's limit), ENOSPC (addresses).
+  int create_bo(uint64_t size, std::shared_ptr<Bo>* bo, uint32_t* handle);
+  /// A handle for somebody else's buffer: the existing one if the file has it (drm-abi.md 4.6).
+  int import_buffer(const std::shared_ptr<Buffer>& buffer, uint32_t* handle);
+  /// A further handle, as GEM_OPEN gives.
+  int add_handle(const std::shared_ptr<Bo>& bo, uint32_t* handle);
+  std::shared_ptr<Bo> find_bo(uint32_t handle) const;
+  /// The file's own object for this buffer, or null.
+  std::shared_ptr<Bo> find_bo(const Buffer& buffer) const;
+  bool close_handle(uint32_t handle);
+  /// The object at a fake mmap offset to which this file has a handle, or null.
+  std::shared_ptr<Bo> find_mmap(uint64_t offset) const;
+
+  /// @name Syncobjs; 0 is no handle
+  uint32_t add_syncobj(std::shared_ptr<Syncobj> syncobj);
+  std::shared_ptr<Syncobj> find_syncobj(uint32_t handle) const;
+  bool destroy_syncobj(uint32_t handle);
+
+  /// @name Perfmons
+  uint32_t add_perfmon(std::shared_ptr<Perfmon> perfmon);
+  std::shared_ptr<Perfmon> find_perfmon(uint32_t id) const;
+  bool destroy_perfmon(uint32_t id);
+
+  /// The address space, made at the first call. Null when the host has none left.
+  std::shared_ptr<AddressRoom> room();
+  /// Next fence of one of its queues; under Kernel::submit_mutex.
+  FencePtr next_fence(Queue queue);
+  bool owns_context(Queue queue, uint64_t context) const {
+    return contexts_[static_cast<size_t>(queue)] == context;
+  }
+
+  /// @name Master and authentication; under device().mutex
+  bool is_master = false, was_master = false, authenticated = false;
+  uint32_t magic = 0;
+  bool atomic = false;  ///< DRM_CLIENT_CAP_ATOMIC
+
+ private:
+  int make_bo(std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo);
+  int add_handle_locked(const std::shared_ptr<Bo>& bo, uint32_t* handle);
+
+  Kernel& kernel_;
+  DrmDevice& device_;
+  const uint32_t minor_;
+  const std::shared_ptr<ClientInfo> client_;
+  const bool privileged_;
+  const std::shared_ptr<MemoryUse> memory_use_ = std::make_shared<MemoryUse>();
+  std::array<uint64_t, kNumQueues> contexts_;
+  std::array<uint64_t, kNumQueues> seqnos_{};
+
+  mutable std::mutex mutex_;  // protects all below
+  std::shared_ptr<AddressRoom> room_;
+  HandleTable<Bo> bos_;
+  struct Known {
+    uint32_t handle;  // the first one
+    int handles;
+  };
+  std::unordered_map<const Buffer*, Known> by_buffer_;
+  std::unordered_map<uint64_t, std::weak_ptr<Bo>> by_offset_;
+  HandleTable<Syncobj> syncobjs_;
+  HandleTable<Perfmon> perfmons_;
+};
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,192 @@
+/// @file Ioctls that every DRM device has (Linux drm_ioctl.c, drm_auth.c).
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "ioctl/handlers.h"
+
+namespace v3d::ioctl {
+namespace {
+
+/// Copies as much as fits, without NUL, and returns the full length.
+bool copy_field(UserMemory& user, uint64_t buffer, uint64_t* length, const char* value) {
+  const uint64_t full = std::strlen(value), part = std::min(full, *length);
+  *length = full;
+  return part == 0 || buffer == 0 || user.write(buffer, value, part);
+}
+
+bool is_current_master(const File& file) { return file.is_master && file.device().master == &file; }
+
+/// Who may take or drop mastership. A former master has the right only in the process that opened the node;
+/// descriptors handed to others are rare enough not to ask.
+bool may_change_master(const File& file) { return file.was_master || file.privileged(); }
+
+void become_master(File& file) {
+  DrmDevice& device = file.device();
+  device.master = &file;
+  file.is_master = file.was_master = file.authenticated = true;
+}
+
+}  // namespace
+
+int version(Call& call, drm::Version& args) {
+  const DrmDevice& device = call.file.device();
+  args.major = device.major;
+  args.minor = device.minor;
+  args.patchlevel = device.patchlevel;
+  // The date is always "0" (drm_ioctl.c, drm_version).
+  if (!copy_field(call.user, args.name, &args.name_len, device.name) ||
+      !copy_field(call.user, args.date, &args.date_len, "0") ||
+      !copy_field(call.user, args.desc, &args.desc_len, device.description))
+    return EFAULT;
+  return 0;
+}
+
+int get_unique(Call& call, drm::Unique& args) {
+  DrmDevice& device = call.file.device();
+  const std::lock_guard lock(device.mutex);
+  const char* unique = device.unique_set ? device.unique : "";
+  const uint64_t length = std::strlen(unique);
+  if (args.unique_len >= length && length && !call.user.write(args.unique, unique, length)) return EFAULT;
+  args.unique_len = length;
+  return 0;
+}
+
+int get_magic(Call& call, drm::Auth& args) {
+  DrmDevice& device = call.file.device();
+  const std::lock_guard lock(device.mutex);
+  if (call.file.magic == 0) {
+    call.file.magic = device.next_magic++;
+    device.magics[call.file.magic] = &call.file;
+  }
+  args.magic = call.file.magic;
+  return 0;
+}
+
+int auth_magic(Call& call, drm::Auth& args) {
+  DrmDevice& device = call.file.device();
+  const std::lock_guard lock(device.mutex);
+  const auto it = device.magics.find(args.magic);
+  if (it == device.magics.end()) return EINVAL;
+  it->second->authenticated = true;
+  device.magics.erase(it);  // good for one use
+  return 0;
+}
+
+int get_client(Call& call, drm::Client& args) {
+  if (args.idx != 0) return EINVAL;
+  DrmDevice& device = call.file.device();
+  const std::lock_guard lock(device.mutex);
+  args.auth = call.file.authenticated;
+  args.pid = static_cast<uint64_t>(call.file.client()->pid);
+  args.uid = 65534;  // overflowuid
+  args.magic = args.iocs = 0;
+  return 0;
+}
+
+int get_stats(Call&, drm::Stats& args) {
+  args = {};
+  return 0;
+}
+
+int set_version(Call& call, drm::SetVersion& args) {
+  constexpr int32_t kMajor = 1, kMinor = 4;  // DRM_IF_MAJOR, DRM_IF_MINOR
+  DrmDevice& device = call.file.device();
+  const std::lock_guard lock(device.mutex);
+  int error = 0;
+  if (args.di_major != -1) {
+    if (args.di_major != kMajor || args.di_minor < 0 || args.di_minor > kMinor)
+      error = EINVAL;
+    else if (args.di_minor >= 1)
+      device.unique_set = true;
+  }
+  if (!error && args.dd_major != -1 &&
+      (args.dd_major != device.major || args.dd_minor < 0 || args.dd_minor > device.minor))
+    error = EINVAL;
+  args = {kMajor, kMinor, device.major, device.minor};
+  return error;
+}
+
+int get_cap(Call& call, drm::GetCap& args) {
+  const bool modeset = call.file.device().modeset;
+  args.value = 0;
+  switch (args.capability) {
+    case drm::kCapTimestampMonotonic:
+      args.value = 1;
+      return 0;
+    case drm::kCapPrime:
+      args.value = 3;
+      return 0;
+    case drm::kCapSyncobj:
+      args.value = !modeset;
+      return 0;
+    case drm::kCapSyncobjTimeline:
+      return 0;
+  }
+  if (!modeset) return EOPNOTSUPP;
+  switch (args.capability) {
+    case drm::kCapDumbBuffer:
+    case drm::kCapVblankHighCrtc:
+    case drm::kCapAsyncPageFlip:
+    case drm::kCapAddfb2Modifiers:
+    case drm::kCapCrtcInVblankEvent:
+    case drm::kCapAtomicAsyncPageFlip:
+      args.value = 1;
+      return 0;
+    case drm::kCapDumbPreferredDepth:
+      args.value = 24;
+      return 0;
+    case drm::kCapCursorWidth:
+    case drm::kCapCursorHeight:
+      args.value = 64;
+      return 0;
+    case drm::kCapDumbPreferShadow:
+    case drm::kCapPageFlipTarget:
+      return 0;
+  }
+  return EINVAL;
+}
+
+int set_client_cap(Call& call, drm::SetClientCap& args) {
+  if (!call.file.device().modeset) return EOPNOTSUPP;
+  DrmDevice& device = call.file.device();
+  const std::lock_guard lock(device.mutex);
+  switch (args.capability) {
+    case drm::kClientCapStereo3d:
+    case drm::kClientCapUniversalPlanes:
+    case drm::kClientCapAspectRatio:
+      return args.value > 1 ? EINVAL : 0;
+    case drm::kClientCapAtomic:
+      // The X server's modesetting driver is known to use it wrongly.
+      if (call.file.client()->program.starts_with('X') && args.value == 1) return EOPNOTSUPP;
+      if (args.value > 2) return EINVAL;
+      call.file.atomic = args.value != 0;
+      return 0;
+    case drm::kClientCapWritebackConnectors:
+      return !call.file.atomic || args.value > 1 ? EINVAL : 0;
+    case drm::kClientCapCursorPlaneHotspot:
+      return EOPNOTSUPP;
+  }
+  return EINVAL;
+}
+
+int set_master(Call& call, drm::None&) {
+  DrmDevice& device = call.file.device();
+  const std::lock_guard lock(device.mutex);
+  if (!may_change_master(call.file)) return EACCES;
+  if (is_current_master(call.file)) return 0;
+  if (device.master) return EBUSY;
+  become_master(call.file);
+  return 0;
+}
+
+int drop_master(Call& call, drm::None&) {
+  DrmDevice& device = call.file.device();
+  const std::lock_guard lock(device.mutex);
+  if (!may_change_master(call.file)) return EACCES;
+  if (!is_current_master(call.file)) return EINVAL;
+  device.master = nullptr;
+  return 0;
+}
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,33 @@
+/// The GPU as ioctl handlers and job runners use it: device::Device in the daemon, a fake in tests.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "gpu/device/device.h"
+
+namespace v3d::ioctl {
+
+/// The address space of one drm_file and the jobs that run in it (device::Context). The functions block until
+/// the job has ended; they may be called from several threads at once within the limits of device::Context.
+class GpuContext {
+ public:
+  virtual ~GpuContext() = default;
+  virtual mmu::AddressSpace& space() = 0;
+  virtual device::JobResult run_bin(const device::ClJob& job, const std::atomic<bool>& cancel,
+                                    std::shared_ptr<const ptb::BinResult>* result) = 0;
+  virtual device::JobResult run_render(const device::ClJob& job, const std::atomic<bool>& cancel,
+                                       std::shared_ptr<const ptb::BinResult> bin) = 0;
+  virtual device::JobResult run_csd(const device::CsdJob& job, const std::atomic<bool>& cancel) = 0;
+  virtual device::JobResult run_tfu(const device::TfuJob& job, const std::atomic<bool>& cancel) = 0;
+};
+
+class Gpu {
+ public:
+  virtual ~Gpu() = default;
+  virtual const device::Profile& profile() const = 0;
+  virtual absl::StatusOr<std::unique_ptr<GpuContext>> create_context() = 0;
+};
+
+}  // namespace v3d::ioctl

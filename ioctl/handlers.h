@@ -1,0 +1,70 @@
+/// The handlers behind the tables of dispatch.cc. All return 0 or a positive errno.
+#pragma once
+
+#include "ioctl/call.h"
+#include "ioctl/drm.h"
+
+namespace v3d::ioctl {
+
+// generic.cc
+int version(Call& call, drm::Version& args);
+int get_unique(Call& call, drm::Unique& args);
+int get_magic(Call& call, drm::Auth& args);
+int get_client(Call& call, drm::Client& args);
+int get_stats(Call& call, drm::Stats& args);
+int set_version(Call& call, drm::SetVersion& args);
+int get_cap(Call& call, drm::GetCap& args);
+int set_client_cap(Call& call, drm::SetClientCap& args);
+int auth_magic(Call& call, drm::Auth& args);
+int set_master(Call& call, drm::None& args);
+int drop_master(Call& call, drm::None& args);
+
+// bo.cc
+int gem_close(Call& call, drm::GemClose& args);
+int gem_flink(Call& call, drm::GemFlink& args);
+int gem_open(Call& call, drm::GemOpen& args);
+int create_bo(Call& call, drm::CreateBo& args);
+int mmap_bo(Call& call, drm::MmapBo& args);
+int get_bo_offset(Call& call, drm::GetBoOffset& args);
+int wait_bo(Call& call, drm::WaitBo& args);
+
+// param.cc
+int get_param(Call& call, drm::GetParam& args);
+
+// prime.cc
+int prime_handle_to_fd(Call& call, drm::PrimeHandle& args);
+int prime_fd_to_handle(Call& call, drm::PrimeHandle& args);
+
+// syncobj.cc
+int syncobj_create(Call& call, drm::SyncobjCreate& args);
+int syncobj_destroy(Call& call, drm::SyncobjDestroy& args);
+int syncobj_handle_to_fd(Call& call, drm::SyncobjHandle& args);
+int syncobj_fd_to_handle(Call& call, drm::SyncobjHandle& args);
+int syncobj_wait(Call& call, drm::SyncobjWait& args);
+int syncobj_reset(Call& call, drm::SyncobjArray& args);
+int syncobj_signal(Call& call, drm::SyncobjArray& args);
+
+// submit_*.cc
+int submit_cl(Call& call, drm::SubmitCl& args);
+int submit_tfu(Call& call, drm::SubmitTfu& args);
+int submit_csd(Call& call, drm::SubmitCsd& args);
+int submit_cpu(Call& call, drm::SubmitCpu& args);
+
+// perfmon.cc
+int perfmon_create(Call& call, drm::PerfmonCreate& args);
+int perfmon_destroy(Call& call, drm::PerfmonDestroy& args);
+int perfmon_get_values(Call& call, drm::PerfmonGetValues& args);
+int perfmon_get_counter(Call& call, drm::PerfmonGetCounter& args);
+
+// vc4_dumb.cc
+int create_dumb(Call& call, drm::CreateDumb& args);
+int map_dumb(Call& call, drm::MapDumb& args);
+int destroy_dumb(Call& call, drm::DestroyDumb& args);
+
+// vc4_mode.cc
+int get_resources(Call& call, drm::CardResources& args);
+int get_crtc(Call& call, drm::Crtc& args);
+int get_encoder(Call& call, drm::Encoder& args);
+int get_connector(Call& call, drm::Connector& args);
+
+}  // namespace v3d::ioctl

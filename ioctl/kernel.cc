@@ -1,0 +1,145 @@
+#include "ioctl/kernel.h"
+
+#include <sys/socket.h>
+
+#include "gpu/base/log.h"
+
+namespace v3d::ioctl {
+namespace {
+
+/// Makes the client's end of a sync_file readable, for ever: nobody reads the byte (drm-abi.md 1.10).
+class SyncFileSignal : public Watcher {
+ public:
+  explicit SyncFileSignal(std::shared_ptr<UniqueFd> socket) : socket_(std::move(socket)) {}
+  void notify() override {
+    const char byte = 1;
+    [[maybe_unused]] const ssize_t sent = send(socket_->get(), &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+
+ private:
+  const std::shared_ptr<UniqueFd> socket_;
+};
+
+}  // namespace
+
+uint64_t socket_cookie(int fd) {
+  uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
+Kernel::Kernel(Gpu& gpu, Host& host, const Limits& limits)
+    : gpu_(gpu),
+      host_(host),
+      limits_(limits),
+      v3d_{.name = "v3d",
+           .description = "Broadcom V3D graphics",
+           .major = 1,
+           .minor = 0,
+           .patchlevel = 0,
+           .unique = gpu.profile().version >= 71 ? "1002000000.v3d" : "fec00000.v3d",
+           .modeset = false},
+      vc4_{.name = "vc4",
+           .description = "Broadcom VC4 graphics",
+           .major = 0,
+           .minor = 0,
+           .patchlevel = 0,
+           .unique = gpu.profile().version >= 71 ? "axi:gpu" : "gpu",
+           .modeset = true} {}
+
+std::shared_ptr<File> Kernel::open(uint32_t minor, int32_t pid, std::string program, bool privileged) {
+  if (minor != kMinorV3d && minor != kMinorVc4 && minor != kMinorV3dRender) return nullptr;
+  auto client = std::make_shared<ClientInfo>();
+  client->id = next_client_.fetch_add(1);
+  client->pid = pid;
+  client->program = std::move(program);
+  DrmDevice& device = minor == kMinorVc4 ? vc4_ : v3d_;
+  auto file = std::make_shared<File>(*this, device, minor, std::move(client), privileged);
+  if (!file->is_render()) {
+    // The first opener of a primary node is its master (drm_master_open).
+    const std::lock_guard lock(device.mutex);
+    file->authenticated = privileged;
+    if (!device.master) {
+      device.master = file.get();
+      device.unique_set = false;
+      file->is_master = file->was_master = file->authenticated = true;
+    }
+  }
+  return file;
+}
+
+void Kernel::add_mmap_offset(uint64_t offset, std::weak_ptr<Bo> bo) {
+  const std::lock_guard lock(mutex_);
+  mmap_offsets_[offset] = std::move(bo);
+}
+
+void Kernel::remove_mmap_offset(uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  mmap_offsets_.erase(offset);
+}
+
+std::shared_ptr<Bo> Kernel::find_mmap_offset(uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  const auto it = mmap_offsets_.find(offset);
+  return it == mmap_offsets_.end() ? nullptr : it->second.lock();
+}
+
+UniqueFd Kernel::export_sync_file(SyncFile file) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return UniqueFd();
+  UniqueFd client_end(ends[0]);
+  const auto socket = std::make_shared<UniqueFd>(ends[1]);
+  const uint64_t cookie = socket_cookie(client_end.get());
+  const FencePtr fence = file.fence;
+  {
+    const std::lock_guard lock(mutex_);
+    exported_[cookie] = std::make_shared<const SyncFile>(std::move(file));
+  }
+  const auto signal = std::make_shared<SyncFileSignal>(socket);
+  if (!fence->watch(signal)) signal->notify();
+  host_.watch_hangup(socket->get(), [this, cookie, socket, fence, signal] {
+    fence->unwatch(signal.get());
+    const std::lock_guard lock(mutex_);
+    exported_.erase(cookie);
+  });
+  return client_end;
+}
+
+UniqueFd Kernel::export_syncobj(std::shared_ptr<Syncobj> syncobj) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return UniqueFd();
+  UniqueFd client_end(ends[0]);
+  const auto socket = std::make_shared<UniqueFd>(ends[1]);
+  const uint64_t cookie = socket_cookie(client_end.get());
+  {
+    const std::lock_guard lock(mutex_);
+    exported_[cookie] = std::move(syncobj);
+  }
+  host_.watch_hangup(socket->get(), [this, cookie, socket] {
+    const std::lock_guard lock(mutex_);
+    exported_.erase(cookie);
+  });
+  return client_end;
+}
+
+Kernel::Exported Kernel::find_exported(int fd) {
+  const uint64_t cookie = socket_cookie(fd);
+  if (cookie == 0) return {};
+  const std::lock_guard lock(mutex_);
+  const auto it = exported_.find(cookie);
+  return it == exported_.end() ? Exported{} : it->second;
+}
+
+std::shared_ptr<const SyncFile> Kernel::find_sync_file(int fd) {
+  const Exported object = find_exported(fd);
+  const auto* file = std::get_if<std::shared_ptr<const SyncFile>>(&object);
+  return file ? *file : nullptr;
+}
+
+std::shared_ptr<Syncobj> Kernel::find_syncobj(int fd) {
+  const Exported object = find_exported(fd);
+  const auto* syncobj = std::get_if<std::shared_ptr<Syncobj>>(&object);
+  return syncobj ? *syncobj : nullptr;
+}
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,97 @@
+/// What all open files share: the two devices, buffers, descriptors that stand for fences and syncobjs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <variant>
+
+#include "ioctl/bo.h"
+#include "ioctl/file.h"
+#include "ioctl/gpu.h"
+#include "ioctl/job.h"
+#include "ioctl/syncobj.h"
+
+namespace v3d::ioctl {
+
+/// What the handlers need of the program around them.
+class Host : public JobSink {
+ public:
+  /// Calls gone() once, on a thread of the host, when all descriptors of the other end are closed.
+  virtual void watch_hangup(int socket, std::function<void()> gone) = 0;
+};
+
+/// Bounds that the hardware does not have.
+struct Limits {
+  uint64_t bo_bytes_per_file = uint64_t{4} << 30;
+  size_t handles_per_file = 1 << 17;
+};
+
+/// A descriptor that stands for a fence.
+struct SyncFile {
+  FencePtr fence;
+  std::string name;  ///< given by MERGE, else empty
+};
+
+class Kernel {
+ public:
+  Kernel(Gpu& gpu, Host& host, const Limits& limits);
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  Gpu& gpu() { return gpu_; }
+  Host& host() { return host_; }
+  const Limits& limits() const { return limits_; }
+  BufferTable& buffers() { return buffers_; }
+  DrmDevice& v3d() { return v3d_; }
+  DrmDevice& vc4() { return vc4_; }
+
+  /// @param privileged  the opener has CAP_SYS_ADMIN
+  /// @return null when there is no such node
+  std::shared_ptr<File> open(uint32_t minor, int32_t pid, std::string program, bool privileged);
+
+  /// Serialises submissions: queueing jobs, fencing BOs and replacing out-syncs is one step for all others.
+  std::mutex submit_mutex;
+
+  /// A fake mmap offset of its own for an object of that many bytes.
+  uint64_t new_mmap_offset(uint64_t size) { return next_mmap_offset_.fetch_add(size); }
+  /// Remembers whose object an offset is, so that others get EACCES.
+  void add_mmap_offset(uint64_t offset, std::weak_ptr<Bo> bo);
+  void remove_mmap_offset(uint64_t offset);
+  std::shared_ptr<Bo> find_mmap_offset(uint64_t offset);
+
+  /// @name Descriptors of sync_files and syncobjs
+  /// They are sockets: one end is the client's, the other is kept here, and shows when the client's is closed
+  /// everywhere. Both functions return -1 when there are no descriptors left.
+  UniqueFd export_sync_file(SyncFile file);
+  UniqueFd export_syncobj(std::shared_ptr<Syncobj> syncobj);
+  /// What a client's descriptor stands for, or nothing.
+  std::shared_ptr<const SyncFile> find_sync_file(int fd);
+  std::shared_ptr<Syncobj> find_syncobj(int fd);
+
+ private:
+  using Exported = std::variant<std::shared_ptr<const SyncFile>, std::shared_ptr<Syncobj>>;
+  Exported find_exported(int fd);
+
+  Gpu& gpu_;
+  Host& host_;
+  const Limits limits_;
+  BufferTable buffers_;
+  DrmDevice v3d_, vc4_;
+  std::atomic<uint64_t> next_client_{1};
+  std::atomic<uint64_t> next_mmap_offset_{uint64_t{1} << 32};
+
+  std::mutex mutex_;  // protects all below
+  std::unordered_map<uint64_t, std::weak_ptr<Bo>> mmap_offsets_;
+  std::unordered_map<uint64_t, Exported> exported_;  // by SO_COOKIE of the client's end
+};
+
+/// Identity of a socket (SO_COOKIE), the same for all its descriptors in all processes; 0 when it is no
+/// socket.
+uint64_t socket_cookie(int fd);
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,35 @@
+/// @file GET_PARAM (Linux v3d_drv.c, v3d_get_param_ioctl).
+#include <cerrno>
+
+#include "ioctl/handlers.h"
+
+namespace v3d::ioctl {
+
+int get_param(Call& call, drm::GetParam& args) {
+  if (args.pad != 0) return EINVAL;
+  const device::Profile& profile = call.kernel.gpu().profile();
+  const uint32_t registers[] = {profile.uifcfg,     profile.hub_ident1,  profile.hub_ident2,
+                                profile.hub_ident3, profile.core_ident0, profile.core_ident1,
+                                profile.core_ident2};
+  if (args.param < std::size(registers)) {
+    if (args.value != 0) return EINVAL;
+    args.value = registers[args.param];
+    return 0;
+  }
+  switch (args.param) {
+    case drm::kParamSupportsTfu:
+    case drm::kParamSupportsCsd:
+    case drm::kParamSupportsCacheFlush:
+    case drm::kParamSupportsPerfmon:
+    case drm::kParamSupportsMultisyncExt:
+    case drm::kParamSupportsCpuQueue:
+      args.value = 1;
+      return 0;
+    case drm::kParamMaxPerfCounters:
+      args.value = static_cast<uint64_t>(profile.num_perf_counters);
+      return 0;
+  }
+  return EINVAL;
+}
+
+}  // namespace v3d::ioctl

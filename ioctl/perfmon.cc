@@ -1,0 +1,66 @@
+/// @file Performance monitors (Linux v3d_perfmon.c).
+#include "ioctl/perfmon.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "ioctl/handlers.h"
+
+namespace v3d::ioctl {
+
+void Perfmon::add(const perf::Counts& counts) {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < counters_.size(); ++i) values_[i] += counts.values[counters_[i]];
+}
+
+void Perfmon::reset() {
+  const std::lock_guard lock(mutex_);
+  values_ = {};
+}
+
+std::vector<uint64_t> Perfmon::values() const {
+  const std::lock_guard lock(mutex_);
+  return {values_.begin(), values_.begin() + static_cast<ptrdiff_t>(counters_.size())};
+}
+
+int perfmon_create(Call& call, drm::PerfmonCreate& args) {
+  if (args.ncounters == 0 || args.ncounters > drm::kMaxPerfmonCounters) return EINVAL;
+  const std::span counters(args.counters, args.ncounters);
+  for (const uint8_t counter : counters)
+    if (counter >= call.kernel.gpu().profile().num_perf_counters) return EINVAL;
+  const uint32_t id = call.file.add_perfmon(std::make_shared<Perfmon>(counters));
+  if (id == 0) return ENOSPC;
+  args.id = id;
+  return 0;
+}
+
+int perfmon_destroy(Call& call, drm::PerfmonDestroy& args) {
+  return call.file.destroy_perfmon(args.id) ? 0 : EINVAL;
+}
+
+int perfmon_get_values(Call& call, drm::PerfmonGetValues& args) {
+  if (args.pad != 0) return EINVAL;
+  const std::shared_ptr<Perfmon> perfmon = call.file.find_perfmon(args.id);
+  if (!perfmon) return EINVAL;
+  const std::vector<uint64_t> values = perfmon->values();
+  return call.user.write(args.values_ptr, values.data(), values.size() * sizeof(uint64_t)) ? 0 : EFAULT;
+}
+
+int perfmon_get_counter(Call& call, drm::PerfmonGetCounter& args) {
+  for (const uint8_t byte : args.reserved)
+    if (byte != 0) return EINVAL;
+  const auto counters = counter_descriptions(call.kernel.gpu().profile());
+  if (args.counter >= counters.size()) return EINVAL;
+  const CounterDescription& counter = counters[args.counter];
+  const auto copy = [](const char* from, std::span<uint8_t> to) {
+    const size_t length = std::min(std::strlen(from), to.size() - 1);
+    std::memcpy(to.data(), from, length);
+    to[length] = 0;
+  };
+  copy(counter.name, args.name);
+  copy(counter.category, args.category);
+  copy(counter.description, args.description);
+  return 0;
+}
+
+}  // namespace v3d::ioctl

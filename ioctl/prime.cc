@@ -1,0 +1,33 @@
+/// @file Buffers as descriptors (Linux drm_prime.c). A dma-buf is the buffer's memfd.
+#include <fcntl.h>
+
+#include <cerrno>
+
+#include "ioctl/handlers.h"
+
+namespace v3d::ioctl {
+
+int prime_handle_to_fd(Call& call, drm::PrimeHandle& args) {
+  if (args.flags & ~(drm::kCloexec | drm::kRdwr)) return EINVAL;
+  const std::shared_ptr<Bo> bo = call.file.find_bo(args.handle);
+  if (!bo) return ENOENT;
+  UniqueFd fd(fcntl(bo->buffer()->memfd(), F_DUPFD_CLOEXEC, 0));
+  if (!fd) return EMFILE;
+  call.fds.give_in_argument(offsetof(drm::PrimeHandle, fd), std::move(fd), (args.flags & drm::kCloexec) != 0);
+  return 0;
+}
+
+int prime_fd_to_handle(Call& call, drm::PrimeHandle& args) {
+  const int fd = call.fds.find(args.fd);
+  if (fd < 0) return EBADF;
+  UniqueFd own(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  if (!own) return EMFILE;
+  std::shared_ptr<Buffer> buffer;
+  if (const int error = call.kernel.buffers().import(std::move(own), &buffer)) return error;
+  uint32_t handle = 0;
+  if (const int error = call.file.import_buffer(buffer, &handle)) return error;
+  args.handle = handle;
+  return 0;
+}
+
+}  // namespace v3d::ioctl

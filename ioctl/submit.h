@@ -1,0 +1,54 @@
+/// What the submit ioctls have in common: extension chain, dependencies, BO lists, and the one step that
+/// makes a submission happen (Linux v3d_submit.c).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "ioctl/call.h"
+#include "ioctl/drm.h"
+#include "ioctl/job.h"
+
+namespace v3d::ioctl {
+
+struct CpuSubmission;
+
+/// The extensions of one submit.
+struct Extensions {
+  /// Set by a MULTI_SYNC extension; the in_sync and out_sync of the main struct are ignored then.
+  bool multi_sync = false;
+  uint64_t in_syncs = 0;
+  uint32_t in_sync_count = 0;
+  uint32_t wait_stage = 0;
+  std::vector<std::shared_ptr<Syncobj>> out_syncs;
+};
+
+/// Walks the chain. @param cpu  receives the extension of a CPU job; null for GPU submits, which may have
+/// none
+int get_extensions(Call& call, uint64_t chain, Extensions* extensions, CpuSubmission* cpu);
+
+/// A job of the caller that waits for what the submit names for its queue.
+/// @param extensions  null for jobs that MULTI_SYNC does not reach
+int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extensions, JobPtr* job);
+
+/// Sets job->bos from an array of handles. EINVAL when empty, EFAULT, ENOENT.
+int look_up_bos(Call& call, uint64_t handles, uint32_t count, Job* job);
+
+/// EALREADY when two BOs of the job share a reservation (the kernel would lock it twice).
+int check_reservations(const Job& job);
+
+/// Queues the jobs, each dependent on the one before, as one step: implicit dependencies of each job's BO
+/// list, fences, push, fences of the BO lists, out-syncs (of the last job).
+/// @param out_sync  handle of the main struct, unknown ones are ignored; not used with MULTI_SYNC
+void commit(Call& call, const std::vector<JobPtr>& jobs, uint32_t out_sync, const Extensions& extensions);
+
+/// The CSD and CACHE_CLEAN jobs of a compute submit. The BO list belongs to the second.
+struct CsdSubmission {
+  JobPtr csd, clean;
+  std::shared_ptr<device::CsdJob> registers;  ///< read when the CSD job runs
+};
+int make_csd_jobs(Call& call, const drm::SubmitCsd& args, const Extensions* extensions, bool indirect,
+                  CsdSubmission* jobs);
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,57 @@
+/// @file SUBMIT_CL: a bin job, a render job, and a cache clean when asked for (drm-abi.md 2.6).
+#include <cerrno>
+
+#include "ioctl/handlers.h"
+#include "ioctl/submit.h"
+
+namespace v3d::ioctl {
+
+int submit_cl(Call& call, drm::SubmitCl& args) {
+  if (args.pad) return EINVAL;
+  if (args.flags & ~(drm::kSubmitFlushCache | drm::kSubmitExtension)) return EINVAL;
+  Extensions extensions;
+  if (args.flags & drm::kSubmitExtension)
+    if (const int error = get_extensions(call, args.extensions, &extensions, nullptr)) return error;
+
+  JobPtr bin, render, clean;
+  if (const int error = make_job(call, Queue::kRender, args.in_sync_rcl, &extensions, &render)) return error;
+  if (args.bcl_start != args.bcl_end)
+    if (const int error = make_job(call, Queue::kBin, args.in_sync_bcl, &extensions, &bin)) return error;
+  if (args.flags & drm::kSubmitFlushCache)
+    if (const int error = make_job(call, Queue::kCacheClean, 0, nullptr, &clean)) return error;
+
+  // The BO list, and so the implicit dependencies, belong to the last job.
+  Job& last = clean ? *clean : *render;
+  if (const int error = look_up_bos(call, args.bo_handles, args.bo_handle_count, &last)) return error;
+  if (const int error = check_reservations(last)) return error;
+  if (args.perfmon_id) {
+    render->perfmon = call.file.find_perfmon(args.perfmon_id);
+    if (!render->perfmon) return ENOENT;
+  }
+  const std::shared_ptr<AddressRoom> room = call.file.room();
+  if (!room) return ENOMEM;
+
+  const device::ClJob registers = {args.bcl_start, args.bcl_end, args.rcl_start, args.rcl_end,
+                                   args.qma,       args.qms,     args.qts};
+  // Tile lists pass from the bin job to the render job of the same submission only.
+  const auto binned = std::make_shared<std::shared_ptr<const ptb::BinResult>>();
+  if (bin) {
+    bin->room = room;
+    bin->perfmon = render->perfmon;
+    bin->run = [room, registers, binned](const std::atomic<bool>& cancel) {
+      return room->gpu().run_bin(registers, cancel, binned.get());
+    };
+  }
+  render->room = room;
+  render->run = [room, registers, binned](const std::atomic<bool>& cancel) {
+    return room->gpu().run_render(registers, cancel, std::move(*binned));
+  };
+
+  std::vector<JobPtr> jobs;
+  for (JobPtr* job : {&bin, &render, &clean})
+    if (*job) jobs.push_back(*job);
+  commit(call, jobs, args.out_sync, extensions);
+  return 0;
+}
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,167 @@
+/// @file SUBMIT_CPU: arguments (drm-abi.md 2.10).
+#include "ioctl/submit_cpu.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "ioctl/handlers.h"
+
+namespace v3d::ioctl {
+namespace {
+
+/// Perfmon ids of one submit, in all. They are copied per query, and queries may share one array.
+constexpr uint64_t kMaxPerfmonIds = 1 << 20;
+
+int get_timestamp_queries(Call& call, uint64_t offsets, uint64_t syncs, uint32_t count,
+                          std::vector<TimestampQuery>* queries) {
+  for (uint32_t i = 0; i < count; ++i) {
+    TimestampQuery query = {};
+    uint32_t sync;
+    if (!call.user.get(offsets, i, &query.offset) || !call.user.get(syncs, i, &sync)) return EFAULT;
+    query.syncobj = call.file.find_syncobj(sync);
+    if (!query.syncobj) return ENOENT;
+    queries->push_back(std::move(query));
+  }
+  return 0;
+}
+
+int get_performance_queries(Call& call, uint64_t syncs, uint64_t id_pointers, uint32_t count,
+                            uint32_t nperfmons, std::vector<PerformanceQuery>* queries) {
+  if (uint64_t{count} * nperfmons > kMaxPerfmonIds) return ENOMEM;
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t sync;
+    uint64_t ids;
+    if (!call.user.get(syncs, i, &sync) || !call.user.get(id_pointers, i, &ids)) return EFAULT;
+    PerformanceQuery query;
+    for (uint32_t j = 0; j < nperfmons; ++j) {
+      uint32_t id;
+      if (!call.user.get(ids, j, &id)) return EFAULT;
+      query.perfmon_ids.push_back(id);
+    }
+    query.syncobj = call.file.find_syncobj(sync);
+    if (!query.syncobj) return ENOENT;
+    queries->push_back(std::move(query));
+  }
+  return 0;
+}
+
+template <typename Args>
+CopyLayout copy_layout(const Args& args) {
+  return {args.do_64bit != 0, args.do_partial != 0, args.availability_bit != 0, args.offset, args.stride};
+}
+
+int get_indirect_csd(Call& call, uint64_t address, CpuSubmission* cpu) {
+  drm::IndirectCsd args;
+  if (!call.user.get(address, &args)) return EFAULT;
+  auto& work = cpu->work.emplace<IndirectCsdWork>();
+  work.offset = args.offset;
+  work.wg_size = args.wg_size;
+  std::copy(std::begin(args.wg_uniform_offsets), std::end(args.wg_uniform_offsets), work.wg_uniform_offsets);
+  work.indirect = call.file.find_bo(args.indirect);
+  if (!work.indirect) return ENOENT;
+  return make_csd_jobs(call, args.submit, nullptr, true, &work.jobs);
+}
+
+int get_timestamp(Call& call, uint64_t address, CpuSubmission* cpu) {
+  drm::TimestampQuery args;
+  if (!call.user.get(address, &args)) return EFAULT;
+  if (args.pad) return EINVAL;
+  return get_timestamp_queries(call, args.offsets, args.syncs, args.count,
+                               &cpu->work.emplace<TimestampWork>().queries);
+}
+
+int get_reset_timestamp(Call& call, uint64_t address, CpuSubmission* cpu) {
+  drm::ResetTimestampQuery args;
+  if (!call.user.get(address, &args)) return EFAULT;
+  auto& work = cpu->work.emplace<ResetTimestampWork>();
+  for (uint32_t i = 0; i < args.count; ++i) {
+    uint32_t sync;
+    if (!call.user.get(args.syncs, i, &sync)) return EFAULT;
+    std::shared_ptr<Syncobj> syncobj = call.file.find_syncobj(sync);
+    if (!syncobj) return ENOENT;
+    work.queries.push_back({args.offset + 8 * i, std::move(syncobj)});
+  }
+  return 0;
+}
+
+int get_copy_timestamp(Call& call, uint64_t address, CpuSubmission* cpu) {
+  drm::CopyTimestampQuery args;
+  if (!call.user.get(address, &args)) return EFAULT;
+  if (args.pad) return EINVAL;
+  auto& work = cpu->work.emplace<CopyTimestampWork>();
+  work.layout = copy_layout(args);
+  return get_timestamp_queries(call, args.offsets, args.syncs, args.count, &work.queries);
+}
+
+int get_reset_performance(Call& call, uint64_t address, CpuSubmission* cpu) {
+  drm::ResetPerformanceQuery args;
+  if (!call.user.get(address, &args)) return EFAULT;
+  return get_performance_queries(call, args.syncs, args.kperfmon_ids, args.count, args.nperfmons,
+                                 &cpu->work.emplace<ResetPerformanceWork>().queries);
+}
+
+int get_copy_performance(Call& call, uint64_t address, CpuSubmission* cpu) {
+  drm::CopyPerformanceQuery args;
+  if (!call.user.get(address, &args)) return EFAULT;
+  if (args.pad) return EINVAL;
+  auto& work = cpu->work.emplace<CopyPerformanceWork>();
+  work.layout = copy_layout(args);
+  work.ncounters = args.ncounters;
+  return get_performance_queries(call, args.syncs, args.kperfmon_ids, args.count, args.nperfmons,
+                                 &work.queries);
+}
+
+/// By id; bos is the length that the BO list of the submit must have.
+struct CpuExtension {
+  int (*get)(Call&, uint64_t, CpuSubmission*);
+  uint32_t bos;
+};
+constexpr CpuExtension kCpuExtensions[] = {
+    [drm::kExtCpuIndirectCsd - drm::kExtCpuIndirectCsd] = {get_indirect_csd, 1},
+    [drm::kExtCpuTimestampQuery - drm::kExtCpuIndirectCsd] = {get_timestamp, 1},
+    [drm::kExtCpuResetTimestampQuery - drm::kExtCpuIndirectCsd] = {get_reset_timestamp, 1},
+    [drm::kExtCpuCopyTimestampQuery - drm::kExtCpuIndirectCsd] = {get_copy_timestamp, 2},
+    [drm::kExtCpuResetPerformanceQuery - drm::kExtCpuIndirectCsd] = {get_reset_performance, 0},
+    [drm::kExtCpuCopyPerformanceQuery - drm::kExtCpuIndirectCsd] = {get_copy_performance, 1},
+};
+
+}  // namespace
+
+int get_cpu_extension(Call& call, uint32_t id, uint64_t address, CpuSubmission* cpu) {
+  if (id - drm::kExtCpuIndirectCsd >= std::size(kCpuExtensions)) return EINVAL;
+  if (!cpu || !std::holds_alternative<std::monostate>(cpu->work)) return EINVAL;
+  return kCpuExtensions[id - drm::kExtCpuIndirectCsd].get(call, address, cpu);
+}
+
+int submit_cpu(Call& call, drm::SubmitCpu& args) {
+  if (args.flags && !(args.flags & drm::kSubmitExtension)) return EINVAL;
+  Extensions extensions;
+  const auto cpu = std::make_shared<CpuSubmission>();
+  if (args.flags & drm::kSubmitExtension)
+    if (const int error = get_extensions(call, args.extensions, &extensions, cpu.get())) return error;
+  if (std::holds_alternative<std::monostate>(cpu->work)) return EINVAL;
+  // The alternatives of the variant stand in the order of the ids.
+  if (args.bo_handle_count != kCpuExtensions[cpu->work.index() - 1].bos) return EINVAL;
+
+  JobPtr job;
+  if (const int error = make_job(call, Queue::kCpu, 0, &extensions, &job)) return error;
+  if (args.bo_handle_count) {
+    if (const int error = look_up_bos(call, args.bo_handles, args.bo_handle_count, job.get())) return error;
+    if (const int error = check_reservations(*job)) return error;
+  }
+
+  std::vector<JobPtr> jobs = {job};
+  if (const auto* indirect = std::get_if<IndirectCsdWork>(&cpu->work)) {
+    jobs.push_back(indirect->jobs.csd);
+    jobs.push_back(indirect->jobs.clean);
+  }
+  job->run = [cpu, self = job.get(), &profile = call.kernel.gpu().profile(),
+              file = call.file.weak_from_this()](const std::atomic<bool>&) {
+    run_cpu_work(*cpu, *self, profile, file);
+    return device::JobResult();
+  };
+  commit(call, jobs, 0, extensions);
+  return 0;
+}
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,58 @@
+/// @file SUBMIT_CSD: a compute job and its cache clean (drm-abi.md 2.7).
+#include <algorithm>
+#include <cerrno>
+
+#include "ioctl/handlers.h"
+#include "ioctl/submit.h"
+
+namespace v3d::ioctl {
+namespace {
+
+device::JobResult run_csd(AddressRoom& room, const device::CsdJob& registers,
+                          const std::atomic<bool>& cancel) {
+  // Hardware reads a count of 0 as 65536; the kernel skips such dispatches (v3d_sched.c, v3d_csd_job_run).
+  for (int i = 0; i < 3; ++i)
+    if (registers.cfg[static_cast<size_t>(i)] >> 16 == 0) return {};
+  return room.gpu().run_csd(registers, cancel);
+}
+
+}  // namespace
+
+int make_csd_jobs(Call& call, const drm::SubmitCsd& args, const Extensions* extensions, bool indirect,
+                  CsdSubmission* jobs) {
+  if (const int error = make_job(call, Queue::kCsd, args.in_sync, extensions, &jobs->csd)) return error;
+  if (const int error = make_job(call, Queue::kCacheClean, 0, nullptr, &jobs->clean)) return error;
+  if (const int error = look_up_bos(call, args.bo_handles, args.bo_handle_count, jobs->clean.get()))
+    return error;
+  if (const int error = check_reservations(*jobs->clean)) return error;
+  const std::shared_ptr<AddressRoom> room = call.file.room();
+  if (!room) return ENOMEM;
+
+  const auto registers = std::make_shared<device::CsdJob>();
+  std::copy(std::begin(args.cfg), std::end(args.cfg), registers->cfg.begin());
+  registers->indirect = indirect;
+  jobs->registers = registers;
+  jobs->csd->room = room;
+  jobs->csd->run = [room, registers](const std::atomic<bool>& cancel) {
+    return run_csd(*room, *registers, cancel);
+  };
+  return 0;
+}
+
+int submit_csd(Call& call, drm::SubmitCsd& args) {
+  if (args.pad) return EINVAL;
+  if (args.flags && !(args.flags & drm::kSubmitExtension)) return EINVAL;
+  Extensions extensions;
+  if (args.flags & drm::kSubmitExtension)
+    if (const int error = get_extensions(call, args.extensions, &extensions, nullptr)) return error;
+  CsdSubmission jobs;
+  if (const int error = make_csd_jobs(call, args, &extensions, false, &jobs)) return error;
+  if (args.perfmon_id) {
+    jobs.csd->perfmon = call.file.find_perfmon(args.perfmon_id);
+    if (!jobs.csd->perfmon) return ENOENT;
+  }
+  commit(call, {jobs.csd, jobs.clean}, args.out_sync, extensions);
+  return 0;
+}
+
+}  // namespace v3d::ioctl
