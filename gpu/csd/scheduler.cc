@@ -44,10 +44,11 @@ void Scheduler::worker(int pool_slot) {
       resident.thread = std::move(spare_threads_.back());
       spare_threads_.pop_back();
     }
+    const bool lockstep = supergroups_[resident.slot].lockstep != 0;
     ++running_;
     lock.unlock();
     const uint64_t before = resident.started ? resident.thread->instructions : 0;
-    const qpu::Stop stop = run_slice(resident, tidx, pool_slot);
+    const qpu::Stop stop = run_slice(resident, tidx, lockstep, pool_slot);
     executed += resident.thread->instructions - before;
     lock.lock();
     --running_;
@@ -92,7 +93,8 @@ void Scheduler::launch() {
     const uint32_t tidx = qpus_.take();
     Resident& resident = resident_[tidx];
     resident.slot = launching_slot_;
-    resident.started = resident.at_barrier = false;
+    resident.started = false;
+    resident.wait = Wait::kNone;
     generator_.next(launching_slot_, &resident.batch);
     make_ready(tidx);
   }
@@ -104,17 +106,18 @@ bool Scheduler::open_supergroup(uint32_t batches) {
   if (free_slots_ == 0) return false;
   launching_slot_ = static_cast<uint32_t>(std::countr_zero(free_slots_));
   free_slots_ &= free_slots_ - 1;
-  supergroups_[launching_slot_] = {.live = batches, .waiting = 0};
+  supergroups_[launching_slot_] = {.live = batches};
   return true;
 }
 
-qpu::Stop Scheduler::run_slice(Resident& resident, uint32_t tidx, int pool_slot) {
+qpu::Stop Scheduler::run_slice(Resident& resident, uint32_t tidx, bool lockstep, int pool_slot) {
   if (!resident.thread) resident.thread = std::make_unique<qpu::Thread>();
   qpu::Thread& thread = *resident.thread;
   if (!resident.started) {
     engine_.start(thread, resident.batch, tidx);
     resident.started = true;
   }
+  thread.stop_at_switch = lockstep;
   thread.budget = std::min(kSlice, job_.instruction_limit - thread.instructions);
   return engine_.run(thread, pool_slot);
 }
@@ -122,6 +125,7 @@ qpu::Stop Scheduler::run_slice(Resident& resident, uint32_t tidx, int pool_slot)
 /// What becomes of a batch that stopped.
 void Scheduler::settle(uint32_t tidx, qpu::Stop stop) {
   Resident& resident = resident_[tidx];
+  Supergroup& group = supergroups_[resident.slot];
   if (stop == qpu::Stop::kEnd) {
     retire(tidx);
   } else if (stop == qpu::Stop::kHang) {
@@ -129,10 +133,14 @@ void Scheduler::settle(uint32_t tidx, qpu::Stop stop) {
   } else if (resident.thread->instructions >= job_.instruction_limit) {
     fail(tidx, "did not end");
   } else if (stop == qpu::Stop::kBarrier) {
-    resident.at_barrier = true;
-    Supergroup& group = supergroups_[resident.slot];
-    if (++group.waiting == group.live) release(resident.slot);
+    wait(tidx, Wait::kBarrier);
+  } else if (stop == qpu::Stop::kSwitch && group.lockstep != 0) {
+    wait(tidx, Wait::kSwitch);
   } else {
+    if (stop == qpu::Stop::kBudget && group.lockstep != 0) {  // it may spin on what another would do
+      group.lockstep = 0;
+      release(resident.slot, Wait::kSwitch);
+    }
     make_ready(tidx);
   }
 }
@@ -142,21 +150,41 @@ void Scheduler::retire(uint32_t tidx) {
   Resident& resident = resident_[tidx];
   spare_threads_.push_back(std::move(resident.thread));
   qpus_.give_back(tidx);
-  Supergroup& group = supergroups_[resident.slot];
-  if (--group.live == 0)
+  if (--supergroups_[resident.slot].live == 0)
     free_slots_ |= uint64_t{1} << resident.slot;
-  else if (group.waiting == group.live)
-    release(resident.slot);
+  else
+    advance(resident.slot);
 }
 
-void Scheduler::release(uint32_t slot) {
+void Scheduler::wait(uint32_t tidx, Wait wait) {
+  Resident& resident = resident_[tidx];
+  Supergroup& group = supergroups_[resident.slot];
+  resident.wait = wait;
+  ++(wait == Wait::kBarrier ? group.at_barrier : group.at_switch);
+  advance(resident.slot);
+}
+
+/// Lets batches go on when all live ones of the supergroup wait.
+void Scheduler::advance(uint32_t slot) {
+  Supergroup& group = supergroups_[slot];
+  if (group.at_barrier + group.at_switch != group.live) return;
+  if (group.at_switch != 0) {
+    --group.lockstep;
+    release(slot, Wait::kSwitch);
+  } else {
+    group.lockstep = kLockstep;
+    release(slot, Wait::kBarrier);
+  }
+}
+
+void Scheduler::release(uint32_t slot, Wait wait) {
   for (uint32_t tidx = 0; tidx < resident_.size(); ++tidx) {
     Resident& resident = resident_[tidx];
-    if (!resident.at_barrier || resident.slot != slot) continue;
-    resident.at_barrier = false;
+    if (resident.wait != wait || resident.slot != slot) continue;
+    resident.wait = Wait::kNone;
     make_ready(tidx);
   }
-  supergroups_[slot].waiting = 0;
+  (wait == Wait::kBarrier ? supergroups_[slot].at_barrier : supergroups_[slot].at_switch) = 0;
 }
 
 /// Every resident batch waits at a barrier for batches that cannot become resident. Hardware would hang; what
@@ -166,8 +194,10 @@ void Scheduler::release_deadlocked() {
     log_warning("csd: barrier cannot complete: a supergroup of %d batches, %d threads; released",
                 configuration_.batches_per_sg, qpus_.capacity());
   deadlock_logged_ = true;
-  for (uint32_t slot = 0; slot < supergroups_.size(); ++slot)
-    if (supergroups_[slot].waiting != 0) release(slot);
+  for (uint32_t slot = 0; slot < supergroups_.size(); ++slot) {
+    release(slot, Wait::kSwitch);
+    release(slot, Wait::kBarrier);
+  }
 }
 
 void Scheduler::make_ready(uint32_t tidx) {

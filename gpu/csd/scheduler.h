@@ -20,6 +20,11 @@ namespace v3d::csd {
 /// promptly and for a batch that spins to wait for another; large enough to cost nothing.
 inline constexpr uint64_t kSlice = 100'000;
 
+/// Thread switches after a barrier at which the batches of a supergroup wait for each other again. On
+/// hardware they leave a barrier together and stay close for a while: py-videocore7 test_barrier reads its
+/// neighbour's line and then overwrites its own, with two switches before the store.
+inline constexpr uint32_t kLockstep = 4;
+
 /// How the scheduler runs a QPU thread.
 struct Engine {
   /// Makes a thread ready for its first run().
@@ -39,27 +44,34 @@ class Scheduler {
   uint64_t instructions() const { return instructions_; }
 
  private:
+  /// What a batch waits for all others of its supergroup to do.
+  enum class Wait : uint8_t { kNone, kBarrier, kSwitch };
+
   /// A batch on a QPU thread; at the index of its TIDX.
   struct Resident {
     Batch batch;
     uint32_t slot = 0;  // of its supergroup
-    bool started = false, at_barrier = false;
+    bool started = false;
+    Wait wait = Wait::kNone;
     std::unique_ptr<qpu::Thread> thread;  // from the first run on
   };
   /// At the index of its slot.
   struct Supergroup {
-    uint32_t live = 0;     // batches that did not end yet, launched or not
-    uint32_t waiting = 0;  // of those, at the barrier
+    uint32_t live = 0;                       // batches that did not end yet, launched or not
+    uint32_t at_barrier = 0, at_switch = 0;  // of those
+    uint32_t lockstep = 0;                   // thread switches that the batches still take together
   };
 
   void worker(int pool_slot);
   bool next(std::unique_lock<std::mutex>& lock, uint32_t* tidx);
   void launch();
   bool open_supergroup(uint32_t batches);
-  qpu::Stop run_slice(Resident& resident, uint32_t tidx, int pool_slot);
+  qpu::Stop run_slice(Resident& resident, uint32_t tidx, bool lockstep, int pool_slot);
   void settle(uint32_t tidx, qpu::Stop stop);
   void retire(uint32_t tidx);
-  void release(uint32_t slot);
+  void wait(uint32_t tidx, Wait wait);
+  void advance(uint32_t slot);
+  void release(uint32_t slot, Wait wait);
   void release_deadlocked();
   void make_ready(uint32_t tidx);
   void fail(uint32_t tidx, const char* what);

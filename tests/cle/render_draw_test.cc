@@ -6,7 +6,7 @@
 #include "gpu/cle/executor.h"
 #include "gpu/ptb/bin_result.h"
 #include "gpu/qpu/program.h"
-#include "tests/cle/list_builder.h"
+#include "tests/cle/packet_writer.h"
 #include "tests/pse/program_builder.h"
 #include "tests/vpm/shader_builder.h"
 #include "tests/vpm/test_job.h"
@@ -106,7 +106,7 @@ class DrawJob : public TestJob {
   }
 
   void bin(GpuAddr shader_record, uint32_t vertices) {
-    ListBuilder list;
+    PacketWriter list;
     list.packet("Number of Layers", {{"Number of Layers", 1}})
         .packet("Tile Binning Mode Cfg", {{"Width (in pixels)", kWidth},
                                           {"Height (in pixels)", kHeight},
@@ -134,7 +134,7 @@ class DrawJob : public TestJob {
   }
 
   void render() {
-    ListBuilder generic;
+    PacketWriter generic;
     generic.packet("Tile Coordinates Implicit")
         .packet("End of Loads")
         .packet("Prim List Format", {{"primitive type", 2}})
@@ -147,7 +147,7 @@ class DrawJob : public TestJob {
         .packet("End of Tile Marker")
         .packet("Return from sub-list");
     const GpuAddr body = generic.build(this);
-    ListBuilder list;
+    PacketWriter list;
     list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", 1},
                                                      {"Image Width (pixels)", kWidth},
                                                      {"Image Height (pixels)", kHeight},

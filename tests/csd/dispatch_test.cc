@@ -11,6 +11,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -121,7 +122,7 @@ class DispatchTest : public testing::TestWithParam<int> {
   bool run(const std::vector<uint64_t>& code, const std::vector<uint32_t>& uniforms,
            const std::array<uint32_t, 4>& size, uint32_t batches, uint32_t mode = 0, bool serial = false) {
     job_.memory.write(kCode, code.data(), code.size() * sizeof(uint64_t));
-    job_.memory.write(uniforms_, uniforms.data(), uniforms.size() * sizeof(uint32_t));
+    for (uint32_t i = 0; i < uniforms.size(); ++i) job_.memory.store(uniforms_ + 4 * i, uniforms[i]);
     return dispatch(job_,
                     {size[0] << 16, size[1] << 16, size[2] << 16, size[3], batches, kCode | mode, uniforms_},
                     serial, space_.get());
@@ -220,9 +221,22 @@ TEST_P(DispatchTest, UnmappedCodeHangs) {
 }
 
 TEST_P(DispatchTest, EndlessProgramsHitTheLimit) {
-  job_.instruction_limit = 1'000'000;
+  job_.instruction_limit = 200'000;
   EXPECT_FALSE(run(kEndless, {}, {100, 1, 1, cfg3(16, 1, 1)}, 100));
   EXPECT_THAT(error_.message(), HasSubstr("hang: compute thread did not end"));
+}
+
+TEST_P(DispatchTest, AnyRegisterValuesAreSafe) {
+  const std::vector<uint64_t> nothing = program({});
+  job_.memory.write(kCode, nothing.data(), nothing.size() * sizeof(uint64_t));
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    std::array<uint32_t, 7> cfg;
+    for (uint32_t& word : cfg) word = random();
+    cfg[4] %= 1000;
+    cfg[5] = kCode | (cfg[5] & 5);
+    EXPECT_TRUE(dispatch(job_, cfg, round % 4 == 0, space_.get())) << error_.message();
+  }
 }
 
 TEST_P(DispatchTest, EndlessProgramsCanBeCancelled) {

@@ -131,6 +131,48 @@ TEST_P(SchedulerTest, BarriersHoldAllBatchesOfASupergroup) {
   }));
 }
 
+// py-videocore7 test_barrier: after the barrier, read the neighbour's line, then overwrite one's own.
+TEST_P(SchedulerTest, BatchesLeaveABarrierTogether) {
+  for (int round = 0; round < 50; ++round) {
+    std::array<std::atomic<uint32_t>, 24> line{};
+    std::array<uint32_t, 24> read{};
+    EXPECT_TRUE(run(one_batch_per_workgroup(24, 24, kTwoThreads), [&](const Step& s) {
+      const uint32_t neighbour = (s.batch + 1) % 24;
+      switch (s.step) {
+        case 0:
+          line[s.batch] = s.batch + 100;
+          return qpu::Stop::kBarrier;
+        case 1:
+          EXPECT_TRUE(s.thread.stop_at_switch);
+          return qpu::Stop::kSwitch;
+        case 2:
+          read[s.batch] = line[neighbour];
+          return qpu::Stop::kSwitch;
+        default:
+          line[s.batch] = 0;
+          return qpu::Stop::kEnd;
+      }
+    }));
+    for (uint32_t i = 0; i < 24; ++i) ASSERT_EQ(read[i], (i + 1) % 24 + 100);
+  }
+}
+
+TEST_P(SchedulerTest, LockstepEndsSoonAndYieldsToSpinningBatches) {
+  std::atomic<uint32_t> switches{0}, turn{7};
+  EXPECT_TRUE(run(one_batch_per_workgroup(8, 8, kTwoThreads), [&](const Step& s) {
+    if (s.step == 0) return qpu::Stop::kBarrier;
+    if (s.thread.stop_at_switch) return ++switches, qpu::Stop::kSwitch;
+    if (s.step < 100) return qpu::Stop::kBudget;
+    return qpu::Stop::kEnd;
+  }));
+  EXPECT_EQ(switches, 8 * kLockstep);
+  EXPECT_TRUE(run(one_batch_per_workgroup(8, 8, kTwoThreads), [&](const Step& s) {
+    if (s.step == 0) return qpu::Stop::kBarrier;
+    if (s.batch == turn) return --turn, qpu::Stop::kEnd;
+    return s.batch == 0 || !s.thread.stop_at_switch ? qpu::Stop::kBudget : qpu::Stop::kSwitch;
+  }));
+}
+
 TEST_P(SchedulerTest, EndedBatchesLeaveTheBarrier) {
   std::atomic<uint32_t> passed{0};
   EXPECT_TRUE(run(one_batch_per_workgroup(12, 12, kTwoThreads), [&](const Step& s) {

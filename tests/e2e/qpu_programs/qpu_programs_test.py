@@ -3,6 +3,7 @@
 The node to open is $V3D_NODE, by default the card node of a Raspberry Pi 5.
 """
 
+import errno
 import os
 import struct
 import unittest
@@ -517,6 +518,63 @@ class WorkgroupTest(QpuTest):
         self.count((3, 5, 2), 18, 8)
         self.count((17, 1, 1), 1, 16)
         self.count((4, 4, 4), 6, 3)  # padding lanes at the end of each supergroup
+
+
+class TroubleTest(QpuTest):
+    # Reads and writes where nothing is mapped, then stores what it read. Uniforms: nowhere, result.
+    NOWHERE = """
+        eidx rf1
+        shl rf1, rf1, 2
+        ldunifrf.rf2
+        add tmua, rf2, rf1 ; thrsw
+        nop
+        nop
+        ldtmu.rf4
+        mov tmud, 1
+        add tmua, rf2, rf1
+        mov tmud, rf4
+        ldunifrf.rf3
+        add tmua, rf3, rf1
+        tmuwt -
+    end
+    """
+
+    def test_faults_do_not_end_a_job(self):
+        data = self.device.bo(4096)
+        for i in range(16):
+            data.words[i] = 0xffffffff
+        self.run_program(self.NOWHERE, [0xf0000000, data.address], [data], 1)
+        self.assertEqual(data.words[:16].tolist(), [0] * 16)
+
+    ENDLESS = """
+    here:
+        b here
+        nop
+        nop
+        nop
+    """
+
+    def test_endless_programs_end_with_their_client(self):
+        child = os.fork()
+        if child == 0:
+            try:
+                self.device = v3d_drm.Device(os.environ.get("V3D_NODE", v3d_drm.CARD))
+                self.program = self.device.bo(1 << 16)
+                self.launch(self.ENDLESS, [], [], self.device.qpus * 2)
+                with self.assertRaises(OSError) as raised:
+                    self.device.wait(self.program, 0.05)
+                os._exit(0 if raised.exception.errno == errno.ETIME else 1)
+            finally:
+                os._exit(2)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.test_faults_do_not_end_a_job()  # the next client's turn
+
+    def test_a_bad_program_does_not_stop_the_next(self):
+        data = self.device.bo(4096)
+        self.launch("thrsw\n" + "nop\n" * 8, [], [data], 3)  # runs into words that are no instructions
+        self.device.wait(self.program)
+        self.run_program(self.NOWHERE, [0xf0000000, data.address], [data], 1)
+        self.assertEqual(data.words[0], 0)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class Device:
         self.ioctl(WRITE, SUBMIT_CSD, submit)
 
     def wait(self, bo, seconds=60):
-        self.ioctl(READ_WRITE, WAIT_BO, WaitBo(handle=bo.handle, timeout_ns=seconds * 10**9))
+        self.ioctl(READ_WRITE, WAIT_BO, WaitBo(handle=bo.handle, timeout_ns=int(seconds * 1e9)))
 
 
 def csd_config(device, code, uniforms, batches, grid, wg_size=16, wgs_per_sg=1, batches_per_sg=1, threads=2):
