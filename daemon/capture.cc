@@ -139,12 +139,17 @@ void CaptureWriter::write_memory(Context& context, const mmu::AddressSpace& spac
 std::unique_lock<std::mutex> CaptureWriter::begin(const mmu::AddressSpace& space, CapturedJob job) {
   std::unique_lock lock(mutex_);
   const auto [entry, added] = contexts_.try_emplace(&space);
-  if (added) entry->second.number = static_cast<uint32_t>(contexts_.size());
+  if (added) entry->second.number = ++last_context_;
   write_memory(entry->second, space);
   job.context = entry->second.number;
   record(kJob, &job, sizeof job);
   std::fflush(file_);
   return lock;
+}
+
+void CaptureWriter::forget(const mmu::AddressSpace& space) {
+  const std::lock_guard lock(mutex_);
+  contexts_.erase(&space);
 }
 
 absl::StatusOr<std::unique_ptr<CaptureReader>> CaptureReader::open(const std::string& path) {

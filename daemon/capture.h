@@ -51,6 +51,8 @@ class CaptureWriter {
   /// Held while a captured job runs: jobs of a captured daemon run one at a time, so that each record shows
   /// memory exactly as its job found it.
   std::unique_lock<std::mutex> begin(const mmu::AddressSpace& space, CapturedJob job);
+  /// The space is about to be destroyed; another one may come to stand at its address.
+  void forget(const mmu::AddressSpace& space);
 
  private:
   struct Context {
@@ -73,6 +75,7 @@ class CaptureWriter {
 
   std::mutex mutex_;  // protects everything below, and serialises the jobs
   FILE* file_;
+  uint32_t last_context_ = 0;
   std::unordered_map<const mmu::AddressSpace*, Context> contexts_;
   std::unordered_map<Key, uint32_t, KeyHash> known_pages_;
 };

@@ -235,8 +235,7 @@ int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg) {
 
 int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, UniqueFd* memfd) {
   const std::shared_ptr<Bo> bo = call.kernel.find_mmap_offset(offset);
-  const uint64_t pages = (length + mmu::kPageSize - 1) / mmu::kPageSize;
-  if (!bo || length == 0 || pages > bo->size() / mmu::kPageSize) return EINVAL;
+  if (!bo || length == 0 || length > bo->size()) return EINVAL;  // objects are whole pages
   if (call.file.find_mmap(offset) != bo) return EACCES;
   if ((flags & MAP_TYPE) == MAP_PRIVATE) return EINVAL;
   *memfd = UniqueFd(fcntl(bo->buffer()->memfd(), F_DUPFD_CLOEXEC, 0));

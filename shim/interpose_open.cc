@@ -52,8 +52,9 @@ int open_node(const Node& node, int flags) {
 int refuse_writing(const Rewritten& path, int flags) {
   if ((flags & O_ACCMODE) == O_RDONLY && !takes_mode(flags) && !(flags & O_TRUNC)) return 0;
   struct stat st;
-  int missing = raw::fstatat(path.dir(), path.path(), &st, 0);
+  int missing = raw::fstatat(path.dir(), path.path(), &st, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0);
   if (missing < 0 && !takes_mode(flags)) return missing;
+  if (missing == 0 && S_ISLNK(st.st_mode)) return -ELOOP;
   return missing == 0 && S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
 }
 

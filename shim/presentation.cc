@@ -1,6 +1,7 @@
 #include "shim/presentation.h"
 
 #include <dlfcn.h>
+#include <poll.h>
 #include <sys/un.h>
 
 #include <cstdlib>
@@ -12,27 +13,31 @@
 namespace v3d::shim {
 namespace {
 
-/// The process that listens on a local socket runs under the shim. A leading '@' names an abstract socket.
-bool server_has_shim(const char* socket_path) {
+/// A connection to a local server; a leading '@' names an abstract socket. Negative: there is none.
+int connect_to(const char* socket_path) {
   sockaddr_un address{};
   size_t length = strlen(socket_path);
-  if (length >= sizeof(address.sun_path)) return false;
+  if (length >= sizeof(address.sun_path)) return -ENAMETOOLONG;
   address.sun_family = AF_UNIX;
   memcpy(address.sun_path, socket_path, length);
   if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
   int fd = raw::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC);
-  if (fd < 0) return false;
+  if (fd < 0) return fd;
+  int error = raw::connect(fd, reinterpret_cast<sockaddr*>(&address),
+                           static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length));
+  if (error == 0) return fd;
+  raw::close(fd);
+  return error;
+}
+
+/// The process at the other end runs under the shim.
+bool server_has_shim(int socket) {
   ucred peer{};
   socklen_t size = sizeof(peer);
-  bool known = raw::connect(fd, reinterpret_cast<sockaddr*>(&address),
-                            static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length)) == 0 &&
-               raw::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid > 0;
-  raw::close(fd);
-  if (!known) return false;
-
+  if (raw::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid <= 0) return false;
   Text<32> maps;
   maps.add("/proc/").add(static_cast<uint64_t>(peer.pid)).add("/maps");
-  fd = raw::open(maps.c_str(), O_RDONLY | O_CLOEXEC);
+  int fd = raw::open(maps.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   // Chunks overlap by the length of the name, lest it lie across two.
   constexpr char kName[] = "/libv3demu.so";
@@ -48,6 +53,45 @@ bool server_has_shim(const char* socket_path) {
   }
   raw::close(fd);
   return found;
+}
+
+/// Receives exactly `size` bytes; false at end-of-file or when the server takes its time.
+bool receive(int socket, void* data, size_t size) {
+  auto* at = static_cast<char*>(data);
+  while (size) {
+    pollfd ready{socket, POLLIN, 0};
+    timespec patience{0, 500'000'000};
+    if (raw::call(SYS_ppoll, raw::word(&ready), 1, raw::word(&patience), 0, 0) <= 0) return false;
+    long got = raw::read(socket, at, size);
+    if (got <= 0) return false;
+    at += got;
+    size -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+/// Asks a Wayland compositor for its globals. Wire format: u32 object, u16 opcode, u16 size, arguments.
+bool compositor_has_dmabuf(int socket) {
+  constexpr uint32_t kDisplay = 1, kRegistry = 2, kCallback = 3;
+  const uint32_t requests[] = {kDisplay, 12 << 16 | 1, kRegistry,   // wl_display.get_registry
+                               kDisplay, 12 << 16 | 0, kCallback};  // wl_display.sync
+  if (raw::write(socket, requests, sizeof(requests)) != sizeof(requests)) return false;
+  constexpr char kInterface[] = "zwp_linux_dmabuf_v1";
+  bool found = false;
+  for (;;) {
+    uint32_t header[2];
+    char body[4096];
+    if (!receive(socket, header, sizeof(header))) return false;
+    size_t size = header[1] >> 16;
+    if (size < sizeof(header) || size - sizeof(header) > sizeof(body)) return false;
+    size -= sizeof(header);
+    if (!receive(socket, body, size)) return false;
+    if (header[0] == kCallback) return found;
+    // wl_registry.global: u32 name, string (u32 length with its zero, text), u32 version
+    if (header[0] == kRegistry && size >= 8 + sizeof(kInterface)) {
+      found |= memcmp(body + 8, kInterface, sizeof(kInterface)) == 0;
+    }
+  }
 }
 
 /// Asks the X server of $DISPLAY. Through the client library, which knows about authority files.
@@ -91,7 +135,11 @@ bool x_server_takes_buffers(const char* display, bool load) {
   for (const char* prefix : {"@/tmp/.X11-unix/X", "/tmp/.X11-unix/X"}) {
     Text<108> path;
     path.add(prefix).add(colon + 1, strspn(colon + 1, "0123456789"));
-    if (server_has_shim(path.c_str())) return server_has_dri3(load);
+    int socket = connect_to(path.c_str());
+    if (socket < 0) continue;
+    bool shim = server_has_shim(socket);
+    raw::close(socket);
+    return shim && server_has_dri3(load);
   }
   return false;
 }
@@ -104,7 +152,11 @@ bool compositor_takes_buffers(const char* display) {
     path.add(folder).add('/');
   }
   path.add(display);
-  return !path.overflowed() && server_has_shim(path.c_str());
+  int socket = path.overflowed() ? -ENAMETOOLONG : connect_to(path.c_str());
+  if (socket < 0) return false;
+  bool takes = server_has_shim(socket) && compositor_has_dmabuf(socket);
+  raw::close(socket);
+  return takes;
 }
 
 }  // namespace

@@ -57,7 +57,10 @@ bool exchange(int fd, wire::Op op, const void* payload, size_t size, std::string
 }  // namespace
 
 std::optional<std::string> ask_daemon(const std::string& command) {
-  const std::string path = shim::config().socket.c_str();
+  return ask_daemon_at(shim::config().socket.c_str(), command);
+}
+
+std::optional<std::string> ask_daemon_at(const std::string& path, const std::string& command) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

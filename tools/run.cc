@@ -1,5 +1,7 @@
 /// v3demu run: a program with the emulated GPU and the drivers for it.
 
+#include "tools/run.h"
+
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -17,12 +19,6 @@
 
 namespace v3d::tools {
 namespace {
-
-struct Options {
-  std::string device;
-  std::string mesa;
-  std::vector<std::string> command;
-};
 
 /// What the user set, stays.
 void set_default(const char* name, const std::string& value) { setenv(name, value.c_str(), 0); }
@@ -84,7 +80,9 @@ int fail(const std::string& what) {
   return 127;
 }
 
-int run(const Options& options) {
+}  // namespace
+
+int run_program(const RunOptions& options) {
   const std::string shim = find_shim();
   if (!exists(shim)) return fail("libv3demu.so not found beside this program; name it in V3DEMU_SHIM");
   if (!options.device.empty() && !use_device(options.device)) {
@@ -106,25 +104,29 @@ int run(const Options& options) {
   return fail(options.command[0] + ": " + strerror(errno));
 }
 
-}  // namespace
-
-void add_run(CLI::App* app, int* exit_code) {
-  static Options options;
-  CLI::App* command = app->add_subcommand("run", "Run a program with the emulated GPU");
-  command->add_option("--device", options.device, "rpi5 (default), rpi5-16 or rpi4");
-  command->add_option("--mesa", options.mesa,
+void add_run_options(CLI::App* command, RunOptions* options) {
+  command->add_option("--device", options->device, "rpi5 (default) or rpi5-16");
+  command->add_option("--mesa", options->mesa,
                       "Prefix of a Mesa with Broadcom drivers; default " + default_mesa());
   command->prefix_command();  // the first word that is no option, and all that follow, are the program
+}
+
+void add_run(CLI::App* app, int* exit_code) {
+  static RunOptions options;
+  CLI::App* command = app->add_subcommand("run", "Run a program with the emulated GPU");
+  add_run_options(command, &options);
   command->callback([command, exit_code] {
     options.command = command->remaining();
-    *exit_code = options.command.empty() ? fail("no program given") : run(options);
+    *exit_code = options.command.empty() ? fail("no program given") : run_program(options);
   });
 }
 
 void remove_separator(std::vector<char*>* arguments) {
   size_t at = 1;
-  if (arguments->size() < 2 || strcmp((*arguments)[at++], "run") != 0) return;
-  // All options of `run` but --help take a value.
+  if (arguments->size() < 2) return;
+  const std::string command = (*arguments)[at++];
+  if (command != "run" && command != "capture") return;
+  // All options of both but --help take a value.
   while (at < arguments->size() && (*arguments)[at][0] == '-' && strcmp((*arguments)[at], "--") != 0) {
     std::string option = (*arguments)[at];
     at += option == "-h" || option == "--help" || option.find('=') != std::string::npos ? 1 : 2;

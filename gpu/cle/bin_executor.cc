@@ -393,6 +393,9 @@ std::shared_ptr<ptb::BinResult> run_bin_list(const Job& job, GpuAddr start, GpuA
                 log_line("cl", {line.data(), line.size()});
               }});
   }
+  // The shader state record has another layout there (cle-and-tiles.md 1.5.1).
+  if (job.profile->version >= 71 && job.profile->revision >= 10)
+    job.error->set("shader state records with draw index (V3D 7.1.10) are not implemented");
   return BinExecutor(job, start, end).run();
 }
 

@@ -102,7 +102,7 @@ void RenderExecutor::run() {
       break;
     }
     if (++packets > kMaxPackets) {
-      fail(absl::StrFormat("runs away at 0x%08x", pc_));
+      job_.error->set(absl::StrFormat("hang: rendering list runs away at 0x%08x", pc_));
       break;
     }
     pc_ += packet.length;

@@ -10,9 +10,7 @@ namespace {
 
 // One quad: its four pixels side by side.
 typedef uint32_t Quad __attribute__((vector_size(16)));
-typedef int32_t QuadI __attribute__((vector_size(16)));
-typedef float QuadF __attribute__((vector_size(16)));
-typedef double QuadD __attribute__((vector_size(32)));
+typedef double Half __attribute__((vector_size(64)));
 
 constexpr Quad kQuadX = {0, 1, 0, 1}, kQuadY = {0, 0, 1, 1};
 
@@ -25,8 +23,6 @@ V load(const T* from) {
   std::memcpy(&v, from, sizeof(v));
   return v;
 }
-
-QuadD to_double(Quad v) { return __builtin_convertvector(reinterpret_cast<QuadI>(v), QuadD); }
 
 /// Four quads to one register.
 template <typename Q>
@@ -43,21 +39,23 @@ V spread(V groups, uint32_t i) {
   return __builtin_shuffle(groups, kGroup + i);
 }
 
-struct Weights {
-  QuadD w0, w1;
+/// Sixteen doubles: lanes 0..7 and 8..15.
+struct Doubles {
+  Half low, high;
 };
+Doubles operator+(const Doubles& a, const Doubles& b) { return {a.low + b.low, a.high + b.high}; }
+Doubles operator*(const Doubles& a, const Doubles& b) { return {a.low * b.low, a.high * b.high}; }
 
-/// @param x, y  pixels from the tile's origin, fractions relative to the pixel centre
-Weights weights_at(const PrimitiveSetup& setup, QuadD x, QuadD y) {
-  const auto at = [&](const WeightPlane& p) { return (p.value + x * p.step_x + y * p.step_y) * p.scale; };
-  return {at(setup.weights[0]), at(setup.weights[1])};
+Doubles widen(LanesF v) {
+  return {__builtin_convertvector(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7), Half),
+          __builtin_convertvector(__builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15), Half)};
 }
-
-QuadD interpolate(const std::array<double, 3>& q, const Weights& w) {
-  return q[0] + w.w0 * q[1] + w.w1 * q[2];
+LanesF narrow(const Doubles& v) {
+  typedef float HalfF __attribute__((vector_size(32)));
+  return __builtin_shufflevector(__builtin_convertvector(v.low, HalfF),
+                                 __builtin_convertvector(v.high, HalfF), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                                 12, 13, 14, 15);
 }
-
-QuadF to_float(QuadD v) { return __builtin_convertvector(v, QuadF); }
 
 /// Centroid of each set of covered samples (cle-and-tiles.md 4.3): index of a sample, or -1 for the centre.
 constexpr int centroid_sample(int coverage) {
@@ -77,11 +75,52 @@ LanesF centroid_table(const std::array<int, 4>& offsets) {
   return table;
 }
 
+/// Bit 4q is set when any lane of quad q is.
+uint32_t quads_with_any(uint32_t lanes) {
+  lanes |= lanes >> 2;
+  return (lanes | lanes >> 1) & 0x1111u;
+}
+
 float sample_offset(const std::array<int, 4>& offsets, uint32_t sample) {
   return static_cast<float>(offsets[sample]) / kSubpixels;
 }
 
 }  // namespace
+
+/// The set-ups of the quads of a batch, and the position of its pixels in the tile.
+struct FragmentStage::Primitives {
+  std::array<const PrimitiveSetup*, kQuads> of;
+  LanesF x, y;
+
+  /// One coefficient per lane.
+  template <bool kOnePrimitive, typename Field>
+  Doubles spread(Field field) const {
+    if constexpr (kOnePrimitive) {
+      const Half v = Half{} + field(*of[0]);
+      return {v, v};
+    }
+    const double a = field(*of[0]), b = field(*of[1]), c = field(*of[2]), d = field(*of[3]);
+    return {Half{a, a, a, a, b, b, b, b}, Half{c, c, c, c, d, d, d, d}};
+  }
+  template <bool kOnePrimitive, typename Plane>
+  Doubles numerator(Plane plane, const Doubles& at_x, const Doubles& at_y) const {
+    return spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).value; }) +
+           at_x * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_x; }) +
+           at_y * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_y; });
+  }
+  template <bool kOnePrimitive>
+  LanesF weight(size_t i, const Doubles& at_x, const Doubles& at_y) const {
+    return narrow(
+        numerator<kOnePrimitive>([i](const PrimitiveSetup& s) { return s.weights[i]; }, at_x, at_y) *
+        spread<kOnePrimitive>([i](const PrimitiveSetup& s) { return s.weights[i].scale; }));
+  }
+};
+
+bool FragmentStage::Quads::one_primitive() const {
+  bool one = true;
+  for (int q = 1; q < count; ++q) one &= setup[static_cast<size_t>(q)] == setup[0];
+  return one;
+}
 
 bool FragmentStage::Quads::holds(uint32_t at_x, uint32_t at_y) const {
   for (int q = 0; q < count; ++q)
@@ -104,8 +143,13 @@ FragmentStage::FragmentStage(const Job& job, const tlb::Config& config, uint32_t
       multisample_(config.multisample),
       payload_at_rf0_(job.profile->version < 71),
       counts_(counts),
-      tidx_(tidx),
-      tmu_(job.memory, job.profile->version) {}
+      tmu_(job.memory, job.profile->version) {
+  thread_.reset();
+  thread_.memory = job.memory;
+  thread_.tmu = &tmu_;
+  thread_.tidx = tidx;
+  thread_.varyings = varyings_.data();
+}
 
 void FragmentStage::begin_tile(tlb::TileBuffer& tile, int tile_x, int tile_y) {
   tile_ = &tile;
@@ -115,7 +159,10 @@ void FragmentStage::begin_tile(tlb::TileBuffer& tile, int tile_x, int tile_y) {
 
 void FragmentStage::begin_draw(const PreparedDraw& draw) {
   draw_ = &draw;
-  port_ = &tile_->fragment_port(draw.state(), batch_, !draw.early_test);
+  thread_.tlb = &tile_->fragment_port(draw.state(), batch_, !draw.early_test);
+  thread_.four_threads = draw.record().fs.four_threads;
+  thread_.final_section = draw.record().fs.final_section;
+  thread_.num_varyings = draw.num_components();
 }
 
 bool FragmentStage::end_draw() {
@@ -134,6 +181,16 @@ int FragmentStage::free_setup() const {
 
 void FragmentStage::add_block(int setup, int x, int y, const Lanes& coverage) {
   const LaneMask covered = nonzero(coverage);
+  if (untested_.count == 0 && quads_with_any(covered) == 0x1111) {
+    const Lanes all_x = kBlockX + static_cast<uint32_t>(x), all_y = kBlockY + static_cast<uint32_t>(y);
+    std::memcpy(untested_.x, &all_x, sizeof(all_x));
+    std::memcpy(untested_.y, &all_y, sizeof(all_y));
+    std::memcpy(untested_.coverage, &coverage, sizeof(coverage));
+    untested_.setup.fill(static_cast<uint8_t>(setup));
+    untested_.count = kQuads;
+    test_waiting();
+    return;
+  }
   uint32_t words[kLanes];
   std::memcpy(words, &coverage, sizeof(words));
   for (int q = 0; q < kQuads; ++q) {
@@ -170,21 +227,31 @@ void FragmentStage::fill_batch(const Quads& quads) {
   batch_.coverage = select(used, batch_.coverage, Lanes{});
 }
 
-void FragmentStage::compute_depth(const Quads& quads) {
+FragmentStage::Primitives FragmentStage::primitives_of(const Quads& quads) const {
+  Primitives p;
+  for (size_t q = 0; q < kQuads; ++q)
+    p.of[q] = &setups_[quads.setup[q < static_cast<size_t>(quads.count) ? q : 0]];
+  p.x = __builtin_convertvector(as_int(batch_.x) - tile_x_, LanesF);
+  p.y = __builtin_convertvector(as_int(batch_.y) - tile_y_, LanesF);
+  return p;
+}
+
+template <bool kOnePrimitive>
+void FragmentStage::compute_depth(const Primitives& primitives) {
   const uint32_t samples = draw_->four_samples ? 4 : 1;
+  const auto plane = [](const PrimitiveSetup& s) { return s.z; };
   for (uint32_t s = 0; s < samples; ++s) {
-    const double x = samples == 4 ? kSampleX[s] / double{kSubpixels} : 0.0;
-    const double y = samples == 4 ? kSampleY[s] / double{kSubpixels} : 0.0;
-    QuadF z[kQuads] = {};
-    for (int q = 0; q < quads.count; ++q) {
-      const PrimitiveSetup& setup = setups_[quads.setup[static_cast<size_t>(q)]];
-      const QuadD quad_x = to_double(load<Quad>(quads.x + 4 * q) - static_cast<uint32_t>(tile_x_)) + x;
-      const QuadD quad_y = to_double(load<Quad>(quads.y + 4 * q) - static_cast<uint32_t>(tile_y_)) + y;
-      z[q] = to_float(interpolate(setup.z, weights_at(setup, quad_x, quad_y)));
-    }
-    batch_.z[s] = clamp_depth(join(z[0], z[1], z[2], z[3]));
+    const float x = samples == 4 ? sample_offset(kSampleX, s) : 0,
+                y = samples == 4 ? sample_offset(kSampleY, s) : 0;
+    batch_.z[s] = clamp_depth(
+        narrow(primitives.numerator<kOnePrimitive>(plane, widen(primitives.x + x), widen(primitives.y + y))));
   }
-  for (uint32_t s = samples; s < 4; ++s) batch_.z[s] = batch_.z[0];
+  for (uint32_t s = samples; s < 4 && multisample_; ++s) batch_.z[s] = batch_.z[0];
+}
+
+void FragmentStage::compute_depth(const Quads& quads) {
+  const Primitives primitives = primitives_of(quads);
+  quads.one_primitive() ? compute_depth<true>(primitives) : compute_depth<false>(primitives);
 }
 
 /// Runs the tests on the waiting quads, as far as they come before the program, and moves the survivors on.
@@ -199,6 +266,11 @@ void FragmentStage::test_waiting() {
   }
   tile_->test(draw_->state(), batch_);
   const LaneMask alive = nonzero(batch_.coverage);
+  if (tested_.count == 0 && quads_with_any(alive) == 0x1111) {
+    shade(untested_);
+    untested_.count = 0;
+    return;
+  }
   uint32_t coverage[kLanes];
   std::memcpy(coverage, &batch_.coverage, sizeof(coverage));
   for (int q = 0; q < untested_.count; ++q) {
@@ -221,25 +293,24 @@ void FragmentStage::shade_waiting() {
   tested_.count = 0;
 }
 
+template <bool kOnePrimitive>
+FragmentStage::Payload FragmentStage::payload_at(const Primitives& primitives, LanesF offset_x,
+                                                 LanesF offset_y) const {
+  const Doubles x = widen(primitives.x + offset_x), y = widen(primitives.y + offset_y);
+  Payload payload;
+  payload.w0 = primitives.weight<kOnePrimitive>(0, x, y);
+  payload.w1 = primitives.weight<kOnePrimitive>(1, x, y);
+  payload.w =
+      1.0f / narrow(primitives.numerator<kOnePrimitive>([](const PrimitiveSetup& s) { return s.r; }, x, y));
+  payload.z = clamp_depth(
+      narrow(primitives.numerator<kOnePrimitive>([](const PrimitiveSetup& s) { return s.z; }, x, y)));
+  return payload;
+}
+
 FragmentStage::Payload FragmentStage::payload_at(const Quads& quads, LanesF offset_x, LanesF offset_y) const {
-  alignas(64) float offsets_x[kLanes], offsets_y[kLanes];
-  std::memcpy(offsets_x, &offset_x, sizeof(offsets_x));
-  std::memcpy(offsets_y, &offset_y, sizeof(offsets_y));
-  QuadF w0[kQuads] = {}, w1[kQuads] = {}, r[kQuads] = {}, z[kQuads] = {};
-  for (int q = 0; q < quads.count; ++q) {
-    const PrimitiveSetup& setup = setups_[quads.setup[static_cast<size_t>(q)]];
-    const QuadD x = to_double(load<Quad>(quads.x + 4 * q) - static_cast<uint32_t>(tile_x_)) +
-                    __builtin_convertvector(load<QuadF>(offsets_x + 4 * q), QuadD);
-    const QuadD y = to_double(load<Quad>(quads.y + 4 * q) - static_cast<uint32_t>(tile_y_)) +
-                    __builtin_convertvector(load<QuadF>(offsets_y + 4 * q), QuadD);
-    const Weights w = weights_at(setup, x, y);
-    w0[q] = to_float(w.w0);
-    w1[q] = to_float(w.w1);
-    r[q] = to_float(interpolate(setup.r, w));
-    z[q] = to_float(interpolate(setup.z, w));
-  }
-  return {join(w0[0], w0[1], w0[2], w0[3]), join(w1[0], w1[1], w1[2], w1[3]),
-          1.0f / join(r[0], r[1], r[2], r[3]), clamp_depth(join(z[0], z[1], z[2], z[3]))};
+  const Primitives primitives = primitives_of(quads);
+  return quads.one_primitive() ? payload_at<true>(primitives, offset_x, offset_y)
+                               : payload_at<false>(primitives, offset_x, offset_y);
 }
 
 void FragmentStage::centroid_offsets(LanesF& x, LanesF& y) const {
@@ -282,13 +353,7 @@ void FragmentStage::shade(const Quads& quads) {
 void FragmentStage::shade_pass(const Quads& quads, const Payload& payload, const Payload& centroid,
                                LanesF offset_x, LanesF offset_y, uint32_t sample) {
   compute_varyings(quads, payload, centroid);
-  thread_.reset();
-  thread_.memory = job_.memory;
-  thread_.tmu = &tmu_;
-  thread_.tlb = port_;
-  thread_.tidx = tidx_;
-  thread_.four_threads = draw_->record().fs.four_threads;
-  thread_.final_section = draw_->record().fs.final_section;
+  thread_.restart();
   thread_.rf[payload_at_rf0_ ? 0 : 3] = as_uint(payload.w);
   thread_.rf[1] = as_uint(centroid.w);
   thread_.rf[2] = as_uint(payload.z);
@@ -299,25 +364,19 @@ void FragmentStage::shade_pass(const Quads& quads, const Payload& payload, const
   thread_.sample_y = __builtin_convertvector(as_int(batch_.y), LanesF) + 0.5f + offset_y;
   thread_.sample_id = splat(sample);
   thread_.back_facing = batch_.back_facing;
-  thread_.varyings = varyings_.data();
-  thread_.num_varyings = draw_->num_components();
   run_program();
 }
 
 void FragmentStage::compute_varyings(const Quads& quads, const Payload& payload, const Payload& centroid) {
-  const VaryingCoefficients* of[kQuads];
-  bool one_primitive = true;
-  for (int q = 0; q < kQuads; ++q) {
-    const size_t quad = q < quads.count ? static_cast<size_t>(q) : 0;
-    of[q] = &setups_[quads.setup[quad]].coefficients;
-    one_primitive &= of[q] == of[0];
-  }
+  std::array<const VaryingCoefficients*, kQuads> of;
+  for (size_t q = 0; q < kQuads; ++q)
+    of[q] = &setups_[quads.setup[q < static_cast<size_t>(quads.count) ? q : 0]].coefficients;
   const uint32_t count = draw_->num_components();
   const auto interpolated = [&](uint32_t i, LanesF p1, LanesF p2) {
     const Payload& at = draw_->is_centroid[i] ? centroid : payload;
     return as_uint(at.w0 * p1 + at.w1 * p2);
   };
-  if (one_primitive) {
+  if (quads.one_primitive()) {
     for (uint32_t i = 0; i < count; ++i) {
       varyings_[i].vp =
           draw_->is_flat[i] ? Lanes{} : interpolated(i, splat(of[0]->p1[i]), splat(of[0]->p2[i]));
@@ -327,7 +386,7 @@ void FragmentStage::compute_varyings(const Quads& quads, const Payload& payload,
   }
   for (uint32_t i = 0; i < count; i += 4) {
     const auto groups = [i, &of](auto member) {
-      const auto words = [&](int q) { return load<Quad>(&(of[q]->*member)[i]); };
+      const auto words = [&](size_t q) { return load<Quad>(&(of[q]->*member)[i]); };
       return join(words(0), words(1), words(2), words(3));
     };
     const Lanes p1 = groups(&VaryingCoefficients::p1), p2 = groups(&VaryingCoefficients::p2),
@@ -357,8 +416,8 @@ void FragmentStage::run_program() {
   if (stop == qpu::Stop::kEnd || job_.stopped()) return;
   const char* reason = stop == qpu::Stop::kBudget    ? "does not end"
                        : stop == qpu::Stop::kBarrier ? "waits at a compute barrier"
-                                                     : "hangs";
-  job_.error->set(absl::StrFormat("fragment program at 0x%08x %s (pixel %d, %d)", fs.code, reason,
+                                                     : "cannot go on";
+  job_.error->set(absl::StrFormat("hang: fragment program at 0x%08x %s (pixel %d, %d)", fs.code, reason,
                                   thread_.pixel_x[0], thread_.pixel_y[0]));
 }
 

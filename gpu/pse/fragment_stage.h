@@ -16,8 +16,8 @@ namespace v3d::pse {
 /// What the batches need of one primitive, relative to the tile.
 struct PrimitiveSetup {
   std::array<WeightPlane, 2> weights;
-  std::array<double, 3> z;  ///< value at corner 0 (depth offset included), differences of corners 1 and 2
-  std::array<double, 3> r;  ///< 1/W likewise
+  LinearPlane z;  ///< depth offset included
+  LinearPlane r;  ///< 1/W
   bool back_facing = false;
   VaryingSource source;
   bool varyings_ready = false;  ///< coefficients are set up for the first quad that survives the tests
@@ -51,21 +51,28 @@ class FragmentStage {
     alignas(64) uint32_t x[kLanes], y[kLanes], coverage[kLanes];
     bool holds(uint32_t at_x, uint32_t at_y) const;
     void push(int setup_index, uint32_t at_x, uint32_t at_y, const uint32_t* quad_coverage);
+    bool one_primitive() const;
   };
-  /// The payload of 16 pixels at one position inside each.
+  /// What the program gets of 16 pixels at one position inside each.
   struct Payload {
     LanesF w0, w1, w, z;
   };
+  struct Primitives;
+  Primitives primitives_of(const Quads& quads) const;
 
   void test_waiting();
   void shade_waiting();
   void fill_batch(const Quads& quads);
   void compute_depth(const Quads& quads);
+  template <bool kOnePrimitive>
+  void compute_depth(const Primitives& primitives);
   LanesF clamp_depth(LanesF z) const;
   void shade(const Quads& quads);
   void shade_pass(const Quads& quads, const Payload& payload, const Payload& centroid, LanesF offset_x,
                   LanesF offset_y, uint32_t sample);
   Payload payload_at(const Quads& quads, LanesF offset_x, LanesF offset_y) const;
+  template <bool kOnePrimitive>
+  Payload payload_at(const Primitives& primitives, LanesF offset_x, LanesF offset_y) const;
   void centroid_offsets(LanesF& x, LanesF& y) const;
   void compute_varyings(const Quads& quads, const Payload& payload, const Payload& centroid);
   void run_program();
@@ -74,9 +81,7 @@ class FragmentStage {
   const bool multisample_;
   const bool payload_at_rf0_;  // W in rf0 (4.2) instead of rf3
   perf::Counts& counts_;
-  const uint32_t tidx_;
   tmu::Unit tmu_;
-  qpu::TlbPort* port_ = nullptr;
   qpu::Thread thread_;
   std::array<qpu::Varying, kComponentRoom> varyings_;
 

@@ -22,6 +22,19 @@ struct WeightPlane {
   double value = 0, step_x = 0, step_y = 0, scale = 0;
 };
 
+/// value + x * step_x + y * step_y at the centre of pixel (x, y) of the tile. What is equal at all corners
+/// has steps of 0 and the exact value.
+struct LinearPlane {
+  double value = 0, step_x = 0, step_y = 0;
+};
+/// The plane of a quantity with value q0 at corner 0; d1 and d2 are the differences of corners 1 and 2.
+inline LinearPlane make_plane(const std::array<WeightPlane, 2>& w, double q0, double d1, double d2) {
+  d1 *= w[0].scale;
+  d2 *= w[1].scale;
+  return {q0 + w[0].value * d1 + w[1].value * d2, w[0].step_x * d1 + w[1].step_x * d2,
+          w[0].step_y * d1 + w[1].step_y * d2};
+}
+
 /// A convex polygon with two weights. A quantity with the values q0, q1, q2 at the corners is
 /// q0 + w[0] * (q1 - q0) + w[1] * (q2 - q0) at any point.
 struct Geometry {

@@ -218,12 +218,10 @@ double TileRenderer::State::depth_offset(const Geometry& geometry, const std::ar
                                          double largest_z) const {
   const cle::DrawState& s = draw->state();
   if (!s.cfg.depth_offset) return 0;
-  const auto slope = [&](double WeightPlane::*step) {
-    const auto& [w0, w1] = geometry.weights;
-    return std::abs(w0.*step * w0.scale * (double{corners[1].z} - double{corners[0].z}) +
-                    w1.*step * w1.scale * (double{corners[2].z} - double{corners[0].z}));
-  };
-  const double m = std::max(slope(&WeightPlane::step_x), slope(&WeightPlane::step_y));
+  const LinearPlane z =
+      make_plane(geometry.weights, double{corners[0].z}, double{corners[1].z} - double{corners[0].z},
+                 double{corners[2].z} - double{corners[0].z});
+  const double m = std::max(std::abs(z.step_x), std::abs(z.step_y));
   const double r = depth_unit(draws.config.depth_type, job.profile->version, largest_z);
   const double offset = m * double{s.offset_factor} + r * double{s.offset_units};
   if (s.offset_limit > 0) return std::min(offset, double{s.offset_limit});
@@ -236,12 +234,13 @@ int TileRenderer::State::open_setup(const Geometry& geometry, std::span<const Co
   const int index = stage.free_setup();
   PrimitiveSetup& setup = stage.setup(index);
   setup.weights = geometry.weights;
-  setup.z = {double{corners[0].z} + offset, 0, 0};
-  setup.r = {double{corners[0].r}, 0, 0};
+  double z[3] = {double{corners[0].z} + offset, 0, 0}, r[3] = {double{corners[0].r}, 0, 0};
   for (size_t i = 1; i < corners.size(); ++i) {
-    setup.z[i] = double{corners[i].z} - double{corners[0].z};
-    setup.r[i] = double{corners[i].r} - double{corners[0].r};
+    z[i] = double{corners[i].z} - double{corners[0].z};
+    r[i] = double{corners[i].r} - double{corners[0].r};
   }
+  setup.z = make_plane(geometry.weights, z[0], z[1], z[2]);
+  setup.r = make_plane(geometry.weights, r[0], r[1], r[2]);
   setup.back_facing = back_facing;
   setup.source = source;
   setup.varyings_ready = false;

@@ -38,13 +38,9 @@ struct Element {
   uint32_t position;  ///< in the vertices of the piece being filled
 };
 
-/// Vertices of one primitive: all inputs, in API order, and the place of the provoking one.
-struct AssembledPrimitive {
-  std::array<Element, 6> inputs;
-  uint8_t provoking;
-};
-
-/// Takes the vertices of one instance in order and hands out primitives through `emit(AssembledPrimitive)`.
+/// Takes the vertices of one instance in order and hands out primitives through
+/// `emit(const Element* inputs, uint32_t provoking)`: all inputs of the topology, in API order, and which of
+/// them is the provoking vertex.
 class Assembly {
  public:
   Assembly(Mode mode, bool provoking_first) : mode_(mode), first_(provoking_first) {}
@@ -72,7 +68,8 @@ class Assembly {
   /// The provoking vertex is number `first` in first mode, else number `last`.
   template <typename Emit, typename... E>
   void out(const Emit& emit, uint8_t first, uint8_t last, E... e) const {
-    emit(AssembledPrimitive{{e...}, first_ ? first : last});
+    const Element inputs[] = {e...};
+    emit(inputs, uint32_t{first_ ? first : last});
   }
   template <typename Emit>
   void strip_adjacency_triangle(uint32_t i, bool is_last, const Emit& emit) const;

@@ -21,11 +21,10 @@ void assemble_geometry_output(const vpm::ShadedVertices& shaded, Draw* draw) {
   uint32_t vertex = 0;
   for (size_t item = 0; item < shaded.emitted.size(); ++item) {
     const uint32_t id = draw->gs_primitive_ids[item / invocations];
-    const auto emit = [&](const AssembledPrimitive& p) {
-      draw->primitives.push_back(
-          {.vertex = {p.inputs[0].position, p.inputs[1].position, p.inputs[2].position},
-           .provoking = p.inputs[p.provoking].position,
-           .primitive_id = id});
+    const auto emit = [&](const Element* inputs, uint32_t provoking) {
+      Primitive p{.vertex = {}, .provoking = inputs[provoking].position, .primitive_id = id};
+      for (uint32_t i = 0; i < draw->vertices_per_primitive; ++i) p.vertex[i] = inputs[i].position;
+      draw->primitives.push_back(p);
     };
     Assembly assembly(mode, draw->state.cfg.provoking_first);
     for (uint32_t i = 0; i < shaded.emitted[item]; ++i, ++vertex) {

@@ -50,6 +50,9 @@ void DrawSplitter::start_piece() {
   piece_.record = record_;
   piece_.vertices_per_primitive = topology_.vertices;
   piece_.gs_input_vertices = record_->has_gs ? topology_.inputs : 0;
+  const uint64_t elements = uint64_t{call_.count} * call_.instances;
+  if (!record_->has_gs)
+    piece_.primitives.reserve(std::min<uint64_t>(elements / topology_.vertices, kPiecePrimitives));
   ++epoch_;
 }
 
@@ -88,21 +91,20 @@ uint32_t DrawSplitter::position_of(uint32_t index) {
   return position;
 }
 
-void DrawSplitter::append(const AssembledPrimitive& p) {
+void DrawSplitter::append(const Element* inputs, uint32_t provoking) {
   const uint32_t id = primitive_id_++;
   if (record_->has_gs) {
-    for (uint32_t i = 0; i < topology_.inputs; ++i) piece_.gs_input.push_back(p.inputs[i].position);
+    for (uint32_t i = 0; i < topology_.inputs; ++i) piece_.gs_input.push_back(inputs[i].position);
     piece_.gs_primitive_ids.push_back(id);
     return;
   }
-  Primitive primitive{.vertex = {}, .provoking = p.inputs[p.provoking].position, .primitive_id = id};
-  // With adjacency the real vertices are 1, 2 of a line and 0, 2, 4 of a triangle.
-  const bool adjacency = topology_.inputs != topology_.vertices;
-  const uint32_t first = adjacency && topology_.vertices == 2 ? 1 : 0;
-  const uint32_t step = adjacency && topology_.vertices == 3 ? 2 : 1;
-  for (uint32_t i = 0; i < 3; ++i)
-    primitive.vertex[i] = p.inputs[i < topology_.vertices ? first + i * step : first].position;
-  piece_.primitives.push_back(primitive);
+  Primitive& p = piece_.primitives.emplace_back();
+  const Element* real = inputs + real_first_;
+  p.vertex[0] = real[0].position;
+  p.vertex[1] = topology_.vertices > 1 ? real[real_step_].position : real[0].position;
+  p.vertex[2] = topology_.vertices > 2 ? real[2 * real_step_].position : real[0].position;
+  p.provoking = inputs[provoking].position;
+  p.primitive_id = id;
 }
 
 void DrawSplitter::run_instance(uint32_t instance, const Consume& consume) {
@@ -113,7 +115,7 @@ void DrawSplitter::run_instance(uint32_t instance, const Consume& consume) {
   ++epoch_;
   const uint32_t restart_index = call_.index_size == 4 ? ~0u : (1u << (8 * call_.index_size)) - 1;
   const bool restart = call_.indexed && call_.restart;
-  const auto emit = [this](const AssembledPrimitive& p) { append(p); };
+  const auto emit = [this](const Element* inputs, uint32_t provoking) { append(inputs, provoking); };
   Assembly assembly(static_cast<Mode>(call_.mode), state_.cfg.provoking_first);
   const auto make_room = [&] {
     if (!piece_full()) return;
@@ -147,6 +149,10 @@ void DrawSplitter::split(const cle::DrawState& state, const cle::DrawCall& call,
   state_ = state;
   call_ = call;
   record_ = std::move(record);
+  // With adjacency the real vertices are 1, 2 of a line and 0, 2, 4 of a triangle.
+  const bool adjacency = topology_.inputs != topology_.vertices;
+  real_first_ = adjacency && topology_.vertices == 2 ? 1 : 0;
+  real_step_ = adjacency && topology_.vertices == 3 ? 2 : 1;
   max_primitives_ = record_->has_gs ? max_geometry_inputs(*record_) : kPiecePrimitives;
   start_piece();
   for (uint32_t instance = 0; instance < call.instances && !job_.stopped(); ++instance)

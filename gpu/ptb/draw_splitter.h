@@ -46,7 +46,7 @@ class DrawSplitter {
   void run_instance(uint32_t instance, const Consume& consume);
   void read_indices(uint32_t first, uint32_t count, uint32_t* out) const;
   uint32_t position_of(uint32_t index);
-  void append(const AssembledPrimitive& primitive);
+  void append(const Element* inputs, uint32_t provoking);
   bool piece_full() const;
 
   const Job job_;
@@ -57,7 +57,8 @@ class DrawSplitter {
   cle::DrawCall call_;
   std::shared_ptr<const cle::ShaderRecord> record_;
   Topology topology_;
-  uint32_t max_primitives_ = 0;  // of one piece
+  uint32_t real_first_ = 0, real_step_ = 1;  // of a primitive's inputs: those that are not adjacent ones
+  uint32_t max_primitives_ = 0;              // of one piece
   uint32_t instance_ = 0, primitive_id_ = 0;
   Draw piece_;
 

@@ -64,7 +64,11 @@ void PrimitiveBinner::keep(const Primitive& p, uint32_t entries) {
   }
   ++counts_[perf::kPtbPrimitivesBinned];
   entries_ += entries;
-  kept_.push_back(p);
+  if (num_kept_ == kept_->size())
+    kept_->push_back(p);
+  else
+    (*kept_)[num_kept_] = p;
+  ++num_kept_;
 }
 
 /// Clips the first `count` vertices and appends what is left to the polygons. @return  false if nothing is
@@ -172,13 +176,17 @@ uint64_t PrimitiveBinner::bin(Draw* draw, const vpm::ShadedVertices& shaded, uin
   load_vertices(shaded);
   draw_number_ = draw_number;
   entries_ = 0;
-  kept_.clear();
   clipped_.clear();
+  // Primitives that are drawn take the places of those that are not, but for outlines, which need more room.
+  std::vector<Primitive> outlines;
+  num_kept_ = 0;
   const bool polygons = draw->vertices_per_primitive == 3;
   // Lines and points count as front facing.
   const bool discard = polygons ? false : !state_.cfg.draw_front;
-  for (const Primitive& p : draw->primitives) {
-    if (entries_ > max_entries) break;
+  const bool outline = polygons && fill_ != Fill::kSolid;
+  kept_ = outline ? &outlines : &draw->primitives;
+  for (size_t i = 0; i < draw->primitives.size() && entries_ <= max_entries; ++i) {
+    const Primitive p = draw->primitives[i];
     was_clipped_ = false;
     if (discard) {
       ++counts_[perf::kPtbPrimitivesReversed];
@@ -192,8 +200,11 @@ uint64_t PrimitiveBinner::bin(Draw* draw, const vpm::ShadedVertices& shaded, uin
       bin_point(p);
     }
   }
-  if (polygons && fill_ != Fill::kSolid) draw->vertices_per_primitive = fill_ == Fill::kLines ? 2 : 1;
-  draw->primitives = std::move(kept_);
+  if (outline) {
+    draw->vertices_per_primitive = fill_ == Fill::kLines ? 2 : 1;
+    draw->primitives = std::move(outlines);
+  }
+  draw->primitives.resize(num_kept_);
   draw->clipped = std::move(clipped_);
   return entries_;
 }

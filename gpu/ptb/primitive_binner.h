@@ -41,7 +41,7 @@ class PrimitiveBinner {
   float point_size(uint32_t vertex) const;
   uint32_t layer_of(const Primitive& p) const;
   void keep(const Primitive& p, uint32_t entries);
-  ListEntry next_entry() const { return {draw_number_, static_cast<uint32_t>(kept_.size())}; }
+  ListEntry next_entry() const { return {draw_number_, num_kept_}; }
 
   const cle::DrawState& state_;
   BinResult& result_;
@@ -59,7 +59,8 @@ class PrimitiveBinner {
   bool was_clipped_ = false;  // the primitive at hand went through the clipper
   std::vector<ScreenPoint> points_;
   std::vector<uint16_t> codes_;
-  std::vector<Primitive> kept_;
+  std::vector<Primitive>* kept_ = nullptr;  // the first num_kept_ are those that are drawn
+  uint32_t num_kept_ = 0;
   std::vector<ClippedPolygon> clipped_;
 };
 

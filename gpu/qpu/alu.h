@@ -76,6 +76,26 @@ inline Lanes packed(Pack pack, Lanes value, Lanes old) {
 
 // ---- Helpers of the operations
 
+// Sum and product of two NaNs are the first one, quiet. The compiler may exchange the operands of + and *.
+inline LanesF sum(LanesF a, LanesF b) {
+#ifdef __AVX512F__
+  LanesF result;
+  __asm__("vaddps %2, %1, %0" : "=v"(result) : "v"(a), "v"(b));
+  return result;
+#else
+  return a + b;
+#endif
+}
+inline LanesF product(LanesF a, LanesF b) {
+#ifdef __AVX512F__
+  LanesF result;
+  __asm__("vmulps %2, %1, %0" : "=v"(result) : "v"(a), "v"(b));
+  return result;
+#else
+  return a * b;
+#endif
+}
+
 inline LanesF low_half(Lanes v) { return half_to_float(v & 0xffffu); }
 inline LanesF high_half(Lanes v) { return half_to_float(v >> 16); }
 inline Lanes join_halves(Lanes low, Lanes high) { return (low & 0xffffu) | high << 16; }
@@ -202,13 +222,13 @@ Lanes evaluate(Thread& t, Lanes a, Lanes b, LaneMask exec);
 V3D_QPU_EVALUATE(kNop) { return Lanes{}; }
 
 // Floats
-V3D_QPU_EVALUATE(kFadd) { return as_uint(as_float(a) + as_float(b)); }
-V3D_QPU_EVALUATE(kFaddnf) { return as_uint(as_float(a) + as_float(b)); }
+V3D_QPU_EVALUATE(kFadd) { return as_uint(sum(as_float(a), as_float(b))); }
+V3D_QPU_EVALUATE(kFaddnf) { return as_uint(sum(as_float(a), as_float(b))); }
 V3D_QPU_EVALUATE(kFsub) { return as_uint(as_float(a) - as_float(b)); }
 V3D_QPU_EVALUATE(kFmin) { return as_uint(minimum(as_float(a), as_float(b))); }
 V3D_QPU_EVALUATE(kFmax) { return as_uint(maximum(as_float(a), as_float(b))); }
 V3D_QPU_EVALUATE(kFcmp) { return as_uint(as_float(a) - as_float(b)); }
-V3D_QPU_EVALUATE(kFmul) { return as_uint(as_float(a) * as_float(b)); }
+V3D_QPU_EVALUATE(kFmul) { return as_uint(product(as_float(a), as_float(b))); }
 V3D_QPU_EVALUATE(kFmov) { return a; }
 V3D_QPU_EVALUATE(kFround) { return as_uint(round_lanes<Rounding::kNearestEven>(as_float(a))); }
 V3D_QPU_EVALUATE(kFtrunc) { return as_uint(round_lanes<Rounding::kZero>(as_float(a))); }
@@ -231,7 +251,9 @@ V3D_QPU_EVALUATE(kVfmin) {
 V3D_QPU_EVALUATE(kVfmax) {
   return pack_halves(maximum(low_half(a), low_half(b)), maximum(high_half(a), high_half(b)));
 }
-V3D_QPU_EVALUATE(kVfmul) { return pack_halves(low_half(a) * low_half(b), high_half(a) * high_half(b)); }
+V3D_QPU_EVALUATE(kVfmul) {
+  return pack_halves(product(low_half(a), low_half(b)), product(high_half(a), high_half(b)));
+}
 V3D_QPU_EVALUATE(kVadd) { return join_halves(a + b, (a >> 16) + (b >> 16)); }
 V3D_QPU_EVALUATE(kVsub) { return join_halves(a - b, (a >> 16) - (b >> 16)); }
 

@@ -14,10 +14,13 @@ std::unique_ptr<const Chunk> decode_chunk(int version, Memory memory, GpuAddr ad
   auto chunk = std::make_unique<Chunk>();
   chunk->address = address;
   memory.read(address, chunk->words, sizeof(chunk->words));
-  for (uint32_t i = 0; i < Chunk::kWords; ++i)
+  for (uint32_t i = 0; i < Chunk::kWords; ++i) {
     if (decode(version, chunk->words[i], chunk->instructions[i]))
       chunk->steps[i] = make_step(version, chunk->instructions[i]);
+    chunk->steps[i].index = static_cast<uint8_t>(i);
+  }
   chunk->steps[Chunk::kWords].kind = Step::Kind::kEnd;
+  chunk->steps[Chunk::kWords].index = Chunk::kWords;
   return chunk;
 }
 

@@ -1,8 +1,8 @@
 /// The interpreter. Facts: qpu.md 3.3 (order inside an instruction), 3.4 (latencies), 7 (control flow).
 ///
-/// Most instructions are "fast" steps: they write registers and flags and load at most one word. They run in
-/// the inner loop. Everything else, and every instruction while a delayed effect is under way (thread switch,
-/// branch, C coefficient of ldvary), takes run_step(), which keeps the exact order of commits.
+/// Most instructions are plain or masked steps: they write registers and flags and load at most one word.
+/// They run in the inner loop. Everything else, and every instruction while a thread switch, a branch or the
+/// end is under way, takes run_step(), which keeps the exact order of commits.
 
 #include "gpu/base/log.h"
 #include "gpu/qpu/code.h"
@@ -16,85 +16,58 @@ namespace {
 using Target = Half::Target;
 using Events = Thread::Pending::Events;
 
-inline const Lanes& source(const Thread& t, Source s) {
-  const char* const bases[2] = {reinterpret_cast<const char*>(&t),
-                                reinterpret_cast<const char*>(kImmediateLanes)};
-  return *reinterpret_cast<const Lanes*>(bases[s.immediate] + s.offset);
-}
+// What Source::immediate selects.
+struct Bases {
+  const char* base[2];
+  explicit Bases(const Thread& t)
+      : base{reinterpret_cast<const char*>(&t), reinterpret_cast<const char*>(kImmediateLanes)} {}
+  const Lanes& operator[](Source s) const {
+    return *reinterpret_cast<const Lanes*>(base[s.immediate] + s.offset);
+  }
+};
 
 inline Lanes& at_offset(Thread& t, uint16_t offset) {
   return *reinterpret_cast<Lanes*>(reinterpret_cast<char*>(&t) + offset);
 }
 
-// The flags as they were before the instruction.
-struct Flags {
-  LaneMask a, b;
-};
-
-inline LaneMask lanes_where(Cond cond, Flags flags) {
-  switch (cond) {
-    case Cond::kNone:
-      return kAllLanes;
-    case Cond::kIfa:
-      return flags.a;
-    case Cond::kIfb:
-      return flags.b;
-    case Cond::kIfna:
-      return static_cast<LaneMask>(~flags.a);
-    case Cond::kIfnb:
-      return static_cast<LaneMask>(~flags.b);
-  }
-  return 0;
+inline Lanes blend(LaneMask mask, Lanes a, Lanes b) {
+#ifdef __AVX512F__
+  typedef int Native __attribute__((vector_size(64)));
+  return reinterpret_cast<Lanes>(
+      __builtin_ia32_blendmd_512_mask(reinterpret_cast<Native>(b), reinterpret_cast<Native>(a), mask));
+#else
+  return select(mask, a, b);
+#endif
 }
 
-// Push: B = A, A = x. andx: A & x, andnx: A & !x, norx: !(A | x), nornx: !(A | !x).
-inline void write_flags(Thread& t, FlagWrite write, Flags old, LaneMask x) {
-  uint32_t a = 0;
-  switch (write) {
-    case FlagWrite::kNone:
-      return;
-    case FlagWrite::kPushz:
-    case FlagWrite::kPushn:
-    case FlagWrite::kPushc:
-      t.flag_b = old.a;
-      t.flag_a = x;
-      return;
-    case FlagWrite::kAndz:
-    case FlagWrite::kAndn:
-    case FlagWrite::kAndc:
-      a = old.a & x;
-      break;
-    case FlagWrite::kAndnz:
-    case FlagWrite::kAndnn:
-    case FlagWrite::kAndnc:
-      a = old.a & ~x;
-      break;
-    case FlagWrite::kNorz:
-    case FlagWrite::kNorn:
-    case FlagWrite::kNorc:
-      a = ~(old.a | x);
-      break;
-    case FlagWrite::kNornz:
-    case FlagWrite::kNornn:
-    case FlagWrite::kNornc:
-      a = ~old.a & x;
-      break;
-  }
-  t.flag_a = static_cast<LaneMask>(a);
+// The flags as they were before the instruction.
+struct Flags {
+  LaneMask of[2];
+  explicit Flags(const Thread& t) : of{t.flag_a, t.flag_b} {}
+};
+
+inline LaneMask lanes_where(const Condition& c, const Flags& flags) {
+  return static_cast<LaneMask>((flags.of[c.flag] ^ c.invert) | c.always);
+}
+
+inline void write_flags(const FlagUpdate& update, Thread& t, const Flags& old, LaneMask x) {
+  const uint32_t a = old.of[0], b = old.of[1];
+  t.flag_a = static_cast<LaneMask>(((a ^ update.invert_a) | update.push) & (x ^ update.invert_x));
+  t.flag_b = static_cast<LaneMask>((a & update.push) | (b & ~update.push));
 }
 
 // What a half computed and has not written yet.
 struct Result {
   Lanes value;
-  LaneMask exec, flag;
+  LaneMask exec, x;
 };
 
-inline Result compute(const Half& half, Thread& t, Flags flags, Lanes a, Lanes b) {
+inline Result compute(const Half& half, Thread& t, const Flags& flags, Lanes a, Lanes b) {
   Result result;
-  result.exec = lanes_where(half.cond, flags);
+  result.exec = lanes_where(half.condition, flags);
   if (half.active_lanes) result.exec &= active_lanes(t);
   result.value = half.alu(t, a, b, result.exec);
-  result.flag = half.flag ? half.flag(a, b, result.value) : 0;
+  result.x = half.flags.x ? half.flags.x(a, b, result.value) : 0;
   return result;
 }
 
@@ -103,33 +76,40 @@ inline void store_register(const Half& half, Thread& t, Lanes value, LaneMask ex
   if (half.pack != Pack::kNone) value = packed(half.pack, value, destination);
   if (half.target == Target::kQuad) value = replicate_quads(value);
   if (half.target == Target::kRep) value = splat(uint32_t{value[0]});
-  destination = exec == kAllLanes ? value : select(exec, value, destination);
+  destination = blend(exec, value, destination);
 }
 
-// ---- Fast steps
+// ---- Plain and masked steps. Their halves are in an order in which the second may run after the first has
+// written its register.
 
-// The halves are in an order in which the second may run after the first has written its register.
-inline LaneMask run_fast_half(const Half& half, Thread& t, Flags flags) {
-  const Lanes& a = source(t, half.a);
-  const Lanes& b = source(t, half.b);
-  if (half.plain) [[likely]] {
-    at_offset(t, half.offset) = half.alu(t, a, b, kAllLanes);
-    return 0;
-  }
-  const Result result = compute(half, t, flags, a, b);
+inline void run_plain_half(const Half& half, Thread& t, const Bases& bases) {
+  at_offset(t, half.offset) = half.alu(t, bases[half.a], bases[half.b], kAllLanes);
+}
+
+inline void run_plain(const Step& step, Thread& t, const Bases& bases) {
+  if (!step.first.alu) return;
+  run_plain_half(step.first, t, bases);
+  if (step.second.alu) run_plain_half(step.second, t, bases);
+}
+
+inline LaneMask run_masked_half(const Half& half, Thread& t, const Flags& flags, const Bases& bases) {
+  const Result result = compute(half, t, flags, bases[half.a], bases[half.b]);
   if (half.target != Target::kNone) store_register(half, t, result.value, result.exec);
-  return result.flag;
+  return result.x;
 }
 
-inline bool run_fast(const Step& step, Thread& t) {
-  const Flags flags = {t.flag_a, t.flag_b};
-  if (step.first.alu) {
-    const LaneMask first = run_fast_half(step.first, t, flags);
-    LaneMask second = 0;
-    if (step.second.alu) second = run_fast_half(step.second, t, flags);
-    write_flags(t, step.first.write, flags, first);
-    write_flags(t, step.second.write, flags, second);
+inline void run_masked(const Step& step, Thread& t, const Bases& bases) {
+  const Flags flags(t);
+  const LaneMask x = run_masked_half(step.first, t, flags, bases);
+  if (step.second.alu) {
+    const LaneMask second_x = run_masked_half(step.second, t, flags, bases);
+    if (step.second.flags.x) write_flags(step.second.flags, t, flags, second_x);
   }
+  if (step.first.flags.x) write_flags(step.first.flags, t, flags, x);
+}
+
+// False: ldtmu with nothing outstanding.
+inline bool run_load(const Step& step, Thread& t) {
   switch (step.load) {
     case Step::Load::kNone:
       return true;
@@ -141,15 +121,28 @@ inline bool run_fast(const Step& step, Thread& t) {
       return true;
     case Step::Load::kTmu:
       return pop_tmu(t, at_offset(t, step.load_offset));
+    case Step::Load::kVary:
+      at_offset(t, step.load_offset) = next_varying(t);
+      return true;
   }
   return true;
+}
+
+// The C coefficient of a ldvary two instructions ago.
+inline void land_varying(int version, Thread& t) {
+  Thread::Pending& p = t.pending;
+  if (p.events.vary & 1) {
+    (version == 42 ? t.acc[5] : t.rf[0]) = p.vary_c[p.vary_oldest];
+    p.vary_oldest ^= 1;
+  }
+  p.events.vary >>= 1;
 }
 
 // ---- General steps
 
 // 4.2 with `rot`: accumulators rotate through all lanes, registers inside their quads.
 Lanes rotated(const Step& step, const Thread& t, Source from) {
-  const Lanes v = source(t, from);
+  const Lanes v = Bases(t)[from];
   const uint32_t count = step.rotate ? small_immediate(step.rotate) : uint32_t{t.acc[5][0]};
   if (from.immediate) return v;
   if (from.offset >= acc_offset(0)) return __builtin_shuffle(v, (kLaneIndex - count) & 15u);
@@ -200,12 +193,8 @@ const char* commit(int version, const Half& half, Thread& t, const Result& resul
 
 // Effects of earlier instructions that this one sees: qpu.md 3.3, step 1.
 void land_delayed_writes(int version, Thread& t) {
+  land_varying(version, t);
   Thread::Pending& p = t.pending;
-  if (p.events.vary & 1) {
-    (version == 42 ? t.acc[5] : t.rf[0]) = p.vary_c[p.vary_oldest];
-    p.vary_oldest ^= 1;
-  }
-  p.events.vary >>= 1;
   if (p.events.sfu & 1) {
     t.acc[4] = p.sfu_result[p.sfu_oldest];
     p.sfu_oldest ^= 1;
@@ -214,16 +203,18 @@ void land_delayed_writes(int version, Thread& t) {
 }
 
 // One ALU word. Returns nullptr, or why the thread hangs.
-const char* run_alu(int version, const Step& step, Thread& t) {
-  const Flags flags = {t.flag_a, t.flag_b};
+const char* run_alu(int version, const Step& step, Thread& t, const Bases& bases) {
+  const Flags flags(t);
   const Half& add = step.first;
   const Half& mul = step.second;
   Result add_result = {}, mul_result = {};
-  if (add.alu) add_result = compute(add, t, flags, source(t, add.a), source(t, add.b));
-  if (mul.rotate && mul.alu)
-    mul_result = compute(mul, t, flags, rotated(step, t, mul.a), rotated(step, t, mul.b));
-  else if (mul.alu)
-    mul_result = compute(mul, t, flags, source(t, mul.a), source(t, mul.b));
+  if (add.alu) add_result = compute(add, t, flags, bases[add.a], bases[add.b]);
+  if (mul.alu) {
+    const bool rotate = step.signals & kRotate;
+    const Lanes a = rotate ? rotated(step, t, mul.a) : bases[mul.a];
+    const Lanes b = rotate ? rotated(step, t, mul.b) : bases[mul.b];
+    mul_result = compute(mul, t, flags, a, b);
+  }
 
   // Signals fetch their values. wrtmuc belongs to a lookup that this word starts.
   const uint16_t signals = step.signals;
@@ -237,9 +228,8 @@ const char* run_alu(int version, const Step& step, Thread& t) {
   if (signals & kLdunifa) implicit = splat(next_unifa(t));
   if (signals & kWrtmuc) write_texture_config(t);
 
-  const bool setmsf = step.kind == Step::Kind::kSetmsf;
   const char* error = nullptr;
-  if (add.alu && !setmsf) error = commit(version, add, t, add_result);
+  if (add.alu && !step.setmsf) error = commit(version, add, t, add_result);
   if (mul.alu && !error) error = commit(version, mul, t, mul_result);
   if (signals & (kLdunif | kLdunifa)) (version == 42 ? t.acc[5] : t.rf[0]) = implicit;
   if ((signals & kSignalsWithAddress) && !error) {
@@ -248,9 +238,9 @@ const char* run_alu(int version, const Step& step, Thread& t) {
     else
       error = write_magic(version, t, step.signal_waddr, loaded, kAllLanes);
   }
-  write_flags(t, add.write, flags, add_result.flag);
-  write_flags(t, mul.write, flags, mul_result.flag);
-  if (setmsf && add.alu) commit(version, add, t, add_result);
+  if (add.flags.x) write_flags(add.flags, t, flags, add_result.x);
+  if (mul.flags.x) write_flags(mul.flags, t, flags, mul_result.x);
+  if (step.setmsf) commit(version, add, t, add_result);
   return error;
 }
 
@@ -381,57 +371,65 @@ void trace_instruction(int version, const Chunk& chunk, const Thread& t) {
 }
 
 // The registers that an instruction may have changed.
-void trace_results(const Instruction& i, const Thread& t, bool rf0_or_r5) {
+void trace_results(int version, const Instruction& i, const Thread& t) {
+  if (i.is_branch) return;
   for (const AluHalf* half : {&i.add, &i.mul})
     if (info(half->op).has_destination && !half->magic) trace_register("rf", half->waddr, t.rf[half->waddr]);
   if ((i.signals & kSignalsWithAddress) && !i.signal_magic)
     trace_register("rf", i.signal_waddr, t.rf[i.signal_waddr]);
-  if (rf0_or_r5) trace_register("rf", 0, t.rf[0]);
+  if (i.signals & (kLdunif | kLdunifa)) {
+    if (version == 42)
+      trace_register("r", 5, t.acc[5]);
+    else
+      trace_register("rf", 0, t.rf[0]);
+  }
 }
 
 // ---- The loop
 
-// One instruction with everything that can happen.
+constexpr const char* kEmptyQueue = "ldtmu without an outstanding lookup";
+constexpr const char* kTooLarge = "program of more than 64 Ki instructions";
+
+// One instruction with everything that can happen. Returns nullptr, or why the thread hangs.
 template <bool trace>
-const char* run_step(int version, const Chunk& chunk, const Step& step, Thread& t) {
+const char* run_step(int version, const Chunk& chunk, const Step& step, Thread& t, const Bases& bases) {
   if constexpr (trace) trace_instruction(version, chunk, t);
-  const uint32_t index = t.pc % Chunk::kBytes / sizeof(uint64_t);
   land_delayed_writes(version, t);
   const char* error = nullptr;
   switch (step.kind) {
-    case Step::Kind::kFast:
-      if (!run_fast(step, t)) error = "ldtmu without an outstanding lookup";
+    case Step::Kind::kPlain:
+      run_plain(step, t, bases);
+      if (!run_load(step, t)) error = kEmptyQueue;
+      break;
+    case Step::Kind::kMasked:
+      run_masked(step, t, bases);
+      if (!run_load(step, t)) error = kEmptyQueue;
       break;
     case Step::Kind::kGeneral:
-    case Step::Kind::kSetmsf:
-      error = run_alu(version, step, t);
+      error = run_alu(version, step, t, bases);
       break;
     case Step::Kind::kBranch:
-      error = run_branch(chunk.instructions[index].branch, t);
+      error = run_branch(chunk.instructions[step.index].branch, t);
       break;
     default:
       error = "invalid instruction";
       break;
   }
-  if constexpr (trace)
-    if (!chunk.instructions[index].is_branch)
-      trace_results(chunk.instructions[index], t,
-                    version >= 71 && (chunk.instructions[index].signals & (kLdunif | kLdunifa)));
+  if constexpr (trace) trace_results(version, chunk.instructions[step.index], t);
   return error;
+}
+
+// Events that the inner loop does not look at.
+bool needs_care(const Events& e) {
+  return e.switch_in | e.end_in | e.branch_in | e.sfu | e.previous_was_thrsw;
 }
 
 template <bool trace>
 Stop execute(const Program& program, Thread& t) {
   const int version = program.version();
+  const Bases bases(t);
   const uint64_t budget = t.budget;
   uint64_t left = budget;
-  const auto stop = [&](Stop why) {
-    t.budget = left;
-    t.instructions += budget - left;
-    return why;
-  };
-
-  t.pc &= ~7u;
   const Chunk* chunk = nullptr;
   const Step* step = nullptr;
   const auto enter = [&] {
@@ -439,32 +437,43 @@ Stop execute(const Program& program, Thread& t) {
     if (chunk) step = &chunk->steps[t.pc % Chunk::kBytes / sizeof(uint64_t)];
     return chunk != nullptr;
   };
-  const auto pc_of_step = [&] { return chunk->address + static_cast<uint32_t>(step - chunk->steps) * 8; };
-  constexpr const char* kTooLarge = "program of more than 64 Ki instructions";
+  const auto set_pc = [&] { t.pc = chunk->address + step->index * 8u; };
+  const auto stop = [&](Stop why) {
+    t.budget = left;
+    t.instructions += budget - left;
+    return why;
+  };
 
+  t.pc &= ~7u;
   if (!enter()) return stop(hang(t, nullptr, kTooLarge));
-  bool busy = trace || t.pending.events != Events{};
+  bool careful = trace || needs_care(t.pending.events);
   for (;;) {
-    if (step->kind == Step::Kind::kFast && !busy) [[likely]] {
+    if (step->kind <= Step::Kind::kMasked && !careful) [[likely]] {
       if (left == 0) break;
       --left;
-      if (!run_fast(*step, t)) {
-        t.pc = pc_of_step();
-        return stop(hang(t, chunk, "ldtmu without an outstanding lookup"));
+      if (t.pending.events.vary) land_varying(version, t);
+      if (step->kind == Step::Kind::kPlain)
+        run_plain(*step, t, bases);
+      else
+        run_masked(*step, t, bases);
+      if (step->load != Step::Load::kNone && !run_load(*step, t)) {
+        set_pc();
+        return stop(hang(t, chunk, kEmptyQueue));
       }
       ++step;
       continue;
     }
-    t.pc = pc_of_step();
+    set_pc();
     if (step->kind == Step::Kind::kEnd) {
       if (!enter()) return stop(hang(t, nullptr, kTooLarge));
       continue;
     }
     if (left == 0) break;
     --left;
-    if (const char* error = run_step<trace>(version, *chunk, *step, t)) return stop(hang(t, chunk, error));
+    if (const char* error = run_step<trace>(version, *chunk, *step, t, bases))
+      return stop(hang(t, chunk, error));
     const After after = finish_instruction(step->signals, t);
-    busy = trace || t.pending.events != Events{};
+    careful = trace || needs_care(t.pending.events);
     if (after == After::kNext) {
       ++step;
       continue;
@@ -479,7 +488,7 @@ Stop execute(const Program& program, Thread& t) {
     }
     if (!enter()) return stop(hang(t, nullptr, kTooLarge));
   }
-  t.pc = pc_of_step();
+  set_pc();
   return stop(Stop::kBudget);
 }
 

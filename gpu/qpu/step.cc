@@ -47,6 +47,52 @@ Place find_place(int version, bool magic, uint8_t waddr) {
   return {kPort, 0};
 }
 
+Condition make_condition(Cond cond) {
+  switch (cond) {
+    case Cond::kNone:
+      return {kAllLanes, 0, 0};
+    case Cond::kIfa:
+      return {0, 0, 0};
+    case Cond::kIfb:
+      return {0, 0, 1};
+    case Cond::kIfna:
+      return {0, kAllLanes, 0};
+    case Cond::kIfnb:
+      return {0, kAllLanes, 1};
+  }
+  return {};
+}
+
+// Push: A = x. andx: A & x. andnx: A & !x. norx: !(A | x). nornx: !(A | !x).
+FlagUpdate make_flag_update(const AluHalf& in) {
+  const FlagFn x = find_flag(in.op, in.flags, in.a.unpack, in.b.unpack);
+  switch (in.flags) {
+    case FlagWrite::kNone:
+      return {};
+    case FlagWrite::kPushz:
+    case FlagWrite::kPushn:
+    case FlagWrite::kPushc:
+      return {x, 0, 0, kAllLanes};
+    case FlagWrite::kAndz:
+    case FlagWrite::kAndn:
+    case FlagWrite::kAndc:
+      return {x, 0, 0, 0};
+    case FlagWrite::kAndnz:
+    case FlagWrite::kAndnn:
+    case FlagWrite::kAndnc:
+      return {x, 0, kAllLanes, 0};
+    case FlagWrite::kNorz:
+    case FlagWrite::kNorn:
+    case FlagWrite::kNorc:
+      return {x, kAllLanes, kAllLanes, 0};
+    case FlagWrite::kNornz:
+    case FlagWrite::kNornn:
+    case FlagWrite::kNornc:
+      return {x, kAllLanes, 0, 0};
+  }
+  return {};
+}
+
 Half make_half(int version, const AluHalf& in) {
   const OpInfo& op = info(in.op);
   Half half;
@@ -64,21 +110,24 @@ Half make_half(int version, const AluHalf& in) {
   half.alu = find_alu(in.op, in.a.unpack, in.b.unpack);
   half.a = make_source(in.a);
   half.b = make_source(in.b);
-  half.cond = in.cond;
-  half.write = in.flags;
-  if (in.flags != FlagWrite::kNone) half.flag = find_flag(in.op, in.flags, in.a.unpack, in.b.unpack);
   half.pack = in.pack;
   half.active_lanes = op.traits & kActiveLanes;
+  half.condition = make_condition(in.cond);
+  half.flags = make_flag_update(in);
 
-  const bool unmasked = half.cond == Cond::kNone && half.write == FlagWrite::kNone &&
-                        half.pack == Pack::kNone && !half.active_lanes;
   const bool move = (in.op == Op::kMov || in.op == Op::kFmov) && in.a.unpack == Unpack::kNone;
-  if (unmasked && move && (half.target == Half::Target::kQuad || half.target == Half::Target::kRep)) {
+  if (move && (half.target == Half::Target::kQuad || half.target == Half::Target::kRep) &&
+      in.pack == Pack::kNone && in.flags == FlagWrite::kNone) {
     half.alu = half.target == Half::Target::kRep ? rep_lanes : quad_lanes;
     half.target = Half::Target::kRegister;
   }
-  half.plain = unmasked && half.target == Half::Target::kRegister;
   return half;
+}
+
+// Writes one whole register and nothing else.
+bool is_plain(const Half& half) {
+  return half.target == Half::Target::kRegister && half.condition.always && !half.flags.x &&
+         half.pack == Pack::kNone && !half.active_lanes;
 }
 
 bool writes_register(const Half& half) {
@@ -110,6 +159,9 @@ bool make_load(int version, const Instruction& i, Step& step) {
     case kLdtmu:
       step.load = Step::Load::kTmu;
       break;
+    case kLdvary:
+      step.load = Step::Load::kVary;
+      break;
     default:
       return false;
   }
@@ -136,17 +188,18 @@ Step make_step(int version, const Instruction& i) {
   step.signal_waddr = i.signal_waddr;
   step.signal_magic = i.signal_magic;
   step.rotate = i.rotate;
-  step.second.rotate = i.signals & kRotate;
-  step.kind = i.add.op == Op::kSetmsf ? Step::Kind::kSetmsf : Step::Kind::kGeneral;
+  step.setmsf = i.add.op == Op::kSetmsf;
+  step.kind = Step::Kind::kGeneral;
 
   const bool ports = step.first.target == Half::Target::kPort || step.second.target == Half::Target::kPort;
-  if (step.kind == Step::Kind::kSetmsf || ports || !make_load(version, i, step)) return step;
+  if (step.setmsf || ports || !make_load(version, i, step)) return step;
   if (clashes(step.first, step.second)) {
     if (clashes(step.second, step.first)) return step;
     std::swap(step.first, step.second);
   }
   if (!step.first.alu) std::swap(step.first, step.second);
-  step.kind = Step::Kind::kFast;
+  const bool plain = (!step.first.alu || is_plain(step.first)) && (!step.second.alu || is_plain(step.second));
+  step.kind = plain ? Step::Kind::kPlain : Step::Kind::kMasked;
   return step;
 }
 

@@ -7,11 +7,7 @@ void Thread::reset() {
   for (Lanes& r : acc) r = Lanes{};
   rtop = Lanes{};
   msf = Lanes{};
-  flag_a = flag_b = 0;
-  link = 0;
-
-  pc = uniforms = unifa = 0;
-  tmu_config = tlb_config = ~0u;
+  pc = uniforms = 0;
 
   memory = Memory();
   tmu = nullptr;
@@ -32,7 +28,14 @@ void Thread::reset() {
   snapshot = nullptr;
   snapshot_address = 0;
   snapshot_bytes = 0;
+  restart();
+}
 
+void Thread::restart() {
+  flag_a = flag_b = 0;
+  link = 0;
+  unifa = 0;
+  tmu_config = tlb_config = ~0u;
   budget = UINT64_MAX;
   instructions = 0;
   stop_at_switch = false;

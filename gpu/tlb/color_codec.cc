@@ -71,9 +71,9 @@ constexpr ImageFormat kFormats[64] = {
 /// Bits of the float16 that each sRGB byte decodes to, and the byte that each float16 in [0, 1] encodes to.
 struct SrgbTables {
   static constexpr uint32_t kOne = 0x3c00;
-  uint16_t decode[256];
-  uint8_t encode[kOne + 1];
-  SrgbTables() {
+  uint16_t decode[256 + 1];  // a gather reads four bytes
+  uint8_t encode[kOne + 1 + 3];
+  SrgbTables() : decode{}, encode{} {
     for (int i = 0; i < 256; ++i) {
       const double v = i / 255.0;
       const double linear = v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
@@ -91,20 +91,29 @@ const SrgbTables& srgb() {
   return tables;
 }
 
-Lanes srgb_to_half(Lanes byte) {
-  const uint16_t* const table = srgb().decode;
+/// The table's entries at the byte offsets: the bits above are unspecified.
+Lanes gather(const void* table, Lanes offsets) {
+#ifdef __AVX512F__
+  typedef int Native __attribute__((vector_size(64)));
+  return reinterpret_cast<Lanes>(__builtin_ia32_gathersiv16si(
+      Native{}, table, reinterpret_cast<Native>(offsets), static_cast<LaneMask>(kAllLanes), 1));
+#else
   Lanes result;
-  for (int i = 0; i < kLanes; ++i) result[i] = table[byte[i]];
+  for (int i = 0; i < kLanes; ++i) {
+    uint32_t word;
+    std::memcpy(&word, static_cast<const uint8_t*>(table) + offsets[i], sizeof word);
+    result[i] = word;
+  }
   return result;
+#endif
 }
 
+Lanes srgb_to_half(Lanes byte) { return gather(srgb().decode, byte * 2) & 0xffffu; }
+
 Lanes half_to_srgb(Lanes half) {
-  const uint8_t* const table = srgb().encode;
   half = (half & 0x8000u) != 0u || half > 0x7c00u ? Lanes{} : half;  // negative and NaN: 0
   half = half < SrgbTables::kOne ? half : splat(SrgbTables::kOne);
-  Lanes result;
-  for (int i = 0; i < kLanes; ++i) result[i] = table[half[i]];
-  return result;
+  return gather(srgb().encode, half) & 0xffu;
 }
 
 /// 10 and 11 bit floats are halves without sign and low mantissa bits.
@@ -286,7 +295,7 @@ void ColorCodec::store(const Lanes* words, Lanes* texel) const {
   unpack_channels(target_.type, color_words(target_), words, channels);
   if (domain_ == Domain::kFloat && target_.type == ColorType::k8)
     for (Lanes& channel : channels) channel = as_uint(from_unorm8(channel));
-  std::fill_n(texel, (format_.bytes + 3u) / 4, Lanes{});
+  for (uint32_t w = 0; w < kMaxWords; ++w) texel[w] = Lanes{};
   for (int c = 0; c < 4; ++c) {
     const Field& field = format_.fields[c];
     if (field.bits != 0)

@@ -42,7 +42,8 @@ inline bool is_color(const ImageFormat& format) {
   return format.numeric > Numeric::kUnsupported && format.numeric < Numeric::kDepth32F;
 }
 
-/// Sixteen pixels between memory and render target. The texel is up to four words, low word first.
+/// Sixteen pixels between memory and render target. Texels and colours are kMaxWords long, low word first;
+/// what the format or the target has no use for is unspecified.
 class ColorCodec {
  public:
   ColorCodec(const ImageFormat& format, const RenderTarget& target, const LoadStore& packet);

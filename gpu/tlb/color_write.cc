@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_format.h"
 #include "gpu/base/float16.h"
-#include "gpu/base/log.h"
 
 namespace v3d::tlb {
 namespace {
@@ -143,7 +143,8 @@ bool can_blend(const RenderTarget& target) {
 
 }  // namespace
 
-void ColorWrite::prepare(const RenderTarget& target, uint32_t rt, const cle::DrawState& state) {
+void ColorWrite::prepare(Tile& tile, uint32_t rt, const cle::DrawState& state) {
+  const RenderTarget& target = tile.config.targets[rt];
   const bool blend = state.cfg.blend && ((state.blend_enables >> rt) & 1) && can_blend(target);
   const uint8_t mask = state.color_masks[rt] & 0xf;
   const auto same_config = [](const cle::BlendConfig& a, const cle::BlendConfig& b) {
@@ -185,7 +186,7 @@ void ColorWrite::prepare(const RenderTarget& target, uint32_t rt, const cle::Dra
                                                       : 1.0f;
   }
   blends_ = blend;
-  if (blend) decode_blend(state.blend[rt], state.blend_color);
+  if (blend) decode_blend(tile, state.blend[rt], state.blend_color);
 
   function_ = write_any;
   if (target.type == ColorType::k8 && writes_all_) {
@@ -194,7 +195,8 @@ void ColorWrite::prepare(const RenderTarget& target, uint32_t rt, const cle::Dra
   }
 }
 
-void ColorWrite::decode_blend(const cle::BlendConfig& config, const std::array<float, 4>& constant) {
+void ColorWrite::decode_blend(Tile& tile, const cle::BlendConfig& config,
+                              const std::array<float, 4>& constant) {
   for (int c = 0; c < 4; ++c) {
     const bool color = c < 3;
     mode_[c] = color ? config.color_mode : config.alpha_mode;
@@ -202,11 +204,9 @@ void ColorWrite::decode_blend(const cle::BlendConfig& config, const std::array<f
     destination_factor_[c] = color ? config.color_dst : config.alpha_dst;
     constant_[c] = constant[static_cast<size_t>(c)];
     if (clamps_) constant_[c] = std::fmin(std::fmax(constant_[c], low_[c]), high_[c]);
-    const bool known = mode_[c] < kModes && source_factor_[c] < kFactors && destination_factor_[c] < kFactors;
-    if (known || unknown_reported_) continue;
-    unknown_reported_ = true;
-    log_error("TLB: blend mode %d with factors %d, %d is not implemented", mode_[c], source_factor_[c],
-              destination_factor_[c]);
+    if (mode_[c] >= kModes || source_factor_[c] >= kFactors || destination_factor_[c] >= kFactors)
+      tile.report(absl::StrFormat("blend mode %d with factors %d, %d", mode_[c], source_factor_[c],
+                                  destination_factor_[c]));
   }
 }
 

@@ -15,7 +15,8 @@ struct LiveLanes {
 /// How one draw writes one render target; made ready once and kept while target and state stay the same.
 class ColorWrite {
  public:
-  void prepare(const RenderTarget& target, uint32_t rt, const cle::DrawState& state);
+  /// What is not implemented goes to tile.report().
+  void prepare(Tile& tile, uint32_t rt, const cle::DrawState& state);
   /// Forgets the state: the targets changed.
   void reset() { function_ = nullptr; }
 
@@ -32,7 +33,7 @@ class ColorWrite {
   template <bool kBlend>
   static void write_rgba8(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
                           const LiveLanes& live);
-  void decode_blend(const cle::BlendConfig& config, const std::array<float, 4>& constant);
+  void decode_blend(Tile& tile, const cle::BlendConfig& config, const std::array<float, 4>& constant);
   bool decode_linear();
   void clamp(LanesF* color) const;
   void convert(const qpu::TlbSpec& spec, const Lanes* in, Lanes* out) const;
@@ -45,7 +46,6 @@ class ColorWrite {
   uint32_t write_bits_[kMaxWords] = {};  // of each word; from the colour mask
   bool writes_anything_ = true, writes_all_ = true;
   bool blends_ = false, clamps_ = false;
-  bool unknown_reported_ = false;     // one line on the log is enough
   float low_[4] = {}, high_[4] = {};  // limits of source and result, if clamps_
   uint8_t mode_[4] = {}, source_factor_[4] = {}, destination_factor_[4] = {};  // per channel
   float constant_[4] = {};

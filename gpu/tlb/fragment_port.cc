@@ -10,7 +10,7 @@ void FragmentPort::begin_draw(const cle::DrawState& state, FragmentBatch& batch,
   batch_ = &batch;
   late_test_ = late_test;
   ready_targets_ = 0;
-  counted_quads_ = 0;
+  last_target_ = kMaxRenderTargets;
   if (late_test) depth_test_.prepare(tile_.config.depth_type, state);
 }
 
@@ -23,13 +23,11 @@ void FragmentPort::reset() {
 }
 
 void FragmentPort::test_early(const cle::DrawState& state, FragmentBatch& batch) {
-  counted_quads_ = 0;
   depth_test_.prepare(tile_.config.depth_type, state);
   depth_test_.run(tile_, batch, batch.z, 1, batch.coverage);
 }
 
 void FragmentPort::write_depth(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes z, LaneMask exec) {
-  counted_quads_ = 0;
   if (!late_test_) return;
   const Lanes lanes = as_uint(expand(exec));
   Lanes coverage = thread.msf & batch_->coverage & lanes;
@@ -50,18 +48,22 @@ void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, co
   if (pixels == 0) return;
   ColorWrite& write = color_writes_[rt];
   if (!((ready_targets_ >> rt) & 1)) {
-    write.prepare(tile_.config.targets[rt], rt, *state_);
+    write.prepare(tile_, rt, *state_);
     ready_targets_ |= 1u << rt;
   }
   if (!write.writes_anything()) return;
   live.quads = tile_.quads(*batch_, pixels);
   write.write(tile_, spec, words, live);
   tile_.color_is_clear[rt] = false;
-  count_written(pixels);
+  count_written(rt, pixels);
 }
 
-/// A quad counts once per batch, whatever the number of its targets.
-void FragmentPort::count_written(uint32_t pixels) {
+/// A quad counts once per program run, whatever the number of its targets. Programs write their targets in
+/// ascending order (Mesa nir_to_vir.c, emit_frag_end): a target at or below the last one belongs to a new
+/// run.
+void FragmentPort::count_written(uint32_t rt, uint32_t pixels) {
+  if (rt <= last_target_) counted_quads_ = 0;
+  last_target_ = rt;
   const uint32_t quads = quads_with_any(pixels) & ~counted_quads_;
   if (quads == 0) return;
   counted_quads_ |= quads;

@@ -22,7 +22,7 @@ class FragmentPort final : public qpu::TlbPort {
   void read_color(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes* words) override;
 
  private:
-  void count_written(uint32_t pixels);
+  void count_written(uint32_t rt, uint32_t pixels);
 
   Tile& tile_;
   const cle::DrawState* state_ = nullptr;
@@ -30,8 +30,9 @@ class FragmentPort final : public qpu::TlbPort {
   bool late_test_ = false;
   DepthTest depth_test_;
   std::array<ColorWrite, kMaxRenderTargets> color_writes_;
-  uint32_t ready_targets_ = 0;  // color_writes_ that are prepared for state_
-  uint32_t counted_quads_ = 0;  // of the current batch; the form of quads_with_any
+  uint32_t ready_targets_ = 0;                // color_writes_ that are prepared for state_
+  uint32_t last_target_ = kMaxRenderTargets;  // written by the current program run
+  uint32_t counted_quads_ = 0;                // in it; the form of quads_with_any
 };
 
 }  // namespace v3d::tlb

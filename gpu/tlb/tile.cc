@@ -65,13 +65,13 @@ void pack_channels(ColorType type, uint32_t words, const Lanes* channels, Lanes*
       for (uint32_t w = 0; w < words; ++w) out[w] = (channels[2 * w] & 0xffffu) | (channels[2 * w + 1] << 16);
       return;
     default:
-      std::copy_n(channels, words, out);
+      for (uint32_t w = 0; w < kMaxWords; ++w) out[w] = channels[w];
   }
 }
 
 bool Tile::configure(const Config& new_config, std::string* error) {
-  if (const std::string fault = find_fault(new_config); !fault.empty()) {
-    if (error) *error = "TLB configuration: " + fault;
+  if (const std::string message = find_fault(new_config); !message.empty()) {
+    if (error) *error = "TLB configuration: " + message;
     return false;
   }
   config = new_config;
@@ -86,6 +86,7 @@ bool Tile::configure(const Config& new_config, std::string* error) {
   live_height = std::min(config.height, config.tile_height);
   depth_is_clear = stencil_is_clear = false;
   color_is_clear = {};
+  fault.clear();
   for (uint32_t rt = 0; rt < kMaxRenderTargets; ++rt)
     if (has_target(rt)) clear_color(rt);
   clear_depth();

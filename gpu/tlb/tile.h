@@ -80,7 +80,7 @@ inline uint32_t color_channels(const RenderTarget& target) {
 /// Words of a sample to one raw channel per entry, signed types sign-extended. Channels that the words do not
 /// hold: 0, and 1 for alpha.
 void unpack_channels(ColorType type, uint32_t words, const Lanes* in, Lanes* channels);
-/// The reverse; higher bits of a channel are dropped.
+/// The reverse; higher bits of a channel are dropped. `out` has room for kMaxWords.
 void pack_channels(ColorType type, uint32_t words, const Lanes* channels, Lanes* out);
 
 struct Tile {
@@ -118,6 +118,10 @@ struct Tile {
   void clear_depth();
   void clear_stencil();
   void copy_from(const Tile& other);
+  /// Notes what a draw asked for in vain: the next load or store fails with the first such text.
+  void report(std::string unimplemented) {
+    if (fault.empty()) fault = std::move(unimplemented);
+  }
 
   Config config;
   uint32_t origin_x = 0, origin_y = 0;
@@ -127,6 +131,7 @@ struct Tile {
   std::array<bool, kMaxRenderTargets> color_is_clear{};
   uint64_t occlusion = 0;
   perf::Counts counts;
+  std::string fault;
 
  private:
   struct alignas(64) Line {

@@ -84,7 +84,8 @@ class TileBuffer {
   /// Contents from another buffer of the same configuration.
   void copy_from(const TileBuffer& other);
 
-  /// Limited to the frame. Unknown formats: false, with a message in *error naming them.
+  /// Limited to the frame. What is not implemented, in the packet or in a draw since configure(): false, with
+  /// a message in *error naming it.
   bool load(const LoadStore& packet, std::string* error);
   bool store(const LoadStore& packet, std::string* error);
 

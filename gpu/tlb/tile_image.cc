@@ -8,72 +8,65 @@ TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, u
     : memory_(memory),
       tile_(tile),
       surface_{packet.address, static_cast<tmu::Tiling>(packet.memory_format), cpp, packet.stride_or_height},
+      piece_width_(tmu::utile_width(cpp)),
       scale_(all_samples ? 2 : 1),
-      best_(Access::kHostRows) {
-  if (all_samples || tile.live_width % 8 != 0) return;
-  if (surface_.tiling == tmu::Tiling::kRaster) {
-    best_ = Access::kRowsInPlace;
-  } else if (cpp == 4) {
-    best_ = Access::kUtilesInPlace;
-    for (uint32_t i = 0; i < tile.live_width / 4; ++i)
-      piece_x_[i] = tmu::texel_offset(surface_.tiling, cpp, surface_.stride_or_height, tile.origin_x + 4 * i,
-                                      tile.origin_y);
-  }
+      whole_blocks_(tile.live_width % 8 == 0),
+      lower_in_place_(surface_.tiling == tmu::Tiling::kRaster ? packet.stride_or_height
+                                                              : piece_width_ * cpp) {
+  for (uint32_t i = 0; i * piece_width_ < tile.live_width; ++i)
+    piece_x_[i] = tmu::texel_offset(surface_.tiling, cpp, surface_.stride_or_height,
+                                    tile.origin_x + i * piece_width_, tile.origin_y);
 }
 
 void TileImage::begin_strip(uint32_t y, bool fetch) {
   y_ = y;
   rows_in_frame_ = std::min(2u, tile_.live_height - y);
-  access_ = rows_in_frame_ == 2 ? best_ : Access::kHostRows;
-  switch (access_) {
-    case Access::kHostRows:
-      for (int i = 0; i < 4; ++i) rows_[i] = host_rows_[i];
-      if (fetch)
-        tmu::load_rectangle(memory_, surface_, tile_.origin_x * scale_, (tile_.origin_y + y) * scale_,
-                            tile_.live_width * scale_, rows_in_frame_ * scale_, host_rows_[0], kPitch);
-      return;
-    case Access::kRowsInPlace:
-      for (uint32_t i = 0; i < 2; ++i)
-        rows_[i] = memory_.host(surface_.address + tmu::texel_offset(surface_.tiling, surface_.cpp,
-                                                                     surface_.stride_or_height,
-                                                                     tile_.origin_x, tile_.origin_y + y + i));
-      return;
-    case Access::kUtilesInPlace:
-      piece_y_ = tmu::texel_offset(surface_.tiling, 4, surface_.stride_or_height, tile_.origin_x,
-                                   tile_.origin_y + y) -
-                 piece_x_[0];
-      return;
-  }
+  in_place_ = whole_blocks_ && rows_in_frame_ == 2 && scale_ == 1;
+  words_in_place_ = in_place_ && surface_.cpp == 4;
+  if (in_place_)
+    piece_y_ = tmu::texel_offset(surface_.tiling, surface_.cpp, surface_.stride_or_height, tile_.origin_x,
+                                 tile_.origin_y + y) -
+               piece_x_[0];
+  else if (fetch)
+    tmu::load_rectangle(memory_, surface_, tile_.origin_x * scale_, (tile_.origin_y + y) * scale_,
+                        tile_.live_width * scale_, rows_in_frame_ * scale_, host_rows_[0], kPitch);
 }
 
 void TileImage::flush_strip() {
-  if (access_ == Access::kHostRows)
+  if (!in_place_)
     tmu::store_rectangle(memory_, surface_, tile_.origin_x * scale_, (tile_.origin_y + y_) * scale_,
                          tile_.live_width * scale_, rows_in_frame_ * scale_, host_rows_[0], kPitch);
 }
 
-void TileImage::get(uint32_t x, uint32_t sample, Lanes* texel) const {
-  const uint32_t offset = x * scale_ * surface_.cpp;
-  if (access_ == Access::kUtilesInPlace) {
-    texel[0] = load_half_utiles(piece(x), piece(x + 4));
-  } else if (scale_ == 2) {
-    const uint32_t row = sample >> 1;
-    load_sample_rows(surface_.cpp, sample & 1, rows_[row] + offset, rows_[row + 2] + offset, texel);
+BlockRows TileImage::block_rows(uint32_t x) {
+  const uint32_t pieces = 8 / piece_width_, piece_bytes = piece_width_ * surface_.cpp;
+  BlockRows rows{};
+  if (in_place_) {
+    for (uint32_t i = 0; i < pieces; ++i) rows.piece[i] = piece_in_place(x / piece_width_ + i);
+    rows.lower = lower_in_place_;
   } else {
-    load_rows(surface_.cpp, rows_[0] + offset, rows_[1] + offset, texel);
+    for (uint32_t i = 0; i < pieces; ++i) rows.piece[i] = host_rows_[0] + x * surface_.cpp + i * piece_bytes;
+    rows.lower = kPitch;
   }
+  return rows;
 }
 
-void TileImage::put(uint32_t x, uint32_t sample, const Lanes* texel) {
-  const uint32_t offset = x * scale_ * surface_.cpp;
-  if (access_ == Access::kUtilesInPlace) {
-    store_half_utiles(texel[0], piece(x), piece(x + 4));
-  } else if (scale_ == 2) {
-    const uint32_t row = sample >> 1;
-    store_sample_rows(surface_.cpp, sample & 1, texel, rows_[row] + offset, rows_[row + 2] + offset);
-  } else {
-    store_rows(surface_.cpp, texel, rows_[0] + offset, rows_[1] + offset);
-  }
+BlockRows TileImage::sample_rows(uint32_t x, uint32_t sample) {
+  return {{host_rows_[sample >> 1] + (2 * x + (sample & 1)) * surface_.cpp}, 2 * kPitch};
+}
+
+void TileImage::get_any(uint32_t x, uint32_t sample, Lanes* texel) {
+  if (scale_ == 2)
+    load_spread_block(surface_.cpp, sample_rows(x, sample), texel);
+  else
+    load_block(surface_.cpp, block_rows(x), texel);
+}
+
+void TileImage::put_any(uint32_t x, uint32_t sample, const Lanes* texel) {
+  if (scale_ == 2)
+    store_spread_block(surface_.cpp, texel, sample_rows(x, sample));
+  else
+    store_block(surface_.cpp, texel, block_rows(x));
 }
 
 }  // namespace v3d::tlb

@@ -50,7 +50,7 @@ std::string find_fault(const Tile& tile, const LoadStore& packet, bool is_load) 
 }
 
 bool check(const Tile& tile, const LoadStore& packet, bool is_load, std::string* error) {
-  const std::string fault = find_fault(tile, packet, is_load);
+  const std::string fault = tile.fault.empty() ? find_fault(tile, packet, is_load) : tile.fault;
   if (!fault.empty() && error)
     *error = absl::StrFormat("TLB %s: %s is not implemented", is_load ? "load" : "store", fault);
   return fault.empty();
@@ -82,12 +82,11 @@ void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageF
     image.begin_strip(y, true);
     for_blocks(tile, y, [&](uint32_t x, uint32_t offset) {
       for (uint32_t s = 0; s < image_samples; ++s) {
-        Lanes texel[kMaxWords], color[kMaxWords];
+        Lanes texel[kMaxWords], converted[kMaxWords];
         image.get(x, s, texel);
-        if (codec.copied_words() != 0)
-          std::copy_n(texel, words, color);
-        else
-          codec.load(texel, color);
+        const bool copied = codec.copied_words() != 0;
+        if (!copied) codec.load(texel, converted);
+        const Lanes* const color = copied ? texel : converted;
         for (uint32_t copy = 0; copy < copies; ++copy)
           for (uint32_t w = 0; w < words; ++w) store_block(tile.color(rt, s + copy, w), offset, color[w]);
       }

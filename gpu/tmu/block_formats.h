@@ -19,7 +19,8 @@ void decode_eac_signed_r11(const uint8_t* block, bool srgb, BlockTexel* texels);
 void decode_eac_rg11(const uint8_t* block, bool srgb, BlockTexel* texels);
 void decode_eac_signed_rg11(const uint8_t* block, bool srgb, BlockTexel* texels);
 
-/// 16-bit channels, or 8-bit ones for sRGB. LDR profile: HDR and illegal blocks give the error colour.
+/// 16-bit channels, or 8-bit ones for sRGB. LDR profile: illegal blocks, HDR void extents
+/// and partitions with HDR endpoints give the error colour.
 void decode_astc_block(const uint8_t* block, bool srgb, int width, int height, BlockTexel* texels);
 
 template <int kWidth, int kHeight>

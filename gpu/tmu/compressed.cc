@@ -8,8 +8,11 @@ LanesF channel_value(BlockScale scale, Lanes v) {
   switch (scale) {
     case BlockScale::kUnorm8:
       return unorm8(to_float(as_int(v)));
-    case BlockScale::kUnorm16:
-      return to_float(as_int(v)) / 65535.0f;
+    case BlockScale::kUnorm16: {
+      // As the ASTC specification makes halves of them: truncated, and 65535 is 1.
+      const LanesF f = to_float(as_int(v)) * 0x1p-16f;
+      return v == 0xffffu ? splat(1.0f) : as_float(as_uint(f) & ~0x1fffu);
+    }
     case BlockScale::kUnorm11:
       return to_float(as_int(v)) / 2047.0f;
     case BlockScale::kSnorm11:

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gpu/base/float16.h"
+#include "gpu/tmu/block_formats.h"
 #include "gpu/tmu/vector.h"
 
 namespace v3d::tmu {
@@ -120,6 +121,22 @@ constexpr Format depth(const char* name, int type, int cpp, bool fixed_point, De
   return format;
 }
 
+constexpr Format block(const char* name, int type, int cpp, int width, int height, BlockScale scale,
+                       bool srgb, DecodeBlock decode) {
+  Format format = plain(name, type, cpp, Kind::kFloat, true, BorderEncoding::kF16, nullptr);
+  format.block_width = static_cast<uint8_t>(width);
+  format.block_height = static_cast<uint8_t>(height);
+  format.decode_block = decode;
+  format.block_scale = scale;
+  format.block_srgb = srgb;
+  return format;
+}
+
+template <int kWidth, int kHeight>
+constexpr Format astc(const char* name, int type) {
+  return block(name, type, 16, kWidth, kHeight, BlockScale::kUnorm16, true, decode_astc<kWidth, kHeight>);
+}
+
 constexpr Number kUn = Number::kUnorm, kSn = Number::kSnorm, kFl = Number::kFloat, kSi = Number::kInt,
                  kUi = Number::kUint;
 constexpr Kind kFloat = Kind::kFloat, kInt = Kind::kInt, kUint = Kind::kUint;
@@ -157,6 +174,30 @@ constexpr Format kFormats[] = {
     plain("R32F", 29, 4, kFloat, false, kBorderF32, decode_raw<kOneFloat, 1>),
     plain("RG32F", 30, 8, kFloat, false, kBorderF32, decode_raw<kOneFloat, 2>),
     plain("RGBA32F", 31, 16, kFloat, false, kBorderF32, decode_raw<kOneFloat, 4>),
+    block("RGB8_ETC2", 32, 8, 4, 4, BlockScale::kUnorm8, true, decode_etc2_rgb),
+    block("RGB8_PUNCHTHROUGH_ALPHA1", 33, 8, 4, 4, BlockScale::kUnorm8, true, decode_etc2_punchthrough),
+    block("R11_EAC", 34, 8, 4, 4, BlockScale::kUnorm11, false, decode_eac_r11),
+    block("SIGNED_R11_EAC", 35, 8, 4, 4, BlockScale::kSnorm11, false, decode_eac_signed_r11),
+    block("RG11_EAC", 36, 16, 4, 4, BlockScale::kUnorm11, false, decode_eac_rg11),
+    block("SIGNED_RG11_EAC", 37, 16, 4, 4, BlockScale::kSnorm11, false, decode_eac_signed_rg11),
+    block("RGBA8_ETC2_EAC", 38, 16, 4, 4, BlockScale::kUnorm8, true, decode_etc2_rgba),
+    block("BC1", 48, 8, 4, 4, BlockScale::kUnorm8, true, decode_bc1),
+    block("BC2", 49, 16, 4, 4, BlockScale::kUnorm8, true, decode_bc2),
+    block("BC3", 50, 16, 4, 4, BlockScale::kUnorm8, true, decode_bc3),
+    astc<4, 4>("ASTC_4X4", 64),
+    astc<5, 4>("ASTC_5X4", 65),
+    astc<5, 5>("ASTC_5X5", 66),
+    astc<6, 5>("ASTC_6X5", 67),
+    astc<6, 6>("ASTC_6X6", 68),
+    astc<8, 5>("ASTC_8X5", 69),
+    astc<8, 6>("ASTC_8X6", 70),
+    astc<8, 8>("ASTC_8X8", 71),
+    astc<10, 5>("ASTC_10X5", 72),
+    astc<10, 6>("ASTC_10X6", 73),
+    astc<10, 8>("ASTC_10X8", 74),
+    astc<10, 10>("ASTC_10X10", 75),
+    astc<12, 10>("ASTC_12X10", 76),
+    astc<12, 12>("ASTC_12X12", 77),
     plain("R8I", 96, 1, kInt, false, kBorderRaw, decode_array<kSi, 8, 1>),
     plain("R8UI", 97, 1, kUint, false, kBorderRaw, decode_array<kUi, 8, 1>),
     plain("RG8I", 98, 2, kInt, false, kBorderRaw, decode_array<kSi, 8, 2>),

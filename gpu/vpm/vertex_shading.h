@@ -23,8 +23,9 @@ struct ShadedVertices {
   /// Geometry stage only: emitted vertices of each (input primitive, invocation).
   std::vector<uint32_t> emitted;
 
+  /// 0 for a vertex or row that does not exist.
   uint32_t word(uint32_t vertex, uint32_t row) const {
-    return row < rows ? data[(vertex / kLanes) * rows + row][vertex % kLanes] : 0;
+    return row < rows && vertex < count ? data[(vertex / kLanes) * rows + row][vertex % kLanes] : 0;
   }
 };
 

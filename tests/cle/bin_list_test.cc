@@ -6,7 +6,7 @@
 
 #include "gpu/cle/executor.h"
 #include "gpu/qpu/program.h"
-#include "tests/cle/list_builder.h"
+#include "tests/cle/packet_writer.h"
 #include "tests/vpm/shader_builder.h"
 #include "tests/vpm/test_job.h"
 
@@ -72,8 +72,8 @@ class BinJob : public TestJob {
     return version_ == 71 ? record("GL Shader State Record", 71) : record("GL Shader State Record", 42);
   }
 
-  ListBuilder prefix(int layers = 1) const {
-    ListBuilder list(version_);
+  PacketWriter prefix(int layers = 1) const {
+    PacketWriter list(version_);
     list.packet("Number of Layers", {{"Number of Layers", layers}});
     if (version_ == 71)
       list.packet("Tile Binning Mode Cfg", {{"Width (in pixels)", 256},
@@ -89,8 +89,8 @@ class BinJob : public TestJob {
     return list;
   }
   /// Prefix and the state of plain draws.
-  ListBuilder list(GpuAddr shader_record, int layers = 1) const {
-    ListBuilder l = prefix(layers);
+  PacketWriter list(GpuAddr shader_record, int layers = 1) const {
+    PacketWriter l = prefix(layers);
     const bool v71 = version_ == 71;
     const float half = 128.0f * (v71 ? 64 : 256);
     l.packet("GL Shader State", {{"address", shader_record}, {"number of attribute arrays", 2}})
@@ -108,7 +108,7 @@ class BinJob : public TestJob {
     return l;
   }
 
-  std::shared_ptr<ptb::BinResult> run(const ListBuilder& l) {
+  std::shared_ptr<ptb::BinResult> run(const PacketWriter& l) {
     const GpuAddr start = l.build(this);
     return run_bin_list(job(), start, start + l.size());
   }
@@ -141,7 +141,7 @@ using Refs = std::vector<std::pair<uint32_t, uint32_t>>;
 
 TEST(BinList, ATriangleReachesTheTilesItCovers) {
   BinJob job;
-  ListBuilder l = job.list(job.record_for({at_pixel(10, 10), at_pixel(100, 10), at_pixel(10, 60)}));
+  PacketWriter l = job.list(job.record_for({at_pixel(10, 10), at_pixel(100, 10), at_pixel(10, 60)}));
   l.packet("Vertex Array Prims", {{"mode", 4}, {"Length", 3}}).packet("Flush");
   const auto r = job.run(l);
   ASSERT_EQ(job.error(), "");
@@ -163,7 +163,7 @@ TEST(BinList, ATriangleReachesTheTilesItCovers) {
 TEST(BinList, DrawsSnapshotTheStateBeforeThem) {
   BinJob job;
   const GpuAddr first = job.record_for(row_of_points(4)), second = job.record_for(row_of_points(4));
-  ListBuilder l = job.list(first);
+  PacketWriter l = job.list(first);
   l.packet("Line width", {{"Line width", 2.0f}})
       .packet("Vertex Array Prims", {{"mode", 0}, {"Length", 1}})
       .packet("GL Shader State", {{"address", second}, {"number of attribute arrays", 2}})
@@ -190,7 +190,7 @@ TEST(BinList, EveryDrawPacket) {
   const GpuAddr arrays = job.put<uint32_t>({2, 2, 10, 5, 99, 1, 1, 20, 6, 99});  // stride of 5 words
   const GpuAddr indexed = job.put<uint32_t>({2, 1, 3, 30, 7, 0, 5, 0, 0, 0, 1, 2, 9, 0xffffffff, 0});
   const auto with = [&](std::string_view name, std::initializer_list<FieldValue> values) {
-    ListBuilder l = job.list(shader_record);
+    PacketWriter l = job.list(shader_record);
     l.packet("Index Buffer Setup", {{"Address", indices}, {"Size", 20}})
         .packet("Base Vertex Base Instance", {{"Base Vertex", 1}, {"Base Instance", 3}})
         .packet(name, values)
@@ -245,10 +245,10 @@ TEST(BinList, EveryDrawPacket) {
 TEST(BinList, ListsHopBetweenBosAndCallSubLists) {
   BinJob job;
   const GpuAddr shader_record = job.record_for(row_of_points(64));
-  const auto point = [](ListBuilder& l, uint32_t v) -> ListBuilder& {
+  const auto point = [](PacketWriter& l, uint32_t v) -> PacketWriter& {
     return l.packet("Vertex Array Prims", {{"mode", 0}, {"Length", 1}, {"Index of First Vertex", v}});
   };
-  ListBuilder inner, outer, tail;
+  PacketWriter inner, outer, tail;
   point(inner, 3).packet("Return from sub-list");
   const GpuAddr inner_at = inner.build(&job);
   point(outer, 2).packet("Branch to Sub-list", {{"address", inner_at}});
@@ -256,7 +256,7 @@ TEST(BinList, ListsHopBetweenBosAndCallSubLists) {
   const GpuAddr outer_at = outer.build(&job);
   point(tail, 6).packet("Flush");
   const GpuAddr tail_at = tail.build(&job);
-  ListBuilder head = job.list(shader_record);
+  PacketWriter head = job.list(shader_record);
   point(head, 1).packet("Branch to Sub-list", {{"address", outer_at}});
   point(head, 5).packet("Branch", {{"address", tail_at}}).packet("NOP");
   const auto r = run_bin_list(job.job(), head.build(&job), tail_at + tail.size());
@@ -267,10 +267,10 @@ TEST(BinList, ListsHopBetweenBosAndCallSubLists) {
 TEST(BinList, TheEndCountsOnlyOutsideOfSubLists) {
   BinJob job;
   const GpuAddr shader_record = job.record_for(row_of_points(4));
-  ListBuilder sub;
+  PacketWriter sub;
   sub.packet("Vertex Array Prims", {{"mode", 0}, {"Length", 1}}).packet("Return from sub-list");
   const GpuAddr end = sub.build(&job);
-  ListBuilder l = job.list(shader_record);
+  PacketWriter l = job.list(shader_record);
   l.packet("Branch to Sub-list", {{"address", end}}).packet("Branch", {{"address", end}});
   const auto r = run_bin_list(job.job(), l.build(&job), end);
   ASSERT_EQ(job.error(), "");
@@ -278,60 +278,60 @@ TEST(BinList, TheEndCountsOnlyOutsideOfSubLists) {
 }
 
 TEST(BinList, ErrorsNameThePacketAndItsAddress) {
-  const auto error = [](const std::function<void(BinJob&, ListBuilder&)>& make, bool with_state = true) {
+  const auto error = [](const std::function<void(BinJob&, PacketWriter&)>& make, bool with_state = true) {
     BinJob job;
     const GpuAddr shader_record = job.record_for(row_of_points(4));
-    ListBuilder l = with_state ? job.list(shader_record) : ListBuilder();
+    PacketWriter l = with_state ? job.list(shader_record) : PacketWriter();
     make(job, l);
     const GpuAddr start = l.build(&job);
     run_bin_list(job.job(), start, start + l.size());
     return job.error();
   };
   const auto has = [](const char* text) { return testing::HasSubstr(text); };
-  EXPECT_THAT(error([](BinJob&, ListBuilder& l) { l.byte(200); }), has("packet 200 (unknown) at 0x"));
-  EXPECT_THAT(error([](BinJob&, ListBuilder& l) { l.packet("Halt"); }), has("Halt"));
-  EXPECT_THAT(error([](BinJob&, ListBuilder& l) { l.packet("Supertile Coordinates"); }),
+  EXPECT_THAT(error([](BinJob&, PacketWriter& l) { l.byte(200); }), has("packet 200 (unknown) at 0x"));
+  EXPECT_THAT(error([](BinJob&, PacketWriter& l) { l.packet("Halt"); }), has("Halt"));
+  EXPECT_THAT(error([](BinJob&, PacketWriter& l) { l.packet("Supertile Coordinates"); }),
               has("Supertile Coordinates"));
-  EXPECT_THAT(error([](BinJob&, ListBuilder& l) { l.packet("Return from sub-list"); }),
+  EXPECT_THAT(error([](BinJob&, PacketWriter& l) { l.packet("Return from sub-list"); }),
               has("Return from sub-list"));
-  EXPECT_THAT(error([](BinJob&, ListBuilder& l) {
+  EXPECT_THAT(error([](BinJob&, PacketWriter& l) {
                 l.packet("Primitive Counts Feedback", {{"op", 2}});
               }),
               has("buffer state"));
-  EXPECT_THAT(error([](BinJob&, ListBuilder& l) {
+  EXPECT_THAT(error([](BinJob&, PacketWriter& l) {
                 l.packet("Vertex Array Prims", {{"mode", 7}, {"Length", 3}});
               }),
               has("primitive mode 7"));
-  EXPECT_THAT(error([](BinJob&, ListBuilder& l) {
+  EXPECT_THAT(error([](BinJob&, PacketWriter& l) {
                 l.packet("Vertex Array Prims", {{"mode", 255}, {"Length", 3}});
               }),
               has("primitive mode 255"));
-  EXPECT_THAT(error([](BinJob&, ListBuilder& l) {
+  EXPECT_THAT(error([](BinJob&, PacketWriter& l) {
                 l.packet("Indexed Prim List", {{"Index type", 3}, {"Length", 3}});
               }),
               has("index type 3"));
-  EXPECT_THAT(error([](BinJob& j, ListBuilder& l) {
+  EXPECT_THAT(error([](BinJob& j, PacketWriter& l) {
                 l = j.prefix();
                 l.packet("Vertex Array Prims");
               }),
               has("before GL Shader State"));
-  EXPECT_THAT(error([](BinJob&, ListBuilder& l) { l.packet("Vertex Array Prims"); }, false),
+  EXPECT_THAT(error([](BinJob&, PacketWriter& l) { l.packet("Vertex Array Prims"); }, false),
               has("before Tile Binning Mode Cfg"));
   EXPECT_THAT(error(
-                  [](BinJob&, ListBuilder& l) {
+                  [](BinJob&, PacketWriter& l) {
                     l.packet("Tile Binning Mode Cfg", {{"Log2 Tile Width", 5}});
                   },
                   false),
               has("tiles larger"));
   EXPECT_THAT(error(
-                  [](BinJob&, ListBuilder& l) {
+                  [](BinJob&, PacketWriter& l) {
                     l.packet("Number of Layers", {{"Number of Layers", 256}})
                         .packet("Tile Binning Mode Cfg",
                                 {{"Width (in pixels)", 65536}, {"Height (in pixels)", 65536}});
                   },
                   false),
               has("limit"));
-  EXPECT_THAT(error([](BinJob& j, ListBuilder& l) {
+  EXPECT_THAT(error([](BinJob& j, PacketWriter& l) {
                 const auto bytes = make_record(j.main_record(), {});
                 l.packet("GL Shader State", {{"address", j.put(bytes)}, {"number of attribute arrays", 1}})
                     .packet("Vertex Array Prims");
@@ -342,7 +342,7 @@ TEST(BinList, ErrorsNameThePacketAndItsAddress) {
 TEST(BinList, ListsThatNeverEndAreHangs) {
   BinJob job;
   const GpuAddr at = job.allocate(64);
-  ListBuilder l;
+  PacketWriter l;
   l.packet("NOP").packet("Branch", {{"address", at}});
   job.memory().write(at, l.bytes().data(), l.size());
   run_bin_list(job.job(), at, at + 60);
@@ -350,7 +350,7 @@ TEST(BinList, ListsThatNeverEndAreHangs) {
 
   BinJob deep;
   const GpuAddr self = deep.allocate(64);
-  ListBuilder call;
+  PacketWriter call;
   call.packet("Branch to Sub-list", {{"address", self}});
   deep.memory().write(self, call.bytes().data(), call.size());
   run_bin_list(deep.job(), self, self + 60);
@@ -366,7 +366,7 @@ TEST(BinList, AbsurdDrawsEndSoon) {
   const auto error = [](std::string_view name, std::initializer_list<FieldValue> values) {
     BinJob job;
     // Nothing to see: culled, but all of it has to be looked at.
-    ListBuilder l = job.list(job.record_for(row_of_points(64)));
+    PacketWriter l = job.list(job.record_for(row_of_points(64)));
     l.packet("Index Buffer Setup", {{"Address", job.allocate(64)}, {"Size", 16}}).packet(name, values);
     job.run(l);
     return job.error();
@@ -394,7 +394,7 @@ TEST(BinList, LongDrawsSpreadOverThePool) {
       const float x = static_cast<float>(i % 200), y = static_cast<float>(i / 200);
       vertices.insert(vertices.end(), {at_pixel(x, y), at_pixel(x + 2, y), at_pixel(x, y + 2)});
     }
-    ListBuilder l = job.list(job.record_for(vertices));
+    PacketWriter l = job.list(job.record_for(vertices));
     l.packet("Vertex Array Prims", {{"mode", 4}, {"Length", 3 * kTriangles}});
     const auto r = job.run(l);
     ASSERT_EQ(job.error(), "");
@@ -417,7 +417,7 @@ TEST(BinList, VerticesOfCulledPrimitivesAreDropped) {
   BinJob job;
   std::vector<Vertex> v = {at_pixel(-900, 8), at_pixel(-900, 9), at_pixel(-901, 8),
                            at_pixel(8, 8),    at_pixel(20, 8),   at_pixel(8, 20)};
-  ListBuilder l = job.list(job.record_for(v));
+  PacketWriter l = job.list(job.record_for(v));
   l.packet("Vertex Array Prims", {{"mode", 4}, {"Length", 3}});  // nothing of this one is left
   l.packet("Vertex Array Prims", {{"mode", 4}, {"Length", 6}});
   const auto r = job.run(l);
@@ -435,7 +435,7 @@ TEST(BinList, TransformFeedbackWritesWhileTheListRuns) {
   std::vector<Vertex> v = row_of_points(4);
   for (size_t i = 0; i < v.size(); ++i) v[i].size = static_cast<float>(10 + i);
   const GpuAddr out = job.allocate(256), counts = job.allocate(64);
-  ListBuilder l = job.list(job.record_for(v));
+  PacketWriter l = job.list(job.record_for(v));
   l.packet("Cfg Bits", {})  // rasteriser discard
       .packet("Transform Feedback Specs",
               {{"Number of 16-bit Output Data Specs following", 1}, {"Enable", 1}})
@@ -494,7 +494,7 @@ TEST(BinList, GeometryShadersChooseTheLayer) {
   std::vector<uint8_t> main(job.main_record().length + 32);
   job.memory().read(plain, main.data(), main.size());
   append(main);
-  ListBuilder l = job.list(job.put(bytes), 3);
+  PacketWriter l = job.list(job.put(bytes), 3);
   l.packet("GL Shader State including GS", {{"address", job.put(bytes)}, {"number of attribute arrays", 2}})
       .packet("Vertex Array Prims", {{"mode", 0}, {"Length", 40}});
   const auto r = job.run(l);
@@ -515,7 +515,7 @@ TEST(BinList, Version42DerivesTheTileSize) {
   BinJob job(profile_42());
   std::vector<Vertex> v = {at_pixel(10, 10), at_pixel(100, 10), at_pixel(10, 60)};
   for (Vertex& x : v) x.xs *= 4, x.ys *= 4;  // 1/256 px
-  ListBuilder l = job.list(job.record_for(v));
+  PacketWriter l = job.list(job.record_for(v));
   l.packet("Vertex Array Prims", {{"mode", 4}, {"Length", 3}});
   const auto r = job.run(l);
   ASSERT_EQ(job.error(), "");

@@ -6,7 +6,7 @@
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/shader_record.h"
 #include "gpu/cle/state_packets.h"
-#include "tests/cle/list_builder.h"
+#include "tests/cle/packet_writer.h"
 #include "tests/vpm/test_job.h"
 
 namespace v3d::cle {
@@ -116,7 +116,7 @@ TEST(Packet, NothingIsReadBeyondThePacket) {
 
 // ---- State
 
-DrawState apply(const ListBuilder& list, int version = 71) {
+DrawState apply(const PacketWriter& list, int version = 71) {
   TestJob test;
   DrawState state = initial_state();
   GpuAddr pc = list.build(&test);
@@ -131,7 +131,7 @@ DrawState apply(const ListBuilder& list, int version = 71) {
 
 TEST(StatePackets, CfgBitsOfBothVersions) {
   for (const int version : {71, 42}) {
-    ListBuilder list(version);
+    PacketWriter list(version);
     list.packet("Cfg Bits", {{"Enable Reverse Facing Primitive", 1},
                              {"Clockwise Primitives", 1},
                              {"Line Rasterization", 1},
@@ -165,7 +165,7 @@ TEST(StatePackets, CfgBitsOfBothVersions) {
 }
 
 TEST(StatePackets, StencilGoesToTheFacesItNames) {
-  ListBuilder list;
+  PacketWriter list;
   list.packet("Stencil Cfg", {{"Stencil Ref Value", 7},
                               {"Stencil Test Mask", 0xf0},
                               {"Stencil Test Function", 1},
@@ -186,7 +186,7 @@ TEST(StatePackets, StencilGoesToTheFacesItNames) {
 }
 
 TEST(StatePackets, BlendStatePerTarget) {
-  ListBuilder list;
+  PacketWriter list;
   list.packet("Blend Cfg",
               {{"Color blend src factor", 6}, {"Color blend dst factor", 7}, {"Render Target Mask", 0x81}})
       .packet("Blend Cfg", {{"Alpha blend mode", 4}, {"Render Target Mask", 0x02}})
@@ -207,7 +207,7 @@ TEST(StatePackets, BlendStatePerTarget) {
 }
 
 TEST(StatePackets, VaryingFlagsComeInBlocksOf24) {
-  ListBuilder list;
+  PacketWriter list;
   list.packet("Flat Shade Flags", {{"Varying offset V0", 1},
                                    {"Flat Shade Flags for varyings V0*24", 0x800001},
                                    {"Action for Flat Shade Flags of higher numbered varyings", 2}})
@@ -233,7 +233,7 @@ TEST(StatePackets, VaryingFlagsComeInBlocksOf24) {
 }
 
 TEST(StatePackets, ViewportWindowAndDepth) {
-  ListBuilder list;
+  PacketWriter list;
   list.packet("Viewport Offset",
               {{"Fine X", 320 * 256 + 128}, {"Coarse X", -1}, {"Fine Y", 64}, {"Coarse Y", 3}})
       .packet("clip_window", {{"Clip Window Left Pixel Coordinate", 1},
@@ -367,15 +367,15 @@ TEST(Dump, FollowsBranchesSubListsAndRecords) {
   TestJob test;
   const GpuAddr shader_record = test.allocate(256);
   const GpuAddr sub =
-      ListBuilder()
+      PacketWriter()
           .packet("Line width", {{"Line width", 2.0f}})
           .packet("GL Shader State", {{"address", shader_record}, {"number of attribute arrays", 1}})
           .packet("Return from sub-list")
           .build(&test);
-  ListBuilder tail;
+  PacketWriter tail;
   tail.packet("Vertex Array Prims", {{"mode", 5}, {"Length", 4}}).packet("Flush");
   const GpuAddr second = tail.build(&test);
-  ListBuilder head;
+  PacketWriter head;
   head.packet("Branch to Sub-list", {{"address", sub}})
       .packet("Transform Feedback Specs",
               {{"Number of 16-bit Output Data Specs following", 1}, {"Enable", 1}})
@@ -395,7 +395,7 @@ TEST(Dump, FollowsBranchesSubListsAndRecords) {
 TEST(Dump, EndsOnLoopsAndGarbage) {
   TestJob test;
   const GpuAddr at = test.allocate(16, 1);
-  ListBuilder loop;
+  PacketWriter loop;
   loop.packet("NOP").packet("Branch", {{"address", at}});
   test.memory().write(at, loop.bytes().data(), loop.size());
   EXPECT_TRUE(contains(dump(&test, at, 0), "continues as above"));
@@ -404,7 +404,7 @@ TEST(Dump, EndsOnLoopsAndGarbage) {
 
 TEST(Dump, GenericTileListsOfRenderLists) {
   TestJob test;
-  ListBuilder generic;
+  PacketWriter generic;
   generic.packet("Tile Coordinates Implicit")
       .packet("End of Loads")
       .packet(
@@ -412,7 +412,7 @@ TEST(Dump, GenericTileListsOfRenderLists) {
           {{"Buffer to Store", 0}, {"Memory Format", 5}, {"Output Image Format", 27}, {"Address", 0x40000}})
       .packet("Return from sub-list");
   const GpuAddr start = generic.build(&test);
-  ListBuilder rcl;
+  PacketWriter rcl;
   rcl.packet("Start Address of Generic Tile List", {{"start", start}, {"end", start + generic.size()}})
       .packet("Supertile Coordinates")
       .packet("End of rendering");

@@ -270,5 +270,22 @@ TEST_F(Blend, OnlyEnabledTargetsOfBlendingTypes) {
       }
 }
 
+TEST_F(Blend, UnknownValuesFailTheNextStore) {
+  for (const cle::BlendConfig& config :
+       {cle::BlendConfig{9, 1, 0, 0, 1, 0}, cle::BlendConfig{0, 15, 0, 0, 1, 0},
+        cle::BlendConfig{0, 1, 0, 0, 1, 15}}) {
+    fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
+    cle::DrawState state = blending_state();
+    state.blend[0] = config;
+    const LoadStore packet = TileFixture::image(0, 27, tmu::Tiling::kRaster, 256);
+    const Lanes words[2] = {};
+    fixture_.store(packet);
+    fixture_.write(state, block_batch(0, 0, false), spec_f16(0), words);
+    std::string error;
+    EXPECT_FALSE(fixture_.tile().store(packet, &error));
+    EXPECT_NE(error.find("blend mode"), std::string::npos) << error;
+  }
+}
+
 }  // namespace
 }  // namespace v3d::tlb

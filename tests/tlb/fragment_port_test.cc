@@ -248,7 +248,7 @@ TEST_F(Port, StateOfTheLastCallCounts) {
   EXPECT_EQ(std::bit_cast<float>(uint32_t{read[1][0]}), 1.0f);
 }
 
-TEST_F(Port, QuadsWrittenCountOncePerBatch) {
+TEST_F(Port, QuadsWrittenCountOncePerProgramRun) {
   Config config = TileFixture::one_target(ColorType::k8, 0);
   config.num_render_targets = 2;
   config.targets[1] = config.targets[0];
@@ -261,7 +261,6 @@ TEST_F(Port, QuadsWrittenCountOncePerBatch) {
   fixture_.thread().msf = batch_.coverage;
   qpu::TlbPort& port = fixture_.tile().fragment_port(state, batch_, false);
   for (int batches = 1; batches <= 2; ++batches) {
-    fixture_.tile().test(state, batch_);
     port.write_color(fixture_.thread(), spec_f16(0), words, kAllLanes);
     port.write_color(fixture_.thread(), spec_f16(1), words, kAllLanes);
     EXPECT_EQ(fixture_.tile().counts()[perf::kTlbQuadsWritten], 3u * batches);

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "gpu/mmu/address_space.h"
 #include "tests/tlb/tile_fixture.h"
 
 namespace v3d::tlb {
@@ -226,6 +227,73 @@ TEST_F(TileBufferTest, LargestConfiguration) {
   fixture_.store(packet);
   EXPECT_EQ(fixture_.memory().load<uint32_t>(TileFixture::kImage), 11u);
   EXPECT_EQ(fixture_.memory().load<uint32_t>(TileFixture::kImage + 12), 14u);
+}
+
+/// Random packets, positions and programs over a real address space with nothing mapped: it is enough to
+/// live.
+TEST(HostileTile, RandomPacketsDoNoHarm) {
+  const std::unique_ptr<mmu::AddressSpace> space = mmu::AddressSpace::create().value();
+  TileBuffer tile(space->memory());
+  const auto thread = std::make_unique<qpu::Thread>();
+  std::mt19937 random(23);
+  int stored = 0;
+  for (int i = 0; i < 400; ++i) {
+    Config config;
+    config.width = random() % (random() % 2 ? 100 : 70000);
+    config.height = random() % (random() % 2 ? 100 : 70000);
+    config.tile_width = 8u << random() % 5;
+    config.tile_height = 8u << random() % 4;
+    config.multisample = random() % 2;
+    config.num_render_targets = static_cast<uint8_t>(random() % 10);
+    for (RenderTarget& target : config.targets)
+      target = {random() % 4 != 0,
+                static_cast<ColorType>(random() % 9),
+                static_cast<Clamp>(random() % 6),
+                static_cast<uint8_t>(random() % 3),
+                {1, 2, 3, 4}};
+    config.depth_type = static_cast<DepthType>(random() % 3);
+    tile.configure(config);
+    tile.begin_tile(random() % 3, static_cast<uint32_t>(random() % 2 ? random() % 3 : random()));
+
+    cle::DrawState state;
+    const auto byte = [&] { return static_cast<uint8_t>(random()); };
+    state.cfg.blend = state.cfg.stencil = true;
+    state.cfg.depth_func = static_cast<cle::Compare>(random() % 8);
+    state.blend_enables = byte();
+    for (cle::BlendConfig& blend : state.blend)
+      blend = {static_cast<uint8_t>(byte() & 15), static_cast<uint8_t>(byte() & 15),
+               static_cast<uint8_t>(byte() & 15), static_cast<uint8_t>(byte() & 15),
+               static_cast<uint8_t>(byte() & 15), static_cast<uint8_t>(byte() & 15)};
+    FragmentBatch batch{};
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      batch.x[lane] = static_cast<uint32_t>(random());
+      batch.y[lane] = static_cast<uint32_t>(random());
+      batch.coverage[lane] = thread->msf[lane] = static_cast<uint32_t>(random());
+    }
+    Lanes words[16] = {};
+    tile.test(state, batch);
+    qpu::TlbPort& port = tile.fragment_port(state, batch, random() % 2);
+    for (uint8_t rt = 0; rt < 8; ++rt) {
+      const qpu::TlbSpec spec = random() % 2 ? spec_f16(rt, random() % 2, 1 + random() % 2)
+                                             : spec_32(rt, random() % 2, 1 + random() % 4);
+      port.write_depth(*thread, spec_depth(random() % 2), words[0], static_cast<LaneMask>(random()));
+      port.write_color(*thread, spec, words, static_cast<LaneMask>(random()));
+      port.read_color(*thread, spec, words);
+    }
+    LoadStore packet;
+    packet.buffer = static_cast<uint8_t>(random() % 12);
+    packet.memory_format = static_cast<uint8_t>(random() % 6);
+    packet.decimate = static_cast<uint8_t>(random() % 4);
+    packet.format = static_cast<uint8_t>(random() % 48);
+    packet.channel_reverse = random() % 2;
+    packet.rb_swap = random() % 2;
+    packet.stride_or_height = static_cast<uint32_t>(random() % (random() % 2 ? 1024 : 1 << 20));
+    packet.address = static_cast<GpuAddr>(random());
+    std::string error;
+    stored += tile.load(packet, &error);
+    stored += tile.store(packet, &error);
+  }
+  EXPECT_GT(stored, 50);
 }
 
 /// Batches that lie outside the tile by mistake stay inside the host's memory.

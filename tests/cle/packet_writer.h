@@ -43,11 +43,11 @@ void put_fields(const Info& info, uint8_t* body, std::initializer_list<FieldValu
   }
 }
 
-class ListBuilder {
+class PacketWriter {
  public:
-  explicit ListBuilder(int version = 71) : version_(version) {}
+  explicit PacketWriter(int version = 71) : version_(version) {}
 
-  ListBuilder& packet(std::string_view name, std::initializer_list<FieldValue> values = {}) {
+  PacketWriter& packet(std::string_view name, std::initializer_list<FieldValue> values = {}) {
     const PacketInfo* info = nullptr;
     for (const PacketInfo& p : packet_table::kPackets)
       if (name == p.name && (p.versions & version_bit(version_))) info = &p;
@@ -60,7 +60,7 @@ class ListBuilder {
     put_fields(*info, bytes_.data() + at + 1, values);
     return *this;
   }
-  ListBuilder& byte(uint8_t b) {
+  PacketWriter& byte(uint8_t b) {
     bytes_.push_back(b);
     return *this;
   }

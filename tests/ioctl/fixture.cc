@@ -1,0 +1,15 @@
+#include "tests/ioctl/fixture.h"
+
+#include "gpu/ptb/bin_result.h"
+
+namespace v3d::ioctl::test {
+
+device::JobResult FakeGpu::Context::run_bin(const device::ClJob& job, const std::atomic<bool>&,
+                                            std::shared_ptr<const ptb::BinResult>* result) {
+  gpu_.bin = job;
+  ++gpu_.bins;
+  *result = std::make_shared<ptb::BinResult>();
+  return gpu_.done();
+}
+
+}  // namespace v3d::ioctl::test

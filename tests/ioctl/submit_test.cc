@@ -1,0 +1,435 @@
+// SUBMIT_CL, SUBMIT_TFU, SUBMIT_CSD and the extension chain: drm-abi.md 2.6, 2.7, 2.9.
+#include <algorithm>
+#include <cerrno>
+
+#include "tests/ioctl/fixture.h"
+
+namespace v3d::ioctl::test {
+namespace {
+
+class SubmitTest : public IoctlTest {
+ protected:
+  /// A CL submit of a bin and a render job with one BO.
+  drm::SubmitCl cl() {
+    drm::SubmitCl args = {};
+    args.bcl_start = 0x1000;
+    args.bcl_end = 0x1100;
+    args.rcl_start = 0x2000;
+    args.rcl_end = 0x2100;
+    args.bo_handles = memory_.place(std::vector<uint32_t>{bo_});
+    args.bo_handle_count = 1;
+    return args;
+  }
+  drm::SubmitCsd csd() {
+    drm::SubmitCsd args = {};
+    args.cfg[0] = args.cfg[1] = args.cfg[2] = 1 << 16;
+    args.bo_handles = memory_.place(std::vector<uint32_t>{bo_});
+    args.bo_handle_count = 1;
+    return args;
+  }
+  drm::SubmitTfu tfu() {
+    drm::SubmitTfu args = {};
+    args.bo_handles[0] = bo_;
+    return args;
+  }
+  static std::vector<drm::Sem> sems(const std::vector<uint32_t>& handles) {
+    std::vector<drm::Sem> sems;
+    // Only the handle is looked at.
+    for (const uint32_t handle : handles) sems.push_back({handle, 0xff, 0xff, {1, 2}});
+    return sems;
+  }
+  uint64_t multi_sync(Queue wait_stage, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out,
+                      uint64_t next = 0) {
+    drm::MultiSync args = {};
+    args.base = {next, drm::kExtMultiSync, 0x55};
+    args.in_syncs = memory_.place(sems(in));
+    args.in_sync_count = static_cast<uint32_t>(in.size());
+    args.out_syncs = memory_.place(sems(out));
+    args.out_sync_count = static_cast<uint32_t>(out.size());
+    args.wait_stage = static_cast<uint32_t>(wait_stage);
+    return memory_.place(args);
+  }
+  std::vector<Queue> queues() const {
+    std::vector<Queue> queues;
+    for (const JobPtr& job : host_.jobs) queues.push_back(job->queue);
+    return queues;
+  }
+  static bool depends(const JobPtr& job, const FencePtr& fence) {
+    return std::find(job->dependencies.begin(), job->dependencies.end(), fence) != job->dependencies.end();
+  }
+  using Queues = std::vector<Queue>;
+
+  const uint32_t bo_ = create_bo();
+};
+
+TEST_F(SubmitTest, ClErrors) {
+  const uint32_t empty = create_syncobj();
+  const uint32_t twice[] = {bo_, bo_}, missing[] = {bo_, 99};
+  const uint64_t twice_at = memory_.place(twice), missing_at = memory_.place(missing);
+  const struct {
+    const char* what;
+    void (*spoil)(drm::SubmitCl&);
+    int error;
+  } kCases[] = {
+      {"pad", [](drm::SubmitCl& a) { a.pad = 1; }, EINVAL},
+      {"flags", [](drm::SubmitCl& a) { a.flags = 4; }, EINVAL},
+      {"flags with extension", [](drm::SubmitCl& a) { a.flags = 6; }, EINVAL},
+      {"no BOs", [](drm::SubmitCl& a) { a.bo_handle_count = 0; }, EINVAL},
+      {"BO array", [](drm::SubmitCl& a) { a.bo_handles = 16; }, EFAULT},
+      {"BO array too short", [](drm::SubmitCl& a) { a.bo_handle_count = ~0u; }, EFAULT},
+      {"perfmon", [](drm::SubmitCl& a) { a.perfmon_id = 1; }, ENOENT},
+      {"chain", [](drm::SubmitCl& a) { a.flags = 2, a.extensions = 16; }, EFAULT},
+      // The pad comes before all, BOs before the perfmon.
+      {"order 1", [](drm::SubmitCl& a) { a.pad = 1, a.bo_handles = 16; }, EINVAL},
+      {"order 2", [](drm::SubmitCl& a) { a.perfmon_id = 1, a.bo_handles = 16; }, EFAULT},
+  };
+  for (const auto& c : kCases) {
+    drm::SubmitCl args = cl();
+    c.spoil(args);
+    EXPECT_EQ(ioctl(kSubmitCl, args), c.error) << c.what;
+  }
+  drm::SubmitCl args = cl();
+  args.bo_handles = missing_at;
+  args.bo_handle_count = 2;
+  EXPECT_EQ(ioctl(kSubmitCl, args), ENOENT);
+  args.bo_handles = twice_at;
+  EXPECT_EQ(ioctl(kSubmitCl, args), EALREADY);
+  // A syncobj without a fence; the bin job's only counts when there is a bin job.
+  args = cl();
+  args.in_sync_rcl = empty;
+  EXPECT_EQ(ioctl(kSubmitCl, args), EINVAL);
+  args = cl();
+  args.in_sync_bcl = empty;
+  EXPECT_EQ(ioctl(kSubmitCl, args), EINVAL);
+  EXPECT_TRUE(host_.jobs.empty());
+  args.bcl_end = args.bcl_start;
+  EXPECT_EQ(ioctl(kSubmitCl, args), 0);
+  // Unknown ones are ignored.
+  args = cl();
+  args.in_sync_bcl = args.in_sync_rcl = args.out_sync = 77;
+  EXPECT_EQ(ioctl(kSubmitCl, args), 0);
+}
+
+TEST_F(SubmitTest, FailureTouchesNoSyncobj) {
+  const uint32_t out = create_syncobj();
+  drm::SubmitCl args = cl();
+  args.out_sync = out;
+  args.perfmon_id = 5;
+  EXPECT_EQ(ioctl(kSubmitCl, args), ENOENT);
+  EXPECT_EQ(fence_of(out), nullptr);
+  EXPECT_TRUE(file_->find_bo(bo_)->reservation().fences(true).empty());
+}
+
+TEST_F(SubmitTest, ClJobsAndTheirOrder) {
+  drm::SubmitCl args = cl();
+  ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+  EXPECT_EQ(queues(), (Queues{Queue::kBin, Queue::kRender}));
+  EXPECT_TRUE(depends(host_.jobs[1], host_.jobs[0]->done));
+  host_.run_all();
+
+  args.flags = drm::kSubmitFlushCache;
+  ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+  EXPECT_EQ(queues(), (Queues{Queue::kBin, Queue::kRender, Queue::kCacheClean}));
+  EXPECT_TRUE(depends(host_.jobs[2], host_.jobs[1]->done));
+  EXPECT_FALSE(host_.jobs[2]->run);
+  host_.run_all();
+
+  args = cl();
+  args.bcl_end = args.bcl_start;
+  args.rcl_end = args.rcl_start;
+  ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+  EXPECT_EQ(queues(), (Queues{Queue::kRender}));
+}
+
+TEST_F(SubmitTest, ClRegistersReachTheGpu) {
+  drm::SubmitCl args = cl();
+  args.qma = 0x30000;
+  args.qms = 0x40000;
+  args.qts = 0x50000;
+  ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+  host_.run_all();
+  EXPECT_EQ(gpu_.bins, 1);
+  EXPECT_EQ(gpu_.bin.bcl_start, 0x1000u);
+  EXPECT_EQ(gpu_.bin.bcl_end, 0x1100u);
+  EXPECT_EQ(gpu_.bin.qma, 0x30000u);
+  EXPECT_EQ(gpu_.bin.qms, 0x40000u);
+  EXPECT_EQ(gpu_.bin.qts, 0x50000u);
+  EXPECT_EQ(gpu_.render.rcl_start, 0x2000u);
+  EXPECT_EQ(gpu_.render.rcl_end, 0x2100u);
+  EXPECT_TRUE(gpu_.render_had_bin_result);
+  args.bcl_end = args.bcl_start;
+  ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+  host_.run_all();
+  EXPECT_FALSE(gpu_.render_had_bin_result);  // results belong to the submission
+}
+
+TEST_F(SubmitTest, ImplicitFencesGateTheLastJobOnly) {
+  drm::SubmitTfu first = tfu();
+  ASSERT_EQ(ioctl(kSubmitTfu, first), 0);
+  const FencePtr busy = host_.jobs[0]->done;
+  drm::SubmitCl args = cl();
+  ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+  EXPECT_FALSE(depends(host_.jobs[1], busy));  // bin
+  EXPECT_TRUE(depends(host_.jobs[2], busy));   // render
+  args.flags = drm::kSubmitFlushCache;
+  ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+  EXPECT_FALSE(depends(host_.jobs[4], busy));  // render runs early
+  EXPECT_TRUE(depends(host_.jobs[5], busy));   // clean
+  EXPECT_TRUE(depends(host_.jobs[5], host_.jobs[2]->done));
+  drm::SubmitCsd compute = csd();
+  ASSERT_EQ(ioctl(kSubmitCsd, compute), 0);
+  EXPECT_TRUE(host_.jobs[6]->dependencies.empty());  // the CSD job
+  EXPECT_TRUE(depends(host_.jobs[7], host_.jobs[6]->done));
+  EXPECT_TRUE(depends(host_.jobs[7], host_.jobs[2]->done));
+  EXPECT_FALSE(depends(host_.jobs[7], host_.jobs[5]->done));  // same queue and file: in order anyway
+}
+
+TEST_F(SubmitTest, LastFenceGoesToBosAndOutSync) {
+  const uint32_t out = create_syncobj();
+  drm::SubmitCl args = cl();
+  args.flags = drm::kSubmitFlushCache;
+  args.out_sync = out;
+  ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+  EXPECT_EQ(fence_of(out), host_.jobs[2]->done);
+  EXPECT_EQ(file_->find_bo(bo_)->reservation().fences(false), std::vector{host_.jobs[2]->done});
+  // Later fences of the queue replace earlier ones, other queues' stay.
+  ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+  drm::SubmitTfu convert = tfu();
+  ASSERT_EQ(ioctl(kSubmitTfu, convert), 0);
+  EXPECT_EQ(file_->find_bo(bo_)->reservation().fences(false),
+            (std::vector{host_.jobs[5]->done, host_.jobs[6]->done}));
+  host_.run_all();
+  EXPECT_TRUE(file_->find_bo(bo_)->reservation().fences(false).empty());
+}
+
+TEST_F(SubmitTest, WaitsAreTakenBeforeTheOutSyncIsReplaced) {
+  const uint32_t syncobj = create_syncobj();
+  const FencePtr before = make_pending(syncobj);
+  drm::SubmitCl args = cl();
+  args.in_sync_rcl = args.out_sync = syncobj;
+  ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+  EXPECT_FALSE(depends(host_.jobs[0], before));
+  EXPECT_TRUE(depends(host_.jobs[1], before));
+  EXPECT_EQ(fence_of(syncobj), host_.jobs[1]->done);
+}
+
+TEST_F(SubmitTest, MultiSyncGatesOneStage) {
+  const uint32_t in = create_syncobj(), out1 = create_syncobj(), out2 = create_syncobj(),
+                 unused = create_syncobj();
+  const FencePtr before = make_pending(in);
+  for (const Queue stage : {Queue::kBin, Queue::kRender, Queue::kCacheClean, Queue::kCpu}) {
+    drm::SubmitCl args = cl();
+    args.flags = drm::kSubmitFlushCache | drm::kSubmitExtension;
+    // The main struct's syncobjs do not count: `unused` has no fence.
+    args.in_sync_bcl = args.in_sync_rcl = args.out_sync = unused;
+    args.extensions = multi_sync(stage, {in, 1234}, {out1, out2});
+    ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+    ASSERT_EQ(host_.jobs.size(), 3u);
+    EXPECT_EQ(depends(host_.jobs[0], before), stage == Queue::kBin);
+    EXPECT_EQ(depends(host_.jobs[1], before), stage == Queue::kRender);
+    EXPECT_FALSE(depends(host_.jobs[2], before));  // extensions do not reach the clean job
+    EXPECT_EQ(fence_of(out1), host_.jobs[2]->done);
+    EXPECT_EQ(fence_of(out2), host_.jobs[2]->done);
+    EXPECT_EQ(fence_of(unused), nullptr);
+    host_.jobs.clear();
+  }
+  drm::SubmitCl args = cl();
+  args.bcl_end = args.bcl_start;
+  args.flags = drm::kSubmitExtension;
+  args.extensions = multi_sync(Queue::kBin, {in}, {out1});
+  ASSERT_EQ(ioctl(kSubmitCl, args), 0);
+  EXPECT_FALSE(depends(host_.jobs[0], before));  // no bin job: the waits are lost
+}
+
+TEST_F(SubmitTest, InAndOutOfOneMultiSyncMayBeTheSame) {
+  const uint32_t syncobj = create_syncobj();
+  const FencePtr before = make_pending(syncobj);
+  drm::SubmitTfu args = tfu();
+  args.flags = drm::kSubmitExtension;
+  args.extensions = multi_sync(Queue::kTfu, {syncobj}, {syncobj});
+  ASSERT_EQ(ioctl(kSubmitTfu, args), 0);
+  EXPECT_TRUE(depends(host_.jobs[0], before));
+  EXPECT_EQ(fence_of(syncobj), host_.jobs[0]->done);
+}
+
+TEST_F(SubmitTest, ExtensionErrors) {
+  const uint32_t full = create_syncobj(true), empty = create_syncobj();
+  const auto chain_of = [&](uint64_t address) {
+    drm::SubmitCl args = cl();
+    args.flags = drm::kSubmitExtension;
+    args.extensions = address;
+    return ioctl(kSubmitCl, args);
+  };
+  EXPECT_EQ(chain_of(multi_sync(Queue::kBin, {full}, {full})), 0);
+  EXPECT_EQ(chain_of(multi_sync(Queue::kBin, {empty}, {full})), EINVAL);  // no fence
+  EXPECT_EQ(chain_of(multi_sync(Queue::kTfu, {empty}, {full})), 0);       // never looked at
+  EXPECT_EQ(chain_of(multi_sync(Queue::kBin, {}, {full, 99})), EINVAL);   // out syncs are not optional
+  EXPECT_EQ(chain_of(multi_sync(Queue::kBin, {}, {})), EINVAL);
+  EXPECT_EQ(chain_of(multi_sync(Queue::kBin, {}, {full}, multi_sync(Queue::kBin, {}, {full}))), EINVAL);
+  EXPECT_EQ(chain_of(multi_sync(Queue::kBin, {}, {full}, 24)), EFAULT);
+  drm::MultiSync bad = {};
+  bad.base.id = drm::kExtMultiSync;
+  bad.in_sync_count = 1;
+  bad.in_syncs = 16;
+  EXPECT_EQ(chain_of(memory_.place(bad)), EFAULT);
+  bad.pad = 1;
+  EXPECT_EQ(chain_of(memory_.place(bad)), EINVAL);
+  bad = {};
+  bad.base.id = drm::kExtMultiSync;
+  bad.out_sync_count = ~0u;
+  bad.out_syncs = memory_.place(sems({full}));
+  EXPECT_EQ(chain_of(memory_.place(bad)), EFAULT);
+  for (const uint32_t id : {0u, 8u, ~0u})
+    EXPECT_EQ(chain_of(memory_.place(drm::Extension{0, id, 0})), EINVAL);
+  // CPU extensions do not belong to GPU submits, whatever follows their header.
+  for (uint32_t id = drm::kExtCpuIndirectCsd; id <= drm::kExtCpuCopyPerformanceQuery; ++id)
+    EXPECT_EQ(chain_of(memory_.place(drm::Extension{0, id, 0})), EINVAL);
+  // A struct that ends too early, and a chain that bites its tail.
+  EXPECT_EQ(chain_of(memory_.place(drm::Extension{0, drm::kExtMultiSync, 0})), EFAULT);
+}
+
+TEST_F(SubmitTest, EndlessChainEnds) {
+  // Room for a loop: 65 MULTI_SYNCs in a row would do, but a second one is refused. So the walk ends at once.
+  drm::MultiSync loop = {};
+  loop.base.id = drm::kExtMultiSync;
+  loop.out_sync_count = 1;
+  loop.out_syncs = memory_.place(sems({create_syncobj()}));
+  const uint64_t address = memory_.place(loop);
+  loop.base.next = address;
+  ASSERT_TRUE(memory_.write(address, &loop, sizeof loop));
+  drm::SubmitCl args = cl();
+  args.flags = drm::kSubmitExtension;
+  args.extensions = address;
+  EXPECT_EQ(ioctl(kSubmitCl, args), EINVAL);
+}
+
+TEST_F(SubmitTest, TfuErrorsAndRegisters) {
+  drm::SubmitTfu args = tfu();
+  args.flags = 1;
+  EXPECT_EQ(ioctl(kSubmitTfu, args), EINVAL);
+  args = tfu();
+  args.flags = 3;  // other bits beside the extension bit pass
+  EXPECT_EQ(ioctl(kSubmitTfu, args), 0);
+  args = tfu();
+  args.bo_handles[1] = 99;
+  EXPECT_EQ(ioctl(kSubmitTfu, args), ENOENT);
+  args.bo_handles[1] = bo_;
+  EXPECT_EQ(ioctl(kSubmitTfu, args), EALREADY);
+  args.bo_handles[1] = 0;
+  args.bo_handles[2] = 99;  // beyond the end of the list
+  EXPECT_EQ(ioctl(kSubmitTfu, args), 0);
+  args = tfu();
+  args.in_sync = create_syncobj();
+  EXPECT_EQ(ioctl(kSubmitTfu, args), EINVAL);
+  host_.jobs.clear();
+
+  const uint32_t out = create_syncobj();
+  args = {.icfg = 1,
+          .iia = 2,
+          .iis = 3,
+          .ica = 4,
+          .iua = 5,
+          .ioa = 6,
+          .ios = 7,
+          .coef = {8, 9, 10, 11},
+          .bo_handles = {},
+          .in_sync = 0,
+          .out_sync = out,
+          .flags = 0,
+          .extensions = 0,
+          .ioc = 12,
+          .pad = 0};
+  EXPECT_EQ(ioctl(kSubmitTfu, args), 0);  // no BOs: no implicit sync
+  EXPECT_EQ(fence_of(out), host_.jobs[0]->done);
+  host_.run_all();
+  EXPECT_EQ(gpu_.tfu.icfg, 1u);
+  EXPECT_EQ(gpu_.tfu.iia, 2u);
+  EXPECT_EQ(gpu_.tfu.iis, 3u);
+  EXPECT_EQ(gpu_.tfu.ica, 4u);
+  EXPECT_EQ(gpu_.tfu.iua, 5u);
+  EXPECT_EQ(gpu_.tfu.ioa, 6u);
+  EXPECT_EQ(gpu_.tfu.ios, 7u);
+  EXPECT_EQ(gpu_.tfu.coef, (std::array<uint32_t, 4>{8, 9, 10, 11}));
+  EXPECT_EQ(gpu_.tfu.ioc, 12u);
+}
+
+TEST_F(SubmitTest, TfuOfAnOldProgramHasNoIoc) {
+  drm::SubmitTfu args = tfu();
+  args.ioc = 12;
+  std::vector<uint8_t> bytes(80);
+  std::memcpy(bytes.data(), &args, bytes.size());
+  EXPECT_EQ(raw_ioctl(*file_, 0x40506446, &bytes), 0);
+  host_.run_all();
+  EXPECT_EQ(gpu_.tfu.ioc, 0u);
+}
+
+TEST_F(SubmitTest, CsdErrors) {
+  const uint32_t empty = create_syncobj();
+  const struct {
+    const char* what;
+    void (*spoil)(drm::SubmitCsd&);
+    int error;
+  } kCases[] = {
+      {"pad", [](drm::SubmitCsd& a) { a.pad = 1; }, EINVAL},
+      {"flags", [](drm::SubmitCsd& a) { a.flags = 1; }, EINVAL},
+      {"no BOs", [](drm::SubmitCsd& a) { a.bo_handle_count = 0; }, EINVAL},
+      {"BO array", [](drm::SubmitCsd& a) { a.bo_handles = 16; }, EFAULT},
+      {"perfmon", [](drm::SubmitCsd& a) { a.perfmon_id = 3; }, ENOENT},
+      {"chain", [](drm::SubmitCsd& a) { a.flags = 2, a.extensions = 16; }, EFAULT},
+  };
+  for (const auto& c : kCases) {
+    drm::SubmitCsd args = csd();
+    c.spoil(args);
+    EXPECT_EQ(ioctl(kSubmitCsd, args), c.error) << c.what;
+  }
+  drm::SubmitCsd args = csd();
+  args.in_sync = empty;
+  EXPECT_EQ(ioctl(kSubmitCsd, args), EINVAL);
+  args = csd();
+  args.bo_handles = memory_.place(std::vector<uint32_t>{99});
+  EXPECT_EQ(ioctl(kSubmitCsd, args), ENOENT);
+  EXPECT_TRUE(host_.jobs.empty());
+}
+
+TEST_F(SubmitTest, CsdJobs) {
+  const uint32_t in = create_syncobj(), out = create_syncobj();
+  const FencePtr before = make_pending(in);
+  drm::SubmitCsd args = csd();
+  for (uint32_t i = 0; i < 7; ++i) args.cfg[i] = (i + 1) << 16;
+  args.in_sync = in;
+  args.out_sync = out;
+  ASSERT_EQ(ioctl(kSubmitCsd, args), 0);
+  EXPECT_EQ(queues(), (Queues{Queue::kCsd, Queue::kCacheClean}));
+  EXPECT_TRUE(depends(host_.jobs[0], before));
+  EXPECT_FALSE(depends(host_.jobs[1], before));
+  EXPECT_EQ(fence_of(out), host_.jobs[1]->done);
+  EXPECT_EQ(host_.jobs[1]->bos.size(), 1u);
+  EXPECT_TRUE(host_.jobs[0]->bos.empty());
+  host_.run_all();
+  EXPECT_EQ(gpu_.csd.cfg,
+            (std::array<uint32_t, 7>{1 << 16, 2 << 16, 3 << 16, 4 << 16, 5 << 16, 6 << 16, 7 << 16}));
+  EXPECT_FALSE(gpu_.csd.indirect);
+}
+
+TEST_F(SubmitTest, DispatchWithZeroWorkgroupsIsSkipped) {
+  for (int i = 0; i < 3; ++i) {
+    drm::SubmitCsd args = csd();
+    args.cfg[i] = 0xffff;
+    ASSERT_EQ(ioctl(kSubmitCsd, args), 0);
+  }
+  host_.run_all();
+  EXPECT_EQ(gpu_.csds, 0);
+}
+
+TEST_F(SubmitTest, DependenciesOfOneContextKeepTheLater) {
+  Job job(Queue::kRender);
+  const auto fence = [](uint64_t context, uint64_t seqno) {
+    return std::make_shared<Fence>("test", "test", context, seqno);
+  };
+  const FencePtr a1 = fence(1000, 1), a2 = fence(1000, 2), b = fence(1001, 1);
+  for (const FencePtr& f : {a2, b, a1}) job.add_dependency(f);
+  EXPECT_EQ(job.dependencies, (std::vector{a2, b}));
+}
+
+}  // namespace
+}  // namespace v3d::ioctl::test

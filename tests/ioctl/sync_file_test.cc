@@ -1,0 +1,212 @@
+// sync_files and the fences behind them: drm-abi.md 6.1, 6.4.
+#include <poll.h>
+
+#include <cerrno>
+#include <thread>
+
+#include "tests/ioctl/fixture.h"
+
+namespace v3d::ioctl::test {
+namespace {
+
+class SyncFileTest : public IoctlTest {
+ protected:
+  template <typename T>
+  int fd_ioctl(int fd, uint32_t request, T& args) {
+    std::vector<uint8_t> bytes(drm::request_size(request));
+    std::memcpy(bytes.data(), &args, std::min(bytes.size(), sizeof args));
+    const int error = ioctl::fd_ioctl(kernel_, fd, memory_, fds_, request, &bytes);
+    std::memcpy(&args, bytes.data(), std::min(bytes.size(), sizeof args));
+    return error;
+  }
+  UniqueFd export_fence(uint32_t syncobj) {
+    drm::SyncobjHandle args = {.handle = syncobj, .flags = drm::kSyncobjSyncFile, .fd = -1, .pad = 0};
+    EXPECT_EQ(ioctl(kSyncobjHandleToFd, args), 0);
+    return std::move(fds_.given);
+  }
+  int import_fence(int fd, uint32_t syncobj) {
+    drm::SyncobjHandle args = {.handle = syncobj, .flags = drm::kSyncobjSyncFile, .fd = fd, .pad = 0};
+    return ioctl(kSyncobjFdToHandle, args);
+  }
+  UniqueFd merge(int fd1, int fd2) {
+    drm::SyncMerge args = {};
+    std::strcpy(args.name, "both");
+    args.fd2 = fd2;
+    EXPECT_EQ(fd_ioctl(fd1, drm::kSyncMerge, args), 0);
+    EXPECT_EQ(fds_.given_offset, 36u);
+    return std::move(fds_.given);
+  }
+  static short polled(int fd, int timeout_ms = 0) {
+    pollfd p = {fd, POLLIN, 0};
+    poll(&p, 1, timeout_ms);
+    return p.revents;
+  }
+  int status(int fd) {
+    drm::SyncFileInfo info = {};
+    EXPECT_EQ(fd_ioctl(fd, drm::kSyncFileInfo, info), 0);
+    return info.status;
+  }
+};
+
+TEST_F(SyncFileTest, ExportErrors) {
+  const uint32_t empty = create_syncobj();
+  drm::SyncobjHandle args = {.handle = 99, .flags = drm::kSyncobjSyncFile, .fd = -1, .pad = 0};
+  EXPECT_EQ(ioctl(kSyncobjHandleToFd, args), ENOENT);
+  args.handle = empty;
+  EXPECT_EQ(ioctl(kSyncobjHandleToFd, args), EINVAL);
+  const uint32_t full = create_syncobj(true);
+  const UniqueFd fd = export_fence(full);
+  EXPECT_EQ(import_fence(fd.get(), 99), ENOENT);
+  EXPECT_EQ(import_fence(-1, empty), EINVAL);
+  EXPECT_EQ(import_fence(0, empty), EINVAL);
+  // An opaque descriptor is no sync_file and the other way round.
+  args = {.handle = full, .flags = 0, .fd = -1, .pad = 0};
+  ASSERT_EQ(ioctl(kSyncobjHandleToFd, args), 0);
+  EXPECT_EQ(import_fence(fds_.given.get(), empty), EINVAL);
+  args = {.handle = 0, .flags = 0, .fd = fd.get(), .pad = 0};
+  EXPECT_EQ(ioctl(kSyncobjFdToHandle, args), EINVAL);
+}
+
+TEST_F(SyncFileTest, BecomesReadableForEver) {
+  const uint32_t a = create_syncobj();
+  const FencePtr fence = make_pending(a);
+  const UniqueFd fd = export_fence(a);
+  EXPECT_EQ(polled(fd.get()), 0);
+  std::thread signaller([&] { fence->signal(); });
+  EXPECT_EQ(polled(fd.get(), -1), POLLIN);
+  signaller.join();
+  EXPECT_EQ(polled(fd.get()), POLLIN);
+  EXPECT_EQ(fence_of(a), fence);  // exporting does not take it away
+  const UniqueFd late = export_fence(a);
+  EXPECT_EQ(polled(late.get()), POLLIN);
+}
+
+TEST_F(SyncFileTest, RoundTripThroughADescriptor) {
+  const uint32_t a = create_syncobj(), b = create_syncobj();
+  const FencePtr fence = make_pending(a);
+  const UniqueFd fd = export_fence(a);
+  EXPECT_EQ(import_fence(fd.get(), b), 0);
+  EXPECT_EQ(fence_of(b), fence);
+}
+
+TEST_F(SyncFileTest, ClosedDescriptorIsForgotten) {
+  const uint32_t a = create_syncobj();
+  const std::weak_ptr<Fence> fence = make_pending(a);
+  UniqueFd fd = export_fence(a);
+  file_->find_syncobj(a)->replace(nullptr);
+  EXPECT_FALSE(fence.expired());
+  fd.reset();
+  ASSERT_EQ(host_.hangups.size(), 1u);
+  host_.hangups[0]();
+  host_.hangups.clear();
+  EXPECT_TRUE(fence.expired());
+}
+
+TEST_F(SyncFileTest, Merge) {
+  const uint32_t a = create_syncobj(), b = create_syncobj(), c = create_syncobj();
+  const FencePtr fa = make_pending(a), fb = make_pending(b);
+  const UniqueFd da = export_fence(a), db = export_fence(b);
+  const UniqueFd both = merge(da.get(), db.get());
+  EXPECT_EQ(polled(both.get()), 0);
+  fb->signal();
+  EXPECT_EQ(polled(both.get()), 0);
+  EXPECT_EQ(status(both.get()), 0);
+  EXPECT_EQ(import_fence(both.get(), c), 0);
+  fa->signal();
+  EXPECT_EQ(polled(both.get()), POLLIN);
+  EXPECT_EQ(status(both.get()), 1);
+  EXPECT_TRUE(fence_of(c)->is_signalled());
+
+  drm::SyncMerge args = {};
+  args.fd2 = db.get();
+  args.flags = 1;
+  EXPECT_EQ(fd_ioctl(da.get(), drm::kSyncMerge, args), EINVAL);
+  args.flags = 0;
+  args.pad = 1;
+  EXPECT_EQ(fd_ioctl(da.get(), drm::kSyncMerge, args), EINVAL);
+  args.pad = 0;
+  args.fd2 = 4000;
+  EXPECT_EQ(fd_ioctl(da.get(), drm::kSyncMerge, args), ENOENT);
+  args.fd2 = 0;
+  EXPECT_EQ(fd_ioctl(da.get(), drm::kSyncMerge, args), ENOENT);
+}
+
+TEST_F(SyncFileTest, MergeOfOneTimelineKeepsTheLater) {
+  const uint64_t context = new_fence_context();
+  const auto early = std::make_shared<Fence>("d", "t", context, 1),
+             late = std::make_shared<Fence>("d", "t", context, 2);
+  EXPECT_EQ(Fence::merge(early, late), late);
+  EXPECT_EQ(Fence::merge(late, early), late);
+  const auto other = std::make_shared<Fence>("d", "t", new_fence_context(), 1);
+  const FencePtr merged = Fence::merge(Fence::merge(early, other), late);
+  EXPECT_EQ(merged->parts().size(), 2u);
+  late->signal();
+  EXPECT_FALSE(merged->is_signalled());
+  other->signal(ECANCELED);
+  EXPECT_EQ(merged->status(), -ECANCELED);
+  EXPECT_TRUE(Fence::merge(late, other)->is_signalled());
+}
+
+TEST_F(SyncFileTest, FileInfo) {
+  const uint32_t a = create_syncobj(), b = create_syncobj();
+  drm::SubmitTfu submit = {};
+  submit.out_sync = a;
+  ASSERT_EQ(ioctl(kSubmitTfu, submit), 0);
+  make_pending(b);
+  const UniqueFd job = export_fence(a), other = export_fence(b);
+  const UniqueFd both = merge(job.get(), other.get());
+
+  drm::SyncFileInfo info = {};
+  ASSERT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), 0);
+  EXPECT_STREQ(info.name, "both");
+  EXPECT_EQ(info.num_fences, 2u);
+  EXPECT_EQ(info.status, 0);
+  FakeHost::run(host_.jobs[0], ECANCELED);  // a hang
+  info.num_fences = 2;
+  info.fence_info = memory_.place(std::vector<drm::SyncFenceInfo>(2));
+  ASSERT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), 0);
+  const auto record = memory_.at<drm::SyncFenceInfo>(info.fence_info);
+  EXPECT_STREQ(record.driver_name, "drm_sched");
+  EXPECT_STREQ(record.obj_name, "v3d_tfu");
+  EXPECT_EQ(record.status, -125);
+  EXPECT_GT(record.timestamp_ns, 0u);
+  EXPECT_EQ(info.status, -125);
+  EXPECT_EQ(memory_.at<drm::SyncFenceInfo>(info.fence_info + 80).status, 0);
+  EXPECT_EQ(status(job.get()), -125);
+
+  info.num_fences = 1;
+  EXPECT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), EINVAL);
+  info.num_fences = 2;
+  info.fence_info = 16;
+  EXPECT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), EFAULT);
+  info = {};
+  info.flags = 1;
+  EXPECT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), EINVAL);
+  info = {};
+  info.pad = 1;
+  EXPECT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), EINVAL);
+  info = {};
+  ASSERT_EQ(fd_ioctl(job.get(), drm::kSyncFileInfo, info), 0);
+  EXPECT_EQ(std::string(info.name).find("drm_sched-v3d_tfu"), 0u);
+}
+
+TEST_F(SyncFileTest, OtherIoctlsAndDescriptors) {
+  const UniqueFd fd = export_fence(create_syncobj(true));
+  drm::SyncSetDeadline deadline = {.deadline_ns = 5, .pad = 0};
+  EXPECT_EQ(fd_ioctl(fd.get(), drm::kSyncSetDeadline, deadline), 0);
+  deadline.pad = 1;
+  EXPECT_EQ(fd_ioctl(fd.get(), drm::kSyncSetDeadline, deadline), EINVAL);
+  drm::SyncMerge args = {};
+  EXPECT_EQ(fd_ioctl(fd.get(), 0xc0303e07, args), ENOTTY);
+  EXPECT_EQ(fd_ioctl(0, drm::kSyncMerge, args), ENOTTY);
+}
+
+TEST_F(SyncFileTest, FailedCallWritesNothing) {
+  const UniqueFd fd = export_fence(create_syncobj(true));
+  std::vector<uint8_t> bytes(sizeof(drm::SyncMerge), 0xff);
+  EXPECT_EQ(ioctl::fd_ioctl(kernel_, fd.get(), memory_, fds_, drm::kSyncMerge, &bytes), EINVAL);
+  EXPECT_TRUE(bytes.empty());
+}
+
+}  // namespace
+}  // namespace v3d::ioctl::test
