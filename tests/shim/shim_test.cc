@@ -194,6 +194,13 @@ TEST_F(ShimTest, CallsBeforeItsConstructor) {
 
 TEST_F(ShimTest, InterruptedBoWaitReturnsTheRestOfItsTimeout) { expect_success("interrupted_bo_wait"); }
 
+TEST_F(ShimTest, ChoosesPresentation) {
+  expect_success("presentation");
+  EXPECT_THAT(left_behind(), ElementsAre());  // asking is no reason for a connection
+  set("V3DEMU_WSI", "native");
+  expect_success("native_presentation");
+}
+
 TEST_F(ShimTest, LeavesOtherProgramsAlone) {
   expect_success("ordinary_work");
   Result result = run({"true"});
