@@ -257,6 +257,7 @@ int start_daemon() {
     }
     raw::sleep_ms(2);
   }
+  raw::call(SYS_flock, lock, LOCK_UN);  // a child forked meanwhile holds the same lock
   raw::close(lock);
   return error;
 }
