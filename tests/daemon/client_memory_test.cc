@@ -64,7 +64,7 @@ TEST(SegmentMemory, DirectionsAreKept) {
 TEST(SegmentMemory, BadPayloads) {
   const auto payload = encode({{100, wire::kIn, {1, 2, 3, 4}}});
   for (size_t cut = 0; cut < payload.size(); ++cut) {
-    PayloadReader reader(std::span(payload).first(cut));
+    PayloadReader reader(std::span<const uint8_t>(payload).first(cut));
     SegmentMemory memory;
     EXPECT_FALSE(memory.parse(reader, 1)) << cut;
   }
