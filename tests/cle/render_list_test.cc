@@ -9,7 +9,7 @@
 #include "gpu/cle/executor.h"
 #include "gpu/device/profile.h"
 #include "gpu/qpu/program.h"
-#include "tests/cle/list_builder.h"
+#include "tests/cle/packet_writer.h"
 #include "tests/vpm/test_job.h"
 
 namespace v3d::cle {
@@ -26,7 +26,7 @@ struct Frame {
   uint32_t targets = 1;
 };
 
-void add_config(ListBuilder& list, const Frame& f) {
+void add_config(PacketWriter& list, const Frame& f) {
   list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", f.targets},
                                                    {"Image Width (pixels)", f.width},
                                                    {"Image Height (pixels)", f.height},
@@ -42,7 +42,7 @@ void add_config(ListBuilder& list, const Frame& f) {
   list.packet("Tile List Initial Block Size");
 }
 
-void add_dummy_tile(ListBuilder& list, bool clear) {
+void add_dummy_tile(PacketWriter& list, bool clear) {
   list.packet("Tile Coordinates")
       .packet("End of Loads")
       .packet("Store Tile Buffer General", {{"Buffer to Store", 8}});
@@ -52,7 +52,7 @@ void add_dummy_tile(ListBuilder& list, bool clear) {
 
 FieldValue address(GpuAddr a) { return {"Address", a}; }
 
-void add_store(ListBuilder& list, uint32_t buffer, GpuAddr at, uint32_t stride, bool clear_after = false) {
+void add_store(PacketWriter& list, uint32_t buffer, GpuAddr at, uint32_t stride, bool clear_after = false) {
   list.packet("Store Tile Buffer General", {{"Buffer to Store", buffer},
                                             {"Memory Format", kRaster},
                                             {"Output Image Format", kRgba8},
@@ -68,15 +68,15 @@ class RenderList : public testing::TestWithParam<int> {
   }
 
   /// Generic list around the commands that `body` adds.
-  void add_generic(ListBuilder& list, const std::function<void(ListBuilder&)>& body) {
-    ListBuilder generic;
+  void add_generic(PacketWriter& list, const std::function<void(PacketWriter&)>& body) {
+    PacketWriter generic;
     generic.packet("Tile Coordinates Implicit");
     body(generic);
     generic.packet("End of Tile Marker").packet("Return from sub-list");
     const GpuAddr at = test_.put(generic.bytes());
     list.packet("Start Address of Generic Tile List", {{"start", at}, {"end", at + generic.size()}});
   }
-  void add_supertiles(ListBuilder& list, const Frame& f, uint32_t size, uint32_t columns, uint32_t rows) {
+  void add_supertiles(PacketWriter& list, const Frame& f, uint32_t size, uint32_t columns, uint32_t rows) {
     const uint32_t tile = 8u << f.log2_tile;
     list.packet("Multicore Rendering Supertile Cfg",
                 {{"Supertile Width in Tiles", size},
@@ -87,12 +87,12 @@ class RenderList : public testing::TestWithParam<int> {
                  {"Total Frame Height in Tiles", (f.height + tile - 1) / tile},
                  {"Number of Bin Tile Lists", 1}});
   }
-  static void add_supertile(ListBuilder& list, uint32_t column, uint32_t row) {
+  static void add_supertile(PacketWriter& list, uint32_t column, uint32_t row) {
     list.packet("Supertile Coordinates",
                 {{"column number in supertiles", column}, {"row number in supertiles", row}});
   }
 
-  void run(const ListBuilder& list) {
+  void run(const PacketWriter& list) {
     const GpuAddr start = test_.put(list.bytes());
     run_render_list(test_.job(), start, start + list.size(), 0, nullptr);
   }
@@ -110,13 +110,13 @@ TEST_P(RenderList, ClearsAndStoresTheFrameOnly) {
   const Frame frame = {.width = 150, .height = 70};
   const uint32_t stride = 160 * 4, rows = 80;
   const GpuAddr image = test_.put(std::vector<uint32_t>(160 * rows, 0x11223344));
-  ListBuilder list;
+  PacketWriter list;
   add_config(list, frame);
   add_supertiles(list, frame, 2, 2, 1);
   add_dummy_tile(list, true);
   add_dummy_tile(list, false);
   list.packet("Flush VCD cache").packet("Multicore Rendering Tile List Set Base");
-  add_generic(list, [&](ListBuilder& g) {
+  add_generic(list, [&](PacketWriter& g) {
     g.packet("End of Loads").packet("Branch to Implicit Tile List");
     add_store(g, 0, image, stride, true);
     g.packet("Clear Render Targets");
@@ -135,11 +135,11 @@ TEST_P(RenderList, ClearsAndStoresTheFrameOnly) {
 TEST_P(RenderList, OnlyListedSupertilesAreTouched) {
   const Frame frame = {.width = 64, .height = 64, .log2_tile = 1};  // 16 px: 4x4 tiles
   const GpuAddr image = test_.put(std::vector<uint32_t>(64 * 64, 7));
-  ListBuilder list;
+  PacketWriter list;
   add_config(list, frame);
   add_dummy_tile(list, true);
   add_supertiles(list, frame, 3, 2, 2);
-  add_generic(list, [&](ListBuilder& g) { add_store(g, 0, image, 256); });
+  add_generic(list, [&](PacketWriter& g) { add_store(g, 0, image, 256); });
   add_supertile(list, 1, 0);  // tiles (3, 0) to (3, 2); the rest of it is outside of the frame
   list.packet("End of rendering");
   run(list);
@@ -155,11 +155,11 @@ TEST_P(RenderList, LoadsThenStoresElsewhereAndStartsTheNextTileClear) {
   for (size_t i = 0; i < pattern.size(); ++i) pattern[i] = static_cast<uint32_t>(i * 2654435761u);
   const GpuAddr from = test_.put(pattern), to = test_.put(std::vector<uint32_t>(48 * 16)),
                 second = test_.put(std::vector<uint32_t>(48 * 16));
-  ListBuilder list;
+  PacketWriter list;
   add_config(list, frame);
   add_dummy_tile(list, true);
   add_supertiles(list, frame, 1, 3, 1);
-  add_generic(list, [&](ListBuilder& g) {
+  add_generic(list, [&](PacketWriter& g) {
     g.packet("Load Tile Buffer General", {{"Buffer to Load", 0},
                                           {"Memory Format", kRaster},
                                           {"Input Image Format", kRgba8},
@@ -184,7 +184,7 @@ TEST_P(RenderList, ExplicitTileSetsTheContents) {
   const Frame frame = {.width = 32, .height = 16, .log2_tile = 1};
   std::vector<uint32_t> pattern(16 * 16, 0xabcdef01);
   const GpuAddr from = test_.put(pattern), to = test_.put(std::vector<uint32_t>(32 * 16));
-  ListBuilder list;
+  PacketWriter list;
   add_config(list, frame);
   list.packet("Tile Coordinates");
   list.packet("Load Tile Buffer General", {{"Memory Format", kRaster},
@@ -193,7 +193,7 @@ TEST_P(RenderList, ExplicitTileSetsTheContents) {
                                            address(from)});
   list.packet("End of Loads").packet("End of Tile Marker");
   add_supertiles(list, frame, 2, 1, 1);
-  add_generic(list, [&](ListBuilder& g) { add_store(g, 0, to, 32 * 4); });
+  add_generic(list, [&](PacketWriter& g) { add_store(g, 0, to, 32 * 4); });
   add_supertile(list, 0, 0);
   run(list);  // ends at its end address, without End of rendering
   EXPECT_EQ(error(), "");
@@ -204,10 +204,10 @@ TEST_P(RenderList, ClearInTheMiddleOfATileCounts) {
   const Frame frame = {.width = 16, .height = 16, .log2_tile = 1};
   const GpuAddr from = test_.put(std::vector<uint32_t>(256, 5)), a = test_.put(std::vector<uint32_t>(256)),
                 b = test_.put(std::vector<uint32_t>(256));
-  ListBuilder list;
+  PacketWriter list;
   add_config(list, frame);
   add_supertiles(list, frame, 1, 1, 1);
-  add_generic(list, [&](ListBuilder& g) {
+  add_generic(list, [&](PacketWriter& g) {
     g.packet("Load Tile Buffer General",
              {{"Input Image Format", kRgba8}, {"Height in UB or Stride", 64}, address(from)});
     add_store(g, 0, a, 64, true);
@@ -223,7 +223,7 @@ TEST_P(RenderList, ClearInTheMiddleOfATileCounts) {
 
 /// Noop job of v3dv: no clears, SET_BASE first.
 TEST_P(RenderList, NoopJob) {
-  ListBuilder list;
+  PacketWriter list;
   list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", 1},
                                                    {"Image Width (pixels)", 1},
                                                    {"Image Height (pixels)", 1},
@@ -233,7 +233,7 @@ TEST_P(RenderList, NoopJob) {
   list.packet("Tile Rendering Mode Cfg (ZS Clear Values)").packet("Tile List Initial Block Size");
   list.packet("Multicore Rendering Tile List Set Base", {{"address", 0x4000}});
   add_supertiles(list, {.width = 1, .height = 1}, 1, 1, 1);
-  add_generic(list, [&](ListBuilder& g) {
+  add_generic(list, [&](PacketWriter& g) {
     g.packet("End of Loads").packet("Branch to Implicit Tile List");
     g.packet("Store Tile Buffer General", {{"Buffer to Store", 8}});
   });
@@ -247,45 +247,45 @@ TEST_P(RenderList, BadListsEndWithAMessage) {
   const Frame frame = {.width = 16, .height = 16, .log2_tile = 1};
   struct Case {
     const char* message;
-    std::function<void(RenderList&, ListBuilder&)> build;
+    std::function<void(RenderList&, PacketWriter&)> build;
   };
   const Case cases[] = {
-      {"unknown packet, opcode 78", [](RenderList&, ListBuilder& l) { l.byte(78); }},
-      {"Point size (opcode 104)", [](RenderList&, ListBuilder& l) { l.packet("Point size"); }},
-      {"no frame configuration", [](RenderList&, ListBuilder& l) { l.packet("Supertile Coordinates"); }},
-      {"no caller", [](RenderList&, ListBuilder& l) { l.packet("Return from sub-list"); }},
+      {"unknown packet, opcode 78", [](RenderList&, PacketWriter& l) { l.byte(78); }},
+      {"Point size (opcode 104)", [](RenderList&, PacketWriter& l) { l.packet("Point size"); }},
+      {"no frame configuration", [](RenderList&, PacketWriter& l) { l.packet("Supertile Coordinates"); }},
+      {"no caller", [](RenderList&, PacketWriter& l) { l.packet("Return from sub-list"); }},
       {"no generic tile list",
-       [&](RenderList& t, ListBuilder& l) {
+       [&](RenderList& t, PacketWriter& l) {
          add_config(l, frame);
          t.add_supertiles(l, frame, 1, 1, 1);
          t.add_supertile(l, 0, 0);
        }},
       {"frame of 5000 x 16",
-       [](RenderList&, ListBuilder& l) { add_config(l, {.width = 5000, .height = 16}); }},
+       [](RenderList&, PacketWriter& l) { add_config(l, {.width = 5000, .height = 16}); }},
       {"tile of 1024 x 1024",
-       [](RenderList&, ListBuilder& l) { add_config(l, {.width = 16, .height = 16, .log2_tile = 7}); }},
+       [](RenderList&, PacketWriter& l) { add_config(l, {.width = 16, .height = 16, .log2_tile = 7}); }},
       {"Internal Type and Clamping 3",
-       [](RenderList&, ListBuilder& l) {
+       [](RenderList&, PacketWriter& l) {
          l.packet("Tile Rendering Mode Cfg (Render Target Part1)", {{"Internal Type and Clamping", 3}});
        }},
       {"tile 9, 0 is outside the frame",
-       [&](RenderList&, ListBuilder& l) {
+       [&](RenderList&, PacketWriter& l) {
          add_config(l, frame);
          l.packet("Tile Coordinates", {{"tile column number", 9}});
        }},
       {"tile list set number 3",
-       [&](RenderList& t, ListBuilder& l) {
-         t.add_generic(l, [](ListBuilder& g) {
+       [&](RenderList& t, PacketWriter& l) {
+         t.add_generic(l, [](PacketWriter& g) {
            g.packet("Branch to Implicit Tile List", {{"tile list set number", 3}});
          });
        }},
       {"has no place there",
-       [&](RenderList& t, ListBuilder& l) {
-         t.add_generic(l, [](ListBuilder& g) { g.packet("Supertile Coordinates"); });
+       [&](RenderList& t, PacketWriter& l) {
+         t.add_generic(l, [](PacketWriter& g) { g.packet("Supertile Coordinates"); });
        }},
   };
   for (const Case& c : cases) {
-    ListBuilder list;
+    PacketWriter list;
     c.build(*this, list);
     SCOPED_TRACE(c.message);
     JobError failure;
@@ -297,7 +297,7 @@ TEST_P(RenderList, BadListsEndWithAMessage) {
 
 TEST_P(RenderList, ListsThatBranchInCirclesEnd) {
   const GpuAddr circle = test_.allocate(64);
-  ListBuilder list;
+  PacketWriter list;
   list.packet("Branch", {{"address", circle}});
   test_.memory().write(circle, list.bytes().data(), list.size());
   run_render_list(test_.job(), circle, circle + 32, 0, nullptr);
@@ -305,14 +305,14 @@ TEST_P(RenderList, ListsThatBranchInCirclesEnd) {
 
   JobError failure;
   test_.job().error = &failure;
-  ListBuilder generic;
+  PacketWriter generic;
   generic.packet("Start Address of Generic Tile List", {{"start", circle}, {"end", circle + 32}});
   run(generic);
   EXPECT_THAT(failure.message(), HasSubstr("runs away"));
 
   JobError nested;
   test_.job().error = &nested;
-  ListBuilder call;
+  PacketWriter call;
   call.packet("Branch to Sub-list", {{"address", circle}});
   test_.memory().write(circle, call.bytes().data(), call.size());
   run_render_list(test_.job(), circle, circle + 32, 0, nullptr);
@@ -320,7 +320,7 @@ TEST_P(RenderList, ListsThatBranchInCirclesEnd) {
 }
 
 TEST(FrameConfig, ClearColorsOf71FillAllFourWords) {
-  ListBuilder list;
+  PacketWriter list;
   list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", 8},
                                                    {"Image Width (pixels)", 300},
                                                    {"Image Height (pixels)", 200},
@@ -374,7 +374,7 @@ TEST(FrameConfig, ClearColorsOf71FillAllFourWords) {
 TEST(FrameConfig, TypesAndTileSizeOf42) {
   TestJob test;
   const auto config = [&](uint32_t targets, uint32_t bpp, bool msaa, bool early_clear) {
-    ListBuilder list(42);
+    PacketWriter list(42);
     list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", targets},
                                                      {"Image Width (pixels)", 64},
                                                      {"Image Height (pixels)", 64},
@@ -428,7 +428,7 @@ TEST(FrameConfig, TypesAndTileSizeOf42) {
 
 TEST(GenericList, FinalClearsAreLeftOut) {
   TestJob test;
-  ListBuilder list;
+  PacketWriter list;
   add_store(list, 0, 0x1000, 64, true);
   add_store(list, 1, 0x2000, 64, true);
   add_store(list, 0, 0x3000, 64, true);
