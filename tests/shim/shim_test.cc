@@ -210,6 +210,13 @@ TEST_F(ShimTest, LeavesOtherProgramsAlone) {
   EXPECT_THAT(left_behind(), ElementsAre());
 }
 
+TEST_F(ShimTest, LeavesOtherProgramsAloneWhileADaemonRuns) {
+  expect_success("starts_and_works");
+  const size_t before = journal("").size();
+  expect_success("ordinary_work");
+  EXPECT_EQ(journal("").size(), before);
+}
+
 TEST_F(ShimTest, TreeAloneStartsNoDaemon) {
   Result result = run({"ls", "/dev/dri"});
   EXPECT_EQ(result.output, "by-path\ncard0\ncard1\nrenderD128\n");
