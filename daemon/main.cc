@@ -73,7 +73,19 @@ std::string default_socket() {
 
 /// Exits on wrong usage.
 Options parse_options(int argc, char** argv) {
-  enum { kSocket = 256, kDevice, kIdle, kForeground, kThreads, kMemory, kNoExecute, kCapture, kDebug, kHelp, kVersion };
+  enum {
+    kSocket = 256,
+    kDevice,
+    kIdle,
+    kForeground,
+    kThreads,
+    kMemory,
+    kNoExecute,
+    kCapture,
+    kDebug,
+    kHelp,
+    kVersion
+  };
   static const option kLong[] = {{"socket", required_argument, nullptr, kSocket},
                                  {"device", required_argument, nullptr, kDevice},
                                  {"exit-when-idle", required_argument, nullptr, kIdle},

@@ -36,7 +36,7 @@ auto join(Q a, Q b, Q c, Q d) {
 template <typename V>
 V spread(V groups, uint32_t i) {
   constexpr Lanes kGroup = {0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12};
-  return __builtin_shuffle(groups, kGroup + i);
+  return permute(groups, kGroup + i);
 }
 
 /// Sixteen doubles: lanes 0..7 and 8..15.
@@ -222,8 +222,8 @@ void FragmentStage::fill_batch(const Quads& quads) {
   if (quads.count == kQuads) return;
   const auto used = static_cast<LaneMask>((1u << (4 * quads.count)) - 1);
   const Lanes first = kLaneIndex & 3u;
-  batch_.x = select(used, batch_.x, __builtin_shuffle(batch_.x, first));
-  batch_.y = select(used, batch_.y, __builtin_shuffle(batch_.y, first));
+  batch_.x = select(used, batch_.x, permute(batch_.x, first));
+  batch_.y = select(used, batch_.y, permute(batch_.y, first));
   batch_.coverage = select(used, batch_.coverage, Lanes{});
 }
 
@@ -315,8 +315,8 @@ FragmentStage::Payload FragmentStage::payload_at(const Quads& quads, LanesF offs
 
 void FragmentStage::centroid_offsets(LanesF& x, LanesF& y) const {
   static const LanesF kTableX = centroid_table(kSampleX), kTableY = centroid_table(kSampleY);
-  x = __builtin_shuffle(kTableX, batch_.coverage);
-  y = __builtin_shuffle(kTableY, batch_.coverage);
+  x = permute(kTableX, batch_.coverage);
+  y = permute(kTableY, batch_.coverage);
 }
 
 /// Runs the program on the quads; batch_ holds their positions and what is left of their coverage.

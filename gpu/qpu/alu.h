@@ -236,11 +236,11 @@ V3D_QPU_EVALUATE(kFfloor) { return as_uint(round_lanes<Rounding::kDown>(as_float
 V3D_QPU_EVALUATE(kFceil) { return as_uint(round_lanes<Rounding::kUp>(as_float(a))); }
 V3D_QPU_EVALUATE(kFdx) {
   constexpr Lanes kEven = {0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14};
-  return as_uint(as_float(__builtin_shuffle(a, kEven + 1u)) - as_float(__builtin_shuffle(a, kEven)));
+  return as_uint(as_float(permute(a, kEven + 1u)) - as_float(permute(a, kEven)));
 }
 V3D_QPU_EVALUATE(kFdy) {
   constexpr Lanes kUpper = {0, 1, 0, 1, 4, 5, 4, 5, 8, 9, 8, 9, 12, 13, 12, 13};
-  return as_uint(as_float(__builtin_shuffle(a, kUpper + 2u)) - as_float(__builtin_shuffle(a, kUpper)));
+  return as_uint(as_float(permute(a, kUpper + 2u)) - as_float(permute(a, kUpper)));
 }
 
 // Two packed halves
@@ -333,12 +333,12 @@ V3D_QPU_EVALUATE(kLog) { return as_uint(sfu::log2(as_float(a))); }
 V3D_QPU_EVALUATE(kSin) { return as_uint(sfu::sin(as_float(a))); }
 
 // Across lanes
-V3D_QPU_EVALUATE(kRot) { return __builtin_shuffle(a, (kLaneIndex + b[0]) & 15u); }
+V3D_QPU_EVALUATE(kRot) { return permute(a, (kLaneIndex + b[0]) & 15u); }
 V3D_QPU_EVALUATE(kRotq) {
-  const Lanes count = __builtin_shuffle(b, kLaneIndex & 12u);
-  return __builtin_shuffle(a, (kLaneIndex & 12u) | ((kLaneIndex + count) & 3u));
+  const Lanes count = permute(b, kLaneIndex & 12u);
+  return permute(a, (kLaneIndex & 12u) | ((kLaneIndex + count) & 3u));
 }
-V3D_QPU_EVALUATE(kShuffle) { return __builtin_shuffle(a, b & 15u); }
+V3D_QPU_EVALUATE(kShuffle) { return permute(a, b & 15u); }
 V3D_QPU_EVALUATE(kBallot) { return splat(uint32_t{nonzero(a)} & exec); }
 V3D_QPU_EVALUATE(kBcastf) { return exec ? splat(uint32_t{a[std::countr_zero(exec)]}) : Lanes{}; }
 V3D_QPU_EVALUATE(kAlleq) {

@@ -145,8 +145,8 @@ Lanes rotated(const Step& step, const Thread& t, Source from) {
   const Lanes v = Bases(t)[from];
   const uint32_t count = step.rotate ? small_immediate(step.rotate) : uint32_t{t.acc[5][0]};
   if (from.immediate) return v;
-  if (from.offset >= acc_offset(0)) return __builtin_shuffle(v, (kLaneIndex - count) & 15u);
-  return __builtin_shuffle(v, (kLaneIndex & 12u) | ((kLaneIndex - count) & 3u));
+  if (from.offset >= acc_offset(0)) return permute(v, (kLaneIndex - count) & 15u);
+  return permute(v, (kLaneIndex & 12u) | ((kLaneIndex - count) & 3u));
 }
 
 // The SFU of 4.2 behind magic addresses: the result is in r4 for the second next instruction.

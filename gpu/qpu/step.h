@@ -87,6 +87,6 @@ Step make_step(int version, const Instruction& instruction);
 /// The table that Source::immediate selects.
 extern const Lanes kImmediateLanes[kSmallImmediates];
 
-inline Lanes replicate_quads(Lanes v) { return __builtin_shuffle(v, kLaneIndex & 12u); }
+inline Lanes replicate_quads(Lanes v) { return permute(v, kLaneIndex & 12u); }
 
 }  // namespace v3d::qpu

@@ -45,12 +45,12 @@ void transpose_quads(const Lanes* in, Lanes* out) {
   constexpr Lanes kLowPairs = {0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29};
   constexpr Lanes kLowHalves = {0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29};
   constexpr Lanes kHighPairs = kLowPairs + 2, kHighHalves = kLowHalves + 2;
-  const Lanes a = __builtin_shuffle(in[0], in[1], kLowPairs), b = __builtin_shuffle(in[0], in[1], kHighPairs);
-  const Lanes c = __builtin_shuffle(in[2], in[3], kLowPairs), d = __builtin_shuffle(in[2], in[3], kHighPairs);
-  out[0] = __builtin_shuffle(a, c, kLowHalves);
-  out[1] = __builtin_shuffle(a, c, kHighHalves);
-  out[2] = __builtin_shuffle(b, d, kLowHalves);
-  out[3] = __builtin_shuffle(b, d, kHighHalves);
+  const Lanes a = permute(in[0], in[1], kLowPairs), b = permute(in[0], in[1], kHighPairs);
+  const Lanes c = permute(in[2], in[3], kLowPairs), d = permute(in[2], in[3], kHighPairs);
+  out[0] = permute(a, c, kLowHalves);
+  out[1] = permute(a, c, kHighHalves);
+  out[2] = permute(b, d, kLowHalves);
+  out[3] = permute(b, d, kHighHalves);
 }
 
 /// Texel i of every quad: bytes 16 * (i & 1) of the upper or lower row of its piece.

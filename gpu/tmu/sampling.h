@@ -94,7 +94,7 @@ template <int k>
 LanesF of_quad(LanesF v) {
   const LanesI from = {k,     k,     k,     k,     k + 4,  k + 4,  k + 4,  k + 4,
                        k + 8, k + 8, k + 8, k + 8, k + 12, k + 12, k + 12, k + 12};
-  return __builtin_shuffle(v, from);
+  return permute(v, from);
 }
 
 /// Squared lengths of the footprint's sides in texels: per quad, x and y differences.

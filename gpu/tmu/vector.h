@@ -26,10 +26,6 @@ inline LanesI clamp(LanesI v, LanesI low, LanesI high) { return min(max(v, low),
 
 inline LanesF abs(LanesF v) { return as_float(as_uint(v) & 0x7fffffffu); }
 
-/// table[index & 15] in every lane.
-inline Lanes permute(Lanes table, LanesI index) { return __builtin_shuffle(table, as_uint(index)); }
-inline LanesI permute(LanesI table, LanesI index) { return __builtin_shuffle(table, index); }
-
 inline LanesF floor(LanesF v) {
 #ifdef __AVX512F__
   return reinterpret_cast<LanesF>(
