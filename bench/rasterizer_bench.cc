@@ -11,13 +11,15 @@ namespace {
 
 constexpr uint32_t kWidth = 800, kHeight = 600;
 
-/// Triangles of about `size` pixels' side at random places, `varyings` smooth components.
+/// Triangles of about `size` pixels' side from the left to the right and from the top to the bottom,
+/// `varyings` smooth components.
 std::vector<SceneVertex> triangles(int count, double size, int varyings) {
   std::mt19937 random(1);
-  std::uniform_real_distribution<double> x(0, kWidth), y(0, kHeight), d(-size, size);
+  std::uniform_real_distribution<double> d(-size, size);
+  const int columns = static_cast<int>(std::sqrt(count * 4 / 3));
   std::vector<SceneVertex> vertices;
   for (int i = 0; i < count; ++i) {
-    const double cx = x(random), cy = y(random);
+    const double cx = i % columns * double{kWidth} / columns, cy = i / columns * double{kWidth} / columns;
     for (int k = 0; k < 3; ++k) {
       SceneVertex v{cx + d(random), cy + d(random)};
       for (int c = 0; c < varyings; ++c) v.words.push_back(bits(static_cast<float>(c + k)));

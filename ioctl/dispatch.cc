@@ -219,7 +219,7 @@ int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg) {
   alignas(8) uint8_t data[512] = {};
   static_assert(sizeof data >= sizeof(drm::PerfmonGetCounter));
   const size_t kernel_size = drm::request_size(r->request);
-  if (in) std::memcpy(data, arg->data(), std::min({user_size, arg->size(), sizeof data}));
+  if (in) std::copy_n(arg->begin(), std::min({user_size, arg->size(), sizeof data}), data);
   std::memset(data + kernel_size, 0, sizeof data - kernel_size);
 
   int error = permit(r->permissions, call.file);
@@ -227,7 +227,7 @@ int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg) {
 
   // Bytes beyond the kernel's struct go back as they came.
   arg->resize(out ? user_size : 0);
-  std::memcpy(arg->data(), data, std::min(arg->size(), kernel_size));
+  std::copy_n(data, std::min(arg->size(), kernel_size), arg->begin());
   log_debug(Debug::kIoctl, "%s (pid %d) minor %d: %s: %s", call.file.client()->program,
             call.file.client()->pid, call.file.minor(), r->name, error ? strerrorname_np(error) : "0");
   return error;

@@ -1,6 +1,7 @@
 /// @file ioctls of sync_file and dma-buf descriptors (Linux drivers/dma-buf: sync_file.c, dma-buf.c).
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -124,7 +125,7 @@ int fd_ioctl(Kernel& kernel, int fd, UserMemory& user, UserFds& fds, uint32_t re
   FdCall call{kernel, user, fds};
   alignas(8) uint8_t data[64] = {};
   static_assert(sizeof data >= sizeof(drm::SyncFileInfo));
-  std::memcpy(data, arg->data(), std::min(arg->size(), sizeof data));
+  std::copy_n(arg->begin(), std::min(arg->size(), sizeof data), data);
   int error = ENOTTY;
   if (const auto file = kernel.find_sync_file(fd)) {
     error = sync_file_ioctl(call, *file, request, data);
@@ -136,7 +137,7 @@ int fd_ioctl(Kernel& kernel, int fd, UserMemory& user, UserFds& fds, uint32_t re
   }
   // Unlike drm_ioctl these write nothing when they fail.
   arg->resize(!error && (request & drm::kDirectionOut) ? drm::request_size(request) : 0);
-  std::memcpy(arg->data(), data, std::min(arg->size(), sizeof data));
+  std::copy_n(data, std::min(arg->size(), sizeof data), arg->begin());
   return error;
 }
 

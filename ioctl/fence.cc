@@ -64,20 +64,23 @@ std::vector<FencePtr> Fence::parts() {
   return merged_from_;
 }
 
-/// Signals the merged fence with the last of its parts; the first error of a part becomes its error.
+/// Signals the merged fence with the last of its parts; the first error of a part becomes its error. The
+/// parts do not keep the merged fence alive.
 class Fence::PartWatcher : public Watcher {
  public:
-  PartWatcher(FencePtr merged, int count) : merged_(std::move(merged)), pending_(count) {}
+  PartWatcher(const FencePtr& merged, int count) : merged_(merged), pending_(count) {}
   void notify() override {
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    const FencePtr merged = merged_.lock();
+    if (!merged) return;
     int error = 0;
-    for (const FencePtr& part : merged_->merged_from_)
+    for (const FencePtr& part : merged->merged_from_)
       if (error == 0 && part->status() < 0) error = -part->status();
-    merged_->signal(error);
+    merged->signal(error);
   }
 
  private:
-  const FencePtr merged_;
+  const std::weak_ptr<Fence> merged_;
   std::atomic<int> pending_;
 };
 

@@ -58,7 +58,6 @@ void release_buffer(Connection* c) {
 }
 
 pthread_key_t exit_key;
-std::atomic<bool> have_exit_key{false};
 
 void at_thread_exit(void*) {
   disconnect(&mine);
@@ -80,12 +79,20 @@ void in_fork_child() {
 }
 
 void hook_thread_and_fork() {
-  static std::atomic<bool> hooked{false};
-  if (!hooked.exchange(true)) {
+  enum : int { kNever, kNow, kDone, kFailed };
+  static std::atomic<int> hooked{kNever};
+  int state = kNever;
+  if (hooked.compare_exchange_strong(state, kNow)) {
     pthread_atfork(nullptr, nullptr, in_fork_child);
-    have_exit_key.store(pthread_key_create(&exit_key, at_thread_exit) == 0, std::memory_order_release);
+    state = pthread_key_create(&exit_key, at_thread_exit) == 0 ? kDone : kFailed;
+    hooked.store(state);
   }
-  if (have_exit_key.load(std::memory_order_acquire)) pthread_setspecific(exit_key, &mine);
+  // Another thread is at it; or this very thread, below the signal handler in which we are.
+  for (int patience = 0; state == kNow && patience < 1000; ++patience) {
+    raw::call(SYS_sched_yield);
+    state = hooked.load();
+  }
+  if (state == kDone) pthread_setspecific(exit_key, &mine);
 }
 
 /// Out of the way of programs that count, select or close low descriptors.

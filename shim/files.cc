@@ -106,16 +106,19 @@ bool adopt(int fd, const struct stat& st, File* file) {
   return false;
 }
 
-}  // namespace
-
+/// A socket of the one kind that the daemon makes for its files; says nothing about whose it is.
 bool could_be_file(int fd, const struct stat& st) {
   if (!S_ISSOCK(st.st_mode)) return false;
   int value = 0;
   socklen_t size = sizeof(value);
   if (raw::getsockopt(fd, SOL_SOCKET, SO_TYPE, &value, &size) < 0 || value != SOCK_SEQPACKET) return false;
-  size = sizeof(value);
-  return raw::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &value, &size) == 0 && value == AF_UNIX;
+  // A socket pair carries the credentials of whoever made it, and the daemon is another process.
+  ucred maker{};
+  size = sizeof(maker);
+  return raw::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0 && maker.pid != raw::getpid();
 }
+
+}  // namespace
 
 bool find_file(int fd, const struct stat& st, File* file) {
   if (!S_ISSOCK(st.st_mode)) return false;

@@ -29,7 +29,4 @@ int open_file(uint32_t wire_minor, int flags);
 bool is_known_foreign(const struct stat& st);
 void remember_foreign(const struct stat& st);
 
-/// A socket of the one kind that the daemon makes for its files; says nothing about whose it is.
-bool could_be_file(int fd, const struct stat& st);
-
 }  // namespace v3d::shim

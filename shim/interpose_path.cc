@@ -149,6 +149,18 @@ V3D_INTERPOSE(int, directory_changed_to, "fchdir", (int fd)) {
   if (result == 0) note_working_directory();
   return result;
 }
+V3D_INTERPOSE(char*, directory_named_checked, "__getcwd_chk", (char* out, size_t size, size_t room)) {
+  using GetDirectory = char*(char*, size_t, size_t);
+  char* found = V3D_NEXT(GetDirectory, "__getcwd_chk")(out, size, room);
+  if (found) show_virtual(found);
+  return found;
+}
+V3D_INTERPOSE(char*, directory_named_anew, "get_current_dir_name", ()) {
+  using GetDirectory = char*();
+  char* found = V3D_NEXT(GetDirectory, "get_current_dir_name")();
+  if (found) show_virtual(found);
+  return found;
+}
 V3D_INTERPOSE(char*, directory_named, "getcwd", (char* out, size_t size)) {
   using GetDirectory = char*(char*, size_t);
   char* found = V3D_NEXT(GetDirectory, "getcwd")(out, size);

@@ -230,7 +230,9 @@ int start_daemon() {
   int error = make_runtime_dir();
   if (error) {
     report_failure("cannot use the folder of the daemon's socket, ", config().runtime_dir.c_str(),
-                   error == EPERM ? ": it belongs to somebody else or is open to others" : "");
+                   error == EPERM    ? ": it belongs to somebody else or is open to others"
+                   : error == ENOENT ? ": the folder above it does not exist"
+                                     : "");
     return error;
   }
   Path lock_path;
@@ -257,6 +259,7 @@ int start_daemon() {
     }
     raw::sleep_ms(2);
   }
+  raw::call(SYS_flock, lock, LOCK_UN);  // a child forked meanwhile holds the same lock
   raw::close(lock);
   return error;
 }

@@ -75,8 +75,8 @@ bool append_components(const char* path, Path* out, bool* in_tree) {
   return !out->overflowed();
 }
 
-/// The cwd was in /dev, /sys, / or a tree at some time. Once true it stays so: a relative path then costs
-/// one getcwd more. A vfork child may only ever set it.
+/// The cwd was in /dev, /sys, / or a tree at some time. Once true it stays so: a relative path then costs one
+/// getcwd more. Changing the folder only ever sets it, since a vfork child does that in its parent's memory.
 enum : int { kUnknown, kElsewhere, kMayMatter };
 std::atomic<int> working_directory{kUnknown};
 
@@ -97,7 +97,11 @@ bool get_working_directory(Path* out) {
 bool base_folder(int dir, const char* path, Path* out, bool* in_tree) {
   bool climbs = climbs_to_ours(path);
   if (dir == AT_FDCWD) {
-    if (working_directory.load(std::memory_order_relaxed) == kUnknown) note_working_directory();
+    if (working_directory.load(std::memory_order_relaxed) == kUnknown) {
+      note_working_directory();
+      int unknown = kUnknown;
+      working_directory.compare_exchange_strong(unknown, kElsewhere, std::memory_order_relaxed);
+    }
     if (working_directory.load(std::memory_order_relaxed) != kMayMatter && !climbs) return false;
     if (!get_working_directory(out)) return false;
   } else {
@@ -121,9 +125,9 @@ void descriptor_path(int fd, Path* out) {
 void note_working_directory() {
   if (working_directory.load(std::memory_order_relaxed) == kMayMatter) return;
   Path folder;
-  bool known = get_working_directory(&folder);
-  working_directory.store(known && matters(folder.c_str()) ? kMayMatter : kElsewhere,
-                          std::memory_order_relaxed);
+  if (get_working_directory(&folder) && matters(folder.c_str())) {
+    working_directory.store(kMayMatter, std::memory_order_relaxed);
+  }
 }
 
 size_t show_virtual(char* path) {

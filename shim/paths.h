@@ -45,7 +45,7 @@ void descriptor_path(int fd, Path* out);
 /// Moves the text to the front in place and returns its length.
 size_t show_virtual(char* path);
 
-/// The folder that the application works in changed: relative paths may lie in the tree from now on.
+/// The folder that the application works in changed: relative paths may lead to the tree from now on.
 void note_working_directory();
 
 }  // namespace v3d::shim

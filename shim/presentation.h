@@ -7,8 +7,7 @@ namespace v3d::shim {
 
 /// The window systems that the environment names need the software path: DISPLAY or WAYLAND_DISPLAY is set,
 /// and not every server so named runs under the shim and takes dma-bufs (X: DRI3; Wayland: linux-dmabuf).
-/// `load` may load libxcb for
-/// the DRI3 question; else it is asked only if the process has libxcb already.
+/// `load` may load libxcb to ask for DRI3; else that is asked only if the process has libxcb already.
 bool needs_software_presentation(bool load);
 
 }  // namespace v3d::shim

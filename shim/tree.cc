@@ -18,7 +18,7 @@ constexpr size_t kHashDigits = 16;
 
 constexpr const char* kMerged[] = {
     "/dev", "/dev/char", "/sys/class", "/sys/dev/char", "/sys/bus/platform/devices", "/sys/devices/platform"};
-constexpr const char* kMergedBesideHost[] = {"/dev/dri", "/sys/class/drm"};
+constexpr const char* kMergedBesideHost[] = {"/dev/dri", "/dev/dri/by-path", "/sys/class/drm"};
 
 /// Entry names of a folder, without . and .. ; false when it cannot be read.
 template <typename Visit>
@@ -103,12 +103,15 @@ void list_owned(Tree* tree) {
     own(tree, "/sys/dev/char/226:", "", true);
     return;
   }
-  own(tree, "/dev/dri/by-path", "");
+  own(tree, "/dev/dri/by-path/platform-", names.v3d, true);
+  own(tree, "/dev/dri/by-path/platform-", names.display, true);
+  own(tree, "/sys/class/drm/version", "");
   for (uint32_t i = 0; i < tree->num_nodes; ++i) {
     Text<32> number;
     number.add("226:").add(uint64_t{tree->nodes[i].minor});
     own(tree, "/dev/dri/", tree->nodes[i].name);
     own(tree, "/sys/class/drm/", tree->nodes[i].name);
+    if (tree->nodes[i].wire_minor == 1) own(tree, "/sys/class/drm/", connector_name(tree->nodes[i]).c_str());
     own(tree, "/dev/char/", number.c_str());
     own(tree, "/sys/dev/char/", number.c_str());
   }

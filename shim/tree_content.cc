@@ -98,8 +98,7 @@ void emit_by_path(TreeSink* sink, const char* device, const char* kind, const No
 
 /// The one connector of the display device, for desktop tools that look here instead of asking KMS.
 void emit_connector(TreeSink* sink, const Node& node, const char* device_folder) {
-  Text<48> name;
-  name.add(node.name).add("-HDMI-A-1");
+  Text<32> name = connector_name(node);
   Path folder, card, entry;
   card.add(kPlatform).add(device_folder).add("/drm/").add(node.name);
   folder.add(card.c_str()).add('/').add(name.c_str());
@@ -120,6 +119,12 @@ void emit_connector(TreeSink* sink, const Node& node, const char* device_folder)
 }
 
 }  // namespace
+
+Text<32> connector_name(const Node& display) {
+  Text<32> name;
+  name.add(display.name).add("-HDMI-A-1");
+  return name;
+}
 
 const ChipNames& chip_names(uint32_t chip) {
   for (const ChipNames& names : kChips) {

@@ -12,6 +12,9 @@ namespace v3d::shim {
 /// Tells the sink everything that belongs to tree.chip and tree.nodes.
 void emit_tree(const Tree& tree, TreeSink* sink);
 
+/// card1-HDMI-A-1
+Text<32> connector_name(const Node& display);
+
 /// Names of the platform devices and of the folders under /sys/devices/platform that hold them.
 struct ChipNames {
   uint32_t chip;

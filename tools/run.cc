@@ -20,8 +20,10 @@
 namespace v3d::tools {
 namespace {
 
-/// What the user set, stays.
-void set_default(const char* name, const std::string& value) { setenv(name, value.c_str(), 0); }
+/// What the user set, stays; an empty value is none.
+void set_default(const char* name, const std::string& value) {
+  if (variable(name).empty()) setenv(name, value.c_str(), 1);
+}
 
 /// Adds to a list separated by colons.
 void extend(const char* name, const std::string& value, bool in_front) {

@@ -13,6 +13,7 @@
 namespace v3d::csd {
 namespace {
 
+/// How long a worker waits for other workers' batches before it goes back to the pool.
 constexpr std::chrono::milliseconds kPatience(20);
 
 }  // namespace

@@ -143,7 +143,7 @@ void TileRenderer::State::run(const std::vector<ptb::ListEntry>& list, tlb::Tile
 VaryingSource TileRenderer::State::source_of(const ptb::Primitive& p) const {
   VaryingSource source;
   source.corners = draw->draw->vertices_per_primitive;
-  for (int i = 0; i < source.corners; ++i) source.vertex[i] = draw->vertex(p.vertex[i]);
+  for (int i = 0; i < 3; ++i) source.vertex[i] = draw->vertex(p.vertex[i < source.corners ? i : 0]);
   source.provoking = draw->vertex(p.provoking);
   source.primitive_id = p.primitive_id;
   return source;

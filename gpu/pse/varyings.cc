@@ -17,9 +17,14 @@ void store(T* to, V v) {
   std::memcpy(to, &v, sizeof(v));
 }
 
-/// Values of a corner of a clipped polygon. Equal vertices give exactly their value.
-LanesF interpolate(LanesF u0, LanesF u1, LanesF u2, const float* weights) {
-  return u0 + weights[1] * (u1 - u0) + weights[2] * (u2 - u0);
+/// From the vertices of the original to the corners that clipping made. Equal vertices give exactly their
+/// value.
+void interpolate(const VaryingSource& source, LanesF& u0, LanesF& u1, LanesF& u2) {
+  const LanesF original = u0, d1 = u1 - u0, d2 = u2 - u0;
+  const auto at = [&](const float* weights) { return original + weights[1] * d1 + weights[2] * d2; };
+  u0 = at(source.weights[0]);
+  if (source.corners > 1) u1 = at(source.weights[1]);
+  if (source.corners > 2) u2 = at(source.weights[2]);
 }
 
 void set_component(VaryingCoefficients& to, uint32_t component, float p1, float p2, uint32_t c) {
@@ -47,25 +52,18 @@ void set_up_implicit(const PreparedDraw& draw, const VaryingSource& source, Vary
 void set_up_varyings(const PreparedDraw& draw, const VaryingSource& source, VaryingCoefficients& to) {
   set_up_implicit(draw, source, to);
   const uint32_t first = draw.num_implicit();
-  const bool clipped = source.weights[0] != nullptr;
   for (uint32_t i = 0; i < draw.num_varyings; i += kLanes) {
     const uint32_t word = draw.first_varying + i;
-    LanesF u[3];
-    for (int k = 0; k < 3; ++k) u[k] = source.vertex[k] ? load(source.vertex[k] + word) : LanesF{};
-    if (clipped) {
-      const LanesF original[3] = {u[0], u[1], u[2]};
-      for (int k = 0; k < source.corners; ++k)
-        u[k] = interpolate(original[0], original[1], original[2], source.weights[k]);
-    }
+    LanesF u0 = load(source.vertex[0] + word), u1 = load(source.vertex[1] + word),
+           u2 = load(source.vertex[2] + word);
+    if (source.weights[0] != nullptr) interpolate(source, u0, u1, u2);
     const LanesI flat = expand(draw.flat[i / kLanes]), linear = expand(draw.noperspective[i / kLanes]);
     LanesF p1 = {}, p2 = {};
-    if (source.corners > 1)
-      p1 = flat ? LanesF{} : (u[1] - u[0]) * (linear ? splat(1.0f) : splat(source.r[1]));
-    if (source.corners > 2)
-      p2 = flat ? LanesF{} : (u[2] - u[0]) * (linear ? splat(1.0f) : splat(source.r[2]));
+    if (source.corners > 1) p1 = flat ? LanesF{} : (u1 - u0) * (linear ? splat(1.0f) : splat(source.r[1]));
+    if (source.corners > 2) p2 = flat ? LanesF{} : (u2 - u0) * (linear ? splat(1.0f) : splat(source.r[2]));
     store(to.p1 + first + i, p1);
     store(to.p2 + first + i, p2);
-    store(to.c + first + i, flat ? as_uint(load(source.provoking + word)) : as_uint(u[0]));
+    store(to.c + first + i, flat ? as_uint(load(source.provoking + word)) : as_uint(u0));
   }
 }
 

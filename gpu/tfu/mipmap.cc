@@ -127,6 +127,54 @@ void encode_row(const Packing& packing, uint32_t cpp, const Row& row, uint32_t w
   }
 }
 
+bool is_unorm8(const tmu::Format& format) {
+  return format.type == 0 || format.type == 2 || format.type == 4;  // R8, RG8, RGBA8
+}
+
+/// Means of 2 x 2 texels of 8-bit channels, rounded half up, from two source rows.
+template <uint32_t kChannels>
+void box_row(const uint8_t* top, const uint8_t* bottom, uint32_t width, uint8_t* result) {
+  for (uint32_t x = 0; x < width; ++x)
+    for (uint32_t c = 0; c < kChannels; ++c) {
+      const uint32_t left = 2 * x * kChannels + c, right = left + kChannels;
+      result[x * kChannels + c] =
+          static_cast<uint8_t>((top[left] + top[right] + bottom[left] + bottom[right] + 2) / 4);
+    }
+}
+/// Two channels at a time in the halves of a word.
+template <>
+void box_row<4>(const uint8_t* top, const uint8_t* bottom, uint32_t width, uint8_t* result) {
+  constexpr uint32_t kMask = 0x00ff00ff, kRound = 0x00020002;
+  for (uint32_t x = 0; x < width; ++x) {
+    uint32_t t[2], b[2];
+    std::memcpy(t, top + 8 * x, 8);
+    std::memcpy(b, bottom + 8 * x, 8);
+    const uint32_t even = (t[0] & kMask) + (t[1] & kMask) + (b[0] & kMask) + (b[1] & kMask) + kRound;
+    const uint32_t odd = ((t[0] >> 8) & kMask) + ((t[1] >> 8) & kMask) + ((b[0] >> 8) & kMask) +
+                         ((b[1] >> 8) & kMask) + kRound;
+    const uint32_t mean = ((even >> 2) & kMask) | ((odd >> 2) & kMask) << 8;
+    std::memcpy(result + 4 * x, &mean, 4);
+  }
+}
+
+/// filter_level for 8-bit unorm formats and exact halves.
+void box_filter_level(const Job& job, const tmu::Format& format, const tmu::Surface& source,
+                      const tmu::Surface& target, uint32_t target_width, uint32_t target_height) {
+  constexpr uint32_t kBand = 8;  // target rows at a time
+  const size_t source_pitch = size_t{target_width} * 2 * format.cpp, target_pitch = source_pitch / 2;
+  std::vector<uint8_t> from(source_pitch * kBand * 2), to(target_pitch * kBand);
+  using BoxRow = void (*)(const uint8_t*, const uint8_t*, uint32_t, uint8_t*);
+  const BoxRow box = format.cpp == 1 ? box_row<1> : format.cpp == 2 ? box_row<2> : box_row<4>;
+  for (uint32_t y = 0; y < target_height && !job.stopped(); y += kBand) {
+    const uint32_t lines = std::min(kBand, target_height - y);
+    tmu::load_rectangle(job.memory, source, 0, 2 * y, 2 * target_width, 2 * lines, from.data(), source_pitch);
+    for (uint32_t line = 0; line < lines; ++line)
+      box(&from[2 * line * source_pitch], &from[(2 * line + 1) * source_pitch], target_width,
+          &to[line * target_pitch]);
+    tmu::store_rectangle(job.memory, target, 0, y, target_width, lines, to.data(), target_pitch);
+  }
+}
+
 }  // namespace
 
 bool can_filter(const tmu::Format& format) { return find_packing(format.type) != nullptr; }
@@ -134,6 +182,8 @@ bool can_filter(const tmu::Format& format) { return find_packing(format.type) !=
 void filter_level(const Job& job, const tmu::Format& format, const tmu::Surface& source,
                   uint32_t source_width, uint32_t source_height, const tmu::Surface& target,
                   uint32_t target_width, uint32_t target_height) {
+  if (is_unorm8(format) && source_width == 2 * target_width && source_height == 2 * target_height)
+    return box_filter_level(job, format, source, target, target_width, target_height);
   const Packing& packing = *find_packing(format.type);
   std::vector<uint8_t> texels(size_t{source_width} * format.cpp);
   Row rows[2] = {Row(size_t{source_width} * 4), Row(size_t{source_width} * 4)};

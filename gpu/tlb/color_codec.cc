@@ -196,13 +196,13 @@ ColorCodec::ColorCodec(const ImageFormat& format, const RenderTarget& target, co
 
   bool same_fields =
       domain_ == Domain::kBits || domain_ == Domain::kUnorm8 || format.numeric == Numeric::kHalf;
-  const uint32_t words = color_words(target), channels = color_channels(target);
+  const uint32_t channels = color_channels(target);
   for (uint32_t c = 0; c < 4; ++c)
     same_fields &= c < channels
                        ? format.fields[c].bits == type.bits && format.fields[c].shift == c * type.bits
                        : format.fields[c].bits == 0;
   if (same_fields && !force_alpha_1_ && !packet.channel_reverse) {
-    if (!packet.rb_swap) copied_words_ = words;
+    if (!packet.rb_swap) copies_ = true;
     swapped_bytes_ = packet.rb_swap && type.bits == 8;
   }
 }

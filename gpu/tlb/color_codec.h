@@ -50,8 +50,8 @@ class ColorCodec {
 
   void load(const Lanes* texel, Lanes* words) const;
   void store(const Lanes* words, Lanes* texel) const;
-  /// The texel is these words of the target, bit by bit: neither function is needed. 0 = it is not.
-  uint32_t copied_words() const { return copied_words_; }
+  /// The texel is these words of the target, bit by bit: neither function is needed.
+  bool copies() const { return copies_; }
 
  private:
   /// The form in which channels pass from one side to the other, chosen so that equal types keep every bit.
@@ -70,7 +70,7 @@ class ColorCodec {
   Domain domain_;
   bool force_alpha_1_ = false;
   bool swapped_bytes_ = false;  // rgba8 of every kind with R/B swap alone
-  uint32_t copied_words_ = 0;
+  bool copies_ = false;
   uint8_t load_order_[4], store_order_[4];  // source channel of each channel
 };
 

@@ -51,7 +51,7 @@ inline uint32_t quads_with_any(uint32_t lanes) {
   return (lanes | lanes >> 1) & 0x1111u;
 }
 
-/// Bits of one channel and channels that a sample can hold, of each ColorType.
+/// One channel of each ColorType.
 struct ColorTypeInfo {
   uint8_t bits;
   bool is_signed, is_integer;

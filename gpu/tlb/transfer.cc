@@ -84,9 +84,8 @@ void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageF
       for (uint32_t s = 0; s < image_samples; ++s) {
         Lanes texel[kMaxWords], converted[kMaxWords];
         image.get(x, s, texel);
-        const bool copied = codec.copied_words() != 0;
-        if (!copied) codec.load(texel, converted);
-        const Lanes* const color = copied ? texel : converted;
+        if (!codec.copies()) codec.load(texel, converted);
+        const Lanes* const color = codec.copies() ? texel : converted;
         for (uint32_t copy = 0; copy < copies; ++copy)
           for (uint32_t w = 0; w < words; ++w) store_block(tile.color(rt, s + copy, w), offset, color[w]);
       }
@@ -118,7 +117,7 @@ void store_color(Memory memory, Tile& tile, const LoadStore& packet, const Image
   TileImage image(memory, tile, packet, format.bytes, all_samples);
 
   const auto make_texel = [&](uint32_t sample, uint32_t offset, Lanes* texel) {
-    if (codec.copied_words() != 0) {
+    if (codec.copies()) {
       read_color(tile, rt, average, sample, offset, texel);
     } else {
       Lanes color[kMaxWords];

@@ -21,6 +21,15 @@ inline LevelLanes levels_at(const Plan& plan, LanesI level) {
           permute(t.xor_bit, level)};
 }
 
+/// The same level in every lane. @param level  0..15
+inline LevelLanes level_in_all_lanes(const Plan& plan, int level) {
+  const LevelTables& t = plan.levels;
+  return {splat(t.address[level]),      splat_int(t.width[level]),  splat_int(t.height[level]),
+          splat_int(t.depth[level]),    splat(t.slice_size[level]), splat(t.x_shift[level]),
+          splat(t.column_pitch[level]), splat(t.y0_shift[level]),   splat(t.y1_shift[level]),
+          splat(t.xor_bit[level])};
+}
+
 /// A texel's place: byte address of its texel or block, and its index inside a compressed block.
 struct Place {
   Lanes address, in_block;

@@ -140,11 +140,15 @@ void make_outputs(Plan& plan, const uint8_t* order) {
   const uint32_t mask = plan.key.p0 & (plan.wide_output ? 15 : 3);
   for (uint32_t word = 0; word < 4; ++word) {
     if (!((mask >> word) & 1)) continue;
-    uint8_t* source = plan.word_source[plan.num_words++];
+    uint8_t* source = plan.word_source[plan.num_words];
     source[0] = static_cast<uint8_t>(plan.wide_output ? word : 2 * word);
     source[1] = static_cast<uint8_t>(plan.wide_output ? word : 2 * word + 1);
-    for (int half = 0; half < 2; ++half)
-      plan.channels_used |= static_cast<uint8_t>(1u << plan.channel[source[half]]);
+    for (int half = 0; half < 2; ++half) {
+      const uint8_t channel = plan.channel[source[half]];
+      plan.word_channel[plan.num_words][half] = channel;
+      plan.channels_used |= static_cast<uint8_t>(1u << channel);
+    }
+    ++plan.num_words;
   }
 }
 
@@ -173,6 +177,8 @@ void make_filter(Plan& plan) {
   const bool one_level = plan.texture.base_level >= plan.texture.max_level || sampler.max_lod <= 0 ||
                          (sampler.mip_nearest && sampler.max_lod < 128);
   plan.needs_lod = !one_level || sampler.mag_nearest != sampler.min_nearest;
+  plan.magnifies_below_one =
+      !plan.explicit_lod && !(plan.key.shape & kB) && sampler.bias <= 0 && sampler.min_lod == 0;
   plan.anisotropic = sampler.max_anisotropy > 1 && !sampler.min_nearest && plan.dims == 2 && !plan.cube &&
                      !plan.explicit_lod && !plan.unnormalized;
 }
@@ -227,12 +233,15 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   plan.run = pick_function(plan, lookup);
 }
 
-void finish_ordered(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out) {
+namespace {
+
+/// @param sources  what the numbers in `word` mean
+void pack_words(const Plan& plan, const uint8_t (&words)[4][2], const Lanes* const* sources, LaneMask active,
+                Lanes* out) {
   for (int i = 0; i < plan.num_words; ++i) {
-    const uint8_t* source = plan.word_source[i];
-    Lanes word = values[source[0]];
+    Lanes word = *sources[words[i][0]];
     if (!plan.wide_output) {
-      const Lanes high = values[source[1]];
+      const Lanes high = *sources[words[i][1]];
       if (plan.format->kind == Kind::kFloat)
         word = float_to_half(as_float(word)) | float_to_half(as_float(high)) << 16;
       else
@@ -242,11 +251,17 @@ void finish_ordered(const Plan& plan, const Lanes* values, LaneMask active, Lane
   }
 }
 
+}  // namespace
+
+void finish_ordered(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out) {
+  const Lanes* const sources[4] = {values, values + 1, values + 2, values + 3};
+  pack_words(plan, plan.word_source, sources, active, out);
+}
+
 void finish(const Plan& plan, const Lanes* rgba, LaneMask active, Lanes* out) {
-  const Lanes sources[6] = {rgba[0], rgba[1], rgba[2], rgba[3], Lanes{}, plan.one};
-  Lanes ordered[4];
-  for (int c = 0; c < 4; ++c) ordered[c] = sources[plan.channel[c]];
-  finish_ordered(plan, ordered, active, out);
+  static constexpr Lanes kZero = {};
+  const Lanes* const sources[6] = {rgba, rgba + 1, rgba + 2, rgba + 3, &kZero, &plan.one};
+  pack_words(plan, plan.word_channel, sources, active, out);
 }
 
 void run_nothing(const Plan& plan, Context&, const TextureLookup&, LaneMask, Lanes* out) {

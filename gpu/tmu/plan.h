@@ -64,10 +64,13 @@ struct Plan {
   bool has_border;    ///< an axis in use wraps to the border colour
   bool general_wrap;  ///< indices may be far outside: offsets, unnormalized coordinates
   bool explicit_lod;
-  bool needs_lod;  ///< the result depends on the level of detail
+  bool magnifies_below_one;  ///< footprints of up to one texel use the base level and the mag filter
+  bool needs_lod;            ///< the result depends on the level of detail
   uint8_t num_words;
-  /// Sources of the halves of each return word: 0..3 decoded channel, 4 zero, 5 one. 32-bit: first only.
+  /// The R, G, B, A (0..3) in each half of each return word; 32-bit output: first only.
   uint8_t word_source[4][2];
+  /// The same as decoded channels: 0..3, 4 zero, 5 one.
+  uint8_t word_channel[4][2];
   uint8_t channel[4];     ///< decoded channel (or 4, 5) behind each of R, G, B, A after all swizzles
   uint8_t channels_used;  ///< bit c: decoded channel c reaches the output
   Lanes border[4];        ///< border colour per decoded channel

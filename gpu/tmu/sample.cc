@@ -6,16 +6,22 @@
 namespace v3d::tmu {
 namespace {
 
+/// What the coordinates address: 1, 2 or 3 dimensions, or the faces of a cube.
+enum Shape { k1D = 1, k2D = 2, k3D = 3, kCube = 4 };
+
 /// One lookup under way.
 struct Call {
+  Call(const Plan& p, Context& c, const TextureLookup& l, LaneMask a)
+      : plan(p), context(c), lookup(l), active(a) {}
+
   const Plan& plan;
   Context& context;
   const TextureLookup& lookup;
   LaneMask active;
-  Coordinates at = {};
-  LanesI cube_layer = {};  ///< first layer of the lane's cube
-  LanesI face = {};
-  LanesF reference = {};
+  Coordinates at;
+  LanesI cube_layer;  ///< first layer of the lane's cube
+  LanesI face;
+  LanesF reference;  ///< of comparisons
 
   bool uses(int channel) const { return (plan.channels_used >> channel) & 1; }
 };
@@ -124,17 +130,17 @@ struct Unorm8Texel {
 
 Lanes layer_base(const Call& call, const LevelLanes& level) { return level.address + call.at.layer; }
 
-template <class Policy, int kDims>
-Texel sample_nearest(const Call& call, const LevelLanes& level) {
+template <class Policy, Shape kShape>
+[[gnu::always_inline]] inline Texel sample_nearest(const Call& call, const LevelLanes& level) {
   const Plan& plan = call.plan;
   LanesI outside = {};
   const LanesI x = nearest_index(plan, call.at, 0, level.width, outside);
   Place at{layer_base(call, level), Lanes{}};
-  if constexpr (kDims == 1) {
+  if constexpr (kShape == k1D) {
     at.address += as_uint(x) << plan.log2_cpp;
   } else {
     const LanesI y = nearest_index(plan, call.at, 1, level.height, outside);
-    if constexpr (kDims == 3)
+    if constexpr (kShape == k3D)
       at.address += as_uint(nearest_index(plan, call.at, 2, level.depth, outside)) * level.slice_size;
     at = place(at.address, column<Policy::kBlocks>(plan, level, as_uint(x)),
                row<Policy::kBlocks>(plan, level, as_uint(y)));
@@ -145,12 +151,12 @@ Texel sample_nearest(const Call& call, const LevelLanes& level) {
 template <class Policy>
 Texel sample_cube_edge(const Call& call, const LevelLanes& level);
 
-template <class Policy, int kDims>
-Texel sample_linear(const Call& call, const LevelLanes& level) {
+template <class Policy, Shape kShape>
+[[gnu::always_inline]] inline Texel sample_linear(const Call& call, const LevelLanes& level) {
   const Plan& plan = call.plan;
   const Tap x = linear_tap(plan, call.at, 0, level.width);
   const Lanes base = layer_base(call, level);
-  if constexpr (kDims == 1) {
+  if constexpr (kShape == k1D) {
     typename Policy::Value v[2];
     for (int k = 0; k < 2; ++k)
       v[k] = Policy::read(call, {base + (as_uint(x.index[k]) << plan.log2_cpp), Lanes{}}, call.active,
@@ -158,7 +164,7 @@ Texel sample_linear(const Call& call, const LevelLanes& level) {
     return Policy::linear(call, v[0], v[1], x.weight);
   } else {
     const Tap y = linear_tap(plan, call.at, 1, level.height);
-    if (plan.cube) {
+    if constexpr (kShape == kCube) {
       const LanesI crosses = (x.index[0] == x.index[1]) | (y.index[0] == y.index[1]);
       if (mask_bits(crosses) & call.active) return sample_cube_edge<Policy>(call, level);
     }
@@ -173,13 +179,13 @@ Texel sample_linear(const Call& call, const LevelLanes& level) {
                             outside | x.outside[k & 1] | y.outside[k >> 1]);
       return Policy::bilinear(call, v, x.weight, y.weight);
     };
-    if constexpr (kDims == 2) {
-      return slice(base, LanesI{});
-    } else {
+    if constexpr (kShape == k3D) {
       const Tap z = linear_tap(plan, call.at, 2, level.depth);
       Texel v[2];
       for (int k = 0; k < 2; ++k) v[k] = slice(base + as_uint(z.index[k]) * level.slice_size, z.outside[k]);
       return Policy::linear(call, v[0], v[1], z.weight);
+    } else {
+      return slice(base, LanesI{});
     }
   }
 }
@@ -230,23 +236,23 @@ Texel sample_cube_edge(const Call& call, const LevelLanes& level) {
   return AnyTexel<Policy::kBlocks>::bilinear(call, f.texel, f.ws, f.wt);
 }
 
-template <class Policy, int kDims>
+template <class Policy, Shape kShape>
 Texel sample_level(const Call& call, LanesI level, LaneMask nearest) {
   const LevelLanes lanes = levels_at(call.plan, level);
   const LaneMask nearest_active = nearest & call.active;
-  if (nearest_active == call.active) return sample_nearest<Policy, kDims>(call, lanes);
-  const Texel linear = sample_linear<Policy, kDims>(call, lanes);
+  if (nearest_active == call.active) return sample_nearest<Policy, kShape>(call, lanes);
+  const Texel linear = sample_linear<Policy, kShape>(call, lanes);
   if (!nearest_active) return linear;
-  Texel result = sample_nearest<Policy, kDims>(call, lanes);
+  Texel result = sample_nearest<Policy, kShape>(call, lanes);
   for (int c = 0; c < 4; ++c) result.c[c] = select(nearest, result.c[c], linear.c[c]);
   return result;
 }
 
-template <class Policy, int kDims>
+template <class Policy, Shape kShape>
 Texel sample_levels(const Call& call, const LevelChoice& choice) {
-  const Texel first = sample_level<Policy, kDims>(call, choice.level, choice.nearest);
+  const Texel first = sample_level<Policy, kShape>(call, choice.level, choice.nearest);
   if (!(choice.blended & call.active)) return first;
-  const Texel second = sample_level<Policy, kDims>(call, choice.next, choice.nearest);
+  const Texel second = sample_level<Policy, kShape>(call, choice.next, choice.nearest);
   return AnyTexel<Policy::kBlocks>::linear(call, first, second, choice.weight);
 }
 
@@ -266,13 +272,14 @@ LanesI array_layer(const Plan& plan, const TextureLookup& lookup) {
 }
 
 /// Coordinates, layer and reference of a lookup, and the derivatives if the level depends on them.
-template <int kDims>
-Derivatives set_up(Call& call, bool want_derivatives) {
+template <Shape kShape>
+[[gnu::always_inline]] inline Derivatives set_up(Call& call, bool want_derivatives) {
   const Plan& plan = call.plan;
   const TextureLookup& lookup = call.lookup;
   Derivatives derivatives;
+  call.at.layer = Lanes{};
   LanesF raw[3] = {as_float(lookup.s), as_float(lookup.t), as_float(lookup.r)};
-  if (plan.cube) {
+  if constexpr (kShape == kCube) {
     const LanesI face = major_face(raw[0], raw[1], raw[2]);
     const FacePoint point = project(face, raw[0], raw[1], raw[2]);
     if (want_derivatives) {
@@ -290,7 +297,7 @@ Derivatives set_up(Call& call, bool want_derivatives) {
     call.at.at[1] = (point.t / point.major + 1.0f) * 0.5f;
   } else {
     if (lookup.written & kI) call.at.layer = as_uint(array_layer(plan, lookup)) * plan.texture.array_stride;
-    for (int axis = 0; axis < kDims; ++axis) {
+    for (int axis = 0; axis < kShape; ++axis) {
       if (want_derivatives) derivatives.add(raw[axis], base_size(plan, axis));
       call.at.at[axis] = plan.unnormalized ? raw[axis] : reduce(plan.sampler.wrap[axis], raw[axis]);
     }
@@ -303,29 +310,43 @@ Derivatives set_up(Call& call, bool want_derivatives) {
   return derivatives;
 }
 
-template <class Policy, int kDims>
-void run_sample(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+/// The base level with one filter in all lanes.
+template <class Policy, Shape kShape, bool kNearest>
+[[gnu::always_inline]] inline Texel sample_base_level(const Call& call) {
+  const LevelLanes level = level_in_all_lanes(call.plan, call.plan.texture.base_level);
+  return kNearest ? sample_nearest<Policy, kShape>(call, level) : sample_linear<Policy, kShape>(call, level);
+}
+
+/// Lookups that always use one filter in the base level.
+template <class Policy, Shape kShape, bool kNearest>
+void run_base_level(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+                    Lanes* out) {
+  Call call(plan, context, lookup, active);
+  set_up<kShape>(call, false);
+  finish(plan, sample_base_level<Policy, kShape, kNearest>(call).c, active, out);
+}
+
+/// Lookups whose level and filter may differ from lane to lane.
+template <class Policy, Shape kShape>
+void run_levels(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                 Lanes* out) {
-  Call call{plan, context, lookup, active};
-  Texel texel;
-  if (plan.needs_lod) {
-    const Derivatives derivatives = set_up<kDims>(call, !plan.explicit_lod);
-    const LevelChoice choice = choose_levels(plan, unclamped_lod(plan, lookup, derivatives));
-    texel = sample_levels<Policy, kDims>(call, choice);
-  } else {
-    set_up<kDims>(call, false);
-    const LevelChoice choice = fixed_level(plan);
-    texel = sample_level<Policy, kDims>(call, choice.level, choice.nearest);
+  Call call(plan, context, lookup, active);
+  const Derivatives derivatives = set_up<kShape>(call, !plan.explicit_lod);
+  if (all_magnified(plan, derivatives, active)) {
+    const Texel texel = plan.sampler.mag_nearest ? sample_base_level<Policy, kShape, true>(call)
+                                                 : sample_base_level<Policy, kShape, false>(call);
+    return finish(plan, texel.c, active, out);
   }
-  finish(plan, texel.c, active, out);
+  const LevelChoice choice = choose_levels(plan, unclamped_lod(plan, lookup, derivatives));
+  finish(plan, sample_levels<Policy, kShape>(call, choice).c, active, out);
 }
 
 /// Anisotropic 2D filtering: N isotropic lookups along the longer side of the footprint (texture.md 4.6).
 template <class Policy>
 void run_anisotropic(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
-  Call call{plan, context, lookup, active};
-  const Derivatives derivatives = set_up<2>(call, true);
+  Call call(plan, context, lookup, active);
+  const Derivatives derivatives = set_up<k2D>(call, true);
   const LanesI x_longer = derivatives.x2 >= derivatives.y2;
   const LanesF longer = x_longer ? derivatives.x2 : derivatives.y2;
   const LanesF shorter = x_longer ? derivatives.y2 : derivatives.x2;
@@ -353,7 +374,7 @@ void run_anisotropic(const Plan& plan, Context& context, const TextureLookup& lo
       const LanesF v = as_float(axis ? lookup.t : lookup.s) + step[axis] * along;
       call.at.at[axis] = plan.unnormalized ? v : reduce(plan.sampler.wrap[axis], v);
     }
-    const Texel probe = sample_levels<Policy, 2>(call, choice);
+    const Texel probe = sample_levels<Policy, k2D>(call, choice);
     for (int c = 0; c < 4; ++c)
       sum.c[c] = select(taking_part, as_uint(as_float(sum.c[c]) + as_float(probe.c[c])), sum.c[c]);
   }
@@ -366,8 +387,8 @@ template <bool kBlocks>
 void run_gather(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                 Lanes* out) {
   using Policy = AnyTexel<kBlocks>;
-  Call call{plan, context, lookup, active};
-  set_up<2>(call, false);
+  Call call(plan, context, lookup, active);
+  (plan.cube ? set_up<kCube>(call, false) : set_up<k2D>(call, false));
   const LevelLanes level = levels_at(plan, splat_int(plan.texture.base_level));
   const uint8_t source = plan.channel[plan.options.gather_component];
   Lanes values[4];
@@ -390,11 +411,11 @@ void run_gather(const Plan& plan, Context& context, const TextureLookup& lookup,
 }
 
 /// LOD query: the level that would be used and the level of detail before clamping (texture.md 4.2).
-template <int kDims>
+template <Shape kShape>
 void run_lod_query(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                    Lanes* out) {
-  Call call{plan, context, lookup, active};
-  const Derivatives derivatives = set_up<kDims>(call, !plan.explicit_lod);
+  Call call(plan, context, lookup, active);
+  const Derivatives derivatives = set_up<kShape>(call, !plan.explicit_lod);
   const LanesF lod = unclamped_lod(plan, lookup, derivatives);
   const float last = static_cast<float>(plan.texture.max_level > plan.texture.base_level
                                             ? plan.texture.max_level - plan.texture.base_level
@@ -406,31 +427,41 @@ void run_lod_query(const Plan& plan, Context& context, const TextureLookup& look
   finish_ordered(plan, values, active, out);
 }
 
+template <class Policy, Shape kShape>
+Run filter_function(const Plan& plan) {
+  if constexpr (kShape == k2D)
+    if (plan.anisotropic) return run_anisotropic<Policy>;
+  if (plan.needs_lod) return run_levels<Policy, kShape>;
+  return plan.sampler.mag_nearest ? run_base_level<Policy, kShape, true>
+                                  : run_base_level<Policy, kShape, false>;
+}
+
 template <bool kBlocks>
 Run for_any_format(const Plan& plan) {
   using Policy = AnyTexel<kBlocks>;
-  switch (plan.dims) {
-    case 1:
-      return kBlocks ? run_nothing : run_sample<AnyTexel<false>, 1>;
-    case 2:
-      return plan.anisotropic ? run_anisotropic<Policy> : run_sample<Policy, 2>;
-    default:
-      return run_sample<Policy, 3>;
-  }
+  if (plan.cube) return filter_function<Policy, kCube>(plan);
+  if (plan.dims == 3) return filter_function<Policy, k3D>(plan);
+  if (plan.dims == 2) return filter_function<Policy, k2D>(plan);
+  if constexpr (kBlocks) return run_nothing;
+  return filter_function<AnyTexel<false>, k1D>(plan);
 }
 
 template <uint32_t kBytes>
 Run for_unorm8(const Plan& plan) {
   using Policy = Unorm8Texel<kBytes>;
-  return plan.anisotropic ? run_anisotropic<Policy> : run_sample<Policy, 2>;
+  return plan.cube ? filter_function<Policy, kCube>(plan) : filter_function<Policy, k2D>(plan);
+}
+
+Run lod_query_function(const Plan& plan) {
+  if (plan.cube) return run_lod_query<kCube>;
+  return plan.dims == 1 ? run_lod_query<k1D> : plan.dims == 2 ? run_lod_query<k2D> : run_lod_query<k3D>;
 }
 
 }  // namespace
 
 Run sampling_function(const Plan& plan) {
   const bool blocks = plan.format->compressed();
-  if (plan.options.lod_query)
-    return plan.dims == 1 ? run_lod_query<1> : plan.dims == 2 ? run_lod_query<2> : run_lod_query<3>;
+  if (plan.options.lod_query) return lod_query_function(plan);
   if (plan.options.gather)
     return plan.dims != 2 ? run_nothing : blocks ? run_gather<true> : run_gather<false>;
   if (plan.dims == 2 && !plan.has_border && !plan.compare) {

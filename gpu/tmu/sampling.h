@@ -113,6 +113,12 @@ inline LanesF log2_of_square(LanesF squared) {
   return log2(min(max(squared, splat(0x1p-32f)), splat(0x1p+60f))) * 0.5f;
 }
 
+/// Do these lanes magnify whatever the sampler adds? Then the logarithm need not be known.
+inline bool all_magnified(const Plan& plan, const Derivatives& derivatives, LaneMask active) {
+  if (!plan.magnifies_below_one) return false;
+  return (mask_bits(max(derivatives.x2, derivatives.y2) > 1.0f) & active) == 0;
+}
+
 /// Level of detail before the sampler's limits: explicit or from derivatives, plus biases.
 inline LanesF unclamped_lod(const Plan& plan, const TextureLookup& lookup, const Derivatives& derivatives) {
   LanesF lod = {};
@@ -153,14 +159,6 @@ inline LevelChoice choose_levels(const Plan& plan, LanesF lod) {
   choice.next = min(choice.level + 1, last);
   choice.weight = choice.level < last ? positive & 255 : LanesI{};
   choice.blended = nonzero(as_uint(choice.weight));
-  return choice;
-}
-
-/// The only level and filter of a lookup that needs no level of detail.
-inline LevelChoice fixed_level(const Plan& plan) {
-  LevelChoice choice = {};
-  choice.level = choice.next = splat_int(plan.texture.base_level);
-  choice.nearest = plan.sampler.mag_nearest ? kAllLanes : LaneMask{0};
   return choice;
 }
 

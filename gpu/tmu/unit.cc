@@ -1,9 +1,21 @@
+#include "gpu/base/log.h"
 #include "gpu/tmu/general.h"
 #include "gpu/tmu/plan.h"
 #include "gpu/tmu/tmu.h"
 #include "gpu/tmu/vector.h"
 
 namespace v3d::tmu {
+namespace {
+
+void trace(const Plan& plan) {
+  const TextureState& texture = plan.texture;
+  log_debug(Debug::kTmu, "TMU: P0 %#x P1 %#x P2 %#x launcher %d: %s %ux%ux%u levels %d..%d at %#x, %d words",
+            plan.key.p0, plan.key.p1, plan.key.p2, plan.key.shape >> 16, format_name(texture.type),
+            texture.width, texture.height, texture.depth, texture.base_level, texture.max_level, texture.base,
+            plan.num_words);
+}
+
+}  // namespace
 
 struct Unit::State {
   static constexpr uint32_t kPlans = 128;
@@ -29,6 +41,7 @@ struct Unit::State {
     if (slot.job != job || !(slot.plan.key == key)) {
       slot.job = job;
       make_plan(key, lookup, context.memory, version, slot.plan);
+      trace(slot.plan);
     }
     return slot.plan;
   }

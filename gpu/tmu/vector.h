@@ -50,15 +50,15 @@ inline LanesI floor_to_int(LanesF v) {
 #endif
 }
 
-/// log2 of positive normal numbers, exact for powers of two, else within 1e-6; 0 gives -127.
+/// log2 of positive normal numbers, exact for powers of two, else within 1e-5.
 inline LanesF log2(LanesF v) {
-  // v = 2^e * m with m in [sqrt(1/2), sqrt(2)), log2 m = 2/ln 2 * artanh((m - 1) / (m + 1)).
+  // v = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)); a minimax polynomial for log2(1 + f) / f.
   const Lanes bits = as_uint(v) - 0x3f3504f3u;
   const LanesI e = as_int(bits) >> 23;
-  const LanesF m = as_float((bits & 0x7fffffu) + 0x3f3504f3u);
-  const LanesF z = (m - 1.0f) / (m + 1.0f), z2 = z * z;
-  const LanesF series = ((z2 * 0.41219858f + 0.57707802f) * z2 + 0.96179669f) * z2 + 2.88539008f;
-  return to_float(e) + z * series;
+  const LanesF f = as_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f, f2 = f * f;
+  const LanesF low = 1.44280951f - f * 0.721367359f, middle = 0.474986073f - f * 0.357639749f,
+               high = 0.361390689f - f * 0.298072372f;
+  return to_float(e) + f * (low + f2 * (middle + f2 * high));
 }
 
 /// mask of the lanes (bit i: lane i) in which every bit, or no bit, is set.

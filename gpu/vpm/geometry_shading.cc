@@ -96,7 +96,7 @@ void GeometryStage::load_inputs(uint32_t batch, Worker* worker) {
     primitive_id[lane] = draw_.gs_primitive_ids[primitive];
     for (uint32_t v = 0; v < per_primitive; ++v) {
       const uint32_t vertex = draw_.gs_input[primitive * per_primitive + v];
-      const Lanes* source = &inputs_.data[size_t{vertex / kLanes} * rows];
+      const Lanes* source = inputs_.data.data() + size_t{vertex / kLanes} * rows;
       for (uint32_t r = 0; r < rows; ++r) in[v * rows + r][lane] = source[r][vertex % kLanes];
     }
   }
@@ -140,7 +140,7 @@ bool GeometryStage::append_vertex(const Lanes* segment, int lane, uint32_t first
   }
   const uint32_t vertex = out_.count++;
   if (vertex % kLanes == 0) out_.data.resize(out_.data.size() + out_.rows);
-  Lanes* rows = &out_.data[size_t{vertex / kLanes} * out_.rows];
+  Lanes* rows = out_.data.data() + size_t{vertex / kLanes} * out_.rows;
   for (uint32_t r = 0; r < out_.rows; ++r) rows[r][vertex % kLanes] = segment[first_row + r][lane];
   out_.strip_start.push_back(header.strip_start);
   out_.layer.push_back(header.layer);

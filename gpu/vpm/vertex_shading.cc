@@ -63,7 +63,7 @@ ShadedVertices VertexStages::State::run_vertices(const ptb::Draw& draw, Phase ph
     start_thread(job, stage, slot, batch_lanes(batch, out.count), &worker);
     worker.thread.vpm_in = worker.input.data();
     worker.thread.vpm_in_rows = fetcher.rows();
-    worker.thread.vpm_out = &out.data[size_t{batch} * out.rows];
+    worker.thread.vpm_out = out.data.data() + size_t{batch} * out.rows;
     worker.thread.vpm_out_rows = out.rows;
     finish_thread(job, stage, &worker);
   });

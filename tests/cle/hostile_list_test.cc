@@ -2,6 +2,8 @@
 /// list is reproducible from its seed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <random>
 
 #include "gpu/cle/dump.h"
@@ -232,7 +234,13 @@ TEST_P(HostileList, RandomBytes) {
   run(list);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, HostileList, testing::Range(0, 60));
+/// V3DEMU_SEEDS=N runs N seeds.
+int num_seeds() {
+  const char* given = std::getenv("V3DEMU_SEEDS");
+  return given != nullptr ? std::max(std::atoi(given), 1) : 60;
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, HostileList, testing::Range(0, num_seeds()));
 
 }  // namespace
 }  // namespace v3d::cle

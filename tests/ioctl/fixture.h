@@ -168,6 +168,12 @@ class FakeHost : public Host {
 
 class IoctlTest : public ::testing::Test {
  protected:
+  void TearDown() override {
+    // Jobs use the kernel, which goes first.
+    host_.jobs.clear();
+    host_.hangups.clear();
+  }
+
   std::shared_ptr<File> open(uint32_t minor, bool privileged = false, const char* program = "test") {
     return kernel_.open(minor, 1000, program, privileged);
   }
@@ -180,9 +186,10 @@ class IoctlTest : public ::testing::Test {
   template <typename T>
   int ioctl(File& file, uint32_t request, T& args) {
     std::vector<uint8_t> bytes(drm::request_size(request));
-    std::memcpy(bytes.data(), &args, std::min(bytes.size(), sizeof args));
+    if (!bytes.empty()) std::memcpy(bytes.data(), &args, std::min(bytes.size(), sizeof args));
     const int error = raw_ioctl(file, request, &bytes);
-    std::memcpy(static_cast<void*>(&args), bytes.data(), std::min(bytes.size(), sizeof args));
+    if (!bytes.empty())
+      std::memcpy(static_cast<void*>(&args), bytes.data(), std::min(bytes.size(), sizeof args));
     return error;
   }
   template <typename T>

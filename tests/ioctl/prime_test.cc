@@ -28,7 +28,7 @@ class PrimeTest : public IoctlTest {
     std::vector<uint8_t> bytes(sizeof args);
     std::memcpy(bytes.data(), &args, sizeof args);
     const int error = fd_ioctl(kernel_, fd, memory_, fds_, request, &bytes);
-    std::memcpy(&args, bytes.data(), std::min(bytes.size(), sizeof args));
+    if (!bytes.empty()) std::memcpy(&args, bytes.data(), std::min(bytes.size(), sizeof args));
     return error;
   }
   const std::shared_ptr<File> vc4_ = open(kMinorVc4), other_ = open(kMinorV3dRender);

@@ -173,9 +173,9 @@ TEST_F(SubmitTest, ImplicitFencesGateTheLastJobOnly) {
   EXPECT_TRUE(depends(host_.jobs[2], busy));   // render
   args.flags = drm::kSubmitFlushCache;
   ASSERT_EQ(ioctl(kSubmitCl, args), 0);
-  EXPECT_FALSE(depends(host_.jobs[4], busy));  // render runs early
-  EXPECT_TRUE(depends(host_.jobs[5], busy));   // clean
-  EXPECT_TRUE(depends(host_.jobs[5], host_.jobs[2]->done));
+  EXPECT_FALSE(depends(host_.jobs[4], busy));                // render runs early
+  EXPECT_TRUE(depends(host_.jobs[5], busy));                 // clean
+  EXPECT_TRUE(depends(host_.jobs[5], host_.jobs[4]->done));  // later than jobs[2] of the same queue
   drm::SubmitCsd compute = csd();
   ASSERT_EQ(ioctl(kSubmitCsd, compute), 0);
   EXPECT_TRUE(host_.jobs[6]->dependencies.empty());  // the CSD job

@@ -16,7 +16,7 @@ class SyncFileTest : public IoctlTest {
     std::vector<uint8_t> bytes(drm::request_size(request));
     std::memcpy(bytes.data(), &args, std::min(bytes.size(), sizeof args));
     const int error = ioctl::fd_ioctl(kernel_, fd, memory_, fds_, request, &bytes);
-    std::memcpy(&args, bytes.data(), std::min(bytes.size(), sizeof args));
+    if (!bytes.empty()) std::memcpy(&args, bytes.data(), std::min(bytes.size(), sizeof args));
     return error;
   }
   UniqueFd export_fence(uint32_t syncobj) {

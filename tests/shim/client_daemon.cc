@@ -6,11 +6,15 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -55,6 +59,47 @@ struct Extension {
     return *this;
   }
 };
+
+/// A process that answers a Wayland client's first questions with one global.
+pid_t serve_wayland(const std::string& path, const std::string& interface) {
+  int ready[2];
+  CHECK_EQ(pipe(ready), 0);
+  pid_t child = fork();
+  if (child > 0) {
+    char byte;
+    close(ready[1]);
+    CHECK_EQ(read(ready[0], &byte, 1), ssize_t{1});
+    close(ready[0]);
+    return child;
+  }
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, path.c_str(), path.size());
+  unlink(path.c_str());
+  int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 || listen(listener, 4) != 0)
+    _exit(1);
+  if (write(ready[1], "r", 1) != 1) _exit(1);
+  for (;;) {
+    int connection = accept(listener, nullptr, nullptr);
+    uint32_t requests[6];
+    if (read(connection, requests, sizeof(requests)) != sizeof(requests)) _exit(1);
+    std::string text = interface;
+    uint32_t length = static_cast<uint32_t>(text.size()) + 1;
+    text.resize((length + 3) / 4 * 4);
+    const uint32_t size = static_cast<uint32_t>(8 + 8 + text.size() + 4);
+    uint32_t global[] = {requests[2], size << 16, 7, length};
+    uint32_t version = 4, done[] = {requests[5], 12 << 16, 1};
+    std::string bytes(reinterpret_cast<char*>(global), sizeof(global));
+    bytes += text;
+    bytes.append(reinterpret_cast<char*>(&version), 4).append(reinterpret_cast<char*>(done), sizeof(done));
+    // In two pieces, with a pause between.
+    if (write(connection, bytes.data(), 10) != 10) _exit(1);
+    usleep(1000);
+    if (write(connection, bytes.data() + 10, bytes.size() - 10) < 0) _exit(1);
+    close(connection);
+  }
+}
 
 void mark(const char* name) {
   // An ioctl that the journal shows and nothing else does.
@@ -247,6 +292,38 @@ SCENARIO(marshalled) {
   cl.ptr(40, handles);
   ioctl(card, _IOC(_IOC_READ | _IOC_WRITE, 'd', 0x40, 72), cl.bytes);
   mark("end");
+}
+
+/// What Mesa is told when it asks how to present: MESA_VK_WSI_DEBUG, which nobody set.
+SCENARIO(presentation) {
+  auto told = [] { return std::string(getenv("MESA_VK_WSI_DEBUG") ?: "unset"); };
+  CHECK_EQ(told(), "unset");  // no display
+  setenv("DISPLAY", "remote:0", 1);
+  CHECK_EQ(told(), "sw");
+  setenv("DISPLAY", ":4711", 1);
+  CHECK_EQ(told(), "sw");
+  unsetenv("DISPLAY");
+  const std::string path = "/tmp/v3demu-test-wayland-" + std::to_string(getpid());
+  setenv("WAYLAND_DISPLAY", path.c_str(), 1);
+  CHECK_EQ(told(), "sw");  // nobody listens
+  // A compositor under the shim, with and without linux-dmabuf; the second has it only as part of a name.
+  for (const char* interface : {"zwp_linux_dmabuf_v1", "zwp_linux_dmabuf_v11", "wl_shm"}) {
+    pid_t compositor = serve_wayland(path, interface);
+    CHECK_EQ(told(), strcmp(interface, "zwp_linux_dmabuf_v1") == 0 ? "unset" : "sw");
+    setenv("DISPLAY", ":4711", 1);  // one of two is not enough
+    CHECK_EQ(told(), "sw");
+    unsetenv("DISPLAY");
+    kill(compositor, SIGKILL);
+    wait_for(compositor);
+  }
+  unlink(path.c_str());
+  setenv("MESA_VK_WSI_DEBUG", "linear", 1);
+  CHECK_EQ(told(), "linear");
+}
+
+SCENARIO(native_presentation) {
+  setenv("DISPLAY", ":4711", 1);
+  CHECK(getenv("MESA_VK_WSI_DEBUG") == nullptr);
 }
 
 /// Many descriptors in one reply, and a reply that fails: fake_daemon's 0x9d gives `count` descriptors, then

@@ -204,6 +204,29 @@ SCENARIO(passed_to_another_process) {
   CHECK_EQ(driver_name(received), "v3d");
 }
 
+/// Child of `foreign_sockets`: numbers of inherited sockets that no daemon of ours made.
+SCENARIO(foreign_sockets_child) {
+  for (const std::string& number : arguments()) {
+    int fd = atoi(number.c_str());
+    struct stat st;
+    for (int round = 0; round < 3; ++round) {
+      CHECK(fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode));
+      CHECK_EQ(driver_name(fd), "");
+      CHECK_EQ(errno, ENOTTY);
+    }
+  }
+}
+
+SCENARIO(foreign_sockets) {
+  close(open_render());  // a daemon runs
+  int packets[2], stream[2];
+  CHECK_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, packets), 0);
+  CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, stream), 0);
+  CHECK_EQ(run_self({"foreign_sockets_child", std::to_string(packets[0]), std::to_string(packets[1]),
+                     std::to_string(stream[0])}),
+           0);
+}
+
 SCENARIO(spawned_child_closes) {
   int fd = open_render();
   uint32_t bo = create_bo(fd, 4096);

@@ -194,7 +194,7 @@ TEST_F(Tfu, MipExampleOfBothChips) {  // texture.md 10.1: six levels below 64 x 
   }
 }
 
-TEST_F(Tfu, MipsOfOddSizesInEveryFormat) {
+TEST_F(Tfu, MipsOfOddAndEvenSizesInEveryFormat) {
   struct Case {
     uint32_t type, cpp, bits, first;  // a channel to look at
     bool is_float, is_signed;
@@ -207,50 +207,51 @@ TEST_F(Tfu, MipsOfOddSizesInEveryFormat) {
       {12, 4, 16, 16, false, false}, {13, 4, 16, 16, false, true}, {14, 8, 16, 48, false, false},
       {15, 8, 16, 32, false, true},  {16, 2, 16, 0, true, true},   {17, 4, 16, 16, true, true},
       {18, 8, 16, 48, true, true},   {19, 4, 11, 11, true, false}};
-  for (const Case& c : cases) {
-    tmu::Level levels[6];
-    compute_levels({.width = 37, .height = 22, .depth = 1, .cpp = c.cpp, .num_levels = 6}, levels);
-    gpu_.randomize(9 << 20, 5 + c.type);
-    if (c.is_float)  // finite numbers only: clear the top exponent bit of every half or small float
-      for (uint32_t i = 0; i < 1 << 16; i += 2) {
-        const GpuAddr at = kOutput - (1 << 15) + i;
-        const uint32_t word = gpu_.memory().load<uint16_t>(at);
-        gpu_.memory().store(at, static_cast<uint16_t>(c.type == 19 ? 0x0100 : word & 0xbfff));
-      }
-    const auto value = [&](GpuAddr at) {
-      uint64_t texel = 0;
-      memcpy(&texel, gpu_.memory().host(at), c.cpp);
-      const auto field = static_cast<uint32_t>(texel >> c.first) & ((1u << c.bits) - 1);
-      if (c.is_float)
-        return static_cast<double>(
-            half_to_float(static_cast<uint16_t>(field << (c.is_signed ? 0 : 15 - c.bits))));
-      if (!c.is_signed) return field / ((1u << c.bits) - 1.0);
-      const int32_t number = static_cast<int32_t>(field << (32 - c.bits)) >> (32 - c.bits);
-      return std::max(-1.0, number / ((1u << (c.bits - 1)) - 1.0));
-    };
-    const uint32_t uh = tmu::utile_height(c.cpp);
-    const bool uif = levels[0].tiling == Tiling::kUif;
-    Registers r = registers71(c.type, 10 + static_cast<uint32_t>(levels[0].tiling),
-                              levels[0].padded_height_ub, 2 + static_cast<uint32_t>(levels[0].tiling),
-                              uif ? levels[0].padded_height / (2 * uh) : 0, 37, 22);
-    r.iia = kOutput;
-    r.ioc |= 1 | 5 << 4;
-    profile_.version = 71;
-    run(job_, r);
-    ASSERT_FALSE(error_.failed()) << error_.message();
-    for (int l = 1; l < 6; ++l) {
-      const MipImage above(gpu_.memory(), kOutput, levels[l - 1], c.cpp),
-          level(gpu_.memory(), kOutput, levels[l], c.cpp);
-      for (uint32_t y = 0; y < level.height(); ++y)
-        for (uint32_t x = 0; x < level.width(); ++x) {
-          const double expected = above.tap(value, x, y, level.width(), level.height());
-          const double tolerance = c.is_float ? std::abs(expected) * (c.is_signed ? 0.0006 : 0.01) + 1e-7
-                                              : 0.5001 / ((1u << (c.bits - c.is_signed)) - 1.0);
-          ASSERT_NEAR(value(level.address(x, y)), expected, tolerance)
-              << "type " << c.type << " level " << l << " at " << x << "," << y;
+  for (const Case& c : cases)
+    for (const auto& [width, height] : {std::pair{37u, 22u}, std::pair{64u, 32u}}) {
+      tmu::Level levels[6];
+      compute_levels({.width = width, .height = height, .depth = 1, .cpp = c.cpp, .num_levels = 6}, levels);
+      gpu_.randomize(9 << 20, 5 + c.type);
+      if (c.is_float)  // finite numbers only: clear the top exponent bit of every half or small float
+        for (uint32_t i = 0; i < 1 << 16; i += 2) {
+          const GpuAddr at = kOutput - (1 << 15) + i;
+          const uint32_t word = gpu_.memory().load<uint16_t>(at);
+          gpu_.memory().store(at, static_cast<uint16_t>(c.type == 19 ? 0x0100 : word & 0xbfff));
         }
+      const auto value = [&](GpuAddr at) {
+        uint64_t texel = 0;
+        memcpy(&texel, gpu_.memory().host(at), c.cpp);
+        const auto field = static_cast<uint32_t>(texel >> c.first) & ((1u << c.bits) - 1);
+        if (c.is_float)
+          return static_cast<double>(
+              half_to_float(static_cast<uint16_t>(field << (c.is_signed ? 0 : 15 - c.bits))));
+        if (!c.is_signed) return field / ((1u << c.bits) - 1.0);
+        const int32_t number = static_cast<int32_t>(field << (32 - c.bits)) >> (32 - c.bits);
+        return std::max(-1.0, number / ((1u << (c.bits - 1)) - 1.0));
+      };
+      const uint32_t uh = tmu::utile_height(c.cpp);
+      const bool uif = levels[0].tiling == Tiling::kUif;
+      Registers r = registers71(c.type, 10 + static_cast<uint32_t>(levels[0].tiling),
+                                levels[0].padded_height_ub, 2 + static_cast<uint32_t>(levels[0].tiling),
+                                uif ? levels[0].padded_height / (2 * uh) : 0, width, height);
+      r.iia = kOutput;
+      r.ioc |= 1 | 5 << 4;
+      profile_.version = 71;
+      run(job_, r);
+      ASSERT_FALSE(error_.failed()) << error_.message();
+      for (int l = 1; l < 6; ++l) {
+        const MipImage above(gpu_.memory(), kOutput, levels[l - 1], c.cpp),
+            level(gpu_.memory(), kOutput, levels[l], c.cpp);
+        for (uint32_t y = 0; y < level.height(); ++y)
+          for (uint32_t x = 0; x < level.width(); ++x) {
+            const double expected = above.tap(value, x, y, level.width(), level.height());
+            const double tolerance = c.is_float ? std::abs(expected) * (c.is_signed ? 0.0006 : 0.01) + 1e-7
+                                                : 0.5001 / ((1u << (c.bits - c.is_signed)) - 1.0);
+            ASSERT_NEAR(value(level.address(x, y)), expected, tolerance)
+                << "type " << c.type << " level " << l << " at " << x << "," << y;
+          }
+      }
     }
-  }
 }
 
 TEST_F(Tfu, WhatIsNotSupportedIsNamed) {

@@ -1,0 +1,371 @@
+// The job queues with jobs that do nothing but tell when they run: drm-abi.md 3.1, 3.5, 3.9.
+#include "daemon/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace v3d::daemon {
+namespace {
+
+using ioctl::Fence;
+using ioctl::FencePtr;
+using ioctl::Job;
+using ioctl::JobPtr;
+using ioctl::Queue;
+
+/// A door that jobs wait at.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  /// Called by a job: says that it is there, and waits.
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++arrived_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return open_; });
+  }
+  void wait_for_arrivals(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return arrived_ >= count; });
+  }
+  int arrived() {
+    const std::lock_guard lock(mutex_);
+    return arrived_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  int arrived_ = 0;
+};
+
+class SchedulerTest : public ::testing::Test {
+ protected:
+  /// A client with a fence context per queue.
+  struct Client {
+    std::shared_ptr<ioctl::ClientInfo> info = std::make_shared<ioctl::ClientInfo>();
+    std::array<uint64_t, ioctl::kNumQueues> contexts;
+    std::array<uint64_t, ioctl::kNumQueues> seqnos{};
+    std::shared_ptr<ioctl::AddressRoom> room = std::make_shared<ioctl::AddressRoom>(nullptr);
+  };
+  Client make_client() {
+    Client client;
+    client.info->id = ++clients_;
+    client.info->pid = static_cast<int32_t>(1000 + clients_);
+    client.info->program = "test";
+    for (uint64_t& context : client.contexts) context = ioctl::new_fence_context();
+    return client;
+  }
+  JobPtr make_job(Client& client, Queue queue, std::string name, std::vector<FencePtr> dependencies = {},
+                  std::function<void()> body = nullptr) {
+    auto job = std::make_shared<Job>(queue);
+    job->client = client.info;
+    const auto q = static_cast<size_t>(queue);
+    job->done = std::make_shared<Fence>("t", "t", client.contexts[q], ++client.seqnos[q]);
+    job->dependencies = std::move(dependencies);
+    if (queue != Queue::kTfu && queue != Queue::kCpu && queue != Queue::kCacheClean) job->room = client.room;
+    if (queue != Queue::kCacheClean) {
+      job->run = [this, name, body](const std::atomic<bool>&) {
+        record(name);
+        if (body) body();
+        return device::JobResult();
+      };
+    }
+    return job;
+  }
+  void record(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    ran_.push_back(name);
+  }
+  std::vector<std::string> ran() {
+    const std::lock_guard lock(mutex_);
+    return ran_;
+  }
+  static void wait(const FencePtr& fence) {
+    EXPECT_EQ(ioctl::wait_for_all({fence}, std::make_shared<ioctl::Waiter>(), INT64_MAX), 0);
+  }
+  static FencePtr pending() { return std::make_shared<Fence>("t", "t", ioctl::new_fence_context(), 1); }
+
+  std::mutex mutex_;
+  std::vector<std::string> ran_;
+  uint64_t clients_ = 0;
+  Client a_ = make_client(), b_ = make_client();
+  Scheduler scheduler_;
+};
+
+TEST_F(SchedulerTest, QueueOfAFileIsInOrder) {
+  const FencePtr first_may_run = pending();
+  std::vector<JobPtr> jobs = {make_job(a_, Queue::kTfu, "1", {first_may_run})};
+  for (const char* name : {"2", "3", "4"}) jobs.push_back(make_job(a_, Queue::kTfu, name));
+  for (const JobPtr& job : jobs) scheduler_.push({job});
+  first_may_run->signal();
+  wait(jobs.back()->done);
+  EXPECT_EQ(ran(), (std::vector<std::string>{"1", "2", "3", "4"}));
+}
+
+TEST_F(SchedulerTest, BlockedFileDoesNotBlockOthers) {
+  const FencePtr later = pending();
+  const JobPtr a1 = make_job(a_, Queue::kTfu, "a1", {later}), a2 = make_job(a_, Queue::kTfu, "a2");
+  const JobPtr b1 = make_job(b_, Queue::kTfu, "b1");
+  scheduler_.push({a1});
+  scheduler_.push({a2});
+  scheduler_.push({b1});
+  wait(b1->done);
+  EXPECT_FALSE(a2->done->is_signalled());
+  later->signal();
+  wait(a2->done);
+  EXPECT_EQ(ran(), (std::vector<std::string>{"b1", "a1", "a2"}));
+}
+
+TEST_F(SchedulerTest, EarliestPushedFirst) {
+  Gate gate;
+  const JobPtr blocker = make_job(a_, Queue::kTfu, "blocker", {}, [&] { gate.pass(); });
+  scheduler_.push({blocker});
+  gate.wait_for_arrivals(1);
+  Client c = make_client();
+  const JobPtr c1 = make_job(c, Queue::kTfu, "c1"), a1 = make_job(a_, Queue::kTfu, "a1"),
+               b1 = make_job(b_, Queue::kTfu, "b1");
+  for (const JobPtr& job : {c1, a1, b1}) scheduler_.push({job});
+  gate.open();
+  wait(b1->done);
+  EXPECT_EQ(ran(), (std::vector<std::string>{"blocker", "c1", "a1", "b1"}));
+}
+
+TEST_F(SchedulerTest, QueuesOverlap) {
+  Gate gate;
+  // Render of one frame, bin of the next, a conversion and a CPU job meet at the gate.
+  const JobPtr render = make_job(a_, Queue::kRender, "render", {}, [&] { gate.pass(); });
+  const JobPtr bin = make_job(a_, Queue::kBin, "bin", {}, [&] { gate.pass(); });
+  const JobPtr tfu = make_job(a_, Queue::kTfu, "tfu", {}, [&] { gate.pass(); });
+  const JobPtr cpu = make_job(a_, Queue::kCpu, "cpu", {}, [&] { gate.pass(); });
+  scheduler_.push({render, bin, tfu, cpu});
+  gate.wait_for_arrivals(4);
+  const auto status = scheduler_.status();
+  EXPECT_TRUE(status[0].running);
+  EXPECT_EQ(status[1].queued, 1u);
+  gate.open();
+  for (const JobPtr& job : {render, bin, tfu, cpu}) wait(job->done);
+}
+
+TEST_F(SchedulerTest, OneJobInFlightPerQueue) {
+  Gate gate;
+  const JobPtr a = make_job(a_, Queue::kRender, "a", {}, [&] { gate.pass(); });
+  const JobPtr b = make_job(b_, Queue::kRender, "b", {}, [&] { gate.pass(); });
+  scheduler_.push({a});
+  scheduler_.push({b});
+  gate.wait_for_arrivals(1);
+  EXPECT_EQ(gate.arrived(), 1);
+  EXPECT_EQ(scheduler_.status()[1].queued, 2u);
+  gate.open();
+  wait(b->done);
+}
+
+TEST_F(SchedulerTest, ComputeExcludesBinAndRenderOfTheSameClient) {
+  Gate cl, compute, other;
+  const JobPtr render = make_job(a_, Queue::kRender, "render", {}, [&] { cl.pass(); });
+  const JobPtr dispatch = make_job(a_, Queue::kCsd, "csd", {}, [&] { compute.pass(); });
+  const JobPtr bin = make_job(a_, Queue::kBin, "bin");
+  const JobPtr bin_of_b = make_job(b_, Queue::kBin, "bin b", {}, [&] { other.pass(); });
+  scheduler_.push({render});
+  cl.wait_for_arrivals(1);
+  scheduler_.push({dispatch});
+  scheduler_.push({bin});
+  scheduler_.push({bin_of_b});
+  other.wait_for_arrivals(1);  // other clients go on
+  EXPECT_EQ(compute.arrived(), 0);
+  other.open();
+  wait(bin_of_b->done);
+  // The bin job came after the dispatch: it must not overtake it for ever.
+  EXPECT_FALSE(bin->done->is_signalled());
+  cl.open();
+  compute.wait_for_arrivals(1);
+  EXPECT_FALSE(bin->done->is_signalled());
+  compute.open();
+  wait(bin->done);
+  EXPECT_EQ(ran(), (std::vector<std::string>{"render", "bin b", "csd", "bin"}));
+}
+
+TEST_F(SchedulerTest, CacheCleanEndsWithItsDependency) {
+  const FencePtr before = pending();
+  const JobPtr clean = make_job(a_, Queue::kCacheClean, "", {before});
+  scheduler_.push({clean});
+  EXPECT_FALSE(clean->done->is_signalled());
+  before->signal();
+  EXPECT_TRUE(clean->done->is_signalled());  // without another thread
+  const JobPtr free = make_job(a_, Queue::kCacheClean, "");
+  scheduler_.push({free});
+  EXPECT_TRUE(free->done->is_signalled());
+  EXPECT_EQ(a_.info->jobs_done[static_cast<size_t>(Queue::kCacheClean)], 2u);
+}
+
+TEST_F(SchedulerTest, CacheCleansOfAFileAreInOrder) {
+  const FencePtr before = pending();
+  const JobPtr first = make_job(a_, Queue::kCacheClean, "", {before}),
+               second = make_job(a_, Queue::kCacheClean, "");
+  scheduler_.push({first});
+  scheduler_.push({second});
+  EXPECT_FALSE(second->done->is_signalled());
+  before->signal();
+  EXPECT_TRUE(second->done->is_signalled());
+}
+
+TEST_F(SchedulerTest, LongChainsOfCacheCleansNeedNoStack) {
+  const FencePtr before = pending();
+  FencePtr last = before;
+  for (int i = 0; i < 50000; ++i) {
+    Client& client = i % 2 ? a_ : b_;
+    const JobPtr job = make_job(client, Queue::kCacheClean, "", {last});
+    scheduler_.push({job});
+    last = job->done;
+  }
+  before->signal();
+  EXPECT_TRUE(last->is_signalled());
+}
+
+TEST_F(SchedulerTest, ResultsBecomeFenceErrors) {
+  using End = device::JobResult::End;
+  const struct {
+    End end;
+    int status;
+  } kCases[] = {
+      {End::kDone, 1}, {End::kError, -ECANCELED}, {End::kHang, -ECANCELED}, {End::kCancelled, -ESRCH}};
+  const uint8_t counter = perf::kQpuActive;
+  for (const auto& c : kCases) {
+    const auto perfmon = std::make_shared<ioctl::Perfmon>(std::span(&counter, 1));
+    const JobPtr job = make_job(a_, Queue::kCsd, "");
+    job->perfmon = perfmon;
+    job->run = [&](const std::atomic<bool>&) {
+      device::JobResult result;
+      result.end = c.end;
+      result.message = "made to fail by a test";
+      result.counts[perf::kQpuActive] = 5;
+      return result;
+    };
+    scheduler_.push({job});
+    wait(job->done);
+    EXPECT_EQ(job->done->status(), c.status);
+    // A reset stops the monitor without capture.
+    EXPECT_EQ(perfmon->values()[0], c.end == End::kDone ? 5u : 0u);
+  }
+  EXPECT_EQ(a_.info->failed_jobs, 2u);
+}
+
+TEST_F(SchedulerTest, FailedJobDoesNotStopItsDependants) {
+  const JobPtr bin = make_job(a_, Queue::kBin, "bin");
+  bin->run = [](const std::atomic<bool>&) {
+    device::JobResult result;
+    result.end = device::JobResult::End::kHang;
+    return result;
+  };
+  const JobPtr render = make_job(a_, Queue::kRender, "render", {bin->done});
+  scheduler_.push({bin, render});
+  wait(render->done);
+  EXPECT_EQ(render->done->status(), 1);
+}
+
+TEST_F(SchedulerTest, MmuFaultsAreCounted) {
+  const JobPtr job = make_job(a_, Queue::kRender, "");
+  job->run = [](const std::atomic<bool>&) {
+    device::JobResult result;
+    result.faults = {.count = 3, .first_address = 0x1234};
+    return result;
+  };
+  scheduler_.push({job});
+  wait(job->done);
+  EXPECT_EQ(job->done->status(), 1);
+  EXPECT_EQ(a_.info->mmu_faults, 3u);
+}
+
+TEST_F(SchedulerTest, KilledClient) {
+  Gate gate;
+  const FencePtr never_mind = pending();
+  const JobPtr running = make_job(a_, Queue::kRender, "running");
+  running->run = [&](const std::atomic<bool>& cancel) {
+    gate.pass();
+    while (!cancel) std::this_thread::yield();
+    device::JobResult result;
+    result.end = device::JobResult::End::kCancelled;
+    return result;
+  };
+  const JobPtr queued = make_job(a_, Queue::kRender, "queued");
+  const JobPtr blocked = make_job(a_, Queue::kTfu, "blocked", {never_mind});
+  const JobPtr clean = make_job(a_, Queue::kCacheClean, "", {queued->done});
+  const JobPtr other = make_job(b_, Queue::kRender, "other");
+  gate.open();
+  for (const JobPtr& job : {running, queued, blocked, clean, other}) scheduler_.push({job});
+  gate.wait_for_arrivals(1);
+  EXPECT_FALSE(scheduler_.is_idle(a_.info->id));
+  scheduler_.kill(a_.info->id);
+  wait(other->done);
+  EXPECT_EQ(running->done->status(), -ESRCH);
+  EXPECT_EQ(queued->done->status(), -ESRCH);
+  EXPECT_EQ(clean->done->status(), -ESRCH);
+  // As in Linux, dropped jobs still wait for their dependencies.
+  EXPECT_FALSE(blocked->done->is_signalled());
+  never_mind->signal();
+  wait(blocked->done);
+  EXPECT_EQ(blocked->done->status(), -ESRCH);
+  EXPECT_EQ(ran(), (std::vector<std::string>{"other"}));
+  while (!scheduler_.is_idle(a_.info->id)) std::this_thread::yield();
+}
+
+TEST_F(SchedulerTest, EndingDropsWhatIsQueued) {
+  JobPtr running, queued;
+  {
+    Gate gate;
+    Scheduler scheduler;
+    running = make_job(a_, Queue::kRender, "running");
+    running->run = [&](const std::atomic<bool>& cancel) {
+      gate.pass();
+      while (!cancel) std::this_thread::yield();
+      return device::JobResult();
+    };
+    queued = make_job(a_, Queue::kRender, "queued", {running->done});
+    scheduler.push({running, queued});
+    gate.open();
+    gate.wait_for_arrivals(1);
+  }
+  EXPECT_EQ(running->done->status(), 1);
+  EXPECT_EQ(queued->done->status(), -ESRCH);
+}
+
+TEST_F(SchedulerTest, ManyThreadsPushing) {
+  constexpr int kThreads = 4, kRounds = 200;
+  std::vector<std::thread> threads;
+  std::atomic<int> done{0};
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Client client;
+      client.info->id = 100 + static_cast<uint64_t>(t);
+      for (uint64_t& context : client.contexts) context = ioctl::new_fence_context();
+      const auto waiter = std::make_shared<ioctl::Waiter>();
+      for (int i = 0; i < kRounds; ++i) {
+        const auto count = [&] { ++done; };
+        const JobPtr bin = make_job(client, Queue::kBin, "", {}, count);
+        const JobPtr render = make_job(client, Queue::kRender, "", {bin->done}, count);
+        const JobPtr clean = make_job(client, Queue::kCacheClean, "", {render->done});
+        const JobPtr csd = make_job(client, Queue::kCsd, "", {}, count);
+        scheduler_.push({bin, render, clean});
+        scheduler_.push({csd});
+        if (i % 8 == 7) {
+          EXPECT_EQ(ioctl::wait_for_all({clean->done, csd->done}, waiter, INT64_MAX), 0);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(done, kThreads * kRounds * 3);
+}
+
+}  // namespace
+}  // namespace v3d::daemon

@@ -1,0 +1,492 @@
+// The daemon in this process, spoken to over its sockets.
+#include "daemon/server.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <thread>
+
+#include "daemon/gpus.h"
+#include "tests/daemon/client.h"
+
+namespace v3d::daemon::test {
+namespace {
+
+namespace drm = ioctl::drm;
+
+constexpr uint32_t kCreateBo = 0xc0106442, kMmapBo = 0xc0106443, kSubmitTfu = 0x40586446,
+                   kWaitBo = 0xc0106441;
+constexpr uint32_t kSyncobjCreate = 0xc00864bf, kSyncobjWait = 0xc02864c3, kSyncobjSignal = 0xc01064c5;
+constexpr uint32_t kSyncobjHandleToFd = 0xc01064c1, kSyncobjFdToHandle = 0xc01064c2;
+constexpr uint32_t kPrimeHandleToFd = 0xc00c642d, kPrimeFdToHandle = 0xc00c642e;
+constexpr uint32_t kRenderNode = 128;
+
+/// TFU jobs run until they are cancelled or the gate opens.
+class GatedGpu : public ioctl::Gpu {
+ public:
+  GatedGpu() : idle_(make_idle_gpu(device::default_profile())) {}
+  const device::Profile& profile() const override { return idle_->profile(); }
+  absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
+    auto context = idle_->create_context();
+    if (!context.ok()) return context.status();
+    return std::make_unique<Context>(*this, *std::move(context));
+  }
+  std::atomic<bool> open{true};
+  std::atomic<int> started{0}, cancelled{0};
+
+ private:
+  class Context : public ioctl::GpuContext {
+   public:
+    Context(GatedGpu& gpu, std::unique_ptr<ioctl::GpuContext> idle) : gpu_(gpu), idle_(std::move(idle)) {}
+    mmu::AddressSpace& space() override { return idle_->space(); }
+    device::JobResult run_bin(const device::ClJob& job, const std::atomic<bool>& cancel,
+                              std::shared_ptr<const ptb::BinResult>* result) override {
+      return idle_->run_bin(job, cancel, result);
+    }
+    device::JobResult run_render(const device::ClJob& job, const std::atomic<bool>& cancel,
+                                 std::shared_ptr<const ptb::BinResult> bin) override {
+      return idle_->run_render(job, cancel, std::move(bin));
+    }
+    device::JobResult run_csd(const device::CsdJob& job, const std::atomic<bool>& cancel) override {
+      return idle_->run_csd(job, cancel);
+    }
+    device::JobResult run_tfu(const device::TfuJob&, const std::atomic<bool>& cancel) override {
+      ++gpu_.started;
+      while (!gpu_.open && !cancel) usleep(200);
+      device::JobResult result;
+      if (!gpu_.open) {
+        ++gpu_.cancelled;
+        result.end = device::JobResult::End::kCancelled;
+      }
+      return result;
+    }
+
+   private:
+    GatedGpu& gpu_;
+    const std::unique_ptr<ioctl::GpuContext> idle_;
+  };
+  const std::unique_ptr<ioctl::Gpu> idle_;
+};
+
+class ServerTest : public ::testing::Test {
+ protected:
+  void start(Server::Options options = {}) {
+    char folder[] = "/tmp/v3demu-test-XXXXXX";
+    ASSERT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    path_ = folder_ + "/socket";
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path_.c_str(), sizeof address.sun_path - 1);
+    UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(listen(listener.get(), 16), 0);
+    server_ = std::make_unique<Server>(gpu_, options);
+    loop_ = std::thread([this, fd = listener.release()] { server_->run(UniqueFd(fd)); });
+  }
+  void TearDown() override {
+    if (server_) server_->stop();
+    if (loop_.joinable()) loop_.join();
+    server_.reset();
+    unlink(path_.c_str());
+    rmdir(folder_.c_str());
+  }
+  /// Waits for something that the daemon does on its own.
+  template <typename Fn>
+  static bool eventually(Fn&& condition) {
+    for (int i = 0; i < 2000; ++i) {
+      if (condition()) return true;
+      usleep(5000);
+    }
+    return false;
+  }
+  std::string status() { return Client(path_).command("status"); }
+  bool no_open_nodes() { return status().find("\n0 open nodes") != std::string::npos; }
+
+  static uint32_t create_bo(Client& client, uint64_t token, uint32_t size = 4096) {
+    drm::CreateBo args = {.size = size, .flags = 0, .handle = 0, .offset = 0};
+    EXPECT_EQ(client.ioctl(token, kCreateBo, args), 0);
+    return args.handle;
+  }
+  static uint32_t create_syncobj(Client& client, uint64_t token) {
+    drm::SyncobjCreate args = {};
+    EXPECT_EQ(client.ioctl(token, kSyncobjCreate, args), 0);
+    return args.handle;
+  }
+  static std::vector<uint8_t> bytes_of(uint32_t value) {
+    std::vector<uint8_t> bytes(4);
+    std::memcpy(bytes.data(), &value, 4);
+    return bytes;
+  }
+  static int wait_syncobj(Client& client, uint64_t token, uint32_t handle, uint32_t flags,
+                          int64_t timeout_ns) {
+    drm::SyncobjWait args = {};
+    args.handles = 0x1000;
+    args.count_handles = 1;
+    args.flags = flags;
+    args.timeout_ns = timeout_ns;
+    return client.ioctl(token, kSyncobjWait, args, {{0x1000, bytes_of(handle)}});
+  }
+  static int submit_tfu(Client& client, uint64_t token, uint32_t bo, uint32_t out_sync = 0) {
+    drm::SubmitTfu args = {};
+    args.bo_handles[0] = bo;
+    args.out_sync = out_sync;
+    return client.ioctl(token, kSubmitTfu, args);
+  }
+
+  GatedGpu gpu_;
+  std::string folder_, path_;
+  std::unique_ptr<Server> server_;
+  std::thread loop_;
+};
+
+TEST_F(ServerTest, HelloComesFirst) {
+  start();
+  Client rude(path_, false);
+  const wire::OpenRequest open = {kRenderNode, O_RDWR};
+  EXPECT_EQ(rude.ask(wire::kOpen, &open, sizeof open).error, EPROTO);
+  EXPECT_EQ(rude.ask(wire::kOpen, &open, sizeof open).error, -1);  // hung up
+  Client old(path_, false);
+  const wire::HelloRequest hello = {wire::kProtocol + 1, 1, "old"};
+  EXPECT_EQ(old.ask(wire::kHello, &hello, sizeof hello).error, EPROTONOSUPPORT);
+}
+
+TEST_F(ServerTest, NonsenseEndsTheConnectionOnly) {
+  start();
+  {
+    Client client(path_);
+    const char garbage[64] = "these are no headers";
+    EXPECT_EQ(write(client.fd(), garbage, sizeof garbage), ssize_t{sizeof garbage});
+    EXPECT_EQ(client.hear(0).error, -1);
+  }
+  {
+    Client client(path_);
+    const wire::MessageHeader huge = {wire::kMagic, wire::kIoctl, wire::kMaxPayload + 1, 0};
+    EXPECT_EQ(write(client.fd(), &huge, sizeof huge), ssize_t{sizeof huge});
+    EXPECT_EQ(client.hear(0).error, -1);
+  }
+  {
+    Client client(path_);
+    EXPECT_EQ(client.ask(99, nullptr, 0).error, EPROTO);
+    EXPECT_EQ(client.ask(wire::kIoctl, nullptr, 0).error, EPROTO);
+    EXPECT_EQ(client.ask(wire::kMmap, nullptr, 0).error, EPROTO);
+    EXPECT_EQ(client.ask(wire::kAdopt, nullptr, 0).error, EPROTO);
+    // A payload that promises more than it holds.
+    drm::CreateBo args = {};
+    std::vector<uint8_t> payload = Client::ioctl_payload(1, kCreateBo, &args);
+    for (size_t cut = 0; cut < payload.size(); cut += 7)
+      EXPECT_EQ(client.ask(wire::kIoctl, payload.data(), cut).error, EPROTO);
+    payload = Client::ioctl_payload(1, kCreateBo, &args, {{0x1000, {1, 2, 3, 4}}});
+    payload.resize(payload.size() - 1);
+    EXPECT_EQ(client.ask(wire::kIoctl, payload.data(), payload.size()).error, EPROTO);
+    payload = Client::ioctl_payload(1, kCreateBo, &args, {}, {0});  // names a descriptor, brings none
+    EXPECT_EQ(client.ask(wire::kIoctl, payload.data(), payload.size()).error, EPROTO);
+    // An unknown token.
+    EXPECT_EQ(client.ioctl(12345, kCreateBo, args), EBADF);
+    EXPECT_EQ(client.mmap(12345, 0, 4096, MAP_SHARED).error, EBADF);
+  }
+  Client(path_).command("status");
+}
+
+TEST_F(ServerTest, OpenIoctlMmap) {
+  start();
+  Client client(path_);
+  uint64_t token = 0;
+  const UniqueFd fd = client.open(kRenderNode, &token);
+  ASSERT_TRUE(fd);
+  EXPECT_NE(token, 0u);
+  const uint32_t handle = create_bo(client, token, 8192);
+  drm::MmapBo map = {.handle = handle, .flags = 0, .offset = 0};
+  ASSERT_EQ(client.ioctl(token, kMmapBo, map), 0);
+  Answer answer = client.mmap(token, map.offset, 100, MAP_SHARED);
+  ASSERT_EQ(answer.error, 0);
+  ASSERT_EQ(answer.fds.size(), 1u);
+  void* mapped = ::mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, answer.fds[0].get(), 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  static_cast<char*>(mapped)[8191] = 1;
+  munmap(mapped, 8192);
+  EXPECT_EQ(client.mmap(token, map.offset, 100, MAP_PRIVATE).error, EINVAL);
+  EXPECT_EQ(client.mmap(token, map.offset + 4096, 100, MAP_SHARED).error, EINVAL);
+
+  uint64_t none;
+  EXPECT_FALSE(client.open(7, &none));
+  const UniqueFd nonblocking = client.open(kRenderNode, &none, O_RDWR | O_NONBLOCK);
+  EXPECT_TRUE(fcntl(nonblocking.get(), F_GETFL) & O_NONBLOCK);
+  EXPECT_FALSE(fcntl(fd.get(), F_GETFL) & O_NONBLOCK);
+}
+
+TEST_F(ServerTest, WrittenMemoryComesBack) {
+  start();
+  Client client(path_);
+  uint64_t token;
+  const UniqueFd fd = client.open(kRenderNode, &token);
+  drm::Version version = {};
+  version.name_len = 2;
+  version.name = 0x5000;
+  std::vector<uint8_t> payload = Client::ioctl_payload(token, 0xc0406400, &version);
+  const wire::Segment out = {0x5000, 2, wire::kOut};
+  const auto* raw = reinterpret_cast<const uint8_t*>(&out);
+  payload.insert(payload.end(), raw, raw + sizeof out);
+  const uint32_t one = 1;
+  std::memcpy(payload.data() + offsetof(wire::IoctlRequest, num_segments), &one, sizeof one);
+  const Answer answer = client.ask(wire::kIoctl, payload.data(), payload.size());
+  ASSERT_EQ(answer.error, 0);
+  wire::IoctlReply reply;
+  std::memcpy(&reply, answer.payload.data(), sizeof reply);
+  EXPECT_EQ(reply.arg_size, 64u);
+  ASSERT_EQ(reply.num_writes, 1u);
+  wire::Segment written;
+  const uint8_t* at = answer.payload.data() + sizeof reply + reply.arg_size;
+  std::memcpy(&written, at, sizeof written);
+  EXPECT_EQ(written.address, 0x5000u);
+  EXPECT_EQ(written.size, 2u);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(at) + sizeof written, 2), "v3");
+}
+
+TEST_F(ServerTest, AdoptFindsTheFileFromAnyDuplicate) {
+  start();
+  Client client(path_), second(path_);
+  uint64_t token;
+  const UniqueFd fd = client.open(kRenderNode, &token), copy(dup(fd.get()));
+  const Answer answer = second.ask(wire::kAdopt, nullptr, 0, {copy.get()});
+  ASSERT_EQ(answer.error, 0);
+  wire::FileReply file;
+  std::memcpy(&file, answer.payload.data(), sizeof file);
+  EXPECT_EQ(file.token, token);
+  EXPECT_EQ(file.minor, kRenderNode);
+  EXPECT_EQ(create_bo(second, file.token), 1u);
+  EXPECT_EQ(create_bo(client, token), 2u);
+  // Other descriptors are nobody's.
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+  const UniqueFd foreign(ends[0]), other(ends[1]);
+  EXPECT_EQ(second.ask(wire::kAdopt, nullptr, 0, {foreign.get()}).error, ENOTTY);
+  EXPECT_EQ(second.ask(wire::kAdopt, nullptr, 0, {0}).error, ENOTTY);
+}
+
+TEST_F(ServerTest, LastCloseReleasesTheFile) {
+  start();
+  Client client(path_);
+  uint64_t token;
+  UniqueFd fd = client.open(kRenderNode, &token), copy(dup(fd.get()));
+  create_bo(client, token);
+  EXPECT_NE(status().find("1 open nodes"), std::string::npos) << status();
+  fd.reset();
+  EXPECT_EQ(create_bo(client, token), 2u);  // a duplicate keeps it
+  copy.reset();
+  EXPECT_TRUE(eventually([&] { return no_open_nodes(); }));
+  drm::CreateBo args = {.size = 1, .flags = 0, .handle = 0, .offset = 0};
+  EXPECT_EQ(client.ioctl(token, kCreateBo, args), EBADF);
+}
+
+TEST_F(ServerTest, WaitsOfOneThreadDoNotHoldUpAnother) {
+  start();
+  Client waiting(path_), working(path_);
+  uint64_t token;
+  const UniqueFd fd = waiting.open(kRenderNode, &token);
+  const uint32_t syncobj = create_syncobj(waiting, token), bo = create_bo(waiting, token);
+  std::thread waiter([&] {
+    EXPECT_EQ(wait_syncobj(waiting, token, syncobj, drm::kWaitForSubmit | drm::kWaitAll, INT64_MAX), 0);
+  });
+  EXPECT_EQ(wait_syncobj(working, token, syncobj, drm::kWaitForSubmit, 0), ETIME);
+  EXPECT_EQ(submit_tfu(working, token, bo, syncobj), 0);
+  waiter.join();
+  drm::WaitBo wait = {.handle = bo, .pad = 0, .timeout_ns = ~uint64_t{0}};
+  EXPECT_EQ(working.ioctl(token, kWaitBo, wait), 0);
+}
+
+TEST_F(ServerTest, ClosedConnectionAbortsItsWait) {
+  start();
+  uint64_t token;
+  Client opener(path_);
+  const UniqueFd fd = opener.open(kRenderNode, &token);
+  const uint32_t syncobj = create_syncobj(opener, token);
+  Client client(path_);
+  drm::SyncobjWait args = {};
+  args.handles = 0x1000;
+  args.count_handles = 1;
+  args.flags = drm::kWaitForSubmit;
+  args.timeout_ns = INT64_MAX;
+  const auto payload = Client::ioctl_payload(token, kSyncobjWait, &args, {{0x1000, bytes_of(syncobj)}});
+  ASSERT_TRUE(client.tell(wire::kIoctl, payload.data(), payload.size()));
+  EXPECT_TRUE(eventually([&] { return status().find(" 3 connections") != std::string::npos; }));
+  client.disconnect();
+  // Itself and the opener are left.
+  EXPECT_TRUE(eventually([&] { return status().find(" 2 connections") != std::string::npos; })) << status();
+}
+
+TEST_F(ServerTest, PrimeAndSyncFilesBetweenTwoClients) {
+  start();
+  Client a(path_), b(path_);
+  uint64_t ta, tb;
+  const UniqueFd fa = a.open(kRenderNode, &ta), fb = b.open(kRenderNode, &tb);
+  const uint32_t bo = create_bo(a, ta);
+  UniqueFd dma_buf;
+  drm::PrimeHandle prime = {.handle = bo, .flags = drm::kCloexec, .fd = -1};
+  ASSERT_EQ(a.ioctl(ta, kPrimeHandleToFd, prime, {}, {}, &dma_buf), 0);
+  ASSERT_TRUE(dma_buf);
+  EXPECT_EQ(lseek(dma_buf.get(), 0, SEEK_END), 4096);
+  prime = {.handle = 0, .flags = 0, .fd = dma_buf.get()};
+  ASSERT_EQ(b.ioctl(tb, kPrimeFdToHandle, prime, {}, {dma_buf.get()}), 0);
+  const uint32_t imported = prime.handle;
+  prime.fd = 77;  // not attached: the client has no such descriptor
+  EXPECT_EQ(b.ioctl(tb, kPrimeFdToHandle, prime), EBADF);
+
+  // A job of one is waited for by the other, and through a sync_file.
+  gpu_.open = false;
+  const uint32_t out = create_syncobj(a, ta);
+  ASSERT_EQ(submit_tfu(a, ta, bo, out), 0);
+  drm::WaitBo wait = {.handle = imported, .pad = 0, .timeout_ns = 0};
+  EXPECT_EQ(b.ioctl(tb, kWaitBo, wait), ETIME);
+  UniqueFd sync_file;
+  drm::SyncobjHandle to_fd = {.handle = out, .flags = drm::kSyncobjSyncFile, .fd = -1, .pad = 0};
+  ASSERT_EQ(a.ioctl(ta, kSyncobjHandleToFd, to_fd, {}, {}, &sync_file), 0);
+  pollfd p = {sync_file.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&p, 1, 0), 0);
+  const uint32_t mirror = create_syncobj(b, tb);
+  drm::SyncobjHandle from_fd = {
+      .handle = mirror, .flags = drm::kSyncobjSyncFile, .fd = sync_file.get(), .pad = 0};
+  ASSERT_EQ(b.ioctl(tb, kSyncobjFdToHandle, from_fd, {}, {sync_file.get()}), 0);
+  EXPECT_EQ(wait_syncobj(b, tb, mirror, 0, 0), ETIME);
+  gpu_.open = true;
+  EXPECT_EQ(wait_syncobj(b, tb, mirror, 0, INT64_MAX), 0);
+  EXPECT_EQ(poll(&p, 1, -1), 1);
+  EXPECT_EQ(p.revents, POLLIN);
+
+  // FILE_INFO goes to the descriptor itself.
+  drm::SyncFileInfo info = {};
+  const auto payload = Client::ioctl_payload(0, drm::kSyncFileInfo, &info);
+  const Answer answer = a.ask(wire::kFdIoctl, payload.data(), payload.size(), {sync_file.get()});
+  ASSERT_EQ(answer.error, 0);
+  std::memcpy(&info, answer.payload.data() + sizeof(wire::IoctlReply), sizeof info);
+  EXPECT_EQ(info.status, 1);
+  EXPECT_EQ(a.ask(wire::kFdIoctl, payload.data(), payload.size(), {0}).error, ENOTTY);
+}
+
+TEST_F(ServerTest, KilledClientTakesItsJobsWithIt) {
+  start();
+  gpu_.open = false;
+  const pid_t child = fork();
+  if (child == 0) {
+    // No gtest in here: this process only dies.
+    Client client(path_);
+    uint64_t token;
+    UniqueFd fd = client.open(kRenderNode, &token);
+    drm::CreateBo bo = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
+    client.ioctl(token, kCreateBo, bo);
+    for (int i = 0; i < 3; ++i) submit_tfu(client, token, bo.handle);
+    while (true) pause();
+  }
+  ASSERT_TRUE(eventually([&] { return gpu_.started == 1; }));
+  EXPECT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(eventually([&] { return gpu_.cancelled == 1; }));
+  EXPECT_TRUE(eventually([&] {
+    return status().find("0 open nodes, 1 connections, 0 clients leaving") != std::string::npos;
+  })) << status();
+  EXPECT_EQ(gpu_.started, 1);  // the others never ran
+}
+
+TEST_F(ServerTest, JobsOfAClosedFileOfALivingClientEndByThemselves) {
+  start();
+  gpu_.open = false;
+  Client client(path_);
+  uint64_t token;
+  UniqueFd fd = client.open(kRenderNode, &token);
+  const uint32_t bo = create_bo(client, token);
+  ASSERT_EQ(submit_tfu(client, token, bo), 0);
+  ASSERT_EQ(submit_tfu(client, token, bo), 0);
+  fd.reset();
+  EXPECT_TRUE(eventually([&] { return status().find("1 clients leaving") != std::string::npos; }));
+  usleep(1'200'000);  // longer than the grace of a dead client
+  EXPECT_EQ(gpu_.cancelled, 0);
+  gpu_.open = true;
+  EXPECT_TRUE(eventually([&] { return status().find("0 clients leaving") != std::string::npos; }));
+  EXPECT_EQ(gpu_.started, 2);
+}
+
+TEST_F(ServerTest, StatusNamesClients) {
+  start();
+  Client client(path_);
+  uint64_t token;
+  const UniqueFd fd = client.open(kRenderNode, &token);
+  const uint32_t bo = create_bo(client, token, 1 << 20);
+  ASSERT_EQ(submit_tfu(client, token, bo), 0);
+  drm::WaitBo wait = {.handle = bo, .pad = 0, .timeout_ns = ~uint64_t{0}};
+  ASSERT_EQ(client.ioctl(token, kWaitBo, wait), 0);
+  const std::string text = client.command("status");
+  for (const char* word : {"rpi5", "tester", "renderD128", "1024", "render", "cache_clean"})
+    EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
+  EXPECT_NE(text.find(std::to_string(getpid())), std::string::npos);
+  int error;
+  EXPECT_NE(client.command("dance", &error).find("status"), std::string::npos);
+  EXPECT_EQ(error, EINVAL);
+}
+
+TEST_F(ServerTest, ShutdownCommand) {
+  start();
+  Client client(path_);
+  uint64_t token;
+  const UniqueFd fd = client.open(kRenderNode, &token);
+  gpu_.open = false;
+  submit_tfu(client, token, create_bo(client, token));
+  EXPECT_EQ(client.command("shutdown"), "leaving\n");
+  loop_.join();
+  server_.reset();  // with a client and a job
+  EXPECT_EQ(gpu_.cancelled, 1);
+  char byte;
+  EXPECT_EQ(recv(fd.get(), &byte, 1, 0), 0);  // the DRM descriptor is dead
+}
+
+TEST_F(ServerTest, LeavesWhenIdle) {
+  start({.limits = {}, .exit_when_idle = 0.05});
+  {
+    Client client(path_);
+    uint64_t token;
+    const UniqueFd fd = client.open(kRenderNode, &token);
+    usleep(150'000);
+    client.command("status");  // still there
+    client.disconnect();       // the file alone keeps it
+    usleep(150'000);
+    Client again(path_);
+    EXPECT_EQ(create_bo(again, token), 1u);
+  }
+  loop_.join();
+}
+
+TEST_F(ServerTest, TooManyConnectionsAreRefused) {
+  start({.limits = {}, .max_connections = 2});
+  Client a(path_), b(path_), c(path_, false);
+  const wire::HelloRequest hello = {wire::kProtocol, 1, "c"};
+  EXPECT_EQ(c.ask(wire::kHello, &hello, sizeof hello).error, -1);
+  a.disconnect();
+  EXPECT_TRUE(eventually([&] {
+    Client d(path_, false);
+    return d.ask(wire::kHello, &hello, sizeof hello).error == 0;
+  }));
+}
+
+TEST_F(ServerTest, ManyClientsAtOnce) {
+  start();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      Client client(path_);
+      for (int i = 0; i < 10; ++i) {
+        uint64_t token;
+        const UniqueFd fd = client.open(kRenderNode, &token);
+        const uint32_t syncobj = create_syncobj(client, token);
+        const uint32_t bo = create_bo(client, token);
+        EXPECT_EQ(submit_tfu(client, token, bo, syncobj), 0);
+        EXPECT_EQ(wait_syncobj(client, token, syncobj, drm::kWaitAll, INT64_MAX), 0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(eventually([&] { return no_open_nodes(); }));
+}
+
+}  // namespace
+}  // namespace v3d::daemon::test
