@@ -451,6 +451,67 @@ TEST(Ports42, Rotation) {
   }
 }
 
+// ---- Programs compiled by Mesa (qpu.md 11.4)
+
+void load_words(Machine& m, const std::vector<uint64_t>& words) {
+  for (size_t i = 0; i < words.size(); ++i)
+    m.memory().store<uint64_t>(Machine::kCode + static_cast<GpuAddr>(i * 8), words[i]);
+}
+
+// Stores push[1] at ssbo[0] + push[0] as a byte.
+TEST(Compiled, SmallestComputeProgram42) {
+  Machine m(42);
+  tmu::Unit unit(m.memory(), 42);
+  fake_tmu() = {};
+  m.t().tmu = &unit;
+  m.t().final_section = false;
+  m.t().stop_at_switch = true;
+  load_words(m, {0x3c403186bb800000, 0x3db032c6bbf40000, 0x3db07186bb800000, 0x3c00318d38801000,
+                 0x3c203182bb815000, 0x3c003186bb800000, 0x3c003186bb800000});
+  m.uniforms({0x77, 0x10, 0x24000, 0xfffffffd});
+  EXPECT_EQ(m.resume(), Stop::kSwitch);
+  EXPECT_EQ(m.t().pc, Machine::kCode + 4 * 8);
+  EXPECT_EQ(m.resume(), Stop::kEnd);
+  EXPECT_EQ(m.t().instructions, 7u);
+  ASSERT_EQ(fake_tmu().generals.size(), 1u);
+  const tmu::GeneralLookup& store = fake_tmu().generals[0];
+  EXPECT_EQ(store.config, 0xfd);
+  ASSERT_EQ(store.num_data, 1);
+  EXPECT_EQ(lanes(store.data[0]), same(0x77));
+  EXPECT_EQ(lanes(store.address), same(0x24010));
+}
+
+// The end of a vertex shader: STVPM in the slots, the row of the second from the ldunif of the first.
+TEST(Compiled, VertexEnd71) {
+  Machine m(71);
+  Lanes out[8] = {};
+  m.t().vpm_out = out;
+  m.t().vpm_out_rows = 8;
+  m.t().rf[0] = splat(3u);
+  m.t().rf[10] = kLaneIndex + 50u;
+  m.t().rf[27] = kLaneIndex + 90u;
+  load_words(m, {0x38602180be03f00a, 0x38002180be03f01b, 0x38003186bb03f000});
+  m.uniforms({4});
+  EXPECT_EQ(m.resume(), Stop::kEnd);
+  EXPECT_EQ(lanes(out[3]), lanes(kLaneIndex + 50u));
+  EXPECT_EQ(lanes(out[4]), lanes(kLaneIndex + 90u));
+}
+
+// The end of a 4.2 fragment shader: TLB words in the slots.
+TEST(Compiled, FragmentEnd42) {
+  Machine m(42);
+  RecordingTlb tlb;
+  m.t().tlb = &tlb;
+  m.t().rf[8] = splat(8u);
+  m.t().rf[9] = splat(9u);
+  load_words(m, {0x3c203206bbf80200, 0x3c0031c6bbf80240, 0x3c003186bb800000});
+  m.uniforms({0xffffffff});
+  EXPECT_EQ(m.resume(), Stop::kEnd);
+  ASSERT_EQ(tlb.calls.size(), 1u);
+  EXPECT_EQ(lanes(tlb.calls[0].words[0]), same(8));
+  EXPECT_EQ(lanes(tlb.calls[0].words[1]), same(9));
+}
+
 TEST_P(PortTest, UnknownPortsAreDropped) {
   m.uniforms({1, 2, 3});
   EXPECT_EQ(m.run_program({move(to(kWaddrTmul), 1), move(to(kWaddrVpm), 1), move(to(kWaddrVpmu), 1),
