@@ -1,6 +1,7 @@
 #include "gpu/ptb/draw_splitter.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -9,7 +10,7 @@ namespace v3d::ptb {
 
 namespace {
 
-constexpr uint32_t kKnownSlots = 1 << 14;
+constexpr uint32_t kMinKnown = 1 << 8, kMaxKnown = 1 << 14;
 /// Words that the geometry programs of one piece may write.
 constexpr uint32_t kGeometryWords = 4 << 20;
 
@@ -31,7 +32,14 @@ uint32_t max_geometry_inputs(const cle::ShaderRecord& record) {
 
 }  // namespace
 
-DrawSplitter::DrawSplitter(const Job& job) : job_(job), known_(kKnownSlots) {}
+DrawSplitter::DrawSplitter(const Job& job) : job_(job) {}
+
+/// Large enough for the draw: without an index buffer, vertices come back only to close a loop or a seam.
+void DrawSplitter::make_known_table() {
+  const uint32_t wanted = call_.indexed ? std::bit_ceil(std::min(call_.count, kMaxKnown)) : 0;
+  const uint32_t size = std::max(wanted, kMinKnown);
+  if (known_.size() < size) known_.resize(size);
+}
 
 bool DrawSplitter::spend(uint64_t vertices) {
   if (vertices <= vertices_left_) {
@@ -83,7 +91,7 @@ void DrawSplitter::read_indices(uint32_t first, uint32_t count, uint32_t* out) c
 }
 
 uint32_t DrawSplitter::position_of(uint32_t index) {
-  Known& known = known_[index % kKnownSlots];
+  Known& known = known_[index & (known_.size() - 1)];
   if (known.epoch == epoch_ && known.index == index) return known.position;
   const auto position = static_cast<uint32_t>(piece_.vertices.size());
   piece_.vertices.push_back({.index = index, .instance = instance_});
@@ -154,6 +162,7 @@ void DrawSplitter::split(const cle::DrawState& state, const cle::DrawCall& call,
   real_first_ = adjacency && topology_.vertices == 2 ? 1 : 0;
   real_step_ = adjacency && topology_.vertices == 3 ? 2 : 1;
   max_primitives_ = record_->has_gs ? max_geometry_inputs(*record_) : kPiecePrimitives;
+  make_known_table();
   start_piece();
   for (uint32_t instance = 0; instance < call.instances && !job_.stopped(); ++instance)
     run_instance(instance, consume);

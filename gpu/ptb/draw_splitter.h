@@ -41,6 +41,7 @@ class DrawSplitter {
     uint32_t index, position, epoch;
   };
 
+  void make_known_table();
   void start_piece();
   void finish_piece(const Consume& consume);
   void run_instance(uint32_t instance, const Consume& consume);
@@ -62,7 +63,8 @@ class DrawSplitter {
   uint32_t instance_ = 0, primitive_id_ = 0;
   Draw piece_;
 
-  // Vertices of the instance and piece that are known already: those whose epoch is the current one.
+  // Vertices of the instance and piece that are known already, by the low bits of their index: those whose
+  // epoch is the current one. A power of two.
   std::vector<Known> known_;
   uint32_t epoch_ = 0;
 };

@@ -61,14 +61,33 @@ Lanes gather_words(Memory memory, const Lanes& addresses) {
   return words;
 }
 
+/// Vectors of 2 to 4 words: 16 elements side by side, turned round in registers.
+template <uint32_t kWords>
+void gather_vectors(Memory memory, const Lanes& addresses, Lanes* rows) {
+  alignas(64) uint32_t address[kLanes], raw[kLanes][4] = {};
+  std::memcpy(address, &addresses, sizeof(address));
+  for (uint32_t lane = 0; lane < kLanes; ++lane)
+    std::memcpy(raw[lane], memory.host(address[lane]), kWords * sizeof(uint32_t));
+  Lanes four[4];  // elements 0..3, 4..7, ...
+  std::memcpy(four, raw, sizeof(four));
+  constexpr Lanes kFirst = {0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29};
+  constexpr Lanes kLow = {0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
+  for (uint32_t c = 0; c < kWords; c += 2) {  // words c and c + 1 of elements 0..7 and 8..15
+    const Lanes a = __builtin_shuffle(four[0], four[1], kFirst + c);
+    const Lanes b = __builtin_shuffle(four[2], four[3], kFirst + c);
+    rows[c] = __builtin_shuffle(a, b, kLow);
+    if (c + 1 < kWords) rows[c + 1] = __builtin_shuffle(a, b, kLow + 8u);
+  }
+}
+
 void load_words(Memory memory, const Lanes& addresses, uint32_t words, Lanes* rows) {
-  switch (words) {  // constant trip counts for the common sizes
+  switch (words) {
     case 2:
-      return gather<uint32_t>(memory, addresses, 2, rows);
+      return gather_vectors<2>(memory, addresses, rows);
     case 3:
-      return gather<uint32_t>(memory, addresses, 3, rows);
+      return gather_vectors<3>(memory, addresses, rows);
     case 4:
-      return gather<uint32_t>(memory, addresses, 4, rows);
+      return gather_vectors<4>(memory, addresses, rows);
     default:
       return gather<uint32_t>(memory, addresses, words, rows);
   }

@@ -1,6 +1,7 @@
 #include "gpu/vpm/vertex_shading.h"
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
 #include "gpu/perf/counters.h"
@@ -30,13 +31,21 @@ StageProgram VertexStages::State::program(const char* stage, const cle::ShaderCo
 
 /// Element numbers of a batch; lanes past the end repeat the last vertex.
 static BatchRefs batch_refs(const ptb::Draw& draw, uint32_t batch) {
-  BatchRefs refs;
-  const auto last = static_cast<uint32_t>(draw.vertices.size() - 1);
-  for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    const ptb::VertexRef& v = draw.vertices[std::min(batch * kLanes + lane, last)];
-    refs.index[lane] = v.index;
-    refs.instance[lane] = v.instance;
+  const ptb::VertexRef* from = &draw.vertices[size_t{batch} * kLanes];
+  const size_t left = draw.vertices.size() - size_t{batch} * kLanes;
+  ptb::VertexRef padded[kLanes];
+  if (left < kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) padded[lane] = from[std::min(lane, left - 1)];
+    from = padded;
   }
+  uint32_t index[kLanes], instance[kLanes];
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    index[lane] = from[lane].index;
+    instance[lane] = from[lane].instance;
+  }
+  BatchRefs refs;
+  std::memcpy(&refs.index, index, sizeof(index));
+  std::memcpy(&refs.instance, instance, sizeof(instance));
   refs.base_instance = draw.call.base_instance;
   return refs;
 }
