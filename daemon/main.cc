@@ -64,8 +64,8 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
+/// When nobody names another.
 std::string default_socket() {
-  if (const std::string path = variable(v3d::wire::kSocketVariable); !path.empty()) return path;
   if (const std::string runtime = variable("XDG_RUNTIME_DIR"); !runtime.empty())
     return runtime + "/v3demu/socket";
   return absl::StrFormat("/tmp/v3demu-%d/socket", geteuid());
@@ -99,7 +99,7 @@ Options parse_options(int argc, char** argv) {
                                  {"version", no_argument, nullptr, kVersion},
                                  {nullptr, 0, nullptr, 0}};
   Options options;
-  options.socket = default_socket();
+  options.socket = variable(v3d::wire::kSocketVariable);
   options.device = variable("V3DEMU_DEVICE");
   options.debug = variable("V3DEMU_DEBUG");
   options.capture = variable("V3DEMU_CAPTURE");
@@ -166,8 +166,8 @@ Options parse_options(int argc, char** argv) {
   std::exit(1);
 }
 
-/// The socket's folder: private to the user.
-void make_folder(const std::string& folder) {
+/// The default socket's folder: private to the user, as /tmp is everybody's.
+void make_private_folder(const std::string& folder) {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), ignored);
   struct stat info;
@@ -274,10 +274,11 @@ int main(int argc, char** argv) {
     return 2;
   }
 
-  const std::string path = std::filesystem::absolute(options.socket);
+  const std::string path =
+      std::filesystem::absolute(options.socket.empty() ? default_socket() : options.socket);
   if (!options.capture.empty()) options.capture = std::filesystem::absolute(options.capture);
   const std::string folder = std::filesystem::path(path).parent_path();
-  make_folder(folder);
+  if (options.socket.empty()) make_private_folder(folder);
   const UniqueFd lock = take_lock(path);
   UniqueFd listener = make_listener(path);
   const bool log_to_stderr = variable("V3DEMU_LOG") == "-";

@@ -33,25 +33,42 @@ namespace {
 
 bool is_cl(Queue queue) { return queue == Queue::kBin || queue == Queue::kRender; }
 
+void report_faults(const Job& job, const mmu::Faults& faults) {
+  ioctl::ClientInfo& client = *job.client;
+  client.mmu_faults += faults.count;
+  const uint64_t jobs = ++client.faulty_jobs;
+  if (!ioctl::worth_a_line(jobs)) return;
+  log_warning(
+      "MMU error from client %s of %s (pid %d) at 0x%x, pte invalid (%d accesses in job %d; faulty job %d)",
+      ioctl::queue_name(job.queue), client.program, client.pid, faults.first_address, faults.count,
+      job.done->seqno(), jobs);
+}
+
+void report_failure(const Job& job, const char* what, const std::string& message) {
+  ioctl::ClientInfo& client = *job.client;
+  const uint64_t failures = ++client.failed_jobs;
+  if (!ioctl::worth_a_line(failures)) return;
+  log_error("%s job %d of %s (pid %d) %s: %s (failed job %d)", ioctl::queue_name(job.queue),
+            job.done->seqno(), client.program, client.pid, what, message, failures);
+}
+
 /// Logs how a job ended, adds up its counts, and says what error its fence carries.
 int settle(const Job& job, const device::JobResult& result) {
   using End = device::JobResult::End;
-  ioctl::ClientInfo& client = *job.client;
-  if (result.faults.count) {
-    client.mmu_faults += result.faults.count;
-    log_warning("MMU error from client %s of %s (pid %d) at 0x%x, pte invalid (%d accesses in job %d)",
-                ioctl::queue_name(job.queue), client.program, client.pid, result.faults.first_address,
-                result.faults.count, job.done->seqno());
+  if (result.faults.count) report_faults(job, result.faults);
+  switch (result.end) {
+    case End::kDone:
+      if (job.perfmon) job.perfmon->add(result.counts);
+      return 0;
+    case End::kError:
+      report_failure(job, "failed", result.message);
+      return ECANCELED;
+    case End::kHang:
+      report_failure(job, "hangs, resetting", result.message);
+      return ECANCELED;
+    case End::kCancelled:
+      return ESRCH;
   }
-  if (result.end == End::kDone) {
-    if (job.perfmon) job.perfmon->add(result.counts);
-    return 0;
-  }
-  if (result.end == End::kCancelled) return ESRCH;
-  ++client.failed_jobs;
-  log_error("%s job %d of %s (pid %d) %s: %s", ioctl::queue_name(job.queue), job.done->seqno(),
-            client.program, client.pid, result.end == End::kHang ? "hangs, resetting" : "failed",
-            result.message);
   return ECANCELED;
 }
 

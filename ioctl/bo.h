@@ -88,7 +88,7 @@ class AddressRoom {
   explicit AddressRoom(std::unique_ptr<GpuContext> gpu) : gpu_(std::move(gpu)) {}
   GpuContext& gpu() { return *gpu_; }
 
-  /// Places a buffer and maps it. 0, ENOSPC (no addresses left) or ENOMEM.
+  /// Places a buffer and maps it. 0, ENOSPC (no addresses left) or ENOMEM (the host refuses).
   int map(const Buffer& buffer, uint32_t* address);
   void unmap(const Buffer& buffer, uint32_t address);
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "gpu/base/log.h"
 #include "ioctl/bo.h"
 
 namespace v3d::ioctl {
@@ -84,9 +83,7 @@ int AddressRoom::map(const Buffer& buffer, uint32_t* address) {
     if (!place) return ENOSPC;
     *address = *place;
   }
-  const absl::Status status = gpu_->space().map(*address, buffer.memfd(), 0, buffer.size());
-  if (status.ok()) return 0;
-  log_error("BO of %d bytes: %s", buffer.size(), std::string(status.message()));
+  if (gpu_->space().map(*address, buffer.memfd(), 0, buffer.size()).ok()) return 0;
   const std::lock_guard lock(mutex_);
   va_.release(*address, buffer.size());
   return ENOMEM;

@@ -54,18 +54,25 @@ FencePtr File::next_fence(Queue queue) {
   return std::make_shared<Fence>("drm_sched", queue_timeline(queue), contexts_[q], ++seqnos_[q]);
 }
 
+int File::refuse_memory(uint64_t size, const char* why) {
+  const uint64_t count = ++client_->refusals;
+  if (worth_a_line(count))
+    log_warning("%s (pid %d) gets no BO of %d bytes: %s (refusal %d)", client_->program, client_->pid, size,
+                why, count);
+  return ENOMEM;
+}
+
 int File::make_bo(std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo) {
-  if (memory_use_->bytes + buffer->size() > kernel_.limits().bo_bytes_per_file) {
-    log_warning("%s (pid %d) is at its limit of %d bytes of BOs", client_->program, client_->pid,
-                kernel_.limits().bo_bytes_per_file);
-    return ENOMEM;
-  }
+  if (memory_use_->bytes + buffer->size() > kernel_.limits().bo_bytes_per_file)
+    return refuse_memory(buffer->size(), "limit of its open node");
   std::shared_ptr<AddressRoom> space;
   uint32_t address = 0;
   if (!device_.modeset) {
     space = room();
-    if (!space) return ENOMEM;
-    if (const int error = space->map(*buffer, &address)) return error;
+    if (!space) return refuse_memory(buffer->size(), "no address space");
+    const int error = space->map(*buffer, &address);
+    if (error == ENOMEM) return refuse_memory(buffer->size(), "the host refuses another mapping");
+    if (error) return error;
   }
   const uint64_t offset = kernel_.new_mmap_offset(buffer->size());
   *bo = std::make_shared<Bo>(std::move(buffer), std::move(space), address, offset, imported, memory_use_);
@@ -73,13 +80,11 @@ int File::make_bo(std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr
 }
 
 int File::create_bo(uint64_t size, std::shared_ptr<Bo>* bo, uint32_t* handle) {
-  if (memory_use_->bytes + size > kernel_.limits().bo_bytes_per_file) return ENOMEM;
+  // Known before the memory is taken, too.
+  if (memory_use_->bytes + size > kernel_.limits().bo_bytes_per_file)
+    return refuse_memory(size, "limit of its open node");
   std::shared_ptr<Buffer> buffer = kernel_.buffers().create(size);
-  if (!buffer) {
-    log_error("no memory or descriptors for a BO of %d bytes of %s (pid %d)", size, client_->program,
-              client_->pid);
-    return ENOMEM;
-  }
+  if (!buffer) return refuse_memory(size, "no memory or descriptors left");
   if (const int error = make_bo(std::move(buffer), false, bo)) return error;
   return add_handle(*bo, handle);
 }

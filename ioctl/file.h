@@ -97,6 +97,7 @@ class File : public std::enable_shared_from_this<File> {
   bool atomic = false;  ///< DRM_CLIENT_CAP_ATOMIC
 
  private:
+  int refuse_memory(uint64_t size, const char* why);
   int make_bo(std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo);
   int add_handle_locked(const std::shared_ptr<Bo>& bo, uint32_t* handle);
 

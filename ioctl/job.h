@@ -31,9 +31,15 @@ struct ClientInfo {
   std::string program;
   std::array<std::atomic<uint64_t>, kNumQueues> jobs_done{};
   std::array<std::atomic<uint64_t>, kNumQueues> busy_ns{};
-  std::atomic<uint64_t> mmu_faults{0};
+  std::atomic<uint64_t> mmu_faults{0};   ///< accesses
+  std::atomic<uint64_t> faulty_jobs{0};  ///< jobs with such accesses
   std::atomic<uint64_t> failed_jobs{0};
+  std::atomic<uint64_t> refusals{0};  ///< of memory
 };
+
+/// Whether the count-th message of a kind about one client is worth a line: a client may fail as often as it
+/// likes, so all of the first are written and then ever fewer.
+constexpr bool worth_a_line(uint64_t count) { return count <= 16 || (count & (count - 1)) == 0; }
 
 struct Job {
   explicit Job(Queue q) : queue(q) {}
