@@ -129,8 +129,8 @@ struct Thread {
 
   /// All registers and streams as at thread start (qpu.md 6), no inputs, an unlimited budget.
   void reset();
-  /// The same for a thread of the same stage after another one: inputs, and registers, whose contents programs
-  /// may not rely on, keep their values; pc, uniforms and msf are the caller's.
+  /// The same for a thread of the same stage after another one: inputs, and registers, whose contents
+  /// programs may not rely on, keep their values; pc, uniforms and msf are the caller's.
   void restart();
 };
 
