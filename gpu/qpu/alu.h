@@ -28,12 +28,15 @@ FlagFn find_flag(Op op, FlagWrite write, Unpack a, Unpack b);
 /// BARRIERID in every lane. SYNCB with this value waits at the barrier of the supergroup.
 inline constexpr uint32_t kBarrierToken = 0xba441e40;
 
+/// All lanes of the quads that have a lane in the mask.
+inline LaneMask whole_quads(LaneMask mask) {
+  return static_cast<LaneMask>(((mask | mask >> 1 | mask >> 2 | mask >> 3) & 0x1111) * 15);
+}
+
 /// Lanes that take part in BALLOT, BCASTF, ALLEQ and ALLFEQ: MSF != 0, in the fragment stage whole quads.
 inline LaneMask active_lanes(const Thread& thread) {
-  const uint32_t live = nonzero(thread.msf);
-  if (!thread.tlb) return static_cast<LaneMask>(live);
-  const uint32_t quads = (live | live >> 1 | live >> 2 | live >> 3) & 0x1111;
-  return static_cast<LaneMask>(quads * 15);
+  const LaneMask live = nonzero(thread.msf);
+  return thread.tlb ? whole_quads(live) : live;
 }
 
 // ---- Conversions of operands and results

@@ -13,6 +13,10 @@
 namespace v3d::qpu {
 namespace {
 
+// Why threads hang.
+constexpr const char* kEmptyQueue = "ldtmu without an outstanding lookup";
+constexpr const char* kTooLarge = "program of more than 64 Ki instructions";
+
 using Target = Half::Target;
 using Events = Thread::Pending::Events;
 
@@ -219,7 +223,7 @@ const char* run_alu(int version, const Step& step, Thread& t, const Bases& bases
   // Signals fetch their values. wrtmuc belongs to a lookup that this word starts.
   const uint16_t signals = step.signals;
   Lanes loaded = Lanes{}, implicit = Lanes{};
-  if (signals & (kLdtmu) && !pop_tmu(t, loaded)) return "ldtmu without an outstanding lookup";
+  if ((signals & kLdtmu) && !pop_tmu(t, loaded)) return kEmptyQueue;
   if (signals & kLdvary) loaded = next_varying(t);
   if (signals & (kLdtlb | kLdtlbu)) loaded = read_tlb(t, signals & kLdtlbu);
   if (signals & kLdunifrf) loaded = splat(next_uniform(t));
@@ -247,9 +251,9 @@ const char* run_alu(int version, const Step& step, Thread& t, const Bases& bases
 bool branch_taken(const Branch& b, const Thread& t) {
   if (b.cond == BranchCond::kA0 || b.cond == BranchCond::kNa0)
     return (t.flag_a & 1) == (b.cond == BranchCond::kA0);
-  uint32_t lanes = kAllLanes;
+  LaneMask lanes = kAllLanes;
   if (b.msfign != Msfign::kNone) lanes = nonzero(t.msf);
-  if (b.msfign == Msfign::kQ) lanes = ((lanes | lanes >> 1 | lanes >> 2 | lanes >> 3) & 0x1111) * 15;
+  if (b.msfign == Msfign::kQ) lanes = whole_quads(lanes);
   switch (b.cond) {
     case BranchCond::kAlla:
       return (lanes & ~t.flag_a) == 0;
@@ -386,9 +390,6 @@ void trace_results(int version, const Instruction& i, const Thread& t) {
 }
 
 // ---- The loop
-
-constexpr const char* kEmptyQueue = "ldtmu without an outstanding lookup";
-constexpr const char* kTooLarge = "program of more than 64 Ki instructions";
 
 // One instruction with everything that can happen. Returns nullptr, or why the thread hangs.
 template <bool trace>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gpu/base/log.h"
 #include "gpu/tmu/atomic.h"
 #include "gpu/tmu/vector.h"
 
@@ -85,6 +86,8 @@ int general_lookup(Memory memory, bool wrap16, const GeneralLookup& lookup, Lane
                                  : load_small(memory, address, active, type);
       return type.words;
     }
+    if (lookup.num_data != type.words)
+      log_debug(Debug::kTmu, "TMU: store of %d words with a type of %d", lookup.num_data, type.words);
     for (uint32_t k = 0; k < std::min(type.words, lookup.num_data); ++k) {
       if (type.bytes == 4)
         store_words(memory, component(address, k, wrap16), lookup.data[k], active);

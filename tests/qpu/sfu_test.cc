@@ -1,8 +1,8 @@
 /// The functions of the SFU round correctly.
 ///
 /// Their double results were compared with 113-bit ones for every float input: a double result is rounded
-/// wrongly to float only if it lies within 16 of its last places of the middle of two floats, and all 499 such
-/// inputs were checked. Here a long double reference goes over a spread of all inputs.
+/// wrongly to float only if it lies within 16 of its last places of the middle of two floats, and all 499
+/// such inputs were checked. Here a long double reference goes over a spread of all inputs.
 
 #include "gpu/qpu/sfu.h"
 
