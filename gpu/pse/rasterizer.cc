@@ -22,7 +22,7 @@ Corner vertex_corner(const PreparedDraw& draw, uint32_t index) {
 /// Vertices that clipping kept have the depth and W of the vertex program.
 Corner clipped_corner(const PreparedDraw& draw, const ptb::Primitive& p,
                       const ptb::ClippedPolygon::Corner& c) {
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < draw.draw->vertices_per_primitive; ++i)
     if (c.weight[i] == 1) return vertex_corner(draw, p.vertex[i]);
   const float r = 1.0f / c.w;
   return {c.x, c.y, c.z * draw.state().z_scale * r + draw.state().z_offset, r};

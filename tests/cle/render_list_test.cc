@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <functional>
+#include <random>
 
 #include "gpu/cle/executor.h"
 #include "gpu/device/profile.h"
@@ -317,6 +318,41 @@ TEST_P(RenderList, ListsThatBranchInCirclesEnd) {
   test_.memory().write(circle, call.bytes().data(), call.size());
   run_render_list(test_.job(), circle, circle + 32, 0, nullptr);
   EXPECT_THAT(nested.message(), HasSubstr("calls nest too deep"));
+}
+
+/// Valid lists with flipped bits: whatever they do, they end, and only inside their address space.
+TEST_P(RenderList, ListsWithFlippedBitsEnd) {
+  std::mt19937 random(17);
+  const Frame frame = {.width = 100, .height = 60, .log2_tile = 1};
+  for (int round = 0; round < 150; ++round) {
+    const GpuAddr image = test_.put(std::vector<uint32_t>(100 * 60));
+    PacketWriter generic;
+    generic.packet("Tile Coordinates Implicit");
+    generic.packet("Load Tile Buffer General",
+                   {{"Input Image Format", kRgba8}, {"Height in UB or Stride", 400}, address(image)});
+    generic.packet("End of Loads").packet("Branch to Implicit Tile List");
+    add_store(generic, 0, image, 400, true);
+    generic.packet("Clear Render Targets").packet("End of Tile Marker").packet("Return from sub-list");
+    const GpuAddr body = test_.put(generic.bytes());
+    PacketWriter list;
+    add_config(list, frame);
+    add_dummy_tile(list, true);
+    add_supertiles(list, frame, 2, 4, 2);
+    list.packet("Multicore Rendering Tile List Set Base", {{"address", 64}});
+    list.packet("Start Address of Generic Tile List", {{"start", body}, {"end", body + generic.size()}});
+    for (uint32_t i = 0; i < 8; ++i) add_supertile(list, i % 4, i / 4);
+    list.packet("End of rendering");
+    const GpuAddr start = test_.put(list.bytes());
+    for (uint32_t flips = 1 + random() % 3; flips > 0; --flips) {
+      const bool in_body = random() % 2;
+      const GpuAddr at = in_body ? body + random() % generic.size() : start + random() % list.size();
+      test_.memory().store(at, static_cast<uint8_t>(test_.memory().load<uint8_t>(at) ^ (1u << random() % 8)));
+    }
+    JobError failure;
+    test_.job().error = &failure;
+    run_render_list(test_.job(), start, start + list.size(), 0, nullptr);
+  }
+  test_.space().take_faults();
 }
 
 TEST(FrameConfig, ClearColorsOf71FillAllFourWords) {

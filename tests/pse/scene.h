@@ -62,8 +62,8 @@ class Scene {
     std::vector<uint32_t> data;
     for (const SceneVertex& v : vertices) {
       const size_t begin = data.size();
-      data.push_back(static_cast<uint32_t>(static_cast<int32_t>(std::lround(v.x * 64))));
-      data.push_back(static_cast<uint32_t>(static_cast<int32_t>(std::lround(v.y * 64))));
+      data.push_back(static_cast<uint32_t>(std::lround(v.x * 64)));
+      data.push_back(static_cast<uint32_t>(std::lround(v.y * 64)));
       data.push_back(bits(v.z));
       data.push_back(bits(v.r));
       data.insert(data.end(), v.words.begin(), v.words.end());
@@ -197,6 +197,7 @@ class Scene {
       std::swap(left, right);
       std::swap(top, bottom);
       for (const uint32_t index : primitive.vertex) {
+        if (index >= vertices_[d].size()) continue;
         const SceneVertex& v = vertices_[d][index];
         left = std::min(left, v.x);
         right = std::max(right, v.x);
