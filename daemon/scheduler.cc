@@ -1,5 +1,6 @@
 #include "daemon/scheduler.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 
@@ -30,6 +31,10 @@ struct Scheduler::Node : ioctl::Watcher {
 };
 
 namespace {
+
+/// This thread is a worker that signals the end of a job: it will look for the next one itself. A render job
+/// thus follows its bin job without waking anybody.
+thread_local bool t_finishing = false;
 
 bool is_cl(Queue queue) { return queue == Queue::kBin || queue == Queue::kRender; }
 
@@ -75,11 +80,8 @@ int settle(const Job& job, const device::JobResult& result) {
 }  // namespace
 
 Scheduler::Scheduler() {
-  for (size_t q = 0; q < queues_.size(); ++q) {
-    const auto queue = static_cast<Queue>(q);
-    // Cache cleans have nothing to do and end where their dependencies do.
-    if (queue != Queue::kCacheClean) queues_[q].worker = std::thread([this, queue] { work(queue); });
-  }
+  // Cache cleans have nothing to do and end where their dependencies do; all other queues may run at once.
+  for (int i = 0; i < ioctl::kNumQueues - 1; ++i) workers_.emplace_back([this] { work(); });
 }
 
 Scheduler::~Scheduler() {
@@ -90,11 +92,10 @@ Scheduler::~Scheduler() {
       for (auto& [client, jobs] : queue.entities)
         for (const NodePtr& node : jobs) node->killed = true;
       if (queue.running) queue.running->cancel = true;
-      queue.wake.notify_all();
     }
+    wake_.notify_all();
   }
-  for (QueueState& queue : queues_)
-    if (queue.worker.joinable()) queue.worker.join();
+  for (std::thread& worker : workers_) worker.join();
 }
 
 void Scheduler::push(const std::vector<JobPtr>& jobs) {
@@ -123,8 +124,8 @@ void Scheduler::on_ready(Node& node) {
   node.ready = true;
   if (node.job->queue == Queue::kCacheClean)
     run_empty_jobs(lock);
-  else
-    state(node.job->queue).wake.notify_one();
+  else if (!t_finishing && idle_workers_ > 0)
+    wake_.notify_one();
 }
 
 void Scheduler::run_empty_jobs(std::unique_lock<std::mutex>& lock) {
@@ -166,13 +167,29 @@ bool Scheduler::is_blocked(const Node& node) const {
   return false;
 }
 
-Scheduler::NodePtr Scheduler::pick(Queue queue) {
+Scheduler::NodePtr Scheduler::pick(Queue queue) const {
+  const QueueState& state = queues_[static_cast<size_t>(queue)];
+  if (state.running) return nullptr;
   const NodePtr* best = nullptr;
-  for (const auto& [client, jobs] : state(queue).entities) {
+  for (const auto& [client, jobs] : state.entities) {
     const NodePtr& head = jobs.front();
     if (head->ready && !is_blocked(*head) && (!best || head->seqno < (*best)->seqno)) best = &head;
   }
   return best ? *best : nullptr;
+}
+
+Scheduler::NodePtr Scheduler::pick() const {
+  NodePtr best;
+  for (size_t q = 0; q < queues_.size(); ++q) {
+    if (static_cast<Queue>(q) == Queue::kCacheClean) continue;
+    NodePtr node = pick(static_cast<Queue>(q));
+    if (node && (!best || node->seqno < best->seqno)) best = std::move(node);
+  }
+  return best;
+}
+
+bool Scheduler::is_empty() const {
+  return std::all_of(queues_.begin(), queues_.end(), [](const QueueState& q) { return q.entities.empty(); });
 }
 
 void Scheduler::start(const NodePtr& node) {
@@ -198,43 +215,52 @@ void Scheduler::finish(const NodePtr& node, int64_t busy_ns) {
   if (job.queue == Queue::kCsd) use->second.csd = false;
   if (is_cl(job.queue)) --use->second.cl;
   if (use->second.cl == 0 && !use->second.csd) rooms_.erase(use);
-  for (const Queue other : {Queue::kBin, Queue::kRender, Queue::kCsd})
-    if (other != job.queue && !state(other).entities.empty()) state(other).wake.notify_one();
 }
 
-void Scheduler::work(Queue queue_number) {
-  QueueState& queue = state(queue_number);
+void Scheduler::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    NodePtr node = pick(queue_number);
-    if (!node) {
-      if (stop_ && queue.entities.empty()) return;
-      queue.wake.wait(lock);
+    if (NodePtr node = pick()) {
+      run(lock, std::move(node));
       continue;
     }
-    start(node);
-    const bool killed = node->killed;
-    lock.unlock();
-
-    const Job& job = *node->job;
-    const int64_t begin = ioctl::monotonic_ns();
-    log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(queue_number),
-              job.done->seqno(), job.client->program, job.client->pid);
-    const int error = killed ? ESRCH : settle(job, job.run(node->cancel));
-    const int64_t busy = ioctl::monotonic_ns() - begin;
-    ++job.client->jobs_done[static_cast<size_t>(queue_number)];
-    job.client->busy_ns[static_cast<size_t>(queue_number)] += static_cast<uint64_t>(busy);
-    log_debug(Debug::kSched, "%s job %d of %s (pid %d) ends after %d us%s", ioctl::queue_name(queue_number),
-              job.done->seqno(), job.client->program, job.client->pid, busy / 1000,
-              error ? " with an error" : "");
-    job.done->signal(error);
-
-    lock.lock();
-    finish(node, busy);
-    lock.unlock();
-    node.reset();  // what only the job held is freed here, without the lock
-    lock.lock();
+    if (stop_ && is_empty()) {
+      wake_.notify_all();  // the others may go too
+      return;
+    }
+    ++idle_workers_;
+    wake_.wait(lock);
+    --idle_workers_;
   }
+}
+
+void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
+  start(node);
+  if (idle_workers_ > 0 && pick()) wake_.notify_one();  // there is more than this thread can do
+  const bool killed = node->killed;
+  lock.unlock();
+
+  const Job& job = *node->job;
+  ioctl::ClientInfo& client = *job.client;
+  const auto queue = static_cast<size_t>(job.queue);
+  const int64_t begin = ioctl::monotonic_ns();
+  log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(job.queue), job.done->seqno(),
+            client.program, client.pid);
+  const int error = killed ? ESRCH : settle(job, job.run(node->cancel));
+  const int64_t busy = ioctl::monotonic_ns() - begin;
+  ++client.jobs_done[queue];
+  client.busy_ns[queue] += static_cast<uint64_t>(busy);
+  log_debug(Debug::kSched, "%s job %d of %s (pid %d) ends after %d us%s", ioctl::queue_name(job.queue),
+            job.done->seqno(), client.program, client.pid, busy / 1000, error ? " with an error" : "");
+  t_finishing = true;
+  job.done->signal(error);
+  t_finishing = false;
+
+  lock.lock();
+  finish(node, busy);
+  lock.unlock();
+  node.reset();  // what only the job held is freed without the lock
+  lock.lock();
 }
 
 void Scheduler::kill(uint64_t client) {
@@ -248,8 +274,8 @@ void Scheduler::kill(uint64_t client) {
       else
         node->killed = true;
     }
-    queue.wake.notify_one();
   }
+  wake_.notify_all();  // what exclusion held back may end now
 }
 
 bool Scheduler::is_idle(uint64_t client) const {

@@ -49,10 +49,8 @@ class Scheduler {
   struct QueueState {
     std::map<uint64_t, std::deque<NodePtr>> entities;  // by client; never empty deques
     NodePtr running;
-    std::condition_variable wake;
     uint64_t jobs_done = 0;
     uint64_t busy_ns = 0;
-    std::thread worker;
   };
   /// Running jobs of one address space.
   struct RoomUse {
@@ -62,12 +60,16 @@ class Scheduler {
 
   QueueState& state(ioctl::Queue queue) { return queues_[static_cast<size_t>(queue)]; }
   void on_ready(Node& node);
-  void work(ioctl::Queue queue);
-  NodePtr pick(ioctl::Queue queue);
+  void work();
+  void run(std::unique_lock<std::mutex>& lock, NodePtr node);
+  /// The job to start next, or null. Queues that run one are passed over.
+  NodePtr pick() const;
+  NodePtr pick(ioctl::Queue queue) const;
   bool is_blocked(const Node& node) const;
   bool earlier_ready(ioctl::Queue queue, const Node& than) const;
   void start(const NodePtr& node);
   void finish(const NodePtr& node, int64_t busy_ns);
+  bool is_empty() const;
   void run_empty_jobs(std::unique_lock<std::mutex>& lock);
 
   mutable std::mutex mutex_;  // protects all below and the plain members of nodes; not held while a job runs
@@ -76,6 +78,9 @@ class Scheduler {
   uint64_t next_seqno_ = 0;
   bool running_empty_jobs_ = false;
   bool stop_ = false;
+  int idle_workers_ = 0;
+  std::condition_variable wake_;
+  std::vector<std::thread> workers_;  // any of them serves any queue
 };
 
 }  // namespace v3d::daemon

@@ -432,6 +432,7 @@ TEST_F(ServerTest, ShutdownCommand) {
   const UniqueFd fd = client.open(kRenderNode, &token);
   gpu_.open = false;
   submit_tfu(client, token, create_bo(client, token));
+  ASSERT_TRUE(eventually([&] { return gpu_.started == 1; }));
   EXPECT_EQ(client.command("shutdown"), "leaving\n");
   loop_.join();
   server_.reset();  // with a client and a job
