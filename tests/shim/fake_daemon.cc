@@ -111,9 +111,9 @@ bool receive(int fd, void* data, size_t size, std::vector<int>* fds) {
 
 bool send(int fd, uint32_t op, const Reply& reply) {
   wire::MessageHeader header{wire::kMagic, op, static_cast<uint32_t>(reply.payload.size()), reply.error};
-  std::vector<uint8_t> bytes(sizeof(header));
+  std::vector<uint8_t> bytes(sizeof(header) + reply.payload.size());
   memcpy(bytes.data(), &header, sizeof(header));
-  bytes.insert(bytes.end(), reply.payload.begin(), reply.payload.end());
+  std::copy(reply.payload.begin(), reply.payload.end(), bytes.begin() + sizeof(header));
   size_t done = 0;
   while (done < bytes.size()) {
     // In pieces, so that the shim has to put them together.
