@@ -13,4 +13,4 @@ for page in ("docs/one_draw.md", "README.md"):
     names += re.findall(r"\]\(((?!http)[\w./-]+)\)", text)
     assert names, page
     missing += [f"{page}: {name}" for name in names if not os.path.exists(os.path.join(root, name))]
-sys.exit("\n".join(missing))
+sys.exit("\n".join(missing) or 0)

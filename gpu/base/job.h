@@ -42,6 +42,9 @@ class JobError {
   std::string message_;
 };
 
+/// Job::instruction_limit of a job that may run for ever.
+inline constexpr uint64_t kNoInstructionLimit = ~uint64_t{0};
+
 /// Context of one bin, render, compute or TFU job. All pointers outlive the job.
 struct Job {
   Memory memory;
@@ -52,8 +55,9 @@ struct Job {
   JobError* error;
   /// Set from outside to end the job early (its client is gone, or the reset of a hang).
   const std::atomic<bool>* cancel;
-  /// Instructions that one QPU thread may execute before the job counts as hung (drm-abi.md 3.5).
-  uint64_t instruction_limit = 10'000'000'000;
+  /// Instructions that one QPU thread may execute before the job counts as hung: five seconds of a QPU. The
+  /// kernel resets a job that makes no progress for one (drm-abi.md 3.5).
+  uint64_t instruction_limit = 1'000'000'000;
   /// TIDX of worker slot s is first_tidx + s: unique over the stages of a client that run at one time.
   uint32_t first_tidx = 0;
 

@@ -120,7 +120,10 @@ qpu::Stop Scheduler::run_slice(Resident& resident, uint32_t tidx, bool lockstep,
   }
   thread.stop_at_switch = lockstep;
   thread.budget = std::min(kSlice, job_.instruction_limit - thread.instructions);
-  return engine_.run(thread, pool_slot);
+  const uint64_t before = thread.instructions;
+  const qpu::Stop stop = engine_.run(thread, pool_slot);
+  resident.last_slice = thread.instructions - before;
+  return stop;
 }
 
 /// What becomes of a batch that stopped.
@@ -128,11 +131,14 @@ void Scheduler::settle(uint32_t tidx, qpu::Stop stop) {
   Resident& resident = resident_[tidx];
   Supergroup& group = supergroups_[resident.slot];
   if (stop == qpu::Stop::kEnd) {
+    without_progress_ = 0;
     retire(tidx);
   } else if (stop == qpu::Stop::kHang) {
     fail(tidx, "stopped");
   } else if (resident.thread->instructions >= job_.instruction_limit) {
     fail(tidx, "did not end");
+  } else if (!makes_progress(resident.last_slice)) {
+    fail(tidx, "made no progress");
   } else if (stop == qpu::Stop::kBarrier) {
     wait(tidx, Wait::kBarrier);
   } else if (stop == qpu::Stop::kSwitch && group.lockstep != 0) {
@@ -144,6 +150,16 @@ void Scheduler::settle(uint32_t tidx, qpu::Stop stop) {
     }
     make_ready(tidx);
   }
+}
+
+/// The kernel resets a dispatch when no batch ended for a second (drm-abi.md 3.5): here, for as many
+/// instructions as all QPUs issue in a second. @return false when that is reached
+bool Scheduler::makes_progress(uint64_t instructions) {
+  constexpr uint64_t kClocksPerInstruction = 4;
+  const uint64_t per_second = static_cast<uint64_t>(job_.profile->clock_mhz) * 1'000'000 /
+                              kClocksPerInstruction * static_cast<uint64_t>(job_.profile->qpu_count());
+  without_progress_ += instructions;
+  return without_progress_ < per_second || job_.instruction_limit == kNoInstructionLimit;
 }
 
 /// An ended batch leaves its supergroup, so that the others do not wait for it at barriers.

@@ -54,6 +54,7 @@ class Scheduler {
     bool started = false;
     Wait wait = Wait::kNone;
     std::unique_ptr<qpu::Thread> thread;  // from the first run on
+    uint64_t last_slice = 0;              // instructions
   };
   /// At the index of its slot.
   struct Supergroup {
@@ -75,6 +76,7 @@ class Scheduler {
   void release_deadlocked();
   void make_ready(uint32_t tidx);
   void fail(uint32_t tidx, const char* what);
+  bool makes_progress(uint64_t instructions);
 
   const Job& job_;
   const Configuration configuration_;
@@ -94,6 +96,7 @@ class Scheduler {
   uint32_t running_ = 0, idle_ = 0;  // workers
   bool stop_ = false, complete_ = false, deadlock_logged_ = false;
   uint64_t instructions_ = 0;
+  uint64_t without_progress_ = 0;  // instructions of all batches since one ended
 };
 
 }  // namespace v3d::csd

@@ -69,7 +69,7 @@ class SchedulerTest : public testing::TestWithParam<int> {
            .counts = nullptr,
            .error = &error_,
            .cancel = &cancel_,
-           .instruction_limit = ~uint64_t{0}};  // instructions of the fakes take no time
+           .instruction_limit = kNoInstructionLimit};  // instructions of the fakes take no time
   uint64_t instructions_ = 0;
 };
 
@@ -250,6 +250,13 @@ TEST_P(SchedulerTest, CancelEndsAnEndlessDispatch) {
       run(one_batch_per_workgroup(24, 1, kTwoThreads), [&](const Step&) { return qpu::Stop::kBudget; }));
   later.join();
   EXPECT_FALSE(error_.failed());
+}
+
+TEST_P(SchedulerTest, ADispatchInWhichNoBatchEndsForASecondHangs) {
+  job_.instruction_limit = kNoInstructionLimit - 1;
+  EXPECT_FALSE(
+      run(one_batch_per_workgroup(24, 1, kTwoThreads), [&](const Step&) { return qpu::Stop::kBudget; }));
+  EXPECT_NE(error_.message().find("made no progress"), std::string::npos) << error_.message();
 }
 
 TEST_P(SchedulerTest, ALoneBatchDoesNotKeepThePoolFromOtherJobs) {
