@@ -223,11 +223,15 @@ void go_to_background(const std::string& log_path, bool keep_stderr) {
   dup2(log ? log.get() : null.get(), STDERR_FILENO);
 }
 
-void raise_descriptor_limit() {
+/// Raises the limit of descriptors, of which every BO, open node and sync_file takes one, and keeps any one
+/// kind from using them up.
+void share_out_descriptors(v3d::ioctl::Limits* limits) {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+  limits->handles_per_file = std::min<size_t>(limits->handles_per_file, limit.rlim_cur / 2);
+  limits->exported_descriptors = std::min<size_t>(limits->exported_descriptors, limit.rlim_cur / 4);
 }
 
 std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, int workers, bool no_execute) {
@@ -246,7 +250,7 @@ void on_termination(int) { g_server->stop(); }
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = parse_options(argc, argv);
+  Options options = parse_options(argc, argv);
   v3d::set_debug(options.debug);
   const v3d::device::Profile* profile =
       options.device.empty() ? &v3d::device::default_profile() : v3d::device::find_profile(options.device);
@@ -266,7 +270,7 @@ int main(int argc, char** argv) {
   if (!options.foreground) go_to_background(folder + "/v3demud.log", log_to_stderr);
 
   std::signal(SIGPIPE, SIG_IGN);
-  raise_descriptor_limit();
+  share_out_descriptors(&options.server.limits);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int workers = (options.threads ? options.threads : cores) - 1;
   const std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(*profile, workers, options.no_execute);
