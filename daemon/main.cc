@@ -40,6 +40,7 @@ Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.
   --threads N             threads that share out tiles and workgroups (default: one per core)
   --memory-limit MIB      buffer memory per open node (default: 4096)
   --no-execute            accept jobs but execute none: measures drivers and the daemon alone
+  --capture FILE          write every job with the memory that it finds to FILE; also $V3DEMU_CAPTURE
   --debug LIST            categories of messages ("help" lists them); also $V3DEMU_DEBUG
   --help, --version
 
@@ -51,6 +52,7 @@ struct Options {
   std::string socket;
   std::string device;
   std::string debug;
+  std::string capture;
   v3d::daemon::Server::Options server;
   int threads = 0;
   bool foreground = false;
@@ -71,7 +73,19 @@ std::string default_socket() {
 
 /// Exits on wrong usage.
 Options parse_options(int argc, char** argv) {
-  enum { kSocket = 256, kDevice, kIdle, kForeground, kThreads, kMemory, kNoExecute, kDebug, kHelp, kVersion };
+  enum {
+    kSocket = 256,
+    kDevice,
+    kIdle,
+    kForeground,
+    kThreads,
+    kMemory,
+    kNoExecute,
+    kCapture,
+    kDebug,
+    kHelp,
+    kVersion
+  };
   static const option kLong[] = {{"socket", required_argument, nullptr, kSocket},
                                  {"device", required_argument, nullptr, kDevice},
                                  {"exit-when-idle", required_argument, nullptr, kIdle},
@@ -79,6 +93,7 @@ Options parse_options(int argc, char** argv) {
                                  {"threads", required_argument, nullptr, kThreads},
                                  {"memory-limit", required_argument, nullptr, kMemory},
                                  {"no-execute", no_argument, nullptr, kNoExecute},
+                                 {"capture", required_argument, nullptr, kCapture},
                                  {"debug", required_argument, nullptr, kDebug},
                                  {"help", no_argument, nullptr, kHelp},
                                  {"version", no_argument, nullptr, kVersion},
@@ -87,6 +102,7 @@ Options parse_options(int argc, char** argv) {
   options.socket = variable(v3d::wire::kSocketVariable);
   options.device = variable("V3DEMU_DEVICE");
   options.debug = variable("V3DEMU_DEBUG");
+  options.capture = variable("V3DEMU_CAPTURE");
   const auto wrong = [&](const char* what) {
     std::fprintf(stderr, "v3demud: %s: %s\n", what, optarg);
     std::exit(2);
@@ -120,6 +136,9 @@ Options parse_options(int argc, char** argv) {
         break;
       case kNoExecute:
         options.no_execute = true;
+        break;
+      case kCapture:
+        options.capture = optarg;
         break;
       case kDebug:
         options.debug = optarg;
@@ -261,6 +280,7 @@ int main(int argc, char** argv) {
 
   const std::string path =
       std::filesystem::absolute(options.socket.empty() ? default_socket() : options.socket);
+  if (!options.capture.empty()) options.capture = std::filesystem::absolute(options.capture);
   const std::string folder = std::filesystem::path(path).parent_path();
   if (options.socket.empty()) make_private_folder(folder);
   const UniqueFd lock = take_lock(path);
@@ -273,7 +293,15 @@ int main(int argc, char** argv) {
   share_out_descriptors(&options.server.limits);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int workers = (options.threads ? options.threads : cores) - 1;
-  const std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(*profile, workers, options.no_execute);
+  std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(*profile, workers, options.no_execute);
+  if (!options.capture.empty()) {
+    auto capturing = v3d::daemon::make_capture_gpu(options.capture, std::move(gpu));
+    if (!capturing.ok()) {
+      v3d::log_error("%s", std::string(capturing.status().message()));
+      return 1;
+    }
+    gpu = *std::move(capturing);
+  }
   {
     v3d::daemon::Server server(*gpu, options.server);
     g_server = &server;

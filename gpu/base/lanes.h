@@ -43,6 +43,29 @@ inline LaneMask nonzero(Lanes v) {
 #endif
 }
 
+/// Lane i of the result is v[index[i] & 15].
+template <typename Vector, typename Index>
+inline Vector permute(Vector v, Index index) {
+#ifdef __clang__  // for clang-tidy; the compiler is GCC
+  Vector result;
+  for (int i = 0; i < kLanes; ++i) result[i] = v[index[i] & 15];
+  return result;
+#else
+  return __builtin_shuffle(v, index);
+#endif
+}
+/// Lane i of the result is lane index[i] & 31 of a and b one after the other.
+template <typename Vector, typename Index>
+inline Vector permute(Vector a, Vector b, Index index) {
+#ifdef __clang__
+  Vector result;
+  for (int i = 0; i < kLanes; ++i) result[i] = index[i] & 16 ? b[index[i] & 15] : a[index[i] & 15];
+  return result;
+#else
+  return __builtin_shuffle(a, b, index);
+#endif
+}
+
 /// mask ? a : b, lane by lane.
 inline Lanes select(LaneMask mask, Lanes a, Lanes b) { return expand(mask) ? a : b; }
 

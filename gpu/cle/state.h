@@ -21,7 +21,9 @@ struct CfgBits {
   bool z_clamp = false, wireframe = false;
   Compare depth_func = Compare::kAlways;
   bool z_write = false, stencil = false, blend = false, point_fill = false, provoking_first = false;
-  uint8_t z_clip_mode = 0;  ///< 0 none, 1 -1..1, 2 0..1
+  static constexpr uint8_t kZClipRange = 3;
+  uint8_t z_clip_mode =
+      0;  ///< 0 none, 1 -1..1, 2 0..1; kZClipRange: [z_min_clip, z_max_clip] (4.2 has no field)
 };
 
 struct StencilConfig {
@@ -69,9 +71,12 @@ struct ShaderRecord {
   ShaderCode fs, vs, cs;
   bool has_gs = false;
   ShaderCode gs_bin, gs_render;
-  uint8_t gs_output = 0;                              ///< 0 points, 1 line strip, 2 triangle strip
-  uint8_t gs_invocations = 1;                         ///< 1..32
-  uint8_t gs_bin_sectors = 0, gs_render_sectors = 0;  ///< output segment, sectors of 8 rows
+  uint8_t gs_output = 0;       ///< 0 points, 1 line strip, 2 triangle strip
+  uint8_t gs_invocations = 1;  ///< 1..32
+  /// Rows of one lane's output: sectors of 8 rows, times 16 / SIMD width of the pack mode (a narrower batch
+  /// has the whole segment to itself; Mesa vir.c, v3d_gs_set_prog_data).
+  uint16_t gs_bin_rows = 0, gs_render_rows = 0;
+  GpuAddr default_attributes = 0;  ///< 4.2: four words per attribute; 0 on 7.1, which has (0, 0, 0, 1)
   uint8_t num_attributes = 0;
   std::array<Attribute, 32> attributes;
 };

@@ -6,11 +6,22 @@
 
 #include "gpu/base/job.h"
 
+namespace v3d::mmu {
+class AddressSpace;
+}
+
 namespace v3d::csd {
 
-/// Runs a dispatch to its end. @param cfg  CFG0..CFG6 as in SUBMIT_CSD; no field is trusted
+/// Runs a dispatch to its end or until job.stopped(). Compute owns all TIDX values: job.first_tidx is not
+/// used.
+/// @param cfg  CFG0..CFG6 as in SUBMIT_CSD; no field is trusted
 /// @param one_supergroup_at_a_time  jobs that came through CPU_INDIRECT_CSD
-/// @return false when a thread hung or ran out of budget; the message is in job.error
-bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool one_supergroup_at_a_time);
+/// @param space  of job.memory; says which pages the copy of the uniforms may read (compute-and-timing.md 7).
+///               nullptr: no copy, uniforms are read from live memory
+/// @return true when all batches ended. false: one hung or exceeded job.instruction_limit, and the message is
+/// in
+///         job.error; or the job was stopped from outside
+bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool one_supergroup_at_a_time,
+              const mmu::AddressSpace* space = nullptr);
 
 }  // namespace v3d::csd

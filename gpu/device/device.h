@@ -40,7 +40,7 @@ struct JobResult {
   enum class End : uint8_t {
     kDone,       ///< all work executed
     kError,      ///< unknown packet, bad record: stopped with a message, signals with an error
-    kHang,       ///< no progress: reset, as the kernel would
+    kHang,       ///< no progress: reset, as the kernel would. Blocks say so by a message "hang: ..."
     kCancelled,  ///< *cancel became true
   } end = End::kDone;
   std::string message;  ///< of kError and kHang

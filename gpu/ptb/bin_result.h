@@ -16,19 +16,23 @@ struct VertexRef {
   uint32_t instance;  ///< zero based
 };
 
-/// A polygon left over by clipping, as a fan of triangles. Corners are points of the original triangle.
+/// A polygon left over by clipping, as a fan of triangles, or a line (2 corners). Corners are points of the
+/// original primitive; those that were its vertices keep the screen position that the program gave them.
+inline constexpr int kMaxCorners = 12;
 struct ClippedPolygon {
   struct Corner {
     int32_t x, y;     ///< screen, 1/64 px
-    float weight[3];  ///< of the original vertices, in clip space (linear there); sum 1
+    float weight[3];  ///< of the original vertices, in clip space (linear there); sum 1; [2] is 0 for lines
     float z, w;       ///< clip space
   };
   uint32_t num_corners;
-  Corner corners[12];
+  Corner corners[kMaxCorners];
 };
 
 struct Primitive {
-  uint32_t vertex[3];  ///< positions in the draw's shaded vertices; [1], [2] unused for points, [2] for lines
+  /// Positions in the draw's shaded vertices; [1], [2] unused for points, [2] for lines. Of triangles drawn
+  /// as lines or points the rasterised vertices come first and the other ones of the triangle behind them.
+  uint32_t vertex[3];
   uint32_t provoking;  ///< position of the provoking vertex
   uint32_t primitive_id;
   int32_t clipped = -1;  ///< index into Draw::clipped, or -1
@@ -55,6 +59,7 @@ struct ListEntry {
   uint32_t draw, primitive;
 };
 
+/// Draws with many vertices come in pieces: several Draws in a row with the same state and call.
 struct BinResult {
   uint32_t width = 0, height = 0;  ///< pixels
   uint32_t tile_width = 64, tile_height = 64;

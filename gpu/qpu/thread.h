@@ -40,6 +40,9 @@ class TlbPort {
   virtual void read_color(Thread& thread, const TlbSpec& spec, Lanes* words) = 0;
 };
 
+/// Return words of the TMU that a thread can leave waiting. The hardware has 16 / threads; more is an error.
+inline constexpr uint32_t kTmuFifo = 64;
+
 /// The caller fills the inputs and calls reset() first; run() does the rest.
 struct Thread {
   // Registers
@@ -91,18 +94,31 @@ struct Thread {
   uint64_t instructions;  ///< executed so far
   bool stop_at_switch;    ///< return Stop::kSwitch at every thread switch
 
-  /// State of the interpreter that outlives a stop; opaque to callers.
+  /// State of the interpreter that outlives a stop; opaque to callers. "In n": after n more instructions.
   struct Pending {
-    int32_t switch_in, end_in;  // instructions until a thread switch or the end takes effect; -1: none
-    bool last_section, previous_was_thrsw, barrier;
-    uint8_t vary_delay;  // instructions until vary_c lands
-    Lanes vary_c;
+    // What is under way. Zero when nothing is, which lets the interpreter take its fast path.
+    struct Events {
+      uint8_t switch_in, end_in, branch_in;
+      uint8_t vary;  // bit n: a C coefficient lands before the n-th next instruction
+      uint8_t sfu;   // the same for r4 of 4.2
+      bool previous_was_thrsw;
+      bool operator==(const Events&) const = default;
+    } events;
+    bool last_section, barrier;
+    // Branch
+    GpuAddr branch_target, branch_uniforms;
+    bool branch_moves_uniforms;
+    // ldvary: C of two components may be under way
+    uint8_t vary_oldest;
+    Lanes vary_c[2];
     uint32_t next_varying;
-    // TMU sequence being written
+    Lanes sfu_result[2];
+    uint8_t sfu_oldest;
+    // TMU sequence being written, and words that ldtmu has not taken yet
     tmu::TextureLookup texture;
     uint8_t num_config;
-    uint32_t fifo_head, fifo_tail;
-    Lanes fifo[64];
+    uint32_t fifo_head, fifo_tail;  // free running
+    Lanes fifo[kTmuFifo];
     // TLB sequence
     TlbSpec tlb_spec;
     uint8_t tlb_have, tlb_need;
@@ -113,6 +129,9 @@ struct Thread {
 
   /// All registers and streams as at thread start (qpu.md 6), no inputs, an unlimited budget.
   void reset();
+  /// The same for a thread of the same stage after another one: inputs, and registers, whose contents
+  /// programs may not rely on, keep their values; pc, uniforms and msf are the caller's.
+  void restart();
 };
 
 enum class Stop : uint8_t {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "gpu/base/lanes.h"
 #include "gpu/cle/state.h"
@@ -56,6 +57,7 @@ struct LoadStore {
 };
 
 /// Sixteen pixels on their way through the fragment stage: four quads of one draw, primitives may differ.
+/// All quads with coverage lie in the current tile, each at a different position.
 struct FragmentBatch {
   Lanes x, y;      ///< absolute pixels
   Lanes coverage;  ///< samples still alive, bits 0..3; bit 0 only in single-sampled frames
@@ -70,7 +72,10 @@ class TileBuffer {
   ~TileBuffer();
 
   /// Sets types and sizes; contents become the clear values.
-  void configure(const Config& config);
+  /// @return  false, with a message in *error naming the field, for a frame above 65536 pixels, tiles that
+  /// are
+  ///          not 8, 16, 32 or 64 pixels, or values outside the enums; then the old configuration stays.
+  bool configure(const Config& config, std::string* error = nullptr);
   /// Selects the tile at pixel (column * tile_width, row * tile_height).
   void begin_tile(uint32_t column, uint32_t row);
   /// Colour (and on 4.2 Z/S) := clear values.
@@ -79,7 +84,8 @@ class TileBuffer {
   /// Contents from another buffer of the same configuration.
   void copy_from(const TileBuffer& other);
 
-  /// Limited to the frame. Unknown formats: false, with a message in *error naming them.
+  /// Limited to the frame. What is not implemented, in the packet or in a draw since configure(): false, with
+  /// a message in *error naming it.
   bool load(const LoadStore& packet, std::string* error);
   bool store(const LoadStore& packet, std::string* error);
 
@@ -87,7 +93,8 @@ class TileBuffer {
   /// coverage. Adds the surviving samples to the occlusion count of the draw.
   void test(const cle::DrawState& state, FragmentBatch& batch);
 
-  /// The port for one draw's fragment programs: blending, masks, late tests, reads.
+  /// The port for one draw's fragment programs: blending, masks, late tests, reads. It is the same object
+  /// every time; state and batch are read at each access until the next call or configure().
   /// @param late_test  the program's Z write performs the tests
   qpu::TlbPort& fragment_port(const cle::DrawState& state, FragmentBatch& batch, bool late_test);
 

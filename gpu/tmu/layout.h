@@ -1,7 +1,10 @@
 /// Memory layouts of images: utiles, LT, UB-linear, UIF (texture.md 1). Used by the TMU, the TLB and the TFU.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+
+#include "gpu/mmu/memory.h"
 
 namespace v3d::tmu {
 
@@ -29,6 +32,25 @@ uint32_t texel_offset(Tiling tiling, uint32_t cpp, uint32_t stride_or_height, ui
 /// Extra UIF-block rows below an image of that many block rows (texture.md 1.4).
 uint32_t ub_pad(uint32_t block_rows);
 
+/// One 2D image in GPU memory.
+struct Surface {
+  GpuAddr address;
+  Tiling tiling;
+  uint32_t cpp;               ///< 1, 2, 4, 8 or 16
+  uint32_t stride_or_height;  ///< as for texel_offset
+};
+
+/// Copies the rectangle [x, x + width) x [y, y + height) of a surface to rows of texels in host memory.
+/// Nothing outside the rectangle is touched; addresses wrap at 4 GiB.
+/// @param pitch  bytes from one host row to the next, at least width * cpp
+void load_rectangle(Memory memory, const Surface& surface, uint32_t x, uint32_t y, uint32_t width,
+                    uint32_t height, uint8_t* rows, size_t pitch);
+/// The same in the other direction.
+void store_rectangle(Memory memory, const Surface& surface, uint32_t x, uint32_t y, uint32_t width,
+                     uint32_t height, const uint8_t* rows, size_t pitch);
+
+inline constexpr uint32_t kMaxLevels = 16;
+
 /// One level of an image, as hardware infers it.
 struct Level {
   Tiling tiling;
@@ -45,13 +67,14 @@ struct ImageShape {
   uint32_t width, height, depth;  ///< level 0, in texels
   uint32_t cpp;                   ///< bytes per texel or block
   uint32_t block_width = 1, block_height = 1;
-  uint32_t num_levels = 1;   ///< 1..15
+  uint32_t num_levels = 1;   ///< 1..kMaxLevels
   bool raster = false;       ///< 1D images
   bool uif_top = false;      ///< level 0 is strictly UIF: multisample, shared
   bool multisample = false;  ///< doubles width and height
 };
 
-/// Fills levels[0 .. num_levels). Source: Mesa v3d_resource.c, v3d_setup_slices (texture.md 1.4, 1.5).
+/// Fills levels[0 .. num_levels). Sizes are taken modulo 4 GiB: no input is invalid except a cpp.
+/// Source: Mesa v3d_resource.c, v3d_setup_slices (texture.md 1.4, 1.5).
 void compute_levels(const ImageShape& shape, Level* levels);
 
 }  // namespace v3d::tmu

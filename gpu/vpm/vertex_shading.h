@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <vector>
 
 #include "gpu/base/job.h"
@@ -23,14 +23,31 @@ struct ShadedVertices {
   /// Geometry stage only: emitted vertices of each (input primitive, invocation).
   std::vector<uint32_t> emitted;
 
+  /// 0 for a vertex or row that does not exist.
   uint32_t word(uint32_t vertex, uint32_t row) const {
-    return row < rows ? data[(vertex / kLanes) * rows + row][vertex % kLanes] : 0;
+    return row < rows && vertex < count ? data[(vertex / kLanes) * rows + row][vertex % kLanes] : 0;
   }
 };
 
-/// Runs the coordinate (kBin) or vertex (kRender) program over draw.vertices and, if the record has one, the
-/// geometry program over draw.gs_input. Rows are those of the last stage (cle-and-tiles.md 3.3, 3.4, without
-/// GS headers). Errors go to job.error.
+/// The vertex stages of the draws of one job. Keeps decoded programs and worker state between draws.
+class VertexStages {
+ public:
+  explicit VertexStages(const Job& job);
+  ~VertexStages();
+  VertexStages(const VertexStages&) = delete;
+  VertexStages& operator=(const VertexStages&) = delete;
+
+  /// Runs the coordinate (kBin) or vertex (kRender) program over draw.vertices and, if the record has one,
+  /// the geometry program over draw.gs_input. Rows are those of the last stage (cle-and-tiles.md 3.3, 3.4,
+  /// without GS headers). Errors go to job.error; what was not shaded then reads 0.
+  ShadedVertices shade(const ptb::Draw& draw, Phase phase);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The same for a single draw.
 ShadedVertices shade(const Job& job, const ptb::Draw& draw, Phase phase);
 
 }  // namespace v3d::vpm

@@ -1,0 +1,147 @@
+/// Speed of the QPU interpreter: time per instruction of typical words, and of the functions of the SFU.
+
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <vector>
+
+#include "gpu/qpu/program.h"
+#include "gpu/qpu/sfu.h"
+#include "gpu/qpu/thread.h"
+#include "tests/qpu/assembly.h"
+
+namespace v3d::qpu {
+namespace {
+
+using namespace assembly;
+
+constexpr GpuAddr kCode = 0x1000, kUniforms = 0x8000;
+
+// Runs `body`, 128 times in a row, and reports the time per instruction.
+void run_body(benchmark::State& state, const std::vector<Instruction>& body) {
+  std::vector<Instruction> program;
+  for (int i = 0; i < 128; ++i) program.insert(program.end(), body.begin(), body.end());
+  append_end(program);
+  const auto words = assemble(71, program);
+  std::vector<uint8_t> memory(1 << 20);
+  std::memcpy(memory.data() + kCode, words.data(), words.size() * 8);
+  ProgramCache cache(71);
+  const auto code = cache.get(Memory(memory.data()), kCode);
+  const auto thread = std::make_unique<Thread>();
+  thread->reset();
+  uint64_t instructions = 0;
+  for (auto _ : state) {
+    thread->reset();
+    thread->memory = Memory(memory.data());
+    thread->pc = kCode;
+    thread->uniforms = kUniforms;
+    thread->final_section = true;
+    thread->msf = splat(1u);
+    if (run(*code, *thread) != Stop::kEnd) state.SkipWithError("did not end");
+    instructions += thread->instructions;
+  }
+  state.counters["per_instruction"] = benchmark::Counter(
+      static_cast<double>(instructions), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+void independent(benchmark::State& state) {
+  std::vector<Instruction> body;
+  for (int i = 0; i < 8; ++i)
+    body.push_back(I().add(Op::kFadd, to(10 + i), rf(1), rf(2)).mul(Op::kFmul, to(20 + i), rf(3), rf(4)));
+  run_body(state, body);
+}
+BENCHMARK(independent)->Name("fadd_fmul_independent");
+
+void dependent(benchmark::State& state) {
+  run_body(state, {I().add(Op::kFadd, to(1), rf(1), rf(2)).mul(Op::kFmul, to(3), rf(3), rf(4))});
+}
+BENCHMARK(dependent)->Name("fadd_fmul_dependent");
+
+void single(benchmark::State& state) {
+  std::vector<Instruction> body;
+  for (int i = 0; i < 8; ++i) body.push_back(I().add(Op::kAdd, to(10 + i), rf(1), imm(3)));
+  run_body(state, body);
+}
+BENCHMARK(single)->Name("add_alone");
+
+void uniforms(benchmark::State& state) {
+  run_body(state, {I().add(Op::kFadd, to(1), rf(0), rf(2)).mul(Op::kFmul, to(3), rf(5), rf(4)).sig(kLdunif),
+                   I().mul(Op::kFmul, to(5), rf(0), rf(4)).sig(kLdunifrf, to(6))});
+}
+BENCHMARK(uniforms)->Name("ldunif");
+
+void halves(benchmark::State& state) {
+  run_body(state, {I().add(Op::kFadd, to(1), rf(5, Unpack::kL), rf(2, Unpack::kH)),
+                   I().mul(Op::kFmov, to(3), rf(6)).mul_pack(Pack::kL)});
+}
+BENCHMARK(halves)->Name("unpack_pack");
+
+void flags(benchmark::State& state) {
+  run_body(state, {I().add(Op::kFcmp, {kWaddrNop, true}, rf(1), rf(2)).add_flags(FlagWrite::kPushn),
+                   I().mul(Op::kMov, to(3), rf(6)).mul_if(Cond::kIfa),
+                   I().add(Op::kXor, {kWaddrNop, true}, rf(1), rf(2)).add_flags(FlagWrite::kPushz),
+                   I().add(Op::kAdd, to(4), rf(7), rf(8)).add_if(Cond::kIfna)});
+}
+BENCHMARK(flags)->Name("flags_conditions");
+
+void varyings(benchmark::State& state) {
+  run_body(
+      state,
+      {I().mul(Op::kFmul, to(5), rf(4), rf(3)).sig(kLdvary, to(7)),
+       I().add(Op::kFadd, to(6), rf(0), rf(5)).mul(Op::kFmul, to(8), rf(7), rf(3)).sig(kLdvary, to(10))});
+}
+BENCHMARK(varyings)->Name("ldvary");
+
+void rotations(benchmark::State& state) {
+  run_body(state, {I().add(Op::kRot, to(1), rf(2), imm(1)).mul(Op::kMov, to(kWaddrRep), rf(3)),
+                   I().add(Op::kFadd, to(4), rf(4), rf(5)).mul(Op::kFmul, to(5), rf(0), rf(6))});
+}
+BENCHMARK(rotations)->Name("sgemm_words");
+
+template <LanesF (*function)(LanesF)>
+void sfu_function(benchmark::State& state) {
+  LanesF x = splat(0.01f) * __builtin_convertvector(kLaneIndex, LanesF);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(x);
+    benchmark::DoNotOptimize(function(x));
+  }
+}
+BENCHMARK(sfu_function<sfu::recip>)->Name("recip");
+BENCHMARK(sfu_function<sfu::rsqrt>)->Name("rsqrt");
+BENCHMARK(sfu_function<sfu::exp2>)->Name("exp");
+BENCHMARK(sfu_function<sfu::log2>)->Name("log");
+BENCHMARK(sfu_function<sfu::sin>)->Name("sin");
+
+// Decoding: one chunk of 64 instructions per program.
+void decode_program(benchmark::State& state) {
+  std::vector<uint8_t> memory(1 << 16);
+  const std::vector<uint64_t> words(64, *encode(71, nop()));
+  std::memcpy(memory.data() + kCode, words.data(), words.size() * 8);
+  const auto end = assemble(71, {thrsw(), nop(), nop()});
+  std::memcpy(memory.data() + kCode, end.data(), end.size() * 8);
+  const auto thread = std::make_unique<Thread>();
+  for (auto _ : state) {
+    ProgramCache cache(71);
+    const auto code = cache.get(Memory(memory.data()), kCode);
+    thread->reset();
+    thread->memory = Memory(memory.data());
+    thread->pc = kCode;
+    thread->final_section = true;
+    if (run(*code, *thread) != Stop::kEnd) state.SkipWithError("did not end");
+  }
+}
+BENCHMARK(decode_program)->Name("decode_64_instructions");
+
+void reset_thread(benchmark::State& state) {
+  const auto thread = std::make_unique<Thread>();
+  for (auto _ : state) {
+    thread->reset();
+    benchmark::DoNotOptimize(thread->rf[3]);
+  }
+}
+BENCHMARK(reset_thread)->Name("thread_reset");
+
+}  // namespace
+}  // namespace v3d::qpu
+
+BENCHMARK_MAIN();

@@ -1,0 +1,190 @@
+/// Figures of a whole device as an application sees them, through Vulkan. Run it under the shim for the
+/// emulated Pi and with lavapipe's driver for the peer; the ratio of the two is what counts:
+///
+///   build/release/bin/v3demu run -- build/release/bin/vulkan_bench
+///   VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/lvp_icd.x86_64.json build/release/bin/vulkan_bench
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+
+#include "gpu.h"
+#include "shaders.h"
+
+namespace {
+
+using namespace e2e;
+
+Gpu& gpu() {
+  static Gpu instance;
+  return instance;
+}
+
+void empty_submit(benchmark::State& state) {
+  for (auto _ : state) gpu().run([](VkCommandBuffer) {});
+}
+BENCHMARK(empty_submit)->Unit(benchmark::kMicrosecond)->UseRealTime();
+
+/// One workgroup of 64 invocations, submitted and waited for.
+void dispatch_one_workgroup(benchmark::State& state) {
+  constexpr VkDescriptorType kStorage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+  const Buffer x = gpu().buffer(256, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+  const Buffer y = gpu().buffer(256, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+  const Pipeline pipeline = gpu().compute(kSaxpyComp, {kStorage, kStorage}, 8);
+  const VkDescriptorSet set = gpu().descriptors(pipeline, {{kStorage, &x}, {kStorage, &y}});
+  const struct {
+    float a;
+    uint32_t count;
+  } push{2.0f, 64};
+  for (auto _ : state)
+    gpu().run([&](VkCommandBuffer c) {
+      bind(c, pipeline, set);
+      vkCmdPushConstants(c, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8, &push);
+      vkCmdDispatch(c, 1, 1, 1);
+    });
+}
+BENCHMARK(dispatch_one_workgroup)->Unit(benchmark::kMicrosecond)->UseRealTime();
+
+/// 1 Mi elements, y = a x + y.
+void saxpy(benchmark::State& state) {
+  constexpr VkDescriptorType kStorage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+  constexpr uint32_t kCount = 1 << 20;
+  const Buffer x = gpu().buffer(kCount * 4, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+  const Buffer y = gpu().buffer(kCount * 4, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
+  const Pipeline pipeline = gpu().compute(kSaxpyComp, {kStorage, kStorage}, 8);
+  const VkDescriptorSet set = gpu().descriptors(pipeline, {{kStorage, &x}, {kStorage, &y}});
+  const struct {
+    float a;
+    uint32_t count;
+  } push{2.0f, kCount};
+  for (auto _ : state)
+    gpu().run([&](VkCommandBuffer c) {
+      bind(c, pipeline, set);
+      vkCmdPushConstants(c, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8, &push);
+      vkCmdDispatch(c, kCount / 64, 1, 1);
+    });
+  state.SetBytesProcessed(state.iterations() * int64_t{kCount} * 12);
+}
+BENCHMARK(saxpy)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+/// Full-screen triangles with interpolated coordinates, one colour from a push constant.
+void fill_rate(benchmark::State& state) {
+  constexpr uint32_t kSize = 1024, kLayers = 8;
+  const Image image =
+      gpu().image(kSize, kSize, VK_FORMAT_R8G8B8A8_UNORM, {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
+  const Target target = gpu().target(image);
+  PipelineOptions o;
+  o.vertex = kScreenVert;
+  o.fragment = kPushFrag;
+  o.push_constant_bytes = 32;
+  const Pipeline pipeline = gpu().graphics(target, o);
+  const struct {
+    float color[4] = {1, 0.5f, 0.25f, 1};
+    int32_t window[4] = {0, 0, kSize, kSize};
+  } push;
+  for (auto _ : state)
+    gpu().run([&](VkCommandBuffer c) {
+      begin_pass(c, target, {0, 0, 0, 1});
+      bind(c, pipeline);
+      vkCmdPushConstants(c, pipeline.layout, VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT, 0,
+                         sizeof push, &push);
+      for (uint32_t i = 0; i < kLayers; ++i) vkCmdDraw(c, 3, 1, 0, 0);
+      vkCmdEndRenderPass(c);
+    });
+  state.counters["pixels/s"] = benchmark::Counter(
+      static_cast<double>(state.iterations()) * kLayers * kSize * kSize, benchmark::Counter::kIsRate);
+}
+BENCHMARK(fill_rate)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+/// The same with a bilinear RGBA8 texture.
+void texture_rate(benchmark::State& state) {
+  constexpr uint32_t kSize = 1024;
+  const Image image =
+      gpu().image(kSize, kSize, VK_FORMAT_R8G8B8A8_UNORM, {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
+  const Image texture =
+      gpu().image(256, 256, VK_FORMAT_R8G8B8A8_UNORM, {.usage = VK_IMAGE_USAGE_SAMPLED_BIT});
+  std::vector<uint32_t> texels(256 * 256);
+  for (uint32_t i = 0; i < texels.size(); ++i) texels[i] = i * 2654435761u;
+  gpu().upload(texture, texels.data(), texels.size() * 4, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
+  const Target target = gpu().target(image);
+  PipelineOptions o;
+  o.vertex = kScreenVert;
+  o.fragment = kTextureFrag;
+  o.descriptors = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER};
+  const Pipeline pipeline = gpu().graphics(target, o);
+  const VkDescriptorSet set = gpu().descriptors(
+      pipeline, {{.type = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER,
+                  .view = texture.view,
+                  .sampler = gpu().sampler(VK_FILTER_LINEAR, VK_SAMPLER_ADDRESS_MODE_REPEAT)}});
+  for (auto _ : state)
+    gpu().run([&](VkCommandBuffer c) {
+      begin_pass(c, target, {0, 0, 0, 1});
+      bind(c, pipeline, set);
+      for (int i = 0; i < 4; ++i) vkCmdDraw(c, 3, 1, 0, 0);
+      vkCmdEndRenderPass(c);
+    });
+  state.counters["texels/s"] = benchmark::Counter(static_cast<double>(state.iterations()) * 4 * kSize * kSize,
+                                                  benchmark::Counter::kIsRate);
+}
+BENCHMARK(texture_rate)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+/// Small triangles of about eight pixels each.
+void triangle_rate(benchmark::State& state) {
+  constexpr uint32_t kSize = 512, kPerSide = 128;
+  const Image image =
+      gpu().image(kSize, kSize, VK_FORMAT_R8G8B8A8_UNORM, {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
+  const Target target = gpu().target(image);
+  struct Vertex {
+    float position[4], color[4];
+  };
+  std::vector<Vertex> vertices;
+  for (uint32_t y = 0; y < kPerSide; ++y)
+    for (uint32_t x = 0; x < kPerSide; ++x)
+      for (uint32_t corner : {0u, 1u, 2u, 2u, 1u, 3u}) {
+        const float px = static_cast<float>(x + (corner & 1)) / kPerSide * 2 - 1;
+        const float py = static_cast<float>(y + (corner >> 1)) / kPerSide * 2 - 1;
+        vertices.push_back({{px, py, 0, 1}, {px, py, 0.5f, 1}});
+      }
+  Buffer buffer = gpu().buffer(vertices.size() * sizeof(Vertex), VK_BUFFER_USAGE_VERTEX_BUFFER_BIT);
+  std::memcpy(buffer.mapped, vertices.data(), vertices.size() * sizeof(Vertex));
+  PipelineOptions o;
+  o.vertex = kFlatVert;
+  o.fragment = kFlatFrag;
+  o.stride = sizeof(Vertex);
+  o.attributes = {{VK_FORMAT_R32G32B32A32_SFLOAT, 0}, {VK_FORMAT_R32G32B32A32_SFLOAT, 16}};
+  const Pipeline pipeline = gpu().graphics(target, o);
+  for (auto _ : state)
+    gpu().run([&](VkCommandBuffer c) {
+      begin_pass(c, target, {0, 0, 0, 1});
+      bind(c, pipeline);
+      const VkDeviceSize zero = 0;
+      vkCmdBindVertexBuffers(c, 0, 1, &buffer.handle, &zero);
+      vkCmdDraw(c, static_cast<uint32_t>(vertices.size()), 1, 0, 0);
+      vkCmdEndRenderPass(c);
+    });
+  state.counters["triangles/s"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * static_cast<double>(vertices.size()) / 3,
+                         benchmark::Counter::kIsRate);
+}
+BENCHMARK(triangle_rate)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+/// Memory allocated, mapped, touched and freed: CREATE_BO, MMAP_BO, mmap, GEM_CLOSE below.
+void allocate_and_map(benchmark::State& state) {
+  for (auto _ : state) {
+    VkMemoryAllocateInfo info{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = 1 << 20};
+    VkDeviceMemory memory = VK_NULL_HANDLE;
+    E2E_CHECK(vkAllocateMemory(gpu().device(), &info, nullptr, &memory));
+    void* mapped = nullptr;
+    E2E_CHECK(vkMapMemory(gpu().device(), memory, 0, VK_WHOLE_SIZE, 0, &mapped));
+    *static_cast<volatile uint32_t*>(mapped) = 1;
+    vkFreeMemory(gpu().device(), memory, nullptr);
+  }
+}
+BENCHMARK(allocate_and_map)->Unit(benchmark::kMicrosecond)->UseRealTime();
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  benchmark::AddCustomContext("device", gpu().properties().deviceName);
+  benchmark::RunSpecifiedBenchmarks();
+}

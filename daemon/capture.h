@@ -1,0 +1,112 @@
+/// Captures: every job with the memory of its client at the moment it starts, in one self-contained file
+/// (.v3dcap).
+///
+/// File: Header, then records {u32 type, u32 payload bytes, payload}, little endian. Pages are stored once by
+/// content.
+///   kPage  4096 bytes; pages are numbered from 1 in file order, page 0 is all zero
+///   kMaps  u32 context, then {u32 address, u32 pages}: all mapped ranges of the context, when they changed
+///   kSets  u32 context, then {u32 address, u32 page number}: pages whose contents changed
+///   kJob   CapturedJob
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gpu/device/device.h"
+
+namespace v3d::daemon {
+
+inline constexpr char kCaptureMagic[8] = {'V', '3', 'D', 'C', 'A', 'P', 0, 1};
+
+struct CapturedJob {
+  enum Kind : uint32_t { kBin = 0, kRender = 1, kCsd = 2, kTfu = 3 };
+  uint32_t context = 0;  ///< numbered from 1 in order of appearance
+  uint32_t kind = kBin;
+  uint32_t submission = 0;  ///< a render job takes the bin result of the bin job of the same number; 0 = none
+  std::array<uint32_t, 16> words{};  ///< ClJob, CsdJob (cfg, indirect) or TfuJob in field order
+
+  static CapturedJob of(const device::ClJob& job, bool render, uint32_t submission);
+  static CapturedJob of(const device::CsdJob& job);
+  static CapturedJob of(const device::TfuJob& job);
+  device::ClJob cl() const;
+  device::CsdJob csd() const;
+  device::TfuJob tfu() const;
+};
+
+/// Thread safe.
+class CaptureWriter {
+ public:
+  static absl::StatusOr<std::unique_ptr<CaptureWriter>> create(const std::string& path, const char* profile);
+  ~CaptureWriter();
+
+  /// Held while a captured job runs: jobs of a captured daemon run one at a time, so that each record shows
+  /// memory exactly as its job found it.
+  std::unique_lock<std::mutex> begin(const mmu::AddressSpace& space, CapturedJob job);
+  /// The space is about to be destroyed; another one may come to stand at its address.
+  void forget(const mmu::AddressSpace& space);
+
+ private:
+  struct Context {
+    uint32_t number;
+    std::vector<mmu::AddressSpace::Range> maps;
+    std::unordered_map<uint32_t, uint32_t> pages;  // address -> page number
+  };
+  struct Key {
+    uint64_t low, high;
+    bool operator==(const Key&) const = default;
+  };
+  struct KeyHash {
+    size_t operator()(const Key& k) const { return k.low; }
+  };
+
+  explicit CaptureWriter(FILE* file) : file_(file) {}
+  void record(uint32_t type, const void* payload, size_t bytes);
+  uint32_t page_number(const uint8_t* page);
+  void write_memory(Context& context, const mmu::AddressSpace& space);
+
+  std::mutex mutex_;  // protects everything below, and serialises the jobs
+  FILE* file_;
+  uint32_t last_context_ = 0;
+  std::unordered_map<const mmu::AddressSpace*, Context> contexts_;
+  std::unordered_map<Key, uint32_t, KeyHash> known_pages_;
+};
+
+/// Reads a capture and keeps one address space per context in the state of the current job. Malformed files
+/// give an error, never more memory than a few times their size.
+class CaptureReader {
+ public:
+  static absl::StatusOr<std::unique_ptr<CaptureReader>> open(const std::string& path);
+  ~CaptureReader();
+
+  const device::Profile& profile() const { return *profile_; }
+  /// Advances to the next job; NotFound at the end of the file.
+  absl::StatusOr<CapturedJob> next();
+  /// The context of a job that next() returned.
+  device::Context& context(uint32_t number);
+
+ private:
+  struct Mapped {
+    std::unique_ptr<device::Context> context;
+    std::vector<std::pair<mmu::AddressSpace::Range, int>> ranges;  // with their memfds
+  };
+  CaptureReader() = default;
+  absl::Status apply_maps(const std::vector<uint32_t>& words);
+  absl::Status apply_sets(const std::vector<uint32_t>& words);
+  absl::StatusOr<Mapped*> find(uint32_t number);
+
+  FILE* file_ = nullptr;
+  const device::Profile* profile_ = nullptr;
+  std::vector<std::array<uint8_t, mmu::kPageSize>> pages_;
+  std::unordered_map<uint32_t, Mapped> contexts_;
+};
+
+}  // namespace v3d::daemon

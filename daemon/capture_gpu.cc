@@ -1,0 +1,86 @@
+/// @file A GPU that writes every job to a capture before another one runs it.
+#include <atomic>
+#include <map>
+
+#include "daemon/capture.h"
+#include "daemon/gpus.h"
+#include "gpu/base/log.h"
+
+namespace v3d::daemon {
+namespace {
+
+class CaptureContext : public ioctl::GpuContext {
+ public:
+  CaptureContext(CaptureWriter& writer, std::unique_ptr<ioctl::GpuContext> inner)
+      : writer_(writer), inner_(std::move(inner)) {}
+  ~CaptureContext() override { writer_.forget(inner_->space()); }
+
+  mmu::AddressSpace& space() override { return inner_->space(); }
+
+  device::JobResult run_bin(const device::ClJob& job, const std::atomic<bool>& cancel,
+                            std::shared_ptr<const ptb::BinResult>* result) override {
+    const uint32_t submission = ++submissions_;
+    const auto turn = writer_.begin(space(), CapturedJob::of(job, false, submission));
+    device::JobResult end = inner_->run_bin(job, cancel, result);
+    const std::lock_guard lock(mutex_);
+    binned_[result->get()] = submission;
+    return end;
+  }
+  device::JobResult run_render(const device::ClJob& job, const std::atomic<bool>& cancel,
+                               std::shared_ptr<const ptb::BinResult> bin) override {
+    const auto turn = writer_.begin(space(), CapturedJob::of(job, true, submission_of(bin.get())));
+    return inner_->run_render(job, cancel, std::move(bin));
+  }
+  device::JobResult run_csd(const device::CsdJob& job, const std::atomic<bool>& cancel) override {
+    const auto turn = writer_.begin(space(), CapturedJob::of(job));
+    return inner_->run_csd(job, cancel);
+  }
+  device::JobResult run_tfu(const device::TfuJob& job, const std::atomic<bool>& cancel) override {
+    const auto turn = writer_.begin(space(), CapturedJob::of(job));
+    return inner_->run_tfu(job, cancel);
+  }
+
+ private:
+  uint32_t submission_of(const ptb::BinResult* bin) {
+    const std::lock_guard lock(mutex_);
+    const auto found = binned_.find(bin);
+    if (!bin || found == binned_.end()) return 0;
+    const uint32_t submission = found->second;
+    binned_.erase(found);
+    return submission;
+  }
+
+  CaptureWriter& writer_;
+  const std::unique_ptr<ioctl::GpuContext> inner_;
+  std::atomic<uint32_t> submissions_{0};
+  std::mutex mutex_;  // protects binned_
+  std::map<const ptb::BinResult*, uint32_t> binned_;
+};
+
+class CaptureGpu : public ioctl::Gpu {
+ public:
+  CaptureGpu(std::unique_ptr<CaptureWriter> writer, std::unique_ptr<ioctl::Gpu> inner)
+      : writer_(std::move(writer)), inner_(std::move(inner)) {}
+
+  const device::Profile& profile() const override { return inner_->profile(); }
+  absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
+    auto context = inner_->create_context();
+    if (!context.ok()) return context.status();
+    return std::make_unique<CaptureContext>(*writer_, *std::move(context));
+  }
+
+ private:
+  const std::unique_ptr<CaptureWriter> writer_;
+  const std::unique_ptr<ioctl::Gpu> inner_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ioctl::Gpu>> make_capture_gpu(const std::string& path,
+                                                             std::unique_ptr<ioctl::Gpu> inner) {
+  auto writer = CaptureWriter::create(path, inner->profile().name);
+  if (!writer.ok()) return writer.status();
+  return std::make_unique<CaptureGpu>(*std::move(writer), std::move(inner));
+}
+
+}  // namespace v3d::daemon

@@ -1,0 +1,402 @@
+/// The binning thread: runs a bin control list (cle-and-tiles.md 2.2, 2.3, 2.7).
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/log.h"
+#include "gpu/cle/dump.h"
+#include "gpu/cle/executor.h"
+#include "gpu/cle/packet_table.h"
+#include "gpu/cle/shader_record.h"
+#include "gpu/cle/state_packets.h"
+#include "gpu/device/profile.h"
+#include "gpu/ptb/assembly.h"
+#include "gpu/ptb/binner.h"
+
+namespace v3d::cle {
+
+namespace {
+
+/// Packets after which a list counts as running in circles. The longest lists of conformance tests have some
+/// hundred thousand.
+constexpr uint32_t kMaxPackets = 1u << 24;
+/// Drivers nest one level (cle-and-tiles.md 2.2).
+constexpr size_t kMaxCallDepth = 4;
+
+/// What looking at an indirect draw record costs of the job's allowance, in vertices.
+constexpr uint64_t kRecordCost = 16;
+
+/// Indirect draw records in memory (cle-and-tiles.md 1.5.5).
+struct ArrayRecord {
+  uint32_t count, instances, first_vertex, base_instance;
+};
+struct IndexedRecord {
+  uint32_t count, instances, first_index;
+  int32_t vertex_offset;
+  uint32_t base_instance;
+};
+
+class BinExecutor {
+ public:
+  BinExecutor(const Job& job, GpuAddr start, GpuAddr end)
+      : job_(job), version_(job.profile->version), pc_(start), end_(end), binner_(job) {}
+
+  std::shared_ptr<ptb::BinResult> run();
+
+ private:
+  void execute(const Packet& packet);
+  bool execute_flow(const Packet& packet);
+  bool execute_draw(const Packet& packet);
+  bool execute_feedback(const Packet& packet);
+  void call(GpuAddr to, GpuAddr back);
+  void configure_binning(const Packet& packet);
+  DrawCall draw_call(const Packet& packet) const;
+  void draw_indirect_arrays(const Packet& packet);
+  void draw_indirect_indexed(const Packet& packet);
+  void draw(const DrawCall& call);
+  void load_record();
+  void set_feedback_specs(const Packet& packet);
+  void store_counts(const Packet& packet);
+  void fail(const Packet& packet, const std::string& why);
+
+  const Job& job_;
+  const int version_;
+  GpuAddr pc_, end_;
+  std::vector<GpuAddr> calls_;
+
+  DrawState state_ = initial_state();
+  uint32_t layers_ = 1;
+  GpuAddr index_buffer_ = 0;
+  uint32_t index_buffer_size_ = 0;
+  int32_t base_vertex_ = 0;  // both for the next draw only
+  uint32_t base_instance_ = 0;
+  std::shared_ptr<const ShaderRecord> record_;  // of state_.shader_record; null: not yet read
+  ptb::Binner binner_;
+};
+
+void BinExecutor::fail(const Packet& packet, const std::string& why) {
+  job_.error->set(absl::StrFormat("packet %d (%s) at 0x%08x: %s", static_cast<int>(packet.opcode),
+                                  packet.info ? packet.info->name : "unknown", packet.address, why));
+}
+
+std::shared_ptr<ptb::BinResult> BinExecutor::run() {
+  uint32_t packets = 0;
+  Packet packet;
+  while ((pc_ != end_ || !calls_.empty()) && !job_.stopped()) {
+    if (++packets > kMaxPackets) {
+      job_.error->set(absl::StrFormat("hang: bin list does not reach its end 0x%08x within %d packets", end_,
+                                      kMaxPackets));
+      break;
+    }
+    if (!decode(job_.memory, pc_, version_, &packet)) {
+      fail(packet, "this version has no such packet");
+      break;
+    }
+    pc_ += packet.length;
+    execute(packet);
+  }
+  return binner_.finish();
+}
+
+void BinExecutor::execute(const Packet& p) {
+  if (apply_state(p, version_, &state_)) {
+    if (p.opcode == Opcode::kGlShaderState || p.opcode == Opcode::kGlShaderStateIncludingGs)
+      record_ = nullptr;
+    return;
+  }
+  if (execute_draw(p) || execute_flow(p) || execute_feedback(p)) return;
+  switch (p.opcode) {
+    case Opcode::kNumberOfLayers:
+      layers_ = p.get(field("Number of Layers", "Number of Layers"));
+      return;
+    case Opcode::kTileBinningModeCfg:
+      configure_binning(p);
+      return;
+    case Opcode::kBaseVertexBaseInstance:
+      base_vertex_ = static_cast<int32_t>(p.get(field("Base Vertex Base Instance", "Base Vertex")));
+      base_instance_ = p.get(field("Base Vertex Base Instance", "Base Instance"));
+      return;
+    case Opcode::kIndexBufferSetup:
+      index_buffer_ = p.get(field("Index Buffer Setup", "Address"));
+      index_buffer_size_ = p.get(field("Index Buffer Setup", "Size"));
+      return;
+    // Nothing to do: caches are coherent, and what binning waits for has happened.
+    case Opcode::kNop:
+    case Opcode::kFlush:
+    case Opcode::kStartTileBinning:
+    case Opcode::kFlushVcdCache:
+    case Opcode::kVcmCacheSize:
+    case Opcode::kL1CacheFlushControl:
+    case Opcode::kL2TCacheFlushControl:
+      return;
+    default:
+      fail(p, "not implemented in bin lists");
+  }
+}
+
+bool BinExecutor::execute_flow(const Packet& p) {
+  switch (p.opcode) {
+    case Opcode::kBranch:
+      pc_ = p.get(field("Branch", "address"));
+      return true;
+    case Opcode::kBranchToSubList:
+      if (calls_.size() == kMaxCallDepth) {
+        fail(p, "too many nested sub-lists");
+        return true;
+      }
+      calls_.push_back(pc_);
+      pc_ = p.get(field("Branch to Sub-list", "address"));
+      return true;
+    case Opcode::kReturnFromSubList:
+      if (calls_.empty()) {
+        fail(p, "not in a sub-list");
+        return true;
+      }
+      pc_ = calls_.back();
+      calls_.pop_back();
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// Tile size of 4.2, which follows from the frame's configuration (Mesa v3d_util.c, v3d_choose_tile_size).
+std::pair<uint32_t, uint32_t> tile_size_42(uint32_t render_targets, uint32_t max_bpp, bool multisample,
+                                           bool double_buffer) {
+  constexpr std::pair<uint32_t, uint32_t> kSizes[] = {{64, 64}, {64, 32}, {32, 32}, {32, 16},
+                                                      {16, 16}, {16, 8},  {8, 8}};
+  uint32_t index = render_targets > 2 ? 2 : render_targets > 1 ? 1 : 0;
+  index += multisample ? 2 : double_buffer ? 1 : 0;
+  index += max_bpp;
+  return kSizes[index < std::size(kSizes) ? index : std::size(kSizes) - 1];
+}
+
+void BinExecutor::configure_binning(const Packet& p) {
+  constexpr std::string_view kOwner = "Tile Binning Mode Cfg";
+  if (binner_.has_frame()) return fail(p, "a second one in the list");
+  ptb::BinFrame frame;
+  frame.layers = layers_;
+  frame.width = p.get(field(kOwner, "Width (in pixels)", 71));
+  frame.height = p.get(field(kOwner, "Height (in pixels)", 71));
+  if (version_ >= 71) {
+    const uint32_t log2_width = p.get(field(kOwner, "Log2 Tile Width", 71));
+    const uint32_t log2_height = p.get(field(kOwner, "Log2 Tile Height", 71));
+    if (log2_width > 3 || log2_height > 3) return fail(p, "tiles larger than 64 x 64 pixels");
+    frame.tile_width = 8u << log2_width;
+    frame.tile_height = 8u << log2_height;
+  } else {
+    std::tie(frame.tile_width, frame.tile_height) =
+        tile_size_42(p.get(field(kOwner, "Number of Render Targets", 42)),
+                     p.get(field(kOwner, "Maximum BPP of all render targets", 42)),
+                     p.flag(field(kOwner, "Multisample Mode (4x)", 42)),
+                     p.flag(field(kOwner, "Double-buffer in non-ms mode", 42)));
+  }
+  binner_.set_frame(frame);
+}
+
+/// The fields of direct draws; indirect ones fill in what their records hold.
+DrawCall BinExecutor::draw_call(const Packet& p) const {
+  DrawCall c;
+  c.index_buffer = index_buffer_;
+  c.index_buffer_size = index_buffer_size_;
+  c.base_instance = base_instance_;
+  const auto indexed = [&](const Field& mode, const Field& type, const Field& restart) {
+    c.indexed = true;
+    c.mode = static_cast<uint8_t>(p.get(mode));
+    c.index_size = static_cast<uint8_t>(1u << p.get(type));
+    c.restart = p.flag(restart);
+    c.base_vertex = base_vertex_;
+  };
+  switch (p.opcode) {
+    case Opcode::kIndexedPrimList: {
+      constexpr std::string_view kOwner = "Indexed Prim List";
+      indexed(field(kOwner, "mode"), field(kOwner, "Index type"), field(kOwner, "Enable Primitive Restarts"));
+      c.count = p.get(field(kOwner, "Length"));
+      c.index_offset = p.get(field(kOwner, "Index Offset"));
+      break;
+    }
+    case Opcode::kIndexedInstancedPrimList: {
+      constexpr std::string_view kOwner = "Indexed Instanced Prim List";
+      indexed(field(kOwner, "mode"), field(kOwner, "Index type"), field(kOwner, "Enable Primitive Restarts"));
+      c.count = p.get(field(kOwner, "Instance Length"));
+      c.instances = p.get(field(kOwner, "Number of Instances"));
+      c.index_offset = p.get(field(kOwner, "Index Offset"));
+      break;
+    }
+    case Opcode::kIndirectIndexedInstancedPrimList: {
+      constexpr std::string_view kOwner = "Indirect Indexed Instanced Prim List";
+      indexed(field(kOwner, "mode"), field(kOwner, "Index type"), field(kOwner, "Enable Primitive Restarts"));
+      break;
+    }
+    case Opcode::kVertexArrayPrims:
+      c.mode = static_cast<uint8_t>(p.get(field("Vertex Array Prims", "mode")));
+      c.count = p.get(field("Vertex Array Prims", "Length"));
+      c.first_vertex = p.get(field("Vertex Array Prims", "Index of First Vertex"));
+      break;
+    case Opcode::kVertexArrayInstancedPrims:
+      c.mode = static_cast<uint8_t>(p.get(field("Vertex Array Instanced Prims", "mode")));
+      c.count = p.get(field("Vertex Array Instanced Prims", "Instance Length"));
+      c.instances = p.get(field("Vertex Array Instanced Prims", "Number of Instances"));
+      c.first_vertex = p.get(field("Vertex Array Instanced Prims", "Index of First Vertex"));
+      break;
+    default:
+      c.mode = static_cast<uint8_t>(p.get(field("Indirect Vertex Array Instanced Prims", "mode")));
+      break;
+  }
+  return c;
+}
+
+bool BinExecutor::execute_draw(const Packet& p) {
+  switch (p.opcode) {
+    case Opcode::kIndexedPrimList:
+    case Opcode::kIndexedInstancedPrimList:
+    case Opcode::kIndirectIndexedInstancedPrimList:
+    case Opcode::kVertexArrayPrims:
+    case Opcode::kVertexArrayInstancedPrims:
+    case Opcode::kIndirectVertexArrayInstancedPrims:
+      break;
+    default:
+      return false;
+  }
+  const DrawCall call = draw_call(p);
+  if (!binner_.has_frame()) {
+    fail(p, "draw before Tile Binning Mode Cfg");
+  } else if (state_.shader_record == 0) {
+    fail(p, "draw before GL Shader State");
+  } else if (ptb::topology(call.mode).vertices == 0) {
+    fail(p, absl::StrFormat("primitive mode %d is not implemented", call.mode));
+  } else if (call.indexed && call.index_size > 4) {
+    fail(p, "index type 3 does not exist");
+  } else {
+    load_record();
+    if (!record_->clipping) {
+      fail(p, "shader record without clipping is not implemented");
+    } else if (p.opcode == Opcode::kIndirectVertexArrayInstancedPrims) {
+      draw_indirect_arrays(p);
+    } else if (p.opcode == Opcode::kIndirectIndexedInstancedPrimList) {
+      draw_indirect_indexed(p);
+    } else {
+      draw(call);
+    }
+  }
+  base_vertex_ = 0;
+  base_instance_ = 0;
+  return true;
+}
+
+void BinExecutor::load_record() {
+  if (record_) return;
+  record_ = std::make_shared<const ShaderRecord>(
+      load_shader_record(job_.memory, state_.shader_record, state_.num_attributes, state_.with_gs, version_));
+}
+
+void BinExecutor::draw(const DrawCall& call) { binner_.draw(state_, call, record_); }
+
+void BinExecutor::draw_indirect_arrays(const Packet& p) {
+  constexpr std::string_view kOwner = "Indirect Vertex Array Instanced Prims";
+  const uint32_t records = p.get(field(kOwner, "Number of Draw Indirect Array Records"));
+  const uint32_t stride = 4 * p.get(field(kOwner, "Stride in Multiples of 4 Bytes"));
+  GpuAddr address = p.get(field(kOwner, "Address"));
+  DrawCall call = draw_call(p);
+  for (uint32_t i = 0; i < records && !job_.stopped() && binner_.spend(kRecordCost); ++i, address += stride) {
+    const auto r = job_.memory.load<ArrayRecord>(address);
+    call.count = r.count;
+    call.instances = r.instances;
+    call.first_vertex = r.first_vertex;
+    call.base_instance = r.base_instance;
+    draw(call);
+  }
+}
+
+void BinExecutor::draw_indirect_indexed(const Packet& p) {
+  constexpr std::string_view kOwner = "Indirect Indexed Instanced Prim List";
+  const uint32_t records = p.get(field(kOwner, "Number of Draw Indirect Indexed Records"));
+  const uint32_t stride = 4 * p.get(field(kOwner, "Stride in Multiples of 4 Bytes"));
+  GpuAddr address = p.get(field(kOwner, "Address"));
+  DrawCall call = draw_call(p);
+  for (uint32_t i = 0; i < records && !job_.stopped() && binner_.spend(kRecordCost); ++i, address += stride) {
+    const auto r = job_.memory.load<IndexedRecord>(address);
+    const uint64_t offset = uint64_t{r.first_index} * call.index_size;
+    call.count = r.count;
+    call.instances = r.instances;
+    // Offsets of 4 GiB and more lie beyond any index buffer; so does this one.
+    call.index_offset = static_cast<uint32_t>(std::min<uint64_t>(offset, ~0u));
+    call.base_vertex = r.vertex_offset;
+    call.base_instance = r.base_instance;
+    draw(call);
+  }
+}
+
+bool BinExecutor::execute_feedback(const Packet& p) {
+  switch (p.opcode) {
+    case Opcode::kTransformFeedbackSpecs:
+      set_feedback_specs(p);
+      return true;
+    case Opcode::kTransformFeedbackBuffer: {
+      constexpr std::string_view kOwner = "Transform Feedback Buffer";
+      binner_.feedback().set_buffer(p.get(field(kOwner, "Buffer Number")),
+                                    p.get(field(kOwner, "Buffer Address")),
+                                    p.get(field(kOwner, "Buffer Size in 32-bit words")));
+      return true;
+    }
+    case Opcode::kPrimitiveCountsFeedback:
+      store_counts(p);
+      return true;
+    case Opcode::kTransformFeedbackFlushAndCount:
+    case Opcode::kFlushTransformFeedbackData:
+    case Opcode::kWaitForTransformFeedback:
+      return true;  // words are in memory as soon as their draw is done
+    default:
+      return false;
+  }
+}
+
+/// Reads the specs that follow the packet in the list.
+void BinExecutor::set_feedback_specs(const Packet& p) {
+  constexpr std::string_view kOwner = "Transform Feedback Specs";
+  constexpr const RecordInfo& kSpec = record("Transform Feedback Output Data Spec");
+  if (!p.flag(field(kOwner, "Enable"))) return binner_.feedback().disable();
+  std::vector<ptb::TransformFeedback::Spec> specs;
+  const uint32_t count = p.get(field(kOwner, "Number of 16-bit Output Data Specs following"));
+  for (uint32_t i = 0; i < count; ++i) {
+    Record r;
+    r.load(job_.memory, p.address + p.info->length + i * kSpec.length, kSpec);
+    if (r.get(field(kSpec.name, "Stream number")) != 0)
+      return fail(p, "transform feedback of streams other than 0 is not implemented");
+    specs.push_back(
+        {.first_word = static_cast<uint8_t>(r.get(field(kSpec.name, "First Shaded Vertex Value to output"))),
+         .num_words = static_cast<uint8_t>(
+             r.get(field(kSpec.name, "Number of consecutive Vertex Values to output as 32-bit values"))),
+         .buffer = static_cast<uint8_t>(r.get(field(kSpec.name, "Output Buffer to write to")))});
+  }
+  binner_.feedback().set_specs(std::move(specs));
+}
+
+void BinExecutor::store_counts(const Packet& p) {
+  constexpr uint32_t kStore = 0, kStoreAndZero = 1;
+  const uint32_t op = p.get(field("Primitive Counts Feedback", "op"));
+  if (op != kStore && op != kStoreAndZero)
+    return fail(p, "transfer of transform feedback buffer state is not implemented");
+  binner_.feedback().store_counters(p.get(field("Primitive Counts Feedback", "address")));
+  if (op == kStoreAndZero) binner_.feedback().reset_counters();
+}
+
+}  // namespace
+
+std::shared_ptr<ptb::BinResult> run_bin_list(const Job& job, GpuAddr start, GpuAddr end) {
+  if (debug_on(Debug::kCl)) {
+    dump_list(job.memory, start, end, job.profile->version, {.line = [](std::string_view line) {
+                log_line("cl", {line.data(), line.size()});
+              }});
+  }
+  // The shader state record has another layout there (cle-and-tiles.md 1.5.1).
+  if (job.profile->version >= 71 && job.profile->revision >= 10)
+    job.error->set("shader state records with draw index (V3D 7.1.10) are not implemented");
+  return BinExecutor(job, start, end).run();
+}
+
+}  // namespace v3d::cle

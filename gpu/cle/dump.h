@@ -1,0 +1,23 @@
+/// Control lists as text: every packet with its fields, the records it points to, sub-lists and generic tile
+/// lists.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "gpu/mmu/memory.h"
+
+namespace v3d::cle {
+
+struct DumpSink {
+  /// One line, without its end.
+  std::function<void(std::string_view)> line;
+  /// May be empty. Called once for each program found; stage as in "vertex".
+  std::function<void(std::string_view stage, GpuAddr code)> shader = {};
+};
+
+/// Dumps the list from start until the program counter equals end, or a packet is unknown, or the list loops.
+/// Works for bin, render and generic tile lists.
+void dump_list(Memory memory, GpuAddr start, GpuAddr end, int version, const DumpSink& sink);
+
+}  // namespace v3d::cle

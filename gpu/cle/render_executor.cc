@@ -1,0 +1,333 @@
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "gpu/cle/executor.h"
+#include "gpu/cle/packet.h"
+#include "gpu/cle/packet_table.h"
+#include "gpu/cle/render_list.h"
+#include "gpu/device/profile.h"
+#include "gpu/pse/rasterizer.h"
+
+namespace v3d::cle {
+namespace {
+
+/// Far more than a frame of 256 supertiles in 2048 layers needs.
+constexpr uint32_t kMaxPackets = 1u << 22;
+constexpr size_t kMaxCalls = 4;
+/// Tiles that are collected before they are run.
+constexpr size_t kMaxPendingTiles = 1u << 16;
+/// Bytes of tile allocation memory in front of each tile's list (cle-and-tiles.md 2.4).
+constexpr uint64_t kListBytes = 64;
+
+struct TileId {
+  uint16_t column, row;
+};
+
+/// What one slot of the pool works with.
+struct Slot {
+  std::unique_ptr<tlb::TileBuffer> tile;
+  std::unique_ptr<pse::TileRenderer> renderer;
+  uint32_t generation = 0;  // of the initial contents that the tile was made from
+  bool dirty = true;        // contents differ from the initial ones
+};
+
+class RenderExecutor {
+ public:
+  RenderExecutor(const Job& job, GpuAddr start, GpuAddr end, GpuAddr qma, const ptb::BinResult* bin)
+      : job_(job),
+        version_(job.profile->version),
+        pc_(start),
+        end_(end),
+        qma_(qma),
+        bin_(bin),
+        frame_(version_),
+        initial_(job.memory),
+        slots_(static_cast<size_t>(job.pool->concurrency())) {}
+
+  void run();
+
+ private:
+  bool step(const Packet& packet);
+  bool configure(const Packet& packet);
+  bool begin_explicit_tile(const Packet& packet);
+  bool explicit_tile_packet(const Packet& packet);
+  bool set_generic_list(const Packet& packet);
+  bool add_supertile(const Packet& packet);
+  bool run_pending_tiles();
+  void run_tile(TileId id, Slot& slot, uint32_t tidx);
+  bool run_command(const TileCommand& command, TileId id, tlb::TileBuffer& tile, Slot& slot, uint32_t tidx);
+  Slot& prepare_slot(int index);
+  const std::vector<ptb::ListEntry>* tile_list(TileId id) const;
+  void prepare_draws();
+  void merge_counts();
+  bool fail(const std::string& message) {
+    job_.error->set("rendering list: " + message);
+    return false;
+  }
+
+  const Job& job_;
+  const int version_;
+  GpuAddr pc_;
+  const GpuAddr end_, qma_;
+  const ptb::BinResult* bin_;
+  std::vector<GpuAddr> calls_;
+  bool ended_ = false;
+
+  FrameConfig frame_;
+  SupertileConfig supertiles_;
+  GpuAddr list_base_ = 0;
+  TileProgram program_;
+  bool has_program_ = false;
+  std::vector<TileId> pending_;
+
+  /// Contents of the tile buffer at the start of every tile (cle-and-tiles.md 2.6); explicit tiles, the dummy
+  /// ones among them, work on it directly.
+  tlb::TileBuffer initial_;
+  uint32_t generation_ = 1;
+  TileId explicit_tile_{0, 0};
+  bool in_explicit_tile_ = false;
+
+  std::unique_ptr<pse::PreparedDraws> draws_;
+  std::vector<Slot> slots_;
+};
+
+void RenderExecutor::run() {
+  uint32_t packets = 0;
+  while (!ended_ && (pc_ != end_ || !calls_.empty()) && !job_.stopped()) {
+    Packet packet;
+    if (!decode(job_.memory, pc_, version_, &packet)) {
+      fail(describe(packet));
+      break;
+    }
+    if (++packets > kMaxPackets) {
+      job_.error->set(absl::StrFormat("hang: rendering list runs away at 0x%08x", pc_));
+      break;
+    }
+    pc_ += packet.length;
+    if (packet.opcode != Opcode::kSupertileCoordinates && !run_pending_tiles()) break;
+    if (!step(packet)) break;
+  }
+  run_pending_tiles();
+  merge_counts();
+}
+
+bool RenderExecutor::step(const Packet& p) {
+  switch (p.opcode) {
+    case Opcode::kEndOfRendering:
+    case Opcode::kHalt:
+      ended_ = true;
+      return true;
+    case Opcode::kTileListInitialBlockSize:
+      return true;
+    case Opcode::kBranchToSubList:
+      if (calls_.size() == kMaxCalls) return fail("calls nest too deep: " + describe(p));
+      calls_.push_back(pc_);
+      [[fallthrough]];
+    case Opcode::kBranch:
+      pc_ = p.get(field("Branch", "address"));
+      return true;
+    case Opcode::kReturnFromSubList:
+      if (calls_.empty()) return fail("no caller to return to: " + describe(p));
+      pc_ = calls_.back();
+      calls_.pop_back();
+      return true;
+    case Opcode::kTileRenderingModeCfg:
+      return configure(p);
+    case Opcode::kMulticoreRenderingSupertileCfg:
+      supertiles_ = decode_supertile_config(p);
+      return true;
+    case Opcode::kMulticoreRenderingTileListSetBase: {
+      const uint32_t set = p.get(field("Multicore Rendering Tile List Set Base", "Tile List Set Number"));
+      if (set != 0)
+        return fail(absl::StrFormat("Tile List Set Number %d in %s is not implemented", set, describe(p)));
+      list_base_ = p.get(field("Multicore Rendering Tile List Set Base", "address"));
+      return true;
+    }
+    case Opcode::kStartAddressOfGenericTileList:
+      return set_generic_list(p);
+    case Opcode::kSupertileCoordinates:
+      return add_supertile(p);
+    case Opcode::kTileCoordinates:
+      return begin_explicit_tile(p);
+    default:
+      return explicit_tile_packet(p);
+  }
+}
+
+bool RenderExecutor::configure(const Packet& p) {
+  std::string error;
+  if (!frame_.apply(p, &error)) return fail(absl::StrFormat("%s in %s", error, describe(p)));
+  if (!frame_.complete()) return true;
+  if (!initial_.configure(frame_.config(), &error))
+    return fail(absl::StrFormat("%s, frame ends with %s", error, describe(p)));
+  merge_counts();
+  for (Slot& slot : slots_) slot = {};  // renderers refer to draws_
+  draws_.reset();
+  ++generation_;
+  return true;
+}
+
+bool RenderExecutor::begin_explicit_tile(const Packet& p) {
+  if (!frame_.complete()) return fail("no frame configuration before " + describe(p));
+  const tlb::Config& config = frame_.config();
+  const uint32_t column = p.get(field("Tile Coordinates", "tile column number"));
+  const uint32_t row = p.get(field("Tile Coordinates", "tile row number"));
+  const bool inside = column * config.tile_width < std::max(config.width, 1u) &&
+                      row * config.tile_height < std::max(config.height, 1u);
+  if (!inside) return fail(absl::StrFormat("tile %d, %d is outside the frame, %s", column, row, describe(p)));
+  explicit_tile_ = {static_cast<uint16_t>(column), static_cast<uint16_t>(row)};
+  in_explicit_tile_ = true;
+  initial_.begin_tile(column, row);
+  return true;
+}
+
+bool RenderExecutor::explicit_tile_packet(const Packet& p) {
+  if (p.opcode == Opcode::kEndOfTileMarker) {
+    in_explicit_tile_ = false;
+    ++generation_;
+    return true;
+  }
+  TileCommand command;
+  std::string error;
+  switch (decode_tile_packet(p, version_, &command, &error)) {
+    case TilePacket::kNothing:
+      return true;
+    case TilePacket::kBad:
+      return fail(error);
+    case TilePacket::kOther:
+      return fail(describe(p) + " has no place there");
+    case TilePacket::kCommand:
+      break;
+  }
+  if (!in_explicit_tile_) return fail("no tile coordinates before " + describe(p));
+  if (command.kind == TileCommand::Kind::kDrawList) prepare_draws();
+  return run_command(command, explicit_tile_, initial_, slots_[0], job_.first_tidx);
+}
+
+bool RenderExecutor::set_generic_list(const Packet& p) {
+  constexpr std::string_view kOwner = "Start Address of Generic Tile List";
+  std::string error;
+  has_program_ = parse_generic_list(job_.memory, version_, p.get(field(kOwner, "start")),
+                                    p.get(field(kOwner, "end")), &program_, &error);
+  return has_program_ || fail(error);
+}
+
+bool RenderExecutor::add_supertile(const Packet& p) {
+  if (!frame_.complete()) return fail("no frame configuration before " + describe(p));
+  if (supertiles_.width == 0) return fail("no supertile configuration before " + describe(p));
+  if (!has_program_) return fail("no generic tile list before " + describe(p));
+  const tlb::Config& config = frame_.config();
+  const uint32_t columns =
+      std::min((config.width + config.tile_width - 1) / config.tile_width, supertiles_.frame_columns);
+  const uint32_t rows =
+      std::min((config.height + config.tile_height - 1) / config.tile_height, supertiles_.frame_rows);
+  const uint32_t left =
+      p.get(field("Supertile Coordinates", "column number in supertiles")) * supertiles_.width;
+  const uint32_t top = p.get(field("Supertile Coordinates", "row number in supertiles")) * supertiles_.height;
+  for (uint32_t row = top; row < std::min(top + supertiles_.height, rows); ++row)
+    for (uint32_t column = left; column < std::min(left + supertiles_.width, columns); ++column)
+      pending_.push_back({static_cast<uint16_t>(column), static_cast<uint16_t>(row)});
+  return pending_.size() < kMaxPendingTiles || run_pending_tiles();
+}
+
+/// The list that the PTB made for a tile of the current layer, or null.
+const std::vector<ptb::ListEntry>* RenderExecutor::tile_list(TileId id) const {
+  if (bin_ == nullptr || list_base_ < qma_) return nullptr;
+  const uint64_t tiles = uint64_t{bin_->tiles_x} * bin_->tiles_y;
+  if (tiles == 0 || id.column >= bin_->tiles_x || id.row >= bin_->tiles_y) return nullptr;
+  const uint64_t layer = (list_base_ - qma_) / (kListBytes * tiles);
+  if (layer >= bin_->layers) return nullptr;
+  return &bin_->tiles[layer * tiles + uint64_t{id.row} * bin_->tiles_x + id.column];
+}
+
+void RenderExecutor::prepare_draws() {
+  if (draws_ == nullptr && bin_ != nullptr)
+    draws_ = std::make_unique<pse::PreparedDraws>(job_, *bin_, frame_.config());
+}
+
+bool RenderExecutor::run_pending_tiles() {
+  if (pending_.empty()) return true;
+  const auto has_primitives = [this](TileId id) {
+    const std::vector<ptb::ListEntry>* list = tile_list(id);
+    return list != nullptr && !list->empty();
+  };
+  if (program_.draws && std::any_of(pending_.begin(), pending_.end(), has_primitives)) prepare_draws();
+  job_.pool->parallel_for(static_cast<int>(pending_.size()), [this](int i, int index) {
+    if (job_.stopped()) return;
+    run_tile(pending_[static_cast<size_t>(i)], prepare_slot(index),
+             job_.first_tidx + static_cast<uint32_t>(index));
+  });
+  pending_.clear();
+  return !job_.stopped();
+}
+
+Slot& RenderExecutor::prepare_slot(int index) {
+  Slot& slot = slots_[static_cast<size_t>(index)];
+  if (slot.tile == nullptr) {
+    slot.tile = std::make_unique<tlb::TileBuffer>(job_.memory);
+    slot.tile->configure(frame_.config());
+  }
+  if (slot.generation != generation_) {
+    slot.generation = generation_;
+    slot.dirty = true;
+  }
+  return slot;
+}
+
+void RenderExecutor::run_tile(TileId id, Slot& slot, uint32_t tidx) {
+  slot.tile->begin_tile(id.column, id.row);
+  if (slot.dirty) slot.tile->copy_from(initial_);
+  slot.dirty = program_.writes;
+  for (const TileCommand& command : program_.commands)
+    if (!run_command(command, id, *slot.tile, slot, tidx)) return;
+}
+
+bool RenderExecutor::run_command(const TileCommand& command, TileId id, tlb::TileBuffer& tile, Slot& slot,
+                                 uint32_t tidx) {
+  std::string error;
+  switch (command.kind) {
+    case TileCommand::Kind::kLoad:
+      return tile.load(command.transfer, &error) || fail(error);
+    case TileCommand::Kind::kStore:
+      return tile.store(command.transfer, &error) || fail(error);
+    case TileCommand::Kind::kClear:
+      if (command.clear_colors) tile.clear_colors();
+      if (command.clear_depth_stencil) tile.clear_depth_stencil();
+      return true;
+    case TileCommand::Kind::kDrawList: {
+      const std::vector<ptb::ListEntry>* list = tile_list(id);
+      if (list == nullptr || list->empty() || draws_ == nullptr) return true;
+      if (slot.renderer == nullptr) slot.renderer = std::make_unique<pse::TileRenderer>(job_, *draws_, tidx);
+      slot.dirty = true;
+      slot.renderer->run(*list, tile, id.column, id.row);
+      return !job_.stopped();
+    }
+  }
+  return true;
+}
+
+void RenderExecutor::merge_counts() {
+  perf::Counts total = initial_.counts();
+  initial_.counts() = {};
+  for (Slot& slot : slots_) {
+    if (slot.tile != nullptr) {
+      total.add(slot.tile->counts());
+      slot.tile->counts() = {};
+    }
+    if (slot.renderer != nullptr) {
+      total.add(slot.renderer->counts());
+      slot.renderer->counts() = {};
+    }
+  }
+  job_.counts->merge(total);
+}
+
+}  // namespace
+
+void run_render_list(const Job& job, GpuAddr start, GpuAddr end, GpuAddr qma, const ptb::BinResult* bin) {
+  RenderExecutor(job, start, end, qma, bin).run();
+}
+
+}  // namespace v3d::cle

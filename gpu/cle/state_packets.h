@@ -1,0 +1,15 @@
+/// Packets that set state of the draws that follow (cle-and-tiles.md 1.3).
+#pragma once
+
+#include "gpu/cle/packet.h"
+#include "gpu/cle/state.h"
+
+namespace v3d::cle {
+
+/// Applies a state packet. @return  false if the packet is not one
+bool apply_state(const Packet& packet, int version, DrawState* state);
+
+/// Initial state of a bin job: features off, masks open (cle-and-tiles.md 7).
+DrawState initial_state();
+
+}  // namespace v3d::cle

@@ -1,0 +1,89 @@
+#include "gpu/csd/dispatch.h"
+
+#include <optional>
+#include <vector>
+
+#include "gpu/base/log.h"
+#include "gpu/csd/configuration.h"
+#include "gpu/csd/scheduler.h"
+#include "gpu/device/profile.h"
+#include "gpu/mmu/address_space.h"
+#include "gpu/perf/counters.h"
+#include "gpu/qpu/program.h"
+
+namespace v3d::csd {
+namespace {
+
+/// What the uniform cache of hardware keeps during a dispatch: the 256-byte block of CFG6 and 1 KiB after it.
+/// Programs that overwrite their own uniforms see the old words (compute-and-timing.md 7).
+struct UniformSnapshot {
+  static constexpr uint32_t kBlock = 256, kBytes = kBlock + 1024;
+
+  UniformSnapshot(const Job& job, GpuAddr uniforms, const mmu::AddressSpace* space)
+      : address(uniforms & ~(kBlock - 1)) {
+    if (!space) return;
+    for (; size < kBytes; size += kBlock) {
+      if (address + size < address || !space->is_mapped(address + size)) break;
+      job.memory.read(address + size, bytes + size, kBlock);
+    }
+  }
+
+  GpuAddr address;
+  uint32_t size = 0;
+  uint8_t bytes[kBytes];
+};
+
+/// The payload registers (Mesa nir_to_vir.c, nir_to_vir, MESA_SHADER_COMPUTE).
+void set_payload(qpu::Thread& thread, const Batch& batch, int version) {
+  thread.rf[version >= 71 ? 3 : 0] = batch.workgroup_xy;
+  thread.rf[2] = batch.workgroup_z_lii;
+  thread.msf = as_uint(expand(batch.live)) & 1u;
+}
+
+}  // namespace
+
+bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool one_supergroup_at_a_time,
+              const mmu::AddressSpace* space) {
+  const int version = job.profile->version;
+  const Configuration configuration = decode(cfg, *job.profile);
+  log_debug(Debug::kCsd,
+            "%d batches of program %#x, uniforms %#x: grid %dx%dx%d, workgroup %d, supergroup %dx%d",
+            configuration.batches, configuration.code, configuration.uniforms, configuration.wg_count[0],
+            configuration.wg_count[1], configuration.wg_count[2], configuration.wg_size,
+            configuration.wgs_per_sg, configuration.batches_per_sg);
+  if (configuration.batches == 0) return true;
+
+  const std::shared_ptr<const qpu::Program> program = job.programs->get(job.memory, configuration.code);
+  const UniformSnapshot snapshot(job, configuration.uniforms, space);
+  std::vector<std::optional<tmu::Unit>> tmus(static_cast<size_t>(job.pool->concurrency()));
+
+  Engine engine;
+  engine.start = [&](qpu::Thread& thread, const Batch& batch, uint32_t tidx) {
+    thread.reset();
+    thread.pc = configuration.code;
+    thread.uniforms = configuration.uniforms;
+    thread.memory = job.memory;
+    thread.tidx = tidx;
+    thread.four_threads = configuration.four_threads;
+    thread.final_section = configuration.single_segment;
+    thread.snapshot = snapshot.bytes;
+    thread.snapshot_address = snapshot.address;
+    thread.snapshot_bytes = snapshot.size;
+    set_payload(thread, batch, version);
+  };
+  engine.run = [&](qpu::Thread& thread, int worker) {
+    std::optional<tmu::Unit>& unit = tmus[static_cast<size_t>(worker)];
+    if (!unit) unit.emplace(job.memory, version);
+    thread.tmu = &*unit;
+    return qpu::run(*program, thread);
+  };
+  Scheduler scheduler(job, configuration, one_supergroup_at_a_time, std::move(engine));
+  const bool complete = scheduler.run();
+
+  perf::Counts counts;
+  counts[perf::kQpuActive] = scheduler.instructions();
+  job.counts->merge(counts);
+  return complete;
+}
+
+}  // namespace v3d::csd

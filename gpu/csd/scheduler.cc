@@ -1,0 +1,218 @@
+/// @file Workers of the pool take the place of the QPUs. Up to one batch per hardware thread is resident, as
+/// on the chip, so that TIDX values are those software expects and all batches of a supergroup can meet at a
+/// barrier; resident batches take turns of kSlice instructions. One lock is held between turns only.
+#include "gpu/csd/scheduler.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/log.h"
+
+namespace v3d::csd {
+namespace {
+
+/// How long a worker waits for other workers' batches before it goes back to the pool.
+constexpr std::chrono::milliseconds kPatience(20);
+
+}  // namespace
+
+Scheduler::Scheduler(const Job& job, const Configuration& configuration, bool serial, Engine engine)
+    : job_(job),
+      configuration_(configuration),
+      engine_(std::move(engine)),
+      generator_(configuration),
+      qpus_(*job.profile, configuration.four_threads),
+      // As many as threads are enough: one is opened when a thread is free and all others have a batch on
+      // one.
+      free_slots_(~uint64_t{0} >>
+                  (64 - (serial ? 1 : std::min(qpus_.capacity(), configuration.max_slots())))) {}
+
+bool Scheduler::run() {
+  const uint64_t workers = std::min({static_cast<uint64_t>(job_.pool->concurrency()), configuration_.batches,
+                                     static_cast<uint64_t>(qpus_.capacity())});
+  job_.pool->parallel_for(static_cast<int>(workers), [this](int, int pool_slot) { worker(pool_slot); });
+  return complete_ || configuration_.batches == 0;
+}
+
+void Scheduler::worker(int pool_slot) {
+  uint64_t executed = 0;
+  std::unique_lock lock(mutex_);
+  for (uint32_t tidx; next(lock, &tidx);) {
+    Resident& resident = resident_[tidx];
+    if (!resident.thread && !spare_threads_.empty()) {
+      resident.thread = std::move(spare_threads_.back());
+      spare_threads_.pop_back();
+    }
+    const bool lockstep = supergroups_[resident.slot].lockstep != 0;
+    ++running_;
+    lock.unlock();
+    const uint64_t before = resident.started ? resident.thread->instructions : 0;
+    const qpu::Stop stop = run_slice(resident, tidx, lockstep, pool_slot);
+    executed += resident.thread->instructions - before;
+    lock.lock();
+    --running_;
+    settle(tidx, stop);
+  }
+  instructions_ += executed;
+}
+
+/// Waits for a batch that can run. @return false when the dispatch is over, or has had nothing for this
+/// worker for so long that the pool should have it back; those that run batches carry on
+bool Scheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
+  while (true) {
+    if (job_.stopped()) stop_ = true;
+    if (stop_) break;
+    launch();
+    if (ready_count_ != 0) {
+      *tidx = ready_[ready_head_];
+      ready_head_ = (ready_head_ + 1) % ready_.size();
+      if (--ready_count_ != 0 && idle_ != 0) wake_.notify_one();
+      return true;
+    }
+    if (running_ != 0) {
+      ++idle_;
+      const bool woken = wake_.wait_for(lock, kPatience) == std::cv_status::no_timeout;
+      --idle_;
+      if (!woken && ready_count_ == 0 && running_ != 0) return false;
+    } else if (qpus_.occupied() != 0) {
+      release_deadlocked();
+    } else {
+      complete_ = stop_ = true;
+    }
+  }
+  wake_.notify_all();
+  return false;
+}
+
+/// Places batches on free QPU threads, in order.
+void Scheduler::launch() {
+  while (!generator_.done() && qpus_.occupied() < qpus_.capacity()) {
+    const uint32_t opens = generator_.opens_supergroup();
+    if (opens != 0 && !open_supergroup(opens)) return;
+    const uint32_t tidx = qpus_.take();
+    Resident& resident = resident_[tidx];
+    resident.slot = launching_slot_;
+    resident.started = false;
+    resident.wait = Wait::kNone;
+    generator_.next(launching_slot_, &resident.batch);
+    make_ready(tidx);
+  }
+}
+
+/// Takes the lowest free slot: batch counts that agree with the grid then never use more of them than the
+/// grid has supergroups, for which drivers allocate shared memory. @return false when there is none
+bool Scheduler::open_supergroup(uint32_t batches) {
+  if (free_slots_ == 0) return false;
+  launching_slot_ = static_cast<uint32_t>(std::countr_zero(free_slots_));
+  free_slots_ &= free_slots_ - 1;
+  supergroups_[launching_slot_] = {.live = batches};
+  return true;
+}
+
+qpu::Stop Scheduler::run_slice(Resident& resident, uint32_t tidx, bool lockstep, int pool_slot) {
+  if (!resident.thread) resident.thread = std::make_unique<qpu::Thread>();
+  qpu::Thread& thread = *resident.thread;
+  if (!resident.started) {
+    engine_.start(thread, resident.batch, tidx);
+    resident.started = true;
+  }
+  thread.stop_at_switch = lockstep;
+  thread.budget = std::min(kSlice, job_.instruction_limit - thread.instructions);
+  return engine_.run(thread, pool_slot);
+}
+
+/// What becomes of a batch that stopped.
+void Scheduler::settle(uint32_t tidx, qpu::Stop stop) {
+  Resident& resident = resident_[tidx];
+  Supergroup& group = supergroups_[resident.slot];
+  if (stop == qpu::Stop::kEnd) {
+    retire(tidx);
+  } else if (stop == qpu::Stop::kHang) {
+    fail(tidx, "stopped");
+  } else if (resident.thread->instructions >= job_.instruction_limit) {
+    fail(tidx, "did not end");
+  } else if (stop == qpu::Stop::kBarrier) {
+    wait(tidx, Wait::kBarrier);
+  } else if (stop == qpu::Stop::kSwitch && group.lockstep != 0) {
+    wait(tidx, Wait::kSwitch);
+  } else {
+    if (stop == qpu::Stop::kBudget && group.lockstep != 0) {  // it may spin on what another would do
+      group.lockstep = 0;
+      release(resident.slot, Wait::kSwitch);
+    }
+    make_ready(tidx);
+  }
+}
+
+/// An ended batch leaves its supergroup, so that the others do not wait for it at barriers.
+void Scheduler::retire(uint32_t tidx) {
+  Resident& resident = resident_[tidx];
+  spare_threads_.push_back(std::move(resident.thread));
+  qpus_.give_back(tidx);
+  if (--supergroups_[resident.slot].live == 0)
+    free_slots_ |= uint64_t{1} << resident.slot;
+  else
+    advance(resident.slot);
+}
+
+void Scheduler::wait(uint32_t tidx, Wait wait) {
+  Resident& resident = resident_[tidx];
+  Supergroup& group = supergroups_[resident.slot];
+  resident.wait = wait;
+  ++(wait == Wait::kBarrier ? group.at_barrier : group.at_switch);
+  advance(resident.slot);
+}
+
+/// Lets batches go on when all live ones of the supergroup wait.
+void Scheduler::advance(uint32_t slot) {
+  Supergroup& group = supergroups_[slot];
+  if (group.at_barrier + group.at_switch != group.live) return;
+  if (group.at_switch != 0) {
+    --group.lockstep;
+    release(slot, Wait::kSwitch);
+  } else {
+    group.lockstep = kLockstep;
+    release(slot, Wait::kBarrier);
+  }
+}
+
+void Scheduler::release(uint32_t slot, Wait wait) {
+  for (uint32_t tidx = 0; tidx < resident_.size(); ++tidx) {
+    Resident& resident = resident_[tidx];
+    if (resident.wait != wait || resident.slot != slot) continue;
+    resident.wait = Wait::kNone;
+    make_ready(tidx);
+  }
+  (wait == Wait::kBarrier ? supergroups_[slot].at_barrier : supergroups_[slot].at_switch) = 0;
+}
+
+/// Every resident batch waits at a barrier for batches that cannot become resident. Hardware would hang; what
+/// is known of barriers is too little to call that certain, so they go on.
+void Scheduler::release_deadlocked() {
+  if (!deadlock_logged_)
+    log_warning("csd: barrier cannot complete: a supergroup of %d batches, %d threads; released",
+                configuration_.batches_per_sg, qpus_.capacity());
+  deadlock_logged_ = true;
+  for (uint32_t slot = 0; slot < supergroups_.size(); ++slot) {
+    release(slot, Wait::kSwitch);
+    release(slot, Wait::kBarrier);
+  }
+}
+
+void Scheduler::make_ready(uint32_t tidx) {
+  ready_[(ready_head_ + ready_count_++) % ready_.size()] = static_cast<uint8_t>(tidx);
+}
+
+void Scheduler::fail(uint32_t tidx, const char* what) {
+  const Resident& resident = resident_[tidx];
+  const uint32_t xy = resident.batch.workgroup_xy[0], z = resident.batch.workgroup_z_lii[0] & 0xffff;
+  job_.error->set(absl::StrFormat(
+      "hang: compute thread %s after %d instructions at %#x: program %#x, workgroup %d,%d,%d, TIDX %d", what,
+      resident.thread->instructions, resident.thread->pc, configuration_.code, xy & 0xffff, xy >> 16, z,
+      tidx));
+  stop_ = true;
+}
+
+}  // namespace v3d::csd

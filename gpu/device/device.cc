@@ -1,0 +1,173 @@
+/// @file The facade over the blocks: one function per kind of job. Each makes the Job that the blocks work
+/// on, calls the block, and says how the job ended. Queues, dependencies and fences are the caller's.
+#include "gpu/device/device.h"
+
+#include "absl/strings/match.h"
+#include "gpu/base/job.h"
+#include "gpu/base/log.h"
+#include "gpu/cle/executor.h"
+#include "gpu/csd/dispatch.h"
+#include "gpu/qpu/program.h"
+#include "gpu/tfu/tfu.h"
+
+namespace v3d::device {
+namespace {
+
+/// TIDX values of bin jobs: the last ones, so that render jobs have those from 0 and spills of the two, which
+/// run at the same time and may share a spill BO, never meet (compute-and-timing.md 12).
+constexpr int kBinThreads = 8;
+
+int total_threads(const Profile& profile) { return 4 * profile.qpu_count(); }
+
+}  // namespace
+
+struct Context::State {
+  State(std::unique_ptr<mmu::AddressSpace> s, int version) : space(std::move(s)), programs(version) {}
+
+  std::unique_ptr<mmu::AddressSpace> space;
+  qpu::ProgramCache programs;
+  std::atomic<int> graphics_jobs{0}, compute_jobs{0};  // running now
+};
+
+Context::Context() = default;
+Context::~Context() = default;
+
+absl::StatusOr<std::unique_ptr<Context>> Context::create(const Profile& profile) {
+  absl::StatusOr<std::unique_ptr<mmu::AddressSpace>> space = mmu::AddressSpace::create();
+  if (!space.ok()) return space.status();
+  auto context = std::unique_ptr<Context>(new Context);
+  context->state_ = std::make_unique<State>(*std::move(space), profile.version);
+  return context;
+}
+
+mmu::AddressSpace& Context::space() { return *state_->space; }
+
+struct Device::State {
+  State(const Profile& p, ThreadPool& s)
+      : profile(p),
+        shared(s),
+        bin_pool(limited(s, kBinThreads)),
+        render_pool(limited(s, total_threads(p) - kBinThreads)) {}
+
+  /// A worker slot is a TIDX: stages that own fewer values than the shared pool has slots get their own pool.
+  static std::unique_ptr<ThreadPool> limited(const ThreadPool& pool, int slots) {
+    return pool.concurrency() > slots ? std::make_unique<ThreadPool>(slots - 1) : nullptr;
+  }
+
+  const Profile& profile;
+  ThreadPool& shared;
+  const std::unique_ptr<ThreadPool> bin_pool, render_pool;  // null: the shared one is small enough
+};
+
+namespace {
+
+/// Counts a running job in, so that a scheduler that lets compute overlap bin or render is found out.
+class Running {
+ public:
+  Running(std::atomic<int>& own, const std::atomic<int>& excluded)
+      : own_(own), alone_((own_.fetch_add(1), excluded.load() == 0)) {}
+  ~Running() { own_.fetch_sub(1); }
+  bool alone() const { return alone_; }
+
+ private:
+  std::atomic<int>& own_;
+  const bool alone_;
+};
+
+JobResult overlap() {
+  return {.end = JobResult::End::kError,
+          .message = "scheduler: compute ran at the same time as bin or render of its client",
+          .faults = {},
+          .counts = {}};
+}
+
+/// What one job owns while it runs.
+struct JobScope {
+  JobScope(const Profile& profile, ThreadPool& pool, mmu::AddressSpace& address_space,
+           qpu::ProgramCache& programs, const std::atomic<bool>& cancel)
+      : space(address_space),
+        job{.memory = address_space.memory(),
+            .profile = &profile,
+            .pool = &pool,
+            .programs = &programs,
+            .counts = &counts,
+            .error = &error,
+            .cancel = &cancel} {}
+
+  JobResult result() {
+    JobResult r;
+    if (error.failed()) {
+      r.message = error.message();
+      r.end = absl::StartsWith(r.message, "hang: ") ? JobResult::End::kHang : JobResult::End::kError;
+    } else if (job.cancel->load(std::memory_order_relaxed)) {
+      r.end = JobResult::End::kCancelled;
+    }
+    r.faults = space.take_faults();
+    if (r.faults.count)
+      log_debug(Debug::kMmu, "%d accesses to unmapped pages, the first at %#x", r.faults.count,
+                r.faults.first_address);
+    r.counts = counts.total();
+    return r;
+  }
+
+  mmu::AddressSpace& space;
+  JobError error;
+  perf::JobCounts counts;
+  Job job;
+};
+
+}  // namespace
+
+Device::Device(const Profile& profile, ThreadPool& pool) : state_(std::make_unique<State>(profile, pool)) {}
+Device::~Device() = default;
+
+const Profile& Device::profile() const { return state_->profile; }
+
+JobResult Device::run_bin(Context& context, const ClJob& cl, const std::atomic<bool>& cancel,
+                          std::shared_ptr<const ptb::BinResult>* result) {
+  Context::State& c = *context.state_;
+  const Running running(c.graphics_jobs, c.compute_jobs);
+  if (!running.alone()) return overlap();
+  ThreadPool& pool = state_->bin_pool ? *state_->bin_pool : state_->shared;
+  JobScope scope(state_->profile, pool, *c.space, c.programs, cancel);
+  scope.job.first_tidx = static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads);
+  *result = cle::run_bin_list(scope.job, cl.bcl_start, cl.bcl_end);
+  return scope.result();
+}
+
+JobResult Device::run_render(Context& context, const ClJob& cl, const std::atomic<bool>& cancel,
+                             std::shared_ptr<const ptb::BinResult> bin) {
+  Context::State& c = *context.state_;
+  const Running running(c.graphics_jobs, c.compute_jobs);
+  if (!running.alone()) return overlap();
+  ThreadPool& pool = state_->render_pool ? *state_->render_pool : state_->shared;
+  JobScope scope(state_->profile, pool, *c.space, c.programs, cancel);
+  cle::run_render_list(scope.job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get());
+  return scope.result();
+}
+
+JobResult Device::run_csd(Context& context, const CsdJob& csd, const std::atomic<bool>& cancel) {
+  Context::State& c = *context.state_;
+  const Running running(c.compute_jobs, c.graphics_jobs);
+  if (!running.alone()) return overlap();
+  JobScope scope(state_->profile, state_->shared, *c.space, c.programs, cancel);
+  csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get());
+  return scope.result();
+}
+
+JobResult Device::run_tfu(Context& context, const TfuJob& tfu, const std::atomic<bool>& cancel) {
+  Context::State& c = *context.state_;
+  JobScope scope(state_->profile, state_->shared, *c.space, c.programs, cancel);
+  tfu::run(scope.job, {.icfg = tfu.icfg,
+                       .iia = tfu.iia,
+                       .iis = tfu.iis,
+                       .ica = tfu.ica,
+                       .iua = tfu.iua,
+                       .ioa = tfu.ioa,
+                       .ios = tfu.ios,
+                       .ioc = tfu.ioc,
+                       .coef = tfu.coef});
+  return scope.result();
+}
+
+}  // namespace v3d::device

@@ -1,0 +1,296 @@
+/// @file The counters. Names, categories and descriptions are part of the kernel's interface (Linux
+/// v3d_performance_counters.h, DRM_IOCTL_V3D_PERFMON_GET_COUNTER); Mesa's list of the same name differs in
+/// one word of counter 79.
+#include "gpu/perf/counter_table.h"
+
+#include <cstring>
+
+#include "absl/strings/str_format.h"
+
+namespace v3d::perf {
+namespace {
+
+constexpr Class E = Class::kExact, A = Class::kAddress, T = Class::kTiming, K = Class::kConstant;
+
+constexpr CounterInfo kTable71[] = {
+    // 0
+    {T, "cycle-count", "CORE", "[CORE] Cycle counter"},
+    {T, "core-active", "CORE", "[CORE] Bin/Render/Compute active cycles"},
+    {T, "CLE-bin-thread-active-cycles", "CLE", "[CLE] Bin thread active cycles"},
+    {T, "CLE-render-thread-active-cycles", "CLE", "[CLE] Render thread active cycles"},
+    {T, "compute-active-cycles", "CORE", "[CORE] Compute active cycles"},
+    {E, "FEP-valid-primitives-no-rendered-pixels", "FEP",
+     "[FEP] Valid primitives that result in no rendered pixels, for all rendered tiles"},
+    {E, "FEP-valid-primitives-rendered-pixels", "FEP",
+     "[FEP] Valid primitives for all rendered tiles (primitives may be counted in more than one tile)"},
+    {E, "FEP-clipped-quads", "FEP", "[FEP] Early-Z/Near/Far clipped quads"},
+    {E, "FEP-valid-quads", "FEP", "[FEP] Valid quads"},
+    {E, "TLB-quads-not-passing-stencil-test", "TLB", "[TLB] Quads with no pixels passing the stencil test"},
+    // 10
+    {E, "TLB-quads-not-passing-z-and-stencil-test", "TLB",
+     "[TLB] Quads with no pixels passing the Z and stencil tests"},
+    {E, "TLB-quads-passing-z-and-stencil-test", "TLB",
+     "[TLB] Quads with any pixels passing the Z and stencil tests"},
+    {E, "TLB-quads-written-to-color-buffer", "TLB", "[TLB] Quads with valid pixels written to colour buffer"},
+    {E, "TLB-partial-quads-written-to-color-buffer", "TLB",
+     "[TLB] Partial quads written to the colour buffer"},
+    {E, "PTB-primitives-need-clipping", "PTB", "[PTB] Primitives that need clipping"},
+    {E, "PTB-primitives-discarded-outside-viewport", "PTB",
+     "[PTB] Primitives discarded by being outside the viewport"},
+    {E, "PTB-primitives-binned", "PTB", "[PTB] Total primitives binned"},
+    {E, "PTB-primitives-discarded-reversed", "PTB",
+     "[PTB] Primitives that are discarded because they are reversed"},
+    {A, "QPU-total-instr-cache-hit", "QPU", "[QPU] Total instruction cache hits for all slices"},
+    {A, "QPU-total-instr-cache-miss", "QPU", "[QPU] Total instruction cache misses for all slices"},
+    // 20
+    {A, "QPU-total-uniform-cache-hit", "QPU", "[QPU] Total uniforms cache hits for all slices"},
+    {A, "QPU-total-uniform-cache-miss", "QPU", "[QPU] Total uniforms cache misses for all slices"},
+    {T, "TMU-active-cycles", "TMU", "[TMU] Active cycles"},
+    {T, "TMU-stalled-cycles", "TMU", "[TMU] Stalled cycles"},
+    {A, "TMU-total-text-quads-access", "TMU", "[TMU] Total texture cache accesses"},
+    {T, "TMU-cache-x4-active-cycles", "TMU", "[TMU] Cache active cycles for x4 access"},
+    {T, "TMU-cache-x4-stalled-cycles", "TMU", "[TMU] Cache stalled cycles for x4 access"},
+    {A, "TMU-total-text-quads-x4-access", "TMU", "[TMU] Total texture cache x4 access"},
+    {A, "L2T-total-cache-hit", "L2T", "[L2T] Total Level 2 cache hits"},
+    {A, "L2T-total-cache-miss", "L2T", "[L2T] Total Level 2 cache misses"},
+    // 30
+    {K, "L2T-local", "L2T", "[L2T] Local mode access"},
+    {A, "L2T-writeback", "L2T", "[L2T] Writeback"},
+    {K, "L2T-zero", "L2T", "[L2T] Zero"},
+    {A, "L2T-merge", "L2T", "[L2T] Merge"},
+    {A, "L2T-fill", "L2T", "[L2T] Fill"},
+    {T, "L2T-stalls-no-wid", "L2T", "[L2T] Stalls because no WID available"},
+    {T, "L2T-stalls-no-rid", "L2T", "[L2T] Stalls because no RID available"},
+    {T, "L2T-stalls-queue-full", "L2T", "[L2T] Stalls because internal queue full"},
+    {T, "L2T-stalls-wrightback", "L2T", "[L2T] Stalls because writeback in flight"},
+    {T, "L2T-stalls-mem", "L2T", "[L2T] Stalls because AXI blocks read"},
+    // 40
+    {T, "L2T-stalls-fill", "L2T", "[L2T] Stalls because fill pending for victim cache-line"},
+    {T, "L2T-hitq", "L2T", "[L2T] Sent request via hit queue"},
+    {T, "L2T-hitq-full", "L2T", "[L2T] Sent request via main queue because hit queue is full"},
+    {T, "L2T-stalls-read-data", "L2T", "[L2T] Stalls because waiting for data from SDRAM"},
+    {A, "L2T-TMU-read-hits", "L2T", "[L2T] TMU read hits"},
+    {A, "L2T-TMU-read-miss", "L2T", "[L2T] TMU read misses"},
+    {A, "L2T-VCD-read-hits", "L2T", "[L2T] VCD read hits"},
+    {A, "L2T-VCD-read-miss", "L2T", "[L2T] VCD read misses"},
+    {A, "L2T-SLC-read-hits", "L2T", "[L2T] SLC read hits (all slices)"},
+    {A, "L2T-SLC-read-miss", "L2T", "[L2T] SLC read misses (all slices)"},
+    // 50
+    {K, "AXI-writes-seen-watch-0", "AXI", "[AXI] Writes seen by watch 0"},
+    {K, "AXI-reads-seen-watch-0", "AXI", "[AXI] Reads seen by watch 0"},
+    {K, "AXI-writes-stalled-seen-watch-0", "AXI", "[AXI] Write stalls seen by watch 0"},
+    {K, "AXI-reads-stalled-seen-watch-0", "AXI", "[AXI] Read stalls seen by watch 0"},
+    {K, "AXI-write-bytes-seen-watch-0", "AXI", "[AXI] Total bytes written seen by watch 0"},
+    {K, "AXI-read-bytes-seen-watch-0", "AXI", "[AXI] Total bytes read seen by watch 0"},
+    {K, "AXI-writes-seen-watch-1", "AXI", "[AXI] Writes seen by watch 1"},
+    {K, "AXI-reads-seen-watch-1", "AXI", "[AXI] Reads seen by watch 1"},
+    {K, "AXI-writes-stalled-seen-watch-1", "AXI", "[AXI] Write stalls seen by watch 1"},
+    {K, "AXI-reads-stalled-seen-watch-1", "AXI", "[AXI] Read stalls seen by watch 1"},
+    // 60
+    {K, "AXI-write-bytes-seen-watch-1", "AXI", "[AXI] Total bytes written seen by watch 1"},
+    {K, "AXI-read-bytes-seen-watch-1", "AXI", "[AXI] Total bytes read seen by watch 1"},
+    {A, "core-memory-writes", "CORE", "[CORE] Total memory writes"},
+    {A, "L2T-memory-writes", "L2T", "[L2T] Total memory writes"},
+    {A, "PTB-memory-writes", "PTB", "[PTB] Total memory writes"},
+    {A, "TLB-memory-writes", "TLB", "[TLB] Total memory writes"},
+    {A, "core-memory-reads", "CORE", "[CORE] Total memory reads"},
+    {A, "L2T-memory-reads", "L2T", "[L2T] Total memory reads"},
+    {A, "PTB-memory-reads", "PTB", "[PTB] Total memory reads"},
+    {A, "PSE-memory-reads", "PSE", "[PSE] Total memory reads"},
+    // 70
+    {A, "TLB-memory-reads", "TLB", "[TLB] Total memory reads"},
+    {E, "PTB-memory-words-writes", "PTB", "[PTB] Total memory words written"},
+    {E, "TLB-memory-words-writes", "TLB", "[TLB] Total memory words written"},
+    {E, "PSE-memory-words-reads", "PSE", "[PSE] Total memory words read"},
+    {E, "TLB-memory-words-reads", "TLB", "[TLB] Total memory words read"},
+    {A, "AXI-read-trans", "AXI", "[AXI] Read transaction count"},
+    {A, "AXI-write-trans", "AXI", "[AXI] Write transaction count"},
+    {T, "AXI-read-wait-cycles", "AXI", "[AXI] Read total wait cycles"},
+    {T, "AXI-write-wait-cycles", "AXI", "[AXI] Write total wait cycles"},
+    {T, "AXI-max-outstanding-reads", "AXI", "[AXI] Maximum outstanding read transactions"},
+    // 80
+    {T, "AXI-max-outstanding-writes", "AXI", "[AXI] Maximum outstanding write transactions"},
+    {T, "QPU-wait-bubble", "QPU", "[QPU] Pipeline bubble in qcycles due all threads waiting"},
+    {T, "QPU-ic-miss-bubble", "QPU", "[QPU] Pipeline bubble in qcycles due instruction-cache miss"},
+    {E, "QPU-active", "QPU", "[QPU] Executed shader instruction"},
+    {E, "QPU-total-active-clk-cycles-fragment-shading", "QPU",
+     "[QPU] Total active clock cycles for all QPUs doing fragment shading (counts only when QPU is not "
+     "stalled)"},
+    {T, "QPU-stalls", "QPU", "[QPU] Stalled qcycles executing shader instruction"},
+    {T, "QPU-total-clk-cycles-waiting-fragment-shading", "QPU",
+     "[QPU] Total stalled clock cycles for all QPUs doing fragment shading"},
+    {T, "QPU-stalls-TMU", "QPU", "[QPU] Stalled qcycles waiting for TMU"},
+    {T, "QPU-stalls-TLB", "QPU", "[QPU] Stalled qcycles waiting for TLB"},
+    {T, "QPU-stalls-VPM", "QPU", "[QPU] Stalled qcycles waiting for VPM"},
+    // 90
+    {T, "QPU-stalls-uniforms", "QPU", "[QPU] Stalled qcycles waiting for uniforms"},
+    {T, "QPU-stalls-SFU", "QPU", "[QPU] Stalled qcycles waiting for SFU"},
+    {T, "QPU-stalls-other", "QPU", "[QPU] Stalled qcycles waiting for any other reason (vary/W/Z)"},
+};
+static_assert(std::size(kTable71) == kMaxCounters);
+
+/// Most of 4.2's counters exist on 7.1 under another number.
+constexpr CounterInfo kTable42[] = {
+    // 0
+    kTable71[5],
+    kTable71[6],
+    kTable71[7],
+    kTable71[8],
+    kTable71[9],
+    kTable71[10],
+    kTable71[11],
+    {E, "TLB-quads-with-zero-coverage", "TLB", "[TLB] Quads with all pixels having zero coverage"},
+    {E, "TLB-quads-with-non-zero-coverage", "TLB", "[TLB] Quads with any pixels having non-zero coverage"},
+    kTable71[12],
+    // 10
+    kTable71[15],
+    kTable71[14],
+    kTable71[17],
+    {T, "QPU-total-idle-clk-cycles", "QPU", "[QPU] Total idle clock cycles for all QPUs"},
+    {E, "QPU-total-active-clk-cycles-vertex-coord-shading", "QPU",
+     "[QPU] Total active clock cycles for all QPUs doing vertex/coordinate/user shading (counts only when "
+     "QPU is not stalled)"},
+    kTable71[84],
+    {E, "QPU-total-clk-cycles-executing-valid-instr", "QPU",
+     "[QPU] Total clock cycles for all QPUs executing valid instructions"},
+    {T, "QPU-total-clk-cycles-waiting-TMU", "QPU",
+     "[QPU] Total clock cycles for all QPUs stalled waiting for TMUs only (counter won't increment if QPU "
+     "also stalling for another reason)"},
+    {T, "QPU-total-clk-cycles-waiting-scoreboard", "QPU",
+     "[QPU] Total clock cycles for all QPUs stalled waiting for Scoreboard only (counter won't increment if "
+     "QPU also stalling for another reason)"},
+    {T, "QPU-total-clk-cycles-waiting-varyings", "QPU",
+     "[QPU] Total clock cycles for all QPUs stalled waiting for Varyings only (counter won't increment if "
+     "QPU also stalling for another reason)"},
+    // 20
+    kTable71[18],
+    kTable71[19],
+    kTable71[20],
+    kTable71[21],
+    kTable71[24],
+    {A, "TMU-total-text-cache-miss", "TMU",
+     "[TMU] Total texture cache misses (number of fetches from memory/L2cache)"},
+    {K, "VPM-total-clk-cycles-VDW-stalled", "VPM",
+     "[VPM] Total clock cycles VDW is stalled waiting for VPM access"},
+    {T, "VPM-total-clk-cycles-VCD-stalled", "VPM",
+     "[VPM] Total clock cycles VCD is stalled waiting for VPM access"},
+    kTable71[2],
+    kTable71[3],
+    // 30
+    kTable71[28],
+    kTable71[29],
+    kTable71[0],
+    {T, "QPU-total-clk-cycles-waiting-vertex-coord-shading", "QPU",
+     "[QPU] Total stalled clock cycles for all QPUs doing vertex/coordinate/user shading"},
+    kTable71[86],
+    kTable71[16],
+    kTable71[50],
+    kTable71[51],
+    kTable71[52],
+    kTable71[53],
+    // 40
+    kTable71[54],
+    kTable71[55],
+    kTable71[56],
+    kTable71[57],
+    kTable71[58],
+    kTable71[59],
+    kTable71[60],
+    kTable71[61],
+    kTable71[13],
+    {A, "TMU-total-config-access", "TMU", "[TMU] Total config accesses"},
+    // 50
+    {T, "L2T-no-id-stalled", "L2T", "[L2T] No ID stall"},
+    {T, "L2T-command-queue-stalled", "L2T", "[L2T] Command queue full stall"},
+    {A, "L2T-TMU-writes", "L2T", "[L2T] TMU write accesses"},
+    kTable71[22],
+    kTable71[23],
+    {T, "CLE-thread-active-cycles", "CLE", "[CLE] Bin or render thread active cycles"},
+    {A, "L2T-TMU-reads", "L2T", "[L2T] TMU read accesses"},
+    {A, "L2T-CLE-reads", "L2T", "[L2T] CLE read accesses"},
+    {A, "L2T-VCD-reads", "L2T", "[L2T] VCD read accesses"},
+    {A, "L2T-TMU-config-reads", "L2T", "[L2T] TMU CFG read accesses"},
+    // 60
+    {A, "L2T-SLC0-reads", "L2T", "[L2T] SLC0 read accesses"},
+    {A, "L2T-SLC1-reads", "L2T", "[L2T] SLC1 read accesses"},
+    {K, "L2T-SLC2-reads", "L2T", "[L2T] SLC2 read accesses"},
+    {A, "L2T-TMU-write-miss", "L2T", "[L2T] TMU write misses"},
+    kTable71[45],
+    {A, "L2T-CLE-read-miss", "L2T", "[L2T] CLE read misses"},
+    kTable71[47],
+    {A, "L2T-TMU-config-read-miss", "L2T", "[L2T] TMU CFG read misses"},
+    {A, "L2T-SLC0-read-miss", "L2T", "[L2T] SLC0 read misses"},
+    {A, "L2T-SLC1-read-miss", "L2T", "[L2T] SLC1 read misses"},
+    // 70
+    {K, "L2T-SLC2-read-miss", "L2T", "[L2T] SLC2 read misses"},
+    kTable71[62],
+    kTable71[63],
+    kTable71[64],
+    kTable71[65],
+    kTable71[66],
+    kTable71[67],
+    kTable71[68],
+    kTable71[69],
+    kTable71[70],
+    // 80
+    {K, "GMP-memory-reads", "GMP", "[GMP] Total memory reads"},
+    kTable71[71],
+    kTable71[72],
+    kTable71[73],
+    kTable71[74],
+    {A, "TMU-MRU-hits", "TMU", "[TMU] Total MRU hits"},
+    kTable71[4],
+};
+static_assert(std::size(kTable42) == 87);
+
+/// factor * counter `left` == or >= the sum of counters first..last.
+struct Relation {
+  int factor, left;
+  bool equal;
+  int first, last;
+};
+
+constexpr Relation kRelations[] = {
+    {1, kFepPrimitivesPixels, false, kFepPrimitivesNoPixels, kFepPrimitivesNoPixels},
+    {1, kTlbQuadsZStencilFail, false, kTlbQuadsStencilFail, kTlbQuadsStencilFail},
+    {1, kTlbQuadsWritten, false, kTlbPartialQuadsWritten, kTlbPartialQuadsWritten},
+    {1, 62, true, 63, 65},  // memory writes of the core and its parts
+    {1, 66, true, 67, 70},  // memory reads
+    {4, kQpuActive, false, kQpuFragmentClocks, kQpuFragmentClocks},  // an instruction takes 4 clocks
+    {1, 85, true, 87, 92},                                           // QPU stalls and their causes
+};
+
+}  // namespace
+
+std::span<const CounterInfo> counter_table(int version) {
+  if (version >= 71) return kTable71;
+  return kTable42;
+}
+
+int index_in_counts(int version, int counter) {
+  if (version >= 71) return counter;
+  const char* const name = kTable42[counter].name;
+  for (int i = 0; i < kMaxCounters; ++i)
+    if (std::strcmp(kTable71[i].name, name) == 0) return i;
+  return -1;
+}
+
+std::vector<std::string> inconsistencies(const Counts& counts) {
+  const auto value = [&](int i) { return counts.values[static_cast<size_t>(i)]; };
+  std::vector<std::string> broken;
+  for (const Relation& r : kRelations) {
+    uint64_t sum = 0;
+    for (int i = r.first; i <= r.last; ++i) sum += value(i);
+    const uint64_t left = static_cast<uint64_t>(r.factor) * value(r.left);
+    if (r.equal ? left == sum : left >= sum) continue;
+    broken.push_back(absl::StrFormat("%d * [%d] %s is %d; [%d..%d] make %d", r.factor, r.left,
+                                     kTable71[r.left].name, left, r.first, r.last, sum));
+  }
+  for (int i = 0; i < kMaxCounters; ++i) {
+    if (kTable71[i].counts == Class::kConstant && value(i) != 0)
+      broken.push_back(absl::StrFormat("[%d] %s is constant 0 but counts %d", i, kTable71[i].name, value(i)));
+  }
+  return broken;
+}
+
+}  // namespace v3d::perf

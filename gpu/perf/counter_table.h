@@ -1,0 +1,39 @@
+/// The performance counters as the kernel names them, and what this model can say of each
+/// (compute-and-timing.md 15).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpu/perf/counters.h"
+
+namespace v3d::perf {
+
+/// What a counter needs before it can count.
+enum class Class : char {
+  kExact = 'E',     ///< functional execution alone
+  kAddress = 'A',   ///< the stream of addresses and a cache model; 0 without
+  kTiming = 'T',    ///< the timing model; 0 without
+  kConstant = 'K',  ///< always 0: nothing programs or uses what it watches
+};
+
+struct CounterInfo {
+  Class counts;
+  const char* name;      ///< GL and Vulkan show it; Vulkan makes UUIDs of it
+  const char* category;  ///< hardware block
+  const char* description;
+};
+
+/// All counters of a chip; index = counter number of PERFMON_CREATE.
+/// @param version  71 (93 counters) or 42 (87)
+std::span<const CounterInfo> counter_table(int version);
+
+/// Where Counts keep a counter of the chip, -1 when they do not: Counts are numbered as on 7.1.
+/// @param counter  below counter_table(version).size()
+int index_in_counts(int version, int counter);
+
+/// The relations between counters that any job must satisfy, those that do not hold, in words.
+std::vector<std::string> inconsistencies(const Counts& counts);
+
+}  // namespace v3d::perf

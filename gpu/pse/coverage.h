@@ -1,0 +1,198 @@
+/// Which pixels and samples of one tile a convex polygon covers: exact edge functions on the 1/64 px grid,
+/// evaluated for 16 cells at a time (cle-and-tiles.md 4.3).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "gpu/base/lanes.h"
+
+namespace v3d::pse {
+
+inline constexpr int kSubpixelBits = 6;
+inline constexpr int kSubpixels = 1 << kSubpixelBits;
+
+/// Vertices stay inside (-kMaxCoordinate, kMaxCoordinate), in 1/64 px (2^22 less room for the width of lines
+/// and points): the products of the edge functions then fit 48 bits, and their steps inside a tile 30.
+inline constexpr int32_t kMaxCoordinate = (1 << 22) - (1 << 15);
+
+/// Sample positions of 4x frames relative to the pixel centre, 1/64 px, rows down (Mesa nir_to_vir.c,
+/// ntq_get_sample_offset).
+inline constexpr std::array<int, 4> kSampleX = {-8, 24, -24, 8};
+inline constexpr std::array<int, 4> kSampleY = {-24, -8, 8, 24};
+
+/// Half-open range of pixels.
+struct Rect {
+  int left = 0, top = 0, right = 0, bottom = 0;
+  bool empty() const { return left >= right || top >= bottom; }
+};
+
+inline Rect intersect(const Rect& a, const Rect& b) {
+  return {std::max(a.left, b.left), std::max(a.top, b.top), std::min(a.right, b.right),
+          std::min(a.bottom, b.bottom)};
+}
+
+/// a * x + b * y + c >= 0 inside, x and y in 1/64 px.
+struct Edge {
+  int64_t a = 0, b = 0, c = 0;
+};
+
+/// The edge from (x0, y0) to (x1, y1), positive to its right on a screen whose rows grow downwards.
+inline Edge make_edge(int32_t x0, int32_t y0, int32_t x1, int32_t y1) {
+  const int64_t a = int64_t{y0} - y1, b = int64_t{x1} - x0;
+  return {a, b, -(a * x0 + b * y0)};
+}
+
+/// Points exactly on an edge belong to the polygon only if it is a left or a top edge.
+inline Edge with_fill_rule(Edge e) {
+  const bool left_or_top = e.a > 0 || (e.a == 0 && e.b > 0);
+  if (!left_or_top) e.c -= 1;
+  return e;
+}
+
+/// Lanes of a 4x4 block of pixels in the order of a fragment batch: pixel column and row of each lane.
+inline constexpr Lanes kBlockX = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3};
+inline constexpr Lanes kBlockY = {0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3};
+
+/// Lanes of a 4x4 block of pixels that lie in a set of columns (or rows), one bit each.
+inline constexpr std::array<LaneMask, 16> kBlockColumns = [] {
+  constexpr int kX[kLanes] = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3};
+  std::array<LaneMask, 16> table{};
+  for (int set = 0; set < 16; ++set)
+    for (int lane = 0; lane < kLanes; ++lane)
+      if ((set >> kX[lane]) & 1) table[set] |= static_cast<LaneMask>(1 << lane);
+  return table;
+}();
+inline constexpr std::array<LaneMask, 16> kBlockRows = [] {
+  constexpr int kY[kLanes] = {0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3};
+  std::array<LaneMask, 16> table{};
+  for (int set = 0; set < 16; ++set)
+    for (int lane = 0; lane < kLanes; ++lane)
+      if ((set >> kY[lane]) & 1) table[set] |= static_cast<LaneMask>(1 << lane);
+  return table;
+}();
+
+/// Bits [low, high) of a set of four cells.
+inline uint32_t cell_range(int low, int high) {
+  const uint32_t below_high = (1u << std::clamp(high, 0, 4)) - 1,
+                 below_low = (1u << std::clamp(low, 0, 4)) - 1;
+  return below_high & ~below_low;
+}
+
+/// Lanes of the 4x4 block of pixels at (x, y) inside the window.
+inline LaneMask block_window(const Rect& window, int x, int y) {
+  return kBlockColumns[cell_range(window.left - x, window.right - x)] &
+         kBlockRows[cell_range(window.top - y, window.bottom - y)];
+}
+
+/// Lanes whose value is negative.
+inline LaneMask negative(LanesI v) {
+#ifdef __AVX512DQ__
+  typedef int Native __attribute__((vector_size(64)));
+  return static_cast<LaneMask>(__builtin_ia32_cvtd2mask512(reinterpret_cast<Native>(v)));
+#else
+  return nonzero(as_uint(v) & 0x80000000u);
+#endif
+}
+
+/// The edges of a polygon as seen from one tile, in whole pixels: the value at the sample of pixel (x, y) is
+/// non-negative iff base[edge][sample] + x * a + y * b is. (Steps are multiples of 64, so the six fraction
+/// bits of the base decide nothing; a base too large for any step inside the tile to change its sign is
+/// clamped.)
+template <int kSamples, int kEdges>
+class TileCoverage {
+ public:
+  /// @param samples_x, samples_y  offsets from the pixel centre, 1/64 px
+  TileCoverage(const Edge* edges, int tile_x, int tile_y, const int* samples_x, const int* samples_y) {
+    constexpr int64_t kClamp = int64_t{1} << 30;
+    for (int k = 0; k < kEdges; ++k) {
+      a_[k] = static_cast<int32_t>(edges[k].a);
+      b_[k] = static_cast<int32_t>(edges[k].b);
+      low_[k] = static_cast<int32_t>(kClamp);
+      high_[k] = static_cast<int32_t>(-kClamp);
+      for (int s = 0; s < kSamples; ++s) {
+        const int64_t x = int64_t{tile_x} * kSubpixels + kSubpixels / 2 + samples_x[s];
+        const int64_t y = int64_t{tile_y} * kSubpixels + kSubpixels / 2 + samples_y[s];
+        const int64_t value = (edges[k].a * x + edges[k].b * y + edges[k].c) >> kSubpixelBits;
+        base_[k][s] = static_cast<int32_t>(std::clamp(value, -kClamp, kClamp));
+        low_[k] = std::min(low_[k], base_[k][s]);
+        high_[k] = std::max(high_[k], base_[k][s]);
+      }
+      pixel_[k] = a_[k] * as_int(kBlockX) + b_[k] * as_int(kBlockY);
+    }
+  }
+
+  /// Calls emit(x, y, masks) for every 4x4 block (x, y relative to the tile) with covered samples inside the
+  /// window; masks[s] are the lanes whose sample s is covered.
+  template <typename Emit>
+  void blocks(const Rect& window, Emit&& emit) const {
+    const int left = window.left & ~3, top = window.top & ~3;
+    const int columns = (window.right - left + 3) / 4, rows = (window.bottom - top + 3) / 4;
+    if (columns * rows <= kDirectBlocks) {
+      for (int y = top; y < window.bottom; y += 4)
+        for (int x = left; x < window.right; x += 4) block(window, x, y, false, emit);
+      return;
+    }
+    for_cells<16>(window, 0, 0, [&](int macro_x, int macro_y, bool full_macro) {
+      for_cells<4>(window, macro_x, macro_y,
+                   [&](int x, int y, bool full) { block(window, x, y, full || full_macro, emit); });
+    });
+  }
+
+ private:
+  static constexpr int kDirectBlocks = 4;
+
+  /// Calls visit(x, y, full) for those of the 4x4 cells of kSize pixels at (x0, y0) that overlap the window
+  /// and are not outside of an edge as a whole.
+  template <int kSize, typename Visit>
+  void for_cells(const Rect& window, int x0, int y0, Visit&& visit) const {
+    static constexpr LanesI kColumn = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
+    static constexpr LanesI kRow = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
+    LanesI any = {}, all = {};
+    for (int k = 0; k < kEdges; ++k) {
+      const int32_t min_step = (std::min(a_[k], 0) + std::min(b_[k], 0)) * (kSize - 1);
+      const int32_t max_step = (std::max(a_[k], 0) + std::max(b_[k], 0)) * (kSize - 1);
+      const LanesI cells = (a_[k] * kSize) * kColumn + (b_[k] * kSize) * kRow + (a_[k] * x0 + b_[k] * y0);
+      any |= cells + (high_[k] + max_step);
+      all |= cells + (low_[k] + min_step);
+    }
+    const uint32_t columns =
+        cell_range((window.left - x0) >> kShift<kSize>, (window.right - x0 + kSize - 1) >> kShift<kSize>);
+    const uint32_t rows =
+        cell_range((window.top - y0) >> kShift<kSize>, (window.bottom - y0 + kSize - 1) >> kShift<kSize>);
+    uint32_t cells = columns * ((rows & 1) | (rows & 2) << 3 | (rows & 4) << 6 | (rows & 8) << 9);
+    cells &= ~uint32_t{negative(any)};
+    const uint32_t full = ~uint32_t{negative(all)};
+    for (; cells != 0; cells &= cells - 1) {
+      const int cell = __builtin_ctz(cells);
+      visit(x0 + (cell & 3) * kSize, y0 + (cell >> 2) * kSize, ((full >> cell) & 1) != 0);
+    }
+  }
+  template <int kSize>
+  static constexpr int kShift = kSize == 16 ? 4 : 2;
+
+  template <typename Emit>
+  void block(const Rect& window, int x, int y, bool full, Emit&& emit) const {
+    const LaneMask inside = block_window(window, x, y);
+    std::array<LaneMask, kSamples> masks;
+    LaneMask any = 0;
+    for (int s = 0; s < kSamples; ++s) {
+      masks[s] = inside;
+      if (!full) {
+        LanesI value = {};
+        for (int k = 0; k < kEdges; ++k) value |= pixel_[k] + (base_[k][s] + a_[k] * x + b_[k] * y);
+        masks[s] &= static_cast<LaneMask>(~negative(value));
+      }
+      any |= masks[s];
+    }
+    if (any) emit(x, y, masks);
+  }
+
+  int32_t a_[kEdges], b_[kEdges];
+  int32_t base_[kEdges][kSamples];
+  int32_t low_[kEdges], high_[kEdges];  // of base_
+  LanesI pixel_[kEdges];
+};
+
+}  // namespace v3d::pse

@@ -1,0 +1,424 @@
+#include "gpu/pse/fragment_stage.h"
+
+#include <cstring>
+
+#include "absl/strings/str_format.h"
+#include "gpu/device/profile.h"
+
+namespace v3d::pse {
+namespace {
+
+// One quad: its four pixels side by side.
+typedef uint32_t Quad __attribute__((vector_size(16)));
+typedef double Half __attribute__((vector_size(64)));
+
+constexpr Quad kQuadX = {0, 1, 0, 1}, kQuadY = {0, 0, 1, 1};
+
+/// Instructions between two looks at job.cancel.
+constexpr uint64_t kBudgetSlice = 1u << 22;
+
+template <typename V, typename T>
+V load(const T* from) {
+  V v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+
+/// Four quads to one register.
+template <typename Q>
+auto join(Q a, Q b, Q c, Q d) {
+  const auto low = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+  const auto high = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7);
+  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+/// Word `i` of each group of four lanes to the whole group.
+template <typename V>
+V spread(V groups, uint32_t i) {
+  constexpr Lanes kGroup = {0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12};
+  return permute(groups, kGroup + i);
+}
+
+/// Sixteen doubles: lanes 0..7 and 8..15.
+struct Doubles {
+  Half low, high;
+};
+Doubles operator+(const Doubles& a, const Doubles& b) { return {a.low + b.low, a.high + b.high}; }
+Doubles operator*(const Doubles& a, const Doubles& b) { return {a.low * b.low, a.high * b.high}; }
+
+Doubles widen(LanesF v) {
+  return {__builtin_convertvector(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7), Half),
+          __builtin_convertvector(__builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15), Half)};
+}
+LanesF narrow(const Doubles& v) {
+  typedef float HalfF __attribute__((vector_size(32)));
+  return __builtin_shufflevector(__builtin_convertvector(v.low, HalfF),
+                                 __builtin_convertvector(v.high, HalfF), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
+                                 12, 13, 14, 15);
+}
+
+/// Centroid of each set of covered samples (cle-and-tiles.md 4.3): index of a sample, or -1 for the centre.
+constexpr int centroid_sample(int coverage) {
+  if (coverage == 0 || (coverage & 9) == 9 || (coverage & 6) == 6) return -1;
+  for (const int s : {0, 2, 1, 3})
+    if ((coverage >> s) & 1) return s;
+  return -1;
+}
+
+LanesF centroid_table(const std::array<int, 4>& offsets) {
+  LanesF table;
+  for (int coverage = 0; coverage < 16; ++coverage) {
+    const int sample = centroid_sample(coverage);
+    table[coverage] =
+        sample < 0 ? 0.0f : static_cast<float>(offsets[static_cast<size_t>(sample)]) / kSubpixels;
+  }
+  return table;
+}
+
+/// Bit 4q is set when any lane of quad q is.
+uint32_t quads_with_any(uint32_t lanes) {
+  lanes |= lanes >> 2;
+  return (lanes | lanes >> 1) & 0x1111u;
+}
+
+float sample_offset(const std::array<int, 4>& offsets, uint32_t sample) {
+  return static_cast<float>(offsets[sample]) / kSubpixels;
+}
+
+}  // namespace
+
+/// The set-ups of the quads of a batch, and the position of its pixels in the tile.
+struct FragmentStage::Primitives {
+  std::array<const PrimitiveSetup*, kQuads> of;
+  LanesF x, y;
+
+  /// One coefficient per lane.
+  template <bool kOnePrimitive, typename Field>
+  Doubles spread(Field field) const {
+    if constexpr (kOnePrimitive) {
+      const Half v = Half{} + field(*of[0]);
+      return {v, v};
+    }
+    const double a = field(*of[0]), b = field(*of[1]), c = field(*of[2]), d = field(*of[3]);
+    return {Half{a, a, a, a, b, b, b, b}, Half{c, c, c, c, d, d, d, d}};
+  }
+  template <bool kOnePrimitive, typename Plane>
+  Doubles numerator(Plane plane, const Doubles& at_x, const Doubles& at_y) const {
+    return spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).value; }) +
+           at_x * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_x; }) +
+           at_y * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_y; });
+  }
+  template <bool kOnePrimitive>
+  LanesF weight(size_t i, const Doubles& at_x, const Doubles& at_y) const {
+    return narrow(
+        numerator<kOnePrimitive>([i](const PrimitiveSetup& s) { return s.weights[i]; }, at_x, at_y) *
+        spread<kOnePrimitive>([i](const PrimitiveSetup& s) { return s.weights[i].scale; }));
+  }
+};
+
+bool FragmentStage::Quads::one_primitive() const {
+  bool one = true;
+  for (int q = 1; q < count; ++q) one &= setup[static_cast<size_t>(q)] == setup[0];
+  return one;
+}
+
+bool FragmentStage::Quads::holds(uint32_t at_x, uint32_t at_y) const {
+  for (int q = 0; q < count; ++q)
+    if (x[4 * q] == at_x && y[4 * q] == at_y) return true;
+  return false;
+}
+
+void FragmentStage::Quads::push(int setup_index, uint32_t at_x, uint32_t at_y,
+                                const uint32_t* quad_coverage) {
+  const Quad quad_x = at_x + kQuadX, quad_y = at_y + kQuadY;
+  std::memcpy(x + 4 * count, &quad_x, sizeof(Quad));
+  std::memcpy(y + 4 * count, &quad_y, sizeof(Quad));
+  std::memcpy(coverage + 4 * count, quad_coverage, sizeof(Quad));
+  setup[static_cast<size_t>(count)] = static_cast<uint8_t>(setup_index);
+  ++count;
+}
+
+FragmentStage::FragmentStage(const Job& job, const tlb::Config& config, uint32_t tidx, perf::Counts& counts)
+    : job_(job),
+      multisample_(config.multisample),
+      payload_at_rf0_(job.profile->version < 71),
+      counts_(counts),
+      tmu_(job.memory, job.profile->version) {
+  thread_.reset();
+  thread_.memory = job.memory;
+  thread_.tmu = &tmu_;
+  thread_.tidx = tidx;
+  thread_.varyings = varyings_.data();
+}
+
+void FragmentStage::begin_tile(tlb::TileBuffer& tile, int tile_x, int tile_y) {
+  tile_ = &tile;
+  tile_x_ = tile_x;
+  tile_y_ = tile_y;
+}
+
+void FragmentStage::begin_draw(const PreparedDraw& draw) {
+  draw_ = &draw;
+  thread_.tlb = &tile_->fragment_port(draw.state(), batch_, !draw.early_test);
+  thread_.four_threads = draw.record().fs.four_threads;
+  thread_.final_section = draw.record().fs.final_section;
+  thread_.num_varyings = draw.num_components();
+}
+
+bool FragmentStage::end_draw() {
+  test_waiting();
+  shade_waiting();
+  draw_ = nullptr;
+  return !job_.stopped();
+}
+
+int FragmentStage::free_setup() const {
+  uint32_t used = 0;
+  for (int q = 0; q < untested_.count; ++q) used |= 1u << untested_.setup[static_cast<size_t>(q)];
+  for (int q = 0; q < tested_.count; ++q) used |= 1u << tested_.setup[static_cast<size_t>(q)];
+  return __builtin_ctz(~used);
+}
+
+void FragmentStage::add_block(int setup, int x, int y, const Lanes& coverage) {
+  const LaneMask covered = nonzero(coverage);
+  if (untested_.count == 0 && quads_with_any(covered) == 0x1111) {
+    const Lanes all_x = kBlockX + static_cast<uint32_t>(x), all_y = kBlockY + static_cast<uint32_t>(y);
+    std::memcpy(untested_.x, &all_x, sizeof(all_x));
+    std::memcpy(untested_.y, &all_y, sizeof(all_y));
+    std::memcpy(untested_.coverage, &coverage, sizeof(coverage));
+    untested_.setup.fill(static_cast<uint8_t>(setup));
+    untested_.count = kQuads;
+    test_waiting();
+    return;
+  }
+  uint32_t words[kLanes];
+  std::memcpy(words, &coverage, sizeof(words));
+  for (int q = 0; q < kQuads; ++q) {
+    if (((covered >> (4 * q)) & 15) == 0) continue;
+    const auto quad_x = static_cast<uint32_t>(x + 2 * (q & 1)), quad_y = static_cast<uint32_t>(y + (q & 2));
+    if (untested_.holds(quad_x, quad_y)) test_waiting();
+    untested_.push(setup, quad_x, quad_y, words + 4 * q);
+    if (untested_.count == kQuads) test_waiting();
+  }
+}
+
+LanesF FragmentStage::clamp_depth(LanesF z) const {
+  const cle::DrawState& state = draw_->state();
+  if (!state.cfg.z_clamp) return z;
+  z = z < state.z_min_clip ? splat(state.z_min_clip) : z;
+  return z > state.z_max_clip ? splat(state.z_max_clip) : z;
+}
+
+/// Positions, coverage and facing. Lanes without a quad repeat the position of the first one, so that they
+/// stay inside the tile.
+void FragmentStage::fill_batch(const Quads& quads) {
+  batch_.x = load<Lanes>(quads.x);
+  batch_.y = load<Lanes>(quads.y);
+  batch_.coverage = load<Lanes>(quads.coverage);
+  batch_.back_facing = 0;
+  for (int q = 0; q < quads.count; ++q)
+    if (setups_[quads.setup[static_cast<size_t>(q)]].back_facing)
+      batch_.back_facing |= static_cast<LaneMask>(15u << (4 * q));
+  if (quads.count == kQuads) return;
+  const auto used = static_cast<LaneMask>((1u << (4 * quads.count)) - 1);
+  const Lanes first = kLaneIndex & 3u;
+  batch_.x = select(used, batch_.x, permute(batch_.x, first));
+  batch_.y = select(used, batch_.y, permute(batch_.y, first));
+  batch_.coverage = select(used, batch_.coverage, Lanes{});
+}
+
+FragmentStage::Primitives FragmentStage::primitives_of(const Quads& quads) const {
+  Primitives p;
+  for (size_t q = 0; q < kQuads; ++q)
+    p.of[q] = &setups_[quads.setup[q < static_cast<size_t>(quads.count) ? q : 0]];
+  p.x = __builtin_convertvector(as_int(batch_.x) - tile_x_, LanesF);
+  p.y = __builtin_convertvector(as_int(batch_.y) - tile_y_, LanesF);
+  return p;
+}
+
+template <bool kOnePrimitive>
+void FragmentStage::compute_depth(const Primitives& primitives) {
+  const uint32_t samples = draw_->four_samples ? 4 : 1;
+  const auto plane = [](const PrimitiveSetup& s) { return s.z; };
+  for (uint32_t s = 0; s < samples; ++s) {
+    const float x = samples == 4 ? sample_offset(kSampleX, s) : 0,
+                y = samples == 4 ? sample_offset(kSampleY, s) : 0;
+    batch_.z[s] = clamp_depth(
+        narrow(primitives.numerator<kOnePrimitive>(plane, widen(primitives.x + x), widen(primitives.y + y))));
+  }
+  for (uint32_t s = samples; s < 4 && multisample_; ++s) batch_.z[s] = batch_.z[0];
+}
+
+void FragmentStage::compute_depth(const Quads& quads) {
+  const Primitives primitives = primitives_of(quads);
+  quads.one_primitive() ? compute_depth<true>(primitives) : compute_depth<false>(primitives);
+}
+
+/// Runs the tests on the waiting quads, as far as they come before the program, and moves the survivors on.
+void FragmentStage::test_waiting() {
+  if (untested_.count == 0) return;
+  fill_batch(untested_);
+  compute_depth(untested_);
+  if (!draw_->early_test) {
+    shade(untested_);
+    untested_.count = 0;
+    return;
+  }
+  tile_->test(draw_->state(), batch_);
+  const LaneMask alive = nonzero(batch_.coverage);
+  if (tested_.count == 0 && quads_with_any(alive) == 0x1111) {
+    shade(untested_);
+    untested_.count = 0;
+    return;
+  }
+  uint32_t coverage[kLanes];
+  std::memcpy(coverage, &batch_.coverage, sizeof(coverage));
+  for (int q = 0; q < untested_.count; ++q) {
+    if (((alive >> (4 * q)) & 15) == 0) {
+      ++counts_[perf::kFepClippedQuads];
+      continue;
+    }
+    const uint32_t x = untested_.x[4 * q], y = untested_.y[4 * q];
+    if (tested_.holds(x, y)) shade_waiting();
+    tested_.push(untested_.setup[static_cast<size_t>(q)], x, y, coverage + 4 * q);
+    if (tested_.count == kQuads) shade_waiting();
+  }
+  untested_.count = 0;
+}
+
+void FragmentStage::shade_waiting() {
+  if (tested_.count == 0) return;
+  fill_batch(tested_);
+  shade(tested_);
+  tested_.count = 0;
+}
+
+template <bool kOnePrimitive>
+FragmentStage::Payload FragmentStage::payload_at(const Primitives& primitives, LanesF offset_x,
+                                                 LanesF offset_y) const {
+  const Doubles x = widen(primitives.x + offset_x), y = widen(primitives.y + offset_y);
+  Payload payload;
+  payload.w0 = primitives.weight<kOnePrimitive>(0, x, y);
+  payload.w1 = primitives.weight<kOnePrimitive>(1, x, y);
+  payload.w =
+      1.0f / narrow(primitives.numerator<kOnePrimitive>([](const PrimitiveSetup& s) { return s.r; }, x, y));
+  payload.z = clamp_depth(
+      narrow(primitives.numerator<kOnePrimitive>([](const PrimitiveSetup& s) { return s.z; }, x, y)));
+  return payload;
+}
+
+FragmentStage::Payload FragmentStage::payload_at(const Quads& quads, LanesF offset_x, LanesF offset_y) const {
+  const Primitives primitives = primitives_of(quads);
+  return quads.one_primitive() ? payload_at<true>(primitives, offset_x, offset_y)
+                               : payload_at<false>(primitives, offset_x, offset_y);
+}
+
+void FragmentStage::centroid_offsets(LanesF& x, LanesF& y) const {
+  static const LanesF kTableX = centroid_table(kSampleX), kTableY = centroid_table(kSampleY);
+  x = permute(kTableX, batch_.coverage);
+  y = permute(kTableY, batch_.coverage);
+}
+
+/// Runs the program on the quads; batch_ holds their positions and what is left of their coverage.
+void FragmentStage::shade(const Quads& quads) {
+  counts_[perf::kFepValidQuads] += static_cast<uint64_t>(quads.count);
+  for (int q = 0; q < quads.count; ++q) {
+    PrimitiveSetup& setup = setups_[quads.setup[static_cast<size_t>(q)]];
+    if (setup.varyings_ready) continue;
+    set_up_varyings(*draw_, setup.source, setup.coefficients);
+    setup.varyings_ready = true;
+  }
+  if (draw_->sample_shading) {
+    const Lanes coverage = batch_.coverage;
+    for (uint32_t s = 0; s < 4; ++s) {
+      batch_.coverage = coverage & (1u << s);
+      if (nonzero(batch_.coverage) == 0) continue;
+      const LanesF x = splat(sample_offset(kSampleX, s)), y = splat(sample_offset(kSampleY, s));
+      const Payload payload = payload_at(quads, x, y);
+      shade_pass(quads, payload, payload, x, y, s);
+    }
+    return;
+  }
+  const Payload payload = payload_at(quads, LanesF{}, LanesF{});
+  const bool whole = nonzero(batch_.coverage != 0xfu ? batch_.coverage : Lanes{}) == 0;
+  if (!multisample_ || whole) {
+    shade_pass(quads, payload, payload, LanesF{}, LanesF{}, 0);
+    return;
+  }
+  LanesF x, y;
+  centroid_offsets(x, y);
+  shade_pass(quads, payload, payload_at(quads, x, y), LanesF{}, LanesF{}, 0);
+}
+
+void FragmentStage::shade_pass(const Quads& quads, const Payload& payload, const Payload& centroid,
+                               LanesF offset_x, LanesF offset_y, uint32_t sample) {
+  compute_varyings(quads, payload, centroid);
+  thread_.restart();
+  thread_.rf[payload_at_rf0_ ? 0 : 3] = as_uint(payload.w);
+  thread_.rf[1] = as_uint(centroid.w);
+  thread_.rf[2] = as_uint(payload.z);
+  thread_.msf = batch_.coverage;
+  thread_.pixel_x = batch_.x;
+  thread_.pixel_y = batch_.y;
+  thread_.sample_x = __builtin_convertvector(as_int(batch_.x), LanesF) + 0.5f + offset_x;
+  thread_.sample_y = __builtin_convertvector(as_int(batch_.y), LanesF) + 0.5f + offset_y;
+  thread_.sample_id = splat(sample);
+  thread_.back_facing = batch_.back_facing;
+  run_program();
+}
+
+void FragmentStage::compute_varyings(const Quads& quads, const Payload& payload, const Payload& centroid) {
+  std::array<const VaryingCoefficients*, kQuads> of;
+  for (size_t q = 0; q < kQuads; ++q)
+    of[q] = &setups_[quads.setup[q < static_cast<size_t>(quads.count) ? q : 0]].coefficients;
+  const uint32_t count = draw_->num_components();
+  const auto interpolated = [&](uint32_t i, LanesF p1, LanesF p2) {
+    const Payload& at = draw_->is_centroid[i] ? centroid : payload;
+    return as_uint(at.w0 * p1 + at.w1 * p2);
+  };
+  if (quads.one_primitive()) {
+    for (uint32_t i = 0; i < count; ++i) {
+      varyings_[i].vp =
+          draw_->is_flat[i] ? Lanes{} : interpolated(i, splat(of[0]->p1[i]), splat(of[0]->p2[i]));
+      varyings_[i].c = splat(of[0]->c[i]);
+    }
+    return;
+  }
+  for (uint32_t i = 0; i < count; i += 4) {
+    const auto groups = [i, &of](auto member) {
+      const auto words = [&](size_t q) { return load<Quad>(&(of[q]->*member)[i]); };
+      return join(words(0), words(1), words(2), words(3));
+    };
+    const Lanes p1 = groups(&VaryingCoefficients::p1), p2 = groups(&VaryingCoefficients::p2),
+                c = groups(&VaryingCoefficients::c);
+    for (uint32_t k = 0; k < 4 && i + k < count; ++k) {
+      varyings_[i + k].vp = draw_->is_flat[i + k]
+                                ? Lanes{}
+                                : interpolated(i + k, as_float(spread(p1, k)), as_float(spread(p2, k)));
+      varyings_[i + k].c = spread(c, k);
+    }
+  }
+}
+
+void FragmentStage::run_program() {
+  const cle::ShaderCode& fs = draw_->record().fs;
+  thread_.pc = fs.code;
+  thread_.uniforms = fs.uniforms;
+  uint64_t left = job_.instruction_limit;
+  qpu::Stop stop;
+  do {
+    thread_.budget = std::min(left, kBudgetSlice);
+    left -= thread_.budget;
+    stop = qpu::run(*draw_->program, thread_);
+  } while (stop == qpu::Stop::kBudget && left > 0 && !job_.stopped());
+  counts_[perf::kQpuActive] += thread_.instructions;
+  counts_[perf::kQpuFragmentClocks] += 4 * thread_.instructions;
+  if (stop == qpu::Stop::kEnd || job_.stopped()) return;
+  const char* reason = stop == qpu::Stop::kBudget    ? "does not end"
+                       : stop == qpu::Stop::kBarrier ? "waits at a compute barrier"
+                                                     : "cannot go on";
+  job_.error->set(absl::StrFormat("hang: fragment program at 0x%08x %s (pixel %d, %d)", fs.code, reason,
+                                  thread_.pixel_x[0], thread_.pixel_y[0]));
+}
+
+}  // namespace v3d::pse

@@ -1,0 +1,96 @@
+/// Quads on their way through the fragment stage: depth and stencil tests, packing into batches, payload,
+/// varyings and the fragment program (cle-and-tiles.md 5).
+#pragma once
+
+#include <array>
+
+#include "gpu/base/job.h"
+#include "gpu/pse/geometry.h"
+#include "gpu/pse/prepared_draw.h"
+#include "gpu/pse/varyings.h"
+#include "gpu/qpu/program.h"
+#include "gpu/tlb/tile_buffer.h"
+
+namespace v3d::pse {
+
+/// What the batches need of one primitive, relative to the tile.
+struct PrimitiveSetup {
+  std::array<WeightPlane, 2> weights;
+  LinearPlane z;  ///< depth offset included
+  LinearPlane r;  ///< 1/W
+  bool back_facing = false;
+  VaryingSource source;
+  bool varyings_ready = false;  ///< coefficients are set up for the first quad that survives the tests
+  VaryingCoefficients coefficients;
+};
+
+class FragmentStage {
+ public:
+  FragmentStage(const Job& job, const tlb::Config& config, uint32_t tidx, perf::Counts& counts);
+
+  void begin_tile(tlb::TileBuffer& tile, int tile_x, int tile_y);
+  void begin_draw(const PreparedDraw& draw);
+  /// Executes what is left of the draw. False when the job is to stop.
+  bool end_draw();
+
+  /// A set-up that no waiting quad refers to; the caller fills it before it adds blocks.
+  int free_setup() const;
+  PrimitiveSetup& setup(int index) { return setups_[static_cast<size_t>(index)]; }
+
+  /// Adds the quads with coverage of the 4x4 pixels at absolute (x, y), in the order of kBlockX and kBlockY.
+  void add_block(int setup, int x, int y, const Lanes& coverage);
+
+ private:
+  static constexpr int kQuads = 4;
+  static constexpr int kSetups = 16;  // more than the quads that can wait
+
+  /// Up to four quads that wait for company.
+  struct Quads {
+    int count = 0;
+    std::array<uint8_t, kQuads> setup{};
+    alignas(64) uint32_t x[kLanes], y[kLanes], coverage[kLanes];
+    bool holds(uint32_t at_x, uint32_t at_y) const;
+    void push(int setup_index, uint32_t at_x, uint32_t at_y, const uint32_t* quad_coverage);
+    bool one_primitive() const;
+  };
+  /// What the program gets of 16 pixels at one position inside each.
+  struct Payload {
+    LanesF w0, w1, w, z;
+  };
+  struct Primitives;
+  Primitives primitives_of(const Quads& quads) const;
+
+  void test_waiting();
+  void shade_waiting();
+  void fill_batch(const Quads& quads);
+  void compute_depth(const Quads& quads);
+  template <bool kOnePrimitive>
+  void compute_depth(const Primitives& primitives);
+  LanesF clamp_depth(LanesF z) const;
+  void shade(const Quads& quads);
+  void shade_pass(const Quads& quads, const Payload& payload, const Payload& centroid, LanesF offset_x,
+                  LanesF offset_y, uint32_t sample);
+  Payload payload_at(const Quads& quads, LanesF offset_x, LanesF offset_y) const;
+  template <bool kOnePrimitive>
+  Payload payload_at(const Primitives& primitives, LanesF offset_x, LanesF offset_y) const;
+  void centroid_offsets(LanesF& x, LanesF& y) const;
+  void compute_varyings(const Quads& quads, const Payload& payload, const Payload& centroid);
+  void run_program();
+
+  const Job& job_;
+  const bool multisample_;
+  const bool payload_at_rf0_;  // W in rf0 (4.2) instead of rf3
+  perf::Counts& counts_;
+  tmu::Unit tmu_;
+  qpu::Thread thread_;
+  std::array<qpu::Varying, kComponentRoom> varyings_;
+
+  tlb::TileBuffer* tile_ = nullptr;
+  int tile_x_ = 0, tile_y_ = 0;
+  const PreparedDraw* draw_ = nullptr;
+  Quads untested_, tested_;
+  tlb::FragmentBatch batch_;  // the one that the port of the draw refers to
+  std::array<PrimitiveSetup, kSetups> setups_;
+};
+
+}  // namespace v3d::pse

@@ -1,0 +1,155 @@
+#include "gpu/pse/prepared_draw.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_format.h"
+#include "gpu/device/profile.h"
+#include "gpu/ptb/screen.h"
+
+namespace v3d::pse {
+namespace {
+
+/// Rows of a shaded vertex in front of its varyings (cle-and-tiles.md 3.3).
+enum Row : uint32_t { kRowX = 0, kRowY = 1, kRowFirstFree = 4 };
+
+enum PrimitiveMode : uint8_t {
+  kPoints = 0,
+  kLines = 1,
+  kLineStrip = 3,
+  kTriangles = 4,
+  kTriangleFan = 6,
+  kLinesAdjacency = 8,
+  kLineStripAdjacency = 9,
+  kTrianglesAdjacency = 10,
+  kTriangleStripAdjacency = 11,
+};
+constexpr uint8_t kGsTriangleStrip = 2;
+
+/// Implicit components that the record lets through. The programs are compiled for the topology of the draw,
+/// also when a geometry shader changes it (Mesa v3dv_pipeline.c, pipeline_populate_v3d_fs_key).
+uint32_t implicit_position_components(const ptb::Draw& draw) {
+  if (draw.record->no_implicit_varyings) return 0;
+  const uint8_t mode = draw.call.mode & 15;  // 16..22 are the same with transform feedback
+  if (mode == kPoints) return 2;
+  const bool lines =
+      (mode >= kLines && mode <= kLineStrip) || mode == kLinesAdjacency || mode == kLineStripAdjacency;
+  return lines ? 1 : 0;
+}
+
+/// What the vertex stages hand over are triangles, whatever is made of them.
+bool made_of_triangles(const ptb::Draw& draw) {
+  if (draw.record->has_gs) return draw.record->gs_output == kGsTriangleStrip;
+  const uint8_t mode = draw.call.mode & 15;
+  return (mode >= kTriangles && mode <= kTriangleFan) || mode == kTrianglesAdjacency ||
+         mode == kTriangleStripAdjacency;
+}
+
+/// Turns rows of 16 vertices side by side into one vertex after the other.
+void transpose(const vpm::ShadedVertices& shaded, const ptb::ScreenTransform& screen, uint32_t group,
+               PreparedDraw& prepared) {
+  const uint32_t first = group * kLanes;
+  const uint32_t count = std::min<uint32_t>(kLanes, prepared.num_vertices - first);
+  uint32_t* to = prepared.vertices.data() + size_t{first} * prepared.stride;
+  const uint32_t rows = std::min(shaded.rows, prepared.stride);
+  const Lanes* from = shaded.data.data() + size_t{group} * shaded.rows;
+  for (uint32_t row = 0; row < rows; ++row) {
+    Lanes lanes = from[row];
+    if (row == kRowX) lanes = as_uint(screen.x(as_int(lanes)));
+    if (row == kRowY) lanes = as_uint(screen.y(as_int(lanes)));
+    uint32_t words[kLanes];
+    std::memcpy(words, &lanes, sizeof(words));
+    for (uint32_t i = 0; i < count; ++i) to[i * prepared.stride + row] = words[i];
+  }
+}
+
+void set_varyings(PreparedDraw& p) {
+  const cle::ShaderRecord& record = p.record();
+  const cle::DrawState& state = p.state();
+  p.num_varyings = record.num_varyings;
+  p.first_varying = kRowFirstFree + (record.point_size_in_vertices ? 1 : 0);
+  p.primitive_id = record.primitive_id_varying;
+  p.implicit_position = implicit_position_components(*p.draw);
+  for (uint32_t i = 0; i < p.num_varyings; ++i) {
+    const auto bit = static_cast<LaneMask>(1u << (i % 16));
+    const uint32_t component = p.num_implicit() + i;
+    if (state.flat.test(i)) {
+      p.flat[i / 16] |= bit;
+      p.is_flat[component] = true;
+      continue;
+    }
+    if (state.noperspective.test(i)) p.noperspective[i / 16] |= bit;
+    if (state.centroid.test(i)) p.is_centroid[component] = p.any_centroid = true;
+  }
+  if (p.primitive_id) p.is_flat[0] = true;
+}
+
+void copy_vertices(const Job& job, const vpm::ShadedVertices& shaded, PreparedDraw& p) {
+  p.num_vertices = shaded.count;
+  p.stride = (p.first_varying + p.num_varyings + 3) & ~3u;
+  p.vertices.assign(size_t{p.num_vertices} * p.stride + kLanes, 0);
+  const ptb::ScreenTransform screen(p.state(), job.profile->coord_fraction_bits());
+  const uint32_t groups = (p.num_vertices + kLanes - 1) / kLanes;
+  constexpr uint32_t kGroupsPerPiece = 64;
+  const auto pieces = static_cast<int>((groups + kGroupsPerPiece - 1) / kGroupsPerPiece);
+  job.pool->parallel_for(pieces, [&](int piece, int) {
+    const uint32_t begin = static_cast<uint32_t>(piece) * kGroupsPerPiece;
+    for (uint32_t g = begin; g < std::min(begin + kGroupsPerPiece, groups); ++g)
+      transpose(shaded, screen, g, p);
+  });
+}
+
+std::vector<bool> listed_draws(const ptb::BinResult& bin) {
+  std::vector<bool> listed(bin.draws.size(), false);
+  for (const std::vector<ptb::ListEntry>& list : bin.tiles) {
+    uint32_t previous = std::numeric_limits<uint32_t>::max();
+    for (const ptb::ListEntry& entry : list) {
+      if (entry.draw == previous) continue;
+      previous = entry.draw;
+      listed[entry.draw] = true;
+    }
+  }
+  return listed;
+}
+
+/// False, with job.error set, when the draw cannot be executed.
+bool prepare_draw(const Job& job, vpm::VertexStages& stages, const ptb::Draw& draw, const tlb::Config& config,
+                  PreparedDraw& p) {
+  p.draw = &draw;
+  const cle::ShaderRecord& record = *draw.record;
+  if (record.num_varyings > kMaxVaryings) {
+    job.error->set(absl::StrFormat("shader record at 0x%08x: %d varyings, at most %d are possible",
+                                   draw.state.shader_record, record.num_varyings, kMaxVaryings));
+    return false;
+  }
+  set_varyings(p);
+  p.outlines = draw.vertices_per_primitive < 3 && made_of_triangles(draw);
+  p.early_test = !record.fs_writes_z || !record.early_z_off;
+  p.four_samples = config.multisample && draw.state.cfg.oversample != 0;
+  p.sample_shading = config.multisample && record.sample_shading;
+  p.program = job.programs->get(job.memory, record.fs.code);
+  if (p.program == nullptr) {
+    job.error->set(absl::StrFormat("no fragment program at 0x%08x", record.fs.code));
+    return false;
+  }
+  copy_vertices(job, stages.shade(draw, vpm::Phase::kRender), p);
+  return !job.stopped();
+}
+
+}  // namespace
+
+PreparedDraws::PreparedDraws(const Job& job, const ptb::BinResult& bin, const tlb::Config& config)
+    : state_(std::make_unique<State>()) {
+  state_->config = config;
+  state_->draws.resize(bin.draws.size());
+  vpm::VertexStages stages(job);
+  const std::vector<bool> listed = listed_draws(bin);
+  for (size_t i = 0; i < bin.draws.size(); ++i)
+    if (listed[i] && !prepare_draw(job, stages, bin.draws[i], config, state_->draws[i])) return;
+}
+
+PreparedDraws::~PreparedDraws() = default;
+
+}  // namespace v3d::pse

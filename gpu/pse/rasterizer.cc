@@ -1,0 +1,347 @@
+#include "gpu/pse/rasterizer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <span>
+
+#include "gpu/device/profile.h"
+#include "gpu/pse/fragment_stage.h"
+#include "gpu/pse/geometry.h"
+#include "gpu/pse/prepared_draw.h"
+
+namespace v3d::pse {
+namespace {
+
+Corner vertex_corner(const PreparedDraw& draw, uint32_t index) {
+  const uint32_t* v = draw.vertex(index);
+  return {static_cast<int32_t>(v[0]), static_cast<int32_t>(v[1]), std::bit_cast<float>(v[2]),
+          std::bit_cast<float>(v[3])};
+}
+
+/// Vertices that clipping kept have the depth and W of the vertex program.
+Corner clipped_corner(const PreparedDraw& draw, const ptb::Primitive& p,
+                      const ptb::ClippedPolygon::Corner& c) {
+  for (int i = 0; i < draw.draw->vertices_per_primitive; ++i)
+    if (c.weight[i] == 1) return vertex_corner(draw, p.vertex[i]);
+  const float r = 1.0f / c.w;
+  return {c.x, c.y, c.z * draw.state().z_scale * r + draw.state().z_offset, r};
+}
+
+/// Unit of the constant factor (cle-and-tiles.md 4.6).
+double depth_unit(tlb::DepthType type, int version, double largest_z) {
+  switch (type) {
+    case tlb::DepthType::k16:
+      return version >= 71 ? 0x1p-16 : 0x1p-24;
+    case tlb::DepthType::k24:
+      return 0x1p-24;
+    case tlb::DepthType::k32F:
+      break;
+  }
+  if (largest_z == 0 || !std::isfinite(largest_z)) return std::ldexp(1.0, -149);
+  return std::ldexp(1.0, std::max(std::ilogb(largest_z) - 23, -149));
+}
+
+}  // namespace
+
+struct TileRenderer::State {
+  State(const Job& j, const PreparedDraws::State& d, uint32_t tidx)
+      : job(j), draws(d), multisample(d.config.multisample), stage(j, d.config, tidx, counts) {}
+
+  const Job& job;
+  const PreparedDraws::State& draws;
+  const bool multisample;
+  perf::Counts counts;
+  FragmentStage stage;
+
+  int tile_x = 0, tile_y = 0;
+  const PreparedDraw* draw = nullptr;
+  Rect window;                          // of the draw, relative to the tile
+  uint32_t sample_bits = 0;             // of a pixel, after the sample mask
+  bool valid = false, covered = false;  // of the primitive: passed set-up; has samples in the tile
+  GpuAddr counter = 0;                  // occlusion counter that `samples` belongs to
+  uint64_t samples = 0;
+
+  void run(const std::vector<ptb::ListEntry>& list, tlb::TileBuffer& tile);
+  void begin_draw(const PreparedDraw& next);
+  void end_draw(tlb::TileBuffer& tile);
+  void flush_counter();
+
+  void primitive(const ptb::Primitive& p);
+  void polygon(const ptb::Primitive& p, std::span<const Corner> corners, const ptb::ClippedPolygon* clipped);
+  double triangle_offset(const ptb::Primitive& p) const;
+  void triangle(const std::array<Corner, 3>& corners, const VaryingSource& source, bool back_facing,
+                double largest_z);
+  void line(const Corner& from, const Corner& to, const VaryingSource& source, bool back_facing,
+            double offset);
+  void point(const Corner& center, float size, const VaryingSource& source, bool back_facing, double offset);
+  double depth_offset(const Geometry& geometry, const std::array<Corner, 3>& corners, double largest_z) const;
+  float point_size(const uint32_t* vertex) const;
+  VaryingSource source_of(const ptb::Primitive& p) const;
+
+  int open_setup(const Geometry& geometry, std::span<const Corner> corners, const VaryingSource& source,
+                 bool back_facing, double offset);
+  void cover(const Geometry& geometry, int setup);
+  template <int kSamples, int kEdges>
+  void cover_blocks(const Geometry& geometry, const Rect& area, int setup);
+  void cover_bitmap(const TileBitmap& bitmap, int setup);
+  void add_block(int setup, int x, int y, const Lanes& bits);
+};
+
+void TileRenderer::State::flush_counter() {
+  if (counter != 0 && samples != 0) {
+    auto* word = reinterpret_cast<uint32_t*>(job.memory.host(counter & ~GpuAddr{3}));
+    __atomic_fetch_add(word, static_cast<uint32_t>(samples), __ATOMIC_RELAXED);
+  }
+  samples = 0;
+}
+
+void TileRenderer::State::begin_draw(const PreparedDraw& next) {
+  draw = &next;
+  const cle::DrawState& s = next.state();
+  const tlb::Config& config = draws.config;
+  const Rect tile = {0, 0, static_cast<int>(config.tile_width), static_cast<int>(config.tile_height)};
+  const Rect frame = {0, 0, static_cast<int>(config.width) - tile_x,
+                      static_cast<int>(config.height) - tile_y};
+  const Rect clip = {s.clip_left - tile_x, s.clip_bottom - tile_y, s.clip_left + s.clip_width - tile_x,
+                     s.clip_bottom + s.clip_height - tile_y};
+  window = intersect(intersect(tile, frame), clip);
+  sample_bits = s.sample_mask & (multisample ? 15u : 1u);
+  if (s.occlusion_counter != counter) flush_counter();
+  counter = s.occlusion_counter;
+  stage.begin_draw(next);
+}
+
+void TileRenderer::State::end_draw(tlb::TileBuffer& tile) {
+  stage.end_draw();
+  samples += tile.take_occlusion_count();
+  draw = nullptr;
+}
+
+void TileRenderer::State::run(const std::vector<ptb::ListEntry>& list, tlb::TileBuffer& tile) {
+  stage.begin_tile(tile, tile_x, tile_y);
+  const PreparedDraw* current = nullptr;
+  for (const ptb::ListEntry& entry : list) {
+    if (job.stopped()) break;
+    const PreparedDraw& next = draws.draws[entry.draw];
+    if (next.draw == nullptr) continue;
+    if (&next != current) {
+      if (draw != nullptr) end_draw(tile);
+      current = &next;
+      begin_draw(next);
+    }
+    valid = covered = false;
+    primitive(next.draw->primitives[entry.primitive]);
+    counts[perf::kFepPrimitivesPixels] += valid;
+    counts[perf::kFepPrimitivesNoPixels] += valid && !covered;
+  }
+  if (draw != nullptr) end_draw(tile);
+  flush_counter();
+  counter = 0;
+}
+
+VaryingSource TileRenderer::State::source_of(const ptb::Primitive& p) const {
+  VaryingSource source;
+  source.corners = draw->draw->vertices_per_primitive;
+  for (int i = 0; i < 3; ++i) source.vertex[i] = draw->vertex(p.vertex[i < source.corners ? i : 0]);
+  source.provoking = draw->vertex(p.provoking);
+  source.primitive_id = p.primitive_id;
+  return source;
+}
+
+float TileRenderer::State::point_size(const uint32_t* vertex) const {
+  return draw->record().point_size_in_vertices ? std::bit_cast<float>(vertex[4]) : draw->state().point_size;
+}
+
+void TileRenderer::State::primitive(const ptb::Primitive& p) {
+  const int count = draw->draw->vertices_per_primitive;
+  // A geometry program may emit fewer vertices than it did when it was binned.
+  for (int i = 0; i < (draw->outlines ? 3 : count); ++i)
+    if (p.vertex[i] >= draw->num_vertices) return;
+  if (p.provoking >= draw->num_vertices) return;
+  const ptb::ClippedPolygon* clipped =
+      p.clipped >= 0 ? &draw->draw->clipped[static_cast<size_t>(p.clipped)] : nullptr;
+  std::array<Corner, ptb::kMaxCorners> corners;
+  auto num_corners = static_cast<size_t>(count);
+  if (clipped != nullptr) {
+    num_corners = std::min<size_t>(clipped->num_corners, corners.size());
+    for (size_t i = 0; i < num_corners; ++i) corners[i] = clipped_corner(*draw, p, clipped->corners[i]);
+  } else {
+    for (size_t i = 0; i < num_corners; ++i) corners[i] = vertex_corner(*draw, p.vertex[i]);
+  }
+  if (count == 3) {
+    polygon(p, {corners.data(), num_corners}, clipped);
+    return;
+  }
+  if (num_corners < static_cast<size_t>(count)) return;
+  VaryingSource source = source_of(p);
+  for (int i = 0; i < count; ++i) {
+    source.r[i] = corners[static_cast<size_t>(i)].r;
+    if (clipped != nullptr) source.weights[i] = clipped->corners[i].weight;
+  }
+  const double offset = draw->outlines ? triangle_offset(p) : 0;
+  if (count == 2)
+    line(corners[0], corners[1], source, p.back_facing, offset);
+  else
+    point(corners[0], point_size(source.vertex[0]), source, p.back_facing, offset);
+}
+
+/// A triangle, or what clipping left of it as a fan.
+void TileRenderer::State::polygon(const ptb::Primitive& p, std::span<const Corner> corners,
+                                  const ptb::ClippedPolygon* clipped) {
+  double largest_z = 0;
+  for (const Corner& c : corners) largest_z = std::max(largest_z, std::abs(double{c.z}));
+  VaryingSource source = source_of(p);
+  for (size_t i = 1; i + 1 < corners.size(); ++i) {
+    const size_t fan[3] = {0, i, i + 1};
+    for (int k = 0; k < 3; ++k) {
+      source.r[k] = corners[fan[k]].r;
+      if (clipped != nullptr) source.weights[k] = clipped->corners[fan[k]].weight;
+    }
+    triangle({corners[fan[0]], corners[fan[1]], corners[fan[2]]}, source, p.back_facing, largest_z);
+  }
+}
+
+/// Depth offset of the triangle that an edge or vertex was taken from.
+double TileRenderer::State::triangle_offset(const ptb::Primitive& p) const {
+  if (!draw->state().cfg.depth_offset) return 0;
+  const std::array<Corner, 3> corners = {vertex_corner(*draw, p.vertex[0]), vertex_corner(*draw, p.vertex[1]),
+                                         vertex_corner(*draw, p.vertex[2])};
+  double largest_z = 0;
+  for (const Corner& c : corners) largest_z = std::max(largest_z, std::abs(double{c.z}));
+  Geometry geometry;
+  return triangle_geometry(corners, tile_x, tile_y, geometry) ? depth_offset(geometry, corners, largest_z)
+                                                              : 0;
+}
+
+double TileRenderer::State::depth_offset(const Geometry& geometry, const std::array<Corner, 3>& corners,
+                                         double largest_z) const {
+  const cle::DrawState& s = draw->state();
+  if (!s.cfg.depth_offset) return 0;
+  const LinearPlane z =
+      make_plane(geometry.weights, double{corners[0].z}, double{corners[1].z} - double{corners[0].z},
+                 double{corners[2].z} - double{corners[0].z});
+  const double m = std::max(std::abs(z.step_x), std::abs(z.step_y));
+  const double r = depth_unit(draws.config.depth_type, job.profile->version, largest_z);
+  const double offset = m * double{s.offset_factor} + r * double{s.offset_units};
+  if (s.offset_limit > 0) return std::min(offset, double{s.offset_limit});
+  if (s.offset_limit < 0) return std::max(offset, double{s.offset_limit});
+  return offset;
+}
+
+int TileRenderer::State::open_setup(const Geometry& geometry, std::span<const Corner> corners,
+                                    const VaryingSource& source, bool back_facing, double offset) {
+  const int index = stage.free_setup();
+  PrimitiveSetup& setup = stage.setup(index);
+  setup.weights = geometry.weights;
+  double z[3] = {double{corners[0].z} + offset, 0, 0}, r[3] = {double{corners[0].r}, 0, 0};
+  for (size_t i = 1; i < corners.size(); ++i) {
+    z[i] = double{corners[i].z} - double{corners[0].z};
+    r[i] = double{corners[i].r} - double{corners[0].r};
+  }
+  setup.z = make_plane(geometry.weights, z[0], z[1], z[2]);
+  setup.r = make_plane(geometry.weights, r[0], r[1], r[2]);
+  setup.back_facing = back_facing;
+  setup.source = source;
+  setup.varyings_ready = false;
+  return index;
+}
+
+void TileRenderer::State::triangle(const std::array<Corner, 3>& corners, const VaryingSource& source,
+                                   bool back_facing, double largest_z) {
+  Geometry geometry;
+  if (!triangle_geometry(corners, tile_x, tile_y, geometry)) return;
+  const double offset = depth_offset(geometry, corners, largest_z);
+  cover(geometry, open_setup(geometry, corners, source, back_facing, offset));
+}
+
+void TileRenderer::State::line(const Corner& from, const Corner& to, const VaryingSource& source,
+                               bool back_facing, double offset) {
+  Geometry geometry;
+  const float width = draw->state().line_width;
+  if (!line_geometry(from, to, width, tile_x, tile_y, geometry)) return;
+  const int setup = open_setup(geometry, std::array{from, to}, source, back_facing, offset);
+  // Diamond exit knows no samples (Mesa v3dv_pipeline.c); GL combines both and expects rectangles.
+  if (draw->state().cfg.line_mode != 0 || draw->four_samples) {
+    cover(geometry, setup);
+    return;
+  }
+  TileBitmap bitmap{};
+  diamond_exit_line(from, to, width, tile_x, tile_y, window, bitmap);
+  cover_bitmap(bitmap, setup);
+}
+
+void TileRenderer::State::point(const Corner& center, float size, const VaryingSource& source,
+                                bool back_facing, double offset) {
+  Geometry geometry;
+  if (!point_geometry(center, size, tile_x, tile_y, geometry)) return;
+  cover(geometry, open_setup(geometry, std::array{center}, source, back_facing, offset));
+}
+
+void TileRenderer::State::cover(const Geometry& geometry, int setup) {
+  valid = true;
+  Rect area = covered_bounds(geometry, draw->four_samples);
+  area =
+      intersect({area.left - tile_x, area.top - tile_y, area.right - tile_x, area.bottom - tile_y}, window);
+  if (area.empty() || sample_bits == 0) return;
+  if (draw->four_samples)
+    geometry.num_edges == 3 ? cover_blocks<4, 3>(geometry, area, setup)
+                            : cover_blocks<4, 4>(geometry, area, setup);
+  else
+    geometry.num_edges == 3 ? cover_blocks<1, 3>(geometry, area, setup)
+                            : cover_blocks<1, 4>(geometry, area, setup);
+}
+
+template <int kSamples, int kEdges>
+void TileRenderer::State::cover_blocks(const Geometry& geometry, const Rect& area, int setup) {
+  static constexpr int kCenter[1] = {0};
+  const TileCoverage<kSamples, kEdges> coverage(geometry.edges.data(), tile_x, tile_y,
+                                                kSamples == 4 ? kSampleX.data() : kCenter,
+                                                kSamples == 4 ? kSampleY.data() : kCenter);
+  coverage.blocks(area, [&](int x, int y, const std::array<LaneMask, kSamples>& masks) {
+    if constexpr (kSamples == 1) {
+      add_block(setup, x, y, select(masks[0], splat(sample_bits), Lanes{}));
+    } else {
+      Lanes bits = {};
+      for (uint32_t s = 0; s < kSamples; ++s)
+        bits |= select(masks[s], splat(sample_bits & (1u << s)), Lanes{});
+      add_block(setup, x, y, bits);
+    }
+  });
+}
+
+void TileRenderer::State::cover_bitmap(const TileBitmap& bitmap, int setup) {
+  valid = true;
+  for (size_t y = 0; y < bitmap.size() && sample_bits != 0; y += 4) {
+    const uint64_t any = bitmap[y] | bitmap[y + 1] | bitmap[y + 2] | bitmap[y + 3];
+    for (int x = 0; x < 64 && any != 0; x += 4) {
+      if (((any >> x) & 15) == 0) continue;
+      LaneMask mask = 0;
+      for (size_t row = 0; row < 4; ++row)
+        mask |= kBlockColumns[(bitmap[y + row] >> x) & 15] & kBlockRows[size_t{1} << row];
+      add_block(setup, x, static_cast<int>(y), select(mask, splat(sample_bits), Lanes{}));
+    }
+  }
+}
+
+/// @param x, y  relative to the tile
+void TileRenderer::State::add_block(int setup, int x, int y, const Lanes& bits) {
+  if (nonzero(bits) == 0) return;
+  covered = true;
+  stage.add_block(setup, tile_x + x, tile_y + y, bits);
+}
+
+TileRenderer::TileRenderer(const Job& job, const PreparedDraws& draws, uint32_t tidx)
+    : state_(std::make_unique<State>(job, *draws.state_, tidx)) {}
+TileRenderer::~TileRenderer() = default;
+
+void TileRenderer::run(const std::vector<ptb::ListEntry>& list, tlb::TileBuffer& tile, uint32_t column,
+                       uint32_t row) {
+  state_->tile_x = static_cast<int>(column * state_->draws.config.tile_width);
+  state_->tile_y = static_cast<int>(row * state_->draws.config.tile_height);
+  state_->run(list, tile);
+}
+
+perf::Counts& TileRenderer::counts() { return state_->counts; }
+
+}  // namespace v3d::pse

@@ -1,0 +1,70 @@
+#include "gpu/pse/varyings.h"
+
+#include <bit>
+#include <cstring>
+
+namespace v3d::pse {
+namespace {
+
+LanesF load(const uint32_t* words) {
+  LanesF v;
+  std::memcpy(&v, words, sizeof(v));
+  return v;
+}
+template <typename T, typename V>
+void store(T* to, V v) {
+  static_assert(sizeof(V) == kLanes * sizeof(T));
+  std::memcpy(to, &v, sizeof(v));
+}
+
+/// From the vertices of the original to the corners that clipping made. Equal vertices give exactly their
+/// value.
+void interpolate(const VaryingSource& source, LanesF& u0, LanesF& u1, LanesF& u2) {
+  const LanesF original = u0, d1 = u1 - u0, d2 = u2 - u0;
+  const auto at = [&](const float* weights) { return original + weights[1] * d1 + weights[2] * d2; };
+  u0 = at(source.weights[0]);
+  if (source.corners > 1) u1 = at(source.weights[1]);
+  if (source.corners > 2) u2 = at(source.weights[2]);
+}
+
+void set_component(VaryingCoefficients& to, uint32_t component, float p1, float p2, uint32_t c) {
+  to.p1[component] = p1;
+  to.p2[component] = p2;
+  to.c[component] = c;
+}
+
+void set_up_implicit(const PreparedDraw& draw, const VaryingSource& source, VaryingCoefficients& to) {
+  uint32_t component = 0;
+  if (draw.primitive_id) set_component(to, component++, 0, 0, source.primitive_id);
+  for (uint32_t i = 0; i < draw.implicit_position; ++i) set_component(to, component + i, 0, 0, 0);
+  // The program multiplies all of them by W. Points are corrected for that; the line coordinate is not, and
+  // programs undo it (Mesa v3d_nir_lower_line_smooth.c).
+  if (draw.implicit_position == 2 && source.corners == 1) {
+    set_component(to, component, source.r[0], 0, 0);
+    set_component(to, component + 1, 0, source.r[0], 0);
+  } else if (draw.implicit_position == 1 && source.corners == 2) {
+    set_component(to, component, 0, 1, std::bit_cast<uint32_t>(1.0f));
+  }
+}
+
+}  // namespace
+
+void set_up_varyings(const PreparedDraw& draw, const VaryingSource& source, VaryingCoefficients& to) {
+  set_up_implicit(draw, source, to);
+  const uint32_t first = draw.num_implicit();
+  for (uint32_t i = 0; i < draw.num_varyings; i += kLanes) {
+    const uint32_t word = draw.first_varying + i;
+    LanesF u0 = load(source.vertex[0] + word), u1 = load(source.vertex[1] + word),
+           u2 = load(source.vertex[2] + word);
+    if (source.weights[0] != nullptr) interpolate(source, u0, u1, u2);
+    const LanesI flat = expand(draw.flat[i / kLanes]), linear = expand(draw.noperspective[i / kLanes]);
+    LanesF p1 = {}, p2 = {};
+    if (source.corners > 1) p1 = flat ? LanesF{} : (u1 - u0) * (linear ? splat(1.0f) : splat(source.r[1]));
+    if (source.corners > 2) p2 = flat ? LanesF{} : (u2 - u0) * (linear ? splat(1.0f) : splat(source.r[2]));
+    store(to.p1 + first + i, p1);
+    store(to.p2 + first + i, p2);
+    store(to.c + first + i, flat ? as_uint(load(source.provoking + word)) : as_uint(u0));
+  }
+}
+
+}  // namespace v3d::pse

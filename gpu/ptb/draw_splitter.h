@@ -1,0 +1,72 @@
+/// Cuts draws into pieces of bounded size: reads indices, finds equal vertices, assembles primitives.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gpu/base/job.h"
+#include "gpu/base/lanes.h"
+#include "gpu/ptb/assembly.h"
+#include "gpu/ptb/bin_result.h"
+
+namespace v3d::ptb {
+
+/// Vertices that all draws of one bin job may read together, instances and indirect records included. A chip
+/// needs seconds for so many, and the kernel resets it when one draw keeps it for half a second
+/// (drm-abi.md 3.5).
+inline constexpr uint64_t kMaxJobVertices = uint64_t{1} << 28;
+
+/// Sizes of one piece.
+inline constexpr uint32_t kPieceVertices = 1 << 16;
+inline constexpr uint32_t kPiecePrimitives = 1 << 17;
+
+class DrawSplitter {
+ public:
+  explicit DrawSplitter(const Job& job);
+
+  /// Called for every piece, in order. It has vertices, and primitives or geometry inputs.
+  using Consume = std::function<void(Draw&& piece)>;
+
+  /// Splits one draw. Ends early when the job is stopped; too many vertices are an error of the job.
+  void split(const cle::DrawState& state, const cle::DrawCall& call,
+             std::shared_ptr<const cle::ShaderRecord> record, const Consume& consume);
+
+  /// Takes from the job's allowance of vertices. @return  false, with job.error set, when it is used up
+  bool spend(uint64_t vertices);
+
+ private:
+  struct Known {
+    uint32_t index, position, epoch;
+  };
+
+  void make_known_table();
+  void start_piece();
+  void finish_piece(const Consume& consume);
+  void run_instance(uint32_t instance, const Consume& consume);
+  void read_indices(uint32_t first, uint32_t count, uint32_t* out) const;
+  uint32_t position_of(uint32_t index);
+  void append(const Element* inputs, uint32_t provoking);
+  bool piece_full() const;
+
+  const Job job_;
+  uint64_t vertices_left_ = kMaxJobVertices;
+
+  // The draw being split
+  cle::DrawState state_;
+  cle::DrawCall call_;
+  std::shared_ptr<const cle::ShaderRecord> record_;
+  Topology topology_;
+  uint32_t real_first_ = 0, real_step_ = 1;  // of a primitive's inputs: those that are not adjacent ones
+  uint32_t max_primitives_ = 0;              // of one piece
+  uint32_t instance_ = 0, primitive_id_ = 0;
+  Draw piece_;
+
+  // Vertices of the instance and piece that are known already, by the low bits of their index: those whose
+  // epoch is the current one. A power of two.
+  std::vector<Known> known_;
+  uint32_t epoch_ = 0;
+};
+
+}  // namespace v3d::ptb

@@ -1,0 +1,67 @@
+/// The binner proper: takes shaded primitives, culls and clips them, and puts what is left on the lists of
+/// the tiles it may touch (cle-and-tiles.md 4.1, 4.2).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/perf/counters.h"
+#include "gpu/ptb/bin_result.h"
+#include "gpu/ptb/clipper.h"
+#include "gpu/ptb/tile_lists.h"
+#include "gpu/vpm/vertex_shading.h"
+
+namespace v3d::ptb {
+
+class PrimitiveBinner {
+ public:
+  /// @param fraction_bits  of the device profile: coord_fraction_bits()
+  PrimitiveBinner(const cle::DrawState& state, const cle::ShaderRecord& record, int fraction_bits,
+                  BinResult* result, perf::Counts* counts);
+
+  /// Bins draw.primitives, whose vertices are those of `shaded`. What reaches no tile leaves draw.primitives;
+  /// draw.clipped is filled.
+  /// @param draw_number  of the draw, for the list entries
+  /// @param max_entries  list entries after which to give up
+  /// @return  number of list entries made, more than max_entries if it gave up
+  uint64_t bin(Draw* draw, const vpm::ShadedVertices& shaded, uint32_t draw_number, uint64_t max_entries);
+
+ private:
+  /// How the triangles of the draw are drawn.
+  enum class Fill : uint8_t { kSolid, kLines, kPoints };
+
+  void load_vertices(const vpm::ShadedVertices& shaded);
+  void bin_triangle(const Primitive& p);
+  void bin_solid(Primitive p, uint16_t codes);
+  void bin_outline(Primitive p);
+  void bin_line(Primitive p);
+  void bin_point(const Primitive& p);
+  bool clip(int count, uint16_t codes, Primitive* p);
+  bool cull(int64_t area, bool* back_facing);
+  float point_size(uint32_t vertex) const;
+  uint32_t layer_of(const Primitive& p) const;
+  void keep(const Primitive& p, uint32_t entries);
+  ListEntry next_entry() const { return {draw_number_, num_kept_}; }
+
+  const cle::DrawState& state_;
+  BinResult& result_;
+  perf::Counts& counts_;
+  const bool size_in_vertices_;
+  const Fill fill_;
+  ScreenTransform screen_;
+  Clipper clipper_;
+  TileLists lists_;
+
+  // The piece being binned
+  const vpm::ShadedVertices* shaded_ = nullptr;
+  uint32_t draw_number_ = 0;
+  uint64_t entries_ = 0;
+  bool was_clipped_ = false;  // the primitive at hand went through the clipper
+  std::vector<ScreenPoint> points_;
+  std::vector<uint16_t> codes_;
+  std::vector<Primitive>* kept_ = nullptr;  // the first num_kept_ are those that are drawn
+  uint32_t num_kept_ = 0;
+  std::vector<ClippedPolygon> clipped_;
+};
+
+}  // namespace v3d::ptb

@@ -1,0 +1,59 @@
+/// Transform feedback: words of shaded vertices appended to buffers in memory, and the primitive counters
+/// (cle-and-tiles.md 3.6).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "gpu/mmu/memory.h"
+#include "gpu/ptb/bin_result.h"
+#include "gpu/vpm/vertex_shading.h"
+
+namespace v3d::ptb {
+
+class TransformFeedback {
+ public:
+  /// Consecutive words of a vertex that go to one buffer.
+  struct Spec {
+    uint8_t first_word, num_words, buffer;
+  };
+
+  explicit TransformFeedback(Memory memory) : memory_(memory) {}
+
+  /// Sets a buffer (0..3); writing starts at its beginning.
+  void set_buffer(uint32_t number, GpuAddr address, uint32_t words);
+  void set_specs(std::vector<Spec> specs) { specs_ = std::move(specs); }
+  void disable() { specs_.clear(); }
+  bool enabled() const { return !specs_.empty(); }
+
+  /// Counts assembled primitives of `vertices` vertices each and, if enabled, writes those that fit whole.
+  void capture(const std::vector<Primitive>& primitives, uint32_t vertices,
+               const vpm::ShadedVertices& shaded);
+
+  void reset_counters() { counters_ = {}; }
+  /// Stores the seven counters at an address.
+  void store_counters(GpuAddr address) const;
+
+  /// Bytes written since the last call.
+  uint64_t take_written_bytes();
+
+ private:
+  struct Buffer {
+    GpuAddr address = 0;
+    uint32_t words = 0;  // size
+    uint32_t next = 0;   // word written next; <= words
+  };
+  enum Counter { kWords0 = 0, kGenerated = 4, kWritten = 5, kOverflowed = 6, kNumCounters = 7 };
+
+  bool fits(uint32_t vertices) const;
+  void write(const Primitive& primitive, uint32_t vertices, const vpm::ShadedVertices& shaded);
+
+  Memory memory_;
+  std::array<Buffer, 4> buffers_;
+  std::vector<Spec> specs_;
+  std::array<uint32_t, kNumCounters> counters_{};
+  uint64_t written_bytes_ = 0;
+};
+
+}  // namespace v3d::ptb

@@ -1,0 +1,218 @@
+#include "gpu/tfu/mipmap.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "gpu/base/float16.h"
+
+namespace v3d::tfu {
+namespace {
+
+enum class Number : uint8_t { kUnorm, kSnorm, kHalf, kSmallFloat };
+
+struct Channel {
+  uint8_t first, bits;
+};
+
+/// Where the channels lie in a texel of up to 64 bits; the inverse of the TMU's decoder.
+struct Packing {
+  uint8_t type;  ///< texture type
+  Number number;
+  Channel channels[4];
+};
+
+constexpr Number kUn = Number::kUnorm, kSn = Number::kSnorm, kHf = Number::kHalf, kSf = Number::kSmallFloat;
+constexpr Packing kPackings[] = {
+    {0, kUn, {{0, 8}}},
+    {1, kSn, {{0, 8}}},
+    {2, kUn, {{0, 8}, {8, 8}}},
+    {3, kSn, {{0, 8}, {8, 8}}},
+    {4, kUn, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
+    {5, kSn, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
+    {6, kUn, {{11, 5}, {5, 6}, {0, 5}}},
+    {7, kUn, {{12, 4}, {8, 4}, {4, 4}, {0, 4}}},
+    {8, kUn, {{11, 5}, {6, 5}, {1, 5}, {0, 1}}},
+    {9, kUn, {{0, 10}, {10, 10}, {20, 10}, {30, 2}}},
+    {10, kUn, {{0, 16}}},
+    {11, kSn, {{0, 16}}},
+    {12, kUn, {{0, 16}, {16, 16}}},
+    {13, kSn, {{0, 16}, {16, 16}}},
+    {14, kUn, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
+    {15, kSn, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
+    {16, kHf, {{0, 16}}},
+    {17, kHf, {{0, 16}, {16, 16}}},
+    {18, kHf, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
+    {19, kSf, {{0, 11}, {11, 11}, {22, 10}}},
+};
+
+const Packing* find_packing(uint32_t type) {
+  const auto* found = std::find_if(std::begin(kPackings), std::end(kPackings),
+                                   [&](const Packing& packing) { return packing.type == type; });
+  return found == std::end(kPackings) ? nullptr : found;
+}
+
+/// Unsigned float with 5 exponent bits: a half without its sign and lowest mantissa bits, rounded to nearest
+/// even. Negative numbers, which no average of such floats is, give 0.
+uint32_t small_float(float v, int bits) {
+  if (v < 0) return 0;
+  const uint32_t half = float_to_half(v);
+  const int dropped = 15 - bits;
+  if (half >= 0x7c00) return half >> dropped | (half > 0x7c00);
+  const uint32_t rounded = half + (1u << (dropped - 1)) - 1 + ((half >> dropped) & 1);
+  return std::min(rounded >> dropped, 0x7c00u >> dropped);
+}
+
+uint32_t encode(Number number, float v, int bits) {
+  switch (number) {
+    case Number::kUnorm: {
+      const auto max = static_cast<float>((1u << bits) - 1);
+      return static_cast<uint32_t>(std::lround(std::clamp(v, 0.0f, 1.0f) * max));
+    }
+    case Number::kSnorm: {
+      const auto max = static_cast<float>((1u << (bits - 1)) - 1);
+      return static_cast<uint32_t>(std::lround(std::clamp(v, -1.0f, 1.0f) * max)) & ((1u << bits) - 1);
+    }
+    case Number::kHalf:
+      return float_to_half(v);
+    case Number::kSmallFloat:
+      break;
+  }
+  return small_float(v, bits);
+}
+
+/// One row of texels as floats, 4 per texel.
+using Row = std::vector<float>;
+
+void decode_row(const tmu::Format& format, const uint8_t* texels, uint32_t width, Row& row) {
+  for (uint32_t x = 0; x < width; x += kLanes) {
+    const uint32_t count = std::min<uint32_t>(kLanes, width - x);
+    Lanes words[4] = {}, rgba[4];
+    for (uint32_t i = 0; i < count; ++i) {
+      uint32_t texel[4] = {};
+      std::memcpy(texel, texels + size_t{x + i} * format.cpp, format.cpp);
+      for (int k = 0; k < 4; ++k) words[k][static_cast<int>(i)] = texel[k];
+    }
+    format.decode(words, rgba);
+    for (uint32_t i = 0; i < count; ++i)
+      for (int c = 0; c < 4; ++c)
+        row[size_t{x + i} * 4 + static_cast<size_t>(c)] = as_float(rgba[c])[static_cast<int>(i)];
+  }
+}
+
+/// The two source texels around the centre of target texel i, and the weight of the second.
+struct Tap {
+  uint32_t first, second;
+  float weight;
+};
+Tap tap(uint32_t i, uint32_t source_size, uint32_t target_size) {
+  const double centre = (i + 0.5) * source_size / target_size - 0.5;
+  const double floor = std::floor(centre);
+  const auto clamp = [&](double at) {
+    return static_cast<uint32_t>(std::clamp(at, 0.0, static_cast<double>(source_size - 1)));
+  };
+  return {clamp(floor), clamp(floor + 1), static_cast<float>(centre - floor)};
+}
+
+void encode_row(const Packing& packing, uint32_t cpp, const Row& row, uint32_t width, uint8_t* texels) {
+  for (uint32_t x = 0; x < width; ++x) {
+    uint64_t texel = 0;
+    for (size_t c = 0; c < 4; ++c) {
+      const Channel channel = packing.channels[c];
+      if (channel.bits)
+        texel |= uint64_t{encode(packing.number, row[size_t{x} * 4 + c], channel.bits)} << channel.first;
+    }
+    std::memcpy(texels + size_t{x} * cpp, &texel, cpp);
+  }
+}
+
+bool is_unorm8(const tmu::Format& format) {
+  return format.type == 0 || format.type == 2 || format.type == 4;  // R8, RG8, RGBA8
+}
+
+/// Means of 2 x 2 texels of 8-bit channels, rounded half up, from two source rows.
+template <uint32_t kChannels>
+void box_row(const uint8_t* top, const uint8_t* bottom, uint32_t width, uint8_t* result) {
+  for (uint32_t x = 0; x < width; ++x)
+    for (uint32_t c = 0; c < kChannels; ++c) {
+      const uint32_t left = 2 * x * kChannels + c, right = left + kChannels;
+      result[x * kChannels + c] =
+          static_cast<uint8_t>((top[left] + top[right] + bottom[left] + bottom[right] + 2) / 4);
+    }
+}
+/// Two channels at a time in the halves of a word.
+template <>
+void box_row<4>(const uint8_t* top, const uint8_t* bottom, uint32_t width, uint8_t* result) {
+  constexpr uint32_t kMask = 0x00ff00ff, kRound = 0x00020002;
+  for (uint32_t x = 0; x < width; ++x) {
+    uint32_t t[2], b[2];
+    std::memcpy(t, top + 8 * x, 8);
+    std::memcpy(b, bottom + 8 * x, 8);
+    const uint32_t even = (t[0] & kMask) + (t[1] & kMask) + (b[0] & kMask) + (b[1] & kMask) + kRound;
+    const uint32_t odd = ((t[0] >> 8) & kMask) + ((t[1] >> 8) & kMask) + ((b[0] >> 8) & kMask) +
+                         ((b[1] >> 8) & kMask) + kRound;
+    const uint32_t mean = ((even >> 2) & kMask) | ((odd >> 2) & kMask) << 8;
+    std::memcpy(result + 4 * x, &mean, 4);
+  }
+}
+
+/// filter_level for 8-bit unorm formats and exact halves.
+void box_filter_level(const Job& job, const tmu::Format& format, const tmu::Surface& source,
+                      const tmu::Surface& target, uint32_t target_width, uint32_t target_height) {
+  constexpr uint32_t kBand = 8;  // target rows at a time
+  const size_t source_pitch = size_t{target_width} * 2 * format.cpp, target_pitch = source_pitch / 2;
+  std::vector<uint8_t> from(source_pitch * kBand * 2), to(target_pitch * kBand);
+  using BoxRow = void (*)(const uint8_t*, const uint8_t*, uint32_t, uint8_t*);
+  const BoxRow box = format.cpp == 1 ? box_row<1> : format.cpp == 2 ? box_row<2> : box_row<4>;
+  for (uint32_t y = 0; y < target_height && !job.stopped(); y += kBand) {
+    const uint32_t lines = std::min(kBand, target_height - y);
+    tmu::load_rectangle(job.memory, source, 0, 2 * y, 2 * target_width, 2 * lines, from.data(), source_pitch);
+    for (uint32_t line = 0; line < lines; ++line)
+      box(&from[2 * line * source_pitch], &from[(2 * line + 1) * source_pitch], target_width,
+          &to[line * target_pitch]);
+    tmu::store_rectangle(job.memory, target, 0, y, target_width, lines, to.data(), target_pitch);
+  }
+}
+
+}  // namespace
+
+bool can_filter(const tmu::Format& format) { return find_packing(format.type) != nullptr; }
+
+void filter_level(const Job& job, const tmu::Format& format, const tmu::Surface& source,
+                  uint32_t source_width, uint32_t source_height, const tmu::Surface& target,
+                  uint32_t target_width, uint32_t target_height) {
+  if (is_unorm8(format) && source_width == 2 * target_width && source_height == 2 * target_height)
+    return box_filter_level(job, format, source, target, target_width, target_height);
+  const Packing& packing = *find_packing(format.type);
+  std::vector<uint8_t> texels(size_t{source_width} * format.cpp);
+  Row rows[2] = {Row(size_t{source_width} * 4), Row(size_t{source_width} * 4)};
+  Row result(size_t{target_width} * 4);
+  std::vector<Tap> columns(target_width);
+  for (uint32_t x = 0; x < target_width; ++x) columns[x] = tap(x, source_width, target_width);
+
+  for (uint32_t y = 0; y < target_height && !job.stopped(); ++y) {
+    const Tap vertical = tap(y, source_height, target_height);
+    const uint32_t lines[2] = {vertical.first, vertical.second};
+    for (int k = 0; k < 2; ++k) {
+      tmu::load_rectangle(job.memory, source, 0, lines[k], source_width, 1, texels.data(), texels.size());
+      decode_row(format, texels.data(), source_width, rows[k]);
+    }
+    for (uint32_t x = 0; x < target_width; ++x) {
+      const Tap& horizontal = columns[x];
+      for (size_t c = 0; c < 4; ++c) {
+        const auto across = [&](const Row& row) {
+          const float a = row[size_t{horizontal.first} * 4 + c], b = row[size_t{horizontal.second} * 4 + c];
+          return horizontal.weight == 0 ? a : a * (1 - horizontal.weight) + b * horizontal.weight;
+        };
+        const float top = across(rows[0]), bottom = across(rows[1]);
+        result[size_t{x} * 4 + c] =
+            vertical.weight == 0 ? top : top * (1 - vertical.weight) + bottom * vertical.weight;
+      }
+    }
+    encode_row(packing, format.cpp, result, target_width, texels.data());
+    tmu::store_rectangle(job.memory, target, 0, y, target_width, 1, texels.data(), texels.size());
+  }
+}
+
+}  // namespace v3d::tfu

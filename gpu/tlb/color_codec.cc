@@ -1,0 +1,333 @@
+#include "gpu/tlb/color_codec.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "gpu/base/float16.h"
+#include "gpu/tlb/color_write.h"
+
+namespace v3d::tlb {
+namespace {
+
+constexpr Field kNo{};
+
+/// n channels of `bits` bits, R lowest.
+constexpr ImageFormat plain(const char* name, Numeric numeric, int n, uint8_t bits) {
+  ImageFormat format{name, numeric, static_cast<uint8_t>(n * bits / 8), {}};
+  for (int c = 0; c < n; ++c) format.fields[c] = {bits, static_cast<uint8_t>(c * bits)};
+  return format;
+}
+
+constexpr ImageFormat kFormats[64] = {
+    /* 0 */ plain("srgb8_alpha8", Numeric::kSrgb, 4, 8),
+    /* 1 */ {"srgb"},
+    /* 2 */ {"rgb10_a2ui", Numeric::kUint, 4, {{10, 0}, {10, 10}, {10, 20}, {2, 30}}},
+    /* 3 */ {"rgb10_a2", Numeric::kUnorm, 4, {{10, 0}, {10, 10}, {10, 20}, {2, 30}}},
+    /* 4 */ {"abgr1555", Numeric::kUnorm, 2, {{5, 11}, {5, 6}, {5, 1}, {1, 0}}},
+    /* 5 */ {"alpha-masked abgr1555"},
+    /* 6 */ {"abgr4444", Numeric::kUnorm, 2, {{4, 12}, {4, 8}, {4, 4}, {4, 0}}},
+    /* 7 */ {"bgr565", Numeric::kUnorm, 2, {{5, 11}, {6, 5}, {5, 0}, kNo}},
+    /* 8 */ {"r11f_g11f_b10f", Numeric::kSmallFloat, 4, {{11, 0}, {11, 11}, {10, 22}, kNo}},
+    /* 9 */ plain("rgba32f", Numeric::kFloat, 4, 32),
+    /* 10 */ plain("rg32f", Numeric::kFloat, 2, 32),
+    /* 11 */ plain("r32f", Numeric::kFloat, 1, 32),
+    /* 12 */ plain("rgba32i", Numeric::kSint, 4, 32),
+    /* 13 */ plain("rg32i", Numeric::kSint, 2, 32),
+    /* 14 */ plain("r32i", Numeric::kSint, 1, 32),
+    /* 15 */ plain("rgba32ui", Numeric::kUint, 4, 32),
+    /* 16 */ plain("rg32ui", Numeric::kUint, 2, 32),
+    /* 17 */ plain("r32ui", Numeric::kUint, 1, 32),
+    /* 18 */ plain("rgba16f", Numeric::kHalf, 4, 16),
+    /* 19 */ plain("rg16f", Numeric::kHalf, 2, 16),
+    /* 20 */ plain("r16f", Numeric::kHalf, 1, 16),
+    /* 21 */ plain("rgba16i", Numeric::kSint, 4, 16),
+    /* 22 */ plain("rg16i", Numeric::kSint, 2, 16),
+    /* 23 */ plain("r16i", Numeric::kSint, 1, 16),
+    /* 24 */ plain("rgba16ui", Numeric::kUint, 4, 16),
+    /* 25 */ plain("rg16ui", Numeric::kUint, 2, 16),
+    /* 26 */ plain("r16ui", Numeric::kUint, 1, 16),
+    /* 27 */ plain("rgba8", Numeric::kUnorm, 4, 8),
+    /* 28 */ {"rgb8"},
+    /* 29 */ plain("rg8", Numeric::kUnorm, 2, 8),
+    /* 30 */ plain("r8", Numeric::kUnorm, 1, 8),
+    /* 31 */ plain("rgba8i", Numeric::kSint, 4, 8),
+    /* 32 */ plain("rg8i", Numeric::kSint, 2, 8),
+    /* 33 */ plain("r8i", Numeric::kSint, 1, 8),
+    /* 34 */ plain("rgba8ui", Numeric::kUint, 4, 8),
+    /* 35 */ plain("rg8ui", Numeric::kUint, 2, 8),
+    /* 36 */ plain("r8ui", Numeric::kUint, 1, 8),
+    /* 37 */ {"reserved"},
+    /* 38 */ {"reserved"},
+    /* 39 */ {"bstc8"},
+    /* 40 */ {"d32f", Numeric::kDepth32F, 4, {}},
+    /* 41 */ {"d24"},
+    /* 42 */ {"d16", Numeric::kDepth16, 2, {}},
+    /* 43 */ {"d24s8", Numeric::kDepth24Stencil, 4, {}},
+    /* 44 */ {"s8", Numeric::kStencil, 1, {}},
+    /* 45 */ {"rgba5551", Numeric::kUnorm, 2, {{5, 0}, {5, 5}, {5, 10}, {1, 15}}},
+};
+
+/// Bits of the float16 that each sRGB byte decodes to, and the byte that each float16 in [0, 1] encodes to.
+struct SrgbTables {
+  static constexpr uint32_t kOne = 0x3c00;
+  uint16_t decode[256 + 1];  // a gather reads four bytes
+  uint8_t encode[kOne + 1 + 3];
+  SrgbTables() : decode{}, encode{} {
+    for (int i = 0; i < 256; ++i) {
+      const double v = i / 255.0;
+      const double linear = v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+      decode[i] = float_to_half(static_cast<float>(linear));
+    }
+    for (uint32_t h = 0; h <= kOne; ++h) {
+      const double linear = half_to_float(static_cast<uint16_t>(h));
+      const double v = linear <= 0.0031308 ? linear * 12.92 : 1.055 * std::pow(linear, 1 / 2.4) - 0.055;
+      encode[h] = static_cast<uint8_t>(std::lround(v * 255));
+    }
+  }
+};
+const SrgbTables& srgb() {
+  static const SrgbTables tables;
+  return tables;
+}
+
+/// The table's entries at the byte offsets: the bits above are unspecified.
+Lanes gather(const void* table, Lanes offsets) {
+#ifdef __AVX512F__
+  typedef int Native __attribute__((vector_size(64)));
+  return reinterpret_cast<Lanes>(__builtin_ia32_gathersiv16si(
+      Native{}, table, reinterpret_cast<Native>(offsets), static_cast<LaneMask>(kAllLanes), 1));
+#else
+  Lanes result;
+  for (int i = 0; i < kLanes; ++i) {
+    uint32_t word;
+    std::memcpy(&word, static_cast<const uint8_t*>(table) + offsets[i], sizeof word);
+    result[i] = word;
+  }
+  return result;
+#endif
+}
+
+Lanes srgb_to_half(Lanes byte) { return gather(srgb().decode, byte * 2) & 0xffffu; }
+
+Lanes half_to_srgb(Lanes half) {
+  half = (half & 0x8000u) != 0u || half > 0x7c00u ? Lanes{} : half;  // negative and NaN: 0
+  half = half < SrgbTables::kOne ? half : splat(SrgbTables::kOne);
+  return gather(srgb().encode, half) & 0xffu;
+}
+
+/// 10 and 11 bit floats are halves without sign and low mantissa bits.
+Lanes half_to_small_float(Lanes half, uint32_t bits) {
+  const uint32_t dropped = 15 - bits;
+  const uint32_t infinity = 0x7c00u >> dropped;
+  const Lanes magnitude = half & 0x7fffu;
+  Lanes rounded = (magnitude + (1u << (dropped - 1)) - 1 + ((magnitude >> dropped) & 1u)) >> dropped;
+  rounded = rounded < infinity ? rounded : splat(infinity - 1);  // finite values stay finite
+  rounded = (half & 0x8000u) != 0u ? Lanes{} : rounded;
+  const Lanes truncated = magnitude >> dropped;
+  const Lanes nan = truncated == infinity ? truncated + 1 : truncated;
+  rounded = half == 0x7c00u ? splat(infinity) : rounded;
+  return magnitude > 0x7c00u ? nan : rounded;
+}
+
+Lanes extract(const Field& field, bool is_signed, const Lanes* texel) {
+  const Lanes top = texel[field.shift / 32] << (32u - field.bits - field.shift % 32);
+  const uint32_t down = 32u - field.bits;
+  return is_signed ? as_uint(as_int(top) >> static_cast<int>(down)) : top >> down;
+}
+
+constexpr uint32_t max_of(uint32_t bits) { return bits >= 32 ? ~0u : (1u << bits) - 1; }
+
+/// 1..8 bits to 8 by repeating them.
+Lanes replicate_to_8(Lanes v, uint32_t bits) {
+  Lanes wide = v << (8 - bits);
+  for (uint32_t have = bits; have < 8; have *= 2) wide |= wide >> have;
+  return wide;
+}
+
+LanesF from_unorm(Lanes v, uint32_t bits) {
+  return __builtin_convertvector(as_int(v), LanesF) / static_cast<float>(max_of(bits));
+}
+
+/// Up to 16 bits; clamped, rounded to nearest, NaN gives 0.
+Lanes to_unorm(LanesF v, uint32_t bits) {
+  v = v > 0.0f ? v : LanesF{};
+  v = v < 1.0f ? v : splat(1.0f);
+  return as_uint(v * static_cast<float>(max_of(bits)) + 12582912.0f) & max_of(bits);
+}
+
+Lanes swap_bytes_0_and_2(Lanes v) { return (v & 0xff00ff00u) | ((v >> 16) & 0xffu) | ((v & 0xffu) << 16); }
+
+bool at_most_8_bits(const ImageFormat& format) {
+  return std::all_of(std::begin(format.fields), std::end(format.fields),
+                     [](const Field& field) { return field.bits <= 8; });
+}
+
+}  // namespace
+
+const ImageFormat& image_format(uint8_t number) {
+  static constexpr ImageFormat kUnknown{"reserved or compressed"};
+  const ImageFormat& format = kFormats[number & 63];
+  return number < 64 && format.name ? format : kUnknown;
+}
+
+ColorCodec::ColorCodec(const ImageFormat& format, const RenderTarget& target, const LoadStore& packet)
+    : format_(format), target_(target), force_alpha_1_(packet.force_alpha_1) {
+  for (uint8_t c = 0; c < 4; ++c) load_order_[c] = store_order_[c] = c;
+  // Loads reverse first, stores swap first: Mesa v3dvx_meta_common.c, emit_image_load.
+  if (packet.channel_reverse) std::reverse(load_order_, load_order_ + 4);
+  if (packet.rb_swap) {
+    std::swap(load_order_[0], load_order_[2]);
+    std::swap(store_order_[0], store_order_[2]);
+  }
+  if (packet.channel_reverse) std::reverse(store_order_, store_order_ + 4);
+
+  const ColorTypeInfo& type = info(target.type);
+  const bool integer_format = format.numeric == Numeric::kUint || format.numeric == Numeric::kSint;
+  if (type.is_integer || integer_format ||
+      (format.numeric == Numeric::kFloat && target.type == ColorType::k32F))
+    domain_ = Domain::kBits;
+  else if (target.type == ColorType::k16F)
+    domain_ = Domain::kHalf;
+  else if (target.type == ColorType::k8 && format.numeric == Numeric::kUnorm && at_most_8_bits(format))
+    domain_ = Domain::kUnorm8;
+  else
+    domain_ = Domain::kFloat;
+
+  bool same_fields =
+      domain_ == Domain::kBits || domain_ == Domain::kUnorm8 || format.numeric == Numeric::kHalf;
+  const uint32_t channels = color_channels(target);
+  for (uint32_t c = 0; c < 4; ++c)
+    same_fields &= c < channels
+                       ? format.fields[c].bits == type.bits && format.fields[c].shift == c * type.bits
+                       : format.fields[c].bits == 0;
+  if (same_fields && !force_alpha_1_ && !packet.channel_reverse) {
+    if (!packet.rb_swap) copies_ = true;
+    swapped_bytes_ = packet.rb_swap && type.bits == 8;
+  }
+}
+
+Lanes ColorCodec::one() const {
+  switch (domain_) {
+    case Domain::kBits:
+      return splat(one_of(target_.type));
+    case Domain::kUnorm8:
+      return splat(0xffu);
+    case Domain::kHalf:
+      return splat(0x3c00u);
+    case Domain::kFloat:
+      break;
+  }
+  return as_uint(splat(1.0f));
+}
+
+Lanes ColorCodec::decode(int channel, const Lanes* texel) const {
+  const Field& field = format_.fields[channel];
+  if (field.bits == 0) return channel == 3 ? one() : Lanes{};
+  const Lanes raw = extract(field, format_.numeric == Numeric::kSint, texel);
+  if (domain_ == Domain::kBits) return raw;
+  if (domain_ == Domain::kUnorm8) return replicate_to_8(raw, field.bits);
+  Lanes half;
+  switch (format_.numeric) {
+    case Numeric::kSrgb:
+      if (channel < 3) {
+        half = srgb_to_half(raw);
+        break;
+      }
+      [[fallthrough]];
+    case Numeric::kUnorm: {
+      const LanesF value = from_unorm(raw, field.bits);
+      return domain_ == Domain::kHalf ? float_to_half(value) : as_uint(value);
+    }
+    case Numeric::kFloat:
+      return domain_ == Domain::kHalf ? float_to_half(as_float(raw)) : raw;
+    case Numeric::kSmallFloat:
+      half = raw << (15u - field.bits);
+      break;
+    default:
+      half = raw;
+  }
+  return domain_ == Domain::kHalf ? half : as_uint(half_to_float(half));
+}
+
+/// @return  the field's value at bit 0
+Lanes ColorCodec::encode(int channel, Lanes value) const {
+  const Field& field = format_.fields[channel];
+  if (domain_ == Domain::kBits) return value & max_of(field.bits);
+  if (domain_ == Domain::kUnorm8) return field.bits == 8 ? value : to_unorm(from_unorm8(value), field.bits);
+  const bool is_half = domain_ == Domain::kHalf;
+  const auto as_half = [&] { return is_half ? value : float_to_half(as_float(value)); };
+  switch (format_.numeric) {
+    case Numeric::kSrgb:
+      if (channel < 3) return half_to_srgb(as_half());
+      [[fallthrough]];
+    case Numeric::kUnorm:
+      return to_unorm(is_half ? half_to_float(value) : as_float(value), field.bits);
+    case Numeric::kFloat:
+      return is_half ? as_uint(half_to_float(value)) : value;
+    case Numeric::kSmallFloat:
+      return half_to_small_float(as_half(), field.bits);
+    default:
+      return as_half();
+  }
+}
+
+void ColorCodec::load(const Lanes* texel, Lanes* words) const {
+  if (swapped_bytes_) {
+    words[0] = swap_bytes_0_and_2(texel[0]);
+    return;
+  }
+  Lanes decoded[4], channels[4];
+  for (int c = 0; c < 4; ++c) decoded[c] = decode(c, texel);
+  for (int c = 0; c < 4; ++c) channels[c] = decoded[load_order_[c]];
+  if (force_alpha_1_) channels[3] = one();
+  if (domain_ == Domain::kFloat && target_.type == ColorType::k8)
+    for (Lanes& channel : channels) channel = to_unorm8(as_float(channel));
+  pack_channels(target_.type, color_words(target_), channels, words);
+}
+
+void ColorCodec::store(const Lanes* words, Lanes* texel) const {
+  if (swapped_bytes_) {
+    texel[0] = swap_bytes_0_and_2(words[0]);
+    return;
+  }
+  Lanes channels[4];
+  unpack_channels(target_.type, color_words(target_), words, channels);
+  if (domain_ == Domain::kFloat && target_.type == ColorType::k8)
+    for (Lanes& channel : channels) channel = as_uint(from_unorm8(channel));
+  for (uint32_t w = 0; w < kMaxWords; ++w) texel[w] = Lanes{};
+  for (int c = 0; c < 4; ++c) {
+    const Field& field = format_.fields[c];
+    if (field.bits != 0)
+      texel[field.shift / 32] |= encode(c, channels[store_order_[c]]) << (field.shift % 32u);
+  }
+}
+
+bool can_average(ColorType type) { return !info(type).is_integer; }
+
+void average_samples(ColorType type, uint32_t words, const Lanes samples[kMaxSamples][kMaxWords],
+                     Lanes* out) {
+  if (type == ColorType::k8) {
+    Lanes even = splat(0x00020002u), odd = even;  // rounds half up
+    for (uint32_t s = 0; s < kMaxSamples; ++s) {
+      even += samples[s][0] & 0x00ff00ffu;
+      odd += (samples[s][0] >> 8) & 0x00ff00ffu;
+    }
+    out[0] = ((even >> 2) & 0x00ff00ffu) | (((odd >> 2) & 0x00ff00ffu) << 8);
+    return;
+  }
+  LanesF sums[4] = {};
+  Lanes channels[4];
+  for (uint32_t s = 0; s < kMaxSamples; ++s) {
+    unpack_channels(type, words, samples[s], channels);
+    for (int c = 0; c < 4; ++c)
+      sums[c] += type == ColorType::k16F ? half_to_float(channels[c]) : as_float(channels[c]);
+  }
+  for (int c = 0; c < 4; ++c) {
+    const LanesF mean = sums[c] * 0.25f;
+    channels[c] = type == ColorType::k16F ? float_to_half(mean) : as_uint(mean);
+  }
+  pack_channels(type, words, channels, out);
+}
+
+}  // namespace v3d::tlb

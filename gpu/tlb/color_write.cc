@@ -1,0 +1,415 @@
+#include "gpu/tlb/color_write.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/float16.h"
+
+namespace v3d::tlb {
+namespace {
+
+using Kind = qpu::TlbSpec::Kind;
+
+/// Values of the blend mode and factor fields (cle-and-tiles.md 1.6).
+enum Mode : uint8_t {
+  kAdd,
+  kSubtract,
+  kReverseSubtract,
+  kMin,
+  kMax,
+  kMultiply,
+  kScreen,
+  kDarken,
+  kLighten,
+  kModes
+};
+enum Factor : uint8_t {
+  kZero,
+  kOne,
+  kSrcColor,
+  kOneMinusSrcColor,
+  kDstColor,
+  kOneMinusDstColor,
+  kSrcAlpha,
+  kOneMinusSrcAlpha,
+  kDstAlpha,
+  kOneMinusDstAlpha,
+  kConstColor,
+  kOneMinusConstColor,
+  kConstAlpha,
+  kOneMinusConstAlpha,
+  kSrcAlphaSaturate,
+  kFactors
+};
+
+LanesF lower_of(LanesF a, LanesF b) { return a < b ? a : b; }
+LanesF higher_of(LanesF a, LanesF b) { return a > b ? a : b; }
+
+LanesF factor(uint8_t which, int channel, const LanesF* source, const LanesF* destination,
+              const float* constant) {
+  switch (which) {
+    case kOne:
+      return splat(1.0f);
+    case kSrcColor:
+      return source[channel];
+    case kOneMinusSrcColor:
+      return 1.0f - source[channel];
+    case kDstColor:
+      return destination[channel];
+    case kOneMinusDstColor:
+      return 1.0f - destination[channel];
+    case kSrcAlpha:
+      return source[3];
+    case kOneMinusSrcAlpha:
+      return 1.0f - source[3];
+    case kDstAlpha:
+      return destination[3];
+    case kOneMinusDstAlpha:
+      return 1.0f - destination[3];
+    case kConstColor:
+      return splat(constant[channel]);
+    case kOneMinusConstColor:
+      return splat(1.0f - constant[channel]);
+    case kConstAlpha:
+      return splat(constant[3]);
+    case kOneMinusConstAlpha:
+      return splat(1.0f - constant[3]);
+    case kSrcAlphaSaturate:
+      return channel == 3 ? splat(1.0f) : lower_of(source[3], 1.0f - destination[3]);
+    default:
+      return LanesF{};
+  }
+}
+
+/// A zero factor removes its term, whatever it multiplies.
+LanesF term(uint8_t which, int channel, LanesF color, const LanesF* source, const LanesF* destination,
+            const float* constant) {
+  return which == kZero ? LanesF{} : color * factor(which, channel, source, destination, constant);
+}
+
+/// The colour of a program's words. Components it does not write: 0, and 1 for alpha.
+void source_color(const qpu::TlbSpec& spec, const Lanes* words, LanesF* color) {
+  for (uint32_t c = 0; c < 4; ++c) color[c] = splat(c == 3 ? 1.0f : 0.0f);
+  if (spec.kind == Kind::kColor32) {
+    for (uint32_t c = 0; c < spec.words && c < 4; ++c) color[c] = as_float(words[c]);
+    return;
+  }
+  for (uint32_t w = 0; w < spec.words && w < 2; ++w) {
+    color[2 * w] = half_to_float(words[w] & 0xffffu);
+    color[2 * w + 1] = half_to_float(words[w] >> 16);
+  }
+}
+
+/// The same for integer targets, and bit by bit for floats: raw components.
+void source_bits(const qpu::TlbSpec& spec, const Lanes* words, uint32_t one, Lanes* bits) {
+  for (uint32_t c = 0; c < 4; ++c) bits[c] = splat(c == 3 ? one : 0u);
+  if (spec.kind == Kind::kColor32) {
+    for (uint32_t c = 0; c < spec.words && c < 4; ++c) bits[c] = words[c];
+    return;
+  }
+  for (uint32_t w = 0; w < spec.words && w < 2; ++w) {
+    bits[2 * w] = words[w] & 0xffffu;
+    bits[2 * w + 1] = words[w] >> 16;
+  }
+}
+
+/// To the range of the internal type, not of the image format.
+Lanes clamp_integer(const ColorTypeInfo& type, Lanes v) {
+  if (type.bits == 32) return v;
+  if (!type.is_signed) {
+    const uint32_t max = (1u << type.bits) - 1;
+    return v < max ? v : splat(max);
+  }
+  const int32_t max = (1 << (type.bits - 1)) - 1;
+  LanesI value = as_int(v);
+  value = value < max ? value : LanesI{} + max;
+  value = value > -max - 1 ? value : LanesI{} - max - 1;
+  return as_uint(value);
+}
+
+/// Stored words to floats; only for types that blend.
+void load_color(const RenderTarget& target, const Lanes* stored, LanesF* color) {
+  Lanes channels[4];
+  unpack_channels(target.type, color_words(target), stored, channels);
+  for (int c = 0; c < 4; ++c)
+    color[c] = target.type == ColorType::k8 ? from_unorm8(channels[c]) : half_to_float(channels[c]);
+}
+
+bool can_blend(const RenderTarget& target) {
+  return target.type == ColorType::k8 || target.type == ColorType::k16F;
+}
+
+}  // namespace
+
+void ColorWrite::prepare(Tile& tile, uint32_t rt, const cle::DrawState& state) {
+  const RenderTarget& target = tile.config.targets[rt];
+  const bool blend = state.cfg.blend && ((state.blend_enables >> rt) & 1) && can_blend(target);
+  const uint8_t mask = state.color_masks[rt] & 0xf;
+  const auto same_config = [](const cle::BlendConfig& a, const cle::BlendConfig& b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  };
+  if (function_ && blend == blend_key_ && mask == mask_key_ &&
+      (!blend || (same_config(config_key_, state.blend[rt]) && constant_key_ == state.blend_color)))
+    return;
+  blend_key_ = blend;
+  mask_key_ = mask;
+  config_key_ = state.blend[rt];
+  constant_key_ = state.blend_color;
+
+  target_ = target;
+  rt_ = rt;
+  words_ = color_words(target);
+  Lanes written[4], packed[4];
+  for (uint32_t c = 0; c < 4; ++c) written[c] = splat((mask >> c) & 1 ? 0u : ~0u);
+  pack_channels(target.type, words_, written, packed);
+  writes_anything_ = false;
+  writes_all_ = true;
+  for (uint32_t w = 0; w < words_; ++w) {
+    write_bits_[w] = packed[w][0];
+    writes_anything_ |= write_bits_[w] != 0;
+    writes_all_ &= write_bits_[w] == ~0u;
+  }
+
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const bool half = target.type == ColorType::k16F;
+  clamps_ =
+      target.type == ColorType::k8 || (half && target.clamp != Clamp::kNone && target.clamp != Clamp::kInt);
+  for (int c = 0; c < 4; ++c) {
+    const bool color = c < 3;
+    low_[c] = 0;
+    high_[c] = !half                                  ? 1.0f
+               : target.clamp == Clamp::kPos          ? kInfinity
+               : target.clamp == Clamp::kPq && color  ? 125.0f
+               : target.clamp == Clamp::kHlg && color ? 12.0f
+                                                      : 1.0f;
+  }
+  blends_ = blend;
+  if (blend) decode_blend(tile, state.blend[rt], state.blend_color);
+
+  function_ = write_any;
+  if (target.type == ColorType::k8 && writes_all_) {
+    if (!blend) function_ = write_rgba8<false>;
+    if (blend && decode_linear()) function_ = write_rgba8<true>;
+  }
+}
+
+void ColorWrite::decode_blend(Tile& tile, const cle::BlendConfig& config,
+                              const std::array<float, 4>& constant) {
+  for (int c = 0; c < 4; ++c) {
+    const bool color = c < 3;
+    mode_[c] = color ? config.color_mode : config.alpha_mode;
+    source_factor_[c] = color ? config.color_src : config.alpha_src;
+    destination_factor_[c] = color ? config.color_dst : config.alpha_dst;
+    constant_[c] = constant[static_cast<size_t>(c)];
+    if (clamps_) constant_[c] = std::fmin(std::fmax(constant_[c], low_[c]), high_[c]);
+    if (mode_[c] >= kModes || source_factor_[c] >= kFactors || destination_factor_[c] >= kFactors)
+      tile.report(absl::StrFormat("blend mode %d with factors %d, %d", mode_[c], source_factor_[c],
+                                  destination_factor_[c]));
+  }
+}
+
+/// @return  false when some channel's equation has no such form
+bool ColorWrite::decode_linear() {
+  const auto decode = [this](uint8_t which, int c, float& k0, float& k1) {
+    k0 = k1 = 0;
+    switch (which) {
+      case kZero:
+        return true;
+      case kOne:
+        k0 = 1;
+        return true;
+      case kSrcAlpha:
+        k1 = 1;
+        return true;
+      case kOneMinusSrcAlpha:
+        k0 = 1;
+        k1 = -1;
+        return true;
+      case kConstColor:
+        k0 = constant_[c];
+        return true;
+      case kOneMinusConstColor:
+        k0 = 1.0f - constant_[c];
+        return true;
+      case kConstAlpha:
+        k0 = constant_[3];
+        return true;
+      case kOneMinusConstAlpha:
+        k0 = 1.0f - constant_[3];
+        return true;
+      default:
+        return false;
+    }
+  };
+  for (int c = 0; c < 4; ++c) {
+    Linear& l = linear_[c];
+    if (mode_[c] > kReverseSubtract || !decode(source_factor_[c], c, l.s0, l.s1) ||
+        !decode(destination_factor_[c], c, l.d0, l.d1))
+      return false;
+    if (mode_[c] == kSubtract) {
+      l.d0 = -l.d0;
+      l.d1 = -l.d1;
+    } else if (mode_[c] == kReverseSubtract) {
+      l.s0 = -l.s0;
+      l.s1 = -l.s1;
+    }
+  }
+  return true;
+}
+
+void ColorWrite::clamp(LanesF* color) const {
+  if (!clamps_) return;
+  for (int c = 0; c < 4; ++c) {
+    color[c] = color[c] > low_[c] ? color[c] : splat(low_[c]);
+    color[c] = color[c] < high_[c] ? color[c] : splat(high_[c]);
+  }
+}
+
+/// source := the blended colour.
+void ColorWrite::blend(LanesF* source, const LanesF* destination) const {
+  LanesF result[4];
+  for (int c = 0; c < 4; ++c) {
+    const LanesF s = source[c], d = destination[c];
+    const LanesF a = term(source_factor_[c], c, s, source, destination, constant_);
+    const LanesF b = term(destination_factor_[c], c, d, source, destination, constant_);
+    switch (mode_[c]) {
+      case kAdd:
+        result[c] = a + b;
+        break;
+      case kSubtract:
+        result[c] = a - b;
+        break;
+      case kReverseSubtract:
+        result[c] = b - a;
+        break;
+      case kMin:
+      case kDarken:
+        result[c] = lower_of(s, d);
+        break;
+      case kMax:
+      case kLighten:
+        result[c] = higher_of(s, d);
+        break;
+      case kMultiply:
+        result[c] = s * d;
+        break;
+      case kScreen:
+        result[c] = s + d - s * d;
+        break;
+      default:
+        result[c] = s;
+    }
+  }
+  std::copy(result, result + 4, source);
+}
+
+/// Words of a program to words of the target, without blending.
+void ColorWrite::convert(const qpu::TlbSpec& spec, const Lanes* in, Lanes* out) const {
+  const ColorTypeInfo& type = info(target_.type);
+  Lanes channels[4];
+  const bool same_floats =
+      spec.kind == Kind::kColorF16 ? target_.type == ColorType::k16F : target_.type == ColorType::k32F;
+  if (type.is_integer || (same_floats && !clamps_)) {
+    source_bits(spec, in, one_of(target_.type), channels);
+    if (type.is_integer && target_.clamp == Clamp::kInt)
+      for (Lanes& channel : channels) channel = clamp_integer(type, channel);
+  } else {
+    LanesF color[4];
+    source_color(spec, in, color);
+    clamp(color);
+    for (int c = 0; c < 4; ++c)
+      channels[c] = target_.type == ColorType::k8     ? to_unorm8(color[c])
+                    : target_.type == ColorType::k16F ? float_to_half(color[c])
+                                                      : as_uint(color[c]);
+  }
+  pack_channels(target_.type, words_, channels, out);
+}
+
+void ColorWrite::write_any(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
+                           const LiveLanes& live) {
+  Lanes result[kMaxWords];
+  LanesF source[4];
+  for (uint32_t s = 0; s < tile.samples(); ++s) {
+    if (s == 0 || spec.per_sample) {
+      const Lanes* const in = words + (spec.per_sample ? s * spec.words : 0);
+      if (plan.blends_) {
+        source_color(spec, in, source);
+        plan.clamp(source);
+      } else {
+        plan.convert(spec, in, result);
+      }
+    }
+    const LanesI lanes = sample_lanes(live.samples, s);
+    Lanes old[kMaxWords];
+    for (uint32_t w = 0; w < plan.words_; ++w) old[w] = load_quads(tile.color(plan.rt_, s, w), live.quads);
+    if (plan.blends_) {
+      LanesF color[4], destination[4];
+      std::copy(source, source + 4, color);
+      load_color(plan.target_, old, destination);
+      plan.blend(color, destination);
+      plan.clamp(color);
+      Lanes channels[4];
+      for (int c = 0; c < 4; ++c)
+        channels[c] = plan.target_.type == ColorType::k8 ? to_unorm8(color[c]) : float_to_half(color[c]);
+      pack_channels(plan.target_.type, plan.words_, channels, result);
+    }
+    for (uint32_t w = 0; w < plan.words_; ++w) {
+      const Lanes bits = as_uint(lanes) & plan.write_bits_[w];
+      store_quads(tile.color(plan.rt_, s, w), live.quads, (result[w] & bits) | (old[w] & ~bits));
+    }
+  }
+}
+
+/// Type 8, no masks, and blending (if any) of the Linear form.
+template <bool kBlend>
+void ColorWrite::write_rgba8(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
+                             const LiveLanes& live) {
+  if (spec.kind != Kind::kColorF16 || spec.words != 2 || spec.per_sample)
+    return write_any(plan, tile, spec, words, live);
+  LanesF source[4];
+  source_color(spec, words, source);
+  Lanes packed{};
+  if constexpr (kBlend) {
+    plan.clamp(source);
+  } else {
+    for (int c = 0; c < 4; ++c) packed |= to_unorm8(source[c]) << (8 * c);
+  }
+  for (uint32_t s = 0; s < tile.samples(); ++s) {
+    uint32_t* const plane = tile.color(plan.rt_, s, 0);
+    const Lanes old = load_quads(plane, live.quads);
+    if constexpr (kBlend) {
+      packed = Lanes{};
+      for (int c = 0; c < 4; ++c) {
+        const Linear& l = plan.linear_[c];
+        const LanesF destination = from_unorm8((old >> (8 * c)) & 0xffu);
+        const LanesF sum = source[c] * (l.s0 + l.s1 * source[3]) + destination * (l.d0 + l.d1 * source[3]);
+        packed |= to_unorm8(sum) << (8 * c);
+      }
+    }
+    store_quads(plane, live.quads, sample_lanes(live.samples, s) ? packed : old);
+  }
+}
+
+void read_color(const RenderTarget& target, const qpu::TlbSpec& spec, const Lanes* stored, Lanes* words) {
+  Lanes channels[4];
+  unpack_channels(target.type, color_words(target), stored, channels);
+  const ColorType type = target.type;
+  if (spec.kind == Kind::kColorF16) {
+    if (type == ColorType::k8)
+      for (Lanes& channel : channels) channel = float_to_half(from_unorm8(channel));
+    else if (type == ColorType::k32F)
+      for (Lanes& channel : channels) channel = float_to_half(as_float(channel));
+    for (uint32_t w = 0; w < spec.words && w < 2; ++w)
+      words[w] = (channels[2 * w] & 0xffffu) | (channels[2 * w + 1] << 16);
+    return;
+  }
+  if (type == ColorType::k8)
+    for (Lanes& channel : channels) channel = as_uint(from_unorm8(channel));
+  else if (type == ColorType::k16F)
+    for (Lanes& channel : channels) channel = as_uint(half_to_float(channel));
+  std::copy_n(channels, spec.words < 4 ? spec.words : 4, words);
+}
+
+}  // namespace v3d::tlb

@@ -1,0 +1,79 @@
+/// Colour words of a fragment program into a render target: conversion, clamps, blending, masks
+/// (cle-and-tiles.md 5.5, 5.6). Internal to the TLB.
+#pragma once
+
+#include "gpu/tlb/tile.h"
+
+namespace v3d::tlb {
+
+/// Everything one access needs to know of its lanes.
+struct LiveLanes {
+  Lanes samples;  ///< bits of the samples to write, per lane
+  QuadOffsets quads;
+};
+
+/// How one draw writes one render target; made ready once and kept while target and state stay the same.
+class ColorWrite {
+ public:
+  /// What is not implemented goes to tile.report().
+  void prepare(Tile& tile, uint32_t rt, const cle::DrawState& state);
+  /// Forgets the state: the targets changed.
+  void reset() { function_ = nullptr; }
+
+  /// False if all channels are masked.
+  bool writes_anything() const { return writes_anything_; }
+  void write(Tile& tile, const qpu::TlbSpec& spec, const Lanes* words, const LiveLanes& live) const {
+    function_(*this, tile, spec, words, live);
+  }
+
+ private:
+  using Function = void (*)(const ColorWrite&, Tile&, const qpu::TlbSpec&, const Lanes*, const LiveLanes&);
+  static void write_any(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
+                        const LiveLanes& live);
+  template <bool kBlend>
+  static void write_rgba8(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
+                          const LiveLanes& live);
+  void decode_blend(Tile& tile, const cle::BlendConfig& config, const std::array<float, 4>& constant);
+  bool decode_linear();
+  void clamp(LanesF* color) const;
+  void convert(const qpu::TlbSpec& spec, const Lanes* in, Lanes* out) const;
+  void blend(LanesF* source, const LanesF* destination) const;
+
+  Function function_ = nullptr;
+  RenderTarget target_;
+  uint32_t rt_ = 0;
+  uint32_t words_ = 1;                   // color_words(target_)
+  uint32_t write_bits_[kMaxWords] = {};  // of each word; from the colour mask
+  bool writes_anything_ = true, writes_all_ = true;
+  bool blends_ = false, clamps_ = false;
+  float low_[4] = {}, high_[4] = {};  // limits of source and result, if clamps_
+  uint8_t mode_[4] = {}, source_factor_[4] = {}, destination_factor_[4] = {};  // per channel
+  float constant_[4] = {};
+
+  /// Equation and factors as source * (s0 + s1 * source alpha) + destination * (d0 + d1 * source alpha).
+  struct Linear {
+    float s0, s1, d0, d1;
+  };
+  Linear linear_[4] = {};
+
+  // What the above was made from.
+  bool blend_key_ = false;
+  uint8_t mask_key_ = 0;
+  cle::BlendConfig config_key_;
+  std::array<float, 4> constant_key_{};
+};
+
+/// One sample's words as a fragment program reads them (ldtlb), in the form that the specifier asks for.
+void read_color(const RenderTarget& target, const qpu::TlbSpec& spec, const Lanes* stored, Lanes* words);
+
+/// 0..255 of floats: clamped, rounded to nearest, NaN gives 0.
+inline Lanes to_unorm8(LanesF v) {
+  v = v > 0.0f ? v : LanesF{};
+  v = v < 1.0f ? v : splat(1.0f);
+  // The sum rounds once (ties to even) and leaves the integer in the low byte.
+  return as_uint(v * 255.0f + 12582912.0f) & 0xffu;
+}
+/// The float that stands for 0..255.
+inline LanesF from_unorm8(Lanes v) { return __builtin_convertvector(as_int(v), LanesF) * (1.0f / 255.0f); }
+
+}  // namespace v3d::tlb

@@ -1,0 +1,50 @@
+/// Depth bounds, stencil and depth tests of sixteen lanes (cle-and-tiles.md 5.2, 5.7, 5.9). Internal to the
+/// TLB.
+#pragma once
+
+#include "gpu/tlb/tile.h"
+
+namespace v3d::tlb {
+
+/// The tests of one draw, made ready once and kept while the state stays the same.
+class DepthTest {
+ public:
+  /// Decodes the state unless it is that of the last call.
+  void prepare(DepthType type, const cle::DrawState& state);
+  /// Forgets the state: the tile's types changed.
+  void reset() { kernel_ = nullptr; }
+
+  /// Tests and updates every sample of the coverage; failing ones leave it. prepare() came before.
+  /// @param z  depth of sample s at z[s * z_step]: step 0 gives all samples the same
+  void run(Tile& tile, const FragmentBatch& batch, const LanesF* z, int z_step, Lanes& coverage) const {
+    kernel_(*this, tile, batch, z, z_step, coverage);
+  }
+
+ private:
+  struct Face {
+    uint32_t ref, test_mask, write_mask;
+    cle::Compare func;
+    cle::StencilOp fail, depth_fail, pass;
+  };
+  using Kernel = void (*)(const DepthTest&, Tile&, const FragmentBatch&, const LanesF*, int, Lanes&);
+  template <DepthType kType, bool kFull>
+  static void kernel(const DepthTest& test, Tile& tile, const FragmentBatch& batch, const LanesF* z,
+                     int z_step, Lanes& coverage);
+  static LanesI stencil_passes(const Face& face, Lanes stored);
+  static Lanes stencil_update(const Face& face, Lanes stored, LanesI stencil_passed, LanesI depth_passed);
+  static Face decode(const cle::StencilConfig& config);
+
+  Kernel kernel_ = nullptr;
+  int32_t on_less_ = 0, on_equal_ = 0, on_greater_ = 0, on_unordered_ = 0;  // all ones: the fragment passes
+  bool write_depth_ = false, stencil_ = false, bounds_ = false;
+  Lanes bounds_min_{}, bounds_max_{};  // stored format
+  Face front_{}, back_{};
+
+  // What the above was made from.
+  DepthType type_ = DepthType::k32F;
+  cle::CfgBits cfg_key_;
+  cle::StencilConfig front_key_, back_key_;
+  float bounds_key_[2] = {};
+};
+
+}  // namespace v3d::tlb

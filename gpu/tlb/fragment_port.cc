@@ -1,0 +1,92 @@
+#include "gpu/tlb/fragment_port.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace v3d::tlb {
+
+void FragmentPort::begin_draw(const cle::DrawState& state, FragmentBatch& batch, bool late_test) {
+  state_ = &state;
+  batch_ = &batch;
+  late_test_ = late_test;
+  ready_targets_ = 0;
+  last_target_ = kMaxRenderTargets;
+  if (late_test) depth_test_.prepare(tile_.config.depth_type, state);
+}
+
+void FragmentPort::reset() {
+  state_ = nullptr;
+  batch_ = nullptr;
+  depth_test_.reset();
+  for (ColorWrite& write : color_writes_) write.reset();
+  ready_targets_ = 0;
+}
+
+void FragmentPort::test_early(const cle::DrawState& state, FragmentBatch& batch) {
+  depth_test_.prepare(tile_.config.depth_type, state);
+  depth_test_.run(tile_, batch, batch.z, 1, batch.coverage);
+}
+
+void FragmentPort::write_depth(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes z, LaneMask exec) {
+  if (!late_test_) return;
+  const Lanes lanes = as_uint(expand(exec));
+  Lanes coverage = thread.msf & batch_->coverage & lanes;
+  const LanesF written = as_float(z);
+  depth_test_.run(tile_, *batch_, spec.invariant_depth ? batch_->z : &written, spec.invariant_depth ? 1 : 0,
+                  coverage);
+  thread.msf = (thread.msf & ~lanes) | coverage;
+  batch_->coverage = (batch_->coverage & ~lanes) | coverage;
+}
+
+void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, const Lanes* words,
+                               LaneMask exec) {
+  const uint32_t rt = spec.render_target;
+  if (!tile_.has_target(rt)) return;
+  LiveLanes live;
+  live.samples = thread.msf & batch_->coverage & as_uint(expand(exec));
+  const LaneMask pixels = nonzero(live.samples);
+  if (pixels == 0) return;
+  ColorWrite& write = color_writes_[rt];
+  if (!((ready_targets_ >> rt) & 1)) {
+    write.prepare(tile_, rt, *state_);
+    ready_targets_ |= 1u << rt;
+  }
+  if (!write.writes_anything()) return;
+  live.quads = tile_.quads(*batch_, pixels);
+  write.write(tile_, spec, words, live);
+  tile_.color_is_clear[rt] = false;
+  count_written(rt, pixels);
+}
+
+/// A quad counts once per program run, whatever the number of its targets. Programs write their targets in
+/// ascending order (Mesa nir_to_vir.c, emit_frag_end): a target at or below the last one belongs to a new
+/// run.
+void FragmentPort::count_written(uint32_t rt, uint32_t pixels) {
+  if (rt <= last_target_) counted_quads_ = 0;
+  last_target_ = rt;
+  const uint32_t quads = quads_with_any(pixels) & ~counted_quads_;
+  if (quads == 0) return;
+  counted_quads_ |= quads;
+  const uint32_t pairs = pixels & (pixels >> 1), whole = pairs & (pairs >> 2) & 0x1111u;
+  tile_.counts[perf::kTlbQuadsWritten] += static_cast<uint64_t>(std::popcount(quads));
+  tile_.counts[perf::kTlbPartialQuadsWritten] += static_cast<uint64_t>(std::popcount(quads & ~whole));
+}
+
+void FragmentPort::read_color(qpu::Thread&, const qpu::TlbSpec& spec, Lanes* words) {
+  const uint32_t rt = spec.render_target;
+  const uint32_t reads = spec.per_sample ? kMaxSamples : 1;
+  if (!tile_.has_target(rt)) {
+    std::fill_n(words, reads * spec.words, Lanes{});
+    return;
+  }
+  const RenderTarget& target = tile_.config.targets[rt];
+  const QuadOffsets quads = tile_.quads(*batch_, kAllLanes);
+  for (uint32_t s = 0; s < reads; ++s) {
+    Lanes stored[kMaxWords];
+    for (uint32_t w = 0; w < color_words(target); ++w)
+      stored[w] = load_quads(tile_.color(rt, std::min(s, tile_.samples() - 1), w), quads);
+    tlb::read_color(target, spec, stored, words + s * spec.words);
+  }
+}
+
+}  // namespace v3d::tlb

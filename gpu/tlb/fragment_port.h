@@ -1,0 +1,38 @@
+/// The tile buffer as the fragment programs of one draw see it. Internal to the TLB.
+#pragma once
+
+#include "gpu/tlb/color_write.h"
+#include "gpu/tlb/depth_test.h"
+
+namespace v3d::tlb {
+
+class FragmentPort final : public qpu::TlbPort {
+ public:
+  explicit FragmentPort(Tile& tile) : tile_(tile) {}
+
+  /// Points the port at a draw. Both references stay in use until the next call.
+  void begin_draw(const cle::DrawState& state, FragmentBatch& batch, bool late_test);
+  /// Depth bounds, stencil and depth tests before the program.
+  void test_early(const cle::DrawState& state, FragmentBatch& batch);
+  /// The tile was configured anew.
+  void reset();
+
+  void write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, const Lanes* words, LaneMask exec) override;
+  void write_depth(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes z, LaneMask exec) override;
+  void read_color(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes* words) override;
+
+ private:
+  void count_written(uint32_t rt, uint32_t pixels);
+
+  Tile& tile_;
+  const cle::DrawState* state_ = nullptr;
+  FragmentBatch* batch_ = nullptr;
+  bool late_test_ = false;
+  DepthTest depth_test_;
+  std::array<ColorWrite, kMaxRenderTargets> color_writes_;
+  uint32_t ready_targets_ = 0;                // color_writes_ that are prepared for state_
+  uint32_t last_target_ = kMaxRenderTargets;  // written by the current program run
+  uint32_t counted_quads_ = 0;                // in it; the form of quads_with_any
+};
+
+}  // namespace v3d::tlb

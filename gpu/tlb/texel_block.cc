@@ -1,0 +1,198 @@
+#include "gpu/tlb/texel_block.h"
+
+namespace v3d::tlb {
+namespace {
+
+typedef uint16_t Shorts16 __attribute__((vector_size(32)));
+typedef uint16_t Shorts8 __attribute__((vector_size(16)));
+typedef uint8_t Bytes8 __attribute__((vector_size(8)));
+typedef uint8_t Bytes16 __attribute__((vector_size(16)));
+
+void store_halves(Lanes v, uint8_t* first, uint8_t* second) {
+  const Words8 low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
+  const Words8 high = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+  std::memcpy(first, &low, sizeof low);
+  std::memcpy(second, &high, sizeof high);
+}
+Lanes load_halves(const uint8_t* first, const uint8_t* second) {
+  Words8 low, high;
+  std::memcpy(&low, first, sizeof low);
+  std::memcpy(&high, second, sizeof high);
+  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+void store_8_bytes(const Lanes* texel, const BlockRows& rows) {
+  const Lanes a = quads_to_rows(texel[0]), b = quads_to_rows(texel[1]);
+  const Lanes upper = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const Lanes lower =
+      __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  store_halves(upper, rows.piece[0], rows.piece[1]);
+  store_halves(lower, rows.piece[0] + rows.lower, rows.piece[1] + rows.lower);
+}
+
+void load_8_bytes(const BlockRows& rows, Lanes* texel) {
+  const Lanes upper = load_halves(rows.piece[0], rows.piece[1]);
+  const Lanes lower = load_halves(rows.piece[0] + rows.lower, rows.piece[1] + rows.lower);
+  texel[0] = rows_to_quads(
+      __builtin_shufflevector(upper, lower, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30));
+  texel[1] = rows_to_quads(
+      __builtin_shufflevector(upper, lower, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31));
+}
+
+/// Columns of words to rows, within each quad: row i of quad q holds the words of lane 4q + i. Its own
+/// inverse.
+void transpose_quads(const Lanes* in, Lanes* out) {
+  constexpr Lanes kLowPairs = {0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29};
+  constexpr Lanes kLowHalves = {0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29};
+  constexpr Lanes kHighPairs = kLowPairs + 2, kHighHalves = kLowHalves + 2;
+  const Lanes a = permute(in[0], in[1], kLowPairs), b = permute(in[0], in[1], kHighPairs);
+  const Lanes c = permute(in[2], in[3], kLowPairs), d = permute(in[2], in[3], kHighPairs);
+  out[0] = permute(a, c, kLowHalves);
+  out[1] = permute(a, c, kHighHalves);
+  out[2] = permute(b, d, kLowHalves);
+  out[3] = permute(b, d, kHighHalves);
+}
+
+/// Texel i of every quad: bytes 16 * (i & 1) of the upper or lower row of its piece.
+uint8_t* texel_16_bytes(const BlockRows& rows, int quad, int i) {
+  return rows.piece[quad] + (i & 1) * 16 + (i & 2 ? rows.lower : 0);
+}
+
+void store_16_bytes(const Lanes* texel, const BlockRows& rows) {
+  Lanes of_pixel[4];
+  transpose_quads(texel, of_pixel);
+  for (int i = 0; i < 4; ++i) {
+    const Lanes v = of_pixel[i];
+    const Words4 part[4] = {
+        __builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7),
+        __builtin_shufflevector(v, v, 8, 9, 10, 11), __builtin_shufflevector(v, v, 12, 13, 14, 15)};
+    for (int quad = 0; quad < 4; ++quad)
+      std::memcpy(texel_16_bytes(rows, quad, i), &part[quad], sizeof(Words4));
+  }
+}
+
+void load_16_bytes(const BlockRows& rows, Lanes* texel) {
+  Lanes of_pixel[4];
+  for (int i = 0; i < 4; ++i) {
+    Words4 part[4];
+    for (int quad = 0; quad < 4; ++quad)
+      std::memcpy(&part[quad], texel_16_bytes(rows, quad, i), sizeof(Words4));
+    const Words8 low = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
+    const Words8 high = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
+    of_pixel[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+  transpose_quads(of_pixel, texel);
+}
+
+/// Texel by texel; the lane's texel is `step` texels right of its neighbour.
+template <uint32_t kCpp>
+void store_spread(const Lanes* texel, const BlockRows& rows) {
+  uint32_t words[4][kLanes];
+  std::memcpy(words, texel, sizeof(Lanes) * ((kCpp + 3) / 4));
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    const uint32_t x = (lane >> 2) * 2 + (lane & 1);
+    uint8_t* const to = rows.piece[0] + (lane & 2 ? rows.lower : 0) + x * 2 * kCpp;
+    for (uint32_t byte = 0; byte < kCpp; byte += 4)
+      std::memcpy(to + byte, &words[byte / 4][lane], kCpp < 4 ? kCpp : 4);
+  }
+}
+
+template <uint32_t kCpp>
+void load_spread(const BlockRows& rows, Lanes* texel) {
+  uint32_t words[4][kLanes] = {};
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    const uint32_t x = (lane >> 2) * 2 + (lane & 1);
+    const uint8_t* const from = rows.piece[0] + (lane & 2 ? rows.lower : 0) + x * 2 * kCpp;
+    for (uint32_t byte = 0; byte < kCpp; byte += 4)
+      std::memcpy(&words[byte / 4][lane], from + byte, kCpp < 4 ? kCpp : 4);
+  }
+  std::memcpy(texel, words, sizeof(Lanes) * ((kCpp + 3) / 4));
+}
+
+}  // namespace
+
+void store_block(uint32_t cpp, const Lanes* texel, const BlockRows& rows) {
+  uint8_t *const upper = rows.piece[0], *const lower = rows.piece[0] + rows.lower;
+  switch (cpp) {
+    case 1: {
+      const Bytes16 bytes = __builtin_convertvector(quads_to_rows(texel[0]), Bytes16);
+      std::memcpy(upper, &bytes, 8);
+      std::memcpy(lower, reinterpret_cast<const uint8_t*>(&bytes) + 8, 8);
+      return;
+    }
+    case 2: {
+      const Shorts16 shorts = __builtin_convertvector(quads_to_rows(texel[0]), Shorts16);
+      std::memcpy(upper, &shorts, 16);
+      std::memcpy(lower, reinterpret_cast<const uint8_t*>(&shorts) + 16, 16);
+      return;
+    }
+    case 4:
+      return store_block_4(texel, rows);
+    case 8:
+      return store_8_bytes(texel, rows);
+    default:
+      return store_16_bytes(texel, rows);
+  }
+}
+
+void load_block(uint32_t cpp, const BlockRows& rows, Lanes* texel) {
+  const uint8_t *const upper = rows.piece[0], *const lower = rows.piece[0] + rows.lower;
+  switch (cpp) {
+    case 1: {
+      Bytes8 first, second;
+      std::memcpy(&first, upper, sizeof first);
+      std::memcpy(&second, lower, sizeof second);
+      const Bytes16 bytes =
+          __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+      texel[0] = rows_to_quads(__builtin_convertvector(bytes, Lanes));
+      return;
+    }
+    case 2: {
+      Shorts8 first, second;
+      std::memcpy(&first, upper, sizeof first);
+      std::memcpy(&second, lower, sizeof second);
+      const Shorts16 shorts =
+          __builtin_shufflevector(first, second, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+      texel[0] = rows_to_quads(__builtin_convertvector(shorts, Lanes));
+      return;
+    }
+    case 4:
+      return load_block_4(rows, texel);
+    case 8:
+      return load_8_bytes(rows, texel);
+    default:
+      return load_16_bytes(rows, texel);
+  }
+}
+
+void store_spread_block(uint32_t cpp, const Lanes* texel, const BlockRows& rows) {
+  switch (cpp) {
+    case 1:
+      return store_spread<1>(texel, rows);
+    case 2:
+      return store_spread<2>(texel, rows);
+    case 4:
+      return store_spread<4>(texel, rows);
+    case 8:
+      return store_spread<8>(texel, rows);
+    default:
+      return store_spread<16>(texel, rows);
+  }
+}
+
+void load_spread_block(uint32_t cpp, const BlockRows& rows, Lanes* texel) {
+  switch (cpp) {
+    case 1:
+      return load_spread<1>(rows, texel);
+    case 2:
+      return load_spread<2>(rows, texel);
+    case 4:
+      return load_spread<4>(rows, texel);
+    case 8:
+      return load_spread<8>(rows, texel);
+    default:
+      return load_spread<16>(rows, texel);
+  }
+}
+
+}  // namespace v3d::tlb

@@ -1,0 +1,171 @@
+/// The memory of one tile and how sixteen lanes reach it. Internal to the TLB.
+///
+/// Every word of a sample is a plane of its own: one plane for depth, one for stencil, 1, 2 or 4 for a render
+/// target, and all that four times in multisampled frames. In a plane the four pixels of a quad are adjacent
+/// (lane order), quads follow row by row: a batch reads four times 16 bytes, an 8x2 block of pixels 64 bytes.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/tlb/tile_buffer.h"
+
+namespace v3d::tlb {
+
+inline constexpr uint32_t kMaxTileSize = 64, kMinTileSize = 8;
+inline constexpr uint32_t kMaxFrameSize = 65536;
+inline constexpr uint32_t kMaxSamples = 4;
+inline constexpr uint32_t kMaxWords = 4;  ///< of one colour sample
+
+/// Four adjacent words of a plane: one quad.
+typedef uint32_t QuadWords __attribute__((vector_size(16)));
+
+/// Word offsets in every plane of the four quads of a batch.
+struct QuadOffsets {
+  uint32_t at[4];
+};
+
+inline Lanes load_quads(const uint32_t* plane, const QuadOffsets& quads) {
+  QuadWords q[4];
+  for (int i = 0; i < 4; ++i) std::memcpy(&q[i], plane + quads.at[i], sizeof(QuadWords));
+  const auto low = __builtin_shufflevector(q[0], q[1], 0, 1, 2, 3, 4, 5, 6, 7);
+  const auto high = __builtin_shufflevector(q[2], q[3], 0, 1, 2, 3, 4, 5, 6, 7);
+  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+inline void store_quads(uint32_t* plane, const QuadOffsets& quads, Lanes v) {
+  const QuadWords q[4] = {
+      __builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7),
+      __builtin_shufflevector(v, v, 8, 9, 10, 11), __builtin_shufflevector(v, v, 12, 13, 14, 15)};
+  for (int i = 0; i < 4; ++i) std::memcpy(plane + quads.at[i], &q[i], sizeof(QuadWords));
+}
+
+/// All ones where bit `sample` of the lane is set.
+inline LanesI sample_lanes(Lanes coverage, uint32_t sample) { return -as_int((coverage >> sample) & 1u); }
+
+/// Bit 4q is set when any lane of quad q is.
+inline uint32_t quads_with_any(uint32_t lanes) {
+  lanes |= lanes >> 2;
+  return (lanes | lanes >> 1) & 0x1111u;
+}
+
+/// One channel of each ColorType.
+struct ColorTypeInfo {
+  uint8_t bits;
+  bool is_signed, is_integer;
+};
+inline constexpr ColorTypeInfo kColorTypes[] = {
+    {8, true, true},    {8, false, true}, {8, false, false}, {16, true, true},   {16, false, true},
+    {16, false, false}, {32, true, true}, {32, false, true}, {32, false, false},
+};
+inline const ColorTypeInfo& info(ColorType type) { return kColorTypes[static_cast<int>(type)]; }
+/// Raw value of 1 in a channel: what alpha is where it does not exist.
+inline uint32_t one_of(ColorType type) {
+  if (info(type).is_integer) return 1;
+  return type == ColorType::k8 ? 0xff : type == ColorType::k16F ? 0x3c00 : 0x3f800000;
+}
+
+/// Words of a sample that hold channels: 1 << bpp, or fewer when the type needs fewer.
+inline uint32_t color_words(const RenderTarget& target) {
+  const uint32_t needed = info(target.type).bits / 8u, room = 1u << target.bpp;
+  return needed < room ? needed : room;
+}
+/// Channels that fit into these words, 1..4.
+inline uint32_t color_channels(const RenderTarget& target) {
+  return color_words(target) * 32u / info(target.type).bits;
+}
+
+/// Words of a sample to one raw channel per entry, signed types sign-extended. Channels that the words do not
+/// hold: 0, and 1 for alpha.
+void unpack_channels(ColorType type, uint32_t words, const Lanes* in, Lanes* channels);
+/// The reverse; higher bits of a channel are dropped. `out` has room for kMaxWords.
+void pack_channels(ColorType type, uint32_t words, const Lanes* channels, Lanes* out);
+
+struct Tile {
+  /// @return  false, with a message in *error naming field and value, when the config is not possible; then
+  ///          nothing changes.
+  bool configure(const Config& new_config, std::string* error);
+  void begin(uint32_t column, uint32_t row);
+
+  uint32_t samples() const { return config.multisample ? kMaxSamples : 1; }
+  bool has_target(uint32_t rt) const { return rt < config.num_render_targets && config.targets[rt].used; }
+
+  uint32_t* depth(uint32_t sample) { return plane(sample); }
+  uint32_t* stencil(uint32_t sample) { return plane(samples() + sample); }
+  uint32_t* color(uint32_t rt, uint32_t sample, uint32_t word) {
+    return plane(color_planes[rt] + sample * color_words(config.targets[rt]) + word);
+  }
+  /// Word offset in a plane of the quad at pixel (x, y) of the tile; both even.
+  uint32_t quad_offset(uint32_t x, uint32_t y) const {
+    return ((y >> 1) * (config.tile_width >> 1) + (x >> 1)) * 4;
+  }
+
+  /// Where the quads of a batch lie. Those without a lane in `live` get words that belong to no pixel, so
+  /// that whole batches can be written. Live quads must lie at different positions.
+  QuadOffsets quads(const FragmentBatch& batch, LaneMask live) const {
+    const uint32_t x_mask = config.tile_width - 1, y_mask = config.tile_height - 1;
+    QuadOffsets result;
+    for (int q = 0; q < 4; ++q) {
+      const uint32_t offset = quad_offset(batch.x[4 * q] & x_mask, batch.y[4 * q] & y_mask);
+      result.at[q] = (live >> (4 * q)) & 0xf ? offset : spare_offset();
+    }
+    return result;
+  }
+
+  void clear_color(uint32_t rt);
+  void clear_depth();
+  void clear_stencil();
+  void copy_from(const Tile& other);
+  /// Notes what a draw asked for in vain: the next load or store fails with the first such text.
+  void report(std::string unimplemented) {
+    if (fault.empty()) fault = std::move(unimplemented);
+  }
+
+  Config config;
+  uint32_t origin_x = 0, origin_y = 0;
+  uint32_t live_width = 0, live_height = 0;  ///< pixels of the tile inside the frame
+  /// Every pixel still has the clear value; dropped by whoever writes.
+  bool depth_is_clear = false, stencil_is_clear = false;
+  std::array<bool, kMaxRenderTargets> color_is_clear{};
+  uint64_t occlusion = 0;
+  perf::Counts counts;
+  std::string fault;
+
+ private:
+  struct alignas(64) Line {
+    uint32_t words[16];
+  };
+  static constexpr uint32_t kSpareWords = 16;  // behind each plane
+
+  uint32_t pixels() const { return config.tile_width * config.tile_height; }
+  uint32_t spare_offset() const { return pixels(); }
+  const uint32_t* plane(uint32_t index) const { return memory[0].words + index * (pixels() + kSpareWords); }
+  uint32_t* plane(uint32_t index) { return const_cast<uint32_t*>(std::as_const(*this).plane(index)); }
+  void fill(uint32_t* to, uint32_t value);
+
+  std::vector<Line> memory;
+  std::array<uint32_t, kMaxRenderTargets> color_planes{};  // index of the first plane of each target
+};
+
+typedef double Doubles __attribute__((vector_size(128)));
+
+/// Largest stored value of the unorm depth types.
+constexpr double max_depth(DepthType type) { return type == DepthType::k24 ? 0xffffff : 0xffff; }
+
+/// Depth of a fragment in the stored format: float bits, or unorm rounded to nearest (NaN gives 0). Every
+/// path uses this one, so that equal depths stay equal.
+inline Lanes to_stored_depth(DepthType type, LanesF z) {
+  if (type == DepthType::k32F) return as_uint(z);
+  z = z > 0.0f ? z : LanesF{};
+  z = z < 1.0f ? z : splat(1.0f);
+  // Exact products; adding 1.5 * 2^52 rounds once and leaves the integer in the low word.
+  typedef uint64_t LongLanes __attribute__((vector_size(128)));
+  const Doubles rounded = __builtin_convertvector(z, Doubles) * max_depth(type) + 6755399441055744.0;
+  return __builtin_convertvector(reinterpret_cast<LongLanes>(rounded), Lanes);
+}
+/// The stored value as a float.
+LanesF from_stored_depth(DepthType type, Lanes stored);
+
+}  // namespace v3d::tlb

@@ -1,0 +1,58 @@
+#include "gpu/tlb/tile_buffer.h"
+
+#include "gpu/tlb/fragment_port.h"
+#include "gpu/tlb/transfer.h"
+
+namespace v3d::tlb {
+
+struct TileBuffer::State {
+  explicit State(Memory m) : memory(m), port(tile) { tile.configure(Config{}, nullptr); }
+  Memory memory;
+  Tile tile;
+  FragmentPort port;
+};
+
+TileBuffer::TileBuffer(Memory memory) : state_(std::make_unique<State>(memory)) {}
+TileBuffer::~TileBuffer() = default;
+
+bool TileBuffer::configure(const Config& config, std::string* error) {
+  if (!state_->tile.configure(config, error)) return false;
+  state_->port.reset();
+  return true;
+}
+
+void TileBuffer::begin_tile(uint32_t column, uint32_t row) { state_->tile.begin(column, row); }
+
+void TileBuffer::clear_colors() {
+  for (uint32_t rt = 0; rt < kMaxRenderTargets; ++rt) state_->tile.clear_color(rt);
+}
+
+void TileBuffer::clear_depth_stencil() {
+  state_->tile.clear_depth();
+  state_->tile.clear_stencil();
+}
+
+void TileBuffer::copy_from(const TileBuffer& other) { state_->tile.copy_from(other.state_->tile); }
+
+bool TileBuffer::load(const LoadStore& packet, std::string* error) {
+  return load_tile(state_->memory, state_->tile, packet, error);
+}
+
+bool TileBuffer::store(const LoadStore& packet, std::string* error) {
+  return store_tile(state_->memory, state_->tile, packet, error);
+}
+
+void TileBuffer::test(const cle::DrawState& state, FragmentBatch& batch) {
+  state_->port.test_early(state, batch);
+}
+
+qpu::TlbPort& TileBuffer::fragment_port(const cle::DrawState& state, FragmentBatch& batch, bool late_test) {
+  state_->port.begin_draw(state, batch, late_test);
+  return state_->port;
+}
+
+uint64_t TileBuffer::take_occlusion_count() { return std::exchange(state_->tile.occlusion, 0); }
+
+perf::Counts& TileBuffer::counts() { return state_->tile.counts; }
+
+}  // namespace v3d::tlb

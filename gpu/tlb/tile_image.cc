@@ -1,0 +1,72 @@
+#include "gpu/tlb/tile_image.h"
+
+#include <algorithm>
+
+namespace v3d::tlb {
+
+TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, uint32_t cpp, bool all_samples)
+    : memory_(memory),
+      tile_(tile),
+      surface_{packet.address, static_cast<tmu::Tiling>(packet.memory_format), cpp, packet.stride_or_height},
+      piece_width_(tmu::utile_width(cpp)),
+      scale_(all_samples ? 2 : 1),
+      whole_blocks_(tile.live_width % 8 == 0),
+      lower_in_place_(surface_.tiling == tmu::Tiling::kRaster ? packet.stride_or_height
+                                                              : piece_width_ * cpp) {
+  for (uint32_t i = 0; i * piece_width_ < tile.live_width; ++i)
+    piece_x_[i] = tmu::texel_offset(surface_.tiling, cpp, surface_.stride_or_height,
+                                    tile.origin_x + i * piece_width_, tile.origin_y);
+}
+
+void TileImage::begin_strip(uint32_t y, bool fetch) {
+  y_ = y;
+  rows_in_frame_ = std::min(2u, tile_.live_height - y);
+  in_place_ = whole_blocks_ && rows_in_frame_ == 2 && scale_ == 1;
+  words_in_place_ = in_place_ && surface_.cpp == 4;
+  if (in_place_)
+    piece_y_ = tmu::texel_offset(surface_.tiling, surface_.cpp, surface_.stride_or_height, tile_.origin_x,
+                                 tile_.origin_y + y) -
+               piece_x_[0];
+  else if (fetch)
+    tmu::load_rectangle(memory_, surface_, tile_.origin_x * scale_, (tile_.origin_y + y) * scale_,
+                        tile_.live_width * scale_, rows_in_frame_ * scale_, host_rows_[0], kPitch);
+}
+
+void TileImage::flush_strip() {
+  if (!in_place_)
+    tmu::store_rectangle(memory_, surface_, tile_.origin_x * scale_, (tile_.origin_y + y_) * scale_,
+                         tile_.live_width * scale_, rows_in_frame_ * scale_, host_rows_[0], kPitch);
+}
+
+BlockRows TileImage::block_rows(uint32_t x) {
+  const uint32_t pieces = 8 / piece_width_, piece_bytes = piece_width_ * surface_.cpp;
+  BlockRows rows{};
+  if (in_place_) {
+    for (uint32_t i = 0; i < pieces; ++i) rows.piece[i] = piece_in_place(x / piece_width_ + i);
+    rows.lower = lower_in_place_;
+  } else {
+    for (uint32_t i = 0; i < pieces; ++i) rows.piece[i] = host_rows_[0] + x * surface_.cpp + i * piece_bytes;
+    rows.lower = kPitch;
+  }
+  return rows;
+}
+
+BlockRows TileImage::sample_rows(uint32_t x, uint32_t sample) {
+  return {{host_rows_[sample >> 1] + (2 * x + (sample & 1)) * surface_.cpp}, 2 * kPitch};
+}
+
+void TileImage::get_any(uint32_t x, uint32_t sample, Lanes* texel) {
+  if (scale_ == 2)
+    load_spread_block(surface_.cpp, sample_rows(x, sample), texel);
+  else
+    load_block(surface_.cpp, block_rows(x), texel);
+}
+
+void TileImage::put_any(uint32_t x, uint32_t sample, const Lanes* texel) {
+  if (scale_ == 2)
+    store_spread_block(surface_.cpp, texel, sample_rows(x, sample));
+  else
+    store_block(surface_.cpp, texel, block_rows(x));
+}
+
+}  // namespace v3d::tlb

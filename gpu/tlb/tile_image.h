@@ -1,0 +1,60 @@
+/// The image that a tile is loaded from or stored to, strip by strip (two pixel rows), in 8x2 blocks.
+/// Internal to the TLB.
+#pragma once
+
+#include "gpu/tlb/texel_block.h"
+#include "gpu/tlb/tile.h"
+#include "gpu/tmu/layout.h"
+
+namespace v3d::tlb {
+
+/// Blocks inside the frame are accessed in place. Strips that reach over the frame's edge, and multisampled
+/// images, go through rows on the host.
+class TileImage {
+ public:
+  /// @param all_samples  the image holds 2x2 texels for each pixel, one per sample
+  TileImage(Memory memory, const Tile& tile, const LoadStore& packet, uint32_t cpp, bool all_samples);
+
+  /// Makes the strip at row y (even, of the tile) current; get() needs fetch.
+  void begin_strip(uint32_t y, bool fetch);
+  /// Completes the put()s of the current strip.
+  void flush_strip();
+
+  /// Texels of the block whose first pixel is x (a multiple of 8, of the tile).
+  void get(uint32_t x, uint32_t sample, Lanes* texel) {
+    words_in_place_ ? load_block_4(words_at(x), texel) : get_any(x, sample, texel);
+  }
+  void put(uint32_t x, uint32_t sample, const Lanes* texel) {
+    words_in_place_ ? store_block_4(texel, words_at(x)) : put_any(x, sample, texel);
+  }
+
+ private:
+  static constexpr uint32_t kPitch = 2 * kMaxTileSize * 16;  // bytes of the longest row
+  static constexpr uint32_t kPieces = kMaxTileSize / 2;      // of 16-byte texels
+
+  void get_any(uint32_t x, uint32_t sample, Lanes* texel);
+  void put_any(uint32_t x, uint32_t sample, const Lanes* texel);
+  uint8_t* piece_in_place(uint32_t index) const {
+    return memory_.host(surface_.address + piece_x_[index] + piece_y_);
+  }
+  BlockRows words_at(uint32_t x) const {
+    return {{piece_in_place(x / 4), piece_in_place(x / 4 + 1)}, lower_in_place_};
+  }
+  BlockRows block_rows(uint32_t x);
+  BlockRows sample_rows(uint32_t x, uint32_t sample);
+
+  Memory memory_;
+  const Tile& tile_;
+  tmu::Surface surface_;
+  uint32_t piece_width_;  // texels
+  uint32_t scale_;        // texels per pixel in each direction
+  bool whole_blocks_;     // no block of the tile reaches over the frame's right edge
+  ptrdiff_t lower_in_place_;
+  bool in_place_ = false, words_in_place_ = false;  // the latter with 32-bit texels: nearly every image
+  uint32_t y_ = 0, rows_in_frame_ = 0;
+  // A piece starts at the sum of both: XOR flips a bit of the row that no tile straddles.
+  uint32_t piece_x_[kPieces], piece_y_ = 0;
+  alignas(64) uint8_t host_rows_[4][kPitch] = {};
+};
+
+}  // namespace v3d::tlb

@@ -1,0 +1,123 @@
+/// @file Lookups by integer coordinates (TMUSF): texel fetch, image load, store and atomics.
+#include "gpu/tmu/addressing.h"
+#include "gpu/tmu/atomic.h"
+#include "gpu/tmu/sampling.h"
+#include "gpu/tmu/unsupported.h"
+
+namespace v3d::tmu {
+namespace {
+
+struct Target {
+  Place place;
+  LaneMask valid;  ///< active lanes whose coordinates, layer and level exist
+};
+
+LanesI inside(LanesI v, LanesI size) { return as_uint(v) < as_uint(size); }
+
+Target find_target(const Plan& plan, const TextureLookup& lookup, LaneMask active) {
+  const LanesI base = splat_int(plan.texture.base_level), last = splat_int(plan.texture.max_level);
+  LanesI level = base, valid = expand(active);
+  if (lookup.written & kB) {
+    level = as_int(as_uint(base) + lookup.b);
+    valid &= (as_int(lookup.b) >= 0) & (level >= base) & (level <= last);
+  }
+  const LevelLanes lanes = levels_at(plan, level);
+  LanesI offset[3] = {};
+  if (plan.general_wrap) texel_offsets(plan, lookup, offset);
+
+  const Lanes x = lookup.s + as_uint(offset[0]);
+  valid &= inside(as_int(x), lanes.width);
+  Lanes address = lanes.address;
+  if (lookup.written & kI) {
+    valid &= inside(as_int(lookup.i), splat_int(static_cast<int32_t>(plan.texture.depth)));
+    address += lookup.i * plan.texture.array_stride;
+  }
+  Target target;
+  if (plan.dims == 1) {
+    target.place = {address + (x << plan.log2_cpp), Lanes{}};
+  } else {
+    const Lanes y = lookup.t + as_uint(offset[1]);
+    valid &= inside(as_int(y), lanes.height);
+    if (plan.dims == 3) {
+      const Lanes z = lookup.r + as_uint(offset[2]);
+      valid &= inside(as_int(z), lanes.depth);
+      address += z * lanes.slice_size;
+    }
+    target.place = plan.format->compressed()
+                       ? place(address, column<true>(plan, lanes, x), row<true>(plan, lanes, y))
+                       : place(address, column<false>(plan, lanes, x), row<false>(plan, lanes, y));
+  }
+  target.valid = mask_bits(valid);
+  return target;
+}
+
+template <typename T>
+Lanes image_atomics(Memory memory, const Plan& plan, const TextureLookup& lookup, const Target& target) {
+  Lanes old{};
+  for (int i = 0; i < kLanes; ++i) {
+    if (!((target.valid >> i) & 1)) continue;
+    auto* at = reinterpret_cast<T*>(memory.host(target.place.address[i]));
+    const T a = static_cast<T>(lookup.num_data > 0 ? lookup.data[0][i] : 0);
+    const T b = static_cast<T>(lookup.num_data > 1 ? lookup.data[1][i] : 0);
+    const T value = atomic<T>(at, plan.options.op, lookup.num_data, a, b);
+    old[i] = plan.format->kind == Kind::kInt
+                 ? static_cast<uint32_t>(static_cast<std::make_signed_t<T>>(value))
+                 : value;
+  }
+  return old;
+}
+
+template <typename T>
+void store_small(Memory memory, const Target& target, Lanes value) {
+  for (int i = 0; i < kLanes; ++i)
+    if ((target.valid >> i) & 1) memory.store(target.place.address[i], static_cast<T>(value[i]));
+}
+
+}  // namespace
+
+void run_texel_fetch(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+                     Lanes* out) {
+  const Target target = find_target(plan, lookup, active);
+  Texel texel = plan.format->compressed() ? read_texel<true>(plan, context, target.place, target.valid)
+                                          : read_texel<false>(plan, context, target.place, target.valid);
+  if (target.valid != kAllLanes)
+    for (Lanes& c : texel.c) c = select(target.valid, c, Lanes{});  // 0 in alpha too, outside the image
+  finish(plan, texel.c, active, out);
+}
+
+void run_image_store(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+                     Lanes* out) {
+  run_nothing(plan, context, lookup, active, out);
+  if (plan.format->compressed()) return report_unsupported("store to a compressed image");
+  const Target target = find_target(plan, lookup, active);
+  switch (plan.format->cpp) {
+    case 1:
+      return store_small<uint8_t>(context.memory, target, lookup.data[0]);
+    case 2:
+      return store_small<uint16_t>(context.memory, target, lookup.data[0]);
+    default:
+      for (uint32_t i = 0; i < plan.format->cpp / 4u && i < lookup.num_data; ++i)
+        scatter(context.memory, target.place.address + 4 * i, lookup.data[i], target.valid);
+  }
+}
+
+void run_image_atomic(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+                      Lanes* out) {
+  run_nothing(plan, context, lookup, active, out);
+  if (plan.format->compressed()) return report_unsupported("atomic on a compressed image");
+  const Target target = find_target(plan, lookup, active);
+  Lanes old;
+  switch (plan.format->cpp) {
+    case 1:
+      old = image_atomics<uint8_t>(context.memory, plan, lookup, target);
+      break;
+    case 2:
+      old = image_atomics<uint16_t>(context.memory, plan, lookup, target);
+      break;
+    default:
+      old = image_atomics<uint32_t>(context.memory, plan, lookup, target);
+  }
+  if (plan.num_words > 0) out[0] = old;
+}
+
+}  // namespace v3d::tmu

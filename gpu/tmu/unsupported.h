@@ -1,0 +1,12 @@
+/// Names what a lookup asks for and the model does not do: one line on the log for each, per process.
+#pragma once
+
+#include <cstdint>
+
+namespace v3d::tmu {
+
+void report_unsupported_format(uint32_t type);
+/// @param name  string constant
+void report_unsupported(const char* name);
+
+}  // namespace v3d::tmu

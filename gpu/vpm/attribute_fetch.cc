@@ -1,0 +1,242 @@
+#include "gpu/vpm/attribute_fetch.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/float16.h"
+
+namespace v3d::vpm {
+
+namespace {
+
+enum AttributeType : uint8_t {
+  kHalf = 1,
+  kFloat = 2,
+  kFixed = 3,
+  kByte = 4,
+  kShort = 5,
+  kInt = 6,
+  kPacked = 7,  // 2_10_10_10
+};
+
+/// How an integer component becomes a register word.
+enum class Convert { kBits, kScaled, kNormalized };
+
+template <Convert kConvert, bool kSigned>
+Lanes convert(Lanes v, float max) {
+  if constexpr (kConvert == Convert::kBits) {
+    return v;
+  } else {
+    LanesF f = kSigned ? __builtin_convertvector(as_int(v), LanesF) : __builtin_convertvector(v, LanesF);
+    if constexpr (kConvert == Convert::kNormalized) {
+      f = f / max;
+      if constexpr (kSigned) f = f < -1.0f ? splat(-1.0f) : f;
+    }
+    return as_uint(f);
+  }
+}
+
+/// Components of T at the addresses of 16 elements, zero extended; row c holds component c.
+template <typename T>
+void gather(Memory memory, const Lanes& addresses, uint32_t words, Lanes* rows) {
+  // Elements are read whole components at a time, never beyond the last one: the page behind may be unmapped.
+  alignas(64) uint32_t address[kLanes], raw[4][kLanes];
+  std::memcpy(address, &addresses, sizeof(address));
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    const uint8_t* element = memory.host(address[lane]);
+    for (uint32_t c = 0; c < words; ++c) {
+      T value;
+      std::memcpy(&value, element + c * sizeof(T), sizeof(T));
+      raw[c][lane] = value;
+    }
+  }
+  std::memcpy(rows, raw, words * sizeof(Lanes));
+}
+
+/// One 32-bit word per element.
+Lanes gather_words(Memory memory, const Lanes& addresses) {
+  Lanes words;
+  gather<uint32_t>(memory, addresses, 1, &words);
+  return words;
+}
+
+/// Vectors of 2 to 4 words: 16 elements side by side, turned round in registers.
+template <uint32_t kWords>
+void gather_vectors(Memory memory, const Lanes& addresses, Lanes* rows) {
+  alignas(64) uint32_t address[kLanes], raw[kLanes][4] = {};
+  std::memcpy(address, &addresses, sizeof(address));
+  for (uint32_t lane = 0; lane < kLanes; ++lane)
+    std::memcpy(raw[lane], memory.host(address[lane]), kWords * sizeof(uint32_t));
+  Lanes four[4];  // elements 0..3, 4..7, ...
+  std::memcpy(four, raw, sizeof(four));
+  constexpr Lanes kFirst = {0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29};
+  constexpr Lanes kLow = {0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
+  for (uint32_t c = 0; c < kWords; c += 2) {  // words c and c + 1 of elements 0..7 and 8..15
+    const Lanes a = __builtin_shuffle(four[0], four[1], kFirst + c);
+    const Lanes b = __builtin_shuffle(four[2], four[3], kFirst + c);
+    rows[c] = __builtin_shuffle(a, b, kLow);
+    if (c + 1 < kWords) rows[c + 1] = __builtin_shuffle(a, b, kLow + 8u);
+  }
+}
+
+void load_words(Memory memory, const Lanes& addresses, uint32_t words, Lanes* rows) {
+  switch (words) {
+    case 2:
+      return gather_vectors<2>(memory, addresses, rows);
+    case 3:
+      return gather_vectors<3>(memory, addresses, rows);
+    case 4:
+      return gather_vectors<4>(memory, addresses, rows);
+    default:
+      return gather<uint32_t>(memory, addresses, words, rows);
+  }
+}
+
+void load_half(Memory memory, const Lanes& addresses, uint32_t words, Lanes* rows) {
+  gather<uint16_t>(memory, addresses, words, rows);
+  for (uint32_t c = 0; c < words; ++c) rows[c] = as_uint(half_to_float(rows[c]));
+}
+
+void load_fixed(Memory memory, const Lanes& addresses, uint32_t words, Lanes* rows) {
+  load_words(memory, addresses, words, rows);
+  for (uint32_t c = 0; c < words; ++c)
+    rows[c] = as_uint(__builtin_convertvector(as_int(rows[c]), LanesF) * (1.0f / 65536));
+}
+
+template <typename T, Convert kConvert, bool kSigned>
+void load_integer(Memory memory, const Lanes& addresses, uint32_t words, Lanes* rows) {
+  constexpr uint32_t kBits = sizeof(T) * 8;
+  if (sizeof(T) == 1 && words == 4) {
+    const Lanes packed = gather_words(memory, addresses);
+    for (uint32_t c = 0; c < 4; ++c) rows[c] = (packed >> (8 * c)) & 0xffu;
+  } else {
+    gather<T>(memory, addresses, words, rows);
+  }
+  const auto max = static_cast<float>((uint64_t{1} << (kBits - (kSigned ? 1 : 0))) - 1);
+  for (uint32_t c = 0; c < words; ++c) {
+    Lanes v = rows[c];
+    if constexpr (kSigned && kBits < 32) v = as_uint(as_int(v << (32 - kBits)) >> int{32 - kBits});
+    rows[c] = convert<kConvert, kSigned>(v, max);
+  }
+}
+
+template <Convert kConvert, bool kSigned>
+void load_packed(Memory memory, const Lanes& addresses, uint32_t words, Lanes* rows) {
+  const Lanes packed = gather_words(memory, addresses);
+  for (uint32_t c = 0; c < words; ++c) {
+    const uint32_t width = c == 3 ? 2 : 10;
+    Lanes v = packed << (32 - 10 * c - width);
+    v = kSigned ? as_uint(as_int(v) >> static_cast<int>(32 - width)) : v >> (32 - width);
+    rows[c] = convert<kConvert, kSigned>(v, static_cast<float>((1u << (width - (kSigned ? 1 : 0))) - 1));
+  }
+}
+
+using Loader = void (*)(Memory, const Lanes&, uint32_t, Lanes*);
+
+/// The instance of a loader for the attribute's conversion and sign.
+template <template <Convert, bool> typename Family>
+Loader pick(const cle::Attribute& a) {
+  const Convert c = a.read_as_int ? Convert::kBits : a.normalized ? Convert::kNormalized : Convert::kScaled;
+  switch (c) {
+    case Convert::kBits:
+      return a.is_signed ? Family<Convert::kBits, true>::load : Family<Convert::kBits, false>::load;
+    case Convert::kScaled:
+      return a.is_signed ? Family<Convert::kScaled, true>::load : Family<Convert::kScaled, false>::load;
+    case Convert::kNormalized:
+      break;
+  }
+  return a.is_signed ? Family<Convert::kNormalized, true>::load : Family<Convert::kNormalized, false>::load;
+}
+
+template <Convert kConvert, bool kSigned>
+struct Bytes {
+  static constexpr Loader load = load_integer<uint8_t, kConvert, kSigned>;
+};
+template <Convert kConvert, bool kSigned>
+struct Shorts {
+  static constexpr Loader load = load_integer<uint16_t, kConvert, kSigned>;
+};
+template <Convert kConvert, bool kSigned>
+struct Ints {
+  static constexpr Loader load = load_integer<uint32_t, kConvert, kSigned>;
+};
+template <Convert kConvert, bool kSigned>
+struct Packed {
+  static constexpr Loader load = load_packed<kConvert, kSigned>;
+};
+
+}  // namespace
+
+AttributeFetcher::Load AttributeFetcher::choose_load(const cle::Attribute& attribute) {
+  switch (attribute.type) {
+    case kHalf:
+      return load_half;
+    case kFloat:
+      return load_words;
+    case kFixed:
+      return load_fixed;
+    case kByte:
+      return pick<Bytes>(attribute);
+    case kShort:
+      return pick<Shorts>(attribute);
+    case kInt:
+      return pick<Ints>(attribute);
+    case kPacked:
+      return pick<Packed>(attribute);
+    default:
+      return nullptr;
+  }
+}
+
+AttributeFetcher::AttributeFetcher(const cle::ShaderRecord& record, bool coordinate)
+    : instance_id_(coordinate ? record.cs_instance_id : record.vs_instance_id),
+      base_instance_(coordinate ? record.cs_base_instance : record.vs_base_instance),
+      vertex_id_(coordinate ? record.cs_vertex_id : record.vs_vertex_id) {
+  rows_ = static_cast<uint32_t>(instance_id_) + base_instance_ + vertex_id_;
+  for (uint32_t i = 0; i < record.num_attributes; ++i) {
+    const cle::Attribute& a = record.attributes[i];
+    const uint32_t words = coordinate ? a.cs_words : a.vs_words;
+    if (words == 0) continue;
+    const Load load = choose_load(a);
+    if (load == nullptr) {
+      error_ = absl::StrFormat("attribute %d has type %d, which the hardware does not have", i, a.type);
+      return;
+    }
+    sources_.push_back({.load = load,
+                        .loaded = std::min<uint32_t>(words, a.vec_size),
+                        .words = words,
+                        .address = a.address,
+                        .stride = a.stride,
+                        .max_index = a.max_index,
+                        .divisor = a.divisor,
+                        .read_as_int = a.read_as_int,
+                        .defaults = record.default_attributes ? record.default_attributes + 16 * i : 0});
+    rows_ += words;
+  }
+}
+
+void AttributeFetcher::fill_defaults(Memory memory, const Source& source, Lanes* rows) const {
+  const uint32_t one = source.read_as_int ? 1 : std::bit_cast<uint32_t>(1.0f);
+  for (uint32_t c = source.loaded; c < source.words; ++c) {
+    uint32_t value = c == 3 ? one : 0;
+    if (source.defaults != 0 && c < 4) value = memory.load<uint32_t>(source.defaults + 4 * c);
+    rows[c] = splat(value);
+  }
+}
+
+void AttributeFetcher::fetch(Memory memory, const BatchRefs& refs, Lanes* rows) const {
+  if (instance_id_) *rows++ = refs.instance;
+  if (base_instance_) *rows++ = splat(refs.base_instance);
+  if (vertex_id_) *rows++ = refs.index;
+  for (const Source& s : sources_) {
+    Lanes element = refs.index;
+    if (s.divisor != 0) element = refs.instance / uint32_t{s.divisor} + refs.base_instance;
+    element = element < s.max_index ? element : splat(s.max_index);
+    s.load(memory, element * s.stride + s.address, s.loaded, rows);
+    fill_defaults(memory, s, rows);
+    rows += s.words;
+  }
+}
+
+}  // namespace v3d::vpm

@@ -1,0 +1,59 @@
+/// Attribute fetch: from vertex buffers to the input rows of a batch of 16 vertices (cle-and-tiles.md 3.2).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu/base/lanes.h"
+#include "gpu/cle/state.h"
+#include "gpu/mmu/memory.h"
+
+namespace v3d::vpm {
+
+/// Element numbers of a batch.
+struct BatchRefs {
+  Lanes index;     ///< after base vertex
+  Lanes instance;  ///< zero based
+  uint32_t base_instance = 0;
+};
+
+/// Which attributes one program reads and how, worked out once per draw.
+class AttributeFetcher {
+ public:
+  /// @param coordinate  the rows of the coordinate program, else those of the vertex program
+  AttributeFetcher(const cle::ShaderRecord& record, bool coordinate);
+
+  /// Empty, or the first attribute whose type the hardware does not have.
+  const std::string& error() const { return error_; }
+
+  uint32_t rows() const { return rows_; }
+
+  /// Writes rows() rows.
+  void fetch(Memory memory, const BatchRefs& refs, Lanes* rows) const;
+
+ private:
+  /// Reads `words` components of 16 elements and converts them.
+  using Load = void (*)(Memory memory, const Lanes& addresses, uint32_t words, Lanes* rows);
+
+  struct Source {
+    Load load;
+    uint32_t loaded;  ///< components taken from memory
+    uint32_t words;   ///< rows delivered; those beyond `loaded` are defaults
+    GpuAddr address;
+    uint32_t stride, max_index;
+    uint16_t divisor;
+    bool read_as_int;
+    GpuAddr defaults;  ///< of this attribute in memory, or 0: (0, 0, 0, 1)
+  };
+
+  static Load choose_load(const cle::Attribute& attribute);
+  void fill_defaults(Memory memory, const Source& source, Lanes* rows) const;
+
+  bool instance_id_, base_instance_, vertex_id_;
+  uint32_t rows_ = 0;
+  std::vector<Source> sources_;
+  std::string error_;
+};
+
+}  // namespace v3d::vpm

@@ -1,0 +1,17 @@
+/// The geometry stage: one lane per (input primitive, invocation) (cle-and-tiles.md 3.4).
+#pragma once
+
+#include <vector>
+
+#include "gpu/base/job.h"
+#include "gpu/ptb/bin_result.h"
+#include "gpu/vpm/stage_runner.h"
+#include "gpu/vpm/vertex_shading.h"
+
+namespace v3d::vpm {
+
+/// @param inputs  rows of the program in front
+ShadedVertices run_geometry(const Job& job, const StageProgram& stage, const ptb::Draw& draw, Phase phase,
+                            const ShadedVertices& inputs, std::vector<Worker>* workers);
+
+}  // namespace v3d::vpm

@@ -1,0 +1,44 @@
+#include "gpu/vpm/stage_runner.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "gpu/device/profile.h"
+
+namespace v3d::vpm {
+
+void start_thread(const Job& job, const StageProgram& program, int slot, LaneMask live, Worker* worker) {
+  qpu::Thread& t = worker->thread;
+  if (!worker->tmu) worker->tmu = std::make_unique<tmu::Unit>(job.memory, job.profile->version);
+  t.reset();
+  t.memory = job.memory;
+  t.tmu = worker->tmu.get();
+  t.tidx = job.first_tidx + static_cast<uint32_t>(slot);
+  t.pc = program.code.code;
+  t.uniforms = program.code.uniforms;
+  t.four_threads = program.code.four_threads;
+  t.final_section = program.code.final_section;
+  t.msf = select(live, splat(1u), Lanes{});
+}
+
+bool finish_thread(const Job& job, const StageProgram& program, Worker* worker) {
+  constexpr uint64_t kSlice = 1'000'000;  // instructions between looks at job.cancel
+  qpu::Thread& t = worker->thread;
+  uint64_t left = job.instruction_limit;
+  qpu::Stop stop = qpu::Stop::kBudget;
+  while (stop == qpu::Stop::kBudget && left > 0 && !job.stopped()) {
+    t.budget = std::min(left, kSlice);
+    left -= t.budget;
+    stop = qpu::run(*program.program, t);
+  }
+  worker->instructions += t.instructions;
+  if (stop == qpu::Stop::kEnd) return true;
+  if (job.stopped()) return false;
+  job.error->set(absl::StrFormat("hang: %s program at 0x%08x %s", program.stage, program.code.code,
+                                 stop == qpu::Stop::kBudget    ? "does not end"
+                                 : stop == qpu::Stop::kBarrier ? "waits at a compute barrier"
+                                                               : "cannot go on"));
+  return false;
+}
+
+}  // namespace v3d::vpm

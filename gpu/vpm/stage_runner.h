@@ -1,0 +1,60 @@
+/// Runs one program of a vertex stage over batches of 16 lanes, on any slot of the job's pool.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gpu/base/job.h"
+#include "gpu/base/lanes.h"
+#include "gpu/cle/state.h"
+#include "gpu/qpu/program.h"
+#include "gpu/qpu/thread.h"
+#include "gpu/tmu/tmu.h"
+
+namespace v3d::vpm {
+
+/// What one slot of the pool needs of its own.
+struct Worker {
+  qpu::Thread thread;
+  std::unique_ptr<tmu::Unit> tmu;
+  std::vector<Lanes> input, output;
+  uint64_t instructions = 0;
+};
+
+/// A program with everything that is the same for all batches of a draw.
+struct StageProgram {
+  const char* stage;  ///< for messages
+  std::shared_ptr<const qpu::Program> program;
+  cle::ShaderCode code;
+};
+
+/// Sets the thread of a worker to the start of a program, with `live` lanes existing.
+void start_thread(const Job& job, const StageProgram& program, int slot, LaneMask live, Worker* worker);
+
+/// Runs the thread to its end. A hang is reported to job.error. @return  false when it did not end
+bool finish_thread(const Job& job, const StageProgram& program, Worker* worker);
+
+/// Lanes of batch `batch` that exist when there are `count` items.
+inline LaneMask batch_lanes(uint32_t batch, uint32_t count) {
+  const uint32_t left = count - batch * kLanes;
+  return left >= kLanes ? kAllLanes : static_cast<LaneMask>((1u << left) - 1);
+}
+
+/// Calls fn(batch, slot) for all batches, on the pool when there are enough of them to pay for it.
+template <typename Fn>
+void for_each_batch(const Job& job, uint32_t batches, const Fn& fn) {
+  constexpr uint32_t kGrain = 8;  // batches per piece of work
+  if (batches <= kGrain || job.pool->concurrency() == 1) {
+    for (uint32_t b = 0; b < batches && !job.stopped(); ++b) fn(b, 0);
+    return;
+  }
+  const uint32_t pieces = (batches + kGrain - 1) / kGrain;
+  job.pool->parallel_for(static_cast<int>(pieces), [&](int piece, int slot) {
+    const uint32_t begin = static_cast<uint32_t>(piece) * kGrain;
+    const uint32_t end = begin + kGrain < batches ? begin + kGrain : batches;
+    for (uint32_t b = begin; b < end && !job.stopped(); ++b) fn(b, slot);
+  });
+}
+
+}  // namespace v3d::vpm

@@ -1,0 +1,390 @@
+#include "shim/connection.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/un.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "shim/config.h"
+#include "shim/launch.h"
+#include "shim/raw.h"
+
+namespace v3d::shim {
+namespace {
+
+constexpr int kPrivateFds = 512;
+constexpr size_t kBufferSize = 64 << 10;
+constexpr size_t kKeptBufferSize = 1 << 20;
+constexpr size_t kHeader = sizeof(wire::MessageHeader);
+
+// initial-exec: no allocation on first access, which may happen inside malloc.
+thread_local Connection mine [[gnu::tls_model("initial-exec")]] = {-1, 0, 0, 0, 0, 0, false, nullptr, 0};
+
+// Connections of all threads, for the child of a fork to close: (fd + 1) << 32 | inode. Without locks, as
+// fork may come at any moment.
+std::atomic<uint64_t> registry[1024];
+
+uint64_t registry_entry(const Connection& c) {
+  return static_cast<uint64_t>(c.fd + 1) << 32 | static_cast<uint32_t>(c.ino);
+}
+
+void exchange_in_registry(uint64_t from, uint64_t to) {
+  for (auto& slot : registry) {
+    uint64_t expected = from;
+    if (slot.load(std::memory_order_relaxed) == from && slot.compare_exchange_strong(expected, to)) return;
+  }
+}
+
+/// Nobody closed the descriptor or put something else in its place (close_range(3, ~0), closefrom, a child's
+/// clean-up loop).
+bool is_intact(int fd, dev_t dev, ino_t ino) {
+  struct stat st;
+  return fd >= 0 && raw::fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+void disconnect(Connection* c) {
+  if (c->fd < 0) return;
+  if (c == &mine) exchange_in_registry(registry_entry(*c), 0);
+  if (is_intact(c->fd, c->dev, c->ino)) raw::close(c->fd);
+  c->fd = -1;
+}
+
+void release_buffer(Connection* c) {
+  if (c->buffer) raw::unmap_memory(c->buffer, c->capacity);
+  c->buffer = nullptr;
+  c->capacity = 0;
+}
+
+pthread_key_t exit_key;
+
+void at_thread_exit(void*) {
+  disconnect(&mine);
+  release_buffer(&mine);
+}
+
+void in_fork_child() {
+  for (auto& slot : registry) {
+    uint64_t entry = slot.exchange(0, std::memory_order_relaxed);
+    if (!entry) continue;
+    int fd = static_cast<int>(entry >> 32) - 1;
+    struct stat st;
+    if (raw::fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+        static_cast<uint32_t>(st.st_ino) == static_cast<uint32_t>(entry)) {
+      raw::close(fd);
+    }
+  }
+  mine.fd = -1;
+}
+
+void hook_thread_and_fork() {
+  enum : int { kNever, kNow, kDone, kFailed };
+  static std::atomic<int> hooked{kNever};
+  int state = kNever;
+  if (hooked.compare_exchange_strong(state, kNow)) {
+    pthread_atfork(nullptr, nullptr, in_fork_child);
+    state = pthread_key_create(&exit_key, at_thread_exit) == 0 ? kDone : kFailed;
+    hooked.store(state);
+  }
+  // Another thread is at it; or this very thread, below the signal handler in which we are.
+  for (int patience = 0; state == kNow && patience < 1000; ++patience) {
+    raw::call(SYS_sched_yield);
+    state = hooked.load();
+  }
+  if (state == kDone) pthread_setspecific(exit_key, &mine);
+}
+
+/// Out of the way of programs that count, select or close low descriptors.
+int move_high(int fd) {
+  int moved = raw::fcntl(fd, F_DUPFD_CLOEXEC, kPrivateFds);
+  if (moved < 0) {
+    rlimit limit{};
+    raw::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, raw::word(&limit));
+    moved = raw::fcntl(fd, F_DUPFD_CLOEXEC, static_cast<long>(limit.rlim_cur / 2));
+  }
+  if (moved < 0) return fd;
+  raw::close(fd);
+  return moved;
+}
+
+int greet(Connection* c);
+
+int connect_and_greet(Connection* c) {
+  int fd = connect_socket();
+  if (fd < 0) return fd;
+  struct stat st;
+  if (int error = raw::fstat(fd, &st); error < 0) {
+    raw::close(fd);
+    return error;
+  }
+  c->fd = fd;
+  c->dev = st.st_dev;
+  c->ino = st.st_ino;
+  c->owner = raw::getpid();
+  c->daemon = 0;
+  return greet(c);
+}
+
+/// The daemon that just answered may have been on its way out: then another one is started.
+int establish(Connection* c, bool start) {
+  raw::KeepErrno keep;
+  int error = connect_and_greet(c);
+  for (int attempt = 0; attempt < 3 && start && error < 0 && error != -EPROTO; ++attempt) {
+    if (start_daemon() != 0) break;
+    error = connect_and_greet(c);
+  }
+  if (error < 0) return ENODEV;
+  if (c == &mine) {
+    exchange_in_registry(0, registry_entry(*c));
+    hook_thread_and_fork();
+  }
+  return 0;
+}
+
+long send_all(int fd, const uint8_t* data, size_t size, const int* fds, int num_fds) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * wire::kMaxFds)];
+  while (size) {
+    iovec piece{const_cast<uint8_t*>(data), size};
+    msghdr message{};
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    if (num_fds) {
+      message.msg_control = control;
+      message.msg_controllen = CMSG_SPACE(sizeof(int) * static_cast<size_t>(num_fds));
+      memset(control, 0, message.msg_controllen);
+      cmsghdr* header = CMSG_FIRSTHDR(&message);
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(sizeof(int) * static_cast<size_t>(num_fds));
+      memcpy(CMSG_DATA(header), fds, sizeof(int) * static_cast<size_t>(num_fds));
+    }
+    long sent = raw::sendmsg(fd, &message, MSG_NOSIGNAL);
+    if (sent == -EINTR) continue;
+    if (sent < 0) return sent;
+    num_fds = 0;
+    data += sent;
+    size -= static_cast<size_t>(sent);
+  }
+  return 0;
+}
+
+/// One recvmsg; keeps the descriptors that come with it.
+long receive_some(int fd, uint8_t* data, size_t size, int flags, int* fds, int* num_fds) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * wire::kMaxFds)];
+  iovec piece{data, size};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  long got = raw::recvmsg(fd, &message, flags);
+  if (got < 0) return got;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int received;
+      memcpy(&received, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+      if (*num_fds < wire::kMaxFds) {
+        fds[(*num_fds)++] = received;
+      } else {
+        raw::close(received);
+      }
+    }
+  }
+  return got;
+}
+
+int greet(Connection* c) {
+  struct {
+    wire::MessageHeader header;
+    wire::HelloRequest hello;
+  } request{{wire::kMagic, wire::kHello, sizeof(wire::HelloRequest), 0}, {wire::kProtocol, c->owner, {}}};
+  raw::call(SYS_prctl, 16 /* PR_GET_NAME */, raw::word(request.hello.program));
+  struct {
+    wire::MessageHeader header;
+    wire::HelloReply hello;
+  } reply;
+  long error = send_all(c->fd, reinterpret_cast<uint8_t*>(&request), sizeof(request), nullptr, 0);
+  auto* at = reinterpret_cast<uint8_t*>(&reply);
+  size_t missing = sizeof(reply);
+  int fds[wire::kMaxFds], num_fds = 0;
+  while (!error && missing) {
+    long got = receive_some(c->fd, at, missing, MSG_CMSG_CLOEXEC, fds, &num_fds);
+    if (got == -EINTR) continue;
+    if (got <= 0) {
+      error = -ECONNRESET;
+      break;
+    }
+    at += got;
+    missing -= static_cast<size_t>(got);
+    // An error comes without a payload.
+    if (missing == sizeof(reply.hello) && reply.header.size == 0) break;
+  }
+  if (!error && (reply.header.magic != wire::kMagic || missing || reply.header.error ||
+                 reply.hello.protocol != wire::kProtocol)) {
+    complain("the daemon that runs speaks another protocol than this library; stop it: ",
+             config().socket.c_str());
+    error = -EPROTO;
+  }
+  if (error) {
+    disconnect(c);
+    return static_cast<int>(error);
+  }
+  c->daemon = reply.hello.pid;
+  c->chip = reply.hello.version;
+  return 0;
+}
+
+}  // namespace
+
+int connect_socket() {
+  const Config& c = config();
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (c.socket.overflowed() || c.socket.size() >= sizeof(address.sun_path)) return -ENAMETOOLONG;
+  memcpy(address.sun_path, c.socket.c_str(), c.socket.size() + 1);
+  int fd = raw::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC);
+  if (fd < 0) return fd;
+  fd = move_high(fd);
+  int error;
+  do {
+    error = raw::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address));
+  } while (error == -EINTR);
+  if (error == 0) return fd;
+  raw::close(fd);
+  return error;
+}
+
+uint32_t probe_chip() {
+  Connection c{-1, 0, 0, 0, 0, 0, false, nullptr, 0};
+  if (connect_and_greet(&c) < 0) return 0;
+  disconnect(&c);
+  return c.chip;
+}
+
+int Call::open(pid_t daemon) {
+  if (mine.busy) {
+    temporary_ = {-1, 0, 0, 0, 0, 0, false, nullptr, 0};
+    connection_ = &temporary_;
+  } else {
+    connection_ = &mine;
+  }
+  Connection* c = connection_;
+  c->busy = true;
+  if (c->fd >= 0 &&
+      (c->owner != raw::getpid() || !is_intact(c->fd, c->dev, c->ino) || (daemon && c->daemon != daemon))) {
+    disconnect(c);
+  }
+  if (c->fd < 0) {
+    if (int error = establish(c, flags_ & kStartDaemon)) return error;
+  }
+  if (daemon && c->daemon != daemon) return ENODEV;
+  return reserve(0) ? 0 : ENOMEM;
+}
+
+Call::~Call() {
+  for (int i = 0; i < num_received_; ++i) {
+    if (received_[i] >= 0) raw::close(received_[i]);
+  }
+  if (!connection_) return;
+  if (connection_ == &temporary_) disconnect(&temporary_);
+  if (connection_ == &temporary_ || connection_->capacity > kKeptBufferSize) release_buffer(connection_);
+  connection_->busy = false;
+}
+
+bool Call::reserve(size_t payload) {
+  Connection* c = connection_;
+  if (payload > wire::kMaxPayload) return false;
+  size_t needed = kHeader + payload;
+  if (needed <= c->capacity) return true;
+  size_t capacity = c->capacity ? c->capacity : kBufferSize;
+  while (capacity < needed) capacity *= 2;
+  long memory = c->buffer ? raw::call(SYS_mremap, raw::word(c->buffer), static_cast<long>(c->capacity),
+                                      static_cast<long>(capacity), MREMAP_MAYMOVE)
+                          : raw::word(raw::map_memory(capacity));
+  if (memory == 0 || (memory < 0 && memory > -4096)) return false;
+  c->buffer = reinterpret_cast<uint8_t*>(memory);
+  c->capacity = capacity;
+  return true;
+}
+
+void* Call::append(size_t size) {
+  if (!reserve(size_ + size)) return nullptr;
+  void* room = at(size_);
+  size_ += size;
+  return room;
+}
+
+bool Call::append(const void* data, size_t size) {
+  void* room = append(size);
+  if (room) memcpy(room, data, size);
+  return room;
+}
+
+uint8_t* Call::at(size_t position) { return connection_->buffer + kHeader + position; }
+const uint8_t* Call::reply() const { return connection_->buffer + kHeader; }
+
+bool Call::attach(int fd) {
+  if (num_attached_ == wire::kMaxFds) return false;
+  attached_[num_attached_++] = fd;
+  return true;
+}
+
+int Call::transmit() {
+  wire::MessageHeader header{wire::kMagic, op_, static_cast<uint32_t>(size_), 0};
+  memcpy(connection_->buffer, &header, kHeader);
+  return static_cast<int>(
+      send_all(connection_->fd, connection_->buffer, kHeader + size_, attached_, num_attached_));
+}
+
+int Call::receive() {
+  Connection* c = connection_;
+  const int flags = flags_ & kCloseOnExec ? MSG_CMSG_CLOEXEC : 0;
+  size_t have = 0;
+  for (size_t need = kHeader; have < need;) {
+    long got = receive_some(c->fd, c->buffer + have, c->capacity - have, flags, received_, &num_received_);
+    if (got == -EINTR) {
+      if (have == 0 && flags_ & kInterruptible) return EINTR;
+      continue;
+    }
+    if (got <= 0) return ENODEV;
+    have += static_cast<size_t>(got);
+    if (have < kHeader) continue;
+    wire::MessageHeader header;
+    memcpy(&header, c->buffer, kHeader);
+    if (header.magic != wire::kMagic || header.op != op_ || !reserve(header.size)) return ENODEV;
+    need = kHeader + header.size;
+    reply_size_ = header.size;
+    error_ = header.error;
+  }
+  return 0;
+}
+
+int Call::send() {
+  Connection* c = connection_;
+  int error = transmit();
+  if (error == -EPIPE) {
+    // Closed before it could take the request: asking again repeats nothing.
+    pid_t daemon = c->daemon;
+    disconnect(c);
+    bool bound = op_ == wire::kIoctl || op_ == wire::kMmap;
+    if (int failure = establish(c, flags_ & kStartDaemon)) return failure;
+    if (bound && c->daemon != daemon) return ENODEV;
+    error = transmit();
+  }
+  error = error < 0 ? ENODEV : receive();
+  // The reply to an abandoned request must never be taken for that of the next.
+  if (error) disconnect(c);
+  return error;
+}
+
+int Call::take(int index) {
+  if (index < 0 || index >= num_received_) return -1;
+  int fd = received_[index];
+  received_[index] = -1;
+  return fd;
+}
+
+}  // namespace v3d::shim

@@ -1,0 +1,92 @@
+/// Control connections to the daemon: one per thread, opened on first need, closed when the thread ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ioctl/wire.h"
+
+namespace v3d::shim {
+
+enum CallFlags : unsigned {
+  kStartDaemon = 1,    ///< when none answers
+  kInterruptible = 2,  ///< a signal ends the call with EINTR and takes the request back
+  kCloseOnExec = 4,    ///< of received descriptors
+};
+
+struct Connection {
+  int fd;  ///< -1: none. A number above those that applications use, and never trusted: see is_intact()
+  dev_t dev;
+  ino_t ino;
+  pid_t owner;    ///< process that opened it: a child must not read its parent's replies
+  pid_t daemon;   ///< at the other end
+  uint32_t chip;  ///< that it models: 71 or 42
+  bool busy;      ///< a Call uses it: another one below it on the stack is in a signal handler
+  uint8_t* buffer;
+  size_t capacity;
+};
+
+/// One request and its reply, built and read in the buffer of the calling thread's connection.
+class Call {
+ public:
+  Call(wire::Op op, unsigned flags) : op_(op), flags_(flags) {}
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  /// First of all. 0, or a positive errno: ENODEV without a daemon, or when `daemon` is not 0 and is not the
+  /// process that answers (the one that knew the file is gone).
+  int open(pid_t daemon = 0);
+
+  /// Room for `size` bytes of payload, valid until the next append. nullptr: beyond kMaxPayload, or no
+  /// memory.
+  void* append(size_t size);
+  bool append(const void* data, size_t size);
+  /// Payload bytes so far, and a pointer to one of them, valid until the next append.
+  size_t size() const { return size_; }
+  uint8_t* at(size_t position);
+  /// Takes back what was appended after `size`.
+  void truncate(size_t size) { size_ = size; }
+  /// A descriptor to pass along; false when there are too many.
+  bool attach(int fd);
+
+  /// Sends and waits. 0 when a reply came, else a positive errno: ENODEV (daemon gone) or EINTR.
+  int send();
+
+  int error() const { return error_; }  ///< of the reply
+  const uint8_t* reply() const;
+  size_t reply_size() const { return reply_size_; }
+  int num_received() const { return num_received_; }
+  /// The i-th received descriptor, now the caller's; -1 if there is none. The others are closed in the end.
+  int take(int index);
+
+  pid_t daemon() const { return connection_->daemon; }
+
+ private:
+  bool reserve(size_t payload);
+  int transmit();
+  int receive();
+
+  Connection* connection_ = nullptr;
+  Connection temporary_;
+  wire::Op op_;
+  unsigned flags_;
+  size_t size_ = 0;
+  int num_attached_ = 0;
+  int attached_[wire::kMaxFds];
+  int error_ = 0;
+  size_t reply_size_ = 0;
+  int num_received_ = 0;
+  int received_[wire::kMaxFds];
+};
+
+/// Chip of the daemon that runs now (71 or 42), 0 if none does. Starts none and keeps no connection.
+uint32_t probe_chip();
+
+/// A socket connected to the daemon, without greeting. Negative errno: ENOENT or ECONNREFUSED if none
+/// listens.
+int connect_socket();
+
+}  // namespace v3d::shim

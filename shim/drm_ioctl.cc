@@ -1,0 +1,169 @@
+#include "shim/drm_ioctl.h"
+
+#include <cstring>
+
+#include "shim/answers.h"
+#include "shim/connection.h"
+#include "shim/marshal.h"
+#include "shim/raw.h"
+#include "shim/user_memory.h"
+
+namespace v3d::shim {
+namespace {
+
+constexpr uint32_t kWaitBo = 0x41;
+constexpr size_t kWaitBoTimeout = 8;  // offset of timeout_ns, u64
+
+/// Reads a reply from front to back; a daemon that contradicts itself is treated as gone.
+class Reader {
+ public:
+  explicit Reader(const Call& call) : at_(call.reply()), left_(call.reply_size()) {}
+  const uint8_t* bytes(size_t size) {
+    if (size > left_) return nullptr;
+    const uint8_t* start = at_;
+    at_ += size;
+    left_ -= size;
+    return start;
+  }
+  template <typename T>
+  bool read(T* out) {
+    const uint8_t* source = bytes(sizeof(T));
+    if (source) memcpy(out, source, sizeof(T));
+    return source;
+  }
+
+ private:
+  const uint8_t* at_;
+  size_t left_;
+};
+
+/// Gives the client one received descriptor. `argument` is the daemon's copy, not yet copied out.
+int install(Call* call, int index, const wire::FdPatch& patch, uint8_t* argument, size_t arg_size) {
+  int fd = call->take(index);
+  if (fd < 0) return -ENODEV;
+  if (!patch.close_on_exec) raw::fcntl(fd, F_SETFD, 0);
+  int32_t number = fd;
+  if (patch.place == wire::kInArg && patch.address + sizeof(number) <= arg_size) {
+    memcpy(argument + patch.address, &number, sizeof(number));
+    return 0;
+  }
+  if (patch.place == wire::kInMemory && copy_to_user(patch.address, &number, sizeof(number))) return 0;
+  raw::close(fd);
+  return -EFAULT;
+}
+
+/// Copies out what the daemon wrote: memory, descriptors, and the argument, on errors too. 0 or -errno.
+int apply_reply(Call* call, uint32_t request, uint64_t argument, uint32_t arg_size) {
+  int result = -call->error();
+  if (call->reply_size() == 0) return result;
+  Reader reader(*call);
+  wire::IoctlReply header;
+  if (!reader.read(&header) || header.arg_size > arg_size) return -ENODEV;
+  auto* copy = const_cast<uint8_t*>(reader.bytes(header.arg_size));
+  if (!copy) return -ENODEV;
+  bool fault = false;
+  for (uint32_t i = 0; i < header.num_writes; ++i) {
+    wire::Segment segment;
+    const uint8_t* data = reader.read(&segment) ? reader.bytes(segment.size) : nullptr;
+    if (!data) return -ENODEV;
+    fault |= segment.size && !copy_to_user(segment.address, data, segment.size);
+  }
+  for (uint32_t i = 0; i < header.num_fds; ++i) {
+    wire::FdPatch patch;
+    if (!reader.read(&patch)) return -ENODEV;
+    int error = install(call, static_cast<int>(i), patch, copy, header.arg_size);
+    if (error == -ENODEV) return error;
+    fault |= error < 0;
+  }
+  if (ioctl_reads(request) && header.arg_size) fault |= !copy_to_user(argument, copy, header.arg_size);
+  return result == 0 && fault ? -EFAULT : result;
+}
+
+/// The kernel hands back what is left of WAIT_BO's relative timeout, so that repeating the call is exact.
+void shorten_timeout(uint64_t argument, uint64_t started) {
+  uint64_t left;
+  if (!copy_from_user(&left, argument + kWaitBoTimeout, sizeof(left))) return;
+  uint64_t elapsed = raw::monotonic_ns() - started;
+  left = elapsed < left ? left - elapsed : 0;
+  copy_to_user(argument + kWaitBoTimeout, &left, sizeof(left));
+}
+
+int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t request, uint64_t argument) {
+  raw::KeepErrno keep;
+  const uint32_t arg_size = ioctl_size(request);
+  const bool wait = is_wait(driver, request);
+  const bool wait_bo = wait && ioctl_number(request) == kWaitBo;
+  const uint64_t started = wait_bo ? raw::monotonic_ns() : 0;
+  Call call(op, kCloseOnExec | (wait ? unsigned{kInterruptible} : 0u));
+  if (int error = call.open(file.daemon)) return -error;
+  if (op == wire::kFdIoctl) call.attach(fd);
+  wire::IoctlRequest header{};
+  header.token = file.token;
+  header.request = request;
+  header.arg_size = arg_size;
+  if (!call.append(&header, sizeof(header))) return -ENOMEM;
+  auto* copy = static_cast<uint8_t*>(call.append(arg_size));
+  if (!copy) return -ENOMEM;
+  memset(copy, 0, arg_size);
+  if (arg_size && ioctl_writes(request) && !copy_from_user(copy, argument, arg_size)) return -EFAULT;
+  if (!append_segments(&call, driver, request, arg_size)) return -ENOMEM;
+  if (int error = call.send()) {
+    if (error == EINTR && wait_bo) shorten_timeout(argument, started);
+    return -error;
+  }
+  return apply_reply(&call, request, argument, arg_size);
+}
+
+}  // namespace
+
+int drm_ioctl(const File& file, uint32_t request, uint64_t argument) {
+  const Driver driver = file.minor == 1 ? Driver::kVc4 : Driver::kV3d;
+  if (int answer; find_answer(file, driver, request, argument, &answer)) return answer;
+  if (answers_version(request)) {
+    // Asked once with room for everything, so that it can be answered from then on.
+    Version version{};
+    version.name_size = version.date_size = version.description_size = kVersionText;
+    version.name = reinterpret_cast<uint64_t>(version.texts[0]);
+    version.date = reinterpret_cast<uint64_t>(version.texts[1]);
+    version.description = reinterpret_cast<uint64_t>(version.texts[2]);
+    int error = forward(wire::kIoctl, driver, -1, file, request, reinterpret_cast<uint64_t>(&version));
+    if (error == 0 && remember_version(file, driver, version)) return drm_ioctl(file, request, argument);
+  }
+  int result = forward(wire::kIoctl, driver, -1, file, request, argument);
+  if (result == 0) remember_answer(file, driver, request, argument);
+  return result;
+}
+
+int fence_ioctl(int fd, uint32_t request, uint64_t argument) {
+  struct stat st;
+  int error = raw::fstat(fd, &st);
+  if (error < 0) return error;
+  // sync_files are sockets, dma-bufs memfds: unlinked regular files.
+  bool possible = ioctl_type(request) == '>' ? S_ISSOCK(st.st_mode) : S_ISREG(st.st_mode) && st.st_nlink == 0;
+  if (!possible || is_known_foreign(st)) return -ENOTTY;
+  error = forward(wire::kFdIoctl, Driver::kFence, fd, File{}, request, argument);
+  if (error == -ENODEV) return -ENOTTY;  // no daemon, so none of its objects
+  if (error == -ENOTTY) remember_foreign(st);
+  return error;
+}
+
+long drm_mmap(const File& file, void* address, size_t length, int prot, int flags, off_t offset) {
+  raw::KeepErrno keep;
+  Call call(wire::kMmap, kCloseOnExec);
+  wire::MmapRequest request{file.token, static_cast<uint64_t>(offset), length, prot, flags};
+  wire::MmapReply reply;
+  int error = call.open(file.daemon);
+  if (!error && !call.append(&request, sizeof(request))) error = ENOMEM;
+  if (!error) error = call.send();
+  if (!error) error = call.error();
+  if (error) return -error;
+  int fd = call.take(0);
+  if (fd < 0 || call.reply_size() < sizeof(reply)) return -ENODEV;
+  memcpy(&reply, call.reply(), sizeof(reply));
+  long result = raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), prot, flags, fd,
+                          static_cast<long>(reply.fd_offset));
+  raw::close(fd);
+  return result;
+}
+
+}  // namespace v3d::shim

@@ -1,0 +1,168 @@
+#include "shim/files.h"
+
+#include <sys/socket.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "shim/config.h"
+#include "shim/connection.h"
+#include "shim/raw.h"
+
+namespace v3d::shim {
+namespace {
+
+enum Kind : uint64_t { kNothing, kDrmFile, kNotOurs, kForeign };
+
+struct Fact {
+  uint64_t dev = 0, ino = 0, kind = kNothing, token = 0, minor_and_daemon = 0;
+};
+
+/// A cache of facts about kernel objects, for threads, forks and signal handlers alike: every slot is a
+/// sequence lock of its own; who cannot write at once leaves it; who cannot read asks the daemon again.
+class FactCache {
+ public:
+  bool find(uint64_t dev, uint64_t ino, Kind kind, Fact* out) const {
+    for (size_t way = 0; way < kWays; ++way) {
+      if (read(slots_[set_of(ino) + way], out) && out->ino == ino && out->dev == dev && out->kind == kind) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void store(const Fact& fact) {
+    size_t set = set_of(fact.ino);
+    size_t way = next_.fetch_add(1, std::memory_order_relaxed) % kWays;
+    Fact old;
+    for (size_t i = 0; i < kWays; ++i) {  // the same object, or an empty slot, before anybody else's
+      if (read(slots_[set + i], &old) &&
+          (old.kind == kNothing || (old.ino == fact.ino && old.dev == fact.dev))) {
+        way = i;
+        break;
+      }
+    }
+    Slot& slot = slots_[set + way];
+    uint64_t version = slot.version.load(std::memory_order_relaxed);
+    if (version & 1 ||
+        !slot.version.compare_exchange_strong(version, version + 1, std::memory_order_acquire)) {
+      return;
+    }
+    uint64_t words[kWords];
+    memcpy(words, &fact, sizeof(words));
+    std::atomic_thread_fence(std::memory_order_release);
+    for (size_t i = 0; i < kWords; ++i) slot.words[i].store(words[i], std::memory_order_relaxed);
+    slot.version.store(version + 2, std::memory_order_release);
+  }
+
+ private:
+  static constexpr size_t kWays = 4, kSets = 128, kWords = sizeof(Fact) / 8;
+  struct Slot {
+    std::atomic<uint64_t> version, words[kWords];
+  };
+
+  static size_t set_of(uint64_t ino) { return (ino * 0x9e3779b97f4a7c15u >> 32) % kSets * kWays; }
+
+  static bool read(const Slot& slot, Fact* out) {
+    uint64_t version = slot.version.load(std::memory_order_acquire);
+    uint64_t words[kWords];
+    for (size_t i = 0; i < kWords; ++i) words[i] = slot.words[i].load(std::memory_order_relaxed);
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (version & 1 || slot.version.load(std::memory_order_relaxed) != version) return false;
+    memcpy(static_cast<void*>(out), words, sizeof(words));
+    return true;
+  }
+
+  Slot slots_[kSets * kWays];
+  std::atomic<uint32_t> next_;
+};
+
+constinit FactCache cache{};
+
+void remember_file(const struct stat& st, const File& file) {
+  cache.store({st.st_dev, st.st_ino, kDrmFile, file.token,
+               static_cast<uint64_t>(file.minor) << 32 | static_cast<uint32_t>(file.daemon)});
+}
+
+bool parse(const Call& call, File* file) {
+  wire::FileReply reply;
+  if (call.reply_size() < sizeof(reply)) return false;
+  memcpy(&reply, call.reply(), sizeof(reply));
+  *file = {reply.token, reply.minor, call.daemon()};
+  return true;
+}
+
+/// Asks the daemon whether a descriptor that came from elsewhere is one of its files. Starts none: a daemon
+/// that does not run has no files.
+bool adopt(int fd, const struct stat& st, File* file) {
+  raw::KeepErrno keep;
+  Call call(wire::kAdopt, kCloseOnExec);
+  if (call.open() || !call.attach(fd) || call.send()) return false;
+  if (call.error() == 0 && parse(call, file)) {
+    remember_file(st, *file);
+    return true;
+  }
+  cache.store({st.st_dev, st.st_ino, kNotOurs, 0, 0});
+  return false;
+}
+
+/// A socket of the one kind that the daemon makes for its files; says nothing about whose it is.
+bool could_be_file(int fd, const struct stat& st) {
+  if (!S_ISSOCK(st.st_mode)) return false;
+  int value = 0;
+  socklen_t size = sizeof(value);
+  if (raw::getsockopt(fd, SOL_SOCKET, SO_TYPE, &value, &size) < 0 || value != SOCK_SEQPACKET) return false;
+  // A socket pair carries the credentials of whoever made it, and the daemon is another process.
+  ucred maker{};
+  size = sizeof(maker);
+  return raw::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0 && maker.pid != raw::getpid();
+}
+
+}  // namespace
+
+bool find_file(int fd, const struct stat& st, File* file) {
+  if (!S_ISSOCK(st.st_mode)) return false;
+  Fact fact;
+  if (cache.find(st.st_dev, st.st_ino, kDrmFile, &fact)) {
+    *file = {fact.token, static_cast<uint32_t>(fact.minor_and_daemon >> 32),
+             static_cast<pid_t>(static_cast<uint32_t>(fact.minor_and_daemon))};
+    return true;
+  }
+  if (cache.find(st.st_dev, st.st_ino, kNotOurs, &fact)) return false;
+  return could_be_file(fd, st) && adopt(fd, st, file);
+}
+
+bool find_file(int fd, File* file) {
+  struct stat st;
+  return raw::fstat(fd, &st) == 0 && find_file(fd, st, file);
+}
+
+int open_file(uint32_t wire_minor, int flags) {
+  raw::KeepErrno keep;
+  Call call(wire::kOpen, kStartDaemon | (flags & O_CLOEXEC ? unsigned{kCloseOnExec} : 0u));
+  wire::OpenRequest request{wire_minor, flags};
+  int error = call.open();
+  if (!error && !call.append(&request, sizeof(request))) error = ENOMEM;
+  if (!error) error = call.send();
+  if (!error) error = call.error();
+  if (error) return -error;
+  File file;
+  int fd = call.take(0);
+  struct stat st;
+  if (fd < 0 || !parse(call, &file) || raw::fstat(fd, &st) < 0) {
+    if (fd >= 0) raw::close(fd);
+    return -ENODEV;
+  }
+  if (flags & O_NONBLOCK) raw::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
+  remember_file(st, file);
+  return fd;
+}
+
+bool is_known_foreign(const struct stat& st) {
+  Fact fact;
+  return cache.find(st.st_dev, st.st_ino, kForeign, &fact);
+}
+
+void remember_foreign(const struct stat& st) { cache.store({st.st_dev, st.st_ino, kForeign, 0, 0}); }
+
+}  // namespace v3d::shim

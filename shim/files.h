@@ -1,0 +1,32 @@
+/// Which descriptors are DRM files of our daemon. A DRM fd is one end of a socket pair, so identity is that
+/// of the socket, (st_dev, st_ino): duplicates, descriptors inherited through fork and exec or received from
+/// another process are recognised by what they are, and no table of numbers can go stale.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstdint>
+
+namespace v3d::shim {
+
+struct File {
+  uint64_t token;  ///< names the drm_file in requests
+  uint32_t minor;  ///< on the wire: 0, 1 or 128
+  pid_t daemon;    ///< that knows it
+};
+
+/// What is behind `fd` if it is a DRM file. Asks the daemon (if one runs) about a socket seen for the first
+/// time that could be one; EBADF-safe, cheap for everything else.
+bool find_file(int fd, File* file);
+/// The same with the result of a raw fstat at hand.
+bool find_file(int fd, const struct stat& st, File* file);
+
+/// Opens a node: the new descriptor, or a negative errno. `flags` of open(2).
+int open_file(uint32_t wire_minor, int flags);
+
+/// kFdIoctl got ENOTTY: no sync_file and no dma-buf of the daemon. Remembered by identity.
+bool is_known_foreign(const struct stat& st);
+void remember_foreign(const struct stat& st);
+
+}  // namespace v3d::shim

@@ -1,0 +1,136 @@
+/// ioctl, mmap, and syscall() for those who make these two by number.
+
+#include <cstdarg>
+
+#include "shim/drm_ioctl.h"
+#include "shim/files.h"
+#include "shim/interpose.h"
+#include "shim/marshal.h"
+#include "shim/raw.h"
+
+namespace v3d::shim {
+namespace {
+
+/// Fake offsets start here (drm-abi.md 4.5), and few other files are mapped so far from their start.
+constexpr off_t kFirstFakeOffset = off_t{1} << 32;
+
+/// True when the ioctl is ours; *result is then 0 or a negative errno.
+bool handle_ioctl(int fd, unsigned long request, uint64_t argument, int* result) {
+  // Callers that keep the request in an int sign-extend it.
+  const auto word = static_cast<uint32_t>(request);
+  switch (ioctl_type(word)) {
+    case 'd': {
+      File file;
+      if (!find_file(fd, &file)) return false;
+      *result = drm_ioctl(file, word, argument);
+      return true;
+    }
+    case '>':
+    case 'b':
+      *result = fence_ioctl(fd, word, argument);
+      return *result != -ENOTTY;
+    default:
+      return false;
+  }
+}
+
+long map(void* address, size_t length, int prot, int flags, int fd, off_t offset) {
+  const bool of_file = fd >= 0 && !(flags & MAP_ANONYMOUS);
+  File file;
+  if (of_file && offset >= kFirstFakeOffset && find_file(fd, &file)) {
+    return drm_mmap(file, address, length, prot, flags, offset);
+  }
+  long result = raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), prot, flags, fd, offset);
+  // A socket cannot be mapped; a DRM file can, but not at an offset that names nothing.
+  if (result == -ENODEV && of_file && find_file(fd, &file)) return -EINVAL;
+  return result;
+}
+
+long libc_result(long value) {
+  if (value < 0 && value > -4096) {
+    errno = static_cast<int>(-value);
+    return -1;
+  }
+  return value;
+}
+
+}  // namespace
+
+V3D_INTERPOSE(int, ioctl_done, "ioctl", (int fd, unsigned long request, ...)) {
+  va_list arguments;
+  va_start(arguments, request);
+  void* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  int result;
+  if (handle_ioctl(fd, request, reinterpret_cast<uint64_t>(argument), &result)) return raw::result(result);
+  using Ioctl = int(int, unsigned long, ...);
+  return V3D_NEXT(Ioctl, "ioctl")(fd, request, argument);
+}
+
+// Not through libc: malloc replacements map memory before anything can be looked up.
+V3D_INTERPOSE(void*, mapped, "mmap",
+              (void* address, size_t length, int prot, int flags, int fd, off_t offset)) {
+  return reinterpret_cast<void*>(libc_result(map(address, length, prot, flags, fd, offset)));
+}
+V3D_ALIAS(void*, mapped_64, "mmap64", "mmap", (void*, size_t, int, int, int, off_t));
+
+extern "C" {
+
+long v3demu_ioctl_by_number(int fd, unsigned long request, void* argument) {
+  int result;
+  if (handle_ioctl(fd, request, reinterpret_cast<uint64_t>(argument), &result)) return libc_result(result);
+  return libc_result(raw::call(SYS_ioctl, fd, static_cast<long>(request), raw::word(argument)));
+}
+
+long v3demu_mmap_by_number(void* address, size_t length, int prot, int flags, int fd, off_t offset) {
+  return libc_result(map(address, length, prot, flags, fd, offset));
+}
+
+long v3demu_syscall_failed(long value) { return libc_result(value); }
+}
+
+// syscall() in assembly: clone and vfork by number return twice, which a frame of C would not survive.
+__asm__(R"(
+  .text
+  .globl syscall
+  .type syscall, @function
+syscall:
+  .cfi_startproc
+  endbr64
+  cmpq $16, %rdi                 # SYS_ioctl
+  je 1f
+  cmpq $9, %rdi                  # SYS_mmap
+  je 2f
+  movq %rdi, %rax
+  movq %rsi, %rdi
+  movq %rdx, %rsi
+  movq %rcx, %rdx
+  movq %r8, %r10
+  movq %r9, %r8
+  movq 8(%rsp), %r9
+  syscall
+  cmpq $-4095, %rax
+  jae 3f
+  ret
+1:
+  movq %rsi, %rdi
+  movq %rdx, %rsi
+  movq %rcx, %rdx
+  jmp v3demu_ioctl_by_number
+2:
+  movq %rsi, %rdi
+  movq %rdx, %rsi
+  movq %rcx, %rdx
+  movq %r8, %rcx
+  movq %r9, %r8
+  movq 8(%rsp), %r9
+  jmp v3demu_mmap_by_number
+3:
+  movq %rax, %rdi
+  jmp v3demu_syscall_failed
+  .cfi_endproc
+  .size syscall, .-syscall
+)");
+static_assert(SYS_ioctl == 16 && SYS_mmap == 9);
+
+}  // namespace v3d::shim

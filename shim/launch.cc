@@ -1,0 +1,267 @@
+#include "shim/launch.h"
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+
+#include "ioctl/wire.h"
+#include "shim/config.h"
+#include "shim/connection.h"
+#include "shim/raw.h"
+
+namespace v3d::shim {
+namespace {
+
+constexpr uint64_t kPatienceNs = 10'000'000'000u;
+constexpr char kIdleSeconds[] = "5";
+constexpr int kReportFd = 3;
+
+/// The file from which this library was mapped, absolute even if LD_PRELOAD named it relative to a folder
+/// that the program has left since.
+bool own_file(Path* out) {
+  const auto here = reinterpret_cast<uintptr_t>(&own_file);
+  int fd = raw::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  Text<PATH_MAX + 256> line;
+  bool found = false;
+  char chunk[512];
+  for (long got; fd >= 0 && !found && (got = raw::read(fd, chunk, sizeof(chunk))) > 0;) {
+    for (long i = 0; i < got && !found; ++i) {
+      if (chunk[i] != '\n') {
+        line.add(chunk[i]);
+        continue;
+      }
+      // "start-end perms offset dev inode   path"
+      char* end;
+      uintptr_t first = strtoul(line.c_str(), &end, 16);
+      uintptr_t last = *end == '-' ? strtoul(end + 1, &end, 16) : 0;
+      const char* path = strchr(end, '/');
+      if (here >= first && here < last && path) {
+        out->add(path);
+        found = true;
+      }
+      line.clear();
+    }
+  }
+  if (fd >= 0) raw::close(fd);
+  Dl_info info;
+  if (!found && dladdr(reinterpret_cast<void*>(here), &info) && info.dli_fname) {
+    out->add(info.dli_fname);
+    found = true;
+  }
+  return found;
+}
+
+/// $V3DEMU_DAEMON, or bin/v3demud beside the lib/ that holds this library, which may be lib/<triplet>/ or
+/// lib/<triplet>/v3demu/.
+bool find_daemon(Path* out) {
+  if (const char* named = environment_variable("V3DEMU_DAEMON"); named && *named) {
+    out->add(named);
+    return raw::access(named, X_OK) == 0;
+  }
+  Path folder;
+  if (!own_file(&folder)) return false;
+  for (int up = 0; up < 4; ++up) {
+    const char* slash = strrchr(folder.c_str(), '/');
+    if (!slash || slash == folder.c_str()) break;
+    folder.truncate(static_cast<size_t>(slash - folder.c_str()));
+    out->clear();
+    out->add(folder.c_str()).add("/bin/v3demud");
+    if (raw::access(out->c_str(), X_OK) == 0) return true;
+  }
+  out->clear();
+  out->add("v3demud (beside libv3demu.so, or $V3DEMU_DAEMON)");
+  return false;
+}
+
+/// Where the daemon's messages go: $V3DEMU_LOG (a file, or "-" for our stderr), else a file beside the
+/// socket.
+void log_file(Path* out) {
+  const char* named = environment_variable("V3DEMU_LOG");
+  if (named && strcmp(named, "-") == 0) return;
+  if (named && *named) {
+    out->add(named);
+  } else {
+    out->add(config().runtime_dir.c_str()).add("/v3demud.log");
+  }
+}
+
+/// The environment without LD_PRELOAD and with the socket on which to listen. nullptr: no memory.
+char** daemon_environment(char* socket_entry, size_t* bytes) {
+  size_t count = 0;
+  while (environ && environ[count]) ++count;
+  *bytes = (count + 2) * sizeof(char*);
+  auto** copy = static_cast<char**>(raw::map_memory(*bytes));
+  if (!copy) return nullptr;
+  size_t used = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (starts_with(environ[i], "LD_PRELOAD=")) continue;
+    if (starts_with(environ[i], wire::kSocketVariable) &&
+        environ[i][sizeof(wire::kSocketVariable) - 1] == '=') {
+      continue;
+    }
+    copy[used++] = environ[i];
+  }
+  copy[used++] = socket_entry;
+  copy[used] = nullptr;
+  return copy;
+}
+
+struct Image {
+  const char* path;
+  char* const* arguments;
+  char* const* environment;
+  const char* log;
+  int report;  ///< pipe: an errno if exec fails, end-of-file when the daemon ends
+};
+
+/// In the grandchild, a copy of one thread of a foreign process: system calls only.
+[[noreturn]] void become_daemon(const Image& image) {
+  struct {  // the kernel's sigaction
+    void* handler;
+    unsigned long flags;
+    void* restorer;
+    uint64_t mask;
+  } by_default{};
+  for (int signal = 1; signal <= 64; ++signal) {
+    raw::call(SYS_rt_sigaction, signal, raw::word(&by_default), 0, sizeof(uint64_t));
+  }
+  uint64_t none = 0;
+  raw::call(SYS_rt_sigprocmask, SIG_SETMASK, raw::word(&none), 0, sizeof(none));
+  // The pipe may have one of the numbers 0 to 3, if the application runs without them.
+  int report = raw::fcntl(image.report, F_DUPFD, kReportFd + 1);
+  int log = *image.log ? raw::open(image.log, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
+  int null = raw::open("/dev/null", O_RDWR);
+  raw::call(SYS_dup3, null, 0, 0);
+  raw::call(SYS_dup3, null, 1, 0);
+  if (log >= 0) raw::call(SYS_dup3, log, 2, 0);
+  if (report >= 0) raw::call(SYS_dup3, report, kReportFd, 0);
+  if (raw::call(SYS_close_range, kReportFd + 1, ~0u, 0) < 0) {
+    for (int fd = kReportFd + 1; fd < 1024; ++fd) raw::close(fd);
+  }
+  int error = static_cast<int>(-raw::call(SYS_execve, raw::word(image.path), raw::word(image.arguments),
+                                          raw::word(image.environment)));
+  raw::write(kReportFd, &error, sizeof(error));
+  for (;;) raw::call(SYS_exit_group, 127);
+}
+
+/// Forks twice, so that the daemon is nobody's child. No handlers of the application run, and its waits and
+/// SIGCHLD do not see the children (no exit signal).
+int spawn(const Image& image) {
+  uint64_t all = ~uint64_t{0}, before = 0;
+  raw::call(SYS_rt_sigprocmask, SIG_SETMASK, raw::word(&all), raw::word(&before), sizeof(all));
+  long child = raw::call(SYS_clone, 0, 0, 0, 0, 0);
+  if (child == 0) {
+    raw::call(SYS_setsid);
+    long grandchild = raw::call(SYS_clone, 0, 0, 0, 0, 0);
+    if (grandchild == 0) become_daemon(image);
+    for (;;) raw::call(SYS_exit_group, grandchild < 0 ? 1 : 0);
+  }
+  int status = 0;
+  if (child > 0) raw::call(SYS_wait4, child, raw::word(&status), __WALL, 0);
+  raw::call(SYS_rt_sigprocmask, SIG_SETMASK, raw::word(&before), 0, sizeof(before));
+  if (child < 0) return static_cast<int>(-child);
+  return status ? EAGAIN : 0;
+}
+
+void report_failure(const char* what, const char* detail, const char* more) {
+  static std::atomic<bool> told{false};
+  if (!told.exchange(true)) complain(what, detail, more);
+}
+
+bool somebody_listens() {
+  int fd = connect_socket();
+  if (fd >= 0) raw::close(fd);
+  return fd >= 0;
+}
+
+/// The start lock is ours: runs the daemon until it listens.
+int launch(uint64_t deadline) {
+  Path daemon, log;
+  if (!find_daemon(&daemon)) {
+    report_failure("cannot start the daemon: no program ", daemon.c_str(), "");
+    return ENOENT;
+  }
+  log_file(&log);
+  Text<160> socket;
+  socket.add(wire::kSocketVariable).add('=').add(config().socket.c_str());
+  size_t environment_bytes;
+  char** environment = daemon_environment(socket.data(), &environment_bytes);
+  if (!environment) return ENOMEM;
+  char name[] = "v3demud", option[] = "--exit-when-idle", seconds[sizeof(kIdleSeconds)];
+  memcpy(seconds, kIdleSeconds, sizeof(seconds));
+  char* arguments[] = {name, option, seconds, nullptr};
+  int pipe[2] = {-1, -1};
+  int error = static_cast<int>(-raw::call(SYS_pipe2, raw::word(pipe), O_CLOEXEC));
+  if (!error) error = spawn({daemon.c_str(), arguments, environment, log.c_str(), pipe[1]});
+  raw::unmap_memory(environment, environment_bytes);
+  raw::close(pipe[1]);
+  bool ended = false;
+  while (!error && !somebody_listens()) {
+    pollfd ready{pipe[0], POLLIN, 0};
+    timespec pause{0, 2'000'000};
+    long events = raw::call(SYS_ppoll, raw::word(&ready), 1, raw::word(&pause), 0, 0);
+    if (events > 0) {
+      int reported = 0;
+      error = raw::read(pipe[0], &reported, sizeof(reported)) == sizeof(reported) ? reported : EIO;
+      ended = error == EIO;
+    } else if (raw::monotonic_ns() > deadline) {
+      error = ETIMEDOUT;
+    }
+  }
+  raw::close(pipe[0]);
+  if (!error) return 0;
+  Path reason;
+  reason.add(ended ? " ended at once" : error == ETIMEDOUT ? " does not answer" : " cannot be run");
+  if (!ended && error != ETIMEDOUT) reason.add(" (errno ").add(static_cast<uint64_t>(error)).add(')');
+  if (log.size()) reason.add("; its messages: ").add(log.c_str());
+  report_failure("the daemon ", daemon.c_str(), reason.c_str());
+  return error;
+}
+
+}  // namespace
+
+int start_daemon() {
+  int error = make_runtime_dir();
+  if (error) {
+    report_failure("cannot use the folder of the daemon's socket, ", config().runtime_dir.c_str(),
+                   error == EPERM    ? ": it belongs to somebody else or is open to others"
+                   : error == ENOENT ? ": the folder above it does not exist"
+                                     : "");
+    return error;
+  }
+  Path lock_path;
+  lock_path.add(config().socket.c_str()).add(".start");
+  int lock = raw::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock < 0) {
+    report_failure("cannot lock ", lock_path.c_str(), "");
+    return -lock;
+  }
+  const uint64_t deadline = raw::monotonic_ns() + kPatienceNs;
+  error = ETIMEDOUT;
+  for (;;) {
+    if (somebody_listens()) {
+      error = 0;
+      break;
+    }
+    if (raw::call(SYS_flock, lock, LOCK_EX | LOCK_NB) == 0) {
+      error = somebody_listens() ? 0 : launch(deadline);
+      break;
+    }
+    if (raw::monotonic_ns() > deadline) {
+      report_failure("the daemon does not answer: ", config().socket.c_str(), "");
+      break;
+    }
+    raw::sleep_ms(2);
+  }
+  raw::call(SYS_flock, lock, LOCK_UN);  // a child forked meanwhile holds the same lock
+  raw::close(lock);
+  return error;
+}
+
+}  // namespace v3d::shim

@@ -1,0 +1,10 @@
+/// Starting the daemon when a client needs one and none answers.
+#pragma once
+
+namespace v3d::shim {
+
+/// Starts v3demud unless another process is at it, and waits until somebody listens on the socket, 10 s at
+/// most. 0 or a positive errno; the first failure of a process is told on stderr.
+int start_daemon();
+
+}  // namespace v3d::shim

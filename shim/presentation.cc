@@ -1,0 +1,171 @@
+#include "shim/presentation.h"
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <sys/un.h>
+
+#include <cstdlib>
+#include <initializer_list>
+
+#include "shim/config.h"
+#include "shim/raw.h"
+
+namespace v3d::shim {
+namespace {
+
+/// A connection to a local server; a leading '@' names an abstract socket. Negative: there is none.
+int connect_to(const char* socket_path) {
+  sockaddr_un address{};
+  size_t length = strlen(socket_path);
+  if (length >= sizeof(address.sun_path)) return -ENAMETOOLONG;
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, socket_path, length);
+  if (address.sun_path[0] == '@') address.sun_path[0] = '\0';
+  int fd = raw::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC);
+  if (fd < 0) return fd;
+  int error = raw::connect(fd, reinterpret_cast<sockaddr*>(&address),
+                           static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length));
+  if (error == 0) return fd;
+  raw::close(fd);
+  return error;
+}
+
+/// The process at the other end runs under the shim.
+bool server_has_shim(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (raw::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.pid <= 0) return false;
+  Text<32> maps;
+  maps.add("/proc/").add(static_cast<uint64_t>(peer.pid)).add("/maps");
+  int fd = raw::open(maps.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  // Chunks overlap by the length of the name, lest it lie across two.
+  constexpr char kName[] = "/libv3demu.so";
+  constexpr size_t kOverlap = sizeof(kName) - 1;
+  char chunk[2048];
+  size_t kept = 0;
+  bool found = false;
+  for (long got; !found && (got = raw::read(fd, chunk + kept, sizeof(chunk) - kept)) > 0;) {
+    size_t have = kept + static_cast<size_t>(got);
+    found = memmem(chunk, have, kName, kOverlap);
+    kept = have < kOverlap ? have : kOverlap;
+    memmove(chunk, chunk + have - kept, kept);
+  }
+  raw::close(fd);
+  return found;
+}
+
+/// Receives exactly `size` bytes; false at end-of-file or when the server takes its time.
+bool receive(int socket, void* data, size_t size) {
+  auto* at = static_cast<char*>(data);
+  while (size) {
+    pollfd ready{socket, POLLIN, 0};
+    timespec patience{0, 500'000'000};
+    if (raw::call(SYS_ppoll, raw::word(&ready), 1, raw::word(&patience), 0, 0) <= 0) return false;
+    long got = raw::read(socket, at, size);
+    if (got <= 0) return false;
+    at += got;
+    size -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+/// Asks a Wayland compositor for its globals. Wire format: u32 object, u16 opcode, u16 size, arguments.
+bool compositor_has_dmabuf(int socket) {
+  constexpr uint32_t kDisplay = 1, kRegistry = 2, kCallback = 3;
+  const uint32_t requests[] = {kDisplay, 12 << 16 | 1, kRegistry,   // wl_display.get_registry
+                               kDisplay, 12 << 16 | 0, kCallback};  // wl_display.sync
+  if (raw::write(socket, requests, sizeof(requests)) != sizeof(requests)) return false;
+  constexpr char kInterface[] = "zwp_linux_dmabuf_v1";
+  bool found = false;
+  for (;;) {
+    uint32_t header[2];
+    char body[4096];
+    if (!receive(socket, header, sizeof(header))) return false;
+    size_t size = header[1] >> 16;
+    if (size < sizeof(header) || size - sizeof(header) > sizeof(body)) return false;
+    size -= sizeof(header);
+    if (!receive(socket, body, size)) return false;
+    if (header[0] == kCallback) return found;
+    // wl_registry.global: u32 name, string (u32 length with its zero, text), u32 version
+    if (header[0] == kRegistry && size >= 8 + sizeof(kInterface)) {
+      found |= memcmp(body + 8, kInterface, sizeof(kInterface)) == 0;
+    }
+  }
+}
+
+/// Asks the X server of $DISPLAY. Through the client library, which knows about authority files.
+bool server_has_dri3(bool load) {
+  void* xcb = dlopen("libxcb.so.1", RTLD_LAZY | RTLD_LOCAL | (load ? 0 : RTLD_NOLOAD));
+  if (!xcb) return false;
+  struct ExtensionCookie {
+    unsigned sequence;
+  };
+  struct ExtensionReply {  // xcb_query_extension_reply_t
+    uint8_t response_type, pad0;
+    uint16_t sequence;
+    uint32_t length;
+    uint8_t present, major_opcode, first_event, first_error;
+  };
+  auto connect = reinterpret_cast<void* (*)(const char*, int*)>(dlsym(xcb, "xcb_connect"));
+  auto has_error = reinterpret_cast<int (*)(void*)>(dlsym(xcb, "xcb_connection_has_error"));
+  auto disconnect = reinterpret_cast<void (*)(void*)>(dlsym(xcb, "xcb_disconnect"));
+  auto ask =
+      reinterpret_cast<ExtensionCookie (*)(void*, uint16_t, const char*)>(dlsym(xcb, "xcb_query_extension"));
+  auto answer = reinterpret_cast<ExtensionReply* (*)(void*, ExtensionCookie, void**)>(
+      dlsym(xcb, "xcb_query_extension_reply"));
+  bool present = false;
+  if (connect && has_error && disconnect && ask && answer) {
+    void* connection = connect(nullptr, nullptr);
+    if (!has_error(connection)) {
+      ExtensionReply* reply = answer(connection, ask(connection, 4, "DRI3"), nullptr);
+      present = reply && reply->present;
+      free(reply);
+    }
+    disconnect(connection);
+  }
+  dlclose(xcb);
+  return present;
+}
+
+bool x_server_takes_buffers(const char* display, bool load) {
+  // Local displays only: ":1", ":1.0", "unix:1".
+  const char* colon = strrchr(display, ':');
+  if (!colon || !(colon == display || strncmp(display, "unix:", 5) == 0)) return false;
+  for (const char* prefix : {"@/tmp/.X11-unix/X", "/tmp/.X11-unix/X"}) {
+    Text<108> path;
+    path.add(prefix).add(colon + 1, strspn(colon + 1, "0123456789"));
+    int socket = connect_to(path.c_str());
+    if (socket < 0) continue;
+    bool shim = server_has_shim(socket);
+    raw::close(socket);
+    return shim && server_has_dri3(load);
+  }
+  return false;
+}
+
+bool compositor_takes_buffers(const char* display) {
+  Text<108> path;
+  if (display[0] != '/') {
+    const char* folder = environment_variable("XDG_RUNTIME_DIR");
+    if (!folder) return false;
+    path.add(folder).add('/');
+  }
+  path.add(display);
+  int socket = path.overflowed() ? -ENAMETOOLONG : connect_to(path.c_str());
+  if (socket < 0) return false;
+  bool takes = server_has_shim(socket) && compositor_has_dmabuf(socket);
+  raw::close(socket);
+  return takes;
+}
+
+}  // namespace
+
+bool needs_software_presentation(bool load) {
+  const char* wayland = environment_variable("WAYLAND_DISPLAY");
+  const char* x = environment_variable("DISPLAY");
+  if (wayland && *wayland && !compositor_takes_buffers(wayland)) return true;
+  return x && *x && !x_server_takes_buffers(x, load);
+}
+
+}  // namespace v3d::shim

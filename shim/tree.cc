@@ -1,0 +1,338 @@
+#include "shim/tree.h"
+
+#include <sys/sysmacros.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "shim/config.h"
+#include "shim/connection.h"
+#include "shim/raw.h"
+#include "shim/tree_content.h"
+
+namespace v3d::shim {
+namespace {
+
+constexpr char kFolderName[] = "/v3demu-tree-";  // followed by 16 hexadecimal digits
+constexpr size_t kHashDigits = 16;
+
+constexpr const char* kMerged[] = {
+    "/dev", "/dev/char", "/sys/class", "/sys/dev/char", "/sys/bus/platform/devices", "/sys/devices/platform"};
+constexpr const char* kMergedBesideHost[] = {"/dev/dri", "/dev/dri/by-path", "/sys/class/drm"};
+
+/// Entry names of a folder, without . and .. ; false when it cannot be read.
+template <typename Visit>
+bool list_folder(int fd, Visit visit) {
+  struct Entry {  // linux_dirent64
+    uint64_t ino;
+    int64_t next;
+    uint16_t size;
+    uint8_t type;
+    char name[];
+  };
+  alignas(8) char buffer[2048];
+  for (;;) {
+    long got = raw::call(SYS_getdents64, fd, raw::word(buffer), sizeof(buffer));
+    if (got <= 0) return got == 0;
+    for (long at = 0; at < got;) {
+      auto* entry = reinterpret_cast<Entry*>(buffer + at);
+      if (strcmp(entry->name, ".") != 0 && strcmp(entry->name, "..") != 0) visit(entry->name);
+      at += entry->size;
+    }
+  }
+}
+
+/// Removes a tree, or what a failed attempt left of one.
+void remove_folder(int parent, const char* name, int depth = 0) {
+  int fd = raw::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd >= 0) {
+    // Removing entries while listing may make the listing skip others: until a pass finds none.
+    bool found = true;
+    for (int pass = 0; found && pass < 16; ++pass) {
+      found = false;
+      raw::call(SYS_lseek, fd, 0, SEEK_SET);
+      list_folder(fd, [&](const char* entry) {
+        found = true;
+        if (raw::unlinkat(fd, entry, 0) < 0 && depth < 16) remove_folder(fd, entry, depth + 1);
+      });
+    }
+    raw::close(fd);
+  }
+  raw::unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+void add_node(Tree* tree, uint32_t wire_minor, uint32_t minor) {
+  Node* node = &tree->nodes[tree->num_nodes++];
+  node->wire_minor = wire_minor;
+  node->minor = minor;
+  node->mode = S_IFCHR | (wire_minor >= 128 ? 0666 : 0660);
+  Text<sizeof(node->name)> name;
+  name.add(wire_minor >= 128 ? "renderD" : "card").add(uint64_t{minor});
+  memcpy(node->name, name.c_str(), name.size() + 1);
+}
+
+/// Beside the host's own nodes ours take the first numbers that are free.
+uint32_t free_card(uint32_t first) {
+  for (uint32_t n = first; n < 64; ++n) {
+    Path card, render;
+    card.add("/dev/dri/card").add(uint64_t{n});
+    render.add("/dev/dri/renderD").add(uint64_t{128 + n});
+    if (raw::access(card.c_str(), F_OK) < 0 && raw::access(render.c_str(), F_OK) < 0) return n;
+  }
+  return 63;
+}
+
+void own(Tree* tree, const char* folder, const char* name, bool text_prefix = false) {
+  Tree::Root* root = &tree->owned[tree->num_owned++];
+  root->path.clear();
+  root->path.add(folder).add(name);
+  root->text_prefix = text_prefix;
+}
+
+void list_owned(Tree* tree) {
+  const ChipNames& names = chip_names(tree->chip);
+  for (const char* root : names.platform_roots) {
+    if (root) own(tree, "/sys/devices/platform/", root);
+  }
+  own(tree, "/sys/bus/platform/devices/", names.v3d);
+  own(tree, "/sys/bus/platform/devices/", names.display);
+  if (!config().host_dri) {
+    own(tree, "/dev/dri", "");
+    own(tree, "/sys/class/drm", "");
+    own(tree, "/dev/char/226:", "", true);
+    own(tree, "/sys/dev/char/226:", "", true);
+    return;
+  }
+  own(tree, "/dev/dri/by-path/platform-", names.v3d, true);
+  own(tree, "/dev/dri/by-path/platform-", names.display, true);
+  own(tree, "/sys/class/drm/version", "");
+  for (uint32_t i = 0; i < tree->num_nodes; ++i) {
+    Text<32> number;
+    number.add("226:").add(uint64_t{tree->nodes[i].minor});
+    own(tree, "/dev/dri/", tree->nodes[i].name);
+    own(tree, "/sys/class/drm/", tree->nodes[i].name);
+    if (tree->nodes[i].wire_minor == 1) own(tree, "/sys/class/drm/", connector_name(tree->nodes[i]).c_str());
+    own(tree, "/dev/char/", number.c_str());
+    own(tree, "/sys/dev/char/", number.c_str());
+  }
+}
+
+void plan(Tree* tree) {
+  const Config& c = config();
+  uint32_t running = probe_chip();
+  tree->chip = running ? running : c.chip;
+  uint32_t card = c.host_dri ? free_card(0) : 0;
+  add_node(tree, 0, card);
+  if (!c.no_vc4) add_node(tree, 1, c.host_dri ? free_card(card + 1) : card + 1);
+  add_node(tree, 128, 128 + card);
+  list_owned(tree);
+}
+
+/// Takes an existing tree into use. 0 or a positive errno.
+int adopt_folder(const char* path, Tree* tree) {
+  int fd = raw::open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return -fd;
+  struct stat st;
+  int error = -raw::fstat(fd, &st);
+  if (!error && (st.st_uid != raw::geteuid() || (st.st_mode & 077))) error = EPERM;
+  for (uint32_t i = 0; i < tree->num_nodes && !error; ++i) {
+    Path node;
+    node.add("dev/dri/").add(tree->nodes[i].name);
+    error = -raw::fstatat(fd, node.c_str(), &st, AT_SYMLINK_NOFOLLOW);
+    tree->nodes[i].tree_dev = st.st_dev;
+    tree->nodes[i].tree_ino = st.st_ino;
+  }
+  if (!error) {
+    // What the kernel calls it: /proc/self/fd and realpath show that name.
+    Text<32> self;
+    self.add("/proc/self/fd/").add(static_cast<uint64_t>(fd));
+    long size = raw::readlinkat(AT_FDCWD, self.c_str(), tree->root.data(), tree->root.capacity() - 1);
+    if (size > 0) {
+      tree->root.set_size(static_cast<size_t>(size));
+    } else {
+      tree->root.clear();
+      tree->root.add(path);
+    }
+  }
+  raw::close(fd);
+  return error;
+}
+
+/// Builds aside and renames, so that nobody ever sees half a tree. 0 or a positive errno.
+int build_folder(const char* path, const Tree& tree) {
+  static std::atomic<uint32_t> attempts{0};
+  Path temporary;
+  temporary.add(path).add('.').add(static_cast<uint64_t>(raw::getpid())).add('.');
+  temporary.add(uint64_t{attempts.fetch_add(1)}).add('.').add(raw::monotonic_ns(), 16);
+  if (temporary.overflowed()) return ENAMETOOLONG;
+  int error = -raw::mkdirat(AT_FDCWD, temporary.c_str(), 0700);
+  if (error) return error;
+  int root = raw::open(temporary.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (root < 0) return -root;
+  TreeSink sink(root);
+  emit_tree(tree, &sink);
+  raw::close(root);
+  error = sink.error();
+  if (!error) error = -raw::rename(temporary.c_str(), path);
+  if (error) remove_folder(AT_FDCWD, temporary.c_str());
+  return error == EEXIST || error == ENOTEMPTY ? 0 : error;  // somebody else was first
+}
+
+/// A tree of which a cleaner of /tmp took files away is moved out of the way.
+void discard_folder(const char* path) {
+  Path dead;
+  dead.add(path).add(".dead.").add(static_cast<uint64_t>(raw::getpid()));
+  if (!dead.overflowed() && raw::rename(path, dead.c_str()) == 0) remove_folder(AT_FDCWD, dead.c_str());
+}
+
+bool make_tree(Tree* tree) {
+  plan(tree);
+  TreeSink hashing;
+  emit_tree(*tree, &hashing);
+  Text<kHashDigits + 1> digits;
+  for (int shift = 60; shift >= 0; shift -= 4) digits.add("0123456789abcdef"[hashing.hash() >> shift & 15]);
+  Path path;
+  path.add(config().runtime_dir.c_str()).add(kFolderName).add(digits.c_str());
+  int error = make_runtime_dir();
+  for (int attempt = 0; attempt < 3 && !error; ++attempt) {
+    error = adopt_folder(path.c_str(), tree);
+    if (!error) return true;
+    if (error == EPERM) break;
+    if (error == ENOENT && attempt > 0) discard_folder(path.c_str());
+    error = build_folder(path.c_str(), *tree);
+  }
+  if (!error) error = EIO;
+  complain("cannot make the device tree ", path.c_str(),
+           error == EPERM ? ": it belongs to somebody else or others may write in it"
+                          : ": is the folder writable?");
+  return false;
+}
+
+std::atomic<const Tree*> active{nullptr};
+std::atomic<bool> failed{false};
+
+}  // namespace
+
+bool Tree::owns(const char* path) const {
+  for (uint32_t i = 0; i < num_owned; ++i) {
+    const Root& one = owned[i];
+    if (one.text_prefix ? starts_with(path, one.path.c_str())
+                        : is_beneath(path, one.path.c_str(), one.path.size())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+const Node* Tree::node_of(const struct stat& st) const {
+  if (!S_ISREG(st.st_mode)) return nullptr;
+  for (uint32_t i = 0; i < num_nodes; ++i) {
+    if (nodes[i].tree_ino == st.st_ino && nodes[i].tree_dev == st.st_dev) return &nodes[i];
+  }
+  return nullptr;
+}
+
+const Node* Tree::node_by_wire_minor(uint32_t wire_minor) const {
+  for (uint32_t i = 0; i < num_nodes; ++i) {
+    if (nodes[i].wire_minor == wire_minor) return &nodes[i];
+  }
+  return nullptr;
+}
+
+const Tree* tree_if_active() { return active.load(std::memory_order_acquire); }
+
+const Tree* tree() {
+  const Tree* known = active.load(std::memory_order_acquire);
+  if (known || failed.load(std::memory_order_relaxed)) return known;
+  // Threads that meet here each make one in memory of their own; the first to finish wins.
+  void* memory = raw::map_memory(sizeof(Tree));
+  if (!memory) return nullptr;
+  auto* fresh = static_cast<Tree*>(memory);
+  const Tree* winner = nullptr;
+  if (!make_tree(fresh)) {
+    failed.store(true, std::memory_order_relaxed);
+  } else if (active.compare_exchange_strong(winner, fresh, std::memory_order_acq_rel)) {
+    return fresh;
+  }
+  raw::unmap_memory(memory, sizeof(Tree));
+  return winner;
+}
+
+bool is_merged(const char* path) {
+  for (const char* merged : kMerged) {
+    if (strcmp(path, merged) == 0) return true;
+  }
+  if (config().host_dri) {
+    for (const char* merged : kMergedBesideHost) {
+      if (strcmp(path, merged) == 0) return true;
+    }
+  }
+  return false;
+}
+
+void refresh_overlay(const Tree& tree, const char* path) {
+  Path overlay_path;
+  overlay_path.add(tree.root.c_str()).add(path);
+  int overlay = raw::open(overlay_path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (overlay < 0) return;
+  int host = raw::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  Path target;
+  if (host >= 0) {
+    list_folder(host, [&](const char* name) {
+      target.clear();
+      target.add(path).add('/').add(name);
+      if (!target.overflowed() && !tree.owns(target.c_str())) raw::symlinkat(target.c_str(), overlay, name);
+    });
+  }
+  // Links to what the host lost. Ours are relative, the host's are absolute.
+  list_folder(overlay, [&](const char* name) {
+    char link[8];
+    if (raw::readlinkat(overlay, name, link, sizeof(link)) <= 0 || link[0] != '/') return;
+    struct stat st;
+    if (host < 0 || raw::fstatat(host, name, &st, AT_SYMLINK_NOFOLLOW) < 0) raw::unlinkat(overlay, name, 0);
+  });
+  if (host >= 0) raw::close(host);
+  raw::close(overlay);
+}
+
+const char* path_in_tree(const char* real) {
+  const char* found = strstr(real, kFolderName);
+  if (!found) return nullptr;
+  const char* digits = found + sizeof(kFolderName) - 1;
+  if (strspn(digits, "0123456789abcdef") != kHashDigits) return nullptr;
+  const char* rest = digits + kHashDigits;
+  if (*rest == '\0') return "/";
+  return *rest == '/' ? rest : nullptr;
+}
+
+void describe_node(const Node& node, struct stat* st) {
+  st->st_dev = makedev(0, 6);  // devtmpfs as most kernels number it; any constant does
+  st->st_ino = node_ino(node);
+  st->st_mode = node.mode;
+  st->st_nlink = 1;
+  st->st_uid = raw::geteuid();
+  st->st_gid = raw::getegid();
+  st->st_rdev = makedev(kDrmMajor, node.minor);
+  st->st_size = 0;
+  st->st_blocks = 0;
+  st->st_blksize = 4096;
+}
+
+void describe_node(const Node& node, struct statx* st) {
+  struct stat plain = {};
+  describe_node(node, &plain);
+  st->stx_dev_major = major(plain.st_dev);
+  st->stx_dev_minor = minor(plain.st_dev);
+  st->stx_ino = plain.st_ino;
+  st->stx_mode = static_cast<uint16_t>(plain.st_mode);
+  st->stx_nlink = 1;
+  st->stx_uid = plain.st_uid;
+  st->stx_gid = plain.st_gid;
+  st->stx_rdev_major = kDrmMajor;
+  st->stx_rdev_minor = node.minor;
+  st->stx_size = 0;
+  st->stx_blocks = 0;
+  st->stx_blksize = 4096;
+}
+
+}  // namespace v3d::shim

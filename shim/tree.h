@@ -1,0 +1,67 @@
+/// The device tree that clients see: /dev/dri and the parts of /sys by which libdrm, libudev and Mesa find a
+/// Raspberry Pi's GPU, as real files in a folder beside the daemon's socket (drm-abi.md 1.2). Real files
+/// serve DIR*, FILE*, inotify and descriptors passed to other processes without further emulation.
+///
+/// Folders that the host has too (/dev, /sys/class, ...) exist in the tree as overlays: our entries, and
+/// symbolic links with absolute targets to the host's.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+
+#include "shim/text.h"
+
+namespace v3d::shim {
+
+/// Linux' DRM major.
+inline constexpr unsigned kDrmMajor = 226;
+
+/// A device node. In the tree it is an empty regular file, known by its device and inode.
+struct Node {
+  uint32_t wire_minor;  ///< how the daemon calls it: 0, 1 or 128
+  uint32_t minor;       ///< how clients see it; differs only beside host nodes (V3DEMU_HOST_DRI)
+  char name[16];        ///< card0, renderD128
+  uint32_t mode;        ///< S_IFCHR and permissions
+  dev_t tree_dev;
+  ino_t tree_ino;
+};
+
+struct Tree {
+  Text<512> root;  ///< canonical, without trailing slash; <root>/dev/dri/card0
+  uint32_t chip;   ///< 71 or 42
+  uint32_t num_nodes;
+  Node nodes[3];
+  struct Root {
+    Text<72> path;
+    bool text_prefix;  ///< every path that begins so, not only what lies beneath
+  };
+  uint32_t num_owned;
+  Root owned[24];  ///< paths that exist in the tree only; the host's of the same name are hidden
+
+  bool owns(const char* path) const;
+  const Node* node_of(const struct stat& st) const;
+  const Node* node_by_wire_minor(uint32_t wire_minor) const;
+};
+
+/// The tree of this process; made on first use. nullptr when it cannot be made (one message says why).
+const Tree* tree();
+/// The same if somebody used it already.
+const Tree* tree_if_active();
+
+/// Folders that are shown merged with the host's.
+bool is_merged(const char* path);
+/// Brings the overlay of a merged folder up to date with the host's.
+void refresh_overlay(const Tree& tree, const char* path);
+
+/// `real` without the folder of a tree in front, or nullptr if it does not lie in one.
+const char* path_in_tree(const char* real);
+
+/// What stat and statx tell about a node. The same in every process.
+void describe_node(const Node& node, struct stat* st);
+void describe_node(const Node& node, struct statx* st);
+
+/// The inode number that stat reports for a node.
+inline ino_t node_ino(const Node& node) { return 0x226000 + node.minor; }
+
+}  // namespace v3d::shim

@@ -1,0 +1,33 @@
+/// What stands in the device tree of each chip.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/text.h"
+#include "shim/tree.h"
+#include "shim/tree_sink.h"
+
+namespace v3d::shim {
+
+/// Tells the sink everything that belongs to tree.chip and tree.nodes.
+void emit_tree(const Tree& tree, TreeSink* sink);
+
+/// card1-HDMI-A-1
+Text<32> connector_name(const Node& display);
+
+/// Names of the platform devices and of the folders under /sys/devices/platform that hold them.
+struct ChipNames {
+  uint32_t chip;
+  const char* v3d;          ///< device name, as in by-path links
+  const char* v3d_folder;   ///< under sys/devices/platform
+  const char* v3d_of_path;  ///< OF_FULLNAME
+  const char* v3d_compatible;
+  const char* display;
+  const char* display_folder;
+  const char* display_of_path;
+  const char* display_compatible;
+  const char* platform_roots[2];  ///< first components under sys/devices/platform; nullptr: one is enough
+};
+const ChipNames& chip_names(uint32_t chip);
+
+}  // namespace v3d::shim

@@ -1,0 +1,62 @@
+#include "gpu/csd/qpu_slots.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace v3d::csd {
+namespace {
+
+std::vector<uint32_t> take(QpuSlots& slots, int count) {
+  std::vector<uint32_t> taken;
+  for (int i = 0; i < count; ++i) taken.push_back(slots.take());
+  return taken;
+}
+
+TEST(QpuSlots, EveryQpuOnceBeforeAnyTwice) {
+  QpuSlots slots(*device::find_profile("rpi5"), false);
+  EXPECT_EQ(slots.capacity(), 24u);
+  std::vector<uint32_t> expected;
+  for (uint32_t thread : {0u, 2u})
+    for (uint32_t qpu = 0; qpu < 12; ++qpu) expected.push_back(qpu << 2 | thread);
+  EXPECT_EQ(take(slots, 24), expected);
+}
+
+TEST(QpuSlots, FourThreadsUseAllValuesBelowFourTimesTheQpus) {
+  for (const char* name : {"rpi5", "rpi5-16"}) {
+    const device::Profile& profile = *device::find_profile(name);
+    QpuSlots slots(profile, true);
+    ASSERT_EQ(slots.capacity(), 4u * static_cast<uint32_t>(profile.qpu_count()));
+    std::vector<bool> seen(slots.capacity());
+    for (uint32_t tidx : take(slots, static_cast<int>(slots.capacity()))) {
+      ASSERT_LT(tidx, seen.size());
+      ASSERT_FALSE(seen[tidx]);
+      seen[tidx] = true;
+    }
+  }
+}
+
+TEST(QpuSlots, AFreedThreadIsTakenAgain) {
+  QpuSlots slots(*device::find_profile("rpi5"), false);
+  take(slots, 24);
+  slots.give_back(5 << 2 | 2);
+  EXPECT_EQ(slots.occupied(), 23u);
+  EXPECT_EQ(slots.take(), 5u << 2 | 2);
+  slots.give_back(7 << 2);
+  slots.give_back(3 << 2);
+  slots.give_back(7 << 2 | 2);
+  EXPECT_EQ(slots.take(), 7u << 2) << "the emptiest QPU first";
+}
+
+TEST(QpuSlots, SlicesTakeTurnsOn42) {
+  device::Profile rpi4 = device::default_profile();
+  rpi4.version = 42;
+  rpi4.slices = 2;
+  QpuSlots slots(rpi4, false);
+  std::vector<uint32_t> qpus;
+  for (uint32_t tidx : take(slots, 8)) qpus.push_back(tidx >> 2);
+  EXPECT_EQ(qpus, (std::vector<uint32_t>{0, 4, 1, 5, 2, 6, 3, 7}));
+}
+
+}  // namespace
+}  // namespace v3d::csd

@@ -1,0 +1,314 @@
+// The scheduler with programs written in C++: fake(thread, batch state) instead of QPU instructions.
+#include "gpu/csd/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "gpu/device/profile.h"
+
+namespace v3d::csd {
+namespace {
+
+constexpr uint32_t kTwoThreads = 0, kFourThreads = 1;
+
+/// One dispatch of a program made of a C++ function. The function sees the thread's step (how often it ran
+/// before) and stands for `cost` instructions per run.
+class SchedulerTest : public testing::TestWithParam<int> {
+ protected:
+  struct Step {
+    qpu::Thread& thread;
+    uint32_t batch;  ///< workgroup id X
+    uint32_t slot;   ///< wg_in_mem
+    uint32_t step;
+  };
+  using Fake = std::function<qpu::Stop(const Step&)>;
+
+  static std::array<uint32_t, 7> one_batch_per_workgroup(uint32_t batches, uint32_t per_sg,
+                                                         uint32_t threading) {
+    return {batches << 16, 1 << 16,   1 << 16, 16u | (per_sg & 15) << 8 | (per_sg - 1) << 12,
+            batches,       threading, 0};
+  }
+
+  bool run(const std::array<uint32_t, 7>& cfg, const Fake& fake, bool serial = false, uint64_t cost = 10) {
+    Engine engine;
+    engine.start = [](qpu::Thread& thread, const Batch& batch, uint32_t tidx) {
+      thread.rf[3] = batch.workgroup_xy;
+      thread.rf[2] = batch.workgroup_z_lii;
+      thread.rf[10] = Lanes{};
+      thread.tidx = tidx;
+      thread.instructions = 0;
+    };
+    engine.run = [&](qpu::Thread& thread, int) {
+      const qpu::Stop stop =
+          fake({thread, thread.rf[3][0], thread.rf[2][0] >> 16 & 0x3ff, thread.rf[10][0]++});
+      thread.instructions += stop == qpu::Stop::kBudget ? thread.budget : cost;
+      return stop;
+    };
+    Scheduler scheduler(job_, decode(cfg, profile_), serial, engine);
+    const bool complete = scheduler.run();
+    instructions_ = scheduler.instructions();
+    return complete;
+  }
+
+  const device::Profile& profile_ = *device::find_profile("rpi5");
+  ThreadPool pool_{GetParam()};
+  JobError error_;
+  std::atomic<bool> cancel_{false};
+  Job job_{.memory = Memory(),
+           .profile = &profile_,
+           .pool = &pool_,
+           .programs = nullptr,
+           .counts = nullptr,
+           .error = &error_,
+           .cancel = &cancel_,
+           .instruction_limit = ~uint64_t{0}};  // instructions of the fakes take no time
+  uint64_t instructions_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Workers, SchedulerTest, testing::Values(0, 3));
+
+TEST_P(SchedulerTest, RunsEveryBatchOnceAndCountsInstructions) {
+  std::mutex mutex;
+  std::map<uint32_t, int> seen;
+  EXPECT_TRUE(run(one_batch_per_workgroup(1000, 4, kFourThreads), [&](const Step& s) {
+    const std::lock_guard lock(mutex);
+    ++seen[s.batch];
+    return qpu::Stop::kEnd;
+  }));
+  EXPECT_EQ(seen.size(), 1000u);
+  for (const auto& [batch, times] : seen) EXPECT_EQ(times, 1) << batch;
+  EXPECT_EQ(instructions_, 10000u);
+}
+
+// py-videocore7 test_parallel (12), test_barrier (24), test_parallel_full (48).
+TEST_P(SchedulerTest, ThreadIndexIsDenseForBatchesThatFit) {
+  const std::tuple<uint32_t, uint32_t, uint32_t> cases[] = {
+      {12, kTwoThreads, 4}, {24, kTwoThreads, 2}, {48, kFourThreads, 1}};
+  for (const auto& [batches, threading, stride] : cases) {
+    std::mutex mutex;
+    std::set<uint32_t> seen, expected;
+    for (uint32_t i = 0; i < batches; ++i) expected.insert(i * stride);
+    EXPECT_TRUE(run(one_batch_per_workgroup(batches, batches, threading), [&](const Step& s) {
+      const std::lock_guard lock(mutex);
+      seen.insert(s.thread.tidx);
+      return qpu::Stop::kEnd;
+    }));
+    EXPECT_EQ(seen, expected) << batches;
+  }
+}
+
+TEST_P(SchedulerTest, ThreadIndexIsUniqueAmongLiveBatches) {
+  std::array<std::atomic<int>, 64> live{};
+  EXPECT_TRUE(run(one_batch_per_workgroup(3000, 5, kFourThreads), [&](const Step& s) {
+    EXPECT_LT(s.thread.tidx, 48u);
+    if (s.step == 0) {
+      EXPECT_EQ(live[s.thread.tidx].fetch_add(1), 0);
+    }
+    if (s.step < s.batch % 3) return qpu::Stop::kBudget;
+    EXPECT_EQ(live[s.thread.tidx].fetch_sub(1), 1);
+    return qpu::Stop::kEnd;
+  }));
+}
+
+TEST_P(SchedulerTest, BarriersHoldAllBatchesOfASupergroup) {
+  std::array<std::array<std::atomic<uint32_t>, 4>, 20> arrived{};  // supergroup, barrier
+  EXPECT_TRUE(run(one_batch_per_workgroup(20 * 8 - 3, 8, kTwoThreads), [&](const Step& s) {
+    const uint32_t group = s.batch / 8, members = group == 19 ? 5 : 8;  // the last supergroup is short
+    if (s.step > 0) {
+      EXPECT_EQ(arrived[group][s.step - 1], members);
+    }
+    if (s.step == 4) return qpu::Stop::kEnd;
+    ++arrived[group][s.step];
+    return qpu::Stop::kBarrier;
+  }));
+}
+
+// py-videocore7 test_barrier: after the barrier, read the neighbour's line, then overwrite one's own.
+TEST_P(SchedulerTest, BatchesLeaveABarrierTogether) {
+  for (int round = 0; round < 50; ++round) {
+    std::array<std::atomic<uint32_t>, 24> line{};
+    std::array<uint32_t, 24> read{};
+    EXPECT_TRUE(run(one_batch_per_workgroup(24, 24, kTwoThreads), [&](const Step& s) {
+      const uint32_t neighbour = (s.batch + 1) % 24;
+      switch (s.step) {
+        case 0:
+          line[s.batch] = s.batch + 100;
+          return qpu::Stop::kBarrier;
+        case 1:
+          EXPECT_TRUE(s.thread.stop_at_switch);
+          return qpu::Stop::kSwitch;
+        case 2:
+          read[s.batch] = line[neighbour];
+          return qpu::Stop::kSwitch;
+        default:
+          line[s.batch] = 0;
+          return qpu::Stop::kEnd;
+      }
+    }));
+    for (uint32_t i = 0; i < 24; ++i) ASSERT_EQ(read[i], (i + 1) % 24 + 100);
+  }
+}
+
+TEST_P(SchedulerTest, LockstepEndsSoonAndYieldsToSpinningBatches) {
+  std::atomic<uint32_t> switches{0}, turn{7};
+  EXPECT_TRUE(run(one_batch_per_workgroup(8, 8, kTwoThreads), [&](const Step& s) {
+    if (s.step == 0) return qpu::Stop::kBarrier;
+    if (s.thread.stop_at_switch) return ++switches, qpu::Stop::kSwitch;
+    if (s.step < 100) return qpu::Stop::kBudget;
+    return qpu::Stop::kEnd;
+  }));
+  EXPECT_EQ(switches, 8 * kLockstep);
+  EXPECT_TRUE(run(one_batch_per_workgroup(8, 8, kTwoThreads), [&](const Step& s) {
+    if (s.step == 0) return qpu::Stop::kBarrier;
+    if (s.batch == turn) return --turn, qpu::Stop::kEnd;
+    return s.batch == 0 || !s.thread.stop_at_switch ? qpu::Stop::kBudget : qpu::Stop::kSwitch;
+  }));
+}
+
+TEST_P(SchedulerTest, EndedBatchesLeaveTheBarrier) {
+  std::atomic<uint32_t> passed{0};
+  EXPECT_TRUE(run(one_batch_per_workgroup(12, 12, kTwoThreads), [&](const Step& s) {
+    if (s.step == s.batch) {  // batch n executes n barriers
+      ++passed;
+      return qpu::Stop::kEnd;
+    }
+    return qpu::Stop::kBarrier;
+  }));
+  EXPECT_EQ(passed, 12u);
+}
+
+TEST_P(SchedulerTest, ASupergroupLargerThanTheMachineDoesNotDeadlock) {
+  std::atomic<uint32_t> ended{0};
+  std::array<uint32_t, 7> cfg = one_batch_per_workgroup(200, 100, kTwoThreads);
+  cfg[3] &= ~0xf00u;  // 16 workgroups per supergroup, 100 batches
+  EXPECT_TRUE(run(cfg, [&](const Step& s) {
+    if (s.step < 2) return qpu::Stop::kBarrier;
+    ++ended;
+    return qpu::Stop::kEnd;
+  }));
+  EXPECT_EQ(ended, 200u);
+}
+
+TEST_P(SchedulerTest, ASpinningBatchDoesNotStarveTheOthers) {
+  std::atomic<uint32_t> turn{23};  // each batch waits for the one started after it
+  EXPECT_TRUE(run(one_batch_per_workgroup(24, 1, kTwoThreads), [&](const Step& s) {
+    if (turn != s.batch) return qpu::Stop::kBudget;
+    --turn;
+    return qpu::Stop::kEnd;
+  }));
+}
+
+TEST_P(SchedulerTest, SupergroupsInFlightHaveSlotsOfTheirOwn) {
+  std::array<std::atomic<uint32_t>, 1024> owner{};
+  std::atomic<uint32_t> highest{0};
+  EXPECT_TRUE(run(one_batch_per_workgroup(500, 1, kFourThreads), [&](const Step& s) {
+    if (s.step == 0) {
+      EXPECT_EQ(owner[s.slot].exchange(s.batch + 1), 0u);
+    }
+    if (s.slot > highest) highest = s.slot;
+    if (s.step < s.batch % 4) return qpu::Stop::kBudget;
+    EXPECT_EQ(owner[s.slot].exchange(0), s.batch + 1);
+    return qpu::Stop::kEnd;
+  }));
+  EXPECT_LT(highest, 48u);
+}
+
+TEST_P(SchedulerTest, SerialDispatchesUseSlotZeroOnly) {
+  std::atomic<uint32_t> open{0xffffffff}, left{0};
+  std::array<uint32_t, 7> cfg = one_batch_per_workgroup(60, 4, kTwoThreads);
+  cfg[3] = (cfg[3] & ~0xf00u) | 1 << 8;
+  EXPECT_TRUE(run(
+      cfg,
+      [&](const Step& s) {
+        EXPECT_EQ(s.slot, 0u);
+        if (s.step == 0) {
+          if (left == 0) open = s.batch / 4;
+          ++left;
+          EXPECT_EQ(open, s.batch / 4);
+        }
+        if (s.step < 3) return s.step == 0 ? qpu::Stop::kBarrier : qpu::Stop::kBudget;
+        --left;
+        return qpu::Stop::kEnd;
+      },
+      true));
+}
+
+TEST_P(SchedulerTest, CancelEndsAnEndlessDispatch) {
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    cancel_ = true;
+  });
+  EXPECT_FALSE(
+      run(one_batch_per_workgroup(24, 1, kTwoThreads), [&](const Step&) { return qpu::Stop::kBudget; }));
+  later.join();
+  EXPECT_FALSE(error_.failed());
+}
+
+TEST_P(SchedulerTest, ALoneBatchDoesNotKeepThePoolFromOtherJobs) {
+  std::atomic<int> elsewhere{0};
+  std::thread other;
+  EXPECT_TRUE(run(one_batch_per_workgroup(4, 4, kTwoThreads), [&](const Step& s) {
+    if (s.step == 0) return qpu::Stop::kBarrier;  // all workers join in
+    if (s.batch != 0) return qpu::Stop::kEnd;
+    if (s.step == 1) {
+      other = std::thread([&] {
+        // Needs as many threads at once as the pool has workers, besides this one and the busy one.
+        pool_.parallel_for(GetParam(), [&](int, int) {
+          ++elsewhere;
+          while (elsewhere < GetParam()) std::this_thread::yield();
+        });
+      });
+    }
+    if (elsewhere < GetParam()) return qpu::Stop::kBudget;
+    return qpu::Stop::kEnd;
+  }));
+  other.join();
+}
+
+TEST_P(SchedulerTest, TheInstructionLimitNamesTheThread) {
+  job_.instruction_limit = 1'000'000;
+  EXPECT_FALSE(run(one_batch_per_workgroup(3, 1, kTwoThreads),
+                   [&](const Step& s) { return s.batch == 1 ? qpu::Stop::kBudget : qpu::Stop::kEnd; }));
+  EXPECT_NE(error_.message().find("did not end after 1000000 instructions"), std::string::npos)
+      << error_.message();
+  EXPECT_NE(error_.message().find("workgroup 1,0,0"), std::string::npos) << error_.message();
+}
+
+TEST_P(SchedulerTest, EndlessBarriersAreFoundByTheLimit) {
+  job_.instruction_limit = 10'000;
+  EXPECT_FALSE(
+      run(one_batch_per_workgroup(4, 4, kTwoThreads), [&](const Step&) { return qpu::Stop::kBarrier; }));
+  EXPECT_TRUE(error_.failed());
+}
+
+TEST_P(SchedulerTest, AHangEndsTheDispatch) {
+  EXPECT_FALSE(run({0, 0, 0, 0, 0xffffffff, 0, 0}, [&](const Step&) { return qpu::Stop::kHang; }));
+  EXPECT_NE(error_.message().find("hang: compute thread stopped"), std::string::npos) << error_.message();
+}
+
+TEST_P(SchedulerTest, HugeBatchCountsAreStreamed) {
+  std::atomic<uint64_t> ended{0};
+  EXPECT_FALSE(run({0, 0, 0, 0xff000, 0xffffffff, 0, 0}, [&](const Step&) {
+    if (++ended == 100'000) cancel_ = true;
+    return qpu::Stop::kEnd;
+  }));
+  EXPECT_LT(ended, 101'000u);
+}
+
+TEST_P(SchedulerTest, NoBatchesNoWork) {
+  EXPECT_TRUE(run({0, 0, 0, 0, 0, 0, 0}, [&](const Step&) {
+    ADD_FAILURE() << "a batch ran";
+    return qpu::Stop::kEnd;
+  }));
+}
+
+}  // namespace
+}  // namespace v3d::csd

@@ -1,0 +1,223 @@
+// The facade over fake blocks: what it hands them and how it reads their outcome.
+#include "gpu/device/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "gpu/base/job.h"
+#include "gpu/cle/executor.h"
+#include "gpu/csd/dispatch.h"
+#include "gpu/tfu/tfu.h"
+
+namespace v3d {
+namespace {
+
+/// What the fakes below do with the job they get.
+std::function<void(const Job&)> g_work;
+std::array<uint32_t, 4> g_arguments;
+const ptb::BinResult* g_bin;
+
+void work(const Job& job) {
+  const std::function<void(const Job&)> copy = g_work;  // it may set g_work
+  copy(job);
+}
+
+}  // namespace
+
+namespace cle {
+std::shared_ptr<ptb::BinResult> run_bin_list(const Job& job, GpuAddr start, GpuAddr end) {
+  g_arguments = {start, end};
+  work(job);
+  return std::make_shared<ptb::BinResult>();
+}
+void run_render_list(const Job& job, GpuAddr start, GpuAddr end, GpuAddr qma, const ptb::BinResult* bin) {
+  g_arguments = {start, end, qma};
+  g_bin = bin;
+  work(job);
+}
+}  // namespace cle
+
+namespace csd {
+bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool serial,
+              const mmu::AddressSpace* space) {
+  g_arguments = {cfg[0], cfg[6], serial, space != nullptr};
+  work(job);
+  return !job.stopped();
+}
+}  // namespace csd
+
+namespace tfu {
+void run(const Job& job, const Registers& r) {
+  g_arguments = {r.icfg, r.ioc, r.coef[0], r.coef[3]};
+  work(job);
+}
+}  // namespace tfu
+
+namespace device {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using End = JobResult::End;
+
+class DeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    absl::StatusOr<std::unique_ptr<Context>> context = Context::create(profile_);
+    ASSERT_TRUE(context.ok()) << context.status();
+    context_ = *std::move(context);
+    g_work = [](const Job&) {};
+  }
+
+  /// One run of each kind of job.
+  std::vector<std::function<JobResult()>> all_kinds() {
+    return {[this] { return device_.run_bin(*context_, {}, cancel_, &bin_); },
+            [this] { return device_.run_render(*context_, {}, cancel_, nullptr); },
+            [this] { return device_.run_csd(*context_, {}, cancel_); },
+            [this] { return device_.run_tfu(*context_, {}, cancel_); }};
+  }
+
+  const Profile& profile_ = default_profile();
+  ThreadPool pool_{1};
+  Device device_{profile_, pool_};
+  std::unique_ptr<Context> context_;
+  std::atomic<bool> cancel_{false};
+  std::shared_ptr<const ptb::BinResult> bin_;
+};
+
+TEST_F(DeviceTest, HandsArgumentsToTheBlocks) {
+  const ClJob cl{.bcl_start = 1, .bcl_end = 2, .rcl_start = 3, .rcl_end = 4, .qma = 5, .qms = 6, .qts = 7};
+  device_.run_bin(*context_, cl, cancel_, &bin_);
+  EXPECT_THAT(g_arguments, ElementsAre(1, 2, 0, 0));
+  ASSERT_NE(bin_, nullptr);
+  device_.run_render(*context_, cl, cancel_, bin_);
+  EXPECT_THAT(g_arguments, ElementsAre(3, 4, 5, 0));
+  EXPECT_EQ(g_bin, bin_.get());
+  device_.run_render(*context_, cl, cancel_, nullptr);
+  EXPECT_EQ(g_bin, nullptr);
+  device_.run_csd(*context_, {.cfg = {8, 0, 0, 0, 0, 0, 9}, .indirect = true}, cancel_);
+  EXPECT_THAT(g_arguments, ElementsAre(8, 9, 1, 1));
+  device_.run_tfu(*context_, {.icfg = 10, .ioc = 11, .coef = {12, 0, 0, 13}}, cancel_);
+  EXPECT_THAT(g_arguments, ElementsAre(10, 11, 12, 13));
+}
+
+TEST_F(DeviceTest, JobsKnowTheirContext) {
+  g_work = [&](const Job& job) {
+    EXPECT_EQ(job.memory.host(0), context_->space().memory().host(0));
+    EXPECT_EQ(job.profile, &profile_);
+    EXPECT_EQ(job.cancel, &cancel_);
+    EXPECT_NE(job.programs, nullptr);
+    EXPECT_FALSE(job.stopped());
+  };
+  for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kDone);
+}
+
+TEST_F(DeviceTest, ErrorsEndJobsWithTheirMessage) {
+  g_work = [](const Job& job) {
+    job.error->set("packet 77 is unknown");
+    job.error->set("and more");
+  };
+  for (const auto& run : all_kinds()) {
+    const JobResult result = run();
+    EXPECT_EQ(result.end, End::kError);
+    EXPECT_EQ(result.message, "packet 77 is unknown");
+  }
+}
+
+TEST_F(DeviceTest, HangsAreToldFromErrors) {
+  g_work = [](const Job& job) { job.error->set("hang: program 0x1000 does not end"); };
+  for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kHang);
+}
+
+TEST_F(DeviceTest, AnErrorStaysWithItsJob) {
+  g_work = [](const Job& job) { job.error->set("bad"); };
+  EXPECT_EQ(device_.run_render(*context_, {}, cancel_, nullptr).end, End::kError);
+  g_work = [](const Job&) {};
+  EXPECT_EQ(device_.run_render(*context_, {}, cancel_, nullptr).end, End::kDone);
+}
+
+TEST_F(DeviceTest, CancelledJobs) {
+  g_work = [&](const Job& job) {
+    cancel_ = true;
+    EXPECT_TRUE(job.stopped());
+  };
+  for (const auto& run : all_kinds()) {
+    cancel_ = false;
+    EXPECT_EQ(run().end, End::kCancelled);
+  }
+}
+
+TEST_F(DeviceTest, CountsAndFaultsOfTheJob) {
+  g_work = [](const Job& job) {
+    perf::Counts counts;
+    counts[perf::kQpuActive] = 42;
+    job.counts->merge(counts);
+    EXPECT_EQ(job.memory.load<uint32_t>(0x12345678), 0u);
+  };
+  for (const auto& run : all_kinds()) {
+    const JobResult result = run();
+    EXPECT_EQ(result.end, End::kDone) << "a fault does not end a job";
+    EXPECT_EQ(result.counts.values[perf::kQpuActive], 42u);
+    EXPECT_EQ(result.faults.count, 1u);
+    EXPECT_EQ(result.faults.first_address, 0x12345678u);
+  }
+}
+
+// Spills of bin and render jobs that run at one time may share a BO of 4 * QPUs areas.
+TEST_F(DeviceTest, ThreadIndicesOfBinAndRenderAreDisjoint) {
+  for (const char* name : {"rpi5", "rpi5-16"}) {
+    for (int workers : {0, 1, 7, 8, 63}) {
+      ThreadPool pool(workers);
+      const Profile& profile = *find_profile(name);
+      Device device(profile, pool);
+      std::set<uint32_t> bin, render;
+      const auto collect = [](std::set<uint32_t>* values) {
+        return [values](const Job& job) {
+          for (int slot = 0; slot < job.pool->concurrency(); ++slot)
+            values->insert(job.first_tidx + static_cast<uint32_t>(slot));
+        };
+      };
+      g_work = collect(&bin);
+      device.run_bin(*context_, {}, cancel_, &bin_);
+      g_work = collect(&render);
+      device.run_render(*context_, {}, cancel_, nullptr);
+      const uint32_t threads = 4 * static_cast<uint32_t>(profile.qpu_count());
+      EXPECT_EQ(*bin.begin(), threads - 8);
+      EXPECT_LT(*bin.rbegin(), threads);
+      EXPECT_EQ(*render.begin(), 0u);
+      EXPECT_LT(*render.rbegin(), *bin.begin());
+    }
+  }
+}
+
+TEST_F(DeviceTest, ComputeExcludesBinAndRender) {
+  JobResult inner;
+  g_work = [&](const Job&) {
+    g_work = [](const Job&) { ADD_FAILURE() << "ran although it must not"; };
+    inner = device_.run_render(*context_, {}, cancel_, nullptr);
+    g_work = [](const Job&) {};
+  };
+  EXPECT_EQ(device_.run_csd(*context_, {}, cancel_).end, End::kDone);
+  EXPECT_EQ(inner.end, End::kError);
+  EXPECT_THAT(inner.message, HasSubstr("compute"));
+  EXPECT_EQ(device_.run_render(*context_, {}, cancel_, nullptr).end, End::kDone);
+}
+
+TEST_F(DeviceTest, BinRunsBesideRenderAndOtherContexts) {
+  absl::StatusOr<std::unique_ptr<Context>> other = Context::create(profile_);
+  ASSERT_TRUE(other.ok());
+  g_work = [&](const Job&) {
+    g_work = [](const Job&) {};
+    EXPECT_EQ(device_.run_bin(*context_, {}, cancel_, &bin_).end, End::kDone);
+    EXPECT_EQ(device_.run_csd(**other, {}, cancel_).end, End::kDone);
+    EXPECT_EQ(device_.run_tfu(*context_, {}, cancel_).end, End::kDone);
+  };
+  EXPECT_EQ(device_.run_render(*context_, {}, cancel_, nullptr).end, End::kDone);
+}
+
+}  // namespace
+}  // namespace device
+}  // namespace v3d

@@ -1,0 +1,16 @@
+#!/usr/bin/env python3
+"""The files that docs/one_draw.md and README.md name exist. usage: docs_test.py SOURCE_FOLDER"""
+import os
+import re
+import sys
+
+root = sys.argv[1]
+missing = []
+for page in ("docs/one_draw.md", "README.md"):
+    with open(os.path.join(root, page), encoding="utf-8") as file:
+        text = file.read()
+    names = re.findall(r"`((?:daemon|docs|gpu|ioctl|packaging|shim|tests|tools|bench)/[\w./-]+)`", text)
+    names += re.findall(r"\]\(((?!http)[\w./-]+)\)", text)
+    assert names, page
+    missing += [f"{page}: {name}" for name in names if not os.path.exists(os.path.join(root, name))]
+sys.exit("\n".join(missing))

@@ -1,0 +1,581 @@
+"""Compute programs in QPU assembly, run through the kernel interface alone.
+
+The node to open is $V3D_NODE, by default the card node of a Raspberry Pi 5.
+"""
+
+import errno
+import os
+import struct
+import unittest
+
+import qpu_asm
+import v3d_drm
+
+# Configuration of general TMU accesses, for one access: type, or 0x80 | operation << 3 | type for atomics.
+VEC4, S8, S16, U8, U16 = (0xffffff00 | byte for byte in (0xfc, 0xf8, 0xf9, 0xfd, 0xfe))
+
+
+def atomic(operation):
+    return 0xffffff87 | operation << 3
+
+
+def float_bits(value):
+    return struct.unpack("<I", struct.pack("<f", value))[0]
+
+
+class QpuTest(unittest.TestCase):
+    def setUp(self):
+        self.device = v3d_drm.Device(os.environ.get("V3D_NODE", v3d_drm.CARD))
+        self.addCleanup(self.device.close)
+        self.program = self.device.bo(1 << 16)
+
+    def launch(self, text, uniforms, bos, batches, old_struct=False, **config):
+        """Starts a program: code at the start of the program BO, uniforms in its upper half."""
+        code = qpu_asm.to_bytes(qpu_asm.assemble(text))
+        for i, (word,) in enumerate(struct.iter_unpack("<I", code)):
+            self.program.words[i] = word
+        for i, value in enumerate(uniforms):
+            self.program.words[0x2000 + i] = value & 0xffffffff
+        cfg = v3d_drm.csd_config(self.device, self.program.address, self.program.address + 0x8000, batches,
+                                 config.pop("grid", (batches, 1, 1)), **config)
+        self.device.submit_csd(cfg, [self.program, *bos], old_struct)
+
+    def run_program(self, *args, **kwargs):
+        self.launch(*args, **kwargs)
+        self.device.wait(self.program)
+
+    def whole_machine(self, per_qpu):
+        """One supergroup with `per_qpu` batches for each QPU: (batches, configuration, shift of TIDX)."""
+        qpus = self.device.qpus
+        config = dict(wg_size=16 * per_qpu, wgs_per_sg=qpus, batches_per_sg=qpus * per_qpu, grid=(qpus, 1, 1),
+                      threads=4 if per_qpu == 4 else 2)
+        return qpus * per_qpu, config, {1: 2, 2: 1, 4: 0}[per_qpu]
+
+
+# rf9 = number of the thread, dense from 0. Uniform: bits of TIDX that do not count.
+THREAD_NUMBER = """
+    tidx rf9
+    ldunifrf.rf10
+    shr rf9, rf9, rf10
+"""
+
+
+class SaxpyTest(QpuTest):
+    # y = a * x + y; each thread finds its part by TIDX.
+    # Uniforms: TIDX shift, iterations of 16 elements per thread, addresses of x and y, a.
+    SAXPY = THREAD_NUMBER + """
+        eidx rf1
+        ldunifrf.rf10
+        umul24 rf0, rf9, rf10
+        shl rf0, rf0, 4
+        add rf0, rf0, rf1
+        ldunifrf.rf11
+        shl rf0, rf0, 2
+        ldunifrf.rf12
+        add rf11, rf11, rf0
+        ldunifrf.rf13
+        add rf12, rf12, rf0
+        mov rf14, 4
+        shl rf14, rf14, 4                   # 64 bytes a step
+    loop:
+        mov tmua, rf11 ; thrsw
+        add rf11, rf11, rf14
+        nop
+        ldtmu.rf20
+        mov tmua, rf12 ; thrsw
+        fmul rf20, rf20, rf13
+        nop
+        ldtmu.rf21
+        fadd tmud, rf20, rf21
+        mov tmua, rf12
+        sub.pushz rf10, rf10, 1
+        b.anyna loop
+        add rf12, rf12, rf14
+        nop
+        nop
+        tmuwt -
+    end
+    """
+
+    def saxpy(self, per_qpu, **kwargs):
+        threads, config, shift = self.whole_machine(per_qpu)
+        iterations = 5
+        count = threads * iterations * 16
+        data = self.device.bo(8 * count)
+        for i in range(count):
+            data.floats[i], data.floats[count + i] = i, 3 * i + 0.5
+        self.run_program(self.SAXPY, [shift, iterations, data.address, data.address + 4 * count, float_bits(-2)],
+                         [data], threads, **config, **kwargs)
+        self.assertEqual(data.floats[count:2 * count].tolist(), [i + 0.5 for i in range(count)])
+
+    def test_one_thread_per_qpu(self):
+        self.saxpy(1)
+
+    def test_two_threads_per_qpu(self):
+        self.saxpy(2)
+
+    def test_four_threads_per_qpu(self):
+        self.saxpy(4)
+
+    def test_struct_of_old_kernels(self):
+        self.saxpy(2, old_struct=True)
+
+    def test_dispatches_run_in_order(self):
+        data = self.device.bo(4096)
+        for i in range(16):
+            data.floats[i], data.floats[16 + i] = 1.0, float(i)
+        # y = 1 * x + y, five times; one thread, whatever its TIDX.
+        for _ in range(5):
+            self.launch(self.SAXPY, [8, 1, data.address, data.address + 64, float_bits(1)], [data], 1)
+        self.device.wait(data)
+        self.assertEqual(data.floats[16:32].tolist(), [i + 5.0 for i in range(16)])
+
+
+class BarrierTest(QpuTest):
+    # Each round: store to the thread's own line, meet, read the line of the next thread, mix it in.
+    # Uniforms: TIDX shift, threads, rounds, buffer, bytes per round, output.
+    ROUNDS = THREAD_NUMBER + """
+        eidx rf1
+        ldunifrf.rf10
+        shl rf1, rf1, 2
+        ldunifrf.rf11
+        add rf2, rf9, 1
+        ldunifrf.rf12
+        xor.pushz -, rf2, rf10
+        mov.ifa rf2, 0
+        shl rf4, rf9, 6
+        ldunifrf.rf13
+        shl rf5, rf2, 6
+        ldunifrf.rf14
+        add rf4, rf4, rf1                   # own line
+        add rf5, rf5, rf1                   # the neighbour's
+        add rf14, rf14, rf4
+        mov rf6, 0
+    round:
+        add tmud, rf9, rf11                 # a value that names thread and round
+        add tmua, rf12, rf4
+        tmuwt -
+        barrierid syncb ; thrsw
+        nop
+        nop
+        add tmua, rf12, rf5 ; thrsw
+        add rf12, rf12, rf13
+        nop
+        ldtmu.rf7
+        sub.pushz rf11, rf11, 1
+        b.anyna round
+        shl rf6, rf6, 1
+        xor rf6, rf6, rf7
+        nop
+        mov tmud, rf6
+        mov tmua, rf14
+        tmuwt -
+    end
+    """
+
+    def test_barriers_make_stores_visible(self):
+        threads, config, shift = self.whole_machine(2)
+        rounds = 10
+        data = self.device.bo((rounds + 1) * threads * 64)
+        self.run_program(self.ROUNDS, [shift, threads, rounds, data.address, threads * 64,
+                                       data.address + rounds * threads * 64], [data], threads, **config)
+        for thread in range(threads):
+            expected = 0
+            for left in range(rounds, 0, -1):
+                expected = expected << 1 ^ (thread + 1) % threads + left
+            line = (rounds * threads + thread) * 16
+            self.assertEqual(data.words[line:line + 16].tolist(), [expected] * 16, f"thread {thread}")
+
+    # All threads spin on a word that only the last one writes. Uniforms: TIDX shift, last thread, the word.
+    SPIN = THREAD_NUMBER + """
+        ldunifrf.rf2
+        xor.pushz -, rf9, rf2
+        ldunifrf.rf3
+        mov tmud, 1
+        mov.ifa tmua, rf3
+    wait:
+        mov tmua, rf3 ; thrsw
+        nop
+        nop
+        ldtmu.rf4
+        mov.pushz -, rf4
+        b.anya wait
+        nop
+        nop
+        nop
+        tmuwt -
+    end
+    """
+
+    def test_spinning_threads_make_way(self):
+        threads, config, shift = self.whole_machine(2)
+        flag = self.device.bo(4096)
+        self.run_program(self.SPIN, [shift, threads - 1, flag.address], [flag], threads, **config)
+        self.assertEqual(flag.words[0], 1)
+
+
+class TmuTest(QpuTest):
+    # Copies a vec4 per lane. Uniforms: source, configuration, destination, configuration.
+    COPY_VEC4 = """
+        eidx rf1
+        ldunifrf.rf2
+        shl rf1, rf1, 4
+        add tmuau, rf2, rf1 ; thrsw
+        nop
+        nop
+        ldtmu.rf4
+        ldtmu.rf5
+        ldtmu.rf6
+        ldtmu.rf7
+        mov tmud, rf4
+        mov tmud, rf5
+        mov tmud, rf6
+        mov tmud, rf7
+        ldunifrf.rf3
+        add tmuau, rf3, rf1
+        tmuwt -
+    end
+    """
+
+    def test_vec4(self):
+        data = self.device.bo(4096)
+        for i in range(128):
+            data.words[i] = 0x1000 + i
+        for offset in (0, 4, 8, 12):  # 7.1 has no need for alignment beyond words
+            self.run_program(self.COPY_VEC4, [data.address + 4 * offset, VEC4, data.address + 2048 + 16, VEC4],
+                             [data], 1)
+            self.assertEqual(data.words[512:582].tolist(),
+                             [0] * 4 + [0x1000 + offset + i for i in range(64)] + [0] * 2)
+
+    # One narrow load per lane, stored as a word. Uniforms: source, configuration, destination.
+    LOAD_NARROW = """
+        eidx rf1
+        ldunifrf.rf2
+        shl rf3, rf1, {shift}
+        add tmuau, rf2, rf3 ; thrsw
+        shl rf3, rf1, 2
+        nop
+        ldtmu.rf4
+        mov tmud, rf4
+        ldunifrf.rf2
+        add tmua, rf2, rf3
+        tmuwt -
+    end
+    """
+
+    def test_bytes_and_halves(self):
+        data = self.device.bo(4096)
+        source = bytes(range(0x70, 0x90))
+        data.words[:8] = memoryview(bytearray(source)).cast("I")
+        for shift, config, layout in ((0, U8, "<16B"), (0, S8, "<16b"), (1, U16, "<16H"), (1, S16, "<16h")):
+            self.run_program(self.LOAD_NARROW.format(shift=shift),
+                             [data.address, config, data.address + 1024], [data], 1)
+            expected = struct.unpack_from(layout, source)
+            self.assertEqual(data.words[256:272].tolist(), [v & 0xffffffff for v in expected], layout)
+
+    # Each lane takes a ticket: the old value of the counter is where it stores. Uniforms: the counter, how to
+    # add, the tickets.
+    TICKETS = """
+        mov tmud, 1
+        ldunifrf.rf2
+        mov tmuau, rf2 ; thrsw
+        nop
+        nop
+        ldtmu.rf3
+        shl rf4, rf3, 2
+        ldunifrf.rf5
+        add rf5, rf5, rf4
+        mov tmud, 1
+        mov tmuau, rf5                      # counts the visits of the ticket
+        tmuwt -
+        nop ; thrsw
+        nop
+        nop
+        ldtmu.rf3
+    end
+    """
+
+    def test_atomic_tickets(self):
+        batches = 100
+        data = self.device.bo(4096 + batches * 64)
+        add = atomic(0)
+        self.run_program(self.TICKETS, [data.address, add, data.address + 4096, add], [data], batches, threads=4)
+        self.assertEqual(data.words[0], batches * 16)
+        self.assertEqual(data.words[1024:1024 + batches * 16].tolist(), [1] * (batches * 16))
+
+    # Uniforms: operand table, words, configuration, old values.
+    ATOMIC = """
+        eidx rf1
+        ldunifrf.rf2
+        shl rf1, rf1, 2
+        ldunifrf.rf3
+        add tmua, rf2, rf1 ; thrsw
+        nop
+        nop
+        ldtmu.rf4
+        {operands}
+        add tmuau, rf3, rf1 ; thrsw
+        nop
+        nop
+        ldtmu.rf5
+        mov tmud, rf5
+        ldunifrf.rf6
+        add tmua, rf6, rf1
+        tmuwt -
+    end
+    """
+
+    def test_atomic_operations(self):
+        def signed(v):
+            return v - (1 << 32) if v >> 31 else v
+        operations = {  # name: operation, TMUD words, function of memory and operand
+            "add": (0, 1, lambda m, v: m + v),
+            "sub": (1, 1, lambda m, v: m - v),
+            "exchange": (2, 1, lambda m, v: v),
+            "compare and exchange": (3, 2, lambda m, v: v + 1 if m == v else m),
+            "umin": (4, 1, min),
+            "umax": (5, 1, max),
+            "smin": (6, 1, lambda m, v: min(m, v, key=signed)),
+            "smax": (7, 1, lambda m, v: max(m, v, key=signed)),
+            "and": (8, 1, lambda m, v: m & v),
+            "or": (9, 1, lambda m, v: m | v),
+            "xor": (10, 1, lambda m, v: m ^ v),
+            "increment": (8, 0, lambda m, v: m + 1),
+            "decrement": (9, 0, lambda m, v: m - 1),
+        }
+        memory = [0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 7, 0xfffffff0, 100] * 2
+        operand = [0] * 4 + [1, 7, 0x80000000, 0xffffffff] + [0xfffffffe, 1, 0x7fffffff, 5, 0xffffffff, 8, 9, 100]
+        data = self.device.bo(4096)
+        for name, (operation, words, function) in operations.items():
+            for i in range(16):
+                data.words[i], data.words[64 + i], data.words[128 + i] = operand[i], memory[i], 0
+            push = ["", "mov tmud, rf4", "mov tmud, rf4\nadd tmud, rf4, 1"][words]
+            self.run_program(self.ATOMIC.format(operands=push),
+                             [data.address, data.address + 256, atomic(operation), data.address + 512], [data], 1)
+            self.assertEqual(data.words[64:80].tolist(),
+                             [function(m, v) & 0xffffffff for m, v in zip(memory, operand)], name)
+            self.assertEqual(data.words[128:144].tolist(), memory, f"old values of {name}")
+
+
+class UniformTest(QpuTest):
+    # Sums a table by unifa while the main stream goes on. Uniforms: table, addend four times, result.
+    UNIFA = """
+        mov rf6, 0
+        ldunifrf.unifa
+        nop
+        nop
+        nop
+""" + """
+        ldunifarf.rf5
+        add rf6, rf6, rf5
+        ldunifrf.rf5
+        add rf6, rf6, rf5
+""" * 4 + """
+        eidx rf1
+        ldunifrf.rf2
+        shl rf1, rf1, 2
+        mov tmud, rf6
+        add tmua, rf2, rf1
+        tmuwt -
+    end
+    """
+
+    def test_unifa_is_a_second_stream(self):
+        data = self.device.bo(4096)
+        data.words[:4] = memoryview(struct.pack("<4I", 1, 20, 300, 4000)).cast("I")
+        self.run_program(self.UNIFA, [data.address, 10000, 20000, 30000, 40000, data.address + 256], [data], 1)
+        self.assertEqual(data.words[64:80].tolist(), [104321] * 16)
+
+    # Overwrites its own next uniform and then reads it. Uniforms: address of the fourth word, unused, result,
+    # the word.
+    OWN_UNIFORM = """
+        ldunifrf.rf2
+        mov tmud, 5
+        mov tmua, rf2
+        tmuwt -
+        ldunifrf.rf3
+        ldunifrf.rf3
+        eidx rf1
+        ldunifrf.rf4
+        shl rf1, rf1, 2
+        mov tmud, rf4
+        add tmua, rf3, rf1
+        tmuwt -
+    end
+    """
+
+    def test_uniforms_are_those_of_the_start(self):
+        data = self.device.bo(4096)
+        own = self.program.address + 0x8000 + 12
+        self.run_program(self.OWN_UNIFORM, [own, 0, data.address, 77], [data], 1)
+        self.assertEqual(data.words[0], 77)
+        self.assertEqual(self.program.words[0x2003], 5)
+        # The next dispatch reads what the first one stored.
+        self.run_program(self.OWN_UNIFORM, [own, 0, data.address], [data], 1)
+        self.assertEqual(data.words[0], 5)
+
+
+class BranchTest(QpuTest):
+    # Collatz steps of the numbers 1, 2, ...: each lane leaves the loop in its own time. 3n + 1 is a subroutine.
+    # Uniform: result.
+    COLLATZ = """
+        mov rf1, rf3.ul                     # workgroup
+        shl rf1, rf1, 4
+        eidx rf2
+        add rf1, rf1, rf2
+        shl rf8, rf1, 2
+        ldunifrf.rf7
+        add rf1, rf1, 1
+        add rf7, rf7, rf8
+        mov rf2, 0
+    loop:
+        xor.pushz -, rf1, 1                 # A: the lane is done
+        b.alla done
+        nop
+        nop
+        nop
+        bl triple
+        and.pushz -, rf1, 1                 # A: even, B: done
+        shr rf3, rf1, 1
+        nop
+        mov.ifa rf4, rf3
+        mov.ifnb rf1, rf4
+        b loop
+        add.ifnb rf2, rf2, 1
+        nop
+        nop
+    triple:
+        add rf4, rf1, rf1
+        b lri
+        add rf4, rf4, rf1
+        add rf4, rf4, 1
+        nop
+    done:
+        mov tmud, rf2
+        mov tmua, rf7
+        tmuwt -
+    end
+    """
+
+    def test_lanes_leave_a_loop_one_by_one(self):
+        batches = 7
+        data = self.device.bo(4096)
+        self.run_program(self.COLLATZ, [data.address], [data], batches, threads=4)
+
+        def steps(n):
+            count = 0
+            while n != 1:
+                n, count = (3 * n + 1 if n & 1 else n >> 1), count + 1
+            return count
+        self.assertEqual(data.words[:batches * 16].tolist(), [steps(n + 1) for n in range(batches * 16)])
+
+
+class WorkgroupTest(QpuTest):
+    # Counts at [((z * Y + y) * X + x) * size + local index]. Uniforms: Y, X, size, shift of the local index,
+    # array, increment.
+    COUNT = """
+        mov rf1, rf2.ul
+        ldunifrf.rf10     # z
+        umul24 rf1, rf1, rf10
+        mov rf4, rf3.uh
+        add rf1, rf1, rf4
+        ldunifrf.rf10
+        umul24 rf1, rf1, rf10
+        mov rf4, rf3.ul
+        add rf1, rf1, rf4
+        ldunifrf.rf10
+        umul24 rf1, rf1, rf10
+        ldunifrf.rf10
+        shr rf4, rf2, rf10
+        add rf1, rf1, rf4
+        shl rf1, rf1, 2
+        ldunifrf.rf10
+        add tmuau, rf1, rf10 ; thrsw
+        nop
+        nop
+        ldtmu.rf4
+    end
+    """
+
+    def count(self, grid, size, wgs_per_sg):
+        x, y, z = grid
+        batches_per_sg = (wgs_per_sg * size + 15) // 16
+        full, rest = divmod(x * y * z, wgs_per_sg)
+        batches = full * batches_per_sg + (rest * size + 15) // 16
+        total = x * y * z * size
+        data = self.device.bo(4 * total + 4096)
+        shift = 26 if size <= 64 else 25 if size <= 128 else 24
+        self.run_program(self.COUNT, [y, x, size, shift, data.address, atomic(8)], [data], batches, grid=grid,
+                         wg_size=size, wgs_per_sg=wgs_per_sg, batches_per_sg=batches_per_sg, threads=4)
+        self.assertEqual(data.words[:total + 1024].tolist(), [1] * total + [0] * 1024)
+
+    def test_every_invocation_runs_once(self):
+        self.count((5, 3, 2), 64, 1)
+        self.count((2, 3, 5), 256, 1)
+        self.count((7, 1, 3), 112, 2)
+
+    def test_workgroups_share_batches(self):
+        self.count((3, 5, 2), 18, 8)
+        self.count((17, 1, 1), 1, 16)
+        self.count((4, 4, 4), 6, 3)  # padding lanes at the end of each supergroup
+
+
+class TroubleTest(QpuTest):
+    # Reads and writes where nothing is mapped, then stores what it read. Uniforms: nowhere, result.
+    NOWHERE = """
+        eidx rf1
+        shl rf1, rf1, 2
+        ldunifrf.rf2
+        add tmua, rf2, rf1 ; thrsw
+        nop
+        nop
+        ldtmu.rf4
+        mov tmud, 1
+        add tmua, rf2, rf1
+        mov tmud, rf4
+        ldunifrf.rf3
+        add tmua, rf3, rf1
+        tmuwt -
+    end
+    """
+
+    def test_faults_do_not_end_a_job(self):
+        data = self.device.bo(4096)
+        for i in range(16):
+            data.words[i] = 0xffffffff
+        self.run_program(self.NOWHERE, [0xf0000000, data.address], [data], 1)
+        self.assertEqual(data.words[:16].tolist(), [0] * 16)
+
+    ENDLESS = """
+    here:
+        b here
+        nop
+        nop
+        nop
+    """
+
+    def test_endless_programs_end_with_their_client(self):
+        child = os.fork()
+        if child == 0:
+            try:
+                self.device = v3d_drm.Device(os.environ.get("V3D_NODE", v3d_drm.CARD))
+                self.program = self.device.bo(1 << 16)
+                self.launch(self.ENDLESS, [], [], self.device.qpus * 2)
+                with self.assertRaises(OSError) as raised:
+                    self.device.wait(self.program, 0.05)
+                os._exit(0 if raised.exception.errno == errno.ETIME else 1)
+            finally:
+                os._exit(2)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.test_faults_do_not_end_a_job()  # the next client's turn
+
+    def test_a_bad_program_does_not_stop_the_next(self):
+        data = self.device.bo(4096)
+        self.launch("thrsw\n" + "nop\n" * 8, [], [data], 3)  # runs into words that are no instructions
+        self.device.wait(self.program)
+        self.run_program(self.NOWHERE, [0xf0000000, data.address], [data], 1)
+        self.assertEqual(data.words[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,143 @@
+/// A small Vulkan harness for tests that compare what a device computes with values computed here: one
+/// device, one queue, host-visible buffers, images, pipelines. Every Vulkan error ends the test at once.
+#pragma once
+
+#include <vulkan/vulkan.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace e2e {
+
+struct Buffer {
+  VkBuffer handle = VK_NULL_HANDLE;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  VkDeviceSize size = 0;
+  void* mapped = nullptr;
+
+  template <typename T>
+  std::span<T> as() const {
+    return {static_cast<T*>(mapped), size / sizeof(T)};
+  }
+};
+
+struct Image {
+  VkImage handle = VK_NULL_HANDLE;
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  VkImageView view = VK_NULL_HANDLE;
+  VkFormat format = VK_FORMAT_UNDEFINED;
+  VkImageAspectFlags aspect = 0;
+  uint32_t width = 0, height = 0, levels = 1, layers = 1;
+  VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT;
+};
+
+struct ImageOptions {
+  VkImageUsageFlags usage = 0;
+  uint32_t levels = 1, layers = 1;
+  VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT;
+};
+
+struct VertexAttribute {
+  VkFormat format;
+  uint32_t offset;
+  bool per_instance = false;  ///< taken from binding 1
+};
+
+/// What a graphics pipeline needs beyond the defaults (triangle list, no blending, no depth, viewport =
+/// target).
+struct PipelineOptions {
+  std::span<const uint32_t> vertex, fragment;
+  uint32_t stride = 0, instance_stride = 0;
+  std::vector<VertexAttribute> attributes;
+  VkPrimitiveTopology topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST;
+  bool depth_test = false;
+  VkPipelineColorBlendAttachmentState blend{};  ///< colorWriteMask 0 means RGBA
+  uint32_t push_constant_bytes = 0;
+  std::vector<VkDescriptorType> descriptors;  ///< binding i
+};
+
+struct Pipeline {
+  VkPipeline handle = VK_NULL_HANDLE;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
+  VkPipelineBindPoint bind_point = VK_PIPELINE_BIND_POINT_GRAPHICS;
+};
+
+/// One descriptor: a buffer, or an image with a sampler.
+struct Binding {
+  VkDescriptorType type;
+  const Buffer* buffer = nullptr;
+  VkImageView view = VK_NULL_HANDLE;
+  VkSampler sampler = VK_NULL_HANDLE;
+};
+
+/// Colour and depth attachments with the framebuffer made for them.
+struct Target {
+  VkRenderPass pass = VK_NULL_HANDLE;
+  VkFramebuffer framebuffer = VK_NULL_HANDLE;
+  uint32_t width = 0, height = 0;
+  VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT;
+  bool has_depth = false, resolves = false;
+};
+
+class Gpu {
+ public:
+  Gpu();
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  VkDevice device() const { return device_; }
+  const VkPhysicalDeviceProperties& properties() const { return properties_; }
+  VkFormatFeatureFlags features(VkFormat format) const;
+  float timestamp_period() const { return properties_.limits.timestampPeriod; }
+
+  Buffer buffer(VkDeviceSize size, VkBufferUsageFlags usage);
+  Image image(uint32_t width, uint32_t height, VkFormat format, const ImageOptions& options);
+  VkSampler sampler(VkFilter filter, VkSamplerAddressMode mode,
+                    VkSamplerMipmapMode mip = VK_SAMPLER_MIPMAP_MODE_NEAREST);
+
+  /// @param resolve  single-sampled image that receives the resolved colour
+  Target target(const Image& color, const Image* depth = nullptr, const Image* resolve = nullptr);
+  Pipeline graphics(const Target& target, const PipelineOptions& options);
+  Pipeline compute(std::span<const uint32_t> code, const std::vector<VkDescriptorType>& descriptors,
+                   uint32_t push_constant_bytes = 0);
+  VkDescriptorSet descriptors(const Pipeline& pipeline, const std::vector<Binding>& bindings);
+
+  /// Records, submits and waits.
+  void run(const std::function<void(VkCommandBuffer)>& record);
+  /// One command: texels of a level into the image, which ends in `layout`.
+  void upload(const Image& image, const void* texels, size_t bytes, VkImageLayout layout, uint32_t level = 0);
+  /// Texels of a level, tightly packed; the image must be in TRANSFER_SRC_OPTIMAL.
+  std::vector<uint8_t> download(const Image& image, size_t texel_bytes, uint32_t level = 0);
+
+ private:
+  VkDeviceMemory allocate(const VkMemoryRequirements& requirements, VkMemoryPropertyFlags flags);
+  Pipeline layout(const std::vector<VkDescriptorType>& types, VkShaderStageFlags stages, uint32_t push_bytes);
+  VkShaderModule module(std::span<const uint32_t> code);
+
+  VkInstance instance_ = VK_NULL_HANDLE;
+  VkPhysicalDevice physical_ = VK_NULL_HANDLE;
+  VkPhysicalDeviceProperties properties_{};
+  VkPhysicalDeviceMemoryProperties memory_{};
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkQueue queue_ = VK_NULL_HANDLE;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  std::vector<std::function<void()>> cleanup_;  // run last to first
+};
+
+/// A full barrier with a layout transition of all levels and layers.
+void transition(VkCommandBuffer commands, const Image& image, VkImageLayout from, VkImageLayout to);
+/// Everything before is visible to everything after.
+void full_barrier(VkCommandBuffer commands);
+void begin_pass(VkCommandBuffer commands, const Target& target, const float (&color)[4], float depth = 1.0f);
+void bind(VkCommandBuffer commands, const Pipeline& pipeline, VkDescriptorSet set = VK_NULL_HANDLE);
+
+/// Ends the test program with the expression's text unless it is VK_SUCCESS.
+#define E2E_CHECK(expression) ::e2e::check((expression), #expression, __FILE__, __LINE__)
+void check(VkResult result, const char* text, const char* file, int line);
+
+}  // namespace e2e

@@ -1,0 +1,6 @@
+#version 450
+layout(binding = 0) uniform sampler2D image;
+layout(push_constant) uniform Push { float level; };
+layout(location = 0) in vec2 uv;
+layout(location = 0) out vec4 out_color;
+void main() { out_color = textureLod(image, uv, level); }

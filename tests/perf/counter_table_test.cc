@@ -1,0 +1,137 @@
+#include "gpu/perf/counter_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+#include <string>
+
+#ifdef V3DEMU_MESA_COUNTERS
+#define V3D_VERSION 71
+#include "v3d_performance_counters.h"
+#endif
+
+namespace v3d::perf {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class CounterTableOf : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Versions, CounterTableOf, testing::Values(71, 42));
+
+TEST_P(CounterTableOf, FieldsFitTheIoctlAndNamesAreUnique) {
+  std::set<std::string> names;
+  for (const CounterInfo& c : counter_table(GetParam())) {
+    EXPECT_LT(std::strlen(c.name), 64u) << c.name;  // DRM_V3D_PERFCNT_MAX_NAME and its sisters
+    EXPECT_LT(std::strlen(c.category), 32u) << c.name;
+    EXPECT_LT(std::strlen(c.description), 256u) << c.name;
+    EXPECT_TRUE(names.insert(c.name).second) << c.name;
+    EXPECT_EQ(std::string(c.description).find(c.category), 1u) << c.name;
+    const std::string prefix(c.name, std::strcspn(c.name, "-"));
+    EXPECT_EQ(c.category, prefix == "cycle" || prefix == "core" || prefix == "compute" ? "CORE" : prefix);
+  }
+}
+
+TEST(CounterTable, IndicesOfTheCountersThatAreCounted) {
+  const std::pair<Counter, const char*> cases[] = {
+      {kFepPrimitivesNoPixels, "FEP-valid-primitives-no-rendered-pixels"},
+      {kFepPrimitivesPixels, "FEP-valid-primitives-rendered-pixels"},
+      {kFepClippedQuads, "FEP-clipped-quads"},
+      {kFepValidQuads, "FEP-valid-quads"},
+      {kTlbQuadsStencilFail, "TLB-quads-not-passing-stencil-test"},
+      {kTlbQuadsZStencilFail, "TLB-quads-not-passing-z-and-stencil-test"},
+      {kTlbQuadsZStencilPass, "TLB-quads-passing-z-and-stencil-test"},
+      {kTlbQuadsWritten, "TLB-quads-written-to-color-buffer"},
+      {kTlbPartialQuadsWritten, "TLB-partial-quads-written-to-color-buffer"},
+      {kPtbPrimitivesClipped, "PTB-primitives-need-clipping"},
+      {kPtbPrimitivesOutside, "PTB-primitives-discarded-outside-viewport"},
+      {kPtbPrimitivesBinned, "PTB-primitives-binned"},
+      {kPtbPrimitivesReversed, "PTB-primitives-discarded-reversed"},
+      {kPtbWordsWritten, "PTB-memory-words-writes"},
+      {kTlbWordsWritten, "TLB-memory-words-writes"},
+      {kPseWordsRead, "PSE-memory-words-reads"},
+      {kTlbWordsRead, "TLB-memory-words-reads"},
+      {kQpuActive, "QPU-active"},
+      {kQpuFragmentClocks, "QPU-total-active-clk-cycles-fragment-shading"},
+  };
+  std::set<int> exact;
+  for (const auto& [counter, name] : cases) {
+    EXPECT_STREQ(counter_table(71)[counter].name, name);
+    exact.insert(counter);
+  }
+  for (int i = 0; i < kMaxCounters; ++i)
+    EXPECT_EQ(counter_table(71)[static_cast<size_t>(i)].counts == Class::kExact, exact.count(i) == 1) << i;
+}
+
+// compute-and-timing.md 15.1, columns 7.1 and 4.2.
+TEST(CounterTable, CountersOf42InCounts) {
+  ASSERT_EQ(counter_table(42).size(), 87u);
+  EXPECT_EQ(index_in_counts(71, 33), 33);
+  const std::pair<int, int> cases[] = {{0, 5},   {11, 14}, {10, 15}, {12, 17}, {15, 84}, {32, 0},
+                                       {35, 16}, {48, 13}, {79, 70}, {81, 71}, {84, 74}, {86, 4}};
+  for (const auto& [old_number, number] : cases) EXPECT_EQ(index_in_counts(42, old_number), number);
+  int own = 0;
+  for (int i = 0; i < 87; ++i) own += index_in_counts(42, i) < 0;
+  EXPECT_EQ(own, 32);
+  EXPECT_EQ(index_in_counts(42, 16), -1);
+}
+
+#ifdef V3DEMU_MESA_COUNTERS
+TEST(CounterTable, AgreesWithMesa) {
+  ASSERT_EQ(std::size(v3d_performance_counters), size_t{kMaxCounters});
+  for (size_t i = 0; i < kMaxCounters; ++i) {
+    EXPECT_STREQ(counter_table(71)[i].name, v3d_performance_counters[i][V3D_PERFCNT_NAME]);
+    EXPECT_STREQ(counter_table(71)[i].category, v3d_performance_counters[i][V3D_PERFCNT_CATEGORY]);
+    std::string theirs = v3d_performance_counters[i][V3D_PERFCNT_DESCRIPTION];
+    if (i == 79) theirs.replace(theirs.find("Maximium"), 8, "Maximum");  // as the kernel spells it
+    EXPECT_EQ(counter_table(71)[i].description, theirs);
+  }
+}
+#endif
+
+TEST(Inconsistencies, NothingCountedIsConsistent) { EXPECT_THAT(inconsistencies(Counts{}), IsEmpty()); }
+
+TEST(Inconsistencies, NamesEveryBrokenRelation) {
+  Counts counts;
+  counts[kQpuActive] = 10;
+  counts[kQpuFragmentClocks] = 40;
+  counts[kFepPrimitivesPixels] = 3;
+  counts[kFepPrimitivesNoPixels] = 3;
+  EXPECT_THAT(inconsistencies(counts), IsEmpty());
+  counts[kQpuFragmentClocks] = 41;
+  EXPECT_THAT(inconsistencies(counts), ElementsAre(HasSubstr("QPU-active")));
+  counts[kFepPrimitivesNoPixels] = 4;
+  EXPECT_THAT(inconsistencies(counts), ElementsAre(HasSubstr("FEP-valid"), HasSubstr("QPU-active")));
+}
+
+TEST(Inconsistencies, SumsOfParts) {
+  Counts counts;
+  counts.values[85] = 21;
+  for (size_t i = 87; i <= 92; ++i) counts.values[i] = i - 86;
+  counts.values[62] = 6;
+  for (size_t i = 63; i <= 65; ++i) counts.values[i] = 2;
+  EXPECT_THAT(inconsistencies(counts), IsEmpty());
+  ++counts.values[65];
+  EXPECT_THAT(inconsistencies(counts), ElementsAre(HasSubstr("core-memory-writes")));
+}
+
+TEST(Inconsistencies, ConstantCountersStayZero) {
+  Counts counts;
+  counts.values[50] = 1;
+  EXPECT_THAT(inconsistencies(counts), ElementsAre(HasSubstr("AXI-writes-seen-watch-0")));
+}
+
+TEST(JobCounts, SumsOfWorkers) {
+  JobCounts job;
+  Counts worker;
+  worker[kQpuActive] = uint64_t{1} << 40;
+  job.merge(worker);
+  job.merge(worker);
+  EXPECT_EQ(job.total()[kQpuActive], uint64_t{1} << 41);
+}
+
+}  // namespace
+}  // namespace v3d::perf

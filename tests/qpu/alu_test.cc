@@ -1,0 +1,743 @@
+/// Every operation of the ALUs against a scalar formula, through whole programs.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cfenv>
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "gpu/base/float16.h"
+#include "tests/qpu/machine.h"
+
+namespace v3d::qpu {
+namespace {
+
+using namespace assembly;
+
+float f(uint32_t v) { return std::bit_cast<float>(v); }
+uint32_t u(float v) { return std::bit_cast<uint32_t>(v); }
+int32_t s(uint32_t v) { return static_cast<int32_t>(v); }
+float h(uint32_t v) { return half_to_float(static_cast<uint16_t>(v)); }
+uint32_t fh(float v) { return float_to_half(v); }
+
+constexpr uint32_t kSpecial[] = {
+    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0xbf800000,
+    0x3f000000, 0xbf000000, 0x3fc00000, 0x40200000, 0xc0200000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
+    0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001, 0x4b000000, 0x4b7fffff, 0x4effffff, 0x4f000000,
+    0xcf000000, 0xcf000001, 0x4f7fffff, 0x4f800000, 0x33000000, 0x33000001, 0x387fe000, 0x477fefff,
+    0x477ff000, 0x7fffffff, 0xffffffff, 0x0000ffff, 0xffff0000, 0x00007c00, 0x7c007c00, 0xfc00fc00,
+    0x7e007e00, 0x00010001, 0x03ff03ff, 0x3c003c00, 0xbc00bc00, 0x7bff7bff, 0x38003800, 0x34003555,
+    0x0000001f, 0x00000020, 0x00000021, 0x00ffffff, 0x01000000, 0xff000001, 0x3e99999a, 0x3f7fffff,
+    0x3f800001, 0xbf7fffff, 0x42c80000, 0xc2c80000,
+};
+
+// Pairs of operands: all special ones with each other, and random ones.
+const std::vector<std::pair<uint32_t, uint32_t>>& operands() {
+  static const auto pairs = [] {
+    std::vector<std::pair<uint32_t, uint32_t>> result;
+    for (uint32_t a : kSpecial)
+      for (uint32_t b : kSpecial) result.emplace_back(a, b);
+    std::mt19937 random(7);
+    for (int i = 0; i < 2000; ++i) result.emplace_back(random(), random());
+    for (int i = 0; i < 1000; ++i) {
+      const auto moderate = [&] { return u((static_cast<float>(random()) - 0x1p31f) * 0x1p-24f); };
+      result.emplace_back(moderate(), moderate());
+    }
+    while (result.size() % kLanes) result.emplace_back(0, 0);
+    return result;
+  }();
+  return pairs;
+}
+
+enum class Compare { kBits, kFloat, kHalves };
+
+bool is_nan(uint32_t v) { return (v & 0x7fffffff) > 0x7f800000; }
+bool is_half_nan(uint32_t v) { return (v & 0x7fff) > 0x7c00; }
+bool agrees(Compare compare, uint32_t expected, uint32_t actual) {
+  const auto half_agrees = [](uint32_t x, uint32_t y) {
+    return (is_half_nan(x) && is_half_nan(y)) || (x & 0xffff) == (y & 0xffff);
+  };
+  switch (compare) {
+    case Compare::kFloat:
+      return (is_nan(expected) && is_nan(actual)) || expected == actual;
+    case Compare::kHalves:
+      return half_agrees(expected, actual) && half_agrees(expected >> 16, actual >> 16);
+    case Compare::kBits:
+      break;
+  }
+  return expected == actual;
+}
+
+using Formula = uint32_t (*)(uint32_t a, uint32_t b);
+
+struct Row {
+  Op op;
+  Compare compare;
+  Formula formula;
+  bool mul = false;  ///< an operation of the mul ALU only
+};
+
+// ---- Scalar formulas, written without looking at alu.h's vectors
+
+float scalar_min(float a, float b) { return std::isnan(a) ? b : std::isnan(b) ? a : b < a ? b : a; }
+float scalar_max(float a, float b) { return std::isnan(a) ? b : std::isnan(b) ? a : b > a ? b : a; }
+
+uint32_t to_signed(double whole) {
+  if (std::isnan(whole)) return 0;
+  if (whole > 2147483647.0) return 0x7fffffff;
+  if (whole < -2147483648.0) return 0x80000000;
+  return static_cast<uint32_t>(static_cast<int64_t>(whole));
+}
+uint32_t to_unsigned(double whole) {
+  if (std::isnan(whole) || whole <= 0) return 0;
+  return whole > 4294967295.0 ? 0xffffffff : static_cast<uint32_t>(whole);
+}
+double clamped(double v, double low) { return std::isnan(v) ? 0 : std::min(1.0, std::max(low, v)); }
+uint32_t norm(double v, double low, double scale) {
+  return static_cast<uint32_t>(static_cast<int32_t>(std::nearbyint(clamped(v, low) * scale)));
+}
+template <float (*op)(float, float)>
+uint32_t per_half(uint32_t a, uint32_t b) {
+  return fh(op(h(a), h(b))) | fh(op(h(a >> 16), h(b >> 16))) << 16;
+}
+float scalar_mul(float a, float b) { return a * b; }
+template <int low, int scale, int high_scale>
+uint32_t norm_halves(uint32_t a, uint32_t) {
+  return (norm(h(a), low, scale) & 0xffff) | norm(h(a >> 16), low, high_scale) << 16;
+}
+// EXT_packed_float from f16: search the nearest representable value.
+uint32_t small_float(uint32_t half, int mantissa_bits) {
+  const uint32_t infinity = 31u << mantissa_bits;
+  const float value = h(half);
+  if (std::isnan(value)) return infinity | 1;
+  if (std::signbit(value)) return 0;
+  if (std::isinf(value)) return infinity;
+  const auto decode = [&](uint32_t code) { return h(code << (10 - mantissa_bits)); };
+  uint32_t best = 0;
+  for (uint32_t code = 1; code < infinity; ++code) {
+    const float d = std::fabs(decode(code) - value), best_d = std::fabs(decode(best) - value);
+    if (d < best_d || (d == best_d && !(code & 1))) best = code;
+  }
+  return best;
+}
+float sin_pi(float x) {
+  if (x > 0.5f) return 1;
+  if (x < -0.5f) return -1;
+  return static_cast<float>(std::sin(3.14159265358979323846264338327950288L * static_cast<long double>(x)));
+}
+
+using enum Compare;
+const Row kRows[] = {
+    {Op::kFadd, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) + f(b)); }},
+    {Op::kFaddnf, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) + f(b)); }},
+    {Op::kFsub, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) - f(b)); }},
+    {Op::kFcmp, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) - f(b)); }},
+    {Op::kFmul, kFloat, [](uint32_t a, uint32_t b) { return u(f(a) * f(b)); }, true},
+    {Op::kFmin, kFloat, [](uint32_t a, uint32_t b) { return u(scalar_min(f(a), f(b))); }},
+    {Op::kFmax, kFloat, [](uint32_t a, uint32_t b) { return u(scalar_max(f(a), f(b))); }},
+    {Op::kVfpack, kHalves, [](uint32_t a, uint32_t b) { return fh(f(a)) | fh(f(b)) << 16; }},
+    {Op::kVfmin, kHalves, per_half<scalar_min>},
+    {Op::kVfmax, kHalves, per_half<scalar_max>},
+    {Op::kVfmul, kHalves, per_half<scalar_mul>, true},
+    {Op::kAdd, kBits, [](uint32_t a, uint32_t b) { return a + b; }},
+    {Op::kSub, kBits, [](uint32_t a, uint32_t b) { return a - b; }},
+    {Op::kMin, kBits, [](uint32_t a, uint32_t b) { return s(a) < s(b) ? a : b; }},
+    {Op::kMax, kBits, [](uint32_t a, uint32_t b) { return s(a) > s(b) ? a : b; }},
+    {Op::kUmin, kBits, [](uint32_t a, uint32_t b) { return std::min(a, b); }},
+    {Op::kUmax, kBits, [](uint32_t a, uint32_t b) { return std::max(a, b); }},
+    {Op::kShl, kBits, [](uint32_t a, uint32_t b) { return a << (b % 32); }},
+    {Op::kShr, kBits, [](uint32_t a, uint32_t b) { return a >> (b % 32); }},
+    {Op::kAsr, kBits, [](uint32_t a, uint32_t b) { return static_cast<uint32_t>(s(a) >> (b % 32)); }},
+    {Op::kRor, kBits, [](uint32_t a, uint32_t b) { return std::rotr(a, static_cast<int>(b % 32)); }},
+    {Op::kAnd, kBits, [](uint32_t a, uint32_t b) { return ~(~a | ~b); }},
+    {Op::kOr, kBits, [](uint32_t a, uint32_t b) { return ~(~a & ~b); }},
+    {Op::kXor, kBits, [](uint32_t a, uint32_t b) { return (a | b) - (a & b); }},
+    {Op::kNot, kBits, [](uint32_t a, uint32_t) { return 0xffffffffu - a; }},
+    {Op::kNeg, kBits, [](uint32_t a, uint32_t) { return 0u - a; }},
+    {Op::kVadd, kBits,
+     [](uint32_t a, uint32_t b) { return ((a + b) & 0xffff) | ((a & 0xffff0000) + (b & 0xffff0000)); }},
+    {Op::kVsub, kBits,
+     [](uint32_t a, uint32_t b) { return ((a - b) & 0xffff) | ((a & 0xffff0000) - (b & 0xffff0000)); }},
+    {Op::kClz, kBits, [](uint32_t a, uint32_t) { return static_cast<uint32_t>(std::countl_zero(a)); }},
+    {Op::kMov, kBits, [](uint32_t a, uint32_t) { return a; }},
+    {Op::kFmov, kBits, [](uint32_t a, uint32_t) { return a; }},
+    {Op::kUmul24, kBits, [](uint32_t a, uint32_t b) { return (a & 0xffffff) * (b & 0xffffff); }, true},
+    {Op::kSmul24, kBits,
+     [](uint32_t a, uint32_t b) {
+       return static_cast<uint32_t>(int64_t{s(a << 8) / 256} * (s(b << 8) / 256));
+     },
+     true},
+    {Op::kFround, kFloat, [](uint32_t a, uint32_t) { return u(std::nearbyint(f(a))); }},
+    {Op::kFtrunc, kFloat, [](uint32_t a, uint32_t) { return u(std::trunc(f(a))); }},
+    {Op::kFfloor, kFloat, [](uint32_t a, uint32_t) { return u(std::floor(f(a))); }},
+    {Op::kFceil, kFloat, [](uint32_t a, uint32_t) { return u(std::ceil(f(a))); }},
+    {Op::kFtoin, kBits, [](uint32_t a, uint32_t) { return to_signed(std::nearbyint(f(a))); }},
+    {Op::kFtoiz, kBits, [](uint32_t a, uint32_t) { return to_signed(std::trunc(f(a))); }},
+    {Op::kFtouz, kBits, [](uint32_t a, uint32_t) { return to_unsigned(std::trunc(f(a))); }},
+    {Op::kFtoc, kBits,
+     [](uint32_t a, uint32_t) { return (1u << static_cast<int>(std::nearbyint(clamped(f(a), 0) * 4))) - 1; }},
+    {Op::kItof, kBits, [](uint32_t a, uint32_t) { return u(static_cast<float>(s(a))); }},
+    {Op::kUtof, kBits, [](uint32_t a, uint32_t) { return u(static_cast<float>(a)); }},
+    {Op::kVpack, kBits, [](uint32_t a, uint32_t b) { return a % 65536 + b * 65536; }},
+    {Op::kV8pack, kBits,
+     [](uint32_t a, uint32_t b) {
+       return a % 256 + ((a >> 16) % 256) * 256 + (b % 256) * 65536 + ((b >> 16) % 256) * 16777216;
+     }},
+    {Op::kV10pack, kBits,
+     [](uint32_t a, uint32_t b) {
+       return a % 1024 + ((a >> 16) % 1024) * 1024 + (b % 1024) * 1048576 + ((b >> 16) % 4) * 1073741824;
+     }},
+    {Op::kV11fpack, kBits,
+     [](uint32_t a, uint32_t b) {
+       return small_float(a & 0xffff, 6) | small_float(a >> 16, 6) << 11 | small_float(b & 0xffff, 5) << 22;
+     }},
+    {Op::kFtounorm16, kBits, [](uint32_t a, uint32_t) { return norm(f(a), 0, 65535); }, true},
+    {Op::kFtosnorm16, kBits, [](uint32_t a, uint32_t) { return norm(f(a), -1, 32767); }, true},
+    {Op::kVftounorm8, kBits, norm_halves<0, 255, 255>, true},
+    {Op::kVftosnorm8, kBits, norm_halves<-1, 127, 127>, true},
+    {Op::kVftounorm10lo, kBits, norm_halves<0, 1023, 1023>, true},
+    {Op::kVftounorm10hi, kBits, norm_halves<0, 1023, 3>, true},
+    {Op::kRecip, kFloat, [](uint32_t a, uint32_t) { return u(1.0f / f(a)); }},
+    {Op::kRsqrt, kFloat,
+     [](uint32_t a, uint32_t) { return u(static_cast<float>(1 / std::sqrt((long double)f(a)))); }},
+    {Op::kRsqrt2, kFloat,
+     [](uint32_t a, uint32_t) { return u(static_cast<float>(1 / std::sqrt((long double)f(a)))); }},
+    {Op::kExp, kFloat,
+     [](uint32_t a, uint32_t) { return u(static_cast<float>(std::exp2((long double)f(a)))); }},
+    {Op::kLog, kFloat,
+     [](uint32_t a, uint32_t) { return u(static_cast<float>(std::log2((long double)f(a)))); }},
+    {Op::kSin, kFloat, [](uint32_t a, uint32_t) { return u(sin_pi(f(a))); }},
+    {Op::kFlpop, kBits, [](uint32_t a, uint32_t) { return a / 4; }},
+};
+
+// Operations that are no function of their lanes' operands, and where they are tested.
+const std::set<Op> kElsewhere = {
+    // this file
+    Op::kNop, Op::kMultop, Op::kFdx, Op::kFdy, Op::kRot, Op::kRotq, Op::kShuffle, Op::kBallot, Op::kBcastf,
+    Op::kAlleq, Op::kAllfeq, Op::kFlapush, Op::kFlbpush, Op::kVfla, Op::kVflna, Op::kVflb, Op::kVflnb,
+    Op::kFlafirst, Op::kFlnafirst, Op::kTidx, Op::kEidx, Op::kLr, Op::kXcd, Op::kYcd, Op::kFxcd, Op::kFycd,
+    Op::kMsf, Op::kSetmsf, Op::kRevf, Op::kSetrevf, Op::kIid, Op::kSampid, Op::kTmuwt, Op::kVpmwt,
+    Op::kVpmsetup, Op::kLdvpmgOut, Op::kLdvpmp, Op::kStvpmp,
+    // run_test.cc
+    Op::kBarrierid, Op::kLdvpmvIn, Op::kLdvpmvOut, Op::kLdvpmdIn, Op::kLdvpmdOut, Op::kLdvpmgIn, Op::kStvpmv,
+    Op::kStvpmd};
+
+TEST(Alu, EveryOperationIsTested) {
+  std::set<Op> tested = kElsewhere;
+  for (const Row& row : kRows) EXPECT_TRUE(tested.insert(row.op).second) << info(row.op).mnemonic;
+  for (int n = 0; n < kNumOps; ++n)
+    EXPECT_TRUE(tested.contains(static_cast<Op>(n))) << info(static_cast<Op>(n)).mnemonic;
+}
+
+bool has_encoding(int version, Alu alu, Op op) {
+  for (const Encoding& e : encodings())
+    if (e.op == op && e.alu == alu && (e.versions & version_bit(version))) return true;
+  return false;
+}
+
+// Applies `program` (one instruction on rf1, rf2, rf3) to all operand pairs.
+template <typename Check>
+void for_all_operands(Machine& machine, const Instruction& i, const Check& check) {
+  machine.load({i, thrsw(), nop(), nop()});
+  const auto& pairs = operands();
+  for (size_t at = 0; at < pairs.size(); at += kLanes) {
+    machine.reset();
+    for (int lane = 0; lane < kLanes; ++lane) {
+      machine.t().rf[1][lane] = pairs[at + static_cast<size_t>(lane)].first;
+      machine.t().rf[2][lane] = pairs[at + static_cast<size_t>(lane)].second;
+    }
+    machine.t().rf[3] = splat(0xdeadbeefu);
+    ASSERT_EQ(machine.resume(), Stop::kEnd);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      check(machine.t().rf[1][lane], machine.t().rf[2][lane], machine.t().rf[3][lane]);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+Instruction make(Alu alu, Op op, Unpack ua, Unpack ub, Pack pack) {
+  const int n = info(op).operands;
+  AluHalf half = assembly::half(op, to(3), n > 0 ? rf(1, ua) : Operand(), n > 1 ? rf(2, ub) : Operand());
+  half.pack = pack;
+  Instruction i;
+  (alu == Alu::kAdd ? i.add : i.mul) = half;
+  return i;
+}
+
+// The order of the operands tells FADD from FADDNF and FMIN from FMAX, so the word may have them exchanged.
+// That matters for the minimum of zeros with different signs.
+bool is_exchanged(int version, const Instruction& i) {
+  Instruction word;
+  return decode(version, *encode(version, i), word) && info(word.add.op).operands == 2 &&
+         word.add.a.index == 2;
+}
+
+class AluTest : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Versions, AluTest, testing::Values(71, 42));
+
+TEST_P(AluTest, Formulas) {
+  const int version = GetParam();
+  Machine machine(version);
+  for (const Row& row : kRows) {
+    for (Alu alu : {Alu::kAdd, Alu::kMul}) {
+      if (!has_encoding(version, alu, row.op)) continue;
+      const Instruction i = make(alu, row.op, Unpack::kNone, Unpack::kNone, Pack::kNone);
+      const bool exchanged = is_exchanged(version, i);
+      for_all_operands(machine, i, [&](uint32_t a, uint32_t b, uint32_t result) {
+        const uint32_t expected = exchanged ? row.formula(b, a) : row.formula(a, b);
+        EXPECT_TRUE(agrees(row.compare, expected, result))
+            << info(row.op).mnemonic << std::hex << " " << a << ", " << b << " gave " << result << ", not "
+            << expected;
+      });
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// What an unpack code makes of an operand.
+uint32_t scalar_unpack(Unpack unpack, uint32_t v) {
+  const float value = f(v);
+  switch (unpack) {
+    case Unpack::kNone:
+      return v;
+    case Unpack::kAbs:
+      return v & 0x7fffffff;
+    case Unpack::kL:
+      return u(h(v));
+    case Unpack::kH:
+      return u(h(v >> 16));
+    case Unpack::kSat:
+      return u(value > 0 ? std::min(value, 1.0f) : 0.0f);
+    case Unpack::kNsat:
+      return u(value > -1 ? std::min(value, 1.0f) : -1.0f);
+    case Unpack::kMax0:
+      return u(value > 0 ? value : 0.0f);
+    case Unpack::kFf:
+      return fh(value) * 0x10001;
+    case Unpack::kLl:
+      return (v & 0xffff) * 0x10001;
+    case Unpack::kHh:
+      return (v >> 16) * 0x10001;
+    case Unpack::kSwp:
+      return std::rotl(v, 16);
+    case Unpack::kUl:
+      return v & 0xffff;
+    case Unpack::kUh:
+      return v >> 16;
+    case Unpack::kIl:
+      return static_cast<uint32_t>(static_cast<int16_t>(v));
+    case Unpack::kIh:
+      return static_cast<uint32_t>(static_cast<int16_t>(v >> 16));
+  }
+  return v;
+}
+
+// Every combination of conversions that has an encoding.
+TEST_P(AluTest, Conversions) {
+  const int version = GetParam();
+  Machine machine(version);
+  int combinations = 0;
+  for (const Row& row : kRows) {
+    if (info(row.op).input == Input::kRaw && info(row.op).output == Output::kRaw) continue;
+    for (Alu alu : {Alu::kAdd, Alu::kMul}) {
+      for (int ua = 0; ua <= static_cast<int>(Unpack::kIh); ++ua) {
+        for (int ub = 0; ub <= static_cast<int>(Unpack::kH); ++ub) {
+          for (Pack pack : {Pack::kNone, Pack::kL, Pack::kH}) {
+            const auto a_code = static_cast<Unpack>(ua), b_code = static_cast<Unpack>(ub);
+            if (info(row.op).operands < 2 && ub != 0) continue;
+            const Instruction i = make(alu, row.op, a_code, b_code, pack);
+            if (!encode(version, i)) continue;
+            ++combinations;
+            const bool exchanged = is_exchanged(version, i);
+            for_all_operands(machine, i, [&](uint32_t a, uint32_t b, uint32_t result) {
+              const uint32_t x = scalar_unpack(a_code, a), y = scalar_unpack(b_code, b);
+              uint32_t expected = exchanged ? row.formula(y, x) : row.formula(x, y);
+              Compare compare = row.compare;
+              if (pack == Pack::kL) expected = 0xdead0000 | fh(f(expected));
+              if (pack == Pack::kH) expected = 0x0000beef | fh(f(expected)) << 16;
+              if (pack != Pack::kNone) compare = Compare::kHalves;
+              if (info(row.op).input == Input::kHalf) compare = Compare::kHalves;
+              // Widening a signalling half makes it quiet; MOV and FMOV of a whole register must not.
+              if (row.op == Op::kFmov && ua != 0) compare = pack == Pack::kNone ? Compare::kFloat : compare;
+              EXPECT_TRUE(agrees(compare, expected, result))
+                  << disassemble(version, i) << std::hex << ": " << a << ", " << b << " gave " << result
+                  << ", not " << expected;
+            });
+            if (HasFailure()) return;
+          }
+        }
+      }
+    }
+  }
+  // Counted in isa.def.
+  EXPECT_EQ(combinations, version == 71 ? 450 : 427);
+}
+
+// ---- Flags
+
+struct ScalarFlags {
+  bool z, n, c;
+};
+
+ScalarFlags scalar_flags(Op op, uint32_t a, uint32_t b, uint32_t result) {
+  switch (info(op).flags) {
+    case FlagClass::kCompare:
+      return {f(a) == f(b), f(a) < f(b), f(a) <= f(b)};
+    case FlagClass::kFloat:
+      return {f(result) == 0, f(result) < 0, false};
+    case FlagClass::kInteger:
+      break;
+  }
+  bool carry = false;
+  if (op == Op::kAdd) carry = uint64_t{a} + b > 0xffffffffu;
+  if (op == Op::kSub) carry = a < b;
+  if (op == Op::kMin || op == Op::kMax) carry = s(a) > s(b);
+  if (op == Op::kUmin || op == Op::kUmax) carry = a > b;
+  return {result == 0, s(result) < 0, carry};
+}
+
+// All 15 flag writes of every operation, from each state of A and B.
+TEST_P(AluTest, FlagWrites) {
+  const int version = GetParam();
+  Machine machine(version);
+  const auto& pairs = operands();
+  for (const Row& row : kRows) {
+    for (Alu alu : {Alu::kAdd, Alu::kMul}) {
+      if (!has_encoding(version, alu, row.op)) continue;
+      for (int code = 1; code < 16; ++code) {
+        Instruction i = make(alu, row.op, Unpack::kNone, Unpack::kNone, Pack::kNone);
+        (alu == Alu::kAdd ? i.add : i.mul).flags = static_cast<FlagWrite>(code);
+        machine.load({i, thrsw(), nop(), nop()});
+        for (size_t at = 0; at < 400; at += kLanes) {
+          machine.reset();
+          Thread& t = machine.t();
+          const size_t from = at * 8 % pairs.size();
+          for (size_t lane = 0; lane < kLanes; ++lane) {
+            t.rf[1][lane] = pairs[from + lane].first;
+            t.rf[2][lane] = pairs[from + lane].second;
+          }
+          const LaneMask a0 = t.flag_a = 0x5a0f, b0 = t.flag_b = 0x33cc;
+          ASSERT_EQ(machine.resume(), Stop::kEnd);
+          for (int lane = 0; lane < kLanes; ++lane) {
+            const ScalarFlags x = scalar_flags(row.op, t.rf[1][lane], t.rf[2][lane], t.rf[3][lane]);
+            const int which = code < 4 ? code - 1 : code / 4 - 1;
+            const bool v = which == 0 ? x.z : which == 1 ? x.n : x.c;
+            const bool a = a0 >> lane & 1, b = b0 >> lane & 1;
+            const bool updates[] = {a && v, a && !v, !(a || !v), !(a || v)};  // and, andn, norn, nor
+            const bool new_a = code < 4 ? v : updates[code % 4], new_b = code < 4 ? a : b;
+            ASSERT_EQ(t.flag_a >> lane & 1, new_a)
+                << disassemble(version, i) << std::hex << " " << t.rf[1][lane] << ", " << t.rf[2][lane];
+            ASSERT_EQ(t.flag_b >> lane & 1, new_b) << disassemble(version, i);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AluTest, FlagsOfConvertedCompare) {
+  Machine machine(GetParam());
+  Thread& t = machine.t();
+  t.rf[1] = splat(0x3c00bc00u);  // high half 1.0, low half -1.0
+  t.rf[2] = splat(0xbf800000u);  // -1.0
+  machine.run_program(
+      {I().add(Op::kFcmp, {kWaddrNop, true}, rf(1, Unpack::kL), rf(2)).add_flags(FlagWrite::kPushz)});
+  EXPECT_EQ(t.flag_a, kAllLanes);
+  machine.reset();
+  t.rf[1] = splat(0x3c00bc00u);
+  t.rf[2] = splat(0xbf800000u);
+  machine.run_program({I().add(Op::kFcmp, {kWaddrNop, true}, rf(2, Unpack::kAbs), rf(1, Unpack::kH))
+                           .add_flags(FlagWrite::kPushz)});
+  EXPECT_EQ(t.flag_a, kAllLanes);
+}
+
+TEST_P(AluTest, Conditions) {
+  Machine machine(GetParam());
+  const struct {
+    Cond cond;
+    LaneMask lanes;
+  } cases[] = {{Cond::kNone, 0xffff},
+               {Cond::kIfa, 0x0ff0},
+               {Cond::kIfna, 0xf00f},
+               {Cond::kIfb, 0x00ff},
+               {Cond::kIfnb, 0xff00}};
+  for (const auto& c : cases) {
+    for (bool mul : {false, true}) {
+      machine.reset();
+      Thread& t = machine.t();
+      t.flag_a = 0x0ff0;
+      t.flag_b = 0x00ff;
+      t.rf[1] = splat(7u);
+      t.rf[3] = splat(9u);
+      I i;
+      if (mul)
+        i.mul(Op::kAdd, to(3), rf(1), rf(1)).mul_if(c.cond);
+      else
+        i.add(Op::kAdd, to(3), rf(1), rf(1)).add_if(c.cond);
+      ASSERT_EQ(machine.run_program({i}), Stop::kEnd);
+      for (int lane = 0; lane < kLanes; ++lane)
+        EXPECT_EQ(t.rf[3][lane], (c.lanes >> lane & 1) ? 14u : 9u) << static_cast<int>(c.cond) << " " << lane;
+      EXPECT_EQ(t.flag_a, 0x0ff0);
+    }
+  }
+}
+
+// qpu.md 1.5: conditions of both ALUs use the flags from before the instruction; pushes are never masked.
+TEST_P(AluTest, ConditionsUseOldFlags) {
+  Machine machine(GetParam());
+  Thread& t = machine.t();
+  t.flag_a = 0x00ff;
+  t.rf[1] = kLaneIndex & 1u;
+  t.rf[4] = splat(5u);
+  ASSERT_EQ(machine.run_program({I().add(Op::kOr, to(2), rf(1), rf(1))
+                                     .add_flags(FlagWrite::kPushz)
+                                     .mul(Op::kMov, to(3), rf(4))
+                                     .mul_if(Cond::kIfa)}),
+            Stop::kEnd);
+  EXPECT_EQ(t.flag_a, 0x5555);
+  EXPECT_EQ(t.flag_b, 0x00ff);
+  for (int lane = 0; lane < kLanes; ++lane) EXPECT_EQ(t.rf[3][lane], lane < 8 ? 5u : 0u);
+}
+
+// ---- Operations across lanes and of the thread's state
+
+TEST(AluLanes, Derivatives) {
+  Machine machine(71);
+  Thread& t = machine.t();
+  t.rf[1] = as_uint(__builtin_convertvector(kLaneIndex * kLaneIndex, LanesF));
+  ASSERT_EQ(machine.run_program({I().add(Op::kFdx, to(2), rf(1)), I().add(Op::kFdy, to(3), rf(1))}),
+            Stop::kEnd);
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const float right = static_cast<float>((lane | 1) * (lane | 1)),
+                left = static_cast<float>((lane & ~1) * (lane & ~1));
+    const float lower = static_cast<float>((lane | 2) * (lane | 2)),
+                upper = static_cast<float>((lane & ~2) * (lane & ~2));
+    EXPECT_EQ(f(t.rf[2][lane]), right - left);
+    EXPECT_EQ(f(t.rf[3][lane]), lower - upper);
+  }
+}
+
+TEST(AluLanes, Rotations) {
+  Machine machine(71);
+  for (int count = -15; count < 16; ++count) {
+    machine.reset();
+    Thread& t = machine.t();
+    t.rf[1] = kLaneIndex * 3u + 100u;
+    t.rf[2] = splat(static_cast<uint32_t>(count));
+    t.rf[6] = kLaneIndex * 7u + 5u;  // a count per quad, in its first lane
+    ASSERT_EQ(machine.run_program(
+                  {I().add(Op::kRot, to(3), rf(1), rf(2)), I().add(Op::kRotq, to(4), rf(1), rf(2)),
+                   I().add(Op::kShuffle, to(5), rf(1), rf(6)), I().add(Op::kRotq, to(7), rf(1), rf(6))}),
+              Stop::kEnd);
+    for (int i = 0; i < kLanes; ++i) {
+      EXPECT_EQ(t.rf[3][i], t.rf[1][(i + count) & 15]);
+      EXPECT_EQ(t.rf[4][i], t.rf[1][(i & 12) + ((i + count) & 3)]);
+      EXPECT_EQ(t.rf[5][i], t.rf[1][(i * 7 + 5) & 15]);
+      EXPECT_EQ(t.rf[7][i], t.rf[1][(i & 12) + ((i + (i & 12) * 7 + 5) & 3)]);
+    }
+  }
+}
+
+class NoTlb : public TlbPort {
+  void write_color(Thread&, const TlbSpec&, const Lanes*, LaneMask) override {}
+  void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
+  void read_color(Thread&, const TlbSpec&, Lanes*) override {}
+};
+
+TEST(AluLanes, Subgroups) {
+  Machine machine(71);
+  NoTlb tlb;
+  for (bool fragment : {false, true}) {
+    machine.reset();
+    Thread& t = machine.t();
+    t.tlb = fragment ? &tlb : nullptr;
+    t.msf = select(0x01f2, splat(1u), Lanes{});
+    t.flag_a = 0xfffd;  // without lane 1
+    const LaneMask live = fragment ? 0x0fff : 0x01f2, active = live & 0xfffd;
+    t.rf[1] = kLaneIndex & 2u;
+    t.rf[2] = select(0xf000, splat(3u), splat(0x80000000u));  // differs only in dead lanes
+    t.rf[3] = select(0x0100, Lanes{}, splat(0x80000000u));    // +0 among -0
+    for (int r = 10; r < 15; ++r) t.rf[r] = splat(77u);
+    ASSERT_EQ(machine.run_program({I().add(Op::kBallot, to(10), rf(1)).add_if(Cond::kIfa),
+                                   I().add(Op::kBcastf, to(11), rf(1)).add_if(Cond::kIfa),
+                                   I().add(Op::kAlleq, to(12), rf(2)).add_if(Cond::kIfa),
+                                   I().add(Op::kAlleq, to(13), rf(3)).add_if(Cond::kIfa),
+                                   I().add(Op::kAllfeq, to(14), rf(3)).add_if(Cond::kIfa)}),
+              Stop::kEnd);
+    const int first = fragment ? 0 : 4;
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const bool on = active >> lane & 1;
+      EXPECT_EQ(t.rf[10][lane], on ? uint32_t{active} & 0xcccc : 77u);
+      EXPECT_EQ(t.rf[11][lane], on ? static_cast<uint32_t>(first & 2) : 77u);
+      EXPECT_EQ(t.rf[12][lane], on ? 1u : 77u);
+      EXPECT_EQ(t.rf[13][lane], on ? 0u : 77u);
+      EXPECT_EQ(t.rf[14][lane], on ? 1u : 77u);
+    }
+  }
+}
+
+TEST(AluLanes, FlagOperations) {
+  Machine machine(71);
+  Thread& t = machine.t();
+  t.flag_a = 0x0f0c;
+  t.flag_b = 0xaaaa;
+  t.rf[1] = kLaneIndex + 1u;
+  ASSERT_EQ(machine.run_program({I().add(Op::kFlapush, to(10), rf(1)), I().add(Op::kFlbpush, to(11), rf(1)),
+                                 I().add(Op::kVfla, to(12)), I().add(Op::kVflna, to(13)),
+                                 I().add(Op::kVflb, to(14)), I().add(Op::kVflnb, to(15)),
+                                 I().add(Op::kFlafirst, to(16)), I().add(Op::kFlnafirst, to(17))}),
+            Stop::kEnd);
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const bool a = t.flag_a >> lane & 1, b = t.flag_b >> lane & 1;
+    EXPECT_EQ(t.rf[10][lane], static_cast<uint32_t>((lane + 1) * 4 + (a ? 3 : 0)));
+    EXPECT_EQ(t.rf[11][lane], static_cast<uint32_t>((lane + 1) * 4 + (b ? 3 : 0)));
+    EXPECT_EQ(t.rf[12][lane], a ? 0x10001u : 0u);
+    EXPECT_EQ(t.rf[13][lane], a ? 0u : 0x10001u);
+    EXPECT_EQ(t.rf[14][lane], b ? 0x10001u : 0u);
+    EXPECT_EQ(t.rf[15][lane], b ? 0u : 0x10001u);
+    EXPECT_EQ(t.rf[16][lane], lane == 2 ? 1u : 0u);
+    EXPECT_EQ(t.rf[17][lane], lane == 0 ? 1u : 0u);
+  }
+}
+
+TEST(AluLanes, FlagOperationsReadOldFlags) {
+  Machine machine(71);
+  Thread& t = machine.t();
+  t.flag_a = 0x00f0;
+  ASSERT_EQ(machine.run_program(
+                {I().add(Op::kVfla, to(1)).mul(Op::kMov, to(2), rf(5)).mul_flags(FlagWrite::kPushz)}),
+            Stop::kEnd);
+  EXPECT_EQ(nonzero(t.rf[1]), 0x00f0);
+  EXPECT_EQ(t.flag_a, kAllLanes);
+  EXPECT_EQ(t.flag_b, 0x00f0);
+}
+
+TEST_P(AluTest, ThreadState) {
+  Machine machine(GetParam());
+  Thread& t = machine.t();
+  t.tidx = 43;
+  t.link = 0x1238;
+  t.pixel_x = kLaneIndex + 10u;
+  t.pixel_y = kLaneIndex + 20u;
+  t.sample_x = __builtin_convertvector(kLaneIndex, LanesF) + 0.5f;
+  t.sample_y = __builtin_convertvector(kLaneIndex, LanesF) + 0.25f;
+  t.msf = kLaneIndex & 3u;
+  t.back_facing = 0x0f0f;
+  t.gs_invocation = splat(6u);
+  t.sample_id = splat(2u);
+  std::vector<Instruction> program;
+  int r = 10;
+  for (Op op : {Op::kTidx, Op::kEidx, Op::kLr, Op::kXcd, Op::kYcd, Op::kFxcd, Op::kFycd, Op::kMsf, Op::kRevf,
+                Op::kIid, Op::kSampid, Op::kTmuwt, Op::kVpmwt})
+    program.push_back(I().add(op, to(r++)));
+  program.push_back(I().add(Op::kFxcd, to(r)).add_pack(Pack::kH));
+  ASSERT_EQ(machine.run_program(program), Stop::kEnd);
+  EXPECT_EQ(lanes(t.rf[10]), same(43));
+  EXPECT_EQ(lanes(t.rf[11]), lanes(kLaneIndex));
+  EXPECT_EQ(lanes(t.rf[12]), same(0x1238));
+  EXPECT_EQ(lanes(t.rf[13]), lanes(t.pixel_x));
+  EXPECT_EQ(lanes(t.rf[14]), lanes(t.pixel_y));
+  EXPECT_EQ(lanes(t.rf[15]), lanes(as_uint(t.sample_x)));
+  EXPECT_EQ(lanes(t.rf[16]), lanes(as_uint(t.sample_y)));
+  EXPECT_EQ(lanes(t.rf[17]), lanes(kLaneIndex & 3u));
+  for (int lane = 0; lane < kLanes; ++lane) EXPECT_EQ(t.rf[18][lane], (lane & 4) ? 0u : 1u);
+  EXPECT_EQ(lanes(t.rf[19]), same(6));
+  EXPECT_EQ(lanes(t.rf[20]), same(2));
+  for (int lane = 0; lane < kLanes; ++lane)
+    EXPECT_EQ(t.rf[r][lane], fh(static_cast<float>(lane) + 0.5f) << 16);
+}
+
+TEST_P(AluTest, SetMsfAndRevf) {
+  Machine machine(GetParam());
+  Thread& t = machine.t();
+  t.flag_a = 0x00ff;
+  t.rf[1] = kLaneIndex;
+  ASSERT_EQ(machine.run_program({I().add(Op::kSetmsf, {kWaddrNop, true}, rf(1)).add_if(Cond::kIfa),
+                                 I().add(Op::kSetrevf, {kWaddrNop, true}, rf(1)).add_if(Cond::kIfa),
+                                 I().add(Op::kMsf, to(2)), I().add(Op::kRevf, to(3))}),
+            Stop::kEnd);
+  for (int lane = 0; lane < kLanes; ++lane) {
+    EXPECT_EQ(t.rf[2][lane], lane < 8 ? static_cast<uint32_t>(lane) : 1u);
+    EXPECT_EQ(t.rf[3][lane], lane < 8 && lane > 0 ? 1u : 0u);
+  }
+}
+
+// nir's imul: MULTOP then UMUL24 give the low 32 bits.
+TEST_P(AluTest, Multiplication) {
+  Machine machine(GetParam());
+  const auto& pairs = operands();
+  machine.load({I().mul(Op::kMultop, {kWaddrNop, true}, rf(1), rf(2)),
+                I().mul(Op::kUmul24, to(3), rf(1), rf(2)), I().mul(Op::kUmul24, to(4), rf(1), rf(2)), thrsw(),
+                nop(), nop()});
+  for (size_t at = 0; at < pairs.size(); at += kLanes) {
+    machine.reset();
+    Thread& t = machine.t();
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      t.rf[1][lane] = pairs[at + lane].first;
+      t.rf[2][lane] = pairs[at + lane].second;
+    }
+    ASSERT_EQ(machine.resume(), Stop::kEnd);
+    ASSERT_EQ(lanes(t.rf[3]), lanes(t.rf[1] * t.rf[2]));
+    ASSERT_EQ(lanes(t.rf[4]), lanes((t.rf[1] & 0xffffffu) * (t.rf[2] & 0xffffffu)));
+  }
+}
+
+TEST_P(AluTest, SmallImmediates) {
+  Machine machine(GetParam());
+  for (int code = 0; code < kSmallImmediates; ++code) {
+    machine.reset();
+    const Operand immediate = {Operand::Kind::kImmediate, static_cast<uint8_t>(code), Unpack::kNone};
+    ASSERT_EQ(machine.run_program(
+                  {I().add(Op::kOr, to(1), rf(5), immediate), I().mul(Op::kAdd, to(2), rf(5), immediate)}),
+              Stop::kEnd);
+    uint32_t expected = code < 16 ? static_cast<uint32_t>(code) : static_cast<uint32_t>(code - 32);
+    if (code >= 32) expected = u(std::ldexp(1.0f, code - 40));
+    EXPECT_EQ(lanes(machine.t().rf[1]), same(expected));
+    EXPECT_EQ(lanes(machine.t().rf[2]), same(expected));
+  }
+}
+
+// Both ALUs read before either writes, whatever the order in which they run.
+TEST_P(AluTest, HalvesReadOldRegisters) {
+  Machine machine(GetParam());
+  Thread& t = machine.t();
+  const auto set = [&] {
+    machine.reset();
+    t.rf[1] = splat(10u);
+    t.rf[2] = splat(20u);
+  };
+  set();  // exchange
+  machine.run_program({I().add(Op::kOr, to(1), rf(2), rf(2)).mul(Op::kMov, to(2), rf(1))});
+  EXPECT_EQ(lanes(t.rf[1]), same(20));
+  EXPECT_EQ(lanes(t.rf[2]), same(10));
+  set();  // mul reads what add writes
+  machine.run_program({I().add(Op::kAdd, to(1), rf(2), rf(2)).mul(Op::kAdd, to(3), rf(1), rf(1))});
+  EXPECT_EQ(lanes(t.rf[1]), same(40));
+  EXPECT_EQ(lanes(t.rf[3]), same(20));
+  set();  // add reads what mul writes
+  machine.run_program({I().add(Op::kAdd, to(3), rf(1), rf(2)).mul(Op::kMov, to(1), rf(2))});
+  EXPECT_EQ(lanes(t.rf[1]), same(20));
+  EXPECT_EQ(lanes(t.rf[3]), same(30));
+  set();  // a packed write keeps a half of the old register
+  machine.run_program(
+      {I().add(Op::kFsub, to(1), rf(2), rf(2)).add_pack(Pack::kH).mul(Op::kMov, to(3), rf(1))});
+  EXPECT_EQ(lanes(t.rf[1]), same(10));
+  EXPECT_EQ(lanes(t.rf[3]), same(10));
+}
+
+TEST(Alu, UnknownOperationsGiveZero) {
+  Machine machine(71);
+  Thread& t = machine.t();
+  t.rf[5] = t.rf[6] = splat(1u);
+  ASSERT_EQ(
+      machine.run_program({I().add(Op::kLdvpmgOut, to(5), rf(1), rf(2)), I().add(Op::kLdvpmp, to(6), rf(1)),
+                           I().add(Op::kStvpmp, {kWaddrNop, true}, rf(1), rf(2))}),
+      Stop::kEnd);
+  EXPECT_EQ(lanes(t.rf[5]), same(0));
+  EXPECT_EQ(lanes(t.rf[6]), same(0));
+}
+
+}  // namespace
+}  // namespace v3d::qpu

@@ -1,0 +1,155 @@
+/// Random programs in a real address space: no crash, no access outside the model, and never more
+/// instructions than the budget.
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <random>
+
+#include "gpu/mmu/address_space.h"
+#include "tests/qpu/fake_tmu.h"
+#include "tests/qpu/machine.h"
+
+namespace v3d::qpu {
+namespace {
+
+class NoTlb : public TlbPort {
+  void write_color(Thread&, const TlbSpec&, const Lanes*, LaneMask) override {}
+  void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
+  void read_color(Thread&, const TlbSpec&, Lanes*) override {}
+};
+
+class Fuzz : public testing::TestWithParam<int> {
+ protected:
+  static constexpr GpuAddr kCode = 0x10000, kData = 0x80000;
+  static constexpr uint32_t kWords = 512;
+  static constexpr uint64_t kBudget = 3000;
+
+  void SetUp() override {
+    auto created = mmu::AddressSpace::create();
+    ASSERT_TRUE(created.ok());
+    space = std::move(*created);
+    const int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(ftruncate(fd, 1 << 16), 0);
+    ASSERT_TRUE(space->map(kCode, fd, 0, 1 << 13).ok());
+    ASSERT_TRUE(space->map(kData, fd, 1 << 13, 1 << 13).ok());
+    close(fd);
+    for (Lanes& v : vpm_in) v = splat(static_cast<uint32_t>(random()));
+    for (Lanes& v : gs_in) v = splat(static_cast<uint32_t>(random()));
+    for (Varying& v : varyings) v = {splat(1u), splat(2u)};
+  }
+
+  void start(int round) {
+    t.reset();
+    t.memory = space->memory();
+    t.pc = kCode;
+    t.uniforms = kData;
+    t.unifa = kData + 0x1000;
+    t.msf = kLaneIndex & 15u;
+    t.tmu = &unit;
+    t.tlb = round & 1 ? &tlb : nullptr;
+    t.vpm_in = vpm_in;
+    t.vpm_in_rows = std::size(vpm_in);
+    t.vpm_out = vpm_out;
+    t.vpm_out_rows = std::size(vpm_out);
+    t.gs_in = gs_in;
+    t.gs_in_rows = 4;
+    t.gs_in_vertices = 3;
+    t.varyings = varyings;
+    t.num_varyings = std::size(varyings);
+    t.stop_at_switch = round & 2;
+    t.final_section = round & 4;
+    t.budget = kBudget;
+  }
+
+  // Runs to the end, over all switches and barriers.
+  Stop finish() {
+    const auto program = cache.get(t.memory, kCode);
+    Stop stop;
+    do {
+      stop = run(*program, t);
+    } while (stop == Stop::kSwitch || stop == Stop::kBarrier);
+    return stop;
+  }
+
+  std::mt19937_64 random{99};
+  std::unique_ptr<mmu::AddressSpace> space;
+  tmu::Unit unit{Memory(), GetParam()};
+  NoTlb tlb;
+  Lanes vpm_in[8], vpm_out[8], gs_in[12];
+  Varying varyings[5];
+  std::unique_ptr<Thread> thread = std::make_unique<Thread>();
+  Thread& t = *thread;
+  ProgramCache cache{GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Versions, Fuzz, testing::Values(71, 42));
+
+// A word that decodes, seldom one that is likely to end the program.
+uint64_t lasting_word(std::mt19937_64& random, int version) {
+  for (;;) {
+    const uint64_t word = random();
+    Instruction i;
+    if (!decode(version, word, i)) continue;
+    if (i.is_branch) {
+      i.branch.target = BranchTarget::kAbsolute;
+      i.branch.offset = 0x10000 + static_cast<uint32_t>(random() % 500) * 8;
+      i.branch.uniforms = random() % 16 == 0;
+      return *encode(version, i);
+    }
+    const auto launches = [](const AluHalf& h) { return h.magic && h.waddr >= kWaddrTmus; };
+    const bool risky = (i.signals & (kLdtmu | kThrsw)) || launches(i.add) || launches(i.mul);
+    if (!risky || random() % 64 == 0) return word;
+  }
+}
+
+TEST_P(Fuzz, LastingPrograms) {
+  uint64_t executed = 0;
+  int ends = 0;
+  for (int round = 0; round < 200; ++round) {
+    for (uint32_t i = 0; i < kWords; ++i)
+      space->memory().store<uint64_t>(kCode + i * 8, lasting_word(random, GetParam()));
+    for (uint32_t i = 0; i < 0x2000; i += 4)
+      space->memory().store<uint32_t>(kData + i, static_cast<uint32_t>(random()));
+    fake_tmu() = {};
+    fake_tmu().words = static_cast<int>(random() % 5);
+    start(round);
+    ends += finish() == Stop::kEnd;
+    ASSERT_EQ(t.instructions + t.budget, kBudget);
+    executed += t.instructions;
+  }
+  EXPECT_GT(executed, 10'000u);
+  EXPECT_GT(ends, 0);
+}
+
+// Any words, also branches to anywhere.
+TEST_P(Fuzz, WildPrograms) {
+  for (int round = 0; round < 200; ++round) {
+    const uint64_t nop = *encode(GetParam(), Instruction());
+    for (uint32_t i = 0; i < kWords; ++i) {
+      uint64_t word = random();
+      if (random() % 2) word = (word & 0xffff'ffff) | (nop & ~uint64_t{0xffff'ffff});
+      if (random() % 16 == 0) word = (word & ~(uint64_t{0xff} << 56)) | uint64_t{2} << 56;  // a branch
+      space->memory().store<uint64_t>(kCode + i * 8, word);
+    }
+    fake_tmu() = {};
+    start(round);
+    finish();
+    ASSERT_EQ(t.instructions + t.budget, kBudget);
+  }
+}
+
+TEST_P(Fuzz, RandomWordsPrint) {
+  for (int n = 0; n < 100'000; ++n) {
+    const uint64_t word = random();
+    Instruction i;
+    if (!decode(GetParam(), word, i)) continue;
+    const std::string text = disassemble(GetParam(), i);
+    ASSERT_FALSE(text.empty());
+    ASSERT_LT(text.size(), 200u);
+  }
+}
+
+}  // namespace
+}  // namespace v3d::qpu

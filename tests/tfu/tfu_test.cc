@@ -1,0 +1,302 @@
+#include "gpu/tfu/tfu.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "gpu/base/float16.h"
+#include "gpu/device/profile.h"
+#include "gpu/tmu/layout.h"
+#include "tests/tmu/gpu_memory.h"
+
+namespace v3d::tfu {
+namespace {
+
+using tmu::GpuMemory;
+using tmu::texel_offset;
+using tmu::Tiling;
+
+constexpr GpuAddr kInput = GpuMemory::kBase, kOutput = GpuMemory::kBase + (8 << 20);
+
+class Tfu : public testing::Test {
+ protected:
+  Tfu() {
+    profile_.version = 71;
+    job_.memory = gpu_.memory();
+    job_.profile = &profile_;
+    job_.error = &error_;
+    job_.cancel = &cancel_;
+  }
+  /// Register values of a 7.1 job.
+  static Registers registers71(uint32_t type, uint32_t input_format, uint32_t iis, uint32_t output_format,
+                               uint32_t padded_height, uint32_t width, uint32_t height) {
+    Registers r = {};
+    r.icfg = type << 16 | input_format << 23;
+    r.iia = kInput;
+    r.iis = iis;
+    r.ioa = kOutput;
+    r.ios = height << 16 | width;
+    r.ioc = padded_height << 16 | output_format << 12;
+    return r;
+  }
+  uint32_t random() { return static_cast<uint32_t>(random_()); }
+  void fill(uint32_t bytes) {
+    gpu_.randomize(bytes, 3);
+    for (uint32_t i = 0; i < bytes; i += 4) gpu_.memory().store<uint32_t>(kOutput + i, 0xabababab);
+  }
+
+  GpuMemory gpu_;
+  device::Profile profile_ = {};
+  JobError error_;
+  std::atomic<bool> cancel_{false};
+  Job job_ = {};
+  std::minstd_rand random_{11};
+};
+
+TEST_F(Tfu, RasterToUifExampleOfBothChips) {  // texture.md 10.1
+  for (int version : {71, 42}) {
+    fill(64 * 64 * 4);
+    profile_.version = version;
+    Registers r = {};
+    r.iia = kInput;
+    r.iis = 64;
+    r.ios = 0x00400040;
+    if (version == 71) {
+      r.icfg = 0x001d0000;
+      r.ioc = 0x00086000;
+      r.ioa = kOutput;
+    } else {
+      r.icfg = 0x00003a00;
+      r.ioa = kOutput | 0x30;
+    }
+    run(job_, r);
+    ASSERT_FALSE(error_.failed()) << error_.message();
+    for (uint32_t y = 0; y < 64; ++y)
+      for (uint32_t x = 0; x < 64; ++x)
+        ASSERT_EQ(gpu_.memory().load<uint32_t>(kOutput + texel_offset(Tiling::kUif, 4, 8, x, y)),
+                  gpu_.memory().load<uint32_t>(kInput + (y * 64 + x) * 4));
+  }
+}
+
+TEST_F(Tfu, EveryPairOfLayouts) {
+  const uint32_t types[] = {0, 16, 29, 18, 31};  // what Mesa uses for 1, 2, 4, 8 and 16 bytes
+  for (uint32_t t = 0; t < 5; ++t) {
+    const uint32_t cpp = 1u << t, uw = tmu::utile_width(cpp), uh = tmu::utile_height(cpp);
+    for (uint32_t from : {0u, 11u, 12u, 13u, 14u, 15u})
+      for (uint32_t to : {3u, 4u, 5u, 6u, 7u}) {
+        uint32_t width = 1 + random() % (12 * uw), height = 1 + random() % (12 * uh);
+        if (from == 13 || to == 5) width = 1 + random() % (4 * uw);
+        if (from == 12 || to == 4) width = 1 + random() % (2 * uw);
+        if (from == 11 || to == 3) height = 1 + random() % uh;
+        const uint32_t rows = (height + 2 * uh - 1) / (2 * uh);
+        const uint32_t from_ub = from == 15 ? 32 : rows + 2, to_ub = to == 7 ? 32 : rows + 3;
+        const uint32_t iis = from == 0 ? width + 5 : from >= 14 ? from_ub : 0;
+        fill(1 << 18);
+        Registers r = registers71(types[t], from, iis, to, to >= 6 ? to_ub : 0, width, height);
+        if (random() % 2) {
+          profile_.version = 42;
+          r.icfg = types[t] << 9 | from << 18 | (to == 6 ? to_ub - rows : 0) << 22;
+          r.ioa |= to << 3;
+          if (to == 7) r.icfg |= std::min(15u, 32 - rows) << 22;
+        } else {
+          profile_.version = 71;
+        }
+        const uint32_t to_height =
+            profile_.version == 42 && to == 7 ? rows + std::min(15u, 32 - rows) : to_ub;
+        run(job_, r);
+        ASSERT_FALSE(error_.failed()) << error_.message();
+        const auto from_tiling = static_cast<Tiling>(from == 0 ? 0 : from - 10);
+        const auto to_tiling = static_cast<Tiling>(to - 2);
+        uint32_t written = 0;
+        for (uint32_t y = 0; y < height; ++y)
+          for (uint32_t x = 0; x < width; ++x) {
+            const uint32_t source = texel_offset(from_tiling, cpp, from == 0 ? iis * cpp : from_ub, x, y);
+            const uint32_t target = texel_offset(to_tiling, cpp, to_height, x, y);
+            ASSERT_EQ(memcmp(gpu_.memory().host(kInput + source), gpu_.memory().host(kOutput + target), cpp),
+                      0)
+                << "cpp " << cpp << " from " << from << " to " << to << " " << width << "x" << height
+                << " at " << x << "," << y;
+            for (uint32_t b = 0; b < cpp; ++b) gpu_.memory().store<uint8_t>(kOutput + target + b, 0xab);
+            written += cpp;
+          }
+        for (uint32_t i = 0; i < 1 << 18; ++i)  // nothing else was written
+          ASSERT_EQ(gpu_.memory().load<uint8_t>(kOutput + i), 0xab) << "at " << i;
+        EXPECT_EQ(written, width * height * cpp);
+      }
+  }
+  EXPECT_EQ(gpu_.take_faults(), 0u);
+}
+
+/// One level of an image in memory as numbers.
+class MipImage {
+ public:
+  MipImage(Memory memory, GpuAddr base, const tmu::Level& level, uint32_t cpp)
+      : memory_(memory), base_(base + static_cast<uint32_t>(level.offset)), level_(level), cpp_(cpp) {}
+  GpuAddr address(uint32_t x, uint32_t y) const {
+    return base_ + texel_offset(level_.tiling, cpp_, level_.padded_height_ub, x, y);
+  }
+  uint32_t width() const { return level_.width; }
+  uint32_t height() const { return level_.height; }
+
+  /// The tap of texture.md 10.4 for texel (x, y) of the next level.
+  template <typename Value>
+  double tap(const Value& value, uint32_t x, uint32_t y, uint32_t next_width, uint32_t next_height) const {
+    const double u = (x + 0.5) * width() / next_width - 0.5, v = (y + 0.5) * height() / next_height - 0.5;
+    double sum = 0;
+    for (int k = 0; k < 4; ++k) {
+      const double fx = u - std::floor(u), fy = v - std::floor(v);
+      const double w = (k & 1 ? fx : 1 - fx) * (k & 2 ? fy : 1 - fy);
+      const auto at = [](double p, int step, uint32_t size) {
+        return static_cast<uint32_t>(std::clamp(std::floor(p) + step, 0.0, size - 1.0));
+      };
+      sum += w * value(address(at(u, k & 1, width()), at(v, k >> 1, height())));
+    }
+    return sum;
+  }
+
+ private:
+  Memory memory_;
+  GpuAddr base_;
+  const tmu::Level& level_;
+  uint32_t cpp_;
+};
+
+TEST_F(Tfu, MipExampleOfBothChips) {  // texture.md 10.1: six levels below 64 x 64 RGBA8
+  for (int version : {71, 42}) {
+    profile_.version = version;
+    gpu_.randomize(9 << 20, 5);
+    tmu::Level levels[7];
+    compute_levels({.width = 64, .height = 64, .depth = 1, .cpp = 4, .num_levels = 7}, levels);
+    Registers r = {};
+    r.iia = kOutput;
+    r.iis = 8;
+    r.ios = 0x00400040;
+    r.icfg = version == 71 ? 0x07040000 : 0x003808c0;
+    r.ioa = version == 71 ? kOutput : kOutput | 0x31;
+    r.ioc = version == 71 ? 0x00086061 : 0;
+    const uint32_t first = gpu_.memory().load<uint32_t>(kOutput);
+    run(job_, r);
+    ASSERT_FALSE(error_.failed()) << error_.message();
+    EXPECT_EQ(gpu_.memory().load<uint32_t>(kOutput), first);
+    for (int l = 1; l < 7; ++l) {
+      const MipImage above(gpu_.memory(), kOutput, levels[l - 1], 4),
+          level(gpu_.memory(), kOutput, levels[l], 4);
+      for (uint32_t y = 0; y < level.height(); ++y)
+        for (uint32_t x = 0; x < level.width(); ++x)
+          for (uint32_t c = 0; c < 4; ++c) {
+            uint32_t sum = 0;  // the 2 x 2 box
+            for (uint32_t k = 0; k < 4; ++k)
+              sum += gpu_.memory().load<uint8_t>(above.address(2 * x + k % 2, 2 * y + k / 2) + c);
+            ASSERT_NEAR(gpu_.memory().load<uint8_t>(level.address(x, y) + c), sum / 4.0, 0.5001);
+          }
+    }
+  }
+}
+
+TEST_F(Tfu, MipsOfOddAndEvenSizesInEveryFormat) {
+  struct Case {
+    uint32_t type, cpp, bits, first;  // a channel to look at
+    bool is_float, is_signed;
+  };
+  const Case cases[] = {
+      {0, 1, 8, 0, false, false},    {1, 1, 8, 0, false, true},    {2, 2, 8, 8, false, false},
+      {3, 2, 8, 8, false, true},     {4, 4, 8, 24, false, false},  {5, 4, 8, 16, false, true},
+      {6, 2, 6, 5, false, false},    {7, 2, 4, 12, false, false},  {8, 2, 5, 11, false, false},
+      {9, 4, 10, 20, false, false},  {10, 2, 16, 0, false, false}, {11, 2, 16, 0, false, true},
+      {12, 4, 16, 16, false, false}, {13, 4, 16, 16, false, true}, {14, 8, 16, 48, false, false},
+      {15, 8, 16, 32, false, true},  {16, 2, 16, 0, true, true},   {17, 4, 16, 16, true, true},
+      {18, 8, 16, 48, true, true},   {19, 4, 11, 11, true, false}};
+  for (const Case& c : cases)
+    for (const auto& [width, height] : {std::pair{37u, 22u}, std::pair{64u, 32u}}) {
+      tmu::Level levels[6];
+      compute_levels({.width = width, .height = height, .depth = 1, .cpp = c.cpp, .num_levels = 6}, levels);
+      gpu_.randomize(9 << 20, 5 + c.type);
+      if (c.is_float)  // finite numbers only: clear the top exponent bit of every half or small float
+        for (uint32_t i = 0; i < 1 << 16; i += 2) {
+          const GpuAddr at = kOutput - (1 << 15) + i;
+          const uint32_t word = gpu_.memory().load<uint16_t>(at);
+          gpu_.memory().store(at, static_cast<uint16_t>(c.type == 19 ? 0x0100 : word & 0xbfff));
+        }
+      const auto value = [&](GpuAddr at) {
+        uint64_t texel = 0;
+        memcpy(&texel, gpu_.memory().host(at), c.cpp);
+        const auto field = static_cast<uint32_t>(texel >> c.first) & ((1u << c.bits) - 1);
+        if (c.is_float)
+          return static_cast<double>(
+              half_to_float(static_cast<uint16_t>(field << (c.is_signed ? 0 : 15 - c.bits))));
+        if (!c.is_signed) return field / ((1u << c.bits) - 1.0);
+        const int32_t number = static_cast<int32_t>(field << (32 - c.bits)) >> (32 - c.bits);
+        return std::max(-1.0, number / ((1u << (c.bits - 1)) - 1.0));
+      };
+      const uint32_t uh = tmu::utile_height(c.cpp);
+      const bool uif = levels[0].tiling == Tiling::kUif;
+      Registers r = registers71(c.type, 10 + static_cast<uint32_t>(levels[0].tiling),
+                                levels[0].padded_height_ub, 2 + static_cast<uint32_t>(levels[0].tiling),
+                                uif ? levels[0].padded_height / (2 * uh) : 0, width, height);
+      r.iia = kOutput;
+      r.ioc |= 1 | 5 << 4;
+      profile_.version = 71;
+      run(job_, r);
+      ASSERT_FALSE(error_.failed()) << error_.message();
+      for (int l = 1; l < 6; ++l) {
+        const MipImage above(gpu_.memory(), kOutput, levels[l - 1], c.cpp),
+            level(gpu_.memory(), kOutput, levels[l], c.cpp);
+        for (uint32_t y = 0; y < level.height(); ++y)
+          for (uint32_t x = 0; x < level.width(); ++x) {
+            const double expected = above.tap(value, x, y, level.width(), level.height());
+            const double tolerance = c.is_float ? std::abs(expected) * (c.is_signed ? 0.0006 : 0.01) + 1e-7
+                                                : 0.5001 / ((1u << (c.bits - c.is_signed)) - 1.0);
+            ASSERT_NEAR(value(level.address(x, y)), expected, tolerance)
+                << "type " << c.type << " level " << l << " at " << x << "," << y;
+          }
+      }
+    }
+}
+
+TEST_F(Tfu, WhatIsNotSupportedIsNamed) {
+  const struct {
+    uint32_t type, input, output, mips;
+    const char* text;
+  } cases[] = {{109, 0, 6, 0, "R32UI"},    {115, 0, 6, 0, "A1_RGB5"}, {64, 0, 6, 0, "ASTC_4X4"},
+               {25, 0, 6, 0, "R4"},        {29, 1, 6, 0, "SAND 128"}, {29, 5, 6, 0, "input memory format 5"},
+               {29, 0, 2, 0, "not tiled"}, {29, 14, 6, 3, "R32F"},    {20, 14, 6, 1, "RGB9_E5"}};
+  for (const auto& c : cases) {
+    JobError error;
+    job_.error = &error;
+    Registers r = registers71(c.type, c.input, 64, c.output, 8, 64, 64);
+    r.ioc |= c.mips << 4;
+    fill(4096);
+    run(job_, r);
+    EXPECT_TRUE(error.failed());
+    EXPECT_THAT(error.message(), testing::HasSubstr(c.text));
+    EXPECT_EQ(gpu_.memory().load<uint32_t>(kOutput), 0xabababab);
+  }
+}
+
+TEST_F(Tfu, RandomRegistersAreHarmless) {
+  for (int i = 0; i < 300; ++i) {
+    profile_.version = i & 1 ? 71 : 42;
+    JobError error;
+    job_.error = &error;
+    Registers r = {};
+    r.icfg = random() * 3;
+    r.iia = random() * 3;
+    r.iis = random() * 3;
+    r.ioa = random() * 3;
+    r.ios = (random() % 40) << 16 | random() % 300;
+    r.ioc = random() * 3;
+    if (i % 7 == 0) r.ios = i & 1 ? 0 : 0xffff;  // no rows; or the widest row there is
+    run(job_, r);
+  }
+}
+
+TEST_F(Tfu, CancelEndsAJobEarly) {
+  cancel_ = true;
+  fill(4096);
+  run(job_, registers71(29, 0, 64, 6, 8, 64, 64));
+  EXPECT_EQ(gpu_.memory().load<uint32_t>(kOutput), 0xabababab);
+}
+
+}  // namespace
+}  // namespace v3d::tfu

@@ -1,0 +1,276 @@
+// Colour words of fragment programs into render targets and back: conversions, clamps, masks, coverage,
+// counters.
+
+#include <bit>
+#include <cmath>
+
+#include "gpu/base/float16.h"
+#include "tests/tlb/tile_fixture.h"
+
+namespace v3d::tlb {
+namespace {
+
+class Port : public ::testing::Test {
+ protected:
+  TileFixture fixture_;
+  FragmentBatch batch_ = block_batch(0, 0, false);
+};
+
+TEST_F(Port, HalfToUnorm8AllValues) {
+  fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
+  for (uint32_t first = 0; first < 65536; first += kLanes) {
+    const Lanes half = splat(first) + kLaneIndex;
+    const Lanes words[2] = {half | half << 16, half | half << 16};
+    fixture_.write(fixture_.plain_state(), batch_, spec_f16(0), words);
+    Lanes result[4], same[2];
+    fixture_.read(batch_, spec_32(0), result);
+    fixture_.read(batch_, spec_f16(0), same);
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      const double v = half_to_float(static_cast<uint16_t>(first + lane));
+      const double clamped = v > 0 ? std::min(v, 1.0) : 0;  // NaN gives 0
+      const double byte = std::nearbyint(clamped * 255);
+      for (const Lanes& channel : result)
+        ASSERT_EQ(std::nearbyint(std::bit_cast<float>(uint32_t{channel[lane]}) * 255.0), byte)
+            << first + lane;
+      ASSERT_EQ(same[0][lane] & 0xffff, float_to_half(static_cast<float>(byte / 255)));
+    }
+  }
+}
+
+TEST_F(Port, Unorm8ReadThenWrittenAgainIsTheSame) {
+  fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
+  for (uint32_t first = 0; first < 256; first += kLanes) {
+    Lanes words[4], read[2], again[4];
+    for (Lanes& channel : words)
+      channel = as_uint(__builtin_convertvector(as_int(splat(first) + kLaneIndex), LanesF) / 255.0f);
+    fixture_.write(fixture_.plain_state(), batch_, spec_32(0), words);
+    fixture_.read(batch_, spec_f16(0), read);
+    fixture_.write(fixture_.plain_state(), batch_, spec_f16(0), read);
+    fixture_.read(batch_, spec_32(0), again);
+    for (uint32_t lane = 0; lane < kLanes; ++lane)
+      ASSERT_EQ(std::lround(std::bit_cast<float>(uint32_t{again[2][lane]}) * 255),
+                static_cast<long>(first + lane));
+  }
+}
+
+TEST_F(Port, FloatTypesKeepEveryBitOfTheirOwnForm) {
+  fixture_.configure(TileFixture::one_target(ColorType::k16F, 1));
+  for (uint32_t first = 0; first < 65536; first += kLanes) {
+    const Lanes half = splat(first) + kLaneIndex;
+    const Lanes words[2] = {half | (half ^ 0xffffu) << 16, half << 16};
+    fixture_.write(fixture_.plain_state(), batch_, spec_f16(0), words);
+    Lanes read[2];
+    fixture_.read(batch_, spec_f16(0), read);
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      ASSERT_EQ(read[0][lane], words[0][lane]);
+      ASSERT_EQ(read[1][lane], words[1][lane]);
+    }
+  }
+  fixture_.configure(TileFixture::one_target(ColorType::k32F, 2));
+  const Lanes nan[4] = {splat(0x7f800001u), splat(0xffc12345u), splat(0x00000001u), splat(0x80000000u)};
+  fixture_.write(fixture_.plain_state(), batch_, spec_32(0), nan);
+  Lanes read[4];
+  fixture_.read(batch_, spec_32(0), read);
+  for (int c = 0; c < 4; ++c) EXPECT_EQ(read[c][9], nan[c][9]);
+}
+
+TEST_F(Port, FloatTypesConvertTheOtherForm) {
+  const Lanes pi = as_uint(splat(3.14159274f));
+  const Lanes floats[4] = {pi, pi, pi, pi}, halves[2] = {splat(0x42484248u), splat(0x42484248u)};
+  Lanes read[4];
+  fixture_.configure(TileFixture::one_target(ColorType::k16F, 1));
+  fixture_.write(fixture_.plain_state(), batch_, spec_32(0), floats);
+  fixture_.read(batch_, spec_f16(0), read);
+  EXPECT_EQ(read[0][0], 0x42484248u);
+  fixture_.read(batch_, spec_32(0), read);
+  EXPECT_EQ(std::bit_cast<float>(uint32_t{read[3][0]}), 3.140625f);
+  fixture_.configure(TileFixture::one_target(ColorType::k32F, 2));
+  fixture_.write(fixture_.plain_state(), batch_, spec_f16(0), halves);
+  fixture_.read(batch_, spec_32(0), read);
+  EXPECT_EQ(std::bit_cast<float>(uint32_t{read[1][0]}), 3.140625f);
+}
+
+struct IntegerCase {
+  ColorType type;
+  uint8_t bpp;
+  int64_t min, max;
+};
+
+TEST_F(Port, IntegersClampOrTruncateToTheInternalType) {
+  constexpr IntegerCase kCases[] = {
+      {ColorType::k8I, 0, -128, 127},
+      {ColorType::k8Ui, 0, 0, 255},
+      {ColorType::k16I, 1, -32768, 32767},
+      {ColorType::k16Ui, 1, 0, 65535},
+      {ColorType::k32I, 2, INT32_MIN, INT32_MAX},
+      {ColorType::k32Ui, 2, 0, UINT32_MAX},
+  };
+  constexpr uint32_t kValues[kLanes] = {0,          1,          127,        128,       129,   255,
+                                        256,        32767,      32768,      65535,     65536, 0x7fffffff,
+                                        0x80000000, 0xffffff7f, 0xffffff80, 0xffffffff};
+  for (const IntegerCase& test : kCases)
+    for (Clamp clamp : {Clamp::kNone, Clamp::kInt}) {
+      fixture_.configure(TileFixture::one_target(test.type, test.bpp, 64, 64, false, clamp));
+      Lanes v;
+      for (uint32_t lane = 0; lane < kLanes; ++lane) v[lane] = kValues[lane];
+      const Lanes words[4] = {v, v, v, v};
+      fixture_.write(fixture_.plain_state(), batch_, spec_32(0), words);
+      Lanes read[4];
+      fixture_.read(batch_, spec_32(0), read);
+      const bool is_signed = test.min < 0;
+      const uint64_t span = static_cast<uint64_t>(test.max - test.min) + 1;
+      for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        const int64_t value =
+            is_signed ? int64_t{static_cast<int32_t>(kValues[lane])} : int64_t{kValues[lane]};
+        int64_t expected = std::clamp(value, test.min, test.max);
+        if (clamp == Clamp::kNone) {
+          expected = static_cast<int64_t>(static_cast<uint64_t>(value) % span);
+          if (expected > test.max) expected -= static_cast<int64_t>(span);
+        }
+        for (const Lanes& channel : read)
+          ASSERT_EQ(channel[lane], static_cast<uint32_t>(expected))
+              << "type " << static_cast<int>(test.type) << " value " << kValues[lane];
+      }
+    }
+}
+
+TEST_F(Port, ComponentsNotWrittenAreZeroAndAlphaOne) {
+  const Lanes half = splat(0x38003800u), one = splat(7u);
+  Lanes read[4];
+  fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
+  fixture_.write(fixture_.plain_state(), batch_, spec_f16(0, false, 1), &half);
+  fixture_.read(batch_, spec_32(0), read);
+  EXPECT_EQ(std::bit_cast<float>(uint32_t{read[2][0]}), 0.0f);
+  EXPECT_EQ(std::bit_cast<float>(uint32_t{read[3][0]}), 1.0f);
+  fixture_.configure(TileFixture::one_target(ColorType::k16Ui, 1));
+  fixture_.write(fixture_.plain_state(), batch_, spec_32(0, false, 1), &one);
+  fixture_.read(batch_, spec_32(0), read);
+  const uint32_t expected[4] = {7, 0, 0, 1};
+  for (int c = 0; c < 4; ++c) EXPECT_EQ(read[c][0], expected[c]);
+  // Channels that the target has no room for read alike.
+  fixture_.configure(TileFixture::one_target(ColorType::k16Ui, 0));
+  fixture_.write(fixture_.plain_state(), batch_, spec_32(0, false, 1), &one);
+  fixture_.read(batch_, spec_32(0), read);
+  for (int c = 0; c < 4; ++c) EXPECT_EQ(read[c][0], expected[c]);
+}
+
+TEST_F(Port, ColorMasks) {
+  struct Case {
+    ColorType type;
+    uint8_t bpp;
+  };
+  for (const Case& test : {Case{ColorType::k8, 0}, Case{ColorType::k16F, 1}, Case{ColorType::k32F, 2},
+                           Case{ColorType::k8Ui, 0}, Case{ColorType::k16I, 1}, Case{ColorType::k32I, 2}})
+    for (uint8_t mask = 0; mask < 16; ++mask)
+      for (bool blend : {false, true}) {
+        fixture_.configure(TileFixture::one_target(test.type, test.bpp));
+        const bool floats =
+            test.type == ColorType::k8 || test.type == ColorType::k16F || test.type == ColorType::k32F;
+        const Lanes one = floats ? as_uint(splat(1.0f)) : splat(1u);
+        const Lanes ones[4] = {one, one, one, one}, zeros[4] = {};
+        cle::DrawState state;
+        state.color_masks[0] = mask;
+        state.cfg.blend = blend;
+        state.blend_enables = 1;
+        fixture_.write(fixture_.plain_state(), batch_, spec_32(0), zeros);
+        fixture_.write(state, batch_, spec_32(0), ones);
+        Lanes read[4];
+        fixture_.read(batch_, spec_32(0), read);
+        for (int c = 0; c < 4; ++c)
+          ASSERT_EQ(read[c][6], (mask >> c) & 1 ? 0u : one[0])
+              << "type " << static_cast<int>(test.type) << " mask " << int{mask} << " channel " << c;
+      }
+}
+
+TEST_F(Port, OnlyLiveSamplesOfExecutingLanesChange) {
+  for (bool multisample : {false, true})
+    for (bool per_sample : {false, true}) {
+      if (per_sample && !multisample) continue;
+      fixture_.configure(TileFixture::one_target(ColorType::k8Ui, 0, 64, 64, multisample));
+      const uint32_t samples = multisample ? 4 : 1;
+      std::mt19937 random(17);
+      FragmentBatch batch = block_batch(16, 8, multisample);
+      const FragmentBatch whole = batch;
+      Lanes words[16], read[16];
+      for (Lanes& word : words) word = splat(static_cast<uint32_t>(random() & 255));
+      for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        batch.coverage[lane] = static_cast<uint32_t>(random() % (1u << samples));
+        fixture_.thread().msf[lane] = static_cast<uint32_t>(random() % 16);
+      }
+      const LaneMask exec = static_cast<LaneMask>(random());
+      fixture_.tile()
+          .fragment_port(fixture_.plain_state(), batch, false)
+          .write_color(fixture_.thread(), spec_32(0, per_sample), words, exec);
+      const Lanes live = batch.coverage & fixture_.thread().msf;
+      fixture_.read(whole, spec_32(0, multisample), read);
+      for (uint32_t lane = 0; lane < kLanes; ++lane)
+        for (uint32_t s = 0; s < samples; ++s) {
+          const bool written = ((live[lane] >> s) & 1) && ((exec >> lane) & 1);
+          for (uint32_t c = 0; c < 4; ++c)
+            ASSERT_EQ(read[4 * s + c][lane], written ? words[(per_sample ? 4 * s : 0) + c][lane] : 0u)
+                << "lane " << lane << " sample " << s;
+        }
+    }
+}
+
+TEST_F(Port, SeveralTargetsAndMissingOnes) {
+  Config config;
+  config.width = config.height = 32;
+  config.tile_width = config.tile_height = 32;
+  config.num_render_targets = 8;
+  for (uint32_t rt : {0u, 3u, 7u}) {
+    config.targets[rt].used = true;
+    config.targets[rt].type = rt == 3 ? ColorType::k32Ui : ColorType::k8Ui;
+    config.targets[rt].bpp = rt == 3 ? 2 : 0;
+  }
+  fixture_.configure(config);
+  for (uint8_t rt = 0; rt < 8; ++rt) {
+    const Lanes words[4] = {splat(rt + 1u), splat(2u), splat(3u), splat(4u)};
+    fixture_.write(fixture_.plain_state(), batch_, spec_32(rt), words);
+  }
+  for (uint8_t rt = 0; rt < 8; ++rt) {
+    Lanes read[4];
+    fixture_.read(batch_, spec_32(rt), read);
+    EXPECT_EQ(read[0][0], config.targets[rt].used ? rt + 1u : 0u);
+  }
+}
+
+TEST_F(Port, StateOfTheLastCallCounts) {
+  fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
+  cle::DrawState state;
+  const Lanes ones[2] = {splat(0x3c003c00u), splat(0x3c003c00u)}, zeros[2] = {};
+  Lanes read[4];
+  fixture_.write(state, batch_, spec_f16(0), ones);
+  state.color_masks[0] = 0xe;  // the same object, changed
+  fixture_.write(state, batch_, spec_f16(0), zeros);
+  fixture_.read(batch_, spec_32(0), read);
+  EXPECT_EQ(std::bit_cast<float>(uint32_t{read[0][0]}), 0.0f);
+  EXPECT_EQ(std::bit_cast<float>(uint32_t{read[1][0]}), 1.0f);
+}
+
+TEST_F(Port, QuadsWrittenCountOncePerProgramRun) {
+  Config config = TileFixture::one_target(ColorType::k8, 0);
+  config.num_render_targets = 2;
+  config.targets[1] = config.targets[0];
+  fixture_.configure(config);
+  const Lanes words[2] = {};
+  // Quads: whole, one pixel, three pixels, none.
+  const uint32_t covered = 0x074f;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) batch_.coverage[lane] = (covered >> lane) & 1;
+  const cle::DrawState& state = fixture_.plain_state();
+  fixture_.thread().msf = batch_.coverage;
+  qpu::TlbPort& port = fixture_.tile().fragment_port(state, batch_, false);
+  for (int batches = 1; batches <= 2; ++batches) {
+    port.write_color(fixture_.thread(), spec_f16(0), words, kAllLanes);
+    port.write_color(fixture_.thread(), spec_f16(1), words, kAllLanes);
+    EXPECT_EQ(fixture_.tile().counts()[perf::kTlbQuadsWritten], 3u * batches);
+    EXPECT_EQ(fixture_.tile().counts()[perf::kTlbPartialQuadsWritten], 2u * batches);
+  }
+  cle::DrawState masked;
+  masked.color_masks[0] = 0xf;
+  fixture_.write(masked, batch_, spec_f16(0), words);
+  EXPECT_EQ(fixture_.tile().counts()[perf::kTlbQuadsWritten], 6u);
+}
+
+}  // namespace
+}  // namespace v3d::tlb

@@ -1,0 +1,41 @@
+/// GPU memory for tests: an address space with one memfd mapped.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <memory>
+#include <random>
+
+#include "gpu/mmu/address_space.h"
+
+namespace v3d::tmu {
+
+class GpuMemory {
+ public:
+  static constexpr GpuAddr kBase = 0x100000;
+  static constexpr uint32_t kSize = 16 << 20;
+
+  GpuMemory() : space_(mmu::AddressSpace::create().value()), fd_(memfd_create("bo", MFD_CLOEXEC)) {
+    EXPECT_EQ(ftruncate(fd_, kSize), 0);
+    EXPECT_TRUE(space_->map(kBase, fd_, 0, kSize).ok());
+  }
+  ~GpuMemory() { close(fd_); }
+
+  Memory memory() const { return space_->memory(); }
+  uint64_t take_faults() { return space_->take_faults().count; }
+
+  void randomize(uint32_t bytes, uint32_t seed) {
+    std::mt19937 random(seed);
+    for (uint32_t i = 0; i < bytes; i += 4)
+      memory().store<uint32_t>(kBase + i, static_cast<uint32_t>(random()));
+  }
+
+ private:
+  std::unique_ptr<mmu::AddressSpace> space_;
+  int fd_;
+};
+
+}  // namespace v3d::tmu

@@ -1,0 +1,137 @@
+/// v3demu from outside: what `run` does to the environment of a program, and what the others say.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class RunTest : public testing::Test {
+ protected:
+  RunTest() {
+    char name[] = "/tmp/v3demu-test-XXXXXX";
+    folder_ = mkdtemp(name);
+    fs::create_directories(mesa() / "lib");
+    std::ofstream(mesa() / "lib/libvulkan_broadcom.so");
+  }
+  ~RunTest() override { fs::remove_all(folder_); }
+  fs::path mesa() const { return folder_ / "mesa"; }
+
+  struct Result {
+    int status;
+    std::string output;
+  };
+  /// Runs v3demu in an empty environment plus `variables`; `arguments` are a shell's.
+  Result v3demu(const std::string& arguments, const std::string& variables = "") {
+    std::string line = "env -i PATH=\"$PATH\" HOME=" + folder_.string() +
+                       " V3DEMU_SOCKET=" + (folder_ / "socket").string() + " " + variables +
+                       " " V3DEMU_TEST_COMMAND " " + arguments + " 2>&1 </dev/null";
+    FILE* pipe = popen(line.c_str(), "r");
+    std::string output;
+    char chunk[4096];
+    for (size_t got; (got = fread(chunk, 1, sizeof(chunk), pipe)) > 0;) output.append(chunk, got);
+    int status = pclose(pipe);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+  }
+  std::map<std::string, std::string> environment(const std::string& options,
+                                                 const std::string& variables = "") {
+    Result result = v3demu("run " + options + " env", variables);
+    EXPECT_EQ(result.status, 0) << result.output;
+    std::map<std::string, std::string> all;
+    std::istringstream lines(result.output);
+    for (std::string line; std::getline(lines, line);) {
+      if (size_t at = line.find('='); at != std::string::npos) all[line.substr(0, at)] = line.substr(at + 1);
+    }
+    return all;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(RunTest, PointsTheLoadersAtMesa) {
+  auto all = environment("--mesa " + mesa().string() + " --");
+  const std::string icd = mesa() / "share/vulkan/icd.d/broadcom_icd.x86_64.json";
+  EXPECT_EQ(all["VK_DRIVER_FILES"], icd);
+  EXPECT_EQ(all["VK_ICD_FILENAMES"], icd);
+  EXPECT_EQ(all["__EGL_VENDOR_LIBRARY_FILENAMES"], mesa() / "share/glvnd/egl_vendor.d/50_mesa.json");
+  EXPECT_EQ(all["__GLX_VENDOR_LIBRARY_NAME"], "mesa");
+  EXPECT_EQ(all["LIBGL_DRIVERS_PATH"], mesa() / "lib/dri");
+  EXPECT_EQ(all["GBM_BACKENDS_PATH"], mesa() / "lib/gbm");
+  EXPECT_EQ(all["LD_LIBRARY_PATH"], mesa() / "lib");
+  EXPECT_THAT(all["LD_PRELOAD"], EndsWith("/lib/libv3demu.so"));
+  // No display: EGL must not look for one; Vulkan needs no hint.
+  EXPECT_EQ(all["EGL_PLATFORM"], "surfaceless");
+  EXPECT_EQ(all.count("MESA_VK_WSI_DEBUG"), 0u);
+}
+
+TEST_F(RunTest, KeepsWhatTheUserSet) {
+  auto all = environment("--mesa " + mesa().string(),
+                         "VK_ICD_FILENAMES=mine LD_LIBRARY_PATH=/a LD_PRELOAD=libc.so.6 EGL_PLATFORM=x11 "
+                         "__EGL_VENDOR_LIBRARY_DIRS=/dirs DISPLAY=:4711 MESA_VK_WSI_DEBUG=linear");
+  EXPECT_EQ(all["VK_ICD_FILENAMES"], "mine");
+  EXPECT_EQ(all.count("VK_DRIVER_FILES"), 0u);
+  EXPECT_EQ(all["LD_LIBRARY_PATH"], (mesa() / "lib").string() + ":/a");
+  EXPECT_THAT(all["LD_PRELOAD"], StartsWith("libc.so.6:/"));
+  EXPECT_EQ(all.count("__EGL_VENDOR_LIBRARY_FILENAMES"), 0u);
+  EXPECT_EQ(all["EGL_PLATFORM"], "x11");
+  EXPECT_EQ(all["MESA_VK_WSI_DEBUG"], "linear");
+}
+
+TEST_F(RunTest, ChoosesPresentation) {
+  EXPECT_EQ(environment("", "DISPLAY=:4711")["MESA_VK_WSI_DEBUG"], "sw");
+  EXPECT_EQ(environment("", "WAYLAND_DISPLAY=/nowhere")["MESA_VK_WSI_DEBUG"], "sw");
+  EXPECT_EQ(environment("", "DISPLAY=:4711 V3DEMU_WSI=native").count("MESA_VK_WSI_DEBUG"), 0u);
+}
+
+TEST_F(RunTest, GivesADeviceItsOwnSocket) {
+  const std::string runtime = "XDG_RUNTIME_DIR=" + folder_.string() + " V3DEMU_SOCKET=";
+  auto all = environment("--device rpi4", runtime);
+  EXPECT_EQ(all["V3DEMU_DEVICE"], "rpi4");
+  EXPECT_EQ(all["V3DEMU_SOCKET"], folder_ / "v3demu/socket-rpi4");
+  EXPECT_EQ(environment("--device rpi4")["V3DEMU_SOCKET"], folder_ / "socket");
+  EXPECT_EQ(v3demu("run --device ../x true", runtime).status, 127);
+}
+
+TEST_F(RunTest, PassesTheProgramsOwnOptions) {
+  const std::string quiet = "--mesa " + mesa().string() + " ";
+  EXPECT_EQ(v3demu("run " + quiet + "echo -e a -- --device b").output, "a -- --device b\n");
+  EXPECT_EQ(v3demu("run " + quiet + "-- echo -- a").output, "-- a\n");
+  EXPECT_EQ(v3demu("run --mesa=" + mesa().string() + " -- printf %s --help").output, "--help");
+  EXPECT_EQ(v3demu("run " + quiet + "sh -c 'exit 7'").status, 7);
+  EXPECT_EQ(v3demu("run " + quiet + "/nowhere/program").status, 127);
+  EXPECT_EQ(v3demu("run").status, 127);
+  EXPECT_NE(v3demu("").status, 0);
+  EXPECT_EQ(v3demu("run --mesa /nowhere true").status, 127);
+}
+
+TEST_F(RunTest, ShowsTheDevice) {
+  EXPECT_THAT(v3demu("run --mesa " + mesa().string() + " ls /dev/dri").output,
+              StartsWith("by-path\ncard0\ncard1\nrenderD128\n"));
+}
+
+TEST_F(RunTest, StatusOfADaemon) {
+  Result none = v3demu("status");
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.output, HasSubstr("no daemon runs on " + (folder_ / "socket").string()));
+  // `serve` stays in the foreground and leaves with its only client.
+  Result both =
+      v3demu("serve --exit-when-idle 1 & sleep 0.5; V3DEMU_SOCKET=" + (folder_ / "socket").string() +
+             " " V3DEMU_TEST_COMMAND " status; wait");
+  EXPECT_THAT(both.output, HasSubstr("device rpi5"));
+  EXPECT_THAT(both.output, HasSubstr("open nodes"));
+}
+
+}  // namespace

@@ -1,0 +1,86 @@
+#include "tools/control.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "ioctl/wire.h"
+#include "shim/config.h"
+
+namespace v3d::tools {
+namespace {
+
+bool send_all(int fd, const void* data, size_t size) {
+  auto* at = static_cast<const char*>(data);
+  while (size) {
+    ssize_t sent = send(fd, at, size, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    at += sent;
+    size -= static_cast<size_t>(sent);
+  }
+  return true;
+}
+
+bool receive_all(int fd, void* data, size_t size) {
+  auto* at = static_cast<char*>(data);
+  while (size) {
+    ssize_t got = recv(fd, at, size, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    at += got;
+    size -= static_cast<size_t>(got);
+  }
+  return true;
+}
+
+/// One request and its reply; false when the connection broke or the daemon answered an error (in errno).
+bool exchange(int fd, wire::Op op, const void* payload, size_t size, std::string* reply) {
+  wire::MessageHeader header{wire::kMagic, op, static_cast<uint32_t>(size), 0};
+  errno = EPROTO;
+  if (!send_all(fd, &header, sizeof(header)) || !send_all(fd, payload, size)) return false;
+  if (!receive_all(fd, &header, sizeof(header)) || header.magic != wire::kMagic || header.op != op ||
+      header.size > wire::kMaxPayload) {
+    return false;
+  }
+  reply->resize(header.size);
+  if (!receive_all(fd, reply->data(), header.size)) return false;
+  errno = header.error;
+  return header.error == 0;
+}
+
+}  // namespace
+
+std::optional<std::string> ask_daemon(const std::string& command) {
+  return ask_daemon_at(shim::config().socket.c_str(), command);
+}
+
+std::optional<std::string> ask_daemon_at(const std::string& path, const std::string& command) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::optional<std::string> answer;
+  if (path.size() < sizeof(address.sun_path)) memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+    fprintf(stderr, "v3demu: no daemon runs on %s\n", path.c_str());
+  } else {
+    wire::HelloRequest hello{wire::kProtocol, getpid(), "v3demu"};
+    std::string reply;
+    if (exchange(fd, wire::kHello, &hello, sizeof(hello), &reply) &&
+        exchange(fd, wire::kCommand, command.data(), command.size(), &reply)) {
+      answer = reply;
+    } else {
+      fprintf(stderr, "v3demu: the daemon on %s does not answer '%s': %s\n", path.c_str(), command.c_str(),
+              strerror(errno));
+    }
+  }
+  close(fd);
+  return answer;
+}
+
+}  // namespace v3d::tools

@@ -1,0 +1,131 @@
+/// v3demu decode: the jobs of a capture as text: control lists, records, shader programs.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <set>
+#include <string>
+
+#include "daemon/capture.h"
+#include "gpu/cle/dump.h"
+#include "gpu/qpu/instruction.h"
+#include "tools/commands.h"
+
+namespace v3d::tools {
+namespace {
+
+using daemon::CapturedJob;
+
+constexpr const char* kKindNames[] = {"bin", "render", "compute", "tfu"};
+
+/// From the entry to the thread end of the last section that lies behind it. A backward branch ends nothing.
+void print_program(Memory memory, int version, const std::string& stage, GpuAddr code) {
+  std::printf("%s program at 0x%08x\n", stage.c_str(), code);
+  constexpr int kLimit = 16384;
+  bool last = false, previous_thrsw = false;
+  int end_in = -1;
+  for (int i = 0; i < kLimit && end_in != 0; ++i, --end_in) {
+    const GpuAddr at = code + static_cast<uint32_t>(i) * 8;
+    const auto word = memory.load<uint64_t>(at);
+    qpu::Instruction instruction;
+    if (!qpu::decode(version, word, instruction)) {
+      std::printf("  0x%08x  %016llx  (no instruction: the program ends here)\n", at,
+                  static_cast<unsigned long long>(word));
+      return;
+    }
+    std::printf("  0x%08x  %016llx  %s\n", at, static_cast<unsigned long long>(word),
+                qpu::disassemble(version, instruction).c_str());
+    const bool thrsw = !instruction.is_branch && (instruction.signals & qpu::kThrsw);
+    if (thrsw && previous_thrsw) {
+      last = true;
+    } else if (thrsw && last) {
+      end_in = 3;
+    }
+    previous_thrsw = thrsw;
+  }
+}
+
+class Decoder {
+ public:
+  explicit Decoder(int version) : version_(version) {}
+
+  void print(const CapturedJob& job, mmu::AddressSpace& space) {
+    const Memory memory = space.memory();
+    std::printf("job %d: %s, client %u", ++number_, kKindNames[job.kind], job.context);
+    if (job.submission) std::printf(", submission %u", job.submission);
+    std::printf("\n");
+    switch (job.kind) {
+      case CapturedJob::kBin:
+        print_list(memory, job.cl().bcl_start, job.cl().bcl_end);
+        break;
+      case CapturedJob::kRender:
+        print_list(memory, job.cl().rcl_start, job.cl().rcl_end);
+        break;
+      case CapturedJob::kCsd:
+        print_dispatch(memory, job.csd());
+        break;
+      default:
+        print_tfu(job.tfu());
+    }
+    space.take_faults();  // ours, not the job's
+  }
+
+ private:
+  void print_list(Memory memory, GpuAddr start, GpuAddr end) {
+    std::set<std::pair<std::string, GpuAddr>> programs;
+    cle::dump_list(memory, start, end, version_,
+                   {.line =
+                        [](std::string_view line) {
+                          std::printf("  %.*s\n", static_cast<int>(line.size()), line.data());
+                        },
+                    .shader = [&](std::string_view stage, GpuAddr code) { programs.emplace(stage, code); }});
+    for (const auto& [stage, code] : programs) print_program(memory, version_, stage, code);
+  }
+
+  void print_dispatch(Memory memory, const device::CsdJob& job) {
+    const auto& c = job.cfg;
+    const auto count = [](uint32_t cfg) { return cfg >> 16 ? cfg >> 16 : 65536u; };
+    std::printf("  workgroups %u x %u x %u, size %u, %u per supergroup of %u batches, %u batches%s\n",
+                count(c[0]), count(c[1]), count(c[2]), c[3] & 255 ? c[3] & 255 : 256,
+                c[3] >> 8 & 15 ? c[3] >> 8 & 15 : 16, (c[3] >> 12 & 255) + 1, c[4],
+                job.indirect ? ", indirect" : "");
+    std::printf("  %s threads, uniforms at 0x%08x\n", c[5] & 1 ? "4" : "2", c[6]);
+    print_program(memory, version_, "compute", c[5] & ~7u);
+  }
+
+  static void print_tfu(const device::TfuJob& j) {
+    std::printf("  icfg 0x%08x iia 0x%08x iis 0x%08x ica 0x%08x iua 0x%08x ioa 0x%08x ios %ux%u ioc 0x%08x\n",
+                j.icfg, j.iia, j.iis, j.ica, j.iua, j.ioa, j.ios & 0xffff, j.ios >> 16, j.ioc);
+  }
+
+  const int version_;
+  int number_ = 0;
+};
+
+int decode(const std::string& file) {
+  auto reader = daemon::CaptureReader::open(file);
+  if (!reader.ok()) {
+    fprintf(stderr, "v3demu decode: %s\n", std::string(reader.status().message()).c_str());
+    return 1;
+  }
+  Decoder decoder((*reader)->profile().version);
+  while (true) {
+    auto job = (*reader)->next();
+    if (absl::IsNotFound(job.status())) return 0;
+    if (!job.ok()) {
+      fprintf(stderr, "v3demu decode: %s: %s\n", file.c_str(), std::string(job.status().message()).c_str());
+      return 1;
+    }
+    decoder.print(*job, (*reader)->context(job->context).space());
+  }
+}
+
+}  // namespace
+
+void add_decode(CLI::App* app, int* exit_code) {
+  static std::string file;
+  CLI::App* command = app->add_subcommand("decode", "Print the jobs of a capture as text");
+  command->add_option("file", file, "The capture")->required();
+  command->callback([exit_code] { *exit_code = decode(file); });
+}
+
+}  // namespace v3d::tools

@@ -1,0 +1,49 @@
+#include "tools/files.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace v3d::tools {
+namespace {
+
+/// Of the folder that holds bin/v3demu.
+std::string own_prefix() {
+  std::error_code error;
+  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? std::string() : self.parent_path().parent_path().string();
+}
+
+}  // namespace
+
+bool exists(const std::string& path) { return !path.empty() && access(path.c_str(), F_OK) == 0; }
+
+std::string variable(const char* name) {
+  const char* value = getenv(name);
+  return value ? value : "";
+}
+
+std::string find_shim() {
+  if (std::string named = variable("V3DEMU_SHIM"); !named.empty()) return named;
+  for (const char* folder : {"/lib/", "/lib/v3demu/", "/lib/" V3DEMU_LIBRARY_ARCHITECTURE "/",
+                             "/lib/" V3DEMU_LIBRARY_ARCHITECTURE "/v3demu/"}) {
+    std::string path = own_prefix() + folder + "libv3demu.so";
+    if (exists(path)) return path;
+  }
+  return {};
+}
+
+std::string find_daemon() {
+  if (std::string named = variable("V3DEMU_DAEMON"); !named.empty()) return named;
+  std::string path = own_prefix() + "/bin/v3demud";
+  return exists(path) ? path : std::string();
+}
+
+std::string default_mesa() {
+  std::string cache = variable("V3DEMU_CACHE");
+  if (cache.empty()) cache = variable("HOME") + "/.cache/v3demu";
+  return cache + "/mesa-25.0.7/install";
+}
+
+}  // namespace v3d::tools

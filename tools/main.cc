@@ -1,0 +1,14 @@
+#include <CLI/CLI.hpp>
+
+#include "tools/commands.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("Raspberry Pi graphics drivers without a Raspberry Pi", "v3demu");
+  app.require_subcommand(1);
+  int exit_code = 0;
+  for (auto* add : v3d::tools::kCommands) add(&app, &exit_code);
+  std::vector<char*> arguments(argv, argv + argc);
+  v3d::tools::remove_separator(&arguments);
+  CLI11_PARSE(app, static_cast<int>(arguments.size()), arguments.data());
+  return exit_code;
+}

@@ -1,0 +1,158 @@
+/// v3demu replay: the jobs of a capture again, without the program that submitted them.
+
+#include <png.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "daemon/capture.h"
+#include "gpu/ptb/bin_result.h"
+#include "tools/commands.h"
+#include "tools/render_images.h"
+
+namespace v3d::tools {
+namespace {
+
+using daemon::CapturedJob;
+using device::JobResult;
+
+struct Options {
+  std::string file;
+  std::string images;   ///< folder; empty: none
+  uint32_t repeat = 1;  ///< runs of each job, for timing
+  bool hash = false;
+};
+
+constexpr const char* kKindNames[] = {"bin", "render", "compute", "tfu"};
+constexpr const char* kEndNames[] = {"done", "error", "hang", "cancelled"};
+
+/// Of all mapped memory that is not zero.
+uint64_t memory_hash(mmu::AddressSpace& space) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const auto& range : space.mapped_ranges())
+    for (uint64_t offset = 0; offset < range.size; offset += 8) {
+      const auto address = static_cast<GpuAddr>(range.address + offset);
+      const auto word = space.memory().load<uint64_t>(address);
+      if (word) hash = ((hash ^ address) * 0x100000001b3 ^ word) * 0x100000001b3;
+    }
+  return hash;
+}
+
+bool write_png(const std::string& path, const Picture& picture) {
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = picture.width;
+  image.height = picture.height;
+  image.format = PNG_FORMAT_RGBA;
+  return png_image_write_to_file(&image, path.c_str(), 0, picture.rgba.data(), 0, nullptr) != 0;
+}
+
+class Replay {
+ public:
+  Replay(const Options& options, daemon::CaptureReader& reader)
+      : options_(options),
+        reader_(reader),
+        pool_(static_cast<int>(std::thread::hardware_concurrency()) - 1),
+        device_(reader.profile(), pool_) {}
+
+  /// False when a job did not end well.
+  bool run(const CapturedJob& job) {
+    device::Context& context = reader_.context(job.context);
+    const auto start = std::chrono::steady_clock::now();
+    JobResult result;
+    for (uint32_t i = 0; i < options_.repeat; ++i) result = run_once(job, context);
+    const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
+    std::printf("job %d: %-7s client %u  %-9s %8.3f ms", ++number_, kKindNames[job.kind], job.context,
+                kEndNames[static_cast<int>(result.end)], taken.count() / options_.repeat);
+    if (options_.hash)
+      std::printf("  memory %016llx", static_cast<unsigned long long>(memory_hash(context.space())));
+    if (result.faults.count)
+      std::printf("  %llu MMU faults, first at 0x%08x", static_cast<unsigned long long>(result.faults.count),
+                  result.faults.first_address);
+    std::printf("%s%s\n", result.message.empty() ? "" : "  ", result.message.c_str());
+    if (job.kind == CapturedJob::kRender && !options_.images.empty()) save_images(job, context);
+    return result.end == JobResult::End::kDone;
+  }
+
+ private:
+  JobResult run_once(const CapturedJob& job, device::Context& context) {
+    switch (job.kind) {
+      case CapturedJob::kBin:
+        return device_.run_bin(context, job.cl(), never_, &binned_[{job.context, job.submission}]);
+      case CapturedJob::kRender:
+        return device_.run_render(context, job.cl(), never_,
+                                  job.submission ? binned_[{job.context, job.submission}] : nullptr);
+      case CapturedJob::kCsd:
+        return device_.run_csd(context, job.csd(), never_);
+      default:
+        return device_.run_tfu(context, job.tfu(), never_);
+    }
+  }
+
+  void save_images(const CapturedJob& job, device::Context& context) {
+    std::string error;
+    for (const StoredImage& stored : stored_images(context.space().memory(), reader_.profile().version,
+                                                   job.cl().rcl_start, job.cl().rcl_end)) {
+      const Picture picture = read_image(context.space(), stored, &error);
+      const std::string path = options_.images + "/job" + std::to_string(number_) + "-" +
+                               std::to_string(stored.packet.buffer) + ".png";
+      if (picture.rgba.empty())
+        std::printf("  no picture of buffer %u: %s\n", stored.packet.buffer, error.c_str());
+      else if (write_png(path, picture))
+        std::printf("  %s  %ux%u\n", path.c_str(), picture.width, picture.height);
+      else
+        std::printf("  %s cannot be written\n", path.c_str());
+    }
+  }
+
+  const Options& options_;
+  daemon::CaptureReader& reader_;
+  ThreadPool pool_;
+  device::Device device_;
+  const std::atomic<bool> never_{false};
+  std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const ptb::BinResult>> binned_;
+  int number_ = 0;
+};
+
+int replay(const Options& options) {
+  auto reader = daemon::CaptureReader::open(options.file);
+  if (!reader.ok()) {
+    fprintf(stderr, "v3demu replay: %s\n", std::string(reader.status().message()).c_str());
+    return 1;
+  }
+  std::error_code error;
+  if (!options.images.empty()) std::filesystem::create_directories(options.images, error);
+  Replay replay(options, **reader);
+  bool good = true;
+  while (true) {
+    auto job = (*reader)->next();
+    if (absl::IsNotFound(job.status())) return good ? 0 : 1;
+    if (!job.ok()) {
+      fprintf(stderr, "v3demu replay: %s: %s\n", options.file.c_str(),
+              std::string(job.status().message()).c_str());
+      return 1;
+    }
+    good = replay.run(*job) && good;
+  }
+}
+
+}  // namespace
+
+void add_replay(CLI::App* app, int* exit_code) {
+  static Options options;
+  CLI::App* command = app->add_subcommand("replay", "Run the jobs of a capture again, without the program");
+  command->add_option("file", options.file, "The capture")->required();
+  command->add_option("--images", options.images, "Save what render jobs store as PNG in this folder");
+  command->add_option("--repeat", options.repeat, "Run each job so often; its mean time is printed")
+      ->check(CLI::Range(1, 1000000));
+  command->add_flag("--hash", options.hash, "Print a hash of the client's memory behind each job");
+  command->callback([exit_code] { *exit_code = replay(options); });
+}
+
+}  // namespace v3d::tools

@@ -1,0 +1,141 @@
+/// v3demu run: a program with the emulated GPU and the drivers for it.
+
+#include "tools/run.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "ioctl/wire.h"
+#include "shim/config.h"
+#include "shim/presentation.h"
+#include "tools/commands.h"
+#include "tools/files.h"
+
+namespace v3d::tools {
+namespace {
+
+/// What the user set, stays; an empty value is none.
+void set_default(const char* name, const std::string& value) {
+  if (variable(name).empty()) setenv(name, value.c_str(), 1);
+}
+
+/// Adds to a list separated by colons.
+void extend(const char* name, const std::string& value, bool in_front) {
+  std::string old = variable(name);
+  std::string list = old.empty() ? value : in_front ? value + ":" + old : old + ":" + value;
+  setenv(name, list.c_str(), 1);
+}
+
+/// Points the loaders of Vulkan, EGL, GLX and GBM at the drivers under `prefix`.
+bool use_mesa(const std::string& prefix) {
+  std::string libraries;
+  for (const char* folder : {"/lib", "/lib/" V3DEMU_LIBRARY_ARCHITECTURE, "/lib64"}) {
+    if (exists(prefix + folder + "/libvulkan_broadcom.so")) libraries = prefix + folder;
+  }
+  if (libraries.empty()) return false;
+  const std::string icd = prefix + "/share/vulkan/icd.d/broadcom_icd.x86_64.json";
+  // Two names of one setting: the older loaders know only the second.
+  if (variable("VK_DRIVER_FILES").empty() && variable("VK_ICD_FILENAMES").empty()) {
+    set_default("VK_DRIVER_FILES", icd);
+    set_default("VK_ICD_FILENAMES", icd);
+  }
+  if (variable("__EGL_VENDOR_LIBRARY_DIRS").empty()) {
+    set_default("__EGL_VENDOR_LIBRARY_FILENAMES", prefix + "/share/glvnd/egl_vendor.d/50_mesa.json");
+  }
+  set_default("__GLX_VENDOR_LIBRARY_NAME", "mesa");
+  set_default("LIBGL_DRIVERS_PATH", libraries + "/dri");
+  set_default("GBM_BACKENDS_PATH", libraries + "/gbm");
+  extend("LD_LIBRARY_PATH", libraries, true);
+  return true;
+}
+
+/// A daemon models one device: each device asked for by name gets a socket, and so a daemon, of its own.
+bool use_device(const std::string& device) {
+  if (device.find('/') != std::string::npos) return false;
+  setenv("V3DEMU_DEVICE", device.c_str(), 1);
+  if (!variable(wire::kSocketVariable).empty()) return true;
+  const shim::Config& config = shim::config();
+  if (shim::make_runtime_dir() != 0) return false;
+  set_default(wire::kSocketVariable, config.runtime_dir.c_str() + ("/socket-" + device));
+  return true;
+}
+
+void choose_presentation() {
+  if (variable("V3DEMU_WSI") != "native" && variable("MESA_VK_WSI_DEBUG").empty() &&
+      shim::needs_software_presentation(true)) {
+    set_default("MESA_VK_WSI_DEBUG", "sw");
+  }
+  // Vulkan needs nothing without a display (VK_EXT_headless_surface); EGL would look for an X server.
+  if (variable("DISPLAY").empty() && variable("WAYLAND_DISPLAY").empty()) {
+    set_default("EGL_PLATFORM", "surfaceless");
+  }
+}
+
+int fail(const std::string& what) {
+  fprintf(stderr, "v3demu run: %s\n", what.c_str());
+  return 127;
+}
+
+}  // namespace
+
+int run_program(const RunOptions& options) {
+  const std::string shim = find_shim();
+  if (!exists(shim)) return fail("libv3demu.so not found beside this program; name it in V3DEMU_SHIM");
+  if (!options.device.empty() && !use_device(options.device)) {
+    return fail("cannot use the folder " + std::string(shim::config().runtime_dir.c_str()) + " for device " +
+                options.device);
+  }
+  const std::string mesa = options.mesa.empty() ? default_mesa() : options.mesa;
+  if (!use_mesa(mesa)) {
+    if (!options.mesa.empty()) return fail("no libvulkan_broadcom.so under " + mesa);
+    fprintf(stderr, "v3demu run: no Mesa with Broadcom drivers in %s; the system's is used\n", mesa.c_str());
+  }
+  choose_presentation();
+  extend("LD_PRELOAD", shim, false);
+  std::vector<char*> arguments;
+  for (const std::string& argument : options.command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  return fail(options.command[0] + ": " + strerror(errno));
+}
+
+void add_run_options(CLI::App* command, RunOptions* options) {
+  command->add_option("--device", options->device, "rpi5 (default) or rpi5-16");
+  command->add_option("--mesa", options->mesa,
+                      "Prefix of a Mesa with Broadcom drivers; default " + default_mesa());
+  command->prefix_command();  // the first word that is no option, and all that follow, are the program
+}
+
+void add_run(CLI::App* app, int* exit_code) {
+  static RunOptions options;
+  CLI::App* command = app->add_subcommand("run", "Run a program with the emulated GPU");
+  add_run_options(command, &options);
+  command->callback([command, exit_code] {
+    options.command = command->remaining();
+    *exit_code = options.command.empty() ? fail("no program given") : run_program(options);
+  });
+}
+
+void remove_separator(std::vector<char*>* arguments) {
+  size_t at = 1;
+  if (arguments->size() < 2) return;
+  const std::string command = (*arguments)[at++];
+  if (command != "run" && command != "capture") return;
+  // All options of both but --help take a value.
+  while (at < arguments->size() && (*arguments)[at][0] == '-' && strcmp((*arguments)[at], "--") != 0) {
+    std::string option = (*arguments)[at];
+    at += option == "-h" || option == "--help" || option.find('=') != std::string::npos ? 1 : 2;
+  }
+  if (at < arguments->size() && strcmp((*arguments)[at], "--") == 0) {
+    arguments->erase(arguments->begin() + static_cast<ptrdiff_t>(at));
+  }
+}
+
+}  // namespace v3d::tools

@@ -1,0 +1,25 @@
+/// Running a program with the emulated GPU; what `run` and `capture` share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace v3d::tools {
+
+struct RunOptions {
+  std::string device;
+  std::string mesa;  ///< prefix; empty: default_mesa()
+  std::vector<std::string> command;
+};
+
+/// --device and --mesa; what follows the options is the program.
+void add_run_options(CLI::App* command, RunOptions* options);
+
+/// Replaces this process by options.command. Returns only on failure, with an exit status.
+int run_program(const RunOptions& options);
+
+}  // namespace v3d::tools
