@@ -254,12 +254,7 @@ void share_out_descriptors(v3d::ioctl::Limits* limits) {
 }
 
 std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, int workers, bool no_execute) {
-#ifdef V3DEMU_NO_DEVICE
-  if (!no_execute) v3d::log_error("this v3demud was built without the GPU model: jobs are not executed");
-  (void)workers;
-#else
   if (!no_execute) return v3d::daemon::make_device_gpu(profile, workers);
-#endif
   return v3d::daemon::make_idle_gpu(profile);
 }
 
