@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -225,6 +226,13 @@ UniqueFd make_listener(const std::string& path) {
   return listener;
 }
 
+/// Before anything is opened. Whoever starts a daemon may wait for the end of a pipe that it would inherit.
+/// The preload library waits for the end of descriptor 3 to learn that the daemon is gone.
+void drop_inherited_descriptors() {
+  constexpr unsigned kFirst = 4;
+  syscall(SYS_close_range, kFirst, ~0u, 0);
+}
+
 /// Returns in the child; the parent's exit says that the socket can be connected to.
 void go_to_background(const std::string& log_path, bool keep_stderr) {
   const pid_t child = fork();
@@ -265,6 +273,7 @@ void on_termination(int) { g_server->stop(); }
 
 int main(int argc, char** argv) {
   Options options = parse_options(argc, argv);
+  if (!options.foreground) drop_inherited_descriptors();
   v3d::set_debug(options.debug);
   const v3d::device::Profile* profile =
       options.device.empty() ? &v3d::device::default_profile() : v3d::device::find_profile(options.device);

@@ -27,7 +27,7 @@ class MainTest : public ::testing::Test {
   /// Runs it to its end and returns its exit status. @param output  stdout and stderr
   int run(const std::vector<std::string>& arguments, std::string* output = nullptr) {
     int ends[2];
-    EXPECT_EQ(pipe(ends), 0);
+    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
     const pid_t pid = spawn(arguments, ends[1]);
     close(ends[1]);
     std::string text;
@@ -111,6 +111,20 @@ TEST_F(MainTest, BackgroundLife) {
   EXPECT_TRUE(eventually([&] { return !socket_exists(); }));
 }
 
+TEST_F(MainTest, BackgroundHoldsNoDescriptorsOfItsStarter) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const int high = fcntl(ends[1], F_DUPFD, 100);  // without CLOEXEC
+  close(ends[1]);
+  ASSERT_EQ(run(options({"--exit-when-idle", "5"})), 0);
+  close(high);
+  pollfd p = {ends[0], POLLIN, 0};
+  EXPECT_EQ(poll(&p, 1, 2000), 1);
+  EXPECT_EQ(p.revents, POLLHUP);
+  close(ends[0]);
+  EXPECT_EQ(Client(path_).command("shutdown"), "leaving\n");
+}
+
 TEST_F(MainTest, StaleSocketIsReplaced) {
   ASSERT_EQ(run(options({"--exit-when-idle", "5"})), 0);
   const std::string status = Client(path_).command("status");
@@ -123,7 +137,7 @@ TEST_F(MainTest, StaleSocketIsReplaced) {
 
 TEST_F(MainTest, ForegroundEndsOnSigterm) {
   int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const pid_t pid = spawn(options({"--foreground", "--device", "rpi5-16"}), ends[1]);
   close(ends[1]);
   ASSERT_TRUE(eventually([&] { return socket_exists(); }));
