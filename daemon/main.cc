@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -225,6 +226,13 @@ UniqueFd make_listener(const std::string& path) {
   return listener;
 }
 
+/// Before anything is opened. Whoever starts a daemon may wait for the end of a pipe that it would inherit.
+/// The preload library waits for the end of descriptor 3 to learn that the daemon is gone.
+void drop_inherited_descriptors() {
+  constexpr unsigned kFirst = 4;
+  syscall(SYS_close_range, kFirst, ~0u, 0);
+}
+
 /// Returns in the child; the parent's exit says that the socket can be connected to.
 void go_to_background(const std::string& log_path, bool keep_stderr) {
   const pid_t child = fork();
@@ -242,20 +250,19 @@ void go_to_background(const std::string& log_path, bool keep_stderr) {
   dup2(log ? log.get() : null.get(), STDERR_FILENO);
 }
 
-void raise_descriptor_limit() {
+/// Raises the limit of descriptors, of which every BO, open node and sync_file takes one, and keeps any one
+/// kind from using them up.
+void share_out_descriptors(v3d::ioctl::Limits* limits) {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+  limits->handles_per_file = std::min<size_t>(limits->handles_per_file, limit.rlim_cur / 2);
+  limits->exported_descriptors = std::min<size_t>(limits->exported_descriptors, limit.rlim_cur / 4);
 }
 
 std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, int workers, bool no_execute) {
-#ifdef V3DEMU_NO_DEVICE
-  if (!no_execute) v3d::log_error("this v3demud was built without the GPU model: jobs are not executed");
-  (void)workers;
-#else
   if (!no_execute) return v3d::daemon::make_device_gpu(profile, workers);
-#endif
   return v3d::daemon::make_idle_gpu(profile);
 }
 
@@ -266,6 +273,7 @@ void on_termination(int) { g_server->stop(); }
 
 int main(int argc, char** argv) {
   Options options = parse_options(argc, argv);
+  if (!options.foreground) drop_inherited_descriptors();
   v3d::set_debug(options.debug);
   const v3d::device::Profile* profile =
       options.device.empty() ? &v3d::device::default_profile() : v3d::device::find_profile(options.device);
@@ -286,7 +294,7 @@ int main(int argc, char** argv) {
   if (!options.foreground) go_to_background(folder + "/v3demud.log", log_to_stderr);
 
   std::signal(SIGPIPE, SIG_IGN);
-  raise_descriptor_limit();
+  share_out_descriptors(&options.server.limits);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int workers = (options.threads ? options.threads : cores) - 1;
   std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(*profile, workers, options.no_execute);

@@ -11,6 +11,10 @@
 
 namespace v3d::ioctl {
 
+/// Longest array of the caller that is copied, in elements. The kernel's bounds are of this order
+/// (kmalloc_array of 4 MiB) or those of its memory; either is ENOMEM.
+inline constexpr uint32_t kMaxUserArray = 1 << 19;
+
 /// The caller's memory. Every access may fail, which is EFAULT.
 class UserMemory {
  public:

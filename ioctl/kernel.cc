@@ -84,17 +84,24 @@ std::shared_ptr<Bo> Kernel::find_mmap_offset(uint64_t offset) {
   return it == mmap_offsets_.end() ? nullptr : it->second.lock();
 }
 
-UniqueFd Kernel::export_sync_file(SyncFile file) {
+UniqueFd Kernel::make_socket(Exported object, std::shared_ptr<UniqueFd>* own_end, uint64_t* cookie) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return UniqueFd();
   UniqueFd client_end(ends[0]);
-  const auto socket = std::make_shared<UniqueFd>(ends[1]);
-  const uint64_t cookie = socket_cookie(client_end.get());
+  *own_end = std::make_shared<UniqueFd>(ends[1]);
+  *cookie = socket_cookie(client_end.get());
+  const std::lock_guard lock(mutex_);
+  if (exported_.size() >= limits_.exported_descriptors) return UniqueFd();
+  exported_[*cookie] = std::move(object);
+  return client_end;
+}
+
+UniqueFd Kernel::export_sync_file(SyncFile file) {
+  std::shared_ptr<UniqueFd> socket;
+  uint64_t cookie;
   const FencePtr fence = file.fence;
-  {
-    const std::lock_guard lock(mutex_);
-    exported_[cookie] = std::make_shared<const SyncFile>(std::move(file));
-  }
+  UniqueFd client_end = make_socket(std::make_shared<const SyncFile>(std::move(file)), &socket, &cookie);
+  if (!client_end) return client_end;
   const auto signal = std::make_shared<SyncFileSignal>(socket);
   if (!fence->watch(signal)) signal->notify();
   host_.watch_hangup(socket->get(), [this, cookie, socket, fence, signal] {
@@ -106,15 +113,10 @@ UniqueFd Kernel::export_sync_file(SyncFile file) {
 }
 
 UniqueFd Kernel::export_syncobj(std::shared_ptr<Syncobj> syncobj) {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return UniqueFd();
-  UniqueFd client_end(ends[0]);
-  const auto socket = std::make_shared<UniqueFd>(ends[1]);
-  const uint64_t cookie = socket_cookie(client_end.get());
-  {
-    const std::lock_guard lock(mutex_);
-    exported_[cookie] = std::move(syncobj);
-  }
+  std::shared_ptr<UniqueFd> socket;
+  uint64_t cookie;
+  UniqueFd client_end = make_socket(std::move(syncobj), &socket, &cookie);
+  if (!client_end) return client_end;
   host_.watch_hangup(socket->get(), [this, cookie, socket] {
     const std::lock_guard lock(mutex_);
     exported_.erase(cookie);

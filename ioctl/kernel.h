@@ -29,6 +29,8 @@ class Host : public JobSink {
 struct Limits {
   uint64_t bo_bytes_per_file = uint64_t{4} << 30;
   size_t handles_per_file = 1 << 17;
+  /// sync_files and syncobjs that clients hold as descriptors; each takes one of the daemon's.
+  size_t exported_descriptors = 1 << 16;
 };
 
 /// A descriptor that stands for a fence.
@@ -66,7 +68,7 @@ class Kernel {
 
   /// @name Descriptors of sync_files and syncobjs
   /// They are sockets: one end is the client's, the other is kept here, and shows when the client's is closed
-  /// everywhere. Both functions return -1 when there are no descriptors left.
+  /// everywhere. Both functions return an empty descriptor when there are none left.
   UniqueFd export_sync_file(SyncFile file);
   UniqueFd export_syncobj(std::shared_ptr<Syncobj> syncobj);
   /// What a client's descriptor stands for, or nothing.
@@ -75,6 +77,8 @@ class Kernel {
 
  private:
   using Exported = std::variant<std::shared_ptr<const SyncFile>, std::shared_ptr<Syncobj>>;
+  /// Makes the socket pair and enters the object. Both ends are empty when there are too many.
+  UniqueFd make_socket(Exported object, std::shared_ptr<UniqueFd>* own_end, uint64_t* cookie);
   Exported find_exported(int fd);
 
   Gpu& gpu_;

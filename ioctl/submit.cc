@@ -17,6 +17,7 @@ int get_multi_sync(Call& call, uint64_t address, Extensions* extensions) {
   if (!call.user.get(address, &args)) return EFAULT;
   if (args.pad) return EINVAL;
   if (!args.in_sync_count && !args.out_sync_count) return EINVAL;
+  if (args.in_sync_count > kMaxUserArray || args.out_sync_count > kMaxUserArray) return ENOMEM;
   for (uint32_t i = 0; i < args.out_sync_count; ++i) {
     drm::Sem sem;
     if (!call.user.get(args.out_syncs, i, &sem)) return EFAULT;
@@ -77,6 +78,7 @@ int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extens
 
 int look_up_bos(Call& call, uint64_t handles, uint32_t count, Job* job) {
   if (count == 0) return EINVAL;
+  if (count > kMaxUserArray) return ENOMEM;
   // All handles are read before the first is looked up.
   std::vector<uint32_t> values;
   for (uint32_t i = 0; i < count; ++i) {

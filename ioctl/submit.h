@@ -32,7 +32,7 @@ int get_extensions(Call& call, uint64_t chain, Extensions* extensions, CpuSubmis
 /// @param extensions  null for jobs that MULTI_SYNC does not reach
 int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extensions, JobPtr* job);
 
-/// Sets job->bos from an array of handles. EINVAL when empty, EFAULT, ENOENT.
+/// Sets job->bos from an array of handles. EINVAL when empty, ENOMEM, EFAULT, ENOENT.
 int look_up_bos(Call& call, uint64_t handles, uint32_t count, Job* job);
 
 /// EALREADY when two BOs of the job share a reservation (the kernel would lock it twice).

@@ -14,6 +14,7 @@ constexpr uint64_t kMaxPerfmonIds = 1 << 20;
 
 int get_timestamp_queries(Call& call, uint64_t offsets, uint64_t syncs, uint32_t count,
                           std::vector<TimestampQuery>* queries) {
+  if (count > kMaxUserArray) return ENOMEM;
   for (uint32_t i = 0; i < count; ++i) {
     TimestampQuery query = {};
     uint32_t sync;
@@ -27,7 +28,7 @@ int get_timestamp_queries(Call& call, uint64_t offsets, uint64_t syncs, uint32_t
 
 int get_performance_queries(Call& call, uint64_t syncs, uint64_t id_pointers, uint32_t count,
                             uint32_t nperfmons, std::vector<PerformanceQuery>* queries) {
-  if (uint64_t{count} * nperfmons > kMaxPerfmonIds) return ENOMEM;
+  if (count > kMaxUserArray || uint64_t{count} * nperfmons > kMaxPerfmonIds) return ENOMEM;
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t sync;
     uint64_t ids;
@@ -73,6 +74,7 @@ int get_timestamp(Call& call, uint64_t address, CpuSubmission* cpu) {
 int get_reset_timestamp(Call& call, uint64_t address, CpuSubmission* cpu) {
   drm::ResetTimestampQuery args;
   if (!call.user.get(address, &args)) return EFAULT;
+  if (args.count > kMaxUserArray) return ENOMEM;
   auto& work = cpu->work.emplace<ResetTimestampWork>();
   for (uint32_t i = 0; i < args.count; ++i) {
     uint32_t sync;

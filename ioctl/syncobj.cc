@@ -48,8 +48,9 @@ namespace {
 
 bool has_syncobjs(const Call& call) { return !call.file.device().modeset; }
 
-/// 0, EFAULT or ENOENT.
+/// 0, ENOMEM, EFAULT or ENOENT.
 int find_syncobjs(Call& call, uint64_t handles, uint32_t count, std::vector<std::shared_ptr<Syncobj>>* out) {
+  if (count > kMaxUserArray) return ENOMEM;
   // All handles are read before the first is looked up.
   std::vector<uint32_t> values;
   for (uint32_t i = 0; i < count; ++i) {

@@ -87,10 +87,12 @@ TEST_F(CpuJobTest, Errors) {
   bad.count = 0;
   bad.pad = 1;
   EXPECT_EQ(submit(memory_.place(bad), {pool_}), EINVAL);
-  bad.count = ~0u;
+  bad.count = 2;
   bad.pad = 0;
   bad.syncs = memory_.place(sync);
   EXPECT_EQ(submit(memory_.place(bad), {pool_}), EFAULT);
+  bad.count = ~0u;
+  EXPECT_EQ(submit(memory_.place(bad), {pool_}), ENOMEM);
 }
 
 TEST_F(CpuJobTest, NumberOfBosPerType) {

@@ -76,7 +76,8 @@ TEST_F(SubmitTest, ClErrors) {
       {"flags with extension", [](drm::SubmitCl& a) { a.flags = 6; }, EINVAL},
       {"no BOs", [](drm::SubmitCl& a) { a.bo_handle_count = 0; }, EINVAL},
       {"BO array", [](drm::SubmitCl& a) { a.bo_handles = 16; }, EFAULT},
-      {"BO array too short", [](drm::SubmitCl& a) { a.bo_handle_count = ~0u; }, EFAULT},
+      {"BO array too short", [](drm::SubmitCl& a) { a.bo_handle_count = 2; }, EFAULT},
+      {"BO array of absurd length", [](drm::SubmitCl& a) { a.bo_handle_count = ~0u; }, ENOMEM},
       {"perfmon", [](drm::SubmitCl& a) { a.perfmon_id = 1; }, ENOENT},
       {"chain", [](drm::SubmitCl& a) { a.flags = 2, a.extensions = 16; }, EFAULT},
       // The pad comes before all, BOs before the perfmon.
@@ -276,7 +277,7 @@ TEST_F(SubmitTest, ExtensionErrors) {
   EXPECT_EQ(chain_of(memory_.place(bad)), EINVAL);
   bad = {};
   bad.base.id = drm::kExtMultiSync;
-  bad.out_sync_count = ~0u;
+  bad.out_sync_count = 2;
   bad.out_syncs = memory_.place(sems({full}));
   EXPECT_EQ(chain_of(memory_.place(bad)), EFAULT);
   for (const uint32_t id : {0u, 8u, ~0u})

@@ -56,8 +56,10 @@ TEST_F(SyncobjTest, ResetAndSignal) {
     EXPECT_EQ(array_ioctl(request, {a, 99}), ENOENT);
     drm::SyncobjArray args = {16, 1, 0};
     EXPECT_EQ(ioctl(request, args), EFAULT);
-    args = {memory_.place(a), ~0u, 0};
+    args = {memory_.place(a), 2, 0};
     EXPECT_EQ(ioctl(request, args), EFAULT);
+    args = {memory_.place(a), ~0u, 0};
+    EXPECT_EQ(ioctl(request, args), ENOMEM);
   }
   EXPECT_EQ(fence_of(a), nullptr);  // nothing happened
   EXPECT_EQ(array_ioctl(kSyncobjSignal, {a}), 0);

@@ -1,0 +1,174 @@
+// The program v3demud as a user or the preload library starts it.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "tests/daemon/client.h"
+
+namespace v3d::daemon::test {
+namespace {
+
+class MainTest : public ::testing::Test {
+ protected:
+  MainTest() {
+    char folder[] = "/tmp/v3demu-test-XXXXXX";
+    EXPECT_NE(mkdtemp(folder), nullptr);
+    folder_ = folder;
+    path_ = folder_ + "/socket";
+  }
+  ~MainTest() override { std::system(("rm -r " + folder_).c_str()); }
+
+  /// Runs it to its end and returns its exit status. @param output  stdout and stderr
+  int run(const std::vector<std::string>& arguments, std::string* output = nullptr) {
+    int ends[2];
+    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    const pid_t pid = spawn(arguments, ends[1]);
+    close(ends[1]);
+    std::string text;
+    char buffer[4096];
+    ssize_t got;
+    while ((got = read(ends[0], buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<size_t>(got));
+    close(ends[0]);
+    int status = 0;
+    EXPECT_EQ(waitpid(pid, &status, 0), pid);
+    if (output) *output = text;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  static pid_t spawn(const std::vector<std::string>& arguments, int output) {
+    std::vector<char*> argv = {const_cast<char*>(V3DEMUD_PATH)};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      dup2(output, STDOUT_FILENO);
+      dup2(output, STDERR_FILENO);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    return pid;
+  }
+  std::vector<std::string> options(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"--socket", path_, "--no-execute"});
+    return more;
+  }
+  bool socket_exists() const { return access(path_.c_str(), F_OK) == 0; }
+  template <typename Fn>
+  static bool eventually(Fn&& condition) {
+    for (int i = 0; i < 2000; ++i) {
+      if (condition()) return true;
+      usleep(5000);
+    }
+    return false;
+  }
+
+  std::string folder_, path_;
+};
+
+TEST_F(MainTest, UsageErrors) {
+  std::string output;
+  EXPECT_EQ(run({"--help"}, &output), 0);
+  for (const char* word : {"--socket", "--device", "--exit-when-idle", "--foreground", "--memory-limit"})
+    EXPECT_NE(output.find(word), std::string::npos) << word;
+  EXPECT_EQ(run({"--version"}, &output), 0);
+  EXPECT_EQ(output.find("v3demud "), 0u);
+  EXPECT_EQ(run({"--bogus"}), 2);
+  EXPECT_EQ(run({"argument"}), 2);
+  EXPECT_EQ(run({"--exit-when-idle", "soon"}), 2);
+  EXPECT_EQ(run({"--exit-when-idle", "-1"}), 2);
+  EXPECT_EQ(run({"--threads", "0"}), 2);
+  EXPECT_EQ(run({"--memory-limit", "0"}), 2);
+  EXPECT_EQ(run(options({"--device", "rpi3"}), &output), 2);
+  EXPECT_NE(output.find("rpi3"), std::string::npos);
+  EXPECT_EQ(run({"--socket", folder_ + "/" + std::string(200, 'x')}, &output), 1);
+  EXPECT_EQ(run({"--socket", "/nonexistent/folder/socket"}, &output), 1);
+}
+
+TEST_F(MainTest, BackgroundLife) {
+  // When the program that was started returns, the socket answers.
+  ASSERT_EQ(run(options({"--exit-when-idle", "0.3"})), 0);
+  struct stat info;
+  ASSERT_EQ(stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  {
+    Client client(path_);
+    // A second one sees that there is one.
+    std::string output;
+    EXPECT_EQ(run(options(), &output), 0);
+    EXPECT_NE(output.find("already running"), std::string::npos);
+    usleep(500'000);
+    EXPECT_NE(client.command("status").find("rpi5"), std::string::npos);
+  }
+  EXPECT_TRUE(eventually([&] { return !socket_exists(); }));
+  // And another can take its place at once.
+  ASSERT_EQ(run(options({"--exit-when-idle", "5"})), 0);
+  EXPECT_EQ(Client(path_).command("shutdown"), "leaving\n");
+  EXPECT_TRUE(eventually([&] { return !socket_exists(); }));
+}
+
+TEST_F(MainTest, BackgroundHoldsNoDescriptorsOfItsStarter) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const int high = fcntl(ends[1], F_DUPFD, 100);  // without CLOEXEC
+  close(ends[1]);
+  ASSERT_EQ(run(options({"--exit-when-idle", "5"})), 0);
+  close(high);
+  pollfd p = {ends[0], POLLIN, 0};
+  EXPECT_EQ(poll(&p, 1, 2000), 1);
+  EXPECT_EQ(p.revents, POLLHUP);
+  close(ends[0]);
+  EXPECT_EQ(Client(path_).command("shutdown"), "leaving\n");
+}
+
+TEST_F(MainTest, StaleSocketIsReplaced) {
+  ASSERT_EQ(run(options({"--exit-when-idle", "5"})), 0);
+  const std::string status = Client(path_).command("status");
+  const pid_t pid = std::stoi(status.substr(status.find("pid ") + 4));
+  ASSERT_EQ(kill(pid, SIGKILL), 0);
+  EXPECT_TRUE(socket_exists());
+  EXPECT_TRUE(eventually([&] { return run(options({"--exit-when-idle", "5"})) == 0; }));
+  EXPECT_EQ(Client(path_).command("shutdown"), "leaving\n");
+}
+
+TEST_F(MainTest, ForegroundEndsOnSigterm) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const pid_t pid = spawn(options({"--foreground", "--device", "rpi5-16"}), ends[1]);
+  close(ends[1]);
+  ASSERT_TRUE(eventually([&] { return socket_exists(); }));
+  Client client(path_);
+  uint64_t token;
+  const UniqueFd fd = client.open(128, &token);
+  EXPECT_NE(client.command("status").find("rpi5-16"), std::string::npos);
+  kill(pid, SIGTERM);
+  int status = 0;
+  ASSERT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_FALSE(socket_exists());
+  char byte;
+  EXPECT_EQ(recv(fd.get(), &byte, 1, 0), 0);
+  close(ends[0]);
+}
+
+TEST_F(MainTest, MemoryLimit) {
+  ASSERT_EQ(run(options({"--memory-limit", "2", "--exit-when-idle", "0.3"})), 0);
+  Client client(path_);
+  uint64_t token;
+  const UniqueFd fd = client.open(128, &token);
+  ioctl::drm::CreateBo args = {.size = 2 << 20, .flags = 0, .handle = 0, .offset = 0};
+  EXPECT_EQ(client.ioctl(token, 0xc0106442, args), 0);
+  args = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
+  EXPECT_EQ(client.ioctl(token, 0xc0106442, args), ENOMEM);
+  // The log tells, beside the socket.
+  std::stringstream log;
+  log << std::ifstream(folder_ + "/v3demud.log").rdbuf();
+  EXPECT_NE(log.str().find("limit"), std::string::npos) << log.str();
+}
+
+}  // namespace
+}  // namespace v3d::daemon::test
