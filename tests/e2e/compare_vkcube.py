@@ -52,8 +52,8 @@ def main():
     v3demu, library, mesa, folder = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
     read_end, write_end = os.pipe()
-    server = subprocess.Popen(["Xvfb", "-displayfd", str(write_end), "-screen", "0", "800x600x24", "-nolisten", "tcp"],
-                              pass_fds=[write_end], stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(["Xvfb", "-displayfd", str(write_end), "-screen", "0", "800x600x24", "-nolisten", "tcp",
+                               "-noreset"], pass_fds=[write_end], stderr=subprocess.DEVNULL)
     os.close(write_end)
     try:
         os.environ["DISPLAY"] = ":" + os.read(read_end, 16).decode().strip()
