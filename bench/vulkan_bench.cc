@@ -24,6 +24,20 @@ void empty_submit(benchmark::State& state) {
 }
 BENCHMARK(empty_submit)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
+/// vkQueueSubmit without command buffers.
+void empty_queue_submit(benchmark::State& state) {
+  VkFenceCreateInfo info{.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+  VkFence fence = VK_NULL_HANDLE;
+  E2E_CHECK(vkCreateFence(gpu().device(), &info, nullptr, &fence));
+  for (auto _ : state) {
+    E2E_CHECK(vkQueueSubmit(gpu().queue(), 0, nullptr, fence));
+    E2E_CHECK(vkWaitForFences(gpu().device(), 1, &fence, VK_TRUE, UINT64_MAX));
+    E2E_CHECK(vkResetFences(gpu().device(), 1, &fence));
+  }
+  vkDestroyFence(gpu().device(), fence, nullptr);
+}
+BENCHMARK(empty_queue_submit)->Unit(benchmark::kMicrosecond)->UseRealTime();
+
 /// One workgroup of 64 invocations, submitted and waited for.
 void dispatch_one_workgroup(benchmark::State& state) {
   constexpr VkDescriptorType kStorage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;

@@ -5,9 +5,11 @@ The node to open is $V3D_NODE, by default the card node of a Raspberry Pi 5.
 
 import errno
 import os
+import random
 import struct
 import unittest
 
+import kernels
 import qpu_asm
 import v3d_drm
 
@@ -129,6 +131,43 @@ class SaxpyTest(QpuTest):
             self.launch(self.SAXPY, [8, 1, data.address, data.address + 64, float_bits(1)], [data], 1)
         self.device.wait(data)
         self.assertEqual(data.floats[16:32].tolist(), [i + 5.0 for i in range(16)])
+
+
+class KernelTest(QpuTest):
+    """The kernels of bench/compute_bench.py, on small integers, so that every order of additions is exact."""
+
+    def test_sgemm(self):
+        rows, inner, columns = 32, 96, 48
+        numbers = random.Random(1)
+        a = [[numbers.randrange(-8, 9) for _ in range(inner)] for _ in range(rows)]
+        b = [[numbers.randrange(-8, 9) for _ in range(columns)] for _ in range(inner)]
+        left, right, result = (self.device.bo(1 << 16) for _ in range(3))
+        for i, value in enumerate(sum(a, [])):
+            left.floats[i] = value
+        for i, value in enumerate(sum(b, [])):
+            right.floats[i] = value
+        self.run_program(kernels.SGEMM, [left.address, 4 * inner, right.address, 4 * columns, result.address,
+                                         inner // kernels.SGEMM_K], [left, right, result],
+                         rows * columns // 256, grid=(columns // 16, rows // 16, 1))
+        self.assertEqual(result.floats[:rows * columns].tolist(),
+                         [sum(x * row[j] for x, row in zip(line, b)) for line in a for j in range(columns)])
+
+    def scopy(self, threads, config, shift):
+        turns = 3
+        part = turns * kernels.SCOPY_UNROLL * 16
+        source, result = (self.device.bo(1 << 18) for _ in range(2))
+        for i in range(threads * part):
+            source.floats[i] = i + 1
+        self.run_program(kernels.SCOPY, [shift, turns, 4 * part, source.address, result.address],
+                         [source, result], threads, **config)
+        expected = [i + 1.0 for i in range(threads * part)] + [0.0] * part
+        self.assertEqual(result.floats[:len(expected)].tolist(), expected)
+
+    def test_scopy_of_one_thread(self):
+        self.scopy(1, {}, 8)
+
+    def test_scopy_of_all_threads(self):
+        self.scopy(*self.whole_machine(2))
 
 
 class BarrierTest(QpuTest):
@@ -468,6 +507,121 @@ class BranchTest(QpuTest):
                 n, count = (3 * n + 1 if n & 1 else n >> 1), count + 1
             return count
         self.assertEqual(data.words[:batches * 16].tolist(), [steps(n + 1) for n in range(batches * 16)])
+
+
+    # Flag A of lane i is bit i of the first uniform. Stores 1 if the branch is taken. Uniforms: bits, result.
+    CONDITION = """
+        eidx rf1
+        ldunifrf.rf2
+        shr rf2, rf2, rf1
+        and rf2, rf2, 1
+        xor.pushz -, rf2, 1
+        mov rf4, 1
+        {branch} there
+        nop
+        nop
+        nop
+        mov rf4, 0
+    there:
+        ldunifrf.rf3
+        mov tmud, rf4
+        mov tmua, rf3
+        tmuwt -
+    end
+    """
+
+    def test_every_condition(self):
+        everyone = 0xffff
+        conditions = {
+            "b": lambda a: True, "b.a0": lambda a: a & 1, "b.na0": lambda a: not a & 1,
+            "b.alla": lambda a: a == everyone, "b.anyna": lambda a: a != everyone, "b.anya": lambda a: a,
+            "b.allna": lambda a: not a,
+        }
+        data = self.device.bo(4096)
+        for branch, taken in conditions.items():
+            for bits in (0, 1, 2, 0x8000, 0x7fff, 0xfffe, everyone):
+                with self.subTest(branch=branch, bits=bits):
+                    data.words[0] = 7
+                    self.run_program(self.CONDITION.format(branch=branch), [bits, data.address], [data], 1)
+                    self.assertEqual(data.words[0], bool(taken(bits)))
+
+    # A jump to the address in a register and back by the link register, and a loop that reads its uniforms anew
+    # in each turn. Uniforms: address of "twice", turns, then in the loop a number and the bytes to go back by
+    # (the branch reads them, taken or not), then the result.
+    FORMS = """
+        ldunifrf.rf5
+        ldunifrf.rf6
+        mov rf4, 0
+    loop:
+        ldunifrf.rf7
+        add rf4, rf4, rf7
+        sub.pushz rf6, rf6, 1
+        bu.anyna loop
+        nop
+        nop
+        nop
+        ldunifrf.rf8
+        bl rf5
+        nop
+        nop
+        nop
+        mov tmud, rf4
+        mov tmua, rf8
+        tmuwt -
+    end
+    twice:
+        b lri
+        add rf4, rf4, rf4
+        nop
+        nop
+    """
+
+    def test_jumps_to_registers_and_uniforms_in_loops(self):
+        data = self.device.bo(4096)
+        twice = self.program.address + 8 * (len(qpu_asm.assemble(self.FORMS)) - 4)
+        back = -8  # from behind the word to the number
+        self.run_program(self.FORMS, [twice, 5, 11, back, data.address], [data], 1)
+        self.assertEqual(data.words[0], 2 * 5 * 11)
+
+    # Flags of one comparison through every way of combining them: A and B by pushes, A alone by the others.
+    # rf1 = lane; each result is the sum of the weights of the conditions that hold.
+    FLAGS = """
+        eidx rf1
+        ldunifrf.rf3
+        and.pushz -, rf1, 1                 # A: even
+        and.pushz -, rf1, 2                 # A: bit 1 clear, B: even
+        {update}
+        mov rf4, 0
+        add.ifa rf4, rf4, 1
+        add.ifb rf4, rf4, 2
+        add.ifna rf4, rf4, 4
+        add.ifnb rf4, rf4, 8
+        shl rf2, rf1, 2
+        mov tmud, rf4
+        add tmua, rf3, rf2
+        tmuwt -
+    end
+    """
+
+    def test_every_flag_update(self):
+        # Z, N and C of "lane - 8": a borrow sets C.
+        tests = {"z": lambda lane: lane == 8, "n": lambda lane: lane < 8, "c": lambda lane: lane < 8}
+        updates = {}
+        for name, test in tests.items():
+            updates[f"push{name}"] = lambda a, b, x, test=test: (test(x), a)
+            updates[f"and{name}"] = lambda a, b, x, test=test: (a and test(x), b)
+            updates[f"andn{name}"] = lambda a, b, x, test=test: (a and not test(x), b)
+            updates[f"nor{name}"] = lambda a, b, x, test=test: (not (a or test(x)), b)
+            updates[f"norn{name}"] = lambda a, b, x, test=test: (not (a or not test(x)), b)
+        data = self.device.bo(4096)
+        for name, update in updates.items():
+            with self.subTest(update=name):
+                self.run_program(self.FLAGS.format(update=f"sub.{name} -, rf1, 8"), [data.address], [data], 1)
+                expected = []
+                for lane in range(16):
+                    a, b = update(not lane & 2, not lane & 1, lane)
+                    expected.append((1 if a else 4) + (2 if b else 8))
+                self.assertEqual(data.words[:16].tolist(), expected)
 
 
 class WorkgroupTest(QpuTest):

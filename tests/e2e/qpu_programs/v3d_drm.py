@@ -9,7 +9,7 @@ import os
 U32, U64 = ctypes.c_uint32, ctypes.c_uint64
 
 
-def _struct(name, **fields):
+def _struct(name, /, **fields):
     return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
 
 
@@ -20,6 +20,11 @@ MmapBo = _struct("MmapBo", handle=U32, flags=U32, offset=U64)
 GetParam = _struct("GetParam", param=U32, pad=U32, value=U64)
 SubmitCsd = _struct("SubmitCsd", cfg=U32 * 7, coef=U32 * 4, bo_handles=U64, bo_handle_count=U32, in_sync=U32,
                     out_sync=U32, perfmon_id=U32, extensions=U64, flags=U32, pad=U32)
+SyncobjCreate = _struct("SyncobjCreate", handle=U32, flags=U32)
+SyncobjDestroy = _struct("SyncobjDestroy", handle=U32, pad=U32)
+SyncobjHandle = _struct("SyncobjHandle", handle=U32, flags=U32, fd=ctypes.c_int32, pad=U32)
+SyncFileInfo = _struct("SyncFileInfo", name=ctypes.c_char * 32, status=ctypes.c_int32, flags=U32, num_fences=U32,
+                       pad=U32, sync_fence_info=U64)
 # As kernels before 5.15 declared it; programs built against them still pass it.
 OldSubmitCsd = _struct("OldSubmitCsd", cfg=U32 * 7, coef=U32 * 4, bo_handles=U64, bo_handle_count=U32, in_sync=U32,
                        out_sync=U32)
@@ -27,6 +32,8 @@ assert ctypes.sizeof(SubmitCsd) == 88 and ctypes.sizeof(OldSubmitCsd) == 72
 
 WRITE, READ_WRITE = 1, 3
 GEM_CLOSE, WAIT_BO, CREATE_BO, MMAP_BO, GET_PARAM, SUBMIT_CSD = 0x09, 0x41, 0x42, 0x43, 0x44, 0x47
+SYNCOBJ_CREATE, SYNCOBJ_DESTROY, SYNCOBJ_HANDLE_TO_FD, EXPORT_SYNC_FILE = 0xbf, 0xc0, 0xc1, 1
+SYNC_IOC_FILE_INFO = READ_WRITE << 30 | ctypes.sizeof(SyncFileInfo) << 16 | ord(">") << 8 | 4
 PARAM_HUB_IDENT3, PARAM_CORE0_IDENT1 = 3, 5
 
 CARD = "/dev/dri/by-path/platform-1002000000.v3d-card"
@@ -77,12 +84,27 @@ class Device:
         self._bos.append(Bo(self, size))
         return self._bos[-1]
 
-    def submit_csd(self, cfg, bos, old_struct=False):
+    def submit_csd(self, cfg, bos, old_struct=False, out_sync=0):
         handles = array.array("I", [bo.handle for bo in bos])
         submit = (OldSubmitCsd if old_struct else SubmitCsd)()
         submit.cfg[:] = cfg
+        submit.out_sync = out_sync
         submit.bo_handles, submit.bo_handle_count = handles.buffer_info()
         self.ioctl(WRITE, SUBMIT_CSD, submit)
+
+    def syncobj(self):
+        return self.ioctl(READ_WRITE, SYNCOBJ_CREATE, SyncobjCreate()).handle
+
+    def status(self, syncobj):
+        """Of the fence in the syncobj: 1 when it has signalled, 0 before, or a negative errno."""
+        export = SyncobjHandle(handle=syncobj, flags=EXPORT_SYNC_FILE)
+        fd = self.ioctl(READ_WRITE, SYNCOBJ_HANDLE_TO_FD, export).fd
+        try:
+            info = SyncFileInfo()
+            fcntl.ioctl(fd, SYNC_IOC_FILE_INFO, info, True)
+            return info.status
+        finally:
+            os.close(fd)
 
     def wait(self, bo, seconds=60):
         self.ioctl(READ_WRITE, WAIT_BO, WaitBo(handle=bo.handle, timeout_ns=int(seconds * 1e9)))

@@ -85,14 +85,19 @@ struct Target {
 
 class Gpu {
  public:
+  /// The first device. Ends the test unless its name begins with $E2E_DEVICE.
   Gpu();
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
+  VkInstance instance() const { return instance_; }
+  VkPhysicalDevice physical() const { return physical_; }
   VkDevice device() const { return device_; }
+  VkQueue queue() const { return queue_; }
   const VkPhysicalDeviceProperties& properties() const { return properties_; }
   VkFormatFeatureFlags features(VkFormat format) const;
+  bool has_performance_query() const { return performance_query_; }  ///< and it is enabled
   float timestamp_period() const { return properties_.limits.timestampPeriod; }
 
   Buffer buffer(VkDeviceSize size, VkBufferUsageFlags usage);
@@ -123,6 +128,7 @@ class Gpu {
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties_{};
   VkPhysicalDeviceMemoryProperties memory_{};
+  bool performance_query_ = false;
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
   VkCommandPool pool_ = VK_NULL_HANDLE;

@@ -1,0 +1,107 @@
+"""Hand-written compute kernels that the tests and bench/compute_bench.py share, as text for qpu_asm."""
+
+LOOKUPS_AHEAD = 7        # of SGEMM; the threads of a QPU may queue eight each
+SGEMM_K = 32             # the inner dimension is a multiple of this
+SGEMM_SLACK_ROWS = 16 + LOOKUPS_AHEAD  # rows behind B that SGEMM reads and does not use
+SCOPY_UNROLL = 8         # vectors of 16 floats for each turn of SCOPY
+SCOPY_SLACK_BYTES = 64 * SCOPY_UNROLL  # behind the source, read and not used
+
+
+def _sgemm():
+    """C = A B, all row-major. One batch computes 16 x 16 elements: lanes are columns, rf16..rf31 its rows.
+
+    Workgroup x is the block of columns, y that of rows. Uniforms: A, 4 * columns of A (bytes of a row), B, bytes
+    of a row of B and of C, C, columns of A / 32.
+
+    Elements of A come as scalars through unifa, sixteen of a row at a time. Rows of B come through the TMU into
+    rf32..rf47 and rf48..rf63 by turns: while one half is multiplied, the other is filled, one vector for each row
+    of A, always seven lookups ahead.
+    """
+    text = ["""
+        ldunifrf.rf4                        # A
+        ldunifrf.rf5                        # bytes of a row of A
+        ldunifrf.rf7                        # B
+        ldunifrf.rf6                        # bytes of a row of B and of C
+        ldunifrf.rf14                       # C
+        ldunifrf.rf9                        # turns
+        mov rf1, rf3.uh
+        shl rf1, rf1, 4                     # first row
+        umul24 rf2, rf1, rf5
+        add rf4, rf4, rf2
+        umul24 rf2, rf1, rf6
+        add rf14, rf14, rf2
+        mov rf1, rf3.ul
+        shl rf1, rf1, 4
+        eidx rf2
+        add rf1, rf1, rf2                   # column
+        shl rf1, rf1, 2
+        add rf7, rf7, rf1
+        add rf14, rf14, rf1
+        mov rf13, 4
+        shl rf13, rf13, 4                   # 64: bytes of sixteen elements of a row of A
+        shl rf8, rf5, 4
+        sub rf8, rf5, rf8
+        add rf8, rf8, rf13                  # from the last of sixteen rows to the first one's next elements
+        nop ; thrsw
+    """]
+    text += [f"mov rf{16 + row}, 0" for row in range(16)]
+    text += ["mov tmua, rf7 ; add rf7, rf7, rf6"] * LOOKUPS_AHEAD
+    text += [f"mov tmua, rf7 ; add rf7, rf7, rf6 ; ldtmu.rf{32 + k}" for k in range(16)]
+    text += ["mov unifa, rf4 ; add rf4, rf4, rf5", "nop", "nop", "nop", "loop:"]
+    for half in range(2):
+        now, other = (32, 48) if half == 0 else (48, 32)
+        for row in range(16):
+            # Element k is loaded in word k, multiplied in word k + 1, or k + 2 for the last two, and then added.
+            add, mul, signal = [""] * 19, [""] * 19, [f"ldunifarf.rf{10 + k % 2}" for k in range(16)] + [""] * 3
+            for k in range(16):
+                at = k + 1 if k < 14 else k + 2
+                mul[at] = f"fmul rf12, rf{10 + k % 2}, rf{now + k}"
+                add[at + 1] = f"fadd rf{16 + row}, rf{16 + row}, rf12"
+            mul[15] = "mov unifa, rf4"
+            add[0], mul[0] = "mov tmua, rf7", "add rf7, rf7, rf6"
+            add[16] = "add rf4, rf4, rf5" if row != 14 else "add rf4, rf4, rf8"
+            signal[17] = f"ldtmu.rf{other + row}"
+            text += [" ; ".join(part for part in (add[i] or "nop", mul[i], signal[i]) if part) for i in range(19)]
+    text += ["sub.pushz rf9, rf9, 1", "b.anyna loop", "nop", "nop", "nop"]
+    text += [f"ldtmu.rf{32 + k}" for k in range(LOOKUPS_AHEAD)]
+    for row in range(16):
+        text += [f"mov tmud, rf{16 + row}", "mov tmua, rf14 ; add rf14, rf14, rf6"]
+    return "\n".join(text + ["tmuwt -", "end"])
+
+
+def _scopy():
+    """Copies turns * 128 floats in each thread; the parts of the threads follow each other.
+
+    Uniforms: bits of TIDX that do not count, turns, bytes of a thread's part, source, destination.
+    """
+    text = ["""
+        tidx rf9
+        ldunifrf.rf10
+        shr rf9, rf9, rf10
+        ldunifrf.rf10                       # turns
+        ldunifrf.rf13
+        umul24 rf0, rf9, rf13
+        eidx rf1
+        shl rf1, rf1, 2
+        add rf0, rf0, rf1
+        ldunifrf.rf11
+        add rf11, rf11, rf0
+        ldunifrf.rf12
+        add rf12, rf12, rf0
+        mov rf14, 4
+        shl rf14, rf14, 4
+        nop ; thrsw
+    """]
+    text += ["mov tmua, rf11 ; add rf11, rf11, rf14"] * SCOPY_UNROLL
+    text += ["loop:"]
+    turn = []
+    for _ in range(SCOPY_UNROLL):
+        turn += ["mov tmua, rf11 ; add rf11, rf11, rf14 ; ldtmu.rf20", "mov tmud, rf20",
+                 "mov tmua, rf12 ; add rf12, rf12, rf14"]
+    turn[1] = "sub.pushz rf10, rf10, 1 ; mov tmud, rf20"
+    turn.insert(-3, "b.anyna loop")
+    text += turn + ["ldtmu.rf20"] * SCOPY_UNROLL
+    return "\n".join(text + ["tmuwt -", "end"])
+
+
+SGEMM, SCOPY = _sgemm(), _scopy()
