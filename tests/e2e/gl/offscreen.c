@@ -1,11 +1,12 @@
 /* OpenGL ES without a window: a triangle and a textured quad through EGL, on a GBM device or the surfaceless
- * platform, every pixel compared with values computed here.
+ * platform, every pixel compared with values computed here, and performance counters of a draw.
  *
  *   offscreen gbm|surfaceless
  */
 #include <EGL/egl.h>
 #include <EGL/eglext.h>
 #include <GLES2/gl2.h>
+#include <GLES2/gl2ext.h>
 #include <fcntl.h>
 #include <gbm.h>
 #include <math.h>
@@ -128,6 +129,86 @@ static void check_texture(void) {
     }
 }
 
+enum { kMaxCounters = 256 };
+
+/* Looks a counter up by its name in all groups. */
+static void find_counter(const char* wanted, GLuint* group, GLuint* counter) {
+  PFNGLGETPERFMONITORGROUPSAMDPROC get_groups =
+      (PFNGLGETPERFMONITORGROUPSAMDPROC)eglGetProcAddress("glGetPerfMonitorGroupsAMD");
+  PFNGLGETPERFMONITORCOUNTERSAMDPROC get_counters =
+      (PFNGLGETPERFMONITORCOUNTERSAMDPROC)eglGetProcAddress("glGetPerfMonitorCountersAMD");
+  PFNGLGETPERFMONITORCOUNTERSTRINGAMDPROC get_name =
+      (PFNGLGETPERFMONITORCOUNTERSTRINGAMDPROC)eglGetProcAddress("glGetPerfMonitorCounterStringAMD");
+  require(get_groups && get_counters && get_name, "GL_AMD_performance_monitor");
+  GLint group_count = 0;
+  GLuint groups[kMaxCounters], counters[kMaxCounters];
+  get_groups(&group_count, kMaxCounters, groups);
+  for (GLint g = 0; g < group_count; ++g) {
+    GLint count = 0, active = 0;
+    get_counters(groups[g], &count, &active, kMaxCounters, counters);
+    for (GLint i = 0; i < count; ++i) {
+      char name[128] = "";
+      get_name(groups[g], counters[i], sizeof name, NULL, name);
+      if (strcmp(name, wanted) != 0) continue;
+      *group = groups[g];
+      *counter = counters[i];
+      return;
+    }
+  }
+  fprintf(stderr, "no counter %s\n", wanted);
+  exit(1);
+}
+
+/* Full-screen triangles under a performance monitor: what was binned, and the 2x2 quads that were written. */
+static void check_performance_monitor(void) {
+  enum { kDraws = 3, kCounters = 2 };
+  static const char* const names[kCounters] = {"PTB-primitives-binned", "TLB-quads-written-to-color-buffer"};
+  static const uint64_t expected[kCounters] = {kDraws, (uint64_t)kDraws * kWidth * kHeight / 4};
+  PFNGLGENPERFMONITORSAMDPROC generate =
+      (PFNGLGENPERFMONITORSAMDPROC)eglGetProcAddress("glGenPerfMonitorsAMD");
+  PFNGLSELECTPERFMONITORCOUNTERSAMDPROC choose =
+      (PFNGLSELECTPERFMONITORCOUNTERSAMDPROC)eglGetProcAddress("glSelectPerfMonitorCountersAMD");
+  PFNGLBEGINPERFMONITORAMDPROC begin =
+      (PFNGLBEGINPERFMONITORAMDPROC)eglGetProcAddress("glBeginPerfMonitorAMD");
+  PFNGLENDPERFMONITORAMDPROC end = (PFNGLENDPERFMONITORAMDPROC)eglGetProcAddress("glEndPerfMonitorAMD");
+  PFNGLGETPERFMONITORCOUNTERDATAAMDPROC get_data =
+      (PFNGLGETPERFMONITORCOUNTERDATAAMDPROC)eglGetProcAddress("glGetPerfMonitorCounterDataAMD");
+  require(generate && choose && begin && end && get_data, "GL_AMD_performance_monitor");
+  GLuint monitor = 0, groups[kCounters], counters[kCounters];
+  generate(1, &monitor);
+  for (int i = 0; i < kCounters; ++i) {
+    find_counter(names[i], &groups[i], &counters[i]);
+    choose(monitor, GL_TRUE, groups[i], 1, &counters[i]);
+  }
+  program("attribute vec2 position; void main() { gl_Position = vec4(position, 0, 1); }",
+          "precision mediump float; void main() { gl_FragColor = vec4(1); }");
+  static const float corners[] = {-1, -1, 3, -1, -1, 3};
+  glVertexAttribPointer(0, 2, GL_FLOAT, GL_FALSE, 0, corners);
+  glFinish();
+  begin(monitor);
+  for (int i = 0; i < kDraws; ++i) glDrawArrays(GL_TRIANGLES, 0, 3);
+  end(monitor);
+  glFinish();
+  GLuint available = 0, data[4 * kCounters] = {0};
+  GLsizei written = 0;
+  get_data(monitor, GL_PERFMON_RESULT_AVAILABLE_AMD, sizeof available, &available, NULL);
+  require(available, "the monitor has its result");
+  get_data(monitor, GL_PERFMON_RESULT_AMD, sizeof data, data, &written);
+  require(written == sizeof data, "a group, a counter and 64 bits for each result");
+  for (int entry = 0; entry < kCounters; ++entry) {
+    const GLuint* result = data + 4 * entry;
+    for (int i = 0; i < kCounters; ++i) {
+      if (result[0] != groups[i] || result[1] != counters[i]) continue;
+      const uint64_t value = result[2] | (uint64_t)result[3] << 32;
+      if (value == expected[i]) continue;
+      fprintf(stderr, "%s is %llu, not %llu\n", names[i], (unsigned long long)value,
+              (unsigned long long)expected[i]);
+      exit(1);
+    }
+  }
+  require(glGetError() == GL_NO_ERROR, "no GL error");
+}
+
 int main(int argc, char** argv) {
   require(argc == 2, "usage: offscreen gbm|surfaceless");
   const EGLDisplay display = open_display(argv[1]);
@@ -157,5 +238,6 @@ int main(int argc, char** argv) {
   glViewport(0, 0, kWidth, kHeight);
   check_triangle();
   check_texture();
+  check_performance_monitor();
   return 0;
 }

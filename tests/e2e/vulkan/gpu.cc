@@ -12,6 +12,20 @@ void check(VkResult result, const char* text, const char* file, int line) {
   std::exit(1);
 }
 
+namespace {
+
+bool has_extension(VkPhysicalDevice device, const char* name) {
+  uint32_t count = 0;
+  E2E_CHECK(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr));
+  std::vector<VkExtensionProperties> all(count);
+  E2E_CHECK(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, all.data()));
+  for (const VkExtensionProperties& extension : all)
+    if (std::strcmp(extension.extensionName, name) == 0) return true;
+  return false;
+}
+
+}  // namespace
+
 Gpu::Gpu() {
   VkApplicationInfo application{.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                 .pApplicationName = "v3demu end-to-end tests",
@@ -26,6 +40,11 @@ Gpu::Gpu() {
     std::exit(1);
   }
   vkGetPhysicalDeviceProperties(physical_, &properties_);
+  const char* const wanted_device = std::getenv("E2E_DEVICE");
+  if (wanted_device && std::strncmp(properties_.deviceName, wanted_device, std::strlen(wanted_device)) != 0) {
+    std::fprintf(stderr, "the device is %s, not %s\n", properties_.deviceName, wanted_device);
+    std::exit(1);
+  }
   vkGetPhysicalDeviceMemoryProperties(physical_, &memory_);
 
   const float priority = 1.0f;
@@ -37,9 +56,17 @@ Gpu::Gpu() {
   vkGetPhysicalDeviceFeatures(physical_, &supported);
   wanted.occlusionQueryPrecise = supported.occlusionQueryPrecise;
   wanted.samplerAnisotropy = supported.samplerAnisotropy;
+  performance_query_ = has_extension(physical_, VK_KHR_PERFORMANCE_QUERY_EXTENSION_NAME);
+  const char* const extension = VK_KHR_PERFORMANCE_QUERY_EXTENSION_NAME;
+  VkPhysicalDevicePerformanceQueryFeaturesKHR queries{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PERFORMANCE_QUERY_FEATURES_KHR,
+      .performanceCounterQueryPools = VK_TRUE};
   VkDeviceCreateInfo device{.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                            .pNext = performance_query_ ? &queries : nullptr,
                             .queueCreateInfoCount = 1,
                             .pQueueCreateInfos = &queue,
+                            .enabledExtensionCount = performance_query_ ? 1u : 0u,
+                            .ppEnabledExtensionNames = &extension,
                             .pEnabledFeatures = &wanted};
   E2E_CHECK(vkCreateDevice(physical_, &device, nullptr, &device_));
   vkGetDeviceQueue(device_, 0, 0, &queue_);
