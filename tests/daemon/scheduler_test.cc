@@ -241,7 +241,7 @@ TEST_F(SchedulerTest, ResultsBecomeFenceErrors) {
       {End::kDone, 1}, {End::kError, -ECANCELED}, {End::kHang, -ECANCELED}, {End::kCancelled, -ESRCH}};
   const uint8_t counter = perf::kQpuActive;
   for (const auto& c : kCases) {
-    const auto perfmon = std::make_shared<ioctl::Perfmon>(std::span(&counter, 1));
+    const auto perfmon = std::make_shared<ioctl::Perfmon>(std::span(&counter, 1), 71);
     const JobPtr job = make_job(a_, Queue::kCsd, "");
     job->perfmon = perfmon;
     job->run = [&](const std::atomic<bool>&) {
