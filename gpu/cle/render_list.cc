@@ -50,9 +50,6 @@ constexpr InternalType kInternalTypes[] = {
 };
 constexpr Clamp kClamps42[] = {Clamp::kNone, Clamp::kNorm, Clamp::kPos, Clamp::kInt};
 
-/// Tile sizes from large to small (Mesa v3d_util.c, v3d_choose_tile_size).
-constexpr uint8_t kTileSizes[][2] = {{64, 64}, {64, 32}, {32, 32}, {32, 16}, {16, 16}, {16, 8}, {8, 8}};
-
 template <typename Row, size_t kCount>
 const Row* find(const Row (&rows)[kCount], uint32_t value) {
   for (const Row& row : rows)
@@ -91,8 +88,8 @@ bool FrameConfig::apply(const Packet& packet, std::string* error) {
 bool FrameConfig::apply_71(const Packet& packet, std::string* error) {
   switch (packet.info->sub_id) {
     case kCommon71:
-      config_.tile_width = 8u << packet.get(common_field("Log2 Tile Width", 71));
-      config_.tile_height = 8u << packet.get(common_field("Log2 Tile Height", 71));
+      set_tile_size({8u << packet.get(common_field("Log2 Tile Width", 71)),
+                     8u << packet.get(common_field("Log2 Tile Height", 71))});
       config_.auto_clear_zs = true;
       return common<71>(packet, error);
     case kClearValues71:
@@ -108,8 +105,10 @@ bool FrameConfig::apply_42(const Packet& packet, std::string* error) {
     case kCommon42:
       config_.auto_clear_zs = packet.flag(common_field("Early Depth/Stencil Clear", 42));
       if (!common<42>(packet, error)) return false;
-      tile_size_42(packet.get(common_field("Maximum BPP of all render targets", 42)),
-                   packet.flag(common_field("Double-buffer in non-ms mode", 42)));
+      set_tile_size(tile_size_42(config_.num_render_targets,
+                                 packet.get(common_field("Maximum BPP of all render targets", 42)),
+                                 config_.multisample,
+                                 packet.flag(common_field("Double-buffer in non-ms mode", 42))));
       return true;
     case kClearValues42:
       clear_values(packet);
@@ -117,6 +116,11 @@ bool FrameConfig::apply_42(const Packet& packet, std::string* error) {
     default:
       return colors_42(packet, error);
   }
+}
+
+void FrameConfig::set_tile_size(TileSize size) {
+  config_.tile_width = size.width;
+  config_.tile_height = size.height;
 }
 
 template <int kVersion>
@@ -227,16 +231,6 @@ bool FrameConfig::colors_42(const Packet& packet, std::string* error) {
     default:
       return fail(error, absl::StrFormat("sub-id %d", packet.info->sub_id));
   }
-}
-
-/// The hardware derives the size from what has to fit (cle-and-tiles.md 5.8).
-void FrameConfig::tile_size_42(uint32_t max_bpp, bool double_buffer) {
-  uint32_t index = config_.num_render_targets > 2 ? 2 : config_.num_render_targets > 1 ? 1 : 0;
-  index += config_.multisample ? 2 : double_buffer ? 1 : 0;
-  index += max_bpp;
-  const auto& size = kTileSizes[std::min<size_t>(index, std::size(kTileSizes) - 1)];
-  config_.tile_width = size[0];
-  config_.tile_height = size[1];
 }
 
 SupertileConfig decode_supertile_config(const Packet& packet) {
