@@ -51,12 +51,6 @@ void run(benchmark::State& state, const std::vector<SceneVertex>& vertices, uint
   scene.list_everything();
   scene.prepare();
   for (auto _ : state) scene.render_tiles();
-  state.counters["quads"] = benchmark::Counter(
-      static_cast<double>(scene.count(perf::kFepValidQuads) + scene.count(perf::kFepClippedQuads)),
-      benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
-  state.counters["primitives"] =
-      benchmark::Counter(static_cast<double>(scene.count(perf::kFepPrimitivesPixels)),
-                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void BM_FullScreenCoverageAndTest(benchmark::State& s) { run(s, full_screen(10, 0), 0, true); }
