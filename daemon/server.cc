@@ -130,8 +130,9 @@ void Server::watch_hangup(int socket, std::function<void()> gone) {
   event.events = EPOLLONESHOT;  // hang-up is always reported; nothing else is of interest
   {
     const std::lock_guard lock(mutex_);
-    event.data.u64 = next_watch_++;
-    watches_[event.data.u64] = std::move(gone);
+    const uint64_t key = next_watch_++;
+    event.data.u64 = key;  // packed: nothing may refer to it
+    watches_[key] = std::move(gone);
   }
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) != 0)
     log_error("epoll_ctl failed: errno %d; a closed descriptor will go unnoticed", errno);
