@@ -37,7 +37,7 @@ void add_packet(Input& input, int version, std::vector<uint8_t>* list) {
       if (word % 16 != 0) cle::put_field(body.data(), f, kData + (word >> 4) * 16u);
     }
     if (info.sub_id >= 0 && &f == &info.fields[0])
-      cle::put_field(body.data(), f, static_cast<uint64_t>(info.sub_id));
+      cle::put_field(body.data(), f, static_cast<uint8_t>(info.sub_id));
   }
   list->push_back(static_cast<uint8_t>(info.opcode));
   list->insert(list->end(), body.begin(), body.end());
