@@ -30,7 +30,7 @@ class Perfmon {
 
  private:
   std::vector<int> counters_;  ///< where perf::Counts keep them; -1: they do not
-  mutable std::mutex mutex_;  // protects values_
+  mutable std::mutex mutex_;   // protects values_
   std::array<uint64_t, drm::kMaxPerfmonCounters> values_{};
 };
 
