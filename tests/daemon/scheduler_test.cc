@@ -66,8 +66,8 @@ class SchedulerTest : public ::testing::Test {
     for (uint64_t& context : client.contexts) context = ioctl::new_fence_context();
     return client;
   }
-  JobPtr make_job(Client& client, Queue queue, std::string name, std::vector<FencePtr> dependencies = {},
-                  std::function<void()> body = nullptr) {
+  JobPtr make_job(Client& client, Queue queue, const std::string& name,
+                  std::vector<FencePtr> dependencies = {}, const std::function<void()>& body = nullptr) {
     auto job = std::make_shared<Job>(queue);
     job->client = client.info;
     const auto q = static_cast<size_t>(queue);

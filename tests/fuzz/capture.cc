@@ -21,7 +21,7 @@ void capture(Bytes input) {
   if (input.empty() || input[0] != 'V') {
     uint8_t header[32] = {};
     std::memcpy(header, daemon::kCaptureMagic, 8);
-    std::memcpy(header + 8, "rpi5", 4);
+    std::strncpy(reinterpret_cast<char*>(header + 8), "rpi5", 24);
     write_all(fd, header);
   }
   write_all(fd, input);

@@ -23,7 +23,7 @@ class Watchdog {
   void watch(std::atomic<bool>* cancel) {
     const std::lock_guard lock(mutex_);
     cancel_ = cancel;
-    deadline_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(250);
+    deadline_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
   }
   void forget() {
     const std::lock_guard lock(mutex_);
@@ -34,7 +34,7 @@ class Watchdog {
   Watchdog() {
     std::thread([this] {
       for (;;) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
         const std::lock_guard lock(mutex_);
         if (cancel_ && std::chrono::steady_clock::now() > deadline_) *cancel_ = true;
       }

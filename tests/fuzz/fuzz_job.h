@@ -32,7 +32,7 @@ class JobMemory {
   std::unique_ptr<mmu::AddressSpace> space_;
 };
 
-/// A job that is cancelled after a quarter of a second, as the daemon cancels those of a client that died:
+/// A job that is cancelled after a tenth of a second, as the daemon cancels those of a client that died:
 /// what then goes on runs into the time limit of the fuzzer.
 class FuzzJob {
  public:
