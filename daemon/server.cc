@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <thread>
 
 #include "daemon/session.h"
@@ -55,8 +56,14 @@ Server::Server(ioctl::Gpu& gpu, const Options& options)
 
 Server::~Server() {
   std::unique_lock lock(mutex_);
-  for (const auto& [id, socket] : connections_) shutdown(socket, SHUT_RDWR);
-  connection_ended_.wait(lock, [this] { return connections_.empty(); });
+  // Replies under way, that to "shutdown" among them, still go out; a client that reads none is not waited
+  // for.
+  const auto ended = [this] { return connections_.empty(); };
+  for (const auto& [id, socket] : connections_) shutdown(socket, SHUT_RD);
+  if (!connection_ended_.wait_for(lock, std::chrono::seconds(1), ended)) {
+    for (const auto& [id, socket] : connections_) shutdown(socket, SHUT_RDWR);
+    connection_ended_.wait(lock, ended);
+  }
   for (const auto& [token, open] : files_) scheduler_.kill(open.file->client()->id);
   for (const Draining& d : draining_) scheduler_.kill(d.client);
   auto files = std::move(files_);
