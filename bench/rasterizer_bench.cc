@@ -16,10 +16,11 @@ constexpr uint32_t kWidth = 800, kHeight = 600;
 std::vector<SceneVertex> triangles(int count, double size, int varyings) {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> d(-size, size);
-  const int columns = static_cast<int>(std::sqrt(count * 4 / 3));
+  const int columns = static_cast<int>(std::sqrt(count * 4.0 / 3.0));
   std::vector<SceneVertex> vertices;
   for (int i = 0; i < count; ++i) {
-    const double cx = i % columns * double{kWidth} / columns, cy = i / columns * double{kWidth} / columns;
+    const int column = i % columns, row = i / columns;
+    const double cx = column * double{kWidth} / columns, cy = row * double{kWidth} / columns;
     for (int k = 0; k < 3; ++k) {
       SceneVertex v{cx + d(random), cy + d(random)};
       for (int c = 0; c < varyings; ++c) v.words.push_back(bits(static_cast<float>(c + k)));
@@ -51,12 +52,6 @@ void run(benchmark::State& state, const std::vector<SceneVertex>& vertices, uint
   scene.list_everything();
   scene.prepare();
   for (auto _ : state) scene.render_tiles();
-  state.counters["quads"] = benchmark::Counter(
-      static_cast<double>(scene.count(perf::kFepValidQuads) + scene.count(perf::kFepClippedQuads)),
-      benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
-  state.counters["primitives"] =
-      benchmark::Counter(static_cast<double>(scene.count(perf::kFepPrimitivesPixels)),
-                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void BM_FullScreenCoverageAndTest(benchmark::State& s) { run(s, full_screen(10, 0), 0, true); }

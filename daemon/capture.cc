@@ -25,6 +25,19 @@ struct RecordHeader {
 
 constexpr uint32_t kMaxRecord = 1u << 28;
 
+/// Reads a payload; its size is only a claim: memory is taken as bytes arrive. False when the file ends
+/// before.
+bool read_payload(FILE* file, uint32_t size, std::vector<uint32_t>* words) {
+  constexpr uint32_t kChunk = 1 << 20;
+  for (uint32_t done = 0; done < size;) {
+    const uint32_t part = std::min(size - done, kChunk);
+    words->resize((done + part + 3) / 4);
+    if (std::fread(reinterpret_cast<uint8_t*>(words->data()) + done, 1, part, file) != part) return false;
+    done += part;
+  }
+  return true;
+}
+
 bool same_ranges(const std::vector<mmu::AddressSpace::Range>& a,
                  const std::vector<mmu::AddressSpace::Range>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -203,7 +216,7 @@ absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
       return absl::ResourceExhaustedError("no memory for a captured range");
     }
     mapped.ranges.emplace_back(range, fd);
-    const absl::Status status = mapped.context->space().map(range.address, fd, 0, range.size);
+    absl::Status status = mapped.context->space().map(range.address, fd, 0, range.size);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -227,11 +240,11 @@ absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
 
 absl::StatusOr<CapturedJob> CaptureReader::next() {
   RecordHeader header;
-  while (std::fread(&header, sizeof header, 1, file_) == 1) {
-    if (header.size > kMaxRecord)
+  while (const size_t got = std::fread(&header, 1, sizeof header, file_)) {
+    if (got == sizeof header && header.size > kMaxRecord)
       return absl::InvalidArgumentError("a record is longer than any that is written");
-    std::vector<uint32_t> words((header.size + 3) / 4);
-    if (std::fread(words.data(), 1, header.size, file_) != header.size)
+    std::vector<uint32_t> words;
+    if (got != sizeof header || !read_payload(file_, header.size, &words))
       return absl::InvalidArgumentError("the capture ends inside a record");
     absl::Status status;
     switch (header.type) {
@@ -241,7 +254,7 @@ absl::StatusOr<CapturedJob> CaptureReader::next() {
         break;
       case kMaps:
       case kSets:
-        if (words.empty()) return absl::InvalidArgumentError("an empty memory record");
+        if (header.size % 8 != 4) return absl::InvalidArgumentError("a memory record of half a pair");
         status = header.type == kMaps ? apply_maps(words) : apply_sets(words);
         break;
       case kJob: {

@@ -87,18 +87,18 @@ Options parse_options(int argc, char** argv) {
     kHelp,
     kVersion
   };
-  static const option kLong[] = {{"socket", required_argument, nullptr, kSocket},
-                                 {"device", required_argument, nullptr, kDevice},
-                                 {"exit-when-idle", required_argument, nullptr, kIdle},
-                                 {"foreground", no_argument, nullptr, kForeground},
-                                 {"threads", required_argument, nullptr, kThreads},
-                                 {"memory-limit", required_argument, nullptr, kMemory},
-                                 {"no-execute", no_argument, nullptr, kNoExecute},
-                                 {"capture", required_argument, nullptr, kCapture},
-                                 {"debug", required_argument, nullptr, kDebug},
-                                 {"help", no_argument, nullptr, kHelp},
-                                 {"version", no_argument, nullptr, kVersion},
-                                 {nullptr, 0, nullptr, 0}};
+  static constexpr option kLong[] = {{"socket", required_argument, nullptr, kSocket},
+                                     {"device", required_argument, nullptr, kDevice},
+                                     {"exit-when-idle", required_argument, nullptr, kIdle},
+                                     {"foreground", no_argument, nullptr, kForeground},
+                                     {"threads", required_argument, nullptr, kThreads},
+                                     {"memory-limit", required_argument, nullptr, kMemory},
+                                     {"no-execute", no_argument, nullptr, kNoExecute},
+                                     {"capture", required_argument, nullptr, kCapture},
+                                     {"debug", required_argument, nullptr, kDebug},
+                                     {"help", no_argument, nullptr, kHelp},
+                                     {"version", no_argument, nullptr, kVersion},
+                                     {nullptr, 0, nullptr, 0}};
   Options options;
   options.socket = variable(v3d::wire::kSocketVariable);
   options.device = variable("V3DEMU_DEVICE");

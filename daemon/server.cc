@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <thread>
 
 #include "daemon/session.h"
@@ -55,8 +56,14 @@ Server::Server(ioctl::Gpu& gpu, const Options& options)
 
 Server::~Server() {
   std::unique_lock lock(mutex_);
-  for (const auto& [id, socket] : connections_) shutdown(socket, SHUT_RDWR);
-  connection_ended_.wait(lock, [this] { return connections_.empty(); });
+  // Replies under way, that to "shutdown" among them, still go out; a client that reads none is not waited
+  // for.
+  const auto ended = [this] { return connections_.empty(); };
+  for (const auto& [id, socket] : connections_) shutdown(socket, SHUT_RD);
+  if (!connection_ended_.wait_for(lock, std::chrono::seconds(1), ended)) {
+    for (const auto& [id, socket] : connections_) shutdown(socket, SHUT_RDWR);
+    connection_ended_.wait(lock, ended);
+  }
   for (const auto& [token, open] : files_) scheduler_.kill(open.file->client()->id);
   for (const Draining& d : draining_) scheduler_.kill(d.client);
   auto files = std::move(files_);
@@ -130,8 +137,9 @@ void Server::watch_hangup(int socket, std::function<void()> gone) {
   event.events = EPOLLONESHOT;  // hang-up is always reported; nothing else is of interest
   {
     const std::lock_guard lock(mutex_);
-    event.data.u64 = next_watch_++;
-    watches_[event.data.u64] = std::move(gone);
+    const uint64_t key = next_watch_++;
+    event.data.u64 = key;  // packed: nothing may refer to it
+    watches_[key] = std::move(gone);
   }
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) != 0)
     log_error("epoll_ctl failed: errno %d; a closed descriptor will go unnoticed", errno);

@@ -1,6 +1,7 @@
 /// @file GET_PARAM (Linux v3d_drv.c, v3d_get_param_ioctl).
 #include <cerrno>
 
+#include "gpu/perf/counter_table.h"
 #include "ioctl/handlers.h"
 
 namespace v3d::ioctl {
@@ -26,7 +27,7 @@ int get_param(Call& call, drm::GetParam& args) {
       args.value = 1;
       return 0;
     case drm::kParamMaxPerfCounters:
-      args.value = static_cast<uint64_t>(profile.num_perf_counters);
+      args.value = perf::counter_table(profile.version).size();
       return 0;
   }
   return EINVAL;

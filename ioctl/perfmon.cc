@@ -4,13 +4,20 @@
 #include <cerrno>
 #include <cstring>
 
+#include "gpu/perf/counter_table.h"
 #include "ioctl/handlers.h"
 
 namespace v3d::ioctl {
 
+Perfmon::Perfmon(std::span<const uint8_t> counters, int version) {
+  counters_.reserve(counters.size());
+  for (const uint8_t counter : counters) counters_.push_back(perf::index_in_counts(version, counter));
+}
+
 void Perfmon::add(const perf::Counts& counts) {
   const std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < counters_.size(); ++i) values_[i] += counts.values[counters_[i]];
+  for (size_t i = 0; i < counters_.size(); ++i)
+    if (counters_[i] >= 0) values_[i] += counts.values[static_cast<size_t>(counters_[i])];
 }
 
 void Perfmon::reset() {
@@ -25,10 +32,11 @@ std::vector<uint64_t> Perfmon::values() const {
 
 int perfmon_create(Call& call, drm::PerfmonCreate& args) {
   if (args.ncounters == 0 || args.ncounters > drm::kMaxPerfmonCounters) return EINVAL;
+  const int version = call.kernel.gpu().profile().version;
   const std::span counters(args.counters, args.ncounters);
   for (const uint8_t counter : counters)
-    if (counter >= call.kernel.gpu().profile().num_perf_counters) return EINVAL;
-  const uint32_t id = call.file.add_perfmon(std::make_shared<Perfmon>(counters));
+    if (counter >= perf::counter_table(version).size()) return EINVAL;
+  const uint32_t id = call.file.add_perfmon(std::make_shared<Perfmon>(counters, version));
   if (id == 0) return ENOSPC;
   args.id = id;
   return 0;
@@ -49,9 +57,9 @@ int perfmon_get_values(Call& call, drm::PerfmonGetValues& args) {
 int perfmon_get_counter(Call& call, drm::PerfmonGetCounter& args) {
   for (const uint8_t byte : args.reserved)
     if (byte != 0) return EINVAL;
-  const auto counters = counter_descriptions(call.kernel.gpu().profile());
+  const auto counters = perf::counter_table(call.kernel.gpu().profile().version);
   if (args.counter >= counters.size()) return EINVAL;
-  const CounterDescription& counter = counters[args.counter];
+  const perf::CounterInfo& counter = counters[args.counter];
   const auto copy = [](const char* from, std::span<uint8_t> to) {
     const size_t length = std::min(std::strlen(from), to.size() - 1);
     std::memcpy(to.data(), from, length);

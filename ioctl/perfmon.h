@@ -1,4 +1,4 @@
-/// Performance monitors and the names of the counters.
+/// Performance monitors.
 #pragma once
 
 #include <array>
@@ -8,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "gpu/device/profile.h"
 #include "gpu/perf/counters.h"
 #include "ioctl/drm.h"
 
@@ -22,23 +21,17 @@ namespace v3d::ioctl {
 /// counts is missing.
 class Perfmon {
  public:
-  explicit Perfmon(std::span<const uint8_t> counters) : counters_(counters.begin(), counters.end()) {}
+  /// @param counters  at most drm::kMaxPerfmonCounters numbers below perf::counter_table(version).size()
+  Perfmon(std::span<const uint8_t> counters, int version);
 
   void add(const perf::Counts& counts);
   void reset();
   std::vector<uint64_t> values() const;
 
  private:
-  const std::vector<uint8_t> counters_;
-  mutable std::mutex mutex_;  // protects values_
+  std::vector<int> counters_;  ///< where perf::Counts keep them; -1: they do not
+  mutable std::mutex mutex_;   // protects values_
   std::array<uint64_t, drm::kMaxPerfmonCounters> values_{};
 };
-
-/// What PERFMON_GET_COUNTER tells (Linux v3d_perfmon.c).
-struct CounterDescription {
-  const char *category, *name, *description;
-};
-/// Index = number of the counter on that chip.
-std::span<const CounterDescription> counter_descriptions(const device::Profile& profile);
 
 }  // namespace v3d::ioctl

@@ -305,7 +305,7 @@ bool Call::reserve(size_t payload) {
                                       static_cast<long>(capacity), MREMAP_MAYMOVE)
                           : raw::word(raw::map_memory(capacity));
   if (memory == 0 || (memory < 0 && memory > -4096)) return false;
-  c->buffer = reinterpret_cast<uint8_t*>(memory);
+  c->buffer = static_cast<uint8_t*>(raw::pointer(static_cast<uint64_t>(memory)));
   c->capacity = capacity;
   return true;
 }

@@ -70,7 +70,7 @@ V3D_INTERPOSE(int, ioctl_done, "ioctl", (int fd, unsigned long request, ...)) {
 // Not through libc: malloc replacements map memory before anything can be looked up.
 V3D_INTERPOSE(void*, mapped, "mmap",
               (void* address, size_t length, int prot, int flags, int fd, off_t offset)) {
-  return reinterpret_cast<void*>(libc_result(map(address, length, prot, flags, fd, offset)));
+  return raw::pointer(static_cast<uint64_t>(libc_result(map(address, length, prot, flags, fd, offset))));
 }
 V3D_ALIAS(void*, mapped_64, "mmap64", "mmap", (void*, size_t, int, int, int, off_t));
 

@@ -37,6 +37,10 @@ template <typename T>
 long word(T* pointer) {
   return reinterpret_cast<long>(pointer);
 }
+/// Addresses that the kernel or a caller gives as numbers.
+inline void* pointer(uint64_t address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): a number is all there is
+}
 
 inline int openat(int dir, const char* path, int flags, mode_t mode = 0) {
   return static_cast<int>(call(SYS_openat, dir, word(path), flags, mode));
@@ -103,7 +107,7 @@ inline uint64_t monotonic_ns() {
 /// nullptr when there is no memory.
 inline void* mmap(void* address, size_t size, int prot, int flags, int fd, off_t offset) {
   long result = call(SYS_mmap, word(address), static_cast<long>(size), prot, flags, fd, offset);
-  return result < 0 && result > -4096 ? nullptr : reinterpret_cast<void*>(result);
+  return result < 0 && result > -4096 ? nullptr : pointer(static_cast<uint64_t>(result));
 }
 inline void* map_memory(size_t size) {
   return mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

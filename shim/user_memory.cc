@@ -14,7 +14,7 @@ Access copy(long number, void* local, uint64_t remote, size_t size) {
   auto* at = static_cast<unsigned char*>(local);
   while (size) {
     iovec here{at, size};
-    iovec there{reinterpret_cast<void*>(remote), size};
+    iovec there{raw::pointer(remote), size};
     long done = raw::call(number, raw::getpid(), raw::word(&here), 1, raw::word(&there), 1, 0);
     if (done == -EFAULT || done == 0) return Access::kFault;
     if (done < 0) return Access::kUnknown;
@@ -31,13 +31,13 @@ Access copy(long number, void* local, uint64_t remote, size_t size) {
 
 bool copy_from_user(void* destination, uint64_t source, size_t size) {
   Access access = copy(SYS_process_vm_readv, destination, source, size);
-  if (access == Access::kUnknown) memcpy(destination, reinterpret_cast<const void*>(source), size);
+  if (access == Access::kUnknown) memcpy(destination, raw::pointer(source), size);
   return access != Access::kFault;
 }
 
 bool copy_to_user(uint64_t destination, const void* source, size_t size) {
   Access access = copy(SYS_process_vm_writev, const_cast<void*>(source), destination, size);
-  if (access == Access::kUnknown) memcpy(reinterpret_cast<void*>(destination), source, size);
+  if (access == Access::kUnknown) memcpy(raw::pointer(destination), source, size);
   return access != Access::kFault;
 }
 

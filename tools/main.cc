@@ -1,8 +1,13 @@
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <vector>
 
 #include "tools/commands.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   CLI::App app("Raspberry Pi graphics drivers without a Raspberry Pi", "v3demu");
   app.require_subcommand(1);
   int exit_code = 0;
@@ -11,4 +16,15 @@ int main(int argc, char** argv) {
   v3d::tools::remove_separator(&arguments);
   CLI11_PARSE(app, static_cast<int>(arguments.size()), arguments.data());
   return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {  // of the standard library, or an option declared twice
+    std::fprintf(stderr, "v3demu: %s\n", e.what());
+    return 1;
+  }
 }

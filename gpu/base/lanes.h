@@ -17,7 +17,8 @@ using LaneMask = uint16_t;
 inline constexpr LaneMask kAllLanes = 0xffff;
 
 inline Lanes splat(uint32_t v) { return Lanes{} + v; }
-inline LanesF splat(float v) { return LanesF{} + v; }
+/// -0.0f and the payload of a NaN stay as they are, which an addition would not leave them.
+inline LanesF splat(float v) { return LanesF{v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v}; }
 
 /// Reinterpretations; no bit changes.
 inline LanesF as_float(Lanes v) { return reinterpret_cast<LanesF>(v); }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/shader_record.h"
 #include "gpu/cle/state_packets.h"
+#include "gpu/cle/tile_size.h"
 #include "gpu/device/profile.h"
 #include "gpu/ptb/assembly.h"
 #include "gpu/ptb/binner.h"
@@ -164,17 +164,6 @@ bool BinExecutor::execute_flow(const Packet& p) {
   }
 }
 
-/// Tile size of 4.2, which follows from the frame's configuration (Mesa v3d_util.c, v3d_choose_tile_size).
-std::pair<uint32_t, uint32_t> tile_size_42(uint32_t render_targets, uint32_t max_bpp, bool multisample,
-                                           bool double_buffer) {
-  constexpr std::pair<uint32_t, uint32_t> kSizes[] = {{64, 64}, {64, 32}, {32, 32}, {32, 16},
-                                                      {16, 16}, {16, 8},  {8, 8}};
-  uint32_t index = render_targets > 2 ? 2 : render_targets > 1 ? 1 : 0;
-  index += multisample ? 2 : double_buffer ? 1 : 0;
-  index += max_bpp;
-  return kSizes[index < std::size(kSizes) ? index : std::size(kSizes) - 1];
-}
-
 void BinExecutor::configure_binning(const Packet& p) {
   constexpr std::string_view kOwner = "Tile Binning Mode Cfg";
   if (binner_.has_frame()) return fail(p, "a second one in the list");
@@ -189,11 +178,12 @@ void BinExecutor::configure_binning(const Packet& p) {
     frame.tile_width = 8u << log2_width;
     frame.tile_height = 8u << log2_height;
   } else {
-    std::tie(frame.tile_width, frame.tile_height) =
-        tile_size_42(p.get(field(kOwner, "Number of Render Targets", 42)),
-                     p.get(field(kOwner, "Maximum BPP of all render targets", 42)),
-                     p.flag(field(kOwner, "Multisample Mode (4x)", 42)),
-                     p.flag(field(kOwner, "Double-buffer in non-ms mode", 42)));
+    const TileSize size = tile_size_42(p.get(field(kOwner, "Number of Render Targets", 42)),
+                                       p.get(field(kOwner, "Maximum BPP of all render targets", 42)),
+                                       p.flag(field(kOwner, "Multisample Mode (4x)", 42)),
+                                       p.flag(field(kOwner, "Double-buffer in non-ms mode", 42)));
+    frame.tile_width = size.width;
+    frame.tile_height = size.height;
   }
   binner_.set_frame(frame);
 }

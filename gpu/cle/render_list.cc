@@ -50,9 +50,6 @@ constexpr InternalType kInternalTypes[] = {
 };
 constexpr Clamp kClamps42[] = {Clamp::kNone, Clamp::kNorm, Clamp::kPos, Clamp::kInt};
 
-/// Tile sizes from large to small (Mesa v3d_util.c, v3d_choose_tile_size).
-constexpr uint8_t kTileSizes[][2] = {{64, 64}, {64, 32}, {32, 32}, {32, 16}, {16, 16}, {16, 8}, {8, 8}};
-
 template <typename Row, size_t kCount>
 const Row* find(const Row (&rows)[kCount], uint32_t value) {
   for (const Row& row : rows)
@@ -73,8 +70,9 @@ void put_bits(std::array<uint32_t, 4>& words, uint32_t start, uint32_t width, ui
 enum Form71 : int8_t { kCommon71, kClearValues71, kPart1, kPart2, kPart3 };
 enum Form42 : int8_t { kCommon42, kColor42, kClearValues42, kColors1, kColors2, kColors3 };
 
-consteval Field common_field(std::string_view name, int version) {
-  return field("Tile Rendering Mode Cfg (Common)", name, version);
+template <int kVersion>
+consteval Field common_field(std::string_view name) {
+  return field("Tile Rendering Mode Cfg (Common)", name, kVersion);
 }
 
 bool fail(std::string* error, std::string message) {
@@ -91,8 +89,8 @@ bool FrameConfig::apply(const Packet& packet, std::string* error) {
 bool FrameConfig::apply_71(const Packet& packet, std::string* error) {
   switch (packet.info->sub_id) {
     case kCommon71:
-      config_.tile_width = 8u << packet.get(common_field("Log2 Tile Width", 71));
-      config_.tile_height = 8u << packet.get(common_field("Log2 Tile Height", 71));
+      set_tile_size({8u << packet.get(common_field<71>("Log2 Tile Width")),
+                     8u << packet.get(common_field<71>("Log2 Tile Height"))});
       config_.auto_clear_zs = true;
       return common<71>(packet, error);
     case kClearValues71:
@@ -106,10 +104,11 @@ bool FrameConfig::apply_71(const Packet& packet, std::string* error) {
 bool FrameConfig::apply_42(const Packet& packet, std::string* error) {
   switch (packet.info->sub_id) {
     case kCommon42:
-      config_.auto_clear_zs = packet.flag(common_field("Early Depth/Stencil Clear", 42));
+      config_.auto_clear_zs = packet.flag(common_field<42>("Early Depth/Stencil Clear"));
       if (!common<42>(packet, error)) return false;
-      tile_size_42(packet.get(common_field("Maximum BPP of all render targets", 42)),
-                   packet.flag(common_field("Double-buffer in non-ms mode", 42)));
+      set_tile_size(tile_size_42(
+          config_.num_render_targets, packet.get(common_field<42>("Maximum BPP of all render targets")),
+          config_.multisample, packet.flag(common_field<42>("Double-buffer in non-ms mode"))));
       return true;
     case kClearValues42:
       clear_values(packet);
@@ -119,13 +118,18 @@ bool FrameConfig::apply_42(const Packet& packet, std::string* error) {
   }
 }
 
+void FrameConfig::set_tile_size(TileSize size) {
+  config_.tile_width = size.width;
+  config_.tile_height = size.height;
+}
+
 template <int kVersion>
 bool FrameConfig::common(const Packet& packet, std::string* error) {
   complete_ = false;
-  config_.width = packet.get(common_field("Image Width (pixels)", kVersion));
-  config_.height = packet.get(common_field("Image Height (pixels)", kVersion));
-  config_.multisample = packet.flag(common_field("Multisample Mode (4x)", kVersion));
-  const uint32_t targets = packet.get(common_field("Number of Render Targets", kVersion));
+  config_.width = packet.get(common_field<kVersion>("Image Width (pixels)"));
+  config_.height = packet.get(common_field<kVersion>("Image Height (pixels)"));
+  config_.multisample = packet.flag(common_field<kVersion>("Multisample Mode (4x)"));
+  const uint32_t targets = packet.get(common_field<kVersion>("Number of Render Targets"));
   constexpr uint32_t kMaxTargets = kVersion >= 71 ? 8 : 4;
   if (targets > kMaxTargets)
     return fail(error,
@@ -134,7 +138,7 @@ bool FrameConfig::common(const Packet& packet, std::string* error) {
   if (config_.width > kMaxFrame || config_.height > kMaxFrame)
     return fail(error, absl::StrFormat("frame of %d x %d pixels, the limit is %d", config_.width,
                                        config_.height, kMaxFrame));
-  const uint32_t depth = packet.get(common_field("Internal Depth Type", kVersion));
+  const uint32_t depth = packet.get(common_field<kVersion>("Internal Depth Type"));
   if (depth > static_cast<uint32_t>(tlb::DepthType::k16))
     return fail(error, absl::StrFormat("Internal Depth Type %d", depth));
   config_.depth_type = static_cast<tlb::DepthType>(depth);
@@ -227,16 +231,6 @@ bool FrameConfig::colors_42(const Packet& packet, std::string* error) {
     default:
       return fail(error, absl::StrFormat("sub-id %d", packet.info->sub_id));
   }
-}
-
-/// The hardware derives the size from what has to fit (cle-and-tiles.md 5.8).
-void FrameConfig::tile_size_42(uint32_t max_bpp, bool double_buffer) {
-  uint32_t index = config_.num_render_targets > 2 ? 2 : config_.num_render_targets > 1 ? 1 : 0;
-  index += config_.multisample ? 2 : double_buffer ? 1 : 0;
-  index += max_bpp;
-  const auto& size = kTileSizes[std::min<size_t>(index, std::size(kTileSizes) - 1)];
-  config_.tile_width = size[0];
-  config_.tile_height = size[1];
 }
 
 SupertileConfig decode_supertile_config(const Packet& packet) {

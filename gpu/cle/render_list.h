@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu/cle/packet.h"
+#include "gpu/cle/tile_size.h"
 #include "gpu/tlb/tile_buffer.h"
 
 namespace v3d::cle {
@@ -32,7 +33,7 @@ class FrameConfig {
   void clear_values(const Packet& packet);
   bool target_71(const Packet& packet, std::string* error);
   bool colors_42(const Packet& packet, std::string* error);
-  void tile_size_42(uint32_t max_bpp, bool double_buffer);
+  void set_tile_size(TileSize size);
 
   const int version_;
   bool complete_ = false;

@@ -9,26 +9,30 @@ namespace v3d::cle {
 
 namespace {
 
+template <int kVersion>
+consteval Field cfg_bit(std::string_view name) {
+  return field("Cfg Bits", name, kVersion);
+}
+
 template <int V>
 void set_cfg_bits(const Packet& p, CfgBits* c) {
-  constexpr auto bit = [](std::string_view name) consteval { return field("Cfg Bits", name, V); };
-  c->draw_front = p.flag(bit("Enable Forward Facing Primitive"));
-  c->draw_back = p.flag(bit("Enable Reverse Facing Primitive"));
-  c->clockwise = p.flag(bit("Clockwise Primitives"));
-  c->depth_offset = p.flag(bit("Enable Depth Offset"));
-  c->line_mode = static_cast<uint8_t>(p.get(bit("Line Rasterization")));
-  c->oversample = static_cast<uint8_t>(p.get(bit("Rasterizer Oversample Mode")));
-  c->wireframe = p.flag(bit("Direct3D Wireframe triangles mode"));
-  c->depth_func = static_cast<Compare>(p.get(bit("Depth-Test Function")));
-  c->z_write = p.flag(bit("Z updates enable"));
-  c->stencil = p.flag(bit("Stencil enable"));
-  c->blend = p.flag(bit("Blend enable"));
-  c->point_fill = p.flag(bit("Direct3D 'Point-fill' mode"));
-  c->provoking_first = p.flag(bit("Direct3D Provoking Vertex"));
+  c->draw_front = p.flag(cfg_bit<V>("Enable Forward Facing Primitive"));
+  c->draw_back = p.flag(cfg_bit<V>("Enable Reverse Facing Primitive"));
+  c->clockwise = p.flag(cfg_bit<V>("Clockwise Primitives"));
+  c->depth_offset = p.flag(cfg_bit<V>("Enable Depth Offset"));
+  c->line_mode = static_cast<uint8_t>(p.get(cfg_bit<V>("Line Rasterization")));
+  c->oversample = static_cast<uint8_t>(p.get(cfg_bit<V>("Rasterizer Oversample Mode")));
+  c->wireframe = p.flag(cfg_bit<V>("Direct3D Wireframe triangles mode"));
+  c->depth_func = static_cast<Compare>(p.get(cfg_bit<V>("Depth-Test Function")));
+  c->z_write = p.flag(cfg_bit<V>("Z updates enable"));
+  c->stencil = p.flag(cfg_bit<V>("Stencil enable"));
+  c->blend = p.flag(cfg_bit<V>("Blend enable"));
+  c->point_fill = p.flag(cfg_bit<V>("Direct3D 'Point-fill' mode"));
+  c->provoking_first = p.flag(cfg_bit<V>("Direct3D Provoking Vertex"));
   if constexpr (V >= 71) {
-    c->depth_bounds = p.flag(bit("Depth Bounds Test Enable"));
-    c->z_clamp = p.flag(bit("Z Clamp Mode"));
-    c->z_clip_mode = static_cast<uint8_t>(p.get(bit("Z Clipping mode")));
+    c->depth_bounds = p.flag(cfg_bit<V>("Depth Bounds Test Enable"));
+    c->z_clamp = p.flag(cfg_bit<V>("Z Clamp Mode"));
+    c->z_clip_mode = static_cast<uint8_t>(p.get(cfg_bit<V>("Z Clipping mode")));
   } else {
     c->z_clip_mode = CfgBits::kZClipRange;
   }

@@ -136,7 +136,7 @@ JobResult Device::run_bin(Context& context, const ClJob& cl, const std::atomic<b
 }
 
 JobResult Device::run_render(Context& context, const ClJob& cl, const std::atomic<bool>& cancel,
-                             std::shared_ptr<const ptb::BinResult> bin) {
+                             const std::shared_ptr<const ptb::BinResult>& bin) {
   Context::State& c = *context.state_;
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();

@@ -77,7 +77,7 @@ class Device {
                     std::shared_ptr<const ptb::BinResult>* result);
   /// The render half. @param bin  of run_bin, or null when the submission had no bin job
   JobResult run_render(Context& context, const ClJob& job, const std::atomic<bool>& cancel,
-                       std::shared_ptr<const ptb::BinResult> bin);
+                       const std::shared_ptr<const ptb::BinResult>& bin);
   JobResult run_csd(Context& context, const CsdJob& job, const std::atomic<bool>& cancel);
   JobResult run_tfu(Context& context, const TfuJob& job, const std::atomic<bool>& cancel);
 

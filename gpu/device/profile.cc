@@ -18,8 +18,7 @@ constexpr Profile kProfiles[] = {
      .hub_ident3 = 0x00000700,
      .core_ident0 = 0x07443356,
      .core_ident1 = 0x81001431,
-     .core_ident2 = 0xc0078101,
-     .num_perf_counters = 93},
+     .core_ident2 = 0xc0078101},
     {.name = "rpi5-16",
      .description = "Raspberry Pi 5, V3D 7.1.7, 4 slices of 4 QPUs",
      .version = 71,
@@ -33,8 +32,7 @@ constexpr Profile kProfiles[] = {
      .hub_ident3 = 0x00000700,
      .core_ident0 = 0x07443356,
      .core_ident1 = 0x81001441,
-     .core_ident2 = 0xc0078101,
-     .num_perf_counters = 93},
+     .core_ident2 = 0xc0078101},
 };
 
 }  // namespace

@@ -16,7 +16,6 @@ struct Profile {
   int clock_mhz;
   uint32_t uifcfg, hub_ident1, hub_ident2, hub_ident3;
   uint32_t core_ident0, core_ident1, core_ident2;
-  int num_perf_counters;
 
   int qpu_count() const { return slices * qpus_per_slice; }
   /// CFG4 of a compute job is the number of batches, not that number minus 1 (compute-and-timing.md 1).

@@ -23,6 +23,12 @@ constexpr int kMaxSpaces = 4096;
 std::atomic<AddressSpace*> g_spaces[kMaxSpaces];
 struct sigaction g_previous_segv, g_previous_bus;
 
+/// Makes every access to the range a fault. False: the host has no mappings left (vm.max_map_count).
+bool forbid(uint8_t* at, uint64_t size) {
+  return mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
+         MAP_FAILED;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AddressSpace>> AddressSpace::create() {
@@ -74,7 +80,7 @@ absl::Status AddressSpace::map(GpuAddr address, int memfd, uint64_t offset, uint
                       static_cast<off_t>(offset));
   if (mapped != MAP_FAILED) {
     for (uint64_t page = address / kPageSize; page < (address + size) / kPageSize; ++page)
-      page_table_[page] = kPteValid | kPteWriteable | (next_frame_++ & 0xffffff);
+      set_entry(page, kPteValid | kPteWriteable | (next_frame_++ & 0xffffff));
   }
   unlock();
   if (mapped == MAP_FAILED) return absl::ResourceExhaustedError("map: the host refuses another mapping");
@@ -82,21 +88,32 @@ absl::Status AddressSpace::map(GpuAddr address, int memfd, uint64_t offset, uint
 }
 
 void AddressSpace::unmap(GpuAddr address, uint64_t size) {
+  const uint64_t end = (address + size + kPageSize - 1) / kPageSize;
   lock();
-  for (uint64_t page = address / kPageSize; page < (address + size + kPageSize - 1) / kPageSize; ++page)
-    page_table_[page] = 0;
-  mmap(base_ + address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  for (uint64_t page = address / kPageSize; page < end; ++page) set_entry(page, 0);
+  const bool forbidden = forbid(base_ + address, size);
   unlock();
+  if (!forbidden)
+    log_error("the host refuses to unmap [%#x, +%#x): jobs of this client still reach it", address, size);
 }
 
-bool AddressSpace::is_mapped(GpuAddr address) const {
-  return (page_table_[address / kPageSize] & kPteValid) != 0;
+void AddressSpace::set_entry(uint64_t page, uint32_t value) {
+  const uint32_t old = entry(page);
+  if (old == value) return;
+  std::atomic_ref(page_table_[page]).store(value, std::memory_order_relaxed);
+  std::atomic<uint16_t>& valid = valid_in_part_[page / kEntriesPerPart];
+  if ((value & kPteValid) && !(old & kPteValid)) ++valid;
+  if (!(value & kPteValid) && (old & kPteValid)) --valid;
 }
 
 std::vector<AddressSpace::Range> AddressSpace::mapped_ranges() const {
   std::vector<Range> ranges;
   for (uint64_t page = 0; page < kSpaceSize / kPageSize; ++page) {
-    if (!(page_table_[page] & kPteValid)) continue;
+    if (page % kEntriesPerPart == 0 && valid_in_part_[page / kEntriesPerPart] == 0) {
+      page += kEntriesPerPart - 1;
+      continue;
+    }
+    if (!(entry(page) & kPteValid)) continue;
     const uint64_t address = page * kPageSize;
     if (!ranges.empty() && ranges.back().address + ranges.back().size == address)
       ranges.back().size += kPageSize;
@@ -110,20 +127,27 @@ Faults AddressSpace::take_faults() {
   lock();
   const Faults faults{fault_count_, first_fault_};
   fault_count_ = 0;
-  // The next fault of a recycled page is a new one: drop all scratch mappings.
-  for (uint8_t*& page : scratch_pages_) {
-    if (page) recycle_scratch(page);
-    page = nullptr;
-  }
+  recycle_all_scratch();  // the next fault of the same page is a new one
   unlock();
   return faults;
 }
 
+void AddressSpace::recycle_all_scratch() {
+  for (uint8_t*& page : scratch_pages_) {
+    if (page) recycle_scratch(page);
+    page = nullptr;
+  }
+}
+
 void AddressSpace::recycle_scratch(uint8_t* page) {
   const uint64_t offset = static_cast<uint64_t>(page - reservation_) - kSpaceSize;  // wraps below the window
-  if (offset < kSpaceSize && (page_table_[offset / kPageSize] & kPteValid))
-    return;  // a BO was mapped over it
-  mmap(page, kPageSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (offset < kSpaceSize && (entry(offset / kPageSize) & kPteValid)) return;       // a BO was mapped over it
+  // A page that the host refuses to unmap stays the scratch page: its accesses go uncounted.
+  static_cast<void>(forbid(page, kPageSize));
+}
+
+bool AddressSpace::map_scratch(uint8_t* page) {
+  return mmap(page, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, scratch_fd_, 0) != MAP_FAILED;
 }
 
 bool AddressSpace::handle_fault(uint8_t* host_address) {
@@ -132,17 +156,23 @@ bool AddressSpace::handle_fault(uint8_t* host_address) {
   uint8_t* page = reservation_ + from_start;
   lock();
   const uint64_t address = from_start - kSpaceSize;  // wraps for the lower guard
-  const bool mapped_meanwhile = address < kSpaceSize && (page_table_[address / kPageSize] & kPteValid);
+  const bool mapped_meanwhile = address < kSpaceSize && (entry(address / kPageSize) & kPteValid);
+  bool handled = true;
   if (!mapped_meanwhile) {
     uint8_t*& slot = scratch_pages_[next_scratch_];
     next_scratch_ = (next_scratch_ + 1) % kScratchSlots;
     if (slot) recycle_scratch(slot);
-    slot = page;
-    mmap(page, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, scratch_fd_, 0);
+    slot = nullptr;
+    handled = map_scratch(page);
+    if (!handled) {  // vm.max_map_count: other scratch pages can be spared
+      recycle_all_scratch();
+      handled = map_scratch(page);
+    }
+    if (handled) slot = page;
     if (fault_count_++ == 0) first_fault_ = static_cast<GpuAddr>(host_address - base_);
   }
   unlock();
-  return true;
+  return handled;  // else the access would fault for ever
 }
 
 void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {

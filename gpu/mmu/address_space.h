@@ -1,6 +1,7 @@
 /// One client's 4 GiB GPU address space: the V3D page table and the host window made from it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -41,8 +42,9 @@ class AddressSpace {
   /// Pages in the range become invalid; unmapped ones are ignored.
   void unmap(GpuAddr address, uint64_t size);
 
-  bool is_mapped(GpuAddr address) const;
-  /// Mapped ranges in ascending order, adjacent pages joined.
+  /// Any thread. While another one maps or unmaps the page, either answer.
+  bool is_mapped(GpuAddr address) const { return entry(address / kPageSize) & kPteValid; }
+  /// Mapped ranges in ascending order, adjacent pages joined. Any thread, as is_mapped().
   struct Range {
     GpuAddr address;
     uint64_t size;
@@ -56,7 +58,14 @@ class AddressSpace {
   static void install_handler();
   static void on_signal(int signal, void* info, void* context);
   bool handle_fault(uint8_t* host_address);
+  bool map_scratch(uint8_t* page);
   void recycle_scratch(uint8_t* page);
+  void recycle_all_scratch();
+
+  uint32_t entry(uint64_t page) const {
+    return std::atomic_ref(page_table_[page]).load(std::memory_order_relaxed);
+  }
+  void set_entry(uint64_t page, uint32_t value);
 
   void lock() {
     while (lock_.test_and_set(std::memory_order_acquire)) {
@@ -68,7 +77,12 @@ class AddressSpace {
 
   uint8_t* reservation_ = nullptr;
   uint8_t* base_ = nullptr;
-  uint32_t* page_table_ = nullptr;  // 2^20 entries
+  // 2^20 entries, written under the lock, read without. The host gives memory for those that are used.
+  uint32_t* page_table_ = nullptr;
+  // How many of each 1024 entries are valid: the others need not be looked at.
+  static constexpr uint64_t kEntriesPerPart = 1024;
+  static constexpr uint64_t kParts = kSpaceSize / kPageSize / kEntriesPerPart;
+  std::array<std::atomic<uint16_t>, kParts> valid_in_part_{};
   uint32_t next_frame_ = 1;
   int scratch_fd_ = -1;
   // Held for short, signal-safe sections only: the fault handler takes it too.

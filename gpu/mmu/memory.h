@@ -32,9 +32,12 @@ class Memory {
   void store(GpuAddr address, T value) const {
     std::memcpy(base_ + address, &value, sizeof(T));
   }
-  void read(GpuAddr address, void* to, size_t bytes) const { std::memcpy(to, base_ + address, bytes); }
+  /// Of no bytes, `to` and `from` may be null.
+  void read(GpuAddr address, void* to, size_t bytes) const {
+    if (bytes != 0) std::memcpy(to, base_ + address, bytes);
+  }
   void write(GpuAddr address, const void* from, size_t bytes) const {
-    std::memcpy(base_ + address, from, bytes);
+    if (bytes != 0) std::memcpy(base_ + address, from, bytes);
   }
 
  private:

@@ -10,6 +10,7 @@
 namespace v3d::perf {
 namespace {
 
+// NOLINTNEXTLINE(readability-identifier-naming): names as narrow as the column that they fill
 constexpr Class E = Class::kExact, A = Class::kAddress, T = Class::kTiming, K = Class::kConstant;
 
 constexpr CounterInfo kTable71[] = {

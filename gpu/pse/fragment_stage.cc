@@ -314,9 +314,9 @@ FragmentStage::Payload FragmentStage::payload_at(const Quads& quads, LanesF offs
 }
 
 void FragmentStage::centroid_offsets(LanesF& x, LanesF& y) const {
-  static const LanesF kTableX = centroid_table(kSampleX), kTableY = centroid_table(kSampleY);
-  x = permute(kTableX, batch_.coverage);
-  y = permute(kTableY, batch_.coverage);
+  static const LanesF table_x = centroid_table(kSampleX), table_y = centroid_table(kSampleY);
+  x = permute(table_x, batch_.coverage);
+  y = permute(table_y, batch_.coverage);
 }
 
 /// Runs the program on the quads; batch_ holds their positions and what is left of their coverage.

@@ -91,7 +91,7 @@ void Binner::set_frame(const BinFrame& frame) {
   r.layers = frame.layers;
   r.draws.clear();
   r.tiles.assign(lists, {});
-  bytes_ = lists * sizeof(r.tiles[0]);
+  bytes_ = lists * sizeof(decltype(r.tiles)::value_type);
   entries_ = 0;
   feedback_.reset_counters();
 }

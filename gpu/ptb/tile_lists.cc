@@ -104,7 +104,7 @@ uint32_t TileLists::add_polygon(std::span<const ScreenPoint> corners, uint32_t l
 
 uint32_t TileLists::add_line(ScreenPoint a, ScreenPoint b, float width, uint32_t layer, ListEntry entry) {
   // Half the width, and one pixel for the diamond rule and the replicated fragments of wide lines.
-  const auto reach = static_cast<int32_t>(std::ceil(width * (kPixel / 2))) + kPixel;
+  const auto reach = static_cast<int32_t>(std::ceil(width * (0.5f * kPixel))) + kPixel;
   const Box box{std::min(a.x, b.x) - reach, std::min(a.y, b.y) - reach, std::max(a.x, b.x) + reach,
                 std::max(a.y, b.y) + reach};
   const TileRange range = tiles_of(box, 0, kPixel - 1);
@@ -116,7 +116,7 @@ uint32_t TileLists::add_line(ScreenPoint a, ScreenPoint b, float width, uint32_t
 }
 
 uint32_t TileLists::add_point(ScreenPoint center, float size, uint32_t layer, ListEntry entry) {
-  const auto reach = static_cast<int32_t>(std::ceil(size * (kPixel / 2))) + 1;
+  const auto reach = static_cast<int32_t>(std::ceil(size * (0.5f * kPixel))) + 1;
   const Box box{center.x - reach, center.y - reach, center.x + reach, center.y + reach};
   const TileRange range = tiles_of(box, 0, kPixel - 1);
   return range.empty() ? 0 : add_range(range, layer, entry);

@@ -4,10 +4,10 @@
 
 namespace v3d::qpu {
 
-#define V3D_ROW(n)                                                                                 \
-  splat(small_immediate(n)), splat(small_immediate(n + 1)), splat(small_immediate(n + 2)),         \
-      splat(small_immediate(n + 3)), splat(small_immediate(n + 4)), splat(small_immediate(n + 5)), \
-      splat(small_immediate(n + 6)), splat(small_immediate(n + 7))
+#define V3D_ROW(n)                                                                                       \
+  splat(small_immediate(n)), splat(small_immediate((n) + 1)), splat(small_immediate((n) + 2)),           \
+      splat(small_immediate((n) + 3)), splat(small_immediate((n) + 4)), splat(small_immediate((n) + 5)), \
+      splat(small_immediate((n) + 6)), splat(small_immediate((n) + 7))
 const Lanes kImmediateLanes[kSmallImmediates] = {V3D_ROW(0),  V3D_ROW(8),  V3D_ROW(16),
                                                  V3D_ROW(24), V3D_ROW(32), V3D_ROW(40)};
 #undef V3D_ROW

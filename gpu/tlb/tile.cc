@@ -77,10 +77,10 @@ bool Tile::configure(const Config& new_config, std::string* error) {
   config = new_config;
   uint32_t planes = 2 * samples();
   for (uint32_t rt = 0; rt < kMaxRenderTargets; ++rt) {
-    color_planes[rt] = planes;
+    color_planes_[rt] = planes;
     if (has_target(rt)) planes += samples() * color_words(config.targets[rt]);
   }
-  memory.resize(size_t{planes} * (pixels() + kSpareWords) / 16);
+  memory_.resize(size_t{planes} * (pixels() + kSpareWords) / 16);
   origin_x = origin_y = 0;
   live_width = std::min(config.width, config.tile_width);
   live_height = std::min(config.height, config.tile_height);
@@ -132,7 +132,7 @@ void Tile::clear_stencil() {
 
 void Tile::copy_from(const Tile& other) {
   const size_t plane_bytes = size_t{pixels()} * 4;
-  assert(memory.size() == other.memory.size());
+  assert(memory_.size() == other.memory_.size());
   const auto copy_planes = [&](uint32_t first, uint32_t count) {
     for (uint32_t i = first; i < first + count; ++i) std::memcpy(plane(i), other.plane(i), plane_bytes);
   };
@@ -143,7 +143,7 @@ void Tile::copy_from(const Tile& other) {
   for (uint32_t rt = 0; rt < kMaxRenderTargets; ++rt) {
     if (!has_target(rt)) continue;
     if (!color_is_clear[rt] || !other.color_is_clear[rt])
-      copy_planes(color_planes[rt], samples() * color_words(config.targets[rt]));
+      copy_planes(color_planes_[rt], samples() * color_words(config.targets[rt]));
     color_is_clear[rt] = other.color_is_clear[rt];
   }
 }

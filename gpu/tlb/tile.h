@@ -95,7 +95,7 @@ struct Tile {
   uint32_t* depth(uint32_t sample) { return plane(sample); }
   uint32_t* stencil(uint32_t sample) { return plane(samples() + sample); }
   uint32_t* color(uint32_t rt, uint32_t sample, uint32_t word) {
-    return plane(color_planes[rt] + sample * color_words(config.targets[rt]) + word);
+    return plane(color_planes_[rt] + sample * color_words(config.targets[rt]) + word);
   }
   /// Word offset in a plane of the quad at pixel (x, y) of the tile; both even.
   uint32_t quad_offset(uint32_t x, uint32_t y) const {
@@ -139,14 +139,15 @@ struct Tile {
   };
   static constexpr uint32_t kSpareWords = 16;  // behind each plane
 
+  const uint32_t* words() const { return reinterpret_cast<const uint32_t*>(memory_.data()); }
   uint32_t pixels() const { return config.tile_width * config.tile_height; }
   uint32_t spare_offset() const { return pixels(); }
-  const uint32_t* plane(uint32_t index) const { return memory[0].words + index * (pixels() + kSpareWords); }
+  const uint32_t* plane(uint32_t index) const { return words() + index * (pixels() + kSpareWords); }
   uint32_t* plane(uint32_t index) { return const_cast<uint32_t*>(std::as_const(*this).plane(index)); }
   void fill(uint32_t* to, uint32_t value);
 
-  std::vector<Line> memory;
-  std::array<uint32_t, kMaxRenderTargets> color_planes{};  // index of the first plane of each target
+  std::vector<Line> memory_;
+  std::array<uint32_t, kMaxRenderTargets> color_planes_{};  // index of the first plane of each target
 };
 
 typedef double Doubles __attribute__((vector_size(128)));

@@ -73,10 +73,10 @@ void gather_vectors(Memory memory, const Lanes& addresses, Lanes* rows) {
   constexpr Lanes kFirst = {0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29};
   constexpr Lanes kLow = {0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
   for (uint32_t c = 0; c < kWords; c += 2) {  // words c and c + 1 of elements 0..7 and 8..15
-    const Lanes a = __builtin_shuffle(four[0], four[1], kFirst + c);
-    const Lanes b = __builtin_shuffle(four[2], four[3], kFirst + c);
-    rows[c] = __builtin_shuffle(a, b, kLow);
-    if (c + 1 < kWords) rows[c + 1] = __builtin_shuffle(a, b, kLow + 8u);
+    const Lanes a = permute(four[0], four[1], kFirst + c);
+    const Lanes b = permute(four[2], four[3], kFirst + c);
+    rows[c] = permute(a, b, kLow);
+    if (c + 1 < kWords) rows[c + 1] = permute(a, b, kLow + 8u);
   }
 }
 
@@ -140,30 +140,30 @@ Loader pick(const cle::Attribute& a) {
   const Convert c = a.read_as_int ? Convert::kBits : a.normalized ? Convert::kNormalized : Convert::kScaled;
   switch (c) {
     case Convert::kBits:
-      return a.is_signed ? Family<Convert::kBits, true>::load : Family<Convert::kBits, false>::load;
+      return a.is_signed ? Family<Convert::kBits, true>::kLoad : Family<Convert::kBits, false>::kLoad;
     case Convert::kScaled:
-      return a.is_signed ? Family<Convert::kScaled, true>::load : Family<Convert::kScaled, false>::load;
+      return a.is_signed ? Family<Convert::kScaled, true>::kLoad : Family<Convert::kScaled, false>::kLoad;
     case Convert::kNormalized:
       break;
   }
-  return a.is_signed ? Family<Convert::kNormalized, true>::load : Family<Convert::kNormalized, false>::load;
+  return a.is_signed ? Family<Convert::kNormalized, true>::kLoad : Family<Convert::kNormalized, false>::kLoad;
 }
 
 template <Convert kConvert, bool kSigned>
 struct Bytes {
-  static constexpr Loader load = load_integer<uint8_t, kConvert, kSigned>;
+  static constexpr Loader kLoad = load_integer<uint8_t, kConvert, kSigned>;
 };
 template <Convert kConvert, bool kSigned>
 struct Shorts {
-  static constexpr Loader load = load_integer<uint16_t, kConvert, kSigned>;
+  static constexpr Loader kLoad = load_integer<uint16_t, kConvert, kSigned>;
 };
 template <Convert kConvert, bool kSigned>
 struct Ints {
-  static constexpr Loader load = load_integer<uint32_t, kConvert, kSigned>;
+  static constexpr Loader kLoad = load_integer<uint32_t, kConvert, kSigned>;
 };
 template <Convert kConvert, bool kSigned>
 struct Packed {
-  static constexpr Loader load = load_packed<kConvert, kSigned>;
+  static constexpr Loader kLoad = load_packed<kConvert, kSigned>;
 };
 
 }  // namespace

@@ -122,8 +122,10 @@ class BinJob : public TestJob {
 /// Points in a row, one per tile of 64 pixels and its repetitions.
 std::vector<Vertex> row_of_points(int n) {
   std::vector<Vertex> v;
-  for (int i = 0; i < n; ++i)
-    v.push_back(at_pixel(static_cast<float>(8 + 16 * (i % 16)), static_cast<float>(8 + i / 16)));
+  for (int i = 0; i < n; ++i) {
+    const int column = i % 16, row = i / 16;
+    v.push_back(at_pixel(static_cast<float>(8 + 16 * column), static_cast<float>(8 + row)));
+  }
   return v;
 }
 
@@ -195,7 +197,7 @@ TEST(BinList, EveryDrawPacket) {
         .packet("Base Vertex Base Instance", {{"Base Vertex", 1}, {"Base Instance", 3}})
         .packet(name, values)
         .packet(name, values);  // base vertex and instance are 0 now
-    const auto r = job.run(l);
+    auto r = job.run(l);
     EXPECT_EQ(job.error(), "");
     return r;
   };
@@ -391,7 +393,8 @@ TEST(BinList, LongDrawsSpreadOverThePool) {
     constexpr uint32_t kTriangles = 40'000;
     std::vector<Vertex> vertices;
     for (uint32_t i = 0; i < kTriangles; ++i) {
-      const float x = static_cast<float>(i % 200), y = static_cast<float>(i / 200);
+      const uint32_t column = i % 200, row = i / 200;
+      const auto x = static_cast<float>(column), y = static_cast<float>(row);
       vertices.insert(vertices.end(), {at_pixel(x, y), at_pixel(x + 2, y), at_pixel(x, y + 2)});
     }
     PacketWriter l = job.list(job.record_for(vertices));

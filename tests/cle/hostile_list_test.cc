@@ -116,7 +116,7 @@ class HostileList : public testing::TestWithParam<int> {
       uint64_t value = random_() % 3 == 0 ? random_() : random_() % 8;
       if (f.type == FieldType::kAddress) value = address();
       if (f.type == FieldType::kFloat) value = word();
-      if (name == "sub-id") value = static_cast<uint64_t>(info.sub_id);
+      if (name == "sub-id") value = static_cast<uint8_t>(info.sub_id);
       const bool count = name.find("Length") != name.npos || name.find("Number of") == 0;
       if (count && f.width > 8 && random_() % 100 != 0) value = random_() % 100;
       put_field(body.data(), f, value);

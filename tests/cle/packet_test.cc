@@ -105,7 +105,7 @@ TEST(Packet, NothingIsReadBeyondThePacket) {
     const int version = info.versions & k71 ? 71 : 42;
     std::vector<uint8_t> bytes(info.length);
     bytes[0] = static_cast<uint8_t>(info.opcode);
-    if (info.sub_id >= 0) put_field(&bytes[1], info.fields[0], static_cast<uint64_t>(info.sub_id));
+    if (info.sub_id >= 0) put_field(&bytes[1], info.fields[0], static_cast<uint8_t>(info.sub_id));
     const GpuAddr at = TestJob::end() - info.length;
     test.memory().write(at, bytes.data(), bytes.size());
     Packet p;

@@ -56,7 +56,7 @@ class PacketWriter {
     const size_t at = bytes_.size();
     bytes_.resize(at + info->length);
     bytes_[at] = static_cast<uint8_t>(info->opcode);
-    if (info->sub_id >= 0) put_field(&bytes_[at + 1], info->fields[0], static_cast<uint64_t>(info->sub_id));
+    if (info->sub_id >= 0) put_field(&bytes_[at + 1], info->fields[0], static_cast<uint8_t>(info->sub_id));
     put_fields(*info, bytes_.data() + at + 1, values);
     return *this;
   }

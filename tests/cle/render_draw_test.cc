@@ -275,7 +275,7 @@ TEST_P(RenderDraw, ManyTrianglesShareNoPixel) {
       ASSERT_TRUE(p == 0xff000033 || p == 0xff000066) << x << " " << y << " " << std::hex << p;
       (p == 0xff000033 ? dark : light) += 1;
     }
-  EXPECT_NEAR(light, dark, kWidth * kHeight / 50);
+  EXPECT_NEAR(light, dark, kWidth * kHeight / 50.0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -129,7 +130,10 @@ TEST_F(MainTest, StaleSocketIsReplaced) {
   ASSERT_EQ(run(options({"--exit-when-idle", "5"})), 0);
   const std::string status = Client(path_).command("status");
   const pid_t pid = std::stoi(status.substr(status.find("pid ") + 4));
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   ASSERT_EQ(kill(pid, SIGKILL), 0);
+  pollfd gone = {process.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&gone, 1, 60'000), 1);  // until then its socket still accepts
   EXPECT_TRUE(socket_exists());
   EXPECT_TRUE(eventually([&] { return run(options({"--exit-when-idle", "5"})) == 0; }));
   EXPECT_EQ(Client(path_).command("shutdown"), "leaving\n");

@@ -66,8 +66,8 @@ class SchedulerTest : public ::testing::Test {
     for (uint64_t& context : client.contexts) context = ioctl::new_fence_context();
     return client;
   }
-  JobPtr make_job(Client& client, Queue queue, std::string name, std::vector<FencePtr> dependencies = {},
-                  std::function<void()> body = nullptr) {
+  JobPtr make_job(Client& client, Queue queue, const std::string& name,
+                  std::vector<FencePtr> dependencies = {}, const std::function<void()>& body = nullptr) {
     auto job = std::make_shared<Job>(queue);
     job->client = client.info;
     const auto q = static_cast<size_t>(queue);
@@ -241,7 +241,7 @@ TEST_F(SchedulerTest, ResultsBecomeFenceErrors) {
       {End::kDone, 1}, {End::kError, -ECANCELED}, {End::kHang, -ECANCELED}, {End::kCancelled, -ESRCH}};
   const uint8_t counter = perf::kQpuActive;
   for (const auto& c : kCases) {
-    const auto perfmon = std::make_shared<ioctl::Perfmon>(std::span(&counter, 1));
+    const auto perfmon = std::make_shared<ioctl::Perfmon>(std::span(&counter, 1), 71);
     const JobPtr job = make_job(a_, Queue::kCsd, "");
     job->perfmon = perfmon;
     job->run = [&](const std::atomic<bool>&) {

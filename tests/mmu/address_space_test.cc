@@ -4,7 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace v3d::mmu {
@@ -77,6 +79,49 @@ TEST(AddressSpace, RefusesBadRanges) {
   EXPECT_FALSE(space->map(0x1004, fd, 0, 4096).ok());
   EXPECT_FALSE(space->map(0xfffff000, fd, 0, 8192).ok());
   EXPECT_TRUE(space->map(0xfffff000, fd, 0, 4096).ok());
+  close(fd);
+}
+
+TEST(AddressSpace, RangesFollowMapsAndUnmaps) {
+  auto space = AddressSpace::create().value();
+  const int fd = make_memfd(16 << 20);
+  const auto ranges = [&] {
+    std::vector<std::pair<uint64_t, uint64_t>> all;
+    for (const AddressSpace::Range& r : space->mapped_ranges()) all.emplace_back(r.address, r.size);
+    return all;
+  };
+  using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
+  EXPECT_EQ(ranges(), Ranges());
+  ASSERT_TRUE(space->map(0x3ff000, fd, 0, 0x2000).ok());
+  ASSERT_TRUE(space->map(0x401000, fd, 0, 0x1000).ok());
+  ASSERT_TRUE(space->map(0x401000, fd, 0, 0x1000).ok());  // once more: counts once
+  ASSERT_TRUE(space->map(0xff000000, fd, 0, 0x1000000).ok());
+  EXPECT_EQ(ranges(), (Ranges{{0x3ff000, 0x3000}, {0xff000000, 0x1000000}}));
+  space->unmap(0x400000, 0x1000);
+  EXPECT_EQ(ranges(), (Ranges{{0x3ff000, 0x1000}, {0x401000, 0x1000}, {0xff000000, 0x1000000}}));
+  space->unmap(0x300000, 0x400000);
+  space->unmap(0xff800000, 0x800000);
+  EXPECT_EQ(ranges(), (Ranges{{0xff000000, 0x800000}}));
+  close(fd);
+}
+
+TEST(AddressSpace, ThreadsMayLookWhileOthersMap) {
+  auto space = AddressSpace::create().value();
+  const int fd = make_memfd(4096);
+  std::atomic<bool> done{false};
+  std::thread reader([&] {
+    while (!done) {
+      space->is_mapped(0x100000);
+      for (const AddressSpace::Range& r : space->mapped_ranges()) EXPECT_EQ(r.address, 0x100000u);
+    }
+  });
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_TRUE(space->map(0x100000, fd, 0, 4096).ok());
+    ASSERT_TRUE(space->is_mapped(0x100000));
+    space->unmap(0x100000, 4096);
+  }
+  done = true;
+  reader.join();
   close(fd);
 }
 

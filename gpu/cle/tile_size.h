@@ -1,0 +1,27 @@
+/// Size of a tile on 4.2, which names it in no packet: bin and render lists give what has to fit.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+namespace v3d::cle {
+
+/// In pixels.
+struct TileSize {
+  uint32_t width, height;
+};
+
+/// From the fields of TILE_BINNING_MODE_CFG and TILE_RENDERING_MODE_CFG (cle-and-tiles.md 5.8; Mesa
+/// v3d_util.c, v3d_choose_tile_size).
+/// @param max_bpp  0, 1, 2: 32, 64, 128 bits per pixel
+inline TileSize tile_size_42(uint32_t render_targets, uint32_t max_bpp, bool multisample,
+                             bool double_buffer) {
+  constexpr TileSize kSizes[] = {{64, 64}, {64, 32}, {32, 32}, {32, 16}, {16, 16}, {16, 8}, {8, 8}};
+  uint32_t index = render_targets > 2 ? 2 : render_targets > 1 ? 1 : 0;
+  index += multisample ? 2 : double_buffer ? 1 : 0;
+  index += max_bpp;
+  return kSizes[std::min<size_t>(index, std::size(kSizes) - 1)];
+}
+
+}  // namespace v3d::cle

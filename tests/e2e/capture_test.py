@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""v3demu capture, replay and decode of a Vulkan program: the same picture, the same memory, the expected packets;
+damaged captures end with one message.
+
+usage: capture_test.py V3DEMU MESA_PREFIX PROGRAM OUTPUT_FOLDER
+PROGRAM saves its picture in the PPM that it is given.
+"""
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import unittest
+import zlib
+
+V3DEMU, MESA, PROGRAM, FOLDER = sys.argv[1:5]
+HEADER_BYTES = 32
+PAGE, MAPS, SETS, JOB = 1, 2, 3, 4
+
+
+def v3demu(*arguments):
+    return subprocess.run([V3DEMU, *arguments], capture_output=True, text=True, timeout=300)
+
+
+def read_ppm(path):
+    """Width, height, RGB bytes."""
+    with open(path, "rb") as file:
+        magic, width, height, top, texels = file.read().split(maxsplit=4)
+    assert magic == b"P6" and top == b"255", path
+    return int(width), int(height), texels
+
+
+def read_png(path):
+    """Width, height, RGB bytes of an 8-bit RGBA picture."""
+    with open(path, "rb") as file:
+        data = file.read()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n", path
+    at, packed = 8, b""
+    while at < len(data):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        if kind == b"IHDR":
+            width, height, depth, color = struct.unpack_from(">IIBB", data, at + 8)
+            assert (depth, color) == (8, 6), path
+        if kind == b"IDAT":
+            packed += data[at + 8:at + 8 + length]
+        at += length + 12
+    raw = zlib.decompress(packed)
+    above, rgb = bytearray(4 * width), bytearray()
+    for y in range(height):
+        start = y * (4 * width + 1)
+        method, row = raw[start], bytearray(raw[start + 1:start + 1 + 4 * width])
+        for i in range(4 * width):
+            left, up, corner = row[i - 4] if i >= 4 else 0, above[i], above[i - 4] if i >= 4 else 0
+            paeth = min((abs(up - corner), 0, left), (abs(left - corner), 1, up),
+                        (abs(left + up - 2 * corner), 2, corner))[2]
+            row[i] = (row[i] + (0, left, up, (left + up) // 2, paeth)[method]) & 255
+        above = row
+        for x in range(width):
+            rgb += row[4 * x:4 * x + 3]
+    return width, height, bytes(rgb)
+
+
+def records(data):
+    """Position, type and payload size of each record."""
+    at = HEADER_BYTES
+    while at < len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        yield at, kind, size
+        at += 8 + size
+
+
+class CaptureTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        os.makedirs(FOLDER)
+        cls.path = os.path.join(FOLDER, "triangle.v3dcap")
+        live = os.path.join(FOLDER, "live.ppm")
+        done = v3demu("capture", "-o", cls.path, "--mesa", MESA, "--", PROGRAM, live)
+        assert done.returncode == 0, done.stdout + done.stderr
+        cls.live = read_ppm(live)
+        assert len(set(cls.live[2])) > 100, "the program drew nothing"
+        with open(cls.path, "rb") as file:
+            cls.data = file.read()
+
+    def replay(self, images, *options):
+        """Lines about jobs without the time that they took, and all pictures."""
+        folder = os.path.join(FOLDER, images)
+        done = v3demu("replay", self.path, "--hash", "--images", folder, *options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        jobs = [re.sub(r" +[0-9.]+ ms", "", line) for line in done.stdout.splitlines() if line.startswith("job ")]
+        return jobs, {name: read_png(os.path.join(folder, name)) for name in sorted(os.listdir(folder))}
+
+    def test_replay_gives_the_picture_of_the_live_run(self):
+        jobs, pictures = self.replay("first")
+        self.assertGreaterEqual(sum(" bin " in job for job in jobs), 1)
+        self.assertGreaterEqual(sum(" render " in job for job in jobs), 1)
+        for job in jobs:
+            self.assertIn(" done ", job)
+            self.assertRegex(job, "memory [0-9a-f]{16}")
+        self.assertIn(self.live, pictures.values())
+
+    def test_replays_are_the_same(self):
+        first = self.replay("again1")
+        self.assertEqual(self.replay("again2"), first)
+        self.assertEqual(self.replay("again3", "--repeat", "3"), first)
+
+    def test_decode_names_packets_and_instructions(self):
+        done = v3demu("decode", self.path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for text in ("bin, client 1", "render, client 1", "Tile Binning Mode Cfg", "GL Shader State", "Vertex Array Prims",
+                     "Tile Rendering Mode Cfg (Common)", "Store Tile Buffer General", "End of rendering",
+                     "fragment program at 0x", "; thrsw"):
+            self.assertIn(text, done.stdout)
+
+    def check_damaged(self, data, message):
+        path = os.path.join(FOLDER, "damaged.v3dcap")
+        with open(path, "wb") as file:
+            file.write(data)
+        for command in ("replay", "decode"):
+            done = v3demu(command, path)
+            self.assertEqual(done.returncode, 1, (command, message, done.stdout))
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertTrue(done.stderr.startswith(f"v3demu {command}: "), done.stderr)
+            self.assertIn(message, done.stderr)
+
+    def test_truncated_captures(self):
+        starts = [at for at, _, _ in records(self.data)]
+        self.check_damaged(self.data[:HEADER_BYTES - 1], "no capture")
+        for at in (starts[0], starts[len(starts) // 2], starts[-1]):
+            for rest in (1, 7, 8, 9):
+                self.check_damaged(self.data[:at + rest], "ends inside a record")
+        self.check_damaged(self.data[:-1], "ends inside a record")
+
+    def test_damaged_captures(self):
+        def changed(at, new):
+            return self.data[:at] + new + self.data[at + len(new):]
+
+        first = {}
+        for at, kind, _ in records(self.data):
+            first.setdefault(kind, at)
+        word = lambda value: struct.pack("<I", value)
+        self.check_damaged(b"", "no capture")
+        self.check_damaged(changed(0, b"X"), "no capture")
+        self.check_damaged(changed(8, b"nonsense\0"), 'no device profile "nonsense"')
+        self.check_damaged(changed(first[PAGE], word(99)), "unknown record type 99")
+        self.check_damaged(changed(first[PAGE] + 4, word(0xfffffff0)), "longer than any")
+        self.check_damaged(changed(first[PAGE] + 4, word(4095)), "not a page")
+        self.check_damaged(changed(first[MAPS] + 12, word(0x123)), "whole pages")
+        self.check_damaged(changed(first[MAPS] + 16, word(0xffffffff)), "leaves the address space")
+        self.check_damaged(changed(first[SETS] + 12, word(0xffffffff)), "cannot be set")
+        self.check_damaged(changed(first[SETS] + 16, word(0x7fffffff)), "cannot be set")
+        self.check_damaged(changed(first[JOB] + 12, word(17)), "unknown kind")
+        missing = v3demu("replay", os.path.join(FOLDER, "nowhere"))
+        self.assertEqual(missing.returncode, 1)
+        self.assertIn("cannot read", missing.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

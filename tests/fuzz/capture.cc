@@ -1,0 +1,39 @@
+/// Input: a capture file, behind its header when the first byte is not 'V'.
+#include "daemon/capture.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/fuzz/input.h"
+
+namespace v3d::fuzz {
+namespace {
+
+void write_all(int fd, Bytes bytes) {
+  if (write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) std::abort();
+}
+
+}  // namespace
+
+void capture(Bytes input) {
+  const int fd = memfd_create("capture", MFD_CLOEXEC);
+  if (fd < 0) std::abort();
+  if (input.empty() || input[0] != 'V') {
+    uint8_t header[32] = {};
+    std::memcpy(header, daemon::kCaptureMagic, 8);
+    std::strncpy(reinterpret_cast<char*>(header + 8), "rpi5", 24);
+    write_all(fd, header);
+  }
+  write_all(fd, input);
+  auto reader = daemon::CaptureReader::open("/proc/self/fd/" + std::to_string(fd));
+  absl::Status end = reader.status();
+  while (end.ok()) {
+    const auto job = (*reader)->next();
+    end = job.status();
+    if (job.ok()) (*reader)->context(job->context).space().take_faults();
+  }
+  if (end.message().empty()) std::abort();
+  close(fd);
+}
+
+}  // namespace v3d::fuzz

@@ -1,0 +1,114 @@
+/// Input: repeated {u8 choice, argument of the request's size, u8 n, 4 n bytes of the caller's memory}.
+#include <sys/socket.h>
+
+#include <iterator>
+#include <map>
+#include <vector>
+
+#include "daemon/gpus.h"
+#include "ioctl/dispatch.h"
+#include "ioctl/drm.h"
+#include "ioctl/kernel.h"
+#include "tests/fuzz/input.h"
+
+namespace v3d::fuzz {
+namespace {
+
+using namespace ioctl;
+
+/// All DRM request words that a render or primary node knows (drm-abi.md 2.2, 2.4, 6.1), and two it does not.
+constexpr uint32_t kRequests[] = {0xc0406400, 0xc0106401, 0x40086409, 0xc010640c, 0x4010640d, 0xc00c642d,
+                                  0xc00c642e, 0xc0486440, 0xc0106441, 0xc0106442, 0xc0106443, 0xc0106444,
+                                  0xc0086445, 0x40586446, 0x40586447, 0xc0286448, 0xc0046449, 0xc010644a,
+                                  0x4018644b, 0xc168644c, 0xc02064b2, 0xc01064b3, 0xc00464b4, 0xc00864bf,
+                                  0xc00864c0, 0xc01064c1, 0xc01064c2, 0xc02864c3, 0xc01064c4, 0xc01064c5,
+                                  0xc03064ca, 0xc01864cb, 0xc02064cc, 0xc01864cd, 0xc0106405, 0x00006488};
+
+/// The caller's memory: the current bytes at kBase, wherever else nothing.
+class Window : public UserMemory {
+ public:
+  static constexpr uint64_t kBase = 0x10000;
+  void set(Bytes bytes) { bytes_.assign(bytes.begin(), bytes.end()); }
+  bool read(uint64_t address, void* to, uint64_t count) override {
+    if (!inside(address, count)) return false;
+    if (count) std::memcpy(to, bytes_.data() + (address - kBase), count);
+    return true;
+  }
+  bool write(uint64_t address, const void* from, uint64_t count) override {
+    if (!inside(address, count)) return false;
+    if (count) std::memcpy(bytes_.data() + (address - kBase), from, count);
+    return true;
+  }
+
+ private:
+  bool inside(uint64_t address, uint64_t count) const {
+    return address >= kBase && address - kBase <= bytes_.size() && count <= bytes_.size() - (address - kBase);
+  }
+  std::vector<uint8_t> bytes_;
+};
+
+/// Descriptors that were given are found under small numbers.
+class Descriptors : public UserFds {
+ public:
+  int find(int number) override {
+    return number >= 0 && static_cast<size_t>(number) < given_.size()
+               ? given_[static_cast<size_t>(number)].get()
+               : -1;
+  }
+  void give_in_argument(uint32_t, UniqueFd fd, bool) override { given_.push_back(std::move(fd)); }
+
+ private:
+  std::vector<UniqueFd> given_;
+};
+
+/// Runs jobs at once, whatever they depend on.
+class Now : public Host {
+ public:
+  void push(const std::vector<JobPtr>& jobs) override {
+    for (const JobPtr& job : jobs) {
+      const std::atomic<bool> cancel{false};
+      if (job->run) job->run(cancel);
+      job->done->signal(0);
+    }
+  }
+  void watch_hangup(int, std::function<void()>) override {}
+};
+
+}  // namespace
+
+void ioctls(Bytes bytes) {
+  static const auto gpu = daemon::make_idle_gpu(device::default_profile());
+  Now host;
+  Limits limits;
+  limits.bo_bytes_per_file = 64 << 20;
+  limits.handles_per_file = 256;
+  limits.exported_descriptors = 64;
+  Kernel kernel(*gpu, host, limits);
+  Input input(bytes);
+  // The client is gone: no wait takes time.
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
+  UniqueFd connection(ends[0]);
+  UniqueFd(ends[1]).reset();
+  const auto waiter = std::make_shared<Waiter>(connection.get());
+  {
+    Window memory;
+    Descriptors fds;
+    const uint32_t minors[] = {128, 0, 1};
+    const auto file = kernel.open(minors[input.take<uint8_t>() % 3], 1000, "fuzz", true);
+    if (!file) std::abort();
+    Call call{kernel, *file, memory, fds, waiter};
+    for (int calls = 0; calls < 32 && !input.empty(); ++calls) {
+      const uint32_t request = kRequests[input.take<uint8_t>() % std::size(kRequests)];
+      std::vector<uint8_t> arg(drm::request_size(request));
+      const Bytes given = input.take_bytes(arg.size());
+      std::copy(given.begin(), given.end(), arg.begin());
+      memory.set(input.take_bytes(4u * input.take<uint8_t>()));
+      const int error = drm_ioctl(call, request, &arg);
+      if (error < 0 || error >= 4096) std::abort();
+    }
+    file->release();
+  }
+}
+
+}  // namespace v3d::fuzz

@@ -1,0 +1,23 @@
+/// Fuzz targets: each takes bytes for what a client may hand to one parser, and must return whatever they
+/// are. The `fuzz` preset makes a libFuzzer program of each; every other build feeds them corpus/
+/// (corpus_test.cc).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace v3d::fuzz {
+
+using Bytes = std::span<const uint8_t>;
+
+void wire(Bytes input);           ///< messages on the control socket of the daemon
+void ioctls(Bytes input);         ///< sequences of ioctls on a render node
+void control_lists(Bytes input);  ///< bin and render lists with their records
+void jobs(Bytes input);           ///< whole jobs with the memory that they read, as programs submit them
+void qpu(Bytes input);            ///< instruction words: decoder, disassembler, bounded execution
+void csd(Bytes input);            ///< CFG0..CFG6 of a dispatch
+void texture(Bytes input);        ///< texture and sampler state, lookups of the TMU
+void tfu(Bytes input);            ///< registers of the TFU
+void capture(Bytes input);        ///< files for `v3demu replay` and `v3demu decode`
+
+}  // namespace v3d::fuzz

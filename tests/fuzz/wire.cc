@@ -1,0 +1,104 @@
+/// Input: repeated {u8 op, u8 flags, u16 size, payload}; a client greets, opens a render node and sends them.
+#include "ioctl/wire.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+#include "daemon/gpus.h"
+#include "daemon/server.h"
+#include "daemon/session.h"
+#include "tests/fuzz/input.h"
+
+namespace v3d::fuzz {
+namespace {
+
+namespace protocol = ::v3d::wire;  // fuzz::wire is the target
+
+/// One client of a server whose accept loop does not run.
+class Client {
+ public:
+  Client() : server_(gpu(), {}) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
+    ours_ = ioctl::UniqueFd(ends[0]);
+    theirs_ = ioctl::UniqueFd(ends[1]);
+    session_ = std::thread([this] {
+      daemon::Session(server_, theirs_.get(), getpid(), false).run();
+      shutdown(theirs_.get(), SHUT_RDWR);
+    });
+  }
+  ~Client() {
+    shutdown(ours_.get(), SHUT_RDWR);  // ends waits too
+    session_.join();
+  }
+
+  /// False when the connection is over.
+  bool tell(uint32_t op, Bytes payload, uint32_t claimed_size, uint32_t magic = protocol::kMagic) {
+    const protocol::MessageHeader header = {magic, op, claimed_size, 0};
+    return send_all(&header, sizeof header) && send_all(payload.data(), payload.size());
+  }
+  /// The reply's payload; descriptors are dropped. False when none comes soon.
+  bool hear(std::vector<uint8_t>* payload) {
+    pollfd wait = {ours_.get(), POLLIN, 0};
+    if (poll(&wait, 1, 20) <= 0) return false;
+    protocol::MessageHeader header;
+    if (recv(ours_.get(), &header, sizeof header, MSG_WAITALL) != sizeof header) return false;
+    if (header.magic != protocol::kMagic) std::abort();
+    payload->resize(header.size);
+    return header.size == 0 ||
+           recv(ours_.get(), payload->data(), header.size, MSG_WAITALL) == static_cast<ssize_t>(header.size);
+  }
+  template <typename Reply, typename Request>
+  Reply ask(uint32_t op, const Request& request) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&request);
+    std::vector<uint8_t> payload;
+    Reply reply;
+    if (!tell(op, {bytes, sizeof request}, sizeof request)) std::abort();
+    pollfd wait = {ours_.get(), POLLIN, 0};
+    poll(&wait, 1, 10000);
+    if (!hear(&payload) || payload.size() != sizeof reply) std::abort();
+    std::memcpy(&reply, payload.data(), sizeof reply);
+    return reply;
+  }
+
+ private:
+  static ioctl::Gpu& gpu() {
+    static const auto gpu = daemon::make_idle_gpu(device::default_profile());
+    return *gpu;
+  }
+  bool send_all(const void* from, size_t bytes) {
+    return bytes == 0 || send(ours_.get(), from, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
+  }
+
+  daemon::Server server_;
+  ioctl::UniqueFd ours_, theirs_;
+  std::thread session_;
+};
+
+}  // namespace
+
+void wire(Bytes bytes) {
+  Client client;
+  client.ask<protocol::HelloReply>(protocol::kHello,
+                                   protocol::HelloRequest{protocol::kProtocol, getpid(), "fuzz"});
+  const auto token = client.ask<protocol::FileReply>(protocol::kOpen, protocol::OpenRequest{128, 2}).token;
+  Input input(bytes);
+  for (int messages = 0; messages < 8 && !input.empty(); ++messages) {
+    const auto op = input.take<uint8_t>(), flags = input.take<uint8_t>();
+    const auto size = input.take<uint16_t>();
+    const Bytes given = input.take_bytes(size % 4096);
+    std::vector<uint8_t> payload(given.begin(), given.end());
+    if ((flags & 1) && payload.size() >= sizeof token) std::memcpy(payload.data(), &token, sizeof token);
+    const bool honest = !(flags & 2);
+    const uint32_t claimed = honest ? static_cast<uint32_t>(payload.size()) : input.take<uint32_t>();
+    if (!client.tell(op % 10, payload, claimed, flags & 4 ? op : protocol::kMagic)) return;
+    std::vector<uint8_t> reply;
+    if (!client.hear(&reply)) return;
+  }
+}
+
+}  // namespace v3d::fuzz
