@@ -31,7 +31,8 @@ class DeviceContext : public ioctl::GpuContext {
 
 class DeviceGpu : public ioctl::Gpu {
  public:
-  DeviceGpu(const device::Profile& profile, int workers) : pool_(workers), device_(profile, pool_) {}
+  DeviceGpu(const device::Profile& profile, int workers, double patience)
+      : pool_(workers), device_(profile, pool_, patience) {}
 
   const device::Profile& profile() const override { return device_.profile(); }
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
@@ -47,8 +48,8 @@ class DeviceGpu : public ioctl::Gpu {
 
 }  // namespace
 
-std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int workers) {
-  return std::make_unique<DeviceGpu>(profile, workers);
+std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int workers, double patience) {
+  return std::make_unique<DeviceGpu>(profile, workers, patience);
 }
 
 }  // namespace v3d::daemon

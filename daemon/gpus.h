@@ -9,8 +9,10 @@
 
 namespace v3d::daemon {
 
-/// The GPU model (device::Device) on all cores. @param workers  threads besides those of the queues
-std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int workers);
+/// The GPU model (device::Device) on all cores.
+/// @param workers  threads besides those of the queues
+/// @param patience  seconds of GPU time without progress after which a job is reset
+std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int workers, double patience);
 
 /// Accepts every job and executes nothing (--no-execute): for measuring drivers and this daemon alone.
 std::unique_ptr<ioctl::Gpu> make_idle_gpu(const device::Profile& profile);

@@ -40,6 +40,7 @@ Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.
   --foreground            stay attached to the terminal, log to stderr
   --threads N             threads that share out tiles and workgroups (default: one per core)
   --memory-limit MIB      buffer memory per open node (default: 4096)
+  --reset-after SECS      GPU time without progress after which a job is reset, as the kernel does (default: 1)
   --no-execute            accept jobs but execute none: measures drivers and the daemon alone
   --capture FILE          write every job with the memory that it finds to FILE; also $V3DEMU_CAPTURE
   --debug LIST            categories of messages ("help" lists them); also $V3DEMU_DEBUG
@@ -55,6 +56,7 @@ struct Options {
   std::string debug;
   std::string capture;
   v3d::daemon::Server::Options server;
+  double reset_after = 1;
   int threads = 0;
   bool foreground = false;
   bool no_execute = false;
@@ -81,6 +83,7 @@ Options parse_options(int argc, char** argv) {
     kForeground,
     kThreads,
     kMemory,
+    kResetAfter,
     kNoExecute,
     kCapture,
     kDebug,
@@ -93,6 +96,7 @@ Options parse_options(int argc, char** argv) {
                                      {"foreground", no_argument, nullptr, kForeground},
                                      {"threads", required_argument, nullptr, kThreads},
                                      {"memory-limit", required_argument, nullptr, kMemory},
+                                     {"reset-after", required_argument, nullptr, kResetAfter},
                                      {"no-execute", no_argument, nullptr, kNoExecute},
                                      {"capture", required_argument, nullptr, kCapture},
                                      {"debug", required_argument, nullptr, kDebug},
@@ -134,6 +138,11 @@ Options parse_options(int argc, char** argv) {
         if (!absl::SimpleAtoi(optarg, &mebibytes) || mebibytes < 1 || mebibytes > (1u << 20))
           wrong("no size in MiB");
         options.server.limits.bo_bytes_per_file = mebibytes << 20;
+        break;
+      case kResetAfter:
+        if (!absl::SimpleAtod(optarg, &options.reset_after) || !(options.reset_after > 0) ||
+            options.reset_after > 1e6)
+          wrong("no number of seconds");
         break;
       case kNoExecute:
         options.no_execute = true;
@@ -261,8 +270,9 @@ void share_out_descriptors(v3d::ioctl::Limits* limits) {
   limits->exported_descriptors = std::min<size_t>(limits->exported_descriptors, limit.rlim_cur / 4);
 }
 
-std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, int workers, bool no_execute) {
-  if (!no_execute) return v3d::daemon::make_device_gpu(profile, workers);
+std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, int workers,
+                                          const Options& options) {
+  if (!options.no_execute) return v3d::daemon::make_device_gpu(profile, workers, options.reset_after);
   return v3d::daemon::make_idle_gpu(profile);
 }
 
@@ -297,7 +307,7 @@ int main(int argc, char** argv) {
   share_out_descriptors(&options.server.limits);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int workers = (options.threads ? options.threads : cores) - 1;
-  std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(*profile, workers, options.no_execute);
+  std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(*profile, workers, options);
   if (!options.capture.empty()) {
     auto capturing = v3d::daemon::make_capture_gpu(options.capture, std::move(gpu));
     if (!capturing.ok()) {

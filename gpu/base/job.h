@@ -55,9 +55,11 @@ struct Job {
   JobError* error;
   /// Set from outside to end the job early (its client is gone, or the reset of a hang).
   const std::atomic<bool>* cancel;
-  /// Instructions that one QPU thread may execute before the job counts as hung: five seconds of a QPU. The
-  /// kernel resets a job that makes no progress for one (drm-abi.md 3.5).
+  /// Instructions that one QPU thread may execute before the job counts as hung: at a patience of 1, five
+  /// seconds of a QPU.
   uint64_t instruction_limit = 1'000'000'000;
+  /// Seconds of GPU time that a dispatch may go without a batch that ends (drm-abi.md 3.5).
+  double patience = 1;
   /// TIDX of worker slot s is first_tidx + s: unique over the stages of a client that run at one time.
   uint32_t first_tidx = 0;
 

@@ -153,13 +153,14 @@ void Scheduler::settle(uint32_t tidx, qpu::Stop stop) {
 }
 
 /// The kernel resets a dispatch when no batch ended for a second (drm-abi.md 3.5): here, for as many
-/// instructions as all QPUs issue in a second. @return false when that is reached
+/// instructions as all QPUs issue in Job::patience. @return false when that is reached
 bool Scheduler::makes_progress(uint64_t instructions) {
   constexpr uint64_t kClocksPerInstruction = 4;
   const uint64_t per_second = static_cast<uint64_t>(job_.profile->clock_mhz) * 1'000'000 /
                               kClocksPerInstruction * static_cast<uint64_t>(job_.profile->qpu_count());
   without_progress_ += instructions;
-  return without_progress_ < per_second || job_.instruction_limit == kNoInstructionLimit;
+  return static_cast<double>(without_progress_) < static_cast<double>(per_second) * job_.patience ||
+         job_.instruction_limit == kNoInstructionLimit;
 }
 
 /// An ended batch leaves its supergroup, so that the others do not wait for it at barriers.

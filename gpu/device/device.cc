@@ -43,9 +43,10 @@ absl::StatusOr<std::unique_ptr<Context>> Context::create(const Profile& profile)
 mmu::AddressSpace& Context::space() { return *state_->space; }
 
 struct Device::State {
-  State(const Profile& p, ThreadPool& s)
+  State(const Profile& p, ThreadPool& s, double seconds)
       : profile(p),
         shared(s),
+        patience(seconds),
         bin_pool(limited(s, kBinThreads)),
         render_pool(limited(s, total_threads(p) - kBinThreads)) {}
 
@@ -56,6 +57,7 @@ struct Device::State {
 
   const Profile& profile;
   ThreadPool& shared;
+  const double patience;
   const std::unique_ptr<ThreadPool> bin_pool, render_pool;  // null: the shared one is small enough
 };
 
@@ -83,7 +85,7 @@ JobResult overlap() {
 
 /// What one job owns while it runs.
 struct JobScope {
-  JobScope(const Profile& profile, ThreadPool& pool, mmu::AddressSpace& address_space,
+  JobScope(const Profile& profile, double patience, ThreadPool& pool, mmu::AddressSpace& address_space,
            qpu::ProgramCache& programs, const std::atomic<bool>& cancel)
       : space(address_space),
         job{.memory = address_space.memory(),
@@ -92,7 +94,10 @@ struct JobScope {
             .programs = &programs,
             .counts = &counts,
             .error = &error,
-            .cancel = &cancel} {}
+            .cancel = &cancel,
+            .patience = patience} {
+    job.instruction_limit = static_cast<uint64_t>(static_cast<double>(job.instruction_limit) * patience);
+  }
 
   JobResult result() {
     JobResult r;
@@ -118,7 +123,8 @@ struct JobScope {
 
 }  // namespace
 
-Device::Device(const Profile& profile, ThreadPool& pool) : state_(std::make_unique<State>(profile, pool)) {}
+Device::Device(const Profile& profile, ThreadPool& pool, double patience)
+    : state_(std::make_unique<State>(profile, pool, patience)) {}
 Device::~Device() = default;
 
 const Profile& Device::profile() const { return state_->profile; }
@@ -129,7 +135,7 @@ JobResult Device::run_bin(Context& context, const ClJob& cl, const std::atomic<b
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
   ThreadPool& pool = state_->bin_pool ? *state_->bin_pool : state_->shared;
-  JobScope scope(state_->profile, pool, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, cancel);
   scope.job.first_tidx = static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads);
   *result = cle::run_bin_list(scope.job, cl.bcl_start, cl.bcl_end);
   return scope.result();
@@ -141,7 +147,7 @@ JobResult Device::run_render(Context& context, const ClJob& cl, const std::atomi
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
   ThreadPool& pool = state_->render_pool ? *state_->render_pool : state_->shared;
-  JobScope scope(state_->profile, pool, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, cancel);
   cle::run_render_list(scope.job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get());
   return scope.result();
 }
@@ -150,14 +156,14 @@ JobResult Device::run_csd(Context& context, const CsdJob& csd, const std::atomic
   Context::State& c = *context.state_;
   const Running running(c.compute_jobs, c.graphics_jobs);
   if (!running.alone()) return overlap();
-  JobScope scope(state_->profile, state_->shared, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, cancel);
   csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get());
   return scope.result();
 }
 
 JobResult Device::run_tfu(Context& context, const TfuJob& tfu, const std::atomic<bool>& cancel) {
   Context::State& c = *context.state_;
-  JobScope scope(state_->profile, state_->shared, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, cancel);
   tfu::run(scope.job, {.icfg = tfu.icfg,
                        .iia = tfu.iia,
                        .iis = tfu.iis,

@@ -66,7 +66,8 @@ class Context {
 class Device {
  public:
   /// @param pool  shared by all jobs; outlives the device
-  Device(const Profile& profile, ThreadPool& pool);
+  /// @param patience  seconds of GPU time without progress after which a job hangs; the kernel's is 1
+  Device(const Profile& profile, ThreadPool& pool, double patience = 1);
   ~Device();
 
   const Profile& profile() const;

@@ -84,6 +84,7 @@ TEST_F(MainTest, UsageErrors) {
   EXPECT_EQ(run({"--exit-when-idle", "-1"}), 2);
   EXPECT_EQ(run({"--threads", "0"}), 2);
   EXPECT_EQ(run({"--memory-limit", "0"}), 2);
+  EXPECT_EQ(run({"--reset-after", "0"}), 2);
   EXPECT_EQ(run(options({"--device", "rpi3"}), &output), 2);
   EXPECT_NE(output.find("rpi3"), std::string::npos);
   EXPECT_EQ(run({"--socket", folder_ + "/" + std::string(200, 'x')}, &output), 1);
