@@ -9,7 +9,8 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/qpu/assembler.h"
-#include "tools/chip.h"
+#include "gpu/qpu/hazard.h"
+#include "tools/assembly_options.h"
 #include "tools/commands.h"
 #include "tools/files.h"
 
@@ -19,6 +20,7 @@ namespace {
 struct Options {
   std::string file, output = "-", uniforms, format, name = "program";
   int version = 71;
+  bool check = false, four_threads = false;
 };
 
 std::string hexadecimal(const qpu::Assembly& a) {
@@ -53,6 +55,15 @@ int write(const std::string& path, const std::string& contents) {
   return 1;
 }
 
+/// False, with reasons on stderr, when the program breaks rules of scheduling.
+bool check(const Options& options, const qpu::Assembly& assembly) {
+  const auto reports = qpu::check_program(options.version, options.four_threads, assembly.words);
+  for (const qpu::HazardReport& report : reports)
+    fprintf(stderr, "%s:%d: %s\n", options.file.c_str(), assembly.lines[report.index],
+            qpu::to_string(options.version, report, assembly.words[report.index]).c_str());
+  return reports.empty();
+}
+
 int assemble(const Options& options) {
   const auto text = read_file(options.file);
   if (!text) {
@@ -63,6 +74,7 @@ int assemble(const Options& options) {
   for (const qpu::AssemblyError& error : assembly.errors)
     fprintf(stderr, "%s:%s\n", options.file.c_str(), qpu::to_string(error).c_str());
   if (!assembly.errors.empty()) return 1;
+  if (options.check && !check(options, assembly)) return 1;
   if (!options.uniforms.empty() && write(options.uniforms, bytes(assembly.uniforms)) != 0) return 1;
   const std::string format = !options.format.empty() ? options.format : options.output == "-" ? "hex" : "bin";
   if (format == "bin") return write(options.output, bytes(assembly.words));
@@ -85,6 +97,7 @@ void add_assemble(CLI::App* app, int* exit_code) {
       ->check(CLI::IsMember({"bin", "hex", "c", "python"}));
   command->add_option("--uniforms", options.uniforms, "Write the words of .uniform to this file");
   command->add_option("--name", options.name, "Of the array in C or Python")->capture_default_str();
+  add_check_options(command, &options.check, &options.four_threads);
   command->footer(
       "  loop:                                     # a label; comments start with # or //\n"
       "    fadd rf1, rf2, rf3 ; fmul rf4, rf5.l, 0.5   # add ALU ; mul ALU\n"

@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "gpu/qpu/hazard.h"
 #include "gpu/qpu/instruction.h"
-#include "tools/chip.h"
+#include "tools/assembly_options.h"
 #include "tools/commands.h"
 #include "tools/files.h"
 
@@ -23,6 +24,7 @@ struct Options {
   std::string file;
   int version = 71;
   bool exact = false, plain = false;
+  bool check = false, four_threads = false;
 };
 
 bool is_text(const std::string& contents) {
@@ -109,7 +111,13 @@ int disassemble(const Options& options) {
     return 1;
   }
   print(options, *words);
-  return 0;
+  if (!options.check) return 0;
+  const auto reports = qpu::check_program(options.version, options.four_threads, *words);
+  fflush(stdout);
+  for (const qpu::HazardReport& report : reports)
+    fprintf(stderr, "%s: %s\n", options.file.c_str(),
+            qpu::to_string(options.version, report, (*words)[report.index]).c_str());
+  return reports.empty() ? 0 : 1;
 }
 
 }  // namespace
@@ -127,6 +135,7 @@ void add_disassemble(CLI::App* app, int* exit_code) {
       "--exact", options.exact,
       "Print .word for words that asm would not give again: they differ in fields without meaning");
   command->add_flag("--plain", options.plain, "No comments with index and word");
+  add_check_options(command, &options.check, &options.four_threads);
   command->callback([exit_code] { *exit_code = disassemble(options); });
 }
 
