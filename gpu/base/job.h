@@ -16,6 +16,7 @@ struct Profile;
 }
 namespace qpu {
 class ProgramCache;
+class ThreadWatch;
 }
 namespace perf {
 class JobCounts;
@@ -58,6 +59,7 @@ struct Job {
   /// Instructions that one QPU thread may execute before the job counts as hung: five seconds of a QPU. The
   /// kernel resets a job that makes no progress for one (drm-abi.md 3.5).
   uint64_t instruction_limit = 1'000'000'000;
+  qpu::ThreadWatch* watch = nullptr;  ///< null: nobody watches the QPU threads
   /// TIDX of worker slot s is first_tidx + s: unique over the stages of a client that run at one time.
   uint32_t first_tidx = 0;
 

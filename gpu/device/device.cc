@@ -8,6 +8,7 @@
 #include "gpu/cle/executor.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/qpu/program.h"
+#include "gpu/qpu/watch.h"
 #include "gpu/tfu/tfu.h"
 
 namespace v3d::device {
@@ -56,7 +57,12 @@ struct Device::State {
 
   const Profile& profile;
   ThreadPool& shared;
+  /// Counts a job; null when nobody watches.
+  std::unique_ptr<qpu::ThreadWatch> watch_job() { return watch ? watch->begin_job(++jobs) : nullptr; }
+
   const std::unique_ptr<ThreadPool> bin_pool, render_pool;  // null: the shared one is small enough
+  std::unique_ptr<qpu::Watch> watch;
+  std::atomic<uint64_t> jobs{0};
 };
 
 namespace {
@@ -84,15 +90,18 @@ JobResult overlap() {
 /// What one job owns while it runs.
 struct JobScope {
   JobScope(const Profile& profile, ThreadPool& pool, mmu::AddressSpace& address_space,
-           qpu::ProgramCache& programs, const std::atomic<bool>& cancel)
+           qpu::ProgramCache& programs, const std::atomic<bool>& cancel,
+           std::unique_ptr<qpu::ThreadWatch> thread_watch)
       : space(address_space),
+        watch(std::move(thread_watch)),
         job{.memory = address_space.memory(),
             .profile = &profile,
             .pool = &pool,
             .programs = &programs,
             .counts = &counts,
             .error = &error,
-            .cancel = &cancel} {}
+            .cancel = &cancel,
+            .watch = watch.get()} {}
 
   JobResult result() {
     JobResult r;
@@ -111,6 +120,7 @@ struct JobScope {
   }
 
   mmu::AddressSpace& space;
+  const std::unique_ptr<qpu::ThreadWatch> watch;
   JobError error;
   perf::JobCounts counts;
   Job job;
@@ -121,6 +131,8 @@ struct JobScope {
 Device::Device(const Profile& profile, ThreadPool& pool) : state_(std::make_unique<State>(profile, pool)) {}
 Device::~Device() = default;
 
+void Device::set_watch(std::unique_ptr<qpu::Watch> watch) { state_->watch = std::move(watch); }
+
 const Profile& Device::profile() const { return state_->profile; }
 
 JobResult Device::run_bin(Context& context, const ClJob& cl, const std::atomic<bool>& cancel,
@@ -129,7 +141,7 @@ JobResult Device::run_bin(Context& context, const ClJob& cl, const std::atomic<b
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
   ThreadPool& pool = state_->bin_pool ? *state_->bin_pool : state_->shared;
-  JobScope scope(state_->profile, pool, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, pool, *c.space, c.programs, cancel, state_->watch_job());
   scope.job.first_tidx = static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads);
   *result = cle::run_bin_list(scope.job, cl.bcl_start, cl.bcl_end);
   return scope.result();
@@ -141,7 +153,7 @@ JobResult Device::run_render(Context& context, const ClJob& cl, const std::atomi
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
   ThreadPool& pool = state_->render_pool ? *state_->render_pool : state_->shared;
-  JobScope scope(state_->profile, pool, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, pool, *c.space, c.programs, cancel, state_->watch_job());
   cle::run_render_list(scope.job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get());
   return scope.result();
 }
@@ -150,14 +162,14 @@ JobResult Device::run_csd(Context& context, const CsdJob& csd, const std::atomic
   Context::State& c = *context.state_;
   const Running running(c.compute_jobs, c.graphics_jobs);
   if (!running.alone()) return overlap();
-  JobScope scope(state_->profile, state_->shared, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, state_->shared, *c.space, c.programs, cancel, state_->watch_job());
   csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get());
   return scope.result();
 }
 
 JobResult Device::run_tfu(Context& context, const TfuJob& tfu, const std::atomic<bool>& cancel) {
   Context::State& c = *context.state_;
-  JobScope scope(state_->profile, state_->shared, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, state_->shared, *c.space, c.programs, cancel, state_->watch_job());
   tfu::run(scope.job, {.icfg = tfu.icfg,
                        .iia = tfu.iia,
                        .iis = tfu.iis,
