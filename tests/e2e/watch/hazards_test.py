@@ -53,14 +53,12 @@ class Watched:
 
 def run_vkcube(watched, mesa):
     read_end, write_end = os.pipe()
-    # A number of its own: servers that end take the sockets of others with them.
-    display = f":{1000 + os.getpid() % 30000}"
-    server = subprocess.Popen(["Xvfb", display, "-displayfd", str(write_end), "-screen", "0", "800x600x24", "-nolisten", "tcp"],
-                              pass_fds=[write_end], stderr=subprocess.DEVNULL)
+    # -noreset: `v3demu run` asks the server something before vkcube connects.
+    server = subprocess.Popen(["Xvfb", "-displayfd", str(write_end), "-screen", "0", "800x600x24", "-nolisten", "tcp",
+                               "-noreset"], pass_fds=[write_end], stderr=subprocess.DEVNULL)
     os.close(write_end)
     try:
-        if not os.read(read_end, 16):
-            sys.exit("Xvfb does not start")
+        display = ":" + os.read(read_end, 16).decode().strip()
         watched.run([watched.v3demu, "run", "--mesa", mesa, "--", "vkcube", "--c", "10"], DISPLAY=display)
     finally:
         server.terminate()
