@@ -345,11 +345,14 @@ void ThreadTrace::after(const Thread& thread, const char* error) {
 
 void ThreadTrace::finished(const Thread& thread, Next next) {
   complete_ = complete_ || next == Next::kEnd;
-  if (!shown_ || next == Next::kContinue) return;
+  if (!shown_) return;
   if (next == Next::kJump) absl::StrAppendFormat(&text_, "    %-22s 0x%08x\n", "continues at", thread.pc);
   if (next == Next::kSwitch) text_ += "    thread switch\n";
   if (next == Next::kBarrier) text_ += "    thread switch, waits at the barrier\n";
-  if (next == Next::kEnd) text_ += "    the thread ends\n";
+  if (next == Next::kEnd)
+    text_ += "    the thread ends\n";
+  else if (complete_)
+    text_ += "\n      (the selection ends here)\n";
 }
 
 }  // namespace v3d::qpu

@@ -108,6 +108,23 @@ TEST_F(AssemblyTest, Chips) {
   EXPECT_NE(v3demu("asm --chip 3.3 p.qpu").status, 0);
 }
 
+TEST_F(AssemblyTest, Check) {
+  file("good.qpu", "mov rf4, 1\nend\n");
+  EXPECT_EQ(v3demu("asm --check good.qpu -o good.bin").status, 0);
+  EXPECT_EQ(v3demu("disasm --check good.bin").status, 0);
+  file("bad.qpu", "\nldvary.rf1\nadd rf2, rf0, rf40\nend\n");
+  const Result bad = v3demu("asm --check bad.qpu -o bad.bin");
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_THAT(bad.output,
+              StartsWith("bad.qpu:3: ldvary-c-early: instruction 1, \"add rf2, rf0, rf40 ; nop\": "));
+  EXPECT_FALSE(fs::exists(folder_ / "bad.bin"));
+  EXPECT_EQ(v3demu("asm bad.qpu -o bad.bin").status, 0);
+  const Result listing = v3demu("disasm --check bad.bin");
+  EXPECT_EQ(listing.status, 1);
+  EXPECT_THAT(listing.output, HasSubstr("bad.bin: ldvary-c-early: instruction 1"));
+  EXPECT_THAT(v3demu("disasm --four-threads --check bad.bin").output, HasSubstr("rf-range: instruction 1"));
+}
+
 TEST_F(AssemblyTest, Errors) {
   file("p.qpu", "nop\n  add rf1, rf2\n  frob\n");
   const Result bad = v3demu("asm p.qpu -o p.bin");
