@@ -48,17 +48,18 @@ const char* rule(Hazard hazard) {
   return kRules[static_cast<int>(hazard)];
 }
 
-HazardSet HazardChecker::step(uint64_t word, const Instruction& i) {
+HazardSet HazardChecker::step(size_t index, uint64_t word, const Instruction& i) {
   age();
   if (i.is_branch) {
-    const HazardSet found = branch_rules(i.branch);
+    const HazardSet found = branch_rules(i.branch) | early_c_rules({}, index, word);
     update({});
     since_branch_ = 0;
     return found | section_rules();
   }
   const HazardFacts f = facts_of(setting_.version, word, i);
   HazardSet found = f.thrsw ? thrsw_rules() : 0;
-  found |= latency_rules(f, i) | word_rules(f) | slot_rules(f) | end_rules(f) | state_rules(f) | rf0_rules(f);
+  found |= latency_rules(f, i) | word_rules(f) | slot_rules(f) | end_rules(f) | state_rules(f);
+  found |= rf0_rules(f) | early_c_rules(f, index, word);
   update(f);
   return found | section_rules();
 }
@@ -103,9 +104,7 @@ HazardSet HazardChecker::thrsw_rules() {
 
 HazardSet HazardChecker::latency_rules(const HazardFacts& f, const Instruction& i) const {
   Found found;
-  const bool behind_vary = vary_ & 2, lands_now = vary_ & 4;
-  const bool reads_c = is_42() ? (f.acc_reads >> 5 & 1) != 0 : (f.reads & 1) != 0;
-  found.check(reads_c && behind_vary && !lands_now, Hazard::kLdvaryCEarly);
+  const bool behind_vary = vary_ & 2;
   found.check(!is_42() && behind_vary && (((f.alu_writes | f.signal_writes) & 1) || f.replicated),
               Hazard::kLdvaryCClash);
   found.check(behind_vary && f.implicit, Hazard::kLdunifAfterLdvary);
@@ -164,6 +163,33 @@ HazardSet HazardChecker::state_rules(const HazardFacts& f) const {
   const int share = setting_.four_threads ? 4 : 8;
   found.check(f.tmu_writes && !f.tmu_config && sequence_ == share, Hazard::kTmuInFifo);
   return found.set();
+}
+
+// A read right behind ldvary is no fault by itself: Mesa reads a value there that came before. It is one if
+// that value had been read already and then nothing reads C when it is there. Reads that are early again, of
+// the next ldvary, do not count: in a chain of them each gets the C of the one before.
+HazardSet HazardChecker::early_c_rules(const HazardFacts& f, size_t index, uint64_t word) {
+  const bool lands = vary_ & 4, early = (vary_ & 2) && !lands;
+  const bool reads = is_42() ? (f.acc_reads & 32) != 0 : (f.reads & 1) != 0;
+  const bool writes = is_42() ? (f.acc_writes & 32) != 0
+                              : ((f.alu_writes | f.signal_writes) & 1) || f.implicit || f.replicated;
+  bool broken = c_missed_ && c_unread_ && lands;
+  if (lands) c_fresh_ = c_unread_ = true;
+  if (reads && early && !c_fresh_ && !c_missed_ && !broken) {
+    c_missed_ = true;
+    early_index_ = index;
+    early_word_ = word;
+  } else if (reads && !early && c_unread_ && !broken) {
+    c_missed_ = false;
+  }
+  if (reads) c_fresh_ = c_unread_ = false;
+  broken = broken || (c_missed_ && c_unread_ && writes) || (c_missed_ && ending_ && since_thrsw_ == 2);
+  if (writes) {
+    c_fresh_ = true;
+    c_unread_ = false;
+  }
+  if (broken) c_missed_ = false;
+  return broken ? bit(Hazard::kLdvaryCEarly) : 0;
 }
 
 // 7.1: rf0 as an implicit destination. Source: Mesa qpu_schedule.c, update_scoreboard_for_rf0_flops.
@@ -280,20 +306,24 @@ class Walk {
     auto operator<=>(const Place&) const = default;
   };
 
-  void report(size_t index, HazardSet set) {
-    for (int n = 0; n < kNumHazards; ++n)
-      if (set >> n & 1) found_.insert({index, static_cast<Hazard>(n)});
+  void report(const Place& p, HazardSet set) {
+    const size_t index = std::min(p.index, words_.size() - 1);
+    for (int n = 0; n < kNumHazards; ++n) {
+      const auto hazard = static_cast<Hazard>(n);
+      if (set & bit(hazard))
+        found_.insert({hazard == Hazard::kLdvaryCEarly ? p.checker.early_index() : index, hazard});
+    }
   }
 
   void visit(Place p) {
     Instruction i;
     if (p.index >= words_.size() || !decode(version_, words_[p.index], i)) {
-      if (!words_.empty()) report(std::min(p.index, words_.size() - 1), p.checker.ran_off());
+      if (!words_.empty()) report(p, p.checker.ran_off());
       return;
     }
     if (visits_[p.index] >= kMaxVisits || !seen_.insert(p).second) return;
     ++visits_[p.index];
-    report(p.index, p.checker.step(words_[p.index], i));
+    report(p, p.checker.step(p.index, words_[p.index], i));
     if (p.checker.ended()) return;
     if (i.is_branch) branch(p, i.branch);
     const bool always = i.is_branch && i.branch.cond <= BranchCond::kUndefined;

@@ -99,8 +99,12 @@ class HazardChecker {
   };
   explicit HazardChecker(const Setting& setting) : setting_(setting) {}
 
-  /// The next instruction in the order of execution.
-  HazardSet step(uint64_t word, const Instruction& instruction);
+  /// The next instruction in the order of execution. @param index  of it in the program, for reports
+  HazardSet step(size_t index, uint64_t word, const Instruction& instruction);
+  /// Hazard::kLdvaryCEarly is not known for one before C is overwritten, or the thread ends: which
+  /// instruction the last report of it is about.
+  size_t early_index() const { return early_index_; }
+  uint64_t early_word() const { return early_word_; }
   /// What of a thread must be known from before an instruction.
   struct Before {
     explicit Before(const Thread& t)
@@ -129,6 +133,7 @@ class HazardChecker {
   HazardSet end_rules(const HazardFacts& f) const;
   HazardSet state_rules(const HazardFacts& f) const;
   HazardSet rf0_rules(const HazardFacts& f);
+  HazardSet early_c_rules(const HazardFacts& f, size_t index, uint64_t word);
   void update(const HazardFacts& f);
   HazardSet section_rules();
   static constexpr uint8_t kLong = 15;  // distances stop counting there
@@ -145,6 +150,10 @@ class HazardChecker {
   uint64_t previous_writes_ = 0;
   uint8_t previous_acc_writes_ = 0;
   bool implicit_next_ = false, rf0_conflict_ = false;
+  // rf0, or r5: not read since it was written; holds a C that was not read; a C was missed by an early read.
+  bool c_fresh_ = false, c_unread_ = false, c_missed_ = false;
+  size_t early_index_ = 0;
+  uint64_t early_word_ = 0;
   bool locked_ = false, z_written_ = false, vpm_unwaited_ = false;
   uint8_t sequence_ = 0;  // TMU writes since the last terminator
   bool sequence_open_ = false, syncb_ = false;

@@ -83,7 +83,7 @@ class Watch::WatchedThread final : public Observer {
     word_ = word;
     instruction_ = instruction;
     before_.emplace(thread);
-    if (instruction) report(thread, checker_->step(word, *instruction));
+    if (instruction) report(thread, checker_->step(index_of(thread), word, *instruction));
   }
   void after(const Thread& thread, const char* error) override {
     if (trace_) trace_->after(thread, error);
@@ -111,17 +111,21 @@ class Watch::WatchedThread final : public Observer {
     watch_.options_.trace_sink(text);
   }
 
+  size_t index_of(const Thread& thread) const { return (thread.pc - entry_) / 8; }
+
   void report(const Thread& thread, HazardSet set) {
     for (int n = 0; set != 0; ++n, set >>= 1)
       if (set & 1) report(thread, static_cast<Hazard>(n));
   }
   void report(const Thread& thread, Hazard hazard) {
-    const HazardReport found = {(thread.pc - entry_) / 8, hazard};
+    const bool early = hazard == Hazard::kLdvaryCEarly;  // found out later
+    const HazardReport found = {early ? checker_->early_index() : index_of(thread), hazard};
+    const uint64_t word = early ? checker_->early_word() : word_;
     const std::lock_guard lock(watch_.mutex_);
     auto& seen = watch_.reported_->seen;
-    if (seen.size() >= Reported::kLimit || !seen.emplace(entry_, found, word_).second) return;
-    watch_.options_.hazard_sink(absl::StrFormat("%s program at 0x%08x: %s", stage_, entry_,
-                                                to_string(watch_.version_, found, word_)));
+    if (seen.size() >= Reported::kLimit || !seen.emplace(entry_, found, word).second) return;
+    watch_.options_.hazard_sink(
+        absl::StrFormat("%s program at 0x%08x: %s", stage_, entry_, to_string(watch_.version_, found, word)));
   }
 
   Watch& watch_;

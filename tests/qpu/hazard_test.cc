@@ -47,6 +47,9 @@ struct Case {
 constexpr Case kCases[] = {
     {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3", 1},
     {Hazard::kLdvaryCEarly, 42, "ldvary.rf1\nadd rf2, r5, rf3", 1},
+    {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3\nldvary.rf4\nadd rf5, rf0, rf3", 1},
+    {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3\nnop\nldunif\nadd rf5, rf0, rf3", 1},
+    {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3\nldvary.rf4\nnop\nadd rf5, rf0, rf3", 1},
     {Hazard::kLdvaryCClash, 71, "ldvary.rf1\nmov rf0, rf3", 1},
     {Hazard::kLdvaryCClash, 71, "ldvary.rf1\nmov rep, rf3", 1},
     {Hazard::kLdvaryCClash, 71, "ldvary.rf1\nldunifrf.rf0", 1},
@@ -149,6 +152,8 @@ TEST(Hazard, Silent) {
       {71, "nop"},
       {71,
        "ldvary.rf4\nfmul rf5, rf4, rf3 ; ldvary.rf7\nfadd rf6, rf0, rf5 ; fmul rf8, rf7, rf3 ; ldvary.rf10"},
+      {71, "ldvary.rf4\nnop\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
+      {71, "ldunif\nadd rf6, rf0, rf7\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
       {71, "mov tmus, rf1 ; nop ; wrtmuc"},
       {71, "ldtmu.rf1 ; mov tmud, rf2\nmov tmua, rf3"},
       {71, "mov unifa, rf1\nnop\nnop\nnop\nldunifa"},
