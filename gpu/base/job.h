@@ -17,7 +17,7 @@ struct Profile;
 namespace qpu {
 class ProgramCache;
 class ThreadWatch;
-}
+}  // namespace qpu
 namespace perf {
 class JobCounts;
 }

@@ -50,7 +50,8 @@ def main():
     default = run([v3demu, "replay", "--trace-qpu", capture])
     expect(default.count("====") == 1 and default.count("\n    state ") <= 1000, "the first 1000 instructions", default)
     chosen = run([v3demu, "replay", "--trace-qpu=workgroup=2:0:0,instructions=3,values=hex", capture])
-    expect("workgroup 2:0:0" in chosen and chosen.count("\n    state ") == 3 * chosen.count("====") and "the selection ends here" in chosen, "a selection", chosen)
+    expect("workgroup 2:0:0" in chosen and chosen.count("\n    state ") == 3 * chosen.count("====") and "the selection ends here" in chosen, "a selection",
+           chosen)
     none = run([v3demu, "replay", "--trace-qpu=stage=fragment", capture])
     expect("====" not in none, "no fragment programs", none)
     bad = subprocess.run([v3demu, "replay", "--trace-qpu=stage=pixel", capture], capture_output=True, text=True)
@@ -65,7 +66,8 @@ def main():
                  V3DEMU_TRACE_QPU="instructions=5"))
     with open(log) as live:
         text = live.read()
-    expect(re.search(r"qpu: ==== job 1, compute program", text) and text.count("\n    state ") == 5, "a live trace", text)
+    expect(re.search(r"qpu: ==== job 1, compute program", text) and text.count("\n    state ") == 5, "a live trace",
+           text)
 
 
 if __name__ == "__main__":
