@@ -10,6 +10,7 @@
 #include "gpu/qpu/watch.h"
 #include "tests/qpu/known_words.h"
 #include "tests/qpu/machine.h"
+#include "tests/qpu/random_words.h"
 
 namespace v3d::qpu {
 namespace {
@@ -206,6 +207,29 @@ TEST(Hazard, Paths) {
   out:
     nop)") + kEnd);
   EXPECT_THAT(names(check_program(71, false, words)), ElementsAre("10 ldvary-c-early"));
+}
+
+// Whatever the words are, it ends.
+TEST(Hazard, RandomPrograms) {
+  std::mt19937_64 random(3);
+  for (const int version : {71, 42}) {
+    RandomWords words(version);
+    for (int n = 0; n < 200; ++n) {
+      std::vector<uint64_t> program;
+      while (program.size() < 300) {
+        Instruction i;
+        uint64_t word = words.next();
+        if (!decode(version, word, i)) continue;
+        if (i.is_branch) {  // most of them far away otherwise
+          i.branch.offset = static_cast<uint32_t>(static_cast<int32_t>(random() % 200) - 100) * 8;
+          word = encode(version, i).value_or(word);
+        }
+        program.push_back(word);
+      }
+      for (const HazardReport& r : check_program(version, false, program)) EXPECT_LT(r.index, program.size());
+    }
+  }
+  EXPECT_THAT(check_program(71, false, {}), IsEmpty());
 }
 
 // ---- While a program runs

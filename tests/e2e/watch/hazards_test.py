@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """V3DEMU_DEBUG=hazard: silent over what Mesa compiles, one report for a program that breaks a rule.
 
-usage: hazards_test.py V3DEMU SHIM MESA_PREFIX FOLDER VULKAN_PROGRAM GL_PROGRAM
+usage: hazards_test.py V3DEMU SHIM MESA_PREFIX FOLDER VULKAN_PROGRAM GL_PROGRAM GL_FRAMES_LIBRARY
 """
 import os
 import shutil
@@ -9,7 +9,9 @@ import subprocess
 import sys
 import tempfile
 
-QPU_PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "qpu_programs")
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+QPU_PROGRAMS = os.path.join(TESTS, "qpu_programs")
+SCENES = os.path.join(TESTS, "gl", "scenes.py")
 
 # Dispatches the program in a file of hexadecimal words, twice.
 BROKEN = """
@@ -73,7 +75,7 @@ def main():
         check(sockets, *sys.argv[1:])
 
 
-def check(sockets, v3demu, shim, mesa, folder, vulkan, gl):
+def check(sockets, v3demu, shim, mesa, folder, vulkan, gl, gl_frames):
     broken = Watched(v3demu, sockets, folder, "broken")
     code = os.path.join(folder, "broken.hex")
     text = "mov rf4, 1\nldvary.rf1\nadd rf2, rf0, rf4\nend\n"
@@ -87,6 +89,7 @@ def check(sockets, v3demu, shim, mesa, folder, vulkan, gl):
     run_vkcube(compiled, mesa)
     compiled.run([v3demu, "run", "--mesa", mesa, "--", vulkan])
     compiled.run([v3demu, "run", "--mesa", mesa, "--", gl, "surfaceless"])
+    compiled.run([sys.executable, "-B", SCENES, "default_list", v3demu, gl_frames, mesa, folder])
     reports = compiled.reports()
     if reports:
         sys.exit("reports about compiled programs:\n" + "\n".join(reports))
