@@ -162,6 +162,8 @@ HazardSet HazardChecker::state_rules(const HazardFacts& f) const {
   found.check(f.setmsf && sequence_open_, Hazard::kMsfTmu);
   const int share = setting_.four_threads ? 4 : 8;
   found.check(f.tmu_writes && !f.tmu_config && sequence_ == share, Hazard::kTmuInFifo);
+  found.check(f.tmu_data && data_ == 4, Hazard::kTmuData);
+  found.check(f.wrtmuc && config_ == 3, Hazard::kTmuConfig);
   return found.set();
 }
 
@@ -220,10 +222,12 @@ void HazardChecker::update(const HazardFacts& f) {
   if (f.syncb) syncb_ = true;
   if (f.tmu_sequence) {
     sequence_ = static_cast<uint8_t>(std::min(sequence_ + f.tmu_writes - f.tmu_config, int{kLong}));
+    data_ = static_cast<uint8_t>(std::min(data_ + f.tmu_data, 5));
+    config_ = static_cast<uint8_t>(std::min(config_ + f.wrtmuc, 4));
     sequence_open_ = true;
   }
   if (f.tmu_terminator) {
-    sequence_ = 0;
+    sequence_ = data_ = config_ = 0;
     sequence_open_ = false;
   }
 }
@@ -242,6 +246,14 @@ HazardSet HazardChecker::section_rules() {
   return found.set();
 }
 
+HazardChecker::Before::Before(const Thread& t, const Instruction& i)
+    : outstanding(v3d::qpu::outstanding(t)), next_varying(t.pending.next_varying), vpm_row(0) {
+  const Operand& row = i.add.a;
+  if (row.kind == Operand::Kind::kRegister) vpm_row = t.rf[row.index][0];
+  if (row.kind == Operand::Kind::kAccumulator) vpm_row = t.acc[row.index][0];
+  if (row.kind == Operand::Kind::kImmediate) vpm_row = small_immediate(row.index);
+}
+
 HazardSet HazardChecker::executed(const Instruction& i, const Before& before, const Thread& after) {
   if (i.is_branch) return 0;
   Found found;
@@ -250,6 +262,10 @@ HazardSet HazardChecker::executed(const Instruction& i, const Before& before, co
   if (writes_z) z_written_ = true;
   const bool last = ending_ && since_thrsw_ == 2;
   found.check(writes_z && last, Hazard::kTlbzAtEnd);
+  found.check((f.tlb_read || f.tlb_write) && !after.tlb, Hazard::kTlbStage);
+  const uint64_t row = before.vpm_row < 64 ? uint64_t{1} << before.vpm_row : 0;
+  if (i.add.op == Op::kStvpmv) stored_rows_ |= row;
+  found.check(i.add.op == Op::kLdvpmvIn && (stored_rows_ & row), Hazard::kVpmOrder);
   const uint32_t share = setting_.four_threads ? 4 : 8;
   found.check(outstanding(after) > share && outstanding(after) > before.outstanding, Hazard::kTmuOverflow);
   found.check(last && outstanding(after) != 0, Hazard::kTmuLeftover);

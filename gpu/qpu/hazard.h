@@ -69,8 +69,13 @@ namespace v3d::qpu {
   ROW(RotEarly, "rot-early", "rotates a register, or by r5, that the previous instruction wrote")            \
   ROW(RotDst, "rot-dst", "rotates to rep, quad or the TMU, or beside a TMU write of the mul ALU")            \
   ROW(Smimm, "smimm", "a small immediate for an ALU that does nothing")                                      \
+  ROW(VpmOrder, "vpm-order",                                                                                 \
+      "loads a VPM row that the program has stored to; input and output may share it")                       \
   ROW(RunOff, "run-off", "execution runs past the end of the program")                                       \
   ROW(TmuInFifo, "tmu-in-fifo", "more TMU writes in one sequence than the thread's share of the queue")      \
+  ROW(TmuData, "tmu-data", "more than four data words in one TMU sequence")                                  \
+  ROW(TmuConfig, "tmu-config", "more than three wrtmuc for one texture lookup")                              \
+  ROW(TlbStage, "tlb-stage", "TLB access in a stage that has no TLB")                                        \
   ROW(TmuOpen, "tmu-open", "a thread switch in the middle of a TMU sequence")                                \
   ROW(TsyNoThrsw, "tsy-no-thrsw", "syncb without a thrsw behind it does not wait")
 
@@ -107,9 +112,9 @@ class HazardChecker {
   uint64_t early_word() const { return early_word_; }
   /// What of a thread must be known from before an instruction.
   struct Before {
-    explicit Before(const Thread& t)
-        : outstanding(t.pending.fifo_tail - t.pending.fifo_head), next_varying(t.pending.next_varying) {}
+    Before(const Thread& thread, const Instruction& instruction);
     uint32_t outstanding, next_varying;
+    uint32_t vpm_row;  ///< of ldvpmv_in and stvpmv, in lane 0
   };
   /// What only execution shows, behind step(): the same instruction was executed.
   HazardSet executed(const Instruction& instruction, const Before& before, const Thread& after);
@@ -154,8 +159,9 @@ class HazardChecker {
   bool c_fresh_ = false, c_unread_ = false, c_missed_ = false;
   size_t early_index_ = 0;
   uint64_t early_word_ = 0;
+  uint64_t stored_rows_ = 0;  // of the VPM
   bool locked_ = false, z_written_ = false, vpm_unwaited_ = false;
-  uint8_t sequence_ = 0;  // TMU writes since the last terminator
+  uint8_t sequence_ = 0, data_ = 0, config_ = 0;  // TMU writes, tmud, wrtmuc since the last terminator
   bool sequence_open_ = false, syncb_ = false;
 };
 

@@ -61,6 +61,7 @@ class Collector {
     if (version_ == 42 && waddr >= kWaddrRecip && waddr <= kWaddrRsqrt2) f_.magic_sfu = true;
     if (!is_tmu(waddr)) return;
     ++f_.tmu_writes;
+    if (waddr == kWaddrTmud) ++f_.tmu_data;
     if (waddr == kWaddrTmuc) f_.tmu_config = true;
     if (is_terminator(waddr)) f_.tmu_terminator = true;
     if (waddr != kWaddrTmuc) f_.tmu_sequence = true;

@@ -23,6 +23,7 @@ struct HazardFacts {
   bool sfu_elsewhere = false;  ///< an operation of the SFU class whose destination is no rf register
   bool tlb_write = false, tlb_read = false;
   uint8_t tmu_writes = 0;     ///< registers of the TMU, tmuc too
+  uint8_t tmu_data = 0;       ///< of those tmud
   bool tmu_config = false;    ///< tmuc
   bool tmu_sequence = false;  ///< opens or continues a sequence
   bool tmu_terminator = false;

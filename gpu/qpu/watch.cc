@@ -82,8 +82,9 @@ class Watch::WatchedThread final : public Observer {
     if (!checker_) return;
     word_ = word;
     instruction_ = instruction;
-    before_.emplace(thread);
-    if (instruction) report(thread, checker_->step(index_of(thread), word, *instruction));
+    if (!instruction) return;
+    before_.emplace(thread, *instruction);
+    report(thread, checker_->step(index_of(thread), word, *instruction));
   }
   void after(const Thread& thread, const char* error) override {
     if (trace_) trace_->after(thread, error);

@@ -112,12 +112,16 @@ constexpr Case kCases[] = {
     {Hazard::kRunOff, 71, "b -80\nnop\nnop\nnop", 3, false, true},
     {Hazard::kTmuInFifo, 71, "mov tmut, rf5\nmov tmut, rf5\nmov tmut, rf5\nmov tmut, rf5\nmov tmua, rf5", 4,
      true},
+    {Hazard::kTmuData, 71,
+     "mov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmua, rf5", 4},
+    {Hazard::kTmuConfig, 71, "wrtmuc\nwrtmuc\nwrtmuc\nwrtmuc\nmov tmus, rf5", 3},
     {Hazard::kTmuOpen, 71, "mov tmud, rf5\nthrsw\nnop\nnop\nmov tmua, rf5", 3},
     {Hazard::kTsyNoThrsw, 71, LAST "thrsw\nbarrierid syncb\nnop", 6, false, true},
 };
 
 // Rules that only execution can see; tests below.
-constexpr Hazard kDynamic[] = {Hazard::kMsfAfterZ, Hazard::kTmuOverflow, Hazard::kTsyTmu, Hazard::kVaryCount};
+constexpr Hazard kDynamic[] = {Hazard::kVpmOrder, Hazard::kMsfAfterZ, Hazard::kTmuOverflow,
+                               Hazard::kTsyTmu,   Hazard::kVaryCount, Hazard::kTlbStage};
 
 constexpr const char* kEnd = "\nthrsw\nthrsw\nnop\nnop\nthrsw\nnop\nnop\n";
 
@@ -268,6 +272,25 @@ TEST(HazardWatch, ReportsOncePerProgram) {
 TEST(HazardWatch, Silent) {
   Machine m(71);
   EXPECT_THAT(run_watched(m, "mov rf1, 2\neidx rf2\nthrsw\nnop\nnop"), IsEmpty());
+}
+
+TEST(HazardWatch, VpmRows) {
+  Machine m(71);
+  std::vector<Lanes> rows(4);
+  m.t().vpm_in = m.t().vpm_out = rows.data();
+  m.t().vpm_in_rows = m.t().vpm_out_rows = 4;
+  const auto lines = run_watched(m,
+                                 "ldvpmv_in rf4, 2\nstvpmv 2, rf4\nldvpmv_in rf4, 1\nldvpmv_in rf4, 2\n"
+                                 "thrsw\nnop\nnop");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("vpm-order: instruction 3"));
+}
+
+TEST(HazardWatch, StageWithoutTlb) {
+  Machine m(71);
+  const auto lines = run_watched(m, "mov tlb, rf4\nthrsw\nnop\nnop");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("tlb-stage: instruction 0"));
 }
 
 TEST(HazardWatch, RunsOff) {
