@@ -1,4 +1,5 @@
 #include "daemon/gpus.h"
+#include "gpu/qpu/watch.h"
 
 namespace v3d::daemon {
 namespace {
@@ -32,7 +33,9 @@ class DeviceContext : public ioctl::GpuContext {
 class DeviceGpu : public ioctl::Gpu {
  public:
   DeviceGpu(const device::Profile& profile, int workers, double patience)
-      : pool_(workers), device_(profile, pool_, patience) {}
+      : pool_(workers), device_(profile, pool_, patience) {
+    device_.set_watch(qpu::watch_from_environment(profile.version));
+  }
 
   const device::Profile& profile() const override { return device_.profile(); }
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {

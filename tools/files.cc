@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 
@@ -18,6 +20,28 @@ std::string own_prefix() {
 }  // namespace
 
 bool exists(const std::string& path) { return !path.empty() && access(path.c_str(), F_OK) == 0; }
+
+std::optional<std::string> read_file(const std::string& path) {
+  FILE* file = path == "-" ? stdin : fopen(path.c_str(), "rbe");
+  if (!file) return {};
+  std::string contents;
+  char chunk[1 << 16];
+  errno = 0;
+  for (size_t got; (got = fread(chunk, 1, sizeof(chunk), file)) > 0;) contents.append(chunk, got);
+  const bool failed = ferror(file) != 0;
+  const int error = errno;
+  if (file != stdin) fclose(file);
+  errno = error;
+  if (failed) return {};
+  return contents;
+}
+
+bool write_file(const std::string& path, const std::string& contents) {
+  FILE* file = path == "-" ? stdout : fopen(path.c_str(), "wbe");
+  if (!file) return false;
+  const bool written = fwrite(contents.data(), 1, contents.size(), file) == contents.size();
+  return (file == stdout ? fflush(file) : fclose(file)) == 0 && written;
+}
 
 std::string variable(const char* name) {
   const char* value = getenv(name);

@@ -1,6 +1,7 @@
 /// Where the parts of an installation (or build tree) lie.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace v3d::tools {
@@ -16,6 +17,12 @@ std::string find_daemon();
 std::string default_mesa();
 
 bool exists(const std::string& path);
+
+/// The contents of a file, or of the standard input when it is "-". Nothing, with the reason in errno, when
+/// it cannot be read.
+std::optional<std::string> read_file(const std::string& path);
+/// The opposite; "-" is the standard output. False, with the reason in errno, when it fails.
+bool write_file(const std::string& path, const std::string& contents);
 
 /// An environment variable; empty when unset.
 std::string variable(const char* name);

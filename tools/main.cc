@@ -13,7 +13,7 @@ int run(int argc, char** argv) {
   int exit_code = 0;
   for (auto* add : v3d::tools::kCommands) add(&app, &exit_code);
   std::vector<char*> arguments(argv, argv + argc);
-  v3d::tools::remove_separator(&arguments);
+  v3d::tools::adapt_arguments(&arguments);
   CLI11_PARSE(app, static_cast<int>(arguments.size()), arguments.data());
   return exit_code;
 }

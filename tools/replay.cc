@@ -7,12 +7,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "daemon/capture.h"
 #include "gpu/ptb/bin_result.h"
+#include "gpu/qpu/watch.h"
 #include "tools/commands.h"
 #include "tools/render_images.h"
 
@@ -27,6 +29,7 @@ struct Options {
   std::string images;   ///< folder; empty: none
   uint32_t repeat = 1;  ///< runs of each job, for timing
   bool hash = false;
+  std::optional<std::string> trace;  ///< a selection, or empty for the default one
 };
 
 constexpr const char* kKindNames[] = {"bin", "render", "compute", "tfu"};
@@ -58,8 +61,11 @@ class Replay {
   Replay(const Options& options, daemon::CaptureReader& reader)
       : options_(options),
         reader_(reader),
-        pool_(static_cast<int>(std::thread::hardware_concurrency()) - 1),
+        // Traced threads run one after the other, so that the same ones are chosen every time.
+        pool_(options.trace ? 0 : static_cast<int>(std::thread::hardware_concurrency()) - 1),
         device_(reader.profile(), pool_) {}
+
+  void watch(std::unique_ptr<qpu::Watch> watch) { device_.set_watch(std::move(watch)); }
 
   /// False when a job did not end well.
   bool run(const CapturedJob& job) {
@@ -129,6 +135,19 @@ int replay(const Options& options) {
   std::error_code error;
   if (!options.images.empty()) std::filesystem::create_directories(options.images, error);
   Replay replay(options, **reader);
+  if (options.trace) {
+    std::string why;
+    qpu::WatchOptions watch;
+    watch.trace = qpu::TraceSelection::parse(*options.trace, &why);
+    if (!watch.trace) {
+      fprintf(stderr, "v3demu replay: %s\n", why.c_str());
+      return 1;
+    }
+    watch.trace_sink = [](std::string_view text) {
+      std::printf("%.*s\n", static_cast<int>(text.size()), text.data());
+    };
+    replay.watch(std::make_unique<qpu::Watch>((*reader)->profile().version, std::move(watch)));
+  }
   bool good = true;
   while (true) {
     auto job = (*reader)->next();
@@ -152,6 +171,14 @@ void add_replay(CLI::App* app, int* exit_code) {
   command->add_option("--repeat", options.repeat, "Run each job so often; its mean time is printed")
       ->check(CLI::Range(1, 1000000));
   command->add_flag("--hash", options.hash, "Print a hash of the client's memory behind each job");
+  command
+      ->add_option(
+          "--trace-qpu", options.trace,
+          std::string("Show what QPU threads do, instruction by instruction; default the first batch of "
+                      "every program of every job. ") +
+              qpu::TraceSelection::kHelp)
+      ->option_text("[=SELECTION]")
+      ->excludes("--repeat");
   command->callback([exit_code] { *exit_code = replay(options); });
 }
 

@@ -123,10 +123,15 @@ void add_run(CLI::App* app, int* exit_code) {
   });
 }
 
-void remove_separator(std::vector<char*>* arguments) {
+void adapt_arguments(std::vector<char*>* arguments) {
   size_t at = 1;
   if (arguments->size() < 2) return;
   const std::string command = (*arguments)[at++];
+  if (command == "replay") {
+    static char default_trace[] = "--trace-qpu=batch=0";
+    for (char*& argument : *arguments)
+      if (strcmp(argument, "--trace-qpu") == 0) argument = default_trace;
+  }
   if (command != "run" && command != "capture") return;
   // All options of both but --help take a value.
   while (at < arguments->size() && (*arguments)[at][0] == '-' && strcmp((*arguments)[at], "--") != 0) {

@@ -16,7 +16,8 @@ struct Profile;
 }
 namespace qpu {
 class ProgramCache;
-}
+class ThreadWatch;
+}  // namespace qpu
 namespace perf {
 class JobCounts;
 }
@@ -60,6 +61,7 @@ struct Job {
   uint64_t instruction_limit = 1'000'000'000;
   /// Seconds of GPU time that a dispatch may go without a batch that ends (drm-abi.md 3.5).
   double patience = 1;
+  qpu::ThreadWatch* watch = nullptr;  ///< null: nobody watches the QPU threads
   /// TIDX of worker slot s is first_tidx + s: unique over the stages of a client that run at one time.
   uint32_t first_tidx = 0;
 

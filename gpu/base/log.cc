@@ -22,7 +22,7 @@ struct DebugName {
 constexpr DebugName kNames[] = {
     {"mmu", Debug::kMmu, "mappings and faults"},
     {"cl", Debug::kCl, "control lists, packet by packet"},
-    {"qpu", Debug::kQpu, "shader programs, instruction by instruction"},
+    {"qpu", Debug::kQpu, "QPU threads, instruction by instruction; V3DEMU_TRACE_QPU selects them"},
     {"vpm", Debug::kVpm, "attribute fetch and vertex shading"},
     {"ptb", Debug::kPtb, "primitive assembly, clipping, binning"},
     {"pse", Debug::kPse, "primitive set-up and rasterisation"},

@@ -9,6 +9,7 @@
 #include "gpu/device/profile.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
+#include "gpu/qpu/observer.h"
 #include "gpu/qpu/program.h"
 
 namespace v3d::csd {
@@ -70,6 +71,7 @@ bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool one_super
     thread.snapshot_address = snapshot.address;
     thread.snapshot_bytes = snapshot.size;
     set_payload(thread, batch, version);
+    if (job.watch) job.watch->start("compute", thread);
   };
   engine.run = [&](qpu::Thread& thread, int worker) {
     std::optional<tmu::Unit>& unit = tmus[static_cast<size_t>(worker)];

@@ -8,6 +8,7 @@
 #include "gpu/cle/executor.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/qpu/program.h"
+#include "gpu/qpu/watch.h"
 #include "gpu/tfu/tfu.h"
 
 namespace v3d::device {
@@ -58,7 +59,12 @@ struct Device::State {
   const Profile& profile;
   ThreadPool& shared;
   const double patience;
+  /// Counts a job; null when nobody watches.
+  std::unique_ptr<qpu::ThreadWatch> watch_job() { return watch ? watch->begin_job(++jobs) : nullptr; }
+
   const std::unique_ptr<ThreadPool> bin_pool, render_pool;  // null: the shared one is small enough
+  std::unique_ptr<qpu::Watch> watch;
+  std::atomic<uint64_t> jobs{0};
 };
 
 namespace {
@@ -86,8 +92,10 @@ JobResult overlap() {
 /// What one job owns while it runs.
 struct JobScope {
   JobScope(const Profile& profile, double patience, ThreadPool& pool, mmu::AddressSpace& address_space,
-           qpu::ProgramCache& programs, const std::atomic<bool>& cancel)
+           qpu::ProgramCache& programs, const std::atomic<bool>& cancel,
+           std::unique_ptr<qpu::ThreadWatch> thread_watch)
       : space(address_space),
+        watch(std::move(thread_watch)),
         job{.memory = address_space.memory(),
             .profile = &profile,
             .pool = &pool,
@@ -95,7 +103,8 @@ struct JobScope {
             .counts = &counts,
             .error = &error,
             .cancel = &cancel,
-            .patience = patience} {
+            .patience = patience,
+            .watch = watch.get()} {
     job.instruction_limit = static_cast<uint64_t>(static_cast<double>(job.instruction_limit) * patience);
   }
 
@@ -116,6 +125,7 @@ struct JobScope {
   }
 
   mmu::AddressSpace& space;
+  const std::unique_ptr<qpu::ThreadWatch> watch;
   JobError error;
   perf::JobCounts counts;
   Job job;
@@ -127,6 +137,8 @@ Device::Device(const Profile& profile, ThreadPool& pool, double patience)
     : state_(std::make_unique<State>(profile, pool, patience)) {}
 Device::~Device() = default;
 
+void Device::set_watch(std::unique_ptr<qpu::Watch> watch) { state_->watch = std::move(watch); }
+
 const Profile& Device::profile() const { return state_->profile; }
 
 JobResult Device::run_bin(Context& context, const ClJob& cl, const std::atomic<bool>& cancel,
@@ -135,7 +147,7 @@ JobResult Device::run_bin(Context& context, const ClJob& cl, const std::atomic<b
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
   ThreadPool& pool = state_->bin_pool ? *state_->bin_pool : state_->shared;
-  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, cancel, state_->watch_job());
   scope.job.first_tidx = static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads);
   *result = cle::run_bin_list(scope.job, cl.bcl_start, cl.bcl_end);
   return scope.result();
@@ -147,7 +159,7 @@ JobResult Device::run_render(Context& context, const ClJob& cl, const std::atomi
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
   ThreadPool& pool = state_->render_pool ? *state_->render_pool : state_->shared;
-  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, cancel, state_->watch_job());
   cle::run_render_list(scope.job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get());
   return scope.result();
 }
@@ -156,14 +168,16 @@ JobResult Device::run_csd(Context& context, const CsdJob& csd, const std::atomic
   Context::State& c = *context.state_;
   const Running running(c.compute_jobs, c.graphics_jobs);
   if (!running.alone()) return overlap();
-  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, cancel,
+                 state_->watch_job());
   csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get());
   return scope.result();
 }
 
 JobResult Device::run_tfu(Context& context, const TfuJob& tfu, const std::atomic<bool>& cancel) {
   Context::State& c = *context.state_;
-  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, cancel);
+  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, cancel,
+                 state_->watch_job());
   tfu::run(scope.job, {.icfg = tfu.icfg,
                        .iia = tfu.iia,
                        .iis = tfu.iis,

@@ -15,6 +15,9 @@
 namespace v3d::ptb {
 struct BinResult;
 }
+namespace v3d::qpu {
+class Watch;
+}
 
 namespace v3d::device {
 
@@ -71,6 +74,10 @@ class Device {
   ~Device();
 
   const Profile& profile() const;
+
+  /// Shows the QPU threads of all jobs to `watch`; jobs count from 1 in the order of their start. Before the
+  /// first job only; null: nobody watches.
+  void set_watch(std::unique_ptr<qpu::Watch> watch);
 
   /// The bin half of a CL job. *result is for run_render of the same submission; also set on errors (what was
   /// binned so far). bcl_start == bcl_end must not be passed.

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/device/profile.h"
+#include "gpu/qpu/observer.h"
 
 namespace v3d::pse {
 namespace {
@@ -404,6 +405,7 @@ void FragmentStage::run_program() {
   const cle::ShaderCode& fs = draw_->record().fs;
   thread_.pc = fs.code;
   thread_.uniforms = fs.uniforms;
+  if (job_.watch) job_.watch->start("fragment", thread_);
   uint64_t left = job_.instruction_limit;
   qpu::Stop stop;
   do {

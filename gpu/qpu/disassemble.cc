@@ -13,7 +13,8 @@ namespace {
 //  - 7.1 VFMAX: not decoded;
 //  - ITOF, UTOF, FXCD, FYCD: no pack;
 //  - 4.2 IID: "vdwwt";
-//  - magic address 44: "tmuscm".
+//  - magic address 44: "tmuscm";
+//  - ucb, rot and the "l" of branches that set the link register: not printed.
 
 constexpr size_t kMulColumn = 30, kSignalColumn = 60;
 
@@ -79,14 +80,14 @@ void append_half(std::string& text, int version, const AluHalf& half, bool is_mu
 }
 
 void append_signals(std::string& text, int version, const Instruction& i) {
-  static constexpr const char* kNames[] = {"thrsw",  "ldvary",   "ldtmu",   "ldtlb",     "ldtlbu",
-                                           "ldunif", "ldunifrf", "ldunifa", "ldunifarf", "wrtmuc"};
-  for (size_t bit = 0; bit < std::size(kNames); ++bit) {
-    const uint16_t signal = static_cast<uint16_t>(1u << bit);
+  for (int bit = 0; bit < kNumSignals; ++bit) {
+    const auto signal = static_cast<Signal>(1u << bit);
     if (!(i.signals & signal)) continue;
     pad(text, kSignalColumn);
     text += "; ";
-    text += kNames[bit];
+    text += signal_name(signal);
+    if (signal == kRotate && i.rotate != 0)
+      append(text, ".%d", static_cast<int32_t>(small_immediate(i.rotate)));
     if (!(signal & kSignalsWithAddress)) continue;
     text += '.';
     append_destination(text, version, i.signal_magic, i.signal_waddr, "UNKNOWN%d");
@@ -94,10 +95,11 @@ void append_signals(std::string& text, int version, const Instruction& i) {
 }
 
 std::string disassemble_branch(const Branch& b) {
-  static constexpr const char* kConds[] = {"", "", ".a0", ".na0", ".alla", ".anyna", ".anya", ".allna"};
   static constexpr const char* kMsfigns[] = {"", "p", "q"};
   std::string text = b.uniforms ? "bu" : "b";
-  text += kConds[static_cast<int>(b.cond)];
+  if (b.set_link) text += 'l';
+  if (*branch_cond_name(b.cond)) text += '.';
+  text += branch_cond_name(b.cond);
   text += kMsfigns[static_cast<int>(b.msfign)];
   text += "  ";
   switch (b.target) {
@@ -135,6 +137,11 @@ std::string disassemble_branch(const Branch& b) {
 }
 
 }  // namespace
+
+const char* branch_cond_name(BranchCond cond) {
+  static constexpr const char* kNames[] = {"", "", "a0", "na0", "alla", "anyna", "anya", "allna"};
+  return kNames[static_cast<int>(cond)];
+}
 
 std::string disassemble(int version, const Instruction& i) {
   if (i.is_branch) return disassemble_branch(i.branch);

@@ -248,4 +248,17 @@ std::optional<uint64_t> encode(int version, const Instruction& i) {
   }
 }
 
+bool is_canonical(int version, uint64_t word) {
+  Instruction i;
+  if (!decode(version, word, i) || encode(version, i) != word) return false;
+  if (!i.is_branch) return true;
+  const Branch& b = i.branch;
+  const auto from_register = static_cast<uint8_t>(BranchTarget::kRegister);
+  const bool reads_register =
+      b.target == BranchTarget::kRegister || (b.uniforms && b.uniform_target == from_register);
+  const bool has_offset = b.target == BranchTarget::kAbsolute || b.target == BranchTarget::kRelative;
+  return b.cond != BranchCond::kUndefined && b.uniform_target <= from_register &&
+         (reads_register || b.raddr == 0) && (has_offset || b.offset == 0);
+}
+
 }  // namespace v3d::qpu

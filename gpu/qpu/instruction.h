@@ -30,6 +30,8 @@ struct AluHalf {
 };
 
 enum class BranchCond : uint8_t { kAlways, kUndefined, kA0, kNa0, kAlla, kAnyna, kAnya, kAllna };
+/// "alla", or "" for kAlways and kUndefined.
+const char* branch_cond_name(BranchCond cond);
 /// Lanes that a branch condition looks at: all, those with MSF != 0, or the quads with any such lane.
 enum class Msfign : uint8_t { kNone, kP, kQ };
 enum class BranchTarget : uint8_t { kAbsolute, kRelative, kLink, kRegister };
@@ -64,6 +66,10 @@ bool decode(int version, uint64_t word, Instruction& instruction);
 /// The inverse of decode: decode(encode(i)) == i, but for FMIN/FMAX and FADD/FADDNF, whose operands are
 /// exchanged when only the other order says what is wanted. Empty if there is no such word.
 std::optional<uint64_t> encode(int version, const Instruction& instruction);
+
+/// Whether the word of its text is the word itself (assembler.h): all fields without meaning are 0. False for
+/// words that are no instruction.
+bool is_canonical(int version, uint64_t word);
 
 /// Text as of Mesa's v3d_qpu_disasm; the differences stand in disassemble.cc.
 std::string disassemble(int version, const Instruction& instruction);

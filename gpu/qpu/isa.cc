@@ -1,5 +1,7 @@
 #include "gpu/qpu/isa.h"
 
+#include <bit>
+
 namespace v3d::qpu {
 
 namespace {
@@ -108,6 +110,13 @@ const char* magic_name(int version, uint8_t waddr) {
   if (version >= 71 && waddr == kWaddrR5) return "quad";
   if (version >= 71 && waddr == kWaddrRep) return "rep";
   return kMagicNames[waddr & 63];
+}
+
+const char* signal_name(Signal signal) {
+  static constexpr const char* kNames[kNumSignals] = {"thrsw",     "ldvary", "ldtmu",    "ldtlb",
+                                                      "ldtlbu",    "ldunif", "ldunifrf", "ldunifa",
+                                                      "ldunifarf", "wrtmuc", "ucb",      "rot"};
+  return kNames[std::countr_zero(static_cast<unsigned>(signal))];
 }
 
 const char* suffix(Unpack unpack) {

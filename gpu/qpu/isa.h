@@ -112,6 +112,8 @@ enum Signal : uint16_t {
   kUcb = 1u << 10,
   kRotate = 1u << 11,  ///< 4.2: rotates the operands of the mul ALU
 };
+inline constexpr int kNumSignals = 12;
+const char* signal_name(Signal signal);
 /// Signals whose destination stands in the condition field.
 inline constexpr uint16_t kSignalsWithAddress = kLdvary | kLdtmu | kLdtlb | kLdtlbu | kLdunifrf | kLdunifarf;
 

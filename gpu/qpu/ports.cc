@@ -10,10 +10,6 @@
 namespace v3d::qpu {
 namespace {
 
-void hazard(const Thread& t, const char* tag) {
-  log_debug(Debug::kHazard, "qpu-hazard: %s at 0x%08x", tag, t.pc);
-}
-
 // A program may repeat what is not implemented as often as it likes; the log names it once.
 template <typename... Args>
 void warn_once(std::atomic<bool>& reported, const absl::FormatSpec<Args...>& format, const Args&... args) {
@@ -95,7 +91,7 @@ void set_parameter(Thread& t, Lanes tmu::TextureLookup::*member, tmu::Parameter 
 
 void push_data(Thread& t, Lanes value) {
   tmu::TextureLookup& lookup = t.pending.texture;
-  if (lookup.num_data >= 4) return hazard(t, "tmu-in-fifo");
+  if (lookup.num_data >= 4) return;
   lookup.data[lookup.num_data++] = value;
 }
 
@@ -113,7 +109,7 @@ void begin_tlb(Thread& t, bool reading) {
 
 void write_tlb(Thread& t, Lanes value, LaneMask exec) {
   Thread::Pending& p = t.pending;
-  if (!t.tlb) return hazard(t, "tlb write in a stage without TLB");
+  if (!t.tlb) return;
   if (p.tlb_have >= p.tlb_need || p.tlb_reading) begin_tlb(t, false);
   p.tlb_words[p.tlb_have++] = value;
   p.tlb_exec &= exec;
@@ -167,7 +163,7 @@ void write_texture_config(Thread& t) {
   Thread::Pending& p = t.pending;
   const uint32_t word = next_uniform(t);
   uint32_t* const parameters[] = {&p.texture.p0, &p.texture.p1, &p.texture.p2};
-  if (p.num_config >= 3) return hazard(t, "more than three texture configuration words");
+  if (p.num_config >= 3) return;
   *parameters[p.num_config++] = word;
 }
 
@@ -177,10 +173,7 @@ Lanes read_tlb(Thread& t, bool with_config) {
     t.tlb_config = next_uniform(t);
     p.tlb_have = p.tlb_need = 0;
   }
-  if (!t.tlb) {
-    hazard(t, "tlb read in a stage without TLB");
-    return Lanes{};
-  }
+  if (!t.tlb) return Lanes{};
   if (p.tlb_have >= p.tlb_need || !p.tlb_reading) {
     static std::atomic<bool> reported;
     begin_tlb(t, true);

@@ -6,6 +6,7 @@
 
 #include "gpu/base/log.h"
 #include "gpu/qpu/code.h"
+#include "gpu/qpu/observer.h"
 #include "gpu/qpu/ports.h"
 #include "gpu/qpu/program.h"
 #include "gpu/qpu/step.h"
@@ -357,45 +358,15 @@ After finish_instruction(uint16_t signals, Thread& t) {
   return Stop::kHang;
 }
 
-// ---- Trace
-
-void trace_register(const char* name, uint32_t index, const Lanes& v) {
-  std::string text = absl::StrFormat("    %s%u =", name, index);
-  for (int i = 0; i < kLanes; ++i) absl::StrAppendFormat(&text, " %08x", uint32_t{v[i]});
-  log_line("qpu", text);
-}
-
-void trace_instruction(int version, const Chunk& chunk, const Thread& t) {
-  const uint32_t index = t.pc % Chunk::kBytes / sizeof(uint64_t);
-  const std::string text = chunk.steps[index].kind == Step::Kind::kInvalid
-                               ? absl::StrFormat("invalid %016x", chunk.words[index])
-                               : disassemble(version, chunk.instructions[index]);
-  log_line("qpu",
-           absl::StrFormat("thread %u  %08x  a=%04x b=%04x  %s", t.tidx, t.pc, t.flag_a, t.flag_b, text));
-}
-
-// The registers that an instruction may have changed.
-void trace_results(int version, const Instruction& i, const Thread& t) {
-  if (i.is_branch) return;
-  for (const AluHalf* half : {&i.add, &i.mul})
-    if (info(half->op).has_destination && !half->magic) trace_register("rf", half->waddr, t.rf[half->waddr]);
-  if ((i.signals & kSignalsWithAddress) && !i.signal_magic)
-    trace_register("rf", i.signal_waddr, t.rf[i.signal_waddr]);
-  if (i.signals & (kLdunif | kLdunifa)) {
-    if (version == 42)
-      trace_register("r", 5, t.acc[5]);
-    else
-      trace_register("rf", 0, t.rf[0]);
-  }
-}
-
 // ---- The loop
 
 // One instruction with everything that can happen. Returns nullptr, or why the thread hangs.
-template <bool trace>
+template <bool observed>
 const char* run_step(int version, const Chunk& chunk, const Step& step, Thread& t, const Bases& bases) {
-  if constexpr (trace) trace_instruction(version, chunk, t);
   land_delayed_writes(version, t);
+  if constexpr (observed)
+    t.observer->before(t, chunk.words[step.index],
+                       step.kind == Step::Kind::kInvalid ? nullptr : &chunk.instructions[step.index]);
   const char* error = nullptr;
   switch (step.kind) {
     case Step::Kind::kPlain:
@@ -416,7 +387,7 @@ const char* run_step(int version, const Chunk& chunk, const Step& step, Thread& 
       error = "invalid instruction";
       break;
   }
-  if constexpr (trace) trace_results(version, chunk.instructions[step.index], t);
+  if constexpr (observed) t.observer->after(t, error);
   return error;
 }
 
@@ -425,7 +396,21 @@ bool needs_care(const Events& e) {
   return e.switch_in | e.end_in | e.branch_in | e.sfu | e.previous_was_thrsw;
 }
 
-template <bool trace>
+Observer::Next next_of(After after, const Thread& t) {
+  switch (after) {
+    case After::kNext:
+      return Observer::Next::kContinue;
+    case After::kJump:
+      return Observer::Next::kJump;
+    case After::kSwitch:
+      return t.pending.barrier ? Observer::Next::kBarrier : Observer::Next::kSwitch;
+    case After::kEnd:
+      return Observer::Next::kEnd;
+  }
+  return Observer::Next::kContinue;
+}
+
+template <bool observed>
 Stop execute(const Program& program, Thread& t) {
   const int version = program.version();
   const Bases bases(t);
@@ -447,7 +432,7 @@ Stop execute(const Program& program, Thread& t) {
 
   t.pc &= ~7u;
   if (!enter()) return stop(hang(t, nullptr, kTooLarge));
-  bool careful = trace || needs_care(t.pending.events);
+  bool careful = observed || needs_care(t.pending.events);
   for (;;) {
     if (step->kind <= Step::Kind::kMasked && !careful) [[likely]] {
       if (left == 0) break;
@@ -471,10 +456,11 @@ Stop execute(const Program& program, Thread& t) {
     }
     if (left == 0) break;
     --left;
-    if (const char* error = run_step<trace>(version, *chunk, *step, t, bases))
+    if (const char* error = run_step<observed>(version, *chunk, *step, t, bases))
       return stop(hang(t, chunk, error));
     const After after = finish_instruction(step->signals, t);
-    careful = trace || needs_care(t.pending.events);
+    if constexpr (observed) t.observer->finished(t, next_of(after, t));
+    careful = observed || needs_care(t.pending.events);
     if (after == After::kNext) {
       ++step;
       continue;
@@ -496,7 +482,7 @@ Stop execute(const Program& program, Thread& t) {
 }  // namespace
 
 Stop run(const Program& program, Thread& thread) {
-  return debug_on(Debug::kQpu) ? execute<true>(program, thread) : execute<false>(program, thread);
+  return thread.observer ? execute<true>(program, thread) : execute<false>(program, thread);
 }
 
 }  // namespace v3d::qpu

@@ -39,6 +39,7 @@ void Thread::restart() {
   budget = UINT64_MAX;
   instructions = 0;
   stop_at_switch = false;
+  observer = nullptr;
 
   // The queues and parameters behind the counts need no initial value.
   Pending& p = pending;

@@ -10,6 +10,7 @@
 namespace v3d::qpu {
 
 struct Thread;
+class Observer;
 
 /// What ldvary delivers for one varying component of a batch (qpu.md 5).
 struct Varying {
@@ -93,6 +94,7 @@ struct Thread {
   uint64_t budget;        ///< instructions left before run() gives up with Stop::kBudget
   uint64_t instructions;  ///< executed so far
   bool stop_at_switch;    ///< return Stop::kSwitch at every thread switch
+  Observer* observer;     ///< null, or who sees every instruction (observer.h)
 
   /// State of the interpreter that outlives a stop; opaque to callers. "In n": after n more instructions.
   struct Pending {
@@ -130,7 +132,8 @@ struct Thread {
   /// All registers and streams as at thread start (qpu.md 6), no inputs, an unlimited budget.
   void reset();
   /// The same for a thread of the same stage after another one: inputs, and registers, whose contents
-  /// programs may not rely on, keep their values; pc, uniforms and msf are the caller's.
+  /// programs may not rely on, keep their values; pc, uniforms and msf are the caller's. There is no
+  /// observer.
   void restart();
 };
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/device/profile.h"
+#include "gpu/qpu/observer.h"
 
 namespace v3d::vpm {
 
@@ -25,6 +26,7 @@ bool finish_thread(const Job& job, const StageProgram& program, Worker* worker) 
   constexpr uint64_t kSlice = 1'000'000;  // instructions between looks at job.cancel
   qpu::Thread& t = worker->thread;
   uint64_t left = job.instruction_limit;
+  if (job.watch) job.watch->start(program.stage, t);
   qpu::Stop stop = qpu::Stop::kBudget;
   while (stop == qpu::Stop::kBudget && left > 0 && !job.stopped()) {
     t.budget = std::min(left, kSlice);

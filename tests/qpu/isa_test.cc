@@ -2,12 +2,12 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <set>
 #include <string>
 
 #include "gpu/qpu/instruction.h"
 #include "tests/qpu/known_words.h"
+#include "tests/qpu/random_words.h"
 #if V3DEMU_HAVE_MESA
 #include "tests/qpu/mesa_qpu.h"
 #endif
@@ -29,42 +29,6 @@ std::string normalised(const std::string& text) {
   while (!result.empty() && result.back() == ' ') result.pop_back();
   return result;
 }
-
-// Random words, most of them valid: the opcode, signal and condition fields are uniform over all values, and
-// half of the words get those of a NOP in one ALU.
-class RandomWords {
- public:
-  explicit RandomWords(int version) : nop_(version == 42 ? 0x3c003186bb800000 : 0x38003186bb03f000) {}
-  uint64_t next() {
-    const uint64_t word = random_();
-    constexpr uint64_t kMul = 0xfc00'2fc0'00ff'f000, kAdd = 0x0000'103f'ff00'0fff,
-                       kSig = 0x03e0'0000'0000'0000, kMul42 = 0xfc00'2fc0'00fc'0000,
-                       kAdd42 = 0x0000'103f'ff03'f000;
-    const bool v42 = nop_ == 0x3c003186bb800000;
-    uint64_t from_nop = 0;
-    switch (random_() % 8) {
-      case 0:
-        from_nop = (v42 ? kMul42 : kMul) | kSig;
-        break;
-      case 1:
-        from_nop = (v42 ? kAdd42 : kAdd) | kSig;
-        break;
-      case 2:
-        from_nop = v42 ? kMul42 : kMul;
-        break;
-      case 3:
-        from_nop = v42 ? kAdd42 : kAdd;
-        break;
-      default:
-        break;
-    }
-    return (word & ~from_nop) | (nop_ & from_nop);
-  }
-
- private:
-  std::mt19937_64 random_{0x5eed};
-  uint64_t nop_;
-};
 
 class IsaTest : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Versions, IsaTest, testing::Values(71, 42));
@@ -307,6 +271,8 @@ TEST_P(IsaTest, AgreesWithMesa) {
       ++invalid;
       continue;
     }
+    i.signals &= static_cast<uint16_t>(~(kUcb | kRotate));  // not printed by Mesa, as bit 23 of branches
+    i.branch.set_link = false;
     std::string expected = disassemble(version, i);
     if (version == 42) replace(expected, "iid", "vdwwt");
     while (expected.find("tmuhscm") != std::string::npos) replace(expected, "tmuhscm", "tmuscm");

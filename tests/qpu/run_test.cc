@@ -641,22 +641,5 @@ TEST(ProgramCache, LargeProgramsHang) {
   EXPECT_EQ(thread->instructions, 65536u);
 }
 
-// ---- Trace
-
-TEST(Trace, PrintsInstructions) {
-  Machine m(71);
-  set_debug("qpu");
-  testing::internal::CaptureStderr();
-  const Stop stop = m.run_program({I().add(Op::kAdd, to(1), rf(2), imm(3)), jump(0), nop(), nop(), nop()});
-  g_debug_mask = 0;
-  const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(stop, Stop::kEnd);
-  EXPECT_EQ(m.t().instructions, 8u);
-  EXPECT_NE(log.find("00001000"), std::string::npos);
-  EXPECT_NE(log.find("add rf1, rf2, 3"), std::string::npos);
-  EXPECT_NE(log.find("rf1 = 00000003 00000003"), std::string::npos) << log;
-  EXPECT_NE(log.find("b  0"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace v3d::qpu

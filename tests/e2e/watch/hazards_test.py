@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""V3DEMU_DEBUG=hazard: silent over what Mesa compiles, one report for a program that breaks a rule.
+
+usage: hazards_test.py V3DEMU SHIM MESA_PREFIX FOLDER VULKAN_PROGRAM GL_PROGRAM GL_FRAMES_LIBRARY
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+QPU_PROGRAMS = os.path.join(TESTS, "qpu_programs")
+SCENES = os.path.join(TESTS, "gl", "scenes.py")
+
+# Dispatches the program in a file of hexadecimal words, twice.
+BROKEN = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import v3d_drm
+device = v3d_drm.Device("/dev/dri/renderD128")
+program = device.bo(4096)
+for n, word in enumerate(int(line, 16) for line in open(sys.argv[2])):
+    program.words[2 * n] = word & 0xffffffff
+    program.words[2 * n + 1] = word >> 32
+for batches in (1, 3):
+    device.submit_csd(v3d_drm.csd_config(device, program.address, program.address + 2048, batches, (batches, 1, 1)),
+                      [program])
+    device.wait(program)
+device.close()
+"""
+
+
+class Watched:
+    """Programs on a daemon of their own that checks what they run."""
+
+    def __init__(self, v3demu, sockets, folder, name):
+        self.v3demu = v3demu
+        self.log = os.path.join(folder, name + ".log")
+        self.environment = dict(os.environ, V3DEMU_SOCKET=os.path.join(sockets, name), V3DEMU_LOG=self.log,
+                                V3DEMU_DEBUG="hazard")
+
+    def run(self, command, **variables):
+        done = subprocess.run(command, env=dict(self.environment, **variables), capture_output=True, text=True,
+                              timeout=600)
+        if done.returncode != 0:
+            sys.exit(f"{command} ended with {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+
+    def reports(self):
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log) as log:
+            return [line.split("qpu-hazard: ")[1].strip() for line in log if "qpu-hazard: " in line]
+
+
+def run_vkcube(watched, mesa):
+    read_end, write_end = os.pipe()
+    # -noreset: `v3demu run` asks the server something before vkcube connects.
+    server = subprocess.Popen(["Xvfb", "-displayfd", str(write_end), "-screen", "0", "800x600x24", "-nolisten", "tcp",
+                               "-noreset"], pass_fds=[write_end], stderr=subprocess.DEVNULL)
+    os.close(write_end)
+    try:
+        display = ":" + os.read(read_end, 16).decode().strip()
+        watched.run([watched.v3demu, "run", "--mesa", mesa, "--", "vkcube", "--c", "10"], DISPLAY=display)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def main():
+    folder = sys.argv[4]
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    with tempfile.TemporaryDirectory(prefix="v3demu-test-") as sockets:
+        check(sockets, *sys.argv[1:])
+
+
+def check(sockets, v3demu, shim, mesa, folder, vulkan, gl, gl_frames):
+    broken = Watched(v3demu, sockets, folder, "broken")
+    code = os.path.join(folder, "broken.hex")
+    text = "mov rf4, 1\nldvary.rf1\nadd rf2, rf0, rf4\nend\n"
+    subprocess.run([v3demu, "asm", "-", "-o", code, "--format", "hex"], input=text, text=True, check=True)
+    broken.run([sys.executable, "-B", "-c", BROKEN, QPU_PROGRAMS, code], LD_PRELOAD=shim)
+    reports = broken.reports()
+    if len(reports) != 1 or 'ldvary-c-early: instruction 2, "add rf2, rf0, rf4' not in reports[0]:
+        sys.exit(f"one report is expected, not {reports}")
+
+    compiled = Watched(v3demu, sockets, folder, "compiled")
+    run_vkcube(compiled, mesa)
+    compiled.run([v3demu, "run", "--mesa", mesa, "--", vulkan])
+    compiled.run([v3demu, "run", "--mesa", mesa, "--", gl, "surfaceless"])
+    compiled.run([sys.executable, "-B", SCENES, "default_list", v3demu, gl_frames, mesa, folder])
+    reports = compiled.reports()
+    if reports:
+        sys.exit("reports about compiled programs:\n" + "\n".join(reports))
+
+
+if __name__ == "__main__":
+    main()

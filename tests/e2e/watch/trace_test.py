@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""v3demu replay --trace-qpu and V3DEMU_DEBUG=qpu over a compute program.
+
+usage: trace_test.py V3DEMU FOLDER QPU_SAXPY
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def run(command, environment=None):
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        sys.exit(f"{command} ended with {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def expect(condition, what, text):
+    if not condition:
+        sys.exit(f"{what}:\n{text[:4000]}")
+
+
+def check_trace(text):
+    expect(text.count("====") == 1, "one thread is expected", text)
+    expect(re.search(r"^==== job 1, compute program at 0x\w+, batch 0, TIDX 0, workgroup 0:0:0$", text, re.M),
+           "no title", text)
+    expect(re.search(r"^ +\d+  0x\w{8}  nop +; fmul rf20, rf20, rf13$", text, re.M), "no fmul", text)
+    expect(re.search(r"^    tmu +load of 32 bit", text, re.M), "no load", text)
+    expect(re.search(r"^    tmu +store of 32 bit", text, re.M), "no store", text)
+    expect(re.search(r"^    branch +taken, to 0x", text, re.M), "no branch", text)
+    expect("the thread ends" in text, "no end", text)
+    longest = max(map(len, text.splitlines()))
+    expect(longest <= 120, f"a line of {longest} columns", text)
+
+
+def main():
+    v3demu, folder, saxpy = sys.argv[1:]
+    os.makedirs(folder, exist_ok=True)
+    capture = os.path.join(folder, "saxpy.v3dcap")
+    run([v3demu, "capture", "-o", capture, "--", saxpy, "/dev/dri/renderD128"])
+
+    plain = run([v3demu, "replay", "--hash", capture])
+    traced = run([v3demu, "replay", "--hash", "--trace-qpu=instructions=all", capture])
+    check_trace(traced[:traced.rindex("job 1:")])
+    hashes = [re.search(r"memory (\w{16})", text)[1] for text in (plain, traced)]
+    expect(hashes[0] == hashes[1], "the trace changes results", str(hashes))
+
+    default = run([v3demu, "replay", "--trace-qpu", capture])
+    expect(default.count("====") == 1 and default.count("\n    state ") <= 1000, "the first 1000 instructions", default)
+    chosen = run([v3demu, "replay", "--trace-qpu=workgroup=2:0:0,instructions=3,values=hex", capture])
+    expect("workgroup 2:0:0" in chosen and chosen.count("\n    state ") == 3 * chosen.count("====") and "the selection ends here" in chosen, "a selection",
+           chosen)
+    none = run([v3demu, "replay", "--trace-qpu=stage=fragment", capture])
+    expect("====" not in none, "no fragment programs", none)
+    bad = subprocess.run([v3demu, "replay", "--trace-qpu=stage=pixel", capture], capture_output=True, text=True)
+    expect(bad.returncode == 1 and "\"stage=pixel\" is not understood" in bad.stderr, "an error", bad.stderr)
+
+    log = os.path.join(folder, "live.log")
+    if os.path.exists(log):
+        os.remove(log)
+    with tempfile.TemporaryDirectory(prefix="v3demu-test-") as sockets:
+        run([v3demu, "run", "--", saxpy, "/dev/dri/renderD128"],
+            dict(os.environ, V3DEMU_SOCKET=os.path.join(sockets, "live"), V3DEMU_LOG=log, V3DEMU_DEBUG="qpu",
+                 V3DEMU_TRACE_QPU="instructions=5"))
+    with open(log) as live:
+        text = live.read()
+    expect(re.search(r"qpu: ==== job 1, compute program", text) and text.count("\n    state ") == 5, "a live trace",
+           text)
+
+
+if __name__ == "__main__":
+    main()

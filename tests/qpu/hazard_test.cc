@@ -1,0 +1,370 @@
+#include "gpu/qpu/hazard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "gpu/qpu/assembler.h"
+#include "gpu/qpu/watch.h"
+#include "tests/qpu/known_words.h"
+#include "tests/qpu/machine.h"
+#include "tests/qpu/random_words.h"
+
+namespace v3d::qpu {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<uint64_t> words_of(int version, const std::string& text) {
+  const Assembly assembly = assemble(version, text);
+  for (const AssemblyError& error : assembly.errors) ADD_FAILURE() << to_string(error) << "\n" << text;
+  return assembly.words;
+}
+
+// "index tag" of every report.
+std::vector<std::string> names(const std::vector<HazardReport>& reports) {
+  std::vector<std::string> result;
+  for (const HazardReport& r : reports) result.push_back(std::to_string(r.index) + " " + tag(r.hazard));
+  return result;
+}
+
+// A program that breaks one rule, and the instruction that does.
+struct Case {
+  Hazard hazard;
+  int version;
+  const char* program;  ///< without the end of the thread, which follows
+  size_t index;
+  bool four_threads = false;
+  bool whole = false;  ///< the end is there already
+};
+
+// A last section, so that ends and TLB accesses are in order; five words. 4.2 has the same text.
+#define LAST "thrsw\nthrsw\nnop\nnop\n"
+
+constexpr Case kCases[] = {
+    {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3", 1},
+    {Hazard::kLdvaryCEarly, 42, "ldvary.rf1\nadd rf2, r5, rf3", 1},
+    {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3\nldvary.rf4\nadd rf5, rf0, rf3", 1},
+    {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3\nnop\nldunif\nadd rf5, rf0, rf3", 1},
+    {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3\nldvary.rf4\nnop\nadd rf5, rf0, rf3", 1},
+    {Hazard::kLdvaryCClash, 71, "ldvary.rf1\nmov rf0, rf3", 1},
+    {Hazard::kLdvaryCClash, 71, "ldvary.rf1\nmov rep, rf3", 1},
+    {Hazard::kLdvaryCClash, 71, "ldvary.rf1\nldunifrf.rf0", 1},
+    {Hazard::kLdunifAfterLdvary, 71, "ldvary.rf1\nldunif", 1},
+    {Hazard::kLdunifAfterLdvary, 42, "ldvary.rf1\nldunifa", 1},
+    {Hazard::kSfuR4, 42, "mov recip, rf1\nmov rf2, r4", 1},
+    {Hazard::kSfuR4, 42, "mov recip, rf1\nmov r4, rf2", 1},
+    {Hazard::kSfuR4, 42, "mov recip, rf1\nmov exp, rf2", 1},
+    {Hazard::kSfuDst, 42, "recip r1, rf2", 0},
+    {Hazard::kPeriph, 71, "mov tmud, rf1 ; mov tmua, rf2", 0},
+    {Hazard::kPeriph, 71, "recip rf1, rf2 ; mov tmua, rf2", 0},
+    {Hazard::kPeriph, 71, "stvpmv rf1, rf2 ; mov tmua, rf2", 0},
+    {Hazard::kPeriph, 71, "mov tmuc, rf1 ; nop ; wrtmuc\nmov tmus, rf1", 0},
+    {Hazard::kPeriph, 42, "ldtmu.r0 ; mov tmua, rf2", 0},
+    {Hazard::kTwoUnif, 71, "mov tmuau, rf1 ; nop ; ldunif", 0},
+    {Hazard::kTwoUnif, 71, "mov tmuau, rf1 ; nop ; ldunifa", 0},
+    {Hazard::kUnifaEarly, 71, "mov unifa, rf1\nnop\nnop\nldunifa", 3},
+    {Hazard::kUnifaSwitch, 71, "thrsw\nmov unifa, rf1\nnop", 2},
+    {Hazard::kUnifaSwitch, 71, "b 0\nnop\nmov unifa, rf1\nnop", 3},
+    {Hazard::kBranchInSlot, 71, "b 0\nnop\nb.anya 0\nnop\nnop\nnop\nnop", 2},
+    {Hazard::kBranchInSlot, 71, "thrsw\nb 0\nnop\nnop\nnop", 1},
+    {Hazard::kBranchInSlot, 71, "mov unifa, rf1\nnop\nnop\nb 0\nnop\nnop\nnop", 3},
+    {Hazard::kThrswInSlot, 71, "b 0\nthrsw\nnop\nnop\nnop", 1},
+    {Hazard::kThrswClose, 71, "thrsw\nnop\nthrsw\nnop\nnop", 2},
+    {Hazard::kTwoLast, 71, LAST "thrsw\nthrsw\nnop", 5, false, true},
+    {Hazard::kNoLast, 71, "thrsw\nnop\nnop\nthrsw\nnop\nnop", 5, false, true},
+    {Hazard::kUnifInSlot, 71, "b 0\nldunif\nnop\nnop", 1},
+    {Hazard::kSfuInSlot, 71, "thrsw\nrecip rf1, rf2\nnop", 1},
+    {Hazard::kSfuInSlot, 42, "thrsw\nmov recip, rf2\nnop", 1},
+    {Hazard::kLdvaryInSlot, 71, "thrsw\nnop\nldvary.rf1", 2},
+    {Hazard::kLdvaryInSlot, 42, "thrsw\nldvary.rf1\nnop", 1},
+    {Hazard::kAccAfterThrsw, 42, "mov r1, rf1\nthrsw\nnop\nnop\nmov rf1, r1", 4},
+    {Hazard::kAccAfterThrsw, 71, "multop rf2, rf1, rf1\nthrsw\nnop\nnop\numul24 rf1, rf1, rf1", 4},
+    {Hazard::kRfAtEnd, 71, LAST "mov rf1, rf4 ; nop ; thrsw\nnop\nnop", 4, false, true},
+    {Hazard::kRfAtEnd, 71, LAST "thrsw\nmov rf2, rf4\nnop", 5, false, true},
+    {Hazard::kRfAtEnd, 71, LAST "thrsw\nldtmu.rf3\nnop", 5, false, true},
+    {Hazard::kRfAtEnd, 42, LAST "thrsw\nnop\nmov rf9, rf4", 6, false, true},
+    {Hazard::kRfReadAtEnd, 71, LAST "thrsw\nmov rf9, rf3\nnop", 5, false, true},
+    {Hazard::kRfReadAtEnd, 42, LAST "thrsw\nmov r1, rf0\nnop", 5, false, true},
+    {Hazard::kUnifAtEnd, 71, LAST "thrsw\nldunif\nnop", 5, false, true},
+    {Hazard::kTlbzAtEnd, 71, LAST "ldvary.rf5 ; thrsw\nnop\nnop", 4, false, true},
+    {Hazard::kTmuwtAtEnd, 42, LAST "thrsw\nnop\ntmuwt -", 6, false, true},
+    {Hazard::kVpmwtAtEnd, 42, LAST "thrsw\nvpmwt -\nnop", 5, false, true},
+    {Hazard::kNoVpmwt, 42, "stvpmv r0, rf5", 7},
+    {Hazard::kRf0Flops, 71, "ldtmu.rf5 ; ldunif\nthrsw\nnop\nldtmu.rf6", 3},
+    {Hazard::kRf0Flops, 71, "thrsw\nldvary.rf4\nldtmu.rf6", 2},
+    {Hazard::kSetmsfBranch, 42, "setmsf -, r0\nb.anyap 0\nnop\nnop\nnop", 1},
+    {Hazard::kTlbEarly, 71, "mov tlb, rf4", 0},
+    {Hazard::kTlbEarly, 71, "thrsw\nnop\nldtlb.rf4", 2},
+    {Hazard::kTmuLeftover, 71, LAST "mov tmud, rf5\nthrsw\nnop\nnop", 7, false, true},
+    {Hazard::kMsfTmu, 71, "mov tmud, rf5\nsetmsf -, 0\nmov tmua, rf5", 1},
+    {Hazard::kRfRange, 71, "mov rf32, rf5", 0, true},
+    {Hazard::kRotEarly, 42, "mov r1, rf5\nmov r2, r1 ; rot.1", 1},
+    {Hazard::kRotEarly, 42, "mov r5, rf5\nmov r2, r1 ; rot", 1},
+    {Hazard::kRotDst, 71, "rot rep, rf5, 1", 0},
+    {Hazard::kRotDst, 71, "rotq quad, rf5, 1", 0},
+    {Hazard::kSmimm, 71, ".word 0x39c03186bb03f000", 0},
+    {Hazard::kRunOff, 71, "nop\nnop", 1, false, true},
+    {Hazard::kRunOff, 71, "b -80\nnop\nnop\nnop", 3, false, true},
+    {Hazard::kTmuInFifo, 71, "mov tmut, rf5\nmov tmut, rf5\nmov tmut, rf5\nmov tmut, rf5\nmov tmua, rf5", 4,
+     true},
+    {Hazard::kTmuData, 71,
+     "mov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmua, rf5", 4},
+    {Hazard::kTmuConfig, 71, "wrtmuc\nwrtmuc\nwrtmuc\nwrtmuc\nmov tmus, rf5", 3},
+    {Hazard::kTmuOpen, 71, "mov tmud, rf5\nthrsw\nnop\nnop\nmov tmua, rf5", 3},
+    {Hazard::kTsyNoThrsw, 71, LAST "thrsw\nbarrierid syncb\nnop", 6, false, true},
+};
+
+// Rules that only execution can see; tests below.
+constexpr Hazard kDynamic[] = {Hazard::kVpmOrder, Hazard::kMsfAfterZ, Hazard::kTmuOverflow,
+                               Hazard::kTsyTmu,   Hazard::kVaryCount, Hazard::kTlbStage};
+
+constexpr const char* kEnd = "\nthrsw\nthrsw\nnop\nnop\nthrsw\nnop\nnop\n";
+
+TEST(Hazard, EachRule) {
+  for (const Case& c : kCases) {
+    const std::string program = std::string(c.program) + (c.whole ? "" : kEnd);
+    const auto words = words_of(c.version, program);
+    const std::string expected = std::to_string(c.index) + " " + tag(c.hazard);
+    EXPECT_THAT(names(check_program(c.version, c.four_threads, words)), ElementsAre(expected))
+        << c.version << "\n"
+        << program;
+  }
+}
+
+TEST(Hazard, EveryRuleHasACase) {
+  std::set<Hazard> covered(std::begin(kDynamic), std::end(kDynamic));
+  for (const Case& c : kCases) covered.insert(c.hazard);
+  for (int n = 0; n < kNumHazards; ++n)
+    EXPECT_TRUE(covered.contains(static_cast<Hazard>(n))) << tag(static_cast<Hazard>(n));
+}
+
+TEST(Hazard, Text) {
+  const auto words = words_of(71, "ldvary.rf1\nadd rf2, rf0, rf3");
+  EXPECT_EQ(to_string(71, {1, Hazard::kLdvaryCEarly}, words[1]),
+            "ldvary-c-early: instruction 1, \"add rf2, rf0, rf3 ; nop\": reads rf0 (4.2: r5) right behind "
+            "ldvary; C "
+            "arrives one instruction later");
+}
+
+// What is allowed, close to what is not.
+TEST(Hazard, Silent) {
+  static constexpr std::pair<int, const char*> kGood[] = {
+      {71, "nop"},
+      {71,
+       "ldvary.rf4\nfmul rf5, rf4, rf3 ; ldvary.rf7\nfadd rf6, rf0, rf5 ; fmul rf8, rf7, rf3 ; ldvary.rf10"},
+      {71, "ldvary.rf4\nnop\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
+      {71, "ldunif\nadd rf6, rf0, rf7\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
+      {71, "mov tmus, rf1 ; nop ; wrtmuc"},
+      {71, "ldtmu.rf1 ; mov tmud, rf2\nmov tmua, rf3"},
+      {71, "mov unifa, rf1\nnop\nnop\nnop\nldunifa"},
+      {71, "mov unifa, rf1\nthrsw\nnop\nnop"},
+      {71, "thrsw\nldvary.rf1\nnop"},
+      {71, "thrsw\nnop\nnop\nthrsw\nnop\nnop"},
+      {71, "loop: mov.pushz -, rf1\nb.anyna loop\nnop\nnop\nnop"},
+      {71, "multop rf2, rf1, rf1\numul24 rf1, rf1, rf1\nthrsw\nnop\nnop\numul24 rf1, rf1, rf1"},
+      {71, "ldtmu.rf5 ; ldunif\nmov rf0, rf1\nthrsw\nnop\nldtmu.rf6"},
+      {71, "barrierid syncb ; nop ; thrsw\nnop\nnop"},
+      {71, LAST "mov tlb, rf5"},
+      {42, "mov recip, rf1\nnop\nmov rf2, r4"},
+      {42, "thrsw\nnop\nnop\nmov r1, rf5\nmov rf1, r1"},
+      {42, "stvpmv r0, rf5\nvpmwt -"},
+      {42, "ldtmu.r0 ; ldvpmv_in rf3, r1"},
+      {42, "mov r1, rf5\nnop\nmov r2, r1 ; rot.1"},
+  };
+  for (const auto& [version, program] : kGood) {
+    const bool last = std::string(program).starts_with("thrsw\nthrsw");
+    const auto words = words_of(version, std::string(program) + (last ? "\nthrsw\nnop\nnop\n" : kEnd));
+    EXPECT_THAT(names(check_program(version, false, words)), IsEmpty()) << program;
+  }
+}
+
+// The ends of fragment and vertex programs that Mesa compiled (qpu.md 11.4).
+TEST(Hazard, SilentOnMesasEnds) {
+  const std::vector<uint64_t> compute_42 = {0x3c403186bb800000, 0x3db032c6bbf40000, 0x3db07186bb800000,
+                                            0x3c00318d38801000, 0x3c203182bb815000, 0x3c003186bb800000,
+                                            0x3c003186bb800000};
+  EXPECT_THAT(names(check_program(42, false, compute_42)), IsEmpty());
+  const std::vector<uint64_t> vertex_71 = {0x38602180be03f00a, 0x38002180be03f01b, 0x38003186bb03f000};
+  EXPECT_THAT(names(check_program(71, false, vertex_71)), IsEmpty());
+}
+
+// Both ways of a branch are followed, and what lies behind an unconditional one is not.
+TEST(Hazard, Paths) {
+  const auto words = words_of(71, std::string(R"(
+    b.anya skip
+    nop
+    nop
+    ldvary.rf1
+    nop
+    b out
+    nop
+    nop
+    nop
+    ldvary.rf1
+  skip:
+    add rf2, rf0, rf3
+  out:
+    nop)") + kEnd);
+  EXPECT_THAT(names(check_program(71, false, words)), ElementsAre("10 ldvary-c-early"));
+}
+
+// Whatever the words are, it ends.
+TEST(Hazard, RandomPrograms) {
+  std::mt19937_64 random(3);
+  for (const int version : {71, 42}) {
+    RandomWords words(version);
+    for (int n = 0; n < 200; ++n) {
+      std::vector<uint64_t> program;
+      while (program.size() < 300) {
+        Instruction i;
+        uint64_t word = words.next();
+        if (!decode(version, word, i)) continue;
+        if (i.is_branch) {  // most of them far away otherwise
+          i.branch.offset = static_cast<uint32_t>(static_cast<int32_t>(random() % 200) - 100) * 8;
+          word = encode(version, i).value_or(word);
+        }
+        program.push_back(word);
+      }
+      for (const HazardReport& r : check_program(version, false, program)) EXPECT_LT(r.index, program.size());
+    }
+  }
+  EXPECT_THAT(check_program(71, false, {}), IsEmpty());
+}
+
+// ---- While a program runs
+
+std::vector<std::string> run_watched(Machine& m, const std::string& text, Stop expected = Stop::kEnd,
+                                     int times = 1) {
+  const auto words = words_of(71, text);
+  std::memcpy(m.memory().host(Machine::kCode), words.data(), words.size() * 8);
+  std::vector<std::string> lines;
+  WatchOptions options;
+  options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
+  Watch watch(71, std::move(options));
+  const auto job = watch.begin_job(1);
+  const Thread start = m.t();
+  for (int n = 0; n < times; ++n) {
+    m.t() = start;
+    job->start("compute", m.t());
+    EXPECT_EQ(m.resume(), expected);
+  }
+  return lines;
+}
+
+TEST(HazardWatch, ReportsOncePerProgram) {
+  Machine m(71);
+  m.t().final_section = false;
+  const auto lines = run_watched(m,
+                                 std::string("mov rf4, 3\nloop: ldvary.rf1\nadd rf2, rf0, rf3\n"
+                                             "sub.pushz rf4, rf4, 1\nb.anyna loop\nnop\nnop\nnop") +
+                                     kEnd,
+                                 Stop::kEnd, 3);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0],
+              HasSubstr("compute program at 0x00001000: ldvary-c-early: instruction 2, \"add rf2, rf0"));
+}
+
+TEST(HazardWatch, Silent) {
+  Machine m(71);
+  EXPECT_THAT(run_watched(m, "mov rf1, 2\neidx rf2\nthrsw\nnop\nnop"), IsEmpty());
+}
+
+TEST(HazardWatch, VpmRows) {
+  Machine m(71);
+  std::vector<Lanes> rows(4);
+  m.t().vpm_in = m.t().vpm_out = rows.data();
+  m.t().vpm_in_rows = m.t().vpm_out_rows = 4;
+  const auto lines = run_watched(m,
+                                 "ldvpmv_in rf4, 2\nstvpmv 2, rf4\nldvpmv_in rf4, 1\nldvpmv_in rf4, 2\n"
+                                 "thrsw\nnop\nnop");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("vpm-order: instruction 3"));
+}
+
+TEST(HazardWatch, StageWithoutTlb) {
+  Machine m(71);
+  const auto lines = run_watched(m, "mov tlb, rf4\nthrsw\nnop\nnop");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("tlb-stage: instruction 0"));
+}
+
+TEST(HazardWatch, RunsOff) {
+  Machine m(71);
+  m.t().final_section = false;
+  const auto lines = run_watched(m, "thrsw\nnop\nnop\nthrsw\nnop\nnop\n.word 0", Stop::kHang);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("no-last: instruction 6, \"invalid\""));
+}
+
+class FakeTlb : public TlbPort {
+ public:
+  void write_color(Thread&, const TlbSpec&, const Lanes*, LaneMask) override {}
+  void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
+  void read_color(Thread&, const TlbSpec&, Lanes*) override {}
+};
+
+TEST(HazardWatch, MaskAfterZ) {
+  Machine m(71);
+  FakeTlb tlb;
+  m.t().tlb = &tlb;
+  m.uniforms({0xffffff84});
+  const auto lines = run_watched(m, "mov tlbu, rf1\nmsf rf4\nthrsw\nnop\nnop");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("msf-after-z: instruction 1"));
+}
+
+TEST(HazardWatch, ZInTheLastInstruction) {
+  Machine m(71);
+  FakeTlb tlb;
+  m.t().tlb = &tlb;
+  m.t().tlb_config = 0xffffff84;
+  const auto lines = run_watched(m, "thrsw\nnop\nmov tlb, rf1");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("tlbz-at-end: instruction 2"));
+}
+
+TEST(HazardWatch, Varyings) {
+  Machine m(71);
+  FakeTlb tlb;
+  const Varying varying[1] = {};
+  m.t().tlb = &tlb;
+  m.t().varyings = varying;
+  m.t().num_varyings = 1;
+  const auto lines = run_watched(m, "ldvary.rf4\nldvary.rf5\nnop\nthrsw\nnop\nnop");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("vary-count: instruction 1"));
+}
+
+// fake_tmu.cc returns as many words as a lookup asks for.
+TEST(HazardWatch, TmuQueue) {
+  Machine m(71);
+  tmu::Unit unit(m.memory(), 71);
+  m.t().tmu = &unit;
+  m.t().four_threads = true;
+  std::string loads, pops;
+  for (int n = 0; n < 5; ++n) loads += "mov tmua, rf4\n", pops += "ldtmu.rf5\n";
+  auto lines = run_watched(m, loads + pops + "thrsw\nnop\nnop");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("tmu-overflow: instruction 4"));
+  m.reset();
+  m.t().tmu = &unit;
+  lines = run_watched(m, "mov tmua, rf4\nthrsw\nnop\nnop");
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("tmu-leftover: instruction 3"));
+  m.reset();
+  m.t().tmu = &unit;
+  m.t().final_section = false;
+  lines =
+      run_watched(m, std::string("mov tmua, rf4\nbarrierid syncb ; nop ; thrsw\nnop\nnop\nldtmu.rf4") + kEnd,
+                  Stop::kBarrier);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("tsy-tmu: instruction 3"));
+}
+
+}  // namespace
+}  // namespace v3d::qpu

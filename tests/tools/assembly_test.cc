@@ -1,0 +1,143 @@
+/// v3demu asm and disasm from outside.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class AssemblyTest : public testing::Test {
+ protected:
+  AssemblyTest() {
+    char name[] = "/tmp/v3demu-test-XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~AssemblyTest() override { fs::remove_all(folder_); }
+
+  struct Result {
+    int status;
+    std::string output;
+  };
+  /// Runs v3demu in the test's folder; `arguments` are a shell's.
+  Result v3demu(const std::string& arguments) {
+    const std::string line =
+        "cd " + folder_.string() + " && (" V3DEMU_TEST_COMMAND " " + arguments + ") 2>&1";
+    FILE* pipe = popen(line.c_str(), "r");
+    std::string output;
+    char chunk[4096];
+    for (size_t got; (got = fread(chunk, 1, sizeof(chunk), pipe)) > 0;) output.append(chunk, got);
+    const int status = pclose(pipe);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+  }
+  void file(const std::string& name, const std::string& contents) {
+    std::ofstream(folder_ / name, std::ios::binary) << contents;
+  }
+  std::string contents(const std::string& name) {
+    std::ifstream in(folder_ / name, std::ios::binary);
+    std::stringstream all;
+    all << in.rdbuf();
+    return all.str();
+  }
+
+  fs::path folder_;
+};
+
+constexpr const char* kProgram =
+    "loop:\n  add rf10, rf11, rf12\n  b loop\n  nop\n  nop\n  nop\n .uniform 1, 2.0\n";
+constexpr const char* kHex =
+    "3800218a3803f2cc\n02ffffd8ff001000\n38003186bb03f000\n38003186bb03f000\n38003186bb03f000\n";
+
+TEST_F(AssemblyTest, Formats) {
+  file("p.qpu", kProgram);
+  const Result hex = v3demu("asm p.qpu --uniforms u.bin");
+  EXPECT_EQ(hex.status, 0);
+  EXPECT_EQ(hex.output, kHex);
+  EXPECT_EQ(contents("u.bin"), std::string("\1\0\0\0\0\0\0\x40", 8));
+  EXPECT_EQ(v3demu("asm p.qpu -o p.bin").output, "");
+  EXPECT_EQ(contents("p.bin").size(), 40u);
+  EXPECT_EQ(contents("p.bin").substr(0, 8), std::string("\xcc\xf2\x03\x38\x8a\x21\x00\x38", 8));
+  EXPECT_EQ(v3demu("asm - --format hex < p.qpu").output, kHex);
+  const std::string c = v3demu("asm p.qpu --format c --name saxpy").output;
+  EXPECT_THAT(c, StartsWith("static const uint64_t saxpy[] = {\n    0x3800218a3803f2cc,\n"));
+  EXPECT_THAT(
+      c, HasSubstr("static const uint32_t saxpy_uniforms[] = {\n    0x00000001,\n    0x40000000,\n};\n"));
+  EXPECT_THAT(v3demu("asm p.qpu --format python").output,
+              StartsWith("program = [\n    0x3800218a3803f2cc,\n"));
+}
+
+TEST_F(AssemblyTest, DisassemblyAssemblesAgain) {
+  file("p.qpu", kProgram);
+  v3demu("asm p.qpu -o p.bin");
+  const Result text = v3demu("disasm p.bin");
+  EXPECT_EQ(text.status, 0);
+  EXPECT_THAT(text.output, StartsWith("add rf10, rf11, rf12          ; nop  "));
+  EXPECT_THAT(text.output, HasSubstr("#    0  3800218a3803f2cc\n"));
+  EXPECT_EQ(v3demu("disasm p.bin | " V3DEMU_TEST_COMMAND " asm -").output, kHex);
+  EXPECT_EQ(
+      v3demu("asm p.qpu | " V3DEMU_TEST_COMMAND " disasm - --plain | " V3DEMU_TEST_COMMAND " asm -").output,
+      kHex);
+}
+
+// Words that are none, and words with bits that mean nothing.
+TEST_F(AssemblyTest, ExactWords) {
+  file("p.hex", "0x38003186bb03f040, ffffffffffffffff # comment\n");
+  const std::string text = v3demu("disasm p.hex --exact").output;
+  EXPECT_THAT(text, StartsWith(".word 0x38003186bb03f040 #    0  nop "));
+  EXPECT_THAT(text, HasSubstr(".word 0xffffffffffffffff"));
+  EXPECT_EQ(v3demu("disasm p.hex --exact | " V3DEMU_TEST_COMMAND " asm -").output,
+            "38003186bb03f040\nffffffffffffffff\n");
+  EXPECT_THAT(v3demu("disasm p.hex").output, StartsWith("nop  "));
+}
+
+TEST_F(AssemblyTest, Chips) {
+  file("p.qpu", "fmax rf3, r1, r2\n");
+  EXPECT_EQ(v3demu("asm --chip 4.2 p.qpu | " V3DEMU_TEST_COMMAND " disasm --chip=4.2 --plain -").output,
+            "fmax rf3, r2, r1              ; nop\n");
+  EXPECT_THAT(v3demu("asm p.qpu").output, HasSubstr("p.qpu:1:11: \"r1\" is no register or number\n"));
+  EXPECT_NE(v3demu("asm --chip 3.3 p.qpu").status, 0);
+}
+
+TEST_F(AssemblyTest, Check) {
+  file("good.qpu", "mov rf4, 1\nend\n");
+  EXPECT_EQ(v3demu("asm --check good.qpu -o good.bin").status, 0);
+  EXPECT_EQ(v3demu("disasm --check good.bin").status, 0);
+  file("bad.qpu", "\nldvary.rf1\nadd rf2, rf0, rf40\nend\n");
+  const Result bad = v3demu("asm --check bad.qpu -o bad.bin");
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_THAT(bad.output,
+              StartsWith("bad.qpu:3: ldvary-c-early: instruction 1, \"add rf2, rf0, rf40 ; nop\": "));
+  EXPECT_FALSE(fs::exists(folder_ / "bad.bin"));
+  EXPECT_EQ(v3demu("asm bad.qpu -o bad.bin").status, 0);
+  const Result listing = v3demu("disasm --check bad.bin");
+  EXPECT_EQ(listing.status, 1);
+  EXPECT_THAT(listing.output, HasSubstr("bad.bin: ldvary-c-early: instruction 1"));
+  EXPECT_THAT(v3demu("disasm --four-threads --check bad.bin").output, HasSubstr("rf-range: instruction 1"));
+}
+
+TEST_F(AssemblyTest, Errors) {
+  file("p.qpu", "nop\n  add rf1, rf2\n  frob\n");
+  const Result bad = v3demu("asm p.qpu -o p.bin");
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_EQ(bad.output,
+            "p.qpu:2:15: add has 2 operands\np.qpu:3:3: \"frob\" is no operation, signal or branch\n");
+  EXPECT_FALSE(fs::exists(folder_ / "p.bin"));
+  file("odd.bin", std::string("\0\1\2", 3));
+  EXPECT_EQ(v3demu("disasm odd.bin").status, 1);
+  file("text.hex", "38003186bb03f000\n 1234\n");
+  EXPECT_EQ(v3demu("disasm text.hex").output, "text.hex:2:2: a word of 16 hexadecimal digits is expected\n");
+  EXPECT_EQ(v3demu("asm none.qpu").output, "v3demu asm: none.qpu: No such file or directory\n");
+  EXPECT_EQ(v3demu("asm .").status, 1);
+}
+
+}  // namespace
