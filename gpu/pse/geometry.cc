@@ -131,12 +131,12 @@ void diamond_exit_line(const Corner& from, const Corner& to, float width, int ti
   const int64_t last = std::min<int64_t>(u_end - 1, (std::max(u0, u1) >> kSubpixelBits) + 1);
   for (int64_t u = first; u <= last; ++u) {
     const int64_t center_u = u * kSubpixels + kSubpixels / 2;
-    // The row whose diamond the infinite line crosses in this column. Ties are broken as in the OpenGL
-    // specification, by moving the line by (-e, -e^2) in x and y.
+    // The row whose diamond the infinite line crosses in this column. Ties are broken by moving the line by
+    // (e, -e^2) in x and y.
     const int64_t numerator = v0 * du + dv * (center_u - u0), denominator = du * kSubpixels;
     int64_t v = floor_div(numerator, denominator);
-    const bool moves_up = x_major && dv != 0 && (dv > 0) == (du > 0);
-    if (v * denominator == numerator && !moves_up) v -= 1;
+    const bool moves_back = x_major && (dv == 0 || (dv > 0) == (du > 0));
+    if (v * denominator == numerator && moves_back) v -= 1;
     const int64_t center_v = v * kSubpixels + kSubpixels / 2;
     // The line leaves the diamond on the side of its direction; that must happen between the two ends.
     const auto has_left = [&](int64_t end_u, int64_t end_v) {
@@ -144,7 +144,7 @@ void diamond_exit_line(const Corner& from, const Corner& to, float width, int ti
       if (ahead <= 0) return false;
       const int64_t distance = ahead + std::llabs(end_v - center_v);
       if (distance != kSubpixels / 2) return distance > kSubpixels / 2;
-      return x_major || end_v == center_v ? du < 0 : end_v < center_v;
+      return x_major ? du > 0 : end_v >= center_v;
     };
     if (has_left(u0, v0) || !has_left(u1, v1)) continue;
     for (int64_t w = std::max<int64_t>(v, v_begin); w < std::min<int64_t>(v + pixels, v_end); ++w) {

@@ -69,7 +69,9 @@ bool point_geometry(const Corner& center, float size, int tile_x, int tile_y, Ge
 using TileBitmap = std::array<uint64_t, 64>;
 
 /// Sets the pixels of the window (relative to the tile) that the segment draws by the diamond-exit rule of
-/// OpenGL, widened along the minor axis to `width` (rounded, at least 1) pixels.
+/// OpenGL, widened along the minor axis to `width` (rounded, at least 1) pixels. Ends on the border of a
+/// diamond count as to the right of where they are, not to the left as OpenGL has it: boards draw the pixels
+/// 20 to 29 of a line from x = 20 to x = 30 (piglit vs-clip-distance-primitives).
 void diamond_exit_line(const Corner& from, const Corner& to, float width, int tile_x, int tile_y,
                        const Rect& window, TileBitmap& bitmap);
 

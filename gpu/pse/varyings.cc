@@ -1,5 +1,6 @@
 #include "gpu/pse/varyings.h"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -17,14 +18,33 @@ void store(T* to, V v) {
   std::memcpy(to, &v, sizeof(v));
 }
 
+/// The weights of a corner that clipping made, for quantities that are linear on the screen: those in clip
+/// space, each multiplied by Wc of its vertex, over Wc of the corner.
+std::array<float, 3> screen_weights(const VaryingSource& source, int corner) {
+  std::array<float, 3> weights{};
+  for (size_t i = 0; i < 3; ++i) {
+    const float in_clip_space = source.weights[corner][i];
+    const float r = std::bit_cast<float>(source.vertex[i][3]);
+    if (in_clip_space != 0) weights[i] = in_clip_space * source.r[corner] / r;
+  }
+  return weights;
+}
+
 /// From the vertices of the original to the corners that clipping made. Equal vertices give exactly their
 /// value.
-void interpolate(const VaryingSource& source, LanesF& u0, LanesF& u1, LanesF& u2) {
+void interpolate(const VaryingSource& source, const LanesI& linear, LanesF& u0, LanesF& u1, LanesF& u2) {
   const LanesF original = u0, d1 = u1 - u0, d2 = u2 - u0;
-  const auto at = [&](const float* weights) { return original + weights[1] * d1 + weights[2] * d2; };
-  u0 = at(source.weights[0]);
-  if (source.corners > 1) u1 = at(source.weights[1]);
-  if (source.corners > 2) u2 = at(source.weights[2]);
+  const bool any_linear = nonzero(as_uint(linear)) != 0;
+  const auto at = [&](int corner) {
+    const float* weights = source.weights[corner];
+    const LanesF in_clip_space = original + weights[1] * d1 + weights[2] * d2;
+    if (!any_linear) return in_clip_space;
+    const std::array<float, 3> on_screen = screen_weights(source, corner);
+    return linear ? original + on_screen[1] * d1 + on_screen[2] * d2 : in_clip_space;
+  };
+  u0 = at(0);
+  if (source.corners > 1) u1 = at(1);
+  if (source.corners > 2) u2 = at(2);
 }
 
 void set_component(VaryingCoefficients& to, uint32_t component, float p1, float p2, uint32_t c) {
@@ -56,8 +76,8 @@ void set_up_varyings(const PreparedDraw& draw, const VaryingSource& source, Vary
     const uint32_t word = draw.first_varying + i;
     LanesF u0 = load(source.vertex[0] + word), u1 = load(source.vertex[1] + word),
            u2 = load(source.vertex[2] + word);
-    if (source.weights[0] != nullptr) interpolate(source, u0, u1, u2);
     const LanesI flat = expand(draw.flat[i / kLanes]), linear = expand(draw.noperspective[i / kLanes]);
+    if (source.weights[0] != nullptr) interpolate(source, linear, u0, u1, u2);
     LanesF p1 = {}, p2 = {};
     if (source.corners > 1) p1 = flat ? LanesF{} : (u1 - u0) * (linear ? splat(1.0f) : splat(source.r[1]));
     if (source.corners > 2) p2 = flat ? LanesF{} : (u2 - u0) * (linear ? splat(1.0f) : splat(source.r[2]));

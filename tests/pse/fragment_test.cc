@@ -345,11 +345,16 @@ TEST(Fragment, LinesInterpolateAlongTheSegment) {
   }
 }
 
-/// A triangle that reaches behind the eye, cut at W = 1/8 by hand.
-TEST(Fragment, ClippedPolygonsKeepTheAttributesOfTheTriangle) {
+class ClippedTriangle : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Fragment, ClippedTriangle, testing::Bool());
+
+/// A triangle that reaches behind the eye, cut at W = 1/8 by hand. The parameter: the varying is
+/// noperspective, that is linear through the vertices as projected, also through the one behind the eye.
+TEST_P(ClippedTriangle, KeepsTheAttributesOfTheTriangle) {
+  const bool noperspective = GetParam();
   Scene scene;
   ProgramBuilder fs;
-  fs.varying(10)
+  (noperspective ? fs.varying(10, -1) : fs.varying(10))
       .flat(11)
       .varying(12)
       .add(Op::kOr, 13, ProgramBuilder::rf(3), ProgramBuilder::rf(3))
@@ -366,6 +371,7 @@ TEST(Fragment, ClippedPolygonsKeepTheAttributesOfTheTriangle) {
                  {bits(u[i]), static_cast<uint32_t>(i), bits(3.75f)}});
   ptb::Draw& draw = scene.add_draw(3, v, fs, 3);
   draw.state.flat.words[0] = 2;
+  draw.state.noperspective.words[0] = noperspective;
   draw.state.z_offset = 0.5f;
   ptb::ClippedPolygon polygon{};
   const double t = (1 - 0.125) / 2;  // along an edge from W = 1 to W = -1
@@ -401,7 +407,8 @@ TEST(Fragment, ClippedPolygonsKeepTheAttributesOfTheTriangle) {
       const double n[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
       const double sum = n[0] + n[1] + n[2];
       const double w = (n[0] * clip[0][2] + n[1] * clip[1][2] + n[2] * clip[2][2]) / sum;
-      const double expected = (n[0] * u[0] + n[1] * u[1] + n[2] * u[2]) / sum;
+      double expected = 0;
+      for (size_t i = 0; i < 3; ++i) expected += n[i] / sum * u[i] * (noperspective ? clip[i][2] / w : 1);
       ASSERT_NEAR(scene.value(x, y, 0), expected, 0.02) << x << " " << y;
       ASSERT_EQ(scene.word(x, y, 1), 2u);
       ASSERT_EQ(scene.value(x, y, 2), 3.75f);

@@ -186,6 +186,16 @@ TEST(DiamondExit, MatchesTheDefinition) {
   }
 }
 
+TEST(DiamondExit, LinesBetweenCornersOfDiamondsDrawWhatLiesBetween) {
+  const TileBitmap across = diamond(at(20, 8.5), at(30, 8.5), 1), down = diamond(at(8.5, 20), at(8.5, 30), 1),
+                   up = diamond(at(8.5, 30), at(8.5, 20), 1);
+  for (size_t y = 0; y < 64; ++y) {
+    EXPECT_EQ(across[y], y == 8 ? 0x3ffull << 20 : 0);
+    EXPECT_EQ(down[y], y >= 20 && y < 30 ? 1ull << 8 : 0);
+    EXPECT_EQ(up[y], down[y]);
+  }
+}
+
 TEST(DiamondExit, JoinedSegmentsShareNoPixel) {
   // A monotonic polyline through pixel centres, corners of diamonds, and anything.
   const double points[][2] = {{3.5, 5.5}, {9.5, 7.5}, {15, 9.5},   {22.25, 9.75},

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""tools/conformance with a stand-in for dEQP. usage: conformance_test.py PATH_OF_TOOL [unittest options]"""
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+
+TOOL = os.path.abspath(sys.argv.pop(1))
+FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_deqp.py")
+
+
+class Fixture(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        for name in ("state", "lists"):
+            os.mkdir(self.path(name))
+        self.environment = dict(os.environ, FAKE_DEQP_STATE=self.path("state"))
+        for name in ("CI_NODE_INDEX", "CI_NODE_TOTAL"):
+            self.environment.pop(name, None)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, *lines):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+        return self.path(name)
+
+    def run_tool(self, cases, *options, fails=(), flakes=(), skips=(), suite="deqp-vk"):
+        """Exit status, standard output, {case: row of the CSV}."""
+        for kind, lines in (("fails", fails), ("flakes", flakes), ("skips", skips)):
+            self.write(f"lists/broadcom-rpi5-{kind}.txt", "# a comment", "", *lines)
+        command = [TOOL, "--suite", suite, "--binary", FAKE, "--caselist", self.write("cases.txt", *cases), "--launcher",
+                   "", "--lists", self.path("lists"), "--jobs", "2", "--results", self.path("results.csv"), "--junit",
+                   self.path("junit.xml"), "--logs", self.path("logs"), *options]
+        done = subprocess.run([sys.executable, *command], env=self.environment, capture_output=True, text=True)
+        rows = {}
+        if os.path.exists(self.path("results.csv")):
+            with open(self.path("results.csv"), encoding="utf-8", newline="") as file:
+                rows = {row["case"]: row for row in csv.DictReader(file)}
+        self.log = done.stderr
+        return done.returncode, done.stdout, rows
+
+
+class Deqp(Fixture):
+    def test_passes_warnings_and_unsupported_cases_are_no_disagreement(self):
+        status, output, rows = self.run_tool(["a.pass", "a.warn", "a.skip", "a.noise"])
+        self.assertEqual(status, 0, self.log)
+        self.assertEqual({case: row["status"] for case, row in rows.items()},
+                         {"a.pass": "Pass", "a.warn": "Warn", "a.skip": "Skip", "a.noise": "Pass"})
+        self.assertIn("0 disagreements", output)
+        self.assertIn("100.00%", output)
+
+    def test_cases_after_a_crash_and_a_hang_still_run(self):
+        cases = ["a.pass1", "a.crash", "a.pass2", "a.hang", "a.pass3", "a.exit", "a.pass4", "a.lost"]
+        status, _, rows = self.run_tool(cases, "--jobs", "1", "--timeout", "2", "--retries", "0")
+        self.assertEqual(status, 1, self.log)
+        expected = dict.fromkeys(cases, "Pass") | {"a.crash": "Crash", "a.hang": "Timeout", "a.lost": "Missing"}
+        self.assertEqual({case: row["status"] for case, row in rows.items()}, expected)
+        self.assertIn("SIGSEGV", rows["a.crash"]["detail"])
+
+    def test_listed_failures_agree_only_with_their_status(self):
+        status, output, rows = self.run_tool(["a.fail", "a.crash", "a.pass"], "--retries", "0",
+                                             fails=["a.fail,Fail", "a.crash,Fail", "a.pass,Fail"])
+        self.assertEqual(status, 1, self.log)
+        self.assertEqual({case: row["agrees"] for case, row in rows.items()},
+                         {"a.fail": "yes", "a.crash": "no", "a.pass": "no"})
+        self.assertIn("unexpected pass: a.pass (listed Fail)", output)
+        self.assertIn("2 disagreements", output)
+
+    def test_listed_flakes_agree_whatever_they_do(self):
+        status, _, rows = self.run_tool(["a.fail", "a.b.pass"], flakes=[r"a\.f.*", r"a\.b"])
+        self.assertEqual(status, 0, self.log)
+        self.assertEqual(rows["a.fail"]["agrees"], "yes")
+
+    def test_skipped_cases_do_not_run(self):
+        status, output, rows = self.run_tool(["a.pass", "a.slow.fail", "b.fail"], "--skips", self.write("more", "^b"),
+                                             skips=[r"a\.slow"])
+        self.assertEqual(status, 0, self.log)
+        self.assertEqual(set(rows), {"a.pass"})
+        self.assertIn("2 cases left out by the skip lists", output)
+
+    def test_a_failure_that_passes_when_run_again_is_a_flake(self):
+        status, output, rows = self.run_tool(["a.flake", "a.fail"])
+        self.assertEqual(status, 1, self.log)
+        self.assertEqual(rows["a.flake"]["status"], "Flake")
+        self.assertEqual(rows["a.fail"]["status"], "Fail")
+        self.assertIn("1 unexpected Flake", output)
+
+    def test_a_sample_is_fixed_by_the_seed_and_taken_of_each_group(self):
+        cases = [f"{group}.pass{number}" for group in "abc" for number in range(50)]
+        run = lambda seed: set(self.run_tool(cases, "--groups", "a.", "b.*", "--sample", "10", "--seed", seed)[2])
+        first = run("7")
+        self.assertEqual(len([case for case in first if case.startswith("a.")]), 10)
+        self.assertEqual(len([case for case in first if case.startswith("b.")]), 10)
+        self.assertEqual(len(first), 20)
+        self.assertEqual(first, run("7"))
+        self.assertNotEqual(first, run("8"))
+
+    def test_shards_split_the_cases(self):
+        cases = [f"a.pass{number}" for number in range(10)]
+        shards = [set(self.run_tool(cases, "--shard", f"{index}/3")[2]) for index in (1, 2)]
+        self.environment |= {"CI_NODE_INDEX": "3", "CI_NODE_TOTAL": "3"}
+        shards.append(set(self.run_tool(cases)[2]))
+        self.assertEqual(sorted(case for shard in shards for case in shard), sorted(cases))
+
+    def test_junit_and_logs_hold_the_disagreements(self):
+        self.run_tool(["a.pass", "a.fail", "a.skip"], "--retries", "0")
+        suite = xml.parse(self.path("junit.xml")).getroot().find("testsuite")
+        self.assertEqual((suite.get("tests"), suite.get("failures"), suite.get("skipped")), ("3", "1", "1"))
+        failure = suite.find("testcase/failure")
+        self.assertIn("values differ", failure.get("message"))
+        self.assertIn("details of a.fail", failure.text)
+        self.assertEqual(os.listdir(self.path("logs")), ["a.fail.log"])
+
+    def test_batches_are_no_larger_than_asked_for(self):
+        self.run_tool([f"a.pass{number}" for number in range(10)], "--batch", "1")
+        with open(self.path("state/runs"), encoding="utf-8") as file:
+            self.assertEqual(file.read().split(), ["1"] * 10)
+
+    def test_a_program_that_cannot_start_is_an_error(self):
+        self.environment["FAKE_DEQP_BROKEN"] = "1"
+        status, _, rows = self.run_tool(["a.pass"])
+        self.assertEqual(status, 2)
+        self.assertEqual(rows["a.pass"]["status"], "Missing")
+        self.assertIn("no device", self.log)
+
+    def test_gles_runs_with_the_arguments_of_the_board(self):
+        status, _, rows = self.run_tool(["a.pass"], "--", "--deqp-log-flush=disable", suite="deqp-gles")
+        self.assertEqual((status, rows["a.pass"]["status"]), (0, "Pass"), self.log)
+
+    def test_wrong_options_are_refused(self):
+        for options in (["--shard", "0/2"], ["--shard", "3/2"], ["--jobs", "0"], ["--unknown"]):
+            self.assertEqual(self.run_tool(["a.pass"], *options)[0], 2, options)
+
+
+FAKE_PIGLIT = """#!/bin/sh
+cd "$(dirname "$0")"
+[ "$1" = print-cmd ] || exit 9
+echo "group@good, subtests	./good -auto"
+echo "group@bad	./bad -auto"
+echo "group@dies	./dies"
+"""
+FAKE_TESTS = {
+    "good": """echo 'PIGLIT: {"subtest": {"first, red": "fail"}}'; echo 'PIGLIT: {"subtest": {"second": "skip"}}'
+               echo 'PIGLIT: {"result": "pass"}'""",
+    "bad": """echo 'PIGLIT: {"result": "fail"}'; exit 1""",
+    "dies": "kill -11 $$",
+}
+
+
+class Piglit(Fixture):
+    def test_results_of_tests_and_subtests_have_the_names_of_mesas_lists(self):
+        for name, text in {"piglit": FAKE_PIGLIT, **{key: "#!/bin/sh\n" + text for key, text in FAKE_TESTS.items()}}.items():
+            os.chmod(self.write(name, text), 0o755)
+        self.write("lists/broadcom-rpi5-fails.txt", "group@good- subtests@first- red,Fail", "group@dies,Crash")
+        done = subprocess.run([sys.executable, TOOL, "--suite", "piglit", "--binary", self.path("piglit"), "--launcher", "",
+                               "--lists", self.path("lists"), "--retries", "0"],
+                              env=self.environment, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("1 disagreements, 1 unexpected Fail\n  unexpected Fail: group@bad (listed Pass)", done.stdout)
+        self.assertRegex(done.stdout, r"all +5 +1 +3 +1 +75.00%")
+
+
+if __name__ == "__main__":
+    unittest.main()
