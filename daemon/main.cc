@@ -224,14 +224,18 @@ UniqueFd take_lock(const std::string& socket) {
   return lock;
 }
 
+/// The socket appears under its name when it can be connected to, in place of that of a daemon that crashed
+/// (the lock is ours).
 UniqueFd make_listener(const std::string& path) {
-  const sockaddr_un address = socket_address(path);
+  const std::string early = path + "~";
+  const sockaddr_un address = socket_address(early);
   UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  unlink(path.c_str());  // of a daemon that crashed: the lock is ours
+  unlink(early.c_str());
   const mode_t mask = umask(0177);
   const int bound = bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   umask(mask);
-  if (bound != 0 || listen(listener.get(), 128) != 0) die("cannot listen on " + path);
+  if (bound != 0 || listen(listener.get(), 128) != 0 || rename(early.c_str(), path.c_str()) != 0)
+    die("cannot listen on " + path);
   return listener;
 }
 
