@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""V3DEMU_DEBUG=hazard: silent over what Mesa compiles, one report for a program that breaks a rule.
+"""V3DEMU_DEBUG=hazard and disasm --check: silent over what Mesa compiles; one report for a program that breaks a rule.
 
 usage: hazards_test.py V3DEMU SHIM MESA_PREFIX FOLDER VULKAN_PROGRAM GL_PROGRAM GL_FRAMES_LIBRARY
 """
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -67,6 +68,28 @@ def run_vkcube(watched, mesa):
         server.wait()
 
 
+def programs_of(listing):
+    """The words of the programs in the output of `v3demu decode`, each program once."""
+    programs = set()
+    for part in re.split(r"^\S+ program at ", listing, flags=re.MULTILINE)[1:]:
+        programs.add("\n".join(re.findall(r"^  0x[0-9a-f]{8}  ([0-9a-f]{16})  ", part, re.MULTILINE)) + "\n")
+    return programs
+
+
+def check_statically(v3demu, mesa, folder, program):
+    capture = os.path.join(folder, "compiled.v3dcap")
+    subprocess.run([v3demu, "capture", "--mesa", mesa, "-o", capture, "--", program], check=True, capture_output=True,
+                   timeout=600)
+    listing = subprocess.run([v3demu, "decode", capture], check=True, capture_output=True, text=True).stdout
+    programs = programs_of(listing)
+    if len(programs) < 20:
+        sys.exit(f"only {len(programs)} programs in the capture")
+    for words in programs:
+        done = subprocess.run([v3demu, "disasm", "--check", "-"], input=words, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit("reports about a compiled program:\n" + done.stderr + done.stdout)
+
+
 def main():
     folder = sys.argv[4]
     shutil.rmtree(folder, ignore_errors=True)
@@ -90,6 +113,7 @@ def check(sockets, v3demu, shim, mesa, folder, vulkan, gl, gl_frames):
     compiled.run([v3demu, "run", "--mesa", mesa, "--", vulkan])
     compiled.run([v3demu, "run", "--mesa", mesa, "--", gl, "surfaceless"])
     compiled.run([sys.executable, "-B", SCENES, "default_list", v3demu, gl_frames, mesa, folder])
+    check_statically(v3demu, mesa, folder, vulkan)
     reports = compiled.reports()
     if reports:
         sys.exit("reports about compiled programs:\n" + "\n".join(reports))
