@@ -159,7 +159,7 @@ HazardSet HazardChecker::state_rules(const HazardFacts& f) const {
   found.check((f.acc_reads & lost_accumulators_) || (f.umul24 && rtop_lost_), Hazard::kAccAfterThrsw);
   found.check(z_written_ && (f.setmsf || f.msf), Hazard::kMsfAfterZ);
   found.check((f.tlb_read || f.tlb_write) && !locked_ && !setting_.final_section, Hazard::kTlbEarly);
-  found.check(f.setmsf && sequence_open_, Hazard::kMsfTmu);
+  found.check(f.setmsf && sequence_ != 0, Hazard::kMsfTmu);  // configuration may wait there
   const int share = setting_.four_threads ? 4 : 8;
   found.check(f.tmu_writes && !f.tmu_config && sequence_ == share, Hazard::kTmuInFifo);
   found.check(f.tmu_data && data_ == 4, Hazard::kTmuData);

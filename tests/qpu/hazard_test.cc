@@ -160,6 +160,7 @@ TEST(Hazard, Silent) {
       {71, "ldvary.rf4\nnop\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
       {71, "ldunif\nadd rf6, rf0, rf7\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
       {71, "mov tmus, rf1 ; nop ; wrtmuc"},
+      {71, "wrtmuc\nsetmsf -, 0\nmov tmut, rf1\nmov tmus, rf1"},
       {71, "ldtmu.rf1 ; mov tmud, rf2\nmov tmua, rf3"},
       {71, "mov unifa, rf1\nnop\nnop\nnop\nldunifa"},
       {71, "mov unifa, rf1\nthrsw\nnop\nnop"},
