@@ -24,8 +24,15 @@ namespace {
 
 constexpr uint64_t kReservation = 3 * kSpaceSize;
 
+/// Where the signal handler looks an address up. It follows `space` only for an address in the reservation,
+/// which some job of that space accesses: the space is alive then, while any other may be going.
+struct Slot {
+  std::atomic<bool> taken{false};
+  std::atomic<uint8_t*> reservation{nullptr};  ///< null: not to be looked at
+  std::atomic<AddressSpace*> space{nullptr};
+};
 constexpr int kMaxSpaces = 4096;
-std::atomic<AddressSpace*> g_spaces[kMaxSpaces];
+Slot g_slots[kMaxSpaces];
 struct sigaction g_previous_segv, g_previous_bus;
 
 /// Makes every access to the range a fault. False: the host has no mappings left (vm.max_map_count).
@@ -65,17 +72,22 @@ absl::StatusOr<std::unique_ptr<AddressSpace>> AddressSpace::create() {
   if (space->scratch_fd_ < 0 || ftruncate(space->scratch_fd_, kPageSize) != 0)
     return absl::ResourceExhaustedError("no scratch page: memfd_create failed");
 
-  for (auto& slot : g_spaces) {
-    AddressSpace* expected = nullptr;
-    if (slot.compare_exchange_strong(expected, space.get())) return space;
+  for (Slot& slot : g_slots) {
+    if (slot.taken.exchange(true)) continue;
+    slot.space = space.get();
+    slot.reservation.store(space->reservation_, std::memory_order_release);
+    return space;
   }
   return absl::ResourceExhaustedError(absl::StrFormat("more than %d address spaces", kMaxSpaces));
 }
 
 AddressSpace::~AddressSpace() {
-  for (auto& slot : g_spaces) {
-    AddressSpace* self = this;
-    if (slot.compare_exchange_strong(self, nullptr)) break;
+  for (Slot& slot : g_slots) {
+    if (slot.space != this) continue;
+    slot.reservation = nullptr;
+    slot.space = nullptr;
+    slot.taken = false;
+    break;
   }
   if (reservation_) munmap(reservation_, kReservation);
   if (page_table_) munmap(page_table_, (kSpaceSize / kPageSize) * sizeof(uint32_t));
@@ -165,7 +177,6 @@ bool AddressSpace::map_scratch(uint8_t* page) {
 }
 
 bool AddressSpace::handle_fault(uint8_t* host_address) {
-  if (host_address < reservation_ || host_address >= reservation_ + kReservation) return false;
   const uint64_t from_start = static_cast<uint64_t>(host_address - reservation_) & ~uint64_t{kPageSize - 1};
   uint8_t* page = reservation_ + from_start;
   lock();
@@ -192,9 +203,11 @@ bool AddressSpace::handle_fault(uint8_t* host_address) {
 void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {
   auto* info = static_cast<siginfo_t*>(info_pointer);
   auto* address = static_cast<uint8_t*>(info->si_addr);
-  for (auto& slot : g_spaces) {
-    AddressSpace* space = slot.load(std::memory_order_acquire);
-    if (space && space->handle_fault(address)) return;
+  for (Slot& slot : g_slots) {
+    uint8_t* const start = slot.reservation.load(std::memory_order_acquire);
+    if (start == nullptr || address < start || address >= start + kReservation) continue;
+    if (slot.space.load()->handle_fault(address)) return;
+    break;
   }
   // Not GPU memory: what would have happened without us.
   const struct sigaction& previous = signal == SIGSEGV ? g_previous_segv : g_previous_bus;

@@ -6,11 +6,11 @@ usage: hostile.py SEED        prints "endless" when the last job runs
 """
 import ctypes
 import errno
+import itertools
 import os
 import random
 import struct
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "qpu_programs"))
 import qpu_asm  # pylint: disable=wrong-import-position
@@ -98,9 +98,11 @@ def main():
     code = qpu_asm.to_bytes(qpu_asm.assemble("here:\n b here\n nop\n nop\n nop\n"))
     for i, (word,) in enumerate(struct.iter_unpack("<I", code)):
         program.words[i] = word
-    device.submit_csd(v3d_drm.csd_config(device, program.address, 0, 24, (24, 1, 1)), [program])
-    print("endless", flush=True)
-    time.sleep(600)
+    for jobs in itertools.count():  # each is reset at last
+        device.submit_csd(v3d_drm.csd_config(device, program.address, 0, 24, (24, 1, 1)), [program])
+        if jobs == 0:
+            print("endless", flush=True)
+        device.wait(program, 600)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,9 @@ def run_victim(v3demu, mesa, program, filters):
 
 def main():
     v3demu, shim, mesa, program = sys.argv[1:]
-    # This open connection keeps one daemon alive from the first to the last step.
+    # The daemon resets jobs sooner than the kernel, so that slow builds of it get through the garbage.
+    subprocess.run([os.environ["V3DEMU_DAEMON"], "--reset-after", "0.02", "--exit-when-idle", "10"], check=True)
+    # This open connection keeps it alive from the first to the last step.
     environment = dict(os.environ, LD_PRELOAD=shim)
     keeper = subprocess.Popen([sys.executable, "-c", "import os,time; os.open('/dev/dri/renderD128', os.O_RDWR);"
                                "print('open', flush=True); time.sleep(900)"],
