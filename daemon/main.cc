@@ -270,7 +270,7 @@ void share_out_descriptors(v3d::ioctl::Limits* limits) {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-  limits->handles_per_file = std::min<size_t>(limits->handles_per_file, limit.rlim_cur / 2);
+  limits->bos_per_file = std::min<size_t>(limits->bos_per_file, limit.rlim_cur / 2);
   limits->exported_descriptors = std::min<size_t>(limits->exported_descriptors, limit.rlim_cur / 4);
 }
 

@@ -116,7 +116,7 @@ int File::add_handle(const std::shared_ptr<Bo>& bo, uint32_t* handle) {
 }
 
 int File::add_handle_locked(const std::shared_ptr<Bo>& bo, uint32_t* handle) {
-  if (bos_.count() >= kernel_.limits().handles_per_file) return ENOMEM;
+  if (bos_.count() >= kernel_.limits().bos_per_file) return ENOMEM;
   *handle = bos_.add(bo);
   if (*handle == 0) return ENOSPC;
   Known& known = by_buffer_.try_emplace(bo->buffer().get(), Known{*handle, 0}).first->second;

@@ -28,6 +28,9 @@ class Host : public JobSink {
 /// Bounds that the hardware does not have.
 struct Limits {
   uint64_t bo_bytes_per_file = uint64_t{4} << 30;
+  size_t bos_per_file = 1 << 17;  ///< each takes a descriptor of the daemon
+  /// Syncobjs of a file, and perfmons. Programs do have many: a timeline semaphore of Mesa takes a syncobj
+  /// for each value that is still to come, 32768 in dEQP-VK.synchronization2.basic.timeline_semaphore.chain.
   size_t handles_per_file = 1 << 17;
   /// sync_files and syncobjs that clients hold as descriptors; each takes one of the daemon's.
   size_t exported_descriptors = 1 << 16;

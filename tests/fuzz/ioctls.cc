@@ -81,6 +81,7 @@ void ioctls(Bytes bytes) {
   Now host;
   Limits limits;
   limits.bo_bytes_per_file = 64 << 20;
+  limits.bos_per_file = 256;
   limits.handles_per_file = 256;
   limits.exported_descriptors = 64;
   Kernel kernel(*gpu, host, limits);

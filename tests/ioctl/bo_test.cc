@@ -107,7 +107,7 @@ TEST_F(BoTest, NewMemoryIsZero) {
 }
 
 TEST_F(BoTest, OutOfAddresses) {
-  Kernel roomy(gpu_, host_, Limits{.bo_bytes_per_file = ~uint64_t{0} >> 1, .handles_per_file = 1 << 17});
+  Kernel roomy(gpu_, host_, Limits{.bo_bytes_per_file = ~uint64_t{0} >> 1, .bos_per_file = 1 << 17});
   const auto file = roomy.open(kMinorV3dRender, 1, "test", false);
   std::shared_ptr<Bo> bo;
   uint32_t handle;
@@ -120,7 +120,7 @@ TEST_F(BoTest, OutOfAddresses) {
 }
 
 TEST_F(BoTest, MemoryLimitOfAFile) {
-  Kernel tight(gpu_, host_, Limits{.bo_bytes_per_file = 1 << 20, .handles_per_file = 3});
+  Kernel tight(gpu_, host_, Limits{.bo_bytes_per_file = 1 << 20, .bos_per_file = 3});
   const auto file = tight.open(kMinorV3dRender, 1, "test", false);
   std::shared_ptr<Bo> bo;
   uint32_t handle;
@@ -133,6 +133,17 @@ TEST_F(BoTest, MemoryLimitOfAFile) {
   EXPECT_EQ(file->memory_use().bytes, 0u);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(file->create_bo(4096, &bo, &handle), 0);
   EXPECT_EQ(file->create_bo(4096, &bo, &handle), ENOMEM);
+}
+
+TEST_F(BoTest, SyncobjsTakeNoDescriptors) {
+  Kernel tight(gpu_, host_, Limits{.bos_per_file = 1, .handles_per_file = 3});
+  const auto file = tight.open(kMinorV3dRender, 1, "test", false);
+  std::shared_ptr<Bo> bo;
+  uint32_t handle;
+  EXPECT_EQ(file->create_bo(4096, &bo, &handle), 0);
+  EXPECT_EQ(file->create_bo(4096, &bo, &handle), ENOMEM);
+  for (int i = 0; i < 3; ++i) EXPECT_NE(file->add_syncobj(std::make_shared<Syncobj>()), 0u);
+  EXPECT_EQ(file->add_syncobj(std::make_shared<Syncobj>()), 0u);
 }
 
 TEST_F(BoTest, MmapOffsets) {
