@@ -155,16 +155,17 @@ typedef double Doubles __attribute__((vector_size(128)));
 /// Largest stored value of the unorm depth types.
 constexpr double max_depth(DepthType type) { return type == DepthType::k24 ? 0xffffff : 0xffff; }
 
-/// Depth of a fragment in the stored format: float bits, or unorm rounded to nearest (NaN gives 0). Every
-/// path uses this one, so that equal depths stay equal.
+/// Depth of a fragment in the stored format: float bits, or n bits of unorm, z * 2^n rounded down (NaN gives
+/// 0). That, unlike z * (2^n - 1) rounded to nearest, lets a depth offset of one unit, 2^-n, change the
+/// stored value everywhere, as boards do at z = 0.5
+/// (dEQP-GLES3.functional.polygon_offset.*_render_with_units). Every path uses this one, so that equal depths
+/// stay equal.
 inline Lanes to_stored_depth(DepthType type, LanesF z) {
   if (type == DepthType::k32F) return as_uint(z);
   z = z > 0.0f ? z : LanesF{};
-  z = z < 1.0f ? z : splat(1.0f);
-  // Exact products; adding 1.5 * 2^52 rounds once and leaves the integer in the low word.
-  typedef uint64_t LongLanes __attribute__((vector_size(128)));
-  const Doubles rounded = __builtin_convertvector(z, Doubles) * max_depth(type) + 6755399441055744.0;
-  return __builtin_convertvector(reinterpret_cast<LongLanes>(rounded), Lanes);
+  const auto limit = static_cast<float>(max_depth(type));
+  const LanesF scaled = z * (limit + 1.0f);  // exact: a power of two
+  return __builtin_convertvector(scaled < limit ? scaled : splat(limit), Lanes);
 }
 /// The stored value as a float.
 LanesF from_stored_depth(DepthType type, Lanes stored);

@@ -1,9 +1,11 @@
 // Depth bounds, stencil and depth tests against one pixel at a time.
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "gpu/tlb/tile.h"
 #include "tests/tlb/tile_fixture.h"
 
 namespace v3d::tlb {
@@ -18,7 +20,8 @@ uint8_t format_of(DepthType type) { return type == DepthType::k32F ? 40 : type =
 uint32_t quantized(DepthType type, float z) {
   if (type == DepthType::k32F) return std::bit_cast<uint32_t>(z);
   const double clamped = z > 0 ? (z < 1 ? double{z} : 1.0) : 0.0;
-  return static_cast<uint32_t>(std::nearbyint(clamped * (type == DepthType::k24 ? 16777215.0 : 65535.0)));
+  const double largest = type == DepthType::k24 ? 0xffffff : 0xffff;
+  return static_cast<uint32_t>(std::min(std::floor(clamped * (largest + 1)), largest));
 }
 
 template <typename T>
@@ -360,4 +363,17 @@ TEST(DepthTest, EarlyAndLateRoundAlike) {
 }
 
 }  // namespace
+/// Offsets of one unit, 2^-n, change the stored depth, also where z * (2^n - 1) is halfway between two
+/// numbers.
+TEST(StoredDepth, OneUnitIsAtLeastOneStep) {
+  for (const auto& [type, unit] :
+       {std::pair{DepthType::k24, 0x1p-24f}, std::pair{DepthType::k16, 0x1p-16f}}) {
+    for (const float z : {0.5f, 0.25f, 0.75f, 0.3f, 0x1p-10f}) {
+      const uint32_t stored = to_stored_depth(type, splat(z))[0];
+      EXPECT_EQ(to_stored_depth(type, splat(z + unit))[0], stored + 1);
+      EXPECT_EQ(to_stored_depth(type, splat(z - unit))[0], stored - 1);
+    }
+  }
+}
+
 }  // namespace v3d::tlb
