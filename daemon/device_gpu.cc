@@ -16,7 +16,7 @@ class DeviceContext : public ioctl::GpuContext {
   }
   device::JobResult run_render(const device::ClJob& job, const std::atomic<bool>& cancel,
                                std::shared_ptr<const ptb::BinResult> bin) override {
-    return device_.run_render(*context_, job, cancel, std::move(bin));
+    return device_.run_render(*context_, job, cancel, bin);
   }
   device::JobResult run_csd(const device::CsdJob& job, const std::atomic<bool>& cancel) override {
     return device_.run_csd(*context_, job, cancel);

@@ -43,6 +43,7 @@ const char* tag(Hazard hazard) {
 
 const char* rule(Hazard hazard) {
 #define V3D_QPU_HAZARD(name, tag, rule) rule,
+  // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): some rules take two lines
   static constexpr const char* kRules[] = {V3D_QPU_HAZARDS(V3D_QPU_HAZARD)};
 #undef V3D_QPU_HAZARD
   return kRules[static_cast<int>(hazard)];

@@ -84,7 +84,7 @@ struct ThreadTrace::Paragraph {
     for (int n = first; n <= last; ++n) {
       const uint32_t bits = v[n];
       if (!(valid >> n & 1))
-        absl::StrAppendFormat(&text, as_decimal ? "%11s" : "%9s", ".");
+        absl::StrAppendFormat(&text, "%*s", as_decimal ? 11 : 9, ".");
       else if (!as_decimal)
         absl::StrAppendFormat(&text, " %08x", bits);
       else if (floats)
@@ -129,9 +129,8 @@ struct ThreadTrace::Paragraph {
     Lanes v;
     switch (o.kind) {
       case Operand::Kind::kNone:
+      case Operand::Kind::kImmediate:  // stands in the text
         return;
-      case Operand::Kind::kImmediate:
-        return;  // stands in the text
       case Operand::Kind::kRegister:
         v = before.rf[o.index];
         break;

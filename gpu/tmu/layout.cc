@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kPageUbRowsTimes1_5 = 6;
 constexpr uint32_t kPageCacheUbRows = 32;
-constexpr uint32_t kPageCacheMinus1_5UbRows = kPageCacheUbRows - kPageUbRowsTimes1_5;
+constexpr uint32_t kPageCacheLessPageAndHalf = kPageCacheUbRows - kPageUbRowsTimes1_5;
 constexpr uint32_t kXorRows = 16;
 constexpr uint32_t kUifPage = 4096;
 
@@ -138,7 +138,7 @@ uint32_t ub_pad(uint32_t block_rows) {
   const uint32_t rest = block_rows % kPageCacheUbRows;
   if (rest == 0) return 0;
   if (rest < kPageUbRowsTimes1_5) return block_rows < kPageCacheUbRows ? 0 : kPageUbRowsTimes1_5 - rest;
-  if (rest > kPageCacheMinus1_5UbRows) return kPageCacheUbRows - rest;
+  if (rest > kPageCacheLessPageAndHalf) return kPageCacheUbRows - rest;
   return 0;
 }
 
@@ -174,7 +174,7 @@ void compute_levels(const ImageShape& shape, Level* levels) {
       uint64_t total = uint64_t{level.slice_size} * minify(pot_depth, i);
       // Level 1 starts on a page when it or a smaller level could be UIF XOR; the others inherit that.
       const uint32_t bw = 2 * utile_width(shape.cpp), bh = 2 * utile_height(shape.cpp);
-      if (i == 1 && level.padded_width > 4 * bw && level.padded_height > kPageCacheMinus1_5UbRows * bh)
+      if (i == 1 && level.padded_width > 4 * bw && level.padded_height > kPageCacheLessPageAndHalf * bh)
         total = (total + kUifPage - 1) / kUifPage * kUifPage;
       offset -= static_cast<int64_t>(total);
     }
