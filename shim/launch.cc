@@ -50,7 +50,7 @@ bool own_file(Path* out) {
   }
   if (fd >= 0) raw::close(fd);
   Dl_info info;
-  if (!found && dladdr(reinterpret_cast<void*>(here), &info) && info.dli_fname) {
+  if (!found && dladdr(reinterpret_cast<void*>(&own_file), &info) && info.dli_fname) {
     out->add(info.dli_fname);
     found = true;
   }

@@ -65,8 +65,9 @@ Tile rasterize(const Triangle& t, int tile_x, int tile_y, const Rect& window) {
       any |= masks[s];
       for (int lane = 0; lane < kLanes; ++lane) {
         if (((masks[s] >> lane) & 1) == 0) continue;
-        uint8_t& pixel = result[static_cast<size_t>(y + static_cast<int>(kBlockY[lane]))]
-                               [static_cast<size_t>(x + static_cast<int>(kBlockX[lane]))];
+        const auto row = static_cast<size_t>(y) + kBlockY[lane],
+                   column = static_cast<size_t>(x) + kBlockX[lane];
+        uint8_t& pixel = result[row][column];
         EXPECT_EQ(pixel & (1 << s), 0) << "a sample is reported twice";
         pixel = static_cast<uint8_t>(pixel | 1 << s);
       }

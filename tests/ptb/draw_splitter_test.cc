@@ -20,7 +20,7 @@ struct Expected {
 /// Primitives of n vertices without restart: formulas of cle-and-tiles.md 3.5 and OpenGL 4.6 table 10.1.
 std::vector<Expected> expected_primitives(Mode mode, uint32_t n) {
   std::vector<Expected> out;
-  const auto plain = [&](std::vector<uint32_t> v, uint32_t first, uint32_t last) {
+  const auto plain = [&](const std::vector<uint32_t>& v, uint32_t first, uint32_t last) {
     out.push_back({v, v, first, last});
   };
   switch (mode) {

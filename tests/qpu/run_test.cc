@@ -570,7 +570,7 @@ TEST(ProgramCache, ReturnsTheSameProgram) {
   std::memcpy(memory.data() + 0x1000, words.data(), 24);
   const auto thread = std::make_unique<Thread>();
   const auto run_once = [&] {
-    const auto program = cache.get(Memory(memory.data()), 0x1000);
+    auto program = cache.get(Memory(memory.data()), 0x1000);
     thread->reset();
     thread->memory = Memory(memory.data());
     thread->pc = 0x1000;

@@ -34,8 +34,8 @@ struct Adder {
 
 #define CHECK_EQ(a, b)                                                                                   \
   do {                                                                                                   \
-    auto va_ = (a);                                                                                      \
-    auto vb_ = (b);                                                                                      \
+    const auto& va_ = (a);                                                                               \
+    const auto& vb_ = (b);                                                                               \
     if (!(va_ == vb_)) client::differ(__FILE__, __LINE__, #a, #b, client::show(va_), client::show(vb_)); \
   } while (false)
 

@@ -105,7 +105,7 @@ void mark(const char* name) {
   // An ioctl that the journal shows and nothing else does.
   int fd = open_render();
   char text[40] = {};
-  memcpy(text, name, strlen(name));
+  stpncpy(text, name, sizeof(text) - 1);
   ioctl(fd, _IOC(_IOC_WRITE, 'd', 0x9e, sizeof(text)), text);
   close(fd);
 }

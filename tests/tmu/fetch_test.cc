@@ -162,8 +162,11 @@ TEST_F(Fetch, ImageAtomics) {
           lookup.t[i] = below(3);
           lookup.data[0][i] = static_cast<uint32_t>(random_()) * 3;
           lookup.data[1][i] = static_cast<uint32_t>(random_());
-          if (op == 3 && i % 2 && lookup.s[i] < 8)
-            memcpy(&lookup.data[0][i], gpu_.memory().host(texture.address(0, lookup.s[i], lookup.t[i])), cpp);
+          if (op == 3 && i % 2 && lookup.s[i] < 8) {
+            uint32_t word = lookup.data[0][i];
+            memcpy(&word, gpu_.memory().host(texture.address(0, lookup.s[i], lookup.t[i])), cpp);
+            lookup.data[0][i] = word;
+          }
         }
         std::vector<uint8_t> expected(gpu_.memory().host(GpuMemory::kBase),
                                       gpu_.memory().host(GpuMemory::kBase) + (1 << 17));

@@ -87,7 +87,7 @@ TEST_P(General, LoadsOfEveryType) {
                 const GpuAddr at = component(lookup_.address[i] / type.bytes * type.bytes, k);
                 memcpy(&expected, gpu_.memory().host(at), type.bytes);
                 if (type.is_signed && type.bytes == 1)
-                  expected = static_cast<uint32_t>(static_cast<int8_t>(expected));
+                  expected = static_cast<uint32_t>(int32_t{static_cast<int8_t>(expected)});
                 if (type.is_signed && type.bytes == 2)
                   expected = static_cast<uint32_t>(static_cast<int16_t>(expected));
               }

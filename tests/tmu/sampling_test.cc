@@ -381,7 +381,7 @@ TEST_F(Sampling, AnisotropyKeepsDetailAcrossTheFootprint) {
     Unit unit(gpu_.memory(), 71);
     TextureLookup lookup = texture.lookup(Launcher::kS, kT);
     lookup.s = lanes_of([](int i) { return 0.5f + pixel_x(i) * 8 / 64; });
-    lookup.t = lanes_of([](int i) { return (static_cast<float>(i / 4 * 2) + 1.0f + pixel_y(i)) / 64; });
+    lookup.t = lanes_of([](int i) { return (static_cast<float>(i >> 2 << 1) + 1.0f + pixel_y(i)) / 64; });
     Lanes out[4];
     unit.texture(lookup, out);
     contrast[anisotropic] = 0;

@@ -48,7 +48,8 @@ class Copies : public testing::TestWithParam<Format> {};
 TEST_P(Copies, BufferToImageToImageToBuffer) {
   const Format f = GetParam();
   Gpu gpu;
-  for (const auto& [width, height] : {std::pair{64u, 64u}, {37u, 19u}, {200u, 3u}}) {
+  for (const auto& size : {std::pair{64u, 64u}, {37u, 19u}, {200u, 3u}}) {
+    const uint32_t width = size.first, height = size.second;
     const std::vector<uint8_t> texels = random_texels(f, width * height);
     const Image first = gpu.image(width, height, f.format, {}),
                 second = gpu.image(width, height, f.format, {});

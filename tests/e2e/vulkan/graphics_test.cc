@@ -500,8 +500,9 @@ TEST(VulkanGraphics, InstancesHaveTheirAttributesAndIndices) {
   const Buffer corners = vertex_buffer<float>(gpu, {-1, -1, 1, -1, -1, 1, 1, 1});
   std::vector<float> instances;
   for (int i = 0; i < 16; ++i) {  // cells of a 4x4 grid
-    instances.push_back(-0.75f + 0.5f * static_cast<float>(i % 4));
-    instances.push_back(-0.75f + 0.5f * static_cast<float>(i / 4));
+    const int column = i % 4, row = i / 4;
+    instances.push_back(-0.75f + 0.5f * static_cast<float>(column));
+    instances.push_back(-0.75f + 0.5f * static_cast<float>(row));
     instances.push_back(0.25f);
     instances.push_back(static_cast<float>(i) / 255.0f);
   }
