@@ -96,6 +96,80 @@ const std::vector<uint64_t> kOwnUniform = program({
     0x38003186bb03f00f,  // tmuwt -
 });
 
+// Stores 5 at the first address, moves the uniform stream to the third, and stores the word it finds there at
+// the second address.
+const std::vector<uint64_t> kUniformBefore = program({
+    0x3980b186bb03f000,  // ldunifrf.rf2
+    0x3980f186bb03f000,  // ldunifrf.rf3
+    0x39c0318bf903f143,  // mov tmud, 5
+    0x3800318cf903f083,  // mov tmua, rf2
+    0x38003186bb03f00f,  // tmuwt -
+    0x0200000000005000,  // bu 0, a:unif
+    0x38003186bb03f000,  // nop
+    0x38003186bb03f000,  // nop
+    0x38003186bb03f000,  // nop
+    0x39813186bb03f000,  // ldunifrf.rf4
+    0x3800318bf903f103,  // mov tmud, rf4
+    0x3800318cf903f0c3,  // mov tmua, rf3
+    0x38003186bb03f00f,  // tmuwt -
+});
+
+// Loads a word per lane, stores it plus 1, loads it again and stores that times 16. Uniform: address.
+const std::vector<uint64_t> kLoadStoreLoad = program({
+    0x38002181bb03f002,  // eidx rf1
+    0x39e021817c03f042,  // shl rf1, rf1, 2
+    0x3980b186bb03f000,  // ldunifrf.rf2
+    0x380021813803f042,  // add rf1, rf1, rf2
+    0x3820318cf903f043,  // mov tmua, rf1 ; thrsw
+    0x38003186bb03f000,  // nop
+    0x38003186bb03f000,  // nop
+    0x3880f186bb03f000,  // ldtmu.rf3
+    0x39e0318b3803f0c1,  // add tmud, rf3, 1
+    0x3800318cf903f043,  // mov tmua, rf1
+    0x38003186bb03f00f,  // tmuwt -
+    0x3820318cf903f043,  // mov tmua, rf1 ; thrsw
+    0x38003186bb03f000,  // nop
+    0x38003186bb03f000,  // nop
+    0x38813186bb03f000,  // ldtmu.rf4
+    0x39e0318b7c03f104,  // shl tmud, rf4, 4
+    0x3800318cf903f043,  // mov tmua, rf1
+    0x38003186bb03f00f,  // tmuwt -
+});
+
+// Loads the 4x4 words of a rectangle with a stride of 64 bytes, as a vec4 per row, into one register: word x
+// of row y in lane 4y + x. Stores the register. Uniforms: rectangle, 0xfffffffc, destination.
+const std::vector<uint64_t> kRectangle = program({
+    0x38002181bb03f002,  // eidx rf1
+    0x3980b186bb03f000,  // ldunifrf.rf2
+    0x39e021837c03f046,  // shl rf3, rf1, 6
+    0x3820318d3803f083,  // add tmuau, rf2, rf3 ; thrsw
+    0x39e021847d03f042,  // shr rf4, rf1, 2
+    0x38003186bb03f000,  // nop
+    0x38817186bb03f000,  // ldtmu.rf5
+    0x3881b186bb03f000,  // ldtmu.rf6
+    0x3881f186bb03f000,  // ldtmu.rf7
+    0x38823186bb03f000,  // ldtmu.rf8
+    0x38002189f903f143,  // mov rf9, rf5
+    0x39e07186b703f101,  // xor.pushz -, rf4, 1
+    0x39e0218afd03f19c,  // rot rf10, rf6, -4
+    0x38082189f903f283,  // mov.ifa rf9, rf10
+    0x39e07186b703f102,  // xor.pushz -, rf4, 2
+    0x39e0218afd03f1d8,  // rot rf10, rf7, -8
+    0x38082189f903f283,  // mov.ifa rf9, rf10
+    0x39e07186b703f103,  // xor.pushz -, rf4, 3
+    0x39e0218afd03f214,  // rot rf10, rf8, -12
+    0x38082189f903f283,  // mov.ifa rf9, rf10
+    0x39e0218bb503f043,  // and rf11, rf1, 3
+    0x39e0218b7c03f2c2,  // shl rf11, rf11, 2
+    0x3800218b3803f2c4,  // add rf11, rf11, rf4
+    0x3800218cfe03f24b,  // shuffle rf12, rf9, rf11
+    0x3800318bf903f303,  // mov tmud, rf12
+    0x3980b186bb03f000,  // ldunifrf.rf2
+    0x39e021837c03f042,  // shl rf3, rf1, 2
+    0x3800318c3803f083,  // add tmua, rf2, rf3
+    0x38003186bb03f00f,  // tmuwt -
+});
+
 const std::vector<uint64_t> kEndless = {
     0x02ffffe0ff001000,  // b -32
     0x38003186bb03f000,  // nop
@@ -193,6 +267,28 @@ TEST_P(DispatchTest, UniformsAreThoseOfTheStart) {
   EXPECT_TRUE(run(kOwnUniform, {kUniforms + 8, kData, 77}, {1, 1, 1, cfg3(16, 1, 1)}, 1));
   EXPECT_EQ(word(kUniforms + 8), 5u);
   EXPECT_EQ(word(kData), 77u);
+}
+
+TEST_P(DispatchTest, LoadsSeeTheStoresBeforeThem) {
+  for (uint32_t i = 0; i < 16; ++i) job_.memory.store(kData + 4 * i, i);
+  EXPECT_TRUE(run(kLoadStoreLoad, {kData}, {1, 1, 1, cfg3(16, 1, 1)}, 1));
+  for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(word(kData + 4 * i), (i + 1) * 16);
+}
+
+// py-videocore7 test_tmu_read_tmu_write_uniform_read: also for a word 128 bytes before the uniforms.
+TEST_P(DispatchTest, WordsBeforeTheUniformsAreThoseOfTheStart) {
+  uniforms_ = kUniforms + 128;
+  job_.memory.store<uint32_t>(kUniforms, 33);
+  EXPECT_TRUE(run(kUniformBefore, {kUniforms, kData, kUniforms}, {1, 1, 1, cfg3(16, 1, 1)}, 1));
+  EXPECT_EQ(word(kUniforms), 5u);
+  EXPECT_EQ(word(kData), 33u);
+}
+
+TEST_P(DispatchTest, StridedRectangle) {
+  for (uint32_t i = 0; i < 256; ++i) job_.memory.store(kData + 4 * i, i);
+  const GpuAddr packed = kData + 0x1000;
+  EXPECT_TRUE(run(kRectangle, {kData, 0xfffffffc, packed}, {1, 1, 1, cfg3(16, 1, 1)}, 1));
+  for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(word(packed + 4 * i), i / 4 * 16 + i % 4) << i;
 }
 
 TEST_P(DispatchTest, TheSnapshotEndsAtUnmappedPages) {
