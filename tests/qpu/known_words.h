@@ -1,5 +1,5 @@
 /// Words with known meaning: compiled by Mesa, or of Mesa's own disassembler test. Blanks of the text are
-/// collapsed. Source: qpu.md 11.2 and 11.3, corrections applied.
+/// collapsed. Source: qpu.md 11.2 to 11.4, corrections applied.
 #pragma once
 
 #include <cstdint>
@@ -97,6 +97,8 @@ inline constexpr KnownWord kKnownWords71[] = {
     {0x0200000000002000, "b lri"},
     {0x020000000001f840, "bu rf33, rf33"},
     {0x02000008ff005000, "bu -16777208, a:unif"},
+    {0x38602180be03f00a, "stvpmv rf0, rf10 ; nop ; thrsw; ldunif"},
+    {0x38002180be03f01b, "stvpmv rf0, rf27 ; nop"},
 };
 
 inline constexpr KnownWord kKnownWords42[] = {
@@ -175,6 +177,10 @@ inline constexpr KnownWord kKnownWords42[] = {
     {0x3c00218af581e2c0, "ftoin rf10, rf11 ; nop"},
     {0x3c00218afd81e2c0, "ftoin rf10, rf11.h ; nop"},
     {0x3d86a199bb812000, "iid rf25 ; nop ; ldunifrf.rf26"},
+    {0x3c403186bb800000, "nop ; nop ; ldunif"},
+    {0x3db07186bb800000, "nop ; nop ; thrsw; ldunifrf.r1"},
+    {0x3c203206bbf80200, "nop ; mov tlbu, rf8 ; thrsw"},
+    {0x3c0031c6bbf80240, "nop ; mov tlb, rf9"},
 };
 
 }  // namespace v3d::qpu
