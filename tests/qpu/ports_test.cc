@@ -123,6 +123,19 @@ TEST_P(PortTest, GeneralConfiguration) {
   EXPECT_EQ(m.t().tmu_config, 0xffffffffu);
 }
 
+// A launch whose condition no lane meets still takes its byte.
+TEST_P(PortTest, LaunchWithoutLanesTakesItsConfiguration) {
+  m.uniforms({0xff030201});
+  m.t().flag_a = 0;
+  EXPECT_EQ(
+      m.run_program({move(to(kWaddrTmuau), 1), I().mul(Op::kMov, to(kWaddrTmua), rf(2)).mul_if(Cond::kIfa),
+                     move(to(kWaddrTmua), 3)}),
+      Stop::kEnd);
+  ASSERT_EQ(fake_tmu().generals.size(), 3u);
+  EXPECT_EQ(fake_tmu().generals[1].exec, 0);
+  EXPECT_EQ(fake_tmu().generals[2].config, 3);
+}
+
 TEST_P(PortTest, GeneralStoreAndMasks) {
   m.t().msf = select(0x7777, splat(1u), Lanes{});
   m.t().flag_a = 0x00f0;
@@ -413,6 +426,65 @@ TEST(Ports42, Accumulators) {
   EXPECT_EQ(lanes(t.rf[2]), lanes(kLaneIndex + 100u + (kLaneIndex / 4u * 4u + 100u)));
   EXPECT_EQ(lanes(t.rf[3]), same(100));
   EXPECT_EQ(lanes(t.rf[4]), same(7));
+}
+
+TEST(Ports42, LoadsIntoAccumulators) {
+  for (int n = 0; n <= 5; ++n) {
+    Machine m(42);
+    tmu::Unit unit(m.memory(), 42);
+    fake_tmu() = {};
+    m.t().tmu = &unit;
+    EXPECT_EQ(m.run_program({move(to(kWaddrTmua), 1), I().sig(kLdtmu, {static_cast<uint8_t>(n), true}),
+                             I().mul(Op::kMov, to(2), acc(n))}),
+              Stop::kEnd);
+    // r5 takes the first lane of each quad, as from an ALU
+    const Lanes word = fake_tmu().order.at(0);
+    EXPECT_EQ(lanes(m.t().rf[2]), lanes(n == 5 ? word - (kLaneIndex & 3u) : word)) << n;
+  }
+}
+
+// ---- SFU
+
+struct SfuCase {
+  Op op;
+  Waddr waddr;  ///< the function's address on 4.2
+  float in, out;
+};
+constexpr SfuCase kSfuCases[] = {
+    {Op::kRecip, kWaddrRecip, 4, 0.25f},
+    {Op::kRsqrt, kWaddrRsqrt, 4, 0.5f},
+    {Op::kRsqrt2, kWaddrRsqrt2, 0.25f, 2},
+    {Op::kExp, kWaddrExp, -3, 0.125f},
+    {Op::kLog, kWaddrLog, 8, 3},
+    {Op::kSin, kWaddrSin, 0.5f, 1},
+    {Op::kSin, kWaddrSin, 1.0f / 6, 0.5f},
+    {Op::kSin, kWaddrSin, -0.75f, -1},
+    {Op::kRsqrt, kWaddrRsqrt, 2, 0.70710678f},
+    {Op::kExp, kWaddrExp, 0.5f, 1.41421356f},
+};
+constexpr float kSfuTolerance = 1e-4f;  // of the hardware tests; sfu_test.cc asks for more
+
+// As an operation of the add ALU the result is there in the next instruction.
+TEST_P(PortTest, SfuOperationIsReadAtOnce) {
+  for (const SfuCase& c : kSfuCases) {
+    reset();
+    m.t().rf[1] = as_uint(splat(c.in));
+    EXPECT_EQ(m.run_program({I().add(c.op, to(3), rf(1)), move(to(4), 3)}), Stop::kEnd);
+    for (int lane = 0; lane < kLanes; ++lane)
+      EXPECT_NEAR(as_float(m.t().rf[4])[lane], c.out, kSfuTolerance) << info(c.op).mnemonic << " " << c.in;
+  }
+}
+
+// By its address on 4.2: in r4, one instruction between.
+TEST(Ports42, EveryLegacySfuFunction) {
+  Machine m(42);
+  for (const SfuCase& c : kSfuCases) {
+    m.reset();
+    m.t().rf[1] = as_uint(splat(c.in));
+    EXPECT_EQ(m.run_program({move(to(c.waddr), 1), nop(), I().mul(Op::kMov, to(4), acc(4))}), Stop::kEnd);
+    for (int lane = 0; lane < kLanes; ++lane)
+      EXPECT_NEAR(as_float(m.t().rf[4])[lane], c.out, kSfuTolerance) << info(c.op).mnemonic << " " << c.in;
+  }
 }
 
 // The SFU behind magic addresses: r4 two instructions later.
