@@ -503,20 +503,35 @@ TEST_P(AluTest, ConditionsUseOldFlags) {
 
 // ---- Operations across lanes and of the thread's state
 
-TEST(AluLanes, Derivatives) {
-  Machine machine(71);
-  Thread& t = machine.t();
-  t.rf[1] = as_uint(__builtin_convertvector(kLaneIndex * kLaneIndex, LanesF));
-  ASSERT_EQ(machine.run_program({I().add(Op::kFdx, to(2), rf(1)), I().add(Op::kFdy, to(3), rf(1))}),
-            Stop::kEnd);
-  for (int lane = 0; lane < kLanes; ++lane) {
-    const float right = static_cast<float>((lane | 1) * (lane | 1)),
-                left = static_cast<float>((lane & ~1) * (lane & ~1));
-    const float lower = static_cast<float>((lane | 2) * (lane | 2)),
-                upper = static_cast<float>((lane & ~2) * (lane & ~2));
-    EXPECT_EQ(f(t.rf[2][lane]), right - left);
-    EXPECT_EQ(f(t.rf[3][lane]), lower - upper);
+// With every conversion that has an encoding.
+TEST_P(AluTest, Derivatives) {
+  Machine machine(GetParam());
+  int combinations = 0;
+  for (const auto& [op, step] : {std::pair{Op::kFdx, 1}, {Op::kFdy, 2}}) {
+    for (Unpack unpack : {Unpack::kNone, Unpack::kAbs, Unpack::kL, Unpack::kH}) {
+      for (Pack pack : {Pack::kNone, Pack::kL, Pack::kH}) {
+        const Instruction i = make(Alu::kAdd, op, unpack, Unpack::kNone, pack);
+        if (!encode(GetParam(), i)) continue;
+        ++combinations;
+        machine.reset();
+        Thread& t = machine.t();
+        for (int lane = 0; lane < kLanes; ++lane) {
+          const auto n = static_cast<float>(lane - 5);
+          t.rf[1][lane] = fh(n * 1.5f) << 16 | fh(n * n);
+        }
+        t.rf[3] = splat(0xdeadbeefu);
+        ASSERT_EQ(machine.run_program({i}), Stop::kEnd);
+        for (int lane = 0; lane < kLanes; ++lane) {
+          const auto at = [&](int n) { return f(scalar_unpack(unpack, t.rf[1][n])); };
+          uint32_t expected = u(at(lane | step) - at(lane & ~step));
+          if (pack == Pack::kL) expected = 0xdead0000 | fh(f(expected));
+          if (pack == Pack::kH) expected = 0x0000beef | fh(f(expected)) << 16;
+          EXPECT_EQ(t.rf[3][lane], expected) << disassemble(GetParam(), i) << " lane " << lane;
+        }
+      }
+    }
   }
+  EXPECT_EQ(combinations, 2 * 3 * (GetParam() == 71 ? 4 : 3));  // 4.2 has no .abs
 }
 
 TEST(AluLanes, Rotations) {
@@ -578,8 +593,20 @@ TEST(AluLanes, Subgroups) {
   }
 }
 
-TEST(AluLanes, FlagOperations) {
+TEST(AluLanes, SubgroupsGiveZero) {
   Machine machine(71);
+  Thread& t = machine.t();
+  t.rf[1] = kLaneIndex & 0u;
+  t.rf[2] = select(0x0100, as_uint(splat(1.0f)), as_uint(splat(2.0f)));
+  for (int r = 10; r < 14; ++r) t.rf[r] = splat(77u);
+  ASSERT_EQ(machine.run_program({I().add(Op::kBallot, to(10), rf(1)), I().add(Op::kBcastf, to(11), rf(1)),
+                                 I().add(Op::kAlleq, to(12), rf(2)), I().add(Op::kAllfeq, to(13), rf(2))}),
+            Stop::kEnd);
+  for (int r = 10; r < 14; ++r) EXPECT_EQ(lanes(t.rf[r]), same(0)) << r;
+}
+
+TEST_P(AluTest, FlagOperations) {
+  Machine machine(GetParam());
   Thread& t = machine.t();
   t.flag_a = 0x0f0c;
   t.flag_b = 0xaaaa;
@@ -602,8 +629,8 @@ TEST(AluLanes, FlagOperations) {
   }
 }
 
-TEST(AluLanes, FlagOperationsReadOldFlags) {
-  Machine machine(71);
+TEST_P(AluTest, FlagOperationsReadOldFlags) {
+  Machine machine(GetParam());
   Thread& t = machine.t();
   t.flag_a = 0x00f0;
   ASSERT_EQ(machine.run_program(
@@ -697,6 +724,71 @@ TEST_P(AluTest, SmallImmediates) {
     EXPECT_EQ(lanes(machine.t().rf[1]), same(expected));
     EXPECT_EQ(lanes(machine.t().rf[2]), same(expected));
   }
+}
+
+// An immediate may be any of the four operands.
+TEST_P(AluTest, SmallImmediatesOnEitherSide) {
+  Machine machine(GetParam());
+  machine.t().rf[5] = splat(1000u);
+  const Operand five = imm(-5);
+  for (const auto& [left, right, expected] :
+       {std::tuple{five, rf(5), uint32_t(-1005)}, {rf(5), five, uint32_t{1005}}}) {
+    ASSERT_EQ(
+        machine.run_program({I().add(Op::kSub, to(1), left, right), I().mul(Op::kSub, to(2), left, right)}),
+        Stop::kEnd);
+    EXPECT_EQ(lanes(machine.t().rf[1]), same(expected));
+    EXPECT_EQ(lanes(machine.t().rf[2]), same(expected));
+    machine.reset();
+    machine.t().rf[5] = splat(1000u);
+  }
+}
+
+// Operations on floats with an immediate on either side, and every conversion of the other operand and of the
+// result.
+TEST_P(AluTest, FloatImmediates) {
+  const int version = GetParam();
+  Machine machine(version);
+  const struct {
+    uint8_t code;
+    float value;
+  } immediates[] = {{0, 0}, {39, 0.5f}, {40, 1}, {41, 2}};
+  int combinations = 0;
+  for (const Row& row : kRows) {
+    if (info(row.op).input != Input::kFloat || info(row.op).operands < 2) continue;
+    for (const auto& immediate : immediates) {
+      for (const bool left : {true, false}) {
+        for (Unpack unpack : {Unpack::kNone, Unpack::kAbs, Unpack::kL, Unpack::kH}) {
+          for (Pack pack : {Pack::kNone, Pack::kL, Pack::kH}) {
+            Instruction i = make(row.mul ? Alu::kMul : Alu::kAdd, row.op, left ? Unpack::kNone : unpack,
+                                 left ? unpack : Unpack::kNone, pack);
+            AluHalf& half = row.mul ? i.mul : i.add;
+            half.a.index = half.b.index = 1;
+            (left ? half.a : half.b) = {Operand::Kind::kImmediate, immediate.code, Unpack::kNone};
+            if (!encode(version, i)) continue;
+            ++combinations;
+            machine.reset();
+            Thread& t = machine.t();
+            // No half is zero: which zero a minimum gives is the business of Formulas.
+            for (int lane = 0; lane < kLanes; ++lane) {
+              const auto n = static_cast<float>(lane);
+              t.rf[1][lane] = fh(n * 1.25f - 9.5f) << 16 | fh(7.75f - n * 0.75f);
+            }
+            t.rf[3] = splat(0xdeadbeefu);
+            ASSERT_EQ(machine.run_program({i}), Stop::kEnd);
+            for (int lane = 0; lane < kLanes; ++lane) {
+              const uint32_t x = scalar_unpack(unpack, t.rf[1][lane]), y = u(immediate.value);
+              uint32_t expected = left ? row.formula(y, x) : row.formula(x, y);
+              if (pack == Pack::kL) expected = 0xdead0000 | fh(f(expected));
+              if (pack == Pack::kH) expected = 0x0000beef | fh(f(expected)) << 16;
+              EXPECT_EQ(t.rf[3][lane], expected) << disassemble(version, i) << " lane " << lane;
+            }
+          }
+        }
+      }
+    }
+  }
+  // Six operations with every conversion; FCMP without packs on 7.1; VFPACK without packs and .abs.
+  EXPECT_EQ(combinations, 4 * 2 * (6 * 4 * 3 + 4 * (version == 71 ? 1 : 3) + 3));
 }
 
 // Both ALUs read before either writes, whatever the order in which they run.
