@@ -158,11 +158,12 @@ constexpr double max_depth(DepthType type) { return type == DepthType::k24 ? 0xf
 /// Depth of a fragment in the stored format: float bits, or n bits of unorm, z * 2^n rounded down (NaN gives
 /// 0). That, unlike z * (2^n - 1) rounded to nearest, lets a depth offset of one unit, 2^-n, change the
 /// stored value everywhere, as boards do at z = 0.5
-/// (dEQP-GLES3.functional.polygon_offset.*_render_with_units). Every path uses this one, so that equal depths
-/// stay equal.
+/// (dEQP-GLES3.functional.polygon_offset.*_render_with_units). Floats are limited to 0..1 as well
+/// (dEQP-GLES3.functional.fbo.depth.depth_test_clamp.depth_component32f). Every path uses this one, so that
+/// equal depths stay equal.
 inline Lanes to_stored_depth(DepthType type, LanesF z) {
-  if (type == DepthType::k32F) return as_uint(z);
   z = z > 0.0f ? z : LanesF{};
+  if (type == DepthType::k32F) return as_uint(z < 1.0f ? z : splat(1.0f));
   const auto limit = static_cast<float>(max_depth(type));
   const LanesF scaled = z * (limit + 1.0f);  // exact: a power of two
   return __builtin_convertvector(scaled < limit ? scaled : splat(limit), Lanes);

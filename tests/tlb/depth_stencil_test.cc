@@ -18,8 +18,8 @@ using cle::StencilOp;
 uint8_t format_of(DepthType type) { return type == DepthType::k32F ? 40 : type == DepthType::k24 ? 43 : 42; }
 
 uint32_t quantized(DepthType type, float z) {
-  if (type == DepthType::k32F) return std::bit_cast<uint32_t>(z);
   const double clamped = z > 0 ? (z < 1 ? double{z} : 1.0) : 0.0;
+  if (type == DepthType::k32F) return std::bit_cast<uint32_t>(static_cast<float>(clamped));
   const double largest = type == DepthType::k24 ? 0xffffff : 0xffff;
   return static_cast<uint32_t>(std::min(std::floor(clamped * (largest + 1)), largest));
 }
@@ -374,6 +374,13 @@ TEST(StoredDepth, OneUnitIsAtLeastOneStep) {
       EXPECT_EQ(to_stored_depth(type, splat(z - unit))[0], stored - 1);
     }
   }
+}
+
+TEST(StoredDepth, FloatsAreLimited) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const auto& [z, stored] :
+       {std::pair{-0.5f, 0.0f}, {0.25f, 0.25f}, {1.0f, 1.0f}, {1.5f, 1.0f}, {nan, 0.0f}})
+    EXPECT_EQ(as_float(to_stored_depth(DepthType::k32F, splat(z)))[0], stored);
 }
 
 }  // namespace v3d::tlb
