@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/qpu/assembler.h"
 #include "gpu/qpu/hazard.h"
@@ -38,8 +39,10 @@ std::string bytes(const std::vector<T>& words) {
 std::string arrays(const qpu::Assembly& a, const std::string& name, bool python) {
   std::string text;
   const auto add = [&](const auto& words, const char* type, const char* suffix) {
-    absl::StrAppendFormat(&text, python ? "%s%s%s = [\n" : "static const %s %s%s[] = {\n", python ? "" : type,
-                          name, suffix);
+    if (python)
+      absl::StrAppend(&text, name, suffix, " = [\n");
+    else
+      absl::StrAppend(&text, "static const ", type, " ", name, suffix, "[] = {\n");
     for (const auto word : words)
       absl::StrAppendFormat(&text, "    0x%0*x,\n", static_cast<int>(2 * sizeof(word)), word);
     text += python ? "]\n" : "};\n";
