@@ -5,15 +5,10 @@
 #include "gpu/tmu/tmu.h"
 #include "tests/fuzz/fuzz_job.h"
 #include "tests/fuzz/input.h"
+#include "tests/qpu/stage_room.h"
 
 namespace v3d::fuzz {
 namespace {
-
-class NoTlb : public qpu::TlbPort {
-  void write_color(qpu::Thread&, const qpu::TlbSpec&, const Lanes*, LaneMask) override {}
-  void write_depth(qpu::Thread&, const qpu::TlbSpec&, Lanes, LaneMask) override {}
-  void read_color(qpu::Thread&, const qpu::TlbSpec&, Lanes*) override {}
-};
 
 void check_word(int version, uint64_t word) {
   qpu::Instruction instruction;
@@ -36,9 +31,7 @@ void qpu(Bytes bytes) {
 
   memory.reset(input.rest());
   tmu::Unit unit(memory.memory(), version);
-  NoTlb tlb;
-  Lanes vpm_in[8] = {}, vpm_out[8] = {}, gs_in[12] = {};
-  qpu::Varying varyings[5] = {};
+  qpu::StageRoom room;
   const auto thread = std::make_unique<qpu::Thread>();
   qpu::Thread& t = *thread;
   t.reset();
@@ -48,25 +41,13 @@ void qpu(Bytes bytes) {
   t.unifa = JobMemory::kBase;
   t.msf = splat(1u);
   t.tmu = &unit;
-  t.tlb = flags & 2 ? &tlb : nullptr;
-  t.vpm_in = vpm_in;
-  t.vpm_in_rows = std::size(vpm_in);
-  t.vpm_out = vpm_out;
-  t.vpm_out_rows = std::size(vpm_out);
-  t.gs_in = gs_in;
-  t.gs_in_rows = 4;
-  t.gs_in_vertices = 3;
-  t.varyings = varyings;
-  t.num_varyings = std::size(varyings);
+  room.give_to(t, flags & 2);
   t.stop_at_switch = flags & 4;
   t.final_section = flags & 8;
   t.budget = 2000;
   qpu::ProgramCache cache(version);
   const auto program = cache.get(t.memory, t.pc);
-  qpu::Stop stop;
-  do {
-    stop = run(*program, t);
-  } while (stop == qpu::Stop::kSwitch || stop == qpu::Stop::kBarrier);
+  run_through(*program, t);
   if (t.instructions + t.budget != 2000) std::abort();
 }
 

@@ -10,15 +10,10 @@
 #include "gpu/mmu/address_space.h"
 #include "tests/qpu/fake_tmu.h"
 #include "tests/qpu/machine.h"
+#include "tests/qpu/stage_room.h"
 
 namespace v3d::qpu {
 namespace {
-
-class NoTlb : public TlbPort {
-  void write_color(Thread&, const TlbSpec&, const Lanes*, LaneMask) override {}
-  void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
-  void read_color(Thread&, const TlbSpec&, Lanes*) override {}
-};
 
 class Fuzz : public testing::TestWithParam<int> {
  protected:
@@ -36,9 +31,9 @@ class Fuzz : public testing::TestWithParam<int> {
     ASSERT_TRUE(space->map(kCode, fd, 0, 1 << 13).ok());
     ASSERT_TRUE(space->map(kData, fd, 1 << 13, 1 << 13).ok());
     close(fd);
-    for (Lanes& v : vpm_in) v = splat(static_cast<uint32_t>(random()));
-    for (Lanes& v : gs_in) v = splat(static_cast<uint32_t>(random()));
-    for (Varying& v : varyings) v = {splat(1u), splat(2u)};
+    for (Lanes& v : room.vpm_in) v = splat(static_cast<uint32_t>(random()));
+    for (Lanes& v : room.gs_in) v = splat(static_cast<uint32_t>(random()));
+    for (Varying& v : room.varyings) v = {splat(1u), splat(2u)};
   }
 
   void start(int round) {
@@ -49,37 +44,18 @@ class Fuzz : public testing::TestWithParam<int> {
     t.unifa = kData + 0x1000;
     t.msf = kLaneIndex & 15u;
     t.tmu = &unit;
-    t.tlb = round & 1 ? &tlb : nullptr;
-    t.vpm_in = vpm_in;
-    t.vpm_in_rows = std::size(vpm_in);
-    t.vpm_out = vpm_out;
-    t.vpm_out_rows = std::size(vpm_out);
-    t.gs_in = gs_in;
-    t.gs_in_rows = 4;
-    t.gs_in_vertices = 3;
-    t.varyings = varyings;
-    t.num_varyings = std::size(varyings);
+    room.give_to(t, round & 1);
     t.stop_at_switch = round & 2;
     t.final_section = round & 4;
     t.budget = kBudget;
   }
 
-  // Runs to the end, over all switches and barriers.
-  Stop finish() {
-    const auto program = cache.get(t.memory, kCode);
-    Stop stop;
-    do {
-      stop = run(*program, t);
-    } while (stop == Stop::kSwitch || stop == Stop::kBarrier);
-    return stop;
-  }
+  Stop finish() { return run_through(*cache.get(t.memory, kCode), t); }
 
   std::mt19937_64 random{99};
   std::unique_ptr<mmu::AddressSpace> space;
   tmu::Unit unit{Memory(), GetParam()};
-  NoTlb tlb;
-  Lanes vpm_in[8], vpm_out[8], gs_in[12];
-  Varying varyings[5];
+  StageRoom room;
   std::unique_ptr<Thread> thread = std::make_unique<Thread>();
   Thread& t = *thread;
   ProgramCache cache{GetParam()};

@@ -1,0 +1,46 @@
+/// For tests that run any program whatever: everything that some stage hands to its threads, all at once.
+#pragma once
+
+#include <iterator>
+
+#include "gpu/qpu/program.h"
+#include "gpu/qpu/thread.h"
+
+namespace v3d::qpu {
+
+struct StageRoom {
+  /// Swallows colours and depths; reads give what the caller had.
+  class NoTlb : public TlbPort {
+    void write_color(Thread&, const TlbSpec&, const Lanes*, LaneMask) override {}
+    void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
+    void read_color(Thread&, const TlbSpec&, Lanes*) override {}
+  };
+
+  NoTlb tlb;
+  Lanes vpm_in[8] = {}, vpm_out[8] = {}, gs_in[12] = {};  ///< gs_in: three vertices of four rows
+  Varying varyings[5] = {};
+
+  void give_to(Thread& t, bool with_tlb) {
+    t.tlb = with_tlb ? &tlb : nullptr;
+    t.vpm_in = vpm_in;
+    t.vpm_in_rows = std::size(vpm_in);
+    t.vpm_out = vpm_out;
+    t.vpm_out_rows = std::size(vpm_out);
+    t.gs_in = gs_in;
+    t.gs_in_rows = 4;
+    t.gs_in_vertices = 3;
+    t.varyings = varyings;
+    t.num_varyings = std::size(varyings);
+  }
+};
+
+/// Runs on over all switches and barriers.
+inline Stop run_through(const Program& program, Thread& t) {
+  Stop stop;
+  do {
+    stop = run(program, t);
+  } while (stop == Stop::kSwitch || stop == Stop::kBarrier);
+  return stop;
+}
+
+}  // namespace v3d::qpu
