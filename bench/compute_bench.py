@@ -21,27 +21,21 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/e2e/qpu_programs"))
 import kernels  # noqa: E402
-import qpu_asm  # noqa: E402
+import qpu_program  # noqa: E402
 import v3d_drm  # noqa: E402
 
-UNIFORMS = 0x8000  # in the program BO
 
 
 class Bench:
     def __init__(self, repeat):
         self.device = v3d_drm.Device(os.environ.get("V3D_NODE", v3d_drm.CARD))
-        self.program = self.device.bo(1 << 16)
+        self.program = self.device.bo(qpu_program.SIZE)
         self.repeat = repeat
 
     def best(self, text, uniforms, batches, grid, **config):
         """Seconds of the fastest of the dispatches."""
-        code = array.array("Q", qpu_asm.assemble(text))
-        words = array.array("I", code.tobytes())
-        self.program.words[:len(words)] = memoryview(words)
-        at = UNIFORMS // 4
-        self.program.words[at:at + len(uniforms)] = memoryview(array.array("I", uniforms))
-        cfg = v3d_drm.csd_config(self.device, self.program.address, self.program.address + UNIFORMS, batches, grid,
-                                 **config)
+        qpu_program.load(self.program, text, uniforms)
+        cfg = qpu_program.config(self.device, self.program, batches, grid, **config)
         times = []
         for _ in range(self.repeat):
             start = time.perf_counter()

@@ -13,7 +13,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "qpu_programs"))
-import qpu_asm  # pylint: disable=wrong-import-position
+import qpu_program  # pylint: disable=wrong-import-position
 import v3d_drm  # pylint: disable=wrong-import-position
 
 SUBMIT_CL, SUBMIT_TFU = 0x40, 0x46
@@ -94,12 +94,10 @@ def main():
     hoard = [device.bo(8 << 20) for _ in range(8)]
     for bo in hoard:
         bo.words[0] = 1
-    program = device.bo(1 << 16)
-    code = qpu_asm.to_bytes(qpu_asm.assemble("here:\n b here\n nop\n nop\n nop\n"))
-    for i, (word,) in enumerate(struct.iter_unpack("<I", code)):
-        program.words[i] = word
+    program = device.bo(qpu_program.SIZE)
+    qpu_program.load(program, "here:\n b here\n nop\n nop\n nop\n")
     for jobs in itertools.count():  # each is reset at last
-        device.submit_csd(v3d_drm.csd_config(device, program.address, 0, 24, (24, 1, 1)), [program])
+        device.submit_csd(qpu_program.config(device, program, 24), [program])
         if jobs == 0:
             print("endless", flush=True)
         device.wait(program, 600)

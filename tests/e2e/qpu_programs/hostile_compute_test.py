@@ -12,7 +12,7 @@ import os
 import subprocess
 import unittest
 
-import qpu_asm
+import qpu_program
 import v3d_drm
 
 SIGNALLED = 1
@@ -46,14 +46,10 @@ class HostileComputeTest(unittest.TestCase):
 
     def run_program(self, text, uniforms, batches=1, seconds=300, **config):
         """Runs to the end, whichever it is; returns the number of failed jobs of this client since its start."""
-        program = self.device.bo(1 << 16)
-        for i, word in enumerate(qpu_asm.assemble(text)):
-            program.words[2 * i], program.words[2 * i + 1] = word & 0xffffffff, word >> 32
-        for i, value in enumerate(uniforms):
-            program.words[0x2000 + i] = value & 0xffffffff
+        program = self.device.bo(qpu_program.SIZE)
+        qpu_program.load(program, text, uniforms)
         syncobj = self.device.syncobj()
-        cfg = v3d_drm.csd_config(self.device, program.address, program.address + 0x8000, batches,
-                                 config.pop("grid", (batches, 1, 1)), **config)
+        cfg = qpu_program.config(self.device, program, batches, **config)
         self.device.submit_csd(cfg, [program], out_sync=syncobj)
         self.device.wait(program, seconds)
         self.assertEqual(self.device.status(syncobj), SIGNALLED)

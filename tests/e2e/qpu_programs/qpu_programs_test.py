@@ -11,6 +11,7 @@ import unittest
 
 import kernels
 import qpu_asm
+import qpu_program
 import v3d_drm
 
 # Configuration of general TMU accesses, for one access: type, or 0x80 | operation << 3 | type for atomics.
@@ -29,17 +30,11 @@ class QpuTest(unittest.TestCase):
     def setUp(self):
         self.device = v3d_drm.Device(os.environ.get("V3D_NODE", v3d_drm.CARD))
         self.addCleanup(self.device.close)
-        self.program = self.device.bo(1 << 16)
+        self.program = self.device.bo(qpu_program.SIZE)
 
     def launch(self, text, uniforms, bos, batches, old_struct=False, **config):
-        """Starts a program: code at the start of the program BO, uniforms in its upper half."""
-        code = qpu_asm.to_bytes(qpu_asm.assemble(text))
-        for i, (word,) in enumerate(struct.iter_unpack("<I", code)):
-            self.program.words[i] = word
-        for i, value in enumerate(uniforms):
-            self.program.words[0x2000 + i] = value & 0xffffffff
-        cfg = v3d_drm.csd_config(self.device, self.program.address, self.program.address + 0x8000, batches,
-                                 config.pop("grid", (batches, 1, 1)), **config)
+        qpu_program.load(self.program, text, uniforms)
+        cfg = qpu_program.config(self.device, self.program, batches, **config)
         self.device.submit_csd(cfg, [self.program, *bos], old_struct)
 
     def run_program(self, *args, **kwargs):
@@ -445,7 +440,7 @@ class UniformTest(QpuTest):
 
     def test_uniforms_are_those_of_the_start(self):
         data = self.device.bo(4096)
-        own = self.program.address + 0x8000 + 12
+        own = self.program.address + qpu_program.UNIFORMS + 12
         self.run_program(self.OWN_UNIFORM, [own, 0, data.address, 77], [data], 1)
         self.assertEqual(data.words[0], 77)
         self.assertEqual(self.program.words[0x2003], 5)
@@ -713,7 +708,7 @@ class TroubleTest(QpuTest):
         if child == 0:
             try:
                 self.device = v3d_drm.Device(os.environ.get("V3D_NODE", v3d_drm.CARD))
-                self.program = self.device.bo(1 << 16)
+                self.program = self.device.bo(qpu_program.SIZE)
                 self.launch(self.ENDLESS, [], [], self.device.qpus * 2)
                 with self.assertRaises(OSError) as raised:
                     self.device.wait(self.program, 0.05)

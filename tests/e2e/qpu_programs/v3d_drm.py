@@ -21,7 +21,6 @@ GetParam = _struct("GetParam", param=U32, pad=U32, value=U64)
 SubmitCsd = _struct("SubmitCsd", cfg=U32 * 7, coef=U32 * 4, bo_handles=U64, bo_handle_count=U32, in_sync=U32,
                     out_sync=U32, perfmon_id=U32, extensions=U64, flags=U32, pad=U32)
 SyncobjCreate = _struct("SyncobjCreate", handle=U32, flags=U32)
-SyncobjDestroy = _struct("SyncobjDestroy", handle=U32, pad=U32)
 SyncobjHandle = _struct("SyncobjHandle", handle=U32, flags=U32, fd=ctypes.c_int32, pad=U32)
 SyncFileInfo = _struct("SyncFileInfo", name=ctypes.c_char * 32, status=ctypes.c_int32, flags=U32, num_fences=U32,
                        pad=U32, sync_fence_info=U64)
@@ -32,7 +31,7 @@ assert ctypes.sizeof(SubmitCsd) == 88 and ctypes.sizeof(OldSubmitCsd) == 72
 
 WRITE, READ_WRITE = 1, 3
 GEM_CLOSE, WAIT_BO, CREATE_BO, MMAP_BO, GET_PARAM, SUBMIT_CSD = 0x09, 0x41, 0x42, 0x43, 0x44, 0x47
-SYNCOBJ_CREATE, SYNCOBJ_DESTROY, SYNCOBJ_HANDLE_TO_FD, EXPORT_SYNC_FILE = 0xbf, 0xc0, 0xc1, 1
+SYNCOBJ_CREATE, SYNCOBJ_HANDLE_TO_FD, EXPORT_SYNC_FILE = 0xbf, 0xc1, 1
 SYNC_IOC_FILE_INFO = READ_WRITE << 30 | ctypes.sizeof(SyncFileInfo) << 16 | ord(">") << 8 | 4
 PARAM_HUB_IDENT3, PARAM_CORE0_IDENT1 = 3, 5
 
