@@ -2,43 +2,24 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "tests/tools/command_test.h"
+
 namespace {
 
-namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class AssemblyTest : public testing::Test {
+class AssemblyTest : public CommandTest {
  protected:
-  AssemblyTest() {
-    char name[] = "/tmp/v3demu-test-XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  ~AssemblyTest() override { fs::remove_all(folder_); }
-
-  struct Result {
-    int status;
-    std::string output;
-  };
   /// Runs v3demu in the test's folder; `arguments` are a shell's.
   Result v3demu(const std::string& arguments) {
-    const std::string line =
-        "cd " + folder_.string() + " && (" V3DEMU_TEST_COMMAND " " + arguments + ") 2>&1";
-    FILE* pipe = popen(line.c_str(), "r");
-    std::string output;
-    char chunk[4096];
-    for (size_t got; (got = fread(chunk, 1, sizeof(chunk), pipe)) > 0;) output.append(chunk, got);
-    const int status = pclose(pipe);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+    return shell("cd " + folder_.string() + " && (" V3DEMU_TEST_COMMAND " " + arguments + ") 2>&1");
   }
   void file(const std::string& name, const std::string& contents) {
     std::ofstream(folder_ / name, std::ios::binary) << contents;
@@ -49,8 +30,6 @@ class AssemblyTest : public testing::Test {
     all << in.rdbuf();
     return all.str();
   }
-
-  fs::path folder_;
 };
 
 constexpr const char* kProgram =
@@ -117,7 +96,7 @@ TEST_F(AssemblyTest, Check) {
   EXPECT_EQ(bad.status, 1);
   EXPECT_THAT(bad.output,
               StartsWith("bad.qpu:3: ldvary-c-early: instruction 1, \"add rf2, rf0, rf40 ; nop\": "));
-  EXPECT_FALSE(fs::exists(folder_ / "bad.bin"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "bad.bin"));
   EXPECT_EQ(v3demu("asm bad.qpu -o bad.bin").status, 0);
   const Result listing = v3demu("disasm --check bad.bin");
   EXPECT_EQ(listing.status, 1);
@@ -131,7 +110,7 @@ TEST_F(AssemblyTest, Errors) {
   EXPECT_EQ(bad.status, 1);
   EXPECT_EQ(bad.output,
             "p.qpu:2:15: add has 2 operands\np.qpu:3:3: \"frob\" is no operation, signal or branch\n");
-  EXPECT_FALSE(fs::exists(folder_ / "p.bin"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "p.bin"));
   file("odd.bin", std::string("\0\1\2", 3));
   EXPECT_EQ(v3demu("disasm odd.bin").status, 1);
   file("text.hex", "38003186bb03f000\n 1234\n");

@@ -2,15 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
+
+#include "tests/tools/command_test.h"
 
 namespace {
 
@@ -19,34 +18,20 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class RunTest : public testing::Test {
+class RunTest : public CommandTest {
  protected:
   RunTest() {
-    char name[] = "/tmp/v3demu-test-XXXXXX";
-    folder_ = mkdtemp(name);
     fs::create_directories(mesa() / "lib");
     std::ofstream(mesa() / "lib/libvulkan_broadcom.so");
   }
-  ~RunTest() override { fs::remove_all(folder_); }
   fs::path mesa() const { return folder_ / "mesa"; }
 
-  struct Result {
-    int status;
-    std::string output;
-  };
   /// Runs v3demu in an empty environment plus `variables`; `arguments` are a shell's.
   /// (A sanitized v3demu must not mind that another library is loaded first.)
   Result v3demu(const std::string& arguments, const std::string& variables = "") {
-    std::string line =
-        "env -i PATH=\"$PATH\" HOME=" + folder_.string() +
-        " ASAN_OPTIONS=verify_asan_link_order=0 V3DEMU_SOCKET=" + (folder_ / "socket").string() + " " +
-        variables + " " V3DEMU_TEST_COMMAND " " + arguments + " 2>&1 </dev/null";
-    FILE* pipe = popen(line.c_str(), "r");
-    std::string output;
-    char chunk[4096];
-    for (size_t got; (got = fread(chunk, 1, sizeof(chunk), pipe)) > 0;) output.append(chunk, got);
-    int status = pclose(pipe);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+    return shell("env -i PATH=\"$PATH\" HOME=" + folder_.string() +
+                 " ASAN_OPTIONS=verify_asan_link_order=0 V3DEMU_SOCKET=" + (folder_ / "socket").string() +
+                 " " + variables + " " V3DEMU_TEST_COMMAND " " + arguments + " 2>&1 </dev/null");
   }
   std::map<std::string, std::string> environment(const std::string& options,
                                                  const std::string& variables = "") {
@@ -59,8 +44,6 @@ class RunTest : public testing::Test {
     }
     return all;
   }
-
-  fs::path folder_;
 };
 
 TEST_F(RunTest, PointsTheLoadersAtMesa) {
