@@ -25,21 +25,6 @@ V load(const T* from) {
   return v;
 }
 
-/// Four quads to one register.
-template <typename Q>
-auto join(Q a, Q b, Q c, Q d) {
-  const auto low = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
-  const auto high = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7);
-  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-}
-
-/// Word `i` of each group of four lanes to the whole group.
-template <typename V>
-V spread(V groups, uint32_t i) {
-  constexpr Lanes kGroup = {0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12};
-  return permute(groups, kGroup + i);
-}
-
 /// Sixteen doubles: lanes 0..7 and 8..15.
 struct Doubles {
   Half low, high;
@@ -104,17 +89,24 @@ struct FragmentStage::Primitives {
     return {Half{a, a, a, a, b, b, b, b}, Half{c, c, c, c, d, d, d, d}};
   }
   template <bool kOnePrimitive, typename Plane>
-  Doubles numerator(Plane plane, const Doubles& at_x, const Doubles& at_y) const {
-    return spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).value; }) +
-           at_x * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_x; }) +
-           at_y * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_y; });
+  LanesF at(Plane plane, const Doubles& at_x, const Doubles& at_y) const {
+    return narrow(spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).value; }) +
+                  at_x * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_x; }) +
+                  at_y * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_y; }));
   }
-  template <bool kOnePrimitive>
-  LanesF weight(size_t i, const Doubles& at_x, const Doubles& at_y) const {
-    return narrow(
-        numerator<kOnePrimitive>([i](const PrimitiveSetup& s) { return s.weights[i]; }, at_x, at_y) *
-        spread<kOnePrimitive>([i](const PrimitiveSetup& s) { return s.weights[i].scale; }));
+  /// A word of each primitive.
+  template <bool kOnePrimitive, typename Field>
+  Lanes words(Field field) const {
+    if constexpr (kOnePrimitive) return v3d::splat(field(*of[0]));
+    const uint32_t a = field(*of[0]), b = field(*of[1]), c = field(*of[2]), d = field(*of[3]);
+    return Lanes{a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d};
   }
+};
+
+/// What the program gets of 16 pixels at one position inside each.
+struct FragmentStage::Payload {
+  Doubles x, y;  ///< the position, relative to the tile
+  LanesF w, z;
 };
 
 bool FragmentStage::Quads::one_primitive() const {
@@ -244,8 +236,8 @@ void FragmentStage::compute_depth(const Primitives& primitives) {
   for (uint32_t s = 0; s < samples; ++s) {
     const float x = samples == 4 ? sample_offset(kSampleX, s) : 0,
                 y = samples == 4 ? sample_offset(kSampleY, s) : 0;
-    batch_.z[s] = clamp_depth(
-        narrow(primitives.numerator<kOnePrimitive>(plane, widen(primitives.x + x), widen(primitives.y + y))));
+    batch_.z[s] =
+        clamp_depth(primitives.at<kOnePrimitive>(plane, widen(primitives.x + x), widen(primitives.y + y)));
   }
   for (uint32_t s = samples; s < 4 && multisample_; ++s) batch_.z[s] = batch_.z[0];
 }
@@ -298,14 +290,9 @@ template <bool kOnePrimitive>
 FragmentStage::Payload FragmentStage::payload_at(const Primitives& primitives, LanesF offset_x,
                                                  LanesF offset_y) const {
   const Doubles x = widen(primitives.x + offset_x), y = widen(primitives.y + offset_y);
-  Payload payload;
-  payload.w0 = primitives.weight<kOnePrimitive>(0, x, y);
-  payload.w1 = primitives.weight<kOnePrimitive>(1, x, y);
-  payload.w =
-      1.0f / narrow(primitives.numerator<kOnePrimitive>([](const PrimitiveSetup& s) { return s.r; }, x, y));
-  payload.z = clamp_depth(
-      narrow(primitives.numerator<kOnePrimitive>([](const PrimitiveSetup& s) { return s.z; }, x, y)));
-  return payload;
+  const LanesF r = primitives.at<kOnePrimitive>([](const PrimitiveSetup& s) { return s.r; }, x, y);
+  const LanesF z = primitives.at<kOnePrimitive>([](const PrimitiveSetup& s) { return s.z; }, x, y);
+  return {x, y, 1.0f / r, clamp_depth(z)};
 }
 
 FragmentStage::Payload FragmentStage::payload_at(const Quads& quads, LanesF offset_x, LanesF offset_y) const {
@@ -368,37 +355,23 @@ void FragmentStage::shade_pass(const Quads& quads, const Payload& payload, const
   run_program();
 }
 
-void FragmentStage::compute_varyings(const Quads& quads, const Payload& payload, const Payload& centroid) {
-  std::array<const VaryingCoefficients*, kQuads> of;
-  for (size_t q = 0; q < kQuads; ++q)
-    of[q] = &setups_[quads.setup[q < static_cast<size_t>(quads.count) ? q : 0]].coefficients;
+template <bool kOnePrimitive>
+void FragmentStage::compute_varyings(const Primitives& primitives, const Payload& payload,
+                                     const Payload& centroid) {
   const uint32_t count = draw_->num_components();
-  const auto interpolated = [&](uint32_t i, LanesF p1, LanesF p2) {
+  for (uint32_t i = 0; i < count; ++i) {
     const Payload& at = draw_->is_centroid[i] ? centroid : payload;
-    return as_uint(at.w0 * p1 + at.w1 * p2);
-  };
-  if (quads.one_primitive()) {
-    for (uint32_t i = 0; i < count; ++i) {
-      varyings_[i].vp =
-          draw_->is_flat[i] ? Lanes{} : interpolated(i, splat(of[0]->p1[i]), splat(of[0]->p2[i]));
-      varyings_[i].c = splat(of[0]->c[i]);
-    }
-    return;
+    const auto plane = [i](const PrimitiveSetup& s) { return s.coefficients.plane(i); };
+    varyings_[i].vp = draw_->is_flat[i] ? Lanes{} : as_uint(primitives.at<kOnePrimitive>(plane, at.x, at.y));
+    varyings_[i].c =
+        primitives.words<kOnePrimitive>([i](const PrimitiveSetup& s) { return s.coefficients.c[i]; });
   }
-  for (uint32_t i = 0; i < count; i += 4) {
-    const auto groups = [i, &of](auto member) {
-      const auto words = [&](size_t q) { return load<Quad>(&(of[q]->*member)[i]); };
-      return join(words(0), words(1), words(2), words(3));
-    };
-    const Lanes p1 = groups(&VaryingCoefficients::p1), p2 = groups(&VaryingCoefficients::p2),
-                c = groups(&VaryingCoefficients::c);
-    for (uint32_t k = 0; k < 4 && i + k < count; ++k) {
-      varyings_[i + k].vp = draw_->is_flat[i + k]
-                                ? Lanes{}
-                                : interpolated(i + k, as_float(spread(p1, k)), as_float(spread(p2, k)));
-      varyings_[i + k].c = spread(c, k);
-    }
-  }
+}
+
+void FragmentStage::compute_varyings(const Quads& quads, const Payload& payload, const Payload& centroid) {
+  const Primitives primitives = primitives_of(quads);
+  quads.one_primitive() ? compute_varyings<true>(primitives, payload, centroid)
+                        : compute_varyings<false>(primitives, payload, centroid);
 }
 
 void FragmentStage::run_program() {

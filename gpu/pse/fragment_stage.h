@@ -15,7 +15,6 @@ namespace v3d::pse {
 
 /// What the batches need of one primitive, relative to the tile.
 struct PrimitiveSetup {
-  std::array<WeightPlane, 2> weights;
   LinearPlane z;  ///< depth offset included
   LinearPlane r;  ///< 1/W
   bool back_facing = false;
@@ -53,10 +52,7 @@ class FragmentStage {
     void push(int setup_index, uint32_t at_x, uint32_t at_y, const uint32_t* quad_coverage);
     bool one_primitive() const;
   };
-  /// What the program gets of 16 pixels at one position inside each.
-  struct Payload {
-    LanesF w0, w1, w, z;
-  };
+  struct Payload;
   struct Primitives;
   Primitives primitives_of(const Quads& quads) const;
 
@@ -75,6 +71,8 @@ class FragmentStage {
   Payload payload_at(const Primitives& primitives, LanesF offset_x, LanesF offset_y) const;
   void centroid_offsets(LanesF& x, LanesF& y) const;
   void compute_varyings(const Quads& quads, const Payload& payload, const Payload& centroid);
+  template <bool kOnePrimitive>
+  void compute_varyings(const Primitives& primitives, const Payload& payload, const Payload& centroid);
   void run_program();
 
   const Job& job_;

@@ -233,7 +233,6 @@ int TileRenderer::State::open_setup(const Geometry& geometry, std::span<const Co
                                     const VaryingSource& source, bool back_facing, double offset) {
   const int index = stage.free_setup();
   PrimitiveSetup& setup = stage.setup(index);
-  setup.weights = geometry.weights;
   double z[3] = {double{corners[0].z} + offset, 0, 0}, r[3] = {double{corners[0].r}, 0, 0};
   for (size_t i = 1; i < corners.size(); ++i) {
     z[i] = double{corners[i].z} - double{corners[0].z};
@@ -243,6 +242,7 @@ int TileRenderer::State::open_setup(const Geometry& geometry, std::span<const Co
   setup.r = make_plane(geometry.weights, r[0], r[1], r[2]);
   setup.back_facing = back_facing;
   setup.source = source;
+  setup.source.spread = geometry.weights;
   setup.varyings_ready = false;
   return index;
 }

@@ -1,8 +1,10 @@
 #include "gpu/pse/varyings.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+#include <span>
 
 namespace v3d::pse {
 namespace {
@@ -47,23 +49,33 @@ void interpolate(const VaryingSource& source, const LanesI& linear, LanesF& u0, 
   if (source.corners > 2) u2 = at(2);
 }
 
-void set_component(VaryingCoefficients& to, uint32_t component, float p1, float p2, uint32_t c) {
-  to.p1[component] = p1;
-  to.p2[component] = p2;
+/// Sets components from `first` on; p1 and p2 are what each gains up to corners 1 and 2.
+void set_components(const VaryingSource& source, VaryingCoefficients& to, uint32_t first,
+                    std::span<const float> p1, std::span<const float> p2) {
+  for (size_t i = 0; i < p1.size(); ++i) {
+    const LinearPlane plane = make_plane(source.spread, 0, double{p1[i]}, double{p2[i]});
+    to.value[first + i] = plane.value;
+    to.step_x[first + i] = plane.step_x;
+    to.step_y[first + i] = plane.step_y;
+  }
+}
+void set_component(const VaryingSource& source, VaryingCoefficients& to, uint32_t component, float p1,
+                   float p2, uint32_t c) {
+  set_components(source, to, component, {&p1, 1}, {&p2, 1});
   to.c[component] = c;
 }
 
 void set_up_implicit(const PreparedDraw& draw, const VaryingSource& source, VaryingCoefficients& to) {
   uint32_t component = 0;
-  if (draw.primitive_id) set_component(to, component++, 0, 0, source.primitive_id);
-  for (uint32_t i = 0; i < draw.implicit_position; ++i) set_component(to, component + i, 0, 0, 0);
+  if (draw.primitive_id) set_component(source, to, component++, 0, 0, source.primitive_id);
+  for (uint32_t i = 0; i < draw.implicit_position; ++i) set_component(source, to, component + i, 0, 0, 0);
   // The program multiplies all of them by W. Points are corrected for that; the line coordinate is not, and
   // programs undo it (Mesa v3d_nir_lower_line_smooth.c).
   if (draw.implicit_position == 2 && source.corners == 1) {
-    set_component(to, component, source.r[0], 0, 0);
-    set_component(to, component + 1, 0, source.r[0], 0);
+    set_component(source, to, component, source.r[0], 0, 0);
+    set_component(source, to, component + 1, 0, source.r[0], 0);
   } else if (draw.implicit_position == 1 && source.corners == 2) {
-    set_component(to, component, 0, 1, std::bit_cast<uint32_t>(1.0f));
+    set_component(source, to, component, 0, 1, std::bit_cast<uint32_t>(1.0f));
   }
 }
 
@@ -81,8 +93,11 @@ void set_up_varyings(const PreparedDraw& draw, const VaryingSource& source, Vary
     LanesF p1 = {}, p2 = {};
     if (source.corners > 1) p1 = flat ? LanesF{} : (u1 - u0) * (linear ? splat(1.0f) : splat(source.r[1]));
     if (source.corners > 2) p2 = flat ? LanesF{} : (u2 - u0) * (linear ? splat(1.0f) : splat(source.r[2]));
-    store(to.p1 + first + i, p1);
-    store(to.p2 + first + i, p2);
+    alignas(64) float to1[kLanes], to2[kLanes];
+    store(to1, p1);
+    store(to2, p2);
+    const size_t count = std::min<size_t>(kLanes, draw.num_varyings - i);
+    set_components(source, to, first + i, {to1, count}, {to2, count});
     store(to.c + first + i, flat ? as_uint(load(source.provoking + word)) : as_uint(u0));
   }
 }

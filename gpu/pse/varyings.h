@@ -6,11 +6,16 @@
 
 namespace v3d::pse {
 
-/// Coefficients per component: ldvary gives w[0] * p1 + w[1] * p2, and c.
+/// What ldvary gives of each component: a point of the plane, and c. As one plane and not as a sum of
+/// weights, so that a varying whose gradient along an axis is 0 is equal all along that axis (dEQP-GLES3
+/// functional.fbo.blit.rect.nearest_consistency_*).
 struct VaryingCoefficients {
-  alignas(64) float p1[kComponentRoom];
-  alignas(64) float p2[kComponentRoom];
+  alignas(64) double value[kComponentRoom];
+  alignas(64) double step_x[kComponentRoom];
+  alignas(64) double step_y[kComponentRoom];
   alignas(64) uint32_t c[kComponentRoom];
+
+  LinearPlane plane(uint32_t i) const { return {value[i], step_x[i], step_y[i]}; }
 };
 
 /// Where the varyings of a primitive come from.
@@ -19,7 +24,8 @@ struct VaryingSource {
   const uint32_t* vertex[3]{};  ///< words of PreparedDraw; of the original triangle when clipped
   const uint32_t* provoking = nullptr;
   uint32_t primitive_id = 0;
-  float r[3]{};  ///< 1/W of the corners
+  std::array<WeightPlane, 2> spread;  ///< how the differences of the corners spread over the tile
+  float r[3]{};                       ///< 1/W of the corners
   /// Clipped polygons: weights of the original vertices for each corner; else null.
   const float* weights[3]{};
 };
