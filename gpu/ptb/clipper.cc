@@ -60,7 +60,6 @@ void Clipper::classify(const LanesF clip[4], uint16_t codes[kLanes]) const {
     code |= ~(d >= 0.0f) & (1 << i);
   }
   code |= ~(w > 0.0f) & int{kOutBehind};
-  code |= ~((x >= -w) & (x <= w) & (y >= -w) & (y <= w)) & int{kOutView};
   LanesI finite = LanesI{} - 1;
   for (int i = 0; i < 4; ++i) finite &= (clip[i] >= -kMax) & (clip[i] <= kMax);
   code |= ~finite & int{kOutInvalid};

@@ -24,8 +24,7 @@ enum Outcode : uint16_t {
   kOutFar = 1 << 6,
   kNumPlanes = 7,
   kOutPlanes = (1 << kNumPlanes) - 1,
-  kOutView = 1 << 7,     ///< outside the viewport's sides; matters for the centres of points
-  kOutInvalid = 1 << 8,  ///< NaN or infinite
+  kOutInvalid = 1 << 7,  ///< NaN or infinite
 };
 
 /// A shaded vertex as the clipper needs it.

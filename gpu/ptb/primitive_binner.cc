@@ -162,9 +162,11 @@ void PrimitiveBinner::bin_line(Primitive p) {
   keep(p, entries);
 }
 
+/// Clipped by its centre, which may lie beside the viewport as long as it is in the guard box: wide points
+/// are cut off at the window (dEQP-GLES2 functional.clipping.point.wide_point_clip).
 void PrimitiveBinner::bin_point(const Primitive& p) {
   const uint32_t v = p.vertex[0];
-  if (codes_[v] != 0) {  // outside any plane, the sides of the viewport included
+  if (codes_[v] != 0) {
     ++counts_[perf::kPtbPrimitivesOutside];
     return;
   }

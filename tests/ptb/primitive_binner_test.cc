@@ -239,7 +239,7 @@ TEST(PrimitiveBinner, PointsAndLinesAreFrontFacing) {
   }
 }
 
-TEST(PrimitiveBinner, PointsAreDroppedByTheirCentre) {
+TEST(PrimitiveBinner, PointsAreClippedInDepthByTheirCentreAndAtTheSidesByTheWindow) {
   const auto drawn = [](float x, float z, uint8_t mode) {
     Scene s;
     s.state.cfg.z_clip_mode = mode;
@@ -248,7 +248,8 @@ TEST(PrimitiveBinner, PointsAreDroppedByTheirCentre) {
     return s.bin() > 0;
   };
   EXPECT_TRUE(drawn(0.99f, 0.5f, 2));
-  EXPECT_FALSE(drawn(1.01f, 0.5f, 2));
+  EXPECT_TRUE(drawn(1.2f, 0.5f, 2));   // 26 px beside the viewport, reaches 32
+  EXPECT_FALSE(drawn(1.3f, 0.5f, 2));  // 38 px
   EXPECT_FALSE(drawn(0, -0.1f, 2));
   EXPECT_TRUE(drawn(0, -0.1f, 1));
   EXPECT_FALSE(drawn(0, 1.1f, 1));
