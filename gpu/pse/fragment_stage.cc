@@ -195,13 +195,6 @@ void FragmentStage::add_block(int setup, int x, int y, const Lanes& coverage) {
   }
 }
 
-LanesF FragmentStage::clamp_depth(LanesF z) const {
-  const cle::DrawState& state = draw_->state();
-  if (!state.cfg.z_clamp) return z;
-  z = z < state.z_min_clip ? splat(state.z_min_clip) : z;
-  return z > state.z_max_clip ? splat(state.z_max_clip) : z;
-}
-
 /// Positions, coverage and facing. Lanes without a quad repeat the position of the first one, so that they
 /// stay inside the tile.
 void FragmentStage::fill_batch(const Quads& quads) {
@@ -236,8 +229,7 @@ void FragmentStage::compute_depth(const Primitives& primitives) {
   for (uint32_t s = 0; s < samples; ++s) {
     const float x = samples == 4 ? sample_offset(kSampleX, s) : 0,
                 y = samples == 4 ? sample_offset(kSampleY, s) : 0;
-    batch_.z[s] =
-        clamp_depth(primitives.at<kOnePrimitive>(plane, widen(primitives.x + x), widen(primitives.y + y)));
+    batch_.z[s] = primitives.at<kOnePrimitive>(plane, widen(primitives.x + x), widen(primitives.y + y));
   }
   for (uint32_t s = samples; s < 4 && multisample_; ++s) batch_.z[s] = batch_.z[0];
 }
@@ -292,7 +284,7 @@ FragmentStage::Payload FragmentStage::payload_at(const Primitives& primitives, L
   const Doubles x = widen(primitives.x + offset_x), y = widen(primitives.y + offset_y);
   const LanesF r = primitives.at<kOnePrimitive>([](const PrimitiveSetup& s) { return s.r; }, x, y);
   const LanesF z = primitives.at<kOnePrimitive>([](const PrimitiveSetup& s) { return s.z; }, x, y);
-  return {x, y, 1.0f / r, clamp_depth(z)};
+  return {x, y, 1.0f / r, z};
 }
 
 FragmentStage::Payload FragmentStage::payload_at(const Quads& quads, LanesF offset_x, LanesF offset_y) const {

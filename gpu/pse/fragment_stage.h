@@ -62,7 +62,6 @@ class FragmentStage {
   void compute_depth(const Quads& quads);
   template <bool kOnePrimitive>
   void compute_depth(const Primitives& primitives);
-  LanesF clamp_depth(LanesF z) const;
   void shade(const Quads& quads);
   void shade_pass(const Quads& quads, const Payload& payload, const Payload& centroid, LanesF offset_x,
                   LanesF offset_y, uint32_t sample);

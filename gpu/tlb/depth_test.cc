@@ -100,7 +100,10 @@ void DepthTest::kernel(const DepthTest& test, Tile& tile, const FragmentBatch& b
 
   for (uint32_t s = 0; s < samples; ++s) {
     const LanesI alive = sample_lanes(coverage, s);
-    const Lanes fragment = to_stored_depth(kType, z[static_cast<int>(s) * z_step]);
+    LanesF limited = z[static_cast<int>(s) * z_step];
+    limited = limited > test.lowest_ ? limited : test.lowest_;
+    limited = limited < test.highest_ ? limited : test.highest_;
+    const Lanes fragment = to_stored_depth(kType, limited);
     uint32_t* const depth_plane = tile.depth(s);
     const Lanes stored = load_quads(depth_plane, quads);
 
@@ -147,16 +150,16 @@ void DepthTest::kernel(const DepthTest& test, Tile& tile, const FragmentBatch& b
 }
 
 void DepthTest::prepare(DepthType type, const cle::DrawState& state) {
+  const float bounds[4] = {state.depth_bounds_min, state.depth_bounds_max, state.z_min_clip,
+                           state.z_max_clip};
   if (kernel_ && type == type_ && same_bytes(cfg_key_, state.cfg) && same_bytes(front_key_, state.front) &&
-      same_bytes(back_key_, state.back) && bounds_key_[0] == state.depth_bounds_min &&
-      bounds_key_[1] == state.depth_bounds_max)
+      same_bytes(back_key_, state.back) && std::memcmp(bounds_key_, bounds, sizeof(bounds)) == 0)
     return;
   type_ = type;
   cfg_key_ = state.cfg;
   front_key_ = state.front;
   back_key_ = state.back;
-  bounds_key_[0] = state.depth_bounds_min;
-  bounds_key_[1] = state.depth_bounds_max;
+  std::memcpy(bounds_key_, bounds, sizeof(bounds));
 
   on_less_ = when(state.cfg.depth_func, 0);
   on_equal_ = when(state.cfg.depth_func, 1);
@@ -165,6 +168,8 @@ void DepthTest::prepare(DepthType type, const cle::DrawState& state) {
   write_depth_ = state.cfg.z_write;
   stencil_ = state.cfg.stencil;
   bounds_ = state.cfg.depth_bounds;
+  lowest_ = splat(state.cfg.z_clamp ? state.z_min_clip : 0.0f);
+  highest_ = splat(state.cfg.z_clamp ? state.z_max_clip : 1.0f);
   bounds_min_ = to_stored_depth(type, splat(state.depth_bounds_min));
   bounds_max_ = to_stored_depth(type, splat(state.depth_bounds_max));
   front_ = decode(state.front);

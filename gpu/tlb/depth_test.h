@@ -37,6 +37,7 @@ class DepthTest {
   Kernel kernel_ = nullptr;
   int32_t on_less_ = 0, on_equal_ = 0, on_greater_ = 0, on_unordered_ = 0;  // all ones: the fragment passes
   bool write_depth_ = false, stencil_ = false, bounds_ = false;
+  LanesF lowest_{}, highest_{};        // limits of depth: Z clamp, also for depth that programs write
   Lanes bounds_min_{}, bounds_max_{};  // stored format
   Face front_{}, back_{};
 
@@ -44,7 +45,7 @@ class DepthTest {
   DepthType type_ = DepthType::k32F;
   cle::CfgBits cfg_key_;
   cle::StencilConfig front_key_, back_key_;
-  float bounds_key_[2] = {};
+  float bounds_key_[4] = {};  // depth bounds, Z clamp
 };
 
 }  // namespace v3d::tlb

@@ -47,6 +47,12 @@ bool compares(Compare func, T a, T b) {
   return false;
 }
 
+/// Z clamp; NaN gives the lower limit.
+float limited(const cle::DrawState& state, float z) {
+  if (!state.cfg.z_clamp) return z;
+  return z > state.z_min_clip ? std::min(z, state.z_max_clip) : state.z_min_clip;
+}
+
 bool depth_compares(DepthType type, Compare func, uint32_t a, uint32_t b) {
   if (type == DepthType::k32F) return compares(func, std::bit_cast<float>(a), std::bit_cast<float>(b));
   return compares(func, a, b);
@@ -96,7 +102,8 @@ class Model {
     for (uint32_t s = 0; s < samples_; ++s)
       if ((coverage >> s) & 1) {
         bool stencil = false;
-        if (test_sample(state, at(x, y, s), quantized(type_, z[s]), back, stencil)) passed |= 1u << s;
+        if (test_sample(state, at(x, y, s), quantized(type_, limited(state, z[s])), back, stencil))
+          passed |= 1u << s;
         stencil_passed |= uint32_t{stencil} << s;
       }
     return passed;
@@ -174,6 +181,9 @@ class DepthStencil : public ::testing::TestWithParam<Case> {
     state.cfg.z_write = random(4) != 0;
     state.cfg.stencil = random(2);
     state.cfg.depth_bounds = random(4) == 0;
+    state.cfg.z_clamp = random(2);
+    state.z_min_clip = random(2) ? 0.25f : 0;
+    state.z_max_clip = random(2) ? 0.7f : 1;
     state.depth_bounds_min = 0.25f;
     state.depth_bounds_max = 0.75f;
     state.front = random_face();
