@@ -366,6 +366,25 @@ TEST_F(Sampling, CubeLodHasNoJumpAtEdges) {
   for (int i = 0; i < kLanes; ++i) EXPECT_NEAR(value(out[0], i) * 255, 1.0, 0.15);
 }
 
+/// The last pixel of each quad lies in the corner of a face, the others beyond it, where other components of
+/// the direction are larger.
+TEST_F(Sampling, CubeLodIsThatOfTheLivePixels) {
+  TextureSpec spec{.type = kRGBA8, .width = 16, .height = 16, .max_level = 4, .layers = 6};
+  TestTexture texture(gpu_, spec);
+  fill_with_levels(gpu_, texture, 5, 6);
+  texture.set_sampler({});
+  Unit unit(gpu_.memory(), 71);
+  TextureLookup lookup = texture.lookup(Launcher::kSCm, kT | kR);
+  constexpr float kTexel = 2.0f / 16;
+  lookup.s = lanes_of([](int i) { return -1 + (pixel_x(i) - 0.5f) * kTexel; });
+  lookup.t = lanes_of([](int i) { return -1 + (pixel_y(i) - 0.5f) * kTexel; });
+  lookup.r = lanes_of([](int) { return 1.0f; });
+  lookup.live = 0x8888;
+  Lanes out[4];
+  unit.texture(lookup, out);
+  for (int i = 3; i < kLanes; i += 4) EXPECT_EQ(value(out[0], i), 0) << i;
+}
+
 TEST_F(Sampling, AnisotropyKeepsDetailAcrossTheFootprint) {
   // Stripes along T, squeezed in S: an isotropic lookup blurs them away, an anisotropic one keeps them.
   TextureSpec spec{.type = kRGBA8, .width = 64, .height = 64, .max_level = 6};
