@@ -179,8 +179,8 @@ void make_filter(Plan& plan) {
   plan.needs_lod = !one_level || sampler.mag_nearest != sampler.min_nearest;
   plan.magnifies_below_one =
       !plan.explicit_lod && !(plan.key.shape & kB) && sampler.bias <= 0 && sampler.min_lod == 0;
-  plan.anisotropic = sampler.max_anisotropy > 1 && !sampler.min_nearest && plan.dims == 2 && !plan.cube &&
-                     !plan.explicit_lod && !plan.unnormalized;
+  plan.anisotropic =
+      sampler.max_anisotropy > 1 && plan.dims == 2 && !plan.cube && !plan.explicit_lod && !plan.unnormalized;
 }
 
 Run pick_function(const Plan& plan, const TextureLookup& lookup) {

@@ -352,7 +352,9 @@ void run_levels(const Plan& plan, Context& context, const TextureLookup& lookup,
   finish(plan, sample_levels<Policy, kShape>(call, choice).c, active, out);
 }
 
-/// Anisotropic 2D filtering: N isotropic lookups along the longer side of the footprint (texture.md 4.6).
+/// Anisotropic 2D filtering: N isotropic lookups along the longer side of the footprint (texture.md 4.6),
+/// with either filter (dEQP-VK.texture.filtering_anisotropy.*.mag_linear_min_nearest_mipmap_* wants a
+/// difference).
 template <class Policy>
 void run_anisotropic(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
