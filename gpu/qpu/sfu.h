@@ -1,6 +1,7 @@
 /// The functions of the special function unit, defined once for the interpreter and every code generator.
 ///
-/// All of them return the correctly rounded float (checked for every input: tests/qpu/sfu_test.cc tells how).
+/// All of them return the correctly rounded float (checked for every input: tests/qpu/sfu_test.cc tells how),
+/// exp2 none that is denormal.
 /// The steps are plain double operations, each rounded on its own, so that any host gives the same bits. The
 /// bits of the hardware are not documented (qpu.md 2.4).
 #pragma once
@@ -39,7 +40,8 @@ inline LanesF recip(LanesF x) { return 1.0f / x; }
 /// 1 / sqrt(x); -inf for -0, NaN for x < 0.
 inline LanesF rsqrt(LanesF x) { return to_float(1.0 / square_root(to_double(x))); }
 
-/// 2^x.
+/// 2^x; 0 below 2^-126. Boards pass piglit's fs-underflow-pow-compare-zero, whose 2^-149.999 would else be
+/// 2^-149, though products keep denormals there (fs-underflow-mul-compare-zero).
 inline LanesF exp2(LanesF x) {
   // 2^n * 2^f with n the nearest integer; (2^f - 1) / f is a polynomial in f.
   x = x > 200.0f ? splat(200.0f) : x;
@@ -61,7 +63,8 @@ inline LanesF exp2(LanesF x) {
   const LanesD power = 1.0 + f * (0x1.62e42fefa39efp-1 + (f * odd + even));
   // The low bits of `shifted` hold n.
   const LanesQ scale = (reinterpret_cast<LanesQ>(shifted) + 1023u) << 52;
-  const LanesF result = to_float(power * reinterpret_cast<LanesD>(scale));
+  LanesF result = to_float(power * reinterpret_cast<LanesD>(scale));
+  result = result < 0x1p-126f ? LanesF{} : result;
   // The two inputs whose result is so close to the middle of two floats that its double is a tie.
   return x == 0x1.853a6ep-9f ? splat(0x1.00870ap+0f) : x == -0x1.e7526ep-6f ? splat(0x1.f58d62p-1f) : result;
 }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cfenv>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <set>
 
@@ -205,7 +206,10 @@ const Row kRows[] = {
     {Op::kRsqrt2, kFloat,
      [](uint32_t a, uint32_t) { return u(static_cast<float>(1 / std::sqrt((long double)f(a)))); }},
     {Op::kExp, kFloat,
-     [](uint32_t a, uint32_t) { return u(static_cast<float>(std::exp2((long double)f(a)))); }},
+     [](uint32_t a, uint32_t) {
+       const auto power = static_cast<float>(std::exp2((long double)f(a)));
+       return u(power < std::numeric_limits<float>::min() ? 0.0f : power);
+     }},
     {Op::kLog, kFloat,
      [](uint32_t a, uint32_t) { return u(static_cast<float>(std::log2((long double)f(a)))); }},
     {Op::kSin, kFloat, [](uint32_t a, uint32_t) { return u(sin_pi(f(a))); }},
