@@ -109,6 +109,22 @@ class Deqp(Fixture):
         shards.append(set(self.run_tool(cases)[2]))
         self.assertEqual(sorted(case for shard in shards for case in shard), sorted(cases))
 
+    def test_a_run_goes_on_from_its_journal(self):
+        cases = [f"a.pass{number}" for number in range(8)] + ["a.fail"]
+        options = ("--jobs", "1", "--batch", "3", "--retries", "0", "--journal", self.path("journal"))
+        whole = self.run_tool(cases, *options)
+        with open(self.path("journal"), encoding="utf-8") as file:
+            lines = file.readlines()
+        self.assertEqual(len(lines), len(cases))
+        with open(self.path("journal"), "w", encoding="utf-8") as file:
+            file.writelines([*lines[:5], lines[5][:20]])  # as a kill leaves it
+        os.remove(self.path("state/runs"))
+        self.assertEqual(self.run_tool(cases, *options), whole)
+        with open(self.path("state/runs"), encoding="utf-8") as file:
+            self.assertEqual(sum(map(int, file)), len(cases) - 5)
+        with open(self.path("journal"), encoding="utf-8") as file:
+            self.assertEqual(len(file.readlines()), len(cases))
+
     def test_junit_and_logs_hold_the_disagreements(self):
         self.run_tool(["a.pass", "a.fail", "a.skip"], "--retries", "0")
         suite = xml.parse(self.path("junit.xml")).getroot().find("testsuite")
