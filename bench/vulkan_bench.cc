@@ -7,12 +7,12 @@
 
 #include <cstring>
 
-#include "gpu.h"
+#include "samples/vulkan/gpu.h"
 #include "shaders.h"
 
 namespace {
 
-using namespace e2e;
+using namespace harness;
 
 Gpu& gpu() {
   static Gpu instance;
@@ -28,11 +28,11 @@ BENCHMARK(empty_submit)->Unit(benchmark::kMicrosecond)->UseRealTime();
 void empty_queue_submit(benchmark::State& state) {
   VkFenceCreateInfo info{.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
   VkFence fence = VK_NULL_HANDLE;
-  E2E_CHECK(vkCreateFence(gpu().device(), &info, nullptr, &fence));
+  VULKAN_CHECK(vkCreateFence(gpu().device(), &info, nullptr, &fence));
   for (auto _ : state) {
-    E2E_CHECK(vkQueueSubmit(gpu().queue(), 0, nullptr, fence));
-    E2E_CHECK(vkWaitForFences(gpu().device(), 1, &fence, VK_TRUE, UINT64_MAX));
-    E2E_CHECK(vkResetFences(gpu().device(), 1, &fence));
+    VULKAN_CHECK(vkQueueSubmit(gpu().queue(), 0, nullptr, fence));
+    VULKAN_CHECK(vkWaitForFences(gpu().device(), 1, &fence, VK_TRUE, UINT64_MAX));
+    VULKAN_CHECK(vkResetFences(gpu().device(), 1, &fence));
   }
   vkDestroyFence(gpu().device(), fence, nullptr);
 }
@@ -186,9 +186,9 @@ void allocate_and_map(benchmark::State& state) {
   for (auto _ : state) {
     VkMemoryAllocateInfo info{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, .allocationSize = 1 << 20};
     VkDeviceMemory memory = VK_NULL_HANDLE;
-    E2E_CHECK(vkAllocateMemory(gpu().device(), &info, nullptr, &memory));
+    VULKAN_CHECK(vkAllocateMemory(gpu().device(), &info, nullptr, &memory));
     void* mapped = nullptr;
-    E2E_CHECK(vkMapMemory(gpu().device(), memory, 0, VK_WHOLE_SIZE, 0, &mapped));
+    VULKAN_CHECK(vkMapMemory(gpu().device(), memory, 0, VK_WHOLE_SIZE, 0, &mapped));
     *static_cast<volatile uint32_t*>(mapped) = 1;
     vkFreeMemory(gpu().device(), memory, nullptr);
   }

@@ -6,10 +6,13 @@
 #include <numeric>
 #include <random>
 
-#include "gpu.h"
+#include "samples/vulkan/gpu.h"
 #include "shaders.h"
 
 namespace e2e {
+
+using namespace harness;
+
 namespace {
 
 constexpr VkDescriptorType kStorage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;

@@ -7,9 +7,12 @@
 #include <ostream>
 #include <random>
 
-#include "gpu.h"
+#include "samples/vulkan/gpu.h"
 
 namespace e2e {
+
+using namespace harness;
+
 namespace {
 
 struct Format {

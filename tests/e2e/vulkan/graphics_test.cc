@@ -6,10 +6,13 @@
 #include <cstring>
 #include <random>
 
-#include "gpu.h"
+#include "samples/vulkan/gpu.h"
 #include "shaders.h"
 
 namespace e2e {
+
+using namespace harness;
+
 namespace {
 
 constexpr VkFormat kRgba8 = VK_FORMAT_R8G8B8A8_UNORM;
@@ -608,10 +611,10 @@ TEST(VulkanGraphics, OcclusionQueriesCountSamplesAndTimestampsAdvance) {
   VkQueryPoolCreateInfo info{.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                              .queryType = VK_QUERY_TYPE_OCCLUSION,
                              .queryCount = 3};
-  E2E_CHECK(vkCreateQueryPool(gpu.device(), &info, nullptr, &occlusion));
+  VULKAN_CHECK(vkCreateQueryPool(gpu.device(), &info, nullptr, &occlusion));
   info.queryType = VK_QUERY_TYPE_TIMESTAMP;
   info.queryCount = 2;
-  E2E_CHECK(vkCreateQueryPool(gpu.device(), &info, nullptr, &time));
+  VULKAN_CHECK(vkCreateQueryPool(gpu.device(), &info, nullptr, &time));
   struct Push {
     float color[4];
     int32_t window[4];
@@ -635,10 +638,10 @@ TEST(VulkanGraphics, OcclusionQueriesCountSamplesAndTimestampsAdvance) {
     vkCmdWriteTimestamp(c, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, time, 1);
   });
   uint64_t counts[3] = {}, stamps[2] = {};
-  E2E_CHECK(vkGetQueryPoolResults(gpu.device(), occlusion, 0, 3, sizeof counts, counts, 8,
-                                  VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT));
-  E2E_CHECK(vkGetQueryPoolResults(gpu.device(), time, 0, 2, sizeof stamps, stamps, 8,
-                                  VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT));
+  VULKAN_CHECK(vkGetQueryPoolResults(gpu.device(), occlusion, 0, 3, sizeof counts, counts, 8,
+                                     VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT));
+  VULKAN_CHECK(vkGetQueryPoolResults(gpu.device(), time, 0, 2, sizeof stamps, stamps, 8,
+                                     VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT));
   EXPECT_EQ(counts[0], 8000u);
   EXPECT_EQ(counts[1], 43u * 41u);
   EXPECT_EQ(counts[2], 0u);

@@ -5,10 +5,13 @@
 #include <map>
 #include <string>
 
-#include "gpu.h"
+#include "samples/vulkan/gpu.h"
 #include "shaders.h"
 
 namespace e2e {
+
+using namespace harness;
+
 namespace {
 
 template <typename Function>
@@ -23,11 +26,11 @@ std::vector<std::string> counter_names(Gpu& gpu) {
   const auto enumerate = entry<PFN_vkEnumeratePhysicalDeviceQueueFamilyPerformanceQueryCountersKHR>(
       gpu, "vkEnumeratePhysicalDeviceQueueFamilyPerformanceQueryCountersKHR");
   uint32_t count = 0;
-  E2E_CHECK(enumerate(gpu.physical(), 0, &count, nullptr, nullptr));
+  VULKAN_CHECK(enumerate(gpu.physical(), 0, &count, nullptr, nullptr));
   std::vector<VkPerformanceCounterKHR> counters(count, {.sType = VK_STRUCTURE_TYPE_PERFORMANCE_COUNTER_KHR});
   std::vector<VkPerformanceCounterDescriptionKHR> texts(
       count, {.sType = VK_STRUCTURE_TYPE_PERFORMANCE_COUNTER_DESCRIPTION_KHR});
-  E2E_CHECK(enumerate(gpu.physical(), 0, &count, counters.data(), texts.data()));
+  VULKAN_CHECK(enumerate(gpu.physical(), 0, &count, counters.data(), texts.data()));
   std::vector<std::string> names;
   for (const auto& text : texts) names.emplace_back(text.name);
   return names;
@@ -52,10 +55,10 @@ std::map<std::string, uint64_t> measure(Gpu& gpu, const std::vector<std::string>
                                    .queryType = VK_QUERY_TYPE_PERFORMANCE_QUERY_KHR,
                                    .queryCount = 1};
   VkQueryPool pool = VK_NULL_HANDLE;
-  E2E_CHECK(vkCreateQueryPool(gpu.device(), &info, nullptr, &pool));
+  VULKAN_CHECK(vkCreateQueryPool(gpu.device(), &info, nullptr, &pool));
   const VkAcquireProfilingLockInfoKHR lock{.sType = VK_STRUCTURE_TYPE_ACQUIRE_PROFILING_LOCK_INFO_KHR,
                                            .timeout = UINT64_MAX};
-  E2E_CHECK(entry<PFN_vkAcquireProfilingLockKHR>(gpu, "vkAcquireProfilingLockKHR")(gpu.device(), &lock));
+  VULKAN_CHECK(entry<PFN_vkAcquireProfilingLockKHR>(gpu, "vkAcquireProfilingLockKHR")(gpu.device(), &lock));
   gpu.run([&](VkCommandBuffer c) { vkCmdResetQueryPool(c, pool, 0, 1); });
   gpu.run([&](VkCommandBuffer c) {
     vkCmdBeginQuery(c, pool, 0, 0);
@@ -63,9 +66,9 @@ std::map<std::string, uint64_t> measure(Gpu& gpu, const std::vector<std::string>
     vkCmdEndQuery(c, pool, 0);
   });
   std::vector<VkPerformanceCounterResultKHR> results(indices.size());
-  E2E_CHECK(vkGetQueryPoolResults(gpu.device(), pool, 0, 1, results.size() * sizeof results[0],
-                                  results.data(), results.size() * sizeof results[0],
-                                  VK_QUERY_RESULT_WAIT_BIT));
+  VULKAN_CHECK(vkGetQueryPoolResults(gpu.device(), pool, 0, 1, results.size() * sizeof results[0],
+                                     results.data(), results.size() * sizeof results[0],
+                                     VK_QUERY_RESULT_WAIT_BIT));
   entry<PFN_vkReleaseProfilingLockKHR>(gpu, "vkReleaseProfilingLockKHR")(gpu.device());
   vkDestroyQueryPool(gpu.device(), pool, nullptr);
   std::map<std::string, uint64_t> values;

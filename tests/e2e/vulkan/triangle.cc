@@ -2,11 +2,11 @@
 #include <cstdio>
 #include <cstring>
 
-#include "gpu.h"
+#include "samples/vulkan/gpu.h"
 #include "shaders.h"
 
 int main(int argc, char** argv) {
-  using namespace e2e;
+  using namespace harness;
   if (argc != 2) return 2;
   constexpr uint32_t kWidth = 96, kHeight = 80;
   Gpu gpu;

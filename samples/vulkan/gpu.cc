@@ -1,10 +1,11 @@
-#include "gpu.h"
+#include "samples/vulkan/gpu.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
-namespace e2e {
+namespace harness {
 
 void check(VkResult result, const char* text, const char* file, int line) {
   if (result == VK_SUCCESS) return;
@@ -16,9 +17,9 @@ namespace {
 
 bool has_extension(VkPhysicalDevice device, const char* name) {
   uint32_t count = 0;
-  E2E_CHECK(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr));
+  VULKAN_CHECK(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr));
   std::vector<VkExtensionProperties> all(count);
-  E2E_CHECK(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, all.data()));
+  VULKAN_CHECK(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, all.data()));
   for (const VkExtensionProperties& extension : all)
     if (std::strcmp(extension.extensionName, name) == 0) return true;
   return false;
@@ -28,11 +29,11 @@ bool has_extension(VkPhysicalDevice device, const char* name) {
 
 Gpu::Gpu() {
   VkApplicationInfo application{.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
-                                .pApplicationName = "v3demu end-to-end tests",
+                                .pApplicationName = "v3demu samples",
                                 .apiVersion = VK_API_VERSION_1_1};
   VkInstanceCreateInfo instance{.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                 .pApplicationInfo = &application};
-  E2E_CHECK(vkCreateInstance(&instance, nullptr, &instance_));
+  VULKAN_CHECK(vkCreateInstance(&instance, nullptr, &instance_));
   uint32_t count = 1;
   const VkResult found = vkEnumeratePhysicalDevices(instance_, &count, &physical_);
   if (count == 0 || (found != VK_SUCCESS && found != VK_INCOMPLETE)) {
@@ -40,7 +41,7 @@ Gpu::Gpu() {
     std::exit(1);
   }
   vkGetPhysicalDeviceProperties(physical_, &properties_);
-  const char* const wanted_device = std::getenv("E2E_DEVICE");
+  const char* const wanted_device = std::getenv("HARNESS_DEVICE");
   if (wanted_device && std::strncmp(properties_.deviceName, wanted_device, std::strlen(wanted_device)) != 0) {
     std::fprintf(stderr, "the device is %s, not %s\n", properties_.deviceName, wanted_device);
     std::exit(1);
@@ -68,10 +69,10 @@ Gpu::Gpu() {
                             .enabledExtensionCount = performance_query_ ? 1u : 0u,
                             .ppEnabledExtensionNames = &extension,
                             .pEnabledFeatures = &wanted};
-  E2E_CHECK(vkCreateDevice(physical_, &device, nullptr, &device_));
+  VULKAN_CHECK(vkCreateDevice(physical_, &device, nullptr, &device_));
   vkGetDeviceQueue(device_, 0, 0, &queue_);
   VkCommandPoolCreateInfo pool{.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
-  E2E_CHECK(vkCreateCommandPool(device_, &pool, nullptr, &pool_));
+  VULKAN_CHECK(vkCreateCommandPool(device_, &pool, nullptr, &pool_));
 }
 
 Gpu::~Gpu() {
@@ -96,7 +97,7 @@ VkDeviceMemory Gpu::allocate(const VkMemoryRequirements& requirements, VkMemoryP
                               .allocationSize = requirements.size,
                               .memoryTypeIndex = i};
     VkDeviceMemory memory = VK_NULL_HANDLE;
-    E2E_CHECK(vkAllocateMemory(device_, &info, nullptr, &memory));
+    VULKAN_CHECK(vkAllocateMemory(device_, &info, nullptr, &memory));
     cleanup_.push_back([this, memory] { vkFreeMemory(device_, memory, nullptr); });
     return memory;
   }
@@ -111,13 +112,13 @@ Buffer Gpu::buffer(VkDeviceSize size, VkBufferUsageFlags usage) {
       .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
       .size = size,
       .usage = usage | VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT};
-  E2E_CHECK(vkCreateBuffer(device_, &info, nullptr, &b.handle));
+  VULKAN_CHECK(vkCreateBuffer(device_, &info, nullptr, &b.handle));
   VkMemoryRequirements requirements{};
   vkGetBufferMemoryRequirements(device_, b.handle, &requirements);
   b.memory =
       allocate(requirements, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT);
-  E2E_CHECK(vkBindBufferMemory(device_, b.handle, b.memory, 0));
-  E2E_CHECK(vkMapMemory(device_, b.memory, 0, VK_WHOLE_SIZE, 0, &b.mapped));
+  VULKAN_CHECK(vkBindBufferMemory(device_, b.handle, b.memory, 0));
+  VULKAN_CHECK(vkMapMemory(device_, b.memory, 0, VK_WHOLE_SIZE, 0, &b.mapped));
   cleanup_.push_back([this, h = b.handle] { vkDestroyBuffer(device_, h, nullptr); });
   return b;
 }
@@ -158,11 +159,11 @@ Image Gpu::image(uint32_t width, uint32_t height, VkFormat format, const ImageOp
       .samples = options.samples,
       .tiling = VK_IMAGE_TILING_OPTIMAL,
       .usage = options.usage | VK_IMAGE_USAGE_TRANSFER_SRC_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT};
-  E2E_CHECK(vkCreateImage(device_, &info, nullptr, &image.handle));
+  VULKAN_CHECK(vkCreateImage(device_, &info, nullptr, &image.handle));
   VkMemoryRequirements requirements{};
   vkGetImageMemoryRequirements(device_, image.handle, &requirements);
   image.memory = allocate(requirements, 0);
-  E2E_CHECK(vkBindImageMemory(device_, image.handle, image.memory, 0));
+  VULKAN_CHECK(vkBindImageMemory(device_, image.handle, image.memory, 0));
   cleanup_.push_back([this, h = image.handle] { vkDestroyImage(device_, h, nullptr); });
 
   constexpr VkImageUsageFlags kViewed = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_STORAGE_BIT |
@@ -175,7 +176,7 @@ Image Gpu::image(uint32_t width, uint32_t height, VkFormat format, const ImageOp
         .viewType = options.layers > 1 ? VK_IMAGE_VIEW_TYPE_2D_ARRAY : VK_IMAGE_VIEW_TYPE_2D,
         .format = format,
         .subresourceRange = {image.aspect, 0, options.levels, 0, options.layers}};
-    E2E_CHECK(vkCreateImageView(device_, &view, nullptr, &image.view));
+    VULKAN_CHECK(vkCreateImageView(device_, &view, nullptr, &image.view));
     cleanup_.push_back([this, v = image.view] { vkDestroyImageView(device_, v, nullptr); });
   }
   return image;
@@ -191,7 +192,7 @@ VkSampler Gpu::sampler(VkFilter filter, VkSamplerAddressMode mode, VkSamplerMipm
                            .addressModeW = mode,
                            .maxLod = VK_LOD_CLAMP_NONE};
   VkSampler sampler = VK_NULL_HANDLE;
-  E2E_CHECK(vkCreateSampler(device_, &info, nullptr, &sampler));
+  VULKAN_CHECK(vkCreateSampler(device_, &info, nullptr, &sampler));
   cleanup_.push_back([this, sampler] { vkDestroySampler(device_, sampler, nullptr); });
   return sampler;
 }
@@ -237,7 +238,7 @@ Target Gpu::target(const Image& color, const Image* depth, const Image* resolve)
                               .pAttachments = attachments.data(),
                               .subpassCount = 1,
                               .pSubpasses = &subpass};
-  E2E_CHECK(vkCreateRenderPass(device_, &pass, nullptr, &t.pass));
+  VULKAN_CHECK(vkCreateRenderPass(device_, &pass, nullptr, &t.pass));
   VkFramebufferCreateInfo framebuffer{.sType = VK_STRUCTURE_TYPE_FRAMEBUFFER_CREATE_INFO,
                                       .renderPass = t.pass,
                                       .attachmentCount = static_cast<uint32_t>(views.size()),
@@ -245,7 +246,7 @@ Target Gpu::target(const Image& color, const Image* depth, const Image* resolve)
                                       .width = t.width,
                                       .height = t.height,
                                       .layers = 1};
-  E2E_CHECK(vkCreateFramebuffer(device_, &framebuffer, nullptr, &t.framebuffer));
+  VULKAN_CHECK(vkCreateFramebuffer(device_, &framebuffer, nullptr, &t.framebuffer));
   cleanup_.push_back([this, t] {
     vkDestroyFramebuffer(device_, t.framebuffer, nullptr);
     vkDestroyRenderPass(device_, t.pass, nullptr);
@@ -258,7 +259,7 @@ VkShaderModule Gpu::module(std::span<const uint32_t> code) {
                                 .codeSize = code.size_bytes(),
                                 .pCode = code.data()};
   VkShaderModule m = VK_NULL_HANDLE;
-  E2E_CHECK(vkCreateShaderModule(device_, &info, nullptr, &m));
+  VULKAN_CHECK(vkCreateShaderModule(device_, &info, nullptr, &m));
   cleanup_.push_back([this, m] { vkDestroyShaderModule(device_, m, nullptr); });
   return m;
 }
@@ -272,14 +273,14 @@ Pipeline Gpu::layout(const std::vector<VkDescriptorType>& types, VkShaderStageFl
   VkDescriptorSetLayoutCreateInfo set{.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
                                       .bindingCount = static_cast<uint32_t>(bindings.size()),
                                       .pBindings = bindings.data()};
-  E2E_CHECK(vkCreateDescriptorSetLayout(device_, &set, nullptr, &p.set_layout));
+  VULKAN_CHECK(vkCreateDescriptorSetLayout(device_, &set, nullptr, &p.set_layout));
   VkPushConstantRange range{stages, 0, push_bytes};
   VkPipelineLayoutCreateInfo info{.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                   .setLayoutCount = 1,
                                   .pSetLayouts = &p.set_layout,
                                   .pushConstantRangeCount = push_bytes ? 1u : 0u,
                                   .pPushConstantRanges = &range};
-  E2E_CHECK(vkCreatePipelineLayout(device_, &info, nullptr, &p.layout));
+  VULKAN_CHECK(vkCreatePipelineLayout(device_, &info, nullptr, &p.layout));
   cleanup_.push_back([this, p] {
     vkDestroyPipelineLayout(device_, p.layout, nullptr);
     vkDestroyDescriptorSetLayout(device_, p.set_layout, nullptr);
@@ -353,7 +354,7 @@ Pipeline Gpu::graphics(const Target& target, const PipelineOptions& options) {
                                     .pColorBlendState = &blend,
                                     .layout = p.layout,
                                     .renderPass = target.pass};
-  E2E_CHECK(vkCreateGraphicsPipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, &p.handle));
+  VULKAN_CHECK(vkCreateGraphicsPipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, &p.handle));
   cleanup_.push_back([this, h = p.handle] { vkDestroyPipeline(device_, h, nullptr); });
   return p;
 }
@@ -368,7 +369,7 @@ Pipeline Gpu::compute(std::span<const uint32_t> code, const std::vector<VkDescri
                                              .module = module(code),
                                              .pName = "main"},
                                    .layout = p.layout};
-  E2E_CHECK(vkCreateComputePipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, &p.handle));
+  VULKAN_CHECK(vkCreateComputePipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, &p.handle));
   cleanup_.push_back([this, h = p.handle] { vkDestroyPipeline(device_, h, nullptr); });
   return p;
 }
@@ -381,14 +382,14 @@ VkDescriptorSet Gpu::descriptors(const Pipeline& pipeline, const std::vector<Bin
                                   .poolSizeCount = static_cast<uint32_t>(sizes.size()),
                                   .pPoolSizes = sizes.data()};
   VkDescriptorPool pool = VK_NULL_HANDLE;
-  E2E_CHECK(vkCreateDescriptorPool(device_, &info, nullptr, &pool));
+  VULKAN_CHECK(vkCreateDescriptorPool(device_, &info, nullptr, &pool));
   cleanup_.push_back([this, pool] { vkDestroyDescriptorPool(device_, pool, nullptr); });
   VkDescriptorSetAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
                                        .descriptorPool = pool,
                                        .descriptorSetCount = 1,
                                        .pSetLayouts = &pipeline.set_layout};
   VkDescriptorSet set = VK_NULL_HANDLE;
-  E2E_CHECK(vkAllocateDescriptorSets(device_, &allocate, &set));
+  VULKAN_CHECK(vkAllocateDescriptorSets(device_, &allocate, &set));
   for (size_t i = 0; i < bindings.size(); ++i) {
     const Binding& b = bindings[i];
     VkDescriptorBufferInfo buffer{b.buffer ? b.buffer->handle : VK_NULL_HANDLE, 0, VK_WHOLE_SIZE};
@@ -414,20 +415,20 @@ void Gpu::run(const std::function<void(VkCommandBuffer)>& record) {
                                        .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                        .commandBufferCount = 1};
   VkCommandBuffer commands = VK_NULL_HANDLE;
-  E2E_CHECK(vkAllocateCommandBuffers(device_, &allocate, &commands));
+  VULKAN_CHECK(vkAllocateCommandBuffers(device_, &allocate, &commands));
   VkCommandBufferBeginInfo begin{.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
                                  .flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT};
-  E2E_CHECK(vkBeginCommandBuffer(commands, &begin));
+  VULKAN_CHECK(vkBeginCommandBuffer(commands, &begin));
   record(commands);
   full_barrier(commands);
-  E2E_CHECK(vkEndCommandBuffer(commands));
+  VULKAN_CHECK(vkEndCommandBuffer(commands));
   VkFenceCreateInfo fence_info{.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
   VkFence fence = VK_NULL_HANDLE;
-  E2E_CHECK(vkCreateFence(device_, &fence_info, nullptr, &fence));
+  VULKAN_CHECK(vkCreateFence(device_, &fence_info, nullptr, &fence));
   VkSubmitInfo submit{
       .sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
-  E2E_CHECK(vkQueueSubmit(queue_, 1, &submit, fence));
-  E2E_CHECK(vkWaitForFences(device_, 1, &fence, VK_TRUE, UINT64_MAX));
+  VULKAN_CHECK(vkQueueSubmit(queue_, 1, &submit, fence));
+  VULKAN_CHECK(vkWaitForFences(device_, 1, &fence, VK_TRUE, UINT64_MAX));
   vkDestroyFence(device_, fence, nullptr);
   vkFreeCommandBuffers(device_, pool_, 1, &commands);
 }
@@ -517,4 +518,4 @@ void bind(VkCommandBuffer commands, const Pipeline& pipeline, VkDescriptorSet se
   if (set) vkCmdBindDescriptorSets(commands, pipeline.bind_point, pipeline.layout, 0, 1, &set, 0, nullptr);
 }
 
-}  // namespace e2e
+}  // namespace harness

@@ -1,5 +1,5 @@
-/// A small Vulkan harness for tests that compare what a device computes with values computed here: one
-/// device, one queue, host-visible buffers, images, pipelines. Every Vulkan error ends the test at once.
+/// A small Vulkan harness for samples, tests and benchmarks: one device, one queue, host-visible buffers,
+/// images, pipelines. Every Vulkan error ends the program at once with a message.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace e2e {
+namespace harness {
 
 struct Buffer {
   VkBuffer handle = VK_NULL_HANDLE;
@@ -85,7 +85,7 @@ struct Target {
 
 class Gpu {
  public:
-  /// The first device. Ends the test unless its name begins with $E2E_DEVICE.
+  /// The first device. Ends the program unless its name begins with $HARNESS_DEVICE.
   Gpu();
   ~Gpu();
   Gpu(const Gpu&) = delete;
@@ -142,8 +142,8 @@ void full_barrier(VkCommandBuffer commands);
 void begin_pass(VkCommandBuffer commands, const Target& target, const float (&color)[4], float depth = 1.0f);
 void bind(VkCommandBuffer commands, const Pipeline& pipeline, VkDescriptorSet set = VK_NULL_HANDLE);
 
-/// Ends the test program with the expression's text unless it is VK_SUCCESS.
-#define E2E_CHECK(expression) ::e2e::check((expression), #expression, __FILE__, __LINE__)
+/// Ends the program with the expression's text unless it is VK_SUCCESS.
+#define VULKAN_CHECK(expression) ::harness::check((expression), #expression, __FILE__, __LINE__)
 void check(VkResult result, const char* text, const char* file, int line);
 
-}  // namespace e2e
+}  // namespace harness
