@@ -191,6 +191,10 @@ VkSampler Gpu::sampler(VkFilter filter, VkSamplerAddressMode mode, VkSamplerMipm
                            .addressModeV = mode,
                            .addressModeW = mode,
                            .maxLod = VK_LOD_CLAMP_NONE};
+  return sampler(info);
+}
+
+VkSampler Gpu::sampler(const VkSamplerCreateInfo& info) {
   VkSampler sampler = VK_NULL_HANDLE;
   VULKAN_CHECK(vkCreateSampler(device_, &info, nullptr, &sampler));
   cleanup_.push_back([this, sampler] { vkDestroySampler(device_, sampler, nullptr); });
@@ -233,25 +237,49 @@ Target Gpu::target(const Image& color, const Image* depth, const Image* resolve)
                                .pColorAttachments = &color_ref,
                                .pResolveAttachments = resolve ? &resolve_ref : nullptr,
                                .pDepthStencilAttachment = depth ? &depth_ref : nullptr};
+  make_target(&t, attachments, views, subpass);
+  return t;
+}
+
+Target Gpu::depth_target(const Image& depth) {
+  Target t;
+  t.width = depth.width;
+  t.height = depth.height;
+  t.samples = depth.samples;
+  t.has_color = false;
+  t.has_depth = true;
+  const VkAttachmentDescription attachment{.format = depth.format,
+                                           .samples = depth.samples,
+                                           .loadOp = VK_ATTACHMENT_LOAD_OP_CLEAR,
+                                           .storeOp = VK_ATTACHMENT_STORE_OP_STORE,
+                                           .initialLayout = VK_IMAGE_LAYOUT_UNDEFINED,
+                                           .finalLayout = VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL};
+  const VkAttachmentReference reference{0, VK_IMAGE_LAYOUT_DEPTH_STENCIL_ATTACHMENT_OPTIMAL};
+  make_target(&t, {&attachment, 1}, {&depth.view, 1},
+              {.pipelineBindPoint = VK_PIPELINE_BIND_POINT_GRAPHICS, .pDepthStencilAttachment = &reference});
+  return t;
+}
+
+void Gpu::make_target(Target* target, std::span<const VkAttachmentDescription> attachments,
+                      std::span<const VkImageView> views, const VkSubpassDescription& subpass) {
   VkRenderPassCreateInfo pass{.sType = VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO,
                               .attachmentCount = static_cast<uint32_t>(attachments.size()),
                               .pAttachments = attachments.data(),
                               .subpassCount = 1,
                               .pSubpasses = &subpass};
-  VULKAN_CHECK(vkCreateRenderPass(device_, &pass, nullptr, &t.pass));
+  VULKAN_CHECK(vkCreateRenderPass(device_, &pass, nullptr, &target->pass));
   VkFramebufferCreateInfo framebuffer{.sType = VK_STRUCTURE_TYPE_FRAMEBUFFER_CREATE_INFO,
-                                      .renderPass = t.pass,
+                                      .renderPass = target->pass,
                                       .attachmentCount = static_cast<uint32_t>(views.size()),
                                       .pAttachments = views.data(),
-                                      .width = t.width,
-                                      .height = t.height,
+                                      .width = target->width,
+                                      .height = target->height,
                                       .layers = 1};
-  VULKAN_CHECK(vkCreateFramebuffer(device_, &framebuffer, nullptr, &t.framebuffer));
-  cleanup_.push_back([this, t] {
+  VULKAN_CHECK(vkCreateFramebuffer(device_, &framebuffer, nullptr, &target->framebuffer));
+  cleanup_.push_back([this, t = *target] {
     vkDestroyFramebuffer(device_, t.framebuffer, nullptr);
     vkDestroyRenderPass(device_, t.pass, nullptr);
   });
-  return t;
 }
 
 VkShaderModule Gpu::module(std::span<const uint32_t> code) {
@@ -296,10 +324,11 @@ Pipeline Gpu::graphics(const Target& target, const PipelineOptions& options) {
                     .stage = VK_SHADER_STAGE_VERTEX_BIT,
                     .module = module(options.vertex),
                     .pName = "main"});
-  stages.push_back({.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                    .stage = VK_SHADER_STAGE_FRAGMENT_BIT,
-                    .module = module(options.fragment),
-                    .pName = "main"});
+  if (!options.fragment.empty())
+    stages.push_back({.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                      .stage = VK_SHADER_STAGE_FRAGMENT_BIT,
+                      .module = module(options.fragment),
+                      .pName = "main"});
   std::vector<VkVertexInputBindingDescription> bindings;
   if (options.stride) bindings.push_back({0, options.stride, VK_VERTEX_INPUT_RATE_VERTEX});
   if (options.instance_stride)
@@ -326,8 +355,11 @@ Pipeline Gpu::graphics(const Target& target, const PipelineOptions& options) {
   VkPipelineRasterizationStateCreateInfo raster{
       .sType = VK_STRUCTURE_TYPE_PIPELINE_RASTERIZATION_STATE_CREATE_INFO,
       .polygonMode = VK_POLYGON_MODE_FILL,
-      .cullMode = VK_CULL_MODE_NONE,
+      .cullMode = options.cull,
       .frontFace = VK_FRONT_FACE_COUNTER_CLOCKWISE,
+      .depthBiasEnable = options.depth_bias != 0 || options.depth_bias_slope != 0,
+      .depthBiasConstantFactor = options.depth_bias,
+      .depthBiasSlopeFactor = options.depth_bias_slope,
       .lineWidth = 1.0f};
   VkPipelineMultisampleStateCreateInfo multisample{
       .sType = VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO,
@@ -351,7 +383,7 @@ Pipeline Gpu::graphics(const Target& target, const PipelineOptions& options) {
                                     .pRasterizationState = &raster,
                                     .pMultisampleState = &multisample,
                                     .pDepthStencilState = target.has_depth ? &depth : nullptr,
-                                    .pColorBlendState = &blend,
+                                    .pColorBlendState = target.has_color ? &blend : nullptr,
                                     .layout = p.layout,
                                     .renderPass = target.pass};
   VULKAN_CHECK(vkCreateGraphicsPipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, &p.handle));
@@ -376,6 +408,7 @@ Pipeline Gpu::compute(std::span<const uint32_t> code, const std::vector<VkDescri
 
 VkDescriptorSet Gpu::descriptors(const Pipeline& pipeline, const std::vector<Binding>& bindings) {
   std::vector<VkDescriptorPoolSize> sizes;
+  sizes.reserve(bindings.size());
   for (const Binding& b : bindings) sizes.push_back({b.type, 1});
   VkDescriptorPoolCreateInfo info{.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                   .maxSets = 1,
@@ -502,8 +535,8 @@ void full_barrier(VkCommandBuffer commands) {
 
 void begin_pass(VkCommandBuffer commands, const Target& target, const float (&color)[4], float depth) {
   VkClearValue clears[3]{};
-  std::memcpy(clears[0].color.float32, color, sizeof color);
-  if (target.has_depth) clears[1].depthStencil = {depth, 0};
+  if (target.has_color) std::memcpy(clears[0].color.float32, color, sizeof color);
+  if (target.has_depth) clears[target.has_color ? 1 : 0].depthStencil = {depth, 0};
   VkRenderPassBeginInfo begin{.sType = VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO,
                               .renderPass = target.pass,
                               .framebuffer = target.framebuffer,

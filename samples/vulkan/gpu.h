@@ -49,11 +49,13 @@ struct VertexAttribute {
 /// What a graphics pipeline needs beyond the defaults (triangle list, no blending, no depth, viewport =
 /// target).
 struct PipelineOptions {
-  std::span<const uint32_t> vertex, fragment;
+  std::span<const uint32_t> vertex, fragment;  ///< SPIR-V; no fragment shader when that is empty
   uint32_t stride = 0, instance_stride = 0;
   std::vector<VertexAttribute> attributes;
   VkPrimitiveTopology topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST;
   bool depth_test = false;
+  VkCullModeFlags cull = VK_CULL_MODE_NONE;  ///< the front is counter-clockwise
+  float depth_bias = 0, depth_bias_slope = 0;
   VkPipelineColorBlendAttachmentState blend{};  ///< colorWriteMask 0 means RGBA
   uint32_t push_constant_bytes = 0;
   std::vector<VkDescriptorType> descriptors;  ///< binding i
@@ -74,13 +76,13 @@ struct Binding {
   VkSampler sampler = VK_NULL_HANDLE;
 };
 
-/// Colour and depth attachments with the framebuffer made for them.
+/// Colour and depth attachments, or depth alone, with the framebuffer made for them.
 struct Target {
   VkRenderPass pass = VK_NULL_HANDLE;
   VkFramebuffer framebuffer = VK_NULL_HANDLE;
   uint32_t width = 0, height = 0;
   VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT;
-  bool has_depth = false, resolves = false;
+  bool has_color = true, has_depth = false, resolves = false;
 };
 
 class Gpu {
@@ -104,9 +106,12 @@ class Gpu {
   Image image(uint32_t width, uint32_t height, VkFormat format, const ImageOptions& options);
   VkSampler sampler(VkFilter filter, VkSamplerAddressMode mode,
                     VkSamplerMipmapMode mip = VK_SAMPLER_MIPMAP_MODE_NEAREST);
+  VkSampler sampler(const VkSamplerCreateInfo& info);
 
   /// @param resolve  single-sampled image that receives the resolved colour
   Target target(const Image& color, const Image* depth = nullptr, const Image* resolve = nullptr);
+  /// Depth alone; the image can be sampled after the pass (SHADER_READ_ONLY_OPTIMAL).
+  Target depth_target(const Image& depth);
   Pipeline graphics(const Target& target, const PipelineOptions& options);
   Pipeline compute(std::span<const uint32_t> code, const std::vector<VkDescriptorType>& descriptors,
                    uint32_t push_constant_bytes = 0);
@@ -122,6 +127,8 @@ class Gpu {
  private:
   VkDeviceMemory allocate(const VkMemoryRequirements& requirements, VkMemoryPropertyFlags flags);
   Pipeline layout(const std::vector<VkDescriptorType>& types, VkShaderStageFlags stages, uint32_t push_bytes);
+  void make_target(Target* target, std::span<const VkAttachmentDescription> attachments,
+                   std::span<const VkImageView> views, const VkSubpassDescription& subpass);
   VkShaderModule module(std::span<const uint32_t> code);
 
   VkInstance instance_ = VK_NULL_HANDLE;

@@ -1,0 +1,16 @@
+#version 310 es
+precision highp float;
+#include "scene.glsl"
+#include "vertex.glsl"
+layout(location = 7) in vec4 color;
+
+layout(location = 0) out vec3 world;
+layout(location = 1) out vec3 world_normal;
+layout(location = 2) out vec4 surface;  // colour and gloss
+
+void main() {
+  world = to_world(vec4(position, 1.0));
+  world_normal = to_world(vec4(normal, 0.0));
+  surface = color;
+  gl_Position = scene.view_projection * vec4(world, 1.0);
+}
