@@ -14,6 +14,8 @@ import tempfile
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 QPU_PROGRAMS = os.path.join(TESTS, "qpu_programs")
 SCENES = os.path.join(TESTS, "gl", "scenes.py")
+sys.path.insert(0, os.path.join(TESTS, "..", "..", "tools"))
+from pictures.windows import Xvfb  # pylint: disable=wrong-import-position
 
 # Dispatches the program in a file of hexadecimal words, twice.
 BROKEN = """
@@ -56,17 +58,11 @@ class Watched:
 
 
 def run_vkcube(watched, mesa):
-    read_end, write_end = os.pipe()
-    # -noreset: `v3demu run` asks the server something before vkcube connects.
-    server = subprocess.Popen(["Xvfb", "-displayfd", str(write_end), "-screen", "0", "800x600x24", "-nolisten", "tcp",
-                               "-noreset"], pass_fds=[write_end], stderr=subprocess.DEVNULL)
-    os.close(write_end)
+    server = Xvfb()
     try:
-        display = ":" + os.read(read_end, 16).decode().strip()
-        watched.run([watched.v3demu, "run", "--mesa", mesa, "--", "vkcube", "--c", "10"], DISPLAY=display)
+        watched.run([watched.v3demu, "run", "--mesa", mesa, "--", "vkcube", "--c", "10"], DISPLAY=server.display)
     finally:
-        server.terminate()
-        server.wait()
+        server.stop()
 
 
 def programs_of(listing):
