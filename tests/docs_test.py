@@ -9,7 +9,7 @@ missing = []
 for page in ("docs/one_draw.md", "README.md"):
     with open(os.path.join(root, page), encoding="utf-8") as file:
         text = file.read()
-    names = re.findall(r"`((?:daemon|docs|gpu|ioctl|packaging|shim|tests|tools|bench)/[\w./-]+)`", text)
+    names = re.findall(r"`((?:daemon|docs|gpu|ioctl|packaging|samples|shim|tests|tools|bench)/[\w./-]+)`", text)
     names += re.findall(r"\]\(((?!http)[\w./-]+)\)", text)
     assert names, page
     missing += [f"{page}: {name}" for name in names if not os.path.exists(os.path.join(root, name))]
