@@ -271,18 +271,6 @@ LanesI array_layer(const Plan& plan, const TextureLookup& lookup) {
   return floor_to_int(min(max(rounded, splat(0.0f)), splat(last)));
 }
 
-/// The face of the first live lane of each quad. The others may lie far outside the triangle, where the
-/// direction has left its face (dEQP-VK.pipeline.monolithic.image.*.view_type.cube.*.size.13x13).
-LanesI face_of_quad(LanesI face, LaneMask live) {
-  const LanesF value = to_float(face), is_live = to_float(expand(live));
-  LanesF first = of_quad<0>(value);
-  first = of_quad<3>(is_live) != 0.0f ? of_quad<3>(value) : first;
-  first = of_quad<2>(is_live) != 0.0f ? of_quad<2>(value) : first;
-  first = of_quad<1>(is_live) != 0.0f ? of_quad<1>(value) : first;
-  first = of_quad<0>(is_live) != 0.0f ? of_quad<0>(value) : first;
-  return floor_to_int(first);
-}
-
 /// Coordinates, layer and reference of a lookup, and the derivatives if the level depends on them.
 template <Shape kShape>
 [[gnu::always_inline]] inline Derivatives set_up(Call& call, bool want_derivatives) {
@@ -295,11 +283,13 @@ template <Shape kShape>
     const LanesI face = major_face(raw[0], raw[1], raw[2]);
     const FacePoint point = project(face, raw[0], raw[1], raw[2]);
     if (want_derivatives) {
-      // All four lanes on one face: no jump at the edges.
-      const FacePoint p = project(face_of_quad(face, lookup.live), raw[0], raw[1], raw[2]);
+      // All four lanes on the face of the first: no jump at the edges. Drivers divide by the major component,
+      // so that the coordinates are points of the cube (Mesa nir_normalize_cubemap_coords.c).
+      const LanesI first_face = as_int(as_uint(of_quad<0>(as_float(as_uint(face)))));
+      const FacePoint p = project(first_face, raw[0], raw[1], raw[2]);
       const LanesF scale = 0.5f / max(p.major, splat(0x1p-20f));
-      derivatives.add(p.s * scale, base_size(plan, 0));
-      derivatives.add(p.t * scale, base_size(plan, 1));
+      derivatives.add_largest(p.s * scale, base_size(plan, 0));
+      derivatives.add_largest(p.t * scale, base_size(plan, 1));
     }
     call.face = face;
     call.cube_layer = 6 * array_layer(plan, lookup);

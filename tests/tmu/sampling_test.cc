@@ -366,23 +366,29 @@ TEST_F(Sampling, CubeLodHasNoJumpAtEdges) {
   for (int i = 0; i < kLanes; ++i) EXPECT_NEAR(value(out[0], i) * 255, 1.0, 0.15);
 }
 
-/// The last pixel of each quad lies in the corner of a face, the others beyond it, where other components of
-/// the direction are larger.
-TEST_F(Sampling, CubeLodIsThatOfTheLivePixels) {
-  TextureSpec spec{.type = kRGBA8, .width = 16, .height = 16, .max_level = 4, .layers = 6};
+/// Quads that reach beyond a face, as points of the cube: the directions lie `step` apart on the plane of +Z.
+TEST_F(Sampling, CubeLodBeyondTheFace) {
+  TextureSpec spec{.type = kRGBA8, .width = 32, .height = 32, .max_level = 5, .layers = 6};
   TestTexture texture(gpu_, spec);
-  fill_with_levels(gpu_, texture, 5, 6);
-  texture.set_sampler({});
+  fill_with_levels(gpu_, texture, 6, 6);
+  texture.set_sampler({.mip_nearest = true});
   Unit unit(gpu_.memory(), 71);
-  TextureLookup lookup = texture.lookup(Launcher::kSCm, kT | kR);
-  constexpr float kTexel = 2.0f / 16;
-  lookup.s = lanes_of([](int i) { return -1 + (pixel_x(i) - 0.5f) * kTexel; });
-  lookup.t = lanes_of([](int i) { return -1 + (pixel_y(i) - 0.5f) * kTexel; });
-  lookup.r = lanes_of([](int) { return 1.0f; });
-  lookup.live = 0x8888;
-  Lanes out[4];
-  unit.texture(lookup, out);
-  for (int i = 3; i < kLanes; i += 4) EXPECT_EQ(value(out[0], i), 0) << i;
+  const auto expect_level = [&](float first, float step, double level) {
+    const auto s = [&](int i) { return first + pixel_x(i) * step; };
+    const auto t = [&](int i) { return first + pixel_y(i) * step; };
+    const auto major = [&](int i) { return std::max({1.0f, std::abs(s(i)), std::abs(t(i))}); };
+    TextureLookup lookup = texture.lookup(Launcher::kSCm, kT | kR);
+    lookup.s = lanes_of([&](int i) { return s(i) / major(i); });
+    lookup.t = lanes_of([&](int i) { return t(i) / major(i); });
+    lookup.r = lanes_of([&](int i) { return 1 / major(i); });
+    Lanes out[4];
+    unit.texture(lookup, out);
+    for (int i = 0; i < kLanes; ++i)
+      EXPECT_NEAR(value(out[0], i) * 255, level, 1e-3) << first << " lane " << i;
+  };
+  constexpr float kTexel = 2.0f / 32;
+  expect_level(-1 - kTexel / 2, kTexel, 0);  // only the last pixel on the face
+  expect_level(0.5f, 16 * kTexel, 4);        // only the first one
 }
 
 TEST_F(Sampling, AnisotropyKeepsDetailAcrossTheFootprint) {
