@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -263,15 +264,22 @@ void go_to_background(const std::string& log_path, bool keep_stderr) {
   dup2(log ? log.get() : null.get(), STDERR_FILENO);
 }
 
-/// Raises the limit of descriptors, of which every BO, open node and sync_file takes one, and keeps any one
-/// kind from using them up.
+/// Raises the limit of descriptors, of which every BO, open node and sync_file takes one, as far as this user
+/// may, and keeps any one kind from using them up. Command buffers of ten thousands of BOs are no rarity
+/// (dEQP-VK api.command_buffers.record_many_secondary).
 void share_out_descriptors(v3d::ioctl::Limits* limits) {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  rlim_t most = 0;
+  std::ifstream("/proc/sys/fs/nr_open") >> most;
+  const rlimit root = {most, most};
   limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  limits->bos_per_file = std::min<size_t>(limits->bos_per_file, limit.rlim_cur / 2);
-  limits->exported_descriptors = std::min<size_t>(limits->exported_descriptors, limit.rlim_cur / 4);
+  if (most > limit.rlim_max && setrlimit(RLIMIT_NOFILE, &root) == 0)
+    limit = root;
+  else
+    setrlimit(RLIMIT_NOFILE, &limit);
+  limits->bos_per_file = std::min<size_t>(limits->bos_per_file, limit.rlim_cur / 4 * 3);
+  limits->exported_descriptors = std::min<size_t>(limits->exported_descriptors, limit.rlim_cur / 8);
 }
 
 std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, int workers,
