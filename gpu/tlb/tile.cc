@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/unorm_depth.h"
 
 namespace v3d::tlb {
 namespace {
@@ -38,7 +39,7 @@ std::string find_fault(const Config& config) {
 
 LanesF from_stored_depth(DepthType type, Lanes stored) {
   if (type == DepthType::k32F) return as_float(stored);
-  return __builtin_convertvector(__builtin_convertvector(stored, Doubles) / max_depth(type), LanesF);
+  return depth_from_unorm(stored, max_depth(type));
 }
 
 void unpack_channels(ColorType type, uint32_t words, const Lanes* in, Lanes* channels) {

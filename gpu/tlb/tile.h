@@ -150,8 +150,6 @@ struct Tile {
   std::array<uint32_t, kMaxRenderTargets> color_planes_{};  // index of the first plane of each target
 };
 
-typedef double Doubles __attribute__((vector_size(128)));
-
 /// Largest stored value of the unorm depth types.
 constexpr double max_depth(DepthType type) { return type == DepthType::k24 ? 0xffffff : 0xffff; }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "gpu/base/float16.h"
+#include "gpu/base/unorm_depth.h"
 #include "gpu/tmu/block_formats.h"
 #include "gpu/tmu/vector.h"
 
@@ -88,7 +89,7 @@ void decode_rgb9e5(const Lanes* words, Lanes* rgba) {
 
 template <int kFirst, int kBits>
 void decode_depth(const Lanes* words, Lanes* rgba) {
-  rgba[0] = unorm(field(words[0], kFirst, kBits), kBits);
+  rgba[0] = as_uint(depth_from_unorm(field(words[0], kFirst, kBits), (1u << kBits) - 1));
   rgba[1] = rgba[2] = Lanes{};
   rgba[3] = splat(kOneFloat);
 }

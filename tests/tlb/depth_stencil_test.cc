@@ -386,6 +386,18 @@ TEST(StoredDepth, OneUnitIsAtLeastOneStep) {
   }
 }
 
+TEST(StoredDepth, SurvivesATripThroughAFloat) {
+  for (const DepthType type : {DepthType::k24, DepthType::k16})
+    for (uint32_t v = 0; v <= static_cast<uint32_t>(max_depth(type)); v += kLanes) {
+      const Lanes stored = v + kLaneIndex;
+      const LanesF z = from_stored_depth(type, stored);
+      ASSERT_EQ(nonzero(as_uint(to_stored_depth(type, z) != stored)), 0) << v;
+      ASSERT_EQ(nonzero(as_uint(z > 1.0f)), 0) << v;
+    }
+  EXPECT_EQ(from_stored_depth(DepthType::k24, splat(0xffffffu))[0], 1.0f);
+  EXPECT_EQ(from_stored_depth(DepthType::k16, splat(0xffffu))[0], 1.0f);
+}
+
 TEST(StoredDepth, FloatsAreLimited) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const auto& [z, stored] :

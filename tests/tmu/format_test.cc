@@ -13,7 +13,7 @@
 namespace v3d::tmu {
 namespace {
 
-enum Number { kNone, kUnorm, kSnorm, kUint, kInt, kHalf, kFloat, kSmallFloat, kShared };
+enum Number { kNone, kUnorm, kDepth, kSnorm, kUint, kInt, kHalf, kFloat, kSmallFloat, kShared };
 
 struct Channel {
   int first, bits;
@@ -46,9 +46,9 @@ constexpr Case kCases[] = {
     {18, 8, kHalf, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
     {19, 4, kSmallFloat, {{0, 11}, {11, 11}, {22, 10}}},
     {20, 4, kShared, {{0, 9}, {9, 9}, {18, 9}}},
-    {21, 2, kUnorm, {{0, 16}}},
+    {21, 2, kDepth, {{0, 16}}},
     {23, 4, kFloat, {{0, 32}}},
-    {24, 4, kUnorm, {{8, 24}}},
+    {24, 4, kDepth, {{8, 24}}},
     {27, 1, kUint, {{0, 8}}},
     {28, 2, kUint, {{0, 16}}},
     {29, 4, kFloat, {{0, 32}}},
@@ -101,6 +101,11 @@ uint32_t expected_channel(const Case& k, const uint8_t* texel, int c, bool srgb)
       const double n = v / (std::ldexp(1.0, channel.bits) - 1);
       if (!srgb || c == 3) return bits_of(n);
       return bits_of(n <= 0.04045 ? n / 12.92 : std::pow((n + 0.055) / 1.055, 2.4));
+    }
+    case kDepth: {  // rounded towards zero
+      const double n = v / (std::ldexp(1.0, channel.bits) - 1);
+      const auto nearest = static_cast<float>(n);
+      return std::bit_cast<uint32_t>(double{nearest} > n ? std::nextafter(nearest, 0.0f) : nearest);
     }
     case kSnorm:
       return bits_of(std::max(-1.0, s / (std::ldexp(1.0, channel.bits - 1) - 1)));
