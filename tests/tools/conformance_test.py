@@ -161,12 +161,13 @@ cd "$(dirname "$0")"
 echo "group@good, subtests	./good -auto"
 echo "group@bad	./bad -auto"
 echo "group@dies	./dies"
+echo "group@absent	./absent"
 """
 FAKE_TESTS = {
     "good": """echo 'PIGLIT: {"subtest": {"first, red": "fail"}}'; echo 'PIGLIT: {"subtest": {"second": "skip"}}'
                echo 'PIGLIT: {"result": "pass"}'""",
     "bad": """echo 'PIGLIT: {"result": "fail"}'; exit 1""",
-    "dies": "kill -11 $$",
+    "dies": """echo 'PIGLIT: {"subtest": {"before": "fail"}}'; kill -11 $$""",
 }
 
 
@@ -180,7 +181,9 @@ class Piglit(Fixture):
                               env=self.environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("1 disagreements, 1 unexpected Fail\n  unexpected Fail: group@bad (listed Pass)", done.stdout)
-        self.assertRegex(done.stdout, r"all +5 +1 +3 +1 +75.00%")
+        # Without a verdict: what was skipped, what is not there, and what came before a crash that is listed.
+        self.assertRegex(done.stdout, r"all +7 +1 +3 +3 +75.00%")
+        self.assertIn("1 of the tests without a verdict (n/s) have no program here", done.stdout)
 
 
 if __name__ == "__main__":
