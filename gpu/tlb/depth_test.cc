@@ -150,16 +150,16 @@ void DepthTest::kernel(const DepthTest& test, Tile& tile, const FragmentBatch& b
 }
 
 void DepthTest::prepare(DepthType type, const cle::DrawState& state) {
-  const float bounds[4] = {state.depth_bounds_min, state.depth_bounds_max, state.z_min_clip,
-                           state.z_max_clip};
+  const std::array<float, 4> bounds = {state.depth_bounds_min, state.depth_bounds_max, state.z_min_clip,
+                                       state.z_max_clip};
   if (kernel_ && type == type_ && same_bytes(cfg_key_, state.cfg) && same_bytes(front_key_, state.front) &&
-      same_bytes(back_key_, state.back) && std::memcmp(bounds_key_, bounds, sizeof(bounds)) == 0)
+      same_bytes(back_key_, state.back) && bounds_key_ == bounds)
     return;
   type_ = type;
   cfg_key_ = state.cfg;
   front_key_ = state.front;
   back_key_ = state.back;
-  std::memcpy(bounds_key_, bounds, sizeof(bounds));
+  bounds_key_ = bounds;
 
   on_less_ = when(state.cfg.depth_func, 0);
   on_equal_ = when(state.cfg.depth_func, 1);

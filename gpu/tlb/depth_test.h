@@ -2,6 +2,8 @@
 /// TLB.
 #pragma once
 
+#include <array>
+
 #include "gpu/tlb/tile.h"
 
 namespace v3d::tlb {
@@ -45,7 +47,7 @@ class DepthTest {
   DepthType type_ = DepthType::k32F;
   cle::CfgBits cfg_key_;
   cle::StencilConfig front_key_, back_key_;
-  float bounds_key_[4] = {};  // depth bounds, Z clamp
+  std::array<float, 4> bounds_key_{};  // depth bounds, Z clamp
 };
 
 }  // namespace v3d::tlb

@@ -13,9 +13,10 @@ constexpr const char* kPassThrough = "in vec4 position; void main() { gl_Positio
 constexpr const char* kWhite = "out vec4 color; void main() { color = vec4(1); }";
 
 using Pixels = std::vector<std::array<uint8_t, 4>>;
-bool lit(const Pixels& pixels, int width, int x, int y) {
-  return pixels[static_cast<size_t>(y * width + x)][1] != 0;
+const std::array<uint8_t, 4>& at(const Pixels& pixels, int width, int x, int y) {
+  return pixels[static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x)];
 }
+bool lit(const Pixels& pixels, int width, int x, int y) { return at(pixels, width, x, y)[1] != 0; }
 
 void clear() {
   glClearColor(0, 0, 0, 1);
@@ -47,10 +48,11 @@ TEST_F(GlRules, NearestBlitsTakeTheSameTexelsInEveryRowAndColumn) {
       const Pixels got = to.pixels();
       for (int i = kEdge; i < kEdge + scale.pixels; ++i)
         for (int k = kEdge; k < kEdge + scale.pixels; ++k) {
-          const auto at = [&](int across) {
-            return got[static_cast<size_t>(rows ? i * kSize + across : across * kSize + i)][0];
+          const auto texel = [&](int across) {
+            return rows ? at(got, kSize, across, i)[0] : at(got, kSize, i, across)[0];
           };
-          ASSERT_EQ(at(k), at(kEdge)) << scale.pixels << (rows ? " row " : " column ") << i << " at " << k;
+          ASSERT_EQ(texel(k), texel(kEdge))
+              << scale.pixels << (rows ? " row " : " column ") << i << " at " << k;
         }
     }
   }
@@ -131,8 +133,9 @@ TEST_F(GlRules, LinesBetweenCornersOfDiamondsDrawWhatLiesBetween) {
   const GlTarget target(kSize, kSize);
   clear();
   use_program(kPassThrough, kWhite, kPosition);
-  const auto at = [](float pixel) { return pixel / (kSize / 2) - 1; };
-  draw(GL_LINES, 2, std::array{at(10), at(4.5f), at(20), at(4.5f), at(4.5f), at(20), at(4.5f), at(10)});
+  const auto ndc = [](float pixel) { return pixel / (kSize * 0.5f) - 1; };
+  draw(GL_LINES, 2,
+       std::array{ndc(10), ndc(4.5f), ndc(20), ndc(4.5f), ndc(4.5f), ndc(20), ndc(4.5f), ndc(10)});
   const Pixels got = target.pixels();
   for (int y = 0; y < kSize; ++y)
     for (int x = 0; x < kSize; ++x)
@@ -156,9 +159,9 @@ TEST_F(GlRules, NoperspectiveVaryingsStayLinearWhereTheTriangleIsClipped) {
   const Pixels got = target.pixels();
   for (int y = 0; y < kSize; ++y)
     for (int x = 0; x < kSize; ++x) {
-      if (got[static_cast<size_t>(y * kSize + x)][2] == 0) continue;
+      const auto& pixel = at(got, kSize, x, y);
+      if (pixel[2] == 0) continue;
       ++drawn;
-      const auto& pixel = got[static_cast<size_t>(y * kSize + x)];
       ASSERT_NEAR(pixel[0], (x + 0.5) / kSize * 255, 1.01) << x << " " << y;
       ASSERT_NEAR(pixel[1], (y + 0.5) / kSize * 255, 1.01) << x << " " << y;
     }
