@@ -288,8 +288,7 @@ template <Shape kShape>
       const LanesI first_face = as_int(as_uint(of_quad<0>(as_float(as_uint(face)))));
       const FacePoint p = project(first_face, raw[0], raw[1], raw[2]);
       const LanesF scale = 0.5f / max(p.major, splat(0x1p-20f));
-      derivatives.add_largest(p.s * scale, base_size(plan, 0));
-      derivatives.add_largest(p.t * scale, base_size(plan, 1));
+      derivatives.add_cube(p.s * scale, p.t * scale, base_size(plan, 0));
     }
     call.face = face;
     call.cube_layer = 6 * array_layer(plan, lookup);
