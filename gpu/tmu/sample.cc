@@ -282,14 +282,7 @@ template <Shape kShape>
   if constexpr (kShape == kCube) {
     const LanesI face = major_face(raw[0], raw[1], raw[2]);
     const FacePoint point = project(face, raw[0], raw[1], raw[2]);
-    if (want_derivatives) {
-      // All four lanes on the face of the first: no jump at the edges. Drivers divide by the major component,
-      // so that the coordinates are points of the cube (Mesa nir_normalize_cubemap_coords.c).
-      const LanesI first_face = as_int(as_uint(of_quad<0>(as_float(as_uint(face)))));
-      const FacePoint p = project(first_face, raw[0], raw[1], raw[2]);
-      const LanesF scale = 0.5f / max(p.major, splat(0x1p-20f));
-      derivatives.add_cube(p.s * scale, p.t * scale, base_size(plan, 0));
-    }
+    if (want_derivatives) derivatives.add_cube(raw, base_size(plan, 0));
     call.face = face;
     call.cube_layer = 6 * array_layer(plan, lookup);
     call.at.layer = as_uint(call.cube_layer + face) * plan.texture.array_stride;

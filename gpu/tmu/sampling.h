@@ -106,19 +106,20 @@ struct Derivatives {
     x2 += dx * dx;
     y2 += dy * dy;
   }
-  /// The footprint of a cube lookup: the larger component and a quarter of the smaller one. With their exact
-  /// length dEQP-VK.pipeline.monolithic.image.*.view_type.cube.*.size.13x13 fails, where the first lane is a
-  /// helper beyond the face; the larger alone is too little for dEQP-GLES2
-  /// functional.texture.mipmap.cube.projected.*; the face of another lane is wrong for piglit's
-  /// tex-miplevel-selection cube. Boards pass all three.
-  void add_cube(LanesF s, LanesF t, LanesF size) {
-    const auto length = [&](LanesF next_s, LanesF next_t) {
-      const LanesF ds = abs(next_s - of_quad<0>(s)), dt = abs(next_t - of_quad<0>(t));
-      return (max(ds, dt) + 0.25f * min(ds, dt)) * size;
-    };
-    const LanesF dx = length(of_quad<1>(s), of_quad<1>(t)), dy = length(of_quad<2>(s), of_quad<2>(t));
-    x2 += dx * dx;
-    y2 += dy * dy;
+  /// Of a cube, whose points (x, y, z) lie on the faces of a cube of 2: the distances along the three axes
+  /// added up. Drivers divide by the major component (Mesa nir_normalize_cubemap_coords.c). Whatever projects
+  /// the quad on one face gives a wrong level where some of its pixels lie beyond the edge: boards pass
+  /// dEQP-VK.pipeline.monolithic.image.*.view_type.cube.*.size.13x13 and piglit's tex-miplevel-selection cube
+  /// and cubemap npot, each of which tells another projection.
+  void add_cube(const LanesF (&point)[3], LanesF size) {
+    LanesF dx = {}, dy = {};
+    for (const LanesF& v : point) {
+      dx += abs(of_quad<1>(v) - of_quad<0>(v));
+      dy += abs(of_quad<2>(v) - of_quad<0>(v));
+    }
+    const LanesF scale = 0.5f * size;
+    x2 = dx * dx * scale * scale;
+    y2 = dy * dy * scale * scale;
   }
 };
 
