@@ -112,14 +112,16 @@ class Deqp(Fixture):
     def test_a_run_goes_on_from_its_journal(self):
         cases = [f"a.pass{number}" for number in range(8)] + ["a.fail"]
         options = ("--jobs", "1", "--batch", "3", "--retries", "0", "--journal", self.path("journal"))
-        whole = self.run_tool(cases, *options)
+        told = lambda: (lambda status, output, rows: (status, output, {case: row["status"] for case, row in rows.items()}))(
+            *self.run_tool(cases, *options))
+        whole = told()
         with open(self.path("journal"), encoding="utf-8") as file:
             lines = file.readlines()
         self.assertEqual(len(lines), len(cases))
         with open(self.path("journal"), "w", encoding="utf-8") as file:
             file.writelines([*lines[:5], lines[5][:20]])  # as a kill leaves it
         os.remove(self.path("state/runs"))
-        self.assertEqual(self.run_tool(cases, *options), whole)
+        self.assertEqual(told(), whole)
         with open(self.path("state/runs"), encoding="utf-8") as file:
             self.assertEqual(sum(map(int, file)), len(cases) - 5)
         with open(self.path("journal"), encoding="utf-8") as file:
