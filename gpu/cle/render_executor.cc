@@ -254,11 +254,15 @@ bool RenderExecutor::run_pending_tiles() {
     return list != nullptr && !list->empty();
   };
   if (program_.draws && std::any_of(pending_.begin(), pending_.end(), has_primitives)) prepare_draws();
-  job_.pool->parallel_for(static_cast<int>(pending_.size()), [this](int i, int index) {
+  const auto run_one = [this](int i, int index) {
     if (job_.stopped()) return;
     run_tile(pending_[static_cast<size_t>(i)], prepare_slot(index),
              job_.first_tidx + static_cast<uint32_t>(index));
-  });
+  };
+  if (program_.in_order)
+    for (int i = 0; i < static_cast<int>(pending_.size()); ++i) run_one(i, 0);
+  else
+    job_.pool->parallel_for(static_cast<int>(pending_.size()), run_one);
   pending_.clear();
   return !job_.stopped();
 }

@@ -331,6 +331,17 @@ void drop_final_clears(TileProgram& program) {
   }
 }
 
+/// Whether two stores take the same samples of the same buffer.
+bool stores_twice(const std::vector<TileCommand>& commands) {
+  for (size_t i = 0; i < commands.size(); ++i)
+    for (size_t k = 0; k < i; ++k)
+      if (commands[i].kind == TileCommand::Kind::kStore && commands[k].kind == TileCommand::Kind::kStore &&
+          commands[i].transfer.buffer == commands[k].transfer.buffer &&
+          commands[i].transfer.decimate == commands[k].transfer.decimate)
+        return true;
+  return false;
+}
+
 }  // namespace
 
 bool parse_generic_list(Memory memory, int version, GpuAddr start, GpuAddr end, TileProgram* program,
@@ -380,6 +391,7 @@ bool parse_generic_list(Memory memory, int version, GpuAddr start, GpuAddr end, 
     program->writes |=
         c.kind == TileCommand::Kind::kLoad || c.kind == TileCommand::Kind::kClear || c.transfer.clear_after;
   }
+  program->in_order = program->draws && stores_twice(program->commands);
   return true;
 }
 

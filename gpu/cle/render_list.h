@@ -69,6 +69,11 @@ struct TileProgram {
   std::vector<TileCommand> commands;
   bool draws = false;   ///< has kDrawList
   bool writes = false;  ///< changes the tile buffer, even for a tile without primitives
+  /// Tiles are to run one after another: the same contents are stored to two places. One is the copy that
+  /// Mesa puts into a job of which it is to be made (v3d_blit.c, v3d_tlb_blit_fast), even if the programs of
+  /// the job sample the texture that is copied to; what they find there then depends on the order of the
+  /// tiles.
+  bool in_order = false;
 };
 
 /// Parses [start, end). Clears that no later command of the list can see are left out: the next tile starts

@@ -481,5 +481,24 @@ TEST(GenericList, FinalClearsAreLeftOut) {
   EXPECT_FALSE(program.draws);
 }
 
+TEST(GenericList, TilesRunInOrderWhereContentsAreStoredTwice) {
+  TestJob test;
+  const auto in_order = [&](bool draws, uint8_t second_buffer) {
+    PacketWriter list;
+    if (draws) list.packet("Branch to Implicit Tile List");
+    add_store(list, 0, 0x1000, 64, false);
+    add_store(list, second_buffer, 0x2000, 64, false);
+    list.packet("End of Tile Marker").packet("Return from sub-list");
+    const GpuAddr at = test.put(list.bytes());
+    TileProgram program;
+    std::string error;
+    EXPECT_TRUE(parse_generic_list(test.memory(), 71, at, at + list.size(), &program, &error)) << error;
+    return program.in_order;
+  };
+  EXPECT_TRUE(in_order(true, 0));
+  EXPECT_FALSE(in_order(true, 1));
+  EXPECT_FALSE(in_order(false, 0));
+}
+
 }  // namespace
 }  // namespace v3d::cle
