@@ -470,28 +470,13 @@ void Gpu::upload(const Image& image, const void* texels, size_t bytes, VkImageLa
   const Buffer staging = buffer(bytes, 0);
   std::memcpy(staging.mapped, texels, bytes);
   run([&](VkCommandBuffer commands) {
-    VkImageMemoryBarrier barrier{.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
-                                 .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
-                                 .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
-                                 .oldLayout = VK_IMAGE_LAYOUT_UNDEFINED,
-                                 .newLayout = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL,
-                                 .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
-                                 .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
-                                 .image = image.handle,
-                                 .subresourceRange = {image.aspect, level, 1, 0, image.layers}};
-    const auto apply = [&] {
-      vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                           0, 0, nullptr, 0, nullptr, 1, &barrier);
-    };
-    apply();
+    transition(commands, image, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, level, 1);
     VkBufferImageCopy region{
         .imageSubresource = {image.aspect, level, 0, image.layers},
         .imageExtent = {std::max(1u, image.width >> level), std::max(1u, image.height >> level), 1}};
     vkCmdCopyBufferToImage(commands, staging.handle, image.handle, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1,
                            &region);
-    barrier.oldLayout = VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL;
-    barrier.newLayout = layout;
-    apply();
+    transition(commands, image, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, layout, level, 1);
   });
 }
 
@@ -510,7 +495,8 @@ std::vector<uint8_t> Gpu::download(const Image& image, size_t texel_bytes, uint3
   return {bytes.begin(), bytes.end()};
 }
 
-void transition(VkCommandBuffer commands, const Image& image, VkImageLayout from, VkImageLayout to) {
+void transition(VkCommandBuffer commands, const Image& image, VkImageLayout from, VkImageLayout to,
+                uint32_t first_level, uint32_t levels) {
   VkImageMemoryBarrier barrier{.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
                                .srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT,
                                .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT,
@@ -519,7 +505,7 @@ void transition(VkCommandBuffer commands, const Image& image, VkImageLayout from
                                .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
                                .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
                                .image = image.handle,
-                               .subresourceRange = {image.aspect, 0, image.levels, 0, image.layers}};
+                               .subresourceRange = {image.aspect, first_level, levels, 0, image.layers}};
   vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 0,
                        nullptr, 0, nullptr, 1, &barrier);
 }

@@ -142,8 +142,9 @@ class Gpu {
   std::vector<std::function<void()>> cleanup_;  // run last to first
 };
 
-/// A full barrier with a layout transition of all levels and layers.
-void transition(VkCommandBuffer commands, const Image& image, VkImageLayout from, VkImageLayout to);
+/// A full barrier with a layout transition of some levels, all by default, in all layers.
+void transition(VkCommandBuffer commands, const Image& image, VkImageLayout from, VkImageLayout to,
+                uint32_t first_level = 0, uint32_t levels = VK_REMAINING_MIP_LEVELS);
 /// Everything before is visible to everything after.
 void full_barrier(VkCommandBuffer commands);
 void begin_pass(VkCommandBuffer commands, const Target& target, const float (&color)[4], float depth = 1.0f);

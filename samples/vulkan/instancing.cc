@@ -16,12 +16,7 @@ Pixels draw_instancing(Size size) {
   const Target target = gpu.target(color, &depth);
   const Pipeline pipeline = gpu.graphics(target, scene_pipeline(kMeshVert, kMeshFrag));
   const VkDescriptorSet set = gpu.descriptors(pipeline, {scene.uniforms()});
-  gpu.run([&](VkCommandBuffer commands) {
-    begin_pass(commands, target, scene.background());
-    bind(commands, pipeline, set);
-    scene.draw(commands);
-    vkCmdEndRenderPass(commands);
-  });
+  gpu.run([&](VkCommandBuffer commands) { scene.draw_pass(commands, target, pipeline, set); });
   return read_pixels(&gpu, color);
 }
 

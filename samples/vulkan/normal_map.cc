@@ -54,12 +54,7 @@ Pixels draw_bricks(Size size, float anisotropy) {
       pipeline, {scene.uniforms(),
                  {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, nullptr, color_map.view, sampler},
                  {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, nullptr, normal_map.view, sampler}});
-  gpu.run([&](VkCommandBuffer commands) {
-    begin_pass(commands, target, scene.background());
-    bind(commands, pipeline, set);
-    scene.draw(commands);
-    vkCmdEndRenderPass(commands);
-  });
+  gpu.run([&](VkCommandBuffer commands) { scene.draw_pass(commands, target, pipeline, set); });
   return read_pixels(&gpu, color);
 }
 

@@ -30,13 +30,17 @@ SceneBuffers::SceneBuffers(Gpu* gpu, const Scene& scene, float aspect) : draws_(
   std::memcpy(background_, &background, sizeof background_);
 }
 
-void SceneBuffers::draw(VkCommandBuffer commands) const {
+void SceneBuffers::draw_pass(VkCommandBuffer commands, const harness::Target& target,
+                             const harness::Pipeline& pipeline, VkDescriptorSet set) const {
+  begin_pass(commands, target, background_);
+  bind(commands, pipeline, set);
   const VkBuffer buffers[] = {vertices_.handle, instances_.handle};
   const VkDeviceSize offsets[] = {0, 0};
   vkCmdBindVertexBuffers(commands, 0, 2, buffers, offsets);
   vkCmdBindIndexBuffer(commands, indices_.handle, 0, VK_INDEX_TYPE_UINT32);
   for (const Draw& d : draws_)
     vkCmdDrawIndexed(commands, d.index_count, d.instance_count, d.first_index, 0, d.first_instance);
+  vkCmdEndRenderPass(commands);
 }
 
 PipelineOptions scene_pipeline(std::span<const uint32_t> vertex, std::span<const uint32_t> fragment,

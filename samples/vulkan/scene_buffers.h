@@ -12,19 +12,17 @@ class SceneBuffers {
   /// Prints the name of the device.
   SceneBuffers(harness::Gpu* gpu, const Scene& scene, float aspect);
 
-  /// Inside a pass, with a pipeline bound.
-  void draw(VkCommandBuffer commands) const;
+  /// A whole pass: clears the target to the background (depth to 1) and draws the scene.
+  void draw_pass(VkCommandBuffer commands, const harness::Target& target, const harness::Pipeline& pipeline,
+                 VkDescriptorSet set) const;
 
   /// The uniform block; binding 0 of every pipeline.
   harness::Binding uniforms() const { return {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, &uniforms_}; }
 
-  /// Clear colour in the encoding of the screen.
-  const float (&background() const)[4] { return background_; }
-
  private:
   std::vector<Draw> draws_;
   harness::Buffer vertices_, indices_, instances_, uniforms_;
-  float background_[4];
+  float background_[4];  // in the encoding of the screen
 };
 
 /// Attributes of Vertex and Instance, depth test, front faces only, uniforms at binding 0, further textures

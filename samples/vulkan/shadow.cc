@@ -47,15 +47,9 @@ Pixels draw_shadow(Size size) {
       pipeline, {scene.uniforms(),
                  {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, nullptr, map.view, shadow_sampler(&gpu)}});
   gpu.run([&](VkCommandBuffer commands) {
-    begin_pass(commands, map_target, {});
-    bind(commands, map_pipeline, map_set);
-    scene.draw(commands);
-    vkCmdEndRenderPass(commands);
+    scene.draw_pass(commands, map_target, map_pipeline, map_set);
     full_barrier(commands);
-    begin_pass(commands, target, scene.background());
-    bind(commands, pipeline, set);
-    scene.draw(commands);
-    vkCmdEndRenderPass(commands);
+    scene.draw_pass(commands, target, pipeline, set);
   });
   return read_pixels(&gpu, color);
 }
