@@ -265,8 +265,8 @@ void go_to_background(const std::string& log_path, bool keep_stderr) {
 }
 
 /// Raises the limit of descriptors, of which every BO, open node and sync_file takes one, as far as this user
-/// may, and keeps any one kind from using them up. Command buffers of ten thousands of BOs are no rarity
-/// (dEQP-VK api.command_buffers.record_many_secondary).
+/// may, and keeps any one kind from using them up. One command buffer can take ten thousand BOs (dEQP-VK
+/// api.command_buffers.record_many_secondary).
 void share_out_descriptors(v3d::ioctl::Limits* limits) {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
