@@ -1,10 +1,11 @@
-/// ioctl, mmap, and syscall() for those who make these two by number.
+/// ioctl and mmap.
 
 #include <cstdarg>
 
 #include "shim/drm_ioctl.h"
 #include "shim/files.h"
 #include "shim/interpose.h"
+#include "shim/interpose_syscall.h"
 #include "shim/marshal.h"
 #include "shim/raw.h"
 
@@ -46,14 +47,6 @@ long map(void* address, size_t length, int prot, int flags, int fd, off_t offset
   return result;
 }
 
-long libc_result(long value) {
-  if (value < 0 && value > -4096) {
-    errno = static_cast<int>(-value);
-    return -1;
-  }
-  return value;
-}
-
 }  // namespace
 
 V3D_INTERPOSE(int, ioctl_done, "ioctl", (int fd, unsigned long request, ...)) {
@@ -70,67 +63,18 @@ V3D_INTERPOSE(int, ioctl_done, "ioctl", (int fd, unsigned long request, ...)) {
 // Not through libc: malloc replacements map memory before anything can be looked up.
 V3D_INTERPOSE(void*, mapped, "mmap",
               (void* address, size_t length, int prot, int flags, int fd, off_t offset)) {
-  return raw::pointer(static_cast<uint64_t>(libc_result(map(address, length, prot, flags, fd, offset))));
+  return raw::pointer(static_cast<uint64_t>(raw::long_result(map(address, length, prot, flags, fd, offset))));
 }
 V3D_ALIAS(void*, mapped_64, "mmap64", "mmap", (void*, size_t, int, int, int, off_t));
 
-extern "C" {
-
-long v3demu_ioctl_by_number(int fd, unsigned long request, void* argument) {
+long ioctl_by_number(int fd, unsigned long request, void* argument) {
   int result;
-  if (handle_ioctl(fd, request, reinterpret_cast<uint64_t>(argument), &result)) return libc_result(result);
-  return libc_result(raw::call(SYS_ioctl, fd, static_cast<long>(request), raw::word(argument)));
+  if (handle_ioctl(fd, request, reinterpret_cast<uint64_t>(argument), &result)) return result;
+  return raw::call(SYS_ioctl, fd, static_cast<long>(request), raw::word(argument));
 }
 
-long v3demu_mmap_by_number(void* address, size_t length, int prot, int flags, int fd, off_t offset) {
-  return libc_result(map(address, length, prot, flags, fd, offset));
+long mmap_by_number(void* address, size_t length, int prot, int flags, int fd, off_t offset) {
+  return map(address, length, prot, flags, fd, offset);
 }
-
-long v3demu_syscall_failed(long value) { return libc_result(value); }
-}
-
-// syscall() in assembly: clone and vfork by number return twice, which a frame of C would not survive.
-__asm__(R"(
-  .text
-  .globl syscall
-  .type syscall, @function
-syscall:
-  .cfi_startproc
-  endbr64
-  cmpq $16, %rdi                 # SYS_ioctl
-  je 1f
-  cmpq $9, %rdi                  # SYS_mmap
-  je 2f
-  movq %rdi, %rax
-  movq %rsi, %rdi
-  movq %rdx, %rsi
-  movq %rcx, %rdx
-  movq %r8, %r10
-  movq %r9, %r8
-  movq 8(%rsp), %r9
-  syscall
-  cmpq $-4095, %rax
-  jae 3f
-  ret
-1:
-  movq %rsi, %rdi
-  movq %rdx, %rsi
-  movq %rcx, %rdx
-  jmp v3demu_ioctl_by_number
-2:
-  movq %rsi, %rdi
-  movq %rdx, %rsi
-  movq %rcx, %rdx
-  movq %r8, %rcx
-  movq %r9, %r8
-  movq 8(%rsp), %r9
-  jmp v3demu_mmap_by_number
-3:
-  movq %rax, %rdi
-  jmp v3demu_syscall_failed
-  .cfi_endproc
-  .size syscall, .-syscall
-)");
-static_assert(SYS_ioctl == 16 && SYS_mmap == 9);
 
 }  // namespace v3d::shim

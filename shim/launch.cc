@@ -150,15 +150,21 @@ struct Image {
   for (;;) raw::call(SYS_exit_group, 127);
 }
 
-/// Forks twice, so that the daemon is nobody's child. No handlers of the application run, and its waits and
-/// SIGCHLD do not see the children (no exit signal).
+/// A child without exit signal, which the application's waits and SIGCHLD do not see. Emulators of another
+/// architecture know only the ordinary fork (qemu-user: EINVAL); there the application sees one SIGCHLD.
+long fork_quietly() {
+  long child = raw::call(SYS_clone, 0, 0, 0, 0, 0);
+  return child == -EINVAL ? raw::call(SYS_clone, SIGCHLD, 0, 0, 0, 0) : child;
+}
+
+/// Forks twice, so that the daemon is nobody's child. No handlers of the application run.
 int spawn(const Image& image) {
   uint64_t all = ~uint64_t{0}, before = 0;
   raw::call(SYS_rt_sigprocmask, SIG_SETMASK, raw::word(&all), raw::word(&before), sizeof(all));
-  long child = raw::call(SYS_clone, 0, 0, 0, 0, 0);
+  long child = fork_quietly();
   if (child == 0) {
     raw::call(SYS_setsid);
-    long grandchild = raw::call(SYS_clone, 0, 0, 0, 0, 0);
+    long grandchild = fork_quietly();
     if (grandchild == 0) become_daemon(image);
     for (;;) raw::call(SYS_exit_group, grandchild < 0 ? 1 : 0);
   }

@@ -15,13 +15,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#ifndef __x86_64__
-#error "the shim knows the system call convention of x86-64 only"
-#endif
-
 namespace v3d::shim::raw {
 
 inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
+#if defined(__x86_64__)
   register long r10 __asm__("r10") = d;
   register long r8 __asm__("r8") = e;
   register long r9 __asm__("r9") = f;
@@ -31,6 +28,19 @@ inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, lo
                    : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                    : "rcx", "r11", "memory");
   return result;
+#elif defined(__aarch64__)
+  register long x8 __asm__("x8") = number;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  register long x4 __asm__("x4") = e;
+  register long x5 __asm__("x5") = f;
+  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+  return x0;
+#else
+#error "the shim knows the system call conventions of x86-64 and AArch64 only"
+#endif
 }
 
 template <typename T>
@@ -73,7 +83,7 @@ inline int unlinkat(int dir, const char* path, int flags) {
   return static_cast<int>(call(SYS_unlinkat, dir, word(path), flags));
 }
 inline int rename(const char* from, const char* to) {
-  return static_cast<int>(call(SYS_rename, word(from), word(to)));
+  return static_cast<int>(call(SYS_renameat2, AT_FDCWD, word(from), AT_FDCWD, word(to), 0));
 }
 inline int fcntl(int fd, int command, long argument) {
   return static_cast<int>(call(SYS_fcntl, fd, command, argument));
@@ -117,11 +127,12 @@ inline void unmap_memory(void* memory, size_t size) {
 }
 
 /// libc's habit from the kernel's: -1 and errno.
-inline int result(long value) {
-  if (value >= 0) return static_cast<int>(value);
+inline long long_result(long value) {
+  if (value >= 0 || value <= -4096) return value;
   errno = static_cast<int>(-value);
   return -1;
 }
+inline int result(long value) { return static_cast<int>(long_result(value)); }
 
 /// Restores errno: for work behind the caller's back.
 class KeepErrno {

@@ -1,0 +1,14 @@
+/// What syscall() does with the calls that the shim answers when a program makes them by number.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace v3d::shim {
+
+/// Both return what the kernel would: a value or -errno.
+long ioctl_by_number(int fd, unsigned long request, void* argument);
+long mmap_by_number(void* address, size_t length, int prot, int flags, int fd, off_t offset);
+
+}  // namespace v3d::shim
