@@ -1,0 +1,15 @@
+# Toolchain: Debian's cross compiler for arm64. Libraries and headers of programs come from V3DEMU_ARM64_ROOT, the folder
+# that packaging/arm64-root makes; the C library is the compiler's own, older than that of any root.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES V3DEMU_ARM64_ROOT)
+set(CMAKE_FIND_ROOT_PATH ${V3DEMU_ARM64_ROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${V3DEMU_ARM64_ROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${V3DEMU_ARM64_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${V3DEMU_ARM64_ROOT}/usr/share/pkgconfig)
