@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <vector>
 
 namespace v3d::tools {
 namespace {
@@ -48,10 +49,11 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-std::string find_shim() {
+std::string find_shim(const std::string& architecture) {
   if (std::string named = variable("V3DEMU_SHIM"); !named.empty()) return named;
-  for (const char* folder : {"/lib/", "/lib/v3demu/", "/lib/" V3DEMU_LIBRARY_ARCHITECTURE "/",
-                             "/lib/" V3DEMU_LIBRARY_ARCHITECTURE "/v3demu/"}) {
+  std::vector<std::string> folders = {"/lib/" + architecture + "/", "/lib/" + architecture + "/v3demu/"};
+  if (architecture == kHostArchitecture) folders.insert(folders.begin(), {"/lib/", "/lib/v3demu/"});
+  for (const std::string& folder : folders) {
     std::string path = own_prefix() + folder + "libv3demu.so";
     if (exists(path)) return path;
   }
@@ -64,10 +66,12 @@ std::string find_daemon() {
   return exists(path) ? path : std::string();
 }
 
-std::string default_mesa() {
-  std::string cache = variable("V3DEMU_CACHE");
-  if (cache.empty()) cache = variable("HOME") + "/.cache/v3demu";
-  return cache + "/mesa-25.0.7/install";
+std::string cache_folder() {
+  if (const std::string named = variable("V3DEMU_CACHE"); !named.empty()) return named;
+  const std::string caches = variable("XDG_CACHE_HOME");
+  return (caches.empty() ? variable("HOME") + "/.cache" : caches) + "/v3demu";
 }
+
+std::string default_mesa() { return cache_folder() + "/mesa-25.0.7/install"; }
 
 }  // namespace v3d::tools

@@ -6,14 +6,21 @@
 
 namespace v3d::tools {
 
-/// libv3demu.so: $V3DEMU_SHIM, else in a lib folder beside that of this program. Empty if there is none.
-std::string find_shim();
+/// Debian's name for what this program was built for, and the one other that `run --arch` knows.
+inline constexpr char kHostArchitecture[] = V3DEMU_LIBRARY_ARCHITECTURE;
+inline constexpr char kArm64Architecture[] = "aarch64-linux-gnu";
+
+/// libv3demu.so for programs of an architecture: $V3DEMU_SHIM, else in a lib folder beside that of this
+/// program. Empty if there is none.
+std::string find_shim(const std::string& architecture = kHostArchitecture);
 
 /// v3demud: $V3DEMU_DAEMON, else beside this program. Empty if there is none.
 std::string find_daemon();
 
-/// The folder into which packaging/mesa installs the drivers:
-/// ${V3DEMU_CACHE:-~/.cache/v3demu}/mesa-25.0.7/install.
+/// Where packaging/ puts what it fetches and builds: $V3DEMU_CACHE, else v3demu in the user's cache.
+std::string cache_folder();
+
+/// The folder into which packaging/mesa installs the drivers: mesa-25.0.7/install in the cache.
 std::string default_mesa();
 
 bool exists(const std::string& path);

@@ -15,6 +15,7 @@
 #include "shim/config.h"
 #include "shim/presentation.h"
 #include "tools/commands.h"
+#include "tools/emulator.h"
 #include "tools/files.h"
 
 namespace v3d::tools {
@@ -32,14 +33,31 @@ void extend(const char* name, const std::string& value, bool in_front) {
   setenv(name, list.c_str(), 1);
 }
 
-/// Points the loaders of Vulkan, EGL, GLX and GBM at the drivers under `prefix`.
-bool use_mesa(const std::string& prefix) {
+/// The driver's manifest, which Mesa itself names after the processor and distributions may not.
+std::string driver_manifest(const std::string& prefix, const std::string& processor) {
+  const std::string stem = prefix + "/share/vulkan/icd.d/broadcom_icd";
+  const std::string plain = stem + ".json";
+  return exists(plain) ? plain : stem + "." + processor + ".json";
+}
+
+/// Whether the environment names drivers already, as it does in Mesa's development shell (meson devenv).
+bool names_drivers() {
+  for (const char* name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH",
+                           "__EGL_VENDOR_LIBRARY_FILENAMES"})
+    if (!variable(name).empty()) return true;
+  return false;
+}
+
+/// Points the loaders of Vulkan, EGL, GLX and GBM at the drivers under `prefix`, but for those that the
+/// environment points elsewhere. With `first` its libraries are found before any other.
+bool use_mesa(const std::string& prefix, const std::string& architecture, bool first) {
   std::string libraries;
-  for (const char* folder : {"/lib", "/lib/" V3DEMU_LIBRARY_ARCHITECTURE, "/lib64"}) {
-    if (exists(prefix + folder + "/libvulkan_broadcom.so")) libraries = prefix + folder;
+  for (const std::string& folder : {prefix + "/lib", prefix + "/lib/" + architecture, prefix + "/lib64"}) {
+    if (exists(folder + "/libvulkan_broadcom.so")) libraries = folder;
   }
   if (libraries.empty()) return false;
-  const std::string icd = prefix + "/share/vulkan/icd.d/broadcom_icd.x86_64.json";
+  const std::string icd = driver_manifest(prefix, architecture.substr(0, architecture.find('-')));
+  extend("LD_LIBRARY_PATH", libraries, first);
   // Two names of one setting: the older loaders know only the second.
   if (variable("VK_DRIVER_FILES").empty() && variable("VK_ICD_FILENAMES").empty()) {
     set_default("VK_DRIVER_FILES", icd);
@@ -51,7 +69,6 @@ bool use_mesa(const std::string& prefix) {
   set_default("__GLX_VENDOR_LIBRARY_NAME", "mesa");
   set_default("LIBGL_DRIVERS_PATH", libraries + "/dri");
   set_default("GBM_BACKENDS_PATH", libraries + "/gbm");
-  extend("LD_LIBRARY_PATH", libraries, true);
   return true;
 }
 
@@ -85,19 +102,39 @@ int fail(const std::string& what) {
 }  // namespace
 
 int run_program(const RunOptions& options) {
-  const std::string shim = find_shim();
-  if (!exists(shim)) return fail("libv3demu.so not found beside this program; name it in V3DEMU_SHIM");
+  const bool arm64 = options.arch == "arm64";
+  const std::string emulator = arm64 ? find_arm64_emulator() : std::string();
+  const std::string root = arm64 ? find_arm64_root(options.root) : std::string();
+  std::string program, error;
+  if (arm64) {
+    if (emulator.empty()) return fail("qemu-aarch64 not found; it is in Debian's package qemu-user");
+    if (root.empty()) return fail("no root with arm64 libraries; packaging/arm64-root makes one");
+    program = find_arm64_program(root, options.command[0], &error);
+    if (program.empty()) return fail(error);
+  }
+  const std::string architecture = arm64 ? kArm64Architecture : kHostArchitecture;
+  const std::string shim = find_shim(architecture);
+  if (!exists(shim)) {
+    return fail("libv3demu.so not found beside this program" +
+                std::string(arm64 ? " for arm64; building it needs g++-aarch64-linux-gnu" : "") +
+                "; name it in V3DEMU_SHIM");
+  }
   if (!options.device.empty() && !use_device(options.device)) {
     return fail("cannot use the folder " + std::string(shim::config().runtime_dir.c_str()) + " for device " +
                 options.device);
   }
-  const std::string mesa = options.mesa.empty() ? default_mesa() : options.mesa;
-  if (!use_mesa(mesa)) {
+  const std::string mesa = !options.mesa.empty() ? options.mesa : arm64 ? root + "/usr" : default_mesa();
+  // Drivers that the user named by the loaders' variables find their own libraries before ours.
+  if (!use_mesa(mesa, architecture, !options.mesa.empty() || !names_drivers())) {
     if (!options.mesa.empty()) return fail("no libvulkan_broadcom.so under " + mesa);
     fprintf(stderr, "v3demu run: no Mesa with Broadcom drivers in %s; the system's is used\n", mesa.c_str());
   }
   choose_presentation();
   extend("LD_PRELOAD", shim, false);
+  if (arm64) {
+    exec_arm64(emulator, root, program, options.command);
+    return fail(emulator + ": " + strerror(errno));
+  }
   std::vector<char*> arguments;
   for (const std::string& argument : options.command)
     arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -110,6 +147,10 @@ void add_run_options(CLI::App* command, RunOptions* options) {
   command->add_option("--device", options->device, "rpi5 (default) or rpi5-16");
   command->add_option("--mesa", options->mesa,
                       "Prefix of a Mesa with Broadcom drivers; default " + default_mesa());
+  command->add_option("--arch", options->arch, "arm64: run an arm64 program, by qemu-aarch64")
+      ->check(CLI::IsMember({"arm64"}));
+  command->add_option("--root", options->root,
+                      "Libraries of arm64 programs: a folder, or a suite of packaging/arm64-root");
   command->prefix_command();  // the first word that is no option, and all that follow, are the program
 }
 

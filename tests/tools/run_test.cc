@@ -102,6 +102,68 @@ TEST_F(RunTest, PassesTheProgramsOwnOptions) {
   EXPECT_EQ(v3demu("run --mesa /nowhere true").status, 127);
 }
 
+/// A root with one arm64 program (the head of one is enough), and an emulator that says what it is asked.
+class Arm64Test : public RunTest {
+ protected:
+  Arm64Test() {
+    fs::create_directories(root() / "usr/bin");
+    fs::create_directories(root() / "usr/lib/aarch64-linux-gnu");
+    fs::create_directories(root() / "usr/share/vulkan/icd.d");
+    std::ofstream(root() / "usr/lib/aarch64-linux-gnu/libvulkan_broadcom.so");
+    std::ofstream(root() / "usr/share/vulkan/icd.d/broadcom_icd.json");
+    std::string head(64, '\0');
+    head.replace(0, 4, "\177ELF");
+    head[18] = '\xb7';  // EM_AARCH64
+    std::ofstream(root() / "usr/bin/cube") << head;
+    std::ofstream(folder_ / "qemu-aarch64") << "#!/bin/sh\necho \"$@\"\nenv\n";
+    std::ofstream(folder_ / "shim.so");
+    for (const fs::path& file : {root() / "usr/bin/cube", folder_ / "qemu-aarch64"})
+      fs::permissions(file, fs::perms::owner_all);
+  }
+  fs::path root() const { return folder_ / "root"; }
+  Result run(const std::string& program, const std::string& variables = "") {
+    return v3demu("run --arch arm64 --root " + root().string() + " -- " + program,
+                  "PATH=" + folder_.string() + ":\"$PATH\" V3DEMU_SHIM=" + (folder_ / "shim.so").string() +
+                      " " + variables);
+  }
+};
+
+TEST_F(Arm64Test, StartsTheEmulatorWithTheRootsLibraries) {
+  const Result result = run("cube --c 20", "LD_PRELOAD=libm.so.6");
+  EXPECT_EQ(result.status, 0);
+  const std::string libraries = (root() / "usr/lib/aarch64-linux-gnu").string();
+  EXPECT_THAT(result.output, StartsWith("-E LD_PRELOAD=libm.so.6:" + (folder_ / "shim.so").string() +
+                                        " -E LD_LIBRARY_PATH=" + libraries + " " +
+                                        (root() / "usr/bin/cube").string() + " --c 20\n"));
+  EXPECT_THAT(result.output, HasSubstr("\nQEMU_LD_PREFIX=" + root().string() + "\n"));
+  const std::string icd = (root() / "usr/share/vulkan/icd.d/broadcom_icd.json").string();
+  EXPECT_THAT(result.output, HasSubstr("\nVK_DRIVER_FILES=" + icd + "\n"));
+  EXPECT_THAT(result.output, HasSubstr("\nGBM_BACKENDS_PATH=" + libraries + "/gbm\n"));
+  // The emulator's own linker must not see them.
+  EXPECT_THAT(result.output, testing::Not(HasSubstr("\nLD_PRELOAD=")));
+  EXPECT_THAT(result.output, testing::Not(HasSubstr("\nLD_LIBRARY_PATH=")));
+}
+
+TEST_F(Arm64Test, SaysWhatIsMissing) {
+  EXPECT_THAT(run("sh -c true").output, HasSubstr("is not an arm64 program"));
+  EXPECT_THAT(run("nowhere").output, HasSubstr("nowhere: no such program"));
+  EXPECT_THAT(v3demu("run --arch arm64 -- cube", "PATH=" + folder_.string()).output,
+              HasSubstr("packaging/arm64-root makes one"));
+  EXPECT_THAT(v3demu("run --arch arm64 -- cube", "PATH=/nowhere").output, HasSubstr("qemu-user"));
+  EXPECT_NE(v3demu("run --arch sparc -- cube").status, 0);
+}
+
+TEST_F(RunTest, LeavesNamedDriversTheirLibraries) {
+  fs::create_directories(folder_ / "mesa-25.0.7/install/lib");
+  const fs::path libraries = folder_ / "mesa-25.0.7/install/lib";
+  std::ofstream(libraries / "libvulkan_broadcom.so");
+  const std::string cache = "V3DEMU_CACHE=" + folder_.string();
+  EXPECT_EQ(environment("", cache + " LD_LIBRARY_PATH=/dev")["LD_LIBRARY_PATH"],
+            libraries.string() + ":/dev");
+  EXPECT_EQ(environment("", cache + " LD_LIBRARY_PATH=/dev VK_DRIVER_FILES=mine")["LD_LIBRARY_PATH"],
+            "/dev:" + libraries.string());
+}
+
 TEST_F(RunTest, ShowsTheDevice) {
   EXPECT_THAT(v3demu("run --mesa " + mesa().string() + " ls /dev/dri").output,
               StartsWith("by-path\ncard0\ncard1\nrenderD128\n"));
