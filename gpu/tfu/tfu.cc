@@ -1,6 +1,8 @@
 #include "gpu/tfu/tfu.h"
 
 #include <algorithm>
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -16,16 +18,46 @@ namespace {
 using tmu::Surface;
 using tmu::Tiling;
 
+/// What a memory format code means: a layout, or something that this model lacks.
+struct MemoryFormat {
+  const char* name;
+  bool supported = false;
+  Tiling tiling = {};
+};
+constexpr MemoryFormat kNone = {"unassigned"}, kSand = {"SAND"}, kColour = {"constant colour"};
+constexpr MemoryFormat kNoRaster = {"raster"}, kRaster = {"raster", true, Tiling::kRaster};
+constexpr MemoryFormat kLt = {"LT", true, Tiling::kLineartile}, kUb1 = {"UB1", true, Tiling::kUblinear1},
+                       kUb2 = {"UB2", true, Tiling::kUblinear2}, kUif = {"UIF", true, Tiling::kUif},
+                       kUifXor = {"UIF XOR", true, Tiling::kUifXor};
+
+/// Codes of a chip (Mesa v3d_tfu.h).
+struct MemoryFormats {
+  MemoryFormat input[16], output[8];
+};
+constexpr MemoryFormats kFormats42 = {
+    {kRaster, kSand, kSand, kNone, kNone, kNone, kNone, kNone,  //
+     kNone, kNone, kNone, kLt, kUb1, kUb2, kUif, kUifXor},
+    {kNoRaster, kNone, kNone, kLt, kUb1, kUb2, kUif, kUifXor},
+};
+/// Inputs of 7.1 are three bits, as Mesa names them since mid-2026. Older Mesa sends the numbers of 4.2,
+/// which are the same bits with another one above them. (Its SAND 256, never sent, has become the constant
+/// colour.)
+constexpr MemoryFormats kFormats71 = {
+    {kRaster, kSand, kColour, kLt, kUb1, kUb2, kUif, kUifXor,  //
+     kNone, kNone, kNone, kLt, kUb1, kUb2, kUif, kUifXor},
+    {kRaster, kNone, kNone, kLt, kUb1, kUb2, kUif, kUifXor},
+};
+
 /// The registers in one form for both chips.
 struct Conversion {
-  uint32_t type;           ///< texture data format
-  uint32_t input_format;   ///< 0 raster, 1 and 2 SAND, 11..15 tiled
-  uint32_t output_format;  ///< 3..7 tiled
-  GpuAddr input, output;
-  uint32_t input_stride;   ///< raster: texels; UIF: padded height in UIF blocks
-  uint32_t padded_height;  ///< output, in UIF blocks: absolute, or with relative_padding above the image's
+  uint32_t type;  ///< texture data format
+  uint32_t input_code, output_code;
+  MemoryFormat input_format, output_format;
+  GpuAddr input, output;   ///< of any alignment
+  uint32_t input_stride;   ///< raster: texels, 0 repeats the first row; UIF: padded height in UIF blocks
+  uint32_t output_stride;  ///< the same; UIF with relative_padding: blocks above those of the image
   bool relative_padding;
-  uint32_t width, height;  ///< of level 0, in texels
+  uint32_t width, height;  ///< of level 0, in texels, below 65536
   uint32_t mip_levels;     ///< to make below level 0, 0..15
   bool skip_level_0;       ///< DIMTW: level 0 is not written
 };
@@ -41,39 +73,49 @@ Conversion decode(const Registers& r, int version) {
   c.height = bits(r.ios, 16, 16);
   if (version >= 71) {
     c.type = bits(r.icfg, 16, 7);
-    c.input_format = bits(r.icfg, 23, 4);
+    c.input_code = bits(r.icfg, 23, 4);
     c.output = r.ioa;
     c.skip_level_0 = bits(r.ioc, 0, 1);
     c.mip_levels = bits(r.ioc, 4, 4);
-    c.output_format = bits(r.ioc, 12, 3);
-    c.padded_height = bits(r.ioc, 16, 16);
+    c.output_code = bits(r.ioc, 12, 3);
+    c.output_stride = bits(r.ioc, 16, 16);
   } else {
     c.mip_levels = bits(r.icfg, 5, 4);
     c.type = bits(r.icfg, 9, 7);
-    c.input_format = bits(r.icfg, 18, 4);
-    c.padded_height = bits(r.icfg, 22, 4);
+    c.input_code = bits(r.icfg, 18, 4);
+    c.output_stride = bits(r.icfg, 22, 4);
     c.relative_padding = true;
     c.output = r.ioa & ~63u;
     c.skip_level_0 = bits(r.ioa, 0, 1);
-    c.output_format = bits(r.ioa, 3, 3);
+    c.output_code = bits(r.ioa, 3, 3);
   }
+  const MemoryFormats& formats = version >= 71 ? kFormats71 : kFormats42;
+  c.input_format = formats.input[c.input_code];
+  c.output_format = formats.output[c.output_code];
   return c;
 }
 
-/// Formats the TFU takes (Mesa v3dvx_formats.c, tfu_supports_tex_format); null if it or this model does not.
+/// Formats that the drivers give the TFU: those of Mesa v3dvx_formats.c, tfu_supports_tex_format, and
+/// integers (newer Mesa v3dvx_meta_common.c, meta_copy_buffer). Null if they or this model do not.
 const tmu::Format* find_format(uint32_t type) {
-  const bool supported = type <= 20 || (type >= 29 && type <= 38);
+  const bool supported = type <= 20 || (type >= 29 && type <= 38) || (type >= 96 && type <= 114);
   return supported ? tmu::find_format(type) : nullptr;
 }
 
-/// Tiling of an input format code, kRaster for 0.
-Tiling input_tiling(uint32_t format) { return static_cast<Tiling>(format == 0 ? 0 : format - 10); }
-Tiling output_tiling(uint32_t format) { return static_cast<Tiling>(format - 2); }
-
 bool is_uif(Tiling tiling) { return tiling == Tiling::kUif || tiling == Tiling::kUifXor; }
+
+/// Rows of texels between two raster images. Where they overlap (assumed): from top to bottom, each row read
+/// whole before it is written.
+void copy_raster(const Job& job, const Surface& from, const Surface& to, uint32_t width, uint32_t height) {
+  for (uint32_t y = 0; y < height && !job.stopped(); ++y)
+    std::memmove(job.memory.host(to.address + y * to.stride_or_height),
+                 job.memory.host(from.address + y * from.stride_or_height), size_t{width} * from.cpp);
+}
 
 /// Copies raw texels from one layout to another in bands, so that no more than a band is buffered.
 void copy(const Job& job, const Surface& from, const Surface& to, uint32_t width, uint32_t height) {
+  if (from.tiling == Tiling::kRaster && to.tiling == Tiling::kRaster)
+    return copy_raster(job, from, to, width, height);
   constexpr uint32_t kBand = 8;  // a multiple of every utile height
   const size_t pitch = size_t{width} * from.cpp;
   std::vector<uint8_t> band(pitch * std::min(kBand, height));
@@ -101,38 +143,47 @@ void make_mips(const Job& job, const Conversion& c, const tmu::Format& format, c
   }
 }
 
+/// What this model cannot do of a conversion, or an empty string.
+std::string refusal(const Conversion& c, const tmu::Format* format) {
+  if (!format)
+    return absl::StrFormat("texture type %u (%s) is not supported", c.type, tmu::format_name(c.type));
+  if (!c.input_format.supported)
+    return absl::StrFormat("input memory format %u (%s) is not supported", c.input_code, c.input_format.name);
+  if (!c.output_format.supported)
+    return absl::StrFormat("output memory format %u (%s) is not supported", c.output_code,
+                           c.output_format.name);
+  if (c.mip_levels == 0) return {};
+  if (!can_filter(*format))
+    return absl::StrFormat("no mip filter for texture type %u (%s)", c.type, format->name);
+  if (c.output_format.tiling == Tiling::kRaster)  // where levels of a raster image would lie is unknown
+    return absl::StrFormat("%u mip levels of raster output are not supported", c.mip_levels);
+  return {};
+}
+
+/// @param stride  as Conversion has it
+Surface surface(GpuAddr address, Tiling tiling, uint32_t cpp, uint32_t stride) {
+  return {address, tiling, cpp, tiling == Tiling::kRaster ? stride * cpp : is_uif(tiling) ? stride : 0};
+}
+
 }  // namespace
 
 void run(const Job& job, const Registers& registers) {
   const Conversion c = decode(registers, job.profile->version);
-  log_debug(Debug::kTfu, "TFU: %ux%u type %s from %#x format %u to %#x format %u, %u mips%s", c.width,
-            c.height, tmu::format_name(c.type), c.input, c.input_format, c.output, c.output_format,
-            c.mip_levels, c.skip_level_0 ? ", level 0 kept" : "");
+  log_debug(Debug::kTfu, "TFU: %ux%u type %s from %#x %s, stride %u, to %#x %s, stride %u, %u mips%s",
+            c.width, c.height, tmu::format_name(c.type), c.input, c.input_format.name, c.input_stride,
+            c.output, c.output_format.name, c.output_stride, c.mip_levels,
+            c.skip_level_0 ? ", level 0 kept" : "");
   const tmu::Format* format = find_format(c.type);
-  if (!format)
-    return job.error->set(
-        absl::StrFormat("TFU: texture type %u (%s) is not supported", c.type, tmu::format_name(c.type)));
-  if (c.input_format != 0 && (c.input_format < 11 || c.input_format > 15))
-    return job.error->set(absl::StrFormat("TFU: input memory format %u%s is not supported", c.input_format,
-                                          c.input_format == 1   ? " (SAND 128)"
-                                          : c.input_format == 2 ? " (SAND 256)"
-                                                                : ""));
-  if (c.output_format < 3)
-    return job.error->set(absl::StrFormat("TFU: output memory format %u is not tiled", c.output_format));
-  if (c.mip_levels > 0 && !can_filter(*format))
-    return job.error->set(
-        absl::StrFormat("TFU: no mip filter for texture type %u (%s)", c.type, format->name));
+  if (const std::string what = refusal(c, format); !what.empty())
+    return job.error->set(absl::StrFormat("TFU: %s", what));
   if (c.width == 0 || c.height == 0) return;
 
   const uint32_t width = (c.width + format->block_width - 1u) / format->block_width;
   const uint32_t height = (c.height + format->block_height - 1u) / format->block_height;
-  const Tiling from_tiling = input_tiling(c.input_format), to_tiling = output_tiling(c.output_format);
   const uint32_t block_rows = 2 * tmu::utile_height(format->cpp);
-  const uint32_t padded_height =
-      c.padded_height + (c.relative_padding ? (height + block_rows - 1) / block_rows : 0);
-  const Surface from{c.input, from_tiling, format->cpp,
-                     from_tiling == Tiling::kRaster ? c.input_stride * format->cpp : c.input_stride};
-  const Surface to{c.output, to_tiling, format->cpp, is_uif(to_tiling) ? padded_height : 0};
+  const uint32_t implied_stride = c.relative_padding ? (height + block_rows - 1) / block_rows : 0;
+  const Surface from = surface(c.input, c.input_format.tiling, format->cpp, c.input_stride);
+  const Surface to = surface(c.output, c.output_format.tiling, format->cpp, c.output_stride + implied_stride);
   if (!c.skip_level_0) copy(job, from, to, width, height);
   if (c.mip_levels > 0) make_mips(job, c, *format, from);
 }
