@@ -63,6 +63,10 @@ Cookie xcb_put_image(void* connection, uint8_t format, uint32_t drawable, uint32
   static Cookie (*real)(void*, uint8_t, uint32_t, uint32_t, uint16_t, uint16_t, int16_t, int16_t, uint8_t,
                         uint8_t, uint32_t, const uint8_t*);
   if (!real) *(void**)&real = dlsym(RTLD_NEXT, "xcb_put_image");
+  if (!real) { /* programs that load libxcb themselves keep it out of the global scope */
+    void* xcb = dlopen("libxcb.so.1", RTLD_NOW | RTLD_NOLOAD);
+    if (xcb) *(void**)&real = dlsym(xcb, "xcb_put_image");
+  }
   if (depth >= 24 && size >= 4u * width * height) {
     if (y == 0) count_frame();
     save_rows(width, height, (unsigned)y, data);

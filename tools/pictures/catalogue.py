@@ -95,51 +95,51 @@ def take(path, draw):
         os.remove(path)
 
 
-def glmark2(build, size, benchmark):
+def glmark2(size, benchmark):
     """llvmpipe computes mediump with 16 bits, a V3D with 32: the reference is drawn with highp, the emulated picture with
     the precision that the benchmark has."""
     def render(driver, path):
         precision = ":fragment-precision=high,high,high,high:vertex-precision=high,high,high,high" if driver.name == "llvmpipe" else ""
         return take(path, lambda: driver.run(
             ["glmark2-es2-wayland", "--off-screen", "-s", size, "-b", benchmark + precision], window="wayland",
-            LD_PRELOAD=build.library("libv3demu-gl-frames.so"), V3DEMU_GL_FRAMES_STEP=str(GLMARK2_STEP),
+            LD_PRELOAD=driver.library("libv3demu-gl-frames.so"), V3DEMU_GL_FRAMES_STEP=str(GLMARK2_STEP),
             V3DEMU_GL_FRAMES_SAVE=f"{GLMARK2_FRAME}:{path}"))
     return render
 
 
-def vkcube(build, frame):
+def vkcube(frame):
     """The presented image may be padded to the right."""
     def render(driver, path):
         prefix = os.path.splitext(path)[0]
         side = str(VKCUBE_SIZE)
         return take(f"{prefix}-{frame}.ppm", lambda: driver.run(
             ["vkcube", "--c", str(frame + 1), "--width", side, "--height", side], window="x11",
-            LD_PRELOAD=build.library("libv3demu-frames.so"), V3DEMU_FRAMES_SAVE=f"{frame}:{prefix}",
+            LD_PRELOAD=driver.library("libv3demu-frames.so"), V3DEMU_FRAMES_SAVE=f"{frame}:{prefix}",
         )).cropped(VKCUBE_SIZE, VKCUBE_SIZE)
     return render
 
 
-def sample(build, size, program, scene):
+def sample(size, program, scene):
     def render(driver, path):
-        return take(path, lambda: driver.run([build.program(program), "--scene", scene, "--output", path, "--size", size]))
+        return take(path, lambda: driver.run([driver.program(program), "--scene", scene, "--output", path, "--size", size]))
     return render
 
 
-def pictures(build, size):
+def pictures(size):
     """All of them; size: "WIDTHxHEIGHT" of those that have no size of their own."""
-    found = [Picture(f"{api}-{scene}", sample(build, size, f"{api}_samples", scene))
+    found = [Picture(f"{api}-{scene}", sample(size, f"{api}_samples", scene))
              for api in ("vulkan", "gl") for scene in SAMPLES]
-    found += [Picture(f"vkcube-{frame}", vkcube(build, frame)) for frame in VKCUBE_FRAMES]
-    found += [Picture(f"glmark2-{name}", glmark2(build, size, benchmark)) for name, benchmark in GLMARK2.items()]
+    found += [Picture(f"vkcube-{frame}", vkcube(frame)) for frame in VKCUBE_FRAMES]
+    found += [Picture(f"glmark2-{name}", glmark2(size, benchmark)) for name, benchmark in GLMARK2.items()]
     return found
 
 
 def missing_scenes(build):
-    """Scenes that the installed programs offer and no picture shows."""
+    """Scenes that the installed programs and those of the build offer and no picture shows."""
     known = {benchmark.split(":")[0] for benchmark in GLMARK2.values()}
     listed = subprocess.run(["glmark2-es2-wayland", "--list-scenes"], capture_output=True, text=True, check=True).stdout
     missing = ["glmark2-" + scene for scene in re.findall(r"^\[Scene\] (\S+)", listed, re.MULTILINE) if scene not in known]
     for api in ("vulkan", "gl"):
-        names = subprocess.run([build.program(f"{api}_samples"), "--list"], capture_output=True, text=True, check=True)
+        names = subprocess.run([os.path.join(build.folder, "bin", f"{api}_samples"), "--list"], capture_output=True, text=True, check=True)
         missing += [f"{api}-{scene}" for scene in names.stdout.split() if scene not in SAMPLES]
     return missing

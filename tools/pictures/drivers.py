@@ -16,33 +16,46 @@ CHOICES = ("VK_ICD_FILENAMES", "VK_DRIVER_FILES", "LIBGL_ALWAYS_SOFTWARE", "GALL
 
 @dataclasses.dataclass(frozen=True)
 class Build:
-    """What is needed of a build of v3demu, and the Mesa for it."""
+    """A build of v3demu and the Mesa for it. With a root (packaging/arm64-root) the programs on the emulated GPU are arm64
+    programs, those of this project from arm64_folder."""
     folder: str
     mesa: str
-
-    def program(self, name):
-        return os.path.join(self.folder, "bin", name)
-
-    def library(self, name):
-        return os.path.join(self.folder, "lib", name)
+    root: str = ""
+    arm64_folder: str = ""
 
 
+@dataclasses.dataclass(frozen=True)
 class Driver:
     """Runs programs on one driver; starts the servers that they need, once each, and stops them at the end.
 
-    launcher: command prefix; variables: added to the environment; device: what the program must say that it runs on."""
+    launcher: command prefix of programs, server_launcher: of a compositor; programs: folder with bin/ and lib/ of this
+    project's programs; variables: added to the environment; device: what the program must say that it runs on."""
+    name: str
+    launcher: list
+    server_launcher: list
+    programs: str
+    variables: dict
+    device: str
+    folder: str
+    _servers: dict = dataclasses.field(default_factory=dict)
 
-    def __init__(self, name, launcher, variables, device, folder):
-        self.name, self.launcher, self.variables, self.device, self.folder = name, launcher, variables, device, folder
-        self._weston = self._xvfb = None
+    def program(self, name):
+        return os.path.join(self.programs, "bin", name)
+
+    def library(self, name):
+        return os.path.join(self.programs, "lib", name)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        for server in (self._weston, self._xvfb):
-            if server:
-                server.stop()
+        for server in self._servers.values():
+            server.stop()
+
+    def _server(self, kind, make):
+        if kind not in self._servers:
+            self._servers[kind] = make()
+        return self._servers[kind]
 
     def run(self, command, window="", **variables):
         """The program's output. window: "" for none, "x11", "wayland".
@@ -51,13 +64,11 @@ class Driver:
         environment = {k: v for k, v in os.environ.items() if k not in CHOICES}
         environment.update(self.variables)
         if window == "wayland":
-            if not self._weston:
-                self._weston = Weston(self.launcher, self.folder, variables=self.variables)
-            environment.update(XDG_RUNTIME_DIR=self._weston.environment["XDG_RUNTIME_DIR"],
-                               WAYLAND_DISPLAY=self._weston.environment["WAYLAND_DISPLAY"])
+            weston = self._server("weston", lambda: Weston(self.server_launcher, self.folder, variables=self.variables))
+            environment.update(XDG_RUNTIME_DIR=weston.environment["XDG_RUNTIME_DIR"],
+                               WAYLAND_DISPLAY=weston.environment["WAYLAND_DISPLAY"])
         elif window == "x11":
-            self._xvfb = self._xvfb or Xvfb()
-            environment["DISPLAY"] = self._xvfb.display
+            environment["DISPLAY"] = self._server("xvfb", Xvfb).display
         environment.update(variables)
         try:
             done = subprocess.run(self.launcher + command, env=environment, timeout=800, text=True, errors="replace",
@@ -72,13 +83,18 @@ class Driver:
 
 
 def emulated(build, folder):
-    return Driver("v3demu", [build.program("v3demu"), "run", "--mesa", build.mesa, "--"], {}, r"\bV3D 7\.1", folder)
+    v3demu = os.path.join(build.folder, "bin", "v3demu")
+    native = [v3demu, "run", "--mesa", build.mesa, "--"]
+    launcher, programs = native, build.folder
+    if build.root:
+        launcher, programs = [v3demu, "run", "--arch", "arm64", "--root", build.root, "--"], build.arm64_folder
+    return Driver("v3demu", launcher, native, programs, {}, r"\bV3D 7\.1", folder)
 
 
-def software(folder):
+def software(build, folder):
     """The system's lavapipe and llvmpipe, sampling textures in floating point as a GPU does: their faster way for textures
     of 8 bits (AoS) rounds coordinates, weights and LODs to 8 bits."""
     variables = {"VK_ICD_FILENAMES": LAVAPIPE, "VK_DRIVER_FILES": LAVAPIPE, "MESA_VK_WSI_DEBUG": "sw,noshm",
                  "LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": "llvmpipe",
                  "GALLIVM_PERF": "no_aos_sampling"}
-    return Driver("llvmpipe", [], variables, r"\bllvmpipe \(LLVM", folder)
+    return Driver("llvmpipe", [], [], build.folder, variables, r"\bllvmpipe \(LLVM", folder)
