@@ -1,12 +1,17 @@
-# v3d_shaders(NAME FOLDER): interface library NAME for the GLSL files of FOLDER (*.vert, *.frag, *.comp). Who links it
+# v3d_shaders(NAME FOLDER [ENVIRONMENT]): interface library NAME for the GLSL files of FOLDER (*.vert, *.frag, *.comp). Who links it
 # includes "shaders.h" with the SPIR-V of mesh.vert as kMeshVert, an array of words, and "shader_sources.h" with its
-# text as kMeshVertSource. The line `#include "lighting.glsl"` of a shader stands for that file.
+# text as kMeshVertSource. The line `#include "lighting.glsl"` of a shader stands for that file. ENVIRONMENT
+# is glslang's name of the target, by default Vulkan 1.0's SPIR-V 1.0; vulkan1.1 gives SPIR-V 1.3, for subgroups.
 function(v3d_shaders name folder)
   find_program(GLSLANG glslangValidator REQUIRED)
   file(GLOB parts CONFIGURE_DEPENDS ${folder}/*.glsl)
   file(GLOB shaders CONFIGURE_DEPENDS ${folder}/*.vert ${folder}/*.frag ${folder}/*.comp)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${parts} ${shaders})
   set(out ${CMAKE_CURRENT_BINARY_DIR}/${name})
+  set(target)
+  if(ARGC GREATER 2)
+    set(target --target-env ${ARGV2})
+  endif()
   set(headers)
   set(binaries "// Generated.\n#pragma once\n#include <cstdint>\n")
   set(sources "// Generated.\n#pragma once\n")
@@ -28,7 +33,7 @@ function(v3d_shaders name folder)
     endforeach()
     file(CONFIGURE OUTPUT ${out}/${file} CONTENT "${text}" @ONLY)
     add_custom_command(OUTPUT ${out}/${file}.h DEPENDS ${out}/${file}
-      COMMAND ${GLSLANG} -V --quiet --vn ${variable} -o ${out}/${file}.h ${out}/${file})
+      COMMAND ${GLSLANG} -V ${target} --quiet --vn ${variable} -o ${out}/${file}.h ${out}/${file})
     list(APPEND headers ${out}/${file}.h)
     string(APPEND binaries "#include \"${file}.h\"\n")
     string(APPEND sources "inline constexpr char ${variable}Source[] = R\"glsl(${text})glsl\";\n")

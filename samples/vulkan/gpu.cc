@@ -13,21 +13,7 @@ void check(VkResult result, const char* text, const char* file, int line) {
   std::exit(1);
 }
 
-namespace {
-
-bool has_extension(VkPhysicalDevice device, const char* name) {
-  uint32_t count = 0;
-  VULKAN_CHECK(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr));
-  std::vector<VkExtensionProperties> all(count);
-  VULKAN_CHECK(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, all.data()));
-  for (const VkExtensionProperties& extension : all)
-    if (std::strcmp(extension.extensionName, name) == 0) return true;
-  return false;
-}
-
-}  // namespace
-
-Gpu::Gpu() {
+Gpu::Gpu(std::initializer_list<Feature> wanted) {
   VkApplicationInfo application{.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
                                 .pApplicationName = "v3demu samples",
                                 .apiVersion = VK_API_VERSION_1_1};
@@ -53,22 +39,18 @@ Gpu::Gpu() {
                                 .queueFamilyIndex = 0,
                                 .queueCount = 1,
                                 .pQueuePriorities = &priority};
-  VkPhysicalDeviceFeatures supported{}, wanted{};
-  vkGetPhysicalDeviceFeatures(physical_, &supported);
-  wanted.occlusionQueryPrecise = supported.occlusionQueryPrecise;
-  wanted.samplerAnisotropy = supported.samplerAnisotropy;
-  performance_query_ = has_extension(physical_, VK_KHR_PERFORMANCE_QUERY_EXTENSION_NAME);
-  const char* const extension = VK_KHR_PERFORMANCE_QUERY_EXTENSION_NAME;
-  VkPhysicalDevicePerformanceQueryFeaturesKHR queries{
-      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PERFORMANCE_QUERY_FEATURES_KHR,
-      .performanceCounterQueryPools = VK_TRUE};
+  std::vector<Feature> features(wanted);
+  features.insert(features.end(),
+                  {feature::kPreciseOcclusion, feature::kAnisotropy, feature::kPerformanceQuery});
+  enabled_ = std::make_unique<EnabledFeatures>(physical_, features);
+  for (const Feature& f : wanted)
+    if (!enabled_->has(f)) missing_ += (missing_.empty() ? "" : ", ") + std::string(f.name);
   VkDeviceCreateInfo device{.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-                            .pNext = performance_query_ ? &queries : nullptr,
+                            .pNext = enabled_->chain(),
                             .queueCreateInfoCount = 1,
                             .pQueueCreateInfos = &queue,
-                            .enabledExtensionCount = performance_query_ ? 1u : 0u,
-                            .ppEnabledExtensionNames = &extension,
-                            .pEnabledFeatures = &wanted};
+                            .enabledExtensionCount = static_cast<uint32_t>(enabled_->extensions().size()),
+                            .ppEnabledExtensionNames = enabled_->extensions().data()};
   VULKAN_CHECK(vkCreateDevice(physical_, &device, nullptr, &device_));
   vkGetDeviceQueue(device_, 0, 0, &queue_);
   VkCommandPoolCreateInfo pool{.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
@@ -87,6 +69,14 @@ VkFormatFeatureFlags Gpu::features(VkFormat format) const {
   VkFormatProperties properties{};
   vkGetPhysicalDeviceFormatProperties(physical_, format, &properties);
   return properties.optimalTilingFeatures;
+}
+
+VkPhysicalDeviceSubgroupProperties Gpu::subgroup_properties() const {
+  VkPhysicalDeviceSubgroupProperties subgroup{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceProperties2 properties{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2,
+                                         .pNext = &subgroup};
+  vkGetPhysicalDeviceProperties2(physical_, &properties);
+  return subgroup;
 }
 
 VkDeviceMemory Gpu::allocate(const VkMemoryRequirements& requirements, VkMemoryPropertyFlags flags) {
@@ -241,12 +231,37 @@ Target Gpu::target(const Image& color, const Image* depth, const Image* resolve)
   return t;
 }
 
+Target Gpu::target(std::span<const Image> colors) {
+  Target t;
+  t.width = colors.front().width;
+  t.height = colors.front().height;
+  t.colors = static_cast<uint32_t>(colors.size());
+  std::vector<VkAttachmentDescription> attachments;
+  std::vector<VkAttachmentReference> references;
+  std::vector<VkImageView> views;
+  for (const Image& image : colors) {
+    references.push_back({static_cast<uint32_t>(views.size()), VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL});
+    views.push_back(image.view);
+    attachments.push_back({.format = image.format,
+                           .samples = VK_SAMPLE_COUNT_1_BIT,
+                           .loadOp = VK_ATTACHMENT_LOAD_OP_CLEAR,
+                           .storeOp = VK_ATTACHMENT_STORE_OP_STORE,
+                           .initialLayout = VK_IMAGE_LAYOUT_UNDEFINED,
+                           .finalLayout = VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL});
+  }
+  make_target(&t, attachments, views,
+              {.pipelineBindPoint = VK_PIPELINE_BIND_POINT_GRAPHICS,
+               .colorAttachmentCount = t.colors,
+               .pColorAttachments = references.data()});
+  return t;
+}
+
 Target Gpu::depth_target(const Image& depth) {
   Target t;
   t.width = depth.width;
   t.height = depth.height;
   t.samples = depth.samples;
-  t.has_color = false;
+  t.colors = 0;
   t.has_depth = true;
   const VkAttachmentDescription attachment{.format = depth.format,
                                            .samples = depth.samples,
@@ -371,9 +386,10 @@ Pipeline Gpu::graphics(const Target& target, const PipelineOptions& options) {
       .depthCompareOp = VK_COMPARE_OP_LESS};
   VkPipelineColorBlendAttachmentState attachment = options.blend;
   if (!attachment.colorWriteMask) attachment.colorWriteMask = 0xf;
+  const std::vector<VkPipelineColorBlendAttachmentState> blends(target.colors, attachment);
   VkPipelineColorBlendStateCreateInfo blend{.sType = VK_STRUCTURE_TYPE_PIPELINE_COLOR_BLEND_STATE_CREATE_INFO,
-                                            .attachmentCount = 1,
-                                            .pAttachments = &attachment};
+                                            .attachmentCount = target.colors,
+                                            .pAttachments = blends.data()};
   VkGraphicsPipelineCreateInfo info{.sType = VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO,
                                     .stageCount = static_cast<uint32_t>(stages.size()),
                                     .pStages = stages.data(),
@@ -383,7 +399,7 @@ Pipeline Gpu::graphics(const Target& target, const PipelineOptions& options) {
                                     .pRasterizationState = &raster,
                                     .pMultisampleState = &multisample,
                                     .pDepthStencilState = target.has_depth ? &depth : nullptr,
-                                    .pColorBlendState = target.has_color ? &blend : nullptr,
+                                    .pColorBlendState = target.colors ? &blend : nullptr,
                                     .layout = p.layout,
                                     .renderPass = target.pass};
   VULKAN_CHECK(vkCreateGraphicsPipelines(device_, VK_NULL_HANDLE, 1, &info, nullptr, &p.handle));
@@ -519,15 +535,17 @@ void full_barrier(VkCommandBuffer commands) {
                        nullptr, 0, nullptr);
 }
 
+constexpr uint32_t kMaxAttachments = 9;  // eight colours and a depth; only one colour is ever resolved
+
 void begin_pass(VkCommandBuffer commands, const Target& target, const float (&color)[4], float depth) {
-  VkClearValue clears[3]{};
-  if (target.has_color) std::memcpy(clears[0].color.float32, color, sizeof color);
-  if (target.has_depth) clears[target.has_color ? 1 : 0].depthStencil = {depth, 0};
+  VkClearValue clears[kMaxAttachments]{};
+  for (uint32_t i = 0; i < target.colors; ++i) std::memcpy(clears[i].color.float32, color, sizeof color);
+  if (target.has_depth) clears[target.colors].depthStencil = {depth, 0};
   VkRenderPassBeginInfo begin{.sType = VK_STRUCTURE_TYPE_RENDER_PASS_BEGIN_INFO,
                               .renderPass = target.pass,
                               .framebuffer = target.framebuffer,
                               .renderArea = {{0, 0}, {target.width, target.height}},
-                              .clearValueCount = 3,
+                              .clearValueCount = kMaxAttachments,
                               .pClearValues = clears};
   vkCmdBeginRenderPass(commands, &begin, VK_SUBPASS_CONTENTS_INLINE);
 }

@@ -6,9 +6,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "samples/vulkan/features.h"
 
 namespace harness {
 
@@ -68,7 +72,7 @@ struct Pipeline {
   VkPipelineBindPoint bind_point = VK_PIPELINE_BIND_POINT_GRAPHICS;
 };
 
-/// One descriptor: a buffer, or an image with a sampler.
+/// One descriptor: a buffer, or an image with a sampler. Without either it is a null descriptor.
 struct Binding {
   VkDescriptorType type;
   const Buffer* buffer = nullptr;
@@ -82,13 +86,15 @@ struct Target {
   VkFramebuffer framebuffer = VK_NULL_HANDLE;
   uint32_t width = 0, height = 0;
   VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT;
-  bool has_color = true, has_depth = false, resolves = false;
+  uint32_t colors = 1;  ///< colour attachments; they come first
+  bool has_depth = false, resolves = false;
 };
 
 class Gpu {
  public:
   /// The first device. Ends the program unless its name begins with $HARNESS_DEVICE.
-  Gpu();
+  /// @param wanted  enabled where the device has them; missing() tells the others
+  explicit Gpu(std::initializer_list<Feature> wanted = {});
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
@@ -99,7 +105,13 @@ class Gpu {
   VkQueue queue() const { return queue_; }
   const VkPhysicalDeviceProperties& properties() const { return properties_; }
   VkFormatFeatureFlags features(VkFormat format) const;
-  bool has_performance_query() const { return performance_query_; }  ///< and it is enabled
+  bool has_performance_query() const {
+    return enabled_->has(feature::kPerformanceQuery);
+  }  ///< and it is enabled
+  const std::string& missing() const {
+    return missing_;
+  }  ///< wanted features that the device lacks: their names
+  VkPhysicalDeviceSubgroupProperties subgroup_properties() const;
   float timestamp_period() const { return properties_.limits.timestampPeriod; }
 
   Buffer buffer(VkDeviceSize size, VkBufferUsageFlags usage);
@@ -110,6 +122,8 @@ class Gpu {
 
   /// @param resolve  single-sampled image that receives the resolved colour
   Target target(const Image& color, const Image* depth = nullptr, const Image* resolve = nullptr);
+  /// Several colour images of one size, all cleared and stored.
+  Target target(std::span<const Image> colors);
   /// Depth alone; the image can be sampled after the pass (SHADER_READ_ONLY_OPTIMAL).
   Target depth_target(const Image& depth);
   Pipeline graphics(const Target& target, const PipelineOptions& options);
@@ -135,7 +149,8 @@ class Gpu {
   VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties_{};
   VkPhysicalDeviceMemoryProperties memory_{};
-  bool performance_query_ = false;
+  std::unique_ptr<EnabledFeatures> enabled_;
+  std::string missing_;
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
   VkCommandPool pool_ = VK_NULL_HANDLE;

@@ -8,6 +8,7 @@
 
 #include "samples/vulkan/gpu.h"
 #include "shaders.h"
+#include "tests/e2e/vulkan/dispatch.h"
 
 namespace e2e {
 
@@ -15,18 +16,7 @@ using namespace harness;
 
 namespace {
 
-constexpr VkDescriptorType kStorage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
 constexpr VkBufferUsageFlags kUsage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
-
-void dispatch(Gpu& gpu, const Pipeline& pipeline, const std::vector<Binding>& bindings, const void* push,
-              uint32_t push_bytes, uint32_t x, uint32_t y = 1, uint32_t z = 1) {
-  const VkDescriptorSet set = gpu.descriptors(pipeline, bindings);
-  gpu.run([&](VkCommandBuffer c) {
-    bind(c, pipeline, set);
-    if (push_bytes) vkCmdPushConstants(c, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes, push);
-    vkCmdDispatch(c, x, y, z);
-  });
-}
 
 TEST(VulkanCompute, Saxpy) {
   Gpu gpu;

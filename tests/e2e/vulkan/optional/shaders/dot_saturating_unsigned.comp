@@ -1,0 +1,16 @@
+#version 450
+#extension GL_EXT_spirv_intrinsics : require
+layout(local_size_x = 64) in;
+layout(binding = 0) readonly buffer A { uint a[]; };
+layout(binding = 1) readonly buffer B { uint b[]; };
+layout(binding = 2) readonly buffer C { uint c[]; };
+layout(binding = 3) writeonly buffer Out { uint dots[]; };
+// OpUDotAccSatKHR; the literal 0 is PackedVectorFormat4x8Bit.
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4454)
+uint packed_dot(uint a, uint b, uint accumulator, spirv_literal int format);
+void main() {
+  uint i = gl_GlobalInvocationID.x;
+  dots[3 * i + 0] = packed_dot(a[i], b[i], c[i], 0);
+  dots[3 * i + 1] = packed_dot(a[i], b[i], 0xffff8000u, 0);
+  dots[3 * i + 2] = packed_dot(a[i], a[i], packed_dot(b[i], b[i], c[i], 0), 0);
+}
