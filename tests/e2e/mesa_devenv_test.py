@@ -31,7 +31,7 @@ def main():
         loaded = re.findall(rf"calling init: (\S*/{library}\S*)", done.stdout)
         if not loaded or any(not path.startswith(build) for path in loaded) or f"calling init: {install}" in done.stdout:
             sys.exit(f"{program[0]} loaded {loaded}, not those below {build}")
-        if "V3D 7.1" not in done.stdout:
+        if not re.search(r"V3D 7\.1|driver name: v3d", done.stdout):
             sys.exit(f"{program[0]} did not run on the emulated device")
 
 
