@@ -15,6 +15,8 @@ using tlb::ColorType;
 
 /// Largest frame either chip renders (Mesa v3d_limits.h, V3D_MAX_IMAGE_DIMENSION).
 constexpr uint32_t kMaxFrame = 4096;
+/// Highest number that MULTICORE_RENDERING_TILE_LIST_SET_BASE can give a base.
+constexpr uint32_t kLastListSet = 15;
 /// Packets and commands of a generic list; Mesa's longest has eight loads and nine stores.
 constexpr uint32_t kMaxListPackets = 4096, kMaxCommands = 256;
 constexpr size_t kMaxCalls = 4;
@@ -299,8 +301,10 @@ TilePacket decode_tile_packet(const Packet& p, int version, TileCommand* command
     case Opcode::kBranchToImplicitTileList: {
       const uint32_t set = p.get(field("Branch to Implicit Tile List", "tile list set number"));
       command->kind = TileCommand::Kind::kDrawList;
-      if (set == 0) return TilePacket::kCommand;
-      *error = absl::StrFormat("tile list set number %d in %s is not implemented", set, describe(p));
+      command->list_set = static_cast<uint8_t>(set);
+      if (set <= kLastListSet) return TilePacket::kCommand;
+      *error = absl::StrFormat("tile list set number %d in %s, the last one is %d", set, describe(p),
+                               kLastListSet);
       return TilePacket::kBad;
     }
     // Our lists carry instance ids and the kind of primitive themselves.

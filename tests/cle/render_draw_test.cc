@@ -42,6 +42,13 @@ Vertex at_pixel(float px, float py, float w, std::array<float, 4> color) {
   return v;
 }
 
+/// How the render job finds the lists.
+struct Lists {
+  uint32_t layer = 0;       ///< that the primitives are in
+  uint32_t block_size = 0;  ///< 64 << block_size bytes of each list lie in front
+  uint32_t set = 0;
+};
+
 class DrawJob : public TestJob {
  public:
   explicit DrawJob(int workers) : TestJob(device::default_profile(), workers), programs_(71) {
@@ -51,10 +58,11 @@ class DrawJob : public TestJob {
   }
 
   /// Draws triangles; the fragment program stores its four varyings as f16 colour.
-  void draw(const std::vector<Vertex>& vertices) {
+  void draw(const std::vector<Vertex>& vertices, const Lists& lists = {}) {
     const GpuAddr shader_record = make_shader_record(put(vertices), vertices.size());
     bin(shader_record, static_cast<uint32_t>(vertices.size()));
-    render();
+    to_layer(lists.layer);
+    render(lists);
   }
   uint32_t pixel(int x, int y) const {
     return memory().load<uint32_t>(image_ + static_cast<uint32_t>(y * kWidth + x) * 4);
@@ -133,13 +141,20 @@ class DrawJob : public TestJob {
     bin_ = run_bin_list(job(), start, start + list.size());
   }
 
-  void render() {
+  /// Moves the primitives to another layer, the others are empty.
+  void to_layer(uint32_t layer) {
+    const size_t tiles = bin_->tiles.size();
+    bin_->layers = layer + 1;
+    bin_->tiles.insert(bin_->tiles.begin(), layer * tiles, {});
+  }
+
+  void render(const Lists& lists) {
     PacketWriter generic;
     generic.packet("Tile Coordinates Implicit")
         .packet("End of Loads")
         .packet("Prim List Format", {{"primitive type", 2}})
         .packet("Set InstanceID")
-        .packet("Branch to Implicit Tile List")
+        .packet("Branch to Implicit Tile List", {{"tile list set number", lists.set}})
         .packet("Store Tile Buffer General", {{"Output Image Format", 27},
                                               {"Clear buffer being stored", 1},
                                               {"Height in UB or Stride", kWidth * 4},
@@ -156,7 +171,8 @@ class DrawJob : public TestJob {
         .packet("Tile Rendering Mode Cfg (Render Target Part1)",
                 {{"Stride", 16}, {"Internal Type and Clamping", 8}, {"Clear Color low bits", kClear}})
         .packet("Tile Rendering Mode Cfg (ZS Clear Values)", {{"Z Clear Value", 1.0f}})
-        .packet("Tile List Initial Block Size")
+        .packet("Tile List Initial Block Size",
+                {{"Size of first block in chained tile lists", lists.block_size}})
         .packet("Multicore Rendering Supertile Cfg", {{"Supertile Width in Tiles", 2},
                                                       {"Supertile Height in Tiles", 2},
                                                       {"Total Frame Width in Supertiles", 4},
@@ -172,7 +188,9 @@ class DrawJob : public TestJob {
       list.packet("End of Tile Marker");
     }
     list.packet("Flush VCD cache")
-        .packet("Multicore Rendering Tile List Set Base", {{"address", qma_}})
+        .packet("Multicore Rendering Tile List Set Base",
+                {{"Tile List Set Number", lists.set},
+                 {"address", qma_ + (64u << lists.block_size) * lists.layer * 7 * 4}})
         .packet("Start Address of Generic Tile List", {{"start", body}, {"end", body + generic.size()}});
     for (int row = 0; row < 2; ++row)
       for (int column = 0; column < 4; ++column)
@@ -225,6 +243,22 @@ TEST_P(RenderDraw, TriangleInPerspective) {
       ASSERT_EQ(got >> 24, 255u);
     }
   EXPECT_GT(covered, 5000);
+}
+
+/// Mesa of mid-2026 asks for first blocks of 128 bytes, and places the layers accordingly.
+TEST_P(RenderDraw, LayersLieAsFarApartAsTheFirstBlocksAreLong) {
+  for (const Lists& lists : {Lists{.layer = 1},
+                             {.layer = 3, .block_size = 1},
+                             {.layer = 2, .block_size = 2},
+                             {.layer = 1, .block_size = 1, .set = 15}}) {
+    DrawJob job(GetParam());
+    job.draw({at_pixel(0, 0, 1, {1, 0, 0, 1}), at_pixel(200, 0, 1, {1, 0, 0, 1}),
+              at_pixel(0, 120, 1, {1, 0, 0, 1})},
+             lists);
+    ASSERT_EQ(job.error(), "");
+    EXPECT_EQ(job.pixel(20, 20), 0xff0000ffu) << "layer " << lists.layer;
+    EXPECT_EQ(job.pixel(190, 110), kClear);
+  }
 }
 
 /// One vertex behind the eye: what is left reaches the horizon's side of the frame without gaps.

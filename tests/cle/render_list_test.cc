@@ -274,10 +274,14 @@ TEST_P(RenderList, BadListsEndWithAMessage) {
          add_config(l, frame);
          l.packet("Tile Coordinates", {{"tile column number", 9}});
        }},
-      {"tile list set number 3",
+      {"block size 3",
+       [](RenderList&, PacketWriter& l) {
+         l.packet("Tile List Initial Block Size", {{"Size of first block in chained tile lists", 3}});
+       }},
+      {"tile list set number 16",
        [&](RenderList& t, PacketWriter& l) {
          t.add_generic(l, [](PacketWriter& g) {
-           g.packet("Branch to Implicit Tile List", {{"tile list set number", 3}});
+           g.packet("Branch to Implicit Tile List", {{"tile list set number", 16}});
          });
        }},
       {"has no place there",
