@@ -261,8 +261,8 @@ TEST_P(RenderList, BadListsEndWithAMessage) {
          t.add_supertiles(l, frame, 1, 1, 1);
          t.add_supertile(l, 0, 0);
        }},
-      {"frame of 5000 x 16",
-       [](RenderList&, PacketWriter& l) { add_config(l, {.width = 5000, .height = 16}); }},
+      {"frame of 7681 x 16",
+       [](RenderList&, PacketWriter& l) { add_config(l, {.width = 7681, .height = 16}); }},
       {"tile of 1024 x 1024",
        [](RenderList&, PacketWriter& l) { add_config(l, {.width = 16, .height = 16, .log2_tile = 7}); }},
       {"Internal Type and Clamping 3",
