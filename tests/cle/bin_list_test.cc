@@ -162,6 +162,33 @@ TEST(BinList, ATriangleReachesTheTilesItCovers) {
   EXPECT_GT(job.counts()[perf::kQpuActive], 0u);
 }
 
+TEST(BinList, ThePointInTheLastTileOfTheLargestFrame) {
+  BinJob job;
+  constexpr uint32_t kSize = 7680;
+  Vertex v;
+  v.x = v.y = 1 - 1.0f / kSize;
+  v.xs = v.ys = (kSize / 2) * 64 - 32;
+  PacketWriter l;
+  l.packet("Number of Layers", {{"Number of Layers", 2}})
+      .packet("Tile Binning Mode Cfg", {{"Width (in pixels)", kSize},
+                                        {"Height (in pixels)", kSize},
+                                        {"Log2 Tile Width", 3},
+                                        {"Log2 Tile Height", 3}})
+      .packet("GL Shader State", {{"address", job.record_for({v})}, {"number of attribute arrays", 2}})
+      .packet("Cfg Bits", {{"Enable Forward Facing Primitive", 1}})
+      .packet("clip_window",
+              {{"Clip Window Width in pixels", kSize}, {"Clip Window Height in pixels", kSize}})
+      .packet("Clipper XY Scaling", {{"Viewport Half-Width in 1/64th of pixel", kSize * 32.0f},
+                                     {"Viewport Half-Height in 1/64th of pixel", kSize * 32.0f}})
+      .packet("Viewport Offset", {{"Fine X", kSize * 128}, {"Fine Y", kSize * 128}})
+      .packet("Vertex Array Prims", {{"mode", 0}, {"Length", 1}});
+  const auto r = job.run(l);
+  ASSERT_EQ(job.error(), "");
+  ASSERT_EQ(r->tiles.size(), 2u * 120 * 120);
+  for (size_t t = 0; t < r->tiles.size(); ++t)
+    ASSERT_EQ(r->tiles[t].size(), t == 120 * 120 - 1 ? 1u : 0u) << t;
+}
+
 TEST(BinList, DrawsSnapshotTheStateBeforeThem) {
   BinJob job;
   const GpuAddr first = job.record_for(row_of_points(4)), second = job.record_for(row_of_points(4));

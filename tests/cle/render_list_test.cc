@@ -222,6 +222,29 @@ TEST_P(RenderList, ClearInTheMiddleOfATileCounts) {
   EXPECT_EQ(test_.memory().load<uint32_t>(b + 1020), frame.clear);
 }
 
+/// The lower right corner of a frame of 7680 x 7680: only the last of 15 x 15 supertiles is listed, and only
+/// its memory exists.
+TEST_P(RenderList, TheLargestFrame) {
+  const Frame frame = {.width = 7680, .height = 7680};
+  constexpr uint32_t kStride = 7680 * 4, kFirst = 7680 - 512;
+  const GpuAddr rows = test_.allocate(512 * kStride);
+  const GpuAddr image = rows - kFirst * kStride;
+  PacketWriter list;
+  add_config(list, frame);
+  add_supertiles(list, frame, 8, 15, 15);
+  add_dummy_tile(list, true);
+  add_generic(list, [&](PacketWriter& g) { add_store(g, 0, image, kStride); });
+  add_supertile(list, 14, 14);
+  list.packet("End of rendering");
+  run(list);
+  EXPECT_EQ(error(), "");
+  for (uint32_t y = kFirst; y < 7680; y += 37)
+    for (uint32_t x = kFirst - 8; x < 7680; ++x)
+      ASSERT_EQ(pixel(image, kStride, x, y), x < kFirst ? 0 : frame.clear) << x << " " << y;
+  EXPECT_EQ(pixel(image, kStride, 7679, 7679), frame.clear);
+  EXPECT_EQ(test_.space().take_faults().count, 0u);
+}
+
 /// Noop job of v3dv: no clears, SET_BASE first.
 TEST_P(RenderList, NoopJob) {
   PacketWriter list;
