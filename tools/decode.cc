@@ -46,7 +46,7 @@ void print_program(Memory memory, int version, const std::string& stage, GpuAddr
 
 class Decoder {
  public:
-  explicit Decoder(int version) : version_(version) {}
+  explicit Decoder(const device::Profile& profile) : profile_(profile) {}
 
   void print(const CapturedJob& job, mmu::AddressSpace& space) {
     const Memory memory = space.memory();
@@ -72,13 +72,13 @@ class Decoder {
  private:
   void print_list(Memory memory, GpuAddr start, GpuAddr end) {
     std::set<std::pair<std::string, GpuAddr>> programs;
-    cle::dump_list(memory, start, end, version_,
+    cle::dump_list(memory, start, end, profile_,
                    {.line =
                         [](std::string_view line) {
                           std::printf("  %.*s\n", static_cast<int>(line.size()), line.data());
                         },
                     .shader = [&](std::string_view stage, GpuAddr code) { programs.emplace(stage, code); }});
-    for (const auto& [stage, code] : programs) print_program(memory, version_, stage, code);
+    for (const auto& [stage, code] : programs) print_program(memory, profile_.version, stage, code);
   }
 
   void print_dispatch(Memory memory, const device::CsdJob& job) {
@@ -89,7 +89,7 @@ class Decoder {
                 c[3] >> 8 & 15 ? c[3] >> 8 & 15 : 16, (c[3] >> 12 & 255) + 1, c[4],
                 job.indirect ? ", indirect" : "");
     std::printf("  %s threads, uniforms at 0x%08x\n", c[5] & 1 ? "4" : "2", c[6]);
-    print_program(memory, version_, "compute", c[5] & ~7u);
+    print_program(memory, profile_.version, "compute", c[5] & ~7u);
   }
 
   static void print_tfu(const device::TfuJob& j) {
@@ -97,7 +97,7 @@ class Decoder {
                 j.icfg, j.iia, j.iis, j.ica, j.iua, j.ioa, j.ios & 0xffff, j.ios >> 16, j.ioc);
   }
 
-  const int version_;
+  const device::Profile& profile_;
   int number_ = 0;
 };
 
@@ -107,7 +107,7 @@ int decode(const std::string& file) {
     fprintf(stderr, "v3demu decode: %s\n", std::string(reader.status().message()).c_str());
     return 1;
   }
-  Decoder decoder((*reader)->profile().version);
+  Decoder decoder((*reader)->profile());
   while (true) {
     auto job = (*reader)->next();
     if (absl::IsNotFound(job.status())) return 0;

@@ -280,8 +280,8 @@ bool BinExecutor::execute_draw(const Packet& p) {
 
 void BinExecutor::load_record() {
   if (record_) return;
-  record_ = std::make_shared<const ShaderRecord>(
-      load_shader_record(job_.memory, state_.shader_record, state_.num_attributes, state_.with_gs, version_));
+  record_ = std::make_shared<const ShaderRecord>(load_shader_record(
+      job_.memory, state_.shader_record, state_.num_attributes, state_.with_gs, *job_.profile));
 }
 
 void BinExecutor::draw(const DrawCall& call) { binner_.draw(state_, call, record_); }
@@ -298,6 +298,7 @@ void BinExecutor::draw_indirect_arrays(const Packet& p) {
     call.instances = r.instances;
     call.first_vertex = r.first_vertex;
     call.base_instance = r.base_instance;
+    call.draw_index = i;
     draw(call);
   }
 }
@@ -317,6 +318,7 @@ void BinExecutor::draw_indirect_indexed(const Packet& p) {
     call.index_offset = static_cast<uint32_t>(std::min<uint64_t>(offset, ~0u));
     call.base_vertex = r.vertex_offset;
     call.base_instance = r.base_instance;
+    call.draw_index = i;
     draw(call);
   }
 }
@@ -379,13 +381,10 @@ void BinExecutor::store_counts(const Packet& p) {
 
 std::shared_ptr<ptb::BinResult> run_bin_list(const Job& job, GpuAddr start, GpuAddr end) {
   if (debug_on(Debug::kCl)) {
-    dump_list(job.memory, start, end, job.profile->version, {.line = [](std::string_view line) {
+    dump_list(job.memory, start, end, *job.profile, {.line = [](std::string_view line) {
                 log_line("cl", {line.data(), line.size()});
               }});
   }
-  // The shader state record has another layout there (cle-and-tiles.md 1.5.1).
-  if (job.profile->version >= 71 && job.profile->revision >= 10)
-    job.error->set("shader state records with draw index (V3D 7.1.10) are not implemented");
   return BinExecutor(job, start, end).run();
 }
 

@@ -38,8 +38,8 @@ std::string value_text(const uint8_t* body, const Field& f) {
 
 class Dumper {
  public:
-  Dumper(Memory memory, int version, const DumpSink& sink)
-      : memory_(memory), version_(version), sink_(sink) {}
+  Dumper(Memory memory, const device::Profile& profile, const DumpSink& sink)
+      : memory_(memory), profile_(profile), sink_(sink) {}
 
   /// @param stop_at_return  a sub-list: ends with its RETURN too
   void list(GpuAddr pc, GpuAddr end, bool stop_at_return);
@@ -59,7 +59,7 @@ class Dumper {
   void shader(std::string_view stage, const ShaderCode& code);
 
   Memory memory_;
-  int version_;
+  const device::Profile& profile_;
   const DumpSink& sink_;
   size_t depth_ = 0;
   uint32_t packets_ = 0;
@@ -71,7 +71,7 @@ void Dumper::list(GpuAddr pc, GpuAddr end, bool stop_at_return) {
   while (pc != end) {
     if (++packets_ > kMaxPackets) return line("... too many packets");
     if (!seen_.insert(pc).second) return line(absl::StrFormat("0x%08x: continues as above", pc));
-    if (!decode(memory_, pc, version_, &p))
+    if (!decode(memory_, pc, profile_.version, &p))
       return line(absl::StrFormat("0x%08x: unknown packet %d", pc, static_cast<int>(p.opcode)));
     packet(p);
     pc += p.length;
@@ -132,19 +132,18 @@ void Dumper::shader_state(const Packet& p) {
   const uint32_t attributes = given == 0 ? 32 : given;
   const bool with_gs = p.opcode == Opcode::kGlShaderStateIncludingGs;
   if (!records_.insert(address).second) return line("    record as above");
-  const ShaderRecordLayout at = shader_record_layout(address, with_gs, version_);
+  const ShaderRecordLayout at = shader_record_layout(address, with_gs, profile_);
   if (with_gs) {
     record_at(at.geometry, record("Geometry Shader State Record"));
     record_at(at.common_params, record("Tessellation/Geometry Common Params"));
     record_at(at.bin_params, record("Tessellation/Geometry Shader Params"));
     record_at(at.render_params, record("Tessellation/Geometry Shader Params"));
   }
-  record_at(at.main,
-            version_ >= 71 ? record("GL Shader State Record", 71) : record("GL Shader State Record", 42));
+  record_at(at.main, shader_record_info(profile_));
   constexpr const RecordInfo& kAttribute = record("GL Shader State Attribute Record");
   for (uint32_t i = 0; i < attributes; ++i) record_at(at.attributes + i * kAttribute.length, kAttribute);
   const ShaderRecord r =
-      load_shader_record(memory_, address, static_cast<uint8_t>(attributes), with_gs, version_);
+      load_shader_record(memory_, address, static_cast<uint8_t>(attributes), with_gs, profile_);
   shader("coordinate", r.cs);
   shader("vertex", r.vs);
   if (with_gs) shader("geometry bin", r.gs_bin);
@@ -154,8 +153,9 @@ void Dumper::shader_state(const Packet& p) {
 
 }  // namespace
 
-void dump_list(Memory memory, GpuAddr start, GpuAddr end, int version, const DumpSink& sink) {
-  Dumper(memory, version, sink).list(start, end, false);
+void dump_list(Memory memory, GpuAddr start, GpuAddr end, const device::Profile& profile,
+               const DumpSink& sink) {
+  Dumper(memory, profile, sink).list(start, end, false);
 }
 
 }  // namespace v3d::cle

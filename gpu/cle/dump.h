@@ -5,6 +5,7 @@
 #include <functional>
 #include <string_view>
 
+#include "gpu/device/profile.h"
 #include "gpu/mmu/memory.h"
 
 namespace v3d::cle {
@@ -18,6 +19,7 @@ struct DumpSink {
 
 /// Dumps the list from start until the program counter equals end, or a packet is unknown, or the list loops.
 /// Works for bin, render and generic tile lists.
-void dump_list(Memory memory, GpuAddr start, GpuAddr end, int version, const DumpSink& sink);
+void dump_list(Memory memory, GpuAddr start, GpuAddr end, const device::Profile& profile,
+               const DumpSink& sink);
 
 }  // namespace v3d::cle

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -18,8 +19,8 @@ constexpr uint32_t kMaxPackets = 1u << 22;
 constexpr size_t kMaxCalls = 4;
 /// Tiles that are collected before they are run.
 constexpr size_t kMaxPendingTiles = 1u << 16;
-/// Bytes of tile allocation memory in front of each tile's list (cle-and-tiles.md 2.4).
-constexpr uint64_t kListBytes = 64;
+/// Numbers that TILE_LIST_SET_BASE can name.
+constexpr size_t kListSets = 16;
 
 struct TileId {
   uint16_t column, row;
@@ -53,13 +54,15 @@ class RenderExecutor {
   bool configure(const Packet& packet);
   bool begin_explicit_tile(const Packet& packet);
   bool explicit_tile_packet(const Packet& packet);
+  bool set_list_block(const Packet& packet);
   bool set_generic_list(const Packet& packet);
   bool add_supertile(const Packet& packet);
   bool run_pending_tiles();
   void run_tile(TileId id, Slot& slot, uint32_t tidx);
   bool run_command(const TileCommand& command, TileId id, tlb::TileBuffer& tile, Slot& slot, uint32_t tidx);
   Slot& prepare_slot(int index);
-  const std::vector<ptb::ListEntry>* tile_list(TileId id) const;
+  const std::vector<ptb::ListEntry>* tile_list(TileId id, uint8_t set) const;
+  bool has_primitives(TileId id) const;
   void prepare_draws();
   void merge_counts();
   bool fail(const std::string& message) {
@@ -77,7 +80,8 @@ class RenderExecutor {
 
   FrameConfig frame_;
   SupertileConfig supertiles_;
-  GpuAddr list_base_ = 0;
+  std::array<GpuAddr, kListSets> list_bases_{};
+  uint32_t list_bytes_ = 64;  // of tile allocation memory that each tile's list starts with
   TileProgram program_;
   bool has_program_ = false;
   std::vector<TileId> pending_;
@@ -120,7 +124,7 @@ bool RenderExecutor::step(const Packet& p) {
       ended_ = true;
       return true;
     case Opcode::kTileListInitialBlockSize:
-      return true;
+      return set_list_block(p);
     case Opcode::kBranchToSubList:
       if (calls_.size() == kMaxCalls) return fail("calls nest too deep: " + describe(p));
       calls_.push_back(pc_);
@@ -140,9 +144,7 @@ bool RenderExecutor::step(const Packet& p) {
       return true;
     case Opcode::kMulticoreRenderingTileListSetBase: {
       const uint32_t set = p.get(field("Multicore Rendering Tile List Set Base", "Tile List Set Number"));
-      if (set != 0)
-        return fail(absl::StrFormat("Tile List Set Number %d in %s is not implemented", set, describe(p)));
-      list_base_ = p.get(field("Multicore Rendering Tile List Set Base", "address"));
+      list_bases_[set] = p.get(field("Multicore Rendering Tile List Set Base", "address"));
       return true;
     }
     case Opcode::kStartAddressOfGenericTileList:
@@ -206,6 +208,16 @@ bool RenderExecutor::explicit_tile_packet(const Packet& p) {
   return run_command(command, explicit_tile_, initial_, slots_[0], job_.first_tidx);
 }
 
+/// Layers lie this far apart (Mesa: 64 bytes a tile; 128 since mid-2026, v3d_limits.h).
+bool RenderExecutor::set_list_block(const Packet& p) {
+  constexpr uint32_t kLargest = 2;
+  const uint32_t size =
+      p.get(field("Tile List Initial Block Size", "Size of first block in chained tile lists"));
+  if (size > kLargest) return fail(absl::StrFormat("block size %d in %s", size, describe(p)));
+  list_bytes_ = 64u << size;
+  return true;
+}
+
 bool RenderExecutor::set_generic_list(const Packet& p) {
   constexpr std::string_view kOwner = "Start Address of Generic Tile List";
   std::string error;
@@ -232,14 +244,24 @@ bool RenderExecutor::add_supertile(const Packet& p) {
   return pending_.size() < kMaxPendingTiles || run_pending_tiles();
 }
 
-/// The list that the PTB made for a tile of the current layer, or null.
-const std::vector<ptb::ListEntry>* RenderExecutor::tile_list(TileId id) const {
-  if (bin_ == nullptr || list_base_ < qma_) return nullptr;
+/// The list that the PTB made for a tile of the layer at the base of that set, or null. The only core there
+/// is makes one set of lists; whatever the number, the address tells which of them are meant.
+const std::vector<ptb::ListEntry>* RenderExecutor::tile_list(TileId id, uint8_t set) const {
+  const GpuAddr base = list_bases_[set];
+  if (bin_ == nullptr || base < qma_) return nullptr;
   const uint64_t tiles = uint64_t{bin_->tiles_x} * bin_->tiles_y;
   if (tiles == 0 || id.column >= bin_->tiles_x || id.row >= bin_->tiles_y) return nullptr;
-  const uint64_t layer = (list_base_ - qma_) / (kListBytes * tiles);
+  const uint64_t layer = (base - qma_) / (list_bytes_ * tiles);
   if (layer >= bin_->layers) return nullptr;
   return &bin_->tiles[layer * tiles + uint64_t{id.row} * bin_->tiles_x + id.column];
+}
+
+bool RenderExecutor::has_primitives(TileId id) const {
+  return std::any_of(program_.commands.begin(), program_.commands.end(), [&](const TileCommand& command) {
+    if (command.kind != TileCommand::Kind::kDrawList) return false;
+    const std::vector<ptb::ListEntry>* list = tile_list(id, command.list_set);
+    return list != nullptr && !list->empty();
+  });
 }
 
 void RenderExecutor::prepare_draws() {
@@ -249,11 +271,9 @@ void RenderExecutor::prepare_draws() {
 
 bool RenderExecutor::run_pending_tiles() {
   if (pending_.empty()) return true;
-  const auto has_primitives = [this](TileId id) {
-    const std::vector<ptb::ListEntry>* list = tile_list(id);
-    return list != nullptr && !list->empty();
-  };
-  if (program_.draws && std::any_of(pending_.begin(), pending_.end(), has_primitives)) prepare_draws();
+  if (program_.draws &&
+      std::any_of(pending_.begin(), pending_.end(), [this](TileId id) { return has_primitives(id); }))
+    prepare_draws();
   const auto run_one = [this](int i, int index) {
     if (job_.stopped()) return;
     run_tile(pending_[static_cast<size_t>(i)], prepare_slot(index),
@@ -301,7 +321,7 @@ bool RenderExecutor::run_command(const TileCommand& command, TileId id, tlb::Til
       if (command.clear_depth_stencil) tile.clear_depth_stencil();
       return true;
     case TileCommand::Kind::kDrawList: {
-      const std::vector<ptb::ListEntry>* list = tile_list(id);
+      const std::vector<ptb::ListEntry>* list = tile_list(id, command.list_set);
       if (list == nullptr || list->empty() || draws_ == nullptr) return true;
       if (slot.renderer == nullptr) slot.renderer = std::make_unique<pse::TileRenderer>(job_, *draws_, tidx);
       slot.dirty = true;

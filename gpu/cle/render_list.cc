@@ -13,8 +13,11 @@ namespace {
 using tlb::Clamp;
 using tlb::ColorType;
 
-/// Largest frame either chip renders (Mesa v3d_limits.h, V3D_MAX_IMAGE_DIMENSION).
-constexpr uint32_t kMaxFrame = 4096;
+/// Largest frame that a chip renders (Mesa main, v3d_limits.h, V3D_MAX_FRAMEBUFFER_SIZE).
+template <int kVersion>
+constexpr uint32_t kMaxFrame = kVersion >= 71 ? 7680 : 4096;
+/// Highest number that MULTICORE_RENDERING_TILE_LIST_SET_BASE can give a base.
+constexpr uint32_t kLastListSet = 15;
 /// Packets and commands of a generic list; Mesa's longest has eight loads and nine stores.
 constexpr uint32_t kMaxListPackets = 4096, kMaxCommands = 256;
 constexpr size_t kMaxCalls = 4;
@@ -135,9 +138,9 @@ bool FrameConfig::common(const Packet& packet, std::string* error) {
     return fail(error,
                 absl::StrFormat("Number of Render Targets %d, at most %d exist", targets, kMaxTargets));
   config_.num_render_targets = static_cast<uint8_t>(targets);
-  if (config_.width > kMaxFrame || config_.height > kMaxFrame)
+  if (config_.width > kMaxFrame<kVersion> || config_.height > kMaxFrame<kVersion>)
     return fail(error, absl::StrFormat("frame of %d x %d pixels, the limit is %d", config_.width,
-                                       config_.height, kMaxFrame));
+                                       config_.height, kMaxFrame<kVersion>));
   const uint32_t depth = packet.get(common_field<kVersion>("Internal Depth Type"));
   if (depth > static_cast<uint32_t>(tlb::DepthType::k16))
     return fail(error, absl::StrFormat("Internal Depth Type %d", depth));
@@ -299,8 +302,10 @@ TilePacket decode_tile_packet(const Packet& p, int version, TileCommand* command
     case Opcode::kBranchToImplicitTileList: {
       const uint32_t set = p.get(field("Branch to Implicit Tile List", "tile list set number"));
       command->kind = TileCommand::Kind::kDrawList;
-      if (set == 0) return TilePacket::kCommand;
-      *error = absl::StrFormat("tile list set number %d in %s is not implemented", set, describe(p));
+      command->list_set = static_cast<uint8_t>(set);
+      if (set <= kLastListSet) return TilePacket::kCommand;
+      *error = absl::StrFormat("tile list set number %d in %s, the last one is %d", set, describe(p),
+                               kLastListSet);
       return TilePacket::kBad;
     }
     // Our lists carry instance ids and the kind of primitive themselves.

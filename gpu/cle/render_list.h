@@ -51,6 +51,7 @@ SupertileConfig decode_supertile_config(const Packet& packet);
 struct TileCommand {
   enum class Kind : uint8_t { kLoad, kDrawList, kStore, kClear } kind;
   tlb::LoadStore transfer{};  ///< of loads and stores
+  uint8_t list_set = 0;       ///< of kDrawList: number of a tile list set, 0..15
   bool clear_colors = false;  ///< of clears
   bool clear_depth_stencil = false;
 };

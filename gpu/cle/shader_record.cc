@@ -20,12 +20,19 @@ struct CodeFields {
   }
 };
 
-template <int kVersion>
-consteval Field main_field(std::string_view name) {
-  return field("GL Shader State Record", name, kVersion);
+enum class Form : uint8_t { k42, k71, kDrawIndex };
+
+Form form_of(const device::Profile& profile) {
+  return profile.version < 71 ? Form::k42 : profile.has_draw_index() ? Form::kDrawIndex : Form::k71;
 }
 
-template <int V>
+template <Form kForm>
+consteval Field main_field(std::string_view name) {
+  return kForm == Form::kDrawIndex ? field("GL Shader State Record Draw Index", name, 71)
+                                   : field("GL Shader State Record", name, kForm == Form::k42 ? 42 : 71);
+}
+
+template <Form V>
 void read_main(const Record& r, ShaderRecord* out) {
   const auto flag = [&r](const Field& f) { return r.flag(f); };
   out->point_size_in_vertices = flag(main_field<V>("Point size in shaded vertex data"));
@@ -36,6 +43,12 @@ void read_main(const Record& r, ShaderRecord* out) {
   out->vs_vertex_id = flag(main_field<V>("Vertex ID read by vertex shader"));
   out->vs_instance_id = flag(main_field<V>("Instance ID read by vertex shader"));
   out->vs_base_instance = flag(main_field<V>("Base Instance ID read by vertex shader"));
+  if constexpr (V == Form::kDrawIndex) {
+    out->cs_base_vertex = flag(main_field<V>("cs_basevertex"));
+    out->cs_draw_index = flag(main_field<V>("cs_drawindex"));
+    out->vs_base_vertex = flag(main_field<V>("vs_basevertex"));
+    out->vs_draw_index = flag(main_field<V>("vs_drawindex"));
+  }
   out->fs_writes_z = flag(main_field<V>("Fragment shader does Z writes"));
   out->early_z_off = flag(main_field<V>("Turn off early-z test"));
   out->pixel_center_w =
@@ -120,13 +133,20 @@ Attribute read_attribute(const Record& r) {
   return a;
 }
 
-const RecordInfo& main_record(int version) {
-  return version >= 71 ? record("GL Shader State Record", 71) : record("GL Shader State Record", 42);
-}
-
 }  // namespace
 
-ShaderRecordLayout shader_record_layout(GpuAddr address, bool with_gs, int version) {
+const RecordInfo& shader_record_info(const device::Profile& profile) {
+  switch (form_of(profile)) {
+    case Form::k42:
+      return record("GL Shader State Record", 42);
+    case Form::k71:
+      return record("GL Shader State Record", 71);
+    default:
+      return record("GL Shader State Record Draw Index", 71);
+  }
+}
+
+ShaderRecordLayout shader_record_layout(GpuAddr address, bool with_gs, const device::Profile& profile) {
   ShaderRecordLayout at{};
   if (with_gs) {
     at.geometry = address;
@@ -136,21 +156,26 @@ ShaderRecordLayout shader_record_layout(GpuAddr address, bool with_gs, int versi
     address = at.render_params + record("Tessellation/Geometry Shader Params").length;
   }
   at.main = address;
-  at.attributes = address + main_record(version).length;
+  at.attributes = address + shader_record_info(profile).length;
   return at;
 }
 
 ShaderRecord load_shader_record(Memory memory, GpuAddr address, uint8_t num_attributes, bool with_gs,
-                                int version) {
-  const ShaderRecordLayout at = shader_record_layout(address, with_gs, version);
+                                const device::Profile& profile) {
+  const ShaderRecordLayout at = shader_record_layout(address, with_gs, profile);
   ShaderRecord out;
   Record r;
-  r.load(memory, at.main, main_record(version));
-  if (version >= 71) {
-    read_main<71>(r, &out);
-  } else {
-    read_main<42>(r, &out);
-    out.default_attributes = r.get(main_field<42>("Address of default attribute values"));
+  r.load(memory, at.main, shader_record_info(profile));
+  switch (form_of(profile)) {
+    case Form::k42:
+      read_main<Form::k42>(r, &out);
+      out.default_attributes = r.get(main_field<Form::k42>("Address of default attribute values"));
+      break;
+    case Form::k71:
+      read_main<Form::k71>(r, &out);
+      break;
+    case Form::kDrawIndex:
+      read_main<Form::kDrawIndex>(r, &out);
   }
   if (with_gs) read_geometry(memory, at, &out);
   out.num_attributes = static_cast<uint8_t>(std::min<size_t>(num_attributes, out.attributes.size()));

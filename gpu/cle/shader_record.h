@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
+#include "gpu/cle/packet.h"
 #include "gpu/cle/state.h"
+#include "gpu/device/profile.h"
 #include "gpu/mmu/memory.h"
 
 namespace v3d::cle {
@@ -15,10 +17,13 @@ struct ShaderRecordLayout {
   GpuAddr geometry, common_params, bin_params, render_params;
   GpuAddr main, attributes;
 };
-ShaderRecordLayout shader_record_layout(GpuAddr address, bool with_gs, int version);
+ShaderRecordLayout shader_record_layout(GpuAddr address, bool with_gs, const device::Profile& profile);
+
+/// The form of the main record on that chip.
+const RecordInfo& shader_record_info(const device::Profile& profile);
 
 /// @param num_attributes  1..32
 ShaderRecord load_shader_record(Memory memory, GpuAddr address, uint8_t num_attributes, bool with_gs,
-                                int version);
+                                const device::Profile& profile);
 
 }  // namespace v3d::cle

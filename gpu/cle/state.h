@@ -64,6 +64,8 @@ struct ShaderRecord {
   bool point_size_in_vertices = false, clipping = false;
   bool cs_vertex_id = false, cs_instance_id = false, cs_base_instance = false;
   bool vs_vertex_id = false, vs_instance_id = false, vs_base_instance = false;
+  bool cs_base_vertex = false, cs_draw_index = false;  ///< records with draw index only, as the next two
+  bool vs_base_vertex = false, vs_draw_index = false;
   bool fs_writes_z = false, early_z_off = false, pixel_center_w = false, sample_shading = false;
   bool reads_primitive_id = false, primitive_id_varying = false, no_implicit_varyings = false;
   uint8_t num_varyings = 0;
@@ -118,6 +120,7 @@ struct DrawCall {
   uint32_t index_buffer_size = 0;
   int32_t base_vertex = 0;
   uint32_t base_instance = 0;
+  uint32_t draw_index = 0;  ///< number of the record of an indirect draw
 };
 
 }  // namespace v3d::cle

@@ -20,6 +20,9 @@ struct Profile {
   int qpu_count() const { return slices * qpus_per_slice; }
   /// CFG4 of a compute job is the number of batches, not that number minus 1 (compute-and-timing.md 1).
   bool csd_batches_exact() const { return version >= 71 && revision >= 6; }
+  /// GL shader state records have the form with draw index (Mesa v3d_device_info.h,
+  /// v3d_device_has_draw_index).
+  bool has_draw_index() const { return version >= 71 && revision >= 10; }
   /// Fraction bits of Xs, Ys in shaded vertices and of CLIPPER_XY_SCALING (cle-and-tiles.md 3.3).
   int coord_fraction_bits() const { return version >= 71 ? 6 : 8; }
 };

@@ -192,8 +192,10 @@ AttributeFetcher::Load AttributeFetcher::choose_load(const cle::Attribute& attri
 AttributeFetcher::AttributeFetcher(const cle::ShaderRecord& record, bool coordinate)
     : instance_id_(coordinate ? record.cs_instance_id : record.vs_instance_id),
       base_instance_(coordinate ? record.cs_base_instance : record.vs_base_instance),
+      base_vertex_(coordinate ? record.cs_base_vertex : record.vs_base_vertex),
+      draw_index_(coordinate ? record.cs_draw_index : record.vs_draw_index),
       vertex_id_(coordinate ? record.cs_vertex_id : record.vs_vertex_id) {
-  rows_ = static_cast<uint32_t>(instance_id_) + base_instance_ + vertex_id_;
+  rows_ = static_cast<uint32_t>(instance_id_) + base_instance_ + base_vertex_ + draw_index_ + vertex_id_;
   for (uint32_t i = 0; i < record.num_attributes; ++i) {
     const cle::Attribute& a = record.attributes[i];
     const uint32_t words = coordinate ? a.cs_words : a.vs_words;
@@ -228,6 +230,9 @@ void AttributeFetcher::fill_defaults(Memory memory, const Source& source, Lanes*
 void AttributeFetcher::fetch(Memory memory, const BatchRefs& refs, Lanes* rows) const {
   if (instance_id_) *rows++ = refs.instance;
   if (base_instance_) *rows++ = splat(refs.base_instance);
+  // Assumed: these two stand between the others. No driver reads them.
+  if (base_vertex_) *rows++ = splat(refs.base_vertex);
+  if (draw_index_) *rows++ = splat(refs.draw_index);
   if (vertex_id_) *rows++ = refs.index;
   for (const Source& s : sources_) {
     Lanes element = refs.index;

@@ -15,7 +15,7 @@ namespace v3d::vpm {
 struct BatchRefs {
   Lanes index;     ///< after base vertex
   Lanes instance;  ///< zero based
-  uint32_t base_instance = 0;
+  uint32_t base_instance = 0, base_vertex = 0, draw_index = 0;
 };
 
 /// Which attributes one program reads and how, worked out once per draw.
@@ -50,7 +50,7 @@ class AttributeFetcher {
   static Load choose_load(const cle::Attribute& attribute);
   void fill_defaults(Memory memory, const Source& source, Lanes* rows) const;
 
-  bool instance_id_, base_instance_, vertex_id_;
+  bool instance_id_, base_instance_, base_vertex_, draw_index_, vertex_id_;
   uint32_t rows_ = 0;
   std::vector<Source> sources_;
   std::string error_;

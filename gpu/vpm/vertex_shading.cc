@@ -47,6 +47,8 @@ static BatchRefs batch_refs(const ptb::Draw& draw, uint32_t batch) {
   std::memcpy(&refs.index, index, sizeof(index));
   std::memcpy(&refs.instance, instance, sizeof(instance));
   refs.base_instance = draw.call.base_instance;
+  refs.base_vertex = static_cast<uint32_t>(draw.call.base_vertex);
+  refs.draw_index = draw.call.draw_index;
   return refs;
 }
 

@@ -162,6 +162,33 @@ TEST(BinList, ATriangleReachesTheTilesItCovers) {
   EXPECT_GT(job.counts()[perf::kQpuActive], 0u);
 }
 
+TEST(BinList, ThePointInTheLastTileOfTheLargestFrame) {
+  BinJob job;
+  constexpr uint32_t kSize = 7680;
+  Vertex v;
+  v.x = v.y = 1 - 1.0f / kSize;
+  v.xs = v.ys = (kSize / 2) * 64 - 32;
+  PacketWriter l;
+  l.packet("Number of Layers", {{"Number of Layers", 2}})
+      .packet("Tile Binning Mode Cfg", {{"Width (in pixels)", kSize},
+                                        {"Height (in pixels)", kSize},
+                                        {"Log2 Tile Width", 3},
+                                        {"Log2 Tile Height", 3}})
+      .packet("GL Shader State", {{"address", job.record_for({v})}, {"number of attribute arrays", 2}})
+      .packet("Cfg Bits", {{"Enable Forward Facing Primitive", 1}})
+      .packet("clip_window",
+              {{"Clip Window Width in pixels", kSize}, {"Clip Window Height in pixels", kSize}})
+      .packet("Clipper XY Scaling", {{"Viewport Half-Width in 1/64th of pixel", kSize * 32.0f},
+                                     {"Viewport Half-Height in 1/64th of pixel", kSize * 32.0f}})
+      .packet("Viewport Offset", {{"Fine X", kSize * 128}, {"Fine Y", kSize * 128}})
+      .packet("Vertex Array Prims", {{"mode", 0}, {"Length", 1}});
+  const auto r = job.run(l);
+  ASSERT_EQ(job.error(), "");
+  ASSERT_EQ(r->tiles.size(), 2u * 120 * 120);
+  for (size_t t = 0; t < r->tiles.size(); ++t)
+    ASSERT_EQ(r->tiles[t].size(), t == 120 * 120 - 1 ? 1u : 0u) << t;
+}
+
 TEST(BinList, DrawsSnapshotTheStateBeforeThem) {
   BinJob job;
   const GpuAddr first = job.record_for(row_of_points(4)), second = job.record_for(row_of_points(4));
@@ -242,6 +269,44 @@ TEST(BinList, EveryDrawPacket) {
   both.insert(both.end(), once.begin(), once.end());
   EXPECT_EQ(first_vertices(*r), both);
   EXPECT_EQ(r->draws[0].call.base_instance, 7u);
+}
+
+/// 7.1.10: programs may ask for the base vertex and the number of the indirect record.
+TEST(BinList, DrawIndexAndBaseVertexAreInputs) {
+  device::Profile profile = device::default_profile();
+  profile.revision = 10;
+  BinJob job(profile);
+  const ShaderCode program = ShaderBuilder().copy_rows(7).build(&job);
+  std::vector<uint8_t> bytes = make_record(record("GL Shader State Record Draw Index", 71),
+                                           {{"Enable clipping", 1},
+                                            {"Base Instance ID read by coordinate shader", 1},
+                                            {"cs_basevertex", 1},
+                                            {"cs_drawindex", 1},
+                                            {"Vertex ID read by coordinate shader", 1},
+                                            {"Coordinate Shader output VPM segment size", 1},
+                                            {"Coordinate Shader Code Address", program.code},
+                                            {"Coordinate Shader 4-way threadable", 1},
+                                            {"Coordinate Shader start in final thread section", 1}});
+  job.add_attributes(job.put(row_of_points(2)), 2, &bytes);
+  const GpuAddr out = job.allocate(64);
+  PacketWriter l = job.list(job.put(bytes));
+  const GpuAddr records = job.put<uint32_t>({1, 1, 0, 30, 7, 1, 1, 0, 40, 8});
+  const GpuAddr indices = job.put<uint8_t>({2});
+  l.packet("Index Buffer Setup", {{"Address", indices}, {"Size", 1}})
+      .packet("Transform Feedback Buffer",
+              {{"Buffer Number", 0}, {"Buffer Size in 32-bit words", 8}, {"Buffer Address", out}})
+      .packet("Transform Feedback Specs",
+              {{"Number of 16-bit Output Data Specs following", 1}, {"Enable", 1}});
+  l.byte(0).byte(3);  // the first four words
+  l.packet("Indirect Indexed Instanced Prim List", {{"mode", 0},
+                                                    {"Index type", 0},
+                                                    {"Number of Draw Indirect Indexed Records", 2},
+                                                    {"Address", records},
+                                                    {"Stride in Multiples of 4 Bytes", 5}});
+  job.run(l);
+  ASSERT_EQ(job.error(), "");
+  const uint32_t want[] = {7, 30, 0, 32, 8, 40, 1, 42};  // base instance, base vertex, draw index, vertex id
+  for (uint32_t i = 0; i < 8; ++i) EXPECT_EQ(job.memory().load<uint32_t>(out + 4 * i), want[i]) << i;
 }
 
 TEST(BinList, ListsHopBetweenBosAndCallSubLists) {

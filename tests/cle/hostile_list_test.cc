@@ -198,7 +198,7 @@ class HostileList : public testing::TestWithParam<int> {
     test_.job().instruction_limit = 10'000;
     const GpuAddr start = list.build(&test_);
     size_t lines = 0;
-    dump_list(test_.memory(), start, start + list.size(), test_.job().profile->version,
+    dump_list(test_.memory(), start, start + list.size(), *test_.job().profile,
               {.line = [&lines](std::string_view) { ++lines; }});
     EXPECT_GT(lines, 0u);
     const auto result = run_bin_list(test_.job(), start, start + list.size());

@@ -315,7 +315,8 @@ TEST(ShaderRecords, WithAGeometryShaderTheMainRecordFollowsItsRecords) {
                         {"Stride", 12},
                         {"Maximum Index", 99},
                         {"Number of values read by Vertex shader", 15}}));
-    const ShaderRecord r = load_shader_record(test.memory(), test.put(bytes), 2, true, version);
+    const ShaderRecord r = load_shader_record(test.memory(), test.put(bytes), 2, true,
+                                              version == 71 ? device::default_profile() : profile_42());
     EXPECT_TRUE(r.has_gs);
     EXPECT_EQ(r.gs_bin.code, 0x1230u);
     EXPECT_TRUE(r.gs_bin.final_section);
@@ -346,6 +347,30 @@ TEST(ShaderRecords, WithAGeometryShaderTheMainRecordFollowsItsRecords) {
   }
 }
 
+TEST(ShaderRecords, OfVersion7_1_10TellOfBaseVertexAndDrawIndex) {
+  device::Profile profile = device::default_profile();
+  profile.revision = 10;
+  TestJob test;
+  std::vector<uint8_t> bytes(32);
+  bytes[0] = 0x42;  // clipping; draw index for the coordinate program
+  bytes[1] = 0x14;  // base vertex for the vertex program; depth written
+  bytes[2] = 0x25;  // sample shading, primitive id as varying, no implicit varyings
+  bytes[3] = 7;
+  const ShaderRecord r = load_shader_record(test.memory(), test.put(bytes), 1, false, profile);
+  EXPECT_TRUE(r.clipping);
+  EXPECT_TRUE(r.cs_draw_index);
+  EXPECT_FALSE(r.cs_base_vertex);
+  EXPECT_FALSE(r.vs_draw_index);
+  EXPECT_TRUE(r.vs_base_vertex);
+  EXPECT_FALSE(r.vs_vertex_id);
+  EXPECT_TRUE(r.fs_writes_z);
+  EXPECT_TRUE(r.sample_shading);
+  EXPECT_TRUE(r.primitive_id_varying);
+  EXPECT_TRUE(r.no_implicit_varyings);
+  EXPECT_EQ(r.num_varyings, 7);
+  EXPECT_EQ(shader_record_layout(0x1000, false, profile).attributes, 0x1020u);
+}
+
 // ---- Dump
 
 std::vector<std::string> dump(TestJob* test, GpuAddr start, GpuAddr end,
@@ -353,7 +378,7 @@ std::vector<std::string> dump(TestJob* test, GpuAddr start, GpuAddr end,
   std::vector<std::string> lines;
   DumpSink sink{.line = [&](std::string_view s) { lines.emplace_back(s); }};
   if (shaders) sink.shader = [=](std::string_view stage, GpuAddr) { shaders->emplace_back(stage); };
-  dump_list(test->memory(), start, end, 71, sink);
+  dump_list(test->memory(), start, end, device::default_profile(), sink);
   return lines;
 }
 

@@ -1,6 +1,7 @@
 /// Draws from binning list to image: both lists, records, and programs in GPU memory.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
 #include "gpu/cle/executor.h"
@@ -42,22 +43,33 @@ Vertex at_pixel(float px, float py, float w, std::array<float, 4> color) {
   return v;
 }
 
+/// How the render job finds the lists.
+struct Lists {
+  uint32_t layer = 0;       ///< that the primitives are in
+  uint32_t block_size = 0;  ///< 64 << block_size bytes of each list lie in front
+  uint32_t set = 0;
+};
+
 class DrawJob : public TestJob {
  public:
-  explicit DrawJob(int workers) : TestJob(device::default_profile(), workers), programs_(71) {
+  explicit DrawJob(int workers, uint32_t targets = 1)
+      : TestJob(device::default_profile(), workers), programs_(71) {
     job().programs = &programs_;
-    image_ = put(std::vector<uint32_t>(kWidth * kHeight, 0xdeadbeef));
+    for (uint32_t rt = 0; rt < targets; ++rt)
+      images_.push_back(put(std::vector<uint32_t>(kWidth * kHeight, 0xdeadbeef)));
     qma_ = allocate(1 << 16, 4096);
   }
 
-  /// Draws triangles; the fragment program stores its four varyings as f16 colour.
-  void draw(const std::vector<Vertex>& vertices) {
+  /// Draws triangles; the fragment program stores its four varyings as f16 colour. Target n > 0 gets n / 255
+  /// in every channel, target 6 is masked, target 7 adds to what it has.
+  void draw(const std::vector<Vertex>& vertices, const Lists& lists = {}) {
     const GpuAddr shader_record = make_shader_record(put(vertices), vertices.size());
     bin(shader_record, static_cast<uint32_t>(vertices.size()));
-    render();
+    to_layer(lists.layer);
+    render(lists);
   }
-  uint32_t pixel(int x, int y) const {
-    return memory().load<uint32_t>(image_ + static_cast<uint32_t>(y * kWidth + x) * 4);
+  uint32_t pixel(int x, int y, size_t target = 0) const {
+    return memory().load<uint32_t>(images_[target] + static_cast<uint32_t>(y * kWidth + x) * 4);
   }
   const ptb::BinResult& bin_result() const { return *bin_; }
 
@@ -65,7 +77,13 @@ class DrawJob : public TestJob {
   ShaderCode fragment_program() {
     pse::ProgramBuilder fs;
     for (uint8_t i = 0; i < 4; ++i) fs.varying(static_cast<uint8_t>(10 + i));
-    return fs.store_half(10).build(*this);
+    fs.store_half(10);
+    for (uint8_t rt = 1; rt < images_.size(); ++rt) {
+      for (uint8_t i = 0; i < 4; ++i)
+        fs.uniform(static_cast<uint8_t>(14 + i), std::bit_cast<uint32_t>(static_cast<float>(rt) / 255));
+      fs.store_half(14, rt);
+    }
+    return fs.build(*this);
   }
 
   GpuAddr make_shader_record(GpuAddr buffer, size_t vertices) {
@@ -119,6 +137,7 @@ class DrawJob : public TestJob {
                              {"Enable Reverse Facing Primitive", 1},
                              {"Depth-Test Function", 7},
                              {"Z Clipping mode", 2},
+                             {"Blend enable", 1},
                              {"Direct3D Provoking Vertex", 1}})
         .packet("clip_window",
                 {{"Clip Window Width in pixels", kWidth}, {"Clip Window Height in pixels", kHeight}})
@@ -127,36 +146,55 @@ class DrawJob : public TestJob {
         .packet("Clipper Z Scale and Offset",
                 {{"Viewport Z Scale (Zc to Zs)", 1.0f}, {"Viewport Z Offset (Zc to Zs)", 0.0f}})
         .packet("Viewport Offset", {{"Fine X", kWidth * 128}, {"Fine Y", kHeight * 128}})
+        .packet("Blend Enables", {{"Mask", 0x80}})
+        .packet("Blend Cfg", {{"Render Target Mask", 0x80},
+                              {"Color blend src factor", 1},
+                              {"Color blend dst factor", 1},
+                              {"Alpha blend src factor", 1},
+                              {"Alpha blend dst factor", 1}})
+        .packet("Color Write Masks", {{"Mask", 0x0f000000}})
         .packet("Vertex Array Prims", {{"mode", 4}, {"Length", vertices}})
         .packet("Flush");
     const GpuAddr start = list.build(this);
     bin_ = run_bin_list(job(), start, start + list.size());
   }
 
-  void render() {
+  /// Moves the primitives to another layer, the others are empty.
+  void to_layer(uint32_t layer) {
+    const size_t tiles = bin_->tiles.size();
+    bin_->layers = layer + 1;
+    bin_->tiles.insert(bin_->tiles.begin(), layer * tiles, {});
+  }
+
+  void render(const Lists& lists) {
     PacketWriter generic;
     generic.packet("Tile Coordinates Implicit")
         .packet("End of Loads")
         .packet("Prim List Format", {{"primitive type", 2}})
         .packet("Set InstanceID")
-        .packet("Branch to Implicit Tile List")
-        .packet("Store Tile Buffer General", {{"Output Image Format", 27},
-                                              {"Clear buffer being stored", 1},
-                                              {"Height in UB or Stride", kWidth * 4},
-                                              {"Address", image_}})
-        .packet("End of Tile Marker")
-        .packet("Return from sub-list");
+        .packet("Branch to Implicit Tile List", {{"tile list set number", lists.set}});
+    for (size_t rt = 0; rt < images_.size(); ++rt)
+      generic.packet("Store Tile Buffer General", {{"Buffer to Store", rt},
+                                                   {"Output Image Format", 27},
+                                                   {"Clear buffer being stored", 1},
+                                                   {"Height in UB or Stride", kWidth * 4},
+                                                   {"Address", images_[rt]}});
+    generic.packet("End of Tile Marker").packet("Return from sub-list");
     const GpuAddr body = generic.build(this);
     PacketWriter list;
-    list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", 1},
+    list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", images_.size()},
                                                      {"Image Width (pixels)", kWidth},
                                                      {"Image Height (pixels)", kHeight},
                                                      {"Log2 Tile Width", 2},
-                                                     {"Log2 Tile Height", 2}})
-        .packet("Tile Rendering Mode Cfg (Render Target Part1)",
-                {{"Stride", 16}, {"Internal Type and Clamping", 8}, {"Clear Color low bits", kClear}})
-        .packet("Tile Rendering Mode Cfg (ZS Clear Values)", {{"Z Clear Value", 1.0f}})
-        .packet("Tile List Initial Block Size")
+                                                     {"Log2 Tile Height", 2}});
+    for (size_t rt = 0; rt < images_.size(); ++rt)
+      list.packet("Tile Rendering Mode Cfg (Render Target Part1)", {{"Render Target number", rt},
+                                                                    {"Stride", 16},
+                                                                    {"Internal Type and Clamping", 8},
+                                                                    {"Clear Color low bits", kClear + rt}});
+    list.packet("Tile Rendering Mode Cfg (ZS Clear Values)", {{"Z Clear Value", 1.0f}})
+        .packet("Tile List Initial Block Size",
+                {{"Size of first block in chained tile lists", lists.block_size}})
         .packet("Multicore Rendering Supertile Cfg", {{"Supertile Width in Tiles", 2},
                                                       {"Supertile Height in Tiles", 2},
                                                       {"Total Frame Width in Supertiles", 4},
@@ -172,7 +210,9 @@ class DrawJob : public TestJob {
       list.packet("End of Tile Marker");
     }
     list.packet("Flush VCD cache")
-        .packet("Multicore Rendering Tile List Set Base", {{"address", qma_}})
+        .packet("Multicore Rendering Tile List Set Base",
+                {{"Tile List Set Number", lists.set},
+                 {"address", qma_ + (64u << lists.block_size) * lists.layer * 7 * 4}})
         .packet("Start Address of Generic Tile List", {{"start", body}, {"end", body + generic.size()}});
     for (int row = 0; row < 2; ++row)
       for (int column = 0; column < 4; ++column)
@@ -184,7 +224,8 @@ class DrawJob : public TestJob {
   }
 
   qpu::ProgramCache programs_;
-  GpuAddr image_ = 0, qma_ = 0;
+  std::vector<GpuAddr> images_;
+  GpuAddr qma_ = 0;
   std::shared_ptr<ptb::BinResult> bin_;
 };
 
@@ -225,6 +266,38 @@ TEST_P(RenderDraw, TriangleInPerspective) {
       ASSERT_EQ(got >> 24, 255u);
     }
   EXPECT_GT(covered, 5000);
+}
+
+/// Mesa of mid-2026 asks for first blocks of 128 bytes, and places the layers accordingly.
+TEST_P(RenderDraw, LayersLieAsFarApartAsTheFirstBlocksAreLong) {
+  for (const Lists& lists : {Lists{.layer = 1},
+                             {.layer = 3, .block_size = 1},
+                             {.layer = 2, .block_size = 2},
+                             {.layer = 1, .block_size = 1, .set = 15}}) {
+    DrawJob job(GetParam());
+    job.draw({at_pixel(0, 0, 1, {1, 0, 0, 1}), at_pixel(200, 0, 1, {1, 0, 0, 1}),
+              at_pixel(0, 120, 1, {1, 0, 0, 1})},
+             lists);
+    ASSERT_EQ(job.error(), "");
+    EXPECT_EQ(job.pixel(20, 20), 0xff0000ffu) << "layer " << lists.layer;
+    EXPECT_EQ(job.pixel(190, 110), kClear);
+  }
+}
+
+TEST_P(RenderDraw, EightTargets) {
+  DrawJob job(GetParam(), 8);
+  job.draw({at_pixel(0, 0, 1, {1, 0, 0, 1}), at_pixel(200, 0, 1, {1, 0, 0, 1}),
+            at_pixel(0, 120, 1, {1, 0, 0, 1})});
+  ASSERT_EQ(job.error(), "");
+  for (uint32_t rt = 0; rt < 8; ++rt) {
+    const uint32_t written = rt * 0x01010101u;
+    EXPECT_EQ(job.pixel(20, 20, rt), rt == 0   ? 0xff0000ffu
+                                     : rt == 6 ? kClear + 6
+                                     : rt == 7 ? 0xff17273eu  // kClear + 7 and 7 in every channel
+                                               : written)
+        << rt;
+    EXPECT_EQ(job.pixel(190, 110, rt), kClear + rt);
+  }
 }
 
 /// One vertex behind the eye: what is left reaches the horizon's side of the frame without gaps.

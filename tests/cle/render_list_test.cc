@@ -222,6 +222,29 @@ TEST_P(RenderList, ClearInTheMiddleOfATileCounts) {
   EXPECT_EQ(test_.memory().load<uint32_t>(b + 1020), frame.clear);
 }
 
+/// The lower right corner of a frame of 7680 x 7680: only the last of 15 x 15 supertiles is listed, and only
+/// its memory exists.
+TEST_P(RenderList, TheLargestFrame) {
+  const Frame frame = {.width = 7680, .height = 7680};
+  constexpr uint32_t kStride = 7680 * 4, kFirst = 7680 - 512;
+  const GpuAddr rows = test_.allocate(512 * kStride);
+  const GpuAddr image = rows - kFirst * kStride;
+  PacketWriter list;
+  add_config(list, frame);
+  add_supertiles(list, frame, 8, 15, 15);
+  add_dummy_tile(list, true);
+  add_generic(list, [&](PacketWriter& g) { add_store(g, 0, image, kStride); });
+  add_supertile(list, 14, 14);
+  list.packet("End of rendering");
+  run(list);
+  EXPECT_EQ(error(), "");
+  for (uint32_t y = kFirst; y < 7680; y += 37)
+    for (uint32_t x = kFirst - 8; x < 7680; ++x)
+      ASSERT_EQ(pixel(image, kStride, x, y), x < kFirst ? 0 : frame.clear) << x << " " << y;
+  EXPECT_EQ(pixel(image, kStride, 7679, 7679), frame.clear);
+  EXPECT_EQ(test_.space().take_faults().count, 0u);
+}
+
 /// Noop job of v3dv: no clears, SET_BASE first.
 TEST_P(RenderList, NoopJob) {
   PacketWriter list;
@@ -261,8 +284,8 @@ TEST_P(RenderList, BadListsEndWithAMessage) {
          t.add_supertiles(l, frame, 1, 1, 1);
          t.add_supertile(l, 0, 0);
        }},
-      {"frame of 5000 x 16",
-       [](RenderList&, PacketWriter& l) { add_config(l, {.width = 5000, .height = 16}); }},
+      {"frame of 7681 x 16",
+       [](RenderList&, PacketWriter& l) { add_config(l, {.width = 7681, .height = 16}); }},
       {"tile of 1024 x 1024",
        [](RenderList&, PacketWriter& l) { add_config(l, {.width = 16, .height = 16, .log2_tile = 7}); }},
       {"Internal Type and Clamping 3",
@@ -274,10 +297,14 @@ TEST_P(RenderList, BadListsEndWithAMessage) {
          add_config(l, frame);
          l.packet("Tile Coordinates", {{"tile column number", 9}});
        }},
-      {"tile list set number 3",
+      {"block size 3",
+       [](RenderList&, PacketWriter& l) {
+         l.packet("Tile List Initial Block Size", {{"Size of first block in chained tile lists", 3}});
+       }},
+      {"tile list set number 16",
        [&](RenderList& t, PacketWriter& l) {
          t.add_generic(l, [](PacketWriter& g) {
-           g.packet("Branch to Implicit Tile List", {{"tile list set number", 3}});
+           g.packet("Branch to Implicit Tile List", {{"tile list set number", 16}});
          });
        }},
       {"has no place there",

@@ -59,13 +59,15 @@ void control_lists(Bytes bytes) {
   }
   memory.reset({});
   memory.memory().write(kData, input.rest().data(), std::min<size_t>(input.rest().size(), 0x10000));
+  device::Profile profile = device::default_profile();
+  profile.version = version;
   GpuAddr at = JobMemory::kBase;
   GpuAddr starts[2];
   for (int i = 0; i < 2; ++i) {
     starts[i] = at;
     memory.memory().write(at, lists[i].data(), lists[i].size());
     at += static_cast<uint32_t>(lists[i].size()) + 1;
-    cle::dump_list(memory.memory(), starts[i], at - 1, version,
+    cle::dump_list(memory.memory(), starts[i], at - 1, profile,
                    {.line = [](std::string_view) {}, .shader = [](std::string_view, GpuAddr) {}});
   }
   std::shared_ptr<ptb::BinResult> bin;

@@ -81,12 +81,13 @@ class ProgramBuilder {
     for (uint8_t i = 1; i < 4; ++i) move_to(qpu::kWaddrTlb, static_cast<uint8_t>(first + i));
     return *this;
   }
-  /// Four registers to render target 0, converted to f16.
-  ProgramBuilder& store_half(uint8_t first) {
+  /// Four registers to a render target, converted to f16.
+  ProgramBuilder& store_half(uint8_t first, uint32_t target = 0) {
+    if (target != 0) uniforms_.push_back(0xffffffff - (target << 3));
     for (int i = 0; i < 2; ++i) {
       qpu::Instruction pack;
       pack.add.op = qpu::Op::kVfpack;
-      pack.add.waddr = qpu::kWaddrTlb;
+      pack.add.waddr = target != 0 && i == 0 ? qpu::kWaddrTlbu : qpu::kWaddrTlb;
       pack.add.a = rf(static_cast<uint8_t>(first + 2 * i));
       pack.add.b = rf(static_cast<uint8_t>(first + 2 * i + 1));
       emit(pack);
