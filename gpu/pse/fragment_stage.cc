@@ -30,6 +30,7 @@ struct Doubles {
   Half low, high;
 };
 Doubles operator+(const Doubles& a, const Doubles& b) { return {a.low + b.low, a.high + b.high}; }
+Doubles operator-(const Doubles& a, const Doubles& b) { return {a.low - b.low, a.high - b.high}; }
 Doubles operator*(const Doubles& a, const Doubles& b) { return {a.low * b.low, a.high * b.high}; }
 
 Doubles widen(LanesF v) {
@@ -42,6 +43,12 @@ LanesF narrow(const Doubles& v) {
                                  __builtin_convertvector(v.high, HalfF), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
                                  12, 13, 14, 15);
 }
+
+/// Where planes are to be evaluated.
+struct Position {
+  Doubles x, y;  ///< in pixels from the anchor
+  Doubles scale;
+};
 
 /// Centroid of each set of covered samples (cle-and-tiles.md 4.3): index of a sample, or -1 for the centre.
 constexpr int centroid_sample(int coverage) {
@@ -88,11 +95,23 @@ struct FragmentStage::Primitives {
     const double a = field(*of[0]), b = field(*of[1]), c = field(*of[2]), d = field(*of[3]);
     return {Half{a, a, a, a, b, b, b, b}, Half{c, c, c, c, d, d, d, d}};
   }
+  /// The pixels at an offset from their centres, from the anchors of their primitives.
+  template <bool kOnePrimitive>
+  Position position(LanesF offset_x, LanesF offset_y) const {
+    const auto weights = [](const PrimitiveSetup& s) -> const Weights& { return s.source.spread; };
+    return {widen(x + offset_x) -
+                spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return weights(s).anchor_x; }),
+            widen(y + offset_y) -
+                spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return weights(s).anchor_y; }),
+            spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return weights(s).scale; })};
+  }
   template <bool kOnePrimitive, typename Plane>
-  LanesF at(Plane plane, const Doubles& at_x, const Doubles& at_y) const {
+  LanesF at(Plane plane, const Position& p) const {
+    const Doubles rise =
+        p.x * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_x; }) +
+        p.y * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_y; });
     return narrow(spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).value; }) +
-                  at_x * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_x; }) +
-                  at_y * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_y; }));
+                  rise * p.scale);
   }
   /// A word of each primitive.
   template <bool kOnePrimitive, typename Field>
@@ -105,7 +124,7 @@ struct FragmentStage::Primitives {
 
 /// What the program gets of 16 pixels at one position inside each.
 struct FragmentStage::Payload {
-  Doubles x, y;  ///< the position, relative to the tile
+  Position at;
   LanesF w, z;
 };
 
@@ -229,7 +248,8 @@ void FragmentStage::compute_depth(const Primitives& primitives) {
   for (uint32_t s = 0; s < samples; ++s) {
     const float x = samples == 4 ? sample_offset(kSampleX, s) : 0,
                 y = samples == 4 ? sample_offset(kSampleY, s) : 0;
-    batch_.z[s] = primitives.at<kOnePrimitive>(plane, widen(primitives.x + x), widen(primitives.y + y));
+    batch_.z[s] =
+        primitives.at<kOnePrimitive>(plane, primitives.position<kOnePrimitive>(v3d::splat(x), v3d::splat(y)));
   }
   for (uint32_t s = samples; s < 4 && multisample_; ++s) batch_.z[s] = batch_.z[0];
 }
@@ -281,10 +301,10 @@ void FragmentStage::shade_waiting() {
 template <bool kOnePrimitive>
 FragmentStage::Payload FragmentStage::payload_at(const Primitives& primitives, LanesF offset_x,
                                                  LanesF offset_y) const {
-  const Doubles x = widen(primitives.x + offset_x), y = widen(primitives.y + offset_y);
-  const LanesF r = primitives.at<kOnePrimitive>([](const PrimitiveSetup& s) { return s.r; }, x, y);
-  const LanesF z = primitives.at<kOnePrimitive>([](const PrimitiveSetup& s) { return s.z; }, x, y);
-  return {x, y, 1.0f / r, z};
+  const Position at = primitives.position<kOnePrimitive>(offset_x, offset_y);
+  const LanesF r = primitives.at<kOnePrimitive>([](const PrimitiveSetup& s) { return s.r; }, at);
+  const LanesF z = primitives.at<kOnePrimitive>([](const PrimitiveSetup& s) { return s.z; }, at);
+  return {at, 1.0f / r, z};
 }
 
 FragmentStage::Payload FragmentStage::payload_at(const Quads& quads, LanesF offset_x, LanesF offset_y) const {
@@ -352,9 +372,9 @@ void FragmentStage::compute_varyings(const Primitives& primitives, const Payload
                                      const Payload& centroid) {
   const uint32_t count = draw_->num_components();
   for (uint32_t i = 0; i < count; ++i) {
-    const Payload& at = draw_->is_centroid[i] ? centroid : payload;
+    const Position& at = (draw_->is_centroid[i] ? centroid : payload).at;
     const auto plane = [i](const PrimitiveSetup& s) { return s.coefficients.plane(i); };
-    varyings_[i].vp = draw_->is_flat[i] ? Lanes{} : as_uint(primitives.at<kOnePrimitive>(plane, at.x, at.y));
+    varyings_[i].vp = draw_->is_flat[i] ? Lanes{} : as_uint(primitives.at<kOnePrimitive>(plane, at));
     varyings_[i].c =
         primitives.words<kOnePrimitive>([i](const PrimitiveSetup& s) { return s.coefficients.c[i]; });
   }

@@ -11,11 +11,16 @@ namespace {
 
 int64_t tile_center(int tile) { return int64_t{tile} * kSubpixels + kSubpixels / 2; }
 
-/// (a * x + b * y + c) * scale for whole numbers a, b, c.
-WeightPlane exact_plane(const Edge& e, double scale, int tile_x, int tile_y) {
-  const int64_t value = e.a * tile_center(tile_x) + e.b * tile_center(tile_y) + e.c;
-  return {static_cast<double>(value), static_cast<double>(e.a * kSubpixels),
-          static_cast<double>(e.b * kSubpixels), scale};
+/// Weights that are 0 at (x, y) and grow by a and b in each 1/64 px.
+Weights anchored_at(int32_t x, int32_t y, int tile_x, int tile_y, double scale) {
+  constexpr double kPixel = 1.0 / kSubpixels;
+  return {static_cast<double>(x - tile_center(tile_x)) * kPixel,
+          static_cast<double>(y - tile_center(tile_y)) * kPixel,
+          scale,
+          {}};
+}
+WeightPlane exact_plane(int64_t a, int64_t b) {
+  return {0, static_cast<double>(a * kSubpixels), static_cast<double>(b * kSubpixels)};
 }
 
 void set_bounds(Geometry& g, const std::pair<int32_t, int32_t>* corners, int count) {
@@ -65,9 +70,8 @@ bool triangle_geometry(const std::array<Corner, 3>& corners, int tile_x, int til
                                         make_edge(v0.x, v0.y, v1.x, v1.y)};
   const int64_t area = opposite[0].a * v0.x + opposite[0].b * v0.y + opposite[0].c;
   if (area == 0) return false;
-  const double scale = 1.0 / static_cast<double>(area);
-  g.weights[0] = exact_plane(opposite[1], scale, tile_x, tile_y);
-  g.weights[1] = exact_plane(opposite[2], scale, tile_x, tile_y);
+  g.weights = anchored_at(v0.x, v0.y, tile_x, tile_y, 1.0 / static_cast<double>(area));
+  g.weights.plane = {exact_plane(opposite[1].a, opposite[1].b), exact_plane(opposite[2].a, opposite[2].b)};
   g.num_edges = 3;
   for (size_t i = 0; i < 3; ++i) {
     const Edge& e = opposite[i];
@@ -82,7 +86,8 @@ bool line_geometry(const Corner& from, const Corner& to, float width, int tile_x
   if (!in_range(from) || !in_range(to) || !(width > 0)) return false;
   const int64_t dx = int64_t{to.x} - from.x, dy = int64_t{to.y} - from.y;
   if (dx == 0 && dy == 0) return false;
-  const double length = std::sqrt(static_cast<double>(dx * dx + dy * dy));
+  const auto square = static_cast<double>(dx * dx + dy * dy);
+  const double length = std::sqrt(square);
   const double across = ptb::clamp_size(width, ptb::kMaxLineWidth) * kSubpixels;
   const auto nx = static_cast<int32_t>(std::nearbyint(static_cast<double>(-dy) / length * across / 2));
   const auto ny = static_cast<int32_t>(std::nearbyint(static_cast<double>(dx) / length * across / 2));
@@ -91,11 +96,12 @@ bool line_geometry(const Corner& from, const Corner& to, float width, int tile_x
                               {to.x + nx, to.y + ny},
                               {from.x + nx, from.y + ny}}}))
     return false;
-  const Edge along = {dx, dy, -(dx * from.x + dy * from.y)};
-  g.weights[0] = exact_plane(along, 1.0 / (length * length), tile_x, tile_y);
   const Edge sideways = make_edge(from.x, from.y, to.x, to.y);
-  g.weights[1] = exact_plane(sideways, 1.0 / (length * across), tile_x, tile_y);
-  g.weights[1].value -= length * across / 2;
+  const double per_width = kSubpixels * length / across;
+  g.weights = anchored_at(from.x, from.y, tile_x, tile_y, 1.0 / square);
+  g.weights.plane = {exact_plane(dx, dy),
+                     {square / -2, static_cast<double>(sideways.a) * per_width,
+                      static_cast<double>(sideways.b) * per_width}};
   return true;
 }
 
@@ -107,8 +113,8 @@ bool point_geometry(const Corner& center, float size, int tile_x, int tile_y, Ge
   if (!set_parallelogram(g,
                          {{{left, top}, {left + side, top}, {left + side, top + side}, {left, top + side}}}))
     return false;
-  g.weights[0] = exact_plane({1, 0, -int64_t{left}}, 1.0 / side, tile_x, tile_y);
-  g.weights[1] = exact_plane({0, -1, int64_t{top} + side}, 1.0 / side, tile_x, tile_y);
+  g.weights = anchored_at(left, top + side, tile_x, tile_y, 1.0 / side);
+  g.weights.plane = {exact_plane(1, 0), exact_plane(0, -1)};
   return true;
 }
 

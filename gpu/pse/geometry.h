@@ -16,31 +16,39 @@ struct Corner {
   float r;       ///< 1/Wc
 };
 
-/// (value + x * step_x + y * step_y) * scale at the centre of pixel (x, y) of the tile. Triangles and lines
-/// keep everything before the scale a whole number below 2^53, so it is exact.
+/// (value + x * step_x + y * step_y) * scale at x and y pixels from the anchor. The weights of triangles and
+/// points are whole numbers below 2^53 before the scale, so they are exact.
 struct WeightPlane {
-  double value = 0, step_x = 0, step_y = 0, scale = 0;
+  double value = 0, step_x = 0, step_y = 0;
 };
 
-/// value + x * step_x + y * step_y at the centre of pixel (x, y) of the tile. What is equal at all corners
+/// Two weights, and what their planes have in common. The anchor belongs to the primitive, so that a pixel
+/// gets the same bits whatever the tiles are (dEQP-VK
+/// draw.renderpass.output_location.array.r32-sfloat-highp).
+struct Weights {
+  double anchor_x = 0, anchor_y = 0;  ///< a point, in pixels from the centre of the first pixel of the tile
+  double scale = 0;
+  std::array<WeightPlane, 2> plane;
+};
+
+/// value + (x * step_x + y * step_y) * scale at x and y pixels from the anchor. What is equal at all corners
 /// has steps of 0 and the exact value.
 struct LinearPlane {
   double value = 0, step_x = 0, step_y = 0;
 };
 /// The plane of a quantity with value q0 at corner 0; d1 and d2 are the differences of corners 1 and 2.
-inline LinearPlane make_plane(const std::array<WeightPlane, 2>& w, double q0, double d1, double d2) {
-  d1 *= w[0].scale;
-  d2 *= w[1].scale;
-  return {q0 + w[0].value * d1 + w[1].value * d2, w[0].step_x * d1 + w[1].step_x * d2,
-          w[0].step_y * d1 + w[1].step_y * d2};
+inline LinearPlane make_plane(const Weights& weights, double q0, double d1, double d2) {
+  const auto& [a, b] = weights.plane;
+  return {q0 + (a.value * d1 + b.value * d2) * weights.scale, a.step_x * d1 + b.step_x * d2,
+          a.step_y * d1 + b.step_y * d2};
 }
 
 /// A convex polygon with two weights. A quantity with the values q0, q1, q2 at the corners is
-/// q0 + w[0] * (q1 - q0) + w[1] * (q2 - q0) at any point.
+/// q0 + w0 * (q1 - q0) + w1 * (q2 - q0) at any point.
 struct Geometry {
   int num_edges = 0;  ///< 3 or 4
   std::array<Edge, 4> edges;
-  std::array<WeightPlane, 2> weights;
+  Weights weights;
   /// Bounding box of the polygon, 1/64 px.
   int32_t min_x = 0, min_y = 0, max_x = 0, max_y = 0;
 };
@@ -54,15 +62,14 @@ inline bool in_range(const Corner& c) {
 }
 
 /// These give false for what covers nothing: zero area, zero length, zero or NaN width, corners out of range.
-/// Weight planes are relative to the tile at pixel (tile_x, tile_y).
-/// w[0] and w[1] are the barycentric coordinates of corners 1 and 2.
+/// Anchors are relative to the tile at pixel (tile_x, tile_y).
+/// w0 and w1 are the barycentric coordinates of corners 1 and 2.
 bool triangle_geometry(const std::array<Corner, 3>& corners, int tile_x, int tile_y, Geometry& geometry);
-/// A rectangle of `width` px around the segment, cut off at its ends. w[0] runs along it, 0 at corner 0 and 1
-/// at corner 1; w[1] is the line coordinate (0 to 1 across the width) minus 1.
+/// A rectangle of `width` px around the segment, cut off at its ends. w0 runs along it, 0 at corner 0 and 1
+/// at corner 1; w1 is the line coordinate (0 to 1 across the width) minus 1.
 bool line_geometry(const Corner& from, const Corner& to, float width, int tile_x, int tile_y,
                    Geometry& geometry);
-/// A square of `size` px. w[0] runs from 0 at the left to 1 at the right, w[1] from 1 at the smallest row to
-/// 0.
+/// A square of `size` px. w0 runs from 0 at the left to 1 at the right, w1 from 1 at the smallest row to 0.
 bool point_geometry(const Corner& center, float size, int tile_x, int tile_y, Geometry& geometry);
 
 /// Rows of pixels of one tile, bit x = pixel x.

@@ -221,7 +221,7 @@ double TileRenderer::State::depth_offset(const Geometry& geometry, const std::ar
   const LinearPlane z =
       make_plane(geometry.weights, double{corners[0].z}, double{corners[1].z} - double{corners[0].z},
                  double{corners[2].z} - double{corners[0].z});
-  const double m = std::max(std::abs(z.step_x), std::abs(z.step_y));
+  const double m = std::max(std::abs(z.step_x), std::abs(z.step_y)) * std::abs(geometry.weights.scale);
   const double r = depth_unit(draws.config.depth_type, job.profile->version, largest_z);
   const double offset = m * double{s.offset_factor} + r * double{s.offset_units};
   if (s.offset_limit > 0) return std::min(offset, double{s.offset_limit});

@@ -24,8 +24,8 @@ struct VaryingSource {
   const uint32_t* vertex[3]{};  ///< words of PreparedDraw; of the original triangle when clipped
   const uint32_t* provoking = nullptr;
   uint32_t primitive_id = 0;
-  std::array<WeightPlane, 2> spread;  ///< how the differences of the corners spread over the tile
-  float r[3]{};                       ///< 1/W of the corners
+  Weights spread;  ///< how the differences of the corners spread over the tile
+  float r[3]{};    ///< 1/W of the corners
   /// Clipped polygons: weights of the original vertices for each corner; else null.
   const float* weights[3]{};
 };

@@ -193,6 +193,39 @@ TEST(Fragment, ConstantDepthIsExactlyConstant) {
   EXPECT_FALSE(scene.is_clear(20, 20));
 }
 
+/// Varyings, depth and W have the same bits whatever the tiles are (dEQP-VK
+/// draw.renderpass.output_location.array.r32-sfloat-highp).
+TEST(Fragment, PlanesDoNotDependOnTheTiles) {
+  constexpr uint32_t kSize = 60;
+  const auto render = [](Scene& scene) {
+    ProgramBuilder fs;
+    fs.varying(10).varying(11);
+    fs.add(Op::kOr, 12, ProgramBuilder::rf(2), ProgramBuilder::rf(2));
+    fs.add(Op::kOr, 13, ProgramBuilder::rf(3), ProgramBuilder::rf(3)).store(10);
+    // The first varying is 0 along the diagonal, where two large products cancel.
+    scene.add_draw(3,
+                   triangle({{{0, kSize}, {kSize, 0}, {kSize, kSize}}},
+                            {{{bits(0.0f), bits(0.1f)}, {bits(0.0f), bits(7.3f)}, {bits(1.0f), bits(-5.7f)}}},
+                            {1, 0.3f, 1.7f}, {0.1f, 0.7f, 0.4f}),
+                   fs, 2);
+    ASSERT_TRUE(scene.render()) << scene.error();
+  };
+  Scene whole(kSize, kSize, 64);
+  render(whole);
+  for (uint32_t i = 0; i < kSize; ++i)
+    if (!whole.is_clear(i, kSize - 1 - i)) {
+      ASSERT_EQ(whole.value(i, kSize - 1 - i, 0), 0.0f) << i;
+    }
+  for (const uint32_t tile : {8u, 16u, 32u}) {
+    Scene parts(kSize, kSize, tile);
+    render(parts);
+    for (uint32_t y = 0; y < kSize; ++y)
+      for (uint32_t x = 0; x < kSize; ++x)
+        for (uint32_t c = 0; c < 4; ++c)
+          ASSERT_EQ(whole.word(x, y, c), parts.word(x, y, c)) << tile << ": " << x << " " << y << " " << c;
+  }
+}
+
 ProgramBuilder constant(uint32_t value) {
   ProgramBuilder fs;
   for (uint8_t i = 0; i < 4; ++i) fs.uniform(10 + i, value);

@@ -13,8 +13,10 @@ Corner at(double x, double y, float z = 0, float r = 1) {
   return {static_cast<int32_t>(std::lround(x * 64)), static_cast<int32_t>(std::lround(y * 64)), z, r};
 }
 
-double evaluate(const WeightPlane& p, double x, double y) {
-  return (p.value + x * p.step_x + y * p.step_y) * p.scale;
+/// A weight at the centre of pixel (x, y) of the tile.
+double evaluate(const Weights& weights, size_t which, double x, double y) {
+  const WeightPlane& p = weights.plane[which];
+  return (p.value + (x - weights.anchor_x) * p.step_x + (y - weights.anchor_y) * p.step_y) * weights.scale;
 }
 
 TEST(TriangleGeometry, WeightsAreBarycentric) {
@@ -38,9 +40,9 @@ TEST(TriangleGeometry, WeightsAreBarycentric) {
         const Wide whole = area(c[0].x, c[0].y, c[1].x, c[1].y, c[2].x, c[2].y);
         const Wide b1 = area(c[0].x, c[0].y, px, py, c[2].x, c[2].y) / whole;
         const Wide b2 = area(c[0].x, c[0].y, c[1].x, c[1].y, px, py) / whole;
-        EXPECT_NEAR(evaluate(g.weights[0], x, y), static_cast<double>(b1),
+        EXPECT_NEAR(evaluate(g.weights, 0, x, y), static_cast<double>(b1),
                     1e-15 * (1 + std::abs(static_cast<double>(b1))));
-        EXPECT_NEAR(evaluate(g.weights[1], x, y), static_cast<double>(b2),
+        EXPECT_NEAR(evaluate(g.weights, 1, x, y), static_cast<double>(b2),
                     1e-15 * (1 + std::abs(static_cast<double>(b2))));
       }
     }
@@ -56,7 +58,7 @@ TEST(TriangleGeometry, WeightsAreExactAtTheCorners) {
   const double pixels[3][2] = {{6, 6}, {37, 38}, {36, 37}};
   for (int i = 0; i < 3; ++i)
     for (size_t k = 0; k < 2; ++k)
-      EXPECT_EQ(evaluate(g.weights[k], pixels[i][0], pixels[i][1]), expected[i][k]) << i << " " << k;
+      EXPECT_EQ(evaluate(g.weights, k, pixels[i][0], pixels[i][1]), expected[i][k]) << i << " " << k;
 }
 
 TEST(TriangleGeometry, NothingWithoutArea) {
@@ -107,13 +109,13 @@ TEST(LineGeometry, WeightsRunAlongAndAcross) {
   Geometry g;
   const Corner a = at(65.5, 70.5), b = at(95.5, 110.5);
   ASSERT_TRUE(line_geometry(a, b, 5, 64, 64, g));
-  EXPECT_EQ(evaluate(g.weights[0], 1, 6), 0.0);
-  EXPECT_NEAR(evaluate(g.weights[0], 31, 46), 1.0, 1e-15);
-  EXPECT_NEAR(evaluate(g.weights[0], 16, 26), 0.5, 1e-15);
-  EXPECT_NEAR(evaluate(g.weights[1], 16, 26), -0.5, 1e-12);
+  EXPECT_EQ(evaluate(g.weights, 0, 1, 6), 0.0);
+  EXPECT_NEAR(evaluate(g.weights, 0, 31, 46), 1.0, 1e-15);
+  EXPECT_NEAR(evaluate(g.weights, 0, 16, 26), 0.5, 1e-15);
+  EXPECT_NEAR(evaluate(g.weights, 1, 16, 26), -0.5, 1e-12);
   // 2.5 px to either side, perpendicular to (30, 40): 0 - 1 and 1 - 1.
-  const double side = evaluate(g.weights[1], 16 - 2, 26 + 1.5),
-               other = evaluate(g.weights[1], 16 + 2, 26 - 1.5);
+  const double side = evaluate(g.weights, 1, 16 - 2, 26 + 1.5),
+               other = evaluate(g.weights, 1, 16 + 2, 26 - 1.5);
   EXPECT_NEAR(std::min(side, other), -1.0, 1e-12);
   EXPECT_NEAR(std::max(side, other), 0.0, 1e-12);
 }
@@ -124,10 +126,10 @@ TEST(PointGeometry, SquareAroundTheVertex) {
   EXPECT_EQ(pixels_of(g), (std::vector<std::pair<int, int>>{{10, 12}}));
   ASSERT_TRUE(point_geometry(at(10.5, 12.5), 3, 0, 0, g));
   EXPECT_EQ(pixels_of(g).size(), 9u);
-  EXPECT_EQ(evaluate(g.weights[0], 9, 12), 0.5 / 3);
-  EXPECT_NEAR(evaluate(g.weights[0], 11, 12), 2.5 / 3, 1e-15);
-  EXPECT_NEAR(evaluate(g.weights[1], 10, 11), 1 - 0.5 / 3, 1e-15);
-  EXPECT_NEAR(evaluate(g.weights[1], 10, 13), 1 - 2.5 / 3, 1e-15);
+  EXPECT_EQ(evaluate(g.weights, 0, 9, 12), 0.5 / 3);
+  EXPECT_NEAR(evaluate(g.weights, 0, 11, 12), 2.5 / 3, 1e-15);
+  EXPECT_NEAR(evaluate(g.weights, 1, 10, 11), 1 - 0.5 / 3, 1e-15);
+  EXPECT_NEAR(evaluate(g.weights, 1, 10, 13), 1 - 2.5 / 3, 1e-15);
   ASSERT_TRUE(point_geometry(at(10, 12), 2, 0, 0, g));  // edges through no centre
   EXPECT_EQ(pixels_of(g).front(), (std::pair{9, 11}));
   EXPECT_EQ(pixels_of(g).back(), (std::pair{10, 12}));

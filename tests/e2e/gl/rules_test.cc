@@ -169,5 +169,40 @@ TEST_F(GlRules, NoperspectiveVaryingsStayLinearWhereTheTriangleIsClipped) {
   EXPECT_LT(drawn, kSize * kSize);
 }
 
+// A varying has the same bits at a pixel whatever the tiles are: three render targets make them smaller than
+// one does (dEQP-VK draw.renderpass.output_location.array.r32-sfloat-highp).
+TEST_F(GlRules, VaryingsDoNotDependOnTheSizeOfTheTiles) {
+  constexpr int kSize = 60;
+  constexpr GLenum kBuffers[] = {GL_COLOR_ATTACHMENT0, GL_COLOR_ATTACHMENT1, GL_COLOR_ATTACHMENT2};
+  const auto render = [&](GLsizei targets) {
+    GLuint framebuffer = 0, textures[3] = {};
+    glGenFramebuffers(1, &framebuffer);
+    glBindFramebuffer(GL_FRAMEBUFFER, framebuffer);
+    glGenTextures(targets, textures);
+    for (GLsizei i = 0; i < targets; ++i) {
+      glBindTexture(GL_TEXTURE_2D, textures[i]);
+      glTexImage2D(GL_TEXTURE_2D, 0, GL_R32F, kSize, kSize, 0, GL_RED, GL_FLOAT, nullptr);
+      glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAX_LEVEL, 0);
+      glFramebufferTexture2D(GL_FRAMEBUFFER, kBuffers[i], GL_TEXTURE_2D, textures[i], 0);
+    }
+    glDrawBuffers(targets, kBuffers);
+    glViewport(0, 0, kSize, kSize);
+    use_program(
+        "in vec4 position; out float value;"
+        "void main() { gl_Position = vec4(position.xy, 0, 1); value = position.z; }",
+        "in float value; out vec4 color[3]; void main() { color[0] = color[1] = color[2] = vec4(value); }",
+        kPosition);
+    draw(GL_TRIANGLE_STRIP, 4,
+         std::array{-1.f, -1.f, 1.f, 0.f, 1.f, -1.f, 0.f, 0.f, -1.f, 1.f, 0.f, 0.f, 1.f, 1.f, 1.f, 0.f});
+    std::vector<uint32_t> bits(kSize * kSize);
+    glReadPixels(0, 0, kSize, kSize, GL_RED, GL_FLOAT, bits.data());
+    glDeleteTextures(targets, textures);
+    glDeleteFramebuffers(1, &framebuffer);
+    return bits;
+  };
+  const std::vector<uint32_t> large = render(1), small = render(3);
+  for (size_t i = 0; i < large.size(); ++i) ASSERT_EQ(large[i], small[i]) << i % kSize << " " << i / kSize;
+}
+
 }  // namespace
 }  // namespace e2e
