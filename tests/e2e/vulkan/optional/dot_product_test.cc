@@ -110,12 +110,15 @@ TEST(VulkanDotProduct, SaturatingSigned) { compare(kDotSaturatingSignedComp, sat
 
 TEST(VulkanDotProduct, SaturatingMixed) { compare(kDotSaturatingMixedComp, saturating_signed<false>); }
 
-TEST(VulkanDotProduct, AllSignednessesInOneBlock) {
+TEST(VulkanDotProduct, AllSignednessesInOneShader) {
   compare(kDotTogetherComp, [](const Words& a, const Words& b, const Words& c, uint32_t i) {
-    return std::array{
-        low(dot<false, false>(a[i], b[i])), low(dot<true, true>(a[i], b[i])),
-        low(dot<true, false>(a[i], b[i]) + dot<false, false>(b[i], b[i]) + dot<true, true>(a[i], a[i])) +
-            c[i]};
+    std::array<uint32_t, 3> sums = {};
+    for (uint32_t k = 0; k <= (c[i] & 3); ++k) {
+      sums[0] += low(dot<false, false>(a[i] + k, b[i]));
+      sums[1] += low(dot<true, true>(a[i] + k, b[i]));
+      sums[2] += low(dot<true, false>(a[i] + k, b[i]));
+    }
+    return sums;
   });
 }
 
