@@ -65,7 +65,7 @@ int open_at(int dir, const char* path, int flags, mode_t mode, OpenAt* next) {
   if (to.ours()) {
     if (const Node* node = to.node(flags & O_NOFOLLOW)) return raw::result(open_node(*node, flags));
     if (int error = refuse_writing(to, flags)) return raw::result(error);
-  } else if (path && path[0] == '/') {
+  } else if (to.readable() && path[0] == '/') {
     if (const Node* node = node_behind(named_descriptor(path))) return raw::result(open_node(*node, flags));
   }
   return next(to.dir(), to.path(), flags, mode);

@@ -38,7 +38,7 @@ int stat_at(int dir, const char* path, struct stat* st, int flags) {
   Rewritten to(dir, path, Purpose::kLookup);
   int result = next_fstatat(to.dir(), to.path(), st, flags);
   if (result < 0) return result;
-  bool descriptor = flags & AT_EMPTY_PATH && (!path || !*path);
+  bool descriptor = flags & AT_EMPTY_PATH && !(to.readable() && *path);
   if (to.ours() || descriptor) {
     if (const Node* node = node_of(descriptor ? dir : -1, *st)) describe_node(*node, st);
   }
@@ -111,7 +111,7 @@ V3D_INTERPOSE(int, statxed, "statx",
   Rewritten to(dir, path, Purpose::kLookup);
   int result = V3D_NEXT(Statx, "statx")(to.dir(), to.path(), flags, mask, st);
   if (result < 0) return result;
-  bool descriptor = flags & AT_EMPTY_PATH && (!path || !*path);
+  bool descriptor = flags & AT_EMPTY_PATH && !(to.readable() && *path);
   struct stat plain;
   if ((to.ours() || descriptor) && raw::fstatat(to.dir(), to.path() ? to.path() : "", &plain,
                                                 flags & (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)) == 0) {

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "shim/raw.h"
+#include "shim/user_memory.h"
 
 namespace v3d::shim {
 namespace {
@@ -137,8 +138,9 @@ size_t show_virtual(char* path) {
   return size;
 }
 
-Rewritten::Rewritten(int dir, const char* path, Purpose purpose) : dir_(dir), path_(path) {
-  if (!path || !*path) return;
+Rewritten::Rewritten(int dir, const char* path, Purpose purpose)
+    : dir_(dir), path_(path), readable_(path && is_readable_path(path)) {
+  if (!readable_ || !*path) return;
   if (path[0] == '/') {
     // Nearly all calls end here.
     const char* name = path + strspn(path, "/");

@@ -21,6 +21,8 @@ class Rewritten {
   explicit Rewritten(const char* path, Purpose purpose = Purpose::kLookup)
       : Rewritten(AT_FDCWD, path, purpose) {}
 
+  /// The caller gave a path that can be read. If not, the kernel says so when path() is passed on.
+  bool readable() const { return readable_; }
   /// The path leads into the tree.
   bool ours() const { return tree_; }
   const Tree* tree() const { return tree_; }
@@ -34,6 +36,7 @@ class Rewritten {
 
   int dir_;
   const char* path_;
+  bool readable_;
   const Tree* tree_ = nullptr;
   Path buffer_;
 };

@@ -1,5 +1,6 @@
 #include "shim/user_memory.h"
 
+#include <climits>
 #include <cstring>
 
 #include "shim/raw.h"
@@ -33,6 +34,22 @@ bool copy_from_user(void* destination, uint64_t source, size_t size) {
   Access access = copy(SYS_process_vm_readv, destination, source, size);
   if (access == Access::kUnknown) memcpy(destination, raw::pointer(source), size);
   return access != Access::kFault;
+}
+
+bool is_readable_path(const char* path) {
+  constexpr size_t kPiece = 256;  // nearly all paths end in the first one
+  char piece[kPiece];
+  auto address = reinterpret_cast<uint64_t>(path);
+  for (size_t seen = 0; seen < PATH_MAX;) {
+    // Up to a boundary that no page crosses, so that what lies behind the end of the text cannot matter.
+    const size_t size = kPiece - (address + seen) % kPiece;
+    const Access access = copy(SYS_process_vm_readv, piece, address + seen, size);
+    if (access == Access::kUnknown) return true;
+    if (access == Access::kFault) return false;
+    if (memchr(piece, 0, size)) return true;
+    seen += size;
+  }
+  return false;
 }
 
 bool copy_to_user(uint64_t destination, const void* source, size_t size) {

@@ -8,6 +8,7 @@
 #include <linux/magic.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -506,4 +507,42 @@ SCENARIO(ordinary_work) {
   CHECK(fstat(pair[0], &st) == 0 && S_ISSOCK(st.st_mode));
   close(pair[0]);
   close(pair[1]);
+}
+
+/// Paths that cannot be read are the kernel's to refuse: EFAULT, and the process lives.
+SCENARIO(bad_paths) {
+  CHECK_EQ(open(kRenderNode, O_RDWR) >= 0, true);
+  auto* page =
+      static_cast<char*>(mmap(nullptr, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  munmap(page + 4096, 4096);
+  memset(page, 'a', 4096);
+  memcpy(page + 4096 - 5, "/dev/", 5);
+  struct stat st;
+  struct statx stx;
+  struct statfs fs;
+  char text[16];
+  // Nothing there, and a text whose end is not.
+  for (const char* bad : {static_cast<const char*>(page + 4096), static_cast<const char*>(page + 4096 - 5),
+                          reinterpret_cast<const char*>(uintptr_t{8})}) {
+    CHECK_ERRNO(access(bad, R_OK), EFAULT);
+    CHECK_ERRNO(faccessat(AT_FDCWD, bad, R_OK, 0), EFAULT);
+    CHECK_ERRNO(open(bad, O_RDONLY), EFAULT);
+    CHECK_ERRNO(openat(AT_FDCWD, bad, O_RDONLY), EFAULT);
+    CHECK_ERRNO(creat(bad, 0600), EFAULT);
+    CHECK_ERRNO(stat(bad, &st), EFAULT);
+    CHECK_ERRNO(lstat(bad, &st), EFAULT);
+    CHECK_ERRNO(fstatat(AT_FDCWD, bad, &st, 0), EFAULT);
+    CHECK_ERRNO(fstatat(AT_FDCWD, bad, &st, AT_EMPTY_PATH), EFAULT);
+    CHECK_ERRNO(statx(AT_FDCWD, bad, 0, STATX_BASIC_STATS, &stx), EFAULT);
+    CHECK_ERRNO(statfs(bad, &fs), EFAULT);
+    CHECK_ERRNO(readlink(bad, text, sizeof(text)), EFAULT);
+    CHECK_ERRNO(readlinkat(AT_FDCWD, bad, text, sizeof(text)), EFAULT);
+    CHECK_ERRNO(chdir(bad), EFAULT);
+  }
+  // A good path that ends with the last byte of the last page.
+  constexpr char kNode[] = "/dev/dri/renderD128";
+  char* last = page + 4096 - sizeof(kNode);
+  memcpy(last, kNode, sizeof(kNode));
+  CHECK_EQ(stat(last, &st), 0);
+  CHECK(S_ISCHR(st.st_mode));
 }
