@@ -76,11 +76,18 @@ const Config& config() {
 int make_runtime_dir() {
   const Config& c = config();
   if (c.runtime_dir.overflowed() || c.socket.overflowed()) return ENAMETOOLONG;
+  if (c.runtime_dir_ours) {
+    int error = raw::mkdirat(AT_FDCWD, c.runtime_dir.c_str(), 0700);
+    if (error < 0 && error != -EEXIST) return -error;
+  }
+  return check_runtime_dir();
+}
+
+int check_runtime_dir() {
+  const Config& c = config();
   if (!c.runtime_dir_ours) return 0;
-  int error = raw::mkdirat(AT_FDCWD, c.runtime_dir.c_str(), 0700);
-  if (error < 0 && error != -EEXIST) return -error;
   struct stat st;
-  error = raw::fstatat(AT_FDCWD, c.runtime_dir.c_str(), &st, AT_SYMLINK_NOFOLLOW);
+  int error = raw::fstatat(AT_FDCWD, c.runtime_dir.c_str(), &st, AT_SYMLINK_NOFOLLOW);
   if (error < 0) return -error;
   if (!S_ISDIR(st.st_mode)) return ENOTDIR;
   return st.st_uid == raw::geteuid() && (st.st_mode & 077) == 0 ? 0 : EPERM;

@@ -30,6 +30,8 @@ const char* environment_variable(const char* name);
 /// Makes the folder of the socket when it is ours to make. 0 or a positive errno (EPERM: it belongs to
 /// somebody else).
 int make_runtime_dir();
+/// Whether that folder, when it is ours to make, is a folder of this user alone. 0 or a positive errno.
+int check_runtime_dir();
 
 /// One line on stderr, prefixed by the library's name. The only way the shim ever prints.
 void complain(const char* what, const char* detail = "", const char* more = "");

@@ -130,7 +130,7 @@ int connect_and_greet(Connection* c) {
 int establish(Connection* c, bool start) {
   raw::KeepErrno keep;
   int error = connect_and_greet(c);
-  for (int attempt = 0; attempt < 3 && start && error < 0 && error != -EPROTO; ++attempt) {
+  for (int attempt = 0; attempt < 3 && start && error < 0 && error != -EPROTO && error != -EPERM; ++attempt) {
     if (start_daemon() != 0) break;
     error = connect_and_greet(c);
   }
@@ -239,8 +239,28 @@ int greet(Connection* c) {
 
 }  // namespace
 
+namespace {
+
+/// Whoever serves a socket can write what it likes into replies: it has to be the same user.
+bool served_by_us(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (raw::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) &&
+      peer.uid == raw::geteuid()) {
+    return true;
+  }
+  static std::atomic<bool> told{false};
+  if (!told.exchange(true)) {
+    complain("the daemon's socket is served by another user and not used: ", config().socket.c_str(), "");
+  }
+  return false;
+}
+
+}  // namespace
+
 int connect_socket() {
   const Config& c = config();
+  if (int error = check_runtime_dir()) return -error;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (c.socket.overflowed() || c.socket.size() >= sizeof(address.sun_path)) return -ENAMETOOLONG;
@@ -252,6 +272,7 @@ int connect_socket() {
   do {
     error = raw::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address));
   } while (error == -EINTR);
+  if (error == 0 && !served_by_us(fd)) error = -EPERM;
   if (error == 0) return fd;
   raw::close(fd);
   return error;
@@ -281,7 +302,7 @@ int Call::open(pid_t daemon) {
     if (int error = establish(c, flags_ & kStartDaemon)) return error;
   }
   if (daemon && c->daemon != daemon) return ENODEV;
-  return reserve(0) ? 0 : ENOMEM;
+  return reserve(0, 0) ? 0 : ENOMEM;
 }
 
 Call::~Call() {
@@ -294,10 +315,10 @@ Call::~Call() {
   connection_->busy = false;
 }
 
-bool Call::reserve(size_t payload) {
+bool Call::reserve(size_t start, size_t payload) {
   Connection* c = connection_;
   if (payload > wire::kMaxPayload) return false;
-  size_t needed = kHeader + payload;
+  size_t needed = start + kHeader + payload;
   if (needed <= c->capacity) return true;
   size_t capacity = c->capacity ? c->capacity : kBufferSize;
   while (capacity < needed) capacity *= 2;
@@ -311,7 +332,7 @@ bool Call::reserve(size_t payload) {
 }
 
 void* Call::append(size_t size) {
-  if (!reserve(size_ + size)) return nullptr;
+  if (!reserve(0, size_ + size)) return nullptr;
   void* room = at(size_);
   size_ += size;
   return room;
@@ -324,7 +345,7 @@ bool Call::append(const void* data, size_t size) {
 }
 
 uint8_t* Call::at(size_t position) { return connection_->buffer + kHeader + position; }
-const uint8_t* Call::reply() const { return connection_->buffer + kHeader; }
+const uint8_t* Call::reply() const { return connection_->buffer + kHeader + size_ + kHeader; }
 
 bool Call::attach(int fd) {
   if (num_attached_ == wire::kMaxFds) return false;
@@ -342,9 +363,13 @@ int Call::transmit() {
 int Call::receive() {
   Connection* c = connection_;
   const int flags = flags_ & kCloseOnExec ? MSG_CMSG_CLOEXEC : 0;
+  // Behind the request, by which the reply is judged.
+  const size_t start = kHeader + size_;
+  if (!reserve(start, 0)) return ENOMEM;
   size_t have = 0;
   for (size_t need = kHeader; have < need;) {
-    long got = receive_some(c->fd, c->buffer + have, c->capacity - have, flags, received_, &num_received_);
+    long got = receive_some(c->fd, c->buffer + start + have, c->capacity - start - have, flags, received_,
+                            &num_received_);
     if (got == -EINTR) {
       if (have == 0 && flags_ & kInterruptible) return EINTR;
       continue;
@@ -353,8 +378,8 @@ int Call::receive() {
     have += static_cast<size_t>(got);
     if (have < kHeader) continue;
     wire::MessageHeader header;
-    memcpy(&header, c->buffer, kHeader);
-    if (header.magic != wire::kMagic || header.op != op_ || !reserve(header.size)) return ENODEV;
+    memcpy(&header, c->buffer + start, kHeader);
+    if (header.magic != wire::kMagic || header.op != op_ || !reserve(start, header.size)) return ENODEV;
     need = kHeader + header.size;
     reply_size_ = header.size;
     error_ = header.error;

@@ -28,7 +28,7 @@ struct Connection {
   size_t capacity;
 };
 
-/// One request and its reply, built and read in the buffer of the calling thread's connection.
+/// One request and its reply, one behind the other in the buffer of the calling thread's connection.
 class Call {
  public:
   Call(wire::Op op, unsigned flags) : op_(op), flags_(flags) {}
@@ -65,7 +65,8 @@ class Call {
   pid_t daemon() const { return connection_->daemon; }
 
  private:
-  bool reserve(size_t payload);
+  /// Room in the buffer for a message at `start` with that payload.
+  bool reserve(size_t start, size_t payload);
   int transmit();
   int receive();
 

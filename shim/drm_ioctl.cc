@@ -37,17 +37,51 @@ class Reader {
   size_t left_;
 };
 
+/// The memory that the request declared as the daemon's to write (wire::kOut), in the order of its segments.
+/// Replies follow that order, so that the search goes on where it ended.
+class DeclaredMemory {
+ public:
+  /// @param position  of the segments in the payload
+  DeclaredMemory(Call* call, size_t position, uint32_t count)
+      : call_(call), first_(position), at_(position), count_(count) {}
+
+  bool covers(uint64_t address, uint32_t size) {
+    for (uint32_t tried = 0; tried <= count_; ++tried) {
+      if (index_ == count_) index_ = 0, at_ = first_;
+      if (index_ == count_) return false;
+      wire::Segment segment;
+      memcpy(&segment, call_->at(at_), sizeof(segment));
+      if (segment.flags & wire::kOut && address >= segment.address &&
+          address - segment.address <= segment.size && size <= segment.size - (address - segment.address)) {
+        return true;
+      }
+      at_ += sizeof(segment) + (segment.flags & wire::kIn ? segment.size : 0);
+      ++index_;
+    }
+    return false;
+  }
+
+ private:
+  Call* call_;
+  size_t first_, at_;
+  uint32_t index_ = 0, count_;
+};
+
 /// Gives the client one received descriptor. `argument` is the daemon's copy, not yet copied out.
-int install(Call* call, int index, const wire::FdPatch& patch, uint8_t* argument, size_t arg_size) {
+int install(Call* call, DeclaredMemory* declared, int index, const wire::FdPatch& patch, uint8_t* argument,
+            size_t arg_size) {
   int fd = call->take(index);
   if (fd < 0) return -ENODEV;
   if (!patch.close_on_exec) raw::fcntl(fd, F_SETFD, 0);
   int32_t number = fd;
-  if (patch.place == wire::kInArg && patch.address + sizeof(number) <= arg_size) {
+  if (patch.place == wire::kInArg && patch.address <= arg_size &&
+      sizeof(number) <= arg_size - patch.address) {
     memcpy(argument + patch.address, &number, sizeof(number));
     return 0;
   }
-  if (patch.place == wire::kInMemory && copy_to_user(patch.address, &number, sizeof(number))) return 0;
+  if (patch.place == wire::kInMemory && declared->covers(patch.address, sizeof(number)) &&
+      copy_to_user(patch.address, &number, sizeof(number)))
+    return 0;
   raw::close(fd);
   return -EFAULT;
 }
@@ -56,6 +90,9 @@ int install(Call* call, int index, const wire::FdPatch& patch, uint8_t* argument
 int apply_reply(Call* call, uint32_t request, uint64_t argument, uint32_t arg_size) {
   int result = -call->error();
   if (call->reply_size() == 0) return result;
+  wire::IoctlRequest asked;
+  memcpy(&asked, call->at(0), sizeof(asked));
+  DeclaredMemory declared(call, sizeof(asked) + arg_size, asked.num_segments);
   Reader reader(*call);
   wire::IoctlReply header;
   if (!reader.read(&header) || header.arg_size > arg_size) return -ENODEV;
@@ -65,18 +102,18 @@ int apply_reply(Call* call, uint32_t request, uint64_t argument, uint32_t arg_si
   for (uint32_t i = 0; i < header.num_writes; ++i) {
     wire::Segment segment;
     const uint8_t* data = reader.read(&segment) ? reader.bytes(segment.size) : nullptr;
-    if (!data) return -ENODEV;
+    if (!data || !declared.covers(segment.address, segment.size)) return -ENODEV;
     fault |= segment.size && !copy_to_user(segment.address, data, segment.size);
   }
   for (uint32_t i = 0; i < header.num_fds; ++i) {
     wire::FdPatch patch;
     if (!reader.read(&patch)) return -ENODEV;
-    int error = install(call, static_cast<int>(i), patch, copy, header.arg_size);
+    int error = install(call, &declared, static_cast<int>(i), patch, copy, header.arg_size);
     if (error == -ENODEV) return error;
     fault |= error < 0;
   }
   if (ioctl_reads(request) && header.arg_size) fault |= !copy_to_user(argument, copy, header.arg_size);
-  return result == 0 && fault ? -EFAULT : result;
+  return fault ? -EFAULT : result;
 }
 
 /// The kernel hands back what is left of WAIT_BO's relative timeout, so that repeating the call is exact.

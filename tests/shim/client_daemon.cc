@@ -114,6 +114,18 @@ void mark(const char* name) {
 
 SCENARIO(starts_and_works) { CHECK_EQ(driver_name(open_render()), "v3d"); }
 
+SCENARIO(writes_only_where_asked) {
+  int fd = open_render();
+  uint64_t kept = 0x0123456789abcdef;
+  uint64_t argument = reinterpret_cast<uint64_t>(&kept);
+  CHECK_ERRNO(ioctl(fd, _IOC(_IOC_WRITE, 'd', 0x9b, sizeof(argument)), &argument), ENODEV);
+  CHECK_ERRNO(ioctl(fd, _IOC(_IOC_WRITE, 'd', 0x9c, sizeof(argument)), &argument), EFAULT);
+  CHECK_EQ(kept, uint64_t{0x0123456789abcdef});
+  const size_t open_before = open_descriptors().size();
+  CHECK_ERRNO(ioctl(fd, _IOC(_IOC_WRITE, 'd', 0x9c, sizeof(argument)), &argument), EFAULT);
+  CHECK_EQ(open_descriptors().size(), open_before);
+}
+
 SCENARIO(cannot_start) {
   for (int i = 0; i < 3; ++i) CHECK_ERRNO(open(kRenderNode, O_RDWR), ENODEV);
   CHECK_EQ(access(kRenderNode, R_OK), 0);

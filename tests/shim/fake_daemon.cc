@@ -1,5 +1,6 @@
 /// A daemon for the tests of the shim: as much of the ABI as they need, a journal of what it was asked
-/// ($FAKE_JOURNAL), and misbehaviour on request ($FAKE_MODE: exit, silent, protocol).
+/// ($FAKE_JOURNAL), and misbehaviour on request ($FAKE_MODE: exit, silent, protocol, foreign: served by
+/// nobody).
 
 #include <drm.h>
 #include <fcntl.h>
@@ -253,6 +254,14 @@ int text_field(Ioctl* ioctl, size_t length_offset, const char* text) {
 int v3d_or_core_ioctl(int connection, Ioctl* ioctl, File* file, Reply* reply) {
   const bool vc4 = file->minor == 1;
   switch (ioctl->header.request & 0xff) {
+    case 0x9b:  // writes to an address that the request did not declare
+      ioctl->writes.push_back({ioctl->u64(0), std::vector<uint8_t>(8, 0xee)});
+      return 0;
+    case 0x9c: {  // and a descriptor's number
+      ioctl->patches.push_back({ioctl->u64(0), wire::kInMemory, 1});
+      reply->fds.push_back(dup(0));
+      return 0;
+    }
     case 0x00: {  // VERSION
       ioctl->put(0, vc4 ? 0 : 1, 4);
       int error = text_field(ioctl, 16, vc4 ? "vc4" : "v3d");
@@ -536,9 +545,10 @@ int main() {
   int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   unlink(address.sun_path);
   if (mode == "silent") sleep(30);
-  if (bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
-      listen(listener, 64) != 0)
-    return 1;
+  if (bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) return 1;
+  // The peer's credentials are those at listen().
+  if (mode == "foreign" && setresuid(65534, 65534, 65534) != 0) return 1;
+  if (listen(listener, 64) != 0) return 1;
   // Until nobody has talked for a while, so that no test leaves one behind.
   for (;;) {
     pollfd ready{listener, POLLIN, 0};

@@ -160,12 +160,36 @@ INSTANTIATE_TEST_SUITE_P(
                                      "private_number_taken", "descriptors_stay_low", "few_descriptors",
                                      "threads_leave_nothing", "mappings", "dma_bufs", "sync_files",
                                      "threads_wait_together", "interrupted_waits", "signal_storm",
-                                     "bad_pointers", "request_words", "start_is_unseen",
+                                     "bad_pointers", "bad_paths", "request_words", "start_is_unseen",
                                      "many_start_at_once"),
                      testing::Values(kFake, kReal)),
     [](const auto& test) {
       return std::string(std::get<0>(test.param)) + (std::get<1>(test.param) == kFake ? "_fake" : "_real");
     });
+
+TEST_F(ShimTest, WritesOnlyWhereTheRequestSays) { expect_success("writes_only_where_asked"); }
+
+TEST_F(ShimTest, TalksToNobodyElsesDaemon) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can serve a socket as another user";
+  set("FAKE_MODE", "foreign");
+  const Result result = run_scenario("cannot_start");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_THAT(result.output, testing::HasSubstr("served by another user"));
+  EXPECT_THAT(journal("hello"), ElementsAre());
+}
+
+TEST_F(ShimTest, UsesNoFolderThatIsOpenToOthers) {
+  unset("V3DEMU_SOCKET");
+  set("XDG_RUNTIME_DIR", folder_);
+  expect_success("starts_and_works");
+  const fs::path runtime = folder_ / "v3demu";
+  fs::permissions(runtime, fs::perms::all);
+  const size_t hellos = journal("hello").size();
+  const Result result = run_scenario("starts_and_works");  // a daemon still listens
+  EXPECT_NE(result.status, 0);
+  EXPECT_THAT(result.output, testing::HasSubstr("belongs to somebody else or"));
+  EXPECT_EQ(journal("hello").size(), hellos);
+}
 
 TEST_F(ShimTest, Udev) {
   if (std::string(V3DEMU_TEST_UDEV).ends_with("NOTFOUND")) GTEST_SKIP() << "built without libudev";
