@@ -55,14 +55,20 @@ bool use_mesa(const std::string& prefix) {
   return true;
 }
 
-/// A daemon models one device: each device asked for by name gets a socket, and so a daemon, of its own.
-bool use_device(const std::string& device) {
-  if (device.find('/') != std::string::npos) return false;
-  setenv("V3DEMU_DEVICE", device.c_str(), 1);
+/// A daemon models one device under one kernel: each pair asked for by name gets a socket, and so a daemon,
+/// of its own.
+bool use_board(const std::string& device, const std::string& kernel) {
+  std::string socket = "/socket";
+  for (const auto& [name, value] : {std::pair("V3DEMU_DEVICE", device), std::pair("V3DEMU_KERNEL", kernel)}) {
+    if (value.empty()) continue;
+    if (value.find('/') != std::string::npos) return false;
+    setenv(name, value.c_str(), 1);
+    socket += "-" + value;
+  }
   if (!variable(wire::kSocketVariable).empty()) return true;
   const shim::Config& config = shim::config();
   if (shim::make_runtime_dir() != 0) return false;
-  set_default(wire::kSocketVariable, config.runtime_dir.c_str() + ("/socket-" + device));
+  set_default(wire::kSocketVariable, config.runtime_dir.c_str() + socket);
   return true;
 }
 
@@ -87,9 +93,9 @@ int fail(const std::string& what) {
 int run_program(const RunOptions& options) {
   const std::string shim = find_shim();
   if (!exists(shim)) return fail("libv3demu.so not found beside this program; name it in V3DEMU_SHIM");
-  if (!options.device.empty() && !use_device(options.device)) {
-    return fail("cannot use the folder " + std::string(shim::config().runtime_dir.c_str()) + " for device " +
-                options.device);
+  if (!(options.device + options.kernel).empty() && !use_board(options.device, options.kernel)) {
+    return fail("cannot use the folder " + std::string(shim::config().runtime_dir.c_str()) + " for device '" +
+                options.device + "' and kernel '" + options.kernel + "'");
   }
   const std::string mesa = options.mesa.empty() ? default_mesa() : options.mesa;
   if (!use_mesa(mesa)) {
@@ -108,6 +114,8 @@ int run_program(const RunOptions& options) {
 
 void add_run_options(CLI::App* command, RunOptions* options) {
   command->add_option("--device", options->device, "rpi5 (default) or rpi5-16");
+  command->add_option("--kernel", options->kernel,
+                      "Linux whose driver interface is answered with: 7.3 (default) or 6.12");
   command->add_option("--mesa", options->mesa,
                       "Prefix of a Mesa with Broadcom drivers; default " + default_mesa());
   command->prefix_command();  // the first word that is no option, and all that follow, are the program

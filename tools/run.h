@@ -12,11 +12,12 @@ namespace v3d::tools {
 
 struct RunOptions {
   std::string device;
+  std::string kernel;
   std::string mesa;  ///< prefix; empty: default_mesa()
   std::vector<std::string> command;
 };
 
-/// --device and --mesa; what follows the options is the program.
+/// --device, --kernel and --mesa; what follows the options is the program.
 void add_run_options(CLI::App* command, RunOptions* options);
 
 /// Replaces this process by options.command. Returns only on failure, with an exit status.
