@@ -37,6 +37,7 @@ Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.
   --socket PATH           control socket (default: $V3DEMU_SOCKET, else $XDG_RUNTIME_DIR/v3demu/socket,
                           else /tmp/v3demu-UID/socket)
   --device NAME           chip: rpi5 (default), rpi5-16; also $V3DEMU_DEVICE
+  --kernel VERSION        Linux whose driver interface is answered with: 7.3 (default), 6.12; also $V3DEMU_KERNEL
   --exit-when-idle SECS   leave that long after the last client (default: never)
   --foreground            stay attached to the terminal, log to stderr
   --threads N             threads that share out tiles and workgroups (default: one per core)
@@ -54,6 +55,7 @@ Exit status: 0 ended or already running, 1 cannot start, 2 wrong usage.
 struct Options {
   std::string socket;
   std::string device;
+  std::string kernel;
   std::string debug;
   std::string capture;
   v3d::daemon::Server::Options server;
@@ -80,6 +82,7 @@ Options parse_options(int argc, char** argv) {
   enum {
     kSocket = 256,
     kDevice,
+    kKernel,
     kIdle,
     kForeground,
     kThreads,
@@ -93,6 +96,7 @@ Options parse_options(int argc, char** argv) {
   };
   static constexpr option kLong[] = {{"socket", required_argument, nullptr, kSocket},
                                      {"device", required_argument, nullptr, kDevice},
+                                     {"kernel", required_argument, nullptr, kKernel},
                                      {"exit-when-idle", required_argument, nullptr, kIdle},
                                      {"foreground", no_argument, nullptr, kForeground},
                                      {"threads", required_argument, nullptr, kThreads},
@@ -107,6 +111,7 @@ Options parse_options(int argc, char** argv) {
   Options options;
   options.socket = variable(v3d::wire::kSocketVariable);
   options.device = variable("V3DEMU_DEVICE");
+  options.kernel = variable("V3DEMU_KERNEL");
   options.debug = variable("V3DEMU_DEBUG");
   options.capture = variable("V3DEMU_CAPTURE");
   const auto wrong = [&](const char* what) {
@@ -122,6 +127,9 @@ Options parse_options(int argc, char** argv) {
         break;
       case kDevice:
         options.device = optarg;
+        break;
+      case kKernel:
+        options.kernel = optarg;
         break;
       case kIdle:
         if (!absl::SimpleAtod(optarg, &options.server.exit_when_idle) || options.server.exit_when_idle < 0 ||
@@ -301,6 +309,11 @@ int main(int argc, char** argv) {
       options.device.empty() ? &v3d::device::default_profile() : v3d::device::find_profile(options.device);
   if (!profile) {
     std::fprintf(stderr, "v3demud: no device \"%s\" (--help lists them)\n", options.device.c_str());
+    return 2;
+  }
+  if (!options.kernel.empty()) options.server.abi = v3d::ioctl::find_abi(options.kernel);
+  if (!options.server.abi) {
+    std::fprintf(stderr, "v3demud: no kernel \"%s\" (--help lists them)\n", options.kernel.c_str());
     return 2;
   }
 

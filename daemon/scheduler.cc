@@ -57,13 +57,12 @@ void report_failure(const Job& job, const char* what, const std::string& message
             job.done->seqno(), client.program, client.pid, what, message, failures);
 }
 
-/// Logs how a job ended, adds up its counts, and says what error its fence carries.
+/// Logs how a job ended and says what error its fence carries.
 int settle(const Job& job, const device::JobResult& result) {
   using End = device::JobResult::End;
   if (result.faults.count) report_faults(job, result.faults);
   switch (result.end) {
     case End::kDone:
-      if (job.perfmon) job.perfmon->add(result.counts);
       return 0;
     case End::kError:
       report_failure(job, "failed", result.message);

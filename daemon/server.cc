@@ -47,7 +47,7 @@ Server::Server(ioctl::Gpu& gpu, const Options& options)
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       next_watch_(kFirstWatch),
-      kernel_(gpu, *this, options.limits) {
+      kernel_(gpu, *this, options.limits, *options.abi) {
   epoll_event event = {};
   event.events = EPOLLIN;
   event.data.u64 = kWakeKey;

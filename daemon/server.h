@@ -32,6 +32,7 @@ class Server : private ioctl::Host {
  public:
   struct Options {
     ioctl::Limits limits;
+    const ioctl::Abi* abi = &ioctl::default_abi();
     /// Seconds without clients after which run() returns; negative for never.
     double exit_when_idle = -1;
     size_t max_connections = 4096;

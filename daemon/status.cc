@@ -23,9 +23,10 @@ int Server::command(const std::string& text, std::string* answer) {
 
 std::string Server::status_text() {
   const device::Profile& profile = kernel_.gpu().profile();
-  std::string text = absl::StrFormat("v3demud pid %d, up %.1f s\ndevice %s: %s\n", getpid(),
-                                     static_cast<double>(ioctl::monotonic_ns() - started_ns_) * 1e-9,
-                                     profile.name, profile.description);
+  std::string text =
+      absl::StrFormat("v3demud pid %d, up %.1f s\ndevice %s: %s\nLinux %s, %d GPU resets\n", getpid(),
+                      static_cast<double>(ioctl::monotonic_ns() - started_ns_) * 1e-9, profile.name,
+                      profile.description, kernel_.abi().name, kernel_.resets.load());
 
   const auto queues = scheduler_.status();
   absl::StrAppendFormat(&text, "%-12s %8s %10s %12s\n", "queue", "queued", "jobs", "busy ms");
@@ -47,16 +48,17 @@ std::string Server::status_text() {
   absl::StrAppendFormat(&text, "%d open nodes, %d connections, %d clients leaving\n", files.size(),
                         connections, draining);
   if (files.empty()) return text;
-  absl::StrAppendFormat(&text, "%6s %-16s %8s %10s %7s %10s %9s %9s %9s %9s %9s %9s %7s %7s\n", "client",
+  absl::StrAppendFormat(&text, "%6s %-16s %8s %10s %7s %10s %9s %9s %9s %9s %9s %9s %7s %7s  %s\n", "client",
                         "program", "pid", "node", "BOs", "KiB", "bin", "render", "tfu", "csd", "clean", "cpu",
-                        "faults", "failed");
+                        "faults", "failed", "name");
   for (const auto& file : files) {
     const ioctl::ClientInfo& client = *file->client();
     absl::StrAppendFormat(&text, "%6d %-16s %8d %10s %7d %10d", client.id, client.program, client.pid,
                           file->is_render() ? "renderD128" : absl::StrFormat("card%d", file->minor()),
                           file->memory_use().objects.load(), file->memory_use().bytes.load() >> 10);
     for (const auto& jobs : client.jobs_done) absl::StrAppendFormat(&text, " %9d", jobs.load());
-    absl::StrAppendFormat(&text, " %7d %7d\n", client.mmu_faults.load(), client.failed_jobs.load());
+    absl::StrAppendFormat(&text, " %7d %7d  %s\n", client.mmu_faults.load(), client.failed_jobs.load(),
+                          file->client_name());
   }
   return text;
 }

@@ -85,7 +85,9 @@ class BufferTable {
 /// The GPU address space of one drm_file. Lives until the last BO and job that use it are gone.
 class AddressRoom {
  public:
-  explicit AddressRoom(std::unique_ptr<GpuContext> gpu) : gpu_(std::move(gpu)) {}
+  explicit AddressRoom(std::unique_ptr<GpuContext> gpu,
+                       const BoAlignment& alignment = default_abi().bo_alignment)
+      : gpu_(std::move(gpu)), va_(alignment) {}
   GpuContext& gpu() { return *gpu_; }
 
   /// Places a buffer and maps it. 0, ENOSPC (no addresses left) or ENOMEM (the host refuses).

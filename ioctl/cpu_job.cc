@@ -95,6 +95,7 @@ void run(CopyPerformanceWork& work, const Job& job, const device::Profile&,
         uint64_t i = slot;
         for (const uint64_t value : perfmon->values())
           write_slot(*job.bos[0], record, i++, layout.do_64bit, value);
+        if (file->abi().reading_stops_perfmon) perfmon->stop();
       }
       slot += drm::kMaxPerfmonCounters;
     }

@@ -31,6 +31,7 @@ struct Row {
   const char* name;
   uint32_t permissions;
   int (*handler)(Call&, void*);
+  bool Abi::*known = nullptr;  ///< only in some versions
 };
 
 template <uint32_t kRequest, auto kHandler, typename Args>
@@ -38,15 +39,17 @@ constexpr Row make_row(const char* name, uint32_t permissions, int (*)(Call&, Ar
   static_assert(std::is_empty_v<Args> ? drm::request_size(kRequest) == 0
                                       : drm::request_size(kRequest) == sizeof(Args));
   return {kRequest, name, permissions,
-          [](Call& call, void* args) { return kHandler(call, *static_cast<Args*>(args)); }};
+          [](Call& call, void* args) { return kHandler(call, *static_cast<Args*>(args)); }, nullptr};
 }
 template <uint32_t kRequest, auto kHandler>
-constexpr Row row(const char* name, uint32_t permissions) {
-  return make_row<kRequest, kHandler>(name, permissions, kHandler);
+constexpr Row row(const char* name, uint32_t permissions, bool Abi::*known = nullptr) {
+  Row made = make_row<kRequest, kHandler>(name, permissions, kHandler);
+  made.known = known;
+  return made;
 }
 constexpr Row fixed_row(uint32_t request, const char* name, uint32_t permissions,
-                        int (*handler)(Call&, void*)) {
-  return {request, name, permissions, handler};
+                        int (*handler)(Call&, void*), bool Abi::*known = nullptr) {
+  return {request, name, permissions, handler, known};
 }
 
 int no_op(Call&, void*) { return 0; }
@@ -65,7 +68,7 @@ int mode_setting(Call& call, void*) {
 }
 template <uint32_t kRequest>
 constexpr Row mode_row(const char* name, uint32_t permissions) {
-  return {kRequest, name, permissions, mode_setting<drm::request_nr(kRequest)>};
+  return {kRequest, name, permissions, mode_setting<drm::request_nr(kRequest)>, nullptr};
 }
 
 constexpr Row kCoreRows[] = {
@@ -130,8 +133,8 @@ constexpr Row kCoreRows[] = {
 
     row<0xc00864bf, syncobj_create>("SYNCOBJ_CREATE", kRenderAllow),
     row<0xc00864c0, syncobj_destroy>("SYNCOBJ_DESTROY", kRenderAllow),
-    row<0xc01064c1, syncobj_handle_to_fd>("SYNCOBJ_HANDLE_TO_FD", kRenderAllow),
-    row<0xc01064c2, syncobj_fd_to_handle>("SYNCOBJ_FD_TO_HANDLE", kRenderAllow),
+    row<0xc01864c1, syncobj_handle_to_fd>("SYNCOBJ_HANDLE_TO_FD", kRenderAllow),
+    row<0xc01864c2, syncobj_fd_to_handle>("SYNCOBJ_FD_TO_HANDLE", kRenderAllow),
     row<0xc02864c3, syncobj_wait>("SYNCOBJ_WAIT", kRenderAllow),
     row<0xc01064c4, syncobj_reset>("SYNCOBJ_RESET", kRenderAllow),
     row<0xc01064c5, syncobj_signal>("SYNCOBJ_SIGNAL", kRenderAllow),
@@ -147,6 +150,8 @@ constexpr Row kCoreRows[] = {
     mode_row<0xc06864ce>("MODE_GETFB2", 0),
     fixed_row(0xc01864cf, "SYNCOBJ_EVENTFD", kRenderAllow, not_supported),
     mode_row<0xc00864d0>("MODE_CLOSEFB", 0),
+    row<0xc01064d1, set_client_name>("SET_CLIENT_NAME", kRenderAllow, &Abi::set_client_name),
+    fixed_row(0xc00864d2, "GEM_CHANGE_HANDLE", kRenderAllow, invalid, &Abi::gem_change_handle),
 };
 
 constexpr Row kV3dRows[] = {
@@ -163,6 +168,7 @@ constexpr Row kV3dRows[] = {
     row<0xc010644a, perfmon_get_values>("V3D_PERFMON_GET_VALUES", kRenderAllow),
     row<0x4018644b, submit_cpu>("V3D_SUBMIT_CPU", kRenderAllow | kAuth),
     row<0xc168644c, perfmon_get_counter>("V3D_PERFMON_GET_COUNTER", kRenderAllow),
+    row<0x4008644d, perfmon_set_global>("V3D_PERFMON_SET_GLOBAL", kRenderAllow, &Abi::set_global_perfmon),
 };
 
 /// Rows by number; vc4 has no driver ioctls, the numbers 0x40 to 0x9f are EINVAL there (drm-abi.md 1.6).
@@ -177,7 +183,8 @@ struct Table {
 constexpr Table kV3dTable{true}, kVc4Table{false};
 
 const Row* find_row(const File& file, uint32_t request) {
-  return (file.device().modeset ? kVc4Table : kV3dTable).rows[drm::request_nr(request)];
+  const Row* r = (file.device().modeset ? kVc4Table : kV3dTable).rows[drm::request_nr(request)];
+  return r && (!r->known || file.abi().*r->known) ? r : nullptr;
 }
 
 int permit(uint32_t permissions, const File& file) {

@@ -1,5 +1,5 @@
-/// Arguments of the DRM, sync_file and dma-buf ioctls in the kernel's layout (Linux 6.12, include/uapi/drm
-/// and include/uapi/linux). Sizes and offsets: drm-abi.md 2, 5, 6, 7.6.
+/// Arguments of the DRM, sync_file and dma-buf ioctls in the kernel's layout (Linux 7.3, include/uapi/drm
+/// and include/uapi/linux; where 6.12 has less, abi.h says so). Sizes and offsets: drm-abi.md 2, 5, 6, 7.6.
 #pragma once
 
 #include <cstdint>
@@ -92,7 +92,13 @@ enum ClientCap : uint64_t {
   kClientCapAspectRatio = 4,
   kClientCapWritebackConnectors = 5,
   kClientCapCursorPlaneHotspot = 6,
+  kClientCapPlaneColorPipeline = 7,
 };
+
+struct SetClientName {
+  uint64_t name_len, name;
+};
+inline constexpr uint64_t kMaxClientName = 64;  ///< bytes
 
 struct PrimeHandle {
   uint32_t handle, flags;
@@ -111,8 +117,11 @@ struct SyncobjHandle {
   uint32_t handle, flags;
   int32_t fd;
   uint32_t pad;
+  uint64_t point = 0;  ///< with kSyncobjTimeline
 };
-inline constexpr uint32_t kSyncobjSyncFile = 1;  ///< flag of HANDLE_TO_FD and FD_TO_HANDLE
+static_assert(sizeof(SyncobjHandle) == 24);
+inline constexpr uint32_t kSyncobjSyncFile = 1;  ///< flags of HANDLE_TO_FD and FD_TO_HANDLE
+inline constexpr uint32_t kSyncobjTimeline = 2;
 struct SyncobjWait {
   uint64_t handles;
   int64_t timeout_ns;
@@ -196,6 +205,9 @@ enum Param : uint32_t {
   kParamSupportsMultisyncExt,
   kParamSupportsCpuQueue,
   kParamMaxPerfCounters,
+  kParamSupportsSuperPages,
+  kParamGlobalResetCounter,
+  kParamContextResetCounter,
 };
 struct GetBoOffset {
   uint32_t handle, offset;
@@ -220,6 +232,11 @@ struct PerfmonGetCounter {
   uint8_t reserved[7];
 };
 static_assert(sizeof(PerfmonGetCounter) == 360);
+
+struct PerfmonSetGlobal {
+  uint32_t flags, id;
+};
+inline constexpr uint32_t kPerfmonClearGlobal = 1;
 
 // The extension chain of the submit ioctls.
 

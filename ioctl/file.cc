@@ -15,6 +15,18 @@ File::File(Kernel& kernel, DrmDevice& device, uint32_t minor, std::shared_ptr<Cl
 
 File::~File() { release(); }
 
+const Abi& File::abi() const { return kernel_.abi(); }
+
+std::string File::client_name() const {
+  const std::lock_guard lock(mutex_);
+  return client_name_;
+}
+
+void File::set_client_name(std::string name) {
+  const std::lock_guard lock(mutex_);
+  client_name_ = std::move(name);
+}
+
 void File::release() {
   std::vector<std::shared_ptr<Bo>> bos;
   std::vector<std::shared_ptr<Syncobj>> syncobjs;
@@ -29,6 +41,8 @@ void File::release() {
     by_offset_.clear();
     room_.reset();
   }
+  for (const auto& perfmon : perfmons)
+    if (perfmon) kernel_.perfmons().forget(perfmon.get());
   const std::lock_guard lock(device_.mutex);
   if (magic) device_.magics.erase(magic);
   magic = 0;
@@ -46,7 +60,7 @@ std::shared_ptr<AddressRoom> File::room() {
               std::string(context.status().message()));
     return nullptr;
   }
-  return room_ = std::make_shared<AddressRoom>(*std::move(context));
+  return room_ = std::make_shared<AddressRoom>(*std::move(context), abi().bo_alignment);
 }
 
 FencePtr File::next_fence(Queue queue) {
@@ -188,8 +202,14 @@ std::shared_ptr<Perfmon> File::find_perfmon(uint32_t id) const {
 }
 
 bool File::destroy_perfmon(uint32_t id) {
-  const std::lock_guard lock(mutex_);
-  return perfmons_.remove(id) != nullptr;
+  std::shared_ptr<Perfmon> perfmon;
+  {
+    const std::lock_guard lock(mutex_);
+    perfmon = perfmons_.remove(id);
+  }
+  if (!perfmon) return false;
+  kernel_.perfmons().forget(perfmon.get());
+  return true;
 }
 
 }  // namespace v3d::ioctl

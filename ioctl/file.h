@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "ioctl/abi.h"
 #include "ioctl/bo.h"
 #include "ioctl/handle_table.h"
 #include "ioctl/job.h"
@@ -55,6 +57,10 @@ class File : public std::enable_shared_from_this<File> {
   const MemoryUse& memory_use() const { return *memory_use_; }
   /// CAP_SYS_ADMIN.
   bool privileged() const { return privileged_; }
+  const Abi& abi() const;
+  /// What SET_CLIENT_NAME gave, or "".
+  std::string client_name() const;
+  void set_client_name(std::string name);
 
   /// Drops all handles (last close). Later calls find nothing.
   void release();
@@ -111,6 +117,7 @@ class File : public std::enable_shared_from_this<File> {
   std::array<uint64_t, kNumQueues> seqnos_{};
 
   mutable std::mutex mutex_;  // protects all below
+  std::string client_name_;
   std::shared_ptr<AddressRoom> room_;
   HandleTable<Bo> bos_;
   struct Known {

@@ -166,8 +166,21 @@ int set_client_cap(Call& call, drm::SetClientCap& args) {
       return !call.file.atomic || args.value > 1 ? EINVAL : 0;
     case drm::kClientCapCursorPlaneHotspot:
       return EOPNOTSUPP;
+    case drm::kClientCapPlaneColorPipeline:
+      if (!call.kernel.abi().plane_color_pipeline || !call.file.atomic || args.value > 1) return EINVAL;
+      return EOPNOTSUPP;  // no plane has one
   }
   return EINVAL;
+}
+
+int set_client_name(Call& call, drm::SetClientName& args) {
+  if (args.name_len > drm::kMaxClientName) return EINVAL;
+  std::string name(args.name_len, 0);
+  if (!name.empty() && !call.user.read(args.name, name.data(), name.size())) return EFAULT;
+  // Nothing that would upset a line of text.
+  if (!std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c < 0x7f; })) return EINVAL;
+  call.file.set_client_name(std::move(name));
+  return 0;
 }
 
 int set_master(Call& call, drm::None&) {

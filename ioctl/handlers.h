@@ -15,6 +15,7 @@ int get_stats(Call& call, drm::Stats& args);
 int set_version(Call& call, drm::SetVersion& args);
 int get_cap(Call& call, drm::GetCap& args);
 int set_client_cap(Call& call, drm::SetClientCap& args);
+int set_client_name(Call& call, drm::SetClientName& args);
 int auth_magic(Call& call, drm::Auth& args);
 int set_master(Call& call, drm::None& args);
 int drop_master(Call& call, drm::None& args);
@@ -55,6 +56,7 @@ int perfmon_create(Call& call, drm::PerfmonCreate& args);
 int perfmon_destroy(Call& call, drm::PerfmonDestroy& args);
 int perfmon_get_values(Call& call, drm::PerfmonGetValues& args);
 int perfmon_get_counter(Call& call, drm::PerfmonGetCounter& args);
+int perfmon_set_global(Call& call, drm::PerfmonSetGlobal& args);
 
 // vc4_dumb.cc
 int create_dumb(Call& call, drm::CreateDumb& args);

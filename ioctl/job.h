@@ -34,6 +34,7 @@ struct ClientInfo {
   std::atomic<uint64_t> mmu_faults{0};   ///< accesses
   std::atomic<uint64_t> faulty_jobs{0};  ///< jobs with such accesses
   std::atomic<uint64_t> failed_jobs{0};
+  std::atomic<uint64_t> resets{0};    ///< of the GPU that its jobs caused
   std::atomic<uint64_t> refusals{0};  ///< of memory
 };
 

@@ -28,10 +28,11 @@ uint64_t socket_cookie(int fd) {
   return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
 }
 
-Kernel::Kernel(Gpu& gpu, Host& host, const Limits& limits)
+Kernel::Kernel(Gpu& gpu, Host& host, const Limits& limits, const Abi& abi)
     : gpu_(gpu),
       host_(host),
       limits_(limits),
+      abi_(abi),
       v3d_{.name = "v3d",
            .description = "Broadcom V3D graphics",
            .major = 1,

@@ -10,10 +10,12 @@
 #include <unordered_map>
 #include <variant>
 
+#include "ioctl/abi.h"
 #include "ioctl/bo.h"
 #include "ioctl/file.h"
 #include "ioctl/gpu.h"
 #include "ioctl/job.h"
+#include "ioctl/perfmon_order.h"
 #include "ioctl/syncobj.h"
 
 namespace v3d::ioctl {
@@ -44,16 +46,18 @@ struct SyncFile {
 
 class Kernel {
  public:
-  Kernel(Gpu& gpu, Host& host, const Limits& limits);
+  Kernel(Gpu& gpu, Host& host, const Limits& limits, const Abi& abi = default_abi());
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
   Gpu& gpu() { return gpu_; }
   Host& host() { return host_; }
   const Limits& limits() const { return limits_; }
+  const Abi& abi() const { return abi_; }
   BufferTable& buffers() { return buffers_; }
   DrmDevice& v3d() { return v3d_; }
   DrmDevice& vc4() { return vc4_; }
+  ActivePerfmons& perfmons() { return perfmons_; }
 
   /// @param privileged  the opener has CAP_SYS_ADMIN
   /// @return null when there is no such node
@@ -61,6 +65,10 @@ class Kernel {
 
   /// Serialises submissions: queueing jobs, fencing BOs and replacing out-syncs is one step for all others.
   std::mutex submit_mutex;
+  PerfmonOrder perfmon_order;  ///< under submit_mutex
+
+  /// Jobs of all files that the kernel would have reset the GPU for.
+  std::atomic<uint64_t> resets{0};
 
   /// A fake mmap offset of its own for an object of that many bytes.
   uint64_t new_mmap_offset(uint64_t size) { return next_mmap_offset_.fetch_add(size); }
@@ -87,8 +95,10 @@ class Kernel {
   Gpu& gpu_;
   Host& host_;
   const Limits limits_;
+  const Abi& abi_;
   BufferTable buffers_;
   DrmDevice v3d_, vc4_;
+  ActivePerfmons perfmons_;
   std::atomic<uint64_t> next_client_{1};
   std::atomic<uint64_t> next_mmap_offset_{uint64_t{1} << 32};
 

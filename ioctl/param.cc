@@ -7,7 +7,7 @@
 namespace v3d::ioctl {
 
 int get_param(Call& call, drm::GetParam& args) {
-  if (args.pad != 0) return EINVAL;
+  if (args.pad != 0 || args.param >= call.kernel.abi().num_params) return EINVAL;
   const device::Profile& profile = call.kernel.gpu().profile();
   const uint32_t registers[] = {profile.uifcfg,     profile.hub_ident1,  profile.hub_ident2,
                                 profile.hub_ident3, profile.core_ident0, profile.core_ident1,
@@ -24,10 +24,17 @@ int get_param(Call& call, drm::GetParam& args) {
     case drm::kParamSupportsPerfmon:
     case drm::kParamSupportsMultisyncExt:
     case drm::kParamSupportsCpuQueue:
+    case drm::kParamSupportsSuperPages:
       args.value = 1;
       return 0;
     case drm::kParamMaxPerfCounters:
       args.value = perf::counter_table(profile.version).size();
+      return 0;
+    case drm::kParamGlobalResetCounter:
+      args.value = call.kernel.resets;
+      return 0;
+    case drm::kParamContextResetCounter:
+      args.value = call.file.client()->resets;
       return 0;
   }
   return EINVAL;

@@ -32,14 +32,36 @@ int get_multi_sync(Call& call, uint64_t address, Extensions* extensions) {
   return 0;
 }
 
-/// Unknown handles are ignored; a syncobj without a fence is EINVAL (drm_syncobj_find_fence).
+/// What a handle is worth that names no syncobj. 0 means none.
+int missing_sync(const Call& call, uint32_t handle) {
+  return handle && call.kernel.abi().missing_syncs_fail ? ENOENT : 0;
+}
+
+/// A syncobj without a fence is EINVAL (drm_syncobj_find_fence).
 int add_in_sync(Call& call, uint32_t handle, Job* job) {
   const std::shared_ptr<Syncobj> syncobj = call.file.find_syncobj(handle);
-  if (!syncobj) return 0;
+  if (!syncobj) return missing_sync(call, handle);
   FencePtr fence = syncobj->fence();
   if (!fence) return EINVAL;
   job->add_dependency(std::move(fence));
   return 0;
+}
+
+/// Runs a GPU job as the device does: its perfmon counts, and a job that fails resets the GPU. The kernel
+/// would find that a list or shader that the GPU refuses makes no progress.
+device::JobResult run_on_gpu(Kernel& kernel, const Job& job,
+                             const std::function<device::JobResult(const std::atomic<bool>&)>& run,
+                             const std::atomic<bool>& cancel) {
+  using End = device::JobResult::End;
+  const ActivePerfmons::Run counting = kernel.perfmons().begin(job.perfmon);
+  device::JobResult result = run(cancel);
+  if (result.end == End::kHang || result.end == End::kError) {
+    kernel.perfmons().reset();
+    ++kernel.resets;
+    ++job.client->resets;
+  }
+  kernel.perfmons().end(counting, result.end == End::kDone ? &result.counts : nullptr);
+  return result;
 }
 
 }  // namespace
@@ -76,6 +98,14 @@ int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extens
   return 0;
 }
 
+int get_out_sync(Call& call, uint32_t out_sync, Extensions* extensions) {
+  if (extensions->multi_sync) return 0;
+  std::shared_ptr<Syncobj> syncobj = call.file.find_syncobj(out_sync);
+  if (!syncobj) return missing_sync(call, out_sync);
+  extensions->out_syncs.push_back(std::move(syncobj));
+  return 0;
+}
+
 int look_up_bos(Call& call, uint64_t handles, uint32_t count, Job* job) {
   if (count == 0) return EINVAL;
   if (count > kMaxUserArray) return ENOMEM;
@@ -95,7 +125,8 @@ int look_up_bos(Call& call, uint64_t handles, uint32_t count, Job* job) {
   return 0;
 }
 
-int check_reservations(const Job& job) {
+int check_reservations(const Abi& abi, const Job& job) {
+  if (abi.bos_may_repeat) return 0;
   std::vector<const Reservation*> seen;
   seen.reserve(job.bos.size());
   for (const auto& bo : job.bos) seen.push_back(&bo->reservation());
@@ -103,29 +134,41 @@ int check_reservations(const Job& job) {
   return std::adjacent_find(seen.begin(), seen.end()) == seen.end() ? 0 : EALREADY;
 }
 
-void commit(Call& call, const std::vector<JobPtr>& jobs, uint32_t out_sync, const Extensions& extensions) {
-  const std::lock_guard lock(call.kernel.submit_mutex);
+int attach_perfmon(Call& call, uint32_t id, const std::vector<JobPtr>& jobs) {
+  if (id == 0) return 0;
+  if (call.kernel.perfmons().has_global()) return EAGAIN;
+  const std::shared_ptr<Perfmon> perfmon = call.file.find_perfmon(id);
+  if (!perfmon) return ENOENT;
+  for (const JobPtr& job : jobs) job->perfmon = perfmon;
+  return 0;
+}
+
+void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
+  Kernel& kernel = call.kernel;
+  const Abi& abi = kernel.abi();
+  const std::lock_guard lock(kernel.submit_mutex);
+  const bool overlap = !abi.perfmons_run_alone || kernel.perfmons().has_global();
   FencePtr previous;
   for (const JobPtr& job : jobs) {
+    if (job->run && job->queue != Queue::kCpu)
+      job->run = [&kernel, self = job.get(), run = std::move(job->run)](const std::atomic<bool>& cancel) {
+        return run_on_gpu(kernel, *self, run, cancel);
+      };
     for (const auto& bo : job->bos)
       for (FencePtr& fence : bo->reservation().fences(true)) job->add_dependency(std::move(fence));
     if (previous) job->add_dependency(previous);
+    previous = job->done = call.file.next_fence(job->queue);
+    overlap ? kernel.perfmon_order.pass(*job) : kernel.perfmon_order.add(*job);
     // A queue is in order within a file.
     std::erase_if(job->dependencies,
                   [&](const FencePtr& d) { return call.file.owns_context(job->queue, d->context()); });
-    previous = job->done = call.file.next_fence(job->queue);
   }
+  const FencePtr& last = jobs.back()->done;
   // Fences stand in the reservations before the jobs can end.
   for (const JobPtr& job : jobs)
-    for (const auto& bo : job->bos) bo->reservation().add(job->done, true);
-  call.kernel.host().push(jobs);
-
-  const FencePtr& last = jobs.back()->done;
-  if (extensions.multi_sync) {
-    for (const auto& syncobj : extensions.out_syncs) syncobj->replace(last);
-  } else if (const auto syncobj = call.file.find_syncobj(out_sync)) {
-    syncobj->replace(last);
-  }
+    for (const auto& bo : job->bos) bo->reservation().add(abi.last_fence_for_all ? last : job->done, true);
+  kernel.host().push(jobs);
+  for (const auto& syncobj : extensions.out_syncs) syncobj->replace(last);
 }
 
 }  // namespace v3d::ioctl

@@ -28,6 +28,9 @@ struct Extensions {
 /// none
 int get_extensions(Call& call, uint64_t chain, Extensions* extensions, CpuSubmission* cpu);
 
+/// Adds the out_sync of the main struct, which MULTI_SYNC overrides. 0 or ENOENT.
+int get_out_sync(Call& call, uint32_t out_sync, Extensions* extensions);
+
 /// A job of the caller that waits for what the submit names for its queue.
 /// @param extensions  null for jobs that MULTI_SYNC does not reach
 int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extensions, JobPtr* job);
@@ -35,15 +38,17 @@ int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extens
 /// Sets job->bos from an array of handles. EINVAL when empty, ENOMEM, EFAULT, ENOENT.
 int look_up_bos(Call& call, uint64_t handles, uint32_t count, Job* job);
 
-/// EALREADY when two BOs of the job share a reservation (the kernel would lock it twice).
-int check_reservations(const Job& job);
+/// EALREADY when two BOs of the job share a reservation, in versions that would lock it twice.
+int check_reservations(const Abi& abi, const Job& job);
+
+/// Gives the jobs of one submission a perfmon; id 0 is none. EAGAIN while a global one is set, ENOENT.
+int attach_perfmon(Call& call, uint32_t id, const std::vector<JobPtr>& jobs);
 
 /// Queues the jobs, each dependent on the one before, as one step: implicit dependencies of each job's BO
 /// list, fences, push, fences of the BO lists, out-syncs (of the last job).
-/// @param out_sync  handle of the main struct, unknown ones are ignored; not used with MULTI_SYNC
-void commit(Call& call, const std::vector<JobPtr>& jobs, uint32_t out_sync, const Extensions& extensions);
+void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions);
 
-/// The CSD and CACHE_CLEAN jobs of a compute submit. The BO list belongs to the second.
+/// The CSD and CACHE_CLEAN jobs of a compute submit.
 struct CsdSubmission {
   JobPtr csd, clean;
   std::shared_ptr<device::CsdJob> registers;  ///< read when the CSD job runs

@@ -12,22 +12,24 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
   Extensions extensions;
   if (args.flags & drm::kSubmitExtension)
     if (const int error = get_extensions(call, args.extensions, &extensions, nullptr)) return error;
+  if (const int error = get_out_sync(call, args.out_sync, &extensions)) return error;
 
   JobPtr bin, render, clean;
-  if (const int error = make_job(call, Queue::kRender, args.in_sync_rcl, &extensions, &render)) return error;
   if (args.bcl_start != args.bcl_end)
     if (const int error = make_job(call, Queue::kBin, args.in_sync_bcl, &extensions, &bin)) return error;
+  if (const int error = make_job(call, Queue::kRender, args.in_sync_rcl, &extensions, &render)) return error;
   if (args.flags & drm::kSubmitFlushCache)
     if (const int error = make_job(call, Queue::kCacheClean, 0, nullptr, &clean)) return error;
 
-  // The BO list, and so the implicit dependencies, belong to the last job.
-  Job& last = clean ? *clean : *render;
-  if (const int error = look_up_bos(call, args.bo_handles, args.bo_handle_count, &last)) return error;
-  if (const int error = check_reservations(last)) return error;
-  if (args.perfmon_id) {
-    render->perfmon = call.file.find_perfmon(args.perfmon_id);
-    if (!render->perfmon) return ENOENT;
-  }
+  // The job that has the BO list waits for the fences of the BOs.
+  const Abi& abi = call.kernel.abi();
+  Job& with_bos = clean && abi.clean_has_the_bos ? *clean : *render;
+  if (const int error = look_up_bos(call, args.bo_handles, args.bo_handle_count, &with_bos)) return error;
+  if (const int error = check_reservations(abi, with_bos)) return error;
+  std::vector<JobPtr> jobs;
+  for (JobPtr* job : {&bin, &render, &clean})
+    if (*job) jobs.push_back(*job);
+  if (const int error = attach_perfmon(call, args.perfmon_id, jobs)) return error;
   const std::shared_ptr<AddressRoom> room = call.file.room();
   if (!room) return ENOMEM;
 
@@ -37,7 +39,6 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
   const auto binned = std::make_shared<std::shared_ptr<const ptb::BinResult>>();
   if (bin) {
     bin->room = room;
-    bin->perfmon = render->perfmon;
     bin->run = [room, registers, binned](const std::atomic<bool>& cancel) {
       return room->gpu().run_bin(registers, cancel, binned.get());
     };
@@ -47,10 +48,7 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
     return room->gpu().run_render(registers, cancel, std::move(*binned));
   };
 
-  std::vector<JobPtr> jobs;
-  for (JobPtr* job : {&bin, &render, &clean})
-    if (*job) jobs.push_back(*job);
-  commit(call, jobs, args.out_sync, extensions);
+  commit(call, jobs, extensions);
   return 0;
 }
 

@@ -59,8 +59,10 @@ int get_indirect_csd(Call& call, uint64_t address, CpuSubmission* cpu) {
   work.wg_size = args.wg_size;
   std::copy(std::begin(args.wg_uniform_offsets), std::end(args.wg_uniform_offsets), work.wg_uniform_offsets);
   work.indirect = call.file.find_bo(args.indirect);
-  if (!work.indirect) return ENOENT;
-  return make_csd_jobs(call, args.submit, nullptr, true, &work.jobs);
+  if (!work.indirect) return ENOENT;  // assumed: the kernel does not look
+  work.args = args.submit;
+  if (call.kernel.abi().cpu_bos_checked_first) return 0;
+  return make_csd_jobs(call, work.args, nullptr, true, &work.jobs);
 }
 
 int get_timestamp(Call& call, uint64_t address, CpuSubmission* cpu) {
@@ -108,6 +110,7 @@ int get_copy_performance(Call& call, uint64_t address, CpuSubmission* cpu) {
   if (args.pad) return EINVAL;
   auto& work = cpu->work.emplace<CopyPerformanceWork>();
   work.layout = copy_layout(args);
+  work.nperfmons = args.nperfmons;
   work.ncounters = args.ncounters;
   return get_performance_queries(call, args.syncs, args.kperfmon_ids, args.count, args.nperfmons,
                                  &work.queries);
@@ -127,6 +130,49 @@ constexpr CpuExtension kCpuExtensions[] = {
     [drm::kExtCpuCopyPerformanceQuery - drm::kExtCpuIndirectCsd] = {get_copy_performance, 1},
 };
 
+bool fits(const Bo& bo, uint64_t offset, uint64_t bytes) { return offset + bytes <= bo.size(); }
+
+bool queries_fit(const Bo& bo, const std::vector<TimestampQuery>& queries) {
+  return std::all_of(queries.begin(), queries.end(),
+                     [&](const TimestampQuery& query) { return fits(bo, query.offset, 8); });
+}
+
+/// Whether the last of some records of so many slots lies inside. Nothing here can exceed 64 bits.
+bool records_fit(const Bo& bo, const CopyLayout& layout, uint64_t count, uint64_t slots) {
+  return count == 0 ||
+         fits(bo, layout.offset + (count - 1) * layout.stride, slots * (layout.do_64bit ? 8 : 4));
+}
+
+bool stays_inside(const std::monostate&, const Job&) { return true; }
+bool stays_inside(const ResetPerformanceWork&, const Job&) { return true; }
+bool stays_inside(const TimestampWork& work, const Job& job) {
+  return queries_fit(*job.bos[0], work.queries);
+}
+bool stays_inside(const ResetTimestampWork& work, const Job& job) {
+  return queries_fit(*job.bos[0], work.queries);
+}
+bool stays_inside(const CopyTimestampWork& work, const Job& job) {
+  return queries_fit(*job.bos[1], work.queries) &&
+         records_fit(*job.bos[0], work.layout, work.queries.size(), work.layout.availability_bit ? 2 : 1);
+}
+bool stays_inside(const CopyPerformanceWork& work, const Job& job) {
+  uint64_t slots = uint64_t{work.nperfmons} * drm::kMaxPerfmonCounters;
+  if (work.layout.availability_bit) slots = std::max(slots, uint64_t{work.ncounters} + 1);
+  return records_fit(*job.bos[0], work.layout, work.queries.size(), slots);
+}
+bool stays_inside(const IndirectCsdWork& work, const Job& job) {
+  return fits(*job.bos[0], work.offset, 12) &&
+         std::all_of(std::begin(work.wg_uniform_offsets), std::end(work.wg_uniform_offsets),
+                     [&](uint32_t word) {
+                       return word == 0xffffffff || fits(*work.indirect, uint64_t{word} * 4, 4);
+                     });
+}
+
+/// Whether all that the job will touch lies inside its BOs (v3d_cpu_job_bounds_check).
+bool stays_inside(const CpuSubmission& cpu, const Job& job) {
+  return std::visit([&](const auto& work) { return stays_inside(work, job); }, cpu.work);
+}
+
 }  // namespace
 
 int get_cpu_extension(Call& call, uint32_t id, uint64_t address, CpuSubmission* cpu) {
@@ -145,15 +191,19 @@ int submit_cpu(Call& call, drm::SubmitCpu& args) {
   // The alternatives of the variant stand in the order of the ids.
   if (args.bo_handle_count != kCpuExtensions[cpu->work.index() - 1].bos) return EINVAL;
 
+  const Abi& abi = call.kernel.abi();
   JobPtr job;
   if (const int error = make_job(call, Queue::kCpu, 0, &extensions, &job)) return error;
   if (args.bo_handle_count) {
     if (const int error = look_up_bos(call, args.bo_handles, args.bo_handle_count, job.get())) return error;
-    if (const int error = check_reservations(*job)) return error;
+    if (const int error = check_reservations(abi, *job)) return error;
+    if (abi.cpu_offsets_checked && !stays_inside(*cpu, *job)) return EINVAL;
   }
 
   std::vector<JobPtr> jobs = {job};
-  if (const auto* indirect = std::get_if<IndirectCsdWork>(&cpu->work)) {
+  if (auto* indirect = std::get_if<IndirectCsdWork>(&cpu->work)) {
+    if (abi.cpu_bos_checked_first)
+      if (const int error = make_csd_jobs(call, indirect->args, nullptr, true, &indirect->jobs)) return error;
     jobs.push_back(indirect->jobs.csd);
     jobs.push_back(indirect->jobs.clean);
   }
@@ -162,7 +212,7 @@ int submit_cpu(Call& call, drm::SubmitCpu& args) {
     run_cpu_work(*cpu, *self, profile, file);
     return device::JobResult();
   };
-  commit(call, jobs, 0, extensions);
+  commit(call, jobs, extensions);
   return 0;
 }
 

@@ -12,6 +12,7 @@
 namespace v3d::ioctl {
 
 struct IndirectCsdWork {
+  drm::SubmitCsd args;
   CsdSubmission jobs;
   std::shared_ptr<Bo> indirect;    ///< holds the uniforms to rewrite
   uint32_t offset;                 ///< bytes, of the three counts in bos[0]
@@ -49,7 +50,7 @@ struct ResetPerformanceWork {
 };
 struct CopyPerformanceWork {
   std::vector<PerformanceQuery> queries;
-  uint32_t ncounters;
+  uint32_t nperfmons, ncounters;
   CopyLayout layout;
 };
 
@@ -63,7 +64,7 @@ struct CpuSubmission {
 /// Parses one CPU extension. EINVAL for unknown ids, a second one, or cpu == null.
 int get_cpu_extension(Call& call, uint32_t id, uint64_t address, CpuSubmission* cpu);
 
-/// Executes the work on the CPU queue. Accesses outside the BOs, which the kernel does not check, do nothing.
+/// Executes the work on the CPU queue. Accesses outside the BOs, which not every kernel checks, do nothing.
 /// @param job  the CPU job; its done fence goes into the syncobjs of timestamp queries
 /// @param file  whose perfmons are meant; may be closed meanwhile
 void run_cpu_work(CpuSubmission& cpu, const Job& job, const device::Profile& profile,

@@ -22,9 +22,10 @@ int make_csd_jobs(Call& call, const drm::SubmitCsd& args, const Extensions* exte
                   CsdSubmission* jobs) {
   if (const int error = make_job(call, Queue::kCsd, args.in_sync, extensions, &jobs->csd)) return error;
   if (const int error = make_job(call, Queue::kCacheClean, 0, nullptr, &jobs->clean)) return error;
-  if (const int error = look_up_bos(call, args.bo_handles, args.bo_handle_count, jobs->clean.get()))
-    return error;
-  if (const int error = check_reservations(*jobs->clean)) return error;
+  const Abi& abi = call.kernel.abi();
+  Job& with_bos = abi.clean_has_the_bos ? *jobs->clean : *jobs->csd;
+  if (const int error = look_up_bos(call, args.bo_handles, args.bo_handle_count, &with_bos)) return error;
+  if (const int error = check_reservations(abi, with_bos)) return error;
   const std::shared_ptr<AddressRoom> room = call.file.room();
   if (!room) return ENOMEM;
 
@@ -45,13 +46,11 @@ int submit_csd(Call& call, drm::SubmitCsd& args) {
   Extensions extensions;
   if (args.flags & drm::kSubmitExtension)
     if (const int error = get_extensions(call, args.extensions, &extensions, nullptr)) return error;
+  if (const int error = get_out_sync(call, args.out_sync, &extensions)) return error;
   CsdSubmission jobs;
   if (const int error = make_csd_jobs(call, args, &extensions, false, &jobs)) return error;
-  if (args.perfmon_id) {
-    jobs.csd->perfmon = call.file.find_perfmon(args.perfmon_id);
-    if (!jobs.csd->perfmon) return ENOENT;
-  }
-  commit(call, {jobs.csd, jobs.clean}, args.out_sync, extensions);
+  if (const int error = attach_perfmon(call, args.perfmon_id, {jobs.csd, jobs.clean})) return error;
+  commit(call, {jobs.csd, jobs.clean}, extensions);
   return 0;
 }
 

@@ -12,6 +12,7 @@ int submit_tfu(Call& call, drm::SubmitTfu& args) {
   Extensions extensions;
   if (args.flags & drm::kSubmitExtension)
     if (const int error = get_extensions(call, args.extensions, &extensions, nullptr)) return error;
+  if (const int error = get_out_sync(call, args.out_sync, &extensions)) return error;
 
   JobPtr job;
   if (const int error = make_job(call, Queue::kTfu, args.in_sync, &extensions, &job)) return error;
@@ -21,7 +22,7 @@ int submit_tfu(Call& call, drm::SubmitTfu& args) {
     if (!bo) return ENOENT;
     job->bos.push_back(std::move(bo));
   }
-  if (const int error = check_reservations(*job)) return error;
+  if (const int error = check_reservations(call.kernel.abi(), *job)) return error;
   const std::shared_ptr<AddressRoom> room = call.file.room();
   if (!room) return ENOMEM;
 
@@ -38,7 +39,7 @@ int submit_tfu(Call& call, drm::SubmitTfu& args) {
   job->run = [room, registers](const std::atomic<bool>& cancel) {
     return room->gpu().run_tfu(registers, cancel);
   };
-  commit(call, {job}, args.out_sync, extensions);
+  commit(call, {job}, extensions);
   return 0;
 }
 

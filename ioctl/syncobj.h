@@ -1,6 +1,7 @@
 /// A syncobj: a slot that holds a fence or nothing (drm-abi.md 6).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -16,6 +17,13 @@ class Syncobj {
   /// Null empties the slot. A fence goes to everybody who waits for one to appear.
   void replace(FencePtr fence);
 
+  /// @name Timeline points (drm-abi.md 6.3)
+  /// Only the fd calls reach them: neither node has the timeline ioctls.
+  /// Puts a fence behind what the slot holds (drm_syncobj_add_point).
+  void add_point(const FencePtr& fence, uint64_t point);
+  /// The fence of a point and all before it; point 0 is the whole slot. Null when there is none so late.
+  FencePtr find_point(uint64_t point) const;
+
   /// A WAIT with FOR_SUBMIT on an empty slot. The first fence that appears is kept, whatever the slot holds
   /// later.
   struct Watch {
@@ -28,8 +36,12 @@ class Syncobj {
   FencePtr watched_fence(const Watch& watch) const;
 
  private:
+  void set(std::unique_lock<std::mutex> lock, FencePtr fence);
+
   mutable std::mutex mutex_;  // protects all below and Watch::fence of its watches
   FencePtr fence_;
+  std::map<uint64_t, FencePtr> points_;  // each with all before it; the last is fence_
+  uint64_t passed_ = 0;                  // points up to here have signalled and are forgotten
   std::vector<std::shared_ptr<Watch>> watches_;
 };
 

@@ -12,6 +12,7 @@ namespace {
 constexpr uint32_t kGetCap = 0xc010640c, kGetParam = 0xc0106444, kGetCounter = 0xc168644c;
 constexpr size_t kVersionSize = 64, kPairSize = 16, kCounterSize = 360;
 constexpr uint64_t kNumPairs = 64, kNumCounters = 128;
+constexpr uint64_t kFirstResetCounter = 15;  ///< GET_PARAM: what changes while a daemon lives
 
 /// Written once; readers see nothing or all of it.
 template <typename T>
@@ -69,7 +70,8 @@ struct Pair {
 
 Once<uint64_t>* pair_slot(Answers* all, Driver driver, uint32_t request, uint64_t key) {
   Answers::OfDriver* mine = of_driver(all, driver);
-  if (!mine || key >= kNumPairs || (request == kGetParam && driver != Driver::kV3d)) return nullptr;
+  if (!mine || key >= kNumPairs) return nullptr;
+  if (request == kGetParam && (driver != Driver::kV3d || key >= kFirstResetCounter)) return nullptr;
   return request == kGetParam ? &mine->params[key] : &mine->caps[key];
 }
 

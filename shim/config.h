@@ -1,7 +1,7 @@
 /// What the environment says, read once. Usable before any constructor has run.
 ///
 /// V3DEMU_SOCKET, XDG_RUNTIME_DIR  where the daemon is (wire.h)
-/// V3DEMU_DEVICE                   the chip of a daemon that has to be started
+/// V3DEMU_DEVICE                   the chip of a daemon that has to be started; it reads V3DEMU_KERNEL too
 /// V3DEMU_DAEMON, V3DEMU_LOG       its program and where its messages go (launch.cc)
 /// V3DEMU_VC4=0                    no display device
 /// V3DEMU_HOST_DRI=1               the host's own DRM nodes stay visible, ours take free numbers

@@ -49,6 +49,7 @@ constexpr Rule kRules[] = {
     {Driver::kV3d, true, 0xca, {{0, 24, kCount32, 4, kIn}, {8, 24, kCount32, 8, kIn}}},   // TIMELINE_WAIT
     {Driver::kV3d, true, 0xcb, {{0, 16, kCount32, 4, kIn}, {8, 16, kCount32, 8, kOut}}},  // QUERY
     {Driver::kV3d, true, 0xcd, {{0, 16, kCount32, 4, kIn}, {8, 16, kCount32, 8, kIn}}},   // TIMELINE_SIGNAL
+    {Driver::kV3d, true, 0xd1, {{8, 0, kCount64, 1, kIn}}},                               // SET_CLIENT_NAME
     {Driver::kV3d, false, 0x40, {{40, 48, kCount32, 4, kIn}}},                            // SUBMIT_CL
     {Driver::kV3d, false, 0x47, {{48, 56, kCount32, 4, kIn}}},                            // SUBMIT_CSD
     {Driver::kV3d, false, 0x4a, {{8, 32, kFixed, 8, kOut}}},  // PERFMON_GET_VALUES

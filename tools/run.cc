@@ -72,14 +72,20 @@ bool use_mesa(const std::string& prefix, const std::string& architecture, bool f
   return true;
 }
 
-/// A daemon models one device: each device asked for by name gets a socket, and so a daemon, of its own.
-bool use_device(const std::string& device) {
-  if (device.find('/') != std::string::npos) return false;
-  setenv("V3DEMU_DEVICE", device.c_str(), 1);
+/// A daemon models one device under one kernel: each pair asked for by name gets a socket, and so a daemon,
+/// of its own.
+bool use_board(const std::string& device, const std::string& kernel) {
+  std::string socket = "/socket";
+  for (const auto& [name, value] : {std::pair("V3DEMU_DEVICE", device), std::pair("V3DEMU_KERNEL", kernel)}) {
+    if (value.empty()) continue;
+    if (value.find('/') != std::string::npos) return false;
+    setenv(name, value.c_str(), 1);
+    socket += "-" + value;
+  }
   if (!variable(wire::kSocketVariable).empty()) return true;
   const shim::Config& config = shim::config();
   if (shim::make_runtime_dir() != 0) return false;
-  set_default(wire::kSocketVariable, config.runtime_dir.c_str() + ("/socket-" + device));
+  set_default(wire::kSocketVariable, config.runtime_dir.c_str() + socket);
   return true;
 }
 
@@ -119,9 +125,9 @@ int run_program(const RunOptions& options) {
                 std::string(arm64 ? " for arm64; building it needs g++-aarch64-linux-gnu" : "") +
                 "; name it in V3DEMU_SHIM");
   }
-  if (!options.device.empty() && !use_device(options.device)) {
-    return fail("cannot use the folder " + std::string(shim::config().runtime_dir.c_str()) + " for device " +
-                options.device);
+  if (!(options.device + options.kernel).empty() && !use_board(options.device, options.kernel)) {
+    return fail("cannot use the folder " + std::string(shim::config().runtime_dir.c_str()) + " for device '" +
+                options.device + "' and kernel '" + options.kernel + "'");
   }
   const std::string mesa = !options.mesa.empty() ? options.mesa : arm64 ? root + "/usr" : default_mesa();
   // Drivers that the user named by the loaders' variables find their own libraries before ours.
@@ -145,6 +151,8 @@ int run_program(const RunOptions& options) {
 
 void add_run_options(CLI::App* command, RunOptions* options) {
   command->add_option("--device", options->device, "rpi5 (default) or rpi5-16");
+  command->add_option("--kernel", options->kernel,
+                      "Linux whose driver interface is answered with: 7.3 (default) or 6.12");
   command->add_option("--mesa", options->mesa,
                       "Prefix of a Mesa with Broadcom drivers; default " + default_mesa());
   command->add_option("--arch", options->arch, "arm64: run an arm64 program, by qemu-aarch64")

@@ -12,13 +12,14 @@ namespace v3d::tools {
 
 struct RunOptions {
   std::string device;
-  std::string arch;  ///< empty: that of the host; "arm64"
-  std::string root;  ///< arm64: find_arm64_root()
-  std::string mesa;  ///< prefix; empty: default_mesa(), or that of the root
+  std::string kernel;  ///< empty: the newest that ioctl/abi.h knows
+  std::string arch;    ///< empty: that of the host; "arm64"
+  std::string root;    ///< arm64: find_arm64_root()
+  std::string mesa;    ///< prefix; empty: default_mesa(), or that of the root
   std::vector<std::string> command;
 };
 
-/// --device, --mesa, --arch and --root; what follows the options is the program.
+/// --device, --kernel, --mesa, --arch and --root; what follows the options is the program.
 void add_run_options(CLI::App* command, RunOptions* options);
 
 /// Replaces this process by options.command. Returns only on failure, with an exit status.

@@ -15,13 +15,14 @@
 namespace v3d::tools {
 namespace {
 
-int serve(const std::string& device, const std::vector<std::string>& extra) {
+int serve(const std::string& device, const std::string& kernel, const std::vector<std::string>& extra) {
   const std::string daemon = find_daemon();
   if (daemon.empty()) {
     fprintf(stderr, "v3demu serve: v3demud not found beside this program; name it in V3DEMU_DAEMON\n");
     return 127;
   }
   if (!device.empty()) setenv("V3DEMU_DEVICE", device.c_str(), 1);
+  if (!kernel.empty()) setenv("V3DEMU_KERNEL", kernel.c_str(), 1);
   char foreground[] = "--foreground";
   std::vector<char*> arguments{const_cast<char*>(daemon.c_str()), foreground};
   for (const std::string& argument : extra) {
@@ -36,12 +37,14 @@ int serve(const std::string& device, const std::vector<std::string>& extra) {
 }  // namespace
 
 void add_serve(CLI::App* app, int* exit_code) {
-  static std::string device;
+  static std::string device, kernel;
   CLI::App* command =
       app->add_subcommand("serve", "Run the daemon in the foreground; further options go to it");
   command->add_option("--device", device, "rpi5 (default), rpi5-16 or rpi4");
+  command->add_option("--kernel", kernel,
+                      "Linux whose driver interface is answered with: 7.3 (default) or 6.12");
   command->allow_extras();
-  command->callback([command, exit_code] { *exit_code = serve(device, command->remaining()); });
+  command->callback([command, exit_code] { *exit_code = serve(device, kernel, command->remaining()); });
 }
 
 }  // namespace v3d::tools

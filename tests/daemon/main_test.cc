@@ -74,7 +74,8 @@ class MainTest : public ::testing::Test {
 TEST_F(MainTest, UsageErrors) {
   std::string output;
   EXPECT_EQ(run({"--help"}, &output), 0);
-  for (const char* word : {"--socket", "--device", "--exit-when-idle", "--foreground", "--memory-limit"})
+  for (const char* word :
+       {"--socket", "--device", "--kernel", "--exit-when-idle", "--foreground", "--memory-limit"})
     EXPECT_NE(output.find(word), std::string::npos) << word;
   EXPECT_EQ(run({"--version"}, &output), 0);
   EXPECT_EQ(output.find("v3demud "), 0u);
@@ -87,6 +88,8 @@ TEST_F(MainTest, UsageErrors) {
   EXPECT_EQ(run({"--reset-after", "0"}), 2);
   EXPECT_EQ(run(options({"--device", "rpi3"}), &output), 2);
   EXPECT_NE(output.find("rpi3"), std::string::npos);
+  EXPECT_EQ(run(options({"--kernel", "5.10"}), &output), 2);
+  EXPECT_NE(output.find("5.10"), std::string::npos);
   EXPECT_EQ(run({"--socket", folder_ + "/" + std::string(200, 'x')}, &output), 1);
   EXPECT_EQ(run({"--socket", "/nonexistent/folder/socket"}, &output), 1);
 }

@@ -44,14 +44,12 @@ TEST_F(BoTest, CreateChecksItsArgument) {
   }
 }
 
-TEST_F(BoTest, AddressesAre128KiBApartFromTheLowest) {
-  EXPECT_EQ(file_->find_bo(create_bo(4096))->address(), 0x20000u);
-  EXPECT_EQ(file_->find_bo(create_bo(0x20000))->address(), 0x40000u);
-  EXPECT_EQ(file_->find_bo(create_bo(0x20001))->address(), 0x60000u);
-  EXPECT_EQ(file_->find_bo(create_bo(1))->address(), 0xa0000u);
+TEST_F(BoTest, AddressesAreFromTheLowest) {
+  for (const uint32_t address : {0x1000u, 0x2000u, 0x3000u, 0x4000u})
+    EXPECT_EQ(file_->find_bo(create_bo(4096))->address(), address);
   drm::GetBoOffset offset = {.handle = 3, .offset = 0};
   EXPECT_EQ(ioctl(kGetBoOffset, offset), 0);
-  EXPECT_EQ(offset.offset, 0x60000u);
+  EXPECT_EQ(offset.offset, 0x3000u);
   offset.handle = 5;
   EXPECT_EQ(ioctl(kGetBoOffset, offset), ENOENT);
 }
@@ -65,7 +63,7 @@ TEST_F(BoTest, AddressesAndHandlesAreReusedAtOnce) {
   EXPECT_EQ(ioctl(kGemClose, close_args), EINVAL);
   const uint32_t again = create_bo();
   EXPECT_EQ(again, second);
-  EXPECT_EQ(file_->find_bo(again)->address(), 0x40000u);
+  EXPECT_EQ(file_->find_bo(again)->address(), 0x2000u);
   EXPECT_EQ(create_bo(), 4u);
 }
 
@@ -90,7 +88,7 @@ TEST_F(BoTest, ListedBoLivesAsLongAsTheJob) {
   EXPECT_EQ(ioctl(kGemClose, args), 0);
   mmu::AddressSpace& space = file_->room()->gpu().space();
   EXPECT_TRUE(space.is_mapped(address));
-  EXPECT_EQ(file_->find_bo(create_bo())->address(), address + 0x20000);  // its address is not reused
+  EXPECT_EQ(file_->find_bo(create_bo())->address(), address + 0x1000);  // its address is not reused
   host_.run_all();
   EXPECT_FALSE(space.is_mapped(address));
 }
@@ -114,9 +112,11 @@ TEST_F(BoTest, OutOfAddresses) {
   EXPECT_EQ(file->create_bo(uint64_t{3} << 30, &bo, &handle), 0);
   bo.reset();
   EXPECT_EQ(file->create_bo(uint64_t{1} << 30, &bo, &handle), ENOSPC);
-  EXPECT_EQ(file->create_bo((uint64_t{1} << 30) - 0x20000, &bo, &handle), 0);
+  EXPECT_EQ(file->create_bo((uint64_t{1} << 30) - 0x100000, &bo, &handle), 0);
   EXPECT_EQ(uint64_t{bo->address()} + bo->size(), uint64_t{1} << 32);
-  EXPECT_EQ(file->create_bo(4096, &bo, &handle), ENOSPC);
+  EXPECT_EQ(file->create_bo(0x100000 - 0x1000, &bo, &handle), ENOSPC);  // aligned to 64 KiB
+  EXPECT_EQ(file->create_bo(0x100000 - 0x10000, &bo, &handle), 0);
+  EXPECT_EQ(file->create_bo(0x10000, &bo, &handle), ENOSPC);
 }
 
 TEST_F(BoTest, MemoryLimitOfAFile) {
@@ -269,8 +269,10 @@ TEST(HandleTable, LowestFreeFirst) {
     EXPECT_EQ(table.add(std::make_shared<int>(0)), handle);
 }
 
-TEST(VaAllocator, NeverOverlapsAndMerges) {
-  VaAllocator va;
+class VaAllocatorTest : public ::testing::TestWithParam<const Abi*> {};
+
+TEST_P(VaAllocatorTest, NeverOverlapsAndMerges) {
+  VaAllocator va(GetParam()->bo_alignment);
   std::mt19937 random(7);
   std::map<uint32_t, uint64_t> live;
   for (int step = 0; step < 4000; ++step) {
@@ -280,11 +282,11 @@ TEST(VaAllocator, NeverOverlapsAndMerges) {
       live.erase(victim);
       continue;
     }
-    const uint64_t size = 1 + random() % (8 << 20);
+    const uint64_t size = 1 + random() % (random() % 2 ? 8 << 20 : 128 << 10);
     const auto address = va.allocate(size);
     ASSERT_TRUE(address.has_value());
-    EXPECT_EQ(*address % VaAllocator::kGranule, 0u);
-    EXPECT_GE(*address, VaAllocator::kGranule);
+    EXPECT_EQ(*address % va.alignment(size), 0u);
+    EXPECT_GE(*address, VaAllocator::kPage);
     const auto next = live.lower_bound(*address);
     if (next != live.end()) {
       EXPECT_LE(*address + size, next->first);
@@ -295,8 +297,10 @@ TEST(VaAllocator, NeverOverlapsAndMerges) {
     live[*address] = size;
   }
   for (const auto& [address, size] : live) va.release(address, size);
-  EXPECT_EQ(va.allocate((uint64_t{1} << 32) - VaAllocator::kGranule), VaAllocator::kGranule);
+  const uint64_t most = (uint64_t{1} << 32) - va.alignment(1 << 20);
+  EXPECT_EQ(va.allocate(most), va.alignment(1 << 20));
 }
+INSTANTIATE_TEST_SUITE_P(Kernels, VaAllocatorTest, ::testing::ValuesIn(kernels()), kernel_name);
 
 }  // namespace
 }  // namespace v3d::ioctl::test

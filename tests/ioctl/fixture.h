@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <map>
 #include <string>
@@ -13,6 +15,18 @@
 #include "ioctl/drm.h"
 
 namespace v3d::ioctl::test {
+
+/// For tests that run on each.
+inline std::vector<const Abi*> kernels() {
+  std::vector<const Abi*> kernels;
+  for (const Abi& abi : all_abis()) kernels.push_back(&abi);
+  return kernels;
+}
+inline std::string kernel_name(const ::testing::TestParamInfo<const Abi*>& info) {
+  std::string name = "Linux" + std::string(info.param->name);
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
 
 /// Regions at addresses of its choice; everything else is EFAULT.
 class FakeMemory : public UserMemory {
@@ -102,6 +116,7 @@ class FakeGpu : public Gpu {
   int bins = 0, renders = 0, csds = 0, tfus = 0;
   bool render_had_bin_result = false;
   perf::Counts counts;
+  device::JobResult::End end = device::JobResult::End::kDone;  ///< of all jobs
 
  private:
   class Context : public GpuContext {
@@ -134,6 +149,7 @@ class FakeGpu : public Gpu {
   };
   device::JobResult done() const {
     device::JobResult result;
+    result.end = end;
     result.counts = counts;
     return result;
   }
@@ -152,8 +168,7 @@ class FakeHost : public Host {
   static void run(const JobPtr& job, int error = 0) {
     const std::atomic<bool> cancel{false};
     if (job->run && !error) {
-      const device::JobResult result = job->run(cancel);
-      if (job->perfmon) job->perfmon->add(result.counts);
+      if (job->run(cancel).end != device::JobResult::End::kDone) error = ECANCELED;
     }
     job->done->signal(error);
   }
@@ -168,6 +183,7 @@ class FakeHost : public Host {
 
 class IoctlTest : public ::testing::Test {
  protected:
+  explicit IoctlTest(const Abi& abi = default_abi()) : kernel_(gpu_, host_, Limits(), abi) {}
   void TearDown() override {
     // Jobs use the kernel, which goes first.
     host_.jobs.clear();
@@ -242,14 +258,14 @@ class IoctlTest : public ::testing::Test {
   static constexpr uint32_t kPerfmonDestroy = 0xc0046449, kPerfmonGetValues = 0xc010644a;
   static constexpr uint32_t kSubmitCpu = 0x4018644b, kPerfmonGetCounter = 0xc168644c;
   static constexpr uint32_t kSyncobjCreate = 0xc00864bf, kSyncobjDestroy = 0xc00864c0;
-  static constexpr uint32_t kSyncobjHandleToFd = 0xc01064c1, kSyncobjFdToHandle = 0xc01064c2;
+  static constexpr uint32_t kSyncobjHandleToFd = 0xc01864c1, kSyncobjFdToHandle = 0xc01864c2;
   static constexpr uint32_t kSyncobjWait = 0xc02864c3, kSyncobjReset = 0xc01064c4,
                             kSyncobjSignal = 0xc01064c5;
   static constexpr uint32_t kCreateDumb = 0xc02064b2, kMapDumb = 0xc01064b3, kDestroyDumb = 0xc00464b4;
 
   FakeGpu gpu_;
   FakeHost host_;
-  Kernel kernel_{gpu_, host_, Limits()};
+  Kernel kernel_;
   FakeMemory memory_;
   FakeFds fds_;
   std::shared_ptr<Waiter> waiter_ = std::make_shared<Waiter>();

@@ -98,8 +98,8 @@ TEST(Perfmon, CountersOf42AreFoundByTheirNames) {
   perf::Counts counts;
   for (uint64_t& value : counts.values) value = 1;
   counts[perf::kPtbPrimitivesBinned] = 7;
-  perfmon.add(counts);
-  perfmon.add(counts);
+  perfmon.add(counts, perfmon.start());
+  perfmon.add(counts, perfmon.start());
   EXPECT_EQ(perfmon.values(), (std::vector<uint64_t>{14, 0}));
 }
 

@@ -264,7 +264,7 @@ TEST_F(SyncobjTest, OpaqueDescriptors) {
   const uint32_t a = create_syncobj();
   drm::SyncobjHandle args = {.handle = a, .flags = 0, .fd = -1, .pad = 1};
   EXPECT_EQ(ioctl(kSyncobjHandleToFd, args), EINVAL);
-  args = {.handle = a, .flags = 2, .fd = -1, .pad = 0};
+  args = {.handle = a, .flags = 4, .fd = -1, .pad = 0};
   EXPECT_EQ(ioctl(kSyncobjHandleToFd, args), EINVAL);
   args = {.handle = 99, .flags = 0, .fd = -1, .pad = 0};
   EXPECT_EQ(ioctl(kSyncobjHandleToFd, args), EINVAL);

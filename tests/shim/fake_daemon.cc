@@ -367,7 +367,7 @@ int v3d_or_core_ioctl(int connection, Ioctl* ioctl, File* file, Reply* reply) {
       ioctl->put(8, (uint64_t{1} << 32) + (uint64_t{ioctl->u32(0)} << 24), 8);
       return 0;
     case 0x44:  // GET_PARAM
-      if (ioctl->u32(4) || ioctl->u64(8) || ioctl->u32(0) > 13) return EINVAL;
+      if (ioctl->u32(4) || ioctl->u64(8) || ioctl->u32(0) > 16) return EINVAL;
       ioctl->put(8, 1000 + ioctl->u32(0), 8);
       return 0;
     case 0x4c:  // PERFMON_GET_COUNTER

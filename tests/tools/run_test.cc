@@ -90,6 +90,17 @@ TEST_F(RunTest, GivesADeviceItsOwnSocket) {
   EXPECT_EQ(v3demu("run --device ../x true", runtime).status, 127);
 }
 
+TEST_F(RunTest, GivesAKernelItsOwnSocket) {
+  const std::string runtime = "XDG_RUNTIME_DIR=" + folder_.string() + " V3DEMU_SOCKET=";
+  auto all = environment("--kernel 6.12", runtime);
+  EXPECT_EQ(all["V3DEMU_KERNEL"], "6.12");
+  EXPECT_EQ(all.count("V3DEMU_DEVICE"), 0u);
+  EXPECT_EQ(all["V3DEMU_SOCKET"], folder_ / "v3demu/socket-6.12");
+  EXPECT_EQ(environment("--device rpi4 --kernel 7.3", runtime)["V3DEMU_SOCKET"],
+            folder_ / "v3demu/socket-rpi4-7.3");
+  EXPECT_EQ(v3demu("run --kernel ../x true", runtime).status, 127);
+}
+
 TEST_F(RunTest, PassesTheProgramsOwnOptions) {
   const std::string quiet = "--mesa " + mesa().string() + " ";
   EXPECT_EQ(v3demu("run " + quiet + "echo -e a -- --device b").output, "a -- --device b\n");
@@ -174,10 +185,10 @@ TEST_F(RunTest, StatusOfADaemon) {
   EXPECT_EQ(none.status, 1);
   EXPECT_THAT(none.output, HasSubstr("no daemon runs on " + (folder_ / "socket").string()));
   // `serve` stays in the foreground and leaves with its only client.
-  Result both =
-      v3demu("serve --exit-when-idle 1 & sleep 0.5; V3DEMU_SOCKET=" + (folder_ / "socket").string() +
-             " " V3DEMU_TEST_COMMAND " status; wait");
+  Result both = v3demu("serve --kernel 6.12 --exit-when-idle 1 & sleep 0.5; V3DEMU_SOCKET=" +
+                       (folder_ / "socket").string() + " " V3DEMU_TEST_COMMAND " status; wait");
   EXPECT_THAT(both.output, HasSubstr("device rpi5"));
+  EXPECT_THAT(both.output, HasSubstr("Linux 6.12"));
   EXPECT_THAT(both.output, HasSubstr("open nodes"));
 }
 

@@ -1,0 +1,26 @@
+/// The order of jobs with and without perfmons (Linux 7.3 v3d_submit.c, v3d_serialize_for_perfmon).
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include "ioctl/job.h"
+
+namespace v3d::ioctl {
+
+/// A job with a perfmon waits for all that is in flight on every queue, and later jobs wait for it: what runs
+/// beside it would be counted too. Not synchronised.
+class PerfmonOrder {
+ public:
+  /// Adds the dependencies of a job that is about to be queued and remembers it; job.done is set.
+  void add(Job& job);
+  /// Remembers it only: a global perfmon is meant to see jobs overlap.
+  void pass(const Job& job);
+
+ private:
+  std::unordered_map<uint64_t, FencePtr> in_flight_;  // the last of each context
+  size_t prune_at_ = 64;
+  FencePtr last_counted_;
+};
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,68 @@
+/// Submissions of one BO each, to be spoilt by the tests.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/ioctl/fixture.h"
+
+namespace v3d::ioctl::test {
+
+class SubmitTest : public IoctlTest {
+ protected:
+  using IoctlTest::IoctlTest;
+
+  /// A CL submit of a bin and a render job with one BO.
+  drm::SubmitCl cl() {
+    drm::SubmitCl args = {};
+    args.bcl_start = 0x1000;
+    args.bcl_end = 0x1100;
+    args.rcl_start = 0x2000;
+    args.rcl_end = 0x2100;
+    args.bo_handles = memory_.place(std::vector<uint32_t>{bo_});
+    args.bo_handle_count = 1;
+    return args;
+  }
+  drm::SubmitCsd csd() {
+    drm::SubmitCsd args = {};
+    args.cfg[0] = args.cfg[1] = args.cfg[2] = 1 << 16;
+    args.bo_handles = memory_.place(std::vector<uint32_t>{bo_});
+    args.bo_handle_count = 1;
+    return args;
+  }
+  drm::SubmitTfu tfu() {
+    drm::SubmitTfu args = {};
+    args.bo_handles[0] = bo_;
+    return args;
+  }
+  static std::vector<drm::Sem> sems(const std::vector<uint32_t>& handles) {
+    std::vector<drm::Sem> sems;
+    // Only the handle is looked at.
+    for (const uint32_t handle : handles) sems.push_back({handle, 0xff, 0xff, {1, 2}});
+    return sems;
+  }
+  uint64_t multi_sync(Queue wait_stage, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out,
+                      uint64_t next = 0) {
+    drm::MultiSync args = {};
+    args.base = {next, drm::kExtMultiSync, 0x55};
+    args.in_syncs = memory_.place(sems(in));
+    args.in_sync_count = static_cast<uint32_t>(in.size());
+    args.out_syncs = memory_.place(sems(out));
+    args.out_sync_count = static_cast<uint32_t>(out.size());
+    args.wait_stage = static_cast<uint32_t>(wait_stage);
+    return memory_.place(args);
+  }
+  std::vector<Queue> queues() const {
+    std::vector<Queue> queues;
+    for (const JobPtr& job : host_.jobs) queues.push_back(job->queue);
+    return queues;
+  }
+  static bool depends(const JobPtr& job, const FencePtr& fence) {
+    return std::find(job->dependencies.begin(), job->dependencies.end(), fence) != job->dependencies.end();
+  }
+  using Queues = std::vector<Queue>;
+
+  const uint32_t bo_ = create_bo();
+};
+
+}  // namespace v3d::ioctl::test
