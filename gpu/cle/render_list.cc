@@ -308,8 +308,9 @@ TilePacket decode_tile_packet(const Packet& p, int version, TileCommand* command
                                kLastListSet);
       return TilePacket::kBad;
     }
-    // Our lists carry instance ids and the kind of primitive themselves.
+    // Our lists carry ids and the kind of primitive themselves.
     case Opcode::kSetInstanceId:
+    case Opcode::kSetPrimitiveId:
     case Opcode::kPrimListFormat:
     case Opcode::kTileCoordinatesImplicit:
     case Opcode::kEndOfLoads:

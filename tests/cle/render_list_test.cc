@@ -222,6 +222,20 @@ TEST_P(RenderList, ClearInTheMiddleOfATileCounts) {
   EXPECT_EQ(test_.memory().load<uint32_t>(b + 1020), frame.clear);
 }
 
+TEST_P(RenderList, TheSemaphoreCountsUpInTheBinList) {
+  PacketWriter bin_list, list;
+  bin_list.packet("Increment Semaphore").packet("Increment Semaphore");
+  const GpuAddr at = test_.put(bin_list.bytes());
+  const auto bin = run_bin_list(test_.job(), at, at + bin_list.size());
+  EXPECT_EQ(bin->semaphores, 2u);
+  list.packet("Wait on Semaphore").packet("Wait on Semaphore").packet("End of rendering");
+  const GpuAddr start = test_.put(list.bytes());
+  run_render_list(test_.job(), start, start + list.size(), 0, bin.get());
+  EXPECT_EQ(error(), "");
+  run_render_list(test_.job(), start, start + list.size(), 0, nullptr);
+  EXPECT_THAT(error(), HasSubstr("hang: Wait on Semaphore"));
+}
+
 /// The lower right corner of a frame of 7680 x 7680: only the last of 15 x 15 supertiles is listed, and only
 /// its memory exists.
 TEST_P(RenderList, TheLargestFrame) {
