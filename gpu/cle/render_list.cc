@@ -254,6 +254,7 @@ tlb::LoadStore decode_transfer(const Packet& p) {
   return {.buffer = static_cast<uint8_t>(p.get(field(kOwner, "Buffer to Store"))),
           .memory_format = static_cast<uint8_t>(p.get(field(kOwner, "Memory Format"))),
           .flip_y = p.flag(field(kOwner, "Flip Y")),
+          .height = static_cast<uint16_t>(p.get(field(kOwner, "Height"))),
           .decimate = static_cast<uint8_t>(p.get(field(kOwner, "Decimate mode"))),
           .format = static_cast<uint8_t>(p.get(field(kOwner, "Output Image Format"))),
           .channel_reverse = p.flag(field(kOwner, "Channel Reverse")),
@@ -271,11 +272,7 @@ TilePacket decode_load_store(const Packet& p, TileCommand* command, std::string*
     return TilePacket::kBad;
   }
   if (store) {
-    const uint32_t dither = p.get(field("Store Tile Buffer General", "Dither Mode"));
-    if (dither != 0) {
-      *error = absl::StrFormat("Dither Mode %d in %s is not implemented", dither, describe(p));
-      return TilePacket::kBad;
-    }
+    command->transfer.dither = static_cast<uint8_t>(p.get(field("Store Tile Buffer General", "Dither Mode")));
     command->transfer.clear_after = p.flag(field("Store Tile Buffer General", "Clear buffer being stored"));
   } else {
     command->transfer.force_alpha_1 = p.flag(field("Load Tile Buffer General", "Force alpha 1"));

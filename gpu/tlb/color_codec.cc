@@ -156,6 +156,21 @@ Lanes to_unorm(LanesF v, uint32_t bits) {
   return as_uint(v * static_cast<float>(max_of(bits)) + 12582912.0f) & max_of(bits);
 }
 
+/// Dithering adds these to the value before the fraction is dropped, so that what a field can hold stays as
+/// it is: a 4x4 ordered matrix (assumed, as is that it acts on unorm formats alone). Lanes of the upper and
+/// of the lower 8x2 block of a 4x4 square.
+constexpr LanesF kDither[2] = {
+    {0.5f / 16, 8.5f / 16, 12.5f / 16, 4.5f / 16, 2.5f / 16, 10.5f / 16, 14.5f / 16, 6.5f / 16,  //
+     0.5f / 16, 8.5f / 16, 12.5f / 16, 4.5f / 16, 2.5f / 16, 10.5f / 16, 14.5f / 16, 6.5f / 16},
+    {3.5f / 16, 11.5f / 16, 15.5f / 16, 7.5f / 16, 1.5f / 16, 9.5f / 16, 13.5f / 16, 5.5f / 16,  //
+     3.5f / 16, 11.5f / 16, 15.5f / 16, 7.5f / 16, 1.5f / 16, 9.5f / 16, 13.5f / 16, 5.5f / 16},
+};
+Lanes to_dithered_unorm(LanesF v, uint32_t bits, uint32_t strip) {
+  v = v > 0.0f ? v : LanesF{};
+  v = v < 1.0f ? v : splat(1.0f);
+  return __builtin_convertvector(v * static_cast<float>(max_of(bits)) + kDither[strip], Lanes);
+}
+
 Lanes swap_bytes_0_and_2(Lanes v) { return (v & 0xff00ff00u) | ((v >> 16) & 0xffu) | ((v & 0xffu) << 16); }
 
 bool at_most_8_bits(const ImageFormat& format) {
@@ -205,6 +220,7 @@ ColorCodec::ColorCodec(const ImageFormat& format, const RenderTarget& target, co
     if (!packet.rb_swap) copies_ = true;
     swapped_bytes_ = packet.rb_swap && type.bits == 8;
   }
+  if (format.numeric == Numeric::kUnorm && domain_ != Domain::kBits && !same_fields) dither_ = packet.dither;
 }
 
 Lanes ColorCodec::one() const {
@@ -251,10 +267,14 @@ Lanes ColorCodec::decode(int channel, const Lanes* texel) const {
 }
 
 /// @return  the field's value at bit 0
-Lanes ColorCodec::encode(int channel, Lanes value) const {
+Lanes ColorCodec::encode(int channel, Lanes value, uint32_t strip) const {
   const Field& field = format_.fields[channel];
   if (domain_ == Domain::kBits) return value & max_of(field.bits);
-  if (domain_ == Domain::kUnorm8) return field.bits == 8 ? value : to_unorm(from_unorm8(value), field.bits);
+  const auto unorm = [&](LanesF v) {
+    const bool dithered = ((dither_ >> (channel == 3)) & 1) != 0;
+    return dithered ? to_dithered_unorm(v, field.bits, strip) : to_unorm(v, field.bits);
+  };
+  if (domain_ == Domain::kUnorm8) return field.bits == 8 ? value : unorm(from_unorm8(value));
   const bool is_half = domain_ == Domain::kHalf;
   const auto as_half = [&] { return is_half ? value : float_to_half(as_float(value)); };
   switch (format_.numeric) {
@@ -262,7 +282,7 @@ Lanes ColorCodec::encode(int channel, Lanes value) const {
       if (channel < 3) return half_to_srgb(as_half());
       [[fallthrough]];
     case Numeric::kUnorm:
-      return to_unorm(is_half ? half_to_float(value) : as_float(value), field.bits);
+      return unorm(is_half ? half_to_float(value) : as_float(value));
     case Numeric::kFloat:
       return is_half ? as_uint(half_to_float(value)) : value;
     case Numeric::kSmallFloat:
@@ -286,7 +306,7 @@ void ColorCodec::load(const Lanes* texel, Lanes* words) const {
   pack_channels(target_.type, color_words(target_), channels, words);
 }
 
-void ColorCodec::store(const Lanes* words, Lanes* texel) const {
+void ColorCodec::store(const Lanes* words, uint32_t strip, Lanes* texel) const {
   if (swapped_bytes_) {
     texel[0] = swap_bytes_0_and_2(words[0]);
     return;
@@ -299,7 +319,7 @@ void ColorCodec::store(const Lanes* words, Lanes* texel) const {
   for (int c = 0; c < 4; ++c) {
     const Field& field = format_.fields[c];
     if (field.bits != 0)
-      texel[field.shift / 32] |= encode(c, channels[store_order_[c]]) << (field.shift % 32u);
+      texel[field.shift / 32] |= encode(c, channels[store_order_[c]], strip) << (field.shift % 32u);
   }
 }
 
