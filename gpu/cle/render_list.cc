@@ -263,12 +263,18 @@ tlb::LoadStore decode_transfer(const Packet& p) {
           .address = p.get(field(kOwner, "Address"))};
 }
 
-TilePacket decode_load_store(const Packet& p, TileCommand* command, std::string* error) {
+TilePacket decode_load_store(const Packet& p, int version, TileCommand* command, std::string* error) {
   const bool store = p.opcode == Opcode::kStoreTileBufferGeneral;
   command->kind = store ? TileCommand::Kind::kStore : TileCommand::Kind::kLoad;
   command->transfer = decode_transfer(p);
   if (command->transfer.buffer > kLastBuffer) {
     *error = absl::StrFormat("buffer %d in %s", command->transfer.buffer, describe(p));
+    return TilePacket::kBad;
+  }
+  constexpr uint8_t kFirstFormatOf71 = 46;
+  if (version < 71 && command->transfer.format >= kFirstFormatOf71) {
+    *error = absl::StrFormat("image format %d in %s, which 4.2 does not have", command->transfer.format,
+                             describe(p));
     return TilePacket::kBad;
   }
   if (store) {
@@ -287,7 +293,7 @@ TilePacket decode_tile_packet(const Packet& p, int version, TileCommand* command
   switch (p.opcode) {
     case Opcode::kLoadTileBufferGeneral:
     case Opcode::kStoreTileBufferGeneral:
-      return decode_load_store(p, command, error);
+      return decode_load_store(p, version, command, error);
     case Opcode::kClearRenderTargets:
       static_assert(Opcode::kClearRenderTargets == Opcode::kClearTileBuffers);
       command->kind = TileCommand::Kind::kClear;

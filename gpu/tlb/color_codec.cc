@@ -66,6 +66,24 @@ constexpr ImageFormat kFormats[64] = {
     /* 43 */ {"d24s8", Numeric::kDepth24Stencil, 4, {}},
     /* 44 */ {"s8", Numeric::kStencil, 1, {}},
     /* 45 */ {"rgba5551", Numeric::kUnorm, 2, {{5, 0}, {5, 5}, {5, 10}, {1, 15}}},
+    /* 46 */ {"bstc8_srgb"},
+    /* 47 */ {"bstc10"},
+    /* 48 */ {"bstc10_srgb"},
+    /* 49 */ {"bstc10_pq"},
+    /* 50 */ {"rgba10x6", Numeric::kUnorm, 8, {{10, 6}, {10, 22}, {10, 38}, {10, 54}}},
+    /* 51 */ {"reserved"},
+    /* 52 */ {"reserved"},
+    /* 53 */ {"reserved"},
+    /* 54 */ {"reserved"},
+    /* 55 */ {"bstc10_hlg"},
+    /* 56 */ {"rgba10x6_hlg", Numeric::kHlg, 8, {{10, 6}, {10, 22}, {10, 38}, {10, 54}}},
+    /* 57 */ {"rgb10_a2_hlg", Numeric::kHlg, 4, {{10, 0}, {10, 10}, {10, 20}, {2, 30}}},
+    /* 58 */ {"bstc10_pq_bt1886"},
+    /* 59 */ {"rgba10x6_pq_bt1886"},
+    /* 60 */ {"rgb10_a2_pq_bt1886"},
+    /* 61 */ {"bstc10_hlg_bt1886"},
+    /* 62 */ {"rgba10x6_hlg_bt1886"},
+    /* 63 */ {"rgb10_a2_hlg_bt1886"},
 };
 
 /// Bits of the float16 that each sRGB byte decodes to, and the byte that each float16 in [0, 1] encodes to.
@@ -91,6 +109,32 @@ const SrgbTables& srgb() {
   return tables;
 }
 
+/// The same for the codes of hybrid log-gamma (ITU-R BT.2100 table 5, with the light of ARIB STD-B67: 0..12,
+/// as Mesa v3d_packet.xml gives the range of "16f_clamp_hlg").
+struct HlgTables {
+  static constexpr uint32_t kCodes = 1024, kTwelve = 0x4a00;
+  uint16_t decode[kCodes + 1];  // a gather reads four bytes
+  uint16_t encode[kTwelve + 1 + 1];
+  HlgTables() : decode{}, encode{} {
+    constexpr double kA = 0.17883277, kB = 1 - 4 * kA, kLast = kCodes - 1;
+    const double c = 0.5 - kA * std::log(4 * kA);
+    for (uint32_t i = 0; i < kCodes; ++i) {
+      const double v = i / kLast;
+      const double light = v <= 0.5 ? 4 * v * v : std::exp((v - c) / kA) + kB;
+      decode[i] = float_to_half(static_cast<float>(light));
+    }
+    for (uint32_t h = 0; h <= kTwelve; ++h) {
+      const double light = half_to_float(static_cast<uint16_t>(h));
+      const double v = light <= 1 ? std::sqrt(light) / 2 : kA * std::log(light - kB) + c;
+      encode[h] = static_cast<uint16_t>(std::lround(v * kLast));
+    }
+  }
+};
+const HlgTables& hlg() {
+  static const HlgTables tables;
+  return tables;
+}
+
 /// The table's entries at the byte offsets: the bits above are unspecified.
 Lanes gather(const void* table, Lanes offsets) {
 #ifdef __AVX512F__
@@ -110,10 +154,17 @@ Lanes gather(const void* table, Lanes offsets) {
 
 Lanes srgb_to_half(Lanes byte) { return gather(srgb().decode, byte * 2) & 0xffffu; }
 
-Lanes half_to_srgb(Lanes half) {
-  half = (half & 0x8000u) != 0u || half > 0x7c00u ? Lanes{} : half;  // negative and NaN: 0
-  half = half < SrgbTables::kOne ? half : splat(SrgbTables::kOne);
-  return gather(srgb().encode, half) & 0xffu;
+/// Bits of a float16 limited to 0..max; NaN gives 0.
+Lanes limit_half(Lanes half, uint32_t max) {
+  half = (half & 0x8000u) != 0u || half > 0x7c00u ? Lanes{} : half;
+  return half < max ? half : splat(max);
+}
+
+Lanes half_to_srgb(Lanes half) { return gather(srgb().encode, limit_half(half, SrgbTables::kOne)) & 0xffu; }
+
+Lanes hlg_to_half(Lanes code) { return gather(hlg().decode, code * 2) & 0xffffu; }
+Lanes half_to_hlg(Lanes half) {
+  return gather(hlg().encode, limit_half(half, HlgTables::kTwelve) * 2) & 0xffffu;
 }
 
 /// 10 and 11 bit floats are halves without sign and low mantissa bits.
@@ -246,8 +297,9 @@ Lanes ColorCodec::decode(int channel, const Lanes* texel) const {
   Lanes half;
   switch (format_.numeric) {
     case Numeric::kSrgb:
+    case Numeric::kHlg:
       if (channel < 3) {
-        half = srgb_to_half(raw);
+        half = format_.numeric == Numeric::kSrgb ? srgb_to_half(raw) : hlg_to_half(raw);
         break;
       }
       [[fallthrough]];
@@ -280,6 +332,9 @@ Lanes ColorCodec::encode(int channel, Lanes value, uint32_t strip) const {
   switch (format_.numeric) {
     case Numeric::kSrgb:
       if (channel < 3) return half_to_srgb(as_half());
+      return unorm(is_half ? half_to_float(value) : as_float(value));
+    case Numeric::kHlg:
+      if (channel < 3) return half_to_hlg(as_half());
       [[fallthrough]];
     case Numeric::kUnorm:
       return unorm(is_half ? half_to_float(value) : as_float(value));

@@ -13,6 +13,7 @@ enum class Numeric : uint8_t {
   kUnsupported,
   kUnorm,
   kSrgb,  ///< R, G, B; alpha is unorm
+  kHlg,   ///< R, G, B, of 10 bits; alpha is unorm
   kUint,
   kSint,
   kHalf,

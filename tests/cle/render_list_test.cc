@@ -522,6 +522,30 @@ TEST(GenericList, FinalClearsAreLeftOut) {
   EXPECT_FALSE(program.draws);
 }
 
+TEST(GenericList, TheFormatsAndFlagsOfStores) {
+  TestJob test;
+  for (const int version : {71, 42}) {
+    PacketWriter list(version);
+    list.packet("Store Tile Buffer General", {{"Output Image Format", 57},
+                                              {"Dither Mode", 3},
+                                              {"Flip Y", 1},
+                                              {"Height", 7680},
+                                              {"Height in UB or Stride", 64}});
+    list.packet("End of Tile Marker").packet("Return from sub-list");
+    const GpuAddr at = test.put(list.bytes());
+    TileProgram program;
+    std::string error;
+    EXPECT_EQ(parse_generic_list(test.memory(), version, at, at + list.size(), &program, &error),
+              version == 71);
+    EXPECT_EQ(error.find("image format 57") != std::string::npos, version == 42);
+    if (version == 42) continue;
+    const tlb::LoadStore& store = program.commands.at(0).transfer;
+    EXPECT_EQ(store.dither, 3);
+    EXPECT_TRUE(store.flip_y);
+    EXPECT_EQ(store.height, 7680);
+  }
+}
+
 TEST(GenericList, TilesRunInOrderWhereContentsAreStoredTwice) {
   TestJob test;
   const auto in_order = [&](bool draws, uint8_t second_buffer) {

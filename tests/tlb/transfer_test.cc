@@ -118,6 +118,52 @@ TEST_F(Transfer, Rgb10A2StoresEveryHalfAndKeepsEveryValue) {
   }
 }
 
+/// Hybrid log-gamma of light 0..12: 1 is half of the range, 12 all of it.
+TEST_F(Transfer, HlgOfBothLayouts) {
+  fixture_.configure(TileFixture::one_target(ColorType::k16F, 1));
+  const auto light = [](double v) {
+    return v <= 0.5 ? 4 * v * v : std::exp((v - 0.55991073) / 0.17883277) + 0.28466892;
+  };
+  load_texels(57, 4, 1024, raster(), [](uint32_t i) { return i | i << 10 | (1023 - i) << 20 | i << 30; });
+  for (uint32_t i = 0; i < 1024; ++i) {
+    EXPECT_NEAR(read(i, 0), light(i / 1023.0), read(i, 0) * 0.0005 + 1e-6) << i;
+    EXPECT_EQ(read(1023 - i, 2), read(i, 1));
+    EXPECT_NEAR(read(i, 3), (i & 3) / 3.0, 0.0003);
+  }
+  fixture_.store(raster(57));
+  for (uint32_t i = 0; i < 1024; ++i)
+    ASSERT_EQ(stored(i, 4), i | i << 10 | (1023 - i) << 20 | i << 30) << "codes survive a trip";
+  fixture_.store(raster(56));
+  for (uint32_t i = 0; i < 1024; ++i) {
+    uint16_t code[4];
+    fixture_.memory().read(texel(i % 64, i / 64, 8), code, 8);
+    EXPECT_EQ(code[1], i << 6);
+    EXPECT_EQ(code[3], (i & 3) * 341 << 6);
+  }
+  write_pixels([](uint32_t i, uint32_t) {
+    const float values[] = {-1, 0, 1, 12, 100, NAN};
+    return std::bit_cast<uint32_t>(values[i % 6]);
+  });
+  fixture_.store(raster(57));
+  const uint32_t want[] = {0, 0, 512, 1023, 1023, 0};
+  for (uint32_t i = 0; i < 6; ++i) EXPECT_EQ(stored(i, 4) & 1023, want[i]);
+}
+
+TEST_F(Transfer, Rgba10x6KeepsTenBitsOfEachChannel) {
+  fixture_.configure(TileFixture::one_target(ColorType::k16F, 1));
+  fixture_.tile().begin_tile(0, 0);
+  for (uint32_t i = 0; i < 1024; ++i)
+    fixture_.memory().store(texel(i % 64, i / 64, 8), 0x0001'0040'ffc0'0000ull | i << 6);
+  fixture_.load(raster(50));
+  for (uint32_t i = 0; i < 1024; ++i)
+    EXPECT_EQ(read(i, 0), half_to_float(float_to_half(static_cast<float>(i / 1023.0))));
+  EXPECT_EQ(read(0, 1), 1.0f);
+  EXPECT_EQ(read(0, 3), 0.0f);
+  fixture_.store(raster(50));
+  for (uint32_t i = 0; i < 1024; ++i)
+    EXPECT_EQ(fixture_.memory().load<uint64_t>(texel(i % 64, i / 64, 8)), 0x0000'0040'ffc0'0000ull | i << 6);
+}
+
 /// Value of a float with 5 exponent bits and no sign.
 double small_float(uint32_t bits, uint32_t mantissa_bits) {
   const uint32_t exponent = bits >> mantissa_bits, mantissa = bits & ((1u << mantissa_bits) - 1);
@@ -560,7 +606,7 @@ TEST_F(Transfer, RefusesWhatItDoesNotKnow) {
       else
         EXPECT_NE(error.find("image format " + std::to_string(format)), std::string::npos) << error;
     }
-  EXPECT_EQ(supported, 35 + 3 + 2);  // colour; Z; stencil
+  EXPECT_EQ(supported, 38 + 3 + 2);  // colour; Z; stencil
   for (bool is_load : {false, true}) {
     LoadStore packet = raster(27);
     packet.buffer = 1;
