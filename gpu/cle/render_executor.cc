@@ -124,6 +124,8 @@ bool RenderExecutor::step(const Packet& p) {
     case Opcode::kHalt:
       ended_ = true;
       return true;
+    case Opcode::kWaitForPreviousFrame:  // render jobs run one after another
+      return true;
     case Opcode::kWaitOnSemaphore:  // the bin job of the submission is over
       if (waits_++ < (bin_ == nullptr ? 0 : bin_->semaphores)) return true;
       return fail(absl::StrFormat("hang: %s waits for more increments than the bin list has", describe(p)));

@@ -228,7 +228,10 @@ TEST_P(RenderList, TheSemaphoreCountsUpInTheBinList) {
   const GpuAddr at = test_.put(bin_list.bytes());
   const auto bin = run_bin_list(test_.job(), at, at + bin_list.size());
   EXPECT_EQ(bin->semaphores, 2u);
-  list.packet("Wait on Semaphore").packet("Wait on Semaphore").packet("End of rendering");
+  list.packet("Wait for previous frame")
+      .packet("Wait on Semaphore")
+      .packet("Wait on Semaphore")
+      .packet("End of rendering");
   const GpuAddr start = test_.put(list.bytes());
   run_render_list(test_.job(), start, start + list.size(), 0, bin.get());
   EXPECT_EQ(error(), "");
