@@ -27,6 +27,13 @@ constexpr uint32_t kMaxPackets = 1u << 24;
 /// Drivers nest one level (cle-and-tiles.md 2.2).
 constexpr size_t kMaxCallDepth = 4;
 
+/// Modes of draws "with transform feedback" name the same primitives: specs, not modes, turn it on (Mesa
+/// v3dx_draw.c, v3d_draw_vbo).
+constexpr uint8_t primitive_mode(uint32_t mode) {
+  constexpr uint32_t kFirst = 16, kLast = 22;
+  return static_cast<uint8_t>(mode >= kFirst && mode <= kLast ? mode - kFirst : mode);
+}
+
 /// What looking at an indirect draw record costs of the job's allowance, in vertices.
 constexpr uint64_t kRecordCost = 16;
 
@@ -60,7 +67,7 @@ class BinExecutor {
   void draw(const DrawCall& call);
   void load_record();
   void set_feedback_specs(const Packet& packet);
-  void store_counts(const Packet& packet);
+  void transfer_counts(const Packet& packet);
   void fail(const Packet& packet, const std::string& why);
 
   const Job& job_;
@@ -74,6 +81,8 @@ class BinExecutor {
   uint32_t index_buffer_size_ = 0;
   int32_t base_vertex_ = 0;  // both for the next draw only
   uint32_t base_instance_ = 0;
+  uint32_t semaphores_ = 0;
+  uint32_t other_stream_ = 0;                   // that transform feedback is to capture, besides 0; 0: none
   std::shared_ptr<const ShaderRecord> record_;  // of state_.shader_record; null: not yet read
   ptb::Binner binner_;
 };
@@ -99,7 +108,9 @@ std::shared_ptr<ptb::BinResult> BinExecutor::run() {
     pc_ += packet.length;
     execute(packet);
   }
-  return binner_.finish();
+  std::shared_ptr<ptb::BinResult> result = binner_.finish();
+  result->semaphores = semaphores_;
+  return result;
 }
 
 void BinExecutor::execute(const Packet& p) {
@@ -124,9 +135,13 @@ void BinExecutor::execute(const Packet& p) {
       index_buffer_ = p.get(field("Index Buffer Setup", "Address"));
       index_buffer_size_ = p.get(field("Index Buffer Setup", "Size"));
       return;
+    case Opcode::kIncrementSemaphore:
+      ++semaphores_;
+      return;
     // Nothing to do: caches are coherent, and what binning waits for has happened.
     case Opcode::kNop:
     case Opcode::kFlush:
+    case Opcode::kFlushAllState:
     case Opcode::kStartTileBinning:
     case Opcode::kFlushVcdCache:
     case Opcode::kVcmCacheSize:
@@ -196,7 +211,7 @@ DrawCall BinExecutor::draw_call(const Packet& p) const {
   c.base_instance = base_instance_;
   const auto indexed = [&](const Field& mode, const Field& type, const Field& restart) {
     c.indexed = true;
-    c.mode = static_cast<uint8_t>(p.get(mode));
+    c.mode = primitive_mode(p.get(mode));
     c.index_size = static_cast<uint8_t>(1u << p.get(type));
     c.restart = p.flag(restart);
     c.base_vertex = base_vertex_;
@@ -223,18 +238,26 @@ DrawCall BinExecutor::draw_call(const Packet& p) const {
       break;
     }
     case Opcode::kVertexArrayPrims:
-      c.mode = static_cast<uint8_t>(p.get(field("Vertex Array Prims", "mode")));
+      c.mode = primitive_mode(p.get(field("Vertex Array Prims", "mode")));
       c.count = p.get(field("Vertex Array Prims", "Length"));
       c.first_vertex = p.get(field("Vertex Array Prims", "Index of First Vertex"));
       break;
     case Opcode::kVertexArrayInstancedPrims:
-      c.mode = static_cast<uint8_t>(p.get(field("Vertex Array Instanced Prims", "mode")));
+      c.mode = primitive_mode(p.get(field("Vertex Array Instanced Prims", "mode")));
       c.count = p.get(field("Vertex Array Instanced Prims", "Instance Length"));
       c.instances = p.get(field("Vertex Array Instanced Prims", "Number of Instances"));
       c.first_vertex = p.get(field("Vertex Array Instanced Prims", "Index of First Vertex"));
       break;
+    case Opcode::kVertexArraySingleInstancePrims: {
+      constexpr std::string_view kOwner = "Vertex Array Single Instance Prims";
+      c.mode = primitive_mode(p.get(field(kOwner, "mode")));
+      c.count = p.get(field(kOwner, "Instance Length"));
+      c.first_instance = p.get(field(kOwner, "Instance ID"));
+      c.first_vertex = p.get(field(kOwner, "Index of First Vertex"));
+      break;
+    }
     default:
-      c.mode = static_cast<uint8_t>(p.get(field("Indirect Vertex Array Instanced Prims", "mode")));
+      c.mode = primitive_mode(p.get(field("Indirect Vertex Array Instanced Prims", "mode")));
       break;
   }
   return c;
@@ -247,6 +270,7 @@ bool BinExecutor::execute_draw(const Packet& p) {
     case Opcode::kIndirectIndexedInstancedPrimList:
     case Opcode::kVertexArrayPrims:
     case Opcode::kVertexArrayInstancedPrims:
+    case Opcode::kVertexArraySingleInstancePrims:
     case Opcode::kIndirectVertexArrayInstancedPrims:
       break;
     default:
@@ -263,8 +287,11 @@ bool BinExecutor::execute_draw(const Packet& p) {
     fail(p, "index type 3 does not exist");
   } else {
     load_record();
-    if (!record_->clipping) {
-      fail(p, "shader record without clipping is not implemented");
+    if (other_stream_ != 0 && record_->has_gs) {
+      fail(p,
+           absl::StrFormat("transform feedback of stream %d, which geometry programs name in a way that is "
+                           "not known, is not implemented",
+                           other_stream_));
     } else if (p.opcode == Opcode::kIndirectVertexArrayInstancedPrims) {
       draw_indirect_arrays(p);
     } else if (p.opcode == Opcode::kIndirectIndexedInstancedPrimList) {
@@ -336,7 +363,7 @@ bool BinExecutor::execute_feedback(const Packet& p) {
       return true;
     }
     case Opcode::kPrimitiveCountsFeedback:
-      store_counts(p);
+      transfer_counts(p);
       return true;
     case Opcode::kTransformFeedbackFlushAndCount:
     case Opcode::kFlushTransformFeedbackData:
@@ -351,14 +378,17 @@ bool BinExecutor::execute_feedback(const Packet& p) {
 void BinExecutor::set_feedback_specs(const Packet& p) {
   constexpr std::string_view kOwner = "Transform Feedback Specs";
   constexpr const RecordInfo& kSpec = record("Transform Feedback Output Data Spec");
+  other_stream_ = 0;
   if (!p.flag(field(kOwner, "Enable"))) return binner_.feedback().disable();
   std::vector<ptb::TransformFeedback::Spec> specs;
   const uint32_t count = p.get(field(kOwner, "Number of 16-bit Output Data Specs following"));
   for (uint32_t i = 0; i < count; ++i) {
     Record r;
     r.load(job_.memory, p.address + p.info->length + i * kSpec.length, kSpec);
-    if (r.get(field(kSpec.name, "Stream number")) != 0)
-      return fail(p, "transform feedback of streams other than 0 is not implemented");
+    if (const uint32_t stream = r.get(field(kSpec.name, "Stream number")); stream != 0) {
+      other_stream_ = stream;
+      continue;  // only geometry programs can send vertices there
+    }
     specs.push_back(
         {.first_word = static_cast<uint8_t>(r.get(field(kSpec.name, "First Shaded Vertex Value to output"))),
          .num_words = static_cast<uint8_t>(
@@ -368,13 +398,32 @@ void BinExecutor::set_feedback_specs(const Packet& p) {
   binner_.feedback().set_specs(std::move(specs));
 }
 
-void BinExecutor::store_counts(const Packet& p) {
-  constexpr uint32_t kStore = 0, kStoreAndZero = 1;
+/// Nothing is outstanding: loads of buffer state, which name how many stores not to wait for, are all alike,
+/// and so are the two kinds of store.
+void BinExecutor::transfer_counts(const Packet& p) {
+  enum Op : uint32_t {
+    kStore = 0,
+    kStoreAndZero = 1,
+    kStoreBuffers = 2,
+    kStoreBuffersCl = 3,
+    kLoadBuffers = 8
+  };
   const uint32_t op = p.get(field("Primitive Counts Feedback", "op"));
-  if (op != kStore && op != kStoreAndZero)
-    return fail(p, "transfer of transform feedback buffer state is not implemented");
-  binner_.feedback().store_counters(p.get(field("Primitive Counts Feedback", "address")));
-  if (op == kStoreAndZero) binner_.feedback().reset_counters();
+  const GpuAddr address = p.get(field("Primitive Counts Feedback", "address"));
+  ptb::TransformFeedback& feedback = binner_.feedback();
+  switch (op) {
+    case kStore:
+      return feedback.store_counters(address);
+    case kStoreAndZero:
+      feedback.store_counters(address);
+      return feedback.reset_counters();
+    case kStoreBuffers:
+    case kStoreBuffersCl:
+      return feedback.store_buffers(address);
+    default:
+      if (op < kLoadBuffers) return fail(p, absl::StrFormat("op %d does not exist", op));
+      return feedback.load_buffers(address);
+  }
 }
 
 }  // namespace

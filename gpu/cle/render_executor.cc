@@ -76,6 +76,7 @@ class RenderExecutor {
   const GpuAddr end_, qma_;
   const ptb::BinResult* bin_;
   std::vector<GpuAddr> calls_;
+  uint32_t waits_ = 0;  // for the semaphore
   bool ended_ = false;
 
   FrameConfig frame_;
@@ -123,6 +124,11 @@ bool RenderExecutor::step(const Packet& p) {
     case Opcode::kHalt:
       ended_ = true;
       return true;
+    case Opcode::kWaitForPreviousFrame:  // render jobs run one after another
+      return true;
+    case Opcode::kWaitOnSemaphore:  // the bin job of the submission is over
+      if (waits_++ < (bin_ == nullptr ? 0 : bin_->semaphores)) return true;
+      return fail(absl::StrFormat("hang: %s waits for more increments than the bin list has", describe(p)));
     case Opcode::kTileListInitialBlockSize:
       return set_list_block(p);
     case Opcode::kBranchToSubList:

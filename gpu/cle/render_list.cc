@@ -254,6 +254,7 @@ tlb::LoadStore decode_transfer(const Packet& p) {
   return {.buffer = static_cast<uint8_t>(p.get(field(kOwner, "Buffer to Store"))),
           .memory_format = static_cast<uint8_t>(p.get(field(kOwner, "Memory Format"))),
           .flip_y = p.flag(field(kOwner, "Flip Y")),
+          .height = static_cast<uint16_t>(p.get(field(kOwner, "Height"))),
           .decimate = static_cast<uint8_t>(p.get(field(kOwner, "Decimate mode"))),
           .format = static_cast<uint8_t>(p.get(field(kOwner, "Output Image Format"))),
           .channel_reverse = p.flag(field(kOwner, "Channel Reverse")),
@@ -262,7 +263,7 @@ tlb::LoadStore decode_transfer(const Packet& p) {
           .address = p.get(field(kOwner, "Address"))};
 }
 
-TilePacket decode_load_store(const Packet& p, TileCommand* command, std::string* error) {
+TilePacket decode_load_store(const Packet& p, int version, TileCommand* command, std::string* error) {
   const bool store = p.opcode == Opcode::kStoreTileBufferGeneral;
   command->kind = store ? TileCommand::Kind::kStore : TileCommand::Kind::kLoad;
   command->transfer = decode_transfer(p);
@@ -270,12 +271,14 @@ TilePacket decode_load_store(const Packet& p, TileCommand* command, std::string*
     *error = absl::StrFormat("buffer %d in %s", command->transfer.buffer, describe(p));
     return TilePacket::kBad;
   }
+  constexpr uint8_t kFirstFormatOf71 = 46;
+  if (version < 71 && command->transfer.format >= kFirstFormatOf71) {
+    *error = absl::StrFormat("image format %d in %s, which 4.2 does not have", command->transfer.format,
+                             describe(p));
+    return TilePacket::kBad;
+  }
   if (store) {
-    const uint32_t dither = p.get(field("Store Tile Buffer General", "Dither Mode"));
-    if (dither != 0) {
-      *error = absl::StrFormat("Dither Mode %d in %s is not implemented", dither, describe(p));
-      return TilePacket::kBad;
-    }
+    command->transfer.dither = static_cast<uint8_t>(p.get(field("Store Tile Buffer General", "Dither Mode")));
     command->transfer.clear_after = p.flag(field("Store Tile Buffer General", "Clear buffer being stored"));
   } else {
     command->transfer.force_alpha_1 = p.flag(field("Load Tile Buffer General", "Force alpha 1"));
@@ -290,7 +293,7 @@ TilePacket decode_tile_packet(const Packet& p, int version, TileCommand* command
   switch (p.opcode) {
     case Opcode::kLoadTileBufferGeneral:
     case Opcode::kStoreTileBufferGeneral:
-      return decode_load_store(p, command, error);
+      return decode_load_store(p, version, command, error);
     case Opcode::kClearRenderTargets:
       static_assert(Opcode::kClearRenderTargets == Opcode::kClearTileBuffers);
       command->kind = TileCommand::Kind::kClear;
@@ -308,8 +311,9 @@ TilePacket decode_tile_packet(const Packet& p, int version, TileCommand* command
                                kLastListSet);
       return TilePacket::kBad;
     }
-    // Our lists carry instance ids and the kind of primitive themselves.
+    // Our lists carry ids and the kind of primitive themselves.
     case Opcode::kSetInstanceId:
+    case Opcode::kSetPrimitiveId:
     case Opcode::kPrimListFormat:
     case Opcode::kTileCoordinatesImplicit:
     case Opcode::kEndOfLoads:

@@ -114,8 +114,9 @@ struct DrawCall {
   uint8_t index_size = 0;  ///< bytes: 1, 2, 4
   bool restart = false;
   uint32_t count = 0, instances = 1;
-  uint32_t first_vertex = 0;  ///< arrays
-  uint32_t index_offset = 0;  ///< bytes from index_buffer
+  uint32_t first_instance = 0;  ///< id of the first one
+  uint32_t first_vertex = 0;    ///< arrays
+  uint32_t index_offset = 0;    ///< bytes from index_buffer
   GpuAddr index_buffer = 0;
   uint32_t index_buffer_size = 0;
   int32_t base_vertex = 0;

@@ -64,6 +64,7 @@ struct BinResult {
   uint32_t width = 0, height = 0;  ///< pixels
   uint32_t tile_width = 64, tile_height = 64;
   uint32_t tiles_x = 0, tiles_y = 0, layers = 0;
+  uint32_t semaphores = 0;  ///< increments of the semaphore between the two threads
   std::vector<Draw> draws;
   /// [layer * tiles_x * tiles_y + row * tiles_x + column], primitive order kept.
   std::vector<std::vector<ListEntry>> tiles;

@@ -165,7 +165,7 @@ void DrawSplitter::split(const cle::DrawState& state, const cle::DrawCall& call,
   make_known_table();
   start_piece();
   for (uint32_t instance = 0; instance < call.instances && !job_.stopped(); ++instance)
-    run_instance(instance, consume);
+    run_instance(call.first_instance + instance, consume);
   if (!job_.stopped()) finish_piece(consume);
   piece_ = Draw();
 }

@@ -1,5 +1,6 @@
 #include "gpu/ptb/primitive_binner.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -22,6 +23,7 @@ PrimitiveBinner::PrimitiveBinner(const cle::DrawState& state, const cle::ShaderR
     : state_(state),
       result_(*result),
       counts_(*counts),
+      clips_(record.clipping),
       size_in_vertices_(record.point_size_in_vertices),
       fill_(!state.cfg.wireframe   ? Fill::kSolid
             : state.cfg.point_fill ? Fill::kPoints
@@ -30,7 +32,8 @@ PrimitiveBinner::PrimitiveBinner(const cle::DrawState& state, const cle::ShaderR
       clipper_(state, fraction_bits),
       lists_(state, result) {}
 
-/// Screen positions and outcodes of all vertices, 16 at a time.
+/// Screen positions and outcodes of all vertices, 16 at a time. Without clipping (assumed) vertices have the
+/// same rows and are drawn where the program puts them on the screen, in front of the eye or not.
 void PrimitiveBinner::load_vertices(const vpm::ShadedVertices& shaded) {
   shaded_ = &shaded;
   const uint32_t groups = (shaded.count + kLanes - 1) / kLanes;
@@ -41,7 +44,10 @@ void PrimitiveBinner::load_vertices(const vpm::ShadedVertices& shaded) {
     const Lanes* rows = &shaded.data[size_t{g} * shaded.rows];
     const LanesF clip[4] = {as_float(rows[kRowClip]), as_float(rows[kRowClip + 1]),
                             as_float(rows[kRowClip + 2]), as_float(rows[kRowClip + 3])};
-    clipper_.classify(clip, &codes_[size_t{g} * kLanes]);
+    if (clips_)
+      clipper_.classify(clip, &codes_[size_t{g} * kLanes]);
+    else
+      std::fill_n(&codes_[size_t{g} * kLanes], kLanes, 0);
     const LanesI x = screen_.x(as_int(rows[kRowX])), y = screen_.y(as_int(rows[kRowY]));
     for (uint32_t lane = 0; lane < kLanes; ++lane) points_[size_t{g} * kLanes + lane] = {x[lane], y[lane]};
   }

@@ -46,6 +46,7 @@ class PrimitiveBinner {
   const cle::DrawState& state_;
   BinResult& result_;
   perf::Counts& counts_;
+  const bool clips_;  ///< else only screen positions count
   const bool size_in_vertices_;
   const Fill fill_;
   ScreenTransform screen_;

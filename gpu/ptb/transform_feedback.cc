@@ -49,6 +49,25 @@ void TransformFeedback::store_counters(GpuAddr address) const {
   memory_.write(address, counters_.data(), sizeof(counters_));
 }
 
+namespace {
+struct BufferState {
+  uint32_t remaining;
+  GpuAddr next;
+};
+}  // namespace
+
+void TransformFeedback::store_buffers(GpuAddr address) const {
+  std::array<BufferState, 4> states;
+  for (size_t i = 0; i < states.size(); ++i)
+    states[i] = {buffers_[i].words - buffers_[i].next, buffers_[i].address + 4 * buffers_[i].next};
+  memory_.write(address, states.data(), sizeof(states));
+}
+
+void TransformFeedback::load_buffers(GpuAddr address) {
+  const auto states = memory_.load<std::array<BufferState, 4>>(address);
+  for (uint32_t i = 0; i < states.size(); ++i) set_buffer(i, states[i].next, states[i].remaining);
+}
+
 uint64_t TransformFeedback::take_written_bytes() { return std::exchange(written_bytes_, 0); }
 
 }  // namespace v3d::ptb

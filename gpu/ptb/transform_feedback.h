@@ -34,6 +34,10 @@ class TransformFeedback {
   void reset_counters() { counters_ = {}; }
   /// Stores the seven counters at an address.
   void store_counters(GpuAddr address) const;
+  /// Four pairs in memory: remaining space of a buffer, and where its next word goes (Mesa v3d_packet.xml,
+  /// "store buffer state"). Space counts words, as in set_buffer (assumed).
+  void store_buffers(GpuAddr address) const;
+  void load_buffers(GpuAddr address);
 
   /// Bytes written since the last call.
   uint64_t take_written_bytes();

@@ -66,6 +66,24 @@ constexpr ImageFormat kFormats[64] = {
     /* 43 */ {"d24s8", Numeric::kDepth24Stencil, 4, {}},
     /* 44 */ {"s8", Numeric::kStencil, 1, {}},
     /* 45 */ {"rgba5551", Numeric::kUnorm, 2, {{5, 0}, {5, 5}, {5, 10}, {1, 15}}},
+    /* 46 */ {"bstc8_srgb"},
+    /* 47 */ {"bstc10"},
+    /* 48 */ {"bstc10_srgb"},
+    /* 49 */ {"bstc10_pq"},
+    /* 50 */ {"rgba10x6", Numeric::kUnorm, 8, {{10, 6}, {10, 22}, {10, 38}, {10, 54}}},
+    /* 51 */ {"reserved"},
+    /* 52 */ {"reserved"},
+    /* 53 */ {"reserved"},
+    /* 54 */ {"reserved"},
+    /* 55 */ {"bstc10_hlg"},
+    /* 56 */ {"rgba10x6_hlg", Numeric::kHlg, 8, {{10, 6}, {10, 22}, {10, 38}, {10, 54}}},
+    /* 57 */ {"rgb10_a2_hlg", Numeric::kHlg, 4, {{10, 0}, {10, 10}, {10, 20}, {2, 30}}},
+    /* 58 */ {"bstc10_pq_bt1886"},
+    /* 59 */ {"rgba10x6_pq_bt1886"},
+    /* 60 */ {"rgb10_a2_pq_bt1886"},
+    /* 61 */ {"bstc10_hlg_bt1886"},
+    /* 62 */ {"rgba10x6_hlg_bt1886"},
+    /* 63 */ {"rgb10_a2_hlg_bt1886"},
 };
 
 /// Bits of the float16 that each sRGB byte decodes to, and the byte that each float16 in [0, 1] encodes to.
@@ -91,6 +109,32 @@ const SrgbTables& srgb() {
   return tables;
 }
 
+/// The same for the codes of hybrid log-gamma (ITU-R BT.2100 table 5, with the light of ARIB STD-B67: 0..12,
+/// as Mesa v3d_packet.xml gives the range of "16f_clamp_hlg").
+struct HlgTables {
+  static constexpr uint32_t kCodes = 1024, kTwelve = 0x4a00;
+  uint16_t decode[kCodes + 1];  // a gather reads four bytes
+  uint16_t encode[kTwelve + 1 + 1];
+  HlgTables() : decode{}, encode{} {
+    constexpr double kA = 0.17883277, kB = 1 - 4 * kA, kLast = kCodes - 1;
+    const double c = 0.5 - kA * std::log(4 * kA);
+    for (uint32_t i = 0; i < kCodes; ++i) {
+      const double v = i / kLast;
+      const double light = v <= 0.5 ? 4 * v * v : std::exp((v - c) / kA) + kB;
+      decode[i] = float_to_half(static_cast<float>(light));
+    }
+    for (uint32_t h = 0; h <= kTwelve; ++h) {
+      const double light = half_to_float(static_cast<uint16_t>(h));
+      const double v = light <= 1 ? std::sqrt(light) / 2 : kA * std::log(light - kB) + c;
+      encode[h] = static_cast<uint16_t>(std::lround(v * kLast));
+    }
+  }
+};
+const HlgTables& hlg() {
+  static const HlgTables tables;
+  return tables;
+}
+
 /// The table's entries at the byte offsets: the bits above are unspecified.
 Lanes gather(const void* table, Lanes offsets) {
 #ifdef __AVX512F__
@@ -110,10 +154,17 @@ Lanes gather(const void* table, Lanes offsets) {
 
 Lanes srgb_to_half(Lanes byte) { return gather(srgb().decode, byte * 2) & 0xffffu; }
 
-Lanes half_to_srgb(Lanes half) {
-  half = (half & 0x8000u) != 0u || half > 0x7c00u ? Lanes{} : half;  // negative and NaN: 0
-  half = half < SrgbTables::kOne ? half : splat(SrgbTables::kOne);
-  return gather(srgb().encode, half) & 0xffu;
+/// Bits of a float16 limited to 0..max; NaN gives 0.
+Lanes limit_half(Lanes half, uint32_t max) {
+  half = (half & 0x8000u) != 0u || half > 0x7c00u ? Lanes{} : half;
+  return half < max ? half : splat(max);
+}
+
+Lanes half_to_srgb(Lanes half) { return gather(srgb().encode, limit_half(half, SrgbTables::kOne)) & 0xffu; }
+
+Lanes hlg_to_half(Lanes code) { return gather(hlg().decode, code * 2) & 0xffffu; }
+Lanes half_to_hlg(Lanes half) {
+  return gather(hlg().encode, limit_half(half, HlgTables::kTwelve) * 2) & 0xffffu;
 }
 
 /// 10 and 11 bit floats are halves without sign and low mantissa bits.
@@ -154,6 +205,21 @@ Lanes to_unorm(LanesF v, uint32_t bits) {
   v = v > 0.0f ? v : LanesF{};
   v = v < 1.0f ? v : splat(1.0f);
   return as_uint(v * static_cast<float>(max_of(bits)) + 12582912.0f) & max_of(bits);
+}
+
+/// Dithering adds these to the value before the fraction is dropped, so that what a field can hold stays as
+/// it is: a 4x4 ordered matrix (assumed, as is that it acts on unorm formats alone). Lanes of the upper and
+/// of the lower 8x2 block of a 4x4 square.
+constexpr LanesF kDither[2] = {
+    {0.5f / 16, 8.5f / 16, 12.5f / 16, 4.5f / 16, 2.5f / 16, 10.5f / 16, 14.5f / 16, 6.5f / 16,  //
+     0.5f / 16, 8.5f / 16, 12.5f / 16, 4.5f / 16, 2.5f / 16, 10.5f / 16, 14.5f / 16, 6.5f / 16},
+    {3.5f / 16, 11.5f / 16, 15.5f / 16, 7.5f / 16, 1.5f / 16, 9.5f / 16, 13.5f / 16, 5.5f / 16,  //
+     3.5f / 16, 11.5f / 16, 15.5f / 16, 7.5f / 16, 1.5f / 16, 9.5f / 16, 13.5f / 16, 5.5f / 16},
+};
+Lanes to_dithered_unorm(LanesF v, uint32_t bits, uint32_t strip) {
+  v = v > 0.0f ? v : LanesF{};
+  v = v < 1.0f ? v : splat(1.0f);
+  return __builtin_convertvector(v * static_cast<float>(max_of(bits)) + kDither[strip], Lanes);
 }
 
 Lanes swap_bytes_0_and_2(Lanes v) { return (v & 0xff00ff00u) | ((v >> 16) & 0xffu) | ((v & 0xffu) << 16); }
@@ -205,6 +271,7 @@ ColorCodec::ColorCodec(const ImageFormat& format, const RenderTarget& target, co
     if (!packet.rb_swap) copies_ = true;
     swapped_bytes_ = packet.rb_swap && type.bits == 8;
   }
+  if (format.numeric == Numeric::kUnorm && domain_ != Domain::kBits && !same_fields) dither_ = packet.dither;
 }
 
 Lanes ColorCodec::one() const {
@@ -230,8 +297,9 @@ Lanes ColorCodec::decode(int channel, const Lanes* texel) const {
   Lanes half;
   switch (format_.numeric) {
     case Numeric::kSrgb:
+    case Numeric::kHlg:
       if (channel < 3) {
-        half = srgb_to_half(raw);
+        half = format_.numeric == Numeric::kSrgb ? srgb_to_half(raw) : hlg_to_half(raw);
         break;
       }
       [[fallthrough]];
@@ -251,18 +319,25 @@ Lanes ColorCodec::decode(int channel, const Lanes* texel) const {
 }
 
 /// @return  the field's value at bit 0
-Lanes ColorCodec::encode(int channel, Lanes value) const {
+Lanes ColorCodec::encode(int channel, Lanes value, uint32_t strip) const {
   const Field& field = format_.fields[channel];
   if (domain_ == Domain::kBits) return value & max_of(field.bits);
-  if (domain_ == Domain::kUnorm8) return field.bits == 8 ? value : to_unorm(from_unorm8(value), field.bits);
+  const auto unorm = [&](LanesF v) {
+    const bool dithered = ((dither_ >> (channel == 3)) & 1) != 0;
+    return dithered ? to_dithered_unorm(v, field.bits, strip) : to_unorm(v, field.bits);
+  };
+  if (domain_ == Domain::kUnorm8) return field.bits == 8 ? value : unorm(from_unorm8(value));
   const bool is_half = domain_ == Domain::kHalf;
   const auto as_half = [&] { return is_half ? value : float_to_half(as_float(value)); };
   switch (format_.numeric) {
     case Numeric::kSrgb:
       if (channel < 3) return half_to_srgb(as_half());
+      return unorm(is_half ? half_to_float(value) : as_float(value));
+    case Numeric::kHlg:
+      if (channel < 3) return half_to_hlg(as_half());
       [[fallthrough]];
     case Numeric::kUnorm:
-      return to_unorm(is_half ? half_to_float(value) : as_float(value), field.bits);
+      return unorm(is_half ? half_to_float(value) : as_float(value));
     case Numeric::kFloat:
       return is_half ? as_uint(half_to_float(value)) : value;
     case Numeric::kSmallFloat:
@@ -286,7 +361,7 @@ void ColorCodec::load(const Lanes* texel, Lanes* words) const {
   pack_channels(target_.type, color_words(target_), channels, words);
 }
 
-void ColorCodec::store(const Lanes* words, Lanes* texel) const {
+void ColorCodec::store(const Lanes* words, uint32_t strip, Lanes* texel) const {
   if (swapped_bytes_) {
     texel[0] = swap_bytes_0_and_2(words[0]);
     return;
@@ -299,7 +374,7 @@ void ColorCodec::store(const Lanes* words, Lanes* texel) const {
   for (int c = 0; c < 4; ++c) {
     const Field& field = format_.fields[c];
     if (field.bits != 0)
-      texel[field.shift / 32] |= encode(c, channels[store_order_[c]]) << (field.shift % 32u);
+      texel[field.shift / 32] |= encode(c, channels[store_order_[c]], strip) << (field.shift % 32u);
   }
 }
 

@@ -13,6 +13,7 @@ enum class Numeric : uint8_t {
   kUnsupported,
   kUnorm,
   kSrgb,  ///< R, G, B; alpha is unorm
+  kHlg,   ///< R, G, B, of 10 bits; alpha is unorm
   kUint,
   kSint,
   kHalf,
@@ -49,7 +50,11 @@ class ColorCodec {
   ColorCodec(const ImageFormat& format, const RenderTarget& target, const LoadStore& packet);
 
   void load(const Lanes* texel, Lanes* words) const;
-  void store(const Lanes* words, Lanes* texel) const;
+  /// @param strip  number of the 8x2 block's two rows in the frame, modulo 2: where it is in the dither
+  /// matrix
+  void store(const Lanes* words, uint32_t strip, Lanes* texel) const;
+  /// Texels depend on where they are.
+  bool dithers() const { return dither_ != 0; }
   /// The texel is these words of the target, bit by bit: neither function is needed.
   bool copies() const { return copies_; }
 
@@ -62,13 +67,14 @@ class ColorCodec {
     kFloat,
   };
   Lanes decode(int channel, const Lanes* texel) const;
-  Lanes encode(int channel, Lanes value) const;
+  Lanes encode(int channel, Lanes value, uint32_t strip) const;
   Lanes one() const;
 
   const ImageFormat& format_;
   const RenderTarget& target_;
   Domain domain_;
   bool force_alpha_1_ = false;
+  uint8_t dither_ = 0;          // as LoadStore has it, 0 where it changes nothing
   bool swapped_bytes_ = false;  // rgba8 of every kind with R/B swap alone
   bool copies_ = false;
   uint8_t load_order_[4], store_order_[4];  // source channel of each channel

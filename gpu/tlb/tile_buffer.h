@@ -44,9 +44,11 @@ struct Config {
 
 /// Packets 29 and 30.
 struct LoadStore {
-  uint8_t buffer = 8;         ///< 0..7 RT, 8 none, 9 Z, 10 stencil, 11 both
-  uint8_t memory_format = 0;  ///< tmu::Tiling
-  bool flip_y = false;
+  uint8_t buffer = 8;          ///< 0..7 RT, 8 none, 9 Z, 10 stencil, 11 both
+  uint8_t memory_format = 0;   ///< tmu::Tiling
+  bool flip_y = false;         ///< row 0 of the frame is the last one of an image of `height` pixel rows
+  uint16_t height = 0;         ///< for flip_y alone
+  uint8_t dither = 0;          ///< stores: bit 0 red, green and blue, bit 1 alpha
   uint8_t decimate = 0;        ///< 0 sample 0, 1 average, 3 all samples
   uint8_t format = 0;          ///< image format of cle-and-tiles.md 6.1
   bool clear_after = false;    ///< stores

@@ -1,6 +1,7 @@
 #include "gpu/tlb/tile_image.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace v3d::tlb {
 
@@ -11,6 +12,8 @@ TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, u
       piece_width_(tmu::utile_width(cpp)),
       scale_(all_samples ? 2 : 1),
       whole_blocks_(tile.live_width % 8 == 0),
+      flipped_(packet.flip_y),
+      height_(packet.height),
       lower_in_place_(surface_.tiling == tmu::Tiling::kRaster ? packet.stride_or_height
                                                               : piece_width_ * cpp) {
   for (uint32_t i = 0; i * piece_width_ < tile.live_width; ++i)
@@ -21,21 +24,38 @@ TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, u
 void TileImage::begin_strip(uint32_t y, bool fetch) {
   y_ = y;
   rows_in_frame_ = std::min(2u, tile_.live_height - y);
-  in_place_ = whole_blocks_ && rows_in_frame_ == 2 && scale_ == 1;
+  in_place_ = whole_blocks_ && rows_in_frame_ == 2 && scale_ == 1 && !flipped_;
   words_in_place_ = in_place_ && surface_.cpp == 4;
   if (in_place_)
     piece_y_ = tmu::texel_offset(surface_.tiling, surface_.cpp, surface_.stride_or_height, tile_.origin_x,
                                  tile_.origin_y + y) -
                piece_x_[0];
   else if (fetch)
-    tmu::load_rectangle(memory_, surface_, tile_.origin_x * scale_, (tile_.origin_y + y) * scale_,
-                        tile_.live_width * scale_, rows_in_frame_ * scale_, host_rows_[0], kPitch);
+    move_strip<true>();
 }
 
 void TileImage::flush_strip() {
-  if (!in_place_)
-    tmu::store_rectangle(memory_, surface_, tile_.origin_x * scale_, (tile_.origin_y + y_) * scale_,
-                         tile_.live_width * scale_, rows_in_frame_ * scale_, host_rows_[0], kPitch);
+  if (!in_place_) move_strip<false>();
+}
+
+/// Pixel rows between the image, from image_row on, and host_rows_, from those of line on.
+template <bool kLoad>
+void TileImage::move_rows(uint32_t line, uint32_t image_row, uint32_t rows) {
+  uint8_t* const host = host_rows_[line * scale_];
+  const uint32_t x = tile_.origin_x * scale_, y = image_row * scale_, width = tile_.live_width * scale_;
+  kLoad ? tmu::load_rectangle(memory_, surface_, x, y, width, rows * scale_, host, kPitch)
+        : tmu::store_rectangle(memory_, surface_, x, y, width, rows * scale_, host, kPitch);
+}
+
+/// Flipping turns pixel rows round, not the samples in them; rows that the image does not have are not stored
+/// and load as 0 (both assumed).
+template <bool kLoad>
+void TileImage::move_strip() {
+  const uint32_t first = tile_.origin_y + y_;
+  if (!flipped_) return move_rows<kLoad>(0, first, rows_in_frame_);
+  if (kLoad) std::memset(host_rows_, 0, sizeof(host_rows_));
+  for (uint32_t line = 0; line < rows_in_frame_; ++line)
+    if (first + line < height_) move_rows<kLoad>(line, height_ - 1 - (first + line), 1);
 }
 
 BlockRows TileImage::block_rows(uint32_t x) {

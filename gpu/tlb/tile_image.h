@@ -9,7 +9,7 @@
 namespace v3d::tlb {
 
 /// Blocks inside the frame are accessed in place. Strips that reach over the frame's edge, and multisampled
-/// images, go through rows on the host.
+/// and flipped images, go through rows on the host.
 class TileImage {
  public:
   /// @param all_samples  the image holds 2x2 texels for each pixel, one per sample
@@ -40,6 +40,10 @@ class TileImage {
   BlockRows words_at(uint32_t x) const {
     return {{piece_in_place(x / 4), piece_in_place(x / 4 + 1)}, lower_in_place_};
   }
+  template <bool kLoad>
+  void move_strip();
+  template <bool kLoad>
+  void move_rows(uint32_t line, uint32_t image_row, uint32_t rows);
   BlockRows block_rows(uint32_t x);
   BlockRows sample_rows(uint32_t x, uint32_t sample);
 
@@ -49,6 +53,8 @@ class TileImage {
   uint32_t piece_width_;  // texels
   uint32_t scale_;        // texels per pixel in each direction
   bool whole_blocks_;     // no block of the tile reaches over the frame's right edge
+  bool flipped_;
+  uint32_t height_;  // pixel rows of the image; of flipped ones alone
   ptrdiff_t lower_in_place_;
   bool in_place_ = false, words_in_place_ = false;  // the latter with 32-bit texels: nearly every image
   uint32_t y_ = 0, rows_in_frame_ = 0;

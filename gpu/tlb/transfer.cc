@@ -28,7 +28,6 @@ std::string find_fault(const Tile& tile, const LoadStore& packet, bool is_load) 
   if (packet.buffer > kDepthStencil) return absl::StrFormat("buffer %d", packet.buffer);
   if (packet.memory_format > static_cast<uint8_t>(tmu::Tiling::kUifXor))
     return absl::StrFormat("memory format %d", packet.memory_format);
-  if (packet.flip_y) return "flip Y";
   const ImageFormat& format = image_format(packet.format);
   const bool wants_color = packet.buffer < kNoBuffer;
   const bool depth_format = format.numeric >= Numeric::kDepth32F;
@@ -116,23 +115,23 @@ void store_color(Memory memory, Tile& tile, const LoadStore& packet, const Image
   const ColorCodec codec(format, target, packet);
   TileImage image(memory, tile, packet, format.bytes, all_samples);
 
-  const auto make_texel = [&](uint32_t sample, uint32_t offset, Lanes* texel) {
+  const auto make_texel = [&](uint32_t y, uint32_t sample, uint32_t offset, Lanes* texel) {
     if (codec.copies()) {
       read_color(tile, rt, average, sample, offset, texel);
     } else {
       Lanes color[kMaxWords];
       read_color(tile, rt, average, sample, offset, color);
-      codec.store(color, texel);
+      codec.store(color, (y >> 1) & 1, texel);
     }
   };
-  const bool constant = tile.color_is_clear[rt];
+  const bool constant = tile.color_is_clear[rt] && !codec.dithers();
   Lanes texel[kMaxWords];
-  if (constant) make_texel(0, 0, texel);
+  if (constant) make_texel(0, 0, 0, texel);
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
     image.begin_strip(y, false);
     for_blocks(tile, y, [&](uint32_t x, uint32_t offset) {
       for (uint32_t s = 0; s < image_samples; ++s) {
-        if (!constant) make_texel(s, offset, texel);
+        if (!constant) make_texel(y, s, offset, texel);
         image.put(x, s, texel);
       }
     });

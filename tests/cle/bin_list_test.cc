@@ -271,6 +271,47 @@ TEST(BinList, EveryDrawPacket) {
   EXPECT_EQ(r->draws[0].call.base_instance, 7u);
 }
 
+TEST(BinList, ModesWithTransformFeedbackAndSingleInstances) {
+  BinJob job;
+  PacketWriter l = job.list(job.record_for(row_of_points(64)));
+  l.packet("Vertex Array Prims", {{"mode", 19}, {"Length", 3}})
+      .packet("Vertex Array Single Instance Prims",
+              {{"mode", 16}, {"Instance Length", 2}, {"Instance ID", 9}, {"Index of First Vertex", 5}})
+      .packet("Flush All State");
+  const auto r = job.run(l);
+  ASSERT_EQ(job.error(), "");
+  EXPECT_EQ(first_vertices(*r), (Refs{{0, 0}, {1, 0}, {5, 9}, {6, 9}}));
+  EXPECT_EQ(r->draws[0].vertices_per_primitive, 2);
+}
+
+/// Vertices of a coordinate program belong to stream 0.
+TEST(BinList, TransformFeedbackOfOtherStreamsAndBufferState) {
+  BinJob job;
+  const GpuAddr out = job.allocate(64), other = job.allocate(64), state = job.allocate(64);
+  PacketWriter l = job.list(job.record_for(row_of_points(8)));
+  for (uint32_t i = 0; i < 2; ++i)
+    l.packet("Transform Feedback Buffer", {{"Buffer Number", i},
+                                           {"Buffer Size in 32-bit words", 10 + i},
+                                           {"Buffer Address", i == 0 ? out : other}});
+  l.packet("Transform Feedback Specs", {{"Number of 16-bit Output Data Specs following", 2}, {"Enable", 1}});
+  l.byte(0).byte(0x01).byte(0).byte(0x51);  // two words to buffer 0; two of stream 1 to buffer 1
+  const auto points = [&](uint32_t n) { l.packet("Vertex Array Prims", {{"mode", 0}, {"Length", n}}); };
+  points(2);
+  l.packet("Primitive Counts Feedback", {{"op", 2}, {"address", state}});
+  points(1);
+  l.packet("Primitive Counts Feedback", {{"op", 9}, {"address", state}});  // the third point is overwritten
+  points(3);
+  l.packet("Primitive Counts Feedback", {{"op", 3}, {"address", state + 32}});
+  job.run(l);
+  ASSERT_EQ(job.error(), "");
+  const uint32_t want[] = {6, out + 16, 11, other, 0, 0, 0, 0, 0, out + 40, 11, other, 0, 0, 0, 0};
+  for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(job.memory().load<uint32_t>(state + 4 * i), want[i]) << i;
+  const auto x = [](uint32_t point) { return std::bit_cast<uint32_t>(at_pixel(8.0f + 16 * point, 8).x); };
+  const uint32_t order[] = {0, 1, 0, 1, 2};
+  for (uint32_t i = 0; i < 5; ++i) EXPECT_EQ(job.memory().load<uint32_t>(out + 8 * i), x(order[i])) << i;
+  for (uint32_t i = 0; i < 16; ++i) EXPECT_EQ(job.memory().load<uint32_t>(other + 4 * i), 0u);
+}
+
 /// 7.1.10: programs may ask for the base vertex and the number of the indirect record.
 TEST(BinList, DrawIndexAndBaseVertexAreInputs) {
   device::Profile profile = device::default_profile();
@@ -362,9 +403,9 @@ TEST(BinList, ErrorsNameThePacketAndItsAddress) {
   EXPECT_THAT(error([](BinJob&, PacketWriter& l) { l.packet("Return from sub-list"); }),
               has("Return from sub-list"));
   EXPECT_THAT(error([](BinJob&, PacketWriter& l) {
-                l.packet("Primitive Counts Feedback", {{"op", 2}});
+                l.packet("Primitive Counts Feedback", {{"op", 5}});
               }),
-              has("buffer state"));
+              has("op 5"));
   EXPECT_THAT(error([](BinJob&, PacketWriter& l) {
                 l.packet("Vertex Array Prims", {{"mode", 7}, {"Length", 3}});
               }),
@@ -399,11 +440,14 @@ TEST(BinList, ErrorsNameThePacketAndItsAddress) {
                   false),
               has("limit"));
   EXPECT_THAT(error([](BinJob& j, PacketWriter& l) {
-                const auto bytes = make_record(j.main_record(), {});
-                l.packet("GL Shader State", {{"address", j.put(bytes)}, {"number of attribute arrays", 1}})
-                    .packet("Vertex Array Prims");
+                l.packet("GL Shader State including GS",
+                         {{"address", j.allocate(512)}, {"number of attribute arrays", 1}})
+                    .packet("Transform Feedback Specs",
+                            {{"Number of 16-bit Output Data Specs following", 1}, {"Enable", 1}});
+                l.byte(0).byte(0x80);
+                l.packet("Vertex Array Prims");
               }),
-              has("without clipping"));
+              has("stream 2"));
 }
 
 TEST(BinList, ListsThatNeverEndAreHangs) {

@@ -222,6 +222,23 @@ TEST_P(RenderList, ClearInTheMiddleOfATileCounts) {
   EXPECT_EQ(test_.memory().load<uint32_t>(b + 1020), frame.clear);
 }
 
+TEST_P(RenderList, TheSemaphoreCountsUpInTheBinList) {
+  PacketWriter bin_list, list;
+  bin_list.packet("Increment Semaphore").packet("Increment Semaphore");
+  const GpuAddr at = test_.put(bin_list.bytes());
+  const auto bin = run_bin_list(test_.job(), at, at + bin_list.size());
+  EXPECT_EQ(bin->semaphores, 2u);
+  list.packet("Wait for previous frame")
+      .packet("Wait on Semaphore")
+      .packet("Wait on Semaphore")
+      .packet("End of rendering");
+  const GpuAddr start = test_.put(list.bytes());
+  run_render_list(test_.job(), start, start + list.size(), 0, bin.get());
+  EXPECT_EQ(error(), "");
+  run_render_list(test_.job(), start, start + list.size(), 0, nullptr);
+  EXPECT_THAT(error(), HasSubstr("hang: Wait on Semaphore"));
+}
+
 /// The lower right corner of a frame of 7680 x 7680: only the last of 15 x 15 supertiles is listed, and only
 /// its memory exists.
 TEST_P(RenderList, TheLargestFrame) {
@@ -506,6 +523,30 @@ TEST(GenericList, FinalClearsAreLeftOut) {
   EXPECT_FALSE(program.commands[2].transfer.clear_after);
   EXPECT_TRUE(program.writes);
   EXPECT_FALSE(program.draws);
+}
+
+TEST(GenericList, TheFormatsAndFlagsOfStores) {
+  TestJob test;
+  for (const int version : {71, 42}) {
+    PacketWriter list(version);
+    list.packet("Store Tile Buffer General", {{"Output Image Format", 57},
+                                              {"Dither Mode", 3},
+                                              {"Flip Y", 1},
+                                              {"Height", 7680},
+                                              {"Height in UB or Stride", 64}});
+    list.packet("End of Tile Marker").packet("Return from sub-list");
+    const GpuAddr at = test.put(list.bytes());
+    TileProgram program;
+    std::string error;
+    EXPECT_EQ(parse_generic_list(test.memory(), version, at, at + list.size(), &program, &error),
+              version == 71);
+    EXPECT_EQ(error.find("image format 57") != std::string::npos, version == 42);
+    if (version == 42) continue;
+    const tlb::LoadStore& store = program.commands.at(0).transfer;
+    EXPECT_EQ(store.dither, 3);
+    EXPECT_TRUE(store.flip_y);
+    EXPECT_EQ(store.height, 7680);
+  }
 }
 
 TEST(GenericList, TilesRunInOrderWhereContentsAreStoredTwice) {

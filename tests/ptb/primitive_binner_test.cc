@@ -37,6 +37,7 @@ struct Scene {
     result.layers = 1;
     result.tiles.resize(result.tiles_x * result.tiles_y);
     shaded.rows = 8;
+    record.clipping = true;
   }
 
   /// Vertex at a screen position (1/64 px), W = 1.
@@ -293,6 +294,20 @@ TEST(PrimitiveBinner, WireframeDrawsTheSidesAndPointFillTheVertices) {
     s.draw.primitives.resize(1);
     s.draw.vertices_per_primitive = 3;
     EXPECT_EQ(s.bin(), 0u);  // culled as a triangle
+  }
+}
+
+TEST(PrimitiveBinner, WithoutClippingScreenPositionsCount) {
+  for (const bool clipping : {true, false}) {
+    Scene s;
+    s.record.clipping = clipping;
+    s.state.cfg.z_clip_mode = 1;
+    s.add(
+        {s.vertex({100, 100}, 2), s.vertex({900, 100}, 2), s.vertex({100, 900}, 2)});  // beyond the far plane
+    EXPECT_EQ(s.bin() > 0, !clipping);
+    EXPECT_TRUE(s.draw.clipped.empty());
+    EXPECT_EQ(s.listed(0, 0, 0), !clipping);
+    EXPECT_FALSE(s.listed(1, 0, 0));
   }
 }
 

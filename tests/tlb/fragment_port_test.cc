@@ -96,6 +96,23 @@ struct IntegerCase {
   int64_t min, max;
 };
 
+/// Light of PQ reaches 125, that of hybrid log-gamma 12; alpha stays within 0..1.
+TEST_F(Port, HalfClampedToTheRangesOfHighDynamicRange) {
+  const struct {
+    Clamp clamp;
+    float red, green;
+  } cases[] = {{Clamp::kPq, 125, 13}, {Clamp::kHlg, 12, 12}};
+  for (const auto& c : cases) {
+    fixture_.configure(TileFixture::one_target(ColorType::k16F, 1, 64, 64, false, c.clamp));
+    const float in[4] = {200, 13, -1, 2}, want[4] = {c.red, c.green, 0, 1};
+    Lanes words[4];
+    for (int i = 0; i < 4; ++i) words[i] = as_uint(splat(in[i]));
+    fixture_.write(fixture_.plain_state(), batch_, spec_32(0), words);
+    fixture_.read(batch_, spec_32(0), words);
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(std::bit_cast<float>(uint32_t{words[i][5]}), want[i]) << i;
+  }
+}
+
 TEST_F(Port, IntegersClampOrTruncateToTheInternalType) {
   constexpr IntegerCase kCases[] = {
       {ColorType::k8I, 0, -128, 127},

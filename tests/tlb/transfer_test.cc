@@ -118,6 +118,52 @@ TEST_F(Transfer, Rgb10A2StoresEveryHalfAndKeepsEveryValue) {
   }
 }
 
+/// Hybrid log-gamma of light 0..12: 1 is half of the range, 12 all of it.
+TEST_F(Transfer, HlgOfBothLayouts) {
+  fixture_.configure(TileFixture::one_target(ColorType::k16F, 1));
+  const auto light = [](double v) {
+    return v <= 0.5 ? 4 * v * v : std::exp((v - 0.55991073) / 0.17883277) + 0.28466892;
+  };
+  load_texels(57, 4, 1024, raster(), [](uint32_t i) { return i | i << 10 | (1023 - i) << 20 | i << 30; });
+  for (uint32_t i = 0; i < 1024; ++i) {
+    EXPECT_NEAR(read(i, 0), light(i / 1023.0), read(i, 0) * 0.0005 + 1e-6) << i;
+    EXPECT_EQ(read(1023 - i, 2), read(i, 1));
+    EXPECT_NEAR(read(i, 3), (i & 3) / 3.0, 0.0003);
+  }
+  fixture_.store(raster(57));
+  for (uint32_t i = 0; i < 1024; ++i)
+    ASSERT_EQ(stored(i, 4), i | i << 10 | (1023 - i) << 20 | i << 30) << "codes survive a trip";
+  fixture_.store(raster(56));
+  for (uint32_t i = 0; i < 1024; ++i) {
+    uint16_t code[4];
+    fixture_.memory().read(texel(i % 64, i / 64, 8), code, 8);
+    EXPECT_EQ(code[1], i << 6);
+    EXPECT_EQ(code[3], (i & 3) * 341 << 6);
+  }
+  write_pixels([](uint32_t i, uint32_t) {
+    const float values[] = {-1, 0, 1, 12, 100, NAN};
+    return std::bit_cast<uint32_t>(values[i % 6]);
+  });
+  fixture_.store(raster(57));
+  const uint32_t want[] = {0, 0, 512, 1023, 1023, 0};
+  for (uint32_t i = 0; i < 6; ++i) EXPECT_EQ(stored(i, 4) & 1023, want[i]);
+}
+
+TEST_F(Transfer, Rgba10x6KeepsTenBitsOfEachChannel) {
+  fixture_.configure(TileFixture::one_target(ColorType::k16F, 1));
+  fixture_.tile().begin_tile(0, 0);
+  for (uint32_t i = 0; i < 1024; ++i)
+    fixture_.memory().store(texel(i % 64, i / 64, 8), 0x0001'0040'ffc0'0000ull | i << 6);
+  fixture_.load(raster(50));
+  for (uint32_t i = 0; i < 1024; ++i)
+    EXPECT_EQ(read(i, 0), half_to_float(float_to_half(static_cast<float>(i / 1023.0))));
+  EXPECT_EQ(read(0, 1), 1.0f);
+  EXPECT_EQ(read(0, 3), 0.0f);
+  fixture_.store(raster(50));
+  for (uint32_t i = 0; i < 1024; ++i)
+    EXPECT_EQ(fixture_.memory().load<uint64_t>(texel(i % 64, i / 64, 8)), 0x0000'0040'ffc0'0000ull | i << 6);
+}
+
 /// Value of a float with 5 exponent bits and no sign.
 double small_float(uint32_t bits, uint32_t mantissa_bits) {
   const uint32_t exponent = bits >> mantissa_bits, mantissa = bits & ((1u << mantissa_bits) - 1);
@@ -351,6 +397,107 @@ TEST_F(Multisample, Decimation) {
   }
 }
 
+/// Row y of the frame is row height - 1 - y of the image; rows it does not have stay out of it.
+TEST_F(Transfer, FlippedImages) {
+  for (const Tiling tiling : {Tiling::kRaster, Tiling::kUif})
+    for (const uint16_t height : {uint16_t{64}, uint16_t{37}, uint16_t{80}}) {
+      fixture_.configure(TileFixture::one_target(ColorType::k8Ui, 0, 61, 50));
+      fixture_.tile().begin_tile(0, 0);
+      write_pixels([](uint32_t i, uint32_t c) { return c == 0 ? i % 64 : c == 1 ? i / 64 : 7; });
+      const uint32_t stride = tiling == Tiling::kRaster ? kStride : 12;
+      LoadStore packet = TileFixture::image(0, 34, tiling, stride);
+      packet.flip_y = true;
+      packet.height = height;
+      std::fill(fixture_.bytes().begin(), fixture_.bytes().end(), 0x55);
+      fixture_.store(packet);
+      for (uint32_t row = 0; row < 90; ++row)
+        for (uint32_t x = 0; x < 64; ++x) {
+          const uint32_t at = packet.address + tmu::texel_offset(tiling, 4, stride, x, row);
+          const uint32_t y = height - 1 - row;  // of the frame
+          const bool inside = row < height && y < 50 && x < 61;
+          ASSERT_EQ(fixture_.memory().load<uint32_t>(at), inside ? 0x07070000 | y << 8 | x : 0x55555555u)
+              << height << ": " << x << " " << row;
+        }
+      fixture_.configure(TileFixture::one_target(ColorType::k8Ui, 0, 61, 50));
+      fixture_.tile().begin_tile(0, 0);
+      fixture_.load(packet);
+      for (uint32_t y = 0; y < 50; ++y) EXPECT_EQ(read_bits(64 * y + 9, 1), y < height ? y : 0) << y;
+    }
+}
+
+TEST_F(Multisample, FlippingKeepsTheSamplesOfAPixel) {
+  fixture_.configure(TileFixture::one_target(ColorType::k8Ui, 0, kSize, kSize, true));
+  write_samples([](uint32_t x, uint32_t y, uint32_t s, uint32_t c) {
+    return c == 0 ? x : c == 1 ? y : c == 2 ? s : 9;
+  });
+  LoadStore packet = TileFixture::image(0, 34, Tiling::kUif, 8);
+  packet.decimate = 3;
+  packet.flip_y = true;
+  packet.height = kSize;
+  fixture_.store(packet);
+  for (uint32_t s = 0; s < 4; ++s) {
+    const uint32_t row = 2 * (kSize - 1 - 7) + (s >> 1);
+    const uint32_t offset = tmu::texel_offset(Tiling::kUif, 4, 8, 2 * 3 + (s & 1), row);
+    EXPECT_EQ(fixture_.memory().load<uint32_t>(packet.address + offset), 0x09000703u | s << 16);
+  }
+}
+
+/// Over 4 x 4 pixels, dithered values have the mean that rounding loses; what the format holds stays exact.
+TEST_F(Transfer, DitheringKeepsMeansAndExactValues) {
+  const struct {
+    ColorType type;
+    uint8_t bpp, format;
+    uint32_t bits;  // of green
+    uint32_t shift;
+  } cases[] = {{ColorType::k8, 0, 7, 6, 5}, {ColorType::k8, 0, 6, 4, 8}, {ColorType::k16F, 1, 3, 10, 10}};
+  for (const auto& c : cases) {
+    fixture_.configure(TileFixture::one_target(c.type, c.bpp));
+    fixture_.tile().begin_tile(0, 0);
+    const uint32_t max = (1u << c.bits) - 1, cpp = c.format == 3 ? 4 : 2;
+    // 4 x 4 squares of one value
+    const auto value = [](uint32_t x, uint32_t y) { return static_cast<float>(y / 4 * 16 + x / 4) / 255; };
+    write_pixels([&](uint32_t i, uint32_t) { return std::bit_cast<uint32_t>(value(i % 64, i / 64)); });
+    LoadStore packet = raster(c.format);
+    packet.dither = 1;
+    fixture_.store(packet);
+    for (uint32_t y = 0; y < 64; y += 4)
+      for (uint32_t x = 0; x < 64; x += 4) {
+        uint32_t sum = 0, least = max, most = 0;
+        for (uint32_t k = 0; k < 16; ++k) {
+          const uint32_t v = stored((y + k / 4) * 64 + x + k % 4, cpp) >> c.shift & max;
+          sum += v;
+          least = std::min(least, v);
+          most = std::max(most, v);
+        }
+        const bool half = c.type == ColorType::k16F;
+        const float exact =
+            (half ? half_to_float(float_to_half(value(x, y))) : value(x, y)) * static_cast<float>(max);
+        ASSERT_NEAR(sum / 16.0, exact, 1 / 31.9) << x << " " << y;
+        const bool representable = std::abs(exact - std::round(exact)) < 1e-4f;
+        EXPECT_LE(most - least, representable ? 0u : 1u) << x << " " << y;
+      }
+  }
+}
+
+TEST_F(Transfer, DitherModesNameTheChannels) {
+  Config config = TileFixture::one_target(ColorType::k8, 0);
+  config.targets[0].clear[0] = 0x84848484;  // between two values of every field
+  fixture_.configure(config);
+  const auto varies = [&](uint8_t dither, uint32_t mask) {
+    LoadStore packet = raster(6);  // abgr4444
+    packet.dither = dither;
+    fixture_.store(packet);
+    bool differs = false;
+    for (uint32_t i = 0; i < 64; ++i) differs |= ((stored(i, 2) ^ stored(0, 2)) & mask) != 0;
+    return differs;
+  };
+  constexpr uint32_t kAlpha = 0xf, kColor = 0xfff0;
+  for (uint8_t mode = 0; mode < 4; ++mode) {
+    EXPECT_EQ(varies(mode, kColor), mode == 1 || mode == 3);
+    EXPECT_EQ(varies(mode, kAlpha), mode == 2 || mode == 3);
+  }
+}
+
 class DepthStencilTransfer : public Transfer {
  protected:
   Config config(DepthType type) {
@@ -459,7 +606,7 @@ TEST_F(Transfer, RefusesWhatItDoesNotKnow) {
       else
         EXPECT_NE(error.find("image format " + std::to_string(format)), std::string::npos) << error;
     }
-  EXPECT_EQ(supported, 35 + 3 + 2);  // colour; Z; stencil
+  EXPECT_EQ(supported, 38 + 3 + 2);  // colour; Z; stencil
   for (bool is_load : {false, true}) {
     LoadStore packet = raster(27);
     packet.buffer = 1;
@@ -471,9 +618,6 @@ TEST_F(Transfer, RefusesWhatItDoesNotKnow) {
     packet = raster(27);
     packet.memory_format = 6;
     EXPECT_NE(refusal(packet, is_load).find("memory format 6"), std::string::npos);
-    packet = raster(27);
-    packet.flip_y = true;
-    EXPECT_NE(refusal(packet, is_load).find("flip Y"), std::string::npos);
     packet = raster(27);
     packet.decimate = 2;
     EXPECT_NE(refusal(packet, is_load).find("decimate mode 2"), std::string::npos);
