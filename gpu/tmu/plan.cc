@@ -114,7 +114,7 @@ void make_border(Plan& plan, const uint8_t* order, int version) {
   if (sampler.border_mode == 7) {
     BorderEncoding encoding = BorderEncoding::kF32;
     if (version < 71 && !integer) {
-      const bool srgb = plan.texture.srgb && plan.format->decode_srgb;
+      const bool srgb = plan.format->decoder(plan.texture.transfer) != nullptr;
       encoding = !plan.wide_output || srgb ? BorderEncoding::kF16 : plan.format->border;
     }
     for (int c = 0; c < 4; ++c) color[c] = border_value_42(sampler.border_words[c], encoding);
@@ -215,9 +215,11 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   plan.log2_utile_width = std::countr_zero(utile_width(plan.format->cpp));
   plan.log2_utile_height = std::countr_zero(utile_height(plan.format->cpp));
   make_levels(plan);
-  plan.srgb = plan.texture.srgb && plan.format->block_srgb;
-  plan.decode =
-      plan.texture.srgb && plan.format->decode_srgb ? plan.format->decode_srgb : plan.format->decode;
+  const Transfer transfer = plan.texture.transfer;
+  const DecodeTexels after_transfer = plan.format->decoder(transfer);
+  plan.decode = after_transfer ? after_transfer : plan.format->decode;
+  if (plan.format->block_srgb && transfer != Transfer::kNone)
+    plan.block_transfer = transfer_table(transfer, 8);
 
   // A fetch has no sampler, and may carry a null address.
   const bool sampled = lookup.launcher != Launcher::kSF;

@@ -49,15 +49,15 @@ struct Plan {
   } key;
 
   Run run;
-  const Format* format;  ///< null only when run ignores it
-  DecodeTexels decode;   ///< plain formats, sRGB applied
+  const Format* format;         ///< null only when run ignores it
+  DecodeTexels decode;          ///< plain formats, transfer function applied
+  const float* block_transfer;  ///< compressed formats: values of 8-bit colours, or null
   TextureState texture;
   SamplerState sampler;
   LookupOptions options;
 
   uint8_t dims;  ///< coordinates: 1 (raster memory), 2, 3
   bool per_pixel, unnormalized, wide_output;
-  bool srgb;  ///< compressed formats: 8-bit colours are sRGB
   bool cube;
   bool anisotropic;
   bool compare;       ///< shadow lookup

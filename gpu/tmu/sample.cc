@@ -462,7 +462,7 @@ Run sampling_function(const Plan& plan) {
   if (plan.dims == 2 && !plan.has_border && !plan.compare) {
     if (plan.format->type == 0) return for_unorm8<1>(plan);
     if (plan.format->type == 2) return for_unorm8<2>(plan);
-    if (plan.format->type == 4 && !plan.texture.srgb) return for_unorm8<4>(plan);
+    if (plan.format->type == 4 && plan.texture.transfer == Transfer::kNone) return for_unorm8<4>(plan);
   }
   return blocks ? for_any_format<true>(plan) : for_any_format<false>(plan);
 }
