@@ -27,6 +27,7 @@ Target find_target(const Plan& plan, const TextureLookup& lookup, LaneMask activ
 
   const Lanes x = lookup.s + as_uint(offset[0]);
   valid &= inside(as_int(x), lanes.width);
+  const Lanes stored_x = plan.texture.flip_x ? flipped(as_int(x), lanes.width) : x;
   Lanes address = lanes.address;
   if (lookup.written & kI) {
     valid &= inside(as_int(lookup.i), splat_int(static_cast<int32_t>(plan.texture.depth)));
@@ -34,7 +35,8 @@ Target find_target(const Plan& plan, const TextureLookup& lookup, LaneMask activ
   }
   Target target;
   if (plan.dims == 1) {
-    target.place = {address + (x << plan.log2_cpp), Lanes{}};
+    target.place = plan.format->compressed() ? place_1d<true>(plan, address, stored_x)
+                                             : place_1d<false>(plan, address, stored_x);
   } else {
     const Lanes y = lookup.t + as_uint(offset[1]);
     valid &= inside(as_int(y), lanes.height);
@@ -43,9 +45,11 @@ Target find_target(const Plan& plan, const TextureLookup& lookup, LaneMask activ
       valid &= inside(as_int(z), lanes.depth);
       address += z * lanes.slice_size;
     }
-    target.place = plan.format->compressed()
-                       ? place(address, column<true>(plan, lanes, x), row<true>(plan, lanes, y))
-                       : place(address, column<false>(plan, lanes, x), row<false>(plan, lanes, y));
+    const Lanes stored_y = plan.texture.flip_y ? flipped(as_int(y), lanes.height) : y;
+    target.place =
+        plan.format->compressed()
+            ? place(address, column<true>(plan, lanes, stored_x), row<true>(plan, lanes, stored_y))
+            : place(address, column<false>(plan, lanes, stored_x), row<false>(plan, lanes, stored_y));
   }
   target.valid = mask_bits(valid);
   return target;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "gpu/base/float16.h"
 #include "gpu/tmu/atomic.h"
@@ -81,7 +82,7 @@ void make_levels(Plan& plan) {
   }
   if (!shape.raster) return;
   // Only fetches see widths beyond 14 bits, and only they may find no texel at all.
-  if (static_cast<Launcher>(plan.key.shape >> 16) == Launcher::kSF)
+  if (static_cast<Launcher>(plan.key.shape >> 16) == Launcher::kSF && !format.compressed())
     tables.width[0] = static_cast<int32_t>(shape.width);
   else
     tables.width = min(tables.width, splat_int(0x3fff));
@@ -210,7 +211,6 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
 
   plan.cube = lookup.launcher == Launcher::kSCm;
   plan.dims = plan.cube || (lookup.written & (kT | kR)) == kT ? 2 : (lookup.written & kR) ? 3 : 1;
-  if (plan.dims == 1 && plan.format->compressed()) return report_unsupported("1D compressed texture");
   plan.log2_cpp = std::countr_zero(plan.format->cpp);
   plan.log2_utile_width = std::countr_zero(utile_width(plan.format->cpp));
   plan.log2_utile_height = std::countr_zero(utile_height(plan.format->cpp));
@@ -233,6 +233,11 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   make_outputs(plan, order);
   make_border(plan, order, version);
   plan.run = pick_function(plan, lookup);
+  if (plan.texture.swap_st && (lookup.written & kT)) {
+    std::swap(plan.options.offset[0], plan.options.offset[1]);
+    plan.run_request = plan.run;
+    plan.run = run_swapped;
+  }
 }
 
 namespace {
@@ -264,6 +269,16 @@ void finish(const Plan& plan, const Lanes* rgba, LaneMask active, Lanes* out) {
   static constexpr Lanes kZero = {};
   const Lanes* const sources[6] = {rgba, rgba + 1, rgba + 2, rgba + 3, &kZero, &plan.one};
   pack_words(plan, plan.word_channel, sources, active, out);
+}
+
+void run_swapped(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+                 Lanes* out) {
+  TextureLookup request = lookup;
+  std::swap(request.s, request.t);
+  const uint32_t bits = plan.options.wide_offsets ? 8 : 4, mask = (1u << bits) - 1;
+  request.off =
+      (lookup.off & ~(mask | mask << bits)) | (lookup.off & mask) << bits | ((lookup.off >> bits) & mask);
+  plan.run_request(plan, context, request, active, out);
 }
 
 void run_nothing(const Plan& plan, Context&, const TextureLookup&, LaneMask, Lanes* out) {

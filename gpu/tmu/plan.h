@@ -49,6 +49,7 @@ struct Plan {
   } key;
 
   Run run;
+  Run run_request;              ///< what run_swapped runs
   const Format* format;         ///< null only when run ignores it
   DecodeTexels decode;          ///< plain formats, transfer function applied
   const float* block_transfer;  ///< compressed formats: values of 8-bit colours, or null
@@ -94,6 +95,8 @@ Run sampling_function(const Plan& plan);
 void run_texel_fetch(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 void run_image_store(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 void run_image_atomic(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
+/// Exchanges S and T, and their offsets, before anything else looks at them (assumed of the request's flip).
+void run_swapped(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 /// Reads nothing and returns zeros: features that are not modelled, cache operations.
 void run_nothing(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 

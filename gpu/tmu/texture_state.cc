@@ -41,13 +41,13 @@ TextureState decode_texture_state(Memory memory, GpuAddr address, int version) {
     state.array_stride = record.bits(33, 24) << 6;
   } else {
     state.reverse_standard_border = record.bit(5);
-    if (record.bit(4)) state.unsupported = "AHDR textures";
-    if (record.bit(2)) state.unsupported = "flip S and T";
+    if (record.bit(4)) state.unsupported = "AHDR of a texture (of unknown meaning)";
+    state.swap_st = record.bit(2);
     state.transfer = record.bit(3) ? Transfer::kSrgb : Transfer::kNone;
     state.array_stride = record.bits(32, 26) << 6;
   }
-  if (record.bit(1)) state.unsupported = "flip texture Y";
-  if (record.bit(0)) state.unsupported = "flip texture X";
+  state.flip_y = record.bit(1);
+  state.flip_x = record.bit(0);
   state.width = record.bits(58, 14);
   state.height = record.bits(72, 14);
   state.depth = record.bits(86, 14);

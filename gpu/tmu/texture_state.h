@@ -22,6 +22,8 @@ struct TextureState {
   Transfer transfer;
   bool reverse, rb_swap;         ///< 7.1
   bool reverse_standard_border;  ///< 4.2
+  bool flip_x, flip_y;           ///< as if the texels of every level were stored in the opposite order
+  bool swap_st;                  ///< 4.2: S and T of the request change places
   const char* unsupported;       ///< name of a feature that is asked for and not modelled, or null
 };
 
