@@ -79,6 +79,26 @@ void store_small(Memory memory, const Target& target, Lanes value) {
 
 }  // namespace
 
+/// Assumed, as the field's name is all that is public: integers, the record's width, height and depth in the
+/// level that B picks (depth is halved only with R written: it counts layers else), and the number of levels.
+/// B is an integer for fetches, else a float, rounded down; levels that do not exist give 0 four times.
+void run_dimension_query(const Plan& plan, Context&, const TextureLookup& lookup, LaneMask active,
+                         Lanes* out) {
+  const TextureState& texture = plan.texture;
+  const bool is_fetch = lookup.launcher == Launcher::kSF;
+  const LanesI base = splat_int(texture.base_level), last = max(base, splat_int(texture.max_level));
+  LanesI level = base;
+  if (lookup.written & kB)
+    level += is_fetch ? clamp(as_int(lookup.b), splat_int(-16), splat_int(16))
+                      : floor_to_int(min(max(as_float(lookup.b), splat(-16.0f)), splat(16.0f)));
+  const Lanes exists = as_uint((level >= base) & (level <= last)), shift = as_uint(level) & 15u;
+  const auto halved = [&](uint32_t size) { return as_uint(max(as_int(splat(size) >> shift), splat_int(1))); };
+  const Lanes values[4] = {halved(texture.width) & exists, halved(texture.height) & exists,
+                           (plan.dims == 3 ? halved(texture.depth) : splat(texture.depth)) & exists,
+                           as_uint(last - base + 1) & exists};
+  finish_integers(plan, values, active, out);
+}
+
 void run_texel_fetch(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
   const Target target = find_target(plan, lookup, active);

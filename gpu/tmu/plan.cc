@@ -18,10 +18,11 @@ int8_t signed_nibble(uint32_t word, int shift) {
   return static_cast<int8_t>(static_cast<int32_t>(word << (28 - shift)) >> 28);
 }
 
-LookupOptions decode_options(uint32_t p2) {
+LookupOptions decode_options(uint32_t p2, int version) {
   LookupOptions options = {};
   options.op = (p2 >> 20) & 15;
   options.lod_query = (p2 >> 24) & 1;
+  options.dimension_query = version >= 71 && ((p2 >> 25) & 1);
   options.gather = (p2 >> 7) & 1;
   options.gather_component = (p2 >> 5) & 3;
   options.disable_autolod = (p2 >> 1) & 1;
@@ -29,13 +30,19 @@ LookupOptions decode_options(uint32_t p2) {
   options.offset[0] = signed_nibble(p2, 8);
   options.offset[1] = signed_nibble(p2, 12);
   options.offset[2] = signed_nibble(p2, 16);
+  // Assumed of the sample number, which nobody uses: as with number 0, coordinates count the texels of the
+  // image as stored, 2 x 2 for the samples of a pixel (texture.md 1.7); the number picks one of these.
+  options.sample[0] = (p2 >> 2) & 1;
+  options.sample[1] = (p2 >> 3) & 1;
+  for (int axis = 0; axis < 2; ++axis)
+    options.offset[axis] = static_cast<int8_t>(options.offset[axis] + options.sample[axis]);
   return options;
 }
 
 void report_options(uint32_t p2, int version) {
-  if (p2 & (1u << 4)) report_unsupported("coefficient mode (explicit gradients)");
-  if (p2 & (3u << 2)) report_unsupported("sample number of P2");
-  if (version >= 71 && (p2 & (1u << 25))) report_unsupported("DIM query");
+  if (p2 & (1u << 4))
+    report_unsupported(
+        "coefficient mode of P2 (explicit gradients, of which no source says how they are passed)");
   if (version >= 71 && (p2 & (1u << 26))) report_unsupported("write conversion");
 }
 
@@ -185,6 +192,7 @@ void make_filter(Plan& plan) {
 }
 
 Run pick_function(const Plan& plan, const TextureLookup& lookup) {
+  if (plan.options.dimension_query) return run_dimension_query;
   if (lookup.launcher == Launcher::kSF) {
     if (plan.options.op == kRegular) return lookup.num_data > 0 ? run_image_store : run_texel_fetch;
     return is_atomic(plan.options.op, lookup.num_data > 0) ? run_image_atomic : run_nothing;
@@ -200,7 +208,7 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   plan.per_pixel = (key.p1 >> 2) & 1;
   plan.unnormalized = (key.p1 >> 1) & 1;
   plan.wide_output = key.p1 & 1;
-  plan.options = decode_options(key.p2);
+  plan.options = decode_options(key.p2, version);
   plan.texture = decode_texture_state(memory, key.p0 & ~15u, version);
   plan.num_words = static_cast<uint8_t>(std::popcount(key.p0 & (plan.wide_output ? 15 : 3)));
   plan.run = run_nothing;
@@ -243,13 +251,13 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
 namespace {
 
 /// @param sources  what the numbers in `word` mean
-void pack_words(const Plan& plan, const uint8_t (&words)[4][2], const Lanes* const* sources, LaneMask active,
-                Lanes* out) {
+void pack_words(const Plan& plan, const uint8_t (&words)[4][2], const Lanes* const* sources, bool is_float,
+                LaneMask active, Lanes* out) {
   for (int i = 0; i < plan.num_words; ++i) {
     Lanes word = *sources[words[i][0]];
     if (!plan.wide_output) {
       const Lanes high = *sources[words[i][1]];
-      if (plan.format->kind == Kind::kFloat)
+      if (is_float)
         word = float_to_half(as_float(word)) | float_to_half(as_float(high)) << 16;
       else
         word = (word & 0xffffu) | high << 16;
@@ -262,13 +270,18 @@ void pack_words(const Plan& plan, const uint8_t (&words)[4][2], const Lanes* con
 
 void finish_ordered(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out) {
   const Lanes* const sources[4] = {values, values + 1, values + 2, values + 3};
-  pack_words(plan, plan.word_source, sources, active, out);
+  pack_words(plan, plan.word_source, sources, plan.format->kind == Kind::kFloat, active, out);
+}
+
+void finish_integers(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out) {
+  const Lanes* const sources[4] = {values, values + 1, values + 2, values + 3};
+  pack_words(plan, plan.word_source, sources, false, active, out);
 }
 
 void finish(const Plan& plan, const Lanes* rgba, LaneMask active, Lanes* out) {
   static constexpr Lanes kZero = {};
   const Lanes* const sources[6] = {rgba, rgba + 1, rgba + 2, rgba + 3, &kZero, &plan.one};
-  pack_words(plan, plan.word_channel, sources, active, out);
+  pack_words(plan, plan.word_channel, sources, plan.format->kind == Kind::kFloat, active, out);
 }
 
 void run_swapped(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,

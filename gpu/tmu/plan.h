@@ -27,9 +27,10 @@ using Run = void (*)(const Plan& plan, Context& context, const TextureLookup& lo
 /// P2, decoded (texture.md 2.2).
 struct LookupOptions {
   uint8_t op;
-  bool lod_query, gather, disable_autolod, wide_offsets;
+  bool lod_query, dimension_query, gather, disable_autolod, wide_offsets;
   uint8_t gather_component;
-  int8_t offset[3];  ///< S, T, R in texels
+  int8_t sample[3];  ///< S, T, R of the sample number, in texels
+  int8_t offset[3];  ///< S, T, R in texels, with those of the sample number
 };
 
 /// Lane i of every table belongs to level i; levels beyond the last repeat it.
@@ -90,8 +91,12 @@ void finish(const Plan& plan, const Lanes* rgba, LaneMask active, Lanes* out);
 /// The same for four values that already stand in R, G, B, A order (gather, LOD query).
 void finish_ordered(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out);
 
+/// The same for integers, whatever the format.
+void finish_integers(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out);
+
 // The functions that make_plan picks from.
 Run sampling_function(const Plan& plan);
+void run_dimension_query(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 void run_texel_fetch(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 void run_image_store(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 void run_image_atomic(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
