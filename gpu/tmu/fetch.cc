@@ -1,8 +1,8 @@
 /// @file Lookups by integer coordinates (TMUSF): texel fetch, image load, store and atomics.
+#include "gpu/base/float16.h"
 #include "gpu/tmu/addressing.h"
 #include "gpu/tmu/atomic.h"
 #include "gpu/tmu/sampling.h"
-#include "gpu/tmu/unsupported.h"
 
 namespace v3d::tmu {
 namespace {
@@ -109,26 +109,60 @@ void run_texel_fetch(const Plan& plan, Context& context, const TextureLookup& lo
   finish(plan, texel.c, active, out);
 }
 
+namespace {
+
+void store_words(Memory memory, const Plan& plan, const Target& target, const Lanes* words, uint32_t count) {
+  switch (plan.format->cpp) {
+    case 1:
+      return store_small<uint8_t>(memory, target, words[0]);
+    case 2:
+      return store_small<uint16_t>(memory, target, words[0]);
+    default:
+      for (uint32_t i = 0; i < plan.format->cpp / 4u && i < count; ++i)
+        scatter(memory, target.place.address + 4 * i, words[i], target.valid);
+  }
+}
+
+/// The colour that TMUD words stand for, in the form of the output type; words that were not written are 0.
+void colors_of_data(const Plan& plan, const TextureLookup& lookup, Lanes* rgba) {
+  for (uint32_t c = 0; c < 4; ++c) {
+    const uint32_t word = plan.wide_output ? c : c / 2;
+    const Lanes data = word < lookup.num_data ? lookup.data[word] : Lanes{};
+    if (plan.wide_output) {
+      rgba[c] = data;
+      continue;
+    }
+    const Lanes half = c % 2 ? data >> 16 : data & 0xffffu;
+    rgba[c] = plan.format->kind == Kind::kFloat ? as_uint(half_to_float(half))
+              : plan.format->kind == Kind::kInt ? as_uint(as_int(half << 16) >> 16)
+                                                : half;
+  }
+}
+
+}  // namespace
+
 void run_image_store(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
   run_nothing(plan, context, lookup, active, out);
-  if (plan.format->compressed()) return report_unsupported("store to a compressed image");
-  const Target target = find_target(plan, lookup, active);
-  switch (plan.format->cpp) {
-    case 1:
-      return store_small<uint8_t>(context.memory, target, lookup.data[0]);
-    case 2:
-      return store_small<uint16_t>(context.memory, target, lookup.data[0]);
-    default:
-      for (uint32_t i = 0; i < plan.format->cpp / 4u && i < lookup.num_data; ++i)
-        scatter(context.memory, target.place.address + 4 * i, lookup.data[i], target.valid);
-  }
+  store_words(context.memory, plan, find_target(plan, lookup, active), lookup.data, lookup.num_data);
+}
+
+/// Assumed of the write conversion, of which only the name is public: the data are a colour in the form in
+/// which a lookup with this output type returns one, and become a texel as the TFU makes it; swizzles have no
+/// part in it.
+void run_converting_store(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+                          Lanes* out) {
+  run_nothing(plan, context, lookup, active, out);
+  Lanes rgba[4], stored[4], words[4];
+  colors_of_data(plan, lookup, rgba);
+  for (int c = 0; c < 4; ++c) stored[plan.order[c]] = rgba[c];
+  encode_texels(*plan.packing, stored, words);
+  store_words(context.memory, plan, find_target(plan, lookup, active), words, 4);
 }
 
 void run_image_atomic(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                       Lanes* out) {
   run_nothing(plan, context, lookup, active, out);
-  if (plan.format->compressed()) return report_unsupported("atomic on a compressed image");
   const Target target = find_target(plan, lookup, active);
   Lanes old;
   switch (plan.format->cpp) {

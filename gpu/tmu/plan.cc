@@ -23,6 +23,7 @@ LookupOptions decode_options(uint32_t p2, int version) {
   options.op = (p2 >> 20) & 15;
   options.lod_query = (p2 >> 24) & 1;
   options.dimension_query = version >= 71 && ((p2 >> 25) & 1);
+  options.write_conversion = version >= 71 && ((p2 >> 26) & 1);
   options.gather = (p2 >> 7) & 1;
   options.gather_component = (p2 >> 5) & 3;
   options.disable_autolod = (p2 >> 1) & 1;
@@ -39,11 +40,10 @@ LookupOptions decode_options(uint32_t p2, int version) {
   return options;
 }
 
-void report_options(uint32_t p2, int version) {
+void report_options(uint32_t p2) {
   if (p2 & (1u << 4))
     report_unsupported(
         "coefficient mode of P2 (explicit gradients, of which no source says how they are passed)");
-  if (version >= 71 && (p2 & (1u << 26))) report_unsupported("write conversion");
 }
 
 /// Levels of the image as the tables that the address functions read.
@@ -191,11 +191,26 @@ void make_filter(Plan& plan) {
       sampler.max_anisotropy > 1 && plan.dims == 2 && !plan.cube && !plan.explicit_lod && !plan.unnormalized;
 }
 
-Run pick_function(const Plan& plan, const TextureLookup& lookup) {
+Run pick_store(Plan& plan) {
+  if (plan.format->compressed()) {
+    report_unsupported("store to a compressed image, which no interface defines");
+    return run_nothing;
+  }
+  if (!plan.options.write_conversion) return run_image_store;
+  plan.packing = find_packing(plan.texture.type);
+  if (plan.packing && plan.texture.transfer == Transfer::kNone) return run_converting_store;
+  report_unsupported("write conversion to depth or through a transfer function");
+  return run_nothing;
+}
+
+Run pick_function(Plan& plan, const TextureLookup& lookup) {
   if (plan.options.dimension_query) return run_dimension_query;
   if (lookup.launcher == Launcher::kSF) {
-    if (plan.options.op == kRegular) return lookup.num_data > 0 ? run_image_store : run_texel_fetch;
-    return is_atomic(plan.options.op, lookup.num_data > 0) ? run_image_atomic : run_nothing;
+    if (plan.options.op == kRegular) return lookup.num_data > 0 ? pick_store(plan) : run_texel_fetch;
+    if (!is_atomic(plan.options.op, lookup.num_data > 0)) return run_nothing;
+    if (!plan.format->compressed()) return run_image_atomic;
+    report_unsupported("atomic on a compressed image, which no interface defines");
+    return run_nothing;
   }
   return sampling_function(plan);
 }
@@ -212,7 +227,7 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   plan.texture = decode_texture_state(memory, key.p0 & ~15u, version);
   plan.num_words = static_cast<uint8_t>(std::popcount(key.p0 & (plan.wide_output ? 15 : 3)));
   plan.run = run_nothing;
-  report_options(key.p2, version);
+  report_options(key.p2);
   if (plan.texture.unsupported) report_unsupported(plan.texture.unsupported);
   plan.format = find_format(plan.texture.type);
   if (!plan.format) return report_unsupported_format(plan.texture.type);
@@ -235,11 +250,11 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   make_filter(plan);
 
   // Decoded channel behind each channel of the API: reversed first, then R and B exchanged.
-  uint8_t order[4] = {0, 1, 2, 3};
-  if (plan.texture.reverse) std::reverse(order, order + 4);
-  if (plan.texture.rb_swap) std::swap(order[0], order[2]);
-  make_outputs(plan, order);
-  make_border(plan, order, version);
+  for (uint8_t c = 0; c < 4; ++c) plan.order[c] = c;
+  if (plan.texture.reverse) std::reverse(plan.order, plan.order + 4);
+  if (plan.texture.rb_swap) std::swap(plan.order[0], plan.order[2]);
+  make_outputs(plan, plan.order);
+  make_border(plan, plan.order, version);
   plan.run = pick_function(plan, lookup);
   if (plan.texture.swap_st && (lookup.written & kT)) {
     std::swap(plan.options.offset[0], plan.options.offset[1]);

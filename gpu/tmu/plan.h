@@ -6,6 +6,7 @@
 
 #include "gpu/base/lanes.h"
 #include "gpu/tmu/block_cache.h"
+#include "gpu/tmu/encode.h"
 #include "gpu/tmu/format.h"
 #include "gpu/tmu/layout.h"
 #include "gpu/tmu/texture_state.h"
@@ -27,7 +28,7 @@ using Run = void (*)(const Plan& plan, Context& context, const TextureLookup& lo
 /// P2, decoded (texture.md 2.2).
 struct LookupOptions {
   uint8_t op;
-  bool lod_query, dimension_query, gather, disable_autolod, wide_offsets;
+  bool lod_query, dimension_query, write_conversion, gather, disable_autolod, wide_offsets;
   uint8_t gather_component;
   int8_t sample[3];  ///< S, T, R of the sample number, in texels
   int8_t offset[3];  ///< S, T, R in texels, with those of the sample number
@@ -73,10 +74,12 @@ struct Plan {
   uint8_t word_source[4][2];
   /// The same as decoded channels: 0..3, 4 zero, 5 one.
   uint8_t word_channel[4][2];
-  uint8_t channel[4];     ///< decoded channel (or 4, 5) behind each of R, G, B, A after all swizzles
-  uint8_t channels_used;  ///< bit c: decoded channel c reaches the output
-  Lanes border[4];        ///< border colour per decoded channel
-  Lanes one;              ///< 1.0f or 1
+  uint8_t channel[4];      ///< decoded channel (or 4, 5) behind each of R, G, B, A after all swizzles
+  uint8_t order[4];        ///< decoded channel behind each of R, G, B, A before the swizzles
+  const Packing* packing;  ///< write conversion: of the format
+  uint8_t channels_used;   ///< bit c: decoded channel c reaches the output
+  Lanes border[4];         ///< border colour per decoded channel
+  Lanes one;               ///< 1.0f or 1
 
   // Geometry of the format
   int log2_cpp, log2_utile_width, log2_utile_height;
@@ -99,6 +102,7 @@ Run sampling_function(const Plan& plan);
 void run_dimension_query(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 void run_texel_fetch(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 void run_image_store(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
+void run_converting_store(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 void run_image_atomic(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 /// Exchanges S and T, and their offsets, before anything else looks at them (assumed of the request's flip).
 void run_swapped(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
