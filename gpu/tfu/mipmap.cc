@@ -1,86 +1,13 @@
 #include "gpu/tfu/mipmap.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <vector>
 
-#include "gpu/base/float16.h"
+#include "gpu/tmu/encode.h"
 
 namespace v3d::tfu {
 namespace {
-
-enum class Number : uint8_t { kUnorm, kSnorm, kHalf, kSmallFloat };
-
-struct Channel {
-  uint8_t first, bits;
-};
-
-/// Where the channels lie in a texel of up to 64 bits; the inverse of the TMU's decoder.
-struct Packing {
-  uint8_t type;  ///< texture type
-  Number number;
-  Channel channels[4];
-};
-
-constexpr Number kUn = Number::kUnorm, kSn = Number::kSnorm, kHf = Number::kHalf, kSf = Number::kSmallFloat;
-constexpr Packing kPackings[] = {
-    {0, kUn, {{0, 8}}},
-    {1, kSn, {{0, 8}}},
-    {2, kUn, {{0, 8}, {8, 8}}},
-    {3, kSn, {{0, 8}, {8, 8}}},
-    {4, kUn, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
-    {5, kSn, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
-    {6, kUn, {{11, 5}, {5, 6}, {0, 5}}},
-    {7, kUn, {{12, 4}, {8, 4}, {4, 4}, {0, 4}}},
-    {8, kUn, {{11, 5}, {6, 5}, {1, 5}, {0, 1}}},
-    {9, kUn, {{0, 10}, {10, 10}, {20, 10}, {30, 2}}},
-    {10, kUn, {{0, 16}}},
-    {11, kSn, {{0, 16}}},
-    {12, kUn, {{0, 16}, {16, 16}}},
-    {13, kSn, {{0, 16}, {16, 16}}},
-    {14, kUn, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
-    {15, kSn, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
-    {16, kHf, {{0, 16}}},
-    {17, kHf, {{0, 16}, {16, 16}}},
-    {18, kHf, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
-    {19, kSf, {{0, 11}, {11, 11}, {22, 10}}},
-};
-
-const Packing* find_packing(uint32_t type) {
-  const auto* found = std::find_if(std::begin(kPackings), std::end(kPackings),
-                                   [&](const Packing& packing) { return packing.type == type; });
-  return found == std::end(kPackings) ? nullptr : found;
-}
-
-/// Unsigned float with 5 exponent bits: a half without its sign and lowest mantissa bits, rounded to nearest
-/// even. Negative numbers, which no average of such floats is, give 0.
-uint32_t small_float(float v, int bits) {
-  if (v < 0) return 0;
-  const uint32_t half = float_to_half(v);
-  const int dropped = 15 - bits;
-  if (half >= 0x7c00) return half >> dropped | (half > 0x7c00);
-  const uint32_t rounded = half + (1u << (dropped - 1)) - 1 + ((half >> dropped) & 1);
-  return std::min(rounded >> dropped, 0x7c00u >> dropped);
-}
-
-uint32_t encode(Number number, float v, int bits) {
-  switch (number) {
-    case Number::kUnorm: {
-      const auto max = static_cast<float>((1u << bits) - 1);
-      return static_cast<uint32_t>(std::lround(std::clamp(v, 0.0f, 1.0f) * max));
-    }
-    case Number::kSnorm: {
-      const auto max = static_cast<float>((1u << (bits - 1)) - 1);
-      return static_cast<uint32_t>(std::lround(std::clamp(v, -1.0f, 1.0f) * max)) & ((1u << bits) - 1);
-    }
-    case Number::kHalf:
-      return float_to_half(v);
-    case Number::kSmallFloat:
-      break;
-  }
-  return small_float(v, bits);
-}
 
 /// One row of texels as floats, 4 per texel.
 using Row = std::vector<float>;
@@ -115,13 +42,14 @@ Tap tap(uint32_t i, uint32_t source_size, uint32_t target_size) {
   return {clamp(floor), clamp(floor + 1), static_cast<float>(centre - floor)};
 }
 
-void encode_row(const Packing& packing, uint32_t cpp, const Row& row, uint32_t width, uint8_t* texels) {
+void encode_row(const tmu::Packing& packing, uint32_t cpp, const Row& row, uint32_t width, uint8_t* texels) {
   for (uint32_t x = 0; x < width; ++x) {
     uint64_t texel = 0;
     for (size_t c = 0; c < 4; ++c) {
-      const Channel channel = packing.channels[c];
+      const tmu::Channel channel = packing.channels[c];
       if (channel.bits)
-        texel |= uint64_t{encode(packing.number, row[size_t{x} * 4 + c], channel.bits)} << channel.first;
+        texel |= uint64_t{tmu::encode_float(packing.number, row[size_t{x} * 4 + c], channel.bits)}
+                 << channel.first;
     }
     std::memcpy(texels + size_t{x} * cpp, &texel, cpp);
   }
@@ -177,14 +105,15 @@ void box_filter_level(const Job& job, const tmu::Format& format, const tmu::Surf
 
 }  // namespace
 
-bool can_filter(const tmu::Format& format) { return find_packing(format.type) != nullptr; }
+// R8 .. R11F_G11F_B10F
+bool can_filter(const tmu::Format& format) { return format.type <= 19; }
 
 void filter_level(const Job& job, const tmu::Format& format, const tmu::Surface& source,
                   uint32_t source_width, uint32_t source_height, const tmu::Surface& target,
                   uint32_t target_width, uint32_t target_height) {
   if (is_unorm8(format) && source_width == 2 * target_width && source_height == 2 * target_height)
     return box_filter_level(job, format, source, target, target_width, target_height);
-  const Packing& packing = *find_packing(format.type);
+  const tmu::Packing& packing = *tmu::find_packing(format.type);
   std::vector<uint8_t> texels(size_t{source_width} * format.cpp);
   Row rows[2] = {Row(size_t{source_width} * 4), Row(size_t{source_width} * 4)};
   Row result(size_t{target_width} * 4);

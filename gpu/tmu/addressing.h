@@ -42,6 +42,10 @@ struct Row {
   Lanes offset, in_block;
 };
 
+/// Index of a texel as stored. Assumed of the flips of a texture: nothing but this changes, so that wrapping,
+/// offsets, filters and the order of gathered texels are those of the texture that the request sees.
+inline Lanes flipped(LanesI i, LanesI size) { return as_uint(size - 1 - i); }
+
 /// n / divisor for n below 2^14 and block sizes 4..12.
 inline Lanes divide_by_block(Lanes n, uint32_t divisor) { return n * ((1u << 18) / divisor + 1) >> 18; }
 
@@ -79,6 +83,15 @@ Row row(const Plan& plan, const LevelLanes& level, Lanes y) {
   result.offset = ((y & in_utile) << (plan.log2_cpp + plan.log2_utile_width)) +
                   ((uy & 1u) << level.y0_shift) + ((uy >> 1) << level.y1_shift);
   return result;
+}
+
+/// The place of a texel of a 1D level: raster memory, for compressed formats a row of blocks of which the
+/// first line of texels counts (no driver has such a texture).
+template <bool kBlocks>
+Place place_1d(const Plan& plan, Lanes base, Lanes x) {
+  if constexpr (!kBlocks) return {base + (x << plan.log2_cpp), Lanes{}};
+  const Lanes block = divide_by_block(x, plan.format->block_width);
+  return {base + (block << plan.log2_cpp), x - block * uint32_t{plan.format->block_width}};
 }
 
 inline Place place(Lanes base, const Column& x, const Row& y) {

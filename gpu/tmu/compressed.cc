@@ -35,12 +35,14 @@ Texel read_compressed(const Plan& plan, Context& context, const Place& at, LaneM
   Texel texel = {};
   for (int i = 0; i < kLanes; ++i) {
     if (!((mask >> i) & 1)) continue;
-    const BlockTexel* block = context.blocks.find(context.memory, *plan.format, plan.srgb, at.address[i]);
+    const BlockTexel* block =
+        context.blocks.find(context.memory, *plan.format, plan.block_transfer != nullptr, at.address[i]);
     for (int c = 0; c < 4; ++c) texel.c[c][i] = block[at.in_block[i]][c];
   }
   for (int c = 0; c < 4; ++c) {
-    if (plan.srgb)
-      texel.c[c] = c < 3 ? look_up(srgb_table(), texel.c[c]) : as_uint(unorm8(to_float(as_int(texel.c[c]))));
+    if (plan.block_transfer)
+      texel.c[c] =
+          c < 3 ? look_up(plan.block_transfer, texel.c[c]) : as_uint(unorm8(to_float(as_int(texel.c[c]))));
     else
       texel.c[c] = as_uint(channel_value(plan.format->block_scale, texel.c[c]));
   }

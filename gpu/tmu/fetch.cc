@@ -1,8 +1,8 @@
 /// @file Lookups by integer coordinates (TMUSF): texel fetch, image load, store and atomics.
+#include "gpu/base/float16.h"
 #include "gpu/tmu/addressing.h"
 #include "gpu/tmu/atomic.h"
 #include "gpu/tmu/sampling.h"
-#include "gpu/tmu/unsupported.h"
 
 namespace v3d::tmu {
 namespace {
@@ -27,6 +27,7 @@ Target find_target(const Plan& plan, const TextureLookup& lookup, LaneMask activ
 
   const Lanes x = lookup.s + as_uint(offset[0]);
   valid &= inside(as_int(x), lanes.width);
+  const Lanes stored_x = plan.texture.flip_x ? flipped(as_int(x), lanes.width) : x;
   Lanes address = lanes.address;
   if (lookup.written & kI) {
     valid &= inside(as_int(lookup.i), splat_int(static_cast<int32_t>(plan.texture.depth)));
@@ -34,7 +35,8 @@ Target find_target(const Plan& plan, const TextureLookup& lookup, LaneMask activ
   }
   Target target;
   if (plan.dims == 1) {
-    target.place = {address + (x << plan.log2_cpp), Lanes{}};
+    target.place = plan.format->compressed() ? place_1d<true>(plan, address, stored_x)
+                                             : place_1d<false>(plan, address, stored_x);
   } else {
     const Lanes y = lookup.t + as_uint(offset[1]);
     valid &= inside(as_int(y), lanes.height);
@@ -43,9 +45,11 @@ Target find_target(const Plan& plan, const TextureLookup& lookup, LaneMask activ
       valid &= inside(as_int(z), lanes.depth);
       address += z * lanes.slice_size;
     }
-    target.place = plan.format->compressed()
-                       ? place(address, column<true>(plan, lanes, x), row<true>(plan, lanes, y))
-                       : place(address, column<false>(plan, lanes, x), row<false>(plan, lanes, y));
+    const Lanes stored_y = plan.texture.flip_y ? flipped(as_int(y), lanes.height) : y;
+    target.place =
+        plan.format->compressed()
+            ? place(address, column<true>(plan, lanes, stored_x), row<true>(plan, lanes, stored_y))
+            : place(address, column<false>(plan, lanes, stored_x), row<false>(plan, lanes, stored_y));
   }
   target.valid = mask_bits(valid);
   return target;
@@ -75,6 +79,26 @@ void store_small(Memory memory, const Target& target, Lanes value) {
 
 }  // namespace
 
+/// Assumed, as the field's name is all that is public: integers, the record's width, height and depth in the
+/// level that B picks (depth is halved only with R written: it counts layers else), and the number of levels.
+/// B is an integer for fetches, else a float, rounded down; levels that do not exist give 0 four times.
+void run_dimension_query(const Plan& plan, Context&, const TextureLookup& lookup, LaneMask active,
+                         Lanes* out) {
+  const TextureState& texture = plan.texture;
+  const bool is_fetch = lookup.launcher == Launcher::kSF;
+  const LanesI base = splat_int(texture.base_level), last = max(base, splat_int(texture.max_level));
+  LanesI level = base;
+  if (lookup.written & kB)
+    level += is_fetch ? clamp(as_int(lookup.b), splat_int(-16), splat_int(16))
+                      : floor_to_int(min(max(as_float(lookup.b), splat(-16.0f)), splat(16.0f)));
+  const Lanes exists = as_uint((level >= base) & (level <= last)), shift = as_uint(level) & 15u;
+  const auto halved = [&](uint32_t size) { return as_uint(max(as_int(splat(size) >> shift), splat_int(1))); };
+  const Lanes values[4] = {halved(texture.width) & exists, halved(texture.height) & exists,
+                           (plan.dims == 3 ? halved(texture.depth) : splat(texture.depth)) & exists,
+                           as_uint(last - base + 1) & exists};
+  finish_integers(plan, values, active, out);
+}
+
 void run_texel_fetch(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
   const Target target = find_target(plan, lookup, active);
@@ -85,26 +109,60 @@ void run_texel_fetch(const Plan& plan, Context& context, const TextureLookup& lo
   finish(plan, texel.c, active, out);
 }
 
+namespace {
+
+void store_words(Memory memory, const Plan& plan, const Target& target, const Lanes* words, uint32_t count) {
+  switch (plan.format->cpp) {
+    case 1:
+      return store_small<uint8_t>(memory, target, words[0]);
+    case 2:
+      return store_small<uint16_t>(memory, target, words[0]);
+    default:
+      for (uint32_t i = 0; i < plan.format->cpp / 4u && i < count; ++i)
+        scatter(memory, target.place.address + 4 * i, words[i], target.valid);
+  }
+}
+
+/// The colour that TMUD words stand for, in the form of the output type; words that were not written are 0.
+void colors_of_data(const Plan& plan, const TextureLookup& lookup, Lanes* rgba) {
+  for (uint32_t c = 0; c < 4; ++c) {
+    const uint32_t word = plan.wide_output ? c : c / 2;
+    const Lanes data = word < lookup.num_data ? lookup.data[word] : Lanes{};
+    if (plan.wide_output) {
+      rgba[c] = data;
+      continue;
+    }
+    const Lanes half = c % 2 ? data >> 16 : data & 0xffffu;
+    rgba[c] = plan.format->kind == Kind::kFloat ? as_uint(half_to_float(half))
+              : plan.format->kind == Kind::kInt ? as_uint(as_int(half << 16) >> 16)
+                                                : half;
+  }
+}
+
+}  // namespace
+
 void run_image_store(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
   run_nothing(plan, context, lookup, active, out);
-  if (plan.format->compressed()) return report_unsupported("store to a compressed image");
-  const Target target = find_target(plan, lookup, active);
-  switch (plan.format->cpp) {
-    case 1:
-      return store_small<uint8_t>(context.memory, target, lookup.data[0]);
-    case 2:
-      return store_small<uint16_t>(context.memory, target, lookup.data[0]);
-    default:
-      for (uint32_t i = 0; i < plan.format->cpp / 4u && i < lookup.num_data; ++i)
-        scatter(context.memory, target.place.address + 4 * i, lookup.data[i], target.valid);
-  }
+  store_words(context.memory, plan, find_target(plan, lookup, active), lookup.data, lookup.num_data);
+}
+
+/// Assumed of the write conversion, of which only the name is public: the data are a colour in the form in
+/// which a lookup with this output type returns one, and become a texel as the TFU makes it; swizzles have no
+/// part in it.
+void run_converting_store(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+                          Lanes* out) {
+  run_nothing(plan, context, lookup, active, out);
+  Lanes rgba[4], stored[4], words[4];
+  colors_of_data(plan, lookup, rgba);
+  for (int c = 0; c < 4; ++c) stored[plan.order[c]] = rgba[c];
+  encode_texels(*plan.packing, stored, words);
+  store_words(context.memory, plan, find_target(plan, lookup, active), words, 4);
 }
 
 void run_image_atomic(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                       Lanes* out) {
   run_nothing(plan, context, lookup, active, out);
-  if (plan.format->compressed()) return report_unsupported("atomic on a compressed image");
   const Target target = find_target(plan, lookup, active);
   Lanes old;
   switch (plan.format->cpp) {

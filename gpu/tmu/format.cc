@@ -1,7 +1,6 @@
 #include "gpu/tmu/format.h"
 
 #include <array>
-#include <cmath>
 
 #include "gpu/base/float16.h"
 #include "gpu/base/unorm_depth.h"
@@ -94,14 +93,37 @@ void decode_depth(const Lanes* words, Lanes* rgba) {
   rgba[3] = splat(kOneFloat);
 }
 
-void decode_srgb8a8(const Lanes* words, Lanes* rgba) {
-  const float* table = srgb_table();
-  for (int c = 0; c < 3; ++c) rgba[c] = look_up(table, field(words[0], 8 * c, 8));
-  rgba[3] = unorm(words[0] >> 24, 8);
+template <Transfer kTransfer, int kBits>
+const float* table() {
+  static const float* const values = transfer_table(kTransfer, kBits);
+  return values;
 }
 
+/// Colours after a transfer function; alpha has none. First bit, from word 0 on, and width of R, G, B, A.
+template <Transfer kTransfer, int kR, int kRBits, int kG, int kGBits, int kB, int kBBits, int kA, int kABits>
+void decode_transfer(const Lanes* words, Lanes* rgba) {
+  rgba[0] = look_up(table<kTransfer, kRBits>(), field(words[kR / 32], kR % 32, kRBits));
+  rgba[1] = look_up(table<kTransfer, kGBits>(), field(words[kG / 32], kG % 32, kGBits));
+  rgba[2] = look_up(table<kTransfer, kBBits>(), field(words[kB / 32], kB % 32, kBBits));
+  if constexpr (kABits == 0)
+    rgba[3] = splat(kOneFloat);
+  else
+    rgba[3] = unorm(field(words[kA / 32], kA % 32, kABits), kABits);
+}
+
+/// Format::transfers of a format with such fields. kSrgb8: Mesa uses sRGB with RGBA8 alone.
+template <bool kSrgb8, int... kFields>
+constexpr DecodeTexels kColorTransfers[kTransfers] = {
+    nullptr,
+    kSrgb8 ? decode_transfer<Transfer::kSrgb, kFields...> : nullptr,
+    decode_transfer<Transfer::kPq, kFields...>,
+    decode_transfer<Transfer::kHlg, kFields...>,
+    decode_transfer<Transfer::kPqBt1886, kFields...>,
+    decode_transfer<Transfer::kHlgBt1886, kFields...>};
+
+/// @param transfers  assumed but for sRGB: they act on the colours of unorm formats that have all three
 constexpr Format plain(const char* name, int type, int cpp, Kind kind, bool filterable, BorderEncoding border,
-                       DecodeTexels decode, DecodeTexels decode_srgb = nullptr) {
+                       DecodeTexels decode, const DecodeTexels* transfers = nullptr) {
   Format format = {};
   format.name = name;
   format.type = static_cast<uint8_t>(type);
@@ -111,7 +133,7 @@ constexpr Format plain(const char* name, int type, int cpp, Kind kind, bool filt
   format.filterable = filterable;
   format.border = border;
   format.decode = decode;
-  format.decode_srgb = decode_srgb;
+  format.transfers = transfers;
   return format;
 }
 
@@ -150,17 +172,23 @@ constexpr Format kFormats[] = {
     plain("R8_SNORM", 1, 1, kFloat, true, kBorderS14, decode_array<kSn, 8, 1>),
     plain("RG8", 2, 2, kFloat, true, kBorderU16, decode_array<kUn, 8, 2>),
     plain("RG8_SNORM", 3, 2, kFloat, true, kBorderS14, decode_array<kSn, 8, 2>),
-    plain("RGBA8", 4, 4, kFloat, true, kBorderU16, decode_array<kUn, 8, 4>, decode_srgb8a8),
+    plain("RGBA8", 4, 4, kFloat, true, kBorderU16, decode_array<kUn, 8, 4>,
+          kColorTransfers<true, 0, 8, 8, 8, 16, 8, 24, 8>),
     plain("RGBA8_SNORM", 5, 4, kFloat, true, kBorderS14, decode_array<kSn, 8, 4>),
-    plain("RGB565", 6, 2, kFloat, true, kBorderF16, decode_packed<kUn, 11, 5, 5, 6, 0, 5, 0, 0>),
-    plain("RGBA4", 7, 2, kFloat, true, kBorderF16, decode_packed<kUn, 12, 4, 8, 4, 4, 4, 0, 4>),
-    plain("RGB5_A1", 8, 2, kFloat, true, kBorderF16, decode_packed<kUn, 11, 5, 6, 5, 1, 5, 0, 1>),
-    plain("RGB10_A2", 9, 4, kFloat, true, kBorderF16, decode_packed<kUn, 0, 10, 10, 10, 20, 10, 30, 2>),
+    plain("RGB565", 6, 2, kFloat, true, kBorderF16, decode_packed<kUn, 11, 5, 5, 6, 0, 5, 0, 0>,
+          kColorTransfers<false, 11, 5, 5, 6, 0, 5, 0, 0>),
+    plain("RGBA4", 7, 2, kFloat, true, kBorderF16, decode_packed<kUn, 12, 4, 8, 4, 4, 4, 0, 4>,
+          kColorTransfers<false, 12, 4, 8, 4, 4, 4, 0, 4>),
+    plain("RGB5_A1", 8, 2, kFloat, true, kBorderF16, decode_packed<kUn, 11, 5, 6, 5, 1, 5, 0, 1>,
+          kColorTransfers<false, 11, 5, 6, 5, 1, 5, 0, 1>),
+    plain("RGB10_A2", 9, 4, kFloat, true, kBorderF16, decode_packed<kUn, 0, 10, 10, 10, 20, 10, 30, 2>,
+          kColorTransfers<false, 0, 10, 10, 10, 20, 10, 30, 2>),
     plain("R16", 10, 2, kFloat, true, kBorderU16, decode_array<kUn, 16, 1>),
     plain("R16_SNORM", 11, 2, kFloat, true, kBorderS15, decode_array<kSn, 16, 1>),
     plain("RG16", 12, 4, kFloat, true, kBorderU16, decode_array<kUn, 16, 2>),
     plain("RG16_SNORM", 13, 4, kFloat, true, kBorderS15, decode_array<kSn, 16, 2>),
-    plain("RGBA16", 14, 8, kFloat, true, kBorderU16, decode_array<kUn, 16, 4>),
+    plain("RGBA16", 14, 8, kFloat, true, kBorderU16, decode_array<kUn, 16, 4>,
+          kColorTransfers<false, 0, 16, 16, 16, 32, 16, 48, 16>),
     plain("RGBA16_SNORM", 15, 8, kFloat, true, kBorderS15, decode_array<kSn, 16, 4>),
     plain("R16F", 16, 2, kFloat, true, kBorderF16, decode_array<kFl, 16, 1>),
     plain("RG16F", 17, 4, kFloat, true, kBorderF16, decode_array<kFl, 16, 2>),
@@ -218,7 +246,8 @@ constexpr Format kFormats[] = {
     plain("RGBA32I", 112, 16, kInt, false, kBorderRaw, decode_raw<1, 4>),
     plain("RGBA32UI", 113, 16, kUint, false, kBorderRaw, decode_raw<1, 4>),
     plain("RGB10_A2UI", 114, 4, kUint, false, kBorderRaw, decode_packed<kUi, 0, 10, 10, 10, 20, 10, 30, 2>),
-    plain("A1_RGB5", 115, 2, kFloat, true, kBorderF16, decode_packed<kUn, 0, 5, 5, 5, 10, 5, 15, 1>),
+    plain("A1_RGB5", 115, 2, kFloat, true, kBorderF16, decode_packed<kUn, 0, 5, 5, 5, 10, 5, 15, 1>,
+          kColorTransfers<false, 0, 5, 5, 5, 10, 5, 15, 1>),
 };
 
 constexpr auto kIndex = [] {
@@ -227,21 +256,7 @@ constexpr auto kIndex = [] {
   return index;
 }();
 
-std::array<float, 256> make_srgb_table() {
-  std::array<float, 256> table;
-  for (int i = 0; i < 256; ++i) {
-    const double v = i / 255.0;
-    table[static_cast<size_t>(i)] =
-        static_cast<float>(v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4));
-  }
-  return table;
-}
-
-const std::array<float, 256> g_srgb_table = make_srgb_table();
-
 }  // namespace
-
-const float* srgb_table() { return g_srgb_table.data(); }
 
 const Format* find_format(uint32_t type) { return type < kIndex.size() ? kIndex[type] : nullptr; }
 

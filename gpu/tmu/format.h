@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
+#include "gpu/tmu/transfer.h"
 
 namespace v3d::tmu {
 
@@ -24,7 +25,7 @@ using DecodeTexels = void (*)(const Lanes* words, Lanes* rgba);
 using BlockTexel = uint16_t[4];
 inline constexpr int kMaxBlockTexels = 144;
 /// A compressed block of `cpp` bytes to block_width * block_height texels in raster order.
-/// @param srgb  ASTC: the sRGB variant of the profile (8-bit results)
+/// @param srgb  ASTC: the sRGB variant of the profile (8-bit results), for every transfer function
 using DecodeBlock = void (*)(const uint8_t* block, bool srgb, BlockTexel* texels);
 
 struct Format {
@@ -37,22 +38,23 @@ struct Format {
   bool depth;             ///< filterable only as comparison
   bool clamps_reference;  ///< fixed-point depth
   BorderEncoding border;
-  DecodeTexels decode;       ///< plain formats
-  DecodeTexels decode_srgb;  ///< null: the sRGB flag has no effect
-  DecodeBlock decode_block;  ///< compressed formats
+  DecodeTexels decode;            ///< plain formats
+  const DecodeTexels* transfers;  ///< kTransfers functions, null: as decode; null when all are
+  DecodeBlock decode_block;       ///< compressed formats
   BlockScale block_scale;
-  bool block_srgb;  ///< the sRGB flag applies
+  bool block_srgb;  ///< transfer functions apply
 
   bool compressed() const { return decode_block != nullptr; }
+  /// The decoder of a plain format after a transfer function, or null where that has no effect.
+  DecodeTexels decoder(Transfer transfer) const {
+    return transfers ? transfers[static_cast<int>(transfer)] : nullptr;
+  }
 };
 
 /// Null for unassigned values and formats that are not modelled.
 const Format* find_format(uint32_t type);
 /// Name for messages, also of formats that are not modelled.
 const char* format_name(uint32_t type);
-
-/// 256 linear values of sRGB-encoded bytes.
-const float* srgb_table();
 
 /// v / 255, correctly rounded, for integers 0..255 in float form.
 inline LanesF unorm8(LanesF v) {

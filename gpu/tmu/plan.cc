@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "gpu/base/float16.h"
 #include "gpu/tmu/atomic.h"
@@ -17,10 +18,12 @@ int8_t signed_nibble(uint32_t word, int shift) {
   return static_cast<int8_t>(static_cast<int32_t>(word << (28 - shift)) >> 28);
 }
 
-LookupOptions decode_options(uint32_t p2) {
+LookupOptions decode_options(uint32_t p2, int version) {
   LookupOptions options = {};
   options.op = (p2 >> 20) & 15;
   options.lod_query = (p2 >> 24) & 1;
+  options.dimension_query = version >= 71 && ((p2 >> 25) & 1);
+  options.write_conversion = version >= 71 && ((p2 >> 26) & 1);
   options.gather = (p2 >> 7) & 1;
   options.gather_component = (p2 >> 5) & 3;
   options.disable_autolod = (p2 >> 1) & 1;
@@ -28,14 +31,19 @@ LookupOptions decode_options(uint32_t p2) {
   options.offset[0] = signed_nibble(p2, 8);
   options.offset[1] = signed_nibble(p2, 12);
   options.offset[2] = signed_nibble(p2, 16);
+  // Assumed of the sample number, which nobody uses: as with number 0, coordinates count the texels of the
+  // image as stored, 2 x 2 for the samples of a pixel (texture.md 1.7); the number picks one of these.
+  options.sample[0] = (p2 >> 2) & 1;
+  options.sample[1] = (p2 >> 3) & 1;
+  for (int axis = 0; axis < 2; ++axis)
+    options.offset[axis] = static_cast<int8_t>(options.offset[axis] + options.sample[axis]);
   return options;
 }
 
-void report_options(uint32_t p2, int version) {
-  if (p2 & (1u << 4)) report_unsupported("coefficient mode (explicit gradients)");
-  if (p2 & (3u << 2)) report_unsupported("sample number of P2");
-  if (version >= 71 && (p2 & (1u << 25))) report_unsupported("DIM query");
-  if (version >= 71 && (p2 & (1u << 26))) report_unsupported("write conversion");
+void report_options(uint32_t p2) {
+  if (p2 & (1u << 4))
+    report_unsupported(
+        "coefficient mode of P2 (explicit gradients, of which no source says how they are passed)");
 }
 
 /// Levels of the image as the tables that the address functions read.
@@ -81,7 +89,7 @@ void make_levels(Plan& plan) {
   }
   if (!shape.raster) return;
   // Only fetches see widths beyond 14 bits, and only they may find no texel at all.
-  if (static_cast<Launcher>(plan.key.shape >> 16) == Launcher::kSF)
+  if (static_cast<Launcher>(plan.key.shape >> 16) == Launcher::kSF && !format.compressed())
     tables.width[0] = static_cast<int32_t>(shape.width);
   else
     tables.width = min(tables.width, splat_int(0x3fff));
@@ -114,7 +122,7 @@ void make_border(Plan& plan, const uint8_t* order, int version) {
   if (sampler.border_mode == 7) {
     BorderEncoding encoding = BorderEncoding::kF32;
     if (version < 71 && !integer) {
-      const bool srgb = plan.texture.srgb && plan.format->decode_srgb;
+      const bool srgb = plan.format->decoder(plan.texture.transfer) != nullptr;
       encoding = !plan.wide_output || srgb ? BorderEncoding::kF16 : plan.format->border;
     }
     for (int c = 0; c < 4; ++c) color[c] = border_value_42(sampler.border_words[c], encoding);
@@ -183,10 +191,26 @@ void make_filter(Plan& plan) {
       sampler.max_anisotropy > 1 && plan.dims == 2 && !plan.cube && !plan.explicit_lod && !plan.unnormalized;
 }
 
-Run pick_function(const Plan& plan, const TextureLookup& lookup) {
+Run pick_store(Plan& plan) {
+  if (plan.format->compressed()) {
+    report_unsupported("store to a compressed image, which no interface defines");
+    return run_nothing;
+  }
+  if (!plan.options.write_conversion) return run_image_store;
+  plan.packing = find_packing(plan.texture.type);
+  if (plan.packing && plan.texture.transfer == Transfer::kNone) return run_converting_store;
+  report_unsupported("write conversion to depth or through a transfer function");
+  return run_nothing;
+}
+
+Run pick_function(Plan& plan, const TextureLookup& lookup) {
+  if (plan.options.dimension_query) return run_dimension_query;
   if (lookup.launcher == Launcher::kSF) {
-    if (plan.options.op == kRegular) return lookup.num_data > 0 ? run_image_store : run_texel_fetch;
-    return is_atomic(plan.options.op, lookup.num_data > 0) ? run_image_atomic : run_nothing;
+    if (plan.options.op == kRegular) return lookup.num_data > 0 ? pick_store(plan) : run_texel_fetch;
+    if (!is_atomic(plan.options.op, lookup.num_data > 0)) return run_nothing;
+    if (!plan.format->compressed()) return run_image_atomic;
+    report_unsupported("atomic on a compressed image, which no interface defines");
+    return run_nothing;
   }
   return sampling_function(plan);
 }
@@ -199,25 +223,26 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   plan.per_pixel = (key.p1 >> 2) & 1;
   plan.unnormalized = (key.p1 >> 1) & 1;
   plan.wide_output = key.p1 & 1;
-  plan.options = decode_options(key.p2);
+  plan.options = decode_options(key.p2, version);
   plan.texture = decode_texture_state(memory, key.p0 & ~15u, version);
   plan.num_words = static_cast<uint8_t>(std::popcount(key.p0 & (plan.wide_output ? 15 : 3)));
   plan.run = run_nothing;
-  report_options(key.p2, version);
+  report_options(key.p2);
   if (plan.texture.unsupported) report_unsupported(plan.texture.unsupported);
   plan.format = find_format(plan.texture.type);
   if (!plan.format) return report_unsupported_format(plan.texture.type);
 
   plan.cube = lookup.launcher == Launcher::kSCm;
   plan.dims = plan.cube || (lookup.written & (kT | kR)) == kT ? 2 : (lookup.written & kR) ? 3 : 1;
-  if (plan.dims == 1 && plan.format->compressed()) return report_unsupported("1D compressed texture");
   plan.log2_cpp = std::countr_zero(plan.format->cpp);
   plan.log2_utile_width = std::countr_zero(utile_width(plan.format->cpp));
   plan.log2_utile_height = std::countr_zero(utile_height(plan.format->cpp));
   make_levels(plan);
-  plan.srgb = plan.texture.srgb && plan.format->block_srgb;
-  plan.decode =
-      plan.texture.srgb && plan.format->decode_srgb ? plan.format->decode_srgb : plan.format->decode;
+  const Transfer transfer = plan.texture.transfer;
+  const DecodeTexels after_transfer = plan.format->decoder(transfer);
+  plan.decode = after_transfer ? after_transfer : plan.format->decode;
+  if (plan.format->block_srgb && transfer != Transfer::kNone)
+    plan.block_transfer = transfer_table(transfer, 8);
 
   // A fetch has no sampler, and may carry a null address.
   const bool sampled = lookup.launcher != Launcher::kSF;
@@ -225,24 +250,29 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   make_filter(plan);
 
   // Decoded channel behind each channel of the API: reversed first, then R and B exchanged.
-  uint8_t order[4] = {0, 1, 2, 3};
-  if (plan.texture.reverse) std::reverse(order, order + 4);
-  if (plan.texture.rb_swap) std::swap(order[0], order[2]);
-  make_outputs(plan, order);
-  make_border(plan, order, version);
+  for (uint8_t c = 0; c < 4; ++c) plan.order[c] = c;
+  if (plan.texture.reverse) std::reverse(plan.order, plan.order + 4);
+  if (plan.texture.rb_swap) std::swap(plan.order[0], plan.order[2]);
+  make_outputs(plan, plan.order);
+  make_border(plan, plan.order, version);
   plan.run = pick_function(plan, lookup);
+  if (plan.texture.swap_st && (lookup.written & kT)) {
+    std::swap(plan.options.offset[0], plan.options.offset[1]);
+    plan.run_request = plan.run;
+    plan.run = run_swapped;
+  }
 }
 
 namespace {
 
 /// @param sources  what the numbers in `word` mean
-void pack_words(const Plan& plan, const uint8_t (&words)[4][2], const Lanes* const* sources, LaneMask active,
-                Lanes* out) {
+void pack_words(const Plan& plan, const uint8_t (&words)[4][2], const Lanes* const* sources, bool is_float,
+                LaneMask active, Lanes* out) {
   for (int i = 0; i < plan.num_words; ++i) {
     Lanes word = *sources[words[i][0]];
     if (!plan.wide_output) {
       const Lanes high = *sources[words[i][1]];
-      if (plan.format->kind == Kind::kFloat)
+      if (is_float)
         word = float_to_half(as_float(word)) | float_to_half(as_float(high)) << 16;
       else
         word = (word & 0xffffu) | high << 16;
@@ -255,13 +285,28 @@ void pack_words(const Plan& plan, const uint8_t (&words)[4][2], const Lanes* con
 
 void finish_ordered(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out) {
   const Lanes* const sources[4] = {values, values + 1, values + 2, values + 3};
-  pack_words(plan, plan.word_source, sources, active, out);
+  pack_words(plan, plan.word_source, sources, plan.format->kind == Kind::kFloat, active, out);
+}
+
+void finish_integers(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out) {
+  const Lanes* const sources[4] = {values, values + 1, values + 2, values + 3};
+  pack_words(plan, plan.word_source, sources, false, active, out);
 }
 
 void finish(const Plan& plan, const Lanes* rgba, LaneMask active, Lanes* out) {
   static constexpr Lanes kZero = {};
   const Lanes* const sources[6] = {rgba, rgba + 1, rgba + 2, rgba + 3, &kZero, &plan.one};
-  pack_words(plan, plan.word_channel, sources, active, out);
+  pack_words(plan, plan.word_channel, sources, plan.format->kind == Kind::kFloat, active, out);
+}
+
+void run_swapped(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+                 Lanes* out) {
+  TextureLookup request = lookup;
+  std::swap(request.s, request.t);
+  const uint32_t bits = plan.options.wide_offsets ? 8 : 4, mask = (1u << bits) - 1;
+  request.off =
+      (lookup.off & ~(mask | mask << bits)) | (lookup.off & mask) << bits | ((lookup.off >> bits) & mask);
+  plan.run_request(plan, context, request, active, out);
 }
 
 void run_nothing(const Plan& plan, Context&, const TextureLookup&, LaneMask, Lanes* out) {

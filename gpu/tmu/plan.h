@@ -6,6 +6,7 @@
 
 #include "gpu/base/lanes.h"
 #include "gpu/tmu/block_cache.h"
+#include "gpu/tmu/encode.h"
 #include "gpu/tmu/format.h"
 #include "gpu/tmu/layout.h"
 #include "gpu/tmu/texture_state.h"
@@ -27,9 +28,10 @@ using Run = void (*)(const Plan& plan, Context& context, const TextureLookup& lo
 /// P2, decoded (texture.md 2.2).
 struct LookupOptions {
   uint8_t op;
-  bool lod_query, gather, disable_autolod, wide_offsets;
+  bool lod_query, dimension_query, write_conversion, gather, disable_autolod, wide_offsets;
   uint8_t gather_component;
-  int8_t offset[3];  ///< S, T, R in texels
+  int8_t sample[3];  ///< S, T, R of the sample number, in texels
+  int8_t offset[3];  ///< S, T, R in texels, with those of the sample number
 };
 
 /// Lane i of every table belongs to level i; levels beyond the last repeat it.
@@ -49,15 +51,16 @@ struct Plan {
   } key;
 
   Run run;
-  const Format* format;  ///< null only when run ignores it
-  DecodeTexels decode;   ///< plain formats, sRGB applied
+  Run run_request;              ///< what run_swapped runs
+  const Format* format;         ///< null only when run ignores it
+  DecodeTexels decode;          ///< plain formats, transfer function applied
+  const float* block_transfer;  ///< compressed formats: values of 8-bit colours, or null
   TextureState texture;
   SamplerState sampler;
   LookupOptions options;
 
   uint8_t dims;  ///< coordinates: 1 (raster memory), 2, 3
   bool per_pixel, unnormalized, wide_output;
-  bool srgb;  ///< compressed formats: 8-bit colours are sRGB
   bool cube;
   bool anisotropic;
   bool compare;       ///< shadow lookup
@@ -71,10 +74,12 @@ struct Plan {
   uint8_t word_source[4][2];
   /// The same as decoded channels: 0..3, 4 zero, 5 one.
   uint8_t word_channel[4][2];
-  uint8_t channel[4];     ///< decoded channel (or 4, 5) behind each of R, G, B, A after all swizzles
-  uint8_t channels_used;  ///< bit c: decoded channel c reaches the output
-  Lanes border[4];        ///< border colour per decoded channel
-  Lanes one;              ///< 1.0f or 1
+  uint8_t channel[4];      ///< decoded channel (or 4, 5) behind each of R, G, B, A after all swizzles
+  uint8_t order[4];        ///< decoded channel behind each of R, G, B, A before the swizzles
+  const Packing* packing;  ///< write conversion: of the format
+  uint8_t channels_used;   ///< bit c: decoded channel c reaches the output
+  Lanes border[4];         ///< border colour per decoded channel
+  Lanes one;               ///< 1.0f or 1
 
   // Geometry of the format
   int log2_cpp, log2_utile_width, log2_utile_height;
@@ -89,11 +94,18 @@ void finish(const Plan& plan, const Lanes* rgba, LaneMask active, Lanes* out);
 /// The same for four values that already stand in R, G, B, A order (gather, LOD query).
 void finish_ordered(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out);
 
+/// The same for integers, whatever the format.
+void finish_integers(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out);
+
 // The functions that make_plan picks from.
 Run sampling_function(const Plan& plan);
+void run_dimension_query(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 void run_texel_fetch(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 void run_image_store(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
+void run_converting_store(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 void run_image_atomic(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
+/// Exchanges S and T, and their offsets, before anything else looks at them (assumed of the request's flip).
+void run_swapped(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 /// Reads nothing and returns zeros: features that are not modelled, cache operations.
 void run_nothing(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 

@@ -50,7 +50,7 @@ LanesI compare(uint32_t function, LanesF reference, LanesF texel) {
 /// Texels of any format, with border colours and depth comparison; blends in float.
 template <bool kIsCompressed>
 struct AnyTexel {
-  static constexpr bool kBlocks = kIsCompressed;
+  static constexpr bool kBlocks = kIsCompressed, kFlips = false;
   using Value = Texel;
 
   static Value read(const Call& call, const Place& place, LaneMask mask, LanesI outside) {
@@ -84,10 +84,16 @@ struct AnyTexel {
   }
 };
 
+/// The same for textures with a flipped axis.
+template <bool kIsCompressed>
+struct FlippedTexel : AnyTexel<kIsCompressed> {
+  static constexpr bool kFlips = true;
+};
+
 /// 8-bit unorm formats of kBytes channels, without border colours and comparison; exact integer blending.
 template <uint32_t kBytes>
 struct Unorm8Texel {
-  static constexpr bool kBlocks = false;
+  static constexpr bool kBlocks = false, kFlips = false;
   using Value = Lanes;
   typedef uint16_t Halves __attribute__((vector_size(64)));
 
@@ -128,6 +134,23 @@ struct Unorm8Texel {
   }
 };
 
+template <class Policy>
+Lanes stored_x(const Plan& plan, const LevelLanes& level, LanesI i) {
+  if constexpr (Policy::kFlips)
+    if (plan.texture.flip_x) return flipped(i, level.width);
+  return as_uint(i);
+}
+template <class Policy>
+Column column_of(const Plan& plan, const LevelLanes& level, LanesI i) {
+  return column<Policy::kBlocks>(plan, level, stored_x<Policy>(plan, level, i));
+}
+template <class Policy>
+Row row_of(const Plan& plan, const LevelLanes& level, LanesI j) {
+  if constexpr (Policy::kFlips)
+    if (plan.texture.flip_y) return row<Policy::kBlocks>(plan, level, flipped(j, level.height));
+  return row<Policy::kBlocks>(plan, level, as_uint(j));
+}
+
 Lanes layer_base(const Call& call, const LevelLanes& level) { return level.address + call.at.layer; }
 
 template <class Policy, Shape kShape>
@@ -137,13 +160,12 @@ template <class Policy, Shape kShape>
   const LanesI x = nearest_index(plan, call.at, 0, level.width, outside);
   Place at{layer_base(call, level), Lanes{}};
   if constexpr (kShape == k1D) {
-    at.address += as_uint(x) << plan.log2_cpp;
+    at = place_1d<Policy::kBlocks>(plan, at.address, stored_x<Policy>(plan, level, x));
   } else {
     const LanesI y = nearest_index(plan, call.at, 1, level.height, outside);
     if constexpr (kShape == k3D)
       at.address += as_uint(nearest_index(plan, call.at, 2, level.depth, outside)) * level.slice_size;
-    at = place(at.address, column<Policy::kBlocks>(plan, level, as_uint(x)),
-               row<Policy::kBlocks>(plan, level, as_uint(y)));
+    at = place(at.address, column_of<Policy>(plan, level, x), row_of<Policy>(plan, level, y));
   }
   return Policy::texel(call, Policy::read(call, at, call.active, outside));
 }
@@ -159,8 +181,9 @@ template <class Policy, Shape kShape>
   if constexpr (kShape == k1D) {
     typename Policy::Value v[2];
     for (int k = 0; k < 2; ++k)
-      v[k] = Policy::read(call, {base + (as_uint(x.index[k]) << plan.log2_cpp), Lanes{}}, call.active,
-                          x.outside[k]);
+      v[k] =
+          Policy::read(call, place_1d<Policy::kBlocks>(plan, base, stored_x<Policy>(plan, level, x.index[k])),
+                       call.active, x.outside[k]);
     return Policy::linear(call, v[0], v[1], x.weight);
   } else {
     const Tap y = linear_tap(plan, call.at, 1, level.height);
@@ -168,10 +191,9 @@ template <class Policy, Shape kShape>
       const LanesI crosses = (x.index[0] == x.index[1]) | (y.index[0] == y.index[1]);
       if (mask_bits(crosses) & call.active) return sample_cube_edge<Policy>(call, level);
     }
-    const Column columns[2] = {column<Policy::kBlocks>(plan, level, as_uint(x.index[0])),
-                               column<Policy::kBlocks>(plan, level, as_uint(x.index[1]))};
-    const Row rows[2] = {row<Policy::kBlocks>(plan, level, as_uint(y.index[0])),
-                         row<Policy::kBlocks>(plan, level, as_uint(y.index[1]))};
+    const Column columns[2] = {column_of<Policy>(plan, level, x.index[0]),
+                               column_of<Policy>(plan, level, x.index[1])};
+    const Row rows[2] = {row_of<Policy>(plan, level, y.index[0]), row_of<Policy>(plan, level, y.index[1])};
     const auto slice = [&](Lanes address, LanesI outside) {
       typename Policy::Value v[4];
       for (int k = 0; k < 4; ++k)
@@ -213,10 +235,9 @@ CubeFootprint read_cube_footprint(const Call& call, const LevelLanes& level) {
     footprint.corner[k] = ((i < 0) | (i >= size)) & ((j < 0) | (j >= size));
     const FaceTexel at = across_edges({call.face, i, j}, size);
     const Lanes base = level.address + as_uint(call.cube_layer + at.face) * plan.texture.array_stride;
-    footprint.texel[k] = Reader::read(call,
-                                      place(base, column<Policy::kBlocks>(plan, level, as_uint(at.i)),
-                                            row<Policy::kBlocks>(plan, level, as_uint(at.j))),
-                                      call.active, LanesI{});
+    footprint.texel[k] = Reader::read(
+        call, place(base, column_of<Policy>(plan, level, at.i), row_of<Policy>(plan, level, at.j)),
+        call.active, LanesI{});
   }
   return footprint;
 }
@@ -378,10 +399,9 @@ void run_anisotropic(const Plan& plan, Context& context, const TextureLookup& lo
 }
 
 /// Gather: the four texels of the linear footprint in the base level.
-template <bool kBlocks>
+template <class Policy>
 void run_gather(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                 Lanes* out) {
-  using Policy = AnyTexel<kBlocks>;
   Call call(plan, context, lookup, active);
   (plan.cube ? set_up<kCube>(call, false) : set_up<k2D>(call, false));
   const LevelLanes level = levels_at(plan, splat_int(plan.texture.base_level));
@@ -397,8 +417,8 @@ void run_gather(const Plan& plan, Context& context, const TextureLookup& lookup,
     const Tap x = linear_tap(plan, call.at, 0, level.width), y = linear_tap(plan, call.at, 1, level.height);
     for (int k = 0; k < 4; ++k) {
       const LanesI i = x.index[k & 1], j = y.index[k >> 1];
-      const Place at = place(layer_base(call, level), column<kBlocks>(plan, level, as_uint(i)),
-                             row<kBlocks>(plan, level, as_uint(j)));
+      const Place at =
+          place(layer_base(call, level), column_of<Policy>(plan, level, i), row_of<Policy>(plan, level, j));
       values[k] = pick(Policy::read(call, at, active, x.outside[k & 1] | y.outside[k >> 1]));
     }
   }
@@ -431,14 +451,13 @@ Run filter_function(const Plan& plan) {
                                   : run_base_level<Policy, kShape, false>;
 }
 
-template <bool kBlocks>
+template <class Policy>
 Run for_any_format(const Plan& plan) {
-  using Policy = AnyTexel<kBlocks>;
+  if (plan.options.gather) return plan.dims == 2 ? run_gather<Policy> : run_nothing;
   if (plan.cube) return filter_function<Policy, kCube>(plan);
   if (plan.dims == 3) return filter_function<Policy, k3D>(plan);
   if (plan.dims == 2) return filter_function<Policy, k2D>(plan);
-  if constexpr (kBlocks) return run_nothing;
-  return filter_function<AnyTexel<false>, k1D>(plan);
+  return filter_function<Policy, k1D>(plan);
 }
 
 template <uint32_t kBytes>
@@ -457,14 +476,14 @@ Run lod_query_function(const Plan& plan) {
 Run sampling_function(const Plan& plan) {
   const bool blocks = plan.format->compressed();
   if (plan.options.lod_query) return lod_query_function(plan);
-  if (plan.options.gather)
-    return plan.dims != 2 ? run_nothing : blocks ? run_gather<true> : run_gather<false>;
-  if (plan.dims == 2 && !plan.has_border && !plan.compare) {
+  if (plan.texture.flip_x || plan.texture.flip_y)
+    return blocks ? for_any_format<FlippedTexel<true>>(plan) : for_any_format<FlippedTexel<false>>(plan);
+  if (plan.dims == 2 && !plan.options.gather && !plan.has_border && !plan.compare) {
     if (plan.format->type == 0) return for_unorm8<1>(plan);
     if (plan.format->type == 2) return for_unorm8<2>(plan);
-    if (plan.format->type == 4 && !plan.texture.srgb) return for_unorm8<4>(plan);
+    if (plan.format->type == 4 && plan.texture.transfer == Transfer::kNone) return for_unorm8<4>(plan);
   }
-  return blocks ? for_any_format<true>(plan) : for_any_format<false>(plan);
+  return blocks ? for_any_format<AnyTexel<true>>(plan) : for_any_format<AnyTexel<false>>(plan);
 }
 
 }  // namespace v3d::tmu

@@ -11,7 +11,8 @@ namespace v3d::tmu {
 inline void texel_offsets(const Plan& plan, const TextureLookup& lookup, LanesI* offset) {
   const int bits = plan.options.wide_offsets ? 8 : 4;
   for (int axis = 0; axis < 3; ++axis)
-    offset[axis] = lookup.written & kOff ? as_int(lookup.off << (32 - bits * (axis + 1))) >> (32 - bits)
+    offset[axis] = lookup.written & kOff ? (as_int(lookup.off << (32 - bits * (axis + 1))) >> (32 - bits)) +
+                                               plan.options.sample[axis]
                                          : splat_int(plan.options.offset[axis]);
 }
 

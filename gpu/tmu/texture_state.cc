@@ -21,20 +21,6 @@ class Record {
 };
 
 constexpr size_t kShortTextureState = 16, kExtendedTextureState = 24;
-constexpr int kTransferSrgb = 1;
-
-const char* unsupported_transfer(uint32_t function) {
-  static constexpr const char* kNames[8] = {nullptr,
-                                            nullptr,
-                                            "PQ transfer function",
-                                            "HLG transfer function",
-                                            "PQ BT1886 transfer function",
-                                            "HLG BT1886 transfer function",
-                                            "transfer function 6",
-                                            "transfer function 7"};
-  return kNames[function];
-}
-
 }  // namespace
 
 TextureState decode_texture_state(Memory memory, GpuAddr address, int version) {
@@ -46,19 +32,22 @@ TextureState decode_texture_state(Memory memory, GpuAddr address, int version) {
   state.base = record.bits(6, 26) << 6;
   if (version >= 71) {
     state.reverse = record.bit(5);
-    state.srgb = record.bits(2, 3) == kTransferSrgb;
-    state.unsupported = unsupported_transfer(record.bits(2, 3));
+    const uint32_t transfer = record.bits(2, 3);
+    if (transfer < kTransfers)
+      state.transfer = static_cast<Transfer>(transfer);
+    else
+      state.unsupported = "transfer function 6 or 7";
     state.rb_swap = record.bit(32);
     state.array_stride = record.bits(33, 24) << 6;
   } else {
     state.reverse_standard_border = record.bit(5);
-    if (record.bit(4)) state.unsupported = "AHDR textures";
-    if (record.bit(2)) state.unsupported = "flip S and T";
-    state.srgb = record.bit(3);
+    if (record.bit(4)) state.unsupported = "AHDR of a texture (of unknown meaning)";
+    state.swap_st = record.bit(2);
+    state.transfer = record.bit(3) ? Transfer::kSrgb : Transfer::kNone;
     state.array_stride = record.bits(32, 26) << 6;
   }
-  if (record.bit(1)) state.unsupported = "flip texture Y";
-  if (record.bit(0)) state.unsupported = "flip texture X";
+  state.flip_y = record.bit(1);
+  state.flip_x = record.bit(0);
   state.width = record.bits(58, 14);
   state.height = record.bits(72, 14);
   state.depth = record.bits(86, 14);

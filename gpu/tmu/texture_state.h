@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "gpu/mmu/memory.h"
+#include "gpu/tmu/transfer.h"
 
 namespace v3d::tmu {
 
@@ -18,9 +19,11 @@ struct TextureState {
   uint8_t base_level, max_level;
   uint8_t level_0_ub_pad;
   bool level_0_xor, level_0_strictly_uif;
-  bool srgb;
+  Transfer transfer;
   bool reverse, rb_swap;         ///< 7.1
   bool reverse_standard_border;  ///< 4.2
+  bool flip_x, flip_y;           ///< as if the texels of every level were stored in the opposite order
+  bool swap_st;                  ///< 4.2: S and T of the request change places
   const char* unsupported;       ///< name of a feature that is asked for and not modelled, or null
 };
 

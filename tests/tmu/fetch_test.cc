@@ -383,5 +383,46 @@ TEST_F(Fetch, RandomStateIsHarmless) {
   EXPECT_EQ(counts.size(), 5u);
 }
 
+TEST_F(Fetch, DimensionQueryTellsExtentOfALevel) {
+  TextureSpec spec{.type = kR8UI, .cpp = 1, .width = 100, .height = 30, .max_level = 5, .layers = 3};
+  spec.base_level = 1;
+  const TestTexture texture(gpu_, spec);
+  TextureLookup lookup = texture.lookup(Launcher::kSF, kT | kB);
+  lookup.p2 = 0x02f00000;
+  lookup.b = kLaneIndex - 1u;
+  Lanes out[4];
+  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 4);
+  for (int i = 0; i < kLanes; ++i) {
+    const bool exists = i >= 1 && i < 6;
+    const uint32_t expected[4] = {std::max(1u, 100u >> i), std::max(1u, 30u >> i), 3, 5};
+    for (int c = 0; c < 4; ++c) EXPECT_EQ(out[c][i], exists ? expected[c] : 0) << i << "." << c;
+  }
+  lookup.p0 = (lookup.p0 & ~15u) | 3;
+  lookup.p1 = 4;  // 16-bit output
+  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 2);
+  EXPECT_EQ(out[0][2], 25u | 7u << 16);
+  EXPECT_EQ(out[1][2], 3u | 5u << 16);
+}
+
+TEST_F(Fetch, SampleNumberPicksATexelOfThePixel) {
+  TextureSpec spec{.type = kR32UI, .cpp = 4, .width = 32, .height = 8, .strictly_uif = true};
+  TestTexture texture(gpu_, spec);
+  texture.fill_random(8);
+  Unit unit(gpu_.memory(), 71);
+  for (uint32_t sample = 0; sample < 4; ++sample)
+    for (const uint8_t off : {0, int{kOff}}) {
+      TextureLookup lookup = texture.lookup(Launcher::kSF, static_cast<uint8_t>(kT | off));
+      lookup.p2 = kDefaultP2 | sample << 2;
+      lookup.s = kLaneIndex * 2u;
+      lookup.t = Lanes{} + 4u;
+      lookup.off = Lanes{};
+      Lanes out[4];
+      ASSERT_EQ(unit.texture(lookup, out), 4);
+      for (uint32_t i = 0; i < kLanes; ++i)
+        EXPECT_EQ(out[0][i],
+                  gpu_.memory().load<uint32_t>(texture.address(0, 2 * i + (sample & 1), 4 + sample / 2)));
+    }
+}
+
 }  // namespace
 }  // namespace v3d::tmu

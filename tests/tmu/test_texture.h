@@ -35,7 +35,9 @@ struct TextureSpec {
   bool raster = false;       ///< 1D
   bool three_d = false;
   bool srgb = false, reverse = false, rb_swap = false;
-  bool reverse_border = false;  ///< 4.2
+  uint32_t transfer = 0;                              ///< 7.1, instead of srgb
+  bool flip_x = false, flip_y = false, swap = false;  ///< swap, of S and T: 4.2
+  bool reverse_border = false;                        ///< 4.2
   std::array<uint32_t, 4> swizzle = {2, 3, 4, 5};
   bool strictly_uif = false;  ///< level 0 is UIF whatever its size
   int version = 71;
@@ -127,13 +129,16 @@ class TestTexture {
     Bits<6> bits;
     const bool is71 = spec_.version >= 71;
     bits.set(6, 26, base_ >> 6);
+    bits.set(0, 1, spec_.flip_x);
+    bits.set(1, 1, spec_.flip_y);
     if (is71) {
       bits.set(5, 1, spec_.reverse);
-      bits.set(2, 3, spec_.srgb);
+      bits.set(2, 3, spec_.srgb ? 1 : spec_.transfer);
       bits.set(32, 1, spec_.rb_swap);
       bits.set(33, 24, stride_ >> 6);
     } else {
       bits.set(5, 1, spec_.reverse_border);
+      bits.set(2, 1, spec_.swap);
       bits.set(3, 1, spec_.srgb);
       bits.set(32, 26, stride_ >> 6);
     }
