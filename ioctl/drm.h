@@ -2,6 +2,7 @@
 /// and include/uapi/linux; where 6.12 has less, abi.h says so). Sizes and offsets: drm-abi.md 2, 5, 6, 7.6.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace v3d::ioctl::drm {
@@ -336,6 +337,65 @@ struct Connector {
   uint32_t connection, mm_width, mm_height, subpixel, pad;
 };
 static_assert(sizeof(Connector) == 80);
+enum PropertyFlags : uint32_t {
+  kPropertyRange = 2,
+  kPropertyImmutable = 4,
+  kPropertyEnum = 8,
+  kPropertyBlob = 16,
+  kPropertyBitmask = 32,
+  kPropertyObject = 1 << 6,
+  kPropertySignedRange = 2 << 6,
+  kPropertyAtomic = 1u << 31,  ///< shown to clients with the capability ATOMIC only
+};
+inline constexpr size_t kPropertyNameSize = 32;
+struct GetProperty {
+  uint64_t values, enum_blobs;
+  uint32_t prop_id, flags;
+  char name[kPropertyNameSize];
+  uint32_t count_values, count_enum_blobs;
+};
+static_assert(sizeof(GetProperty) == 64);
+struct PropertyEnum {
+  uint64_t value;
+  char name[kPropertyNameSize];
+};
+static_assert(sizeof(PropertyEnum) == 40);
+struct GetBlob {
+  uint32_t blob_id, length;
+  uint64_t data;
+};
+struct PlaneResources {
+  uint64_t plane_ids;
+  uint32_t count_planes, pad;
+};
+struct GetPlane {
+  uint32_t plane_id, crtc_id, fb_id, possible_crtcs, gamma_size, count_formats;
+  uint64_t formats;
+};
+static_assert(sizeof(GetPlane) == 32);
+struct ObjectProperties {
+  uint64_t properties, values;
+  uint32_t count, object_id, object_type, pad;
+};
+static_assert(sizeof(ObjectProperties) == 32);
+enum ObjectType : uint32_t {
+  kObjectAny = 0,
+  kObjectConnector = 0xc0c0c0c0,
+  kObjectCrtc = 0xcccccccc,
+  kObjectEncoder = 0xe0e0e0e0,
+  kObjectPlane = 0xeeeeeeee,
+  kObjectFb = 0xfbfbfbfb,
+};
+/// What the blob IN_FORMATS holds: this, the formats, and a FormatModifier for each modifier.
+struct FormatModifierBlob {
+  uint32_t version, flags, count_formats, formats_offset, count_modifiers, modifiers_offset;
+};
+struct FormatModifier {
+  uint64_t formats;  ///< bit i: the modifier goes with format offset + i
+  uint32_t offset, pad;
+  uint64_t modifier;
+};
+static_assert(sizeof(FormatModifier) == 24);
 struct CreateDumb {
   uint32_t height, width, bpp, flags, handle, pitch;
   uint64_t size;

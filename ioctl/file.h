@@ -100,7 +100,8 @@ class File : public std::enable_shared_from_this<File> {
   /// @name Master and authentication; under device().mutex
   bool is_master = false, was_master = false, authenticated = false;
   uint32_t magic = 0;
-  bool atomic = false;  ///< DRM_CLIENT_CAP_ATOMIC
+  bool atomic = false;            ///< DRM_CLIENT_CAP_ATOMIC
+  bool universal_planes = false;  ///< DRM_CLIENT_CAP_UNIVERSAL_PLANES
 
  private:
   int refuse_memory(uint64_t size, const char* why);

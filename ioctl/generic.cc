@@ -153,14 +153,17 @@ int set_client_cap(Call& call, drm::SetClientCap& args) {
   const std::lock_guard lock(device.mutex);
   switch (args.capability) {
     case drm::kClientCapStereo3d:
-    case drm::kClientCapUniversalPlanes:
     case drm::kClientCapAspectRatio:
       return args.value > 1 ? EINVAL : 0;
+    case drm::kClientCapUniversalPlanes:
+      if (args.value > 1) return EINVAL;
+      call.file.universal_planes = args.value != 0;
+      return 0;
     case drm::kClientCapAtomic:
       // The X server's modesetting driver is known to use it wrongly.
       if (call.file.client()->program.starts_with('X') && args.value == 1) return EOPNOTSUPP;
       if (args.value > 2) return EINVAL;
-      call.file.atomic = args.value != 0;
+      call.file.atomic = call.file.universal_planes = args.value != 0;
       return 0;
     case drm::kClientCapWritebackConnectors:
       return !call.file.atomic || args.value > 1 ? EINVAL : 0;

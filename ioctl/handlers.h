@@ -68,5 +68,10 @@ int get_resources(Call& call, drm::CardResources& args);
 int get_crtc(Call& call, drm::Crtc& args);
 int get_encoder(Call& call, drm::Encoder& args);
 int get_connector(Call& call, drm::Connector& args);
+int get_property(Call& call, drm::GetProperty& args);
+int get_property_blob(Call& call, drm::GetBlob& args);
+int get_plane_resources(Call& call, drm::PlaneResources& args);
+int get_plane(Call& call, drm::GetPlane& args);
+int get_object_properties(Call& call, drm::ObjectProperties& args);
 
 }  // namespace v3d::ioctl

@@ -47,7 +47,9 @@ TEST_F(HostileTest, RandomIoctls) {
                                     kSyncobjHandleToFd, kSyncobjFdToHandle, kSyncobjReset,  kSyncobjSignal,
                                     kCreateDumb,        kMapDumb,           kDestroyDumb,   0xc04064a0,
                                     0xc05064a7,         0xc06864a1,         0xc01464a6,     0xc008640a,
-                                    0xc010640b,         0x4010640d,         0xc0106407,     0x80046402};
+                                    0xc010640b,         0x4010640d,         0xc0106407,     0x80046402,
+                                    0xc04064aa,         0xc01064ac,         0xc01064b5,     0xc02064b6,
+                                    0xc02064b9,         0x4008644d,         0xc01064d1};
   for (int step = 0; step < 60000; ++step) {
     File& file = *files[random_() % std::size(files)];
     uint32_t request = kRequests[random_() % std::size(kRequests)];

@@ -1,0 +1,24 @@
+/// What a monitor says of itself over the cable.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "ioctl/drm.h"
+
+namespace v3d::ioctl {
+
+struct Monitor {
+  char manufacturer[4];  ///< three capital letters
+  uint16_t product;
+  const char* name;  ///< at most 13 characters
+  uint16_t mm_width, mm_height;
+  uint8_t cea_format;  ///< VIC of the mode, 1 to 64
+};
+
+/// The EDID of an HDMI monitor with one mode: a base block (VESA E-EDID 1.4) and an extension (CTA-861) that
+/// makes it HDMI.
+/// @param mode  progressive, without borders
+std::array<uint8_t, 256> make_edid(const Monitor& monitor, const drm::ModeInfo& mode);
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,278 @@
+// What the vc4 node says of its display: drm-abi.md 7.6.
+#include <cerrno>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "ioctl/edid.h"
+#include "tests/ioctl/fixture.h"
+
+namespace v3d::ioctl::test {
+namespace {
+
+constexpr uint32_t kGetResources = 0xc04064a0, kGetConnector = 0xc05064a7, kGetProperty = 0xc04064aa,
+                   kGetBlob = 0xc01064ac, kGetPlaneResources = 0xc01064b5, kGetPlane = 0xc02064b6,
+                   kObjGetProperties = 0xc02064b9, kSetClientCap = 0x4010640d;
+
+class Vc4ModeTest : public IoctlTest {
+ protected:
+  struct Property {
+    uint32_t id, flags;
+    uint64_t value;
+    std::vector<uint64_t> values;
+    std::map<std::string, uint64_t> enums;
+  };
+  using Properties = std::map<std::string, Property>;
+
+  void set_cap(uint64_t capability, uint64_t value) {
+    drm::SetClientCap args = {capability, value};
+    ASSERT_EQ(ioctl(*vc4_, kSetClientCap, args), 0);
+  }
+  /// As libdrm does: lengths first.
+  Property describe(uint32_t id, uint64_t value, std::string* name) {
+    drm::GetProperty args = {};
+    args.prop_id = id;
+    EXPECT_EQ(ioctl(*vc4_, kGetProperty, args), 0);
+    args.values = memory_.place(std::vector<uint64_t>(args.count_values));
+    args.enum_blobs = memory_.place(std::vector<drm::PropertyEnum>(args.count_enum_blobs));
+    EXPECT_EQ(ioctl(*vc4_, kGetProperty, args), 0);
+    Property property = {id, args.flags, value, {}, {}};
+    for (uint32_t i = 0; i < args.count_values; ++i)
+      property.values.push_back(memory_.at<uint64_t>(args.values + i * 8));
+    for (uint32_t i = 0; i < args.count_enum_blobs; ++i) {
+      const auto entry = memory_.at<drm::PropertyEnum>(args.enum_blobs + i * sizeof(drm::PropertyEnum));
+      property.enums[entry.name] = entry.value;
+    }
+    *name = args.name;
+    return property;
+  }
+  Properties properties(uint32_t object, uint32_t type) {
+    drm::ObjectProperties args = {};
+    args.object_id = object;
+    args.object_type = type;
+    EXPECT_EQ(ioctl(*vc4_, kObjGetProperties, args), 0);
+    args.properties = memory_.place(std::vector<uint32_t>(args.count));
+    args.values = memory_.place(std::vector<uint64_t>(args.count));
+    EXPECT_EQ(ioctl(*vc4_, kObjGetProperties, args), 0);
+    Properties all;
+    for (uint32_t i = 0; i < args.count; ++i) {
+      std::string name;
+      const Property property = describe(memory_.at<uint32_t>(args.properties + i * 4),
+                                         memory_.at<uint64_t>(args.values + i * 8), &name);
+      EXPECT_TRUE(all.emplace(name, property).second) << name;
+    }
+    return all;
+  }
+  std::vector<uint8_t> blob(uint64_t id) {
+    drm::GetBlob args = {.blob_id = static_cast<uint32_t>(id), .length = 0, .data = 0};
+    EXPECT_EQ(ioctl(*vc4_, kGetBlob, args), 0);
+    args.data = memory_.place(std::vector<uint8_t>(args.length));
+    EXPECT_EQ(ioctl(*vc4_, kGetBlob, args), 0);
+    std::vector<uint8_t> bytes;
+    for (uint32_t i = 0; i < args.length; ++i) bytes.push_back(memory_.at<uint8_t>(args.data + i));
+    return bytes;
+  }
+  static std::set<std::string> names(const Properties& properties) {
+    std::set<std::string> names;
+    for (const auto& [name, property] : properties) names.insert(name);
+    return names;
+  }
+
+  const std::shared_ptr<File> vc4_ = open(kMinorVc4);
+  static constexpr uint32_t kCrtc = 32, kEncoder = 33, kConnector = 34, kPlane = 35;
+};
+
+TEST_F(Vc4ModeTest, ConnectorHasWhatDriversLookFor) {
+  set_cap(drm::kClientCapAtomic, 1);
+  const Properties all = properties(kConnector, drm::kObjectConnector);
+  EXPECT_EQ(names(all),
+            (std::set<std::string>{"EDID", "DPMS", "link-status", "non-desktop", "TILE", "CRTC_ID", "max bpc",
+                                   "HDR_OUTPUT_METADATA", "Colorspace", "left margin", "right margin",
+                                   "top margin", "bottom margin", "Broadcast RGB", "vrr_capable"}));
+  const Property &dpms = all.at("DPMS"), &crtc = all.at("CRTC_ID"), &hdr = all.at("HDR_OUTPUT_METADATA"),
+                 &space = all.at("Colorspace"), &vrr = all.at("vrr_capable");
+  EXPECT_EQ(dpms.flags, uint32_t{drm::kPropertyEnum});
+  EXPECT_EQ(dpms.enums,
+            (std::map<std::string, uint64_t>{{"On", 0}, {"Standby", 1}, {"Suspend", 2}, {"Off", 3}}));
+  EXPECT_EQ(crtc.flags, drm::kPropertyObject | drm::kPropertyAtomic);
+  EXPECT_EQ(crtc.values, std::vector<uint64_t>{drm::kObjectCrtc});
+  EXPECT_EQ(crtc.value, 0u);
+  EXPECT_EQ(hdr.flags, uint32_t{drm::kPropertyBlob});
+  EXPECT_EQ(space.enums.at("Default"), 0u);
+  EXPECT_EQ(space.enums.at("BT2020_RGB"), 9u);
+  EXPECT_EQ(space.values.size(), space.enums.size());
+  EXPECT_EQ(vrr.flags, drm::kPropertyRange | drm::kPropertyImmutable);
+  EXPECT_EQ(vrr.values, (std::vector<uint64_t>{0, 1}));
+  EXPECT_EQ(vrr.value, 0u);
+}
+
+TEST_F(Vc4ModeTest, AtomicPropertiesAreForAtomicClients) {
+  EXPECT_FALSE(names(properties(kConnector, drm::kObjectAny)).contains("CRTC_ID"));
+  EXPECT_EQ(names(properties(kCrtc, drm::kObjectCrtc)), (std::set<std::string>{"VRR_ENABLED", "CTM"}));
+  set_cap(drm::kClientCapAtomic, 1);
+  EXPECT_TRUE(names(properties(kConnector, drm::kObjectAny)).contains("CRTC_ID"));
+  EXPECT_EQ(names(properties(kCrtc, drm::kObjectCrtc)),
+            (std::set<std::string>{"ACTIVE", "MODE_ID", "OUT_FENCE_PTR", "VRR_ENABLED", "CTM"}));
+}
+
+TEST_F(Vc4ModeTest, GetConnectorListsThemToo) {
+  drm::Connector args = {};
+  args.connector_id = kConnector;
+  ASSERT_EQ(ioctl(*vc4_, kGetConnector, args), 0);
+  EXPECT_EQ(args.count_modes, 1u);
+  EXPECT_EQ(args.count_properties, 14u);  // without CRTC_ID
+  args.modes = memory_.place(drm::ModeInfo());
+  args.encoder_ids = memory_.place(uint32_t{0});
+  args.property_ids = memory_.place(std::vector<uint32_t>(14));
+  args.property_values = memory_.place(std::vector<uint64_t>(14));
+  args.count_properties = 2;  // as many as asked for, and how many there are
+  ASSERT_EQ(ioctl(*vc4_, kGetConnector, args), 0);
+  EXPECT_EQ(args.count_properties, 14u);
+  EXPECT_NE(memory_.at<uint32_t>(args.property_ids + 4), 0u);
+  EXPECT_EQ(memory_.at<uint32_t>(args.property_ids + 8), 0u);
+  args.property_values = 16;
+  EXPECT_EQ(ioctl(*vc4_, kGetConnector, args), EFAULT);
+  args.connector_id = kCrtc;
+  EXPECT_EQ(ioctl(*vc4_, kGetConnector, args), ENOENT);
+}
+
+TEST_F(Vc4ModeTest, PlanesNeedTheCapability) {
+  drm::PlaneResources planes = {};
+  ASSERT_EQ(ioctl(*vc4_, kGetPlaneResources, planes), 0);
+  EXPECT_EQ(planes.count_planes, 0u);
+  set_cap(drm::kClientCapUniversalPlanes, 1);
+  planes.plane_ids = memory_.place(std::vector<uint32_t>(2));
+  planes.count_planes = 2;
+  ASSERT_EQ(ioctl(*vc4_, kGetPlaneResources, planes), 0);
+  EXPECT_EQ(planes.count_planes, 2u);
+  uint64_t types = 0;
+  for (const uint32_t i : {0u, 1u}) {
+    drm::GetPlane plane = {};
+    plane.plane_id = memory_.at<uint32_t>(planes.plane_ids + i * 4);
+    ASSERT_EQ(ioctl(*vc4_, kGetPlane, plane), 0);
+    EXPECT_EQ(plane.possible_crtcs, 1u);
+    ASSERT_EQ(plane.count_formats, 2u);
+    plane.formats = memory_.place(std::vector<uint32_t>(2));
+    ASSERT_EQ(ioctl(*vc4_, kGetPlane, plane), 0);
+    EXPECT_EQ(memory_.at<uint32_t>(plane.formats), 0x34325258u);  // XR24
+    types |= 1u << properties(plane.plane_id, drm::kObjectPlane).at("type").value;
+  }
+  EXPECT_EQ(types, 6u);  // primary and cursor
+}
+
+TEST_F(Vc4ModeTest, PlaneProperties) {
+  set_cap(drm::kClientCapAtomic, 1);  // implies universal planes
+  const Properties all = properties(kPlane, drm::kObjectPlane);
+  for (const char* name : {"FB_ID", "CRTC_ID", "CRTC_X", "CRTC_Y", "CRTC_W", "CRTC_H", "SRC_X", "SRC_Y",
+                           "SRC_W", "SRC_H", "IN_FENCE_FD"})
+    EXPECT_TRUE(all.at(name).flags & drm::kPropertyAtomic) << name;
+  EXPECT_EQ(all.at("IN_FENCE_FD").value, ~uint64_t{0});
+  EXPECT_EQ(all.at("CRTC_X").values, (std::vector<uint64_t>{0xffffffff80000000, 0x7fffffff}));
+  EXPECT_EQ(all.at("rotation").flags, uint32_t{drm::kPropertyBitmask});
+  const std::vector<uint8_t> formats = blob(all.at("IN_FORMATS").value);
+  drm::FormatModifierBlob header;
+  ASSERT_GE(formats.size(), sizeof header);
+  std::memcpy(&header, formats.data(), sizeof header);
+  EXPECT_EQ(header.version, 1u);
+  EXPECT_EQ(header.count_formats, 2u);
+  ASSERT_EQ(header.modifiers_offset + header.count_modifiers * sizeof(drm::FormatModifier), formats.size());
+}
+
+TEST_F(Vc4ModeTest, UnknownIds) {
+  drm::GetProperty property = {};
+  for (const uint32_t id : {0u, kConnector, 99u, 199u, ~0u}) {
+    property.prop_id = id;
+    EXPECT_EQ(ioctl(*vc4_, kGetProperty, property), ENOENT) << id;
+  }
+  drm::GetBlob get_blob = {};
+  for (const uint32_t id : {0u, kConnector, 100u}) {
+    get_blob.blob_id = id;
+    EXPECT_EQ(ioctl(*vc4_, kGetBlob, get_blob), ENOENT) << id;
+  }
+  drm::GetPlane plane = {};
+  plane.plane_id = kCrtc;
+  EXPECT_EQ(ioctl(*vc4_, kGetPlane, plane), ENOENT);
+  const auto ask = [&](uint32_t id, uint32_t type) {
+    drm::ObjectProperties args = {};
+    args.object_id = id;
+    args.object_type = type;
+    return ioctl(*vc4_, kObjGetProperties, args);
+  };
+  EXPECT_EQ(ask(99, drm::kObjectAny), ENOENT);
+  EXPECT_EQ(ask(kConnector, drm::kObjectCrtc), ENOENT);
+  EXPECT_EQ(ask(kEncoder, drm::kObjectEncoder), EINVAL);  // cannot have any
+  EXPECT_EQ(ask(100, drm::kObjectAny), EINVAL);
+  EXPECT_EQ(ask(kCrtc, drm::kObjectAny), 0);
+}
+
+TEST_F(Vc4ModeTest, BadPointers) {
+  set_cap(drm::kClientCapAtomic, 1);
+  drm::GetProperty property = {};
+  property.prop_id = properties(kConnector, 0).at("DPMS").id;
+  property.count_values = 4;
+  EXPECT_EQ(ioctl(*vc4_, kGetProperty, property), EFAULT);
+  property.count_values = 0;
+  property.count_enum_blobs = 1;
+  EXPECT_EQ(ioctl(*vc4_, kGetProperty, property), EFAULT);
+  drm::GetBlob get_blob = {};
+  get_blob.blob_id = static_cast<uint32_t>(properties(kConnector, 0).at("EDID").value);
+  get_blob.length = 128;  // not its length: nothing is copied
+  get_blob.data = 16;
+  EXPECT_EQ(ioctl(*vc4_, kGetBlob, get_blob), 0);
+  EXPECT_EQ(get_blob.length, 256u);
+  EXPECT_EQ(ioctl(*vc4_, kGetBlob, get_blob), EFAULT);
+}
+
+TEST_F(Vc4ModeTest, EdidDescribesTheMode) {
+  const std::vector<uint8_t> edid = blob(properties(kConnector, 0).at("EDID").value);
+  ASSERT_EQ(edid.size(), 256u);
+  EXPECT_TRUE(std::equal(edid.begin(), edid.begin() + 8,
+                         std::begin({0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x00})));
+  for (const int block : {0, 128})
+    EXPECT_EQ(std::accumulate(edid.begin() + block, edid.begin() + block + 128, 0) & 0xff, 0) << block;
+  EXPECT_EQ(edid[126], 1);  // one extension
+  EXPECT_EQ(edid[128], 2);  // CTA
+  // The detailed timing, read back.
+  const uint8_t* t = &edid[54];
+  drm::Connector connector = {};
+  connector.connector_id = kConnector;
+  connector.count_modes = 1;
+  connector.modes = memory_.place(drm::ModeInfo());
+  connector.encoder_ids = memory_.place(uint32_t{0});
+  ASSERT_EQ(ioctl(*vc4_, kGetConnector, connector), 0);
+  const auto mode = memory_.at<drm::ModeInfo>(connector.modes);
+  EXPECT_EQ((t[0] | t[1] << 8) * 10u, mode.clock);
+  EXPECT_EQ(t[2] | (t[4] & 0xf0) << 4, mode.hdisplay);
+  EXPECT_EQ(t[3] | (t[4] & 15) << 8, mode.htotal - mode.hdisplay);
+  EXPECT_EQ(t[5] | (t[7] & 0xf0) << 4, mode.vdisplay);
+  EXPECT_EQ(t[6] | (t[7] & 15) << 8, mode.vtotal - mode.vdisplay);
+  EXPECT_EQ(t[8] | (t[11] & 0xc0) << 2, mode.hsync_start - mode.hdisplay);
+  EXPECT_EQ(t[9] | (t[11] & 0x30) << 4, mode.hsync_end - mode.hsync_start);
+  EXPECT_EQ(t[10] >> 4 | (t[11] & 0xc) << 2, mode.vsync_start - mode.vdisplay);
+  EXPECT_EQ((t[10] & 15) | (t[11] & 3) << 4, mode.vsync_end - mode.vsync_start);
+  EXPECT_EQ(t[12] | (t[14] & 0xf0) << 4, static_cast<int>(connector.mm_width));
+  EXPECT_EQ(t[13] | (t[14] & 15) << 8, static_cast<int>(connector.mm_height));
+  EXPECT_EQ(std::string(&edid[77], &edid[83]), "v3demu");
+}
+
+TEST_F(Vc4ModeTest, V3dHasNone) {
+  const auto primary = open(kMinorV3d);
+  for (const uint32_t request :
+       {kGetResources, kGetProperty, kGetBlob, kGetPlaneResources, kGetPlane, kObjGetProperties}) {
+    std::vector<uint8_t> arg(drm::request_size(request));
+    EXPECT_EQ(raw_ioctl(*primary, request, &arg), EOPNOTSUPP);
+    EXPECT_EQ(raw_ioctl(*file_, request, &(arg = std::vector<uint8_t>(drm::request_size(request)))), EACCES);
+  }
+}
+
+TEST(Edid, LettersOfTheManufacturer) {
+  drm::ModeInfo mode = {};
+  mode.htotal = mode.vtotal = 1;
+  const auto edid = make_edid({"ABC", 0x1234, "a name that is too long", 100, 50, 1}, mode);
+  EXPECT_EQ(edid[8] << 8 | edid[9], 1 << 10 | 2 << 5 | 3);
+  EXPECT_EQ(edid[10] | edid[11] << 8, 0x1234);
+  EXPECT_EQ(std::string(&edid[77], &edid[90]), "a name that i");
+}
+
+}  // namespace
+}  // namespace v3d::ioctl::test
