@@ -78,7 +78,7 @@ class DrawJob : public TestJob {
     pse::ProgramBuilder fs;
     for (uint8_t i = 0; i < 4; ++i) fs.varying(static_cast<uint8_t>(10 + i));
     fs.store_half(10);
-    for (uint8_t rt = 1; rt < images_.size(); ++rt) {
+    for (uint32_t rt = 1; rt < images_.size(); ++rt) {
       for (uint8_t i = 0; i < 4; ++i)
         fs.uniform(static_cast<uint8_t>(14 + i), std::bit_cast<uint32_t>(static_cast<float>(rt) / 255));
       fs.store_half(14, rt);

@@ -455,7 +455,10 @@ TEST_F(Transfer, DitheringKeepsMeansAndExactValues) {
     fixture_.tile().begin_tile(0, 0);
     const uint32_t max = (1u << c.bits) - 1, cpp = c.format == 3 ? 4 : 2;
     // 4 x 4 squares of one value
-    const auto value = [](uint32_t x, uint32_t y) { return static_cast<float>(y / 4 * 16 + x / 4) / 255; };
+    const auto value = [](uint32_t x, uint32_t y) {
+      const uint32_t square = y / 4 * 16 + x / 4;
+      return static_cast<float>(square) / 255;
+    };
     write_pixels([&](uint32_t i, uint32_t) { return std::bit_cast<uint32_t>(value(i % 64, i / 64)); });
     LoadStore packet = raster(c.format);
     packet.dither = 1;
