@@ -57,8 +57,9 @@ std::string Server::status_text() {
                           file->is_render() ? "renderD128" : absl::StrFormat("card%d", file->minor()),
                           file->memory_use().objects.load(), file->memory_use().bytes.load() >> 10);
     for (const auto& jobs : client.jobs_done) absl::StrAppendFormat(&text, " %9d", jobs.load());
+    const std::string name = file->client_name();
     absl::StrAppendFormat(&text, " %7d %7d  %s\n", client.mmu_faults.load(), client.failed_jobs.load(),
-                          file->client_name());
+                          name.empty() ? "-" : name);
   }
   return text;
 }

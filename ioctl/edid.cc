@@ -1,8 +1,8 @@
 #include "ioctl/edid.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
+#include <string_view>
 
 namespace v3d::ioctl {
 namespace {
@@ -49,10 +49,10 @@ void put_timing(uint8_t* to, const Monitor& monitor, const drm::ModeInfo& mode) 
 /// Descriptors that are no timing: tag 0xfc is the name.
 void put_text(uint8_t* to, uint8_t tag, const char* text) {
   to[3] = tag;
-  const size_t length = std::min<size_t>(std::strlen(text), 13);
-  std::memset(to + 5, ' ', 13);
-  std::memcpy(to + 5, text, length);
-  if (length < 13) to[5 + length] = '\n';
+  const std::string_view shown = std::string_view(text).substr(0, 13);
+  std::fill(to + 5, to + 18, ' ');
+  std::copy(shown.begin(), shown.end(), to + 5);
+  if (shown.size() < 13) to[5 + shown.size()] = '\n';
 }
 
 /// Tag 0xfd: the rates that it takes are those of the mode, rounded away from it.
@@ -68,7 +68,7 @@ void put_limits(uint8_t* to, const drm::ModeInfo& mode) {
                            1};
   std::copy(std::begin(bytes), std::end(bytes), to + 3);
   to[11] = '\n';
-  std::memset(to + 12, ' ', 6);
+  std::fill(to + 12, to + 18, ' ');
 }
 
 /// All bytes of a block add up to 0.

@@ -147,7 +147,7 @@ void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& exten
   Kernel& kernel = call.kernel;
   const Abi& abi = kernel.abi();
   const std::lock_guard lock(kernel.submit_mutex);
-  const bool overlap = !abi.perfmons_run_alone || kernel.perfmons().has_global();
+  const bool has_global = kernel.perfmons().has_global();
   FencePtr previous;
   for (const JobPtr& job : jobs) {
     if (job->run && job->queue != Queue::kCpu)
@@ -158,7 +158,10 @@ void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& exten
       for (FencePtr& fence : bo->reservation().fences(true)) job->add_dependency(std::move(fence));
     if (previous) job->add_dependency(previous);
     previous = job->done = call.file.next_fence(job->queue);
-    overlap ? kernel.perfmon_order.pass(*job) : kernel.perfmon_order.add(*job);
+    if (abi.perfmons_run_alone && has_global)
+      kernel.perfmon_order.pass(*job);
+    else if (abi.perfmons_run_alone)
+      kernel.perfmon_order.add(*job);
     // A queue is in order within a file.
     std::erase_if(job->dependencies,
                   [&](const FencePtr& d) { return call.file.owns_context(job->queue, d->context()); });

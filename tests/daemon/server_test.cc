@@ -416,8 +416,11 @@ TEST_F(ServerTest, StatusNamesClients) {
   ASSERT_EQ(submit_tfu(client, token, bo), 0);
   drm::WaitBo wait = {.handle = bo, .pad = 0, .timeout_ns = ~uint64_t{0}};
   ASSERT_EQ(client.ioctl(token, kWaitBo, wait), 0);
+  drm::SetClientName name = {.name_len = 8, .name = 0x1000};
+  ASSERT_EQ(client.ioctl(token, 0xc01064d1, name, {{0x1000, {'c', 'o', 'm', 'p', 'o', 's', '-', '7'}}}), 0);
   const std::string text = client.command("status");
-  for (const char* word : {"rpi5", "tester", "renderD128", "1024", "render", "cache_clean"})
+  for (const char* word : {"rpi5", "Linux 7.3, 0 GPU resets", "tester", "renderD128", "1024", "render",
+                           "cache_clean", "compos-7"})
     EXPECT_NE(text.find(word), std::string::npos) << word << " in\n" << text;
   EXPECT_NE(text.find(std::to_string(getpid())), std::string::npos);
   int error;

@@ -71,6 +71,7 @@ class HostileComputeTest(unittest.TestCase):
             self.data.words[i] = 0
         self.assertEqual(self.run_program(SOUND, [self.data.address, 42]), expected)
         self.assertEqual(self.data.words[:16].tolist(), [42] * 16)
+        self.assertEqual(self.device.param(v3d_drm.PARAM_CONTEXT_RESETS), expected)
 
     def test_endless_loop(self):
         self.check(IS_RESET, "here:\nb here\nnop\nnop\nnop\n", [], batches=self.device.qpus * 2)
