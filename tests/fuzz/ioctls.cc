@@ -17,12 +17,14 @@ namespace {
 using namespace ioctl;
 
 /// All DRM request words that a render or primary node knows (drm-abi.md 2.2, 2.4, 6.1), and two it does not.
-constexpr uint32_t kRequests[] = {0xc0406400, 0xc0106401, 0x40086409, 0xc010640c, 0x4010640d, 0xc00c642d,
-                                  0xc00c642e, 0xc0486440, 0xc0106441, 0xc0106442, 0xc0106443, 0xc0106444,
-                                  0xc0086445, 0x40586446, 0x40586447, 0xc0286448, 0xc0046449, 0xc010644a,
-                                  0x4018644b, 0xc168644c, 0xc02064b2, 0xc01064b3, 0xc00464b4, 0xc00864bf,
-                                  0xc00864c0, 0xc01064c1, 0xc01064c2, 0xc02864c3, 0xc01064c4, 0xc01064c5,
-                                  0xc03064ca, 0xc01864cb, 0xc02064cc, 0xc01864cd, 0xc0106405, 0x00006488};
+/// The last two rows are newer kernels' and what is asked of the display.
+constexpr uint32_t kRequests[] = {
+    0xc0406400, 0xc0106401, 0x40086409, 0xc010640c, 0x4010640d, 0xc00c642d, 0xc00c642e, 0xc0486440,
+    0xc0106441, 0xc0106442, 0xc0106443, 0xc0106444, 0xc0086445, 0x40586446, 0x40586447, 0xc0286448,
+    0xc0046449, 0xc010644a, 0x4018644b, 0xc168644c, 0xc02064b2, 0xc01064b3, 0xc00464b4, 0xc00864bf,
+    0xc00864c0, 0xc01064c1, 0xc01064c2, 0xc02864c3, 0xc01064c4, 0xc01064c5, 0xc03064ca, 0xc01864cb,
+    0xc02064cc, 0xc01864cd, 0xc0106405, 0x00006488, 0x4008644d, 0xc01864c1, 0xc01864c2, 0xc01064d1,
+    0xc00864d2, 0xc04064a0, 0xc05064a7, 0xc04064aa, 0xc01064ac, 0xc01064b5, 0xc02064b6, 0xc02064b9};
 
 /// The caller's memory: the current bytes at kBase, wherever else nothing.
 class Window : public UserMemory {
@@ -84,7 +86,8 @@ void ioctls(Bytes bytes) {
   limits.bos_per_file = 256;
   limits.handles_per_file = 256;
   limits.exported_descriptors = 64;
-  Kernel kernel(*gpu, host, limits);
+  const auto abis = all_abis();
+  Kernel kernel(*gpu, host, limits, abis[bytes.size() % abis.size()]);
   Input input(bytes);
   // The client is gone: no wait takes time.
   int ends[2];
