@@ -195,6 +195,7 @@ Target Gpu::target(const Image& color, const Image* depth, const Image* resolve)
   Target t;
   t.width = color.width;
   t.height = color.height;
+  t.layers = color.layers;
   t.samples = color.samples;
   t.has_depth = depth != nullptr;
   t.resolves = resolve != nullptr;
@@ -289,7 +290,7 @@ void Gpu::make_target(Target* target, std::span<const VkAttachmentDescription> a
                                       .pAttachments = views.data(),
                                       .width = target->width,
                                       .height = target->height,
-                                      .layers = 1};
+                                      .layers = target->layers};
   VULKAN_CHECK(vkCreateFramebuffer(device_, &framebuffer, nullptr, &target->framebuffer));
   cleanup_.push_back([this, t = *target] {
     vkDestroyFramebuffer(device_, t.framebuffer, nullptr);
@@ -496,13 +497,14 @@ void Gpu::upload(const Image& image, const void* texels, size_t bytes, VkImageLa
   });
 }
 
-std::vector<uint8_t> Gpu::download(const Image& image, size_t texel_bytes, uint32_t level) {
+std::vector<uint8_t> Gpu::download(const Image& image, size_t texel_bytes, uint32_t level, uint32_t layer) {
   const uint32_t width = std::max(1u, image.width >> level), height = std::max(1u, image.height >> level);
   const Buffer staging = buffer(texel_bytes * width * height, 0);
   run([&](VkCommandBuffer commands) {
     full_barrier(commands);
-    VkBufferImageCopy region{.imageSubresource = {image.aspect & ~VK_IMAGE_ASPECT_STENCIL_BIT, level, 0, 1},
-                             .imageExtent = {width, height, 1}};
+    VkBufferImageCopy region{
+        .imageSubresource = {image.aspect & ~VK_IMAGE_ASPECT_STENCIL_BIT, level, layer, 1},
+        .imageExtent = {width, height, 1}};
     if (!(image.aspect & VK_IMAGE_ASPECT_DEPTH_BIT)) region.imageSubresource.aspectMask = image.aspect;
     vkCmdCopyImageToBuffer(commands, image.handle, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, staging.handle, 1,
                            &region);

@@ -84,7 +84,7 @@ struct Binding {
 struct Target {
   VkRenderPass pass = VK_NULL_HANDLE;
   VkFramebuffer framebuffer = VK_NULL_HANDLE;
-  uint32_t width = 0, height = 0;
+  uint32_t width = 0, height = 0, layers = 1;
   VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT;
   uint32_t colors = 1;  ///< colour attachments; they come first
   bool has_depth = false, resolves = false;
@@ -120,6 +120,7 @@ class Gpu {
                     VkSamplerMipmapMode mip = VK_SAMPLER_MIPMAP_MODE_NEAREST);
   VkSampler sampler(const VkSamplerCreateInfo& info);
 
+  /// All layers of `color` are attached, and depth must have as many.
   /// @param resolve  single-sampled image that receives the resolved colour
   Target target(const Image& color, const Image* depth = nullptr, const Image* resolve = nullptr);
   /// Several colour images of one size, all cleared and stored.
@@ -136,7 +137,8 @@ class Gpu {
   /// One command: texels of a level into the image, which ends in `layout`.
   void upload(const Image& image, const void* texels, size_t bytes, VkImageLayout layout, uint32_t level = 0);
   /// Texels of a level, tightly packed; the image must be in TRANSFER_SRC_OPTIMAL.
-  std::vector<uint8_t> download(const Image& image, size_t texel_bytes, uint32_t level = 0);
+  std::vector<uint8_t> download(const Image& image, size_t texel_bytes, uint32_t level = 0,
+                                uint32_t layer = 0);
 
  private:
   VkDeviceMemory allocate(const VkMemoryRequirements& requirements, VkMemoryPropertyFlags flags);

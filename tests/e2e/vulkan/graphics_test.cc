@@ -30,8 +30,8 @@ std::ostream& operator<<(std::ostream& out, const Rgba& c) {
 
 /// A downloaded RGBA8 image.
 struct Picture {
-  Picture(Gpu& gpu, const Image& image, uint32_t level = 0)
-      : width(std::max(1u, image.width >> level)), texels(gpu.download(image, 4, level)) {}
+  Picture(Gpu& gpu, const Image& image, uint32_t level = 0, uint32_t layer = 0)
+      : width(std::max(1u, image.width >> level)), texels(gpu.download(image, 4, level, layer)) {}
   Rgba at(uint32_t x, uint32_t y) const {
     Rgba c{};
     std::memcpy(&c, &texels[4 * (size_t{y} * width + x)], 4);
@@ -100,6 +100,34 @@ TEST(VulkanGraphics, ClearsEveryPixelOfTheTarget) {
     for (uint32_t y = 0; y < height; ++y)
       for (uint32_t x = 0; x < width; ++x)
         ASSERT_TRUE(near(picture.at(x, y), {64, 128, 191, 255}, 1)) << x << "," << y;
+  }
+}
+
+/// The driver draws such clears, and chooses the layer with a geometry shader of its own.
+TEST(VulkanGraphics, ClearsOfAttachmentsReachTheLayersTheyName) {
+  Gpu gpu;
+  constexpr uint32_t kSize = 150, kLayers = 5;
+  const Image image = gpu.image(kSize, kSize, kRgba8, {.usage = kColor, .layers = kLayers});
+  const Target target = gpu.target(image);
+  gpu.run([&](VkCommandBuffer c) {
+    begin_pass(c, target, kBlack);
+    for (const uint32_t layer : {1u, 3u}) {
+      const VkClearAttachment clear{.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT,
+                                    .clearValue = {{{1, layer == 3 ? 1.0f : 0.0f, 0, 1}}}};
+      const VkClearRect rect{{{10, 20}, {100, 90}}, layer, layer == 3 ? 2u : 1u};
+      vkCmdClearAttachments(c, 1, &clear, 1, &rect);
+    }
+    vkCmdEndRenderPass(c);
+  });
+  for (uint32_t layer = 0; layer < kLayers; ++layer) {
+    const Picture picture(gpu, image, 0, layer);
+    const Rgba drawn{static_cast<uint8_t>(layer % 2 || layer == 4 ? 255 : 0),
+                     static_cast<uint8_t>(layer >= 3 ? 255 : 0), 0, 255};
+    for (uint32_t y = 0; y < kSize; ++y)
+      for (uint32_t x = 0; x < kSize; ++x) {
+        const bool inside = x >= 10 && x < 110 && y >= 20 && y < 110;
+        ASSERT_EQ(picture.at(x, y), inside ? drawn : (Rgba{0, 0, 0, 255})) << layer << ": " << x << "," << y;
+      }
   }
 }
 
