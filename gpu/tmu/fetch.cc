@@ -14,6 +14,8 @@ struct Target {
 
 LanesI inside(LanesI v, LanesI size) { return as_uint(v) < as_uint(size); }
 
+/// @param kBlocks  compressed @param kFlips  an axis of the texture is flipped
+template <bool kBlocks, bool kFlips>
 Target find_target(const Plan& plan, const TextureLookup& lookup, LaneMask active) {
   const LanesI base = splat_int(plan.texture.base_level), last = splat_int(plan.texture.max_level);
   LanesI level = base, valid = expand(active);
@@ -27,7 +29,7 @@ Target find_target(const Plan& plan, const TextureLookup& lookup, LaneMask activ
 
   const Lanes x = lookup.s + as_uint(offset[0]);
   valid &= inside(as_int(x), lanes.width);
-  const Lanes stored_x = plan.texture.flip_x ? flipped(as_int(x), lanes.width) : x;
+  const Lanes stored_x = kFlips && plan.texture.flip_x ? flipped(as_int(x), lanes.width) : x;
   Lanes address = lanes.address;
   if (lookup.written & kI) {
     valid &= inside(as_int(lookup.i), splat_int(static_cast<int32_t>(plan.texture.depth)));
@@ -35,8 +37,7 @@ Target find_target(const Plan& plan, const TextureLookup& lookup, LaneMask activ
   }
   Target target;
   if (plan.dims == 1) {
-    target.place = plan.format->compressed() ? place_1d<true>(plan, address, stored_x)
-                                             : place_1d<false>(plan, address, stored_x);
+    target.place = place_1d<kBlocks>(plan, address, stored_x);
   } else {
     const Lanes y = lookup.t + as_uint(offset[1]);
     valid &= inside(as_int(y), lanes.height);
@@ -45,11 +46,9 @@ Target find_target(const Plan& plan, const TextureLookup& lookup, LaneMask activ
       valid &= inside(as_int(z), lanes.depth);
       address += z * lanes.slice_size;
     }
-    const Lanes stored_y = plan.texture.flip_y ? flipped(as_int(y), lanes.height) : y;
+    const Lanes stored_y = kFlips && plan.texture.flip_y ? flipped(as_int(y), lanes.height) : y;
     target.place =
-        plan.format->compressed()
-            ? place(address, column<true>(plan, lanes, stored_x), row<true>(plan, lanes, stored_y))
-            : place(address, column<false>(plan, lanes, stored_x), row<false>(plan, lanes, stored_y));
+        place(address, column<kBlocks>(plan, lanes, stored_x), row<kBlocks>(plan, lanes, stored_y));
   }
   target.valid = mask_bits(valid);
   return target;
@@ -77,39 +76,15 @@ void store_small(Memory memory, const Target& target, Lanes value) {
     if ((target.valid >> i) & 1) memory.store(target.place.address[i], static_cast<T>(value[i]));
 }
 
-}  // namespace
-
-/// Assumed, as the field's name is all that is public: integers, the record's width, height and depth in the
-/// level that B picks (depth is halved only with R written: it counts layers else), and the number of levels.
-/// B is an integer for fetches, else a float, rounded down; levels that do not exist give 0 four times.
-void run_dimension_query(const Plan& plan, Context&, const TextureLookup& lookup, LaneMask active,
-                         Lanes* out) {
-  const TextureState& texture = plan.texture;
-  const bool is_fetch = lookup.launcher == Launcher::kSF;
-  const LanesI base = splat_int(texture.base_level), last = max(base, splat_int(texture.max_level));
-  LanesI level = base;
-  if (lookup.written & kB)
-    level += is_fetch ? clamp(as_int(lookup.b), splat_int(-16), splat_int(16))
-                      : floor_to_int(min(max(as_float(lookup.b), splat(-16.0f)), splat(16.0f)));
-  const Lanes exists = as_uint((level >= base) & (level <= last)), shift = as_uint(level) & 15u;
-  const auto halved = [&](uint32_t size) { return as_uint(max(as_int(splat(size) >> shift), splat_int(1))); };
-  const Lanes values[4] = {halved(texture.width) & exists, halved(texture.height) & exists,
-                           (plan.dims == 3 ? halved(texture.depth) : splat(texture.depth)) & exists,
-                           as_uint(last - base + 1) & exists};
-  finish_integers(plan, values, active, out);
-}
-
+template <bool kBlocks, bool kFlips>
 void run_texel_fetch(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
-  const Target target = find_target(plan, lookup, active);
-  Texel texel = plan.format->compressed() ? read_texel<true>(plan, context, target.place, target.valid)
-                                          : read_texel<false>(plan, context, target.place, target.valid);
+  const Target target = find_target<kBlocks, kFlips>(plan, lookup, active);
+  Texel texel = read_texel<kBlocks>(plan, context, target.place, target.valid);
   if (target.valid != kAllLanes)
     for (Lanes& c : texel.c) c = select(target.valid, c, Lanes{});  // 0 in alpha too, outside the image
   finish(plan, texel.c, active, out);
 }
-
-namespace {
 
 void store_words(Memory memory, const Plan& plan, const Target& target, const Lanes* words, uint32_t count) {
   switch (plan.format->cpp) {
@@ -139,17 +114,18 @@ void colors_of_data(const Plan& plan, const TextureLookup& lookup, Lanes* rgba) 
   }
 }
 
-}  // namespace
-
+template <bool kFlips>
 void run_image_store(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
   run_nothing(plan, context, lookup, active, out);
-  store_words(context.memory, plan, find_target(plan, lookup, active), lookup.data, lookup.num_data);
+  store_words(context.memory, plan, find_target<false, kFlips>(plan, lookup, active), lookup.data,
+              lookup.num_data);
 }
 
 /// Assumed of the write conversion, of which only the name is public: the data are a colour in the form in
 /// which a lookup with this output type returns one, and become a texel as the TFU makes it; swizzles have no
 /// part in it.
+template <bool kFlips>
 void run_converting_store(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                           Lanes* out) {
   run_nothing(plan, context, lookup, active, out);
@@ -157,13 +133,14 @@ void run_converting_store(const Plan& plan, Context& context, const TextureLooku
   colors_of_data(plan, lookup, rgba);
   for (int c = 0; c < 4; ++c) stored[plan.order[c]] = rgba[c];
   encode_texels(*plan.packing, stored, words);
-  store_words(context.memory, plan, find_target(plan, lookup, active), words, 4);
+  store_words(context.memory, plan, find_target<false, kFlips>(plan, lookup, active), words, 4);
 }
 
+template <bool kFlips>
 void run_image_atomic(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
                       Lanes* out) {
   run_nothing(plan, context, lookup, active, out);
-  const Target target = find_target(plan, lookup, active);
+  const Target target = find_target<false, kFlips>(plan, lookup, active);
   Lanes old;
   switch (plan.format->cpp) {
     case 1:
@@ -176,6 +153,43 @@ void run_image_atomic(const Plan& plan, Context& context, const TextureLookup& l
       old = image_atomics<uint32_t>(context.memory, plan, lookup, target);
   }
   if (plan.num_words > 0) out[0] = old;
+}
+
+}  // namespace
+
+/// Assumed, as the field's name is all that is public: integers, the record's width, height and depth in the
+/// level that B picks (depth is halved only with R written: it counts layers else), and the number of levels.
+/// B is an integer for fetches, else a float, rounded down; levels that do not exist give 0 four times.
+void run_dimension_query(const Plan& plan, Context&, const TextureLookup& lookup, LaneMask active,
+                         Lanes* out) {
+  const TextureState& texture = plan.texture;
+  const bool is_fetch = lookup.launcher == Launcher::kSF;
+  const LanesI base = splat_int(texture.base_level), last = max(base, splat_int(texture.max_level));
+  LanesI level = base;
+  if (lookup.written & kB)
+    level += is_fetch ? clamp(as_int(lookup.b), splat_int(-16), splat_int(16))
+                      : floor_to_int(min(max(as_float(lookup.b), splat(-16.0f)), splat(16.0f)));
+  const Lanes exists = as_uint((level >= base) & (level <= last)), shift = as_uint(level) & 15u;
+  const auto halved = [&](uint32_t size) { return as_uint(max(as_int(splat(size) >> shift), splat_int(1))); };
+  const Lanes values[4] = {halved(texture.width) & exists, halved(texture.height) & exists,
+                           (plan.dims == 3 ? halved(texture.depth) : splat(texture.depth)) & exists,
+                           as_uint(last - base + 1) & exists};
+  finish_integers(plan, values, active, out);
+}
+
+Run fetch_function(const Plan& plan) {
+  if (plan.format->compressed())
+    return plan.flips ? run_texel_fetch<true, true> : run_texel_fetch<true, false>;
+  return plan.flips ? run_texel_fetch<false, true> : run_texel_fetch<false, false>;
+}
+
+Run store_function(const Plan& plan) {
+  if (plan.packing) return plan.flips ? run_converting_store<true> : run_converting_store<false>;
+  return plan.flips ? run_image_store<true> : run_image_store<false>;
+}
+
+Run atomic_function(const Plan& plan) {
+  return plan.flips ? run_image_atomic<true> : run_image_atomic<false>;
 }
 
 }  // namespace v3d::tmu

@@ -170,6 +170,7 @@ void make_filter(Plan& plan) {
     sampler.max_anisotropy = 1;
   }
   if (plan.cube) sampler.wrap[0] = sampler.wrap[1] = Wrap::kClamp;  // always seamless
+  plan.flips = plan.texture.flip_x || plan.texture.flip_y;
   plan.has_border = false;
   for (int axis = 0; axis < plan.dims; ++axis) plan.has_border |= sampler.wrap[axis] == Wrap::kBorder;
   const int8_t* offset = plan.options.offset;
@@ -196,9 +197,9 @@ Run pick_store(Plan& plan) {
     report_unsupported("store to a compressed image, which no interface defines");
     return run_nothing;
   }
-  if (!plan.options.write_conversion) return run_image_store;
+  if (!plan.options.write_conversion) return store_function(plan);
   plan.packing = find_packing(plan.texture.type);
-  if (plan.packing && plan.texture.transfer == Transfer::kNone) return run_converting_store;
+  if (plan.packing && plan.texture.transfer == Transfer::kNone) return store_function(plan);
   report_unsupported("write conversion to depth or through a transfer function");
   return run_nothing;
 }
@@ -206,9 +207,9 @@ Run pick_store(Plan& plan) {
 Run pick_function(Plan& plan, const TextureLookup& lookup) {
   if (plan.options.dimension_query) return run_dimension_query;
   if (lookup.launcher == Launcher::kSF) {
-    if (plan.options.op == kRegular) return lookup.num_data > 0 ? pick_store(plan) : run_texel_fetch;
+    if (plan.options.op == kRegular) return lookup.num_data > 0 ? pick_store(plan) : fetch_function(plan);
     if (!is_atomic(plan.options.op, lookup.num_data > 0)) return run_nothing;
-    if (!plan.format->compressed()) return run_image_atomic;
+    if (!plan.format->compressed()) return atomic_function(plan);
     report_unsupported("atomic on a compressed image, which no interface defines");
     return run_nothing;
   }
@@ -266,13 +267,14 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
 namespace {
 
 /// @param sources  what the numbers in `word` mean
-void pack_words(const Plan& plan, const uint8_t (&words)[4][2], const Lanes* const* sources, bool is_float,
+/// @param integers  they are integers though the format is not
+void pack_words(const Plan& plan, const uint8_t (&words)[4][2], const Lanes* const* sources, bool integers,
                 LaneMask active, Lanes* out) {
   for (int i = 0; i < plan.num_words; ++i) {
     Lanes word = *sources[words[i][0]];
     if (!plan.wide_output) {
       const Lanes high = *sources[words[i][1]];
-      if (is_float)
+      if (!integers && plan.format->kind == Kind::kFloat)
         word = float_to_half(as_float(word)) | float_to_half(as_float(high)) << 16;
       else
         word = (word & 0xffffu) | high << 16;
@@ -285,18 +287,18 @@ void pack_words(const Plan& plan, const uint8_t (&words)[4][2], const Lanes* con
 
 void finish_ordered(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out) {
   const Lanes* const sources[4] = {values, values + 1, values + 2, values + 3};
-  pack_words(plan, plan.word_source, sources, plan.format->kind == Kind::kFloat, active, out);
+  pack_words(plan, plan.word_source, sources, false, active, out);
 }
 
 void finish_integers(const Plan& plan, const Lanes* values, LaneMask active, Lanes* out) {
   const Lanes* const sources[4] = {values, values + 1, values + 2, values + 3};
-  pack_words(plan, plan.word_source, sources, false, active, out);
+  pack_words(plan, plan.word_source, sources, true, active, out);
 }
 
 void finish(const Plan& plan, const Lanes* rgba, LaneMask active, Lanes* out) {
   static constexpr Lanes kZero = {};
   const Lanes* const sources[6] = {rgba, rgba + 1, rgba + 2, rgba + 3, &kZero, &plan.one};
-  pack_words(plan, plan.word_channel, sources, plan.format->kind == Kind::kFloat, active, out);
+  pack_words(plan, plan.word_channel, sources, false, active, out);
 }
 
 void run_swapped(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,

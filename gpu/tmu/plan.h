@@ -64,6 +64,7 @@ struct Plan {
   bool cube;
   bool anisotropic;
   bool compare;       ///< shadow lookup
+  bool flips;         ///< an axis of the texture is flipped
   bool has_border;    ///< an axis in use wraps to the border colour
   bool general_wrap;  ///< indices may be far outside: offsets, unnormalized coordinates
   bool explicit_lod;
@@ -76,7 +77,7 @@ struct Plan {
   uint8_t word_channel[4][2];
   uint8_t channel[4];      ///< decoded channel (or 4, 5) behind each of R, G, B, A after all swizzles
   uint8_t order[4];        ///< decoded channel behind each of R, G, B, A before the swizzles
-  const Packing* packing;  ///< write conversion: of the format
+  const Packing* packing;  ///< of the format, for stores that convert
   uint8_t channels_used;   ///< bit c: decoded channel c reaches the output
   Lanes border[4];         ///< border colour per decoded channel
   Lanes one;               ///< 1.0f or 1
@@ -99,11 +100,10 @@ void finish_integers(const Plan& plan, const Lanes* values, LaneMask active, Lan
 
 // The functions that make_plan picks from.
 Run sampling_function(const Plan& plan);
+Run fetch_function(const Plan& plan);
+Run store_function(const Plan& plan);   ///< of plain formats; with plan.packing: converting
+Run atomic_function(const Plan& plan);  ///< of plain formats
 void run_dimension_query(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
-void run_texel_fetch(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
-void run_image_store(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
-void run_converting_store(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
-void run_image_atomic(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 /// Exchanges S and T, and their offsets, before anything else looks at them (assumed of the request's flip).
 void run_swapped(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
 /// Reads nothing and returns zeros: features that are not modelled, cache operations.

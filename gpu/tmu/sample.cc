@@ -47,10 +47,10 @@ LanesI compare(uint32_t function, LanesF reference, LanesF texel) {
   }
 }
 
-/// Texels of any format, with border colours and depth comparison; blends in float.
+/// Texels of any format, with border colours, depth comparison and flipped axes; blends in float.
 template <bool kIsCompressed>
 struct AnyTexel {
-  static constexpr bool kBlocks = kIsCompressed, kFlips = false;
+  static constexpr bool kBlocks = kIsCompressed, kFlips = true;
   using Value = Texel;
 
   static Value read(const Call& call, const Place& place, LaneMask mask, LanesI outside) {
@@ -84,13 +84,7 @@ struct AnyTexel {
   }
 };
 
-/// The same for textures with a flipped axis.
-template <bool kIsCompressed>
-struct FlippedTexel : AnyTexel<kIsCompressed> {
-  static constexpr bool kFlips = true;
-};
-
-/// 8-bit unorm formats of kBytes channels, without border colours and comparison; exact integer blending.
+/// 8-bit unorm formats of kBytes channels, without all that; exact integer blending.
 template <uint32_t kBytes>
 struct Unorm8Texel {
   static constexpr bool kBlocks = false, kFlips = false;
@@ -476,9 +470,7 @@ Run lod_query_function(const Plan& plan) {
 Run sampling_function(const Plan& plan) {
   const bool blocks = plan.format->compressed();
   if (plan.options.lod_query) return lod_query_function(plan);
-  if (plan.texture.flip_x || plan.texture.flip_y)
-    return blocks ? for_any_format<FlippedTexel<true>>(plan) : for_any_format<FlippedTexel<false>>(plan);
-  if (plan.dims == 2 && !plan.options.gather && !plan.has_border && !plan.compare) {
+  if (plan.dims == 2 && !plan.flips && !plan.options.gather && !plan.has_border && !plan.compare) {
     if (plan.format->type == 0) return for_unorm8<1>(plan);
     if (plan.format->type == 2) return for_unorm8<2>(plan);
     if (plan.format->type == 4 && plan.texture.transfer == Transfer::kNone) return for_unorm8<4>(plan);
