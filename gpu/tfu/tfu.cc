@@ -57,7 +57,7 @@ struct Conversion {
   uint32_t input_stride;   ///< raster: texels, 0 repeats the first row; UIF: padded height in UIF blocks
   uint32_t output_stride;  ///< the same; UIF with relative_padding: blocks above those of the image
   bool relative_padding;
-  uint32_t width, height;  ///< of level 0, in texels, below 65536
+  uint32_t width, height;  ///< of level 0, in texels
   uint32_t mip_levels;     ///< to make below level 0, 0..15
   bool skip_level_0;       ///< DIMTW: level 0 is not written
 };
@@ -143,6 +143,9 @@ void make_mips(const Job& job, const Conversion& c, const tmu::Format& format, c
   }
 }
 
+/// Largest width and height of a job (Mesa main, v3d_tfu.h, V3D_TFU_MAX_DIM).
+constexpr uint32_t kMaxSize = 16384;
+
 /// What this model cannot do of a conversion, or an empty string.
 std::string refusal(const Conversion& c, const tmu::Format* format) {
   if (!format)
@@ -152,6 +155,9 @@ std::string refusal(const Conversion& c, const tmu::Format* format) {
   if (!c.output_format.supported)
     return absl::StrFormat("output memory format %u (%s) is not supported", c.output_code,
                            c.output_format.name);
+  if (c.width > kMaxSize || c.height > kMaxSize)
+    return absl::StrFormat("%u x %u texels, at most %u x %u are possible", c.width, c.height, kMaxSize,
+                           kMaxSize);
   if (c.mip_levels == 0) return {};
   if (!can_filter(*format))
     return absl::StrFormat("no mip filter for texture type %u (%s)", c.type, format->name);

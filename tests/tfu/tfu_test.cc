@@ -255,7 +255,7 @@ TEST_F(Tfu, AHugeCopyCanBeEnded) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
       cancel_ = true;
     });
-    run(job_, registers71(113, 0, 0, output, 0, 65535, 65535));
+    run(job_, registers71(113, 0, 0, output, 0, 16384, 16384));
     EXPECT_TRUE(cancel_);
     stop.join();
   }
@@ -417,6 +417,17 @@ TEST_F(Tfu, WhatIsNotSupportedIsNamed) {
     EXPECT_TRUE(error.failed());
     EXPECT_THAT(error.message(), testing::HasSubstr(c.text));
     EXPECT_EQ(gpu_.memory().load<uint32_t>(kOutput), 0xabababab);
+  }
+}
+
+TEST_F(Tfu, LargerJobsThanTheDriversSendAreRefused) {
+  for (const uint32_t ios : {0x4001u, 0x40010001u, 0xffffffffu}) {
+    JobError error;
+    job_.error = &error;
+    Registers r = registers71(97, 0, 0, 0, 0, 1, 1);
+    r.ios = ios | 1 << 16;
+    run(job_, r);
+    EXPECT_THAT(error.message(), testing::HasSubstr("at most 16384 x 16384"));
   }
 }
 
