@@ -25,6 +25,12 @@ TextureSpec format(uint32_t type, uint32_t cpp, uint32_t levels = 1) {
   return {.type = type, .cpp = cpp, .width = kSize, .height = kSize, .max_level = levels - 1};
 }
 
+TextureSpec srgb() {
+  TextureSpec spec = format(4, 4);
+  spec.srgb = true;
+  return spec;
+}
+
 void lookup(benchmark::State& state, const Case& k) {
   const GpuMemory gpu;
   TestTexture texture(gpu, k.texture);
@@ -55,6 +61,7 @@ const SamplerSpec kMipNearest{.mip_nearest = true};
 BENCHMARK_CAPTURE(lookup, rgba8_nearest, Case{format(4, 4), kNearest});
 BENCHMARK_CAPTURE(lookup, rgba8_linear, Case{format(4, 4), {}});
 BENCHMARK_CAPTURE(lookup, rgba8_linear_f16, Case{.texture = format(4, 4), .sampler = {}, .wide = false});
+BENCHMARK_CAPTURE(lookup, rgba8_srgb_linear, Case{srgb(), {}});
 BENCHMARK_CAPTURE(lookup, rgba8_trilinear_magnified,
                   Case{.texture = format(4, 4, 9), .sampler = {}, .texels_per_pixel = 0.5f});
 BENCHMARK_CAPTURE(lookup, rgba8_trilinear,

@@ -1,5 +1,6 @@
 #include "gpu/tmu/format.h"
 
+#include <algorithm>
 #include <array>
 
 #include "gpu/base/float16.h"
@@ -93,8 +94,16 @@ void decode_depth(const Lanes* words, Lanes* rgba) {
   rgba[3] = splat(kOneFloat);
 }
 
+/// At a fixed address, as the one that is in common use.
+const auto g_srgb_table = [] {
+  std::array<float, 256> values;
+  std::copy_n(transfer_table(Transfer::kSrgb, 8), values.size(), values.begin());
+  return values;
+}();
+
 template <Transfer kTransfer, int kBits>
 const float* table() {
+  if constexpr (kTransfer == Transfer::kSrgb && kBits == 8) return g_srgb_table.data();
   static const float* const values = transfer_table(kTransfer, kBits);
   return values;
 }
