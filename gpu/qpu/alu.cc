@@ -12,7 +12,8 @@ namespace {
 constexpr Unpack kFloatUnpacks[] = {Unpack::kNone, Unpack::kAbs,  Unpack::kL,   Unpack::kH,
                                     Unpack::kSat,  Unpack::kNsat, Unpack::kMax0};
 constexpr Unpack kIntUnpacks[] = {Unpack::kNone, Unpack::kUl, Unpack::kUh, Unpack::kIl, Unpack::kIh};
-constexpr Unpack kHalfUnpacks[] = {Unpack::kNone, Unpack::kFf, Unpack::kLl, Unpack::kHh, Unpack::kSwp};
+constexpr Unpack kHalfUnpacks[] = {Unpack::kNone, Unpack::kFf, Unpack::kLl, Unpack::kHh,
+                                   Unpack::kSwp,  Unpack::kU5, Unpack::kU6, Unpack::kU7};
 
 enum class Which { kZ, kN, kC };
 
@@ -26,7 +27,7 @@ Lanes alu(Thread& thread, Lanes a, Lanes b, LaneMask exec) {
   return evaluate<op>(thread, unpacked<ua>(a), unpacked<ub>(b), exec);
 }
 
-// Only FCMP looks at unpacked operands for its flags; all others have raw ones or take the result.
+// Only FCMP and VFCMP look at unpacked operands for their flags; all others have raw ones or take the result.
 template <Op op, Which which, Unpack ua, Unpack ub>
 LaneMask flag(Lanes a, Lanes b, Lanes result) {
   const Lanes x = unpacked<ua>(a), y = unpacked<ub>(b);
@@ -55,7 +56,7 @@ auto find(Unpack a, Unpack b) {
   if constexpr (input == Input::kFloat) return lookup<kFloatUnpacks, 4, operands == 2, Entry>(a, b);
   if constexpr (input == Input::kFloatMove) return lookup<kFloatUnpacks, 7, false, Entry>(a, b);
   if constexpr (input == Input::kIntMove) return lookup<kIntUnpacks, 5, false, Entry>(a, b);
-  if constexpr (input == Input::kHalf) return lookup<kHalfUnpacks, 5, false, Entry>(a, b);
+  if constexpr (input == Input::kHalf) return lookup<kHalfUnpacks, 8, false, Entry>(a, b);
   if constexpr (input == Input::kRaw) return Entry<Unpack::kNone, Unpack::kNone>::value;
 }
 
@@ -77,7 +78,7 @@ struct FlagEntries {
 
 template <Op op, Which which>
 FlagFn find_flag_of(Unpack a, Unpack b) {
-  if constexpr (info(op).flags == FlagClass::kCompare)
+  if constexpr (is_compare(info(op).flags))
     return find<info(op).input, info(op).operands, FlagEntries<op, which>::template Entry>(a, b);
   return &flag<op, which, Unpack::kNone, Unpack::kNone>;
 }
@@ -115,6 +116,15 @@ FlagFn find_flag(Op op, FlagWrite write, Unpack a, Unpack b) {
       return find_flag_which<Which::kC>(op, a, b);
   }
   return nullptr;
+}
+
+Lanes unpack_halves(Unpack unpack, Lanes v) {
+  static constexpr Lanes (*kFunctions[])(Lanes) = {
+      unpacked<Unpack::kNone>, unpacked<Unpack::kFf>, unpacked<Unpack::kLl>, unpacked<Unpack::kHh>,
+      unpacked<Unpack::kSwp>,  unpacked<Unpack::kU5>, unpacked<Unpack::kU6>, unpacked<Unpack::kU7>};
+  for (size_t n = 0; n < std::size(kHalfUnpacks); ++n)
+    if (kHalfUnpacks[n] == unpack) return kFunctions[n](v);
+  return v;
 }
 
 Lanes unknown_operation(Op op) {

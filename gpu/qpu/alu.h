@@ -39,7 +39,32 @@ inline LaneMask active_lanes(const Thread& thread) {
   return thread.tlb ? whole_quads(live) : live;
 }
 
+/// Lanes in which a condition holds.
+inline LaneMask lanes_of(Cond cond, const Thread& thread) {
+  if (cond == Cond::kIfa) return thread.flag_a;
+  if (cond == Cond::kIfb) return thread.flag_b;
+  if (cond == Cond::kIfna) return static_cast<LaneMask>(~thread.flag_a);
+  if (cond == Cond::kIfnb) return static_cast<LaneMask>(~thread.flag_b);
+  return kAllLanes;
+}
+
 // ---- Conversions of operands and results
+
+inline LanesF low_half(Lanes v) { return half_to_float(v & 0xffffu); }
+inline LanesF high_half(Lanes v) { return half_to_float(v >> 16); }
+inline Lanes join_halves(Lanes low, Lanes high) { return (low & 0xffffu) | high << 16; }
+inline Lanes pack_halves(LanesF low, LanesF high) { return float_to_half(low) | float_to_half(high) << 16; }
+
+template <Unpack unpack>
+inline Lanes unpacked(Lanes v);
+
+/// A conversion of floats, done to both halves. Assumed: u5, u6 and u7 are the conversions that 7.1 added for
+/// floats too, in their order: sat, nsat, max0.
+template <Unpack unpack>
+inline Lanes both_halves(Lanes v) {
+  return pack_halves(as_float(unpacked<unpack>(as_uint(low_half(v)))),
+                     as_float(unpacked<unpack>(as_uint(high_half(v)))));
+}
 
 template <Unpack unpack>
 inline Lanes unpacked(Lanes v) {
@@ -64,12 +89,18 @@ inline Lanes unpacked(Lanes v) {
   if constexpr (unpack == Unpack::kLl) return (v & 0xffffu) | v << 16;
   if constexpr (unpack == Unpack::kHh) return v >> 16 | (v & 0xffff0000u);
   if constexpr (unpack == Unpack::kSwp) return v >> 16 | v << 16;
+  if constexpr (unpack == Unpack::kU5) return both_halves<Unpack::kSat>(v);
+  if constexpr (unpack == Unpack::kU6) return both_halves<Unpack::kNsat>(v);
+  if constexpr (unpack == Unpack::kU7) return both_halves<Unpack::kMax0>(v);
   if constexpr (unpack == Unpack::kUl) return v & 0xffffu;
   if constexpr (unpack == Unpack::kUh) return v >> 16;
   if constexpr (unpack == Unpack::kIl) return as_uint(as_int(v << 16) >> 16);
   if constexpr (unpack == Unpack::kIh) return as_uint(as_int(v) >> 16);
   return v;
 }
+
+/// unpacked() of two halves, by a code that is known at run time.
+Lanes unpack_halves(Unpack unpack, Lanes v);
 
 /// The destination after a packed write: one half new, the other as it was.
 inline Lanes packed(Pack pack, Lanes value, Lanes old) {
@@ -99,10 +130,32 @@ inline LanesF product(LanesF a, LanesF b) {
 #endif
 }
 
-inline LanesF low_half(Lanes v) { return half_to_float(v & 0xffffu); }
-inline LanesF high_half(Lanes v) { return half_to_float(v >> 16); }
-inline Lanes join_halves(Lanes low, Lanes high) { return (low & 0xffffu) | high << 16; }
-inline Lanes pack_halves(LanesF low, LanesF high) { return float_to_half(low) | float_to_half(high) << 16; }
+/// What VFMOV and the others of its opcode do to the sign of one half; bits of the selector.
+enum SignBits : uint32_t { kSignOverride = 1, kSignInvert = 2 };
+/// @param form  SignBits of the low half, and shifted by 2 of the high half (Mesa qpu_pack.c, opcode 191)
+inline Lanes with_signs(Lanes v, uint32_t form) {
+  const auto bits = [&](uint32_t bit) {
+    return (form & bit ? 0x8000u : 0) | (form >> 2 & bit ? 0x80000000u : 0);
+  };
+  return (v & ~bits(kSignOverride)) ^ bits(kSignInvert);
+}
+
+/// The sum of the products of the four bytes; exact.
+inline Lanes dot_bytes(Lanes a, Lanes b, NnMode mode) {
+  // (byte ^ 0x80) - 0x80 extends a sign.
+  const uint32_t sign_a = static_cast<uint32_t>(mode) & 1 ? 0x80 : 0,
+                 sign_b = static_cast<uint32_t>(mode) & 2 ? 0x80 : 0;
+  const auto byte = [](Lanes v, uint32_t n, uint32_t sign) { return ((v >> (8 * n) & 0xffu) ^ sign) - sign; };
+  Lanes sum = {};
+  for (uint32_t n = 0; n < 4; ++n) sum += byte(a, n, sign_a) * byte(b, n, sign_b);
+  return sum;
+}
+
+/// The float nearest to a whole number of 16 bits / scale, not below -1. Correct rounding is assumed.
+inline Lanes normalised(LanesI whole, float scale) {
+  const LanesF value = __builtin_convertvector(whole, LanesF) / scale;
+  return as_uint(value < -1.0f ? splat(-1.0f) : value);
+}
 
 /// One NaN: the other operand. Two: a quiet NaN. Equal operands: a.
 inline LanesF minimum(LanesF a, LanesF b) {
@@ -254,9 +307,32 @@ V3D_QPU_EVALUATE(kVfmin) {
 V3D_QPU_EVALUATE(kVfmax) {
   return pack_halves(maximum(low_half(a), low_half(b)), maximum(high_half(a), high_half(b)));
 }
+// Assumed of the sums of halves: rounded once to the nearest, denormals kept, as every other result
+// (qpu.md 2.1).
+V3D_QPU_EVALUATE(kVfadd) {
+  return pack_halves(sum(low_half(a), low_half(b)), sum(high_half(a), high_half(b)));
+}
+V3D_QPU_EVALUATE(kVfsub) { return pack_halves(low_half(a) - low_half(b), high_half(a) - high_half(b)); }
+V3D_QPU_EVALUATE(kVfcmp) { return evaluate<Op::kVfsub>(t, a, b, exec); }  // assumed: as FCMP
 V3D_QPU_EVALUATE(kVfmul) {
   return pack_halves(product(low_half(a), low_half(b)), product(high_half(a), high_half(b)));
 }
+V3D_QPU_EVALUATE(kVfmov) { return with_signs(a, 0); }
+V3D_QPU_EVALUATE(kVfabsmov) { return with_signs(a, 1); }
+V3D_QPU_EVALUATE(kVfnegmov) { return with_signs(a, 2); }
+V3D_QPU_EVALUATE(kVfnabmov) { return with_signs(a, 3); }
+V3D_QPU_EVALUATE(kVfmovabs) { return with_signs(a, 4); }
+V3D_QPU_EVALUATE(kVfabs) { return with_signs(a, 5); }
+V3D_QPU_EVALUATE(kVfnegabs) { return with_signs(a, 6); }
+V3D_QPU_EVALUATE(kVfnababs) { return with_signs(a, 7); }
+V3D_QPU_EVALUATE(kVfmovneg) { return with_signs(a, 8); }
+V3D_QPU_EVALUATE(kVfabsneg) { return with_signs(a, 9); }
+V3D_QPU_EVALUATE(kVfneg) { return with_signs(a, 10); }
+V3D_QPU_EVALUATE(kVfnabneg) { return with_signs(a, 11); }
+V3D_QPU_EVALUATE(kVfmovnab) { return with_signs(a, 12); }
+V3D_QPU_EVALUATE(kVfabsnab) { return with_signs(a, 13); }
+V3D_QPU_EVALUATE(kVfnegnab) { return with_signs(a, 14); }
+V3D_QPU_EVALUATE(kVfnab) { return with_signs(a, 15); }
 V3D_QPU_EVALUATE(kVadd) { return join_halves(a + b, (a >> 16) + (b >> 16)); }
 V3D_QPU_EVALUATE(kVsub) { return join_halves(a - b, (a >> 16) - (b >> 16)); }
 
@@ -289,6 +365,19 @@ V3D_QPU_EVALUATE(kMultop) {
   return t.rtop;
 }
 V3D_QPU_EVALUATE(kSmul24) { return as_uint(as_int(a << 8) >> 8) * as_uint(as_int(b << 8) >> 8); }
+
+// A mode in the same word counts already: Mesa's qpu_schedule.c says that it applies from the instruction
+// that sets it, although its scheduler puts a dot of the mode before into that word. Assumed, until hardware
+// tells; the add ALU runs first (step.cc). Assumed too: a condition must hold in some lane.
+V3D_QPU_EVALUATE(kV8dot) { return dot_bytes(a, b, t.nn_mode); }
+inline Lanes set_nn_mode(Thread& t, NnMode mode, LaneMask exec) {
+  if (exec) t.nn_mode = mode;
+  return Lanes{};
+}
+V3D_QPU_EVALUATE(kSetnnmodeUu) { return set_nn_mode(t, NnMode::kUu, exec); }
+V3D_QPU_EVALUATE(kSetnnmodeSu) { return set_nn_mode(t, NnMode::kSu, exec); }
+V3D_QPU_EVALUATE(kSetnnmodeUs) { return set_nn_mode(t, NnMode::kUs, exec); }
+V3D_QPU_EVALUATE(kSetnnmodeSs) { return set_nn_mode(t, NnMode::kSs, exec); }
 
 // Conversions
 V3D_QPU_EVALUATE(kFtoin) { return to_int(round_lanes<Rounding::kNearestEven>(as_float(a))); }
@@ -326,6 +415,11 @@ V3D_QPU_EVALUATE(kVftounorm10lo) {
 V3D_QPU_EVALUATE(kVftounorm10hi) {
   return join_halves(half_to_unorm(low_half(a), 1023.0f), half_to_unorm(high_half(a), 3.0f));
 }
+
+V3D_QPU_EVALUATE(kFunpackunormlo) { return normalised(as_int(a & 0xffffu), 65535.0f); }
+V3D_QPU_EVALUATE(kFunpackunormhi) { return normalised(as_int(a >> 16), 65535.0f); }
+V3D_QPU_EVALUATE(kFunpacksnormlo) { return normalised(as_int(a << 16) >> 16, 32767.0f); }
+V3D_QPU_EVALUATE(kFunpacksnormhi) { return normalised(as_int(a) >> 16, 32767.0f); }
 
 // SFU
 V3D_QPU_EVALUATE(kRecip) { return as_uint(sfu::recip(as_float(a))); }
@@ -418,25 +512,34 @@ V3D_QPU_EVALUATE(kStvpmp) { return unknown_operation(Op::kStvpmp); }
 
 inline LaneMask mask_of(LanesI condition) { return nonzero(as_uint(condition)); }
 
+// Where a relation of the two ALU operands, or of the result and 0, holds.
+template <FlagClass flag_class, typename Relation>
+LaneMask related_lanes(Lanes a, Lanes b, Lanes result, const Relation& relation) {
+  const LanesF zero = {};
+  if constexpr (flag_class == FlagClass::kCompare) return mask_of(relation(as_float(a), as_float(b)));
+  if constexpr (flag_class == FlagClass::kFloat) return mask_of(relation(as_float(result), zero));
+  if constexpr (flag_class == FlagClass::kHalves)
+    return mask_of(relation(low_half(result), zero) & relation(high_half(result), zero));
+  if constexpr (flag_class == FlagClass::kCompareHalves)
+    return mask_of(relation(low_half(a), low_half(b)) & relation(high_half(a), high_half(b)));
+  return mask_of(relation(as_int(result), LanesI{}));
+}
+
 template <Op op>
 LaneMask flag_z(Lanes a, Lanes b, Lanes result) {
-  constexpr FlagClass kClass = info(op).flags;
-  if constexpr (kClass == FlagClass::kCompare) return mask_of(as_float(a) == as_float(b));
-  if constexpr (kClass == FlagClass::kFloat) return mask_of(as_float(result) == 0.0f);
-  return mask_of(result == 0u);
+  return related_lanes<info(op).flags>(a, b, result, [](auto x, auto y) { return x == y; });
 }
 
 template <Op op>
 LaneMask flag_n(Lanes a, Lanes b, Lanes result) {
-  constexpr FlagClass kClass = info(op).flags;
-  if constexpr (kClass == FlagClass::kCompare) return mask_of(as_float(a) < as_float(b));
-  if constexpr (kClass == FlagClass::kFloat) return mask_of(as_float(result) < 0.0f);
-  return mask_of(as_int(result) < 0);
+  return related_lanes<info(op).flags>(a, b, result, [](auto x, auto y) { return x < y; });
 }
 
 template <Op op>
 LaneMask flag_c([[maybe_unused]] Lanes a, [[maybe_unused]] Lanes b, [[maybe_unused]] Lanes result) {
-  if constexpr (op == Op::kFcmp) return mask_of(as_float(a) <= as_float(b));
+  constexpr FlagClass kClass = info(op).flags;
+  if constexpr (is_compare(kClass))
+    return related_lanes<kClass>(a, b, result, [](auto x, auto y) { return x <= y; });
   if constexpr (op == Op::kAdd) return mask_of(result < a);
   if constexpr (op == Op::kSub) return mask_of(a < b);
   if constexpr (op == Op::kMin || op == Op::kMax) return mask_of(as_int(a) > as_int(b));

@@ -24,6 +24,7 @@ std::optional<Enum> find_suffix(std::string_view name, int count) {
 }
 
 std::optional<Op> find_op(std::string_view name) {
+  if (name == "umul24_rtop0") return Op::kUmul24;  // Mesa's name for one without a MULTOP before it
   for (int i = 0; i < kNumOps; ++i)
     if (kOpInfo[i].mnemonic == name) return static_cast<Op>(i);
   return {};

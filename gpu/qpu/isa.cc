@@ -98,7 +98,8 @@ constexpr const char* kMagicNames[64] = {
 constexpr Unpack kFloatCodes[8] = {Unpack::kAbs, Unpack::kNone, Unpack::kL,    Unpack::kH,
                                    Unpack::kSat, Unpack::kNsat, Unpack::kMax0, Unpack::kNone};
 constexpr Unpack kIntCodes[5] = {Unpack::kNone, Unpack::kUl, Unpack::kUh, Unpack::kIl, Unpack::kIh};
-constexpr Unpack kHalfCodes[5] = {Unpack::kNone, Unpack::kFf, Unpack::kLl, Unpack::kHh, Unpack::kSwp};
+constexpr Unpack kHalfCodes[8] = {Unpack::kNone, Unpack::kFf, Unpack::kLl, Unpack::kHh,
+                                  Unpack::kSwp,  Unpack::kU5, Unpack::kU6, Unpack::kU7};
 
 }  // namespace
 
@@ -119,9 +120,15 @@ const char* signal_name(Signal signal) {
   return kNames[std::countr_zero(static_cast<unsigned>(signal))];
 }
 
+const char* name(NnMode mode) {
+  static constexpr const char* kNames[] = {"uu", "su", "us", "ss"};
+  return kNames[static_cast<int>(mode)];
+}
+
 const char* suffix(Unpack unpack) {
-  static constexpr const char* kNames[] = {"",    ".abs", ".l",   ".h",  ".sat", ".nsat", ".max0", ".ff",
-                                           ".ll", ".hh",  ".swp", ".ul", ".uh",  ".il",   ".ih"};
+  static constexpr const char* kNames[] = {"",      ".abs", ".l",  ".h",  ".sat", ".nsat",
+                                           ".max0", ".ff",  ".ll", ".hh", ".swp", ".u5",
+                                           ".u6",   ".u7",  ".ul", ".uh", ".il",  ".ih"};
   return kNames[static_cast<int>(unpack)];
 }
 

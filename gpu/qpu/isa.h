@@ -19,12 +19,20 @@ enum class Input : uint8_t {
   kFloat,      ///< abs, l, h on every operand
   kFloatMove,  ///< abs, l, h, sat, nsat, max0
   kIntMove,    ///< ul, uh, il, ih
-  kHalf,       ///< ff, ll, hh, swp on operand a
+  kHalf,       ///< ff, ll, hh, swp on operand a; u5, u6, u7 where the opcode has room for them
 };
 /// ... and on its result: kFloat allows .l and .h.
 enum class Output : uint8_t { kRaw, kFloat };
-/// How Z, N and C follow from the result (qpu.md 1.5).
-enum class FlagClass : uint8_t { kInteger, kFloat, kCompare };
+/// How Z, N and C follow from the result (qpu.md 1.5). Of a result of two halves nothing is known; assumed: a
+/// flag is set where both halves say so.
+enum class FlagClass : uint8_t { kInteger, kFloat, kCompare, kHalves, kCompareHalves };
+/// Flags of the operands, not of the result.
+constexpr bool is_compare(FlagClass flags) {
+  return flags == FlagClass::kCompare || flags == FlagClass::kCompareHalves;
+}
+constexpr bool is_of_halves(FlagClass flags) {
+  return flags == FlagClass::kHalves || flags == FlagClass::kCompareHalves;
+}
 
 enum Trait : uint8_t {
   kReadsThread = 1,  ///< needs more than its operands
@@ -51,7 +59,18 @@ inline constexpr OpInfo kOpInfo[kNumOps] = {
 };
 constexpr const OpInfo& info(Op op) { return kOpInfo[static_cast<int>(op)]; }
 
-/// Conversion of an operand. kFf..kSwp apply to two packed halves (VFMIN, VFMAX, VFMUL).
+/// How V8DOT reads the bytes of its sources: bit 0, the first is signed; bit 1, the second. SETNNMODE_UU,
+/// _SU, _US, _SS in this order.
+enum class NnMode : uint8_t { kUu, kSu, kUs, kSs };
+const char* name(NnMode mode);  ///< "uu"
+constexpr bool sets_nn_mode(Op op) { return op >= Op::kSetnnmodeUu && op <= Op::kSetnnmodeSs; }
+/// @param op  one with sets_nn_mode()
+constexpr NnMode nn_mode_of(Op op) {
+  return static_cast<NnMode>(static_cast<int>(op) - static_cast<int>(Op::kSetnnmodeUu));
+}
+
+/// Conversion of an operand. kFf..kU7 apply to two packed halves (VFADD, VFMIN and so on). kU5..kU7 are codes
+/// that exist and have no name in public sources: Mesa calls them three new ones of 7.1.
 enum class Unpack : uint8_t {
   kNone,
   kAbs,
@@ -64,6 +83,9 @@ enum class Unpack : uint8_t {
   kLl,
   kHh,
   kSwp,
+  kU5,
+  kU6,
+  kU7,
   kUl,
   kUh,
   kIl,
@@ -192,7 +214,7 @@ enum class Form : uint8_t {
   kFloatsPack,    ///< opcode 5:4 pack, 3:2 float code of a, 1:0 of b
   kFloats,        ///< opcode 3:2 float code of a, 1:0 of b
   kFloatsMul,     ///< as kFloatsPack, with pack + 1
-  kHalves,        ///< opcode - first: 0 none, 1 ff, 2 ll, 3 hh, 4 swp
+  kHalves,        ///< opcode - first: 0 none, 1 ff, 2 ll, 3 hh, 4 swp, 5 u5, 6 u6, 7 u7
   kSelPack,       ///< selector 1:0 pack
   kSelFloatPack,  ///< selector 3:2 float code of a, 1:0 pack
   kSelFloat,      ///< selector 3:2 float code of a, 1:0 = 3

@@ -33,6 +33,7 @@ void Thread::reset() {
 
 void Thread::restart() {
   flag_a = flag_b = 0;
+  nn_mode = NnMode::kUu;
   link = 0;
   unifa = 0;
   tmu_config = tlb_config = ~0u;

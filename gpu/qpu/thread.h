@@ -5,6 +5,7 @@
 
 #include "gpu/base/lanes.h"
 #include "gpu/mmu/memory.h"
+#include "gpu/qpu/isa.h"
 #include "gpu/tmu/tmu.h"
 
 namespace v3d::qpu {
@@ -52,6 +53,7 @@ struct Thread {
   Lanes rtop;
   Lanes msf;  ///< sample mask per lane: 1 or 4 coverage bits; 0 = helper or dead lane
   LaneMask flag_a, flag_b;
+  NnMode nn_mode;  ///< of V8DOT; no driver relies on the one at thread start: kUu, assumed
   uint32_t link;
 
   // Streams

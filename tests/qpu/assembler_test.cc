@@ -132,6 +132,8 @@ TEST(Assembler, ShortForms) {
   EXPECT_EQ(one(71, "fadd rf1, rf2, 1.0"), one(71, "fadd rf1, rf2, 0x3f800000"));
   EXPECT_EQ(one(71, "fadd rf1, rf2, 0.00390625"), one(71, "fadd rf1, rf2, 0x3b800000"));
   EXPECT_EQ(one(71, "fmul rf1, -16.l, rf2"), one(71, "fmul rf1, 0xfffffff0.l, rf2"));
+  EXPECT_EQ(one(71, "v8dot rf1, rf2, rf3"), one(71, "nop ; v8dot rf1, rf2, rf3"));
+  EXPECT_EQ(one(71, "umul24_rtop0 rf1, rf2, rf3"), one(71, "umul24 rf1, rf2, rf3"));
 }
 
 TEST(Assembler, Programs) {
@@ -232,6 +234,8 @@ TEST(AssemblerErrors, NoWord) {
   EXPECT_EQ(error_of(71, "nop ; fadd rf1, rf2, rf3"), "1:7: the mul ALU of V3D 7.1 has no fadd");
   EXPECT_EQ(error_of(42, "ballot rf1, rf2"), "1:1: the add ALU of V3D 4.2 has no ballot");
   EXPECT_EQ(error_of(71, "fadd rf1, rf2.sat, rf3"), "1:1: fadd of the add ALU of V3D 7.1 has no form .sat");
+  EXPECT_EQ(error_of(71, "vfadd rf1, rf2.u5, rf3"), "1:1: vfadd of the add ALU of V3D 7.1 has no form .u5");
+  EXPECT_EQ(error_of(42, "vfadd rf1, r2, r3"), "1:1: the add ALU of V3D 4.2 has no vfadd");
   EXPECT_EQ(error_of(71, "add rf1.l, rf2, rf3"), "1:1: add of the add ALU of V3D 7.1 has no form .l");
   EXPECT_EQ(error_of(71, "add.ifa.pushz rf1, rf2, rf3"),
             "1:1: one operation is either conditional or writes flags");

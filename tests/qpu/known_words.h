@@ -1,5 +1,5 @@
-/// Words with known meaning: compiled by Mesa, or of Mesa's own disassembler test. Blanks of the text are
-/// collapsed. Source: qpu.md 11.2 to 11.4, corrections applied.
+/// Words with known meaning: compiled by Mesa 25.0.7 or 26.2.6, or of Mesa's own disassembler test. Blanks of
+/// the text are collapsed. Source: qpu.md 11.2 to 11.4, corrections applied.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,35 @@ struct KnownWord {
 };
 
 inline constexpr KnownWord kKnownWords71[] = {
+    // Mesa's disassembler test, and shaders that 26.2.6 compiled
+    {0x38000411f9190250, "fmov rf17, rf9.sat ; fmov rf16, rf6.sat"},
+    {0x2c000300bb042030, "setnnmode_uu ; v8dot rf12, rf1, rf2"},
+    {0x38403186bb03f031, "setnnmode_su ; nop ; ldunif"},
+    {0x2c0013c6bb34e000, "nop ; v8dot rf15, rf13, rf14"},
+    {0x2fe01486bb345000, "nop ; v8dot rf18, rf13, 5"},
+    {0x380021943003f452, "vfadd rf20, rf17, rf18 ; nop"},
+    {0x380021957003f513, "vfsub rf21, rf20, rf19 ; nop"},
+    {0x38002198bf03f585, "vfabs rf24, rf22 ; nop"},
+    {0x380c0591bf40338a, "vfneg rf17, rf14 ; mov.ifa rf22, rf16"},
+    // The other opcodes, selectors and conversions of these, and the opcodes that Mesa does not name
+    {0x38003186bb03f032, "setnnmode_us ; nop"},
+    {0x38003186bb03f033, "setnnmode_ss ; nop"},
+    {0x380021943403f452, "vfadd rf20, rf17.swp, rf18 ; nop"},
+    {0x380021957103f513, "vfsub rf21, rf20.ff, rf19 ; nop"},
+    {0x380021957703f513, "vfsub rf21, rf20.u7, rf19 ; nop"},
+    {0x38002195d003f513, "vfcmp rf21, rf20, rf19 ; nop"},
+    {0x3800b186d203f513, "vfcmp.pushn -, rf20.ll, rf19 ; nop"},
+    {0x38002195d503f513, "vfcmp rf21, rf20.u5, rf19 ; nop"},
+    {0x38002198bf03f580, "vfmov rf24, rf22 ; nop"},
+    {0x38002198bf03f58f, "vfnab rf24, rf22 ; nop"},
+    {0x38002198bf03f581, "vfabsmov rf24, rf22 ; nop"},
+    {0x38002198bf03f588, "vfmovneg rf24, rf22 ; nop"},
+    {0x38002198bf03f587, "vfnababs rf24, rf22 ; nop"},
+    {0x38001286bb2e4000, "nop ; funpackunormlo rf10, rf11"},
+    {0x38001286bb2e5000, "nop ; funpackunormhi rf10, rf11"},
+    {0x38001286bb2e6000, "nop ; funpacksnormlo rf10, rf11"},
+    {0x38001286bb2e7000, "nop ; funpacksnormhi rf10, rf11"},
+    // 25.0.7
     {0x38003186bb03f000, "nop ; nop"},
     {0x3800218a0503f2cc, "fadd rf10, rf11, rf12 ; nop"},
     {0x3800218a0503f30b, "faddnf rf10, rf12, rf11 ; nop"},
