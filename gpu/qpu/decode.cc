@@ -64,7 +64,7 @@ bool matches(const Encoding& e, int version, uint32_t opcode, const OperandField
 bool read_half(int version, Alu alu, uint32_t opcode, const OperandFields& f, Raddrs raddrs, bool magic,
                uint8_t waddr, AluHalf& half) {
   const uint32_t selector = version == 42 ? f.b * 8u + f.a : f.b;
-  for (const Encoding& e : encodings()) {
+  for (const Encoding& e : encodings_from(version, alu, opcode)) {
     if (!(e.versions & version_bit(version)) || e.alu != alu || opcode < e.first || opcode > e.last ||
         selector < e.sel_first || selector > e.sel_last || !matches(e, version, opcode, f, magic, waddr))
       continue;

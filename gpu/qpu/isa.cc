@@ -1,6 +1,8 @@
 #include "gpu/qpu/isa.h"
 
+#include <array>
 #include <bit>
+#include <iterator>
 
 namespace v3d::qpu {
 
@@ -11,6 +13,21 @@ constexpr Encoding kEncodings[] = {
   {versions, Alu::k##alu, Op::k##op, first, last, sel_first, sel_last, Form::form, Variant::variant},
 #include "gpu/qpu/isa.def"
 };
+
+// The first row of each version, ALU and opcode.
+using FirstRows = std::array<uint16_t, 256>;
+constexpr FirstRows first_rows(uint8_t version, Alu alu) {
+  FirstRows rows;
+  rows.fill(std::size(kEncodings));
+  for (size_t n = std::size(kEncodings); n-- > 0;) {
+    const Encoding& e = kEncodings[n];
+    if (!(e.versions & version) || e.alu != alu) continue;
+    for (uint32_t opcode = e.first; opcode <= e.last; ++opcode) rows[opcode] = static_cast<uint16_t>(n);
+  }
+  return rows;
+}
+constexpr FirstRows kFirstRows[2][2] = {{first_rows(k71, Alu::kAdd), first_rows(k71, Alu::kMul)},
+                                        {first_rows(k42, Alu::kAdd), first_rows(k42, Alu::kMul)}};
 
 constexpr uint8_t kImmA = 1, kImmB = 2, kImmC = 4, kImmD = 8;
 
@@ -104,6 +121,10 @@ constexpr Unpack kHalfCodes[8] = {Unpack::kNone, Unpack::kFf, Unpack::kLl, Unpac
 }  // namespace
 
 std::span<const Encoding> encodings() { return kEncodings; }
+
+std::span<const Encoding> encodings_from(int version, Alu alu, uint32_t opcode) {
+  return std::span(kEncodings).subspan(kFirstRows[version == 42][static_cast<int>(alu)][opcode & 255]);
+}
 
 const SignalCode* signal_codes(int version) { return version == 42 ? kSignals42 : kSignals71; }
 

@@ -248,6 +248,9 @@ struct Encoding {
   Variant variant;
 };
 std::span<const Encoding> encodings();
+/// All rows from the first one that has the opcode; empty if none has it.
+/// @param opcode  below 256
+std::span<const Encoding> encodings_from(int version, Alu alu, uint32_t opcode);
 
 struct Modifiers {
   Unpack a = Unpack::kNone, b = Unpack::kNone;
