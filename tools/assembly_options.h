@@ -15,9 +15,10 @@ inline void add_chip_option(CLI::App* command, int* version) {
 }
 
 inline void add_check_options(CLI::App* command, bool* check, bool* four_threads) {
-  command->add_flag(
-      "--check", *check,
-      "Report broken rules of scheduling (latencies, delay slots, thread ends); fail if there are any");
+  command->add_flag("--check", *check,
+                    "Report broken rules of scheduling (latencies, delay slots, thread ends), and fail if "
+                    "there are any; report "
+                    "what is assumed of the hardware where the program depends on it");
   command->add_flag("--four-threads", *four_threads, "Check the limits of four threads per QPU, not of two");
 }
 

@@ -117,7 +117,7 @@ int disassemble(const Options& options) {
   for (const qpu::HazardReport& report : reports)
     fprintf(stderr, "%s: %s\n", options.file.c_str(),
             qpu::to_string(options.version, report, (*words)[report.index]).c_str());
-  return reports.empty() ? 0 : 1;
+  return qpu::breaks_rules(reports) ? 1 : 0;
 }
 
 }  // namespace

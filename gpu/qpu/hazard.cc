@@ -1,10 +1,12 @@
 #include "gpu/qpu/hazard.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <tuple>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/float16.h"
 #include "gpu/qpu/alu.h"
 
 namespace v3d::qpu {
@@ -31,6 +33,36 @@ bool looks_at_msf(const Branch& b) {
 }
 
 uint32_t outstanding(const Thread& t) { return t.pending.fifo_tail - t.pending.fifo_head; }
+
+// The result goes somewhere.
+bool sums_halves(const AluHalf& half) {
+  const bool sum = half.op == Op::kVfadd || half.op == Op::kVfsub || half.op == Op::kVfcmp;
+  return sum && (!half.magic || half.waddr != kWaddrNop);
+}
+
+Lanes source(const Thread& t, const Operand& o) {
+  if (o.kind == Operand::Kind::kRegister) return t.rf[o.index];
+  return splat(o.kind == Operand::Kind::kImmediate ? small_immediate(o.index) : 0);
+}
+
+bool is_inexact_sum(uint16_t a, uint16_t b, bool negate) {
+  const auto denormal = [](uint16_t half) { return (half & 0x7c00) == 0 && (half & 0x3ff) != 0; };
+  const double x = half_to_float(a), y = half_to_float(b), sum = negate ? x - y : x + y;  // exact in double
+  const uint16_t half = float_to_half(static_cast<float>(sum));
+  return denormal(a) || denormal(b) || denormal(half) || (std::isfinite(sum) && half_to_float(half) != sum);
+}
+
+bool has_inexact_sum(const Thread& t, const AluHalf& half) {
+  if (!sums_halves(half)) return false;
+  const Lanes a = unpack_halves(half.a.unpack, source(t, half.a)), b = source(t, half.b);
+  const LaneMask lanes = nonzero(t.msf) & lanes_of(half.cond, t);
+  for (int n = 0; n < kLanes; ++n)
+    for (int shift = 0; shift < 32; shift += 16)
+      if ((lanes >> n & 1) && is_inexact_sum(static_cast<uint16_t>(a[n] >> shift),
+                                             static_cast<uint16_t>(b[n] >> shift), half.op != Op::kVfadd))
+        return true;
+  return false;
+}
 
 }  // namespace
 
@@ -60,9 +92,28 @@ HazardSet HazardChecker::step(size_t index, uint64_t word, const Instruction& i)
   const HazardFacts f = facts_of(setting_.version, word, i);
   HazardSet found = f.thrsw ? thrsw_rules() : 0;
   found |= latency_rules(f, i) | word_rules(f) | slot_rules(f) | end_rules(f) | state_rules(f);
-  found |= rf0_rules(f) | early_c_rules(f, index, word);
+  found |= assumptions(i) | rf0_rules(f) | early_c_rules(f, index, word);
   update(f);
   return found | section_rules();
+}
+
+// What is assumed stands at the operations (alu.h) and at FlagClass (isa.h).
+HazardSet HazardChecker::assumptions(const Instruction& i) {
+  Found found;
+  const bool dot = i.mul.op == Op::kV8dot;
+  if (sets_nn_mode(i.add.op)) {
+    const NnMode mode = nn_mode_of(i.add.op);
+    found.check(dot && nn_mode_ != mode, Hazard::kNnModePair);
+    found.check(i.add.cond != Cond::kNone || i.add.flags != FlagWrite::kNone, Hazard::kNnModeCond);
+    nn_mode_ = mode;
+  }
+  found.check(dot && !nn_mode_, Hazard::kNnModeStart);
+  for (const AluHalf* half : {&i.add, &i.mul}) {
+    found.check(half->flags != FlagWrite::kNone && is_of_halves(info(half->op).flags), Hazard::kHalfFlags);
+    const Unpack unpack = half->a.unpack;
+    found.check(unpack == Unpack::kU5 || unpack == Unpack::kU6 || unpack == Unpack::kU7, Hazard::kHalfUnpack);
+  }
+  return found.set();
 }
 
 void HazardChecker::age() {
@@ -248,7 +299,10 @@ HazardSet HazardChecker::section_rules() {
 }
 
 HazardChecker::Before::Before(const Thread& t, const Instruction& i)
-    : outstanding(v3d::qpu::outstanding(t)), next_varying(t.pending.next_varying), vpm_row(0) {
+    : outstanding(v3d::qpu::outstanding(t)),
+      next_varying(t.pending.next_varying),
+      vpm_row(0),
+      inexact_half_sum(has_inexact_sum(t, i.add)) {
   const Operand& row = i.add.a;
   if (row.kind == Operand::Kind::kRegister) vpm_row = t.rf[row.index][0];
   if (row.kind == Operand::Kind::kAccumulator) vpm_row = t.acc[row.index][0];
@@ -261,6 +315,7 @@ HazardSet HazardChecker::executed(const Instruction& i, const Before& before, co
   const HazardFacts f = facts_of(setting_.version, 0, i);
   const bool writes_z = f.tlb_write && after.pending.tlb_spec.kind == TlbSpec::Kind::kDepth;
   if (writes_z) z_written_ = true;
+  found.check(before.inexact_half_sum, Hazard::kHalfSums);
   const bool last = ending_ && since_thrsw_ == 2;
   found.check(writes_z && last, Hazard::kTlbzAtEnd);
   found.check((f.tlb_read || f.tlb_write) && !after.tlb, Hazard::kTlbStage);
@@ -341,6 +396,7 @@ class Walk {
     if (visits_[p.index] >= kMaxVisits || !seen_.insert(p).second) return;
     ++visits_[p.index];
     report(p, p.checker.step(p.index, words_[p.index], i));
+    if (!i.is_branch && sums_halves(i.add)) report(p, bit(Hazard::kHalfSums));
     if (p.checker.ended()) return;
     if (i.is_branch) branch(p, i.branch);
     const bool always = i.is_branch && i.branch.cond <= BranchCond::kUndefined;
@@ -379,6 +435,10 @@ class Walk {
 
 std::vector<HazardReport> check_program(int version, bool four_threads, std::span<const uint64_t> words) {
   return Walk(version, four_threads, words).reports();
+}
+
+bool breaks_rules(std::span<const HazardReport> reports) {
+  return !std::all_of(reports.begin(), reports.end(), [](const auto& r) { return is_assumption(r.hazard); });
 }
 
 std::string to_string(int version, const HazardReport& report, uint64_t word) {

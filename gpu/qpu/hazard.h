@@ -1,9 +1,11 @@
 /// The rules of the QPU that no hardware checks: latencies, delay slots, peripherals, thread ends (qpu.md
-/// 10). A program that breaks one has no defined meaning, or one that depends on the chip.
+/// 10). A program that breaks one has no defined meaning, or one that depends on the chip. And what programs
+/// depend on that nobody has told: the tags of these assumptions begin with "assumed-".
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -77,14 +79,28 @@ namespace v3d::qpu {
   ROW(TmuConfig, "tmu-config", "more than three wrtmuc for one texture lookup")                              \
   ROW(TlbStage, "tlb-stage", "TLB access in a stage that has no TLB")                                        \
   ROW(TmuOpen, "tmu-open", "a thread switch in the middle of a TMU sequence")                                \
-  ROW(TsyNoThrsw, "tsy-no-thrsw", "syncb without a thrsw behind it does not wait")
+  ROW(TsyNoThrsw, "tsy-no-thrsw", "syncb without a thrsw behind it does not wait")                           \
+  ROW(NnModePair, "assumed-nnmode-pair",                                                                     \
+      "v8dot in the word of a setnnmode that changes the mode; taken: the new mode counts")                  \
+  ROW(NnModeStart, "assumed-nnmode-start",                                                                   \
+      "v8dot on a way without setnnmode before it; taken: threads start with both sources unsigned")         \
+  ROW(NnModeCond, "assumed-nnmode-cond",                                                                     \
+      "setnnmode with a condition or flag write; taken: it sets the mode if some lane's condition holds")    \
+  ROW(HalfSums, "assumed-half-sums",                                                                         \
+      "a sum of halves that may be rounded or denormal; taken: to nearest even, denormals kept")             \
+  ROW(HalfFlags, "assumed-half-flags",                                                                       \
+      "flags of an operation on two halves; taken: those that hold for both halves")                         \
+  ROW(HalfUnpack, "assumed-half-unpack",                                                                     \
+      "a conversion of halves without a public name; taken: u5, u6, u7 are sat, nsat, max0")
 
 enum class Hazard : uint8_t {
 #define V3D_QPU_HAZARD(name, tag, rule) k##name,
   V3D_QPU_HAZARDS(V3D_QPU_HAZARD)
 #undef V3D_QPU_HAZARD
 };
-inline constexpr int kNumHazards = static_cast<int>(Hazard::kTsyNoThrsw) + 1;
+inline constexpr int kNumHazards = static_cast<int>(Hazard::kHalfUnpack) + 1;
+/// Not a rule that the program breaks: something unknown of the hardware that it depends on.
+constexpr bool is_assumption(Hazard hazard) { return hazard >= Hazard::kNnModePair; }
 const char* tag(Hazard hazard);
 const char* rule(Hazard hazard);
 
@@ -115,6 +131,8 @@ class HazardChecker {
     Before(const Thread& thread, const Instruction& instruction);
     uint32_t outstanding, next_varying;
     uint32_t vpm_row;  ///< of ldvpmv_in and stvpmv, in lane 0
+    bool
+        inexact_half_sum;  ///< vfadd, vfsub or vfcmp that rounds, or sees or gives a denormal, in a live lane
   };
   /// What only execution shows, behind step(): the same instruction was executed.
   HazardSet executed(const Instruction& instruction, const Before& before, const Thread& after);
@@ -137,6 +155,7 @@ class HazardChecker {
   HazardSet slot_rules(const HazardFacts& f) const;
   HazardSet end_rules(const HazardFacts& f) const;
   HazardSet state_rules(const HazardFacts& f) const;
+  HazardSet assumptions(const Instruction& instruction);
   HazardSet rf0_rules(const HazardFacts& f);
   HazardSet early_c_rules(const HazardFacts& f, size_t index, uint64_t word);
   void update(const HazardFacts& f);
@@ -163,6 +182,7 @@ class HazardChecker {
   bool locked_ = false, z_written_ = false, vpm_unwaited_ = false;
   uint8_t sequence_ = 0, data_ = 0, config_ = 0;  // TMU writes, tmud, wrtmuc since the last terminator
   bool sequence_open_ = false, syncb_ = false;
+  std::optional<NnMode> nn_mode_;  // none before the first setnnmode
 };
 
 struct HazardReport {
@@ -171,10 +191,13 @@ struct HazardReport {
   auto operator<=>(const HazardReport&) const = default;
 };
 
-/// Rules that a program breaks on some path through it, each once per instruction. Branches to registers,
-/// link and absolute addresses are not followed. A program without a pair of thrsw is taken to start in its
-/// last section if it has one thrsw only.
+/// Rules that a program breaks on some path through it, and what it may depend on, each once per instruction.
+/// Branches to registers, link and absolute addresses are not followed. A program without a pair of thrsw is
+/// taken to start in its last section if it has one thrsw only.
 std::vector<HazardReport> check_program(int version, bool four_threads, std::span<const uint64_t> words);
+
+/// Whether any of them is more than an assumption.
+bool breaks_rules(std::span<const HazardReport> reports);
 
 /// "tag: instruction 5, "text": rule"
 std::string to_string(int version, const HazardReport& report, uint64_t word);

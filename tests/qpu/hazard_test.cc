@@ -117,6 +117,18 @@ constexpr Case kCases[] = {
     {Hazard::kTmuConfig, 71, "wrtmuc\nwrtmuc\nwrtmuc\nwrtmuc\nmov tmus, rf5", 3},
     {Hazard::kTmuOpen, 71, "mov tmud, rf5\nthrsw\nnop\nnop\nmov tmua, rf5", 3},
     {Hazard::kTsyNoThrsw, 71, LAST "thrsw\nbarrierid syncb\nnop", 6, false, true},
+    {Hazard::kNnModePair, 71, "setnnmode_uu\nsetnnmode_ss ; v8dot rf3, rf4, rf5", 1},
+    {Hazard::kNnModePair, 71, "setnnmode_uu ; v8dot rf3, rf4, rf5", 0},
+    {Hazard::kNnModeStart, 71, "v8dot rf3, rf4, rf5\nsetnnmode_ss", 0},
+    {Hazard::kNnModeStart, 71, "b.anya 8\nnop\nnop\nnop\nsetnnmode_ss\nv8dot rf3, rf4, rf5", 5},
+    {Hazard::kNnModeCond, 71, "setnnmode_ss.ifa\nv8dot rf3, rf4, rf5", 0},
+    {Hazard::kHalfSums, 71, "vfadd rf3, rf4, rf5", 0},
+    {Hazard::kHalfSums, 71, "vfsub tmud, rf4, rf5\nmov tmua, rf4", 0},
+    {Hazard::kHalfSums, 71, "vfcmp rf3, rf4, rf5", 0},
+    {Hazard::kHalfFlags, 71, "vfcmp.pushn -, rf4, rf5", 0},
+    {Hazard::kHalfFlags, 71, "vfneg.pushz rf3, rf4", 0},
+    {Hazard::kHalfFlags, 42, "vfmin.pushz rf3, rf4, rf5", 0},
+    {Hazard::kHalfUnpack, 71, "vfcmp -, rf4.u6, rf5", 0},
 };
 
 // Rules that only execution can see; tests below.
@@ -171,6 +183,9 @@ TEST(Hazard, Silent) {
       {71, "ldtmu.rf5 ; ldunif\nmov rf0, rf1\nthrsw\nnop\nldtmu.rf6"},
       {71, "barrierid syncb ; nop ; thrsw\nnop\nnop"},
       {71, LAST "mov tlb, rf5"},
+      {71, "setnnmode_ss\nv8dot rf3, rf4, rf5\nthrsw\nnop\nnop\nsetnnmode_ss ; v8dot rf3, rf4, rf5"},
+      {71, "setnnmode_ss\nloop: v8dot rf3, rf4, rf5\nb.anyna loop\nnop\nnop\nnop"},
+      {71, "vfabs rf3, rf4\nvfmin rf5, rf3.swp, rf4\nvfcmp -, rf3, rf4"},
       {42, "mov recip, rf1\nnop\nmov rf2, r4"},
       {42, "thrsw\nnop\nnop\nmov r1, rf5\nmov rf1, r1"},
       {42, "stvpmv r0, rf5\nvpmwt -"},
@@ -182,6 +197,17 @@ TEST(Hazard, Silent) {
     const auto words = words_of(version, std::string(program) + (last ? "\nthrsw\nnop\nnop\n" : kEnd));
     EXPECT_THAT(names(check_program(version, false, words)), IsEmpty()) << program;
   }
+}
+
+// asm --check and disasm --check fail for rules, and tell assumptions only.
+TEST(Hazard, AssumptionsBreakNothing) {
+  const auto words = words_of(71, std::string("vfadd rf3, rf4, rf5\nv8dot rf3, rf4, rf5") + kEnd);
+  auto reports = check_program(71, false, words);
+  EXPECT_EQ(reports.size(), 2u);
+  EXPECT_FALSE(breaks_rules(reports));
+  reports.push_back({0, Hazard::kPeriph});
+  EXPECT_TRUE(breaks_rules(reports));
+  EXPECT_FALSE(breaks_rules({}));
 }
 
 // The ends of fragment and vertex programs that Mesa compiled (qpu.md 11.4).
@@ -273,6 +299,39 @@ TEST(HazardWatch, ReportsOncePerProgram) {
 TEST(HazardWatch, Silent) {
   Machine m(71);
   EXPECT_THAT(run_watched(m, "mov rf1, 2\neidx rf2\nthrsw\nnop\nnop"), IsEmpty());
+}
+
+// A sum of halves that comes out the same by any rule is no report.
+TEST(HazardWatch, SumsOfHalves) {
+  const struct {
+    uint32_t a, b;
+    const char* program;
+    bool depends;
+  } cases[] = {
+      {0x3c004000, 0x3c003c00, "vfadd rf3, rf1, rf2", false},
+      {0x3c003c01, 0x3c006400, "vfadd rf3, rf1, rf2", true},       // 1024 + 1.001
+      {0x3c010000, 0x64000000, "vfsub rf3, rf1, rf2", true},       // in the high half
+      {0x00003c01, 0x3c016400, "vfadd rf3, rf1.swp, rf2", false},  // 1.001 + 1.001, 0 + 1024
+      {0x3c003c01, 0x3c006400, "vfadd -, rf1, rf2", false},        // the result goes nowhere
+      {0x00000001, 0x00003c00, "vfsub rf3, rf1, rf2", true},       // a denormal source
+      {0x00000401, 0x00000400, "vfcmp rf3, rf1, rf2", true},       // a denormal result
+      {0x7bff7c00, 0x00003c00, "vfadd rf3, rf1, rf2", false},      // infinities and NaN
+      {0x00007bff, 0x00007bff, "vfadd rf3, rf1, rf2", true},       // overflow
+  };
+  for (const auto& c : cases) {
+    Machine m(71);
+    m.t().rf[1] = splat(c.a);
+    m.t().rf[2] = splat(c.b);
+    const auto lines = run_watched(m, std::string(c.program) + "\nthrsw\nnop\nnop");
+    ASSERT_EQ(lines.size(), c.depends ? 1u : 0u) << c.program << std::hex << " " << c.a << " " << c.b;
+    for (const std::string& line : lines) EXPECT_THAT(line, HasSubstr("assumed-half-sums: instruction 0"));
+  }
+  Machine m(71);  // lanes that do not live, or are not written
+  m.t().rf[1] = splat(0x3c01u);
+  m.t().rf[2] = splat(0x6400u);
+  m.t().msf = kLaneIndex & 1u;
+  m.t().flag_a = 0x5555;
+  EXPECT_THAT(run_watched(m, "vfadd.ifa rf3, rf1, rf2\nthrsw\nnop\nnop"), IsEmpty());
 }
 
 TEST(HazardWatch, VpmRows) {

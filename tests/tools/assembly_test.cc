@@ -104,6 +104,17 @@ TEST_F(AssemblyTest, Check) {
   EXPECT_THAT(v3demu("disasm --four-threads --check bad.bin").output, HasSubstr("rf-range: instruction 1"));
 }
 
+// What nobody knows of the hardware is told where a program depends on it; that is no failure.
+TEST_F(AssemblyTest, CheckTellsAssumptions) {
+  file("p.qpu", "setnnmode_uu\nsetnnmode_ss ; v8dot rf4, rf5, rf6\nend\n");
+  const Result assembled = v3demu("asm --check p.qpu -o p.bin");
+  EXPECT_EQ(assembled.status, 0);
+  EXPECT_THAT(assembled.output, StartsWith("p.qpu:2: assumed-nnmode-pair: instruction 1, \"setnnmode_ss"));
+  const Result listing = v3demu("disasm --check p.bin");
+  EXPECT_EQ(listing.status, 0);
+  EXPECT_THAT(listing.output, HasSubstr("p.bin: assumed-nnmode-pair: instruction 1"));
+}
+
 TEST_F(AssemblyTest, Errors) {
   file("p.qpu", "nop\n  add rf1, rf2\n  frob\n");
   const Result bad = v3demu("asm p.qpu -o p.bin");
