@@ -16,11 +16,7 @@ using Values = TraceSelection::Values;
 constexpr int kLanesPerRow = 8;
 
 LaneMask exec_lanes(const AluHalf& half, const Thread& t) {
-  LaneMask lanes = kAllLanes;
-  if (half.cond == Cond::kIfa) lanes = t.flag_a;
-  if (half.cond == Cond::kIfb) lanes = t.flag_b;
-  if (half.cond == Cond::kIfna) lanes = static_cast<LaneMask>(~t.flag_a);
-  if (half.cond == Cond::kIfnb) lanes = static_cast<LaneMask>(~t.flag_b);
+  const LaneMask lanes = lanes_of(half.cond, t);
   return info(half.op).traits & kActiveLanes ? lanes & active_lanes(t) : lanes;
 }
 
@@ -155,6 +151,7 @@ struct ThreadTrace::Paragraph {
   // What goes to a port is nowhere to be seen afterwards, so it is computed again.
   Lanes sent(const AluHalf& half, LaneMask exec) {
     const auto scratch = std::make_unique<Thread>(before);
+    scratch->nn_mode = after.nn_mode;  // a dot sees the mode that its word sets
     const AluFn function = find_alu(half.op, half.a.unpack, half.b.unpack);
     const Lanes v = function(*scratch, source(before, half.a), source(before, half.b), exec);
     return half.pack == Pack::kNone ? v : packed(half.pack, v, Lanes{});
@@ -168,6 +165,7 @@ struct ThreadTrace::Paragraph {
     operand(unit, h.a, takes_floats && !(op.traits & kReadsThread));
     operand(unit, h.b, takes_floats && op.input == Input::kFloat);
     const LaneMask exec = exec_lanes(h, before);
+    if (sets_nn_mode(h.op) && exec == kAllLanes) return;
     if (!op.has_destination) return line(unit, absl::StrFormat("lanes %04x", exec));
     const std::string label =
         absl::StrFormat("  -> %s%s", destination_name(version, h.magic, h.waddr), suffix(h.pack));
@@ -297,12 +295,20 @@ struct ThreadTrace::Paragraph {
                                     before.flag_b, after.flag_b));
   }
 
+  void nn_mode() {
+    if (sets_nn_mode(i.add.op))
+      line("nn mode", absl::StrFormat("%s -> %s", name(before.nn_mode), name(after.nn_mode)));
+    else if (i.mul.op == Op::kV8dot)
+      line("nn mode", name(after.nn_mode));
+  }
+
   void print() {
     if (i.is_branch) {
       uniforms();
       return branch();
     }
     half("add", i.add);
+    nn_mode();
     half("mul", i.mul);
     signal();
     uniforms();

@@ -194,6 +194,16 @@ TEST_F(TraceTest, SameResults) {
   EXPECT_EQ(watched.instructions, m_.t().instructions);
 }
 
+TEST_F(TraceTest, ShowsTheModeOfDots) {
+  m_.t().rf[1] = m_.t().rf[2] = splat(0xffu);
+  const auto text = trace("setnnmode_su\nv8dot rf3, rf1, rf2\nsetnnmode_ss ; v8dot tmud, rf1, rf2");
+  EXPECT_THAT(text, HasSubstr("nn mode                uu -> su\n"));
+  EXPECT_THAT(text, HasSubstr("nn mode                su\n"));
+  EXPECT_THAT(text, HasSubstr("-> rf3               all  ffffff01"));
+  EXPECT_THAT(text, HasSubstr("nn mode                su -> ss\n"));
+  EXPECT_THAT(text, HasSubstr("-> tmud              all  00000001"));
+}
+
 // V3DEMU_DEBUG=qpu, V3DEMU_TRACE_QPU.
 TEST(TraceEnvironment, FollowsDebugCategories) {
   g_debug_mask = 0;
