@@ -2,13 +2,13 @@
 
 LOOKUPS_AHEAD = 7        # of SGEMM; the threads of a QPU may queue eight each
 SGEMM_K = 32             # the inner dimension is a multiple of this
-SGEMM_SLACK_ROWS = 16 + LOOKUPS_AHEAD  # rows behind B that SGEMM reads and does not use
+SGEMM_SLACK_ROWS = 16 + LOOKUPS_AHEAD  # rows behind B that SGEMM and IGEMM8 read and do not use
 SCOPY_UNROLL = 8         # vectors of 16 floats for each turn of SCOPY
 SCOPY_SLACK_BYTES = 64 * SCOPY_UNROLL  # behind the source, read and not used
 
 
-def _sgemm():
-    """C = A B, all row-major. One batch computes 16 x 16 elements: lanes are columns, rf16..rf31 its rows.
+def _gemm(multiply, add, first=""):
+    """C = A B, all row-major, of words that `multiply` multiplies and `add` sums up. One batch computes 16 x 16 elements: lanes are columns, rf16..rf31 its rows.
 
     Workgroup x is the block of columns, y that of rows. Uniforms: A, 4 * columns of A (bytes of a row), B, bytes
     of a row of B and of C, C, columns of A / 32.
@@ -17,7 +17,7 @@ def _sgemm():
     rf32..rf47 and rf48..rf63 by turns: while one half is multiplied, the other is filled, one vector for each row
     of A, always seven lookups ahead.
     """
-    text = ["""
+    text = [first, """
         ldunifrf.rf4                        # A
         ldunifrf.rf5                        # bytes of a row of A
         ldunifrf.rf7                        # B
@@ -52,16 +52,16 @@ def _sgemm():
         now, other = (32, 48) if half == 0 else (48, 32)
         for row in range(16):
             # Element k is loaded in word k, multiplied in word k + 1, or k + 2 for the last two, and then added.
-            add, mul, signal = [""] * 19, [""] * 19, [f"ldunifarf.rf{10 + k % 2}" for k in range(16)] + [""] * 3
+            adds, muls, signal = [""] * 19, [""] * 19, [f"ldunifarf.rf{10 + k % 2}" for k in range(16)] + [""] * 3
             for k in range(16):
                 at = k + 1 if k < 14 else k + 2
-                mul[at] = f"fmul rf12, rf{10 + k % 2}, rf{now + k}"
-                add[at + 1] = f"fadd rf{16 + row}, rf{16 + row}, rf12"
-            mul[15] = "mov unifa, rf4"
-            add[0], mul[0] = "mov tmua, rf7", "add rf7, rf7, rf6"
-            add[16] = "add rf4, rf4, rf5" if row != 14 else "add rf4, rf4, rf8"
+                muls[at] = f"{multiply} rf12, rf{10 + k % 2}, rf{now + k}"
+                adds[at + 1] = f"{add} rf{16 + row}, rf{16 + row}, rf12"
+            muls[15] = "mov unifa, rf4"
+            adds[0], muls[0] = "mov tmua, rf7", "add rf7, rf7, rf6"
+            adds[16] = "add rf4, rf4, rf5" if row != 14 else "add rf4, rf4, rf8"
             signal[17] = f"ldtmu.rf{other + row}"
-            text += [" ; ".join(part for part in (add[i] or "nop", mul[i], signal[i]) if part) for i in range(19)]
+            text += [" ; ".join(part for part in (adds[i] or "nop", muls[i], signal[i]) if part) for i in range(19)]
     text += ["sub.pushz rf9, rf9, 1", "b.anyna loop", "nop", "nop", "nop"]
     text += [f"ldtmu.rf{32 + k}" for k in range(LOOKUPS_AHEAD)]
     for row in range(16):
@@ -104,4 +104,72 @@ def _scopy():
     return "\n".join(text + ["tmuwt -", "end"])
 
 
-SGEMM, SCOPY = _sgemm(), _scopy()
+SGEMM, SCOPY = _gemm("fmul", "fadd"), _scopy()
+
+# C = A B of bytes, sums of 32 bits. As SGEMM, whose words hold four elements of a row of A, and of a column of B; so
+# the rows of A are K bytes, and those of B, of which there are K / 4, 4 * columns bytes. K is a multiple of 128.
+IGEMM8 = {mode: _gemm("v8dot", "add", f"setnnmode_{mode}") for mode in ("uu", "su", "us", "ss")}
+IGEMM8_K = 4 * SGEMM_K
+
+# Softmax of rows of floats: 2 ** (log2(e) * (x - maximum)), divided by its sum. A batch computes one row, the one of
+# its workgroup x; lane i has the elements i, i + 16 and so on.
+# Uniforms: source, destination, vectors of 16 floats in a row, -infinity, log2(e).
+SOFTMAX = "\n".join(["""
+        ldunifrf.rf10
+        ldunifrf.rf11
+        ldunifrf.rf12
+        ldunifrf.rf7                        # maximum
+        ldunifrf.rf13
+        mov rf14, 4
+        shl rf14, rf14, 4                   # 64: bytes of a vector
+        mov rf1, rf3.ul
+        shl rf2, rf12, 6
+        umul24 rf1, rf1, rf2
+        eidx rf2
+        shl rf2, rf2, 2
+        add rf1, rf1, rf2
+        add rf10, rf10, rf1
+        add rf11, rf11, rf1
+        mov rf5, rf10 ; mov rf6, rf12
+    find_maximum:
+        mov tmua, rf5 ; thrsw
+        add rf5, rf5, rf14
+        sub.pushz rf6, rf6, 1
+        ldtmu.rf8
+        b.anyna find_maximum
+        fmax rf7, rf7, rf8
+        nop
+        nop
+    """, *(f"rot rf8, rf7, {n}\nfmax rf7, rf7, rf8" for n in (8, 4, 2, 1)), """
+        mov rf5, rf11 ; mov rf6, rf12
+        mov rf9, 0                          # sum
+    power:
+        mov tmua, rf10 ; thrsw
+        add rf10, rf10, rf14
+        sub.pushz rf6, rf6, 1
+        ldtmu.rf8
+        fsub rf8, rf8, rf7
+        fmul rf8, rf8, rf13
+        exp rf8, rf8
+        mov tmud, rf8
+        b.anyna power
+        mov tmua, rf5
+        add rf5, rf5, rf14
+        fadd rf9, rf9, rf8
+        tmuwt -
+    """, *(f"rot rf8, rf9, {n}\nfadd rf9, rf9, rf8" for n in (8, 4, 2, 1)), """
+        recip rf9, rf9
+        mov rf6, rf12
+    divide:
+        mov tmua, rf11 ; thrsw
+        sub.pushz rf6, rf6, 1
+        nop
+        ldtmu.rf8
+        fmul tmud, rf8, rf9
+        b.anyna divide
+        mov tmua, rf11 ; add rf11, rf11, rf14
+        nop
+        nop
+        tmuwt -
+    end
+"""])

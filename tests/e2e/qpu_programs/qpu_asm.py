@@ -41,23 +41,28 @@ ADD_INT = {
     "ror": 127, "and": 181, "or": 182, "xor": 183, "vadd": 184, "vsub": 185, "vpack": 247, "v8pack": 248,
     "v10pack": 250, "v11fpack": 251, "rotq": 252, "rot": 253, "shuffle": 254,
 }
+# Pairs of halves: base opcode, to which the unpack code of operand a is added, and how many codes there are.
+ADD_HALVES = {"vfadd": (48, 5), "vfsub": (112, 8), "vfmin": (176, 5), "vfcmp": (208, 8), "vfmax": (240, 5)}
+HALF_UNPACK = {"": 0, "ff": 1, "ll": 2, "hh": 3, "swp": 4, "u5": 5, "u6": 6, "u7": 7}
 # One operand or none: opcode and the code in raddr_b.
 ADD_UNARY = {
     "not": (186, 0), "neg": (186, 1), "flapush": (186, 2), "flbpush": (186, 3), "flpop": (186, 4),
     "clz": (186, 5), "setmsf": (186, 6), "recip": (188, 32), "rsqrt": (188, 33), "exp": (188, 34),
     "log": (188, 35), "sin": (188, 36), "rsqrt2": (188, 37), "ballot": (188, 38), "bcastf": (188, 39),
-    "alleq": (188, 40), "allfeq": (188, 41),
+    "alleq": (188, 40), "allfeq": (188, 41), "vfmov": (191, 0), "vfabs": (191, 5), "vfneg": (191, 10),
+    "vfnab": (191, 15),
 }
 ADD_NULLARY = {
     "nop": 0, "tidx": 1, "eidx": 2, "lr": 3, "vfla": 4, "vflna": 5, "vflb": 6, "vflnb": 7, "msf": 10,
-    "barrierid": 14, "tmuwt": 15, "flafirst": 17, "flnafirst": 18,
+    "barrierid": 14, "tmuwt": 15, "flafirst": 17, "flnafirst": 18, "setnnmode_uu": 48, "setnnmode_su": 49,
+    "setnnmode_us": 50, "setnnmode_ss": 51,
 }
 # Conversions of opcode 245: group; the low bits of raddr_b are the pack code, or 3 for the integer results.
 ADD_ROUND = {"fround": 0, "ftrunc": 1, "ffloor": 2, "fceil": 3}
 ADD_TO_INT = {"ftoin": 0, "ftoiz": 1, "ftouz": 2, "ftoc": 3}
 ADD_FROM_INT = {"itof": 32, "utof": 36}
 
-MUL_INT = {"add": 1, "sub": 2, "umul24": 3, "smul24": 9, "multop": 10}
+MUL_INT = {"add": 1, "sub": 2, "umul24": 3, "smul24": 9, "multop": 10, "v8dot": 11}
 
 CONDITIONS = {"ifa": 0, "ifb": 1, "ifna": 2, "ifnb": 3}
 FLAGS = {
@@ -157,7 +162,7 @@ def destination(text):
 
 
 def in_add_alu(op):
-    return any(op in table for table in (ADD_FLOAT, ADD_INT, ADD_UNARY, ADD_NULLARY, ADD_ROUND, ADD_TO_INT,
+    return any(op in table for table in (ADD_FLOAT, ADD_INT, ADD_HALVES, ADD_UNARY, ADD_NULLARY, ADD_ROUND, ADD_TO_INT,
                                          ADD_FROM_INT, ("mov", "fmov")))
 
 
@@ -175,6 +180,13 @@ def encode_add(half):
     if op in ADD_INT:
         a, b = half.need(2)
         return ADD_INT[op], a, b
+    if op in ADD_HALVES:
+        a, b = half.need(2)
+        base, count = ADD_HALVES[op]
+        code = a.lookup(HALF_UNPACK)
+        if code >= count:
+            raise AsmError(f"unpack .{a.unpack} of {op}")
+        return base + code, a, b
     if op in ADD_UNARY:
         return ADD_UNARY[op][0], half.need(1)[0], ADD_UNARY[op][1]
     if op in ADD_NULLARY:

@@ -64,6 +64,15 @@ WORDS = """
 0420231af621a064 utof rf26, rf1 ; add tmua, rf8, rf26 ; thrsw
 07c00798f67dd6a0 itof rf24, rf26 ; add rf30, -1, rf29
 39c83186ba03f006 setmsf.ifa -, 0
+2c001306bb042030 setnnmode_uu ; v8dot rf12, rf1, rf2
+38403186bb03f031 setnnmode_su ; nop ; ldunif
+2c0013c6bb34e000 v8dot rf15, rf13, rf14
+2fe01486bb345000 v8dot rf18, rf13, 5
+380021943003f452 vfadd rf20, rf17, rf18
+380021957003f513 vfsub rf21, rf20, rf19
+3800b186d203f513 vfcmp.pushn -, rf20.ll, rf19
+38002198bf03f585 vfabs rf24, rf22
+380c0591bf40338a vfneg rf17, rf14 ; mov.ifa rf22, rf16
 0200000000002000 b lri
 """
 
@@ -84,7 +93,7 @@ class AssemblerTest(unittest.TestCase):
 
     def test_errors(self):
         for text in ("frob rf1, rf2", "add rf1, rf2", "mov rf64, 1", "add rf1, rf2, 17", "b nowhere",
-                     "add rf1, 2, 3", "add.pushz rf1, rf2, rf3 ; ldtmu.rf4", "mov rf1, 2 ; thrsw"):
+                     "add rf1, 2, 3", "vfadd rf1, rf2.u5, rf3", "add.pushz rf1, rf2, rf3 ; ldtmu.rf4", "mov rf1, 2 ; thrsw"):
             with self.assertRaises(qpu_asm.AsmError, msg=text):
                 qpu_asm.assemble(text)
 
