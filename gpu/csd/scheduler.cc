@@ -141,6 +141,8 @@ void Scheduler::settle(uint32_t tidx, qpu::Stop stop) {
     fail(tidx, "made no progress");
   } else if (stop == qpu::Stop::kBarrier) {
     wait(tidx, Wait::kBarrier);
+  } else if (stop == qpu::Stop::kMeeting) {
+    meet(tidx);
   } else if (stop == qpu::Stop::kSwitch && group.lockstep != 0) {
     wait(tidx, Wait::kSwitch);
   } else {
@@ -182,6 +184,34 @@ void Scheduler::wait(uint32_t tidx, Wait wait) {
   advance(resident.slot);
 }
 
+/// The last one who comes tells how many had to (it sets the quorum anew). Others of its supergroup that wait
+/// at a thread switch may be those whom it waits for.
+void Scheduler::meet(uint32_t tidx) {
+  Resident& resident = resident_[tidx];
+  resident.wait = Wait::kMeeting;
+  const qpu::Thread::Meeting& meeting = resident.thread->meeting;
+  const auto at_object = [&](const Resident& r) {
+    return r.wait == Wait::kMeeting && r.thread->meeting.object == meeting.object;
+  };
+  supergroups_[resident.slot].lockstep = 0;
+  release(resident.slot, Wait::kSwitch);
+  if (static_cast<uint32_t>(std::count_if(resident_.begin(), resident_.end(), at_object)) >= meeting.threads)
+    release_meeting(at_object);
+}
+
+/// @return how many
+template <typename Chosen>
+uint32_t Scheduler::release_meeting(const Chosen& chosen) {
+  uint32_t count = 0;
+  for (uint32_t tidx = 0; tidx < resident_.size(); ++tidx) {
+    if (!chosen(resident_[tidx])) continue;
+    resident_[tidx].wait = Wait::kNone;
+    make_ready(tidx);
+    ++count;
+  }
+  return count;
+}
+
 /// Lets batches go on when all live ones of the supergroup wait.
 void Scheduler::advance(uint32_t slot) {
   Supergroup& group = supergroups_[slot];
@@ -208,6 +238,12 @@ void Scheduler::release(uint32_t slot, Wait wait) {
 /// Every resident batch waits at a barrier for batches that cannot become resident. Hardware would hang; what
 /// is known of barriers is too little to call that certain, so they go on.
 void Scheduler::release_deadlocked() {
+  if (const uint32_t met = release_meeting([](const Resident& r) { return r.wait == Wait::kMeeting; })) {
+    if (!meeting_logged_)
+      log_warning("csd: a TSY quorum cannot be reached by %d waiting threads; released", met);
+    meeting_logged_ = true;
+    return;
+  }
   if (!deadlock_logged_)
     log_warning("csd: barrier cannot complete: a supergroup of %d batches, %d threads; released",
                 configuration_.batches_per_sg, qpus_.capacity());

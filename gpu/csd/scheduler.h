@@ -44,8 +44,8 @@ class Scheduler {
   uint64_t instructions() const { return instructions_; }
 
  private:
-  /// What a batch waits for all others of its supergroup to do.
-  enum class Wait : uint8_t { kNone, kBarrier, kSwitch };
+  /// What a batch waits for all others of its supergroup to do, or, at a meeting, as many as it told.
+  enum class Wait : uint8_t { kNone, kBarrier, kSwitch, kMeeting };
 
   /// A batch on a QPU thread; at the index of its TIDX.
   struct Resident {
@@ -71,6 +71,9 @@ class Scheduler {
   void settle(uint32_t tidx, qpu::Stop stop);
   void retire(uint32_t tidx);
   void wait(uint32_t tidx, Wait wait);
+  void meet(uint32_t tidx);
+  template <typename Chosen>
+  uint32_t release_meeting(const Chosen& chosen);
   void advance(uint32_t slot);
   void release(uint32_t slot, Wait wait);
   void release_deadlocked();
@@ -94,7 +97,7 @@ class Scheduler {
   uint32_t ready_head_ = 0, ready_count_ = 0;
   std::vector<std::unique_ptr<qpu::Thread>> spare_threads_;
   uint32_t running_ = 0, idle_ = 0;  // workers
-  bool stop_ = false, complete_ = false, deadlock_logged_ = false;
+  bool stop_ = false, complete_ = false, deadlock_logged_ = false, meeting_logged_ = false;
   uint64_t instructions_ = 0;
   uint64_t without_progress_ = 0;  // instructions of all batches since one ended
 };

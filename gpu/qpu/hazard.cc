@@ -325,7 +325,8 @@ HazardSet HazardChecker::executed(const Instruction& i, const Before& before, co
   const uint32_t share = setting_.four_threads ? 4 : 8;
   found.check(outstanding(after) > share && outstanding(after) > before.outstanding, Hazard::kTmuOverflow);
   found.check(last && outstanding(after) != 0, Hazard::kTmuLeftover);
-  found.check(since_thrsw_ == 2 && !ending_ && after.pending.barrier && outstanding(after) != 0,
+  found.check(since_thrsw_ == 2 && !ending_ && after.pending.sync != Thread::Pending::Sync::kNone &&
+                  outstanding(after) != 0,
               Hazard::kTsyTmu);
   found.check(f.ldvary && after.tlb && before.next_varying >= after.num_varyings, Hazard::kVaryCount);
   return found.set();

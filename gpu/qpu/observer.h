@@ -16,7 +16,7 @@ class Observer {
     kContinue,
     kJump,     ///< a branch takes effect; thread.pc is its target
     kSwitch,   ///< a thread switch takes effect
-    kBarrier,  ///< a thread switch at which the thread waits for its supergroup
+    kBarrier,  ///< a thread switch at which the thread waits for its supergroup, or at a TSY object
     kEnd,      ///< the program ended
   };
 

@@ -1,5 +1,6 @@
 #include "gpu/qpu/ports.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -133,18 +134,50 @@ void write_tlb(Thread& t, Lanes value, LaneMask exec) {
 
 // ---- TSY
 
-// Two forms are in use: BARRIERID, the barrier of a supergroup, and quorum 1 with operation 16 (set quorum,
-// wait, increment, check), which one thread alone passes.
+// Operations of the sync unit. Source of the names, and of the lanes: Mesa nir_to_vir.c, V3D_TSY_* and
+// emit_barrier.
+constexpr const char* kSyncOperations[] = {"set_quorum",
+                                           "inc_waiters",
+                                           "dec_waiters",
+                                           "inc_quorum",
+                                           "dec_quorum",
+                                           "free_all",
+                                           "release",
+                                           "acquire",
+                                           "wait",
+                                           "wait_inc",
+                                           "wait_check",
+                                           "wait_inc_check",
+                                           "wait_cv",
+                                           "inc_semaphore",
+                                           "dec_semaphore",
+                                           "set_quorum_free_all",
+                                           "set_quorum_wait_inc_check"};
+constexpr uint32_t kSetQuorumWaitIncCheck = 16;
+
+void unknown_sync(const Thread& t, uint32_t operation, uint32_t quorum) {
+  static std::array<std::atomic<bool>, std::size(kSyncOperations) + 1> reported{};
+  const size_t n = std::min<size_t>(operation, std::size(kSyncOperations));
+  warn_once(reported[n],
+            "qpu: TSY operation %u (%s) with quorum %u at 0x%08x is not implemented and does not wait",
+            operation, n < std::size(kSyncOperations) ? kSyncOperations[n] : "reserved", quorum, t.pc);
+}
+
+// BARRIERID is the barrier of a supergroup. Of the others only operation 16 is used, with a quorum of 1, to
+// "synchronize across one subgroup" with an object that no other has (emit_barrier): so many threads meet at
+// the object, and 1 passes. No public source says what the rest does.
 void sync_blocking(Thread& t, Lanes value, LaneMask exec) {
   if (!exec) return;
   if (value[0] == kBarrierToken) {
-    t.pending.barrier = true;
+    t.pending.sync = Thread::Pending::Sync::kBarrier;
     return;
   }
-  static std::atomic<bool> reported;
-  if (value[3] != 16 || value[0] > 1)
-    warn_once(reported, "qpu: TSY operation %u with quorum %u at 0x%08x is not implemented and does not wait",
-              uint32_t{value[3]}, uint32_t{value[0]}, t.pc);
+  const uint32_t quorum = value[0], operation = value[3];
+  const bool compute = !t.tlb && !t.vpm_out;
+  if (operation == kSetQuorumWaitIncCheck && quorum <= 1) return;
+  if (operation != kSetQuorumWaitIncCheck || !compute) return unknown_sync(t, operation, quorum);
+  t.pending.sync = Thread::Pending::Sync::kMeeting;
+  t.meeting = {quorum, static_cast<uint8_t>(value[2] & 63)};
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 /// They run in the inner loop. Everything else, and every instruction while a thread switch, a branch or the
 /// end is under way, takes run_step(), which keeps the exact order of commits.
 
+#include <utility>
+
 #include "gpu/base/log.h"
 #include "gpu/qpu/code.h"
 #include "gpu/qpu/observer.h"
@@ -20,6 +22,7 @@ constexpr const char* kTooLarge = "program of more than 64 Ki instructions";
 
 using Target = Half::Target;
 using Events = Thread::Pending::Events;
+using Sync = Thread::Pending::Sync;
 
 // What Source::immediate selects.
 struct Bases {
@@ -403,7 +406,7 @@ Observer::Next next_of(After after, const Thread& t) {
     case After::kJump:
       return Observer::Next::kJump;
     case After::kSwitch:
-      return t.pending.barrier ? Observer::Next::kBarrier : Observer::Next::kSwitch;
+      return t.pending.sync != Sync::kNone ? Observer::Next::kBarrier : Observer::Next::kSwitch;
     case After::kEnd:
       return Observer::Next::kEnd;
   }
@@ -467,9 +470,9 @@ Stop execute(const Program& program, Thread& t) {
     }
     if (after == After::kEnd) return stop(Stop::kEnd);
     if (after == After::kSwitch) {
-      if (t.pending.barrier) {
-        t.pending.barrier = false;
-        return stop(Stop::kBarrier);
+      if (t.pending.sync != Sync::kNone) {
+        const bool barrier = std::exchange(t.pending.sync, Sync::kNone) == Sync::kBarrier;
+        return stop(barrier ? Stop::kBarrier : Stop::kMeeting);
       }
       if (t.stop_at_switch) return stop(Stop::kSwitch);
     }

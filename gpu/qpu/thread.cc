@@ -41,11 +41,13 @@ void Thread::restart() {
   instructions = 0;
   stop_at_switch = false;
   observer = nullptr;
+  meeting = {};
 
   // The queues and parameters behind the counts need no initial value.
   Pending& p = pending;
   p.events = {};
-  p.last_section = p.barrier = false;
+  p.last_section = false;
+  p.sync = Pending::Sync::kNone;
   p.branch_target = p.branch_uniforms = 0;
   p.branch_moves_uniforms = false;
   p.vary_oldest = p.sfu_oldest = 0;

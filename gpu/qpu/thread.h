@@ -98,6 +98,13 @@ struct Thread {
   bool stop_at_switch;    ///< return Stop::kSwitch at every thread switch
   Observer* observer;     ///< null, or who sees every instruction (observer.h)
 
+  /// With Stop::kMeeting: so many threads of the core, this one among them, wait for each other at a
+  /// synchronisation object.
+  struct Meeting {
+    uint32_t threads;  ///< 2 or more
+    uint8_t object;    ///< 0..63
+  } meeting;
+
   /// State of the interpreter that outlives a stop; opaque to callers. "In n": after n more instructions.
   struct Pending {
     // What is under way. Zero when nothing is, which lets the interpreter take its fast path.
@@ -108,7 +115,8 @@ struct Thread {
       bool previous_was_thrsw;
       bool operator==(const Events&) const = default;
     } events;
-    bool last_section, barrier;
+    bool last_section;
+    enum class Sync : uint8_t { kNone, kBarrier, kMeeting } sync;  // at the next thread switch
     // Branch
     GpuAddr branch_target, branch_uniforms;
     bool branch_moves_uniforms;
@@ -143,6 +151,8 @@ enum class Stop : uint8_t {
   kEnd,      ///< the program ended
   kSwitch,   ///< thread switch, only with stop_at_switch
   kBarrier,  ///< waits at a compute barrier; call run() again when all threads of the supergroup arrived
+  kMeeting,  ///< waits for thread.meeting; call run() again when all have arrived. Only without TLB and VPM
+             ///< output
   kBudget,   ///< thread.budget is used up; run() may be called again
   kHang,     ///< ran off its code, popped an empty TMU queue, or met an invalid instruction; cannot go on
 };

@@ -185,6 +185,48 @@ TEST_P(SchedulerTest, EndedBatchesLeaveTheBarrier) {
   EXPECT_EQ(passed, 12u);
 }
 
+// As many as the quorum go on together, whatever supergroups they are of; each object has its own.
+TEST_P(SchedulerTest, BatchesMeetAtObjects) {
+  std::array<std::array<std::atomic<uint32_t>, 5>, 6> arrived{};  // object, meeting
+  EXPECT_TRUE(run(one_batch_per_workgroup(24, 2, kTwoThreads), [&](const Step& s) {
+    const uint32_t object = s.batch % 6;
+    if (s.step > 0) {
+      EXPECT_EQ(arrived[object][s.step - 1], 4u);
+    }
+    if (s.step == 5) return qpu::Stop::kEnd;
+    ++arrived[object][s.step];
+    s.thread.meeting = {4, static_cast<uint8_t>(object)};
+    return qpu::Stop::kMeeting;
+  }));
+}
+
+// Behind a barrier, batches wait for each other at thread switches, but not for one at a meeting.
+TEST_P(SchedulerTest, AMeetingEndsLockstep) {
+  std::atomic<uint32_t> ended{0};
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(run(one_batch_per_workgroup(2, 2, kTwoThreads), [&](const Step& s) {
+    s.thread.meeting = {2, 9};
+    if (s.step == 0) return qpu::Stop::kBarrier;
+    if (s.batch == 1 && s.step == 1) return s.thread.stop_at_switch ? qpu::Stop::kSwitch : qpu::Stop::kBudget;
+    if (s.step == 1 + s.batch) return qpu::Stop::kMeeting;
+    ++ended;
+    return qpu::Stop::kEnd;
+  }));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");  // nothing had to be released
+  EXPECT_EQ(ended, 2u);
+}
+
+TEST_P(SchedulerTest, AQuorumThatNobodyReachesDoesNotDeadlock) {
+  std::atomic<uint32_t> ended{0};
+  EXPECT_TRUE(run(one_batch_per_workgroup(3, 3, kTwoThreads), [&](const Step& s) {
+    s.thread.meeting = {~0u, 0};
+    if (s.step < 2) return s.batch == 2 ? qpu::Stop::kBarrier : qpu::Stop::kMeeting;
+    ++ended;
+    return qpu::Stop::kEnd;
+  }));
+  EXPECT_EQ(ended, 3u);
+}
+
 TEST_P(SchedulerTest, ASupergroupLargerThanTheMachineDoesNotDeadlock) {
   std::atomic<uint32_t> ended{0};
   std::array<uint32_t, 7> cfg = one_batch_per_workgroup(200, 100, kTwoThreads);

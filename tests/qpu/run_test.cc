@@ -101,40 +101,6 @@ TEST_P(RunTest, FlagsSurviveSwitches) {
   EXPECT_EQ(r(2), 5u);
 }
 
-TEST_P(RunTest, Barrier) {
-  m.load({count(1), I().add(Op::kBarrierid, to(kWaddrSyncb)).sig(kThrsw), count(2), count(3), count(4),  //
-          thrsw(), thrsw(), nop(), nop(), thrsw(), nop(), nop()});
-  m.t().final_section = false;
-  EXPECT_EQ(m.resume(), Stop::kBarrier);
-  EXPECT_EQ(r(3), 1u);
-  EXPECT_EQ(r(4), 0u);
-  EXPECT_EQ(m.resume(), Stop::kEnd);
-  EXPECT_EQ(r(4), 1u);
-}
-
-// The token may go through a register, and the switch may come later; the write itself does not block.
-TEST_P(RunTest, BarrierThroughRegister) {
-  m.load({I().add(Op::kBarrierid, to(1)), I().mul(Op::kMov, to(kWaddrSyncb), rf(1)), count(2), count(2),
-          count(2), thrsw(), count(3), count(4), count(5),  //
-          thrsw(), thrsw(), nop(), nop(), thrsw(), nop(), nop()});
-  m.t().final_section = false;
-  EXPECT_EQ(m.resume(), Stop::kBarrier);
-  EXPECT_EQ(r(2), 3u);
-  EXPECT_EQ(r(4), 1u);
-  EXPECT_EQ(r(5), 0u);
-  EXPECT_EQ(m.resume(), Stop::kEnd);
-}
-
-// Mesa's fragment barrier: quorum 1, operation 16. And a barrier before the program end does not wait.
-TEST_P(RunTest, OtherSyncsDoNotWait) {
-  m.t().rf[1] = Lanes{1, 0, 5, 16};
-  m.t().final_section = false;
-  m.load({I().mul(Op::kMov, to(kWaddrSyncb), rf(1)).sig(kThrsw), nop(), nop(),  //
-          thrsw(), thrsw(), nop(), nop(),                                       //
-          I().add(Op::kBarrierid, to(kWaddrSyncb)).sig(kThrsw), nop(), nop()});
-  EXPECT_EQ(m.resume(), Stop::kEnd);
-}
-
 TEST_P(RunTest, BudgetEndsAnEndlessLoop) {
   m.load({jump(-4), count(1), nop(), nop()});
   m.t().budget = 1001;

@@ -39,7 +39,7 @@ inline Stop run_through(const Program& program, Thread& t) {
   Stop stop;
   do {
     stop = run(program, t);
-  } while (stop == Stop::kSwitch || stop == Stop::kBarrier);
+  } while (stop == Stop::kSwitch || stop == Stop::kBarrier || stop == Stop::kMeeting);
   return stop;
 }
 

@@ -180,12 +180,33 @@ class BarrierTest(QpuTest):
     end
     """
 
+    # Lane 0: threads, lane 2: object, lane 3: operation "set quorum, wait, increment, check".
+    QUORUM = """
+        mov rf15, rf10
+        eidx rf16
+        xor.pushz -, rf16, 2
+        mov.ifa rf15, 7
+        mov rf17, 8
+        add rf17, rf17, rf17
+        xor.pushz -, rf16, 3
+        mov.ifa rf15, rf17
+    round:
+    """
+
     def test_barriers_make_stores_visible(self):
+        self.check_rounds(self.ROUNDS, *self.whole_machine(2))
+
+    def test_a_quorum_meets_across_supergroups(self):
         threads, config, shift = self.whole_machine(2)
+        config.update(wg_size=16, wgs_per_sg=1, batches_per_sg=1, grid=(threads, 1, 1))
+        program = self.ROUNDS.replace("    round:\n", self.QUORUM).replace("barrierid syncb", "mov syncb, rf15")
+        self.check_rounds(program, threads, config, shift)
+
+    def check_rounds(self, program, threads, config, shift):
         rounds = 10
         data = self.device.bo((rounds + 1) * threads * 64)
-        self.run_program(self.ROUNDS, [shift, threads, rounds, data.address, threads * 64,
-                                       data.address + rounds * threads * 64], [data], threads, **config)
+        self.run_program(program, [shift, threads, rounds, data.address, threads * 64,
+                                   data.address + rounds * threads * 64], [data], threads, **config)
         for thread in range(threads):
             expected = 0
             for left in range(rounds, 0, -1):
