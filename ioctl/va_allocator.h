@@ -4,33 +4,35 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "ioctl/abi.h"
 
 namespace v3d::ioctl {
 
-/// Lowest address first. Between BOs that are aligned to more than their size stays unmapped space, so that
+/// The smallest hole that is large enough, the lowest of several, as drm_mm does: it stays fast however many
+/// small holes there are. Between BOs that are aligned to more than their size stays unmapped space, so that
 /// read-ahead hits no neighbour (drm-abi.md 4.2). Not synchronised.
 class VaAllocator {
  public:
   static constexpr uint64_t kPage = 4096;
 
   explicit VaAllocator(const BoAlignment& alignment) : alignment_(alignment) {
-    free_[1] = (uint64_t{1} << 32) / kPage;  // the first page is never handed out
+    add(1, (uint64_t{1} << 32) / kPage);  // the first page is never handed out
   }
 
   /// @param size  bytes, > 0
   std::optional<uint32_t> allocate(uint64_t size) {
     const uint64_t pages = pages_of(size), step = alignment(size) / kPage;
-    for (auto it = free_.begin(); it != free_.end(); ++it) {
-      const auto [begin, end] = *it;
+    for (auto it = by_size_.lower_bound({pages, 0}); it != by_size_.end(); ++it) {
+      const uint64_t begin = it->second, end = begin + it->first;
       const uint64_t start = (begin + step - 1) / step * step;
-      if (start >= end || end - start < pages) continue;
-      if (start == begin)
-        it = free_.erase(it);
-      else
-        (it++)->second = start;
-      if (start + pages < end) free_.emplace_hint(it, start + pages, end);
+      if (start + pages > end) continue;
+      by_size_.erase(it);
+      holes_.erase(begin);
+      if (begin < start) add(begin, start);
+      if (start + pages < end) add(start + pages, end);
       return static_cast<uint32_t>(start * kPage);
     }
     return std::nullopt;
@@ -39,29 +41,40 @@ class VaAllocator {
   /// Both as at allocate().
   void release(uint32_t address, uint64_t size) {
     uint64_t begin = address / kPage, end = begin + pages_of(size);
-    auto next = free_.lower_bound(begin);
-    if (next != free_.begin()) {
+    auto next = holes_.lower_bound(begin);
+    if (next != holes_.begin()) {
       const auto previous = std::prev(next);
       if (previous->second == begin) {
         begin = previous->first;
-        free_.erase(previous);
+        remove(previous);
       }
     }
-    if (next != free_.end() && next->first == end) {
+    if (next != holes_.end() && next->first == end) {
       end = next->second;
-      next = free_.erase(next);
+      remove(next);
     }
-    free_.emplace_hint(next, begin, end);
+    add(begin, end);
   }
 
   /// Of the address of a BO of so many bytes.
   uint64_t alignment(uint64_t size) const { return alignment_[(size >= 64 << 10) + (size >= 1 << 20)]; }
 
  private:
+  using Holes = std::map<uint64_t, uint64_t>;
+
   static uint64_t pages_of(uint64_t size) { return (size + kPage - 1) / kPage; }
+  void add(uint64_t begin, uint64_t end) {
+    holes_[begin] = end;
+    by_size_.emplace(end - begin, begin);
+  }
+  void remove(Holes::iterator hole) {
+    by_size_.erase({hole->second - hole->first, hole->first});
+    holes_.erase(hole);
+  }
 
   const BoAlignment alignment_;
-  std::map<uint64_t, uint64_t> free_;  // pages: first -> end, no two adjacent
+  Holes holes_;                                      // pages: first -> end, no two adjacent
+  std::set<std::pair<uint64_t, uint64_t>> by_size_;  // {pages, first} of each hole
 };
 
 }  // namespace v3d::ioctl

@@ -300,6 +300,17 @@ TEST_P(VaAllocatorTest, NeverOverlapsAndMerges) {
   const uint64_t most = (uint64_t{1} << 32) - va.alignment(1 << 20);
   EXPECT_EQ(va.allocate(most), va.alignment(1 << 20));
 }
+TEST_P(VaAllocatorTest, TakesTheSmallestHoleThatFits) {
+  VaAllocator va(GetParam()->bo_alignment);
+  const uint64_t large = 3 << 20, small = 1 << 20;
+  const auto a = va.allocate(large), between = va.allocate(small), b = va.allocate(small),
+             end = va.allocate(small);
+  ASSERT_TRUE(a && between && b && end);
+  va.release(*a, large);
+  va.release(*b, small);
+  EXPECT_EQ(va.allocate(small), b);
+  EXPECT_EQ(va.allocate(large), a);
+}
 INSTANTIATE_TEST_SUITE_P(Kernels, VaAllocatorTest, ::testing::ValuesIn(kernels()), kernel_name);
 
 }  // namespace
