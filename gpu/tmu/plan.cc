@@ -171,7 +171,7 @@ void make_filter(Plan& plan) {
   }
   if (plan.cube) sampler.wrap[0] = sampler.wrap[1] = Wrap::kClamp;  // always seamless
   plan.flips = plan.texture.flip_x || plan.texture.flip_y;
-  plan.has_border = false;
+  plan.has_border = sampler.layer_border && (plan.key.shape & kI);
   for (int axis = 0; axis < plan.dims; ++axis) plan.has_border |= sampler.wrap[axis] == Wrap::kBorder;
   const int8_t* offset = plan.options.offset;
   plan.general_wrap =
@@ -239,15 +239,16 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   plan.log2_utile_width = std::countr_zero(utile_width(plan.format->cpp));
   plan.log2_utile_height = std::countr_zero(utile_height(plan.format->cpp));
   make_levels(plan);
+  // A fetch has no sampler, and may carry a null address.
+  const bool sampled = lookup.launcher != Launcher::kSF;
+  plan.sampler = sampled ? decode_sampler_state(memory, key.p1 & ~7u) : default_sampler_state();
+  if (plan.sampler.transfer_disable) plan.texture.transfer = Transfer::kNone;
   const Transfer transfer = plan.texture.transfer;
   const DecodeTexels after_transfer = plan.format->decoder(transfer);
   plan.decode = after_transfer ? after_transfer : plan.format->decode;
   if (plan.format->block_srgb && transfer != Transfer::kNone)
     plan.block_transfer = transfer_table(transfer, 8);
 
-  // A fetch has no sampler, and may carry a null address.
-  const bool sampled = lookup.launcher != Launcher::kSF;
-  plan.sampler = sampled ? decode_sampler_state(memory, key.p1 & ~7u) : default_sampler_state();
   make_filter(plan);
 
   // Decoded channel behind each channel of the API: reversed first, then R and B exchanged.

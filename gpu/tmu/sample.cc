@@ -26,6 +26,13 @@ struct Call {
   bool uses(int channel) const { return (plan.channels_used >> channel) & 1; }
 };
 
+/// Lanes whose array layer does not exist.
+LanesI layer_outside(const Call& call) {
+  if (!(call.lookup.written & kI)) return LanesI{};
+  const LanesF layer = floor(as_float(call.lookup.i) + 0.5f);
+  return ~((layer >= 0.0f) & (layer < static_cast<float>(call.plan.texture.depth)));
+}
+
 LanesI compare(uint32_t function, LanesF reference, LanesF texel) {
   switch (function) {
     case 0:
@@ -56,8 +63,10 @@ struct AnyTexel {
   static Value read(const Call& call, const Place& place, LaneMask mask, LanesI outside) {
     const Plan& plan = call.plan;
     Texel texel = read_texel<kBlocks>(plan, call.context, place, mask);
-    if (plan.has_border)
+    if (plan.has_border) {
+      if (plan.sampler.layer_border) outside |= layer_outside(call);
       for (int c = 0; c < 4; ++c) texel.c[c] = outside ? plan.border[c] : texel.c[c];
+    }
     if (plan.compare) {
       const LanesI passed = compare(plan.sampler.compare, call.reference, as_float(texel.c[0]));
       texel.c[0] = as_uint(passed) & plan.one;

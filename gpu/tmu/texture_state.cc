@@ -75,6 +75,8 @@ SamplerState decode_sampler_state(Memory memory, GpuAddr address) {
   state.mip_nearest = record.bit(2);
   state.max_anisotropy = record.bit(3) ? static_cast<uint8_t>(2u << record.bits(61, 2)) : 1;
   state.compare = static_cast<uint8_t>(record.bits(4, 3));
+  state.transfer_disable = record.bit(7);
+  state.layer_border = record.bit(57);
   state.min_lod = static_cast<int32_t>(record.bits(8, 12));
   state.max_lod = static_cast<int32_t>(record.bits(20, 12));
   state.bias = static_cast<int16_t>(record.bits(32, 16));

@@ -39,6 +39,8 @@ struct SamplerState {
   int32_t min_lod, max_lod;  ///< 1/256
   int32_t bias;              ///< 1/256
   Wrap wrap[3];              ///< S, T, R
+  bool transfer_disable;     ///< "sRGB disable"; assumed of every transfer function
+  bool layer_border;         ///< "wrap I border": layers that do not exist have the border colour
   uint8_t border_mode;       ///< 0..2 standard colours, 7 words
   uint32_t border_words[4];  ///< with border_mode 7 only, else 0
 };

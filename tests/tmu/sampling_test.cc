@@ -526,5 +526,23 @@ TEST_F(Sampling, InfiniteTexelsOfWeightZeroTakeNoPart) {
   EXPECT_EQ(value(out[0], 5), 1.0f);
 }
 
+TEST_F(Sampling, LayersThatDoNotExistHaveTheBorderColorWhereTheSamplerSaysSo) {
+  TextureSpec spec{.type = kRGBA8, .width = 16, .height = 16, .layers = 3};
+  TestTexture texture(gpu_, spec);
+  texture.fill_random(1);
+  TextureLookup lookup = texture.lookup(Launcher::kS, kT | kI);
+  lookup.s = lookup.t = Lanes{};
+  lookup.i = lanes_of([](int i) { return static_cast<float>(i) * 0.5f - 2; });
+  Lanes clamped[4], out[4];
+  texture.set_sampler({.border_mode = 2});
+  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, clamped), 4);
+  texture.set_sampler({.layer_border = true, .border_mode = 2});
+  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 4);
+  for (int i = 0; i < kLanes; ++i) {
+    const float layer = std::floor(static_cast<float>(i) * 0.5f - 1.5f);
+    EXPECT_NEAR(value(out[0], i), layer < 0 || layer > 2 ? 1.0f : value(clamped[0], i), 1e-6) << layer;
+  }
+}
+
 }  // namespace
 }  // namespace v3d::tmu

@@ -50,6 +50,7 @@ struct SamplerSpec {
   uint32_t compare = 0;
   double min_lod = 0, max_lod = 15.99, bias = 0;
   std::array<uint32_t, 3> wrap = {1, 1, 1};
+  bool transfer_disable = false, layer_border = false;
   uint32_t border_mode = 0;
   std::array<uint32_t, 4> border = {};
 };
@@ -104,6 +105,8 @@ class TestTexture {
     bits.set(2, 1, s.mip_nearest);
     bits.set(3, 1, s.anisotropy);
     bits.set(4, 3, s.compare);
+    bits.set(7, 1, s.transfer_disable);
+    bits.set(57, 1, s.layer_border);
     bits.set(8, 12, static_cast<uint32_t>(s.min_lod * 256));
     bits.set(20, 12, static_cast<uint32_t>(s.max_lod * 256));
     bits.set(32, 16, static_cast<uint32_t>(static_cast<int32_t>(s.bias * 256)) & 0xffff);

@@ -120,5 +120,19 @@ TEST(Transfers, LeaveFormatsWithoutThreeColorsAlone) {
         static_cast<float>(*gpu.memory().host(texture.address(0, static_cast<uint32_t>(i), 0))) / 255);
 }
 
+TEST(Transfers, AreOffWhereTheSamplerDisablesThem) {
+  GpuMemory gpu;
+  TextureSpec spec{.type = 4, .cpp = 4, .width = 16, .height = 16, .srgb = true};
+  TestTexture texture(gpu, spec);
+  for (uint32_t y = 0; y < 16; ++y)
+    for (uint32_t x = 0; x < 16; ++x) gpu.memory().store<uint32_t>(texture.address(0, x, y), 0x33333333);
+  texture.set_sampler({.transfer_disable = true});
+  TextureLookup lookup = texture.lookup(Launcher::kSLod, kT);
+  lookup.s = lookup.t = Lanes{};
+  Lanes out[4];
+  ASSERT_EQ(Unit(gpu.memory(), 71).texture(lookup, out), 4);
+  EXPECT_FLOAT_EQ(as_float(out[0])[3], 0.2f);
+}
+
 }  // namespace
 }  // namespace v3d::tmu
