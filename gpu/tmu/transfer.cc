@@ -12,19 +12,23 @@ namespace {
 /// IEC 61966-2-1.
 double srgb(double v) { return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4); }
 
-/// SMPTE ST 2084 (ITU-R BT.2100 table 4): 1 is 10000 cd/m2.
+/// The brightest light, as Mesa v3d_packet.xml gives the ranges of "16f_clamp_pq" and "16f_clamp_hlg" for
+/// colours of the tile buffer: what is rendered can be looked up again without a factor.
+constexpr double kPqPeak = 125, kHlgPeak = 12;
+
+/// SMPTE ST 2084 (ITU-R BT.2100 table 4): 1 is 80 cd/m2, kPqPeak 10000 cd/m2.
 double pq(double v) {
   constexpr double kM1 = 2610.0 / 16384, kM2 = 2523.0 / 4096 * 128;
   constexpr double kC1 = 3424.0 / 4096, kC2 = 2413.0 / 4096 * 32, kC3 = 2392.0 / 4096 * 32;
   const double p = std::pow(v, 1 / kM2);
-  return std::pow(std::max(p - kC1, 0.0) / (kC2 - kC3 * p), 1 / kM1);
+  return kPqPeak * std::pow(std::max(p - kC1, 0.0) / (kC2 - kC3 * p), 1 / kM1);
 }
 
-/// The inverse of the OETF of ITU-R BT.2100 table 5: light of the scene, 0..1.
+/// The inverse of the OETF of ITU-R BT.2100 table 5: light of the scene, 0..kHlgPeak (ARIB STD-B67).
 double hlg(double v) {
   constexpr double kA = 0.17883277, kB = 1 - 4 * kA;
   const double c = 0.5 - kA * std::log(4 * kA);
-  return v <= 0.5 ? v * v / 3 : (std::exp((v - c) / kA) + kB) / 12;
+  return v <= 0.5 ? 4 * v * v : std::exp((v - c) / kA) + kB;
 }
 
 /// The code that a display of ITU-R BT.1886, white 1 and black 0, shows as this light.
@@ -43,9 +47,9 @@ double value_of(Transfer transfer, double v) {
     case Transfer::kHlg:
       return hlg(v);
     case Transfer::kPqBt1886:
-      return bt1886_code(pq(v));
+      return bt1886_code(pq(v) / kPqPeak);
     case Transfer::kHlgBt1886:
-      return bt1886_code(hlg(v));
+      return bt1886_code(hlg(v) / kHlgPeak);
   }
   return v;
 }

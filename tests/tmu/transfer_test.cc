@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "gpu/tmu/format.h"
 #include "tests/tmu/test_texture.h"
@@ -13,24 +14,25 @@ namespace {
 TEST(TransferTable, GoesThroughTheReferencePointsOfTheStandards) {
   const float* const pq = transfer_table(Transfer::kPq, 16);
   EXPECT_EQ(pq[0], 0.0f);
-  EXPECT_EQ(pq[65535], 1.0f);                                  // 10000 cd/m2
-  EXPECT_NEAR(pq[std::lround(0.508078 * 65535)], 0.01, 1e-6);  // 100 cd/m2
-  EXPECT_NEAR(pq[std::lround(0.751827 * 65535)], 0.1, 1e-5);   // 1000 cd/m2
+  EXPECT_EQ(pq[65535], 125.0f);                                // 10000 cd/m2, in units of 80
+  EXPECT_NEAR(pq[std::lround(0.508078 * 65535)], 1.25, 1e-4);  // 100 cd/m2
+  EXPECT_NEAR(pq[std::lround(0.751827 * 65535)], 12.5, 1e-3);  // 1000 cd/m2
   const float* const hlg = transfer_table(Transfer::kHlg, 16);
   EXPECT_EQ(hlg[0], 0.0f);
-  EXPECT_NEAR(hlg[65535], 1.0, 1e-6);
-  EXPECT_NEAR(hlg[32768], 1.0 / 12, 1e-5);                     // where the two branches meet
-  EXPECT_NEAR(hlg[std::lround(0.75 * 65535)], 0.26496, 1e-4);  // white of graphics, BT.2408
+  EXPECT_NEAR(hlg[65535], 12.0, 1e-5);
+  EXPECT_NEAR(hlg[32768], 1.0, 1e-4);                               // where the two branches meet
+  EXPECT_NEAR(hlg[std::lround(0.75 * 65535)], 12 * 0.26496, 1e-3);  // white of graphics, BT.2408
   const float* const srgb = transfer_table(Transfer::kSrgb, 8);
   EXPECT_NEAR(srgb[10], 10 / 255.0 / 12.92, 1e-9);
   EXPECT_NEAR(srgb[188], 0.5029, 1e-4);
 }
 
 TEST(TransferTable, Bt1886VariantsCodeTheLightAgain) {
-  for (const auto& [coded, light] :
-       {std::pair{Transfer::kPqBt1886, Transfer::kPq}, {Transfer::kHlgBt1886, Transfer::kHlg}})
+  for (const auto& [coded, light, peak] :
+       {std::tuple{Transfer::kPqBt1886, Transfer::kPq, 125}, {Transfer::kHlgBt1886, Transfer::kHlg, 12}})
     for (int i = 0; i < 1024; i += 31)
-      EXPECT_NEAR(std::pow(transfer_table(coded, 10)[i], 2.4f), transfer_table(light, 10)[i], 1e-6) << i;
+      EXPECT_NEAR(std::pow(transfer_table(coded, 10)[i], 2.4f), transfer_table(light, 10)[i] / peak, 1e-6)
+          << i;
 }
 
 struct Case {
@@ -80,7 +82,7 @@ TEST(Transfers, ComeBeforeFiltering) {
   lookup.t = splat(0x3f000000u);
   Lanes out[4];
   ASSERT_EQ(unit.texture(lookup, out), 4);
-  EXPECT_EQ(as_float(out[0])[0], 0.5f);
+  EXPECT_EQ(as_float(out[0])[0], 62.5f);
 }
 
 TEST(Transfers, ActOnCompressedColors) {
