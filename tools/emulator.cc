@@ -20,7 +20,8 @@ namespace {
 std::string find_in(const std::string& folders, const std::string& name) {
   std::istringstream list(folders);
   for (std::string folder; std::getline(list, folder, ':');) {
-    std::string path = folder + "/" + name;
+    std::string path = folder;
+    path.append("/").append(name);
     if (access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path)) return path;
   }
   return {};
@@ -79,6 +80,7 @@ void exec_arm64(const std::string& emulator, const std::string& root, const std:
   line.push_back(program);
   line.insert(line.end(), arguments.begin() + 1, arguments.end());
   std::vector<char*> pointers;
+  pointers.reserve(line.size() + 1);
   for (std::string& word : line) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   execv(emulator.c_str(), pointers.data());

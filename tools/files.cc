@@ -67,7 +67,7 @@ std::string find_daemon() {
 }
 
 std::string cache_folder() {
-  if (const std::string named = variable("V3DEMU_CACHE"); !named.empty()) return named;
+  if (std::string named = variable("V3DEMU_CACHE"); !named.empty()) return named;
   const std::string caches = variable("XDG_CACHE_HOME");
   return (caches.empty() ? variable("HOME") + "/.cache" : caches) + "/v3demu";
 }

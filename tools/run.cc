@@ -52,8 +52,10 @@ bool names_drivers() {
 /// environment points elsewhere. With `first` its libraries are found before any other.
 bool use_mesa(const std::string& prefix, const std::string& architecture, bool first) {
   std::string libraries;
-  for (const std::string& folder : {prefix + "/lib", prefix + "/lib/" + architecture, prefix + "/lib64"}) {
-    if (exists(folder + "/libvulkan_broadcom.so")) libraries = folder;
+  for (const std::string& folder : {std::string("/lib"), "/lib/" + architecture, std::string("/lib64")}) {
+    std::string path = prefix;
+    path += folder;
+    if (exists(path + "/libvulkan_broadcom.so")) libraries = path;
   }
   if (libraries.empty()) return false;
   const std::string icd = driver_manifest(prefix, architecture.substr(0, architecture.find('-')));
