@@ -4,18 +4,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "gpu/base/log.h"
 
 namespace v3d::daemon {
 namespace {
 
-enum RecordType : uint32_t { kPage = 1, kMaps = 2, kSets = 3, kJob = 4 };
+enum RecordType : uint32_t { kPage = 1, kMaps = 2, kSets = 3, kJob = 4, kEnd = 5 };
 
 struct Header {
-  char magic[8];
+  char magic[7];
+  uint8_t format;
   char profile[24];
 };
 
@@ -24,6 +27,53 @@ struct RecordHeader {
 };
 
 constexpr uint32_t kMaxRecord = 1u << 28;
+
+absl::Status cut(const char* how, uint32_t jobs) {
+  return absl::DataLossError(absl::StrFormat("the capture is cut: %s; %d jobs are whole", how, jobs));
+}
+
+/// @param open  receives the file, which the caller closes whatever comes back
+absl::StatusOr<Header> open_capture(const std::string& path, FILE** open) {
+  *open = std::fopen(path.c_str(), "rbe");
+  if (!*open) return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
+  Header header = {};
+  if (std::fread(&header, sizeof header, 1, *open) != 1 ||
+      std::memcmp(header.magic, kCaptureMagic, sizeof header.magic) != 0)
+    return absl::InvalidArgumentError(absl::StrCat(path, " is no capture"));
+  if (header.format < kFirstCaptureFormat || header.format > kCaptureFormat)
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is a capture of format %d; this v3demu reads %d to %d", path, header.format,
+                        kFirstCaptureFormat, kCaptureFormat));
+  header.profile[sizeof header.profile - 1] = 0;
+  return header;
+}
+
+/// The head of the next record; its type is 0 where the file ends.
+absl::StatusOr<RecordHeader> next_record(FILE* file, uint32_t jobs) {
+  RecordHeader header = {};
+  const size_t got = std::fread(&header, 1, sizeof header, file);
+  if (got == 0) return RecordHeader{};
+  if (got != sizeof header) return cut("it ends inside a record", jobs);
+  if (header.type < kPage || header.type > kEnd)
+    return absl::InvalidArgumentError(absl::StrFormat("unknown record type %d", header.type));
+  if (header.size > kMaxRecord)
+    return absl::InvalidArgumentError("a record is longer than any that is written");
+  return header;
+}
+
+/// Where the records end: NotFound if all are there. @param jobs  that were read
+absl::Status check_end(FILE* file, const RecordHeader& header, int format, uint32_t jobs) {
+  if (header.type != kEnd)
+    return format < 2 ? absl::NotFoundError("no more jobs") : cut("it has no end record", jobs);
+  uint32_t written = 0;
+  if (header.size != sizeof written) return absl::InvalidArgumentError("an end record of the wrong size");
+  if (std::fread(&written, sizeof written, 1, file) != 1) return cut("it ends inside a record", jobs);
+  if (written != jobs)
+    return absl::InvalidArgumentError(
+        absl::StrFormat("the end record counts %d jobs; %d were read", written, jobs));
+  if (std::fgetc(file) != EOF) return absl::InvalidArgumentError("something follows the end record");
+  return absl::NotFoundError("no more jobs");
+}
 
 /// Reads a payload; its size is only a claim: memory is taken as bytes arrive. False when the file ends
 /// before.
@@ -90,20 +140,39 @@ device::TfuJob CapturedJob::tfu() const {
 absl::StatusOr<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::string& path,
                                                                      const char* profile) {
   FILE* file = std::fopen(path.c_str(), "wbe");
-  if (!file) return absl::PermissionDeniedError(absl::StrCat("cannot write the capture ", path));
   Header header = {};
   std::memcpy(header.magic, kCaptureMagic, sizeof header.magic);
+  header.format = kCaptureFormat;
   std::strncpy(header.profile, profile, sizeof header.profile - 1);
-  std::fwrite(&header, sizeof header, 1, file);
-  return std::unique_ptr<CaptureWriter>(new CaptureWriter(file));
+  // At once: better no program runs than one whose capture cannot be kept.
+  if (!file || std::fwrite(&header, sizeof header, 1, file) != 1 || std::fflush(file) != 0) {
+    const int error = errno;
+    if (file) std::fclose(file);
+    return absl::UnavailableError(
+        absl::StrFormat("cannot write the capture %s: %s", path, std::strerror(error)));
+  }
+  return std::unique_ptr<CaptureWriter>(new CaptureWriter(path, file));
 }
 
-CaptureWriter::~CaptureWriter() { std::fclose(file_); }
+CaptureWriter::~CaptureWriter() {
+  if (file_) record(kEnd, &jobs_, sizeof jobs_);
+  if (file_ && std::fclose(std::exchange(file_, nullptr)) != 0) stop(errno);
+}
+
+void CaptureWriter::stop(int error) {
+  log_error("the capture %s stops behind job %d and stays without its end: cannot write: %s (errno %d)",
+            path_, jobs_, std::strerror(error), error);
+  if (file_) std::fclose(std::exchange(file_, nullptr));
+}
+
+void CaptureWriter::put(const void* data, size_t bytes) {
+  if (file_ && std::fwrite(data, 1, bytes, file_) != bytes) stop(errno);
+}
 
 void CaptureWriter::record(uint32_t type, const void* payload, size_t bytes) {
   const RecordHeader header{type, static_cast<uint32_t>(bytes)};
-  std::fwrite(&header, sizeof header, 1, file_);
-  std::fwrite(payload, 1, bytes, file_);
+  put(&header, sizeof header);
+  put(payload, bytes);
 }
 
 uint32_t CaptureWriter::page_number(const uint8_t* page) {
@@ -119,8 +188,9 @@ uint32_t CaptureWriter::page_number(const uint8_t* page) {
     key.high ^= key.high >> 31;
   }
   const auto [entry, added] = known_pages_.try_emplace(key, static_cast<uint32_t>(known_pages_.size() + 1));
+  const uint32_t number = entry->second;
   if (added) record(kPage, page, mmu::kPageSize);
-  return entry->second;
+  return number;
 }
 
 void CaptureWriter::write_memory(Context& context, const mmu::AddressSpace& space) {
@@ -151,12 +221,19 @@ void CaptureWriter::write_memory(Context& context, const mmu::AddressSpace& spac
 
 std::unique_lock<std::mutex> CaptureWriter::begin(const mmu::AddressSpace& space, CapturedJob job) {
   std::unique_lock lock(mutex_);
+  if (!file_) return {};
   const auto [entry, added] = contexts_.try_emplace(&space);
   if (added) entry->second.number = ++last_context_;
-  write_memory(entry->second, space);
   job.context = entry->second.number;
+  write_memory(entry->second, space);
   record(kJob, &job, sizeof job);
-  std::fflush(file_);
+  if (file_ && std::fflush(file_) != 0) stop(errno);
+  if (!file_) {  // it will take nothing more
+    contexts_.clear();
+    known_pages_.clear();
+    return {};
+  }
+  ++jobs_;
   return lock;
 }
 
@@ -165,18 +242,35 @@ void CaptureWriter::forget(const mmu::AddressSpace& space) {
   contexts_.erase(&space);
 }
 
+absl::StatusOr<uint32_t> count_captured_jobs(const std::string& path) {
+  FILE* opened;
+  const absl::StatusOr<Header> capture = open_capture(path, &opened);
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(opened, [](FILE* f) { return f ? std::fclose(f) : 0; });
+  if (!capture.ok()) return capture.status();
+  uint32_t jobs = 0;
+  while (true) {
+    const auto header = next_record(file.get(), jobs);
+    if (!header.ok()) return header.status();
+    if (header->type == 0 || header->type == kEnd) {
+      const absl::Status end = check_end(file.get(), *header, capture->format, jobs);
+      if (absl::IsNotFound(end)) return jobs;
+      return end;
+    }
+    // Seeking would go beyond the end of a file that is cut.
+    std::vector<uint32_t> words;
+    if (!read_payload(file.get(), header->size, &words)) return cut("it ends inside a record", jobs);
+    jobs += header->type == kJob;
+  }
+}
+
 absl::StatusOr<std::unique_ptr<CaptureReader>> CaptureReader::open(const std::string& path) {
   auto reader = std::unique_ptr<CaptureReader>(new CaptureReader);
-  reader->file_ = std::fopen(path.c_str(), "rbe");
-  if (!reader->file_) return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  Header header = {};
-  if (std::fread(&header, sizeof header, 1, reader->file_) != 1 ||
-      std::memcmp(header.magic, kCaptureMagic, sizeof header.magic) != 0)
-    return absl::InvalidArgumentError(absl::StrCat(path, " is no capture of this version of v3demu"));
-  header.profile[sizeof header.profile - 1] = 0;
-  reader->profile_ = device::find_profile(header.profile);
+  const absl::StatusOr<Header> header = open_capture(path, &reader->file_);
+  if (!header.ok()) return header.status();
+  reader->format_ = header->format;
+  reader->profile_ = device::find_profile(header->profile);
   if (!reader->profile_)
-    return absl::InvalidArgumentError(absl::StrCat(path, ": no device profile \"", header.profile, "\""));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": no device profile \"", header->profile, "\""));
   return reader;
 }
 
@@ -238,40 +332,35 @@ absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<CapturedJob> CaptureReader::take_job(const std::vector<uint32_t>& words, uint32_t bytes) {
+  CapturedJob job;
+  if (bytes != sizeof job) return absl::InvalidArgumentError("a job record of the wrong size");
+  std::memcpy(static_cast<void*>(&job), words.data(), sizeof job);
+  if (job.kind > CapturedJob::kTfu) return absl::InvalidArgumentError("a job of unknown kind");
+  auto found = find(job.context);
+  if (!found.ok()) return found.status();
+  ++jobs_;
+  return job;
+}
+
 absl::StatusOr<CapturedJob> CaptureReader::next() {
-  RecordHeader header;
-  while (const size_t got = std::fread(&header, 1, sizeof header, file_)) {
-    if (got == sizeof header && header.size > kMaxRecord)
-      return absl::InvalidArgumentError("a record is longer than any that is written");
+  while (true) {
+    const auto header = next_record(file_, jobs_);
+    if (!header.ok()) return header.status();
+    if (header->type == 0 || header->type == kEnd) return check_end(file_, *header, format_, jobs_);
     std::vector<uint32_t> words;
-    if (got != sizeof header || !read_payload(file_, header.size, &words))
-      return absl::InvalidArgumentError("the capture ends inside a record");
+    if (!read_payload(file_, header->size, &words)) return cut("it ends inside a record", jobs_);
+    if (header->type == kJob) return take_job(words, header->size);
     absl::Status status;
-    switch (header.type) {
-      case kPage:
-        if (header.size != mmu::kPageSize) return absl::InvalidArgumentError("a page record is not a page");
-        std::memcpy(pages_.emplace_back().data(), words.data(), mmu::kPageSize);
-        break;
-      case kMaps:
-      case kSets:
-        if (header.size % 8 != 4) return absl::InvalidArgumentError("a memory record of half a pair");
-        status = header.type == kMaps ? apply_maps(words) : apply_sets(words);
-        break;
-      case kJob: {
-        CapturedJob job;
-        if (header.size != sizeof job) return absl::InvalidArgumentError("a job record of the wrong size");
-        std::memcpy(static_cast<void*>(&job), words.data(), sizeof job);
-        if (job.kind > CapturedJob::kTfu) return absl::InvalidArgumentError("a job of unknown kind");
-        auto found = find(job.context);
-        if (!found.ok()) return found.status();
-        return job;
-      }
-      default:
-        return absl::InvalidArgumentError(absl::StrFormat("unknown record type %d", header.type));
+    if (header->type == kPage) {
+      if (header->size != mmu::kPageSize) return absl::InvalidArgumentError("a page record is not a page");
+      std::memcpy(pages_.emplace_back().data(), words.data(), mmu::kPageSize);
+    } else {
+      if (header->size % 8 != 4) return absl::InvalidArgumentError("a memory record of half a pair");
+      status = header->type == kMaps ? apply_maps(words) : apply_sets(words);
     }
     if (!status.ok()) return status;
   }
-  return absl::NotFoundError("no more jobs");
 }
 
 }  // namespace v3d::daemon

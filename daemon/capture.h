@@ -7,6 +7,10 @@
 ///   kMaps  u32 context, then {u32 address, u32 pages}: all mapped ranges of the context, when they changed
 ///   kSets  u32 context, then {u32 address, u32 page number}: pages whose contents changed
 ///   kJob   CapturedJob
+///   kEnd   u32 jobs in the file; the last record, written when the daemon leaves. A file without it is cut:
+///   the
+///          daemon died, or the capture stopped at a write error
+/// Format 1 had no kEnd.
 #pragma once
 
 #include <array>
@@ -25,7 +29,9 @@
 
 namespace v3d::daemon {
 
-inline constexpr char kCaptureMagic[8] = {'V', '3', 'D', 'C', 'A', 'P', 0, 1};
+/// The last byte of the magic. Written is the last of those that are read.
+inline constexpr uint8_t kFirstCaptureFormat = 1, kCaptureFormat = 2;
+inline constexpr char kCaptureMagic[8] = {'V', '3', 'D', 'C', 'A', 'P', 0, kCaptureFormat};
 
 struct CapturedJob {
   enum Kind : uint32_t { kBin = 0, kRender = 1, kCsd = 2, kTfu = 3 };
@@ -42,14 +48,16 @@ struct CapturedJob {
   device::TfuJob tfu() const;
 };
 
-/// Thread safe.
+/// Thread safe. A write error is logged once and ends the capture there, without an end record; jobs go on.
 class CaptureWriter {
  public:
+  /// Unavailable, with the path and the reason, when not even the header can be written.
   static absl::StatusOr<std::unique_ptr<CaptureWriter>> create(const std::string& path, const char* profile);
+  /// Writes the end record.
   ~CaptureWriter();
 
   /// Held while a captured job runs: jobs of a captured daemon run one at a time, so that each record shows
-  /// memory exactly as its job found it.
+  /// memory exactly as its job found it. Empty when the capture has stopped.
   std::unique_lock<std::mutex> begin(const mmu::AddressSpace& space, CapturedJob job);
   /// The space is about to be destroyed; another one may come to stand at its address.
   void forget(const mmu::AddressSpace& space);
@@ -68,17 +76,25 @@ class CaptureWriter {
     size_t operator()(const Key& k) const { return k.low; }
   };
 
-  explicit CaptureWriter(FILE* file) : file_(file) {}
+  CaptureWriter(std::string path, FILE* file) : path_(std::move(path)), file_(file) {}
+  void put(const void* data, size_t bytes);
+  void stop(int error);
   void record(uint32_t type, const void* payload, size_t bytes);
   uint32_t page_number(const uint8_t* page);
   void write_memory(Context& context, const mmu::AddressSpace& space);
 
+  const std::string path_;
   std::mutex mutex_;  // protects everything below, and serialises the jobs
-  FILE* file_;
+  FILE* file_;        // nullptr: the capture has stopped
+  uint32_t jobs_ = 0;
   uint32_t last_context_ = 0;
   std::unordered_map<const mmu::AddressSpace*, Context> contexts_;
   std::unordered_map<Key, uint32_t, KeyHash> known_pages_;
 };
+
+/// How many jobs a capture holds, by its records alone. An error as CaptureReader::next() gives it when the
+/// file is cut or malformed.
+absl::StatusOr<uint32_t> count_captured_jobs(const std::string& path);
 
 /// Reads a capture and keeps one address space per context in the state of the current job. Malformed files
 /// give an error, never more memory than a few times their size.
@@ -88,7 +104,9 @@ class CaptureReader {
   ~CaptureReader();
 
   const device::Profile& profile() const { return *profile_; }
-  /// Advances to the next job; NotFound at the end of the file.
+  int format() const { return format_; }
+  /// Advances to the next job. NotFound at the end of the capture: behind its end record or, in format 1,
+  /// which has none, at the end of the file. DataLoss when the file is cut.
   absl::StatusOr<CapturedJob> next();
   /// The context of a job that next() returned.
   device::Context& context(uint32_t number);
@@ -99,11 +117,14 @@ class CaptureReader {
     std::vector<std::pair<mmu::AddressSpace::Range, int>> ranges;  // with their memfds
   };
   CaptureReader() = default;
+  absl::StatusOr<CapturedJob> take_job(const std::vector<uint32_t>& words, uint32_t bytes);
   absl::Status apply_maps(const std::vector<uint32_t>& words);
   absl::Status apply_sets(const std::vector<uint32_t>& words);
   absl::StatusOr<Mapped*> find(uint32_t number);
 
   FILE* file_ = nullptr;
+  int format_ = 0;
+  uint32_t jobs_ = 0;  // so far
   const device::Profile* profile_ = nullptr;
   std::vector<std::array<uint8_t, mmu::kPageSize>> pages_;
   std::unordered_map<uint32_t, Mapped> contexts_;

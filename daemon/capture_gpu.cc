@@ -76,11 +76,9 @@ class CaptureGpu : public ioctl::Gpu {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ioctl::Gpu>> make_capture_gpu(const std::string& path,
-                                                             std::unique_ptr<ioctl::Gpu> inner) {
-  auto writer = CaptureWriter::create(path, inner->profile().name);
-  if (!writer.ok()) return writer.status();
-  return std::make_unique<CaptureGpu>(*std::move(writer), std::move(inner));
+std::unique_ptr<ioctl::Gpu> make_capture_gpu(std::unique_ptr<CaptureWriter> writer,
+                                             std::unique_ptr<ioctl::Gpu> inner) {
+  return std::make_unique<CaptureGpu>(std::move(writer), std::move(inner));
 }
 
 }  // namespace v3d::daemon

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "gpu/device/profile.h"
 #include "ioctl/gpu.h"
@@ -17,8 +16,10 @@ std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int 
 /// Accepts every job and executes nothing (--no-execute): for measuring drivers and this daemon alone.
 std::unique_ptr<ioctl::Gpu> make_idle_gpu(const device::Profile& profile);
 
-/// Writes every job, with the memory that it finds, to a capture (capture.h) and has `inner` run it.
-absl::StatusOr<std::unique_ptr<ioctl::Gpu>> make_capture_gpu(const std::string& path,
-                                                             std::unique_ptr<ioctl::Gpu> inner);
+class CaptureWriter;
+/// Writes every job, with the memory that it finds, to a capture (capture.h) and has `inner` run it. The
+/// capture ends with the GPU.
+std::unique_ptr<ioctl::Gpu> make_capture_gpu(std::unique_ptr<CaptureWriter> writer,
+                                             std::unique_ptr<ioctl::Gpu> inner);
 
 }  // namespace v3d::daemon

@@ -21,6 +21,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "daemon/capture.h"
 #include "daemon/gpus.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
@@ -296,6 +297,15 @@ std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, i
   return v3d::daemon::make_idle_gpu(profile);
 }
 
+/// Nothing without a path.
+std::unique_ptr<v3d::daemon::CaptureWriter> open_capture(const std::string& path, const char* profile) {
+  if (path.empty()) return nullptr;
+  auto writer = v3d::daemon::CaptureWriter::create(path, profile);
+  if (writer.ok()) return *std::move(writer);
+  std::fprintf(stderr, "v3demud: %s\n", std::string(writer.status().message()).c_str());
+  std::exit(1);
+}
+
 v3d::daemon::Server* g_server = nullptr;
 void on_termination(int) { g_server->stop(); }
 
@@ -323,24 +333,20 @@ int main(int argc, char** argv) {
   const std::string folder = std::filesystem::path(path).parent_path();
   if (options.socket.empty()) make_private_folder(folder);
   const UniqueFd lock = take_lock(path);
+  // Before anybody is told that there is a daemon; behind the lock, so that it is nobody else's file.
+  std::unique_ptr<v3d::daemon::CaptureWriter> capture = open_capture(options.capture, profile->name);
   UniqueFd listener = make_listener(path);
   const bool log_to_stderr = variable("V3DEMU_LOG") == "-";
   if (log_to_stderr) unsetenv("V3DEMU_LOG");
   if (!options.foreground) go_to_background(folder + "/v3demud.log", log_to_stderr);
 
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // the write's errno says it
   share_out_descriptors(&options.server.limits);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int workers = (options.threads ? options.threads : cores) - 1;
   std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(*profile, workers, options);
-  if (!options.capture.empty()) {
-    auto capturing = v3d::daemon::make_capture_gpu(options.capture, std::move(gpu));
-    if (!capturing.ok()) {
-      v3d::log_error("%s", std::string(capturing.status().message()));
-      return 1;
-    }
-    gpu = *std::move(capturing);
-  }
+  if (capture) gpu = v3d::daemon::make_capture_gpu(std::move(capture), std::move(gpu));
   {
     v3d::daemon::Server server(*gpu, options.server);
     g_server = &server;

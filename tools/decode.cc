@@ -8,6 +8,7 @@
 #include "daemon/capture.h"
 #include "gpu/cle/dump.h"
 #include "gpu/qpu/instruction.h"
+#include "tools/captures.h"
 #include "tools/commands.h"
 
 namespace v3d::tools {
@@ -110,7 +111,10 @@ int decode(const std::string& file) {
   Decoder decoder((*reader)->profile());
   while (true) {
     auto job = (*reader)->next();
-    if (absl::IsNotFound(job.status())) return 0;
+    if (absl::IsNotFound(job.status())) {
+      warn_of_old_format("decode", file, **reader);
+      return 0;
+    }
     if (!job.ok()) {
       fprintf(stderr, "v3demu decode: %s: %s\n", file.c_str(), std::string(job.status().message()).c_str());
       return 1;

@@ -15,6 +15,7 @@
 #include "daemon/capture.h"
 #include "gpu/ptb/bin_result.h"
 #include "gpu/qpu/watch.h"
+#include "tools/captures.h"
 #include "tools/commands.h"
 #include "tools/render_images.h"
 
@@ -151,7 +152,10 @@ int replay(const Options& options) {
   bool good = true;
   while (true) {
     auto job = (*reader)->next();
-    if (absl::IsNotFound(job.status())) return good ? 0 : 1;
+    if (absl::IsNotFound(job.status())) {
+      warn_of_old_format("replay", options.file, **reader);
+      return good ? 0 : 1;
+    }
     if (!job.ok()) {
       fprintf(stderr, "v3demu replay: %s: %s\n", options.file.c_str(),
               std::string(job.status().message()).c_str());

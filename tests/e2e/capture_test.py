@@ -16,7 +16,7 @@ import zlib
 
 V3DEMU, MESA, PROGRAM, FOLDER = sys.argv[1:5]
 HEADER_BYTES = 32
-PAGE, MAPS, SETS, JOB = 1, 2, 3, 4
+PAGE, MAPS, SETS, JOB, END = 1, 2, 3, 4, 5
 
 
 def v3demu(*arguments):
@@ -132,6 +132,61 @@ class CaptureTest(unittest.TestCase):
             for rest in (1, 7, 8, 9):
                 self.check_damaged(self.data[:at + rest], "ends inside a record")
         self.check_damaged(self.data[:-1], "ends inside a record")
+
+    def test_captures_that_are_cut_between_records(self):
+        jobs = sum(kind == JOB for _, kind, _ in records(self.data))
+        starts = [at for at, _, _ in records(self.data)]
+        for at in (starts[0], starts[len(starts) // 2], starts[-1]):
+            self.check_damaged(self.data[:at], "the capture is cut: it has no end record")
+        replayed = v3demu("replay", os.path.join(FOLDER, "damaged.v3dcap"))  # without the end record alone
+        self.assertEqual(len(re.findall("^job ", replayed.stdout, re.M)), jobs)
+        self.assertIn(f"{jobs} jobs are whole", replayed.stderr)
+
+    def test_captures_of_the_format_without_an_end_record(self):
+        end = [at for at, kind, _ in records(self.data) if kind == END]
+        path = os.path.join(FOLDER, "old.v3dcap")
+        with open(path, "wb") as file:
+            file.write(self.data[:7] + bytes([1]) + self.data[8:end[0]])
+        for command in ("replay", "decode"):
+            done = v3demu(command, path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("format 1 has no end record", done.stderr)
+
+    def capture_fails(self, path, *message):
+        picture = os.path.join(FOLDER, self.id() + ".ppm")
+        done = v3demu("capture", "-o", path, "--mesa", MESA, "--", PROGRAM, picture)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        lines = [line for line in done.stderr.splitlines() if line.startswith("v3demu capture: ")]
+        self.assertEqual(len(lines), 1, done.stderr)
+        for text in message:
+            self.assertIn(text, lines[0])
+        return picture
+
+    def test_nothing_runs_when_the_capture_cannot_be_written(self):
+        self.assertFalse(os.path.exists(self.capture_fails("/dev/full", "cannot write /dev/full: No space left")))
+
+    def test_a_disk_that_fills_up(self):
+        disk = os.path.join(FOLDER, "disk")
+        os.makedirs(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True,
+                          check=False).returncode != 0:
+            self.skipTest("no right to mount")
+        try:
+            path = os.path.join(disk, "full.v3dcap")
+            picture = self.capture_fails(path, path, "the capture is cut", "v3demud.log")
+            self.assertEqual(read_ppm(picture), self.live)  # jobs went on
+            replayed = v3demu("replay", path)
+            self.assertEqual(replayed.returncode, 1)
+            self.assertIn("the capture is cut", replayed.stderr)
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+    def test_a_program_without_gpu(self):
+        path = os.path.join(FOLDER, "none.v3dcap")
+        done = v3demu("capture", "-o", path, "--mesa", MESA, "--", "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("did not use the GPU", done.stderr)
+        self.assertFalse(os.path.exists(path))
 
     def test_damaged_captures(self):
         def changed(at, new):

@@ -1,0 +1,177 @@
+// Captures: the end record, files that are cut, and disks that take no more.
+#include "daemon/capture.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "ioctl/unique_fd.h"
+
+namespace v3d::daemon::test {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr size_t kEndBytes = 12;
+constexpr GpuAddr kAddress = 0x10000;
+
+class CaptureTest : public testing::Test {
+ protected:
+  CaptureTest() {
+    char folder[] = "/tmp/v3demu-test-XXXXXX";
+    folder_ = mkdtemp(folder);
+    path_ = folder_ + "/file.v3dcap";
+    space_ = *mmu::AddressSpace::create();
+    memory_ = ioctl::UniqueFd(memfd_create("test", MFD_CLOEXEC));
+    EXPECT_EQ(ftruncate(memory_.get(), kPages * mmu::kPageSize), 0);
+    EXPECT_TRUE(space_->map(kAddress, memory_.get(), 0, kPages * mmu::kPageSize).ok());
+  }
+  ~CaptureTest() override { std::filesystem::remove_all(folder_); }
+
+  /// A capture of so many jobs, each of which finds other memory.
+  void write(int jobs) {
+    auto writer = CaptureWriter::create(path_, "rpi5");
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    for (int i = 0; i < jobs; ++i) EXPECT_TRUE(begin_job(**writer));
+  }
+  /// Whether the job is captured.
+  bool begin_job(CaptureWriter& writer) {
+    for (uint32_t page = 0; page < kPages; ++page) {
+      const uint32_t value = ++last_value_;
+      space_->memory().write(kAddress + page * mmu::kPageSize, &value, sizeof value);
+    }
+    return writer.begin(*space_, CapturedJob::of(device::CsdJob{})).owns_lock();
+  }
+  std::string contents() const {
+    std::ifstream file(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void replace(const std::string& data) { std::ofstream(path_, std::ios::binary) << data; }
+
+  struct Seen {
+    int jobs = 0;
+    absl::Status end;
+  };
+  Seen read() const {
+    auto reader = CaptureReader::open(path_);
+    Seen seen;
+    seen.end = reader.status();
+    while (seen.end.ok()) {
+      seen.end = (*reader)->next().status();
+      seen.jobs += seen.end.ok();
+    }
+    return seen;
+  }
+
+  static constexpr uint32_t kPages = 4;
+  std::string folder_, path_;
+  std::unique_ptr<mmu::AddressSpace> space_;
+  ioctl::UniqueFd memory_;
+  uint32_t last_value_ = 0;
+};
+
+TEST_F(CaptureTest, EndsWithARecordOfItsOwn) {
+  write(3);
+  const Seen seen = read();
+  EXPECT_EQ(seen.jobs, 3);
+  EXPECT_TRUE(absl::IsNotFound(seen.end)) << seen.end;
+  const auto count = count_captured_jobs(path_);
+  ASSERT_TRUE(count.ok()) << count.status();
+  EXPECT_EQ(*count, 3u);
+}
+
+TEST_F(CaptureTest, OneWithoutJobsIsComplete) {
+  write(0);
+  EXPECT_TRUE(absl::IsNotFound(read().end));
+  EXPECT_EQ(count_captured_jobs(path_).value_or(99), 0u);
+}
+
+TEST_F(CaptureTest, IsCutWithoutTheEndRecord) {
+  write(2);
+  const std::string data = contents();
+  replace(data.substr(0, data.size() - kEndBytes));
+  const Seen seen = read();
+  EXPECT_EQ(seen.jobs, 2);  // what is there is read
+  EXPECT_TRUE(absl::IsDataLoss(seen.end)) << seen.end;
+  EXPECT_THAT(std::string(seen.end.message()), HasSubstr("no end record; 2 jobs are whole"));
+  EXPECT_EQ(count_captured_jobs(path_).status(), seen.end);
+}
+
+TEST_F(CaptureTest, IsCutAtEveryOtherByte) {
+  write(2);
+  const std::string data = contents();
+  for (size_t size = 32; size < data.size(); size += 97) {
+    replace(data.substr(0, size));
+    const absl::Status end = read().end;
+    EXPECT_TRUE(absl::IsDataLoss(end)) << size << ": " << end;
+    EXPECT_EQ(count_captured_jobs(path_).status(), end);
+  }
+}
+
+TEST_F(CaptureTest, TheEndRecordCountsTheJobs) {
+  write(2);
+  std::string data = contents();
+  data[data.size() - 4] = 7;
+  replace(data);
+  EXPECT_THAT(std::string(read().end.message()), HasSubstr("counts 7 jobs; 2 were read"));
+  data[data.size() - 4] = 2;
+  replace(data + "x");
+  EXPECT_THAT(std::string(read().end.message()), HasSubstr("something follows"));
+}
+
+TEST_F(CaptureTest, FormatOneHasNoEndRecord) {
+  write(2);
+  std::string data = contents();
+  data.resize(data.size() - kEndBytes);
+  data[7] = 1;
+  replace(data);
+  const Seen seen = read();
+  EXPECT_EQ(seen.jobs, 2);
+  EXPECT_TRUE(absl::IsNotFound(seen.end)) << seen.end;
+  EXPECT_EQ((*CaptureReader::open(path_))->format(), 1);
+}
+
+TEST_F(CaptureTest, ANewerFormatIsRefusedByItsNumber) {
+  write(1);
+  std::string data = contents();
+  data[7] = 3;
+  replace(data);
+  EXPECT_THAT(std::string(read().end.message()), HasSubstr("format 3; this v3demu reads 1 to 2"));
+}
+
+TEST_F(CaptureTest, IsNotBegunOnAFullDisk) {
+  const auto writer = CaptureWriter::create("/dev/full", "rpi5");
+  ASSERT_FALSE(writer.ok());
+  EXPECT_THAT(std::string(writer.status().message()), HasSubstr("/dev/full: No space left on device"));
+}
+
+TEST_F(CaptureTest, StopsWhenTheDiskIsFullAndSaysSoOnce) {
+  std::signal(SIGXFSZ, SIG_IGN);  // as main.cc does
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small = {10 * mmu::kPageSize, before.rlim_max};
+  auto writer = CaptureWriter::create(path_, "rpi5");
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  EXPECT_TRUE(begin_job(**writer));
+  EXPECT_TRUE(begin_job(**writer));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(begin_job(**writer));
+  writer->reset();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
+  EXPECT_THAT(log, HasSubstr(path_ + " stops behind job 2"));
+  EXPECT_THAT(log, HasSubstr("File too large (errno 27)"));
+  EXPECT_EQ(read().jobs, 2);
+  EXPECT_TRUE(absl::IsDataLoss(read().end));
+}
+
+}  // namespace
+}  // namespace v3d::daemon::test
