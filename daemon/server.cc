@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "daemon/session.h"
@@ -37,6 +38,15 @@ bool has_exited(const std::shared_ptr<ioctl::UniqueFd>& process) {
   if (!process || !*process) return true;
   pollfd fd = {process->get(), POLLIN, 0};
   return poll(&fd, 1, 0) > 0;
+}
+
+/// Of the process that connected, as it did. Nothing when they cannot be read.
+std::optional<ucred> credentials(int socket) {
+  ucred peer = {};
+  socklen_t size = sizeof peer;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || size != sizeof peer)
+    return std::nullopt;
+  return peer;
 }
 
 }  // namespace
@@ -166,13 +176,14 @@ void Server::accept_client(int listener) {
 }
 
 void Server::serve(uint64_t connection, int socket) {
-  ucred peer = {};
-  socklen_t size = sizeof peer;
-  getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-  if (peer.uid == geteuid() || peer.uid == 0) {
-    Session(*this, socket, peer.pid, peer.uid == 0).run();
+  const std::optional<ucred> peer = credentials(socket);
+  // Root too is another user: whoever may send `shutdown`, or name a file's token, is the owner.
+  if (peer && peer->uid == geteuid()) {
+    Session(*this, socket, peer->pid, peer->uid == 0).run();
+  } else if (peer) {
+    log_error("pid %d of user %d is refused: this daemon serves user %d", peer->pid, peer->uid, geteuid());
   } else {
-    log_error("pid %d of user %d is refused: this daemon serves user %d", peer.pid, peer.uid, geteuid());
+    log_error("a connection is refused: the kernel does not say whose it is");
   }
   // The number must not be reused before the server forgets it.
   const std::lock_guard lock(mutex_);

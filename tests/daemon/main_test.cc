@@ -163,6 +163,31 @@ TEST_F(MainTest, ForegroundEndsOnSigterm) {
   close(ends[0]);
 }
 
+TEST_F(MainTest, RootStopsNobodyElsesDaemon) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  constexpr uid_t kOther = 65534;
+  ASSERT_EQ(chown(folder_.c_str(), kOther, kOther), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const std::vector<std::string> arguments = options({"--foreground", "--exit-when-idle", "30"});
+    std::vector<char*> argv = {const_cast<char*>(V3DEMUD_PATH)};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    if (setgid(kOther) == 0 && setuid(kOther) == 0) execv(argv[0], argv.data());
+    _exit(127);
+  }
+  int status = 0;
+  ASSERT_TRUE(eventually([&] { return socket_exists() || waitpid(pid, &status, WNOHANG) == pid; }));
+  if (!socket_exists()) GTEST_SKIP() << "another user cannot run the daemon from here";
+  Client root(path_, false);
+  const wire::HelloRequest hello = {wire::kProtocol, getpid(), "root"};
+  EXPECT_EQ(root.ask(wire::kHello, &hello, sizeof hello).error, -1);
+  EXPECT_NE(root.command("shutdown"), "leaving\n");
+  EXPECT_EQ(waitpid(pid, &status, WNOHANG), 0);
+  kill(pid, SIGTERM);
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+}
+
 TEST_F(MainTest, MemoryLimit) {
   ASSERT_EQ(run(options({"--memory-limit", "2", "--exit-when-idle", "0.3"})), 0);
   Client client(path_);

@@ -3,6 +3,8 @@
 
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -151,6 +153,20 @@ TEST_F(ServerTest, HelloComesFirst) {
   Client old(path_, false);
   const wire::HelloRequest hello = {wire::kProtocol + 1, 1, "old"};
   EXPECT_EQ(old.ask(wire::kHello, &hello, sizeof hello).error, EPROTONOSUPPORT);
+}
+
+TEST_F(ServerTest, OtherUsersAreRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root to be somebody else";
+  start();
+  ASSERT_EQ(chmod(folder_.c_str(), 0755), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0777), 0);
+  std::thread([this] {
+    ASSERT_EQ(syscall(SYS_setresuid, -1, 65534, -1), 0);  // of this thread alone
+    Client other(path_, false);
+    const wire::HelloRequest hello = {wire::kProtocol, getpid(), "other"};
+    EXPECT_EQ(other.ask(wire::kHello, &hello, sizeof hello).error, -1);  // hung up
+  }).join();
+  EXPECT_NE(status().find("rpi5"), std::string::npos);
 }
 
 TEST_F(ServerTest, NonsenseEndsTheConnectionOnly) {
