@@ -49,7 +49,9 @@ Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.
   --debug LIST            categories of messages ("help" lists them); also $V3DEMU_DEBUG
   --help, --version
 
-In the background messages go to v3demud.log beside the socket, or to $V3DEMU_LOG ("-": stderr).
+In the background messages go to v3demud.log beside the socket, or to $V3DEMU_LOG ("-": stderr). Daemons append to
+them; beyond 4 MiB the former begins anew and the old one is v3demud.log.1. Of each client 10 errors and warnings of a
+kind are written in 5 seconds; the rest is counted.
 Exit status: 0 ended or already running, 1 cannot start, 2 wrong usage.
 )";
 
@@ -162,6 +164,10 @@ Options parse_options(int argc, char** argv) {
         break;
       case kDebug:
         options.debug = optarg;
+        if (options.debug == "help") {
+          std::fputs(v3d::debug_help().c_str(), stdout);
+          std::exit(0);
+        }
         break;
       case kHelp:
         std::fputs(kUsage, stdout);
@@ -256,6 +262,17 @@ void drop_inherited_descriptors() {
   syscall(SYS_close_range, kFirst, ~0u, 0);
 }
 
+/// The log beside the socket. Daemons append to it, so that what one wrote before it aborted is still there
+/// when the next has started; one that has grown beyond kMostLogBytes makes room under another name first.
+constexpr off_t kMostLogBytes = 4 << 20;
+
+UniqueFd open_log(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) == 0 && info.st_size > kMostLogBytes)
+    rename(path.c_str(), (path + ".1").c_str());
+  return UniqueFd(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+}
+
 /// Returns in the child; the parent's exit says that the socket can be connected to.
 void go_to_background(const std::string& log_path, bool keep_stderr) {
   const pid_t child = fork();
@@ -268,8 +285,7 @@ void go_to_background(const std::string& log_path, bool keep_stderr) {
   dup2(null.get(), STDIN_FILENO);
   dup2(null.get(), STDOUT_FILENO);
   if (keep_stderr) return;
-  const UniqueFd log(
-      open(log_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd log(open_log(log_path));
   dup2(log ? log.get() : null.get(), STDERR_FILENO);
 }
 
@@ -297,6 +313,17 @@ std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, i
   return v3d::daemon::make_idle_gpu(profile);
 }
 
+/// Exits when a category does not exist.
+void apply_debug(const std::string& list) {
+  const auto request = v3d::parse_debug(list);
+  if (!request.ok()) {
+    std::fprintf(stderr, "v3demud: %s\n", std::string(request.status().message()).c_str());
+    std::exit(2);
+  }
+  if (request->help) std::fputs(v3d::debug_help().c_str(), stderr);
+  v3d::g_debug_mask = request->mask;
+}
+
 /// Nothing without a path.
 std::unique_ptr<v3d::daemon::CaptureWriter> open_capture(const std::string& path, const char* profile) {
   if (path.empty()) return nullptr;
@@ -314,7 +341,7 @@ void on_termination(int) { g_server->stop(); }
 int main(int argc, char** argv) {
   Options options = parse_options(argc, argv);
   if (!options.foreground) drop_inherited_descriptors();
-  v3d::set_debug(options.debug);
+  apply_debug(options.debug);
   const v3d::device::Profile* profile =
       options.device.empty() ? &v3d::device::default_profile() : v3d::device::find_profile(options.device);
   if (!profile) {
@@ -329,6 +356,9 @@ int main(int argc, char** argv) {
 
   const std::string path =
       std::filesystem::absolute(options.socket.empty() ? default_socket() : options.socket);
+  // Opened behind the change of folder.
+  if (const std::string log = variable("V3DEMU_LOG"); !log.empty() && log != "-")
+    setenv("V3DEMU_LOG", std::filesystem::absolute(log).c_str(), 1);
   if (!options.capture.empty()) options.capture = std::filesystem::absolute(options.capture);
   const std::string folder = std::filesystem::path(path).parent_path();
   if (options.socket.empty()) make_private_folder(folder);
@@ -338,7 +368,10 @@ int main(int argc, char** argv) {
   UniqueFd listener = make_listener(path);
   const bool log_to_stderr = variable("V3DEMU_LOG") == "-";
   if (log_to_stderr) unsetenv("V3DEMU_LOG");
+  // In the background the log tells lives apart: one that begins and does not end was cut short.
+  const bool tell_life = !options.foreground && !log_to_stderr;
   if (!options.foreground) go_to_background(folder + "/v3demud.log", log_to_stderr);
+  if (tell_life) v3d::log_line("start", absl::StrFormat("v3demud %s, pid %d", V3DEMU_VERSION, getpid()));
 
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // the write's errno says it
@@ -358,5 +391,6 @@ int main(int argc, char** argv) {
     std::signal(SIGTERM, SIG_DFL);
     std::signal(SIGINT, SIG_DFL);
   }
+  if (tell_life) v3d::log_line("end", absl::StrFormat("pid %d", getpid()));
   return 0;
 }

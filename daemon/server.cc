@@ -25,6 +25,8 @@ constexpr uint64_t kListenerKey = 0, kWakeKey = 1, kFirstWatch = 2;
 /// Linux gives the jobs of an exiting process that long (sched_entity.c, drm_sched_entity_flush).
 constexpr int64_t kDeadClientGraceNs = 1'000'000'000;
 constexpr int kDrainPeriodMs = 50;
+/// So soon behind the end of its window what the log left out is told.
+constexpr int kReportPeriodMs = LogLimiter::kWindowNs / 1'000'000;
 
 uint64_t random_token() {
   uint64_t token = 0;
@@ -38,6 +40,12 @@ bool has_exited(const std::shared_ptr<ioctl::UniqueFd>& process) {
   if (!process || !*process) return true;
   pollfd fd = {process->get(), POLLIN, 0};
   return poll(&fd, 1, 0) > 0;
+}
+
+/// All who are no client (yet) share what the log may hold of one.
+const LogClient& newcomers() {
+  static const LogClient client{0, "newcomers"};
+  return client;
 }
 
 /// Of the process that connected, as it did. Nothing when they cannot be read.
@@ -102,8 +110,10 @@ void Server::run(ioctl::UniqueFd listener) {
   while (!stop_) {
     int timeout_ms = -1;
     if (drain()) timeout_ms = kDrainPeriodMs;
+    report_left_out();
     if (has_clients()) {
       idle_since = 0;
+      if (timeout_ms < 0) timeout_ms = kReportPeriodMs;
     } else if (options_.exit_when_idle >= 0) {
       const int64_t now = ioctl::monotonic_ns();
       if (idle_since == 0) idle_since = now;
@@ -156,6 +166,7 @@ void Server::watch_hangup(int socket, std::function<void()> gone) {
 }
 
 void Server::accept_client(int listener) {
+  const LogScope scope(&newcomers());
   ioctl::UniqueFd socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
   if (!socket) {
     if (errno == EMFILE || errno == ENFILE) {
@@ -177,6 +188,7 @@ void Server::accept_client(int listener) {
 
 void Server::serve(uint64_t connection, int socket) {
   const std::optional<ucred> peer = credentials(socket);
+  const LogScope scope(&newcomers());
   // Root too is another user: whoever may send `shutdown`, or name a file's token, is the owner.
   if (peer && peer->uid == geteuid()) {
     Session(*this, socket, peer->pid, peer->uid == 0).run();

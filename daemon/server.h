@@ -58,7 +58,8 @@ class Server : private ioctl::Host {
   /// Which file a descriptor of unknown origin is. False when none of this daemon's.
   bool adopt_file(int fd, uint64_t* token, uint32_t* minor);
   std::shared_ptr<ioctl::File> find_file(uint64_t token);
-  /// A command of the owner, as every session is: "status" or "shutdown". 0 or an errno.
+  /// A command of the owner, as every session is: "status", "shutdown", or "debug LIST", whose answer says
+  /// in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or an errno.
   int command(const std::string& text, std::string* answer);
 
  private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "absl/strings/str_format.h"
 #include "daemon/client_memory.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
@@ -70,11 +71,14 @@ Session::Session(Server& server, int socket, int32_t peer_pid, bool privileged)
       privileged_(privileged) {}
 
 void Session::run() {
+  log_client_ = {static_cast<uint64_t>(peer_pid_), absl::StrFormat("pid %d", peer_pid_)};
+  const LogScope scope(&log_client_);
   Request request;
   while (socket_.receive(&request)) {
     const Reply reply = answer(request);
     if (!socket_.send(request.header.op, reply) || !greeted_) break;
   }
+  report_left_out(log_client_);
 }
 
 Reply Session::answer(Request& request) {
@@ -111,6 +115,7 @@ Reply Session::hello(Request& request) {
   program_.assign(hello.program, strnlen(hello.program, sizeof hello.program));
   std::replace_if(
       program_.begin(), program_.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  log_client_.name = absl::StrFormat("%s (pid %d)", program_, peer_pid_);
   if (!process_)
     process_ = std::make_shared<ioctl::UniqueFd>(static_cast<int>(syscall(SYS_pidfd_open, peer_pid_, 0)));
   greeted_ = true;

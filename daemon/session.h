@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "daemon/message.h"
+#include "gpu/base/log_limiter.h"
 #include "ioctl/fence.h"
 
 namespace v3d::daemon {
@@ -36,6 +37,7 @@ class Session {
   const bool privileged_;
   bool greeted_ = false;
   std::string program_;
+  LogClient log_client_;
   std::shared_ptr<ioctl::UniqueFd> process_;  // pidfd
 };
 

@@ -1,11 +1,35 @@
-/// @file Commands of `v3demu status` and its like.
+/// @file Commands of `v3demu status`, the preload library and their like.
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/server.h"
+#include "gpu/base/log.h"
 
 namespace v3d::daemon {
+namespace {
+
+constexpr std::string_view kDebugCommand = "debug ";
+
+/// What a client that asks for debug output must know; nothing when this daemon writes all that it asks for.
+/// The daemon does not follow: what it writes is of all clients, and watches are set up when the device is
+/// made.
+std::string compare_debug(absl::string_view list) {
+  const auto request = parse_debug(list);
+  if (!request.ok()) return absl::StrCat(request.status().message(), "\n");
+  std::string text = request->help ? debug_help() : "";
+  if (request->mask & ~g_debug_mask)
+    absl::StrAppendFormat(
+        &text,
+        "the daemon that runs (pid %d) logs %s, not %s as V3DEMU_DEBUG asks: end it (kill %d) "
+        "or name another V3DEMU_SOCKET\n",
+        getpid(), debug_names(g_debug_mask), debug_names(request->mask), getpid());
+  return text;
+}
+
+}  // namespace
 
 int Server::command(const std::string& text, std::string* answer) {
   if (text == "status") {
@@ -17,7 +41,11 @@ int Server::command(const std::string& text, std::string* answer) {
     stop();
     return 0;
   }
-  *answer = "commands: status, shutdown\n";
+  if (text.starts_with(kDebugCommand)) {
+    *answer = compare_debug(text.substr(kDebugCommand.size()));
+    return 0;
+  }
+  *answer = "commands: status, shutdown, debug LIST\n";
   return EINVAL;
 }
 

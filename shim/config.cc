@@ -94,7 +94,7 @@ int check_runtime_dir() {
 }
 
 void complain(const char* what, const char* detail, const char* more) {
-  Text<1024> line;
+  Text<2048> line;
   line.add("v3demu: ").add(what).add(detail).add(more).add('\n');
   raw::write(2, line.c_str(), line.size());
 }

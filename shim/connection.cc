@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "shim/config.h"
+#include "shim/debug_request.h"
 #include "shim/launch.h"
 #include "shim/raw.h"
 
@@ -139,6 +140,7 @@ int establish(Connection* c, bool start) {
     exchange_in_registry(0, registry_entry(*c));
     hook_thread_and_fork();
   }
+  if (start) compare_debug_request();  // over a connection of its own
   return 0;
 }
 

@@ -91,6 +91,21 @@ void log_file(Path* out) {
   }
 }
 
+/// Bytes of the log; 0 if there is none.
+off_t size_of(const char* log) {
+  struct stat st;
+  return *log && raw::fstatat(AT_FDCWD, log, &st, 0) == 0 ? st.st_size : 0;
+}
+
+/// The first line that the log has from `start` on.
+void read_line(const char* log, off_t start, Text<512>* out) {
+  char chunk[512];
+  const int fd = *log ? raw::open(log, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+  const long got = fd >= 0 ? raw::call(SYS_pread64, fd, raw::word(chunk), sizeof(chunk) - 1, start) : 0;
+  for (long i = 0; i < got && chunk[i] != '\n'; ++i) out->add(chunk[i]);
+  if (fd >= 0) raw::close(fd);
+}
+
 /// The environment without LD_PRELOAD and with the socket on which to listen. nullptr: no memory.
 char** daemon_environment(char* socket_entry, size_t* bytes) {
   size_t count = 0;
@@ -202,6 +217,7 @@ int launch(uint64_t deadline) {
   char name[] = "v3demud", option[] = "--exit-when-idle", seconds[sizeof(kIdleSeconds)];
   memcpy(seconds, kIdleSeconds, sizeof(seconds));
   char* arguments[] = {name, option, seconds, nullptr};
+  const off_t log_size = size_of(log.c_str());
   int pipe[2] = {-1, -1};
   int error = static_cast<int>(-raw::call(SYS_pipe2, raw::word(pipe), O_CLOEXEC));
   if (!error) error = spawn({daemon.c_str(), arguments, environment, log.c_str(), pipe[1]});
@@ -225,6 +241,9 @@ int launch(uint64_t deadline) {
   Path reason;
   reason.add(ended ? " ended at once" : error == ETIMEDOUT ? " does not answer" : " cannot be run");
   if (!ended && error != ETIMEDOUT) reason.add(" (errno ").add(static_cast<uint64_t>(error)).add(')');
+  Text<512> said;
+  if (ended) read_line(log.c_str(), log_size, &said);
+  if (said.size()) reason.add(": ").add(said.c_str());
   if (log.size()) reason.add("; its messages: ").add(log.c_str());
   report_failure("the daemon ", daemon.c_str(), reason.c_str());
   return error;

@@ -1,9 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <string>
 #include <vector>
 
+#include "gpu/base/log.h"
 #include "tools/commands.h"
+#include "tools/files.h"
 
 namespace {
 
@@ -12,6 +15,17 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   int exit_code = 0;
   for (auto* add : v3d::tools::kCommands) add(&app, &exit_code);
+  // For what a command starts, and for what it runs of the GPU itself (replay).
+  const auto debug = v3d::parse_debug(v3d::tools::variable("V3DEMU_DEBUG"));
+  if (!debug.ok()) {
+    std::fprintf(stderr, "v3demu: %s\n", std::string(debug.status().message()).c_str());
+    return 2;
+  }
+  if (debug->help) {
+    std::fputs(v3d::debug_help().c_str(), stdout);
+    return 0;
+  }
+  v3d::g_debug_mask = debug->mask;
   std::vector<char*> arguments(argv, argv + argc);
   v3d::tools::adapt_arguments(&arguments);
   CLI11_PARSE(app, static_cast<int>(arguments.size()), arguments.data());

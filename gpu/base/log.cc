@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <ctime>
 #include <mutex>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
 namespace v3d {
@@ -46,26 +48,98 @@ FILE* log_file() {
   return file;
 }
 
+thread_local const LogClient* t_client = nullptr;
+
+int64_t now_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+struct Limits {
+  std::mutex mutex;
+  LogLimiter limiter;
+};
+Limits& limits() {
+  static Limits limits;
+  return limits;
+}
+
+void write_left_out(const std::vector<LogLimiter::LeftOut>& all) {
+  for (const LogLimiter::LeftOut& l : all)
+    log_line("limit",
+             absl::StrFormat("%d more of this kind of %s were left out: %s", l.lines, l.client, l.kind));
+}
+
 }  // namespace
 
-void set_debug(absl::string_view list) {
+std::string debug_names(uint32_t mask) {
+  std::string list;
+  for (const DebugName& n : kNames)
+    if (mask & static_cast<uint32_t>(n.category)) absl::StrAppend(&list, list.empty() ? "" : ",", n.name);
+  return list.empty() ? "nothing" : list;
+}
+
+std::string debug_help() {
+  std::string text = "categories of V3DEMU_DEBUG, a list with commas:\n";
+  for (const DebugName& n : kNames) absl::StrAppendFormat(&text, "  %-8s %s\n", n.name, n.help);
+  return text + "  all      all of them\n";
+}
+
+absl::StatusOr<DebugRequest> parse_debug(absl::string_view list) {
+  DebugRequest request;
   for (absl::string_view word : absl::StrSplit(list, ',', absl::SkipEmpty())) {
-    bool found = word == "help";
-    if (word == "all") {
-      g_debug_mask = ~0u;
-      found = true;
-    }
-    for (const DebugName& n : kNames) {
-      if (word == "help") log_line("help", absl::StrFormat("%-8s %s", n.name, n.help));
-      if (word == n.name) {
-        g_debug_mask |= static_cast<uint32_t>(n.category);
-        found = true;
-      }
-    }
-    if (!found)
-      log_line("warning",
-               absl::StrFormat("V3DEMU_DEBUG: no category \"%s\" (\"help\" lists them)", std::string(word)));
+    uint32_t category = word == "all" ? ~0u : 0;
+    for (const DebugName& n : kNames)
+      if (word == n.name) category = static_cast<uint32_t>(n.category);
+    if (word == "help")
+      request.help = true;
+    else if (!category)
+      return absl::InvalidArgumentError(absl::StrCat("V3DEMU_DEBUG: no category \"", word, "\"; there are ",
+                                                     debug_names(~0u), ",all,help"));
+    request.mask |= category;
   }
+  return request;
+}
+
+absl::Status set_debug(absl::string_view list) {
+  const auto request = parse_debug(list);
+  if (request.ok()) g_debug_mask |= request->mask;
+  return request.status();
+}
+
+const LogClient* log_client() { return t_client; }
+LogScope::LogScope(const LogClient* client) : before_(t_client) { t_client = client; }
+LogScope::~LogScope() { t_client = before_; }
+
+bool admit_line(const char* format) {
+  if (!t_client) return true;
+  std::vector<LogLimiter::LeftOut> ended;
+  bool admitted;
+  {
+    const std::lock_guard lock(limits().mutex);
+    admitted = limits().limiter.admit(*t_client, format, now_ns(), &ended);
+  }
+  write_left_out(ended);
+  return admitted;
+}
+
+void report_left_out() {
+  std::vector<LogLimiter::LeftOut> ended;
+  {
+    const std::lock_guard lock(limits().mutex);
+    limits().limiter.end_windows(now_ns(), &ended);
+  }
+  write_left_out(ended);
+}
+
+void report_left_out(const LogClient& client) {
+  std::vector<LogLimiter::LeftOut> left_out;
+  {
+    const std::lock_guard lock(limits().mutex);
+    limits().limiter.leave(client.id, &left_out);
+  }
+  write_left_out(left_out);
 }
 
 void log_line(absl::string_view tag, absl::string_view text) {

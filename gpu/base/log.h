@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "gpu/base/log_limiter.h"
 
 namespace v3d {
 
@@ -26,21 +30,64 @@ enum class Debug : uint32_t {
   kHazard = 1u << 14,
 };
 
-/// Parses a list such as "cl,qpu"; unknown names are reported once on the log. "help" prints the names.
-void set_debug(absl::string_view list);
+/// What a list such as "cl,qpu" asks for.
+struct DebugRequest {
+  uint32_t mask = 0;
+  bool help = false;  ///< "help" is among them: whoever reads the list prints debug_help()
+};
+/// InvalidArgument, naming those that there are, for a category that does not exist.
+absl::StatusOr<DebugRequest> parse_debug(absl::string_view list);
+/// A line for each category.
+std::string debug_help();
+/// As a list that parse_debug() reads; "nothing" for none.
+std::string debug_names(uint32_t mask);
+
+/// Switches categories on; none if one of them does not exist (as parse_debug()).
+absl::Status set_debug(absl::string_view list);
 extern uint32_t g_debug_mask;
 inline bool debug_on(Debug category) { return (g_debug_mask & static_cast<uint32_t>(category)) != 0; }
 
 /// One line on stderr (or V3DEMU_LOG=FILE), with a time stamp and the tag.
 void log_line(absl::string_view tag, absl::string_view text);
 
+/// On behalf of whom this thread works: errors and warnings are limited per client and kind (LogLimiter).
+/// What is on nobody's behalf, and what V3DEMU_DEBUG asks for, is not limited.
+const LogClient* log_client();
+class LogScope {
+ public:
+  /// @param client  may be nullptr; outlives the scope
+  explicit LogScope(const LogClient* client);
+  ~LogScope();
+  LogScope(const LogScope&) = delete;
+  LogScope& operator=(const LogScope&) = delete;
+
+ private:
+  const LogClient* const before_;
+};
+/// Writes how many lines the limit left out in the windows that have ended. To be called now and then.
+void report_left_out();
+/// The same of a client that leaves.
+void report_left_out(const LogClient& client);
+
+/// Whether an error or warning may be written now. @param format  its kind; lives as long as the program
+bool admit_line(const char* format);
+
 template <typename... Args>
-void log_error(const absl::FormatSpec<Args...>& format, const Args&... args) {
-  log_line("error", absl::StrFormat(format, args...));
+void log_limited(absl::string_view tag, const char* format, const Args&... args) {
+  if (!admit_line(format)) return;
+  std::string text;
+  if (!absl::FormatUntyped(&text, absl::UntypedFormatSpec(format), {absl::FormatArg(args)...})) text = format;
+  log_line(tag, text);
+}
+
+/// @param format  a literal
+template <typename... Args>
+void log_error(const char* format, const Args&... args) {
+  log_limited("error", format, args...);
 }
 template <typename... Args>
-void log_warning(const absl::FormatSpec<Args...>& format, const Args&... args) {
-  log_line("warning", absl::StrFormat(format, args...));
+void log_warning(const char* format, const Args&... args) {
+  log_limited("warning", format, args...);
 }
 template <typename... Args>
 void log_debug(Debug category, const absl::FormatSpec<Args...>& format, const Args&... args) {

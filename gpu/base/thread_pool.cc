@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "gpu/base/log.h"
+
 namespace v3d {
 
 struct ThreadPool::Task {
   const std::function<void(int, int)>* fn;
   int count;
+  const LogClient* client;  // of the caller: what workers say is on its behalf
   std::atomic<int> next{0};
   std::atomic<int> slots{0};
   std::atomic<int> pending;
@@ -29,6 +32,7 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::help(Task& task) {
+  const LogScope scope(task.client);
   const int slot = task.slots.fetch_add(1);
   int finished = 0;
   for (int i; (i = task.next.fetch_add(1)) < task.count; ++finished) (*task.fn)(i, slot);
@@ -63,6 +67,7 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
   auto task = std::make_shared<Task>();
   task->fn = &fn;
   task->count = count;
+  task->client = log_client();
   task->pending = count;
   {
     const std::lock_guard lock(mutex_);

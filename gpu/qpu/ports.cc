@@ -13,7 +13,7 @@ namespace {
 
 // A program may repeat what is not implemented as often as it likes; the log names it once.
 template <typename... Args>
-void warn_once(std::atomic<bool>& reported, const absl::FormatSpec<Args...>& format, const Args&... args) {
+void warn_once(std::atomic<bool>& reported, const char* format, const Args&... args) {
   if (!reported.exchange(true)) log_warning(format, args...);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -58,6 +59,11 @@ class MainTest : public ::testing::Test {
     more.insert(more.begin(), {"--socket", path_, "--no-execute"});
     return more;
   }
+  std::string log_text() const {
+    std::stringstream log;
+    log << std::ifstream(folder_ + "/v3demud.log").rdbuf();
+    return log.str();
+  }
   bool socket_exists() const { return access(path_.c_str(), F_OK) == 0; }
   template <typename Fn>
   static bool eventually(Fn&& condition) {
@@ -92,6 +98,45 @@ TEST_F(MainTest, UsageErrors) {
   EXPECT_NE(output.find("5.10"), std::string::npos);
   EXPECT_EQ(run({"--socket", folder_ + "/" + std::string(200, 'x')}, &output), 1);
   EXPECT_EQ(run({"--socket", "/nonexistent/folder/socket"}, &output), 1);
+}
+
+TEST_F(MainTest, UnknownDebugCategoriesAreUsageErrors) {
+  std::string output;
+  EXPECT_EQ(run(options({"--debug", "cl,nonsense"}), &output), 2);
+  EXPECT_NE(output.find("no category \"nonsense\"; there are mmu,cl,"), std::string::npos) << output;
+  setenv("V3DEMU_DEBUG", "nonsense", 1);
+  EXPECT_EQ(run(options(), &output), 2);
+  unsetenv("V3DEMU_DEBUG");
+  EXPECT_NE(output.find("nonsense"), std::string::npos);
+  EXPECT_EQ(run({"--debug", "help"}, &output), 0);
+  EXPECT_NE(output.find("\n  hazard "), std::string::npos) << output;
+}
+
+TEST_F(MainTest, TheLogOfADaemonThatAbortedSurvives) {
+  ASSERT_EQ(run(options({"--exit-when-idle", "30"})), 0);
+  const std::string status = Client(path_).command("status");
+  const pid_t pid = std::stoi(status.substr(status.find("pid ") + 4));
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  ASSERT_EQ(kill(pid, SIGABRT), 0);
+  pollfd gone = {process.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&gone, 1, 60'000), 1);
+  EXPECT_TRUE(eventually([&] { return run(options({"--exit-when-idle", "30"})) == 0; }));
+  EXPECT_EQ(Client(path_).command("shutdown"), "leaving\n");
+  EXPECT_TRUE(eventually([&] { return log_text().find(" end: ") != std::string::npos; }));
+  const std::string log = log_text();
+  const std::string first = ", pid " + std::to_string(pid) + "\n";
+  EXPECT_NE(log.find(first), std::string::npos) << log;                        // it started,
+  EXPECT_EQ(log.find(" end: " + first.substr(2)), std::string::npos) << log;   // and took no leave;
+  EXPECT_NE(log.find(" start: ", log.find(first)), std::string::npos) << log;  // then the next one did
+}
+
+TEST_F(MainTest, ALogThatHasGrownMakesRoom) {
+  const std::string path = folder_ + "/v3demud.log";
+  std::ofstream(path) << std::string(5 << 20, 'x');
+  ASSERT_EQ(run(options({"--exit-when-idle", "0"})), 0);
+  EXPECT_TRUE(eventually([&] { return log_text().find(" end: ") != std::string::npos; }));
+  EXPECT_EQ(log_text().find('x'), std::string::npos);
+  EXPECT_EQ(std::filesystem::file_size(path + ".1"), 5u << 20);
 }
 
 TEST_F(MainTest, BackgroundLife) {
@@ -198,9 +243,7 @@ TEST_F(MainTest, MemoryLimit) {
   args = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
   EXPECT_EQ(client.ioctl(token, 0xc0106442, args), ENOMEM);
   // The log tells, beside the socket.
-  std::stringstream log;
-  log << std::ifstream(folder_ + "/v3demud.log").rdbuf();
-  EXPECT_NE(log.str().find("limit"), std::string::npos) << log.str();
+  EXPECT_NE(log_text().find("limit"), std::string::npos) << log_text();
 }
 
 }  // namespace

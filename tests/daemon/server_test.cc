@@ -7,10 +7,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <thread>
 
 #include "daemon/gpus.h"
+#include "gpu/base/log.h"
 #include "tests/daemon/client.h"
 
 namespace v3d::daemon::test {
@@ -167,6 +169,33 @@ TEST_F(ServerTest, OtherUsersAreRefused) {
     EXPECT_EQ(other.ask(wire::kHello, &hello, sizeof hello).error, -1);  // hung up
   }).join();
   EXPECT_NE(status().find("rpi5"), std::string::npos);
+}
+
+TEST_F(ServerTest, SaysWhichDebugOutputItDoesNotWrite) {
+  start();
+  Client client(path_);
+  EXPECT_NE(client.command("debug cl").find("logs nothing, not cl as V3DEMU_DEBUG asks"), std::string::npos);
+  EXPECT_NE(client.command("debug nonsense").find("no category \"nonsense\"; there are"), std::string::npos);
+  EXPECT_NE(client.command("debug help").find("\n  cl "), std::string::npos);
+  g_debug_mask = static_cast<uint32_t>(Debug::kCl) | static_cast<uint32_t>(Debug::kTfu);
+  EXPECT_EQ(client.command("debug cl"), "");
+  EXPECT_NE(client.command("debug cl,qpu").find("logs cl,tfu, not cl,qpu"), std::string::npos);
+  g_debug_mask = 0;
+}
+
+TEST_F(ServerTest, AFloodOfOneClientsMistakesIsCounted) {
+  testing::internal::CaptureStderr();
+  start();
+  {
+    Client client(path_);
+    for (uint32_t i = 0; i < LogLimiter::kLines + 7; ++i) EXPECT_EQ(client.ask(99, nullptr, 0).error, EPROTO);
+  }
+  server_->stop();
+  loop_.join();
+  server_.reset();
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), LogLimiter::kLines + 1) << log;
+  EXPECT_NE(log.find("limit: 7 more of this kind of tester (pid "), std::string::npos) << log;
 }
 
 TEST_F(ServerTest, NonsenseEndsTheConnectionOnly) {

@@ -208,7 +208,7 @@ TEST_F(TraceTest, ShowsTheModeOfDots) {
 TEST(TraceEnvironment, FollowsDebugCategories) {
   g_debug_mask = 0;
   EXPECT_EQ(watch_from_environment(71), nullptr);
-  set_debug("qpu");
+  ASSERT_TRUE(set_debug("qpu").ok());
   EXPECT_NE(watch_from_environment(71), nullptr);
   setenv("V3DEMU_TRACE_QPU", "nonsense", 1);
   testing::internal::CaptureStderr();
@@ -217,7 +217,7 @@ TEST(TraceEnvironment, FollowsDebugCategories) {
               HasSubstr("V3DEMU_TRACE_QPU: trace selection: \"nonsense\""));
   unsetenv("V3DEMU_TRACE_QPU");
   g_debug_mask = 0;
-  set_debug("hazard");
+  ASSERT_TRUE(set_debug("hazard").ok());
   EXPECT_NE(watch_from_environment(71), nullptr);
   g_debug_mask = 0;
 }

@@ -283,6 +283,24 @@ TEST_F(ShimTest, SaysOnceWhyDaemonDoesNotStart) {
   EXPECT_THAT(result.output, HasSubstr("another protocol"));
 }
 
+TEST_F(ShimTest, SaysWhatTheDaemonSaidThatDoesNotStart) {
+  set("V3DEMU_DAEMON", kReal);
+  set("V3DEMU_DEBUG", "nonsense");
+  const Result result = run_scenario("cannot_start");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_THAT(
+      result.output,
+      ContainsRegex("ended at once: v3demud: V3DEMU_DEBUG: no category \"nonsense\"; there are mmu,cl"));
+}
+
+TEST_F(ShimTest, PrintsTheDebugCategories) {
+  set("V3DEMU_DAEMON", kReal);
+  set("V3DEMU_DEBUG", "help");
+  const Result result = run_scenario("starts_and_works");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("v3demu:   hazard "));
+}
+
 TEST_F(ShimTest, RefusesFolderOfOthers) {
   set("V3DEMU_SOCKET", "");
   set("XDG_RUNTIME_DIR", folder_);

@@ -192,4 +192,32 @@ TEST_F(RunTest, StatusOfADaemon) {
   EXPECT_THAT(both.output, HasSubstr("open nodes"));
 }
 
+TEST_F(RunTest, UnknownDebugCategoriesAreErrors) {
+  const Result result = v3demu("run -- echo ran", "V3DEMU_DEBUG=cl,nonsense");
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.output, HasSubstr("no category \"nonsense\"; there are mmu,cl,"));
+  EXPECT_THAT(result.output, testing::Not(HasSubstr("ran")));
+}
+
+TEST_F(RunTest, DebugHelpIsPrinted) {
+  for (const char* command : {"run -- echo ran", "status", "serve", "replay nowhere"}) {
+    const Result result = v3demu(command, "V3DEMU_DEBUG=help");
+    EXPECT_EQ(result.status, 0) << command;
+    EXPECT_THAT(result.output, HasSubstr("\n  hazard ")) << command;
+  }
+}
+
+TEST_F(RunTest, SaysWhatARunningDaemonDoesNotLog) {
+  const std::string socket = (folder_ / "socket").string();
+  const std::string run = " " V3DEMU_TEST_COMMAND " run --mesa " + mesa().string() +
+                          " -- sh -c 'exec 3</dev/dri/renderD128' 2>&1; ";
+  const Result result = v3demu("serve --debug tfu --exit-when-idle 1 & export V3DEMU_SOCKET=" + socket +
+                               "; while ! [ -e " + socket + " ]; do sleep 0.05; done;" +  //
+                               " echo one; V3DEMU_DEBUG=cl" + run +                       //
+                               " echo two; V3DEMU_DEBUG=tfu" + run + " echo three;" + run + " wait");
+  EXPECT_THAT(result.output,
+              testing::ContainsRegex("one\nv3demu: the daemon that runs .pid [0-9]+. logs tfu, not cl as "
+                                     "V3DEMU_DEBUG asks: .*\ntwo\nthree\n"));
+}
+
 }  // namespace
