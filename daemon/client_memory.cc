@@ -5,36 +5,50 @@
 namespace v3d::daemon {
 
 bool SegmentMemory::parse(PayloadReader& reader, uint32_t num_segments) {
+  if (num_segments > kMaxSegments) return false;
   for (uint32_t i = 0; i < num_segments; ++i) {
     wire::Segment segment;
     if (!reader.read(&segment)) return false;
     std::span<const uint8_t> bytes;
     if ((segment.flags & wire::kIn) && !reader.take(segment.size, &bytes)) return false;
     if (segment.size == 0 || segment.address + segment.size < segment.address) continue;
-    pieces_.push_back({segment.address, segment.size, segment.flags, bytes.data()});
-    longest_ = std::max(longest_, uint64_t{segment.size});
+    if (segment.flags & wire::kIn) in_.push_back({segment.address, segment.size, bytes.data()});
+    if (segment.flags & wire::kOut) out_.push_back({segment.address, segment.size, nullptr});
   }
-  std::sort(pieces_.begin(), pieces_.end(),
-            [](const Piece& a, const Piece& b) { return a.address < b.address; });
+  make_disjoint(&in_);
+  make_disjoint(&out_);
   return true;
 }
 
-const SegmentMemory::Piece* SegmentMemory::find(uint64_t address, uint32_t flag) const {
-  // Pieces may overlap: the last one that starts at or below the address need not be the one that reaches it.
-  auto it = std::upper_bound(pieces_.begin(), pieces_.end(), address,
-                             [](uint64_t a, const Piece& p) { return a < p.address; });
-  while (it != pieces_.begin()) {
-    --it;
-    if (address - it->address >= longest_) break;
-    if ((it->flags & flag) && address - it->address < it->size) return &*it;
+void SegmentMemory::make_disjoint(Pieces* pieces) {
+  std::sort(pieces->begin(), pieces->end(),
+            [](const Piece& a, const Piece& b) { return a.address < b.address; });
+  size_t kept = 0;
+  uint64_t end = 0;  // of the kept ones
+  for (Piece piece : *pieces) {
+    const uint64_t covered = end > piece.address ? end - piece.address : 0;
+    if (covered >= piece.size) continue;
+    piece.address += covered;
+    piece.size -= covered;
+    if (piece.bytes) piece.bytes += covered;
+    end = piece.address + piece.size;
+    (*pieces)[kept++] = piece;
   }
-  return nullptr;
+  pieces->resize(kept);
+}
+
+const SegmentMemory::Piece* SegmentMemory::find(const Pieces& pieces, uint64_t address) {
+  auto it = std::upper_bound(pieces.begin(), pieces.end(), address,
+                             [](uint64_t a, const Piece& p) { return a < p.address; });
+  if (it == pieces.begin()) return nullptr;
+  --it;
+  return address - it->address < it->size ? &*it : nullptr;
 }
 
 bool SegmentMemory::read(uint64_t address, void* to, uint64_t bytes) {
   auto* out = static_cast<uint8_t*>(to);
   while (bytes > 0) {
-    const Piece* piece = find(address, wire::kIn);
+    const Piece* piece = find(in_, address);
     if (!piece) return false;
     const uint64_t offset = address - piece->address, count = std::min(bytes, piece->size - offset);
     std::memcpy(out, piece->bytes + offset, count);
@@ -47,7 +61,7 @@ bool SegmentMemory::read(uint64_t address, void* to, uint64_t bytes) {
 
 bool SegmentMemory::write(uint64_t address, const void* from, uint64_t bytes) {
   for (uint64_t at = address, left = bytes; left > 0;) {
-    const Piece* piece = find(at, wire::kOut);
+    const Piece* piece = find(out_, at);
     if (!piece) return false;
     const uint64_t count = std::min(left, piece->size - (at - piece->address));
     at += count;

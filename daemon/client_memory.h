@@ -10,10 +10,16 @@
 
 namespace v3d::daemon {
 
-/// copy_from_user and copy_to_user over the segments of a request.
+/// Most segments of a request; the shim sends at most 16384. More are no request.
+inline constexpr uint32_t kMaxSegments = 1 << 16;
+
+/// copy_from_user and copy_to_user over the segments of a request. Segments that overlap are copies of the
+/// same memory; of such only one counts for an address, which one is not said. A look-up takes the logarithm
+/// of their number.
 class SegmentMemory : public ioctl::UserMemory {
  public:
-  /// @param reader  stands at the first segment. False when the payload does not hold them.
+  /// @param reader  stands at the first segment. False when the payload does not hold them, or there are more
+  ///                than kMaxSegments.
   bool parse(PayloadReader& reader, uint32_t num_segments);
 
   bool read(uint64_t address, void* to, uint64_t bytes) override;
@@ -22,17 +28,22 @@ class SegmentMemory : public ioctl::UserMemory {
   /// Everything written so far, as the reply carries it: {Segment, bytes} each.
   const std::vector<uint8_t>& writes() const { return writes_; }
   uint32_t num_writes() const { return num_writes_; }
+  /// Disjoint pieces of memory that the segments of a direction make up.
+  size_t num_pieces(wire::SegmentFlags direction) const {
+    return (direction == wire::kIn ? in_ : out_).size();
+  }
 
  private:
   struct Piece {
     uint64_t address, size;
-    uint32_t flags;
     const uint8_t* bytes;  // of kIn
   };
-  const Piece* find(uint64_t address, uint32_t flag) const;
+  /// In ascending order, disjoint.
+  using Pieces = std::vector<Piece>;
+  static void make_disjoint(Pieces* pieces);
+  static const Piece* find(const Pieces& pieces, uint64_t address);
 
-  std::vector<Piece> pieces_;  // by address
-  uint64_t longest_ = 0;       // no piece is longer
+  Pieces in_, out_;
   std::vector<uint8_t> writes_;
   uint32_t num_writes_ = 0;
 };

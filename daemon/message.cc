@@ -1,5 +1,6 @@
 #include "daemon/message.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -42,6 +43,14 @@ ssize_t receive_some(int socket, std::span<uint8_t> to, std::vector<ioctl::Uniqu
 
 }  // namespace
 
+bool MessageSocket::wait_for_more() const {
+  // A descriptor that came with the first part may be the client's own end: then no end-of-file ever comes.
+  pollfd fds[] = {{socket_, POLLIN, 0}, {process_, POLLIN, 0}};
+  while (poll(fds, std::size(fds), -1) < 0)
+    if (errno != EINTR) return false;
+  return fds[0].revents != 0;
+}
+
 bool MessageSocket::receive(Request* request) {
   request->fds.clear();
   if (buffer_.size() < kFirstRead || buffer_.size() > kKeepBuffer) {
@@ -52,8 +61,9 @@ bool MessageSocket::receive(Request* request) {
   while (have < want) {
     // The size is only a claim: memory is taken as bytes arrive.
     if (have == buffer_.size()) buffer_.resize(std::min(want, 2 * buffer_.size()));
+    if (!request->fds.empty() && !wait_for_more()) return false;
     const ssize_t got = receive_some(socket_, std::span(buffer_).subspan(have), &request->fds);
-    if (got <= 0) return false;
+    if (got <= 0 || request->fds.size() > kMaxFds) return false;
     const bool had_header = have >= sizeof(wire::MessageHeader);
     have += static_cast<size_t>(got);
     if (had_header || have < sizeof(wire::MessageHeader)) continue;
@@ -61,7 +71,7 @@ bool MessageSocket::receive(Request* request) {
     if (request->header.magic != wire::kMagic || request->header.size > wire::kMaxPayload) return false;
     want += request->header.size;
   }
-  if (have > want || request->fds.size() > kMaxFds) return false;  // strictly request, reply
+  if (have > want) return false;  // strictly request, reply
   request->payload = std::span(buffer_).subspan(sizeof(wire::MessageHeader), request->header.size);
   return true;
 }

@@ -35,15 +35,19 @@ struct Reply {
 /// Not synchronised: one thread serves one connection.
 class MessageSocket {
  public:
-  /// Does not own the socket.
-  explicit MessageSocket(int socket) : socket_(socket) {}
+  /// Owns neither. @param process  pidfd of the client, or -1
+  explicit MessageSocket(int socket, int process = -1) : socket_(socket), process_(process) {}
 
-  /// Blocks for the next request. False when the connection is over or its bytes are no request.
+  /// Blocks for the next request. False when the connection is over, its bytes are no request, or the client
+  /// died in the middle of one.
   bool receive(Request* request);
   bool send(uint32_t op, const Reply& reply);
 
  private:
-  const int socket_;
+  /// Blocks until more of a request has come. False when the client is dead.
+  bool wait_for_more() const;
+
+  const int socket_, process_;
   std::vector<uint8_t> buffer_;  // header and payload
 };
 

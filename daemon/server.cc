@@ -208,10 +208,9 @@ void Server::serve(uint64_t connection, int socket) {
 int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* opened) {
   const std::shared_ptr<ioctl::File> file = kernel_.open(minor, peer.pid, peer.program, peer.privileged);
   if (!file) return ENXIO;
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return EMFILE;
-  ioctl::UniqueFd client_end(ends[0]);
-  const auto own_end = std::make_shared<ioctl::UniqueFd>(ends[1]);
+  ioctl::UniqueFd client_end;
+  const auto own_end = std::make_shared<ioctl::UniqueFd>();
+  if (!ioctl::make_one_way_pair(&client_end, own_end.get())) return EMFILE;
   if (flags & O_NONBLOCK) fcntl(client_end.get(), F_SETFL, O_NONBLOCK);
   const uint64_t cookie = ioctl::socket_cookie(client_end.get());
   const uint64_t token = random_token();

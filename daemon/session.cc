@@ -1,10 +1,12 @@
 #include "daemon/session.h"
 
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 
 #include "absl/strings/str_format.h"
 #include "daemon/client_memory.h"
@@ -61,21 +63,38 @@ RequestFds request_fds(const ParsedIoctl& parsed, const Request& request, size_t
                     std::span(request.fds).subspan(first));
 }
 
+/// A pidfd of the process that connected, or -1 (another pid namespace, on kernels before Linux 6.5).
+int open_peer(int socket, int32_t pid) {
+#ifndef SO_PEERPIDFD
+  constexpr int SO_PEERPIDFD = 77;
+#endif
+  int process = -1;
+  socklen_t size = sizeof process;
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &process, &size) == 0) return process;
+  return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+}
+
 }  // namespace
 
 Session::Session(Server& server, int socket, int32_t peer_pid, bool privileged)
     : server_(server),
-      socket_(socket),
-      waiter_(std::make_shared<ioctl::Waiter>(socket)),
+      process_(std::make_shared<ioctl::UniqueFd>(open_peer(socket, peer_pid))),
+      socket_(socket, process_->get()),
+      waiter_(std::make_shared<ioctl::Waiter>(socket, process_->get())),
       peer_pid_(peer_pid),
       privileged_(privileged) {}
 
 void Session::run() {
+  // One that has died already could not be watched.
+  if (!*process_ && kill(peer_pid_, 0) != 0 && errno == ESRCH) return;
   log_client_ = {static_cast<uint64_t>(peer_pid_), absl::StrFormat("pid %d", peer_pid_)};
   const LogScope scope(&log_client_);
   Request request;
   while (socket_.receive(&request)) {
     const Reply reply = answer(request);
+    // One of them may be the client's end of this connection: it must not outlive the client while the reply
+    // waits to be read.
+    request.fds.clear();
     if (!socket_.send(request.header.op, reply) || !greeted_) break;
   }
   report_left_out(log_client_);
@@ -116,8 +135,6 @@ Reply Session::hello(Request& request) {
   std::replace_if(
       program_.begin(), program_.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   log_client_.name = absl::StrFormat("%s (pid %d)", program_, peer_pid_);
-  if (!process_)
-    process_ = std::make_shared<ioctl::UniqueFd>(static_cast<int>(syscall(SYS_pidfd_open, peer_pid_, 0)));
   greeted_ = true;
   Reply reply;
   reply.append(wire::HelloReply{wire::kProtocol, getpid(),

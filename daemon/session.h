@@ -17,7 +17,7 @@ class Session {
   /// @param privileged  the client has CAP_SYS_ADMIN
   Session(Server& server, int socket, int32_t peer_pid, bool privileged);
 
-  /// Serves until the client or the server closes the connection.
+  /// Serves until the client or the server closes the connection, or the client's process ends.
   void run();
 
  private:
@@ -31,6 +31,7 @@ class Session {
   Reply command(Request& request);
 
   Server& server_;
+  const std::shared_ptr<ioctl::UniqueFd> process_;  // pidfd
   MessageSocket socket_;
   const std::shared_ptr<ioctl::Waiter> waiter_;
   const int32_t peer_pid_;
@@ -38,7 +39,6 @@ class Session {
   bool greeted_ = false;
   std::string program_;
   LogClient log_client_;
-  std::shared_ptr<ioctl::UniqueFd> process_;  // pidfd
 };
 
 }  // namespace v3d::daemon

@@ -1,6 +1,8 @@
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +14,13 @@ namespace {
 
 // Nobody may shrink a buffer under the daemon's mapping (SIGBUS), nor forbid writing to it.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+/// Of ordinary pages: a memfd of huge ones has the same seals, but the host may run out of them at any
+/// access, and cannot unmap a part of one.
+bool has_ordinary_pages(int memfd) {
+  struct statfs info;
+  return fstatfs(memfd, &info) == 0 && info.f_type == TMPFS_MAGIC;
+}
 
 }  // namespace
 
@@ -47,6 +56,8 @@ std::shared_ptr<Buffer> BufferTable::create(uint64_t size) {
 }
 
 int BufferTable::import(UniqueFd fd, std::shared_ptr<Buffer>* buffer) {
+  // Before the size: one that was read earlier need not be the one that was sealed.
+  const int seals = fcntl(fd.get(), F_GET_SEALS);
   struct stat info;
   if (fstat(fd.get(), &info) != 0) return EINVAL;
   const InodeKey key{info.st_dev, info.st_ino};
@@ -55,10 +66,9 @@ int BufferTable::import(UniqueFd fd, std::shared_ptr<Buffer>* buffer) {
   *buffer = known.lock();
   if (*buffer) return 0;
   // Nobody here holds it any more, but a client kept its descriptor: the seals say that it was a buffer.
-  const int seals = fcntl(fd.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals || (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) ||
       info.st_size <= 0 || info.st_size % mmu::kPageSize ||
-      static_cast<uint64_t>(info.st_size) >= mmu::kSpaceSize) {
+      static_cast<uint64_t>(info.st_size) >= mmu::kSpaceSize || !has_ordinary_pages(fd.get())) {
     buffers_.erase(key);
     return EINVAL;
   }

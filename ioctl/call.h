@@ -14,6 +14,9 @@ namespace v3d::ioctl {
 /// Longest array of the caller that is copied, in elements. The kernel's bounds are of this order
 /// (kmalloc_array of 4 MiB) or those of its memory; either is ENOMEM.
 inline constexpr uint32_t kMaxUserArray = 1 << 19;
+/// Most handles of a SYNCOBJ_WAIT; more are ENOMEM. The kernel's entry for each takes 64 bytes of one kcalloc
+/// (drm_syncobj.c, struct syncobj_wait_entry), which is at most 4 MiB with pages of 4 KiB.
+inline constexpr uint32_t kMaxWaitHandles = 1 << 16;
 
 /// The caller's memory. Every access may fail, which is EFAULT.
 class UserMemory {

@@ -110,7 +110,8 @@ FencePtr Fence::merge(const FencePtr& a, const FencePtr& b) {
   return merged;
 }
 
-Waiter::Waiter(int connection) : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), connection_(connection) {}
+Waiter::Waiter(int connection, int process)
+    : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), connection_(connection), process_(process) {}
 
 void Waiter::notify() {
   if (pending_.exchange(true, std::memory_order_acq_rel)) return;
@@ -134,9 +135,10 @@ Waiter::Result Waiter::wait(int64_t deadline_ns) {
       timeout = {static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
       limit = &timeout;
     }
-    pollfd fds[] = {{event_.get(), POLLIN, 0}, {connection_, POLLRDHUP, 0}};
-    if (ppoll(fds, connection_ >= 0 ? 2 : 1, limit, nullptr) <= 0) continue;
-    if (connection_ >= 0 && fds[1].revents != 0) return Result::kAborted;
+    // poll passes over negative descriptors.
+    pollfd fds[] = {{event_.get(), POLLIN, 0}, {connection_, POLLRDHUP, 0}, {process_, POLLIN, 0}};
+    if (ppoll(fds, std::size(fds), limit, nullptr) <= 0) continue;
+    if (fds[1].revents != 0 || fds[2].revents != 0) return Result::kAborted;
     // The write of a notification that clear() overtook: its news has been seen, or is about to be.
     uint64_t count;
     [[maybe_unused]] const ssize_t got = read(event_.get(), &count, sizeof count);

@@ -80,7 +80,8 @@ int64_t monotonic_ns();
 class Waiter : public Watcher {
  public:
   /// @param connection  the client's control socket, whose end aborts the wait; -1 for none
-  explicit Waiter(int connection = -1);
+  /// @param process  pidfd of the client, whose end aborts it too; -1 for none
+  explicit Waiter(int connection = -1, int process = -1);
 
   void notify() override;
   /// Forgets earlier notifications; call before looking at what is waited for.
@@ -91,7 +92,7 @@ class Waiter : public Watcher {
 
  private:
   UniqueFd event_;
-  const int connection_;
+  const int connection_, process_;
   std::atomic<bool> pending_{false};
 };
 

@@ -28,6 +28,14 @@ uint64_t socket_cookie(int fd) {
   return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
 }
 
+bool make_one_way_pair(UniqueFd* client_end, UniqueFd* own_end) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
+  *client_end = UniqueFd(ends[0]);
+  *own_end = UniqueFd(ends[1]);
+  return shutdown(own_end->get(), SHUT_RD) == 0;
+}
+
 Kernel::Kernel(Gpu& gpu, Host& host, const Limits& limits, const Abi& abi)
     : gpu_(gpu),
       host_(host),
@@ -86,10 +94,9 @@ std::shared_ptr<Bo> Kernel::find_mmap_offset(uint64_t offset) {
 }
 
 UniqueFd Kernel::make_socket(Exported object, std::shared_ptr<UniqueFd>* own_end, uint64_t* cookie) {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return UniqueFd();
-  UniqueFd client_end(ends[0]);
-  *own_end = std::make_shared<UniqueFd>(ends[1]);
+  UniqueFd client_end;
+  *own_end = std::make_shared<UniqueFd>();
+  if (!make_one_way_pair(&client_end, own_end->get())) return UniqueFd();
   *cookie = socket_cookie(client_end.get());
   const std::lock_guard lock(mutex_);
   if (exported_.size() >= limits_.exported_descriptors) return UniqueFd();

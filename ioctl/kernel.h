@@ -111,4 +111,9 @@ class Kernel {
 /// socket.
 uint64_t socket_cookie(int fd);
 
+/// A pair of sockets for something whose last close is to be noticed: messages go from the daemon's end to
+/// the client's only. The other direction is shut: nobody would read it, and a descriptor of the client's end
+/// that waited there would keep itself open for ever. Writing to the client's end is EPIPE.
+bool make_one_way_pair(UniqueFd* client_end, UniqueFd* own_end);
+
 }  // namespace v3d::ioctl

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "ioctl/handlers.h"
 
@@ -102,72 +105,145 @@ int find_syncobjs(Call& call, uint64_t handles, uint32_t count, std::vector<std:
   return 0;
 }
 
-/// One slot of a WAIT.
-struct WaitEntry {
-  Syncobj* syncobj;
-  FencePtr fence;                         // taken once
-  std::shared_ptr<Syncobj::Watch> watch;  // while there is no fence
-  bool watching_fence = false;
+/// The blocking part of a WAIT: some fences are pending, or missing with FOR_SUBMIT. Each syncobj and each
+/// fence is watched once, however often it was named, and looked at again only when it has news: the work is
+/// proportional to the number of handles.
+class BlockingWait {
+ public:
+  /// @param fences  of each syncobj, null where there is none; syncobjs are all different
+  BlockingWait(const std::vector<Syncobj*>& syncobjs, const std::vector<FencePtr>& fences,
+               std::shared_ptr<Waiter> waiter)
+      : syncobjs_(syncobjs), news_(std::make_shared<News>(std::move(waiter))), watches_(syncobjs.size()) {
+    left_ = syncobjs.size();
+    for (uint32_t i = 0; i < syncobjs.size(); ++i) {
+      if (fences[i])
+        add_fence(i, fences[i]);
+      else
+        await_fence(i);
+    }
+  }
+  ~BlockingWait() {
+    for (size_t i = 0; i < watches_.size(); ++i)
+      if (watches_[i]) syncobjs_[i]->unwatch(watches_[i]);
+    for (const WatchedFence& watched : fences_)
+      if (watched.watcher) watched.fence->unwatch(watched.watcher.get());
+  }
+  BlockingWait(const BlockingWait&) = delete;
+  BlockingWait& operator=(const BlockingWait&) = delete;
+
+  /// @param first  the foremost syncobj that signalled, unless all are waited for
+  int run(bool all, int64_t deadline, uint32_t* first) {
+    while (true) {
+      news_->waiter->clear();
+      take_news();
+      if (!all && foremost_ != kNone) *first = foremost_;
+      if (left_ == 0 || (!all && foremost_ != kNone)) return 0;
+      switch (news_->waiter->wait(deadline)) {
+        case Waiter::Result::kNotified:
+          break;
+        case Waiter::Result::kTimedOut:
+          return ETIME;
+        case Waiter::Result::kAborted:
+          return EINTR;
+      }
+    }
+  }
+
+ private:
+  static constexpr uint32_t kNone = ~0u;
+
+  struct News {
+    explicit News(std::shared_ptr<Waiter> w) : waiter(std::move(w)) {}
+    const std::shared_ptr<Waiter> waiter;
+    std::mutex mutex;  // protects both
+    std::vector<uint32_t> appeared, signalled;
+  };
+  /// Tells which one it is that has news.
+  class Teller : public Watcher {
+   public:
+    Teller(std::shared_ptr<News> news, std::vector<uint32_t> News::*list, uint32_t index)
+        : news_(std::move(news)), list_(list), index_(index) {}
+    void notify() override {
+      {
+        const std::lock_guard lock(news_->mutex);
+        (*news_.*list_).push_back(index_);
+      }
+      news_->waiter->notify();
+    }
+
+   private:
+    const std::shared_ptr<News> news_;
+    std::vector<uint32_t> News::*const list_;
+    const uint32_t index_;
+  };
+  struct WatchedFence {
+    FencePtr fence;
+    uint32_t foremost;                 // of the syncobjs that hold it
+    size_t holders;                    // which still count
+    std::shared_ptr<Watcher> watcher;  // null when it has signalled
+  };
+
+  void await_fence(uint32_t i) {
+    auto teller = std::make_shared<Teller>(news_, &News::appeared, i);
+    watches_[i] = std::make_shared<Syncobj::Watch>(Syncobj::Watch{std::move(teller), nullptr});
+    syncobjs_[i]->watch(watches_[i]);
+    if (FencePtr fence = syncobjs_[i]->watched_fence(*watches_[i])) found_fence(i, fence);
+  }
+  void found_fence(uint32_t i, const FencePtr& fence) {
+    syncobjs_[i]->unwatch(std::exchange(watches_[i], nullptr));
+    add_fence(i, fence);
+  }
+  void add_fence(uint32_t i, const FencePtr& fence) {
+    const auto [known, is_new] = index_.emplace(fence.get(), static_cast<uint32_t>(fences_.size()));
+    if (is_new) {
+      auto teller = std::make_shared<Teller>(news_, &News::signalled, known->second);
+      const bool pending = fence->watch(teller);
+      fences_.push_back({fence, i, 0, pending ? std::move(teller) : nullptr});
+    }
+    WatchedFence& watched = fences_[known->second];
+    watched.foremost = std::min(watched.foremost, i);
+    ++watched.holders;
+    if (!watched.watcher) settle(watched);
+  }
+  void settle(WatchedFence& watched) {
+    watched.watcher = nullptr;
+    foremost_ = std::min(foremost_, watched.foremost);
+    left_ -= std::exchange(watched.holders, 0);
+  }
+  void take_news() {
+    std::vector<uint32_t> appeared, signalled;
+    {
+      const std::lock_guard lock(news_->mutex);
+      appeared.swap(news_->appeared);
+      signalled.swap(news_->signalled);
+    }
+    for (const uint32_t i : signalled) settle(fences_[i]);
+    for (const uint32_t i : appeared)
+      if (watches_[i]) found_fence(i, syncobjs_[i]->watched_fence(*watches_[i]));
+  }
+
+  const std::vector<Syncobj*>& syncobjs_;
+  const std::shared_ptr<News> news_;
+  std::vector<std::shared_ptr<Syncobj::Watch>> watches_;  // while there is no fence
+  std::vector<WatchedFence> fences_;
+  std::unordered_map<const Fence*, uint32_t> index_;  // in fences_
+  size_t left_ = 0;                                   // syncobjs that have not signalled
+  uint32_t foremost_ = kNone;
 };
 
-/// The blocking part of a WAIT: some fences are pending, or missing with FOR_SUBMIT.
-int sleep_for_entries(std::vector<WaitEntry>& entries, const std::shared_ptr<Waiter>& waiter, bool all,
-                      int64_t deadline, uint32_t* first) {
-  for (WaitEntry& entry : entries) {
-    if (entry.fence) continue;
-    entry.watch = std::make_shared<Syncobj::Watch>(Syncobj::Watch{waiter, nullptr});
-    entry.syncobj->watch(entry.watch);
-  }
-  while (true) {
-    waiter->clear();
-    size_t signalled = 0;
-    for (size_t i = 0; i < entries.size(); ++i) {
-      WaitEntry& entry = entries[i];
-      if (!entry.fence) entry.fence = entry.syncobj->watched_fence(*entry.watch);
-      if (!entry.fence) continue;
-      bool done = entry.fence->is_signalled();
-      if (!done && !entry.watching_fence) {
-        entry.watching_fence = entry.fence->watch(waiter);
-        done = !entry.watching_fence;
-      }
-      if (!done) continue;
-      if (!all) {
-        *first = static_cast<uint32_t>(i);
-        return 0;
-      }
-      ++signalled;
-    }
-    if (signalled == entries.size()) return 0;
-    switch (waiter->wait(deadline)) {
-      case Waiter::Result::kNotified:
-        break;
-      case Waiter::Result::kTimedOut:
-        return ETIME;
-      case Waiter::Result::kAborted:
-        return EINTR;
-    }
-  }
-}
-
-/// 0, EINVAL (empty slot), ETIME or EINTR.
-int wait_for_entries(std::vector<WaitEntry>& entries, const std::shared_ptr<Waiter>& waiter, uint32_t flags,
-                     int64_t deadline, uint32_t* first) {
+/// 0, EINVAL (empty slot), ETIME or EINTR. @param first  index into the syncobjs, which are all different
+int wait_for_syncobjs(const std::vector<Syncobj*>& syncobjs, const std::shared_ptr<Waiter>& waiter,
+                      uint32_t flags, int64_t deadline, uint32_t* first) {
   const bool all = (flags & drm::kWaitAll) != 0;
+  std::vector<FencePtr> fences(syncobjs.size());
   size_t signalled = 0;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    WaitEntry& entry = entries[i];
-    entry.fence = entry.syncobj->fence();
-    if (!entry.fence && !(flags & drm::kWaitForSubmit)) return EINVAL;
-    if (entry.fence && entry.fence->is_signalled() && signalled++ == 0) *first = static_cast<uint32_t>(i);
+  for (size_t i = 0; i < syncobjs.size(); ++i) {
+    fences[i] = syncobjs[i]->fence();
+    if (!fences[i] && !(flags & drm::kWaitForSubmit)) return EINVAL;
+    if (fences[i] && fences[i]->is_signalled() && signalled++ == 0) *first = static_cast<uint32_t>(i);
   }
-  if (signalled == entries.size() || (signalled > 0 && !all)) return 0;
-
-  const int error = sleep_for_entries(entries, waiter, all, deadline, first);
-  for (WaitEntry& entry : entries) {
-    if (entry.watch) entry.syncobj->unwatch(entry.watch);
-    if (entry.watching_fence) entry.fence->unwatch(waiter.get());
-  }
-  return error;
+  if (signalled == syncobjs.size() || (signalled > 0 && !all)) return 0;
+  return BlockingWait(syncobjs, fences, waiter).run(all, deadline, first);
 }
 
 }  // namespace
@@ -241,11 +317,19 @@ int syncobj_wait(Call& call, drm::SyncobjWait& args) {
   if (args.count_handles == 0) return 0;
   std::vector<std::shared_ptr<Syncobj>> syncobjs;
   if (const int error = find_syncobjs(call, args.handles, args.count_handles, &syncobjs)) return error;
-  std::vector<WaitEntry> entries(syncobjs.size());
-  for (size_t i = 0; i < entries.size(); ++i) entries[i].syncobj = syncobjs[i].get();
+  if (syncobjs.size() > kMaxWaitHandles) return ENOMEM;
+  std::vector<Syncobj*> different;
+  std::vector<uint32_t> places;  // in the caller's array
+  std::unordered_set<const Syncobj*> seen;
+  for (uint32_t i = 0; i < syncobjs.size(); ++i) {
+    if (!seen.insert(syncobjs[i].get()).second) continue;
+    different.push_back(syncobjs[i].get());
+    places.push_back(i);
+  }
   uint32_t first = ~0u;
-  if (const int error = wait_for_entries(entries, call.waiter, args.flags, args.timeout_ns, &first))
+  if (const int error = wait_for_syncobjs(different, call.waiter, args.flags, args.timeout_ns, &first))
     return error;
+  if (first != ~0u) first = places[first];
   args.first_signaled = first;
   return 0;
 }

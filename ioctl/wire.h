@@ -6,10 +6,11 @@
 ///  blocked
 ///    in a wait never holds up another. Strictly request, reply, request, reply. The daemon serves each on a
 ///    thread of its own. A client that closes the connection while a request is under way aborts it (a wait
-///    that a signal interrupted).
+///    that a signal interrupted). A connection ends with the process that made it, whoever holds its
+///    descriptors then.
 ///  - device: SOCK_SEQPACKET socketpair made by the daemon for every open() of a node; the client's end is
 ///  the DRM fd.
-///    Nothing is sent on it but KMS events (daemon to client). When its last duplicate anywhere is closed,
+///    Nothing is sent on it but KMS events (daemon to client); the other direction is shut (EPIPE). When its last duplicate anywhere is closed,
 ///    the daemon sees end-of-file and releases the drm_file. Its identity is SO_COOKIE.
 ///
 /// Every message: MessageHeader, then `size` bytes of payload. File descriptors travel by SCM_RIGHTS with the

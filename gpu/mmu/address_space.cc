@@ -1,12 +1,14 @@
 /// @file The MMU: page table entries are the authority, host mappings follow them. A host fault inside a
 /// window is the V3D's "redirect to the scratch page": the handler maps the space's scratch page there and
-/// the access is repeated. Hardware has one scratch page per device; here each client has its own, so that
-/// nothing leaks between clients.
+/// the access is repeated. Memory that a BO has lost (SIGBUS behind a valid entry) is unmapped memory from
+/// then on. Hardware has one scratch page per device; here each client has its own, so that nothing leaks
+/// between clients.
 #include "gpu/mmu/address_space.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
@@ -23,6 +25,7 @@ namespace v3d::mmu {
 namespace {
 
 constexpr uint64_t kReservation = 3 * kSpaceSize;
+constexpr uint32_t kFrameMask = 0xffffff;
 
 /// Where the signal handler looks an address up. It follows `space` only for an address in the reservation,
 /// which some job of that space accesses: the space is alive then, while any other may be going.
@@ -105,8 +108,9 @@ absl::Status AddressSpace::map(GpuAddr address, int memfd, uint64_t offset, uint
   void* mapped = mmap(base_ + address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memfd,
                       static_cast<off_t>(offset));
   if (mapped != MAP_FAILED) {
+    ++next_frame_;  // frames of one mapping follow each other, those of two never do (handle_fault)
     for (uint64_t page = address / kPageSize; page < (address + size) / kPageSize; ++page)
-      set_entry(page, kPteValid | kPteWriteable | (next_frame_++ & 0xffffff));
+      set_entry(page, kPteValid | kPteWriteable | (next_frame_++ & kFrameMask));
   }
   unlock();
   if (mapped == MAP_FAILED) return absl::ResourceExhaustedError("map: the host refuses another mapping");
@@ -181,9 +185,23 @@ bool AddressSpace::handle_fault(uint8_t* host_address) {
   uint8_t* page = reservation_ + from_start;
   lock();
   const uint64_t address = from_start - kSpaceSize;  // wraps for the lower guard
-  const bool mapped_meanwhile = address < kSpaceSize && (entry(address / kPageSize) & kPteValid);
+  bool mapped_meanwhile = address < kSpaceSize && (entry(address / kPageSize) & kPteValid);
   bool handled = true;
-  if (!mapped_meanwhile) {
+  // EFAULT: the memfd ends before this page; the access would fault for ever.
+  if (mapped_meanwhile && madvise(page, kPageSize, MADV_POPULATE_WRITE) != 0 && errno == EFAULT) {
+    mapped_meanwhile = false;
+    uint64_t end = address / kPageSize;
+    for (uint32_t next = entry(end); end < kSpaceSize / kPageSize && entry(end) == next; ++end) {
+      set_entry(end, 0);
+      next = (next & ~kFrameMask) | ((next + 1) & kFrameMask);
+    }
+    // The whole rest at once: page by page a client could use up the host's mappings.
+    if (const uint64_t size = end * kPageSize - address; !forbid(page, size)) {
+      recycle_all_scratch();
+      handled = forbid(page, size);
+    }
+  }
+  if (handled && !mapped_meanwhile) {
     uint8_t*& slot = scratch_pages_[next_scratch_];
     next_scratch_ = (next_scratch_ + 1) % kScratchSlots;
     if (slot) recycle_scratch(slot);
@@ -206,7 +224,10 @@ void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {
   for (Slot& slot : g_slots) {
     uint8_t* const start = slot.reservation.load(std::memory_order_acquire);
     if (start == nullptr || address < start || address >= start + kReservation) continue;
-    if (slot.space.load()->handle_fault(address)) return;
+    const int saved_errno = errno;  // of the code that was interrupted
+    const bool handled = slot.space.load()->handle_fault(address);
+    errno = saved_errno;
+    if (handled) return;
     break;
   }
   // Not GPU memory: what would have happened without us.

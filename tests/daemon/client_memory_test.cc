@@ -80,6 +80,33 @@ TEST(SegmentMemory, BadPayloads) {
   EXPECT_FALSE(empty.read(~uint64_t{0} - 1, &byte, 1));
 }
 
+TEST(SegmentMemory, NestedSegmentsAreOnePiece) {
+  std::vector<Part> parts;
+  for (uint64_t i = 0; i < 500; ++i) {
+    parts.push_back({1000 + i, wire::kIn, std::vector<uint8_t>(1000 - 2 * i, 7)});
+    parts.push_back({5000 + i, wire::kOut, std::vector<uint8_t>(1000 - i)});
+  }
+  const auto payload = encode(parts);
+  PayloadReader reader(payload);
+  SegmentMemory memory;
+  ASSERT_TRUE(memory.parse(reader, 1000));
+  EXPECT_EQ(memory.num_pieces(wire::kIn), 1u);
+  EXPECT_EQ(memory.num_pieces(wire::kOut), 1u);
+  uint8_t bytes[1000] = {};
+  EXPECT_TRUE(memory.read(1000, bytes, 1000));
+  EXPECT_EQ(bytes[999], 7);
+  EXPECT_TRUE(memory.write(5000, bytes, 1000));
+}
+
+TEST(SegmentMemory, TooManySegments) {
+  const std::vector<uint8_t> payload((kMaxSegments + 1) * sizeof(wire::Segment));
+  for (const bool too_many : {false, true}) {
+    PayloadReader reader(payload);
+    SegmentMemory memory;
+    EXPECT_EQ(memory.parse(reader, kMaxSegments + too_many), !too_many);
+  }
+}
+
 TEST(SegmentMemory, OverlapsAgainstAByteMap) {
   std::mt19937 random(11);
   for (int round = 0; round < 50; ++round) {

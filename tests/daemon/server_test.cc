@@ -133,6 +133,22 @@ class ServerTest : public ::testing::Test {
     args.timeout_ns = timeout_ns;
     return client.ioctl(token, kSyncobjWait, args, {{0x1000, bytes_of(handle)}});
   }
+  /// A message that carries a descriptor. @return 0 or the errno
+  static int send_descriptor(int socket, int descriptor, const void* bytes = "x", size_t size = 1) {
+    iovec part = {const_cast<void*>(bytes), size};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(c), &descriptor, sizeof descriptor);
+    return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? errno : 0;
+  }
   static int submit_tfu(Client& client, uint64_t token, uint32_t bo, uint32_t out_sync = 0) {
     drm::SubmitTfu args = {};
     args.bo_handles[0] = bo;
@@ -324,6 +340,60 @@ TEST_F(ServerTest, LastCloseReleasesTheFile) {
   EXPECT_TRUE(eventually([&] { return no_open_nodes(); }));
   drm::CreateBo args = {.size = 1, .flags = 0, .handle = 0, .offset = 0};
   EXPECT_EQ(client.ioctl(token, kCreateBo, args), EBADF);
+}
+
+TEST_F(ServerTest, FileSentOverItselfIsRefused) {
+  start();
+  Client client(path_);
+  uint64_t token;
+  UniqueFd fd = client.open(kRenderNode, &token);
+  EXPECT_EQ(send_descriptor(fd.get(), fd.get()), EPIPE);
+  const uint32_t syncobj = create_syncobj(client, token);
+  for (const uint32_t flags : {0u, 1u}) {  // a syncobj, a sync_file
+    drm::SyncobjHandle args = {.handle = syncobj, .flags = flags, .fd = -1, .pad = 0};
+    drm::SyncobjArray array = {0x1000, 1, 0};
+    ASSERT_EQ(client.ioctl(token, kSyncobjSignal, array, {{0x1000, bytes_of(syncobj)}}), 0);
+    UniqueFd exported;
+    ASSERT_EQ(client.ioctl(token, kSyncobjHandleToFd, args, {}, {}, &exported), 0);
+    EXPECT_EQ(send_descriptor(exported.get(), fd.get()), EPIPE);
+  }
+  fd.reset();
+  client.disconnect();
+  EXPECT_TRUE(eventually([&] { return no_open_nodes(); }));
+}
+
+TEST_F(ServerTest, DeadClientEndsAlthoughTheDaemonHoldsItsConnection) {
+  start();
+  for (const bool whole_request : {true, false}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      Client client(path_);
+      uint64_t token;
+      const UniqueFd fd = client.open(kRenderNode, &token);
+      drm::SyncobjCreate syncobj = {};
+      client.ioctl(token, kSyncobjCreate, syncobj);
+      drm::SyncobjWait wait = {};
+      wait.handles = 0x1000;
+      wait.count_handles = 1;
+      wait.flags = drm::kWaitForSubmit;
+      wait.timeout_ns = INT64_MAX;
+      const std::vector<int> held = {client.fd(), fd.get()};
+      const auto payload =
+          Client::ioctl_payload(token, kSyncobjWait, &wait, {{0x1000, bytes_of(syncobj.handle)}}, held);
+      if (whole_request) {
+        client.tell(wire::kIoctl, payload.data(), payload.size(), held);
+      } else {
+        const wire::MessageHeader header = {wire::kMagic, wire::kIoctl, 1000, 0};
+        send_descriptor(client.fd(), client.fd(), &header, sizeof header);
+      }
+      usleep(20000);  // the daemon has it, or finds it in its queue
+      _exit(0);
+    }
+    EXPECT_EQ(waitpid(child, nullptr, 0), child);
+    EXPECT_TRUE(eventually([&] {
+      return status().find("0 open nodes, 1 connections, 0 clients leaving") != std::string::npos;
+    })) << status();
+  }
 }
 
 TEST_F(ServerTest, WaitsOfOneThreadDoNotHoldUpAnother) {

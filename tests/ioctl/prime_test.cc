@@ -4,8 +4,20 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <functional>
 
 #include "tests/ioctl/fixture.h"
+
+namespace {
+std::function<void(int)> g_after_fstat;
+}  // namespace
+
+/// The C library's, after which a client may be as quick as it likes.
+extern "C" int fstat(int fd, struct stat* info) noexcept {
+  const int result = fstatat(fd, "", info, AT_EMPTY_PATH);
+  if (g_after_fstat) std::exchange(g_after_fstat, nullptr)(fd);
+  return result;
+}
 
 namespace v3d::ioctl::test {
 namespace {
@@ -58,6 +70,28 @@ TEST_F(PrimeTest, Errors) {
   EXPECT_EQ(import_bo(*other_, foreign.get(), &imported), EINVAL);
   fcntl(foreign.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
   EXPECT_EQ(import_bo(*other_, foreign.get(), &imported), EINVAL);
+}
+
+TEST_F(PrimeTest, SizeIsTheSealedOne) {
+  const UniqueFd memfd(memfd_create("x", MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(memfd.get(), 8192), 0);
+  g_after_fstat = [](int fd) {
+    ASSERT_EQ(ftruncate(fd, 4096), 0);
+    ASSERT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+  };
+  uint32_t handle;
+  EXPECT_EQ(import_bo(*other_, memfd.get(), &handle), EINVAL);  // not sealed when it was looked at
+  EXPECT_EQ(g_after_fstat, nullptr);
+  ASSERT_EQ(import_bo(*other_, memfd.get(), &handle), 0);
+  EXPECT_EQ(other_->find_bo(handle)->size(), 4096u);
+}
+
+TEST_F(PrimeTest, HugePagesAreRefused) {
+  const UniqueFd memfd(memfd_create("x", MFD_ALLOW_SEALING | MFD_HUGETLB));
+  if (!memfd || ftruncate(memfd.get(), 2 << 20) != 0) GTEST_SKIP() << "the host has no huge pages";
+  ASSERT_EQ(fcntl(memfd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+  uint32_t handle;
+  EXPECT_EQ(import_bo(*other_, memfd.get(), &handle), EINVAL);
 }
 
 TEST_F(PrimeTest, DescriptorIsTheMemory) {

@@ -1,6 +1,8 @@
 // Syncobjs: drm-abi.md 6.1, 6.2.
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <thread>
@@ -214,6 +216,66 @@ TEST_F(SyncobjTest, WaitOnTheSameSyncobjTwice) {
   std::thread signaller([&] { fence->signal(); });
   EXPECT_EQ(wait({a, a}, drm::kWaitAll, INT64_MAX), 0);
   signaller.join();
+}
+
+/// Counts what a WAIT is told.
+class CountingWaiter : public Waiter {
+ public:
+  void notify() override {
+    ++told;
+    Waiter::notify();
+  }
+  std::atomic<int> told{0};
+};
+
+TEST_F(SyncobjTest, CopiesOfAHandleAreWatchedOnce) {
+  const auto waiter = std::make_shared<CountingWaiter>();
+  waiter_ = waiter;
+  const uint32_t a = create_syncobj(), b = create_syncobj();
+  const FencePtr fence = make_pending(a);
+  file_->find_syncobj(b)->replace(fence);  // one fence in two syncobjs
+  std::vector<uint32_t> handles(1000, a);
+  handles.resize(2000, b);
+  std::thread signaller([&] {
+    usleep(20000);  // lets the wait begin; nothing fails if it has not
+    fence->signal();
+  });
+  EXPECT_EQ(wait(handles, drm::kWaitAll, INT64_MAX), 0);
+  signaller.join();
+  EXPECT_LE(waiter->told, 1);
+
+  waiter->told = 0;
+  const uint32_t c = create_syncobj();
+  std::thread submitter([&] {
+    usleep(20000);
+    file_->find_syncobj(c)->replace(Fence::stub());
+  });
+  EXPECT_EQ(wait(std::vector<uint32_t>(1000, c), drm::kWaitForSubmit, INT64_MAX), 0);
+  submitter.join();
+  EXPECT_LE(waiter->told, 1);
+}
+
+TEST_F(SyncobjTest, FirstIsAPlaceInTheCallersArray) {
+  const uint32_t a = create_syncobj(), b = create_syncobj(), c = create_syncobj();
+  make_pending(a);
+  const FencePtr fb = make_pending(b), fc = make_pending(c);
+  std::thread signaller([&] {
+    usleep(5000);
+    fc->signal();
+  });
+  uint32_t first;
+  EXPECT_EQ(wait({a, a, b, b, c, c}, 0, INT64_MAX, &first), 0);
+  EXPECT_EQ(first, 4u);
+  signaller.join();
+  fb->signal();
+  EXPECT_EQ(wait({a, a, b, b, c, c}, 0, INT64_MAX, &first), 0);
+  EXPECT_EQ(first, 2u);
+}
+
+TEST_F(SyncobjTest, WaitsForAsManyAsTheKernelHasMemoryFor) {
+  const uint32_t a = create_syncobj(true);
+  EXPECT_EQ(wait(std::vector<uint32_t>(65536, a), drm::kWaitAll, 0), 0);
+  EXPECT_EQ(wait(std::vector<uint32_t>(65537, a), drm::kWaitAll, 0), ENOMEM);
 }
 
 TEST_F(SyncobjTest, ManyThreads) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -69,6 +70,41 @@ TEST(AddressSpace, MappingReplacesScratchAndUnmappingBringsFaultsBack) {
   space->unmap(0x30000, 4096);
   EXPECT_EQ(space->memory().load<uint32_t>(0x30000), 0u);
   EXPECT_EQ(space->take_faults().count, 1u);
+  close(fd);
+}
+
+TEST(AddressSpace, MemoryThatAMemfdLostFaultsOnceAndIsScratch) {
+  auto space = AddressSpace::create().value();
+  const int fd = make_memfd(4 * kPageSize), neighbour = make_memfd(kPageSize);
+  ASSERT_TRUE(space->map(0x20000, fd, 0, 4 * kPageSize).ok());
+  ASSERT_TRUE(space->map(0x24000, neighbour, 0, kPageSize).ok());
+  space->memory().store<uint32_t>(0x20000, 1);
+  space->memory().store<uint32_t>(0x24000, 2);
+  ASSERT_EQ(ftruncate(fd, kPageSize), 0);
+  EXPECT_EQ(space->memory().load<uint32_t>(0x22008), 0u);
+  space->memory().store<uint32_t>(0x22008, 5);
+  EXPECT_EQ(space->memory().load<uint32_t>(0x22008), 5u);
+  const Faults faults = space->take_faults();
+  EXPECT_EQ(faults.count, 1u);
+  EXPECT_EQ(faults.first_address, 0x22008u);
+  // What follows in the same mapping is lost with it; what precedes, and the next mapping, is not.
+  EXPECT_FALSE(space->is_mapped(0x23000));
+  EXPECT_EQ(space->memory().load<uint32_t>(0x20000), 1u);
+  EXPECT_EQ(space->memory().load<uint32_t>(0x24000), 2u);
+  EXPECT_EQ(space->take_faults().count, 0u);
+  close(fd);
+  close(neighbour);
+}
+
+TEST(AddressSpace, FaultsKeepErrno) {
+  auto space = AddressSpace::create().value();
+  const int fd = make_memfd(kPageSize);
+  ASSERT_TRUE(space->map(0x20000, fd, 0, kPageSize).ok());
+  ASSERT_EQ(ftruncate(fd, 0), 0);
+  const auto* lost = reinterpret_cast<const volatile uint8_t*>(space->memory().host(0x20000));
+  errno = 4321;
+  static_cast<void>(*lost);
+  EXPECT_EQ(errno, 4321);
   close(fd);
 }
 
