@@ -65,12 +65,10 @@ RequestFds request_fds(const ParsedIoctl& parsed, const Request& request, size_t
 
 /// A pidfd of the process that connected, or -1 (another pid namespace, on kernels before Linux 6.5).
 int open_peer(int socket, int32_t pid) {
-#ifndef SO_PEERPIDFD
-  constexpr int SO_PEERPIDFD = 77;
-#endif
+  constexpr int kPeerPidfd = 77;  // SO_PEERPIDFD, which Debian 12's headers lack
   int process = -1;
   socklen_t size = sizeof process;
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &process, &size) == 0) return process;
+  if (getsockopt(socket, SOL_SOCKET, kPeerPidfd, &process, &size) == 0) return process;
   return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
 }
 

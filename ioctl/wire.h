@@ -10,8 +10,9 @@
 ///    descriptors then.
 ///  - device: SOCK_SEQPACKET socketpair made by the daemon for every open() of a node; the client's end is
 ///  the DRM fd.
-///    Nothing is sent on it but KMS events (daemon to client); the other direction is shut (EPIPE). When its last duplicate anywhere is closed,
-///    the daemon sees end-of-file and releases the drm_file. Its identity is SO_COOKIE.
+///    Nothing is sent on it but KMS events (daemon to client); the other direction is shut (EPIPE). When its
+///    last duplicate anywhere is closed, the daemon sees end-of-file and releases the drm_file. Its identity
+///    is SO_COOKIE.
 ///
 /// Every message: MessageHeader, then `size` bytes of payload. File descriptors travel by SCM_RIGHTS with the
 /// first byte of the header.
