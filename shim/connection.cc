@@ -239,10 +239,6 @@ int greet(Connection* c) {
   return 0;
 }
 
-}  // namespace
-
-namespace {
-
 /// Whoever serves a socket can write what it likes into replies: it has to be the same user.
 bool served_by_us(int fd) {
   ucred peer{};
