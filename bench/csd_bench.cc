@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "gpu/chip/profile.h"
 #include "gpu/csd/dispatch.h"
-#include "gpu/device/profile.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/program.h"

@@ -3,7 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "gpu/tfu/tfu.h"
 #include "tests/tmu/test_texture.h"
 

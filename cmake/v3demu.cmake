@@ -24,7 +24,7 @@ target_compile_options(v3demu_arch INTERFACE -march=${V3DEMU_ARCH})
 # v3d_block(NAME DEPS...): static library v3d_NAME from the *.cc files of the current folder.
 function(v3d_block name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "/(main|profile)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   if(sources)
     add_library(v3d_${name} STATIC ${sources})
     target_link_libraries(v3d_${name} PUBLIC v3demu_settings v3demu_arch ${ARGN})

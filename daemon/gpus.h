@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "ioctl/gpu.h"
 
 namespace v3d::daemon {

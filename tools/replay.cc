@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "daemon/capture.h"
-#include "gpu/ptb/bin_result.h"
+#include "gpu/draw/bin_result.h"
 #include "gpu/qpu/watch.h"
 #include "tools/captures.h"
 #include "tools/commands.h"

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <string>
 
+#include "gpu/base/memory.h"
 #include "gpu/base/thread_pool.h"
-#include "gpu/mmu/memory.h"
 
 namespace v3d {
 

@@ -7,13 +7,13 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
+#include "gpu/chip/profile.h"
 #include "gpu/cle/dump.h"
 #include "gpu/cle/executor.h"
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/shader_record.h"
 #include "gpu/cle/state_packets.h"
 #include "gpu/cle/tile_size.h"
-#include "gpu/device/profile.h"
 #include "gpu/ptb/assembly.h"
 #include "gpu/ptb/binner.h"
 

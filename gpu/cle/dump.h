@@ -5,8 +5,8 @@
 #include <functional>
 #include <string_view>
 
-#include "gpu/device/profile.h"
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
+#include "gpu/chip/profile.h"
 
 namespace v3d::cle {
 

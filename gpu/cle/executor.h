@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "gpu/base/job.h"
-#include "gpu/ptb/bin_result.h"
+#include "gpu/draw/bin_result.h"
 
 namespace v3d::cle {
 

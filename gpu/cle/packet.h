@@ -15,7 +15,7 @@
 
 #include <cstdint>
 
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 
 namespace v3d::cle {
 

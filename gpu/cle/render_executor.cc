@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "gpu/chip/profile.h"
 #include "gpu/cle/executor.h"
 #include "gpu/cle/packet.h"
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/render_list.h"
-#include "gpu/device/profile.h"
 #include "gpu/pse/rasterizer.h"
 
 namespace v3d::cle {

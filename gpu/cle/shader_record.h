@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
+#include "gpu/base/memory.h"
+#include "gpu/chip/profile.h"
 #include "gpu/cle/packet.h"
-#include "gpu/cle/state.h"
-#include "gpu/device/profile.h"
-#include "gpu/mmu/memory.h"
+#include "gpu/draw/state.h"
 
 namespace v3d::cle {
 

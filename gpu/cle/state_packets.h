@@ -2,7 +2,7 @@
 #pragma once
 
 #include "gpu/cle/packet.h"
-#include "gpu/cle/state.h"
+#include "gpu/draw/state.h"
 
 namespace v3d::cle {
 

@@ -1,6 +1,6 @@
 #include "gpu/csd/configuration.h"
 
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 
 namespace v3d::csd {
 namespace {

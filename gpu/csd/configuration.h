@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 
 namespace v3d::device {
 struct Profile;

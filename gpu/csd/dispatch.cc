@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "gpu/base/log.h"
+#include "gpu/chip/profile.h"
 #include "gpu/csd/configuration.h"
 #include "gpu/csd/scheduler.h"
-#include "gpu/device/profile.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/observer.h"

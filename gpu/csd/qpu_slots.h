@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 
 namespace v3d::csd {
 

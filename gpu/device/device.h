@@ -8,7 +8,7 @@
 #include <string>
 
 #include "gpu/base/thread_pool.h"
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
 

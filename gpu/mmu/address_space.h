@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 
 namespace v3d::mmu {
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "gpu/ptb/screen.h"
 
 namespace v3d::pse {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <span>
 
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "gpu/pse/fragment_stage.h"
 #include "gpu/pse/geometry.h"
 #include "gpu/pse/prepared_draw.h"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "gpu/base/job.h"
+#include "gpu/draw/bin_result.h"
 #include "gpu/perf/counters.h"
-#include "gpu/ptb/bin_result.h"
 #include "gpu/tlb/tile_buffer.h"
 #include "gpu/tmu/tmu.h"
 #include "gpu/vpm/vertex_shading.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "gpu/ptb/assembly.h"
 #include "gpu/ptb/primitive_binner.h"
 

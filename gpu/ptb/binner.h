@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "gpu/base/job.h"
+#include "gpu/draw/bin_result.h"
 #include "gpu/perf/counters.h"
-#include "gpu/ptb/bin_result.h"
 #include "gpu/ptb/draw_splitter.h"
 #include "gpu/ptb/transform_feedback.h"
 #include "gpu/vpm/vertex_shading.h"

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
-#include "gpu/cle/state.h"
-#include "gpu/ptb/bin_result.h"
+#include "gpu/draw/bin_result.h"
+#include "gpu/draw/state.h"
 #include "gpu/ptb/screen.h"
 
 namespace v3d::ptb {

@@ -8,8 +8,8 @@
 
 #include "gpu/base/job.h"
 #include "gpu/base/lanes.h"
+#include "gpu/draw/bin_result.h"
 #include "gpu/ptb/assembly.h"
-#include "gpu/ptb/bin_result.h"
 
 namespace v3d::ptb {
 

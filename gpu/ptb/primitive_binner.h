@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "gpu/draw/bin_result.h"
 #include "gpu/perf/counters.h"
-#include "gpu/ptb/bin_result.h"
 #include "gpu/ptb/clipper.h"
 #include "gpu/ptb/tile_lists.h"
 #include "gpu/vpm/vertex_shading.h"

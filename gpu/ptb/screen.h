@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
-#include "gpu/cle/state.h"
+#include "gpu/draw/state.h"
 
 namespace v3d::ptb {
 

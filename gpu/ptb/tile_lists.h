@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "gpu/cle/state.h"
-#include "gpu/ptb/bin_result.h"
+#include "gpu/draw/bin_result.h"
+#include "gpu/draw/state.h"
 
 namespace v3d::ptb {
 

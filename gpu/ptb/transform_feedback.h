@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu/mmu/memory.h"
-#include "gpu/ptb/bin_result.h"
+#include "gpu/base/memory.h"
+#include "gpu/draw/bin_result.h"
 #include "gpu/vpm/vertex_shading.h"
 
 namespace v3d::ptb {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 #include "gpu/qpu/instruction.h"
 #include "gpu/qpu/step.h"
 

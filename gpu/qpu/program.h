@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 #include "gpu/qpu/thread.h"
 
 namespace v3d::qpu {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 #include "gpu/qpu/isa.h"
 #include "gpu/tmu/tmu.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 
 namespace v3d::qpu {
 

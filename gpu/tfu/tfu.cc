@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "gpu/tfu/mipmap.h"
 #include "gpu/tmu/format.h"
 #include "gpu/tmu/layout.h"

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "gpu/base/lanes.h"
-#include "gpu/cle/state.h"
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
+#include "gpu/draw/state.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/thread.h"
 

@@ -1,8 +1,8 @@
 /// Texel addresses and texel reads of 16 lanes.
 #pragma once
 
+#include "gpu/base/vector.h"
 #include "gpu/tmu/plan.h"
-#include "gpu/tmu/vector.h"
 
 namespace v3d::tmu {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 #include "gpu/tmu/format.h"
 
 namespace v3d::tmu {

@@ -1,7 +1,7 @@
 /// Cube maps: directions to faces, and texels across edges (texture.md 4.4).
 #pragma once
 
-#include "gpu/tmu/vector.h"
+#include "gpu/base/vector.h"
 
 namespace v3d::tmu {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "gpu/base/float16.h"
-#include "gpu/tmu/vector.h"
+#include "gpu/base/vector.h"
 
 namespace v3d::tmu {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "gpu/base/float16.h"
 #include "gpu/base/unorm_depth.h"
+#include "gpu/base/vector.h"
 #include "gpu/tmu/block_formats.h"
-#include "gpu/tmu/vector.h"
 
 namespace v3d::tmu {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "gpu/base/log.h"
+#include "gpu/base/vector.h"
 #include "gpu/tmu/atomic.h"
-#include "gpu/tmu/vector.h"
 
 namespace v3d::tmu {
 namespace {

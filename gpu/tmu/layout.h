@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 
 namespace v3d::tmu {
 

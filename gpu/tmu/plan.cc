@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "gpu/base/float16.h"
+#include "gpu/base/vector.h"
 #include "gpu/tmu/atomic.h"
 #include "gpu/tmu/unsupported.h"
-#include "gpu/tmu/vector.h"
 
 namespace v3d::tmu {
 namespace {

@@ -1,9 +1,9 @@
 /// Parts of a filtered lookup: coordinates, level of detail, wrapping (texture.md 4, 13).
 #pragma once
 
+#include "gpu/base/vector.h"
 #include "gpu/tmu/addressing.h"
 #include "gpu/tmu/plan.h"
-#include "gpu/tmu/vector.h"
 
 namespace v3d::tmu {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 #include "gpu/tmu/transfer.h"
 
 namespace v3d::tmu {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "gpu/base/lanes.h"
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 
 namespace v3d::tmu {
 

@@ -1,8 +1,8 @@
 #include "gpu/base/log.h"
+#include "gpu/base/vector.h"
 #include "gpu/tmu/general.h"
 #include "gpu/tmu/plan.h"
 #include "gpu/tmu/tmu.h"
-#include "gpu/tmu/vector.h"
 
 namespace v3d::tmu {
 namespace {

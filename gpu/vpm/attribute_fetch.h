@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "gpu/base/lanes.h"
-#include "gpu/cle/state.h"
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
+#include "gpu/draw/state.h"
 
 namespace v3d::vpm {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gpu/base/job.h"
-#include "gpu/ptb/bin_result.h"
+#include "gpu/draw/bin_result.h"
 #include "gpu/vpm/stage_runner.h"
 #include "gpu/vpm/vertex_shading.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "gpu/qpu/observer.h"
 
 namespace v3d::vpm {

@@ -7,7 +7,7 @@
 
 #include "gpu/base/job.h"
 #include "gpu/base/lanes.h"
-#include "gpu/cle/state.h"
+#include "gpu/draw/state.h"
 #include "gpu/qpu/program.h"
 #include "gpu/qpu/thread.h"
 #include "gpu/tmu/tmu.h"

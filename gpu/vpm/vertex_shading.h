@@ -8,7 +8,7 @@
 
 #include "gpu/base/job.h"
 #include "gpu/base/lanes.h"
-#include "gpu/ptb/bin_result.h"
+#include "gpu/draw/bin_result.h"
 
 namespace v3d::vpm {
 

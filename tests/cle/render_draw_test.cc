@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "gpu/cle/executor.h"
-#include "gpu/ptb/bin_result.h"
+#include "gpu/draw/bin_result.h"
 #include "gpu/qpu/program.h"
 #include "tests/cle/packet_writer.h"
 #include "tests/pse/program_builder.h"

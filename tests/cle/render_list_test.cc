@@ -7,8 +7,8 @@
 #include <functional>
 #include <random>
 
+#include "gpu/chip/profile.h"
 #include "gpu/cle/executor.h"
-#include "gpu/device/profile.h"
 #include "gpu/qpu/program.h"
 #include "tests/cle/packet_writer.h"
 #include "tests/vpm/test_job.h"

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 
 namespace v3d::csd {
 namespace {

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/program.h"

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 
 namespace v3d::csd {
 namespace {

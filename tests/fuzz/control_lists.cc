@@ -6,7 +6,7 @@
 #include "gpu/cle/dump.h"
 #include "gpu/cle/executor.h"
 #include "gpu/cle/packet_table.h"
-#include "gpu/ptb/bin_result.h"
+#include "gpu/draw/bin_result.h"
 #include "tests/cle/packet_writer.h"
 #include "tests/fuzz/fuzz_job.h"
 #include "tests/fuzz/input.h"

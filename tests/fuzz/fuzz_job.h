@@ -7,7 +7,7 @@
 
 #include "gpu/base/job.h"
 #include "gpu/base/thread_pool.h"
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/program.h"

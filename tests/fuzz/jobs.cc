@@ -5,7 +5,7 @@
 #include "daemon/capture.h"
 #include "gpu/cle/executor.h"
 #include "gpu/csd/dispatch.h"
-#include "gpu/ptb/bin_result.h"
+#include "gpu/draw/bin_result.h"
 #include "gpu/tfu/tfu.h"
 #include "tests/fuzz/fuzz_job.h"
 #include "tests/fuzz/input.h"

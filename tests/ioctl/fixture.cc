@@ -1,6 +1,6 @@
 #include "tests/ioctl/fixture.h"
 
-#include "gpu/ptb/bin_result.h"
+#include "gpu/draw/bin_result.h"
 
 namespace v3d::ioctl::test {
 

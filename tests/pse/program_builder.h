@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "gpu/cle/state.h"
+#include "gpu/draw/state.h"
 #include "gpu/qpu/instruction.h"
 #include "tests/vpm/test_job.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gpu/base/float16.h"
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "gpu/tmu/format.h"
 #include "gpu/tmu/layout.h"
 #include "tests/tmu/gpu_memory.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gpu/base/job.h"
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
 

@@ -1,4 +1,4 @@
-#include "gpu/device/profile.h"
+#include "gpu/chip/profile.h"
 
 namespace v3d::device {
 namespace {

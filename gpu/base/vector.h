@@ -5,13 +5,13 @@
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
-#include "gpu/mmu/memory.h"
+#include "gpu/base/memory.h"
 
 #ifdef __AVX512F__
 #include <immintrin.h>  // only its masked forms: GCC 12 warns of uninitialized variables in the others
 #endif
 
-namespace v3d::tmu {
+namespace v3d {
 
 inline LanesI splat_int(int32_t v) { return LanesI{} + v; }
 
@@ -113,4 +113,4 @@ inline Lanes gather_small(Memory memory, Lanes address, LaneMask mask, uint32_t 
   return (words >> ((address & 3u) * 8u)) & (bytes == 1 ? 0xffu : 0xffffu);
 }
 
-}  // namespace v3d::tmu
+}  // namespace v3d

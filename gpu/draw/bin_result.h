@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/cle/state.h"
+#include "gpu/draw/state.h"
 
 namespace v3d::ptb {
 
