@@ -12,7 +12,7 @@
 #include "gpu/csd/dispatch.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
-#include "gpu/qpu/program.h"
+#include "gpu/qpu/run/program_cache.h"
 
 namespace v3d::csd {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/qpu/program.h"
-#include "gpu/qpu/sfu.h"
-#include "gpu/qpu/thread.h"
+#include "gpu/qpu/run/program_cache.h"
+#include "gpu/qpu/run/sfu.h"
+#include "gpu/qpu/run/thread.h"
 #include "tests/qpu/assembly.h"
 
 namespace v3d::qpu {

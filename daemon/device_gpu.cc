@@ -1,6 +1,6 @@
 #include "daemon/gpus.h"
 #include "gpu/base/log.h"
-#include "gpu/qpu/watch.h"
+#include "gpu/qpu/trace/watch.h"
 
 namespace v3d::daemon {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "gpu/qpu/assembler.h"
-#include "gpu/qpu/hazard.h"
+#include "gpu/qpu/check/hazard.h"
+#include "gpu/qpu/isa/assembler.h"
 #include "tools/assembly_options.h"
 #include "tools/commands.h"
 #include "tools/files.h"

@@ -7,7 +7,7 @@
 
 #include "daemon/capture.h"
 #include "gpu/cle/dump.h"
-#include "gpu/qpu/instruction.h"
+#include "gpu/qpu/isa/instruction.h"
 #include "tools/captures.h"
 #include "tools/commands.h"
 

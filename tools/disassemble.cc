@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "gpu/qpu/hazard.h"
-#include "gpu/qpu/instruction.h"
+#include "gpu/qpu/check/hazard.h"
+#include "gpu/qpu/isa/instruction.h"
 #include "tools/assembly_options.h"
 #include "tools/commands.h"
 #include "tools/files.h"

@@ -14,7 +14,7 @@
 
 #include "daemon/capture.h"
 #include "gpu/draw/bin_result.h"
-#include "gpu/qpu/watch.h"
+#include "gpu/qpu/trace/watch.h"
 #include "tools/captures.h"
 #include "tools/commands.h"
 #include "tools/render_images.h"

@@ -9,8 +9,8 @@
 #include "gpu/csd/scheduler.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
-#include "gpu/qpu/observer.h"
-#include "gpu/qpu/program.h"
+#include "gpu/qpu/run/observer.h"
+#include "gpu/qpu/run/program_cache.h"
 
 namespace v3d::csd {
 namespace {

@@ -12,7 +12,7 @@
 #include "gpu/base/job.h"
 #include "gpu/csd/batch_generator.h"
 #include "gpu/csd/qpu_slots.h"
-#include "gpu/qpu/thread.h"
+#include "gpu/qpu/run/thread.h"
 
 namespace v3d::csd {
 

@@ -7,8 +7,8 @@
 #include "gpu/base/log.h"
 #include "gpu/cle/executor.h"
 #include "gpu/csd/dispatch.h"
-#include "gpu/qpu/program.h"
-#include "gpu/qpu/watch.h"
+#include "gpu/qpu/run/program_cache.h"
+#include "gpu/qpu/trace/watch.h"
 #include "gpu/tfu/tfu.h"
 
 namespace v3d::device {

@@ -8,7 +8,7 @@
 #include "gpu/pse/geometry.h"
 #include "gpu/pse/prepared_draw.h"
 #include "gpu/pse/varyings.h"
-#include "gpu/qpu/program.h"
+#include "gpu/qpu/run/program_cache.h"
 #include "gpu/tlb/tile_buffer.h"
 
 namespace v3d::pse {

@@ -8,7 +8,7 @@
 #include "gpu/draw/bin_result.h"
 #include "gpu/perf/counters.h"
 #include "gpu/tlb/tile_buffer.h"
-#include "gpu/tmu/tmu.h"
+#include "gpu/tmu/lookup/unit.h"
 #include "gpu/vpm/vertex_shading.h"
 
 namespace v3d::pse {

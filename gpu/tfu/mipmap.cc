@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "gpu/tmu/encode.h"
+#include "gpu/tmu/texel/encode.h"
 
 namespace v3d::tfu {
 namespace {

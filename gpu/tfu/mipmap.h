@@ -2,8 +2,8 @@
 #pragma once
 
 #include "gpu/base/job.h"
-#include "gpu/tmu/format.h"
-#include "gpu/tmu/layout.h"
+#include "gpu/tmu/image/layout.h"
+#include "gpu/tmu/texel/format.h"
 
 namespace v3d::tfu {
 

@@ -9,8 +9,8 @@
 #include "gpu/base/log.h"
 #include "gpu/chip/profile.h"
 #include "gpu/tfu/mipmap.h"
-#include "gpu/tmu/format.h"
-#include "gpu/tmu/layout.h"
+#include "gpu/tmu/image/layout.h"
+#include "gpu/tmu/texel/format.h"
 
 namespace v3d::tfu {
 namespace {

@@ -10,7 +10,7 @@
 #include "gpu/base/memory.h"
 #include "gpu/draw/state.h"
 #include "gpu/perf/counters.h"
-#include "gpu/qpu/thread.h"
+#include "gpu/qpu/run/thread.h"
 
 namespace v3d::tlb {
 

@@ -4,7 +4,7 @@
 
 #include "gpu/tlb/texel_block.h"
 #include "gpu/tlb/tile.h"
-#include "gpu/tmu/layout.h"
+#include "gpu/tmu/image/layout.h"
 
 namespace v3d::tlb {
 

@@ -8,9 +8,9 @@
 #include "gpu/base/job.h"
 #include "gpu/base/lanes.h"
 #include "gpu/draw/state.h"
-#include "gpu/qpu/program.h"
-#include "gpu/qpu/thread.h"
-#include "gpu/tmu/tmu.h"
+#include "gpu/qpu/run/program_cache.h"
+#include "gpu/qpu/run/thread.h"
+#include "gpu/tmu/lookup/unit.h"
 
 namespace v3d::vpm {
 

@@ -8,7 +8,7 @@
 
 #include "gpu/cle/dump.h"
 #include "gpu/cle/executor.h"
-#include "gpu/qpu/program.h"
+#include "gpu/qpu/run/program_cache.h"
 #include "tests/cle/packet_writer.h"
 #include "tests/vpm/shader_builder.h"
 #include "tests/vpm/test_job.h"

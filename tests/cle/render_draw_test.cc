@@ -6,7 +6,7 @@
 
 #include "gpu/cle/executor.h"
 #include "gpu/draw/bin_result.h"
-#include "gpu/qpu/program.h"
+#include "gpu/qpu/run/program_cache.h"
 #include "tests/cle/packet_writer.h"
 #include "tests/pse/program_builder.h"
 #include "tests/vpm/shader_builder.h"

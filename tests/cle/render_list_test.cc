@@ -9,7 +9,7 @@
 
 #include "gpu/chip/profile.h"
 #include "gpu/cle/executor.h"
-#include "gpu/qpu/program.h"
+#include "gpu/qpu/run/program_cache.h"
 #include "tests/cle/packet_writer.h"
 #include "tests/vpm/test_job.h"
 

@@ -10,7 +10,7 @@
 #include "gpu/chip/profile.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
-#include "gpu/qpu/program.h"
+#include "gpu/qpu/run/program_cache.h"
 #include "tests/fuzz/targets.h"
 
 namespace v3d::fuzz {

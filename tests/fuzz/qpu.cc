@@ -1,8 +1,8 @@
 /// Input: flags, then instruction words; uniforms and data are the same bytes.
-#include "gpu/qpu/instruction.h"
-#include "gpu/qpu/program.h"
-#include "gpu/qpu/thread.h"
-#include "gpu/tmu/tmu.h"
+#include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/run/program_cache.h"
+#include "gpu/qpu/run/thread.h"
+#include "gpu/tmu/lookup/unit.h"
 #include "tests/fuzz/fuzz_job.h"
 #include "tests/fuzz/input.h"
 #include "tests/qpu/stage_room.h"

@@ -1,6 +1,6 @@
 /// Input: flags, the lookup's parameters, then memory: texture state, sampler state, texels.
-#include "gpu/tmu/texture_state.h"
-#include "gpu/tmu/tmu.h"
+#include "gpu/tmu/image/texture_state.h"
+#include "gpu/tmu/lookup/unit.h"
 #include "tests/fuzz/fuzz_job.h"
 #include "tests/fuzz/input.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gpu/pse/rasterizer.h"
-#include "gpu/qpu/program.h"
+#include "gpu/qpu/run/program_cache.h"
 #include "tests/pse/program_builder.h"
 #include "tests/vpm/test_job.h"
 

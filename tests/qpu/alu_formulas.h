@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "gpu/base/float16.h"
-#include "gpu/qpu/isa.h"
+#include "gpu/qpu/isa/isa.h"
 
 namespace v3d::qpu::formulas {
 

@@ -1,11 +1,11 @@
-#include "gpu/qpu/assembler.h"
+#include "gpu/qpu/isa/assembler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "gpu/qpu/instruction.h"
+#include "gpu/qpu/isa/instruction.h"
 #include "tests/qpu/known_words.h"
 #include "tests/qpu/random_words.h"
 #if V3DEMU_HAVE_MESA

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "gpu/qpu/instruction.h"
+#include "gpu/qpu/isa/instruction.h"
 
 namespace v3d::qpu::assembly {
 

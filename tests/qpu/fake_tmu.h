@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "gpu/tmu/tmu.h"
+#include "gpu/tmu/lookup/unit.h"
 
 namespace v3d::qpu {
 

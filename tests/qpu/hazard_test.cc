@@ -1,4 +1,4 @@
-#include "gpu/qpu/hazard.h"
+#include "gpu/qpu/check/hazard.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "gpu/qpu/assembler.h"
-#include "gpu/qpu/watch.h"
+#include "gpu/qpu/isa/assembler.h"
+#include "gpu/qpu/trace/watch.h"
 #include "tests/qpu/known_words.h"
 #include "tests/qpu/machine.h"
 #include "tests/qpu/random_words.h"

@@ -1,11 +1,11 @@
-#include "gpu/qpu/isa.h"
+#include "gpu/qpu/isa/isa.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-#include "gpu/qpu/instruction.h"
+#include "gpu/qpu/isa/instruction.h"
 #include "tests/qpu/known_words.h"
 #include "tests/qpu/random_words.h"
 #if V3DEMU_HAVE_MESA

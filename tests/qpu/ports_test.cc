@@ -1,6 +1,6 @@
 /// TMU, TLB and magic write addresses: qpu.md 2.6, 2.7, 3.2, 4.4, 4.5, 8; texture.md 2.
 
-#include "gpu/qpu/ports.h"
+#include "gpu/qpu/run/ports.h"
 
 #include <gtest/gtest.h>
 

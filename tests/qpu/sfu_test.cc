@@ -4,7 +4,7 @@
 /// wrongly to float only if it lies within 16 of its last places of the middle of two floats, and all 499
 /// such inputs were checked. Here a long double reference goes over a spread of all inputs.
 
-#include "gpu/qpu/sfu.h"
+#include "gpu/qpu/run/sfu.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 
 #include <iterator>
 
-#include "gpu/qpu/program.h"
-#include "gpu/qpu/thread.h"
+#include "gpu/qpu/run/program_cache.h"
+#include "gpu/qpu/run/thread.h"
 
 namespace v3d::qpu {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "gpu/base/log.h"
-#include "gpu/qpu/assembler.h"
-#include "gpu/qpu/watch.h"
+#include "gpu/qpu/isa/assembler.h"
+#include "gpu/qpu/trace/watch.h"
 #include "tests/qpu/machine.h"
 
 namespace v3d::qpu {

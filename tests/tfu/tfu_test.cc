@@ -10,8 +10,8 @@
 
 #include "gpu/base/float16.h"
 #include "gpu/chip/profile.h"
-#include "gpu/tmu/format.h"
-#include "gpu/tmu/layout.h"
+#include "gpu/tmu/image/layout.h"
+#include "gpu/tmu/texel/format.h"
 #include "tests/tmu/gpu_memory.h"
 
 namespace v3d::tfu {

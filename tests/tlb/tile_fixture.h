@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gpu/tlb/tile_buffer.h"
-#include "gpu/tmu/layout.h"
+#include "gpu/tmu/image/layout.h"
 
 namespace v3d::tlb {
 

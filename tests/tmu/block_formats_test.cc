@@ -1,5 +1,5 @@
 /// @file Compressed formats: blocks with known colours, and random blocks against Mesa's decoders.
-#include "gpu/tmu/block_formats.h"
+#include "gpu/tmu/texel/block_formats.h"
 
 #include <gtest/gtest.h>
 

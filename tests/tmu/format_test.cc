@@ -1,6 +1,6 @@
 /// @file Plain texture formats against scalar decoders written from the table of texture.md 5: every bit
 /// pattern of formats of up to 16 bits, random ones of the others.
-#include "gpu/tmu/format.h"
+#include "gpu/tmu/texel/format.h"
 
 #include <gtest/gtest.h>
 

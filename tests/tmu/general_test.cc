@@ -4,7 +4,7 @@
 #include <bit>
 #include <thread>
 
-#include "gpu/tmu/tmu.h"
+#include "gpu/tmu/lookup/unit.h"
 #include "tests/tmu/gpu_memory.h"
 
 namespace v3d::tmu {

@@ -1,4 +1,4 @@
-#include "gpu/tmu/layout.h"
+#include "gpu/tmu/image/layout.h"
 
 #include <gtest/gtest.h>
 

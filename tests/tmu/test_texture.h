@@ -8,8 +8,8 @@
 #include <functional>
 #include <vector>
 
-#include "gpu/tmu/layout.h"
-#include "gpu/tmu/tmu.h"
+#include "gpu/tmu/image/layout.h"
+#include "gpu/tmu/lookup/unit.h"
 #include "tests/tmu/gpu_memory.h"
 
 namespace v3d::tmu {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "gpu/tmu/format.h"
+#include "gpu/tmu/texel/format.h"
 #include "tests/tmu/test_texture.h"
 
 namespace v3d::tmu {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "gpu/base/float16.h"
-#include "gpu/tmu/format.h"
+#include "gpu/tmu/texel/format.h"
 #include "tests/tmu/test_texture.h"
 
 namespace v3d::tmu {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpu/draw/state.h"
-#include "gpu/qpu/instruction.h"
+#include "gpu/qpu/isa/instruction.h"
 #include "tests/vpm/test_job.h"
 
 namespace v3d {

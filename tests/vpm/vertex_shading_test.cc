@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "gpu/qpu/program.h"
+#include "gpu/qpu/run/program_cache.h"
 #include "tests/vpm/shader_builder.h"
 #include "tests/vpm/test_job.h"
 

@@ -1,0 +1,453 @@
+#include "gpu/qpu/check/hazard.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/float16.h"
+#include "gpu/qpu/run/alu.h"
+
+namespace v3d::qpu {
+namespace {
+
+// Collects what is broken.
+class Found {
+ public:
+  void check(bool broken, Hazard hazard) {
+    if (broken) set_ |= bit(hazard);
+  }
+  HazardSet set() const { return set_; }
+
+ private:
+  HazardSet set_ = 0;
+};
+
+bool between(uint8_t n, uint8_t first, uint8_t last) { return n >= first && n <= last; }
+
+// Whether the branch decides by lanes that the sample mask chooses.
+bool looks_at_msf(const Branch& b) {
+  return b.msfign != Msfign::kNone && b.cond != BranchCond::kAlways && b.cond != BranchCond::kA0 &&
+         b.cond != BranchCond::kNa0;
+}
+
+uint32_t outstanding(const Thread& t) { return t.pending.fifo_tail - t.pending.fifo_head; }
+
+// The result goes somewhere.
+bool sums_halves(const AluHalf& half) {
+  const bool sum = half.op == Op::kVfadd || half.op == Op::kVfsub || half.op == Op::kVfcmp;
+  return sum && (!half.magic || half.waddr != kWaddrNop);
+}
+
+Lanes source(const Thread& t, const Operand& o) {
+  if (o.kind == Operand::Kind::kRegister) return t.rf[o.index];
+  return splat(o.kind == Operand::Kind::kImmediate ? small_immediate(o.index) : 0);
+}
+
+bool is_inexact_sum(uint16_t a, uint16_t b, bool negate) {
+  const auto denormal = [](uint16_t half) { return (half & 0x7c00) == 0 && (half & 0x3ff) != 0; };
+  const double x = half_to_float(a), y = half_to_float(b), sum = negate ? x - y : x + y;  // exact in double
+  const uint16_t half = float_to_half(static_cast<float>(sum));
+  return denormal(a) || denormal(b) || denormal(half) || (std::isfinite(sum) && half_to_float(half) != sum);
+}
+
+bool has_inexact_sum(const Thread& t, const AluHalf& half) {
+  if (!sums_halves(half)) return false;
+  const Lanes a = unpack_halves(half.a.unpack, source(t, half.a)), b = source(t, half.b);
+  const LaneMask lanes = nonzero(t.msf) & lanes_of(half.cond, t);
+  for (int n = 0; n < kLanes; ++n)
+    for (int shift = 0; shift < 32; shift += 16)
+      if ((lanes >> n & 1) && is_inexact_sum(static_cast<uint16_t>(a[n] >> shift),
+                                             static_cast<uint16_t>(b[n] >> shift), half.op != Op::kVfadd))
+        return true;
+  return false;
+}
+
+}  // namespace
+
+const char* tag(Hazard hazard) {
+#define V3D_QPU_HAZARD(name, tag, rule) tag,
+  static constexpr const char* kTags[] = {V3D_QPU_HAZARDS(V3D_QPU_HAZARD)};
+#undef V3D_QPU_HAZARD
+  return kTags[static_cast<int>(hazard)];
+}
+
+const char* rule(Hazard hazard) {
+#define V3D_QPU_HAZARD(name, tag, rule) rule,
+  // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): some rules take two lines
+  static constexpr const char* kRules[] = {V3D_QPU_HAZARDS(V3D_QPU_HAZARD)};
+#undef V3D_QPU_HAZARD
+  return kRules[static_cast<int>(hazard)];
+}
+
+HazardSet HazardChecker::step(size_t index, uint64_t word, const Instruction& i) {
+  age();
+  if (i.is_branch) {
+    const HazardSet found = branch_rules(i.branch) | early_c_rules({}, index, word);
+    update({});
+    since_branch_ = 0;
+    return found | section_rules();
+  }
+  const HazardFacts f = facts_of(setting_.version, word, i);
+  HazardSet found = f.thrsw ? thrsw_rules() : 0;
+  found |= latency_rules(f, i) | word_rules(f) | slot_rules(f) | end_rules(f) | state_rules(f);
+  found |= assumptions(i) | rf0_rules(f) | early_c_rules(f, index, word);
+  update(f);
+  return found | section_rules();
+}
+
+// What is assumed stands at the operations (alu.h) and at FlagClass (isa.h).
+HazardSet HazardChecker::assumptions(const Instruction& i) {
+  Found found;
+  const bool dot = i.mul.op == Op::kV8dot;
+  if (sets_nn_mode(i.add.op)) {
+    const NnMode mode = nn_mode_of(i.add.op);
+    found.check(dot && nn_mode_ != mode, Hazard::kNnModePair);
+    found.check(i.add.cond != Cond::kNone || i.add.flags != FlagWrite::kNone, Hazard::kNnModeCond);
+    nn_mode_ = mode;
+  }
+  found.check(dot && !nn_mode_, Hazard::kNnModeStart);
+  for (const AluHalf* half : {&i.add, &i.mul}) {
+    found.check(half->flags != FlagWrite::kNone && is_of_halves(info(half->op).flags), Hazard::kHalfFlags);
+    const Unpack unpack = half->a.unpack;
+    found.check(unpack == Unpack::kU5 || unpack == Unpack::kU6 || unpack == Unpack::kU7, Hazard::kHalfUnpack);
+  }
+  return found.set();
+}
+
+void HazardChecker::age() {
+  for (uint8_t* since : {&since_sfu_, &since_unifa_, &since_setmsf_, &since_thrsw_, &since_branch_})
+    *since = std::min<uint8_t>(static_cast<uint8_t>(*since + 1), kLong);
+  vary_ = static_cast<uint8_t>(vary_ << 1 & 7);
+  if (since_thrsw_ == 3) {  // the switch took effect
+    lost_accumulators_ = is_42() ? 0x3f : 0;
+    rtop_lost_ = rtop_lost_ || rtop_valid_;
+    rtop_valid_ = false;
+    implicit_next_ = rf0_conflict_ = false;
+  }
+  if (vary_ & 4) lost_accumulators_ &= static_cast<uint8_t>(~(1u << 5));  // C has arrived in r5
+}
+
+HazardSet HazardChecker::branch_rules(const Branch& b) {
+  Found found;
+  found.check(between(since_branch_, 1, 3) || between(since_thrsw_, 1, 2) || between(since_unifa_, 1, 3),
+              Hazard::kBranchInSlot);
+  found.check(is_42() && since_setmsf_ == 1 && looks_at_msf(b), Hazard::kSetmsfBranch);
+  found.check(z_written_ && looks_at_msf(b), Hazard::kMsfAfterZ);
+  return found.set();
+}
+
+HazardSet HazardChecker::thrsw_rules() {
+  Found found;
+  found.check(between(since_branch_, 1, 3), Hazard::kThrswInSlot);
+  if (previous_thrsw_) {
+    found.check(in_last_section(), Hazard::kTwoLast);
+    last_section_ = true;
+    return found.set();
+  }
+  found.check(since_thrsw_ == 2, Hazard::kThrswClose);
+  several_thrsw_ = any_thrsw_;
+  any_thrsw_ = true;
+  ending_ = in_last_section();
+  since_thrsw_ = 0;
+  return found.set();
+}
+
+HazardSet HazardChecker::latency_rules(const HazardFacts& f, const Instruction& i) const {
+  Found found;
+  const bool behind_vary = vary_ & 2;
+  found.check(!is_42() && behind_vary && (((f.alu_writes | f.signal_writes) & 1) || f.replicated),
+              Hazard::kLdvaryCClash);
+  found.check(behind_vary && f.implicit, Hazard::kLdunifAfterLdvary);
+  found.check(is_42() && since_sfu_ == 1 && (((f.acc_reads | f.acc_writes) & 16) || f.magic_sfu),
+              Hazard::kSfuR4);
+  found.check(f.loads_unifa && since_unifa_ < 4, Hazard::kUnifaEarly);
+  const bool by_r5 = i.rotate == 0 && (previous_acc_writes_ >> 5 & 1);
+  found.check(f.rotate_signal && ((f.rotate_reads & previous_writes_) ||
+                                  (f.rotate_acc_reads & previous_acc_writes_) || by_r5),
+              Hazard::kRotEarly);
+  return found.set();
+}
+
+HazardSet HazardChecker::word_rules(const HazardFacts& f) const {
+  Found found;
+  found.check(is_42() && f.sfu_elsewhere, Hazard::kSfuDst);
+  found.check(f.peripherals > 1, Hazard::kPeriph);
+  found.check(f.second_uniform || (f.main_uniforms && f.loads_unifa), Hazard::kTwoUnif);
+  found.check(setting_.four_threads && (f.reads | f.alu_writes | f.signal_writes) >> 32, Hazard::kRfRange);
+  found.check(!is_42() && (f.rotates_elsewhere || (f.rotates && f.tmu_writes)), Hazard::kRotDst);
+  found.check(f.idle_immediate, Hazard::kSmimm);
+  return found.set();
+}
+
+HazardSet HazardChecker::slot_rules(const HazardFacts& f) const {
+  Found found;
+  const bool in_thrsw_slot = between(since_thrsw_, 1, 2);
+  found.check(f.main_uniforms && between(since_branch_, 1, 3), Hazard::kUnifInSlot);
+  found.check(in_thrsw_slot && (is_42() ? f.magic_sfu : f.sfu), Hazard::kSfuInSlot);
+  found.check(f.ldvary && (is_42() ? in_thrsw_slot : since_thrsw_ == 2) && !ending_, Hazard::kLdvaryInSlot);
+  return found.set();
+}
+
+// With the thrsw that ends the thread (slot 0) and in its delay slots.
+HazardSet HazardChecker::end_rules(const HazardFacts& f) const {
+  if (!ending_ || since_thrsw_ > 2) return 0;
+  Found found;
+  const uint64_t payload = is_42() ? 7 : 0xc;
+  const uint64_t writes = f.alu_writes | f.signal_writes;
+  found.check(is_42() ? writes != 0 : (since_thrsw_ == 0 && f.alu_writes) || (writes & payload),
+              Hazard::kRfAtEnd);
+  found.check(f.reads & payload, Hazard::kRfReadAtEnd);
+  found.check(since_thrsw_ > 0 && f.main_uniforms, Hazard::kUnifAtEnd);
+  found.check(f.ldvary, Hazard::kTlbzAtEnd);
+  found.check(is_42() && since_thrsw_ == 2 && f.tmu_wait, Hazard::kTmuwtAtEnd);
+  found.check(is_42() && f.vpm_wait, Hazard::kVpmwtAtEnd);
+  return found.set();
+}
+
+HazardSet HazardChecker::state_rules(const HazardFacts& f) const {
+  Found found;
+  found.check((f.acc_reads & lost_accumulators_) || (f.umul24 && rtop_lost_), Hazard::kAccAfterThrsw);
+  found.check(z_written_ && (f.setmsf || f.msf), Hazard::kMsfAfterZ);
+  found.check((f.tlb_read || f.tlb_write) && !locked_ && !setting_.final_section, Hazard::kTlbEarly);
+  found.check(f.setmsf && sequence_ != 0, Hazard::kMsfTmu);  // configuration may wait there
+  const int share = setting_.four_threads ? 4 : 8;
+  found.check(f.tmu_writes && !f.tmu_config && sequence_ == share, Hazard::kTmuInFifo);
+  found.check(f.tmu_data && data_ == 4, Hazard::kTmuData);
+  found.check(f.wrtmuc && config_ == 3, Hazard::kTmuConfig);
+  return found.set();
+}
+
+// A read right behind ldvary is no fault by itself: Mesa reads a value there that came before. It is one if
+// that value had been read already and then nothing reads C when it is there. Reads that are early again, of
+// the next ldvary, do not count: in a chain of them each gets the C of the one before.
+HazardSet HazardChecker::early_c_rules(const HazardFacts& f, size_t index, uint64_t word) {
+  const bool lands = vary_ & 4, early = (vary_ & 2) && !lands;
+  const bool reads = is_42() ? (f.acc_reads & 32) != 0 : (f.reads & 1) != 0;
+  const bool writes = is_42() ? (f.acc_writes & 32) != 0
+                              : ((f.alu_writes | f.signal_writes) & 1) || f.implicit || f.replicated;
+  bool broken = c_missed_ && c_unread_ && lands;
+  if (lands) c_fresh_ = c_unread_ = true;
+  if (reads && early && !c_fresh_ && !c_missed_ && !broken) {
+    c_missed_ = true;
+    early_index_ = index;
+    early_word_ = word;
+  } else if (reads && !early && c_unread_ && !broken) {
+    c_missed_ = false;
+  }
+  if (reads) c_fresh_ = c_unread_ = false;
+  broken = broken || (c_missed_ && c_unread_ && writes) || (c_missed_ && ending_ && since_thrsw_ == 2);
+  if (writes) {
+    c_fresh_ = true;
+    c_unread_ = false;
+  }
+  if (broken) c_missed_ = false;
+  return broken ? bit(Hazard::kLdvaryCEarly) : 0;
+}
+
+// 7.1: rf0 as an implicit destination. Source: Mesa qpu_schedule.c, update_scoreboard_for_rf0_flops.
+HazardSet HazardChecker::rf0_rules(const HazardFacts& f) {
+  if (is_42()) return 0;
+  if (((f.alu_writes | f.signal_writes) & 1) || f.replicated) implicit_next_ = rf0_conflict_ = false;
+  if (f.implicit || implicit_next_) rf0_conflict_ = f.signal_writes != 0;
+  implicit_next_ = f.ldvary;
+  Found found;
+  found.check(since_thrsw_ == 2 && f.signal_writes && rf0_conflict_, Hazard::kRf0Flops);
+  return found.set();
+}
+
+void HazardChecker::update(const HazardFacts& f) {
+  if (f.ldvary) vary_ |= 1;
+  if (f.magic_sfu) since_sfu_ = 0;
+  if (f.writes_unifa) since_unifa_ = 0;
+  if (f.setmsf) since_setmsf_ = 0;
+  lost_accumulators_ &= static_cast<uint8_t>(~(f.acc_writes | (f.magic_sfu ? 16u : 0u)));
+  if (f.multop) rtop_valid_ = true;
+  if (f.umul24 || f.multop) rtop_lost_ = false;
+  if (f.umul24) rtop_valid_ = false;
+  previous_writes_ = f.alu_writes | f.signal_writes;
+  previous_acc_writes_ = f.acc_writes;
+  previous_thrsw_ = f.thrsw;
+  if (f.vpm_write) vpm_unwaited_ = true;
+  if (f.vpm_wait) vpm_unwaited_ = false;
+  if (f.syncb) syncb_ = true;
+  if (f.tmu_sequence) {
+    sequence_ = static_cast<uint8_t>(std::min(sequence_ + f.tmu_writes - f.tmu_config, int{kLong}));
+    data_ = static_cast<uint8_t>(std::min(data_ + f.tmu_data, 5));
+    config_ = static_cast<uint8_t>(std::min(config_ + f.wrtmuc, 4));
+    sequence_open_ = true;
+  }
+  if (f.tmu_terminator) {
+    sequence_ = data_ = config_ = 0;
+    sequence_open_ = false;
+  }
+}
+
+// Behind an instruction: what takes effect there.
+HazardSet HazardChecker::section_rules() {
+  Found found;
+  const bool switches = since_thrsw_ == 2;
+  found.check((switches || since_branch_ == 3) && since_unifa_ <= 2, Hazard::kUnifaSwitch);
+  if (!switches) return found.set();
+  found.check(sequence_open_, ending_ ? Hazard::kTmuLeftover : Hazard::kTmuOpen);
+  found.check(ending_ && is_42() && vpm_unwaited_, Hazard::kNoVpmwt);
+  found.check(ending_ && syncb_, Hazard::kTsyNoThrsw);
+  locked_ = true;
+  syncb_ = false;
+  return found.set();
+}
+
+HazardChecker::Before::Before(const Thread& t, const Instruction& i)
+    : outstanding(v3d::qpu::outstanding(t)),
+      next_varying(t.pending.next_varying),
+      vpm_row(0),
+      inexact_half_sum(has_inexact_sum(t, i.add)) {
+  const Operand& row = i.add.a;
+  if (row.kind == Operand::Kind::kRegister) vpm_row = t.rf[row.index][0];
+  if (row.kind == Operand::Kind::kAccumulator) vpm_row = t.acc[row.index][0];
+  if (row.kind == Operand::Kind::kImmediate) vpm_row = small_immediate(row.index);
+}
+
+HazardSet HazardChecker::executed(const Instruction& i, const Before& before, const Thread& after) {
+  if (i.is_branch) return 0;
+  Found found;
+  const HazardFacts f = facts_of(setting_.version, 0, i);
+  const bool writes_z = f.tlb_write && after.pending.tlb_spec.kind == TlbSpec::Kind::kDepth;
+  if (writes_z) z_written_ = true;
+  found.check(before.inexact_half_sum, Hazard::kHalfSums);
+  const bool last = ending_ && since_thrsw_ == 2;
+  found.check(writes_z && last, Hazard::kTlbzAtEnd);
+  found.check((f.tlb_read || f.tlb_write) && !after.tlb, Hazard::kTlbStage);
+  const uint64_t row = before.vpm_row < 64 ? uint64_t{1} << before.vpm_row : 0;
+  if (i.add.op == Op::kStvpmv) stored_rows_ |= row;
+  found.check(i.add.op == Op::kLdvpmvIn && (stored_rows_ & row), Hazard::kVpmOrder);
+  const uint32_t share = setting_.four_threads ? 4 : 8;
+  found.check(outstanding(after) > share && outstanding(after) > before.outstanding, Hazard::kTmuOverflow);
+  found.check(last && outstanding(after) != 0, Hazard::kTmuLeftover);
+  found.check(since_thrsw_ == 2 && !ending_ && after.pending.sync != Thread::Pending::Sync::kNone &&
+                  outstanding(after) != 0,
+              Hazard::kTsyTmu);
+  found.check(f.ldvary && after.tlb && before.next_varying >= after.num_varyings, Hazard::kVaryCount);
+  return found.set();
+}
+
+HazardSet HazardChecker::ran_off() const {
+  return bit(several_thrsw_ && !in_last_section() ? Hazard::kNoLast : Hazard::kRunOff);
+}
+
+// ---- All paths of a program
+
+namespace {
+
+// Starts in the last section: no pair of thrsw anywhere, and not several of them.
+bool single_section(int version, std::span<const uint64_t> words) {
+  int count = 0;
+  bool pair = false, previous = false;
+  for (const uint64_t word : words) {
+    Instruction i;
+    const bool thrsw = decode(version, word, i) && !i.is_branch && (i.signals & kThrsw);
+    pair = pair || (thrsw && previous);
+    count += thrsw;
+    previous = thrsw;
+  }
+  return !pair && count <= 1;
+}
+
+class Walk {
+ public:
+  Walk(int version, bool four_threads, std::span<const uint64_t> words)
+      : version_(version), words_(words), visits_(words.size()) {
+    open_.push_back({0, 0, 0, HazardChecker({version, single_section(version, words), four_threads})});
+    while (!open_.empty()) {
+      const Place place = open_.back();
+      open_.pop_back();
+      visit(place);
+    }
+  }
+
+  std::vector<HazardReport> reports() const { return {found_.begin(), found_.end()}; }
+
+ private:
+  static constexpr size_t kNowhere = ~size_t{0};  // a target that is not known
+  static constexpr int kMaxVisits = 256;          // with different histories
+  struct Place {
+    size_t index;
+    int branch_in;  // instructions until `target` is next; 0: no branch under way
+    size_t target;
+    HazardChecker checker;
+    auto operator<=>(const Place&) const = default;
+  };
+
+  void report(const Place& p, HazardSet set) {
+    const size_t index = std::min(p.index, words_.size() - 1);
+    for (int n = 0; n < kNumHazards; ++n) {
+      const auto hazard = static_cast<Hazard>(n);
+      if (set & bit(hazard))
+        found_.insert({hazard == Hazard::kLdvaryCEarly ? p.checker.early_index() : index, hazard});
+    }
+  }
+
+  void visit(Place p) {
+    Instruction i;
+    if (p.index >= words_.size() || !decode(version_, words_[p.index], i)) {
+      if (!words_.empty()) report(p, p.checker.ran_off());
+      return;
+    }
+    if (visits_[p.index] >= kMaxVisits || !seen_.insert(p).second) return;
+    ++visits_[p.index];
+    report(p, p.checker.step(p.index, words_[p.index], i));
+    if (!i.is_branch && sums_halves(i.add)) report(p, bit(Hazard::kHalfSums));
+    if (p.checker.ended()) return;
+    if (i.is_branch) branch(p, i.branch);
+    const bool always = i.is_branch && i.branch.cond <= BranchCond::kUndefined;
+    if (!always) follow(p);
+  }
+
+  void branch(Place p, const Branch& b) {
+    const auto distance = static_cast<int32_t>(b.offset) / 8;
+    const int64_t target = static_cast<int64_t>(p.index) + 4 + distance;
+    p.target = b.target != BranchTarget::kRelative ? kNowhere
+               : target < 0                        ? words_.size()
+                                                   : static_cast<size_t>(target);
+    p.branch_in = 4;
+    follow(p);
+  }
+
+  void follow(Place p) {
+    ++p.index;
+    if (p.branch_in != 0 && --p.branch_in == 0) {
+      if (p.target == kNowhere) return;
+      p.index = p.target;
+    }
+    if (p.branch_in == 0) p.target = 0;
+    open_.push_back(p);
+  }
+
+  const int version_;
+  const std::span<const uint64_t> words_;
+  std::vector<int> visits_;
+  std::vector<Place> open_;
+  std::set<Place> seen_;
+  std::set<HazardReport> found_;
+};
+
+}  // namespace
+
+std::vector<HazardReport> check_program(int version, bool four_threads, std::span<const uint64_t> words) {
+  return Walk(version, four_threads, words).reports();
+}
+
+bool breaks_rules(std::span<const HazardReport> reports) {
+  return !std::all_of(reports.begin(), reports.end(), [](const auto& r) { return is_assumption(r.hazard); });
+}
+
+std::string to_string(int version, const HazardReport& report, uint64_t word) {
+  std::string text = disassemble(version, word);
+  text.erase(std::unique(text.begin(), text.end(), [](char a, char b) { return a == ' ' && b == ' '; }),
+             text.end());
+  return absl::StrFormat("%s: instruction %d, \"%s\": %s", tag(report.hazard), report.index, text,
+                         rule(report.hazard));
+}
+
+}  // namespace v3d::qpu

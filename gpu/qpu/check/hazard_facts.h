@@ -1,0 +1,45 @@
+/// What one instruction touches, as the rules of scheduling ask for it.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/qpu/isa/instruction.h"
+
+namespace v3d::qpu {
+
+struct HazardFacts {
+  // Registers: bit n is rf n, or r n of 4.2. Writes by name of the ALUs and of the signal with destination;
+  // `implicit` is the write of ldunif and ldunifa to rf0 or r5.
+  uint64_t reads = 0, alu_writes = 0, signal_writes = 0;
+  uint8_t acc_reads = 0, acc_writes = 0;
+  bool implicit = false;
+  bool replicated = false;  ///< 7.1: writes rf0 as rep or quad
+
+  bool ldvary = false, thrsw = false, ldtmu = false, wrtmuc = false;
+  bool main_uniforms = false, second_uniform = false;  ///< one, or more than one word of the main stream
+  bool loads_unifa = false, writes_unifa = false;
+  bool sfu = false;            ///< an operation of the SFU class
+  bool magic_sfu = false;      ///< 4.2: a write to the SFU's addresses
+  bool sfu_elsewhere = false;  ///< an operation of the SFU class whose destination is no rf register
+  bool tlb_write = false, tlb_read = false;
+  uint8_t tmu_writes = 0;     ///< registers of the TMU, tmuc too
+  uint8_t tmu_data = 0;       ///< of those tmud
+  bool tmu_config = false;    ///< tmuc
+  bool tmu_sequence = false;  ///< opens or continues a sequence
+  bool tmu_terminator = false;
+  bool tsy = false, syncb = false;
+  bool vpm_read = false, vpm_write = false, vpm_wait = false, tmu_wait = false;
+  bool setmsf = false, msf = false, multop = false, umul24 = false;
+  bool rotates = false;            ///< ROT or ROTQ
+  bool rotates_elsewhere = false;  ///< ... to rep, quad or the TMU
+  bool rotate_signal = false;      ///< 4.2
+  uint64_t rotate_reads = 0;       ///< ... registers that it rotates
+  uint8_t rotate_acc_reads = 0;
+  bool idle_immediate = false;  ///< 7.1: a small immediate of an ALU that does nothing
+  uint8_t peripherals = 0;      ///< of which one word may use one
+};
+
+/// @param instruction  of the word; not a branch
+HazardFacts facts_of(int version, uint64_t word, const Instruction& instruction);
+
+}  // namespace v3d::qpu

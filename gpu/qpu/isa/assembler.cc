@@ -1,0 +1,470 @@
+#include "gpu/qpu/isa/assembler.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+#include "absl/strings/str_format.h"
+#include "gpu/qpu/isa/encode_error.h"
+#include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/isa/text_cursor.h"
+
+namespace v3d::qpu {
+namespace {
+
+using Kind = Operand::Kind;
+
+// The value of an enum whose suffix(), without the dot, is `name`.
+template <typename Enum>
+std::optional<Enum> find_suffix(std::string_view name, int count) {
+  for (int i = 1; i < count; ++i)
+    if (suffix(static_cast<Enum>(i)) + 1 == name) return static_cast<Enum>(i);
+  return {};
+}
+
+std::optional<Op> find_op(std::string_view name) {
+  if (name == "umul24_rtop0") return Op::kUmul24;  // Mesa's name for one without a MULTOP before it
+  for (int i = 0; i < kNumOps; ++i)
+    if (kOpInfo[i].mnemonic == name) return static_cast<Op>(i);
+  return {};
+}
+
+std::optional<uint16_t> find_signal(int version, std::string_view name) {
+  for (uint32_t bit = 0; bit < kNumSignals; ++bit) {
+    const auto signal = static_cast<Signal>(1u << bit);
+    if (name == signal_name(signal) && (signal != kRotate || version == 42)) return signal;
+  }
+  return {};
+}
+
+// rf0..rf63 or, with `prefix` "r", r0..r5.
+std::optional<uint8_t> find_register(std::string_view name, std::string_view prefix, int count) {
+  if (!name.starts_with(prefix)) return {};
+  name.remove_prefix(prefix.size());
+  int index = -1;
+  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  if (error != std::errc() || stop != name.data() + name.size() || index < 0 || index >= count) return {};
+  return static_cast<uint8_t>(index);
+}
+
+// "b" or "bu", then "l" to set the link register, then "p" or "q" when no condition follows.
+std::optional<Branch> find_branch(std::string_view name) {
+  Branch b;
+  const auto take = [&](char c) {
+    if (!name.starts_with(c)) return false;
+    name.remove_prefix(1);
+    return true;
+  };
+  if (!take('b')) return {};
+  b.uniforms = take('u');
+  b.set_link = take('l');
+  b.msfign = take('p') ? Msfign::kP : take('q') ? Msfign::kQ : Msfign::kNone;
+  if (!name.empty()) return {};
+  return b;
+}
+
+class Parser {
+ public:
+  explicit Parser(int version) : version_(version) {}
+
+  void line(std::string_view text) {
+    ++line_;
+    if (const size_t comment = std::min(text.find('#'), text.find("//")); comment != text.npos)
+      text = text.substr(0, comment);
+    try {
+      TextCursor at(text);
+      statement(at);
+    } catch (const TextError& error) {
+      fail(line_, error);
+    }
+  }
+
+  Assembly finish() {
+    for (const Fixup& f : fixups_) resolve(f);
+    std::stable_sort(result_.errors.begin(), result_.errors.end(),
+                     [](const auto& a, const auto& b) { return a.line < b.line; });
+    return std::move(result_);
+  }
+
+ private:
+  struct Fixup {
+    size_t word;
+    Branch branch;
+    int line;
+    size_t column;
+    std::string label;
+  };
+  // An ALU word while it is read, with the columns of its parts.
+  struct Word {
+    Instruction i;
+    int halves = 0;
+    std::array<size_t, 2> half_column{};
+    size_t signal_column = 0;
+    bool has_address = false;
+  };
+
+  void fail(int line, const TextError& error) {
+    result_.errors.push_back({line, static_cast<int>(error.column) + 1, error.message});
+  }
+
+  void emit(uint64_t word) {
+    result_.words.push_back(word);
+    result_.lines.push_back(line_);
+  }
+
+  void statement(TextCursor& at) {
+    if (at.at_end()) return;
+    const TextCursor start = at;
+    const std::string_view name = at.word();
+    if (!name.empty() && !start.digit()) {
+      TextCursor behind = at;
+      if (!behind.at_end() && behind.take(":")) {
+        define_label(start, name);
+        return statement(at = behind);
+      }
+    }
+    if (start.digit()) {
+      words(at = start);
+    } else if (name.empty() && at.take(".")) {
+      directive(start, at);
+    } else if (const auto branch = find_branch(name)) {
+      parse_branch(at, *branch);
+    } else if (name == "end") {
+      const uint64_t nop = *encode(version_, {});
+      Instruction i;
+      i.signals = kThrsw;
+      const uint64_t thrsw = *encode(version_, i);
+      for (const uint64_t word : {thrsw, thrsw, nop, nop, thrsw, nop, nop, nop}) emit(word);
+    } else {
+      alu_word(at = start);
+    }
+    if (!at.at_end()) at.fail("nothing is expected here, not " + at.here());
+  }
+
+  void define_label(const TextCursor& start, std::string_view name) {
+    if (name == "lri" || name == "zero_addr" || find_register(name, "rf", 64))
+      start.fail(absl::StrFormat("%s is the name of a branch target, not of a label", std::string(name)));
+    if (!labels_.emplace(name, result_.words.size()).second)
+      start.fail(absl::StrFormat("the label %s is defined twice", std::string(name)));
+  }
+
+  void directive(const TextCursor& start, TextCursor& at) {
+    const std::string_view name = at.word();
+    if (name == "word") return words(at);
+    if (name != "uniform") start.fail(absl::StrFormat("there is no directive .%s", std::string(name)));
+    do {
+      at.at_end();
+      const size_t column = at.column();
+      if (!at.number_here()) at.fail("a number is expected, not " + at.here());
+      const auto bits = at.number().bits();
+      if (!bits) TextCursor::fail_at(column, "a uniform has 32 bits");
+      result_.uniforms.push_back(*bits);
+    } while (!at.at_end() && at.take(","));
+  }
+
+  void words(TextCursor& at) {
+    do {
+      at.at_end();
+      const size_t column = at.column();
+      if (!at.digit()) at.fail("a word of 64 bits is expected, not " + at.here());
+      const auto number = at.number();
+      if (number.fraction) TextCursor::fail_at(column, "a word of 64 bits is expected");
+      emit(number.value());
+    } while (!at.at_end() && at.take(","));
+  }
+
+  // ---- ALU words
+
+  void alu_word(TextCursor& at) {
+    Word word;
+    const size_t start = at.column();
+    do {
+      part(at, word);
+    } while (!at.at_end() && at.take(";"));
+    if (!at.at_end()) at.fail("\";\" or the end of the line is expected, not " + at.here());
+    place_single(word);
+    if (const auto code = encode(version_, word.i)) return emit(*code);
+    const EncodeError error = explain(version_, word.i);
+    TextCursor::fail_at(error.where == EncodeError::Where::kAdd       ? word.half_column[0]
+                        : error.where == EncodeError::Where::kMul     ? word.half_column[1]
+                        : error.where == EncodeError::Where::kSignals ? word.signal_column
+                                                                      : start,
+                        error.message);
+  }
+
+  // A single operation that only the mul ALU has.
+  void place_single(Word& word) const {
+    if (word.halves != 1 || has_form(version_, Alu::kAdd, word.i.add) ||
+        !has_form(version_, Alu::kMul, word.i.add))
+      return;
+    std::swap(word.i.add, word.i.mul);
+    std::swap(word.half_column[0], word.half_column[1]);
+  }
+
+  void part(TextCursor& at, Word& word) {
+    if (at.at_end()) at.fail("an operation or a signal is expected");
+    const size_t column = at.column();
+    const std::string_view name = at.word();
+    if (const auto signal = find_signal(version_, name)) return parse_signal(at, column, *signal, word);
+    const auto op = find_op(name);
+    if (!op) {
+      const std::string what = name.empty() ? at.here() : absl::StrFormat("\"%s\"", std::string(name));
+      TextCursor::fail_at(column, what + " is no operation, signal or branch");
+    }
+    if (word.halves == 2) TextCursor::fail_at(column, "a word has two operations only");
+    word.half_column[static_cast<size_t>(word.halves)] = column;
+    parse_half(at, *op, word.halves++ == 0 ? word.i.add : word.i.mul);
+  }
+
+  void parse_signal(TextCursor& at, size_t column, uint16_t signal, Word& word) {
+    if (word.i.signals & signal) TextCursor::fail_at(column, "the same signal twice");
+    if (!word.i.signals) word.signal_column = column;
+    word.i.signals |= signal;
+    if (signal == kRotate && at.take(".")) {
+      const size_t count_column = at.column();
+      const auto count = at.number_here() ? at.number().bits() : std::nullopt;
+      const auto code = count ? find_immediate(*count) : std::nullopt;
+      if (!code || *code == 0 || *code >= 32)
+        TextCursor::fail_at(count_column, "a rotation is by 1..15, -16..-1, or by r5 when no count is given");
+      word.i.rotate = *code;
+    }
+    if (!(signal & kSignalsWithAddress)) return;
+    if (word.has_address) TextCursor::fail_at(column, "two signals with a destination");
+    word.has_address = true;
+    if (!at.take(".")) at.fail("a destination is expected, such as .rf1");
+    destination(at, word.i.signal_magic, word.i.signal_waddr);
+  }
+
+  void parse_half(TextCursor& at, Op op, AluHalf& half) {
+    half.op = op;
+    while (at.take(".")) {
+      const size_t column = at.column();
+      const std::string_view name = at.word();
+      const auto cond = find_suffix<Cond>(name, static_cast<int>(Cond::kIfnb) + 1);
+      const auto flags = find_suffix<FlagWrite>(name, static_cast<int>(FlagWrite::kNorc) + 1);
+      if (!cond && !flags)
+        TextCursor::fail_at(column,
+                            absl::StrFormat("there is no condition or flag write .%s", std::string(name)));
+      if (cond ? half.cond != Cond::kNone : half.flags != FlagWrite::kNone)
+        TextCursor::fail_at(column, cond ? "two conditions" : "two flag writes");
+      if (cond)
+        half.cond = *cond;
+      else
+        half.flags = *flags;
+    }
+    const OpInfo& op_info = info(op);
+    bool first = true;
+    const auto separate = [&] {
+      const bool end = at.at_end();
+      if (!first && !at.take(","))
+        at.fail(absl::StrFormat("%s has %d operands", op_info.mnemonic, op_info.operands));
+      first = false;
+      if (!end) at.at_end();
+    };
+    if (op_info.has_destination) {
+      separate();
+      destination(at, half.magic, half.waddr);
+      if (at.take(".")) {
+        const size_t column = at.column();
+        const auto pack = find_suffix<Pack>(at.word(), 3);
+        if (!pack) TextCursor::fail_at(column, "a destination has the forms .l and .h only");
+        half.pack = *pack;
+      }
+    }
+    for (Operand* operand : {&half.a, &half.b}) {
+      if (operand == &half.a ? op_info.operands < 1 : op_info.operands < 2) break;
+      separate();
+      parse_operand(at, *operand);
+    }
+    if (!at.at_end() && at.peek() == ',')
+      at.fail(absl::StrFormat("%s has %d operands", op_info.mnemonic, op_info.operands));
+  }
+
+  void destination(TextCursor& at, bool& magic, uint8_t& waddr) const {
+    const size_t column = at.column();
+    magic = true;
+    if (at.take("-")) {
+      waddr = kWaddrNop;
+      return;
+    }
+    if (at.take("waddr UNKNOWN ") || at.take("UNKNOWN")) {  // reserved addresses, as Mesa prints them
+      const auto number = at.digit() ? at.number().value() : 64;
+      if (number > 63) TextCursor::fail_at(column, "write addresses are 0..63");
+      waddr = static_cast<uint8_t>(number);
+      return;
+    }
+    const std::string here = at.here();
+    const std::string_view name = at.word();
+    if (const auto index = find_register(name, "rf", 64)) {
+      magic = false;
+      waddr = *index;
+      return;
+    }
+    for (uint8_t i = 0; i < 64; ++i) {
+      const char* known = magic_name(version_, i);
+      if (!known || name != known) continue;
+      waddr = i;
+      return;
+    }
+    TextCursor::fail_at(column, here + " is no register or write address");
+  }
+
+  static std::optional<uint8_t> find_immediate(uint32_t bits) {
+    for (uint8_t code = 0; code < kSmallImmediates; ++code)
+      if (small_immediate(code) == bits) return code;
+    return {};
+  }
+
+  void parse_operand(TextCursor& at, Operand& operand) const {
+    const size_t column = at.column();
+    if (at.number_here()) {
+      const auto bits = at.number().bits();
+      const auto code = bits ? find_immediate(*bits) : std::nullopt;
+      if (!code)
+        TextCursor::fail_at(column,
+                            "no small immediate: those are -16..15 and powers of two 0.00390625..128.0");
+      operand.kind = Kind::kImmediate;
+      operand.index = *code;
+    } else {
+      const std::string here = at.here();
+      const std::string_view name = at.word();
+      if (const auto rf = find_register(name, "rf", 64)) {
+        operand.kind = Kind::kRegister;
+        operand.index = *rf;
+      } else if (const auto r = find_register(name, "r", 6); r && version_ == 42) {
+        operand.kind = Kind::kAccumulator;
+        operand.index = *r;
+      } else {
+        TextCursor::fail_at(column, here + " is no register or number");
+      }
+    }
+    if (!at.take(".")) return;
+    const size_t unpack_column = at.column();
+    const std::string_view name = at.word();
+    const auto unpack = find_suffix<Unpack>(name, static_cast<int>(Unpack::kIh) + 1);
+    if (!unpack)
+      TextCursor::fail_at(unpack_column, absl::StrFormat("there is no conversion .%s", std::string(name)));
+    operand.unpack = *unpack;
+  }
+
+  // ---- Branches
+
+  void parse_branch(TextCursor& at, Branch b) {
+    if (at.take(".")) branch_condition(at, b);
+    if (at.at_end()) at.fail("a branch target is expected");
+    const Fixup fixup = branch_target(at, b);
+    if (b.uniforms) b.uniform_target = static_cast<uint8_t>(BranchTarget::kRelative);
+    if (!at.at_end() && at.take(",")) uniform_target(at, b);
+    Instruction i;
+    i.is_branch = true;
+    i.branch = b;
+    if (!fixup.label.empty()) {
+      fixups_.push_back(fixup);
+      fixups_.back().branch = b;
+    }
+    emit(*encode(version_, i));
+  }
+
+  static void branch_condition(TextCursor& at, Branch& b) {
+    const size_t column = at.column();
+    std::string_view name = at.word();
+    if (b.msfign != Msfign::kNone) TextCursor::fail_at(column, "p and q stand behind the condition");
+    for (int shortened = 0; shortened < 2; ++shortened) {
+      for (int i = static_cast<int>(BranchCond::kA0); i <= static_cast<int>(BranchCond::kAllna); ++i) {
+        if (name != branch_cond_name(static_cast<BranchCond>(i))) continue;
+        b.cond = static_cast<BranchCond>(i);
+        return;
+      }
+      if (name.empty()) break;
+      b.msfign = name.back() == 'p' ? Msfign::kP : name.back() == 'q' ? Msfign::kQ : Msfign::kNone;
+      if (b.msfign == Msfign::kNone) break;
+      name.remove_suffix(1);
+    }
+    TextCursor::fail_at(column,
+                        "conditions of branches are a0, na0, alla, anyna, anya and allna, each with p or q");
+  }
+
+  Fixup branch_target(TextCursor& at, Branch& b) const {
+    const size_t column = at.column();
+    const auto aligned = [&](const TextCursor::Number& number) {
+      const auto bits = number.bits();
+      if (!bits || number.fraction || *bits % 8 != 0)
+        TextCursor::fail_at(column, "a branch goes to a multiple of 8 bytes, in 32 bits");
+      return *bits;
+    };
+    if (at.number_here()) {
+      b.offset = aligned(at.number());
+      return {};
+    }
+    const std::string here = at.here();
+    const std::string_view name = at.word();
+    if (name == "zero_addr" && at.take("+")) {
+      b.target = BranchTarget::kAbsolute;
+      b.offset = aligned(at.number());
+    } else if (name == "lri") {
+      b.target = BranchTarget::kLink;
+    } else if (const auto rf = find_register(name, "rf", 64)) {
+      b.target = BranchTarget::kRegister;
+      b.raddr = *rf;
+    } else if (name.empty()) {
+      TextCursor::fail_at(column, here + " is no branch target");
+    } else {
+      return {result_.words.size(), {}, line_, column, std::string(name)};
+    }
+    return {};
+  }
+
+  static void uniform_target(TextCursor& at, Branch& b) {
+    at.at_end();
+    const size_t column = at.column();
+    if (!b.uniforms) at.fail("only bu and bul move the uniform stream");
+    const auto set = [&](BranchTarget target) { b.uniform_target = static_cast<uint8_t>(target); };
+    if (at.take("a:unif")) return set(BranchTarget::kAbsolute);
+    if (at.take("r:unif")) return set(BranchTarget::kRelative);
+    if (at.take("lri")) return set(BranchTarget::kLink);
+    const auto rf = find_register(at.word(), "rf", 64);
+    if (!rf) TextCursor::fail_at(column, "uniform targets are a:unif, r:unif, lri and registers");
+    if (b.target == BranchTarget::kRegister && *rf != b.raddr)
+      TextCursor::fail_at(column, "a branch reads one register only");
+    b.raddr = *rf;
+    set(BranchTarget::kRegister);
+  }
+
+  void resolve(const Fixup& f) {
+    const auto found = labels_.find(f.label);
+    if (found == labels_.end()) {
+      fail(f.line, {f.column, absl::StrFormat("the label %s is not defined", f.label)});
+      return;
+    }
+    Instruction i;
+    i.is_branch = true;
+    i.branch = f.branch;
+    i.branch.offset = static_cast<uint32_t>((found->second - f.word - 4) * 8);
+    result_.words[f.word] = *encode(version_, i);
+  }
+
+  const int version_;
+  int line_ = 0;
+  Assembly result_;
+  std::map<std::string, size_t, std::less<>> labels_;
+  std::vector<Fixup> fixups_;
+};
+
+}  // namespace
+
+std::string to_string(const AssemblyError& error) {
+  return absl::StrFormat("%d:%d: %s", error.line, error.column, error.message);
+}
+
+Assembly assemble(int version, std::string_view text) {
+  Parser parser(version);
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    parser.line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parser.finish();
+}
+
+}  // namespace v3d::qpu

@@ -1,0 +1,175 @@
+#include "gpu/qpu/isa/instruction.h"
+
+namespace v3d::qpu {
+namespace {
+
+constexpr uint32_t field(uint64_t word, int high, int low) {
+  return static_cast<uint32_t>(word >> low) & ((1u << (high - low + 1)) - 1);
+}
+
+// The operand fields of one ALU: 7.1 has a register address per operand, 4.2 a mux per operand.
+struct OperandFields {
+  uint8_t a, b;
+  bool immediate_a, immediate_b;
+};
+
+// 4.2: mux 6 and 7 select the registers at raddr_a and raddr_b.
+struct Raddrs {
+  uint8_t a, b;
+};
+
+bool read_operand(int version, uint8_t code, bool immediate, Raddrs raddrs, Operand& operand) {
+  if (version == 42) {
+    if (code < 6) {
+      operand.kind = Operand::Kind::kAccumulator;
+      operand.index = code;
+      return true;
+    }
+    immediate = immediate && code == 7;
+    code = code == 6 ? raddrs.a : raddrs.b;
+  }
+  operand.kind = immediate ? Operand::Kind::kImmediate : Operand::Kind::kRegister;
+  operand.index = code;
+  return !immediate || code < kSmallImmediates;
+}
+
+// FADD and FADDNF, FMIN and FMAX share their opcodes; the order of the operands tells them apart.
+bool is_swapped(int version, uint32_t opcode, const OperandFields& f) {
+  const uint32_t unpack_a = (opcode >> 2) & 3, unpack_b = opcode & 3;
+  if (version == 42) return unpack_a * 8 + f.a > unpack_b * 8 + f.b;
+  return f.immediate_a * 256u + unpack_a * 64 + f.a > f.immediate_b * 256u + unpack_b * 64 + f.b;
+}
+
+bool matches(const Encoding& e, int version, uint32_t opcode, const OperandFields& f, bool magic,
+             uint8_t waddr) {
+  switch (e.variant) {
+    case Variant::kAny:
+      return true;
+    case Variant::kOrdered:
+      return !is_swapped(version, opcode, f);
+    case Variant::kSwapped:
+      return is_swapped(version, opcode, f);
+    case Variant::kIn:
+      return !magic;
+    case Variant::kOut:
+      return magic;
+    case Variant::kWaddr0:
+    case Variant::kWaddr1:
+    case Variant::kWaddr2:
+      return waddr == static_cast<int>(e.variant) - static_cast<int>(Variant::kWaddr0);
+  }
+  return false;
+}
+
+bool read_half(int version, Alu alu, uint32_t opcode, const OperandFields& f, Raddrs raddrs, bool magic,
+               uint8_t waddr, AluHalf& half) {
+  const uint32_t selector = version == 42 ? f.b * 8u + f.a : f.b;
+  for (const Encoding& e : encodings_from(version, alu, opcode)) {
+    if (!(e.versions & version_bit(version)) || e.alu != alu || opcode < e.first || opcode > e.last ||
+        selector < e.sel_first || selector > e.sel_last || !matches(e, version, opcode, f, magic, waddr))
+      continue;
+    Modifiers modifiers;
+    if (!read_modifiers(e, opcode, selector, modifiers)) continue;
+    const OpInfo& op = info(e.op);
+    half.op = e.op;
+    half.pack = modifiers.pack;
+    if (op.has_destination) {
+      half.magic = magic && e.variant != Variant::kOut;
+      half.waddr = waddr;
+    }
+    half.a.unpack = modifiers.a;
+    half.b.unpack = modifiers.b;
+    if (op.operands > 0 && !read_operand(version, f.a, f.immediate_a, raddrs, half.a)) return false;
+    return op.operands < 2 || read_operand(version, f.b, f.immediate_b, raddrs, half.b);
+  }
+  return false;
+}
+
+// The seven condition bits (qpu.md 1.4).
+bool read_conditions(uint32_t bits, Instruction& i) {
+  const uint32_t low = bits & 15, code = bits & 3;
+  if (bits & 0x40) {
+    static constexpr Cond kConds[4] = {Cond::kIfa, Cond::kIfb, Cond::kIfna, Cond::kIfnb};
+    i.mul.cond = kConds[(bits >> 4) & 3];
+    if (low < 4)
+      i.add.cond = kConds[code];
+    else
+      i.add.flags = static_cast<FlagWrite>(low);
+    return true;
+  }
+  static constexpr Cond kConds[4] = {Cond::kIfa, Cond::kIfb, Cond::kIfna, Cond::kIfnb};
+  switch (bits >> 4) {
+    case 0:
+      i.add.flags = static_cast<FlagWrite>(low);
+      return true;
+    case 1:
+      i.mul.flags = static_cast<FlagWrite>(low);
+      return low != 0;
+    case 2:
+      i.add.cond = kConds[low >> 2];
+      i.mul.flags = static_cast<FlagWrite>(code);
+      return true;
+    default:
+      i.mul.cond = kConds[low >> 2];
+      i.add.flags = static_cast<FlagWrite>(code);
+      return true;
+  }
+}
+
+bool decode_branch(uint64_t word, Instruction& i) {
+  i.is_branch = true;
+  Branch& b = i.branch;
+  b.cond = static_cast<BranchCond>(field(word, 34, 32));
+  if (field(word, 22, 21) == 3) return false;
+  b.msfign = static_cast<Msfign>(field(word, 22, 21));
+  b.target = static_cast<BranchTarget>(field(word, 13, 12));
+  b.set_link = field(word, 23, 23);
+  b.uniforms = field(word, 14, 14);
+  if (b.uniforms) b.uniform_target = static_cast<uint8_t>(field(word, 17, 15));
+  b.raddr = static_cast<uint8_t>(field(word, 11, 6));
+  b.offset = field(word, 55, 35) << 3 | field(word, 31, 24) << 24;
+  return true;
+}
+
+}  // namespace
+
+bool decode(int version, uint64_t word, Instruction& i) {
+  i = {};
+  const uint32_t op_mul = field(word, 63, 58), sig = field(word, 57, 53);
+  if (op_mul == 0) return (sig & 24) == 16 && decode_branch(word, i);
+
+  const SignalCode& signal = signal_codes(version)[sig];
+  if (!signal.valid) return false;
+  i.signals = signal.signals;
+
+  const Raddrs raddrs = {static_cast<uint8_t>(field(word, 11, 6)), static_cast<uint8_t>(field(word, 5, 0))};
+  OperandFields add, mul;
+  if (version == 42) {
+    const bool immediate = signal.immediates & 2;
+    add = {static_cast<uint8_t>(field(word, 14, 12)), static_cast<uint8_t>(field(word, 17, 15)), immediate,
+           immediate};
+    mul = {static_cast<uint8_t>(field(word, 20, 18)), static_cast<uint8_t>(field(word, 23, 21)), immediate,
+           immediate};
+    if (i.signals & kRotate) i.rotate = raddrs.b;
+    if (i.rotate >= 32) return false;
+  } else {
+    add = {raddrs.a, raddrs.b, (signal.immediates & 1) != 0, (signal.immediates & 2) != 0};
+    mul = {static_cast<uint8_t>(field(word, 23, 18)), static_cast<uint8_t>(field(word, 17, 12)),
+           (signal.immediates & 4) != 0, (signal.immediates & 8) != 0};
+  }
+  if (!read_half(version, Alu::kAdd, field(word, 31, 24), add, raddrs, field(word, 44, 44),
+                 static_cast<uint8_t>(field(word, 37, 32)), i.add) ||
+      !read_half(version, Alu::kMul, op_mul, mul, raddrs, field(word, 45, 45),
+                 static_cast<uint8_t>(field(word, 43, 38)), i.mul))
+    return false;
+
+  const uint32_t cond = field(word, 52, 46);
+  if (i.signals & kSignalsWithAddress) {
+    i.signal_magic = cond & 64;
+    i.signal_waddr = cond & 63;
+    return true;
+  }
+  return read_conditions(cond, i);
+}
+
+}  // namespace v3d::qpu

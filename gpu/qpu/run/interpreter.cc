@@ -1,0 +1,491 @@
+/// The interpreter. Facts: qpu.md 3.3 (order inside an instruction), 3.4 (latencies), 7 (control flow).
+///
+/// Most instructions are plain or masked steps: they write registers and flags and load at most one word.
+/// They run in the inner loop. Everything else, and every instruction while a thread switch, a branch or the
+/// end is under way, takes run_step(), which keeps the exact order of commits.
+
+#include <utility>
+
+#include "gpu/base/log.h"
+#include "gpu/qpu/run/observer.h"
+#include "gpu/qpu/run/ports.h"
+#include "gpu/qpu/run/program.h"
+#include "gpu/qpu/run/program_cache.h"
+#include "gpu/qpu/run/step.h"
+
+namespace v3d::qpu {
+namespace {
+
+// Why threads hang.
+constexpr const char* kEmptyQueue = "ldtmu without an outstanding lookup";
+constexpr const char* kTooLarge = "program of more than 64 Ki instructions";
+
+using Target = Half::Target;
+using Events = Thread::Pending::Events;
+using Sync = Thread::Pending::Sync;
+
+// What Source::immediate selects.
+struct Bases {
+  const char* base[2];
+  explicit Bases(const Thread& t)
+      : base{reinterpret_cast<const char*>(&t), reinterpret_cast<const char*>(kImmediateLanes)} {}
+  const Lanes& operator[](Source s) const {
+    return *reinterpret_cast<const Lanes*>(base[s.immediate] + s.offset);
+  }
+};
+
+inline Lanes& at_offset(Thread& t, uint16_t offset) {
+  return *reinterpret_cast<Lanes*>(reinterpret_cast<char*>(&t) + offset);
+}
+
+inline Lanes blend(LaneMask mask, Lanes a, Lanes b) {
+#ifdef __AVX512F__
+  typedef int Native __attribute__((vector_size(64)));
+  return reinterpret_cast<Lanes>(
+      __builtin_ia32_blendmd_512_mask(reinterpret_cast<Native>(b), reinterpret_cast<Native>(a), mask));
+#else
+  return select(mask, a, b);
+#endif
+}
+
+// The flags as they were before the instruction.
+struct Flags {
+  LaneMask of[2];
+  explicit Flags(const Thread& t) : of{t.flag_a, t.flag_b} {}
+};
+
+inline LaneMask lanes_where(const Condition& c, const Flags& flags) {
+  return static_cast<LaneMask>((flags.of[c.flag] ^ c.invert) | c.always);
+}
+
+inline void write_flags(const FlagUpdate& update, Thread& t, const Flags& old, LaneMask x) {
+  const uint32_t a = old.of[0], b = old.of[1];
+  t.flag_a = static_cast<LaneMask>(((a ^ update.invert_a) | update.push) & (x ^ update.invert_x));
+  t.flag_b = static_cast<LaneMask>((a & update.push) | (b & ~update.push));
+}
+
+// What a half computed and has not written yet.
+struct Result {
+  Lanes value;
+  LaneMask exec, x;
+};
+
+inline Result compute(const Half& half, Thread& t, const Flags& flags, Lanes a, Lanes b) {
+  Result result;
+  result.exec = lanes_where(half.condition, flags);
+  if (half.active_lanes) result.exec &= active_lanes(t);
+  result.value = half.alu(t, a, b, result.exec);
+  result.x = half.flags.x ? half.flags.x(a, b, result.value) : 0;
+  return result;
+}
+
+inline void store_register(const Half& half, Thread& t, Lanes value, LaneMask exec) {
+  Lanes& destination = at_offset(t, half.offset);
+  if (half.pack != Pack::kNone) value = packed(half.pack, value, destination);
+  if (half.target == Target::kQuad) value = replicate_quads(value);
+  if (half.target == Target::kRep) value = splat(uint32_t{value[0]});
+  destination = blend(exec, value, destination);
+}
+
+// ---- Plain and masked steps. Their halves are in an order in which the second may run after the first has
+// written its register.
+
+inline void run_plain_half(const Half& half, Thread& t, const Bases& bases) {
+  at_offset(t, half.offset) = half.alu(t, bases[half.a], bases[half.b], kAllLanes);
+}
+
+inline void run_plain(const Step& step, Thread& t, const Bases& bases) {
+  if (!step.first.alu) return;
+  run_plain_half(step.first, t, bases);
+  if (step.second.alu) run_plain_half(step.second, t, bases);
+}
+
+inline LaneMask run_masked_half(const Half& half, Thread& t, const Flags& flags, const Bases& bases) {
+  const Result result = compute(half, t, flags, bases[half.a], bases[half.b]);
+  if (half.target != Target::kNone) store_register(half, t, result.value, result.exec);
+  return result.x;
+}
+
+inline void run_masked(const Step& step, Thread& t, const Bases& bases) {
+  const Flags flags(t);
+  const LaneMask x = run_masked_half(step.first, t, flags, bases);
+  if (step.second.alu) {
+    const LaneMask second_x = run_masked_half(step.second, t, flags, bases);
+    if (step.second.flags.x) write_flags(step.second.flags, t, flags, second_x);
+  }
+  if (step.first.flags.x) write_flags(step.first.flags, t, flags, x);
+}
+
+// False: ldtmu with nothing outstanding.
+inline bool run_load(const Step& step, Thread& t) {
+  switch (step.load) {
+    case Step::Load::kNone:
+      return true;
+    case Step::Load::kUniform:
+      at_offset(t, step.load_offset) = splat(next_uniform(t));
+      return true;
+    case Step::Load::kUnifa:
+      at_offset(t, step.load_offset) = splat(next_unifa(t));
+      return true;
+    case Step::Load::kTmu:
+      return pop_tmu(t, at_offset(t, step.load_offset));
+    case Step::Load::kVary:
+      at_offset(t, step.load_offset) = next_varying(t);
+      return true;
+  }
+  return true;
+}
+
+// The C coefficient of a ldvary two instructions ago.
+inline void land_varying(int version, Thread& t) {
+  Thread::Pending& p = t.pending;
+  if (p.events.vary & 1) {
+    (version == 42 ? t.acc[5] : t.rf[0]) = p.vary_c[p.vary_oldest];
+    p.vary_oldest ^= 1;
+  }
+  p.events.vary >>= 1;
+}
+
+// ---- General steps
+
+// 4.2 with `rot`: accumulators rotate through all lanes, registers inside their quads.
+Lanes rotated(const Step& step, const Thread& t, Source from) {
+  const Lanes v = Bases(t)[from];
+  const uint32_t count = step.rotate ? small_immediate(step.rotate) : uint32_t{t.acc[5][0]};
+  if (from.immediate) return v;
+  if (from.offset >= acc_offset(0)) return permute(v, (kLaneIndex - count) & 15u);
+  return permute(v, (kLaneIndex & 12u) | ((kLaneIndex - count) & 3u));
+}
+
+// The SFU of 4.2 behind magic addresses: the result is in r4 for the second next instruction.
+bool start_sfu(Thread& t, uint8_t waddr, Lanes value) {
+  static constexpr Op kOps[] = {Op::kRecip, Op::kRsqrt, Op::kExp, Op::kLog, Op::kSin, Op::kRsqrt2};
+  if (waddr < kWaddrRecip || waddr > kWaddrRsqrt2) return false;
+  Thread::Pending& p = t.pending;
+  const AluFn function = find_alu(kOps[waddr - kWaddrRecip], Unpack::kNone, Unpack::kNone);
+  p.sfu_result[(p.sfu_oldest + (p.events.sfu & 1)) & 1] = function(t, value, value, kAllLanes);
+  p.events.sfu |= 2;
+  return true;
+}
+
+// A write to a register or port; the value is whole.
+const char* write_magic(int version, Thread& t, uint8_t waddr, Lanes value, LaneMask exec) {
+  Lanes& replicated = version == 42 ? t.acc[5] : t.rf[0];
+  Lanes* destination = &replicated;
+  if (waddr == kWaddrNop) return nullptr;
+  if (waddr == kWaddrR5) {
+    value = replicate_quads(value);
+  } else if (waddr == kWaddrRep) {
+    value = splat(uint32_t{value[0]});
+  } else if (version == 42 && waddr < kWaddrR5) {
+    destination = &t.acc[waddr];
+  } else if (version == 42 && start_sfu(t, waddr, value)) {
+    return nullptr;
+  } else {
+    return write_port(version, t, waddr, value, exec);
+  }
+  *destination = select(exec, value, *destination);
+  return nullptr;
+}
+
+const char* commit(int version, const Half& half, Thread& t, const Result& result) {
+  if (half.target == Target::kNone) return nullptr;
+  if (half.target != Target::kPort) {
+    store_register(half, t, result.value, result.exec);
+    return nullptr;
+  }
+  Lanes value = result.value;
+  if (half.pack != Pack::kNone) value = packed(half.pack, value, Lanes{});
+  return write_magic(version, t, half.waddr, value, result.exec);
+}
+
+// Effects of earlier instructions that this one sees: qpu.md 3.3, step 1.
+void land_delayed_writes(int version, Thread& t) {
+  land_varying(version, t);
+  Thread::Pending& p = t.pending;
+  if (p.events.sfu & 1) {
+    t.acc[4] = p.sfu_result[p.sfu_oldest];
+    p.sfu_oldest ^= 1;
+  }
+  p.events.sfu >>= 1;
+}
+
+// One ALU word. Returns nullptr, or why the thread hangs.
+const char* run_alu(int version, const Step& step, Thread& t, const Bases& bases) {
+  const Flags flags(t);
+  const Half& add = step.first;
+  const Half& mul = step.second;
+  Result add_result = {}, mul_result = {};
+  if (add.alu) add_result = compute(add, t, flags, bases[add.a], bases[add.b]);
+  if (mul.alu) {
+    const bool rotate = step.signals & kRotate;
+    const Lanes a = rotate ? rotated(step, t, mul.a) : bases[mul.a];
+    const Lanes b = rotate ? rotated(step, t, mul.b) : bases[mul.b];
+    mul_result = compute(mul, t, flags, a, b);
+  }
+
+  // Signals fetch their values. wrtmuc belongs to a lookup that this word starts.
+  const uint16_t signals = step.signals;
+  Lanes loaded = Lanes{}, implicit = Lanes{};
+  if ((signals & kLdtmu) && !pop_tmu(t, loaded)) return kEmptyQueue;
+  if (signals & kLdvary) loaded = next_varying(t);
+  if (signals & (kLdtlb | kLdtlbu)) loaded = read_tlb(t, signals & kLdtlbu);
+  if (signals & kLdunifrf) loaded = splat(next_uniform(t));
+  if (signals & kLdunifarf) loaded = splat(next_unifa(t));
+  if (signals & kLdunif) implicit = splat(next_uniform(t));
+  if (signals & kLdunifa) implicit = splat(next_unifa(t));
+  if (signals & kWrtmuc) write_texture_config(t);
+
+  const char* error = nullptr;
+  if (add.alu && !step.setmsf) error = commit(version, add, t, add_result);
+  if (mul.alu && !error) error = commit(version, mul, t, mul_result);
+  if (signals & (kLdunif | kLdunifa)) (version == 42 ? t.acc[5] : t.rf[0]) = implicit;
+  if ((signals & kSignalsWithAddress) && !error) {
+    if (!step.signal_magic)
+      t.rf[step.signal_waddr] = loaded;
+    else
+      error = write_magic(version, t, step.signal_waddr, loaded, kAllLanes);
+  }
+  if (add.flags.x) write_flags(add.flags, t, flags, add_result.x);
+  if (mul.flags.x) write_flags(mul.flags, t, flags, mul_result.x);
+  if (step.setmsf) commit(version, add, t, add_result);
+  return error;
+}
+
+bool branch_taken(const Branch& b, const Thread& t) {
+  if (b.cond == BranchCond::kA0 || b.cond == BranchCond::kNa0)
+    return (t.flag_a & 1) == (b.cond == BranchCond::kA0);
+  LaneMask lanes = kAllLanes;
+  if (b.msfign != Msfign::kNone) lanes = nonzero(t.msf);
+  if (b.msfign == Msfign::kQ) lanes = whole_quads(lanes);
+  switch (b.cond) {
+    case BranchCond::kAlla:
+      return (lanes & ~t.flag_a) == 0;
+    case BranchCond::kAnyna:
+      return (lanes & ~t.flag_a) != 0;
+    case BranchCond::kAnya:
+      return (lanes & t.flag_a) != 0;
+    case BranchCond::kAllna:
+      return (lanes & t.flag_a) == 0;
+    default:
+      return true;
+  }
+}
+
+// Sets the branch under way. Its uniform word is consumed whether it is taken or not.
+const char* run_branch(const Branch& b, Thread& t) {
+  Thread::Pending& p = t.pending;
+  GpuAddr uniforms = t.uniforms;
+  if (b.uniforms) {
+    switch (b.uniform_target) {
+      case static_cast<int>(BranchTarget::kAbsolute):
+        uniforms = next_uniform(t);
+        break;
+      case static_cast<int>(BranchTarget::kRelative): {
+        const uint32_t distance = next_uniform(t);
+        uniforms = t.uniforms + distance;
+        break;
+      }
+      case static_cast<int>(BranchTarget::kLink):
+        uniforms = t.link;
+        break;
+      case static_cast<int>(BranchTarget::kRegister):
+        uniforms = t.rf[b.raddr][1] & ~7u;
+        break;
+      default:
+        return "undefined source of the uniform address in a branch";
+    }
+  }
+  if (!branch_taken(b, t)) return nullptr;
+  const GpuAddr behind = t.pc + 32;
+  switch (b.target) {
+    case BranchTarget::kAbsolute:
+      p.branch_target = b.offset;
+      break;
+    case BranchTarget::kRelative:
+      p.branch_target = behind + b.offset;
+      break;
+    case BranchTarget::kLink:
+      p.branch_target = t.link;
+      break;
+    case BranchTarget::kRegister:
+      p.branch_target = t.rf[b.raddr][0];
+      break;
+  }
+  p.branch_target &= ~7u;
+  p.branch_moves_uniforms = b.uniforms;
+  p.branch_uniforms = uniforms;
+  if (b.set_link) t.link = behind;
+  // Counts down at the end of this instruction too.
+  p.events.branch_in = 4;
+  return nullptr;
+}
+
+bool counts_down(uint8_t& counter) { return counter != 0 && --counter == 0; }
+
+enum class After { kNext, kJump, kSwitch, kEnd };
+
+// What happens behind an instruction: qpu.md 7.2.
+After finish_instruction(uint16_t signals, Thread& t) {
+  Thread::Pending& p = t.pending;
+  Events& e = p.events;
+  const bool switches = counts_down(e.switch_in), ends = counts_down(e.end_in);
+  const bool jumps = counts_down(e.branch_in);
+  const bool thrsw = signals & kThrsw;
+  if (thrsw) {
+    if (e.previous_was_thrsw)
+      p.last_section = true;
+    else if (p.last_section || t.final_section)
+      e.end_in = 2;
+    else
+      e.switch_in = 2;
+  }
+  e.previous_was_thrsw = thrsw;
+
+  t.pc += 8;
+  if (jumps) {
+    t.pc = p.branch_target;
+    if (p.branch_moves_uniforms) t.uniforms = p.branch_uniforms;
+  }
+  if (ends) return After::kEnd;
+  if (switches) return After::kSwitch;
+  return jumps ? After::kJump : After::kNext;
+}
+
+[[gnu::cold, gnu::noinline]] Stop hang(const Thread& t, const Chunk* chunk, const char* why) {
+  if (chunk)
+    log_error("qpu: %s at pc 0x%08x, word 0x%016x", why, t.pc,
+              chunk->words[t.pc % Chunk::kBytes / sizeof(uint64_t)]);
+  else
+    log_error("qpu: %s at pc 0x%08x", why, t.pc);
+  return Stop::kHang;
+}
+
+// ---- The loop
+
+// One instruction with everything that can happen. Returns nullptr, or why the thread hangs.
+template <bool observed>
+const char* run_step(int version, const Chunk& chunk, const Step& step, Thread& t, const Bases& bases) {
+  land_delayed_writes(version, t);
+  if constexpr (observed)
+    t.observer->before(t, chunk.words[step.index],
+                       step.kind == Step::Kind::kInvalid ? nullptr : &chunk.instructions[step.index]);
+  const char* error = nullptr;
+  switch (step.kind) {
+    case Step::Kind::kPlain:
+      run_plain(step, t, bases);
+      if (!run_load(step, t)) error = kEmptyQueue;
+      break;
+    case Step::Kind::kMasked:
+      run_masked(step, t, bases);
+      if (!run_load(step, t)) error = kEmptyQueue;
+      break;
+    case Step::Kind::kGeneral:
+      error = run_alu(version, step, t, bases);
+      break;
+    case Step::Kind::kBranch:
+      error = run_branch(chunk.instructions[step.index].branch, t);
+      break;
+    default:
+      error = "invalid instruction";
+      break;
+  }
+  if constexpr (observed) t.observer->after(t, error);
+  return error;
+}
+
+// Events that the inner loop does not look at.
+bool needs_care(const Events& e) {
+  return e.switch_in | e.end_in | e.branch_in | e.sfu | e.previous_was_thrsw;
+}
+
+Observer::Next next_of(After after, const Thread& t) {
+  switch (after) {
+    case After::kNext:
+      return Observer::Next::kContinue;
+    case After::kJump:
+      return Observer::Next::kJump;
+    case After::kSwitch:
+      return t.pending.sync != Sync::kNone ? Observer::Next::kBarrier : Observer::Next::kSwitch;
+    case After::kEnd:
+      return Observer::Next::kEnd;
+  }
+  return Observer::Next::kContinue;
+}
+
+template <bool observed>
+Stop execute(const Program& program, Thread& t) {
+  const int version = program.version();
+  const Bases bases(t);
+  const uint64_t budget = t.budget;
+  uint64_t left = budget;
+  const Chunk* chunk = nullptr;
+  const Step* step = nullptr;
+  const auto enter = [&] {
+    chunk = program.chunk(t.memory, t.pc);
+    if (chunk) step = &chunk->steps[t.pc % Chunk::kBytes / sizeof(uint64_t)];
+    return chunk != nullptr;
+  };
+  const auto set_pc = [&] { t.pc = chunk->address + step->index * 8u; };
+  const auto stop = [&](Stop why) {
+    t.budget = left;
+    t.instructions += budget - left;
+    return why;
+  };
+
+  t.pc &= ~7u;
+  if (!enter()) return stop(hang(t, nullptr, kTooLarge));
+  bool careful = observed || needs_care(t.pending.events);
+  for (;;) {
+    if (step->kind <= Step::Kind::kMasked && !careful) [[likely]] {
+      if (left == 0) break;
+      --left;
+      if (t.pending.events.vary) land_varying(version, t);
+      if (step->kind == Step::Kind::kPlain)
+        run_plain(*step, t, bases);
+      else
+        run_masked(*step, t, bases);
+      if (step->load != Step::Load::kNone && !run_load(*step, t)) {
+        set_pc();
+        return stop(hang(t, chunk, kEmptyQueue));
+      }
+      ++step;
+      continue;
+    }
+    set_pc();
+    if (step->kind == Step::Kind::kEnd) {
+      if (!enter()) return stop(hang(t, nullptr, kTooLarge));
+      continue;
+    }
+    if (left == 0) break;
+    --left;
+    if (const char* error = run_step<observed>(version, *chunk, *step, t, bases))
+      return stop(hang(t, chunk, error));
+    const After after = finish_instruction(step->signals, t);
+    if constexpr (observed) t.observer->finished(t, next_of(after, t));
+    careful = observed || needs_care(t.pending.events);
+    if (after == After::kNext) {
+      ++step;
+      continue;
+    }
+    if (after == After::kEnd) return stop(Stop::kEnd);
+    if (after == After::kSwitch) {
+      if (t.pending.sync != Sync::kNone) {
+        const bool barrier = std::exchange(t.pending.sync, Sync::kNone) == Sync::kBarrier;
+        return stop(barrier ? Stop::kBarrier : Stop::kMeeting);
+      }
+      if (t.stop_at_switch) return stop(Stop::kSwitch);
+    }
+    if (!enter()) return stop(hang(t, nullptr, kTooLarge));
+  }
+  set_pc();
+  return stop(Stop::kBudget);
+}
+
+}  // namespace
+
+Stop run(const Program& program, Thread& thread) {
+  return thread.observer ? execute<true>(program, thread) : execute<false>(program, thread);
+}
+
+}  // namespace v3d::qpu

@@ -1,0 +1,43 @@
+/// Who watches threads execute. The interpreter calls an Observer around every instruction of a thread that
+/// has one, in a loop of its own, so that threads without one lose nothing.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/run/thread.h"
+
+namespace v3d::qpu {
+
+class Observer {
+ public:
+  /// What follows an instruction.
+  enum class Next : uint8_t {
+    kContinue,
+    kJump,     ///< a branch takes effect; thread.pc is its target
+    kSwitch,   ///< a thread switch takes effect
+    kBarrier,  ///< a thread switch at which the thread waits for its supergroup, or at a TSY object
+    kEnd,      ///< the program ended
+  };
+
+  virtual ~Observer() = default;
+  /// The instruction at thread.pc is about to execute; delayed writes that it sees have landed.
+  /// @param instruction  null if the word is none
+  virtual void before(const Thread& thread, uint64_t word, const Instruction* instruction) = 0;
+  /// It was executed; thread.pc still is its address. A branch is taken if pending.events.branch_in is 4.
+  /// @param error  null, or why the thread hangs: then finished() does not follow
+  virtual void after(const Thread& thread, const char* error) = 0;
+  /// thread.pc is that of the next instruction.
+  virtual void finished(const Thread& thread, Next next) = 0;
+};
+
+/// Gives threads of one job their observers. Thread safe.
+class ThreadWatch {
+ public:
+  virtual ~ThreadWatch() = default;
+  /// A thread is ready to run from its start: all inputs are set. Sets thread.observer, or leaves null.
+  /// @param stage  "coordinate", "vertex", "geometry", "fragment" or "compute"; a literal
+  virtual void start(const char* stage, Thread& thread) = 0;
+};
+
+}  // namespace v3d::qpu

@@ -1,0 +1,33 @@
+/// Decoded programs, cached by address and checked by content.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "gpu/base/memory.h"
+#include "gpu/qpu/run/thread.h"
+
+namespace v3d::qpu {
+
+class Program;
+
+/// Programs of one address space. Thread safe.
+class ProgramCache {
+ public:
+  /// @param version  71 or 42
+  explicit ProgramCache(int version);
+  ~ProgramCache();
+
+  /// The program at `code`. A cached one is compared with memory first: drivers reuse shader BOs. Call it
+  /// once per job and program, and keep the pointer while the job runs.
+  std::shared_ptr<const Program> get(Memory memory, GpuAddr code);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Runs the thread from thread.pc until something stops it. On Stop::kHang the reason is on the log.
+Stop run(const Program& program, Thread& thread);
+
+}  // namespace v3d::qpu

@@ -1,0 +1,160 @@
+/// State of one QPU thread and the ports through which it reaches the fixed-function blocks.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/base/lanes.h"
+#include "gpu/base/memory.h"
+#include "gpu/qpu/isa/isa.h"
+#include "gpu/tmu/lookup/unit.h"
+
+namespace v3d::qpu {
+
+struct Thread;
+class Observer;
+
+/// What ldvary delivers for one varying component of a batch (qpu.md 5).
+struct Varying {
+  Lanes vp;  ///< float A*dx + B*dy
+  Lanes c;   ///< raw bits
+};
+
+/// TLB access specifier, decoded (qpu.md 4.5).
+struct TlbSpec {
+  enum class Kind : uint8_t { kColorF16, kColor32, kDepth, kUnknown } kind;
+  uint8_t render_target;  ///< 0..7
+  bool per_sample;        ///< words of sample 0, then 1, 2, 3
+  bool invariant_depth;   ///< Z of the rasteriser; the written value is ignored
+  uint8_t words;          ///< of one sample, 1..4
+};
+
+/// The tile buffer as a fragment program sees it; implemented by gpu/tlb. One call per complete access
+/// sequence.
+class TlbPort {
+ public:
+  virtual ~TlbPort() = default;
+  /// @param words  spec.words words, or 4 * spec.words when per_sample, in program order
+  /// @param exec   lanes whose conditions held for every word of the sequence
+  virtual void write_color(Thread& thread, const TlbSpec& spec, const Lanes* words, LaneMask exec) = 0;
+  /// Tests depth and stencil late, updates them, and narrows thread.msf to the samples that passed.
+  virtual void write_depth(Thread& thread, const TlbSpec& spec, Lanes z, LaneMask exec) = 0;
+  /// Fills the words of the sequence.
+  virtual void read_color(Thread& thread, const TlbSpec& spec, Lanes* words) = 0;
+};
+
+/// Return words of the TMU that a thread can leave waiting. The hardware has 16 / threads; more is an error.
+inline constexpr uint32_t kTmuFifo = 64;
+
+/// The caller fills the inputs and calls reset() first; run() does the rest.
+struct Thread {
+  // Registers
+  Lanes rf[64];
+  Lanes acc[6];  ///< 4.2 only
+  Lanes rtop;
+  Lanes msf;  ///< sample mask per lane: 1 or 4 coverage bits; 0 = helper or dead lane
+  LaneMask flag_a, flag_b;
+  NnMode nn_mode;  ///< of V8DOT; no driver relies on the one at thread start: kUu, assumed
+  uint32_t link;
+
+  // Streams
+  GpuAddr pc;
+  GpuAddr uniforms;
+  GpuAddr unifa;
+  uint32_t tmu_config;  ///< general access configuration, all ones at start
+  uint32_t tlb_config;  ///< all ones at start
+
+  // Inputs of the stage
+  Memory memory;
+  tmu::Unit* tmu;
+  uint32_t tidx;
+  bool four_threads;   ///< threading bit of the record
+  bool final_section;  ///< "start in final thread section" / single segment
+  /// Vertex input: word r of the lane's vertex is vpm_in[r]. Rows at and beyond the count read 0.
+  const Lanes* vpm_in;
+  uint32_t vpm_in_rows;
+  /// Geometry input: word r of vertex v of the lane's primitive is gs_in[v * gs_in_rows + r].
+  const Lanes* gs_in;
+  uint32_t gs_in_rows, gs_in_vertices;
+  Lanes gs_invocation;
+  /// Output segment. Writes beyond the count are dropped.
+  Lanes* vpm_out;
+  uint32_t vpm_out_rows;
+  /// Fragment: components in ldvary order; reads beyond the count give 0.
+  const Varying* varyings;
+  uint32_t num_varyings;
+  Lanes pixel_x, pixel_y;     ///< XCD, YCD
+  LanesF sample_x, sample_y;  ///< FXCD, FYCD
+  Lanes sample_id;
+  LaneMask back_facing;  ///< REVF
+  TlbPort* tlb;
+  /// Compute: main-stream uniform reads inside [snapshot_address, + snapshot_bytes) come from here.
+  const uint8_t* snapshot;
+  GpuAddr snapshot_address;
+  uint32_t snapshot_bytes;
+
+  // Control
+  uint64_t budget;        ///< instructions left before run() gives up with Stop::kBudget
+  uint64_t instructions;  ///< executed so far
+  bool stop_at_switch;    ///< return Stop::kSwitch at every thread switch
+  Observer* observer;     ///< null, or who sees every instruction (observer.h)
+
+  /// With Stop::kMeeting: so many threads of the core, this one among them, wait for each other at a
+  /// synchronisation object.
+  struct Meeting {
+    uint32_t threads;  ///< 2 or more
+    uint8_t object;    ///< 0..63
+  } meeting;
+
+  /// State of the interpreter that outlives a stop; opaque to callers. "In n": after n more instructions.
+  struct Pending {
+    // What is under way. Zero when nothing is, which lets the interpreter take its fast path.
+    struct Events {
+      uint8_t switch_in, end_in, branch_in;
+      uint8_t vary;  // bit n: a C coefficient lands before the n-th next instruction
+      uint8_t sfu;   // the same for r4 of 4.2
+      bool previous_was_thrsw;
+      bool operator==(const Events&) const = default;
+    } events;
+    bool last_section;
+    enum class Sync : uint8_t { kNone, kBarrier, kMeeting } sync;  // at the next thread switch
+    // Branch
+    GpuAddr branch_target, branch_uniforms;
+    bool branch_moves_uniforms;
+    // ldvary: C of two components may be under way
+    uint8_t vary_oldest;
+    Lanes vary_c[2];
+    uint32_t next_varying;
+    Lanes sfu_result[2];
+    uint8_t sfu_oldest;
+    // TMU sequence being written, and words that ldtmu has not taken yet
+    tmu::TextureLookup texture;
+    uint8_t num_config;
+    uint32_t fifo_head, fifo_tail;  // free running
+    Lanes fifo[kTmuFifo];
+    // TLB sequence
+    TlbSpec tlb_spec;
+    uint8_t tlb_have, tlb_need;
+    bool tlb_reading;
+    LaneMask tlb_exec;
+    Lanes tlb_words[16];
+  } pending;
+
+  /// All registers and streams as at thread start (qpu.md 6), no inputs, an unlimited budget.
+  void reset();
+  /// The same for a thread of the same stage after another one: inputs, and registers, whose contents
+  /// programs may not rely on, keep their values; pc, uniforms and msf are the caller's. There is no
+  /// observer.
+  void restart();
+};
+
+enum class Stop : uint8_t {
+  kEnd,      ///< the program ended
+  kSwitch,   ///< thread switch, only with stop_at_switch
+  kBarrier,  ///< waits at a compute barrier; call run() again when all threads of the supergroup arrived
+  kMeeting,  ///< waits for thread.meeting; call run() again when all have arrived. Only without TLB and VPM
+             ///< output
+  kBudget,   ///< thread.budget is used up; run() may be called again
+  kHang,     ///< ran off its code, popped an empty TMU queue, or met an invalid instruction; cannot go on
+};
+
+}  // namespace v3d::qpu

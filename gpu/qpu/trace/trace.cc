@@ -1,0 +1,363 @@
+#include "gpu/qpu/trace/trace.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "gpu/qpu/run/alu.h"
+#include "gpu/qpu/run/ports.h"
+
+namespace v3d::qpu {
+namespace {
+
+using Values = TraceSelection::Values;
+
+constexpr int kLanesPerRow = 8;
+
+LaneMask exec_lanes(const AluHalf& half, const Thread& t) {
+  const LaneMask lanes = lanes_of(half.cond, t);
+  return info(half.op).traits & kActiveLanes ? lanes & active_lanes(t) : lanes;
+}
+
+// The register behind a write address, or null if it is a port.
+const Lanes* destination_register(int version, const Thread& t, bool magic, uint8_t waddr) {
+  if (!magic) return &t.rf[waddr];
+  if (version == 42 && waddr < kWaddrR5) return &t.acc[waddr];
+  if (waddr == kWaddrR5 || waddr == kWaddrRep) return version == 42 ? &t.acc[5] : &t.rf[0];
+  return nullptr;
+}
+
+std::string destination_name(int version, bool magic, uint8_t waddr) {
+  if (!magic) return absl::StrFormat("rf%d", waddr);
+  const char* name = magic_name(version, waddr);
+  return name ? name : absl::StrFormat("address %d", waddr);
+}
+
+bool starts_general(uint8_t waddr) { return waddr == kWaddrTmua || waddr == kWaddrTmuau; }
+bool starts_texture(uint8_t waddr) {
+  return waddr == kWaddrTmus || (waddr >= kWaddrTmuscm && waddr <= kWaddrTmuslod);
+}
+
+// Words of unknown type count as floats if they would be ordinary ones.
+bool looks_float(uint32_t bits) {
+  const uint32_t exponent = bits >> 23 & 255;
+  return exponent > 67 && exponent < 187;
+}
+bool look_float(const Lanes& v) {
+  bool any = false;
+  for (int n = 0; n < kLanes; ++n) {
+    if (v[n] != 0 && !looks_float(v[n])) return false;
+    any = any || v[n] != 0;
+  }
+  return any;
+}
+
+bool on_floats(const AluHalf& half) {
+  const OpInfo& op = info(half.op);
+  return op.input == Input::kFloat || op.input == Input::kFloatMove || op.flags == FlagClass::kFloat;
+}
+
+}  // namespace
+
+// One instruction: the state before and after it, and the text that becomes of it.
+struct ThreadTrace::Paragraph {
+  const int version;
+  const TraceSelection& selection;
+  const Thread& before;
+  const Thread& after;
+  const Instruction& i;
+  std::string& text;
+
+  void line(const char* what, const std::string& rest) {
+    absl::StrAppendFormat(&text, "    %-22s %s\n", what, rest);
+  }
+
+  // Lanes outside `valid` are dots.
+  void row(const std::string& label, const Lanes& v, LaneMask valid, int first, int last, bool as_decimal,
+           bool floats) {
+    absl::StrAppendFormat(&text, "    %-16s %2d..%-2d", label, first, last);
+    for (int n = first; n <= last; ++n) {
+      const uint32_t bits = v[n];
+      if (!(valid >> n & 1))
+        absl::StrAppendFormat(&text, "%*s", as_decimal ? 11 : 9, ".");
+      else if (!as_decimal)
+        absl::StrAppendFormat(&text, " %08x", bits);
+      else if (floats)
+        absl::StrAppendFormat(&text, " %10.4g", std::bit_cast<float>(bits));
+      else
+        absl::StrAppendFormat(&text, "%12d", static_cast<int32_t>(bits));
+    }
+    text += '\n';
+  }
+
+  std::string scalar(uint32_t bits) const { return scalar(bits, looks_float(bits)); }
+  std::string scalar(uint32_t bits, bool floats) const {
+    const Values v = selection.values;
+    if (v == Values::kInt) return absl::StrFormat("%d", static_cast<int32_t>(bits));
+    if (v == Values::kFloat) return absl::StrFormat("%g", std::bit_cast<float>(bits));
+    if (v == Values::kHex || (v == Values::kAuto && !floats)) return absl::StrFormat("%08x", bits);
+    return absl::StrFormat("%08x = %g", bits, std::bit_cast<float>(bits));
+  }
+
+  // Of unknown type.
+  void values(const std::string& label, const Lanes& v) { values(label, v, kAllLanes, look_float(v)); }
+  void values(const std::string& label, const Lanes& v, LaneMask valid, bool floats) {
+    const int first = static_cast<int>(selection.lanes.first), last = static_cast<int>(selection.lanes.last);
+    const auto shown = static_cast<LaneMask>((0xffffu << first) & (0xffffu >> (15 - last)));
+    bool same = (valid & shown) == shown;
+    for (int n = first; n <= last; ++n) same = same && v[n] == v[first];
+    if (same) return line(label.c_str(), "all  " + scalar(v[first], floats));
+    if (!(valid & shown)) return line(label.c_str(), "no lane");
+    const Values how = selection.values;
+    const bool hex = how == Values::kAuto || how == Values::kHex || how == Values::kHexFloat;
+    const bool decimal = how == Values::kFloat || how == Values::kInt || how == Values::kHexFloat ||
+                         (how == Values::kAuto && floats);
+    for (int n = first; n <= last; n += kLanesPerRow) {
+      const int end = std::min(n + kLanesPerRow - 1, last);
+      const std::string name = n == first ? label : "";
+      if (hex) row(name, v, valid, n, end, false, false);
+      if (decimal) row(hex ? "" : name, v, valid, n, end, true, how != Values::kInt);
+    }
+  }
+
+  void operand(const char* unit, const Operand& o, bool floats) {
+    Lanes v;
+    switch (o.kind) {
+      case Operand::Kind::kNone:
+      case Operand::Kind::kImmediate:  // stands in the text
+        return;
+      case Operand::Kind::kRegister:
+        v = before.rf[o.index];
+        break;
+      case Operand::Kind::kAccumulator:
+        v = before.acc[o.index];
+        break;
+    }
+    // Packed halves and integers are not what a float of the register would say.
+    const bool as_float =
+        floats && (o.unpack == Unpack::kNone || o.unpack == Unpack::kAbs || o.unpack == Unpack::kSat ||
+                   o.unpack == Unpack::kNsat || o.unpack == Unpack::kMax0);
+    values(absl::StrFormat("%s %s%d", unit, o.kind == Operand::Kind::kRegister ? "rf" : "r", o.index), v,
+           kAllLanes, as_float);
+  }
+
+  static Lanes source(const Thread& t, const Operand& o) {
+    if (o.kind == Operand::Kind::kRegister) return t.rf[o.index];
+    if (o.kind == Operand::Kind::kAccumulator) return t.acc[o.index];
+    return o.kind == Operand::Kind::kImmediate ? splat(small_immediate(o.index)) : Lanes{};
+  }
+
+  // What goes to a port is nowhere to be seen afterwards, so it is computed again.
+  Lanes sent(const AluHalf& half, LaneMask exec) {
+    const auto scratch = std::make_unique<Thread>(before);
+    scratch->nn_mode = after.nn_mode;  // a dot sees the mode that its word sets
+    const AluFn function = find_alu(half.op, half.a.unpack, half.b.unpack);
+    const Lanes v = function(*scratch, source(before, half.a), source(before, half.b), exec);
+    return half.pack == Pack::kNone ? v : packed(half.pack, v, Lanes{});
+  }
+
+  void half(const char* unit, const AluHalf& h) {
+    const OpInfo& op = info(h.op);
+    if (h.op == Op::kNop) return;
+    const bool takes_floats =
+        op.input == Input::kFloat || op.input == Input::kFloatMove || (op.traits & kSfu);
+    operand(unit, h.a, takes_floats && !(op.traits & kReadsThread));
+    operand(unit, h.b, takes_floats && op.input == Input::kFloat);
+    const LaneMask exec = exec_lanes(h, before);
+    if (sets_nn_mode(h.op) && exec == kAllLanes) return;
+    if (!op.has_destination) return line(unit, absl::StrFormat("lanes %04x", exec));
+    const std::string label =
+        absl::StrFormat("  -> %s%s", destination_name(version, h.magic, h.waddr), suffix(h.pack));
+    const bool floats = on_floats(h) && op.flags == FlagClass::kFloat && h.pack == Pack::kNone;
+    if (const Lanes* written = destination_register(version, after, h.magic, h.waddr))
+      return values(label, *written, exec, floats);
+    const bool is_flags_only = h.magic && h.waddr == kWaddrNop;
+    if ((is_flags_only && h.flags == FlagWrite::kNone) || (i.signals & kRotate) || (op.traits & kUnknown))
+      return;
+    values(h.op == Op::kSetmsf ? "  -> msf"
+           : is_flags_only     ? "  -> flags"
+                               : label,
+           sent(h, exec), exec, floats);
+  }
+
+  void signal() {
+    if (i.signals & (kLdunif | kLdunifa)) {
+      const Lanes& v = version == 42 ? after.acc[5] : after.rf[0];
+      values(absl::StrFormat("%s -> %s", i.signals & kLdunif ? "ldunif" : "ldunifa",
+                             version == 42 ? "r5" : "rf0"),
+             v);
+    }
+    const auto with_address = static_cast<uint16_t>(i.signals & kSignalsWithAddress);
+    if (!with_address) return;
+    const auto label = absl::StrFormat("%s -> %s", signal_name(static_cast<Signal>(with_address)),
+                                       destination_name(version, i.signal_magic, i.signal_waddr));
+    if (const Lanes* written = destination_register(version, after, i.signal_magic, i.signal_waddr))
+      values(label, *written);
+    else if (with_address == kLdtmu && before.pending.fifo_head != before.pending.fifo_tail)
+      values(label, before.pending.fifo[before.pending.fifo_head % kTmuFifo]);
+    else if (with_address != kLdunifrf && with_address != kLdunifarf)
+      line(label.c_str(), "");
+    if (with_address == kLdvary) {
+      const Thread::Pending& p = after.pending;
+      const int newest = (p.vary_oldest + std::popcount(p.events.vary) - 1) & 1;
+      values(absl::StrFormat("  C for %s, in 2", version == 42 ? "r5" : "rf0"), p.vary_c[newest]);
+    }
+  }
+
+  // The words of the uniform streams, which the instruction took.
+  void uniforms() {
+    Thread copy = before;
+    for (int n = 0; copy.uniforms != after.uniforms && n < 4; ++n) {
+      const GpuAddr address = copy.uniforms;
+      line("uniform", absl::StrFormat("0x%08x: %s", address, scalar(next_uniform(copy))));
+    }
+    if (i.signals & (kLdunifa | kLdunifarf)) {
+      const GpuAddr address = copy.unifa;
+      line("unifa", absl::StrFormat("0x%08x: %s", address, scalar(next_unifa(copy))));
+    }
+  }
+
+  void tmu() {
+    uint8_t launcher = 0;
+    LaneMask exec = kAllLanes;
+    const auto look = [&](bool magic, uint8_t waddr, LaneMask lanes) {
+      if (!magic || !(starts_general(waddr) || starts_texture(waddr))) return;
+      launcher = waddr;
+      exec = lanes;
+    };
+    for (const AluHalf* h : {&i.add, &i.mul}) look(h->magic, h->waddr, exec_lanes(*h, before));
+    if (i.signals & kSignalsWithAddress) look(i.signal_magic, i.signal_waddr, kAllLanes);
+    if (!launcher) return;
+    const LaneMask live = nonzero(before.msf);
+    if (starts_general(launcher))
+      general(launcher, exec, live);
+    else
+      texture(launcher, exec, live);
+    const Thread::Pending& p = after.pending;
+    uint32_t taken = p.fifo_tail;
+    for (uint32_t n = before.pending.fifo_tail; n != taken; ++n)
+      values(absl::StrFormat("  returns word %d", n - before.pending.fifo_tail), p.fifo[n % kTmuFifo]);
+    if (before.pending.fifo_tail == taken) line("  returns", "nothing");
+  }
+
+  void general(uint8_t launcher, LaneMask exec, LaneMask live) {
+    static constexpr const char* kTypes[] = {"i8", "i16", "vec2", "vec3", "vec4", "u8", "u16", "32 bit"};
+    Thread copy = before;
+    const uint32_t config = launcher == kWaddrTmuau ? next_uniform(copy) : before.tmu_config;
+    const uint32_t op = config >> 3 & 15;
+    const int data = before.pending.texture.num_data;
+    const std::string kind = op == 15 ? data ? "store" : "load" : absl::StrFormat("operation %d", op);
+    line("tmu",
+         absl::StrFormat("%s of %s, config %02x per %s, condition %04x, live %04x", kind, kTypes[config & 7],
+                         config & 255, config & 128 ? "pixel" : "quad", exec, live));
+    data_rows(data);
+  }
+
+  void data_rows(int count) {
+    for (int n = 0; n < count; ++n) values(absl::StrFormat("  data %d", n), before.pending.texture.data[n]);
+  }
+
+  void texture(uint8_t launcher, LaneMask exec, LaneMask live) {
+    const tmu::TextureLookup& lookup = after.pending.texture;
+    line("tmu", absl::StrFormat("texture lookup by %s, p0 %08x p1 %08x p2 %08x, condition %04x, live %04x",
+                                magic_name(version, launcher), lookup.p0, lookup.p1, lookup.p2, exec, live));
+    const struct {
+      tmu::Parameter bit;
+      const char* name;
+      const Lanes& value;
+    } parameters[] = {{tmu::kT, "  t", lookup.t},          {tmu::kR, "  r", lookup.r},
+                      {tmu::kI, "  i", lookup.i},          {tmu::kB, "  b", lookup.b},
+                      {tmu::kDref, "  dref", lookup.dref}, {tmu::kOff, "  off", lookup.off}};
+    for (const auto& p : parameters)
+      if (before.pending.texture.written & p.bit) values(p.name, p.value);
+    data_rows(before.pending.texture.num_data);
+  }
+
+  void branch() {
+    const Branch& b = i.branch;
+    LaneMask lanes = kAllLanes;
+    if (b.msfign != Msfign::kNone) lanes = nonzero(before.msf);
+    if (b.msfign == Msfign::kQ) lanes = whole_quads(lanes);
+    const bool taken = after.pending.events.branch_in == 4;
+    line("branch",
+         taken ? absl::StrFormat("taken, to 0x%08x behind three more instructions; A %04x of lanes %04x",
+                                 after.pending.branch_target, before.flag_a, lanes)
+               : absl::StrFormat("not taken; A %04x of lanes %04x", before.flag_a, lanes));
+    if (taken && after.pending.branch_moves_uniforms)
+      line("", absl::StrFormat("uniforms continue at 0x%08x", after.pending.branch_uniforms));
+  }
+
+  void flags() {
+    if (before.flag_a != after.flag_a || before.flag_b != after.flag_b || i.add.flags != FlagWrite::kNone ||
+        i.mul.flags != FlagWrite::kNone)
+      line("flags", absl::StrFormat("A %04x -> %04x  B %04x -> %04x", before.flag_a, after.flag_a,
+                                    before.flag_b, after.flag_b));
+  }
+
+  void nn_mode() {
+    if (sets_nn_mode(i.add.op))
+      line("nn mode", absl::StrFormat("%s -> %s", name(before.nn_mode), name(after.nn_mode)));
+    else if (i.mul.op == Op::kV8dot)
+      line("nn mode", name(after.nn_mode));
+  }
+
+  void print() {
+    if (i.is_branch) {
+      uniforms();
+      return branch();
+    }
+    half("add", i.add);
+    nn_mode();
+    half("mul", i.mul);
+    signal();
+    uniforms();
+    tmu();
+    flags();
+  }
+};
+
+ThreadTrace::ThreadTrace(int version, const TraceSelection& selection, const Thread& thread,
+                         std::string title)
+    : version_(version),
+      selection_(selection),
+      entry_(thread.pc & ~7u),
+      before_(std::make_unique<Thread>(thread)),
+      text_(std::move(title)) {
+  text_ += '\n';
+}
+
+void ThreadTrace::before(const Thread& thread, uint64_t word, const Instruction* instruction) {
+  shown_ = selection_.instructions.contains(executed_++);
+  if (!shown_) return;
+  *before_ = thread;
+  word_ = word;
+  instruction_ = instruction;
+}
+
+void ThreadTrace::after(const Thread& thread, const char* error) {
+  complete_ = complete_ || error || executed_ > selection_.instructions.last;
+  if (!shown_) return;
+  const std::string words = instruction_ ? disassemble(version_, *instruction_)
+                                         : absl::StrFormat(".word 0x%016x  (no instruction)", word_);
+  const auto index = static_cast<int32_t>(before_->pc - entry_) / 8;
+  absl::StrAppendFormat(&text_, "\n%4d  0x%08x  %s\n", index, before_->pc, words);
+  absl::StrAppendFormat(&text_, "    %-22s A %04x  B %04x  msf %04x\n", "state", before_->flag_a,
+                        before_->flag_b, nonzero(before_->msf));
+  if (instruction_) Paragraph{version_, selection_, *before_, thread, *instruction_, text_}.print();
+  if (error) absl::StrAppendFormat(&text_, "    %-22s %s\n", "hangs", error);
+}
+
+void ThreadTrace::finished(const Thread& thread, Next next) {
+  complete_ = complete_ || next == Next::kEnd;
+  if (!shown_) return;
+  if (next == Next::kJump) absl::StrAppendFormat(&text_, "    %-22s 0x%08x\n", "continues at", thread.pc);
+  if (next == Next::kSwitch) text_ += "    thread switch\n";
+  if (next == Next::kBarrier) text_ += "    thread switch, waits at the barrier\n";
+  if (next == Next::kEnd)
+    text_ += "    the thread ends\n";
+  else if (complete_)
+    text_ += "\n      (the selection ends here)\n";
+}
+
+}  // namespace v3d::qpu

@@ -1,0 +1,43 @@
+/// What a device does when QPU programs are to be watched.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "gpu/qpu/run/observer.h"
+#include "gpu/qpu/trace/trace.h"
+
+namespace v3d::qpu {
+
+struct WatchOptions {
+  std::optional<TraceSelection> trace;
+  TraceSink trace_sink;
+  /// Rules that programs break go here, one line per call, each once per program; null: nothing is checked.
+  TraceSink hazard_sink;
+};
+
+/// Of a device; makes the watches of its jobs. Thread safe; outlives them.
+class Watch {
+ public:
+  Watch(int version, WatchOptions options);
+  ~Watch();
+
+  /// @param job  number of the job, from 1
+  std::unique_ptr<ThreadWatch> begin_job(uint64_t job);
+
+ private:
+  class JobWatch;
+  class WatchedThread;
+  const int version_;
+  const WatchOptions options_;
+  std::mutex mutex_;  // of the sinks and of reported_
+  struct Reported;
+  std::unique_ptr<Reported> reported_;
+};
+
+/// What the debug categories "qpu" and "hazard" ask for, with messages to the log; null when neither is on.
+/// V3DEMU_TRACE_QPU holds the selection of "qpu".
+std::unique_ptr<Watch> watch_from_environment(int version);
+
+}  // namespace v3d::qpu

@@ -1,0 +1,106 @@
+#include "gpu/tmu/lookup/general.h"
+
+#include <algorithm>
+
+#include "gpu/base/log.h"
+#include "gpu/base/vector.h"
+#include "gpu/tmu/lookup/atomic.h"
+
+namespace v3d::tmu {
+namespace {
+
+struct Type {
+  uint8_t bytes, words;
+  bool is_signed;
+};
+/// Bits 2:0 of the configuration byte (texture.md 2.4).
+constexpr Type kTypes[8] = {{1, 1, true},  {2, 1, true},  {4, 2, false}, {4, 3, false},
+                            {4, 4, false}, {1, 1, false}, {2, 1, false}, {4, 1, false}};
+
+bool all_equal(Lanes v) { return nonzero(v ^ splat(v[0])) == 0; }
+bool consecutive_words(Lanes address) { return all_equal(address - kLaneIndex * 4u); }
+
+/// Address of component k of a vector access.
+Lanes component(Lanes address, uint32_t k, bool wrap16) {
+  return wrap16 ? (address & ~15u) | ((address + 4 * k) & 15u) : address + 4 * k;
+}
+
+Lanes load_words(Memory memory, Lanes address, LaneMask active) {
+  if (active == kAllLanes) {
+    if (consecutive_words(address)) return memory.load<Lanes>(address[0]);
+    if (all_equal(address)) return splat(memory.load<uint32_t>(address[0]));
+  }
+  return gather(memory, address, active);
+}
+
+void store_words(Memory memory, Lanes address, Lanes value, LaneMask active) {
+  if (active == kAllLanes && consecutive_words(address))
+    memory.store(address[0], value);
+  else
+    scatter(memory, address, value, active);
+}
+
+Lanes load_small(Memory memory, Lanes address, LaneMask active, Type type) {
+  const Lanes value = gather_small(memory, address, active, type.bytes);
+  if (!type.is_signed) return value;
+  const int unused = 32 - 8 * type.bytes;
+  return as_uint(as_int(value << unused) >> unused);
+}
+
+void store_small(Memory memory, Lanes address, Lanes value, LaneMask active, Type type) {
+  for (int i = 0; i < kLanes; ++i) {
+    if (!((active >> i) & 1)) continue;
+    if (type.bytes == 1)
+      memory.store(address[i], static_cast<uint8_t>(value[i]));
+    else
+      memory.store(address[i], static_cast<uint16_t>(value[i]));
+  }
+}
+
+/// Atomics in ascending lane order.
+Lanes atomics(Memory memory, const GeneralLookup& lookup, uint32_t op, LaneMask active) {
+  Lanes old{};
+  for (int i = 0; i < kLanes; ++i) {
+    if (!((active >> i) & 1)) continue;
+    auto* at = reinterpret_cast<uint32_t*>(memory.host(lookup.address[i] & ~3u));
+    const uint32_t a = lookup.num_data > 0 ? lookup.data[0][i] : 0;
+    const uint32_t b = lookup.num_data > 1 ? lookup.data[1][i] : 0;
+    old[i] = atomic<uint32_t>(at, op, lookup.num_data, a, b);
+  }
+  return old;
+}
+
+}  // namespace
+
+int general_lookup(Memory memory, bool wrap16, const GeneralLookup& lookup, Lanes* out) {
+  const bool per_pixel = (lookup.config & 0x80) != 0;
+  const uint32_t op = (lookup.config >> 3) & 15;
+  const Type type = kTypes[lookup.config & 7];
+  const LaneMask active = lookup.exec & (per_pixel ? lookup.live : whole_quads(lookup.live));
+
+  if (op == kRegular) {
+    const Lanes address = lookup.address & ~(uint32_t{type.bytes} - 1);
+    if (lookup.num_data == 0) {
+      for (uint32_t k = 0; k < type.words; ++k)
+        out[k] = type.bytes == 4 ? load_words(memory, component(address, k, wrap16), active)
+                                 : load_small(memory, address, active, type);
+      return type.words;
+    }
+    if (lookup.num_data != type.words)
+      log_debug(Debug::kTmu, "TMU: store of %d words with a type of %d", lookup.num_data, type.words);
+    for (uint32_t k = 0; k < std::min(type.words, lookup.num_data); ++k) {
+      if (type.bytes == 4)
+        store_words(memory, component(address, k, wrap16), lookup.data[k], active);
+      else
+        store_small(memory, address, lookup.data[k], active, type);
+    }
+    return 0;
+  }
+  if (is_atomic(op, lookup.num_data > 0)) {
+    out[0] = atomics(memory, lookup, op, active);
+    return 1;
+  }
+  return 0;  // prefetches and cache maintenance: memory is coherent here
+}
+
+}  // namespace v3d::tmu

@@ -1,0 +1,75 @@
+#include "gpu/tmu/lookup/unit.h"
+
+#include "gpu/base/log.h"
+#include "gpu/base/vector.h"
+#include "gpu/tmu/lookup/general.h"
+#include "gpu/tmu/lookup/plan.h"
+
+namespace v3d::tmu {
+namespace {
+
+void trace(const Plan& plan) {
+  const TextureState& texture = plan.texture;
+  log_debug(Debug::kTmu, "TMU: P0 %#x P1 %#x P2 %#x launcher %d: %s %ux%ux%u levels %d..%d at %#x, %d words",
+            plan.key.p0, plan.key.p1, plan.key.p2, plan.key.shape >> 16, format_name(texture.type),
+            texture.width, texture.height, texture.depth, texture.base_level, texture.max_level, texture.base,
+            plan.num_words);
+}
+
+}  // namespace
+
+struct Unit::State {
+  static constexpr uint32_t kPlans = 128;
+
+  struct Slot {
+    uint64_t job = 0;  ///< number of the job for which the plan was made
+    Plan plan;
+  };
+
+  Context context;
+  int version;
+  uint64_t job = 1;
+  Slot slots[kPlans];
+
+  const Plan& plan(const TextureLookup& lookup) {
+    const Plan::Key key{
+        lookup.p0, lookup.p1, lookup.p2,
+        static_cast<uint32_t>(lookup.launcher) << 16 | uint32_t{lookup.num_data} << 8 | lookup.written};
+    const uint32_t mixed =
+        (key.p0 >> 4) * 0x9e3779b1u + (key.p1 >> 3) * 0x85ebca6bu + (key.p2 ^ key.shape) * 0xc2b2ae35u;
+    Slot& slot = slots[mixed >> 25];
+    static_assert(kPlans == 1u << (32 - 25));
+    if (slot.job != job || !(slot.plan.key == key)) {
+      slot.job = job;
+      make_plan(key, lookup, context.memory, version, slot.plan);
+      trace(slot.plan);
+    }
+    return slot.plan;
+  }
+};
+
+Unit::Unit(Memory memory, int version) : state_(std::make_unique<State>()) {
+  state_->context.memory = memory;
+  state_->version = version;
+}
+Unit::~Unit() = default;
+Unit::Unit(Unit&&) noexcept = default;
+Unit& Unit::operator=(Unit&&) noexcept = default;
+
+void Unit::begin_job() {
+  ++state_->job;
+  state_->context.blocks.clear();
+}
+
+int Unit::texture(const TextureLookup& lookup, Lanes* out) {
+  const Plan& plan = state_->plan(lookup);
+  const LaneMask active = lookup.exec & (plan.per_pixel ? lookup.live : whole_quads(lookup.live));
+  plan.run(plan, state_->context, lookup, active, out);
+  return plan.num_words;
+}
+
+int Unit::general(const GeneralLookup& lookup, Lanes* out) {
+  return general_lookup(state_->context.memory, state_->version < 71, lookup, out);
+}
+
+}  // namespace v3d::tmu

@@ -1,0 +1,140 @@
+#include "gpu/tmu/texel/encode.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "gpu/base/float16.h"
+#include "gpu/base/vector.h"
+
+namespace v3d::tmu {
+namespace {
+
+constexpr Number kUn = Number::kUnorm, kSn = Number::kSnorm, kHf = Number::kHalf, kSf = Number::kSmallFloat,
+                 kSe = Number::kSharedExponent, kSi = Number::kInt, kUi = Number::kUint, kRw = Number::kRaw;
+constexpr Packing kPackings[] = {
+    {0, kUn, {{0, 8}}},
+    {1, kSn, {{0, 8}}},
+    {2, kUn, {{0, 8}, {8, 8}}},
+    {3, kSn, {{0, 8}, {8, 8}}},
+    {4, kUn, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
+    {5, kSn, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
+    {6, kUn, {{11, 5}, {5, 6}, {0, 5}}},
+    {7, kUn, {{12, 4}, {8, 4}, {4, 4}, {0, 4}}},
+    {8, kUn, {{11, 5}, {6, 5}, {1, 5}, {0, 1}}},
+    {9, kUn, {{0, 10}, {10, 10}, {20, 10}, {30, 2}}},
+    {10, kUn, {{0, 16}}},
+    {11, kSn, {{0, 16}}},
+    {12, kUn, {{0, 16}, {16, 16}}},
+    {13, kSn, {{0, 16}, {16, 16}}},
+    {14, kUn, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
+    {15, kSn, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
+    {16, kHf, {{0, 16}}},
+    {17, kHf, {{0, 16}, {16, 16}}},
+    {18, kHf, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
+    {19, kSf, {{0, 11}, {11, 11}, {22, 10}}},
+    {20, kSe, {{0, 9}, {9, 9}, {18, 9}}},
+    {27, kUi, {{0, 8}}},
+    {28, kUi, {{0, 16}}},
+    {29, kRw, {{0, 32}}},
+    {30, kRw, {{0, 32}, {32, 32}}},
+    {31, kRw, {{0, 32}, {32, 32}, {64, 32}, {96, 32}}},
+    {96, kSi, {{0, 8}}},
+    {97, kUi, {{0, 8}}},
+    {98, kSi, {{0, 8}, {8, 8}}},
+    {99, kUi, {{0, 8}, {8, 8}}},
+    {100, kSi, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
+    {101, kUi, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
+    {102, kSi, {{0, 16}}},
+    {103, kUi, {{0, 16}}},
+    {104, kSi, {{0, 16}, {16, 16}}},
+    {105, kUi, {{0, 16}, {16, 16}}},
+    {106, kSi, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
+    {107, kUi, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
+    {108, kRw, {{0, 32}}},
+    {109, kRw, {{0, 32}}},
+    {110, kRw, {{0, 32}, {32, 32}}},
+    {111, kRw, {{0, 32}, {32, 32}}},
+    {112, kRw, {{0, 32}, {32, 32}, {64, 32}, {96, 32}}},
+    {113, kRw, {{0, 32}, {32, 32}, {64, 32}, {96, 32}}},
+    {114, kUi, {{0, 10}, {10, 10}, {20, 10}, {30, 2}}},
+    {115, kUn, {{0, 5}, {5, 5}, {10, 5}, {15, 1}}},
+};
+
+constexpr auto kIndex = [] {
+  std::array<const Packing*, 128> index = {};
+  for (const Packing& packing : kPackings) index[packing.type] = &packing;
+  return index;
+}();
+
+/// Unsigned float with 5 exponent bits: a half without its sign and lowest mantissa bits, rounded to nearest
+/// even. Negative numbers give 0.
+uint32_t small_float(float v, int bits) {
+  if (v < 0) return 0;
+  const uint32_t half = float_to_half(v) & 0x7fffu;
+  const int dropped = 15 - bits;
+  if (half >= 0x7c00) return half >> dropped | (half > 0x7c00);
+  const uint32_t rounded = half + (1u << (dropped - 1)) - 1 + ((half >> dropped) & 1);
+  return std::min(rounded >> dropped, 0x7c00u >> dropped);
+}
+
+Lanes encode_channel(Number number, Lanes v, int bits) {
+  const int32_t last = static_cast<int32_t>((1u << (bits - (number == Number::kInt))) - 1);
+  switch (number) {
+    case Number::kInt:
+      return as_uint(clamp(as_int(v), splat_int(-last - 1), splat_int(last))) & ((1u << bits) - 1);
+    case Number::kUint:
+      return v < static_cast<uint32_t>(last) ? v : splat(static_cast<uint32_t>(last));
+    default:
+      break;
+  }
+  Lanes result;
+  for (int i = 0; i < kLanes; ++i) result[i] = encode_float(number, as_float(v)[i], bits);
+  return result;
+}
+
+/// RGB9_E5 by the rules of EXT_texture_shared_exponent.
+uint32_t shared_exponent(const float (&rgb)[3]) {
+  constexpr int kBias = 15, kBits = 9, kLastExponent = 31;
+  constexpr float kLargest = 65408;  // 511 / 512 * 2^16
+  float v[3];
+  for (size_t c = 0; c < 3; ++c) v[c] = rgb[c] > 0 ? std::min(rgb[c], kLargest) : 0;
+  const float largest = std::max({v[0], v[1], v[2]});
+  int exponent = std::max(-kBias - 1, largest > 0 ? std::ilogb(largest) : -kBias - 1) + 1 + kBias;
+  if (std::floor(std::ldexp(largest, kBias + kBits - exponent) + 0.5f) == 1 << kBits) ++exponent;
+  uint32_t texel = static_cast<uint32_t>(std::min(exponent, kLastExponent)) << 27;
+  for (size_t c = 0; c < 3; ++c)
+    texel |= static_cast<uint32_t>(std::floor(std::ldexp(v[c], kBias + kBits - exponent) + 0.5f)) << (9 * c);
+  return texel;
+}
+
+}  // namespace
+
+const Packing* find_packing(uint32_t type) { return type < kIndex.size() ? kIndex[type] : nullptr; }
+
+uint32_t encode_float(Number number, float v, int bits) {
+  const bool is_unorm = number == Number::kUnorm;
+  if (number == Number::kHalf) return float_to_half(v);
+  if (!is_unorm && number != Number::kSnorm) return small_float(v, bits);
+  const auto max = static_cast<float>((1u << (bits - (is_unorm ? 0 : 1))) - 1);
+  const float clamped = v == v ? std::clamp(v, is_unorm ? 0.0f : -1.0f, 1.0f) : 0.0f;
+  return static_cast<uint32_t>(std::lround(clamped * max)) & ((1u << bits) - 1);
+}
+
+void encode_texels(const Packing& packing, const Lanes* rgba, Lanes* words) {
+  for (int i = 0; i < 4; ++i) words[i] = Lanes{};
+  if (packing.number == Number::kSharedExponent) {
+    for (int i = 0; i < kLanes; ++i)
+      words[0][i] = shared_exponent({as_float(rgba[0])[i], as_float(rgba[1])[i], as_float(rgba[2])[i]});
+    return;
+  }
+  for (int c = 0; c < 4; ++c) {
+    const Channel channel = packing.channels[c];
+    if (channel.bits == 0) continue;
+    const Lanes code =
+        packing.number == Number::kRaw ? rgba[c] : encode_channel(packing.number, rgba[c], channel.bits);
+    words[channel.first / 32] |= code << (channel.first % 32);
+  }
+}
+
+}  // namespace v3d::tmu

@@ -1,0 +1,65 @@
+/// Texture data formats (texture.md 5): how texels lie in memory and what they mean.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/base/lanes.h"
+#include "gpu/tmu/texel/transfer.h"
+
+namespace v3d::tmu {
+
+/// Representation of decoded channels: raw bits of one of these in every lane.
+enum class Kind : uint8_t { kFloat, kInt, kUint };
+
+/// Encoding of the words of a custom border colour on 4.2 (texture.md 3.4), for 32-bit output.
+enum class BorderEncoding : uint8_t { kUnorm16, kSnorm14, kSnorm15, kF16, kF32, kRaw };
+
+/// How texels of a decoded block become floats.
+enum class BlockScale : uint8_t { kUnorm8, kUnorm16, kUnorm11, kSnorm11 };
+
+/// Raw words of 16 texels to RGBA. Missing channels become 0, 0, 1.
+/// @param words  1 word for texels of up to 32 bits (zero extended), 2 for 64, 4 for 128
+using DecodeTexels = void (*)(const Lanes* words, Lanes* rgba);
+
+/// One channel of one texel of a decoded block; unused channels hold 0, alpha the value of 1.0.
+using BlockTexel = uint16_t[4];
+inline constexpr int kMaxBlockTexels = 144;
+/// A compressed block of `cpp` bytes to block_width * block_height texels in raster order.
+/// @param srgb  ASTC: the sRGB variant of the profile (8-bit results), for every transfer function
+using DecodeBlock = void (*)(const uint8_t* block, bool srgb, BlockTexel* texels);
+
+struct Format {
+  const char* name;
+  uint8_t type;                       ///< value of the texture type field
+  uint8_t cpp;                        ///< bytes of a texel or block
+  uint8_t block_width, block_height;  ///< 1 for plain formats
+  Kind kind;
+  bool filterable;
+  bool depth;             ///< filterable only as comparison
+  bool clamps_reference;  ///< fixed-point depth
+  BorderEncoding border;
+  DecodeTexels decode;            ///< plain formats
+  const DecodeTexels* transfers;  ///< kTransfers functions, null: as decode; null when all are
+  DecodeBlock decode_block;       ///< compressed formats
+  BlockScale block_scale;
+  bool block_srgb;  ///< transfer functions apply
+
+  bool compressed() const { return decode_block != nullptr; }
+  /// The decoder of a plain format after a transfer function, or null where that has no effect.
+  DecodeTexels decoder(Transfer transfer) const {
+    return transfers ? transfers[static_cast<int>(transfer)] : nullptr;
+  }
+};
+
+/// Null for unassigned values and formats that are not modelled.
+const Format* find_format(uint32_t type);
+/// Name for messages, also of formats that are not modelled.
+const char* format_name(uint32_t type);
+
+/// v / 255, correctly rounded, for integers 0..255 in float form.
+inline LanesF unorm8(LanesF v) {
+  const LanesF t = v * 65793.0f;  // exact; 65793 / (2^24 - 1) = 1 / 255
+  return t * 0x1p-24f + t * 0x1p-48f;
+}
+
+}  // namespace v3d::tmu
