@@ -14,8 +14,8 @@
 #include "gpu/cle/shader_record.h"
 #include "gpu/cle/state_packets.h"
 #include "gpu/cle/tile_size.h"
-#include "gpu/ptb/assembly.h"
 #include "gpu/ptb/binner.h"
+#include "gpu/ptb/primitive_assembler.h"
 
 namespace v3d::cle {
 

@@ -9,7 +9,7 @@
 #include "gpu/cle/packet.h"
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/render_list.h"
-#include "gpu/pse/rasterizer.h"
+#include "gpu/pse/tile_renderer.h"
 
 namespace v3d::cle {
 namespace {

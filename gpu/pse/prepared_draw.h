@@ -7,7 +7,7 @@
 
 #include "gpu/base/job.h"
 #include "gpu/base/lanes.h"
-#include "gpu/pse/rasterizer.h"
+#include "gpu/pse/tile_renderer.h"
 #include "gpu/qpu/run/program_cache.h"
 
 namespace v3d::pse {

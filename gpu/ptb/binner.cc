@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/chip/profile.h"
-#include "gpu/ptb/assembly.h"
+#include "gpu/ptb/primitive_assembler.h"
 #include "gpu/ptb/primitive_binner.h"
 
 namespace v3d::ptb {

@@ -9,7 +9,7 @@
 #include "gpu/base/job.h"
 #include "gpu/base/lanes.h"
 #include "gpu/draw/bin_result.h"
-#include "gpu/ptb/assembly.h"
+#include "gpu/ptb/primitive_assembler.h"
 
 namespace v3d::ptb {
 

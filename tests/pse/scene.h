@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/pse/rasterizer.h"
+#include "gpu/pse/tile_renderer.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "tests/pse/program_builder.h"
 #include "tests/vpm/test_job.h"

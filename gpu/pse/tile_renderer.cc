@@ -1,4 +1,4 @@
-#include "gpu/pse/rasterizer.h"
+#include "gpu/pse/tile_renderer.h"
 
 #include <algorithm>
 #include <bit>
