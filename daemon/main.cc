@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -15,14 +14,15 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "daemon/capture.h"
 #include "daemon/gpus.h"
+#include "daemon/limits.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
 #include "ioctl/wire.h"
@@ -42,7 +42,8 @@ Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.
   --exit-when-idle SECS   leave that long after the last client (default: never)
   --foreground            stay attached to the terminal, log to stderr
   --threads N             threads that share out tiles and workgroups (default: one per core)
-  --memory-limit MIB      buffer memory per open node (default: 4096)
+  --memory-limit MIB      buffer memory of one client process (default: 4096)
+  --limit NAME=N[:ALL]    what one client process may hold of something, and all together; "v3demu status" shows them
   --reset-after SECS      GPU time without progress after which a job is reset, as the kernel does (default: 1)
   --no-execute            accept jobs but execute none: measures drivers and the daemon alone
   --capture FILE          write every job with the memory that it finds to FILE; also $V3DEMU_CAPTURE
@@ -61,6 +62,7 @@ struct Options {
   std::string kernel;
   std::string debug;
   std::string capture;
+  std::vector<std::string> limits;  ///< as set_limit() takes them
   v3d::daemon::Server::Options server;
   double reset_after = 1;
   int threads = 0;
@@ -90,6 +92,7 @@ Options parse_options(int argc, char** argv) {
     kForeground,
     kThreads,
     kMemory,
+    kLimit,
     kResetAfter,
     kNoExecute,
     kCapture,
@@ -104,6 +107,7 @@ Options parse_options(int argc, char** argv) {
                                      {"foreground", no_argument, nullptr, kForeground},
                                      {"threads", required_argument, nullptr, kThreads},
                                      {"memory-limit", required_argument, nullptr, kMemory},
+                                     {"limit", required_argument, nullptr, kLimit},
                                      {"reset-after", required_argument, nullptr, kResetAfter},
                                      {"no-execute", no_argument, nullptr, kNoExecute},
                                      {"capture", required_argument, nullptr, kCapture},
@@ -149,7 +153,10 @@ Options parse_options(int argc, char** argv) {
       case kMemory:
         if (!absl::SimpleAtoi(optarg, &mebibytes) || mebibytes < 1 || mebibytes > (1u << 20))
           wrong("no size in MiB");
-        options.server.limits.bo_bytes_per_file = mebibytes << 20;
+        options.limits.push_back(absl::StrFormat("bo-bytes=%d", mebibytes << 20));
+        break;
+      case kLimit:
+        options.limits.emplace_back(optarg);
         break;
       case kResetAfter:
         if (!absl::SimpleAtod(optarg, &options.reset_after) || !(options.reset_after > 0) ||
@@ -289,22 +296,17 @@ void go_to_background(const std::string& log_path, bool keep_stderr) {
   dup2(log ? log.get() : null.get(), STDERR_FILENO);
 }
 
-/// Raises the limit of descriptors, of which every BO, open node and sync_file takes one, as far as this user
-/// may, and keeps any one kind from using them up. One command buffer can take ten thousand BOs (dEQP-VK
-/// api.command_buffers.record_many_secondary).
-void share_out_descriptors(v3d::ioctl::Limits* limits) {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  rlim_t most = 0;
-  std::ifstream("/proc/sys/fs/nr_open") >> most;
-  const rlimit root = {most, most};
-  limit.rlim_cur = limit.rlim_max;
-  if (most > limit.rlim_max && setrlimit(RLIMIT_NOFILE, &root) == 0)
-    limit = root;
-  else
-    setrlimit(RLIMIT_NOFILE, &limit);
-  limits->bos_per_file = std::min<size_t>(limits->bos_per_file, limit.rlim_cur / 4 * 3);
-  limits->exported_descriptors = std::min<size_t>(limits->exported_descriptors, limit.rlim_cur / 8);
+/// Limits of the table for this host, with those that the options name. Exits on wrong usage.
+v3d::ioctl::ResourceLimits make_limits(const std::vector<std::string>& options) {
+  v3d::daemon::raise_descriptor_limit();
+  v3d::ioctl::ResourceLimits limits(v3d::daemon::read_host_room());
+  for (const std::string& option : options) {
+    if (const absl::Status status = v3d::daemon::set_limit(option, &limits); !status.ok()) {
+      std::fprintf(stderr, "v3demud: %s\n", std::string(status.message()).c_str());
+      std::exit(2);
+    }
+  }
+  return limits;
 }
 
 std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, int workers,
@@ -354,6 +356,8 @@ int main(int argc, char** argv) {
     return 2;
   }
 
+  options.server.limits = make_limits(options.limits);
+
   const std::string path =
       std::filesystem::absolute(options.socket.empty() ? default_socket() : options.socket);
   // Opened behind the change of folder.
@@ -375,7 +379,6 @@ int main(int argc, char** argv) {
 
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // the write's errno says it
-  share_out_descriptors(&options.server.limits);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int workers = (options.threads ? options.threads : cores) - 1;
   std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(*profile, workers, options);

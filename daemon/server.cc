@@ -10,9 +10,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
+#include <exception>
 #include <optional>
 #include <thread>
 
+#include "absl/strings/str_format.h"
 #include "daemon/session.h"
 #include "gpu/base/log.h"
 
@@ -48,13 +51,10 @@ const LogClient& newcomers() {
   return client;
 }
 
-/// Of the process that connected, as it did. Nothing when they cannot be read.
-std::optional<ucred> credentials(int socket) {
-  ucred peer = {};
-  socklen_t size = sizeof peer;
-  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || size != sizeof peer)
-    return std::nullopt;
-  return peer;
+/// Answers the greeting that the client has sent or is about to send.
+void refuse(int socket, int error) {
+  const wire::MessageHeader answer = {wire::kMagic, wire::kHello, 0, error};
+  [[maybe_unused]] const ssize_t sent = send(socket, &answer, sizeof answer, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 }  // namespace
@@ -152,17 +152,23 @@ void Server::run(ioctl::UniqueFd listener) {
   }
 }
 
-void Server::watch_hangup(int socket, std::function<void()> gone) {
+bool Server::watch_hangup(int socket, std::function<void()> gone) {
   epoll_event event = {};
   event.events = EPOLLONESHOT;  // hang-up is always reported; nothing else is of interest
+  uint64_t key;
   {
     const std::lock_guard lock(mutex_);
-    const uint64_t key = next_watch_++;
+    key = next_watch_++;
     event.data.u64 = key;  // packed: nothing may refer to it
     watches_[key] = std::move(gone);
   }
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) != 0)
-    log_error("epoll_ctl failed: errno %d; a closed descriptor will go unnoticed", errno);
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) == 0) return true;
+  log_error("the host refuses to watch another descriptor: errno %d", errno);
+  std::function<void()> unused;  // destroyed behind the lock
+  const std::lock_guard lock(mutex_);
+  unused = std::move(watches_[key]);
+  watches_.erase(key);
+  return false;
 }
 
 void Server::accept_client(int listener) {
@@ -175,28 +181,70 @@ void Server::accept_client(int listener) {
     }
     return;
   }
-  const std::lock_guard lock(mutex_);
-  if (connections_.size() >= options_.max_connections) {
-    log_error("more than %d connections: one is refused", options_.max_connections);
-    return;
-  }
-  const uint64_t id = next_connection_++;
-  const int fd = socket.release();
-  connections_[id] = fd;
-  std::thread([this, id, fd] { serve(id, fd); }).detach();
+  Peer peer;
+  ConnectionCharges charges;
+  if (!admit(socket.get(), &peer, &charges)) return;
+  if (!peer.account || !start_session(&socket, std::move(peer), std::move(charges)))
+    refuse(socket.get(), ENOMEM);
 }
 
-void Server::serve(uint64_t connection, int socket) {
-  const std::optional<ucred> peer = credentials(socket);
-  const LogScope scope(&newcomers());
-  // Root too is another user: whoever may send `shutdown`, or name a file's token, is the owner.
-  if (peer && peer->uid == geteuid()) {
-    Session(*this, socket, peer->pid, peer->uid == 0).run();
-  } else if (peer) {
-    log_error("pid %d of user %d is refused: this daemon serves user %d", peer->pid, peer->uid, geteuid());
-  } else {
+bool Server::admit(int socket, Peer* peer, ConnectionCharges* charges) {
+  const std::optional<ucred> user = credentials(socket);
+  if (!user) {
     log_error("a connection is refused: the kernel does not say whose it is");
+    return false;
   }
+  // Root too is another user: whoever may send `shutdown`, or name a file's token, is the owner.
+  if (user->uid != geteuid()) {
+    log_error("pid %d of user %d is refused: this daemon serves user %d", user->pid, user->uid, geteuid());
+    return false;
+  }
+  peer->pid = user->pid;
+  peer->privileged = user->uid == 0;
+  peer->process = std::make_shared<ioctl::UniqueFd>(open_process(socket, user->pid));
+  const ioctl::ProcessId id = identify(user->pid, *peer->process);
+  // One that has died already could not be watched, and its number may be another's by now.
+  if (*peer->process ? has_exited(peer->process) : kill(user->pid, 0) != 0 && errno == ESRCH) return false;
+  ioctl::Resource scarce;
+  const auto account = kernel_.budget().admit(id, absl::StrFormat("pid %d", user->pid), &scarce);
+  if (!account) {
+    log_error("pid %d is refused: too few %s are left for another client", user->pid,
+              ioctl::resource_row(scarce).name);
+    return true;
+  }
+  using ioctl::Resource;
+  if (account->charge(Resource::kConnections, 1, &charges->connection) == 0 &&
+      account->charge(Resource::kDescriptors, kConnectionDescriptors, &charges->descriptors) == 0 &&
+      account->charge(Resource::kMappings, kConnectionMappings, &charges->mappings) == 0)
+    peer->account = account;
+  return true;
+}
+
+bool Server::start_session(ioctl::UniqueFd* socket, Peer peer, ConnectionCharges charges) {
+  uint64_t id;
+  const int fd = socket->get();
+  {
+    const std::lock_guard lock(mutex_);
+    id = next_connection_++;
+    connections_[id] = fd;
+  }
+  try {
+    std::thread([this, id, fd, peer = std::move(peer), charges = std::move(charges)] {
+      serve(id, fd, peer);
+    }).detach();
+    socket->release();
+    return true;
+  } catch (const std::exception& error) {
+    log_error("no thread for another connection: %s", error.what());
+  }
+  const std::lock_guard lock(mutex_);
+  connections_.erase(id);
+  return false;
+}
+
+void Server::serve(uint64_t connection, int socket, const Peer& peer) {
+  const LogScope scope(&newcomers());
+  Session(*this, socket, peer).run();
   // The number must not be reused before the server forgets it.
   const std::lock_guard lock(mutex_);
   close(socket);
@@ -206,6 +254,11 @@ void Server::serve(uint64_t connection, int socket) {
 }
 
 int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* opened) {
+  using ioctl::Resource;
+  NodeCharges charges;
+  if (peer.account->charge(Resource::kOpenNodes, 1, &charges.node) != 0 ||
+      peer.account->charge(Resource::kDescriptors, kNodeDescriptors, &charges.descriptors) != 0)
+    return EMFILE;
   const std::shared_ptr<ioctl::File> file = kernel_.open(minor, peer.pid, peer.program, peer.privileged);
   if (!file) return ENXIO;
   ioctl::UniqueFd client_end;
@@ -216,10 +269,13 @@ int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* o
   const uint64_t token = random_token();
   {
     const std::lock_guard lock(mutex_);
-    files_[token] = {file, cookie, peer.process};
+    files_[token] = {file, cookie, peer.process, std::move(charges)};
     token_by_cookie_[cookie] = token;
   }
-  watch_hangup(own_end->get(), [this, token, own_end] { close_file(token); });
+  if (!watch_hangup(own_end->get(), [this, token, own_end] { close_file(token); })) {
+    close_file(token);
+    return ENOMEM;
+  }
   log_debug(Debug::kDaemon, "%s (pid %d) opens minor %d as client %d", peer.program, peer.pid, minor,
             file->client()->id);
   *opened = {token, std::move(client_end)};

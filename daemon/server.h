@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/process.h"
 #include "daemon/scheduler.h"
 #include "ioctl/gpu.h"
 #include "ioctl/kernel.h"
@@ -20,22 +21,13 @@
 
 namespace v3d::daemon {
 
-/// The process at the other end of a control connection.
-struct Peer {
-  int32_t pid;
-  std::string program;
-  bool privileged;                           ///< has CAP_SYS_ADMIN
-  std::shared_ptr<ioctl::UniqueFd> process;  ///< pidfd; may be empty
-};
-
 class Server : private ioctl::Host {
  public:
   struct Options {
-    ioctl::Limits limits;
+    ioctl::ResourceLimits limits = {};
     const ioctl::Abi* abi = &ioctl::default_abi();
     /// Seconds without clients after which run() returns; negative for never.
     double exit_when_idle = -1;
-    size_t max_connections = 4096;
   };
 
   Server(ioctl::Gpu& gpu, const Options& options);
@@ -53,7 +45,7 @@ class Server : private ioctl::Host {
     uint64_t token;
     ioctl::UniqueFd client_end;  ///< what becomes the client's DRM descriptor
   };
-  /// open(2) of a node. 0, ENXIO (no such node) or EMFILE.
+  /// open(2) of a node. 0, ENXIO (no such node) or EMFILE (also the client's limit).
   int open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* opened);
   /// Which file a descriptor of unknown origin is. False when none of this daemon's.
   bool adopt_file(int fd, uint64_t* token, uint32_t* minor);
@@ -67,6 +59,7 @@ class Server : private ioctl::Host {
     std::shared_ptr<ioctl::File> file;
     uint64_t cookie;
     std::shared_ptr<ioctl::UniqueFd> process;
+    NodeCharges charges;
   };
   /// A closed file whose jobs have not ended.
   struct Draining {
@@ -77,12 +70,17 @@ class Server : private ioctl::Host {
 
   // ioctl::Host
   void push(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.push(jobs); }
-  void watch_hangup(int socket, std::function<void()> gone) override;
+  bool watch_hangup(int socket, std::function<void()> gone) override;
 
   /// Makes the loop look around.
   void wake();
   void accept_client(int listener);
-  void serve(uint64_t connection, int socket);
+  /// Who connected; without an account when the connection cannot be afforded. False when it is nobody to be
+  /// served.
+  bool admit(int socket, Peer* peer, ConnectionCharges* charges);
+  /// Starts the thread of a connection, which takes the socket. False when the host has none left.
+  bool start_session(ioctl::UniqueFd* socket, Peer peer, ConnectionCharges charges);
+  void serve(uint64_t connection, int socket, const Peer& peer);
   void close_file(uint64_t token);
   /// Ends the jobs of clients that died. @return whether somebody is left to look after
   bool drain();

@@ -1,12 +1,9 @@
 #include "daemon/session.h"
 
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 
 #include "absl/strings/str_format.h"
 #include "daemon/client_memory.h"
@@ -63,29 +60,16 @@ RequestFds request_fds(const ParsedIoctl& parsed, const Request& request, size_t
                     std::span(request.fds).subspan(first));
 }
 
-/// A pidfd of the process that connected, or -1 (another pid namespace, on kernels before Linux 6.5).
-int open_peer(int socket, int32_t pid) {
-  constexpr int kPeerPidfd = 77;  // SO_PEERPIDFD, which Debian 12's headers lack
-  int process = -1;
-  socklen_t size = sizeof process;
-  if (getsockopt(socket, SOL_SOCKET, kPeerPidfd, &process, &size) == 0) return process;
-  return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-}
-
 }  // namespace
 
-Session::Session(Server& server, int socket, int32_t peer_pid, bool privileged)
+Session::Session(Server& server, int socket, Peer peer)
     : server_(server),
-      process_(std::make_shared<ioctl::UniqueFd>(open_peer(socket, peer_pid))),
-      socket_(socket, process_->get()),
-      waiter_(std::make_shared<ioctl::Waiter>(socket, process_->get())),
-      peer_pid_(peer_pid),
-      privileged_(privileged) {}
+      peer_(std::move(peer)),
+      socket_(socket, peer_.process->get()),
+      waiter_(std::make_shared<ioctl::Waiter>(socket, peer_.process->get())) {}
 
 void Session::run() {
-  // One that has died already could not be watched.
-  if (!*process_ && kill(peer_pid_, 0) != 0 && errno == ESRCH) return;
-  log_client_ = {static_cast<uint64_t>(peer_pid_), absl::StrFormat("pid %d", peer_pid_)};
+  log_client_ = {static_cast<uint64_t>(peer_.pid), absl::StrFormat("pid %d", peer_.pid)};
   const LogScope scope(&log_client_);
   Request request;
   while (socket_.receive(&request)) {
@@ -116,7 +100,7 @@ Reply Session::answer(Request& request) {
     case wire::kCommand:
       return command(request);
   }
-  log_warning("unknown request %d of %s (pid %d)", request.header.op, program_, peer_pid_);
+  log_warning("unknown request %d of %s (pid %d)", request.header.op, peer_.program, peer_.pid);
   return failure(EPROTO);
 }
 
@@ -125,14 +109,15 @@ Reply Session::hello(Request& request) {
   PayloadReader reader(request.payload);
   if (!reader.read(&hello)) return failure(EPROTO);
   if (hello.protocol != wire::kProtocol) {
-    log_error("a client of pid %d speaks protocol %d, this is %d", peer_pid_, hello.protocol,
+    log_error("a client of pid %d speaks protocol %d, this is %d", peer_.pid, hello.protocol,
               wire::kProtocol);
     return failure(EPROTONOSUPPORT);
   }
-  program_.assign(hello.program, strnlen(hello.program, sizeof hello.program));
+  peer_.program.assign(hello.program, strnlen(hello.program, sizeof hello.program));
   std::replace_if(
-      program_.begin(), program_.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-  log_client_.name = absl::StrFormat("%s (pid %d)", program_, peer_pid_);
+      peer_.program.begin(), peer_.program.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  log_client_.name = absl::StrFormat("%s (pid %d)", peer_.program, peer_.pid);
+  peer_.account->set_name(log_client_.name);
   greeted_ = true;
   Reply reply;
   reply.append(wire::HelloReply{wire::kProtocol, getpid(),
@@ -145,9 +130,7 @@ Reply Session::open(Request& request) {
   PayloadReader reader(request.payload);
   if (!reader.read(&args)) return failure(EPROTO);
   Server::OpenedFile opened;
-  if (const int error =
-          server_.open_file(args.minor, args.flags, {peer_pid_, program_, privileged_, process_}, &opened))
-    return failure(error);
+  if (const int error = server_.open_file(args.minor, args.flags, peer_, &opened)) return failure(error);
   Reply reply;
   reply.append(wire::FileReply{opened.token, args.minor, 0});
   reply.fds.push_back(std::move(opened.client_end));
@@ -169,7 +152,7 @@ Reply Session::drm_ioctl(Request& request) {
   const std::shared_ptr<ioctl::File> file = server_.find_file(parsed.header.token);
   if (!file) return failure(EBADF);
   RequestFds fds = request_fds(parsed, request, 0);
-  ioctl::Call call{server_.kernel(), *file, parsed.memory, fds, waiter_};
+  ioctl::Call call{server_.kernel(), *file, parsed.memory, fds, waiter_, *peer_.account};
   const int error = ioctl::drm_ioctl(call, parsed.header.request, &parsed.arg);
   return ioctl_reply(error, parsed, fds);
 }
@@ -179,8 +162,8 @@ Reply Session::fd_ioctl(Request& request) {
   if (!parse_ioctl(request, &parsed) || request.fds.size() != parsed.header.num_fds + 1)
     return failure(EPROTO);
   RequestFds fds = request_fds(parsed, request, 1);
-  const int error = ioctl::fd_ioctl(server_.kernel(), request.fds[0].get(), parsed.memory, fds,
-                                    parsed.header.request, &parsed.arg);
+  const int error = ioctl::fd_ioctl(server_.kernel(), *peer_.account, request.fds[0].get(), parsed.memory,
+                                    fds, parsed.header.request, &parsed.arg);
   return ioctl_reply(error, parsed, fds);
 }
 
@@ -192,7 +175,7 @@ Reply Session::mmap(Request& request) {
   if (!file) return failure(EBADF);
   RequestFds fds({}, {});
   SegmentMemory memory;
-  ioctl::Call call{server_.kernel(), *file, memory, fds, waiter_};
+  ioctl::Call call{server_.kernel(), *file, memory, fds, waiter_, *peer_.account};
   ioctl::UniqueFd memfd;
   if (const int error = ioctl::mmap_file(call, args.offset, args.length, args.flags, &memfd))
     return failure(error);

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "daemon/message.h"
+#include "daemon/process.h"
 #include "gpu/base/log_limiter.h"
 #include "ioctl/fence.h"
 
@@ -14,8 +15,7 @@ class Server;
 class Session {
  public:
   /// @param socket  owned by the caller, open as long as the session
-  /// @param privileged  the client has CAP_SYS_ADMIN
-  Session(Server& server, int socket, int32_t peer_pid, bool privileged);
+  Session(Server& server, int socket, Peer peer);
 
   /// Serves until the client or the server closes the connection, or the client's process ends.
   void run();
@@ -31,13 +31,10 @@ class Session {
   Reply command(Request& request);
 
   Server& server_;
-  const std::shared_ptr<ioctl::UniqueFd> process_;  // pidfd
+  Peer peer_;
   MessageSocket socket_;
   const std::shared_ptr<ioctl::Waiter> waiter_;
-  const int32_t peer_pid_;
-  const bool privileged_;
   bool greeted_ = false;
-  std::string program_;
   LogClient log_client_;
 };
 

@@ -75,7 +75,8 @@ struct ResourceLimit {
 };
 struct ResourceLimits {
   /// Those of the table on a host with that room.
-  explicit ResourceLimits(const HostRoom& host = {});
+  explicit ResourceLimits(const HostRoom& host);
+  ResourceLimits() : ResourceLimits(HostRoom()) {}
 
   ResourceLimit& operator[](Resource r) { return rows[static_cast<size_t>(r)]; }
   const ResourceLimit& operator[](Resource r) const { return rows[static_cast<size_t>(r)]; }

@@ -38,8 +38,8 @@ int gem_open(Call& call, drm::GemOpen& args) {
   // Another file's object is another address space's: this file gets its own for the same memory.
   uint32_t handle = 0;
   const std::shared_ptr<Bo> own = call.file.find_bo(*named->buffer());
-  const int error =
-      own ? call.file.add_handle(own, &handle) : call.file.import_buffer(named->buffer(), &handle);
+  const int error = own ? call.file.add_handle(call.account, own, &handle)
+                        : call.file.import_buffer(call.account, named->buffer(), &handle);
   if (error) return error;
   args.handle = handle;
   args.size = named->size();
@@ -53,7 +53,7 @@ int create_bo(Call& call, drm::CreateBo& args) {
   if (size == 0) return EINVAL;
   std::shared_ptr<Bo> bo;
   uint32_t handle = 0;
-  if (const int error = call.file.create_bo(size, &bo, &handle)) return error;
+  if (const int error = call.file.create_bo(call.account, size, &bo, &handle)) return error;
   args.handle = handle;
   args.offset = bo->address();
   return 0;

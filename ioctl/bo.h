@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "ioctl/account.h"
 #include "ioctl/fence.h"
 #include "ioctl/gpu.h"
 #include "ioctl/unique_fd.h"
@@ -40,13 +41,25 @@ struct InodeKey {
 
 class BufferTable;
 
+/// What a buffer costs whoever made it, or brought its memfd.
+struct BufferCharges {
+  Charge bytes, descriptor;
+};
+/// What an address space costs: a window, a page table and a scratch page, which faults map in some places.
+struct RoomCharges {
+  Charge space, mappings, descriptor;
+};
+inline constexpr uint64_t kRoomMappings = 4, kRoomDescriptors = 1;
+/// Of a BO in an address space: itself, and the gap behind it.
+inline constexpr uint64_t kBoMappings = 2;
+
 /// A memfd that daemon and clients map; what a dma-buf descriptor names. All GEM objects made from it, by any
 /// client and on either node, share it and its reservation.
 class Buffer {
  public:
   /// @param table  in which it stands; outlives it
-  Buffer(UniqueFd memfd, uint64_t size, InodeKey key, BufferTable* table)
-      : memfd_(std::move(memfd)), size_(size), key_(key), table_(table) {}
+  Buffer(UniqueFd memfd, uint64_t size, InodeKey key, BufferTable* table, BufferCharges charges = {})
+      : memfd_(std::move(memfd)), size_(size), key_(key), table_(table), charges_(std::move(charges)) {}
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -61,6 +74,7 @@ class Buffer {
   const uint64_t size_;
   const InodeKey key_;
   BufferTable* const table_;
+  const BufferCharges charges_;
   Reservation reservation_;
 };
 
@@ -69,10 +83,11 @@ class BufferTable {
  public:
   /// @param size  bytes, a multiple of the page size, > 0
   /// @return null when the host has no memory or no descriptors left
-  std::shared_ptr<Buffer> create(uint64_t size);
+  std::shared_ptr<Buffer> create(uint64_t size, BufferCharges charges = {});
   /// The buffer that a descriptor names. Takes the descriptor.
-  /// @return 0, or EINVAL when it is not the memfd of a buffer
-  int import(UniqueFd fd, std::shared_ptr<Buffer>* buffer);
+  /// @param account  whom a buffer is charged to that was not known yet; null for one that is just looked at
+  /// @return 0, EINVAL when it is not the memfd of a buffer, or ENOMEM
+  int import(UniqueFd fd, Account* account, std::shared_ptr<Buffer>* buffer);
 
  private:
   friend class Buffer;
@@ -86,8 +101,8 @@ class BufferTable {
 class AddressRoom {
  public:
   explicit AddressRoom(std::unique_ptr<GpuContext> gpu,
-                       const BoAlignment& alignment = default_abi().bo_alignment)
-      : gpu_(std::move(gpu)), va_(alignment) {}
+                       const BoAlignment& alignment = default_abi().bo_alignment, RoomCharges charges = {})
+      : charges_(std::move(charges)), gpu_(std::move(gpu)), va_(alignment) {}
   GpuContext& gpu() { return *gpu_; }
 
   /// Places a buffer and maps it. 0, ENOSPC (no addresses left) or ENOMEM (the host refuses).
@@ -95,6 +110,7 @@ class AddressRoom {
   void unmap(const Buffer& buffer, uint32_t address);
 
  private:
+  const RoomCharges charges_;  // released behind the context
   const std::unique_ptr<GpuContext> gpu_;
   std::mutex mutex_;  // protects va_
   VaAllocator va_;
@@ -111,7 +127,7 @@ class Bo {
  public:
   /// @param room  where it is mapped; null on the vc4 node
   Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, uint32_t address,
-     uint64_t mmap_offset, bool imported, std::shared_ptr<MemoryUse> use);
+     uint64_t mmap_offset, bool imported, std::shared_ptr<MemoryUse> use, Charge mappings = {});
   ~Bo();
   Bo(const Bo&) = delete;
   Bo& operator=(const Bo&) = delete;
@@ -133,6 +149,7 @@ class Bo {
   const uint64_t mmap_offset_;
   const bool imported_;
   const std::shared_ptr<MemoryUse> use_;
+  const Charge mappings_;
 };
 
 }  // namespace v3d::ioctl

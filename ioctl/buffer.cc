@@ -42,20 +42,20 @@ std::vector<FencePtr> Reservation::fences(bool reads_too) {
   return fences;
 }
 
-std::shared_ptr<Buffer> BufferTable::create(uint64_t size) {
+std::shared_ptr<Buffer> BufferTable::create(uint64_t size, BufferCharges charges) {
   UniqueFd memfd(memfd_create("v3demu-bo", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   struct stat info;
   if (!memfd || ftruncate(memfd.get(), static_cast<off_t>(size)) != 0 ||
       fcntl(memfd.get(), F_ADD_SEALS, kSeals) != 0 || fstat(memfd.get(), &info) != 0)
     return nullptr;
   const InodeKey key{info.st_dev, info.st_ino};
-  auto buffer = std::make_shared<Buffer>(std::move(memfd), size, key, this);
+  auto buffer = std::make_shared<Buffer>(std::move(memfd), size, key, this, std::move(charges));
   const std::lock_guard lock(mutex_);
   buffers_[key] = buffer;
   return buffer;
 }
 
-int BufferTable::import(UniqueFd fd, std::shared_ptr<Buffer>* buffer) {
+int BufferTable::import(UniqueFd fd, Account* account, std::shared_ptr<Buffer>* buffer) {
   // Before the size: one that was read earlier need not be the one that was sealed.
   const int seals = fcntl(fd.get(), F_GET_SEALS);
   struct stat info;
@@ -72,7 +72,14 @@ int BufferTable::import(UniqueFd fd, std::shared_ptr<Buffer>* buffer) {
     buffers_.erase(key);
     return EINVAL;
   }
-  *buffer = std::make_shared<Buffer>(std::move(fd), static_cast<uint64_t>(info.st_size), key, this);
+  const auto size = static_cast<uint64_t>(info.st_size);
+  BufferCharges charges;
+  if (account && (account->charge(Resource::kBoBytes, size, &charges.bytes) != 0 ||
+                  account->charge(Resource::kDescriptors, 1, &charges.descriptor) != 0)) {
+    buffers_.erase(key);
+    return ENOMEM;
+  }
+  *buffer = std::make_shared<Buffer>(std::move(fd), size, key, this, std::move(charges));
   known = *buffer;
   return 0;
 }
@@ -106,13 +113,14 @@ void AddressRoom::unmap(const Buffer& buffer, uint32_t address) {
 }
 
 Bo::Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, uint32_t address,
-       uint64_t mmap_offset, bool imported, std::shared_ptr<MemoryUse> use)
+       uint64_t mmap_offset, bool imported, std::shared_ptr<MemoryUse> use, Charge mappings)
     : buffer_(std::move(buffer)),
       room_(std::move(room)),
       address_(address),
       mmap_offset_(mmap_offset),
       imported_(imported),
-      use_(std::move(use)) {
+      use_(std::move(use)),
+      mappings_(std::move(mappings)) {
   use_->bytes += buffer_->size();
   use_->objects += 1;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ioctl/account.h"
 #include "ioctl/fence.h"
 #include "ioctl/file.h"
 #include "ioctl/kernel.h"
@@ -56,6 +57,7 @@ struct Call {
   UserMemory& user;
   UserFds& fds;
   std::shared_ptr<Waiter> waiter;
+  Account& account;  ///< of the process that calls, which need not be the one that opened the file
 };
 
 }  // namespace v3d::ioctl

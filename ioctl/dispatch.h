@@ -16,8 +16,9 @@ namespace v3d::ioctl {
 int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg);
 
 /// An ioctl on a descriptor that is no node: sync_file or dma-buf. ENOTTY when it is neither.
+/// @param account  of the process that calls
 /// @param fd  the descriptor itself
-int fd_ioctl(Kernel& kernel, int fd, UserMemory& user, UserFds& fds, uint32_t request,
+int fd_ioctl(Kernel& kernel, Account& account, int fd, UserMemory& user, UserFds& fds, uint32_t request,
              std::vector<uint8_t>* arg);
 
 /// mmap of a node: a descriptor of the memfd to map from its start. 0, EINVAL, EACCES or EMFILE.

@@ -16,6 +16,7 @@ struct FdCall {
   Kernel& kernel;
   UserMemory& user;
   UserFds& fds;
+  Account& account;
 };
 
 template <size_t kSize>
@@ -31,7 +32,8 @@ int sync_merge(FdCall& call, const SyncFile& file, drm::SyncMerge& args) {
   const auto other = fd2 < 0 ? nullptr : call.kernel.find_sync_file(fd2);
   if (!other) return ENOENT;
   args.name[sizeof args.name - 1] = 0;
-  UniqueFd merged = call.kernel.export_sync_file({Fence::merge(file.fence, other->fence), args.name});
+  UniqueFd merged =
+      call.kernel.export_sync_file(call.account, {Fence::merge(file.fence, other->fence), args.name});
   if (!merged) return EMFILE;
   call.fds.give_in_argument(offsetof(drm::SyncMerge, fence), std::move(merged), true);
   return 0;
@@ -75,7 +77,7 @@ int dma_buf_export_sync_file(FdCall& call, Buffer& buffer, drm::DmaBufSyncFile& 
   FencePtr all;
   for (FencePtr& fence : buffer.reservation().fences((args.flags & drm::kDmaBufWrite) != 0))
     all = all ? Fence::merge(all, fence) : std::move(fence);
-  UniqueFd fd = call.kernel.export_sync_file({all ? all : Fence::stub(), ""});
+  UniqueFd fd = call.kernel.export_sync_file(call.account, {all ? all : Fence::stub(), ""});
   if (!fd) return EMFILE;
   call.fds.give_in_argument(offsetof(drm::DmaBufSyncFile, fd), std::move(fd), true);
   return 0;
@@ -120,9 +122,9 @@ int dma_buf_ioctl(FdCall& call, Buffer& buffer, uint32_t request, void* arg) {
 
 }  // namespace
 
-int fd_ioctl(Kernel& kernel, int fd, UserMemory& user, UserFds& fds, uint32_t request,
+int fd_ioctl(Kernel& kernel, Account& account, int fd, UserMemory& user, UserFds& fds, uint32_t request,
              std::vector<uint8_t>* arg) {
-  FdCall call{kernel, user, fds};
+  FdCall call{kernel, user, fds, account};
   alignas(8) uint8_t data[64] = {};
   static_assert(sizeof data >= sizeof(drm::SyncFileInfo));
   std::copy_n(arg->begin(), std::min(arg->size(), sizeof data), data);
@@ -132,7 +134,7 @@ int fd_ioctl(Kernel& kernel, int fd, UserMemory& user, UserFds& fds, uint32_t re
   } else if (drm::request_type(request) == 'b') {
     std::shared_ptr<Buffer> buffer;
     UniqueFd own(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-    if (own && kernel.buffers().import(std::move(own), &buffer) == 0)
+    if (own && kernel.buffers().import(std::move(own), nullptr, &buffer) == 0)
       error = dma_buf_ioctl(call, *buffer, request, data);
   }
   // Unlike drm_ioctl these write nothing when they fail.

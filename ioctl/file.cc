@@ -28,9 +28,9 @@ void File::set_client_name(std::string name) {
 }
 
 void File::release() {
-  std::vector<std::shared_ptr<Bo>> bos;
-  std::vector<std::shared_ptr<Syncobj>> syncobjs;
-  std::vector<std::shared_ptr<Perfmon>> perfmons;
+  std::vector<HandleTable<Bo>::Slot> bos;
+  std::vector<HandleTable<Syncobj>::Slot> syncobjs;
+  std::vector<HandleTable<Perfmon>::Slot> perfmons;
   {
     const std::lock_guard lock(mutex_);
     bos = bos_.take_all();
@@ -41,8 +41,8 @@ void File::release() {
     by_offset_.clear();
     room_.reset();
   }
-  for (const auto& perfmon : perfmons)
-    if (perfmon) kernel_.perfmons().forget(perfmon.get());
+  for (const auto& slot : perfmons)
+    if (slot.object) kernel_.perfmons().forget(slot.object.get());
   const std::lock_guard lock(device_.mutex);
   if (magic) device_.magics.erase(magic);
   magic = 0;
@@ -50,17 +50,22 @@ void File::release() {
   is_master = false;
 }
 
-std::shared_ptr<AddressRoom> File::room() {
+std::shared_ptr<AddressRoom> File::room(Account& account) {
   if (device_.modeset) return nullptr;
   const std::lock_guard lock(mutex_);
   if (room_) return room_;
+  RoomCharges charges;
+  if (account.charge(Resource::kAddressSpaces, 1, &charges.space) != 0 ||
+      account.charge(Resource::kMappings, kRoomMappings, &charges.mappings) != 0 ||
+      account.charge(Resource::kDescriptors, kRoomDescriptors, &charges.descriptor) != 0)
+    return nullptr;
   auto context = kernel_.gpu().create_context();
   if (!context.ok()) {
     log_error("no GPU address space for %s (pid %d): %s", client_->program, client_->pid,
               std::string(context.status().message()));
     return nullptr;
   }
-  return room_ = std::make_shared<AddressRoom>(*std::move(context), abi().bo_alignment);
+  return room_ = std::make_shared<AddressRoom>(*std::move(context), abi().bo_alignment, std::move(charges));
 }
 
 FencePtr File::next_fence(Queue queue) {
@@ -76,34 +81,37 @@ int File::refuse_memory(uint64_t size, const char* why) {
   return ENOMEM;
 }
 
-int File::make_bo(std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo) {
-  if (memory_use_->bytes + buffer->size() > kernel_.limits().bo_bytes_per_file)
-    return refuse_memory(buffer->size(), "limit of its open node");
+int File::make_bo(Account& account, std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo) {
   std::shared_ptr<AddressRoom> space;
   uint32_t address = 0;
+  Charge mappings;
   if (!device_.modeset) {
-    space = room();
+    if (account.charge(Resource::kMappings, kBoMappings, &mappings) != 0)
+      return refuse_memory(buffer->size(), "limit of mappings");
+    space = room(account);
     if (!space) return refuse_memory(buffer->size(), "no address space");
     const int error = space->map(*buffer, &address);
     if (error == ENOMEM) return refuse_memory(buffer->size(), "the host refuses another mapping");
     if (error) return error;
   }
   const uint64_t offset = kernel_.new_mmap_offset(buffer->size());
-  *bo = std::make_shared<Bo>(std::move(buffer), std::move(space), address, offset, imported, memory_use_);
+  *bo = std::make_shared<Bo>(std::move(buffer), std::move(space), address, offset, imported, memory_use_,
+                             std::move(mappings));
   return 0;
 }
 
-int File::create_bo(uint64_t size, std::shared_ptr<Bo>* bo, uint32_t* handle) {
-  // Known before the memory is taken, too.
-  if (memory_use_->bytes + size > kernel_.limits().bo_bytes_per_file)
-    return refuse_memory(size, "limit of its open node");
-  std::shared_ptr<Buffer> buffer = kernel_.buffers().create(size);
+int File::create_bo(Account& account, uint64_t size, std::shared_ptr<Bo>* bo, uint32_t* handle) {
+  BufferCharges charges;
+  if (account.charge(Resource::kBoBytes, size, &charges.bytes) != 0 ||
+      account.charge(Resource::kDescriptors, 1, &charges.descriptor) != 0)
+    return refuse_memory(size, "limit of memory or descriptors");
+  std::shared_ptr<Buffer> buffer = kernel_.buffers().create(size, std::move(charges));
   if (!buffer) return refuse_memory(size, "no memory or descriptors left");
-  if (const int error = make_bo(std::move(buffer), false, bo)) return error;
-  return add_handle(*bo, handle);
+  if (const int error = make_bo(account, std::move(buffer), false, bo)) return error;
+  return add_handle(account, *bo, handle);
 }
 
-int File::import_buffer(const std::shared_ptr<Buffer>& buffer, uint32_t* handle) {
+int File::import_buffer(Account& account, const std::shared_ptr<Buffer>& buffer, uint32_t* handle) {
   {
     const std::lock_guard lock(mutex_);
     const auto known = by_buffer_.find(buffer.get());
@@ -112,8 +120,10 @@ int File::import_buffer(const std::shared_ptr<Buffer>& buffer, uint32_t* handle)
       return 0;
     }
   }
+  Charge charge;
+  if (const int error = account.charge(Resource::kBos, 1, &charge)) return error;
   std::shared_ptr<Bo> bo;
-  if (const int error = make_bo(buffer, true, &bo)) return error;
+  if (const int error = make_bo(account, buffer, true, &bo)) return error;
   const std::lock_guard lock(mutex_);
   // Two threads may import the same buffer at once.
   const auto known = by_buffer_.find(buffer.get());
@@ -121,17 +131,18 @@ int File::import_buffer(const std::shared_ptr<Buffer>& buffer, uint32_t* handle)
     *handle = known->second.handle;
     return 0;
   }
-  return add_handle_locked(bo, handle);
+  return add_handle_locked(bo, std::move(charge), handle);
 }
 
-int File::add_handle(const std::shared_ptr<Bo>& bo, uint32_t* handle) {
+int File::add_handle(Account& account, const std::shared_ptr<Bo>& bo, uint32_t* handle) {
+  Charge charge;
+  if (const int error = account.charge(Resource::kBos, 1, &charge)) return error;
   const std::lock_guard lock(mutex_);
-  return add_handle_locked(bo, handle);
+  return add_handle_locked(bo, std::move(charge), handle);
 }
 
-int File::add_handle_locked(const std::shared_ptr<Bo>& bo, uint32_t* handle) {
-  if (bos_.count() >= kernel_.limits().bos_per_file) return ENOMEM;
-  *handle = bos_.add(bo);
+int File::add_handle_locked(const std::shared_ptr<Bo>& bo, Charge charge, uint32_t* handle) {
+  *handle = bos_.add(bo, std::move(charge));
   if (*handle == 0) return ENOSPC;
   Known& known = by_buffer_.try_emplace(bo->buffer().get(), Known{*handle, 0}).first->second;
   if (known.handles++ == 0) {
@@ -174,10 +185,12 @@ std::shared_ptr<Bo> File::find_mmap(uint64_t offset) const {
   return it == by_offset_.end() ? nullptr : it->second.lock();
 }
 
-uint32_t File::add_syncobj(std::shared_ptr<Syncobj> syncobj) {
+int File::add_syncobj(Account& account, std::shared_ptr<Syncobj> syncobj, uint32_t* handle) {
+  Charge charge;
+  if (const int error = account.charge(Resource::kSyncobjs, 1, &charge)) return error;
   const std::lock_guard lock(mutex_);
-  if (syncobjs_.count() >= kernel_.limits().handles_per_file) return 0;
-  return syncobjs_.add(std::move(syncobj));
+  *handle = syncobjs_.add(std::move(syncobj), std::move(charge));
+  return *handle ? 0 : ENOSPC;
 }
 
 std::shared_ptr<Syncobj> File::find_syncobj(uint32_t handle) const {
@@ -190,10 +203,12 @@ bool File::destroy_syncobj(uint32_t handle) {
   return syncobjs_.remove(handle) != nullptr;
 }
 
-uint32_t File::add_perfmon(std::shared_ptr<Perfmon> perfmon) {
+int File::add_perfmon(Account& account, std::shared_ptr<Perfmon> perfmon, uint32_t* id) {
+  Charge charge;
+  if (const int error = account.charge(Resource::kPerfmons, 1, &charge)) return error;
   const std::lock_guard lock(mutex_);
-  if (perfmons_.count() >= kernel_.limits().handles_per_file) return 0;
-  return perfmons_.add(std::move(perfmon));
+  *id = perfmons_.add(std::move(perfmon), std::move(charge));
+  return *id ? 0 : ENOSPC;
 }
 
 std::shared_ptr<Perfmon> File::find_perfmon(uint32_t id) const {

@@ -66,12 +66,12 @@ class File : public std::enable_shared_from_this<File> {
   void release();
 
   /// @name GEM
-  /// Errors: ENOMEM (host or the client's limit), ENOSPC (addresses).
-  int create_bo(uint64_t size, std::shared_ptr<Bo>* bo, uint32_t* handle);
+  /// Errors: ENOMEM (host or the client's limit), ENOSPC (addresses). What is made is charged to `account`.
+  int create_bo(Account& account, uint64_t size, std::shared_ptr<Bo>* bo, uint32_t* handle);
   /// A handle for somebody else's buffer: the existing one if the file has it (drm-abi.md 4.6).
-  int import_buffer(const std::shared_ptr<Buffer>& buffer, uint32_t* handle);
+  int import_buffer(Account& account, const std::shared_ptr<Buffer>& buffer, uint32_t* handle);
   /// A further handle, as GEM_OPEN gives.
-  int add_handle(const std::shared_ptr<Bo>& bo, uint32_t* handle);
+  int add_handle(Account& account, const std::shared_ptr<Bo>& bo, uint32_t* handle);
   std::shared_ptr<Bo> find_bo(uint32_t handle) const;
   /// The file's own object for this buffer, or null.
   std::shared_ptr<Bo> find_bo(const Buffer& buffer) const;
@@ -80,17 +80,19 @@ class File : public std::enable_shared_from_this<File> {
   std::shared_ptr<Bo> find_mmap(uint64_t offset) const;
 
   /// @name Syncobjs; 0 is no handle
-  uint32_t add_syncobj(std::shared_ptr<Syncobj> syncobj);
+  /// 0, ENOMEM (the client's limit) or ENOSPC (handles).
+  int add_syncobj(Account& account, std::shared_ptr<Syncobj> syncobj, uint32_t* handle);
   std::shared_ptr<Syncobj> find_syncobj(uint32_t handle) const;
   bool destroy_syncobj(uint32_t handle);
 
   /// @name Perfmons
-  uint32_t add_perfmon(std::shared_ptr<Perfmon> perfmon);
+  /// As add_syncobj().
+  int add_perfmon(Account& account, std::shared_ptr<Perfmon> perfmon, uint32_t* id);
   std::shared_ptr<Perfmon> find_perfmon(uint32_t id) const;
   bool destroy_perfmon(uint32_t id);
 
-  /// The address space, made at the first call. Null when the host has none left.
-  std::shared_ptr<AddressRoom> room();
+  /// The address space, made at the first call. Null when the host has none left, or the account.
+  std::shared_ptr<AddressRoom> room(Account& account);
   /// Next fence of one of its queues; under Kernel::submit_mutex.
   FencePtr next_fence(Queue queue);
   bool owns_context(Queue queue, uint64_t context) const {
@@ -105,8 +107,8 @@ class File : public std::enable_shared_from_this<File> {
 
  private:
   int refuse_memory(uint64_t size, const char* why);
-  int make_bo(std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo);
-  int add_handle_locked(const std::shared_ptr<Bo>& bo, uint32_t* handle);
+  int make_bo(Account& account, std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo);
+  int add_handle_locked(const std::shared_ptr<Bo>& bo, Charge charge, uint32_t* handle);
 
   Kernel& kernel_;
   DrmDevice& device_;

@@ -36,10 +36,10 @@ bool make_one_way_pair(UniqueFd* client_end, UniqueFd* own_end) {
   return shutdown(own_end->get(), SHUT_RD) == 0;
 }
 
-Kernel::Kernel(Gpu& gpu, Host& host, const Limits& limits, const Abi& abi)
+Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& abi)
     : gpu_(gpu),
       host_(host),
-      limits_(limits),
+      budget_(Budget::create(limits)),
       abi_(abi),
       v3d_{.name = "v3d",
            .description = "Broadcom V3D graphics",
@@ -93,61 +93,73 @@ std::shared_ptr<Bo> Kernel::find_mmap_offset(uint64_t offset) {
   return it == mmap_offsets_.end() ? nullptr : it->second.lock();
 }
 
-UniqueFd Kernel::make_socket(Exported object, std::shared_ptr<UniqueFd>* own_end, uint64_t* cookie) {
+UniqueFd Kernel::make_socket(Account& account, Object object, std::shared_ptr<UniqueFd>* own_end,
+                             uint64_t* cookie) {
+  Charge descriptor;
+  if (account.charge(Resource::kDescriptors, kExportedDescriptors, &descriptor) != 0) return UniqueFd();
   UniqueFd client_end;
   *own_end = std::make_shared<UniqueFd>();
   if (!make_one_way_pair(&client_end, own_end->get())) return UniqueFd();
   *cookie = socket_cookie(client_end.get());
   const std::lock_guard lock(mutex_);
-  if (exported_.size() >= limits_.exported_descriptors) return UniqueFd();
-  exported_[*cookie] = std::move(object);
+  exported_[*cookie] = {std::move(object), std::move(descriptor)};
   return client_end;
 }
 
-UniqueFd Kernel::export_sync_file(SyncFile file) {
+UniqueFd Kernel::export_sync_file(Account& account, SyncFile file) {
   std::shared_ptr<UniqueFd> socket;
   uint64_t cookie;
   const FencePtr fence = file.fence;
-  UniqueFd client_end = make_socket(std::make_shared<const SyncFile>(std::move(file)), &socket, &cookie);
+  UniqueFd client_end =
+      make_socket(account, std::make_shared<const SyncFile>(std::move(file)), &socket, &cookie);
   if (!client_end) return client_end;
   const auto signal = std::make_shared<SyncFileSignal>(socket);
   if (!fence->watch(signal)) signal->notify();
-  host_.watch_hangup(socket->get(), [this, cookie, socket, fence, signal] {
+  const auto gone = [this, cookie, socket, fence, signal] {
     fence->unwatch(signal.get());
-    const std::lock_guard lock(mutex_);
-    exported_.erase(cookie);
-  });
-  return client_end;
+    forget_exported(cookie);
+  };
+  if (host_.watch_hangup(socket->get(), gone)) return client_end;
+  gone();
+  return UniqueFd();
 }
 
-UniqueFd Kernel::export_syncobj(std::shared_ptr<Syncobj> syncobj) {
+UniqueFd Kernel::export_syncobj(Account& account, std::shared_ptr<Syncobj> syncobj) {
   std::shared_ptr<UniqueFd> socket;
   uint64_t cookie;
-  UniqueFd client_end = make_socket(std::move(syncobj), &socket, &cookie);
+  UniqueFd client_end = make_socket(account, std::move(syncobj), &socket, &cookie);
   if (!client_end) return client_end;
-  host_.watch_hangup(socket->get(), [this, cookie, socket] {
-    const std::lock_guard lock(mutex_);
-    exported_.erase(cookie);
-  });
-  return client_end;
+  if (host_.watch_hangup(socket->get(), [this, cookie, socket] { forget_exported(cookie); }))
+    return client_end;
+  forget_exported(cookie);
+  return UniqueFd();
 }
 
-Kernel::Exported Kernel::find_exported(int fd) {
+void Kernel::forget_exported(uint64_t cookie) {
+  Exported exported;  // destroyed behind the lock
+  const std::lock_guard lock(mutex_);
+  const auto it = exported_.find(cookie);
+  if (it == exported_.end()) return;
+  exported = std::move(it->second);
+  exported_.erase(it);
+}
+
+Kernel::Object Kernel::find_exported(int fd) {
   const uint64_t cookie = socket_cookie(fd);
   if (cookie == 0) return {};
   const std::lock_guard lock(mutex_);
   const auto it = exported_.find(cookie);
-  return it == exported_.end() ? Exported{} : it->second;
+  return it == exported_.end() ? Object{} : it->second.object;
 }
 
 std::shared_ptr<const SyncFile> Kernel::find_sync_file(int fd) {
-  const Exported object = find_exported(fd);
+  const Object object = find_exported(fd);
   const auto* file = std::get_if<std::shared_ptr<const SyncFile>>(&object);
   return file ? *file : nullptr;
 }
 
 std::shared_ptr<Syncobj> Kernel::find_syncobj(int fd) {
-  const Exported object = find_exported(fd);
+  const Object object = find_exported(fd);
   const auto* syncobj = std::get_if<std::shared_ptr<Syncobj>>(&object);
   return syncobj ? *syncobj : nullptr;
 }

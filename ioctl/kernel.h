@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "ioctl/abi.h"
+#include "ioctl/account.h"
 #include "ioctl/bo.h"
 #include "ioctl/file.h"
 #include "ioctl/gpu.h"
@@ -23,19 +24,9 @@ namespace v3d::ioctl {
 /// What the handlers need of the program around them.
 class Host : public JobSink {
  public:
-  /// Calls gone() once, on a thread of the host, when all descriptors of the other end are closed.
-  virtual void watch_hangup(int socket, std::function<void()> gone) = 0;
-};
-
-/// Bounds that the hardware does not have.
-struct Limits {
-  uint64_t bo_bytes_per_file = uint64_t{4} << 30;
-  size_t bos_per_file = 1 << 17;  ///< each takes a descriptor of the daemon
-  /// Syncobjs of a file, and perfmons. Programs do have many: a timeline semaphore of Mesa takes a syncobj
-  /// for each value that is still to come, 32768 in dEQP-VK.synchronization2.basic.timeline_semaphore.chain.
-  size_t handles_per_file = 1 << 17;
-  /// sync_files and syncobjs that clients hold as descriptors; each takes one of the daemon's.
-  size_t exported_descriptors = 1 << 16;
+  /// Calls gone() once, on a thread of the host, when all descriptors of the other end are closed. False, and
+  /// gone() is destroyed, when it cannot.
+  virtual bool watch_hangup(int socket, std::function<void()> gone) = 0;
 };
 
 /// A descriptor that stands for a fence.
@@ -44,15 +35,18 @@ struct SyncFile {
   std::string name;  ///< given by MERGE, else empty
 };
 
+/// Descriptors of the daemon that a sync_file or syncobj takes whose other end a client holds.
+inline constexpr uint64_t kExportedDescriptors = 1;
+
 class Kernel {
  public:
-  Kernel(Gpu& gpu, Host& host, const Limits& limits, const Abi& abi = default_abi());
+  Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& abi = default_abi());
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
   Gpu& gpu() { return gpu_; }
   Host& host() { return host_; }
-  const Limits& limits() const { return limits_; }
+  Budget& budget() { return *budget_; }
   const Abi& abi() const { return abi_; }
   BufferTable& buffers() { return buffers_; }
   DrmDevice& v3d() { return v3d_; }
@@ -79,22 +73,28 @@ class Kernel {
 
   /// @name Descriptors of sync_files and syncobjs
   /// They are sockets: one end is the client's, the other is kept here, and shows when the client's is closed
-  /// everywhere. Both functions return an empty descriptor when there are none left.
-  UniqueFd export_sync_file(SyncFile file);
-  UniqueFd export_syncobj(std::shared_ptr<Syncobj> syncobj);
+  /// everywhere. Both functions return an empty descriptor when there are none left, for the account or at
+  /// all.
+  UniqueFd export_sync_file(Account& account, SyncFile file);
+  UniqueFd export_syncobj(Account& account, std::shared_ptr<Syncobj> syncobj);
   /// What a client's descriptor stands for, or nothing.
   std::shared_ptr<const SyncFile> find_sync_file(int fd);
   std::shared_ptr<Syncobj> find_syncobj(int fd);
 
  private:
-  using Exported = std::variant<std::shared_ptr<const SyncFile>, std::shared_ptr<Syncobj>>;
+  using Object = std::variant<std::shared_ptr<const SyncFile>, std::shared_ptr<Syncobj>>;
+  struct Exported {
+    Object object;
+    Charge descriptor;
+  };
   /// Makes the socket pair and enters the object. Both ends are empty when there are too many.
-  UniqueFd make_socket(Exported object, std::shared_ptr<UniqueFd>* own_end, uint64_t* cookie);
-  Exported find_exported(int fd);
+  UniqueFd make_socket(Account& account, Object object, std::shared_ptr<UniqueFd>* own_end, uint64_t* cookie);
+  Object find_exported(int fd);
+  void forget_exported(uint64_t cookie);
 
   Gpu& gpu_;
   Host& host_;
-  const Limits limits_;
+  const std::shared_ptr<Budget> budget_;
   const Abi& abi_;
   BufferTable buffers_;
   DrmDevice v3d_, vc4_;

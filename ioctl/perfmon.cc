@@ -96,10 +96,10 @@ int perfmon_create(Call& call, drm::PerfmonCreate& args) {
   const std::span counters(args.counters, args.ncounters);
   for (const uint8_t counter : counters)
     if (counter >= perf::counter_table(version).size()) return EINVAL;
-  const uint32_t id = call.file.add_perfmon(std::make_shared<Perfmon>(counters, version));
-  if (id == 0) return ENOSPC;
-  args.id = id;
-  return 0;
+  uint32_t id;
+  const int error = call.file.add_perfmon(call.account, std::make_shared<Perfmon>(counters, version), &id);
+  if (!error) args.id = id;
+  return error;
 }
 
 int perfmon_destroy(Call& call, drm::PerfmonDestroy& args) {

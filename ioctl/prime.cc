@@ -23,9 +23,9 @@ int prime_fd_to_handle(Call& call, drm::PrimeHandle& args) {
   UniqueFd own(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!own) return EMFILE;
   std::shared_ptr<Buffer> buffer;
-  if (const int error = call.kernel.buffers().import(std::move(own), &buffer)) return error;
+  if (const int error = call.kernel.buffers().import(std::move(own), &call.account, &buffer)) return error;
   uint32_t handle = 0;
-  if (const int error = call.file.import_buffer(buffer, &handle)) return error;
+  if (const int error = call.file.import_buffer(call.account, buffer, &handle)) return error;
   args.handle = handle;
   return 0;
 }

@@ -30,7 +30,7 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
   for (JobPtr* job : {&bin, &render, &clean})
     if (*job) jobs.push_back(*job);
   if (const int error = attach_perfmon(call, args.perfmon_id, jobs)) return error;
-  const std::shared_ptr<AddressRoom> room = call.file.room();
+  const std::shared_ptr<AddressRoom> room = call.file.room(call.account);
   if (!room) return ENOMEM;
 
   const device::ClJob registers = {args.bcl_start, args.bcl_end, args.rcl_start, args.rcl_end,

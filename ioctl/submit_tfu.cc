@@ -23,7 +23,7 @@ int submit_tfu(Call& call, drm::SubmitTfu& args) {
     job->bos.push_back(std::move(bo));
   }
   if (const int error = check_reservations(call.kernel.abi(), *job)) return error;
-  const std::shared_ptr<AddressRoom> room = call.file.room();
+  const std::shared_ptr<AddressRoom> room = call.file.room(call.account);
   if (!room) return ENOMEM;
 
   device::TfuJob registers = {.icfg = args.icfg,

@@ -253,10 +253,10 @@ int syncobj_create(Call& call, drm::SyncobjCreate& args) {
   if (args.flags & ~drm::kSyncobjCreateSignaled) return EINVAL;
   auto syncobj = std::make_shared<Syncobj>();
   if (args.flags & drm::kSyncobjCreateSignaled) syncobj->replace(Fence::stub());
-  const uint32_t handle = call.file.add_syncobj(std::move(syncobj));
-  if (handle == 0) return ENOSPC;
-  args.handle = handle;
-  return 0;
+  uint32_t handle;
+  const int error = call.file.add_syncobj(call.account, std::move(syncobj), &handle);
+  if (!error) args.handle = handle;
+  return error;
 }
 
 int syncobj_destroy(Call& call, drm::SyncobjDestroy& args) {
@@ -275,10 +275,10 @@ int syncobj_handle_to_fd(Call& call, drm::SyncobjHandle& args) {
     if (!syncobj) return ENOENT;
     FencePtr fence = syncobj->find_point(point);
     if (!fence) return EINVAL;
-    fd = call.kernel.export_sync_file({std::move(fence), ""});
+    fd = call.kernel.export_sync_file(call.account, {std::move(fence), ""});
   } else {
     if (!syncobj) return EINVAL;
-    fd = call.kernel.export_syncobj(syncobj);
+    fd = call.kernel.export_syncobj(call.account, syncobj);
   }
   if (!fd) return EMFILE;
   call.fds.give_in_argument(offsetof(drm::SyncobjHandle, fd), std::move(fd), true);
@@ -304,10 +304,10 @@ int syncobj_fd_to_handle(Call& call, drm::SyncobjHandle& args) {
   }
   std::shared_ptr<Syncobj> syncobj = call.kernel.find_syncobj(fd);
   if (!syncobj) return EINVAL;
-  const uint32_t handle = call.file.add_syncobj(std::move(syncobj));
-  if (handle == 0) return ENOSPC;
-  args.handle = handle;
-  return 0;
+  uint32_t handle;
+  const int error = call.file.add_syncobj(call.account, std::move(syncobj), &handle);
+  if (!error) args.handle = handle;
+  return error;
 }
 
 int syncobj_wait(Call& call, drm::SyncobjWait& args) {

@@ -19,7 +19,7 @@ int create_dumb(Call& call, drm::CreateDumb& args) {
   const uint64_t size = (pitch * args.height + mmu::kPageSize - 1) / mmu::kPageSize * mmu::kPageSize;
   std::shared_ptr<Bo> bo;
   uint32_t handle = 0;
-  if (const int error = call.file.create_bo(size, &bo, &handle)) return error;
+  if (const int error = call.file.create_bo(call.account, size, &bo, &handle)) return error;
   args.handle = handle;
   args.pitch = static_cast<uint32_t>(pitch);
   args.size = size;

@@ -73,7 +73,7 @@ class Now : public Host {
       job->done->signal(0);
     }
   }
-  void watch_hangup(int, std::function<void()>) override {}
+  bool watch_hangup(int, std::function<void()>) override { return true; }
 };
 
 }  // namespace
@@ -81,11 +81,11 @@ class Now : public Host {
 void ioctls(Bytes bytes) {
   static const auto gpu = daemon::make_idle_gpu(device::default_profile());
   Now host;
-  Limits limits;
-  limits.bo_bytes_per_file = 64 << 20;
-  limits.bos_per_file = 256;
-  limits.handles_per_file = 256;
-  limits.exported_descriptors = 64;
+  ResourceLimits limits;
+  limits[Resource::kBoBytes].per_client = 64 << 20;
+  for (const Resource r : {Resource::kBos, Resource::kSyncobjs, Resource::kPerfmons})
+    limits[r].per_client = 256;
+  limits[Resource::kDescriptors].per_client = 320;
   const auto abis = all_abis();
   Kernel kernel(*gpu, host, limits, abis[bytes.size() % abis.size()]);
   Input input(bytes);
@@ -101,7 +101,10 @@ void ioctls(Bytes bytes) {
     const uint32_t minors[] = {128, 0, 1};
     const auto file = kernel.open(minors[input.take<uint8_t>() % 3], 1000, "fuzz", true);
     if (!file) std::abort();
-    Call call{kernel, *file, memory, fds, waiter};
+    Resource scarce;
+    const auto account = kernel.budget().admit({1000, 1}, "fuzz", &scarce);
+    if (!account) std::abort();
+    Call call{kernel, *file, memory, fds, waiter, *account};
     for (int calls = 0; calls < 32 && !input.empty(); ++calls) {
       const uint32_t request = kRequests[input.take<uint8_t>() % std::size(kRequests)];
       std::vector<uint8_t> arg(drm::request_size(request));

@@ -427,7 +427,7 @@ TEST_P(CpuAbiTest, OffsetsOutsideTheBo) {
   // What was let through does nothing out there.
   for (const size_t at : {0, 4, 8}) write<uint32_t>(pool_, at, 1);
   host_.run_all();
-  EXPECT_EQ(file_->room()->gpu().space().take_faults().count, 0u);
+  EXPECT_EQ(file_->room(*account_)->gpu().space().take_faults().count, 0u);
 }
 
 TEST_P(CpuAbiTest, CopiesOutsideTheBo) {
@@ -462,7 +462,7 @@ TEST_P(CpuAbiTest, CopiesOutsideTheBo) {
   none.offset = 0xffffffff;
   EXPECT_EQ(submit(memory_.place(none), {bo_, pool_}), 0);
   host_.run_all();
-  EXPECT_EQ(file_->room()->gpu().space().take_faults().count, 0u);
+  EXPECT_EQ(file_->room(*account_)->gpu().space().take_faults().count, 0u);
 }
 
 TEST_P(CpuAbiTest, PerformanceCopiesOutsideTheBo) {

@@ -23,7 +23,7 @@ class BoTest : public IoctlTest {
     return args.offset;
   }
   int mmap_node(File& file, uint64_t offset, uint64_t length, int flags = MAP_SHARED) {
-    Call call{kernel_, file, memory_, fds_, waiter_};
+    Call call{kernel_, file, memory_, fds_, waiter_, *account_};
     return mmap_file(call, offset, length, flags, &memfd_);
   }
   UniqueFd memfd_;
@@ -70,7 +70,7 @@ TEST_F(BoTest, AddressesAndHandlesAreReusedAtOnce) {
 TEST_F(BoTest, ClosedBoIsUnmapped) {
   const uint32_t handle = create_bo(8192);
   const uint32_t address = file_->find_bo(handle)->address();
-  mmu::AddressSpace& space = file_->room()->gpu().space();
+  mmu::AddressSpace& space = file_->room(*account_)->gpu().space();
   EXPECT_TRUE(space.is_mapped(address + 4096));
   EXPECT_FALSE(space.is_mapped(address + 8192));
   drm::GemClose args = {.handle = handle, .pad = 0};
@@ -86,7 +86,7 @@ TEST_F(BoTest, ListedBoLivesAsLongAsTheJob) {
   ASSERT_EQ(ioctl(kSubmitTfu, submit), 0);
   drm::GemClose args = {.handle = handle, .pad = 0};
   EXPECT_EQ(ioctl(kGemClose, args), 0);
-  mmu::AddressSpace& space = file_->room()->gpu().space();
+  mmu::AddressSpace& space = file_->room(*account_)->gpu().space();
   EXPECT_TRUE(space.is_mapped(address));
   EXPECT_EQ(file_->find_bo(create_bo())->address(), address + 0x1000);  // its address is not reused
   host_.run_all();
@@ -105,45 +105,56 @@ TEST_F(BoTest, NewMemoryIsZero) {
 }
 
 TEST_F(BoTest, OutOfAddresses) {
-  Kernel roomy(gpu_, host_, Limits{.bo_bytes_per_file = ~uint64_t{0} >> 1, .bos_per_file = 1 << 17});
+  ResourceLimits limits;
+  limits[Resource::kBoBytes].per_client = uint64_t{8} << 30;
+  Kernel roomy(gpu_, host_, limits);
+  const auto account = admit(roomy);
   const auto file = roomy.open(kMinorV3dRender, 1, "test", false);
   std::shared_ptr<Bo> bo;
   uint32_t handle;
-  EXPECT_EQ(file->create_bo(uint64_t{3} << 30, &bo, &handle), 0);
+  EXPECT_EQ(file->create_bo(*account, uint64_t{3} << 30, &bo, &handle), 0);
   bo.reset();
-  EXPECT_EQ(file->create_bo(uint64_t{1} << 30, &bo, &handle), ENOSPC);
-  EXPECT_EQ(file->create_bo((uint64_t{1} << 30) - 0x100000, &bo, &handle), 0);
+  EXPECT_EQ(file->create_bo(*account, uint64_t{1} << 30, &bo, &handle), ENOSPC);
+  EXPECT_EQ(file->create_bo(*account, (uint64_t{1} << 30) - 0x100000, &bo, &handle), 0);
   EXPECT_EQ(uint64_t{bo->address()} + bo->size(), uint64_t{1} << 32);
-  EXPECT_EQ(file->create_bo(0x100000 - 0x1000, &bo, &handle), ENOSPC);  // aligned to 64 KiB
-  EXPECT_EQ(file->create_bo(0x100000 - 0x10000, &bo, &handle), 0);
-  EXPECT_EQ(file->create_bo(0x10000, &bo, &handle), ENOSPC);
+  EXPECT_EQ(file->create_bo(*account, 0x100000 - 0x1000, &bo, &handle), ENOSPC);  // aligned to 64 KiB
+  EXPECT_EQ(file->create_bo(*account, 0x100000 - 0x10000, &bo, &handle), 0);
+  EXPECT_EQ(file->create_bo(*account, 0x10000, &bo, &handle), ENOSPC);
 }
 
-TEST_F(BoTest, MemoryLimitOfAFile) {
-  Kernel tight(gpu_, host_, Limits{.bo_bytes_per_file = 1 << 20, .bos_per_file = 3});
+TEST_F(BoTest, MemoryLimitOfAClient) {
+  ResourceLimits limits;
+  limits[Resource::kBoBytes].per_client = 1 << 20;
+  limits[Resource::kBos].per_client = 3;
+  Kernel tight(gpu_, host_, limits);
+  const auto account = admit(tight);
   const auto file = tight.open(kMinorV3dRender, 1, "test", false);
   std::shared_ptr<Bo> bo;
   uint32_t handle;
-  EXPECT_EQ(file->create_bo(1 << 20, &bo, &handle), 0);
+  EXPECT_EQ(file->create_bo(*account, 1 << 20, &bo, &handle), 0);
   EXPECT_EQ(file->memory_use().bytes, 1u << 20);
   std::shared_ptr<Bo> second;
-  EXPECT_EQ(file->create_bo(4096, &second, &handle), ENOMEM);
+  EXPECT_EQ(file->create_bo(*account, 4096, &second, &handle), ENOMEM);
   EXPECT_TRUE(file->close_handle(1));
   bo.reset();
   EXPECT_EQ(file->memory_use().bytes, 0u);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(file->create_bo(4096, &bo, &handle), 0);
-  EXPECT_EQ(file->create_bo(4096, &bo, &handle), ENOMEM);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(file->create_bo(*account, 4096, &bo, &handle), 0);
+  EXPECT_EQ(file->create_bo(*account, 4096, &bo, &handle), ENOMEM);
 }
 
 TEST_F(BoTest, SyncobjsTakeNoDescriptors) {
-  Kernel tight(gpu_, host_, Limits{.bos_per_file = 1, .handles_per_file = 3});
+  ResourceLimits limits;
+  limits[Resource::kDescriptors].per_client = 2;  // the address space's, the BO's
+  limits[Resource::kSyncobjs].per_client = 3;
+  Kernel tight(gpu_, host_, limits);
+  const auto account = admit(tight);
   const auto file = tight.open(kMinorV3dRender, 1, "test", false);
   std::shared_ptr<Bo> bo;
   uint32_t handle;
-  EXPECT_EQ(file->create_bo(4096, &bo, &handle), 0);
-  EXPECT_EQ(file->create_bo(4096, &bo, &handle), ENOMEM);
-  for (int i = 0; i < 3; ++i) EXPECT_NE(file->add_syncobj(std::make_shared<Syncobj>()), 0u);
-  EXPECT_EQ(file->add_syncobj(std::make_shared<Syncobj>()), 0u);
+  EXPECT_EQ(file->create_bo(*account, 4096, &bo, &handle), 0);
+  EXPECT_EQ(file->create_bo(*account, 4096, &bo, &handle), ENOMEM);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(file->add_syncobj(*account, std::make_shared<Syncobj>(), &handle), 0);
+  EXPECT_EQ(file->add_syncobj(*account, std::make_shared<Syncobj>(), &handle), ENOMEM);
 }
 
 TEST_F(BoTest, MmapOffsets) {

@@ -162,7 +162,10 @@ class FakeHost : public Host {
   void push(const std::vector<JobPtr>& submitted) override {
     jobs.insert(jobs.end(), submitted.begin(), submitted.end());
   }
-  void watch_hangup(int, std::function<void()> gone) override { hangups.push_back(std::move(gone)); }
+  bool watch_hangup(int, std::function<void()> gone) override {
+    hangups.push_back(std::move(gone));
+    return true;
+  }
 
   /// Runs a job and signals its fence, whatever it depends on.
   static void run(const JobPtr& job, int error = 0) {
@@ -183,7 +186,7 @@ class FakeHost : public Host {
 
 class IoctlTest : public ::testing::Test {
  protected:
-  explicit IoctlTest(const Abi& abi = default_abi()) : kernel_(gpu_, host_, Limits(), abi) {}
+  explicit IoctlTest(const Abi& abi = default_abi()) : kernel_(gpu_, host_, ResourceLimits(), abi) {}
   void TearDown() override {
     // Jobs use the kernel, which goes first.
     host_.jobs.clear();
@@ -194,9 +197,14 @@ class IoctlTest : public ::testing::Test {
     return kernel_.open(minor, 1000, program, privileged);
   }
 
+  static std::shared_ptr<Account> admit(Kernel& kernel, int32_t pid = 1000) {
+    Resource scarce;
+    return kernel.budget().admit({pid, 1}, "test", &scarce);
+  }
+
   /// @return 0 or the errno, as ioctl(2) would
   int raw_ioctl(File& file, uint32_t request, std::vector<uint8_t>* arg) {
-    Call call{kernel_, file, memory_, fds_, waiter_};
+    Call call{kernel_, file, memory_, fds_, waiter_, *account_};
     return drm_ioctl(call, request, arg);
   }
   template <typename T>
@@ -269,6 +277,7 @@ class IoctlTest : public ::testing::Test {
   FakeMemory memory_;
   FakeFds fds_;
   std::shared_ptr<Waiter> waiter_ = std::make_shared<Waiter>();
+  std::shared_ptr<Account> account_ = admit(kernel_);
   std::shared_ptr<File> file_ = open(kMinorV3dRender);
 };
 

@@ -75,7 +75,7 @@ TEST_F(HostileTest, RandomIoctls) {
     if (step % 1024 == 0) {
       for (const auto& gone : std::exchange(host_.hangups, {})) gone();
     }
-    ASSERT_LE(file.memory_use().bytes, kernel_.limits().bo_bytes_per_file);
+    ASSERT_LE(account_->used(Resource::kBoBytes), kernel_.budget().limit(Resource::kBoBytes).per_client);
   }
   host_.run_all();
   EXPECT_GT(gpu_.tfus, 0);  // some of it was sane
@@ -84,7 +84,7 @@ TEST_F(HostileTest, RandomIoctls) {
 TEST_F(HostileTest, RandomFdIoctls) {
   for (int i = 0; i < 4; ++i) regions_.push_back(memory_.place(std::vector<uint8_t>(512)));
   const UniqueFd buffer = export_bo(*file_, create_bo());
-  const UniqueFd fence = kernel_.export_sync_file({Fence::stub(), ""});
+  const UniqueFd fence = kernel_.export_sync_file(*account_, {Fence::stub(), ""});
   const int targets[] = {buffer.get(), fence.get(), 0};
   constexpr uint32_t kRequests[] = {
       drm::kSyncMerge,     drm::kSyncFileInfo,         drm::kSyncSetDeadline,
@@ -100,7 +100,7 @@ TEST_F(HostileTest, RandomFdIoctls) {
       const int32_t flags_and_fd[] = {static_cast<int32_t>(random_() % 4), targets[random_() % 3]};
       std::memcpy(arg.data(), flags_and_fd, 8);
     }
-    fd_ioctl(kernel_, targets[random_() % 3], memory_, fds_, request, &arg);
+    fd_ioctl(kernel_, *account_, targets[random_() % 3], memory_, fds_, request, &arg);
     fds_.given.reset();
     for (const auto& gone : std::exchange(host_.hangups, {}))
       if (random_() % 2) gone();

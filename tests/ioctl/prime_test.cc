@@ -39,7 +39,7 @@ class PrimeTest : public IoctlTest {
   int buffer_ioctl(int fd, uint32_t request, T& args) {
     std::vector<uint8_t> bytes(sizeof args);
     std::memcpy(bytes.data(), &args, sizeof args);
-    const int error = fd_ioctl(kernel_, fd, memory_, fds_, request, &bytes);
+    const int error = fd_ioctl(kernel_, *account_, fd, memory_, fds_, request, &bytes);
     if (!bytes.empty()) std::memcpy(&args, bytes.data(), std::min(bytes.size(), sizeof args));
     return error;
   }
@@ -186,7 +186,7 @@ TEST_F(PrimeTest, DumbBuffers) {
   }
   drm::MapDumb map = {.handle = 1, .pad = 0, .offset = 0};
   EXPECT_EQ(ioctl(*vc4_, kMapDumb, map), 0);
-  Call call{kernel_, *vc4_, memory_, fds_, waiter_};
+  Call call{kernel_, *vc4_, memory_, fds_, waiter_, *account_};
   UniqueFd memfd;
   EXPECT_EQ(mmap_file(call, map.offset, dumb.size, MAP_SHARED, &memfd), 0);
   map.handle = 9;
@@ -259,7 +259,7 @@ TEST_F(PrimeTest, DmaBufIoctls) {
 
   // Import: jobs of others wait for the fence; as a read fence it concerns writers only.
   const auto fence = std::make_shared<Fence>("t", "t", new_fence_context(), 1);
-  const UniqueFd imported = kernel_.export_sync_file({fence, ""});
+  const UniqueFd imported = kernel_.export_sync_file(*account_, {fence, ""});
   sync_file = {.flags = drm::kDmaBufRead, .fd = imported.get()};
   ASSERT_EQ(buffer_ioctl(fd.get(), drm::kDmaBufImportSyncFile, sync_file), 0);
   Reservation& reservation = file_->find_bo(handle)->reservation();

@@ -197,7 +197,7 @@ TEST_F(SyncobjTest, ForSubmitIsWokenBySubmissions) {
     FakeMemory memory;
     FakeFds fds;
     const auto waiter = std::make_shared<Waiter>();
-    Call call{kernel_, *file_, memory, fds, waiter};
+    Call call{kernel_, *file_, memory, fds, waiter, *account_};
     drm::SubmitTfu args = {};
     args.bo_handles[0] = bo;
     args.out_sync = a;
@@ -289,7 +289,7 @@ TEST_F(SyncobjTest, ManyThreads) {
       FakeMemory memory;
       FakeFds fds;
       const auto waiter = std::make_shared<Waiter>();
-      Call call{kernel_, *file_, memory, fds, waiter};
+      Call call{kernel_, *file_, memory, fds, waiter, *account_};
       for (int i = t; i < kThreads * kRounds; i += kThreads) {
         drm::SyncobjWait args = {};
         args.handles = memory.place(syncobjs[static_cast<size_t>(i)]);

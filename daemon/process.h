@@ -1,0 +1,46 @@
+/// The process at the other end of a connection.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "ioctl/account.h"
+#include "ioctl/unique_fd.h"
+
+namespace v3d::daemon {
+
+/// Of the process that connected, as it did. Nothing when they cannot be read.
+std::optional<ucred> credentials(int socket);
+
+/// A pidfd of the process that connected, or empty (another pid namespace, on kernels before Linux 6.5).
+ioctl::UniqueFd open_process(int socket, int32_t pid);
+
+/// Which process it is. All whom this pid namespace does not show are one.
+ioctl::ProcessId identify(int32_t pid, const ioctl::UniqueFd& process);
+
+/// A client as the server sees it.
+struct Peer {
+  int32_t pid;
+  std::string program;
+  bool privileged;                           ///< has CAP_SYS_ADMIN
+  std::shared_ptr<ioctl::UniqueFd> process;  ///< pidfd; may be empty
+  std::shared_ptr<ioctl::Account> account;
+};
+
+/// What a connection takes besides its thread: the socket, the pidfd, what its waits sleep on; a stack and
+/// the guard before it.
+inline constexpr uint64_t kConnectionDescriptors = 3, kConnectionMappings = 2;
+struct ConnectionCharges {
+  ioctl::Charge connection, descriptors, mappings;
+};
+/// What an open node takes: the daemon's end, and the pidfd of its opener.
+inline constexpr uint64_t kNodeDescriptors = 2;
+struct NodeCharges {
+  ioctl::Charge node, descriptors;
+};
+
+}  // namespace v3d::daemon
