@@ -68,7 +68,7 @@ bool SegmentMemory::write(uint64_t address, const void* from, uint64_t bytes) {
     left -= count;
   }
   if (bytes == 0) return true;
-  if (writes_.size() + bytes > wire::kMaxPayload / 2) return false;
+  if (writes_.size() + bytes > kMaxWrites) return false;
   const wire::Segment segment = {address, static_cast<uint32_t>(bytes), 0};
   writes_.resize(writes_.size() + sizeof segment + bytes);
   uint8_t* end = writes_.data() + writes_.size();

@@ -10,14 +10,19 @@
 
 namespace v3d::daemon {
 
-/// Most segments of a request; the shim sends at most 16384. More are no request.
-inline constexpr uint32_t kMaxSegments = 1 << 16;
+/// Most segments of a request, as the shim sends them. More are no request.
+inline constexpr uint32_t kMaxSegments = 1 << 14;
+/// Most bytes that an ioctl writes to the caller's memory; more are EFAULT. The longest answer lists the
+/// fences of a merged sync_file, 80 bytes each.
+inline constexpr uint64_t kMaxWrites = 1 << 20;
 
 /// copy_from_user and copy_to_user over the segments of a request. Segments that overlap are copies of the
 /// same memory; of such only one counts for an address, which one is not said. A look-up takes the logarithm
 /// of their number.
 class SegmentMemory : public ioctl::UserMemory {
  public:
+  static constexpr size_t kSegmentBytes = 96;  ///< memory that one takes, about
+
   /// @param reader  stands at the first segment. False when the payload does not hold them, or there are more
   ///                than kMaxSegments.
   bool parse(PayloadReader& reader, uint32_t num_segments);

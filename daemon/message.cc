@@ -6,15 +6,36 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
+#include <new>
+
+#include "ioctl/drm.h"
 
 namespace v3d::daemon {
 namespace {
 
 /// The descriptors that the argument names, and the one of kAdopt and kFdIoctl.
 constexpr size_t kMaxFds = wire::kMaxFds + 1;
-constexpr size_t kFirstRead = 16 << 10;
-/// A request of at most that many bytes leaves its buffer in place.
-constexpr size_t kKeepBuffer = 1 << 20;
+/// So much of a request says how long it may be.
+constexpr size_t kDecidedBy = sizeof(wire::MessageHeader) + sizeof(wire::IoctlRequest);
+
+/// Whether an ioctl has pointers to memory that the caller fills (the rules of shim/marshal.cc), by number.
+bool brings_arrays(uint32_t number) {
+  constexpr uint8_t kNumbers[] = {
+      0x40, 0x46, 0x47, 0x4b,                    // submits
+      0xc3, 0xc4, 0xc5, 0xca, 0xcd,              // syncobjs
+      0x39, 0xa2, 0xa5, 0xb1, 0xbc, 0xbd, 0xc6,  // mode setting
+  };
+  return std::find(std::begin(kNumbers), std::end(kNumbers), number) != std::end(kNumbers);
+}
+
+/// What a request of this kind may be long. @param have  what came of it, with the header
+uint32_t longest_payload(const wire::MessageHeader& header, std::span<const uint8_t> have) {
+  wire::IoctlRequest ioctl;
+  if (header.op != wire::kIoctl || have.size() < sizeof header + sizeof ioctl) return kMaxPlainPayload;
+  std::memcpy(&ioctl, have.data() + sizeof header, sizeof ioctl);
+  return brings_arrays(ioctl::drm::request_nr(ioctl.request)) ? kMaxArrayPayload : kMaxPlainPayload;
+}
 
 /// One recvmsg; descriptors are added to *fds. 0 at the end of the connection, -1 on errors.
 ssize_t receive_some(int socket, std::span<uint8_t> to, std::vector<ioctl::UniqueFd>* fds) {
@@ -51,28 +72,78 @@ bool MessageSocket::wait_for_more() const {
   return fds[0].revents != 0;
 }
 
+MessageSocket::MessageSocket(int socket, int process, ioctl::Account& account)
+    : socket_(socket), process_(process) {
+  // Nothing yet; a charge of nothing is never refused.
+  [[maybe_unused]] int error = account.charge(ioctl::Resource::kRequestBytes, 0, &bytes_);
+  error = account.charge(ioctl::Resource::kDescriptors, 0, &descriptors_);
+}
+
+void MessageSocket::forget() {
+  descriptors_.shrink(descriptors_.amount());
+  if (buffer_.size() <= kFreeBuffer) return;
+  std::vector<uint8_t>().swap(buffer_);
+  bytes_.shrink(bytes_.amount());
+}
+
+int MessageSocket::grow(size_t want) {
+  const size_t size = std::min(want, std::max(2 * buffer_.size(), kFreeBuffer));
+  const size_t charged = size - std::min(size, kFreeBuffer);
+  if (charged > bytes_.amount())
+    if (const int error = bytes_.grow(charged - bytes_.amount())) return error;
+  try {
+    buffer_.resize(size);
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
+  return 0;
+}
+
+int MessageSocket::keep_descriptors(const std::vector<ioctl::UniqueFd>& fds) {
+  return fds.size() > descriptors_.amount() ? descriptors_.grow(fds.size() - descriptors_.amount()) : 0;
+}
+
 bool MessageSocket::receive(Request* request) {
   request->fds.clear();
-  if (buffer_.size() < kFirstRead || buffer_.size() > kKeepBuffer) {
-    buffer_.resize(kFirstRead);
-    buffer_.shrink_to_fit();
-  }
-  size_t have = 0, want = sizeof(wire::MessageHeader);
+  request->error = 0;
+  request->payload = {};
+  forget();
+  if (buffer_.size() < kFreeBuffer && grow(kFreeBuffer) != 0) return false;
+  const auto drop = [&](int error) {
+    request->error = error;
+    request->fds.clear();
+    descriptors_.shrink(descriptors_.amount());
+  };
+  uint64_t have = 0, want = sizeof(wire::MessageHeader);
   while (have < want) {
     // The size is only a claim: memory is taken as bytes arrive.
-    if (have == buffer_.size()) buffer_.resize(std::min(want, 2 * buffer_.size()));
+    if (!request->error && have == buffer_.size())
+      if (const int error = grow(want)) drop(error);
+    // What is dropped goes into the part behind the header, again and again.
+    const uint64_t at = request->error ? std::min(have, uint64_t{kFreeBuffer} / 2) : have;
+    const uint64_t room = request->error ? std::min(want - have, buffer_.size() - at) : buffer_.size() - at;
     if (!request->fds.empty() && !wait_for_more()) return false;
-    const ssize_t got = receive_some(socket_, std::span(buffer_).subspan(have), &request->fds);
+    const ssize_t got = receive_some(socket_, std::span(buffer_).subspan(at, room), &request->fds);
     if (got <= 0 || request->fds.size() > kMaxFds) return false;
+    if (request->error)
+      request->fds.clear();
+    else if (const int error = keep_descriptors(request->fds))
+      drop(error);
     const bool had_header = have >= sizeof(wire::MessageHeader);
-    have += static_cast<size_t>(got);
-    if (had_header || have < sizeof(wire::MessageHeader)) continue;
-    std::memcpy(&request->header, buffer_.data(), sizeof request->header);
-    if (request->header.magic != wire::kMagic || request->header.size > wire::kMaxPayload) return false;
-    want += request->header.size;
+    have += static_cast<uint64_t>(got);
+    if (have < sizeof(wire::MessageHeader)) continue;
+    if (!had_header) {
+      std::memcpy(&request->header, buffer_.data(), sizeof request->header);
+      if (request->header.magic != wire::kMagic || request->header.size > wire::kMaxPayload) return false;
+      want += request->header.size;
+    }
+    if (!request->error && request->header.size > kMaxPlainPayload && have >= kDecidedBy &&
+        request->header.size > longest_payload(request->header, std::span(buffer_).first(kDecidedBy)))
+      drop(ENOMEM);
   }
   if (have > want) return false;  // strictly request, reply
-  request->payload = std::span(buffer_).subspan(sizeof(wire::MessageHeader), request->header.size);
+  if (!request->error)
+    request->payload = std::span(buffer_).subspan(sizeof(wire::MessageHeader), request->header.size);
   return true;
 }
 

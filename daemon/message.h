@@ -6,13 +6,20 @@
 #include <span>
 #include <vector>
 
+#include "ioctl/account.h"
 #include "ioctl/unique_fd.h"
 #include "ioctl/wire.h"
 
 namespace v3d::daemon {
 
+/// Longest payload of a request that is kept. Requests of drivers have some kilobytes; the longest that mean
+/// something name 2^19 handles (ioctl/call.h). ioctls that bring no arrays, and all else, have 64 KiB.
+inline constexpr uint32_t kMaxArrayPayload = 8 << 20, kMaxPlainPayload = 64 << 10;
+
 struct Request {
   wire::MessageHeader header;
+  /// Why it was not kept but only taken off the socket, ENOMEM or EMFILE; payload and fds are empty then.
+  int error = 0;
   std::span<const uint8_t> payload;  ///< valid until the next receive
   std::vector<ioctl::UniqueFd> fds;
 };
@@ -35,8 +42,12 @@ struct Reply {
 /// Not synchronised: one thread serves one connection.
 class MessageSocket {
  public:
-  /// Owns neither. @param process  pidfd of the client, or -1
-  explicit MessageSocket(int socket, int process = -1) : socket_(socket), process_(process) {}
+  /// Owns none of them. @param process  pidfd of the client, or -1
+  /// @param account  is charged for bytes and descriptors of a request as they come, until the next one; the
+  /// first kFreeBuffer bytes are the connection's own
+  MessageSocket(int socket, int process, ioctl::Account& account);
+
+  static constexpr size_t kFreeBuffer = 16 << 10;
 
   /// Blocks for the next request. False when the connection is over, its bytes are no request, or the client
   /// died in the middle of one.
@@ -46,8 +57,15 @@ class MessageSocket {
  private:
   /// Blocks until more of a request has come. False when the client is dead.
   bool wait_for_more() const;
+  /// Forgets the last request and what it cost.
+  void forget();
+  /// Makes the buffer larger, up to `want` bytes. 0 or ENOMEM.
+  int grow(size_t want);
+  /// Charges descriptors that came. 0 or EMFILE.
+  int keep_descriptors(const std::vector<ioctl::UniqueFd>& fds);
 
   const int socket_, process_;
+  ioctl::Charge bytes_, descriptors_;
   std::vector<uint8_t> buffer_;  // header and payload
 };
 

@@ -1,6 +1,7 @@
 #include "daemon/server.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <csignal>
 #include <exception>
+#include <new>
 #include <optional>
 #include <thread>
 
@@ -30,6 +32,10 @@ constexpr int64_t kDeadClientGraceNs = 1'000'000'000;
 constexpr int kDrainPeriodMs = 50;
 /// So soon behind the end of its window what the log left out is told.
 constexpr int kReportPeriodMs = LogLimiter::kWindowNs / 1'000'000;
+
+/// Memory that clients freed goes back to the host so often at most.
+constexpr int64_t kTrimPeriodNs = 1'000'000'000;
+constexpr int kTrimPeriodMs = kTrimPeriodNs / 1'000'000 + 1;
 
 uint64_t random_token() {
   uint64_t token = 0;
@@ -111,6 +117,7 @@ void Server::run(ioctl::UniqueFd listener) {
     int timeout_ms = -1;
     if (drain()) timeout_ms = kDrainPeriodMs;
     report_left_out();
+    if (client_left_) timeout_ms = timeout_ms < 0 ? kTrimPeriodMs : std::min(timeout_ms, kTrimPeriodMs);
     if (has_clients()) {
       idle_since = 0;
       if (timeout_ms < 0) timeout_ms = kReportPeriodMs;
@@ -147,9 +154,29 @@ void Server::run(ioctl::UniqueFd listener) {
         gone = std::move(watch->second);
         watches_.erase(watch);
       }
+      tell_gone(gone);
+    }
+    give_memory_back();
+  }
+}
+
+void Server::tell_gone(const std::function<void()>& gone) {
+  while (true) {
+    try {
       gone();
+      break;
+    } catch (const std::bad_alloc&) {  // before anything was changed
+      poll(nullptr, 0, 10);
     }
   }
+  client_left_ = true;
+}
+
+void Server::give_memory_back() {
+  const int64_t now = ioctl::monotonic_ns();
+  if (now - last_trim_ns_ < kTrimPeriodNs || !client_left_.exchange(false)) return;
+  last_trim_ns_ = now;
+  malloc_trim(0);
 }
 
 bool Server::watch_hangup(int socket, std::function<void()> gone) {
@@ -244,11 +271,16 @@ bool Server::start_session(ioctl::UniqueFd* socket, Peer peer, ConnectionCharges
 
 void Server::serve(uint64_t connection, int socket, const Peer& peer) {
   const LogScope scope(&newcomers());
-  Session(*this, socket, peer).run();
+  try {
+    Session(*this, socket, peer).run();
+  } catch (const std::exception& error) {  // of memory, outside all requests
+    log_error("a connection of pid %d ends: %s", peer.pid, error.what());
+  }
   // The number must not be reused before the server forgets it.
   const std::lock_guard lock(mutex_);
   close(socket);
   connections_.erase(connection);
+  client_left_ = true;
   if (connections_.empty()) wake();  // perhaps nobody is left
   connection_ended_.notify_all();
 }
@@ -269,8 +301,8 @@ int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* o
   const uint64_t token = random_token();
   {
     const std::lock_guard lock(mutex_);
-    files_[token] = {file, cookie, peer.process, std::move(charges)};
     token_by_cookie_[cookie] = token;
+    files_[token] = {file, cookie, peer.process, std::move(charges)};
   }
   if (!watch_hangup(own_end->get(), [this, token, own_end] { close_file(token); })) {
     close_file(token);
@@ -287,8 +319,10 @@ bool Server::adopt_file(int fd, uint64_t* token, uint32_t* minor) {
   const std::lock_guard lock(mutex_);
   const auto it = cookie ? token_by_cookie_.find(cookie) : token_by_cookie_.end();
   if (it == token_by_cookie_.end()) return false;
+  const auto open = files_.find(it->second);
+  if (open == files_.end()) return false;
   *token = it->second;
-  *minor = files_.at(it->second).file->minor();
+  *minor = open->second.file->minor();
   return true;
 }
 
@@ -304,10 +338,10 @@ void Server::close_file(uint64_t token) {
     const std::lock_guard lock(mutex_);
     const auto it = files_.find(token);
     if (it == files_.end()) return;
+    draining_.push_back({it->second.file->client()->id, it->second.process, 0});  // first, as it may fail
     open = std::move(it->second);
     token_by_cookie_.erase(open.cookie);
     files_.erase(it);
-    draining_.push_back({open.file->client()->id, open.process, 0});
   }
   log_debug(Debug::kDaemon, "client %d (%s, pid %d) is closed", open.file->client()->id,
             open.file->client()->program, open.file->client()->pid);

@@ -84,6 +84,10 @@ class Server : private ioctl::Host {
   void close_file(uint64_t token);
   /// Ends the jobs of clients that died. @return whether somebody is left to look after
   bool drain();
+  /// Calls what waits for the end of a descriptor.
+  void tell_gone(const std::function<void()>& gone);
+  /// When clients have left.
+  void give_memory_back();
   bool has_clients();
   std::string status_text();
 
@@ -92,6 +96,8 @@ class Server : private ioctl::Host {
   ioctl::UniqueFd epoll_;
   ioctl::UniqueFd wake_event_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> client_left_{false};  ///< or an object of one, since memory was given back
+  int64_t last_trim_ns_ = 0;
 
   std::mutex mutex_;                                        // protects all below
   std::unordered_map<uint64_t, OpenFile> files_;            // by token

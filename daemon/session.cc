@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
+#include <stdexcept>
 
 #include "absl/strings/str_format.h"
 #include "daemon/client_memory.h"
@@ -26,17 +28,25 @@ struct ParsedIoctl {
   wire::IoctlRequest header;
   std::vector<uint8_t> arg;
   SegmentMemory memory;
+  ioctl::Charge segments;
 };
 
-bool parse_ioctl(Request& request, ParsedIoctl* parsed) {
+/// 0, EPROTO or ENOMEM.
+int parse_ioctl(ioctl::Account& account, Request& request, size_t fds_before, ParsedIoctl* parsed) {
   PayloadReader reader(request.payload);
   std::span<const uint8_t> arg;
   if (!reader.read(&parsed->header) ||
       parsed->header.arg_size != ioctl::drm::request_size(parsed->header.request) ||
-      !reader.take(parsed->header.arg_size, &arg))
-    return false;
+      !reader.take(parsed->header.arg_size, &arg) ||
+      request.fds.size() != fds_before + parsed->header.num_fds || parsed->header.num_fds > wire::kMaxFds ||
+      parsed->header.num_segments > kMaxSegments)
+    return EPROTO;
   parsed->arg.assign(arg.begin(), arg.end());
-  return parsed->header.num_fds <= wire::kMaxFds && parsed->memory.parse(reader, parsed->header.num_segments);
+  if (const size_t bytes = parsed->header.num_segments * SegmentMemory::kSegmentBytes;
+      bytes > MessageSocket::kFreeBuffer)
+    if (const int error = account.charge(ioctl::Resource::kRequestBytes, bytes, &parsed->segments))
+      return error;
+  return parsed->memory.parse(reader, parsed->header.num_segments) ? 0 : EPROTO;
 }
 
 Reply ioctl_reply(int error, const ParsedIoctl& parsed, RequestFds& fds) {
@@ -65,21 +75,35 @@ RequestFds request_fds(const ParsedIoctl& parsed, const Request& request, size_t
 Session::Session(Server& server, int socket, Peer peer)
     : server_(server),
       peer_(std::move(peer)),
-      socket_(socket, peer_.process->get()),
+      socket_(socket, peer_.process->get(), *peer_.account),
       waiter_(std::make_shared<ioctl::Waiter>(socket, peer_.process->get())) {}
 
 void Session::run() {
   log_client_ = {static_cast<uint64_t>(peer_.pid), absl::StrFormat("pid %d", peer_.pid)};
   const LogScope scope(&log_client_);
   Request request;
-  while (socket_.receive(&request)) {
-    const Reply reply = answer(request);
-    // One of them may be the client's end of this connection: it must not outlive the client while the reply
-    // waits to be read.
-    request.fds.clear();
-    if (!socket_.send(request.header.op, reply) || !greeted_) break;
+  while (socket_.receive(&request) && serve(request)) {
   }
   report_left_out(log_client_);
+}
+
+bool Session::serve(Request& request) {
+  Reply reply;
+  ioctl::Charge bytes;  // until the client has read it
+  try {
+    reply = request.error ? failure(request.error) : answer(request);
+    if (const size_t size = reply.payload.size(); size > MessageSocket::kFreeBuffer)
+      if (const int error = peer_.account->charge(ioctl::Resource::kRequestBytes, size, &bytes))
+        reply = failure(error);
+  } catch (const std::bad_alloc&) {
+    reply = failure(ENOMEM);
+  } catch (const std::length_error&) {
+    reply = failure(ENOMEM);
+  }
+  // One of them may be the client's end of this connection: it must not outlive the client while the reply
+  // waits to be read.
+  request.fds.clear();
+  return socket_.send(request.header.op, reply) && greeted_;
 }
 
 Reply Session::answer(Request& request) {
@@ -148,7 +172,7 @@ Reply Session::adopt(Request& request) {
 
 Reply Session::drm_ioctl(Request& request) {
   ParsedIoctl parsed;
-  if (!parse_ioctl(request, &parsed) || request.fds.size() != parsed.header.num_fds) return failure(EPROTO);
+  if (const int error = parse_ioctl(*peer_.account, request, 0, &parsed)) return failure(error);
   const std::shared_ptr<ioctl::File> file = server_.find_file(parsed.header.token);
   if (!file) return failure(EBADF);
   RequestFds fds = request_fds(parsed, request, 0);
@@ -159,8 +183,7 @@ Reply Session::drm_ioctl(Request& request) {
 
 Reply Session::fd_ioctl(Request& request) {
   ParsedIoctl parsed;
-  if (!parse_ioctl(request, &parsed) || request.fds.size() != parsed.header.num_fds + 1)
-    return failure(EPROTO);
+  if (const int error = parse_ioctl(*peer_.account, request, 1, &parsed)) return failure(error);
   RequestFds fds = request_fds(parsed, request, 1);
   const int error = ioctl::fd_ioctl(server_.kernel(), *peer_.account, request.fds[0].get(), parsed.memory,
                                     fds, parsed.header.request, &parsed.arg);

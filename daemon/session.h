@@ -21,6 +21,8 @@ class Session {
   void run();
 
  private:
+  /// Serves one request. False when the connection is to end.
+  bool serve(Request& request);
   Reply answer(Request& request);
   Reply hello(Request& request);
   Reply open(Request& request);

@@ -12,6 +12,8 @@ namespace v3d::daemon {
 namespace {
 
 constexpr std::string_view kDebugCommand = "debug ";
+/// Holders of one resource that `status` names.
+constexpr size_t kMostHolders = 16;
 
 /// What a client that asks for debug output must know; nothing when this daemon writes all that it asks for.
 /// The daemon does not follow: what it writes is of all clients, and watches are set up when the device is
@@ -27,6 +29,32 @@ std::string compare_debug(absl::string_view list) {
         "or name another V3DEMU_SOCKET\n",
         getpid(), debug_names(g_debug_mask), debug_names(request->mask), getpid());
   return text;
+}
+
+std::string amount(uint64_t value) { return value >= UINT64_MAX / 4 ? "-" : absl::StrCat(value); }
+
+/// What may be held and is, and by whom.
+void append_limits(ioctl::Budget& budget, std::string* text) {
+  absl::StrAppendFormat(text, "%-15s %14s %14s %14s %14s  %s\n", "limit", "per client", "guaranteed",
+                        "in all", "set aside", "holders");
+  const auto accounts = budget.accounts();
+  for (size_t i = 0; i < ioctl::kNumResources; ++i) {
+    const auto resource = static_cast<ioctl::Resource>(i);
+    const ioctl::ResourceLimit& limit = budget.limit(resource);
+    absl::StrAppendFormat(text, "%-15s %14s %14s %14s %14d ", ioctl::resource_row(resource).name,
+                          amount(limit.per_client), amount(limit.guaranteed), amount(limit.in_all),
+                          budget.used(resource));
+    size_t told = 0;
+    for (const auto& account : accounts) {
+      const uint64_t used = account->used(resource), refusals = account->refusals(resource);
+      if (used == 0 && refusals == 0) continue;
+      if (++told > kMostHolders) break;
+      absl::StrAppendFormat(text, " %s %d", account->name(), used);
+      if (refusals) absl::StrAppendFormat(text, " (%d refused)", refusals);
+      absl::StrAppend(text, ";");
+    }
+    absl::StrAppend(text, told == 0 ? " -\n" : told > kMostHolders ? " ...\n" : "\n");
+  }
 }
 
 }  // namespace
@@ -75,6 +103,7 @@ std::string Server::status_text() {
             [](const auto& a, const auto& b) { return a->client()->id < b->client()->id; });
   absl::StrAppendFormat(&text, "%d open nodes, %d connections, %d clients leaving\n", files.size(),
                         connections, draining);
+  append_limits(kernel_.budget(), &text);
   if (files.empty()) return text;
   absl::StrAppendFormat(&text, "%6s %-16s %8s %10s %7s %10s %9s %9s %9s %9s %9s %9s %7s %7s  %s\n", "client",
                         "program", "pid", "node", "BOs", "KiB", "bin", "render", "tfu", "csd", "clean", "cpu",

@@ -1,6 +1,7 @@
 /// @file Ioctls on buffer objects (Linux v3d_bo.c, drm_gem.c).
 #include "ioctl/bo.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include "ioctl/handlers.h"
@@ -14,15 +15,23 @@ int gem_flink(Call& call, drm::GemFlink& args) {
   if (!bo) return ENOENT;
   DrmDevice& device = call.file.device();
   const std::lock_guard lock(device.mutex);
-  std::erase_if(device.names, [](const auto& entry) { return entry.second.expired(); });
-  for (const auto& [name, other] : device.names) {
-    if (other.lock() == bo) {
-      args.name = name;
+  if (const auto known = device.names_of_bos.find(bo.get()); known != device.names_of_bos.end()) {
+    const auto named = device.names.find(known->second);
+    if (named != device.names.end() && named->second.lock() == bo) {
+      args.name = named->first;
       return 0;
     }
   }
-  args.name = device.next_name++;
-  device.names[args.name] = bo;
+  if (device.names.size() >= device.prune_names_at) {
+    std::erase_if(device.names, [](const auto& entry) { return entry.second.expired(); });
+    std::erase_if(device.names_of_bos,
+                  [&](const auto& entry) { return !device.names.contains(entry.second); });
+    device.prune_names_at = std::max<size_t>(64, 2 * device.names.size());
+  }
+  const uint32_t name = device.next_name++;
+  device.names_of_bos[bo.get()] = name;
+  device.names[name] = bo;
+  args.name = name;
   return 0;
 }
 

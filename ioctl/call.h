@@ -1,7 +1,10 @@
 /// One ioctl call as a handler sees it.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
+#include <new>
+#include <stdexcept>
 #include <vector>
 
 #include "ioctl/account.h"
@@ -50,6 +53,18 @@ class UserFds {
   /// Hands a descriptor to the caller, who will see its number in the argument.
   virtual void give_in_argument(uint32_t offset, UniqueFd fd, bool close_on_exec) = 0;
 };
+
+/// What a handler returns; ENOMEM when memory runs out in it.
+template <typename Fn>
+int out_of_memory_is_enomem(Fn&& handler) {
+  try {
+    return handler();
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  } catch (const std::length_error&) {
+    return ENOMEM;
+  }
+}
 
 struct Call {
   Kernel& kernel;

@@ -230,7 +230,7 @@ int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg) {
   std::memset(data + kernel_size, 0, sizeof data - kernel_size);
 
   int error = permit(r->permissions, call.file);
-  if (!error) error = r->handler(call, data);
+  if (!error) error = out_of_memory_is_enomem([&] { return r->handler(call, data); });
 
   // Bytes beyond the kernel's struct go back as they came.
   arg->resize(out ? user_size : 0);

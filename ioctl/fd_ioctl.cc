@@ -26,14 +26,27 @@ void copy_name(char (&to)[kSize], std::string_view from) {
   std::memset(to + length, 0, kSize - length);
 }
 
+/// Fence::merge, whose parts count as watched as long as the merged fence lives. Null when there are too
+/// many.
+FencePtr merge(FdCall& call, const FencePtr& a, const FencePtr& b) {
+  FencePtr merged = Fence::merge(a, b);
+  const size_t parts = merged->num_parts();
+  if (parts <= 1 || merged == a || merged == b) return merged;
+  Charge watches;
+  if (call.account.charge(Resource::kWatches, parts, &watches) != 0) return nullptr;
+  merged->keep(std::move(watches));
+  return merged;
+}
+
 int sync_merge(FdCall& call, const SyncFile& file, drm::SyncMerge& args) {
   if (args.flags || args.pad) return EINVAL;
   const int fd2 = call.fds.find(args.fd2);
   const auto other = fd2 < 0 ? nullptr : call.kernel.find_sync_file(fd2);
   if (!other) return ENOENT;
   args.name[sizeof args.name - 1] = 0;
-  UniqueFd merged =
-      call.kernel.export_sync_file(call.account, {Fence::merge(file.fence, other->fence), args.name});
+  FencePtr fence = merge(call, file.fence, other->fence);
+  if (!fence) return ENOMEM;
+  UniqueFd merged = call.kernel.export_sync_file(call.account, {std::move(fence), args.name});
   if (!merged) return EMFILE;
   call.fds.give_in_argument(offsetof(drm::SyncMerge, fence), std::move(merged), true);
   return 0;
@@ -76,7 +89,7 @@ int dma_buf_export_sync_file(FdCall& call, Buffer& buffer, drm::DmaBufSyncFile& 
   // A writer waits for readers too.
   FencePtr all;
   for (FencePtr& fence : buffer.reservation().fences((args.flags & drm::kDmaBufWrite) != 0))
-    all = all ? Fence::merge(all, fence) : std::move(fence);
+    if (all = all ? merge(call, all, fence) : std::move(fence); !all) return ENOMEM;
   UniqueFd fd = call.kernel.export_sync_file(call.account, {all ? all : Fence::stub(), ""});
   if (!fd) return EMFILE;
   call.fds.give_in_argument(offsetof(drm::DmaBufSyncFile, fd), std::move(fd), true);
@@ -128,15 +141,14 @@ int fd_ioctl(Kernel& kernel, Account& account, int fd, UserMemory& user, UserFds
   alignas(8) uint8_t data[64] = {};
   static_assert(sizeof data >= sizeof(drm::SyncFileInfo));
   std::copy_n(arg->begin(), std::min(arg->size(), sizeof data), data);
-  int error = ENOTTY;
-  if (const auto file = kernel.find_sync_file(fd)) {
-    error = sync_file_ioctl(call, *file, request, data);
-  } else if (drm::request_type(request) == 'b') {
+  const int error = out_of_memory_is_enomem([&] {
+    if (const auto file = kernel.find_sync_file(fd)) return sync_file_ioctl(call, *file, request, data);
+    if (drm::request_type(request) != 'b') return ENOTTY;
     std::shared_ptr<Buffer> buffer;
     UniqueFd own(fcntl(fd, F_DUPFD_CLOEXEC, 0));
-    if (own && kernel.buffers().import(std::move(own), nullptr, &buffer) == 0)
-      error = dma_buf_ioctl(call, *buffer, request, data);
-  }
+    if (!own || kernel.buffers().import(std::move(own), nullptr, &buffer) != 0) return ENOTTY;
+    return dma_buf_ioctl(call, *buffer, request, data);
+  });
   // Unlike drm_ioctl these write nothing when they fail.
   arg->resize(!error && (request & drm::kDirectionOut) ? drm::request_size(request) : 0);
   std::copy_n(data, std::min(arg->size(), sizeof data), arg->begin());

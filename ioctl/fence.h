@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "ioctl/account.h"
 #include "ioctl/unique_fd.h"
 
 namespace v3d::ioctl {
@@ -54,6 +55,9 @@ class Fence : public std::enable_shared_from_this<Fence> {
 
   /// The fences it was merged from; itself when it was not.
   std::vector<FencePtr> parts();
+  size_t num_parts() const { return merged_from_.empty() ? 1 : merged_from_.size(); }
+  /// Takes a charge for what it holds. Before others know of the fence.
+  void keep(Charge charge) { charge_ = std::move(charge); }
 
  private:
   class PartWatcher;
@@ -62,6 +66,7 @@ class Fence : public std::enable_shared_from_this<Fence> {
   const char* const timeline_name_;
   const uint64_t context_, seqno_;
   std::vector<FencePtr> merged_from_;
+  Charge charge_;
 
   std::mutex mutex_;  // protects watchers_ and the transition to signalled
   std::vector<std::shared_ptr<Watcher>> watchers_;

@@ -1,6 +1,7 @@
 #include "ioctl/file.h"
 
 #include <cerrno>
+#include <new>
 
 #include "gpu/base/log.h"
 #include "ioctl/kernel.h"
@@ -144,10 +145,21 @@ int File::add_handle(Account& account, const std::shared_ptr<Bo>& bo, uint32_t* 
 int File::add_handle_locked(const std::shared_ptr<Bo>& bo, Charge charge, uint32_t* handle) {
   *handle = bos_.add(bo, std::move(charge));
   if (*handle == 0) return ENOSPC;
-  Known& known = by_buffer_.try_emplace(bo->buffer().get(), Known{*handle, 0}).first->second;
-  if (known.handles++ == 0) {
-    by_offset_[bo->mmap_offset()] = bo;
-    kernel_.add_mmap_offset(bo->mmap_offset(), bo);
+  try {
+    Known& known = by_buffer_.try_emplace(bo->buffer().get(), Known{*handle, 0}).first->second;
+    if (known.handles == 0) {
+      by_offset_[bo->mmap_offset()] = bo;
+      kernel_.add_mmap_offset(bo->mmap_offset(), bo);
+    }
+    ++known.handles;
+  } catch (const std::bad_alloc&) {  // wholly or not at all
+    bos_.remove(*handle);
+    const auto known = by_buffer_.find(bo->buffer().get());
+    if (known != by_buffer_.end() && known->second.handles == 0) {
+      by_buffer_.erase(known);
+      by_offset_.erase(bo->mmap_offset());
+    }
+    throw;
   }
   return 0;
 }

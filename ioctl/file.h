@@ -39,6 +39,8 @@ struct DrmDevice {
   std::unordered_map<uint32_t, File*> magics{};
   uint32_t next_name = 1;  ///< of GEM_FLINK
   std::unordered_map<uint32_t, std::weak_ptr<Bo>> names{};
+  std::unordered_map<const Bo*, uint32_t> names_of_bos{};  ///< perhaps of one that is gone
+  size_t prune_names_at = 64;
 };
 
 /// Thread safe. Handlers that block hold a reference, so that a close does not take it away under them.

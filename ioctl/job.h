@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gpu/device/device.h"
+#include "ioctl/account.h"
 #include "ioctl/bo.h"
 #include "ioctl/fence.h"
 #include "ioctl/perfmon.h"
@@ -56,6 +57,8 @@ struct Job {
   /// Held until the job is freed, and given its fence.
   std::vector<std::shared_ptr<Bo>> bos;
   std::shared_ptr<Perfmon> perfmon;
+  /// Itself, and the bytes of its lists.
+  Charge charge, bytes;
   /// Runs the job. Empty when there is nothing to do (CACHE_CLEAN: memory is coherent here).
   std::function<device::JobResult(const std::atomic<bool>& cancel)> run;
 

@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include <new>
+
 #include "gpu/base/log.h"
 
 namespace v3d::ioctl {
@@ -93,13 +95,11 @@ std::shared_ptr<Bo> Kernel::find_mmap_offset(uint64_t offset) {
   return it == mmap_offsets_.end() ? nullptr : it->second.lock();
 }
 
-UniqueFd Kernel::make_socket(Account& account, Object object, std::shared_ptr<UniqueFd>* own_end,
-                             uint64_t* cookie) {
+UniqueFd Kernel::make_socket(Account& account, Object object, UniqueFd* own_end, uint64_t* cookie) {
   Charge descriptor;
   if (account.charge(Resource::kDescriptors, kExportedDescriptors, &descriptor) != 0) return UniqueFd();
   UniqueFd client_end;
-  *own_end = std::make_shared<UniqueFd>();
-  if (!make_one_way_pair(&client_end, own_end->get())) return UniqueFd();
+  if (!make_one_way_pair(&client_end, own_end)) return UniqueFd();
   *cookie = socket_cookie(client_end.get());
   const std::lock_guard lock(mutex_);
   exported_[*cookie] = {std::move(object), std::move(descriptor)};
@@ -107,30 +107,36 @@ UniqueFd Kernel::make_socket(Account& account, Object object, std::shared_ptr<Un
 }
 
 UniqueFd Kernel::export_sync_file(Account& account, SyncFile file) {
-  std::shared_ptr<UniqueFd> socket;
+  const auto socket = std::make_shared<UniqueFd>();
+  const auto signal = std::make_shared<SyncFileSignal>(socket);
   uint64_t cookie;
   const FencePtr fence = file.fence;
   UniqueFd client_end =
-      make_socket(account, std::make_shared<const SyncFile>(std::move(file)), &socket, &cookie);
+      make_socket(account, std::make_shared<const SyncFile>(std::move(file)), socket.get(), &cookie);
   if (!client_end) return client_end;
-  const auto signal = std::make_shared<SyncFileSignal>(socket);
-  if (!fence->watch(signal)) signal->notify();
   const auto gone = [this, cookie, socket, fence, signal] {
     fence->unwatch(signal.get());
     forget_exported(cookie);
   };
-  if (host_.watch_hangup(socket->get(), gone)) return client_end;
+  try {
+    if (!fence->watch(signal)) signal->notify();
+    if (host_.watch_hangup(socket->get(), gone)) return client_end;
+  } catch (const std::bad_alloc&) {  // as if the host had refused
+  }
   gone();
   return UniqueFd();
 }
 
 UniqueFd Kernel::export_syncobj(Account& account, std::shared_ptr<Syncobj> syncobj) {
-  std::shared_ptr<UniqueFd> socket;
+  const auto socket = std::make_shared<UniqueFd>();
   uint64_t cookie;
-  UniqueFd client_end = make_socket(account, std::move(syncobj), &socket, &cookie);
+  UniqueFd client_end = make_socket(account, std::move(syncobj), socket.get(), &cookie);
   if (!client_end) return client_end;
-  if (host_.watch_hangup(socket->get(), [this, cookie, socket] { forget_exported(cookie); }))
-    return client_end;
+  try {
+    if (host_.watch_hangup(socket->get(), [this, cookie, socket] { forget_exported(cookie); }))
+      return client_end;
+  } catch (const std::bad_alloc&) {
+  }
   forget_exported(cookie);
   return UniqueFd();
 }

@@ -88,7 +88,7 @@ class Kernel {
     Charge descriptor;
   };
   /// Makes the socket pair and enters the object. Both ends are empty when there are too many.
-  UniqueFd make_socket(Account& account, Object object, std::shared_ptr<UniqueFd>* own_end, uint64_t* cookie);
+  UniqueFd make_socket(Account& account, Object object, UniqueFd* own_end, uint64_t* cookie);
   Object find_exported(int fd);
   void forget_exported(uint64_t cookie);
 

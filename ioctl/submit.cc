@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "ioctl/submit_cpu.h"
 
@@ -54,7 +55,13 @@ device::JobResult run_on_gpu(Kernel& kernel, const Job& job,
                              const std::atomic<bool>& cancel) {
   using End = device::JobResult::End;
   const ActivePerfmons::Run counting = kernel.perfmons().begin(job.perfmon);
-  device::JobResult result = run(cancel);
+  device::JobResult result;
+  try {
+    result = run(cancel);
+  } catch (const std::bad_alloc&) {
+    result.end = End::kError;
+    result.message = "out of memory";
+  }
   if (result.end == End::kHang || result.end == End::kError) {
     kernel.perfmons().reset();
     ++kernel.resets;
@@ -82,6 +89,7 @@ int get_extensions(Call& call, uint64_t chain, Extensions* extensions, CpuSubmis
 
 int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extensions, JobPtr* out) {
   auto job = std::make_shared<Job>(queue);
+  if (const int error = call.account.charge(Resource::kJobs, 1, &job->charge)) return error;
   job->client = call.file.client();
   if (extensions && extensions->multi_sync) {
     if (extensions->wait_stage == static_cast<uint32_t>(queue)) {
@@ -109,6 +117,8 @@ int get_out_sync(Call& call, uint32_t out_sync, Extensions* extensions) {
 int look_up_bos(Call& call, uint64_t handles, uint32_t count, Job* job) {
   if (count == 0) return EINVAL;
   if (count > kMaxUserArray) return ENOMEM;
+  if (const int error = call.account.charge(Resource::kJobBytes, count * sizeof job->bos[0], &job->bytes))
+    return error;
   // All handles are read before the first is looked up.
   std::vector<uint32_t> values;
   for (uint32_t i = 0; i < count; ++i) {
@@ -143,10 +153,12 @@ int attach_perfmon(Call& call, uint32_t id, const std::vector<JobPtr>& jobs) {
   return 0;
 }
 
-void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
+namespace {
+
+/// Under the submit mutex.
+void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
   Kernel& kernel = call.kernel;
   const Abi& abi = kernel.abi();
-  const std::lock_guard lock(kernel.submit_mutex);
   const bool has_global = kernel.perfmons().has_global();
   FencePtr previous;
   for (const JobPtr& job : jobs) {
@@ -172,6 +184,20 @@ void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& exten
     for (const auto& bo : job->bos) bo->reservation().add(abi.last_fence_for_all ? last : job->done, true);
   kernel.host().push(jobs);
   for (const auto& syncobj : extensions.out_syncs) syncobj->replace(last);
+}
+
+}  // namespace
+
+void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
+  const std::lock_guard lock(call.kernel.submit_mutex);
+  try {
+    commit_locked(call, jobs, extensions);
+  } catch (const std::bad_alloc&) {
+    // Nobody waits for ever for a fence that stands somewhere already, of a job that was never queued.
+    for (const JobPtr& job : jobs)
+      if (job->done) job->done->signal(ENOMEM);
+    throw;
+  }
 }
 
 }  // namespace v3d::ioctl

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "ioctl/handlers.h"
 
@@ -12,9 +13,15 @@ namespace {
 /// Perfmon ids of one submit, in all. They are copied per query, and queries may share one array.
 constexpr uint64_t kMaxPerfmonIds = 1 << 20;
 
-int get_timestamp_queries(Call& call, uint64_t offsets, uint64_t syncs, uint32_t count,
-                          std::vector<TimestampQuery>* queries) {
+/// 0 or ENOMEM.
+int charge_queries(Call& call, uint32_t count, uint64_t bytes, CpuSubmission* cpu) {
   if (count > kMaxUserArray) return ENOMEM;
+  return call.account.charge(Resource::kJobBytes, count * bytes, &cpu->bytes);
+}
+
+int get_timestamp_queries(Call& call, uint64_t offsets, uint64_t syncs, uint32_t count, CpuSubmission* cpu,
+                          std::vector<TimestampQuery>* queries) {
+  if (const int error = charge_queries(call, count, sizeof(TimestampQuery), cpu)) return error;
   for (uint32_t i = 0; i < count; ++i) {
     TimestampQuery query = {};
     uint32_t sync;
@@ -27,8 +34,11 @@ int get_timestamp_queries(Call& call, uint64_t offsets, uint64_t syncs, uint32_t
 }
 
 int get_performance_queries(Call& call, uint64_t syncs, uint64_t id_pointers, uint32_t count,
-                            uint32_t nperfmons, std::vector<PerformanceQuery>* queries) {
-  if (count > kMaxUserArray || uint64_t{count} * nperfmons > kMaxPerfmonIds) return ENOMEM;
+                            uint32_t nperfmons, CpuSubmission* cpu, std::vector<PerformanceQuery>* queries) {
+  if (uint64_t{count} * nperfmons > kMaxPerfmonIds) return ENOMEM;
+  if (const int error =
+          charge_queries(call, count, sizeof(PerformanceQuery) + nperfmons * sizeof(uint32_t), cpu))
+    return error;
   for (uint32_t i = 0; i < count; ++i) {
     uint32_t sync;
     uint64_t ids;
@@ -69,14 +79,14 @@ int get_timestamp(Call& call, uint64_t address, CpuSubmission* cpu) {
   drm::TimestampQuery args;
   if (!call.user.get(address, &args)) return EFAULT;
   if (args.pad) return EINVAL;
-  return get_timestamp_queries(call, args.offsets, args.syncs, args.count,
+  return get_timestamp_queries(call, args.offsets, args.syncs, args.count, cpu,
                                &cpu->work.emplace<TimestampWork>().queries);
 }
 
 int get_reset_timestamp(Call& call, uint64_t address, CpuSubmission* cpu) {
   drm::ResetTimestampQuery args;
   if (!call.user.get(address, &args)) return EFAULT;
-  if (args.count > kMaxUserArray) return ENOMEM;
+  if (const int error = charge_queries(call, args.count, sizeof(TimestampQuery), cpu)) return error;
   auto& work = cpu->work.emplace<ResetTimestampWork>();
   for (uint32_t i = 0; i < args.count; ++i) {
     uint32_t sync;
@@ -94,13 +104,13 @@ int get_copy_timestamp(Call& call, uint64_t address, CpuSubmission* cpu) {
   if (args.pad) return EINVAL;
   auto& work = cpu->work.emplace<CopyTimestampWork>();
   work.layout = copy_layout(args);
-  return get_timestamp_queries(call, args.offsets, args.syncs, args.count, &work.queries);
+  return get_timestamp_queries(call, args.offsets, args.syncs, args.count, cpu, &work.queries);
 }
 
 int get_reset_performance(Call& call, uint64_t address, CpuSubmission* cpu) {
   drm::ResetPerformanceQuery args;
   if (!call.user.get(address, &args)) return EFAULT;
-  return get_performance_queries(call, args.syncs, args.kperfmon_ids, args.count, args.nperfmons,
+  return get_performance_queries(call, args.syncs, args.kperfmon_ids, args.count, args.nperfmons, cpu,
                                  &cpu->work.emplace<ResetPerformanceWork>().queries);
 }
 
@@ -112,7 +122,7 @@ int get_copy_performance(Call& call, uint64_t address, CpuSubmission* cpu) {
   work.layout = copy_layout(args);
   work.nperfmons = args.nperfmons;
   work.ncounters = args.ncounters;
-  return get_performance_queries(call, args.syncs, args.kperfmon_ids, args.count, args.nperfmons,
+  return get_performance_queries(call, args.syncs, args.kperfmon_ids, args.count, args.nperfmons, cpu,
                                  &work.queries);
 }
 
@@ -209,8 +219,14 @@ int submit_cpu(Call& call, drm::SubmitCpu& args) {
   }
   job->run = [cpu, self = job.get(), &profile = call.kernel.gpu().profile(),
               file = call.file.weak_from_this()](const std::atomic<bool>&) {
-    run_cpu_work(*cpu, *self, profile, file);
-    return device::JobResult();
+    device::JobResult result;
+    try {
+      run_cpu_work(*cpu, *self, profile, file);
+    } catch (const std::bad_alloc&) {
+      result.end = device::JobResult::End::kError;
+      result.message = "out of memory";
+    }
+    return result;
   };
   commit(call, jobs, extensions);
   return 0;

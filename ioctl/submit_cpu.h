@@ -59,6 +59,7 @@ struct CpuSubmission {
   std::variant<std::monostate, IndirectCsdWork, TimestampWork, ResetTimestampWork, CopyTimestampWork,
                ResetPerformanceWork, CopyPerformanceWork>
       work;
+  Charge bytes;  ///< of the queries
 };
 
 /// Parses one CPU extension. EINVAL for unknown ids, a second one, or cpu == null.

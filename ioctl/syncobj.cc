@@ -28,22 +28,22 @@ void Syncobj::set(std::unique_lock<std::mutex> lock, FencePtr fence) {
 }
 
 void Syncobj::replace(FencePtr fence) {
-  std::map<uint64_t, FencePtr> points;  // dropped outside the lock, too
+  std::map<uint64_t, Point> points;  // dropped outside the lock, too
   std::unique_lock lock(mutex_);
   points.swap(points_);
   passed_ = 0;
   set(std::move(lock), std::move(fence));
 }
 
-void Syncobj::add_point(const FencePtr& fence, uint64_t point) {
+void Syncobj::add_point(const FencePtr& fence, uint64_t point, Charge watches) {
   std::unique_lock lock(mutex_);
-  while (points_.size() > 1 && points_.begin()->second->is_signalled()) {
+  while (points_.size() > 1 && points_.begin()->second.fence->is_signalled()) {
     passed_ = points_.begin()->first;
     points_.erase(points_.begin());
   }
   if (!points_.empty()) point = std::max(point, points_.rbegin()->first);
   FencePtr whole = fence_ ? Fence::merge(fence_, fence) : fence;
-  points_[point] = whole;
+  points_[point] = {whole, std::move(watches)};
   set(std::move(lock), std::move(whole));
 }
 
@@ -52,7 +52,7 @@ FencePtr Syncobj::find_point(uint64_t point) const {
   if (point == 0) return fence_;
   if (point <= passed_) return Fence::stub();
   const auto it = points_.lower_bound(point);
-  return it == points_.end() ? nullptr : it->second;
+  return it == points_.end() ? nullptr : it->second.fence;
 }
 
 void Syncobj::watch(const std::shared_ptr<Watch>& watch) {
@@ -111,17 +111,10 @@ int find_syncobjs(Call& call, uint64_t handles, uint32_t count, std::vector<std:
 class BlockingWait {
  public:
   /// @param fences  of each syncobj, null where there is none; syncobjs are all different
-  BlockingWait(const std::vector<Syncobj*>& syncobjs, const std::vector<FencePtr>& fences,
-               std::shared_ptr<Waiter> waiter)
-      : syncobjs_(syncobjs), news_(std::make_shared<News>(std::move(waiter))), watches_(syncobjs.size()) {
-    left_ = syncobjs.size();
-    for (uint32_t i = 0; i < syncobjs.size(); ++i) {
-      if (fences[i])
-        add_fence(i, fences[i]);
-      else
-        await_fence(i);
-    }
-  }
+  BlockingWait(const std::vector<Syncobj*>& syncobjs, std::shared_ptr<Waiter> waiter)
+      : syncobjs_(syncobjs),
+        news_(std::make_shared<News>(std::move(waiter), syncobjs.size())),
+        watches_(syncobjs.size()) {}
   ~BlockingWait() {
     for (size_t i = 0; i < watches_.size(); ++i)
       if (watches_[i]) syncobjs_[i]->unwatch(watches_[i]);
@@ -132,7 +125,15 @@ class BlockingWait {
   BlockingWait& operator=(const BlockingWait&) = delete;
 
   /// @param first  the foremost syncobj that signalled, unless all are waited for
-  int run(bool all, int64_t deadline, uint32_t* first) {
+  int run(const std::vector<FencePtr>& fences, bool all, int64_t deadline, uint32_t* first) {
+    left_ = syncobjs_.size();
+    fences_.reserve(syncobjs_.size());
+    for (uint32_t i = 0; i < syncobjs_.size(); ++i) {
+      if (fences[i])
+        add_fence(i, fences[i]);
+      else
+        await_fence(i);
+    }
     while (true) {
       news_->waiter->clear();
       take_news();
@@ -153,7 +154,11 @@ class BlockingWait {
   static constexpr uint32_t kNone = ~0u;
 
   struct News {
-    explicit News(std::shared_ptr<Waiter> w) : waiter(std::move(w)) {}
+    /// Each of `count` has either news once at most: whoever tells them takes no memory.
+    News(std::shared_ptr<Waiter> w, size_t count) : waiter(std::move(w)) {
+      appeared.reserve(count);
+      signalled.reserve(count);
+    }
     const std::shared_ptr<Waiter> waiter;
     std::mutex mutex;  // protects both
     std::vector<uint32_t> appeared, signalled;
@@ -214,8 +219,10 @@ class BlockingWait {
     std::vector<uint32_t> appeared, signalled;
     {
       const std::lock_guard lock(news_->mutex);
-      appeared.swap(news_->appeared);
-      signalled.swap(news_->signalled);
+      appeared = news_->appeared;
+      signalled = news_->signalled;
+      news_->appeared.clear();
+      news_->signalled.clear();
     }
     for (const uint32_t i : signalled) settle(fences_[i]);
     for (const uint32_t i : appeared)
@@ -231,9 +238,10 @@ class BlockingWait {
   uint32_t foremost_ = kNone;
 };
 
-/// 0, EINVAL (empty slot), ETIME or EINTR. @param first  index into the syncobjs, which are all different
-int wait_for_syncobjs(const std::vector<Syncobj*>& syncobjs, const std::shared_ptr<Waiter>& waiter,
-                      uint32_t flags, int64_t deadline, uint32_t* first) {
+/// 0, EINVAL (empty slot), ENOMEM (the client's limit), ETIME or EINTR. @param first  index into the
+/// syncobjs, which are all different
+int wait_for_syncobjs(Call& call, const std::vector<Syncobj*>& syncobjs, uint32_t flags, int64_t deadline,
+                      uint32_t* first) {
   const bool all = (flags & drm::kWaitAll) != 0;
   std::vector<FencePtr> fences(syncobjs.size());
   size_t signalled = 0;
@@ -243,7 +251,9 @@ int wait_for_syncobjs(const std::vector<Syncobj*>& syncobjs, const std::shared_p
     if (fences[i] && fences[i]->is_signalled() && signalled++ == 0) *first = static_cast<uint32_t>(i);
   }
   if (signalled == syncobjs.size() || (signalled > 0 && !all)) return 0;
-  return BlockingWait(syncobjs, fences, waiter).run(all, deadline, first);
+  Charge watches;
+  if (const int error = call.account.charge(Resource::kWatches, syncobjs.size(), &watches)) return error;
+  return BlockingWait(syncobjs, call.waiter).run(fences, all, deadline, first);
 }
 
 }  // namespace
@@ -296,10 +306,17 @@ int syncobj_fd_to_handle(Call& call, drm::SyncobjHandle& args) {
     if (!file) return EINVAL;
     const std::shared_ptr<Syncobj> syncobj = call.file.find_syncobj(args.handle);
     if (!syncobj) return ENOENT;
-    if (point)
-      syncobj->add_point(file->fence, point);
-    else
+    if (!point) {
       syncobj->replace(file->fence);
+      return 0;
+    }
+    // A point looks at all fences before it, too.
+    const FencePtr before = syncobj->fence();
+    Charge watches;
+    if (const int error = call.account.charge(
+            Resource::kWatches, file->fence->num_parts() + (before ? before->num_parts() : 0), &watches))
+      return error;
+    syncobj->add_point(file->fence, point, std::move(watches));
     return 0;
   }
   std::shared_ptr<Syncobj> syncobj = call.kernel.find_syncobj(fd);
@@ -327,8 +344,7 @@ int syncobj_wait(Call& call, drm::SyncobjWait& args) {
     places.push_back(i);
   }
   uint32_t first = ~0u;
-  if (const int error = wait_for_syncobjs(different, call.waiter, args.flags, args.timeout_ns, &first))
-    return error;
+  if (const int error = wait_for_syncobjs(call, different, args.flags, args.timeout_ns, &first)) return error;
   if (first != ~0u) first = places[first];
   args.first_signaled = first;
   return 0;

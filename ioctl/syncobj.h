@@ -20,7 +20,8 @@ class Syncobj {
   /// @name Timeline points (drm-abi.md 6.3)
   /// Only the fd calls reach them: neither node has the timeline ioctls.
   /// Puts a fence behind what the slot holds (drm_syncobj_add_point).
-  void add_point(const FencePtr& fence, uint64_t point);
+  /// @param watches  kept as long as the point
+  void add_point(const FencePtr& fence, uint64_t point, Charge watches = {});
   /// The fence of a point and all before it; point 0 is the whole slot. Null when there is none so late.
   FencePtr find_point(uint64_t point) const;
 
@@ -36,12 +37,16 @@ class Syncobj {
   FencePtr watched_fence(const Watch& watch) const;
 
  private:
+  struct Point {
+    FencePtr fence;  // with all before it
+    Charge watches;
+  };
   void set(std::unique_lock<std::mutex> lock, FencePtr fence);
 
   mutable std::mutex mutex_;  // protects all below and Watch::fence of its watches
   FencePtr fence_;
-  std::map<uint64_t, FencePtr> points_;  // each with all before it; the last is fence_
-  uint64_t passed_ = 0;                  // points up to here have signalled and are forgotten
+  std::map<uint64_t, Point> points_;  // the last is fence_
+  uint64_t passed_ = 0;               // points up to here have signalled and are forgotten
   std::vector<std::shared_ptr<Watch>> watches_;
 };
 

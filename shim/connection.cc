@@ -127,14 +127,21 @@ int connect_and_greet(Connection* c) {
   return greet(c);
 }
 
+/// The daemon has no more for this process, or the process itself is at its limit: no other daemon would
+/// help.
+bool is_refusal(int error) { return error == -ENOMEM || error == -EMFILE || error == -ENFILE; }
+
 /// The daemon that just answered may have been on its way out: then another one is started.
 int establish(Connection* c, bool start) {
   raw::KeepErrno keep;
   int error = connect_and_greet(c);
-  for (int attempt = 0; attempt < 3 && start && error < 0 && error != -EPROTO && error != -EPERM; ++attempt) {
+  for (int attempt = 0;
+       attempt < 3 && start && error < 0 && error != -EPROTO && error != -EPERM && !is_refusal(error);
+       ++attempt) {
     if (start_daemon() != 0) break;
     error = connect_and_greet(c);
   }
+  if (is_refusal(error)) return -error;
   if (error < 0) return ENODEV;
   if (c == &mine) {
     exchange_in_registry(0, registry_entry(*c));
@@ -209,6 +216,9 @@ int greet(Connection* c) {
     wire::HelloReply hello;
   } reply;
   long error = send_all(c->fd, reinterpret_cast<uint8_t*>(&request), sizeof(request), nullptr, 0);
+  // One that refuses closes the connection without having read the greeting; its answer is there all the
+  // same.
+  if (error == -EPIPE || error == -ECONNRESET) error = 0;
   auto* at = reinterpret_cast<uint8_t*>(&reply);
   size_t missing = sizeof(reply);
   int fds[wire::kMaxFds], num_fds = 0;
@@ -224,6 +234,8 @@ int greet(Connection* c) {
     // An error comes without a payload.
     if (missing == sizeof(reply.hello) && reply.header.size == 0) break;
   }
+  if (!error && reply.header.magic == wire::kMagic && is_refusal(-reply.header.error))
+    error = -reply.header.error;
   if (!error && (reply.header.magic != wire::kMagic || missing || reply.header.error ||
                  reply.hello.protocol != wire::kProtocol)) {
     complain("the daemon that runs speaks another protocol than this library; stop it: ",
