@@ -1,13 +1,13 @@
 #include "daemon/message.h"
 
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
-#include <new>
 
 #include "ioctl/drm.h"
 
@@ -72,6 +72,21 @@ bool MessageSocket::wait_for_more() const {
   return fds[0].revents != 0;
 }
 
+bool PageBuffer::grow(size_t size) {
+  void* memory = data_ ? mremap(data_, size_, size, MREMAP_MAYMOVE)
+                       : mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  data_ = static_cast<uint8_t*>(memory);
+  size_ = size;
+  return true;
+}
+
+void PageBuffer::reset() {
+  if (data_) munmap(data_, size_);
+  data_ = nullptr;
+  size_ = 0;
+}
+
 MessageSocket::MessageSocket(int socket, int process, ioctl::Account& account)
     : socket_(socket), process_(process) {
   // Nothing yet; a charge of nothing is never refused.
@@ -82,7 +97,7 @@ MessageSocket::MessageSocket(int socket, int process, ioctl::Account& account)
 void MessageSocket::forget() {
   descriptors_.shrink(descriptors_.amount());
   if (buffer_.size() <= kFreeBuffer) return;
-  std::vector<uint8_t>().swap(buffer_);
+  buffer_.reset();
   bytes_.shrink(bytes_.amount());
 }
 
@@ -91,12 +106,7 @@ int MessageSocket::grow(size_t want) {
   const size_t charged = size - std::min(size, kFreeBuffer);
   if (charged > bytes_.amount())
     if (const int error = bytes_.grow(charged - bytes_.amount())) return error;
-  try {
-    buffer_.resize(size);
-  } catch (const std::bad_alloc&) {
-    return ENOMEM;
-  }
-  return 0;
+  return buffer_.grow(size) ? 0 : ENOMEM;
 }
 
 int MessageSocket::keep_descriptors(const std::vector<ioctl::UniqueFd>& fds) {
@@ -123,7 +133,7 @@ bool MessageSocket::receive(Request* request) {
     const uint64_t at = request->error ? std::min(have, uint64_t{kFreeBuffer} / 2) : have;
     const uint64_t room = request->error ? std::min(want - have, buffer_.size() - at) : buffer_.size() - at;
     if (!request->fds.empty() && !wait_for_more()) return false;
-    const ssize_t got = receive_some(socket_, std::span(buffer_).subspan(at, room), &request->fds);
+    const ssize_t got = receive_some(socket_, buffer_.bytes().subspan(at, room), &request->fds);
     if (got <= 0 || request->fds.size() > kMaxFds) return false;
     if (request->error)
       request->fds.clear();
@@ -133,17 +143,17 @@ bool MessageSocket::receive(Request* request) {
     have += static_cast<uint64_t>(got);
     if (have < sizeof(wire::MessageHeader)) continue;
     if (!had_header) {
-      std::memcpy(&request->header, buffer_.data(), sizeof request->header);
+      std::memcpy(&request->header, buffer_.bytes().data(), sizeof request->header);
       if (request->header.magic != wire::kMagic || request->header.size > wire::kMaxPayload) return false;
       want += request->header.size;
     }
     if (!request->error && request->header.size > kMaxPlainPayload && have >= kDecidedBy &&
-        request->header.size > longest_payload(request->header, std::span(buffer_).first(kDecidedBy)))
+        request->header.size > longest_payload(request->header, buffer_.bytes().first(kDecidedBy)))
       drop(ENOMEM);
   }
   if (have > want) return false;  // strictly request, reply
   if (!request->error)
-    request->payload = std::span(buffer_).subspan(sizeof(wire::MessageHeader), request->header.size);
+    request->payload = buffer_.bytes().subspan(sizeof(wire::MessageHeader), request->header.size);
   return true;
 }
 

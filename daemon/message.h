@@ -39,6 +39,26 @@ struct Reply {
   }
 };
 
+/// Pages of the host, given back to it at once when they are freed: the allocator would keep them in the
+/// arena of each thread.
+class PageBuffer {
+ public:
+  PageBuffer() = default;
+  ~PageBuffer() { reset(); }
+  PageBuffer(const PageBuffer&) = delete;
+  PageBuffer& operator=(const PageBuffer&) = delete;
+
+  size_t size() const { return size_; }
+  std::span<uint8_t> bytes() const { return {data_, size_}; }
+  /// Larger, with what it holds. False when the host has none left.
+  bool grow(size_t size);
+  void reset();
+
+ private:
+  uint8_t* data_ = nullptr;
+  size_t size_ = 0;
+};
+
 /// Not synchronised: one thread serves one connection.
 class MessageSocket {
  public:
@@ -66,7 +86,7 @@ class MessageSocket {
 
   const int socket_, process_;
   ioctl::Charge bytes_, descriptors_;
-  std::vector<uint8_t> buffer_;  // header and payload
+  PageBuffer buffer_;  // header and payload
 };
 
 /// Takes values off the front of a payload.

@@ -31,9 +31,9 @@ struct Peer {
   std::shared_ptr<ioctl::Account> account;
 };
 
-/// What a connection takes besides its thread: the socket, the pidfd, what its waits sleep on; a stack and
-/// the guard before it.
-inline constexpr uint64_t kConnectionDescriptors = 3, kConnectionMappings = 2;
+/// What a connection takes besides its thread: the socket, the pidfd, what its waits sleep on; a stack, the
+/// guard before it, and a buffer.
+inline constexpr uint64_t kConnectionDescriptors = 3, kConnectionMappings = 3;
 struct ConnectionCharges {
   ioctl::Charge connection, descriptors, mappings;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "ioctl/bo.h"
 
@@ -109,7 +110,10 @@ int AddressRoom::map(const Buffer& buffer, uint32_t* address) {
 void AddressRoom::unmap(const Buffer& buffer, uint32_t address) {
   gpu_->space().unmap(address, buffer.size());
   const std::lock_guard lock(mutex_);
-  va_.release(address, buffer.size());
+  try {
+    va_.release(address, buffer.size());
+  } catch (const std::bad_alloc&) {  // the client has lost that range of addresses
+  }
 }
 
 Bo::Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, uint32_t address,

@@ -96,8 +96,12 @@ int File::make_bo(Account& account, std::shared_ptr<Buffer> buffer, bool importe
     if (error) return error;
   }
   const uint64_t offset = kernel_.new_mmap_offset(buffer->size());
-  *bo = std::make_shared<Bo>(std::move(buffer), std::move(space), address, offset, imported, memory_use_,
-                             std::move(mappings));
+  try {
+    *bo = std::make_shared<Bo>(buffer, space, address, offset, imported, memory_use_, std::move(mappings));
+  } catch (const std::bad_alloc&) {
+    if (space) space->unmap(*buffer, address);
+    throw;
+  }
   return 0;
 }
 

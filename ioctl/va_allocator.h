@@ -29,10 +29,20 @@ class VaAllocator {
       const uint64_t begin = it->second, end = begin + it->first;
       const uint64_t start = (begin + step - 1) / step * step;
       if (start + pages > end) continue;
-      by_size_.erase(it);
-      holes_.erase(begin);
-      if (begin < start) add(begin, start);
+      // What may fail comes first: a hole is either taken or as it was.
       if (start + pages < end) add(start + pages, end);
+      if (begin < start) {
+        try {
+          by_size_.emplace(start - begin, begin);
+        } catch (...) {
+          if (start + pages < end) remove(holes_.find(start + pages));
+          throw;
+        }
+        holes_[begin] = start;
+      } else {
+        holes_.erase(begin);
+      }
+      by_size_.erase(it);
       return static_cast<uint32_t>(start * kPage);
     }
     return std::nullopt;
@@ -64,8 +74,13 @@ class VaAllocator {
 
   static uint64_t pages_of(uint64_t size) { return (size + kPage - 1) / kPage; }
   void add(uint64_t begin, uint64_t end) {
-    holes_[begin] = end;
-    by_size_.emplace(end - begin, begin);
+    const auto size = by_size_.emplace(end - begin, begin).first;
+    try {
+      holes_[begin] = end;
+    } catch (...) {
+      by_size_.erase(size);
+      throw;
+    }
   }
   void remove(Holes::iterator hole) {
     by_size_.erase({hole->second - hole->first, hole->first});

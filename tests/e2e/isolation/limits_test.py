@@ -33,6 +33,7 @@ class Client:
     """One control connection (ioctl/wire.h)."""
 
     def __init__(self, path):
+        self.path = path
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.settimeout(60)
         self.socket.connect(path)
@@ -147,53 +148,35 @@ def fcntl_add_seals(fd, seals):
 
 def more_connections(client):
     while True:
-        yield Client(client.socket.getpeername())
+        yield Client(client.path)
+
+
+def more_unfinished(client, token, request, arg, segments=(), fds=()):
+    """Requests that stop one byte short, until a whole one like them is not kept."""
+    data = Client.payload(token, request, arg, segments, fds)
+    while True:
+        other = Client(client.path)
+        other.tell(IOCTL, data[:-1], fds, len(data))
+        time.sleep(0.01)
+        yield other
+        try:
+            client.ioctl(token, request, arg, segments, fds)
+        except Refused as refused:
+            if refused.args[0] not in (errno.ENOENT, errno.EINVAL):  # what is wrong with one that is kept
+                raise
 
 
 def more_unfinished_bytes(client):
-    """Requests that stop one byte short of 6 MiB; those that the daemon does not keep it answers at their end."""
-    token, fd = client.open()
-    path = client.socket.getpeername()
-    handles = b"\0" * ((6 << 20) - 4096)
-    while True:
-        other = Client(path)
-        data = Client.payload(token, SYNCOBJ_WAIT, b"\0" * 40, [(0x1000, handles)])
-        other.tell(IOCTL, data[:-1], (), len(data))
-        yield other, fd
-        if f"request-bytes" in client.status() and int(
-                [line for line in client.status().splitlines() if line.startswith("request-bytes")][0].split()[4]) > (
-                    5 << 20):
-            last = Client(path)
-            last.tell(IOCTL, data)
-            header, _ = last.take(16)
-            raise Refused(struct.unpack("<IIIi", header)[3])
+    token, _fd = client.open()
+    handles = b"\0" * (1 << 20)
+    wait = struct.pack("<QqIIIIQ", 0x1000, 0, len(handles) // 4, 0, 0, 0, 0)
+    yield from more_unfinished(client, token, SYNCOBJ_WAIT, wait, [(0x1000, handles)])
 
 
 def more_unfinished_descriptors(client):
-    token, fd = client.open()
+    token, _fd = client.open()
     null = [os.open("/dev/null", os.O_RDONLY) for _ in range(16)]
-    data = Client.payload(token, PRIME_FD_TO_HANDLE, b"\0" * 12, (), null)
-    path = client.socket.getpeername()
-    while True:
-        other = Client(path)
-        other.tell(IOCTL, data[:-1], null, len(data))
-        time.sleep(0.005)
-        yield other, fd
-        client.ioctl(token, PRIME_FD_TO_HANDLE, struct.pack("<IIi", 0, 0, null[0]), (), null)
-
-
-def ignore_invalid(steps):
-    """The probe of more_unfinished_descriptors names /dev/null: EINVAL as long as there is room for it."""
-    def tolerant(client):
-        inner = steps(client)
-        while True:
-            try:
-                yield next(inner)
-            except Refused as refused:
-                if refused.args[0] != errno.EINVAL:
-                    raise
-                inner = steps(client)
-    return tolerant
+    yield from more_unfinished(client, token, PRIME_FD_TO_HANDLE, struct.pack("<IIi", 0, 0, null[0]), (), null)
 
 
 ATTACKS = {
@@ -209,12 +192,12 @@ ATTACKS = {
     "imports": (more_imports, errno.ENOMEM),
     "connections": (more_connections, errno.ENOMEM),
     "request-bytes": (more_unfinished_bytes, errno.ENOMEM),
-    "request-descriptors": (ignore_invalid(more_unfinished_descriptors), errno.EMFILE),
+    "request-descriptors": (more_unfinished_descriptors, errno.EMFILE),
 }
 
 # Small enough to be reached soon; all but the one of the attack stay far away.
 LIMITS = {"bos": "3000", "syncobjs": "3000", "perfmons": "3000", "open-nodes": "200", "address-spaces": "100",
-          "connections": "300", "request-bytes": "16777216", "descriptors": "1000:4000"}
+          "bo-bytes": str(2 << 30), "connections": "300", "request-bytes": "16777216", "descriptors": "1000:4000"}
 DAEMON_LIMITS = {name: {name: value} for name, value in LIMITS.items()}
 DAEMON_LIMITS.update({"mappings": {"mappings": "2000:8000"}, "imports": {"bo-bytes": "67108864"},
                       "request-descriptors": {"descriptors": "600:4000"}})
@@ -266,6 +249,13 @@ class Daemon:
             time.sleep(0.1)
         sys.exit(f"not everything came back: {idle} before, {now} now (fds, maps, threads, KiB)")
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
     def stop(self):
         assert self.process.poll() is None, f"the daemon ended: {self.text()[-3000:]}"
         self.process.send_signal(signal.SIGTERM)
@@ -301,61 +291,62 @@ def victim_round(path):
 
 
 def run_attack(program, name, attackers):
-    daemon = Daemon(program, DAEMON_LIMITS.get(name, {}))
-    victim_round(daemon.path)
-    time.sleep(0.3)
-    idle = daemon.count()
-    greedy = subprocess.Popen([sys.executable, "-B", __file__, "--attack", name, daemon.path, str(attackers)],
-                              stdout=subprocess.PIPE, text=True, start_new_session=True)
-    held = []
-    for _ in range(attackers):
-        error, count = greedy.stdout.readline().split()
-        held.append(int(count))
-        if error != str(ATTACKS[name][1]):
+    with Daemon(program, DAEMON_LIMITS.get(name, {})) as daemon:
+        victim_round(daemon.path)
+        time.sleep(0.3)
+        idle = daemon.count()
+        greedy = subprocess.Popen([sys.executable, "-B", __file__, "--attack", name, daemon.path, str(attackers)],
+                                  stdout=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            held = []
+            for _ in range(attackers):
+                error, count = greedy.stdout.readline().split()
+                held.append(int(count))
+                if error != str(ATTACKS[name][1]):
+                    sys.exit(f"{name}: the client got errno {error} after {count}\n{daemon.text()[-2000:]}")
+            slowest = victim_round(daemon.path)
+            high = daemon.count()
+        finally:
             os.killpg(greedy.pid, signal.SIGKILL)
-            sys.exit(f"{name}: the client got errno {error} after {count}\n{daemon.text()[-2000:]}")
-    slowest = victim_round(daemon.path)
-    high = daemon.count()
-    if slowest > 1:
-        sys.exit(f"{name}: the other client waited {slowest:.2f} s")
-    os.killpg(greedy.pid, signal.SIGKILL)
-    greedy.wait()
-    now = daemon.check_idle(idle)
-    victim_round(daemon.path)
-    daemon.stop()
+            greedy.wait()
+        if slowest > 1:
+            sys.exit(f"{name}: the other client waited {slowest:.2f} s")
+        now = daemon.check_idle(idle)
+        victim_round(daemon.path)
+        daemon.stop()
     print(f"{name}: {held} held, errno {ATTACKS[name][1]}; fds, maps, threads, KiB: {idle} idle, {high} then, {now} after;"
           f" the other's slowest step took {slowest * 1000:.0f} ms", flush=True)
 
 
 def run_without_memory(program):
     """The host gives the daemon no more memory: clients get ENOMEM, the daemon lives, and goes on when there is."""
-    daemon = Daemon(program, {})
-    victim_round(daemon.path)
-    client = Client(daemon.path)
-    token, fd = client.open()
-    refusals = 0
-    for spare in (0, 1 << 12, 1 << 16, 1 << 20, 4 << 20):
-        status = open(f"/proc/{daemon.process.pid}/status", encoding="ascii").read()
-        size = int(status.split("VmSize:")[1].split()[0]) << 10
-        resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (size + spare, resource.RLIM_INFINITY))
-        for attempt in (lambda: Client(daemon.path), client.open, lambda: client.create_bo(token, 1 << 20),
-                        lambda: [client.create_syncobj(token) for _ in range(5000)],
-                        lambda: client.ioctl(token, SYNCOBJ_WAIT, struct.pack("<QqIIIIQ", 0x1000, 0, 1 << 19, 1, 0, 0, 0),
-                                             [(0x1000, b"\1\0\0\0" * (1 << 19))])):
-            try:
-                attempt()
-            except Refused as refused:
-                refusals += 1
-                if refused.args[0] not in (errno.ENOMEM, errno.EMFILE):
-                    sys.exit(f"no memory: errno {refused.args[0]}\n{daemon.text()[-2000:]}")
-        resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    with Daemon(program, {}) as daemon:
         victim_round(daemon.path)
-    if refusals < 3:
-        sys.exit("the limit of memory was never felt")
-    client.socket.close()
-    os.close(fd)
-    daemon.stop()
-    print(f"no memory: {refusals} refusals, the daemon lives", flush=True)
+        client = Client(daemon.path)
+        token, fd = client.open()
+        refusals = 0
+        for spare in (0, 1 << 12, 1 << 16, 1 << 20, 4 << 20):
+            status = open(f"/proc/{daemon.process.pid}/status", encoding="ascii").read()
+            size = int(status.split("VmSize:")[1].split()[0]) << 10
+            resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (size + spare, resource.RLIM_INFINITY))
+            for attempt in (lambda: Client(daemon.path), client.open, lambda: client.create_bo(token, 1 << 20),
+                            lambda: [client.create_syncobj(token) for _ in range(5000)],
+                            lambda: client.ioctl(token, SYNCOBJ_WAIT, struct.pack("<QqIIIIQ", 0x1000, 0, 1 << 19, 1, 0, 0, 0),
+                                                 [(0x1000, b"\1\0\0\0" * (1 << 19))])):
+                try:
+                    attempt()
+                except Refused as refused:
+                    refusals += 1
+                    if refused.args[0] not in (errno.ENOMEM, errno.EMFILE):
+                        sys.exit(f"no memory: errno {refused.args[0]}\n{daemon.text()[-2000:]}")
+            resource.prlimit(daemon.process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            victim_round(daemon.path)
+        if refusals < 3:
+            sys.exit("the limit of memory was never felt")
+        client.socket.close()
+        os.close(fd)
+        daemon.stop()
+        print(f"no memory: {refusals} refusals, the daemon lives", flush=True)
 
 
 def main():
