@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <string>
 
 #include "absl/status/status.h"
@@ -74,10 +75,15 @@ bool admit_line(const char* format);
 
 template <typename... Args>
 void log_limited(absl::string_view tag, const char* format, const Args&... args) {
-  if (!admit_line(format)) return;
-  std::string text;
-  if (!absl::FormatUntyped(&text, absl::UntypedFormatSpec(format), {absl::FormatArg(args)...})) text = format;
-  log_line(tag, text);
+  try {
+    if (!admit_line(format)) return;
+    std::string text;
+    if (!absl::FormatUntyped(&text, absl::UntypedFormatSpec(format), {absl::FormatArg(args)...}))
+      text = format;
+    log_line(tag, text);
+  } catch (const std::bad_alloc&) {  // messages about the lack of memory are written without
+    log_line(tag, format);
+  }
 }
 
 /// @param format  a literal
