@@ -29,7 +29,7 @@ uint64_t read_number(const std::string& path) {
 uint64_t least_of_cgroup(const std::string& tree, std::filesystem::path group, const std::string& file) {
   uint64_t least = read_number(tree + "/" + file);
   for (; group.has_relative_path(); group = group.parent_path())
-    least = std::min(least, read_number(tree + group.string() + "/" + file));
+    least = std::min(least, read_number(absl::StrCat(tree, group.string(), "/", file)));
   return least;
 }
 
