@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <unordered_map>
 
 namespace v3d::ioctl {
 
@@ -86,15 +87,15 @@ class Fence::PartWatcher : public Watcher {
 
 FencePtr Fence::merge(const FencePtr& a, const FencePtr& b) {
   std::vector<FencePtr> parts;
+  std::unordered_map<uint64_t, size_t> index;  // by context
   for (const FencePtr& source : {a, b}) {
     for (FencePtr& part : source->parts()) {
       if (part->is_signalled()) continue;
-      const auto same = std::find_if(parts.begin(), parts.end(),
-                                     [&](const FencePtr& p) { return p->context() == part->context(); });
-      if (same == parts.end())
+      const auto [same, added] = index.try_emplace(part->context(), parts.size());
+      if (added)
         parts.push_back(std::move(part));
-      else if ((*same)->seqno() < part->seqno())
-        *same = std::move(part);
+      else if (parts[same->second]->seqno() < part->seqno())
+        parts[same->second] = std::move(part);
     }
   }
   if (parts.empty()) return stub();
