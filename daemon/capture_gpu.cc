@@ -11,33 +11,38 @@ namespace {
 
 class CaptureContext : public ioctl::GpuContext {
  public:
+  // Each job is captured and runs alone: one that stood still would keep all others from it.
   CaptureContext(CaptureWriter& writer, std::unique_ptr<ioctl::GpuContext> inner)
       : writer_(writer), inner_(std::move(inner)) {}
   ~CaptureContext() override { writer_.forget(inner_->space()); }
 
   mmu::AddressSpace& space() override { return inner_->space(); }
 
-  device::JobResult run_bin(const device::ClJob& job, const std::atomic<bool>& cancel,
+  device::JobResult run_bin(const device::ClJob& job, Turn& turn,
                             std::shared_ptr<const ptb::BinResult>* result) override {
     const uint32_t submission = ++submissions_;
-    const auto turn = writer_.begin(space(), CapturedJob::of(job, false, submission));
-    device::JobResult end = inner_->run_bin(job, cancel, result);
+    turn.insist();
+    const auto alone = writer_.begin(space(), CapturedJob::of(job, false, submission));
+    device::JobResult end = inner_->run_bin(job, turn, result);
     const std::lock_guard lock(mutex_);
     binned_[result->get()] = submission;
     return end;
   }
-  device::JobResult run_render(const device::ClJob& job, const std::atomic<bool>& cancel,
+  device::JobResult run_render(const device::ClJob& job, Turn& turn,
                                std::shared_ptr<const ptb::BinResult> bin) override {
-    const auto turn = writer_.begin(space(), CapturedJob::of(job, true, submission_of(bin.get())));
-    return inner_->run_render(job, cancel, std::move(bin));
+    turn.insist();
+    const auto alone = writer_.begin(space(), CapturedJob::of(job, true, submission_of(bin.get())));
+    return inner_->run_render(job, turn, std::move(bin));
   }
-  device::JobResult run_csd(const device::CsdJob& job, const std::atomic<bool>& cancel) override {
-    const auto turn = writer_.begin(space(), CapturedJob::of(job));
-    return inner_->run_csd(job, cancel);
+  device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
+    turn.insist();
+    const auto alone = writer_.begin(space(), CapturedJob::of(job));
+    return inner_->run_csd(job, turn);
   }
-  device::JobResult run_tfu(const device::TfuJob& job, const std::atomic<bool>& cancel) override {
-    const auto turn = writer_.begin(space(), CapturedJob::of(job));
-    return inner_->run_tfu(job, cancel);
+  device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) override {
+    turn.insist();
+    const auto alone = writer_.begin(space(), CapturedJob::of(job));
+    return inner_->run_tfu(job, turn);
   }
 
  private:

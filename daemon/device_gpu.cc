@@ -1,5 +1,4 @@
 #include "daemon/gpus.h"
-#include "gpu/base/log.h"
 #include "gpu/qpu/trace/watch.h"
 
 namespace v3d::daemon {
@@ -8,34 +7,27 @@ namespace {
 class DeviceContext : public ioctl::GpuContext {
  public:
   DeviceContext(device::Device& device, std::unique_ptr<device::Context> context)
-      : device_(device), context_(std::move(context)) {
-    if (log_client()) client_ = *log_client();  // whose call makes the context
-  }
+      : device_(device), context_(std::move(context)) {}
 
   mmu::AddressSpace& space() override { return context_->space(); }
-  device::JobResult run_bin(const device::ClJob& job, const std::atomic<bool>& cancel,
+  device::JobResult run_bin(const device::ClJob& job, Turn& turn,
                             std::shared_ptr<const ptb::BinResult>* result) override {
-    const LogScope scope(&client_);
-    return device_.run_bin(*context_, job, cancel, result);
+    return device_.run_bin(*context_, job, turn, result);
   }
-  device::JobResult run_render(const device::ClJob& job, const std::atomic<bool>& cancel,
+  device::JobResult run_render(const device::ClJob& job, Turn& turn,
                                std::shared_ptr<const ptb::BinResult> bin) override {
-    const LogScope scope(&client_);
-    return device_.run_render(*context_, job, cancel, bin);
+    return device_.run_render(*context_, job, turn, bin);
   }
-  device::JobResult run_csd(const device::CsdJob& job, const std::atomic<bool>& cancel) override {
-    const LogScope scope(&client_);
-    return device_.run_csd(*context_, job, cancel);
+  device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
+    return device_.run_csd(*context_, job, turn);
   }
-  device::JobResult run_tfu(const device::TfuJob& job, const std::atomic<bool>& cancel) override {
-    const LogScope scope(&client_);
-    return device_.run_tfu(*context_, job, cancel);
+  device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) override {
+    return device_.run_tfu(*context_, job, turn);
   }
 
  private:
   device::Device& device_;
   const std::unique_ptr<device::Context> context_;
-  LogClient client_{0, "others"};
 };
 
 class DeviceGpu : public ioctl::Gpu {

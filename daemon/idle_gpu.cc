@@ -8,16 +8,14 @@ class IdleContext : public ioctl::GpuContext {
   explicit IdleContext(std::unique_ptr<mmu::AddressSpace> space) : space_(std::move(space)) {}
 
   mmu::AddressSpace& space() override { return *space_; }
-  device::JobResult run_bin(const device::ClJob&, const std::atomic<bool>&,
-                            std::shared_ptr<const ptb::BinResult>*) override {
+  device::JobResult run_bin(const device::ClJob&, Turn&, std::shared_ptr<const ptb::BinResult>*) override {
     return {};
   }
-  device::JobResult run_render(const device::ClJob&, const std::atomic<bool>&,
-                               std::shared_ptr<const ptb::BinResult>) override {
+  device::JobResult run_render(const device::ClJob&, Turn&, std::shared_ptr<const ptb::BinResult>) override {
     return {};
   }
-  device::JobResult run_csd(const device::CsdJob&, const std::atomic<bool>&) override { return {}; }
-  device::JobResult run_tfu(const device::TfuJob&, const std::atomic<bool>&) override { return {}; }
+  device::JobResult run_csd(const device::CsdJob&, Turn&) override { return {}; }
+  device::JobResult run_tfu(const device::TfuJob&, Turn&) override { return {}; }
 
  private:
   const std::unique_ptr<mmu::AddressSpace> space_;

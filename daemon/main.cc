@@ -379,6 +379,7 @@ int main(int argc, char** argv) {
 
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // the write's errno says it
+  options.server.run_after_exit *= std::min(options.reset_after, 1.0);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int workers = (options.threads ? options.threads : cores) - 1;
   std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(*profile, workers, options);

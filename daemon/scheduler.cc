@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <system_error>
 
+#include "daemon/job_report.h"
 #include "gpu/base/log.h"
+#include "gpu/base/thread_pool.h"
 
 namespace v3d::daemon {
 
@@ -12,9 +15,15 @@ using ioctl::Job;
 using ioctl::JobPtr;
 using ioctl::Queue;
 
-/// A job on its way through a queue; watches the fences it depends on.
-struct Scheduler::Node : ioctl::Watcher {
-  Node(Scheduler& s, JobPtr j) : scheduler(s), job(std::move(j)) {}
+/// A job on its way through a queue; watches the fences it depends on, and holds the job when it is the turn
+/// of others.
+class Scheduler::Node : public ioctl::Watcher, public Turn {
+ public:
+  Node(Scheduler& s, JobPtr j)
+      : scheduler(s),
+        job(std::move(j)),
+        user(job->user ? job->user : job->client->user()),
+        process(user->pid) {}
 
   void notify() override {
     if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) scheduler.on_ready(*this);
@@ -22,12 +31,33 @@ struct Scheduler::Node : ioctl::Watcher {
 
   Scheduler& scheduler;
   const JobPtr job;
-  std::atomic<int> pending{1};  // unsignalled dependencies, and the push itself
-  std::atomic<bool> cancel{false};
+  const std::shared_ptr<const ioctl::User> user;
+  const int32_t process;
+  std::atomic<int> pending{1};           // unsignalled dependencies, and the push itself
+  std::atomic<int64_t> slice_end_ns{0};  // of the job that runs: when it looks whether others want to
   // Under the scheduler's mutex:
   uint64_t seqno = 0;
   bool ready = false;
   bool killed = false;  // before it started
+  bool in_flight = false;
+  bool over = false;       // in flight no more than until its fence is signalled
+  int64_t granted_ns = 0;  // when its slice began
+  int64_t ran_ns = 0;      // in earlier slices
+  std::condition_variable resumed;
+
+  void set_held(bool held) {
+    held_ = held;
+    attention_ = held;
+    if (!held) resumed.notify_all();
+  }
+  void set_attention(bool on) { attention_ = on; }
+
+ private:
+  bool attend() override {
+    if (cancelled_) return false;
+    if (!held_ && ioctl::monotonic_ns() < slice_end_ns.load(std::memory_order_relaxed)) return false;
+    return scheduler.attend(*this);
+  }
 };
 
 namespace {
@@ -38,47 +68,12 @@ thread_local bool t_finishing = false;
 
 bool is_cl(Queue queue) { return queue == Queue::kBin || queue == Queue::kRender; }
 
-void report_faults(const Job& job, const mmu::Faults& faults) {
-  ioctl::ClientInfo& client = *job.client;
-  client.mmu_faults += faults.count;
-  const uint64_t jobs = ++client.faulty_jobs;
-  if (!ioctl::worth_a_line(jobs)) return;
-  log_warning(
-      "MMU error from client %s of %s (pid %d) at 0x%x, pte invalid (%d accesses in job %d; faulty job %d)",
-      ioctl::queue_name(job.queue), client.program, client.pid, faults.first_address, faults.count,
-      job.done->seqno(), jobs);
-}
-
-void report_failure(const Job& job, const char* what, const std::string& message) {
-  ioctl::ClientInfo& client = *job.client;
-  const uint64_t failures = ++client.failed_jobs;
-  if (!ioctl::worth_a_line(failures)) return;
-  log_error("%s job %d of %s (pid %d) %s: %s (failed job %d)", ioctl::queue_name(job.queue),
-            job.done->seqno(), client.program, client.pid, what, message, failures);
-}
-
-/// Logs how a job ended and says what error its fence carries.
-int settle(const Job& job, const device::JobResult& result) {
-  using End = device::JobResult::End;
-  if (result.faults.count) report_faults(job, result.faults);
-  switch (result.end) {
-    case End::kDone:
-      return 0;
-    case End::kError:
-      report_failure(job, "failed", result.message);
-      return ECANCELED;
-    case End::kHang:
-      report_failure(job, "hangs, resetting", result.message);
-      return ECANCELED;
-    case End::kCancelled:
-      return ESRCH;
-  }
-  return ECANCELED;
-}
-
 }  // namespace
 
-Scheduler::Scheduler() {
+Scheduler::Scheduler(const Options& options)
+    : options_(options),
+      queues_(ioctl::kNumQueues, QueueState(options.slice_ns)),
+      thread_limit_(options.max_threads) {
   // Cache cleans have nothing to do and end where their dependencies do; all other queues may run at once.
   for (int i = 0; i < ioctl::kNumQueues - 1; ++i) workers_.emplace_back([this] { work(); });
 }
@@ -88,9 +83,17 @@ Scheduler::~Scheduler() {
     const std::lock_guard lock(mutex_);
     stop_ = true;
     for (QueueState& queue : queues_) {
-      for (auto& [client, jobs] : queue.entities)
-        for (const NodePtr& node : jobs) node->killed = true;
-      if (queue.running) queue.running->cancel = true;
+      for (auto& [client, jobs] : queue.entities) {
+        for (const NodePtr& node : jobs) {
+          if (node->in_flight) {
+            node->cancel();
+            node->set_held(false);
+          } else if (!node->killed) {
+            node->killed = true;
+            ++killed_;
+          }
+        }
+      }
     }
     wake_.notify_all();
   }
@@ -100,14 +103,14 @@ Scheduler::~Scheduler() {
 void Scheduler::push(const std::vector<JobPtr>& jobs) {
   std::vector<NodePtr> nodes;
   nodes.reserve(jobs.size());
+  for (const JobPtr& job : jobs) nodes.push_back(std::make_shared<Node>(*this, job));
   {
     const std::lock_guard lock(mutex_);
-    for (const JobPtr& job : jobs) {
-      const auto node = std::make_shared<Node>(*this, job);
+    for (const NodePtr& node : nodes) {
       node->seqno = next_seqno_++;
       node->killed = stop_;
-      state(job->queue).entities[job->client->id].push_back(node);
-      nodes.push_back(node);
+      killed_ += stop_;
+      state(node->job->queue).entities[node->job->client->id].push_back(node);
     }
   }
   for (const NodePtr& node : nodes) {
@@ -121,24 +124,39 @@ void Scheduler::push(const std::vector<JobPtr>& jobs) {
 void Scheduler::on_ready(Node& node) {
   std::unique_lock lock(mutex_);
   node.ready = true;
-  if (node.job->queue == Queue::kCacheClean)
+  QueueState& queue = state(node.job->queue);
+  if (node.job->queue == Queue::kCacheClean) {
     run_empty_jobs(lock);
-  else if (!t_finishing && idle_workers_ > 0)
-    wake_.notify_one();
+    return;
+  }
+  if (queue.running) queue.running->set_attention(true);  // it has a rival
+  if (!t_finishing) summon();
+}
+
+/// The first job of all whose dependencies are signalled.
+Scheduler::NodePtr Scheduler::first_clean() const {
+  const QueueState& queue = state(Queue::kCacheClean);
+  if (queue.running) return nullptr;
+  const NodePtr* best = nullptr;
+  for (const auto& [client, jobs] : queue.entities) {
+    const NodePtr& head = jobs.front();
+    if (head->ready && (!best || head->seqno < (*best)->seqno)) best = &head;
+  }
+  return best ? *best : nullptr;
 }
 
 void Scheduler::run_empty_jobs(std::unique_lock<std::mutex>& lock) {
   // Whoever is at it already sees the new one: ending one job may make the next ready, without recursion.
   if (running_empty_jobs_) return;
   running_empty_jobs_ = true;
-  while (NodePtr node = pick(Queue::kCacheClean)) {
-    start(node);
+  while (NodePtr node = first_clean()) {
+    state(Queue::kCacheClean).running = node;
     const int error = node->killed ? ESRCH : 0;
     lock.unlock();
     ++node->job->client->jobs_done[static_cast<size_t>(Queue::kCacheClean)];
     node->job->done->signal(error);
     lock.lock();
-    finish(node, 0);
+    finish(node);
     lock.unlock();
     node.reset();
     lock.lock();
@@ -147,7 +165,7 @@ void Scheduler::run_empty_jobs(std::unique_lock<std::mutex>& lock) {
 }
 
 bool Scheduler::earlier_ready(Queue queue, const Node& than) const {
-  const auto& entities = queues_[static_cast<size_t>(queue)].entities;
+  const auto& entities = state(queue).entities;
   const auto it = entities.find(than.job->client->id);
   if (it == entities.end()) return false;
   const Node& head = *it->second.front();
@@ -157,7 +175,7 @@ bool Scheduler::earlier_ready(Queue queue, const Node& than) const {
 /// Compute excludes bin and render in one address space. The one that was pushed first goes first, so that
 /// neither starves.
 bool Scheduler::is_blocked(const Node& node) const {
-  if (!node.job->room || node.killed) return false;
+  if (!node.job->room) return false;
   const auto it = rooms_.find(node.job->room.get());
   const RoomUse use = it == rooms_.end() ? RoomUse() : it->second;
   if (node.job->queue == Queue::kCsd)
@@ -166,49 +184,14 @@ bool Scheduler::is_blocked(const Node& node) const {
   return false;
 }
 
-Scheduler::NodePtr Scheduler::pick(Queue queue) const {
-  const QueueState& state = queues_[static_cast<size_t>(queue)];
-  if (state.running) return nullptr;
-  const NodePtr* best = nullptr;
-  for (const auto& [client, jobs] : state.entities) {
-    const NodePtr& head = jobs.front();
-    if (head->ready && !is_blocked(*head) && (!best || head->seqno < (*best)->seqno)) best = &head;
-  }
-  return best ? *best : nullptr;
-}
-
-Scheduler::NodePtr Scheduler::pick() const {
-  NodePtr best;
-  for (size_t q = 0; q < queues_.size(); ++q) {
-    if (static_cast<Queue>(q) == Queue::kCacheClean) continue;
-    NodePtr node = pick(static_cast<Queue>(q));
-    if (node && (!best || node->seqno < best->seqno)) best = std::move(node);
-  }
-  return best;
-}
-
-bool Scheduler::is_empty() const {
-  return std::all_of(queues_.begin(), queues_.end(), [](const QueueState& q) { return q.entities.empty(); });
-}
-
-void Scheduler::start(const NodePtr& node) {
-  const Job& job = *node->job;
-  state(job.queue).running = node;
+void Scheduler::enter_room(const Job& job) {
   if (!job.room) return;
   RoomUse& use = rooms_[job.room.get()];
   if (job.queue == Queue::kCsd) use.csd = true;
   if (is_cl(job.queue)) ++use.cl;
 }
 
-void Scheduler::finish(const NodePtr& node, int64_t busy_ns) {
-  const Job& job = *node->job;
-  QueueState& queue = state(job.queue);
-  queue.running = nullptr;
-  ++queue.jobs_done;
-  queue.busy_ns += static_cast<uint64_t>(busy_ns);
-  const auto entity = queue.entities.find(job.client->id);
-  entity->second.pop_front();
-  if (entity->second.empty()) queue.entities.erase(entity);
+void Scheduler::leave_room(const Job& job) {
   if (!job.room) return;
   const auto use = rooms_.find(job.room.get());
   if (job.queue == Queue::kCsd) use->second.csd = false;
@@ -216,11 +199,194 @@ void Scheduler::finish(const NodePtr& node, int64_t busy_ns) {
   if (use->second.cl == 0 && !use->second.csd) rooms_.erase(use);
 }
 
+/// Whether a job may have a thread for itself. The jobs in flight of processes that have one already do not
+/// take what others need for their first.
+bool Scheduler::has_thread_for(const Node& node) const {
+  const int limit = thread_limit_;
+  return in_flight_ < limit && (in_flight_ < limit - kFirstJobThreads || in_flight_ < ioctl::kNumQueues - 1 ||
+                                !in_flight_of_.contains(node.process));
+}
+
+int64_t Scheduler::elapsed(const Node& node, int64_t now_ns) { return now_ns - node.granted_ns; }
+
+void Scheduler::charge(QueueState& queue, Node& node, int64_t now_ns) {
+  const int64_t ran = std::max<int64_t>(elapsed(node, now_ns), 0);
+  node.ran_ns += ran;
+  queue.busy_ns += static_cast<uint64_t>(ran);
+  node.job->client->busy_ns[static_cast<size_t>(node.job->queue)] += static_cast<uint64_t>(ran);
+  queue.shares.charge(static_cast<uint64_t>(node.process), ran, queue.competitors);
+}
+
+/// Of all jobs that could run the one to run now, that which runs among them. Null when there is none.
+Scheduler::NodePtr Scheduler::next_of(QueueState& queue, int64_t now_ns) {
+  // Less than half a slice is no difference: then the kernel's order holds.
+  struct Rank {
+    int64_t process_halves, file_halves;
+    uint64_t seqno;
+    auto operator<=>(const Rank&) const = default;
+  };
+  const int64_t half = std::max<int64_t>(options_.slice_ns / 2, 1);
+  const NodePtr* best = nullptr;
+  Rank best_rank{};
+  int64_t competitors = 0, least = 0;
+  for (const auto& [client, jobs] : queue.entities) {
+    const NodePtr& head = jobs.front();
+    if (!head->ready || head->killed || head->over || head->cancelled()) continue;
+    if (!head->in_flight && (is_blocked(*head) || !has_thread_for(*head))) continue;
+    ++competitors;
+    const auto key = static_cast<uint64_t>(head->process);
+    const bool is_served = queue.running && head->process == queue.running->process;
+    const int64_t now_served = is_served ? elapsed(*queue.running, now_ns) : 0;
+    const int64_t running = head == queue.running ? now_served : 0;
+    const int64_t clock = queue.shares.clock(key) + now_served;
+    least = best ? std::min(least, clock) : clock;
+    const Rank rank{(queue.shares.excess(key) + now_served) / half, (head->ran_ns + running) / half,
+                    head->seqno};
+    if (!best || rank < best_rank) {
+      best = &head;
+      best_rank = rank;
+    }
+  }
+  queue.competitors = std::max<int64_t>(competitors, 1);
+  if (!best) return nullptr;
+  queue.shares.advance_to(least);
+  return *best;
+}
+
+/// Whether the slice of the job that runs is over, or another process is so far behind that it does not wait
+/// for it.
+bool Scheduler::may_replace(const QueueState& queue, const Node& node, int64_t now_ns) const {
+  const Node& running = *queue.running;
+  const int64_t ran = elapsed(running, now_ns);
+  if (ran >= options_.slice_ns || running.cancelled()) return true;
+  return node.process != running.process &&
+         queue.shares.clock(static_cast<uint64_t>(node.process)) + options_.slice_ns / 2 <=
+             queue.shares.clock(static_cast<uint64_t>(running.process)) + ran;
+}
+
+void Scheduler::hold(QueueState& queue, int64_t now_ns) {
+  Node& node = *queue.running;
+  charge(queue, node, now_ns);
+  if (!node.cancelled()) node.set_held(true);  // else it is about to end
+  queue.running = nullptr;
+}
+
+void Scheduler::grant(QueueState& queue, const NodePtr& node, int64_t now_ns) {
+  queue.running = node;
+  node->granted_ns = now_ns;
+  node->slice_end_ns = now_ns + options_.slice_ns;
+  node->set_held(false);
+  node->set_attention(queue.competitors > 1);
+}
+
+/// Lets the right job of a queue run. @return  one that needs a thread, or null. It counts as in flight with
+/// may_start, for the caller to run; else it is left to another thread
+Scheduler::NodePtr Scheduler::arrange(QueueState& queue, int64_t now_ns, bool may_start) {
+  if (queue.entities.empty()) return nullptr;
+  NodePtr next = next_of(queue, now_ns);
+  if (!next) return nullptr;
+  if (queue.running) {
+    const bool stays = next == queue.running;
+    if (stays && elapsed(*next, now_ns) >= options_.slice_ns) {  // another slice for it
+      charge(queue, *next, now_ns);
+      grant(queue, next, now_ns);
+    }
+    if (stays || !may_replace(queue, *next, now_ns)) {
+      queue.running->set_attention(queue.competitors > 1);
+      return nullptr;
+    }
+    if (!next->in_flight && !may_start) return next;
+    hold(queue, now_ns);
+  }
+  const bool starts = !next->in_flight;
+  if (starts && !may_start) return next;
+  grant(queue, next, now_ns);
+  if (!starts) return nullptr;
+  begin(next);
+  return next;
+}
+
+Scheduler::NodePtr Scheduler::find_killed() const {
+  for (const QueueState& queue : queues_) {
+    if (&queue == &state(Queue::kCacheClean)) continue;
+    for (const auto& [client, jobs] : queue.entities)
+      if (jobs.front()->ready && jobs.front()->killed) return jobs.front();
+  }
+  return nullptr;
+}
+
+/// Lets the right jobs of all queues run. @return  one that the calling thread is to start, or null
+Scheduler::NodePtr Scheduler::arrange() {
+  if (killed_ > 0)
+    if (NodePtr node = find_killed()) return node;
+  const int64_t now_ns = ioctl::monotonic_ns();
+  NodePtr start;
+  bool more = false;
+  for (QueueState& queue : queues_) {
+    if (&queue == &state(Queue::kCacheClean)) continue;
+    NodePtr node = arrange(queue, now_ns, !start);
+    if (!node) continue;
+    if (start)
+      more = true;
+    else
+      start = std::move(node);
+  }
+  if (more) summon();
+  return start;
+}
+
+/// A thread of a job asks whether the job may go on.
+bool Scheduler::attend(Node& node) {
+  {
+    const std::lock_guard lock(mutex_);
+    QueueState& queue = state(node.job->queue);
+    if (queue.running.get() == &node) {
+      const int64_t now_ns = ioctl::monotonic_ns();
+      const NodePtr next = next_of(queue, now_ns);
+      if (next && !next->in_flight) {
+        // The thread that is to start it does the rest; until then this job goes on.
+        node.slice_end_ns = now_ns + options_.slice_ns / 20;
+        summon();
+      } else {
+        arrange(queue, now_ns, false);
+      }
+    }
+    if (!node.held()) return false;
+  }
+  const ThreadPool::Away away;
+  std::unique_lock lock(mutex_);
+  node.resumed.wait(lock, [&] { return !node.held(); });
+  return true;
+}
+
+bool Scheduler::is_empty() const {
+  return std::all_of(queues_.begin(), queues_.end(), [](const QueueState& q) { return q.entities.empty(); });
+}
+
+/// Has a thread look for something to do, if need be a new one.
+void Scheduler::summon() {
+  const int threads = static_cast<int>(workers_.size());
+  if (idle_workers_ > 0) {
+    wake_.notify_one();
+    return;
+  }
+  if (in_flight_ < threads || stop_) return;  // one is about to look
+  if (threads >= thread_limit_) return;
+  try {
+    workers_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    thread_limit_ = threads;
+  }
+}
+
 void Scheduler::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    if (NodePtr node = pick()) {
-      run(lock, std::move(node));
+    if (NodePtr node = arrange()) {
+      if (node->killed)
+        bury(lock, node);
+      else
+        run(lock, std::move(node));
       continue;
     }
     if (stop_ && is_empty()) {
@@ -233,30 +399,75 @@ void Scheduler::work() {
   }
 }
 
-void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
-  start(node);
-  if (idle_workers_ > 0 && pick()) wake_.notify_one();  // there is more than this thread can do
-  const bool killed = node->killed;
-  lock.unlock();
+/// The job is over; what comes until its thread looks for the next is not its time.
+void Scheduler::stop_clock(Node& node) {
+  QueueState& queue = state(node.job->queue);
+  if (queue.running.get() != &node) return;
+  charge(queue, node, ioctl::monotonic_ns());
+  queue.running = nullptr;
+  node.over = true;
+}
 
-  const Job& job = *node->job;
-  ioctl::ClientInfo& client = *job.client;
-  const auto queue = static_cast<size_t>(job.queue);
-  const int64_t begin = ioctl::monotonic_ns();
-  log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(job.queue), job.done->seqno(),
-            client.program, client.pid);
-  const int error = killed ? ESRCH : settle(job, job.run(node->cancel));
-  const int64_t busy = ioctl::monotonic_ns() - begin;
-  ++client.jobs_done[queue];
-  client.busy_ns[queue] += static_cast<uint64_t>(busy);
-  log_debug(Debug::kSched, "%s job %d of %s (pid %d) ends after %d us%s", ioctl::queue_name(job.queue),
-            job.done->seqno(), client.program, client.pid, busy / 1000, error ? " with an error" : "");
+void Scheduler::begin(const NodePtr& node) {
+  node->in_flight = true;
+  ++state(node->job->queue).in_flight;
+  ++in_flight_;
+  ++in_flight_of_[node->process];
+  enter_room(*node->job);
+}
+
+void Scheduler::finish(const NodePtr& node) {
+  QueueState& queue = state(node->job->queue);
+  if (node->in_flight) {
+    --queue.in_flight;
+    --in_flight_;
+    const auto jobs = in_flight_of_.find(node->process);
+    if (--jobs->second == 0) in_flight_of_.erase(jobs);
+    leave_room(*node->job);
+    thread_limit_ = options_.max_threads;  // the host may have threads again
+  }
+  if (queue.running == node) queue.running = nullptr;
+  killed_ -= node->killed;
+  ++queue.jobs_done;
+  const auto entity = queue.entities.find(node->job->client->id);
+  entity->second.pop_front();
+  if (entity->second.empty()) queue.entities.erase(entity);
+}
+
+/// Ends a job that was dropped before it started.
+void Scheduler::bury(std::unique_lock<std::mutex>& lock, const NodePtr& node) {
+  node->ready = false;  // nobody else does
+  lock.unlock();
+  ++node->job->client->jobs_done[static_cast<size_t>(node->job->queue)];
   t_finishing = true;
-  job.done->signal(error);
+  node->job->done->signal(ESRCH);
   t_finishing = false;
+  lock.lock();
+  finish(node);
+}
+
+void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
+  lock.unlock();
+  const Job& job = *node->job;
+  const ioctl::User& user = *node->user;
+  {
+    const LogScope scope(&user.log);
+    log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(job.queue),
+              job.done->seqno(), user.program, user.pid);
+    const int error = settle(job, user, job.run(*node));
+    lock.lock();
+    stop_clock(*node);
+    lock.unlock();
+    ++job.client->jobs_done[static_cast<size_t>(job.queue)];
+    log_debug(Debug::kSched, "%s job %d of %s (pid %d) ends after %d us%s", ioctl::queue_name(job.queue),
+              job.done->seqno(), user.program, user.pid, node->ran_ns / 1000, error ? " with an error" : "");
+    t_finishing = true;
+    job.done->signal(error);
+    t_finishing = false;
+  }
 
   lock.lock();
-  finish(node, busy);
+  finish(node);
   lock.unlock();
   node.reset();  // what only the job held is freed without the lock
   lock.lock();
@@ -268,20 +479,33 @@ void Scheduler::kill(uint64_t client) {
     const auto entity = queue.entities.find(client);
     if (entity == queue.entities.end()) continue;
     for (const NodePtr& node : entity->second) {
-      if (node == queue.running)
-        node->cancel = true;
-      else
+      if (node->in_flight) {
+        node->cancel();
+        node->set_held(false);
+      } else if (!node->killed) {
         node->killed = true;
+        ++killed_;
+      }
     }
   }
-  wake_.notify_all();  // what exclusion held back may end now
+  wake_.notify_all();
 }
 
-bool Scheduler::is_idle(uint64_t client) const {
+Scheduler::Activity Scheduler::activity(const ioctl::ClientInfo& client) const {
+  Activity activity;
   const std::lock_guard lock(mutex_);
-  for (const QueueState& queue : queues_)
-    if (queue.entities.contains(client)) return false;
-  return true;
+  for (size_t q = 0; q < queues_.size(); ++q) {
+    const QueueState& queue = queues_[q];
+    activity.ran_ns += static_cast<int64_t>(client.busy_ns[q].load());
+    const auto entity = queue.entities.find(client.id);
+    if (entity == queue.entities.end()) continue;
+    activity.idle = false;
+    if (!entity->second.front()->in_flight) continue;
+    ++activity.in_flight;
+    if (queue.running == entity->second.front())
+      activity.ran_ns += elapsed(*queue.running, ioctl::monotonic_ns());
+  }
+  return activity;
 }
 
 std::array<Scheduler::QueueStatus, ioctl::kNumQueues> Scheduler::status() const {
@@ -289,7 +513,7 @@ std::array<Scheduler::QueueStatus, ioctl::kNumQueues> Scheduler::status() const 
   const std::lock_guard lock(mutex_);
   for (size_t q = 0; q < queues_.size(); ++q) {
     for (const auto& [client, jobs] : queues_[q].entities) status[q].queued += jobs.size();
-    status[q].running = queues_[q].running != nullptr;
+    status[q].in_flight = queues_[q].in_flight;
     status[q].jobs_done = queues_[q].jobs_done;
     status[q].busy_ns = queues_[q].busy_ns;
   }

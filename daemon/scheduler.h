@@ -1,11 +1,27 @@
-/// The job queues (drm-abi.md 3.1; Linux scheduler/sched_main.c, sched_entity.c): six queues with one job in
-/// flight each, a FIFO per file and queue, the earliest pushed job whose dependencies are signalled first.
+/// The job queues (drm-abi.md 3.1; Linux scheduler/sched_main.c, sched_entity.c): six queues, a FIFO per file
+/// and queue, with one job of it in flight.
+///
+/// Between files the kernel starts the earliest pushed job and lets it end; here a job may take a thousand
+/// times as long, so files share each queue in slices. In each queue one job runs. The others that have begun
+/// are held: their threads wait where they are, at the next checkpoint of their Turn. Who runs next:
+/// - of the client processes the one that has had least (FairShares). A process that comes anew is ahead of
+///   the others, and if it is so by half a slice, it does not even wait for the end of the slice;
+/// - of the files of a process the one whose job has run least;
+/// - else the job that was pushed first, as in the kernel.
+///
+/// The thread that starts a job drives it to its end, so jobs in flight are bounded by threads. These are
+/// made as they are needed; where the host gives no more, jobs wait for others to end.
+///
+/// It is live: a job that runs either ends, and its thread looks for the next, or comes to a checkpoint,
+/// where it sees the end of its slice and lets others run; a job in flight waits for nothing but its slice,
+/// as its dependencies are signalled before it starts; the clocks of FairShares pass by everybody who waits.
 #pragma once
 
 #include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +29,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/fair_shares.h"
 #include "ioctl/job.h"
 
 namespace v3d::daemon {
@@ -20,7 +37,17 @@ namespace v3d::daemon {
 /// Thread safe.
 class Scheduler {
  public:
-  Scheduler();
+  struct Options {
+    /// How long a job runs while others want its queue.
+    int64_t slice_ns = 20'000'000;
+    /// Threads, each of which may drive a job; at least one per queue.
+    int max_threads = 256;
+  };
+  /// Of the threads so many are kept for the first job in flight of a process.
+  static constexpr int kFirstJobThreads = 128;
+
+  Scheduler() : Scheduler(Options()) {}
+  explicit Scheduler(const Options& options);
   /// Drops what is queued, cancels what runs, and waits for it.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
@@ -28,59 +55,98 @@ class Scheduler {
 
   void push(const std::vector<ioctl::JobPtr>& jobs);
 
-  /// A client is gone: its running jobs are cancelled, its queued ones end with ESRCH as soon as their
+  /// A client is gone: its jobs in flight are cancelled, its queued ones end with ESRCH as soon as their
   /// dependencies are signalled.
   void kill(uint64_t client);
-  /// Whether the client has no job queued or running.
-  bool is_idle(uint64_t client) const;
+
+  struct Activity {
+    bool idle = true;    ///< no job queued or in flight
+    int in_flight = 0;   ///< jobs
+    int64_t ran_ns = 0;  ///< its jobs so far, in slices of theirs
+  };
+  Activity activity(const ioctl::ClientInfo& client) const;
+  bool is_idle(const ioctl::ClientInfo& client) const { return activity(client).idle; }
 
   struct QueueStatus {
-    size_t queued;  ///< the running one included
-    bool running;
+    size_t queued;     ///< those in flight included
+    size_t in_flight;  ///< of which one runs and the others are held
     uint64_t jobs_done;
     uint64_t busy_ns;
   };
   std::array<QueueStatus, ioctl::kNumQueues> status() const;
 
  private:
-  struct Node;
+  class Node;
   using NodePtr = std::shared_ptr<Node>;
 
   struct QueueState {
+    explicit QueueState(int64_t slice_ns) : shares(slice_ns) {}
+
     std::map<uint64_t, std::deque<NodePtr>> entities;  // by client; never empty deques
-    NodePtr running;
+    NodePtr running;                                   // in its slice, or null
+    size_t in_flight = 0;
+    FairShares shares;        // by process
+    int64_t competitors = 1;  // files, at the last look
     uint64_t jobs_done = 0;
     uint64_t busy_ns = 0;
   };
-  /// Running jobs of one address space.
+  /// Jobs in flight of one address space.
   struct RoomUse {
     int cl = 0;  ///< bin and render
     bool csd = false;
   };
 
   QueueState& state(ioctl::Queue queue) { return queues_[static_cast<size_t>(queue)]; }
+  const QueueState& state(ioctl::Queue queue) const { return queues_[static_cast<size_t>(queue)]; }
+
   void on_ready(Node& node);
+  void run_empty_jobs(std::unique_lock<std::mutex>& lock);
+  NodePtr first_clean() const;
+
+  // Threads
   void work();
   void run(std::unique_lock<std::mutex>& lock, NodePtr node);
-  /// The job to start next, or null. Queues that run one are passed over.
-  NodePtr pick() const;
-  NodePtr pick(ioctl::Queue queue) const;
+  void bury(std::unique_lock<std::mutex>& lock, const NodePtr& node);
+  void summon();
+  bool has_thread_for(const Node& node) const;
+
+  // Slices
+  NodePtr arrange();
+  NodePtr arrange(QueueState& queue, int64_t now_ns, bool may_start);
+  NodePtr next_of(QueueState& queue, int64_t now_ns);
+  bool may_replace(const QueueState& queue, const Node& node, int64_t now_ns) const;
+  bool attend(Node& node);
+  void grant(QueueState& queue, const NodePtr& node, int64_t now_ns);
+  void hold(QueueState& queue, int64_t now_ns);
+  static int64_t elapsed(const Node& node, int64_t now_ns);
+  void charge(QueueState& queue, Node& node, int64_t now_ns);
+  NodePtr find_killed() const;
+
+  // Jobs of one address space
   bool is_blocked(const Node& node) const;
   bool earlier_ready(ioctl::Queue queue, const Node& than) const;
-  void start(const NodePtr& node);
-  void finish(const NodePtr& node, int64_t busy_ns);
-  bool is_empty() const;
-  void run_empty_jobs(std::unique_lock<std::mutex>& lock);
+  void enter_room(const ioctl::Job& job);
+  void leave_room(const ioctl::Job& job);
 
+  void begin(const NodePtr& node);
+  void stop_clock(Node& node);
+  void finish(const NodePtr& node);
+  bool is_empty() const;
+
+  const Options options_;
   mutable std::mutex mutex_;  // protects all below and the plain members of nodes; not held while a job runs
-  std::array<QueueState, ioctl::kNumQueues> queues_;
+  std::vector<QueueState> queues_;  // by Queue
   std::unordered_map<const ioctl::AddressRoom*, RoomUse> rooms_;
+  std::unordered_map<int32_t, int> in_flight_of_;  // jobs of a process; no zeros
+  int in_flight_ = 0;
+  int killed_ = 0;  // queued jobs that will not run
   uint64_t next_seqno_ = 0;
   bool running_empty_jobs_ = false;
   bool stop_ = false;
   int idle_workers_ = 0;
+  int thread_limit_;  // lower than the option since the host refused one
   std::condition_variable wake_;
-  std::vector<std::thread> workers_;  // any of them serves any queue
+  std::list<std::thread> workers_;  // any of them serves any queue
 };
 
 }  // namespace v3d::daemon

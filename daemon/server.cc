@@ -27,8 +27,8 @@ namespace {
 // Keys of the epoll set; watches count from kFirstWatch.
 constexpr uint64_t kListenerKey = 0, kWakeKey = 1, kFirstWatch = 2;
 
-/// Linux gives the jobs of an exiting process that long (sched_entity.c, drm_sched_entity_flush).
-constexpr int64_t kDeadClientGraceNs = 1'000'000'000;
+/// Linux gives the jobs of an exiting process that long to start (sched_entity.c, drm_sched_entity_flush).
+constexpr int64_t kStartGraceNs = 1'000'000'000;
 constexpr int kDrainPeriodMs = 50;
 /// So soon behind the end of its window what the log left out is told.
 constexpr int kReportPeriodMs = LogLimiter::kWindowNs / 1'000'000;
@@ -89,7 +89,7 @@ Server::~Server() {
     connection_ended_.wait(lock, ended);
   }
   for (const auto& [token, open] : files_) scheduler_.kill(open.file->client()->id);
-  for (const Draining& d : draining_) scheduler_.kill(d.client);
+  for (const Draining& d : draining_) scheduler_.kill(d.client->id);
   auto files = std::move(files_);
   auto watches = std::move(watches_);
   lock.unlock();
@@ -302,7 +302,7 @@ int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* o
   {
     const std::lock_guard lock(mutex_);
     token_by_cookie_[cookie] = token;
-    files_[token] = {file, cookie, peer.process, std::move(charges)};
+    files_[token] = {file, cookie, std::move(charges)};
   }
   if (!watch_hangup(own_end->get(), [this, token, own_end] { close_file(token); })) {
     close_file(token);
@@ -338,25 +338,44 @@ void Server::close_file(uint64_t token) {
     const std::lock_guard lock(mutex_);
     const auto it = files_.find(token);
     if (it == files_.end()) return;
-    draining_.push_back({it->second.file->client()->id, it->second.process, 0});  // first, as it may fail
+    draining_.push_back({.client = it->second.file->client()});  // first, as it may fail
     open = std::move(it->second);
     token_by_cookie_.erase(open.cookie);
     files_.erase(it);
   }
-  log_debug(Debug::kDaemon, "client %d (%s, pid %d) is closed", open.file->client()->id,
-            open.file->client()->program, open.file->client()->pid);
+  const std::shared_ptr<const ioctl::User> user = open.file->client()->user();
+  log_debug(Debug::kDaemon, "client %d (%s, pid %d) is closed", open.file->client()->id, user->program,
+            user->pid);
   open.file->release();
+}
+
+/// What the kernel does when the last descriptor of a file is closed (drm-abi.md 3.9): a process that lives
+/// waits in close() until its jobs have started; one that exits waits a second at most, and what has not
+/// started by then is dropped. Who closes does not tell, so the process that used the file last stands for
+/// it: the program to which an X server passed the descriptor, not the server. A second of the kernel is
+/// longer here: the jobs may run for Options::run_after_exit, together; but when for a second none of them
+/// runs, what is left waits for something else.
+bool Server::has_drained(Draining& d, int64_t now_ns) {
+  const Scheduler::Activity activity = scheduler_.activity(*d.client);
+  if (activity.idle) return true;
+  if (!d.dead) {
+    if (!has_exited(d.client->user()->process)) return false;
+    d.dead = true;
+    d.ran_ns = d.last_ran_ns = activity.ran_ns;
+    d.moved_ns = now_ns;
+  }
+  if (activity.in_flight > 0 || activity.ran_ns != d.last_ran_ns) d.moved_ns = now_ns;
+  d.last_ran_ns = activity.ran_ns;
+  const auto may_run_ns = static_cast<int64_t>(options_.run_after_exit * 1e9);
+  if (now_ns - d.moved_ns >= kStartGraceNs || activity.ran_ns - d.ran_ns >= may_run_ns)
+    scheduler_.kill(d.client->id);
+  return false;
 }
 
 bool Server::drain() {
   const std::lock_guard lock(mutex_);
-  const int64_t now = ioctl::monotonic_ns();
-  std::erase_if(draining_, [&](Draining& d) {
-    if (scheduler_.is_idle(d.client)) return true;
-    if (d.dead_since_ns == 0 && has_exited(d.process)) d.dead_since_ns = now;
-    if (d.dead_since_ns != 0 && now - d.dead_since_ns >= kDeadClientGraceNs) scheduler_.kill(d.client);
-    return false;
-  });
+  const int64_t now_ns = ioctl::monotonic_ns();
+  std::erase_if(draining_, [&](Draining& d) { return has_drained(d, now_ns); });
   return !draining_.empty();
 }
 

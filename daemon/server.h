@@ -28,6 +28,8 @@ class Server : private ioctl::Host {
     const ioctl::Abi* abi = &ioctl::default_abi();
     /// Seconds without clients after which run() returns; negative for never.
     double exit_when_idle = -1;
+    /// Seconds that jobs of a file may run after the process that used it last is gone.
+    double run_after_exit = 5;
   };
 
   Server(ioctl::Gpu& gpu, const Options& options);
@@ -58,14 +60,15 @@ class Server : private ioctl::Host {
   struct OpenFile {
     std::shared_ptr<ioctl::File> file;
     uint64_t cookie;
-    std::shared_ptr<ioctl::UniqueFd> process;
     NodeCharges charges;
   };
   /// A closed file whose jobs have not ended.
   struct Draining {
-    uint64_t client;
-    std::shared_ptr<ioctl::UniqueFd> process;
-    int64_t dead_since_ns;  ///< 0 while its process lives
+    std::shared_ptr<ioctl::ClientInfo> client;
+    bool dead = false;     ///< its last user has exited
+    int64_t ran_ns = 0;    ///< its jobs, when that was seen
+    int64_t moved_ns = 0;  ///< since then: when one of its jobs was last seen to run or to be held
+    int64_t last_ran_ns = 0;
   };
 
   // ioctl::Host
@@ -84,6 +87,7 @@ class Server : private ioctl::Host {
   void close_file(uint64_t token);
   /// Ends the jobs of clients that died. @return whether somebody is left to look after
   bool drain();
+  bool has_drained(Draining& file, int64_t now_ns);
   /// Calls what waits for the end of a descriptor.
   void tell_gone(const std::function<void()>& gone);
   /// When clients have left.

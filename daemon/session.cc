@@ -142,6 +142,7 @@ Reply Session::hello(Request& request) {
       peer_.program.begin(), peer_.program.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   log_client_.name = absl::StrFormat("%s (pid %d)", peer_.program, peer_.pid);
   peer_.account->set_name(log_client_.name);
+  user_ = std::make_shared<ioctl::User>(ioctl::User{peer_.pid, peer_.program, peer_.process, log_client_});
   greeted_ = true;
   Reply reply;
   reply.append(wire::HelloReply{wire::kProtocol, getpid(),
@@ -155,6 +156,7 @@ Reply Session::open(Request& request) {
   if (!reader.read(&args)) return failure(EPROTO);
   Server::OpenedFile opened;
   if (const int error = server_.open_file(args.minor, args.flags, peer_, &opened)) return failure(error);
+  if (const auto file = server_.find_file(opened.token)) file->client()->used_by(user_);
   Reply reply;
   reply.append(wire::FileReply{opened.token, args.minor, 0});
   reply.fds.push_back(std::move(opened.client_end));
@@ -175,6 +177,7 @@ Reply Session::drm_ioctl(Request& request) {
   if (const int error = parse_ioctl(*peer_.account, request, 0, &parsed)) return failure(error);
   const std::shared_ptr<ioctl::File> file = server_.find_file(parsed.header.token);
   if (!file) return failure(EBADF);
+  file->client()->used_by(user_);
   RequestFds fds = request_fds(parsed, request, 0);
   ioctl::Call call{server_.kernel(), *file, parsed.memory, fds, waiter_, *peer_.account};
   const int error = ioctl::drm_ioctl(call, parsed.header.request, &parsed.arg);
@@ -196,6 +199,7 @@ Reply Session::mmap(Request& request) {
   if (!reader.read(&args)) return failure(EPROTO);
   const std::shared_ptr<ioctl::File> file = server_.find_file(args.token);
   if (!file) return failure(EBADF);
+  file->client()->used_by(user_);
   RequestFds fds({}, {});
   SegmentMemory memory;
   ioctl::Call call{server_.kernel(), *file, memory, fds, waiter_, *peer_.account};

@@ -7,6 +7,7 @@
 #include "daemon/process.h"
 #include "gpu/base/log_limiter.h"
 #include "ioctl/fence.h"
+#include "ioctl/job.h"
 
 namespace v3d::daemon {
 
@@ -38,6 +39,7 @@ class Session {
   const std::shared_ptr<ioctl::Waiter> waiter_;
   bool greeted_ = false;
   LogClient log_client_;
+  std::shared_ptr<const ioctl::User> user_;  // from hello on
 };
 
 }  // namespace v3d::daemon

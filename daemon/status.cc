@@ -88,7 +88,7 @@ std::string Server::status_text() {
   absl::StrAppendFormat(&text, "%-12s %8s %10s %12s\n", "queue", "queued", "jobs", "busy ms");
   for (size_t q = 0; q < queues.size(); ++q)
     absl::StrAppendFormat(&text, "%-12s %7d%c %10d %12.1f\n", ioctl::queue_name(static_cast<ioctl::Queue>(q)),
-                          queues[q].queued, queues[q].running ? '*' : ' ', queues[q].jobs_done,
+                          queues[q].queued, queues[q].in_flight ? '*' : ' ', queues[q].jobs_done,
                           static_cast<double>(queues[q].busy_ns) * 1e-6);
 
   std::vector<std::shared_ptr<ioctl::File>> files;
@@ -110,7 +110,8 @@ std::string Server::status_text() {
                         "faults", "failed", "name");
   for (const auto& file : files) {
     const ioctl::ClientInfo& client = *file->client();
-    absl::StrAppendFormat(&text, "%6d %-16s %8d %10s %7d %10d", client.id, client.program, client.pid,
+    const std::shared_ptr<const ioctl::User> user = client.user();
+    absl::StrAppendFormat(&text, "%6d %-16s %8d %10s %7d %10d", client.id, user->program, user->pid,
                           file->is_render() ? "renderD128" : absl::StrFormat("card%d", file->minor()),
                           file->memory_use().objects.load(), file->memory_use().bytes.load() >> 10);
     for (const auto& jobs : client.jobs_done) absl::StrAppendFormat(&text, " %9d", jobs.load());

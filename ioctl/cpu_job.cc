@@ -18,7 +18,8 @@ bool is_available(const Syncobj& syncobj) {
   return fence && fence->is_signalled();
 }
 
-void run(IndirectCsdWork& work, const Job& job, const device::Profile& profile, const std::weak_ptr<File>&) {
+void run(IndirectCsdWork& work, const Job& job, const device::Profile& profile, const std::weak_ptr<File>&,
+         Turn&) {
   uint32_t counts[3];
   const uint8_t* from = job.bos[0]->host(work.offset, sizeof counts);
   if (!from) return;
@@ -37,9 +38,11 @@ void run(IndirectCsdWork& work, const Job& job, const device::Profile& profile, 
   }
 }
 
-void run(TimestampWork& work, const Job& job, const device::Profile&, const std::weak_ptr<File>&) {
+void run(TimestampWork& work, const Job& job, const device::Profile&, const std::weak_ptr<File>&,
+         Turn& turn) {
   bool first = true;
   for (const TimestampQuery& query : work.queries) {
+    turn.checkpoint();
     // The first query of a multiview set has the time, the others 0.
     const auto value = first ? static_cast<uint64_t>(monotonic_ns()) : 0;
     first = false;
@@ -48,17 +51,21 @@ void run(TimestampWork& work, const Job& job, const device::Profile&, const std:
   }
 }
 
-void run(ResetTimestampWork& work, const Job& job, const device::Profile&, const std::weak_ptr<File>&) {
+void run(ResetTimestampWork& work, const Job& job, const device::Profile&, const std::weak_ptr<File>&,
+         Turn& turn) {
   for (const TimestampQuery& query : work.queries) {
+    turn.checkpoint();
     if (uint8_t* to = job.bos[0]->host(query.offset, 8)) std::memset(to, 0, 8);
     query.syncobj->replace(nullptr);
   }
 }
 
-void run(CopyTimestampWork& work, const Job& job, const device::Profile&, const std::weak_ptr<File>&) {
+void run(CopyTimestampWork& work, const Job& job, const device::Profile&, const std::weak_ptr<File>&,
+         Turn& turn) {
   const CopyLayout& layout = work.layout;
   uint64_t record = layout.offset;
   for (const TimestampQuery& query : work.queries) {
+    turn.checkpoint();
     const bool available = is_available(*query.syncobj);
     const uint8_t* from = job.bos[1]->host(query.offset, 8);
     if ((available || layout.do_partial) && from) {
@@ -71,10 +78,11 @@ void run(CopyTimestampWork& work, const Job& job, const device::Profile&, const 
   }
 }
 
-void run(ResetPerformanceWork& work, const Job&, const device::Profile&,
-         const std::weak_ptr<File>& weak_file) {
+void run(ResetPerformanceWork& work, const Job&, const device::Profile&, const std::weak_ptr<File>& weak_file,
+         Turn& turn) {
   const std::shared_ptr<File> file = weak_file.lock();
   for (const PerformanceQuery& query : work.queries) {
+    turn.checkpoint();
     for (const uint32_t id : query.perfmon_ids)
       if (const auto perfmon = file ? file->find_perfmon(id) : nullptr) perfmon->reset();
     query.syncobj->replace(nullptr);
@@ -82,11 +90,12 @@ void run(ResetPerformanceWork& work, const Job&, const device::Profile&,
 }
 
 void run(CopyPerformanceWork& work, const Job& job, const device::Profile&,
-         const std::weak_ptr<File>& weak_file) {
+         const std::weak_ptr<File>& weak_file, Turn& turn) {
   const std::shared_ptr<File> file = weak_file.lock();
   const CopyLayout& layout = work.layout;
   uint64_t record = layout.offset;
   for (const PerformanceQuery& query : work.queries) {
+    turn.checkpoint();
     const bool available = is_available(*query.syncobj);
     uint64_t slot = 0;  // each perfmon has 32, however few it uses
     for (const uint32_t id : query.perfmon_ids) {
@@ -105,13 +114,13 @@ void run(CopyPerformanceWork& work, const Job& job, const device::Profile&,
   }
 }
 
-void run(std::monostate, const Job&, const device::Profile&, const std::weak_ptr<File>&) {}
+void run(std::monostate, const Job&, const device::Profile&, const std::weak_ptr<File>&, Turn&) {}
 
 }  // namespace
 
 void run_cpu_work(CpuSubmission& cpu, const Job& job, const device::Profile& profile,
-                  const std::weak_ptr<File>& file) {
-  std::visit([&](auto& work) { run(work, job, profile, file); }, cpu.work);
+                  const std::weak_ptr<File>& file, Turn& turn) {
+  std::visit([&](auto& work) { run(work, job, profile, file, turn); }, cpu.work);
 }
 
 }  // namespace v3d::ioctl

@@ -15,12 +15,12 @@ class GpuContext {
  public:
   virtual ~GpuContext() = default;
   virtual mmu::AddressSpace& space() = 0;
-  virtual device::JobResult run_bin(const device::ClJob& job, const std::atomic<bool>& cancel,
+  virtual device::JobResult run_bin(const device::ClJob& job, Turn& turn,
                                     std::shared_ptr<const ptb::BinResult>* result) = 0;
-  virtual device::JobResult run_render(const device::ClJob& job, const std::atomic<bool>& cancel,
+  virtual device::JobResult run_render(const device::ClJob& job, Turn& turn,
                                        std::shared_ptr<const ptb::BinResult> bin) = 0;
-  virtual device::JobResult run_csd(const device::CsdJob& job, const std::atomic<bool>& cancel) = 0;
-  virtual device::JobResult run_tfu(const device::TfuJob& job, const std::atomic<bool>& cancel) = 0;
+  virtual device::JobResult run_csd(const device::CsdJob& job, Turn& turn) = 0;
+  virtual device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) = 0;
 };
 
 class Gpu {

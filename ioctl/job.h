@@ -6,14 +6,19 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "gpu/base/log_limiter.h"
+#include "gpu/base/turn.h"
 #include "gpu/device/device.h"
 #include "ioctl/account.h"
 #include "ioctl/bo.h"
 #include "ioctl/fence.h"
 #include "ioctl/perfmon.h"
+#include "ioctl/unique_fd.h"
 
 namespace v3d::ioctl {
 
@@ -25,11 +30,24 @@ const char* queue_name(Queue queue);
 /// Name of the kernel's scheduler, "v3d_bin", ...: the timeline name of its fences.
 const char* queue_timeline(Queue queue);
 
-/// Whom jobs and files belong to, for messages and statistics.
-struct ClientInfo {
-  uint64_t id;  ///< of the drm_file
-  int32_t pid;
+/// A process that uses files.
+struct User {
+  int32_t pid = 0;
   std::string program;
+  std::shared_ptr<UniqueFd> process;  ///< pidfd; may be null or empty
+  LogClient log;                      ///< on whose behalf messages about it are
+};
+
+/// Whom jobs and files belong to, for messages and statistics. A file is opened by one process and often used
+/// by another: X servers and compositors open nodes for their clients.
+struct ClientInfo {
+  uint64_t id;          ///< of the drm_file
+  int32_t pid;          ///< of the process that opened it
+  std::string program;  ///< the same
+  /// The process that used the file last; before any did, the one that opened it. Thread safe.
+  std::shared_ptr<const User> user() const;
+  void used_by(const std::shared_ptr<const User>& user);
+
   std::array<std::atomic<uint64_t>, kNumQueues> jobs_done{};
   std::array<std::atomic<uint64_t>, kNumQueues> busy_ns{};
   std::atomic<uint64_t> mmu_faults{0};   ///< accesses
@@ -37,6 +55,11 @@ struct ClientInfo {
   std::atomic<uint64_t> failed_jobs{0};
   std::atomic<uint64_t> resets{0};    ///< of the GPU that its jobs caused
   std::atomic<uint64_t> refusals{0};  ///< of memory
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const User> user_;  // under mutex_
+  std::atomic<const User*> last_{nullptr};    // user_, to compare without the lock
 };
 
 /// Whether the count-th message of a kind about one client is worth a line: a client may fail as often as it
@@ -48,6 +71,8 @@ struct Job {
 
   const Queue queue;
   std::shared_ptr<ClientInfo> client;
+  /// Who submitted it; null: the client's user.
+  std::shared_ptr<const User> user;
   /// Set for BIN, RENDER and CSD: compute excludes the other two in one address space (device::Context).
   std::shared_ptr<AddressRoom> room;
   /// Fences to wait for, at most one per context.
@@ -60,10 +85,21 @@ struct Job {
   /// Itself, and the bytes of its lists.
   Charge charge, bytes;
   /// Runs the job. Empty when there is nothing to do (CACHE_CLEAN: memory is coherent here).
-  std::function<device::JobResult(const std::atomic<bool>& cancel)> run;
+  std::function<device::JobResult(Turn& turn)> run;
 
   /// Of one context the later fence is kept.
   void add_dependency(FencePtr fence);
+  /// Drops those that need not be waited for.
+  template <typename Predicate>
+  void drop_dependencies(const Predicate& dropped) {
+    std::erase_if(dependencies, dropped);
+    index_.clear();
+  }
+
+ private:
+  FencePtr* find_dependency(uint64_t context);
+
+  std::unordered_map<uint64_t, size_t> index_;  // of many dependencies, by context; else empty
 };
 using JobPtr = std::shared_ptr<Job>;
 

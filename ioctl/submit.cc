@@ -51,13 +51,12 @@ int add_in_sync(Call& call, uint32_t handle, Job* job) {
 /// Runs a GPU job as the device does: its perfmon counts, and a job that fails resets the GPU. The kernel
 /// would find that a list or shader that the GPU refuses makes no progress.
 device::JobResult run_on_gpu(Kernel& kernel, const Job& job,
-                             const std::function<device::JobResult(const std::atomic<bool>&)>& run,
-                             const std::atomic<bool>& cancel) {
+                             const std::function<device::JobResult(Turn&)>& run, Turn& turn) {
   using End = device::JobResult::End;
   const ActivePerfmons::Run counting = kernel.perfmons().begin(job.perfmon);
   device::JobResult result;
   try {
-    result = run(cancel);
+    result = run(turn);
   } catch (const std::bad_alloc&) {
     result.end = End::kError;
     result.message = "out of memory";
@@ -91,6 +90,7 @@ int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extens
   auto job = std::make_shared<Job>(queue);
   if (const int error = call.account.charge(Resource::kJobs, 1, &job->charge)) return error;
   job->client = call.file.client();
+  job->user = job->client->user();
   if (extensions && extensions->multi_sync) {
     if (extensions->wait_stage == static_cast<uint32_t>(queue)) {
       for (uint32_t i = 0; i < extensions->in_sync_count; ++i) {
@@ -163,8 +163,8 @@ void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions
   FencePtr previous;
   for (const JobPtr& job : jobs) {
     if (job->run && job->queue != Queue::kCpu)
-      job->run = [&kernel, self = job.get(), run = std::move(job->run)](const std::atomic<bool>& cancel) {
-        return run_on_gpu(kernel, *self, run, cancel);
+      job->run = [&kernel, self = job.get(), run = std::move(job->run)](Turn& turn) {
+        return run_on_gpu(kernel, *self, run, turn);
       };
     for (const auto& bo : job->bos)
       for (FencePtr& fence : bo->reservation().fences(true)) job->add_dependency(std::move(fence));
@@ -175,8 +175,8 @@ void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions
     else if (abi.perfmons_run_alone)
       kernel.perfmon_order.add(*job);
     // A queue is in order within a file.
-    std::erase_if(job->dependencies,
-                  [&](const FencePtr& d) { return call.file.owns_context(job->queue, d->context()); });
+    job->drop_dependencies(
+        [&](const FencePtr& d) { return call.file.owns_context(job->queue, d->context()); });
   }
   const FencePtr& last = jobs.back()->done;
   // Fences stand in the reservations before the jobs can end.

@@ -39,13 +39,13 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
   const auto binned = std::make_shared<std::shared_ptr<const ptb::BinResult>>();
   if (bin) {
     bin->room = room;
-    bin->run = [room, registers, binned](const std::atomic<bool>& cancel) {
-      return room->gpu().run_bin(registers, cancel, binned.get());
+    bin->run = [room, registers, binned](Turn& turn) {
+      return room->gpu().run_bin(registers, turn, binned.get());
     };
   }
   render->room = room;
-  render->run = [room, registers, binned](const std::atomic<bool>& cancel) {
-    return room->gpu().run_render(registers, cancel, std::move(*binned));
+  render->run = [room, registers, binned](Turn& turn) {
+    return room->gpu().run_render(registers, turn, std::move(*binned));
   };
 
   commit(call, jobs, extensions);

@@ -8,12 +8,11 @@
 namespace v3d::ioctl {
 namespace {
 
-device::JobResult run_csd(AddressRoom& room, const device::CsdJob& registers,
-                          const std::atomic<bool>& cancel) {
+device::JobResult run_csd(AddressRoom& room, const device::CsdJob& registers, Turn& turn) {
   // Hardware reads a count of 0 as 65536; the kernel skips such dispatches (v3d_sched.c, v3d_csd_job_run).
   for (int i = 0; i < 3; ++i)
     if (registers.cfg[static_cast<size_t>(i)] >> 16 == 0) return {};
-  return room.gpu().run_csd(registers, cancel);
+  return room.gpu().run_csd(registers, turn);
 }
 
 }  // namespace
@@ -34,9 +33,7 @@ int make_csd_jobs(Call& call, const drm::SubmitCsd& args, const Extensions* exte
   registers->indirect = indirect;
   jobs->registers = registers;
   jobs->csd->room = room;
-  jobs->csd->run = [room, registers](const std::atomic<bool>& cancel) {
-    return run_csd(*room, *registers, cancel);
-  };
+  jobs->csd->run = [room, registers](Turn& turn) { return run_csd(*room, *registers, turn); };
   return 0;
 }
 

@@ -36,9 +36,7 @@ int submit_tfu(Call& call, drm::SubmitTfu& args) {
                               .ioc = args.ioc,
                               .coef = {}};
   std::copy(std::begin(args.coef), std::end(args.coef), registers.coef.begin());
-  job->run = [room, registers](const std::atomic<bool>& cancel) {
-    return room->gpu().run_tfu(registers, cancel);
-  };
+  job->run = [room, registers](Turn& turn) { return room->gpu().run_tfu(registers, turn); };
   commit(call, {job}, extensions);
   return 0;
 }

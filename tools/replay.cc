@@ -91,14 +91,14 @@ class Replay {
   JobResult run_once(const CapturedJob& job, device::Context& context) {
     switch (job.kind) {
       case CapturedJob::kBin:
-        return device_.run_bin(context, job.cl(), never_, &binned_[{job.context, job.submission}]);
+        return device_.run_bin(context, job.cl(), turn_, &binned_[{job.context, job.submission}]);
       case CapturedJob::kRender:
-        return device_.run_render(context, job.cl(), never_,
+        return device_.run_render(context, job.cl(), turn_,
                                   job.submission ? binned_[{job.context, job.submission}] : nullptr);
       case CapturedJob::kCsd:
-        return device_.run_csd(context, job.csd(), never_);
+        return device_.run_csd(context, job.csd(), turn_);
       default:
-        return device_.run_tfu(context, job.tfu(), never_);
+        return device_.run_tfu(context, job.tfu(), turn_);
     }
   }
 
@@ -122,7 +122,7 @@ class Replay {
   daemon::CaptureReader& reader_;
   ThreadPool pool_;
   device::Device device_;
-  const std::atomic<bool> never_{false};
+  Turn turn_;
   std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const ptb::BinResult>> binned_;
   int number_ = 0;
 };

@@ -8,6 +8,7 @@
 
 #include "gpu/base/memory.h"
 #include "gpu/base/thread_pool.h"
+#include "gpu/base/turn.h"
 
 namespace v3d {
 
@@ -25,13 +26,25 @@ class JobCounts;
 /// The first error of a job, with its message. Thread safe.
 class JobError {
  public:
+  enum class Kind : uint8_t {
+    kWrong,  ///< something in the job does not exist, or is not implemented
+    kHang,   ///< the job does not come to an end, or not in a time that the kernel would grant
+  };
   /// Later calls are ignored: one job, one message.
-  void set(std::string message) {
+  void set(std::string message, Kind kind = Kind::kWrong) {
     const std::lock_guard lock(mutex_);
-    if (failed_.exchange(true)) return;
+    if (failed_.load(std::memory_order_relaxed)) return;
     message_ = std::move(message);
+    kind_ = kind;
+    failed_ = true;
   }
+  void set_hang(std::string message) { set(std::move(message), Kind::kHang); }
   bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  /// Of the message, while there is one.
+  Kind kind() const {
+    const std::lock_guard lock(mutex_);
+    return kind_;
+  }
   std::string message() const {
     const std::lock_guard lock(mutex_);
     return message_;
@@ -41,6 +54,27 @@ class JobError {
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;
   std::string message_;
+  Kind kind_ = Kind::kWrong;
+};
+
+/// What the QPUs did since a control list last moved on, of which the kernel sees the address (drm-abi.md
+/// 3.5). Thread safe.
+class ListProgress {
+ public:
+  /// @param limit  instructions of all QPUs without a move at which the job hangs
+  explicit ListProgress(uint64_t limit) : limit_(limit) {}
+  /// A packet, a primitive of a tile's list or a tile is done.
+  void move() {
+    if (spent_.load(std::memory_order_relaxed) != 0) spent_.store(0, std::memory_order_relaxed);
+  }
+  /// Counts instructions of a long program. @return  false when the limit is reached
+  bool spend(uint64_t instructions) {
+    return spent_.fetch_add(instructions, std::memory_order_relaxed) + instructions < limit_;
+  }
+
+ private:
+  const uint64_t limit_;
+  std::atomic<uint64_t> spent_{0};
 };
 
 /// Job::instruction_limit of a job that may run for ever.
@@ -57,15 +91,30 @@ struct Job {
   /// Set from outside to end the job early (its client is gone, or the reset of a hang).
   const std::atomic<bool>* cancel;
   /// Instructions that one QPU thread may execute before the job counts as hung: at a patience of 1, five
-  /// seconds of a QPU.
+  /// seconds of a QPU, since what waits for a thread need not be what the kernel looks at.
   uint64_t instruction_limit = 1'000'000'000;
-  /// Seconds of GPU time that a dispatch may go without a batch that ends (drm-abi.md 3.5).
+  /// Seconds of GPU time that a job may go without progress (drm-abi.md 3.5): a dispatch without a batch that
+  /// ends, a list without a packet or primitive. Of GPU time, not of ours: what a Pi does in a second may
+  /// take a minute here.
   double patience = 1;
   qpu::ThreadWatch* watch = nullptr;  ///< null: nobody watches the QPU threads
   /// TIDX of worker slot s is first_tidx + s: unique over the stages of a client that run at one time.
   uint32_t first_tidx = 0;
+  Turn* turn = nullptr;              ///< null: nobody else wants the GPU
+  ListProgress* progress = nullptr;  ///< of bin and render jobs; null: nobody asks for it
 
-  bool stopped() const { return cancel->load(std::memory_order_relaxed) || error->failed(); }
+  /// Whether there is nothing more to do. To be asked between small pieces of work: waits while it is the
+  /// turn of others.
+  bool stopped() const {
+    if (turn) turn->checkpoint();
+    return ended();
+  }
+  /// The same without waiting.
+  bool ended() const { return cancel->load(std::memory_order_relaxed) || error->failed(); }
+  /// The list moved on.
+  void moved() const {
+    if (progress) progress->move();
+  }
 };
 
 }  // namespace v3d

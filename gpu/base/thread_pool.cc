@@ -1,6 +1,7 @@
 #include "gpu/base/thread_pool.h"
 
 #include <algorithm>
+#include <system_error>
 
 #include "gpu/base/log.h"
 
@@ -9,17 +10,28 @@ namespace v3d {
 struct ThreadPool::Task {
   const std::function<void(int, int)>* fn;
   int count;
-  const LogClient* client;  // of the caller: what workers say is on its behalf
+  const Turn* turn;
+  const LogClient* client;      // of the caller: what workers say is on its behalf
+  std::vector<int> free_slots;  // under the pool's mutex
   std::atomic<int> next{0};
-  std::atomic<int> slots{0};
   std::atomic<int> pending;
+  std::atomic<bool> passed_over{false};  // by workers, while its job was held
   std::mutex mutex;
   std::condition_variable done;
+
+  bool has_pieces() const { return next.load(std::memory_order_relaxed) < count; }
+  bool is_held() const { return turn && turn->held(); }
 };
 
-ThreadPool::ThreadPool(int workers) {
-  threads_.reserve(static_cast<size_t>(std::max(workers, 0)));
-  for (int i = 0; i < workers; ++i) threads_.emplace_back([this] { worker(); });
+namespace {
+
+thread_local ThreadPool* t_pool = nullptr;  // of which this thread is a worker
+
+}  // namespace
+
+ThreadPool::ThreadPool(int workers) : workers_(std::max(workers, 0)) {
+  threads_.reserve(static_cast<size_t>(workers_));
+  for (int i = 0; i < workers_; ++i) threads_.emplace_back([this] { worker(); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -31,52 +43,127 @@ ThreadPool::~ThreadPool() {
   for (std::thread& t : threads_) t.join();
 }
 
-void ThreadPool::help(Task& task) {
+/// Pieces until none is left; a worker leaves earlier when the job is held or others want it.
+void ThreadPool::help(Task& task, int slot, bool is_worker) {
   const LogScope scope(task.client);
-  const int slot = task.slots.fetch_add(1);
+  std::chrono::steady_clock::time_point crowded_since{};
   int finished = 0;
-  for (int i; (i = task.next.fetch_add(1)) < task.count; ++finished) (*task.fn)(i, slot);
+  for (int i; (i = task.next.fetch_add(1)) < task.count;) {
+    if (task.passed_over.load(std::memory_order_relaxed)) invite_again(task);
+    (*task.fn)(i, slot);
+    ++finished;
+    if (!is_worker) continue;
+    if (task.is_held()) break;
+    if (!is_crowded()) continue;
+    const auto now = std::chrono::steady_clock::now();
+    if (crowded_since == std::chrono::steady_clock::time_point{})
+      crowded_since = now;
+    else if (now - crowded_since >= kShare)
+      break;
+  }
   if (finished && task.pending.fetch_sub(finished) == finished) {
     const std::lock_guard lock(task.mutex);
     task.done.notify_all();
   }
 }
 
+/// Workers that found the job held sleep: it goes on.
+void ThreadPool::invite_again(Task& task) {
+  if (task.is_held() || !task.passed_over.exchange(false)) return;
+  const std::lock_guard lock(mutex_);
+  if (sleeping_ > 0) wake_.notify_all();
+}
+
+/// The next task that this thread can help, moved to the end of the row. Null when there is none.
+std::shared_ptr<ThreadPool::Task> ThreadPool::find_task() {
+  for (size_t i = 0; i < tasks_.size(); ++i) {
+    Task& task = *tasks_[i];
+    if (!task.has_pieces() || task.free_slots.empty()) continue;
+    if (task.is_held()) {
+      task.passed_over = true;
+      if (task.is_held()) continue;  // else it went on just now, and nobody would tell
+    }
+    std::shared_ptr<Task> found = std::move(tasks_[i]);
+    tasks_.erase(tasks_.begin() + static_cast<std::ptrdiff_t>(i));
+    tasks_.push_back(found);
+    return found;
+  }
+  return nullptr;
+}
+
 void ThreadPool::worker() {
+  t_pool = this;
   std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
-    if (stop_) return;
-    std::shared_ptr<Task> task = tasks_.front();
-    if (task->next.load() >= task->count) {
-      tasks_.pop_front();
+  while (!stop_) {
+    const std::shared_ptr<Task> task = working_ < workers_ ? find_task() : nullptr;
+    if (!task) {
+      ++sleeping_;
+      wake_.wait(lock);
+      --sleeping_;
       continue;
     }
+    const int slot = task->free_slots.back();
+    task->free_slots.pop_back();
+    ++working_;
     lock.unlock();
-    help(*task);
+    help(*task, slot, true);
     lock.lock();
+    --working_;
+    task->free_slots.push_back(slot);
   }
 }
 
-void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn) {
+void ThreadPool::add_thread() {
+  if (threads_.size() >= static_cast<size_t>(workers_) + kMaxSpare) return;
+  try {
+    threads_.emplace_back([this] { worker(); });
+  } catch (const std::system_error&) {  // the host has no more: jobs run on fewer
+  }
+}
+
+void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn, const Turn* turn) {
   if (count <= 0) return;
-  if (threads_.empty() || count == 1) {
+  if (workers_ == 0 || count == 1) {
     for (int i = 0; i < count; ++i) fn(i, 0);
     return;
   }
-  auto task = std::make_shared<Task>();
+  const auto task = std::make_shared<Task>();
   task->fn = &fn;
   task->count = count;
+  task->turn = turn;
   task->client = log_client();
   task->pending = count;
+  for (int slot = workers_; slot > 0; --slot) task->free_slots.push_back(slot);
   {
     const std::lock_guard lock(mutex_);
     tasks_.push_back(task);
+    ++crowd_;
   }
   wake_.notify_all();
-  help(*task);
+  help(*task, 0, false);
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.erase(std::find(tasks_.begin(), tasks_.end(), task));
+    --crowd_;
+  }
   std::unique_lock lock(task->mutex);
   task->done.wait(lock, [&] { return task->pending.load() == 0; });
+}
+
+ThreadPool::Away::Away() : pool_(t_pool) {
+  if (!pool_) return;
+  const std::lock_guard lock(pool_->mutex_);
+  --pool_->working_;
+  if (pool_->sleeping_ > 0)
+    pool_->wake_.notify_one();
+  else
+    pool_->add_thread();
+}
+
+ThreadPool::Away::~Away() {
+  if (!pool_) return;
+  const std::lock_guard lock(pool_->mutex_);
+  ++pool_->working_;
 }
 
 }  // namespace v3d

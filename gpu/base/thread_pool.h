@@ -1,7 +1,13 @@
-/// A fixed set of workers that share out independent pieces of one job (tiles, vertex batches, workgroups).
+/// A fixed set of workers that share out independent pieces of jobs (tiles, vertex batches, workgroups).
+///
+/// Jobs that run at one time share the workers in turns of kShare. Nobody depends on them: the caller of
+/// parallel_for works on its own pieces until none is left. Workers pass over the pieces of a job that is
+/// held (Turn); one that is held in the middle of a piece waits there, and a spare thread takes its place, so
+/// that as many workers as before serve the others.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -11,33 +17,63 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/base/turn.h"
+
 namespace v3d {
 
 class ThreadPool {
  public:
+  /// How long a worker stays with one job while others have pieces too.
+  static constexpr std::chrono::milliseconds kShare{5};
+  /// Threads that may stand in for workers that wait. When they do not suffice, jobs run on fewer.
+  static constexpr size_t kMaxSpare = 256;
+
   /// @param workers  threads besides the caller, 0 or more; 0 runs everything on the caller.
   explicit ThreadPool(int workers);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// Number of pieces that can run at once: workers plus the caller.
-  int concurrency() const { return static_cast<int>(threads_.size()) + 1; }
+  /// Number of pieces of a call that can run at once: workers plus the caller.
+  int concurrency() const { return workers_ + 1; }
 
   /// Runs fn(i, slot) for i in [0, count) on the caller and the workers and returns when all are done.
   /// slot is in [0, concurrency()) and unique among the pieces of this call that run at one time, so it can
-  /// index per-thread state. Several threads may call parallel_for at once.
-  void parallel_for(int count, const std::function<void(int i, int slot)>& fn);
+  /// index per-thread state; the caller's is 0. Several threads may call parallel_for at once.
+  /// @param turn  of the job; may be null
+  void parallel_for(int count, const std::function<void(int i, int slot)>& fn, const Turn* turn = nullptr);
+
+  /// Whether several callers want workers: long pieces end early then and are called again.
+  bool is_crowded() const { return crowd_.load(std::memory_order_relaxed) > 1; }
+
+  /// For the time in which this thread waits in the middle of a piece. Nothing on other threads.
+  class Away {
+   public:
+    Away();
+    ~Away();
+    Away(const Away&) = delete;
+    Away& operator=(const Away&) = delete;
+
+   private:
+    ThreadPool* const pool_;
+  };
 
  private:
   struct Task;
   void worker();
-  static void help(Task& task);
+  std::shared_ptr<Task> find_task();
+  void add_thread();
+  void invite_again(Task& task);
+  void help(Task& task, int slot, bool is_worker);
 
-  std::vector<std::thread> threads_;
-  std::mutex mutex_;  // protects tasks_ and stop_
+  const int workers_;
+  std::atomic<int> crowd_{0};  // tasks_.size()
+  std::mutex mutex_;           // protects all below
   std::condition_variable wake_;
-  std::deque<std::shared_ptr<Task>> tasks_;
+  std::deque<std::shared_ptr<Task>> tasks_;  // the next one to be helped first
+  std::vector<std::thread> threads_;
+  int working_ = 0;   // threads that run pieces and do not wait in them
+  int sleeping_ = 0;  // threads without work
   bool stop_ = false;
 };
 

@@ -14,10 +14,13 @@ struct Profile {
   int slices;
   int qpus_per_slice;
   int clock_mhz;
+  double read_ns_per_byte, write_ns_per_byte;  ///< of memory that streams (compute-and-timing.md 18)
   uint32_t uifcfg, hub_ident1, hub_ident2, hub_ident3;
   uint32_t core_ident0, core_ident1, core_ident2;
 
   int qpu_count() const { return slices * qpus_per_slice; }
+  /// Instructions that one QPU issues in a second: one in four clocks.
+  double qpu_rate() const { return clock_mhz * 1e6 / 4; }
   /// CFG4 of a compute job is the number of batches, not that number minus 1 (compute-and-timing.md 1).
   bool csd_batches_exact() const { return version >= 71 && revision >= 6; }
   /// GL shader state records have the form with draw index (Mesa v3d_device_info.h,

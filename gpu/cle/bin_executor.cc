@@ -21,9 +21,9 @@ namespace v3d::cle {
 
 namespace {
 
-/// Packets after which a list counts as running in circles. The longest lists of conformance tests have some
-/// hundred thousand.
-constexpr uint32_t kMaxPackets = 1u << 24;
+/// Packets and branches after which a list counts as running in circles. The longest lists of conformance
+/// tests have some hundred thousand packets; drivers branch from one BO to the next.
+constexpr uint32_t kMaxPackets = 1u << 24, kMaxBranches = 1u << 16;
 /// Drivers nest one level (cle-and-tiles.md 2.2).
 constexpr size_t kMaxCallDepth = 4;
 
@@ -74,6 +74,7 @@ class BinExecutor {
   const int version_;
   GpuAddr pc_, end_;
   std::vector<GpuAddr> calls_;
+  uint32_t branches_ = 0;  // calls are none
 
   DrawState state_ = initial_state();
   uint32_t layers_ = 1;
@@ -96,11 +97,12 @@ std::shared_ptr<ptb::BinResult> BinExecutor::run() {
   uint32_t packets = 0;
   Packet packet;
   while ((pc_ != end_ || !calls_.empty()) && !job_.stopped()) {
-    if (++packets > kMaxPackets) {
-      job_.error->set(absl::StrFormat("hang: bin list does not reach its end 0x%08x within %d packets", end_,
-                                      kMaxPackets));
+    if (++packets > kMaxPackets || branches_ > kMaxBranches) {
+      job_.error->set_hang(absl::StrFormat("bin list does not reach its end 0x%08x: %d packets, %d branches",
+                                           end_, packets, branches_));
       break;
     }
+    job_.moved();
     if (!decode(job_.memory, pc_, version_, &packet)) {
       fail(packet, "this version has no such packet");
       break;
@@ -156,6 +158,7 @@ void BinExecutor::execute(const Packet& p) {
 bool BinExecutor::execute_flow(const Packet& p) {
   switch (p.opcode) {
     case Opcode::kBranch:
+      ++branches_;
       pc_ = p.get(field("Branch", "address"));
       return true;
     case Opcode::kBranchToSubList:

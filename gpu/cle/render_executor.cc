@@ -14,8 +14,9 @@
 namespace v3d::cle {
 namespace {
 
-/// Far more than a frame of 256 supertiles in 2048 layers needs.
-constexpr uint32_t kMaxPackets = 1u << 22;
+/// Packets and branches after which a list counts as running in circles: far more than a frame of 256
+/// supertiles in 2048 layers needs. The kernel would never reset such a list, as its address moves.
+constexpr uint32_t kMaxPackets = 1u << 22, kMaxBranches = 1u << 16;
 constexpr size_t kMaxCalls = 4;
 /// Tiles that are collected before they are run.
 constexpr size_t kMaxPendingTiles = 1u << 16;
@@ -76,7 +77,8 @@ class RenderExecutor {
   const GpuAddr end_, qma_;
   const ptb::BinResult* bin_;
   std::vector<GpuAddr> calls_;
-  uint32_t waits_ = 0;  // for the semaphore
+  uint32_t branches_ = 0;  // calls are none
+  uint32_t waits_ = 0;     // for the semaphore
   bool ended_ = false;
 
   FrameConfig frame_;
@@ -106,10 +108,12 @@ void RenderExecutor::run() {
       fail(describe(packet));
       break;
     }
-    if (++packets > kMaxPackets) {
-      job_.error->set(absl::StrFormat("hang: rendering list runs away at 0x%08x", pc_));
+    if (++packets > kMaxPackets || branches_ > kMaxBranches) {
+      job_.error->set_hang(absl::StrFormat("rendering list runs away at 0x%08x: %d packets, %d branches", pc_,
+                                           packets, branches_));
       break;
     }
+    job_.moved();
     pc_ += packet.length;
     if (packet.opcode != Opcode::kSupertileCoordinates && !run_pending_tiles()) break;
     if (!step(packet)) break;
@@ -128,14 +132,18 @@ bool RenderExecutor::step(const Packet& p) {
       return true;
     case Opcode::kWaitOnSemaphore:  // the bin job of the submission is over
       if (waits_++ < (bin_ == nullptr ? 0 : bin_->semaphores)) return true;
-      return fail(absl::StrFormat("hang: %s waits for more increments than the bin list has", describe(p)));
+      job_.error->set_hang(
+          absl::StrFormat("rendering list: %s waits for more increments than the bin list has", describe(p)));
+      return false;
     case Opcode::kTileListInitialBlockSize:
       return set_list_block(p);
     case Opcode::kBranchToSubList:
       if (calls_.size() == kMaxCalls) return fail("calls nest too deep: " + describe(p));
       calls_.push_back(pc_);
-      [[fallthrough]];
+      pc_ = p.get(field("Branch", "address"));
+      return true;
     case Opcode::kBranch:
+      ++branches_;
       pc_ = p.get(field("Branch", "address"));
       return true;
     case Opcode::kReturnFromSubList:
@@ -284,11 +292,12 @@ bool RenderExecutor::run_pending_tiles() {
     if (job_.stopped()) return;
     run_tile(pending_[static_cast<size_t>(i)], prepare_slot(index),
              job_.first_tidx + static_cast<uint32_t>(index));
+    job_.moved();
   };
   if (program_.in_order)
     for (int i = 0; i < static_cast<int>(pending_.size()); ++i) run_one(i, 0);
   else
-    job_.pool->parallel_for(static_cast<int>(pending_.size()), run_one);
+    job_.pool->parallel_for(static_cast<int>(pending_.size()), run_one, job_.turn);
   pending_.clear();
   return !job_.stopped();
 }

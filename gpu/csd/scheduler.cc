@@ -1,6 +1,7 @@
 /// @file Workers of the pool take the place of the QPUs. Up to one batch per hardware thread is resident, as
 /// on the chip, so that TIDX values are those software expects and all batches of a supergroup can meet at a
-/// barrier; resident batches take turns of kSlice instructions. One lock is held between turns only.
+/// barrier; resident batches take turns of kSlice instructions. One lock is held between turns only. Nothing
+/// of a batch is on a worker's stack between turns: workers leave for other jobs and come back.
 #include "gpu/csd/scheduler.h"
 
 #include <algorithm>
@@ -30,13 +31,19 @@ Scheduler::Scheduler(const Job& job, const Configuration& configuration, bool se
                   (64 - (serial ? 1 : std::min(qpus_.capacity(), configuration.max_slots())))) {}
 
 bool Scheduler::run() {
+  if (configuration_.batches == 0) return true;
   const uint64_t workers = std::min({static_cast<uint64_t>(job_.pool->concurrency()), configuration_.batches,
                                      static_cast<uint64_t>(qpus_.capacity())});
-  job_.pool->parallel_for(static_cast<int>(workers), [this](int, int pool_slot) { worker(pool_slot); });
-  return complete_ || configuration_.batches == 0;
+  const auto shift = [this](int, int pool_slot) { worker(pool_slot); };
+  do {
+    job_.pool->parallel_for(static_cast<int>(workers), shift, job_.turn);
+    job_.stopped();  // waits for its turn
+  } while (!stop_);
+  return complete_;
 }
 
 void Scheduler::worker(int pool_slot) {
+  const auto begin = std::chrono::steady_clock::now();
   uint64_t executed = 0;
   std::unique_lock lock(mutex_);
   for (uint32_t tidx; next(lock, &tidx);) {
@@ -54,15 +61,24 @@ void Scheduler::worker(int pool_slot) {
     lock.lock();
     --running_;
     settle(tidx, stop);
+    if (leaves(begin)) break;
   }
+  wake_.notify_all();
   instructions_ += executed;
+}
+
+/// Whether the shift is over: the dispatch is held, or other jobs want workers. All see it at about the same
+/// time; the first to come back is the one that the dispatch belongs to.
+bool Scheduler::leaves(std::chrono::steady_clock::time_point begin) const {
+  if (job_.turn && job_.turn->held()) return true;
+  return job_.pool->is_crowded() && std::chrono::steady_clock::now() - begin >= ThreadPool::kShare;
 }
 
 /// Waits for a batch that can run. @return false when the dispatch is over, or has had nothing for this
 /// worker for so long that the pool should have it back; those that run batches carry on
 bool Scheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
   while (true) {
-    if (job_.stopped()) stop_ = true;
+    if (job_.ended()) stop_ = true;
     if (stop_) break;
     launch();
     if (ready_count_ != 0) {
@@ -155,14 +171,11 @@ void Scheduler::settle(uint32_t tidx, qpu::Stop stop) {
 }
 
 /// The kernel resets a dispatch when no batch ended for a second (drm-abi.md 3.5): here, for as many
-/// instructions as all QPUs issue in Job::patience. @return false when that is reached
+/// instructions as the QPUs that have batches issue in Job::patience. @return false when that is reached
 bool Scheduler::makes_progress(uint64_t instructions) {
-  constexpr uint64_t kClocksPerInstruction = 4;
-  const uint64_t per_second = static_cast<uint64_t>(job_.profile->clock_mhz) * 1'000'000 /
-                              kClocksPerInstruction * static_cast<uint64_t>(job_.profile->qpu_count());
-  without_progress_ += instructions;
-  return static_cast<double>(without_progress_) < static_cast<double>(per_second) * job_.patience ||
-         job_.instruction_limit == kNoInstructionLimit;
+  const int busy = std::min(static_cast<int>(qpus_.occupied()), job_.profile->qpu_count());
+  without_progress_ += static_cast<double>(instructions) / (job_.profile->qpu_rate() * busy);
+  return without_progress_ < job_.patience || job_.instruction_limit == kNoInstructionLimit;
 }
 
 /// An ended batch leaves its supergroup, so that the others do not wait for it at barriers.
@@ -261,8 +274,8 @@ void Scheduler::make_ready(uint32_t tidx) {
 void Scheduler::fail(uint32_t tidx, const char* what) {
   const Resident& resident = resident_[tidx];
   const uint32_t xy = resident.batch.workgroup_xy[0], z = resident.batch.workgroup_z_lii[0] & 0xffff;
-  job_.error->set(absl::StrFormat(
-      "hang: compute thread %s after %d instructions at %#x: program %#x, workgroup %d,%d,%d, TIDX %d", what,
+  job_.error->set_hang(absl::StrFormat(
+      "compute thread %s after %d instructions at %#x: program %#x, workgroup %d,%d,%d, TIDX %d", what,
       resident.thread->instructions, resident.thread->pc, configuration_.code, xy & 0xffff, xy >> 16, z,
       tidx));
   stop_ = true;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -64,6 +65,7 @@ class Scheduler {
   };
 
   void worker(int pool_slot);
+  bool leaves(std::chrono::steady_clock::time_point begin) const;
   bool next(std::unique_lock<std::mutex>& lock, uint32_t* tidx);
   void launch();
   bool open_supergroup(uint32_t batches);
@@ -99,7 +101,7 @@ class Scheduler {
   uint32_t running_ = 0, idle_ = 0;  // workers
   bool stop_ = false, complete_ = false, deadlock_logged_ = false, meeting_logged_ = false;
   uint64_t instructions_ = 0;
-  uint64_t without_progress_ = 0;  // instructions of all batches since one ended
+  double without_progress_ = 0;  // seconds of GPU time since a batch ended
 };
 
 }  // namespace v3d::csd

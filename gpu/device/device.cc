@@ -2,7 +2,6 @@
 /// on, calls the block, and says how the job ended. Queues, dependencies and fences are the caller's.
 #include "gpu/device/device.h"
 
-#include "absl/strings/match.h"
 #include "gpu/base/job.h"
 #include "gpu/base/log.h"
 #include "gpu/cle/executor.h"
@@ -92,19 +91,21 @@ JobResult overlap() {
 /// What one job owns while it runs.
 struct JobScope {
   JobScope(const Profile& profile, double patience, ThreadPool& pool, mmu::AddressSpace& address_space,
-           qpu::ProgramCache& programs, const std::atomic<bool>& cancel,
-           std::unique_ptr<qpu::ThreadWatch> thread_watch)
+           qpu::ProgramCache& programs, Turn& turn, std::unique_ptr<qpu::ThreadWatch> thread_watch)
       : space(address_space),
         watch(std::move(thread_watch)),
+        progress(static_cast<uint64_t>(profile.qpu_rate() * profile.qpu_count() * patience)),
         job{.memory = address_space.memory(),
             .profile = &profile,
             .pool = &pool,
             .programs = &programs,
             .counts = &counts,
             .error = &error,
-            .cancel = &cancel,
+            .cancel = &turn.cancelled(),
             .patience = patience,
-            .watch = watch.get()} {
+            .watch = watch.get(),
+            .turn = &turn,
+            .progress = &progress} {
     job.instruction_limit = static_cast<uint64_t>(static_cast<double>(job.instruction_limit) * patience);
   }
 
@@ -112,7 +113,7 @@ struct JobScope {
     JobResult r;
     if (error.failed()) {
       r.message = error.message();
-      r.end = absl::StartsWith(r.message, "hang: ") ? JobResult::End::kHang : JobResult::End::kError;
+      r.end = error.kind() == JobError::Kind::kHang ? JobResult::End::kHang : JobResult::End::kError;
     } else if (job.cancel->load(std::memory_order_relaxed)) {
       r.end = JobResult::End::kCancelled;
     }
@@ -126,6 +127,7 @@ struct JobScope {
 
   mmu::AddressSpace& space;
   const std::unique_ptr<qpu::ThreadWatch> watch;
+  ListProgress progress;
   JobError error;
   perf::JobCounts counts;
   Job job;
@@ -141,42 +143,42 @@ void Device::set_watch(std::unique_ptr<qpu::Watch> watch) { state_->watch = std:
 
 const Profile& Device::profile() const { return state_->profile; }
 
-JobResult Device::run_bin(Context& context, const ClJob& cl, const std::atomic<bool>& cancel,
+JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
                           std::shared_ptr<const ptb::BinResult>* result) {
   Context::State& c = *context.state_;
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
   ThreadPool& pool = state_->bin_pool ? *state_->bin_pool : state_->shared;
-  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, cancel, state_->watch_job());
+  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, turn, state_->watch_job());
   scope.job.first_tidx = static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads);
   *result = cle::run_bin_list(scope.job, cl.bcl_start, cl.bcl_end);
   return scope.result();
 }
 
-JobResult Device::run_render(Context& context, const ClJob& cl, const std::atomic<bool>& cancel,
+JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
                              const std::shared_ptr<const ptb::BinResult>& bin) {
   Context::State& c = *context.state_;
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
   ThreadPool& pool = state_->render_pool ? *state_->render_pool : state_->shared;
-  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, cancel, state_->watch_job());
+  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, turn, state_->watch_job());
   cle::run_render_list(scope.job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get());
   return scope.result();
 }
 
-JobResult Device::run_csd(Context& context, const CsdJob& csd, const std::atomic<bool>& cancel) {
+JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
   Context::State& c = *context.state_;
   const Running running(c.compute_jobs, c.graphics_jobs);
   if (!running.alone()) return overlap();
-  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, cancel,
+  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, turn,
                  state_->watch_job());
   csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get());
   return scope.result();
 }
 
-JobResult Device::run_tfu(Context& context, const TfuJob& tfu, const std::atomic<bool>& cancel) {
+JobResult Device::run_tfu(Context& context, const TfuJob& tfu, Turn& turn) {
   Context::State& c = *context.state_;
-  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, cancel,
+  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, turn,
                  state_->watch_job());
   tfu::run(scope.job, {.icfg = tfu.icfg,
                        .iia = tfu.iia,

@@ -43,8 +43,8 @@ struct JobResult {
   enum class End : uint8_t {
     kDone,       ///< all work executed
     kError,      ///< unknown packet, bad record: stopped with a message, signals with an error
-    kHang,       ///< no progress: reset, as the kernel would. Blocks say so by a message "hang: ..."
-    kCancelled,  ///< *cancel became true
+    kHang,       ///< no progress: reset, as the kernel would
+    kCancelled,  ///< by its Turn
   } end = End::kDone;
   std::string message;  ///< of kError and kHang
   mmu::Faults faults;
@@ -81,13 +81,13 @@ class Device {
 
   /// The bin half of a CL job. *result is for run_render of the same submission; also set on errors (what was
   /// binned so far). bcl_start == bcl_end must not be passed.
-  JobResult run_bin(Context& context, const ClJob& job, const std::atomic<bool>& cancel,
+  JobResult run_bin(Context& context, const ClJob& job, Turn& turn,
                     std::shared_ptr<const ptb::BinResult>* result);
   /// The render half. @param bin  of run_bin, or null when the submission had no bin job
-  JobResult run_render(Context& context, const ClJob& job, const std::atomic<bool>& cancel,
+  JobResult run_render(Context& context, const ClJob& job, Turn& turn,
                        const std::shared_ptr<const ptb::BinResult>& bin);
-  JobResult run_csd(Context& context, const CsdJob& job, const std::atomic<bool>& cancel);
-  JobResult run_tfu(Context& context, const TfuJob& job, const std::atomic<bool>& cancel);
+  JobResult run_csd(Context& context, const CsdJob& job, Turn& turn);
+  JobResult run_tfu(Context& context, const TfuJob& job, Turn& turn);
 
  private:
   struct State;

@@ -15,8 +15,8 @@ typedef double Half __attribute__((vector_size(64)));
 
 constexpr Quad kQuadX = {0, 1, 0, 1}, kQuadY = {0, 0, 1, 1};
 
-/// Instructions between two looks at job.cancel.
-constexpr uint64_t kBudgetSlice = 1u << 22;
+/// Instructions between two looks at the job.
+constexpr uint64_t kBudgetSlice = 100'000;
 
 template <typename V, typename T>
 V load(const T* from) {
@@ -397,6 +397,7 @@ void FragmentStage::run_program() {
     thread_.budget = std::min(left, kBudgetSlice);
     left -= thread_.budget;
     stop = qpu::run(*draw_->program, thread_);
+    if (stop == qpu::Stop::kBudget && job_.progress && !job_.progress->spend(kBudgetSlice)) left = 0;
   } while (stop == qpu::Stop::kBudget && left > 0 && !job_.stopped());
   counts_[perf::kQpuActive] += thread_.instructions;
   counts_[perf::kQpuFragmentClocks] += 4 * thread_.instructions;
@@ -404,8 +405,8 @@ void FragmentStage::run_program() {
   const char* reason = stop == qpu::Stop::kBudget    ? "does not end"
                        : stop == qpu::Stop::kBarrier ? "waits at a compute barrier"
                                                      : "cannot go on";
-  job_.error->set(absl::StrFormat("hang: fragment program at 0x%08x %s (pixel %d, %d)", fs.code, reason,
-                                  thread_.pixel_x[0], thread_.pixel_y[0]));
+  job_.error->set_hang(absl::StrFormat("fragment program at 0x%08x %s (pixel %d, %d)", fs.code, reason,
+                                       thread_.pixel_x[0], thread_.pixel_y[0]));
 }
 
 }  // namespace v3d::pse

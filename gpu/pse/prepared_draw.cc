@@ -94,11 +94,12 @@ void copy_vertices(const Job& job, const vpm::ShadedVertices& shaded, PreparedDr
   const uint32_t groups = (p.num_vertices + kLanes - 1) / kLanes;
   constexpr uint32_t kGroupsPerPiece = 64;
   const auto pieces = static_cast<int>((groups + kGroupsPerPiece - 1) / kGroupsPerPiece);
-  job.pool->parallel_for(pieces, [&](int piece, int) {
+  const auto run_piece = [&](int piece, int) {
     const uint32_t begin = static_cast<uint32_t>(piece) * kGroupsPerPiece;
     for (uint32_t g = begin; g < std::min(begin + kGroupsPerPiece, groups); ++g)
       transpose(shaded, screen, g, p);
-  });
+  };
+  job.pool->parallel_for(pieces, run_piece, job.turn);
 }
 
 std::vector<bool> listed_draws(const ptb::BinResult& bin) {

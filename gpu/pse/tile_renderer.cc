@@ -123,6 +123,7 @@ void TileRenderer::State::run(const std::vector<ptb::ListEntry>& list, tlb::Tile
   const PreparedDraw* current = nullptr;
   for (const ptb::ListEntry& entry : list) {
     if (job.stopped()) break;
+    job.moved();
     const PreparedDraw& next = draws.draws[entry.draw];
     if (next.draw == nullptr) continue;
     if (&next != current) {

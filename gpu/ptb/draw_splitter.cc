@@ -46,8 +46,7 @@ bool DrawSplitter::spend(uint64_t vertices) {
     vertices_left_ -= vertices;
     return true;
   }
-  job_.error->set(
-      absl::StrFormat("hang: the draws of a bin job read more than %d vertices", kMaxJobVertices));
+  job_.error->set_hang(absl::StrFormat("the draws of a bin job read more than %d vertices", kMaxJobVertices));
   return false;
 }
 

@@ -104,23 +104,48 @@ const tmu::Format* find_format(uint32_t type) {
 
 bool is_uif(Tiling tiling) { return tiling == Tiling::kUif || tiling == Tiling::kUifXor; }
 
+/// What the job's bytes take a chip, whose memory is the limit. The kernel looks once, half a second after
+/// the start, and resets what is not done by then (drm-abi.md 3.5).
+class TransferTime {
+ public:
+  explicit TransferTime(const Job& job) : job_(job) {}
+  /// @return  false, with job.error set, when the job does not end in time
+  bool spend(uint64_t read, uint64_t written) {
+    constexpr double kTimeout = 0.5;  // of a patience of 1
+    const device::Profile& p = *job_.profile;
+    seconds_ += 1e-9 * (static_cast<double>(read) * p.read_ns_per_byte +
+                        static_cast<double>(written) * p.write_ns_per_byte);
+    if (seconds_ < kTimeout * job_.patience) return true;
+    job_.error->set_hang("the TFU is not done in half a second of its time");
+    return false;
+  }
+
+ private:
+  const Job& job_;
+  double seconds_ = 0;
+};
+
 /// Rows of texels between two raster images. Where they overlap (assumed): from top to bottom, each row read
 /// whole before it is written.
-void copy_raster(const Job& job, const Surface& from, const Surface& to, uint32_t width, uint32_t height) {
-  for (uint32_t y = 0; y < height && !job.stopped(); ++y)
+void copy_raster(const Job& job, TransferTime& time, const Surface& from, const Surface& to, uint32_t width,
+                 uint32_t height) {
+  const size_t bytes = size_t{width} * from.cpp;
+  for (uint32_t y = 0; y < height && !job.stopped() && time.spend(bytes, bytes); ++y)
     std::memmove(job.memory.host(to.address + y * to.stride_or_height),
-                 job.memory.host(from.address + y * from.stride_or_height), size_t{width} * from.cpp);
+                 job.memory.host(from.address + y * from.stride_or_height), bytes);
 }
 
 /// Copies raw texels from one layout to another in bands, so that no more than a band is buffered.
-void copy(const Job& job, const Surface& from, const Surface& to, uint32_t width, uint32_t height) {
+void copy(const Job& job, TransferTime& time, const Surface& from, const Surface& to, uint32_t width,
+          uint32_t height) {
   if (from.tiling == Tiling::kRaster && to.tiling == Tiling::kRaster)
-    return copy_raster(job, from, to, width, height);
+    return copy_raster(job, time, from, to, width, height);
   constexpr uint32_t kBand = 8;  // a multiple of every utile height
   const size_t pitch = size_t{width} * from.cpp;
   std::vector<uint8_t> band(pitch * std::min(kBand, height));
   for (uint32_t y = 0; y < height && !job.stopped(); y += kBand) {
     const uint32_t lines = std::min(kBand, height - y);
+    if (!time.spend(pitch * lines, pitch * lines)) return;
     load_rectangle(job.memory, from, 0, y, width, lines, band.data(), pitch);
     store_rectangle(job.memory, to, 0, y, width, lines, band.data(), pitch);
   }
@@ -128,7 +153,8 @@ void copy(const Job& job, const Surface& from, const Surface& to, uint32_t width
 
 /// Levels 1 and up, each from the one above. They lie where the layout rules put them for a level 0 of this
 /// size at the output address.
-void make_mips(const Job& job, const Conversion& c, const tmu::Format& format, const Surface& level_0) {
+void make_mips(const Job& job, TransferTime& time, const Conversion& c, const tmu::Format& format,
+               const Surface& level_0) {
   tmu::ImageShape shape{.width = c.width, .height = c.height, .depth = 1, .cpp = format.cpp};
   shape.num_levels = c.mip_levels + 1;
   tmu::Level levels[tmu::kMaxLevels];
@@ -137,6 +163,10 @@ void make_mips(const Job& job, const Conversion& c, const tmu::Format& format, c
   for (uint32_t i = 1; i <= c.mip_levels; ++i) {
     const Surface target{c.output + static_cast<uint32_t>(levels[i].offset), levels[i].tiling, format.cpp,
                          levels[i].padded_height_ub};
+    const auto bytes = [&](const tmu::Level& level) {
+      return uint64_t{level.width} * level.height * format.cpp;
+    };
+    if (!time.spend(bytes(levels[i - 1]), bytes(levels[i]))) return;
     filter_level(job, format, source, levels[i - 1].width, levels[i - 1].height, target, levels[i].width,
                  levels[i].height);
     source = target;
@@ -190,8 +220,9 @@ void run(const Job& job, const Registers& registers) {
   const uint32_t implied_stride = c.relative_padding ? (height + block_rows - 1) / block_rows : 0;
   const Surface from = surface(c.input, c.input_format.tiling, format->cpp, c.input_stride);
   const Surface to = surface(c.output, c.output_format.tiling, format->cpp, c.output_stride + implied_stride);
-  if (!c.skip_level_0) copy(job, from, to, width, height);
-  if (c.mip_levels > 0) make_mips(job, c, *format, from);
+  TransferTime time(job);
+  if (!c.skip_level_0) copy(job, time, from, to, width, height);
+  if (c.mip_levels > 0 && !job.stopped()) make_mips(job, time, c, *format, from);
 }
 
 }  // namespace v3d::tfu

@@ -23,7 +23,7 @@ void start_thread(const Job& job, const StageProgram& program, int slot, LaneMas
 }
 
 bool finish_thread(const Job& job, const StageProgram& program, Worker* worker) {
-  constexpr uint64_t kSlice = 1'000'000;  // instructions between looks at job.cancel
+  constexpr uint64_t kSlice = 100'000;  // instructions between looks at the job
   qpu::Thread& t = worker->thread;
   uint64_t left = job.instruction_limit;
   if (job.watch) job.watch->start(program.stage, t);
@@ -32,14 +32,15 @@ bool finish_thread(const Job& job, const StageProgram& program, Worker* worker) 
     t.budget = std::min(left, kSlice);
     left -= t.budget;
     stop = qpu::run(*program.program, t);
+    if (stop == qpu::Stop::kBudget && job.progress && !job.progress->spend(kSlice)) left = 0;
   }
   worker->instructions += t.instructions;
   if (stop == qpu::Stop::kEnd) return true;
   if (job.stopped()) return false;
-  job.error->set(absl::StrFormat("hang: %s program at 0x%08x %s", program.stage, program.code.code,
-                                 stop == qpu::Stop::kBudget    ? "does not end"
-                                 : stop == qpu::Stop::kBarrier ? "waits at a compute barrier"
-                                                               : "cannot go on"));
+  job.error->set_hang(absl::StrFormat("%s program at 0x%08x %s", program.stage, program.code.code,
+                                      stop == qpu::Stop::kBudget    ? "does not end"
+                                      : stop == qpu::Stop::kBarrier ? "waits at a compute barrier"
+                                                                    : "cannot go on"));
   return false;
 }
 

@@ -50,11 +50,12 @@ void for_each_batch(const Job& job, uint32_t batches, const Fn& fn) {
     return;
   }
   const uint32_t pieces = (batches + kGrain - 1) / kGrain;
-  job.pool->parallel_for(static_cast<int>(pieces), [&](int piece, int slot) {
+  const auto run_piece = [&](int piece, int slot) {
     const uint32_t begin = static_cast<uint32_t>(piece) * kGrain;
     const uint32_t end = begin + kGrain < batches ? begin + kGrain : batches;
     for (uint32_t b = begin; b < end && !job.stopped(); ++b) fn(b, slot);
-  });
+  };
+  job.pool->parallel_for(static_cast<int>(pieces), run_piece, job.turn);
 }
 
 }  // namespace v3d::vpm

@@ -457,7 +457,7 @@ TEST(BinList, ListsThatNeverEndAreHangs) {
   l.packet("NOP").packet("Branch", {{"address", at}});
   job.memory().write(at, l.bytes().data(), l.size());
   run_bin_list(job.job(), at, at + 60);
-  EXPECT_EQ(job.error().substr(0, 4), "hang");
+  EXPECT_TRUE(job.hangs()) << job.error();
 
   BinJob deep;
   const GpuAddr self = deep.allocate(64);
@@ -474,26 +474,21 @@ TEST(BinList, ListsThatNeverEndAreHangs) {
 }
 
 TEST(BinList, AbsurdDrawsEndSoon) {
-  const auto error = [](std::string_view name, std::initializer_list<FieldValue> values) {
+  const auto hangs = [](std::string_view name, std::initializer_list<FieldValue> values) {
     BinJob job;
     // Nothing to see: culled, but all of it has to be looked at.
     PacketWriter l = job.list(job.record_for(row_of_points(64)));
     l.packet("Index Buffer Setup", {{"Address", job.allocate(64)}, {"Size", 16}}).packet(name, values);
     job.run(l);
-    return job.error();
+    return job.hangs();
   };
-  EXPECT_EQ(error("Vertex Array Prims", {{"mode", 4}, {"Length", ~0u}}).substr(0, 4), "hang");
-  EXPECT_EQ(error("Vertex Array Instanced Prims",
-                  {{"mode", 4}, {"Instance Length", 3}, {"Number of Instances", ~0u}})
-                .substr(0, 4),
-            "hang");
-  EXPECT_EQ(error("Indexed Prim List", {{"mode", 4}, {"Index type", 2}, {"Length", 0x7fffffff}}).substr(0, 4),
-            "hang");
-  EXPECT_EQ(
-      error("Indirect Vertex Array Instanced Prims",
-            {{"mode", 4}, {"Number of Draw Indirect Array Records", ~0u}, {"Address", TestJob::end() - 16}})
-          .substr(0, 4),
-      "hang");
+  EXPECT_TRUE(hangs("Vertex Array Prims", {{"mode", 4}, {"Length", ~0u}}));
+  EXPECT_TRUE(hangs("Vertex Array Instanced Prims",
+                    {{"mode", 4}, {"Instance Length", 3}, {"Number of Instances", ~0u}}));
+  EXPECT_TRUE(hangs("Indexed Prim List", {{"mode", 4}, {"Index type", 2}, {"Length", 0x7fffffff}}));
+  EXPECT_TRUE(
+      hangs("Indirect Vertex Array Instanced Prims",
+            {{"mode", 4}, {"Number of Draw Indirect Array Records", ~0u}, {"Address", TestJob::end() - 16}}));
 }
 
 TEST(BinList, LongDrawsSpreadOverThePool) {

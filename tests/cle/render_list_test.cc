@@ -236,7 +236,8 @@ TEST_P(RenderList, TheSemaphoreCountsUpInTheBinList) {
   run_render_list(test_.job(), start, start + list.size(), 0, bin.get());
   EXPECT_EQ(error(), "");
   run_render_list(test_.job(), start, start + list.size(), 0, nullptr);
-  EXPECT_THAT(error(), HasSubstr("hang: Wait on Semaphore"));
+  EXPECT_THAT(error(), HasSubstr("Wait on Semaphore"));
+  EXPECT_TRUE(test_.hangs());
 }
 
 /// The lower right corner of a frame of 7680 x 7680: only the last of 15 x 15 supertiles is listed, and only
@@ -347,6 +348,7 @@ TEST_P(RenderList, ListsThatBranchInCirclesEnd) {
   test_.memory().write(circle, list.bytes().data(), list.size());
   run_render_list(test_.job(), circle, circle + 32, 0, nullptr);
   EXPECT_THAT(error(), HasSubstr("runs away"));
+  EXPECT_TRUE(test_.hangs());
 
   JobError failure;
   test_.job().error = &failure;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -75,7 +76,7 @@ class SchedulerTest : public ::testing::Test {
     job->dependencies = std::move(dependencies);
     if (queue != Queue::kTfu && queue != Queue::kCpu && queue != Queue::kCacheClean) job->room = client.room;
     if (queue != Queue::kCacheClean) {
-      job->run = [this, name, body](const std::atomic<bool>&) {
+      job->run = [this, name, body](Turn&) {
         record(name);
         if (body) body();
         return device::JobResult();
@@ -100,7 +101,8 @@ class SchedulerTest : public ::testing::Test {
   std::vector<std::string> ran_;
   uint64_t clients_ = 0;
   Client a_ = make_client(), b_ = make_client();
-  Scheduler scheduler_;
+  /// Nobody's slice ends.
+  Scheduler scheduler_{{.slice_ns = int64_t{3600} * 1'000'000'000}};
 };
 
 TEST_F(SchedulerTest, QueueOfAFileIsInOrder) {
@@ -151,7 +153,7 @@ TEST_F(SchedulerTest, QueuesOverlap) {
   scheduler_.push({render, bin, tfu, cpu});
   gate.wait_for_arrivals(4);
   const auto status = scheduler_.status();
-  EXPECT_TRUE(status[0].running);
+  EXPECT_EQ(status[0].in_flight, 1u);
   EXPECT_EQ(status[1].queued, 1u);
   gate.open();
   for (const JobPtr& job : {render, bin, tfu, cpu}) wait(job->done);
@@ -241,7 +243,7 @@ TEST_F(SchedulerTest, ResultsBecomeFenceErrors) {
       {End::kDone, 1}, {End::kError, -ECANCELED}, {End::kHang, -ECANCELED}, {End::kCancelled, -ESRCH}};
   for (const auto& c : kCases) {
     const JobPtr job = make_job(a_, Queue::kCsd, "");
-    job->run = [&](const std::atomic<bool>&) {
+    job->run = [&](Turn&) {
       device::JobResult result;
       result.end = c.end;
       result.message = "made to fail by a test";
@@ -256,7 +258,7 @@ TEST_F(SchedulerTest, ResultsBecomeFenceErrors) {
 
 TEST_F(SchedulerTest, FailedJobDoesNotStopItsDependants) {
   const JobPtr bin = make_job(a_, Queue::kBin, "bin");
-  bin->run = [](const std::atomic<bool>&) {
+  bin->run = [](Turn&) {
     device::JobResult result;
     result.end = device::JobResult::End::kHang;
     return result;
@@ -269,7 +271,7 @@ TEST_F(SchedulerTest, FailedJobDoesNotStopItsDependants) {
 
 TEST_F(SchedulerTest, MmuFaultsAreCounted) {
   const JobPtr job = make_job(a_, Queue::kRender, "");
-  job->run = [](const std::atomic<bool>&) {
+  job->run = [](Turn&) {
     device::JobResult result;
     result.faults = {.count = 3, .first_address = 0x1234};
     return result;
@@ -284,9 +286,9 @@ TEST_F(SchedulerTest, KilledClient) {
   Gate gate;
   const FencePtr never_mind = pending();
   const JobPtr running = make_job(a_, Queue::kRender, "running");
-  running->run = [&](const std::atomic<bool>& cancel) {
+  running->run = [&](Turn& turn) {
     gate.pass();
-    while (!cancel) std::this_thread::yield();
+    while (!turn.cancelled()) std::this_thread::yield();
     device::JobResult result;
     result.end = device::JobResult::End::kCancelled;
     return result;
@@ -298,10 +300,12 @@ TEST_F(SchedulerTest, KilledClient) {
   gate.open();
   for (const JobPtr& job : {running, queued, blocked, clean, other}) scheduler_.push({job});
   gate.wait_for_arrivals(1);
-  EXPECT_FALSE(scheduler_.is_idle(a_.info->id));
+  EXPECT_FALSE(scheduler_.is_idle(*a_.info));
   scheduler_.kill(a_.info->id);
   wait(other->done);
+  wait(running->done);
   EXPECT_EQ(running->done->status(), -ESRCH);
+  wait(clean->done);
   EXPECT_EQ(queued->done->status(), -ESRCH);
   EXPECT_EQ(clean->done->status(), -ESRCH);
   // As in Linux, dropped jobs still wait for their dependencies.
@@ -310,7 +314,7 @@ TEST_F(SchedulerTest, KilledClient) {
   wait(blocked->done);
   EXPECT_EQ(blocked->done->status(), -ESRCH);
   EXPECT_EQ(ran(), (std::vector<std::string>{"other"}));
-  while (!scheduler_.is_idle(a_.info->id)) std::this_thread::yield();
+  while (!scheduler_.is_idle(*a_.info)) std::this_thread::yield();
 }
 
 TEST_F(SchedulerTest, EndingDropsWhatIsQueued) {
@@ -319,9 +323,9 @@ TEST_F(SchedulerTest, EndingDropsWhatIsQueued) {
     Gate gate;
     Scheduler scheduler;
     running = make_job(a_, Queue::kRender, "running");
-    running->run = [&](const std::atomic<bool>& cancel) {
+    running->run = [&](Turn& turn) {
       gate.pass();
-      while (!cancel) std::this_thread::yield();
+      while (!turn.cancelled()) std::this_thread::yield();
       return device::JobResult();
     };
     queued = make_job(a_, Queue::kRender, "queued", {running->done});
@@ -331,6 +335,205 @@ TEST_F(SchedulerTest, EndingDropsWhatIsQueued) {
   }
   EXPECT_EQ(running->done->status(), 1);
   EXPECT_EQ(queued->done->status(), -ESRCH);
+}
+
+/// Slices of a millisecond, and jobs that run until they are told.
+class SlicesTest : public SchedulerTest {
+ protected:
+  static constexpr int64_t kSliceNs = 1'000'000;
+
+  /// Whether the condition comes true in a time in which it must.
+  template <typename Condition>
+  static bool soon(const Condition& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    return true;
+  }
+  /// Counts rounds until `over`, or until it is cancelled.
+  JobPtr make_hog(Client& client, Queue queue, std::atomic<uint64_t>* rounds = nullptr) {
+    const JobPtr job = make_job(client, queue, "hog");
+    job->run = [this, rounds](Turn& turn) {
+      while (!over_ && !turn.cancelled()) {
+        turn.checkpoint();
+        if (rounds) ++*rounds;
+      }
+      device::JobResult result;
+      if (turn.cancelled()) result.end = device::JobResult::End::kCancelled;
+      return result;
+    };
+    return job;
+  }
+  bool signals_soon(const FencePtr& fence) {
+    return soon([&] { return fence->is_signalled(); });
+  }
+  void TearDown() override { over_ = true; }
+
+  std::atomic<bool> over_{false};
+  Scheduler slices_{{.slice_ns = kSliceNs}};
+};
+
+TEST_F(SlicesTest, AnEndlessJobYieldsToAnotherClientInEveryQueue) {
+  for (const Queue queue : {Queue::kBin, Queue::kRender, Queue::kTfu, Queue::kCsd, Queue::kCpu}) {
+    Client hostile = make_client();
+    std::atomic<uint64_t> rounds{0};
+    const JobPtr hog = make_hog(hostile, queue, &rounds), small = make_job(b_, queue, "small");
+    slices_.push({hog});
+    ASSERT_TRUE(soon([&] { return rounds > 0; }));
+    slices_.push({small});
+    EXPECT_TRUE(signals_soon(small->done)) << ioctl::queue_name(queue);
+    EXPECT_FALSE(hog->done->is_signalled());
+    slices_.kill(hostile.info->id);
+    wait(hog->done);
+  }
+}
+
+TEST_F(SlicesTest, AHeldJobStandsStillAndGoesOn) {
+  std::atomic<uint64_t> rounds{0};
+  Gate gate;
+  const JobPtr hog = make_hog(a_, Queue::kTfu, &rounds);
+  const JobPtr other = make_job(b_, Queue::kTfu, "other", {}, [&] { gate.pass(); });
+  slices_.push({hog});
+  ASSERT_TRUE(soon([&] { return rounds > 0; }));
+  slices_.push({other});
+  gate.wait_for_arrivals(1);
+  uint64_t before = 0;
+  EXPECT_TRUE(soon([&] {
+    const uint64_t now = rounds;
+    const bool stands = now == before;
+    before = now;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return stands;
+  }));
+  EXPECT_EQ(slices_.status()[static_cast<size_t>(Queue::kTfu)].in_flight, 2u);
+  gate.open();
+  EXPECT_TRUE(signals_soon(other->done));
+  EXPECT_TRUE(soon([&] { return rounds > before + 1000; }));
+  over_ = true;
+  wait(hog->done);
+}
+
+TEST_F(SlicesTest, SmallJobsDoNotWaitForAllOthers) {
+  std::vector<Client> hostile;
+  for (int i = 0; i < 40; ++i) hostile.push_back(make_client());
+  for (Client& client : hostile) slices_.push({make_hog(client, Queue::kCsd)});
+  ASSERT_TRUE(soon([&] { return slices_.status()[static_cast<size_t>(Queue::kCsd)].in_flight == 40; }));
+  for (int i = 0; i < 20; ++i) {
+    const JobPtr small = make_job(a_, Queue::kCsd, "small");
+    slices_.push({small});
+    ASSERT_TRUE(signals_soon(small->done));
+  }
+}
+
+TEST_F(SlicesTest, ProcessesShareNotFiles) {
+  std::vector<Client> many;  // of one process
+  for (int i = 0; i < 10; ++i) {
+    many.push_back(make_client());
+    many.back().info->pid = many.front().info->pid;
+    slices_.push({make_hog(many.back(), Queue::kTfu)});
+  }
+  slices_.push({make_hog(a_, Queue::kTfu)});
+  const auto ran = [&](const Client& client) { return slices_.activity(*client.info).ran_ns; };
+  const auto ran_of_many = [&] {
+    int64_t sum = 0;
+    for (const Client& client : many) sum += ran(client);
+    return sum;
+  };
+  ASSERT_TRUE(soon([&] { return ran(a_) + ran_of_many() > 200 * kSliceNs; }));
+  EXPECT_GT(ran(a_), ran_of_many() / 3);
+  // Its files share what it has.
+  for (const Client& client : many) EXPECT_GT(ran(client), 0);
+}
+
+TEST_F(SlicesTest, HeldJobsEndWithTheirClient) {
+  const JobPtr hog = make_hog(a_, Queue::kTfu);
+  Gate gate;
+  slices_.push({hog});
+  ASSERT_TRUE(soon([&] { return slices_.activity(*a_.info).in_flight == 1; }));
+  slices_.push({make_job(b_, Queue::kTfu, "other", {}, [&] { gate.pass(); })});
+  gate.wait_for_arrivals(1);
+  slices_.kill(a_.info->id);
+  EXPECT_TRUE(signals_soon(hog->done));
+  EXPECT_EQ(hog->done->status(), -ESRCH);
+  gate.open();
+}
+
+// Jobs that have no thread wait; nothing is lost.
+TEST_F(SlicesTest, FewThreads) {
+  Scheduler few({.slice_ns = kSliceNs, .max_threads = 5});
+  std::vector<Client> clients;
+  for (int i = 0; i < 12; ++i) clients.push_back(make_client());
+  std::vector<FencePtr> ends;
+  for (Client& client : clients) {
+    const JobPtr job = make_job(client, Queue::kTfu, "");
+    job->run = [](Turn& turn) {
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
+      while (std::chrono::steady_clock::now() < end) turn.checkpoint();
+      return device::JobResult();
+    };
+    few.push({job});
+    ends.push_back(job->done);
+  }
+  for (const FencePtr& end : ends) EXPECT_TRUE(signals_soon(end));
+}
+
+TEST_F(SlicesTest, WorkersDoNotWaitInAHeldJob) {
+  ThreadPool pool(1);
+  std::atomic<int> inside{0};
+  const JobPtr hog = make_job(a_, Queue::kRender, "");
+  hog->run = [&](Turn& turn) {
+    const std::function<void(int, int)> piece = [&](int, int) {
+      ++inside;
+      while (!over_) turn.checkpoint();
+    };
+    pool.parallel_for(2, piece, &turn);
+    return device::JobResult();
+  };
+  slices_.push({hog});
+  ASSERT_TRUE(soon([&] { return inside == 2; }));  // its own thread and the pool's
+  std::atomic<int> met{0};
+  const JobPtr other = make_job(b_, Queue::kRender, "");
+  other->run = [&](Turn& turn) {
+    const std::function<void(int, int)> piece = [&](int, int) {
+      ++met;
+      soon([&] { return met == 2; });
+    };
+    pool.parallel_for(2, piece, &turn);
+    return device::JobResult();
+  };
+  slices_.push({other});
+  EXPECT_TRUE(signals_soon(other->done));
+  EXPECT_EQ(met, 2);  // at one time
+  over_ = true;
+  wait(hog->done);
+}
+
+TEST(FairShares, NewcomersAreServedSoon) {
+  FairShares shares(10);
+  shares.charge(1, 1000, 1);
+  shares.advance_to(shares.clock(1));  // the only one that competes
+  EXPECT_LT(shares.clock(2), shares.clock(1));
+  EXPECT_GE(shares.clock(2), shares.clock(1) - 10);  // no more than that
+}
+
+TEST(FairShares, ThoseWhoWereAwayHaveSavedNothingUp) {
+  FairShares shares(10);
+  shares.charge(1, 5, 1);
+  shares.charge(2, 100'000, 1);
+  shares.advance_to(shares.clock(2));  // the only one that competes
+  EXPECT_GE(shares.clock(1), shares.clock(2) - 10);
+}
+
+TEST(FairShares, AFloodOfNewcomersPassesNobodyForEver) {
+  FairShares shares(1000);
+  shares.charge(1, 800, 1);
+  uint64_t newcomer = 2;
+  const auto is_ahead = [&] { return shares.clock(newcomer) < shares.clock(1); };
+  EXPECT_TRUE(is_ahead());
+  for (; is_ahead() && newcomer < 1000; ++newcomer) shares.charge(newcomer, 100, 2);
+  EXPECT_LT(newcomer, 30u);
 }
 
 TEST_F(SchedulerTest, ManyThreadsPushing) {

@@ -45,20 +45,20 @@ class GatedGpu : public ioctl::Gpu {
    public:
     Context(GatedGpu& gpu, std::unique_ptr<ioctl::GpuContext> idle) : gpu_(gpu), idle_(std::move(idle)) {}
     mmu::AddressSpace& space() override { return idle_->space(); }
-    device::JobResult run_bin(const device::ClJob& job, const std::atomic<bool>& cancel,
+    device::JobResult run_bin(const device::ClJob& job, Turn& turn,
                               std::shared_ptr<const ptb::BinResult>* result) override {
-      return idle_->run_bin(job, cancel, result);
+      return idle_->run_bin(job, turn, result);
     }
-    device::JobResult run_render(const device::ClJob& job, const std::atomic<bool>& cancel,
+    device::JobResult run_render(const device::ClJob& job, Turn& turn,
                                  std::shared_ptr<const ptb::BinResult> bin) override {
-      return idle_->run_render(job, cancel, std::move(bin));
+      return idle_->run_render(job, turn, std::move(bin));
     }
-    device::JobResult run_csd(const device::CsdJob& job, const std::atomic<bool>& cancel) override {
-      return idle_->run_csd(job, cancel);
+    device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
+      return idle_->run_csd(job, turn);
     }
-    device::JobResult run_tfu(const device::TfuJob&, const std::atomic<bool>& cancel) override {
+    device::JobResult run_tfu(const device::TfuJob&, Turn& turn) override {
       ++gpu_.started;
-      while (!gpu_.open && !cancel) usleep(200);
+      while (!gpu_.open && !turn.cancelled()) usleep(200);
       device::JobResult result;
       if (!gpu_.open) {
         ++gpu_.cancelled;
@@ -481,7 +481,7 @@ TEST_F(ServerTest, PrimeAndSyncFilesBetweenTwoClients) {
 }
 
 TEST_F(ServerTest, KilledClientTakesItsJobsWithIt) {
-  start();
+  start({.limits = {}, .run_after_exit = 0.2});
   gpu_.open = false;
   const pid_t child = fork();
   if (child == 0) {
@@ -502,6 +502,55 @@ TEST_F(ServerTest, KilledClientTakesItsJobsWithIt) {
     return status().find("0 open nodes, 1 connections, 0 clients leaving") != std::string::npos;
   })) << status();
   EXPECT_EQ(gpu_.started, 1);  // the others never ran
+}
+
+// An X server opens the node for its clients and lives on.
+TEST_F(ServerTest, JobsEndWithTheProgramThatUsedTheFileLast) {
+  start({.limits = {}, .run_after_exit = 0.2});
+  gpu_.open = false;
+  Client server(path_);
+  uint64_t token;
+  UniqueFd fd = server.open(kRenderNode, &token);
+  const uint32_t bo = create_bo(server, token);
+  const pid_t child = fork();
+  if (child == 0) {
+    Client client(path_);
+    for (int i = 0; i < 3; ++i) submit_tfu(client, token, bo);
+    while (true) pause();
+  }
+  fd.reset();  // the child's copy is the last
+  ASSERT_TRUE(eventually([&] { return gpu_.started == 1; }));
+  EXPECT_NE(status().find(std::to_string(child)), std::string::npos) << status();
+  EXPECT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(eventually([&] { return status().find(" 0 clients leaving") != std::string::npos; }))
+      << status();
+  EXPECT_EQ(gpu_.cancelled, 1);
+  EXPECT_EQ(gpu_.started, 1);
+}
+
+// What a program submits before it exits still runs.
+TEST_F(ServerTest, JobsOfAProgramThatExitsAtOnceRun) {
+  start();
+  gpu_.open = false;
+  const pid_t child = fork();
+  if (child == 0) {
+    Client client(path_);
+    uint64_t token;
+    UniqueFd fd = client.open(kRenderNode, &token);
+    drm::CreateBo bo = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
+    client.ioctl(token, kCreateBo, bo);
+    for (int i = 0; i < 3; ++i) submit_tfu(client, token, bo.handle);
+    _exit(0);
+  }
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(eventually([&] { return status().find("1 clients leaving") != std::string::npos; }))
+      << status();
+  usleep(1'200'000);  // longer than the kernel's grace, for what takes a Pi far less
+  EXPECT_EQ(gpu_.cancelled, 0);
+  gpu_.open = true;
+  EXPECT_TRUE(eventually([&] { return status().find(" 0 clients leaving") != std::string::npos; }));
+  EXPECT_EQ(gpu_.started, 3);
 }
 
 TEST_F(ServerTest, JobsOfAClosedFileOfALivingClientEndByThemselves) {

@@ -74,33 +74,33 @@ class DeviceTest : public testing::Test {
 
   /// One run of each kind of job.
   std::vector<std::function<JobResult()>> all_kinds() {
-    return {[this] { return device_.run_bin(*context_, {}, cancel_, &bin_); },
-            [this] { return device_.run_render(*context_, {}, cancel_, nullptr); },
-            [this] { return device_.run_csd(*context_, {}, cancel_); },
-            [this] { return device_.run_tfu(*context_, {}, cancel_); }};
+    return {[this] { return device_.run_bin(*context_, {}, turn_, &bin_); },
+            [this] { return device_.run_render(*context_, {}, turn_, nullptr); },
+            [this] { return device_.run_csd(*context_, {}, turn_); },
+            [this] { return device_.run_tfu(*context_, {}, turn_); }};
   }
 
   const Profile& profile_ = default_profile();
   ThreadPool pool_{1};
   Device device_{profile_, pool_};
   std::unique_ptr<Context> context_;
-  std::atomic<bool> cancel_{false};
+  Turn turn_;
   std::shared_ptr<const ptb::BinResult> bin_;
 };
 
 TEST_F(DeviceTest, HandsArgumentsToTheBlocks) {
   const ClJob cl{.bcl_start = 1, .bcl_end = 2, .rcl_start = 3, .rcl_end = 4, .qma = 5, .qms = 6, .qts = 7};
-  device_.run_bin(*context_, cl, cancel_, &bin_);
+  device_.run_bin(*context_, cl, turn_, &bin_);
   EXPECT_THAT(g_arguments, ElementsAre(1, 2, 0, 0));
   ASSERT_NE(bin_, nullptr);
-  device_.run_render(*context_, cl, cancel_, bin_);
+  device_.run_render(*context_, cl, turn_, bin_);
   EXPECT_THAT(g_arguments, ElementsAre(3, 4, 5, 0));
   EXPECT_EQ(g_bin, bin_.get());
-  device_.run_render(*context_, cl, cancel_, nullptr);
+  device_.run_render(*context_, cl, turn_, nullptr);
   EXPECT_EQ(g_bin, nullptr);
-  device_.run_csd(*context_, {.cfg = {8, 0, 0, 0, 0, 0, 9}, .indirect = true}, cancel_);
+  device_.run_csd(*context_, {.cfg = {8, 0, 0, 0, 0, 0, 9}, .indirect = true}, turn_);
   EXPECT_THAT(g_arguments, ElementsAre(8, 9, 1, 1));
-  device_.run_tfu(*context_, {.icfg = 10, .ioc = 11, .coef = {12, 0, 0, 13}}, cancel_);
+  device_.run_tfu(*context_, {.icfg = 10, .ioc = 11, .coef = {12, 0, 0, 13}}, turn_);
   EXPECT_THAT(g_arguments, ElementsAre(10, 11, 12, 13));
 }
 
@@ -108,7 +108,7 @@ TEST_F(DeviceTest, JobsKnowTheirContext) {
   g_work = [&](const Job& job) {
     EXPECT_EQ(job.memory.host(0), context_->space().memory().host(0));
     EXPECT_EQ(job.profile, &profile_);
-    EXPECT_EQ(job.cancel, &cancel_);
+    EXPECT_EQ(job.cancel, &turn_.cancelled());
     EXPECT_NE(job.programs, nullptr);
     EXPECT_FALSE(job.stopped());
   };
@@ -128,26 +128,23 @@ TEST_F(DeviceTest, ErrorsEndJobsWithTheirMessage) {
 }
 
 TEST_F(DeviceTest, HangsAreToldFromErrors) {
-  g_work = [](const Job& job) { job.error->set("hang: program 0x1000 does not end"); };
+  g_work = [](const Job& job) { job.error->set_hang("program 0x1000 does not end"); };
   for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kHang);
 }
 
 TEST_F(DeviceTest, AnErrorStaysWithItsJob) {
   g_work = [](const Job& job) { job.error->set("bad"); };
-  EXPECT_EQ(device_.run_render(*context_, {}, cancel_, nullptr).end, End::kError);
+  EXPECT_EQ(device_.run_render(*context_, {}, turn_, nullptr).end, End::kError);
   g_work = [](const Job&) {};
-  EXPECT_EQ(device_.run_render(*context_, {}, cancel_, nullptr).end, End::kDone);
+  EXPECT_EQ(device_.run_render(*context_, {}, turn_, nullptr).end, End::kDone);
 }
 
 TEST_F(DeviceTest, CancelledJobs) {
   g_work = [&](const Job& job) {
-    cancel_ = true;
+    turn_.cancel();
     EXPECT_TRUE(job.stopped());
   };
-  for (const auto& run : all_kinds()) {
-    cancel_ = false;
-    EXPECT_EQ(run().end, End::kCancelled);
-  }
+  for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kCancelled);
 }
 
 TEST_F(DeviceTest, CountsAndFaultsOfTheJob) {
@@ -181,9 +178,9 @@ TEST_F(DeviceTest, ThreadIndicesOfBinAndRenderAreDisjoint) {
         };
       };
       g_work = collect(&bin);
-      device.run_bin(*context_, {}, cancel_, &bin_);
+      device.run_bin(*context_, {}, turn_, &bin_);
       g_work = collect(&render);
-      device.run_render(*context_, {}, cancel_, nullptr);
+      device.run_render(*context_, {}, turn_, nullptr);
       const uint32_t threads = 4 * static_cast<uint32_t>(profile.qpu_count());
       EXPECT_EQ(*bin.begin(), threads - 8);
       EXPECT_LT(*bin.rbegin(), threads);
@@ -197,13 +194,13 @@ TEST_F(DeviceTest, ComputeExcludesBinAndRender) {
   JobResult inner;
   g_work = [&](const Job&) {
     g_work = [](const Job&) { ADD_FAILURE() << "ran although it must not"; };
-    inner = device_.run_render(*context_, {}, cancel_, nullptr);
+    inner = device_.run_render(*context_, {}, turn_, nullptr);
     g_work = [](const Job&) {};
   };
-  EXPECT_EQ(device_.run_csd(*context_, {}, cancel_).end, End::kDone);
+  EXPECT_EQ(device_.run_csd(*context_, {}, turn_).end, End::kDone);
   EXPECT_EQ(inner.end, End::kError);
   EXPECT_THAT(inner.message, HasSubstr("compute"));
-  EXPECT_EQ(device_.run_render(*context_, {}, cancel_, nullptr).end, End::kDone);
+  EXPECT_EQ(device_.run_render(*context_, {}, turn_, nullptr).end, End::kDone);
 }
 
 TEST_F(DeviceTest, BinRunsBesideRenderAndOtherContexts) {
@@ -211,11 +208,11 @@ TEST_F(DeviceTest, BinRunsBesideRenderAndOtherContexts) {
   ASSERT_TRUE(other.ok());
   g_work = [&](const Job&) {
     g_work = [](const Job&) {};
-    EXPECT_EQ(device_.run_bin(*context_, {}, cancel_, &bin_).end, End::kDone);
-    EXPECT_EQ(device_.run_csd(**other, {}, cancel_).end, End::kDone);
-    EXPECT_EQ(device_.run_tfu(*context_, {}, cancel_).end, End::kDone);
+    EXPECT_EQ(device_.run_bin(*context_, {}, turn_, &bin_).end, End::kDone);
+    EXPECT_EQ(device_.run_csd(**other, {}, turn_).end, End::kDone);
+    EXPECT_EQ(device_.run_tfu(*context_, {}, turn_).end, End::kDone);
   };
-  EXPECT_EQ(device_.run_render(*context_, {}, cancel_, nullptr).end, End::kDone);
+  EXPECT_EQ(device_.run_render(*context_, {}, turn_, nullptr).end, End::kDone);
 }
 
 }  // namespace

@@ -68,8 +68,8 @@ class Now : public Host {
  public:
   void push(const std::vector<JobPtr>& jobs) override {
     for (const JobPtr& job : jobs) {
-      const std::atomic<bool> cancel{false};
-      if (job->run) job->run(cancel);
+      Turn turn;
+      if (job->run) job->run(turn);
       job->done->signal(0);
     }
   }

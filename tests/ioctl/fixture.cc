@@ -4,7 +4,7 @@
 
 namespace v3d::ioctl::test {
 
-device::JobResult FakeGpu::Context::run_bin(const device::ClJob& job, const std::atomic<bool>&,
+device::JobResult FakeGpu::Context::run_bin(const device::ClJob& job, Turn&,
                                             std::shared_ptr<const ptb::BinResult>* result) {
   gpu_.bin = job;
   ++gpu_.bins;

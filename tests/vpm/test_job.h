@@ -48,6 +48,7 @@ class TestJob {
   Job& job() { return job_; }
   Memory memory() const { return job_.memory; }
   std::string error() const { return error_.message(); }
+  bool hangs() const { return error_.failed() && error_.kind() == JobError::Kind::kHang; }
   perf::Counts counts() const { return counts_.total(); }
   std::atomic<bool>& cancel() { return cancel_; }
   mmu::AddressSpace& space() { return *space_; }

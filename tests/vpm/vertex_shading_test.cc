@@ -83,7 +83,7 @@ TEST(VertexShading, HangsAreReportedAndEnd) {
   auto record = counting_record(&test, 40, 1);
   record->cs = ShaderBuilder().loop_forever().build(&test);
   shade(test.job(), draw_of(record, 40), Phase::kBin);
-  EXPECT_EQ(test.error().substr(0, 4), "hang");
+  EXPECT_TRUE(test.hangs()) << test.error();
   EXPECT_NE(test.error().find("coordinate"), std::string::npos);
 
   Stage nowhere;
@@ -91,7 +91,7 @@ TEST(VertexShading, HangsAreReportedAndEnd) {
   lost->cs.code = 0xf0000000;  // reads 0 there, which is no program that ends
   nowhere.job().instruction_limit = 100'000;
   shade(nowhere.job(), draw_of(lost, 40), Phase::kBin);
-  EXPECT_EQ(nowhere.error().substr(0, 4), "hang");
+  EXPECT_TRUE(nowhere.hangs()) << nowhere.error();
 }
 
 TEST(VertexShading, CancelledJobsStop) {

@@ -1,0 +1,55 @@
+#include "daemon/job_report.h"
+
+#include <cerrno>
+
+#include "gpu/base/log.h"
+
+namespace v3d::daemon {
+namespace {
+
+using ioctl::Job;
+using ioctl::User;
+
+void report_faults(const Job& job, const User& user, const mmu::Faults& faults) {
+  ioctl::ClientInfo& client = *job.client;
+  client.mmu_faults += faults.count;
+  const uint64_t jobs = ++client.faulty_jobs;
+  log_warning(
+      "MMU error from client %s of %s (pid %d) at 0x%x, pte invalid (%d accesses in job %d; faulty job %d)",
+      ioctl::queue_name(job.queue), user.program, user.pid, faults.first_address, faults.count,
+      job.done->seqno(), jobs);
+}
+
+void report_failure(const Job& job, const User& user, const std::string& message) {
+  const uint64_t failures = ++job.client->failed_jobs;
+  log_error("%s job %d of %s (pid %d) failed: %s (failed job %d)", ioctl::queue_name(job.queue),
+            job.done->seqno(), user.program, user.pid, message, failures);
+}
+
+void report_hang(const Job& job, const User& user, const std::string& message) {
+  const uint64_t failures = ++job.client->failed_jobs;
+  log_error("%s job %d of %s (pid %d) hangs, resetting: %s (failed job %d)", ioctl::queue_name(job.queue),
+            job.done->seqno(), user.program, user.pid, message, failures);
+}
+
+}  // namespace
+
+int settle(const Job& job, const User& user, const device::JobResult& result) {
+  using End = device::JobResult::End;
+  if (result.faults.count) report_faults(job, user, result.faults);
+  switch (result.end) {
+    case End::kDone:
+      return 0;
+    case End::kError:
+      report_failure(job, user, result.message);
+      return ECANCELED;
+    case End::kHang:
+      report_hang(job, user, result.message);
+      return ECANCELED;
+    case End::kCancelled:
+      return ESRCH;
+  }
+  return ECANCELED;
+}
+
+}  // namespace v3d::daemon

@@ -1,0 +1,13 @@
+/// What the log and the fence of a job say of its end.
+#pragma once
+
+#include "gpu/device/device.h"
+#include "ioctl/job.h"
+
+namespace v3d::daemon {
+
+/// Counts faults and failures of the job's client and logs them on behalf of its user (LogScope), whose lines
+/// are limited. @return  the errno that the job's fence carries, or 0
+int settle(const ioctl::Job& job, const ioctl::User& user, const device::JobResult& result);
+
+}  // namespace v3d::daemon

@@ -1,0 +1,43 @@
+/// How a job that runs hears from whoever schedules it: that it is to end, or to stand still for a while.
+#pragma once
+
+#include <atomic>
+
+namespace v3d {
+
+/// The threads of a job ask it between small pieces of work (a tile, a packet, some ten thousand
+/// instructions): what they work on stays on their stacks while they wait. This one never waits; a scheduler
+/// that shares the GPU derives its own. Thread safe.
+class Turn {
+ public:
+  Turn() = default;
+  virtual ~Turn() = default;
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  /// The job is to end early: its client is gone.
+  const std::atomic<bool>& cancelled() const { return cancelled_; }
+  void cancel() { cancelled_ = true; }
+
+  /// Others have their turn: checkpoint() would wait. Threads that can do something else do that.
+  bool held() const { return held_.load(std::memory_order_relaxed) && !insists(); }
+
+  /// Waits while the job is held. @return whether it waited
+  bool checkpoint() { return attention_.load(std::memory_order_relaxed) && !insists() && attend(); }
+
+  /// The job keeps a lock that other jobs want, and from now on does not stand still.
+  void insist() { insists_ = true; }
+
+ protected:
+  /// What a checkpoint does while attention_ is set.
+  virtual bool attend() { return false; }
+
+  bool insists() const { return insists_.load(std::memory_order_relaxed); }
+
+  std::atomic<bool> cancelled_{false}, held_{false}, attention_{false};
+
+ private:
+  std::atomic<bool> insists_{false};
+};
+
+}  // namespace v3d

@@ -1,0 +1,106 @@
+// Workers and the jobs that share them.
+#include "gpu/base/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace v3d {
+namespace {
+
+using Piece = std::function<void(int, int)>;
+
+template <typename Condition>
+bool soon(const Condition& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST(ThreadPool, RunsEachPieceOnce) {
+  for (const int workers : {0, 1, 3}) {
+    ThreadPool pool(workers);
+    std::vector<std::atomic<int>> runs(1000);
+    const Piece piece = [&](int i, int slot) {
+      EXPECT_LT(slot, pool.concurrency());
+      ++runs[static_cast<size_t>(i)];
+    };
+    pool.parallel_for(1000, piece);
+    for (const auto& count : runs) EXPECT_EQ(count, 1);
+  }
+}
+
+TEST(ThreadPool, SlotsAreUniqueAmongRunningPieces) {
+  ThreadPool pool(3);
+  std::atomic<int> clashes{0};
+  const auto call = [&] {
+    std::array<std::atomic<bool>, 4> mine{};
+    const Piece piece = [&](int, int slot) {
+      if (mine[static_cast<size_t>(slot)].exchange(true)) ++clashes;
+      std::this_thread::yield();
+      mine[static_cast<size_t>(slot)] = false;
+    };
+    for (int i = 0; i < 20; ++i) pool.parallel_for(100, piece);
+  };
+  std::thread other(call);
+  call();
+  other.join();
+  EXPECT_EQ(clashes, 0);
+}
+
+// One caller has pieces without end; the two of the other must run at one time to end.
+TEST(ThreadPool, CallersShareTheWorkers) {
+  ThreadPool pool(1);
+  std::atomic<bool> over{false};
+  std::atomic<int> met{0}, begun{0};
+  std::thread hog([&] {
+    const Piece piece = [&](int, int) {
+      ++begun;
+      if (!over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    };
+    pool.parallel_for(30'000, piece);
+  });
+  EXPECT_TRUE(soon([&] { return begun > 3; }));
+  const Piece piece = [&](int, int) {
+    ++met;
+    EXPECT_TRUE(soon([&] { return met == 2; }));
+  };
+  pool.parallel_for(2, piece);
+  over = true;
+  hog.join();
+}
+
+/// Held and let go by the test.
+class TestTurn : public Turn {
+ public:
+  void hold(bool held) { held_ = held; }
+};
+
+TEST(ThreadPool, WorkersPassOverHeldJobsAndComeBack) {
+  ThreadPool pool(1);
+  TestTurn turn;
+  turn.hold(true);
+  std::atomic<int> helped{0}, run{0};
+  const Piece piece = [&](int, int slot) {
+    helped += slot != 0;
+    if (++run == 10) {
+      EXPECT_EQ(helped, 0);
+      turn.hold(false);
+    }
+    if (run > 10) soon([&] { return helped > 0; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
+  pool.parallel_for(20, piece, &turn);
+  EXPECT_GT(helped, 0);
+}
+
+}  // namespace
+}  // namespace v3d
