@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-HOSTILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostile.py")
+HOSTILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostile", "garbage.py")
 
 
 def status(v3demu):

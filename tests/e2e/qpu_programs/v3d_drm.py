@@ -60,8 +60,9 @@ class Bo:
 
 
 class Device:
-    def __init__(self, path):
-        self.fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    def __init__(self, path, fd=None):
+        """Opens the node, or takes a descriptor of it."""
+        self.fd = os.open(path, os.O_RDWR | os.O_CLOEXEC) if fd is None else fd
         self._bos = []
         ident = self.param(PARAM_CORE0_IDENT1)
         self.qpus = (ident >> 4 & 15) * (ident >> 8 & 15)

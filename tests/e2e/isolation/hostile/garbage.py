@@ -2,9 +2,8 @@
 """A client that means ill: garbage control lists, shaders, dispatches and TFU jobs, wild addresses, bad ioctl arguments;
 then a job without end, in the middle of which it waits to be killed.
 
-usage: hostile.py SEED        prints "endless" when the last job runs
+usage: garbage.py SEED        prints "endless" when the last job runs
 """
-import ctypes
 import errno
 import itertools
 import os
@@ -12,26 +11,16 @@ import random
 import struct
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "qpu_programs"))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from hostile import drm, lists  # pylint: disable=wrong-import-position
 import qpu_program  # pylint: disable=wrong-import-position
-import v3d_drm  # pylint: disable=wrong-import-position
 
-SUBMIT_CL, SUBMIT_TFU = 0x40, 0x46
-SubmitCl = v3d_drm._struct("SubmitCl", words=ctypes.c_uint32 * 10, bo_handles=ctypes.c_uint64, count=ctypes.c_uint32,
-                           flags=ctypes.c_uint32, perfmon=ctypes.c_uint32, pad=ctypes.c_uint32,
-                           extensions=ctypes.c_uint64)
-SubmitTfu = v3d_drm._struct("SubmitTfu", words=ctypes.c_uint32 * 22)
-assert ctypes.sizeof(SubmitCl) == 72 and ctypes.sizeof(SubmitTfu) == 88
-
-# A binning list that starts properly, so that what follows is executed.
-BIN_PREFIX = bytes([119, 0, 120, 0x40, 0x1b, 0, 0, 63, 0, 63, 0, 19, 6])
+# What a binning list begins with, so that what follows is executed.
+BIN_PREFIX = lists.start_binning(64, 64)
 
 
 def submit_cl(device, bo, bin_range, render_range, flags=0):
-    handles = (ctypes.c_uint32 * 1)(bo.handle)
-    submit = SubmitCl(bo_handles=ctypes.addressof(handles), count=1, flags=flags)
-    submit.words[:] = [*bin_range, *render_range, 0, 0, 0, bo.address, bo.size, bo.address]
-    device.ioctl(v3d_drm.READ_WRITE, SUBMIT_CL, submit)
+    device.submit_cl([bo], bin_range, render_range, (bo.address, bo.size, bo.address), flags=flags)
 
 
 def garbage(random_source, size, device_addresses):
@@ -45,11 +34,12 @@ def garbage(random_source, size, device_addresses):
     return data
 
 
-def attack(device, random_source, rounds):
-    size = 1 << 16
-    bo = device.bo(size)
+def attack(device, random_source, rounds, patience=20):
+    """patience: seconds for which it waits for a job."""
+    memory = 1 << 16
+    bo = device.bo(memory)
     for _ in range(rounds):
-        data = garbage(random_source, size, [bo.address, bo.address + 0x8000, 0, 0xfffff000])
+        data = garbage(random_source, memory, [bo.address, bo.address + 0x8000, 0, 0xfffff000])
         data[:len(BIN_PREFIX)] = BIN_PREFIX
         bo.words[:] = memoryview(bytes(data)).cast("I")
         kind = random_source.randrange(5)
@@ -65,31 +55,29 @@ def attack(device, random_source, rounds):
             cfg[5] = (start & ~7) | random_source.randrange(8)
             device.submit_csd(cfg, [bo])
         elif kind == 3:
-            tfu = SubmitTfu()
-            tfu.words[:] = [random_source.getrandbits(32) for _ in range(7)] + [0] * 15
-            tfu.words[1] = tfu.words[5] = bo.address
-            tfu.words[6] = random_source.randrange(1, 64) | random_source.randrange(1, 64) << 16
-            tfu.words[11] = bo.handle
+            icfg, iis, ica, iua, ioc = (random_source.getrandbits(32) for _ in range(5))
+            size = random_source.randrange(1, 64) | random_source.randrange(1, 64) << 16
             try:
-                device.ioctl(v3d_drm.WRITE, SUBMIT_TFU, tfu)
+                device.submit_tfu([bo], icfg=icfg, iia=bo.address, iis=iis, ica=ica, iua=iua, ioa=bo.address, ios=size,
+                                  ioc=ioc)
             except OSError:
                 pass
         else:
-            bad = SubmitCl(bo_handles=random_source.getrandbits(47), count=random_source.getrandbits(32),
-                           flags=random_source.getrandbits(3), extensions=random_source.getrandbits(47))
+            bad = drm.SubmitCl(bo_handles=random_source.getrandbits(47), bo_handle_count=random_source.getrandbits(32),
+                               flags=random_source.getrandbits(3), extensions=random_source.getrandbits(47))
             try:
-                device.ioctl(v3d_drm.READ_WRITE, SUBMIT_CL, bad)
+                device.ioctl(drm.READ_WRITE, drm.SUBMIT_CL, bad)
             except OSError as error:
                 assert error.errno in (errno.EINVAL, errno.EFAULT, errno.ENOENT, errno.ENOMEM), error
         try:
-            device.wait(bo, 20)
+            device.wait(bo, patience)
         except OSError as error:
             assert error.errno == errno.ETIME, error
 
 
 def main():
     random_source = random.Random(int(sys.argv[1]))
-    device = v3d_drm.Device(v3d_drm.RENDER)
+    device = drm.Device()
     attack(device, random_source, 150)
     hoard = [device.bo(8 << 20) for _ in range(8)]
     for bo in hoard:

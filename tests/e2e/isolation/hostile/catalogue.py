@@ -1,0 +1,10 @@
+"""All attacks by name."""
+from . import intruders, jobs, memory, messages, processes  # pylint: disable=unused-import
+from .assault import ATTACKS  # pylint: disable=unused-import
+
+
+def groups():
+    made = {}
+    for attack in ATTACKS.values():
+        made.setdefault(attack.group, []).append(attack)
+    return made

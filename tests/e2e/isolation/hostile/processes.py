@@ -1,0 +1,98 @@
+"""Clients that fork, die and multiply."""
+import os
+import random
+import signal
+import threading
+import time
+
+import qpu_program
+
+from . import drm, jobs
+from .assault import Unexpected, attack
+
+STORM = 12  # children at once
+
+
+def child_of_storm(a, device, seed):
+    """Works on what it inherited and on a node of its own, until it is killed or ends in the middle."""
+    random_source = random.Random(seed)
+    own = drm.Device()
+    loop = jobs.program(own, random_source.choice((jobs.ENDLESS, "end\n")))
+    for _ in range(random_source.randrange(1, 30)):
+        own.submit_csd(qpu_program.config(own, loop, 4), [loop])
+        device.create(4096)
+        if random_source.random() < 0.2:
+            os.fork()
+
+
+def storm(a, violent):
+    device = a.device()
+    children = {}
+    while a.going():
+        while len(children) < STORM:
+            pid = os.fork()
+            if pid == 0:
+                os.setpgid(0, 0)
+                signal.alarm(20)
+                try:
+                    child_of_storm(a, device, a.random.getrandbits(32))
+                finally:
+                    os._exit(0)
+            a.counters.add("forks")
+            a.random.random()
+            children[pid] = time.monotonic()
+        time.sleep(a.random.random() * 0.03)
+        for pid in a.random.sample(list(children), a.random.randrange(len(children))):
+            if violent:
+                _end(pid, a)
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                _end(pid, a)
+                del children[pid]
+    for pid in children:
+        _end(pid, a)
+        os.waitpid(pid, 0)
+
+
+def _end(pid, a):
+    try:
+        os.killpg(pid, signal.SIGKILL)
+        a.counters.add("kills")
+    except ProcessLookupError:
+        pass
+
+
+@attack(point=12, seconds=4)
+def fork_storm(a):
+    storm(a, violent=False)
+
+
+@attack(point=12, seconds=4)
+def kill_storm(a):
+    storm(a, violent=True)
+
+
+@attack(point=5, seconds=3)
+def thread_storm(a):
+    """Forty threads on one node: each has a connection of its own."""
+    device = a.device()
+    loop = jobs.program(device, "end\n")
+    problems = []
+
+    def work():
+        try:
+            while a.going():
+                handle, _ = device.create(8192)
+                device.submit_csd(qpu_program.config(device, loop, 2), [loop])
+                device.wait(loop, 60)
+                device.close_handle(handle)
+        except OSError as error:
+            if error.errno not in drm.REFUSALS:
+                problems.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if problems:
+        raise Unexpected(f"in one of forty threads: {problems[0]}")

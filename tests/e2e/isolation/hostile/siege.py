@@ -1,0 +1,212 @@
+"""A daemon, a victim and a control, and one attack after the other on them."""
+import collections
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from . import FOLDER, witness
+from .assault import SHORTAGE, Counters
+from .daemon import Daemon
+
+WARM_UP = 24  # rounds of the victim: it has opened the node anew three times
+ALONE = 12  # rounds of it before each attack
+GRACE = 3.0  # seconds beyond its own that an attacker gets before it is killed
+QUIET = 12.0  # seconds in which the daemon forgets the attackers
+
+# How far beyond what it took before all attacks the daemon may stay, with the same victims.
+Allowance = collections.namedtuple("Allowance", "rss maps fds threads load log")
+PLAIN = Allowance(rss=48 << 20, maps=128, fds=16, threads=8, load=0.5, log=1 << 20)
+SANITIZED = PLAIN._replace(rss=384 << 20, maps=2000)  # quarantine and shadow
+
+# peak: bytes of the daemon's memory; before and after: Figures. latency: seconds of the victim's rounds.
+Outcome = collections.namedtuple("Outcome", "attack seed problems latency control alone bound before peak after counts")
+
+ATTACKER_LIMITS = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 1 << 30}
+
+
+def excess(before, now, allowance):
+    """What of a daemon's figures has not come back, as text; empty when all has."""
+    found = []
+    for name in ("rss", "maps", "fds", "threads"):
+        most = getattr(before, name) + getattr(allowance, name)
+        if getattr(now, name) > most:
+            unit = 1 << 20 if name == "rss" else 1
+            found.append(f"{name} {getattr(now, name) // unit} of at most {most // unit}" + (" MiB" if unit > 1 else ""))
+    return ", ".join(found)
+
+
+class Peak:
+    """The most memory that the daemon has while this lives."""
+
+    def __init__(self, daemon):
+        self.rss = 0
+        self._daemon, self._end = daemon, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self):
+        while not self._end.wait(0.05):
+            try:
+                pages = int(self._daemon.text_of("statm").split()[1])
+                self.rss = max(self.rss, pages * os.sysconf("SC_PAGE_SIZE"))
+            except (OSError, IndexError):
+                return
+
+    def stop(self):
+        self._end.set()
+        self._thread.join()
+        return self.rss
+
+
+def start_attacker(attack, seed, seconds, environment, counters):
+    """A process group of its own."""
+    def limit():
+        for kind, value in ATTACKER_LIMITS.items():
+            resource.setrlimit(kind, (value, value))
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("1000")
+
+    return subprocess.Popen(  # pylint: disable=subprocess-popen-preexec-fn
+        [sys.executable, "-B", os.path.join(FOLDER, "attacker.py"), attack.name, str(seed), str(seconds), counters],
+        env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, preexec_fn=limit)
+
+
+def end_attacker(process):
+    """What it said when it failed; nothing when it succeeded or had to be killed."""
+    ended = process.poll()
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    _, text = process.communicate()
+    return text.strip()[-1500:] or f"exit status {ended}" if ended else ""
+
+
+class Siege:
+    def __init__(self, build, folder, options=(), settled=False, descriptors=None, shortage=False):
+        self.folder, self.shortage = folder, shortage
+        self.allowance = SANITIZED if build.sanitized() else PLAIN
+        self.daemon = Daemon(build, folder, options, descriptors)
+        environment = self.daemon.client_environment()
+        self.victim = witness.Witness("victim.py", environment, ["--settled"] if settled else [])
+        self.control = witness.Witness("control.py", build.without())
+        self.victim.wait_for(WARM_UP)
+        self.control.wait_for(3)
+        self.first = self.daemon.figures()
+        self.load = self._load()
+        self.settled = True
+
+    def _load(self, span=0.4):
+        """Processor time of the daemon per time."""
+        first = self.daemon.figures()
+        time.sleep(span)
+        last = self.daemon.figures()
+        return (last.cpu - first.cpu) / span if first and last else 0.0
+
+    def usable(self):
+        """Whether another attack would find it as it was."""
+        return self.settled and self.daemon.alive() and self.victim.wrong is None
+
+    def run(self, attack, seed, seconds):
+        begin_alone = time.monotonic()
+        self.victim.wait_for(ALONE)
+        log_before = os.path.getsize(self.daemon.log_path)
+        peak, begin = Peak(self.daemon), time.monotonic()
+        counters = [os.path.join(self.folder, f"counters-{i}") for i in range(attack.processes)]
+        for path in counters:
+            open(path, "wb").close()
+        environment = {**self.daemon.client_environment(), **({SHORTAGE: "1"} if self.shortage else {})}
+        attackers = [start_attacker(attack, seed + i, seconds, environment, path)
+                     for i, path in enumerate(counters)]
+        until = begin + seconds + GRACE
+        while time.monotonic() < until and self.daemon.alive() and any(p.poll() is None for p in attackers):
+            time.sleep(0.02)
+        problems = [text for text in map(end_attacker, attackers) if text]
+        if self.daemon.alive():
+            self.victim.wait_for(ALONE)  # what still stands in queues when the attackers are dead is part of the attack
+        end = time.monotonic()
+        latency, control = self.victim.took(begin, end), self.control.took(begin, end)
+        alone = self.victim.took(begin_alone, begin)
+        after = self._settle(problems)
+        bound = witness.bound(max(control, default=0.0), witness.percentile(alone, 90))
+        if not self.daemon.alive():
+            problems.insert(0, f"the daemon ended: {self.daemon.end()}\n{self.daemon.tail()}")
+        elif self.victim.wrong:
+            problems.insert(0, "the victim: " + self.victim.wrong)
+            if "hangs" in self.victim.wrong:
+                problems.append(self.daemon.stacks())
+        if max(latency, default=0.0) > bound:
+            problems.append(f"a victim waited {max(latency):.2f} s; the bound is {bound:.2f} s")
+        if os.path.getsize(self.daemon.log_path) - log_before > self.allowance.log:
+            problems.append(f"{os.path.getsize(self.daemon.log_path) - log_before >> 10} KiB of log")
+        problems += self.daemon.reports()
+        counts = sum((Counters.read(path) for path in counters if os.path.exists(path)), collections.Counter())
+        return Outcome(attack, seed, problems, latency, control, alone, bound, self.first, peak.stop(), after, counts)
+
+    def _settle(self, problems):
+        """Waits until nothing is left of the attackers; adds what stays. Returns the last figures."""
+        until, trouble, now = time.monotonic() + QUIET, "", None
+        while self.daemon.alive() and self.victim.wrong is None:
+            status, now = self.daemon.status(), self.daemon.figures()
+            if status is None or now is None:
+                trouble = "v3demu status is not answered"
+            else:
+                strangers = set(status.clients) - {self.victim.process.pid}
+                queued = sum(status.queued.values())
+                load = self._load() if not strangers and queued < 5 else 0.0
+                trouble = (f"dead clients stay: {sorted(strangers)[:5]}" if strangers else
+                           f"{queued} jobs stay queued" if queued >= 5 else
+                           f"{load:.2f} processors busy, {self.load:.2f} before" if load > self.load + self.allowance.load
+                           else excess(self.first, now, self.allowance))
+            if not trouble:
+                return now
+            if time.monotonic() > until:
+                self.settled = False
+                problems.append(f"{QUIET:.0f} s behind the attack: {trouble}")
+                return now
+            time.sleep(0.1)
+        return now
+
+    def limit(self, kind, more):
+        """Lets the daemon have only so much more of a resource than it has now."""
+        now = {resource.RLIMIT_AS: "VmSize", resource.RLIMIT_DATA: "VmData"}.get(kind)
+        if now:
+            more += int(re.search(rf"{now}:\s+(\d+)", self.daemon.text_of("status")).group(1)) << 10
+        resource.prlimit(self.daemon.pid, kind, (more, more))
+
+    def close(self):
+        """Problems of the end."""
+        self.victim.close()
+        self.control.close()
+        alive = self.daemon.alive()
+        problems = []
+        if not self.daemon.stop():
+            problems.append("the daemon does not end")
+        elif alive and self.daemon.process.returncode != 0:
+            problems.append(f"the daemon's end: {self.daemon.end()}\n{self.daemon.tail(40)}")
+        return problems
+
+
+def describe(outcome):
+    """A line for each attack, with its figures."""
+    mebi = lambda value: f"{value / (1 << 20):.0f}"
+    latency = outcome.latency
+    after = outcome.after or outcome.before
+    text = (f"{outcome.attack.name:24} victim {len(latency):4} rounds, max {max(latency, default=0) * 1e3:7.1f} ms, p99 "
+            f"{witness.percentile(latency, 99) * 1e3:6.1f} (control max {max(outcome.control, default=0) * 1e3:.1f}, alone max "
+            f"{max(outcome.alone, default=0) * 1e3:.1f}) | rss {mebi(outcome.before.rss)} {mebi(outcome.peak)} "
+            f"{mebi(after.rss)} MiB, fds {outcome.before.fds} {after.fds}, maps {outcome.before.maps} {after.maps} | "
+            + ", ".join(f"{count} {kind}" for kind, count in outcome.counts.items() if count))
+    return "\n".join([text, *(f"    FAILED: {problem}" for problem in outcome.problems)])
+
+
+def scratch_folder():
+    """For a daemon and its socket, whose path must be short."""
+    return tempfile.mkdtemp(prefix="v3demu-siege-")

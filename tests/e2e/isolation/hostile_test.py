@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Attacks beside a victim that computes and renders: its results stay right, its rounds short, and the daemon's memory,
+descriptors, mappings, threads and processor time come back when the attackers are gone.
+
+usage: hostile_test.py BUILD [--group GROUP | --only NAME...] [--seconds FACTOR] [--seed S] [--list]
+"""
+import argparse
+import collections
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from hostile import catalogue, siege  # pylint: disable=wrong-import-position
+from hostile.daemon import Build  # pylint: disable=wrong-import-position
+
+
+def run(build, attacks, seed, factor):
+    """Prints a line for each; the names of those that failed."""
+    failed, camp, folder = [], None, None
+    for attack in attacks:
+        if attack.root and os.geteuid() != 0:
+            print(f"{attack.name:24} skipped: only root can be another user", flush=True)
+            continue
+        if camp is None or not camp.usable():
+            if camp:
+                camp.close()
+            folder = folder or siege.scratch_folder()
+            camp = siege.Siege(build, os.path.join(folder, str(len(os.listdir(folder)))))
+        outcome = camp.run(attack, seed, attack.seconds * factor)
+        print(siege.describe(outcome), flush=True)
+        if outcome.problems:
+            failed.append(attack.name)
+    problems = camp.close() if camp else []
+    if problems:
+        print("\n".join(problems))
+        failed.append("the end of the daemon")
+    if folder and not failed:
+        shutil.rmtree(folder)
+    elif folder:
+        print(f"logs of the daemons: {folder}")
+    return failed
+
+
+# Daemons that lack something: what they start with, which limit they get when the victim works, and who asks for more.
+Shortage = collections.namedtuple("Shortage", "name start limit attacks plain_only")
+SHORTAGES = [
+    Shortage("few descriptors", {"descriptors": 1024}, None,
+             ("many_objects", "exported_descriptors", "unfinished_descriptors", "connection_flood"), False),
+    Shortage("little address space", {"settled": True}, (resource.RLIMIT_AS, 24 << 30),
+             ("address_spaces", "imports_everywhere", "connection_flood"), True),
+    Shortage("little memory", {"settled": True}, (resource.RLIMIT_DATA, 192 << 20),
+             ("unfinished_requests", "connection_flood", "millions_of_segments", "job_flood"), True),
+]
+
+
+def run_shortage(build, shortage, seed, factor):
+    if shortage.plain_only and build.sanitized():
+        print(f"{shortage.name}: skipped, a sanitizer ends the program when it gets no memory")
+        return []
+    folder, failed, camp = siege.scratch_folder(), [], None
+    for name in shortage.attacks:
+        if camp is None or not camp.usable():
+            camp = siege.Siege(build, os.path.join(folder, str(len(os.listdir(folder)))), shortage=True, **shortage.start)
+            if shortage.limit:
+                camp.limit(*shortage.limit)
+        attack = catalogue.ATTACKS[name]
+        outcome = camp.run(attack, seed, min(3.0, attack.seconds) * factor)
+        print(f"{shortage.name}:\n  {siege.describe(outcome)}", flush=True)
+        if outcome.problems:
+            failed.append(f"{name} with {shortage.name}")
+            camp.close()
+    camp.close()
+    if not failed:
+        shutil.rmtree(folder)
+    return failed
+
+
+def run_full_disk(build):
+    """A capture whose disk is full: the victim goes on, and nobody takes the capture for a whole one."""
+    folder = siege.scratch_folder()
+    capture = os.path.join(folder, "full.v3dcap")
+    camp = siege.Siege(build, os.path.join(folder, "0"), ["--capture", capture])
+    camp.limit(resource.RLIMIT_FSIZE, os.path.getsize(capture) + (64 << 10))
+    camp.victim.wait_for(40)
+    begin = time.monotonic()
+    outcome = camp.run(catalogue.ATTACKS["log_storm"], 1, 1.5)
+    problems = outcome.problems + camp.close()
+    print("full disk of a capture:\n  " + siege.describe(outcome))
+    replay = subprocess.run([build.command, "decode", capture], capture_output=True, text=True, check=False)
+    if replay.returncode != 1 or "cut" not in replay.stderr:
+        problems.append(f"decode takes the capture for a whole one: {replay.returncode}, {replay.stderr[-500:]}")
+    if "capture" not in camp.daemon.log_text():
+        problems.append("the log does not tell")
+    print(*(f"    FAILED: {problem}" for problem in problems), f"    {time.monotonic() - begin:.1f} s", sep="\n")
+    if not problems:
+        shutil.rmtree(folder)
+    return ["full disk"] if problems else []
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--group", choices=[*sorted(catalogue.groups()), "shortages"])
+    parser.add_argument("--only", nargs="+", choices=sorted(catalogue.ATTACKS), metavar="NAME")
+    parser.add_argument("--seconds", type=float, default=1.0, metavar="FACTOR", help="attacks last so many times longer")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    attacks = [catalogue.ATTACKS[name] for name in options.only] if options.only else list(catalogue.ATTACKS.values())
+    if options.group == "shortages":
+        attacks = []
+    elif options.group:
+        attacks = catalogue.groups()[options.group]
+    if options.list:
+        for attack in attacks:
+            print(f"{attack.group:12} {attack.point:3} {attack.name:24} {(attack.run.__doc__ or '').strip().split('.')[0]}")
+        return
+    build = Build(options.build)
+    if build.missing():
+        sys.exit("not built: " + ", ".join(build.missing()))
+    begin = time.monotonic()
+    failed = run(build, attacks, options.seed, options.seconds)
+    if options.group == "shortages" or not (options.group or options.only):
+        for shortage in SHORTAGES:
+            failed += run_shortage(build, shortage, options.seed, options.seconds)
+        failed += run_full_disk(build)
+    print(f"{len(attacks)} attacks in {time.monotonic() - begin:.1f} s")
+    if failed:
+        sys.exit("failed: " + ", ".join(failed))
+
+
+if __name__ == "__main__":
+    main()
