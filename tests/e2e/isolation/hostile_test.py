@@ -14,13 +14,16 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hostile import catalogue, siege  # pylint: disable=wrong-import-position
+from hostile import captures, catalogue, siege  # pylint: disable=wrong-import-position
 from hostile.daemon import Build  # pylint: disable=wrong-import-position
 
 
 def run(build, attacks, seed, factor):
     """Prints a line for each; the names of those that failed."""
-    failed, camp, folder = [], None, None
+    failed, camp, folder = [], None, siege.scratch_folder()
+    if any(attack.group == "captures" for attack in attacks):
+        os.environ.update(captures.environment(build, os.path.join(folder, "captures")))
+        captures.make(build, os.path.join(folder, "captures"))
     for attack in attacks:
         if attack.root and os.geteuid() != 0:
             print(f"{attack.name:24} skipped: only root can be another user", flush=True)
@@ -28,7 +31,6 @@ def run(build, attacks, seed, factor):
         if camp is None or not camp.usable():
             if camp:
                 camp.close()
-            folder = folder or siege.scratch_folder()
             camp = siege.Siege(build, os.path.join(folder, str(len(os.listdir(folder)))))
         outcome = camp.run(attack, seed, attack.seconds * factor)
         print(siege.describe(outcome), flush=True)
@@ -38,9 +40,9 @@ def run(build, attacks, seed, factor):
     if problems:
         print("\n".join(problems))
         failed.append("the end of the daemon")
-    if folder and not failed:
+    if not failed:
         shutil.rmtree(folder)
-    elif folder:
+    else:
         print(f"logs of the daemons: {folder}")
     return failed
 

@@ -25,9 +25,9 @@ PLAIN = Allowance(rss=48 << 20, maps=128, fds=16, threads=8, load=0.5, log=1 << 
 SANITIZED = PLAIN._replace(rss=384 << 20, maps=2000)  # quarantine and shadow
 
 # peak: bytes of the daemon's memory; before and after: Figures. latency: seconds of the victim's rounds.
-Outcome = collections.namedtuple("Outcome", "attack seed problems latency control alone bound before peak after counts")
+Outcome = collections.namedtuple("Outcome", "attack seed problems latency control alone before peak after counts")
 
-ATTACKER_LIMITS = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 1 << 30}
+ATTACKER_LIMITS = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 5 << 30}  # by kind
 
 
 def excess(before, now, allowance):
@@ -64,16 +64,17 @@ class Peak:
         return self.rss
 
 
-def start_attacker(attack, seed, seconds, environment, counters):
-    """A process group of its own."""
+def start_attacker(name, seed, seconds, environment, counters, limits=None):
+    """A process group and session of its own. limits: {kind of rlimit: the most}."""
     def limit():
-        for kind, value in ATTACKER_LIMITS.items():
-            resource.setrlimit(kind, (value, value))
+        for kind, value in (limits or ATTACKER_LIMITS).items():
+            hard = resource.getrlimit(kind)[1]
+            resource.setrlimit(kind, (value, value) if hard == resource.RLIM_INFINITY else (min(value, hard),) * 2)
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
             file.write("1000")
 
     return subprocess.Popen(  # pylint: disable=subprocess-popen-preexec-fn
-        [sys.executable, "-B", os.path.join(FOLDER, "attacker.py"), attack.name, str(seed), str(seconds), counters],
+        [sys.executable, "-B", os.path.join(FOLDER, "attacker.py"), name, str(seed), str(seconds), counters],
         env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         start_new_session=True, preexec_fn=limit)
 
@@ -90,18 +91,27 @@ def end_attacker(process):
 
 
 class Siege:
-    def __init__(self, build, folder, options=(), settled=False, descriptors=None, shortage=False):
+    """victims: more Witnesses-to-be, as functions of the environment of clients."""
+
+    def __init__(self, build, folder, options=(), settled=False, descriptors=None, shortage=False, victims=()):
         self.folder, self.shortage = folder, shortage
         self.allowance = SANITIZED if build.sanitized() else PLAIN
         self.daemon = Daemon(build, folder, options, descriptors)
         environment = self.daemon.client_environment()
-        self.victim = witness.Witness("victim.py", environment, ["--settled"] if settled else [])
+        self.victims = [witness.Witness("victim.py", environment, ["--settled"] if settled else [])]
+        self.victims += [make(environment) for make in victims]
         self.control = witness.Witness("control.py", build.without())
-        self.victim.wait_for(WARM_UP)
+        self.wait(WARM_UP)
         self.control.wait_for(3)
         self.first = self.daemon.figures()
         self.load = self._load()
         self.settled = True
+
+    def wait(self, rounds):
+        """For so many more rounds of every victim; a slow one's count as many."""
+        for victim in self.victims:
+            if not victim.wait_for(max(1, rounds // victim.slowness)):
+                return
 
     def _load(self, span=0.4):
         """Processor time of the daemon per time."""
@@ -110,66 +120,92 @@ class Siege:
         last = self.daemon.figures()
         return (last.cpu - first.cpu) / span if first and last else 0.0
 
+    def wrong(self):
+        """What victims say that is wrong."""
+        return [f"the victim {victim.name}: {victim.wrong}" for victim in self.victims if victim.wrong is not None]
+
     def usable(self):
         """Whether another attack would find it as it was."""
-        return self.settled and self.daemon.alive() and self.victim.wrong is None
+        return self.settled and self.daemon.alive() and not self.wrong()
+
+    def environment(self):
+        """Of attackers."""
+        return {**self.daemon.client_environment(), **({SHORTAGE: "1"} if self.shortage else {})}
 
     def run(self, attack, seed, seconds):
         begin_alone = time.monotonic()
-        self.victim.wait_for(ALONE)
+        self.wait(ALONE)
         log_before = os.path.getsize(self.daemon.log_path)
         peak, begin = Peak(self.daemon), time.monotonic()
         counters = [os.path.join(self.folder, f"counters-{i}") for i in range(attack.processes)]
         for path in counters:
             open(path, "wb").close()
-        environment = {**self.daemon.client_environment(), **({SHORTAGE: "1"} if self.shortage else {})}
-        attackers = [start_attacker(attack, seed + i, seconds, environment, path)
+        attackers = [start_attacker(attack.name, seed + i, seconds, self.environment(), path)
                      for i, path in enumerate(counters)]
         until = begin + seconds + GRACE
         while time.monotonic() < until and self.daemon.alive() and any(p.poll() is None for p in attackers):
             time.sleep(0.02)
         problems = [text for text in map(end_attacker, attackers) if text]
+        span = begin_alone, begin, self.finish()
+        after = self.settle(problems)
+        problems = self.judge(*span, log_before) + problems
+        victim = self.victims[0]
+        latency, control, alone = victim.took(*span[1:]), self.control.took(*span[1:]), victim.took(*span[:2])
+        counts = sum((Counters.read(path) for path in counters), collections.Counter())
+        return Outcome(attack, seed, problems, latency, control, alone, self.first, peak.stop(), after, counts)
+
+    def finish(self):
+        """Behind the end of attackers: what still stands in queues then is part of the attack. The time when it ends."""
         if self.daemon.alive():
-            self.victim.wait_for(ALONE)  # what still stands in queues when the attackers are dead is part of the attack
-        end = time.monotonic()
-        latency, control = self.victim.took(begin, end), self.control.took(begin, end)
-        alone = self.victim.took(begin_alone, begin)
-        after = self._settle(problems)
-        bound = witness.bound(max(control, default=0.0), witness.percentile(alone, 90))
+            self.wait(ALONE)
+        return time.monotonic()
+
+    def judge(self, begin_alone, begin, end, log_before):
+        """Problems of an attack between begin and end, before which there was none since begin_alone."""
+        problems = self.wrong()
         if not self.daemon.alive():
             problems.insert(0, f"the daemon ended: {self.daemon.end()}\n{self.daemon.tail()}")
-        elif self.victim.wrong:
-            problems.insert(0, "the victim: " + self.victim.wrong)
-            if "hangs" in self.victim.wrong:
-                problems.append(self.daemon.stacks())
-        if max(latency, default=0.0) > bound:
-            problems.append(f"a victim waited {max(latency):.2f} s; the bound is {bound:.2f} s")
-        if os.path.getsize(self.daemon.log_path) - log_before > self.allowance.log:
-            problems.append(f"{os.path.getsize(self.daemon.log_path) - log_before >> 10} KiB of log")
-        problems += self.daemon.reports()
-        counts = sum((Counters.read(path) for path in counters if os.path.exists(path)), collections.Counter())
-        return Outcome(attack, seed, problems, latency, control, alone, bound, self.first, peak.stop(), after, counts)
+        elif any("hangs" in problem for problem in problems):
+            problems.append(self.daemon.stacks())
+        control = max(self.control.took(begin, end), default=0.0)
+        for victim in self.victims:
+            most = max(victim.took(begin, end), default=0.0)
+            bound = victim.bound(control, witness.percentile(victim.took(begin_alone, begin), 90))
+            if most > bound:
+                problems.append(f"the victim {victim.name} waited {most:.2f} s; the bound is {bound:.2f} s")
+        log = os.path.getsize(self.daemon.log_path) - log_before
+        if log > self.allowance.log:
+            problems.append(f"{log >> 10} KiB of log")
+        return problems + self.daemon.reports()
 
-    def _settle(self, problems):
+    def left(self):
+        """What is left of attackers, as text, and the daemon's figures; nothing and None when it has ended."""
+        status, now = self.daemon.status(), self.daemon.figures()
+        if status is None or now is None:
+            return "v3demu status is not answered", now
+        strangers = set(status.clients) - {pid for victim in self.victims for pid in victim.pids()}
+        queued = sum(status.queued.values())
+        if strangers:
+            return f"dead clients stay: {sorted(strangers)[:5]}", now
+        if queued >= 8:
+            return f"{queued} jobs stay queued", now
+        load = self._load()
+        if load > self.load + self.allowance.load:
+            return f"{load:.2f} processors are busy, {self.load:.2f} at first", now
+        return excess(self.first, now, self.allowance), now
+
+    def settle(self, problems):
         """Waits until nothing is left of the attackers; adds what stays. Returns the last figures."""
         until, trouble, now = time.monotonic() + QUIET, "", None
-        while self.daemon.alive() and self.victim.wrong is None:
-            status, now = self.daemon.status(), self.daemon.figures()
-            if status is None or now is None:
-                trouble = "v3demu status is not answered"
-            else:
-                strangers = set(status.clients) - {self.victim.process.pid}
-                queued = sum(status.queued.values())
-                load = self._load() if not strangers and queued < 5 else 0.0
-                trouble = (f"dead clients stay: {sorted(strangers)[:5]}" if strangers else
-                           f"{queued} jobs stay queued" if queued >= 5 else
-                           f"{load:.2f} processors busy, {self.load:.2f} before" if load > self.load + self.allowance.load
-                           else excess(self.first, now, self.allowance))
+        while self.daemon.alive() and not self.wrong():
+            trouble, now = self.left()
             if not trouble:
                 return now
             if time.monotonic() > until:
                 self.settled = False
                 problems.append(f"{QUIET:.0f} s behind the attack: {trouble}")
+                if now is None or "not answered" in trouble:
+                    problems.append(self.daemon.stacks())
                 return now
             time.sleep(0.1)
         return now
@@ -183,7 +219,8 @@ class Siege:
 
     def close(self):
         """Problems of the end."""
-        self.victim.close()
+        for victim in self.victims:
+            victim.close()
         self.control.close()
         alive = self.daemon.alive()
         problems = []

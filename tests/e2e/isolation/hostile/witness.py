@@ -25,16 +25,13 @@ def percentile(values, percent):
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else 0.0
 
 
-def bound(control, alone):
-    """Seconds, from the longest rounds of the control beside the attack and of the victim without it."""
-    return max(BOUND, SLOWNESS * control, SLOWNESS * alone)
-
-
 class Witness:
-    """A child that reports rounds."""
+    """A child that reports rounds. slowness: so many rounds of others it takes for one. least_bound: seconds that a round
+    may take on any machine."""
 
-    def __init__(self, script, environment, arguments=(), name=None):
+    def __init__(self, script, environment, arguments=(), name=None, slowness=1, least_bound=BOUND):
         self.name = name or os.path.splitext(script)[0]
+        self.slowness, self.least_bound = slowness, least_bound
         self.wrong = None
         self._rounds, self._lock, self._closing = [], threading.Lock(), False
         self.process = subprocess.Popen(  # pylint: disable=consider-using-with
@@ -66,6 +63,20 @@ class Witness:
 
     def took(self, begin=0.0, end=math.inf):
         return [r.took for r in self.rounds(begin, end)]
+
+    def bound(self, control, alone):
+        """Seconds, from the longest rounds of the control beside the attack and of this without it."""
+        return max(self.least_bound, SLOWNESS * control, SLOWNESS * alone)
+
+    def pids(self):
+        """Its own and those of its children."""
+        found = {self.process.pid}
+        try:
+            with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
+                found |= set(map(int, file.read().split()))
+        except OSError:
+            pass
+        return found
 
     def silent(self):
         """Seconds since the last round ended."""

@@ -1,0 +1,145 @@
+"""A daemon under torture: rounds of attackers, quiet phases between them, and all that is watched."""
+import os
+import signal
+import time
+
+from hostile import siege, witness
+from hostile.assault import Counters
+
+from . import limits, plan
+
+HANG = 45.0  # seconds in which a victim ends no round
+WATCH = 0.03  # seconds between looks
+GUARD = 0.3
+
+MESA_BOUND = 10.0  # seconds for the whole life of a program that draws a picture
+MESA_SLOWNESS = 100
+
+
+class Attacker:
+    """A part of the plan, running."""
+
+    def __init__(self, part, index, camp):
+        self.part = part
+        self.counters = os.path.join(camp.folder, f"counters-{index}")
+        open(self.counters, "wb").close()
+        self.stop_at, self.go_at = (part.start + part.instance.seconds * x for x in (1 / 3, 2 / 3))
+        self.killed = self.guarded = False
+        self.process = siege.start_attacker(part.instance.attack, part.instance.seed, part.instance.seconds,
+                                            camp.environment(), self.counters, camp.attacker_limits)
+
+    def signal(self, number):
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def tend(self, now):
+        """Kills, stops and lets go on, as planned. now: seconds of the round. Whether it has been killed just now."""
+        if self.process.poll() is not None:
+            return False
+        if self.part.kill is not None and not self.killed and now >= self.part.kill:
+            self.killed = True
+            self.signal(signal.SIGKILL)
+            return True
+        if self.part.stopped and self.stop_at <= now < self.go_at:
+            self.signal(signal.SIGSTOP)
+        elif self.part.stopped and now >= self.go_at:
+            self.signal(signal.SIGCONT)
+        return False
+
+    def end(self):
+        """What it found wrong."""
+        said = siege.end_attacker(self.process)
+        starved = self.guarded or "MemoryError" in said or "can't start new thread" in said  # by our own limits
+        return "" if self.killed or starved else said
+
+
+class Camp(siege.Siege):
+    """For attackers of tools/torture. captures: environment of those who replay captures."""
+
+    def __init__(self, build, folder, victims, guard, tally, captures, hang=HANG):
+        self.hang = hang
+        self.captures, self.guard, self.tally = captures, guard, tally
+        self.attacker_limits = limits.for_attackers(build.sanitized())
+        self.seen = 0.0  # until when rounds of victims are in the tally
+        super().__init__(build, folder, victims=victims)
+        tally.daemons += 1
+        if self.first:
+            tally.start = tally.start or self.first
+            tally.see(self.first)
+
+    def environment(self):
+        return {**super().environment(), **self.captures}
+
+    def hanging(self):
+        return [victim.name for victim in self.victims
+                if victim.wrong is None and victim.silent() > self.hang * max(1, victim.slowness / 10)]
+
+    def run_round(self, parts):
+        """Problems of a round and of the quiet behind it."""
+        begin_alone = time.monotonic()
+        self.wait(siege.ALONE)
+        log_before = os.path.getsize(self.daemon.log_path)
+        begin = time.monotonic()
+        attackers, problems = self._storm(list(parts), begin), []
+        for attacker in attackers:
+            if said := attacker.end():
+                problems.append(f"{plan.print_instance(attacker.part.instance)}: {said}")
+            self.tally.counts += Counters.read(attacker.counters)
+            self.tally.attacks[attacker.part.instance.attack] += 1
+        for name in self.hanging():
+            problems.append(f"the victim {name} hangs\n{self.daemon.stacks()}")
+        end = self.finish() if not problems or not self.hanging() else time.monotonic()
+        after = self.settle(problems)
+        problems = self.judge(begin_alone, begin, end, log_before) + problems
+        if after:
+            self.tally.end = after
+        self.tally.rounds += 1
+        self.keep_latency(time.monotonic())
+        return problems
+
+    def _storm(self, waiting, begin):
+        """Until all attackers have ended, or something is wrong. Returns them."""
+        attackers, looked = [], 0.0
+        last = max((part.start + part.instance.seconds for part in waiting), default=0) + siege.GRACE
+        while self.daemon.alive() and not self.wrong() and not self.hanging():
+            now = time.monotonic() - begin
+            while waiting and waiting[0].start <= now:
+                attackers.append(Attacker(waiting.pop(0), len(attackers), self))
+            for attacker in attackers:
+                self.tally.counts["kills"] += attacker.tend(now)
+            if now - looked > GUARD:
+                looked = now
+                self._look(attackers)
+            if not waiting and (now > last or all(a.process.poll() is not None for a in attackers)):
+                break
+            time.sleep(WATCH)
+        return attackers
+
+    def _look(self, attackers):
+        figures = self.daemon.figures()
+        if figures:
+            self.tally.see(figures)
+        ended = self.guard.check([a.process.pid for a in attackers], figures.rss if figures else 0)
+        for attacker in attackers:
+            attacker.guarded |= attacker.process.pid in ended
+
+    def keep_latency(self, now):
+        for victim in self.victims:
+            self.tally.latency.setdefault(victim.name, []).extend(
+                r.took for r in victim.rounds() if self.seen < r.at + r.took <= now)
+        self.seen = now
+
+
+def mesa_victim(build, mesa, folder):
+    """A victim that draws a triangle through Mesa, as a function of the environment; None without the program."""
+    program = os.path.join(build.folder, "bin", "vulkan_triangle")
+    if not os.path.exists(program) or not mesa or not os.path.isdir(mesa):
+        return None
+
+    def make(environment):
+        without = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+        return witness.Witness("mesa_victim.py", without, [folder, build.command, "run", "--mesa", mesa, "--", program],
+                               name="mesa", slowness=MESA_SLOWNESS, least_bound=MESA_BOUND)
+    return make
