@@ -54,10 +54,12 @@ TEST_P(Corpus, PassesWithChanges) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Corpus,
-                         testing::Values(Target{"wire", wire}, Target{"ioctls", ioctls},
-                                         Target{"control_lists", control_lists}, Target{"jobs", jobs},
-                                         Target{"qpu", qpu}, Target{"csd", csd}, Target{"texture", texture},
-                                         Target{"tfu", tfu}, Target{"capture", capture}),
+                         testing::Values(Target{"wire", wire}, Target{"framing", framing},
+                                         Target{"segments", segments}, Target{"text", text},
+                                         Target{"ioctls", ioctls}, Target{"control_lists", control_lists},
+                                         Target{"jobs", jobs}, Target{"qpu", qpu}, Target{"csd", csd},
+                                         Target{"texture", texture}, Target{"tfu", tfu},
+                                         Target{"capture", capture}),
                          [](const auto& target) { return std::string(target.param.name); });
 
 }  // namespace

@@ -11,6 +11,8 @@ namespace v3d::fuzz {
 using Bytes = std::span<const uint8_t>;
 
 void wire(Bytes input);           ///< messages on the control socket of the daemon
+void framing(Bytes input);        ///< requests in pieces, with descriptors, on the same socket
+void segments(Bytes input);       ///< a client's memory as requests carry it
 void ioctls(Bytes input);         ///< sequences of ioctls on a render node
 void control_lists(Bytes input);  ///< bin and render lists with their records
 void jobs(Bytes input);           ///< whole jobs with the memory that they read, as programs submit them
@@ -18,6 +20,7 @@ void qpu(Bytes input);            ///< instruction words: decoder, disassembler,
 void csd(Bytes input);            ///< CFG0..CFG6 of a dispatch
 void texture(Bytes input);        ///< texture and sampler state, lookups of the TMU
 void tfu(Bytes input);            ///< registers of the TFU
+void text(Bytes input);           ///< assembly, and the texts of V3DEMU_DEBUG and V3DEMU_TRACE_QPU
 void capture(Bytes input);        ///< files for `v3demu replay` and `v3demu decode`
 
 }  // namespace v3d::fuzz

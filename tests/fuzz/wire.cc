@@ -1,10 +1,14 @@
-/// Input: repeated {u8 op, u8 flags, u16 size, payload}; a client greets, opens a render node and sends them.
+/// Input of wire: repeated {u8 op, u8 flags, u16 size, payload}; a client greets, opens a render node and
+/// sends them. Input of framing: repeated {u8 descriptors, u16 size, bytes}: pieces of requests as they come
+/// in. Descriptors keep pieces apart on their way. The bytes "TTTTTTTT" become the token of the client's
+/// node.
 #include "ioctl/wire.h"
 
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -52,6 +56,32 @@ class Client {
     return header.size == 0 ||
            recv(ours_.get(), payload->data(), header.size, MSG_WAITALL) == static_cast<ssize_t>(header.size);
   }
+  /// A piece with so many descriptors of the connection itself. False when the connection is over.
+  bool tell_piece(Bytes piece, size_t descriptors) {
+    if (piece.empty()) return true;
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostDescriptors)] = {};
+    iovec part = {const_cast<uint8_t*>(piece.data()), piece.size()};
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (descriptors > 0) {
+      message.msg_control = control;
+      message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors);
+      cmsghdr* header = CMSG_FIRSTHDR(&message);
+      *header = {CMSG_LEN(sizeof(int) * descriptors), SOL_SOCKET, SCM_RIGHTS};
+      const int fd = ours_.get();
+      for (size_t i = 0; i < descriptors; ++i) std::memcpy(CMSG_DATA(header) + i * sizeof fd, &fd, sizeof fd);
+    }
+    return sendmsg(ours_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(piece.size());
+  }
+  /// Takes what there is to hear.
+  void hear_all() {
+    char some[4096];
+    while (recv(ours_.get(), some, sizeof some, MSG_DONTWAIT) > 0) {
+    }
+  }
+  static constexpr size_t kMostDescriptors = 20;
+
   template <typename Reply, typename Request>
   Reply ask(uint32_t op, const Request& request) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(&request);
@@ -98,6 +128,25 @@ void wire(Bytes bytes) {
     if (!client.tell(op % 10, payload, claimed, flags & 4 ? op : protocol::kMagic)) return;
     std::vector<uint8_t> reply;
     if (!client.hear(&reply)) return;
+  }
+}
+
+void framing(Bytes bytes) {
+  Client client;
+  client.ask<protocol::HelloReply>(protocol::kHello,
+                                   protocol::HelloRequest{protocol::kProtocol, getpid(), "fuzz"});
+  const auto token = client.ask<protocol::FileReply>(protocol::kOpen, protocol::OpenRequest{128, 2}).token;
+  Input input(bytes);
+  for (int pieces = 0; pieces < 16 && !input.empty(); ++pieces) {
+    const size_t descriptors = input.take<uint8_t>() % (Client::kMostDescriptors + 1);
+    const Bytes given = input.take_bytes(input.take<uint16_t>() % 4096);
+    std::vector<uint8_t> piece(given.begin(), given.end());
+    constexpr char kPlace[] = "TTTTTTTT";
+    for (auto at = piece.begin(); (at = std::search(at, piece.end(), kPlace, kPlace + 8)) != piece.end();
+         at += 8)
+      std::memcpy(&*at, &token, sizeof token);
+    if (!client.tell_piece(piece, descriptors)) return;
+    client.hear_all();
   }
 }
 

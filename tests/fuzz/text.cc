@@ -1,0 +1,55 @@
+/// Input: which parser, then its text: QPU assembly of either chip, V3DEMU_DEBUG, V3DEMU_TRACE_QPU.
+#include <string>
+#include <string_view>
+
+#include "gpu/base/log.h"
+#include "gpu/qpu/isa/assembler.h"
+#include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/trace/trace_selection.h"
+#include "tests/fuzz/input.h"
+
+namespace v3d::fuzz {
+namespace {
+
+/// What was assembled reads back: each word that decodes has a text that gives it again.
+void assemble(int version, std::string_view text) {
+  const qpu::Assembly program = qpu::assemble(version, text);
+  for (const qpu::AssemblyError& error : program.errors)
+    if (error.line < 1 || error.column < 1 || qpu::to_string(error).empty()) std::abort();
+  if (!program.errors.empty()) return;
+  if (program.lines.size() != program.words.size()) std::abort();
+  for (const uint64_t word : program.words) {
+    qpu::Instruction instruction;
+    if (!qpu::decode(version, word, instruction)) continue;  // ".word" may hold anything
+    const auto canonical = qpu::encode(version, instruction);
+    if (!canonical || *canonical != word) continue;
+    const qpu::Assembly again = qpu::assemble(version, qpu::disassemble(version, instruction));
+    if (!again.errors.empty() || again.words.size() != 1) std::abort();
+  }
+}
+
+}  // namespace
+
+void text(Bytes bytes) {
+  Input input(bytes);
+  const auto which = input.take<uint8_t>() % 4;
+  const std::string_view text(reinterpret_cast<const char*>(input.rest().data()), input.rest().size());
+  switch (which) {
+    case 0:
+      return assemble(71, text);
+    case 1:
+      return assemble(42, text);
+    case 2: {
+      const auto request = parse_debug({text.data(), text.size()});
+      if (request.ok() && !parse_debug(debug_names(request->mask)).ok() && request->mask != 0) std::abort();
+      if (!request.ok() && request.status().message().empty()) std::abort();
+      return;
+    }
+    default: {
+      std::string error;
+      if (!qpu::TraceSelection::parse(text, &error) && error.empty()) std::abort();
+    }
+  }
+}
+
+}  // namespace v3d::fuzz
