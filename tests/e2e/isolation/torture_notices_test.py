@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tools/torture notices what it is there for: daemons that die, hang, leak, complain and give wrong results.
 
-usage: torture_test.py BUILD LEAKY_LIBRARY [unittest options]
+usage: torture_notices_test.py BUILD LEAKY_LIBRARY [unittest options]
 """
 import json
 import os
