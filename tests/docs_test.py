@@ -6,7 +6,7 @@ import sys
 
 root = sys.argv[1]
 missing = []
-for page in ("docs/one_draw.md", "docs/architecture.md", "README.md"):
+for page in ("docs/one_draw.md", "docs/architecture.md", "docs/security.md", "README.md"):
     with open(os.path.join(root, page), encoding="utf-8") as file:
         text = file.read()
     names = re.findall(r"`((?:daemon|docs|gpu|ioctl|packaging|samples|shim|tests|tools|bench)/[\w./-]+)`", text)
