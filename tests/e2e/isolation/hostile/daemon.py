@@ -1,5 +1,6 @@
 """A daemon of one's own in a folder of its own, and what it costs the host."""
 import collections
+import ctypes
 import os
 import re
 import resource
@@ -14,7 +15,16 @@ Status = collections.namedtuple("Status", "nodes connections leaving queued clie
 REPORT = re.compile(r"ERROR: (?:Address|Leak|Memory)Sanitizer(?!: Leak)|WARNING: ThreadSanitizer|runtime error:|"
                     r"SUMMARY: \w+Sanitizer|terminate called|Assertion .* failed")
 
-CAP_SYS_RESOURCE, PR_CAPBSET_DROP = 24, 24
+CAP_SYS_RESOURCE, PR_CAPBSET_DROP, PR_SET_PDEATHSIG = 24, 24, 1
+
+
+def prctl(*arguments):
+    ctypes.CDLL(None).prctl(*arguments, *[0] * (5 - len(arguments)))
+
+
+def die_with_parent():
+    """In a child before its program starts: nothing outlives a test that is killed."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def parse_status(text):
@@ -65,9 +75,9 @@ class Daemon:
                       "UBSAN_OPTIONS": "print_stacktrace=1", "TSAN_OPTIONS": "halt_on_error=0"}
 
         def limit():
+            die_with_parent()
             if descriptors:
-                import ctypes  # pylint: disable=import-outside-toplevel
-                ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE, 0, 0, 0)
+                prctl(PR_CAPBSET_DROP, CAP_SYS_RESOURCE)
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
         self.process = subprocess.Popen(  # pylint: disable=consider-using-with,subprocess-popen-preexec-fn

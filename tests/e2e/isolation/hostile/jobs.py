@@ -141,7 +141,7 @@ def queue_of_the_dead(a):
         for _ in range(QUEUE_OF_THE_DEAD):
             device.submit_csd(qpu_program.config(device, loop, 24), [loop])
         theirs.send(b".")
-        time.sleep(600)
+        time.sleep(60)
         os._exit(0)
     theirs.close()
     server_end = a.device()

@@ -12,7 +12,7 @@ import time
 
 from . import FOLDER, witness
 from .assault import SHORTAGE, Counters
-from .daemon import Daemon
+from .daemon import Daemon, die_with_parent
 
 WARM_UP = 24  # rounds of the victim: it has opened the node anew three times
 ALONE = 12  # rounds of it before each attack
@@ -67,6 +67,7 @@ class Peak:
 def start_attacker(name, seed, seconds, environment, counters, limits=None):
     """A process group and session of its own. limits: {kind of rlimit: the most}."""
     def limit():
+        die_with_parent()
         for kind, value in (limits or ATTACKER_LIMITS).items():
             hard = resource.getrlimit(kind)[1]
             resource.setrlimit(kind, (value, value) if hard == resource.RLIM_INFINITY else (min(value, hard),) * 2)
