@@ -17,14 +17,15 @@ MESA_SLOWNESS = 100
 
 
 class Attacker:
-    """A part of the plan, running."""
+    """A part of the plan, running. Its times count from when it begins to attack, which may be long after its start."""
 
     def __init__(self, part, index, camp):
         self.part = part
         self.counters = os.path.join(camp.folder, f"counters-{index}")
         open(self.counters, "wb").close()
-        self.stop_at, self.go_at = (part.start + part.instance.seconds * x for x in (1 / 3, 2 / 3))
+        self.began = None
         self.killed = self.guarded = False
+        self.started = time.monotonic()
         self.process = siege.start_attacker(part.instance.attack, part.instance.seed, part.instance.seconds,
                                             camp.environment(), self.counters, camp.attacker_limits)
 
@@ -34,17 +35,28 @@ class Attacker:
         except ProcessLookupError:
             pass
 
-    def tend(self, now):
-        """Kills, stops and lets go on, as planned. now: seconds of the round. Whether it has been killed just now."""
+    def over(self):
+        """Whether it has ended, or should have."""
         if self.process.poll() is not None:
+            return True
+        if self.began is None:
+            return time.monotonic() > self.started + siege.START
+        return time.monotonic() > self.began + self.part.instance.seconds + siege.GRACE
+
+    def tend(self):
+        """Kills, stops and lets go on, as planned. Whether it has been killed just now."""
+        if self.began is None and siege.has_begun(self.counters):
+            self.began = time.monotonic()
+        if self.began is None or self.process.poll() is not None:
             return False
-        if self.part.kill is not None and not self.killed and now >= self.part.kill:
+        age, length = time.monotonic() - self.began, self.part.instance.seconds
+        if self.part.kill is not None and not self.killed and age >= self.part.kill - self.part.start:
             self.killed = True
             self.signal(signal.SIGKILL)
             return True
-        if self.part.stopped and self.stop_at <= now < self.go_at:
+        if self.part.stopped and length / 3 <= age < 2 * length / 3:
             self.signal(signal.SIGSTOP)
-        elif self.part.stopped and now >= self.go_at:
+        elif self.part.stopped and age >= 2 * length / 3:
             self.signal(signal.SIGCONT)
         return False
 
@@ -102,17 +114,16 @@ class Camp(siege.Siege):
     def _storm(self, waiting, begin):
         """Until all attackers have ended, or something is wrong. Returns them."""
         attackers, looked = [], 0.0
-        last = max((part.start + part.instance.seconds for part in waiting), default=0) + siege.GRACE
         while self.daemon.alive() and not self.wrong() and not self.hanging():
             now = time.monotonic() - begin
             while waiting and waiting[0].start <= now:
                 attackers.append(Attacker(waiting.pop(0), len(attackers), self))
             for attacker in attackers:
-                self.tally.counts["kills"] += attacker.tend(now)
+                self.tally.counts["kills"] += attacker.tend()
             if now - looked > GUARD:
                 looked = now
                 self._look(attackers)
-            if not waiting and (now > last or all(a.process.poll() is not None for a in attackers)):
+            if not waiting and all(attacker.over() for attacker in attackers):
                 break
             time.sleep(WATCH)
         return attackers

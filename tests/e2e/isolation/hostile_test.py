@@ -87,7 +87,7 @@ def run_full_disk(build):
     capture = os.path.join(folder, "full.v3dcap")
     camp = siege.Siege(build, os.path.join(folder, "0"), ["--capture", capture])
     camp.limit(resource.RLIMIT_FSIZE, os.path.getsize(capture) + (64 << 10))
-    camp.victim.wait_for(40)
+    camp.wait(40)
     begin = time.monotonic()
     outcome = camp.run(catalogue.ATTACKS["log_storm"], 1, 1.5)
     problems = outcome.problems + camp.close()

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { kBytes = 256 << 10 };
+enum { kBytes = 4 << 20 };
 static void* volatile last; /* so that no compiler leaves it out */
 
 int accept4(int socket, struct sockaddr* address, socklen_t* size, int flags) {

@@ -22,7 +22,8 @@ class TortureTest(unittest.TestCase):
         self.folder = folder.name
 
     def torture(self, before="", variables="", options=""):
-        """Exit status, JSON and text with a daemon that a shell script starts: the lines before, then the real one."""
+        """Exit status, JSON and text with a daemon that a shell script starts: the real one, and `before`, a command that
+        knows it as $$, beside the first attackers."""
         build = os.path.join(self.folder, "build")
         os.makedirs(os.path.join(build, "bin"))
         os.symlink(os.path.join(BUILD, "lib"), os.path.join(build, "lib"))
@@ -32,7 +33,9 @@ class TortureTest(unittest.TestCase):
             # The daemon that makes the captures stays as it is.
             file.write(f"""#!/bin/sh
 case "$*" in *--capture*) exec "{BUILD}/bin/v3demud" "$@" ;; esac
-{before}
+if [ -n "{before}" ]; then
+  (until [ -s "$(dirname "$3")/counters-0" ]; do sleep 0.1; done; {before or "true"}) &
+fi
 {variables} exec "{BUILD}/bin/v3demud" "$@" {options}
 """)
         os.chmod(daemon, 0o755)
@@ -59,22 +62,21 @@ case "$*" in *--capture*) exec "{BUILD}/bin/v3demud" "$@" ;; esac
         self.assertGreater(report["daemon"]["fds"]["peak"], report["daemon"]["fds"]["start"])
 
     def test_a_killed_daemon(self):
-        report, said = self.fails("the daemon ended: killed by SIGKILL", before="(sleep 2; kill -KILL $$) &")
-        self.assertGreater(report["daemons"], 1, "it goes on with another one")
+        _, said = self.fails("the daemon ended: killed by SIGKILL", before="kill -KILL $$")
         self.assertIn("--instances nonsense:1:2.5 nonsense:2:2.5", said)
 
     def test_leaks(self):
-        report, _ = self.fails("behind the attack: rss ", variables=f"LD_PRELOAD={LEAKY}")
-        self.assertIn(" fds ", report["failures"][0])
+        report, _ = self.fails("behind the attack: ", variables=f"LD_PRELOAD={LEAKY}")
+        self.assertRegex(report["failures"][0], r"rss \d+ of at most .* fds \d+ of at most ")
 
     def test_a_wrong_victim(self):
         self.fails("the victim victim: compute: word 0 is 0x0", options="--no-execute")
 
     def test_a_daemon_that_hangs(self):
-        self.fails("hangs", before="(sleep 2; kill -STOP $$; sleep 9; kill -CONT $$) &")
+        self.fails("hangs", before="kill -STOP $$; sleep 20; kill -CONT $$")
 
     def test_a_line_of_a_sanitizer(self):
-        self.fails("runtime error: one", before="(sleep 2; echo x.cc:1:2: runtime error: one >&2) &")
+        self.fails("runtime error: one", before="echo x.cc:1:2: runtime error: one >&2")
 
 
 if __name__ == "__main__":

@@ -31,19 +31,21 @@ def push(connection, data, patience=0.5):
     return sent
 
 
-@attack(point=6, seconds=4, shared=False)
+@attack(point=6, seconds=8, shared=False)
 def unfinished_requests(a):
     """Twenty of nearly 64 MiB each, none of which ends."""
     size = wire.MAX_PAYLOAD - MEBIBYTE
     data = memoryview(wire.message(wire.IOCTL, os.urandom(MEBIBYTE) * (size // MEBIBYTE))[:-1])
     held = []
     for _ in range(UNFINISHED):
+        if not a.going():
+            break
         try:
             held.append(a.connection())
             push(held[-1], data)
         except OSError:
             a.counters.add("exhaustions")
-    a.hold()
+    time.sleep(0.5)
 
 
 @attack(point=5, seconds=3, processes=2, shared=False)

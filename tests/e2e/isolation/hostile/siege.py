@@ -16,8 +16,9 @@ from .daemon import Daemon, die_with_parent
 
 WARM_UP = 24  # rounds of the victim: it has opened the node anew three times
 ALONE = 12  # rounds of it before each attack
+START = 60.0  # seconds in which an attacker begins
 GRACE = 3.0  # seconds beyond its own that an attacker gets before it is killed
-QUIET = 12.0  # seconds in which the daemon forgets the attackers
+QUIET = 12.0  # seconds in which the daemon forgets the attackers, on a machine that is not slow
 
 # How far beyond what it took before all attacks the daemon may stay, with the same victims.
 Allowance = collections.namedtuple("Allowance", "rss maps fds threads load log")
@@ -80,6 +81,11 @@ def start_attacker(name, seed, seconds, environment, counters, limits=None):
         start_new_session=True, preexec_fn=limit)
 
 
+def has_begun(counters):
+    """Whether the attacker that counts there has done so much as to begin; on a slow machine that takes its time."""
+    return os.path.getsize(counters) > 0
+
+
 def end_attacker(process):
     """What it said when it failed; nothing when it succeeded or had to be killed."""
     ended = process.poll()
@@ -107,6 +113,7 @@ class Siege:
         self.first = self.daemon.figures()
         self.load = self._load()
         self.settled = True
+        self.judged = time.monotonic()  # until when the latency of victims is
 
     def wait(self, rounds):
         """For so many more rounds of every victim; a slow one's count as many."""
@@ -143,8 +150,10 @@ class Siege:
             open(path, "wb").close()
         attackers = [start_attacker(attack.name, seed + i, seconds, self.environment(), path)
                      for i, path in enumerate(counters)]
-        until = begin + seconds + GRACE
+        until = begin + START
         while time.monotonic() < until and self.daemon.alive() and any(p.poll() is None for p in attackers):
+            if all(map(has_begun, counters)):
+                until = min(until, time.monotonic() + seconds + GRACE)
             time.sleep(0.02)
         problems = [text for text in map(end_attacker, attackers) if text]
         span = begin_alone, begin, self.finish()
@@ -168,12 +177,14 @@ class Siege:
             problems.insert(0, f"the daemon ended: {self.daemon.end()}\n{self.daemon.tail()}")
         elif any("hangs" in problem for problem in problems):
             problems.append(self.daemon.stacks())
-        control = max(self.control.took(begin, end), default=0.0)
+        # Of all the time since the last judgement, so that nothing passes between two attacks.
+        control = max(self.control.took(self.judged, end), default=0.0)
         for victim in self.victims:
-            most = max(victim.took(begin, end), default=0.0)
+            most = max(victim.took(self.judged, end), default=0.0)
             bound = victim.bound(control, witness.percentile(victim.took(begin_alone, begin), 90))
             if most > bound:
                 problems.append(f"the victim {victim.name} waited {most:.2f} s; the bound is {bound:.2f} s")
+        self.judged = end
         log = os.path.getsize(self.daemon.log_path) - log_before
         if log > self.allowance.log:
             problems.append(f"{log >> 10} KiB of log")
@@ -197,14 +208,15 @@ class Siege:
 
     def settle(self, problems):
         """Waits until nothing is left of the attackers; adds what stays. Returns the last figures."""
-        until, trouble, now = time.monotonic() + QUIET, "", None
+        patience = QUIET * self.control.slow()
+        until, trouble, now = time.monotonic() + patience, "", None
         while self.daemon.alive() and not self.wrong():
             trouble, now = self.left()
             if not trouble:
                 return now
             if time.monotonic() > until:
                 self.settled = False
-                problems.append(f"{QUIET:.0f} s behind the attack: {trouble}")
+                problems.append(f"{patience:.0f} s behind the attack: {trouble}")
                 if now is None or "not answered" in trouble:
                     problems.append(self.daemon.stacks())
                 return now

@@ -14,6 +14,7 @@ BOUND = 1.0  # seconds: the most that a victim's round may take beside any clien
 # On a machine that is itself slow, so many times what a round of the control takes beside the same attack, or a round of
 # the victim without one. On an idle machine of two cores a victim's round takes 2 to 8 ms and the control's 1 ms.
 SLOWNESS = 20
+CONTROL_ROUND = 0.003  # seconds, beside a few others on two cores
 HANG = 60.0  # seconds without an end of a round
 
 Round = collections.namedtuple("Round", "at took")
@@ -77,6 +78,10 @@ class Witness:
         except OSError:
             pass
         return found
+
+    def slow(self):
+        """How many times slower than an idle machine this one is, as far as a control says; at most 6."""
+        return min(6.0, max(1.0, percentile(self.took(), 50) / CONTROL_ROUND))
 
     def silent(self):
         """Seconds since the last round ended."""
