@@ -1,5 +1,5 @@
-/* Preloaded into a daemon, makes it leak a descriptor and memory with every client that connects. It shows that
-   tools/torture notices (torture_notices_test.py). */
+/* Preloaded into a daemon, makes it leak a descriptor and memory with every client that connects. It shows
+   that tools/torture notices (torture_notices_test.py). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
