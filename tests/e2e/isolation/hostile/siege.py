@@ -20,10 +20,11 @@ START = 60.0  # seconds in which an attacker begins
 GRACE = 3.0  # seconds beyond its own that an attacker gets before it is killed
 QUIET = 12.0  # seconds in which the daemon forgets the attackers, on a machine that is not slow
 
-# How far beyond what it took before all attacks the daemon may stay, with the same victims.
-Allowance = collections.namedtuple("Allowance", "rss maps fds threads load log")
-PLAIN = Allowance(rss=48 << 20, maps=128, fds=16, threads=8, load=0.5, log=1 << 20)
-SANITIZED = PLAIN._replace(rss=384 << 20, maps=2000)  # quarantine and shadow
+# How far beyond what it took before all attacks the daemon may stay, with the same victims. peak: bytes of memory of its
+# own, without that of objects, that a single attack may make it take meanwhile (docs/security.md, limits).
+Allowance = collections.namedtuple("Allowance", "rss maps fds threads load log peak")
+PLAIN = Allowance(rss=48 << 20, maps=128, fds=16, threads=8, load=0.5, log=1 << 20, peak=640 << 20)
+SANITIZED = PLAIN._replace(rss=384 << 20, maps=2000, peak=4 << 30)  # quarantine and shadow
 
 # peak: bytes of the daemon's memory; before and after: Figures. latency: seconds of the victim's rounds.
 Outcome = collections.namedtuple("Outcome", "attack seed problems latency control alone before peak after counts")
@@ -43,7 +44,7 @@ def excess(before, now, allowance):
 
 
 class Peak:
-    """The most memory that the daemon has while this lives."""
+    """The most memory of its own that the daemon has while this lives."""
 
     def __init__(self, daemon):
         self.rss = 0
@@ -54,9 +55,9 @@ class Peak:
     def _watch(self):
         while not self._end.wait(0.05):
             try:
-                pages = int(self._daemon.text_of("statm").split()[1])
-                self.rss = max(self.rss, pages * os.sysconf("SC_PAGE_SIZE"))
-            except (OSError, IndexError):
+                own = re.search(r"^RssAnon:\s+(\d+)", self._daemon.text_of("status"), re.M)
+                self.rss = max(self.rss, int(own.group(1)) << 10)
+            except (OSError, AttributeError):
                 return
 
     def stop(self):
@@ -162,7 +163,10 @@ class Siege:
         victim = self.victims[0]
         latency, control, alone = victim.took(*span[1:]), self.control.took(*span[1:]), victim.took(*span[:2])
         counts = sum((Counters.read(path) for path in counters), collections.Counter())
-        return Outcome(attack, seed, problems, latency, control, alone, self.first, peak.stop(), after, counts)
+        most = peak.stop()
+        if most - self.first.rss > self.allowance.peak:
+            problems.append(f"the daemon took {most >> 20} MiB of its own, {self.first.rss >> 20} at first")
+        return Outcome(attack, seed, problems, latency, control, alone, self.first, most, after, counts)
 
     def finish(self):
         """Behind the end of attackers: what still stands in queues then is part of the attack. The time when it ends."""
