@@ -34,7 +34,7 @@ class TortureTest(unittest.TestCase):
             file.write(f"""#!/bin/sh
 case "$*" in *--capture*) exec "{BUILD}/bin/v3demud" "$@" ;; esac
 if [ -n "{before}" ]; then
-  (until [ -s "$(dirname "$3")/counters-0" ]; do sleep 0.1; done; {before or "true"}) &
+  (until [ -s "$(dirname "$3")/counters-0" ] || ! kill -0 $$; do sleep 0.1; done; {before or "true"}) &
 fi
 {variables} exec "{BUILD}/bin/v3demud" "$@" {options}
 """)
