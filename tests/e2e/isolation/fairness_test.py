@@ -4,7 +4,6 @@ of a program that was killed and used a descriptor that another one opened.
 
 usage: fairness_test.py V3DEMU SHIM
 """
-import ctypes
 import os
 import re
 import signal
@@ -45,18 +44,13 @@ def hog(kind, environment, **options):
 def victim():
     """Runs small jobs of two kinds one by one and prints how long the slowest of each took."""
     import qpu_program
-    import v3d_drm
-    from hostile import SUBMIT_TFU, SubmitTfu
-    device = v3d_drm.Device(v3d_drm.RENDER)
+    from hostile import drm
+    device = drm.Device()
     program, image = device.bo(qpu_program.SIZE), device.bo(1 << 16)
     qpu_program.load(program, "nop ; thrsw\n nop\n nop\n nop\n")
 
     def convert():
-        tfu = SubmitTfu()
-        tfu.words[0] = 4 << 16
-        tfu.words[1], tfu.words[5], tfu.words[6] = image.address, image.address + 0x8000, 32 << 16 | 32
-        tfu.words[2], tfu.words[11] = 32, image.handle
-        device.ioctl(v3d_drm.WRITE, SUBMIT_TFU, tfu)
+        device.submit_tfu([image], icfg=4 << 16, iia=image.address, iis=32, ioa=image.address + 0x8000, ios=32 << 16 | 32)
 
     def compute():
         device.submit_csd(qpu_program.config(device, program, 24), [program])

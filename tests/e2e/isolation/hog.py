@@ -5,7 +5,6 @@ usage: hog.py KIND      prints "busy" when the first job is queued; hogs until i
        hog.py fates     submits one job of each kind and prints the status of its fence (1, or a negative errno)
        hog.py passed    submits endless jobs through the descriptor on its standard input, prints "busy" and waits
 """
-import ctypes
 import fcntl
 import os
 import struct
@@ -14,8 +13,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "qpu_programs"))
 import qpu_program  # pylint: disable=wrong-import-position
-import v3d_drm  # pylint: disable=wrong-import-position
-from hostile import BIN_PREFIX, SUBMIT_CL, SUBMIT_TFU, SubmitCl, SubmitTfu  # pylint: disable=wrong-import-position
+from hostile import drm, lists  # pylint: disable=wrong-import-position
 
 ENDLESS = "here:\n b here\n nop\n nop\n nop\n"
 NOP, BRANCH, RETURN = 1, 16, 18
@@ -35,11 +33,8 @@ class Hog:
         self.device.submit_csd(cfg, [self.program], out_sync=out_sync)
 
     def submit_cl(self, bin_range, render_range, out_sync=0):
-        handles = (ctypes.c_uint32 * 1)(self.lists.handle)
-        submit = SubmitCl(bo_handles=ctypes.addressof(handles), count=1)
         base = self.lists.address
-        submit.words[:] = [*bin_range, *render_range, 0, 0, out_sync, base, self.lists.size, base]
-        self.device.ioctl(v3d_drm.READ_WRITE, SUBMIT_CL, submit)
+        self.device.submit_cl([self.lists], bin_range, render_range, (base, self.lists.size, base), out_sync=out_sync)
 
     def write(self, offset, data):
         data = bytes(data) + bytes(-len(data) % 4)
@@ -54,20 +49,16 @@ class Hog:
     def bin(self, out_sync=0):
         """A binning list that branches to itself, behind a proper start."""
         at = self.lists.address + 0x2000
-        loop = at + len(BIN_PREFIX)
-        self.write(0x2000, BIN_PREFIX + bytes([NOP, BRANCH]) + struct.pack("<I", loop))
+        start = lists.start_binning(64, 64)
+        loop = at + len(start)
+        self.write(0x2000, start + bytes([NOP, BRANCH]) + struct.pack("<I", loop))
         self.submit_cl((at, at + 0x800), (at, at), out_sync)
 
     def convert(self, width, height, out_sync=0):
         """A raster copy of `height` rows, all of which are the first one."""
         rgba32f = 31
-        tfu = SubmitTfu()
-        tfu.words[0] = rgba32f << 16
-        tfu.words[1], tfu.words[5] = self.image.address, self.image.address + (1 << 19)
-        tfu.words[6] = height << 16 | width
-        tfu.words[11] = self.image.handle
-        tfu.words[16] = out_sync
-        self.device.ioctl(v3d_drm.WRITE, SUBMIT_TFU, tfu)
+        self.device.submit_tfu([self.image], icfg=rgba32f << 16, iia=self.image.address,
+                               ioa=self.image.address + (1 << 19), ios=height << 16 | width, out_sync=out_sync)
 
     def tfu(self, out_sync=0):
         self.convert(16384, 16384, out_sync)
@@ -91,12 +82,10 @@ def print_fates(hog):
 def main():
     kind = sys.argv[1]
     if kind == "passed":
-        device = v3d_drm.Device.__new__(v3d_drm.Device)
-        device.fd, device._bos = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3), []
-        device.revision = device.param(v3d_drm.PARAM_HUB_IDENT3) >> 8 & 255
+        device = drm.Device(fd=fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3))
         os.close(0)
     else:
-        device = v3d_drm.Device(v3d_drm.RENDER)
+        device = drm.Device()
     hog = Hog(device)
     if kind == "fates":
         return print_fates(hog)
