@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <new>
 
+#include "gpu/base/log.h"
 #include "ioctl/bo.h"
 
 namespace v3d::ioctl {
@@ -108,7 +109,10 @@ int AddressRoom::map(const Buffer& buffer, uint32_t* address) {
 }
 
 void AddressRoom::unmap(const Buffer& buffer, uint32_t address) {
-  gpu_->space().unmap(address, buffer.size());
+  // A whole mapping can be taken back however many there are.
+  if (!gpu_->space().unmap(address, buffer.size()))
+    log_error("the host refuses to unmap [%#x, +%#x): jobs of this client still reach it", address,
+              buffer.size());
   const std::lock_guard lock(mutex_);
   try {
     va_.release(address, buffer.size());

@@ -8,9 +8,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <mutex>
 
 #include "absl/strings/str_format.h"
@@ -25,6 +27,7 @@ namespace v3d::mmu {
 namespace {
 
 constexpr uint64_t kReservation = 3 * kSpaceSize;
+constexpr uint64_t kPages = kSpaceSize / kPageSize;
 constexpr uint32_t kFrameMask = 0xffffff;
 
 /// Where the signal handler looks an address up. It follows `space` only for an address in the reservation,
@@ -40,8 +43,25 @@ struct sigaction g_previous_segv, g_previous_bus;
 
 /// Makes every access to the range a fault. False: the host has no mappings left (vm.max_map_count).
 bool forbid(uint8_t* at, uint64_t size) {
+  // With one mapping too many mmap is refused even where it takes none; a range of whole mappings can still
+  // be protected. (Unmapping it is no way: something of the daemon's could be placed into the hole.)
   return mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
-         MAP_FAILED;
+             MAP_FAILED ||
+         mprotect(at, size, PROT_NONE) == 0;
+}
+
+constexpr uint32_t kPteMapped = kPteValid | kPteKept;
+
+/// Whether the host can have one mapping for two adjacent pages with these entries.
+bool joined(uint32_t first, uint32_t second) {
+  const bool mapped = (first & kPteMapped) != 0;
+  if (mapped != ((second & kPteMapped) != 0)) return false;
+  return !mapped || ((first + 1) & kFrameMask) == (second & kFrameMask);
+}
+
+void nap() {
+  const timespec time = {0, 1'000'000};
+  nanosleep(&time, nullptr);
 }
 
 /// What a client's tiles and threads race for in the client's own memory is the client's affair, as it is on
@@ -74,6 +94,8 @@ absl::StatusOr<std::unique_ptr<AddressSpace>> AddressSpace::create() {
   space->scratch_fd_ = memfd_create("v3demu-scratch", MFD_CLOEXEC);
   if (space->scratch_fd_ < 0 || ftruncate(space->scratch_fd_, kPageSize) != 0)
     return absl::ResourceExhaustedError("no scratch page: memfd_create failed");
+  if (!space->separate() || !space->take_reserve())
+    return absl::ResourceExhaustedError("the host has too few mappings left");
 
   for (Slot& slot : g_slots) {
     if (slot.taken.exchange(true)) continue;
@@ -92,54 +114,99 @@ AddressSpace::~AddressSpace() {
     slot.taken = false;
     break;
   }
+  drop_reserve();
   if (reservation_) munmap(reservation_, kReservation);
   if (page_table_) munmap(page_table_, (kSpaceSize / kPageSize) * sizeof(uint32_t));
   if (scratch_fd_ >= 0) close(scratch_fd_);
 }
 
-absl::Status AddressSpace::map(GpuAddr address, int memfd, uint64_t offset, uint64_t size) {
+uint32_t AddressSpace::new_frames(uint64_t pages) {
+  lock();
+  const uint32_t first = ++next_frame_;  // two files never follow each other
+  next_frame_ += static_cast<uint32_t>(pages);
+  unlock();
+  return first;
+}
+
+absl::Status AddressSpace::map(GpuAddr address, int memfd, uint64_t offset, uint64_t size,
+                               std::optional<uint32_t> frame) {
   if (address % kPageSize || offset % kPageSize || size % kPageSize || size == 0)
     return absl::InvalidArgumentError(
         absl::StrFormat("map: address %#x, size %#x: not whole pages", address, size));
   if (address < kPageSize || address + size > kSpaceSize)
     return absl::InvalidArgumentError(
         absl::StrFormat("map: [%#x, +%#x) leaves the address space", address, size));
+  uint32_t number = frame ? *frame : new_frames(size / kPageSize);
   lock();
   void* mapped = mmap(base_ + address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memfd,
                       static_cast<off_t>(offset));
-  if (mapped != MAP_FAILED) {
-    ++next_frame_;  // frames of one mapping follow each other, those of two never do (handle_fault)
-    for (uint64_t page = address / kPageSize; page < (address + size) / kPageSize; ++page)
-      set_entry(page, kPteValid | kPteWriteable | (next_frame_++ & kFrameMask));
-  }
+  if (mapped != MAP_FAILED)
+    change_entries(address / kPageSize, (address + size) / kPageSize,
+                   [&](uint32_t) { return kPteValid | kPteWriteable | (number++ & kFrameMask); });
   unlock();
   if (mapped == MAP_FAILED) return absl::ResourceExhaustedError("map: the host refuses another mapping");
   return absl::OkStatus();
 }
 
-void AddressSpace::unmap(GpuAddr address, uint64_t size) {
+bool AddressSpace::unmap(GpuAddr address, uint64_t size) {
   const uint64_t end = (address + size + kPageSize - 1) / kPageSize;
   lock();
-  for (uint64_t page = address / kPageSize; page < end; ++page) set_entry(page, 0);
-  const bool forbidden = forbid(base_ + address, size);
+  bool forbidden = forbid(base_ + address, size);
+  if (!forbidden) {
+    recycle_all_scratch();
+    forbidden = forbid(base_ + address, size);
+  }
+  change_entries(address / kPageSize, end, [&](uint32_t old) {
+    return forbidden || !(old & kPteMapped) ? 0 : (old & kFrameMask) | kPteKept;
+  });
+  if (!reserve_) static_cast<void>(take_reserve());
   unlock();
-  if (!forbidden)
-    log_error("the host refuses to unmap [%#x, +%#x): jobs of this client still reach it", address, size);
+  return forbidden;
 }
 
-void AddressSpace::set_entry(uint64_t page, uint32_t value) {
-  const uint32_t old = entry(page);
-  if (old == value) return;
-  std::atomic_ref(page_table_[page]).store(value, std::memory_order_relaxed);
-  std::atomic<uint16_t>& valid = valid_in_part_[page / kEntriesPerPart];
-  if ((value & kPteValid) && !(old & kPteValid)) ++valid;
-  if (!(value & kPteValid) && (old & kPteValid)) --valid;
+void AddressSpace::keep(GpuAddr address, uint64_t size) {
+  lock();
+  change_entries(address / kPageSize, (address + size) / kPageSize,
+                 [](uint32_t old) { return old & kPteMapped ? (old & kFrameMask) | kPteKept : 0; });
+  unlock();
+}
+
+bool AddressSpace::revive(GpuAddr address, uint64_t size) {
+  const uint64_t first = address / kPageSize, end = (address + size) / kPageSize;
+  lock();
+  bool kept = true;
+  for (uint64_t page = first; page < end; ++page) kept = kept && (entry(page) & kPteKept);
+  if (kept)
+    change_entries(first, end, [](uint32_t old) { return (old & kFrameMask) | kPteValid | kPteWriteable; });
+  unlock();
+  return kept;
+}
+
+/// Replaces the entries of [first, end) by change(old).
+template <typename Change>
+void AddressSpace::change_entries(uint64_t first, uint64_t end, Change&& change) {
+  uint32_t old_before = first == 0 ? 0 : entry(first - 1), new_before = old_before;
+  int64_t breaks = 0;
+  for (uint64_t page = first; page < end; ++page) {
+    const uint32_t old = entry(page), value = change(old);
+    breaks += !joined(new_before, value) - !joined(old_before, old);
+    old_before = old;
+    new_before = value;
+    if (old == value) continue;
+    std::atomic_ref(page_table_[page]).store(value, std::memory_order_relaxed);
+    std::atomic<uint16_t>& used = used_in_part_[page / kEntriesPerPart];
+    if ((value & kPteMapped) && !(old & kPteMapped)) ++used;
+    if (!(value & kPteMapped) && (old & kPteMapped)) --used;
+  }
+  const uint32_t after = end == kPages ? 0 : entry(end);
+  breaks += !joined(new_before, after) - !joined(old_before, after);
+  breaks_.fetch_add(static_cast<uint64_t>(breaks), std::memory_order_relaxed);
 }
 
 std::vector<AddressSpace::Range> AddressSpace::mapped_ranges() const {
   std::vector<Range> ranges;
-  for (uint64_t page = 0; page < kSpaceSize / kPageSize; ++page) {
-    if (page % kEntriesPerPart == 0 && valid_in_part_[page / kEntriesPerPart] == 0) {
+  for (uint64_t page = 0; page < kPages; ++page) {
+    if (page % kEntriesPerPart == 0 && used_in_part_[page / kEntriesPerPart] == 0) {
       page += kEntriesPerPart - 1;
       continue;
     }
@@ -158,6 +225,8 @@ Faults AddressSpace::take_faults() {
   const Faults faults{fault_count_, first_fault_};
   fault_count_ = 0;
   recycle_all_scratch();  // the next fault of the same page is a new one
+  if (gaps_open_) close_gaps();
+  if (!reserve_) static_cast<void>(take_reserve());
   unlock();
   return faults;
 }
@@ -170,8 +239,9 @@ void AddressSpace::recycle_all_scratch() {
 }
 
 void AddressSpace::recycle_scratch(uint8_t* page) {
+  --num_scratch_;
   const uint64_t offset = static_cast<uint64_t>(page - reservation_) - kSpaceSize;  // wraps below the window
-  if (offset < kSpaceSize && (entry(offset / kPageSize) & kPteValid)) return;       // a BO was mapped over it
+  if (offset < kSpaceSize && (entry(offset / kPageSize) & kPteMapped)) return;      // a BO was mapped over it
   // A page that the host refuses to unmap stays the scratch page: its accesses go uncounted.
   static_cast<void>(forbid(page, kPageSize));
 }
@@ -180,38 +250,121 @@ bool AddressSpace::map_scratch(uint8_t* page) {
   return mmap(page, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, scratch_fd_, 0) != MAP_FAILED;
 }
 
-bool AddressSpace::handle_fault(uint8_t* host_address) {
+bool AddressSpace::take_reserve() {
+  void* pages = mmap(nullptr, kReserveMappings * kPageSize, PROT_NONE, MAP_SHARED, scratch_fd_, 0);
+  if (pages == MAP_FAILED) return false;
+  reserve_ = static_cast<uint8_t*>(pages);
+  for (uint64_t page = 1; page < kReserveMappings; page += 2) {
+    if (mprotect(reserve_ + page * kPageSize, kPageSize, PROT_READ) == 0) continue;
+    drop_reserve();
+    return false;
+  }
+  return true;
+}
+
+void AddressSpace::drop_reserve() {
+  if (reserve_) munmap(reserve_, kReserveMappings * kPageSize);
+  reserve_ = nullptr;
+}
+
+/// Tries what takes a mapping of the host; where that fails, gives up what can be spared. Others in the
+/// process may be quicker to take what was freed, but not for ever.
+template <typename Op>
+bool AddressSpace::insist(Op&& op) {
+  if (op()) return true;
+  drop_reserve();  // first: recycling takes less than it gives, but not nothing
+  recycle_all_scratch();
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    if (op()) return true;
+    nap();
+  }
+  return false;
+}
+
+/// The unmapped pages around one of the window, as the host's memory: into the guards where nothing is
+/// between. What is returned begins and ends with mappings of the host.
+std::pair<uint8_t*, uint8_t*> AddressSpace::gap_around(uint64_t page) const {
+  uint64_t first = page, end = page;
+  while (first > 0 && !(entry(first - 1) & kPteMapped)) --first;
+  while (end < kPages && !(entry(end) & kPteMapped)) ++end;
+  return {first == 0 ? reservation_ + kPageSize : base_ + first * kPageSize,
+          end == kPages ? reservation_ + kReservation - kPageSize : base_ + end * kPageSize};
+}
+
+/// When there is no mapping for a scratch page: the whole gap, which is one mapping, becomes memory of the
+/// job until take_faults(). That needs none.
+bool AddressSpace::open_gap(uint8_t* page) {
+  gaps_open_ = true;
+  if (page == reservation_ || page == reservation_ + kReservation - kPageSize)
+    return mprotect(page, kPageSize, PROT_READ | PROT_WRITE) == 0;
+  // The upper guard is as the last page, the lower one as the first.
+  const auto distance = static_cast<uint64_t>(std::max(page, base_) - base_);
+  const auto [first, end] = gap_around(std::min(distance / kPageSize, kPages));
+  return mprotect(first, static_cast<uint64_t>(end - first), PROT_READ | PROT_WRITE) == 0;
+}
+
+void AddressSpace::close_gaps() {
+  gaps_open_ = false;
+  separate();
+  for (uint64_t page = 0; page <= kPages; ++page) {
+    if (page < kPages && (entry(page) & kPteMapped)) continue;
+    const auto [first, end] = gap_around(page);
+    const auto size = static_cast<uint64_t>(end - first);
+    if (madvise(first, size, MADV_DONTNEED) != 0 || !forbid(first, size)) gaps_open_ = true;
+    page = std::min(static_cast<uint64_t>(end - base_) / kPageSize, kPages);
+  }
+}
+
+/// First and last page of the reservation are mappings that never grow together with others: what lies
+/// between them, and between BOs, begins and ends with mappings of the host.
+bool AddressSpace::separate() {
+  constexpr int kFlags = MAP_SHARED | MAP_FIXED;
+  return mmap(reservation_, kPageSize, PROT_NONE, kFlags, scratch_fd_, 0) != MAP_FAILED &&
+         mmap(reservation_ + kReservation - kPageSize, kPageSize, PROT_NONE, kFlags, scratch_fd_, 0) !=
+             MAP_FAILED;
+}
+
+/// A valid page whose memory is gone: so is the rest of the mapping. At once: page by page a client could use
+/// up the host's mappings.
+void AddressSpace::lose_mapping(uint64_t page) {
+  uint64_t end = page;
+  for (uint32_t next = entry(end); end < kSpaceSize / kPageSize && entry(end) == next; ++end)
+    next = (next & ~kFrameMask) | ((next + 1) & kFrameMask);
+  change_entries(page, end, [](uint32_t) { return 0; });
+  // What cannot be forbidden goes to the scratch page one by one.
+  static_cast<void>(insist([&] { return forbid(base_ + page * kPageSize, (end - page) * kPageSize); }));
+}
+
+/// Makes a page the scratch page.
+bool AddressSpace::redirect(uint8_t* page, bool memory_lost) {
+  uint8_t*& slot = scratch_pages_[next_scratch_];
+  next_scratch_ = (next_scratch_ + 1) % kScratchSlots;
+  if (slot) recycle_scratch(slot);
+  slot = nullptr;
+  if (!reserve_ && num_scratch_ >= kReserveScratch) recycle_all_scratch();  // at the host's limit
+  // Memory that is gone is so with any protection.
+  if (!insist([&] { return map_scratch(page); })) return !memory_lost && open_gap(page);
+  slot = page;
+  ++num_scratch_;
+  return true;
+}
+
+bool AddressSpace::handle_fault(uint8_t* host_address, bool memory_lost) {
   const uint64_t from_start = static_cast<uint64_t>(host_address - reservation_) & ~uint64_t{kPageSize - 1};
   uint8_t* page = reservation_ + from_start;
   lock();
   const uint64_t address = from_start - kSpaceSize;  // wraps for the lower guard
-  bool mapped_meanwhile = address < kSpaceSize && (entry(address / kPageSize) & kPteValid);
-  bool handled = true;
+  const uint32_t pte = address < kSpaceSize ? entry(address / kPageSize) : 0;
+  bool handled = pte & kPteValid;  // mapped meanwhile
   // EFAULT: the memfd ends before this page; the access would fault for ever.
-  if (mapped_meanwhile && madvise(page, kPageSize, MADV_POPULATE_WRITE) != 0 && errno == EFAULT) {
-    mapped_meanwhile = false;
-    uint64_t end = address / kPageSize;
-    for (uint32_t next = entry(end); end < kSpaceSize / kPageSize && entry(end) == next; ++end) {
-      set_entry(end, 0);
-      next = (next & ~kFrameMask) | ((next + 1) & kFrameMask);
-    }
-    // The whole rest at once: page by page a client could use up the host's mappings.
-    if (const uint64_t size = end * kPageSize - address; !forbid(page, size)) {
-      recycle_all_scratch();
-      handled = forbid(page, size);
-    }
+  if (handled && madvise(page, kPageSize, MADV_POPULATE_WRITE) != 0 && errno == EFAULT) {
+    lose_mapping(address / kPageSize);
+    handled = false;
+  } else if (pte & kPteKept) {
+    change_entries(address / kPageSize, address / kPageSize + 1, [](uint32_t) { return 0; });
   }
-  if (handled && !mapped_meanwhile) {
-    uint8_t*& slot = scratch_pages_[next_scratch_];
-    next_scratch_ = (next_scratch_ + 1) % kScratchSlots;
-    if (slot) recycle_scratch(slot);
-    slot = nullptr;
-    handled = map_scratch(page);
-    if (!handled) {  // vm.max_map_count: other scratch pages can be spared
-      recycle_all_scratch();
-      handled = map_scratch(page);
-    }
-    if (handled) slot = page;
+  if (!handled) {
+    handled = redirect(page, memory_lost);
     if (fault_count_++ == 0) first_fault_ = static_cast<GpuAddr>(host_address - base_);
   }
   unlock();
@@ -225,7 +378,7 @@ void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {
     uint8_t* const start = slot.reservation.load(std::memory_order_acquire);
     if (start == nullptr || address < start || address >= start + kReservation) continue;
     const int saved_errno = errno;  // of the code that was interrupted
-    const bool handled = slot.space.load()->handle_fault(address);
+    const bool handled = slot.space.load()->handle_fault(address, signal == SIGBUS);
     errno = saved_errno;
     if (handled) return;
     break;

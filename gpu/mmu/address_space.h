@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,6 +21,8 @@ inline constexpr uint64_t kSpaceSize = uint64_t{1} << 32;
 /// Page table entry (Linux v3d_mmu.c): page frame in bits 23:0.
 inline constexpr uint32_t kPteValid = 1u << 28;
 inline constexpr uint32_t kPteWriteable = 1u << 29;
+/// A bit that hardware ignores: the page is invalid, but the host still maps the frame (AddressSpace::keep).
+inline constexpr uint32_t kPteKept = 1u << 27;
 
 /// Accesses to unmapped pages since the last call of take_faults().
 struct Faults {
@@ -36,11 +40,31 @@ class AddressSpace {
 
   Memory memory() const { return Memory(base_); }
 
+  /// Numbers for the pages of a file that is mapped in pieces: pieces whose numbers and addresses follow each
+  /// other are one mapping of the host (vm.max_map_count counts those).
+  uint32_t new_frames(uint64_t pages);
+
   /// Maps bytes [offset, offset + size) of a memfd at a GPU address. All three are multiples of kPageSize and
-  /// the range lies inside [kPageSize, 4 GiB); else InvalidArgument.
-  absl::Status map(GpuAddr address, int memfd, uint64_t offset, uint64_t size);
-  /// Pages in the range become invalid; unmapped ones are ignored.
-  void unmap(GpuAddr address, uint64_t size);
+  /// the range lies inside [kPageSize, 4 GiB); else InvalidArgument. ResourceExhausted, and nothing changed,
+  /// when the host refuses another mapping.
+  /// @param frame  the number of the first page, from new_frames(); without one it gets numbers of its own
+  absl::Status map(GpuAddr address, int memfd, uint64_t offset, uint64_t size,
+                   std::optional<uint32_t> frame = {});
+  /// Pages in the range become invalid; unmapped ones are ignored. False when the host refuses to unmap them,
+  /// which may happen to a part of what map() or new_frames() made one mapping (vm.max_map_count): they are
+  /// as after keep().
+  bool unmap(GpuAddr address, uint64_t size);
+  /// Mapped pages in the range become invalid, but the host goes on mapping them: accesses reach the file
+  /// instead of the scratch page, and are not counted. Takes no mapping of the host.
+  void keep(GpuAddr address, uint64_t size);
+  /// Makes kept pages valid again. False, and nothing changed, unless all pages are kept.
+  bool revive(GpuAddr address, uint64_t size);
+
+  /// Mappings of the host that this space takes, with its reserve. Any thread.
+  uint64_t host_mappings() const {
+    return kFixedMappings + breaks_.load(std::memory_order_relaxed) +
+           2 * num_scratch_.load(std::memory_order_relaxed);
+  }
 
   /// Any thread. While another one maps or unmaps the page, either answer.
   bool is_mapped(GpuAddr address) const { return entry(address / kPageSize) & kPteValid; }
@@ -57,15 +81,26 @@ class AddressSpace {
   AddressSpace() = default;
   static void install_handler();
   static void on_signal(int signal, void* info, void* context);
-  bool handle_fault(uint8_t* host_address);
+  bool handle_fault(uint8_t* host_address, bool memory_lost);
   bool map_scratch(uint8_t* page);
+  bool redirect(uint8_t* page, bool memory_lost);
+  void lose_mapping(uint64_t page);
   void recycle_scratch(uint8_t* page);
   void recycle_all_scratch();
+  bool take_reserve();
+  void drop_reserve();
+  template <typename Op>
+  bool insist(Op&& op);
+  std::pair<uint8_t*, uint8_t*> gap_around(uint64_t page) const;
+  bool open_gap(uint8_t* page);
+  bool separate();
+  void close_gaps();
 
   uint32_t entry(uint64_t page) const {
     return std::atomic_ref(page_table_[page]).load(std::memory_order_relaxed);
   }
-  void set_entry(uint64_t page, uint32_t value);
+  template <typename Change>
+  void change_entries(uint64_t first, uint64_t end, Change&& change);
 
   void lock() {
     while (lock_.test_and_set(std::memory_order_acquire)) {
@@ -79,16 +114,26 @@ class AddressSpace {
   uint8_t* base_ = nullptr;
   // 2^20 entries, written under the lock, read without. The host gives memory for those that are used.
   uint32_t* page_table_ = nullptr;
-  // How many of each 1024 entries are valid: the others need not be looked at.
+  // How many of each 1024 entries have a mapping: the others need not be looked at.
   static constexpr uint64_t kEntriesPerPart = 1024;
   static constexpr uint64_t kParts = kSpaceSize / kPageSize / kEntriesPerPart;
-  std::array<std::atomic<uint16_t>, kParts> valid_in_part_{};
+  std::array<std::atomic<uint16_t>, kParts> used_in_part_{};
+  // Pairs of adjacent pages that cannot lie in one mapping of the host.
+  std::atomic<uint64_t> breaks_{0};
   uint32_t next_frame_ = 1;
   int scratch_fd_ = -1;
   // Held for short, signal-safe sections only: the fault handler takes it too.
   std::atomic_flag lock_ = ATOMIC_FLAG_INIT;
   uint8_t* scratch_pages_[kScratchSlots] = {};
   int next_scratch_ = 0;
+  std::atomic<uint32_t> num_scratch_{0};
+  // Mappings that are there to be given up when the fault handler needs one and the host has none left: for
+  // as many scratch pages as one instruction can need at once, each of which takes two, and one more.
+  static constexpr uint64_t kReserveScratch = 4;
+  static constexpr uint64_t kReserveMappings = 2 * kReserveScratch + 1;
+  static constexpr uint64_t kFixedMappings = kReserveMappings + 4;  // reservation in three, page table
+  uint8_t* reserve_ = nullptr;
+  bool gaps_open_ = false;
   uint64_t fault_count_ = 0;
   GpuAddr first_fault_ = 0;
 };

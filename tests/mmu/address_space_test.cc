@@ -2,16 +2,67 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+namespace {
+std::atomic<bool> g_refuse_scratch{false};
+}  // namespace
+
+#ifndef __SANITIZE_THREAD__
+/// The C library's, but for a host that has no mapping for a scratch page.
+extern "C" void* mmap(void* at, size_t size, int protection, int flags, int fd, off_t offset) noexcept {
+  if (g_refuse_scratch && fd >= 0 && size == v3d::mmu::kPageSize && (flags & MAP_FIXED)) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, size, protection, flags, fd, offset));
+}
+#endif
+
 namespace v3d::mmu {
 namespace {
+
+/// All mappings that the host lets this process have (vm.max_map_count), as one that is at its end: pages of
+/// different protection, one beside the other.
+class Hoard {
+ public:
+  Hoard() {
+    pages_ = static_cast<uint8_t*>(
+        mmap(nullptr, kSize, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    take();
+  }
+  ~Hoard() { munmap(pages_, kSize); }
+  Hoard(const Hoard&) = delete;
+  Hoard& operator=(const Hoard&) = delete;
+  /// What has become free since.
+  void take() {
+    while (next_ < kSize && mprotect(pages_ + next_, kPageSize, PROT_READ) == 0) next_ += 2 * kPageSize;
+    full_ = next_ < kSize;
+  }
+  bool full() const { return full_; }
+
+ private:
+  static constexpr uint64_t kSize = uint64_t{1} << 30;
+  uint8_t* pages_;
+  uint64_t next_ = kPageSize;
+  bool full_ = false;
+};
+
+uint64_t count_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  uint64_t count = 0;
+  for (std::string line; std::getline(maps, line);) ++count;
+  return count;
+}
 
 int make_memfd(uint64_t size) {
   const int fd = memfd_create("bo", MFD_CLOEXEC);
@@ -117,6 +168,164 @@ TEST(AddressSpace, RefusesBadRanges) {
   EXPECT_TRUE(space->map(0xfffff000, fd, 0, 4096).ok());
   close(fd);
 }
+
+TEST(AddressSpace, KnowsHowManyMappingsOfTheHostItTakes) {
+  auto space = AddressSpace::create().value();
+  const int fd = make_memfd(64 * kPageSize), other = make_memfd(64 * kPageSize);
+  const uint64_t empty = space->host_mappings(), others = count_mappings() - empty;
+  const auto expect = [&](uint64_t mappings, const char* what) {
+    EXPECT_EQ(count_mappings() - others, space->host_mappings()) << what;
+    EXPECT_EQ(space->host_mappings() - empty, mappings) << what;
+  };
+  expect(0, "empty");
+  const uint32_t frame = space->new_frames(64);
+  for (uint32_t page = 0; page < 64; ++page)
+    ASSERT_TRUE(space->map(0x100000 + page * kPageSize, fd, page * kPageSize, kPageSize, frame + page).ok());
+  expect(2, "pieces of one file");
+  ASSERT_TRUE(space->map(0x140000, other, 0, 64 * kPageSize).ok());
+  expect(3, "a file beside it");
+  EXPECT_TRUE(space->unmap(0x110000, kPageSize));
+  expect(5, "a hole");
+  EXPECT_TRUE(space->unmap(0x112000, kPageSize));
+  expect(7, "another");
+  EXPECT_TRUE(space->unmap(0x111000, kPageSize));
+  expect(5, "and what was between");
+  space->keep(0x100000, 0x8000);
+  expect(5, "kept pages");
+  space->memory().store<uint8_t>(0x900000, 1);
+  expect(7, "a scratch page");
+  space->take_faults();
+  EXPECT_TRUE(space->unmap(0, kSpaceSize));
+  expect(0, "empty again");
+  close(fd);
+  close(other);
+}
+
+TEST(AddressSpace, KeptPagesAreInvalidUntilTheyAreRevived) {
+  auto space = AddressSpace::create().value();
+  const int fd = make_memfd(4 * kPageSize);
+  ASSERT_TRUE(space->map(0x20000, fd, 0, 4 * kPageSize).ok());
+  space->keep(0x21000, 2 * kPageSize);
+  EXPECT_FALSE(space->is_mapped(0x21000));
+  ASSERT_EQ(space->mapped_ranges().size(), 2u);
+  space->memory().store<uint32_t>(0x21000, 7);
+  EXPECT_EQ(space->take_faults().count, 0u);
+  EXPECT_FALSE(space->revive(0x20000, 2 * kPageSize));  // the first is not kept
+  EXPECT_TRUE(space->revive(0x21000, 2 * kPageSize));
+  EXPECT_EQ(space->mapped_ranges().size(), 1u);
+  EXPECT_EQ(space->memory().load<uint32_t>(0x21000), 7u);
+  EXPECT_TRUE(space->unmap(0x20000, 4 * kPageSize));
+  EXPECT_FALSE(space->revive(0x21000, kPageSize));
+  close(fd);
+}
+
+TEST(AddressSpace, KeptPagesThatLostTheirMemoryAreScratch) {
+  auto space = AddressSpace::create().value();
+  const int fd = make_memfd(2 * kPageSize);
+  ASSERT_TRUE(space->map(0x20000, fd, 0, 2 * kPageSize).ok());
+  space->keep(0x20000, 2 * kPageSize);
+  ASSERT_EQ(ftruncate(fd, 0), 0);
+  EXPECT_EQ(space->memory().load<uint32_t>(0x21000), 0u);
+  EXPECT_EQ(space->take_faults().count, 1u);
+  EXPECT_FALSE(space->revive(0x20000, 2 * kPageSize));
+  close(fd);
+}
+
+TEST(AddressSpace, MappingIsRefusedWhenTheHostHasNoneLeft) {
+  auto space = AddressSpace::create().value();
+  const int fd = make_memfd(4 * kPageSize);
+  absl::StatusCode code;
+  {
+    const Hoard hoard;
+    ASSERT_TRUE(hoard.full());
+    code = space->map(0x20000, fd, 0, kPageSize).code();
+  }
+  EXPECT_EQ(code, absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(space->is_mapped(0x20000));
+  EXPECT_EQ(space->memory().load<uint32_t>(0x20000), 0u);
+  EXPECT_EQ(space->take_faults().count, 1u);
+  EXPECT_TRUE(space->map(0x20000, fd, 0, kPageSize).ok());
+  close(fd);
+}
+
+TEST(AddressSpace, FaultsAreServedWhenTheHostHasNoMappingLeft) {
+  auto space = AddressSpace::create().value();
+  const int fd = make_memfd(4 * kPageSize), lost = make_memfd(4 * kPageSize);
+  ASSERT_TRUE(space->map(0x20000, fd, 0, 4 * kPageSize).ok());
+  ASSERT_TRUE(space->map(0x40000, lost, 0, 4 * kPageSize).ok());
+  ASSERT_EQ(ftruncate(lost, kPageSize), 0);
+  const Memory memory = space->memory();
+  uint32_t read = 0, own = 0, behind = 0;
+  uint64_t faults[2];
+  {
+    Hoard hoard;
+    for (uint64_t& count : faults) {
+      memory.store<uint32_t>(0x20000, 5);
+      for (uint32_t page = 0; page < 100; ++page) memory.store<uint32_t>(0x700000 + page * 2 * kPageSize, 77);
+      read += memory.load<uint32_t>(0x900000);
+      behind += memory.load<uint32_t>(0x42000);  // SIGBUS, the first time
+      own += memory.load<uint32_t>(0x20000);
+      read += memory.load<uint8_t>(0x900001) + static_cast<uint32_t>(memory.load<uint64_t>(0xfffffffc) >> 40);
+      count = space->take_faults().count;
+      hoard.take();
+    }
+  }
+  EXPECT_EQ(read, 2 * 77u);
+  EXPECT_EQ(behind, 2 * 77u);
+  EXPECT_EQ(own, 10u);
+  EXPECT_EQ(faults[0], 104u);  // the last access has two
+  EXPECT_EQ(faults[1], 104u);
+  close(fd);
+  close(lost);
+}
+
+TEST(AddressSpace, APartThatTheHostRefusesToUnmapIsKept) {
+  auto space = AddressSpace::create().value();
+  const int fd = make_memfd(4 * kPageSize);
+  ASSERT_TRUE(space->map(0x20000, fd, 0, 4 * kPageSize).ok());
+  bool part, whole;
+  {
+    const Hoard hoard;
+    part = space->unmap(0x21000, kPageSize);
+    space->memory().store<uint32_t>(0x21000, 3);
+  }
+  EXPECT_FALSE(part);
+  EXPECT_FALSE(space->is_mapped(0x21000));
+  EXPECT_TRUE(space->is_mapped(0x22000));
+  EXPECT_TRUE(space->revive(0x21000, kPageSize));
+  EXPECT_EQ(space->memory().load<uint32_t>(0x21000), 3u);
+  {
+    const Hoard hoard;
+    whole = space->unmap(0x20000, 4 * kPageSize);
+  }
+  EXPECT_TRUE(whole);
+  EXPECT_EQ(space->memory().load<uint32_t>(0x21000), 0u);
+  EXPECT_EQ(space->take_faults().count, 1u);
+  close(fd);
+}
+
+#ifndef __SANITIZE_THREAD__  // which has an mmap of its own
+TEST(AddressSpace, WhenAllElseFailsTheGapIsScratch) {
+  auto space = AddressSpace::create().value();
+  const int fd = make_memfd(kPageSize);
+  ASSERT_TRUE(space->map(0x20000, fd, 0, kPageSize).ok());
+  const Memory memory = space->memory();
+  g_refuse_scratch = true;
+  memory.store<uint32_t>(0x10000, 1);
+  memory.store<uint32_t>(0x70000000, 2);
+  memory.store<uint32_t>(0xfffffffe, 3);  // into the guard
+  const uint32_t read = memory.load<uint32_t>(0x10000) + memory.load<uint32_t>(0x70000000);
+  g_refuse_scratch = false;
+  EXPECT_EQ(read, 3u);
+  const Faults faults = space->take_faults();
+  EXPECT_EQ(faults.count, 2u);
+  EXPECT_EQ(faults.first_address, 0x10000u);
+  EXPECT_EQ(memory.load<uint32_t>(0x70000000), 0u);
+  EXPECT_EQ(space->take_faults().count, 1u);
+  EXPECT_TRUE(space->is_mapped(0x20000));
+  close(fd);
+}
+#endif
 
 TEST(AddressSpace, RangesFollowMapsAndUnmaps) {
   auto space = AddressSpace::create().value();
