@@ -62,8 +62,12 @@ class RequestFds : public ioctl::UserFds {
   int find(int number) override;
   void give_in_argument(uint32_t offset, ioctl::UniqueFd fd, bool close_on_exec) override;
 
+  void replace_mappings(ioctl::MovedMemory moved) override;
+
   std::vector<wire::FdPatch> patches;
   std::vector<ioctl::UniqueFd> given;
+  std::vector<wire::Move> moves;
+  std::vector<ioctl::UniqueFd> moved_to;
 
  private:
   const std::vector<int32_t> numbers_;

@@ -53,13 +53,16 @@ Reply ioctl_reply(int error, const ParsedIoctl& parsed, RequestFds& fds) {
   Reply reply;
   reply.error = error;
   wire::IoctlReply header = {static_cast<uint32_t>(parsed.arg.size()), parsed.memory.num_writes(),
-                             static_cast<uint32_t>(fds.patches.size()), 0};
+                             static_cast<uint32_t>(fds.patches.size()),
+                             static_cast<uint32_t>(fds.moves.size())};
   reply.payload.reserve(sizeof header + parsed.arg.size() + parsed.memory.writes().size() + 64);
   reply.append(header);
   reply.append(parsed.arg.data(), parsed.arg.size());
   reply.append(parsed.memory.writes().data(), parsed.memory.writes().size());
   for (const wire::FdPatch& patch : fds.patches) reply.append(patch);
+  for (const wire::Move& move : fds.moves) reply.append(move);
   reply.fds = std::move(fds.given);
+  for (ioctl::UniqueFd& fd : fds.moved_to) reply.fds.push_back(std::move(fd));
   return reply;
 }
 
@@ -204,10 +207,12 @@ Reply Session::mmap(Request& request) {
   SegmentMemory memory;
   ioctl::Call call{server_.kernel(), *file, memory, fds, waiter_, *peer_.account};
   ioctl::UniqueFd memfd;
-  if (const int error = ioctl::mmap_file(call, args.offset, args.length, args.flags, &memfd))
+  wire::MmapReply where = {};
+  if (const int error =
+          ioctl::mmap_file(call, args.offset, args.length, args.flags, &memfd, &where.fd_offset))
     return failure(error);
   Reply reply;
-  reply.append(wire::MmapReply{0});
+  reply.append(where);
   reply.fds.push_back(std::move(memfd));
   return reply;
 }

@@ -13,6 +13,7 @@ int gem_close(Call& call, drm::GemClose& args) { return call.file.close_handle(a
 int gem_flink(Call& call, drm::GemFlink& args) {
   const std::shared_ptr<Bo> bo = call.file.find_bo(args.handle);
   if (!bo) return ENOENT;
+  if (const int error = make_shareable(call, *bo)) return error;
   DrmDevice& device = call.file.device();
   const std::lock_guard lock(device.mutex);
   if (const auto known = device.names_of_bos.find(bo.get()); known != device.names_of_bos.end()) {

@@ -6,11 +6,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "ioctl/account.h"
 #include "ioctl/fence.h"
 #include "ioctl/gpu.h"
+#include "ioctl/memory_file.h"
+#include "ioctl/slab.h"
 #include "ioctl/unique_fd.h"
 #include "ioctl/va_allocator.h"
 
@@ -33,49 +36,64 @@ class Reservation {
   std::vector<Entry> entries_;
 };
 
-/// Identity of a file: two descriptors with equal keys share their memory.
-struct InodeKey {
-  uint64_t device, inode;
-  auto operator<=>(const InodeKey&) const = default;
-};
-
 class BufferTable;
 
-/// What a buffer costs whoever made it, or brought its memfd.
+/// What a buffer costs whoever made it, or brought its memfd; in a slab it takes no descriptor.
 struct BufferCharges {
   Charge bytes, descriptor;
 };
-/// What an address space costs: a window, a page table and a scratch page, which faults map in some places.
+/// What an address space costs: a window with its guards, a page table, what it holds back for faults, and a
+/// few scratch pages, which faults map in some places.
 struct RoomCharges {
   Charge space, mappings, descriptor;
 };
-inline constexpr uint64_t kRoomMappings = 4, kRoomDescriptors = 1;
-/// Of a BO in an address space: itself, and the gap behind it.
+inline constexpr uint64_t kRoomMappings = mmu::AddressSpace::kFixedMappings + 8, kRoomDescriptors = 1;
+/// Of a BO with memory of its own in an address space: itself, and the gap behind it.
 inline constexpr uint64_t kBoMappings = 2;
 
-/// A memfd that daemon and clients map; what a dma-buf descriptor names. All GEM objects made from it, by any
-/// client and on either node, share it and its reservation.
+/// Memory that daemon and clients map. It has a memfd of its own, which is what a dma-buf descriptor names:
+/// all GEM objects made from it, by any client and on either node, share it and its reservation. Or it lies
+/// in a slab: then one object has it alone, until that is shared for the first time.
 class Buffer {
  public:
-  /// @param table  in which it stands; outlives it
-  Buffer(UniqueFd memfd, uint64_t size, InodeKey key, BufferTable* table, BufferCharges charges = {})
-      : memfd_(std::move(memfd)), size_(size), key_(key), table_(table), charges_(std::move(charges)) {}
+  /// @param table  in which it stands, or will when it leaves its slab; outlives it
+  /// @param in_slab  the file is a slab's
+  Buffer(std::shared_ptr<MemoryFile> file, uint64_t offset, uint64_t size, bool in_slab, BufferTable* table,
+         BufferCharges charges = {})
+      : size_(size),
+        table_(table),
+        charges_(std::move(charges)),
+        place_{std::move(file), offset},
+        in_slab_(in_slab) {}
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  int memfd() const { return memfd_.get(); }
+  struct Place {
+    std::shared_ptr<MemoryFile> file;
+    uint64_t offset;  ///< bytes; 0 in a file of its own
+  };
+  Place place() const;
+  /// For a client that is about to map it.
+  Place place_for_client();
   uint64_t size() const { return size_; }  ///< bytes, whole pages
-  InodeKey key() const { return key_; }
+  bool in_slab() const;
+  /// Whether a client may have a mapping of the slab's memory.
+  bool client_mapped() const;
   Reservation& reservation() { return reservation_; }
 
  private:
-  const UniqueFd memfd_;
+  friend class AddressRoom;
+  friend class BufferTable;
+
   const uint64_t size_;
-  const InodeKey key_;
   BufferTable* const table_;
-  const BufferCharges charges_;
   Reservation reservation_;
+  BufferCharges charges_;     // under AddressRoom's lock while in a slab
+  mutable std::mutex mutex_;  // protects all below
+  Place place_;
+  bool in_slab_;
+  bool client_mapped_ = false;
 };
 
 /// All living buffers by identity. Thread safe.
@@ -83,7 +101,10 @@ class BufferTable {
  public:
   /// @param size  bytes, a multiple of the page size, > 0
   /// @return null when the host has no memory or no descriptors left
-  std::shared_ptr<Buffer> create(uint64_t size, BufferCharges charges = {});
+  /// @param charges  taken when it succeeds
+  std::shared_ptr<Buffer> create(uint64_t size, BufferCharges* charges);
+  /// Enters a buffer that left its slab.
+  void add(const std::shared_ptr<Buffer>& buffer);
   /// The buffer that a descriptor names. Takes the descriptor.
   /// @param account  whom a buffer is charged to that was not known yet; null for one that is just looked at
   /// @return 0, EINVAL when it is not the memfd of a buffer, or ENOMEM
@@ -97,36 +118,78 @@ class BufferTable {
   std::map<InodeKey, std::weak_ptr<Buffer>> buffers_;
 };
 
-/// The GPU address space of one drm_file. Lives until the last BO and job that use it are gone.
-class AddressRoom {
- public:
-  explicit AddressRoom(std::unique_ptr<GpuContext> gpu,
-                       const BoAlignment& alignment = default_abi().bo_alignment, RoomCharges charges = {})
-      : charges_(std::move(charges)), gpu_(std::move(gpu)), va_(alignment) {}
-  GpuContext& gpu() { return *gpu_; }
-
-  /// Places a buffer and maps it. 0, ENOSPC (no addresses left) or ENOMEM (the host refuses).
-  int map(const Buffer& buffer, uint32_t* address);
-  void unmap(const Buffer& buffer, uint32_t address);
-
- private:
-  const RoomCharges charges_;  // released behind the context
-  const std::unique_ptr<GpuContext> gpu_;
-  std::mutex mutex_;  // protects va_
-  VaAllocator va_;
-};
-
 /// What one drm_file owns of memory.
 struct MemoryUse {
   std::atomic<uint64_t> bytes{0};
   std::atomic<uint64_t> objects{0};
+  /// Of closed BOs that stays taken because a client may still have it mapped (slab.h).
+  std::atomic<uint64_t> retired_bytes{0};
+};
+
+/// Where a BO is in its address space.
+struct Placement {
+  uint32_t address = 0;  ///< GPU virtual, 0 on vc4
+  SlabPiece piece;       ///< that it has, or whose address it has
+};
+
+/// Memory of a slab that is elsewhere now: a client has to map that instead.
+struct MovedMemory {
+  InodeKey slab = {};
+  uint64_t offset = 0, size = 0;  ///< where it was in the slab
+  UniqueFd memfd;                 ///< where it is, from its start; empty when no client had mapped it
+};
+
+/// The GPU address space of one drm_file. Lives until the last BO and job that use it are gone.
+class AddressRoom {
+ public:
+  explicit AddressRoom(std::unique_ptr<GpuContext> gpu,
+                       const BoAlignment& alignment = default_abi().bo_alignment,
+                       std::shared_ptr<MemoryUse> use = std::make_shared<MemoryUse>(),
+                       RoomCharges charges = {});
+  GpuContext& gpu() { return *gpu_; }
+
+  /// Places a buffer with memory of its own and maps it. 0, ENOSPC (no addresses left) or ENOMEM (the host
+  /// refuses).
+  int map(const Buffer& buffer, Placement* placement);
+  void unmap(Buffer& buffer, const Placement& placement);
+
+  /// A buffer of zeros in a slab, mapped. Null when there is none to be had.
+  /// @param account  pays for a slab that it takes
+  /// @param bytes  as many as the buffer is to have, at most kMaxSlabBo; taken when it succeeds
+  /// @param in_need  as of SlabPool::allocate
+  std::shared_ptr<Buffer> create_small(BufferTable& table, Account& account, Charge* bytes, bool in_need,
+                                       Placement* placement);
+  /// Gives a buffer that lies in a slab memory of its own, with the same contents at the same address. No job
+  /// may use it now. What a thread of a client writes meanwhile can be lost: what the kernel would see at the
+  /// one object may have been written to the old memory when that was copied already.
+  /// @return 0 (also when it is in no slab), or ENOMEM and nothing has changed
+  /// @param account  pays for it
+  /// @param mappings  of the object, which become its own
+  int move_out(Account& account, const std::shared_ptr<Buffer>& buffer, const Placement& placement,
+               Charge* mappings, MovedMemory* moved);
+
+  /// What it takes of the host for BOs in slabs, and to map all BOs.
+  struct HostUse {
+    uint64_t mappings, descriptors;
+  };
+  HostUse host_use() const;
+
+ private:
+  void note_use();
+
+  const RoomCharges charges_;  // released behind the context
+  const std::unique_ptr<GpuContext> gpu_;
+  const std::shared_ptr<MemoryUse> use_;
+  mutable std::mutex mutex_;  // protects all below, and what is mapped
+  VaAllocator va_;
+  std::optional<SlabPool> slabs_;
 };
 
 /// A GEM object: a buffer as one drm_file sees it.
 class Bo {
  public:
   /// @param room  where it is mapped; null on the vc4 node
-  Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, uint32_t address,
+  Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, const Placement& placement,
      uint64_t mmap_offset, bool imported, std::shared_ptr<MemoryUse> use, Charge mappings = {});
   ~Bo();
   Bo(const Bo&) = delete;
@@ -134,22 +197,25 @@ class Bo {
 
   const std::shared_ptr<Buffer>& buffer() const { return buffer_; }
   uint64_t size() const { return buffer_->size(); }
-  uint32_t address() const { return address_; }          ///< GPU virtual, 0 on vc4
-  uint64_t mmap_offset() const { return mmap_offset_; }  ///< fake offset, >= 4 GiB
+  uint32_t address() const { return placement_.address; }  ///< GPU virtual, 0 on vc4
+  uint64_t mmap_offset() const { return mmap_offset_; }    ///< fake offset, >= 4 GiB
   bool imported() const { return imported_; }
   Reservation& reservation() const { return buffer_->reservation(); }
 
   /// Host address of [offset, offset + bytes), or null when that is not inside the object.
   uint8_t* host(uint64_t offset, uint64_t bytes) const;
 
+  /// AddressRoom::move_out(), for an object that is to be shared. One thread at a time.
+  int leave_slab(Account& account, MovedMemory* moved);
+
  private:
   const std::shared_ptr<Buffer> buffer_;
   const std::shared_ptr<AddressRoom> room_;
-  const uint32_t address_;
+  const Placement placement_;
   const uint64_t mmap_offset_;
   const bool imported_;
   const std::shared_ptr<MemoryUse> use_;
-  const Charge mappings_;
+  Charge mappings_;
 };
 
 }  // namespace v3d::ioctl

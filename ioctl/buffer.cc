@@ -6,9 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
 
-#include "gpu/base/log.h"
 #include "ioctl/bo.h"
 
 namespace v3d::ioctl {
@@ -44,17 +42,27 @@ std::vector<FencePtr> Reservation::fences(bool reads_too) {
   return fences;
 }
 
-std::shared_ptr<Buffer> BufferTable::create(uint64_t size, BufferCharges charges) {
-  UniqueFd memfd(memfd_create("v3demu-bo", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+std::shared_ptr<MemoryFile> MemoryFile::create(const char* name, uint64_t size) {
+  UniqueFd memfd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   struct stat info;
   if (!memfd || ftruncate(memfd.get(), static_cast<off_t>(size)) != 0 ||
       fcntl(memfd.get(), F_ADD_SEALS, kSeals) != 0 || fstat(memfd.get(), &info) != 0)
     return nullptr;
-  const InodeKey key{info.st_dev, info.st_ino};
-  auto buffer = std::make_shared<Buffer>(std::move(memfd), size, key, this, std::move(charges));
+  return std::make_shared<MemoryFile>(MemoryFile{std::move(memfd), {info.st_dev, info.st_ino}});
+}
+
+std::shared_ptr<Buffer> BufferTable::create(uint64_t size, BufferCharges* charges) {
+  std::shared_ptr<MemoryFile> file = MemoryFile::create("v3demu-bo", size);
+  if (!file) return nullptr;
+  auto buffer = std::make_shared<Buffer>(std::move(file), 0, size, false, this, std::move(*charges));
+  add(buffer);
+  return buffer;
+}
+
+void BufferTable::add(const std::shared_ptr<Buffer>& buffer) {
+  const InodeKey key = buffer->place().file->key;
   const std::lock_guard lock(mutex_);
   buffers_[key] = buffer;
-  return buffer;
 }
 
 int BufferTable::import(UniqueFd fd, Account* account, std::shared_ptr<Buffer>* buffer) {
@@ -81,7 +89,8 @@ int BufferTable::import(UniqueFd fd, Account* account, std::shared_ptr<Buffer>* 
     buffers_.erase(key);
     return ENOMEM;
   }
-  *buffer = std::make_shared<Buffer>(std::move(fd), size, key, this, std::move(charges));
+  *buffer = std::make_shared<Buffer>(std::make_shared<MemoryFile>(MemoryFile{std::move(fd), key}), 0, size,
+                                     false, this, std::move(charges));
   known = *buffer;
   return 0;
 }
@@ -93,38 +102,36 @@ void BufferTable::forget(InodeKey key) {
   if (it != buffers_.end() && it->second.expired()) buffers_.erase(it);
 }
 
-Buffer::~Buffer() { table_->forget(key_); }
-
-int AddressRoom::map(const Buffer& buffer, uint32_t* address) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto place = va_.allocate(buffer.size());
-    if (!place) return ENOSPC;
-    *address = *place;
-  }
-  if (gpu_->space().map(*address, buffer.memfd(), 0, buffer.size()).ok()) return 0;
-  const std::lock_guard lock(mutex_);
-  va_.release(*address, buffer.size());
-  return ENOMEM;
+Buffer::~Buffer() {
+  if (!in_slab_) table_->forget(place_.file->key);
 }
 
-void AddressRoom::unmap(const Buffer& buffer, uint32_t address) {
-  // A whole mapping can be taken back however many there are.
-  if (!gpu_->space().unmap(address, buffer.size()))
-    log_error("the host refuses to unmap [%#x, +%#x): jobs of this client still reach it", address,
-              buffer.size());
+Buffer::Place Buffer::place() const {
   const std::lock_guard lock(mutex_);
-  try {
-    va_.release(address, buffer.size());
-  } catch (const std::bad_alloc&) {  // the client has lost that range of addresses
-  }
+  return place_;
 }
 
-Bo::Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, uint32_t address,
+Buffer::Place Buffer::place_for_client() {
+  const std::lock_guard lock(mutex_);
+  client_mapped_ = true;
+  return place_;
+}
+
+bool Buffer::in_slab() const {
+  const std::lock_guard lock(mutex_);
+  return in_slab_;
+}
+
+bool Buffer::client_mapped() const {
+  const std::lock_guard lock(mutex_);
+  return client_mapped_;
+}
+
+Bo::Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, const Placement& placement,
        uint64_t mmap_offset, bool imported, std::shared_ptr<MemoryUse> use, Charge mappings)
     : buffer_(std::move(buffer)),
       room_(std::move(room)),
-      address_(address),
+      placement_(placement),
       mmap_offset_(mmap_offset),
       imported_(imported),
       use_(std::move(use)),
@@ -134,14 +141,18 @@ Bo::Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, uint32
 }
 
 Bo::~Bo() {
-  if (room_) room_->unmap(*buffer_, address_);
+  if (room_) room_->unmap(*buffer_, placement_);
   use_->bytes -= buffer_->size();
   use_->objects -= 1;
 }
 
+int Bo::leave_slab(Account& account, MovedMemory* moved) {
+  return room_ ? room_->move_out(account, buffer_, placement_, &mappings_, moved) : 0;
+}
+
 uint8_t* Bo::host(uint64_t offset, uint64_t bytes) const {
   if (!room_ || offset > size() || bytes > size() - offset) return nullptr;
-  return room_->gpu().space().memory().host(address_) + offset;
+  return room_->gpu().space().memory().host(address()) + offset;
 }
 
 }  // namespace v3d::ioctl

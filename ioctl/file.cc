@@ -66,7 +66,8 @@ std::shared_ptr<AddressRoom> File::room(Account& account) {
               std::string(context.status().message()));
     return nullptr;
   }
-  return room_ = std::make_shared<AddressRoom>(*std::move(context), abi().bo_alignment, std::move(charges));
+  return room_ = std::make_shared<AddressRoom>(*std::move(context), abi().bo_alignment, memory_use_,
+                                               std::move(charges));
 }
 
 FencePtr File::next_fence(Queue queue) {
@@ -84,35 +85,58 @@ int File::refuse_memory(uint64_t size, const char* why) {
 
 int File::make_bo(Account& account, std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo) {
   std::shared_ptr<AddressRoom> space;
-  uint32_t address = 0;
+  Placement placement;
   Charge mappings;
   if (!device_.modeset) {
     if (account.charge(Resource::kMappings, kBoMappings, &mappings) != 0)
       return refuse_memory(buffer->size(), "limit of mappings");
     space = room(account);
     if (!space) return refuse_memory(buffer->size(), "no address space");
-    const int error = space->map(*buffer, &address);
+    const int error = space->map(*buffer, &placement);
     if (error == ENOMEM) return refuse_memory(buffer->size(), "the host refuses another mapping");
     if (error) return error;
   }
   const uint64_t offset = kernel_.new_mmap_offset(buffer->size());
   try {
-    *bo = std::make_shared<Bo>(buffer, space, address, offset, imported, memory_use_, std::move(mappings));
+    *bo = std::make_shared<Bo>(buffer, space, placement, offset, imported, memory_use_, std::move(mappings));
   } catch (const std::bad_alloc&) {
-    if (space) space->unmap(*buffer, address);
+    if (space) space->unmap(*buffer, placement);
     throw;
   }
   return 0;
 }
 
+bool File::make_small_bo(Account& account, Charge* bytes, bool in_need, std::shared_ptr<Bo>* bo) {
+  const uint64_t size = bytes->amount();
+  const std::shared_ptr<AddressRoom> space = size <= kMaxSlabBo ? room(account) : nullptr;
+  if (!space) return false;
+  Placement placement;
+  const auto buffer = space->create_small(kernel_.buffers(), account, bytes, in_need, &placement);
+  if (!buffer) return false;
+  const uint64_t offset = kernel_.new_mmap_offset(size);
+  try {
+    *bo = std::make_shared<Bo>(buffer, space, placement, offset, false, memory_use_);
+  } catch (const std::bad_alloc&) {
+    space->unmap(*buffer, placement);
+    throw;
+  }
+  return true;
+}
+
 int File::create_bo(Account& account, uint64_t size, std::shared_ptr<Bo>* bo, uint32_t* handle) {
   BufferCharges charges;
-  if (account.charge(Resource::kBoBytes, size, &charges.bytes) != 0 ||
-      account.charge(Resource::kDescriptors, 1, &charges.descriptor) != 0)
-    return refuse_memory(size, "limit of memory or descriptors");
-  std::shared_ptr<Buffer> buffer = kernel_.buffers().create(size, std::move(charges));
-  if (!buffer) return refuse_memory(size, "no memory or descriptors left");
-  if (const int error = make_bo(account, std::move(buffer), false, bo)) return error;
+  if (account.charge(Resource::kBoBytes, size, &charges.bytes) != 0)
+    return refuse_memory(size, "limit of memory");
+  if (!make_small_bo(account, &charges.bytes, false, bo)) {
+    std::shared_ptr<Buffer> buffer;
+    if (account.charge(Resource::kDescriptors, 1, &charges.descriptor) == 0)
+      buffer = kernel_.buffers().create(size, &charges);
+    if (buffer) {
+      if (const int error = make_bo(account, std::move(buffer), false, bo)) return error;
+    } else if (!make_small_bo(account, &charges.bytes, true, bo)) {
+      return refuse_memory(size, "no memory or descriptors left");
+    }
+  }
   return add_handle(account, *bo, handle);
 }
 

@@ -110,6 +110,7 @@ class File : public std::enable_shared_from_this<File> {
  private:
   int refuse_memory(uint64_t size, const char* why);
   int make_bo(Account& account, std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo);
+  bool make_small_bo(Account& account, Charge* bytes, bool in_need, std::shared_ptr<Bo>* bo);
   int add_handle_locked(const std::shared_ptr<Bo>& bo, Charge charge, uint32_t* handle);
 
   Kernel& kernel_;

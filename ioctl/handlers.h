@@ -35,6 +35,8 @@ int get_param(Call& call, drm::GetParam& args);
 // prime.cc
 int prime_handle_to_fd(Call& call, drm::PrimeHandle& args);
 int prime_fd_to_handle(Call& call, drm::PrimeHandle& args);
+/// Before others can get at an object's memory: gives it memory of its own. 0, ENOMEM or EINTR.
+int make_shareable(Call& call, Bo& bo);
 
 // syncobj.cc
 int syncobj_create(Call& call, drm::SyncobjCreate& args);

@@ -7,11 +7,25 @@
 
 namespace v3d::ioctl {
 
+int make_shareable(Call& call, Bo& bo) {
+  while (bo.buffer()->in_slab()) {
+    // The kernel need not wait; here no job may write to what is copied.
+    if (const int error = wait_for_all(bo.reservation().fences(true), call.waiter, INT64_MAX)) return error;
+    const std::lock_guard lock(call.kernel.submit_mutex);
+    if (!bo.reservation().fences(true).empty()) continue;
+    MovedMemory moved;
+    if (const int error = bo.leave_slab(call.account, &moved)) return error;
+    if (moved.memfd) call.fds.replace_mappings(std::move(moved));
+  }
+  return 0;
+}
+
 int prime_handle_to_fd(Call& call, drm::PrimeHandle& args) {
   if (args.flags & ~(drm::kCloexec | drm::kRdwr)) return EINVAL;
   const std::shared_ptr<Bo> bo = call.file.find_bo(args.handle);
   if (!bo) return ENOENT;
-  UniqueFd fd(fcntl(bo->buffer()->memfd(), F_DUPFD_CLOEXEC, 0));
+  if (const int error = make_shareable(call, *bo)) return error;
+  UniqueFd fd(fcntl(bo->buffer()->place().file->memfd.get(), F_DUPFD_CLOEXEC, 0));
   if (!fd) return EMFILE;
   call.fds.give_in_argument(offsetof(drm::PrimeHandle, fd), std::move(fd), (args.flags & drm::kCloexec) != 0);
   return 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <new>
 #include <optional>
 #include <set>
 #include <utility>
@@ -48,6 +49,27 @@ class VaAllocator {
     return std::nullopt;
   }
 
+  struct Range {
+    uint32_t address;
+    uint64_t size;
+  };
+  /// A range of that many bytes that starts at a multiple of what a BO of that size does, or what the first
+  /// page leaves of the lowest one.
+  /// @param size  a power of two
+  std::optional<Range> allocate_slab(uint64_t size) {
+    const uint64_t end = pages_of(size);
+    const auto first = holes_.begin();
+    if (first != holes_.end() && first->first == 1 && first->second >= end) {
+      const uint64_t rest = first->second;
+      remove(first);
+      if (end < rest) add(end, rest);
+      return Range{kPage, size - kPage};
+    }
+    const auto address = allocate(size);
+    if (!address) return std::nullopt;
+    return Range{*address, size};
+  }
+
   /// Both as at allocate().
   void release(uint32_t address, uint64_t size) {
     uint64_t begin = address / kPage, end = begin + pages_of(size);
@@ -64,6 +86,14 @@ class VaAllocator {
       remove(next);
     }
     add(begin, end);
+  }
+
+  /// The same where there may be no memory to note it; then the range is lost.
+  void try_release(uint32_t address, uint64_t size) {
+    try {
+      release(address, size);
+    } catch (const std::bad_alloc&) {
+    }
   }
 
   /// Of the address of a BO of so many bytes.

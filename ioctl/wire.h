@@ -23,7 +23,7 @@
 namespace v3d::wire {
 
 inline constexpr uint32_t kMagic = 0x55443356;  // "V3DU"
-inline constexpr uint32_t kProtocol = 1;
+inline constexpr uint32_t kProtocol = 2;
 inline constexpr uint32_t kMaxPayload = 64u << 20;
 inline constexpr int kMaxFds = 16;
 
@@ -96,13 +96,13 @@ struct Segment {
 enum SegmentFlags : uint32_t { kIn = 1, kOut = 2 };
 
 /// Payload: IoctlReply, arg_size bytes of argument (to be copied out even on errors), num_writes times
-/// {Segment (flags 0), bytes}: to be written to client memory, then num_fds FdPatch; the fds are attached in
-/// order.
+/// {Segment (flags 0), bytes}: to be written to client memory, then num_fds FdPatch, then num_moves Move; the
+/// fds of both are attached in order.
 struct IoctlReply {
   uint32_t arg_size;
   uint32_t num_writes;
   uint32_t num_fds;
-  uint32_t reserved;
+  uint32_t num_moves;
 };
 
 /// Where the client writes the number under which it received an attached descriptor.
@@ -112,6 +112,15 @@ struct FdPatch {
   uint32_t close_on_exec;
 };
 enum FdPlace : uint32_t { kInArg = 0, kInMemory = 1 };
+
+/// Memory of a BO that another file holds from now on: the attached one, from its start. Where the client has
+/// mapped the old file, "/memfd:" kSlabName with that identity, within [offset, offset + size), it maps the
+/// new one instead, at the same addresses and with the same protection.
+struct Move {
+  uint64_t device, inode;
+  uint64_t offset, size;  ///< bytes, whole pages
+};
+inline constexpr char kSlabName[] = "v3demu-slab";
 
 struct MmapRequest {
   uint64_t token;

@@ -5,6 +5,7 @@
 #include "shim/answers.h"
 #include "shim/connection.h"
 #include "shim/marshal.h"
+#include "shim/moved_memory.h"
 #include "shim/raw.h"
 #include "shim/user_memory.h"
 
@@ -112,6 +113,14 @@ int apply_reply(Call* call, uint32_t request, uint64_t argument, uint32_t arg_si
     if (error == -ENODEV) return error;
     fault |= error < 0;
   }
+  for (uint32_t i = 0; i < header.num_moves; ++i) {
+    wire::Move move;
+    const int fd = call->take(static_cast<int>(header.num_fds + i));
+    const bool good = reader.read(&move) && fd >= 0;
+    if (good) replace_mappings(move, fd);
+    if (fd >= 0) raw::close(fd);
+    if (!good) return -ENODEV;
+  }
   if (ioctl_reads(request) && header.arg_size) fault |= !copy_to_user(argument, copy, header.arg_size);
   return fault ? -EFAULT : result;
 }
@@ -184,8 +193,9 @@ int fence_ioctl(int fd, uint32_t request, uint64_t argument) {
   return error;
 }
 
-long drm_mmap(const File& file, void* address, size_t length, int prot, int flags, off_t offset) {
-  raw::KeepErrno keep;
+namespace {
+
+long map_bo(const File& file, void* address, size_t length, int prot, int flags, off_t offset) {
   Call call(wire::kMmap, kCloseOnExec);
   wire::MmapRequest request{file.token, static_cast<uint64_t>(offset), length, prot, flags};
   wire::MmapReply reply;
@@ -201,6 +211,20 @@ long drm_mmap(const File& file, void* address, size_t length, int prot, int flag
                           static_cast<long>(reply.fd_offset));
   raw::close(fd);
   return result;
+}
+
+}  // namespace
+
+long drm_mmap(const File& file, void* address, size_t length, int prot, int flags, off_t offset) {
+  raw::KeepErrno keep;
+  for (;;) {
+    const uint32_t epoch = mappings_epoch();
+    const long result = map_bo(file, address, length, prot, flags, offset);
+    // Another thread replaced mappings, perhaps of this BO and before this one was there to be found.
+    if ((result < 0 && result > -4096) || mappings_epoch() == epoch) return result;
+    address = raw::pointer(static_cast<uint64_t>(result));
+    flags = (flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED;
+  }
 }
 
 }  // namespace v3d::shim

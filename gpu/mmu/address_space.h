@@ -60,6 +60,13 @@ class AddressSpace {
   /// Makes kept pages valid again. False, and nothing changed, unless all pages are kept.
   bool revive(GpuAddr address, uint64_t size);
 
+  // For as many scratch pages as one instruction can need at once, each of which takes two, and one more: to
+  // be given up when the fault handler needs a mapping and the host has none left.
+  static constexpr uint64_t kReserveScratch = 4;
+  static constexpr uint64_t kReserveMappings = 2 * kReserveScratch + 1;
+  /// Of an empty space: reserve, reservation in three, page table.
+  static constexpr uint64_t kFixedMappings = kReserveMappings + 4;
+
   /// Mappings of the host that this space takes, with its reserve. Any thread.
   uint64_t host_mappings() const {
     return kFixedMappings + breaks_.load(std::memory_order_relaxed) +
@@ -127,11 +134,6 @@ class AddressSpace {
   uint8_t* scratch_pages_[kScratchSlots] = {};
   int next_scratch_ = 0;
   std::atomic<uint32_t> num_scratch_{0};
-  // Mappings that are there to be given up when the fault handler needs one and the host has none left: for
-  // as many scratch pages as one instruction can need at once, each of which takes two, and one more.
-  static constexpr uint64_t kReserveScratch = 4;
-  static constexpr uint64_t kReserveMappings = 2 * kReserveScratch + 1;
-  static constexpr uint64_t kFixedMappings = kReserveMappings + 4;  // reservation in three, page table
   uint8_t* reserve_ = nullptr;
   bool gaps_open_ = false;
   uint64_t fault_count_ = 0;

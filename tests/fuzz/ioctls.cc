@@ -52,6 +52,7 @@ class Window : public UserMemory {
 /// Descriptors that were given are found under small numbers.
 class Descriptors : public UserFds {
  public:
+  void replace_mappings(MovedMemory) override {}
   int find(int number) override {
     return number >= 0 && static_cast<size_t>(number) < given_.size()
                ? given_[static_cast<size_t>(number)].get()

@@ -24,9 +24,10 @@ class BoTest : public IoctlTest {
   }
   int mmap_node(File& file, uint64_t offset, uint64_t length, int flags = MAP_SHARED) {
     Call call{kernel_, file, memory_, fds_, waiter_, *account_};
-    return mmap_file(call, offset, length, flags, &memfd_);
+    return mmap_file(call, offset, length, flags, &memfd_, &memfd_offset_);
   }
   UniqueFd memfd_;
+  uint64_t memfd_offset_ = 0;
 };
 
 TEST_F(BoTest, CreateChecksItsArgument) {
@@ -139,7 +140,7 @@ TEST_F(BoTest, MemoryLimitOfAClient) {
   bo.reset();
   EXPECT_EQ(file->memory_use().bytes, 0u);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(file->create_bo(*account, 4096, &bo, &handle), 0);
-  EXPECT_EQ(file->create_bo(*account, 4096, &bo, &handle), ENOMEM);
+  EXPECT_EQ(file->create_bo(*account, 1 << 20, &bo, &handle), ENOMEM);
 }
 
 TEST_F(BoTest, SyncobjsTakeNoDescriptors) {
@@ -151,8 +152,8 @@ TEST_F(BoTest, SyncobjsTakeNoDescriptors) {
   const auto file = tight.open(kMinorV3dRender, 1, "test", false);
   std::shared_ptr<Bo> bo;
   uint32_t handle;
-  EXPECT_EQ(file->create_bo(*account, 4096, &bo, &handle), 0);
-  EXPECT_EQ(file->create_bo(*account, 4096, &bo, &handle), ENOMEM);
+  EXPECT_EQ(file->create_bo(*account, 1 << 20, &bo, &handle), 0);
+  EXPECT_EQ(file->create_bo(*account, 1 << 20, &bo, &handle), ENOMEM);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(file->add_syncobj(*account, std::make_shared<Syncobj>(), &handle), 0);
   EXPECT_EQ(file->add_syncobj(*account, std::make_shared<Syncobj>(), &handle), ENOMEM);
 }
@@ -192,7 +193,8 @@ TEST_F(BoTest, MmapChecksOffsetLengthAndOwner) {
 TEST_F(BoTest, MappingIsTheGpusMemory) {
   const uint32_t handle = create_bo(4096);
   ASSERT_EQ(mmap_node(*file_, mmap_offset(*file_, handle), 4096), 0);
-  void* mapped = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, memfd_.get(), 0);
+  void* mapped = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, memfd_.get(),
+                      static_cast<off_t>(memfd_offset_));
   ASSERT_NE(mapped, MAP_FAILED);
   static_cast<uint8_t*>(mapped)[100] = 0x5a;
   EXPECT_EQ(bo_memory(handle)[100], 0x5a);

@@ -87,6 +87,8 @@ class FakeFds : public UserFds {
     given_offset = offset;
     given_cloexec = close_on_exec;
   }
+  void replace_mappings(MovedMemory memory) override { moved.push_back(std::move(memory)); }
+  std::vector<MovedMemory> moved;
   UniqueFd given;
   uint32_t given_offset = 0;
   bool given_cloexec = false;
