@@ -31,7 +31,7 @@ class Client {
     ours_ = ioctl::UniqueFd(ends[0]);
     theirs_ = ioctl::UniqueFd(ends[1]);
     session_ = std::thread([this] {
-      daemon::Session(server_, theirs_.get(), getpid(), false).run();
+      daemon::Session(server_, theirs_.get(), self()).run();
       shutdown(theirs_.get(), SHUT_RDWR);
     });
   }
@@ -96,6 +96,12 @@ class Client {
   }
 
  private:
+  daemon::Peer self() {
+    ioctl::Resource scarce;
+    const auto account = server_.kernel().budget().admit({getpid(), 1}, "fuzzer", &scarce);
+    if (!account) std::abort();
+    return {getpid(), "fuzzer", false, std::make_shared<ioctl::UniqueFd>(), account};
+  }
   static ioctl::Gpu& gpu() {
     static const auto gpu = daemon::make_idle_gpu(device::default_profile());
     return *gpu;
