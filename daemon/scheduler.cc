@@ -53,10 +53,14 @@ class Scheduler::Node : public ioctl::Watcher, public Turn {
   void set_attention(bool on) { attention_ = on; }
 
  private:
+  void consider() override {
+    if (cancelled_ || held_ || ioctl::monotonic_ns() < slice_end_ns.load(std::memory_order_relaxed)) return;
+    scheduler.consider(*this);
+  }
   bool attend() override {
     if (cancelled_) return false;
-    if (!held_ && ioctl::monotonic_ns() < slice_end_ns.load(std::memory_order_relaxed)) return false;
-    return scheduler.attend(*this);
+    consider();
+    return held() && scheduler.wait(*this);
   }
 };
 
@@ -336,25 +340,26 @@ Scheduler::NodePtr Scheduler::arrange() {
 }
 
 /// A thread of a job asks whether the job may go on.
-bool Scheduler::attend(Node& node) {
-  {
-    const std::lock_guard lock(mutex_);
-    QueueState& queue = state(node.job->queue);
-    if (queue.running.get() == &node) {
-      const int64_t now_ns = ioctl::monotonic_ns();
-      const NodePtr next = next_of(queue, now_ns);
-      if (next && !next->in_flight) {
-        // The thread that is to start it does the rest; until then this job goes on.
-        node.slice_end_ns = now_ns + options_.slice_ns / 20;
-        summon();
-      } else {
-        arrange(queue, now_ns, false);
-      }
-    }
-    if (!node.held()) return false;
+void Scheduler::consider(Node& node) {
+  const std::lock_guard lock(mutex_);
+  QueueState& queue = state(node.job->queue);
+  if (queue.running.get() != &node) return;
+  const int64_t now_ns = ioctl::monotonic_ns();
+  const NodePtr next = next_of(queue, now_ns);
+  if (next && !next->in_flight) {
+    // The thread that is to start it does the rest; until then this job goes on.
+    node.slice_end_ns = now_ns + options_.slice_ns / 20;
+    summon();
+  } else {
+    arrange(queue, now_ns, false);
   }
+}
+
+/// @return whether the job was held
+bool Scheduler::wait(Node& node) {
   const ThreadPool::Away away;
   std::unique_lock lock(mutex_);
+  if (!node.held()) return false;
   node.resumed.wait(lock, [&] { return !node.held(); });
   return true;
 }

@@ -115,7 +115,8 @@ class Scheduler {
   NodePtr arrange(QueueState& queue, int64_t now_ns, bool may_start);
   NodePtr next_of(QueueState& queue, int64_t now_ns);
   bool may_replace(const QueueState& queue, const Node& node, int64_t now_ns) const;
-  bool attend(Node& node);
+  void consider(Node& node);
+  bool wait(Node& node);
   void grant(QueueState& queue, const NodePtr& node, int64_t now_ns);
   void hold(QueueState& queue, int64_t now_ns);
   static int64_t elapsed(const Node& node, int64_t now_ns);

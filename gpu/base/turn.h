@@ -25,12 +25,19 @@ class Turn {
   /// Waits while the job is held. @return whether it waited
   bool checkpoint() { return attention_.load(std::memory_order_relaxed) && !insists() && attend(); }
 
+  /// The checkpoint of a thread that can do something else: does not wait. @return held()
+  bool look() {
+    if (attention_.load(std::memory_order_relaxed) && !insists()) consider();
+    return held();
+  }
+
   /// The job keeps a lock that other jobs want, and from now on does not stand still.
   void insist() { insists_ = true; }
 
  protected:
-  /// What a checkpoint does while attention_ is set.
+  /// What checkpoint() and look() do while attention_ is set.
   virtual bool attend() { return false; }
+  virtual void consider() {}
 
   bool insists() const { return insists_.load(std::memory_order_relaxed); }
 

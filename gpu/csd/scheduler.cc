@@ -70,7 +70,7 @@ void Scheduler::worker(int pool_slot) {
 /// Whether the shift is over: the dispatch is held, or other jobs want workers. All see it at about the same
 /// time; the first to come back is the one that the dispatch belongs to.
 bool Scheduler::leaves(std::chrono::steady_clock::time_point begin) const {
-  if (job_.turn && job_.turn->held()) return true;
+  if (job_.turn && job_.turn->look()) return true;
   return job_.pool->is_crowded() && std::chrono::steady_clock::now() - begin >= ThreadPool::kShare;
 }
 
