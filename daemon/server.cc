@@ -353,29 +353,27 @@ void Server::close_file(uint64_t token) {
 /// waits in close() until its jobs have started; one that exits waits a second at most, and what has not
 /// started by then is dropped. Who closes does not tell, so the process that used the file last stands for
 /// it: the program to which an X server passed the descriptor, not the server. A second of the kernel is
-/// longer here: the jobs may run for Options::run_after_exit, together; but when for a second none of them
-/// runs, what is left waits for something else.
+/// longer here, Options::run_after_exit, also for what runs: however many die, their jobs are gone by then.
+/// When for a second none of them runs, what is left waits for something else.
 bool Server::has_drained(Draining& d, int64_t now_ns) {
   const Scheduler::Activity activity = scheduler_.activity(*d.client);
   if (activity.idle) return true;
-  if (!d.dead) {
+  if (d.dead_ns == 0) {
     if (!has_exited(d.client->user()->process)) return false;
-    d.dead = true;
-    d.ran_ns = d.last_ran_ns = activity.ran_ns;
-    d.moved_ns = now_ns;
+    d.dead_ns = d.moved_ns = now_ns;
+    d.ran_ns = activity.ran_ns;
   }
-  if (activity.in_flight > 0 || activity.ran_ns != d.last_ran_ns) d.moved_ns = now_ns;
-  d.last_ran_ns = activity.ran_ns;
-  const auto may_run_ns = static_cast<int64_t>(options_.run_after_exit * 1e9);
-  if (now_ns - d.moved_ns >= kStartGraceNs || activity.ran_ns - d.ran_ns >= may_run_ns)
-    scheduler_.kill(d.client->id);
+  if (activity.in_flight > 0 || activity.ran_ns != d.ran_ns) d.moved_ns = now_ns;
+  d.ran_ns = activity.ran_ns;
+  const auto grace_ns = static_cast<int64_t>(options_.run_after_exit * 1e9);
+  if (now_ns - d.moved_ns >= kStartGraceNs || now_ns - d.dead_ns >= grace_ns) scheduler_.kill(d.client->id);
   return false;
 }
 
 bool Server::drain() {
   const std::lock_guard lock(mutex_);
   const int64_t now_ns = ioctl::monotonic_ns();
-  std::erase_if(draining_, [&](Draining& d) { return has_drained(d, now_ns); });
+  if (std::erase_if(draining_, [&](Draining& d) { return has_drained(d, now_ns); }) > 0) client_left_ = true;
   return !draining_.empty();
 }
 

@@ -28,7 +28,7 @@ class Server : private ioctl::Host {
     const ioctl::Abi* abi = &ioctl::default_abi();
     /// Seconds without clients after which run() returns; negative for never.
     double exit_when_idle = -1;
-    /// Seconds that jobs of a file may run after the process that used it last is gone.
+    /// Seconds that jobs of a file have after the process that used it last is gone.
     double run_after_exit = 5;
   };
 
@@ -65,10 +65,9 @@ class Server : private ioctl::Host {
   /// A closed file whose jobs have not ended.
   struct Draining {
     std::shared_ptr<ioctl::ClientInfo> client;
-    bool dead = false;     ///< its last user has exited
-    int64_t ran_ns = 0;    ///< its jobs, when that was seen
+    int64_t dead_ns = 0;   ///< when its last user was seen to have exited
     int64_t moved_ns = 0;  ///< since then: when one of its jobs was last seen to run or to be held
-    int64_t last_ran_ns = 0;
+    int64_t ran_ns = 0;    ///< its jobs at that time
   };
 
   // ioctl::Host

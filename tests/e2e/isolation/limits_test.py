@@ -17,8 +17,8 @@ import sys
 import tempfile
 import time
 
-MAGIC = 0x55443356
-HELLO, OPEN, ADOPT, IOCTL, FD_IOCTL, MMAP, COMMAND = range(1, 8)
+from hostile.wire import ADOPT, COMMAND, FD_IOCTL, HELLO, IOCTL, MAGIC, MMAP, OPEN, PROTOCOL
+
 CREATE_BO, GEM_CLOSE = 0xc0106442, 0x40086409
 SYNCOBJ_CREATE, SYNCOBJ_WAIT, SYNCOBJ_HANDLE_TO_FD, SYNCOBJ_FD_TO_HANDLE = 0xc00864bf, 0xc02864c3, 0xc01864c1, 0xc01864c2
 PERFMON_CREATE, PRIME_FD_TO_HANDLE = 0xc0286448, 0xc00c642e
@@ -38,7 +38,7 @@ class Client:
         self.socket.settimeout(60)
         self.socket.connect(path)
         try:
-            self.ask(HELLO, struct.pack("<Ii16s", 1, os.getpid(), b"limits"))
+            self.ask(HELLO, struct.pack("<Ii16s", PROTOCOL, os.getpid(), b"limits"))
         except OSError as error:
             raise Refused(0) from error
 
