@@ -73,17 +73,30 @@ void report_left_out(const LogClient& client);
 /// Whether an error or warning may be written now. @param format  its kind; lives as long as the program
 bool admit_line(const char* format);
 
+/// Text of at most its size; what is longer is cut off. Absl's formatting into strings ends the program when
+/// there is no memory.
+struct LineBuffer {
+  char text[4096];
+  size_t size = 0;
+
+  friend void AbslFormatFlush(LineBuffer* line, absl::string_view part) {
+    const size_t count = part.copy(line->text + line->size, sizeof(line->text) - line->size);
+    line->size += count;
+  }
+};
+
+/// Needs no memory but what the count of lines takes; without that nothing is counted.
 template <typename... Args>
 void log_limited(absl::string_view tag, const char* format, const Args&... args) {
   try {
     if (!admit_line(format)) return;
-    std::string text;
-    if (!absl::FormatUntyped(&text, absl::UntypedFormatSpec(format), {absl::FormatArg(args)...}))
-      text = format;
-    log_line(tag, text);
-  } catch (const std::bad_alloc&) {  // messages about the lack of memory are written without
-    log_line(tag, format);
+  } catch (const std::bad_alloc&) {  // then it is written
   }
+  LineBuffer line;
+  if (absl::FormatUntyped(&line, absl::UntypedFormatSpec(format), {absl::FormatArg(args)...}))
+    log_line(tag, {line.text, line.size});
+  else
+    log_line(tag, format);
 }
 
 /// @param format  a literal
