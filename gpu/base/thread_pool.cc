@@ -1,7 +1,7 @@
 #include "gpu/base/thread_pool.h"
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
 
 #include "gpu/base/log.h"
 
@@ -16,11 +16,23 @@ struct ThreadPool::Task {
   std::atomic<int> next{0};
   std::atomic<int> pending;
   std::atomic<bool> passed_over{false};  // by workers, while its job was held
+  std::atomic<bool> failed{false};       // pieces that have not begun are left out
   std::mutex mutex;
   std::condition_variable done;
+  std::exception_ptr failure;  // the first, under mutex
 
   bool has_pieces() const { return next.load(std::memory_order_relaxed) < count; }
   bool is_held() const { return turn && turn->held(); }
+  void run(int i, int slot) {
+    if (failed.load(std::memory_order_relaxed)) return;
+    try {
+      (*fn)(i, slot);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+      failed = true;
+    }
+  }
 };
 
 namespace {
@@ -30,11 +42,18 @@ thread_local ThreadPool* t_pool = nullptr;  // of which this thread is a worker
 }  // namespace
 
 ThreadPool::ThreadPool(int workers) : workers_(std::max(workers, 0)) {
-  threads_.reserve(static_cast<size_t>(workers_));
-  for (int i = 0; i < workers_; ++i) threads_.emplace_back([this] { worker(); });
+  threads_.reserve(static_cast<size_t>(workers_) + kMaxSpare);
+  try {
+    for (int i = 0; i < workers_; ++i) threads_.emplace_back([this] { worker(); });
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -50,7 +69,7 @@ void ThreadPool::help(Task& task, int slot, bool is_worker) {
   int finished = 0;
   for (int i; (i = task.next.fetch_add(1)) < task.count;) {
     if (task.passed_over.load(std::memory_order_relaxed)) invite_again(task);
-    (*task.fn)(i, slot);
+    task.run(i, slot);
     ++finished;
     if (!is_worker) continue;
     if (task.is_held()) break;
@@ -76,17 +95,15 @@ void ThreadPool::invite_again(Task& task) {
 
 /// The next task that this thread can help, moved to the end of the row. Null when there is none.
 std::shared_ptr<ThreadPool::Task> ThreadPool::find_task() {
-  for (size_t i = 0; i < tasks_.size(); ++i) {
-    Task& task = *tasks_[i];
+  for (auto it = tasks_.begin(); it != tasks_.end(); ++it) {
+    Task& task = **it;
     if (!task.has_pieces() || task.free_slots.empty()) continue;
     if (task.is_held()) {
       task.passed_over = true;
       if (task.is_held()) continue;  // else it went on just now, and nobody would tell
     }
-    std::shared_ptr<Task> found = std::move(tasks_[i]);
-    tasks_.erase(tasks_.begin() + static_cast<std::ptrdiff_t>(i));
-    tasks_.push_back(found);
-    return found;
+    tasks_.splice(tasks_.end(), tasks_, it);
+    return tasks_.back();
   }
   return nullptr;
 }
@@ -117,7 +134,7 @@ void ThreadPool::add_thread() {
   if (threads_.size() >= static_cast<size_t>(workers_) + kMaxSpare) return;
   try {
     threads_.emplace_back([this] { worker(); });
-  } catch (const std::system_error&) {  // the host has no more: jobs run on fewer
+  } catch (const std::exception&) {  // no thread or no memory for one: jobs run on fewer
   }
 }
 
@@ -134,20 +151,23 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
   task->client = log_client();
   task->pending = count;
   for (int slot = workers_; slot > 0; --slot) task->free_slots.push_back(slot);
+  std::list<std::shared_ptr<Task>> entry{task};
+  const auto place = entry.begin();
   {
     const std::lock_guard lock(mutex_);
-    tasks_.push_back(task);
+    tasks_.splice(tasks_.end(), entry);
     ++crowd_;
   }
   wake_.notify_all();
   help(*task, 0, false);
   {
     const std::lock_guard lock(mutex_);
-    tasks_.erase(std::find(tasks_.begin(), tasks_.end(), task));
+    tasks_.erase(place);
     --crowd_;
   }
   std::unique_lock lock(task->mutex);
   task->done.wait(lock, [&] { return task->pending.load() == 0; });
+  if (task->failure) std::rethrow_exception(task->failure);
 }
 
 ThreadPool::Away::Away() : pool_(t_pool) {

@@ -10,8 +10,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -28,7 +28,8 @@ class ThreadPool {
   /// Threads that may stand in for workers that wait. When they do not suffice, jobs run on fewer.
   static constexpr size_t kMaxSpare = 256;
 
-  /// @param workers  threads besides the caller, 0 or more; 0 runs everything on the caller.
+  /// @param workers  threads besides the caller, 0 or more; 0 runs everything on the caller. Throws
+  ///   std::system_error or std::bad_alloc when they cannot be started.
   explicit ThreadPool(int workers);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -40,6 +41,8 @@ class ThreadPool {
   /// Runs fn(i, slot) for i in [0, count) on the caller and the workers and returns when all are done.
   /// slot is in [0, concurrency()) and unique among the pieces of this call that run at one time, so it can
   /// index per-thread state; the caller's is 0. Several threads may call parallel_for at once.
+  /// When pieces throw (std::bad_alloc), those that have not begun are left out, and the first exception is
+  /// thrown here once all others have ended.
   /// @param turn  of the job; may be null
   void parallel_for(int count, const std::function<void(int i, int slot)>& fn, const Turn* turn = nullptr);
 
@@ -60,6 +63,7 @@ class ThreadPool {
 
  private:
   struct Task;
+  void stop();
   void worker();
   std::shared_ptr<Task> find_task();
   void add_thread();
@@ -70,7 +74,7 @@ class ThreadPool {
   std::atomic<int> crowd_{0};  // tasks_.size()
   std::mutex mutex_;           // protects all below
   std::condition_variable wake_;
-  std::deque<std::shared_ptr<Task>> tasks_;  // the next one to be helped first
+  std::list<std::shared_ptr<Task>> tasks_;  // the next one to be helped first
   std::vector<std::thread> threads_;
   int working_ = 0;   // threads that run pieces and do not wait in them
   int sleeping_ = 0;  // threads without work

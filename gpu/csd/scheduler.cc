@@ -43,9 +43,20 @@ bool Scheduler::run() {
 }
 
 void Scheduler::worker(int pool_slot) {
+  std::unique_lock lock(mutex_);
+  try {
+    run_batches(lock, pool_slot);
+  } catch (...) {  // there is no memory: nobody is to wait for its batch
+    if (!lock.owns_lock()) lock.lock();
+    stop_ = true;
+    wake_.notify_all();
+    throw;
+  }
+}
+
+void Scheduler::run_batches(std::unique_lock<std::mutex>& lock, int pool_slot) {
   const auto begin = std::chrono::steady_clock::now();
   uint64_t executed = 0;
-  std::unique_lock lock(mutex_);
   for (uint32_t tidx; next(lock, &tidx);) {
     Resident& resident = resident_[tidx];
     if (!resident.thread && !spare_threads_.empty()) {

@@ -65,6 +65,7 @@ class Scheduler {
   };
 
   void worker(int pool_slot);
+  void run_batches(std::unique_lock<std::mutex>& lock, int pool_slot);
   bool leaves(std::chrono::steady_clock::time_point begin) const;
   bool next(std::unique_lock<std::mutex>& lock, uint32_t* tidx);
   void launch();

@@ -2,6 +2,8 @@
 /// on, calls the block, and says how the job ended. Queues, dependencies and fences are the caller's.
 #include "gpu/device/device.h"
 
+#include <new>
+
 #include "gpu/base/job.h"
 #include "gpu/base/log.h"
 #include "gpu/cle/executor.h"
@@ -109,6 +111,17 @@ struct JobScope {
     job.instruction_limit = static_cast<uint64_t>(static_cast<double>(job.instruction_limit) * patience);
   }
 
+  /// @param work  runs the job; memory may run out in it
+  template <typename Work>
+  JobResult run(const Work& work) {
+    try {
+      work();
+    } catch (const std::bad_alloc&) {
+      error.set("out of memory");
+    }
+    return result();
+  }
+
   JobResult result() {
     JobResult r;
     if (error.failed()) {
@@ -151,8 +164,7 @@ JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
   ThreadPool& pool = state_->bin_pool ? *state_->bin_pool : state_->shared;
   JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, turn, state_->watch_job());
   scope.job.first_tidx = static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads);
-  *result = cle::run_bin_list(scope.job, cl.bcl_start, cl.bcl_end);
-  return scope.result();
+  return scope.run([&] { *result = cle::run_bin_list(scope.job, cl.bcl_start, cl.bcl_end); });
 }
 
 JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
@@ -162,8 +174,7 @@ JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
   if (!running.alone()) return overlap();
   ThreadPool& pool = state_->render_pool ? *state_->render_pool : state_->shared;
   JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, turn, state_->watch_job());
-  cle::run_render_list(scope.job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get());
-  return scope.result();
+  return scope.run([&] { cle::run_render_list(scope.job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get()); });
 }
 
 JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
@@ -172,24 +183,23 @@ JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
   if (!running.alone()) return overlap();
   JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, turn,
                  state_->watch_job());
-  csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get());
-  return scope.result();
+  return scope.run([&] { csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get()); });
 }
 
 JobResult Device::run_tfu(Context& context, const TfuJob& tfu, Turn& turn) {
   Context::State& c = *context.state_;
   JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, turn,
                  state_->watch_job());
-  tfu::run(scope.job, {.icfg = tfu.icfg,
-                       .iia = tfu.iia,
-                       .iis = tfu.iis,
-                       .ica = tfu.ica,
-                       .iua = tfu.iua,
-                       .ioa = tfu.ioa,
-                       .ios = tfu.ios,
-                       .ioc = tfu.ioc,
-                       .coef = tfu.coef});
-  return scope.result();
+  const tfu::Registers registers = {.icfg = tfu.icfg,
+                                    .iia = tfu.iia,
+                                    .iis = tfu.iis,
+                                    .ica = tfu.ica,
+                                    .iua = tfu.iua,
+                                    .ioa = tfu.ioa,
+                                    .ios = tfu.ios,
+                                    .ioc = tfu.ioc,
+                                    .coef = tfu.coef};
+  return scope.run([&] { tfu::run(scope.job, registers); });
 }
 
 }  // namespace v3d::device

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -100,6 +101,26 @@ TEST(ThreadPool, WorkersPassOverHeldJobsAndComeBack) {
   };
   pool.parallel_for(20, piece, &turn);
   EXPECT_GT(helped, 0);
+}
+
+TEST(ThreadPool, WhatAPieceThrowsComesOutBehindTheOthers) {
+  for (int workers : {0, 1, 3}) {
+    ThreadPool pool(workers);
+    std::atomic<int> inside{0}, begun{0};
+    const auto fn = [&](int i, int) {
+      ++inside;
+      ++begun;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      --inside;
+      if (i == 5) throw std::bad_alloc();
+    };
+    EXPECT_THROW(pool.parallel_for(100'000, fn), std::bad_alloc) << workers;
+    EXPECT_EQ(inside, 0);
+    EXPECT_LT(begun, 100'000);  // the rest is left out
+    std::atomic<int> ran{0};
+    pool.parallel_for(100, [&](int, int) { ++ran; });
+    EXPECT_EQ(ran, 100);
+  }
 }
 
 }  // namespace
