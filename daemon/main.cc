@@ -13,7 +13,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -338,6 +340,24 @@ std::unique_ptr<v3d::daemon::CaptureWriter> open_capture(const std::string& path
 v3d::daemon::Server* g_server = nullptr;
 void on_termination(int) { g_server->stop(); }
 
+/// Until it is told to end, or nobody needs it any more.
+void serve(const v3d::device::Profile& profile, const Options& options,
+           std::unique_ptr<v3d::daemon::CaptureWriter> capture, UniqueFd listener, const std::string& path) {
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int workers = (options.threads ? options.threads : cores) - 1;
+  std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(profile, workers, options);
+  if (capture) gpu = v3d::daemon::make_capture_gpu(std::move(capture), std::move(gpu));
+  v3d::daemon::Server server(*gpu, options.server);
+  g_server = &server;
+  std::signal(SIGTERM, on_termination);
+  std::signal(SIGINT, on_termination);
+  server.run(std::move(listener));
+  // Newcomers start another daemon from here on.
+  unlink(path.c_str());
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -380,20 +400,12 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // the write's errno says it
   options.server.run_after_exit *= std::min(options.reset_after, 1.0);
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int workers = (options.threads ? options.threads : cores) - 1;
-  std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(*profile, workers, options);
-  if (capture) gpu = v3d::daemon::make_capture_gpu(std::move(capture), std::move(gpu));
-  {
-    v3d::daemon::Server server(*gpu, options.server);
-    g_server = &server;
-    std::signal(SIGTERM, on_termination);
-    std::signal(SIGINT, on_termination);
-    server.run(std::move(listener));
-    // Newcomers start another daemon from here on.
+  try {
+    serve(*profile, options, std::move(capture), std::move(listener), path);
+  } catch (const std::exception& error) {  // no threads or no memory to begin with
+    v3d::log_error("v3demud cannot go on: %s", error.what());
     unlink(path.c_str());
-    std::signal(SIGTERM, SIG_DFL);
-    std::signal(SIGINT, SIG_DFL);
+    return 1;
   }
   if (tell_life) v3d::log_line("end", absl::StrFormat("pid %d", getpid()));
   return 0;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <system_error>
+#include <exception>
+#include <new>
+#include <stdexcept>
 
 #include "daemon/job_report.h"
 #include "gpu/base/log.h"
@@ -72,6 +74,25 @@ thread_local bool t_finishing = false;
 
 bool is_cl(Queue queue) { return queue == Queue::kBin || queue == Queue::kRender; }
 
+/// How a job ended that threw. The messages need no memory.
+device::JobResult failure(const Job& job, const std::exception& error) {
+  device::JobResult result;
+  result.end = device::JobResult::End::kError;
+  const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+                         dynamic_cast<const std::length_error*>(&error) != nullptr;
+  result.message = no_memory ? "out of memory" : "internal error";
+  if (!no_memory) log_error("%s job threw: %s", ioctl::queue_name(job.queue), error.what());
+  return result;
+}
+
+device::JobResult run_to_end(const Job& job, Turn& turn) {
+  try {
+    return job.run(turn);
+  } catch (const std::exception& error) {
+    return failure(job, error);
+  }
+}
+
 }  // namespace
 
 Scheduler::Scheduler(const Options& options)
@@ -79,50 +100,114 @@ Scheduler::Scheduler(const Options& options)
       queues_(ioctl::kNumQueues, QueueState(options.slice_ns)),
       thread_limit_(options.max_threads) {
   // Cache cleans have nothing to do and end where their dependencies do; all other queues may run at once.
-  for (int i = 0; i < ioctl::kNumQueues - 1; ++i) workers_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < ioctl::kNumQueues - 1; ++i) workers_.emplace_back([this] { work(); });
+  } catch (...) {
+    stop();
+    throw;
+  }
 }
 
-Scheduler::~Scheduler() {
+Scheduler::~Scheduler() { stop(); }
+
+void Scheduler::stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
-    for (QueueState& queue : queues_) {
-      for (auto& [client, jobs] : queue.entities) {
-        for (const NodePtr& node : jobs) {
-          if (node->in_flight) {
-            node->cancel();
-            node->set_held(false);
-          } else if (!node->killed) {
-            node->killed = true;
-            ++killed_;
-          }
-        }
-      }
-    }
+    for (QueueState& queue : queues_)
+      for (auto& [client, jobs] : queue.entities)
+        for (const NodePtr& node : jobs) drop(*node);
     wake_.notify_all();
   }
   for (std::thread& worker : workers_) worker.join();
 }
 
+/// Ends a job, or sees to it that it does not start.
+void Scheduler::drop(Node& node) {
+  if (node.in_flight) {
+    node.cancel();
+    node.set_held(false);
+  } else if (!node.killed) {
+    node.killed = true;
+    ++killed_;
+  }
+}
+
 void Scheduler::push(const std::vector<JobPtr>& jobs) {
-  std::vector<NodePtr> nodes;
+  std::vector<std::list<NodePtr>> entries(jobs.size());
+  std::vector<Node*> nodes;
   nodes.reserve(jobs.size());
-  for (const JobPtr& job : jobs) nodes.push_back(std::make_shared<Node>(*this, job));
-  {
-    const std::lock_guard lock(mutex_);
-    for (const NodePtr& node : nodes) {
-      node->seqno = next_seqno_++;
-      node->killed = stop_;
-      killed_ += stop_;
-      state(node->job->queue).entities[node->job->client->id].push_back(node);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    entries[i].push_back(std::make_shared<Node>(*this, jobs[i]));
+    nodes.push_back(entries[i].front().get());
+  }
+  const auto forget = [&] {
+    for (Node* node : nodes)
+      for (const ioctl::FencePtr& fence : node->job->dependencies) fence->unwatch(node);
+  };
+  try {
+    for (const std::list<NodePtr>& entry : entries) {
+      const NodePtr& node = entry.front();
+      node->pending += static_cast<int>(node->job->dependencies.size());
+      for (const ioctl::FencePtr& fence : node->job->dependencies)
+        if (!fence->watch(node)) node->notify();
     }
+    const std::lock_guard lock(mutex_);
+    try {
+      for (const Node* node : nodes) make_places(*node);
+    } catch (const std::bad_alloc&) {
+      for (const Node* node : nodes) drop_empty_places(*node);
+      throw;
+    }
+    for (std::list<NodePtr>& entry : entries) enqueue(entry);
+  } catch (const std::bad_alloc&) {
+    forget();
+    throw;
   }
-  for (const NodePtr& node : nodes) {
-    node->pending += static_cast<int>(node->job->dependencies.size());
-    for (const ioctl::FencePtr& fence : node->job->dependencies)
-      if (!fence->watch(node)) node->notify();
-    node->notify();
-  }
+  for (Node* node : nodes) node->notify();
+}
+
+/// Empty ones where there is none yet.
+void Scheduler::make_places(const Node& node) {
+  QueueState& queue = state(node.job->queue);
+  queue.entities.try_emplace(node.job->client->id);
+  queue.shares.make_place(static_cast<uint64_t>(node.process));
+  processes_.try_emplace(node.process);
+  if (node.job->room) rooms_.try_emplace(node.job->room.get());
+}
+
+void Scheduler::drop_empty_places(const Node& node) {
+  auto& entities = state(node.job->queue).entities;
+  if (const auto it = entities.find(node.job->client->id); it != entities.end() && it->second.empty())
+    entities.erase(it);
+  if (const auto it = processes_.find(node.process); it != processes_.end() && it->second.jobs == 0)
+    processes_.erase(it);
+  if (const auto it = rooms_.find(node.job->room.get()); it != rooms_.end() && it->second.jobs == 0)
+    rooms_.erase(it);
+}
+
+/// @param entry  one node, which has its places
+void Scheduler::enqueue(std::list<NodePtr>& entry) {
+  Node& node = *entry.front();
+  QueueState& queue = state(node.job->queue);
+  node.seqno = next_seqno_++;
+  node.killed = stop_;
+  killed_ += stop_;
+  queue.shares.enter(static_cast<uint64_t>(node.process));
+  ++processes_.find(node.process)->second.jobs;
+  if (node.job->room) ++rooms_.find(node.job->room.get())->second.jobs;
+  std::list<NodePtr>& entity = queue.entities.find(node.job->client->id)->second;
+  entity.splice(entity.end(), entry);
+}
+
+/// @param node  the first of its file
+void Scheduler::dequeue(const NodePtr& node) {
+  QueueState& queue = state(node->job->queue);
+  queue.shares.leave(static_cast<uint64_t>(node->process));
+  --processes_.find(node->process)->second.jobs;
+  if (node->job->room) --rooms_.find(node->job->room.get())->second.jobs;
+  queue.entities.find(node->job->client->id)->second.pop_front();
+  drop_empty_places(*node);
 }
 
 void Scheduler::on_ready(Node& node) {
@@ -180,8 +265,7 @@ bool Scheduler::earlier_ready(Queue queue, const Node& than) const {
 /// neither starves.
 bool Scheduler::is_blocked(const Node& node) const {
   if (!node.job->room) return false;
-  const auto it = rooms_.find(node.job->room.get());
-  const RoomUse use = it == rooms_.end() ? RoomUse() : it->second;
+  const RoomUse& use = rooms_.find(node.job->room.get())->second;
   if (node.job->queue == Queue::kCsd)
     return use.cl > 0 || earlier_ready(Queue::kBin, node) || earlier_ready(Queue::kRender, node);
   if (is_cl(node.job->queue)) return use.csd || earlier_ready(Queue::kCsd, node);
@@ -190,17 +274,16 @@ bool Scheduler::is_blocked(const Node& node) const {
 
 void Scheduler::enter_room(const Job& job) {
   if (!job.room) return;
-  RoomUse& use = rooms_[job.room.get()];
+  RoomUse& use = rooms_.find(job.room.get())->second;
   if (job.queue == Queue::kCsd) use.csd = true;
   if (is_cl(job.queue)) ++use.cl;
 }
 
 void Scheduler::leave_room(const Job& job) {
   if (!job.room) return;
-  const auto use = rooms_.find(job.room.get());
-  if (job.queue == Queue::kCsd) use->second.csd = false;
-  if (is_cl(job.queue)) --use->second.cl;
-  if (use->second.cl == 0 && !use->second.csd) rooms_.erase(use);
+  RoomUse& use = rooms_.find(job.room.get())->second;
+  if (job.queue == Queue::kCsd) use.csd = false;
+  if (is_cl(job.queue)) --use.cl;
 }
 
 /// Whether a job may have a thread for itself. The jobs in flight of processes that have one already do not
@@ -208,7 +291,7 @@ void Scheduler::leave_room(const Job& job) {
 bool Scheduler::has_thread_for(const Node& node) const {
   const int limit = thread_limit_;
   return in_flight_ < limit && (in_flight_ < limit - kFirstJobThreads || in_flight_ < ioctl::kNumQueues - 1 ||
-                                !in_flight_of_.contains(node.process));
+                                processes_.find(node.process)->second.in_flight == 0);
 }
 
 int64_t Scheduler::elapsed(const Node& node, int64_t now_ns) { return now_ns - node.granted_ns; }
@@ -379,7 +462,7 @@ void Scheduler::summon() {
   if (threads >= thread_limit_) return;
   try {
     workers_.emplace_back([this] { work(); });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // no thread, or no memory for one
     thread_limit_ = threads;
   }
 }
@@ -417,7 +500,7 @@ void Scheduler::begin(const NodePtr& node) {
   node->in_flight = true;
   ++state(node->job->queue).in_flight;
   ++in_flight_;
-  ++in_flight_of_[node->process];
+  ++processes_.find(node->process)->second.in_flight;
   enter_room(*node->job);
 }
 
@@ -426,17 +509,14 @@ void Scheduler::finish(const NodePtr& node) {
   if (node->in_flight) {
     --queue.in_flight;
     --in_flight_;
-    const auto jobs = in_flight_of_.find(node->process);
-    if (--jobs->second == 0) in_flight_of_.erase(jobs);
+    --processes_.find(node->process)->second.in_flight;
     leave_room(*node->job);
     thread_limit_ = options_.max_threads;  // the host may have threads again
   }
   if (queue.running == node) queue.running = nullptr;
   killed_ -= node->killed;
   ++queue.jobs_done;
-  const auto entity = queue.entities.find(node->job->client->id);
-  entity->second.pop_front();
-  if (entity->second.empty()) queue.entities.erase(entity);
+  dequeue(node);
 }
 
 /// Ends a job that was dropped before it started.
@@ -459,7 +539,7 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
     const LogScope scope(&user.log);
     log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(job.queue),
               job.done->seqno(), user.program, user.pid);
-    const int error = settle(job, user, job.run(*node));
+    const int error = settle(job, user, run_to_end(job, *node));
     lock.lock();
     stop_clock(*node);
     lock.unlock();
@@ -483,15 +563,7 @@ void Scheduler::kill(uint64_t client) {
   for (QueueState& queue : queues_) {
     const auto entity = queue.entities.find(client);
     if (entity == queue.entities.end()) continue;
-    for (const NodePtr& node : entity->second) {
-      if (node->in_flight) {
-        node->cancel();
-        node->set_held(false);
-      } else if (!node->killed) {
-        node->killed = true;
-        ++killed_;
-      }
-    }
+    for (const NodePtr& node : entity->second) drop(*node);
   }
   wake_.notify_all();
 }

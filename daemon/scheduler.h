@@ -20,7 +20,6 @@
 #include <array>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <list>
 #include <map>
 #include <memory>
@@ -47,12 +46,15 @@ class Scheduler {
   static constexpr int kFirstJobThreads = 128;
 
   Scheduler() : Scheduler(Options()) {}
+  /// Throws std::system_error or std::bad_alloc when the first threads cannot be started.
   explicit Scheduler(const Options& options);
   /// Drops what is queued, cancels what runs, and waits for it.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
+  /// All or, with std::bad_alloc, nothing. What comes later needs no memory of the scheduler's; a job that
+  /// finds none for itself fails.
   void push(const std::vector<ioctl::JobPtr>& jobs);
 
   /// A client is gone: its jobs in flight are cancelled, its queued ones end with ESRCH as soon as their
@@ -82,23 +84,36 @@ class Scheduler {
   struct QueueState {
     explicit QueueState(int64_t slice_ns) : shares(slice_ns) {}
 
-    std::map<uint64_t, std::deque<NodePtr>> entities;  // by client; never empty deques
-    NodePtr running;                                   // in its slice, or null
+    std::map<uint64_t, std::list<NodePtr>> entities;  // by client; never empty lists
+    NodePtr running;                                  // in its slice, or null
     size_t in_flight = 0;
     FairShares shares;        // by process
     int64_t competitors = 1;  // files, at the last look
     uint64_t jobs_done = 0;
     uint64_t busy_ns = 0;
   };
-  /// Jobs in flight of one address space.
+  /// Jobs of one address space.
   struct RoomUse {
-    int cl = 0;  ///< bin and render
+    size_t jobs = 0;  ///< queued or in flight
+    int cl = 0;       ///< bin and render in flight
     bool csd = false;
+  };
+  struct ProcessUse {
+    size_t jobs = 0;  ///< queued or in flight
+    int in_flight = 0;
   };
 
   QueueState& state(ioctl::Queue queue) { return queues_[static_cast<size_t>(queue)]; }
   const QueueState& state(ioctl::Queue queue) const { return queues_[static_cast<size_t>(queue)]; }
 
+  // Places of jobs in the queues and tables below
+  void make_places(const Node& node);
+  void drop_empty_places(const Node& node);
+  void enqueue(std::list<NodePtr>& entry);
+  void dequeue(const NodePtr& node);
+
+  void stop();
+  void drop(Node& node);
   void on_ready(Node& node);
   void run_empty_jobs(std::unique_lock<std::mutex>& lock);
   NodePtr first_clean() const;
@@ -137,8 +152,9 @@ class Scheduler {
   const Options options_;
   mutable std::mutex mutex_;  // protects all below and the plain members of nodes; not held while a job runs
   std::vector<QueueState> queues_;  // by Queue
+  // No entries without jobs.
   std::unordered_map<const ioctl::AddressRoom*, RoomUse> rooms_;
-  std::unordered_map<int32_t, int> in_flight_of_;  // jobs of a process; no zeros
+  std::unordered_map<int32_t, ProcessUse> processes_;
   int in_flight_ = 0;
   int killed_ = 0;  // queued jobs that will not run
   uint64_t next_seqno_ = 0;

@@ -7,8 +7,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "tests/ioctl/failing_new.h"
 
 namespace v3d::daemon {
 namespace {
@@ -510,8 +514,82 @@ TEST_F(SlicesTest, WorkersDoNotWaitInAHeldJob) {
   wait(hog->done);
 }
 
+void enter(FairShares& shares, uint64_t key) {
+  shares.make_place(key);
+  shares.enter(key);
+}
+
+TEST_F(SchedulerTest, PushesAllOrNothingWhenMemoryRunsOut) {
+  int failures = 0;
+  for (int n = 0;; ++n) {
+    Client client = make_client();
+    const FencePtr before = pending();
+    const std::vector<JobPtr> jobs = {
+        make_job(client, Queue::kCsd, "csd", {before}),
+        make_job(client, Queue::kRender, "render", {before}),
+        make_job(client, Queue::kCacheClean, "", {before}),
+    };
+    ioctl::test::fail_allocation(n);
+    bool pushed = true;
+    try {
+      scheduler_.push(jobs);
+    } catch (const std::bad_alloc&) {
+      pushed = false;
+    }
+    if (ioctl::test::fail_no_allocation()) ++failures;
+    EXPECT_EQ(scheduler_.is_idle(*client.info), !pushed);
+    const auto status = scheduler_.status();
+    for (const auto& queue : status) EXPECT_EQ(queue.queued, pushed && queue.queued ? 1u : 0u);
+    for (const JobPtr& job : jobs) EXPECT_EQ(job.use_count() > 1, pushed);  // nobody keeps them
+    before->signal();
+    if (!pushed) continue;
+    for (const JobPtr& job : jobs) wait(job->done);
+    EXPECT_EQ(ran().size(), 2u);
+    break;
+  }
+  EXPECT_GT(failures, 10);
+}
+
+TEST_F(SchedulerTest, AJobWithoutMemoryFailsAndNothingElse) {
+  const JobPtr hungry = make_job(a_, Queue::kTfu, "");
+  hungry->run = [](Turn&) -> device::JobResult { throw std::bad_alloc(); };
+  const JobPtr strange = make_job(a_, Queue::kCpu, "");
+  strange->run = [](Turn&) -> device::JobResult { throw std::length_error("size"); };
+  scheduler_.push({hungry, strange});
+  wait(hungry->done);
+  wait(strange->done);
+  EXPECT_EQ(hungry->done->status(), -ECANCELED);
+  EXPECT_EQ(strange->done->status(), -ECANCELED);
+  EXPECT_EQ(a_.info->failed_jobs, 2u);
+  const JobPtr other = make_job(a_, Queue::kTfu, "other");
+  scheduler_.push({other});
+  wait(other->done);
+}
+
+// From the end of a job on, the n-th allocation of its thread fails: what it does next is to start others.
+TEST_F(SchedulerTest, WorkersNeedNoMemory) {
+  for (int n = 0; n < 12; ++n) {
+    const JobPtr last_with_memory = make_job(a_, Queue::kTfu, "");
+    last_with_memory->run = [n](Turn&) {
+      ioctl::test::fail_allocation(n);
+      device::JobResult result;
+      result.end = device::JobResult::End::kHang;  // there is something to tell
+      return result;
+    };
+    Client c = make_client();
+    std::vector<JobPtr> jobs = {last_with_memory};
+    for (Client* client : {&a_, &b_, &c})
+      for (const Queue queue : {Queue::kBin, Queue::kRender, Queue::kTfu, Queue::kCsd, Queue::kCpu})
+        jobs.push_back(make_job(*client, queue, "", {last_with_memory->done}));
+    scheduler_.push(jobs);
+    for (const JobPtr& job : jobs) wait(job->done);
+    EXPECT_EQ(last_with_memory->done->status(), -ECANCELED);
+  }
+}
+
 TEST(FairShares, NewcomersAreServedSoon) {
   FairShares shares(10);
+  enter(shares, 1);
   shares.charge(1, 1000, 1);
   shares.advance_to(shares.clock(1));  // the only one that competes
   EXPECT_LT(shares.clock(2), shares.clock(1));
@@ -520,6 +598,8 @@ TEST(FairShares, NewcomersAreServedSoon) {
 
 TEST(FairShares, ThoseWhoWereAwayHaveSavedNothingUp) {
   FairShares shares(10);
+  enter(shares, 1);
+  enter(shares, 2);
   shares.charge(1, 5, 1);
   shares.charge(2, 100'000, 1);
   shares.advance_to(shares.clock(2));  // the only one that competes
@@ -528,11 +608,15 @@ TEST(FairShares, ThoseWhoWereAwayHaveSavedNothingUp) {
 
 TEST(FairShares, AFloodOfNewcomersPassesNobodyForEver) {
   FairShares shares(1000);
+  enter(shares, 1);
   shares.charge(1, 800, 1);
   uint64_t newcomer = 2;
   const auto is_ahead = [&] { return shares.clock(newcomer) < shares.clock(1); };
   EXPECT_TRUE(is_ahead());
-  for (; is_ahead() && newcomer < 1000; ++newcomer) shares.charge(newcomer, 100, 2);
+  for (; is_ahead() && newcomer < 1000; ++newcomer) {
+    enter(shares, newcomer);
+    shares.charge(newcomer, 100, 2);
+  }
   EXPECT_LT(newcomer, 30u);
 }
 
