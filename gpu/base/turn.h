@@ -22,7 +22,8 @@ class Turn {
   /// Others have their turn: checkpoint() would wait. Threads that can do something else do that.
   bool held() const { return held_.load(std::memory_order_relaxed) && !insists(); }
 
-  /// Waits while the job is held. @return whether it waited
+  /// Waits while the job is held: until other jobs have had their slices. So nobody comes here with a lock
+  /// that a job or a client may want, unless the job insists. @return whether it waited
   bool checkpoint() { return attention_.load(std::memory_order_relaxed) && !insists() && attend(); }
 
   /// The checkpoint of a thread that can do something else: does not wait. @return held()

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <new>
 #include <set>
 
 #include "gpu/base/job.h"
@@ -130,6 +131,22 @@ TEST_F(DeviceTest, ErrorsEndJobsWithTheirMessage) {
 TEST_F(DeviceTest, HangsAreToldFromErrors) {
   g_work = [](const Job& job) { job.error->set_hang("program 0x1000 does not end"); };
   for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kHang);
+}
+
+TEST_F(DeviceTest, JobsThatFindNoMemoryFail) {
+  g_work = [&](const Job&) { throw std::bad_alloc(); };
+  for (const auto& run : all_kinds()) {
+    const JobResult result = run();
+    EXPECT_EQ(result.end, End::kError);
+    EXPECT_EQ(result.message, "out of memory");
+  }
+  g_work = [&](const Job& job) {
+    const std::function<void(int, int)> piece = [](int, int) { throw std::bad_alloc(); };
+    job.pool->parallel_for(100, piece, job.turn);
+  };
+  for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kError);
+  g_work = [](const Job&) {};
+  for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kDone);
 }
 
 TEST_F(DeviceTest, AnErrorStaysWithItsJob) {

@@ -344,5 +344,29 @@ TEST_F(SubmitTest, DependenciesOfOneContextKeepTheLater) {
   EXPECT_EQ(job.dependencies, (std::vector{a2, b}));
 }
 
+TEST_F(SubmitTest, ManyDependenciesKeepTheLaterToo) {
+  Job job(Queue::kRender);
+  constexpr uint64_t kContexts = 100;
+  const auto add = [&](uint64_t context, uint64_t seqno) {
+    job.add_dependency(std::make_shared<Fence>("test", "test", context, seqno));
+  };
+  const auto expect_latest = [&](uint64_t count, uint64_t seqno) {
+    ASSERT_EQ(job.dependencies.size(), count);
+    for (uint64_t i = 0; i < count; ++i) {
+      EXPECT_EQ(job.dependencies[i]->context(), kContexts - count + i);
+      EXPECT_EQ(job.dependencies[i]->seqno(), seqno);
+    }
+  };
+  for (uint64_t context = 0; context < kContexts; ++context) add(context, 2);
+  for (uint64_t context = 0; context < kContexts; ++context) add(context, 1);
+  expect_latest(kContexts, 2);
+  for (uint64_t context = 0; context < kContexts; ++context) add(context, 3);
+  expect_latest(kContexts, 3);
+  // The places of the others have changed.
+  job.drop_dependencies([](const FencePtr& f) { return f->context() < 40; });
+  for (uint64_t context = 40; context < kContexts; ++context) add(context, 4);
+  expect_latest(60, 4);
+}
+
 }  // namespace
 }  // namespace v3d::ioctl::test

@@ -83,6 +83,29 @@ TEST_F(Tfu, RasterToUifExampleOfBothChips) {  // texture.md 10.1
   }
 }
 
+// The kernel looks once, half a second after the start (drm-abi.md 3.5): of the chip's time.
+TEST_F(Tfu, JobsThatTakeTheChipTooLongHang) {
+  constexpr double kBytes = 64 * 64 * 4;
+  for (const uint32_t output : {0u, 6u}) {  // rows, and bands
+    const Registers r = registers71(29, 0, 64, output, output == 0 ? 64 : 8, 64, 64);
+    for (const bool too_long : {false, true}) {
+      profile_.read_ns_per_byte = (too_long ? 0.26e9 : 0.24e9) / kBytes;
+      profile_.write_ns_per_byte = 0.25e9 / kBytes;
+      JobError error;
+      job_.error = &error;
+      run(job_, r);
+      EXPECT_EQ(error.failed(), too_long);
+      EXPECT_EQ(error.kind() == JobError::Kind::kHang, too_long);
+      job_.patience = 2;
+      JobError none;
+      job_.error = &none;
+      run(job_, r);
+      EXPECT_FALSE(none.failed());
+      job_.patience = 1;
+    }
+  }
+}
+
 TEST_F(Tfu, EveryPairOfLayouts) {
   const uint32_t types[] = {0, 16, 29, 18, 31};  // what Mesa uses for 1, 2, 4, 8 and 16 bytes
   for (uint32_t t = 0; t < 5; ++t) {

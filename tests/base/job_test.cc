@@ -1,0 +1,34 @@
+// What a job that runs is told of itself.
+#include "gpu/base/job.h"
+
+#include <gtest/gtest.h>
+
+namespace v3d {
+namespace {
+
+TEST(ListProgress, InstructionsCountUntilTheListMoves) {
+  ListProgress progress(100);
+  for (int round = 0; round < 5; ++round) {
+    EXPECT_TRUE(progress.spend(60));
+    EXPECT_TRUE(progress.spend(39));
+    progress.move();
+  }
+  EXPECT_TRUE(progress.spend(99));
+  EXPECT_FALSE(progress.spend(1));
+  EXPECT_FALSE(progress.spend(1));  // it stays so
+}
+
+TEST(Turn, OneThatInsistsIsNotHeld) {
+  struct Held : Turn {
+    Held() { held_ = attention_ = true; }
+    bool attend() override { return true; }
+  } turn;
+  EXPECT_TRUE(turn.held());
+  EXPECT_TRUE(turn.checkpoint());
+  turn.insist();
+  EXPECT_FALSE(turn.held());
+  EXPECT_FALSE(turn.checkpoint());
+}
+
+}  // namespace
+}  // namespace v3d
