@@ -1,5 +1,5 @@
+#include "daemon/debug_watch.h"
 #include "daemon/gpus.h"
-#include "gpu/qpu/trace/watch.h"
 
 namespace v3d::daemon {
 namespace {
@@ -32,9 +32,9 @@ class DeviceContext : public ioctl::GpuContext {
 
 class DeviceGpu : public ioctl::Gpu {
  public:
-  DeviceGpu(const device::Profile& profile, int workers, double patience)
+  DeviceGpu(const device::Profile& profile, int workers, double patience, std::string_view trace)
       : pool_(workers), device_(profile, pool_, patience) {
-    device_.set_watch(qpu::watch_from_environment(profile.version));
+    device_.set_watch(debug_watch(profile.version, trace));
   }
 
   const device::Profile& profile() const override { return device_.profile(); }
@@ -51,8 +51,9 @@ class DeviceGpu : public ioctl::Gpu {
 
 }  // namespace
 
-std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int workers, double patience) {
-  return std::make_unique<DeviceGpu>(profile, workers, patience);
+std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int workers, double patience,
+                                            std::string_view trace) {
+  return std::make_unique<DeviceGpu>(profile, workers, patience, trace);
 }
 
 }  // namespace v3d::daemon

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "gpu/chip/profile.h"
 #include "ioctl/gpu.h"
@@ -11,7 +12,9 @@ namespace v3d::daemon {
 /// The GPU model (device::Device) on all cores.
 /// @param workers  threads besides those of the queues
 /// @param patience  seconds of GPU time without progress after which a job is reset
-std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int workers, double patience);
+/// @param trace  which QPU threads the debug category "qpu" shows (debug_watch.h)
+std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int workers, double patience,
+                                            std::string_view trace);
 
 /// Accepts every job and executes nothing (--no-execute): for measuring drivers and this daemon alone.
 std::unique_ptr<ioctl::Gpu> make_idle_gpu(const device::Profile& profile);

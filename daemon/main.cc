@@ -65,6 +65,7 @@ struct Options {
   std::string debug;
   std::string capture;
   std::vector<std::string> limits;  ///< as set_limit() takes them
+  std::string trace;                ///< of the category "qpu"
   v3d::daemon::Server::Options server;
   double reset_after = 1;
   int threads = 0;
@@ -123,6 +124,7 @@ Options parse_options(int argc, char** argv) {
   options.kernel = variable("V3DEMU_KERNEL");
   options.debug = variable("V3DEMU_DEBUG");
   options.capture = variable("V3DEMU_CAPTURE");
+  options.trace = variable("V3DEMU_TRACE_QPU");
   const auto wrong = [&](const char* what) {
     std::fprintf(stderr, "v3demud: %s: %s\n", what, optarg);
     std::exit(2);
@@ -313,7 +315,8 @@ v3d::ioctl::ResourceLimits make_limits(const std::vector<std::string>& options) 
 
 std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, int workers,
                                           const Options& options) {
-  if (!options.no_execute) return v3d::daemon::make_device_gpu(profile, workers, options.reset_after);
+  if (!options.no_execute)
+    return v3d::daemon::make_device_gpu(profile, workers, options.reset_after, options.trace);
   return v3d::daemon::make_idle_gpu(profile);
 }
 
@@ -380,9 +383,10 @@ int main(int argc, char** argv) {
 
   const std::string path =
       std::filesystem::absolute(options.socket.empty() ? default_socket() : options.socket);
+  const std::string log = variable("V3DEMU_LOG");
+  const bool log_to_stderr = log == "-";
   // Opened behind the change of folder.
-  if (const std::string log = variable("V3DEMU_LOG"); !log.empty() && log != "-")
-    setenv("V3DEMU_LOG", std::filesystem::absolute(log).c_str(), 1);
+  if (!log.empty() && !log_to_stderr) v3d::log_to(std::filesystem::absolute(log));
   if (!options.capture.empty()) options.capture = std::filesystem::absolute(options.capture);
   const std::string folder = std::filesystem::path(path).parent_path();
   if (options.socket.empty()) make_private_folder(folder);
@@ -390,8 +394,6 @@ int main(int argc, char** argv) {
   // Before anybody is told that there is a daemon; behind the lock, so that it is nobody else's file.
   std::unique_ptr<v3d::daemon::CaptureWriter> capture = open_capture(options.capture, profile->name);
   UniqueFd listener = make_listener(path);
-  const bool log_to_stderr = variable("V3DEMU_LOG") == "-";
-  if (log_to_stderr) unsetenv("V3DEMU_LOG");
   // In the background the log tells lives apart: one that begins and does not end was cut short.
   const bool tell_life = !options.foreground && !log_to_stderr;
   if (!options.foreground) go_to_background(folder + "/v3demud.log", log_to_stderr);

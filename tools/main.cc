@@ -26,6 +26,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   v3d::g_debug_mask = debug->mask;
+  if (const std::string log = v3d::tools::variable("V3DEMU_LOG"); log != "-") v3d::log_to(log);
   std::vector<char*> arguments(argv, argv + argc);
   v3d::tools::adapt_arguments(&arguments);
   CLI11_PARSE(app, static_cast<int>(arguments.size()), arguments.data());

@@ -1,9 +1,9 @@
 #include "gpu/base/log.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -39,10 +39,13 @@ constexpr DebugName kNames[] = {
     {"hazard", Debug::kHazard, "rules of the QPU that a program breaks"},
 };
 
+std::string& log_path() {
+  static std::string path;
+  return path;
+}
 FILE* log_file() {
   static FILE* file = [] {
-    const char* path = std::getenv("V3DEMU_LOG");
-    FILE* opened = path ? std::fopen(path, "ae") : nullptr;
+    FILE* opened = log_path().empty() ? nullptr : std::fopen(log_path().c_str(), "ae");
     return opened ? opened : stderr;
   }();
   return file;
@@ -141,6 +144,8 @@ void report_left_out(const LogClient& client) {
   }
   write_left_out(left_out);
 }
+
+void log_to(std::string path) { log_path() = std::move(path); }
 
 void log_line(absl::string_view tag, absl::string_view text) {
   static std::mutex mutex;

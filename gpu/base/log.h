@@ -1,4 +1,5 @@
-/// Messages of the GPU model. Categories are the folder names; V3DEMU_DEBUG=cle,qpu,... switches them on.
+/// Messages of the GPU model. Those for debugging have categories, by and large the folders of gpu/, which
+/// whoever runs the model switches on (v3demud --debug).
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,10 @@ absl::Status set_debug(absl::string_view list);
 extern uint32_t g_debug_mask;
 inline bool debug_on(Debug category) { return (g_debug_mask & static_cast<uint32_t>(category)) != 0; }
 
-/// One line on stderr (or V3DEMU_LOG=FILE), with a time stamp and the tag.
+/// Lines go to the end of this file, which the first one opens; to stderr when it cannot be opened, and
+/// without such a call. Before other threads log.
+void log_to(std::string path);
+/// One line with a time stamp and the tag.
 void log_line(absl::string_view tag, absl::string_view text);
 
 /// On behalf of whom this thread works: errors and warnings are limited per client and kind (LogLimiter).

@@ -4,7 +4,6 @@
 #include <sstream>
 #include <string>
 
-#include "gpu/base/log.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/trace/watch.h"
 #include "tests/qpu/machine.h"
@@ -202,24 +201,6 @@ TEST_F(TraceTest, ShowsTheModeOfDots) {
   EXPECT_THAT(text, HasSubstr("-> rf3               all  ffffff01"));
   EXPECT_THAT(text, HasSubstr("nn mode                su -> ss\n"));
   EXPECT_THAT(text, HasSubstr("-> tmud              all  00000001"));
-}
-
-// V3DEMU_DEBUG=qpu, V3DEMU_TRACE_QPU.
-TEST(TraceEnvironment, FollowsDebugCategories) {
-  g_debug_mask = 0;
-  EXPECT_EQ(watch_from_environment(71), nullptr);
-  ASSERT_TRUE(set_debug("qpu").ok());
-  EXPECT_NE(watch_from_environment(71), nullptr);
-  setenv("V3DEMU_TRACE_QPU", "nonsense", 1);
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(watch_from_environment(71), nullptr);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("V3DEMU_TRACE_QPU: trace selection: \"nonsense\""));
-  unsetenv("V3DEMU_TRACE_QPU");
-  g_debug_mask = 0;
-  ASSERT_TRUE(set_debug("hazard").ok());
-  EXPECT_NE(watch_from_environment(71), nullptr);
-  g_debug_mask = 0;
 }
 
 }  // namespace

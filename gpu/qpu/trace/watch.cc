@@ -1,7 +1,6 @@
 #include "gpu/qpu/trace/watch.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -10,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "gpu/base/log.h"
 #include "gpu/qpu/check/hazard.h"
 #include "gpu/qpu/run/alu.h"
 
@@ -184,25 +182,6 @@ class Watch::JobWatch final : public ThreadWatch {
 Watch::Watch(int version, WatchOptions options)
     : version_(version), options_(std::move(options)), reported_(std::make_unique<Reported>()) {}
 Watch::~Watch() = default;
-
-std::unique_ptr<Watch> watch_from_environment(int version) {
-  WatchOptions options;
-  if (debug_on(Debug::kQpu)) {
-    const char* selection = std::getenv("V3DEMU_TRACE_QPU");
-    std::string error;
-    options.trace = TraceSelection::parse(selection ? selection : "", &error);
-    if (!options.trace) log_error("V3DEMU_TRACE_QPU: %s", error);
-    options.trace_sink = [](std::string_view text) {
-      log_line("qpu", absl::string_view(text.data(), text.size()));
-    };
-  }
-  if (debug_on(Debug::kHazard))
-    options.hazard_sink = [](std::string_view text) {
-      log_line("qpu-hazard", absl::string_view(text.data(), text.size()));
-    };
-  if (!options.trace && !options.hazard_sink) return nullptr;
-  return std::make_unique<Watch>(version, std::move(options));
-}
 
 std::unique_ptr<ThreadWatch> Watch::begin_job(uint64_t job) { return std::make_unique<JobWatch>(*this, job); }
 

@@ -36,8 +36,4 @@ class Watch {
   std::unique_ptr<Reported> reported_;
 };
 
-/// What the debug categories "qpu" and "hazard" ask for, with messages to the log; null when neither is on.
-/// V3DEMU_TRACE_QPU holds the selection of "qpu".
-std::unique_ptr<Watch> watch_from_environment(int version);
-
 }  // namespace v3d::qpu

@@ -1,0 +1,35 @@
+#include "daemon/debug_watch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "gpu/base/log.h"
+
+namespace v3d::daemon {
+namespace {
+
+class DebugWatchTest : public testing::Test {
+ protected:
+  ~DebugWatchTest() override { g_debug_mask = 0; }
+};
+
+TEST_F(DebugWatchTest, FollowsDebugCategories) {
+  g_debug_mask = 0;
+  EXPECT_EQ(debug_watch(71, ""), nullptr);
+  for (const char* category : {"qpu", "hazard"}) {
+    g_debug_mask = 0;
+    ASSERT_TRUE(set_debug(category).ok());
+    EXPECT_NE(debug_watch(71, ""), nullptr) << category;
+  }
+}
+
+TEST_F(DebugWatchTest, NamesASelectionThatItDoesNotUnderstand) {
+  ASSERT_TRUE(set_debug("qpu").ok());
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(debug_watch(71, "nonsense"), nullptr);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("V3DEMU_TRACE_QPU: trace selection: \"nonsense\""));
+}
+
+}  // namespace
+}  // namespace v3d::daemon
