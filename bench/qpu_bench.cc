@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/run/sfu.h"
 #include "gpu/qpu/run/thread.h"

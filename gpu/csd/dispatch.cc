@@ -9,6 +9,7 @@
 #include "gpu/csd/scheduler.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
+#include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
 #include "gpu/qpu/run/program_cache.h"
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/chip/profile.h"
+#include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
 
 namespace v3d::pse {

@@ -3,6 +3,7 @@
 
 #include <iterator>
 
+#include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/run/thread.h"
 

@@ -4,13 +4,14 @@
 /// They run in the inner loop. Everything else, and every instruction while a thread switch, a branch or the
 /// end is under way, takes run_step(), which keeps the exact order of commits.
 
+#include "gpu/qpu/run/interpreter.h"
+
 #include <utility>
 
 #include "gpu/base/log.h"
 #include "gpu/qpu/run/observer.h"
 #include "gpu/qpu/run/ports.h"
 #include "gpu/qpu/run/program.h"
-#include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/run/step.h"
 
 namespace v3d::qpu {

@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "gpu/base/memory.h"
-#include "gpu/qpu/run/thread.h"
 
 namespace v3d::qpu {
 
@@ -26,8 +25,5 @@ class ProgramCache {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// Runs the thread from thread.pc until something stops it. On Stop::kHang the reason is on the log.
-Stop run(const Program& program, Thread& thread);
 
 }  // namespace v3d::qpu
