@@ -112,20 +112,20 @@ struct Texel {
   Lanes c[4];
 };
 
-inline Texel read_plain(const Plan& plan, Context& context, const Place& at, LaneMask mask) {
+inline Texel read_plain(const Plan& plan, TexelMemory& texels, const Place& at, LaneMask mask) {
   Lanes words[4];
-  read_words(context.memory, plan.format->cpp, at.address, mask, words);
+  read_words(texels.memory, plan.format->cpp, at.address, mask, words);
   Texel texel;
   plan.decode(words, texel.c);
   return texel;
 }
 
-Texel read_compressed(const Plan& plan, Context& context, const Place& at, LaneMask mask);
+Texel read_compressed(const Plan& plan, TexelMemory& texels, const Place& at, LaneMask mask);
 
 template <bool kBlocks>
-Texel read_texel(const Plan& plan, Context& context, const Place& at, LaneMask mask) {
-  if constexpr (kBlocks) return read_compressed(plan, context, at, mask);
-  return read_plain(plan, context, at, mask);
+Texel read_texel(const Plan& plan, TexelMemory& texels, const Place& at, LaneMask mask) {
+  if constexpr (kBlocks) return read_compressed(plan, texels, at, mask);
+  return read_plain(plan, texels, at, mask);
 }
 
 }  // namespace v3d::tmu

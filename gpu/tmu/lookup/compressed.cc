@@ -31,12 +31,12 @@ void BlockCache::decode(Memory memory, const Format& format, bool srgb, GpuAddr 
   entry.kind = kind_of(format, srgb);
 }
 
-Texel read_compressed(const Plan& plan, Context& context, const Place& at, LaneMask mask) {
+Texel read_compressed(const Plan& plan, TexelMemory& texels, const Place& at, LaneMask mask) {
   Texel texel = {};
   for (int i = 0; i < kLanes; ++i) {
     if (!((mask >> i) & 1)) continue;
     const BlockTexel* block =
-        context.blocks.find(context.memory, *plan.format, plan.block_transfer != nullptr, at.address[i]);
+        texels.blocks.find(texels.memory, *plan.format, plan.block_transfer != nullptr, at.address[i]);
     for (int c = 0; c < 4; ++c) texel.c[c][i] = block[at.in_block[i]][c];
   }
   for (int c = 0; c < 4; ++c) {

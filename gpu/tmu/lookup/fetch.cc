@@ -77,10 +77,10 @@ void store_small(Memory memory, const Target& target, Lanes value) {
 }
 
 template <bool kBlocks, bool kFlips>
-void run_texel_fetch(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+void run_texel_fetch(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
   const Target target = find_target<kBlocks, kFlips>(plan, lookup, active);
-  Texel texel = read_texel<kBlocks>(plan, context, target.place, target.valid);
+  Texel texel = read_texel<kBlocks>(plan, texels, target.place, target.valid);
   if (target.valid != kAllLanes)
     for (Lanes& c : texel.c) c = select(target.valid, c, Lanes{});  // 0 in alpha too, outside the image
   finish(plan, texel.c, active, out);
@@ -115,10 +115,10 @@ void colors_of_data(const Plan& plan, const TextureLookup& lookup, Lanes* rgba) 
 }
 
 template <bool kFlips>
-void run_image_store(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+void run_image_store(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
-  run_nothing(plan, context, lookup, active, out);
-  store_words(context.memory, plan, find_target<false, kFlips>(plan, lookup, active), lookup.data,
+  run_nothing(plan, texels, lookup, active, out);
+  store_words(texels.memory, plan, find_target<false, kFlips>(plan, lookup, active), lookup.data,
               lookup.num_data);
 }
 
@@ -126,31 +126,31 @@ void run_image_store(const Plan& plan, Context& context, const TextureLookup& lo
 /// which a lookup with this output type returns one, and become a texel as the TFU makes it; swizzles have no
 /// part in it.
 template <bool kFlips>
-void run_converting_store(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+void run_converting_store(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                           Lanes* out) {
-  run_nothing(plan, context, lookup, active, out);
+  run_nothing(plan, texels, lookup, active, out);
   Lanes rgba[4], stored[4], words[4];
   colors_of_data(plan, lookup, rgba);
   for (int c = 0; c < 4; ++c) stored[plan.order[c]] = rgba[c];
   encode_texels(*plan.packing, stored, words);
-  store_words(context.memory, plan, find_target<false, kFlips>(plan, lookup, active), words, 4);
+  store_words(texels.memory, plan, find_target<false, kFlips>(plan, lookup, active), words, 4);
 }
 
 template <bool kFlips>
-void run_image_atomic(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+void run_image_atomic(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                       Lanes* out) {
-  run_nothing(plan, context, lookup, active, out);
+  run_nothing(plan, texels, lookup, active, out);
   const Target target = find_target<false, kFlips>(plan, lookup, active);
   Lanes old;
   switch (plan.format->cpp) {
     case 1:
-      old = image_atomics<uint8_t>(context.memory, plan, lookup, target);
+      old = image_atomics<uint8_t>(texels.memory, plan, lookup, target);
       break;
     case 2:
-      old = image_atomics<uint16_t>(context.memory, plan, lookup, target);
+      old = image_atomics<uint16_t>(texels.memory, plan, lookup, target);
       break;
     default:
-      old = image_atomics<uint32_t>(context.memory, plan, lookup, target);
+      old = image_atomics<uint32_t>(texels.memory, plan, lookup, target);
   }
   if (plan.num_words > 0) out[0] = old;
 }
@@ -160,7 +160,7 @@ void run_image_atomic(const Plan& plan, Context& context, const TextureLookup& l
 /// Assumed, as the field's name is all that is public: integers, the record's width, height and depth in the
 /// level that B picks (depth is halved only with R written: it counts layers else), and the number of levels.
 /// B is an integer for fetches, else a float, rounded down; levels that do not exist give 0 four times.
-void run_dimension_query(const Plan& plan, Context&, const TextureLookup& lookup, LaneMask active,
+void run_dimension_query(const Plan& plan, TexelMemory&, const TextureLookup& lookup, LaneMask active,
                          Lanes* out) {
   const TextureState& texture = plan.texture;
   const bool is_fetch = lookup.launcher == Launcher::kSF;

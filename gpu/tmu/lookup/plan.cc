@@ -302,17 +302,17 @@ void finish(const Plan& plan, const Lanes* rgba, LaneMask active, Lanes* out) {
   pack_words(plan, plan.word_channel, sources, false, active, out);
 }
 
-void run_swapped(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+void run_swapped(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                  Lanes* out) {
   TextureLookup request = lookup;
   std::swap(request.s, request.t);
   const uint32_t bits = plan.options.wide_offsets ? 8 : 4, mask = (1u << bits) - 1;
   request.off =
       (lookup.off & ~(mask | mask << bits)) | (lookup.off & mask) << bits | ((lookup.off >> bits) & mask);
-  plan.run_request(plan, context, request, active, out);
+  plan.run_request(plan, texels, request, active, out);
 }
 
-void run_nothing(const Plan& plan, Context&, const TextureLookup&, LaneMask, Lanes* out) {
+void run_nothing(const Plan& plan, TexelMemory&, const TextureLookup&, LaneMask, Lanes* out) {
   for (int i = 0; i < plan.num_words; ++i) out[i] = Lanes{};
 }
 

@@ -15,14 +15,14 @@
 namespace v3d::tmu {
 
 /// What a lookup may use besides its plan.
-struct Context {
+struct TexelMemory {
   Memory memory;
   BlockCache blocks;
 };
 
 struct Plan;
 /// Executes a lookup: writes plan.num_words words to out.
-using Run = void (*)(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+using Run = void (*)(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                      Lanes* out);
 
 /// P2, decoded (texture.md 2.2).
@@ -103,10 +103,10 @@ Run sampling_function(const Plan& plan);
 Run fetch_function(const Plan& plan);
 Run store_function(const Plan& plan);   ///< of plain formats; with plan.packing: converting
 Run atomic_function(const Plan& plan);  ///< of plain formats
-void run_dimension_query(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
+void run_dimension_query(const Plan&, TexelMemory&, const TextureLookup&, LaneMask, Lanes*);
 /// Exchanges S and T, and their offsets, before anything else looks at them (assumed of the request's flip).
-void run_swapped(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
+void run_swapped(const Plan&, TexelMemory&, const TextureLookup&, LaneMask, Lanes*);
 /// Reads nothing and returns zeros: features that are not modelled, cache operations.
-void run_nothing(const Plan&, Context&, const TextureLookup&, LaneMask, Lanes*);
+void run_nothing(const Plan&, TexelMemory&, const TextureLookup&, LaneMask, Lanes*);
 
 }  // namespace v3d::tmu

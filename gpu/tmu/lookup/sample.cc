@@ -11,11 +11,11 @@ enum Shape { k1D = 1, k2D = 2, k3D = 3, kCube = 4 };
 
 /// One lookup under way.
 struct Call {
-  Call(const Plan& p, Context& c, const TextureLookup& l, LaneMask a)
-      : plan(p), context(c), lookup(l), active(a) {}
+  Call(const Plan& p, TexelMemory& c, const TextureLookup& l, LaneMask a)
+      : plan(p), texels(c), lookup(l), active(a) {}
 
   const Plan& plan;
-  Context& context;
+  TexelMemory& texels;
   const TextureLookup& lookup;
   LaneMask active;
   Coordinates at;
@@ -62,7 +62,7 @@ struct AnyTexel {
 
   static Value read(const Call& call, const Place& place, LaneMask mask, LanesI outside) {
     const Plan& plan = call.plan;
-    Texel texel = read_texel<kBlocks>(plan, call.context, place, mask);
+    Texel texel = read_texel<kBlocks>(plan, call.texels, place, mask);
     if (plan.has_border) {
       if (plan.sampler.layer_border) outside |= layer_outside(call);
       for (int c = 0; c < 4; ++c) texel.c[c] = outside ? plan.border[c] : texel.c[c];
@@ -101,8 +101,8 @@ struct Unorm8Texel {
   typedef uint16_t Halves __attribute__((vector_size(64)));
 
   static Value read(const Call& call, const Place& place, LaneMask mask, LanesI) {
-    return kBytes == 4 ? gather(call.context.memory, place.address, mask)
-                       : gather_small(call.context.memory, place.address, mask, kBytes);
+    return kBytes == 4 ? gather(call.texels.memory, place.address, mask)
+                       : gather_small(call.texels.memory, place.address, mask, kBytes);
   }
   static Texel texel(const Call& call, const Value& value) {
     Texel result = {};
@@ -336,18 +336,18 @@ template <class Policy, Shape kShape, bool kNearest>
 
 /// Lookups that always use one filter in the base level.
 template <class Policy, Shape kShape, bool kNearest>
-void run_base_level(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+void run_base_level(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                     Lanes* out) {
-  Call call(plan, context, lookup, active);
+  Call call(plan, texels, lookup, active);
   set_up<kShape>(call, false);
   finish(plan, sample_base_level<Policy, kShape, kNearest>(call).c, active, out);
 }
 
 /// Lookups whose level and filter may differ from lane to lane.
 template <class Policy, Shape kShape>
-void run_levels(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+void run_levels(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                 Lanes* out) {
-  Call call(plan, context, lookup, active);
+  Call call(plan, texels, lookup, active);
   const Derivatives derivatives = set_up<kShape>(call, !plan.explicit_lod);
   if (all_magnified(plan, derivatives, active)) {
     const Texel texel = plan.sampler.mag_nearest ? sample_base_level<Policy, kShape, true>(call)
@@ -362,9 +362,9 @@ void run_levels(const Plan& plan, Context& context, const TextureLookup& lookup,
 /// with either filter (dEQP-VK.texture.filtering_anisotropy.*.mag_linear_min_nearest_mipmap_* wants a
 /// difference).
 template <class Policy>
-void run_anisotropic(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+void run_anisotropic(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
-  Call call(plan, context, lookup, active);
+  Call call(plan, texels, lookup, active);
   const Derivatives derivatives = set_up<k2D>(call, true);
   const LanesI x_longer = derivatives.x2 >= derivatives.y2;
   const LanesF longer = x_longer ? derivatives.x2 : derivatives.y2;
@@ -403,9 +403,9 @@ void run_anisotropic(const Plan& plan, Context& context, const TextureLookup& lo
 
 /// Gather: the four texels of the linear footprint in the base level.
 template <class Policy>
-void run_gather(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+void run_gather(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                 Lanes* out) {
-  Call call(plan, context, lookup, active);
+  Call call(plan, texels, lookup, active);
   (plan.cube ? set_up<kCube>(call, false) : set_up<k2D>(call, false));
   const LevelLanes level = levels_at(plan, splat_int(plan.texture.base_level));
   const uint8_t source = plan.channel[plan.options.gather_component];
@@ -430,9 +430,9 @@ void run_gather(const Plan& plan, Context& context, const TextureLookup& lookup,
 
 /// LOD query: the level that would be used and the level of detail before clamping (texture.md 4.2).
 template <Shape kShape>
-void run_lod_query(const Plan& plan, Context& context, const TextureLookup& lookup, LaneMask active,
+void run_lod_query(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                    Lanes* out) {
-  Call call(plan, context, lookup, active);
+  Call call(plan, texels, lookup, active);
   const Derivatives derivatives = set_up<kShape>(call, !plan.explicit_lod);
   const LanesF lod = unclamped_lod(plan, lookup, derivatives);
   const float last = static_cast<float>(plan.texture.max_level > plan.texture.base_level

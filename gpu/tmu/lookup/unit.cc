@@ -26,7 +26,7 @@ struct Unit::State {
     Plan plan;
   };
 
-  Context context;
+  TexelMemory texels;
   int version;
   uint64_t job = 1;
   Slot slots[kPlans];
@@ -41,7 +41,7 @@ struct Unit::State {
     static_assert(kPlans == 1u << (32 - 25));
     if (slot.job != job || !(slot.plan.key == key)) {
       slot.job = job;
-      make_plan(key, lookup, context.memory, version, slot.plan);
+      make_plan(key, lookup, texels.memory, version, slot.plan);
       trace(slot.plan);
     }
     return slot.plan;
@@ -49,7 +49,7 @@ struct Unit::State {
 };
 
 Unit::Unit(Memory memory, int version) : state_(std::make_unique<State>()) {
-  state_->context.memory = memory;
+  state_->texels.memory = memory;
   state_->version = version;
 }
 Unit::~Unit() = default;
@@ -58,18 +58,18 @@ Unit& Unit::operator=(Unit&&) noexcept = default;
 
 void Unit::begin_job() {
   ++state_->job;
-  state_->context.blocks.clear();
+  state_->texels.blocks.clear();
 }
 
 int Unit::texture(const TextureLookup& lookup, Lanes* out) {
   const Plan& plan = state_->plan(lookup);
   const LaneMask active = lookup.exec & (plan.per_pixel ? lookup.live : whole_quads(lookup.live));
-  plan.run(plan, state_->context, lookup, active, out);
+  plan.run(plan, state_->texels, lookup, active, out);
   return plan.num_words;
 }
 
 int Unit::general(const GeneralLookup& lookup, Lanes* out) {
-  return general_lookup(state_->context.memory, state_->version < 71, lookup, out);
+  return general_lookup(state_->texels.memory, state_->version < 71, lookup, out);
 }
 
 }  // namespace v3d::tmu
