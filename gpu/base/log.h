@@ -83,6 +83,7 @@ struct LineBuffer {
   char text[4096];
   size_t size = 0;
 
+  // NOLINTNEXTLINE(readability-identifier-naming): absl looks for this name
   friend void AbslFormatFlush(LineBuffer* line, absl::string_view part) {
     const size_t count = part.copy(line->text + line->size, sizeof(line->text) - line->size);
     line->size += count;
