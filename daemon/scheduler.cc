@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -72,6 +73,10 @@ namespace {
 /// thus follows its bin job without waking anybody.
 thread_local bool t_finishing = false;
 
+/// So many threads stay when there is nothing to do, the others leave after a time.
+constexpr int kIdleWorkers = ioctl::kNumQueues - 1;
+constexpr std::chrono::seconds kIdleTime(2);
+
 bool is_cl(Queue queue) { return queue == Queue::kBin || queue == Queue::kRender; }
 
 /// How a job ended that threw. The messages need no memory.
@@ -101,7 +106,7 @@ Scheduler::Scheduler(const Options& options)
       thread_limit_(options.max_threads) {
   // Cache cleans have nothing to do and end where their dependencies do; all other queues may run at once.
   try {
-    for (int i = 0; i < ioctl::kNumQueues - 1; ++i) workers_.emplace_back([this] { work(); });
+    for (int i = 0; i < kIdleWorkers; ++i) workers_.start([this] { work(); });
   } catch (...) {
     stop();
     throw;
@@ -119,7 +124,7 @@ void Scheduler::stop() {
         for (const NodePtr& node : jobs) drop(*node);
     wake_.notify_all();
   }
-  for (std::thread& worker : workers_) worker.join();
+  workers_.join(mutex_);
 }
 
 /// Ends a job, or sees to it that it does not start.
@@ -461,7 +466,7 @@ void Scheduler::summon() {
   if (in_flight_ < threads || stop_) return;  // one is about to look
   if (threads >= thread_limit_) return;
   try {
-    workers_.emplace_back([this] { work(); });
+    workers_.start([this] { work(); });
   } catch (const std::exception&) {  // no thread, or no memory for one
     thread_limit_ = threads;
   }
@@ -469,8 +474,10 @@ void Scheduler::summon() {
 
 void Scheduler::work() {
   std::unique_lock lock(mutex_);
+  bool idled = false;
   while (true) {
     if (NodePtr node = arrange()) {
+      idled = false;
       if (node->killed)
         bury(lock, node);
       else
@@ -481,8 +488,16 @@ void Scheduler::work() {
       wake_.notify_all();  // the others may go too
       return;
     }
+    const bool superfluous = idle_workers_ >= kIdleWorkers;
+    if (idled && superfluous) {
+      workers_.leave();
+      return;
+    }
     ++idle_workers_;
-    wake_.wait(lock);
+    if (superfluous)
+      idled = wake_.wait_for(lock, kIdleTime) == std::cv_status::timeout;
+    else
+      wake_.wait(lock);
     --idle_workers_;
   }
 }

@@ -24,11 +24,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "daemon/fair_shares.h"
+#include "gpu/base/crew.h"
 #include "ioctl/job.h"
 
 namespace v3d::daemon {
@@ -163,7 +163,7 @@ class Scheduler {
   int idle_workers_ = 0;
   int thread_limit_;  // lower than the option since the host refused one
   std::condition_variable wake_;
-  std::list<std::thread> workers_;  // any of them serves any queue
+  Crew workers_;  // any of them serves any queue
 };
 
 }  // namespace v3d::daemon

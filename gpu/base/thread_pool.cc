@@ -37,14 +37,16 @@ struct ThreadPool::Task {
 
 namespace {
 
+/// After which a spare thread leaves that has nothing to do.
+constexpr std::chrono::seconds kIdleTime(2);
+
 thread_local ThreadPool* t_pool = nullptr;  // of which this thread is a worker
 
 }  // namespace
 
 ThreadPool::ThreadPool(int workers) : workers_(std::max(workers, 0)) {
-  threads_.reserve(static_cast<size_t>(workers_) + kMaxSpare);
   try {
-    for (int i = 0; i < workers_; ++i) threads_.emplace_back([this] { worker(); });
+    for (int i = 0; i < workers_; ++i) threads_.start([this] { worker(); });
   } catch (...) {
     stop();
     throw;
@@ -59,7 +61,7 @@ void ThreadPool::stop() {
     stop_ = true;
   }
   wake_.notify_all();
-  for (std::thread& t : threads_) t.join();
+  threads_.join(mutex_);
 }
 
 /// Pieces until none is left; a worker leaves earlier when the job is held or others want it.
@@ -111,14 +113,24 @@ std::shared_ptr<ThreadPool::Task> ThreadPool::find_task() {
 void ThreadPool::worker() {
   t_pool = this;
   std::unique_lock lock(mutex_);
+  bool idled = false;
   while (!stop_) {
     const std::shared_ptr<Task> task = working_ < workers_ ? find_task() : nullptr;
     if (!task) {
+      const bool superfluous = sleeping_ >= workers_;
+      if (idled && superfluous) {
+        threads_.leave();
+        return;
+      }
       ++sleeping_;
-      wake_.wait(lock);
+      if (superfluous)
+        idled = wake_.wait_for(lock, kIdleTime) == std::cv_status::timeout;
+      else
+        wake_.wait(lock);
       --sleeping_;
       continue;
     }
+    idled = false;
     const int slot = task->free_slots.back();
     task->free_slots.pop_back();
     ++working_;
@@ -133,7 +145,7 @@ void ThreadPool::worker() {
 void ThreadPool::add_thread() {
   if (threads_.size() >= static_cast<size_t>(workers_) + kMaxSpare) return;
   try {
-    threads_.emplace_back([this] { worker(); });
+    threads_.start([this] { worker(); });
   } catch (const std::exception&) {  // no thread or no memory for one: jobs run on fewer
   }
 }

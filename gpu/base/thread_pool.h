@@ -14,9 +14,8 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <thread>
-#include <vector>
 
+#include "gpu/base/crew.h"
 #include "gpu/base/turn.h"
 
 namespace v3d {
@@ -25,7 +24,8 @@ class ThreadPool {
  public:
   /// How long a worker stays with one job while others have pieces too.
   static constexpr std::chrono::milliseconds kShare{5};
-  /// Threads that may stand in for workers that wait. When they do not suffice, jobs run on fewer.
+  /// Threads that may stand in for workers that wait; idle ones leave. When they do not suffice, jobs run on
+  /// fewer.
   static constexpr size_t kMaxSpare = 256;
 
   /// @param workers  threads besides the caller, 0 or more; 0 runs everything on the caller. Throws
@@ -75,7 +75,7 @@ class ThreadPool {
   std::mutex mutex_;           // protects all below
   std::condition_variable wake_;
   std::list<std::shared_ptr<Task>> tasks_;  // the next one to be helped first
-  std::vector<std::thread> threads_;
+  Crew threads_;
   int working_ = 0;   // threads that run pieces and do not wait in them
   int sleeping_ = 0;  // threads without work
   bool stop_ = false;

@@ -1,0 +1,53 @@
+/// The threads of somebody who makes more of them when they are needed and lets them go when they are not.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace v3d {
+
+/// Everything but join() under the owner's mutex.
+class Crew {
+ public:
+  size_t size() const { return threads_.size(); }
+
+  /// Throws as std::thread does, and for lack of memory; then nothing has changed.
+  template <typename Body>
+  void start(Body&& body) {
+    threads_.emplace_back(std::forward<Body>(body));
+  }
+
+  /// The calling thread is one of them, and from now on does nothing but unlock the mutex and return.
+  void leave() {
+    for (std::thread& thread : gone_) thread.join();  // they have unlocked it
+    gone_.clear();
+    for (auto it = threads_.begin(); it != threads_.end(); ++it) {
+      if (it->get_id() != std::this_thread::get_id()) continue;
+      gone_.splice(gone_.end(), threads_, it);
+      return;
+    }
+  }
+
+  /// Waits for all; none is started any more. @param mutex  the owner's, not held
+  void join(std::mutex& mutex) {
+    while (true) {
+      std::list<std::thread> one;
+      {
+        const std::lock_guard lock(mutex);
+        std::list<std::thread>& from = gone_.empty() ? threads_ : gone_;
+        if (from.empty()) return;
+        one.splice(one.end(), from, from.begin());
+      }
+      one.front().join();
+    }
+  }
+
+ private:
+  std::list<std::thread> threads_;
+  std::list<std::thread> gone_;  // have ended, or are about to
+};
+
+}  // namespace v3d
