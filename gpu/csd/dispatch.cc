@@ -37,8 +37,9 @@ struct UniformSnapshot {
 
 /// The payload registers (Mesa nir_to_vir.c, nir_to_vir, MESA_SHADER_COMPUTE).
 void set_payload(qpu::Thread& thread, const Batch& batch, int version) {
-  thread.rf[version >= 71 ? 3 : 0] = batch.workgroup_xy;
-  thread.rf[2] = batch.workgroup_z_lii;
+  const qpu::IsaProperties& isa = qpu::isa(version);
+  thread.at(isa.workgroup_xy) = batch.workgroup_xy;
+  thread.at(isa.workgroup_z_index) = batch.workgroup_z_lii;
   thread.msf = as_uint(expand(batch.live)) & 1u;
 }
 

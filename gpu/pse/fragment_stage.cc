@@ -154,7 +154,7 @@ void FragmentStage::Quads::push(int setup_index, uint32_t at_x, uint32_t at_y,
 FragmentStage::FragmentStage(const Job& job, const tlb::Config& config, uint32_t tidx, perf::Counts& counts)
     : job_(job),
       multisample_(config.multisample),
-      payload_at_rf0_(job.profile->version < 71),
+      isa_(qpu::isa(job.profile->version)),
       counts_(counts),
       tmu_(job.memory, job.profile->version) {
   thread_.reset();
@@ -355,9 +355,9 @@ void FragmentStage::shade_pass(const Quads& quads, const Payload& payload, const
                                LanesF offset_x, LanesF offset_y, uint32_t sample) {
   compute_varyings(quads, payload, centroid);
   thread_.restart();
-  thread_.rf[payload_at_rf0_ ? 0 : 3] = as_uint(payload.w);
-  thread_.rf[1] = as_uint(centroid.w);
-  thread_.rf[2] = as_uint(payload.z);
+  thread_.at(isa_.fragment_w) = as_uint(payload.w);
+  thread_.at(isa_.fragment_centroid_w) = as_uint(centroid.w);
+  thread_.at(isa_.fragment_z) = as_uint(payload.z);
   thread_.msf = batch_.coverage;
   thread_.pixel_x = batch_.x;
   thread_.pixel_y = batch_.y;

@@ -76,7 +76,7 @@ class FragmentStage {
 
   const Job& job_;
   const bool multisample_;
-  const bool payload_at_rf0_;  // W in rf0 (4.2) instead of rf3
+  const qpu::IsaProperties& isa_;
   perf::Counts& counts_;
   tmu::Unit tmu_;
   qpu::Thread thread_;

@@ -24,6 +24,12 @@ class Found {
   HazardSet set_ = 0;
 };
 
+RegisterSet only(Register r) {
+  RegisterSet set;
+  set.add(r);
+  return set;
+}
+
 bool between(uint8_t n, uint8_t first, uint8_t last) { return n >= first && n <= last; }
 
 // Whether the branch decides by lanes that the sample mask chooses.
@@ -64,17 +70,46 @@ bool has_inexact_sum(const Thread& t, const AluHalf& half) {
   return false;
 }
 
+// What the versions forbid where a rule is more than there or not.
+struct Particulars {
+  HazardSet rules;            ///< those that the version has
+  RegisterSet payload;        ///< registers in which the next thread's payload may arrive while one ends
+  bool any_write_at_end;      ///< no rf register may be written then; otherwise none by the ALUs in slot 0
+  bool sfu_ends_in_slots;     ///< SFU operations of the add ALU may stand in the slots of thrsw
+  uint8_t first_ldvary_slot;  ///< of thrsw, which ldvary may not stand in
+};
+constexpr HazardSet rules_of(uint8_t version) {
+  HazardSet set = 0;
+#define V3D_QPU_HAZARD(name, versions, tag, rule) \
+  if ((versions)&version) set |= bit(Hazard::k##name);
+  V3D_QPU_HAZARDS(V3D_QPU_HAZARD)
+#undef V3D_QPU_HAZARD
+  return set;
+}
+constexpr Particulars k71Particulars = {rules_of(k71), RegisterSet::of_rf(0xc), false, false, 2};
+constexpr Particulars k42Particulars = {rules_of(k42), RegisterSet::of_rf(7), true, true, 1};
+const Particulars& particulars(int version) {
+  return version_bit(version) == k42 ? k42Particulars : k71Particulars;
+}
+
 }  // namespace
 
+uint8_t versions(Hazard hazard) {
+#define V3D_QPU_HAZARD(name, versions, tag, rule) versions,
+  static constexpr uint8_t kVersions[] = {V3D_QPU_HAZARDS(V3D_QPU_HAZARD)};
+#undef V3D_QPU_HAZARD
+  return kVersions[static_cast<int>(hazard)];
+}
+
 const char* tag(Hazard hazard) {
-#define V3D_QPU_HAZARD(name, tag, rule) tag,
+#define V3D_QPU_HAZARD(name, versions, tag, rule) tag,
   static constexpr const char* kTags[] = {V3D_QPU_HAZARDS(V3D_QPU_HAZARD)};
 #undef V3D_QPU_HAZARD
   return kTags[static_cast<int>(hazard)];
 }
 
 const char* rule(Hazard hazard) {
-#define V3D_QPU_HAZARD(name, tag, rule) rule,
+#define V3D_QPU_HAZARD(name, versions, tag, rule) rule,
   // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): some rules take two lines
   static constexpr const char* kRules[] = {V3D_QPU_HAZARDS(V3D_QPU_HAZARD)};
 #undef V3D_QPU_HAZARD
@@ -87,14 +122,14 @@ HazardSet HazardChecker::step(size_t index, uint64_t word, const Instruction& i)
     const HazardSet found = branch_rules(i.branch) | early_c_rules({}, index, word);
     update({});
     since_branch_ = 0;
-    return found | section_rules();
+    return (found | section_rules()) & particulars(setting_.version).rules;
   }
   const HazardFacts f = facts_of(setting_.version, word, i);
   HazardSet found = f.thrsw ? thrsw_rules() : 0;
   found |= latency_rules(f, i) | word_rules(f) | slot_rules(f) | end_rules(f) | state_rules(f);
   found |= assumptions(i) | rf0_rules(f) | early_c_rules(f, index, word);
   update(f);
-  return found | section_rules();
+  return (found | section_rules()) & particulars(setting_.version).rules;
 }
 
 // What is assumed stands at the operations (alu.h) and at FlagClass (isa.h).
@@ -116,24 +151,29 @@ HazardSet HazardChecker::assumptions(const Instruction& i) {
   return found.set();
 }
 
+RegisterSet HazardChecker::all_writes(const HazardFacts& f) const {
+  const RegisterSet writes = f.alu_writes | f.signal_writes | f.magic_writes;
+  return f.implicit ? writes | only(isa().implicit) : writes;
+}
+
 void HazardChecker::age() {
   for (uint8_t* since : {&since_sfu_, &since_unifa_, &since_setmsf_, &since_thrsw_, &since_branch_})
     *since = std::min<uint8_t>(static_cast<uint8_t>(*since + 1), kLong);
   vary_ = static_cast<uint8_t>(vary_ << 1 & 7);
   if (since_thrsw_ == 3) {  // the switch took effect
-    lost_accumulators_ = is_42() ? 0x3f : 0;
+    lost_ = isa().has_accumulators ? RegisterSet::accumulators() : RegisterSet();
     rtop_lost_ = rtop_lost_ || rtop_valid_;
     rtop_valid_ = false;
     implicit_next_ = rf0_conflict_ = false;
   }
-  if (vary_ & 4) lost_accumulators_ &= static_cast<uint8_t>(~(1u << 5));  // C has arrived in r5
+  if (vary_ & 4) lost_ -= only(isa().implicit);  // C has arrived
 }
 
 HazardSet HazardChecker::branch_rules(const Branch& b) {
   Found found;
   found.check(between(since_branch_, 1, 3) || between(since_thrsw_, 1, 2) || between(since_unifa_, 1, 3),
               Hazard::kBranchInSlot);
-  found.check(is_42() && since_setmsf_ == 1 && looks_at_msf(b), Hazard::kSetmsfBranch);
+  found.check(since_setmsf_ == 1 && looks_at_msf(b), Hazard::kSetmsfBranch);
   found.check(z_written_ && looks_at_msf(b), Hazard::kMsfAfterZ);
   return found.set();
 }
@@ -157,26 +197,24 @@ HazardSet HazardChecker::thrsw_rules() {
 HazardSet HazardChecker::latency_rules(const HazardFacts& f, const Instruction& i) const {
   Found found;
   const bool behind_vary = vary_ & 2;
-  found.check(!is_42() && behind_vary && (((f.alu_writes | f.signal_writes) & 1) || f.replicated),
+  found.check(behind_vary && (f.alu_writes | f.signal_writes | f.magic_writes).has(isa().implicit),
               Hazard::kLdvaryCClash);
   found.check(behind_vary && f.implicit, Hazard::kLdunifAfterLdvary);
-  found.check(is_42() && since_sfu_ == 1 && (((f.acc_reads | f.acc_writes) & 16) || f.magic_sfu),
-              Hazard::kSfuR4);
+  found.check(since_sfu_ == 1 && ((f.reads | f.magic_writes).has(kSfuResult) || f.magic_sfu), Hazard::kSfuR4);
   found.check(f.loads_unifa && since_unifa_ < 4, Hazard::kUnifaEarly);
-  const bool by_r5 = i.rotate == 0 && (previous_acc_writes_ >> 5 & 1);
-  found.check(f.rotate_signal && ((f.rotate_reads & previous_writes_) ||
-                                  (f.rotate_acc_reads & previous_acc_writes_) || by_r5),
-              Hazard::kRotEarly);
+  const bool by_r5 = i.rotate == 0 && previous_writes_.has(accumulator(5));
+  found.check(f.rotate_signal && (!(f.rotate_reads & previous_writes_).empty() || by_r5), Hazard::kRotEarly);
   return found.set();
 }
 
 HazardSet HazardChecker::word_rules(const HazardFacts& f) const {
   Found found;
-  found.check(is_42() && f.sfu_elsewhere, Hazard::kSfuDst);
+  found.check(f.sfu_elsewhere, Hazard::kSfuDst);
   found.check(f.peripherals > 1, Hazard::kPeriph);
   found.check(f.second_uniform || (f.main_uniforms && f.loads_unifa), Hazard::kTwoUnif);
-  found.check(setting_.four_threads && (f.reads | f.alu_writes | f.signal_writes) >> 32, Hazard::kRfRange);
-  found.check(!is_42() && (f.rotates_elsewhere || (f.rotates && f.tmu_writes)), Hazard::kRotDst);
+  found.check(setting_.four_threads && (f.reads | f.alu_writes | f.signal_writes).rf() >> 32,
+              Hazard::kRfRange);
+  found.check(f.rotates_elsewhere || (f.rotates && f.tmu_writes), Hazard::kRotDst);
   found.check(f.idle_immediate, Hazard::kSmimm);
   return found.set();
 }
@@ -185,8 +223,9 @@ HazardSet HazardChecker::slot_rules(const HazardFacts& f) const {
   Found found;
   const bool in_thrsw_slot = between(since_thrsw_, 1, 2);
   found.check(f.main_uniforms && between(since_branch_, 1, 3), Hazard::kUnifInSlot);
-  found.check(in_thrsw_slot && (is_42() ? f.magic_sfu : f.sfu), Hazard::kSfuInSlot);
-  found.check(f.ldvary && (is_42() ? in_thrsw_slot : since_thrsw_ == 2) && !ending_, Hazard::kLdvaryInSlot);
+  const Particulars& p = particulars(setting_.version);
+  found.check(in_thrsw_slot && (f.magic_sfu || (f.sfu && !p.sfu_ends_in_slots)), Hazard::kSfuInSlot);
+  found.check(f.ldvary && between(since_thrsw_, p.first_ldvary_slot, 2) && !ending_, Hazard::kLdvaryInSlot);
   return found.set();
 }
 
@@ -194,21 +233,23 @@ HazardSet HazardChecker::slot_rules(const HazardFacts& f) const {
 HazardSet HazardChecker::end_rules(const HazardFacts& f) const {
   if (!ending_ || since_thrsw_ > 2) return 0;
   Found found;
-  const uint64_t payload = is_42() ? 7 : 0xc;
-  const uint64_t writes = f.alu_writes | f.signal_writes;
-  found.check(is_42() ? writes != 0 : (since_thrsw_ == 0 && f.alu_writes) || (writes & payload),
+  const Particulars& p = particulars(setting_.version);
+  const RegisterSet writes = f.alu_writes | f.signal_writes;
+  found.check(p.any_write_at_end
+                  ? !writes.empty()
+                  : (since_thrsw_ == 0 && !f.alu_writes.empty()) || !(writes & p.payload).empty(),
               Hazard::kRfAtEnd);
-  found.check(f.reads & payload, Hazard::kRfReadAtEnd);
+  found.check(!(f.reads & p.payload).empty(), Hazard::kRfReadAtEnd);
   found.check(since_thrsw_ > 0 && f.main_uniforms, Hazard::kUnifAtEnd);
   found.check(f.ldvary, Hazard::kTlbzAtEnd);
-  found.check(is_42() && since_thrsw_ == 2 && f.tmu_wait, Hazard::kTmuwtAtEnd);
-  found.check(is_42() && f.vpm_wait, Hazard::kVpmwtAtEnd);
+  found.check(since_thrsw_ == 2 && f.tmu_wait, Hazard::kTmuwtAtEnd);
+  found.check(f.vpm_wait, Hazard::kVpmwtAtEnd);
   return found.set();
 }
 
 HazardSet HazardChecker::state_rules(const HazardFacts& f) const {
   Found found;
-  found.check((f.acc_reads & lost_accumulators_) || (f.umul24 && rtop_lost_), Hazard::kAccAfterThrsw);
+  found.check(!(f.reads & lost_).empty() || (f.umul24 && rtop_lost_), Hazard::kAccAfterThrsw);
   found.check(z_written_ && (f.setmsf || f.msf), Hazard::kMsfAfterZ);
   found.check((f.tlb_read || f.tlb_write) && !locked_ && !setting_.final_section, Hazard::kTlbEarly);
   found.check(f.setmsf && sequence_ != 0, Hazard::kMsfTmu);  // configuration may wait there
@@ -224,9 +265,7 @@ HazardSet HazardChecker::state_rules(const HazardFacts& f) const {
 // the next ldvary, do not count: in a chain of them each gets the C of the one before.
 HazardSet HazardChecker::early_c_rules(const HazardFacts& f, size_t index, uint64_t word) {
   const bool lands = vary_ & 4, early = (vary_ & 2) && !lands;
-  const bool reads = is_42() ? (f.acc_reads & 32) != 0 : (f.reads & 1) != 0;
-  const bool writes = is_42() ? (f.acc_writes & 32) != 0
-                              : ((f.alu_writes | f.signal_writes) & 1) || f.implicit || f.replicated;
+  const bool reads = f.reads.has(isa().implicit), writes = all_writes(f).has(isa().implicit);
   bool broken = c_missed_ && c_unread_ && lands;
   if (lands) c_fresh_ = c_unread_ = true;
   if (reads && early && !c_fresh_ && !c_missed_ && !broken) {
@@ -248,12 +287,12 @@ HazardSet HazardChecker::early_c_rules(const HazardFacts& f, size_t index, uint6
 
 // 7.1: rf0 as an implicit destination. Source: Mesa qpu_schedule.c, update_scoreboard_for_rf0_flops.
 HazardSet HazardChecker::rf0_rules(const HazardFacts& f) {
-  if (is_42()) return 0;
-  if (((f.alu_writes | f.signal_writes) & 1) || f.replicated) implicit_next_ = rf0_conflict_ = false;
-  if (f.implicit || implicit_next_) rf0_conflict_ = f.signal_writes != 0;
+  if (!(versions(Hazard::kRf0Flops) & version_bit(setting_.version))) return 0;
+  if ((f.alu_writes | f.signal_writes | f.magic_writes).has(0)) implicit_next_ = rf0_conflict_ = false;
+  if (f.implicit || implicit_next_) rf0_conflict_ = !f.signal_writes.empty();
   implicit_next_ = f.ldvary;
   Found found;
-  found.check(since_thrsw_ == 2 && f.signal_writes && rf0_conflict_, Hazard::kRf0Flops);
+  found.check(since_thrsw_ == 2 && !f.signal_writes.empty() && rf0_conflict_, Hazard::kRf0Flops);
   return found.set();
 }
 
@@ -262,12 +301,12 @@ void HazardChecker::update(const HazardFacts& f) {
   if (f.magic_sfu) since_sfu_ = 0;
   if (f.writes_unifa) since_unifa_ = 0;
   if (f.setmsf) since_setmsf_ = 0;
-  lost_accumulators_ &= static_cast<uint8_t>(~(f.acc_writes | (f.magic_sfu ? 16u : 0u)));
+  previous_writes_ = all_writes(f);
+  lost_ -= previous_writes_;
+  if (f.magic_sfu) lost_ -= only(kSfuResult);
   if (f.multop) rtop_valid_ = true;
   if (f.umul24 || f.multop) rtop_lost_ = false;
   if (f.umul24) rtop_valid_ = false;
-  previous_writes_ = f.alu_writes | f.signal_writes;
-  previous_acc_writes_ = f.acc_writes;
   previous_thrsw_ = f.thrsw;
   if (f.vpm_write) vpm_unwaited_ = true;
   if (f.vpm_wait) vpm_unwaited_ = false;
@@ -291,7 +330,7 @@ HazardSet HazardChecker::section_rules() {
   found.check((switches || since_branch_ == 3) && since_unifa_ <= 2, Hazard::kUnifaSwitch);
   if (!switches) return found.set();
   found.check(sequence_open_, ending_ ? Hazard::kTmuLeftover : Hazard::kTmuOpen);
-  found.check(ending_ && is_42() && vpm_unwaited_, Hazard::kNoVpmwt);
+  found.check(ending_ && vpm_unwaited_, Hazard::kNoVpmwt);
   found.check(ending_ && syncb_, Hazard::kTsyNoThrsw);
   locked_ = true;
   syncb_ = false;
@@ -304,8 +343,7 @@ HazardChecker::Before::Before(const Thread& t, const Instruction& i)
       vpm_row(0),
       inexact_half_sum(has_inexact_sum(t, i.add)) {
   const Operand& row = i.add.a;
-  if (row.kind == Operand::Kind::kRegister) vpm_row = t.rf[row.index][0];
-  if (row.kind == Operand::Kind::kAccumulator) vpm_row = t.acc[row.index][0];
+  if (row.reg() < kNumRegisters) vpm_row = t.at(row.reg())[0];
   if (row.kind == Operand::Kind::kImmediate) vpm_row = small_immediate(row.index);
 }
 
@@ -329,7 +367,7 @@ HazardSet HazardChecker::executed(const Instruction& i, const Before& before, co
                   outstanding(after) != 0,
               Hazard::kTsyTmu);
   found.check(f.ldvary && after.tlb && before.next_varying >= after.num_varyings, Hazard::kVaryCount);
-  return found.set();
+  return found.set() & particulars(setting_.version).rules;
 }
 
 HazardSet HazardChecker::ran_off() const {

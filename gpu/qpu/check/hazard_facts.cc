@@ -3,15 +3,6 @@
 namespace v3d::qpu {
 namespace {
 
-bool is_tmu(uint8_t waddr) {
-  return (waddr >= kWaddrTmul && waddr <= kWaddrTmuau) || (waddr >= kWaddrTmuc && waddr <= kWaddrTmuhslod);
-}
-
-bool is_terminator(uint8_t waddr) {
-  return waddr == kWaddrTmua || waddr == kWaddrTmuau || waddr == kWaddrTmus ||
-         (waddr >= kWaddrTmuscm && waddr <= kWaddrTmuslod);
-}
-
 class Collector {
  public:
   Collector(int version, uint64_t word, const Instruction& i) : version_(version), i_(i) {
@@ -19,7 +10,7 @@ class Collector {
     half(i.mul);
     signals();
     operations();
-    if (version != 42) immediates(word);
+    immediates(word);
     peripherals();
   }
   const HazardFacts& facts() const { return f_; }
@@ -30,41 +21,35 @@ class Collector {
     f_.main_uniforms = true;
   }
 
-  void read(const Operand& o, uint64_t& registers, uint8_t& accumulators) const {
-    if (o.kind == Operand::Kind::kRegister) registers |= uint64_t{1} << o.index;
-    if (o.kind == Operand::Kind::kAccumulator) accumulators |= static_cast<uint8_t>(1u << o.index);
-  }
-
   void half(const AluHalf& h) {
     for (const Operand* o : {&h.a, &h.b}) {
-      read(*o, f_.reads, f_.acc_reads);
-      if ((i_.signals & kRotate) && &h == &i_.mul) read(*o, f_.rotate_reads, f_.rotate_acc_reads);
+      f_.reads.add(o->reg());
+      if ((i_.signals & kRotate) && &h == &i_.mul) f_.rotate_reads.add(o->reg());
     }
     if (info(h.op).has_destination) write(h.magic, h.waddr, f_.alu_writes);
   }
 
-  void write(bool magic, uint8_t waddr, uint64_t& registers) {
+  void write(bool magic, uint8_t waddr, RegisterSet& registers) {
     if (!magic) {
-      registers |= uint64_t{1} << waddr;
+      registers.add(waddr);
       return;
     }
-    const bool replicates = waddr == kWaddrR5 || waddr == kWaddrRep;
-    if (version_ == 42 && (waddr < kWaddrR5 || replicates))
-      f_.acc_writes |= static_cast<uint8_t>(1u << (replicates ? 5 : waddr));
-    if (version_ != 42 && replicates) f_.replicated = true;
-    if (waddr == kWaddrTlbu || waddr == kWaddrTmuau || waddr == kWaddrVpmu || waddr == kWaddrSyncu) uniform();
-    if (waddr == kWaddrTlb || waddr == kWaddrTlbu) f_.tlb_write = true;
-    if (waddr == kWaddrUnifa) f_.writes_unifa = true;
-    if (waddr >= kWaddrSync && waddr <= kWaddrSyncb) f_.tsy = true;
-    if (waddr == kWaddrSyncb) f_.syncb = true;
-    if (waddr == kWaddrVpm || waddr == kWaddrVpmu) f_.vpm_write = true;
-    if (version_ == 42 && waddr >= kWaddrRecip && waddr <= kWaddrRsqrt2) f_.magic_sfu = true;
-    if (!is_tmu(waddr)) return;
+    const WaddrInfo& w = waddr_info(version_, waddr);
+    if (w.takes_uniform) uniform();
+    if (starts_sfu(w.effect))
+      f_.magic_sfu = true;
+    else
+      f_.magic_writes.add(w.reg);
+    if (w.effect == Effect::kUnifa) f_.writes_unifa = true;
+    if (w.effect == Effect::kBarrier) f_.syncb = true;
+    if (w.unit == Unit::kTlb) f_.tlb_write = true;
+    if (w.unit == Unit::kTsy) f_.tsy = true;
+    if (w.unit == Unit::kVpm) f_.vpm_write = true;
+    if (w.unit != Unit::kTmu) return;
     ++f_.tmu_writes;
-    if (waddr == kWaddrTmud) ++f_.tmu_data;
-    if (waddr == kWaddrTmuc) f_.tmu_config = true;
-    if (is_terminator(waddr)) f_.tmu_terminator = true;
-    if (waddr != kWaddrTmuc) f_.tmu_sequence = true;
+    if (w.effect == Effect::kTmuData) ++f_.tmu_data;
+    if (starts_lookup(w.effect)) f_.tmu_terminator = true;
+    (w.effect == Effect::kTmuConfig ? f_.tmu_config : f_.tmu_sequence) = true;
   }
 
   void signals() {
@@ -74,13 +59,14 @@ class Collector {
     f_.ldtmu = s & kLdtmu;
     f_.wrtmuc = s & kWrtmuc;
     f_.tlb_read = s & (kLdtlb | kLdtlbu);
-    f_.loads_unifa = s & (kLdunifa | kLdunifarf);
-    f_.implicit = s & (kLdunif | kLdunifa);
+    f_.implicit = s & kSignalsImplicit;
     f_.rotate_signal = s & kRotate;
-    for (const uint16_t consumer : {kLdunif, kLdunifrf, kLdtlbu, kWrtmuc})
-      if (s & consumer) uniform();
+    for (const SignalInfo& signal : kSignalInfo) {
+      if (!(s & signal.signal)) continue;
+      if (signal.stream == Stream::kMain) uniform();
+      if (signal.stream == Stream::kUnifa) f_.loads_unifa = true;
+    }
     if (s & kSignalsWithAddress) write(i_.signal_magic, i_.signal_waddr, f_.signal_writes);
-    if (version_ == 42 && f_.implicit) f_.acc_writes |= 1u << 5;
     if (f_.wrtmuc) f_.tmu_sequence = true;
   }
 
@@ -95,8 +81,8 @@ class Collector {
     f_.multop = i_.mul.op == Op::kMultop;
     f_.umul24 = i_.mul.op == Op::kUmul24;
     f_.rotates = add.op == Op::kRot || add.op == Op::kRotq;
-    f_.rotates_elsewhere =
-        f_.rotates && add.magic && (add.waddr == kWaddrR5 || add.waddr == kWaddrRep || is_tmu(add.waddr));
+    const WaddrInfo& to = waddr_info(version_, add.waddr);
+    f_.rotates_elsewhere = f_.rotates && add.magic && (to.reg != kNoRegister || to.unit == Unit::kTmu);
     if (!(info(add.op).traits & kVpm)) return;
     (info(add.op).has_destination ? f_.vpm_read : f_.vpm_write) = true;
   }
@@ -111,7 +97,7 @@ class Collector {
     const bool sfu = f_.sfu || f_.magic_sfu;
     const bool tmu_pair = f_.wrtmuc && f_.tmu_writes == 1 && !f_.tmu_config;  // allowed together
     int count = f_.tmu_writes + f_.wrtmuc - tmu_pair + f_.tsy + sfu + f_.vpm_read + f_.vpm_write;
-    if (version_ == 42) {
+    if (version_bit(version_) == k42) {  // reads and waits count too
       const bool tmu_and_vpm = f_.ldtmu && (f_.vpm_read || f_.vpm_write);
       count += f_.tlb_read + f_.tlb_write + f_.ldtmu - tmu_and_vpm + f_.vpm_wait + f_.tmu_wait;
     } else {

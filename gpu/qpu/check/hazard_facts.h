@@ -4,16 +4,16 @@
 #include <cstdint>
 
 #include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/isa/register_set.h"
 
 namespace v3d::qpu {
 
 struct HazardFacts {
-  // Registers: bit n is rf n, or r n of 4.2. Writes by name of the ALUs and of the signal with destination;
-  // `implicit` is the write of ldunif and ldunifa to rf0 or r5.
-  uint64_t reads = 0, alu_writes = 0, signal_writes = 0;
-  uint8_t acc_reads = 0, acc_writes = 0;
+  // Registers. Writes to rf registers of the ALUs and of the signal with destination; `magic_writes` are
+  // those of both behind magic addresses, and `implicit` is the write of ldunif and ldunifa to
+  // IsaProperties::implicit.
+  RegisterSet reads, alu_writes, signal_writes, magic_writes;
   bool implicit = false;
-  bool replicated = false;  ///< 7.1: writes rf0 as rep or quad
 
   bool ldvary = false, thrsw = false, ldtmu = false, wrtmuc = false;
   bool main_uniforms = false, second_uniform = false;  ///< one, or more than one word of the main stream
@@ -33,10 +33,9 @@ struct HazardFacts {
   bool rotates = false;            ///< ROT or ROTQ
   bool rotates_elsewhere = false;  ///< ... to rep, quad or the TMU
   bool rotate_signal = false;      ///< 4.2
-  uint64_t rotate_reads = 0;       ///< ... registers that it rotates
-  uint8_t rotate_acc_reads = 0;
-  bool idle_immediate = false;  ///< 7.1: a small immediate of an ALU that does nothing
-  uint8_t peripherals = 0;      ///< of which one word may use one
+  RegisterSet rotate_reads;        ///< ... registers that it rotates
+  bool idle_immediate = false;     ///< 7.1: a small immediate of an ALU that does nothing
+  uint8_t peripherals = 0;         ///< of which one word may use one
 };
 
 /// @param instruction  of the word; not a branch

@@ -17,8 +17,8 @@ using Kind = Operand::Kind;
 
 // The value of an enum whose suffix(), without the dot, is `name`.
 template <typename Enum>
-std::optional<Enum> find_suffix(std::string_view name, int count) {
-  for (int i = 1; i < count; ++i)
+std::optional<Enum> find_suffix(std::string_view name, size_t count) {
+  for (size_t i = 1; i < count; ++i)
     if (suffix(static_cast<Enum>(i)) + 1 == name) return static_cast<Enum>(i);
   return {};
 }
@@ -31,10 +31,8 @@ std::optional<Op> find_op(std::string_view name) {
 }
 
 std::optional<uint16_t> find_signal(int version, std::string_view name) {
-  for (uint32_t bit = 0; bit < kNumSignals; ++bit) {
-    const auto signal = static_cast<Signal>(1u << bit);
-    if (name == signal_name(signal) && (signal != kRotate || version == 42)) return signal;
-  }
+  for (const SignalInfo& s : kSignalInfo)
+    if (name == s.name && (s.versions & version_bit(version))) return s.signal;
   return {};
 }
 
@@ -241,8 +239,8 @@ class Parser {
     while (at.take(".")) {
       const size_t column = at.column();
       const std::string_view name = at.word();
-      const auto cond = find_suffix<Cond>(name, static_cast<int>(Cond::kIfnb) + 1);
-      const auto flags = find_suffix<FlagWrite>(name, static_cast<int>(FlagWrite::kNorc) + 1);
+      const auto cond = find_suffix<Cond>(name, std::size(kCondInfo));
+      const auto flags = find_suffix<FlagWrite>(name, std::size(kFlagWriteInfo));
       if (!cond && !flags)
         TextCursor::fail_at(column,
                             absl::StrFormat("there is no condition or flag write .%s", std::string(name)));
@@ -267,7 +265,7 @@ class Parser {
       destination(at, half.magic, half.waddr);
       if (at.take(".")) {
         const size_t column = at.column();
-        const auto pack = find_suffix<Pack>(at.word(), 3);
+        const auto pack = find_suffix<Pack>(at.word(), kNumPacks);
         if (!pack) TextCursor::fail_at(column, "a destination has the forms .l and .h only");
         half.pack = *pack;
       }
@@ -302,7 +300,7 @@ class Parser {
       return;
     }
     for (uint8_t i = 0; i < 64; ++i) {
-      const char* known = magic_name(version_, i);
+      const char* known = waddr_info(version_, i).name;
       if (!known || name != known) continue;
       waddr = i;
       return;
@@ -332,7 +330,7 @@ class Parser {
       if (const auto rf = find_register(name, "rf", 64)) {
         operand.kind = Kind::kRegister;
         operand.index = *rf;
-      } else if (const auto r = find_register(name, "r", 6); r && version_ == 42) {
+      } else if (const auto r = find_register(name, "r", 6); r && isa(version_).has_accumulators) {
         operand.kind = Kind::kAccumulator;
         operand.index = *r;
       } else {
@@ -342,7 +340,7 @@ class Parser {
     if (!at.take(".")) return;
     const size_t unpack_column = at.column();
     const std::string_view name = at.word();
-    const auto unpack = find_suffix<Unpack>(name, static_cast<int>(Unpack::kIh) + 1);
+    const auto unpack = find_suffix<Unpack>(name, kNumUnpacks);
     if (!unpack)
       TextCursor::fail_at(unpack_column, absl::StrFormat("there is no conversion .%s", std::string(name)));
     operand.unpack = *unpack;

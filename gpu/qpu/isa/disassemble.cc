@@ -52,7 +52,7 @@ void append_operand(std::string& text, const Operand& o) {
 void append_destination(std::string& text, int version, bool magic, uint8_t waddr, const char* unknown) {
   if (!magic)
     append(text, "rf%d", waddr);
-  else if (const char* name = magic_name(version, waddr))
+  else if (const char* name = waddr_info(version, waddr).name)
     text += name;
   else
     append(text, unknown, waddr);
@@ -80,15 +80,14 @@ void append_half(std::string& text, int version, const AluHalf& half, bool is_mu
 }
 
 void append_signals(std::string& text, int version, const Instruction& i) {
-  for (int bit = 0; bit < kNumSignals; ++bit) {
-    const auto signal = static_cast<Signal>(1u << bit);
-    if (!(i.signals & signal)) continue;
+  for (const SignalInfo& s : kSignalInfo) {
+    if (!(i.signals & s.signal)) continue;
     pad(text, kSignalColumn);
     text += "; ";
-    text += signal_name(signal);
-    if (signal == kRotate && i.rotate != 0)
+    text += s.name;
+    if (s.signal == kRotate && i.rotate != 0)
       append(text, ".%d", static_cast<int32_t>(small_immediate(i.rotate)));
-    if (!(signal & kSignalsWithAddress)) continue;
+    if (!(s.signal & kSignalsWithAddress)) continue;
     text += '.';
     append_destination(text, version, i.signal_magic, i.signal_waddr, "UNKNOWN%d");
   }

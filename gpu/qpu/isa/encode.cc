@@ -43,16 +43,9 @@ std::optional<OpcodeChoice> choose_opcode(int version, Alu alu, const AluHalf& h
 
 // FloatsPack opcodes: the sort key that tells FADD from FADDNF and FMIN from FMAX (decode.cc).
 uint32_t float_code(Unpack unpack) {
-  switch (unpack) {
-    case Unpack::kAbs:
-      return 0;
-    case Unpack::kL:
-      return 2;
-    case Unpack::kH:
-      return 3;
-    default:
-      return 1;
-  }
+  for (uint32_t code = 0; code < 4; ++code)
+    if (kFloatUnpacks[code] == unpack) return code;
+  return 1;
 }
 
 std::optional<uint64_t> encode_half(int version, Alu alu, const AluHalf& half, const Allocation& where) {
@@ -222,7 +215,7 @@ bool well_formed(int version, const AluHalf& half) {
   const OpInfo& op = info(half.op);
   const auto fits = [&](const Operand& o, bool present) {
     if ((o.kind != Kind::kNone) != present) return false;
-    if (o.kind == Kind::kAccumulator) return version == 42 && o.index < 6;
+    if (o.kind == Kind::kAccumulator) return isa(version).has_accumulators && o.index < 6;
     return o.index < (o.kind == Kind::kImmediate ? kSmallImmediates : 64);
   };
   return fits(half.a, op.operands > 0) && fits(half.b, op.operands > 1) && half.waddr < 64;

@@ -15,6 +15,11 @@ struct Operand {
   uint8_t index = 0;  ///< rf 0..63, r 0..5, or code 0..47 of a small immediate
   Unpack unpack = Unpack::kNone;
   bool operator==(const Operand&) const = default;
+  /// kNoRegister for an immediate and no operand.
+  Register reg() const {
+    if (kind == Kind::kRegister) return index;
+    return kind == Kind::kAccumulator ? accumulator(index) : kNoRegister;
+  }
 };
 
 /// What one of the two ALUs does. Operations without destination keep the default one.

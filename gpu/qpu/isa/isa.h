@@ -1,14 +1,58 @@
 /// The QPU instruction set: operations, modifiers, signals and write addresses of V3D 7.1 and 4.2, and the
-/// tables that decoder, encoder, disassembler and interpreter share. The rows stand in isa.def.
+/// tables that decoder, encoder, disassembler, assembler, interpreter, hazard checker and qpu/flow share. The
+/// rows stand in isa.def.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace v3d::qpu {
 
+// ---- Versions and registers
+
+inline constexpr uint8_t k71 = 1, k42 = 2, kBoth = 3;
+constexpr uint8_t version_bit(int version) { return version == 42 ? k42 : k71; }
+
+/// A register of a thread: 0..63 rf0..rf63, 64..69 the accumulators r0..r5 of 4.2.
+using Register = uint8_t;
+inline constexpr Register kFirstAccumulator = 64;
+inline constexpr Register kNumRegisters = 70;
+inline constexpr Register kNoRegister = 255;
+constexpr Register accumulator(int n) { return static_cast<Register>(kFirstAccumulator + n); }
+/// Of the SFU behind write addresses of 4.2.
+inline constexpr Register kSfuResult = accumulator(4);
+
+/// What differs between the versions once an instruction is decoded. What differs in one operation, signal or
+/// write address stands in its row.
+struct IsaProperties {
+  bool has_accumulators;  ///< r0..r5, which a thread switch may lose
+  Register implicit;      ///< destination of ldunif and ldunifa, and of the C of ldvary
+  /// Payload registers at thread start (qpu.md 6).
+  Register fragment_w, fragment_centroid_w, fragment_z;
+  Register workgroup_xy, workgroup_z_index;
+};
+inline constexpr IsaProperties kIsa71 = {.has_accumulators = false,
+                                         .implicit = 0,
+                                         .fragment_w = 3,
+                                         .fragment_centroid_w = 1,
+                                         .fragment_z = 2,
+                                         .workgroup_xy = 3,
+                                         .workgroup_z_index = 2};
+inline constexpr IsaProperties kIsa42 = {.has_accumulators = true,
+                                         .implicit = accumulator(5),
+                                         .fragment_w = 0,
+                                         .fragment_centroid_w = 1,
+                                         .fragment_z = 2,
+                                         .workgroup_xy = 0,
+                                         .workgroup_z_index = 2};
+/// @param version  71 or 42
+constexpr const IsaProperties& isa(int version) { return version_bit(version) == k42 ? kIsa42 : kIsa71; }
+
+// ---- Operations
+
 enum class Op : uint8_t {
-#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, traits) k##op,
+#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, carry, latency, traits) k##op,
 #include "gpu/qpu/isa/isa.def"
 };
 inline constexpr int kNumOps = static_cast<int>(Op::kStvpmp) + 1;
@@ -34,13 +78,31 @@ constexpr bool is_of_halves(FlagClass flags) {
   return flags == FlagClass::kHalves || flags == FlagClass::kCompareHalves;
 }
 
-enum Trait : uint8_t {
+/// C of operations on integers; of the others FlagClass says it.
+enum class Carry : uint8_t {
+  kNone,      ///< 0
+  kOverflow,  ///< carry out of bit 31 of a + b
+  kBorrow,    ///< a < b, unsigned
+  kGreater,   ///< a > b, signed
+  kAbove,     ///< a > b, unsigned
+};
+
+enum Trait : uint16_t {
   kReadsThread = 1,  ///< needs more than its operands
   kEffect = 2,       ///< does something besides returning a value: not removable
   kActiveLanes = 4,  ///< takes part and writes only in lanes that MSF enables
   kSfu = 8,          ///< executes in the SFU (timing, delay slots)
   kVpm = 16,
   kUnknown = 32,  ///< no driver uses it and its meaning is not documented
+  // State of the thread besides the registers. Conditions and flag writes come on top.
+  kReadsA = 64,
+  kReadsB = 128,
+  kReadsRtop = 256,
+  kWritesRtop = 512,  ///< all lanes, whatever the condition
+  kReadsMsf = 1024,   ///< as a value; kActiveLanes looks at it too
+  kWritesMsf = 2048,
+  kReadsNnMode = 4096,
+  kWritesNnMode = 8192,
 };
 
 struct OpInfo {
@@ -50,11 +112,15 @@ struct OpInfo {
   Input input;
   Output output;
   FlagClass flags;
-  uint8_t traits;
+  Carry carry;
+  /// Instructions until the result is there without a stall. It is correct from the next one on.
+  uint8_t latency;
+  uint16_t traits;
 };
 inline constexpr OpInfo kOpInfo[kNumOps] = {
-#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, traits) \
-  {mnemonic, operands, destination, Input::k##input, Output::k##output, FlagClass::k##flags, traits},
+#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, carry, latency, traits) \
+  {mnemonic,        operands, destination, Input::k##input, Output::k##output, FlagClass::k##flags,   \
+   Carry::k##carry, latency,  traits},
 #include "gpu/qpu/isa/isa.def"
 };
 constexpr const OpInfo& info(Op op) { return kOpInfo[static_cast<int>(op)]; }
@@ -63,134 +129,202 @@ constexpr const OpInfo& info(Op op) { return kOpInfo[static_cast<int>(op)]; }
 /// _SU, _US, _SS in this order.
 enum class NnMode : uint8_t { kUu, kSu, kUs, kSs };
 const char* name(NnMode mode);  ///< "uu"
-constexpr bool sets_nn_mode(Op op) { return op >= Op::kSetnnmodeUu && op <= Op::kSetnnmodeSs; }
+constexpr bool sets_nn_mode(Op op) { return info(op).traits & kWritesNnMode; }
 /// @param op  one with sets_nn_mode()
 constexpr NnMode nn_mode_of(Op op) {
   return static_cast<NnMode>(static_cast<int>(op) - static_cast<int>(Op::kSetnnmodeUu));
 }
 
+// ---- Modifiers
+
 /// Conversion of an operand. kFf..kU7 apply to two packed halves (VFADD, VFMIN and so on). kU5..kU7 are codes
 /// that exist and have no name in public sources: Mesa calls them three new ones of 7.1.
 enum class Unpack : uint8_t {
-  kNone,
-  kAbs,
-  kL,
-  kH,
-  kSat,
-  kNsat,
-  kMax0,
-  kFf,
-  kLl,
-  kHh,
-  kSwp,
-  kU5,
-  kU6,
-  kU7,
-  kUl,
-  kUh,
-  kIl,
-  kIh
+#define V3D_QPU_UNPACK(unpack, suffix) k##unpack,
+#include "gpu/qpu/isa/isa.def"
 };
+inline constexpr int kNumUnpacks = static_cast<int>(Unpack::kIh) + 1;
+/// By their codes in opcodes and selectors. Two operands have the first four float codes; FMOV has all but
+/// the last, which is reserved.
+inline constexpr Unpack kFloatUnpacks[8] = {Unpack::kAbs, Unpack::kNone, Unpack::kL,    Unpack::kH,
+                                            Unpack::kSat, Unpack::kNsat, Unpack::kMax0, Unpack::kNone};
+inline constexpr Unpack kIntUnpacks[5] = {Unpack::kNone, Unpack::kUl, Unpack::kUh, Unpack::kIl, Unpack::kIh};
+inline constexpr Unpack kHalfUnpacks[8] = {Unpack::kNone, Unpack::kFf, Unpack::kLl, Unpack::kHh,
+                                           Unpack::kSwp,  Unpack::kU5, Unpack::kU6, Unpack::kU7};
+
 /// Conversion of a result: kL and kH write one half as f16 and keep the other.
 enum class Pack : uint8_t { kNone, kL, kH };
-enum class Cond : uint8_t { kNone, kIfa, kIfb, kIfna, kIfnb };
-/// Values 1..15 are the codes of the instruction word. Push: B = A, A = X. The others change A only.
-enum class FlagWrite : uint8_t {
-  kNone,
-  kPushz,
-  kPushn,
-  kPushc,
-  kAndz,
-  kAndnz,
-  kNornz,
-  kNorz,
-  kAndn,
-  kAndnn,
-  kNornn,
-  kNorn,
-  kAndc,
-  kAndnc,
-  kNornc,
-  kNorc
+inline constexpr int kNumPacks = 3;
+
+enum class Cond : uint8_t {
+#define V3D_QPU_COND(cond, suffix, of_b, inverted) k##cond,
+#include "gpu/qpu/isa/isa.def"
 };
+struct CondInfo {
+  const char* suffix;
+  bool of_b;      ///< looks at flag B, not A
+  bool inverted;  ///< holds where the flag is clear
+};
+inline constexpr CondInfo kCondInfo[] = {
+#define V3D_QPU_COND(cond, suffix, of_b, inverted) {suffix, of_b, inverted},
+#include "gpu/qpu/isa/isa.def"
+};
+/// @param cond  kNone holds everywhere, whatever its row says
+constexpr const CondInfo& info(Cond cond) { return kCondInfo[static_cast<int>(cond)]; }
+
+/// Values 1..15 are the codes of the instruction word.
+enum class FlagWrite : uint8_t {
+#define V3D_QPU_FLAG_WRITE(write, suffix, flag, combination) k##write,
+#include "gpu/qpu/isa/isa.def"
+};
+enum class Flag : uint8_t { kZ, kN, kC };
+struct FlagWriteInfo {
+  const char* suffix;
+  Flag flag;  ///< X: which one of the result
+  /// Push: B = A, A = X in all lanes. The others change A only: A & X, A & ~X, ~(A | X), ~(A | ~X).
+  enum class Combination : uint8_t { kNone, kPush, kAnd, kAndNot, kNor, kNorNot } combination;
+};
+inline constexpr FlagWriteInfo kFlagWriteInfo[] = {
+#define V3D_QPU_FLAG_WRITE(write, suffix, flag, combination) \
+  {suffix, Flag::k##flag, FlagWriteInfo::Combination::k##combination},
+#include "gpu/qpu/isa/isa.def"
+};
+constexpr const FlagWriteInfo& info(FlagWrite write) { return kFlagWriteInfo[static_cast<int>(write)]; }
 
 const char* suffix(Unpack unpack);  ///< ".abs", or "" for kNone; likewise the others
 const char* suffix(Pack pack);
 const char* suffix(Cond cond);
 const char* suffix(FlagWrite write);
 
+// ---- Signals
+
+/// Blocks that instructions reach. A word may use one of them, with the exceptions of hazard_facts.cc.
+enum class Unit : uint8_t { kNone, kTmu, kTlb, kTsy, kVpm, kSfu };
+/// Streams of uniform words that instructions take a word from.
+enum class Stream : uint8_t { kNone, kMain, kUnifa };
+
+namespace detail {
+enum SignalIndex : uint8_t {
+#define V3D_QPU_SIGNAL(signal, name, versions, unit, stream, latency, implicit_latency) kIndexOf##signal,
+#include "gpu/qpu/isa/isa.def"
+};
+}  // namespace detail
+
 /// Bits of Instruction::signals, in the order in which the disassembler prints them.
 enum Signal : uint16_t {
-  kThrsw = 1u << 0,
-  kLdvary = 1u << 1,
-  kLdtmu = 1u << 2,
-  kLdtlb = 1u << 3,
-  kLdtlbu = 1u << 4,
-  kLdunif = 1u << 5,
-  kLdunifrf = 1u << 6,
-  kLdunifa = 1u << 7,
-  kLdunifarf = 1u << 8,
-  kWrtmuc = 1u << 9,
-  kUcb = 1u << 10,
-  kRotate = 1u << 11,  ///< 4.2: rotates the operands of the mul ALU
+#define V3D_QPU_SIGNAL(signal, name, versions, unit, stream, latency, implicit_latency) \
+  k##signal = 1u << detail::kIndexOf##signal,
+#include "gpu/qpu/isa/isa.def"
 };
-inline constexpr int kNumSignals = 12;
+struct SignalInfo {
+  Signal signal;
+  const char* name;
+  uint8_t versions;
+  Unit unit;
+  Stream stream;
+  /// Instructions until the register at the destination address holds the result; 0 if the signal has no
+  /// address. It stands in the condition field.
+  uint8_t latency;
+  /// The same for IsaProperties::implicit.
+  uint8_t implicit_latency;
+};
+inline constexpr SignalInfo kSignalInfo[] = {
+#define V3D_QPU_SIGNAL(signal, name, versions, unit, stream, latency, implicit_latency) \
+  {k##signal, name, versions, Unit::k##unit, Stream::k##stream, latency, implicit_latency},
+#include "gpu/qpu/isa/isa.def"
+};
+inline constexpr int kNumSignals = static_cast<int>(std::size(kSignalInfo));
 const char* signal_name(Signal signal);
+
+template <typename Predicate>
+constexpr uint16_t signals_where(const Predicate& predicate) {
+  uint16_t set = 0;
+  for (const SignalInfo& s : kSignalInfo)
+    if (predicate(s)) set |= s.signal;
+  return set;
+}
 /// Signals whose destination stands in the condition field.
-inline constexpr uint16_t kSignalsWithAddress = kLdvary | kLdtmu | kLdtlb | kLdtlbu | kLdunifrf | kLdunifarf;
+inline constexpr uint16_t kSignalsWithAddress = signals_where([](auto& s) { return s.latency != 0; });
+/// Signals whose result is in the implicit register for the next instruction: ldunif and ldunifa.
+inline constexpr uint16_t kSignalsImplicit = signals_where([](auto& s) { return s.implicit_latency == 1; });
+/// Instructions until the C of ldvary is in the implicit register.
+inline constexpr int kVaryingLatency = kSignalInfo[detail::kIndexOfLdvary].implicit_latency;
 
 /// One value of the signal field.
+enum ImmediateOperand : uint8_t { kImmediateA = 1, kImmediateB = 2, kImmediateC = 4, kImmediateD = 8 };
 struct SignalCode {
   uint16_t signals;
-  uint8_t immediates;  ///< bit 0..3: raddr_a, b, c, d is a small immediate
+  uint8_t immediates;  ///< which of raddr_a, b, c, d is a small immediate
   bool valid;
 };
 /// @param version  71 or 42
 /// @return 32 codes
 const SignalCode* signal_codes(int version);
 
+// ---- Write addresses
+
 /// Magic write addresses (qpu.md 3.2).
 enum Waddr : uint8_t {
-  kWaddrR0 = 0,  ///< 0..4: accumulators r0..r4 of 4.2
-  kWaddrR5 = 5,  ///< 4.2: r5 of each quad; 7.1: "quad", writes rf0
-  kWaddrNop = 6,
-  kWaddrTlb = 7,
-  kWaddrTlbu = 8,
-  kWaddrUnifa = 9,
-  kWaddrTmul = 10,
-  kWaddrTmud = 11,
-  kWaddrTmua = 12,
-  kWaddrTmuau = 13,
-  kWaddrVpm = 14,
-  kWaddrVpmu = 15,
-  kWaddrSync = 16,
-  kWaddrSyncu = 17,
-  kWaddrSyncb = 18,
-  kWaddrRecip = 19,  ///< 19..24: SFU of 4.2, result in r4
-  kWaddrRsqrt = 20,
-  kWaddrExp = 21,
-  kWaddrLog = 22,
-  kWaddrSin = 23,
-  kWaddrRsqrt2 = 24,
-  kWaddrTmuc = 32,
-  kWaddrTmus = 33,
-  kWaddrTmut = 34,
-  kWaddrTmur = 35,
-  kWaddrTmui = 36,
-  kWaddrTmub = 37,
-  kWaddrTmudref = 38,
-  kWaddrTmuoff = 39,
-  kWaddrTmuscm = 40,
-  kWaddrTmusf = 41,
-  kWaddrTmuslod = 42,
-  kWaddrTmuhs = 43,
-  kWaddrTmuhscm = 44,
-  kWaddrTmuhsf = 45,
-  kWaddrTmuhslod = 46,
-  kWaddrRep = 55,  ///< 7.1: rf0 of all lanes; 4.2: r5 of all lanes
+#define V3D_QPU_WADDR(versions, address, waddr, name, unit, effect, uniform, reg, latency) \
+  kWaddr##waddr = address,
+#include "gpu/qpu/isa/isa.def"
 };
-/// nullptr for a reserved address.
-const char* magic_name(int version, uint8_t waddr);
+
+/// What a write to a magic address does.
+enum class Effect : uint8_t {
+  kUnknown,   ///< nothing that is known; it is dropped and reported
+  kNothing,   ///< "-"
+  kRegister,  ///< writes WaddrInfo::reg
+  kQuads,     ///< ... each quad the value of its first lane
+  kLane0,     ///< ... each lane the value of lane 0
+  kSfuRecip,  ///< kSfuRecip..kSfuRsqrt2: starts sfu_operation(), whose result goes to WaddrInfo::reg
+  kSfuRsqrt,
+  kSfuExp,
+  kSfuLog,
+  kSfuSin,
+  kSfuRsqrt2,
+  kTlb,        ///< the next word of a TLB access sequence; with a uniform, of a new one that it configures
+  kUnifa,      ///< the address of the second uniform stream
+  kTmuData,    ///< a data word of the next general lookup
+  kTmuConfig,  ///< the configuration of general lookups
+  kTmuT,       ///< kTmuT..kTmuOff: a parameter of the next lookup
+  kTmuR,
+  kTmuI,
+  kTmuB,
+  kTmuDref,
+  kTmuOff,
+  kGeneral,  ///< the addresses of a general lookup, and starts it; a uniform configures it first
+  kTexture,  ///< kTexture..kTextureLod: S of a texture lookup, and starts it
+  kTextureCube,
+  kTextureFetch,
+  kTextureLod,
+  kBarrier,  ///< waits at the next thread switch
+};
+constexpr bool starts_sfu(Effect effect) {
+  return effect >= Effect::kSfuRecip && effect <= Effect::kSfuRsqrt2;
+}
+constexpr bool starts_texture(Effect effect) {
+  return effect >= Effect::kTexture && effect <= Effect::kTextureLod;
+}
+/// Ends a sequence of TMU writes.
+constexpr bool starts_lookup(Effect effect) { return effect == Effect::kGeneral || starts_texture(effect); }
+/// @param effect  one with starts_sfu()
+constexpr Op sfu_operation(Effect effect) {
+  constexpr Op kOps[] = {Op::kRecip, Op::kRsqrt, Op::kExp, Op::kLog, Op::kSin, Op::kRsqrt2};
+  return kOps[static_cast<int>(effect) - static_cast<int>(Effect::kSfuRecip)];
+}
+
+struct WaddrInfo {
+  const char* name = nullptr;  ///< nullptr if neither version has the address
+  Unit unit = Unit::kNone;
+  Effect effect = Effect::kUnknown;
+  bool takes_uniform = false;  ///< of the main stream, whatever the condition of the write
+  Register reg = kNoRegister;
+  /// Instructions until `reg`, or ldunifa, gives what was written; 0 if nothing reads it back.
+  uint8_t latency = 0;
+};
+/// @param waddr  0..63; a magic one
+const WaddrInfo& waddr_info(int version, uint8_t waddr);
 
 /// Small immediate of code 0..47 as the 32-bit value (qpu.md 1.3).
 inline constexpr int kSmallImmediates = 48;
@@ -204,11 +338,8 @@ constexpr uint32_t small_immediate(uint8_t code) {
 
 enum class Alu : uint8_t { kAdd, kMul };
 
-inline constexpr uint8_t k71 = 1, k42 = 2, kBoth = 3;
-constexpr uint8_t version_bit(int version) { return version == 42 ? k42 : k71; }
-
-/// Where the modifiers of an operation stand in its opcode and selector. "Float code": 0 abs, 1 none, 2 l,
-/// 3 h, and in three bits 4 sat, 5 nsat, 6 max0.
+/// Where the modifiers of an operation stand in its opcode and selector. "Float code": index in
+/// kFloatUnpacks.
 enum class Form : uint8_t {
   kPlain,         ///< nowhere
   kFloatsPack,    ///< opcode 5:4 pack, 3:2 float code of a, 1:0 of b

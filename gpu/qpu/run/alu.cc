@@ -1,5 +1,6 @@
 #include "gpu/qpu/run/alu.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <utility>
@@ -9,30 +10,17 @@
 namespace v3d::qpu {
 namespace {
 
-constexpr Unpack kFloatUnpacks[] = {Unpack::kNone, Unpack::kAbs,  Unpack::kL,   Unpack::kH,
-                                    Unpack::kSat,  Unpack::kNsat, Unpack::kMax0};
-constexpr Unpack kIntUnpacks[] = {Unpack::kNone, Unpack::kUl, Unpack::kUh, Unpack::kIl, Unpack::kIh};
-constexpr Unpack kHalfUnpacks[] = {Unpack::kNone, Unpack::kFf, Unpack::kLl, Unpack::kHh,
-                                   Unpack::kSwp,  Unpack::kU5, Unpack::kU6, Unpack::kU7};
-
-enum class Which { kZ, kN, kC };
-
-Which which_flag(FlagWrite write) {
-  const int code = static_cast<int>(write);
-  return static_cast<Which>(code < 4 ? code - 1 : (code >> 2) - 1);
-}
-
 template <Op op, Unpack ua, Unpack ub>
 Lanes alu(Thread& thread, Lanes a, Lanes b, LaneMask exec) {
   return evaluate<op>(thread, unpacked<ua>(a), unpacked<ub>(b), exec);
 }
 
 // Only FCMP and VFCMP look at unpacked operands for their flags; all others have raw ones or take the result.
-template <Op op, Which which, Unpack ua, Unpack ub>
+template <Op op, Flag which, Unpack ua, Unpack ub>
 LaneMask flag(Lanes a, Lanes b, Lanes result) {
   const Lanes x = unpacked<ua>(a), y = unpacked<ub>(b);
-  if constexpr (which == Which::kZ) return flag_z<op>(x, y, result);
-  if constexpr (which == Which::kN) return flag_n<op>(x, y, result);
+  if constexpr (which == Flag::kZ) return flag_z<op>(x, y, result);
+  if constexpr (which == Flag::kN) return flag_n<op>(x, y, result);
   return flag_c<op>(x, y, result);
 }
 
@@ -41,14 +29,15 @@ template <const auto& unpacks, int count, bool both, template <Unpack, Unpack> c
 auto lookup(Unpack a, Unpack b) {
   constexpr int kCountB = both ? count : 1;
   static constexpr auto kTable = []<int... i>(std::integer_sequence<int, i...>) {
-    return std::array{Entry<unpacks[i / kCountB], unpacks[i % kCountB]>::value...};
+    return std::array{Entry < unpacks[i / kCountB], both ? unpacks[i % kCountB] : Unpack::kNone > ::value...};
   }
   (std::make_integer_sequence<int, count * kCountB>{});
-  int at = 0;
-  for (int i = 0; i < count; ++i)
-    for (int j = 0; j < kCountB; ++j)
-      if (unpacks[i] == a && unpacks[j] == b) at = i * kCountB + j;
-  return kTable[static_cast<size_t>(at)];
+  const auto code = [](Unpack unpack) {
+    const auto* const end = unpacks + count;
+    const auto* const found = std::find(unpacks, end, unpack);
+    return found != end ? found - unpacks : std::find(unpacks, end, Unpack::kNone) - unpacks;
+  };
+  return kTable[static_cast<size_t>(both ? code(a) * kCountB + code(b) : code(a))];
 }
 
 template <Input input, int operands, template <Unpack, Unpack> class Entry>
@@ -68,7 +57,7 @@ struct AluEntries {
   };
 };
 
-template <Op op, Which which>
+template <Op op, Flag which>
 struct FlagEntries {
   template <Unpack ua, Unpack ub>
   struct Entry {
@@ -76,18 +65,18 @@ struct FlagEntries {
   };
 };
 
-template <Op op, Which which>
+template <Op op, Flag which>
 FlagFn find_flag_of(Unpack a, Unpack b) {
   if constexpr (is_compare(info(op).flags))
     return find<info(op).input, info(op).operands, FlagEntries<op, which>::template Entry>(a, b);
   return &flag<op, which, Unpack::kNone, Unpack::kNone>;
 }
 
-template <Which which>
+template <Flag which>
 FlagFn find_flag_which(Op op, Unpack a, Unpack b) {
   switch (op) {
-#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, traits) \
-  case Op::k##op:                                                                     \
+#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, carry, latency, traits) \
+  case Op::k##op:                                                                                     \
     return find_flag_of<Op::k##op, which>(a, b);
 #include "gpu/qpu/isa/isa.def"
   }
@@ -98,8 +87,8 @@ FlagFn find_flag_which(Op op, Unpack a, Unpack b) {
 
 AluFn find_alu(Op op, Unpack a, Unpack b) {
   switch (op) {
-#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, traits) \
-  case Op::k##op:                                                                     \
+#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, carry, latency, traits) \
+  case Op::k##op:                                                                                     \
     return find<Input::k##input, operands, AluEntries<Op::k##op>::template Entry>(a, b);
 #include "gpu/qpu/isa/isa.def"
   }
@@ -107,13 +96,13 @@ AluFn find_alu(Op op, Unpack a, Unpack b) {
 }
 
 FlagFn find_flag(Op op, FlagWrite write, Unpack a, Unpack b) {
-  switch (which_flag(write)) {
-    case Which::kZ:
-      return find_flag_which<Which::kZ>(op, a, b);
-    case Which::kN:
-      return find_flag_which<Which::kN>(op, a, b);
-    case Which::kC:
-      return find_flag_which<Which::kC>(op, a, b);
+  switch (info(write).flag) {
+    case Flag::kZ:
+      return find_flag_which<Flag::kZ>(op, a, b);
+    case Flag::kN:
+      return find_flag_which<Flag::kN>(op, a, b);
+    case Flag::kC:
+      return find_flag_which<Flag::kC>(op, a, b);
   }
   return nullptr;
 }

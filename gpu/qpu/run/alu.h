@@ -41,11 +41,9 @@ inline LaneMask active_lanes(const Thread& thread) {
 
 /// Lanes in which a condition holds.
 inline LaneMask lanes_of(Cond cond, const Thread& thread) {
-  if (cond == Cond::kIfa) return thread.flag_a;
-  if (cond == Cond::kIfb) return thread.flag_b;
-  if (cond == Cond::kIfna) return static_cast<LaneMask>(~thread.flag_a);
-  if (cond == Cond::kIfnb) return static_cast<LaneMask>(~thread.flag_b);
-  return kAllLanes;
+  if (cond == Cond::kNone) return kAllLanes;
+  const LaneMask flag = info(cond).of_b ? thread.flag_b : thread.flag_a;
+  return info(cond).inverted ? static_cast<LaneMask>(~flag) : flag;
 }
 
 // ---- Conversions of operands and results
@@ -540,10 +538,11 @@ LaneMask flag_c([[maybe_unused]] Lanes a, [[maybe_unused]] Lanes b, [[maybe_unus
   constexpr FlagClass kClass = info(op).flags;
   if constexpr (is_compare(kClass))
     return related_lanes<kClass>(a, b, result, [](auto x, auto y) { return x <= y; });
-  if constexpr (op == Op::kAdd) return mask_of(result < a);
-  if constexpr (op == Op::kSub) return mask_of(a < b);
-  if constexpr (op == Op::kMin || op == Op::kMax) return mask_of(as_int(a) > as_int(b));
-  if constexpr (op == Op::kUmin || op == Op::kUmax) return mask_of(a > b);
+  constexpr Carry kCarry = info(op).carry;
+  if constexpr (kCarry == Carry::kOverflow) return mask_of(result < a);
+  if constexpr (kCarry == Carry::kBorrow) return mask_of(a < b);
+  if constexpr (kCarry == Carry::kGreater) return mask_of(as_int(a) > as_int(b));
+  if constexpr (kCarry == Carry::kAbove) return mask_of(a > b);
   return 0;
 }
 

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kEmptyQueue = "ldtmu without an outstanding lookup";
 constexpr const char* kTooLarge = "program of more than 64 Ki instructions";
 
-using Target = Half::Target;
+using Target = Place::Target;
 using Events = Thread::Pending::Events;
 using Sync = Thread::Pending::Sync;
 
@@ -80,11 +80,11 @@ inline Result compute(const Half& half, Thread& t, const Flags& flags, Lanes a, 
   return result;
 }
 
-inline void store_register(const Half& half, Thread& t, Lanes value, LaneMask exec) {
-  Lanes& destination = at_offset(t, half.offset);
-  if (half.pack != Pack::kNone) value = packed(half.pack, value, destination);
-  if (half.target == Target::kQuad) value = replicate_quads(value);
-  if (half.target == Target::kRep) value = splat(uint32_t{value[0]});
+inline void store_register(const Place& to, Pack pack, Thread& t, Lanes value, LaneMask exec) {
+  Lanes& destination = at_offset(t, to.offset);
+  if (pack != Pack::kNone) value = packed(pack, value, destination);
+  if (to.target == Target::kQuad) value = replicate_quads(value);
+  if (to.target == Target::kRep) value = splat(uint32_t{value[0]});
   destination = blend(exec, value, destination);
 }
 
@@ -92,7 +92,7 @@ inline void store_register(const Half& half, Thread& t, Lanes value, LaneMask ex
 // written its register.
 
 inline void run_plain_half(const Half& half, Thread& t, const Bases& bases) {
-  at_offset(t, half.offset) = half.alu(t, bases[half.a], bases[half.b], kAllLanes);
+  at_offset(t, half.to.offset) = half.alu(t, bases[half.a], bases[half.b], kAllLanes);
 }
 
 inline void run_plain(const Step& step, Thread& t, const Bases& bases) {
@@ -103,7 +103,7 @@ inline void run_plain(const Step& step, Thread& t, const Bases& bases) {
 
 inline LaneMask run_masked_half(const Half& half, Thread& t, const Flags& flags, const Bases& bases) {
   const Result result = compute(half, t, flags, bases[half.a], bases[half.b]);
-  if (half.target != Target::kNone) store_register(half, t, result.value, result.exec);
+  if (half.to.target != Target::kNone) store_register(half.to, half.pack, t, result.value, result.exec);
   return result.x;
 }
 
@@ -138,10 +138,10 @@ inline bool run_load(const Step& step, Thread& t) {
 }
 
 // The C coefficient of a ldvary two instructions ago.
-inline void land_varying(int version, Thread& t) {
+inline void land_varying(uint16_t implicit, Thread& t) {
   Thread::Pending& p = t.pending;
   if (p.events.vary & 1) {
-    (version == 42 ? t.acc[5] : t.rf[0]) = p.vary_c[p.vary_oldest];
+    at_offset(t, implicit) = p.vary_c[p.vary_oldest];
     p.vary_oldest ^= 1;
   }
   p.events.vary >>= 1;
@@ -154,65 +154,36 @@ Lanes rotated(const Step& step, const Thread& t, Source from) {
   const Lanes v = Bases(t)[from];
   const uint32_t count = step.rotate ? small_immediate(step.rotate) : uint32_t{t.acc[5][0]};
   if (from.immediate) return v;
-  if (from.offset >= acc_offset(0)) return permute(v, (kLaneIndex - count) & 15u);
+  if (from.offset >= register_offset(kFirstAccumulator)) return permute(v, (kLaneIndex - count) & 15u);
   return permute(v, (kLaneIndex & 12u) | ((kLaneIndex - count) & 3u));
 }
 
-// The SFU of 4.2 behind magic addresses: the result is in r4 for the second next instruction.
-bool start_sfu(Thread& t, uint8_t waddr, Lanes value) {
-  static constexpr Op kOps[] = {Op::kRecip, Op::kRsqrt, Op::kExp, Op::kLog, Op::kSin, Op::kRsqrt2};
-  if (waddr < kWaddrRecip || waddr > kWaddrRsqrt2) return false;
-  Thread::Pending& p = t.pending;
-  const AluFn function = find_alu(kOps[waddr - kWaddrRecip], Unpack::kNone, Unpack::kNone);
-  p.sfu_result[(p.sfu_oldest + (p.events.sfu & 1)) & 1] = function(t, value, value, kAllLanes);
-  p.events.sfu |= 2;
-  return true;
-}
-
-// A write to a register or port; the value is whole.
-const char* write_magic(int version, Thread& t, uint8_t waddr, Lanes value, LaneMask exec) {
-  Lanes& replicated = version == 42 ? t.acc[5] : t.rf[0];
-  Lanes* destination = &replicated;
-  if (waddr == kWaddrNop) return nullptr;
-  if (waddr == kWaddrR5) {
-    value = replicate_quads(value);
-  } else if (waddr == kWaddrRep) {
-    value = splat(uint32_t{value[0]});
-  } else if (version == 42 && waddr < kWaddrR5) {
-    destination = &t.acc[waddr];
-  } else if (version == 42 && start_sfu(t, waddr, value)) {
-    return nullptr;
-  } else {
-    return write_port(version, t, waddr, value, exec);
-  }
-  *destination = select(exec, value, *destination);
-  return nullptr;
-}
-
-const char* commit(int version, const Half& half, Thread& t, const Result& result) {
-  if (half.target == Target::kNone) return nullptr;
-  if (half.target != Target::kPort) {
-    store_register(half, t, result.value, result.exec);
+const char* commit(const Place& to, Pack pack, Thread& t, Lanes value, LaneMask exec) {
+  if (to.target == Target::kNone) return nullptr;
+  if (to.target != Target::kPort) {
+    store_register(to, pack, t, value, exec);
     return nullptr;
   }
-  Lanes value = result.value;
-  if (half.pack != Pack::kNone) value = packed(half.pack, value, Lanes{});
-  return write_magic(version, t, half.waddr, value, result.exec);
+  if (pack != Pack::kNone) value = packed(pack, value, Lanes{});
+  return write_port(t, to.port, value, exec);
+}
+const char* commit(const Half& half, Thread& t, const Result& result) {
+  return commit(half.to, half.pack, t, result.value, result.exec);
 }
 
 // Effects of earlier instructions that this one sees: qpu.md 3.3, step 1.
-void land_delayed_writes(int version, Thread& t) {
-  land_varying(version, t);
+void land_delayed_writes(uint16_t implicit, Thread& t) {
+  land_varying(implicit, t);
   Thread::Pending& p = t.pending;
   if (p.events.sfu & 1) {
-    t.acc[4] = p.sfu_result[p.sfu_oldest];
+    t.at(kSfuResult) = p.sfu_result[p.sfu_oldest];
     p.sfu_oldest ^= 1;
   }
   p.events.sfu >>= 1;
 }
 
 // One ALU word. Returns nullptr, or why the thread hangs.
-const char* run_alu(int version, const Step& step, Thread& t, const Bases& bases) {
+const char* run_alu(uint16_t implicit, const Step& step, Thread& t, const Bases& bases) {
   const Flags flags(t);
   const Half& add = step.first;
   const Half& mul = step.second;
@@ -227,29 +198,25 @@ const char* run_alu(int version, const Step& step, Thread& t, const Bases& bases
 
   // Signals fetch their values. wrtmuc belongs to a lookup that this word starts.
   const uint16_t signals = step.signals;
-  Lanes loaded = Lanes{}, implicit = Lanes{};
+  Lanes loaded = Lanes{}, implicitly = Lanes{};
   if ((signals & kLdtmu) && !pop_tmu(t, loaded)) return kEmptyQueue;
   if (signals & kLdvary) loaded = next_varying(t);
   if (signals & (kLdtlb | kLdtlbu)) loaded = read_tlb(t, signals & kLdtlbu);
   if (signals & kLdunifrf) loaded = splat(next_uniform(t));
   if (signals & kLdunifarf) loaded = splat(next_unifa(t));
-  if (signals & kLdunif) implicit = splat(next_uniform(t));
-  if (signals & kLdunifa) implicit = splat(next_unifa(t));
+  if (signals & kLdunif) implicitly = splat(next_uniform(t));
+  if (signals & kLdunifa) implicitly = splat(next_unifa(t));
   if (signals & kWrtmuc) write_texture_config(t);
 
   const char* error = nullptr;
-  if (add.alu && !step.setmsf) error = commit(version, add, t, add_result);
-  if (mul.alu && !error) error = commit(version, mul, t, mul_result);
-  if (signals & (kLdunif | kLdunifa)) (version == 42 ? t.acc[5] : t.rf[0]) = implicit;
-  if ((signals & kSignalsWithAddress) && !error) {
-    if (!step.signal_magic)
-      t.rf[step.signal_waddr] = loaded;
-    else
-      error = write_magic(version, t, step.signal_waddr, loaded, kAllLanes);
-  }
+  if (add.alu && !step.setmsf) error = commit(add, t, add_result);
+  if (mul.alu && !error) error = commit(mul, t, mul_result);
+  if (signals & kSignalsImplicit) at_offset(t, implicit) = implicitly;
+  if ((signals & kSignalsWithAddress) && !error)
+    error = commit(step.signal_to, Pack::kNone, t, loaded, kAllLanes);
   if (add.flags.x) write_flags(add.flags, t, flags, add_result.x);
   if (mul.flags.x) write_flags(mul.flags, t, flags, mul_result.x);
-  if (step.setmsf) commit(version, add, t, add_result);
+  if (step.setmsf) commit(add, t, add_result);
   return error;
 }
 
@@ -366,8 +333,8 @@ After finish_instruction(uint16_t signals, Thread& t) {
 
 // One instruction with everything that can happen. Returns nullptr, or why the thread hangs.
 template <bool observed>
-const char* run_step(int version, const Chunk& chunk, const Step& step, Thread& t, const Bases& bases) {
-  land_delayed_writes(version, t);
+const char* run_step(uint16_t implicit, const Chunk& chunk, const Step& step, Thread& t, const Bases& bases) {
+  land_delayed_writes(implicit, t);
   if constexpr (observed)
     t.observer->before(t, chunk.words[step.index],
                        step.kind == Step::Kind::kInvalid ? nullptr : &chunk.instructions[step.index]);
@@ -382,7 +349,7 @@ const char* run_step(int version, const Chunk& chunk, const Step& step, Thread& 
       if (!run_load(step, t)) error = kEmptyQueue;
       break;
     case Step::Kind::kGeneral:
-      error = run_alu(version, step, t, bases);
+      error = run_alu(implicit, step, t, bases);
       break;
     case Step::Kind::kBranch:
       error = run_branch(chunk.instructions[step.index].branch, t);
@@ -416,7 +383,7 @@ Observer::Next next_of(After after, const Thread& t) {
 
 template <bool observed>
 Stop execute(const Program& program, Thread& t) {
-  const int version = program.version();
+  const uint16_t implicit = register_offset(isa(program.version()).implicit);
   const Bases bases(t);
   const uint64_t budget = t.budget;
   uint64_t left = budget;
@@ -441,7 +408,7 @@ Stop execute(const Program& program, Thread& t) {
     if (step->kind <= Step::Kind::kMasked && !careful) [[likely]] {
       if (left == 0) break;
       --left;
-      if (t.pending.events.vary) land_varying(version, t);
+      if (t.pending.events.vary) land_varying(implicit, t);
       if (step->kind == Step::Kind::kPlain)
         run_plain(*step, t, bases);
       else
@@ -460,7 +427,7 @@ Stop execute(const Program& program, Thread& t) {
     }
     if (left == 0) break;
     --left;
-    if (const char* error = run_step<observed>(version, *chunk, *step, t, bases))
+    if (const char* error = run_step<observed>(implicit, *chunk, *step, t, bases))
       return stop(hang(t, chunk, error));
     const After after = finish_instruction(step->signals, t);
     if constexpr (observed) t.observer->finished(t, next_of(after, t));

@@ -17,9 +17,9 @@ void warn_once(std::atomic<bool>& reported, const char* format, const Args&... a
   if (!reported.exchange(true)) log_warning(format, args...);
 }
 
-void unknown_port(int version, uint8_t waddr) {
+void unknown_port(uint8_t waddr) {
   static std::array<std::atomic<bool>, 64> reported{};
-  const char* name = magic_name(version, waddr);
+  const char* name = waddr_info(71, waddr).name;  // both versions call their ports alike
   warn_once(reported[waddr & 63],
             "qpu: writes to magic address %d (%s) have no known meaning and are dropped", waddr,
             name ? name : "reserved");
@@ -85,9 +85,10 @@ const char* launch_general(Thread& t, Lanes address, LaneMask exec) {
   return push_results(t, words, count);
 }
 
-void set_parameter(Thread& t, Lanes tmu::TextureLookup::*member, tmu::Parameter bit, Lanes value) {
+const char* set_parameter(Thread& t, Lanes tmu::TextureLookup::*member, tmu::Parameter bit, Lanes value) {
   t.pending.texture.*member = value;
   t.pending.texture.written |= bit;
+  return nullptr;
 }
 
 void push_data(Thread& t, Lanes value) {
@@ -106,6 +107,11 @@ void begin_tlb(Thread& t, bool reading) {
   p.tlb_have = 0;
   p.tlb_reading = reading;
   p.tlb_exec = kAllLanes;
+}
+
+void configure_tlb(Thread& t) {
+  t.tlb_config = next_uniform(t);
+  t.pending.tlb_have = t.pending.tlb_need = 0;
 }
 
 void write_tlb(Thread& t, Lanes value, LaneMask exec) {
@@ -130,6 +136,16 @@ void write_tlb(Thread& t, Lanes value, LaneMask exec) {
       break;
     }
   }
+}
+
+// ---- SFU behind write addresses
+
+// The result is in r4 for the second next instruction.
+void start_sfu(Thread& t, Op op, Lanes value) {
+  Thread::Pending& p = t.pending;
+  const AluFn function = find_alu(op, Unpack::kNone, Unpack::kNone);
+  p.sfu_result[(p.sfu_oldest + (p.events.sfu & 1)) & 1] = function(t, value, value, kAllLanes);
+  p.events.sfu |= 2;
 }
 
 // ---- TSY
@@ -202,10 +218,7 @@ void write_texture_config(Thread& t) {
 
 Lanes read_tlb(Thread& t, bool with_config) {
   Thread::Pending& p = t.pending;
-  if (with_config) {
-    t.tlb_config = next_uniform(t);
-    p.tlb_have = p.tlb_need = 0;
-  }
+  if (with_config) configure_tlb(t);
   if (!t.tlb) return Lanes{};
   if (p.tlb_have >= p.tlb_need || !p.tlb_reading) {
     static std::atomic<bool> reported;
@@ -242,68 +255,58 @@ TlbSpec decode_tlb_spec(uint8_t code) {
   return spec;
 }
 
-const char* write_port(int version, Thread& t, uint8_t waddr, Lanes value, LaneMask exec) {
+const char* write_port(Thread& t, Port port, Lanes value, LaneMask exec) {
   using tmu::Launcher;
   using tmu::TextureLookup;
-  switch (waddr) {
-    case kWaddrTlbu:
-      t.tlb_config = next_uniform(t);
-      t.pending.tlb_have = t.pending.tlb_need = 0;
-      [[fallthrough]];
-    case kWaddrTlb:
+  switch (port.effect) {
+    case Effect::kTlb:
+      if (port.takes_uniform) configure_tlb(t);
       write_tlb(t, value, exec);
       return nullptr;
-    case kWaddrUnifa:
+    case Effect::kUnifa:
       if (exec) t.unifa = value[0] & ~3u;
       return nullptr;
-    case kWaddrTmud:
+    case Effect::kTmuData:
       push_data(t, value);
       return nullptr;
-    case kWaddrTmuau:
-      t.tmu_config = next_uniform(t);
-      [[fallthrough]];
-    case kWaddrTmua:
-      return launch_general(t, value, exec);
-    case kWaddrTmuc:
+    case Effect::kTmuConfig:
       t.tmu_config = value[0];
       return nullptr;
-    case kWaddrTmut:
-      set_parameter(t, &TextureLookup::t, tmu::kT, value);
-      return nullptr;
-    case kWaddrTmur:
-      set_parameter(t, &TextureLookup::r, tmu::kR, value);
-      return nullptr;
-    case kWaddrTmui:
-      set_parameter(t, &TextureLookup::i, tmu::kI, value);
-      return nullptr;
-    case kWaddrTmub:
-      set_parameter(t, &TextureLookup::b, tmu::kB, value);
-      return nullptr;
-    case kWaddrTmudref:
-      set_parameter(t, &TextureLookup::dref, tmu::kDref, value);
-      return nullptr;
-    case kWaddrTmuoff:
-      set_parameter(t, &TextureLookup::off, tmu::kOff, value);
-      return nullptr;
-    case kWaddrTmus:
+    case Effect::kTmuT:
+      return set_parameter(t, &TextureLookup::t, tmu::kT, value);
+    case Effect::kTmuR:
+      return set_parameter(t, &TextureLookup::r, tmu::kR, value);
+    case Effect::kTmuI:
+      return set_parameter(t, &TextureLookup::i, tmu::kI, value);
+    case Effect::kTmuB:
+      return set_parameter(t, &TextureLookup::b, tmu::kB, value);
+    case Effect::kTmuDref:
+      return set_parameter(t, &TextureLookup::dref, tmu::kDref, value);
+    case Effect::kTmuOff:
+      return set_parameter(t, &TextureLookup::off, tmu::kOff, value);
+    case Effect::kGeneral:
+      if (port.takes_uniform) t.tmu_config = next_uniform(t);
+      return launch_general(t, value, exec);
+    case Effect::kTexture:
       return launch_texture(t, Launcher::kS, value, exec);
-    case kWaddrTmuscm:
+    case Effect::kTextureCube:
       return launch_texture(t, Launcher::kSCm, value, exec);
-    case kWaddrTmusf:
+    case Effect::kTextureFetch:
       return launch_texture(t, Launcher::kSF, value, exec);
-    case kWaddrTmuslod:
+    case Effect::kTextureLod:
       return launch_texture(t, Launcher::kSLod, value, exec);
-    case kWaddrSyncb:
+    case Effect::kBarrier:
       sync_blocking(t, value, exec);
       return nullptr;
-    case kWaddrVpmu:
-    case kWaddrSyncu:
-      next_uniform(t);
-      break;
     default:
       break;
   }
-  unknown_port(version, waddr);
+  if (starts_sfu(port.effect)) {
+    start_sfu(t, sfu_operation(port.effect), value);
+    return nullptr;
+  }
+  if (port.takes_uniform) next_uniform(t);
+  unknown_port(port.waddr);
   return nullptr;
 }
 

@@ -45,9 +45,16 @@ void write_texture_config(Thread& t);
 /// ldtlb, ldtlbu: the next word of the tile buffer.
 Lanes read_tlb(Thread& t, bool with_config);
 
-/// A write of the ALUs or of a signal to a magic address that is no register.
+/// A magic write address that is no register: its row (isa.def), as far as the interpreter needs it.
+struct Port {
+  Effect effect = Effect::kNothing;
+  bool takes_uniform = false;
+  uint8_t waddr = kWaddrNop;  ///< for messages
+};
+
+/// A write of the ALUs or of a signal to a port.
 /// @return nullptr, or why the thread hangs
-const char* write_port(int version, Thread& t, uint8_t waddr, Lanes value, LaneMask exec);
+const char* write_port(Thread& t, Port port, Lanes value, LaneMask exec);
 
 /// qpu.md 4.5.
 TlbSpec decode_tlb_spec(uint8_t code);

@@ -7,6 +7,7 @@
 
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/run/alu.h"
+#include "gpu/qpu/run/ports.h"
 #include "gpu/qpu/run/thread.h"
 
 namespace v3d::qpu {
@@ -17,11 +18,8 @@ struct Source {
   uint16_t immediate = 0;  ///< 0 or 1
 };
 
-constexpr uint16_t rf_offset(uint32_t index) {
-  return static_cast<uint16_t>(offsetof(Thread, rf) + index * sizeof(Lanes));
-}
-constexpr uint16_t acc_offset(uint32_t index) {
-  return static_cast<uint16_t>(offsetof(Thread, acc) + index * sizeof(Lanes));
+constexpr uint16_t register_offset(Register r) {
+  return static_cast<uint16_t>(offsetof(Thread, rf) + r * sizeof(Lanes));
 }
 
 /// A condition as data: lanes = (flag ^ invert) | always.
@@ -36,20 +34,25 @@ struct FlagUpdate {
   LaneMask invert_a = 0, invert_x = 0, push = 0;
 };
 
-/// Half of an ALU word.
-struct Half {
+/// Where a result goes.
+struct Place {
   enum class Target : uint8_t {
     kNone,      ///< only flags or effects
     kRegister,  ///< at `offset`
     kQuad,      ///< a register, whose quads take the value of their first lane
     kRep,       ///< a register, whose lanes take the value of lane 0
-    kPort,      ///< magic address `waddr`
+    kPort,      ///< `port`
   };
-  AluFn alu = nullptr;  ///< nullptr: nothing to do
-  Source a, b;
   uint16_t offset = 0;
   Target target = Target::kNone;
-  uint8_t waddr = 0;
+  Port port;
+};
+
+/// Half of an ALU word.
+struct Half {
+  AluFn alu = nullptr;  ///< nullptr: nothing to do
+  Source a, b;
+  Place to;
   Pack pack = Pack::kNone;
   bool active_lanes = false;
   Condition condition;
@@ -75,8 +78,7 @@ struct Step {
   Load load = Load::kNone;
   uint16_t load_offset = 0;
   uint16_t signals = 0;
-  uint8_t signal_waddr = 0;
-  bool signal_magic = false;
+  Place signal_to;      ///< of a signal in kSignalsWithAddress
   uint8_t index = 0;    ///< in the chunk
   bool setmsf = false;  ///< the add half is SETMSF
   uint8_t rotate = 0;   ///< 4.2: code of the count by which the operands of mul rotate, with kRotate

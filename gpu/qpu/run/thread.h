@@ -1,6 +1,7 @@
 /// State of one QPU thread and the ports through which it reaches the fixed-function blocks.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
@@ -49,7 +50,7 @@ inline constexpr uint32_t kTmuFifo = 64;
 struct Thread {
   // Registers
   Lanes rf[64];
-  Lanes acc[6];  ///< 4.2 only
+  Lanes acc[kNumRegisters - kFirstAccumulator];  ///< 4.2 only
   Lanes rtop;
   Lanes msf;  ///< sample mask per lane: 1 or 4 coverage bits; 0 = helper or dead lane
   LaneMask flag_a, flag_b;
@@ -145,7 +146,12 @@ struct Thread {
   /// programs may not rely on, keep their values; pc, uniforms and msf are the caller's. There is no
   /// observer.
   void restart();
+
+  /// rf and acc stand one behind the other, in front of all else.
+  Lanes& at(Register r) { return reinterpret_cast<Lanes*>(this)[r]; }
+  const Lanes& at(Register r) const { return reinterpret_cast<const Lanes*>(this)[r]; }
 };
+static_assert(offsetof(Thread, rf) == 0 && offsetof(Thread, acc) == sizeof(Thread::rf));
 
 enum class Stop : uint8_t {
   kEnd,      ///< the program ended

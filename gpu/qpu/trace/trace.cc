@@ -22,21 +22,19 @@ LaneMask exec_lanes(const AluHalf& half, const Thread& t) {
 
 // The register behind a write address, or null if it is a port.
 const Lanes* destination_register(int version, const Thread& t, bool magic, uint8_t waddr) {
-  if (!magic) return &t.rf[waddr];
-  if (version == 42 && waddr < kWaddrR5) return &t.acc[waddr];
-  if (waddr == kWaddrR5 || waddr == kWaddrRep) return version == 42 ? &t.acc[5] : &t.rf[0];
-  return nullptr;
+  const WaddrInfo& w = waddr_info(version, waddr);
+  const Register r = magic ? (starts_sfu(w.effect) ? kNoRegister : w.reg) : waddr;
+  return r < kNumRegisters ? &t.at(r) : nullptr;
 }
 
 std::string destination_name(int version, bool magic, uint8_t waddr) {
   if (!magic) return absl::StrFormat("rf%d", waddr);
-  const char* name = magic_name(version, waddr);
+  const char* name = waddr_info(version, waddr).name;
   return name ? name : absl::StrFormat("address %d", waddr);
 }
 
-bool starts_general(uint8_t waddr) { return waddr == kWaddrTmua || waddr == kWaddrTmuau; }
-bool starts_texture(uint8_t waddr) {
-  return waddr == kWaddrTmus || (waddr >= kWaddrTmuscm && waddr <= kWaddrTmuslod);
+std::string register_name(Register r) {
+  return r < kFirstAccumulator ? absl::StrFormat("rf%d", r) : absl::StrFormat("r%d", r - kFirstAccumulator);
 }
 
 // Words of unknown type count as floats if they would be ordinary ones.
@@ -122,29 +120,17 @@ struct ThreadTrace::Paragraph {
   }
 
   void operand(const char* unit, const Operand& o, bool floats) {
-    Lanes v;
-    switch (o.kind) {
-      case Operand::Kind::kNone:
-      case Operand::Kind::kImmediate:  // stands in the text
-        return;
-      case Operand::Kind::kRegister:
-        v = before.rf[o.index];
-        break;
-      case Operand::Kind::kAccumulator:
-        v = before.acc[o.index];
-        break;
-    }
+    const Register r = o.reg();
+    if (r >= kNumRegisters) return;  // immediates stand in the text
     // Packed halves and integers are not what a float of the register would say.
     const bool as_float =
         floats && (o.unpack == Unpack::kNone || o.unpack == Unpack::kAbs || o.unpack == Unpack::kSat ||
                    o.unpack == Unpack::kNsat || o.unpack == Unpack::kMax0);
-    values(absl::StrFormat("%s %s%d", unit, o.kind == Operand::Kind::kRegister ? "rf" : "r", o.index), v,
-           kAllLanes, as_float);
+    values(absl::StrFormat("%s %s", unit, register_name(r)), before.at(r), kAllLanes, as_float);
   }
 
   static Lanes source(const Thread& t, const Operand& o) {
-    if (o.kind == Operand::Kind::kRegister) return t.rf[o.index];
-    if (o.kind == Operand::Kind::kAccumulator) return t.acc[o.index];
+    if (o.reg() < kNumRegisters) return t.at(o.reg());
     return o.kind == Operand::Kind::kImmediate ? splat(small_immediate(o.index)) : Lanes{};
   }
 
@@ -182,12 +168,10 @@ struct ThreadTrace::Paragraph {
   }
 
   void signal() {
-    if (i.signals & (kLdunif | kLdunifa)) {
-      const Lanes& v = version == 42 ? after.acc[5] : after.rf[0];
-      values(absl::StrFormat("%s -> %s", i.signals & kLdunif ? "ldunif" : "ldunifa",
-                             version == 42 ? "r5" : "rf0"),
-             v);
-    }
+    const Register implicit = isa(version).implicit;
+    if (i.signals & kSignalsImplicit)
+      values(absl::StrFormat("%s -> %s", i.signals & kLdunif ? "ldunif" : "ldunifa", register_name(implicit)),
+             after.at(implicit));
     const auto with_address = static_cast<uint16_t>(i.signals & kSignalsWithAddress);
     if (!with_address) return;
     const auto label = absl::StrFormat("%s -> %s", signal_name(static_cast<Signal>(with_address)),
@@ -201,7 +185,7 @@ struct ThreadTrace::Paragraph {
     if (with_address == kLdvary) {
       const Thread::Pending& p = after.pending;
       const int newest = (p.vary_oldest + std::popcount(p.events.vary) - 1) & 1;
-      values(absl::StrFormat("  C for %s, in 2", version == 42 ? "r5" : "rf0"), p.vary_c[newest]);
+      values(absl::StrFormat("  C for %s, in 2", register_name(implicit)), p.vary_c[newest]);
     }
   }
 
@@ -222,7 +206,7 @@ struct ThreadTrace::Paragraph {
     uint8_t launcher = 0;
     LaneMask exec = kAllLanes;
     const auto look = [&](bool magic, uint8_t waddr, LaneMask lanes) {
-      if (!magic || !(starts_general(waddr) || starts_texture(waddr))) return;
+      if (!magic || !starts_lookup(waddr_info(version, waddr).effect)) return;
       launcher = waddr;
       exec = lanes;
     };
@@ -230,7 +214,7 @@ struct ThreadTrace::Paragraph {
     if (i.signals & kSignalsWithAddress) look(i.signal_magic, i.signal_waddr, kAllLanes);
     if (!launcher) return;
     const LaneMask live = nonzero(before.msf);
-    if (starts_general(launcher))
+    if (waddr_info(version, launcher).effect == Effect::kGeneral)
       general(launcher, exec, live);
     else
       texture(launcher, exec, live);
@@ -244,7 +228,8 @@ struct ThreadTrace::Paragraph {
   void general(uint8_t launcher, LaneMask exec, LaneMask live) {
     static constexpr const char* kTypes[] = {"i8", "i16", "vec2", "vec3", "vec4", "u8", "u16", "32 bit"};
     Thread copy = before;
-    const uint32_t config = launcher == kWaddrTmuau ? next_uniform(copy) : before.tmu_config;
+    const uint32_t config =
+        waddr_info(version, launcher).takes_uniform ? next_uniform(copy) : before.tmu_config;
     const uint32_t op = config >> 3 & 15;
     const int data = before.pending.texture.num_data;
     const std::string kind = op == 15 ? data ? "store" : "load" : absl::StrFormat("operation %d", op);
@@ -260,8 +245,9 @@ struct ThreadTrace::Paragraph {
 
   void texture(uint8_t launcher, LaneMask exec, LaneMask live) {
     const tmu::TextureLookup& lookup = after.pending.texture;
-    line("tmu", absl::StrFormat("texture lookup by %s, p0 %08x p1 %08x p2 %08x, condition %04x, live %04x",
-                                magic_name(version, launcher), lookup.p0, lookup.p1, lookup.p2, exec, live));
+    line("tmu",
+         absl::StrFormat("texture lookup by %s, p0 %08x p1 %08x p2 %08x, condition %04x, live %04x",
+                         waddr_info(version, launcher).name, lookup.p0, lookup.p1, lookup.p2, exec, live));
     const struct {
       tmu::Parameter bit;
       const char* name;

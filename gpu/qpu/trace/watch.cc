@@ -19,8 +19,8 @@ bool is(const char* stage, std::string_view name) { return stage == name; }
 
 // The workgroup of a compute thread: its payload, qpu.md 6.
 std::array<uint32_t, 3> workgroup(int version, const Thread& t, int lane) {
-  const uint32_t xy = t.rf[version == 42 ? 0 : 3][lane];
-  return {xy & 0xffff, xy >> 16, t.rf[2][lane] & 0xffff};
+  const uint32_t xy = t.at(isa(version).workgroup_xy)[lane];
+  return {xy & 0xffff, xy >> 16, t.at(isa(version).workgroup_z_index)[lane] & 0xffff};
 }
 
 bool in_workgroup(int version, const Thread& t, const std::array<uint32_t, 3>& wanted) {
