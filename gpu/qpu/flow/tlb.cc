@@ -1,0 +1,148 @@
+#include "gpu/qpu/flow/tlb.h"
+
+#include <algorithm>
+
+#include "gpu/qpu/flow/parts.h"
+
+namespace v3d::qpu::flow {
+namespace {
+
+using From = TlbSpecifier::From;
+
+struct State {
+  TlbSpecifier next;  // of the next sequence
+  // The sequence under way: none if have == need. Not known which if !known.
+  bool known = true, reads = false;
+  EventOf first{kNowhere, 0};
+  int have = 0, need = 0;  // need 0 with have > 0: the sequence is known, its length is not
+  auto operator<=>(const State&) const = default;
+
+  bool under_way() const { return have != 0; }
+  void finish() {
+    known = true;
+    reads = false;
+    first = {kNowhere, 0};
+    have = need = 0;
+  }
+  // True if it changed.
+  bool join(const State& other) {
+    const State old = *this;
+    if (next != other.next) next = {From::kUnknown, 0, {kNowhere, 0}};
+    const bool same = known && other.known && reads == other.reads && first == other.first &&
+                      have == other.have && need == other.need;
+    if (!same) {
+      finish();
+      known = false;
+    }
+    return *this != old;
+  }
+};
+
+class Follow {
+ public:
+  Follow(const Flow& flow, const SequenceWords& words)
+      : flow_(flow), words_(words), before_(flow.blocks.size()), waits_(flow.blocks.size()) {}
+
+  TlbFlow run() {
+    if (flow_.entry == kNowhere) return {};
+    reach(flow_.entry, State());
+    while (!open_.empty()) {
+      const uint32_t b = open_.back();
+      open_.pop_back();
+      waits_[b] = false;
+      State s = *before_[b];
+      pass(flow_.blocks[b], s);
+      for_each_successor(flow_.blocks[b], [&](uint32_t next) { reach(next, s); });
+    }
+    found_.complete = reports_ = true;
+    for (uint32_t b = 0; b < before_.size(); ++b) {
+      if (!before_[b]) continue;
+      State s = *before_[b];
+      pass(flow_.blocks[b], s);
+    }
+    resolve();
+    return std::move(found_);
+  }
+
+ private:
+  void reach(uint32_t block, const State& s) {
+    std::optional<State>& before = before_[block];
+    const bool changed = before ? before->join(s) : true;
+    if (!before) before = s;
+    if (!changed || waits_[block]) return;
+    waits_[block] = true;
+    open_.push_back(block);
+  }
+
+  void pass(const Block& block, State& s) {
+    for (uint32_t n = block.first; n < block.first + block.count; ++n) {
+      const auto events = flow_.access(flow_.nodes[n]).events();
+      for (uint8_t e = 0; e < events.size(); ++e) {
+        const Event& event = events[e];
+        const bool reads = event.kind == Event::Kind::kLdtlb;
+        const bool writes = event.kind == Event::Kind::kWrite && event.effect == Effect::kTlb;
+        if (reads || writes) word({n, e}, event.stream == Stream::kMain, reads, s);
+      }
+    }
+  }
+
+  // One word, as write_tlb() and read_tlb() of the interpreter.
+  void word(EventOf at, bool configures, bool reads, State& s) {
+    if (configures) {
+      s.finish();
+      s.next = {From::kUniform, 0, at};
+    }
+    TlbWord found{at, kNowhere, 0};
+    if (s.known && s.under_way() && s.reads != reads) s.finish();
+    if (s.known && !s.under_way()) begin(at, reads, s);
+    if (s.known && (s.need != 0 || s.have == 0)) {
+      found.sequence = static_cast<uint32_t>(firsts_.size());
+      found.word = static_cast<uint8_t>(s.have);
+      if (reports_) firsts_.push_back(s.first);
+      if (++s.have == s.need) s.finish();
+    } else if (s.known) {  // the same sequence or the next one
+      s.finish();
+      s.known = false;
+      s.next = {From::kUnknown, 0, {kNowhere, 0}};
+    }
+    if (!reports_) return;
+    found_.complete = found_.complete && found.sequence != kNowhere;
+    found_.words.push_back(found);
+  }
+
+  void begin(EventOf at, bool reads, State& s) {
+    s.reads = reads;
+    s.first = at;
+    s.need = words_(s.next);
+    if (reports_) found_.sequences.push_back({at, s.next, reads, static_cast<uint8_t>(s.need)});
+    if (s.next.from == From::kUniform && ++s.next.byte == 4) s.next = TlbSpecifier();
+  }
+
+  void resolve() {
+    for (TlbWord& w : found_.words) {
+      if (w.sequence == kNowhere) continue;
+      const EventOf first = firsts_[w.sequence];
+      const auto found = std::lower_bound(found_.sequences.begin(), found_.sequences.end(), first,
+                                          [](const TlbSequence& q, EventOf e) { return q.first < e; });
+      w.sequence = static_cast<uint32_t>(found - found_.sequences.begin());
+    }
+  }
+
+  const Flow& flow_;
+  const SequenceWords& words_;
+  std::vector<std::optional<State>> before_;
+  std::vector<bool> waits_;
+  std::vector<uint32_t> open_;
+  std::vector<EventOf> firsts_;
+  TlbFlow found_;
+  bool reports_ = false;
+};
+
+}  // namespace
+
+// 0xff: colour of render target 0 in halves, four components, per pixel.
+int sequence_words_by_code(const TlbSpecifier& specifier) { return specifier.from == From::kOnes ? 2 : 0; }
+
+TlbFlow follow_tlb(const Flow& flow, const SequenceWords& words) { return Follow(flow, words).run(); }
+
+}  // namespace v3d::qpu::flow
