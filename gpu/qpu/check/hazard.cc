@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/float16.h"
+#include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/run/alu.h"
 
 namespace v3d::qpu {
@@ -395,8 +396,11 @@ bool single_section(int version, std::span<const uint64_t> words) {
 class Walk {
  public:
   Walk(int version, bool four_threads, std::span<const uint64_t> words)
-      : version_(version), words_(words), visits_(words.size()) {
-    open_.push_back({0, 0, 0, HazardChecker({version, single_section(version, words), four_threads})});
+      : words_(words), flow_(flow::analyse({version, single_section(version, words), {}}, words)) {
+    visits_.resize(flow_.nodes.size());
+    if (words.empty()) return;
+    open_.push_back({flow_.blocks[flow_.entry].first,
+                     HazardChecker({version, flow_.setting.final_section, four_threads})});
     while (!open_.empty()) {
       const Place place = open_.back();
       open_.pop_back();
@@ -407,63 +411,38 @@ class Walk {
   std::vector<HazardReport> reports() const { return {found_.begin(), found_.end()}; }
 
  private:
-  static constexpr size_t kNowhere = ~size_t{0};  // a target that is not known
-  static constexpr int kMaxVisits = 256;          // with different histories
+  static constexpr int kMaxVisits = 256;  // of a node, with different histories
   struct Place {
-    size_t index;
-    int branch_in;  // instructions until `target` is next; 0: no branch under way
-    size_t target;
+    uint32_t node;
     HazardChecker checker;
     auto operator<=>(const Place&) const = default;
   };
 
+  // What lies outside of the program counts for its last word.
+  size_t index_of(const Place& p) const {
+    return std::min(static_cast<size_t>(flow_.nodes[p.node].index), words_.size() - 1);
+  }
+
   void report(const Place& p, HazardSet set) {
-    const size_t index = std::min(p.index, words_.size() - 1);
     for (int n = 0; n < kNumHazards; ++n) {
       const auto hazard = static_cast<Hazard>(n);
       if (set & bit(hazard))
-        found_.insert({hazard == Hazard::kLdvaryCEarly ? p.checker.early_index() : index, hazard});
+        found_.insert({hazard == Hazard::kLdvaryCEarly ? p.checker.early_index() : index_of(p), hazard});
     }
   }
 
   void visit(Place p) {
-    Instruction i;
-    if (p.index >= words_.size() || !decode(version_, words_[p.index], i)) {
-      if (!words_.empty()) report(p, p.checker.ran_off());
-      return;
-    }
-    if (visits_[p.index] >= kMaxVisits || !seen_.insert(p).second) return;
-    ++visits_[p.index];
-    report(p, p.checker.step(p.index, words_[p.index], i));
-    if (!i.is_branch && sums_halves(i.add)) report(p, bit(Hazard::kHalfSums));
-    if (p.checker.ended()) return;
-    if (i.is_branch) branch(p, i.branch);
-    const bool always = i.is_branch && i.branch.cond <= BranchCond::kUndefined;
-    if (!always) follow(p);
+    const Instruction* i = flow_.instruction(flow_.nodes[p.node]);
+    if (!i) return report(p, p.checker.ran_off());
+    if (visits_[p.node] >= kMaxVisits || !seen_.insert(p).second) return;
+    ++visits_[p.node];
+    report(p, p.checker.step(index_of(p), words_[index_of(p)], *i));
+    if (!i->is_branch && sums_halves(i->add)) report(p, bit(Hazard::kHalfSums));
+    flow_.for_each_next(p.node, [&](uint32_t next) { open_.push_back({next, p.checker}); });
   }
 
-  void branch(Place p, const Branch& b) {
-    const auto distance = static_cast<int32_t>(b.offset) / 8;
-    const int64_t target = static_cast<int64_t>(p.index) + 4 + distance;
-    p.target = b.target != BranchTarget::kRelative ? kNowhere
-               : target < 0                        ? words_.size()
-                                                   : static_cast<size_t>(target);
-    p.branch_in = 4;
-    follow(p);
-  }
-
-  void follow(Place p) {
-    ++p.index;
-    if (p.branch_in != 0 && --p.branch_in == 0) {
-      if (p.target == kNowhere) return;
-      p.index = p.target;
-    }
-    if (p.branch_in == 0) p.target = 0;
-    open_.push_back(p);
-  }
-
-  const int version_;
   const std::span<const uint64_t> words_;
+  const flow::Flow flow_;
   std::vector<int> visits_;
   std::vector<Place> open_;
   std::set<Place> seen_;
