@@ -456,12 +456,14 @@ TEST_F(SlicesTest, HeldJobsEndWithTheirClient) {
   Gate gate;
   slices_.push({hog});
   ASSERT_TRUE(soon([&] { return slices_.activity(*a_.info).in_flight == 1; }));
-  slices_.push({make_job(b_, Queue::kTfu, "other", {}, [&] { gate.pass(); })});
+  const JobPtr other = make_job(b_, Queue::kTfu, "other", {}, [&] { gate.pass(); });
+  slices_.push({other});
   gate.wait_for_arrivals(1);
   slices_.kill(a_.info->id);
   EXPECT_TRUE(signals_soon(hog->done));
   EXPECT_EQ(hog->done->status(), -ESRCH);
   gate.open();
+  wait(other->done);
 }
 
 // Jobs that have no thread wait; nothing is lost.
