@@ -69,9 +69,11 @@ Limits& limits() {
 }
 
 void write_left_out(const std::vector<LogLimiter::LeftOut>& all) {
-  for (const LogLimiter::LeftOut& l : all)
-    log_line("limit",
-             absl::StrFormat("%d more of this kind of %s were left out: %s", l.lines, l.client, l.kind));
+  for (const LogLimiter::LeftOut& l : all) {
+    LineBuffer line;
+    absl::Format(&line, "%d more of this kind of %s were left out: %s", l.lines, l.client, l.kind);
+    log_line("limit", {line.text, line.size});
+  }
 }
 
 }  // namespace
