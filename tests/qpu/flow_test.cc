@@ -14,6 +14,7 @@
 #include "gpu/qpu/flow/tmu.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "tests/qpu/assembly.h"
 #include "tests/qpu/compiled_programs.h"
 #include "tests/qpu/fake_tmu.h"
 #include "tests/qpu/flow_watch.h"
@@ -388,10 +389,10 @@ class FlowRuns : public testing::TestWithParam<int> {
   Outcome run_watched(const std::vector<uint64_t>& words, bool final_section, bool with_tlb, uint32_t spoil) {
     for (uint32_t n = 0; n < words.size(); ++n) space->memory().store<uint64_t>(kCode + n * 8, words[n]);
     const Flow flow = flow::analyse({GetParam(), final_section, kCode}, words);
+    fake_tmu() = {};
+    fake_tmu().words = words_returned;
     FlowWatch watch(flow, space->memory(), kUniforms);
     watch.spoil_dead_registers(spoil);
-    fake_tmu() = {};
-    fake_tmu().words = 2;
     StageRoom room;
     const auto thread = std::make_unique<Thread>();
     Thread& t = *thread;
@@ -433,19 +434,35 @@ class FlowRuns : public testing::TestWithParam<int> {
     return o;
   }
 
-  // A program of words that mostly go on: small branches, thrsw, all kinds of ports.
+  // A program of words that mostly go on: branches inside it, thrsw, all kinds of ports, lookups that it
+  // takes.
   std::vector<uint64_t> random_program(size_t size) {
     std::vector<uint64_t> words;
+    const auto launches = [](const AluHalf& h, int version) {
+      return h.magic && starts_lookup(waddr_info(version, h.waddr).effect);
+    };
     while (words.size() < size) {
+      if (random() % 8 == 0) lookup(words);
       Instruction i;
       const uint64_t word = source.next();
       if (!decode(GetParam(), word, i)) continue;
       if (i.is_branch) continue;
       if ((i.signals & kThrsw) && random() % 8 != 0) continue;
-      if ((i.signals & kLdtmu) && random() % 8 != 0) continue;
+      const bool tmu = (i.signals & kLdtmu) || launches(i.add, GetParam()) || launches(i.mul, GetParam());
+      if (tmu && random() % 16 != 0) continue;
       words.push_back(random() % 10 == 0 ? branch(words.size(), size) : word);
     }
     return words;
+  }
+
+  void lookup(std::vector<uint64_t>& words) {
+    using namespace assembly;
+    const auto any = [&] { return static_cast<int>(random() % 32); };
+    const bool texture = random() % 2;
+    Instruction start = texture ? I().mul(Op::kMov, to(kWaddrTmus), rf(any())).sig(kWrtmuc)
+                                : I().mul(Op::kMov, to(random() % 2 ? kWaddrTmua : kWaddrTmuau), rf(any()));
+    words.push_back(*encode(GetParam(), start));
+    for (int n = 0; n < words_returned; ++n) words.push_back(*encode(GetParam(), I().sig(kLdtmu, to(any()))));
   }
 
   uint64_t branch(size_t at, size_t size) {
@@ -479,6 +496,7 @@ class FlowRuns : public testing::TestWithParam<int> {
     return *encode(GetParam(), i);
   }
 
+  int words_returned = 2;  // by each lookup that returns any
   std::mt19937_64 random{7};
   RandomWords source{GetParam()};
   std::unique_ptr<mmu::AddressSpace> space;
@@ -513,6 +531,8 @@ TEST_P(FlowRuns, RandomProgramsAreWalkedAsTheyRun) {
 // The words of branches are those that the offsets rest on; the rest is arbitrary.
 TEST_P(FlowRuns, CompiledPrograms) {
   if (GetParam() != 71) GTEST_SKIP();
+  int ends = 0;
+  uint64_t pops = 0;
   for (const CompiledProgram& program : compiled_programs()) {
     SCOPED_TRACE(program.stage);
     for (uint32_t n = 0; n < 0x2000; n += 4)
@@ -522,11 +542,17 @@ TEST_P(FlowRuns, CompiledPrograms) {
       space->memory().store<uint32_t>(kUniforms + static_cast<uint32_t>(jump.offset),
                                       static_cast<uint32_t>(jump.distance));
     const bool with_tlb = program.stage == std::string("fragment");
-    const Outcome plain = run_watched(program.words, program.final_section, with_tlb, 0);
-    EXPECT_EQ(plain.compared, plain.instructions);
-    EXPECT_GT(plain.fixed_uniforms, 0u);
-    EXPECT_EQ(plain, run_watched(program.words, program.final_section, with_tlb, 1));
+    for (const int count : {1, 2, 4}) {
+      words_returned = count;
+      const Outcome plain = run_watched(program.words, program.final_section, with_tlb, 0);
+      EXPECT_EQ(plain.compared, plain.instructions);
+      EXPECT_EQ(plain, run_watched(program.words, program.final_section, with_tlb, 1));
+      ends += plain.stop == Stop::kEnd;
+      pops += plain.known_pops;
+    }
   }
+  EXPECT_GT(ends, 5);
+  EXPECT_GT(pops, 5u);
 }
 
 }  // namespace

@@ -216,10 +216,10 @@ class FlowWatch : public Observer {
     }
   }
 
-  // As the fake TMU answers with two words.
+  // As the fake TMU answers.
   static int return_words(const flow::Lookup& lookup) {
-    if (starts_texture(lookup.effect)) return 2;
-    return !lookup.writes_known ? -1 : lookup.data ? 0 : 2;
+    if (starts_texture(lookup.effect)) return fake_tmu().words;
+    return !lookup.writes_known ? -1 : lookup.data ? 0 : fake_tmu().words;
   }
 
   std::optional<uint32_t> uniform(flow::EventOf at) const {
@@ -253,7 +253,7 @@ class FlowWatch : public Observer {
                                           [](const flow::Lookup& l, flow::EventOf a) { return l.start < a; });
       ASSERT_TRUE(found != tmu_.lookups.end() && found->start == at) << text();
       const bool general = events[e].effect == Effect::kGeneral;
-      int words = 2;
+      int words = fake_tmu().words;
       if (general) {
         const tmu::GeneralLookup& made = fake_tmu().generals.at(generals_++);
         if (made.num_data) words = 0;
