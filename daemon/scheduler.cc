@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -72,10 +71,6 @@ namespace {
 /// This thread is a worker that signals the end of a job: it will look for the next one itself. A render job
 /// thus follows its bin job without waking anybody.
 thread_local bool t_finishing = false;
-
-/// So many threads stay when there is nothing to do, the others leave after a time.
-constexpr int kIdleWorkers = ioctl::kNumQueues - 1;
-constexpr std::chrono::seconds kIdleTime(2);
 
 bool is_cl(Queue queue) { return queue == Queue::kBin || queue == Queue::kRender; }
 
@@ -459,7 +454,7 @@ bool Scheduler::is_empty() const {
 /// Has a thread look for something to do, if need be a new one.
 void Scheduler::summon() {
   const int threads = static_cast<int>(workers_.size());
-  if (idle_workers_ > 0) {
+  if (idlers_.count() > 0) {
     wake_.notify_one();
     return;
   }
@@ -474,10 +469,8 @@ void Scheduler::summon() {
 
 void Scheduler::work() {
   std::unique_lock lock(mutex_);
-  bool idled = false;
   while (true) {
     if (NodePtr node = arrange()) {
-      idled = false;
       if (node->killed)
         bury(lock, node);
       else
@@ -488,17 +481,17 @@ void Scheduler::work() {
       wake_.notify_all();  // the others may go too
       return;
     }
-    const bool superfluous = idle_workers_ >= kIdleWorkers;
-    if (idled && superfluous) {
+    if (idlers_.is_superfluous()) {
       workers_.leave();
       return;
     }
-    ++idle_workers_;
-    if (superfluous)
-      idled = wake_.wait_for(lock, kIdleTime) == std::cv_status::timeout;
+    const bool spare = idlers_.is_spare();
+    idlers_.begin();
+    if (spare)
+      wake_.wait_for(lock, Idlers::kPeriod);
     else
       wake_.wait(lock);
-    --idle_workers_;
+    idlers_.end();
   }
 }
 

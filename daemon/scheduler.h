@@ -78,6 +78,9 @@ class Scheduler {
   std::array<QueueStatus, ioctl::kNumQueues> status() const;
 
  private:
+  /// Threads that stay when there is nothing to do.
+  static constexpr int kIdleWorkers = ioctl::kNumQueues - 1;
+
   class Node;
   using NodePtr = std::shared_ptr<Node>;
 
@@ -160,7 +163,7 @@ class Scheduler {
   uint64_t next_seqno_ = 0;
   bool running_empty_jobs_ = false;
   bool stop_ = false;
-  int idle_workers_ = 0;
+  Idlers idlers_{kIdleWorkers};
   int thread_limit_;  // lower than the option since the host refused one
   std::condition_variable wake_;
   Crew workers_;  // any of them serves any queue

@@ -1,6 +1,8 @@
 /// The threads of somebody who makes more of them when they are needed and lets them go when they are not.
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <list>
 #include <mutex>
@@ -48,6 +50,42 @@ class Crew {
  private:
   std::list<std::thread> threads_;
   std::list<std::thread> gone_;  // have ended, or are about to
+};
+
+/// Which threads of a crew have nothing to do. Whoever wakes a waiting thread takes any of them, so that each
+/// has something to do now and then, however many there are: what counts is how many never did at one time.
+/// Under the owner's mutex.
+class Idlers {
+ public:
+  static constexpr std::chrono::seconds kPeriod{2};
+
+  /// @param keep  idle threads that stay
+  explicit Idlers(int keep) : keep_(keep) {}
+
+  int count() const { return idle_; }
+  void begin() { ++idle_; }
+  void end() { least_ = std::min(least_, --idle_); }
+
+  /// Before begin(): whether enough others wait. Such a thread waits for a kPeriod only.
+  bool is_spare() const { return idle_ >= keep_; }
+  /// Before begin(): whether the thread is to leave instead.
+  bool is_superfluous(std::chrono::steady_clock::time_point now = std::chrono::steady_clock::now()) {
+    if (now - since_ >= kPeriod) {
+      superfluous_ = least_ - keep_;
+      least_ = idle_;
+      since_ = now;
+    }
+    if (superfluous_ <= 0 || !is_spare()) return false;
+    --superfluous_;
+    return true;
+  }
+
+ private:
+  const int keep_;
+  int idle_ = 0;
+  int least_ = 0;        // since then
+  int superfluous_ = 0;  // of the period before
+  std::chrono::steady_clock::time_point since_{};
 };
 
 }  // namespace v3d

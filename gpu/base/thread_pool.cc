@@ -37,14 +37,11 @@ struct ThreadPool::Task {
 
 namespace {
 
-/// After which a spare thread leaves that has nothing to do.
-constexpr std::chrono::seconds kIdleTime(2);
-
 thread_local ThreadPool* t_pool = nullptr;  // of which this thread is a worker
 
 }  // namespace
 
-ThreadPool::ThreadPool(int workers) : workers_(std::max(workers, 0)) {
+ThreadPool::ThreadPool(int workers) : workers_(std::max(workers, 0)), idlers_(workers_) {
   try {
     for (int i = 0; i < workers_; ++i) threads_.start([this] { worker(); });
   } catch (...) {
@@ -92,7 +89,7 @@ void ThreadPool::help(Task& task, int slot, bool is_worker) {
 void ThreadPool::invite_again(Task& task) {
   if (task.is_held() || !task.passed_over.exchange(false)) return;
   const std::lock_guard lock(mutex_);
-  if (sleeping_ > 0) wake_.notify_all();
+  if (idlers_.count() > 0) wake_.notify_all();
 }
 
 /// The next task that this thread can help, moved to the end of the row. Null when there is none.
@@ -113,24 +110,22 @@ std::shared_ptr<ThreadPool::Task> ThreadPool::find_task() {
 void ThreadPool::worker() {
   t_pool = this;
   std::unique_lock lock(mutex_);
-  bool idled = false;
   while (!stop_) {
     const std::shared_ptr<Task> task = working_ < workers_ ? find_task() : nullptr;
     if (!task) {
-      const bool superfluous = sleeping_ >= workers_;
-      if (idled && superfluous) {
+      if (idlers_.is_superfluous()) {
         threads_.leave();
         return;
       }
-      ++sleeping_;
-      if (superfluous)
-        idled = wake_.wait_for(lock, kIdleTime) == std::cv_status::timeout;
+      const bool spare = idlers_.is_spare();
+      idlers_.begin();
+      if (spare)
+        wake_.wait_for(lock, Idlers::kPeriod);
       else
         wake_.wait(lock);
-      --sleeping_;
+      idlers_.end();
       continue;
     }
-    idled = false;
     const int slot = task->free_slots.back();
     task->free_slots.pop_back();
     ++working_;
@@ -186,7 +181,7 @@ ThreadPool::Away::Away() : pool_(t_pool) {
   if (!pool_) return;
   const std::lock_guard lock(pool_->mutex_);
   --pool_->working_;
-  if (pool_->sleeping_ > 0)
+  if (pool_->idlers_.count() > 0)
     pool_->wake_.notify_one();
   else
     pool_->add_thread();

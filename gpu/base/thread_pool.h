@@ -76,8 +76,8 @@ class ThreadPool {
   std::condition_variable wake_;
   std::list<std::shared_ptr<Task>> tasks_;  // the next one to be helped first
   Crew threads_;
-  int working_ = 0;   // threads that run pieces and do not wait in them
-  int sleeping_ = 0;  // threads without work
+  int working_ = 0;  // threads that run pieces and do not wait in them
+  Idlers idlers_;    // threads without work
   bool stop_ = false;
 };
 

@@ -37,5 +37,31 @@ TEST(Crew, WhoLeavesIsCountedNoMoreAndJoined) {
   EXPECT_EQ(ended, 9);
 }
 
+TEST(Idlers, ThoseThatNeverHadAnythingToDoAtOneTimeAreSuperfluous) {
+  Idlers idlers(2);
+  auto now = std::chrono::steady_clock::now();
+  EXPECT_FALSE(idlers.is_superfluous(now));  // a period begins
+  for (int i = 0; i < 8; ++i) idlers.begin();
+  EXPECT_TRUE(idlers.is_spare());
+  const auto have_something_to_do = [&] {
+    for (int i = 0; i < 3; ++i) idlers.end();
+    for (int i = 0; i < 3; ++i) idlers.begin();
+  };
+  now += Idlers::kPeriod;
+  idlers.end();
+  EXPECT_FALSE(idlers.is_superfluous(now));  // there were none at the time when it began
+  idlers.begin();
+  for (int i = 0; i < 3; ++i) have_something_to_do();
+  now += Idlers::kPeriod;
+  idlers.end();
+  EXPECT_TRUE(idlers.is_superfluous(now));
+  idlers.end();
+  EXPECT_TRUE(idlers.is_superfluous(now));
+  idlers.end();
+  EXPECT_TRUE(idlers.is_superfluous(now));
+  idlers.end();
+  EXPECT_FALSE(idlers.is_superfluous(now));  // five of eight had nothing to do, two of which stay
+}
+
 }  // namespace
 }  // namespace v3d
