@@ -75,7 +75,7 @@ void segments(Bytes bytes) {
   Model model;
   for (int i = 0; i < number; ++i) add_segment(input, base, &payload, &model);
   const size_t missing = cut % 8 == 0 ? std::min<size_t>(payload.size(), cut / 8) : 0;
-  payload.resize(payload.size() - missing);
+  payload.erase(payload.end() - static_cast<std::ptrdiff_t>(missing), payload.end());
   daemon::SegmentMemory memory;
   daemon::PayloadReader reader(payload);
   if (memory.parse(reader, number) != (missing == 0)) std::abort();
