@@ -30,37 +30,30 @@ Resources live_behind(const Flow& flow, const Block& block) {
 
 class Liveness {
  public:
-  explicit Liveness(Flow& flow) : flow_(flow), from_(flow.blocks.size()), waits_(flow.blocks.size(), true) {
+  explicit Liveness(Flow& flow) : flow_(flow), from_(flow.blocks.size()), open_(flow.blocks.size()) {
     for (uint32_t b = 0; b < flow.blocks.size(); ++b) {
       for_each_successor(flow.blocks[b], [&](uint32_t next) { from_[next].push_back(b); });
-      open_.push_back(b);
+      open_.add(b);
     }
   }
 
   void run() {
     while (!open_.empty()) {
-      const uint32_t b = open_.back();
-      open_.pop_back();
-      waits_[b] = false;
+      const uint32_t b = open_.take();
       Block& block = flow_.blocks[b];
       Resources live = live_behind(flow_, block);
       for (uint32_t n = block.first + block.count; n-- > block.first;)
         live = live_before(flow_, flow_.nodes[n], live);
       if (live == block.live) continue;
       block.live = live;
-      for (const uint32_t before : from_[b]) {
-        if (waits_[before]) continue;
-        waits_[before] = true;
-        open_.push_back(before);
-      }
+      for (const uint32_t before : from_[b]) open_.add(before);
     }
   }
 
  private:
   Flow& flow_;
   std::vector<std::vector<uint32_t>> from_;
-  std::vector<bool> waits_;
-  std::vector<uint32_t> open_;
+  OpenBlocks open_;
 };
 
 void touch(RegisterUse& use, uint32_t node) {

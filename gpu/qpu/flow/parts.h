@@ -1,7 +1,12 @@
 /// The steps of analyse(); each fills its part of a Flow from those before it.
 #pragma once
 
-#include "gpu/qpu/flow/flow.h"
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "gpu/qpu/flow/tmu.h"
 
 namespace v3d::qpu::flow {
 
@@ -19,6 +24,61 @@ template <typename Fn>
 void for_each_successor(const Block& block, const Fn& fn) {
   if (block.exit.next != kNowhere) fn(block.exit.next);
   if (block.exit.taken != kNowhere) fn(block.exit.taken);
+}
+
+/// Blocks that are to be looked at, the last that was added first.
+class OpenBlocks {
+ public:
+  /// @param blocks  of the flow; none is open yet
+  explicit OpenBlocks(size_t blocks) : open_(blocks) {}
+
+  bool empty() const { return list_.empty(); }
+  /// Nothing changes when it is open already.
+  void add(uint32_t block) {
+    if (open_[block]) return;
+    open_[block] = true;
+    list_.push_back(block);
+  }
+  uint32_t take() {
+    const uint32_t block = list_.back();
+    list_.pop_back();
+    open_[block] = false;
+    return block;
+  }
+
+ private:
+  std::vector<bool> open_;
+  std::vector<uint32_t> list_;
+};
+
+/// The state before each block that is reached from the entry, which there is; a default one stands before that. Where ways
+/// meet, State::join() takes in another's and says whether anything changed.
+/// @param pass  called with a block and the state before it, which it makes the one behind
+template <typename State, typename Pass>
+std::vector<std::optional<State>> states_before(const Flow& flow, const Pass& pass) {
+  std::vector<std::optional<State>> before(flow.blocks.size());
+  OpenBlocks open(flow.blocks.size());
+  before[flow.entry].emplace();
+  open.add(flow.entry);
+  while (!open.empty()) {
+    const uint32_t b = open.take();
+    State state = *before[b];
+    pass(flow.blocks[b], state);
+    for_each_successor(flow.blocks[b], [&](uint32_t next) {
+      const bool changed = !before[next] || before[next]->join(state);
+      if (!before[next]) before[next] = state;
+      if (changed) open.add(next);
+    });
+  }
+  return before;
+}
+
+/// Where the one with this event stands in a list that is sorted by its events.
+template <typename T>
+uint32_t index_of(const std::vector<T>& list, EventOf T::*event, EventOf wanted) {
+  const auto found = std::lower_bound(list.begin(), list.end(), wanted,
+                                      [event](const T& item, EventOf e) { return item.*event < e; });
+  return static_cast<uint32_t>(found - list.begin());
 }
 
 }  // namespace v3d::qpu::flow

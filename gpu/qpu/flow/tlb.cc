@@ -1,7 +1,5 @@
 #include "gpu/qpu/flow/tlb.h"
 
-#include <algorithm>
-
 #include "gpu/qpu/flow/parts.h"
 
 namespace v3d::qpu::flow {
@@ -40,24 +38,17 @@ struct State {
 
 class Follow {
  public:
-  Follow(const Flow& flow, const SequenceWords& words)
-      : flow_(flow), words_(words), before_(flow.blocks.size()), waits_(flow.blocks.size()) {}
+  Follow(const Flow& flow, const SequenceWords& words) : flow_(flow), words_(words) {}
 
   TlbFlow run() {
     if (flow_.entry == kNowhere) return {};
-    reach(flow_.entry, State());
-    while (!open_.empty()) {
-      const uint32_t b = open_.back();
-      open_.pop_back();
-      waits_[b] = false;
-      State s = *before_[b];
-      pass(flow_.blocks[b], s);
-      for_each_successor(flow_.blocks[b], [&](uint32_t next) { reach(next, s); });
-    }
-    found_.complete = reports_ = true;
-    for (uint32_t b = 0; b < before_.size(); ++b) {
-      if (!before_[b]) continue;
-      State s = *before_[b];
+    const auto before =
+        states_before<State>(flow_, [this](const Block& block, State& s) { pass(block, s); });
+    found_ = TlbFlow{{}, {}, true};
+    reports_ = true;
+    for (uint32_t b = 0; b < before.size(); ++b) {
+      if (!before[b]) continue;
+      State s = *before[b];
       pass(flow_.blocks[b], s);
     }
     resolve();
@@ -65,15 +56,6 @@ class Follow {
   }
 
  private:
-  void reach(uint32_t block, const State& s) {
-    std::optional<State>& before = before_[block];
-    const bool changed = before ? before->join(s) : true;
-    if (!before) before = s;
-    if (!changed || waits_[block]) return;
-    waits_[block] = true;
-    open_.push_back(block);
-  }
-
   void pass(const Block& block, State& s) {
     for (uint32_t n = block.first; n < block.first + block.count; ++n) {
       const auto events = flow_.access(flow_.nodes[n]).events();
@@ -119,20 +101,13 @@ class Follow {
   }
 
   void resolve() {
-    for (TlbWord& w : found_.words) {
-      if (w.sequence == kNowhere) continue;
-      const EventOf first = firsts_[w.sequence];
-      const auto found = std::lower_bound(found_.sequences.begin(), found_.sequences.end(), first,
-                                          [](const TlbSequence& q, EventOf e) { return q.first < e; });
-      w.sequence = static_cast<uint32_t>(found - found_.sequences.begin());
-    }
+    for (TlbWord& w : found_.words)
+      if (w.sequence != kNowhere)
+        w.sequence = index_of(found_.sequences, &TlbSequence::first, firsts_[w.sequence]);
   }
 
   const Flow& flow_;
   const SequenceWords& words_;
-  std::vector<std::optional<State>> before_;
-  std::vector<bool> waits_;
-  std::vector<uint32_t> open_;
   std::vector<EventOf> firsts_;
   TlbFlow found_;
   bool reports_ = false;

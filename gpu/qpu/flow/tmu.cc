@@ -63,25 +63,17 @@ struct State {
 
 class Follow {
  public:
-  Follow(const Flow& flow, const ReturnWords& words)
-      : flow_(flow), words_(words), before_(flow.blocks.size()), waits_(flow.blocks.size()) {}
+  Follow(const Flow& flow, const ReturnWords& words) : flow_(flow), words_(words) {}
 
   TmuFlow run() {
     if (flow_.entry == kNowhere) return {};
-    reach(flow_.entry, State());
-    while (!open_.empty()) {
-      const uint32_t b = open_.back();
-      open_.pop_back();
-      waits_[b] = false;
-      State s = *before_[b];
-      pass(flow_.blocks[b], s);
-      for_each_successor(flow_.blocks[b], [&](uint32_t next) { reach(next, s); });
-    }
+    const auto before =
+        states_before<State>(flow_, [this](const Block& block, State& s) { pass(block, s); });
     found_ = TmuFlow{{}, {}, true};
     reports_ = true;
-    for (uint32_t b = 0; b < before_.size(); ++b) {
-      if (!before_[b]) continue;
-      State s = *before_[b];
+    for (uint32_t b = 0; b < before.size(); ++b) {
+      if (!before[b]) continue;
+      State s = *before[b];
       pass(flow_.blocks[b], s);
     }
     resolve();
@@ -89,15 +81,6 @@ class Follow {
   }
 
  private:
-  void reach(uint32_t block, const State& s) {
-    std::optional<State>& before = before_[block];
-    const bool changed = before ? before->join(s) : true;
-    if (!before) before = s;
-    if (!changed || waits_[block]) return;
-    waits_[block] = true;
-    open_.push_back(block);
-  }
-
   void pass(const Block& block, State& s) {
     for (uint32_t n = block.first; n < block.first + block.count; ++n) {
       const auto events = flow_.access(flow_.nodes[n]).events();
@@ -180,20 +163,12 @@ class Follow {
   }
 
   void resolve() {
-    for (Pop& p : found_.pops) {
-      if (p.lookup == kNowhere) continue;
-      const EventOf start = starts_[p.lookup];
-      const auto found = std::lower_bound(found_.lookups.begin(), found_.lookups.end(), start,
-                                          [](const Lookup& l, EventOf at) { return l.start < at; });
-      p.lookup = static_cast<uint32_t>(found - found_.lookups.begin());
-    }
+    for (Pop& p : found_.pops)
+      if (p.lookup != kNowhere) p.lookup = index_of(found_.lookups, &Lookup::start, starts_[p.lookup]);
   }
 
   const Flow& flow_;
   const ReturnWords& words_;
-  std::vector<std::optional<State>> before_;
-  std::vector<bool> waits_;
-  std::vector<uint32_t> open_;
   std::vector<EventOf> starts_;
   TmuFlow found_;
   bool reports_ = false;

@@ -35,7 +35,7 @@ class Uniforms {
   explicit Uniforms(Flow& flow)
       : flow_(flow),
         before_(flow.blocks.size()),
-        waits_(flow.blocks.size()),
+        open_(flow.blocks.size()),
         indices_(flow.instructions.size()) {
     for (const Node& node : flow.nodes)
       if (node.instruction != kNowhere) indices_[node.instruction] = node.index;
@@ -60,20 +60,13 @@ class Uniforms {
 
  private:
   void settle() {
-    while (!open_.empty()) {
-      const uint32_t b = open_.back();
-      open_.pop_back();
-      waits_[b] = false;
-      pass(b, false);
-    }
+    while (!open_.empty()) pass(open_.take(), false);
   }
 
   void reach(uint32_t block, Streams s) {
     Streams& before = before_[block];
     const bool next = join(before.next, s.next), branch = join(before.branch, s.branch);
-    if (!(next || branch) || waits_[block]) return;
-    waits_[block] = true;
-    open_.push_back(block);
+    if (next || branch) open_.add(block);
   }
 
   const Branch& branch_under_way(const Node& node) const {
@@ -126,10 +119,7 @@ class Uniforms {
 
   // No branch is under way in the target; where its stream is stays open.
   void reach_branch(uint32_t target) {
-    if (join(before_[target].branch, kDynamic) && before_[target].next != kUnset && !waits_[target]) {
-      waits_[target] = true;
-      open_.push_back(target);
-    }
+    if (join(before_[target].branch, kDynamic) && before_[target].next != kUnset) open_.add(target);
   }
 
   // Gives the first block that was only reached by branches with a word of the stream its offset.
@@ -153,8 +143,7 @@ class Uniforms {
 
   Flow& flow_;
   std::vector<Streams> before_;
-  std::vector<bool> waits_;
-  std::vector<uint32_t> open_;
+  OpenBlocks open_;
   std::set<uint32_t> anywhere_;        // targets of branches by a word of the stream
   std::vector<int32_t> indices_;       // of Flow::instructions
   std::vector<int32_t> words_before_;  // words of the main stream that the instructions before each take
