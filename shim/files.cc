@@ -93,17 +93,20 @@ bool parse(const Call& call, File* file) {
 }
 
 /// Asks the daemon whether a descriptor that came from elsewhere is one of its files. Starts none: a daemon
-/// that does not run has no files.
-bool adopt(int fd, const struct stat& st, File* file) {
+/// that does not run has no files. As identify_file().
+int adopt(int fd, const struct stat& st, File* file) {
   raw::KeepErrno keep;
   Call call(wire::kAdopt, kCloseOnExec);
-  if (call.open() || !call.attach(fd) || call.send()) return false;
-  if (call.error() == 0 && parse(call, file)) {
-    remember_file(st, *file);
-    return true;
-  }
-  cache.store({st.st_dev, st.st_ino, kNotOurs, 0, 0});
-  return false;
+  int error = call.open();
+  if (error == ENODEV) return -ENOTTY;
+  if (!error && !call.attach(fd)) error = ENOMEM;
+  if (!error) error = call.send();
+  if (!error) error = call.error();
+  if (error == ENOTTY) cache.store({st.st_dev, st.st_ino, kNotOurs, 0, 0});
+  if (error) return -error;
+  if (!parse(call, file)) return -EPROTO;
+  remember_file(st, *file);
+  return 0;
 }
 
 /// A socket of the one kind that the daemon makes for its files; says nothing about whose it is.
@@ -120,22 +123,26 @@ bool could_be_file(int fd, const struct stat& st) {
 
 }  // namespace
 
-bool find_file(int fd, const struct stat& st, File* file) {
-  if (!S_ISSOCK(st.st_mode)) return false;
+int identify_file(int fd, const struct stat& st, File* file) {
+  if (!S_ISSOCK(st.st_mode)) return -ENOTTY;
   Fact fact;
   if (cache.find(st.st_dev, st.st_ino, kDrmFile, &fact)) {
     *file = {fact.token, static_cast<uint32_t>(fact.minor_and_daemon >> 32),
              static_cast<pid_t>(static_cast<uint32_t>(fact.minor_and_daemon))};
-    return true;
+    return 0;
   }
-  if (cache.find(st.st_dev, st.st_ino, kNotOurs, &fact)) return false;
-  return could_be_file(fd, st) && adopt(fd, st, file);
+  if (cache.find(st.st_dev, st.st_ino, kNotOurs, &fact)) return -ENOTTY;
+  return could_be_file(fd, st) ? adopt(fd, st, file) : -ENOTTY;
 }
 
-bool find_file(int fd, File* file) {
+int identify_file(int fd, File* file) {
   struct stat st;
-  return raw::fstat(fd, &st) == 0 && find_file(fd, st, file);
+  return raw::fstat(fd, &st) == 0 ? identify_file(fd, st, file) : -ENOTTY;
 }
+
+bool find_file(int fd, const struct stat& st, File* file) { return identify_file(fd, st, file) == 0; }
+
+bool find_file(int fd, File* file) { return identify_file(fd, file) == 0; }
 
 int open_file(uint32_t wire_minor, int flags) {
   raw::KeepErrno keep;

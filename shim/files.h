@@ -18,8 +18,14 @@ struct File {
 
 /// What is behind `fd` if it is a DRM file. Asks the daemon (if one runs) about a socket seen for the first
 /// time that could be one; EBADF-safe, cheap for everything else.
-bool find_file(int fd, File* file);
+/// @return 0; -ENOTTY: no DRM file; another negative errno: why the daemon could not be asked, or refused
+///         (ENOMEM at a limit), so that nothing is known
+int identify_file(int fd, File* file);
 /// The same with the result of a raw fstat at hand.
+int identify_file(int fd, const struct stat& st, File* file);
+
+/// Whether it is known to be one.
+bool find_file(int fd, File* file);
 bool find_file(int fd, const struct stat& st, File* file);
 
 /// Opens a node: the new descriptor, or a negative errno. `flags` of open(2).

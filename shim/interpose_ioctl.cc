@@ -22,8 +22,9 @@ bool handle_ioctl(int fd, unsigned long request, uint64_t argument, int* result)
   switch (ioctl_type(word)) {
     case 'd': {
       File file;
-      if (!find_file(fd, &file)) return false;
-      *result = drm_ioctl(file, word, argument);
+      *result = identify_file(fd, &file);
+      if (*result == -ENOTTY) return false;
+      if (*result == 0) *result = drm_ioctl(file, word, argument);
       return true;
     }
     case '>':
@@ -38,8 +39,10 @@ bool handle_ioctl(int fd, unsigned long request, uint64_t argument, int* result)
 long map(void* address, size_t length, int prot, int flags, int fd, off_t offset) {
   const bool of_file = fd >= 0 && !(flags & MAP_ANONYMOUS);
   File file;
-  if (of_file && offset >= kFirstFakeOffset && find_file(fd, &file)) {
-    return drm_mmap(file, address, length, prot, flags, offset);
+  if (of_file && offset >= kFirstFakeOffset) {
+    const int error = identify_file(fd, &file);
+    if (error == 0) return drm_mmap(file, address, length, prot, flags, offset);
+    if (error != -ENOTTY) return error;
   }
   long result = raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), prot, flags, fd, offset);
   // A socket cannot be mapped; a DRM file can, but not at an offset that names nothing.
