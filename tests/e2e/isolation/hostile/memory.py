@@ -1,4 +1,5 @@
 """Objects, mappings, descriptors and address spaces without end, and memory that changes under the daemon."""
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -207,12 +208,11 @@ def own_descriptor(a):
         for fd in descriptors:
             for carried in descriptors:
                 send_over_itself(fd, carried)
-        try:
+        with a.refusals(), contextlib.suppress(*HUNG_UP):
             connection = a.connection()
             connection.send(wire.message(wire.IOCTL, b"x", size=100), [*descriptors, connection.socket.fileno()])
             connection.close()
-        except HUNG_UP:
-            pass
-        device.submit_csd(qpu_program.config(device, loop, 1), [loop])
+        with a.refusals():
+            device.submit_csd(qpu_program.config(device, loop, 1), [loop])
         for fd in descriptors:
             os.close(fd)
