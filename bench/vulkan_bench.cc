@@ -80,11 +80,11 @@ void saxpy(benchmark::State& state) {
 }
 BENCHMARK(saxpy)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-/// Full-screen triangles with interpolated coordinates, one colour from a push constant.
-void fill_rate(benchmark::State& state) {
-  constexpr uint32_t kSize = 1024, kLayers = 8;
+/// Frames of full-screen triangles with interpolated coordinates, one colour from a push constant.
+/// @param size  of the square image, in pixels
+void draw_triangles(benchmark::State& state, uint32_t size, uint32_t draws) {
   const Image image =
-      gpu().image(kSize, kSize, VK_FORMAT_R8G8B8A8_UNORM, {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
+      gpu().image(size, size, VK_FORMAT_R8G8B8A8_UNORM, {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
   const Target target = gpu().target(image);
   PipelineOptions o;
   o.vertex = kScreenVert;
@@ -93,20 +93,26 @@ void fill_rate(benchmark::State& state) {
   const Pipeline pipeline = gpu().graphics(target, o);
   const struct {
     float color[4] = {1, 0.5f, 0.25f, 1};
-    int32_t window[4] = {0, 0, kSize, kSize};
-  } push;
+    int32_t window[4];
+  } push{.window = {0, 0, static_cast<int32_t>(size), static_cast<int32_t>(size)}};
   for (auto _ : state)
     gpu().run([&](VkCommandBuffer c) {
       begin_pass(c, target, {0, 0, 0, 1});
       bind(c, pipeline);
       vkCmdPushConstants(c, pipeline.layout, VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT, 0,
                          sizeof push, &push);
-      for (uint32_t i = 0; i < kLayers; ++i) vkCmdDraw(c, 3, 1, 0, 0);
+      for (uint32_t i = 0; i < draws; ++i) vkCmdDraw(c, 3, 1, 0, 0);
       vkCmdEndRenderPass(c);
     });
   state.counters["pixels/s"] = benchmark::Counter(
-      static_cast<double>(state.iterations()) * kLayers * kSize * kSize, benchmark::Counter::kIsRate);
+      static_cast<double>(state.iterations()) * draws * size * size, benchmark::Counter::kIsRate);
 }
+
+/// One draw of one tile, submitted and waited for.
+void draw_one(benchmark::State& state) { draw_triangles(state, 16, 1); }
+BENCHMARK(draw_one)->Unit(benchmark::kMicrosecond)->UseRealTime();
+
+void fill_rate(benchmark::State& state) { draw_triangles(state, 1024, 8); }
 BENCHMARK(fill_rate)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 /// The same with a bilinear RGBA8 texture.
