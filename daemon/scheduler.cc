@@ -481,17 +481,9 @@ void Scheduler::work() {
       wake_.notify_all();  // the others may go too
       return;
     }
-    if (idlers_.is_superfluous()) {
-      workers_.leave();
-      return;
-    }
-    const bool spare = idlers_.is_spare();
-    idlers_.begin();
-    if (spare)
-      wake_.wait_for(lock, Idlers::kPeriod);
-    else
-      wake_.wait(lock);
-    idlers_.end();
+    if (idlers_.wait(lock, wake_)) continue;
+    workers_.leave();
+    return;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <list>
 #include <mutex>
@@ -54,7 +55,7 @@ class Crew {
 
 /// Which threads of a crew have nothing to do. Whoever wakes a waiting thread takes any of them, so that each
 /// has something to do now and then, however many there are: what counts is how many never did at one time.
-/// Under the owner's mutex.
+/// All under the owner's mutex.
 class Idlers {
  public:
   static constexpr std::chrono::seconds kPeriod{2};
@@ -63,6 +64,22 @@ class Idlers {
   explicit Idlers(int keep) : keep_(keep) {}
 
   int count() const { return idle_; }
+
+  /// For a thread that has nothing to do: waits on `wake`, or is to leave the crew (false).
+  /// @param lock  of the owner's mutex
+  bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& wake) {
+    if (is_superfluous()) return false;
+    const bool spare = is_spare();
+    begin();
+    if (spare)
+      wake.wait_for(lock, kPeriod);
+    else
+      wake.wait(lock);
+    end();
+    return true;
+  }
+
+  /// What wait() consists of.
   void begin() { ++idle_; }
   void end() { least_ = std::min(least_, --idle_); }
 

@@ -113,18 +113,9 @@ void ThreadPool::worker() {
   while (!stop_) {
     const std::shared_ptr<Task> task = working_ < workers_ ? find_task() : nullptr;
     if (!task) {
-      if (idlers_.is_superfluous()) {
-        threads_.leave();
-        return;
-      }
-      const bool spare = idlers_.is_spare();
-      idlers_.begin();
-      if (spare)
-        wake_.wait_for(lock, Idlers::kPeriod);
-      else
-        wake_.wait(lock);
-      idlers_.end();
-      continue;
+      if (idlers_.wait(lock, wake_)) continue;
+      threads_.leave();
+      return;
     }
     const int slot = task->free_slots.back();
     task->free_slots.pop_back();
