@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <new>
-#include <stdexcept>
 
 #include "absl/strings/str_format.h"
 #include "daemon/client_memory.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
+#include "ioctl/call.h"
 #include "ioctl/dispatch.h"
 #include "ioctl/drm.h"
 
@@ -93,16 +92,15 @@ void Session::run() {
 bool Session::serve(Request& request) {
   Reply reply;
   ioctl::Charge bytes;  // until the client has read it
-  try {
-    reply = request.error ? failure(request.error) : answer(request);
-    if (const size_t size = reply.payload.size(); size > MessageSocket::kFreeBuffer)
-      if (const int error = peer_.account->charge(ioctl::Resource::kRequestBytes, size, &bytes))
-        reply = failure(error);
-  } catch (const std::bad_alloc&) {
-    reply = failure(ENOMEM);
-  } catch (const std::length_error&) {
-    reply = failure(ENOMEM);
-  }
+  const int error = ioctl::out_of_memory_is_enomem([&] {
+    if (request.error) return request.error;
+    reply = answer(request);
+    const size_t size = reply.payload.size();
+    return size > MessageSocket::kFreeBuffer
+               ? peer_.account->charge(ioctl::Resource::kRequestBytes, size, &bytes)
+               : 0;
+  });
+  if (error) reply = failure(error);
   // One of them may be the client's end of this connection: it must not outlive the client while the reply
   // waits to be read.
   request.fds.clear();
