@@ -21,8 +21,7 @@ class CaptureContext : public ioctl::GpuContext {
   device::JobResult run_bin(const device::ClJob& job, Turn& turn,
                             std::shared_ptr<const ptb::BinResult>* result) override {
     const uint32_t submission = ++submissions_;
-    turn.insist();
-    const auto alone = writer_.begin(space(), CapturedJob::of(job, false, submission));
+    const auto alone = begin(turn, CapturedJob::of(job, false, submission));
     device::JobResult end = inner_->run_bin(job, turn, result);
     const std::lock_guard lock(mutex_);
     binned_[result->get()] = submission;
@@ -30,22 +29,25 @@ class CaptureContext : public ioctl::GpuContext {
   }
   device::JobResult run_render(const device::ClJob& job, Turn& turn,
                                std::shared_ptr<const ptb::BinResult> bin) override {
-    turn.insist();
-    const auto alone = writer_.begin(space(), CapturedJob::of(job, true, submission_of(bin.get())));
+    const auto alone = begin(turn, CapturedJob::of(job, true, submission_of(bin.get())));
     return inner_->run_render(job, turn, std::move(bin));
   }
   device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
-    turn.insist();
-    const auto alone = writer_.begin(space(), CapturedJob::of(job));
+    const auto alone = begin(turn, CapturedJob::of(job));
     return inner_->run_csd(job, turn);
   }
   device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) override {
-    turn.insist();
-    const auto alone = writer_.begin(space(), CapturedJob::of(job));
+    const auto alone = begin(turn, CapturedJob::of(job));
     return inner_->run_tfu(job, turn);
   }
 
  private:
+  /// The job goes into the capture, and no other runs until the lock is gone.
+  std::unique_lock<std::mutex> begin(Turn& turn, CapturedJob job) {
+    turn.insist();
+    return writer_.begin(space(), std::move(job));
+  }
+
   uint32_t submission_of(const ptb::BinResult* bin) {
     const std::lock_guard lock(mutex_);
     const auto found = binned_.find(bin);
