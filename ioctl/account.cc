@@ -37,6 +37,16 @@ constexpr uint64_t kLeastClients = 64;
 
 constexpr const ResourceRow& row(Resource r) { return kTable[static_cast<size_t>(r)]; }
 
+/// Whether a client that has so much of a resource may have more.
+/// @param shared  called with what is taken from all, and with what the client then holds; whether there is
+/// so much
+template <typename Shared>
+bool fits(const ResourceLimit& limit, uint64_t used, uint64_t amount, const Shared& shared) {
+  if (amount > limit.per_client || used > limit.per_client - amount) return false;
+  const uint64_t held = used + amount, before = std::max(used, limit.guaranteed);
+  return held <= before || shared(held - before, held);
+}
+
 /// Whether the count-th refusal is worth a line.
 constexpr bool is_told(uint64_t count) { return (count & (count - 1)) == 0; }
 
@@ -121,25 +131,20 @@ int Account::charge(Resource resource, uint64_t amount, Charge* charge) {
 }
 
 bool Account::has_room(Resource resource, uint64_t amount) const {
-  const ResourceLimit& limit = budget_->limit(resource);
-  const uint64_t used = entry(resource).used;
-  if (amount > limit.per_client || used > limit.per_client - amount) return false;
-  const uint64_t held = used + amount, before = std::max(used, limit.guaranteed);
-  return held <= before || budget_->fits(resource, budget_->used(resource), held - before, held);
+  return fits(budget_->limit(resource), entry(resource).used, amount, [&](uint64_t more, uint64_t held) {
+    return budget_->fits(resource, budget_->used(resource), more, held);
+  });
 }
 
 int Account::take(Resource resource, uint64_t amount) {
-  const ResourceLimit& limit = budget_->limit(resource);
   {
     const std::lock_guard lock(mutex_);
     std::atomic<uint64_t>& used = entry(resource).used;
     const uint64_t now = used.load(std::memory_order_relaxed);
-    if (amount <= limit.per_client && now <= limit.per_client - amount) {
-      const uint64_t held = now + amount, before = std::max(now, limit.guaranteed);
-      if (held <= before || budget_->take(resource, held - before, held)) {
-        used.store(held, std::memory_order_relaxed);
-        return 0;
-      }
+    if (fits(budget_->limit(resource), now, amount,
+             [&](uint64_t more, uint64_t held) { return budget_->take(resource, more, held); })) {
+      used.store(now + amount, std::memory_order_relaxed);
+      return 0;
     }
   }
   tell_refusal(resource, amount);

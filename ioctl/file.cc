@@ -83,6 +83,17 @@ int File::refuse_memory(uint64_t size, const char* why) {
   return ENOMEM;
 }
 
+std::shared_ptr<Bo> File::place(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> space,
+                                Placement placement, bool imported, Charge mappings) {
+  const uint64_t offset = kernel_.new_mmap_offset(buffer->size());
+  try {
+    return std::make_shared<Bo>(buffer, space, placement, offset, imported, memory_use_, std::move(mappings));
+  } catch (const std::bad_alloc&) {
+    if (space) space->unmap(*buffer, placement);
+    throw;
+  }
+}
+
 int File::make_bo(Account& account, std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo) {
   std::shared_ptr<AddressRoom> space;
   Placement placement;
@@ -96,13 +107,7 @@ int File::make_bo(Account& account, std::shared_ptr<Buffer> buffer, bool importe
     if (error == ENOMEM) return refuse_memory(buffer->size(), "the host refuses another mapping");
     if (error) return error;
   }
-  const uint64_t offset = kernel_.new_mmap_offset(buffer->size());
-  try {
-    *bo = std::make_shared<Bo>(buffer, space, placement, offset, imported, memory_use_, std::move(mappings));
-  } catch (const std::bad_alloc&) {
-    if (space) space->unmap(*buffer, placement);
-    throw;
-  }
+  *bo = place(std::move(buffer), std::move(space), placement, imported, std::move(mappings));
   return 0;
 }
 
@@ -113,13 +118,7 @@ bool File::make_small_bo(Account& account, Charge* bytes, bool in_need, std::sha
   Placement placement;
   const auto buffer = space->create_small(kernel_.buffers(), account, bytes, in_need, &placement);
   if (!buffer) return false;
-  const uint64_t offset = kernel_.new_mmap_offset(size);
-  try {
-    *bo = std::make_shared<Bo>(buffer, space, placement, offset, false, memory_use_);
-  } catch (const std::bad_alloc&) {
-    space->unmap(*buffer, placement);
-    throw;
-  }
+  *bo = place(buffer, space, placement, false, Charge());
   return true;
 }
 

@@ -109,6 +109,9 @@ class File : public std::enable_shared_from_this<File> {
 
  private:
   int refuse_memory(uint64_t size, const char* why);
+  /// The object of a buffer that is mapped at its placement; unmaps it when there is no memory for one.
+  std::shared_ptr<Bo> place(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> space,
+                            Placement placement, bool imported, Charge mappings);
   int make_bo(Account& account, std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo);
   bool make_small_bo(Account& account, Charge* bytes, bool in_need, std::shared_ptr<Bo>* bo);
   int add_handle_locked(const std::shared_ptr<Bo>& bo, Charge charge, uint32_t* handle);
