@@ -51,8 +51,8 @@ class OpenBlocks {
   std::vector<uint32_t> list_;
 };
 
-/// The state before each block that is reached from the entry, which there is; a default one stands before that. Where ways
-/// meet, State::join() takes in another's and says whether anything changed.
+/// The state before each block that is reached from the entry, which there is; a default one stands before
+/// that. Where ways meet, State::join() takes in another's and says whether anything changed.
 /// @param pass  called with a block and the state before it, which it makes the one behind
 template <typename State, typename Pass>
 std::vector<std::optional<State>> states_before(const Flow& flow, const Pass& pass) {

@@ -67,8 +67,7 @@ class Follow {
 
   TmuFlow run() {
     if (flow_.entry == kNowhere) return {};
-    const auto before =
-        states_before<State>(flow_, [this](const Block& block, State& s) { pass(block, s); });
+    const auto before = states_before<State>(flow_, [this](const Block& block, State& s) { pass(block, s); });
     found_ = TmuFlow{{}, {}, true};
     reports_ = true;
     for (uint32_t b = 0; b < before.size(); ++b) {
