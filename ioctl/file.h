@@ -14,6 +14,7 @@
 #include "ioctl/handle_table.h"
 #include "ioctl/job.h"
 #include "ioctl/perfmon.h"
+#include "ioctl/perfmon_order.h"
 #include "ioctl/syncobj.h"
 
 namespace v3d::ioctl {
@@ -105,6 +106,7 @@ class File : public std::enable_shared_from_this<File> {
   bool is_master = false, was_master = false, authenticated = false;
   uint32_t magic = 0;
   bool atomic = false;            ///< DRM_CLIENT_CAP_ATOMIC
+  PerfmonOrder perfmon_order;     ///< under Kernel::submit_mutex
   bool universal_planes = false;  ///< DRM_CLIENT_CAP_UNIVERSAL_PLANES
 
  private:

@@ -16,7 +16,6 @@
 #include "ioctl/file.h"
 #include "ioctl/gpu.h"
 #include "ioctl/job.h"
-#include "ioctl/perfmon_order.h"
 #include "ioctl/syncobj.h"
 
 namespace v3d::ioctl {
@@ -59,7 +58,6 @@ class Kernel {
 
   /// Serialises submissions: queueing jobs, fencing BOs and replacing out-syncs is one step for all others.
   std::mutex submit_mutex;
-  PerfmonOrder perfmon_order;  ///< under submit_mutex
 
   /// Jobs of all files that the kernel would have reset the GPU for.
   std::atomic<uint64_t> resets{0};

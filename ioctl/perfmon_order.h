@@ -8,8 +8,9 @@
 
 namespace v3d::ioctl {
 
-/// A job with a perfmon waits for all that is in flight on every queue, and later jobs wait for it: what runs
-/// beside it would be counted too. Not synchronised.
+/// A job with a perfmon waits for all that its file has in flight on every queue, and the file's later jobs
+/// wait for it. The kernel has one such order for all files, as its counters see whatever runs; ours count
+/// each job by itself, so nobody need wait for a stranger. Not synchronised.
 class PerfmonOrder {
  public:
   /// Adds the dependencies of a job that is about to be queued and remembers it; job.done is set.

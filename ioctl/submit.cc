@@ -171,9 +171,9 @@ void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions
     if (previous) job->add_dependency(previous);
     previous = job->done = call.file.next_fence(job->queue);
     if (abi.perfmons_run_alone && has_global)
-      kernel.perfmon_order.pass(*job);
+      call.file.perfmon_order.pass(*job);
     else if (abi.perfmons_run_alone)
-      kernel.perfmon_order.add(*job);
+      call.file.perfmon_order.add(*job);
     // A queue is in order within a file.
     job->drop_dependencies(
         [&](const FencePtr& d) { return call.file.owns_context(job->queue, d->context()); });

@@ -218,27 +218,30 @@ TEST_P(AbiTest, ReadingAPerfmonMayStopIt) {
   EXPECT_EQ(value(*file_, id), is_new() ? 20u : 10u);
 }
 
-TEST_P(AbiTest, JobsWithAPerfmonRunAlone) {
-  const auto other = open(kMinorV3dRender);
+TEST_P(AbiTest, JobsWithAPerfmonRunAloneInTheirFile) {
+  const auto stranger = open(kMinorV3dRender);
   const uint32_t id = create_perfmon(*file_);
   drm::SubmitTfu tfu = {};
-  ASSERT_EQ(ioctl(*other, kSubmitTfu, tfu), 0);
+  const auto submit_tfu = [&](File& file) { ASSERT_EQ(ioctl(file, kSubmitTfu, tfu), 0); };
+  enum { kBefore, kStranger, kCounted, kClean, kBehind, kStrangerBehind };
+  submit_tfu(*file_);
+  submit_tfu(*stranger);
   ASSERT_EQ(submit_csd(*file_, id), 0);
-  ASSERT_EQ(submit_csd(*other, 0), 0);
+  submit_tfu(*file_);
+  submit_tfu(*stranger);
   const auto depends = [&](size_t job, size_t on) {
     const auto& all = host_.jobs[job]->dependencies;
     return std::find(all.begin(), all.end(), host_.jobs[on]->done) != all.end();
   };
-  // 0 TFU, 1 and 2 CSD with perfmon and its clean, 3 and 4 without.
-  EXPECT_EQ(depends(1, 0), is_new());
-  EXPECT_EQ(depends(2, 0), is_new());
-  EXPECT_TRUE(depends(2, 1));
-  EXPECT_EQ(depends(3, 2), is_new());
-  EXPECT_EQ(depends(4, 2), is_new());
-  EXPECT_FALSE(depends(3, 0));
+  EXPECT_EQ(depends(kCounted, kBefore), is_new());
+  EXPECT_EQ(depends(kClean, kBefore), is_new());
+  EXPECT_TRUE(depends(kClean, kCounted));
+  EXPECT_EQ(depends(kBehind, kClean), is_new());
+  for (const size_t job : {kCounted, kClean, kBehind}) EXPECT_FALSE(depends(job, kStranger));
+  EXPECT_TRUE(host_.jobs[kStrangerBehind]->dependencies.empty());
   host_.run_all();
-  ASSERT_EQ(ioctl(*other, kSubmitTfu, tfu), 0);
-  EXPECT_TRUE(host_.jobs[0]->dependencies.empty());  // it has ended
+  submit_tfu(*file_);
+  EXPECT_TRUE(host_.jobs[kBefore]->dependencies.empty());  // it has ended
 }
 
 TEST_P(AbiTest, BoAddresses) {
