@@ -66,13 +66,15 @@ class Idlers {
   int count() const { return idle_; }
 
   /// For a thread that has nothing to do: waits on `wake`, or is to leave the crew (false).
-  /// @param lock  of the owner's mutex
-  bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& wake) {
+  /// @param lock   of the owner's mutex
+  /// @param again  when it looks for work even if nobody wakes it; 0: never
+  bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& wake,
+            std::chrono::milliseconds again = {}) {
     if (is_superfluous()) return false;
-    const bool spare = is_spare();
+    if (is_spare() && again == again.zero()) again = kPeriod;
     begin();
-    if (spare)
-      wake.wait_for(lock, kPeriod);
+    if (again != again.zero())
+      wake.wait_for(lock, again);
     else
       wake.wait(lock);
     end();

@@ -85,7 +85,8 @@ void ThreadPool::help(Task& task, int slot, bool is_worker) {
   }
 }
 
-/// Workers that found the job held sleep: it goes on.
+/// Workers that found the job held sleep: it goes on. Those of its threads that begin no piece do not say so,
+/// hence worker() looks again by itself.
 void ThreadPool::invite_again(Task& task) {
   if (task.is_held() || !task.passed_over.exchange(false)) return;
   const std::lock_guard lock(mutex_);
@@ -93,13 +94,16 @@ void ThreadPool::invite_again(Task& task) {
 }
 
 /// The next task that this thread can help, moved to the end of the row. Null when there is none.
-std::shared_ptr<ThreadPool::Task> ThreadPool::find_task() {
+std::shared_ptr<ThreadPool::Task> ThreadPool::find_task(bool* passed_over) {
   for (auto it = tasks_.begin(); it != tasks_.end(); ++it) {
     Task& task = **it;
     if (!task.has_pieces() || task.free_slots.empty()) continue;
     if (task.is_held()) {
       task.passed_over = true;
-      if (task.is_held()) continue;  // else it went on just now, and nobody would tell
+      if (task.is_held()) {  // else it went on just now, and nobody would tell
+        *passed_over = true;
+        continue;
+      }
     }
     tasks_.splice(tasks_.end(), tasks_, it);
     return tasks_.back();
@@ -111,9 +115,10 @@ void ThreadPool::worker() {
   t_pool = this;
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    const std::shared_ptr<Task> task = working_ < workers_ ? find_task() : nullptr;
+    bool passed_over = false;
+    const std::shared_ptr<Task> task = working_ < workers_ ? find_task(&passed_over) : nullptr;
     if (!task) {
-      if (idlers_.wait(lock, wake_)) continue;
+      if (idlers_.wait(lock, wake_, passed_over ? kShare : std::chrono::milliseconds())) continue;
       threads_.leave();
       return;
     }

@@ -65,7 +65,7 @@ class ThreadPool {
   struct Task;
   void stop();
   void worker();
-  std::shared_ptr<Task> find_task();
+  std::shared_ptr<Task> find_task(bool* passed_over);
   void add_thread();
   void invite_again(Task& task);
   void help(Task& task, int slot, bool is_worker);

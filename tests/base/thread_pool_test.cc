@@ -123,5 +123,26 @@ TEST(ThreadPool, WhatAPieceThrowsComesOutBehindTheOthers) {
   }
 }
 
+// A job may be held and go on without any of its threads at a checkpoint or a new piece.
+TEST(ThreadPool, WorkersSeeByThemselvesThatAJobGoesOn) {
+  struct Held : Turn {
+    void hold(bool held) { held_ = held; }
+  } turn;
+  ThreadPool pool(1);
+  turn.hold(true);
+  std::atomic<int> inside{0};
+  const auto piece = [&](int, int slot) {
+    ++inside;
+    if (slot == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the worker passes the job over
+      turn.hold(false);
+    }
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (inside < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(inside, 2);
+  };
+  pool.parallel_for(2, piece, &turn);
+}
+
 }  // namespace
 }  // namespace v3d
