@@ -145,6 +145,17 @@ TEST_F(CaptureTest, ANewerFormatIsRefusedByItsNumber) {
   EXPECT_THAT(std::string(read().end.message()), HasSubstr("format 3; this v3demu reads 1 to 2"));
 }
 
+TEST_F(CaptureTest, NoRangeIsLargerThanAnAddressSpace) {
+  write(1);
+  std::string data = contents();
+  // Behind the headers of file and record: the context, an address, its number of pages.
+  const uint32_t pages = (uint64_t{5} << 30) / mmu::kPageSize;
+  ASSERT_EQ(data[32 + 8 + 8], static_cast<char>(kPages));
+  data.replace(32 + 8 + 8, sizeof pages, reinterpret_cast<const char*>(&pages), sizeof pages);
+  replace(data);
+  EXPECT_THAT(std::string(read().end.message()), HasSubstr("larger than an address space"));
+}
+
 TEST_F(CaptureTest, IsNotBegunOnAFullDisk) {
   const auto writer = CaptureWriter::create("/dev/full", "rpi5");
   ASSERT_FALSE(writer.ok());
