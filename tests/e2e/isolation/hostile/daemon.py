@@ -124,12 +124,25 @@ class Daemon:
 
     def status(self, patience=20):
         """As `v3demu status` says it, or None when it does not answer in time."""
+        text = self.status_text(patience)
+        return parse_status(text) if text else None
+
+    def status_text(self, patience=20):
+        """Empty when it does not answer in time."""
         try:
             done = subprocess.run([self.build.command, "status"], env={**self.build.without(), "V3DEMU_SOCKET": self.socket},
                                   capture_output=True, text=True, timeout=patience, check=False)
         except subprocess.TimeoutExpired:
-            return None
-        return parse_status(done.stdout) if done.returncode == 0 and "open nodes" in done.stdout else None
+            return ""
+        return done.stdout if done.returncode == 0 and "open nodes" in done.stdout else ""
+
+    def memory(self):
+        """Of which kinds it is, and what the daemon says of its clients."""
+        try:
+            kinds = ", ".join(" ".join(f) for f in re.findall(r"^(Rss\w+):\s+(\d+ kB)", self.text_of("status"), re.M))
+            return f"{kinds}\n{self.status_text()}"
+        except OSError:
+            return "(it has ended)"
 
     def stacks(self):
         """Of all its threads, when there is a gdb."""

@@ -220,7 +220,7 @@ class Siege:
                 return now
             if time.monotonic() > until:
                 self.settled = False
-                problems.append(f"{patience:.0f} s behind the attack: {trouble}")
+                problems.append(f"{patience:.0f} s behind the attack: {trouble}\n{self.daemon.memory()}")
                 if now is None or "not answered" in trouble:
                     problems.append(self.daemon.stacks())
                 return now
