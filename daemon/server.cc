@@ -359,7 +359,9 @@ bool Server::has_drained(Draining& d, int64_t now_ns) {
   const Scheduler::Activity activity = scheduler_.activity(*d.client);
   if (activity.idle) return true;
   if (d.dead_ns == 0) {
-    if (!has_exited(d.client->user()->process)) return false;
+    const std::shared_ptr<const ioctl::User> user = d.client->user();
+    if (!has_exited(user->process)) return false;
+    if (const auto account = user->account.lock()) account->retire();
     d.dead_ns = d.moved_ns = now_ns;
     d.ran_ns = activity.ran_ns;
   }

@@ -108,9 +108,25 @@ void Charge::release() {
 Account::~Account() {
   for (size_t i = 0; i < kNumResources; ++i) {
     const auto r = static_cast<Resource>(i);
-    budget_->give_back(r, budget_->limit(r).guaranteed);
+    budget_->give_back(r, limit(r).guaranteed);
   }
   budget_->forget(*this);
+}
+
+void Account::retire() {
+  const std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < kNumResources; ++i) {
+    const auto r = static_cast<Resource>(i);
+    const uint64_t guaranteed = limit(r).guaranteed;
+    budget_->give_back(r, guaranteed - std::min<uint64_t>(guaranteed, entry(r).used));
+  }
+  retired_ = true;
+}
+
+ResourceLimit Account::limit(Resource resource) const {
+  ResourceLimit limit = budget_->limit(resource);
+  if (retired_) limit.guaranteed = 0;
+  return limit;
 }
 
 std::string Account::name() const {
@@ -131,7 +147,7 @@ int Account::charge(Resource resource, uint64_t amount, Charge* charge) {
 }
 
 bool Account::has_room(Resource resource, uint64_t amount) const {
-  return fits(budget_->limit(resource), entry(resource).used, amount, [&](uint64_t more, uint64_t held) {
+  return fits(limit(resource), entry(resource).used, amount, [&](uint64_t more, uint64_t held) {
     return budget_->fits(resource, budget_->used(resource), more, held);
   });
 }
@@ -141,7 +157,7 @@ int Account::take(Resource resource, uint64_t amount) {
     const std::lock_guard lock(mutex_);
     std::atomic<uint64_t>& used = entry(resource).used;
     const uint64_t now = used.load(std::memory_order_relaxed);
-    if (fits(budget_->limit(resource), now, amount,
+    if (fits(limit(resource), now, amount,
              [&](uint64_t more, uint64_t held) { return budget_->take(resource, more, held); })) {
       used.store(now + amount, std::memory_order_relaxed);
       return 0;
@@ -152,8 +168,8 @@ int Account::take(Resource resource, uint64_t amount) {
 }
 
 void Account::give_back(Resource resource, uint64_t amount) {
-  const uint64_t guaranteed = budget_->limit(resource).guaranteed;
   const std::lock_guard lock(mutex_);
+  const uint64_t guaranteed = limit(resource).guaranteed;
   std::atomic<uint64_t>& used = entry(resource).used;
   const uint64_t before = used.load(std::memory_order_relaxed), held = before - amount;
   used.store(held, std::memory_order_relaxed);

@@ -139,6 +139,10 @@ class Account : public std::enable_shared_from_this<Account> {
   /// Whether that much could be charged now.
   bool has_room(Resource resource, uint64_t amount) const;
 
+  /// The process has exited: what is set aside for it beyond what it still holds is free for others, and
+  /// nothing is guaranteed to it any more.
+  void retire();
+
   uint64_t used(Resource resource) const { return entry(resource).used; }
   uint64_t refusals(Resource resource) const { return entry(resource).refusals; }
 
@@ -154,6 +158,8 @@ class Account : public std::enable_shared_from_this<Account> {
       : budget_(std::move(budget)), process_(process), name_(std::move(name)) {}
   Entry& entry(Resource r) { return entries_[static_cast<size_t>(r)]; }
   const Entry& entry(Resource r) const { return entries_[static_cast<size_t>(r)]; }
+  /// As they are for this client.
+  ResourceLimit limit(Resource resource) const;
   int take(Resource resource, uint64_t amount);
   void give_back(Resource resource, uint64_t amount);
   void tell_refusal(Resource resource, uint64_t amount);
@@ -161,7 +167,8 @@ class Account : public std::enable_shared_from_this<Account> {
   const std::shared_ptr<Budget> budget_;
   const ProcessId process_;
   std::array<Entry, kNumResources> entries_;
-  mutable std::mutex mutex_;  // protects the used amounts against other writers, and name_
+  mutable std::mutex mutex_;  // protects the used amounts and retired_ against other writers, and name_
+  std::atomic<bool> retired_{false};
   std::string name_;
 };
 

@@ -141,6 +141,28 @@ TEST_F(AccountTest, AnAccountStaysWithWhatItsProcessLeft) {
   for (size_t i = 0; i < kNumResources; ++i) EXPECT_EQ(budget_->used(static_cast<Resource>(i)), 0u);
 }
 
+TEST_F(AccountTest, NothingIsSetAsideForTheDead) {
+  auto few = admit(1), many = admit(2);
+  Charge of_few, of_many, more;
+  ASSERT_EQ(few->charge(kBos, 30, &of_few), 0);
+  ASSERT_EQ(many->charge(kBos, 150, &of_many), 0);
+  EXPECT_EQ(budget_->used(kBos), 250u);
+  few->retire();
+  few->retire();
+  many->retire();
+  EXPECT_EQ(budget_->used(kBos), 180u);
+  EXPECT_EQ(few->charge(kBos, 10, &more), 0);  // from what all share
+  EXPECT_EQ(budget_->used(kBos), 190u);
+  more.release();
+  of_many.shrink(120);
+  EXPECT_EQ(budget_->used(kBos), 60u);
+  of_few.release();
+  of_many.release();
+  few.reset();
+  many.reset();
+  EXPECT_EQ(budget_->used(kBos), 0u);
+}
+
 TEST_F(AccountTest, WhoAsksForTooMuchDisturbsNobody) {
   const auto greedy = admit(1), victim = admit(2);
   const auto held = hog(*greedy);

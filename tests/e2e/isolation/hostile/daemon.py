@@ -137,10 +137,14 @@ class Daemon:
         return done.stdout if done.returncode == 0 and "open nodes" in done.stdout else ""
 
     def memory(self):
-        """Of which kinds it is, and what the daemon says of its clients."""
+        """Of which kinds it is, where most of it lies, and what the daemon says of its clients."""
         try:
             kinds = ", ".join(" ".join(f) for f in re.findall(r"^(Rss\w+):\s+(\d+ kB)", self.text_of("status"), re.M))
-            return f"{kinds}\n{self.status_text()}"
+            ranges = re.findall(r"^([0-9a-f]+-[0-9a-f]+ .*)\nSize:\s+(\d+) kB\n(?:\w+:.*\n)*?Rss:\s+(\d+) kB",
+                                self.text_of("smaps"), re.M)
+            most = sorted(ranges, key=lambda r: -int(r[2]))[:12]
+            where = "\n".join(f"    {rss:>8} of {size:>8} kB in {what}" for what, size, rss in most)
+            return f"{kinds}\n{where}\n{self.status_text()}"
         except OSError:
             return "(it has ended)"
 

@@ -103,7 +103,8 @@ def pretender(a):
     """Another user owns the folder in /tmp that a program without XDG_RUNTIME_DIR looks for, and serves a socket there."""
     owner = STRANGER
     uid = 200_000 + a.random.randrange(100_000)
-    folder = f"/tmp/v3demu-{uid}"
+    while os.path.exists(folder := f"/tmp/v3demu-{uid}"):
+        uid += 1
     python = shutil.which("python3", path="/usr/bin:/bin")
     library = os.environ.get("LD_PRELOAD", "")
     if not python or not library:
