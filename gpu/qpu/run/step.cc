@@ -33,7 +33,7 @@ Source make_source(const Operand& o) {
 }
 
 Place find_place(int version, bool magic, uint8_t waddr) {
-  using enum Target;
+  using enum Place::Target;
   if (!magic) return {register_offset(waddr), kRegister, {}};
   const WaddrInfo& w = waddr_info(version, waddr);
   switch (w.effect) {
