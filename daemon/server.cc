@@ -35,6 +35,8 @@ constexpr int kReportPeriodMs = LogLimiter::kWindowNs / 1'000'000;
 
 /// Memory that clients freed goes back to the host so often at most.
 constexpr int64_t kTrimPeriodNs = 1'000'000'000;
+/// Accounts are compared with the processes that live so often at most: it takes a call of the host for each.
+constexpr int64_t kRetirePeriodNs = 50'000'000;
 constexpr int kTrimPeriodMs = kTrimPeriodNs / 1'000'000 + 1;
 
 uint64_t random_token() {
@@ -254,6 +256,7 @@ bool Server::start_session(ioctl::UniqueFd* socket, Peer peer, ConnectionCharges
     const std::lock_guard lock(mutex_);
     id = next_connection_++;
     connections_[id] = fd;
+    if (*peer.process) holders_[peer.account->process()] = {peer.process, peer.account};
   }
   try {
     std::thread([this, id, fd, peer = std::move(peer), charges = std::move(charges)] {
@@ -359,9 +362,7 @@ bool Server::has_drained(Draining& d, int64_t now_ns) {
   const Scheduler::Activity activity = scheduler_.activity(*d.client);
   if (activity.idle) return true;
   if (d.dead_ns == 0) {
-    const std::shared_ptr<const ioctl::User> user = d.client->user();
-    if (!has_exited(user->process)) return false;
-    if (const auto account = user->account.lock()) account->retire();
+    if (!has_exited(d.client->user()->process)) return false;
     d.dead_ns = d.moved_ns = now_ns;
     d.ran_ns = activity.ran_ns;
   }
@@ -372,9 +373,22 @@ bool Server::has_drained(Draining& d, int64_t now_ns) {
   return false;
 }
 
+void Server::retire_the_dead(int64_t now_ns) {
+  if (now_ns - last_retired_ns_ < kRetirePeriodNs) return;
+  last_retired_ns_ = now_ns;
+  std::erase_if(holders_, [](const auto& entry) {
+    const std::shared_ptr<ioctl::Account> account = entry.second.account.lock();
+    if (!account) return true;
+    if (!has_exited(entry.second.process)) return false;
+    account->retire();
+    return true;
+  });
+}
+
 bool Server::drain() {
   const std::lock_guard lock(mutex_);
   const int64_t now_ns = ioctl::monotonic_ns();
+  retire_the_dead(now_ns);
   if (std::erase_if(draining_, [&](Draining& d) { return has_drained(d, now_ns); }) > 0) client_left_ = true;
   return !draining_.empty();
 }

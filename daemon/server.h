@@ -70,6 +70,12 @@ class Server : private ioctl::Host {
     int64_t ran_ns = 0;    ///< its jobs at that time
   };
 
+  /// A process that had a connection.
+  struct Holder {
+    std::shared_ptr<ioctl::UniqueFd> process;
+    std::weak_ptr<ioctl::Account> account;
+  };
+
   // ioctl::Host
   void push(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.push(jobs); }
   bool watch_hangup(int socket, std::function<void()> gone) override;
@@ -87,6 +93,8 @@ class Server : private ioctl::Host {
   /// Ends the jobs of clients that died. @return whether somebody is left to look after
   bool drain();
   bool has_drained(Draining& file, int64_t now_ns);
+  /// What is set aside for processes that have exited is free for others, though jobs of theirs are not over.
+  void retire_the_dead(int64_t now_ns);
   /// Calls what waits for the end of a descriptor.
   void tell_gone(const std::function<void()>& gone);
   /// When clients have left.
@@ -106,6 +114,8 @@ class Server : private ioctl::Host {
   std::unordered_map<uint64_t, OpenFile> files_;            // by token
   std::unordered_map<uint64_t, uint64_t> token_by_cookie_;  // of the client's end
   std::vector<Draining> draining_;
+  std::map<ioctl::ProcessId, Holder> holders_;
+  int64_t last_retired_ns_ = 0;
   std::unordered_map<uint64_t, std::function<void()>> watches_;  // by epoll key
   uint64_t next_watch_;
   std::map<uint64_t, int> connections_;  // sockets of the running sessions

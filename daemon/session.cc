@@ -143,9 +143,7 @@ Reply Session::hello(Request& request) {
       peer_.program.begin(), peer_.program.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   log_client_.name = absl::StrFormat("%s (pid %d)", peer_.program, peer_.pid);
   peer_.account->set_name(log_client_.name);
-  user_ = std::make_shared<ioctl::User>(
-      ioctl::User{peer_.pid, peer_.program, peer_.process, log_client_,
-                  *peer_.process ? peer_.account : std::shared_ptr<ioctl::Account>()});
+  user_ = std::make_shared<ioctl::User>(ioctl::User{peer_.pid, peer_.program, peer_.process, log_client_});
   greeted_ = true;
   Reply reply;
   reply.append(wire::HelloReply{wire::kProtocol, getpid(),

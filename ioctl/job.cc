@@ -22,12 +22,8 @@ const char* queue_timeline(Queue queue) { return kQueueNames[static_cast<size_t>
 std::shared_ptr<const User> ClientInfo::user() const {
   const std::lock_guard lock(mutex_);
   if (!user_)
-    user_ = std::make_shared<User>(
-        User{pid,
-             program,
-             nullptr,
-             {static_cast<uint64_t>(pid), absl::StrFormat("%s (pid %d)", program, pid)},
-             {}});
+    user_ = std::make_shared<User>(User{
+        pid, program, nullptr, {static_cast<uint64_t>(pid), absl::StrFormat("%s (pid %d)", program, pid)}});
   return user_;
 }
 

@@ -36,7 +36,6 @@ struct User {
   std::string program;
   std::shared_ptr<UniqueFd> process;  ///< pidfd; may be null or empty
   LogClient log;                      ///< on whose behalf messages about it are
-  std::weak_ptr<Account> account;     ///< its own, if it has a pidfd
 };
 
 /// Whom jobs and files belong to, for messages and statistics. A file is opened by one process and often used
