@@ -148,7 +148,7 @@ class Fields {
 
 class Marshal {
  public:
-  Marshal(Call* call, uint32_t arg_size) : call_(call), arg_size_(arg_size) {}
+  explicit Marshal(Call* call) : call_(call) {}
 
   bool no_memory() const { return no_memory_; }
   uint32_t num_segments() const { return num_segments_; }
@@ -263,7 +263,6 @@ class Marshal {
   }
 
   Call* call_;
-  uint32_t arg_size_;
   uint32_t num_segments_ = 0;
   uint32_t num_fds_ = 0;
   int32_t fd_numbers_[wire::kMaxFds] = {};
@@ -279,7 +278,7 @@ bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_s
   memcpy(bytes, call->at(sizeof(wire::IoctlRequest)), known);
   Fields fields(bytes, known);
   const uint32_t number = ioctl_number(request);
-  Marshal marshal(call, arg_size);
+  Marshal marshal(call);
   for (const Rule& rule : kRules) {
     bool applies = rule.driver == driver || (rule.both && driver != Driver::kFence);
     if (applies && rule.number == number && (driver != Driver::kFence || ioctl_type(request) == '>')) {
