@@ -153,7 +153,7 @@ TEST_F(CaptureTest, NoRangeIsLargerThanAnAddressSpace) {
   ASSERT_EQ(data[32 + 8 + 8], static_cast<char>(kPages));
   data.replace(32 + 8 + 8, sizeof pages, reinterpret_cast<const char*>(&pages), sizeof pages);
   replace(data);
-  EXPECT_THAT(std::string(read().end.message()), HasSubstr("larger than an address space"));
+  EXPECT_THAT(std::string(read().end.message()), HasSubstr("leaves the address space"));
 }
 
 TEST_F(CaptureTest, IsNotBegunOnAFullDisk) {
