@@ -215,7 +215,7 @@ def attack(name, path, count):
             held.append(thing)
     except Refused as refused:
         error = refused.args[0]
-    print(error, len(held), flush=True)
+    os.write(1, f"{error} {len(held)}\n".encode())  # in one piece, beside others
     time.sleep(600)
 
 
