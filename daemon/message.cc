@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <new>
 
 #include "ioctl/drm.h"
 
@@ -85,10 +86,10 @@ bool PageBuffer::grow(size_t size) {
   return true;
 }
 
-void PageBuffer::reset() {
-  if (data_) munmap(data_, size_);
-  data_ = nullptr;
-  size_ = 0;
+void PageBuffer::shrink(size_t size) {
+  if (size >= size_) return;
+  munmap(data_ + size, size_ - size);
+  size_ = size;
 }
 
 MessageSocket::MessageSocket(int socket, int process, ioctl::Account& account)
@@ -96,12 +97,13 @@ MessageSocket::MessageSocket(int socket, int process, ioctl::Account& account)
   // Nothing yet; a charge of nothing is never refused.
   [[maybe_unused]] int error = account.charge(ioctl::Resource::kRequestBytes, 0, &bytes_);
   error = account.charge(ioctl::Resource::kDescriptors, 0, &descriptors_);
+  if (!buffer_.grow(kFreeBuffer)) throw std::bad_alloc();
 }
 
 void MessageSocket::forget() {
   descriptors_.shrink(descriptors_.amount());
   if (buffer_.size() <= kFreeBuffer) return;
-  buffer_.reset();
+  buffer_.shrink(kFreeBuffer);
   bytes_.shrink(bytes_.amount());
 }
 
@@ -122,7 +124,6 @@ bool MessageSocket::receive(Request* request) {
   request->error = 0;
   request->payload = {};
   forget();
-  if (buffer_.size() < kFreeBuffer && grow(kFreeBuffer) != 0) return false;
   const auto drop = [&](int error) {
     request->error = error;
     request->fds.clear();

@@ -44,7 +44,7 @@ struct Reply {
 class PageBuffer {
  public:
   PageBuffer() = default;
-  ~PageBuffer() { reset(); }
+  ~PageBuffer() { shrink(0); }
   PageBuffer(const PageBuffer&) = delete;
   PageBuffer& operator=(const PageBuffer&) = delete;
 
@@ -52,7 +52,8 @@ class PageBuffer {
   std::span<uint8_t> bytes() const { return {data_, size_}; }
   /// Larger, with what it holds. False when the host has none left.
   bool grow(size_t size);
-  void reset();
+  /// Gives back what lies behind; takes nothing from the host. @param size  whole pages
+  void shrink(size_t size);
 
  private:
   uint8_t* data_ = nullptr;
@@ -64,7 +65,7 @@ class MessageSocket {
  public:
   /// Owns none of them. @param process  pidfd of the client, or -1
   /// @param account  is charged for bytes and descriptors of a request as they come, until the next one; the
-  /// first kFreeBuffer bytes are the connection's own
+  /// first kFreeBuffer bytes are the connection's own. Throws std::bad_alloc.
   MessageSocket(int socket, int process, ioctl::Account& account);
 
   static constexpr size_t kFreeBuffer = 16 << 10;

@@ -278,6 +278,7 @@ void Server::serve(uint64_t connection, int socket, const Peer& peer) {
     Session(*this, socket, peer).run();
   } catch (const std::exception& error) {  // of memory, outside all requests
     log_error("a connection of pid %d ends: %s", peer.pid, error.what());
+    refuse(socket, ENOMEM);
   }
   // The number must not be reused before the server forgets it.
   const std::lock_guard lock(mutex_);
@@ -341,7 +342,8 @@ void Server::close_file(uint64_t token) {
     const std::lock_guard lock(mutex_);
     const auto it = files_.find(token);
     if (it == files_.end()) return;
-    draining_.push_back({.client = it->second.file->client()});  // first, as it may fail
+    draining_.push_back(
+        {.client = it->second.file->client(), .file = it->second.file});  // first, as it may fail
     open = std::move(it->second);
     token_by_cookie_.erase(open.cookie);
     files_.erase(it);
@@ -360,7 +362,7 @@ void Server::close_file(uint64_t token) {
 /// When for a second none of them runs, what is left waits for something else.
 bool Server::has_drained(Draining& d, int64_t now_ns) {
   const Scheduler::Activity activity = scheduler_.activity(*d.client);
-  if (activity.idle) return true;
+  if (activity.idle && d.file.expired()) return true;
   if (d.dead_ns == 0) {
     if (!has_exited(d.client->user()->process)) return false;
     d.dead_ns = d.moved_ns = now_ns;

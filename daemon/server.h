@@ -65,9 +65,10 @@ class Server : private ioctl::Host {
   /// A closed file whose jobs have not ended.
   struct Draining {
     std::shared_ptr<ioctl::ClientInfo> client;
-    int64_t dead_ns = 0;   ///< when its last user was seen to have exited
-    int64_t moved_ns = 0;  ///< since then: when one of its jobs was last seen to run or to be held
-    int64_t ran_ns = 0;    ///< its jobs at that time
+    std::weak_ptr<ioctl::File> file;  ///< lives while a request that may submit another job is under way
+    int64_t dead_ns = 0;              ///< when its last user was seen to have exited
+    int64_t moved_ns = 0;             ///< since then: when one of its jobs was last seen to run or to be held
+    int64_t ran_ns = 0;               ///< its jobs at that time
   };
 
   /// A process that had a connection.
