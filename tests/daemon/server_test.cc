@@ -504,6 +504,33 @@ TEST_F(ServerTest, KilledClientTakesItsJobsWithIt) {
   EXPECT_EQ(gpu_.started, 1);  // the others never ran
 }
 
+// A request of a client that dies may submit a job after the file was closed.
+TEST_F(ServerTest, AFileIsNotDoneWithWhileARequestHoldsIt) {
+  start();
+  int tokens[2];
+  ASSERT_EQ(pipe2(tokens, O_CLOEXEC), 0);
+  const UniqueFd from(tokens[0]), to(tokens[1]);
+  const pid_t child = fork();
+  if (child == 0) {
+    Client client(path_);
+    uint64_t token;
+    const UniqueFd fd = client.open(kRenderNode, &token);
+    [[maybe_unused]] const ssize_t written = write(to.get(), &token, sizeof token);
+    while (true) pause();
+  }
+  uint64_t token = 0;
+  ASSERT_EQ(read(from.get(), &token, sizeof token), ssize_t{sizeof token});
+  std::shared_ptr<ioctl::File> file = server_->find_file(token);
+  ASSERT_TRUE(file);
+  EXPECT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  ASSERT_TRUE(eventually([&] { return no_open_nodes(); }));
+  usleep(50'000);  // it is looked at more than once
+  EXPECT_NE(status().find("1 clients leaving"), std::string::npos) << status();
+  file.reset();
+  EXPECT_TRUE(eventually([&] { return status().find("0 clients leaving") != std::string::npos; }));
+}
+
 // An X server opens the node for its clients and lives on.
 TEST_F(ServerTest, JobsEndWithTheProgramThatUsedTheFileLast) {
   start({.limits = {}, .run_after_exit = 0.2});
