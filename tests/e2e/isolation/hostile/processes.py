@@ -10,7 +10,7 @@ import qpu_program
 from . import drm, jobs
 from .assault import Unexpected, attack
 
-STORM = 12  # children at once
+STORM = 8  # children at once, each with a family
 
 
 def child_of_storm(a, device, seed):
@@ -18,7 +18,7 @@ def child_of_storm(a, device, seed):
     random_source = random.Random(seed)
     own = drm.Device()
     loop = jobs.program(own, random_source.choice((jobs.ENDLESS, "end\n")))
-    forks = 3  # of one child; more, and the host itself runs out of processes
+    forks = 2  # of one child; more, and the host itself runs out of processes
     for _ in range(random_source.randrange(1, 30)):
         own.submit_csd(qpu_program.config(own, loop, 4), [loop])
         device.create(4096)
