@@ -22,6 +22,7 @@ def child_of_storm(a, device, seed):
     for _ in range(random_source.randrange(1, 30)):
         own.submit_csd(qpu_program.config(own, loop, 4), [loop])
         device.create(4096)
+        time.sleep(random_source.random() * 0.02)  # what is tried is the daemon, not the host's scheduler
         if forks and random_source.random() < 0.2:
             forks = forks - 1 if os.fork() else 0
 
