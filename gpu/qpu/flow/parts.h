@@ -51,11 +51,12 @@ class OpenBlocks {
   std::vector<uint32_t> list_;
 };
 
-/// The state before each block that is reached from the entry, which there is; a default one stands before
-/// that. Where ways meet, State::join() takes in another's and says whether anything changed.
-/// @param pass  called with a block and the state before it, which it makes the one behind
+/// Follows a State along all ways from the entry, which there is and before which a default one stands. Where
+/// ways meet, State::join() takes in another's and says whether anything changed.
+/// @param pass  called with a block, the state before it, which it makes the one behind, and false until the
+///              states have settled; then once for each block that is reached, in their order, with true
 template <typename State, typename Pass>
-std::vector<std::optional<State>> states_before(const Flow& flow, const Pass& pass) {
+void follow_states(const Flow& flow, const Pass& pass) {
   std::vector<std::optional<State>> before(flow.blocks.size());
   OpenBlocks open(flow.blocks.size());
   before[flow.entry].emplace();
@@ -63,14 +64,15 @@ std::vector<std::optional<State>> states_before(const Flow& flow, const Pass& pa
   while (!open.empty()) {
     const uint32_t b = open.take();
     State state = *before[b];
-    pass(flow.blocks[b], state);
+    pass(flow.blocks[b], state, false);
     for_each_successor(flow.blocks[b], [&](uint32_t next) {
       const bool changed = !before[next] || before[next]->join(state);
       if (!before[next]) before[next] = state;
       if (changed) open.add(next);
     });
   }
-  return before;
+  for (uint32_t b = 0; b < before.size(); ++b)
+    if (before[b]) pass(flow.blocks[b], *before[b], true);
 }
 
 /// Where the one with this event stands in a list that is sorted by its events.

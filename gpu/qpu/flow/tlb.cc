@@ -42,14 +42,10 @@ class Follow {
 
   TlbFlow run() {
     if (flow_.entry == kNowhere) return {};
-    const auto before = states_before<State>(flow_, [this](const Block& block, State& s) { pass(block, s); });
-    found_ = TlbFlow{{}, {}, true};
-    reports_ = true;
-    for (uint32_t b = 0; b < before.size(); ++b) {
-      if (!before[b]) continue;
-      State s = *before[b];
-      pass(flow_.blocks[b], s);
-    }
+    follow_states<State>(flow_, [this](const Block& block, State& s, bool reports) {
+      reports_ = reports;
+      pass(block, s);
+    });
     resolve();
     return std::move(found_);
   }
@@ -108,7 +104,7 @@ class Follow {
   const Flow& flow_;
   const SequenceWords& words_;
   std::vector<EventOf> firsts_;
-  TlbFlow found_;
+  TlbFlow found_{{}, {}, true};
   bool reports_ = false;
 };
 

@@ -67,14 +67,10 @@ class Follow {
 
   TmuFlow run() {
     if (flow_.entry == kNowhere) return {};
-    const auto before = states_before<State>(flow_, [this](const Block& block, State& s) { pass(block, s); });
-    found_ = TmuFlow{{}, {}, true};
-    reports_ = true;
-    for (uint32_t b = 0; b < before.size(); ++b) {
-      if (!before[b]) continue;
-      State s = *before[b];
-      pass(flow_.blocks[b], s);
-    }
+    follow_states<State>(flow_, [this](const Block& block, State& s, bool reports) {
+      reports_ = reports;
+      pass(block, s);
+    });
     resolve();
     return std::move(found_);
   }
@@ -169,7 +165,7 @@ class Follow {
   const Flow& flow_;
   const ReturnWords& words_;
   std::vector<EventOf> starts_;
-  TmuFlow found_;
+  TmuFlow found_{{}, {}, true};
   bool reports_ = false;
 };
 
