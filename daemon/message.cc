@@ -78,7 +78,7 @@ bool PageBuffer::grow(size_t size) {
   void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
   if (data_) {
-    std::memcpy(memory, data_, std::min(size, size_));
+    std::memcpy(memory, data_, size_);
     munmap(data_, size_);
   }
   data_ = static_cast<uint8_t*>(memory);
@@ -108,8 +108,8 @@ void MessageSocket::forget() {
 }
 
 int MessageSocket::grow(size_t want) {
-  const size_t size = std::min(want, std::max(2 * buffer_.size(), kFreeBuffer));
-  const size_t charged = size - std::min(size, kFreeBuffer);
+  const size_t size = std::min(want, 2 * buffer_.size());
+  const size_t charged = size - kFreeBuffer;
   if (charged > bytes_.amount())
     if (const int error = bytes_.grow(charged - bytes_.amount())) return error;
   return buffer_.grow(size) ? 0 : ENOMEM;
