@@ -106,8 +106,8 @@ class File : public std::enable_shared_from_this<File> {
   bool is_master = false, was_master = false, authenticated = false;
   uint32_t magic = 0;
   bool atomic = false;            ///< DRM_CLIENT_CAP_ATOMIC
-  PerfmonOrder perfmon_order;     ///< under Kernel::submit_mutex
   bool universal_planes = false;  ///< DRM_CLIENT_CAP_UNIVERSAL_PLANES
+  PerfmonOrder perfmon_order;     ///< under Kernel::submit_mutex
 
  private:
   int refuse_memory(uint64_t size, const char* why);
