@@ -304,14 +304,15 @@ absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
   mapped.ranges.clear();
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const mmu::AddressSpace::Range range{words[i], uint64_t{words[i + 1]} * mmu::kPageSize};
-    if (range.size > mmu::kSpaceSize) return absl::InvalidArgumentError("a range leaves the address space");
+    absl::Status status = mmu::AddressSpace::check_range(range.address, range.size);
+    if (!status.ok()) return status;
     const int fd = memfd_create("v3demu-replay", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, static_cast<off_t>(range.size)) != 0) {
       if (fd >= 0) close(fd);
       return absl::ResourceExhaustedError("no memory for a captured range");
     }
     mapped.ranges.emplace_back(range, fd);
-    absl::Status status = mapped.context->space().map(range.address, fd, 0, range.size);
+    status = mapped.context->space().map(range.address, fd, 0, range.size);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

@@ -128,14 +128,22 @@ uint32_t AddressSpace::new_frames(uint64_t pages) {
   return first;
 }
 
-absl::Status AddressSpace::map(GpuAddr address, int memfd, uint64_t offset, uint64_t size,
-                               std::optional<uint32_t> frame) {
-  if (address % kPageSize || offset % kPageSize || size % kPageSize || size == 0)
+absl::Status AddressSpace::check_range(GpuAddr address, uint64_t size) {
+  if (address % kPageSize || size % kPageSize || size == 0)
     return absl::InvalidArgumentError(
         absl::StrFormat("map: address %#x, size %#x: not whole pages", address, size));
-  if (address < kPageSize || address + size > kSpaceSize)
+  if (address < kPageSize || size > kSpaceSize - address)
     return absl::InvalidArgumentError(
         absl::StrFormat("map: [%#x, +%#x) leaves the address space", address, size));
+  return absl::OkStatus();
+}
+
+absl::Status AddressSpace::map(GpuAddr address, int memfd, uint64_t offset, uint64_t size,
+                               std::optional<uint32_t> frame) {
+  absl::Status range = check_range(address, size);
+  if (!range.ok()) return range;
+  if (offset % kPageSize)
+    return absl::InvalidArgumentError(absl::StrFormat("map: offset %#x: not whole pages", offset));
   uint32_t number = frame ? *frame : new_frames(size / kPageSize);
   lock();
   void* mapped = mmap(base_ + address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memfd,

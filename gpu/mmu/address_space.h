@@ -44,9 +44,12 @@ class AddressSpace {
   /// other are one mapping of the host (vm.max_map_count counts those).
   uint32_t new_frames(uint64_t pages);
 
-  /// Maps bytes [offset, offset + size) of a memfd at a GPU address. All three are multiples of kPageSize and
-  /// the range lies inside [kPageSize, 4 GiB); else InvalidArgument. ResourceExhausted, and nothing changed,
-  /// when the host refuses another mapping.
+  /// InvalidArgument unless the range is of whole pages, at least one, inside [kPageSize, 4 GiB).
+  static absl::Status check_range(GpuAddr address, uint64_t size);
+
+  /// Maps bytes [offset, offset + size) of a memfd at a GPU address, a range as check_range() wants it.
+  /// InvalidArgument when it is not or the offset is not of whole pages; ResourceExhausted, and nothing
+  /// changed, when the host refuses another mapping.
   /// @param frame  the number of the first page, from new_frames(); without one it gets numbers of its own
   absl::Status map(GpuAddr address, int memfd, uint64_t offset, uint64_t size,
                    std::optional<uint32_t> frame = {});
