@@ -35,9 +35,10 @@ constexpr int kReportPeriodMs = LogLimiter::kWindowNs / 1'000'000;
 
 /// Memory that clients freed goes back to the host so often at most.
 constexpr int64_t kTrimPeriodNs = 1'000'000'000;
+constexpr int kTrimPeriodMs = kTrimPeriodNs / 1'000'000 + 1;
+
 /// Accounts are compared with the processes that live so often at most: it takes a call of the host for each.
 constexpr int64_t kRetirePeriodNs = 50'000'000;
-constexpr int kTrimPeriodMs = kTrimPeriodNs / 1'000'000 + 1;
 
 uint64_t random_token() {
   uint64_t token = 0;
@@ -210,11 +211,15 @@ void Server::accept_client(int listener) {
     }
     return;
   }
-  Peer peer;
-  ConnectionCharges charges;
-  if (!admit(socket.get(), &peer, &charges)) return;
-  if (!peer.account || !start_session(&socket, std::move(peer), std::move(charges)))
-    refuse(socket.get(), ENOMEM);
+  try {
+    Peer peer;
+    ConnectionCharges charges;
+    if (!admit(socket.get(), &peer, &charges)) return;
+    if (peer.account && start_session(&socket, std::move(peer), std::move(charges))) return;
+  } catch (const std::bad_alloc&) {
+    log_error("no memory for another connection");
+  }
+  refuse(socket.get(), ENOMEM);
 }
 
 bool Server::admit(int socket, Peer* peer, ConnectionCharges* charges) {
@@ -250,22 +255,25 @@ bool Server::admit(int socket, Peer* peer, ConnectionCharges* charges) {
 }
 
 bool Server::start_session(ioctl::UniqueFd* socket, Peer peer, ConnectionCharges charges) {
-  uint64_t id;
   const int fd = socket->get();
+  uint64_t id;
   {
     const std::lock_guard lock(mutex_);
     id = next_connection_++;
-    connections_[id] = fd;
-    if (*peer.process) holders_[peer.account->process()] = {peer.process, peer.account};
   }
   try {
+    {
+      const std::lock_guard lock(mutex_);
+      connections_[id] = fd;
+      if (*peer.process) holders_[peer.account->process()] = {peer.process, peer.account};
+    }
     std::thread([this, id, fd, peer = std::move(peer), charges = std::move(charges)] {
       serve(id, fd, peer);
     }).detach();
     socket->release();
     return true;
   } catch (const std::exception& error) {
-    log_error("no thread for another connection: %s", error.what());
+    log_error("another connection cannot be served: %s", error.what());
   }
   const std::lock_guard lock(mutex_);
   connections_.erase(id);
