@@ -124,8 +124,13 @@ def job_flood(a):
     a.hold()
 
 
-def queued_jobs(a):
-    return sum(int(count) for count in re.findall(r"^(?:bin|render|tfu|csd) +(\d+)", a.status(), re.M))
+def jobs_of(a, pid):
+    """Jobs of a process that have not ended; None when it is not among those whom the status names."""
+    row = re.search(r"^jobs (.*)", a.status(), re.M)[1]
+    found = re.search(rf"\bpid {pid}\)? (\d+)", row)
+    if found:
+        return int(found[1])
+    return None if row.endswith("...") else 0
 
 
 @attack(point=4, seconds=20, shared=False)
@@ -148,13 +153,16 @@ def queue_of_the_dead(a):
     socket.send_fds(ours, [b"."], [server_end.fd])
     os.close(server_end.fd)
     ours.recv(1)
+    queued = jobs_of(a, child)
+    if queued is not None and queued < QUEUE_OF_THE_DEAD:
+        raise Unexpected(f"{queued} of {QUEUE_OF_THE_DEAD} jobs are queued before their client is killed")
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     a.counters.add("kills")
     killed = time.monotonic()
-    while queued_jobs(a) > 3:  # the victims'
+    while left := jobs_of(a, child):
         if time.monotonic() - killed > GRACE:
-            raise Unexpected(f"{queued_jobs(a)} jobs are queued {GRACE:.0f} s after their client was killed")
+            raise Unexpected(f"{left} jobs are queued {GRACE:.0f} s after their client was killed")
         time.sleep(0.2)
 
 
