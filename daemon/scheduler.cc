@@ -31,6 +31,11 @@ class Scheduler::Node : public ioctl::Watcher, public Turn {
     if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) scheduler.on_ready(*this);
   }
 
+  bool orphaned() const { return job->charge.orphaned(); }
+  /// With whose clock of FairShares it competes.
+  uint64_t competitor() const { return orphaned() ? kTheDead : static_cast<uint64_t>(process); }
+  static constexpr uint64_t kTheDead = ~uint64_t{0};
+
   Scheduler& scheduler;
   const JobPtr job;
   const std::shared_ptr<const ioctl::User> user;
@@ -99,6 +104,10 @@ Scheduler::Scheduler(const Options& options)
     : options_(options),
       queues_(ioctl::kNumQueues, QueueState(options.slice_ns)),
       thread_limit_(options.max_threads) {
+  for (QueueState& queue : queues_) {
+    queue.shares.make_place(Node::kTheDead);
+    queue.shares.enter(Node::kTheDead);
+  }
   // Cache cleans have nothing to do and end where their dependencies do; all other queues may run at once.
   try {
     for (int i = 0; i < kIdleWorkers; ++i) workers_.start([this] { work(); });
@@ -287,11 +296,12 @@ void Scheduler::leave_room(const Job& job) {
 }
 
 /// Whether a job may have a thread for itself. The jobs in flight of processes that have one already do not
-/// take what others need for their first.
+/// take what others need for their first, nor do those of the dead.
 bool Scheduler::has_thread_for(const Node& node) const {
   const int limit = thread_limit_;
-  return in_flight_ < limit && (in_flight_ < limit - kFirstJobThreads || in_flight_ < ioctl::kNumQueues - 1 ||
-                                processes_.find(node.process)->second.in_flight == 0);
+  const bool is_first = !node.orphaned() && processes_.find(node.process)->second.in_flight == 0;
+  return in_flight_ < limit &&
+         (in_flight_ < limit - kFirstJobThreads || in_flight_ < ioctl::kNumQueues - 1 || is_first);
 }
 
 int64_t Scheduler::elapsed(const Node& node, int64_t now_ns) { return now_ns - node.granted_ns; }
@@ -301,7 +311,13 @@ void Scheduler::charge(QueueState& queue, Node& node, int64_t now_ns) {
   node.ran_ns += ran;
   queue.busy_ns += static_cast<uint64_t>(ran);
   node.job->client->busy_ns[static_cast<size_t>(node.job->queue)] += static_cast<uint64_t>(ran);
-  queue.shares.charge(static_cast<uint64_t>(node.process), ran, queue.competitors);
+  queue.shares.charge(node.competitor(), ran, queue.competitors);
+}
+
+/// In a crowd shorter, so that who comes waits no longer for all others than for five: down to a tenth.
+int64_t Scheduler::slice(const QueueState& queue) const {
+  return std::max(
+      {options_.slice_ns / 10, 5 * options_.slice_ns / std::max<int64_t>(queue.competitors, 5), int64_t{1}});
 }
 
 /// Of all jobs that could run the one to run now, that which runs among them. Null when there is none.
@@ -312,17 +328,18 @@ Scheduler::NodePtr Scheduler::next_of(QueueState& queue, int64_t now_ns) {
     uint64_t seqno;
     auto operator<=>(const Rank&) const = default;
   };
-  const int64_t half = std::max<int64_t>(options_.slice_ns / 2, 1);
+  const int64_t half = std::max<int64_t>(slice(queue) / 2, 1);
   const NodePtr* best = nullptr;
   Rank best_rank{};
-  int64_t competitors = 0, least = 0;
+  int64_t files = 0, living = 0, least = 0;
   for (const auto& [client, jobs] : queue.entities) {
     const NodePtr& head = jobs.front();
     if (!head->ready || head->killed || head->over || head->cancelled()) continue;
     if (!head->in_flight && (is_blocked(*head) || !has_thread_for(*head))) continue;
-    ++competitors;
-    const auto key = static_cast<uint64_t>(head->process);
-    const bool is_served = queue.running && head->process == queue.running->process;
+    ++files;
+    const uint64_t key = head->competitor();
+    if (key != Node::kTheDead) ++living;
+    const bool is_served = queue.running && key == queue.running->competitor();
     const int64_t now_served = is_served ? elapsed(*queue.running, now_ns) : 0;
     const int64_t running = head == queue.running ? now_served : 0;
     const int64_t clock = queue.shares.clock(key) + now_served;
@@ -334,7 +351,8 @@ Scheduler::NodePtr Scheduler::next_of(QueueState& queue, int64_t now_ns) {
       best_rank = rank;
     }
   }
-  queue.competitors = std::max<int64_t>(competitors, 1);
+  queue.contested = files > 1;
+  queue.competitors = std::max<int64_t>(living + (files > living), 1);
   if (!best) return nullptr;
   queue.shares.advance_to(least);
   return *best;
@@ -345,10 +363,10 @@ Scheduler::NodePtr Scheduler::next_of(QueueState& queue, int64_t now_ns) {
 bool Scheduler::may_replace(const QueueState& queue, const Node& node, int64_t now_ns) const {
   const Node& running = *queue.running;
   const int64_t ran = elapsed(running, now_ns);
-  if (ran >= options_.slice_ns || running.cancelled()) return true;
-  return node.process != running.process &&
-         queue.shares.clock(static_cast<uint64_t>(node.process)) + options_.slice_ns / 2 <=
-             queue.shares.clock(static_cast<uint64_t>(running.process)) + ran;
+  if (ran >= slice(queue) || running.cancelled()) return true;
+  return node.competitor() != running.competitor() &&
+         queue.shares.clock(node.competitor()) + slice(queue) / 2 <=
+             queue.shares.clock(running.competitor()) + ran;
 }
 
 void Scheduler::hold(QueueState& queue, int64_t now_ns) {
@@ -361,9 +379,9 @@ void Scheduler::hold(QueueState& queue, int64_t now_ns) {
 void Scheduler::grant(QueueState& queue, const NodePtr& node, int64_t now_ns) {
   queue.running = node;
   node->granted_ns = now_ns;
-  node->slice_end_ns = now_ns + options_.slice_ns;
+  node->slice_end_ns = now_ns + slice(queue);
   node->set_held(false);
-  node->set_attention(queue.competitors > 1);
+  node->set_attention(queue.contested);
 }
 
 /// Lets the right job of a queue run. @return  one that needs a thread, or null. It counts as in flight with
@@ -374,12 +392,12 @@ Scheduler::NodePtr Scheduler::arrange(QueueState& queue, int64_t now_ns, bool ma
   if (!next) return nullptr;
   if (queue.running) {
     const bool stays = next == queue.running;
-    if (stays && elapsed(*next, now_ns) >= options_.slice_ns) {  // another slice for it
+    if (stays && elapsed(*next, now_ns) >= slice(queue)) {  // another slice for it
       charge(queue, *next, now_ns);
       grant(queue, next, now_ns);
     }
     if (stays || !may_replace(queue, *next, now_ns)) {
-      queue.running->set_attention(queue.competitors > 1);
+      queue.running->set_attention(queue.contested);
       return nullptr;
     }
     if (!next->in_flight && !may_start) return next;

@@ -5,7 +5,8 @@
 /// times as long, so files share each queue in slices. In each queue one job runs. The others that have begun
 /// are held: their threads wait where they are, at the next checkpoint of their Turn. Who runs next:
 /// - of the client processes the one that has had least (FairShares). A process that comes anew is ahead of
-///   the others, and if it is so by half a slice, it does not even wait for the end of the slice;
+///   the others, and if it is so by half a slice, it does not even wait for the end of the slice. All that
+///   have exited count as one: who dies with work in the queues leaves it no more of them than that;
 /// - of the files of a process the one whose job has run least;
 /// - else the job that was pushed first, as in the kernel.
 ///
@@ -37,7 +38,7 @@ namespace v3d::daemon {
 class Scheduler {
  public:
   struct Options {
-    /// How long a job runs while others want its queue.
+    /// How long a job runs while up to four others want its queue; in a crowd of 50 and more a tenth of it.
     int64_t slice_ns = 20'000'000;
     /// Threads, each of which may drive a job; at least one per queue.
     int max_threads = 256;
@@ -91,7 +92,8 @@ class Scheduler {
     NodePtr running;                                  // in its slice, or null
     size_t in_flight = 0;
     FairShares shares;        // by process
-    int64_t competitors = 1;  // files, at the last look
+    int64_t competitors = 1;  // files, at the last look; those of the dead as one
+    bool contested = false;   // by more than one file
     uint64_t jobs_done = 0;
     uint64_t busy_ns = 0;
   };
@@ -138,6 +140,7 @@ class Scheduler {
   void grant(QueueState& queue, const NodePtr& node, int64_t now_ns);
   void hold(QueueState& queue, int64_t now_ns);
   static int64_t elapsed(const Node& node, int64_t now_ns);
+  int64_t slice(const QueueState& queue) const;
   void charge(QueueState& queue, Node& node, int64_t now_ns);
   NodePtr find_killed() const;
 

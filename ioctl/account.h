@@ -106,6 +106,8 @@ class Charge {
   ~Charge() { release(); }
 
   uint64_t amount() const { return amount_; }
+  /// Whether the process that pays has exited (Account::retire).
+  bool orphaned() const;
   /// Of what this is a charge already. 0, or the resource's errno and nothing has changed.
   [[nodiscard]] int grow(uint64_t more);
   /// Gives a part back. @param less  at most amount()
@@ -142,6 +144,7 @@ class Account : public std::enable_shared_from_this<Account> {
   /// The process has exited: what is set aside for it beyond what it still holds is free for others, and
   /// nothing is guaranteed to it any more.
   void retire();
+  bool retired() const { return retired_.load(std::memory_order_relaxed); }
 
   uint64_t used(Resource resource) const { return entry(resource).used; }
   uint64_t refusals(Resource resource) const { return entry(resource).refusals; }
@@ -171,6 +174,8 @@ class Account : public std::enable_shared_from_this<Account> {
   std::atomic<bool> retired_{false};
   std::string name_;
 };
+
+inline bool Charge::orphaned() const { return account_ && account_->retired(); }
 
 /// What all clients hold. Thread safe.
 class Budget : public std::enable_shared_from_this<Budget> {

@@ -451,6 +451,30 @@ TEST_F(SlicesTest, ProcessesShareNotFiles) {
   for (const Client& client : many) EXPECT_TRUE(soon([&] { return ran(client) > 0; }));
 }
 
+TEST_F(SlicesTest, TheDeadShareAsOneProcess) {
+  const auto budget = ioctl::Budget::create();
+  std::vector<Client> dead;
+  for (int i = 0; i < 10; ++i) {
+    dead.push_back(make_client());
+    const JobPtr hog = make_hog(dead.back(), Queue::kTfu);
+    ioctl::Resource scarce;
+    const auto account = budget->admit({dead.back().info->pid, 1}, "dead", &scarce);
+    ASSERT_EQ(account->charge(ioctl::Resource::kJobs, 1, &hog->charge), 0);
+    account->retire();
+    slices_.push({hog});
+  }
+  slices_.push({make_hog(a_, Queue::kTfu)});
+  const auto ran = [&](const Client& client) { return slices_.activity(*client.info).ran_ns; };
+  const auto ran_of_the_dead = [&] {
+    int64_t sum = 0;
+    for (const Client& client : dead) sum += ran(client);
+    return sum;
+  };
+  ASSERT_TRUE(soon([&] { return ran(a_) + ran_of_the_dead() > 200 * kSliceNs; }));
+  EXPECT_GT(ran(a_), ran_of_the_dead() / 3);
+  for (const Client& client : dead) EXPECT_TRUE(soon([&] { return ran(client) > 0; }));
+}
+
 TEST_F(SlicesTest, HeldJobsEndWithTheirClient) {
   const JobPtr hog = make_hog(a_, Queue::kTfu);
   Gate gate;
