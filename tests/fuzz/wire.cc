@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <thread>
 #include <vector>
 
@@ -46,15 +47,13 @@ class Client {
     return send_all(&header, sizeof header) && send_all(payload.data(), payload.size());
   }
   /// The reply's payload; descriptors are dropped. False when none comes soon.
-  bool hear(std::vector<uint8_t>* payload) {
-    pollfd wait = {ours_.get(), POLLIN, 0};
-    if (poll(&wait, 1, 20) <= 0) return false;
+  bool hear(std::vector<uint8_t>* payload, int patience_ms = 20) {
+    if (!wait_for_input(patience_ms)) return false;
     protocol::MessageHeader header;
-    if (recv(ours_.get(), &header, sizeof header, MSG_WAITALL) != sizeof header) return false;
+    if (!receive_all(&header, sizeof header)) return false;
     if (header.magic != protocol::kMagic) std::abort();
     payload->resize(header.size);
-    return header.size == 0 ||
-           recv(ours_.get(), payload->data(), header.size, MSG_WAITALL) == static_cast<ssize_t>(header.size);
+    return receive_all(payload->data(), header.size);
   }
   /// A piece with so many descriptors of the connection itself. False when the connection is over.
   bool tell_piece(Bytes piece, size_t descriptors) {
@@ -88,9 +87,7 @@ class Client {
     std::vector<uint8_t> payload;
     Reply reply;
     if (!tell(op, {bytes, sizeof request}, sizeof request)) std::abort();
-    pollfd wait = {ours_.get(), POLLIN, 0};
-    poll(&wait, 1, 10000);
-    if (!hear(&payload) || payload.size() != sizeof reply) std::abort();
+    if (!hear(&payload, 10000) || payload.size() != sizeof reply) std::abort();
     std::memcpy(&reply, payload.data(), sizeof reply);
     return reply;
   }
@@ -105,6 +102,23 @@ class Client {
   static ioctl::Gpu& gpu() {
     static const auto gpu = daemon::make_idle_gpu(device::default_profile());
     return *gpu;
+  }
+  // libFuzzer's alarm interrupts both.
+  bool wait_for_input(int patience_ms) {
+    pollfd wait = {ours_.get(), POLLIN, 0};
+    int ready;
+    while ((ready = poll(&wait, 1, patience_ms)) < 0 && errno == EINTR) {
+    }
+    return ready > 0;
+  }
+  bool receive_all(void* to, size_t bytes) {
+    for (size_t have = 0; have < bytes;) {
+      const ssize_t got = recv(ours_.get(), static_cast<char*>(to) + have, bytes - have, 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return false;
+      have += static_cast<size_t>(got);
+    }
+    return true;
   }
   bool send_all(const void* from, size_t bytes) {
     return bytes == 0 || send(ours_.get(), from, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
