@@ -1,4 +1,4 @@
-/// Compute dispatch: cost of a batch, of a barrier, and a streaming kernel. Words:
+/// Compute dispatch: cost of a batch, of a barrier, and a streaming kernel, interpreted and compiled. Words:
 /// tests/e2e/qpu_programs/qpu_asm.py.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
@@ -12,6 +12,7 @@
 #include "gpu/csd/dispatch.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
+#include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/program_cache.h"
 
 namespace v3d::csd {
@@ -24,11 +25,10 @@ constexpr uint32_t kFourThreads = 1, kSingleSegment = 3;  // bits of CFG5; the l
 /// A context with 16 MiB of memory.
 class Machine {
  public:
-  explicit Machine(int workers) : pool_(workers) {
+  /// @param compiles  else programs are interpreted
+  Machine(int workers, bool compiles) : pool_(workers), programs_(71, compiles ? &compiler_ : nullptr) {
     space_ = *mmu::AddressSpace::create();
-    const int fd = memfd_create("csd_bench", MFD_CLOEXEC);
-    if (ftruncate(fd, kBytes) != 0 || !space_->map(kCode, fd, 0, kBytes).ok()) std::abort();
-    close(fd);
+    if (!space_->map_zeros(kCode, kBytes).ok()) std::abort();
   }
 
   /// @return instructions executed, 0 on errors
@@ -37,13 +37,13 @@ class Machine {
     perf::JobCounts counts;
     JobError error;
     const std::atomic<bool> cancel{false};
-    const Job job{.memory = space_->memory(),
-                  .profile = &device::default_profile(),
-                  .pool = &pool_,
-                  .programs = &programs_,
-                  .counts = &counts,
-                  .error = &error,
-                  .cancel = &cancel};
+    const JobContext job{.memory = space_->memory(),
+                         .profile = &chip::default_profile(),
+                         .pool = &pool_,
+                         .programs = &programs_,
+                         .counts = &counts,
+                         .error = &error,
+                         .cancel = &cancel};
     for (uint32_t i = 0; i < code.size(); ++i) job.memory.store(kCode + 8 * i, code[i]);
     for (uint32_t i = 0; i < uniforms.size(); ++i) job.memory.store(kUniforms + 4 * i, uniforms[i]);
     const bool done = dispatch(job, {grid << 16, 1 << 16, 1 << 16, cfg3, batches, kCode | mode, kUniforms},
@@ -53,14 +53,15 @@ class Machine {
 
  private:
   ThreadPool pool_;
-  qpu::ProgramCache programs_{71};
+  qpu::jit::JitCompiler compiler_;
+  qpu::ProgramCache programs_;
   std::unique_ptr<mmu::AddressSpace> space_;
 };
 
 constexpr uint64_t kNop = 0x38003186bb03f000, kThrsw = 0x38203186bb03f000, kBarrier = 0x38203192bb03f00e;
 
 void batches(benchmark::State& state) {
-  Machine machine(static_cast<int>(state.range(0)));
+  Machine machine(static_cast<int>(state.range(0)), state.range(2) != 0);
   const uint32_t wg_size = static_cast<uint32_t>(state.range(1)), wgs = wg_size == 16 ? 1 : 8;
   const uint32_t per_sg = wg_size * wgs / 16, total = 50000 / per_sg * per_sg;
   for (auto _ : state) {
@@ -71,10 +72,14 @@ void batches(benchmark::State& state) {
   state.counters["time/batch"] =
       benchmark::Counter(total, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(batches)->ArgsProduct({{0, 1}, {16, 18}})->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(batches)
+    ->ArgNames({"workers", "wg", "jit"})
+    ->ArgsProduct({{0, 1}, {16, 18}, {0, 1}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 void barriers(benchmark::State& state) {
-  Machine machine(static_cast<int>(state.range(0)));
+  Machine machine(static_cast<int>(state.range(0)), state.range(1) != 0);
   std::vector<uint64_t> code;
   constexpr uint32_t kBarriers = 100, kBatches = 480;
   for (uint32_t i = 0; i < kBarriers; ++i) code.insert(code.end(), {kBarrier, kNop, kNop, kNop});
@@ -86,7 +91,11 @@ void barriers(benchmark::State& state) {
   state.counters["time/barrier"] = benchmark::Counter(
       kBarriers * kBatches, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
-BENCHMARK(barriers)->Arg(0)->Arg(1)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(barriers)
+    ->ArgNames({"workers", "jit"})
+    ->ArgsProduct({{0, 1}, {0, 1}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 // y = a * x + y, 16 elements per batch. Uniforms: y, x, a.
 const std::vector<uint64_t> kSaxpy = {
@@ -111,7 +120,7 @@ const std::vector<uint64_t> kSaxpy = {
 };
 
 void saxpy(benchmark::State& state) {
-  Machine machine(static_cast<int>(state.range(0)));
+  Machine machine(static_cast<int>(state.range(0)), state.range(1) != 0);
   constexpr uint32_t kBatches = 60000;
   uint64_t instructions = 0;
   for (auto _ : state) {
@@ -122,7 +131,11 @@ void saxpy(benchmark::State& state) {
       benchmark::Counter(static_cast<double>(instructions), benchmark::Counter::kIsRate);
   state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * kBatches * 16 * 12);
 }
-BENCHMARK(saxpy)->Arg(0)->Arg(1)->UseRealTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(saxpy)
+    ->ArgNames({"workers", "jit"})
+    ->ArgsProduct({{0, 1}, {0, 1}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace v3d::csd

@@ -1,10 +1,12 @@
-/// Speed of the QPU interpreter: time per instruction of typical words, and of the functions of the SFU.
+/// Speed of QPU code, interpreted (argument 0) and compiled (1): time per instruction of typical words, and
+/// of the functions of the SFU.
 
 #include <benchmark/benchmark.h>
 
 #include <memory>
 #include <vector>
 
+#include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/run/sfu.h"
@@ -26,7 +28,8 @@ void run_body(benchmark::State& state, const std::vector<Instruction>& body) {
   const auto words = assemble(71, program);
   std::vector<uint8_t> memory(1 << 20);
   std::memcpy(memory.data() + kCode, words.data(), words.size() * 8);
-  ProgramCache cache(71);
+  jit::JitCompiler compiler(0);
+  ProgramCache cache(71, state.range(0) != 0 ? &compiler : nullptr);
   const auto code = cache.get(Memory(memory.data()), kCode);
   const auto thread = std::make_unique<Thread>();
   thread->reset();
@@ -51,31 +54,31 @@ void independent(benchmark::State& state) {
     body.push_back(I().add(Op::kFadd, to(10 + i), rf(1), rf(2)).mul(Op::kFmul, to(20 + i), rf(3), rf(4)));
   run_body(state, body);
 }
-BENCHMARK(independent)->Name("fadd_fmul_independent");
+BENCHMARK(independent)->Name("fadd_fmul_independent")->Arg(0)->Arg(1);
 
 void dependent(benchmark::State& state) {
   run_body(state, {I().add(Op::kFadd, to(1), rf(1), rf(2)).mul(Op::kFmul, to(3), rf(3), rf(4))});
 }
-BENCHMARK(dependent)->Name("fadd_fmul_dependent");
+BENCHMARK(dependent)->Name("fadd_fmul_dependent")->Arg(0)->Arg(1);
 
 void single(benchmark::State& state) {
   std::vector<Instruction> body;
   for (int i = 0; i < 8; ++i) body.push_back(I().add(Op::kAdd, to(10 + i), rf(1), imm(3)));
   run_body(state, body);
 }
-BENCHMARK(single)->Name("add_alone");
+BENCHMARK(single)->Name("add_alone")->Arg(0)->Arg(1);
 
 void uniforms(benchmark::State& state) {
   run_body(state, {I().add(Op::kFadd, to(1), rf(0), rf(2)).mul(Op::kFmul, to(3), rf(5), rf(4)).sig(kLdunif),
                    I().mul(Op::kFmul, to(5), rf(0), rf(4)).sig(kLdunifrf, to(6))});
 }
-BENCHMARK(uniforms)->Name("ldunif");
+BENCHMARK(uniforms)->Name("ldunif")->Arg(0)->Arg(1);
 
 void halves(benchmark::State& state) {
   run_body(state, {I().add(Op::kFadd, to(1), rf(5, Unpack::kL), rf(2, Unpack::kH)),
                    I().mul(Op::kFmov, to(3), rf(6)).mul_pack(Pack::kL)});
 }
-BENCHMARK(halves)->Name("unpack_pack");
+BENCHMARK(halves)->Name("unpack_pack")->Arg(0)->Arg(1);
 
 void flags(benchmark::State& state) {
   run_body(state, {I().add(Op::kFcmp, {kWaddrNop, true}, rf(1), rf(2)).add_flags(FlagWrite::kPushn),
@@ -83,7 +86,7 @@ void flags(benchmark::State& state) {
                    I().add(Op::kXor, {kWaddrNop, true}, rf(1), rf(2)).add_flags(FlagWrite::kPushz),
                    I().add(Op::kAdd, to(4), rf(7), rf(8)).add_if(Cond::kIfna)});
 }
-BENCHMARK(flags)->Name("flags_conditions");
+BENCHMARK(flags)->Name("flags_conditions")->Arg(0)->Arg(1);
 
 void varyings(benchmark::State& state) {
   run_body(
@@ -91,13 +94,13 @@ void varyings(benchmark::State& state) {
       {I().mul(Op::kFmul, to(5), rf(4), rf(3)).sig(kLdvary, to(7)),
        I().add(Op::kFadd, to(6), rf(0), rf(5)).mul(Op::kFmul, to(8), rf(7), rf(3)).sig(kLdvary, to(10))});
 }
-BENCHMARK(varyings)->Name("ldvary");
+BENCHMARK(varyings)->Name("ldvary")->Arg(0)->Arg(1);
 
 void rotations(benchmark::State& state) {
   run_body(state, {I().add(Op::kRot, to(1), rf(2), imm(1)).mul(Op::kMov, to(kWaddrRep), rf(3)),
                    I().add(Op::kFadd, to(4), rf(4), rf(5)).mul(Op::kFmul, to(5), rf(0), rf(6))});
 }
-BENCHMARK(rotations)->Name("sgemm_words");
+BENCHMARK(rotations)->Name("sgemm_words")->Arg(0)->Arg(1);
 
 template <LanesF (*function)(LanesF)>
 void sfu_function(benchmark::State& state) {
@@ -132,6 +135,37 @@ void decode_program(benchmark::State& state) {
   }
 }
 BENCHMARK(decode_program)->Name("decode_64_instructions");
+
+// What compiling costs: programs of 512 instructions.
+void compile_program(benchmark::State& state) {
+  std::vector<Instruction> program;
+  for (int i = 0; i < 128; ++i) {
+    program.push_back(I().add(Op::kFadd, to(1 + i % 30), rf(1), rf(2)).mul(Op::kFmul, to(3), rf(3), rf(4)));
+    program.push_back(I().add(Op::kFcmp, {kWaddrNop, true}, rf(1), rf(2)).add_flags(FlagWrite::kPushn));
+    program.push_back(I().mul(Op::kMov, to(5), rf(6)).mul_if(Cond::kIfa));
+    program.push_back(I().add(Op::kAdd, to(40), rf(1), rf(0)).sig(kLdunif));
+  }
+  append_end(program);
+  const auto words = assemble(71, program);
+  std::vector<uint8_t> memory(1 << 16);
+  std::memcpy(memory.data() + kCode, words.data(), words.size() * 8);
+  jit::JitCompiler compiler(0);
+  const auto thread = std::make_unique<Thread>();
+  for (auto _ : state) {
+    ProgramCache cache(71, &compiler);
+    thread->reset();
+    thread->memory = Memory(memory.data());
+    thread->pc = kCode;
+    thread->uniforms = kUniforms;
+    thread->final_section = true;
+    if (run(*cache.get(thread->memory, kCode), *thread) != Stop::kEnd) state.SkipWithError("did not end");
+  }
+  const jit::Statistics s = compiler.statistics();
+  state.counters["seconds_per_instruction"] = s.seconds / static_cast<double>(s.instructions);
+  state.counters["bytes_per_instruction"] =
+      static_cast<double>(s.code_bytes) / static_cast<double>(s.instructions);
+}
+BENCHMARK(compile_program)->Name("compile_512_instructions");
 
 void reset_thread(benchmark::State& state) {
   const auto thread = std::make_unique<Thread>();

@@ -47,8 +47,8 @@ void run(benchmark::State& state, const std::vector<SceneVertex>& vertices, uint
   ProgramBuilder fs;
   for (uint8_t i = 0; i < varyings; ++i) fs.varying(static_cast<uint8_t>(10 + i));
   fs.store(10);
-  ptb::Draw& draw = scene.add_draw(3, vertices, fs, varyings);
-  if (fails) draw.state.cfg.depth_func = cle::Compare::kNever;
+  draw::Draw& draw = scene.add_draw(3, vertices, fs, varyings);
+  if (fails) draw.state.cfg.depth_func = Compare::kNever;
   scene.list_everything();
   scene.prepare();
   for (auto _ : state) scene.render_tiles();

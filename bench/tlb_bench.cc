@@ -52,8 +52,8 @@ void per_batch(benchmark::State& state, const Frame& frame) {
 
 void depth_test(benchmark::State& state, DepthType type, bool stencil) {
   Frame frame(ColorType::k8, 0, type);
-  cle::DrawState draw;
-  draw.cfg.depth_func = cle::Compare::kLess;
+  draw::DrawState draw;
+  draw.cfg.depth_func = Compare::kLess;
   draw.cfg.z_write = true;
   draw.cfg.stencil = stencil;
   for (auto _ : state)
@@ -68,12 +68,19 @@ BENCHMARK_CAPTURE(depth_test, less_d24, DepthType::k24, false);
 BENCHMARK_CAPTURE(depth_test, less_d24_stencil, DepthType::k24, true);
 BENCHMARK_CAPTURE(depth_test, less_d16, DepthType::k16, false);
 
-constexpr cle::BlendConfig kSourceAlpha{0, 6, 7, 0, 1, 7}, kDestinationColor{0, 4, 3, 0, 8, 7};
+using Factor = draw::BlendFactor;
+constexpr draw::BlendConfig kSourceAlpha{.color_src = Factor::kSrcAlpha,
+                                         .color_dst = Factor::kOneMinusSrcAlpha,
+                                         .alpha_dst = Factor::kOneMinusSrcAlpha},
+    kDestinationColor{.color_src = Factor::kDstColor,
+                      .color_dst = Factor::kOneMinusSrcColor,
+                      .alpha_src = Factor::kDstAlpha,
+                      .alpha_dst = Factor::kOneMinusSrcAlpha};
 
 void color(benchmark::State& state, ColorType type, uint8_t bpp, bool multisample,
-           const cle::BlendConfig* blend, uint8_t mask) {
+           const draw::BlendConfig* blend, uint8_t mask) {
   Frame frame(type, bpp, DepthType::k24, multisample);
-  cle::DrawState draw;
+  draw::DrawState draw;
   draw.color_masks[0] = mask;
   if (blend) {
     draw.cfg.blend = true;

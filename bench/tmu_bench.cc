@@ -107,9 +107,9 @@ void conversion(benchmark::State& state, bool mips) {
   gpu.memory().store<uint32_t>(GpuMemory::kBase, 1);
   JobError error;
   const std::atomic<bool> cancel{false};
-  Job job{};
+  JobContext job{};
   job.memory = gpu.memory();
-  job.profile = &device::default_profile();
+  job.profile = &chip::default_profile();
   job.error = &error;
   job.cancel = &cancel;
   tfu::Registers r{};

@@ -86,11 +86,8 @@ void draw_triangles(benchmark::State& state, uint32_t size, uint32_t draws) {
   const Image image =
       gpu().image(size, size, VK_FORMAT_R8G8B8A8_UNORM, {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
   const Target target = gpu().target(image);
-  PipelineOptions o;
-  o.vertex = kScreenVert;
-  o.fragment = kPushFrag;
-  o.push_constant_bytes = 32;
-  const Pipeline pipeline = gpu().graphics(target, o);
+  const Pipeline pipeline =
+      gpu().graphics(target, {.vertex = kScreenVert, .fragment = kPushFrag, .push_constant_bytes = 32});
   const struct {
     float color[4] = {1, 0.5f, 0.25f, 1};
     int32_t window[4];
@@ -126,11 +123,10 @@ void texture_rate(benchmark::State& state) {
   for (uint32_t i = 0; i < texels.size(); ++i) texels[i] = i * 2654435761u;
   gpu().upload(texture, texels.data(), texels.size() * 4, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
   const Target target = gpu().target(image);
-  PipelineOptions o;
-  o.vertex = kScreenVert;
-  o.fragment = kTextureFrag;
-  o.descriptors = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER};
-  const Pipeline pipeline = gpu().graphics(target, o);
+  const Pipeline pipeline =
+      gpu().graphics(target, {.vertex = kScreenVert,
+                              .fragment = kTextureFrag,
+                              .descriptors = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER}});
   const VkDescriptorSet set = gpu().descriptors(
       pipeline, {{.type = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER,
                   .view = texture.view,
@@ -166,12 +162,11 @@ void triangle_rate(benchmark::State& state) {
       }
   Buffer buffer = gpu().buffer(vertices.size() * sizeof(Vertex), VK_BUFFER_USAGE_VERTEX_BUFFER_BIT);
   std::memcpy(buffer.mapped, vertices.data(), vertices.size() * sizeof(Vertex));
-  PipelineOptions o;
-  o.vertex = kFlatVert;
-  o.fragment = kFlatFrag;
-  o.stride = sizeof(Vertex);
-  o.attributes = {{VK_FORMAT_R32G32B32A32_SFLOAT, 0}, {VK_FORMAT_R32G32B32A32_SFLOAT, 16}};
-  const Pipeline pipeline = gpu().graphics(target, o);
+  const Pipeline pipeline = gpu().graphics(
+      target, {.vertex = kFlatVert,
+               .fragment = kFlatFrag,
+               .stride = sizeof(Vertex),
+               .attributes = {{VK_FORMAT_R32G32B32A32_SFLOAT, 0}, {VK_FORMAT_R32G32B32A32_SFLOAT, 16}}});
   for (auto _ : state)
     gpu().run([&](VkCommandBuffer c) {
       begin_pass(c, target, {0, 0, 0, 1});

@@ -44,7 +44,7 @@ struct BufferCharges {
 };
 /// What an address space costs: a window with its guards, a page table, what it holds back for faults, and a
 /// few scratch pages, which faults map in some places.
-struct RoomCharges {
+struct BoSpaceCharges {
   Charge space, mappings, descriptor;
 };
 inline constexpr uint64_t kRoomMappings = mmu::AddressSpace::kFixedMappings + 8, kRoomDescriptors = 1;
@@ -83,13 +83,13 @@ class Buffer {
   Reservation& reservation() { return reservation_; }
 
  private:
-  friend class AddressRoom;
+  friend class BoSpace;
   friend class BufferTable;
 
   const uint64_t size_;
   BufferTable* const table_;
   Reservation reservation_;
-  BufferCharges charges_;     // under AddressRoom's lock while in a slab
+  BufferCharges charges_;     // under BoSpace's lock while in a slab
   mutable std::mutex mutex_;  // protects all below
   Place place_;
   bool in_slab_;
@@ -140,12 +140,11 @@ struct MovedMemory {
 };
 
 /// The GPU address space of one drm_file. Lives until the last BO and job that use it are gone.
-class AddressRoom {
+class BoSpace {
  public:
-  explicit AddressRoom(std::unique_ptr<GpuContext> gpu,
-                       const BoAlignment& alignment = default_abi().bo_alignment,
-                       std::shared_ptr<MemoryUse> use = std::make_shared<MemoryUse>(),
-                       RoomCharges charges = {});
+  explicit BoSpace(std::unique_ptr<GpuContext> gpu, const BoAlignment& alignment = default_abi().bo_alignment,
+                   std::shared_ptr<MemoryUse> use = std::make_shared<MemoryUse>(),
+                   BoSpaceCharges charges = {});
   GpuContext& gpu() { return *gpu_; }
 
   /// Places a buffer with memory of its own and maps it. 0, ENOSPC (no addresses left) or ENOMEM (the host
@@ -177,7 +176,7 @@ class AddressRoom {
  private:
   void note_use();
 
-  const RoomCharges charges_;  // released behind the context
+  const BoSpaceCharges charges_;  // released behind the context
   const std::unique_ptr<GpuContext> gpu_;
   const std::shared_ptr<MemoryUse> use_;
   mutable std::mutex mutex_;  // protects all below, and what is mapped
@@ -188,8 +187,8 @@ class AddressRoom {
 /// A GEM object: a buffer as one drm_file sees it.
 class Bo {
  public:
-  /// @param room  where it is mapped; null on the vc4 node
-  Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, const Placement& placement,
+  /// @param space  where it is mapped; null on the vc4 node
+  Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<BoSpace> space, const Placement& placement,
      uint64_t mmap_offset, bool imported, std::shared_ptr<MemoryUse> use, Charge mappings = {});
   ~Bo();
   Bo(const Bo&) = delete;
@@ -205,12 +204,12 @@ class Bo {
   /// Host address of [offset, offset + bytes), or null when that is not inside the object.
   uint8_t* host(uint64_t offset, uint64_t bytes) const;
 
-  /// AddressRoom::move_out(), for an object that is to be shared. One thread at a time.
+  /// BoSpace::move_out(), for an object that is to be shared. One thread at a time.
   int leave_slab(Account& account, MovedMemory* moved);
 
  private:
   const std::shared_ptr<Buffer> buffer_;
-  const std::shared_ptr<AddressRoom> room_;
+  const std::shared_ptr<BoSpace> space_;
   const Placement placement_;
   const uint64_t mmap_offset_;
   const bool imported_;

@@ -42,6 +42,15 @@ std::vector<FencePtr> Reservation::fences(bool reads_too) {
   return fences;
 }
 
+bool MemoryFile::map(mmu::AddressSpace& space, GpuAddr address, uint64_t offset, uint64_t size,
+                     std::optional<uint32_t> frame) const {
+  const auto map_file = [this, offset](void* at, uint64_t bytes) {
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memfd.get(),
+                static_cast<off_t>(offset)) != MAP_FAILED;
+  };
+  return space.map(address, size, map_file, frame).ok();
+}
+
 std::shared_ptr<MemoryFile> MemoryFile::create(const char* name, uint64_t size) {
   UniqueFd memfd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   struct stat info;
@@ -127,10 +136,10 @@ bool Buffer::client_mapped() const {
   return client_mapped_;
 }
 
-Bo::Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, const Placement& placement,
+Bo::Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<BoSpace> space, const Placement& placement,
        uint64_t mmap_offset, bool imported, std::shared_ptr<MemoryUse> use, Charge mappings)
     : buffer_(std::move(buffer)),
-      room_(std::move(room)),
+      space_(std::move(space)),
       placement_(placement),
       mmap_offset_(mmap_offset),
       imported_(imported),
@@ -141,18 +150,18 @@ Bo::Bo(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> room, const 
 }
 
 Bo::~Bo() {
-  if (room_) room_->unmap(*buffer_, placement_);
+  if (space_) space_->unmap(*buffer_, placement_);
   use_->bytes -= buffer_->size();
   use_->objects -= 1;
 }
 
 int Bo::leave_slab(Account& account, MovedMemory* moved) {
-  return room_ ? room_->move_out(account, buffer_, placement_, &mappings_, moved) : 0;
+  return space_ ? space_->move_out(account, buffer_, placement_, &mappings_, moved) : 0;
 }
 
 uint8_t* Bo::host(uint64_t offset, uint64_t bytes) const {
-  if (!room_ || offset > size() || bytes > size() - offset) return nullptr;
-  return room_->gpu().space().memory().host(address()) + offset;
+  if (!space_ || offset > size() || bytes > size() - offset) return nullptr;
+  return space_->gpu().space().memory().host(address()) + offset;
 }
 
 }  // namespace v3d::ioctl

@@ -18,7 +18,7 @@ bool is_available(const Syncobj& syncobj) {
   return fence && fence->is_signalled();
 }
 
-void run(IndirectCsdWork& work, const Job& job, const device::Profile& profile, const std::weak_ptr<File>&,
+void run(IndirectCsdWork& work, const Job& job, const chip::Profile& profile, const std::weak_ptr<File>&,
          Turn&) {
   uint32_t counts[3];
   const uint8_t* from = job.bos[0]->host(work.offset, sizeof counts);
@@ -38,8 +38,7 @@ void run(IndirectCsdWork& work, const Job& job, const device::Profile& profile, 
   }
 }
 
-void run(TimestampWork& work, const Job& job, const device::Profile&, const std::weak_ptr<File>&,
-         Turn& turn) {
+void run(TimestampWork& work, const Job& job, const chip::Profile&, const std::weak_ptr<File>&, Turn& turn) {
   bool first = true;
   for (const TimestampQuery& query : work.queries) {
     turn.checkpoint();
@@ -51,7 +50,7 @@ void run(TimestampWork& work, const Job& job, const device::Profile&, const std:
   }
 }
 
-void run(ResetTimestampWork& work, const Job& job, const device::Profile&, const std::weak_ptr<File>&,
+void run(ResetTimestampWork& work, const Job& job, const chip::Profile&, const std::weak_ptr<File>&,
          Turn& turn) {
   for (const TimestampQuery& query : work.queries) {
     turn.checkpoint();
@@ -60,7 +59,7 @@ void run(ResetTimestampWork& work, const Job& job, const device::Profile&, const
   }
 }
 
-void run(CopyTimestampWork& work, const Job& job, const device::Profile&, const std::weak_ptr<File>&,
+void run(CopyTimestampWork& work, const Job& job, const chip::Profile&, const std::weak_ptr<File>&,
          Turn& turn) {
   const CopyLayout& layout = work.layout;
   uint64_t record = layout.offset;
@@ -78,7 +77,7 @@ void run(CopyTimestampWork& work, const Job& job, const device::Profile&, const 
   }
 }
 
-void run(ResetPerformanceWork& work, const Job&, const device::Profile&, const std::weak_ptr<File>& weak_file,
+void run(ResetPerformanceWork& work, const Job&, const chip::Profile&, const std::weak_ptr<File>& weak_file,
          Turn& turn) {
   const std::shared_ptr<File> file = weak_file.lock();
   for (const PerformanceQuery& query : work.queries) {
@@ -89,7 +88,7 @@ void run(ResetPerformanceWork& work, const Job&, const device::Profile&, const s
   }
 }
 
-void run(CopyPerformanceWork& work, const Job& job, const device::Profile&,
+void run(CopyPerformanceWork& work, const Job& job, const chip::Profile&,
          const std::weak_ptr<File>& weak_file, Turn& turn) {
   const std::shared_ptr<File> file = weak_file.lock();
   const CopyLayout& layout = work.layout;
@@ -114,11 +113,11 @@ void run(CopyPerformanceWork& work, const Job& job, const device::Profile&,
   }
 }
 
-void run(std::monostate, const Job&, const device::Profile&, const std::weak_ptr<File>&, Turn&) {}
+void run(std::monostate, const Job&, const chip::Profile&, const std::weak_ptr<File>&, Turn&) {}
 
 }  // namespace
 
-void run_cpu_work(CpuSubmission& cpu, const Job& job, const device::Profile& profile,
+void run_cpu_work(CpuSubmission& cpu, const Job& job, const chip::Profile& profile,
                   const std::weak_ptr<File>& file, Turn& turn) {
   std::visit([&](auto& work) { run(work, job, profile, file, turn); }, cpu.work);
 }

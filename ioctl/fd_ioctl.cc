@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "absl/strings/str_format.h"
-#include "ioctl/dispatch.h"
 #include "ioctl/drm.h"
+#include "ioctl/ioctl_table.h"
 
 namespace v3d::ioctl {
 namespace {

@@ -40,7 +40,7 @@ void File::release() {
     by_buffer_.clear();
     for (const auto& [offset, bo] : by_offset_) kernel_.remove_mmap_offset(offset);
     by_offset_.clear();
-    room_.reset();
+    space_.reset();
   }
   for (const auto& slot : perfmons)
     if (slot.object) kernel_.perfmons().forget(slot.object.get());
@@ -51,11 +51,11 @@ void File::release() {
   is_master = false;
 }
 
-std::shared_ptr<AddressRoom> File::room(Account& account) {
+std::shared_ptr<BoSpace> File::bo_space(Account& account) {
   if (device_.modeset) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (room_) return room_;
-  RoomCharges charges;
+  if (space_) return space_;
+  BoSpaceCharges charges;
   if (account.charge(Resource::kAddressSpaces, 1, &charges.space) != 0 ||
       account.charge(Resource::kMappings, kRoomMappings, &charges.mappings) != 0 ||
       account.charge(Resource::kDescriptors, kRoomDescriptors, &charges.descriptor) != 0)
@@ -66,8 +66,8 @@ std::shared_ptr<AddressRoom> File::room(Account& account) {
               std::string(context.status().message()));
     return nullptr;
   }
-  return room_ = std::make_shared<AddressRoom>(*std::move(context), abi().bo_alignment, memory_use_,
-                                               std::move(charges));
+  return space_ = std::make_shared<BoSpace>(*std::move(context), abi().bo_alignment, memory_use_,
+                                            std::move(charges));
 }
 
 FencePtr File::next_fence(Queue queue) {
@@ -83,7 +83,7 @@ int File::refuse_memory(uint64_t size, const char* why) {
   return ENOMEM;
 }
 
-std::shared_ptr<Bo> File::place(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> space,
+std::shared_ptr<Bo> File::place(const std::shared_ptr<Buffer>& buffer, const std::shared_ptr<BoSpace>& space,
                                 Placement placement, bool imported, Charge mappings) {
   const uint64_t offset = kernel_.new_mmap_offset(buffer->size());
   try {
@@ -94,26 +94,27 @@ std::shared_ptr<Bo> File::place(std::shared_ptr<Buffer> buffer, std::shared_ptr<
   }
 }
 
-int File::make_bo(Account& account, std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo) {
-  std::shared_ptr<AddressRoom> space;
+int File::make_bo(Account& account, const std::shared_ptr<Buffer>& buffer, bool imported,
+                  std::shared_ptr<Bo>* bo) {
+  std::shared_ptr<BoSpace> space;
   Placement placement;
   Charge mappings;
   if (!device_.modeset) {
     if (account.charge(Resource::kMappings, kBoMappings, &mappings) != 0)
       return refuse_memory(buffer->size(), "limit of mappings");
-    space = room(account);
+    space = bo_space(account);
     if (!space) return refuse_memory(buffer->size(), "no address space");
     const int error = space->map(*buffer, &placement);
     if (error == ENOMEM) return refuse_memory(buffer->size(), "the host refuses another mapping");
     if (error) return error;
   }
-  *bo = place(std::move(buffer), std::move(space), placement, imported, std::move(mappings));
+  *bo = place(buffer, space, placement, imported, std::move(mappings));
   return 0;
 }
 
 bool File::make_small_bo(Account& account, Charge* bytes, bool in_need, std::shared_ptr<Bo>* bo) {
   const uint64_t size = bytes->amount();
-  const std::shared_ptr<AddressRoom> space = size <= kMaxSlabBo ? room(account) : nullptr;
+  const std::shared_ptr<BoSpace> space = size <= kMaxSlabBo ? bo_space(account) : nullptr;
   if (!space) return false;
   Placement placement;
   const auto buffer = space->create_small(kernel_.buffers(), account, bytes, in_need, &placement);
@@ -131,7 +132,7 @@ int File::create_bo(Account& account, uint64_t size, std::shared_ptr<Bo>* bo, ui
     if (account.charge(Resource::kDescriptors, 1, &charges.descriptor) == 0)
       buffer = kernel_.buffers().create(size, &charges);
     if (buffer) {
-      if (const int error = make_bo(account, std::move(buffer), false, bo)) return error;
+      if (const int error = make_bo(account, buffer, false, bo)) return error;
     } else if (!make_small_bo(account, &charges.bytes, true, bo)) {
       return refuse_memory(size, "no memory or descriptors left");
     }
@@ -224,12 +225,18 @@ std::shared_ptr<Bo> File::find_mmap(uint64_t offset) const {
   return it == by_offset_.end() ? nullptr : it->second.lock();
 }
 
-int File::add_syncobj(Account& account, std::shared_ptr<Syncobj> syncobj, uint32_t* handle) {
+template <typename T>
+int File::add(HandleTable<T>& table, Account& account, Resource resource, std::shared_ptr<T> object,
+              uint32_t* handle) {
   Charge charge;
-  if (const int error = account.charge(Resource::kSyncobjs, 1, &charge)) return error;
+  if (const int error = account.charge(resource, 1, &charge)) return error;
   const std::lock_guard lock(mutex_);
-  *handle = syncobjs_.add(std::move(syncobj), std::move(charge));
+  *handle = table.add(std::move(object), std::move(charge));
   return *handle ? 0 : ENOSPC;
+}
+
+int File::add_syncobj(Account& account, std::shared_ptr<Syncobj> syncobj, uint32_t* handle) {
+  return add(syncobjs_, account, Resource::kSyncobjs, std::move(syncobj), handle);
 }
 
 std::shared_ptr<Syncobj> File::find_syncobj(uint32_t handle) const {
@@ -243,11 +250,7 @@ bool File::destroy_syncobj(uint32_t handle) {
 }
 
 int File::add_perfmon(Account& account, std::shared_ptr<Perfmon> perfmon, uint32_t* id) {
-  Charge charge;
-  if (const int error = account.charge(Resource::kPerfmons, 1, &charge)) return error;
-  const std::lock_guard lock(mutex_);
-  *id = perfmons_.add(std::move(perfmon), std::move(charge));
-  return *id ? 0 : ENOSPC;
+  return add(perfmons_, account, Resource::kPerfmons, std::move(perfmon), id);
 }
 
 std::shared_ptr<Perfmon> File::find_perfmon(uint32_t id) const {

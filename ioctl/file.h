@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ioctl/abi.h"
+#include "ioctl/backlog.h"
 #include "ioctl/bo.h"
 #include "ioctl/handle_table.h"
 #include "ioctl/job.h"
@@ -95,7 +96,7 @@ class File : public std::enable_shared_from_this<File> {
   bool destroy_perfmon(uint32_t id);
 
   /// The address space, made at the first call. Null when the host has none left, or the account.
-  std::shared_ptr<AddressRoom> room(Account& account);
+  std::shared_ptr<BoSpace> bo_space(Account& account);
   /// Next fence of one of its queues; under Kernel::submit_mutex.
   FencePtr next_fence(Queue queue);
   bool owns_context(Queue queue, uint64_t context) const {
@@ -108,15 +109,21 @@ class File : public std::enable_shared_from_this<File> {
   bool atomic = false;            ///< DRM_CLIENT_CAP_ATOMIC
   bool universal_planes = false;  ///< DRM_CLIENT_CAP_UNIVERSAL_PLANES
   PerfmonOrder perfmon_order;     ///< under Kernel::submit_mutex
+  Backlog backlog;                ///< under Kernel::submit_mutex
 
  private:
   int refuse_memory(uint64_t size, const char* why);
   /// The object of a buffer that is mapped at its placement; unmaps it when there is no memory for one.
-  std::shared_ptr<Bo> place(std::shared_ptr<Buffer> buffer, std::shared_ptr<AddressRoom> space,
+  std::shared_ptr<Bo> place(const std::shared_ptr<Buffer>& buffer, const std::shared_ptr<BoSpace>& space,
                             Placement placement, bool imported, Charge mappings);
-  int make_bo(Account& account, std::shared_ptr<Buffer> buffer, bool imported, std::shared_ptr<Bo>* bo);
+  int make_bo(Account& account, const std::shared_ptr<Buffer>& buffer, bool imported,
+              std::shared_ptr<Bo>* bo);
   bool make_small_bo(Account& account, Charge* bytes, bool in_need, std::shared_ptr<Bo>* bo);
   int add_handle_locked(const std::shared_ptr<Bo>& bo, Charge charge, uint32_t* handle);
+  /// 0, ENOSPC, or the error of the account.
+  template <typename T>
+  int add(HandleTable<T>& table, Account& account, Resource resource, std::shared_ptr<T> object,
+          uint32_t* handle);
 
   Kernel& kernel_;
   DrmDevice& device_;
@@ -129,7 +136,7 @@ class File : public std::enable_shared_from_this<File> {
 
   mutable std::mutex mutex_;  // protects all below
   std::string client_name_;
-  std::shared_ptr<AddressRoom> room_;
+  std::shared_ptr<BoSpace> space_;
   HandleTable<Bo> bos_;
   struct Known {
     uint32_t handle;  // the first one

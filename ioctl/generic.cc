@@ -27,6 +27,30 @@ void become_master(File& file) {
   file.is_master = file.was_master = file.authenticated = true;
 }
 
+/// What GET_CAP answers on each node.
+struct Capability {
+  uint64_t id;
+  int v3d, vc4;
+};
+constexpr int kUnknown = -1;
+constexpr Capability kCapabilities[] = {
+    {drm::kCapTimestampMonotonic, 1, 1},
+    {drm::kCapPrime, 3, 3},
+    {drm::kCapSyncobj, 1, 0},
+    {drm::kCapSyncobjTimeline, 0, 0},
+    {drm::kCapDumbBuffer, kUnknown, 1},
+    {drm::kCapVblankHighCrtc, kUnknown, 1},
+    {drm::kCapAsyncPageFlip, kUnknown, 1},
+    {drm::kCapAddfb2Modifiers, kUnknown, 1},
+    {drm::kCapCrtcInVblankEvent, kUnknown, 1},
+    {drm::kCapAtomicAsyncPageFlip, kUnknown, 1},
+    {drm::kCapDumbPreferredDepth, kUnknown, 24},
+    {drm::kCapCursorWidth, kUnknown, 64},
+    {drm::kCapCursorHeight, kUnknown, 64},
+    {drm::kCapDumbPreferShadow, kUnknown, 0},
+    {drm::kCapPageFlipTarget, kUnknown, 0},
+};
+
 }  // namespace
 
 int version(Call& call, drm::Version& args) {
@@ -110,41 +134,13 @@ int set_version(Call& call, drm::SetVersion& args) {
 int get_cap(Call& call, drm::GetCap& args) {
   const bool modeset = call.file.device().modeset;
   args.value = 0;
-  switch (args.capability) {
-    case drm::kCapTimestampMonotonic:
-      args.value = 1;
-      return 0;
-    case drm::kCapPrime:
-      args.value = 3;
-      return 0;
-    case drm::kCapSyncobj:
-      args.value = !modeset;
-      return 0;
-    case drm::kCapSyncobjTimeline:
-      return 0;
+  for (const Capability& row : kCapabilities) {
+    const int value = modeset ? row.vc4 : row.v3d;
+    if (row.id != args.capability || value == kUnknown) continue;
+    args.value = static_cast<uint64_t>(value);
+    return 0;
   }
-  if (!modeset) return EOPNOTSUPP;
-  switch (args.capability) {
-    case drm::kCapDumbBuffer:
-    case drm::kCapVblankHighCrtc:
-    case drm::kCapAsyncPageFlip:
-    case drm::kCapAddfb2Modifiers:
-    case drm::kCapCrtcInVblankEvent:
-    case drm::kCapAtomicAsyncPageFlip:
-      args.value = 1;
-      return 0;
-    case drm::kCapDumbPreferredDepth:
-      args.value = 24;
-      return 0;
-    case drm::kCapCursorWidth:
-    case drm::kCapCursorHeight:
-      args.value = 64;
-      return 0;
-    case drm::kCapDumbPreferShadow:
-    case drm::kCapPageFlipTarget:
-      return 0;
-  }
-  return EINVAL;
+  return modeset ? EINVAL : EOPNOTSUPP;
 }
 
 int set_client_cap(Call& call, drm::SetClientCap& args) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "gpu/device/device.h"
@@ -16,9 +17,9 @@ class GpuContext {
   virtual ~GpuContext() = default;
   virtual mmu::AddressSpace& space() = 0;
   virtual device::JobResult run_bin(const device::ClJob& job, Turn& turn,
-                                    std::shared_ptr<const ptb::BinResult>* result) = 0;
+                                    std::shared_ptr<const draw::BinResult>* result) = 0;
   virtual device::JobResult run_render(const device::ClJob& job, Turn& turn,
-                                       std::shared_ptr<const ptb::BinResult> bin) = 0;
+                                       std::shared_ptr<const draw::BinResult> bin) = 0;
   virtual device::JobResult run_csd(const device::CsdJob& job, Turn& turn) = 0;
   virtual device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) = 0;
 };
@@ -26,8 +27,10 @@ class GpuContext {
 class Gpu {
  public:
   virtual ~Gpu() = default;
-  virtual const device::Profile& profile() const = 0;
+  virtual const chip::Profile& profile() const = 0;
   virtual absl::StatusOr<std::unique_ptr<GpuContext>> create_context() = 0;
+  /// For people: lines about the engine that runs jobs, or nothing.
+  virtual std::string status() const { return {}; }
 };
 
 }  // namespace v3d::ioctl

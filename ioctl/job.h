@@ -74,7 +74,7 @@ struct Job {
   /// Who submitted it; null: the client's user.
   std::shared_ptr<const User> user;
   /// Set for BIN, RENDER and CSD: compute excludes the other two in one address space (device::Context).
-  std::shared_ptr<AddressRoom> room;
+  std::shared_ptr<BoSpace> space;
   /// Fences to wait for, at most one per context.
   std::vector<FencePtr> dependencies;
   /// Signalled when the job has ended, after all its memory effects.

@@ -4,8 +4,14 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "gpu/base/memory.h"
 #include "ioctl/unique_fd.h"
+
+namespace v3d::mmu {
+class AddressSpace;
+}
 
 namespace v3d::ioctl {
 
@@ -23,6 +29,11 @@ struct MemoryFile {
   /// @param size  bytes, a multiple of the page size, > 0
   /// @return null when the host has no memory or no descriptors left
   static std::shared_ptr<MemoryFile> create(const char* name, uint64_t size);
+
+  /// Maps bytes [offset, offset + size), whole pages, at a GPU address. False when the host refuses.
+  /// @param frame  as of AddressSpace::map
+  bool map(mmu::AddressSpace& space, GpuAddr address, uint64_t offset, uint64_t size,
+           std::optional<uint32_t> frame = {}) const;
 };
 
 }  // namespace v3d::ioctl

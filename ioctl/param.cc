@@ -8,7 +8,7 @@ namespace v3d::ioctl {
 
 int get_param(Call& call, drm::GetParam& args) {
   if (args.pad != 0 || args.param >= call.kernel.abi().num_params) return EINVAL;
-  const device::Profile& profile = call.kernel.gpu().profile();
+  const chip::Profile& profile = call.kernel.gpu().profile();
   const uint32_t registers[] = {profile.uifcfg,     profile.hub_ident1,  profile.hub_ident2,
                                 profile.hub_ident3, profile.core_ident0, profile.core_ident1,
                                 profile.core_ident2};

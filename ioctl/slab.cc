@@ -37,6 +37,9 @@ struct Slab {
   bool kept = false;  // the host maps pages that are free, so that jobs may write to them
 
   uint32_t at(uint32_t page) const { return address + page * kPageSize; }
+  bool map(mmu::AddressSpace& space, uint32_t page, uint32_t count) const {
+    return file->map(space, at(page), page * uint64_t{kPageSize}, count * uint64_t{kPageSize}, frame + page);
+  }
   uint32_t page_of(const SlabPiece& piece) const { return (piece.address - address) / kPageSize; }
 
   /// The lowest run of free pages.
@@ -159,19 +162,12 @@ bool SlabPool::map(Slab& slab, uint32_t page, uint32_t pages) {
   if (slab.kept && space_.revive(slab.at(page), bytes)) return true;
   if (!slab.whole && (space_.host_mappings() >= kExactMappings || !slab.afford(slab.used & ~slab.gone)))
     return map_whole(slab);
-  return space_
-             .map(slab.at(page), slab.file->memfd.get(), page * uint64_t{kPageSize}, bytes, slab.frame + page)
-             .ok() ||
-         map_whole(slab);
+  return slab.map(space_, page, pages) || map_whole(slab);
 }
 
 bool SlabPool::map_whole(Slab& slab) {
-  const bool mapped = slab.for_own_runs([&](uint32_t page, uint32_t pages) {
-    return space_
-        .map(slab.at(page), slab.file->memfd.get(), page * uint64_t{kPageSize}, pages * uint64_t{kPageSize},
-             slab.frame + page)
-        .ok();
-  });
+  const bool mapped =
+      slab.for_own_runs([&](uint32_t page, uint32_t pages) { return slab.map(space_, page, pages); });
   slab.kept = true;
   for (uint32_t page = 0; page < slab.pages; ++page)
     if (!slab.moved[page] && (!slab.used[page] || slab.gone[page])) space_.keep(slab.at(page), kPageSize);

@@ -86,6 +86,17 @@ int get_extensions(Call& call, uint64_t chain, Extensions* extensions, CpuSubmis
   return 0;
 }
 
+int get_gpu_extensions(Call& call, uint32_t flags, uint64_t chain, uint32_t out_sync,
+                       Extensions* extensions) {
+  if (flags & drm::kSubmitExtension)
+    if (const int error = get_extensions(call, chain, extensions, nullptr)) return error;
+  if (extensions->multi_sync) return 0;
+  std::shared_ptr<Syncobj> syncobj = call.file.find_syncobj(out_sync);
+  if (!syncobj) return missing_sync(call, out_sync);
+  extensions->out_syncs.push_back(std::move(syncobj));
+  return 0;
+}
+
 int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extensions, JobPtr* out) {
   auto job = std::make_shared<Job>(queue);
   if (const int error = call.account.charge(Resource::kJobs, 1, &job->charge)) return error;
@@ -103,14 +114,6 @@ int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extens
     return error;
   }
   *out = std::move(job);
-  return 0;
-}
-
-int get_out_sync(Call& call, uint32_t out_sync, Extensions* extensions) {
-  if (extensions->multi_sync) return 0;
-  std::shared_ptr<Syncobj> syncobj = call.file.find_syncobj(out_sync);
-  if (!syncobj) return missing_sync(call, out_sync);
-  extensions->out_syncs.push_back(std::move(syncobj));
   return 0;
 }
 
@@ -186,18 +189,31 @@ void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions
   for (const auto& syncobj : extensions.out_syncs) syncobj->replace(last);
 }
 
+/// Whatever comes of it, the jobs are queued.
+void hold_back(Call& call, const FencePtr& due) {
+  try {
+    static_cast<void>(wait_for_all({due}, call.waiter, monotonic_ns() + Backlog::kPatienceNs));
+  } catch (const std::bad_alloc&) {
+  }
+}
+
 }  // namespace
 
 void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
-  const std::lock_guard lock(call.kernel.submit_mutex);
-  try {
-    commit_locked(call, jobs, extensions);
-  } catch (const std::bad_alloc&) {
-    // Nobody waits for ever for a fence that stands somewhere already, of a job that was never queued.
-    for (const JobPtr& job : jobs)
-      if (job->done) job->done->signal(ENOMEM);
-    throw;
+  FencePtr due;
+  {
+    const std::lock_guard lock(call.kernel.submit_mutex);
+    try {
+      commit_locked(call, jobs, extensions);
+    } catch (const std::bad_alloc&) {
+      // Nobody waits for ever for a fence that stands somewhere already, of a job that was never queued.
+      for (const JobPtr& job : jobs)
+        if (job->done) job->done->signal(ENOMEM);
+      throw;
+    }
+    due = call.file.backlog.add(jobs.back()->done);
   }
+  if (due) hold_back(call, due);
 }
 
 }  // namespace v3d::ioctl

@@ -28,8 +28,9 @@ struct Extensions {
 /// none
 int get_extensions(Call& call, uint64_t chain, Extensions* extensions, CpuSubmission* cpu);
 
-/// Adds the out_sync of the main struct, which MULTI_SYNC overrides. 0 or ENOENT.
-int get_out_sync(Call& call, uint32_t out_sync, Extensions* extensions);
+/// Of a GPU submit: walks the chain if its flags say that there is one, and adds the out_sync of the main
+/// struct, which MULTI_SYNC overrides.
+int get_gpu_extensions(Call& call, uint32_t flags, uint64_t chain, uint32_t out_sync, Extensions* extensions);
 
 /// A job of the caller that waits for what the submit names for its queue.
 /// @param extensions  null for jobs that MULTI_SYNC does not reach
@@ -45,7 +46,8 @@ int check_reservations(const Abi& abi, const Job& job);
 int attach_perfmon(Call& call, uint32_t id, const std::vector<JobPtr>& jobs);
 
 /// Queues the jobs, each dependent on the one before, as one step: implicit dependencies of each job's BO
-/// list, fences, push, fences of the BO lists, out-syncs (of the last job).
+/// list, fences, push, fences of the BO lists, out-syncs (of the last job). Then waits while the file is too
+/// far ahead of the GPU (backlog.h).
 void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions);
 
 /// The CSD and CACHE_CLEAN jobs of a compute submit.

@@ -10,9 +10,8 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
   if (args.pad) return EINVAL;
   if (args.flags & ~(drm::kSubmitFlushCache | drm::kSubmitExtension)) return EINVAL;
   Extensions extensions;
-  if (args.flags & drm::kSubmitExtension)
-    if (const int error = get_extensions(call, args.extensions, &extensions, nullptr)) return error;
-  if (const int error = get_out_sync(call, args.out_sync, &extensions)) return error;
+  if (const int error = get_gpu_extensions(call, args.flags, args.extensions, args.out_sync, &extensions))
+    return error;
 
   JobPtr bin, render, clean;
   if (args.bcl_start != args.bcl_end)
@@ -30,22 +29,22 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
   for (JobPtr* job : {&bin, &render, &clean})
     if (*job) jobs.push_back(*job);
   if (const int error = attach_perfmon(call, args.perfmon_id, jobs)) return error;
-  const std::shared_ptr<AddressRoom> room = call.file.room(call.account);
-  if (!room) return ENOMEM;
+  const std::shared_ptr<BoSpace> space = call.file.bo_space(call.account);
+  if (!space) return ENOMEM;
 
   const device::ClJob registers = {args.bcl_start, args.bcl_end, args.rcl_start, args.rcl_end,
                                    args.qma,       args.qms,     args.qts};
   // Tile lists pass from the bin job to the render job of the same submission only.
-  const auto binned = std::make_shared<std::shared_ptr<const ptb::BinResult>>();
+  const auto binned = std::make_shared<std::shared_ptr<const draw::BinResult>>();
   if (bin) {
-    bin->room = room;
-    bin->run = [room, registers, binned](Turn& turn) {
-      return room->gpu().run_bin(registers, turn, binned.get());
+    bin->space = space;
+    bin->run = [space, registers, binned](Turn& turn) {
+      return space->gpu().run_bin(registers, turn, binned.get());
     };
   }
-  render->room = room;
-  render->run = [room, registers, binned](Turn& turn) {
-    return room->gpu().run_render(registers, turn, std::move(*binned));
+  render->space = space;
+  render->run = [space, registers, binned](Turn& turn) {
+    return space->gpu().run_render(registers, turn, std::move(*binned));
   };
 
   commit(call, jobs, extensions);

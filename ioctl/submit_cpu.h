@@ -69,7 +69,7 @@ int get_cpu_extension(Call& call, uint32_t id, uint64_t address, CpuSubmission* 
 /// @param job  the CPU job; its done fence goes into the syncobjs of timestamp queries
 /// @param turn  is asked between queries, of which there may be kMaxUserArray
 /// @param file  whose perfmons are meant; may be closed meanwhile
-void run_cpu_work(CpuSubmission& cpu, const Job& job, const device::Profile& profile,
+void run_cpu_work(CpuSubmission& cpu, const Job& job, const chip::Profile& profile,
                   const std::weak_ptr<File>& file, Turn& turn);
 
 }  // namespace v3d::ioctl

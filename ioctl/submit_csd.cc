@@ -8,11 +8,11 @@
 namespace v3d::ioctl {
 namespace {
 
-device::JobResult run_csd(AddressRoom& room, const device::CsdJob& registers, Turn& turn) {
+device::JobResult run_csd(BoSpace& space, const device::CsdJob& registers, Turn& turn) {
   // Hardware reads a count of 0 as 65536; the kernel skips such dispatches (v3d_sched.c, v3d_csd_job_run).
   for (int i = 0; i < 3; ++i)
     if (registers.cfg[static_cast<size_t>(i)] >> 16 == 0) return {};
-  return room.gpu().run_csd(registers, turn);
+  return space.gpu().run_csd(registers, turn);
 }
 
 }  // namespace
@@ -25,15 +25,15 @@ int make_csd_jobs(Call& call, const drm::SubmitCsd& args, const Extensions* exte
   Job& with_bos = abi.clean_has_the_bos ? *jobs->clean : *jobs->csd;
   if (const int error = look_up_bos(call, args.bo_handles, args.bo_handle_count, &with_bos)) return error;
   if (const int error = check_reservations(abi, with_bos)) return error;
-  const std::shared_ptr<AddressRoom> room = call.file.room(call.account);
-  if (!room) return ENOMEM;
+  const std::shared_ptr<BoSpace> space = call.file.bo_space(call.account);
+  if (!space) return ENOMEM;
 
   const auto registers = std::make_shared<device::CsdJob>();
   std::copy(std::begin(args.cfg), std::end(args.cfg), registers->cfg.begin());
   registers->indirect = indirect;
   jobs->registers = registers;
-  jobs->csd->room = room;
-  jobs->csd->run = [room, registers](Turn& turn) { return run_csd(*room, *registers, turn); };
+  jobs->csd->space = space;
+  jobs->csd->run = [space, registers](Turn& turn) { return run_csd(*space, *registers, turn); };
   return 0;
 }
 
@@ -41,9 +41,8 @@ int submit_csd(Call& call, drm::SubmitCsd& args) {
   if (args.pad) return EINVAL;
   if (args.flags && !(args.flags & drm::kSubmitExtension)) return EINVAL;
   Extensions extensions;
-  if (args.flags & drm::kSubmitExtension)
-    if (const int error = get_extensions(call, args.extensions, &extensions, nullptr)) return error;
-  if (const int error = get_out_sync(call, args.out_sync, &extensions)) return error;
+  if (const int error = get_gpu_extensions(call, args.flags, args.extensions, args.out_sync, &extensions))
+    return error;
   CsdSubmission jobs;
   if (const int error = make_csd_jobs(call, args, &extensions, false, &jobs)) return error;
   if (const int error = attach_perfmon(call, args.perfmon_id, {jobs.csd, jobs.clean})) return error;

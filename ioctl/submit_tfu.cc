@@ -10,9 +10,8 @@ namespace v3d::ioctl {
 int submit_tfu(Call& call, drm::SubmitTfu& args) {
   if (args.flags && !(args.flags & drm::kSubmitExtension)) return EINVAL;
   Extensions extensions;
-  if (args.flags & drm::kSubmitExtension)
-    if (const int error = get_extensions(call, args.extensions, &extensions, nullptr)) return error;
-  if (const int error = get_out_sync(call, args.out_sync, &extensions)) return error;
+  if (const int error = get_gpu_extensions(call, args.flags, args.extensions, args.out_sync, &extensions))
+    return error;
 
   JobPtr job;
   if (const int error = make_job(call, Queue::kTfu, args.in_sync, &extensions, &job)) return error;
@@ -23,8 +22,8 @@ int submit_tfu(Call& call, drm::SubmitTfu& args) {
     job->bos.push_back(std::move(bo));
   }
   if (const int error = check_reservations(call.kernel.abi(), *job)) return error;
-  const std::shared_ptr<AddressRoom> room = call.file.room(call.account);
-  if (!room) return ENOMEM;
+  const std::shared_ptr<BoSpace> space = call.file.bo_space(call.account);
+  if (!space) return ENOMEM;
 
   device::TfuJob registers = {.icfg = args.icfg,
                               .iia = args.iia,
@@ -36,7 +35,7 @@ int submit_tfu(Call& call, drm::SubmitTfu& args) {
                               .ioc = args.ioc,
                               .coef = {}};
   std::copy(std::begin(args.coef), std::end(args.coef), registers.coef.begin());
-  job->run = [room, registers](Turn& turn) { return room->gpu().run_tfu(registers, turn); };
+  job->run = [space, registers](Turn& turn) { return space->gpu().run_tfu(registers, turn); };
   commit(call, {job}, extensions);
   return 0;
 }

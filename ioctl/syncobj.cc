@@ -256,6 +256,23 @@ int wait_for_syncobjs(Call& call, const std::vector<Syncobj*>& syncobjs, uint32_
   return BlockingWait(syncobjs, call.waiter).run(fences, all, deadline, first);
 }
 
+/// Writes *handle only when all went well.
+int add_handle(Call& call, std::shared_ptr<Syncobj> syncobj, uint32_t* handle) {
+  uint32_t added;
+  const int error = call.file.add_syncobj(call.account, std::move(syncobj), &added);
+  if (!error) *handle = added;
+  return error;
+}
+
+int replace_all(Call& call, const drm::SyncobjArray& args, const FencePtr& fence) {
+  if (!has_syncobjs(call)) return EOPNOTSUPP;
+  if (args.pad || args.count_handles == 0) return EINVAL;
+  std::vector<std::shared_ptr<Syncobj>> syncobjs;
+  if (const int error = find_syncobjs(call, args.handles, args.count_handles, &syncobjs)) return error;
+  for (const auto& syncobj : syncobjs) syncobj->replace(fence);
+  return 0;
+}
+
 }  // namespace
 
 int syncobj_create(Call& call, drm::SyncobjCreate& args) {
@@ -263,10 +280,7 @@ int syncobj_create(Call& call, drm::SyncobjCreate& args) {
   if (args.flags & ~drm::kSyncobjCreateSignaled) return EINVAL;
   auto syncobj = std::make_shared<Syncobj>();
   if (args.flags & drm::kSyncobjCreateSignaled) syncobj->replace(Fence::stub());
-  uint32_t handle;
-  const int error = call.file.add_syncobj(call.account, std::move(syncobj), &handle);
-  if (!error) args.handle = handle;
-  return error;
+  return add_handle(call, std::move(syncobj), &args.handle);
 }
 
 int syncobj_destroy(Call& call, drm::SyncobjDestroy& args) {
@@ -321,10 +335,7 @@ int syncobj_fd_to_handle(Call& call, drm::SyncobjHandle& args) {
   }
   std::shared_ptr<Syncobj> syncobj = call.kernel.find_syncobj(fd);
   if (!syncobj) return EINVAL;
-  uint32_t handle;
-  const int error = call.file.add_syncobj(call.account, std::move(syncobj), &handle);
-  if (!error) args.handle = handle;
-  return error;
+  return add_handle(call, std::move(syncobj), &args.handle);
 }
 
 int syncobj_wait(Call& call, drm::SyncobjWait& args) {
@@ -350,22 +361,8 @@ int syncobj_wait(Call& call, drm::SyncobjWait& args) {
   return 0;
 }
 
-int syncobj_reset(Call& call, drm::SyncobjArray& args) {
-  if (!has_syncobjs(call)) return EOPNOTSUPP;
-  if (args.pad || args.count_handles == 0) return EINVAL;
-  std::vector<std::shared_ptr<Syncobj>> syncobjs;
-  if (const int error = find_syncobjs(call, args.handles, args.count_handles, &syncobjs)) return error;
-  for (const auto& syncobj : syncobjs) syncobj->replace(nullptr);
-  return 0;
-}
+int syncobj_reset(Call& call, drm::SyncobjArray& args) { return replace_all(call, args, nullptr); }
 
-int syncobj_signal(Call& call, drm::SyncobjArray& args) {
-  if (!has_syncobjs(call)) return EOPNOTSUPP;
-  if (args.pad || args.count_handles == 0) return EINVAL;
-  std::vector<std::shared_ptr<Syncobj>> syncobjs;
-  if (const int error = find_syncobjs(call, args.handles, args.count_handles, &syncobjs)) return error;
-  for (const auto& syncobj : syncobjs) syncobj->replace(Fence::stub());
-  return 0;
-}
+int syncobj_signal(Call& call, drm::SyncobjArray& args) { return replace_all(call, args, Fence::stub()); }
 
 }  // namespace v3d::ioctl

@@ -242,7 +242,7 @@ int launch(uint64_t deadline) {
   reason.add(ended ? " ended at once" : error == ETIMEDOUT ? " does not answer" : " cannot be run");
   if (!ended && error != ETIMEDOUT) reason.add(" (errno ").add(static_cast<uint64_t>(error)).add(')');
   Text<512> said;
-  if (ended) read_line(log.c_str(), log_size, &said);
+  read_line(log.c_str(), log_size, &said);
   if (said.size()) reason.add(": ").add(said.c_str());
   if (log.size()) reason.add("; its messages: ").add(log.c_str());
   report_failure("the daemon ", daemon.c_str(), reason.c_str());

@@ -30,7 +30,10 @@ int connect_to(const char* socket_path) {
   return error;
 }
 
-/// The process at the other end runs under the shim.
+/// The process at the other end runs under the shim. Its own memory map is the one place that says so:
+/// windows of the emulated GPU can be handed over only to a server that maps buffers through the same daemon,
+/// and neither X nor Wayland has a word for that. Where the map may not be read, the server counts as a
+/// foreign one.
 bool server_has_shim(int socket) {
   ucred peer{};
   socklen_t size = sizeof(peer);

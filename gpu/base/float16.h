@@ -41,6 +41,7 @@ inline uint16_t float_to_half(float f) {
 }
 
 #if defined(__F16C__) && defined(__AVX512F__)
+/// The low half of each lane.
 inline LanesF half_to_float(Lanes low_halves) {
   typedef short Halves __attribute__((vector_size(32)));
   typedef uint16_t Words __attribute__((vector_size(32)));
@@ -48,20 +49,41 @@ inline LanesF half_to_float(Lanes low_halves) {
       reinterpret_cast<Halves>(__builtin_convertvector(low_halves, Words)), LanesF{},
       static_cast<LaneMask>(-1), 4);
 }
+/// Result in the low half of each lane, upper half 0.
 inline Lanes float_to_half(LanesF v) {
   typedef uint16_t Words __attribute__((vector_size(32)));
   typedef short Halves __attribute__((vector_size(32)));
   const Halves h = __builtin_ia32_vcvtps2ph512_mask(v, 0, Halves{}, static_cast<LaneMask>(-1));
   return __builtin_convertvector(reinterpret_cast<Words>(h), Lanes);
 }
+#elif defined(__F16C__)
+inline LanesF half_to_float(Lanes low_halves) {
+  typedef short Halves __attribute__((vector_size(16)));
+  typedef uint16_t Words __attribute__((vector_size(32)));
+  typedef float Native __attribute__((vector_size(32)));
+  const Words words = __builtin_convertvector(low_halves, Words);
+  Halves half[2];
+  __builtin_memcpy(half, &words, sizeof(words));
+  const Native result[2] = {__builtin_ia32_vcvtph2ps256(half[0]), __builtin_ia32_vcvtph2ps256(half[1])};
+  return std::bit_cast<LanesF>(result);
+}
+inline Lanes float_to_half(LanesF v) {
+  typedef uint16_t Words __attribute__((vector_size(32)));
+  typedef float Native __attribute__((vector_size(32)));
+  typedef short Halves __attribute__((vector_size(16)));
+  Native part[2];
+  __builtin_memcpy(part, &v, sizeof(v));
+  const Halves half[2] = {__builtin_ia32_vcvtps2ph256(part[0], 0), __builtin_ia32_vcvtps2ph256(part[1], 0)};
+  Words words;
+  __builtin_memcpy(&words, half, sizeof(words));
+  return __builtin_convertvector(words, Lanes);
+}
 #else
-/// The low half of each lane.
 inline LanesF half_to_float(Lanes low_halves) {
   LanesF result;
   for (int i = 0; i < kLanes; ++i) result[i] = half_to_float(static_cast<uint16_t>(low_halves[i]));
   return result;
 }
-/// Result in the low half of each lane, upper half 0.
 inline Lanes float_to_half(LanesF v) {
   Lanes result;
   for (int i = 0; i < kLanes; ++i) result[i] = float_to_half(v[i]);

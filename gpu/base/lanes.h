@@ -31,6 +31,27 @@ inline constexpr Lanes kLaneIndex = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1
 /// All ones in the lanes of the mask, 0 elsewhere.
 inline LanesI expand(LaneMask mask) { return ((splat(uint32_t{mask}) >> kLaneIndex) & 1u) != 0u; }
 
+/// The lanes whose value is negative.
+inline LaneMask negative(LanesI v) {
+#if defined(__AVX512DQ__)
+  typedef int Native __attribute__((vector_size(64)));
+  return static_cast<LaneMask>(__builtin_ia32_cvtd2mask512(reinterpret_cast<Native>(v)));
+#elif defined(__AVX__)
+  typedef float Native __attribute__((vector_size(32)));
+  Native part[2];
+  __builtin_memcpy(part, &v, sizeof(v));
+  return static_cast<LaneMask>(__builtin_ia32_movmskps256(part[0]) | __builtin_ia32_movmskps256(part[1])
+                                                                         << 8);
+#else
+  typedef float Native __attribute__((vector_size(16)));
+  Native part[4];
+  __builtin_memcpy(part, &v, sizeof(v));
+  int mask = 0;
+  for (int i = 0; i < 4; ++i) mask |= __builtin_ia32_movmskps(part[i]) << (4 * i);
+  return static_cast<LaneMask>(mask);
+#endif
+}
+
 /// The lanes whose word is not zero.
 inline LaneMask nonzero(Lanes v) {
 #ifdef __AVX512F__
@@ -38,9 +59,7 @@ inline LaneMask nonzero(Lanes v) {
   const Native native = reinterpret_cast<Native>(v);
   return __builtin_ia32_ptestmd512(native, native, kAllLanes);
 #else
-  LaneMask mask = 0;
-  for (int i = 0; i < kLanes; ++i) mask |= static_cast<LaneMask>((v[i] != 0) << i);
-  return mask;
+  return negative(v != 0u);
 #endif
 }
 

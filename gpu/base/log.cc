@@ -36,7 +36,7 @@ constexpr DebugName kNames[] = {
     {"ioctl", Debug::kIoctl, "every ioctl with its result"},
     {"sched", Debug::kSched, "jobs and fences"},
     {"daemon", Debug::kDaemon, "connections"},
-    {"hazard", Debug::kHazard, "rules of the QPU that a program breaks"},
+    {"hazard", Debug::kHazard, "rules of the QPU that a program breaks; V3DEMU_HAZARDS selects their kinds"},
 };
 
 std::string& log_path() {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "gpu/base/arithmetic.h"
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
 
@@ -26,15 +27,7 @@ inline LanesI clamp(LanesI v, LanesI low, LanesI high) { return min(max(v, low),
 
 inline LanesF abs(LanesF v) { return as_float(as_uint(v) & 0x7fffffffu); }
 
-inline LanesF floor(LanesF v) {
-#ifdef __AVX512F__
-  return reinterpret_cast<LanesF>(
-      _mm512_maskz_roundscale_ps(kAllLanes, reinterpret_cast<__m512>(v), _MM_FROUND_TO_NEG_INF));
-#else
-  for (int i = 0; i < kLanes; ++i) v[i] = __builtin_floorf(v[i]);
-  return v;
-#endif
-}
+inline LanesF floor(LanesF v) { return round_lanes<Rounding::kDown>(v); }
 
 /// floor as integer; |v| below 2^31.
 inline LanesI floor_to_int(LanesF v) {

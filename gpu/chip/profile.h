@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
-namespace v3d::device {
+namespace v3d::chip {
 
 struct Profile {
   const char* name;
@@ -26,13 +27,20 @@ struct Profile {
   /// GL shader state records have the form with draw index (Mesa v3d_device_info.h,
   /// v3d_device_has_draw_index).
   bool has_draw_index() const { return version >= 71 && revision >= 10; }
+  /// QPUs that are equally busy get batches in order; else slices take turns, which leaves gaps when there
+  /// are fewer batches than QPUs (compute-and-timing.md 3).
+  bool csd_fills_in_order() const { return version >= 71; }
+  /// Unit of the constant factor of depth offsets on 16-bit depth (cle-and-tiles.md 4.6).
+  double depth16_offset_unit() const { return version >= 71 ? 0x1p-16 : 0x1p-24; }
   /// Fraction bits of Xs, Ys in shaded vertices and of CLIPPER_XY_SCALING (cle-and-tiles.md 3.3).
   int coord_fraction_bits() const { return version >= 71 ? 6 : 8; }
 };
 
+/// All, the default first.
+std::span<const Profile> profiles();
 /// nullptr when there is no profile of that name.
 const Profile* find_profile(std::string_view name);
 /// rpi5.
 const Profile& default_profile();
 
-}  // namespace v3d::device
+}  // namespace v3d::chip

@@ -29,15 +29,19 @@ constexpr size_t kMaxCallDepth = 4;
 
 /// Modes of draws "with transform feedback" name the same primitives: specs, not modes, turn it on (Mesa
 /// v3dx_draw.c, v3d_draw_vbo).
-constexpr uint8_t primitive_mode(uint32_t mode) {
+constexpr draw::Mode primitive_mode(uint32_t mode) {
   constexpr uint32_t kFirst = 16, kLast = 22;
-  return static_cast<uint8_t>(mode >= kFirst && mode <= kLast ? mode - kFirst : mode);
+  return static_cast<draw::Mode>(mode >= kFirst && mode <= kLast ? mode - kFirst : mode);
 }
 
 /// What looking at an indirect draw record costs of the job's allowance, in vertices.
 constexpr uint64_t kRecordCost = 16;
 
 /// Indirect draw records in memory (cle-and-tiles.md 1.5.5).
+/// Of a packet that draws what records in memory say.
+struct RecordFields {
+  Field count, stride, address;
+};
 struct ArrayRecord {
   uint32_t count, instances, first_vertex, base_instance;
 };
@@ -49,10 +53,10 @@ struct IndexedRecord {
 
 class BinExecutor {
  public:
-  BinExecutor(const Job& job, GpuAddr start, GpuAddr end)
+  BinExecutor(const JobContext& job, GpuAddr start, GpuAddr end)
       : job_(job), version_(job.profile->version), pc_(start), end_(end), binner_(job) {}
 
-  std::shared_ptr<ptb::BinResult> run();
+  std::shared_ptr<draw::BinResult> run();
 
  private:
   void execute(const Packet& packet);
@@ -61,30 +65,33 @@ class BinExecutor {
   bool execute_feedback(const Packet& packet);
   void call(GpuAddr to, GpuAddr back);
   void configure_binning(const Packet& packet);
-  DrawCall draw_call(const Packet& packet) const;
+  draw::DrawCall draw_call(const Packet& packet) const;
+  /// @param fill  puts into the call what only this kind of Record says
+  template <typename Record, typename Fill>
+  void draw_records(const Packet& packet, const RecordFields& fields, Fill fill);
   void draw_indirect_arrays(const Packet& packet);
   void draw_indirect_indexed(const Packet& packet);
-  void draw(const DrawCall& call);
+  void draw(const draw::DrawCall& call);
   void load_record();
   void set_feedback_specs(const Packet& packet);
   void transfer_counts(const Packet& packet);
   void fail(const Packet& packet, const std::string& why);
 
-  const Job& job_;
+  const JobContext& job_;
   const int version_;
   GpuAddr pc_, end_;
   std::vector<GpuAddr> calls_;
   uint32_t branches_ = 0;  // calls are none
 
-  DrawState state_ = initial_state();
+  draw::DrawState state_ = initial_state();
   uint32_t layers_ = 1;
   GpuAddr index_buffer_ = 0;
   uint32_t index_buffer_size_ = 0;
   int32_t base_vertex_ = 0;  // both for the next draw only
   uint32_t base_instance_ = 0;
   uint32_t semaphores_ = 0;
-  uint32_t other_stream_ = 0;                   // that transform feedback is to capture, besides 0; 0: none
-  std::shared_ptr<const ShaderRecord> record_;  // of state_.shader_record; null: not yet read
+  uint32_t other_stream_ = 0;  // that transform feedback is to capture, besides 0; 0: none
+  std::shared_ptr<const draw::ShaderRecord> record_;  // of state_.shader_record; null: not yet read
   ptb::Binner binner_;
 };
 
@@ -93,7 +100,7 @@ void BinExecutor::fail(const Packet& packet, const std::string& why) {
                                   packet.info ? packet.info->name : "unknown", packet.address, why));
 }
 
-std::shared_ptr<ptb::BinResult> BinExecutor::run() {
+std::shared_ptr<draw::BinResult> BinExecutor::run() {
   uint32_t packets = 0;
   Packet packet;
   while ((pc_ != end_ || !calls_.empty()) && !job_.stopped()) {
@@ -110,7 +117,7 @@ std::shared_ptr<ptb::BinResult> BinExecutor::run() {
     pc_ += packet.length;
     execute(packet);
   }
-  std::shared_ptr<ptb::BinResult> result = binner_.finish();
+  std::shared_ptr<draw::BinResult> result = binner_.finish();
   result->semaphores = semaphores_;
   return result;
 }
@@ -207,8 +214,8 @@ void BinExecutor::configure_binning(const Packet& p) {
 }
 
 /// The fields of direct draws; indirect ones fill in what their records hold.
-DrawCall BinExecutor::draw_call(const Packet& p) const {
-  DrawCall c;
+draw::DrawCall BinExecutor::draw_call(const Packet& p) const {
+  draw::DrawCall c;
   c.index_buffer = index_buffer_;
   c.index_buffer_size = index_buffer_size_;
   c.base_instance = base_instance_;
@@ -279,13 +286,13 @@ bool BinExecutor::execute_draw(const Packet& p) {
     default:
       return false;
   }
-  const DrawCall call = draw_call(p);
+  const draw::DrawCall call = draw_call(p);
   if (!binner_.has_frame()) {
     fail(p, "draw before Tile Binning Mode Cfg");
   } else if (state_.shader_record == 0) {
     fail(p, "draw before GL Shader State");
-  } else if (ptb::topology(call.mode).vertices == 0) {
-    fail(p, absl::StrFormat("primitive mode %d is not implemented", call.mode));
+  } else if (draw::topology(call.mode).vertices == 0) {
+    fail(p, absl::StrFormat("primitive mode %d is not implemented", static_cast<int>(call.mode)));
   } else if (call.indexed && call.index_size > 4) {
     fail(p, "index type 3 does not exist");
   } else {
@@ -310,47 +317,49 @@ bool BinExecutor::execute_draw(const Packet& p) {
 
 void BinExecutor::load_record() {
   if (record_) return;
-  record_ = std::make_shared<const ShaderRecord>(load_shader_record(
+  record_ = std::make_shared<const draw::ShaderRecord>(load_shader_record(
       job_.memory, state_.shader_record, state_.num_attributes, state_.with_gs, *job_.profile));
 }
 
-void BinExecutor::draw(const DrawCall& call) { binner_.draw(state_, call, record_); }
+void BinExecutor::draw(const draw::DrawCall& call) { binner_.draw(state_, call, record_); }
+
+template <typename Record, typename Fill>
+void BinExecutor::draw_records(const Packet& p, const RecordFields& fields, Fill fill) {
+  const uint32_t records = p.get(fields.count);
+  const uint32_t stride = 4 * p.get(fields.stride);
+  GpuAddr address = p.get(fields.address);
+  draw::DrawCall call = draw_call(p);
+  for (uint32_t i = 0; i < records && !job_.stopped() && binner_.spend(kRecordCost); ++i, address += stride) {
+    const auto r = job_.memory.load<Record>(address);
+    call.count = r.count;
+    call.instances = r.instances;
+    call.base_instance = r.base_instance;
+    call.draw_index = i;
+    fill(r, &call);
+    draw(call);
+  }
+}
 
 void BinExecutor::draw_indirect_arrays(const Packet& p) {
   constexpr std::string_view kOwner = "Indirect Vertex Array Instanced Prims";
-  const uint32_t records = p.get(field(kOwner, "Number of Draw Indirect Array Records"));
-  const uint32_t stride = 4 * p.get(field(kOwner, "Stride in Multiples of 4 Bytes"));
-  GpuAddr address = p.get(field(kOwner, "Address"));
-  DrawCall call = draw_call(p);
-  for (uint32_t i = 0; i < records && !job_.stopped() && binner_.spend(kRecordCost); ++i, address += stride) {
-    const auto r = job_.memory.load<ArrayRecord>(address);
-    call.count = r.count;
-    call.instances = r.instances;
-    call.first_vertex = r.first_vertex;
-    call.base_instance = r.base_instance;
-    call.draw_index = i;
-    draw(call);
-  }
+  constexpr RecordFields kFields = {field(kOwner, "Number of Draw Indirect Array Records"),
+                                    field(kOwner, "Stride in Multiples of 4 Bytes"),
+                                    field(kOwner, "Address")};
+  draw_records<ArrayRecord>(
+      p, kFields, [](const ArrayRecord& r, draw::DrawCall* call) { call->first_vertex = r.first_vertex; });
 }
 
 void BinExecutor::draw_indirect_indexed(const Packet& p) {
   constexpr std::string_view kOwner = "Indirect Indexed Instanced Prim List";
-  const uint32_t records = p.get(field(kOwner, "Number of Draw Indirect Indexed Records"));
-  const uint32_t stride = 4 * p.get(field(kOwner, "Stride in Multiples of 4 Bytes"));
-  GpuAddr address = p.get(field(kOwner, "Address"));
-  DrawCall call = draw_call(p);
-  for (uint32_t i = 0; i < records && !job_.stopped() && binner_.spend(kRecordCost); ++i, address += stride) {
-    const auto r = job_.memory.load<IndexedRecord>(address);
-    const uint64_t offset = uint64_t{r.first_index} * call.index_size;
-    call.count = r.count;
-    call.instances = r.instances;
+  constexpr RecordFields kFields = {field(kOwner, "Number of Draw Indirect Indexed Records"),
+                                    field(kOwner, "Stride in Multiples of 4 Bytes"),
+                                    field(kOwner, "Address")};
+  draw_records<IndexedRecord>(p, kFields, [](const IndexedRecord& r, draw::DrawCall* call) {
+    const uint64_t offset = uint64_t{r.first_index} * call->index_size;
     // Offsets of 4 GiB and more lie beyond any index buffer; so does this one.
-    call.index_offset = static_cast<uint32_t>(std::min<uint64_t>(offset, ~0u));
-    call.base_vertex = r.vertex_offset;
-    call.base_instance = r.base_instance;
-    call.draw_index = i;
-    draw(call);
-  }
+    call->index_offset = static_cast<uint32_t>(std::min<uint64_t>(offset, ~0u));
+    call->base_vertex = r.vertex_offset;
+  });
 }
 
 bool BinExecutor::execute_feedback(const Packet& p) {
@@ -431,7 +440,7 @@ void BinExecutor::transfer_counts(const Packet& p) {
 
 }  // namespace
 
-std::shared_ptr<ptb::BinResult> run_bin_list(const Job& job, GpuAddr start, GpuAddr end) {
+std::shared_ptr<draw::BinResult> run_bin_list(const JobContext& job, GpuAddr start, GpuAddr end) {
   if (debug_on(Debug::kCl)) {
     dump_list(job.memory, start, end, *job.profile, {.line = [](std::string_view line) {
                 log_line("cl", {line.data(), line.size()});

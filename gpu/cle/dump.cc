@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -38,7 +39,7 @@ std::string value_text(const uint8_t* body, const Field& f) {
 
 class Dumper {
  public:
-  Dumper(Memory memory, const device::Profile& profile, const DumpSink& sink)
+  Dumper(Memory memory, const chip::Profile& profile, const DumpSink& sink)
       : memory_(memory), profile_(profile), sink_(sink) {}
 
   /// @param stop_at_return  a sub-list: ends with its RETURN too
@@ -56,14 +57,15 @@ class Dumper {
   void feedback_specs(const Packet& p);
   void shader_state(const Packet& p);
   void record_at(GpuAddr address, const RecordInfo& info);
-  void shader(std::string_view stage, const ShaderCode& code);
+  void shader(std::string_view stage, const draw::ShaderCode& code);
 
   Memory memory_;
-  const device::Profile& profile_;
+  const chip::Profile& profile_;
   const DumpSink& sink_;
   size_t depth_ = 0;
   uint32_t packets_ = 0;
-  std::set<GpuAddr> seen_, records_, programs_;
+  std::set<GpuAddr> seen_, records_;
+  std::set<std::pair<GpuAddr, GpuAddr>> programs_;  // with their uniforms
 };
 
 void Dumper::list(GpuAddr pc, GpuAddr end, bool stop_at_return) {
@@ -122,8 +124,8 @@ void Dumper::feedback_specs(const Packet& p) {
     record_at(p.address + offset, kSpec);
 }
 
-void Dumper::shader(std::string_view stage, const ShaderCode& code) {
-  if (sink_.shader && programs_.insert(code.code).second) sink_.shader(stage, code.code);
+void Dumper::shader(std::string_view stage, const draw::ShaderCode& code) {
+  if (sink_.shader && programs_.emplace(code.code, code.uniforms).second) sink_.shader(stage, code);
 }
 
 void Dumper::shader_state(const Packet& p) {
@@ -142,7 +144,7 @@ void Dumper::shader_state(const Packet& p) {
   record_at(at.main, shader_record_info(profile_));
   constexpr const RecordInfo& kAttribute = record("GL Shader State Attribute Record");
   for (uint32_t i = 0; i < attributes; ++i) record_at(at.attributes + i * kAttribute.length, kAttribute);
-  const ShaderRecord r =
+  const draw::ShaderRecord r =
       load_shader_record(memory_, address, static_cast<uint8_t>(attributes), with_gs, profile_);
   shader("coordinate", r.cs);
   shader("vertex", r.vs);
@@ -153,7 +155,7 @@ void Dumper::shader_state(const Packet& p) {
 
 }  // namespace
 
-void dump_list(Memory memory, GpuAddr start, GpuAddr end, const device::Profile& profile,
+void dump_list(Memory memory, GpuAddr start, GpuAddr end, const chip::Profile& profile,
                const DumpSink& sink) {
   Dumper(memory, profile, sink).list(start, end, false);
 }

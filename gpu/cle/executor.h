@@ -4,17 +4,18 @@
 #include <cstdint>
 #include <memory>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/draw/bin_result.h"
 
 namespace v3d::cle {
 
 /// Executes a binning list: state, draws (coordinate shading, transform feedback, clipping, binning).
 /// Unknown packets, bad records and run-away lists end it with job.error.
-std::shared_ptr<ptb::BinResult> run_bin_list(const Job& job, GpuAddr start, GpuAddr end);
+std::shared_ptr<draw::BinResult> run_bin_list(const JobContext& job, GpuAddr start, GpuAddr end);
 
 /// Executes a rendering list. @param bin  of the same submission, or null; @param qma  tile allocation
 /// address
-void run_render_list(const Job& job, GpuAddr start, GpuAddr end, GpuAddr qma, const ptb::BinResult* bin);
+void run_render_list(const JobContext& job, GpuAddr start, GpuAddr end, GpuAddr qma,
+                     const draw::BinResult* bin);
 
 }  // namespace v3d::cle

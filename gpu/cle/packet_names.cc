@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "gpu/cle/packet.h"
+#include "gpu/draw/modes.h"
 
 namespace v3d::cle {
 
@@ -17,18 +18,10 @@ struct ValueName {
 using T = FieldType;
 
 constexpr ValueName kNames[] = {
-    {T::kPrimitive, 0, "points"},
-    {T::kPrimitive, 1, "lines"},
-    {T::kPrimitive, 2, "line loop"},
-    {T::kPrimitive, 3, "line strip"},
-    {T::kPrimitive, 4, "triangles"},
-    {T::kPrimitive, 5, "triangle strip"},
-    {T::kPrimitive, 6, "triangle fan"},
-    {T::kPrimitive, 8, "lines adjacency"},
-    {T::kPrimitive, 9, "line strip adjacency"},
-    {T::kPrimitive, 10, "triangles adjacency"},
-    {T::kPrimitive, 11, "triangle strip adjacency"},
-    {T::kPrimitive, 16, "points tf"},
+#define V3D_ROW(name, value, text, ...) {T::kPrimitive, value, text},
+    V3D_DRAW_MODES(V3D_ROW)
+#undef V3D_ROW
+        {T::kPrimitive, 16, "points tf"},
     {T::kPrimitive, 17, "lines tf"},
     {T::kPrimitive, 18, "line loop tf"},
     {T::kPrimitive, 19, "line strip tf"},
@@ -41,47 +34,19 @@ constexpr ValueName kNames[] = {
     {T::kListPrimitive, 0, "points"},
     {T::kListPrimitive, 1, "lines"},
     {T::kListPrimitive, 2, "triangles"},
-    {T::kCompare, 0, "never"},
-    {T::kCompare, 1, "less"},
-    {T::kCompare, 2, "equal"},
-    {T::kCompare, 3, "lequal"},
-    {T::kCompare, 4, "greater"},
-    {T::kCompare, 5, "notequal"},
-    {T::kCompare, 6, "gequal"},
-    {T::kCompare, 7, "always"},
-    {T::kBlendFactor, 0, "zero"},
-    {T::kBlendFactor, 1, "one"},
-    {T::kBlendFactor, 2, "src color"},
-    {T::kBlendFactor, 3, "1 - src color"},
-    {T::kBlendFactor, 4, "dst color"},
-    {T::kBlendFactor, 5, "1 - dst color"},
-    {T::kBlendFactor, 6, "src alpha"},
-    {T::kBlendFactor, 7, "1 - src alpha"},
-    {T::kBlendFactor, 8, "dst alpha"},
-    {T::kBlendFactor, 9, "1 - dst alpha"},
-    {T::kBlendFactor, 10, "const color"},
-    {T::kBlendFactor, 11, "1 - const color"},
-    {T::kBlendFactor, 12, "const alpha"},
-    {T::kBlendFactor, 13, "1 - const alpha"},
-    {T::kBlendFactor, 14, "src alpha saturate"},
-    {T::kBlendMode, 0, "add"},
-    {T::kBlendMode, 1, "src - dst"},
-    {T::kBlendMode, 2, "dst - src"},
-    {T::kBlendMode, 3, "min"},
-    {T::kBlendMode, 4, "max"},
-    {T::kBlendMode, 5, "mul"},
-    {T::kBlendMode, 6, "screen"},
-    {T::kBlendMode, 7, "darken"},
-    {T::kBlendMode, 8, "lighten"},
-    {T::kStencilOp, 0, "zero"},
-    {T::kStencilOp, 1, "keep"},
-    {T::kStencilOp, 2, "replace"},
-    {T::kStencilOp, 3, "incr"},
-    {T::kStencilOp, 4, "decr"},
-    {T::kStencilOp, 5, "invert"},
-    {T::kStencilOp, 6, "incr wrap"},
-    {T::kStencilOp, 7, "decr wrap"},
-    {T::kVaryingAction, 0, "unchanged"},
+#define V3D_ROW(name, value, text, ...) {T::kCompare, value, text},
+    V3D_COMPARE_FUNCTIONS(V3D_ROW)
+#undef V3D_ROW
+#define V3D_ROW(name, value, text, ...) {T::kBlendFactor, value, text},
+        V3D_BLEND_FACTORS(V3D_ROW)
+#undef V3D_ROW
+#define V3D_ROW(name, value, text, ...) {T::kBlendMode, value, text},
+            V3D_BLEND_MODES(V3D_ROW)
+#undef V3D_ROW
+#define V3D_ROW(name, value, text, ...) {T::kStencilOp, value, text},
+                V3D_STENCIL_OPS(V3D_ROW)
+#undef V3D_ROW
+                    {T::kVaryingAction, 0, "unchanged"},
     {T::kVaryingAction, 1, "zeroed"},
     {T::kVaryingAction, 2, "set"},
     {T::kMemoryFormat, 0, "raster"},

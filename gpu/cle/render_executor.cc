@@ -37,7 +37,7 @@ struct Slot {
 
 class RenderExecutor {
  public:
-  RenderExecutor(const Job& job, GpuAddr start, GpuAddr end, GpuAddr qma, const ptb::BinResult* bin)
+  RenderExecutor(const JobContext& job, GpuAddr start, GpuAddr end, GpuAddr qma, const draw::BinResult* bin)
       : job_(job),
         version_(job.profile->version),
         pc_(start),
@@ -62,7 +62,7 @@ class RenderExecutor {
   void run_tile(TileId id, Slot& slot, uint32_t tidx);
   bool run_command(const TileCommand& command, TileId id, tlb::TileBuffer& tile, Slot& slot, uint32_t tidx);
   Slot& prepare_slot(int index);
-  const std::vector<ptb::ListEntry>* tile_list(TileId id, uint8_t set) const;
+  const std::vector<draw::ListEntry>* tile_list(TileId id, uint8_t set) const;
   bool has_primitives(TileId id) const;
   void prepare_draws();
   void merge_counts();
@@ -71,11 +71,11 @@ class RenderExecutor {
     return false;
   }
 
-  const Job& job_;
+  const JobContext& job_;
   const int version_;
   GpuAddr pc_;
   const GpuAddr end_, qma_;
-  const ptb::BinResult* bin_;
+  const draw::BinResult* bin_;
   std::vector<GpuAddr> calls_;
   uint32_t branches_ = 0;  // calls are none
   uint32_t waits_ = 0;     // for the semaphore
@@ -260,7 +260,7 @@ bool RenderExecutor::add_supertile(const Packet& p) {
 
 /// The list that the PTB made for a tile of the layer at the base of that set, or null. The only core there
 /// is makes one set of lists; whatever the number, the address tells which of them are meant.
-const std::vector<ptb::ListEntry>* RenderExecutor::tile_list(TileId id, uint8_t set) const {
+const std::vector<draw::ListEntry>* RenderExecutor::tile_list(TileId id, uint8_t set) const {
   const GpuAddr base = list_bases_[set];
   if (bin_ == nullptr || base < qma_) return nullptr;
   const uint64_t tiles = uint64_t{bin_->tiles_x} * bin_->tiles_y;
@@ -273,7 +273,7 @@ const std::vector<ptb::ListEntry>* RenderExecutor::tile_list(TileId id, uint8_t 
 bool RenderExecutor::has_primitives(TileId id) const {
   return std::any_of(program_.commands.begin(), program_.commands.end(), [&](const TileCommand& command) {
     if (command.kind != TileCommand::Kind::kDrawList) return false;
-    const std::vector<ptb::ListEntry>* list = tile_list(id, command.list_set);
+    const std::vector<draw::ListEntry>* list = tile_list(id, command.list_set);
     return list != nullptr && !list->empty();
   });
 }
@@ -336,7 +336,7 @@ bool RenderExecutor::run_command(const TileCommand& command, TileId id, tlb::Til
       if (command.clear_depth_stencil) tile.clear_depth_stencil();
       return true;
     case TileCommand::Kind::kDrawList: {
-      const std::vector<ptb::ListEntry>* list = tile_list(id, command.list_set);
+      const std::vector<draw::ListEntry>* list = tile_list(id, command.list_set);
       if (list == nullptr || list->empty() || draws_ == nullptr) return true;
       if (slot.renderer == nullptr) slot.renderer = std::make_unique<pse::TileRenderer>(job_, *draws_, tidx);
       slot.dirty = true;
@@ -365,7 +365,8 @@ void RenderExecutor::merge_counts() {
 
 }  // namespace
 
-void run_render_list(const Job& job, GpuAddr start, GpuAddr end, GpuAddr qma, const ptb::BinResult* bin) {
+void run_render_list(const JobContext& job, GpuAddr start, GpuAddr end, GpuAddr qma,
+                     const draw::BinResult* bin) {
   RenderExecutor(job, start, end, qma, bin).run();
 }
 

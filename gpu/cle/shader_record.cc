@@ -12,7 +12,7 @@ namespace {
 struct CodeFields {
   Field code, uniforms, four_threads, final_section;
 
-  ShaderCode read(const Record& r) const {
+  draw::ShaderCode read(const Record& r) const {
     return {.code = r.get(code),
             .uniforms = r.get(uniforms),
             .four_threads = r.flag(four_threads),
@@ -22,7 +22,7 @@ struct CodeFields {
 
 enum class Form : uint8_t { k42, k71, kDrawIndex };
 
-Form form_of(const device::Profile& profile) {
+Form form_of(const chip::Profile& profile) {
   return profile.version < 71 ? Form::k42 : profile.has_draw_index() ? Form::kDrawIndex : Form::k71;
 }
 
@@ -33,7 +33,7 @@ consteval Field main_field(std::string_view name) {
 }
 
 template <Form V>
-void read_main(const Record& r, ShaderRecord* out) {
+void read_main(const Record& r, draw::ShaderRecord* out) {
   const auto flag = [&r](const Field& f) { return r.flag(f); };
   out->point_size_in_vertices = flag(main_field<V>("Point size in shaded vertex data"));
   out->clipping = flag(main_field<V>("Enable clipping"));
@@ -88,7 +88,7 @@ uint16_t geometry_rows(const Record& params) {
   return static_cast<uint16_t>(params.get(kSectors) * 8 * kLanesPerWidth[params.get(kPack)]);
 }
 
-void read_geometry(Memory memory, const ShaderRecordLayout& at, ShaderRecord* out) {
+void read_geometry(Memory memory, const ShaderRecordLayout& at, draw::ShaderRecord* out) {
   constexpr std::string_view kOwner = "Geometry Shader State Record";
   constexpr CodeFields kBin{field(kOwner, "Geometry Bin Mode Shader Code Address"),
                             field(kOwner, "Geometry Bin Mode Shader Uniforms Address"),
@@ -115,9 +115,9 @@ void read_geometry(Memory memory, const ShaderRecordLayout& at, ShaderRecord* ou
   out->gs_render_rows = geometry_rows(r);
 }
 
-Attribute read_attribute(const Record& r) {
+draw::Attribute read_attribute(const Record& r) {
   constexpr std::string_view kOwner = "GL Shader State Attribute Record";
-  Attribute a;
+  draw::Attribute a;
   a.address = r.get(field(kOwner, "Address"));
   const uint32_t size = r.get(field(kOwner, "Vec size"));
   a.vec_size = static_cast<uint8_t>(size == 0 ? 4 : size);
@@ -135,7 +135,7 @@ Attribute read_attribute(const Record& r) {
 
 }  // namespace
 
-const RecordInfo& shader_record_info(const device::Profile& profile) {
+const RecordInfo& shader_record_info(const chip::Profile& profile) {
   switch (form_of(profile)) {
     case Form::k42:
       return record("GL Shader State Record", 42);
@@ -146,7 +146,7 @@ const RecordInfo& shader_record_info(const device::Profile& profile) {
   }
 }
 
-ShaderRecordLayout shader_record_layout(GpuAddr address, bool with_gs, const device::Profile& profile) {
+ShaderRecordLayout shader_record_layout(GpuAddr address, bool with_gs, const chip::Profile& profile) {
   ShaderRecordLayout at{};
   if (with_gs) {
     at.geometry = address;
@@ -160,10 +160,10 @@ ShaderRecordLayout shader_record_layout(GpuAddr address, bool with_gs, const dev
   return at;
 }
 
-ShaderRecord load_shader_record(Memory memory, GpuAddr address, uint8_t num_attributes, bool with_gs,
-                                const device::Profile& profile) {
+draw::ShaderRecord load_shader_record(Memory memory, GpuAddr address, uint8_t num_attributes, bool with_gs,
+                                      const chip::Profile& profile) {
   const ShaderRecordLayout at = shader_record_layout(address, with_gs, profile);
-  ShaderRecord out;
+  draw::ShaderRecord out;
   Record r;
   r.load(memory, at.main, shader_record_info(profile));
   switch (form_of(profile)) {

@@ -17,13 +17,13 @@ struct ShaderRecordLayout {
   GpuAddr geometry, common_params, bin_params, render_params;
   GpuAddr main, attributes;
 };
-ShaderRecordLayout shader_record_layout(GpuAddr address, bool with_gs, const device::Profile& profile);
+ShaderRecordLayout shader_record_layout(GpuAddr address, bool with_gs, const chip::Profile& profile);
 
 /// The form of the main record on that chip.
-const RecordInfo& shader_record_info(const device::Profile& profile);
+const RecordInfo& shader_record_info(const chip::Profile& profile);
 
 /// @param num_attributes  1..32
-ShaderRecord load_shader_record(Memory memory, GpuAddr address, uint8_t num_attributes, bool with_gs,
-                                const device::Profile& profile);
+draw::ShaderRecord load_shader_record(Memory memory, GpuAddr address, uint8_t num_attributes, bool with_gs,
+                                      const chip::Profile& profile);
 
 }  // namespace v3d::cle

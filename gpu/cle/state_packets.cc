@@ -15,7 +15,7 @@ consteval Field cfg_bit(std::string_view name) {
 }
 
 template <int V>
-void set_cfg_bits(const Packet& p, CfgBits* c) {
+void set_cfg_bits(const Packet& p, draw::CfgBits* c) {
   c->draw_front = p.flag(cfg_bit<V>("Enable Forward Facing Primitive"));
   c->draw_back = p.flag(cfg_bit<V>("Enable Reverse Facing Primitive"));
   c->clockwise = p.flag(cfg_bit<V>("Clockwise Primitives"));
@@ -34,40 +34,42 @@ void set_cfg_bits(const Packet& p, CfgBits* c) {
     c->z_clamp = p.flag(cfg_bit<V>("Z Clamp Mode"));
     c->z_clip_mode = static_cast<uint8_t>(p.get(cfg_bit<V>("Z Clipping mode")));
   } else {
-    c->z_clip_mode = CfgBits::kZClipRange;
+    c->z_clip_mode = draw::CfgBits::kZClipRange;
   }
 }
 
-void set_stencil(const Packet& p, DrawState* s) {
+void set_stencil(const Packet& p, draw::DrawState* s) {
   constexpr std::string_view kOwner = "Stencil Cfg";
-  const auto op = [&p](const Field& f) { return static_cast<StencilOp>(p.get(f)); };
-  const StencilConfig config{.ref = static_cast<uint8_t>(p.get(field(kOwner, "Stencil Ref Value"))),
-                             .test_mask = static_cast<uint8_t>(p.get(field(kOwner, "Stencil Test Mask"))),
-                             .write_mask = static_cast<uint8_t>(p.get(field(kOwner, "Stencil Write Mask"))),
-                             .func = static_cast<Compare>(p.get(field(kOwner, "Stencil Test Function"))),
-                             .fail = op(field(kOwner, "Stencil Test Fail Op")),
-                             .depth_fail = op(field(kOwner, "Depth Test Fail Op")),
-                             .pass = op(field(kOwner, "Stencil Pass Op"))};
+  const auto op = [&p](const Field& f) { return static_cast<draw::StencilOp>(p.get(f)); };
+  const draw::StencilConfig config{
+      .ref = static_cast<uint8_t>(p.get(field(kOwner, "Stencil Ref Value"))),
+      .test_mask = static_cast<uint8_t>(p.get(field(kOwner, "Stencil Test Mask"))),
+      .write_mask = static_cast<uint8_t>(p.get(field(kOwner, "Stencil Write Mask"))),
+      .func = static_cast<Compare>(p.get(field(kOwner, "Stencil Test Function"))),
+      .fail = op(field(kOwner, "Stencil Test Fail Op")),
+      .depth_fail = op(field(kOwner, "Depth Test Fail Op")),
+      .pass = op(field(kOwner, "Stencil Pass Op"))};
   if (p.flag(field(kOwner, "Front Config"))) s->front = config;
   if (p.flag(field(kOwner, "Back Config"))) s->back = config;
 }
 
-void set_blend(const Packet& p, int version, DrawState* s) {
+void set_blend(const Packet& p, int version, draw::DrawState* s) {
   constexpr Field kMask71 = field("Blend Cfg", "Render Target Mask", 71);
   constexpr Field kMask42 = field("Blend Cfg", "Render Target Mask", 42);
-  const auto get = [&p](const Field& f) { return static_cast<uint8_t>(p.get(f)); };
-  const BlendConfig config{.color_mode = get(field("Blend Cfg", "Color blend mode", 71)),
-                           .color_src = get(field("Blend Cfg", "Color blend src factor", 71)),
-                           .color_dst = get(field("Blend Cfg", "Color blend dst factor", 71)),
-                           .alpha_mode = get(field("Blend Cfg", "Alpha blend mode", 71)),
-                           .alpha_src = get(field("Blend Cfg", "Alpha blend src factor", 71)),
-                           .alpha_dst = get(field("Blend Cfg", "Alpha blend dst factor", 71))};
+  const auto mode = [&p](const Field& f) { return static_cast<draw::BlendMode>(p.get(f)); };
+  const auto factor = [&p](const Field& f) { return static_cast<draw::BlendFactor>(p.get(f)); };
+  const draw::BlendConfig config{.color_mode = mode(field("Blend Cfg", "Color blend mode", 71)),
+                                 .color_src = factor(field("Blend Cfg", "Color blend src factor", 71)),
+                                 .color_dst = factor(field("Blend Cfg", "Color blend dst factor", 71)),
+                                 .alpha_mode = mode(field("Blend Cfg", "Alpha blend mode", 71)),
+                                 .alpha_src = factor(field("Blend Cfg", "Alpha blend src factor", 71)),
+                                 .alpha_dst = factor(field("Blend Cfg", "Alpha blend dst factor", 71))};
   const uint32_t mask = p.get(version >= 71 ? kMask71 : kMask42);
   for (size_t rt = 0; rt < s->blend.size(); ++rt)
     if ((mask >> rt) & 1) s->blend[rt] = config;
 }
 
-void set_blend_color(const Packet& p, DrawState* s) {
+void set_blend_color(const Packet& p, draw::DrawState* s) {
   constexpr Field kChannels[4] = {
       field("Blend Constant Color", "Red (F16)"), field("Blend Constant Color", "Green (F16)"),
       field("Blend Constant Color", "Blue (F16)"), field("Blend Constant Color", "Alpha (F16)")};
@@ -76,7 +78,7 @@ void set_blend_color(const Packet& p, DrawState* s) {
 }
 
 /// The three packets of varying flags share one layout.
-void set_varying_flags(const Packet& p, VaryingFlags* flags) {
+void set_varying_flags(const Packet& p, draw::VaryingFlags* flags) {
   constexpr std::string_view kOwner = "Flat Shade Flags";
   const uint32_t block = p.get(field(kOwner, "Varying offset V0"));
   const uint32_t lower = p.get(field(kOwner, "Action for Flat Shade Flags of lower numbered varyings"));
@@ -94,7 +96,7 @@ void set_varying_flags(const Packet& p, VaryingFlags* flags) {
   }
 }
 
-void set_viewport(const Packet& p, DrawState* s) {
+void set_viewport(const Packet& p, draw::DrawState* s) {
   constexpr std::string_view kOwner = "Viewport Offset";
   constexpr int32_t kCoarseUnit = 64 * 256;
   const auto join = [&p](const Field& fine, const Field& coarse) {
@@ -104,7 +106,7 @@ void set_viewport(const Packet& p, DrawState* s) {
   s->viewport_y = join(field(kOwner, "Fine Y"), field(kOwner, "Coarse Y"));
 }
 
-void set_clip_window(const Packet& p, DrawState* s) {
+void set_clip_window(const Packet& p, draw::DrawState* s) {
   const auto get = [&p](const Field& f) { return static_cast<uint16_t>(p.get(f)); };
   s->clip_left = get(field("clip_window", "Clip Window Left Pixel Coordinate"));
   s->clip_bottom = get(field("clip_window", "Clip Window Bottom Pixel Coordinate"));
@@ -112,7 +114,7 @@ void set_clip_window(const Packet& p, DrawState* s) {
   s->clip_height = get(field("clip_window", "Clip Window Height in pixels"));
 }
 
-void set_shader(const Packet& p, bool with_gs, DrawState* s) {
+void set_shader(const Packet& p, bool with_gs, draw::DrawState* s) {
   const uint32_t count = p.get(field("GL Shader State", "number of attribute arrays"));
   s->num_attributes = static_cast<uint8_t>(count == 0 ? 32 : count);
   s->shader_record = p.get(field("GL Shader State", "address"));
@@ -121,13 +123,13 @@ void set_shader(const Packet& p, bool with_gs, DrawState* s) {
 
 }  // namespace
 
-DrawState initial_state() {
-  DrawState s;
+draw::DrawState initial_state() {
+  draw::DrawState s;
   s.cfg.z_clip_mode = 0;
   return s;
 }
 
-bool apply_state(const Packet& p, int version, DrawState* s) {
+bool apply_state(const Packet& p, int version, draw::DrawState* s) {
   switch (p.opcode) {
     case Opcode::kGlShaderState:
       set_shader(p, false, s);

@@ -7,9 +7,9 @@
 namespace v3d::cle {
 
 /// Applies a state packet. @return  false if the packet is not one
-bool apply_state(const Packet& packet, int version, DrawState* state);
+bool apply_state(const Packet& packet, int version, draw::DrawState* state);
 
 /// Initial state of a bin job: features off, masks open (cle-and-tiles.md 7).
-DrawState initial_state();
+draw::DrawState initial_state();
 
 }  // namespace v3d::cle

@@ -10,7 +10,7 @@ uint32_t zero_means(uint32_t field, uint32_t value) { return field == 0 ? value 
 
 }  // namespace
 
-Configuration decode(const std::array<uint32_t, 7>& cfg, const device::Profile& profile) {
+Configuration decode(const std::array<uint32_t, 7>& cfg, const chip::Profile& profile) {
   Configuration c;
   for (size_t axis = 0; axis < 3; ++axis) {
     c.wg_count[axis] = zero_means(bits(cfg[axis], 31, 16), 65536);

@@ -6,7 +6,7 @@
 
 #include "gpu/base/memory.h"
 
-namespace v3d::device {
+namespace v3d::chip {
 struct Profile;
 }
 
@@ -31,6 +31,6 @@ struct Configuration {
 };
 
 /// Any register values give a valid configuration.
-Configuration decode(const std::array<uint32_t, 7>& cfg, const device::Profile& profile);
+Configuration decode(const std::array<uint32_t, 7>& cfg, const chip::Profile& profile);
 
 }  // namespace v3d::csd

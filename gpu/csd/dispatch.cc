@@ -5,8 +5,8 @@
 
 #include "gpu/base/log.h"
 #include "gpu/chip/profile.h"
+#include "gpu/csd/batch_scheduler.h"
 #include "gpu/csd/configuration.h"
-#include "gpu/csd/scheduler.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/run/interpreter.h"
@@ -21,7 +21,7 @@ namespace {
 struct UniformSnapshot {
   static constexpr uint32_t kBlock = 256, kBytes = kBlock + 1024;
 
-  UniformSnapshot(const Job& job, GpuAddr uniforms, const mmu::AddressSpace* space)
+  UniformSnapshot(const JobContext& job, GpuAddr uniforms, const mmu::AddressSpace* space)
       : address(uniforms & ~(kBlock - 1)) {
     if (!space) return;
     for (; size < kBytes; size += kBlock) {
@@ -45,7 +45,7 @@ void set_payload(qpu::Thread& thread, const Batch& batch, int version) {
 
 }  // namespace
 
-bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool one_supergroup_at_a_time,
+bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool one_supergroup_at_a_time,
               const mmu::AddressSpace* space) {
   const int version = job.profile->version;
   const Configuration configuration = decode(cfg, *job.profile);
@@ -81,7 +81,7 @@ bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool one_super
     thread.tmu = &*unit;
     return qpu::run(*program, thread);
   };
-  Scheduler scheduler(job, configuration, one_supergroup_at_a_time, std::move(engine));
+  BatchScheduler scheduler(job, configuration, one_supergroup_at_a_time, std::move(engine));
   const bool complete = scheduler.run();
 
   perf::Counts counts;

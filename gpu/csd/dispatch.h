@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 
 namespace v3d::mmu {
 class AddressSpace;
@@ -21,7 +21,7 @@ namespace v3d::csd {
 /// @return true when all batches ended. false: one hung or exceeded job.instruction_limit, and the message is
 /// in
 ///         job.error; or the job was stopped from outside
-bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool one_supergroup_at_a_time,
+bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool one_supergroup_at_a_time,
               const mmu::AddressSpace* space = nullptr);
 
 }  // namespace v3d::csd

@@ -14,13 +14,12 @@ class QpuSlots {
  public:
   static constexpr int kMaxThreads = 64;
 
-  QpuSlots(const device::Profile& profile, bool four_threads)
+  QpuSlots(const chip::Profile& profile, bool four_threads)
       : qpu_count_(static_cast<uint32_t>(profile.qpu_count())), threads_(four_threads ? 0xf : 0x5) {
-    // 7.1 fills QPUs in order. 4.2 leaves gaps when there are fewer batches than QPUs: slices take turns.
     const uint32_t per_slice = static_cast<uint32_t>(profile.qpus_per_slice);
     const uint32_t slices = static_cast<uint32_t>(profile.slices);
     for (uint32_t i = 0; i < qpu_count_; ++i) {
-      const uint32_t qpu = profile.version >= 71 ? i : i % slices * per_slice + i / slices;
+      const uint32_t qpu = profile.csd_fills_in_order() ? i : i % slices * per_slice + i / slices;
       order_[i] = static_cast<uint8_t>(qpu);
       rank_[qpu] = static_cast<uint8_t>(i);
     }

@@ -1,16 +1,15 @@
-/// @file The facade over the blocks: one function per kind of job. Each makes the Job that the blocks work
-/// on, calls the block, and says how the job ended. Queues, dependencies and fences are the caller's.
+/// @file The facade over the blocks: one function per kind of job. Each makes the JobContext that the blocks
+/// work on, calls the block, and says how the job ended. Queues, dependencies and fences are the caller's.
 #include "gpu/device/device.h"
 
 #include <new>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/base/log.h"
 #include "gpu/cle/executor.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/trace/watch.h"
-#include "gpu/tfu/tfu.h"
 
 namespace v3d::device {
 namespace {
@@ -19,12 +18,13 @@ namespace {
 /// run at the same time and may share a spill BO, never meet (compute-and-timing.md 12).
 constexpr int kBinThreads = 8;
 
-int total_threads(const Profile& profile) { return 4 * profile.qpu_count(); }
+int total_threads(const chip::Profile& profile) { return 4 * profile.qpu_count(); }
 
 }  // namespace
 
 struct Context::State {
-  State(std::unique_ptr<mmu::AddressSpace> s, int version) : space(std::move(s)), programs(version) {}
+  State(std::unique_ptr<mmu::AddressSpace> s, int version, qpu::Compiler* compiler)
+      : space(std::move(s)), programs(version, compiler) {}
 
   std::unique_ptr<mmu::AddressSpace> space;
   qpu::ProgramCache programs;
@@ -34,18 +34,19 @@ struct Context::State {
 Context::Context() = default;
 Context::~Context() = default;
 
-absl::StatusOr<std::unique_ptr<Context>> Context::create(const Profile& profile) {
+absl::StatusOr<std::unique_ptr<Context>> Context::create(const chip::Profile& profile,
+                                                         qpu::Compiler* compiler) {
   absl::StatusOr<std::unique_ptr<mmu::AddressSpace>> space = mmu::AddressSpace::create();
   if (!space.ok()) return space.status();
   auto context = std::unique_ptr<Context>(new Context);
-  context->state_ = std::make_unique<State>(*std::move(space), profile.version);
+  context->state_ = std::make_unique<State>(*std::move(space), profile.version, compiler);
   return context;
 }
 
 mmu::AddressSpace& Context::space() { return *state_->space; }
 
 struct Device::State {
-  State(const Profile& p, ThreadPool& s, double seconds)
+  State(const chip::Profile& p, ThreadPool& s, double seconds)
       : profile(p),
         shared(s),
         patience(seconds),
@@ -57,7 +58,7 @@ struct Device::State {
     return pool.concurrency() > slots ? std::make_unique<ThreadPool>(slots - 1) : nullptr;
   }
 
-  const Profile& profile;
+  const chip::Profile& profile;
   ThreadPool& shared;
   const double patience;
   /// Counts a job; null when nobody watches.
@@ -73,14 +74,17 @@ namespace {
 /// Counts a running job in, so that a scheduler that lets compute overlap bin or render is found out.
 class Running {
  public:
-  Running(std::atomic<int>& own, const std::atomic<int>& excluded)
-      : own_(own), alone_((own_.fetch_add(1), excluded.load() == 0)) {}
+  Running(std::atomic<int>& own, const std::atomic<int>& excluded) : own_(own) {
+    own_.fetch_add(
+        1);  // before the look at the others: of two that begin at once, one at least finds the other
+    alone_ = excluded.load() == 0;
+  }
   ~Running() { own_.fetch_sub(1); }
   bool alone() const { return alone_; }
 
  private:
   std::atomic<int>& own_;
-  const bool alone_;
+  bool alone_;
 };
 
 JobResult overlap() {
@@ -92,7 +96,7 @@ JobResult overlap() {
 
 /// What one job owns while it runs.
 struct JobScope {
-  JobScope(const Profile& profile, double patience, ThreadPool& pool, mmu::AddressSpace& address_space,
+  JobScope(const chip::Profile& profile, double patience, ThreadPool& pool, mmu::AddressSpace& address_space,
            qpu::ProgramCache& programs, Turn& turn, std::unique_ptr<qpu::ThreadWatch> thread_watch)
       : space(address_space),
         watch(std::move(thread_watch)),
@@ -143,21 +147,21 @@ struct JobScope {
   ListProgress progress;
   JobError error;
   perf::JobCounts counts;
-  Job job;
+  JobContext job;
 };
 
 }  // namespace
 
-Device::Device(const Profile& profile, ThreadPool& pool, double patience)
+Device::Device(const chip::Profile& profile, ThreadPool& pool, double patience)
     : state_(std::make_unique<State>(profile, pool, patience)) {}
 Device::~Device() = default;
 
 void Device::set_watch(std::unique_ptr<qpu::Watch> watch) { state_->watch = std::move(watch); }
 
-const Profile& Device::profile() const { return state_->profile; }
+const chip::Profile& Device::profile() const { return state_->profile; }
 
 JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
-                          std::shared_ptr<const ptb::BinResult>* result) {
+                          std::shared_ptr<const draw::BinResult>* result) {
   Context::State& c = *context.state_;
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
@@ -168,7 +172,7 @@ JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
 }
 
 JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
-                             const std::shared_ptr<const ptb::BinResult>& bin) {
+                             const std::shared_ptr<const draw::BinResult>& bin) {
   Context::State& c = *context.state_;
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
@@ -186,19 +190,10 @@ JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
   return scope.run([&] { csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get()); });
 }
 
-JobResult Device::run_tfu(Context& context, const TfuJob& tfu, Turn& turn) {
+JobResult Device::run_tfu(Context& context, const TfuJob& registers, Turn& turn) {
   Context::State& c = *context.state_;
   JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, turn,
                  state_->watch_job());
-  const tfu::Registers registers = {.icfg = tfu.icfg,
-                                    .iia = tfu.iia,
-                                    .iis = tfu.iis,
-                                    .ica = tfu.ica,
-                                    .iua = tfu.iua,
-                                    .ioa = tfu.ioa,
-                                    .ios = tfu.ios,
-                                    .ioc = tfu.ioc,
-                                    .coef = tfu.coef};
   return scope.run([&] { tfu::run(scope.job, registers); });
 }
 

@@ -11,13 +11,15 @@
 #include "gpu/chip/profile.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
+#include "gpu/tfu/tfu.h"
 
-namespace v3d::ptb {
+namespace v3d::draw {
 struct BinResult;
 }
 namespace v3d::qpu {
+class Compiler;
 class Watch;
-}
+}  // namespace v3d::qpu
 
 namespace v3d::device {
 
@@ -34,10 +36,7 @@ struct CsdJob {
 };
 
 /// Register values of SUBMIT_TFU (texture.md 10.1).
-struct TfuJob {
-  uint32_t icfg = 0, iia = 0, iis = 0, ica = 0, iua = 0, ioa = 0, ios = 0, ioc = 0;
-  std::array<uint32_t, 4> coef{};
-};
+using TfuJob = tfu::Registers;
 
 struct JobResult {
   enum class End : uint8_t {
@@ -55,7 +54,9 @@ struct JobResult {
 /// may run at the same time, except that compute excludes bin and render (TIDX must stay unique, qpu.md 6).
 class Context {
  public:
-  static absl::StatusOr<std::unique_ptr<Context>> create(const Profile& profile);
+  /// @param compiler  of QPU programs, which outlives the context; null: they are interpreted
+  static absl::StatusOr<std::unique_ptr<Context>> create(const chip::Profile& profile,
+                                                         qpu::Compiler* compiler = nullptr);
   ~Context();
   mmu::AddressSpace& space();
 
@@ -70,10 +71,10 @@ class Device {
  public:
   /// @param pool  shared by all jobs; outlives the device
   /// @param patience  seconds of GPU time without progress after which a job hangs; the kernel's is 1
-  Device(const Profile& profile, ThreadPool& pool, double patience = 1);
+  Device(const chip::Profile& profile, ThreadPool& pool, double patience = 1);
   ~Device();
 
-  const Profile& profile() const;
+  const chip::Profile& profile() const;
 
   /// Shows the QPU threads of all jobs to `watch`; jobs count from 1 in the order of their start. Before the
   /// first job only; null: nobody watches.
@@ -82,10 +83,10 @@ class Device {
   /// The bin half of a CL job. *result is for run_render of the same submission; also set on errors (what was
   /// binned so far). bcl_start == bcl_end must not be passed.
   JobResult run_bin(Context& context, const ClJob& job, Turn& turn,
-                    std::shared_ptr<const ptb::BinResult>* result);
+                    std::shared_ptr<const draw::BinResult>* result);
   /// The render half. @param bin  of run_bin, or null when the submission had no bin job
   JobResult run_render(Context& context, const ClJob& job, Turn& turn,
-                       const std::shared_ptr<const ptb::BinResult>& bin);
+                       const std::shared_ptr<const draw::BinResult>& bin);
   JobResult run_csd(Context& context, const CsdJob& job, Turn& turn);
   JobResult run_tfu(Context& context, const TfuJob& job, Turn& turn);
 

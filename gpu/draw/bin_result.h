@@ -8,7 +8,7 @@
 
 #include "gpu/draw/state.h"
 
-namespace v3d::ptb {
+namespace v3d::draw {
 
 /// A vertex to be shaded: element numbers as the attribute fetch needs them.
 struct VertexRef {
@@ -40,9 +40,9 @@ struct Primitive {
 };
 
 struct Draw {
-  cle::DrawState state;
-  cle::DrawCall call;
-  std::shared_ptr<const cle::ShaderRecord> record;
+  DrawState state;
+  DrawCall call;
+  std::shared_ptr<const ShaderRecord> record;
   uint8_t vertices_per_primitive = 3;  ///< 1 points, 2 lines, 3 triangles: what is rasterised
   std::vector<VertexRef> vertices;     ///< to shade, in order; primitives refer to positions here (no GS)
   /// With a geometry shader: input primitives (gs_input_vertices positions each, ids in gs_primitive_ids);
@@ -70,4 +70,4 @@ struct BinResult {
   std::vector<std::vector<ListEntry>> tiles;
 };
 
-}  // namespace v3d::ptb
+}  // namespace v3d::draw

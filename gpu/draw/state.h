@@ -7,11 +7,9 @@
 #include <cstdint>
 
 #include "gpu/base/memory.h"
+#include "gpu/draw/modes.h"
 
-namespace v3d::cle {
-
-enum class Compare : uint8_t { kNever, kLess, kEqual, kLequal, kGreater, kNotEqual, kGequal, kAlways };
-enum class StencilOp : uint8_t { kZero, kKeep, kReplace, kIncr, kDecr, kInvert, kIncrWrap, kDecrWrap };
+namespace v3d::draw {
 
 struct CfgBits {
   bool draw_front = false, draw_back = false, clockwise = false, depth_offset = false;
@@ -33,7 +31,10 @@ struct StencilConfig {
 };
 
 struct BlendConfig {
-  uint8_t color_mode = 0, color_src = 1, color_dst = 0, alpha_mode = 0, alpha_src = 1, alpha_dst = 0;
+  BlendMode color_mode = BlendMode::kAdd;
+  BlendFactor color_src = BlendFactor::kOne, color_dst = BlendFactor::kZero;
+  BlendMode alpha_mode = BlendMode::kAdd;
+  BlendFactor alpha_src = BlendFactor::kOne, alpha_dst = BlendFactor::kZero;
 };
 
 /// 64 varyings and some: bit v of word v / 24, as the packets number them.
@@ -109,7 +110,7 @@ struct DrawState {
 
 /// A draw packet, any of 32, 33, 34, 36, 37, 38 (indirect ones resolved record by record).
 struct DrawCall {
-  uint8_t mode = 0;  ///< enum Primitive
+  Mode mode = Mode::kPoints;
   bool indexed = false;
   uint8_t index_size = 0;  ///< bytes: 1, 2, 4
   bool restart = false;
@@ -124,4 +125,4 @@ struct DrawCall {
   uint32_t draw_index = 0;  ///< number of the record of an indirect draw
 };
 
-}  // namespace v3d::cle
+}  // namespace v3d::draw

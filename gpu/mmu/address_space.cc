@@ -6,7 +6,6 @@
 #include "gpu/mmu/address_space.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -91,9 +90,9 @@ absl::StatusOr<std::unique_ptr<AddressSpace>> AddressSpace::create() {
   if (table == MAP_FAILED) return absl::ResourceExhaustedError("no memory for a page table");
   space->page_table_ = static_cast<uint32_t*>(table);
 
-  space->scratch_fd_ = memfd_create("v3demu-scratch", MFD_CLOEXEC);
-  if (space->scratch_fd_ < 0 || ftruncate(space->scratch_fd_, kPageSize) != 0)
-    return absl::ResourceExhaustedError("no scratch page: memfd_create failed");
+  void* scratch = mmap(nullptr, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (scratch == MAP_FAILED) return absl::ResourceExhaustedError("no memory for a scratch page");
+  space->scratch_ = static_cast<uint8_t*>(scratch);
   if (!space->separate() || !space->take_reserve())
     return absl::ResourceExhaustedError("the host has too few mappings left");
 
@@ -117,7 +116,7 @@ AddressSpace::~AddressSpace() {
   drop_reserve();
   if (reservation_) munmap(reservation_, kReservation);
   if (page_table_) munmap(page_table_, (kSpaceSize / kPageSize) * sizeof(uint32_t));
-  if (scratch_fd_ >= 0) close(scratch_fd_);
+  if (scratch_) munmap(scratch_, kPageSize);
 }
 
 uint32_t AddressSpace::new_frames(uint64_t pages) {
@@ -138,22 +137,26 @@ absl::Status AddressSpace::check_range(GpuAddr address, uint64_t size) {
   return absl::OkStatus();
 }
 
-absl::Status AddressSpace::map(GpuAddr address, int memfd, uint64_t offset, uint64_t size,
+absl::Status AddressSpace::map(GpuAddr address, uint64_t size, MapMemory map_memory,
                                std::optional<uint32_t> frame) {
   absl::Status range = check_range(address, size);
   if (!range.ok()) return range;
-  if (offset % kPageSize)
-    return absl::InvalidArgumentError(absl::StrFormat("map: offset %#x: not whole pages", offset));
   uint32_t number = frame ? *frame : new_frames(size / kPageSize);
   lock();
-  void* mapped = mmap(base_ + address, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, memfd,
-                      static_cast<off_t>(offset));
-  if (mapped != MAP_FAILED)
+  const bool mapped = map_memory(base_ + address, size);
+  if (mapped)
     change_entries(address / kPageSize, (address + size) / kPageSize,
                    [&](uint32_t) { return kPteValid | kPteWriteable | (number++ & kFrameMask); });
   unlock();
-  if (mapped == MAP_FAILED) return absl::ResourceExhaustedError("map: the host refuses another mapping");
+  if (!mapped) return absl::ResourceExhaustedError("map: the host refuses another mapping");
   return absl::OkStatus();
+}
+
+absl::Status AddressSpace::map_zeros(GpuAddr address, uint64_t size) {
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  return map(address, size, [](void* at, uint64_t bytes) {
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, kFlags, -1, 0) != MAP_FAILED;
+  });
 }
 
 bool AddressSpace::unmap(GpuAddr address, uint64_t size) {
@@ -254,12 +257,13 @@ void AddressSpace::recycle_scratch(uint8_t* page) {
   static_cast<void>(forbid(page, kPageSize));
 }
 
+/// One more mapping of the scratch page: mremap(2) makes one of shared memory when the old size is 0.
 bool AddressSpace::map_scratch(uint8_t* page) {
-  return mmap(page, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, scratch_fd_, 0) != MAP_FAILED;
+  return mremap(scratch_, 0, kPageSize, MREMAP_MAYMOVE | MREMAP_FIXED, page) != MAP_FAILED;
 }
 
 bool AddressSpace::take_reserve() {
-  void* pages = mmap(nullptr, kReserveMappings * kPageSize, PROT_NONE, MAP_SHARED, scratch_fd_, 0);
+  void* pages = mmap(nullptr, kReserveMappings * kPageSize, PROT_NONE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) return false;
   reserve_ = static_cast<uint8_t*>(pages);
   for (uint64_t page = 1; page < kReserveMappings; page += 2) {
@@ -326,10 +330,9 @@ void AddressSpace::close_gaps() {
 /// First and last page of the reservation are mappings that never grow together with others: what lies
 /// between them, and between BOs, begins and ends with mappings of the host.
 bool AddressSpace::separate() {
-  constexpr int kFlags = MAP_SHARED | MAP_FIXED;
-  return mmap(reservation_, kPageSize, PROT_NONE, kFlags, scratch_fd_, 0) != MAP_FAILED &&
-         mmap(reservation_ + kReservation - kPageSize, kPageSize, PROT_NONE, kFlags, scratch_fd_, 0) !=
-             MAP_FAILED;
+  constexpr int kFlags = MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED;
+  return mmap(reservation_, kPageSize, PROT_NONE, kFlags, -1, 0) != MAP_FAILED &&
+         mmap(reservation_ + kReservation - kPageSize, kPageSize, PROT_NONE, kFlags, -1, 0) != MAP_FAILED;
 }
 
 /// A valid page whose memory is gone: so is the rest of the mapping. At once: page by page a client could use
@@ -364,7 +367,7 @@ bool AddressSpace::handle_fault(uint8_t* host_address, bool memory_lost) {
   const uint64_t address = from_start - kSpaceSize;  // wraps for the lower guard
   const uint32_t pte = address < kSpaceSize ? entry(address / kPageSize) : 0;
   bool handled = pte & kPteValid;  // mapped meanwhile
-  // EFAULT: the memfd ends before this page; the access would fault for ever.
+  // EFAULT: the file ends before this page; the access would fault for ever.
   if (handled && madvise(page, kPageSize, MADV_POPULATE_WRITE) != 0 && errno == EFAULT) {
     lose_mapping(address / kPageSize);
     handled = false;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gpu/base/memory.h"
@@ -47,12 +48,15 @@ class AddressSpace {
   /// InvalidArgument unless the range is of whole pages, at least one, inside [kPageSize, 4 GiB).
   static absl::Status check_range(GpuAddr address, uint64_t size);
 
-  /// Maps bytes [offset, offset + size) of a memfd at a GPU address, a range as check_range() wants it.
-  /// InvalidArgument when it is not or the offset is not of whole pages; ResourceExhausted, and nothing
-  /// changed, when the host refuses another mapping.
+  /// Maps `size` bytes of memory at `at` in place of what is there, readable and writable. False when
+  /// the host refuses. Where the memory comes from is the caller's affair.
+  using MapMemory = absl::FunctionRef<bool(void* at, uint64_t size)>;
+  /// Maps memory at a GPU address, a range as check_range() wants it. InvalidArgument when it is not;
+  /// ResourceExhausted, and nothing changed, when `map_memory` returns false.
   /// @param frame  the number of the first page, from new_frames(); without one it gets numbers of its own
-  absl::Status map(GpuAddr address, int memfd, uint64_t offset, uint64_t size,
-                   std::optional<uint32_t> frame = {});
+  absl::Status map(GpuAddr address, uint64_t size, MapMemory map_memory, std::optional<uint32_t> frame = {});
+  /// The same with memory that only this space has: zeros, which go with the mapping.
+  absl::Status map_zeros(GpuAddr address, uint64_t size);
   /// Pages in the range become invalid; unmapped ones are ignored. False when the host refuses to unmap them,
   /// which may happen to a part of what map() or new_frames() made one mapping (vm.max_map_count): they are
   /// as after keep().
@@ -63,12 +67,14 @@ class AddressSpace {
   /// Makes kept pages valid again. False, and nothing changed, unless all pages are kept.
   bool revive(GpuAddr address, uint64_t size);
 
-  // For as many scratch pages as one instruction can need at once, each of which takes two, and one more: to
-  // be given up when the fault handler needs a mapping and the host has none left.
+  // For as many scratch pages as one instruction can need at once, each of which takes two, one more, and
+  // what mremap wants to be left beyond what it takes (Linux mm/mremap.c): to be given up when the fault
+  // handler needs a mapping and the host has none left.
   static constexpr uint64_t kReserveScratch = 4;
-  static constexpr uint64_t kReserveMappings = 2 * kReserveScratch + 1;
-  /// Of an empty space: reserve, reservation in three, page table.
-  static constexpr uint64_t kFixedMappings = kReserveMappings + 4;
+  static constexpr uint64_t kRemapMargin = 4;
+  static constexpr uint64_t kReserveMappings = 2 * kReserveScratch + 1 + kRemapMargin;
+  /// Of an empty space: reserve, reservation in three, page table, scratch page.
+  static constexpr uint64_t kFixedMappings = kReserveMappings + 5;
 
   /// Mappings of the host that this space takes, with its reserve. Any thread.
   uint64_t host_mappings() const {
@@ -131,7 +137,7 @@ class AddressSpace {
   // Pairs of adjacent pages that cannot lie in one mapping of the host.
   std::atomic<uint64_t> breaks_{0};
   uint32_t next_frame_ = 1;
-  int scratch_fd_ = -1;
+  uint8_t* scratch_ = nullptr;  // the scratch page, of which those in the window are copies
   // Held for short, signal-safe sections only: the fault handler takes it too.
   std::atomic_flag lock_ = ATOMIC_FLAG_INIT;
   uint8_t* scratch_pages_[kScratchSlots] = {};

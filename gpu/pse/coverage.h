@@ -56,22 +56,15 @@ inline constexpr Lanes kBlockX = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3
 inline constexpr Lanes kBlockY = {0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3};
 
 /// Lanes of a 4x4 block of pixels that lie in a set of columns (or rows), one bit each.
-inline constexpr std::array<LaneMask, 16> kBlockColumns = [] {
-  constexpr int kX[kLanes] = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3};
+constexpr std::array<LaneMask, 16> lanes_of_sets(const std::array<int, kLanes>& place) {
   std::array<LaneMask, 16> table{};
   for (int set = 0; set < 16; ++set)
     for (int lane = 0; lane < kLanes; ++lane)
-      if ((set >> kX[lane]) & 1) table[set] |= static_cast<LaneMask>(1 << lane);
+      if ((set >> place[lane]) & 1) table[set] |= static_cast<LaneMask>(1 << lane);
   return table;
-}();
-inline constexpr std::array<LaneMask, 16> kBlockRows = [] {
-  constexpr int kY[kLanes] = {0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3};
-  std::array<LaneMask, 16> table{};
-  for (int set = 0; set < 16; ++set)
-    for (int lane = 0; lane < kLanes; ++lane)
-      if ((set >> kY[lane]) & 1) table[set] |= static_cast<LaneMask>(1 << lane);
-  return table;
-}();
+}
+inline constexpr auto kBlockColumns = lanes_of_sets({0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3});
+inline constexpr auto kBlockRows = lanes_of_sets({0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3});
 
 /// Bits [low, high) of a set of four cells.
 inline uint32_t cell_range(int low, int high) {
@@ -84,16 +77,6 @@ inline uint32_t cell_range(int low, int high) {
 inline LaneMask block_window(const Rect& window, int x, int y) {
   return kBlockColumns[cell_range(window.left - x, window.right - x)] &
          kBlockRows[cell_range(window.top - y, window.bottom - y)];
-}
-
-/// Lanes whose value is negative.
-inline LaneMask negative(LanesI v) {
-#ifdef __AVX512DQ__
-  typedef int Native __attribute__((vector_size(64)));
-  return static_cast<LaneMask>(__builtin_ia32_cvtd2mask512(reinterpret_cast<Native>(v)));
-#else
-  return nonzero(as_uint(v) & 0x80000000u);
-#endif
 }
 
 /// The edges of a polygon as seen from one tile, in whole pixels: the value at the sample of pixel (x, y) is

@@ -1,7 +1,9 @@
 #include "gpu/pse/fragment_stage.h"
 
 #include <cstring>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
@@ -151,7 +153,8 @@ void FragmentStage::Quads::push(int setup_index, uint32_t at_x, uint32_t at_y,
   ++count;
 }
 
-FragmentStage::FragmentStage(const Job& job, const tlb::Config& config, uint32_t tidx, perf::Counts& counts)
+FragmentStage::FragmentStage(const JobContext& job, const tlb::Config& config, uint32_t tidx,
+                             perf::Counts& counts)
     : job_(job),
       multisample_(config.multisample),
       isa_(qpu::isa(job.profile->version)),
@@ -388,7 +391,7 @@ void FragmentStage::compute_varyings(const Quads& quads, const Payload& payload,
 }
 
 void FragmentStage::run_program() {
-  const cle::ShaderCode& fs = draw_->record().fs;
+  const draw::ShaderCode& fs = draw_->record().fs;
   thread_.pc = fs.code;
   thread_.uniforms = fs.uniforms;
   if (job_.watch) job_.watch->start("fragment", thread_);
@@ -403,9 +406,10 @@ void FragmentStage::run_program() {
   counts_[perf::kQpuActive] += thread_.instructions;
   counts_[perf::kQpuFragmentClocks] += 4 * thread_.instructions;
   if (stop == qpu::Stop::kEnd || job_.stopped()) return;
-  const char* reason = stop == qpu::Stop::kBudget    ? "does not end"
-                       : stop == qpu::Stop::kBarrier ? "waits at a compute barrier"
-                                                     : "cannot go on";
+  const std::string reason = stop == qpu::Stop::kBudget ? "does not end"
+                             : stop == qpu::Stop::kBarrier
+                                 ? "waits at a compute barrier"
+                                 : absl::StrCat("cannot go on: ", qpu::hang_text(thread_));
   job_.error->set_hang(absl::StrFormat("fragment program at 0x%08x %s (pixel %d, %d)", fs.code, reason,
                                        thread_.pixel_x[0], thread_.pixel_y[0]));
 }

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/pse/geometry.h"
 #include "gpu/pse/prepared_draw.h"
 #include "gpu/pse/varyings.h"
@@ -25,7 +25,7 @@ struct PrimitiveSetup {
 
 class FragmentStage {
  public:
-  FragmentStage(const Job& job, const tlb::Config& config, uint32_t tidx, perf::Counts& counts);
+  FragmentStage(const JobContext& job, const tlb::Config& config, uint32_t tidx, perf::Counts& counts);
 
   void begin_tile(tlb::TileBuffer& tile, int tile_x, int tile_y);
   void begin_draw(const PreparedDraw& draw);
@@ -74,7 +74,7 @@ class FragmentStage {
   void compute_varyings(const Primitives& primitives, const Payload& payload, const Payload& centroid);
   void run_program();
 
-  const Job& job_;
+  const JobContext& job_;
   const bool multisample_;
   const qpu::IsaProperties& isa_;
   perf::Counts& counts_;

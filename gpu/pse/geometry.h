@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "gpu/pse/coverage.h"
 
@@ -36,11 +37,13 @@ struct Weights {
 struct LinearPlane {
   double value = 0, step_x = 0, step_y = 0;
 };
-/// The plane of a quantity with value q0 at corner 0; d1 and d2 are the differences of corners 1 and 2.
+/// The plane of a quantity with value q0 at corner 0; d1 and d2 are the differences of corners 1 and 2. NaNs
+/// become the one that undefined operations give, so that sums of any order are the same bit by bit.
 inline LinearPlane make_plane(const Weights& weights, double q0, double d1, double d2) {
   const auto& [a, b] = weights.plane;
-  return {q0 + (a.value * d1 + b.value * d2) * weights.scale, a.step_x * d1 + b.step_x * d2,
-          a.step_y * d1 + b.step_y * d2};
+  const auto one_nan = [](double v) { return v == v ? v : -std::numeric_limits<double>::quiet_NaN(); };
+  return {one_nan(q0 + (a.value * d1 + b.value * d2) * weights.scale), one_nan(a.step_x * d1 + b.step_x * d2),
+          one_nan(a.step_y * d1 + b.step_y * d2)};
 }
 
 /// A convex polygon with two weights. A quantity with the values q0, q1, q2 at the corners is

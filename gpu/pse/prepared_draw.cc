@@ -15,36 +15,26 @@ namespace {
 /// Rows of a shaded vertex in front of its varyings (cle-and-tiles.md 3.3).
 enum Row : uint32_t { kRowX = 0, kRowY = 1, kRowFirstFree = 4 };
 
-enum PrimitiveMode : uint8_t {
-  kPoints = 0,
-  kLines = 1,
-  kLineStrip = 3,
-  kTriangles = 4,
-  kTriangleFan = 6,
-  kLinesAdjacency = 8,
-  kLineStripAdjacency = 9,
-  kTrianglesAdjacency = 10,
-  kTriangleStripAdjacency = 11,
-};
 constexpr uint8_t kGsTriangleStrip = 2;
 
 /// Implicit components that the record lets through. The programs are compiled for the topology of the draw,
 /// also when a geometry shader changes it (Mesa v3dv_pipeline.c, pipeline_populate_v3d_fs_key).
-uint32_t implicit_position_components(const ptb::Draw& draw) {
+uint32_t implicit_position_components(const draw::Draw& draw) {
   if (draw.record->no_implicit_varyings) return 0;
-  const uint8_t mode = draw.call.mode & 15;  // 16..22 are the same with transform feedback
-  if (mode == kPoints) return 2;
-  const bool lines =
-      (mode >= kLines && mode <= kLineStrip) || mode == kLinesAdjacency || mode == kLineStripAdjacency;
-  return lines ? 1 : 0;
+  switch (draw::topology(draw.call.mode).vertices) {
+    case 1:
+      return 2;
+    case 2:
+      return 1;
+    default:
+      return 0;
+  }
 }
 
 /// What the vertex stages hand over are triangles, whatever is made of them.
-bool made_of_triangles(const ptb::Draw& draw) {
+bool made_of_triangles(const draw::Draw& draw) {
   if (draw.record->has_gs) return draw.record->gs_output == kGsTriangleStrip;
-  const uint8_t mode = draw.call.mode & 15;
-  return (mode >= kTriangles && mode <= kTriangleFan) || mode == kTrianglesAdjacency ||
-         mode == kTriangleStripAdjacency;
+  return draw::topology(draw.call.mode).vertices == 3;
 }
 
 /// Turns rows of 16 vertices side by side into one vertex after the other.
@@ -66,8 +56,8 @@ void transpose(const vpm::ShadedVertices& shaded, const ptb::ScreenTransform& sc
 }
 
 void set_varyings(PreparedDraw& p) {
-  const cle::ShaderRecord& record = p.record();
-  const cle::DrawState& state = p.state();
+  const draw::ShaderRecord& record = p.record();
+  const draw::DrawState& state = p.state();
   p.num_varyings = record.num_varyings;
   p.first_varying = kRowFirstFree + (record.point_size_in_vertices ? 1 : 0);
   p.primitive_id = record.primitive_id_varying;
@@ -86,7 +76,7 @@ void set_varyings(PreparedDraw& p) {
   if (p.primitive_id) p.is_flat[0] = true;
 }
 
-void copy_vertices(const Job& job, const vpm::ShadedVertices& shaded, PreparedDraw& p) {
+void copy_vertices(const JobContext& job, const vpm::ShadedVertices& shaded, PreparedDraw& p) {
   p.num_vertices = shaded.count;
   p.stride = (p.first_varying + p.num_varyings + 3) & ~3u;
   p.vertices.assign(size_t{p.num_vertices} * p.stride + kLanes, 0);
@@ -102,11 +92,11 @@ void copy_vertices(const Job& job, const vpm::ShadedVertices& shaded, PreparedDr
   job.pool->parallel_for(pieces, run_piece, job.turn);
 }
 
-std::vector<bool> listed_draws(const ptb::BinResult& bin) {
+std::vector<bool> listed_draws(const draw::BinResult& bin) {
   std::vector<bool> listed(bin.draws.size(), false);
-  for (const std::vector<ptb::ListEntry>& list : bin.tiles) {
+  for (const std::vector<draw::ListEntry>& list : bin.tiles) {
     uint32_t previous = std::numeric_limits<uint32_t>::max();
-    for (const ptb::ListEntry& entry : list) {
+    for (const draw::ListEntry& entry : list) {
       if (entry.draw == previous) continue;
       previous = entry.draw;
       listed[entry.draw] = true;
@@ -116,10 +106,10 @@ std::vector<bool> listed_draws(const ptb::BinResult& bin) {
 }
 
 /// False, with job.error set, when the draw cannot be executed.
-bool prepare_draw(const Job& job, vpm::VertexStages& stages, const ptb::Draw& draw, const tlb::Config& config,
-                  PreparedDraw& p) {
+bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, const draw::Draw& draw,
+                  const tlb::Config& config, PreparedDraw& p) {
   p.draw = &draw;
-  const cle::ShaderRecord& record = *draw.record;
+  const draw::ShaderRecord& record = *draw.record;
   if (record.num_varyings > kMaxVaryings) {
     job.error->set(absl::StrFormat("shader record at 0x%08x: %d varyings, at most %d are possible",
                                    draw.state.shader_record, record.num_varyings, kMaxVaryings));
@@ -141,7 +131,7 @@ bool prepare_draw(const Job& job, vpm::VertexStages& stages, const ptb::Draw& dr
 
 }  // namespace
 
-PreparedDraws::PreparedDraws(const Job& job, const ptb::BinResult& bin, const tlb::Config& config)
+PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, const tlb::Config& config)
     : state_(std::make_unique<State>()) {
   state_->config = config;
   state_->draws.resize(bin.draws.size());

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
 #include "gpu/pse/tile_renderer.h"
 #include "gpu/qpu/run/program_cache.h"
@@ -20,9 +20,9 @@ inline constexpr uint32_t kMaxComponents = kMaxVaryings + kMaxImplicit;
 inline constexpr uint32_t kComponentRoom = 96;
 
 struct PreparedDraw {
-  const ptb::Draw* draw = nullptr;
-  const cle::DrawState& state() const { return draw->state; }
-  const cle::ShaderRecord& record() const { return *draw->record; }
+  const draw::Draw* draw = nullptr;
+  const draw::DrawState& state() const { return draw->state; }
+  const draw::ShaderRecord& record() const { return *draw->record; }
 
   std::shared_ptr<const qpu::Program> program;
 

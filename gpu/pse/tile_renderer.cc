@@ -20,8 +20,8 @@ Corner vertex_corner(const PreparedDraw& draw, uint32_t index) {
 }
 
 /// Vertices that clipping kept have the depth and W of the vertex program.
-Corner clipped_corner(const PreparedDraw& draw, const ptb::Primitive& p,
-                      const ptb::ClippedPolygon::Corner& c) {
+Corner clipped_corner(const PreparedDraw& draw, const draw::Primitive& p,
+                      const draw::ClippedPolygon::Corner& c) {
   for (int i = 0; i < draw.draw->vertices_per_primitive; ++i)
     if (c.weight[i] == 1) return vertex_corner(draw, p.vertex[i]);
   const float r = 1.0f / c.w;
@@ -29,10 +29,10 @@ Corner clipped_corner(const PreparedDraw& draw, const ptb::Primitive& p,
 }
 
 /// Unit of the constant factor (cle-and-tiles.md 4.6).
-double depth_unit(tlb::DepthType type, int version, double largest_z) {
+double depth_unit(tlb::DepthType type, const chip::Profile& profile, double largest_z) {
   switch (type) {
     case tlb::DepthType::k16:
-      return version >= 71 ? 0x1p-16 : 0x1p-24;
+      return profile.depth16_offset_unit();
     case tlb::DepthType::k24:
       return 0x1p-24;
     case tlb::DepthType::k32F:
@@ -45,10 +45,10 @@ double depth_unit(tlb::DepthType type, int version, double largest_z) {
 }  // namespace
 
 struct TileRenderer::State {
-  State(const Job& j, const PreparedDraws::State& d, uint32_t tidx)
+  State(const JobContext& j, const PreparedDraws::State& d, uint32_t tidx)
       : job(j), draws(d), multisample(d.config.multisample), stage(j, d.config, tidx, counts) {}
 
-  const Job& job;
+  const JobContext& job;
   const PreparedDraws::State& draws;
   const bool multisample;
   perf::Counts counts;
@@ -62,14 +62,15 @@ struct TileRenderer::State {
   GpuAddr counter = 0;                  // occlusion counter that `samples` belongs to
   uint64_t samples = 0;
 
-  void run(const std::vector<ptb::ListEntry>& list, tlb::TileBuffer& tile);
+  void run(const std::vector<draw::ListEntry>& list, tlb::TileBuffer& tile);
   void begin_draw(const PreparedDraw& next);
   void end_draw(tlb::TileBuffer& tile);
   void flush_counter();
 
-  void primitive(const ptb::Primitive& p);
-  void polygon(const ptb::Primitive& p, std::span<const Corner> corners, const ptb::ClippedPolygon* clipped);
-  double triangle_offset(const ptb::Primitive& p) const;
+  void primitive(const draw::Primitive& p);
+  void polygon(const draw::Primitive& p, std::span<const Corner> corners,
+               const draw::ClippedPolygon* clipped);
+  double triangle_offset(const draw::Primitive& p) const;
   void triangle(const std::array<Corner, 3>& corners, const VaryingSource& source, bool back_facing,
                 double largest_z);
   void line(const Corner& from, const Corner& to, const VaryingSource& source, bool back_facing,
@@ -77,7 +78,7 @@ struct TileRenderer::State {
   void point(const Corner& center, float size, const VaryingSource& source, bool back_facing, double offset);
   double depth_offset(const Geometry& geometry, const std::array<Corner, 3>& corners, double largest_z) const;
   float point_size(const uint32_t* vertex) const;
-  VaryingSource source_of(const ptb::Primitive& p) const;
+  VaryingSource source_of(const draw::Primitive& p) const;
 
   int open_setup(const Geometry& geometry, std::span<const Corner> corners, const VaryingSource& source,
                  bool back_facing, double offset);
@@ -98,7 +99,7 @@ void TileRenderer::State::flush_counter() {
 
 void TileRenderer::State::begin_draw(const PreparedDraw& next) {
   draw = &next;
-  const cle::DrawState& s = next.state();
+  const draw::DrawState& s = next.state();
   const tlb::Config& config = draws.config;
   const Rect tile = {0, 0, static_cast<int>(config.tile_width), static_cast<int>(config.tile_height)};
   const Rect frame = {0, 0, static_cast<int>(config.width) - tile_x,
@@ -118,10 +119,10 @@ void TileRenderer::State::end_draw(tlb::TileBuffer& tile) {
   draw = nullptr;
 }
 
-void TileRenderer::State::run(const std::vector<ptb::ListEntry>& list, tlb::TileBuffer& tile) {
+void TileRenderer::State::run(const std::vector<draw::ListEntry>& list, tlb::TileBuffer& tile) {
   stage.begin_tile(tile, tile_x, tile_y);
   const PreparedDraw* current = nullptr;
-  for (const ptb::ListEntry& entry : list) {
+  for (const draw::ListEntry& entry : list) {
     if (job.stopped()) break;
     job.moved();
     const PreparedDraw& next = draws.draws[entry.draw];
@@ -141,7 +142,7 @@ void TileRenderer::State::run(const std::vector<ptb::ListEntry>& list, tlb::Tile
   counter = 0;
 }
 
-VaryingSource TileRenderer::State::source_of(const ptb::Primitive& p) const {
+VaryingSource TileRenderer::State::source_of(const draw::Primitive& p) const {
   VaryingSource source;
   source.corners = draw->draw->vertices_per_primitive;
   for (int i = 0; i < 3; ++i) source.vertex[i] = draw->vertex(p.vertex[i < source.corners ? i : 0]);
@@ -154,15 +155,15 @@ float TileRenderer::State::point_size(const uint32_t* vertex) const {
   return draw->record().point_size_in_vertices ? std::bit_cast<float>(vertex[4]) : draw->state().point_size;
 }
 
-void TileRenderer::State::primitive(const ptb::Primitive& p) {
+void TileRenderer::State::primitive(const draw::Primitive& p) {
   const int count = draw->draw->vertices_per_primitive;
   // A geometry program may emit fewer vertices than it did when it was binned.
   for (int i = 0; i < (draw->outlines ? 3 : count); ++i)
     if (p.vertex[i] >= draw->num_vertices) return;
   if (p.provoking >= draw->num_vertices) return;
-  const ptb::ClippedPolygon* clipped =
+  const draw::ClippedPolygon* clipped =
       p.clipped >= 0 ? &draw->draw->clipped[static_cast<size_t>(p.clipped)] : nullptr;
-  std::array<Corner, ptb::kMaxCorners> corners;
+  std::array<Corner, draw::kMaxCorners> corners;
   auto num_corners = static_cast<size_t>(count);
   if (clipped != nullptr) {
     num_corners = std::min<size_t>(clipped->num_corners, corners.size());
@@ -188,8 +189,8 @@ void TileRenderer::State::primitive(const ptb::Primitive& p) {
 }
 
 /// A triangle, or what clipping left of it as a fan.
-void TileRenderer::State::polygon(const ptb::Primitive& p, std::span<const Corner> corners,
-                                  const ptb::ClippedPolygon* clipped) {
+void TileRenderer::State::polygon(const draw::Primitive& p, std::span<const Corner> corners,
+                                  const draw::ClippedPolygon* clipped) {
   double largest_z = 0;
   for (const Corner& c : corners) largest_z = std::max(largest_z, std::abs(double{c.z}));
   VaryingSource source = source_of(p);
@@ -204,7 +205,7 @@ void TileRenderer::State::polygon(const ptb::Primitive& p, std::span<const Corne
 }
 
 /// Depth offset of the triangle that an edge or vertex was taken from.
-double TileRenderer::State::triangle_offset(const ptb::Primitive& p) const {
+double TileRenderer::State::triangle_offset(const draw::Primitive& p) const {
   if (!draw->state().cfg.depth_offset) return 0;
   const std::array<Corner, 3> corners = {vertex_corner(*draw, p.vertex[0]), vertex_corner(*draw, p.vertex[1]),
                                          vertex_corner(*draw, p.vertex[2])};
@@ -217,13 +218,13 @@ double TileRenderer::State::triangle_offset(const ptb::Primitive& p) const {
 
 double TileRenderer::State::depth_offset(const Geometry& geometry, const std::array<Corner, 3>& corners,
                                          double largest_z) const {
-  const cle::DrawState& s = draw->state();
+  const draw::DrawState& s = draw->state();
   if (!s.cfg.depth_offset) return 0;
   const LinearPlane z =
       make_plane(geometry.weights, double{corners[0].z}, double{corners[1].z} - double{corners[0].z},
                  double{corners[2].z} - double{corners[0].z});
   const double m = std::max(std::abs(z.step_x), std::abs(z.step_y)) * std::abs(geometry.weights.scale);
-  const double r = depth_unit(draws.config.depth_type, job.profile->version, largest_z);
+  const double r = depth_unit(draws.config.depth_type, *job.profile, largest_z);
   const double offset = m * double{s.offset_factor} + r * double{s.offset_units};
   if (s.offset_limit > 0) return std::min(offset, double{s.offset_limit});
   if (s.offset_limit < 0) return std::max(offset, double{s.offset_limit});
@@ -319,7 +320,8 @@ void TileRenderer::State::cover_bitmap(const TileBitmap& bitmap, int setup) {
       if (((any >> x) & 15) == 0) continue;
       LaneMask mask = 0;
       for (size_t row = 0; row < 4; ++row)
-        mask |= kBlockColumns[(bitmap[y + row] >> x) & 15] & kBlockRows[size_t{1} << row];
+        mask |=
+            static_cast<LaneMask>(kBlockColumns[(bitmap[y + row] >> x) & 15] & kBlockRows[size_t{1} << row]);
       add_block(setup, x, static_cast<int>(y), select(mask, splat(sample_bits), Lanes{}));
     }
   }
@@ -332,11 +334,11 @@ void TileRenderer::State::add_block(int setup, int x, int y, const Lanes& bits) 
   stage.add_block(setup, tile_x + x, tile_y + y, bits);
 }
 
-TileRenderer::TileRenderer(const Job& job, const PreparedDraws& draws, uint32_t tidx)
+TileRenderer::TileRenderer(const JobContext& job, const PreparedDraws& draws, uint32_t tidx)
     : state_(std::make_unique<State>(job, *draws.state_, tidx)) {}
 TileRenderer::~TileRenderer() = default;
 
-void TileRenderer::run(const std::vector<ptb::ListEntry>& list, tlb::TileBuffer& tile, uint32_t column,
+void TileRenderer::run(const std::vector<draw::ListEntry>& list, tlb::TileBuffer& tile, uint32_t column,
                        uint32_t row) {
   state_->tile_x = static_cast<int>(column * state_->draws.config.tile_width);
   state_->tile_y = static_cast<int>(row * state_->draws.config.tile_height);

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/perf/counters.h"
 #include "gpu/tlb/tile_buffer.h"
@@ -18,7 +18,7 @@ namespace v3d::pse {
 class PreparedDraws {
  public:
   /// Runs the vertex programs of every draw that some tile lists (and those with side effects).
-  PreparedDraws(const Job& job, const ptb::BinResult& bin, const tlb::Config& config);
+  PreparedDraws(const JobContext& job, const draw::BinResult& bin, const tlb::Config& config);
   ~PreparedDraws();
 
  private:
@@ -30,10 +30,10 @@ class PreparedDraws {
 /// Worker that executes tile lists. One object per slot of the thread pool.
 class TileRenderer {
  public:
-  TileRenderer(const Job& job, const PreparedDraws& draws, uint32_t tidx);
+  TileRenderer(const JobContext& job, const PreparedDraws& draws, uint32_t tidx);
   ~TileRenderer();
   /// Rasterises and shades one tile's list into the tile buffer (begin_tile was called).
-  void run(const std::vector<ptb::ListEntry>& list, tlb::TileBuffer& tile, uint32_t column, uint32_t row);
+  void run(const std::vector<draw::ListEntry>& list, tlb::TileBuffer& tile, uint32_t column, uint32_t row);
   perf::Counts& counts();
 
  private:

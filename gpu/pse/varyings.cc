@@ -6,6 +6,8 @@
 #include <cstring>
 #include <span>
 
+#include "gpu/base/arithmetic.h"
+
 namespace v3d::pse {
 namespace {
 
@@ -39,10 +41,13 @@ void interpolate(const VaryingSource& source, const LanesI& linear, LanesF& u0, 
   const bool any_linear = nonzero(as_uint(linear)) != 0;
   const auto at = [&](int corner) {
     const float* weights = source.weights[corner];
-    const LanesF in_clip_space = original + weights[1] * d1 + weights[2] * d2;
+    const auto weighted = [&](float w1, float w2) {
+      return sum(sum(original, product(splat(w1), d1)), product(splat(w2), d2));
+    };
+    const LanesF in_clip_space = weighted(weights[1], weights[2]);
     if (!any_linear) return in_clip_space;
     const std::array<float, 3> on_screen = screen_weights(source, corner);
-    return linear ? original + on_screen[1] * d1 + on_screen[2] * d2 : in_clip_space;
+    return linear ? weighted(on_screen[1], on_screen[2]) : in_clip_space;
   };
   u0 = at(0);
   if (source.corners > 1) u1 = at(1);
@@ -91,8 +96,10 @@ void set_up_varyings(const PreparedDraw& draw, const VaryingSource& source, Vary
     const LanesI flat = expand(draw.flat[i / kLanes]), linear = expand(draw.noperspective[i / kLanes]);
     if (source.weights[0] != nullptr) interpolate(source, linear, u0, u1, u2);
     LanesF p1 = {}, p2 = {};
-    if (source.corners > 1) p1 = flat ? LanesF{} : (u1 - u0) * (linear ? splat(1.0f) : splat(source.r[1]));
-    if (source.corners > 2) p2 = flat ? LanesF{} : (u2 - u0) * (linear ? splat(1.0f) : splat(source.r[2]));
+    if (source.corners > 1)
+      p1 = flat ? LanesF{} : product(u1 - u0, linear ? splat(1.0f) : splat(source.r[1]));
+    if (source.corners > 2)
+      p2 = flat ? LanesF{} : product(u2 - u0, linear ? splat(1.0f) : splat(source.r[2]));
     alignas(64) float to1[kLanes], to2[kLanes];
     store(to1, p1);
     store(to2, p2);

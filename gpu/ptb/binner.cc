@@ -13,34 +13,34 @@ namespace v3d::ptb {
 namespace {
 
 /// Primitives of the strips that a geometry program emitted; incomplete strips make none.
-void assemble_geometry_output(const vpm::ShadedVertices& shaded, Draw* draw) {
+void assemble_geometry_output(const vpm::ShadedVertices& shaded, draw::Draw* draw) {
   constexpr Mode kModes[] = {Mode::kPoints, Mode::kLineStrip, Mode::kTriangleStrip, Mode::kTriangleStrip};
   const Mode mode = kModes[draw->record->gs_output & 3];
   const uint32_t invocations = std::max<uint32_t>(draw->record->gs_invocations, 1);
-  draw->vertices_per_primitive = topology(static_cast<uint8_t>(mode)).vertices;
+  draw->vertices_per_primitive = topology(mode).vertices;
   uint32_t vertex = 0;
   for (size_t item = 0; item < shaded.emitted.size(); ++item) {
     const uint32_t id = draw->gs_primitive_ids[item / invocations];
     const auto emit = [&](const Element* inputs, uint32_t provoking) {
-      Primitive p{.vertex = {}, .provoking = inputs[provoking].position, .primitive_id = id};
+      draw::Primitive p{.vertex = {}, .provoking = inputs[provoking].position, .primitive_id = id};
       for (uint32_t i = 0; i < draw->vertices_per_primitive; ++i) p.vertex[i] = inputs[i].position;
       draw->primitives.push_back(p);
     };
-    Assembly assembly(mode, draw->state.cfg.provoking_first);
+    PrimitiveAssembler assembler(mode, draw->state.cfg.provoking_first);
     for (uint32_t i = 0; i < shaded.emitted[item]; ++i, ++vertex) {
-      if (shaded.strip_start[vertex]) assembly.finish(emit);
-      assembly.feed({vertex, vertex}, emit);
+      if (shaded.strip_start[vertex]) assembler.finish(emit);
+      assembler.feed({vertex, vertex}, emit);
     }
-    assembly.finish(emit);
+    assembler.finish(emit);
   }
 }
 
 /// Drops the vertices that no primitive uses any more: the render pass need not shade them.
-void drop_unused_vertices(Draw* draw) {
+void drop_unused_vertices(draw::Draw* draw) {
   constexpr uint32_t kUnused = ~0u;
   std::vector<uint32_t> moved(draw->vertices.size(), kUnused);
   const auto use = [&moved](uint32_t v) { moved[v] = 0; };
-  for (const Primitive& p : draw->primitives) {
+  for (const draw::Primitive& p : draw->primitives) {
     for (const uint32_t v : p.vertex) use(v);
     use(p.provoking);
   }
@@ -52,28 +52,29 @@ void drop_unused_vertices(Draw* draw) {
   }
   if (next == draw->vertices.size()) return;
   draw->vertices.resize(next);
-  for (Primitive& p : draw->primitives) {
+  for (draw::Primitive& p : draw->primitives) {
     for (uint32_t& v : p.vertex) v = moved[v];
     p.provoking = moved[p.provoking];
   }
 }
 
-uint64_t bytes_of(const Draw& d) {
-  return sizeof(Draw) + d.vertices.size() * sizeof(VertexRef) + d.primitives.size() * sizeof(Primitive) +
-         d.clipped.size() * sizeof(ClippedPolygon) + (d.gs_input.size() + d.gs_primitive_ids.size()) * 4;
+uint64_t bytes_of(const draw::Draw& d) {
+  return sizeof(draw::Draw) + d.vertices.size() * sizeof(draw::VertexRef) +
+         d.primitives.size() * sizeof(draw::Primitive) + d.clipped.size() * sizeof(draw::ClippedPolygon) +
+         (d.gs_input.size() + d.gs_primitive_ids.size()) * 4;
 }
 
 }  // namespace
 
-Binner::Binner(const Job& job)
+Binner::Binner(const JobContext& job)
     : job_(job),
-      result_(std::make_shared<BinResult>()),
+      result_(std::make_shared<draw::BinResult>()),
       stages_(job),
       splitter_(job),
       feedback_(job.memory) {}
 
 void Binner::set_frame(const BinFrame& frame) {
-  BinResult& r = *result_;
+  draw::BinResult& r = *result_;
   const uint32_t tiles_x = (frame.width + frame.tile_width - 1) / frame.tile_width;
   const uint32_t tiles_y = (frame.height + frame.tile_height - 1) / frame.tile_height;
   const uint64_t lists = uint64_t{tiles_x} * tiles_y * frame.layers;
@@ -96,12 +97,12 @@ void Binner::set_frame(const BinFrame& frame) {
   feedback_.reset_counters();
 }
 
-void Binner::draw(const cle::DrawState& state, const cle::DrawCall& call,
-                  const std::shared_ptr<const cle::ShaderRecord>& record) {
-  splitter_.split(state, call, record, [this](Draw&& piece) { bin_piece(std::move(piece)); });
+void Binner::draw(const draw::DrawState& state, const draw::DrawCall& call,
+                  const std::shared_ptr<const draw::ShaderRecord>& record) {
+  splitter_.split(state, call, record, [this](draw::Draw&& piece) { bin_piece(std::move(piece)); });
 }
 
-void Binner::bin_piece(Draw&& piece) {
+void Binner::bin_piece(draw::Draw&& piece) {
   const vpm::ShadedVertices shaded = stages_.shade(piece, vpm::Phase::kBin);
   if (job_.stopped()) return;
   if (piece.record->has_gs) {
@@ -112,21 +113,21 @@ void Binner::bin_piece(Draw&& piece) {
 
   PrimitiveBinner binner(piece.state, *piece.record, job_.profile->coord_fraction_bits(), result_.get(),
                          &counts_);
-  const uint64_t max_entries = (kMaxBinBytes - std::min(bytes_, kMaxBinBytes)) / sizeof(ListEntry);
+  const uint64_t max_entries = (kMaxBinBytes - std::min(bytes_, kMaxBinBytes)) / sizeof(draw::ListEntry);
   const uint64_t entries =
       binner.bin(&piece, shaded, static_cast<uint32_t>(result_->draws.size()), max_entries);
   entries_ += entries;
   if (entries == 0) return;
   if (!piece.record->has_gs) drop_unused_vertices(&piece);
-  bytes_ += entries * sizeof(ListEntry) + bytes_of(piece);
+  bytes_ += entries * sizeof(draw::ListEntry) + bytes_of(piece);
   result_->draws.push_back(std::move(piece));
   if (bytes_ > kMaxBinBytes)
     job_.error->set(absl::StrFormat("the lists of a bin job take more than %d bytes", kMaxBinBytes));
 }
 
-std::shared_ptr<BinResult> Binner::finish() {
+std::shared_ptr<draw::BinResult> Binner::finish() {
   constexpr uint64_t kBusWord = 16;  // bytes
-  const uint64_t bytes = entries_ * sizeof(ListEntry) + feedback_.take_written_bytes();
+  const uint64_t bytes = entries_ * sizeof(draw::ListEntry) + feedback_.take_written_bytes();
   counts_[perf::kPtbWordsWritten] += (bytes + kBusWord - 1) / kBusWord;
   job_.counts->merge(counts_);
   counts_ = {};

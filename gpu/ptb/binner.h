@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/perf/counters.h"
 #include "gpu/ptb/draw_splitter.h"
@@ -28,28 +28,28 @@ struct BinFrame {
 
 class Binner {
  public:
-  explicit Binner(const Job& job);
+  explicit Binner(const JobContext& job);
 
   /// Makes the lists, empty. Must come before the first draw. Errors go to job.error.
   void set_frame(const BinFrame& frame);
   bool has_frame() const { return !result_->tiles.empty(); }
 
-  /// call.mode must be one that topology() knows.
-  void draw(const cle::DrawState& state, const cle::DrawCall& call,
-            const std::shared_ptr<const cle::ShaderRecord>& record);
+  /// call.mode must be one that draw::topology() knows.
+  void draw(const draw::DrawState& state, const draw::DrawCall& call,
+            const std::shared_ptr<const draw::ShaderRecord>& record);
 
   TransformFeedback& feedback() { return feedback_; }
   /// Takes from the job's allowance of work, for things that cost about as much as a vertex.
   bool spend(uint64_t vertices) { return splitter_.spend(vertices); }
 
   /// Merges the counters into job.counts and hands over the result.
-  std::shared_ptr<BinResult> finish();
+  std::shared_ptr<draw::BinResult> finish();
 
  private:
-  void bin_piece(Draw&& piece);
+  void bin_piece(draw::Draw&& piece);
 
-  const Job job_;
-  std::shared_ptr<BinResult> result_;
+  const JobContext job_;
+  std::shared_ptr<draw::BinResult> result_;
   vpm::VertexStages stages_;
   DrawSplitter splitter_;
   TransformFeedback feedback_;

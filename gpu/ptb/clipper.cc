@@ -19,7 +19,7 @@ int plane_number(uint16_t bit) { return std::countr_zero(bit); }
 
 }  // namespace
 
-Clipper::Clipper(const cle::DrawState& state, int fraction_bits)
+Clipper::Clipper(const draw::DrawState& state, int fraction_bits)
     : screen_(state, fraction_bits),
       half_width_(std::ldexp(state.xy_half_width, kScreenFractionBits - fraction_bits)),
       half_height_(std::ldexp(state.xy_half_height, kScreenFractionBits - fraction_bits)) {
@@ -41,7 +41,7 @@ Clipper::Clipper(const cle::DrawState& state, int fraction_bits)
       near = {.c = 1, .d = 0};
       far = {.c = -1, .d = 1};
       break;
-    case cle::CfgBits::kZClipRange:
+    case draw::CfgBits::kZClipRange:
       near = {.c = state.z_scale, .d = state.z_offset - state.z_min_clip};
       far = {.c = -state.z_scale, .d = state.z_max_clip - state.z_offset};
       break;
@@ -108,8 +108,8 @@ void Clipper::cut_line(const Plane& plane, double min_w, Corners* corners) {
   }
 }
 
-ClippedPolygon::Corner Clipper::project(const Corner& c, const ClipVertex* vertices) const {
-  ClippedPolygon::Corner out;
+draw::ClippedPolygon::Corner Clipper::project(const Corner& c, const ClipVertex* vertices) const {
+  draw::ClippedPolygon::Corner out;
   for (int i = 0; i < 3; ++i) out.weight[i] = static_cast<float>(c.weight[i]);
   out.z = static_cast<float>(c.clip[2]);
   out.w = static_cast<float>(c.clip[3]);
@@ -127,7 +127,7 @@ ClippedPolygon::Corner Clipper::project(const Corner& c, const ClipVertex* verti
   return out;
 }
 
-bool Clipper::clip(const ClipVertex* vertices, int count, uint16_t codes, ClippedPolygon* out) const {
+bool Clipper::clip(const ClipVertex* vertices, int count, uint16_t codes, draw::ClippedPolygon* out) const {
   Corners corners;
   double max_w = 0;
   for (int i = 0; i < count; ++i) {

@@ -36,7 +36,7 @@ struct ClipVertex {
 class Clipper {
  public:
   /// @param fraction_bits  of the device profile: coord_fraction_bits()
-  Clipper(const cle::DrawState& state, int fraction_bits);
+  Clipper(const draw::DrawState& state, int fraction_bits);
 
   /// Outcodes of 16 vertices. @param clip  Xc, Yc, Zc, Wc
   void classify(const LanesF clip[4], uint16_t codes[kLanes]) const;
@@ -44,7 +44,7 @@ class Clipper {
   /// Cuts a polygon at the planes of `codes` (the outcodes of its vertices, ORed).
   /// @param vertices  2 for a line, which stays one, or 3
   /// @return  false if nothing is left
-  bool clip(const ClipVertex* vertices, int count, uint16_t codes, ClippedPolygon* out) const;
+  bool clip(const ClipVertex* vertices, int count, uint16_t codes, draw::ClippedPolygon* out) const;
 
  private:
   /// Inside is where a * X + b * Y + c * Z + d * W >= 0.
@@ -65,7 +65,7 @@ class Clipper {
   static Corner cross(const Corner& inside, const Corner& outside, double d_inside, double d_outside);
   static void cut_polygon(const Plane& plane, double min_w, Corners* corners);
   static void cut_line(const Plane& plane, double min_w, Corners* corners);
-  ClippedPolygon::Corner project(const Corner& corner, const ClipVertex* vertices) const;
+  draw::ClippedPolygon::Corner project(const Corner& corner, const ClipVertex* vertices) const;
 
   ScreenTransform screen_;
   double half_width_, half_height_;  // in 1/64 px

@@ -24,7 +24,7 @@ void widen(const uint8_t* from, uint32_t count, uint32_t* out) {
 }
 
 /// Input primitives of a piece with a geometry shader: what they may emit is bounded, whatever the program.
-uint32_t max_geometry_inputs(const cle::ShaderRecord& record) {
+uint32_t max_geometry_inputs(const draw::ShaderRecord& record) {
   const uint32_t rows = std::max({record.gs_bin_rows, record.gs_render_rows, uint16_t{1}});
   const uint32_t words = rows * std::max<uint32_t>(record.gs_invocations, 1);
   return std::clamp<uint32_t>(kGeometryWords / words, kLanes, 4096);
@@ -32,7 +32,7 @@ uint32_t max_geometry_inputs(const cle::ShaderRecord& record) {
 
 }  // namespace
 
-DrawSplitter::DrawSplitter(const Job& job) : job_(job) {}
+DrawSplitter::DrawSplitter(const JobContext& job) : job_(job) {}
 
 /// Large enough for the draw: without an index buffer, vertices come back only to close a loop or a seam.
 void DrawSplitter::make_known_table() {
@@ -51,7 +51,7 @@ bool DrawSplitter::spend(uint64_t vertices) {
 }
 
 void DrawSplitter::start_piece() {
-  piece_ = Draw();
+  piece_ = draw::Draw();
   piece_.state = state_;
   piece_.call = call_;
   piece_.record = record_;
@@ -105,7 +105,7 @@ void DrawSplitter::append(const Element* inputs, uint32_t provoking) {
     piece_.gs_primitive_ids.push_back(id);
     return;
   }
-  Primitive& p = piece_.primitives.emplace_back();
+  draw::Primitive& p = piece_.primitives.emplace_back();
   const Element* real = inputs + real_first_;
   p.vertex[0] = real[0].position;
   p.vertex[1] = topology_.vertices > 1 ? real[real_step_].position : real[0].position;
@@ -123,11 +123,11 @@ void DrawSplitter::run_instance(uint32_t instance, const Consume& consume) {
   const uint32_t restart_index = call_.index_size == 4 ? ~0u : (1u << (8 * call_.index_size)) - 1;
   const bool restart = call_.indexed && call_.restart;
   const auto emit = [this](const Element* inputs, uint32_t provoking) { append(inputs, provoking); };
-  Assembly assembly(static_cast<Mode>(call_.mode), state_.cfg.provoking_first);
+  PrimitiveAssembler assembler(call_.mode, state_.cfg.provoking_first);
   const auto make_room = [&] {
     if (!piece_full()) return;
     finish_piece(consume);
-    assembly.for_each_pending([this](Element& e) { e.position = position_of(e.index); });
+    assembler.for_each_pending([this](Element& e) { e.position = position_of(e.index); });
   };
   for (uint32_t first = 0; first < call_.count && !job_.stopped(); first += kBlock) {
     const uint32_t count = std::min(kBlock, call_.count - first);
@@ -135,21 +135,21 @@ void DrawSplitter::run_instance(uint32_t instance, const Consume& consume) {
     for (uint32_t i = 0; i < count; ++i) {
       make_room();
       if (restart && indices[i] == restart_index) {
-        assembly.finish(emit);
+        assembler.finish(emit);
         continue;
       }
       const uint32_t index = call_.indexed ? indices[i] + static_cast<uint32_t>(call_.base_vertex)
                                            : call_.first_vertex + first + i;
-      assembly.feed({index, position_of(index)}, emit);
+      assembler.feed({index, position_of(index)}, emit);
     }
     if (call_.count - first <= kBlock) break;  // first + kBlock may wrap
   }
   make_room();
-  assembly.finish(emit);
+  assembler.finish(emit);
 }
 
-void DrawSplitter::split(const cle::DrawState& state, const cle::DrawCall& call,
-                         std::shared_ptr<const cle::ShaderRecord> record, const Consume& consume) {
+void DrawSplitter::split(const draw::DrawState& state, const draw::DrawCall& call,
+                         std::shared_ptr<const draw::ShaderRecord> record, const Consume& consume) {
   topology_ = topology(call.mode);
   if (call.count == 0 || call.instances == 0) return;
   if (!spend(uint64_t{call.count} * call.instances)) return;
@@ -166,7 +166,7 @@ void DrawSplitter::split(const cle::DrawState& state, const cle::DrawCall& call,
   for (uint32_t instance = 0; instance < call.instances && !job_.stopped(); ++instance)
     run_instance(call.first_instance + instance, consume);
   if (!job_.stopped()) finish_piece(consume);
-  piece_ = Draw();
+  piece_ = draw::Draw();
 }
 
 }  // namespace v3d::ptb

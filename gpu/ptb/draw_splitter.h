@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/ptb/primitive_assembler.h"
@@ -24,14 +24,14 @@ inline constexpr uint32_t kPiecePrimitives = 1 << 17;
 
 class DrawSplitter {
  public:
-  explicit DrawSplitter(const Job& job);
+  explicit DrawSplitter(const JobContext& job);
 
   /// Called for every piece, in order. It has vertices, and primitives or geometry inputs.
-  using Consume = std::function<void(Draw&& piece)>;
+  using Consume = std::function<void(draw::Draw&& piece)>;
 
   /// Splits one draw. Ends early when the job is stopped; too many vertices are an error of the job.
-  void split(const cle::DrawState& state, const cle::DrawCall& call,
-             std::shared_ptr<const cle::ShaderRecord> record, const Consume& consume);
+  void split(const draw::DrawState& state, const draw::DrawCall& call,
+             std::shared_ptr<const draw::ShaderRecord> record, const Consume& consume);
 
   /// Takes from the job's allowance of vertices. @return  false, with job.error set, when it is used up
   bool spend(uint64_t vertices);
@@ -50,18 +50,18 @@ class DrawSplitter {
   void append(const Element* inputs, uint32_t provoking);
   bool piece_full() const;
 
-  const Job job_;
+  const JobContext job_;
   uint64_t vertices_left_ = kMaxJobVertices;
 
   // The draw being split
-  cle::DrawState state_;
-  cle::DrawCall call_;
-  std::shared_ptr<const cle::ShaderRecord> record_;
-  Topology topology_;
+  draw::DrawState state_;
+  draw::DrawCall call_;
+  std::shared_ptr<const draw::ShaderRecord> record_;
+  draw::Topology topology_;
   uint32_t real_first_ = 0, real_step_ = 1;  // of a primitive's inputs: those that are not adjacent ones
   uint32_t max_primitives_ = 0;              // of one piece
   uint32_t instance_ = 0, primitive_id_ = 0;
-  Draw piece_;
+  draw::Draw piece_;
 
   // Vertices of the instance and piece that are known already, by the low bits of their index: those whose
   // epoch is the current one. A power of two.

@@ -4,33 +4,11 @@
 #include <array>
 #include <cstdint>
 
+#include "gpu/draw/modes.h"
+
 namespace v3d::ptb {
 
-/// Enum Primitive of the draw packets.
-enum class Mode : uint8_t {
-  kPoints = 0,
-  kLines = 1,
-  kLineLoop = 2,
-  kLineStrip = 3,
-  kTriangles = 4,
-  kTriangleStrip = 5,
-  kTriangleFan = 6,
-  kLinesAdjacency = 8,
-  kLineStripAdjacency = 9,
-  kTrianglesAdjacency = 10,
-  kTriangleStripAdjacency = 11,
-};
-
-/// Sizes of the primitives of a mode; 0 when the hardware has no such mode.
-struct Topology {
-  uint8_t vertices = 0;  ///< 1 point, 2 line, 3 triangle
-  uint8_t inputs = 0;    ///< what a geometry shader gets: with the adjacent vertices
-};
-constexpr Topology topology(uint8_t mode) {
-  constexpr Topology kTopologies[] = {{1, 1}, {2, 2}, {2, 2}, {2, 2}, {3, 3}, {3, 3},
-                                      {3, 3}, {0, 0}, {2, 4}, {2, 4}, {3, 6}, {3, 6}};
-  return mode < std::size(kTopologies) ? kTopologies[mode] : Topology{};
-}
+using draw::Mode;
 
 /// A vertex on its way through assembly.
 struct Element {
@@ -41,9 +19,9 @@ struct Element {
 /// Takes the vertices of one instance in order and hands out primitives through
 /// `emit(const Element* inputs, uint32_t provoking)`: all inputs of the topology, in API order, and which of
 /// them is the provoking vertex.
-class Assembly {
+class PrimitiveAssembler {
  public:
-  Assembly(Mode mode, bool provoking_first) : mode_(mode), first_(provoking_first) {}
+  PrimitiveAssembler(Mode mode, bool provoking_first) : mode_(mode), first_(provoking_first) {}
 
   template <typename Emit>
   void feed(Element e, const Emit& emit);
@@ -82,7 +60,7 @@ class Assembly {
 };
 
 template <typename Emit>
-void Assembly::feed(Element e, const Emit& emit) {
+void PrimitiveAssembler::feed(Element e, const Emit& emit) {
   if (count_ == 0) start_ = e;
   history_[count_ % kHistory] = e;
   const uint32_t n = ++count_;
@@ -136,7 +114,7 @@ void Assembly::feed(Element e, const Emit& emit) {
 }
 
 template <typename Emit>
-void Assembly::finish(const Emit& emit) {
+void PrimitiveAssembler::finish(const Emit& emit) {
   if (mode_ == Mode::kLineLoop && count_ >= 2) out(emit, 0, 1, at(count_ - 1), start_);
   if (mode_ == Mode::kTriangleStripAdjacency && count_ >= 6)
     strip_adjacency_triangle((count_ - 6) / 2, true, emit);
@@ -145,7 +123,7 @@ void Assembly::finish(const Emit& emit) {
 
 /// Triangle i of a strip with adjacency: corners 2i, 2i + 2, 2i + 4 (OpenGL 4.6 table 10.1, numbers from 0).
 template <typename Emit>
-void Assembly::strip_adjacency_triangle(uint32_t i, bool is_last, const Emit& emit) const {
+void PrimitiveAssembler::strip_adjacency_triangle(uint32_t i, bool is_last, const Emit& emit) const {
   const uint32_t v = 2 * i;
   const Element& before = i == 0 ? at(1) : at(v - 2);      // opposite to the edge shared with triangle i - 1
   const Element& after = is_last ? at(v + 5) : at(v + 6);  // opposite to the edge shared with triangle i + 1

@@ -18,8 +18,8 @@ int64_t cross(ScreenPoint a, ScreenPoint b, ScreenPoint c) {
 
 }  // namespace
 
-PrimitiveBinner::PrimitiveBinner(const cle::DrawState& state, const cle::ShaderRecord& record,
-                                 int fraction_bits, BinResult* result, perf::Counts* counts)
+PrimitiveBinner::PrimitiveBinner(const draw::DrawState& state, const draw::ShaderRecord& record,
+                                 int fraction_bits, draw::BinResult* result, perf::Counts* counts)
     : state_(state),
       result_(*result),
       counts_(*counts),
@@ -59,11 +59,11 @@ float PrimitiveBinner::point_size(uint32_t vertex) const {
   return clamp_size(size, kMaxPointSize);
 }
 
-uint32_t PrimitiveBinner::layer_of(const Primitive& p) const {
+uint32_t PrimitiveBinner::layer_of(const draw::Primitive& p) const {
   return p.provoking < shaded_->layer.size() ? shaded_->layer[p.provoking] : 0;
 }
 
-void PrimitiveBinner::keep(const Primitive& p, uint32_t entries) {
+void PrimitiveBinner::keep(const draw::Primitive& p, uint32_t entries) {
   if (entries == 0) {
     ++counts_[perf::kPtbPrimitivesOutside];
     return;
@@ -78,7 +78,7 @@ void PrimitiveBinner::keep(const Primitive& p, uint32_t entries) {
 }
 
 /// Clips the first `count` vertices and appends what is left to the polygons. @return  false if nothing is
-bool PrimitiveBinner::clip(int count, uint16_t codes, Primitive* p) {
+bool PrimitiveBinner::clip(int count, uint16_t codes, draw::Primitive* p) {
   if (!std::exchange(was_clipped_, true)) ++counts_[perf::kPtbPrimitivesClipped];
   ClipVertex vertices[3];
   for (int i = 0; i < count; ++i) {
@@ -88,7 +88,7 @@ bool PrimitiveBinner::clip(int count, uint16_t codes, Primitive* p) {
     vertices[i].x = points_[v].x;
     vertices[i].y = points_[v].y;
   }
-  ClippedPolygon polygon{};
+  draw::ClippedPolygon polygon{};
   if (!clipper_.clip(vertices, count, codes, &polygon)) {
     ++counts_[perf::kPtbPrimitivesOutside];
     return false;
@@ -107,7 +107,7 @@ bool PrimitiveBinner::cull(int64_t area, bool* back_facing) {
   return true;
 }
 
-void PrimitiveBinner::bin_triangle(const Primitive& p) {
+void PrimitiveBinner::bin_triangle(const draw::Primitive& p) {
   const uint16_t a = codes_[p.vertex[0]], b = codes_[p.vertex[1]], c = codes_[p.vertex[2]];
   const uint16_t any = a | b | c;
   if ((any & kOutInvalid) || (a & b & c & kOutPlanes)) {
@@ -117,14 +117,14 @@ void PrimitiveBinner::bin_triangle(const Primitive& p) {
   bin_solid(p, any & kOutPlanes);
 }
 
-void PrimitiveBinner::bin_solid(Primitive p, uint16_t codes) {
-  ScreenPoint corners[kMaxCorners];
+void PrimitiveBinner::bin_solid(draw::Primitive p, uint16_t codes) {
+  ScreenPoint corners[draw::kMaxCorners];
   size_t count = 3;
   if (codes == 0) {
     for (int i = 0; i < 3; ++i) corners[i] = points_[p.vertex[i]];
   } else {
     if (!clip(3, codes, &p)) return;
-    const ClippedPolygon& polygon = clipped_.back();
+    const draw::ClippedPolygon& polygon = clipped_.back();
     count = polygon.num_corners;
     for (size_t i = 0; i < count; ++i) corners[i] = {polygon.corners[i].x, polygon.corners[i].y};
   }
@@ -141,7 +141,7 @@ void PrimitiveBinner::bin_solid(Primitive p, uint16_t codes) {
 }
 
 /// A triangle drawn as its three sides, or as points at its vertices; sides are clipped by themselves.
-void PrimitiveBinner::bin_outline(Primitive p) {
+void PrimitiveBinner::bin_outline(draw::Primitive p) {
   p.clipped = -1;
   const uint32_t v[3] = {p.vertex[0], p.vertex[1], p.vertex[2]};
   for (uint32_t i = 0; i < 3; ++i) {
@@ -150,7 +150,7 @@ void PrimitiveBinner::bin_outline(Primitive p) {
   }
 }
 
-void PrimitiveBinner::bin_line(Primitive p) {
+void PrimitiveBinner::bin_line(draw::Primitive p) {
   const uint16_t a = codes_[p.vertex[0]], b = codes_[p.vertex[1]];
   const uint16_t any = a | b;
   if ((any & kOutInvalid) || (a & b & kOutPlanes)) {
@@ -170,7 +170,7 @@ void PrimitiveBinner::bin_line(Primitive p) {
 
 /// Clipped by its centre, which may lie beside the viewport as long as it is in the guard box: wide points
 /// are cut off at the window (dEQP-GLES2 functional.clipping.point.wide_point_clip).
-void PrimitiveBinner::bin_point(const Primitive& p) {
+void PrimitiveBinner::bin_point(const draw::Primitive& p) {
   const uint32_t v = p.vertex[0];
   if (codes_[v] != 0) {
     ++counts_[perf::kPtbPrimitivesOutside];
@@ -179,14 +179,14 @@ void PrimitiveBinner::bin_point(const Primitive& p) {
   keep(p, lists_.add_point(points_[v], point_size(v), layer_of(p), next_entry()));
 }
 
-uint64_t PrimitiveBinner::bin(Draw* draw, const vpm::ShadedVertices& shaded, uint32_t draw_number,
+uint64_t PrimitiveBinner::bin(draw::Draw* draw, const vpm::ShadedVertices& shaded, uint32_t draw_number,
                               uint64_t max_entries) {
   load_vertices(shaded);
   draw_number_ = draw_number;
   entries_ = 0;
   clipped_.clear();
   // Primitives that are drawn take the places of those that are not, but for outlines, which need more room.
-  std::vector<Primitive> outlines;
+  std::vector<draw::Primitive> outlines;
   num_kept_ = 0;
   const bool polygons = draw->vertices_per_primitive == 3;
   // Lines and points count as front facing.
@@ -194,7 +194,7 @@ uint64_t PrimitiveBinner::bin(Draw* draw, const vpm::ShadedVertices& shaded, uin
   const bool outline = polygons && fill_ != Fill::kSolid;
   kept_ = outline ? &outlines : &draw->primitives;
   for (size_t i = 0; i < draw->primitives.size() && entries_ <= max_entries; ++i) {
-    const Primitive p = draw->primitives[i];
+    const draw::Primitive p = draw->primitives[i];
     was_clipped_ = false;
     if (discard) {
       ++counts_[perf::kPtbPrimitivesReversed];

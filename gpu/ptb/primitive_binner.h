@@ -16,35 +16,36 @@ namespace v3d::ptb {
 class PrimitiveBinner {
  public:
   /// @param fraction_bits  of the device profile: coord_fraction_bits()
-  PrimitiveBinner(const cle::DrawState& state, const cle::ShaderRecord& record, int fraction_bits,
-                  BinResult* result, perf::Counts* counts);
+  PrimitiveBinner(const draw::DrawState& state, const draw::ShaderRecord& record, int fraction_bits,
+                  draw::BinResult* result, perf::Counts* counts);
 
   /// Bins draw.primitives, whose vertices are those of `shaded`. What reaches no tile leaves draw.primitives;
   /// draw.clipped is filled.
   /// @param draw_number  of the draw, for the list entries
   /// @param max_entries  list entries after which to give up
   /// @return  number of list entries made, more than max_entries if it gave up
-  uint64_t bin(Draw* draw, const vpm::ShadedVertices& shaded, uint32_t draw_number, uint64_t max_entries);
+  uint64_t bin(draw::Draw* draw, const vpm::ShadedVertices& shaded, uint32_t draw_number,
+               uint64_t max_entries);
 
  private:
   /// How the triangles of the draw are drawn.
   enum class Fill : uint8_t { kSolid, kLines, kPoints };
 
   void load_vertices(const vpm::ShadedVertices& shaded);
-  void bin_triangle(const Primitive& p);
-  void bin_solid(Primitive p, uint16_t codes);
-  void bin_outline(Primitive p);
-  void bin_line(Primitive p);
-  void bin_point(const Primitive& p);
-  bool clip(int count, uint16_t codes, Primitive* p);
+  void bin_triangle(const draw::Primitive& p);
+  void bin_solid(draw::Primitive p, uint16_t codes);
+  void bin_outline(draw::Primitive p);
+  void bin_line(draw::Primitive p);
+  void bin_point(const draw::Primitive& p);
+  bool clip(int count, uint16_t codes, draw::Primitive* p);
   bool cull(int64_t area, bool* back_facing);
   float point_size(uint32_t vertex) const;
-  uint32_t layer_of(const Primitive& p) const;
-  void keep(const Primitive& p, uint32_t entries);
-  ListEntry next_entry() const { return {draw_number_, num_kept_}; }
+  uint32_t layer_of(const draw::Primitive& p) const;
+  void keep(const draw::Primitive& p, uint32_t entries);
+  draw::ListEntry next_entry() const { return {draw_number_, num_kept_}; }
 
-  const cle::DrawState& state_;
-  BinResult& result_;
+  const draw::DrawState& state_;
+  draw::BinResult& result_;
   perf::Counts& counts_;
   const bool clips_;  ///< else only screen positions count
   const bool size_in_vertices_;
@@ -60,9 +61,9 @@ class PrimitiveBinner {
   bool was_clipped_ = false;  // the primitive at hand went through the clipper
   std::vector<ScreenPoint> points_;
   std::vector<uint16_t> codes_;
-  std::vector<Primitive>* kept_ = nullptr;  // the first num_kept_ are those that are drawn
+  std::vector<draw::Primitive>* kept_ = nullptr;  // the first num_kept_ are those that are drawn
   uint32_t num_kept_ = 0;
-  std::vector<ClippedPolygon> clipped_;
+  std::vector<draw::ClippedPolygon> clipped_;
 };
 
 }  // namespace v3d::ptb

@@ -28,7 +28,7 @@ struct ScreenTransform {
   int shift;                   ///< fraction bits of Xs, Ys beyond kScreenFractionBits: 0 or 2
 
   /// @param fraction_bits  of the device profile: coord_fraction_bits()
-  ScreenTransform(const cle::DrawState& state, int fraction_bits)
+  ScreenTransform(const draw::DrawState& state, int fraction_bits)
       : center_x((state.viewport_x + 2) >> 2),
         center_y((state.viewport_y + 2) >> 2),
         shift(fraction_bits - kScreenFractionBits) {}

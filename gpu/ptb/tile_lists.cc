@@ -13,7 +13,7 @@ namespace {
 constexpr int32_t kPixel = 1 << kScreenFractionBits;
 }
 
-TileLists::TileLists(const cle::DrawState& s, BinResult* result)
+TileLists::TileLists(const draw::DrawState& s, draw::BinResult* result)
     : result_(*result),
       left_(s.clip_left),
       top_(s.clip_bottom),
@@ -45,9 +45,9 @@ TileLists::EdgeWalk TileLists::walk(ScreenPoint a, ScreenPoint b, int64_t bias,
   return {dx * y - dy * x + bias, -dy * tile_w, dx * tile_h};
 }
 
-uint32_t TileLists::add_range(const TileRange& range, uint32_t layer, ListEntry entry) {
+uint32_t TileLists::add_range(const TileRange& range, uint32_t layer, draw::ListEntry entry) {
   for (int32_t y = range.y0; y <= range.y1; ++y) {
-    std::vector<ListEntry>* lists = row(layer, y);
+    std::vector<draw::ListEntry>* lists = row(layer, y);
     for (int32_t x = range.x0; x <= range.x1; ++x) lists[x].push_back(entry);
   }
   return static_cast<uint32_t>((range.x1 - range.x0 + 1) * (range.y1 - range.y0 + 1));
@@ -55,10 +55,10 @@ uint32_t TileLists::add_range(const TileRange& range, uint32_t layer, ListEntry 
 
 /// Adds the tiles of the range where some group of `group_size` edges has no negative function.
 uint32_t TileLists::add_where(const TileRange& range, std::span<const EdgeWalk> edges, size_t group_size,
-                              uint32_t layer, ListEntry entry) {
+                              uint32_t layer, draw::ListEntry entry) {
   uint32_t added = 0;
   for (int32_t y = range.y0; y <= range.y1; ++y) {
-    std::vector<ListEntry>* lists = row(layer, y);
+    std::vector<draw::ListEntry>* lists = row(layer, y);
     for (int32_t x = range.x0; x <= range.x1; ++x) {
       bool touched = false;
       for (size_t group = 0; group < edges.size() && !touched; group += group_size) {
@@ -77,7 +77,7 @@ uint32_t TileLists::add_where(const TileRange& range, std::span<const EdgeWalk> 
 
 /// The fan of triangles as it will be rasterised: rounding can make a clipped polygon concave, so that it is
 /// not the intersection of the half planes of its sides.
-uint32_t TileLists::add_polygon(std::span<const ScreenPoint> corners, uint32_t layer, ListEntry entry) {
+uint32_t TileLists::add_polygon(std::span<const ScreenPoint> corners, uint32_t layer, draw::ListEntry entry) {
   const ScreenPoint first = corners[0];
   Box box{first.x, first.y, first.x, first.y};
   for (const ScreenPoint& p : corners) {
@@ -87,7 +87,7 @@ uint32_t TileLists::add_polygon(std::span<const ScreenPoint> corners, uint32_t l
   const TileRange range = tiles_of(box, first_sample_, last_sample_);
   if (range.empty()) return 0;
   if (range.thin()) return add_range(range, layer, entry);
-  EdgeWalk edges[3 * (kMaxCorners - 2)];
+  EdgeWalk edges[3 * (draw::kMaxCorners - 2)];
   size_t count = 0;
   for (size_t i = 1; i + 1 < corners.size(); ++i) {
     ScreenPoint a = corners[i], b = corners[i + 1];
@@ -102,7 +102,8 @@ uint32_t TileLists::add_polygon(std::span<const ScreenPoint> corners, uint32_t l
   return add_where(range, {edges, count}, 3, layer, entry);
 }
 
-uint32_t TileLists::add_line(ScreenPoint a, ScreenPoint b, float width, uint32_t layer, ListEntry entry) {
+uint32_t TileLists::add_line(ScreenPoint a, ScreenPoint b, float width, uint32_t layer,
+                             draw::ListEntry entry) {
   // Half the width, and one pixel for the diamond rule and the replicated fragments of wide lines.
   const auto reach = static_cast<int32_t>(std::ceil(width * (0.5f * kPixel))) + kPixel;
   const Box box{std::min(a.x, b.x) - reach, std::min(a.y, b.y) - reach, std::max(a.x, b.x) + reach,
@@ -115,7 +116,7 @@ uint32_t TileLists::add_line(ScreenPoint a, ScreenPoint b, float width, uint32_t
   return add_where(range, sides, 2, layer, entry);
 }
 
-uint32_t TileLists::add_point(ScreenPoint center, float size, uint32_t layer, ListEntry entry) {
+uint32_t TileLists::add_point(ScreenPoint center, float size, uint32_t layer, draw::ListEntry entry) {
   const auto reach = static_cast<int32_t>(std::ceil(size * (0.5f * kPixel))) + 1;
   const Box box{center.x - reach, center.y - reach, center.x + reach, center.y + reach};
   const TileRange range = tiles_of(box, 0, kPixel - 1);

@@ -16,18 +16,18 @@ struct ScreenPoint {
 /// Puts the primitives of one draw on the lists of a bin result.
 class TileLists {
  public:
-  TileLists(const cle::DrawState& state, BinResult* result);
+  TileLists(const draw::DrawState& state, draw::BinResult* result);
 
   /// The clip window leaves nothing to draw.
   bool empty_window() const { return left_ >= right_ || top_ >= bottom_; }
 
   /// Each adds an entry to every tile of the layer that the primitive may touch and returns their number.
   /// @param corners  a fan of triangles, any winding, 3 to kMaxCorners
-  uint32_t add_polygon(std::span<const ScreenPoint> corners, uint32_t layer, ListEntry entry);
+  uint32_t add_polygon(std::span<const ScreenPoint> corners, uint32_t layer, draw::ListEntry entry);
   /// @param width  pixels
-  uint32_t add_line(ScreenPoint a, ScreenPoint b, float width, uint32_t layer, ListEntry entry);
+  uint32_t add_line(ScreenPoint a, ScreenPoint b, float width, uint32_t layer, draw::ListEntry entry);
   /// @param size  pixels
-  uint32_t add_point(ScreenPoint center, float size, uint32_t layer, ListEntry entry);
+  uint32_t add_point(ScreenPoint center, float size, uint32_t layer, draw::ListEntry entry);
 
  private:
   struct TileRange {
@@ -45,14 +45,14 @@ class TileLists {
 
   TileRange tiles_of(const Box& box, int32_t first_sample, int32_t last_sample) const;
   EdgeWalk walk(ScreenPoint a, ScreenPoint b, int64_t bias, const TileRange& range) const;
-  uint32_t add_range(const TileRange& range, uint32_t layer, ListEntry entry);
+  uint32_t add_range(const TileRange& range, uint32_t layer, draw::ListEntry entry);
   uint32_t add_where(const TileRange& range, std::span<const EdgeWalk> edges, size_t group_size,
-                     uint32_t layer, ListEntry entry);
-  std::vector<ListEntry>* row(uint32_t layer, int32_t y) {
+                     uint32_t layer, draw::ListEntry entry);
+  std::vector<draw::ListEntry>* row(uint32_t layer, int32_t y) {
     return &result_.tiles[(size_t{layer} * result_.tiles_y + static_cast<uint32_t>(y)) * result_.tiles_x];
   }
 
-  BinResult& result_;
+  draw::BinResult& result_;
   int32_t left_, top_, right_, bottom_;  // window within the frame, pixels
   int tile_shift_x_, tile_shift_y_;      // log2 of the tile size
   int32_t first_sample_, last_sample_;   // within a pixel, 1/64 px

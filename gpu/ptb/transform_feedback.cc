@@ -16,7 +16,7 @@ bool TransformFeedback::fits(uint32_t vertices) const {
   return true;
 }
 
-void TransformFeedback::write(const Primitive& primitive, uint32_t vertices,
+void TransformFeedback::write(const draw::Primitive& primitive, uint32_t vertices,
                               const vpm::ShadedVertices& shaded) {
   for (uint32_t v = 0; v < vertices; ++v) {
     for (const Spec& s : specs_) {
@@ -31,11 +31,11 @@ void TransformFeedback::write(const Primitive& primitive, uint32_t vertices,
   }
 }
 
-void TransformFeedback::capture(const std::vector<Primitive>& primitives, uint32_t vertices,
+void TransformFeedback::capture(const std::vector<draw::Primitive>& primitives, uint32_t vertices,
                                 const vpm::ShadedVertices& shaded) {
   counters_[kGenerated] += static_cast<uint32_t>(primitives.size());
   if (!enabled()) return;
-  for (const Primitive& p : primitives) {
+  for (const draw::Primitive& p : primitives) {
     if (!fits(vertices)) {
       ++counters_[kOverflowed];
       continue;

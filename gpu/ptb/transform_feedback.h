@@ -28,7 +28,7 @@ class TransformFeedback {
   bool enabled() const { return !specs_.empty(); }
 
   /// Counts assembled primitives of `vertices` vertices each and, if enabled, writes those that fit whole.
-  void capture(const std::vector<Primitive>& primitives, uint32_t vertices,
+  void capture(const std::vector<draw::Primitive>& primitives, uint32_t vertices,
                const vpm::ShadedVertices& shaded);
 
   void reset_counters() { counters_ = {}; }
@@ -51,7 +51,7 @@ class TransformFeedback {
   enum Counter { kWords0 = 0, kGenerated = 4, kWritten = 5, kOverflowed = 6, kNumCounters = 7 };
 
   bool fits(uint32_t vertices) const;
-  void write(const Primitive& primitive, uint32_t vertices, const vpm::ShadedVertices& shaded);
+  void write(const draw::Primitive& primitive, uint32_t vertices, const vpm::ShadedVertices& shaded);
 
   Memory memory_;
   std::array<Buffer, 4> buffers_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "gpu/base/arithmetic.h"
 #include "gpu/tmu/texel/encode.h"
 
 namespace v3d::tfu {
@@ -86,7 +87,7 @@ void box_row<4>(const uint8_t* top, const uint8_t* bottom, uint32_t width, uint8
 }
 
 /// filter_level for 8-bit unorm formats and exact halves.
-void box_filter_level(const Job& job, const tmu::Format& format, const tmu::Surface& source,
+void box_filter_level(const JobContext& job, const tmu::Format& format, const tmu::Surface& source,
                       const tmu::Surface& target, uint32_t target_width, uint32_t target_height) {
   constexpr uint32_t kBand = 8;  // target rows at a time
   const size_t source_pitch = size_t{target_width} * 2 * format.cpp, target_pitch = source_pitch / 2;
@@ -108,7 +109,7 @@ void box_filter_level(const Job& job, const tmu::Format& format, const tmu::Surf
 // R8 .. R11F_G11F_B10F
 bool can_filter(const tmu::Format& format) { return format.type <= 19; }
 
-void filter_level(const Job& job, const tmu::Format& format, const tmu::Surface& source,
+void filter_level(const JobContext& job, const tmu::Format& format, const tmu::Surface& source,
                   uint32_t source_width, uint32_t source_height, const tmu::Surface& target,
                   uint32_t target_width, uint32_t target_height) {
   if (is_unorm8(format) && source_width == 2 * target_width && source_height == 2 * target_height)
@@ -132,11 +133,11 @@ void filter_level(const Job& job, const tmu::Format& format, const tmu::Surface&
       for (size_t c = 0; c < 4; ++c) {
         const auto across = [&](const Row& row) {
           const float a = row[size_t{horizontal.first} * 4 + c], b = row[size_t{horizontal.second} * 4 + c];
-          return horizontal.weight == 0 ? a : a * (1 - horizontal.weight) + b * horizontal.weight;
+          return horizontal.weight == 0 ? a : sum(a * (1 - horizontal.weight), b * horizontal.weight);
         };
         const float top = across(rows[0]), bottom = across(rows[1]);
         result[size_t{x} * 4 + c] =
-            vertical.weight == 0 ? top : top * (1 - vertical.weight) + bottom * vertical.weight;
+            vertical.weight == 0 ? top : sum(top * (1 - vertical.weight), bottom * vertical.weight);
       }
     }
     encode_row(packing, format.cpp, result, target_width, texels.data());

@@ -108,11 +108,11 @@ bool is_uif(Tiling tiling) { return tiling == Tiling::kUif || tiling == Tiling::
 /// the start, and resets what is not done by then (drm-abi.md 3.5).
 class TransferTime {
  public:
-  explicit TransferTime(const Job& job) : job_(job) {}
+  explicit TransferTime(const JobContext& job) : job_(job) {}
   /// @return  false, with job.error set, when the job does not end in time
   bool spend(uint64_t read, uint64_t written) {
     constexpr double kTimeout = 0.5;  // of a patience of 1
-    const device::Profile& p = *job_.profile;
+    const chip::Profile& p = *job_.profile;
     seconds_ += 1e-9 * (static_cast<double>(read) * p.read_ns_per_byte +
                         static_cast<double>(written) * p.write_ns_per_byte);
     if (seconds_ < kTimeout * job_.patience) return true;
@@ -121,14 +121,14 @@ class TransferTime {
   }
 
  private:
-  const Job& job_;
+  const JobContext& job_;
   double seconds_ = 0;
 };
 
 /// Rows of texels between two raster images. Where they overlap (assumed): from top to bottom, each row read
 /// whole before it is written.
-void copy_raster(const Job& job, TransferTime& time, const Surface& from, const Surface& to, uint32_t width,
-                 uint32_t height) {
+void copy_raster(const JobContext& job, TransferTime& time, const Surface& from, const Surface& to,
+                 uint32_t width, uint32_t height) {
   const size_t bytes = size_t{width} * from.cpp;
   for (uint32_t y = 0; y < height && !job.stopped() && time.spend(bytes, bytes); ++y)
     std::memmove(job.memory.host(to.address + y * to.stride_or_height),
@@ -136,7 +136,7 @@ void copy_raster(const Job& job, TransferTime& time, const Surface& from, const 
 }
 
 /// Copies raw texels from one layout to another in bands, so that no more than a band is buffered.
-void copy(const Job& job, TransferTime& time, const Surface& from, const Surface& to, uint32_t width,
+void copy(const JobContext& job, TransferTime& time, const Surface& from, const Surface& to, uint32_t width,
           uint32_t height) {
   if (from.tiling == Tiling::kRaster && to.tiling == Tiling::kRaster)
     return copy_raster(job, time, from, to, width, height);
@@ -153,7 +153,7 @@ void copy(const Job& job, TransferTime& time, const Surface& from, const Surface
 
 /// Levels 1 and up, each from the one above. They lie where the layout rules put them for a level 0 of this
 /// size at the output address.
-void make_mips(const Job& job, TransferTime& time, const Conversion& c, const tmu::Format& format,
+void make_mips(const JobContext& job, TransferTime& time, const Conversion& c, const tmu::Format& format,
                const Surface& level_0) {
   tmu::ImageShape shape{.width = c.width, .height = c.height, .depth = 1, .cpp = format.cpp};
   shape.num_levels = c.mip_levels + 1;
@@ -203,7 +203,7 @@ Surface surface(GpuAddr address, Tiling tiling, uint32_t cpp, uint32_t stride) {
 
 }  // namespace
 
-void run(const Job& job, const Registers& registers) {
+void run(const JobContext& job, const Registers& registers) {
   const Conversion c = decode(registers, job.profile->version);
   log_debug(Debug::kTfu, "TFU: %ux%u type %s from %#x %s, stride %u, to %#x %s, stride %u, %u mips%s",
             c.width, c.height, tmu::format_name(c.type), c.input, c.input_format.name, c.input_stride,

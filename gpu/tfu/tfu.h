@@ -4,17 +4,17 @@
 #include <array>
 #include <cstdint>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 
 namespace v3d::tfu {
 
 /// Register values in the layout of the chip of job.profile.
 struct Registers {
-  uint32_t icfg, iia, iis, ica, iua, ioa, ios, ioc;
-  std::array<uint32_t, 4> coef;
+  uint32_t icfg = 0, iia = 0, iis = 0, ica = 0, iua = 0, ioa = 0, ios = 0, ioc = 0;
+  std::array<uint32_t, 4> coef{};
 };
 
 /// Runs one conversion. Unsupported formats: job.error names them.
-void run(const Job& job, const Registers& registers);
+void run(const JobContext& job, const Registers& registers);
 
 }  // namespace v3d::tfu

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "gpu/base/arithmetic.h"
 #include "gpu/base/float16.h"
 #include "gpu/tlb/color_write.h"
 
@@ -396,7 +397,7 @@ void average_samples(ColorType type, uint32_t words, const Lanes samples[kMaxSam
   for (uint32_t s = 0; s < kMaxSamples; ++s) {
     unpack_channels(type, words, samples[s], channels);
     for (int c = 0; c < 4; ++c)
-      sums[c] += type == ColorType::k16F ? half_to_float(channels[c]) : as_float(channels[c]);
+      sums[c] = sum(sums[c], type == ColorType::k16F ? half_to_float(channels[c]) : as_float(channels[c]));
   }
   for (int c = 0; c < 4; ++c) {
     const LanesF mean = sums[c] * 0.25f;

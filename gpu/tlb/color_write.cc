@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/arithmetic.h"
 #include "gpu/base/float16.h"
 
 namespace v3d::tlb {
@@ -12,71 +13,42 @@ namespace {
 
 using Kind = qpu::TlbSpec::Kind;
 
-/// Values of the blend mode and factor fields (cle-and-tiles.md 1.6).
-enum Mode : uint8_t {
-  kAdd,
-  kSubtract,
-  kReverseSubtract,
-  kMin,
-  kMax,
-  kMultiply,
-  kScreen,
-  kDarken,
-  kLighten,
-  kModes
-};
-enum Factor : uint8_t {
-  kZero,
-  kOne,
-  kSrcColor,
-  kOneMinusSrcColor,
-  kDstColor,
-  kOneMinusDstColor,
-  kSrcAlpha,
-  kOneMinusSrcAlpha,
-  kDstAlpha,
-  kOneMinusDstAlpha,
-  kConstColor,
-  kOneMinusConstColor,
-  kConstAlpha,
-  kOneMinusConstAlpha,
-  kSrcAlphaSaturate,
-  kFactors
-};
+using draw::BlendFactor;
+using draw::BlendMode;
 
 LanesF lower_of(LanesF a, LanesF b) { return a < b ? a : b; }
 LanesF higher_of(LanesF a, LanesF b) { return a > b ? a : b; }
 
-LanesF factor(uint8_t which, int channel, const LanesF* source, const LanesF* destination,
+LanesF factor(BlendFactor which, int channel, const LanesF* source, const LanesF* destination,
               const float* constant) {
   switch (which) {
-    case kOne:
+    case BlendFactor::kOne:
       return splat(1.0f);
-    case kSrcColor:
+    case BlendFactor::kSrcColor:
       return source[channel];
-    case kOneMinusSrcColor:
+    case BlendFactor::kOneMinusSrcColor:
       return 1.0f - source[channel];
-    case kDstColor:
+    case BlendFactor::kDstColor:
       return destination[channel];
-    case kOneMinusDstColor:
+    case BlendFactor::kOneMinusDstColor:
       return 1.0f - destination[channel];
-    case kSrcAlpha:
+    case BlendFactor::kSrcAlpha:
       return source[3];
-    case kOneMinusSrcAlpha:
+    case BlendFactor::kOneMinusSrcAlpha:
       return 1.0f - source[3];
-    case kDstAlpha:
+    case BlendFactor::kDstAlpha:
       return destination[3];
-    case kOneMinusDstAlpha:
+    case BlendFactor::kOneMinusDstAlpha:
       return 1.0f - destination[3];
-    case kConstColor:
+    case BlendFactor::kConstColor:
       return splat(constant[channel]);
-    case kOneMinusConstColor:
+    case BlendFactor::kOneMinusConstColor:
       return splat(1.0f - constant[channel]);
-    case kConstAlpha:
+    case BlendFactor::kConstAlpha:
       return splat(constant[3]);
-    case kOneMinusConstAlpha:
+    case BlendFactor::kOneMinusConstAlpha:
       return splat(1.0f - constant[3]);
-    case kSrcAlphaSaturate:
+    case BlendFactor::kSrcAlphaSaturate:
       return channel == 3 ? splat(1.0f) : lower_of(source[3], 1.0f - destination[3]);
     default:
       return LanesF{};
@@ -84,9 +56,10 @@ LanesF factor(uint8_t which, int channel, const LanesF* source, const LanesF* de
 }
 
 /// A zero factor removes its term, whatever it multiplies.
-LanesF term(uint8_t which, int channel, LanesF color, const LanesF* source, const LanesF* destination,
+LanesF term(BlendFactor which, int channel, LanesF color, const LanesF* source, const LanesF* destination,
             const float* constant) {
-  return which == kZero ? LanesF{} : color * factor(which, channel, source, destination, constant);
+  return which == BlendFactor::kZero ? LanesF{}
+                                     : product(color, factor(which, channel, source, destination, constant));
 }
 
 /// The colour of a program's words. Components it does not write: 0, and 1 for alpha.
@@ -143,11 +116,11 @@ bool can_blend(const RenderTarget& target) {
 
 }  // namespace
 
-void ColorWrite::prepare(Tile& tile, uint32_t rt, const cle::DrawState& state) {
+void ColorWrite::prepare(Tile& tile, uint32_t rt, const draw::DrawState& state) {
   const RenderTarget& target = tile.config.targets[rt];
   const bool blend = state.cfg.blend && ((state.blend_enables >> rt) & 1) && can_blend(target);
   const uint8_t mask = state.color_masks[rt] & 0xf;
-  const auto same_config = [](const cle::BlendConfig& a, const cle::BlendConfig& b) {
+  const auto same_config = [](const draw::BlendConfig& a, const draw::BlendConfig& b) {
     return std::memcmp(&a, &b, sizeof a) == 0;
   };
   if (function_ && blend == blend_key_ && mask == mask_key_ &&
@@ -195,7 +168,7 @@ void ColorWrite::prepare(Tile& tile, uint32_t rt, const cle::DrawState& state) {
   }
 }
 
-void ColorWrite::decode_blend(Tile& tile, const cle::BlendConfig& config,
+void ColorWrite::decode_blend(Tile& tile, const draw::BlendConfig& config,
                               const std::array<float, 4>& constant) {
   for (int c = 0; c < 4; ++c) {
     const bool color = c < 3;
@@ -204,39 +177,40 @@ void ColorWrite::decode_blend(Tile& tile, const cle::BlendConfig& config,
     destination_factor_[c] = color ? config.color_dst : config.alpha_dst;
     constant_[c] = constant[static_cast<size_t>(c)];
     if (clamps_) constant_[c] = std::fmin(std::fmax(constant_[c], low_[c]), high_[c]);
-    if (mode_[c] >= kModes || source_factor_[c] >= kFactors || destination_factor_[c] >= kFactors)
-      tile.report(absl::StrFormat("blend mode %d with factors %d, %d", mode_[c], source_factor_[c],
-                                  destination_factor_[c]));
+    if (!draw::exists(mode_[c]) || !draw::exists(source_factor_[c]) || !draw::exists(destination_factor_[c]))
+      tile.report(absl::StrFormat("blend mode %d with factors %d, %d", static_cast<int>(mode_[c]),
+                                  static_cast<int>(source_factor_[c]),
+                                  static_cast<int>(destination_factor_[c])));
   }
 }
 
 /// @return  false when some channel's equation has no such form
 bool ColorWrite::decode_linear() {
-  const auto decode = [this](uint8_t which, int c, float& k0, float& k1) {
+  const auto decode = [this](BlendFactor which, int c, float& k0, float& k1) {
     k0 = k1 = 0;
     switch (which) {
-      case kZero:
+      case BlendFactor::kZero:
         return true;
-      case kOne:
+      case BlendFactor::kOne:
         k0 = 1;
         return true;
-      case kSrcAlpha:
+      case BlendFactor::kSrcAlpha:
         k1 = 1;
         return true;
-      case kOneMinusSrcAlpha:
+      case BlendFactor::kOneMinusSrcAlpha:
         k0 = 1;
         k1 = -1;
         return true;
-      case kConstColor:
+      case BlendFactor::kConstColor:
         k0 = constant_[c];
         return true;
-      case kOneMinusConstColor:
+      case BlendFactor::kOneMinusConstColor:
         k0 = 1.0f - constant_[c];
         return true;
-      case kConstAlpha:
+      case BlendFactor::kConstAlpha:
         k0 = constant_[3];
         return true;
-      case kOneMinusConstAlpha:
+      case BlendFactor::kOneMinusConstAlpha:
         k0 = 1.0f - constant_[3];
         return true;
       default:
@@ -245,13 +219,13 @@ bool ColorWrite::decode_linear() {
   };
   for (int c = 0; c < 4; ++c) {
     Linear& l = linear_[c];
-    if (mode_[c] > kReverseSubtract || !decode(source_factor_[c], c, l.s0, l.s1) ||
+    if (mode_[c] > BlendMode::kReverseSubtract || !decode(source_factor_[c], c, l.s0, l.s1) ||
         !decode(destination_factor_[c], c, l.d0, l.d1))
       return false;
-    if (mode_[c] == kSubtract) {
+    if (mode_[c] == BlendMode::kSubtract) {
       l.d0 = -l.d0;
       l.d1 = -l.d1;
-    } else if (mode_[c] == kReverseSubtract) {
+    } else if (mode_[c] == BlendMode::kReverseSubtract) {
       l.s0 = -l.s0;
       l.s1 = -l.s1;
     }
@@ -275,28 +249,28 @@ void ColorWrite::blend(LanesF* source, const LanesF* destination) const {
     const LanesF a = term(source_factor_[c], c, s, source, destination, constant_);
     const LanesF b = term(destination_factor_[c], c, d, source, destination, constant_);
     switch (mode_[c]) {
-      case kAdd:
-        result[c] = a + b;
+      case BlendMode::kAdd:
+        result[c] = sum(a, b);
         break;
-      case kSubtract:
+      case BlendMode::kSubtract:
         result[c] = a - b;
         break;
-      case kReverseSubtract:
+      case BlendMode::kReverseSubtract:
         result[c] = b - a;
         break;
-      case kMin:
-      case kDarken:
+      case BlendMode::kMin:
+      case BlendMode::kDarken:
         result[c] = lower_of(s, d);
         break;
-      case kMax:
-      case kLighten:
+      case BlendMode::kMax:
+      case BlendMode::kLighten:
         result[c] = higher_of(s, d);
         break;
-      case kMultiply:
-        result[c] = s * d;
+      case BlendMode::kMultiply:
+        result[c] = product(s, d);
         break;
-      case kScreen:
-        result[c] = s + d - s * d;
+      case BlendMode::kScreen:
+        result[c] = sum(s, d) - product(s, d);
         break;
       default:
         result[c] = s;
@@ -384,8 +358,9 @@ void ColorWrite::write_rgba8(const ColorWrite& plan, Tile& tile, const qpu::TlbS
       for (int c = 0; c < 4; ++c) {
         const Linear& l = plan.linear_[c];
         const LanesF destination = from_unorm8((old >> (8 * c)) & 0xffu);
-        const LanesF sum = source[c] * (l.s0 + l.s1 * source[3]) + destination * (l.d0 + l.d1 * source[3]);
-        packed |= to_unorm8(sum) << (8 * c);
+        // Without NaN: the source is clamped.
+        const LanesF color = source[c] * (l.s0 + l.s1 * source[3]) + destination * (l.d0 + l.d1 * source[3]);
+        packed |= to_unorm8(color) << (8 * c);
       }
     }
     store_quads(plane, live.quads, sample_lanes(live.samples, s) ? packed : old);

@@ -16,7 +16,7 @@ struct LiveLanes {
 class ColorWrite {
  public:
   /// What is not implemented goes to tile.report().
-  void prepare(Tile& tile, uint32_t rt, const cle::DrawState& state);
+  void prepare(Tile& tile, uint32_t rt, const draw::DrawState& state);
   /// Forgets the state: the targets changed.
   void reset() { function_ = nullptr; }
 
@@ -33,7 +33,7 @@ class ColorWrite {
   template <bool kBlend>
   static void write_rgba8(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
                           const LiveLanes& live);
-  void decode_blend(Tile& tile, const cle::BlendConfig& config, const std::array<float, 4>& constant);
+  void decode_blend(Tile& tile, const draw::BlendConfig& config, const std::array<float, 4>& constant);
   bool decode_linear();
   void clamp(LanesF* color) const;
   void convert(const qpu::TlbSpec& spec, const Lanes* in, Lanes* out) const;
@@ -47,7 +47,8 @@ class ColorWrite {
   bool writes_anything_ = true, writes_all_ = true;
   bool blends_ = false, clamps_ = false;
   float low_[4] = {}, high_[4] = {};  // limits of source and result, if clamps_
-  uint8_t mode_[4] = {}, source_factor_[4] = {}, destination_factor_[4] = {};  // per channel
+  draw::BlendMode mode_[4] = {};      // of each channel, as the factors
+  draw::BlendFactor source_factor_[4] = {}, destination_factor_[4] = {};
   float constant_[4] = {};
 
   /// Equation and factors as source * (s0 + s1 * source alpha) + destination * (d0 + d1 * source alpha).
@@ -59,7 +60,7 @@ class ColorWrite {
   // What the above was made from.
   bool blend_key_ = false;
   uint8_t mask_key_ = 0;
-  cle::BlendConfig config_key_;
+  draw::BlendConfig config_key_;
   std::array<float, 4> constant_key_{};
 };
 

@@ -6,19 +6,15 @@
 namespace v3d::tlb {
 namespace {
 
-using cle::Compare;
-using cle::StencilOp;
+using draw::StencilOp;
 
 template <typename T>
 bool same_bytes(const T& a, const T& b) {
   static_assert(std::is_trivially_copyable_v<T>);
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
-static_assert(std::has_unique_object_representations_v<cle::CfgBits>);
-static_assert(std::has_unique_object_representations_v<cle::StencilConfig>);
-
-/// Compare functions are sets of outcomes: bit 0 less, bit 1 equal, bit 2 greater.
-int32_t when(Compare func, int outcome) { return -((static_cast<int>(func) >> outcome) & 1); }
+static_assert(std::has_unique_object_representations_v<draw::CfgBits>);
+static_assert(std::has_unique_object_representations_v<draw::StencilConfig>);
 
 /// In the order of the stored format.
 template <DepthType kType>
@@ -65,7 +61,7 @@ void count_quads(perf::Counts& counts, uint32_t covered, uint32_t stencil_passed
 
 }  // namespace
 
-DepthTest::Face DepthTest::decode(const cle::StencilConfig& config) {
+DepthTest::Face DepthTest::decode(const draw::StencilConfig& config) {
   return {config.ref,        config.test_mask,
           config.write_mask, static_cast<Compare>(static_cast<int>(config.func) & 7),
           config.fail,       config.depth_fail,
@@ -76,8 +72,8 @@ DepthTest::Face DepthTest::decode(const cle::StencilConfig& config) {
 LanesI DepthTest::stencil_passes(const Face& face, Lanes stored) {
   const LanesI masked = as_int(stored & face.test_mask);
   const int32_t ref = static_cast<int32_t>(face.ref & face.test_mask);
-  return ((ref < masked) & when(face.func, 0)) | ((ref == masked) & when(face.func, 1)) |
-         ((ref > masked) & when(face.func, 2));
+  return ((ref < masked) & passes_when(face.func, 0)) | ((ref == masked) & passes_when(face.func, 1)) |
+         ((ref > masked) & passes_when(face.func, 2));
 }
 
 Lanes DepthTest::stencil_update(const Face& face, Lanes stored, LanesI stencil_passed, LanesI depth_passed) {
@@ -149,7 +145,7 @@ void DepthTest::kernel(const DepthTest& test, Tile& tile, const FragmentBatch& b
   count_quads(tile.counts, covered, kFull ? any_stencil_passed : covered, any_passed);
 }
 
-void DepthTest::prepare(DepthType type, const cle::DrawState& state) {
+void DepthTest::prepare(DepthType type, const draw::DrawState& state) {
   const std::array<float, 4> bounds = {state.depth_bounds_min, state.depth_bounds_max, state.z_min_clip,
                                        state.z_max_clip};
   if (kernel_ && type == type_ && same_bytes(cfg_key_, state.cfg) && same_bytes(front_key_, state.front) &&
@@ -161,10 +157,10 @@ void DepthTest::prepare(DepthType type, const cle::DrawState& state) {
   back_key_ = state.back;
   bounds_key_ = bounds;
 
-  on_less_ = when(state.cfg.depth_func, 0);
-  on_equal_ = when(state.cfg.depth_func, 1);
-  on_greater_ = when(state.cfg.depth_func, 2);
-  on_unordered_ = on_less_ & on_greater_;  // NotEqual and Always hold for NaN
+  on_less_ = passes_when(state.cfg.depth_func, 0);
+  on_equal_ = passes_when(state.cfg.depth_func, 1);
+  on_greater_ = passes_when(state.cfg.depth_func, 2);
+  on_unordered_ = passes_unordered(state.cfg.depth_func);
   write_depth_ = state.cfg.z_write;
   stencil_ = state.cfg.stencil;
   bounds_ = state.cfg.depth_bounds;

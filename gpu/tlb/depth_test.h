@@ -12,7 +12,7 @@ namespace v3d::tlb {
 class DepthTest {
  public:
   /// Decodes the state unless it is that of the last call.
-  void prepare(DepthType type, const cle::DrawState& state);
+  void prepare(DepthType type, const draw::DrawState& state);
   /// Forgets the state: the tile's types changed.
   void reset() { kernel_ = nullptr; }
 
@@ -25,8 +25,8 @@ class DepthTest {
  private:
   struct Face {
     uint32_t ref, test_mask, write_mask;
-    cle::Compare func;
-    cle::StencilOp fail, depth_fail, pass;
+    Compare func;
+    draw::StencilOp fail, depth_fail, pass;
   };
   using Kernel = void (*)(const DepthTest&, Tile&, const FragmentBatch&, const LanesF*, int, Lanes&);
   template <DepthType kType, bool kFull>
@@ -34,7 +34,7 @@ class DepthTest {
                      int z_step, Lanes& coverage);
   static LanesI stencil_passes(const Face& face, Lanes stored);
   static Lanes stencil_update(const Face& face, Lanes stored, LanesI stencil_passed, LanesI depth_passed);
-  static Face decode(const cle::StencilConfig& config);
+  static Face decode(const draw::StencilConfig& config);
 
   Kernel kernel_ = nullptr;
   int32_t on_less_ = 0, on_equal_ = 0, on_greater_ = 0, on_unordered_ = 0;  // all ones: the fragment passes
@@ -45,8 +45,8 @@ class DepthTest {
 
   // What the above was made from.
   DepthType type_ = DepthType::k32F;
-  cle::CfgBits cfg_key_;
-  cle::StencilConfig front_key_, back_key_;
+  draw::CfgBits cfg_key_;
+  draw::StencilConfig front_key_, back_key_;
   std::array<float, 4> bounds_key_{};  // depth bounds, Z clamp
 };
 

@@ -5,7 +5,7 @@
 
 namespace v3d::tlb {
 
-void FragmentPort::begin_draw(const cle::DrawState& state, FragmentBatch& batch, bool late_test) {
+void FragmentPort::begin_draw(const draw::DrawState& state, FragmentBatch& batch, bool late_test) {
   state_ = &state;
   batch_ = &batch;
   late_test_ = late_test;
@@ -22,7 +22,7 @@ void FragmentPort::reset() {
   ready_targets_ = 0;
 }
 
-void FragmentPort::test_early(const cle::DrawState& state, FragmentBatch& batch) {
+void FragmentPort::test_early(const draw::DrawState& state, FragmentBatch& batch) {
   depth_test_.prepare(tile_.config.depth_type, state);
   depth_test_.run(tile_, batch, batch.z, 1, batch.coverage);
 }

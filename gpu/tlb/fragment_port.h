@@ -11,9 +11,9 @@ class FragmentPort final : public qpu::TlbPort {
   explicit FragmentPort(Tile& tile) : tile_(tile) {}
 
   /// Points the port at a draw. Both references stay in use until the next call.
-  void begin_draw(const cle::DrawState& state, FragmentBatch& batch, bool late_test);
+  void begin_draw(const draw::DrawState& state, FragmentBatch& batch, bool late_test);
   /// Depth bounds, stencil and depth tests before the program.
-  void test_early(const cle::DrawState& state, FragmentBatch& batch);
+  void test_early(const draw::DrawState& state, FragmentBatch& batch);
   /// The tile was configured anew.
   void reset();
 
@@ -25,7 +25,7 @@ class FragmentPort final : public qpu::TlbPort {
   void count_written(uint32_t rt, uint32_t pixels);
 
   Tile& tile_;
-  const cle::DrawState* state_ = nullptr;
+  const draw::DrawState* state_ = nullptr;
   FragmentBatch* batch_ = nullptr;
   bool late_test_ = false;
   DepthTest depth_test_;

@@ -42,11 +42,11 @@ bool TileBuffer::store(const LoadStore& packet, std::string* error) {
   return store_tile(state_->memory, state_->tile, packet, error);
 }
 
-void TileBuffer::test(const cle::DrawState& state, FragmentBatch& batch) {
+void TileBuffer::test(const draw::DrawState& state, FragmentBatch& batch) {
   state_->port.test_early(state, batch);
 }
 
-qpu::TlbPort& TileBuffer::fragment_port(const cle::DrawState& state, FragmentBatch& batch, bool late_test) {
+qpu::TlbPort& TileBuffer::fragment_port(const draw::DrawState& state, FragmentBatch& batch, bool late_test) {
   state_->port.begin_draw(state, batch, late_test);
   return state_->port;
 }

@@ -93,12 +93,12 @@ class TileBuffer {
 
   /// Depth bounds, stencil and depth tests of batch.coverage with updates; failing samples leave the
   /// coverage. Adds the surviving samples to the occlusion count of the draw.
-  void test(const cle::DrawState& state, FragmentBatch& batch);
+  void test(const draw::DrawState& state, FragmentBatch& batch);
 
   /// The port for one draw's fragment programs: blending, masks, late tests, reads. It is the same object
   /// every time; state and batch are read at each access until the next call or configure().
   /// @param late_test  the program's Z write performs the tests
-  qpu::TlbPort& fragment_port(const cle::DrawState& state, FragmentBatch& batch, bool late_test);
+  qpu::TlbPort& fragment_port(const draw::DrawState& state, FragmentBatch& batch, bool late_test);
 
   /// Samples counted since the last call, for the draw's occlusion counter.
   uint64_t take_occlusion_count();

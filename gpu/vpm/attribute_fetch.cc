@@ -136,7 +136,7 @@ using Loader = void (*)(Memory, const Lanes&, uint32_t, Lanes*);
 
 /// The instance of a loader for the attribute's conversion and sign.
 template <template <Convert, bool> typename Family>
-Loader pick(const cle::Attribute& a) {
+Loader pick(const draw::Attribute& a) {
   const Convert c = a.read_as_int ? Convert::kBits : a.normalized ? Convert::kNormalized : Convert::kScaled;
   switch (c) {
     case Convert::kBits:
@@ -168,7 +168,7 @@ struct Packed {
 
 }  // namespace
 
-AttributeFetcher::Load AttributeFetcher::choose_load(const cle::Attribute& attribute) {
+AttributeFetcher::Load AttributeFetcher::choose_load(const draw::Attribute& attribute) {
   switch (attribute.type) {
     case kHalf:
       return load_half;
@@ -189,7 +189,7 @@ AttributeFetcher::Load AttributeFetcher::choose_load(const cle::Attribute& attri
   }
 }
 
-AttributeFetcher::AttributeFetcher(const cle::ShaderRecord& record, bool coordinate)
+AttributeFetcher::AttributeFetcher(const draw::ShaderRecord& record, bool coordinate)
     : instance_id_(coordinate ? record.cs_instance_id : record.vs_instance_id),
       base_instance_(coordinate ? record.cs_base_instance : record.vs_base_instance),
       base_vertex_(coordinate ? record.cs_base_vertex : record.vs_base_vertex),
@@ -197,7 +197,7 @@ AttributeFetcher::AttributeFetcher(const cle::ShaderRecord& record, bool coordin
       vertex_id_(coordinate ? record.cs_vertex_id : record.vs_vertex_id) {
   rows_ = static_cast<uint32_t>(instance_id_) + base_instance_ + base_vertex_ + draw_index_ + vertex_id_;
   for (uint32_t i = 0; i < record.num_attributes; ++i) {
-    const cle::Attribute& a = record.attributes[i];
+    const draw::Attribute& a = record.attributes[i];
     const uint32_t words = coordinate ? a.cs_words : a.vs_words;
     if (words == 0) continue;
     const Load load = choose_load(a);

@@ -22,7 +22,7 @@ struct BatchRefs {
 class AttributeFetcher {
  public:
   /// @param coordinate  the rows of the coordinate program, else those of the vertex program
-  AttributeFetcher(const cle::ShaderRecord& record, bool coordinate);
+  AttributeFetcher(const draw::ShaderRecord& record, bool coordinate);
 
   /// Empty, or the first attribute whose type the hardware does not have.
   const std::string& error() const { return error_; }
@@ -47,7 +47,7 @@ class AttributeFetcher {
     GpuAddr defaults;  ///< of this attribute in memory, or 0: (0, 0, 0, 1)
   };
 
-  static Load choose_load(const cle::Attribute& attribute);
+  static Load choose_load(const draw::Attribute& attribute);
   void fill_defaults(Memory memory, const Source& source, Lanes* rows) const;
 
   bool instance_id_, base_instance_, base_vertex_, draw_index_, vertex_id_;

@@ -24,7 +24,7 @@ struct VertexHeader {
 
 class GeometryStage {
  public:
-  GeometryStage(const Job& job, const StageProgram& stage, const ptb::Draw& draw, Phase phase,
+  GeometryStage(const JobContext& job, const StageProgram& stage, const draw::Draw& draw, Phase phase,
                 const ShadedVertices& inputs, std::vector<Worker>* workers)
       : job_(job),
         stage_(stage),
@@ -43,9 +43,9 @@ class GeometryStage {
   bool append_lane(const Lanes* segment, int lane);
   bool append_vertex(const Lanes* segment, int lane, uint32_t first_row, const VertexHeader& header);
 
-  const Job& job_;
+  const JobContext& job_;
   const StageProgram& stage_;
-  const ptb::Draw& draw_;
+  const draw::Draw& draw_;
   const ShadedVertices& inputs_;
   std::vector<Worker>& workers_;
   const uint32_t segment_rows_, invocations_, items_;
@@ -149,8 +149,8 @@ bool GeometryStage::append_vertex(const Lanes* segment, int lane, uint32_t first
 
 }  // namespace
 
-ShadedVertices run_geometry(const Job& job, const StageProgram& stage, const ptb::Draw& draw, Phase phase,
-                            const ShadedVertices& inputs, std::vector<Worker>* workers) {
+ShadedVertices run_geometry(const JobContext& job, const StageProgram& stage, const draw::Draw& draw,
+                            Phase phase, const ShadedVertices& inputs, std::vector<Worker>* workers) {
   return GeometryStage(job, stage, draw, phase, inputs, workers).run();
 }
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/vpm/stage_runner.h"
 #include "gpu/vpm/vertex_shading.h"
@@ -11,7 +11,7 @@
 namespace v3d::vpm {
 
 /// @param inputs  rows of the program in front
-ShadedVertices run_geometry(const Job& job, const StageProgram& stage, const ptb::Draw& draw, Phase phase,
-                            const ShadedVertices& inputs, std::vector<Worker>* workers);
+ShadedVertices run_geometry(const JobContext& job, const StageProgram& stage, const draw::Draw& draw,
+                            Phase phase, const ShadedVertices& inputs, std::vector<Worker>* workers);
 
 }  // namespace v3d::vpm

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
@@ -9,7 +10,8 @@
 
 namespace v3d::vpm {
 
-void start_thread(const Job& job, const StageProgram& program, int slot, LaneMask live, Worker* worker) {
+void start_thread(const JobContext& job, const StageProgram& program, int slot, LaneMask live,
+                  Worker* worker) {
   qpu::Thread& t = worker->thread;
   if (!worker->tmu) worker->tmu = std::make_unique<tmu::Unit>(job.memory, job.profile->version);
   t.reset();
@@ -23,7 +25,7 @@ void start_thread(const Job& job, const StageProgram& program, int slot, LaneMas
   t.msf = select(live, splat(1u), Lanes{});
 }
 
-bool finish_thread(const Job& job, const StageProgram& program, Worker* worker) {
+bool finish_thread(const JobContext& job, const StageProgram& program, Worker* worker) {
   constexpr uint64_t kSlice = 100'000;  // instructions between looks at the job
   qpu::Thread& t = worker->thread;
   uint64_t left = job.instruction_limit;
@@ -39,9 +41,10 @@ bool finish_thread(const Job& job, const StageProgram& program, Worker* worker) 
   if (stop == qpu::Stop::kEnd) return true;
   if (job.stopped()) return false;
   job.error->set_hang(absl::StrFormat("%s program at 0x%08x %s", program.stage, program.code.code,
-                                      stop == qpu::Stop::kBudget    ? "does not end"
-                                      : stop == qpu::Stop::kBarrier ? "waits at a compute barrier"
-                                                                    : "cannot go on"));
+                                      stop == qpu::Stop::kBudget ? "does not end"
+                                      : stop == qpu::Stop::kBarrier
+                                          ? "waits at a compute barrier"
+                                          : absl::StrCat("cannot go on: ", qpu::hang_text(t))));
   return false;
 }
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
 #include "gpu/draw/state.h"
 #include "gpu/qpu/run/program_cache.h"
@@ -26,14 +26,15 @@ struct Worker {
 struct StageProgram {
   const char* stage;  ///< for messages
   std::shared_ptr<const qpu::Program> program;
-  cle::ShaderCode code;
+  draw::ShaderCode code;
 };
 
 /// Sets the thread of a worker to the start of a program, with `live` lanes existing.
-void start_thread(const Job& job, const StageProgram& program, int slot, LaneMask live, Worker* worker);
+void start_thread(const JobContext& job, const StageProgram& program, int slot, LaneMask live,
+                  Worker* worker);
 
 /// Runs the thread to its end. A hang is reported to job.error. @return  false when it did not end
-bool finish_thread(const Job& job, const StageProgram& program, Worker* worker);
+bool finish_thread(const JobContext& job, const StageProgram& program, Worker* worker);
 
 /// Lanes of batch `batch` that exist when there are `count` items.
 inline LaneMask batch_lanes(uint32_t batch, uint32_t count) {
@@ -43,7 +44,7 @@ inline LaneMask batch_lanes(uint32_t batch, uint32_t count) {
 
 /// Calls fn(batch, slot) for all batches, on the pool when there are enough of them to pay for it.
 template <typename Fn>
-void for_each_batch(const Job& job, uint32_t batches, const Fn& fn) {
+void for_each_batch(const JobContext& job, uint32_t batches, const Fn& fn) {
   constexpr uint32_t kGrain = 8;  // batches per piece of work
   if (batches <= kGrain || job.pool->concurrency() == 1) {
     for (uint32_t b = 0; b < batches && !job.stopped(); ++b) fn(b, 0);

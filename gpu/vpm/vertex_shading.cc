@@ -12,28 +12,28 @@
 namespace v3d::vpm {
 
 struct VertexStages::State {
-  explicit State(const Job& j) : job(j), workers(static_cast<size_t>(j.pool->concurrency())) {}
+  explicit State(const JobContext& j) : job(j), workers(static_cast<size_t>(j.pool->concurrency())) {}
 
-  const Job job;
+  const JobContext job;
   std::vector<Worker> workers;
   std::unordered_map<GpuAddr, std::shared_ptr<const qpu::Program>> programs;
 
-  StageProgram program(const char* stage, const cle::ShaderCode& code);
-  ShadedVertices run_vertices(const ptb::Draw& draw, Phase phase);
+  StageProgram program(const char* stage, const draw::ShaderCode& code);
+  ShadedVertices run_vertices(const draw::Draw& draw, Phase phase);
   void merge_counts();
 };
 
-StageProgram VertexStages::State::program(const char* stage, const cle::ShaderCode& code) {
+StageProgram VertexStages::State::program(const char* stage, const draw::ShaderCode& code) {
   auto& cached = programs[code.code];
   if (!cached) cached = job.programs->get(job.memory, code.code);
   return {stage, cached, code};
 }
 
 /// Element numbers of a batch; lanes past the end repeat the last vertex.
-static BatchRefs batch_refs(const ptb::Draw& draw, uint32_t batch) {
-  const ptb::VertexRef* from = &draw.vertices[size_t{batch} * kLanes];
+static BatchRefs batch_refs(const draw::Draw& draw, uint32_t batch) {
+  const draw::VertexRef* from = &draw.vertices[size_t{batch} * kLanes];
   const size_t left = draw.vertices.size() - size_t{batch} * kLanes;
-  ptb::VertexRef padded[kLanes];
+  draw::VertexRef padded[kLanes];
   if (left < kLanes) {
     for (size_t lane = 0; lane < kLanes; ++lane) padded[lane] = from[std::min(lane, left - 1)];
     from = padded;
@@ -52,9 +52,9 @@ static BatchRefs batch_refs(const ptb::Draw& draw, uint32_t batch) {
   return refs;
 }
 
-ShadedVertices VertexStages::State::run_vertices(const ptb::Draw& draw, Phase phase) {
+ShadedVertices VertexStages::State::run_vertices(const draw::Draw& draw, Phase phase) {
   const bool coordinate = phase == Phase::kBin;
-  const cle::ShaderRecord& record = *draw.record;
+  const draw::ShaderRecord& record = *draw.record;
   ShadedVertices out;
   out.rows = 8u * (coordinate ? record.cs_output_sectors : record.vs_output_sectors);
   out.count = static_cast<uint32_t>(draw.vertices.size());
@@ -90,14 +90,14 @@ void VertexStages::State::merge_counts() {
   job.counts->merge(counts);
 }
 
-VertexStages::VertexStages(const Job& job) : state_(std::make_unique<State>(job)) {}
+VertexStages::VertexStages(const JobContext& job) : state_(std::make_unique<State>(job)) {}
 VertexStages::~VertexStages() = default;
 
-ShadedVertices VertexStages::shade(const ptb::Draw& draw, Phase phase) {
+ShadedVertices VertexStages::shade(const draw::Draw& draw, Phase phase) {
   if (draw.vertices.empty()) return {};
   ShadedVertices shaded = state_->run_vertices(draw, phase);
   if (draw.record->has_gs && !state_->job.stopped()) {
-    const cle::ShaderCode& code = phase == Phase::kBin ? draw.record->gs_bin : draw.record->gs_render;
+    const draw::ShaderCode& code = phase == Phase::kBin ? draw.record->gs_bin : draw.record->gs_render;
     const StageProgram stage = state_->program("geometry", code);
     shaded = run_geometry(state_->job, stage, draw, phase, shaded, &state_->workers);
   }
@@ -105,7 +105,7 @@ ShadedVertices VertexStages::shade(const ptb::Draw& draw, Phase phase) {
   return shaded;
 }
 
-ShadedVertices shade(const Job& job, const ptb::Draw& draw, Phase phase) {
+ShadedVertices shade(const JobContext& job, const draw::Draw& draw, Phase phase) {
   return VertexStages(job).shade(draw, phase);
 }
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
 #include "gpu/draw/bin_result.h"
 
@@ -32,7 +32,7 @@ struct ShadedVertices {
 /// The vertex stages of the draws of one job. Keeps decoded programs and worker state between draws.
 class VertexStages {
  public:
-  explicit VertexStages(const Job& job);
+  explicit VertexStages(const JobContext& job);
   ~VertexStages();
   VertexStages(const VertexStages&) = delete;
   VertexStages& operator=(const VertexStages&) = delete;
@@ -40,7 +40,7 @@ class VertexStages {
   /// Runs the coordinate (kBin) or vertex (kRender) program over draw.vertices and, if the record has one,
   /// the geometry program over draw.gs_input. Rows are those of the last stage (cle-and-tiles.md 3.3, 3.4,
   /// without GS headers). Errors go to job.error; what was not shaded then reads 0.
-  ShadedVertices shade(const ptb::Draw& draw, Phase phase);
+  ShadedVertices shade(const draw::Draw& draw, Phase phase);
 
  private:
   struct State;
@@ -48,6 +48,6 @@ class VertexStages {
 };
 
 /// The same for a single draw.
-ShadedVertices shade(const Job& job, const ptb::Draw& draw, Phase phase);
+ShadedVertices shade(const JobContext& job, const draw::Draw& draw, Phase phase);
 
 }  // namespace v3d::vpm

@@ -1,5 +1,5 @@
+#include "samples/common/pictures.h"
 #include "samples/gl/context.h"
-#include "samples/gl/scenes.h"
 #include "shader_sources.h"
 
 namespace samples {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "samples/common/pictures.h"
 #include "samples/common/textures.h"
 #include "samples/gl/context.h"
-#include "samples/gl/scenes.h"
 #include "shader_sources.h"
 
 namespace samples {

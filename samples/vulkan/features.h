@@ -33,6 +33,9 @@ constexpr auto kQuadControlFeatures = static_cast<VkStructureType>(1000235000);
 
 namespace feature {
 
+// NAME is a member of its structure.
+#define V3DEMU_FEATURE(name, extension, type, structure) \
+  { #name, extension, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_##type, offsetof(VkPhysicalDevice##structure, name) }
 #define V3DEMU_CORE_FEATURE(name)                                 \
   {                                                               \
 #name, nullptr, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, \
@@ -43,35 +46,26 @@ inline constexpr Feature kDualSource = V3DEMU_CORE_FEATURE(dualSrcBlend);
 inline constexpr Feature kIndependentBlend = V3DEMU_CORE_FEATURE(independentBlend);
 inline constexpr Feature kPreciseOcclusion = V3DEMU_CORE_FEATURE(occlusionQueryPrecise);
 inline constexpr Feature kAnisotropy = V3DEMU_CORE_FEATURE(samplerAnisotropy);
-#undef V3DEMU_CORE_FEATURE
 
-inline constexpr Feature kFloat16{"shaderFloat16", VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME,
-                                  VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
-                                  offsetof(VkPhysicalDeviceShaderFloat16Int8Features, shaderFloat16)};
-inline constexpr Feature kInt8{"shaderInt8", VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME,
-                               VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
-                               offsetof(VkPhysicalDeviceShaderFloat16Int8Features, shaderInt8)};
-inline constexpr Feature kStorage16{"storageBuffer16BitAccess", nullptr,
-                                    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
-                                    offsetof(VkPhysicalDevice16BitStorageFeatures, storageBuffer16BitAccess)};
-inline constexpr Feature kStorage8{"storageBuffer8BitAccess", VK_KHR_8BIT_STORAGE_EXTENSION_NAME,
-                                   VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
-                                   offsetof(VkPhysicalDevice8BitStorageFeatures, storageBuffer8BitAccess)};
-inline constexpr Feature kDotProduct{
-    "shaderIntegerDotProduct", VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME,
-    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
-    offsetof(VkPhysicalDeviceShaderIntegerDotProductFeatures, shaderIntegerDotProduct)};
-inline constexpr Feature kNullDescriptor{"nullDescriptor", VK_EXT_ROBUSTNESS_2_EXTENSION_NAME,
-                                         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT,
-                                         offsetof(VkPhysicalDeviceRobustness2FeaturesEXT, nullDescriptor)};
-inline constexpr Feature kRobustImageAccess2{
-    "robustImageAccess2", VK_EXT_ROBUSTNESS_2_EXTENSION_NAME,
-    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ROBUSTNESS_2_FEATURES_EXT,
-    offsetof(VkPhysicalDeviceRobustness2FeaturesEXT, robustImageAccess2)};
-inline constexpr Feature kSubgroupExtendedTypes{
-    "shaderSubgroupExtendedTypes", VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME,
-    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES,
-    offsetof(VkPhysicalDeviceShaderSubgroupExtendedTypesFeatures, shaderSubgroupExtendedTypes)};
+inline constexpr Feature kFloat16 = V3DEMU_FEATURE(shaderFloat16, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME,
+                                                   SHADER_FLOAT16_INT8_FEATURES, ShaderFloat16Int8Features);
+inline constexpr Feature kInt8 = V3DEMU_FEATURE(shaderInt8, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME,
+                                                SHADER_FLOAT16_INT8_FEATURES, ShaderFloat16Int8Features);
+inline constexpr Feature kStorage16 =
+    V3DEMU_FEATURE(storageBuffer16BitAccess, nullptr, 16BIT_STORAGE_FEATURES, 16BitStorageFeatures);
+inline constexpr Feature kStorage8 = V3DEMU_FEATURE(
+    storageBuffer8BitAccess, VK_KHR_8BIT_STORAGE_EXTENSION_NAME, 8BIT_STORAGE_FEATURES, 8BitStorageFeatures);
+inline constexpr Feature kDotProduct =
+    V3DEMU_FEATURE(shaderIntegerDotProduct, VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME,
+                   SHADER_INTEGER_DOT_PRODUCT_FEATURES, ShaderIntegerDotProductFeatures);
+inline constexpr Feature kNullDescriptor = V3DEMU_FEATURE(nullDescriptor, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME,
+                                                          ROBUSTNESS_2_FEATURES_EXT, Robustness2FeaturesEXT);
+inline constexpr Feature kRobustImageAccess2 =
+    V3DEMU_FEATURE(robustImageAccess2, VK_EXT_ROBUSTNESS_2_EXTENSION_NAME, ROBUSTNESS_2_FEATURES_EXT,
+                   Robustness2FeaturesEXT);
+inline constexpr Feature kSubgroupExtendedTypes =
+    V3DEMU_FEATURE(shaderSubgroupExtendedTypes, VK_KHR_SHADER_SUBGROUP_EXTENDED_TYPES_EXTENSION_NAME,
+                   SHADER_SUBGROUP_EXTENDED_TYPES_FEATURES, ShaderSubgroupExtendedTypesFeatures);
 inline constexpr Feature kSubgroupRotate{"shaderSubgroupRotate", "VK_KHR_shader_subgroup_rotate",
                                          kSubgroupRotateFeatures, offsetof(OneFeature, value[0])};
 inline constexpr Feature kSubgroupRotateClustered{"shaderSubgroupRotateClustered",
@@ -80,16 +74,18 @@ inline constexpr Feature kSubgroupRotateClustered{"shaderSubgroupRotateClustered
 inline constexpr Feature kMaximalReconvergence{"shaderMaximalReconvergence",
                                                "VK_KHR_shader_maximal_reconvergence",
                                                kMaximalReconvergenceFeatures, offsetof(OneFeature, value[0])};
-inline constexpr Feature kMemoryModel{"vulkanMemoryModel", VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME,
-                                      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES,
-                                      offsetof(VkPhysicalDeviceVulkanMemoryModelFeatures, vulkanMemoryModel)};
+inline constexpr Feature kMemoryModel =
+    V3DEMU_FEATURE(vulkanMemoryModel, VK_KHR_VULKAN_MEMORY_MODEL_EXTENSION_NAME, VULKAN_MEMORY_MODEL_FEATURES,
+                   VulkanMemoryModelFeatures);
 inline constexpr Feature kQuadControl{"shaderQuadControl", "VK_KHR_shader_quad_control", kQuadControlFeatures,
                                       offsetof(OneFeature, value[0])};
 
-inline constexpr Feature kPerformanceQuery{
-    "performanceCounterQueryPools", VK_KHR_PERFORMANCE_QUERY_EXTENSION_NAME,
-    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PERFORMANCE_QUERY_FEATURES_KHR,
-    offsetof(VkPhysicalDevicePerformanceQueryFeaturesKHR, performanceCounterQueryPools)};
+inline constexpr Feature kPerformanceQuery =
+    V3DEMU_FEATURE(performanceCounterQueryPools, VK_KHR_PERFORMANCE_QUERY_EXTENSION_NAME,
+                   PERFORMANCE_QUERY_FEATURES_KHR, PerformanceQueryFeaturesKHR);
+
+#undef V3DEMU_FEATURE
+#undef V3DEMU_CORE_FEATURE
 
 }  // namespace feature
 

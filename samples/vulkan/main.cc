@@ -1,12 +1,6 @@
 /// Pictures drawn off-screen with Vulkan: vulkan_samples --scene shadow --output shadow.ppm
-#include "samples/vulkan/scenes.h"
+#include "samples/common/pictures.h"
 
 int main(int argc, char** argv) {
-  using namespace samples;
-  const NamedScene scenes[] = {{"shadow", draw_shadow},
-                               {"normal_map", draw_normal_map},
-                               {"normal_map_trilinear", draw_normal_map_trilinear},
-                               {"instancing", draw_instancing},
-                               {"msaa", draw_msaa}};
-  return run_program({argv, static_cast<size_t>(argc)}, scenes);
+  return samples::run_program({argv, static_cast<size_t>(argc)}, samples::kPictures);
 }

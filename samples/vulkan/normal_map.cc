@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "samples/common/pictures.h"
 #include "samples/common/textures.h"
 #include "samples/vulkan/scene_buffers.h"
-#include "samples/vulkan/scenes.h"
 #include "shaders.h"
 
 namespace samples {

@@ -1,5 +1,5 @@
+#include "samples/common/pictures.h"
 #include "samples/vulkan/scene_buffers.h"
-#include "samples/vulkan/scenes.h"
 #include "shaders.h"
 
 namespace samples {

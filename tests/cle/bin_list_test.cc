@@ -7,6 +7,7 @@
 #include "gpu/cle/executor.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "tests/cle/packet_writer.h"
+#include "tests/qpu/engine.h"
 #include "tests/vpm/shader_builder.h"
 #include "tests/vpm/test_job.h"
 
@@ -35,8 +36,10 @@ Vertex at_pixel(float x, float y) {
 /// A bin job: memory, programs, and lists that begin with everything a draw needs.
 class BinJob : public TestJob {
  public:
-  explicit BinJob(const device::Profile& profile = device::default_profile(), int workers = 0)
-      : TestJob(profile, workers), programs_(profile.version), version_(profile.version) {
+  explicit BinJob(const chip::Profile& profile = chip::default_profile(), int workers = 0)
+      : TestJob(profile, workers),
+        programs_(profile.version, qpu::compiler_of_tests()),
+        version_(profile.version) {
     job().programs = &programs_;
     coordinate_ = ShaderBuilder(version_).copy_rows(7).build(this);
   }
@@ -108,7 +111,7 @@ class BinJob : public TestJob {
     return l;
   }
 
-  std::shared_ptr<ptb::BinResult> run(const PacketWriter& l) {
+  std::shared_ptr<draw::BinResult> run(const PacketWriter& l) {
     const GpuAddr start = l.build(this);
     return run_bin_list(job(), start, start + l.size());
   }
@@ -116,7 +119,7 @@ class BinJob : public TestJob {
  private:
   qpu::ProgramCache programs_;
   int version_;
-  ShaderCode coordinate_;
+  draw::ShaderCode coordinate_;
 };
 
 /// Points in a row, one per tile of 64 pixels and its repetitions.
@@ -130,11 +133,11 @@ std::vector<Vertex> row_of_points(int n) {
 }
 
 /// (index, instance) of the first vertex of every primitive, draw by draw.
-std::vector<std::pair<uint32_t, uint32_t>> first_vertices(const ptb::BinResult& r) {
+std::vector<std::pair<uint32_t, uint32_t>> first_vertices(const draw::BinResult& r) {
   std::vector<std::pair<uint32_t, uint32_t>> out;
-  for (const ptb::Draw& d : r.draws)
-    for (const ptb::Primitive& p : d.primitives) {
-      const ptb::VertexRef& v = d.vertices[p.vertex[0]];
+  for (const draw::Draw& d : r.draws)
+    for (const draw::Primitive& p : d.primitives) {
+      const draw::VertexRef& v = d.vertices[p.vertex[0]];
       out.emplace_back(v.index, v.instance);
     }
   return out;
@@ -314,10 +317,10 @@ TEST(BinList, TransformFeedbackOfOtherStreamsAndBufferState) {
 
 /// 7.1.10: programs may ask for the base vertex and the number of the indirect record.
 TEST(BinList, DrawIndexAndBaseVertexAreInputs) {
-  device::Profile profile = device::default_profile();
+  chip::Profile profile = chip::default_profile();
   profile.revision = 10;
   BinJob job(profile);
-  const ShaderCode program = ShaderBuilder().copy_rows(7).build(&job);
+  const draw::ShaderCode program = ShaderBuilder().copy_rows(7).build(&job);
   std::vector<uint8_t> bytes = make_record(record("GL Shader State Record Draw Index", 71),
                                            {{"Enable clipping", 1},
                                             {"Base Instance ID read by coordinate shader", 1},
@@ -493,7 +496,7 @@ TEST(BinList, AbsurdDrawsEndSoon) {
 
 TEST(BinList, LongDrawsSpreadOverThePool) {
   for (const int workers : {0, 3}) {
-    BinJob job(device::default_profile(), workers);
+    BinJob job(chip::default_profile(), workers);
     constexpr uint32_t kTriangles = 40'000;
     std::vector<Vertex> vertices;
     for (uint32_t i = 0; i < kTriangles; ++i) {
@@ -507,7 +510,7 @@ TEST(BinList, LongDrawsSpreadOverThePool) {
     ASSERT_EQ(job.error(), "");
     EXPECT_EQ(r->draws.size(), 2u);
     size_t primitives = 0, last = 0;
-    for (const ptb::Draw& d : r->draws) primitives += d.primitives.size();
+    for (const draw::Draw& d : r->draws) primitives += d.primitives.size();
     EXPECT_EQ(primitives, kTriangles);
     for (const auto& tile : r->tiles)
       for (size_t i = 0; i < tile.size(); ++i) {
@@ -583,7 +586,7 @@ TEST(BinList, GeometryShadersChooseTheLayer) {
       gs.uniform(54, 4u + 7 * v + r).store_at(54, source);
     }
   }
-  const ShaderCode code = gs.build(&job);
+  const draw::ShaderCode code = gs.build(&job);
   std::vector<uint8_t> bytes;
   const auto append = [&bytes](const std::vector<uint8_t>& more) {
     bytes.insert(bytes.end(), more.begin(), more.end());
@@ -607,7 +610,7 @@ TEST(BinList, GeometryShadersChooseTheLayer) {
   const auto r = job.run(l);
   ASSERT_EQ(job.error(), "");
   ASSERT_EQ(r->draws.size(), 1u);
-  const ptb::Draw& d = r->draws[0];
+  const draw::Draw& d = r->draws[0];
   EXPECT_EQ(d.vertices_per_primitive, 3);
   EXPECT_EQ(d.gs_input_vertices, 1);
   EXPECT_EQ(d.primitives.size(), 40u);

@@ -10,6 +10,7 @@
 #include "gpu/cle/executor.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "tests/cle/packet_writer.h"
+#include "tests/qpu/engine.h"
 #include "tests/vpm/shader_builder.h"
 #include "tests/vpm/test_job.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 class HostileList : public testing::TestWithParam<int> {
  public:
-  HostileList() : test_(GetParam() % 4 == 0 ? profile_42() : device::default_profile(), GetParam() % 3) {
+  HostileList() : test_(GetParam() % 4 == 0 ? profile_42() : chip::default_profile(), GetParam() % 3) {
     random_.seed(static_cast<uint32_t>(GetParam()));
   }
 
@@ -55,7 +56,7 @@ class HostileList : public testing::TestWithParam<int> {
   /// A record that works, but for a few flipped bits in half of all cases.
   GpuAddr make_records(bool with_gs) {
     const int v = test_.job().profile->version;
-    const ShaderCode copy = ShaderBuilder(v).copy_rows(7).build(&test_);
+    const draw::ShaderCode copy = ShaderBuilder(v).copy_rows(7).build(&test_);
     ShaderBuilder emit(v);
     const uint32_t vertices = random_() % 5, length = 6 + random_() % 3;
     emit.uniform(50, vertices << 16 | (1 + vertices)).store(0, 50);
@@ -66,7 +67,7 @@ class HostileList : public testing::TestWithParam<int> {
       for (uint8_t r = 0; r < 6; ++r)
         emit.load_vertex(53, r, 52).uniform(54, 1 + vertices + length * i + r).store_at(54, 53);
     }
-    const ShaderCode points = emit.build(&test_);
+    const draw::ShaderCode points = emit.build(&test_);
     std::vector<uint8_t> bytes;
     const auto append = [&bytes](const std::vector<uint8_t>& more) {
       bytes.insert(bytes.end(), more.begin(), more.end());
@@ -193,7 +194,7 @@ class HostileList : public testing::TestWithParam<int> {
   }
 
   void run(const PacketWriter& list) {
-    qpu::ProgramCache programs(test_.job().profile->version);
+    qpu::ProgramCache programs(test_.job().profile->version, qpu::compiler_of_tests());
     test_.job().programs = &programs;
     test_.job().instruction_limit = 10'000;
     const GpuAddr start = list.build(&test_);
@@ -205,11 +206,11 @@ class HostileList : public testing::TestWithParam<int> {
     RecordProperty("draws", static_cast<int>(result->draws.size()));
     RecordProperty("error", test_.error());
     for (const auto& tile : result->tiles)
-      for (const ptb::ListEntry& e : tile) {
+      for (const draw::ListEntry& e : tile) {
         ASSERT_LT(e.draw, result->draws.size());
-        const ptb::Draw& d = result->draws[e.draw];
+        const draw::Draw& d = result->draws[e.draw];
         ASSERT_LT(e.primitive, d.primitives.size());
-        const ptb::Primitive& p = d.primitives[e.primitive];
+        const draw::Primitive& p = d.primitives[e.primitive];
         ASSERT_LT(p.clipped, static_cast<int32_t>(d.clipped.size()));
         if (d.record->has_gs) continue;
         for (const uint32_t v : p.vertex) ASSERT_LT(v, d.vertices.size());

@@ -116,9 +116,9 @@ TEST(Packet, NothingIsReadBeyondThePacket) {
 
 // ---- State
 
-DrawState apply(const PacketWriter& list, int version = 71) {
+draw::DrawState apply(const PacketWriter& list, int version = 71) {
   TestJob test;
-  DrawState state = initial_state();
+  draw::DrawState state = initial_state();
   GpuAddr pc = list.build(&test);
   for (const GpuAddr end = pc + list.size(); pc != end;) {
     const Packet p = decode_one(&test, pc, version);
@@ -139,7 +139,7 @@ TEST(StatePackets, CfgBitsOfBothVersions) {
                              {"Depth-Test Function", 3},
                              {"Z updates enable", 1},
                              {"Direct3D Provoking Vertex", 1}});
-    const DrawState s = apply(list, version);
+    const draw::DrawState s = apply(list, version);
     EXPECT_FALSE(s.cfg.draw_front);
     EXPECT_TRUE(s.cfg.draw_back);
     EXPECT_TRUE(s.cfg.clockwise);
@@ -149,12 +149,12 @@ TEST(StatePackets, CfgBitsOfBothVersions) {
     EXPECT_TRUE(s.cfg.z_write);
     EXPECT_TRUE(s.cfg.provoking_first);
     EXPECT_FALSE(s.cfg.blend);
-    EXPECT_EQ(s.cfg.z_clip_mode, version == 71 ? 0 : CfgBits::kZClipRange);
+    EXPECT_EQ(s.cfg.z_clip_mode, version == 71 ? 0 : draw::CfgBits::kZClipRange);
   }
   // Raw bits: 7.1 has depth bounds where 4.2 has the second bit of the line mode.
   TestJob test;
   const GpuAddr at = test.put<uint8_t>({96, 0x20, 0x04, 0x80});
-  DrawState v71 = initial_state(), v42 = initial_state();
+  draw::DrawState v71 = initial_state(), v42 = initial_state();
   apply_state(decode_one(&test, at, 71), 71, &v71);
   apply_state(decode_one(&test, at, 42), 42, &v42);
   EXPECT_TRUE(v71.cfg.depth_bounds);
@@ -174,15 +174,15 @@ TEST(StatePackets, StencilGoesToTheFacesItNames) {
                               {"Stencil Pass Op", 2},
                               {"Stencil Write Mask", 0x3c},
                               {"Back Config", 1}});
-  const DrawState s = apply(list);
+  const draw::DrawState s = apply(list);
   EXPECT_EQ(s.front.ref, 0);
   EXPECT_EQ(s.back.ref, 7);
   EXPECT_EQ(s.back.test_mask, 0xf0);
   EXPECT_EQ(s.back.write_mask, 0x3c);
   EXPECT_EQ(s.back.func, Compare::kLess);
-  EXPECT_EQ(s.back.fail, StencilOp::kIncr);
-  EXPECT_EQ(s.back.depth_fail, StencilOp::kInvert);
-  EXPECT_EQ(s.back.pass, StencilOp::kReplace);
+  EXPECT_EQ(s.back.fail, draw::StencilOp::kIncr);
+  EXPECT_EQ(s.back.depth_fail, draw::StencilOp::kInvert);
+  EXPECT_EQ(s.back.pass, draw::StencilOp::kReplace);
 }
 
 TEST(StatePackets, BlendStatePerTarget) {
@@ -193,12 +193,12 @@ TEST(StatePackets, BlendStatePerTarget) {
       .packet("Blend Enables", {{"Mask", 0x83}})
       .packet("Color Write Masks", {{"Mask", 0xf000000au}})
       .packet("Blend Constant Color", {{"Red (F16)", 0x3c00}, {"Alpha (F16)", 0xc000}});
-  const DrawState s = apply(list);
-  EXPECT_EQ(s.blend[0].color_src, 6);
-  EXPECT_EQ(s.blend[7].color_dst, 7);
-  EXPECT_EQ(s.blend[1].alpha_mode, 4);
-  EXPECT_EQ(s.blend[1].color_src, 0);
-  EXPECT_EQ(s.blend[2].color_src, BlendConfig().color_src);
+  const draw::DrawState s = apply(list);
+  EXPECT_EQ(s.blend[0].color_src, draw::BlendFactor::kSrcAlpha);
+  EXPECT_EQ(s.blend[7].color_dst, draw::BlendFactor::kOneMinusSrcAlpha);
+  EXPECT_EQ(s.blend[1].alpha_mode, draw::BlendMode::kMax);
+  EXPECT_EQ(s.blend[1].color_src, draw::BlendFactor::kZero);
+  EXPECT_EQ(s.blend[2].color_src, draw::BlendConfig().color_src);
   EXPECT_EQ(s.blend_enables, 0x83);
   EXPECT_EQ(s.color_masks[0], 0xa);
   EXPECT_EQ(s.color_masks[7], 0xf);
@@ -215,7 +215,7 @@ TEST(StatePackets, VaryingFlagsComeInBlocksOf24) {
       .packet("Non-perspective Flags", {{"Varying offset V0", 2},
                                         {"Non-perspective Flags for varyings V0*24", 1},
                                         {"Action for Non-perspective Flags of lower numbered varyings", 2}});
-  DrawState s = apply(list);
+  draw::DrawState s = apply(list);
   EXPECT_FALSE(s.flat.test(23));
   EXPECT_TRUE(s.flat.test(24));
   EXPECT_FALSE(s.flat.test(25));
@@ -252,7 +252,7 @@ TEST(StatePackets, ViewportWindowAndDepth) {
       .packet("Line width", {{"Line width", 2.5f}})
       .packet("Sample State", {{"Mask", 5}, {"Coverage", 1.0f}})
       .packet("Occlusion Query Counter", {{"address", 0x123400}});
-  const DrawState s = apply(list);
+  const draw::DrawState s = apply(list);
   EXPECT_EQ(s.viewport_x, 320 * 256 + 128 - 64 * 256);
   EXPECT_EQ(s.viewport_y, 64 + 3 * 64 * 256);
   EXPECT_EQ(s.clip_left, 1);
@@ -315,8 +315,8 @@ TEST(ShaderRecords, WithAGeometryShaderTheMainRecordFollowsItsRecords) {
                         {"Stride", 12},
                         {"Maximum Index", 99},
                         {"Number of values read by Vertex shader", 15}}));
-    const ShaderRecord r = load_shader_record(test.memory(), test.put(bytes), 2, true,
-                                              version == 71 ? device::default_profile() : profile_42());
+    const draw::ShaderRecord r = load_shader_record(test.memory(), test.put(bytes), 2, true,
+                                                    version == 71 ? chip::default_profile() : profile_42());
     EXPECT_TRUE(r.has_gs);
     EXPECT_EQ(r.gs_bin.code, 0x1230u);
     EXPECT_TRUE(r.gs_bin.final_section);
@@ -348,7 +348,7 @@ TEST(ShaderRecords, WithAGeometryShaderTheMainRecordFollowsItsRecords) {
 }
 
 TEST(ShaderRecords, OfVersion7_1_10TellOfBaseVertexAndDrawIndex) {
-  device::Profile profile = device::default_profile();
+  chip::Profile profile = chip::default_profile();
   profile.revision = 10;
   TestJob test;
   std::vector<uint8_t> bytes(32);
@@ -356,7 +356,7 @@ TEST(ShaderRecords, OfVersion7_1_10TellOfBaseVertexAndDrawIndex) {
   bytes[1] = 0x14;  // base vertex for the vertex program; depth written
   bytes[2] = 0x25;  // sample shading, primitive id as varying, no implicit varyings
   bytes[3] = 7;
-  const ShaderRecord r = load_shader_record(test.memory(), test.put(bytes), 1, false, profile);
+  const draw::ShaderRecord r = load_shader_record(test.memory(), test.put(bytes), 1, false, profile);
   EXPECT_TRUE(r.clipping);
   EXPECT_TRUE(r.cs_draw_index);
   EXPECT_FALSE(r.cs_base_vertex);
@@ -377,8 +377,8 @@ std::vector<std::string> dump(TestJob* test, GpuAddr start, GpuAddr end,
                               std::vector<std::string>* shaders = nullptr) {
   std::vector<std::string> lines;
   DumpSink sink{.line = [&](std::string_view s) { lines.emplace_back(s); }};
-  if (shaders) sink.shader = [=](std::string_view stage, GpuAddr) { shaders->emplace_back(stage); };
-  dump_list(test->memory(), start, end, device::default_profile(), sink);
+  if (shaders) sink.shader = [=](std::string_view stage, const auto&) { shaders->emplace_back(stage); };
+  dump_list(test->memory(), start, end, chip::default_profile(), sink);
   return lines;
 }
 

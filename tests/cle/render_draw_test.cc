@@ -9,6 +9,7 @@
 #include "gpu/qpu/run/program_cache.h"
 #include "tests/cle/packet_writer.h"
 #include "tests/pse/program_builder.h"
+#include "tests/qpu/engine.h"
 #include "tests/vpm/shader_builder.h"
 #include "tests/vpm/test_job.h"
 
@@ -53,7 +54,7 @@ struct Lists {
 class DrawJob : public TestJob {
  public:
   explicit DrawJob(int workers, uint32_t targets = 1)
-      : TestJob(device::default_profile(), workers), programs_(71) {
+      : TestJob(chip::default_profile(), workers), programs_(71, qpu::compiler_of_tests()) {
     job().programs = &programs_;
     for (uint32_t rt = 0; rt < targets; ++rt)
       images_.push_back(put(std::vector<uint32_t>(kWidth * kHeight, 0xdeadbeef)));
@@ -71,10 +72,10 @@ class DrawJob : public TestJob {
   uint32_t pixel(int x, int y, size_t target = 0) const {
     return memory().load<uint32_t>(images_[target] + static_cast<uint32_t>(y * kWidth + x) * 4);
   }
-  const ptb::BinResult& bin_result() const { return *bin_; }
+  const draw::BinResult& bin_result() const { return *bin_; }
 
  private:
-  ShaderCode fragment_program() {
+  draw::ShaderCode fragment_program() {
     pse::ProgramBuilder fs;
     for (uint8_t i = 0; i < 4; ++i) fs.varying(static_cast<uint8_t>(10 + i));
     fs.store_half(10);
@@ -83,13 +84,13 @@ class DrawJob : public TestJob {
         fs.uniform(static_cast<uint8_t>(14 + i), std::bit_cast<uint32_t>(static_cast<float>(rt) / 255));
       fs.store_half(14, rt);
     }
-    return fs.build(*this);
+    return fs.build(this);
   }
 
   GpuAddr make_shader_record(GpuAddr buffer, size_t vertices) {
-    const ShaderCode cs = ShaderBuilder().copy_rows(6).build(this),
-                     vs = ShaderBuilder().copy_rows(8).build(this);
-    const ShaderCode fs = fragment_program();
+    const draw::ShaderCode cs = ShaderBuilder().copy_rows(6).build(this),
+                           vs = ShaderBuilder().copy_rows(8).build(this);
+    const draw::ShaderCode fs = fragment_program();
     std::vector<uint8_t> bytes = make_record(record("GL Shader State Record", 71),
                                              {{"Enable clipping", 1},
                                               {"Disable implicit point/line varyings", 1},
@@ -226,7 +227,7 @@ class DrawJob : public TestJob {
   qpu::ProgramCache programs_;
   std::vector<GpuAddr> images_;
   GpuAddr qma_ = 0;
-  std::shared_ptr<ptb::BinResult> bin_;
+  std::shared_ptr<draw::BinResult> bin_;
 };
 
 class RenderDraw : public testing::TestWithParam<int> {};

@@ -11,6 +11,7 @@
 #include "gpu/cle/executor.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "tests/cle/packet_writer.h"
+#include "tests/qpu/engine.h"
 #include "tests/vpm/test_job.h"
 
 namespace v3d::cle {
@@ -64,7 +65,7 @@ void add_store(PacketWriter& list, uint32_t buffer, GpuAddr at, uint32_t stride,
 
 class RenderList : public testing::TestWithParam<int> {
  public:
-  RenderList() : test_(device::default_profile(), GetParam()), programs_(71) {
+  RenderList() : test_(chip::default_profile(), GetParam()), programs_(71, qpu::compiler_of_tests()) {
     test_.job().programs = &programs_;
   }
 

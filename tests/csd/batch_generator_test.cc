@@ -65,7 +65,7 @@ std::array<uint32_t, 7> registers(std::array<uint32_t, 3> grid, uint32_t wg_size
 }
 
 std::vector<Batch> generate(const std::array<uint32_t, 7>& cfg, uint32_t slot = 0) {
-  BatchGenerator generator(decode(cfg, device::default_profile()));
+  BatchGenerator generator(decode(cfg, chip::default_profile()));
   std::vector<Batch> all;
   while (!generator.done()) generator.next(slot, &all.emplace_back());
   return all;
@@ -86,7 +86,7 @@ void expect_equal(const std::vector<Batch>& actual, const std::vector<Expected>&
 }
 
 TEST(Configuration, ZeroFieldsMeanTheirMaximum) {
-  const Configuration c = decode({0, 0, 0, 0, 5, 0x12345677, 0x1003}, device::default_profile());
+  const Configuration c = decode({0, 0, 0, 0, 5, 0x12345677, 0x1003}, chip::default_profile());
   EXPECT_EQ(c.wg_count, (std::array<uint32_t, 3>{65536, 65536, 65536}));
   EXPECT_EQ(c.wg_size, 256u);
   EXPECT_EQ(c.wgs_per_sg, 16u);
@@ -99,10 +99,10 @@ TEST(Configuration, ZeroFieldsMeanTheirMaximum) {
 }
 
 TEST(Configuration, OlderRevisionsGiveOneBatchLess) {
-  device::Profile old = device::default_profile();
+  chip::Profile old = chip::default_profile();
   old.revision = 5;
   EXPECT_EQ(decode({0, 0, 0, 0, 0xffffffff, 0, 0}, old).batches, uint64_t{1} << 32);
-  EXPECT_EQ(decode({0, 0, 0, 0, 0xffffffff, 0, 0}, device::default_profile()).batches, 0xffffffffu);
+  EXPECT_EQ(decode({0, 0, 0, 0, 0xffffffff, 0, 0}, chip::default_profile()).batches, 0xffffffffu);
 }
 
 TEST(BatchGenerator, FollowsTheRuleForAnyConfiguration) {
@@ -188,7 +188,7 @@ TEST(BatchGenerator, EveryInvocationOfAMesaGridRunsOnce) {
     for (const std::array<uint32_t, 3> grid :
          {std::array<uint32_t, 3>{1, 1, 1}, {17, 1, 1}, {3, 5, 2}, {1, 1, 33}}) {
       const std::array<uint32_t, 7> cfg = mesa_registers(grid, wg_size);
-      const uint32_t bits = decode(cfg, device::default_profile()).local_index_bits();
+      const uint32_t bits = decode(cfg, chip::default_profile()).local_index_bits();
       std::set<std::tuple<uint32_t, uint32_t, uint32_t>> seen;
       for (const Batch& batch : generate(cfg)) {
         for (int lane = 0; lane < 16; ++lane) {

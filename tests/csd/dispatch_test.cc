@@ -19,6 +19,7 @@
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "tests/qpu/engine.h"
 
 namespace v3d::csd {
 namespace {
@@ -186,10 +187,7 @@ class DispatchTest : public testing::TestWithParam<int> {
     absl::StatusOr<std::unique_ptr<mmu::AddressSpace>> space = mmu::AddressSpace::create();
     ASSERT_TRUE(space.ok()) << space.status();
     space_ = *std::move(space);
-    const int fd = memfd_create("dispatch_test", MFD_CLOEXEC);
-    ASSERT_EQ(ftruncate(fd, kBytes), 0);
-    ASSERT_TRUE(space_->map(kCode, fd, 0, kBytes).ok());
-    close(fd);
+    ASSERT_TRUE(space_->map_zeros(kCode, kBytes).ok());
     job_.memory = space_->memory();
   }
 
@@ -206,21 +204,21 @@ class DispatchTest : public testing::TestWithParam<int> {
   }
   uint32_t word(GpuAddr address) const { return job_.memory.load<uint32_t>(address); }
 
-  const device::Profile& profile_ = *device::find_profile("rpi5");
+  const chip::Profile& profile_ = *chip::find_profile("rpi5");
   ThreadPool pool_{GetParam()};
-  qpu::ProgramCache programs_{71};
+  qpu::ProgramCache programs_{71, qpu::compiler_of_tests()};
   perf::JobCounts counts_;
   JobError error_;
   std::atomic<bool> cancel_{false};
   std::unique_ptr<mmu::AddressSpace> space_;
   GpuAddr uniforms_ = kUniforms;
-  Job job_{.memory = Memory(),
-           .profile = &profile_,
-           .pool = &pool_,
-           .programs = &programs_,
-           .counts = &counts_,
-           .error = &error_,
-           .cancel = &cancel_};
+  JobContext job_{.memory = Memory(),
+                  .profile = &profile_,
+                  .pool = &pool_,
+                  .programs = &programs_,
+                  .counts = &counts_,
+                  .error = &error_,
+                  .cancel = &cancel_};
 };
 
 INSTANTIATE_TEST_SUITE_P(Workers, DispatchTest, testing::Values(0, 2));

@@ -14,7 +14,7 @@ std::vector<uint32_t> take(QpuSlots& slots, int count) {
 }
 
 TEST(QpuSlots, EveryQpuOnceBeforeAnyTwice) {
-  QpuSlots slots(*device::find_profile("rpi5"), false);
+  QpuSlots slots(*chip::find_profile("rpi5"), false);
   EXPECT_EQ(slots.capacity(), 24u);
   std::vector<uint32_t> expected;
   for (uint32_t thread : {0u, 2u})
@@ -24,7 +24,7 @@ TEST(QpuSlots, EveryQpuOnceBeforeAnyTwice) {
 
 TEST(QpuSlots, FourThreadsUseAllValuesBelowFourTimesTheQpus) {
   for (const char* name : {"rpi5", "rpi5-16"}) {
-    const device::Profile& profile = *device::find_profile(name);
+    const chip::Profile& profile = *chip::find_profile(name);
     QpuSlots slots(profile, true);
     ASSERT_EQ(slots.capacity(), 4u * static_cast<uint32_t>(profile.qpu_count()));
     std::vector<bool> seen(slots.capacity());
@@ -37,7 +37,7 @@ TEST(QpuSlots, FourThreadsUseAllValuesBelowFourTimesTheQpus) {
 }
 
 TEST(QpuSlots, AFreedThreadIsTakenAgain) {
-  QpuSlots slots(*device::find_profile("rpi5"), false);
+  QpuSlots slots(*chip::find_profile("rpi5"), false);
   take(slots, 24);
   slots.give_back(5 << 2 | 2);
   EXPECT_EQ(slots.occupied(), 23u);
@@ -49,7 +49,7 @@ TEST(QpuSlots, AFreedThreadIsTakenAgain) {
 }
 
 TEST(QpuSlots, SlicesTakeTurnsOn42) {
-  device::Profile rpi4 = device::default_profile();
+  chip::Profile rpi4 = chip::default_profile();
   rpi4.version = 42;
   rpi4.slices = 2;
   QpuSlots slots(rpi4, false);

@@ -28,9 +28,7 @@ class CaptureTest : public testing::Test {
     folder_ = mkdtemp(folder);
     path_ = folder_ + "/file.v3dcap";
     space_ = *mmu::AddressSpace::create();
-    memory_ = ioctl::UniqueFd(memfd_create("test", MFD_CLOEXEC));
-    EXPECT_EQ(ftruncate(memory_.get(), kPages * mmu::kPageSize), 0);
-    EXPECT_TRUE(space_->map(kAddress, memory_.get(), 0, kPages * mmu::kPageSize).ok());
+    EXPECT_TRUE(space_->map_zeros(kAddress, kPages * mmu::kPageSize).ok());
   }
   ~CaptureTest() override { std::filesystem::remove_all(folder_); }
 
@@ -72,7 +70,6 @@ class CaptureTest : public testing::Test {
   static constexpr uint32_t kPages = 4;
   std::string folder_, path_;
   std::unique_ptr<mmu::AddressSpace> space_;
-  ioctl::UniqueFd memory_;
   uint32_t last_value_ = 0;
 };
 

@@ -42,6 +42,13 @@ class Client {
 
   int fd() const { return socket_.get(); }
   void disconnect() { socket_.reset(); }
+  /// Hangs up, and returns when the daemon has closed its end.
+  void leave() {
+    char byte;
+    shutdown(socket_.get(), SHUT_WR);
+    EXPECT_EQ(recv(socket_.get(), &byte, 1, 0), 0);
+    disconnect();
+  }
 
   bool tell(uint32_t op, const void* payload, size_t bytes, const std::vector<int>& fds = {}) {
     const wire::MessageHeader header = {wire::kMagic, op, static_cast<uint32_t>(bytes), 0};

@@ -61,7 +61,7 @@ class SchedulerTest : public ::testing::Test {
     std::shared_ptr<ioctl::ClientInfo> info = std::make_shared<ioctl::ClientInfo>();
     std::array<uint64_t, ioctl::kNumQueues> contexts;
     std::array<uint64_t, ioctl::kNumQueues> seqnos{};
-    std::shared_ptr<ioctl::AddressRoom> room = std::make_shared<ioctl::AddressRoom>(nullptr);
+    std::shared_ptr<ioctl::BoSpace> space = std::make_shared<ioctl::BoSpace>(nullptr);
   };
   Client make_client() {
     Client client;
@@ -78,7 +78,8 @@ class SchedulerTest : public ::testing::Test {
     const auto q = static_cast<size_t>(queue);
     job->done = std::make_shared<Fence>("t", "t", client.contexts[q], ++client.seqnos[q]);
     job->dependencies = std::move(dependencies);
-    if (queue != Queue::kTfu && queue != Queue::kCpu && queue != Queue::kCacheClean) job->room = client.room;
+    if (queue != Queue::kTfu && queue != Queue::kCpu && queue != Queue::kCacheClean)
+      job->space = client.space;
     if (queue != Queue::kCacheClean) {
       job->run = [this, name, body](Turn&) {
         record(name);
@@ -358,7 +359,7 @@ class SlicesTest : public SchedulerTest {
   }
   /// Counts rounds until `over`, or until it is cancelled.
   JobPtr make_hog(Client& client, Queue queue, std::atomic<uint64_t>* rounds = nullptr) {
-    const JobPtr job = make_job(client, queue, "hog");
+    JobPtr job = make_job(client, queue, "hog");
     job->run = [this, rounds](Turn& turn) {
       while (!over_ && !turn.cancelled()) {
         turn.checkpoint();
@@ -372,6 +373,19 @@ class SlicesTest : public SchedulerTest {
   }
   bool signals_soon(const FencePtr& fence) {
     return soon([&] { return fence->is_signalled(); });
+  }
+  int64_t ran_ns(const Client& client) { return slices_.activity(*client.info).ran_ns; }
+  /// Hogs of all these clients share what one of another client has, about; and each of them gets some of it.
+  void expect_one_share(const std::vector<Client>& crowd) {
+    slices_.push({make_hog(a_, Queue::kTfu)});
+    const auto ran_of_crowd = [&] {
+      int64_t sum = 0;
+      for (const Client& client : crowd) sum += ran_ns(client);
+      return sum;
+    };
+    ASSERT_TRUE(soon([&] { return ran_ns(a_) + ran_of_crowd() > 200 * kSliceNs; }));
+    EXPECT_GT(ran_ns(a_), ran_of_crowd() / 3);
+    for (const Client& client : crowd) EXPECT_TRUE(soon([&] { return ran_ns(client) > 0; }));
   }
   void TearDown() override { over_ = true; }
 
@@ -438,17 +452,7 @@ TEST_F(SlicesTest, ProcessesShareNotFiles) {
     many.back().info->pid = many.front().info->pid;
     slices_.push({make_hog(many.back(), Queue::kTfu)});
   }
-  slices_.push({make_hog(a_, Queue::kTfu)});
-  const auto ran = [&](const Client& client) { return slices_.activity(*client.info).ran_ns; };
-  const auto ran_of_many = [&] {
-    int64_t sum = 0;
-    for (const Client& client : many) sum += ran(client);
-    return sum;
-  };
-  ASSERT_TRUE(soon([&] { return ran(a_) + ran_of_many() > 200 * kSliceNs; }));
-  EXPECT_GT(ran(a_), ran_of_many() / 3);
-  // Its files share what it has.
-  for (const Client& client : many) EXPECT_TRUE(soon([&] { return ran(client) > 0; }));
+  expect_one_share(many);
 }
 
 TEST_F(SlicesTest, TheDeadShareAsOneProcess) {
@@ -463,16 +467,7 @@ TEST_F(SlicesTest, TheDeadShareAsOneProcess) {
     account->retire();
     slices_.push({hog});
   }
-  slices_.push({make_hog(a_, Queue::kTfu)});
-  const auto ran = [&](const Client& client) { return slices_.activity(*client.info).ran_ns; };
-  const auto ran_of_the_dead = [&] {
-    int64_t sum = 0;
-    for (const Client& client : dead) sum += ran(client);
-    return sum;
-  };
-  ASSERT_TRUE(soon([&] { return ran(a_) + ran_of_the_dead() > 200 * kSliceNs; }));
-  EXPECT_GT(ran(a_), ran_of_the_dead() / 3);
-  for (const Client& client : dead) EXPECT_TRUE(soon([&] { return ran(client) > 0; }));
+  expect_one_share(dead);
 }
 
 TEST_F(SlicesTest, HeldJobsEndWithTheirClient) {

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "daemon/gpus.h"
@@ -30,8 +32,8 @@ constexpr uint32_t kRenderNode = 128;
 /// TFU jobs run until they are cancelled or the gate opens.
 class GatedGpu : public ioctl::Gpu {
  public:
-  GatedGpu() : idle_(make_idle_gpu(device::default_profile())) {}
-  const device::Profile& profile() const override { return idle_->profile(); }
+  GatedGpu() : idle_(make_idle_gpu(chip::default_profile())) {}
+  const chip::Profile& profile() const override { return idle_->profile(); }
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
     auto context = idle_->create_context();
     if (!context.ok()) return context.status();
@@ -46,11 +48,11 @@ class GatedGpu : public ioctl::Gpu {
     Context(GatedGpu& gpu, std::unique_ptr<ioctl::GpuContext> idle) : gpu_(gpu), idle_(std::move(idle)) {}
     mmu::AddressSpace& space() override { return idle_->space(); }
     device::JobResult run_bin(const device::ClJob& job, Turn& turn,
-                              std::shared_ptr<const ptb::BinResult>* result) override {
+                              std::shared_ptr<const draw::BinResult>* result) override {
       return idle_->run_bin(job, turn, result);
     }
     device::JobResult run_render(const device::ClJob& job, Turn& turn,
-                                 std::shared_ptr<const ptb::BinResult> bin) override {
+                                 std::shared_ptr<const draw::BinResult> bin) override {
       return idle_->run_render(job, turn, std::move(bin));
     }
     device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
@@ -76,7 +78,7 @@ class GatedGpu : public ioctl::Gpu {
 
 class ServerTest : public ::testing::Test {
  protected:
-  void start(Server::Options options = {}) {
+  void start(const Server::Options& options = {}) {
     char folder[] = "/tmp/v3demu-test-XXXXXX";
     ASSERT_NE(mkdtemp(folder), nullptr);
     folder_ = folder;
@@ -635,19 +637,58 @@ TEST_F(ServerTest, ShutdownCommand) {
   EXPECT_EQ(recv(fd.get(), &byte, 1, 0), 0);  // the DRM descriptor is dead
 }
 
-TEST_F(ServerTest, LeavesWhenIdle) {
-  start({.exit_when_idle = 0.05});
-  {
-    Client client(path_);
-    uint64_t token;
-    const UniqueFd fd = client.open(kRenderNode, &token);
-    usleep(150'000);
-    client.command("status");  // still there
-    client.disconnect();       // the file alone keeps it
-    usleep(150'000);
-    Client again(path_);
-    EXPECT_EQ(create_bo(again, token), 1u);
+/// Time that stands still until it is let go; from then on it is an hour later with every look at it.
+class JumpingClock {
+ public:
+  int64_t now() {
+    const std::lock_guard lock(mutex_);
+    ++looks_;
+    looked_.notify_all();
+    return now_ns_ += jumping_ ? 3'600'000'000'000 : 0;
   }
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    jumping_ = true;
+  }
+  int looks() {
+    const std::lock_guard lock(mutex_);
+    return looks_;
+  }
+  void wait_for(int looks) {
+    std::unique_lock lock(mutex_);
+    looked_.wait(lock, [&] { return looks_ >= looks; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable looked_;
+  bool jumping_ = false;
+  int looks_ = 0;
+  int64_t now_ns_ = 0;
+};
+
+TEST_F(ServerTest, LeavesWhenIdle) {
+  JumpingClock clock;
+  // By the clock that stands still it does not leave before the client comes, however little it waits.
+  start({.exit_when_idle = 0.001, .now_ns = [&] { return clock.now(); }});
+  Client client(path_);
+  uint64_t token, other_token;
+  UniqueFd other = client.open(kRenderNode, &other_token);
+  clock.let_go();
+  // A file that is closed makes the daemon look around: at the clock behind that, and before it waits again.
+  int looks = clock.looks();
+  other.reset();
+  clock.wait_for(looks + 2);
+  UniqueFd fd = client.open(kRenderNode, &token);  // still there for the connection,
+  other = client.open(kRenderNode, &other_token);
+  client.leave();
+  looks = clock.looks();
+  other.reset();
+  clock.wait_for(looks + 2);
+  Client again(path_);  // and for the file alone
+  EXPECT_EQ(create_bo(again, token), 1u);
+  fd.reset();
+  again.leave();
   loop_.join();
 }
 

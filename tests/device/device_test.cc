@@ -8,33 +8,35 @@
 #include <new>
 #include <set>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/cle/executor.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/tfu/tfu.h"
+#include "tests/qpu/engine.h"
 
 namespace v3d {
 namespace {
 
 /// What the fakes below do with the job they get.
-std::function<void(const Job&)> g_work;
+std::function<void(const JobContext&)> g_work;
 std::array<uint32_t, 4> g_arguments;
-const ptb::BinResult* g_bin;
+const draw::BinResult* g_bin;
 
-void work(const Job& job) {
-  const std::function<void(const Job&)> copy = g_work;  // it may set g_work
+void work(const JobContext& job) {
+  const std::function<void(const JobContext&)> copy = g_work;  // it may set g_work
   copy(job);
 }
 
 }  // namespace
 
 namespace cle {
-std::shared_ptr<ptb::BinResult> run_bin_list(const Job& job, GpuAddr start, GpuAddr end) {
+std::shared_ptr<draw::BinResult> run_bin_list(const JobContext& job, GpuAddr start, GpuAddr end) {
   g_arguments = {start, end};
   work(job);
-  return std::make_shared<ptb::BinResult>();
+  return std::make_shared<draw::BinResult>();
 }
-void run_render_list(const Job& job, GpuAddr start, GpuAddr end, GpuAddr qma, const ptb::BinResult* bin) {
+void run_render_list(const JobContext& job, GpuAddr start, GpuAddr end, GpuAddr qma,
+                     const draw::BinResult* bin) {
   g_arguments = {start, end, qma};
   g_bin = bin;
   work(job);
@@ -42,7 +44,7 @@ void run_render_list(const Job& job, GpuAddr start, GpuAddr end, GpuAddr qma, co
 }  // namespace cle
 
 namespace csd {
-bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool serial,
+bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool serial,
               const mmu::AddressSpace* space) {
   g_arguments = {cfg[0], cfg[6], serial, space != nullptr};
   work(job);
@@ -51,7 +53,7 @@ bool dispatch(const Job& job, const std::array<uint32_t, 7>& cfg, bool serial,
 }  // namespace csd
 
 namespace tfu {
-void run(const Job& job, const Registers& r) {
+void run(const JobContext& job, const Registers& r) {
   g_arguments = {r.icfg, r.ioc, r.coef[0], r.coef[3]};
   work(job);
 }
@@ -67,10 +69,10 @@ using End = JobResult::End;
 class DeviceTest : public testing::Test {
  protected:
   void SetUp() override {
-    absl::StatusOr<std::unique_ptr<Context>> context = Context::create(profile_);
+    absl::StatusOr<std::unique_ptr<Context>> context = Context::create(profile_, qpu::compiler_of_tests());
     ASSERT_TRUE(context.ok()) << context.status();
     context_ = *std::move(context);
-    g_work = [](const Job&) {};
+    g_work = [](const JobContext&) {};
   }
 
   /// One run of each kind of job.
@@ -81,12 +83,12 @@ class DeviceTest : public testing::Test {
             [this] { return device_.run_tfu(*context_, {}, turn_); }};
   }
 
-  const Profile& profile_ = default_profile();
+  const chip::Profile& profile_ = chip::default_profile();
   ThreadPool pool_{1};
   Device device_{profile_, pool_};
   std::unique_ptr<Context> context_;
   Turn turn_;
-  std::shared_ptr<const ptb::BinResult> bin_;
+  std::shared_ptr<const draw::BinResult> bin_;
 };
 
 TEST_F(DeviceTest, HandsArgumentsToTheBlocks) {
@@ -106,7 +108,7 @@ TEST_F(DeviceTest, HandsArgumentsToTheBlocks) {
 }
 
 TEST_F(DeviceTest, JobsKnowTheirContext) {
-  g_work = [&](const Job& job) {
+  g_work = [&](const JobContext& job) {
     EXPECT_EQ(job.memory.host(0), context_->space().memory().host(0));
     EXPECT_EQ(job.profile, &profile_);
     EXPECT_EQ(job.cancel, &turn_.cancelled());
@@ -117,7 +119,7 @@ TEST_F(DeviceTest, JobsKnowTheirContext) {
 }
 
 TEST_F(DeviceTest, ErrorsEndJobsWithTheirMessage) {
-  g_work = [](const Job& job) {
+  g_work = [](const JobContext& job) {
     job.error->set("packet 77 is unknown");
     job.error->set("and more");
   };
@@ -129,35 +131,35 @@ TEST_F(DeviceTest, ErrorsEndJobsWithTheirMessage) {
 }
 
 TEST_F(DeviceTest, HangsAreToldFromErrors) {
-  g_work = [](const Job& job) { job.error->set_hang("program 0x1000 does not end"); };
+  g_work = [](const JobContext& job) { job.error->set_hang("program 0x1000 does not end"); };
   for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kHang);
 }
 
 TEST_F(DeviceTest, JobsThatFindNoMemoryFail) {
-  g_work = [&](const Job&) { throw std::bad_alloc(); };
+  g_work = [&](const JobContext&) { throw std::bad_alloc(); };
   for (const auto& run : all_kinds()) {
     const JobResult result = run();
     EXPECT_EQ(result.end, End::kError);
     EXPECT_EQ(result.message, "out of memory");
   }
-  g_work = [&](const Job& job) {
+  g_work = [&](const JobContext& job) {
     const std::function<void(int, int)> piece = [](int, int) { throw std::bad_alloc(); };
     job.pool->parallel_for(100, piece, job.turn);
   };
   for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kError);
-  g_work = [](const Job&) {};
+  g_work = [](const JobContext&) {};
   for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kDone);
 }
 
 TEST_F(DeviceTest, AnErrorStaysWithItsJob) {
-  g_work = [](const Job& job) { job.error->set("bad"); };
+  g_work = [](const JobContext& job) { job.error->set("bad"); };
   EXPECT_EQ(device_.run_render(*context_, {}, turn_, nullptr).end, End::kError);
-  g_work = [](const Job&) {};
+  g_work = [](const JobContext&) {};
   EXPECT_EQ(device_.run_render(*context_, {}, turn_, nullptr).end, End::kDone);
 }
 
 TEST_F(DeviceTest, CancelledJobs) {
-  g_work = [&](const Job& job) {
+  g_work = [&](const JobContext& job) {
     turn_.cancel();
     EXPECT_TRUE(job.stopped());
   };
@@ -165,7 +167,7 @@ TEST_F(DeviceTest, CancelledJobs) {
 }
 
 TEST_F(DeviceTest, CountsAndFaultsOfTheJob) {
-  g_work = [](const Job& job) {
+  g_work = [](const JobContext& job) {
     perf::Counts counts;
     counts[perf::kQpuActive] = 42;
     job.counts->merge(counts);
@@ -185,11 +187,11 @@ TEST_F(DeviceTest, ThreadIndicesOfBinAndRenderAreDisjoint) {
   for (const char* name : {"rpi5", "rpi5-16"}) {
     for (int workers : {0, 1, 7, 8, 63}) {
       ThreadPool pool(workers);
-      const Profile& profile = *find_profile(name);
+      const chip::Profile& profile = *chip::find_profile(name);
       Device device(profile, pool);
       std::set<uint32_t> bin, render;
       const auto collect = [](std::set<uint32_t>* values) {
-        return [values](const Job& job) {
+        return [values](const JobContext& job) {
           for (int slot = 0; slot < job.pool->concurrency(); ++slot)
             values->insert(job.first_tidx + static_cast<uint32_t>(slot));
         };
@@ -209,10 +211,10 @@ TEST_F(DeviceTest, ThreadIndicesOfBinAndRenderAreDisjoint) {
 
 TEST_F(DeviceTest, ComputeExcludesBinAndRender) {
   JobResult inner;
-  g_work = [&](const Job&) {
-    g_work = [](const Job&) { ADD_FAILURE() << "ran although it must not"; };
+  g_work = [&](const JobContext&) {
+    g_work = [](const JobContext&) { ADD_FAILURE() << "ran although it must not"; };
     inner = device_.run_render(*context_, {}, turn_, nullptr);
-    g_work = [](const Job&) {};
+    g_work = [](const JobContext&) {};
   };
   EXPECT_EQ(device_.run_csd(*context_, {}, turn_).end, End::kDone);
   EXPECT_EQ(inner.end, End::kError);
@@ -221,10 +223,10 @@ TEST_F(DeviceTest, ComputeExcludesBinAndRender) {
 }
 
 TEST_F(DeviceTest, BinRunsBesideRenderAndOtherContexts) {
-  absl::StatusOr<std::unique_ptr<Context>> other = Context::create(profile_);
+  absl::StatusOr<std::unique_ptr<Context>> other = Context::create(profile_, qpu::compiler_of_tests());
   ASSERT_TRUE(other.ok());
-  g_work = [&](const Job&) {
-    g_work = [](const Job&) {};
+  g_work = [&](const JobContext&) {
+    g_work = [](const JobContext&) {};
     EXPECT_EQ(device_.run_bin(*context_, {}, turn_, &bin_).end, End::kDone);
     EXPECT_EQ(device_.run_csd(**other, {}, turn_).end, End::kDone);
     EXPECT_EQ(device_.run_tfu(*context_, {}, turn_).end, End::kDone);

@@ -114,6 +114,18 @@ class CaptureTest(unittest.TestCase):
                      "fragment program at 0x", "; thrsw"):
             self.assertIn(text, done.stdout)
 
+    def test_decode_shows_uniforms_where_they_are_read(self):
+        listing = v3demu("decode", self.path).stdout
+        parts = r"^(\w+) program at 0x[0-9a-f]{8}(, uniforms at 0x[0-9a-f]{8})?\n((?:  .*\n)+)"
+        stages = re.findall(parts, listing, re.MULTILINE)
+        self.assertGreaterEqual({stage for stage, _, _ in stages}, {"coordinate", "vertex", "fragment"})
+        self.assertEqual({stage for stage, uniforms, _ in stages if uniforms}, {"coordinate", "vertex"})
+        for stage, uniforms, program in stages:
+            offsets = [int(offset, 16) for offset in re.findall(r"uniform \+0x([0-9a-f]+): 0x[0-9a-f]{8}", program)]
+            self.assertEqual(bool(offsets), bool(uniforms), stage)
+            self.assertEqual(offsets, list(range(0, 4 * len(offsets), 4)), stage)  # straight-line programs
+            self.assertNotIn("invalid instruction", program)
+
     def check_damaged(self, data, message):
         path = os.path.join(FOLDER, "damaged.v3dcap")
         with open(path, "wb") as file:

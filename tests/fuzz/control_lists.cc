@@ -59,7 +59,7 @@ void control_lists(Bytes bytes) {
   }
   memory.reset({});
   memory.memory().write(kData, input.rest().data(), std::min<size_t>(input.rest().size(), 0x10000));
-  device::Profile profile = device::default_profile();
+  chip::Profile profile = chip::default_profile();
   profile.version = version;
   GpuAddr at = JobMemory::kBase;
   GpuAddr starts[2];
@@ -67,10 +67,11 @@ void control_lists(Bytes bytes) {
     starts[i] = at;
     memory.memory().write(at, lists[i].data(), lists[i].size());
     at += static_cast<uint32_t>(lists[i].size()) + 1;
-    cle::dump_list(memory.memory(), starts[i], at - 1, profile,
-                   {.line = [](std::string_view) {}, .shader = [](std::string_view, GpuAddr) {}});
+    cle::dump_list(
+        memory.memory(), starts[i], at - 1, profile,
+        {.line = [](std::string_view) {}, .shader = [](std::string_view, const draw::ShaderCode&) {}});
   }
-  std::shared_ptr<ptb::BinResult> bin;
+  std::shared_ptr<draw::BinResult> bin;
   if (!lists[0].empty()) {
     FuzzJob job(memory, version);
     bin = cle::run_bin_list(job.job(), starts[0], starts[1] - 1);

@@ -48,19 +48,17 @@ class Watchdog {
 }  // namespace
 
 JobMemory::JobMemory() : space_(mmu::AddressSpace::create().value()) {
-  const int fd = memfd_create("fuzz", MFD_CLOEXEC);
-  if (fd < 0 || ftruncate(fd, kSize) != 0 || !space_->map(kBase, fd, 0, kSize).ok()) std::abort();
-  close(fd);
+  if (!space_->map_zeros(kBase, kSize).ok()) std::abort();
 }
 
 void JobMemory::reset(Bytes image) {
   space_->take_faults();
-  if (madvise(memory().host(kBase), kSize, MADV_REMOVE) != 0) std::abort();
+  if (madvise(memory().host(kBase), kSize, MADV_DONTNEED) != 0) std::abort();
   memory().write(kBase, image.data(), std::min<size_t>(image.size(), kSize));
 }
 
 FuzzJob::FuzzJob(JobMemory& memory, int version)
-    : profile_(device::default_profile()),
+    : profile_(chip::default_profile()),
       programs_(version),
       job_{.memory = memory.memory(),
            .profile = &profile_,

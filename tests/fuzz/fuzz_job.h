@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/base/thread_pool.h"
 #include "gpu/chip/profile.h"
 #include "gpu/mmu/address_space.h"
@@ -40,16 +40,16 @@ class FuzzJob {
   ~FuzzJob();
   FuzzJob(const FuzzJob&) = delete;
   FuzzJob& operator=(const FuzzJob&) = delete;
-  Job& job() { return job_; }
+  JobContext& job() { return job_; }
 
  private:
-  device::Profile profile_;
+  chip::Profile profile_;
   ThreadPool pool_{0};
   qpu::ProgramCache programs_;
   perf::JobCounts counts_;
   JobError error_;
   std::atomic<bool> cancel_{false};
-  Job job_;
+  JobContext job_;
 };
 
 }  // namespace v3d::fuzz

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "daemon/gpus.h"
-#include "ioctl/dispatch.h"
 #include "ioctl/drm.h"
+#include "ioctl/ioctl_table.h"
 #include "ioctl/kernel.h"
 #include "tests/fuzz/input.h"
 
@@ -80,7 +80,7 @@ class Now : public Host {
 }  // namespace
 
 void ioctls(Bytes bytes) {
-  static const auto gpu = daemon::make_idle_gpu(device::default_profile());
+  static const auto gpu = daemon::make_idle_gpu(chip::default_profile());
   Now host;
   ResourceLimits limits;
   limits[Resource::kBoBytes].per_client = 64 << 20;

@@ -23,7 +23,7 @@ void write_memory(JobMemory& memory, Input& input) {
     memory.memory().write(address, bytes.data(), bytes.size());
 }
 
-void run(JobMemory& memory, const CapturedJob& captured, std::shared_ptr<ptb::BinResult>* bin) {
+void run(JobMemory& memory, const CapturedJob& captured, std::shared_ptr<draw::BinResult>* bin) {
   FuzzJob job(memory, 71);
   switch (captured.kind) {
     case CapturedJob::kBin:
@@ -48,7 +48,7 @@ void jobs(Bytes bytes) {
   static JobMemory memory;
   memory.reset({});
   Input input(bytes);
-  std::shared_ptr<ptb::BinResult> bin;
+  std::shared_ptr<draw::BinResult> bin;
   for (int jobs = 0; jobs < 4 && !input.empty();) {
     const unsigned kind = input.take<uint8_t>() % 5;
     if (kind == 0) {

@@ -1,5 +1,6 @@
 /// Input: flags, then instruction words; uniforms and data are the same bytes.
 #include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/run/thread.h"
 #include "gpu/tmu/lookup/unit.h"
@@ -45,7 +46,9 @@ void qpu(Bytes bytes) {
   t.stop_at_switch = flags & 4;
   t.final_section = flags & 8;
   t.budget = 2000;
-  qpu::ProgramCache cache(version);
+  static qpu::jit::JitCompiler compiler(0);
+  const bool compiles = (flags & 16) && qpu::jit::can_compile();
+  qpu::ProgramCache cache(version, compiles ? &compiler : nullptr);
   const auto program = cache.get(t.memory, t.pc);
   run_through(*program, t);
   if (t.instructions + t.budget != 2000) std::abort();

@@ -92,6 +92,13 @@ class Client {
     return reply;
   }
 
+  /// Greets and opens the render node.
+  uint64_t open_node() {
+    ask<protocol::HelloReply>(protocol::kHello,
+                              protocol::HelloRequest{protocol::kProtocol, getpid(), "fuzz"});
+    return ask<protocol::FileReply>(protocol::kOpen, protocol::OpenRequest{128, 2}).token;
+  }
+
  private:
   daemon::Peer self() {
     ioctl::Resource scarce;
@@ -100,7 +107,7 @@ class Client {
     return {getpid(), "fuzzer", false, std::make_shared<ioctl::UniqueFd>(), account};
   }
   static ioctl::Gpu& gpu() {
-    static const auto gpu = daemon::make_idle_gpu(device::default_profile());
+    static const auto gpu = daemon::make_idle_gpu(chip::default_profile());
     return *gpu;
   }
   // libFuzzer's alarm interrupts both.
@@ -133,9 +140,7 @@ class Client {
 
 void wire(Bytes bytes) {
   Client client;
-  client.ask<protocol::HelloReply>(protocol::kHello,
-                                   protocol::HelloRequest{protocol::kProtocol, getpid(), "fuzz"});
-  const auto token = client.ask<protocol::FileReply>(protocol::kOpen, protocol::OpenRequest{128, 2}).token;
+  const auto token = client.open_node();
   Input input(bytes);
   for (int messages = 0; messages < 8 && !input.empty(); ++messages) {
     const auto op = input.take<uint8_t>(), flags = input.take<uint8_t>();
@@ -153,9 +158,7 @@ void wire(Bytes bytes) {
 
 void framing(Bytes bytes) {
   Client client;
-  client.ask<protocol::HelloReply>(protocol::kHello,
-                                   protocol::HelloRequest{protocol::kProtocol, getpid(), "fuzz"});
-  const auto token = client.ask<protocol::FileReply>(protocol::kOpen, protocol::OpenRequest{128, 2}).token;
+  const auto token = client.open_node();
   Input input(bytes);
   for (int pieces = 0; pieces < 16 && !input.empty(); ++pieces) {
     const size_t descriptors = input.take<uint8_t>() % (Client::kMostDescriptors + 1);

@@ -314,31 +314,25 @@ class SubmitAbiTest : public OnEach<SubmitTest> {};
 INSTANTIATE_TEST_SUITE_P(Kernels, SubmitAbiTest, ::testing::ValuesIn(kernels()), kernel_name);
 
 TEST_P(SubmitAbiTest, SyncsThatDoNotExist) {
-  drm::SubmitCl args = cl();
-  for (uint32_t drm::SubmitCl::*field :
-       {&drm::SubmitCl::in_sync_bcl, &drm::SubmitCl::in_sync_rcl, &drm::SubmitCl::out_sync}) {
-    args = cl();
+  const auto refuses = [&](uint32_t request, auto args, auto field) {
     args.*field = 77;
-    EXPECT_EQ(ioctl(kSubmitCl, args), new_error(ENOENT));
-  }
-  drm::SubmitTfu convert = tfu();
-  convert.in_sync = 77;
-  EXPECT_EQ(ioctl(kSubmitTfu, convert), new_error(ENOENT));
-  convert = tfu();
-  convert.out_sync = 77;
-  EXPECT_EQ(ioctl(kSubmitTfu, convert), new_error(ENOENT));
-  drm::SubmitCsd compute = csd();
-  compute.in_sync = 77;
-  EXPECT_EQ(ioctl(kSubmitCsd, compute), new_error(ENOENT));
-  compute = csd();
-  compute.out_sync = 77;
-  EXPECT_EQ(ioctl(kSubmitCsd, compute), new_error(ENOENT));
+    EXPECT_EQ(ioctl(request, args), new_error(ENOENT));
+  };
+  refuses(kSubmitCl, cl(), &drm::SubmitCl::in_sync_bcl);
+  refuses(kSubmitCl, cl(), &drm::SubmitCl::in_sync_rcl);
+  refuses(kSubmitCl, cl(), &drm::SubmitCl::out_sync);
+  refuses(kSubmitTfu, tfu(), &drm::SubmitTfu::in_sync);
+  refuses(kSubmitTfu, tfu(), &drm::SubmitTfu::out_sync);
+  refuses(kSubmitCsd, csd(), &drm::SubmitCsd::in_sync);
+  refuses(kSubmitCsd, csd(), &drm::SubmitCsd::out_sync);
   // An out_sync is looked up before anything of the jobs is.
+  drm::SubmitCsd compute = csd();
+  compute.out_sync = 77;
   compute.bo_handles = 16;
   EXPECT_EQ(ioctl(kSubmitCsd, compute), is_new() ? ENOENT : EFAULT);
 
   const uint32_t out = create_syncobj();
-  args = cl();
+  drm::SubmitCl args = cl();
   args.flags = drm::kSubmitExtension;
   args.out_sync = 77;  // does not count beside MULTI_SYNC
   args.extensions = multi_sync(Queue::kRender, {0}, {out});
@@ -431,7 +425,7 @@ TEST_P(CpuAbiTest, OffsetsOutsideTheBo) {
   // What was let through does nothing out there.
   for (const size_t at : {0, 4, 8}) write<uint32_t>(pool_, at, 1);
   host_.run_all();
-  EXPECT_EQ(file_->room(*account_)->gpu().space().take_faults().count, 0u);
+  EXPECT_EQ(file_->bo_space(*account_)->gpu().space().take_faults().count, 0u);
 }
 
 TEST_P(CpuAbiTest, CopiesOutsideTheBo) {
@@ -466,7 +460,7 @@ TEST_P(CpuAbiTest, CopiesOutsideTheBo) {
   none.offset = 0xffffffff;
   EXPECT_EQ(submit(memory_.place(none), {bo_, pool_}), 0);
   host_.run_all();
-  EXPECT_EQ(file_->room(*account_)->gpu().space().take_faults().count, 0u);
+  EXPECT_EQ(file_->bo_space(*account_)->gpu().space().take_faults().count, 0u);
 }
 
 TEST_P(CpuAbiTest, PerformanceCopiesOutsideTheBo) {

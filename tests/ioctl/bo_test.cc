@@ -71,7 +71,7 @@ TEST_F(BoTest, AddressesAndHandlesAreReusedAtOnce) {
 TEST_F(BoTest, ClosedBoIsUnmapped) {
   const uint32_t handle = create_bo(8192);
   const uint32_t address = file_->find_bo(handle)->address();
-  mmu::AddressSpace& space = file_->room(*account_)->gpu().space();
+  mmu::AddressSpace& space = file_->bo_space(*account_)->gpu().space();
   EXPECT_TRUE(space.is_mapped(address + 4096));
   EXPECT_FALSE(space.is_mapped(address + 8192));
   drm::GemClose args = {.handle = handle, .pad = 0};
@@ -87,7 +87,7 @@ TEST_F(BoTest, ListedBoLivesAsLongAsTheJob) {
   ASSERT_EQ(ioctl(kSubmitTfu, submit), 0);
   drm::GemClose args = {.handle = handle, .pad = 0};
   EXPECT_EQ(ioctl(kGemClose, args), 0);
-  mmu::AddressSpace& space = file_->room(*account_)->gpu().space();
+  mmu::AddressSpace& space = file_->bo_space(*account_)->gpu().space();
   EXPECT_TRUE(space.is_mapped(address));
   EXPECT_EQ(file_->find_bo(create_bo())->address(), address + 0x1000);  // its address is not reused
   host_.run_all();
@@ -108,54 +108,43 @@ TEST_F(BoTest, NewMemoryIsZero) {
 TEST_F(BoTest, OutOfAddresses) {
   ResourceLimits limits;
   limits[Resource::kBoBytes].per_client = uint64_t{8} << 30;
-  Kernel roomy(gpu_, host_, limits);
-  const auto account = admit(roomy);
-  const auto file = roomy.open(kMinorV3dRender, 1, "test", false);
-  std::shared_ptr<Bo> bo;
-  uint32_t handle;
-  EXPECT_EQ(file->create_bo(*account, uint64_t{3} << 30, &bo, &handle), 0);
-  bo.reset();
-  EXPECT_EQ(file->create_bo(*account, uint64_t{1} << 30, &bo, &handle), ENOSPC);
-  EXPECT_EQ(file->create_bo(*account, (uint64_t{1} << 30) - 0x100000, &bo, &handle), 0);
-  EXPECT_EQ(uint64_t{bo->address()} + bo->size(), uint64_t{1} << 32);
-  EXPECT_EQ(file->create_bo(*account, 0x100000 - 0x1000, &bo, &handle), ENOSPC);  // aligned to 64 KiB
-  EXPECT_EQ(file->create_bo(*account, 0x100000 - 0x10000, &bo, &handle), 0);
-  EXPECT_EQ(file->create_bo(*account, 0x10000, &bo, &handle), ENOSPC);
+  Limited roomy(*this, limits);
+  EXPECT_EQ(roomy.create_bo(uint64_t{3} << 30), 0);
+  roomy.bo.reset();
+  EXPECT_EQ(roomy.create_bo(uint64_t{1} << 30), ENOSPC);
+  EXPECT_EQ(roomy.create_bo((uint64_t{1} << 30) - 0x100000), 0);
+  EXPECT_EQ(uint64_t{roomy.bo->address()} + roomy.bo->size(), uint64_t{1} << 32);
+  EXPECT_EQ(roomy.create_bo(0x100000 - 0x1000), ENOSPC);  // aligned to 64 KiB
+  EXPECT_EQ(roomy.create_bo(0x100000 - 0x10000), 0);
+  EXPECT_EQ(roomy.create_bo(0x10000), ENOSPC);
 }
 
 TEST_F(BoTest, MemoryLimitOfAClient) {
   ResourceLimits limits;
   limits[Resource::kBoBytes].per_client = 1 << 20;
   limits[Resource::kBos].per_client = 3;
-  Kernel tight(gpu_, host_, limits);
-  const auto account = admit(tight);
-  const auto file = tight.open(kMinorV3dRender, 1, "test", false);
-  std::shared_ptr<Bo> bo;
-  uint32_t handle;
-  EXPECT_EQ(file->create_bo(*account, 1 << 20, &bo, &handle), 0);
-  EXPECT_EQ(file->memory_use().bytes, 1u << 20);
+  Limited tight(*this, limits);
+  EXPECT_EQ(tight.create_bo(1 << 20), 0);
+  EXPECT_EQ(tight.file->memory_use().bytes, 1u << 20);
   std::shared_ptr<Bo> second;
-  EXPECT_EQ(file->create_bo(*account, 4096, &second, &handle), ENOMEM);
-  EXPECT_TRUE(file->close_handle(1));
-  bo.reset();
-  EXPECT_EQ(file->memory_use().bytes, 0u);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(file->create_bo(*account, 4096, &bo, &handle), 0);
-  EXPECT_EQ(file->create_bo(*account, 1 << 20, &bo, &handle), ENOMEM);
+  EXPECT_EQ(tight.file->create_bo(*tight.account, 4096, &second, &tight.handle), ENOMEM);
+  EXPECT_TRUE(tight.file->close_handle(1));
+  tight.bo.reset();
+  EXPECT_EQ(tight.file->memory_use().bytes, 0u);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(tight.create_bo(4096), 0);
+  EXPECT_EQ(tight.create_bo(1 << 20), ENOMEM);
 }
 
 TEST_F(BoTest, SyncobjsTakeNoDescriptors) {
   ResourceLimits limits;
   limits[Resource::kDescriptors].per_client = 2;  // the address space's, the BO's
   limits[Resource::kSyncobjs].per_client = 3;
-  Kernel tight(gpu_, host_, limits);
-  const auto account = admit(tight);
-  const auto file = tight.open(kMinorV3dRender, 1, "test", false);
-  std::shared_ptr<Bo> bo;
-  uint32_t handle;
-  EXPECT_EQ(file->create_bo(*account, 1 << 20, &bo, &handle), 0);
-  EXPECT_EQ(file->create_bo(*account, 1 << 20, &bo, &handle), ENOMEM);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(file->add_syncobj(*account, std::make_shared<Syncobj>(), &handle), 0);
-  EXPECT_EQ(file->add_syncobj(*account, std::make_shared<Syncobj>(), &handle), ENOMEM);
+  Limited tight(*this, limits);
+  EXPECT_EQ(tight.create_bo(1 << 20), 0);
+  EXPECT_EQ(tight.create_bo(1 << 20), ENOMEM);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(tight.file->add_syncobj(*tight.account, std::make_shared<Syncobj>(), &tight.handle), 0);
+  EXPECT_EQ(tight.file->add_syncobj(*tight.account, std::make_shared<Syncobj>(), &tight.handle), ENOMEM);
 }
 
 TEST_F(BoTest, MmapOffsets) {

@@ -124,13 +124,7 @@ TEST_F(CpuJobTest, CpuJobsWaitForTheirBosAndFenceThem) {
   drm::SubmitTfu tfu = {};
   tfu.bo_handles[0] = pool_;
   ASSERT_EQ(ioctl(kSubmitTfu, tfu), 0);
-  drm::MultiSync multi = {};
-  multi.base.id = drm::kExtMultiSync;
-  multi.in_syncs = memory_.place(drm::Sem{in, 0, 0, {}});
-  multi.out_syncs = memory_.place(drm::Sem{out, 0, 0, {}});
-  multi.in_sync_count = multi.out_sync_count = 1;
-  multi.wait_stage = static_cast<uint32_t>(Queue::kCpu);
-  ASSERT_EQ(submit(timestamp({0}, {sync}, memory_.place(multi)), {pool_}), 0);
+  ASSERT_EQ(submit(timestamp({0}, {sync}, multi_sync(Queue::kCpu, {in}, {out})), {pool_}), 0);
   const Job& job = *host_.jobs[1];
   EXPECT_EQ(job.queue, Queue::kCpu);
   EXPECT_EQ(job.dependencies, (std::vector{before, host_.jobs[0]->done}));
@@ -141,14 +135,8 @@ TEST_F(CpuJobTest, CpuJobsWaitForTheirBosAndFenceThem) {
 TEST_F(CpuJobTest, IndirectDispatch) {
   const uint32_t in = create_syncobj(), out = create_syncobj(), nested = create_syncobj();
   const FencePtr before = make_pending(in), nested_before = make_pending(nested);
-  drm::MultiSync multi = {};
-  multi.base.id = drm::kExtMultiSync;
-  multi.in_syncs = memory_.place(drm::Sem{in, 0, 0, {}});
-  multi.out_syncs = memory_.place(drm::Sem{out, 0, 0, {}});
-  multi.in_sync_count = multi.out_sync_count = 1;
-  multi.wait_stage = static_cast<uint32_t>(Queue::kCpu);
   drm::IndirectCsd args = indirect_csd();
-  args.base.next = memory_.place(multi);
+  args.base.next = multi_sync(Queue::kCpu, {in}, {out});
   args.submit.in_sync = nested;
   args.submit.out_sync = in;    // ignored
   args.submit.perfmon_id = 77;  // ignored

@@ -5,10 +5,10 @@
 namespace v3d::ioctl::test {
 
 device::JobResult FakeGpu::Context::run_bin(const device::ClJob& job, Turn&,
-                                            std::shared_ptr<const ptb::BinResult>* result) {
+                                            std::shared_ptr<const draw::BinResult>* result) {
   gpu_.bin = job;
   ++gpu_.bins;
-  *result = std::make_shared<ptb::BinResult>();
+  *result = std::make_shared<draw::BinResult>();
   return gpu_.done();
 }
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "ioctl/dispatch.h"
 #include "ioctl/drm.h"
+#include "ioctl/ioctl_table.h"
 
 namespace v3d::ioctl::test {
 
@@ -104,8 +104,8 @@ class FakeFds : public UserFds {
 /// Remembers what ran.
 class FakeGpu : public Gpu {
  public:
-  explicit FakeGpu(const char* name = "rpi5") : profile_(*device::find_profile(name)) {}
-  const device::Profile& profile() const override { return profile_; }
+  explicit FakeGpu(const char* name = "rpi5") : profile_(*chip::find_profile(name)) {}
+  const chip::Profile& profile() const override { return profile_; }
   absl::StatusOr<std::unique_ptr<GpuContext>> create_context() override {
     auto space = mmu::AddressSpace::create();
     if (!space.ok()) return space.status();
@@ -126,9 +126,9 @@ class FakeGpu : public Gpu {
     Context(FakeGpu& gpu, std::unique_ptr<mmu::AddressSpace> space) : gpu_(gpu), space_(std::move(space)) {}
     mmu::AddressSpace& space() override { return *space_; }
     device::JobResult run_bin(const device::ClJob& job, Turn&,
-                              std::shared_ptr<const ptb::BinResult>* result) override;
+                              std::shared_ptr<const draw::BinResult>* result) override;
     device::JobResult run_render(const device::ClJob& job, Turn&,
-                                 std::shared_ptr<const ptb::BinResult> bin) override {
+                                 std::shared_ptr<const draw::BinResult> bin) override {
       gpu_.render = job;
       gpu_.render_had_bin_result = bin != nullptr;
       ++gpu_.renders;
@@ -155,7 +155,7 @@ class FakeGpu : public Gpu {
     result.counts = counts;
     return result;
   }
-  const device::Profile& profile_;
+  const chip::Profile& profile_;
 };
 
 /// Keeps jobs until the test runs them.
@@ -204,6 +204,18 @@ class IoctlTest : public ::testing::Test {
     return kernel.budget().admit({pid, 1}, "test", &scarce);
   }
 
+  /// A kernel with limits of its own, and a client that has its render node open.
+  struct Limited {
+    Limited(IoctlTest& test, const ResourceLimits& limits) : kernel(test.gpu_, test.host_, limits) {}
+    int create_bo(uint64_t size) { return file->create_bo(*account, size, &bo, &handle); }
+
+    Kernel kernel;
+    std::shared_ptr<Account> account = admit(kernel);
+    std::shared_ptr<File> file = kernel.open(kMinorV3dRender, 1, "test", false);
+    std::shared_ptr<Bo> bo;  ///< made last
+    uint32_t handle = 0;     ///< likewise
+  };
+
   /// @return 0 or the errno, as ioctl(2) would
   int raw_ioctl(File& file, uint32_t request, std::vector<uint8_t>* arg) {
     Call call{kernel_, file, memory_, fds_, waiter_, *account_};
@@ -241,6 +253,24 @@ class IoctlTest : public ::testing::Test {
     auto fence = std::make_shared<Fence>("test", "test", new_fence_context(), 1);
     file_->find_syncobj(syncobj)->replace(fence);
     return fence;
+  }
+  static std::vector<drm::Sem> sems(const std::vector<uint32_t>& handles) {
+    std::vector<drm::Sem> sems;
+    // Only the handle is looked at.
+    for (const uint32_t handle : handles) sems.push_back({handle, 0xff, 0xff, {1, 2}});
+    return sems;
+  }
+  /// The address of a MULTI_SYNC extension.
+  uint64_t multi_sync(Queue wait_stage, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out,
+                      uint64_t next = 0) {
+    drm::MultiSync args = {};
+    args.base = {next, drm::kExtMultiSync, 0x55};
+    args.in_syncs = memory_.place(sems(in));
+    args.in_sync_count = static_cast<uint32_t>(in.size());
+    args.out_syncs = memory_.place(sems(out));
+    args.out_sync_count = static_cast<uint32_t>(out.size());
+    args.wait_stage = static_cast<uint32_t>(wait_stage);
+    return memory_.place(args);
   }
   uint8_t* bo_memory(uint32_t handle) {
     const auto bo = file_->find_bo(handle);

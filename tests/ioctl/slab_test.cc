@@ -42,8 +42,8 @@ class SlabTest : public IoctlTest {
   uint8_t load(uint32_t address) { return space().memory().load<uint8_t>(address); }
   void store(uint32_t address, uint8_t value) { space().memory().store<uint8_t>(address, value); }
   uint32_t address_of(uint32_t handle) { return file_->find_bo(handle)->address(); }
-  mmu::AddressSpace& space() { return file_->room(*account_)->gpu().space(); }
-  AddressRoom::HostUse use() { return file_->room(*account_)->host_use(); }
+  mmu::AddressSpace& space() { return file_->bo_space(*account_)->gpu().space(); }
+  BoSpace::HostUse use() { return file_->bo_space(*account_)->host_use(); }
   uint64_t retired() { return file_->memory_use().retired_bytes; }
 };
 
@@ -167,21 +167,17 @@ TEST_F(SlabTest, SlabsHoldAtMostTwiceThePeakAndALittle) {
 TEST_F(SlabTest, RetiredMemoryCountsForTheLimit) {
   ResourceLimits limits;
   limits[Resource::kBoBytes] = {4 * 4096, 0, 1 << 20};
-  Kernel tight(gpu_, host_, limits);
-  const auto account = admit(tight);
-  const auto file = tight.open(kMinorV3dRender, 1, "test", false);
-  std::shared_ptr<Bo> bo;
-  uint32_t handle;
-  for (int i = 0; i < 3; ++i) ASSERT_EQ(file->create_bo(*account, 4096, &bo, &handle), 0);
-  bo->buffer()->place_for_client();
-  bo.reset();
-  ASSERT_TRUE(file->close_handle(handle));
-  EXPECT_EQ(account->used(Resource::kBoBytes), 3 * 4096u);
-  ASSERT_EQ(file->create_bo(*account, 4096, &bo, &handle), 0);
-  bo.reset();
-  EXPECT_EQ(file->create_bo(*account, 4096, &bo, &handle), ENOMEM);
-  file->release();
-  EXPECT_EQ(account->used(Resource::kBoBytes), 0u);
+  Limited tight(*this, limits);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(tight.create_bo(4096), 0);
+  tight.bo->buffer()->place_for_client();
+  tight.bo.reset();
+  ASSERT_TRUE(tight.file->close_handle(tight.handle));
+  EXPECT_EQ(tight.account->used(Resource::kBoBytes), 3 * 4096u);
+  ASSERT_EQ(tight.create_bo(4096), 0);
+  tight.bo.reset();
+  EXPECT_EQ(tight.create_bo(4096), ENOMEM);
+  tight.file->release();
+  EXPECT_EQ(tight.account->used(Resource::kBoBytes), 0u);
 }
 
 TEST_F(SlabTest, SlabsAndWhatLeavesThemAreCharged) {
@@ -212,24 +208,20 @@ TEST_F(SlabTest, SlabsAndWhatLeavesThemAreCharged) {
 TEST_F(SlabTest, HolesAreExactAsFarAsTheAccountBearsIt) {
   ResourceLimits limits;
   limits[Resource::kMappings] = {kRoomMappings + 10, 0, 1 << 10};
-  Kernel tight(gpu_, host_, limits);
-  const auto account = admit(tight);
-  const auto file = tight.open(kMinorV3dRender, 1, "test", false);
-  std::shared_ptr<Bo> bo;
-  uint32_t handle;
-  for (int i = 0; i < 100; ++i) ASSERT_EQ(file->create_bo(*account, 4096, &bo, &handle), 0);
-  bo.reset();
-  const auto address = [&](uint32_t h) { return file->find_bo(h)->address(); };
-  mmu::AddressSpace& gpu = file->room(*account)->gpu().space();
+  Limited tight(*this, limits);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(tight.create_bo(4096), 0);
+  tight.bo.reset();
+  const auto address = [&](uint32_t h) { return tight.file->find_bo(h)->address(); };
+  mmu::AddressSpace& gpu = tight.file->bo_space(*tight.account)->gpu().space();
   for (uint32_t closed = 1; closed < 100; closed += 2) {
     const uint32_t at = address(closed);
-    ASSERT_TRUE(file->close_handle(closed));
+    ASSERT_TRUE(tight.file->close_handle(closed));
     EXPECT_FALSE(gpu.is_mapped(at));
     EXPECT_LE(gpu.host_mappings(), kRoomMappings + 10);
   }
-  ASSERT_EQ(file->create_bo(*account, 4096, &bo, &handle), 0);
-  EXPECT_EQ(*bo->host(0, 1), 0);
-  EXPECT_EQ(account->refusals(Resource::kMappings) > 0, true);
+  ASSERT_EQ(tight.create_bo(4096), 0);
+  EXPECT_EQ(*tight.bo->host(0, 1), 0);
+  EXPECT_EQ(tight.account->refusals(Resource::kMappings) > 0, true);
   gpu.memory().store<uint8_t>(address(2), 1);
   EXPECT_EQ(gpu.take_faults().count, 0u);
 }

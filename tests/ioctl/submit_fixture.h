@@ -35,22 +35,20 @@ class SubmitTest : public IoctlTest {
     args.bo_handles[0] = bo_;
     return args;
   }
-  static std::vector<drm::Sem> sems(const std::vector<uint32_t>& handles) {
-    std::vector<drm::Sem> sems;
-    // Only the handle is looked at.
-    for (const uint32_t handle : handles) sems.push_back({handle, 0xff, 0xff, {1, 2}});
-    return sems;
-  }
-  uint64_t multi_sync(Queue wait_stage, const std::vector<uint32_t>& in, const std::vector<uint32_t>& out,
-                      uint64_t next = 0) {
-    drm::MultiSync args = {};
-    args.base = {next, drm::kExtMultiSync, 0x55};
-    args.in_syncs = memory_.place(sems(in));
-    args.in_sync_count = static_cast<uint32_t>(in.size());
-    args.out_syncs = memory_.place(sems(out));
-    args.out_sync_count = static_cast<uint32_t>(out.size());
-    args.wait_stage = static_cast<uint32_t>(wait_stage);
-    return memory_.place(args);
+  /// A change of sound arguments, and the error that it gives.
+  template <typename Args>
+  struct Spoilt {
+    const char* what;
+    void (*spoil)(Args&);
+    int error;
+  };
+  template <typename Args>
+  void refuses(uint32_t request, const Args& sound, const std::vector<Spoilt<Args>>& cases) {
+    for (const auto& c : cases) {
+      Args args = sound;
+      c.spoil(args);
+      EXPECT_EQ(ioctl(request, args), c.error) << c.what;
+    }
   }
   std::vector<Queue> queues() const {
     std::vector<Queue> queues;

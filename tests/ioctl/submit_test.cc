@@ -9,11 +9,7 @@ namespace {
 TEST_F(SubmitTest, ClErrors) {
   const uint32_t empty = create_syncobj();
   const uint32_t missing[] = {bo_, 99};
-  const struct {
-    const char* what;
-    void (*spoil)(drm::SubmitCl&);
-    int error;
-  } kCases[] = {
+  const std::vector<Spoilt<drm::SubmitCl>> kCases = {
       {"pad", [](drm::SubmitCl& a) { a.pad = 1; }, EINVAL},
       {"flags", [](drm::SubmitCl& a) { a.flags = 4; }, EINVAL},
       {"flags with extension", [](drm::SubmitCl& a) { a.flags = 6; }, EINVAL},
@@ -27,11 +23,7 @@ TEST_F(SubmitTest, ClErrors) {
       {"order 1", [](drm::SubmitCl& a) { a.pad = 1, a.bo_handles = 16; }, EINVAL},
       {"order 2", [](drm::SubmitCl& a) { a.perfmon_id = 1, a.bo_handles = 16; }, EFAULT},
   };
-  for (const auto& c : kCases) {
-    drm::SubmitCl args = cl();
-    c.spoil(args);
-    EXPECT_EQ(ioctl(kSubmitCl, args), c.error) << c.what;
-  }
+  refuses(kSubmitCl, cl(), kCases);
   drm::SubmitCl args = cl();
   args.bo_handles = memory_.place(missing);
   args.bo_handle_count = 2;
@@ -280,11 +272,7 @@ TEST_F(SubmitTest, TfuOfAnOldProgramHasNoIoc) {
 
 TEST_F(SubmitTest, CsdErrors) {
   const uint32_t empty = create_syncobj();
-  const struct {
-    const char* what;
-    void (*spoil)(drm::SubmitCsd&);
-    int error;
-  } kCases[] = {
+  const std::vector<Spoilt<drm::SubmitCsd>> kCases = {
       {"pad", [](drm::SubmitCsd& a) { a.pad = 1; }, EINVAL},
       {"flags", [](drm::SubmitCsd& a) { a.flags = 1; }, EINVAL},
       {"no BOs", [](drm::SubmitCsd& a) { a.bo_handle_count = 0; }, EINVAL},
@@ -292,11 +280,7 @@ TEST_F(SubmitTest, CsdErrors) {
       {"perfmon", [](drm::SubmitCsd& a) { a.perfmon_id = 3; }, ENOENT},
       {"chain", [](drm::SubmitCsd& a) { a.flags = 2, a.extensions = 16; }, EFAULT},
   };
-  for (const auto& c : kCases) {
-    drm::SubmitCsd args = csd();
-    c.spoil(args);
-    EXPECT_EQ(ioctl(kSubmitCsd, args), c.error) << c.what;
-  }
+  refuses(kSubmitCsd, csd(), kCases);
   drm::SubmitCsd args = csd();
   args.in_sync = empty;
   EXPECT_EQ(ioctl(kSubmitCsd, args), EINVAL);

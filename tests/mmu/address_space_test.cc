@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,12 +21,17 @@ std::atomic<bool> g_refuse_scratch{false};
 
 #ifndef __SANITIZE_THREAD__
 /// The C library's, but for a host that has no mapping for a scratch page.
-extern "C" void* mmap(void* at, size_t size, int protection, int flags, int fd, off_t offset) noexcept {
-  if (g_refuse_scratch && fd >= 0 && size == v3d::mmu::kPageSize && (flags & MAP_FIXED)) {
+extern "C" void* mremap(void* at, size_t size, size_t new_size, int flags, ...) noexcept {
+  va_list rest;
+  va_start(rest, flags);
+  void* const to = va_arg(rest, void*);
+  va_end(rest);
+  if (g_refuse_scratch && size == 0) {
     errno = ENOMEM;
     return MAP_FAILED;
   }
-  return reinterpret_cast<void*>(syscall(SYS_mmap, at, size, protection, flags, fd, offset));
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the result of a system call
+  return reinterpret_cast<void*>(syscall(SYS_mremap, at, size, new_size, flags, to));
 }
 #endif
 
@@ -75,10 +82,19 @@ int make_memfd(uint64_t size) {
   return fd;
 }
 
+absl::Status map(AddressSpace& space, GpuAddr address, int fd, uint64_t offset, uint64_t size,
+                 std::optional<uint32_t> frame = {}) {
+  const auto map_file = [fd, offset](void* at, uint64_t bytes) {
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, static_cast<off_t>(offset)) !=
+           MAP_FAILED;
+  };
+  return space.map(address, size, map_file, frame);
+}
+
 TEST(AddressSpace, MappedPagesAreTheMemfd) {
   auto space = AddressSpace::create().value();
   const int fd = make_memfd(8192);
-  ASSERT_TRUE(space->map(0x20000, fd, 0, 8192).ok());
+  ASSERT_TRUE(map(*space, 0x20000, fd, 0, 8192).ok());
   space->memory().store<uint32_t>(0x21004, 0x12345678);
   uint32_t word = 0;
   ASSERT_EQ(pread(fd, &word, 4, 0x1004), 4);
@@ -119,7 +135,7 @@ TEST(AddressSpace, MappingReplacesScratchAndUnmappingBringsFaultsBack) {
   const int fd = make_memfd(4096);
   const uint32_t value = 5;
   ASSERT_EQ(pwrite(fd, &value, 4, 0), 4);
-  ASSERT_TRUE(space->map(0x30000, fd, 0, 4096).ok());
+  ASSERT_TRUE(map(*space, 0x30000, fd, 0, 4096).ok());
   EXPECT_EQ(space->memory().load<uint32_t>(0x30000), 5u);
   space->take_faults();
   EXPECT_EQ(space->memory().load<uint32_t>(0x30000), 5u);
@@ -132,8 +148,8 @@ TEST(AddressSpace, MappingReplacesScratchAndUnmappingBringsFaultsBack) {
 TEST(AddressSpace, MemoryThatAMemfdLostFaultsOnceAndIsScratch) {
   auto space = AddressSpace::create().value();
   const int fd = make_memfd(4 * kPageSize), neighbour = make_memfd(kPageSize);
-  ASSERT_TRUE(space->map(0x20000, fd, 0, 4 * kPageSize).ok());
-  ASSERT_TRUE(space->map(0x24000, neighbour, 0, kPageSize).ok());
+  ASSERT_TRUE(map(*space, 0x20000, fd, 0, 4 * kPageSize).ok());
+  ASSERT_TRUE(map(*space, 0x24000, neighbour, 0, kPageSize).ok());
   space->memory().store<uint32_t>(0x20000, 1);
   space->memory().store<uint32_t>(0x24000, 2);
   ASSERT_EQ(ftruncate(fd, kPageSize), 0);
@@ -155,7 +171,7 @@ TEST(AddressSpace, MemoryThatAMemfdLostFaultsOnceAndIsScratch) {
 TEST(AddressSpace, FaultsKeepErrno) {
   auto space = AddressSpace::create().value();
   const int fd = make_memfd(kPageSize);
-  ASSERT_TRUE(space->map(0x20000, fd, 0, kPageSize).ok());
+  ASSERT_TRUE(map(*space, 0x20000, fd, 0, kPageSize).ok());
   ASSERT_EQ(ftruncate(fd, 0), 0);
   const auto* lost = reinterpret_cast<const volatile uint8_t*>(space->memory().host(0x20000));
   errno = 4321;
@@ -167,10 +183,10 @@ TEST(AddressSpace, FaultsKeepErrno) {
 TEST(AddressSpace, RefusesBadRanges) {
   auto space = AddressSpace::create().value();
   const int fd = make_memfd(8192);
-  EXPECT_FALSE(space->map(0, fd, 0, 4096).ok());
-  EXPECT_FALSE(space->map(0x1004, fd, 0, 4096).ok());
-  EXPECT_FALSE(space->map(0xfffff000, fd, 0, 8192).ok());
-  EXPECT_TRUE(space->map(0xfffff000, fd, 0, 4096).ok());
+  EXPECT_FALSE(map(*space, 0, fd, 0, 4096).ok());
+  EXPECT_FALSE(map(*space, 0x1004, fd, 0, 4096).ok());
+  EXPECT_FALSE(map(*space, 0xfffff000, fd, 0, 8192).ok());
+  EXPECT_TRUE(map(*space, 0xfffff000, fd, 0, 4096).ok());
   close(fd);
 }
 
@@ -185,9 +201,9 @@ TEST(AddressSpace, KnowsHowManyMappingsOfTheHostItTakes) {
   expect(0, "empty");
   const uint32_t frame = space->new_frames(64);
   for (uint32_t page = 0; page < 64; ++page)
-    ASSERT_TRUE(space->map(0x100000 + page * kPageSize, fd, page * kPageSize, kPageSize, frame + page).ok());
+    ASSERT_TRUE(map(*space, 0x100000 + page * kPageSize, fd, page * kPageSize, kPageSize, frame + page).ok());
   expect(2, "pieces of one file");
-  ASSERT_TRUE(space->map(0x140000, other, 0, 64 * kPageSize).ok());
+  ASSERT_TRUE(map(*space, 0x140000, other, 0, 64 * kPageSize).ok());
   expect(3, "a file beside it");
   EXPECT_TRUE(space->unmap(0x110000, kPageSize));
   expect(5, "a hole");
@@ -209,7 +225,7 @@ TEST(AddressSpace, KnowsHowManyMappingsOfTheHostItTakes) {
 TEST(AddressSpace, KeptPagesAreInvalidUntilTheyAreRevived) {
   auto space = AddressSpace::create().value();
   const int fd = make_memfd(4 * kPageSize);
-  ASSERT_TRUE(space->map(0x20000, fd, 0, 4 * kPageSize).ok());
+  ASSERT_TRUE(map(*space, 0x20000, fd, 0, 4 * kPageSize).ok());
   space->keep(0x21000, 2 * kPageSize);
   EXPECT_FALSE(space->is_mapped(0x21000));
   ASSERT_EQ(space->mapped_ranges().size(), 2u);
@@ -227,7 +243,7 @@ TEST(AddressSpace, KeptPagesAreInvalidUntilTheyAreRevived) {
 TEST(AddressSpace, KeptPagesThatLostTheirMemoryAreScratch) {
   auto space = AddressSpace::create().value();
   const int fd = make_memfd(2 * kPageSize);
-  ASSERT_TRUE(space->map(0x20000, fd, 0, 2 * kPageSize).ok());
+  ASSERT_TRUE(map(*space, 0x20000, fd, 0, 2 * kPageSize).ok());
   space->keep(0x20000, 2 * kPageSize);
   ASSERT_EQ(ftruncate(fd, 0), 0);
   EXPECT_EQ(space->memory().load<uint32_t>(0x21000), 0u);
@@ -245,21 +261,21 @@ TEST(AddressSpace, MappingIsRefusedWhenTheHostHasNoneLeft) {
   {
     const Hoard hoard;
     ASSERT_TRUE(hoard.full());
-    code = space->map(0x20000, fd, 0, kPageSize).code();
+    code = map(*space, 0x20000, fd, 0, kPageSize).code();
   }
   EXPECT_EQ(code, absl::StatusCode::kResourceExhausted);
   EXPECT_FALSE(space->is_mapped(0x20000));
   EXPECT_EQ(space->memory().load<uint32_t>(0x20000), 0u);
   EXPECT_EQ(space->take_faults().count, 1u);
-  EXPECT_TRUE(space->map(0x20000, fd, 0, kPageSize).ok());
+  EXPECT_TRUE(map(*space, 0x20000, fd, 0, kPageSize).ok());
   close(fd);
 }
 
 TEST(AddressSpace, FaultsAreServedWhenTheHostHasNoMappingLeft) {
   auto space = AddressSpace::create().value();
   const int fd = make_memfd(4 * kPageSize), lost = make_memfd(4 * kPageSize);
-  ASSERT_TRUE(space->map(0x20000, fd, 0, 4 * kPageSize).ok());
-  ASSERT_TRUE(space->map(0x40000, lost, 0, 4 * kPageSize).ok());
+  ASSERT_TRUE(map(*space, 0x20000, fd, 0, 4 * kPageSize).ok());
+  ASSERT_TRUE(map(*space, 0x40000, lost, 0, 4 * kPageSize).ok());
   ASSERT_EQ(ftruncate(lost, kPageSize), 0);
   const Memory memory = space->memory();
   uint32_t read = 0, own = 0, behind = 0;
@@ -289,7 +305,7 @@ TEST(AddressSpace, FaultsAreServedWhenTheHostHasNoMappingLeft) {
 TEST(AddressSpace, APartThatTheHostRefusesToUnmapIsKept) {
   auto space = AddressSpace::create().value();
   const int fd = make_memfd(4 * kPageSize);
-  ASSERT_TRUE(space->map(0x20000, fd, 0, 4 * kPageSize).ok());
+  ASSERT_TRUE(map(*space, 0x20000, fd, 0, 4 * kPageSize).ok());
   bool part, whole;
   {
     const Hoard hoard;
@@ -314,7 +330,7 @@ TEST(AddressSpace, APartThatTheHostRefusesToUnmapIsKept) {
 TEST(AddressSpace, WhenAllElseFailsTheGapIsScratch) {
   auto space = AddressSpace::create().value();
   const int fd = make_memfd(kPageSize);
-  ASSERT_TRUE(space->map(0x20000, fd, 0, kPageSize).ok());
+  ASSERT_TRUE(map(*space, 0x20000, fd, 0, kPageSize).ok());
   const Memory memory = space->memory();
   g_refuse_scratch = true;
   memory.store<uint32_t>(0x10000, 1);
@@ -343,10 +359,10 @@ TEST(AddressSpace, RangesFollowMapsAndUnmaps) {
   };
   using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
   EXPECT_EQ(ranges(), Ranges());
-  ASSERT_TRUE(space->map(0x3ff000, fd, 0, 0x2000).ok());
-  ASSERT_TRUE(space->map(0x401000, fd, 0, 0x1000).ok());
-  ASSERT_TRUE(space->map(0x401000, fd, 0, 0x1000).ok());  // once more: counts once
-  ASSERT_TRUE(space->map(0xff000000, fd, 0, 0x1000000).ok());
+  ASSERT_TRUE(map(*space, 0x3ff000, fd, 0, 0x2000).ok());
+  ASSERT_TRUE(map(*space, 0x401000, fd, 0, 0x1000).ok());
+  ASSERT_TRUE(map(*space, 0x401000, fd, 0, 0x1000).ok());  // once more: counts once
+  ASSERT_TRUE(map(*space, 0xff000000, fd, 0, 0x1000000).ok());
   EXPECT_EQ(ranges(), (Ranges{{0x3ff000, 0x3000}, {0xff000000, 0x1000000}}));
   space->unmap(0x400000, 0x1000);
   EXPECT_EQ(ranges(), (Ranges{{0x3ff000, 0x1000}, {0x401000, 0x1000}, {0xff000000, 0x1000000}}));
@@ -367,7 +383,7 @@ TEST(AddressSpace, ThreadsMayLookWhileOthersMap) {
     }
   });
   for (int i = 0; i < 500; ++i) {
-    ASSERT_TRUE(space->map(0x100000, fd, 0, 4096).ok());
+    ASSERT_TRUE(map(*space, 0x100000, fd, 0, 4096).ok());
     ASSERT_TRUE(space->is_mapped(0x100000));
     space->unmap(0x100000, 4096);
   }
@@ -386,7 +402,7 @@ TEST(AddressSpace, ThreadsMayFaultWhileOthersMap) {
         space->memory().load<uint32_t>(0x100000 + ((i * 7 + t) % 64) * kPageSize);
     });
   for (int i = 0; i < 200; ++i) {
-    ASSERT_TRUE(space->map(0x100000 + static_cast<uint32_t>(i % 64) * kPageSize, fd, 0, 4096).ok());
+    ASSERT_TRUE(map(*space, 0x100000 + static_cast<uint32_t>(i % 64) * kPageSize, fd, 0, 4096).ok());
     space->unmap(0x100000 + static_cast<uint32_t>(i % 64) * kPageSize, 4096);
   }
   for (std::thread& t : threads) t.join();

@@ -56,7 +56,7 @@ TEST(Fragment, VaryingsFollowTheirFormulas) {
   ProgramBuilder fs;
   fs.varying(10).varying(11, -1).varying(12);
   fs.add(Op::kOr, 13, ProgramBuilder::rf(3), ProgramBuilder::rf(3)).store(10);
-  ptb::Draw& draw = scene.add_draw(3, triangle(at, words, r), fs, 3);
+  draw::Draw& draw = scene.add_draw(3, triangle(at, words, r), fs, 3);
   draw.state.noperspective.words[0] = 2;
   ASSERT_TRUE(scene.render()) << scene.error();
   int covered = 0;
@@ -89,7 +89,7 @@ TEST(Fragment, FlatVaryingsAndPrimitiveIdsKeepTheirBits) {
   fs.varying(20);  // primitive id, through the formula of smooth varyings
   for (uint8_t i = 0; i < 3; ++i) fs.flat(10 + i);
   fs.add(Op::kOr, 13, ProgramBuilder::rf(20), ProgramBuilder::rf(20)).store(10);
-  ptb::Draw& draw = scene.add_draw(3, triangle(kWholeFrame, {other, other, last}, {1, 0.5f, 0.1f}), fs, 4);
+  draw::Draw& draw = scene.add_draw(3, triangle(kWholeFrame, {other, other, last}, {1, 0.5f, 0.1f}), fs, 4);
   draw.state.flat.words[0] = 15;
   draw.primitives[0].primitive_id = 4711;
   scene.record().primitive_id_varying = true;
@@ -122,7 +122,7 @@ TEST(Fragment, BatchesMixPrimitives) {
   ProgramBuilder fs;
   for (uint8_t i = 0; i < 3; ++i) fs.varying(10 + i);
   fs.flat(13).varying(13 + 10).store(10);
-  ptb::Draw& draw = scene.add_draw(3, vertices, fs, 5);
+  draw::Draw& draw = scene.add_draw(3, vertices, fs, 5);
   draw.state.flat.words[0] = 8;
   ASSERT_TRUE(scene.render()) << scene.error();
   int pixels = 0;
@@ -236,7 +236,7 @@ ProgramBuilder constant(uint32_t value) {
 TEST(Fragment, ClipWindowIsExact) {
   Scene scene(128, 96, 32);
   ProgramBuilder fs = constant(99);
-  ptb::Draw& draw = scene.add_draw(3, triangle(kWholeFrame), fs, 0);
+  draw::Draw& draw = scene.add_draw(3, triangle(kWholeFrame), fs, 0);
   draw.state.clip_left = 17;
   draw.state.clip_bottom = 30;
   draw.state.clip_width = 50;
@@ -251,8 +251,8 @@ TEST(Fragment, DepthTestAndOcclusionCount) {
   Scene scene(64, 64, 32);
   const GpuAddr counters = scene.test().put(std::vector<uint32_t>{10, 20, 30});
   ProgramBuilder near = constant(1000), far = constant(2000);
-  const auto set = [&](ptb::Draw& d, GpuAddr counter) {
-    d.state.cfg.depth_func = cle::Compare::kLess;
+  const auto set = [&](draw::Draw& d, GpuAddr counter) {
+    d.state.cfg.depth_func = Compare::kLess;
     d.state.cfg.z_write = true;
     d.state.occlusion_counter = counter;
   };
@@ -294,8 +294,8 @@ TEST(Fragment, ProgramsThatWriteDepthTestLate) {
   invariant.store_depth(20, true);
   for (uint8_t i = 0; i < 4; ++i) invariant.uniform(10 + i, 8);
   invariant.store(10);
-  const auto late = [&](ptb::Draw& d) {
-    d.state.cfg.depth_func = cle::Compare::kLess;
+  const auto late = [&](draw::Draw& d) {
+    d.state.cfg.depth_func = Compare::kLess;
     d.state.cfg.z_write = true;
     scene.record().fs_writes_z = scene.record().early_z_off = true;
   };
@@ -316,7 +316,7 @@ TEST(Fragment, FacingIsPerPrimitive) {
   std::vector<SceneVertex> v = triangle({{{0.5, 0.5}, {4, 0.5}, {0.5, 4}}});
   const auto second = triangle({{{9, 8.5}, {9, 12}, {5, 12}}});
   v.insert(v.end(), second.begin(), second.end());
-  ptb::Draw& draw = scene.add_draw(3, v, fs, 0);
+  draw::Draw& draw = scene.add_draw(3, v, fs, 0);
   draw.primitives[1].back_facing = true;
   ASSERT_TRUE(scene.render()) << scene.error();
   EXPECT_EQ(scene.word(1, 1, 0), 0u);
@@ -353,7 +353,7 @@ TEST(Fragment, LinesInterpolateAlongTheSegment) {
   ProgramBuilder fs;
   fs.varying(10).varying(11).add(Op::kOr, 12, ProgramBuilder::rf(3), ProgramBuilder::rf(3));
   fs.add(Op::kOr, 13, ProgramBuilder::rf(2), ProgramBuilder::rf(2)).store(10);
-  ptb::Draw& draw = scene.add_draw(2, {{8.5, 20, 0, 1, {bits(0)}}, {40.5, 20, 1, 0.5f, {bits(1)}}}, fs, 1);
+  draw::Draw& draw = scene.add_draw(2, {{8.5, 20, 0, 1, {bits(0)}}, {40.5, 20, 1, 0.5f, {bits(1)}}}, fs, 1);
   draw.state.line_width = 4;
   scene.record().no_implicit_varyings = false;
   for (const bool diamond : {false, true}) {
@@ -402,11 +402,11 @@ TEST_P(ClippedTriangle, KeepsTheAttributesOfTheTriangle) {
                  0.5f,
                  static_cast<float>(1 / clip[i][2]),
                  {bits(u[i]), static_cast<uint32_t>(i), bits(3.75f)}});
-  ptb::Draw& draw = scene.add_draw(3, v, fs, 3);
+  draw::Draw& draw = scene.add_draw(3, v, fs, 3);
   draw.state.flat.words[0] = 2;
   draw.state.noperspective.words[0] = noperspective;
   draw.state.z_offset = 0.5f;
-  ptb::ClippedPolygon polygon{};
+  draw::ClippedPolygon polygon{};
   const double t = (1 - 0.125) / 2;  // along an edge from W = 1 to W = -1
   const double weights[4][3] = {{1, 0, 0}, {0, 1, 0}, {0, 1 - t, t}, {1 - t, 0, t}};
   polygon.num_corners = 4;
@@ -414,7 +414,7 @@ TEST_P(ClippedTriangle, KeepsTheAttributesOfTheTriangle) {
     double c[3] = {};
     for (size_t k = 0; k < 3; ++k)
       for (size_t j = 0; j < 3; ++j) c[k] += weights[i][j] * clip[j][k];
-    ptb::ClippedPolygon::Corner& corner = polygon.corners[i];
+    draw::ClippedPolygon::Corner& corner = polygon.corners[i];
     corner.x = static_cast<int32_t>(std::lround((32 + 32 * c[0] / c[2]) * 64));
     corner.y = static_cast<int32_t>(std::lround((32 + 32 * c[1] / c[2]) * 64));
     for (size_t k = 0; k < 3; ++k) corner.weight[k] = static_cast<float>(weights[i][k]);
@@ -459,7 +459,7 @@ TEST(Fragment, DepthOffset) {
     for (uint8_t i = 10; i < 14; ++i) fs.add(Op::kOr, i, ProgramBuilder::rf(2), ProgramBuilder::rf(2));
     fs.store(10);
     const auto dz = static_cast<float>(256 * slope_per_pixel);
-    ptb::Draw& draw = scene.add_draw(
+    draw::Draw& draw = scene.add_draw(
         3, triangle({{{0.5, 0.5}, {256.5, 0.5}, {0.5, 256.5}}}, {}, {1, 1, 1}, {z, z + dz, z}), fs, 0);
     draw.state.cfg.depth_offset = true;
     draw.state.offset_factor = factor;
@@ -487,7 +487,7 @@ TEST(Fragment, ProgramsSeeDepthThatIsNotClamped) {
     ProgramBuilder fs;
     for (uint8_t i = 10; i < 14; ++i) fs.add(Op::kOr, i, ProgramBuilder::rf(2), ProgramBuilder::rf(2));
     fs.store(10);
-    ptb::Draw& draw = scene.add_draw(
+    draw::Draw& draw = scene.add_draw(
         3, triangle({{{0.5, 0.5}, {64.5, 0.5}, {0.5, 64.5}}}, {}, {1, 1, 1}, {-1, 3, -1}), fs, 0);
     draw.state.cfg.z_clamp = clamp;
     draw.state.z_min_clip = 0.25f;

@@ -37,13 +37,13 @@ class HostileDraw : public testing::TestWithParam<int> {
       s = {position(), position(), number(), number(), {word(), word(), word(), word()}};
     return v;
   }
-  void scramble(ptb::Draw& draw) {
-    cle::DrawState& s = draw.state;
+  void scramble(draw::Draw& draw) {
+    draw::DrawState& s = draw.state;
     s.cfg.depth_offset = random_() % 2;
     s.cfg.z_clamp = random_() % 2;
     s.cfg.line_mode = random_() % 2;
     s.cfg.oversample = random_() % 4;
-    s.cfg.depth_func = static_cast<cle::Compare>(random_() % 8);
+    s.cfg.depth_func = static_cast<Compare>(random_() % 8);
     s.cfg.z_write = random_() % 2;
     s.cfg.wireframe = random_() % 2;
     s.line_width = number();
@@ -67,18 +67,18 @@ class HostileDraw : public testing::TestWithParam<int> {
     s.flat.words[0] = random_();
     s.noperspective.words[0] = random_();
     s.centroid.words[0] = random_();
-    for (ptb::Primitive& p : draw.primitives) {
+    for (draw::Primitive& p : draw.primitives) {
       p.back_facing = random_() % 2;
       if (random_() % 16 == 0) p.vertex[random_() % 3] = random_();  // a geometry program emitted less
       if (random_() % 16 == 0) p.provoking = random_();
       if (random_() % 3 == 0) add_polygon(draw, p);
     }
   }
-  void add_polygon(ptb::Draw& draw, ptb::Primitive& p) {
-    ptb::ClippedPolygon polygon{};
+  void add_polygon(draw::Draw& draw, draw::Primitive& p) {
+    draw::ClippedPolygon polygon{};
     polygon.num_corners = draw.vertices_per_primitive == 2 ? 2 : 3 + random_() % 10;
     for (uint32_t i = 0; i < polygon.num_corners; ++i) {
-      ptb::ClippedPolygon::Corner& c = polygon.corners[i];
+      draw::ClippedPolygon::Corner& c = polygon.corners[i];
       c.x = static_cast<int32_t>(random_() % 8192) - 2048;
       c.y = static_cast<int32_t>(random_() % 8192) - 2048;
       for (float& weight : c.weight) weight = number();
@@ -100,7 +100,7 @@ TEST_P(HostileDraw, EndsInsideTheTile) {
   ProgramBuilder fs;
   for (uint8_t i = 0; i < 4; ++i) fs.varying(static_cast<uint8_t>(10 + i), i & 1 ? 1 : 3);
   fs.store(10);
-  const cle::ShaderCode code = fs.build(scene.test());
+  const draw::ShaderCode code = fs.build(&scene.test());
   for (int corners = 1; corners <= 3; ++corners) {
     scramble(scene.add_draw(corners, vertices(60), code, static_cast<uint8_t>(random_() % 5)));
     scene.record().sample_shading = random_() % 2;

@@ -48,7 +48,7 @@ TEST(Multisample, CoverageMaskAndCentroid) {
       .add(Op::kMsf, 12)
       .add(Op::kOr, 13, ProgramBuilder::rf(2), ProgramBuilder::rf(2));
   fs.store(10);
-  ptb::Draw& draw = scene.add_draw(3, test_triangle(), fs, 2);
+  draw::Draw& draw = scene.add_draw(3, test_triangle(), fs, 2);
   draw.state.cfg.oversample = 1;
   draw.state.centroid.words[0] = 1;
   ASSERT_TRUE(scene.render()) << scene.error();
@@ -90,9 +90,9 @@ TEST(Multisample, DepthIsTestedPerSample) {
     std::vector<SceneVertex> v = {{0, 0, 0, 1}, {256, 0, 4, 1}, {0, 256, 0, 1}};
     if (i == 1)
       for (SceneVertex& c : v) c.z = 31.5f / 64;
-    ptb::Draw& draw = scene.add_draw(3, v, i == 0 ? first : second, 0);
+    draw::Draw& draw = scene.add_draw(3, v, i == 0 ? first : second, 0);
     draw.state.cfg.oversample = 1;
-    draw.state.cfg.depth_func = cle::Compare::kLess;
+    draw.state.cfg.depth_func = Compare::kLess;
     draw.state.cfg.z_write = true;
   }
   ASSERT_TRUE(scene.render()) << scene.error();
@@ -110,7 +110,7 @@ TEST(Multisample, SampleShadingRunsOncePerSample) {
   fs.add(Op::kShl, 14, ProgramBuilder::rf(14), ProgramBuilder::immediate(8));
   fs.add(Op::kOr, 12, ProgramBuilder::rf(12), ProgramBuilder::rf(14));
   fs.add(Op::kFxcd, 13).store(10);
-  ptb::Draw& draw = scene.add_draw(3, test_triangle(), fs, 2);
+  draw::Draw& draw = scene.add_draw(3, test_triangle(), fs, 2);
   draw.state.cfg.oversample = 1;
   scene.record().sample_shading = true;
   ASSERT_TRUE(scene.render()) << scene.error();
@@ -149,7 +149,7 @@ TEST(Multisample, OcclusionCountsSamples) {
   const GpuAddr counter = scene.test().put(std::vector<uint32_t>{0xfffffff0});  // wraps
   ProgramBuilder fs;
   fs.store(10);
-  ptb::Draw& draw = scene.add_draw(3, test_triangle(), fs, 2);
+  draw::Draw& draw = scene.add_draw(3, test_triangle(), fs, 2);
   draw.state.cfg.oversample = 1;
   draw.state.occlusion_counter = counter;
   ASSERT_TRUE(scene.render()) << scene.error();

@@ -12,6 +12,8 @@
 #include "gpu/pse/tile_renderer.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "tests/pse/program_builder.h"
+#include "tests/qpu/engine.h"
+#include "tests/vpm/shader_builder.h"
 #include "tests/vpm/test_job.h"
 
 namespace v3d::pse {
@@ -27,7 +29,7 @@ struct SceneVertex {
 class Scene {
  public:
   explicit Scene(uint32_t width = 64, uint32_t height = 64, uint32_t tile = 64, bool multisample = false)
-      : programs_(71) {
+      : programs_(71, qpu::compiler_of_tests()) {
     test_.job().programs = &programs_;
     config_.width = width;
     config_.height = height;
@@ -45,17 +47,17 @@ class Scene {
 
   TestJob& test() { return test_; }
   tlb::Config& config() { return config_; }
-  ptb::BinResult& bin() { return bin_; }
+  draw::BinResult& bin() { return bin_; }
   std::string error() const { return test_.error(); }
 
   /// Appends a draw whose primitives of `corners` vertices follow one another, listed in every tile. State
   /// and record may be changed until render().
-  ptb::Draw& add_draw(int corners, const std::vector<SceneVertex>& vertices, ProgramBuilder& fragment,
-                      uint8_t varyings) {
-    return add_draw(corners, vertices, fragment.build(test_), varyings);
+  draw::Draw& add_draw(int corners, const std::vector<SceneVertex>& vertices, ProgramBuilder& fragment,
+                       uint8_t varyings) {
+    return add_draw(corners, vertices, fragment.build(&test_), varyings);
   }
-  ptb::Draw& add_draw(int corners, const std::vector<SceneVertex>& vertices, const cle::ShaderCode& fragment,
-                      uint8_t varyings) {
+  draw::Draw& add_draw(int corners, const std::vector<SceneVertex>& vertices,
+                       const draw::ShaderCode& fragment, uint8_t varyings) {
     const size_t extra = vertices.empty() ? 0 : vertices[0].words.size();
     const size_t rows = (4 + extra + 3) & ~size_t{3};
     EXPECT_LE(rows, 16u);
@@ -69,7 +71,7 @@ class Scene {
       data.insert(data.end(), v.words.begin(), v.words.end());
       data.resize(begin + rows);
     }
-    auto record = std::make_shared<cle::ShaderRecord>();
+    auto record = std::make_shared<draw::ShaderRecord>();
     const GpuAddr buffer = test_.put(data);
     record->num_attributes = static_cast<uint8_t>(rows / 4);
     for (uint32_t a = 0; a < rows / 4; ++a)
@@ -80,23 +82,25 @@ class Scene {
                                .vs_words = 4,
                                .stride = static_cast<uint32_t>(rows * 4),
                                .max_index = 0xffffff};
-    record->vs = ProgramBuilder::copy_rows(test_, static_cast<uint8_t>(rows));
+    record->vs = ShaderBuilder().copy_rows(static_cast<uint8_t>(rows)).build(&test_);
     record->vs_output_sectors = static_cast<uint8_t>((rows + 7) / 8);
     record->fs = fragment;
     record->num_varyings = varyings;
     record->no_implicit_varyings = true;
     record_ = record.get();
 
-    ptb::Draw draw;
+    draw::Draw draw;
     draw.record = record;
     draw.vertices_per_primitive = static_cast<uint8_t>(corners);
-    draw.call.mode = static_cast<uint8_t>(corners == 1 ? 0 : corners == 2 ? 1 : 4);
+    draw.call.mode = corners == 1   ? draw::Mode::kPoints
+                     : corners == 2 ? draw::Mode::kLines
+                                    : draw::Mode::kTriangles;
     draw.state.clip_width = draw.state.clip_height = 4096;
     draw.state.cfg.line_mode = 1;
     for (uint32_t i = 0; i < vertices.size(); ++i) draw.vertices.push_back({.index = i, .instance = 0});
     const auto n = static_cast<uint32_t>(corners);
     for (uint32_t i = 0; i + n <= vertices.size(); i += n) {
-      ptb::Primitive p{};
+      draw::Primitive p{};
       for (uint32_t k = 0; k < n; ++k) p.vertex[k] = i + k;
       p.provoking = i + n - 1;
       p.primitive_id = i / n;
@@ -107,7 +111,7 @@ class Scene {
     return bin_.draws.back();
   }
   /// Of the last draw.
-  cle::ShaderRecord& record() { return *record_; }
+  draw::ShaderRecord& record() { return *record_; }
 
   /// Puts every primitive whose vertices touch it into the list of each tile; points and lines into all.
   void list_everything() {
@@ -162,7 +166,7 @@ class Scene {
  private:
   /// Reads the samples back through fragment reads of the tile buffer, independent of its memory formats.
   void read_tile(tlb::TileBuffer& tile, uint32_t column, uint32_t row) {
-    static const cle::DrawState kState;
+    static const draw::DrawState kState;
     tlb::FragmentBatch batch{};
     qpu::TlbPort& port = tile.fragment_port(kState, batch, false);
     auto thread = std::make_unique<qpu::Thread>();
@@ -190,8 +194,8 @@ class Scene {
   }
 
   void list_primitive(uint32_t d, uint32_t p) {
-    const ptb::Draw& draw = bin_.draws[d];
-    const ptb::Primitive& primitive = draw.primitives[p];
+    const draw::Draw& draw = bin_.draws[d];
+    const draw::Primitive& primitive = draw.primitives[p];
     double left = 0, top = 0, right = config_.width, bottom = config_.height;
     if (draw.vertices_per_primitive == 3 && primitive.clipped < 0) {
       std::swap(left, right);
@@ -220,8 +224,8 @@ class Scene {
   TestJob test_;
   qpu::ProgramCache programs_;
   tlb::Config config_;
-  ptb::BinResult bin_;
-  cle::ShaderRecord* record_ = nullptr;
+  draw::BinResult bin_;
+  draw::ShaderRecord* record_ = nullptr;
   std::vector<std::vector<SceneVertex>> vertices_;  // of each draw
   std::vector<uint32_t> image_words_;
   std::unique_ptr<PreparedDraws> draws_;

@@ -9,8 +9,8 @@
 namespace v3d::ptb {
 namespace {
 
-cle::DrawState viewport(uint8_t z_clip_mode) {
-  cle::DrawState s;
+draw::DrawState viewport(uint8_t z_clip_mode) {
+  draw::DrawState s;
   s.xy_half_width = 320 * 64;
   s.xy_half_height = -240 * 64;
   s.viewport_x = 320 * 256;
@@ -19,7 +19,7 @@ cle::DrawState viewport(uint8_t z_clip_mode) {
   return s;
 }
 
-ClipVertex vertex(std::array<float, 4> c, const cle::DrawState& s) {
+ClipVertex vertex(std::array<float, 4> c, const draw::DrawState& s) {
   ClipVertex v{};
   std::copy_n(c.data(), 4, v.clip);
   if (c[3] > 0) {  // as the program computes it
@@ -52,7 +52,7 @@ double inside(const std::array<double, 4>& p, uint8_t z_clip_mode) {
 }
 
 /// Whether barycentric point b lies in the polygon of the corners' weights, and how far from its sides.
-double inside_weights(const ClippedPolygon& polygon, const std::array<double, 3>& b) {
+double inside_weights(const draw::ClippedPolygon& polygon, const std::array<double, 3>& b) {
   double area = 0, least = 1e9;
   for (int pass = 0; pass < 2; ++pass) {
     for (uint32_t i = 0; i < polygon.num_corners; ++i) {
@@ -77,7 +77,7 @@ TEST(Clipper, PolygonHoldsExactlyThePointsInsideThePlanes) {
   int clipped = 0, points_in = 0, points_out = 0;
   for (int round = 0; round < 4000; ++round) {
     const auto mode = static_cast<uint8_t>(round % 3);
-    const cle::DrawState state = viewport(mode);
+    const draw::DrawState state = viewport(mode);
     const Clipper clipper(state, 6);
     const double spread = round % 5 == 0 ? 2e5 : 2;  // some leave the guard box
     ClipVertex v[3];
@@ -87,7 +87,7 @@ TEST(Clipper, PolygonHoldsExactlyThePointsInsideThePlanes) {
                  state);
     const uint16_t codes = codes_of(clipper, v, 3) & kOutPlanes;
     if (codes == 0) continue;
-    ClippedPolygon polygon{};
+    draw::ClippedPolygon polygon{};
     const bool left = clipper.clip(v, 3, codes, &polygon);
     clipped += left;
     for (int i = 0; i < 40; ++i) {
@@ -123,15 +123,15 @@ TEST(Clipper, CornersAreProjectedPointsOfTheTriangle) {
   std::normal_distribution<float> normal(0, 1);
   int corners = 0;
   for (int round = 0; round < 2000; ++round) {
-    const cle::DrawState state = viewport(2);
+    const draw::DrawState state = viewport(2);
     const Clipper clipper(state, 6);
     ClipVertex v[3];
     for (ClipVertex& x : v)
       x = vertex({normal(random), normal(random), normal(random), normal(random) + 1}, state);
     const uint16_t codes = codes_of(clipper, v, 3) & kOutPlanes;
-    ClippedPolygon polygon{};
+    draw::ClippedPolygon polygon{};
     if (codes == 0 || !clipper.clip(v, 3, codes, &polygon)) continue;
-    ASSERT_LE(polygon.num_corners, static_cast<uint32_t>(kMaxCorners));
+    ASSERT_LE(polygon.num_corners, static_cast<uint32_t>(draw::kMaxCorners));
     for (uint32_t i = 0; i < polygon.num_corners; ++i) {
       const auto& c = polygon.corners[i];
       EXPECT_NEAR(c.weight[0] + c.weight[1] + c.weight[2], 1, 1e-6);
@@ -161,7 +161,7 @@ TEST(Clipper, CornersAreProjectedPointsOfTheTriangle) {
 TEST(Clipper, NeighboursMeetAtTheSamePoints) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal(0, 1);
-  const cle::DrawState state = viewport(1);
+  const draw::DrawState state = viewport(1);
   const Clipper clipper(state, 6);
   int shared = 0;
   for (int round = 0; round < 2000; ++round) {
@@ -170,7 +170,7 @@ TEST(Clipper, NeighboursMeetAtTheSamePoints) {
       x = vertex({normal(random) * 3, normal(random) * 3, normal(random), normal(random) + 0.5f}, state);
     const ClipVertex left[3] = {v[0], v[1], v[2]}, right[3] = {v[2], v[1], v[3]};
     const uint16_t a = codes_of(clipper, left, 3) & kOutPlanes, b = codes_of(clipper, right, 3) & kOutPlanes;
-    ClippedPolygon p{}, q{};
+    draw::ClippedPolygon p{}, q{};
     if (a == 0 || b == 0 || !clipper.clip(left, 3, a, &p) || !clipper.clip(right, 3, b, &q)) continue;
     // Corners on the side v1 v2: weight of the third vertex is 0.
     std::vector<std::pair<int, int>> on_left, on_right;
@@ -187,10 +187,10 @@ TEST(Clipper, NeighboursMeetAtTheSamePoints) {
 }
 
 TEST(Clipper, LinesAreCutWhereTheyCrossThePlanes) {
-  const cle::DrawState state = viewport(2);
+  const draw::DrawState state = viewport(2);
   const Clipper clipper(state, 6);
   const ClipVertex v[2] = {vertex({-0.5f, 0, -1, 1}, state), vertex({0.5f, 0, 1, 1}, state)};
-  ClippedPolygon line{};
+  draw::ClippedPolygon line{};
   ASSERT_TRUE(clipper.clip(v, 2, codes_of(clipper, v, 2), &line));
   ASSERT_EQ(line.num_corners, 2u);
   EXPECT_EQ(line.corners[0].x, 320 * 64);  // z = 0 in the middle
@@ -203,7 +203,7 @@ TEST(Clipper, LinesAreCutWhereTheyCrossThePlanes) {
 
 TEST(Clipper, OutcodesNameThePlanes) {
   const auto code = [](uint8_t mode, std::array<float, 4> c) {
-    const cle::DrawState state = viewport(mode);
+    const draw::DrawState state = viewport(mode);
     ClipVertex v{};
     std::copy_n(c.data(), 4, v.clip);
     return codes_of(Clipper(state, 6), &v, 1);
@@ -226,7 +226,7 @@ TEST(Clipper, OutcodesNameThePlanes) {
 
 /// 4.2 has no clip mode; its range is that of packet 109.
 TEST(Clipper, DepthRangeOf42) {
-  cle::DrawState state = viewport(cle::CfgBits::kZClipRange);
+  draw::DrawState state = viewport(draw::CfgBits::kZClipRange);
   state.z_scale = 0.5f;
   state.z_offset = 0.5f;
   state.z_min_clip = 0;
@@ -243,7 +243,7 @@ TEST(Clipper, DepthRangeOf42) {
 }
 
 TEST(ScreenTransform, RoundsTo64thsAndAddsTheCentre) {
-  cle::DrawState s;
+  draw::DrawState s;
   s.viewport_x = 10 * 256 + 4;
   s.viewport_y = -3 * 64 * 256;
   const ScreenTransform v71(s, 6), v42(s, 8);

@@ -110,8 +110,8 @@ constexpr Mode kAllModes[] = {Mode::kPoints,
 
 /// A primitive that came out, resolved to (index, instance).
 struct Resolved {
-  std::vector<VertexRef> vertices;
-  VertexRef provoking;
+  std::vector<draw::VertexRef> vertices;
+  draw::VertexRef provoking;
   uint32_t id;
 };
 
@@ -120,19 +120,19 @@ struct SplitDraw {
   size_t pieces = 0, vertices = 0;
 };
 
-SplitDraw split(TestJob& test, const cle::DrawCall& call, bool first, bool gs = false) {
+SplitDraw split(TestJob& test, const draw::DrawCall& call, bool first, bool gs = false) {
   DrawSplitter splitter(test.job());
-  cle::DrawState state;
+  draw::DrawState state;
   state.cfg.provoking_first = first;
-  auto record = std::make_shared<cle::ShaderRecord>();
+  auto record = std::make_shared<draw::ShaderRecord>();
   record->has_gs = gs;
   record->gs_bin_rows = 16;
   SplitDraw out;
-  splitter.split(state, call, record, [&](Draw&& d) {
+  splitter.split(state, call, record, [&](draw::Draw&& d) {
     ++out.pieces;
     out.vertices += d.vertices.size();
     EXPECT_LE(d.vertices.size(), kPieceVertices + 16);
-    for (const Primitive& p : d.primitives) {
+    for (const draw::Primitive& p : d.primitives) {
       Resolved r{{}, d.vertices.at(p.provoking), p.primitive_id};
       for (int i = 0; i < d.vertices_per_primitive; ++i) r.vertices.push_back(d.vertices.at(p.vertex[i]));
       out.primitives.push_back(r);
@@ -161,8 +161,7 @@ TEST(DrawSplitter, ArraysFollowTheTablesInEveryMode) {
     for (uint32_t n = 0; n <= 20; ++n) {
       for (const bool first : {true, false}) {
         SCOPED_TRACE(testing::Message() << "mode " << static_cast<int>(mode) << " n " << n);
-        const cle::DrawCall call{
-            .mode = static_cast<uint8_t>(mode), .count = n, .instances = 2, .first_vertex = 100};
+        const draw::DrawCall call{.mode = mode, .count = n, .instances = 2, .first_vertex = 100};
         const auto want = expected_primitives(mode, n);
         const SplitDraw got = split(test, call, first);
         ASSERT_EQ(got.primitives.size(), 2 * want.size());
@@ -184,7 +183,7 @@ TEST(DrawSplitter, GeometryShadersGetTheAdjacentVertices) {
     for (uint32_t n = 0; n <= 20; ++n) {
       SCOPED_TRACE(testing::Message() << "mode " << static_cast<int>(mode) << " n " << n);
       const auto want = expected_primitives(mode, n);
-      const SplitDraw got = split(test, {.mode = static_cast<uint8_t>(mode), .count = n}, true, true);
+      const SplitDraw got = split(test, {.mode = mode, .count = n}, true, true);
       ASSERT_EQ(got.primitives.size(), want.size());
       for (size_t i = 0; i < want.size(); ++i) {
         expect_equal(got.primitives[i], want[i].inputs, 0, 0);
@@ -200,7 +199,7 @@ TEST(DrawSplitter, LongDrawsComeInPiecesWithoutASeam) {
     SCOPED_TRACE(static_cast<int>(mode));
     const uint32_t n = 2 * kPieceVertices + 1001;
     const auto want = expected_primitives(mode, n);
-    const SplitDraw got = split(test, {.mode = static_cast<uint8_t>(mode), .count = n}, false);
+    const SplitDraw got = split(test, {.mode = mode, .count = n}, false);
     EXPECT_GE(got.pieces, 3u);
     EXPECT_LE(got.vertices, n + 64);
     ASSERT_EQ(got.primitives.size(), want.size());
@@ -242,14 +241,14 @@ TEST(DrawSplitter, RestartStartsOverAndIdsGoOn) {
             run.push_back(i);
         }
         flush();
-        const cle::DrawCall call{.mode = static_cast<uint8_t>(mode),
-                                 .indexed = true,
-                                 .index_size = static_cast<uint8_t>(size),
-                                 .restart = restart,
-                                 .count = static_cast<uint32_t>(indices.size()),
-                                 .index_buffer = buffer,
-                                 .index_buffer_size = static_cast<uint32_t>(bytes.size()),
-                                 .base_vertex = 40};
+        const draw::DrawCall call{.mode = mode,
+                                  .indexed = true,
+                                  .index_size = static_cast<uint8_t>(size),
+                                  .restart = restart,
+                                  .count = static_cast<uint32_t>(indices.size()),
+                                  .index_buffer = buffer,
+                                  .index_buffer_size = static_cast<uint32_t>(bytes.size()),
+                                  .base_vertex = 40};
         const SplitDraw got = split(test, call, true);
         ASSERT_EQ(got.primitives.size(), want.size());
         for (size_t i = 0; i < want.size(); ++i) {
@@ -266,13 +265,13 @@ TEST(DrawSplitter, EqualIndicesAreShadedOnce) {
   std::vector<uint16_t> indices;
   for (int i = 0; i < 1000; ++i)
     for (const uint16_t v : {0, 1, 2, 2, 1, 3}) indices.push_back(v);
-  const cle::DrawCall call{.mode = 4,
-                           .indexed = true,
-                           .index_size = 2,
-                           .count = static_cast<uint32_t>(indices.size()),
-                           .instances = 3,
-                           .index_buffer = test.put(indices),
-                           .index_buffer_size = static_cast<uint32_t>(indices.size() * 2)};
+  const draw::DrawCall call{.mode = Mode::kTriangles,
+                            .indexed = true,
+                            .index_size = 2,
+                            .count = static_cast<uint32_t>(indices.size()),
+                            .instances = 3,
+                            .index_buffer = test.put(indices),
+                            .index_buffer_size = static_cast<uint32_t>(indices.size() * 2)};
   const SplitDraw got = split(test, call, true);
   EXPECT_EQ(got.vertices, 4u * 3u);
   EXPECT_EQ(got.primitives.size(), 6000u);
@@ -281,18 +280,18 @@ TEST(DrawSplitter, EqualIndicesAreShadedOnce) {
 TEST(DrawSplitter, IndicesBeyondTheBufferAreZero) {
   TestJob test;
   const GpuAddr buffer = test.put<uint32_t>({5, 6, 7, 8, 9});
-  const cle::DrawCall call{.mode = 0,
-                           .indexed = true,
-                           .index_size = 4,
-                           .count = 6,
-                           .index_offset = 4,
-                           .index_buffer = buffer,
-                           .index_buffer_size = 15};  // the fourth is cut off
+  const draw::DrawCall call{.mode = Mode::kPoints,
+                            .indexed = true,
+                            .index_size = 4,
+                            .count = 6,
+                            .index_offset = 4,
+                            .index_buffer = buffer,
+                            .index_buffer_size = 15};  // the fourth is cut off
   const SplitDraw got = split(test, call, true);
   ASSERT_EQ(got.primitives.size(), 6u);
   const uint32_t want[] = {6, 7, 0, 0, 0, 0};
   for (size_t i = 0; i < 6; ++i) EXPECT_EQ(got.primitives[i].vertices[0].index, want[i]);
-  cle::DrawCall far = call;
+  draw::DrawCall far = call;
   far.index_offset = ~0u;
   EXPECT_EQ(split(test, far, true).primitives[0].vertices[0].index, 0u);
   EXPECT_EQ(test.space().take_faults().count, 0u);
@@ -301,7 +300,7 @@ TEST(DrawSplitter, IndicesBeyondTheBufferAreZero) {
 TEST(DrawSplitter, AdjacencyWithoutMembersOfTheTable) {
   for (int mode = 0; mode < 64; ++mode) {
     const bool known = mode <= 6 || (mode >= 8 && mode <= 11);
-    EXPECT_EQ(topology(static_cast<uint8_t>(mode)).vertices != 0, known) << mode;
+    EXPECT_EQ(draw::topology(static_cast<Mode>(mode)).vertices != 0, known) << mode;
   }
 }
 
@@ -310,15 +309,15 @@ TEST(DrawSplitter, AbsurdCountsEndWithAnError) {
     TestJob test;
     DrawSplitter splitter(test.job());
     size_t pieces = 0;
-    splitter.split({}, {.mode = 5, .count = count, .instances = instances},
-                   std::make_shared<cle::ShaderRecord>(), [&](Draw&&) { ++pieces; });
+    splitter.split({}, {.mode = Mode::kTriangleStrip, .count = count, .instances = instances},
+                   std::make_shared<draw::ShaderRecord>(), [&](draw::Draw&&) { ++pieces; });
     EXPECT_EQ(pieces, 0u);
     EXPECT_TRUE(test.hangs()) << test.error();
   }
   TestJob test;
   DrawSplitter splitter(test.job());
-  splitter.split({}, {.mode = 5, .count = 0, .instances = ~0u}, std::make_shared<cle::ShaderRecord>(),
-                 [](Draw&&) {});
+  splitter.split({}, {.mode = Mode::kTriangleStrip, .count = 0, .instances = ~0u},
+                 std::make_shared<draw::ShaderRecord>(), [](draw::Draw&&) {});
   EXPECT_EQ(test.error(), "");
 }
 

@@ -17,11 +17,11 @@ constexpr uint32_t kFrame = 256;
 
 /// A draw over a 256 x 256 frame with shaded vertices given by hand.
 struct Scene {
-  cle::DrawState state;
-  cle::ShaderRecord record;
-  BinResult result;
+  draw::DrawState state;
+  draw::ShaderRecord record;
+  draw::BinResult result;
   perf::Counts counts;
-  Draw draw;
+  draw::Draw draw;
   vpm::ShadedVertices shaded;
 
   explicit Scene(uint32_t tile_width = 16, uint32_t tile_height = 16) {
@@ -63,7 +63,7 @@ struct Scene {
     return v;
   }
   void add(std::initializer_list<uint32_t> v) {
-    Primitive p{.vertex = {}, .provoking = *v.begin(), .primitive_id = 0};
+    draw::Primitive p{.vertex = {}, .provoking = *v.begin(), .primitive_id = 0};
     std::copy(v.begin(), v.end(), p.vertex);
     draw.vertices_per_primitive = static_cast<uint8_t>(v.size());
     draw.primitives.push_back(p);
@@ -74,7 +74,7 @@ struct Scene {
     return binner.bin(&draw, shaded, 0, ~uint64_t{0});
   }
   bool listed(uint32_t column, uint32_t row, uint32_t primitive, uint32_t layer = 0) const {
-    for (const ListEntry& e : result.tiles[(layer * result.tiles_y + row) * result.tiles_x + column])
+    for (const draw::ListEntry& e : result.tiles[(layer * result.tiles_y + row) * result.tiles_x + column])
       if (e.primitive == primitive) return true;
     return false;
   }
@@ -147,7 +147,7 @@ TEST(PrimitiveBinner, ClippedTrianglesAreListedWhereTheirPixelsAre) {
            s.clip_vertex(normal(random), normal(random), normal(random), normal(random) + 0.5f)});
     s.bin();
     if (s.draw.primitives.empty() || s.draw.primitives[0].clipped < 0) continue;
-    const ClippedPolygon& polygon = s.draw.clipped.at(0);
+    const draw::ClippedPolygon& polygon = s.draw.clipped.at(0);
     for (uint32_t i = 1; i + 1 < polygon.num_corners; ++i) {
       const auto& c = polygon.corners;
       const ScreenPoint t[3] = {{c[0].x, c[0].y}, {c[i].x, c[i].y}, {c[i + 1].x, c[i + 1].y}};

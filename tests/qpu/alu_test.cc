@@ -10,6 +10,7 @@
 #include "gpu/base/float16.h"
 #include "tests/qpu/alu_formulas.h"
 #include "tests/qpu/machine.h"
+#include "tests/qpu/stage_room.h"
 
 namespace v3d::qpu {
 namespace {
@@ -404,12 +405,6 @@ TEST(AluLanes, Rotations) {
     }
   }
 }
-
-class NoTlb : public TlbPort {
-  void write_color(Thread&, const TlbSpec&, const Lanes*, LaneMask) override {}
-  void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
-  void read_color(Thread&, const TlbSpec&, Lanes*) override {}
-};
 
 TEST(AluLanes, Subgroups) {
   Machine machine(71);

@@ -153,7 +153,7 @@ TEST(Flow, ProgramMayBeginBehindItsFirstWord) {
     Instruction back;
     back.is_branch = true;
     back.branch.offset = static_cast<uint32_t>(-12 * 8);
-    return index == 0 ? *encode(71, back) : code.words[static_cast<size_t>(index + 8)];
+    return index == 0 ? *encode(71, back) : code.words[static_cast<size_t>(index) + 8];
   });
   EXPECT_EQ(flow.first_index, -8);
   EXPECT_EQ(flow.end_index, 4);
@@ -365,12 +365,8 @@ class FlowRuns : public testing::TestWithParam<int> {
     auto created = mmu::AddressSpace::create();
     ASSERT_TRUE(created.ok());
     space = std::move(*created);
-    const int fd = memfd_create("flow", MFD_CLOEXEC);
-    ASSERT_GE(fd, 0);
-    ASSERT_EQ(ftruncate(fd, 1 << 16), 0);
-    ASSERT_TRUE(space->map(kCode, fd, 0, 1 << 13).ok());
-    ASSERT_TRUE(space->map(kUniforms, fd, 1 << 13, 1 << 13).ok());
-    close(fd);
+    ASSERT_TRUE(space->map_zeros(kCode, 1 << 13).ok());
+    ASSERT_TRUE(space->map_zeros(kUniforms, 1 << 13).ok());
   }
 
   struct Outcome {

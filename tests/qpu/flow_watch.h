@@ -58,7 +58,7 @@ class FlowWatch : public Observer {
     ASSERT_LT(n.index, flow_.end_index);
     ASSERT_TRUE(instruction) << std::hex << word;
     ASSERT_EQ(*instruction, *flow_.instruction(n));
-    compare_context(t, n.context);
+    compare_in_flight(t, n.in_flight);
     compare_landings(t, n);
     compare_uniforms(t);
     before_ = state_of(t);
@@ -149,7 +149,7 @@ class FlowWatch : public Observer {
                         : "";
   }
 
-  void compare_context(const Thread& t, const flow::Context& c) {
+  void compare_in_flight(const Thread& t, const flow::InFlight& c) {
     const auto& e = t.pending.events;
     EXPECT_EQ(e.switch_in, c.switch_in);
     EXPECT_EQ(e.end_in, c.end_in);
@@ -167,8 +167,8 @@ class FlowWatch : public Observer {
   void compare_landings(const Thread& t, const flow::Node& n) {
     if (!after_) return;
     flow::Resources landed;
-    if (n.context.vary & 1) landed.registers.add(isa(flow_.setting.version).implicit);
-    if (n.context.sfu & 1) landed.registers.add(kSfuResult);
+    if (n.in_flight.vary & 1) landed.registers.add(isa(flow_.setting.version).implicit);
+    if (n.in_flight.sfu & 1) landed.registers.add(kSfuResult);
     compare_changes(*after_, t, landed, "landed before");
   }
 
@@ -332,8 +332,8 @@ class FlowWatch : public Observer {
     };
     // Before the node's landings, which have happened already: those are not live, and not to be touched.
     flow::Resources kept = live;
-    if (flow_.nodes[node_].context.vary & 1) kept.registers.add(isa(flow_.setting.version).implicit);
-    if (flow_.nodes[node_].context.sfu & 1) kept.registers.add(kSfuResult);
+    if (flow_.nodes[node_].in_flight.vary & 1) kept.registers.add(isa(flow_.setting.version).implicit);
+    if (flow_.nodes[node_].in_flight.sfu & 1) kept.registers.add(kSfuResult);
     for (Register r = 0; r < kNumRegisters; ++r)
       if (!kept.registers.has(r)) t.at(r) = kLaneIndex * 77u + any();
     if (!(live.state & flow::kRtop)) t.rtop = splat(any());

@@ -25,12 +25,8 @@ class Fuzz : public testing::TestWithParam<int> {
     auto created = mmu::AddressSpace::create();
     ASSERT_TRUE(created.ok());
     space = std::move(*created);
-    const int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    ASSERT_GE(fd, 0);
-    ASSERT_EQ(ftruncate(fd, 1 << 16), 0);
-    ASSERT_TRUE(space->map(kCode, fd, 0, 1 << 13).ok());
-    ASSERT_TRUE(space->map(kData, fd, 1 << 13, 1 << 13).ok());
-    close(fd);
+    ASSERT_TRUE(space->map_zeros(kCode, 1 << 13).ok());
+    ASSERT_TRUE(space->map_zeros(kData, 1 << 13).ok());
     for (Lanes& v : room.vpm_in) v = splat(static_cast<uint32_t>(random()));
     for (Lanes& v : room.gs_in) v = splat(static_cast<uint32_t>(random()));
     for (Varying& v : room.varyings) v = {splat(1u), splat(2u)};

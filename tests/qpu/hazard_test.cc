@@ -11,6 +11,7 @@
 #include "tests/qpu/known_words.h"
 #include "tests/qpu/machine.h"
 #include "tests/qpu/random_words.h"
+#include "tests/qpu/stage_room.h"
 
 namespace v3d::qpu {
 namespace {
@@ -69,16 +70,16 @@ constexpr Case kCases[] = {
     {Hazard::kTwoUnif, 71, "mov tmuau, rf1 ; nop ; ldunifa", 0},
     {Hazard::kUnifaEarly, 71, "mov unifa, rf1\nnop\nnop\nldunifa", 3},
     {Hazard::kUnifaSwitch, 71, "thrsw\nmov unifa, rf1\nnop", 2},
-    {Hazard::kUnifaSwitch, 71, "b 0\nnop\nmov unifa, rf1\nnop", 3},
+    {Hazard::kUnifaJump, 71, "b 0\nnop\nmov unifa, rf1\nnop", 3},
     {Hazard::kBranchInSlot, 71, "b 0\nnop\nb.anya 0\nnop\nnop\nnop\nnop", 2},
     {Hazard::kBranchInSlot, 71, "thrsw\nb 0\nnop\nnop\nnop", 1},
-    {Hazard::kBranchInSlot, 71, "mov unifa, rf1\nnop\nnop\nb 0\nnop\nnop\nnop", 3},
+    {Hazard::kBranchAfterUnifa, 71, "mov unifa, rf1\nnop\nnop\nb 0\nnop\nnop\nnop", 3},
     {Hazard::kThrswInSlot, 71, "b 0\nthrsw\nnop\nnop\nnop", 1},
     {Hazard::kThrswClose, 71, "thrsw\nnop\nthrsw\nnop\nnop", 2},
     {Hazard::kTwoLast, 71, LAST "thrsw\nthrsw\nnop", 5, false, true},
     {Hazard::kNoLast, 71, "thrsw\nnop\nnop\nthrsw\nnop\nnop", 5, false, true},
     {Hazard::kUnifInSlot, 71, "b 0\nldunif\nnop\nnop", 1},
-    {Hazard::kSfuInSlot, 71, "thrsw\nrecip rf1, rf2\nnop", 1},
+    {Hazard::kSfuOpInSlot, 71, "thrsw\nrecip rf1, rf2\nnop", 1},
     {Hazard::kSfuInSlot, 42, "thrsw\nmov recip, rf2\nnop", 1},
     {Hazard::kLdvaryInSlot, 71, "thrsw\nnop\nldvary.rf1", 2},
     {Hazard::kLdvaryInSlot, 42, "thrsw\nldvary.rf1\nnop", 1},
@@ -158,7 +159,8 @@ TEST(Hazard, EveryRuleHasACase) {
 TEST(Hazard, Text) {
   const auto words = words_of(71, "ldvary.rf1\nadd rf2, rf0, rf3");
   EXPECT_EQ(to_string(71, {1, Hazard::kLdvaryCEarly}, words[1]),
-            "ldvary-c-early: instruction 1, \"add rf2, rf0, rf3 ; nop\": reads rf0 (4.2: r5) right behind "
+            "hardly-meant: ldvary-c-early: instruction 1, \"add rf2, rf0, rf3 ; nop\": reads rf0 (4.2: r5) "
+            "right behind "
             "ldvary; C "
             "arrives one instruction later");
 }
@@ -199,15 +201,59 @@ TEST(Hazard, Silent) {
   }
 }
 
-// asm --check and disasm --check fail for rules, and tell assumptions only.
-TEST(Hazard, AssumptionsBreakNothing) {
-  const auto words = words_of(71, std::string("vfadd rf3, rf4, rf5\nv8dot rf3, rf4, rf5") + kEnd);
-  auto reports = check_program(71, false, words);
-  EXPECT_EQ(reports.size(), 2u);
-  EXPECT_FALSE(breaks_rules(reports));
-  reports.push_back({0, Hazard::kPeriph});
-  EXPECT_TRUE(breaks_rules(reports));
+// asm --check and disasm --check fail for what is undefined or hardly meant, and tell the rest only.
+TEST(Hazard, WhatBreaksRules) {
+  static constexpr std::pair<Hazard, bool> kHazards[] = {{Hazard::kPeriph, true},
+                                                         {Hazard::kLdvaryCEarly, true},
+                                                         {Hazard::kThrswClose, false},
+                                                         {Hazard::kHalfSums, false}};
   EXPECT_FALSE(breaks_rules({}));
+  for (const auto& [hazard, breaks] : kHazards) {
+    const HazardReport reports[] = {{0, Hazard::kNnModeStart}, {1, hazard}};
+    EXPECT_EQ(breaks_rules(reports), breaks) << tag(hazard);
+  }
+}
+
+// What programs that boards run do, as py-videocore7's tests and examples: nothing of it is called undefined.
+TEST(Hazard, WhatBoardsRunIsNotUndefined) {
+  static constexpr const char* kPrograms[] = {
+      "thrsw\nnop\nthrsw\nnop\nnop",         // test_alu, test_condition_codes, test_parallel
+      "thrsw\nnop\nrot rf1, rf2, 1",         // sgemm
+      "mov unifa, rf1\nb 0\nnop\nnop\nnop",  // test_unifa
+      "b 0\nmov unifa, rf1\nnop\nnop",       // test_unifa
+  };
+  for (const char* program : kPrograms) {
+    const auto reports = check_program(71, false, words_of(71, std::string(program) + kEnd));
+    EXPECT_FALSE(reports.empty()) << program;
+    for (const HazardReport& r : reports)
+      EXPECT_EQ(kind(r.hazard), HazardKind::kNeverEmitted) << tag(r.hazard);
+  }
+}
+
+TEST(Hazard, KindsAreSelected) {
+  std::string error;
+  EXPECT_EQ(hazards_of_kinds("", &error), kAllHazards);
+  EXPECT_EQ(hazards_of_kinds("all", &error), kAllHazards);
+  HazardSet all = 0;
+  for (int n = 0; n < kNumHazardKinds; ++n) {
+    const auto wanted = static_cast<HazardKind>(n);
+    const auto set = hazards_of_kinds(name(wanted), &error);
+    ASSERT_TRUE(set);
+    EXPECT_EQ(all & *set, 0u);
+    all |= *set;
+    for (int h = 0; h < kNumHazards; ++h)
+      EXPECT_EQ((*set & bit(static_cast<Hazard>(h))) != 0, kind(static_cast<Hazard>(h)) == wanted);
+  }
+  EXPECT_EQ(all, kAllHazards);
+  EXPECT_EQ(hazards_of_kinds("undefined,assumed", &error),
+            *hazards_of_kinds("assumed", &error) | *hazards_of_kinds("undefined", &error));
+  EXPECT_FALSE(hazards_of_kinds("undefined,odd", &error));
+  EXPECT_THAT(error, HasSubstr("\"odd\" is no kind of hazard"));
+
+  const auto words = words_of(71, std::string("vfadd rf3, rf4, rf5\nmov tmud, rf1 ; mov tmua, rf2") + kEnd);
+  EXPECT_THAT(names(check_program(71, false, words)), ElementsAre("0 half-sums", "1 periph"));
+  EXPECT_THAT(names(check_program(71, false, words, *hazards_of_kinds("assumed", &error))),
+              ElementsAre("0 half-sums"));
 }
 
 // The ends of fragment and vertex programs that Mesa compiled (qpu.md 11.4).
@@ -266,12 +312,13 @@ TEST(Hazard, RandomPrograms) {
 // ---- While a program runs
 
 std::vector<std::string> run_watched(Machine& m, const std::string& text, Stop expected = Stop::kEnd,
-                                     int times = 1) {
+                                     int times = 1, HazardSet wanted = kAllHazards) {
   const auto words = words_of(71, text);
   std::memcpy(m.memory().host(Machine::kCode), words.data(), words.size() * 8);
   std::vector<std::string> lines;
   WatchOptions options;
   options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
+  options.hazards = wanted;
   Watch watch(71, std::move(options));
   const auto job = watch.begin_job(1);
   const Thread start = m.t();
@@ -292,8 +339,23 @@ TEST(HazardWatch, ReportsOncePerProgram) {
                                      kEnd,
                                  Stop::kEnd, 3);
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0],
-              HasSubstr("compute program at 0x00001000: ldvary-c-early: instruction 2, \"add rf2, rf0"));
+  EXPECT_THAT(
+      lines[0],
+      HasSubstr(
+          "compute program at 0x00001000: hardly-meant: ldvary-c-early: instruction 2, \"add rf2, rf0"));
+}
+
+TEST(HazardWatch, ReportsWhatIsSelected) {
+  std::string error;
+  for (const auto& [kinds, reports] : {std::pair("assumed", 1u), std::pair("undefined", 0u)}) {
+    Machine m(71);
+    m.t().rf[1] = splat(0x3c01u);
+    m.t().rf[2] = splat(0x6400u);
+    EXPECT_EQ(run_watched(m, "vfadd rf3, rf1, rf2\nthrsw\nnop\nnop", Stop::kEnd, 1,
+                          *hazards_of_kinds(kinds, &error))
+                  .size(),
+              reports);
+  }
 }
 
 TEST(HazardWatch, Silent) {
@@ -324,7 +386,7 @@ TEST(HazardWatch, SumsOfHalves) {
     m.t().rf[2] = splat(c.b);
     const auto lines = run_watched(m, std::string(c.program) + "\nthrsw\nnop\nnop");
     ASSERT_EQ(lines.size(), c.depends ? 1u : 0u) << c.program << std::hex << " " << c.a << " " << c.b;
-    for (const std::string& line : lines) EXPECT_THAT(line, HasSubstr("assumed-half-sums: instruction 0"));
+    for (const std::string& line : lines) EXPECT_THAT(line, HasSubstr("assumed: half-sums: instruction 0"));
   }
   Machine m(71);  // lanes that do not live, or are not written
   m.t().rf[1] = splat(0x3c01u);
@@ -358,19 +420,12 @@ TEST(HazardWatch, RunsOff) {
   m.t().final_section = false;
   const auto lines = run_watched(m, "thrsw\nnop\nnop\nthrsw\nnop\nnop\n.word 0", Stop::kHang);
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_THAT(lines[0], HasSubstr("no-last: instruction 6, \"invalid\""));
+  EXPECT_THAT(lines[0], HasSubstr("no-last: instruction 6, \"invalid instruction\""));
 }
-
-class FakeTlb : public TlbPort {
- public:
-  void write_color(Thread&, const TlbSpec&, const Lanes*, LaneMask) override {}
-  void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
-  void read_color(Thread&, const TlbSpec&, Lanes*) override {}
-};
 
 TEST(HazardWatch, MaskAfterZ) {
   Machine m(71);
-  FakeTlb tlb;
+  NoTlb tlb;
   m.t().tlb = &tlb;
   m.uniforms({0xffffff84});
   const auto lines = run_watched(m, "mov tlbu, rf1\nmsf rf4\nthrsw\nnop\nnop");
@@ -380,7 +435,7 @@ TEST(HazardWatch, MaskAfterZ) {
 
 TEST(HazardWatch, ZInTheLastInstruction) {
   Machine m(71);
-  FakeTlb tlb;
+  NoTlb tlb;
   m.t().tlb = &tlb;
   m.t().tlb_config = 0xffffff84;
   const auto lines = run_watched(m, "thrsw\nnop\nmov tlb, rf1");
@@ -390,7 +445,7 @@ TEST(HazardWatch, ZInTheLastInstruction) {
 
 TEST(HazardWatch, Varyings) {
   Machine m(71);
-  FakeTlb tlb;
+  NoTlb tlb;
   const Varying varying[1] = {};
   m.t().tlb = &tlb;
   m.t().varyings = varying;

@@ -157,9 +157,9 @@ TEST(Isa, EncoderRefuses) {
 }
 
 TEST(Isa, InvalidWords) {
-  EXPECT_EQ(disassemble(71, 0), "invalid");
-  EXPECT_EQ(disassemble(42, 0), "invalid");
-  EXPECT_EQ(disassemble(71, ~uint64_t{0}), "invalid");
+  EXPECT_EQ(disassemble(71, 0), "invalid instruction");
+  EXPECT_EQ(disassemble(42, 0), "invalid instruction");
+  EXPECT_EQ(disassemble(71, ~uint64_t{0}), "invalid instruction");
   Instruction i;
   EXPECT_FALSE(decode(71, 0x0200'0000'0060'0000, i));                         // msfign 3
   EXPECT_FALSE(decode(71, 0x3be0'3186'bb03'f000 & ~(uint64_t{3} << 53), i));  // signal 28

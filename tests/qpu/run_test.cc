@@ -1,5 +1,6 @@
 /// Control flow, timing and streams of the interpreter: qpu.md 3.3, 3.4, 4, 5, 7.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -11,6 +12,7 @@ namespace v3d::qpu {
 namespace {
 
 using namespace assembly;
+using testing::StartsWith;
 
 constexpr Dst kNowhere = {kWaddrNop, true};
 
@@ -157,11 +159,13 @@ TEST_P(RunTest, HangsAreReported) {
   m.load({count(1)});  // zeros behind it
   EXPECT_EQ(m.resume(), Stop::kHang);
   EXPECT_EQ(m.t().pc, Machine::kCode + 8);
+  EXPECT_EQ(hang_text(m.t()), "invalid instruction at pc 0x00001008, word 0x0000000000000000");
   EXPECT_EQ(r(1), 1u);
   m.reset();
   m.load({nop(), I().sig(kLdtmu, to(1))});
   EXPECT_EQ(m.resume(), Stop::kHang);
   EXPECT_EQ(m.t().pc, Machine::kCode + 8);
+  EXPECT_THAT(hang_text(m.t()), StartsWith("ldtmu without an outstanding lookup at pc 0x00001008, word 0x"));
   m.reset();
   m.load({jump(2), I().sig(kLdtmu, to(kWaddrNop))});
   EXPECT_EQ(m.resume(), Stop::kHang);

@@ -1,4 +1,5 @@
-/// For tests that run any program whatever: everything that some stage hands to its threads, all at once.
+/// For tests that run any program whatever: everything that some stage hands to its threads, at once or
+/// alone.
 #pragma once
 
 #include <iterator>
@@ -9,14 +10,14 @@
 
 namespace v3d::qpu {
 
-struct StageRoom {
-  /// Swallows colours and depths; reads give what the caller had.
-  class NoTlb : public TlbPort {
-    void write_color(Thread&, const TlbSpec&, const Lanes*, LaneMask) override {}
-    void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
-    void read_color(Thread&, const TlbSpec&, Lanes*) override {}
-  };
+/// Swallows colours and depths; reads give what the caller had.
+class NoTlb : public TlbPort {
+  void write_color(Thread&, const TlbSpec&, const Lanes*, LaneMask) override {}
+  void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
+  void read_color(Thread&, const TlbSpec&, Lanes*) override {}
+};
 
+struct StageRoom {
   NoTlb tlb;
   Lanes vpm_in[8] = {}, vpm_out[8] = {}, gs_in[12] = {};  ///< gs_in: three vertices of four rows
   Varying varyings[5] = {};

@@ -27,35 +27,35 @@ using namespace client;
 
 namespace {
 
-bool send_descriptor(int socket, int fd) {
+/// A byte with room for one descriptor.
+struct Message {
   char byte = 'x';
   iovec piece{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  msghdr header{.msg_name = nullptr,
+                .msg_namelen = 0,
+                .msg_iov = &piece,
+                .msg_iovlen = 1,
+                .msg_control = control,
+                .msg_controllen = sizeof(control),
+                .msg_flags = 0};
+};
+
+bool send_descriptor(int socket, int fd) {
+  Message message;
+  cmsghdr* header = CMSG_FIRSTHDR(&message.header);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-  return sendmsg(socket, &message, 0) == 1;
+  return sendmsg(socket, &message.header, 0) == 1;
 }
 
 int receive_descriptor(int socket) {
-  char byte;
-  iovec piece{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&message)) return -1;
+  Message message;
+  if (recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC) != 1 || !CMSG_FIRSTHDR(&message.header)) return -1;
   int fd;
-  memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+  memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message.header)), sizeof(fd));
   return fd;
 }
 

@@ -5,13 +5,17 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <glob.h>
+#include <linux/filter.h>
 #include <linux/magic.h>
+#include <linux/seccomp.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include <xf86drm.h>
@@ -22,9 +26,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <set>
 
 #include "tests/shim/client.h"
@@ -516,14 +523,17 @@ SCENARIO(bad_paths) {
       static_cast<char*>(mmap(nullptr, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   munmap(page + 4096, 4096);
   memset(page, 'a', 4096);
-  memcpy(page + 4096 - 5, "/dev/", 5);
+  std::copy_n("/dev/", 5, page + 4096 - 5);
   struct stat st;
   struct statx stx;
   struct statfs fs;
   char text[16];
   // Nothing there, and a text whose end is not.
-  for (const char* bad : {static_cast<const char*>(page + 4096), static_cast<const char*>(page + 4096 - 5),
-                          reinterpret_cast<const char*>(uintptr_t{8})}) {
+  // NOLINTBEGIN(performance-no-int-to-ptr): addresses that are none
+  for (const char* bad :
+       {static_cast<const char*>(page + 4096), static_cast<const char*>(page + 4096 - 5),
+        reinterpret_cast<const char*>(uintptr_t{8}), reinterpret_cast<const char*>(uintptr_t{1})}) {
+    // NOLINTEND(performance-no-int-to-ptr)
     CHECK_ERRNO(access(bad, R_OK), EFAULT);
     CHECK_ERRNO(faccessat(AT_FDCWD, bad, R_OK, 0), EFAULT);
     CHECK_ERRNO(open(bad, O_RDONLY), EFAULT);
@@ -545,4 +555,51 @@ SCENARIO(bad_paths) {
   memcpy(last, kNode, sizeof(kNode));
   CHECK_EQ(stat(last, &st), 0);
   CHECK(S_ISCHR(st.st_mode));
+}
+
+// What sandboxes kill a process for, paths must not cause: Chromium's renderers and Firefox's content
+// processes look into no process's memory, their own included.
+SCENARIO(sandbox_kills_memory_access) {
+  auto* page =
+      static_cast<char*>(mmap(nullptr, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  mprotect(page + 4096, 4096, PROT_NONE);
+  memset(page, 'a', 4096);
+  struct stat st;
+  CHECK_EQ(stat(kRenderNode, &st), 0);
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{std::size(filter), filter};
+  CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+  const pid_t child = fork();
+  if (child == 0) syscall(SYS_process_vm_readv, getpid(), nullptr, 0L, nullptr, 0L, 0L);
+  if (child == 0) _exit(0);
+  CHECK_EQ(wait_for(child), 128 + SIGSYS);  // the sandbox is one
+
+  close(open("/dev/null", O_RDWR));
+  for (const char* path : {"/dev/null", kRenderNode, "/sys/class/drm/card0/uevent"}) {
+    CHECK_EQ(access(path, R_OK), 0);
+    CHECK_EQ(stat(path, &st), 0);
+    const int fd = open(path, O_RDONLY);
+    CHECK(fd >= 0);
+    close(fd);
+  }
+  // Texts that end with each of the page's last bytes; and behind it.
+  constexpr char kPath[] = "/dev/dri/card0";
+  for (size_t room = 0; room < 16; ++room) {
+    char* text = page + 4096 - room - sizeof(kPath);
+    memcpy(text, kPath, sizeof(kPath));
+    CHECK(stat(text, &st) == 0 && is_node(st, 0));
+    memset(text, 'a', sizeof(kPath));
+    CHECK_ERRNO(access(page + 4096 - room, F_OK), EFAULT);
+  }
+  // Nothing was blocked on the way.
+  sigset_t blocked;
+  CHECK_EQ(sigprocmask(SIG_BLOCK, nullptr, &blocked), 0);
+  CHECK(sigisemptyset(&blocked));
 }

@@ -160,8 +160,8 @@ INSTANTIATE_TEST_SUITE_P(
                                      "private_number_taken", "descriptors_stay_low", "few_descriptors",
                                      "threads_leave_nothing", "mappings", "dma_bufs", "sync_files",
                                      "threads_wait_together", "interrupted_waits", "signal_storm",
-                                     "bad_pointers", "bad_paths", "request_words", "start_is_unseen",
-                                     "many_start_at_once"),
+                                     "bad_pointers", "bad_paths", "sandbox_kills_memory_access",
+                                     "request_words", "start_is_unseen", "many_start_at_once"),
                      testing::Values(kFake, kReal)),
     [](const auto& test) {
       return std::string(std::get<0>(test.param)) + (std::get<1>(test.param) == kFake ? "_fake" : "_real");

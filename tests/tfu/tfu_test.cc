@@ -50,11 +50,20 @@ class Tfu : public testing::Test {
     for (uint32_t i = 0; i < bytes; i += 4) gpu_.memory().store<uint32_t>(kOutput + i, 0xabababab);
   }
 
+  /// The job has gone well: each word of a square of rows is where the tiling has it.
+  void expect_tiled(Tiling tiling, uint32_t padded_height, uint32_t size) {
+    ASSERT_FALSE(error_.failed()) << error_.message();
+    for (uint32_t y = 0; y < size; ++y)
+      for (uint32_t x = 0; x < size; ++x)
+        ASSERT_EQ(gpu_.memory().load<uint32_t>(kOutput + texel_offset(tiling, 4, padded_height, x, y)),
+                  gpu_.memory().load<uint32_t>(kInput + (y * size + x) * 4));
+  }
+
   GpuMemory gpu_;
-  device::Profile profile_ = {};
+  chip::Profile profile_ = {};
   JobError error_;
   std::atomic<bool> cancel_{false};
-  Job job_ = {};
+  JobContext job_ = {};
   std::minstd_rand random_{11};
 };
 
@@ -75,11 +84,7 @@ TEST_F(Tfu, RasterToUifExampleOfBothChips) {  // texture.md 10.1
       r.ioa = kOutput | 0x30;
     }
     run(job_, r);
-    ASSERT_FALSE(error_.failed()) << error_.message();
-    for (uint32_t y = 0; y < 64; ++y)
-      for (uint32_t x = 0; x < 64; ++x)
-        ASSERT_EQ(gpu_.memory().load<uint32_t>(kOutput + texel_offset(Tiling::kUif, 4, 8, x, y)),
-                  gpu_.memory().load<uint32_t>(kInput + (y * 64 + x) * 4));
+    expect_tiled(Tiling::kUif, 8, 64);
   }
 }
 
@@ -222,11 +227,7 @@ TEST_F(Tfu, BlitOfUifXorToRaster) {
 TEST_F(Tfu, UploadOfALargeImage) {
   gpu_.randomize(16 << 20, 4);
   run(job_, observed(0x001d0000, 0x100, 0x01000100, 0x00207000));
-  ASSERT_FALSE(error_.failed()) << error_.message();
-  for (uint32_t y = 0; y < 256; ++y)
-    for (uint32_t x = 0; x < 256; ++x)
-      ASSERT_EQ(gpu_.memory().load<uint32_t>(kOutput + texel_offset(Tiling::kUifXor, 4, 32, x, y)),
-                gpu_.memory().load<uint32_t>(kInput + (y * 256 + x) * 4));
+  expect_tiled(Tiling::kUifXor, 32, 256);
 }
 
 TEST_F(Tfu, IntegersOfEverySize) {

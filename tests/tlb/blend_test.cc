@@ -10,10 +10,13 @@
 namespace v3d::tlb {
 namespace {
 
+using draw::BlendFactor;
+using draw::BlendMode;
+
 constexpr int kFactors = 15, kModes = 9;
 
-double factor(int which, int c, const double* s, const double* d, const double* constant) {
-  switch (which) {
+double factor(BlendFactor which, int c, const double* s, const double* d, const double* constant) {
+  switch (static_cast<int>(which)) {
     case 0:
       return 0;
     case 1:
@@ -47,9 +50,10 @@ double factor(int which, int c, const double* s, const double* d, const double* 
   }
 }
 
-double blended(int mode, int src, int dst, int c, const double* s, const double* d, const double* constant) {
+double blended(BlendMode mode, BlendFactor src, BlendFactor dst, int c, const double* s, const double* d,
+               const double* constant) {
   const double a = s[c] * factor(src, c, s, d, constant), b = d[c] * factor(dst, c, s, d, constant);
-  switch (mode) {
+  switch (static_cast<int>(mode)) {
     case 0:
       return a + b;
     case 1:
@@ -84,7 +88,7 @@ class Blend : public ::testing::Test {
 
   /// Writes random pixels with `write`, blends random ones over them with `state`, and compares.
   /// @param low,high  clamp of source and result
-  void run(const Config& config, cle::DrawState state, int samples, float range, double low, double high) {
+  void run(const Config& config, draw::DrawState state, int samples, float range, double low, double high) {
     const bool unorm = config.targets[0].type == ColorType::k8;
     const int channels = config.targets[0].type == ColorType::k16F && config.targets[0].bpp == 0 ? 2 : 4;
     for (float& v : state.blend_color) v = exact_half(random_unit());
@@ -97,13 +101,13 @@ class Blend : public ::testing::Test {
     Lanes old_words[8], new_words[2], result[16];
     for (Lanes& words : old_words) words = random_halves(range);
     for (Lanes& words : new_words) words = random_halves(range);
-    fixture_.write(cle::DrawState{}, whole, spec_f16(0, samples == 4), old_words);
+    fixture_.write(draw::DrawState{}, whole, spec_f16(0, samples == 4), old_words);
     Lanes before[16];
     fixture_.read(whole, spec_32(0, samples == 4), before);
     fixture_.write(state, batch, spec_f16(0), new_words);
     fixture_.read(whole, spec_32(0, samples == 4), result);
 
-    const cle::BlendConfig& b = state.blend[0];
+    const draw::BlendConfig& b = state.blend[0];
     double constant[4];
     for (size_t c = 0; c < 4; ++c) constant[c] = std::clamp<double>(state.blend_color[c], low, high);
     for (int s = 0; s < samples; ++s)
@@ -126,9 +130,10 @@ class Blend : public ::testing::Test {
             tolerance = unorm ? 0.5001 / 255 : std::max(std::fabs(expected) / 2040, 1e-6 * range * range);
           }
           ASSERT_NEAR(actual, expected, tolerance)
-              << "mode " << int{b.color_mode} << '/' << int{b.alpha_mode} << " source factor "
-              << int{b.color_src} << '/' << int{b.alpha_src} << " destination factor " << int{b.color_dst}
-              << '/' << int{b.alpha_dst} << " channel " << c << " sample " << s << " lane " << lane;
+              << "mode " << static_cast<int>(b.color_mode) << '/' << static_cast<int>(b.alpha_mode)
+              << " source factor " << static_cast<int>(b.color_src) << '/' << static_cast<int>(b.alpha_src)
+              << " destination factor " << static_cast<int>(b.color_dst) << '/'
+              << static_cast<int>(b.alpha_dst) << " channel " << c << " sample " << s << " lane " << lane;
         }
       }
   }
@@ -138,14 +143,14 @@ class Blend : public ::testing::Test {
     for (int mode = 0; mode < kModes; ++mode)
       for (int src = 0; src < kFactors; ++src)
         for (int dst = 0; dst < kFactors; ++dst) {
-          cle::DrawState state = blending_state();
-          cle::BlendConfig& b = state.blend[0];
-          b.color_mode = static_cast<uint8_t>(mode);
-          b.color_src = static_cast<uint8_t>(src);
-          b.color_dst = static_cast<uint8_t>(dst);
-          b.alpha_mode = static_cast<uint8_t>(engine_() % kModes);
-          b.alpha_src = static_cast<uint8_t>(engine_() % kFactors);
-          b.alpha_dst = static_cast<uint8_t>(engine_() % kFactors);
+          draw::DrawState state = blending_state();
+          draw::BlendConfig& b = state.blend[0];
+          b.color_mode = static_cast<BlendMode>(mode);
+          b.color_src = static_cast<BlendFactor>(src);
+          b.color_dst = static_cast<BlendFactor>(dst);
+          b.alpha_mode = static_cast<BlendMode>(engine_() % kModes);
+          b.alpha_src = static_cast<BlendFactor>(engine_() % kFactors);
+          b.alpha_dst = static_cast<BlendFactor>(engine_() % kFactors);
           if (engine_() % 2) {  // what the fast path takes
             b.alpha_mode = b.color_mode;
             b.alpha_src = b.color_src;
@@ -156,8 +161,8 @@ class Blend : public ::testing::Test {
         }
   }
 
-  static cle::DrawState blending_state() {
-    cle::DrawState state;
+  static draw::DrawState blending_state() {
+    draw::DrawState state;
     state.cfg.blend = true;
     state.blend_enables = 1;
     return state;
@@ -202,8 +207,10 @@ TEST_F(Blend, HalfClampedToPositive) {
 /// All pairs of source and destination alpha-blended: the byte nearest to the exact value, off ties.
 TEST_F(Blend, SourceAlphaIsCorrectlyRounded) {
   fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
-  cle::DrawState state = blending_state();
-  state.blend[0] = {0, 6, 7, 0, 1, 7};
+  draw::DrawState state = blending_state();
+  state.blend[0] = {.color_src = BlendFactor::kSrcAlpha,
+                    .color_dst = BlendFactor::kOneMinusSrcAlpha,
+                    .alpha_dst = BlendFactor::kOneMinusSrcAlpha};
   for (uint32_t alpha = 0; alpha < 256; alpha += 5)
     for (uint32_t i = 0; i < 65536; i += kLanes) {
       Lanes old[2] = {}, fresh[2] = {}, result[4];
@@ -214,7 +221,7 @@ TEST_F(Blend, SourceAlphaIsCorrectlyRounded) {
         fresh[1][lane] = uint32_t{float_to_half(static_cast<float>(alpha) / 255)} << 16;
       }
       const FragmentBatch batch = block_batch(0, 0, false);
-      fixture_.write(cle::DrawState{}, batch, spec_f16(0), old);
+      fixture_.write(draw::DrawState{}, batch, spec_f16(0), old);
       fixture_.write(state, batch, spec_f16(0), fresh);
       fixture_.read(batch, spec_32(0), result);
       for (uint32_t lane = 0; lane < kLanes; ++lane) {
@@ -230,12 +237,12 @@ TEST_F(Blend, SourceAlphaIsCorrectlyRounded) {
 
 TEST_F(Blend, ZeroFactorDropsInfinity) {
   fixture_.configure(TileFixture::one_target(ColorType::k16F, 1));
-  cle::DrawState state = blending_state();
-  state.blend[0] = {0, 1, 0, 0, 1, 0};
+  draw::DrawState state = blending_state();
+  state.blend[0] = {.color_dst = BlendFactor::kZero};
   const FragmentBatch batch = block_batch(0, 0, false);
   const Lanes infinite[2] = {splat(0x7c007c00u), splat(0x7e007c00u)},
               half[2] = {splat(0x38003800u), splat(0x38003800u)};
-  fixture_.write(cle::DrawState{}, batch, spec_f16(0), infinite);
+  fixture_.write(draw::DrawState{}, batch, spec_f16(0), infinite);
   fixture_.write(state, batch, spec_f16(0), half);
   Lanes result[2];
   fixture_.read(batch, spec_f16(0), result);
@@ -244,12 +251,13 @@ TEST_F(Blend, ZeroFactorDropsInfinity) {
 }
 
 TEST_F(Blend, OnlyEnabledTargetsOfBlendingTypes) {
-  const cle::BlendConfig zero_one{0, 0, 1, 0, 0, 1};  // keeps the destination
+  const draw::BlendConfig zero_one{BlendMode::kAdd,    BlendFactor::kZero, BlendFactor::kOne, BlendMode::kAdd,
+                                   BlendFactor::kZero, BlendFactor::kOne};  // keeps the destination
   for (ColorType type : {ColorType::k8, ColorType::k16F, ColorType::k32F, ColorType::k16Ui})
     for (bool cfg : {false, true})
       for (uint8_t enables : {0, 1, 2}) {
         fixture_.configure(TileFixture::one_target(type, type == ColorType::k32F ? 2 : 1));
-        cle::DrawState state;
+        draw::DrawState state;
         state.cfg.blend = cfg;
         state.blend_enables = enables;
         state.blend[0] = zero_one;
@@ -260,7 +268,7 @@ TEST_F(Blend, OnlyEnabledTargetsOfBlendingTypes) {
                           : type == ColorType::k32F ? as_uint(splat(1.0f))
                                                     : splat(1u);
         const Lanes ones[4] = {one, one, one, one}, zeros[4] = {};
-        fixture_.write(cle::DrawState{}, batch, spec, ones);
+        fixture_.write(draw::DrawState{}, batch, spec, ones);
         fixture_.write(state, batch, spec, zeros);
         Lanes result[4];
         fixture_.read(batch, spec, result);
@@ -271,11 +279,11 @@ TEST_F(Blend, OnlyEnabledTargetsOfBlendingTypes) {
 }
 
 TEST_F(Blend, UnknownValuesFailTheNextStore) {
-  for (const cle::BlendConfig& config :
-       {cle::BlendConfig{9, 1, 0, 0, 1, 0}, cle::BlendConfig{0, 15, 0, 0, 1, 0},
-        cle::BlendConfig{0, 1, 0, 0, 1, 15}}) {
+  for (const draw::BlendConfig& config :
+       {draw::BlendConfig{.color_mode = BlendMode{9}}, draw::BlendConfig{.color_src = BlendFactor{15}},
+        draw::BlendConfig{.alpha_dst = BlendFactor{15}}}) {
     fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
-    cle::DrawState state = blending_state();
+    draw::DrawState state = blending_state();
     state.blend[0] = config;
     const LoadStore packet = TileFixture::image(0, 27, tmu::Tiling::kRaster, 256);
     const Lanes words[2] = {};

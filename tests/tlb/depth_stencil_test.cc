@@ -11,8 +11,7 @@
 namespace v3d::tlb {
 namespace {
 
-using cle::Compare;
-using cle::StencilOp;
+using draw::StencilOp;
 
 /// The memory format of each internal type that holds exactly its bits.
 uint8_t format_of(DepthType type) { return type == DepthType::k32F ? 40 : type == DepthType::k24 ? 43 : 42; }
@@ -48,7 +47,7 @@ bool compares(Compare func, T a, T b) {
 }
 
 /// Z clamp; NaN gives the lower limit.
-float limited(const cle::DrawState& state, float z) {
+float limited(const draw::DrawState& state, float z) {
   if (!state.cfg.z_clamp) return z;
   return z > state.z_min_clip ? std::min(z, state.z_max_clip) : state.z_min_clip;
 }
@@ -96,7 +95,7 @@ class Model {
   Sample& at(uint32_t x, uint32_t y, uint32_t s) { return pixels_[y * kSize + x][s]; }
 
   /// @return  the samples that pass
-  uint32_t test(const cle::DrawState& state, uint32_t x, uint32_t y, uint32_t coverage, const float* z,
+  uint32_t test(const draw::DrawState& state, uint32_t x, uint32_t y, uint32_t coverage, const float* z,
                 bool back, uint32_t& stencil_passed) {
     uint32_t passed = 0;
     for (uint32_t s = 0; s < samples_; ++s)
@@ -110,12 +109,13 @@ class Model {
   }
 
  private:
-  bool test_sample(const cle::DrawState& state, Sample& sample, uint32_t z, bool back, bool& stencil_passed) {
+  bool test_sample(const draw::DrawState& state, Sample& sample, uint32_t z, bool back,
+                   bool& stencil_passed) {
     if (state.cfg.depth_bounds &&
         (depth_compares(type_, Compare::kLess, sample.depth, quantized(type_, state.depth_bounds_min)) ||
          depth_compares(type_, Compare::kGreater, sample.depth, quantized(type_, state.depth_bounds_max))))
       return false;
-    const cle::StencilConfig& face = back ? state.back : state.front;
+    const draw::StencilConfig& face = back ? state.back : state.front;
     const bool depth = depth_compares(type_, state.cfg.depth_func, z, sample.depth);
     stencil_passed = true;
     if (state.cfg.stencil) {
@@ -163,8 +163,8 @@ class DepthStencil : public ::testing::TestWithParam<Case> {
     return static_cast<float>(random(1 << 24)) / (1 << 24);
   }
 
-  cle::StencilConfig random_face() {
-    cle::StencilConfig face;
+  draw::StencilConfig random_face() {
+    draw::StencilConfig face;
     face.ref = static_cast<uint8_t>(random(3) ? random(256) : random(2) * 255);
     face.test_mask = random(2) ? 0xff : static_cast<uint8_t>(random(256));
     face.write_mask = random(2) ? 0xff : static_cast<uint8_t>(random(256));
@@ -175,8 +175,8 @@ class DepthStencil : public ::testing::TestWithParam<Case> {
     return face;
   }
 
-  cle::DrawState random_state() {
-    cle::DrawState state;
+  draw::DrawState random_state() {
+    draw::DrawState state;
     state.cfg.depth_func = static_cast<Compare>(random(8));
     state.cfg.z_write = random(4) != 0;
     state.cfg.stencil = random(2);
@@ -250,7 +250,7 @@ TEST_P(DepthStencil, EqualsPixelByPixel) {
   perf::Counts counts;
 
   for (int draw = 0; draw < 300; ++draw) {
-    const cle::DrawState state = random_state();
+    const draw::DrawState state = random_state();
     for (int i = 0; i < 4; ++i) {
       FragmentBatch batch = random_batch();
       const FragmentBatch before = batch;
@@ -315,16 +315,21 @@ std::vector<Case> all_cases() {
 }
 INSTANTIATE_TEST_SUITE_P(All, DepthStencil, ::testing::ValuesIn(all_cases()), test_name);
 
+/// The program of a draw whose depth test never passes writes depth in some lanes.
+void write_failing_depth(TileFixture* fixture, FragmentBatch* batch, bool late, LaneMask lanes) {
+  fixture->configure(TileFixture::one_target(ColorType::k8, 0));
+  draw::DrawState state;
+  state.cfg.depth_func = Compare::kNever;
+  fixture->thread().msf = batch->coverage;
+  fixture->tile()
+      .fragment_port(state, *batch, late)
+      .write_depth(fixture->thread(), spec_depth(true), Lanes{}, lanes);
+}
+
 TEST(DepthTest, LateTestLeavesLanesThatDidNotWriteDepth) {
   TileFixture fixture;
-  fixture.configure(TileFixture::one_target(ColorType::k8, 0));
-  cle::DrawState state;
-  state.cfg.depth_func = Compare::kNever;
   FragmentBatch batch = block_batch(8, 4, false);
-  fixture.thread().msf = batch.coverage;
-  fixture.tile()
-      .fragment_port(state, batch, true)
-      .write_depth(fixture.thread(), spec_depth(true), Lanes{}, 0x00f3);
+  write_failing_depth(&fixture, &batch, true, 0x00f3);
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
     EXPECT_EQ(batch.coverage[lane], (0x00f3u >> lane) & 1 ? 0u : 1u);
     EXPECT_EQ(fixture.thread().msf[lane], batch.coverage[lane]);
@@ -333,14 +338,8 @@ TEST(DepthTest, LateTestLeavesLanesThatDidNotWriteDepth) {
 
 TEST(DepthTest, DepthWriteOfAnEarlyTestedDrawDoesNothing) {
   TileFixture fixture;
-  fixture.configure(TileFixture::one_target(ColorType::k8, 0));
-  cle::DrawState state;
-  state.cfg.depth_func = Compare::kNever;
   FragmentBatch batch = block_batch(0, 0, false);
-  fixture.thread().msf = batch.coverage;
-  fixture.tile()
-      .fragment_port(state, batch, false)
-      .write_depth(fixture.thread(), spec_depth(true), Lanes{}, kAllLanes);
+  write_failing_depth(&fixture, &batch, false, kAllLanes);
   for (uint32_t lane = 0; lane < kLanes; ++lane) EXPECT_EQ(fixture.thread().msf[lane], 1u);
   EXPECT_EQ(fixture.tile().take_occlusion_count(), 0u);
 }
@@ -353,7 +352,7 @@ TEST(DepthTest, EarlyAndLateRoundAlike) {
     Config config = TileFixture::one_target(ColorType::k8, 0);
     config.depth_type = type;
     fixture.configure(config);
-    cle::DrawState write, equal;
+    draw::DrawState write, equal;
     write.cfg.z_write = true;
     equal.cfg.depth_func = Compare::kEqual;
     for (int i = 0; i < 100; ++i) {

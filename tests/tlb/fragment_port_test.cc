@@ -185,7 +185,7 @@ TEST_F(Port, ColorMasks) {
             test.type == ColorType::k8 || test.type == ColorType::k16F || test.type == ColorType::k32F;
         const Lanes one = floats ? as_uint(splat(1.0f)) : splat(1u);
         const Lanes ones[4] = {one, one, one, one}, zeros[4] = {};
-        cle::DrawState state;
+        draw::DrawState state;
         state.color_masks[0] = mask;
         state.cfg.blend = blend;
         state.blend_enables = 1;
@@ -254,7 +254,7 @@ TEST_F(Port, SeveralTargetsAndMissingOnes) {
 
 TEST_F(Port, StateOfTheLastCallCounts) {
   fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
-  cle::DrawState state;
+  draw::DrawState state;
   const Lanes ones[2] = {splat(0x3c003c00u), splat(0x3c003c00u)}, zeros[2] = {};
   Lanes read[4];
   fixture_.write(state, batch_, spec_f16(0), ones);
@@ -274,7 +274,7 @@ TEST_F(Port, QuadsWrittenCountOncePerProgramRun) {
   // Quads: whole, one pixel, three pixels, none.
   const uint32_t covered = 0x074f;
   for (uint32_t lane = 0; lane < kLanes; ++lane) batch_.coverage[lane] = (covered >> lane) & 1;
-  const cle::DrawState& state = fixture_.plain_state();
+  const draw::DrawState& state = fixture_.plain_state();
   fixture_.thread().msf = batch_.coverage;
   qpu::TlbPort& port = fixture_.tile().fragment_port(state, batch_, false);
   for (int batches = 1; batches <= 2; ++batches) {
@@ -283,7 +283,7 @@ TEST_F(Port, QuadsWrittenCountOncePerProgramRun) {
     EXPECT_EQ(fixture_.tile().counts()[perf::kTlbQuadsWritten], 3u * batches);
     EXPECT_EQ(fixture_.tile().counts()[perf::kTlbPartialQuadsWritten], 2u * batches);
   }
-  cle::DrawState masked;
+  draw::DrawState masked;
   masked.color_masks[0] = 0xf;
   fixture_.write(masked, batch_, spec_f16(0), words);
   EXPECT_EQ(fixture_.tile().counts()[perf::kTlbQuadsWritten], 6u);

@@ -43,10 +43,10 @@ class TileBufferTest : public ::testing::Test {
   }
   /// Depth and stencil of the first block become 0.25 and 3.
   void write_depth_stencil() {
-    cle::DrawState state;
+    draw::DrawState state;
     state.cfg.z_write = state.cfg.stencil = true;
     state.front.ref = 3;
-    state.front.pass = cle::StencilOp::kReplace;
+    state.front.pass = draw::StencilOp::kReplace;
     FragmentBatch batch = block_batch(0, 0, false);
     batch.z[0] = splat(0.25f);
     fixture_.tile().test(state, batch);
@@ -255,15 +255,15 @@ TEST(HostileTile, RandomPacketsDoNoHarm) {
     tile.configure(config);
     tile.begin_tile(random() % 3, static_cast<uint32_t>(random() % 2 ? random() % 3 : random()));
 
-    cle::DrawState state;
+    draw::DrawState state;
     const auto byte = [&] { return static_cast<uint8_t>(random()); };
+    const auto mode = [&] { return static_cast<draw::BlendMode>(byte() & 15); };
+    const auto factor = [&] { return static_cast<draw::BlendFactor>(byte() & 15); };
     state.cfg.blend = state.cfg.stencil = true;
-    state.cfg.depth_func = static_cast<cle::Compare>(random() % 8);
+    state.cfg.depth_func = static_cast<Compare>(random() % 8);
     state.blend_enables = byte();
-    for (cle::BlendConfig& blend : state.blend)
-      blend = {static_cast<uint8_t>(byte() & 15), static_cast<uint8_t>(byte() & 15),
-               static_cast<uint8_t>(byte() & 15), static_cast<uint8_t>(byte() & 15),
-               static_cast<uint8_t>(byte() & 15), static_cast<uint8_t>(byte() & 15)};
+    for (draw::BlendConfig& blend : state.blend)
+      blend = {mode(), factor(), factor(), mode(), factor(), factor()};
     FragmentBatch batch{};
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
       batch.x[lane] = static_cast<uint32_t>(random());

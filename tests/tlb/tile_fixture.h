@@ -97,7 +97,7 @@ class TileFixture {
   }
 
   /// Writes one batch without depth test; per-sample words follow one another.
-  void write(const cle::DrawState& state, FragmentBatch batch, const qpu::TlbSpec& spec, const Lanes* words,
+  void write(const draw::DrawState& state, FragmentBatch batch, const qpu::TlbSpec& spec, const Lanes* words,
              LaneMask exec = kAllLanes) {
     thread_->msf = batch.coverage;
     tile_.fragment_port(state, batch, false).write_color(*thread_, spec, words, exec);
@@ -107,7 +107,7 @@ class TileFixture {
     tile_.fragment_port(state_, batch, false).read_color(*thread_, spec, words);
   }
 
-  const cle::DrawState& plain_state() const { return state_; }
+  const draw::DrawState& plain_state() const { return state_; }
   TileBuffer& tile() { return tile_; }
   qpu::Thread& thread() { return *thread_; }
   Memory memory() { return Memory(bytes_.data()); }
@@ -117,7 +117,7 @@ class TileFixture {
   std::vector<uint8_t> bytes_;
   TileBuffer tile_;
   std::unique_ptr<qpu::Thread> thread_;
-  cle::DrawState state_;
+  draw::DrawState state_;
 };
 
 }  // namespace v3d::tlb

@@ -59,6 +59,12 @@ class Transfer : public ::testing::Test {
     fixture_.memory().read(texel(i % 64, i / 64, cpp), &v, cpp);
     return v;
   }
+  /// All channels of pixel i get the half whose bits are first + i.
+  void write_halves(uint32_t first) {
+    write_pixels([first](uint32_t i, uint32_t) {
+      return std::bit_cast<uint32_t>(half_to_float(static_cast<uint16_t>(first + i)));
+    });
+  }
 
   TileFixture fixture_;
 };
@@ -80,9 +86,7 @@ TEST_F(Transfer, SrgbLoadsToTheNearestHalf) {
 TEST_F(Transfer, SrgbStoresEveryHalf) {
   fixture_.configure(TileFixture::one_target(ColorType::k16F, 1));
   for (uint32_t first = 0; first < 65536; first += 4096) {
-    write_pixels([&](uint32_t i, uint32_t) {
-      return std::bit_cast<uint32_t>(half_to_float(static_cast<uint16_t>(first + i)));
-    });
+    write_halves(first);
     fixture_.store(raster(0));
     for (uint32_t i = 0; i < 4096; ++i) {
       const double v = half_to_float(static_cast<uint16_t>(first + i));
@@ -104,9 +108,7 @@ TEST_F(Transfer, Rgb10A2StoresEveryHalfAndKeepsEveryValue) {
   fixture_.store(raster(3));
   for (uint32_t i = 0; i < 1024; ++i) ASSERT_EQ(stored(i, 4), i | i << 10 | i << 20 | i << 30);
   for (uint32_t first = 0; first < 65536; first += 4096) {
-    write_pixels([&](uint32_t i, uint32_t) {
-      return std::bit_cast<uint32_t>(half_to_float(static_cast<uint16_t>(first + i)));
-    });
+    write_halves(first);
     fixture_.store(raster(3));
     for (uint32_t i = 0; i < 4096; ++i) {
       const double v = half_to_float(static_cast<uint16_t>(first + i));
@@ -190,9 +192,7 @@ TEST_F(Transfer, SmallFloatsLoadExactly) {
 TEST_F(Transfer, SmallFloatsStoreTheNearest) {
   fixture_.configure(TileFixture::one_target(ColorType::k16F, 1));
   for (uint32_t first = 0; first < 65536; first += 4096) {
-    write_pixels([&](uint32_t i, uint32_t) {
-      return std::bit_cast<uint32_t>(half_to_float(static_cast<uint16_t>(first + i)));
-    });
+    write_halves(first);
     fixture_.store(raster(8));
     for (uint32_t i = 0; i < 4096; ++i) {
       const double v = half_to_float(static_cast<uint16_t>(first + i));

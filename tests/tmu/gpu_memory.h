@@ -1,9 +1,7 @@
-/// GPU memory for tests: an address space with one memfd mapped.
+/// GPU memory for tests: an address space with memory at one place.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <memory>
@@ -18,11 +16,9 @@ class GpuMemory {
   static constexpr GpuAddr kBase = 0x100000;
   static constexpr uint32_t kSize = 16 << 20;
 
-  GpuMemory() : space_(mmu::AddressSpace::create().value()), fd_(memfd_create("bo", MFD_CLOEXEC)) {
-    EXPECT_EQ(ftruncate(fd_, kSize), 0);
-    EXPECT_TRUE(space_->map(kBase, fd_, 0, kSize).ok());
+  GpuMemory() : space_(mmu::AddressSpace::create().value()) {
+    EXPECT_TRUE(space_->map_zeros(kBase, kSize).ok());
   }
-  ~GpuMemory() { close(fd_); }
 
   Memory memory() const { return space_->memory(); }
   uint64_t take_faults() { return space_->take_faults().count; }
@@ -35,7 +31,6 @@ class GpuMemory {
 
  private:
   std::unique_ptr<mmu::AddressSpace> space_;
-  int fd_;
 };
 
 }  // namespace v3d::tmu

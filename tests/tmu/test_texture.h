@@ -47,7 +47,7 @@ struct SamplerSpec {
   bool mag_nearest = false, min_nearest = false, mip_nearest = false;
   bool anisotropy = false;
   uint32_t max_anisotropy = 0;
-  uint32_t compare = 0;
+  uint32_t compare = 0;  ///< v3d::Compare
   double min_lod = 0, max_lod = 15.99, bias = 0;
   std::array<uint32_t, 3> wrap = {1, 1, 1};
   bool transfer_disable = false, layer_border = false;

@@ -17,17 +17,19 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 class WriteConversion : public testing::Test {
  protected:
   /// Row 2 of a texture of the type receives the colours, one per lane.
-  TextureLookup store(const TestTexture& texture, const Lanes (&rgba)[4], int words = 4) {
+  /// @param p1  5: a word for each component, 4: halves, two a word
+  TextureLookup store(const TestTexture& texture, const Lanes (&rgba)[4], int words = 4, uint32_t p1 = 5,
+                      int version = 71) {
     TextureLookup lookup = texture.lookup(Launcher::kSF, kT);
     lookup.p0 &= ~15u;
-    lookup.p1 = 5;
+    lookup.p1 = p1;
     lookup.p2 = kConversion;
     lookup.s = kLaneIndex;
     lookup.t = Lanes{} + 2u;
     lookup.num_data = static_cast<uint8_t>(words);
     std::copy_n(rgba, 4, lookup.data);
     Lanes out[4];
-    EXPECT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 0);
+    EXPECT_EQ(Unit(gpu_.memory(), version).texture(lookup, out), 0);
     return lookup;
   }
   TextureSpec spec(uint32_t type) const {
@@ -112,17 +114,8 @@ TEST_F(WriteConversion, TakesHalves) {
   const auto pair = [](float low, float high) {
     return Lanes{} + (float_to_half(low) | uint32_t{float_to_half(high)} << 16);
   };
-  TextureLookup lookup = texture.lookup(Launcher::kSF, kT);
-  lookup.p0 &= ~15u;
-  lookup.p1 = 4;
-  lookup.p2 = kConversion;
-  lookup.s = kLaneIndex;
-  lookup.t = Lanes{} + 2u;
-  lookup.num_data = 2;
-  lookup.data[0] = pair(1, 0.2f);
-  lookup.data[1] = pair(0.4f, 0.6f);
-  Lanes out[4];
-  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 0);
+  const Lanes halves[4] = {pair(1, 0.2f), pair(0.4f, 0.6f)};
+  store(texture, halves, 2, 4);
   EXPECT_EQ(word(texture, 7), 0x996633ffu);
 }
 
@@ -130,16 +123,8 @@ TEST_F(WriteConversion, IsNotOf42) {
   TextureSpec s = spec(109);
   s.version = 42;
   const TestTexture texture(gpu_, s);
-  TextureLookup lookup = texture.lookup(Launcher::kSF, kT);
-  lookup.p0 &= ~15u;
-  lookup.p1 = 5;
-  lookup.p2 = kConversion;
-  lookup.s = kLaneIndex;
-  lookup.t = Lanes{} + 2u;
-  lookup.num_data = 1;
-  lookup.data[0] = kLaneIndex;
-  Lanes out[4];
-  ASSERT_EQ(Unit(gpu_.memory(), 42).texture(lookup, out), 0);
+  const Lanes words[4] = {kLaneIndex};
+  store(texture, words, 1, 5, 42);
   EXPECT_EQ(word(texture, 9), 9u);
 }
 

@@ -13,7 +13,7 @@ namespace v3d::vpm {
 namespace {
 
 /// One component of an element by the text of cle-and-tiles.md 3.2, scalar.
-uint32_t expected_component(Memory memory, const cle::Attribute& a, GpuAddr element, uint32_t c) {
+uint32_t expected_component(Memory memory, const draw::Attribute& a, GpuAddr element, uint32_t c) {
   const auto bits = [](float f) { return std::bit_cast<uint32_t>(f); };
   uint32_t raw = 0;
   int width = 32;
@@ -57,9 +57,9 @@ TEST(AttributeFetch, EveryTypeMatchesTheScalarFormula) {
   for (int type = 1; type <= 7; ++type) {
     for (int vec_size = 1; vec_size <= 4; ++vec_size) {
       for (int flags = 0; flags < 8; ++flags) {
-        cle::ShaderRecord record;
+        draw::ShaderRecord record;
         record.num_attributes = 1;
-        cle::Attribute& a = record.attributes[0];
+        draw::Attribute& a = record.attributes[0];
         a.address = buffer + 4 * (random() % 4) + (type == 4 ? 1 : 0);
         a.vec_size = static_cast<uint8_t>(vec_size);
         a.type = static_cast<uint8_t>(type);
@@ -101,9 +101,9 @@ TEST(AttributeFetch, ReadsNothingBehindTheLastElement) {
   for (const int type : {1, 2, 4, 5, 6, 7}) {
     constexpr uint32_t kBytes[] = {0, 2, 4, 4, 1, 2, 4, 4};
     for (uint8_t size = 1; size <= 4; ++size) {
-      cle::ShaderRecord record;
+      draw::ShaderRecord record;
       record.num_attributes = 1;
-      cle::Attribute& a = record.attributes[0];
+      draw::Attribute& a = record.attributes[0];
       a.type = static_cast<uint8_t>(type);
       a.vec_size = size;
       a.cs_words = 4;
@@ -121,10 +121,10 @@ TEST(AttributeFetch, BuiltInsComeFirstAndDivisorsCountInstances) {
   std::vector<uint32_t> data(64);
   for (uint32_t i = 0; i < data.size(); ++i) data[i] = 1000 + i;
   const GpuAddr buffer = test.put(data);
-  cle::ShaderRecord record;
+  draw::ShaderRecord record;
   record.cs_vertex_id = record.cs_instance_id = record.cs_base_instance = true;
   record.num_attributes = 3;
-  for (cle::Attribute& a : record.attributes)
+  for (draw::Attribute& a : record.attributes)
     a = {.address = buffer, .vec_size = 1, .type = 6, .read_as_int = true, .stride = 4, .max_index = 63};
   record.attributes[0].cs_words = 1;
   record.attributes[1].vs_words = 1;  // not the coordinate program's
@@ -149,7 +149,7 @@ TEST(AttributeFetch, BuiltInsComeFirstAndDivisorsCountInstances) {
 
 TEST(AttributeFetch, Version42TakesDefaultsFromMemory) {
   TestJob test(profile_42());
-  cle::ShaderRecord record;
+  draw::ShaderRecord record;
   record.default_attributes = test.put<uint32_t>({1, 2, 3, 4, 11, 12, 13, 14});
   record.num_attributes = 2;
   record.attributes[1] = {.address = test.put<uint32_t>({77}), .vec_size = 1, .type = 2, .cs_words = 4};
@@ -160,7 +160,7 @@ TEST(AttributeFetch, Version42TakesDefaultsFromMemory) {
 }
 
 TEST(AttributeFetch, UnknownTypeIsNamed) {
-  cle::ShaderRecord record;
+  draw::ShaderRecord record;
   record.num_attributes = 1;
   record.attributes[0].type = 0;
   record.attributes[0].cs_words = 1;

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/chip/profile.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
@@ -18,9 +18,9 @@
 namespace v3d {
 
 /// A 4.2 chip: no profile of one is shipped.
-inline const device::Profile& profile_42() {
-  static const device::Profile profile = [] {
-    device::Profile p = device::default_profile();
+inline const chip::Profile& profile_42() {
+  static const chip::Profile profile = [] {
+    chip::Profile p = chip::default_profile();
     p.name = "test-4.2";
     p.version = 42;
     return p;
@@ -30,12 +30,9 @@ inline const device::Profile& profile_42() {
 
 class TestJob {
  public:
-  explicit TestJob(const device::Profile& profile = device::default_profile(), int workers = 0)
+  explicit TestJob(const chip::Profile& profile = chip::default_profile(), int workers = 0)
       : space_(mmu::AddressSpace::create().value()), pool_(workers) {
-    const int fd = memfd_create("test", MFD_CLOEXEC);
-    EXPECT_EQ(ftruncate(fd, kSize), 0);
-    EXPECT_TRUE(space_->map(kBase, fd, 0, kSize).ok());
-    close(fd);
+    EXPECT_TRUE(space_->map_zeros(kBase, kSize).ok());
     job_.memory = space_->memory();
     job_.profile = &profile;
     job_.pool = &pool_;
@@ -45,7 +42,7 @@ class TestJob {
     job_.cancel = &cancel_;
   }
 
-  Job& job() { return job_; }
+  JobContext& job() { return job_; }
   Memory memory() const { return job_.memory; }
   std::string error() const { return error_.message(); }
   bool hangs() const { return error_.failed() && error_.kind() == JobError::Kind::kHang; }
@@ -78,7 +75,7 @@ class TestJob {
   perf::JobCounts counts_;
   JobError error_;
   std::atomic<bool> cancel_{false};
-  Job job_;
+  JobContext job_;
   GpuAddr next_ = kBase;
 };
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "gpu/qpu/run/program_cache.h"
+#include "tests/qpu/engine.h"
 #include "tests/vpm/shader_builder.h"
 #include "tests/vpm/test_job.h"
 
@@ -13,18 +14,18 @@ namespace {
 
 /// A job with a program cache.
 struct Stage : TestJob {
-  explicit Stage(const device::Profile& profile = device::default_profile(), int workers = 0)
-      : TestJob(profile, workers), programs(profile.version) {
+  explicit Stage(const chip::Profile& profile = chip::default_profile(), int workers = 0)
+      : TestJob(profile, workers), programs(profile.version, qpu::compiler_of_tests()) {
     job().programs = &programs;
   }
   qpu::ProgramCache programs;
 };
 
 /// `words` words per vertex from a buffer of increasing numbers, for both programs.
-std::shared_ptr<cle::ShaderRecord> counting_record(Stage* test, uint32_t vertices, uint8_t words) {
+std::shared_ptr<draw::ShaderRecord> counting_record(Stage* test, uint32_t vertices, uint8_t words) {
   std::vector<uint32_t> data(vertices * words);
   for (uint32_t i = 0; i < data.size(); ++i) data[i] = i;
-  auto record = std::make_shared<cle::ShaderRecord>();
+  auto record = std::make_shared<draw::ShaderRecord>();
   record->num_attributes = 1;
   record->attributes[0] = {.address = test->put(data),
                            .vec_size = words,
@@ -38,19 +39,19 @@ std::shared_ptr<cle::ShaderRecord> counting_record(Stage* test, uint32_t vertice
   return record;
 }
 
-ptb::Draw draw_of(std::shared_ptr<cle::ShaderRecord> record, uint32_t vertices) {
-  ptb::Draw draw;
+draw::Draw draw_of(std::shared_ptr<draw::ShaderRecord> record, uint32_t vertices) {
+  draw::Draw draw;
   draw.record = std::move(record);
   for (uint32_t i = 0; i < vertices; ++i) draw.vertices.push_back({.index = i, .instance = 0});
   return draw;
 }
 
 TEST(VertexShading, ProgramsSeeTheRowsOfTheirVertices) {
-  for (const auto* profile : {&device::default_profile(), &profile_42()}) {
+  for (const auto* profile : {&chip::default_profile(), &profile_42()}) {
     for (const int workers : {0, 3}) {
       Stage test(*profile, workers);
       constexpr uint32_t kVertices = 1000;
-      const ptb::Draw draw = draw_of(counting_record(&test, kVertices, 4), kVertices);
+      const draw::Draw draw = draw_of(counting_record(&test, kVertices, 4), kVertices);
       for (const Phase phase : {Phase::kBin, Phase::kRender}) {
         const ShadedVertices shaded = shade(test.job(), draw, phase);
         ASSERT_EQ(test.error(), "");
@@ -70,7 +71,7 @@ TEST(VertexShading, EachPhaseRunsItsOwnProgram) {
   record->vs = ShaderBuilder().uniform(5, 4711).store(0, 5).build(&test);
   record->vs_output_sectors = 2;
   record->vs_instance_id = true;
-  const ptb::Draw draw = draw_of(record, 4);
+  const draw::Draw draw = draw_of(record, 4);
   EXPECT_EQ(shade(test.job(), draw, Phase::kBin).word(3, 0), 3u);
   const ShadedVertices vs = shade(test.job(), draw, Phase::kRender);
   EXPECT_EQ(vs.rows, 16u);
@@ -92,6 +93,9 @@ TEST(VertexShading, HangsAreReportedAndEnd) {
   nowhere.job().instruction_limit = 100'000;
   shade(nowhere.job(), draw_of(lost, 40), Phase::kBin);
   EXPECT_TRUE(nowhere.hangs()) << nowhere.error();
+  EXPECT_NE(nowhere.error().find("invalid instruction at pc 0xf0000000, word 0x0000000000000000"),
+            std::string::npos)
+      << nowhere.error();
 }
 
 TEST(VertexShading, CancelledJobsStop) {
@@ -109,7 +113,7 @@ TEST(VertexShading, CancelledJobsStop) {
 
 /// Emits for each input vertex one point of 7 words: the primitive id, the invocation, the vertex's first
 /// word.
-cle::ShaderCode points_program(Stage* test, uint32_t vertices) {
+draw::ShaderCode points_program(Stage* test, uint32_t vertices) {
   ShaderBuilder b(test->job().profile->version);
   b.load(40, 0).invocation(41);
   b.uniform(50, vertices << 16 | (1 + vertices)).store(0, 50);
@@ -125,7 +129,7 @@ cle::ShaderCode points_program(Stage* test, uint32_t vertices) {
 }
 
 TEST(GeometryShading, EmittedVerticesComeInOrder) {
-  for (const auto* profile : {&device::default_profile(), &profile_42()}) {
+  for (const auto* profile : {&chip::default_profile(), &profile_42()}) {
     for (const int workers : {0, 2}) {
       Stage test(*profile, workers);
       auto record = counting_record(&test, 300, 2);
@@ -134,7 +138,7 @@ TEST(GeometryShading, EmittedVerticesComeInOrder) {
       record->gs_invocations = 3;
       record->gs_bin_rows = 32;
       record->gs_bin = points_program(&test, 2);
-      ptb::Draw draw = draw_of(record, 300);
+      draw::Draw draw = draw_of(record, 300);
       draw.gs_input_vertices = 2;
       for (uint32_t p = 0; p < 299; ++p) {
         draw.gs_input.insert(draw.gs_input.end(), {p + 1, p});
@@ -173,7 +177,7 @@ TEST(GeometryShading, ImpossibleHeadersAreErrors) {
     record->gs_bin_rows = 16;
     record->gs_bin =
         ShaderBuilder().uniform(5, first).store(0, 5).uniform(6, second).store(1, 6).store(2, 6).build(&test);
-    ptb::Draw draw = draw_of(record, 3);
+    draw::Draw draw = draw_of(record, 3);
     draw.gs_input_vertices = 3;
     draw.gs_input = {0, 1, 2};
     draw.gs_primitive_ids = {0};

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "gpu/base/float16.h"
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/run/alu.h"
@@ -76,45 +77,66 @@ struct Particulars {
   HazardSet rules;            ///< those that the version has
   RegisterSet payload;        ///< registers in which the next thread's payload may arrive while one ends
   bool any_write_at_end;      ///< no rf register may be written then; otherwise none by the ALUs in slot 0
-  bool sfu_ends_in_slots;     ///< SFU operations of the add ALU may stand in the slots of thrsw
   uint8_t first_ldvary_slot;  ///< of thrsw, which ldvary may not stand in
 };
-constexpr HazardSet rules_of(uint8_t version) {
+// A row of hazard.def.
+struct Row {
+  uint8_t versions;
+  HazardKind kind;
+  const char *tag, *rule;
+};
+constexpr Row kRows[] = {
+#define V3D_QPU_HAZARD(name, versions, kind, tag, rule) {versions, HazardKind::kind, tag, rule},
+#include "gpu/qpu/check/hazard.def"
+};
+const Row& row(Hazard hazard) { return kRows[static_cast<int>(hazard)]; }
+
+template <typename Condition>
+constexpr HazardSet hazards_where(const Condition& holds) {
   HazardSet set = 0;
-#define V3D_QPU_HAZARD(name, versions, tag, rule) \
-  if ((versions)&version) set |= bit(Hazard::k##name);
-  V3D_QPU_HAZARDS(V3D_QPU_HAZARD)
-#undef V3D_QPU_HAZARD
+  for (int n = 0; n < kNumHazards; ++n)
+    if (holds(kRows[n])) set |= bit(static_cast<Hazard>(n));
   return set;
 }
-constexpr Particulars k71Particulars = {rules_of(k71), RegisterSet::of_rf(0xc), false, false, 2};
-constexpr Particulars k42Particulars = {rules_of(k42), RegisterSet::of_rf(7), true, true, 1};
+constexpr HazardSet rules_of(uint8_t version) {
+  return hazards_where([version](const Row& r) { return (r.versions & version) != 0; });
+}
+constexpr Particulars k71Particulars = {rules_of(k71), RegisterSet::of_rf(0xc), false, 2};
+constexpr Particulars k42Particulars = {rules_of(k42), RegisterSet::of_rf(7), true, 1};
 const Particulars& particulars(int version) {
   return version_bit(version) == k42 ? k42Particulars : k71Particulars;
 }
 
 }  // namespace
 
-uint8_t versions(Hazard hazard) {
-#define V3D_QPU_HAZARD(name, versions, tag, rule) versions,
-  static constexpr uint8_t kVersions[] = {V3D_QPU_HAZARDS(V3D_QPU_HAZARD)};
-#undef V3D_QPU_HAZARD
-  return kVersions[static_cast<int>(hazard)];
+uint8_t versions(Hazard hazard) { return row(hazard).versions; }
+HazardKind kind(Hazard hazard) { return row(hazard).kind; }
+const char* tag(Hazard hazard) { return row(hazard).tag; }
+const char* rule(Hazard hazard) { return row(hazard).rule; }
+
+const char* name(HazardKind kind) {
+  static constexpr const char* kNames[kNumHazardKinds] = {"undefined", "hardly-meant", "never-emitted",
+                                                          "assumed"};
+  return kNames[static_cast<int>(kind)];
 }
 
-const char* tag(Hazard hazard) {
-#define V3D_QPU_HAZARD(name, versions, tag, rule) tag,
-  static constexpr const char* kTags[] = {V3D_QPU_HAZARDS(V3D_QPU_HAZARD)};
-#undef V3D_QPU_HAZARD
-  return kTags[static_cast<int>(hazard)];
-}
-
-const char* rule(Hazard hazard) {
-#define V3D_QPU_HAZARD(name, versions, tag, rule) rule,
-  // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): some rules take two lines
-  static constexpr const char* kRules[] = {V3D_QPU_HAZARDS(V3D_QPU_HAZARD)};
-#undef V3D_QPU_HAZARD
-  return kRules[static_cast<int>(hazard)];
+std::optional<HazardSet> hazards_of_kinds(std::string_view kinds, std::string* error) {
+  if (kinds.empty() || kinds == "all") return kAllHazards;
+  HazardSet set = 0;
+  for (const absl::string_view wanted : absl::StrSplit(absl::string_view(kinds.data(), kinds.size()), ',')) {
+    HazardSet found = 0;
+    for (int n = 0; n < kNumHazardKinds; ++n)
+      if (wanted == name(static_cast<HazardKind>(n)))
+        found = hazards_where([n](const Row& r) { return static_cast<int>(r.kind) == n; });
+    if (!found) {
+      *error = absl::StrFormat(
+          "\"%s\" is no kind of hazard; the kinds are undefined, hardly-meant, never-emitted, assumed",
+          wanted);
+      return {};
+    }
+    set |= found;
+  }
+  return set;
 }
 
 HazardSet HazardChecker::step(size_t index, uint64_t word, const Instruction& i) {
@@ -172,8 +194,8 @@ void HazardChecker::age() {
 
 HazardSet HazardChecker::branch_rules(const Branch& b) {
   Found found;
-  found.check(between(since_branch_, 1, 3) || between(since_thrsw_, 1, 2) || between(since_unifa_, 1, 3),
-              Hazard::kBranchInSlot);
+  found.check(between(since_branch_, 1, 3) || between(since_thrsw_, 1, 2), Hazard::kBranchInSlot);
+  found.check(between(since_unifa_, 1, 3), Hazard::kBranchAfterUnifa);
   found.check(since_setmsf_ == 1 && looks_at_msf(b), Hazard::kSetmsfBranch);
   found.check(z_written_ && looks_at_msf(b), Hazard::kMsfAfterZ);
   return found.set();
@@ -225,7 +247,8 @@ HazardSet HazardChecker::slot_rules(const HazardFacts& f) const {
   const bool in_thrsw_slot = between(since_thrsw_, 1, 2);
   found.check(f.main_uniforms && between(since_branch_, 1, 3), Hazard::kUnifInSlot);
   const Particulars& p = particulars(setting_.version);
-  found.check(in_thrsw_slot && (f.magic_sfu || (f.sfu && !p.sfu_ends_in_slots)), Hazard::kSfuInSlot);
+  found.check(in_thrsw_slot && f.magic_sfu, Hazard::kSfuInSlot);
+  found.check(in_thrsw_slot && f.sfu, Hazard::kSfuOpInSlot);
   found.check(f.ldvary && between(since_thrsw_, p.first_ldvary_slot, 2) && !ending_, Hazard::kLdvaryInSlot);
   return found.set();
 }
@@ -328,7 +351,8 @@ void HazardChecker::update(const HazardFacts& f) {
 HazardSet HazardChecker::section_rules() {
   Found found;
   const bool switches = since_thrsw_ == 2;
-  found.check((switches || since_branch_ == 3) && since_unifa_ <= 2, Hazard::kUnifaSwitch);
+  found.check(switches && since_unifa_ <= 2, Hazard::kUnifaSwitch);
+  found.check(since_branch_ == 3 && since_unifa_ <= 2, Hazard::kUnifaJump);
   if (!switches) return found.set();
   found.check(sequence_open_, ending_ ? Hazard::kTmuLeftover : Hazard::kTmuOpen);
   found.check(ending_ && vpm_unwaited_, Hazard::kNoVpmwt);
@@ -451,20 +475,25 @@ class Walk {
 
 }  // namespace
 
-std::vector<HazardReport> check_program(int version, bool four_threads, std::span<const uint64_t> words) {
-  return Walk(version, four_threads, words).reports();
+std::vector<HazardReport> check_program(int version, bool four_threads, std::span<const uint64_t> words,
+                                        HazardSet wanted) {
+  std::vector<HazardReport> reports = Walk(version, four_threads, words).reports();
+  std::erase_if(reports, [wanted](const HazardReport& r) { return !(wanted & bit(r.hazard)); });
+  return reports;
 }
 
 bool breaks_rules(std::span<const HazardReport> reports) {
-  return !std::all_of(reports.begin(), reports.end(), [](const auto& r) { return is_assumption(r.hazard); });
+  return std::any_of(reports.begin(), reports.end(), [](const HazardReport& r) {
+    return kind(r.hazard) == HazardKind::kUndefined || kind(r.hazard) == HazardKind::kHardlyMeant;
+  });
 }
 
 std::string to_string(int version, const HazardReport& report, uint64_t word) {
   std::string text = disassemble(version, word);
   text.erase(std::unique(text.begin(), text.end(), [](char a, char b) { return a == ' ' && b == ' '; }),
              text.end());
-  return absl::StrFormat("%s: instruction %d, \"%s\": %s", tag(report.hazard), report.index, text,
-                         rule(report.hazard));
+  return absl::StrFormat("%s: %s: instruction %d, \"%s\": %s", name(kind(report.hazard)), tag(report.hazard),
+                         report.index, text, rule(report.hazard));
 }
 
 }  // namespace v3d::qpu

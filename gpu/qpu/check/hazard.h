@@ -1,6 +1,5 @@
 /// The rules of the QPU that no hardware checks: latencies, delay slots, peripherals, thread ends (qpu.md
-/// 10). A program that breaks one has no defined meaning, or one that depends on the chip. And what programs
-/// depend on that nobody has told: the tags of these assumptions begin with "assumed-".
+/// 10). And what programs depend on that nobody has told. The rules stand in hazard.def.
 #pragma once
 
 #include <compare>
@@ -8,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu/qpu/check/hazard_facts.h"
@@ -16,92 +16,29 @@
 
 namespace v3d::qpu {
 
-/// Rows: name, versions that have the rule, tag, rule in words.
-#define V3D_QPU_HAZARDS(ROW)                                                                                 \
-  ROW(LdvaryCEarly, kBoth, "ldvary-c-early",                                                                 \
-      "reads rf0 (4.2: r5) right behind ldvary; C arrives one instruction later")                            \
-  ROW(LdvaryCClash, k71, "ldvary-c-clash",                                                                   \
-      "writes rf0 right behind ldvary, whose C arrives there at the same time")                              \
-  ROW(LdunifAfterLdvary, kBoth, "ldunif-after-ldvary",                                                       \
-      "ldunif or ldunifa right behind ldvary; both results arrive in one register at the same time")         \
-  ROW(SfuR4, k42, "sfu-r4",                                                                                  \
-      "reads or writes r4, or starts the SFU, less than two instructions behind an SFU write")               \
-  ROW(SfuDst, k42, "sfu-dst", "the result of an SFU operation goes to rf registers only")                    \
-  ROW(Periph, kBoth, "periph", "uses more than one of TMU, SFU, VPM, TSY and TLB in one word")               \
-  ROW(TwoUnif, kBoth, "two-unif", "takes two uniforms in one word")                                          \
-  ROW(UnifaEarly, kBoth, "unifa-early", "ldunifa less than four instructions behind a write of unifa")       \
-  ROW(UnifaSwitch, kBoth, "unifa-switch",                                                                    \
-      "a thread switch, the end or a branch takes effect within three instructions behind a write of unifa") \
-  ROW(BranchInSlot, kBoth, "branch-in-slot",                                                                 \
-      "a branch in the delay slots of a branch or thrsw, or within three instructions behind a write of "    \
-      "unifa")                                                                                               \
-  ROW(ThrswInSlot, kBoth, "thrsw-in-slot", "thrsw in a delay slot of a branch")                              \
-  ROW(ThrswClose, kBoth, "thrsw-close", "thrsw two instructions behind a thrsw")                             \
-  ROW(TwoLast, kBoth, "two-last", "a second pair of thrsw: the last section has begun")                      \
-  ROW(NoLast, kBoth, "no-last",                                                                              \
-      "several thrsw, but no pair that begins the last section: the program does not end")                   \
-  ROW(UnifInSlot, kBoth, "unif-in-slot", "takes a uniform in a delay slot of a branch")                      \
-  ROW(SfuInSlot, kBoth, "sfu-in-slot", "starts the SFU in a delay slot of thrsw")                            \
-  ROW(LdvaryInSlot, kBoth, "ldvary-in-slot", "ldvary in a delay slot of thrsw (7.1: the second)")            \
-  ROW(AccAfterThrsw, kBoth, "acc-after-thrsw",                                                               \
-      "reads an accumulator or rtop that was not written since the thread switch")                           \
-  ROW(RfAtEnd, kBoth, "rf-at-end",                                                                           \
-      "writes a register while the thread ends (7.1: by an ALU with the last thrsw, or rf2 or rf3)")         \
-  ROW(RfReadAtEnd, kBoth, "rf-read-at-end",                                                                  \
-      "reads rf2 or rf3 (4.2: rf0..rf2) while the thread ends; the next thread's payload may be there")      \
-  ROW(UnifAtEnd, kBoth, "unif-at-end", "takes a uniform in the delay slots of the thread end")               \
-  ROW(TlbzAtEnd, kBoth, "tlbz-at-end", "writes Z in the last instruction, or ldvary while the thread ends")  \
-  ROW(TmuwtAtEnd, k42, "tmuwt-at-end", "tmuwt in the last instruction (GFXH-1625)")                          \
-  ROW(VpmwtAtEnd, k42, "vpmwt-at-end", "vpmwt while the thread ends")                                        \
-  ROW(NoVpmwt, k42, "no-vpmwt", "the thread ends without vpmwt behind its VPM writes (GFXH-1684)")           \
-  ROW(Rf0Flops, k71, "rf0-flops",                                                                            \
-      "a signal writes a register in the last instruction of a section whose last write of rf0 was by "      \
-      "ldunif, "                                                                                             \
-      "ldunifa or ldvary together with another signal; rf0 is lost")                                         \
-  ROW(MsfAfterZ, kBoth, "msf-after-z", "uses the sample mask after the write of Z")                          \
-  ROW(SetmsfBranch, k42, "setmsf-branch", "a branch that looks at the sample mask right behind setmsf")      \
-  ROW(TlbEarly, kBoth, "tlb-early", "TLB access before the thread switch that waits for the scoreboard")     \
-  ROW(TmuOverflow, kBoth, "tmu-overflow", "more TMU words outstanding than the thread's share of the queue") \
-  ROW(TmuLeftover, kBoth, "tmu-leftover",                                                                    \
-      "the thread ends with TMU words that it did not take, or a sequence half written")                     \
-  ROW(MsfTmu, kBoth, "msf-tmu", "setmsf in the middle of a TMU sequence")                                    \
-  ROW(TsyTmu, kBoth, "tsy-tmu", "waits at a barrier with TMU words outstanding")                             \
-  ROW(VaryCount, kBoth, "vary-count", "more ldvary than the draw has varyings")                              \
-  ROW(RfRange, kBoth, "rf-range", "rf32..rf63 in a program for four threads")                                \
-  ROW(RotEarly, k42, "rot-early", "rotates a register, or by r5, that the previous instruction wrote")       \
-  ROW(RotDst, k71, "rot-dst", "rotates to rep, quad or the TMU, or beside a TMU write of the mul ALU")       \
-  ROW(Smimm, k71, "smimm", "a small immediate for an ALU that does nothing")                                 \
-  ROW(VpmOrder, kBoth, "vpm-order",                                                                          \
-      "loads a VPM row that the program has stored to; input and output may share it")                       \
-  ROW(RunOff, kBoth, "run-off", "execution runs past the end of the program")                                \
-  ROW(TmuInFifo, kBoth, "tmu-in-fifo",                                                                       \
-      "more TMU writes in one sequence than the thread's share of the queue")                                \
-  ROW(TmuData, kBoth, "tmu-data", "more than four data words in one TMU sequence")                           \
-  ROW(TmuConfig, kBoth, "tmu-config", "more than three wrtmuc for one texture lookup")                       \
-  ROW(TlbStage, kBoth, "tlb-stage", "TLB access in a stage that has no TLB")                                 \
-  ROW(TmuOpen, kBoth, "tmu-open", "a thread switch in the middle of a TMU sequence")                         \
-  ROW(TsyNoThrsw, kBoth, "tsy-no-thrsw", "syncb without a thrsw behind it does not wait")                    \
-  ROW(NnModePair, kBoth, "assumed-nnmode-pair",                                                              \
-      "v8dot in the word of a setnnmode that changes the mode; taken: the new mode counts")                  \
-  ROW(NnModeStart, kBoth, "assumed-nnmode-start",                                                            \
-      "v8dot on a way without setnnmode before it; taken: threads start with both sources unsigned")         \
-  ROW(NnModeCond, kBoth, "assumed-nnmode-cond",                                                              \
-      "setnnmode with a condition or flag write; taken: it sets the mode if some lane's condition holds")    \
-  ROW(HalfSums, kBoth, "assumed-half-sums",                                                                  \
-      "a sum of halves that may be rounded or denormal; taken: to nearest even, denormals kept")             \
-  ROW(HalfFlags, kBoth, "assumed-half-flags",                                                                \
-      "flags of an operation on two halves; taken: those that hold for both halves")                         \
-  ROW(HalfUnpack, kBoth, "assumed-half-unpack",                                                              \
-      "a conversion of halves without a public name; taken: u5, u6, u7 are sat, nsat, max0")
-
 enum class Hazard : uint8_t {
-#define V3D_QPU_HAZARD(name, versions, tag, rule) k##name,
-  V3D_QPU_HAZARDS(V3D_QPU_HAZARD)
-#undef V3D_QPU_HAZARD
+#define V3D_QPU_HAZARD(name, versions, kind, tag, rule) k##name,
+#include "gpu/qpu/check/hazard.def"
 };
-inline constexpr int kNumHazards = static_cast<int>(Hazard::kHalfUnpack) + 1;
-/// Not a rule that the program breaks: something unknown of the hardware that it depends on.
-constexpr bool is_assumption(Hazard hazard) { return hazard >= Hazard::kNnModePair; }
+// NOLINTBEGIN(bugprone-macro-parentheses): rows are counted by what they add
+inline constexpr int kNumHazards = 0
+#define V3D_QPU_HAZARD(name, versions, kind, tag, rule) +1
+#include "gpu/qpu/check/hazard.def"
+    ;
+// NOLINTEND(bugprone-macro-parentheses)
+
+/// What it means that a program breaks a rule.
+enum class HazardKind : uint8_t {
+  kUndefined,     ///< what the hardware then does has no meaning, or one that depends on the chip
+  kHardlyMeant,   ///< defined, but hardly what the program wants
+  kNeverEmitted,  ///< Mesa never emits it; boards run it and give right results, or nothing can go wrong
+  kAssumed,       ///< no rule: something unknown of the hardware, on whose model the result depends
+};
+inline constexpr int kNumHazardKinds = static_cast<int>(HazardKind::kAssumed) + 1;
+/// "undefined", "hardly-meant", "never-emitted", "assumed"
+const char* name(HazardKind kind);
+
+HazardKind kind(Hazard hazard);
 /// k71 and k42 (isa.h).
 uint8_t versions(Hazard hazard);
 const char* tag(Hazard hazard);
@@ -109,7 +46,13 @@ const char* rule(Hazard hazard);
 
 /// A set of hazards.
 using HazardSet = uint64_t;
+static_assert(kNumHazards <= 64);
 constexpr HazardSet bit(Hazard hazard) { return HazardSet{1} << static_cast<int>(hazard); }
+inline constexpr HazardSet kAllHazards = ~HazardSet{0} >> (64 - kNumHazards);
+
+/// The hazards of the kinds that a text names, divided by commas; "all", or nothing, for all.
+/// @return nothing, with the reason in *error, when it is not understood
+std::optional<HazardSet> hazards_of_kinds(std::string_view kinds, std::string* error);
 
 /// Follows one thread from its start and says which rules each instruction breaks. A value: paths of a
 /// program fork by copying it.
@@ -197,12 +140,14 @@ struct HazardReport {
 /// Rules that a program breaks on some path through it, and what it may depend on, each once per instruction.
 /// Branches to registers, link and absolute addresses are not followed. A program without a pair of thrsw is
 /// taken to start in its last section if it has one thrsw only.
-std::vector<HazardReport> check_program(int version, bool four_threads, std::span<const uint64_t> words);
+/// @param wanted  what is reported
+std::vector<HazardReport> check_program(int version, bool four_threads, std::span<const uint64_t> words,
+                                        HazardSet wanted = kAllHazards);
 
-/// Whether any of them is more than an assumption.
+/// Whether any of them is undefined or hardly meant.
 bool breaks_rules(std::span<const HazardReport> reports);
 
-/// "tag: instruction 5, "text": rule"
+/// "kind: tag: instruction 5, "text": rule"
 std::string to_string(int version, const HazardReport& report, uint64_t word);
 
 }  // namespace v3d::qpu

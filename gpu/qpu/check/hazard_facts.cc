@@ -97,7 +97,7 @@ class Collector {
     const bool sfu = f_.sfu || f_.magic_sfu;
     const bool tmu_pair = f_.wrtmuc && f_.tmu_writes == 1 && !f_.tmu_config;  // allowed together
     int count = f_.tmu_writes + f_.wrtmuc - tmu_pair + f_.tsy + sfu + f_.vpm_read + f_.vpm_write;
-    if (version_bit(version_) == k42) {  // reads and waits count too
+    if (isa(version_).reads_and_waits_count) {
       const bool tmu_and_vpm = f_.ldtmu && (f_.vpm_read || f_.vpm_write);
       count += f_.tlb_read + f_.tlb_write + f_.ldtmu - tmu_and_vpm + f_.vpm_wait + f_.tmu_wait;
     } else {

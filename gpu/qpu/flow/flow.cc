@@ -12,6 +12,25 @@ const char* name(Exit::Gap gap) {
   return kNames[static_cast<int>(gap)];
 }
 
+Advance advance(const InFlight& before, const Instruction& i, const Access& access) {
+  constexpr uint8_t kThrswDelay = 2;
+  const auto counts_down = [](uint8_t& counter) { return counter != 0 && --counter == 0; };
+  Advance a{before};
+  InFlight& f = a.in_flight;
+  a.ends = counts_down(f.end_in);
+  a.switches = counts_down(f.switch_in);
+  const bool thrsw = !i.is_branch && (i.signals & kThrsw);
+  if (thrsw && f.previous_was_thrsw)
+    f.last_section = true;
+  else if (thrsw)
+    (f.last_section ? f.end_in : f.switch_in) = kThrswDelay;
+  f.previous_was_thrsw = thrsw;
+  f.vary = static_cast<uint8_t>(f.vary >> 1 | access.ldvary << (kVaryingLatency - 1));
+  f.sfu = static_cast<uint8_t>(f.sfu >> 1 | access.sfu << 1);
+  f.barrier = f.barrier || access.barrier;
+  return a;
+}
+
 const Access& Flow::access(const Node& node) const {
   static const Access kNothing;
   return node.instruction == kNowhere ? kNothing : accesses[node.instruction];

@@ -27,22 +27,30 @@ inline constexpr uint32_t kNowhere = ~0u;  ///< no node, block and so on
 
 /// What is under way before an instruction, as in Thread::Pending::Events. "In n": behind n more
 /// instructions, 0 for not under way.
-struct Context {
+struct InFlight {
   uint8_t switch_in = 0, end_in = 0, branch_in = 0;
   uint8_t vary = 0;  ///< bit n: a C lands before the n-th next instruction, bit 0 before this one
   uint8_t sfu = 0;   ///< the same for kSfuResult
   bool previous_was_thrsw = false, last_section = false;
   bool barrier = false;  ///< a write to syncb since the last thread switch
   int32_t branch = 0;    ///< with branch_in: index of the branch that was taken
-  auto operator<=>(const Context&) const = default;
+  auto operator<=>(const InFlight&) const = default;
 };
 
-/// One execution of an instruction in one context.
+/// What is under way behind an instruction.
+struct Advance {
+  InFlight in_flight;  ///< branch_in and branch as before: where the instruction leads decides
+  bool ends = false, switches = false;  ///< the thread ends, or switches, behind it
+};
+/// finish_instruction() of the interpreter, as far as an instruction alone tells.
+Advance advance(const InFlight& before, const Instruction& instruction, const Access& access);
+
+/// One execution of an instruction in one state of what is under way.
 struct Node {
   int32_t index;         ///< of the instruction, from the entry; its address is the entry's + 8 * index
   uint32_t instruction;  ///< in Flow::instructions; kNowhere if the word is none, or cannot be read
   uint32_t block;
-  Context context;
+  InFlight in_flight;
 };
 
 /// What follows the last node of a block.

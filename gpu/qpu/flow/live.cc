@@ -9,8 +9,8 @@ namespace {
 // What lands before the operands of a node are read.
 Resources landings(const Flow& flow, const Node& node) {
   Resources landed;
-  if (node.context.vary & 1) landed.registers.add(isa(flow.setting.version).implicit);
-  if (node.context.sfu & 1) landed.registers.add(kSfuResult);
+  if (node.in_flight.vary & 1) landed.registers.add(isa(flow.setting.version).implicit);
+  if (node.in_flight.sfu & 1) landed.registers.add(kSfuResult);
   return landed;
 }
 

@@ -75,6 +75,19 @@ void follow_states(const Flow& flow, const Pass& pass) {
     if (before[b]) pass(flow.blocks[b], *before[b], true);
 }
 
+/// As follow_states(), event by event.
+/// @param apply  called with an event, where it is, the state before it, and whether states have settled
+template <typename State, typename Apply>
+void follow_events(const Flow& flow, const Apply& apply) {
+  follow_states<State>(flow, [&](const Block& block, State& state, bool settled) {
+    for (uint32_t n = block.first; n < block.first + block.count; ++n) {
+      const auto events = flow.access(flow.nodes[n]).events();
+      for (size_t e = 0; e < events.size(); ++e)
+        apply(events[e], EventOf{n, static_cast<uint8_t>(e)}, state, settled);
+    }
+  });
+}
+
 /// Where the one with this event stands in a list that is sorted by its events.
 template <typename T>
 uint32_t index_of(const std::vector<T>& list, EventOf T::*event, EventOf wanted) {

@@ -42,25 +42,19 @@ class Follow {
 
   TlbFlow run() {
     if (flow_.entry == kNowhere) return {};
-    follow_states<State>(flow_, [this](const Block& block, State& s, bool reports) {
+    follow_events<State>(flow_, [this](const Event& event, EventOf at, State& s, bool reports) {
       reports_ = reports;
-      pass(block, s);
+      apply(event, at, s);
     });
     resolve();
     return std::move(found_);
   }
 
  private:
-  void pass(const Block& block, State& s) {
-    for (uint32_t n = block.first; n < block.first + block.count; ++n) {
-      const auto events = flow_.access(flow_.nodes[n]).events();
-      for (uint8_t e = 0; e < events.size(); ++e) {
-        const Event& event = events[e];
-        const bool reads = event.kind == Event::Kind::kLdtlb;
-        const bool writes = event.kind == Event::Kind::kWrite && event.effect == Effect::kTlb;
-        if (reads || writes) word({n, e}, event.stream == Stream::kMain, reads, s);
-      }
-    }
+  void apply(const Event& event, EventOf at, State& s) {
+    const bool reads = event.kind == Event::Kind::kLdtlb;
+    const bool writes = event.kind == Event::Kind::kWrite && event.effect == Effect::kTlb;
+    if (reads || writes) word(at, event.stream == Stream::kMain, reads, s);
   }
 
   // One word, as write_tlb() and read_tlb() of the interpreter.

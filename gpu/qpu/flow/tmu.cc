@@ -67,22 +67,15 @@ class Follow {
 
   TmuFlow run() {
     if (flow_.entry == kNowhere) return {};
-    follow_states<State>(flow_, [this](const Block& block, State& s, bool reports) {
+    follow_events<State>(flow_, [this](const Event& event, EventOf at, State& s, bool reports) {
       reports_ = reports;
-      pass(block, s);
+      apply(event, at, s);
     });
     resolve();
     return std::move(found_);
   }
 
  private:
-  void pass(const Block& block, State& s) {
-    for (uint32_t n = block.first; n < block.first + block.count; ++n) {
-      const auto events = flow_.access(flow_.nodes[n]).events();
-      for (uint8_t e = 0; e < events.size(); ++e) apply(events[e], {n, e}, s);
-    }
-  }
-
   void apply(const Event& event, EventOf at, State& s) {
     if (event.kind == Event::Kind::kLdtmu) return pop(at, s);
     if (event.kind == Event::Kind::kWrtmuc) return s.configs.push(at);

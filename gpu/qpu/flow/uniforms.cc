@@ -70,7 +70,7 @@ class Uniforms {
   }
 
   const Branch& branch_under_way(const Node& node) const {
-    const auto found = std::lower_bound(indices_.begin(), indices_.end(), node.context.branch);
+    const auto found = std::lower_bound(indices_.begin(), indices_.end(), node.in_flight.branch);
     return flow_.instructions[static_cast<size_t>(found - indices_.begin())].branch;
   }
 
@@ -80,10 +80,11 @@ class Uniforms {
     Streams s = before_[number];
     for (uint32_t n = block.first; n < block.first + block.count; ++n) {
       const auto events = flow_.access(flow_.nodes[n]).events();
-      for (uint8_t e = 0; e < events.size(); ++e) {
+      for (size_t e = 0; e < events.size(); ++e) {
         if (events[e].stream == Stream::kNone) continue;
         const bool main = events[e].stream == Stream::kMain;
-        if (report) flow_.uniforms.push_back({n, e, events[e].stream, main ? s.next : kDynamic});
+        if (report)
+          flow_.uniforms.push_back({n, static_cast<uint8_t>(e), events[e].stream, main ? s.next : kDynamic});
         if (main) s.next = moved(s.next, 1);
       }
     }
@@ -95,7 +96,7 @@ class Uniforms {
     const Exit& exit = block.exit;
     if (!report && exit.taken != kNowhere) reach(exit.taken, {s.next, s.next});
     if (exit.next == kNowhere) return;
-    if (flow_.nodes[last].context.branch_in == 1)
+    if (flow_.nodes[last].in_flight.branch_in == 1)
       jump(last, exit.next, s, report);
     else if (!report)
       reach(exit.next, s);

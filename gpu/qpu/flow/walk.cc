@@ -11,7 +11,7 @@ namespace {
 using Kind = Exit::Kind;
 using Gap = Exit::Gap;
 
-constexpr uint8_t kBranchDelay = 3, kThrswDelay = 2;
+constexpr uint8_t kBranchDelay = 3;
 constexpr int32_t kWordBytes = 8;
 
 // Addresses have 32 bits, so indices have 29.
@@ -21,7 +21,7 @@ int32_t behind(int32_t index) { return wrapped(static_cast<uint32_t>(index) + 1)
 // A node while the graph grows. The ways of `exit` are nodes here.
 struct Raw {
   int32_t index;
-  Context context;
+  InFlight in_flight;
   uint32_t instruction = kNowhere;
   Exit exit;
   uint32_t ways_in = 0;
@@ -30,12 +30,12 @@ struct Raw {
 
 struct Place {
   int32_t index;
-  Context context;
+  InFlight in_flight;
   bool operator==(const Place&) const = default;
 };
 struct PlaceHash {
   size_t operator()(const Place& p) const {
-    const Context& c = p.context;
+    const InFlight& c = p.in_flight;
     uint64_t bits = static_cast<uint32_t>(p.index);
     bits = bits << 32 | static_cast<uint32_t>(c.branch);
     bits ^= uint64_t{c.switch_in} << 2 ^ uint64_t { c.end_in } << 4 ^ uint64_t { c.branch_in } << 6 ^
@@ -50,7 +50,7 @@ class Walk {
   Walk(const CodeReader& reader, Flow& flow) : reader_(reader), flow_(flow), setting_(flow.setting) {}
 
   void run() {
-    Context start;
+    InFlight start;
     start.last_section = setting_.final_section;
     const uint32_t entry = node_of(0, start);
     raw_[entry].starts_block = true;
@@ -68,10 +68,10 @@ class Walk {
   }
 
  private:
-  uint32_t node_of(int32_t index, const Context& context) {
-    const auto [found, fresh] = ids_.try_emplace({index, context}, static_cast<uint32_t>(raw_.size()));
+  uint32_t node_of(int32_t index, const InFlight& in_flight) {
+    const auto [found, fresh] = ids_.try_emplace({index, in_flight}, static_cast<uint32_t>(raw_.size()));
     if (fresh) {
-      raw_.push_back({index, context, kNowhere, {}, 0, false, false});
+      raw_.push_back({index, in_flight, kNowhere, {}, 0, false, false});
       open_.push_back(found->second);
     }
     return found->second;
@@ -112,7 +112,7 @@ class Walk {
     return b.uniforms && b.uniform_target > static_cast<uint8_t>(BranchTarget::kRegister);
   }
 
-  // What is under way behind an instruction, and what follows: finish_instruction() of the interpreter.
+  // What follows an instruction.
   void follow(Raw& r) {
     const Instruction& i = flow_.instructions[r.instruction];
     const Access& access = flow_.accesses[r.instruction];
@@ -120,20 +120,10 @@ class Walk {
       r.exit.gap = Gap::kInvalid;
       return;
     }
-    Context c = r.context;
-    const auto counts_down = [](uint8_t& counter) { return counter != 0 && --counter == 0; };
-    const bool ends = counts_down(c.end_in);
-    r.exit.switches = counts_down(c.switch_in);
-    const bool thrsw = !i.is_branch && (i.signals & kThrsw);
-    if (thrsw && c.previous_was_thrsw)
-      c.last_section = true;
-    else if (thrsw)
-      (c.last_section ? c.end_in : c.switch_in) = kThrswDelay;
-    c.previous_was_thrsw = thrsw;
-    c.vary = static_cast<uint8_t>(c.vary >> 1 | access.ldvary << (kVaryingLatency - 1));
-    c.sfu = static_cast<uint8_t>(c.sfu >> 1 | access.sfu << 1);
-    c.barrier = c.barrier || access.barrier;
-    if (ends) {
+    const Advance behind_it = advance(r.in_flight, i, access);
+    InFlight c = behind_it.in_flight;
+    r.exit.switches = behind_it.switches;
+    if (behind_it.ends) {
       r.exit = {Kind::kEnd, Gap::kNone, false, false, kNowhere, kNowhere};
       return;
     }
@@ -144,7 +134,7 @@ class Walk {
     r.exit.kind = Kind::kBranch;
     r.exit.gap = Gap::kNone;
     if (i.branch.target == BranchTarget::kAbsolute) flow_.position_dependent = true;
-    Context taken = c;  // an earlier branch that is under way is forgotten
+    InFlight taken = c;  // an earlier branch that is under way is forgotten
     taken.branch_in = kBranchDelay;
     taken.branch = r.index;
     r.exit.taken = link(r, behind(r.index), taken);
@@ -152,7 +142,7 @@ class Walk {
   }
 
   // To the next instruction, or to where the branch under way leads.
-  void go_on(Raw& r, Context c, Kind kind) {
+  void go_on(Raw& r, InFlight c, Kind kind) {
     int32_t to = behind(r.index);
     const bool jumps = c.branch_in != 0 && --c.branch_in == 0;
     if (jumps) {
@@ -180,8 +170,8 @@ class Walk {
     return {};
   }
 
-  uint32_t link(const Raw& from, int32_t index, const Context& context) {
-    const uint32_t to = node_of(index, context);
+  uint32_t link(const Raw& from, int32_t index, const InFlight& in_flight) {
+    const uint32_t to = node_of(index, in_flight);
     Raw& r = raw_[to];
     ++r.ways_in;
     r.resumes = r.resumes || from.exit.switches;
@@ -228,7 +218,7 @@ class Walk {
     uint32_t n = start;
     for (;;) {
       const Raw& r = raw_[n];
-      flow_.nodes.push_back({r.index, r.instruction, number, r.context});
+      flow_.nodes.push_back({r.index, r.instruction, number, r.in_flight});
       if (r.exit.kind != Kind::kNext || raw_[r.exit.next].starts_block) break;
       n = r.exit.next;
     }

@@ -155,7 +155,7 @@ std::string disassemble(int version, const Instruction& i) {
 
 std::string disassemble(int version, uint64_t word) {
   Instruction i;
-  return decode(version, word, i) ? disassemble(version, i) : "invalid";
+  return decode(version, word, i) ? disassemble(version, i) : "invalid instruction";
 }
 
 }  // namespace v3d::qpu

@@ -78,7 +78,7 @@ bool is_canonical(int version, uint64_t word);
 
 /// Text as of Mesa's v3d_qpu_disasm; the differences stand in disassemble.cc.
 std::string disassemble(int version, const Instruction& instruction);
-/// "invalid" if the word is no instruction.
+/// "invalid instruction" if the word is no instruction.
 std::string disassemble(int version, uint64_t word);
 
 }  // namespace v3d::qpu

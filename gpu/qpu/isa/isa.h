@@ -26,13 +26,15 @@ inline constexpr Register kSfuResult = accumulator(4);
 /// What differs between the versions once an instruction is decoded. What differs in one operation, signal or
 /// write address stands in its row.
 struct IsaProperties {
-  bool has_accumulators;  ///< r0..r5, which a thread switch may lose
-  Register implicit;      ///< destination of ldunif and ldunifa, and of the C of ldvary
+  bool has_accumulators;       ///< r0..r5, which a thread switch may lose
+  bool reads_and_waits_count;  ///< among the peripherals of which an instruction accesses one
+  Register implicit;           ///< destination of ldunif and ldunifa, and of the C of ldvary
   /// Payload registers at thread start (qpu.md 6).
   Register fragment_w, fragment_centroid_w, fragment_z;
   Register workgroup_xy, workgroup_z_index;
 };
 inline constexpr IsaProperties kIsa71 = {.has_accumulators = false,
+                                         .reads_and_waits_count = false,
                                          .implicit = 0,
                                          .fragment_w = 3,
                                          .fragment_centroid_w = 1,
@@ -40,6 +42,7 @@ inline constexpr IsaProperties kIsa71 = {.has_accumulators = false,
                                          .workgroup_xy = 3,
                                          .workgroup_z_index = 2};
 inline constexpr IsaProperties kIsa42 = {.has_accumulators = true,
+                                         .reads_and_waits_count = true,
                                          .implicit = accumulator(5),
                                          .fragment_w = 0,
                                          .fragment_centroid_w = 1,
@@ -266,7 +269,7 @@ const SignalCode* signal_codes(int version);
 /// Magic write addresses (qpu.md 3.2).
 enum Waddr : uint8_t {
 #define V3D_QPU_WADDR(versions, address, waddr, name, unit, effect, uniform, reg, latency) \
-  kWaddr##waddr = address,
+  kWaddr##waddr = (address),
 #include "gpu/qpu/isa/isa.def"
 };
 

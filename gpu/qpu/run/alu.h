@@ -6,6 +6,7 @@
 
 #include <bit>
 
+#include "gpu/base/arithmetic.h"
 #include "gpu/base/float16.h"
 #include "gpu/base/lanes.h"
 #include "gpu/qpu/isa/isa.h"
@@ -108,26 +109,6 @@ inline Lanes packed(Pack pack, Lanes value, Lanes old) {
 
 // ---- Helpers of the operations
 
-// Sum and product of two NaNs are the first one, quiet. The compiler may exchange the operands of + and *.
-inline LanesF sum(LanesF a, LanesF b) {
-#ifdef __AVX512F__
-  LanesF result;
-  __asm__("vaddps %2, %1, %0" : "=v"(result) : "v"(a), "v"(b));
-  return result;
-#else
-  return a + b;
-#endif
-}
-inline LanesF product(LanesF a, LanesF b) {
-#ifdef __AVX512F__
-  LanesF result;
-  __asm__("vmulps %2, %1, %0" : "=v"(result) : "v"(a), "v"(b));
-  return result;
-#else
-  return a * b;
-#endif
-}
-
 /// What VFMOV and the others of its opcode do to the sign of one half; bits of the selector.
 enum SignBits : uint32_t { kSignOverride = 1, kSignInvert = 2 };
 /// @param form  SignBits of the low half, and shifted by 2 of the high half (Mesa qpu_pack.c, opcode 191)
@@ -163,33 +144,6 @@ inline LanesF minimum(LanesF a, LanesF b) {
 inline LanesF maximum(LanesF a, LanesF b) {
   const LanesF number = b > a ? b : a;
   return a != a ? as_float(as_uint(b) | as_uint((b != b) & 0x400000)) : number;
-}
-
-enum class Rounding { kNearestEven = 0, kDown = 1, kUp = 2, kZero = 3 };
-template <Rounding rounding>
-inline LanesF round_lanes(LanesF v) {
-#ifdef __AVX512F__
-  return __builtin_ia32_rndscaleps_mask(v, static_cast<int>(rounding) | 8, v, kAllLanes, 4);
-#else
-  LanesF result;
-  for (int i = 0; i < kLanes; ++i) {
-    switch (rounding) {
-      case Rounding::kNearestEven:
-        result[i] = __builtin_rintf(v[i]);
-        break;
-      case Rounding::kDown:
-        result[i] = __builtin_floorf(v[i]);
-        break;
-      case Rounding::kUp:
-        result[i] = __builtin_ceilf(v[i]);
-        break;
-      case Rounding::kZero:
-        result[i] = __builtin_truncf(v[i]);
-        break;
-    }
-  }
-  return result;
-#endif
 }
 
 /// Integers of whole floats: saturating, 0 for NaN.

@@ -6,9 +6,11 @@
 
 #include "gpu/qpu/run/interpreter.h"
 
+#include <optional>
 #include <utility>
 
-#include "gpu/base/log.h"
+#include "absl/strings/str_format.h"
+#include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/observer.h"
 #include "gpu/qpu/run/ports.h"
 #include "gpu/qpu/run/program.h"
@@ -320,12 +322,9 @@ After finish_instruction(uint16_t signals, Thread& t) {
   return jumps ? After::kJump : After::kNext;
 }
 
-[[gnu::cold, gnu::noinline]] Stop hang(const Thread& t, const Chunk* chunk, const char* why) {
-  if (chunk)
-    log_error("qpu: %s at pc 0x%08x, word 0x%016x", why, t.pc,
-              chunk->words[t.pc % Chunk::kBytes / sizeof(uint64_t)]);
-  else
-    log_error("qpu: %s at pc 0x%08x", why, t.pc);
+[[gnu::cold, gnu::noinline]] Stop hang(Thread& t, const Chunk* chunk, const char* why) {
+  t.hang = {why, {}};
+  if (chunk) t.hang.word = chunk->words[t.pc % Chunk::kBytes / sizeof(uint64_t)];
   return Stop::kHang;
 }
 
@@ -381,8 +380,24 @@ Observer::Next next_of(After after, const Thread& t) {
   return Observer::Next::kContinue;
 }
 
-template <bool observed>
-Stop execute(const Program& program, Thread& t) {
+// What a thread does behind a switch that took effect: empty if it goes on.
+std::optional<Stop> stop_at_switch(Thread& t) {
+  if (t.pending.sync != Sync::kNone) {
+    const bool barrier = std::exchange(t.pending.sync, Sync::kNone) == Sync::kBarrier;
+    return barrier ? Stop::kBarrier : Stop::kMeeting;
+  }
+  return t.stop_at_switch ? std::optional(Stop::kSwitch) : std::nullopt;
+}
+
+enum class Mode {
+  kToStop,
+  kToBlock,   ///< ... or until a branch or a thread switch took effect: then the result is empty
+  kObserved,  ///< with calls of thread.observer
+};
+
+template <Mode mode>
+std::optional<Stop> execute(const Program& program, Thread& t) {
+  constexpr bool kIsObserved = mode == Mode::kObserved;
   const uint16_t implicit = register_offset(isa(program.version()).implicit);
   const Bases bases(t);
   const uint64_t budget = t.budget;
@@ -395,15 +410,14 @@ Stop execute(const Program& program, Thread& t) {
     return chunk != nullptr;
   };
   const auto set_pc = [&] { t.pc = chunk->address + step->index * 8u; };
-  const auto stop = [&](Stop why) {
+  const auto stop = [&](std::optional<Stop> why) {
     t.budget = left;
     t.instructions += budget - left;
     return why;
   };
 
-  t.pc &= ~7u;
   if (!enter()) return stop(hang(t, nullptr, kTooLarge));
-  bool careful = observed || needs_care(t.pending.events);
+  bool careful = kIsObserved || needs_care(t.pending.events);
   for (;;) {
     if (step->kind <= Step::Kind::kMasked && !careful) [[likely]] {
       if (left == 0) break;
@@ -427,33 +441,67 @@ Stop execute(const Program& program, Thread& t) {
     }
     if (left == 0) break;
     --left;
-    if (const char* error = run_step<observed>(implicit, *chunk, *step, t, bases))
+    if (const char* error = run_step<kIsObserved>(implicit, *chunk, *step, t, bases))
       return stop(hang(t, chunk, error));
     const After after = finish_instruction(step->signals, t);
-    if constexpr (observed) t.observer->finished(t, next_of(after, t));
-    careful = observed || needs_care(t.pending.events);
+    if constexpr (kIsObserved) t.observer->finished(t, next_of(after, t));
+    careful = kIsObserved || needs_care(t.pending.events);
     if (after == After::kNext) {
       ++step;
       continue;
     }
     if (after == After::kEnd) return stop(Stop::kEnd);
     if (after == After::kSwitch) {
-      if (t.pending.sync != Sync::kNone) {
-        const bool barrier = std::exchange(t.pending.sync, Sync::kNone) == Sync::kBarrier;
-        return stop(barrier ? Stop::kBarrier : Stop::kMeeting);
-      }
-      if (t.stop_at_switch) return stop(Stop::kSwitch);
+      if (const auto why = stop_at_switch(t)) return stop(*why);
     }
+    if constexpr (mode == Mode::kToBlock) return stop(std::nullopt);
     if (!enter()) return stop(hang(t, nullptr, kTooLarge));
   }
   set_pc();
   return stop(Stop::kBudget);
 }
 
+// Host code and interpreter take turns: the latter runs what the former leaves to it, up to the next block.
+Stop run_compiled(const Program& program, const HostProgram& code, Thread& t) {
+  using Why = HostProgram::Leave::Why;
+  for (;;) {
+    const HostProgram::Leave leave = code.run(t);
+    std::optional<Stop> stop;
+    switch (leave.why) {
+      case Why::kEnd:
+        return Stop::kEnd;
+      case Why::kHang:
+        return hang(t, program.chunk(t.memory, t.pc), leave.error);
+      case Why::kSwitch:
+        stop = stop_at_switch(t);
+        break;
+      case Why::kElsewhere: {
+        const uint64_t before = t.instructions;
+        stop = execute<Mode::kToBlock>(program, t);
+        program.count_interpreted(t, t.instructions - before);
+        break;
+      }
+    }
+    if (stop) return *stop;
+  }
+}
+
 }  // namespace
 
 Stop run(const Program& program, Thread& thread) {
-  return thread.observer ? execute<true>(program, thread) : execute<false>(program, thread);
+  thread.pc &= ~7u;
+  if (thread.observer) return *execute<Mode::kObserved>(program, thread);
+  if (const HostProgram* const code = program.compiled(thread)) return run_compiled(program, *code, thread);
+  const uint64_t before = thread.instructions;
+  const Stop stop = *execute<Mode::kToStop>(program, thread);
+  program.count_interpreted(thread, thread.instructions - before);
+  return stop;
+}
+
+std::string hang_text(const Thread& t) {
+  std::string text = absl::StrFormat("%s at pc 0x%08x", t.hang.why, t.pc);
+  if (t.hang.word) absl::StrAppendFormat(&text, ", word 0x%016x", *t.hang.word);
+  return text;
 }
 
 }  // namespace v3d::qpu

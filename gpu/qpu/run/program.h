@@ -6,9 +6,11 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "gpu/base/memory.h"
 #include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/step.h"
 
 namespace v3d::qpu {
@@ -31,8 +33,9 @@ class Program {
   static constexpr size_t kMaxChunks = 1024;
 
   /// @param total  counts the chunks of all programs of a cache; the program adds its own while it lives
-  Program(int version, GpuAddr entry, std::shared_ptr<std::atomic<size_t>> total)
-      : version_(version), entry_(entry & ~7u), total_(std::move(total)) {}
+  /// @param compiler  null: the program is interpreted
+  Program(int version, GpuAddr entry, std::shared_ptr<std::atomic<size_t>> total, Compiler* compiler)
+      : version_(version), entry_(entry & ~7u), total_(std::move(total)), compiler_(compiler) {}
   ~Program();
 
   int version() const { return version_; }
@@ -47,6 +50,22 @@ class Program {
     return make_chunk(memory, address);
   }
 
+  /// The same if execution came to the page of the address before, else nullptr.
+  const Chunk* chunk_in_known_page(Memory memory, GpuAddr address) const;
+
+  /// Host code for the thread, which is about to run; made when it is worth it. nullptr: there is none.
+  const HostProgram* compiled(const Thread& thread) const {
+    if (!compiler_) return nullptr;
+    HostCode& host = host_code_[thread.final_section];
+    if (host.interpreted.load(std::memory_order_relaxed) >= host.next_look.load(std::memory_order_relaxed))
+      look_at(host, thread);
+    return host.code.load(std::memory_order_acquire);
+  }
+  void count_interpreted(const Thread& thread, uint64_t instructions) const {
+    if (compiler_)
+      host_code_[thread.final_section].interpreted.fetch_add(instructions, std::memory_order_relaxed);
+  }
+
   /// True if the words in memory are still those that were decoded.
   bool matches(Memory memory) const;
 
@@ -56,10 +75,24 @@ class Program {
   uint32_t slot_of(GpuAddr address) const { return address / Chunk::kBytes - entry_ / Chunk::kBytes + 16; }
   const Chunk* make_chunk(Memory memory, GpuAddr address) const;
 
+  /// Of threads that start in their last section, or of the others. What is compiled depends on it.
+  struct HostCode {
+    std::atomic<const HostProgram*> code{nullptr};  // the last of `made`
+    std::atomic<uint64_t> interpreted{0};           // instructions
+    std::atomic<uint64_t> next_look{0};             // when so many were
+    std::mutex mutex;
+    size_t chunks = 0;                                     // that were known to the last compilation
+    std::vector<std::unique_ptr<const HostProgram>> made;  // all, since threads may still run them
+  };
+  void look_at(HostCode& host, const Thread& thread) const;
+  static size_t cost(const HostProgram& made);
+
   const int version_;
   const GpuAddr entry_;
   const std::shared_ptr<std::atomic<size_t>> total_;
   mutable std::atomic<const Chunk*> near_[kNear] = {};
+  Compiler* const compiler_;
+  mutable HostCode host_code_[2];
   mutable std::mutex mutex_;
   mutable std::unordered_map<GpuAddr, std::unique_ptr<const Chunk>> chunks_;  // all, guarded by mutex_
 };

@@ -27,13 +27,17 @@ struct ProgramCache::State {
   }
 
   int version;
+  Compiler* compiler;
   std::shared_ptr<std::atomic<size_t>> chunks = std::make_shared<std::atomic<size_t>>(0);
   std::mutex mutex;
   std::unordered_map<GpuAddr, Entry> programs;
   std::list<GpuAddr> uses;  // most recent first
 };
 
-ProgramCache::ProgramCache(int version) : state_(std::make_unique<State>()) { state_->version = version; }
+ProgramCache::ProgramCache(int version, Compiler* compiler) : state_(std::make_unique<State>()) {
+  state_->version = version;
+  state_->compiler = compiler;
+}
 ProgramCache::~ProgramCache() = default;
 
 std::shared_ptr<const Program> ProgramCache::get(Memory memory, GpuAddr code) {
@@ -50,7 +54,7 @@ std::shared_ptr<const Program> ProgramCache::get(Memory memory, GpuAddr code) {
   }
   std::shared_ptr<const Program>& program = found->second.program;
   if (!program || !program->matches(memory))
-    program = std::make_shared<const Program>(s.version, entry, s.chunks);
+    program = std::make_shared<const Program>(s.version, entry, s.chunks, s.compiler);
   return program;
 }
 

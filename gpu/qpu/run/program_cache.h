@@ -8,13 +8,15 @@
 
 namespace v3d::qpu {
 
+class Compiler;
 class Program;
 
 /// Programs of one address space. Thread safe.
 class ProgramCache {
  public:
   /// @param version  71 or 42
-  explicit ProgramCache(int version);
+  /// @param compiler  outlives the programs; null: they are interpreted
+  explicit ProgramCache(int version, Compiler* compiler = nullptr);
   ~ProgramCache();
 
   /// The program at `code`. A cached one is compared with memory first: drivers reuse shader BOs. Call it

@@ -41,6 +41,7 @@ void Thread::restart() {
   instructions = 0;
   stop_at_switch = false;
   observer = nullptr;
+  hang = {};
   meeting = {};
 
   // The queues and parameters behind the counts need no initial value.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
@@ -98,6 +99,12 @@ struct Thread {
   uint64_t instructions;  ///< executed so far
   bool stop_at_switch;    ///< return Stop::kSwitch at every thread switch
   Observer* observer;     ///< null, or who sees every instruction (observer.h)
+
+  /// With Stop::kHang: why it cannot go on.
+  struct Hang {
+    const char* why;
+    std::optional<uint64_t> word;  ///< at pc
+  } hang;
 
   /// With Stop::kMeeting: so many threads of the core, this one among them, wait for each other at a
   /// synchronisation object.

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "gpu/qpu/check/hazard.h"
 #include "gpu/qpu/run/alu.h"
 
 namespace v3d::qpu {
@@ -113,6 +112,7 @@ class Watch::WatchedThread final : public Observer {
   size_t index_of(const Thread& thread) const { return (thread.pc - entry_) / 8; }
 
   void report(const Thread& thread, HazardSet set) {
+    set &= watch_.options_.hazards;
     for (int n = 0; set != 0; ++n, set >>= 1)
       if (set & 1) report(thread, static_cast<Hazard>(n));
   }

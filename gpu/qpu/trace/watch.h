@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 
+#include "gpu/qpu/check/hazard.h"
 #include "gpu/qpu/run/observer.h"
 #include "gpu/qpu/trace/trace.h"
 
@@ -15,6 +16,7 @@ struct WatchOptions {
   TraceSink trace_sink;
   /// Rules that programs break go here, one line per call, each once per program; null: nothing is checked.
   TraceSink hazard_sink;
+  HazardSet hazards = kAllHazards;  ///< those that are reported
 };
 
 /// Of a device; makes the watches of its jobs. Thread safe; outlives them.

@@ -74,7 +74,7 @@ SamplerState decode_sampler_state(Memory memory, GpuAddr address) {
   state.min_nearest = record.bit(1);
   state.mip_nearest = record.bit(2);
   state.max_anisotropy = record.bit(3) ? static_cast<uint8_t>(2u << record.bits(61, 2)) : 1;
-  state.compare = static_cast<uint8_t>(record.bits(4, 3));
+  state.compare = static_cast<Compare>(record.bits(4, 3));
   state.transfer_disable = record.bit(7);
   state.layer_border = record.bit(57);
   state.min_lod = static_cast<int32_t>(record.bits(8, 12));

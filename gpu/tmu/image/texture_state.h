@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "gpu/base/compare.h"
 #include "gpu/base/memory.h"
 #include "gpu/tmu/texel/transfer.h"
 
@@ -34,8 +35,8 @@ enum class Wrap : uint8_t { kRepeat, kClamp, kMirror, kBorder, kMirrorOnce };
 
 struct SamplerState {
   bool mag_nearest, min_nearest, mip_nearest;
-  uint8_t max_anisotropy;    ///< 1: off; else 2, 4, 8, 16
-  uint8_t compare;           ///< 0 never 1 less 2 equal 3 lequal 4 greater 5 notequal 6 gequal 7 always
+  uint8_t max_anisotropy;  ///< 1: off; else 2, 4, 8, 16
+  Compare compare;
   int32_t min_lod, max_lod;  ///< 1/256
   int32_t bias;              ///< 1/256
   Wrap wrap[3];              ///< S, T, R

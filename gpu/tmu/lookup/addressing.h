@@ -44,7 +44,7 @@ struct Row {
 
 /// Index of a texel as stored. Assumed of the flips of a texture: nothing but this changes, so that wrapping,
 /// offsets, filters and the order of gathered texels are those of the texture that the request sees.
-inline Lanes flipped(LanesI i, LanesI size) { return as_uint(size - 1 - i); }
+inline Lanes flipped(LanesI i, LanesI size) { return as_uint(size) - 1u - as_uint(i); }
 
 /// n / divisor for n below 2^14 and block sizes 4..12.
 inline Lanes divide_by_block(Lanes n, uint32_t divisor) { return n * ((1u << 18) / divisor + 1) >> 18; }

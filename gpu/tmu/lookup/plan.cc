@@ -18,12 +18,12 @@ int8_t signed_nibble(uint32_t word, int shift) {
   return static_cast<int8_t>(static_cast<int32_t>(word << (28 - shift)) >> 28);
 }
 
-LookupOptions decode_options(uint32_t p2, int version) {
+LookupOptions decode_options(uint32_t p2, const LookupProperties& chip) {
   LookupOptions options = {};
   options.op = (p2 >> 20) & 15;
   options.lod_query = (p2 >> 24) & 1;
-  options.dimension_query = version >= 71 && ((p2 >> 25) & 1);
-  options.write_conversion = version >= 71 && ((p2 >> 26) & 1);
+  options.dimension_query = chip.has_dimension_query && ((p2 >> 25) & 1);
+  options.write_conversion = chip.has_write_conversion && ((p2 >> 26) & 1);
   options.gather = (p2 >> 7) & 1;
   options.gather_component = (p2 >> 5) & 3;
   options.disable_autolod = (p2 >> 1) & 1;
@@ -114,14 +114,14 @@ uint32_t border_value_42(uint32_t word, BorderEncoding encoding) {
   }
 }
 
-void make_border(Plan& plan, const uint8_t* order, int version) {
+void make_border(Plan& plan, const uint8_t* order, const LookupProperties& chip) {
   const SamplerState& sampler = plan.sampler;
   const bool integer = plan.format->kind != Kind::kFloat;
   const uint32_t one = integer ? 1 : float_bits(1.0f);
   uint32_t color[4] = {};
   if (sampler.border_mode == 7) {
     BorderEncoding encoding = BorderEncoding::kF32;
-    if (version < 71 && !integer) {
+    if (chip.encoded_border && !integer) {
       const bool srgb = plan.format->decoder(plan.texture.transfer) != nullptr;
       encoding = !plan.wide_output || srgb ? BorderEncoding::kF16 : plan.format->border;
     }
@@ -224,7 +224,7 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   plan.per_pixel = (key.p1 >> 2) & 1;
   plan.unnormalized = (key.p1 >> 1) & 1;
   plan.wide_output = key.p1 & 1;
-  plan.options = decode_options(key.p2, version);
+  plan.options = decode_options(key.p2, lookup_properties(version));
   plan.texture = decode_texture_state(memory, key.p0 & ~15u, version);
   plan.num_words = static_cast<uint8_t>(std::popcount(key.p0 & (plan.wide_output ? 15 : 3)));
   plan.run = run_nothing;
@@ -256,7 +256,7 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   if (plan.texture.reverse) std::reverse(plan.order, plan.order + 4);
   if (plan.texture.rb_swap) std::swap(plan.order[0], plan.order[2]);
   make_outputs(plan, plan.order);
-  make_border(plan, plan.order, version);
+  make_border(plan, plan.order, lookup_properties(version));
   plan.run = pick_function(plan, lookup);
   if (plan.texture.swap_st && (lookup.written & kT)) {
     std::swap(plan.options.offset[0], plan.options.offset[1]);

@@ -43,6 +43,24 @@ struct LevelTables {
   Lanes x_shift, column_pitch, y0_shift, y1_shift, xor_bit;
 };
 
+/// What differs between the versions of the chip (texture.md 4, 6, 8).
+struct LookupProperties {
+  bool has_dimension_query, has_write_conversion;  ///< bits 25 and 26 of the third word
+  bool encoded_border;  ///< border colours of float formats are stored in the form of what a lookup returns
+  bool wrap16;          ///< vectors of general accesses go on at the start of their 16 bytes (texture.md 8)
+};
+/// @param version  71 or 42
+constexpr LookupProperties lookup_properties(int version) {
+  return version >= 71 ? LookupProperties{.has_dimension_query = true,
+                                          .has_write_conversion = true,
+                                          .encoded_border = false,
+                                          .wrap16 = false}
+                       : LookupProperties{.has_dimension_query = false,
+                                          .has_write_conversion = false,
+                                          .encoded_border = true,
+                                          .wrap16 = true};
+}
+
 struct Plan {
   /// The words that make lookups equal; the rest of a lookup is lane data.
   struct Key {

@@ -33,25 +33,10 @@ LanesI layer_outside(const Call& call) {
   return ~((layer >= 0.0f) & (layer < static_cast<float>(call.plan.texture.depth)));
 }
 
-LanesI compare(uint32_t function, LanesF reference, LanesF texel) {
-  switch (function) {
-    case 0:
-      return LanesI{};
-    case 1:
-      return reference < texel;
-    case 2:
-      return reference == texel;
-    case 3:
-      return reference <= texel;
-    case 4:
-      return reference > texel;
-    case 5:
-      return reference != texel;
-    case 6:
-      return reference >= texel;
-    default:
-      return ~LanesI{};
-  }
+LanesI compare(Compare function, LanesF reference, LanesF texel) {
+  const LanesI less = reference<texel, equal = reference == texel, greater = reference> texel;
+  return (less & passes_when(function, 0)) | (equal & passes_when(function, 1)) |
+         (greater & passes_when(function, 2)) | (~(less | equal | greater) & passes_unordered(function));
 }
 
 /// Texels of any format, with border colours, depth comparison and flipped axes; blends in float.
@@ -84,7 +69,7 @@ struct AnyTexel {
     for (int c = 0; c < 4; ++c) {
       if (!call.uses(c)) continue;
       const LanesF af = as_float(a.c[c]), bf = as_float(b.c[c]);
-      result.c[c] = as_uint(weight == 0 ? af : af * (1.0f - w) + bf * w);
+      result.c[c] = as_uint(weight == 0 ? af : sum(af * (1.0f - w), bf * w));
     }
     return result;
   }
@@ -252,9 +237,9 @@ Texel sample_cube_edge(const Call& call, const LevelLanes& level) {
   for (int k = 0; k < 4; ++k) {
     if (!mask_bits(f.corner[k])) continue;
     for (int c = 0; c < 4; ++c) {
-      const LanesF sum = as_float(f.texel[(k + 1) & 3].c[c]) + as_float(f.texel[(k + 2) & 3].c[c]) +
-                         as_float(f.texel[(k + 3) & 3].c[c]);
-      f.texel[k].c[c] = f.corner[k] ? as_uint(sum * (1.0f / 3)) : f.texel[k].c[c];
+      const auto neighbour = [&](int n) { return as_float(f.texel[(k + n) & 3].c[c]); };
+      const LanesF mean = sum(sum(neighbour(1), neighbour(2)), neighbour(3)) * (1.0f / 3);
+      f.texel[k].c[c] = f.corner[k] ? as_uint(mean) : f.texel[k].c[c];
     }
   }
   return AnyTexel<Policy::kBlocks>::bilinear(call, f.texel, f.ws, f.wt);
@@ -383,7 +368,7 @@ void run_anisotropic(const Plan& plan, TexelMemory& texels, const TextureLookup&
     const LanesF v = as_float(axis ? lookup.t : lookup.s);
     step[axis] = (x_longer ? of_quad<1>(v) : of_quad<2>(v)) - of_quad<0>(v);
   }
-  Texel sum = {};
+  Texel total = {};
   for (int k = 0;; ++k) {
     const LaneMask taking_part = mask_bits(probes > k) & active;
     if (!taking_part) break;
@@ -395,10 +380,10 @@ void run_anisotropic(const Plan& plan, TexelMemory& texels, const TextureLookup&
     }
     const Texel probe = sample_levels<Policy, k2D>(call, choice);
     for (int c = 0; c < 4; ++c)
-      sum.c[c] = select(taking_part, as_uint(as_float(sum.c[c]) + as_float(probe.c[c])), sum.c[c]);
+      total.c[c] = select(taking_part, as_uint(sum(as_float(total.c[c]), as_float(probe.c[c]))), total.c[c]);
   }
-  for (int c = 0; c < 4; ++c) sum.c[c] = as_uint(as_float(sum.c[c]) / count);
-  finish(plan, sum.c, active, out);
+  for (int c = 0; c < 4; ++c) total.c[c] = as_uint(as_float(total.c[c]) / count);
+  finish(plan, total.c, active, out);
 }
 
 /// Gather: the four texels of the linear footprint in the base level.

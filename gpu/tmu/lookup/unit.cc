@@ -69,7 +69,7 @@ int Unit::texture(const TextureLookup& lookup, Lanes* out) {
 }
 
 int Unit::general(const GeneralLookup& lookup, Lanes* out) {
-  return general_lookup(state_->texels.memory, state_->version < 71, lookup, out);
+  return general_lookup(state_->texels.memory, lookup_properties(state_->version).wrap16, lookup, out);
 }
 
 }  // namespace v3d::tmu

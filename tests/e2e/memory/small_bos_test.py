@@ -15,6 +15,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "qpu_programs"))
+import kernels  # pylint: disable=wrong-import-position
 import qpu_program  # pylint: disable=wrong-import-position
 import v3d_drm  # pylint: disable=wrong-import-position
 
@@ -23,18 +24,6 @@ Prime = v3d_drm._struct("Prime", handle=v3d_drm.U32, flags=v3d_drm.U32, fd=ctype
 BoOffset = v3d_drm._struct("BoOffset", handle=v3d_drm.U32, offset=v3d_drm.U32)
 UNTOUCHED = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
 DESCRIPTORS = 1024
-
-# Uniforms: an address and a value, which each lane stores behind that of the lane before.
-STORE = """
-    eidx rf1
-    shl rf1, rf1, 2
-    ldunifrf.rf3
-    ldunifrf.rf4
-    mov tmud, rf4
-    add tmua, rf3, rf1
-    tmuwt -
-end
-"""
 
 
 def status():
@@ -73,7 +62,7 @@ class SmallBosTest(unittest.TestCase):
 
     def gpu_store(self, address, value, device=None, program=None):
         device, program = device or self.device, program or self.program
-        qpu_program.load(program, STORE, [address, value])
+        qpu_program.load(program, kernels.STORE, [address, value])
         device.submit_csd(qpu_program.config(device, program, 1), [program])
         device.wait(program, 60)
 

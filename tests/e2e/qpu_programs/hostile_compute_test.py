@@ -12,6 +12,7 @@ import os
 import subprocess
 import unittest
 
+import kernels
 import qpu_program
 import v3d_drm
 
@@ -19,18 +20,6 @@ SIGNALLED = 1
 ENDS, IS_RESET = 0, 1  # failed jobs
 
 UNTOUCHED = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
-
-# Stores 42 in each lane's word. Uniform: address.
-SOUND = """
-    eidx rf1
-    shl rf1, rf1, 2
-    ldunifrf.rf3
-    ldunifrf.rf4
-    mov tmud, rf4
-    add tmua, rf3, rf1
-    tmuwt -
-end
-"""
 
 
 class HostileComputeTest(unittest.TestCase):
@@ -69,7 +58,7 @@ class HostileComputeTest(unittest.TestCase):
         self.assertEqual(self.run_program(*args, **kwargs), expected)
         for i in range(16):
             self.data.words[i] = 0
-        self.assertEqual(self.run_program(SOUND, [self.data.address, 42]), expected)
+        self.assertEqual(self.run_program(kernels.STORE, [self.data.address, 42]), expected)
         self.assertEqual(self.data.words[:16].tolist(), [42] * 16)
         self.assertEqual(self.device.param(v3d_drm.PARAM_CONTEXT_RESETS), expected)
 

@@ -6,6 +6,18 @@ SGEMM_SLACK_ROWS = 16 + LOOKUPS_AHEAD  # rows behind B that SGEMM and IGEMM8 rea
 SCOPY_UNROLL = 8         # vectors of 16 floats for each turn of SCOPY
 SCOPY_SLACK_BYTES = 64 * SCOPY_UNROLL  # behind the source, read and not used
 
+# Each lane stores a value behind that of the lane before. Uniforms: address, value.
+STORE = """
+    eidx rf1
+    shl rf1, rf1, 2
+    ldunifrf.rf3
+    ldunifrf.rf4
+    mov tmud, rf4
+    add tmua, rf3, rf1
+    tmuwt -
+end
+"""
+
 
 def _gemm(multiply, add, first=""):
     """C = A B, all row-major, of words that `multiply` multiplies and `add` sums up. One batch computes 16 x 16 elements: lanes are columns, rf16..rf31 its rows.

@@ -48,6 +48,21 @@ std::vector<uint8_t> random_texels(const Format& f, uint32_t count) {
 
 class Copies : public testing::TestWithParam<Format> {};
 
+/// Without filtering, of all channels; the target is read next. Two corners of each image.
+void blit(Gpu& gpu, const Image& from, const std::array<VkOffset3D, 2>& source, const Image& to,
+          const std::array<VkOffset3D, 2>& target) {
+  gpu.run([&](VkCommandBuffer c) {
+    transition(c, to, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL);
+    const VkImageBlit region{.srcSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1},
+                             .srcOffsets = {source[0], source[1]},
+                             .dstSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1},
+                             .dstOffsets = {target[0], target[1]}};
+    vkCmdBlitImage(c, from.handle, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, to.handle,
+                   VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &region, VK_FILTER_NEAREST);
+    transition(c, to, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
+  });
+}
+
 TEST_P(Copies, BufferToImageToImageToBuffer) {
   const Format f = GetParam();
   Gpu gpu;
@@ -96,16 +111,7 @@ TEST_P(Copies, BlitMirrorsWithoutFiltering) {
   const Image from = gpu.image(32, 24, f.format, {.usage = VK_IMAGE_USAGE_SAMPLED_BIT});
   const Image to = gpu.image(32, 24, f.format, {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
   gpu.upload(from, texels.data(), texels.size(), VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
-  gpu.run([&](VkCommandBuffer c) {
-    transition(c, to, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL);
-    VkImageBlit blit{.srcSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1},
-                     .srcOffsets = {{32, 0, 0}, {0, 24, 1}},
-                     .dstSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1},
-                     .dstOffsets = {{0, 0, 0}, {32, 24, 1}}};
-    vkCmdBlitImage(c, from.handle, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, to.handle,
-                   VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &blit, VK_FILTER_NEAREST);
-    transition(c, to, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
-  });
+  blit(gpu, from, {{{32, 0, 0}, {0, 24, 1}}}, to, {{{0, 0, 0}, {32, 24, 1}}});
   std::vector<uint8_t> expected(texels.size());
   for (size_t y = 0; y < 24; ++y)
     for (size_t x = 0; x < 32; ++x)
@@ -171,16 +177,7 @@ TEST(Blits, ConvertAmongUnormFormats) {
        {Channels{VK_FORMAT_B8G8R8A8_UNORM, 4}, Channels{VK_FORMAT_R5G6B5_UNORM_PACK16, 2},
         Channels{VK_FORMAT_A2B10G10R10_UNORM_PACK32, 4}, Channels{VK_FORMAT_R32G32B32A32_SFLOAT, 16}}) {
     const Image to = gpu.image(16, 16, c.format, {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
-    gpu.run([&](VkCommandBuffer commands) {
-      transition(commands, to, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL);
-      VkImageBlit blit{.srcSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1},
-                       .srcOffsets = {{0, 0, 0}, {16, 16, 1}},
-                       .dstSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1},
-                       .dstOffsets = {{0, 0, 0}, {16, 16, 1}}};
-      vkCmdBlitImage(commands, from.handle, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, to.handle,
-                     VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &blit, VK_FILTER_NEAREST);
-      transition(commands, to, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
-    });
+    blit(gpu, from, {{{0, 0, 0}, {16, 16, 1}}}, to, {{{0, 0, 0}, {16, 16, 1}}});
     const std::vector<uint8_t> out = gpu.download(to, c.bytes);
     for (size_t i = 0; i < 256; ++i) {
       double got[4] = {0, 0, 0, 1}, step[3] = {};

@@ -80,6 +80,16 @@ void bind_vertices(VkCommandBuffer commands, const Buffer& buffer, uint32_t bind
   vkCmdBindVertexBuffers(commands, binding, 1, &buffer.handle, &zero);
 }
 
+/// A pass of one draw over black.
+void draw_vertices(VkCommandBuffer c, const Target& target, const Pipeline& pipeline, const Buffer& vertices,
+                   uint32_t count) {
+  begin_pass(c, target, kBlack);
+  bind(c, pipeline);
+  bind_vertices(c, vertices);
+  vkCmdDraw(c, count, 1, 0, 0);
+  vkCmdEndRenderPass(c);
+}
+
 /// Signed distance of a pixel centre from the line a-b, in pixels; positive on the side of clockwise (rows
 /// down) interiors.
 double edge_distance(const double (&a)[2], const double (&b)[2], double x, double y) {
@@ -141,13 +151,7 @@ TEST(VulkanGraphics, TriangleCoversItsPixelsAndInterpolatesColors) {
                                             {{-0.1f, 0.8f, 0, 1}, {0, 0, 1, 1}}};
   const Buffer buffer = vertex_buffer(gpu, vertices);
   const Pipeline pipeline = gpu.graphics(target, flat_options());
-  gpu.run([&](VkCommandBuffer c) {
-    begin_pass(c, target, kBlack);
-    bind(c, pipeline);
-    bind_vertices(c, buffer);
-    vkCmdDraw(c, 3, 1, 0, 0);
-    vkCmdEndRenderPass(c);
-  });
+  gpu.run([&](VkCommandBuffer c) { draw_vertices(c, target, pipeline, buffer, 3); });
   const Picture picture(gpu, image);
   double corner[3][2];
   for (int i = 0; i < 3; ++i) {
@@ -220,15 +224,14 @@ TEST(VulkanGraphics, TexturedDepthTestedMesh) {
   const Image depth =
       gpu.image(kSize, kSize, VK_FORMAT_D32_SFLOAT, {.usage = VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT});
   const Target target = gpu.target(image, &depth);
-  PipelineOptions o;
-  o.vertex = kMeshVert;
-  o.fragment = kTextureFrag;
-  o.stride = sizeof(MeshVertex);
-  o.attributes = {{VK_FORMAT_R32G32B32_SFLOAT, 0}, {VK_FORMAT_R32G32_SFLOAT, 12}};
-  o.depth_test = true;
-  o.push_constant_bytes = 64;
-  o.descriptors = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER};
-  const Pipeline pipeline = gpu.graphics(target, o);
+  const Pipeline pipeline =
+      gpu.graphics(target, {.vertex = kMeshVert,
+                            .fragment = kTextureFrag,
+                            .stride = sizeof(MeshVertex),
+                            .attributes = {{VK_FORMAT_R32G32B32_SFLOAT, 0}, {VK_FORMAT_R32G32_SFLOAT, 12}},
+                            .depth_test = true,
+                            .push_constant_bytes = 64,
+                            .descriptors = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER}});
   const VkDescriptorSet set = gpu.descriptors(
       pipeline, {{.type = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER,
                   .view = texture.view,
@@ -367,13 +370,7 @@ TEST(VulkanGraphics, ResolvesFourSamples) {
   o.topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP;
   const Pipeline pipeline = gpu.graphics(target, o);
   const Buffer buffer = vertex_buffer(gpu, vertices);
-  gpu.run([&](VkCommandBuffer c) {
-    begin_pass(c, target, kBlack);
-    bind(c, pipeline);
-    bind_vertices(c, buffer);
-    vkCmdDraw(c, 4, 1, 0, 0);
-    vkCmdEndRenderPass(c);
-  });
+  gpu.run([&](VkCommandBuffer c) { draw_vertices(c, target, pipeline, buffer, 4); });
   const Picture picture(gpu, image);
   int between = 0;
   double sum = 0;
@@ -413,11 +410,7 @@ TEST(VulkanGraphics, SamplesWhatItRendered) {
               .sampler = gpu.sampler(VK_FILTER_LINEAR, VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE)}});
   const Buffer buffer = vertex_buffer(gpu, vertices);
   gpu.run([&](VkCommandBuffer c) {
-    begin_pass(c, first_target, kBlack);
-    bind(c, draw);
-    bind_vertices(c, buffer);
-    vkCmdDraw(c, 4, 1, 0, 0);
-    vkCmdEndRenderPass(c);
+    draw_vertices(c, first_target, draw, buffer, 4);
     transition(c, first, VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
     begin_pass(c, second_target, kBlack);
     bind(c, copy, set);
@@ -488,12 +481,11 @@ TEST(VulkanGraphics, MipmapsAreBlittedAndSampledByLevel) {
     }
     const Image image = gpu.image(size, size, kRgba8, {.usage = kColor});
     const Target target = gpu.target(image);
-    PipelineOptions o;
-    o.vertex = kScreenVert;
-    o.fragment = kLevelFrag;
-    o.push_constant_bytes = 4;
-    o.descriptors = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER};
-    const Pipeline pipeline = gpu.graphics(target, o);
+    const Pipeline pipeline =
+        gpu.graphics(target, {.vertex = kScreenVert,
+                              .fragment = kLevelFrag,
+                              .push_constant_bytes = 4,
+                              .descriptors = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER}});
     const VkDescriptorSet set = gpu.descriptors(
         pipeline, {{.type = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER,
                     .view = texture.view,
@@ -520,14 +512,13 @@ TEST(VulkanGraphics, InstancesHaveTheirAttributesAndIndices) {
   Gpu gpu;
   const Image image = gpu.image(64, 64, kRgba8, {.usage = kColor});
   const Target target = gpu.target(image);
-  PipelineOptions o;
-  o.vertex = kInstancedVert;
-  o.fragment = kFlatFrag;
-  o.stride = 8;
-  o.instance_stride = 16;
-  o.attributes = {{VK_FORMAT_R32G32_SFLOAT, 0}, {VK_FORMAT_R32G32B32A32_SFLOAT, 0, true}};
-  o.topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP;
-  const Pipeline pipeline = gpu.graphics(target, o);
+  const Pipeline pipeline = gpu.graphics(
+      target, {.vertex = kInstancedVert,
+               .fragment = kFlatFrag,
+               .stride = 8,
+               .instance_stride = 16,
+               .attributes = {{VK_FORMAT_R32G32_SFLOAT, 0}, {VK_FORMAT_R32G32B32A32_SFLOAT, 0, true}},
+               .topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP});
   const Buffer corners = vertex_buffer<float>(gpu, {-1, -1, 1, -1, -1, 1, 1, 1});
   std::vector<float> instances;
   for (int i = 0; i < 16; ++i) {  // cells of a 4x4 grid
@@ -594,11 +585,8 @@ TEST(VulkanGraphics, PushConstantsChangeBetweenDraws) {
   Gpu gpu;
   const Image image = gpu.image(96, 40, kRgba8, {.usage = kColor});
   const Target target = gpu.target(image);
-  PipelineOptions o;
-  o.vertex = kScreenVert;
-  o.fragment = kPushFrag;
-  o.push_constant_bytes = 32;
-  const Pipeline pipeline = gpu.graphics(target, o);
+  const Pipeline pipeline =
+      gpu.graphics(target, {.vertex = kScreenVert, .fragment = kPushFrag, .push_constant_bytes = 32});
   struct Push {
     float color[4];
     int32_t window[4];
@@ -630,11 +618,8 @@ TEST(VulkanGraphics, OcclusionQueriesCountSamplesAndTimestampsAdvance) {
   Gpu gpu;
   const Image image = gpu.image(100, 80, kRgba8, {.usage = kColor});
   const Target target = gpu.target(image);
-  PipelineOptions o;
-  o.vertex = kScreenVert;
-  o.fragment = kPushFrag;
-  o.push_constant_bytes = 32;
-  const Pipeline pipeline = gpu.graphics(target, o);
+  const Pipeline pipeline =
+      gpu.graphics(target, {.vertex = kScreenVert, .fragment = kPushFrag, .push_constant_bytes = 32});
   VkQueryPool occlusion = VK_NULL_HANDLE, time = VK_NULL_HANDLE;
   VkQueryPoolCreateInfo info{.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                              .queryType = VK_QUERY_TYPE_OCCLUSION,

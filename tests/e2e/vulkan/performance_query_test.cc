@@ -89,11 +89,8 @@ TEST(VulkanPerformanceQuery, CountersOfADrawAreThoseOfItsGeometry) {
   const Image image =
       gpu.image(kSize, kSize, VK_FORMAT_R8G8B8A8_UNORM, {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
   const Target target = gpu.target(image);
-  PipelineOptions o;
-  o.vertex = kScreenVert;
-  o.fragment = kPushFrag;
-  o.push_constant_bytes = 32;
-  const Pipeline pipeline = gpu.graphics(target, o);
+  const Pipeline pipeline =
+      gpu.graphics(target, {.vertex = kScreenVert, .fragment = kPushFrag, .push_constant_bytes = 32});
   const struct {
     float color[4] = {1, 0.5f, 0.25f, 1};
     int32_t window[4] = {0, 0, kSize, kSize};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""v3demu replay --trace-qpu and V3DEMU_DEBUG=qpu over a compute program.
+"""v3demu decode, replay --trace-qpu and V3DEMU_DEBUG=qpu over a compute program.
 
 usage: trace_test.py V3DEMU FOLDER QPU_SAXPY
 """
@@ -39,13 +39,17 @@ def main():
     v3demu, folder, saxpy = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
     capture = os.path.join(folder, "saxpy.v3dcap")
-    run([v3demu, "capture", "-o", capture, "--", saxpy, "/dev/dri/renderD128"])
+    run([v3demu, "capture", "--mesa", "system", "-o", capture, "--", saxpy, "/dev/dri/renderD128"])
 
     plain = run([v3demu, "replay", "--hash", capture])
     traced = run([v3demu, "replay", "--hash", "--trace-qpu=instructions=all", capture])
     check_trace(traced[:traced.rindex("job 1:")])
     hashes = [re.search(r"memory (\w{16})", text)[1] for text in (plain, traced)]
     expect(hashes[0] == hashes[1], "the trace changes results", str(hashes))
+
+    decoded = run([v3demu, "decode", capture])
+    expect(re.search(r"ldunifrf\.rf13 +# uniform \+0x10: 0x40400000 \(3\)$", decoded, re.M), "the factor", decoded)
+    expect(re.search(r"  b\.\w+ .*# to 0x[0-9a-f]{8}$", decoded, re.M), "where the loop begins", decoded)
 
     default = run([v3demu, "replay", "--trace-qpu", capture])
     expect(default.count("====") == 1 and default.count("\n    state ") <= 1000, "the first 1000 instructions", default)
@@ -61,7 +65,7 @@ def main():
     if os.path.exists(log):
         os.remove(log)
     with tempfile.TemporaryDirectory(prefix="v3demu-test-") as sockets:
-        run([v3demu, "run", "--", saxpy, "/dev/dri/renderD128"],
+        run([v3demu, "run", "--mesa", "system", "--", saxpy, "/dev/dri/renderD128"],
             dict(os.environ, V3DEMU_SOCKET=os.path.join(sockets, "live"), V3DEMU_LOG=log, V3DEMU_DEBUG="qpu",
                  V3DEMU_TRACE_QPU="instructions=5"))
     with open(log) as live:

@@ -63,29 +63,15 @@ void compare(std::span<const uint32_t> code, const Expect& expect) {
 
 using Words = std::vector<uint32_t>;
 
-TEST(VulkanDotProduct, Unsigned) {
-  compare(kDotUnsignedComp, [](const Words& a, const Words& b, const Words& c, uint32_t i) {
-    const auto d = dot<false, false>;
-    return std::array{low(d(a[i], b[i])), low(d(a[i], b[i])) + c[i],
-                      low(d(a[i], b[i ^ 1]) * 3 + d(a[i ^ 2], 0x00ff0105))};
-  });
+template <bool signed_a, bool signed_b, uint32_t constant>
+std::array<uint32_t, 3> sums(const Words& a, const Words& b, const Words& c, uint32_t i) {
+  const auto d = dot<signed_a, signed_b>;
+  return {low(d(a[i], b[i])), low(d(a[i], b[i])) + c[i], low(d(a[i], b[i ^ 1]) * 3 + d(a[i ^ 2], constant))};
 }
 
-TEST(VulkanDotProduct, Signed) {
-  compare(kDotSignedComp, [](const Words& a, const Words& b, const Words& c, uint32_t i) {
-    const auto d = dot<true, true>;
-    return std::array{low(d(a[i], b[i])), low(d(a[i], b[i])) + c[i],
-                      low(d(a[i], b[i ^ 1]) * 3 + d(a[i ^ 2], 0x007f8105))};
-  });
-}
-
-TEST(VulkanDotProduct, Mixed) {
-  compare(kDotMixedComp, [](const Words& a, const Words& b, const Words& c, uint32_t i) {
-    const auto d = dot<true, false>;
-    return std::array{low(d(a[i], b[i])), low(d(a[i], b[i])) + c[i],
-                      low(d(a[i], b[i ^ 1]) * 3 + d(a[i ^ 2], 0x00ff8105))};
-  });
-}
+TEST(VulkanDotProduct, Unsigned) { compare(kDotUnsignedComp, sums<false, false, 0x00ff0105>); }
+TEST(VulkanDotProduct, Signed) { compare(kDotSignedComp, sums<true, true, 0x007f8105>); }
+TEST(VulkanDotProduct, Mixed) { compare(kDotMixedComp, sums<true, false, 0x00ff8105>); }
 
 TEST(VulkanDotProduct, SaturatingUnsigned) {
   compare(kDotSaturatingUnsignedComp, [](const Words& a, const Words& b, const Words& c, uint32_t i) {

@@ -64,10 +64,7 @@ TEST(VulkanLimits, FramebuffersOf7680KnowTheirCoordinates) {
   for (const Size& size : kExtremes) {
     const Image image = gpu.image(size.width, size.height, VK_FORMAT_R16G16_UINT, {.usage = kColor});
     const Target target = gpu.target(image);
-    PipelineOptions o;
-    o.vertex = kWholeVert;
-    o.fragment = kCoordinatesFrag;
-    const Pipeline pipeline = gpu.graphics(target, o);
+    const Pipeline pipeline = gpu.graphics(target, {.vertex = kWholeVert, .fragment = kCoordinatesFrag});
     gpu.run([&](VkCommandBuffer c) {
       begin_pass(c, target, {0, 0, 0, 0});
       bind(c, pipeline);
@@ -92,12 +89,10 @@ TEST(VulkanLimits, FramebufferOf7680By7680) {
   struct Push {
     float rectangle[4], color[4], size[2];
   };
-  PipelineOptions o;
-  o.vertex = kRectangleVert;
-  o.fragment = kRectangleFrag;
-  o.topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP;
-  o.push_constant_bytes = sizeof(Push);
-  const Pipeline pipeline = gpu.graphics(target, o);
+  const Pipeline pipeline = gpu.graphics(target, {.vertex = kRectangleVert,
+                                                  .fragment = kRectangleFrag,
+                                                  .topology = VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP,
+                                                  .push_constant_bytes = sizeof(Push)});
   // Left, top, right and bottom; the corners, the middle and a band along the last rows.
   constexpr uint32_t kRectangles[][4] = {{0, 0, 37, 21},           {7600, 0, 7680, 50},
                                          {0, 7671, 300, 7680},     {7679, 7600, 7680, 7680},
@@ -160,11 +155,8 @@ TEST(VulkanLimits, PushConstantsOf256BytesInFragments) {
   REQUIRE_LIMIT(gpu, maxPushConstantsSize, 256u);
   const Image image = gpu.image(32, 4, VK_FORMAT_R8G8B8A8_UNORM, {.usage = kColor});
   const Target target = gpu.target(image);
-  PipelineOptions o;
-  o.vertex = kWholeVert;
-  o.fragment = kPush256Frag;
-  o.push_constant_bytes = 256;
-  const Pipeline pipeline = gpu.graphics(target, o);
+  const Pipeline pipeline =
+      gpu.graphics(target, {.vertex = kWholeVert, .fragment = kPush256Frag, .push_constant_bytes = 256});
   float colors[64];
   for (uint32_t i = 0; i < 64; ++i) colors[i] = static_cast<float>(i * 3) / 255;
   gpu.run([&](VkCommandBuffer c) {

@@ -46,13 +46,11 @@ TEST(VulkanNullDescriptors, VertexBuffersReadAsZero) {
   const Image image =
       gpu.image(kCount, 1, VK_FORMAT_R8G8B8A8_UNORM, {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
   const Target target = gpu.target({&image, 1});
-  PipelineOptions o;
-  o.vertex = kNullAttributeVert;
-  o.fragment = kNullAttributeFrag;
-  o.stride = 16;
-  o.attributes = {{VK_FORMAT_R32G32B32A32_SFLOAT, 0}};
-  o.topology = VK_PRIMITIVE_TOPOLOGY_POINT_LIST;
-  const Pipeline pipeline = gpu.graphics(target, o);
+  const Pipeline pipeline = gpu.graphics(target, {.vertex = kNullAttributeVert,
+                                                  .fragment = kNullAttributeFrag,
+                                                  .stride = 16,
+                                                  .attributes = {{VK_FORMAT_R32G32B32A32_SFLOAT, 0}},
+                                                  .topology = VK_PRIMITIVE_TOPOLOGY_POINT_LIST});
   gpu.run([&](VkCommandBuffer c) {
     begin_pass(c, target, {1, 1, 1, 1});
     bind(c, pipeline);

@@ -2,14 +2,16 @@
 /// on the chip, so that TIDX values are those software expects and all batches of a supergroup can meet at a
 /// barrier; resident batches take turns of kSlice instructions. One lock is held between turns only. Nothing
 /// of a batch is on a worker's stack between turns: workers leave for other jobs and come back.
-#include "gpu/csd/scheduler.h"
+#include "gpu/csd/batch_scheduler.h"
 
 #include <algorithm>
 #include <bit>
 #include <chrono>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
+#include "gpu/qpu/run/interpreter.h"
 
 namespace v3d::csd {
 namespace {
@@ -19,7 +21,8 @@ constexpr std::chrono::milliseconds kPatience(20);
 
 }  // namespace
 
-Scheduler::Scheduler(const Job& job, const Configuration& configuration, bool serial, Engine engine)
+BatchScheduler::BatchScheduler(const JobContext& job, const Configuration& configuration, bool serial,
+                               Engine engine)
     : job_(job),
       configuration_(configuration),
       engine_(std::move(engine)),
@@ -30,7 +33,7 @@ Scheduler::Scheduler(const Job& job, const Configuration& configuration, bool se
       free_slots_(~uint64_t{0} >>
                   (64 - (serial ? 1 : std::min(qpus_.capacity(), configuration.max_slots())))) {}
 
-bool Scheduler::run() {
+bool BatchScheduler::run() {
   if (configuration_.batches == 0) return true;
   const uint64_t workers = std::min({static_cast<uint64_t>(job_.pool->concurrency()), configuration_.batches,
                                      static_cast<uint64_t>(qpus_.capacity())});
@@ -42,7 +45,7 @@ bool Scheduler::run() {
   return complete_;
 }
 
-void Scheduler::worker(int pool_slot) {
+void BatchScheduler::worker(int pool_slot) {
   std::unique_lock lock(mutex_);
   try {
     run_batches(lock, pool_slot);
@@ -54,7 +57,7 @@ void Scheduler::worker(int pool_slot) {
   }
 }
 
-void Scheduler::run_batches(std::unique_lock<std::mutex>& lock, int pool_slot) {
+void BatchScheduler::run_batches(std::unique_lock<std::mutex>& lock, int pool_slot) {
   const auto begin = std::chrono::steady_clock::now();
   uint64_t executed = 0;
   for (uint32_t tidx; next(lock, &tidx);) {
@@ -80,21 +83,21 @@ void Scheduler::run_batches(std::unique_lock<std::mutex>& lock, int pool_slot) {
 
 /// Whether the shift is over: the dispatch is held, or other jobs want workers. All see it at about the same
 /// time; the first to come back is the one that the dispatch belongs to.
-bool Scheduler::leaves(std::chrono::steady_clock::time_point begin) const {
+bool BatchScheduler::leaves(std::chrono::steady_clock::time_point begin) const {
   if (job_.turn && job_.turn->look()) return true;
   return job_.pool->is_crowded() && std::chrono::steady_clock::now() - begin >= ThreadPool::kShare;
 }
 
 /// Waits for a batch that can run. @return false when the dispatch is over, or has had nothing for this
 /// worker for so long that the pool should have it back; those that run batches carry on
-bool Scheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
+bool BatchScheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
   while (true) {
     if (job_.ended()) stop_ = true;
     if (stop_) break;
     launch();
     if (ready_count_ != 0) {
       *tidx = ready_[ready_head_];
-      ready_head_ = (ready_head_ + 1) % ready_.size();
+      ready_head_ = static_cast<uint32_t>((ready_head_ + 1) % ready_.size());
       if (--ready_count_ != 0 && idle_ != 0) wake_.notify_one();
       return true;
     }
@@ -114,7 +117,7 @@ bool Scheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
 }
 
 /// Places batches on free QPU threads, in order.
-void Scheduler::launch() {
+void BatchScheduler::launch() {
   while (!generator_.done() && qpus_.occupied() < qpus_.capacity()) {
     const uint32_t opens = generator_.opens_supergroup();
     if (opens != 0 && !open_supergroup(opens)) return;
@@ -130,7 +133,7 @@ void Scheduler::launch() {
 
 /// Takes the lowest free slot: batch counts that agree with the grid then never use more of them than the
 /// grid has supergroups, for which drivers allocate shared memory. @return false when there is none
-bool Scheduler::open_supergroup(uint32_t batches) {
+bool BatchScheduler::open_supergroup(uint32_t batches) {
   if (free_slots_ == 0) return false;
   launching_slot_ = static_cast<uint32_t>(std::countr_zero(free_slots_));
   free_slots_ &= free_slots_ - 1;
@@ -138,7 +141,7 @@ bool Scheduler::open_supergroup(uint32_t batches) {
   return true;
 }
 
-qpu::Stop Scheduler::run_slice(Resident& resident, uint32_t tidx, bool lockstep, int pool_slot) {
+qpu::Stop BatchScheduler::run_slice(Resident& resident, uint32_t tidx, bool lockstep, int pool_slot) {
   if (!resident.thread) resident.thread = std::make_unique<qpu::Thread>();
   qpu::Thread& thread = *resident.thread;
   if (!resident.started) {
@@ -154,14 +157,14 @@ qpu::Stop Scheduler::run_slice(Resident& resident, uint32_t tidx, bool lockstep,
 }
 
 /// What becomes of a batch that stopped.
-void Scheduler::settle(uint32_t tidx, qpu::Stop stop) {
+void BatchScheduler::settle(uint32_t tidx, qpu::Stop stop) {
   Resident& resident = resident_[tidx];
   Supergroup& group = supergroups_[resident.slot];
   if (stop == qpu::Stop::kEnd) {
     without_progress_ = 0;
     retire(tidx);
   } else if (stop == qpu::Stop::kHang) {
-    fail(tidx, "stopped");
+    fail(tidx, absl::StrCat("stopped (", qpu::hang_text(*resident.thread), ")"));
   } else if (resident.thread->instructions >= job_.instruction_limit) {
     fail(tidx, "did not end");
   } else if (!makes_progress(resident.last_slice)) {
@@ -182,15 +185,16 @@ void Scheduler::settle(uint32_t tidx, qpu::Stop stop) {
 }
 
 /// The kernel resets a dispatch when no batch ended for a second (drm-abi.md 3.5): here, for as many
-/// instructions as the QPUs that have batches issue in Job::patience. @return false when that is reached
-bool Scheduler::makes_progress(uint64_t instructions) {
+/// instructions as the QPUs that have batches issue in JobContext::patience. @return false when that is
+/// reached
+bool BatchScheduler::makes_progress(uint64_t instructions) {
   const int busy = std::min(static_cast<int>(qpus_.occupied()), job_.profile->qpu_count());
   without_progress_ += static_cast<double>(instructions) / (job_.profile->qpu_rate() * busy);
   return without_progress_ < job_.patience || job_.instruction_limit == kNoInstructionLimit;
 }
 
 /// An ended batch leaves its supergroup, so that the others do not wait for it at barriers.
-void Scheduler::retire(uint32_t tidx) {
+void BatchScheduler::retire(uint32_t tidx) {
   Resident& resident = resident_[tidx];
   spare_threads_.push_back(std::move(resident.thread));
   qpus_.give_back(tidx);
@@ -200,7 +204,7 @@ void Scheduler::retire(uint32_t tidx) {
     advance(resident.slot);
 }
 
-void Scheduler::wait(uint32_t tidx, Wait wait) {
+void BatchScheduler::wait(uint32_t tidx, Wait wait) {
   Resident& resident = resident_[tidx];
   Supergroup& group = supergroups_[resident.slot];
   resident.wait = wait;
@@ -210,7 +214,7 @@ void Scheduler::wait(uint32_t tidx, Wait wait) {
 
 /// The last one who comes tells how many had to (it sets the quorum anew). Others of its supergroup that wait
 /// at a thread switch may be those whom it waits for.
-void Scheduler::meet(uint32_t tidx) {
+void BatchScheduler::meet(uint32_t tidx) {
   Resident& resident = resident_[tidx];
   resident.wait = Wait::kMeeting;
   const qpu::Thread::Meeting& meeting = resident.thread->meeting;
@@ -225,7 +229,7 @@ void Scheduler::meet(uint32_t tidx) {
 
 /// @return how many
 template <typename Chosen>
-uint32_t Scheduler::release_meeting(const Chosen& chosen) {
+uint32_t BatchScheduler::release_meeting(const Chosen& chosen) {
   uint32_t count = 0;
   for (uint32_t tidx = 0; tidx < resident_.size(); ++tidx) {
     if (!chosen(resident_[tidx])) continue;
@@ -237,7 +241,7 @@ uint32_t Scheduler::release_meeting(const Chosen& chosen) {
 }
 
 /// Lets batches go on when all live ones of the supergroup wait.
-void Scheduler::advance(uint32_t slot) {
+void BatchScheduler::advance(uint32_t slot) {
   Supergroup& group = supergroups_[slot];
   if (group.at_barrier + group.at_switch != group.live) return;
   if (group.at_switch != 0) {
@@ -249,7 +253,7 @@ void Scheduler::advance(uint32_t slot) {
   }
 }
 
-void Scheduler::release(uint32_t slot, Wait wait) {
+void BatchScheduler::release(uint32_t slot, Wait wait) {
   for (uint32_t tidx = 0; tidx < resident_.size(); ++tidx) {
     Resident& resident = resident_[tidx];
     if (resident.wait != wait || resident.slot != slot) continue;
@@ -261,7 +265,7 @@ void Scheduler::release(uint32_t slot, Wait wait) {
 
 /// Every resident batch waits at a barrier for batches that cannot become resident. Hardware would hang; what
 /// is known of barriers is too little to call that certain, so they go on.
-void Scheduler::release_deadlocked() {
+void BatchScheduler::release_deadlocked() {
   if (const uint32_t met = release_meeting([](const Resident& r) { return r.wait == Wait::kMeeting; })) {
     if (!meeting_logged_)
       log_warning("csd: a TSY quorum cannot be reached by %d waiting threads; released", met);
@@ -278,11 +282,11 @@ void Scheduler::release_deadlocked() {
   }
 }
 
-void Scheduler::make_ready(uint32_t tidx) {
+void BatchScheduler::make_ready(uint32_t tidx) {
   ready_[(ready_head_ + ready_count_++) % ready_.size()] = static_cast<uint8_t>(tidx);
 }
 
-void Scheduler::fail(uint32_t tidx, const char* what) {
+void BatchScheduler::fail(uint32_t tidx, std::string_view what) {
   const Resident& resident = resident_[tidx];
   const uint32_t xy = resident.batch.workgroup_xy[0], z = resident.batch.workgroup_z_lii[0] & 0xffff;
   job_.error->set_hang(absl::StrFormat(

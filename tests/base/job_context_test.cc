@@ -1,5 +1,5 @@
 // What a job that runs is told of itself.
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 
 #include <gtest/gtest.h>
 

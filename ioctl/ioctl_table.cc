@@ -1,6 +1,6 @@
 /// @file The ioctl tables and the dispatcher (Linux drm_ioctl.c, drm_ioctl and drm_ioctl_permit; the tables
 /// are drm_ioctls there and v3d_drm_ioctls in v3d_drv.c).
-#include "ioctl/dispatch.h"
+#include "ioctl/ioctl_table.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -8,9 +8,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
-#include "gpu/base/job.h"
+#include "gpu/base/job_context.h"
 #include "gpu/csd/batch_generator.h"
 #include "gpu/csd/qpu_slots.h"
 #include "gpu/qpu/run/thread.h"
@@ -34,10 +35,10 @@ struct Engine {
   std::function<qpu::Stop(qpu::Thread& thread, int worker)> run;
 };
 
-class Scheduler {
+class BatchScheduler {
  public:
   /// @param serial  one supergroup at a time, all in slot 0
-  Scheduler(const Job& job, const Configuration& configuration, bool serial, Engine engine);
+  BatchScheduler(const JobContext& job, const Configuration& configuration, bool serial, Engine engine);
 
   /// Runs the dispatch on job.pool. @return true when all batches ended
   bool run();
@@ -81,10 +82,10 @@ class Scheduler {
   void release(uint32_t slot, Wait wait);
   void release_deadlocked();
   void make_ready(uint32_t tidx);
-  void fail(uint32_t tidx, const char* what);
+  void fail(uint32_t tidx, std::string_view what);
   bool makes_progress(uint64_t instructions);
 
-  const Job& job_;
+  const JobContext& job_;
   const Configuration configuration_;
   const Engine engine_;
 

@@ -12,7 +12,7 @@
 
 namespace v3d {
 
-namespace device {
+namespace chip {
 struct Profile;
 }
 namespace qpu {
@@ -77,13 +77,13 @@ class ListProgress {
   std::atomic<uint64_t> spent_{0};
 };
 
-/// Job::instruction_limit of a job that may run for ever.
+/// JobContext::instruction_limit of a job that may run for ever.
 inline constexpr uint64_t kNoInstructionLimit = ~uint64_t{0};
 
 /// Context of one bin, render, compute or TFU job. All pointers outlive the job.
-struct Job {
+struct JobContext {
   Memory memory;
-  const device::Profile* profile;
+  const chip::Profile* profile;
   ThreadPool* pool;
   qpu::ProgramCache* programs;
   perf::JobCounts* counts;

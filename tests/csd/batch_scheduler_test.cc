@@ -1,5 +1,5 @@
 // The scheduler with programs written in C++: fake(thread, batch state) instead of QPU instructions.
-#include "gpu/csd/scheduler.h"
+#include "gpu/csd/batch_scheduler.h"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ constexpr uint32_t kTwoThreads = 0, kFourThreads = 1;
 
 /// One dispatch of a program made of a C++ function. The function sees the thread's step (how often it ran
 /// before) and stands for `cost` instructions per run.
-class SchedulerTest : public testing::TestWithParam<int> {
+class BatchSchedulerTest : public testing::TestWithParam<int> {
  protected:
   struct Step {
     qpu::Thread& thread;
@@ -52,30 +52,30 @@ class SchedulerTest : public testing::TestWithParam<int> {
       thread.instructions += stop == qpu::Stop::kBudget ? thread.budget : cost;
       return stop;
     };
-    Scheduler scheduler(job_, decode(cfg, profile_), serial, engine);
+    BatchScheduler scheduler(job_, decode(cfg, profile_), serial, engine);
     const bool complete = scheduler.run();
     instructions_ = scheduler.instructions();
     return complete;
   }
 
-  const device::Profile& profile_ = *device::find_profile("rpi5");
+  const chip::Profile& profile_ = *chip::find_profile("rpi5");
   ThreadPool pool_{GetParam()};
   JobError error_;
   std::atomic<bool> cancel_{false};
-  Job job_{.memory = Memory(),
-           .profile = &profile_,
-           .pool = &pool_,
-           .programs = nullptr,
-           .counts = nullptr,
-           .error = &error_,
-           .cancel = &cancel_,
-           .instruction_limit = kNoInstructionLimit};  // instructions of the fakes take no time
+  JobContext job_{.memory = Memory(),
+                  .profile = &profile_,
+                  .pool = &pool_,
+                  .programs = nullptr,
+                  .counts = nullptr,
+                  .error = &error_,
+                  .cancel = &cancel_,
+                  .instruction_limit = kNoInstructionLimit};  // instructions of the fakes take no time
   uint64_t instructions_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Workers, SchedulerTest, testing::Values(0, 3));
+INSTANTIATE_TEST_SUITE_P(Workers, BatchSchedulerTest, testing::Values(0, 3));
 
-TEST_P(SchedulerTest, RunsEveryBatchOnceAndCountsInstructions) {
+TEST_P(BatchSchedulerTest, RunsEveryBatchOnceAndCountsInstructions) {
   std::mutex mutex;
   std::map<uint32_t, int> seen;
   EXPECT_TRUE(run(one_batch_per_workgroup(1000, 4, kFourThreads), [&](const Step& s) {
@@ -89,7 +89,7 @@ TEST_P(SchedulerTest, RunsEveryBatchOnceAndCountsInstructions) {
 }
 
 // py-videocore7 test_parallel (12), test_barrier (24), test_parallel_full (48).
-TEST_P(SchedulerTest, ThreadIndexIsDenseForBatchesThatFit) {
+TEST_P(BatchSchedulerTest, ThreadIndexIsDenseForBatchesThatFit) {
   const std::tuple<uint32_t, uint32_t, uint32_t> cases[] = {
       {12, kTwoThreads, 4}, {24, kTwoThreads, 2}, {48, kFourThreads, 1}};
   for (const auto& [batches, threading, stride] : cases) {
@@ -105,7 +105,7 @@ TEST_P(SchedulerTest, ThreadIndexIsDenseForBatchesThatFit) {
   }
 }
 
-TEST_P(SchedulerTest, ThreadIndexIsUniqueAmongLiveBatches) {
+TEST_P(BatchSchedulerTest, ThreadIndexIsUniqueAmongLiveBatches) {
   std::array<std::atomic<int>, 64> live{};
   EXPECT_TRUE(run(one_batch_per_workgroup(3000, 5, kFourThreads), [&](const Step& s) {
     EXPECT_LT(s.thread.tidx, 48u);
@@ -118,7 +118,7 @@ TEST_P(SchedulerTest, ThreadIndexIsUniqueAmongLiveBatches) {
   }));
 }
 
-TEST_P(SchedulerTest, BarriersHoldAllBatchesOfASupergroup) {
+TEST_P(BatchSchedulerTest, BarriersHoldAllBatchesOfASupergroup) {
   std::array<std::array<std::atomic<uint32_t>, 4>, 20> arrived{};  // supergroup, barrier
   EXPECT_TRUE(run(one_batch_per_workgroup(20 * 8 - 3, 8, kTwoThreads), [&](const Step& s) {
     const uint32_t group = s.batch / 8, members = group == 19 ? 5 : 8;  // the last supergroup is short
@@ -132,7 +132,7 @@ TEST_P(SchedulerTest, BarriersHoldAllBatchesOfASupergroup) {
 }
 
 // py-videocore7 test_barrier: after the barrier, read the neighbour's line, then overwrite one's own.
-TEST_P(SchedulerTest, BatchesLeaveABarrierTogether) {
+TEST_P(BatchSchedulerTest, BatchesLeaveABarrierTogether) {
   for (int round = 0; round < 50; ++round) {
     std::array<std::atomic<uint32_t>, 24> line{};
     std::array<uint32_t, 24> read{};
@@ -157,7 +157,7 @@ TEST_P(SchedulerTest, BatchesLeaveABarrierTogether) {
   }
 }
 
-TEST_P(SchedulerTest, LockstepEndsSoonAndYieldsToSpinningBatches) {
+TEST_P(BatchSchedulerTest, LockstepEndsSoonAndYieldsToSpinningBatches) {
   std::atomic<uint32_t> switches{0}, turn{7};
   EXPECT_TRUE(run(one_batch_per_workgroup(8, 8, kTwoThreads), [&](const Step& s) {
     if (s.step == 0) return qpu::Stop::kBarrier;
@@ -173,7 +173,7 @@ TEST_P(SchedulerTest, LockstepEndsSoonAndYieldsToSpinningBatches) {
   }));
 }
 
-TEST_P(SchedulerTest, EndedBatchesLeaveTheBarrier) {
+TEST_P(BatchSchedulerTest, EndedBatchesLeaveTheBarrier) {
   std::atomic<uint32_t> passed{0};
   EXPECT_TRUE(run(one_batch_per_workgroup(12, 12, kTwoThreads), [&](const Step& s) {
     if (s.step == s.batch) {  // batch n executes n barriers
@@ -186,7 +186,7 @@ TEST_P(SchedulerTest, EndedBatchesLeaveTheBarrier) {
 }
 
 // As many as the quorum go on together, whatever supergroups they are of; each object has its own.
-TEST_P(SchedulerTest, BatchesMeetAtObjects) {
+TEST_P(BatchSchedulerTest, BatchesMeetAtObjects) {
   std::array<std::array<std::atomic<uint32_t>, 5>, 6> arrived{};  // object, meeting
   EXPECT_TRUE(run(one_batch_per_workgroup(24, 2, kTwoThreads), [&](const Step& s) {
     const uint32_t object = s.batch % 6;
@@ -201,7 +201,7 @@ TEST_P(SchedulerTest, BatchesMeetAtObjects) {
 }
 
 // Behind a barrier, batches wait for each other at thread switches, but not for one at a meeting.
-TEST_P(SchedulerTest, AMeetingEndsLockstep) {
+TEST_P(BatchSchedulerTest, AMeetingEndsLockstep) {
   std::atomic<uint32_t> ended{0};
   testing::internal::CaptureStderr();
   EXPECT_TRUE(run(one_batch_per_workgroup(2, 2, kTwoThreads), [&](const Step& s) {
@@ -216,7 +216,7 @@ TEST_P(SchedulerTest, AMeetingEndsLockstep) {
   EXPECT_EQ(ended, 2u);
 }
 
-TEST_P(SchedulerTest, AQuorumThatNobodyReachesDoesNotDeadlock) {
+TEST_P(BatchSchedulerTest, AQuorumThatNobodyReachesDoesNotDeadlock) {
   std::atomic<uint32_t> ended{0};
   EXPECT_TRUE(run(one_batch_per_workgroup(3, 3, kTwoThreads), [&](const Step& s) {
     s.thread.meeting = {~0u, 0};
@@ -227,7 +227,7 @@ TEST_P(SchedulerTest, AQuorumThatNobodyReachesDoesNotDeadlock) {
   EXPECT_EQ(ended, 3u);
 }
 
-TEST_P(SchedulerTest, ASupergroupLargerThanTheMachineDoesNotDeadlock) {
+TEST_P(BatchSchedulerTest, ASupergroupLargerThanTheMachineDoesNotDeadlock) {
   std::atomic<uint32_t> ended{0};
   std::array<uint32_t, 7> cfg = one_batch_per_workgroup(200, 100, kTwoThreads);
   cfg[3] &= ~0xf00u;  // 16 workgroups per supergroup, 100 batches
@@ -239,7 +239,7 @@ TEST_P(SchedulerTest, ASupergroupLargerThanTheMachineDoesNotDeadlock) {
   EXPECT_EQ(ended, 200u);
 }
 
-TEST_P(SchedulerTest, ASpinningBatchDoesNotStarveTheOthers) {
+TEST_P(BatchSchedulerTest, ASpinningBatchDoesNotStarveTheOthers) {
   std::atomic<uint32_t> turn{23};  // each batch waits for the one started after it
   EXPECT_TRUE(run(one_batch_per_workgroup(24, 1, kTwoThreads), [&](const Step& s) {
     if (turn != s.batch) return qpu::Stop::kBudget;
@@ -248,7 +248,7 @@ TEST_P(SchedulerTest, ASpinningBatchDoesNotStarveTheOthers) {
   }));
 }
 
-TEST_P(SchedulerTest, SupergroupsInFlightHaveSlotsOfTheirOwn) {
+TEST_P(BatchSchedulerTest, SupergroupsInFlightHaveSlotsOfTheirOwn) {
   std::array<std::atomic<uint32_t>, 1024> owner{};
   std::atomic<uint32_t> highest{0};
   EXPECT_TRUE(run(one_batch_per_workgroup(500, 1, kFourThreads), [&](const Step& s) {
@@ -263,7 +263,7 @@ TEST_P(SchedulerTest, SupergroupsInFlightHaveSlotsOfTheirOwn) {
   EXPECT_LT(highest, 48u);
 }
 
-TEST_P(SchedulerTest, SerialDispatchesUseSlotZeroOnly) {
+TEST_P(BatchSchedulerTest, SerialDispatchesUseSlotZeroOnly) {
   std::atomic<uint32_t> open{0xffffffff}, left{0};
   std::array<uint32_t, 7> cfg = one_batch_per_workgroup(60, 4, kTwoThreads);
   cfg[3] = (cfg[3] & ~0xf00u) | 1 << 8;
@@ -283,7 +283,7 @@ TEST_P(SchedulerTest, SerialDispatchesUseSlotZeroOnly) {
       true));
 }
 
-TEST_P(SchedulerTest, CancelEndsAnEndlessDispatch) {
+TEST_P(BatchSchedulerTest, CancelEndsAnEndlessDispatch) {
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     cancel_ = true;
@@ -294,14 +294,14 @@ TEST_P(SchedulerTest, CancelEndsAnEndlessDispatch) {
   EXPECT_FALSE(error_.failed());
 }
 
-TEST_P(SchedulerTest, ADispatchInWhichNoBatchEndsForASecondHangs) {
+TEST_P(BatchSchedulerTest, ADispatchInWhichNoBatchEndsForASecondHangs) {
   job_.instruction_limit = kNoInstructionLimit - 1;
   EXPECT_FALSE(
       run(one_batch_per_workgroup(24, 1, kTwoThreads), [&](const Step&) { return qpu::Stop::kBudget; }));
   EXPECT_NE(error_.message().find("made no progress"), std::string::npos) << error_.message();
 }
 
-TEST_P(SchedulerTest, ALoneBatchDoesNotKeepThePoolFromOtherJobs) {
+TEST_P(BatchSchedulerTest, ALoneBatchDoesNotKeepThePoolFromOtherJobs) {
   std::atomic<int> elsewhere{0};
   std::thread other;
   EXPECT_TRUE(run(one_batch_per_workgroup(4, 4, kTwoThreads), [&](const Step& s) {
@@ -322,7 +322,7 @@ TEST_P(SchedulerTest, ALoneBatchDoesNotKeepThePoolFromOtherJobs) {
   other.join();
 }
 
-TEST_P(SchedulerTest, TheInstructionLimitNamesTheThread) {
+TEST_P(BatchSchedulerTest, TheInstructionLimitNamesTheThread) {
   job_.instruction_limit = 1'000'000;
   EXPECT_FALSE(run(one_batch_per_workgroup(3, 1, kTwoThreads),
                    [&](const Step& s) { return s.batch == 1 ? qpu::Stop::kBudget : qpu::Stop::kEnd; }));
@@ -331,19 +331,19 @@ TEST_P(SchedulerTest, TheInstructionLimitNamesTheThread) {
   EXPECT_NE(error_.message().find("workgroup 1,0,0"), std::string::npos) << error_.message();
 }
 
-TEST_P(SchedulerTest, EndlessBarriersAreFoundByTheLimit) {
+TEST_P(BatchSchedulerTest, EndlessBarriersAreFoundByTheLimit) {
   job_.instruction_limit = 10'000;
   EXPECT_FALSE(
       run(one_batch_per_workgroup(4, 4, kTwoThreads), [&](const Step&) { return qpu::Stop::kBarrier; }));
   EXPECT_TRUE(error_.failed());
 }
 
-TEST_P(SchedulerTest, AHangEndsTheDispatch) {
+TEST_P(BatchSchedulerTest, AHangEndsTheDispatch) {
   EXPECT_FALSE(run({0, 0, 0, 0, 0xffffffff, 0, 0}, [&](const Step&) { return qpu::Stop::kHang; }));
   EXPECT_NE(error_.message().find("compute thread stopped"), std::string::npos) << error_.message();
 }
 
-TEST_P(SchedulerTest, HugeBatchCountsAreStreamed) {
+TEST_P(BatchSchedulerTest, HugeBatchCountsAreStreamed) {
   std::atomic<uint64_t> ended{0};
   EXPECT_FALSE(run({0, 0, 0, 0xff000, 0xffffffff, 0, 0}, [&](const Step&) {
     if (++ended == 100'000) cancel_ = true;
@@ -352,7 +352,7 @@ TEST_P(SchedulerTest, HugeBatchCountsAreStreamed) {
   EXPECT_LT(ended, 101'000u);
 }
 
-TEST_P(SchedulerTest, NoBatchesNoWork) {
+TEST_P(BatchSchedulerTest, NoBatchesNoWork) {
   EXPECT_TRUE(run({0, 0, 0, 0, 0, 0, 0}, [&](const Step&) {
     ADD_FAILURE() << "a batch ran";
     return qpu::Stop::kEnd;

@@ -29,32 +29,31 @@ bool copy(const MemoryFile& from, uint64_t offset, const MemoryFile& to, uint64_
 
 }  // namespace
 
-AddressRoom::AddressRoom(std::unique_ptr<GpuContext> gpu, const BoAlignment& alignment,
-                         std::shared_ptr<MemoryUse> use, RoomCharges charges)
+BoSpace::BoSpace(std::unique_ptr<GpuContext> gpu, const BoAlignment& alignment,
+                 std::shared_ptr<MemoryUse> use, BoSpaceCharges charges)
     : charges_(std::move(charges)), gpu_(std::move(gpu)), use_(std::move(use)), va_(alignment) {
   if (gpu_) slabs_.emplace(gpu_->space(), va_);
 }
 
-void AddressRoom::note_use() { use_->retired_bytes = slabs_->retired_bytes(); }
+void BoSpace::note_use() { use_->retired_bytes = slabs_->retired_bytes(); }
 
-AddressRoom::HostUse AddressRoom::host_use() const {
+BoSpace::HostUse BoSpace::host_use() const {
   const std::lock_guard lock(mutex_);
   return {gpu_->space().host_mappings(), slabs_->slabs()};
 }
 
-int AddressRoom::map(const Buffer& buffer, Placement* placement) {
+int BoSpace::map(const Buffer& buffer, Placement* placement) {
   const std::lock_guard lock(mutex_);
   auto place = va_.allocate(buffer.size());
   if (!place && slabs_->trim()) place = va_.allocate(buffer.size());
   if (!place) return ENOSPC;
-  const int memfd = buffer.place().file->memfd.get();
   *placement = {*place, {}};
-  if (gpu_->space().map(*place, memfd, 0, buffer.size()).ok()) return 0;
+  if (buffer.place().file->map(gpu_->space(), *place, 0, buffer.size())) return 0;
   va_.release(*place, buffer.size());
   return ENOMEM;
 }
 
-void AddressRoom::unmap(Buffer& buffer, const Placement& placement) {
+void BoSpace::unmap(Buffer& buffer, const Placement& placement) {
   const std::lock_guard lock(mutex_);
   if (placement.piece.slab && buffer.in_slab()) {
     slabs_->release(placement.piece, buffer.client_mapped(), std::move(buffer.charges_.bytes));
@@ -70,8 +69,8 @@ void AddressRoom::unmap(Buffer& buffer, const Placement& placement) {
     va_.try_release(placement.address, buffer.size());
 }
 
-std::shared_ptr<Buffer> AddressRoom::create_small(BufferTable& table, Account& account, Charge* bytes,
-                                                  bool in_need, Placement* placement) {
+std::shared_ptr<Buffer> BoSpace::create_small(BufferTable& table, Account& account, Charge* bytes,
+                                              bool in_need, Placement* placement) {
   const std::lock_guard lock(mutex_);
   const uint64_t size = bytes->amount();
   const auto piece = slabs_->allocate(account, size, in_need);
@@ -89,8 +88,8 @@ std::shared_ptr<Buffer> AddressRoom::create_small(BufferTable& table, Account& a
   }
 }
 
-int AddressRoom::move_out(Account& account, const std::shared_ptr<Buffer>& buffer, const Placement& placement,
-                          Charge* mappings, MovedMemory* moved) {
+int BoSpace::move_out(Account& account, const std::shared_ptr<Buffer>& buffer, const Placement& placement,
+                      Charge* mappings, MovedMemory* moved) {
   const std::lock_guard lock(mutex_);
   if (!buffer->in_slab()) return 0;
   BufferCharges charges;
@@ -103,7 +102,7 @@ int AddressRoom::move_out(Account& account, const std::shared_ptr<Buffer>& buffe
   const auto file = MemoryFile::create("v3demu-bo", buffer->size());
   UniqueFd for_client(file ? fcntl(file->memfd.get(), F_DUPFD_CLOEXEC, 0) : -1);
   if (!for_client || !copy(*old.file, old.offset, *file, buffer->size()) ||
-      !gpu_->space().map(placement.address, file->memfd.get(), 0, buffer->size()).ok())
+      !file->map(gpu_->space(), placement.address, 0, buffer->size()))
     return ENOMEM;
   bool was_mapped;
   {
