@@ -1,0 +1,33 @@
+/// What compiled code has beside the thread while it runs: its own copy of the budget, where the uniform
+/// stream is, and room to hand values to the functions that it calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+
+#include "gpu/base/lanes.h"
+#include "gpu/qpu/run/thread.h"
+
+namespace v3d::qpu::jit {
+
+struct Frame {
+  Lanes a, b, result;        ///< of a call
+  Lanes loaded, implicitly;  ///< fetched by signals of a word that also writes to a port
+  Lanes results[2];          ///< of the halves of a word, kept over a call
+  Lanes addresses;           ///< of a memory access, lane by lane
+  Thread* thread;
+  /// Uniforms at the GPU addresses [low, low + span) stand at base + address.
+  const uint8_t* uniform_base;
+  uint32_t uniform_low, uniform_span;
+  uint64_t left;  ///< instructions of the budget
+  /// Why the thread hangs, when a call says that it does.
+  const char* error;
+  /// What a call threw: nothing unwinds through compiled code.
+  std::exception_ptr exception;
+  uint32_t masks[4];  ///< mask registers of a word, kept over a call
+  LaneMask exec;      ///< of a call: lanes that take part; afterwards those that are written
+  LaneMask x;         ///< of a call: the flag
+};
+
+}  // namespace v3d::qpu::jit

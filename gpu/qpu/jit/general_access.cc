@@ -1,0 +1,261 @@
+/// @file Loads and stores by address: one routine per program, for words of 32 bits and vectors of them. It
+/// takes addresses in kTemp2 and the lanes in r8d, changes kUnpackedA to kTemp3, kScratchMask and general
+/// registers. Gives 0 in eax, with nothing done and the addresses kept, for what is not here: small types,
+/// atomics, errors, addresses at the end of the window.
+///
+/// Each must leave what general_lookup() of the TMU leaves, and touch the same pages.
+
+#include "gpu/qpu/jit/emitter.h"
+
+namespace v3d::qpu::jit {
+
+using Xbyak::Xmm;
+
+namespace {
+
+using Pending = Thread::Pending;
+constexpr size_t kPending = offsetof(Thread, pending);
+constexpr size_t kHead = kPending + offsetof(Pending, fifo_head),
+                 kTail = kPending + offsetof(Pending, fifo_tail), kFifo = kPending + offsetof(Pending, fifo);
+constexpr size_t kTexture = kPending + offsetof(Pending, texture);
+constexpr size_t kWritten = kTexture + offsetof(tmu::TextureLookup, written),
+                 kNumData = kTexture + offsetof(tmu::TextureLookup, num_data),
+                 kData = kTexture + offsetof(tmu::TextureLookup, data);
+static_assert(kNumData == kWritten + 1);
+
+constexpr uint32_t kMostWords = 4;
+/// Above it a vector may run over the end of the addresses.
+constexpr uint32_t kHighAddress = 0xfffffff0;
+constexpr uint8_t kNotBelow = 5;
+/// Words of the types of 32 bits (bits 2:0 of the configuration), four bits each.
+constexpr uint32_t kWordsOfTypes = 1u << 28 | 4u << 16 | 3u << 12 | 2u << 8;
+
+}  // namespace
+
+void Emitter::emit_general_access() {
+  Label refused, stores;
+  L(general_access_);
+  cmp(qword[kThread + offsetof(Thread, tmu)], 0);
+  je(refused, T_NEAR);
+  test(byte[kThread + kWritten], tmu::kDref | tmu::kOff);
+  jnz(refused, T_NEAR);
+  mov(eax, dword[kThread + kTail]);
+  sub(eax, dword[kThread + kHead]);
+  cmp(eax, kTmuFifo - kMostWords);
+  ja(refused, T_NEAR);
+  vmovd(ecx, Xmm(kTemp2.getIdx()));
+  cmp(ecx, kHighAddress - 64);
+  jae(refused, T_NEAR);
+  emit_active_lanes(refused);
+
+  // From here on the access takes place.
+  mov(ecx, dword[kThread + offsetof(Thread, tmu_config)]);
+  shr(ecx, 8);
+  or_(ecx, 0xff000000);
+  mov(dword[kThread + offsetof(Thread, tmu_config)], ecx);
+  movzx(ecx, byte[kThread + kNumData]);
+  mov(word[kThread + kWritten], 0);
+  vpandd(kTemp2, kTemp2, constant(~3u));
+  mov(r9d, 0x80000000);
+  add(r9, kMemory);  // indices of gathers have a sign: they count from the middle
+  test(ecx, ecx);
+  jnz(stores, T_NEAR);
+  emit_loads();
+  L(stores);
+  emit_stores();
+  L(refused);
+  xor_(eax, eax);
+  ret();
+}
+
+/// Words of the type to eax; r8d becomes the lanes that take part.
+void Emitter::emit_active_lanes(Label& refused) {
+  Label per_pixel;
+  movzx(ecx, byte[kThread + offsetof(Thread, tmu_config)]);
+  mov(edx, ecx);
+  and_(edx, 0x78);
+  cmp(edx, 0x78);  // neither atomics nor prefetches
+  jne(refused, T_NEAR);
+  mov(edx, ecx);
+  and_(ecx, 7);
+  shl(ecx, 2);
+  mov(eax, kWordsOfTypes);
+  shr(eax, cl);
+  and_(eax, 15);
+  jz(refused, T_NEAR);
+
+  vmovdqa64(kTemp, at(offsetof(Thread, msf)));
+  vptestmd(kScratchMask, kTemp, kTemp);
+  kmovw(ecx, kScratchMask);
+  test(edx, 0x80);
+  jnz(per_pixel);
+  whole_quads_of_ecx();
+  L(per_pixel);
+  and_(r8d, ecx);
+}
+
+void Emitter::test_stride(uint32_t bytes) {
+  std::array<uint32_t, 16> distances;
+  for (uint32_t i = 0; i < 16; ++i) distances[i] = i * bytes;
+  if (bytes != 0)
+    vpsubd(kTemp, kTemp2, constants(distances));
+  else
+    vmovdqa64(kTemp, kTemp2);
+  vpbroadcastd(kUnpackedA, Xmm(kTemp2.getIdx()));
+  vpcmpeqd(kScratchMask, kTemp, kUnpackedA);
+  kortestw(kScratchMask, kScratchMask);
+}
+
+void Emitter::push_word(const Zmm& value) {
+  mov(edx, dword[kThread + kTail]);
+  inc(dword[kThread + kTail]);
+  and_(edx, kTmuFifo - 1);
+  shl(edx, 6);
+  vmovdqa64(zword[kThread + rdx + kFifo], value);
+}
+
+/// eax words, 1 to 4.
+void Emitter::emit_loads() {
+  Label gather, not_consecutive, not_equal, done;
+  cmp(r8d, kAllLanes);
+  jne(gather, T_NEAR);
+  vmovd(ecx, Xmm(kTemp2.getIdx()));
+  lea(rsi, ptr[kMemory + rcx]);
+  const auto push_words = [&](const auto& load) {
+    for (uint32_t k = 0; k < kMostWords; ++k) {
+      load(4 * k);
+      push_word(kTemp);
+      dec(eax);
+      jz(done, T_NEAR);
+    }
+  };
+  test_stride(4);
+  jnc(not_consecutive, T_NEAR);
+  push_words([&](uint32_t at) { vmovdqu32(kTemp, zword[rsi + at]); });
+  L(not_consecutive);
+  test_stride(0);
+  jnc(not_equal, T_NEAR);
+  push_words([&](uint32_t at) { vpbroadcastd(kTemp, dword[rsi + at]); });
+  L(not_equal);
+  cmp(eax, 4);
+  jne(gather, T_NEAR);
+  emit_vector_load(gather);
+  L(gather);
+  emit_gathers();
+  L(done);
+  mov(eax, 1);
+  ret();
+}
+
+void Emitter::emit_gathers() {
+  Label next, done;
+  L(next);
+  kmovw(kScratchMask, r8d);
+  vpxord(kTemp, kTemp, kTemp);
+  vpxord(kTemp3, kTemp2, constant(0x80000000));
+  vpgatherdd(kTemp | kScratchMask, ptr[r9 + kTemp3]);
+  push_word(kTemp);
+  vpaddd(kTemp2, kTemp2, constant(4));
+  dec(eax);
+  jnz(next);
+}
+
+/// Four registers, in each 128 bits the words 0 to 3 of one lane, to words 0 to 3 of all lanes: kTemp2,
+/// kUnpackedA, kTemp, kUnpackedB. And back, since it is its own inverse up to the order of registers.
+void Emitter::transpose() {
+  const Zmm &a = kUnpackedA, &b = kUnpackedB, &c = kTemp, &d = kTemp3, &t = kTemp2;
+  vunpcklps(t, a, b);  // a0 b0 a1 b1
+  vunpckhps(a, a, b);  // a2 b2 a3 b3
+  vunpcklps(b, c, d);  // c0 d0 c1 d1
+  vunpckhps(c, c, d);  // c2 d2 c3 d3
+  vunpcklpd(d, t, b);  // word 0
+  vunpckhpd(t, t, b);  // word 1
+  vunpcklpd(b, a, c);  // word 2
+  vunpckhpd(a, a, c);  // word 3
+}
+
+/// Four words of each lane, wherever they are.
+void Emitter::emit_vector_load(Label& gather) {
+  vpcmpud(kScratchMask, kTemp2, constant(kHighAddress), kNotBelow);
+  kortestw(kScratchMask, kScratchMask);
+  jnz(gather, T_NEAR);
+  vmovdqa64(in_frame(offsetof(Frame, addresses)), kTemp2);
+  const Zmm rows[4] = {kUnpackedA, kUnpackedB, kTemp, kTemp3};
+  for (int row = 0; row < 4; ++row) {
+    for (int quad = 0; quad < 4; ++quad) {
+      const size_t lane = 4 * static_cast<size_t>(quad) + static_cast<size_t>(row);
+      mov(ecx, dword[kFrame + offsetof(Frame, addresses) + 4 * lane]);
+      if (quad == 0)
+        vmovdqu32(Xmm(rows[row].getIdx()), xword[kMemory + rcx]);
+      else
+        vinserti32x4(rows[row], rows[row], xword[kMemory + rcx], static_cast<uint8_t>(quad));
+    }
+  }
+  transpose();
+  for (const Zmm& value : {kTemp3, kTemp2, kUnpackedB, kUnpackedA}) push_word(value);
+  mov(eax, 1);
+  ret();
+}
+
+/// ecx data words, 1 to 4, of which eax at most are stored.
+void Emitter::emit_stores() {
+  Label scatter, not_consecutive, done;
+  cmp(ecx, eax);
+  cmovb(eax, ecx);
+  cmp(r8d, kAllLanes);
+  jne(scatter, T_NEAR);
+  vmovd(ecx, Xmm(kTemp2.getIdx()));
+  lea(rsi, ptr[kMemory + rcx]);
+  test_stride(4);
+  jnc(not_consecutive, T_NEAR);
+  for (uint32_t k = 0; k < kMostWords; ++k) {
+    vmovdqa64(kTemp, at(kData + k * sizeof(Lanes)));
+    vmovdqu32(zword[rsi + 4 * k], kTemp);
+    dec(eax);
+    jz(done, T_NEAR);
+  }
+  L(not_consecutive);
+  cmp(eax, 4);
+  jne(scatter, T_NEAR);
+  emit_vector_store(scatter);
+  L(scatter);
+  emit_scatters();
+  L(done);
+  mov(eax, 1);
+  ret();
+}
+
+/// In the order of lanes where addresses are equal, as the instruction does.
+void Emitter::emit_scatters() {
+  Label next;
+  lea(rdi, ptr[kThread + kData]);
+  L(next);
+  kmovw(kScratchMask, r8d);
+  vmovdqa64(kTemp, zword[rdi]);
+  vpxord(kTemp3, kTemp2, constant(0x80000000));
+  vpscatterdd(ptr[r9 + kTemp3] | kScratchMask, kTemp);
+  vpaddd(kTemp2, kTemp2, constant(4));
+  add(rdi, sizeof(Lanes));
+  dec(eax);
+  jnz(next);
+}
+
+/// Four words of each lane, the lanes side by side.
+void Emitter::emit_vector_store(Label& scatter) {
+  test_stride(16);
+  jnc(scatter, T_NEAR);
+  cmp(ecx, 0xffffff00);
+  jae(scatter, T_NEAR);
+  const Zmm words[4] = {kUnpackedA, kUnpackedB, kTemp, kTemp3};
+  for (size_t k = 0; k < 4; ++k) vmovdqa64(words[k], at(kData + k * sizeof(Lanes)));
+  transpose();
+  // Now register r has lane 4q + r in its 128 bits q.
+  const Zmm rows[4] = {kTemp3, kTemp2, kUnpackedB, kUnpackedA};
+  for (int row = 0; row < 4; ++row)
+    for (int quad = 0; quad < 4; ++quad)
+      vextracti32x4(xword[rsi + 16 * (4 * quad + row)], rows[row], static_cast<uint8_t>(quad));
+  mov(eax, 1);
+  ret();
+}
+
+}  // namespace v3d::qpu::jit

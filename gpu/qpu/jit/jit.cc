@@ -1,0 +1,158 @@
+#include "gpu/qpu/jit/jit.h"
+
+#include <xbyak/xbyak_util.h>
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/log.h"
+#include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/jit/emitter.h"
+#include "gpu/qpu/jit/program_code.h"
+#include "gpu/qpu/run/program.h"
+
+namespace v3d::qpu::jit {
+namespace {
+
+/// Room for the code of a node, and of a program beside them. A program that needs more gets twice as much.
+constexpr size_t kBytesPerNode = 256, kBytesBeside = 16384;
+constexpr int kAttempts = 6;
+
+flow::Flow flow_of(const Program& program, Memory memory, bool final_section) {
+  size_t words = 0;  // each is read once
+  const auto read = [&](int32_t index) -> std::optional<uint64_t> {
+    if (++words > JitCompiler::kMaxWords) return {};
+    const GpuAddr address = program.entry() + static_cast<uint32_t>(index) * 8;
+    const Chunk* const chunk = program.chunk_in_known_page(memory, address);
+    if (!chunk) return {};
+    return chunk->words[address % Chunk::kBytes / sizeof(uint64_t)];
+  };
+  return flow::analyse({program.version(), final_section, program.entry()}, read);
+}
+
+/// @return nothing if the host refuses memory
+std::unique_ptr<const HostProgram> compile_flow(const flow::Flow& flow, GpuAddr entry, LeaveCounts& leaves,
+                                                size_t* bytes) {
+  size_t room = flow.nodes.size() * kBytesPerNode + kBytesBeside;
+  for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
+    const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
+    CodeTables tables;
+    Emitter emitter(flow, entry, buffer.get(), room);
+    try {
+      emitter.emit(tables);
+    } catch (const Xbyak::Error& error) {
+      if (static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG) continue;
+      log_error("jit: %s", error.what());
+      return nullptr;
+    }
+    *bytes = emitter.getSize();
+    std::optional<CodeMemory> memory = CodeMemory::copy_of(std::span(emitter.getCode(), *bytes));
+    if (!memory) return nullptr;
+    return std::make_unique<ProgramCode>(entry, *std::move(memory), std::move(tables), flow.complete, leaves);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool can_compile() {
+#ifndef __AVX512F__
+  return false;  // functions of the interpreter, which the code calls, take vectors in memory
+#else
+  using Xbyak::util::Cpu;
+  const Cpu cpu;
+  return cpu.has(Cpu::tAVX512F) && cpu.has(Cpu::tAVX512BW) && cpu.has(Cpu::tAVX512DQ) &&
+         cpu.has(Cpu::tAVX512VL) && cpu.has(Cpu::tAVX512CD) && cpu.has(Cpu::tF16C);
+#endif
+}
+
+std::optional<Engine> find_engine(std::string_view name, std::string* why) {
+  if (name.empty() || name == "auto") return Engine::kAuto;
+  if (name == "off") return Engine::kOff;
+  if (name != "avx512") {
+    *why = "no engine \"" + std::string(name) + "\" (there are auto, off, avx512)";
+    return {};
+  }
+  if (can_compile()) return Engine::kAvx512;
+  *why = "the processor has no AVX-512 (F, BW, DQ, VL, CD), or v3demu is built for one without";
+  return {};
+}
+
+std::unique_ptr<JitCompiler> make_compiler(Engine engine) {
+  if (engine == Engine::kOff || !can_compile()) return nullptr;
+  return std::make_unique<JitCompiler>(engine == Engine::kAvx512 ? 0 : kWorthIt);
+}
+
+const char* name(Outcome outcome) {
+  static constexpr const char* kNames[kNumOutcomes] = {"compiled", "of V3D 4.2", "too large",
+                                                       "no code memory"};
+  return kNames[static_cast<int>(outcome)];
+}
+
+struct JitCompiler::Counters {
+  mutable std::mutex mutex;
+  Statistics statistics;  // without `leaves`
+  LeaveCounts leaves{};
+};
+
+JitCompiler::JitCompiler(uint64_t warm_up) : warm_up_(warm_up), counters_(std::make_unique<Counters>()) {}
+JitCompiler::~JitCompiler() = default;
+
+Statistics JitCompiler::statistics() const {
+  Statistics s;
+  {
+    const std::lock_guard lock(counters_->mutex);
+    s = counters_->statistics;
+  }
+  for (size_t n = 0; n < kNumWhys; ++n) s.leaves[n] = counters_->leaves[n].load(std::memory_order_relaxed);
+  return s;
+}
+
+std::string to_string(const Statistics& s) {
+  std::string text = absl::StrFormat("%d QPU programs compiled: %d instructions, %d KiB, %.1f ms",
+                                     s.programs[static_cast<size_t>(Outcome::kCompiled)], s.instructions,
+                                     s.code_bytes >> 10, s.seconds * 1e3);
+  for (int n = 1; n < kNumOutcomes; ++n)
+    if (const uint64_t count = s.programs[static_cast<size_t>(n)])
+      absl::StrAppendFormat(&text, "; %d not (%s)", count, name(static_cast<Outcome>(n)));
+  for (size_t n = 0; n < kNumWhys; ++n)
+    if (s.leaves[n] != 0)
+      absl::StrAppendFormat(&text, "; %d times interpreted on (%s)", s.leaves[n],
+                            name(static_cast<CodeExit::Why>(n)));
+  return text;
+}
+
+std::unique_ptr<const HostProgram> JitCompiler::compile(const Program& program, Memory memory,
+                                                        bool final_section) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto count = [&](Outcome outcome, size_t instructions = 0, size_t bytes = 0) {
+    const std::lock_guard lock(counters_->mutex);
+    Statistics& s = counters_->statistics;
+    ++s.programs[static_cast<size_t>(outcome)];
+    s.instructions += instructions;
+    s.code_bytes += bytes;
+    s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  if (isa(program.version()).has_accumulators) {
+    count(Outcome::kVersion);
+    return nullptr;
+  }
+  const flow::Flow flow = flow_of(program, memory, final_section);
+  if (flow.nodes.size() > kMaxNodes) {
+    count(Outcome::kTooLarge);
+    return nullptr;
+  }
+  size_t bytes = 0;
+  std::unique_ptr<const HostProgram> code = compile_flow(flow, program.entry(), counters_->leaves, &bytes);
+  if (code)
+    count(Outcome::kCompiled, flow.instructions.size(), bytes);
+  else
+    count(Outcome::kNoMemory);
+  return code;
+}
+
+}  // namespace v3d::qpu::jit

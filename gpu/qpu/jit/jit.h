@@ -1,0 +1,79 @@
+/// The compiler of QPU programs to code for hosts with AVX-512. Its results are those of the interpreter, bit
+/// for bit; what it does not compile, the interpreter runs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gpu/qpu/jit/program_code.h"
+#include "gpu/qpu/run/compiled.h"
+
+namespace v3d::qpu::jit {
+
+/// Whether the processor has what the code needs, and this build of the model passes vectors as the code
+/// does.
+bool can_compile();
+
+/// How QPU programs run: what V3DEMU_JIT says.
+enum class Engine : uint8_t {
+  kAuto,    ///< compiled when it is worth it, if the host can
+  kOff,     ///< interpreted
+  kAvx512,  ///< compiled from their first run on
+};
+/// "auto" or nothing, "off", "avx512". Empty: there is no such engine, or the host has not what it needs;
+/// `why` says it.
+std::optional<Engine> find_engine(std::string_view name, std::string* why);
+/// null: programs are interpreted.
+class JitCompiler;
+std::unique_ptr<JitCompiler> make_compiler(Engine engine);
+
+/// What became of the programs that were to be compiled.
+enum class Outcome : uint8_t {
+  kCompiled,
+  kVersion,   ///< of V3D 4.2
+  kTooLarge,  ///< more than kMaxNodes
+  kNoMemory,  ///< the host gives no memory for code, or none that may be executed
+};
+inline constexpr int kNumOutcomes = 4;
+const char* name(Outcome outcome);
+
+struct Statistics {
+  std::array<uint64_t, kNumOutcomes> programs{};
+  uint64_t instructions = 0;  ///< of QPUs, that were compiled
+  uint64_t code_bytes = 0;
+  std::array<uint64_t, kNumWhys> leaves{};  ///< see LeaveCounts
+  double seconds = 0;
+};
+/// One line: what was compiled, what not and why, and why compiled programs were left to the interpreter.
+std::string to_string(const Statistics& statistics);
+
+/// When the interpreter has gone so far a compilation has paid for itself soon.
+inline constexpr uint64_t kWorthIt = 4096;
+
+class JitCompiler : public Compiler {
+ public:
+  /// Of a program; those behind are interpreted.
+  static constexpr size_t kMaxWords = 4096;
+  /// Executions of instructions in different contexts (flow::Node) that a program may have.
+  static constexpr size_t kMaxNodes = 16384;
+
+  /// Only where can_compile(). @param warm_up  see Compiler
+  explicit JitCompiler(uint64_t warm_up = kWorthIt);
+  ~JitCompiler() override;
+
+  uint64_t warm_up() const override { return warm_up_; }
+  std::unique_ptr<const HostProgram> compile(const Program& program, Memory memory,
+                                             bool final_section) override;
+  Statistics statistics() const;
+
+ private:
+  struct Counters;
+  const uint64_t warm_up_;
+  const std::unique_ptr<Counters> counters_;
+};
+
+}  // namespace v3d::qpu::jit

@@ -1,0 +1,77 @@
+/// A compiled program: host code, where it may be entered, and what it means that it was left.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/jit/code_memory.h"
+#include "gpu/qpu/run/compiled.h"
+
+namespace v3d::qpu::jit {
+
+/// A block in the code.
+struct CodeEntry {
+  int32_t index;  ///< of the instruction
+  flow::InFlight in_flight;
+  size_t offset;  ///< in the code
+};
+
+/// A way out of the code.
+struct CodeExit {
+  enum class Why : uint8_t {
+    kEnd,
+    kSwitch,    ///< a thread switch at which the thread stops or may wait
+    kHang,      ///< Frame::error
+    kBudget,    ///< kBudget to kLoop: the interpreter goes on at the node
+    kUniforms,  ///< the uniforms that follow do not stand in one piece
+    kGap,       ///< no code is known: flow::Exit::Gap
+    kComputed,  ///< a branch to what the program computed
+    kQueue,     ///< ldtmu with an empty queue
+  } why;
+  int32_t index;  ///< of the next instruction; of kHang, of the one that hangs
+  flow::InFlight in_flight;
+  uint32_t left_back = 0;  ///< instructions that were taken from the budget but not executed
+  uint32_t uniform_bytes = 0, unifa_bytes = 0;  ///< that were taken since the streams were brought up to date
+  // With in_flight.branch_in:
+  GpuAddr branch_target = 0;
+  bool branch_moves_uniforms = false;
+};
+
+inline constexpr size_t kNumWhys = 8;
+const char* name(CodeExit::Why why);
+/// How often threads left, for each CodeExit::Why from kBudget on.
+using LeaveCounts = std::array<std::atomic<uint64_t>, kNumWhys>;
+
+struct CodeTables {
+  std::vector<CodeEntry> entries;
+  std::vector<CodeExit> exits;
+};
+
+class ProgramCode : public HostProgram {
+ public:
+  /// @param entry  GPU address of index 0
+  /// @param leaves  counts; outlives the code
+  ProgramCode(GpuAddr entry, CodeMemory memory, CodeTables tables, bool complete, LeaveCounts& leaves);
+
+  Leave run(Thread& thread) const override;
+  bool complete() const override { return complete_; }
+  size_t bytes() const override { return memory_.size(); }
+
+ private:
+  const CodeEntry* find_entry(const Thread& thread) const;
+  Leave leave(const CodeExit& exit, Thread& thread) const;
+
+  const GpuAddr entry_;
+  const CodeMemory memory_;
+  const CodeTables tables_;
+  const bool complete_;
+  LeaveCounts& leaves_;
+  int32_t first_index_ = 0;
+  std::vector<uint32_t> first_entry_;  // of each index from first_index_ on; entries are sorted by it
+};
+
+}  // namespace v3d::qpu::jit

@@ -1,0 +1,155 @@
+/// When programs are compiled, when not, and how threads change between the engines.
+
+#include <new>
+#include <string>
+
+#include "gpu/qpu/isa/assembler.h"
+#include "gpu/qpu/run/observer.h"
+#include "tests/qpu/jit/twins.h"
+
+namespace v3d::qpu {
+namespace {
+
+class JitEngines : public Twins {
+ protected:
+  void SetUp() override {
+    Twins::SetUp();
+    both([](Twin& twin) { twin.t().reset(); });
+  }
+  void load_text(const std::string& text) {
+    const Assembly assembly = assemble(71, text);
+    ASSERT_TRUE(assembly.errors.empty()) << to_string(assembly.errors.at(0));
+    load(assembly.words);
+  }
+  void start() {
+    both([](Twin& twin) {
+      twin.start();
+      twin.t().final_section = true;
+      twin.t().msf = splat(1u);
+    });
+  }
+  uint64_t programs(jit::Outcome outcome) const {
+    return compiler.statistics().programs[static_cast<size_t>(outcome)];
+  }
+  uint64_t leaves(jit::CodeExit::Why why) const {
+    return compiler.statistics().leaves[static_cast<size_t>(why)];
+  }
+};
+
+TEST_F(JitEngines, CompiledOnceForManyThreads) {
+  load_text("add rf1, rf1, 1\nend");
+  for (int n = 0; n < 5; ++n) {
+    start();
+    EXPECT_EQ(run_both(), Stop::kEnd);
+  }
+  EXPECT_EQ(programs(jit::Outcome::kCompiled), 1u);
+  EXPECT_EQ(leaves(jit::CodeExit::Why::kGap), 0u);
+}
+
+TEST_F(JitEngines, InterpretedUntilItIsWorthIt) {
+  load_text("nop\nnop\nend");
+  jit::JitCompiler patient(20);
+  Twin twin(&patient);
+  const auto words = assemble(71, "nop\nnop\nend").words;
+  twin.memory().write(Twin::kCode, words.data(), words.size() * 8);
+  const auto compiled_after = [&](int threads) {
+    for (int n = 0; n < threads; ++n) {
+      twin.t().reset();
+      twin.start();
+      twin.t().final_section = true;
+      EXPECT_EQ(twin.run(), Stop::kEnd);
+    }
+    return patient.statistics().programs[0];
+  };
+  EXPECT_EQ(compiled_after(4), 0u);  // of 5 instructions each: now it is worth it
+  EXPECT_EQ(compiled_after(1), 1u);
+}
+
+TEST_F(JitEngines, WatchedThreadsAreInterpreted) {
+  struct Watcher : Observer {
+    void before(const Thread&, uint64_t, const Instruction*) override { ++seen; }
+    void after(const Thread&, const char*) override {}
+    void finished(const Thread&, Next) override {}
+    int seen = 0;
+  } watcher;
+  load_text("nop\nnop\nend");
+  start();
+  compiled.t().observer = &watcher;
+  EXPECT_EQ(compiled.run(), Stop::kEnd);
+  EXPECT_EQ(watcher.seen, 5);
+  EXPECT_EQ(programs(jit::Outcome::kCompiled), 0u);
+}
+
+// Execution never comes to the page behind the branch, so nothing reads it.
+TEST_F(JitEngines, PagesThatDoNotExecuteAreNotRead) {
+  load_text("b.na0 zero_addr+0x7fff000\nnop\nnop\nnop\nend");
+  start();
+  both([](Twin& twin) { twin.t().flag_a = kAllLanes; });
+  EXPECT_EQ(run_both(), Stop::kEnd);  // compares the faults, too
+  EXPECT_EQ(programs(jit::Outcome::kCompiled), 1u);
+}
+
+// A part that execution had not reached is compiled when it has.
+TEST_F(JitEngines, LearnsNewCode) {
+  load_text("b.na0 zero_addr+0x13000\nnop\nnop\nnop\nend");
+  const auto behind = assemble(71, "loop:\nsub.pushz rf1, rf1, 1\nb.anyna loop\nnop\nnop\nnop\nend").words;
+  both([&](Twin& twin) { twin.memory().write(Twin::kCode + 0x3000, behind.data(), behind.size() * 8); });
+  start();
+  both([](Twin& twin) {
+    twin.t().flag_a = 0;
+    twin.t().rf[1] = splat(5000u);
+  });
+  EXPECT_EQ(run_both(), Stop::kEnd);
+  start();
+  both([](Twin& twin) {
+    twin.t().flag_a = 0;
+    twin.t().rf[1] = splat(5000u);
+  });
+  EXPECT_EQ(run_both(), Stop::kEnd);
+  EXPECT_EQ(programs(jit::Outcome::kCompiled), 2u);
+}
+
+TEST_F(JitEngines, ReturnsFromSubroutines) {
+  load_text(
+      "bl function\nnop\nnop\nnop\n"
+      "bl function\nnop\nnop\nnop\n"
+      "end\nfunction:\nb lri\nadd rf1, rf1, 1\nnop\nnop");
+  start();
+  EXPECT_EQ(run_both(), Stop::kEnd);
+  EXPECT_EQ(leaves(jit::CodeExit::Why::kComputed), 2u);
+}
+
+TEST_F(JitEngines, OldChipsAreInterpreted) {
+  ProgramCache cache(42, &compiler);
+  const auto words = assemble(42, "end").words;
+  start();
+  compiled.memory().write(Twin::kCode, words.data(), words.size() * 8);
+  EXPECT_EQ(run(*cache.get(compiled.memory(), Twin::kCode), compiled.t()), Stop::kEnd);
+  EXPECT_EQ(programs(jit::Outcome::kVersion), 1u);
+}
+
+// Nothing unwinds through compiled code.
+TEST_F(JitEngines, WhatCallsThrowArrives) {
+  struct FullTlb : TlbPort {
+    void write_color(Thread&, const TlbSpec&, const Lanes*, LaneMask) override { throw std::bad_alloc(); }
+    void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
+    void read_color(Thread&, const TlbSpec&, Lanes*) override {}
+  } tlb;
+  load_text("mov tlb, rf1\nmov tlb, rf1\nend");
+  start();
+  compiled.t().tlb = &tlb;
+  EXPECT_THROW(compiled.run(), std::bad_alloc);
+  EXPECT_EQ(programs(jit::Outcome::kCompiled), 1u);
+}
+
+TEST(JitEngine, IsFoundByName) {
+  std::string why;
+  EXPECT_EQ(jit::find_engine("", &why), jit::Engine::kAuto);
+  EXPECT_EQ(jit::find_engine("off", &why), jit::Engine::kOff);
+  EXPECT_FALSE(jit::make_compiler(jit::Engine::kOff));
+  EXPECT_FALSE(jit::find_engine("fast", &why));
+  EXPECT_NE(why.find("\"fast\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace v3d::qpu

@@ -1,0 +1,305 @@
+/// Compiled programs against interpreted ones: every operation with its modifiers, random programs of every
+/// stage, programs of a driver, and each way between host code and interpreter.
+
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "gpu/qpu/flow/flow.h"
+#include "tests/qpu/assembly.h"
+#include "tests/qpu/compiled_programs.h"
+#include "tests/qpu/jit/twins.h"
+#include "tests/qpu/random_words.h"
+
+namespace v3d::qpu {
+namespace {
+
+using namespace assembly;
+
+constexpr uint32_t kSpecial[] = {
+    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0xbf800000,
+    0x3f000000, 0xbf000000, 0x3fc00000, 0x40200000, 0xc0200000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
+    0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001, 0xff8abcde, 0x4b000000, 0x4effffff, 0x4f000000,
+    0xcf000000, 0xcf000001, 0x4f7fffff, 0x4f800000, 0x33000001, 0x387fe000, 0x477ff000, 0x7fffffff,
+    0xffffffff, 0x0000ffff, 0xffff0000, 0x7c007c00, 0xfc00fc00, 0x7e007d01, 0x00010001, 0x3c003c00,
+    0xbc00bc00, 0x7bff7bff, 0x34003555, 0x0000001f, 0x00000020, 0x00ffffff, 0x01000000, 0xff000001,
+    0x3f7fffff, 0xbf7fffff, 0x42c80000, 0xc2c80000,
+};
+
+class Jit : public Twins {
+ protected:
+  uint32_t special() {
+    return random() % 3 ? kSpecial[random() % std::size(kSpecial)] : static_cast<uint32_t>(random());
+  }
+  Lanes any_lanes() {
+    Lanes v;
+    for (int i = 0; i < kLanes; ++i) v[i] = special();
+    return v;
+  }
+
+  /// Both threads at the start, with the same arbitrary contents everywhere.
+  void start(bool final_section) {
+    const uint64_t seed = random();
+    both([&](Twin& twin) {
+      random.seed(seed);
+      Thread& t = twin.t();
+      t.reset();
+      twin.start();
+      for (Lanes& r : t.rf) r = any_lanes();
+      for (Lanes* v : {&t.rtop, &t.pixel_x, &t.pixel_y, &t.sample_id, &t.gs_invocation}) *v = any_lanes();
+      t.sample_x = as_float(any_lanes());
+      t.sample_y = as_float(any_lanes());
+      t.msf = kLaneIndex & static_cast<uint32_t>(random() % 16 | (random() % 4 ? 1 : 0));
+      t.flag_a = static_cast<LaneMask>(random());
+      t.flag_b = static_cast<LaneMask>(random());
+      t.back_facing = static_cast<LaneMask>(random());
+      t.tidx = static_cast<uint32_t>(random() % 64);
+      t.link = static_cast<uint32_t>(Twin::kCode + random() % 8 * 8);
+      t.unifa = Twin::kData;
+      t.final_section = final_section;
+      t.budget = 3000;
+      StageRoom& room = twin.room();
+      for (Lanes& v : room.vpm_in) v = any_lanes();
+      for (Lanes& v : room.vpm_out) v = any_lanes();
+      for (Lanes& v : room.gs_in) v = any_lanes();
+      for (Varying& v : room.varyings) v = {any_lanes(), any_lanes()};
+      room.give_to(t, random() % 2);
+      for (uint32_t n = 0; n < Twin::kBytes; n += 4) {
+        twin.memory().store<uint32_t>(Twin::kUniforms + n, uniform());
+        twin.memory().store<uint32_t>(Twin::kData + n, special());
+      }
+    });
+  }
+  virtual uint32_t uniform() {
+    switch (random() % 4) {
+      case 0:
+        return special();
+      case 1:
+        return Twin::kData + static_cast<uint32_t>(random() % 0x1000) * 4;
+      case 2:
+        return 0xffffff00 | static_cast<uint32_t>(0x80 * (random() % 2) + 0x78 + random() % 8);
+      default:
+        return static_cast<uint32_t>(random()) % 64 * 4;
+    }
+  }
+
+  std::mt19937_64 random{2024};
+};
+
+// ---- Operations
+
+/// All modifiers that an operation can have in an ALU.
+const std::vector<AluHalf>& forms_of(Op op, Alu alu) {
+  static std::map<std::pair<Op, Alu>, std::vector<AluHalf>> known;
+  const auto [found, fresh] = known.try_emplace({op, alu});
+  std::vector<AluHalf>& forms = found->second;
+  if (!fresh) return forms;
+  const OpInfo& row = info(op);
+  for (int ua = 0; ua < (row.operands > 0 ? kNumUnpacks : 1); ++ua)
+    for (int ub = 0; ub < (row.operands > 1 ? kNumUnpacks : 1); ++ub)
+      for (int pack = 0; pack < kNumPacks; ++pack) {
+        AluHalf h = half(op, row.has_destination ? to(40) : Dst{kWaddrNop, true});
+        if (row.operands > 0) h.a = rf(1, static_cast<Unpack>(ua));
+        if (row.operands > 1) h.b = rf(2, static_cast<Unpack>(ub));
+        h.pack = static_cast<Pack>(pack);
+        Instruction i;
+        (alu == Alu::kAdd ? i.add : i.mul) = h;
+        if (encode(71, i)) forms.push_back(h);
+      }
+  return forms;
+}
+
+class JitOperations : public Jit, public testing::WithParamInterface<int> {
+ protected:
+  // Registers 0 to 39 mostly stay as they are.
+  Operand source(Unpack unpack) {
+    if (random() % 8 == 0)
+      return {Operand::Kind::kRegister, static_cast<uint8_t>(40 + random() % 24), unpack};
+    return rf(static_cast<int>(random() % 40), unpack);
+  }
+  void vary(AluHalf& h) {
+    if (info(h.op).operands > 0) h.a = source(h.a.unpack);
+    if (info(h.op).operands > 1) h.b = source(h.b.unpack);
+    if (info(h.op).has_destination) {
+      const Dst dsts[] = {to(40 + static_cast<int>(random() % 24)), to(h.a.index), to(kWaddrRep),
+                          to(kWaddrQuad), to(kWaddrNop)};
+      const Dst& d = dsts[random() % 16 < 11 ? 0 : random() % 5];
+      h.magic = d.magic;
+      h.waddr = d.waddr;
+    }
+    if (random() % 3 == 0)
+      h.cond = static_cast<Cond>(random() % 5);
+    else if (random() % 2)
+      h.flags = static_cast<FlagWrite>(random() % 16);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ops, JitOperations, testing::Range(0, kNumOps),
+                         [](const auto& p) { return std::string(kOpInfo[p.param].mnemonic); });
+
+// Each form of the operation alone and beside another one, with conditions, flags, all kinds of destinations
+// and small immediates.
+TEST_P(JitOperations, GiveTheSameBits) {
+  const auto op = static_cast<Op>(GetParam());
+  for (const Alu alu : {Alu::kAdd, Alu::kMul}) {
+    const auto& forms = forms_of(op, alu);
+    for (int round = 0; !forms.empty() && round < 12; ++round) {
+      std::vector<Instruction> program;
+      while (program.size() < 150) {
+        Instruction i;
+        AluHalf& h = alu == Alu::kAdd ? i.add : i.mul;
+        AluHalf& other = alu == Alu::kAdd ? i.mul : i.add;
+        h = forms[random() % forms.size()];
+        vary(h);
+        if (random() % 2) {
+          static constexpr Op kOthers[] = {Op::kAdd, Op::kFmul, Op::kMov, Op::kFmov, Op::kSub, Op::kFadd};
+          const auto& others =
+              forms_of(kOthers[random() % std::size(kOthers)], alu == Alu::kAdd ? Alu::kMul : Alu::kAdd);
+          if (!others.empty()) {
+            other = others[random() % others.size()];
+            vary(other);
+          }
+        } else if (info(op).operands > 1 && random() % 3 == 0 && h.b.unpack == Unpack::kNone) {
+          h.b = {Operand::Kind::kImmediate, static_cast<uint8_t>(random() % kSmallImmediates), Unpack::kNone};
+        } else if (info(op).operands > 0 && random() % 8 == 0) {
+          h.a = {Operand::Kind::kImmediate, static_cast<uint8_t>(random() % kSmallImmediates), h.a.unpack};
+        }
+        if (!encode(71, i)) continue;
+        program.push_back(i);
+      }
+      append_end(program);
+      load(assemble(71, program));
+      start(true);
+      EXPECT_EQ(run_both(), Stop::kEnd);
+      ASSERT_FALSE(HasFailure()) << "round " << round;
+    }
+  }
+  EXPECT_TRUE(executed != 0 || op == Op::kVpmsetup);  // which 7.1 does not have
+}
+
+// ---- Random programs
+
+class JitPrograms : public Jit {
+ protected:
+  std::vector<uint64_t> random_program(size_t size) {
+    std::vector<uint64_t> words;
+    const auto launches = [](const AluHalf& h) {
+      return h.magic && starts_lookup(waddr_info(71, h.waddr).effect);
+    };
+    while (words.size() < size) {
+      if (random() % 6 == 0) lookup(words);
+      if (random() % 12 == 0) words.push_back(*encode(71, I().sig(kLdvary, to(any_register()))));
+      Instruction i;
+      const uint64_t word = source.next();
+      if (!decode(71, word, i) || i.is_branch) continue;
+      if ((i.signals & kThrsw) && random() % 8 != 0) continue;
+      const bool tmu = (i.signals & kLdtmu) || launches(i.add) || launches(i.mul);
+      if (tmu && random() % 16 != 0) continue;
+      words.push_back(random() % 10 == 0 ? branch(words.size(), size) : word);
+    }
+    return words;
+  }
+  int any_register() { return static_cast<int>(random() % 64); }
+
+  // A general access with a configuration and addresses that may make sense.
+  void lookup(std::vector<uint64_t>& words) {
+    const auto push = [&](const Instruction& i) { words.push_back(*encode(71, i)); };
+    const int address = any_register();
+    if (random() % 2) {  // base + lane * stride
+      push(I().add(Op::kEidx, to(address)));
+      push(I().add(Op::kShl, to(address), rf(address), imm(random() % 2 ? 2 : 4)));
+      push(I().sig(kLdunif));
+      push(I().add(Op::kAdd, to(address), rf(address), rf(0)));
+    }
+    for (uint64_t n = random() % 4 ? 0 : random() % 5; n > 0; --n)
+      push(I().add(Op::kOr, to(kWaddrTmud), rf(any_register()), rf(any_register())));
+    push(I().mul(Op::kMov, to(random() % 2 ? kWaddrTmua : kWaddrTmuau), rf(address))
+             .mul_if(random() % 3 ? Cond::kNone : static_cast<Cond>(random() % 5)));
+    for (uint64_t n = random() % 3; n > 0; --n) push(I().sig(kLdtmu, to(any_register())));
+  }
+
+  uint64_t branch(size_t at, size_t size) {
+    Instruction i;
+    i.is_branch = true;
+    Branch& b = i.branch;
+    b.cond = static_cast<BranchCond>(random() % 8);
+    b.msfign = static_cast<Msfign>(random() % 3);
+    b.set_link = random() % 4 == 0;
+    b.uniforms = random() % 4 == 0;
+    b.uniform_target = b.uniforms ? static_cast<uint8_t>(random() % 3) : 0;
+    const auto target = static_cast<uint32_t>(random() % size);
+    b.offset = (target - static_cast<uint32_t>(at) - 4) * 8;
+    if (random() % 8 == 0) b.target = random() % 2 ? BranchTarget::kLink : BranchTarget::kRegister;
+    if (random() % 8 == 0) b.target = BranchTarget::kAbsolute, b.offset = Twin::kCode + target * 8;
+    return *encode(71, i);
+  }
+
+  RandomWords source{71};
+};
+
+TEST_F(JitPrograms, RandomOnes) {
+  for (int round = 0; round < 600; ++round) {
+    load(random_program(10 + random() % 120));
+    start(random() % 2);
+    const bool stops = random() % 2;
+    both([&](Twin& twin) { twin.t().stop_at_switch = stops; });
+    run_both();
+    ASSERT_FALSE(HasFailure()) << "round " << round;
+  }
+  EXPECT_GT(executed, 20'000u);
+  EXPECT_GE(compiler.statistics().programs[static_cast<size_t>(jit::Outcome::kCompiled)], 600u);
+}
+
+// In slices of every length: a thread stops anywhere and goes on.
+TEST_F(JitPrograms, InSlices) {
+  for (int round = 0; round < 300; ++round) {
+    load(random_program(10 + random() % 60));
+    start(random() % 2);
+    const uint64_t slice = 1 + random() % 40;
+    uint64_t left = 600;
+    for (Stop stop = Stop::kBudget; stop == Stop::kBudget && left >= slice; left -= slice) {
+      both([&](Twin& twin) { twin.t().budget = slice; });
+      stop = run_both();
+      ASSERT_FALSE(HasFailure()) << "round " << round << " slice " << slice << " left " << left;
+    }
+  }
+}
+
+// With uniforms from the snapshot of a dispatch, whose end is in the middle of them.
+TEST_F(JitPrograms, UniformsOfASnapshot) {
+  uint8_t snapshot[64];
+  for (int round = 0; round < 200; ++round) {
+    load(random_program(10 + random() % 120));
+    start(random() % 2);
+    for (uint8_t& byte : snapshot) byte = static_cast<uint8_t>(random());
+    const uint32_t before = random() % 2 ? 0 : 16;
+    both([&](Twin& twin) {
+      twin.t().snapshot = snapshot;
+      twin.t().snapshot_address = Twin::kUniforms + before;
+      twin.t().snapshot_bytes = sizeof(snapshot);
+    });
+    run_both();
+    ASSERT_FALSE(HasFailure()) << "round " << round;
+  }
+}
+
+TEST_F(JitPrograms, OfADriver) {
+  for (const CompiledProgram& program : compiled_programs()) {
+    SCOPED_TRACE(program.stage);
+    for (int round = 0; round < 10; ++round) {
+      load(program.words);
+      start(program.final_section);
+      const flow::Flow flow = flow::analyse({71, program.final_section, Twin::kCode}, program.words);
+      both([&](Twin& twin) {
+        for (const flow::UniformJump& jump : flow.uniform_jumps)
+          twin.memory().store<uint32_t>(Twin::kUniforms + static_cast<uint32_t>(jump.offset),
+                                        static_cast<uint32_t>(jump.distance));
+      });
+      run_both();
+      ASSERT_FALSE(HasFailure()) << "round " << round;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace v3d::qpu
