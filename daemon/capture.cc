@@ -263,12 +263,14 @@ absl::StatusOr<uint32_t> count_captured_jobs(const std::string& path) {
   }
 }
 
-absl::StatusOr<std::unique_ptr<CaptureReader>> CaptureReader::open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<CaptureReader>> CaptureReader::open(const std::string& path,
+                                                                   qpu::Compiler* compiler) {
   auto reader = std::unique_ptr<CaptureReader>(new CaptureReader);
+  reader->compiler_ = compiler;
   const absl::StatusOr<Header> header = open_capture(path, &reader->file_);
   if (!header.ok()) return header.status();
   reader->format_ = header->format;
-  reader->profile_ = device::find_profile(header->profile);
+  reader->profile_ = chip::find_profile(header->profile);
   if (!reader->profile_)
     return absl::InvalidArgumentError(absl::StrCat(path, ": no device profile \"", header->profile, "\""));
   return reader;
@@ -276,8 +278,6 @@ absl::StatusOr<std::unique_ptr<CaptureReader>> CaptureReader::open(const std::st
 
 CaptureReader::~CaptureReader() {
   if (file_) std::fclose(file_);
-  for (auto& [number, mapped] : contexts_)
-    for (auto& [range, fd] : mapped.ranges) close(fd);
 }
 
 device::Context& CaptureReader::context(uint32_t number) { return *contexts_.at(number).context; }
@@ -286,7 +286,7 @@ absl::StatusOr<CaptureReader::Mapped*> CaptureReader::find(uint32_t number) {
   Mapped& mapped = contexts_[number];
   if (!mapped.context) {
     if (contexts_.size() > 256) return absl::InvalidArgumentError("more than 256 contexts");
-    auto created = device::Context::create(*profile_);
+    auto created = device::Context::create(*profile_, compiler_);
     if (!created.ok()) return created.status();
     mapped.context = std::move(*created);
   }
@@ -297,23 +297,15 @@ absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
   auto found = find(words[0]);
   if (!found.ok()) return found.status();
   Mapped& mapped = **found;
-  for (auto& [range, fd] : mapped.ranges) {
-    mapped.context->space().unmap(range.address, range.size);
-    close(fd);
-  }
+  for (const auto& range : mapped.ranges) mapped.context->space().unmap(range.address, range.size);
   mapped.ranges.clear();
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const mmu::AddressSpace::Range range{words[i], uint64_t{words[i + 1]} * mmu::kPageSize};
     absl::Status status = mmu::AddressSpace::check_range(range.address, range.size);
     if (!status.ok()) return status;
-    const int fd = memfd_create("v3demu-replay", MFD_CLOEXEC);
-    if (fd < 0 || ftruncate(fd, static_cast<off_t>(range.size)) != 0) {
-      if (fd >= 0) close(fd);
-      return absl::ResourceExhaustedError("no memory for a captured range");
-    }
-    mapped.ranges.emplace_back(range, fd);
-    status = mapped.context->space().map(range.address, fd, 0, range.size);
+    status = mapped.context->space().map_zeros(range.address, range.size);
     if (!status.ok()) return status;
+    mapped.ranges.push_back(range);
   }
   return absl::OkStatus();
 }

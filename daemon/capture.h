@@ -100,10 +100,12 @@ absl::StatusOr<uint32_t> count_captured_jobs(const std::string& path);
 /// give an error, never more memory than a few times their size.
 class CaptureReader {
  public:
-  static absl::StatusOr<std::unique_ptr<CaptureReader>> open(const std::string& path);
+  /// @param compiler  see device::Context
+  static absl::StatusOr<std::unique_ptr<CaptureReader>> open(const std::string& path,
+                                                             qpu::Compiler* compiler = nullptr);
   ~CaptureReader();
 
-  const device::Profile& profile() const { return *profile_; }
+  const chip::Profile& profile() const { return *profile_; }
   int format() const { return format_; }
   /// Advances to the next job. NotFound at the end of the capture: behind its end record or, in format 1,
   /// which has none, at the end of the file. DataLoss when the file is cut.
@@ -114,7 +116,7 @@ class CaptureReader {
  private:
   struct Mapped {
     std::unique_ptr<device::Context> context;
-    std::vector<std::pair<mmu::AddressSpace::Range, int>> ranges;  // with their memfds
+    std::vector<mmu::AddressSpace::Range> ranges;
   };
   CaptureReader() = default;
   absl::StatusOr<CapturedJob> take_job(const std::vector<uint32_t>& words, uint32_t bytes);
@@ -125,7 +127,8 @@ class CaptureReader {
   FILE* file_ = nullptr;
   int format_ = 0;
   uint32_t jobs_ = 0;  // so far
-  const device::Profile* profile_ = nullptr;
+  const chip::Profile* profile_ = nullptr;
+  qpu::Compiler* compiler_ = nullptr;
   std::vector<std::array<uint8_t, mmu::kPageSize>> pages_;
   std::unordered_map<uint32_t, Mapped> contexts_;
 };

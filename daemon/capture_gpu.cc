@@ -19,7 +19,7 @@ class CaptureContext : public ioctl::GpuContext {
   mmu::AddressSpace& space() override { return inner_->space(); }
 
   device::JobResult run_bin(const device::ClJob& job, Turn& turn,
-                            std::shared_ptr<const ptb::BinResult>* result) override {
+                            std::shared_ptr<const draw::BinResult>* result) override {
     const uint32_t submission = ++submissions_;
     const auto alone = begin(turn, CapturedJob::of(job, false, submission));
     device::JobResult end = inner_->run_bin(job, turn, result);
@@ -28,7 +28,7 @@ class CaptureContext : public ioctl::GpuContext {
     return end;
   }
   device::JobResult run_render(const device::ClJob& job, Turn& turn,
-                               std::shared_ptr<const ptb::BinResult> bin) override {
+                               std::shared_ptr<const draw::BinResult> bin) override {
     const auto alone = begin(turn, CapturedJob::of(job, true, submission_of(bin.get())));
     return inner_->run_render(job, turn, std::move(bin));
   }
@@ -43,12 +43,12 @@ class CaptureContext : public ioctl::GpuContext {
 
  private:
   /// The job goes into the capture, and no other runs until the lock is gone.
-  std::unique_lock<std::mutex> begin(Turn& turn, CapturedJob job) {
+  std::unique_lock<std::mutex> begin(Turn& turn, const CapturedJob& job) {
     turn.insist();
-    return writer_.begin(space(), std::move(job));
+    return writer_.begin(space(), job);
   }
 
-  uint32_t submission_of(const ptb::BinResult* bin) {
+  uint32_t submission_of(const draw::BinResult* bin) {
     const std::lock_guard lock(mutex_);
     const auto found = binned_.find(bin);
     if (!bin || found == binned_.end()) return 0;
@@ -61,7 +61,7 @@ class CaptureContext : public ioctl::GpuContext {
   const std::unique_ptr<ioctl::GpuContext> inner_;
   std::atomic<uint32_t> submissions_{0};
   std::mutex mutex_;  // protects binned_
-  std::map<const ptb::BinResult*, uint32_t> binned_;
+  std::map<const draw::BinResult*, uint32_t> binned_;
 };
 
 class CaptureGpu : public ioctl::Gpu {
@@ -69,12 +69,13 @@ class CaptureGpu : public ioctl::Gpu {
   CaptureGpu(std::unique_ptr<CaptureWriter> writer, std::unique_ptr<ioctl::Gpu> inner)
       : writer_(std::move(writer)), inner_(std::move(inner)) {}
 
-  const device::Profile& profile() const override { return inner_->profile(); }
+  const chip::Profile& profile() const override { return inner_->profile(); }
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
     auto context = inner_->create_context();
     if (!context.ok()) return context.status();
     return std::make_unique<CaptureContext>(*writer_, *std::move(context));
   }
+  std::string status() const override { return inner_->status(); }
 
  private:
   const std::unique_ptr<CaptureWriter> writer_;

@@ -14,15 +14,20 @@ qpu::TraceSink log_sink(const char* tag) {
 
 }  // namespace
 
-std::unique_ptr<qpu::Watch> debug_watch(int version, std::string_view selection) {
+std::unique_ptr<qpu::Watch> debug_watch(int version, const WatchSelection& selection) {
   qpu::WatchOptions options;
+  std::string error;
   if (debug_on(Debug::kQpu)) {
-    std::string error;
-    options.trace = qpu::TraceSelection::parse(selection, &error);
+    options.trace = qpu::TraceSelection::parse(selection.trace, &error);
     if (!options.trace) log_error("V3DEMU_TRACE_QPU: %s", error);
     options.trace_sink = log_sink("qpu");
   }
-  if (debug_on(Debug::kHazard)) options.hazard_sink = log_sink("qpu-hazard");
+  if (debug_on(Debug::kHazard)) {
+    const auto hazards = qpu::hazards_of_kinds(selection.hazards, &error);
+    if (!hazards) log_error("V3DEMU_HAZARDS: %s", error);
+    if (hazards) options.hazard_sink = log_sink("qpu-hazard");
+    options.hazards = hazards.value_or(0);
+  }
   if (!options.trace && !options.hazard_sink) return nullptr;
   return std::make_unique<qpu::Watch>(version, std::move(options));
 }

@@ -2,15 +2,19 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
+#include <string>
 
 #include "gpu/qpu/trace/watch.h"
 
 namespace v3d::daemon {
 
+/// What the two categories show. A text that is not understood is an error on the log, and nothing is shown.
+struct WatchSelection {
+  std::string trace;    ///< of "qpu": qpu::TraceSelection
+  std::string hazards;  ///< of "hazard": kinds (qpu::hazards_of_kinds)
+};
+
 /// What the categories "qpu" and "hazard" ask for, with messages to the log; null when neither is on.
-/// @param selection  what "qpu" shows (qpu::TraceSelection). One that is not understood is an error on the
-/// log, and nothing is traced.
-std::unique_ptr<qpu::Watch> debug_watch(int version, std::string_view selection);
+std::unique_ptr<qpu::Watch> debug_watch(int version, const WatchSelection& selection);
 
 }  // namespace v3d::daemon

@@ -1,4 +1,3 @@
-#include "daemon/debug_watch.h"
 #include "daemon/gpus.h"
 
 namespace v3d::daemon {
@@ -11,11 +10,11 @@ class DeviceContext : public ioctl::GpuContext {
 
   mmu::AddressSpace& space() override { return context_->space(); }
   device::JobResult run_bin(const device::ClJob& job, Turn& turn,
-                            std::shared_ptr<const ptb::BinResult>* result) override {
+                            std::shared_ptr<const draw::BinResult>* result) override {
     return device_.run_bin(*context_, job, turn, result);
   }
   device::JobResult run_render(const device::ClJob& job, Turn& turn,
-                               std::shared_ptr<const ptb::BinResult> bin) override {
+                               std::shared_ptr<const draw::BinResult> bin) override {
     return device_.run_render(*context_, job, turn, bin);
   }
   device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
@@ -32,28 +31,33 @@ class DeviceContext : public ioctl::GpuContext {
 
 class DeviceGpu : public ioctl::Gpu {
  public:
-  DeviceGpu(const device::Profile& profile, int workers, double patience, std::string_view trace)
-      : pool_(workers), device_(profile, pool_, patience) {
-    device_.set_watch(debug_watch(profile.version, trace));
+  DeviceGpu(const chip::Profile& profile, int workers, double patience, const WatchSelection& watch,
+            qpu::jit::Engine engine)
+      : pool_(workers), compiler_(qpu::jit::make_compiler(engine)), device_(profile, pool_, patience) {
+    device_.set_watch(debug_watch(profile.version, watch));
   }
 
-  const device::Profile& profile() const override { return device_.profile(); }
+  const chip::Profile& profile() const override { return device_.profile(); }
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
-    auto context = device::Context::create(device_.profile());
+    auto context = device::Context::create(device_.profile(), compiler_.get());
     if (!context.ok()) return context.status();
     return std::make_unique<DeviceContext>(device_, *std::move(context));
+  }
+  std::string status() const override {
+    return compiler_ ? to_string(compiler_->statistics()) + "\n" : "QPU programs are interpreted\n";
   }
 
  private:
   ThreadPool pool_;
+  const std::unique_ptr<qpu::jit::JitCompiler> compiler_;  // null: programs are interpreted
   device::Device device_;
 };
 
 }  // namespace
 
-std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int workers, double patience,
-                                            std::string_view trace) {
-  return std::make_unique<DeviceGpu>(profile, workers, patience, trace);
+std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,
+                                            const WatchSelection& watch, qpu::jit::Engine engine) {
+  return std::make_unique<DeviceGpu>(profile, workers, patience, watch, engine);
 }
 
 }  // namespace v3d::daemon

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
+#include "daemon/debug_watch.h"
 #include "gpu/chip/profile.h"
+#include "gpu/qpu/jit/jit.h"
 #include "ioctl/gpu.h"
 
 namespace v3d::daemon {
@@ -12,12 +13,13 @@ namespace v3d::daemon {
 /// The GPU model (device::Device) on all cores.
 /// @param workers  threads besides those of the queues
 /// @param patience  seconds of GPU time without progress after which a job is reset
-/// @param trace  which QPU threads the debug category "qpu" shows (debug_watch.h)
-std::unique_ptr<ioctl::Gpu> make_device_gpu(const device::Profile& profile, int workers, double patience,
-                                            std::string_view trace);
+/// @param watch  what the debug categories of QPU threads show
+/// @param engine  how QPU programs run
+std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,
+                                            const WatchSelection& watch, qpu::jit::Engine engine);
 
 /// Accepts every job and executes nothing (--no-execute): for measuring drivers and this daemon alone.
-std::unique_ptr<ioctl::Gpu> make_idle_gpu(const device::Profile& profile);
+std::unique_ptr<ioctl::Gpu> make_idle_gpu(const chip::Profile& profile);
 
 class CaptureWriter;
 /// Writes every job, with the memory that it finds, to a capture (capture.h) and has `inner` run it. The

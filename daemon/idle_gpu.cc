@@ -8,10 +8,10 @@ class IdleContext : public ioctl::GpuContext {
   explicit IdleContext(std::unique_ptr<mmu::AddressSpace> space) : space_(std::move(space)) {}
 
   mmu::AddressSpace& space() override { return *space_; }
-  device::JobResult run_bin(const device::ClJob&, Turn&, std::shared_ptr<const ptb::BinResult>*) override {
+  device::JobResult run_bin(const device::ClJob&, Turn&, std::shared_ptr<const draw::BinResult>*) override {
     return {};
   }
-  device::JobResult run_render(const device::ClJob&, Turn&, std::shared_ptr<const ptb::BinResult>) override {
+  device::JobResult run_render(const device::ClJob&, Turn&, std::shared_ptr<const draw::BinResult>) override {
     return {};
   }
   device::JobResult run_csd(const device::CsdJob&, Turn&) override { return {}; }
@@ -23,9 +23,9 @@ class IdleContext : public ioctl::GpuContext {
 
 class IdleGpu : public ioctl::Gpu {
  public:
-  explicit IdleGpu(const device::Profile& profile) : profile_(profile) {}
+  explicit IdleGpu(const chip::Profile& profile) : profile_(profile) {}
 
-  const device::Profile& profile() const override { return profile_; }
+  const chip::Profile& profile() const override { return profile_; }
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
     auto space = mmu::AddressSpace::create();
     if (!space.ok()) return space.status();
@@ -33,12 +33,12 @@ class IdleGpu : public ioctl::Gpu {
   }
 
  private:
-  const device::Profile& profile_;
+  const chip::Profile& profile_;
 };
 
 }  // namespace
 
-std::unique_ptr<ioctl::Gpu> make_idle_gpu(const device::Profile& profile) {
+std::unique_ptr<ioctl::Gpu> make_idle_gpu(const chip::Profile& profile) {
   return std::make_unique<IdleGpu>(profile);
 }
 

@@ -1,6 +1,5 @@
 /// @file v3demud: command line, socket, and life as a daemon.
 #include <fcntl.h>
-#include <getopt.h>
 #include <malloc.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -22,200 +21,35 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "daemon/capture.h"
 #include "daemon/gpus.h"
 #include "daemon/limits.h"
+#include "daemon/options.h"
+#include "daemon/runtime_folder.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
-#include "ioctl/wire.h"
 
 namespace {
 
 using v3d::ioctl::UniqueFd;
 
-constexpr char kUsage[] =
-    R"(usage: v3demud [options]
-Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.
-
-  --socket PATH           control socket (default: $V3DEMU_SOCKET, else $XDG_RUNTIME_DIR/v3demu/socket,
-                          else /tmp/v3demu-UID/socket)
-  --device NAME           chip: rpi5 (default), rpi5-16; also $V3DEMU_DEVICE
-  --kernel VERSION        Linux whose driver interface is answered with: 7.3 (default), 6.12; also $V3DEMU_KERNEL
-  --exit-when-idle SECS   leave that long after the last client (default: never)
-  --foreground            stay attached to the terminal, log to stderr
-  --threads N             threads that share out tiles and workgroups (default: one per core)
-  --memory-limit MIB      buffer memory of one client process (default: 4096)
-  --limit NAME=N[:ALL]    what one client process may hold of something, and all together; "v3demu status" shows them
-  --reset-after SECS      GPU time without progress after which a job is reset, as the kernel does (default: 1)
-  --no-execute            accept jobs but execute none: measures drivers and the daemon alone
-  --capture FILE          write every job with the memory that it finds to FILE; also $V3DEMU_CAPTURE
-  --debug LIST            categories of messages ("help" lists them); also $V3DEMU_DEBUG
-  --help, --version
-
-In the background messages go to v3demud.log beside the socket, or to $V3DEMU_LOG ("-": stderr). Daemons append to
-them; beyond 4 MiB the former begins anew and the old one is v3demud.log.1. Of each client 10 errors and warnings of a
-kind are written in 5 seconds; the rest is counted.
-Exit status: 0 ended or already running, 1 cannot start, 2 wrong usage.
-)";
-
-struct Options {
-  std::string socket;
-  std::string device;
-  std::string kernel;
-  std::string debug;
-  std::string capture;
-  std::vector<std::string> limits;  ///< as set_limit() takes them
-  std::string trace;                ///< of the category "qpu"
-  v3d::daemon::Server::Options server;
-  double reset_after = 1;
-  int threads = 0;
-  bool foreground = false;
-  bool no_execute = false;
-};
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
-/// When nobody names another.
-std::string default_socket() {
-  if (const std::string runtime = variable("XDG_RUNTIME_DIR"); !runtime.empty())
-    return runtime + "/v3demu/socket";
-  return absl::StrFormat("/tmp/v3demu-%d/socket", geteuid());
-}
-
-/// Exits on wrong usage.
-Options parse_options(int argc, char** argv) {
-  enum {
-    kSocket = 256,
-    kDevice,
-    kKernel,
-    kIdle,
-    kForeground,
-    kThreads,
-    kMemory,
-    kLimit,
-    kResetAfter,
-    kNoExecute,
-    kCapture,
-    kDebug,
-    kHelp,
-    kVersion
-  };
-  static constexpr option kLong[] = {{"socket", required_argument, nullptr, kSocket},
-                                     {"device", required_argument, nullptr, kDevice},
-                                     {"kernel", required_argument, nullptr, kKernel},
-                                     {"exit-when-idle", required_argument, nullptr, kIdle},
-                                     {"foreground", no_argument, nullptr, kForeground},
-                                     {"threads", required_argument, nullptr, kThreads},
-                                     {"memory-limit", required_argument, nullptr, kMemory},
-                                     {"limit", required_argument, nullptr, kLimit},
-                                     {"reset-after", required_argument, nullptr, kResetAfter},
-                                     {"no-execute", no_argument, nullptr, kNoExecute},
-                                     {"capture", required_argument, nullptr, kCapture},
-                                     {"debug", required_argument, nullptr, kDebug},
-                                     {"help", no_argument, nullptr, kHelp},
-                                     {"version", no_argument, nullptr, kVersion},
-                                     {nullptr, 0, nullptr, 0}};
-  Options options;
-  options.socket = variable(v3d::wire::kSocketVariable);
-  options.device = variable("V3DEMU_DEVICE");
-  options.kernel = variable("V3DEMU_KERNEL");
-  options.debug = variable("V3DEMU_DEBUG");
-  options.capture = variable("V3DEMU_CAPTURE");
-  options.trace = variable("V3DEMU_TRACE_QPU");
-  const auto wrong = [&](const char* what) {
-    std::fprintf(stderr, "v3demud: %s: %s\n", what, optarg);
-    std::exit(2);
-  };
-  int which;
-  while ((which = getopt_long(argc, argv, "", kLong, nullptr)) != -1) {
-    uint64_t mebibytes;
-    switch (which) {
-      case kSocket:
-        options.socket = optarg;
-        break;
-      case kDevice:
-        options.device = optarg;
-        break;
-      case kKernel:
-        options.kernel = optarg;
-        break;
-      case kIdle:
-        if (!absl::SimpleAtod(optarg, &options.server.exit_when_idle) || options.server.exit_when_idle < 0 ||
-            options.server.exit_when_idle > 1e6)
-          wrong("no number of seconds");
-        break;
-      case kForeground:
-        options.foreground = true;
-        break;
-      case kThreads:
-        if (!absl::SimpleAtoi(optarg, &options.threads) || options.threads < 1 || options.threads > 1024)
-          wrong("no number of threads");
-        break;
-      case kMemory:
-        if (!absl::SimpleAtoi(optarg, &mebibytes) || mebibytes < 1 || mebibytes > (1u << 20))
-          wrong("no size in MiB");
-        options.limits.push_back(absl::StrFormat("bo-bytes=%d", mebibytes << 20));
-        break;
-      case kLimit:
-        options.limits.emplace_back(optarg);
-        break;
-      case kResetAfter:
-        if (!absl::SimpleAtod(optarg, &options.reset_after) || !(options.reset_after > 0) ||
-            options.reset_after > 1e6)
-          wrong("no number of seconds");
-        break;
-      case kNoExecute:
-        options.no_execute = true;
-        break;
-      case kCapture:
-        options.capture = optarg;
-        break;
-      case kDebug:
-        options.debug = optarg;
-        if (options.debug == "help") {
-          std::fputs(v3d::debug_help().c_str(), stdout);
-          std::exit(0);
-        }
-        break;
-      case kHelp:
-        std::fputs(kUsage, stdout);
-        std::exit(0);
-      case kVersion:
-        std::printf("v3demud %s\n", V3DEMU_VERSION);
-        std::exit(0);
-      default:
-        std::fputs(kUsage, stderr);
-        std::exit(2);
-    }
-  }
-  if (optind < argc) {
-    std::fprintf(stderr, "v3demud: unexpected argument: %s\n%s", argv[optind], kUsage);
-    std::exit(2);
-  }
-  return options;
-}
+using v3d::daemon::Options;
 
 [[noreturn]] void die(const std::string& what) {
   std::fprintf(stderr, "v3demud: %s: %s\n", what.c_str(), std::strerror(errno));
   std::exit(1);
 }
 
-/// The default socket's folder: private to the user, as /tmp is everybody's.
-void make_private_folder(const std::string& folder) {
-  std::error_code ignored;
-  std::filesystem::create_directories(std::filesystem::path(folder).parent_path(), ignored);
-  struct stat info;
-  if (mkdir(folder.c_str(), 0700) == 0) return;
-  if (errno != EEXIST || lstat(folder.c_str(), &info) != 0) die("cannot make " + folder);
-  if (!S_ISDIR(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 022)) {
-    errno = EPERM;
-    die(folder + " belongs to others or is writable by them");
+/// Where to listen; the default folder is made. Exits when that cannot be.
+std::string socket_path(const std::string& named) {
+  if (!named.empty()) return std::filesystem::absolute(named);
+  const std::string folder = v3d::daemon::default_runtime_folder();
+  if (const absl::Status made = v3d::daemon::make_private_folder(folder); !made.ok()) {
+    std::fprintf(stderr, "v3demud: %s\n", std::string(made.message()).c_str());
+    std::exit(1);
   }
+  return std::filesystem::absolute(folder) / "socket";
 }
 
 sockaddr_un socket_address(const std::string& path) {
@@ -241,13 +75,15 @@ UniqueFd take_lock(const std::string& socket) {
   const std::string path = socket + ".lock";
   UniqueFd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) die("cannot open " + path);
+  // Less than the preload library's patience (shim/launch.cc), so that it still sees why.
+  constexpr int kMostTries = 800;
   for (int tries = 0; flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
     if (errno != EWOULDBLOCK) die("cannot lock " + path);
     if (is_answered(socket)) {
       std::fprintf(stderr, "v3demud: already running: %s\n", socket.c_str());
       std::exit(0);
     }
-    if (tries == 1000) die("another v3demud holds " + path + " but does not answer");
+    if (tries == kMostTries) die("another v3demud holds " + path + " but does not answer");
     usleep(10'000);
   }
   return lock;
@@ -315,11 +151,22 @@ v3d::ioctl::ResourceLimits make_limits(const std::vector<std::string>& options) 
   return limits;
 }
 
-std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const v3d::device::Profile& profile, int workers,
-                                          const Options& options) {
-  if (!options.no_execute)
-    return v3d::daemon::make_device_gpu(profile, workers, options.reset_after, options.trace);
-  return v3d::daemon::make_idle_gpu(profile);
+std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const Options& options) {
+  const v3d::chip::Profile& profile = *options.board.profile;
+  if (options.no_execute) return v3d::daemon::make_idle_gpu(profile);
+  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const int workers = (options.threads ? options.threads : cores) - 1;
+  return v3d::daemon::make_device_gpu(profile, workers, options.reset_after, options.watch, options.engine);
+}
+
+v3d::daemon::Server::Options server_options(const Options& options) {
+  v3d::daemon::Server::Options server;
+  server.limits = make_limits(options.limits);
+  server.abi = options.board.abi;
+  server.capture = options.capture;
+  server.exit_when_idle = options.exit_when_idle;
+  server.run_after_exit *= std::min(options.reset_after, 1.0);
+  return server;
 }
 
 /// Exits when a category does not exist.
@@ -346,13 +193,11 @@ v3d::daemon::Server* g_server = nullptr;
 void on_termination(int) { g_server->stop(); }
 
 /// Until it is told to end, or nobody needs it any more.
-void serve(const v3d::device::Profile& profile, const Options& options,
+void serve(const Options& options, const v3d::daemon::Server::Options& server_options,
            std::unique_ptr<v3d::daemon::CaptureWriter> capture, UniqueFd listener, const std::string& path) {
-  const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const int workers = (options.threads ? options.threads : cores) - 1;
-  std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(profile, workers, options);
+  std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(options);
   if (capture) gpu = v3d::daemon::make_capture_gpu(std::move(capture), std::move(gpu));
-  v3d::daemon::Server server(*gpu, options.server);
+  v3d::daemon::Server server(*gpu, server_options);
   g_server = &server;
   std::signal(SIGTERM, on_termination);
   std::signal(SIGINT, on_termination);
@@ -376,47 +221,38 @@ void bound_heap() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Options options = parse_options(argc, argv);
+  Options options = v3d::daemon::parse_options(argc, argv);
   if (!options.foreground) drop_inherited_descriptors();
   apply_debug(options.debug);
-  const v3d::device::Profile* profile =
-      options.device.empty() ? &v3d::device::default_profile() : v3d::device::find_profile(options.device);
-  if (!profile) {
-    std::fprintf(stderr, "v3demud: no device \"%s\" (--help lists them)\n", options.device.c_str());
-    return 2;
-  }
-  if (!options.kernel.empty()) options.server.abi = v3d::ioctl::find_abi(options.kernel);
-  if (!options.server.abi) {
-    std::fprintf(stderr, "v3demud: no kernel \"%s\" (--help lists them)\n", options.kernel.c_str());
-    return 2;
-  }
-
-  options.server.limits = make_limits(options.limits);
-
-  const std::string path =
-      std::filesystem::absolute(options.socket.empty() ? default_socket() : options.socket);
-  const std::string log = variable("V3DEMU_LOG");
-  const bool log_to_stderr = log == "-";
   // Opened behind the change of folder.
-  if (!log.empty() && !log_to_stderr) v3d::log_to(std::filesystem::absolute(log));
   if (!options.capture.empty()) options.capture = std::filesystem::absolute(options.capture);
-  const std::string folder = std::filesystem::path(path).parent_path();
-  if (options.socket.empty()) make_private_folder(folder);
+  const v3d::daemon::Server::Options server = server_options(options);
+
+  const std::string path = socket_path(options.socket);
+  const char* named_log = std::getenv("V3DEMU_LOG");
+  const std::string log = named_log ? named_log : "";
+  const bool log_to_stderr = log == "-";
+  if (!log.empty() && !log_to_stderr) v3d::log_to(std::filesystem::absolute(log));
   const UniqueFd lock = take_lock(path);
   // Before anybody is told that there is a daemon; behind the lock, so that it is nobody else's file.
-  std::unique_ptr<v3d::daemon::CaptureWriter> capture = open_capture(options.capture, profile->name);
+  std::unique_ptr<v3d::daemon::CaptureWriter> capture =
+      open_capture(options.capture, options.board.profile->name);
   UniqueFd listener = make_listener(path);
   // In the background the log tells lives apart: one that begins and does not end was cut short.
   const bool tell_life = !options.foreground && !log_to_stderr;
-  if (!options.foreground) go_to_background(folder + "/v3demud.log", log_to_stderr);
+  if (options.foreground) {
+    std::fprintf(stderr, "v3demud: serves %s as %s, Linux %s\n", path.c_str(), options.board.profile->name,
+                 options.board.abi->name);
+  } else {
+    go_to_background(std::filesystem::path(path).parent_path() / "v3demud.log", log_to_stderr);
+  }
   if (tell_life) v3d::log_line("start", absl::StrFormat("v3demud %s, pid %d", V3DEMU_VERSION, getpid()));
 
   bound_heap();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // the write's errno says it
-  options.server.run_after_exit *= std::min(options.reset_after, 1.0);
   try {
-    serve(*profile, options, std::move(capture), std::move(listener), path);
+    serve(options, server, std::move(capture), std::move(listener), path);
   } catch (const std::exception& error) {  // no threads or no memory to begin with
     v3d::log_error("v3demud cannot go on: %s", error.what());
     unlink(path.c_str());

@@ -182,7 +182,7 @@ void Scheduler::make_places(const Node& node) {
   queue.entities.try_emplace(node.job->client->id);
   queue.shares.make_place(static_cast<uint64_t>(node.process));
   processes_.try_emplace(node.process);
-  if (node.job->room) rooms_.try_emplace(node.job->room.get());
+  if (node.job->space) spaces_.try_emplace(node.job->space.get());
 }
 
 void Scheduler::drop_empty_places(const Node& node) {
@@ -191,8 +191,8 @@ void Scheduler::drop_empty_places(const Node& node) {
     entities.erase(it);
   if (const auto it = processes_.find(node.process); it != processes_.end() && it->second.jobs == 0)
     processes_.erase(it);
-  if (const auto it = rooms_.find(node.job->room.get()); it != rooms_.end() && it->second.jobs == 0)
-    rooms_.erase(it);
+  if (const auto it = spaces_.find(node.job->space.get()); it != spaces_.end() && it->second.jobs == 0)
+    spaces_.erase(it);
 }
 
 /// @param entry  one node, which has its places
@@ -204,7 +204,7 @@ void Scheduler::enqueue(std::list<NodePtr>& entry) {
   killed_ += stop_;
   queue.shares.enter(static_cast<uint64_t>(node.process));
   ++processes_.find(node.process)->second.jobs;
-  if (node.job->room) ++rooms_.find(node.job->room.get())->second.jobs;
+  if (node.job->space) ++spaces_.find(node.job->space.get())->second.jobs;
   std::list<NodePtr>& entity = queue.entities.find(node.job->client->id)->second;
   entity.splice(entity.end(), entry);
 }
@@ -214,7 +214,7 @@ void Scheduler::dequeue(const NodePtr& node) {
   QueueState& queue = state(node->job->queue);
   queue.shares.leave(static_cast<uint64_t>(node->process));
   --processes_.find(node->process)->second.jobs;
-  if (node->job->room) --rooms_.find(node->job->room.get())->second.jobs;
+  if (node->job->space) --spaces_.find(node->job->space.get())->second.jobs;
   queue.entities.find(node->job->client->id)->second.pop_front();
   drop_empty_places(*node);
 }
@@ -267,30 +267,30 @@ bool Scheduler::earlier_ready(Queue queue, const Node& than) const {
   const auto it = entities.find(than.job->client->id);
   if (it == entities.end()) return false;
   const Node& head = *it->second.front();
-  return head.ready && !head.killed && head.seqno < than.seqno && head.job->room == than.job->room;
+  return head.ready && !head.killed && head.seqno < than.seqno && head.job->space == than.job->space;
 }
 
 /// Compute excludes bin and render in one address space. The one that was pushed first goes first, so that
 /// neither starves.
 bool Scheduler::is_blocked(const Node& node) const {
-  if (!node.job->room) return false;
-  const RoomUse& use = rooms_.find(node.job->room.get())->second;
+  if (!node.job->space) return false;
+  const SpaceUse& use = spaces_.find(node.job->space.get())->second;
   if (node.job->queue == Queue::kCsd)
     return use.cl > 0 || earlier_ready(Queue::kBin, node) || earlier_ready(Queue::kRender, node);
   if (is_cl(node.job->queue)) return use.csd || earlier_ready(Queue::kCsd, node);
   return false;
 }
 
-void Scheduler::enter_room(const Job& job) {
-  if (!job.room) return;
-  RoomUse& use = rooms_.find(job.room.get())->second;
+void Scheduler::enter_space(const Job& job) {
+  if (!job.space) return;
+  SpaceUse& use = spaces_.find(job.space.get())->second;
   if (job.queue == Queue::kCsd) use.csd = true;
   if (is_cl(job.queue)) ++use.cl;
 }
 
-void Scheduler::leave_room(const Job& job) {
-  if (!job.room) return;
-  RoomUse& use = rooms_.find(job.room.get())->second;
+void Scheduler::leave_space(const Job& job) {
+  if (!job.space) return;
+  SpaceUse& use = spaces_.find(job.space.get())->second;
   if (job.queue == Queue::kCsd) use.csd = false;
   if (is_cl(job.queue)) --use.cl;
 }
@@ -519,7 +519,7 @@ void Scheduler::begin(const NodePtr& node) {
   ++state(node->job->queue).in_flight;
   ++in_flight_;
   ++processes_.find(node->process)->second.in_flight;
-  enter_room(*node->job);
+  enter_space(*node->job);
 }
 
 void Scheduler::finish(const NodePtr& node) {
@@ -528,7 +528,7 @@ void Scheduler::finish(const NodePtr& node) {
     --queue.in_flight;
     --in_flight_;
     --processes_.find(node->process)->second.in_flight;
-    leave_room(*node->job);
+    leave_space(*node->job);
     thread_limit_ = options_.max_threads;  // the host may have threads again
   }
   if (queue.running == node) queue.running = nullptr;

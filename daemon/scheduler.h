@@ -98,7 +98,7 @@ class Scheduler {
     uint64_t busy_ns = 0;
   };
   /// Jobs of one address space.
-  struct RoomUse {
+  struct SpaceUse {
     size_t jobs = 0;  ///< queued or in flight
     int cl = 0;       ///< bin and render in flight
     bool csd = false;
@@ -147,8 +147,8 @@ class Scheduler {
   // Jobs of one address space
   bool is_blocked(const Node& node) const;
   bool earlier_ready(ioctl::Queue queue, const Node& than) const;
-  void enter_room(const ioctl::Job& job);
-  void leave_room(const ioctl::Job& job);
+  void enter_space(const ioctl::Job& job);
+  void leave_space(const ioctl::Job& job);
 
   void begin(const NodePtr& node);
   void stop_clock(Node& node);
@@ -159,7 +159,7 @@ class Scheduler {
   mutable std::mutex mutex_;  // protects all below and the plain members of nodes; not held while a job runs
   std::vector<QueueState> queues_;  // by Queue
   // No entries without jobs.
-  std::unordered_map<const ioctl::AddressRoom*, RoomUse> rooms_;
+  std::unordered_map<const ioctl::BoSpace*, SpaceUse> spaces_;
   std::unordered_map<int32_t, ProcessUse> processes_;
   int in_flight_ = 0;
   int killed_ = 0;  // queued jobs that will not run

@@ -115,7 +115,7 @@ void Server::run(ioctl::UniqueFd listener) {
   event.data.u64 = kListenerKey;
   epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener.get(), &event);
 
-  int64_t idle_since = ioctl::monotonic_ns();
+  int64_t idle_since = options_.now_ns();
   while (!stop_) {
     int timeout_ms = -1;
     if (drain()) timeout_ms = kDrainPeriodMs;
@@ -125,7 +125,7 @@ void Server::run(ioctl::UniqueFd listener) {
       idle_since = 0;
       if (timeout_ms < 0) timeout_ms = kReportPeriodMs;
     } else if (options_.exit_when_idle >= 0) {
-      const int64_t now = ioctl::monotonic_ns();
+      const int64_t now = options_.now_ns();
       if (idle_since == 0) idle_since = now;
       const int64_t left = static_cast<int64_t>(options_.exit_when_idle * 1e9) - (now - idle_since);
       if (left <= 0) {
@@ -176,7 +176,7 @@ void Server::tell_gone(const std::function<void()>& gone) {
 }
 
 void Server::give_memory_back() {
-  const int64_t now = ioctl::monotonic_ns();
+  const int64_t now = options_.now_ns();
   if (now - last_trim_ns_ < kTrimPeriodNs || !client_left_.exchange(false)) return;
   last_trim_ns_ = now;
   malloc_trim(0);
@@ -397,7 +397,7 @@ void Server::retire_the_dead(int64_t now_ns) {
 
 bool Server::drain() {
   const std::lock_guard lock(mutex_);
-  const int64_t now_ns = ioctl::monotonic_ns();
+  const int64_t now_ns = options_.now_ns();
   retire_the_dead(now_ns);
   if (std::erase_if(draining_, [&](Draining& d) { return has_drained(d, now_ns); }) > 0) client_left_ = true;
   return !draining_.empty();

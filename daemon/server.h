@@ -26,10 +26,12 @@ class Server : private ioctl::Host {
   struct Options {
     ioctl::ResourceLimits limits = {};
     const ioctl::Abi* abi = &ioctl::default_abi();
+    std::string capture = {};  ///< the file to which `gpu` writes its jobs; empty: none
     /// Seconds without clients after which run() returns; negative for never.
     double exit_when_idle = -1;
     /// Seconds that jobs of a file have after the process that used it last is gone.
     double run_after_exit = 5;
+    std::function<int64_t()> now_ns = ioctl::monotonic_ns;  ///< called by the thread of run() alone
   };
 
   Server(ioctl::Gpu& gpu, const Options& options);

@@ -10,8 +10,8 @@
 #include "daemon/server.h"
 #include "gpu/base/log.h"
 #include "ioctl/call.h"
-#include "ioctl/dispatch.h"
 #include "ioctl/drm.h"
+#include "ioctl/ioctl_table.h"
 
 namespace v3d::daemon {
 namespace {

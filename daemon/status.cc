@@ -78,12 +78,14 @@ int Server::command(const std::string& text, std::string* answer) {
 }
 
 std::string Server::status_text() {
-  const device::Profile& profile = kernel_.gpu().profile();
+  const chip::Profile& profile = kernel_.gpu().profile();
   std::string text =
       absl::StrFormat("v3demud pid %d, up %.1f s\ndevice %s: %s\nLinux %s, %d GPU resets\n", getpid(),
                       static_cast<double>(ioctl::monotonic_ns() - started_ns_) * 1e-9, profile.name,
                       profile.description, kernel_.abi().name, kernel_.resets.load());
+  if (!options_.capture.empty()) absl::StrAppendFormat(&text, "captures to %s\n", options_.capture);
 
+  text += kernel_.gpu().status();
   const auto queues = scheduler_.status();
   absl::StrAppendFormat(&text, "%-12s %8s %10s %12s\n", "queue", "queued", "jobs", "busy ms");
   for (size_t q = 0; q < queues.size(); ++q)

@@ -21,7 +21,7 @@ namespace {
 struct Options {
   std::string file, output = "-", uniforms, format, name = "program";
   int version = 71;
-  bool check = false, four_threads = false;
+  CheckOptions check;
 };
 
 std::string hexadecimal(const qpu::Assembly& a) {
@@ -58,14 +58,13 @@ int write(const std::string& path, const std::string& contents) {
   return 1;
 }
 
-/// False when the program breaks rules of scheduling. The reasons, and what it depends on that is not known
-/// of the hardware, go to stderr.
+/// False when the program breaks rules of scheduling that it must not break. All reports go to stderr.
 bool check(const Options& options, const qpu::Assembly& assembly) {
-  const auto reports = qpu::check_program(options.version, options.four_threads, assembly.words);
+  const auto reports = options.check.check(options.version, assembly.words);
   for (const qpu::HazardReport& report : reports)
     fprintf(stderr, "%s:%d: %s\n", options.file.c_str(), assembly.lines[report.index],
             qpu::to_string(options.version, report, assembly.words[report.index]).c_str());
-  return !qpu::breaks_rules(reports);
+  return !options.check.fails(reports);
 }
 
 int assemble(const Options& options) {
@@ -78,7 +77,7 @@ int assemble(const Options& options) {
   for (const qpu::AssemblyError& error : assembly.errors)
     fprintf(stderr, "%s:%s\n", options.file.c_str(), qpu::to_string(error).c_str());
   if (!assembly.errors.empty()) return 1;
-  if (options.check && !check(options, assembly)) return 1;
+  if (!options.check.kinds.empty() && !check(options, assembly)) return 1;
   if (!options.uniforms.empty() && write(options.uniforms, bytes(assembly.uniforms)) != 0) return 1;
   const std::string format = !options.format.empty() ? options.format : options.output == "-" ? "hex" : "bin";
   if (format == "bin") return write(options.output, bytes(assembly.words));
@@ -101,7 +100,7 @@ void add_assemble(CLI::App* app, int* exit_code) {
       ->check(CLI::IsMember({"bin", "hex", "c", "python"}));
   command->add_option("--uniforms", options.uniforms, "Write the words of .uniform to this file");
   command->add_option("--name", options.name, "Of the array in C or Python")->capture_default_str();
-  add_check_options(command, &options.check, &options.four_threads);
+  add_check_options(command, &options.check);
   command->footer(
       "  loop:                                     # a label; comments start with # or //\n"
       "    fadd rf1, rf2, rf3 ; fmul rf4, rf5.l, 0.5   # add ALU ; mul ALU\n"

@@ -2,8 +2,13 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <vector>
+
+#include "gpu/qpu/check/hazard.h"
 
 namespace v3d::tools {
 
@@ -14,12 +19,37 @@ inline void add_chip_option(CLI::App* command, int* version) {
       ->option_text("CHIP");
 }
 
-inline void add_check_options(CLI::App* command, bool* check, bool* four_threads) {
-  command->add_flag("--check", *check,
-                    "Report broken rules of scheduling (latencies, delay slots, thread ends), and fail if "
-                    "there are any; report "
-                    "what is assumed of the hardware where the program depends on it");
-  command->add_flag("--four-threads", *four_threads, "Check the limits of four threads per QPU, not of two");
+/// What --check asks for.
+struct CheckOptions {
+  std::string kinds;  ///< empty: nothing is checked
+  bool four_threads = false;
+
+  std::vector<qpu::HazardReport> check(int version, std::span<const uint64_t> words) const {
+    std::string parsed_before;
+    return qpu::check_program(version, four_threads, words, *qpu::hazards_of_kinds(kinds, &parsed_before));
+  }
+  /// Of kinds that were named every report counts.
+  bool fails(std::span<const qpu::HazardReport> reports) const {
+    return kinds == "all" ? qpu::breaks_rules(reports) : !reports.empty();
+  }
+};
+
+inline void add_check_options(CLI::App* command, CheckOptions* options) {
+  const auto understood = [](const std::string& kinds) {
+    std::string error;
+    qpu::hazards_of_kinds(kinds, &error);
+    return error;
+  };
+  command
+      ->add_flag(
+          "--check{all}", options->kinds,
+          "Report broken rules of scheduling (latencies, delay slots, thread ends) by kinds: undefined, "
+          "hardly-meant (defined, but hardly what a program wants), never-emitted (Mesa never emits it, "
+          "boards run it) and assumed (unknown of the hardware; what is assumed). Fails for the first two; "
+          "with =KIND,... reports those only, and fails for each")
+      ->check(CLI::Validator(understood, ""));
+  command->add_flag("--four-threads", options->four_threads,
+                    "Check the limits of four threads per QPU, not of two");
 }
 
 }  // namespace v3d::tools

@@ -21,6 +21,7 @@
 #include "tools/control.h"
 #include "tools/files.h"
 #include "tools/run.h"
+#include "tools/size_text.h"
 
 namespace v3d::tools {
 namespace {
@@ -59,8 +60,31 @@ bool wait_for_end(const std::string& lock) {
   return ended;
 }
 
+/// What the daemon writes from the time of making on.
+class DaemonLog {
+ public:
+  DaemonLog() : path_(variable("V3DEMU_LOG")) {
+    if (path_.empty()) path_ = shim::config().runtime_dir.c_str() + std::string("/v3demud.log");
+    if (path_ != "-") start_ = read_file(path_).value_or("").size();
+  }
+  /// "; the daemon says: LINE (FILE)", its last one.
+  std::string last_words() const {
+    if (path_ == "-") return "; the daemon's messages are above";
+    std::string text = read_file(path_).value_or("");
+    text.erase(0, text.size() < start_ ? 0 : start_);  // a log that had grown began anew
+    while (text.ends_with('\n')) text.pop_back();
+    const std::string line = text.substr(text.rfind('\n') + 1);
+    return line.empty() ? "; the daemon's messages: " + path_
+                        : "; the daemon says: " + line + " (" + path_ + ")";
+  }
+
+ private:
+  std::string path_;
+  size_t start_ = 0;
+};
+
 /// Says how the capture ended. The exit status: 0 if it is complete.
-int report(const std::string& file) {
+int report(const std::string& file, const DaemonLog& log) {
   std::error_code error;
   const bool regular = std::filesystem::is_regular_file(file, error);
   const auto bytes = regular ? std::filesystem::file_size(file, error) : 0;
@@ -70,14 +94,10 @@ int report(const std::string& file) {
   }
   const auto jobs = daemon::count_captured_jobs(file);
   if (!jobs.ok()) {
-    const std::string log = variable("V3DEMU_LOG");
-    return fail(file + ": " + std::string(jobs.status().message()) + "; the daemon's messages: " +
-                (log == "-"    ? "above"
-                 : log.empty() ? shim::config().runtime_dir.c_str() + std::string("/v3demud.log")
-                               : log));
+    return fail(file + ": " + std::string(jobs.status().message()) + log.last_words());
   }
-  fprintf(stderr, "v3demu capture: %s, %u jobs, %.1f MB\n", file.c_str(), *jobs,
-          static_cast<double>(bytes) / 1e6);
+  fprintf(stderr, "v3demu capture: %s, %u %s, %s\n", file.c_str(), *jobs, *jobs == 1 ? "job" : "jobs",
+          size_text(bytes).c_str());
   return 0;
 }
 
@@ -91,15 +111,19 @@ int capture(const RunOptions& options, const std::string& file) {
       std::string(shim::config().runtime_dir.c_str()) + "/capture-" + std::to_string(getpid());
   setenv(wire::kSocketVariable, socket.c_str(), 1);
   setenv("V3DEMU_CAPTURE", std::filesystem::absolute(file).c_str(), 1);
+  const DaemonLog log;
   const pid_t child = fork();
   if (child == 0) _exit(run_program(options));
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   // It may have left already.
-  if (access(socket.c_str(), F_OK) == 0) ask_daemon_at(socket, "shutdown");
-  const int complete =
-      wait_for_end(socket + ".lock") ? report(file) : fail("the daemon does not end; " + file + " is cut");
+  if (access(socket.c_str(), F_OK) == 0) {
+    if (const auto left = ask_daemon_at(socket, "shutdown"); !left.ok())
+      fail(std::string(left.status().message()));
+  }
+  const int complete = wait_for_end(socket + ".lock") ? report(file, log)
+                                                      : fail("the daemon does not end; " + file + " is cut");
   std::error_code missing;
   for (const char* kind : {".lock", ".start"}) std::filesystem::remove(socket + kind, missing);
   const int program = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -112,11 +136,10 @@ void add_capture(CLI::App* app, int* exit_code) {
   static RunOptions options;
   static std::string file = "v3demu.v3dcap";
   CLI::App* command = app->add_subcommand("capture", "Run a program and write every job to a file");
-  command->add_option("-o,--output", file, "The capture")->capture_default_str();
+  command->add_option("-o,--output", file, "The capture")->option_text("FILE [v3demu.v3dcap]");
   add_run_options(command, &options);
-  command->callback([command, exit_code] {
-    options.command = command->remaining();
-    if (options.command.empty()) throw CLI::RequiredError("a program to run");
+  command->callback([exit_code] {
+    options.command = required_program();
     *exit_code = capture(options, file);
   });
 }

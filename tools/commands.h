@@ -2,6 +2,7 @@
 /// that runs it; the callback sets *exit_code if it is not 0.
 #pragma once
 
+#include <string>
 #include <vector>
 
 namespace CLI {
@@ -19,10 +20,13 @@ void add_decode(CLI::App* app, int* exit_code);
 void add_assemble(CLI::App* app, int* exit_code);
 void add_disassemble(CLI::App* app, int* exit_code);
 
-/// Makes a command line one that CLI11 understands. Takes the "--" between the options of `run` or `capture`
-/// and the program out: CLI11 would look for options behind it. Gives --trace-qpu of `replay` its default
-/// value: CLI11 would take the next argument.
-void adapt_arguments(std::vector<char*>* arguments);
+/// Takes the program and its arguments, behind the options of `run` or `capture` and perhaps "--", out of a
+/// command line: their words are nothing that CLI11 should look at.
+/// @param words  without the name of v3demu
+void separate_program(const CLI::App& app, std::vector<std::string>* words);
+
+/// Gives --trace-qpu of `replay` its default value: CLI11 would take the next word.
+void complete_trace_option(std::vector<std::string>* words);
 
 inline constexpr void (*kCommands[])(CLI::App*, int*) = {
     add_run, add_serve, add_status, add_capture, add_replay, add_decode, add_assemble, add_disassemble};

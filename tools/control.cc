@@ -1,19 +1,20 @@
 #include "tools/control.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <vector>
 
+#include "ioctl/unique_fd.h"
 #include "ioctl/wire.h"
-#include "shim/config.h"
 
 namespace v3d::tools {
 namespace {
+
+constexpr timeval kPatience{10, 0};
 
 bool send_all(int fd, const void* data, size_t size) {
   auto* at = static_cast<const char*>(data);
@@ -56,31 +57,21 @@ bool exchange(int fd, wire::Op op, const void* payload, size_t size, std::string
 
 }  // namespace
 
-std::optional<std::string> ask_daemon(const std::string& command) {
-  return ask_daemon_at(shim::config().socket.c_str(), command);
-}
-
-std::optional<std::string> ask_daemon_at(const std::string& path, const std::string& command) {
+absl::StatusOr<std::string> ask_daemon_at(const std::string& path, const std::string& command) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  std::optional<std::string> answer;
+  const ioctl::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
   if (path.size() < sizeof(address.sun_path)) memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
-    fprintf(stderr, "v3demu: no daemon runs on %s\n", path.c_str());
-  } else {
-    wire::HelloRequest hello{wire::kProtocol, getpid(), "v3demu"};
-    std::string reply;
-    if (exchange(fd, wire::kHello, &hello, sizeof(hello), &reply) &&
-        exchange(fd, wire::kCommand, command.data(), command.size(), &reply)) {
-      answer = reply;
-    } else {
-      fprintf(stderr, "v3demu: the daemon on %s does not answer '%s': %s\n", path.c_str(), command.c_str(),
-              strerror(errno));
-    }
-  }
-  close(fd);
-  return answer;
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0)
+    return absl::NotFoundError("no daemon runs on " + path);
+  wire::HelloRequest hello{wire::kProtocol, getpid(), "v3demu"};
+  std::string reply;
+  if (exchange(fd.get(), wire::kHello, &hello, sizeof(hello), &reply) &&
+      exchange(fd.get(), wire::kCommand, command.data(), command.size(), &reply))
+    return reply;
+  return absl::UnavailableError("the daemon on " + path + " does not answer '" + command +
+                                "': " + strerror(errno));
 }
 
 }  // namespace v3d::tools

@@ -1,15 +1,14 @@
-/// Asking a running daemon.
+/// Asking running daemons.
 #pragma once
 
-#include <optional>
 #include <string>
+
+#include "absl/status/statusor.h"
 
 namespace v3d::tools {
 
-/// Sends a command (wire.h, kCommand) and returns the answer. Nothing, with the reason on stderr, when no
-/// daemon runs or it refuses.
-std::optional<std::string> ask_daemon(const std::string& command);
-/// The same of the daemon at a socket other than the configured one.
-std::optional<std::string> ask_daemon_at(const std::string& socket, const std::string& command);
+/// Sends a command (wire.h, kCommand) to the daemon at a socket and returns the answer. NotFound when none
+/// runs there, Unavailable when it does not answer.
+absl::StatusOr<std::string> ask_daemon_at(const std::string& socket, const std::string& command);
 
 }  // namespace v3d::tools

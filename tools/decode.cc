@@ -2,14 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <set>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "daemon/capture.h"
 #include "gpu/cle/dump.h"
-#include "gpu/qpu/isa/instruction.h"
 #include "tools/captures.h"
 #include "tools/commands.h"
+#include "tools/program_listing.h"
 
 namespace v3d::tools {
 namespace {
@@ -18,36 +19,9 @@ using daemon::CapturedJob;
 
 constexpr const char* kKindNames[] = {"bin", "render", "compute", "tfu"};
 
-/// From the entry to the thread end of the last section that lies behind it. A backward branch ends nothing.
-void print_program(Memory memory, int version, const std::string& stage, GpuAddr code) {
-  std::printf("%s program at 0x%08x\n", stage.c_str(), code);
-  constexpr int kLimit = 16384;
-  bool last = false, previous_thrsw = false;
-  int end_in = -1;
-  for (int i = 0; i < kLimit && end_in != 0; ++i, --end_in) {
-    const GpuAddr at = code + static_cast<uint32_t>(i) * 8;
-    const auto word = memory.load<uint64_t>(at);
-    qpu::Instruction instruction;
-    if (!qpu::decode(version, word, instruction)) {
-      std::printf("  0x%08x  %016llx  (no instruction: the program ends here)\n", at,
-                  static_cast<unsigned long long>(word));
-      return;
-    }
-    std::printf("  0x%08x  %016llx  %s\n", at, static_cast<unsigned long long>(word),
-                qpu::disassemble(version, instruction).c_str());
-    const bool thrsw = !instruction.is_branch && (instruction.signals & qpu::kThrsw);
-    if (thrsw && previous_thrsw) {
-      last = true;
-    } else if (thrsw && last) {
-      end_in = 3;
-    }
-    previous_thrsw = thrsw;
-  }
-}
-
 class Decoder {
  public:
-  explicit Decoder(const device::Profile& profile) : profile_(profile) {}
+  explicit Decoder(const chip::Profile& profile) : profile_(profile) {}
 
   void print(const CapturedJob& job, mmu::AddressSpace& space) {
     const Memory memory = space.memory();
@@ -72,14 +46,21 @@ class Decoder {
 
  private:
   void print_list(Memory memory, GpuAddr start, GpuAddr end) {
-    std::set<std::pair<std::string, GpuAddr>> programs;
+    std::map<std::pair<std::string, GpuAddr>, ListedProgram> programs;
     cle::dump_list(memory, start, end, profile_,
                    {.line =
                         [](std::string_view line) {
                           std::printf("  %.*s\n", static_cast<int>(line.size()), line.data());
                         },
-                    .shader = [&](std::string_view stage, GpuAddr code) { programs.emplace(stage, code); }});
-    for (const auto& [stage, code] : programs) print_program(memory, profile_.version, stage, code);
+                    .shader =
+                        [&](std::string_view stage, const auto& shader) {
+                          ListedProgram& program = programs[{std::string(stage), shader.code}];
+                          program.stage = stage;
+                          program.code = shader.code;
+                          program.final_section = shader.final_section;
+                          program.uniforms.insert(shader.uniforms);
+                        }});
+    for (const auto& [key, program] : programs) print_program(memory, program);
   }
 
   void print_dispatch(Memory memory, const device::CsdJob& job) {
@@ -90,7 +71,11 @@ class Decoder {
                 c[3] >> 8 & 15 ? c[3] >> 8 & 15 : 16, (c[3] >> 12 & 255) + 1, c[4],
                 job.indirect ? ", indirect" : "");
     std::printf("  %s threads, uniforms at 0x%08x\n", c[5] & 1 ? "4" : "2", c[6]);
-    print_program(memory, profile_.version, "compute", c[5] & ~7u);
+    print_program(memory, {"compute", c[5] & ~7u, (c[5] & 2) != 0, {c[6]}});
+  }
+
+  void print_program(Memory memory, const ListedProgram& program) {
+    std::fputs(program_listing(memory, profile_.version, program).c_str(), stdout);
   }
 
   static void print_tfu(const device::TfuJob& j) {
@@ -98,7 +83,7 @@ class Decoder {
                 j.icfg, j.iia, j.iis, j.ica, j.iua, j.ioa, j.ios & 0xffff, j.ios >> 16, j.ioc);
   }
 
-  const device::Profile& profile_;
+  const chip::Profile& profile_;
   int number_ = 0;
 };
 

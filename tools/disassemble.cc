@@ -24,7 +24,7 @@ struct Options {
   std::string file;
   int version = 71;
   bool exact = false, plain = false;
-  bool check = false, four_threads = false;
+  CheckOptions check;
 };
 
 bool is_text(const std::string& contents) {
@@ -87,7 +87,7 @@ void print(const Options& options, const std::vector<uint64_t>& words) {
     const bool valid = qpu::decode(options.version, words[n], i);
     const std::string text = qpu::disassemble(options.version, words[n]);
     if (!valid) {
-      std::printf("%-84s # %4zu  invalid\n", absl::StrFormat(".word 0x%016x", words[n]).c_str(), n);
+      std::printf("%-84s # %4zu  %s\n", absl::StrFormat(".word 0x%016x", words[n]).c_str(), n, text.c_str());
     } else if (options.exact && !qpu::is_canonical(options.version, words[n])) {
       std::printf(".word 0x%016llx # %4zu  %s\n", word, n, text.c_str());
     } else if (options.plain) {
@@ -111,13 +111,13 @@ int disassemble(const Options& options) {
     return 1;
   }
   print(options, *words);
-  if (!options.check) return 0;
-  const auto reports = qpu::check_program(options.version, options.four_threads, *words);
+  if (options.check.kinds.empty()) return 0;
+  const auto reports = options.check.check(options.version, *words);
   fflush(stdout);
   for (const qpu::HazardReport& report : reports)
     fprintf(stderr, "%s: %s\n", options.file.c_str(),
             qpu::to_string(options.version, report, (*words)[report.index]).c_str());
-  return qpu::breaks_rules(reports) ? 1 : 0;
+  return options.check.fails(reports) ? 1 : 0;
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ void add_disassemble(CLI::App* app, int* exit_code) {
       "--exact", options.exact,
       "Print .word for words that asm would not give again: they differ in fields without meaning");
   command->add_flag("--plain", options.plain, "No comments with index and word");
-  add_check_options(command, &options.check, &options.four_threads);
+  add_check_options(command, &options.check);
   command->callback([exit_code] { *exit_code = disassemble(options); });
 }
 

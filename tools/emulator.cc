@@ -1,40 +1,14 @@
 #include "tools/emulator.h"
 
-#include <elf.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <initializer_list>
-#include <sstream>
 
 #include "tools/files.h"
+#include "tools/program.h"
 
 namespace v3d::tools {
-namespace {
-
-/// The first file of that name in the folders of a list separated by colons.
-std::string find_in(const std::string& folders, const std::string& name) {
-  std::istringstream list(folders);
-  for (std::string folder; std::getline(list, folder, ':');) {
-    std::string path = folder;
-    path.append("/").append(name);
-    if (access(path.c_str(), X_OK) == 0 && !std::filesystem::is_directory(path)) return path;
-  }
-  return {};
-}
-
-bool is_arm64_program(const std::string& path) {
-  Elf64_Ehdr header = {};
-  std::ifstream file(path, std::ios::binary);
-  file.read(reinterpret_cast<char*>(&header), sizeof header);
-  return file && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_machine == EM_AARCH64;
-}
-
-}  // namespace
 
 std::string find_arm64_emulator() {
   for (const char* name : {"qemu-aarch64", "qemu-aarch64-static"})
@@ -62,7 +36,7 @@ std::string find_arm64_program(const std::string& root, const std::string& comma
     *error = command + ": no such program, neither in " + root + " nor here";
     return {};
   }
-  if (is_arm64_program(path)) return path;
+  if (program_architecture(path) == "arm64") return path;
   *error = path + " is not an arm64 program";
   return {};
 }

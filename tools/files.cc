@@ -11,11 +11,33 @@
 namespace v3d::tools {
 namespace {
 
-/// Of the folder that holds bin/v3demu.
+namespace fs = std::filesystem;
+
+/// Of a build tree or an installation, whose bin/v3demu this program is, or whose libexec/v3demu/ holds it.
 std::string own_prefix() {
   std::error_code error;
-  std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return error ? std::string() : self.parent_path().parent_path().string();
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  if (error) return {};
+  const fs::path above = folder.parent_path();
+  const bool libexec = folder.filename() == "v3demu" && above.filename() == "libexec";
+  return (libexec ? above.parent_path() : above).string();
+}
+
+/// mesa-VERSION of the cache that was installed last and has drivers; empty if there is none.
+std::string newest_cached_mesa() {
+  std::error_code error;
+  std::string newest;
+  fs::file_time_type newest_time;
+  for (const fs::directory_entry& entry : fs::directory_iterator(cache_folder(), error)) {
+    const std::string install = entry.path() / "install";
+    if (!entry.path().filename().string().starts_with("mesa-")) continue;
+    if (broadcom_libraries(install, kHostArchitecture).empty()) continue;
+    const fs::file_time_type time = fs::last_write_time(install, error);
+    if (!newest.empty() && time <= newest_time) continue;
+    newest = install;
+    newest_time = time;
+  }
+  return newest;
 }
 
 }  // namespace
@@ -52,7 +74,9 @@ std::string variable(const char* name) {
 std::string find_shim(const std::string& architecture) {
   if (std::string named = variable("V3DEMU_SHIM"); !named.empty()) return named;
   std::vector<std::string> folders = {"/lib/" + architecture + "/", "/lib/" + architecture + "/v3demu/"};
-  if (architecture == kHostArchitecture) folders.insert(folders.begin(), {"/lib/", "/lib/v3demu/"});
+  folders.push_back("/lib/v3demu/" + architecture + "/");
+  if (architecture == kHostArchitecture)
+    folders.insert(folders.begin(), {"/lib/", "/lib/v3demu/", "/lib64/", "/lib64/v3demu/"});
   for (const std::string& folder : folders) {
     std::string path = own_prefix() + folder + "libv3demu.so";
     if (exists(path)) return path;
@@ -72,6 +96,25 @@ std::string cache_folder() {
   return (caches.empty() ? variable("HOME") + "/.cache" : caches) + "/v3demu";
 }
 
-std::string default_mesa() { return cache_folder() + "/mesa-25.0.7/install"; }
+std::string broadcom_libraries(const std::string& prefix, const std::string& architecture) {
+  for (const std::string& folder : {std::string("/lib"), "/lib/" + architecture, std::string("/lib64")}) {
+    std::string libraries = prefix;
+    libraries += folder;
+    if (exists(libraries + "/libvulkan_broadcom.so")) return libraries;
+  }
+  return {};
+}
+
+std::vector<std::string> mesa_places() {
+  return {own_prefix() + "/lib/v3demu/mesa", cache_folder() + "/mesa-25.0.7/install",
+          cache_folder() + "/mesa-*/install"};
+}
+
+std::string find_mesa() {
+  if (std::string named = variable("V3DEMU_MESA"); !named.empty()) return named;
+  for (const std::string& place : mesa_places())
+    if (!broadcom_libraries(place, kHostArchitecture).empty()) return place;
+  return newest_cached_mesa();
+}
 
 }  // namespace v3d::tools

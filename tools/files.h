@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace v3d::tools {
 
@@ -10,18 +11,25 @@ namespace v3d::tools {
 inline constexpr char kHostArchitecture[] = V3DEMU_LIBRARY_ARCHITECTURE;
 inline constexpr char kArm64Architecture[] = "aarch64-linux-gnu";
 
-/// libv3demu.so for programs of an architecture: $V3DEMU_SHIM, else in a lib folder beside that of this
-/// program. Empty if there is none.
+/// libv3demu.so for programs of an architecture: $V3DEMU_SHIM, else in a lib folder beside bin/ or
+/// libexec/v3demu/ with this program. Empty if there is none.
 std::string find_shim(const std::string& architecture = kHostArchitecture);
 
-/// v3demud: $V3DEMU_DAEMON, else beside this program. Empty if there is none.
+/// v3demud: $V3DEMU_DAEMON, else in bin/ of the same installation. Empty if there is none.
 std::string find_daemon();
 
 /// Where packaging/ puts what it fetches and builds: $V3DEMU_CACHE, else v3demu in the user's cache.
 std::string cache_folder();
 
-/// The folder into which packaging/mesa installs the drivers: mesa-25.0.7/install in the cache.
-std::string default_mesa();
+/// The folder of a prefix that holds Mesa's Broadcom drivers for an architecture. Empty if there is none.
+std::string broadcom_libraries(const std::string& prefix, const std::string& architecture);
+
+/// The prefix of a Mesa with Broadcom drivers: $V3DEMU_MESA, whatever it holds, else the first of
+/// mesa_places() that has them. Empty if there is none.
+std::string find_mesa();
+/// Where Mesa is looked for: that of the installation, of packaging/mesa, and the newest other one in the
+/// cache.
+std::vector<std::string> mesa_places();
 
 bool exists(const std::string& path);
 

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -10,16 +11,23 @@
 
 namespace {
 
+constexpr int kWrongUsage = 2;
+
 int run(int argc, char** argv) {
   CLI::App app("Raspberry Pi graphics drivers without a Raspberry Pi", "v3demu");
   app.require_subcommand(1);
+  app.set_version_flag("--version", "v3demu " V3DEMU_VERSION, "Print the version and exit");
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return std::string("v3demu: ") + error.what() +
+           "\n(v3demu --help and v3demu COMMAND --help tell the usage)\n";
+  });
   int exit_code = 0;
   for (auto* add : v3d::tools::kCommands) add(&app, &exit_code);
   // For what a command starts, and for what it runs of the GPU itself (replay).
   const auto debug = v3d::parse_debug(v3d::tools::variable("V3DEMU_DEBUG"));
   if (!debug.ok()) {
     std::fprintf(stderr, "v3demu: %s\n", std::string(debug.status().message()).c_str());
-    return 2;
+    return kWrongUsage;
   }
   if (debug->help) {
     std::fputs(v3d::debug_help().c_str(), stdout);
@@ -27,9 +35,15 @@ int run(int argc, char** argv) {
   }
   v3d::g_debug_mask = debug->mask;
   if (const std::string log = v3d::tools::variable("V3DEMU_LOG"); log != "-") v3d::log_to(log);
-  std::vector<char*> arguments(argv, argv + argc);
-  v3d::tools::adapt_arguments(&arguments);
-  CLI11_PARSE(app, static_cast<int>(arguments.size()), arguments.data());
+  std::vector<std::string> words(argv + 1, argv + argc);
+  v3d::tools::separate_program(app, &words);
+  v3d::tools::complete_trace_option(&words);
+  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  try {
+    app.parse(words);
+  } catch (const CLI::ParseError& e) {  // also --help and --version
+    return app.exit(e) == 0 ? 0 : kWrongUsage;
+  }
   return exit_code;
 }
 

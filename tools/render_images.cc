@@ -59,12 +59,9 @@ Picture read_image(mmu::AddressSpace& space, const StoredImage& image, std::stri
   const uint64_t bytes =
       (uint64_t{image.width} * image.height * 4 + mmu::kPageSize - 1) / mmu::kPageSize * mmu::kPageSize;
   const GpuAddr at = free_range(space, bytes);
-  const int fd = memfd_create("v3demu-picture", MFD_CLOEXEC);
   Picture picture;
-  if (at == 0 || fd < 0 || ftruncate(fd, static_cast<off_t>(bytes)) != 0 ||
-      !space.map(at, fd, 0, bytes).ok()) {
+  if (at == 0 || !space.map_zeros(at, bytes).ok()) {
     *error = "no memory";
-    if (fd >= 0) close(fd);
     return picture;
   }
   tlb::Config config;
@@ -93,7 +90,6 @@ Picture read_image(mmu::AddressSpace& space, const StoredImage& image, std::stri
     space.memory().read(at, picture.rgba.data(), picture.rgba.size());
   }
   space.unmap(at, bytes);
-  close(fd);
   return picture;
 }
 

@@ -3,6 +3,7 @@
 #include <png.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -14,6 +15,7 @@
 
 #include "daemon/capture.h"
 #include "gpu/draw/bin_result.h"
+#include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/trace/watch.h"
 #include "tools/captures.h"
 #include "tools/commands.h"
@@ -123,12 +125,20 @@ class Replay {
   ThreadPool pool_;
   device::Device device_;
   Turn turn_;
-  std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const ptb::BinResult>> binned_;
+  std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const draw::BinResult>> binned_;
   int number_ = 0;
 };
 
 int replay(const Options& options) {
-  auto reader = daemon::CaptureReader::open(options.file);
+  const char* const named = std::getenv("V3DEMU_JIT");
+  std::string no_engine;
+  const auto engine = qpu::jit::find_engine(named ? named : "", &no_engine);
+  if (!engine) {
+    fprintf(stderr, "v3demu replay: V3DEMU_JIT: %s\n", no_engine.c_str());
+    return 1;
+  }
+  const std::unique_ptr<qpu::Compiler> compiler = qpu::jit::make_compiler(*engine);
+  auto reader = daemon::CaptureReader::open(options.file, compiler.get());
   if (!reader.ok()) {
     fprintf(stderr, "v3demu replay: %s\n", std::string(reader.status().message()).c_str());
     return 1;
@@ -166,6 +176,11 @@ int replay(const Options& options) {
 }
 
 }  // namespace
+
+void complete_trace_option(std::vector<std::string>* words) {
+  if (words->empty() || words->front() != "replay") return;
+  std::replace(words->begin(), words->end(), std::string("--trace-qpu"), std::string("--trace-qpu=batch=0"));
+}
 
 void add_replay(CLI::App* app, int* exit_code) {
   static Options options;

@@ -11,84 +11,99 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "daemon/board.h"
 #include "ioctl/wire.h"
 #include "shim/config.h"
 #include "shim/presentation.h"
 #include "tools/commands.h"
+#include "tools/drivers.h"
 #include "tools/emulator.h"
 #include "tools/files.h"
+#include "tools/list_path.h"
+#include "tools/program.h"
 
 namespace v3d::tools {
 namespace {
 
-/// What the user set, stays; an empty value is none.
-void set_default(const char* name, const std::string& value) {
-  if (variable(name).empty()) setenv(name, value.c_str(), 1);
+constexpr int kCannotRun = 127;
+/// The positional by which separate_program() knows commands that run a program.
+constexpr char kProgram[] = "PROGRAM";
+
+/// What separate_program() found.
+std::vector<std::string>& program_words() {
+  static std::vector<std::string> words;
+  return words;
 }
 
-/// Adds to a list separated by colons.
-void extend(const char* name, const std::string& value, bool in_front) {
-  std::string old = variable(name);
-  std::string list = old.empty() ? value : in_front ? value + ":" + old : old + ":" + value;
-  setenv(name, list.c_str(), 1);
+/// What is started, and by what.
+struct Start {
+  std::string architecture;
+  std::string shim;
+  std::string emulator, root;  ///< of arm64 programs; else empty
+  std::string program;         ///< a path; empty: execvp() says why
+};
+
+absl::Status find_arm64(const RunOptions& options, Start* start) {
+  start->emulator = find_arm64_emulator();
+  if (start->emulator.empty())
+    return absl::NotFoundError("qemu-aarch64 not found; it is in Debian's package qemu-user");
+  start->root = find_arm64_root(options.root);
+  if (start->root.empty())
+    return absl::NotFoundError("no root with arm64 libraries; packaging/arm64-root makes one");
+  std::string error;
+  start->program = find_arm64_program(start->root, options.command[0], &error);
+  return start->program.empty() ? absl::NotFoundError(error) : absl::OkStatus();
 }
 
-/// The driver's manifest, which Mesa itself names after the processor and distributions may not.
-std::string driver_manifest(const std::string& prefix, const std::string& processor) {
-  const std::string stem = prefix + "/share/vulkan/icd.d/broadcom_icd";
-  const std::string plain = stem + ".json";
-  return exists(plain) ? plain : stem + "." + processor + ".json";
+/// Whether the library reaches the program. Prints a warning where it does not, but may reach its children.
+absl::Status check_start(const Start& start) {
+  if (start.program.empty()) return absl::OkStatus();
+  const std::string architecture =
+      start.emulator.empty() ? program_architecture("/proc/self/exe") : std::string("arm64");
+  const Verdict verdict = check_program(start.program, architecture);
+  if (!verdict.warning.empty()) fprintf(stderr, "v3demu run: warning: %s\n", verdict.warning.c_str());
+  return verdict.error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(verdict.error);
 }
 
-/// Whether the environment names drivers already, as it does in Mesa's development shell (meson devenv).
-bool names_drivers() {
-  for (const char* name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES", "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH",
-                           "__EGL_VENDOR_LIBRARY_FILENAMES"})
-    if (!variable(name).empty()) return true;
-  return false;
-}
-
-/// Points the loaders of Vulkan, EGL, GLX and GBM at the drivers under `prefix`, but for those that the
-/// environment points elsewhere. With `first` its libraries are found before any other.
-bool use_mesa(const std::string& prefix, const std::string& architecture, bool first) {
-  std::string libraries;
-  for (const std::string& folder : {std::string("/lib"), "/lib/" + architecture, std::string("/lib64")}) {
-    std::string path = prefix;
-    path += folder;
-    if (exists(path + "/libvulkan_broadcom.so")) libraries = path;
+absl::StatusOr<Start> make_start(const RunOptions& options) {
+  // Whence this program, the library and loaders learn where they are.
+  if (!exists("/proc/self/exe")) return absl::FailedPreconditionError("/proc is not mounted");
+  Start start;
+  const bool arm64 = options.arch == "arm64";
+  start.architecture = arm64 ? kArm64Architecture : kHostArchitecture;
+  if (!arm64) start.program = find_program(options.command[0]);
+  if (arm64) {
+    if (absl::Status found = find_arm64(options, &start); !found.ok()) return found;
   }
-  if (libraries.empty()) return false;
-  const std::string icd = driver_manifest(prefix, architecture.substr(0, architecture.find('-')));
-  extend("LD_LIBRARY_PATH", libraries, first);
-  // Two names of one setting: the older loaders know only the second.
-  if (variable("VK_DRIVER_FILES").empty() && variable("VK_ICD_FILENAMES").empty()) {
-    set_default("VK_DRIVER_FILES", icd);
-    set_default("VK_ICD_FILENAMES", icd);
-  }
-  if (variable("__EGL_VENDOR_LIBRARY_DIRS").empty()) {
-    set_default("__EGL_VENDOR_LIBRARY_FILENAMES", prefix + "/share/glvnd/egl_vendor.d/50_mesa.json");
-  }
-  set_default("__GLX_VENDOR_LIBRARY_NAME", "mesa");
-  set_default("LIBGL_DRIVERS_PATH", libraries + "/dri");
-  set_default("GBM_BACKENDS_PATH", libraries + "/gbm");
-  return true;
+  if (absl::Status good = check_start(start); !good.ok()) return good;
+  start.shim = find_shim(start.architecture);
+  if (exists(start.shim)) return start;
+  return absl::NotFoundError(absl::StrCat("libv3demu.so not found beside this program",
+                                          arm64 ? " for arm64; building it needs g++-aarch64-linux-gnu" : "",
+                                          "; name it in V3DEMU_SHIM"));
 }
 
 /// A daemon models one device under one kernel: each pair asked for by name gets a socket, and so a daemon,
 /// of its own.
-bool use_board(const std::string& device, const std::string& kernel) {
+absl::Status use_board(const std::string& device, const std::string& kernel) {
   std::string socket = "/socket";
   for (const auto& [name, value] : {std::pair("V3DEMU_DEVICE", device), std::pair("V3DEMU_KERNEL", kernel)}) {
     if (value.empty()) continue;
-    if (value.find('/') != std::string::npos) return false;
     setenv(name, value.c_str(), 1);
     socket += "-" + value;
   }
-  if (!variable(wire::kSocketVariable).empty()) return true;
-  const shim::Config& config = shim::config();
-  if (shim::make_runtime_dir() != 0) return false;
-  set_default(wire::kSocketVariable, config.runtime_dir.c_str() + socket);
-  return true;
+  // The options have been checked; what the environment says, not.
+  const auto board = daemon::find_board(variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"));
+  if (!board.ok()) return board.status();
+  if ((device + kernel).empty() || !variable(wire::kSocketVariable).empty()) return absl::OkStatus();
+  const std::string folder = shim::config().runtime_dir.c_str();
+  if (const int error = shim::make_runtime_dir(); error != 0)
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot use the folder ", folder, ": ",
+                     error == EPERM ? "it belongs to others or is open to them" : strerror(error)));
+  set_default(wire::kSocketVariable, folder + socket);
+  return absl::OkStatus();
 }
 
 void choose_presentation() {
@@ -102,46 +117,57 @@ void choose_presentation() {
   }
 }
 
+absl::Status preload(const std::string& shim) {
+  const auto path = list_path(shim);
+  if (!path.ok())
+    return absl::FailedPreconditionError(absl::StrCat("LD_PRELOAD cannot name ", path.status().message()));
+  extend_list("LD_PRELOAD", *path, false);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Start> prepare(const RunOptions& options) {
+  auto start = make_start(options);
+  if (!start.ok()) return start;
+  if (absl::Status board = use_board(options.device, options.kernel); !board.ok()) return board;
+  const std::string usual = start->root.empty() ? find_mesa() : start->root + "/usr";
+  if (absl::Status drivers = use_drivers(options.mesa, usual, start->architecture); !drivers.ok())
+    return drivers;
+  choose_presentation();
+  if (absl::Status preloaded = preload(start->shim); !preloaded.ok()) return preloaded;
+  return start;
+}
+
 int fail(const std::string& what) {
   fprintf(stderr, "v3demu run: %s\n", what.c_str());
-  return 127;
+  return kCannotRun;
+}
+
+/// "-- PROGRAM [ARGUMENT...]" in the line of usage.
+class ProgramFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_usage(const CLI::Option* option) const override {
+    return option->get_name() == kProgram ? std::string("-- ") + kProgram + " [ARGUMENT...]"
+                                          : CLI::Formatter::make_option_usage(option);
+  }
+};
+
+/// How many words an option takes on the command line; one for those that the command does not have.
+size_t words_of_option(const CLI::App& command, const std::string& word) {
+  const bool is_long = word.starts_with("--");
+  const std::string name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
+  const CLI::Option* option = command.get_option_no_throw(name);
+  const bool takes_value = option && option->get_items_expected_min() > 0;
+  return takes_value && name == word ? 2 : 1;
 }
 
 }  // namespace
 
 int run_program(const RunOptions& options) {
-  const bool arm64 = options.arch == "arm64";
-  const std::string emulator = arm64 ? find_arm64_emulator() : std::string();
-  const std::string root = arm64 ? find_arm64_root(options.root) : std::string();
-  std::string program, error;
-  if (arm64) {
-    if (emulator.empty()) return fail("qemu-aarch64 not found; it is in Debian's package qemu-user");
-    if (root.empty()) return fail("no root with arm64 libraries; packaging/arm64-root makes one");
-    program = find_arm64_program(root, options.command[0], &error);
-    if (program.empty()) return fail(error);
-  }
-  const std::string architecture = arm64 ? kArm64Architecture : kHostArchitecture;
-  const std::string shim = find_shim(architecture);
-  if (!exists(shim)) {
-    return fail("libv3demu.so not found beside this program" +
-                std::string(arm64 ? " for arm64; building it needs g++-aarch64-linux-gnu" : "") +
-                "; name it in V3DEMU_SHIM");
-  }
-  if (!(options.device + options.kernel).empty() && !use_board(options.device, options.kernel)) {
-    return fail("cannot use the folder " + std::string(shim::config().runtime_dir.c_str()) + " for device '" +
-                options.device + "' and kernel '" + options.kernel + "'");
-  }
-  const std::string mesa = !options.mesa.empty() ? options.mesa : arm64 ? root + "/usr" : default_mesa();
-  // Drivers that the user named by the loaders' variables find their own libraries before ours.
-  if (!use_mesa(mesa, architecture, !options.mesa.empty() || !names_drivers())) {
-    if (!options.mesa.empty()) return fail("no libvulkan_broadcom.so under " + mesa);
-    fprintf(stderr, "v3demu run: no Mesa with Broadcom drivers in %s; the system's is used\n", mesa.c_str());
-  }
-  choose_presentation();
-  extend("LD_PRELOAD", shim, false);
-  if (arm64) {
-    exec_arm64(emulator, root, program, options.command);
-    return fail(emulator + ": " + strerror(errno));
+  const auto start = prepare(options);
+  if (!start.ok()) return fail(std::string(start.status().message()));
+  if (!start->emulator.empty()) {
+    exec_arm64(start->emulator, start->root, start->program, options.command);
+    return fail(start->emulator + ": " + strerror(errno));
   }
   std::vector<char*> arguments;
   for (const std::string& argument : options.command)
@@ -151,47 +177,68 @@ int run_program(const RunOptions& options) {
   return fail(options.command[0] + ": " + strerror(errno));
 }
 
+void add_board_options(CLI::App* command, std::string* device, std::string* kernel) {
+  const auto reason = [](const absl::StatusOr<daemon::Board>& board) {
+    return board.ok() ? std::string() : std::string(board.status().message());
+  };
+  command->add_option("--device", *device, "Board: " + daemon::device_names())
+      ->option_text("NAME")
+      ->check([=](const std::string& name) { return reason(daemon::find_board(name, "")); });
+  command
+      ->add_option("--kernel", *kernel,
+                   "Linux whose driver interface is answered with: " + daemon::kernel_names())
+      ->option_text("VERSION")
+      ->check([=](const std::string& name) { return reason(daemon::find_board("", name)); });
+}
+
 void add_run_options(CLI::App* command, RunOptions* options) {
-  command->add_option("--device", options->device, "rpi5 (default) or rpi5-16");
-  command->add_option("--kernel", options->kernel,
-                      "Linux whose driver interface is answered with: 7.3 (default) or 6.12");
-  command->add_option("--mesa", options->mesa,
-                      "Prefix of a Mesa with Broadcom drivers; default " + default_mesa());
+  static std::string unused;
+  add_board_options(command, &options->device, &options->kernel);
+  command
+      ->add_option(
+          "--mesa", options->mesa,
+          "Prefix of a Mesa with Broadcom drivers (default: $V3DEMU_MESA, that of the "
+          "installation, or the cache's), or \"system\": the distribution's, whatever drivers it has")
+      ->option_text("PREFIX");
   command->add_option("--arch", options->arch, "arm64: run an arm64 program, by qemu-aarch64")
+      ->option_text("ARCHITECTURE")
       ->check(CLI::IsMember({"arm64"}));
-  command->add_option("--root", options->root,
-                      "Libraries of arm64 programs: a folder, or a suite of packaging/arm64-root");
-  command->prefix_command();  // the first word that is no option, and all that follow, are the program
+  command
+      ->add_option("--root", options->root,
+                   "Libraries of arm64 programs: a folder, or a suite of packaging/arm64-root")
+      ->option_text("ROOT");
+  command->add_option(kProgram, unused, "The program, and its arguments")->option_text(" ");
+  command->formatter(std::make_shared<ProgramFormatter>());
+}
+
+std::vector<std::string> required_program() {
+  if (program_words().empty()) throw CLI::RequiredError("a program to run");
+  return program_words();
 }
 
 void add_run(CLI::App* app, int* exit_code) {
   static RunOptions options;
   CLI::App* command = app->add_subcommand("run", "Run a program with the emulated GPU");
   add_run_options(command, &options);
-  command->callback([command, exit_code] {
-    options.command = command->remaining();
-    *exit_code = options.command.empty() ? fail("no program given") : run_program(options);
+  command->callback([exit_code] {
+    options.command = required_program();
+    *exit_code = run_program(options);
   });
 }
 
-void adapt_arguments(std::vector<char*>* arguments) {
+void separate_program(const CLI::App& app, std::vector<std::string>* words) {
+  if (words->empty()) return;
+  const auto commands = app.get_subcommands([&](const CLI::App* one) {
+    return one->get_name() == words->front() && one->get_option_no_throw(kProgram) != nullptr;
+  });
+  if (commands.empty()) return;
   size_t at = 1;
-  if (arguments->size() < 2) return;
-  const std::string command = (*arguments)[at++];
-  if (command == "replay") {
-    static char default_trace[] = "--trace-qpu=batch=0";
-    for (char*& argument : *arguments)
-      if (strcmp(argument, "--trace-qpu") == 0) argument = default_trace;
-  }
-  if (command != "run" && command != "capture") return;
-  // All options of both but --help take a value.
-  while (at < arguments->size() && (*arguments)[at][0] == '-' && strcmp((*arguments)[at], "--") != 0) {
-    std::string option = (*arguments)[at];
-    at += option == "-h" || option == "--help" || option.find('=') != std::string::npos ? 1 : 2;
-  }
-  if (at < arguments->size() && strcmp((*arguments)[at], "--") == 0) {
-    arguments->erase(arguments->begin() + static_cast<ptrdiff_t>(at));
-  }
+  while (at < words->size() && (*words)[at].starts_with("-") && (*words)[at] != "--")
+    at += words_of_option(*commands[0], (*words)[at]);
+  if (at >= words->size()) return;
+  const auto options_end = words->begin() + static_cast<ptrdiff_t>(at);
+  program_words().assign(options_end + (*options_end == "--" ? 1 : 0), words->end());
+  words->erase(options_end, words->end());
 }
 
 }  // namespace v3d::tools

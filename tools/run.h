@@ -15,12 +15,17 @@ struct RunOptions {
   std::string kernel;  ///< empty: the newest that ioctl/abi.h knows
   std::string arch;    ///< empty: that of the host; "arm64"
   std::string root;    ///< arm64: find_arm64_root()
-  std::string mesa;    ///< prefix; empty: default_mesa(), or that of the root
+  std::string mesa;    ///< prefix; "system": what the loaders find; empty: find_mesa(), or that of the root
   std::vector<std::string> command;
 };
 
-/// --device, --kernel, --mesa, --arch and --root; what follows the options is the program.
+/// --device, --kernel, --mesa, --arch and --root, and the program behind them.
 void add_run_options(CLI::App* command, RunOptions* options);
+/// The program that separate_program() took out of the command line. CLI::RequiredError if there is none.
+std::vector<std::string> required_program();
+
+/// --device and --kernel, which must exist.
+void add_board_options(CLI::App* command, std::string* device, std::string* kernel);
 
 /// Replaces this process by options.command. Returns only on failure, with an exit status.
 int run_program(const RunOptions& options);

@@ -11,6 +11,7 @@
 
 #include "tools/commands.h"
 #include "tools/files.h"
+#include "tools/run.h"
 
 namespace v3d::tools {
 namespace {
@@ -40,9 +41,7 @@ void add_serve(CLI::App* app, int* exit_code) {
   static std::string device, kernel;
   CLI::App* command =
       app->add_subcommand("serve", "Run the daemon in the foreground; further options go to it");
-  command->add_option("--device", device, "rpi5 (default), rpi5-16 or rpi4");
-  command->add_option("--kernel", kernel,
-                      "Linux whose driver interface is answered with: 7.3 (default) or 6.12");
+  add_board_options(command, &device, &kernel);
   command->allow_extras();
   command->callback([command, exit_code] { *exit_code = serve(device, kernel, command->remaining()); });
 }

@@ -94,14 +94,16 @@ TEST_F(AssemblyTest, Check) {
   file("bad.qpu", "\nldvary.rf1\nadd rf2, rf0, rf40\nend\n");
   const Result bad = v3demu("asm --check bad.qpu -o bad.bin");
   EXPECT_EQ(bad.status, 1);
-  EXPECT_THAT(bad.output,
-              StartsWith("bad.qpu:3: ldvary-c-early: instruction 1, \"add rf2, rf0, rf40 ; nop\": "));
+  EXPECT_THAT(
+      bad.output,
+      StartsWith("bad.qpu:3: hardly-meant: ldvary-c-early: instruction 1, \"add rf2, rf0, rf40 ; nop\": "));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "bad.bin"));
   EXPECT_EQ(v3demu("asm bad.qpu -o bad.bin").status, 0);
   const Result listing = v3demu("disasm --check bad.bin");
   EXPECT_EQ(listing.status, 1);
-  EXPECT_THAT(listing.output, HasSubstr("bad.bin: ldvary-c-early: instruction 1"));
-  EXPECT_THAT(v3demu("disasm --four-threads --check bad.bin").output, HasSubstr("rf-range: instruction 1"));
+  EXPECT_THAT(listing.output, HasSubstr("bad.bin: hardly-meant: ldvary-c-early: instruction 1"));
+  EXPECT_THAT(v3demu("disasm --four-threads --check bad.bin").output,
+              HasSubstr("undefined: rf-range: instruction 1"));
 }
 
 // What nobody knows of the hardware is told where a program depends on it; that is no failure.
@@ -109,10 +111,29 @@ TEST_F(AssemblyTest, CheckTellsAssumptions) {
   file("p.qpu", "setnnmode_uu\nsetnnmode_ss ; v8dot rf4, rf5, rf6\nend\n");
   const Result assembled = v3demu("asm --check p.qpu -o p.bin");
   EXPECT_EQ(assembled.status, 0);
-  EXPECT_THAT(assembled.output, StartsWith("p.qpu:2: assumed-nnmode-pair: instruction 1, \"setnnmode_ss"));
+  EXPECT_THAT(assembled.output, StartsWith("p.qpu:2: assumed: nnmode-pair: instruction 1, \"setnnmode_ss"));
   const Result listing = v3demu("disasm --check p.bin");
   EXPECT_EQ(listing.status, 0);
-  EXPECT_THAT(listing.output, HasSubstr("p.bin: assumed-nnmode-pair: instruction 1"));
+  EXPECT_THAT(listing.output, HasSubstr("p.bin: assumed: nnmode-pair: instruction 1"));
+}
+
+// By default what boards run is told and is no failure; kinds that are named are all that is told, and fail.
+TEST_F(AssemblyTest, CheckOfKinds) {
+  file("p.qpu", "thrsw\nnop\nthrsw\nvfadd rf4, rf5, rf6\nnop\nend\n");
+  const Result all = v3demu("asm --check p.qpu -o p.bin");
+  EXPECT_EQ(all.status, 0);
+  EXPECT_THAT(all.output, HasSubstr("p.qpu:3: never-emitted: thrsw-close: instruction 2"));
+  EXPECT_THAT(all.output, HasSubstr("p.qpu:4: assumed: half-sums: instruction 3"));
+  for (const std::string command : {"asm -o q.bin p.qpu", "disasm --plain p.bin"}) {
+    EXPECT_THAT(v3demu(command + " --check=undefined,hardly-meant").status, 0);
+    const Result named = v3demu(command + " --check=undefined,never-emitted");
+    EXPECT_EQ(named.status, 1);
+    EXPECT_THAT(named.output, HasSubstr("never-emitted: thrsw-close: instruction 2"));
+    EXPECT_THAT(named.output, testing::Not(HasSubstr("half-sums")));
+    const Result odd = v3demu(command + " --check=odd");
+    EXPECT_NE(odd.status, 0);
+    EXPECT_THAT(odd.output, HasSubstr("\"odd\" is no kind of hazard"));
+  }
 }
 
 TEST_F(AssemblyTest, Errors) {

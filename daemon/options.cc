@@ -1,0 +1,135 @@
+#include "daemon/options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "gpu/base/log.h"
+#include "ioctl/wire.h"
+
+namespace v3d::daemon {
+namespace {
+
+constexpr char kFooter[] =
+    R"(In the background messages go to v3demud.log beside the socket, or to $V3DEMU_LOG ("-": stderr). Daemons append to
+them; beyond 4 MiB the former begins anew and the old one is v3demud.log.1. Of each client 10 errors and warnings of a
+kind are written in 5 seconds; the rest is counted.
+Exit status: 0 ended or already running, 1 cannot start, 2 wrong usage.)";
+
+struct Names {
+  std::string device, kernel, engine;
+};
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+/// A check of numbers up to `most`, and from `least` on or above it.
+auto number(double least, bool inclusive, double most, const char* what) {
+  return [=](const std::string& text) {
+    double value;
+    const bool good =
+        absl::SimpleAtod(text, &value) && (inclusive ? value >= least : value > least) && value <= most;
+    return good ? std::string() : absl::StrCat("no ", what, ": ", text);
+  };
+}
+
+void add_options(CLI::App* app, Options* options, Names* names) {
+  app->add_option("--socket", options->socket,
+                  "Control socket (default: $V3DEMU_SOCKET, else $XDG_RUNTIME_DIR/v3demu/socket, else "
+                  "/tmp/v3demu-UID/socket)")
+      ->option_text("PATH");
+  app->add_option("--device", names->device, "Chip: " + device_names() + "; also $V3DEMU_DEVICE")
+      ->option_text("NAME");
+  app->add_option(
+         "--kernel", names->kernel,
+         "Linux whose driver interface is answered with: " + kernel_names() + "; also $V3DEMU_KERNEL")
+      ->option_text("VERSION");
+  app->add_option("--exit-when-idle", options->exit_when_idle,
+                  "Leave that long after the last client (default: never)")
+      ->option_text("SECONDS")
+      ->check(number(0, true, 1e6, "number of seconds"));
+  app->add_flag("--foreground", options->foreground, "Stay attached to the terminal, log to stderr");
+  app->add_option("--threads", options->threads,
+                  "Threads that share out tiles and workgroups (default: one per core)")
+      ->option_text("N")
+      ->check(number(1, true, 1024, "number of threads"));
+  app->add_option_function<uint64_t>(
+         "--memory-limit",
+         [options](uint64_t mebibytes) {
+           options->limits.push_back(absl::StrCat("bo-bytes=", mebibytes << 20));
+         },
+         "Buffer memory of one client process (default: 4096)")
+      ->option_text("MIB")
+      ->check(number(1, true, 1 << 20, "size in MiB"));
+  app->add_option_function<std::vector<std::string>>(
+         "--limit",
+         [options](const std::vector<std::string>& limits) {
+           options->limits.insert(options->limits.end(), limits.begin(), limits.end());
+         },
+         "What one client process may hold of something, and all together; \"v3demu status\" shows them")
+      ->option_text("NAME=N[:ALL]")
+      ->allow_extra_args(false);
+  app->add_option("--reset-after", options->reset_after,
+                  "GPU time without progress after which a job is reset, as the kernel does (default: 1)")
+      ->option_text("SECONDS")
+      ->check(number(0, false, 1e6, "number of seconds"));
+  app->add_option(
+         "--jit", names->engine,
+         "How QPU programs run: auto (compiled when it is worth it, default), off (interpreted) or avx512 "
+         "(all compiled); also $V3DEMU_JIT")
+      ->option_text("ENGINE");
+  app->add_flag("--no-execute", options->no_execute,
+                "Accept jobs but execute none: measures drivers and the daemon alone");
+  app->add_option("--capture", options->capture,
+                  "Write every job with the memory that it finds to FILE; also $V3DEMU_CAPTURE")
+      ->option_text("FILE");
+  app->add_option("--debug", options->debug,
+                  "Categories of messages (\"help\" lists them); also $V3DEMU_DEBUG")
+      ->option_text("LIST");
+}
+
+[[noreturn]] void refuse(const std::string& why) {
+  std::fprintf(stderr, "v3demud: %s\n", why.c_str());
+  std::exit(2);
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  Options options;
+  options.socket = variable(wire::kSocketVariable);
+  options.capture = variable("V3DEMU_CAPTURE");
+  options.watch = {.trace = variable("V3DEMU_TRACE_QPU"), .hazards = variable("V3DEMU_HAZARDS")};
+  Names names{variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"), variable("V3DEMU_JIT")};
+  CLI::App app("Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.", "v3demud");
+  app.set_help_flag("--help", "Print this and exit");
+  app.set_version_flag("--version", "v3demud " V3DEMU_VERSION, "Print the version and exit");
+  app.footer(kFooter);
+  add_options(&app, &options, &names);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    std::exit(app.exit(e));
+  } catch (const CLI::ParseError& e) {
+    refuse(absl::StrCat(e.what(), "\n(v3demud --help lists the options)"));
+  }
+  if (options.debug == "help") {
+    std::fputs(debug_help().c_str(), stdout);
+    std::exit(0);
+  }
+  if (options.debug.empty()) options.debug = variable("V3DEMU_DEBUG");
+  const auto board = find_board(names.device, names.kernel);
+  if (!board.ok()) refuse(std::string(board.status().message()));
+  options.board = *board;
+  std::string why;
+  const auto engine = qpu::jit::find_engine(names.engine, &why);
+  if (!engine) refuse(why);
+  options.engine = *engine;
+  return options;
+}
+
+}  // namespace v3d::daemon

@@ -1,0 +1,33 @@
+/// The command line of v3demud.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "daemon/board.h"
+#include "daemon/debug_watch.h"
+#include "daemon/server.h"
+#include "gpu/qpu/jit/jit.h"
+
+namespace v3d::daemon {
+
+struct Options {
+  std::string socket;  ///< empty: in default_runtime_folder()
+  Board board;
+  std::string debug;  ///< categories, as parse_debug() takes them
+  std::string capture;
+  std::vector<std::string> limits;  ///< as set_limit() takes them
+  WatchSelection watch;
+  double exit_when_idle = -1;  ///< Server::Options
+  double reset_after = 1;      ///< seconds
+  int threads = 0;             ///< 0: one for each core
+  qpu::jit::Engine engine = qpu::jit::Engine::kAuto;
+  bool foreground = false;
+  bool no_execute = false;
+};
+
+/// What the command line does not say, the environment does. Exits on wrong usage, and behind --help,
+/// --version and --debug help.
+Options parse_options(int argc, char** argv);
+
+}  // namespace v3d::daemon

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""The man pages and the completion know what the programs know.
+
+usage: manual_test.py TREE V3DEMU V3DEMUD
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+TREE, V3DEMU, V3DEMUD = sys.argv[1:4]
+MANUAL = os.path.join(TREE, "packaging", "man")
+COMPLETION = os.path.join(TREE, "packaging", "completion", "v3demu")
+
+
+def help_of(*command):
+    return subprocess.run([*command, "--help"], capture_output=True, text=True, check=True).stdout
+
+
+def options_of(*command):
+    """All that begin a line of the help text, and the other names of the same option."""
+    return {name for line in help_of(*command).splitlines() if re.match("  -", line)
+            for name in re.findall(r"(?:^|,)(--?[a-z][a-z-]*)", line.split()[0])}
+
+
+def commands():
+    return re.findall(r"^  ([a-z]+) ", help_of(V3DEMU).split("Subcommands:")[1], re.M)
+
+
+def page(name):
+    with open(os.path.join(MANUAL, name), encoding="utf-8") as file:
+        return file.read().replace("\\-", "-")
+
+
+def without_general_options(names):
+    return names - {"-h", "--help"}
+
+
+class ManualTest(unittest.TestCase):
+    def assert_named(self, names, text, where):
+        missing = [name for name in sorted(names) if not re.search(rf"(?<![\w-]){name}(?![\w-])", text)]
+        self.assertEqual(missing, [], where)
+
+    def test_every_option_of_every_command_stands_in_its_section(self):
+        sections = dict(re.findall(r"^\.SS v3demu (\w+)\n(.*?)(?=^\.S)", page("v3demu.1"), re.M | re.S))
+        self.assertEqual(sorted(sections), sorted(commands()))
+        for command in commands():
+            names = without_general_options(options_of(V3DEMU, command))
+            self.assert_named(names, sections[command], command)
+        self.assert_named(options_of(V3DEMU), page("v3demu.1"), "v3demu")
+
+    def test_every_option_of_the_daemon_stands_in_its_page(self):
+        self.assertGreater(len(options_of(V3DEMUD)), 10)
+        self.assert_named(options_of(V3DEMUD), page("v3demud.8"), "v3demud")
+
+    def test_no_page_names_an_option_that_does_not_exist(self):
+        known = options_of(V3DEMU) | options_of(V3DEMUD)
+        for command in commands():
+            known |= options_of(V3DEMU, command)
+        tagged = re.findall(r"^\.TP\n(\..*)", page("v3demu.1") + page("v3demud.8"), re.M)
+        named = {name for line in tagged for name in re.findall(r"(?<!\w)--[a-z-]+", line)}
+        self.assertEqual(sorted(named - known), [])
+
+    @unittest.skipUnless(shutil.which("man"), "man is not installed")
+    def test_pages_have_no_warnings(self):
+        for name in sorted(os.listdir(MANUAL)):
+            done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", os.path.join(MANUAL, name)],
+                                  capture_output=True, text=True, check=False,
+                                  env=os.environ | {"LC_ALL": "C.UTF-8", "MANWIDTH": "80", "PAGER": "cat"})
+            self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+            self.assertIn("v3demu", done.stdout)
+
+
+class CompletionTest(unittest.TestCase):
+    def complete(self, *words):
+        """What is offered for the last word."""
+        script = (f'source "{COMPLETION}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _v3demu "{V3DEMU}"; '
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "--norc", "-c", script, "bash", "v3demu", *words], capture_output=True,
+                              text=True, check=True)
+        self.assertEqual(done.stderr, "")
+        return set(done.stdout.split())
+
+    def test_offers_commands(self):
+        self.assertEqual(self.complete(""), set(commands()) | {"--help", "--version"})
+        self.assertEqual(self.complete("dec"), {"decode"})
+
+    def test_offers_the_options_of_a_command(self):
+        for command in commands():
+            self.assertEqual(self.complete(command, "-"), options_of(V3DEMU, command) | {"--"}, command)
+
+    def test_offers_values(self):
+        self.assertEqual(self.complete("run", "--device", ""), {"rpi5", "rpi5-16"})
+        self.assertEqual(self.complete("run", "--kernel", ""), {"7.3", "6.12"})
+        self.assertEqual(self.complete("asm", "--format", "h"), {"hex"})
+        self.assertIn("system", self.complete("run", "--mesa", ""))
+
+    def test_leaves_programs_their_words(self):
+        self.assertEqual(self.complete("run", "--", "ls", "--"), set())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
