@@ -7,6 +7,11 @@ target_compile_options(v3demu_settings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wno-psabi>   # 64-byte vectors never cross a library boundary
   -ffp-contract=off -fno-math-errno -fvisibility=hidden)
 target_include_directories(v3demu_settings INTERFACE ${CMAKE_SOURCE_DIR})
+# Of product code alone, whose folders ask for it: there a value loses bits only where a cast says so.
+set(v3demu_product_warnings)
+if(NOT V3DEMU_SANITIZE) # whose checks hide from GCC that a value fits
+  set(v3demu_product_warnings $<$<CXX_COMPILER_ID:GNU>:-Wconversion>)
+endif()
 if(V3DEMU_SANITIZE)
   target_compile_options(v3demu_settings INTERFACE
     -fsanitize=${V3DEMU_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -17,30 +22,105 @@ if(V3DEMU_FUZZ)
   target_compile_options(v3demu_settings INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# The GPU model and what links it: built for the machine at hand unless V3DEMU_ARCH says otherwise.
-add_library(v3demu_arch INTERFACE)
-target_compile_options(v3demu_arch INTERFACE -march=${V3DEMU_ARCH})
+# The GPU model and what links it are built for the machine at hand unless V3DEMU_ARCH says otherwise, or once for each
+# of V3DEMU_LEVELS. Then the targets of a level end in "-v2", "-v3" or "-v4" and its tests begin with "v2.", "v3." or
+# "v4."; inside its folders the variables `level` and `level_tests` are these, else empty.
+include(CheckCSourceRuns)
+set(level)
+set(level_tests)
+if(NOT V3DEMU_LEVELS)
+  add_library(v3demu_arch INTERFACE)
+  target_compile_options(v3demu_arch INTERFACE -march=${V3DEMU_ARCH})
+endif()
+foreach(name IN LISTS V3DEMU_LEVELS)
+  if(NOT name MATCHES "^v[234]$")
+    message(FATAL_ERROR "V3DEMU_LEVELS is a list of v2, v3 and v4: '${name}'")
+  endif()
+  add_library(v3demu_arch-${name} INTERFACE)
+  target_compile_options(v3demu_arch-${name} INTERFACE -march=x86-64-${name})
+  check_c_source_runs("int main(void) { return !__builtin_cpu_supports(\"x86-64-${name}\"); }" V3DEMU_HOST_RUNS-${name})
+endforeach()
+
+# v3d_folders(FOLDER...): adds folders of the model, or of what links it, once for each level.
+function(v3d_folders)
+  if(NOT V3DEMU_LEVELS)
+    foreach(folder ${ARGN})
+      add_subdirectory(${folder})
+    endforeach()
+  endif()
+  foreach(name IN LISTS V3DEMU_LEVELS)
+    set(level -${name})
+    set(level_tests ${name}.)
+    foreach(folder ${ARGN})
+      add_subdirectory(${folder} levels/${name}/${folder})
+    endforeach()
+  endforeach()
+endfunction()
+
+# v3d_link_statically(NAMESPACE): takes the static library beside each shared one that find_package named NAMESPACE::...,
+# so that programs run where another version of it is installed. Call it in the folder of find_package.
+function(v3d_link_statically namespace)
+  get_property(targets DIRECTORY PROPERTY IMPORTED_TARGETS)
+  list(FILTER targets INCLUDE REGEX "^${namespace}::")
+  foreach(target IN LISTS targets)
+    get_target_property(configurations ${target} IMPORTED_CONFIGURATIONS)
+    foreach(configuration IN LISTS configurations)
+      get_target_property(shared ${target} IMPORTED_LOCATION_${configuration})
+      string(REGEX REPLACE "\\.so[.0-9]*$" ".a" static "${shared}")
+      if(EXISTS "${static}")
+        set_target_properties(${target} PROPERTIES IMPORTED_LOCATION_${configuration} ${static})
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
 
 # v3d_block(NAME DEPS...): static library v3d_NAME from the *.cc files of the current folder.
 function(v3d_block name)
+  list(TRANSFORM ARGN REPLACE "^v3d_.*" "\\0${level}")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   if(sources)
-    add_library(v3d_${name} STATIC ${sources})
-    target_link_libraries(v3d_${name} PUBLIC v3demu_settings v3demu_arch ${ARGN})
+    add_library(v3d_${name}${level} STATIC ${sources})
+    target_link_libraries(v3d_${name}${level} PUBLIC v3demu_settings v3demu_arch${level} ${ARGN})
   else()
-    add_library(v3d_${name} INTERFACE)
-    target_link_libraries(v3d_${name} INTERFACE v3demu_settings v3demu_arch ${ARGN})
+    add_library(v3d_${name}${level} INTERFACE)
+    target_link_libraries(v3d_${name}${level} INTERFACE v3demu_settings v3demu_arch${level} ${ARGN})
   endif()
 endfunction()
 
-# v3d_tests(NAME DEPS...): one GoogleTest program NAME_test from the *_test.cc files of the current folder.
+# v3d_program(NAME SOURCES...): a program that links the model. Those of levels lie in libexec/v3demu, and a launcher in
+# bin has their name (tools/launcher).
+function(v3d_program name)
+  add_executable(${name}${level} ${ARGN})
+  if(level)
+    set_target_properties(${name}${level} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/v3demu)
+    set_property(GLOBAL APPEND PROPERTY v3demu_programs_of_${name} ${name}${level})
+  endif()
+endfunction()
+
+# v3d_test(NAME COMMAND...): a test by a program of the current level, skipped where the machine does not run it.
+function(v3d_test name)
+  if(level AND NOT V3DEMU_HOST_RUNS${level})
+    add_test(NAME ${level_tests}${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: this processor is not x86-64${level}")
+    set_tests_properties(${level_tests}${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
+  else()
+    add_test(NAME ${level_tests}${name} COMMAND ${ARGN})
+  endif()
+endfunction()
+
+# v3d_tests(NAME DEPS...): one GoogleTest program NAME_test from the *_test.cc files of the current folder, whose tests'
+# names begin with NAME.
 function(v3d_tests name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
   if(NOT sources)
     return()
   endif()
-  add_executable(${name}_test ${sources})
-  target_link_libraries(${name}_test PRIVATE v3demu_settings v3demu_arch ${ARGN} GTest::gtest_main GTest::gmock)
-  gtest_discover_tests(${name}_test TEST_PREFIX ${name}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60)
+  list(TRANSFORM ARGN REPLACE "^v3d_.*" "\\0${level}")
+  add_executable(${name}_test${level} ${sources})
+  target_link_libraries(${name}_test${level} PRIVATE v3demu_settings v3demu_arch${level} ${ARGN} GTest::gtest_main GTest::gmock)
+  if(level AND NOT V3DEMU_HOST_RUNS${level})
+    v3d_test(${name} ${name}_test${level})
+  else()
+    gtest_discover_tests(${name}_test${level} TEST_PREFIX ${level_tests}${name}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60)
+  endif()
 endfunction()

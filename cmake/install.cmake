@@ -1,0 +1,41 @@
+# What cmake --install puts into a prefix. The prefix may be moved afterwards: everything is found by paths that are
+# relative to the programs, the library and the files for pkg-config and CMake.
+include(CMakePackageConfigHelpers)
+
+# Where the shim looks for the programs and the command for the shim (shim/launch.cc, tools/files.cc, tools/launcher).
+set(libexec libexec/v3demu)
+set(private lib/v3demu)
+set(share ${CMAKE_INSTALL_DATADIR})
+
+install(TARGETS v3demud v3demu RUNTIME DESTINATION bin)
+foreach(program v3demud v3demu)
+  get_property(programs GLOBAL PROPERTY v3demu_programs_of_${program})
+  if(programs)
+    install(TARGETS ${programs} RUNTIME DESTINATION ${libexec})
+  endif()
+endforeach()
+install(TARGETS v3demu_shim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET v3demu_shim_arm64)
+  install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/aarch64-linux-gnu DESTINATION ${private} OPTIONAL)
+endif()
+
+# To preload or to start it from other projects: pkg-config --variable=preload v3demu, or find_package(v3demu) and the
+# targets v3demu::preload and v3demu::v3demu.
+file(RELATIVE_PATH up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" up "${up}")
+configure_file(cmake/v3demu.pc.in ${CMAKE_BINARY_DIR}/v3demu.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/v3demu.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_package_config_file(cmake/v3demuConfig.cmake.in ${CMAKE_BINARY_DIR}/v3demuConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/v3demu PATH_VARS CMAKE_INSTALL_LIBDIR private)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/v3demuConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/v3demuConfig.cmake ${CMAKE_BINARY_DIR}/v3demuConfigVersion.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/v3demu)
+
+foreach(section 1 7 8)
+  file(GLOB pages CONFIGURE_DEPENDS packaging/man/*.${section})
+  install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+endforeach()
+install(FILES packaging/completion/v3demu DESTINATION ${share}/bash-completion/completions OPTIONAL)
+file(GLOB pages CONFIGURE_DEPENDS docs/*.md)
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
