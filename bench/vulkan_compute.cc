@@ -134,6 +134,11 @@ void histogram(benchmark::State& state) {
 }
 BENCHMARK(histogram)->Unit(benchmark::kMillisecond)->UseRealTime();
 
+/// Of a pixel, in rows of `size`.
+size_t index_of(int x, int y, int size) {
+  return static_cast<size_t>(y) * static_cast<size_t>(size) + static_cast<size_t>(x);
+}
+
 /// What kBlurComp makes of a pixel's channel.
 float blurred(const std::vector<uint32_t>& texels, int size, int x, int y, int channel) {
   constexpr std::array<float, 5> kWeights{1, 4, 6, 4, 1};
@@ -142,7 +147,7 @@ float blurred(const std::vector<uint32_t>& texels, int size, int x, int y, int c
     for (size_t i = 0; i < 5; ++i) {
       const int at_x = std::clamp(x + static_cast<int>(i) - 2, 0, size - 1);
       const int at_y = std::clamp(y + static_cast<int>(j) - 2, 0, size - 1);
-      const uint32_t texel = texels[static_cast<size_t>(at_y * size + at_x)];
+      const uint32_t texel = texels[index_of(at_x, at_y, size)];
       sum += kWeights[i] * kWeights[j] * static_cast<float>(texel >> (8 * channel) & 255);
     }
   return sum / 256;
@@ -179,7 +184,7 @@ void image_filter(benchmark::State& state) {
   for (const uint32_t i : random_words(1000)) {
     const int x = static_cast<int>(i % kSize), y = static_cast<int>(i / kSize % kSize);
     for (int channel = 0; channel < 4; ++channel) {
-      const auto value = static_cast<float>(got[static_cast<size_t>(4 * (y * kSize + x) + channel)]);
+      const auto value = static_cast<float>(got[4 * index_of(x, y, kSize) + static_cast<size_t>(channel)]);
       if (std::abs(value - blurred(texels, kSize, x, y, channel)) > 1) state.SkipWithError("wrong result");
     }
   }
