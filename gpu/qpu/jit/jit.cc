@@ -11,8 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
 #include "gpu/qpu/flow/flow.h"
-#include "gpu/qpu/jit/emitter.h"
-#include "gpu/qpu/jit/program_code.h"
+#include "gpu/qpu/jit/avx512/emitter.h"
+#include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/run/program.h"
 
 namespace v3d::qpu::jit {
@@ -41,7 +41,7 @@ std::unique_ptr<const HostProgram> compile_flow(const flow::Flow& flow, GpuAddr 
   for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
     const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
     CodeTables tables;
-    Emitter emitter(flow, entry, buffer.get(), room);
+    avx512::Emitter emitter(flow, entry, buffer.get(), room);
     try {
       emitter.emit(tables);
     } catch (const Xbyak::Error& error) {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/qpu/jit/program_code.h"
+#include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/run/compiled.h"
 
 namespace v3d::qpu::jit {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gpu/qpu/flow/flow.h"
-#include "gpu/qpu/jit/code_memory.h"
+#include "gpu/qpu/jit/code/code_memory.h"
 #include "gpu/qpu/run/compiled.h"
 
 namespace v3d::qpu::jit {

@@ -1,10 +1,10 @@
-#include "gpu/qpu/jit/program_code.h"
+#include "gpu/qpu/jit/code/program_code.h"
 
 #include <algorithm>
 #include <bit>
 #include <utility>
 
-#include "gpu/qpu/jit/frame.h"
+#include "gpu/qpu/jit/code/frame.h"
 
 namespace v3d::qpu::jit {
 namespace {

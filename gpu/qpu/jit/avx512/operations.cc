@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "gpu/qpu/jit/emitter.h"
+#include "gpu/qpu/jit/avx512/emitter.h"
 #include "gpu/qpu/run/alu.h"
 
-namespace v3d::qpu::jit {
+namespace v3d::qpu::jit::avx512 {
 namespace {
 
 using E = Emitter;
@@ -414,4 +414,4 @@ OperationEmitter emitter_of(Op op) {
   return found == std::end(kEmitters) ? nullptr : found->emit;
 }
 
-}  // namespace v3d::qpu::jit
+}  // namespace v3d::qpu::jit::avx512
