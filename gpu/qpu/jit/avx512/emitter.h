@@ -51,7 +51,7 @@ class Emitter final : public ProgramEmitter {
   using Zmm = Xbyak::Zmm;
   using Opmask = Xbyak::Opmask;
 
-  Emitter(const flow::Flow& flow, uint32_t entry, void* buffer, size_t bytes);
+  Emitter(const flow::Flow& flow, void* buffer, size_t bytes);
 
   // ---- What the emitters of operations use (operations.cc)
 

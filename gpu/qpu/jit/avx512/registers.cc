@@ -5,8 +5,7 @@
 
 namespace v3d::qpu::jit::avx512 {
 
-Emitter::Emitter(const flow::Flow& flow, uint32_t entry, void* buffer, size_t bytes)
-    : ProgramEmitter(flow, entry, buffer, bytes) {
+Emitter::Emitter(const flow::Flow& flow, void* buffer, size_t bytes) : ProgramEmitter(flow, buffer, bytes) {
   pin_registers();
 }
 
