@@ -3,6 +3,7 @@
 #include <xbyak/xbyak_util.h>
 
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
 #include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/jit/avx2/emitter.h"
 #include "gpu/qpu/jit/avx512/emitter.h"
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/run/program.h"
@@ -22,69 +24,107 @@ namespace {
 constexpr size_t kBytesPerNode = 256, kBytesBeside = 16384;
 constexpr int kAttempts = 6;
 
-flow::Flow flow_of(const Program& program, Memory memory, bool final_section) {
-  size_t words = 0;  // each is read once
-  const auto read = [&](int32_t index) -> std::optional<uint64_t> {
-    if (++words > JitCompiler::kMaxWords) return {};
+/// @param content  gets the words that it is made of
+flow::Flow flow_of(const Program& program, Memory memory, bool final_section, CodeContent& content) {
+  std::map<int32_t, uint64_t> words;
+  const auto read = [&](int32_t index) -> std::optional<uint64_t> {  // of each once
     const GpuAddr address = program.entry() + static_cast<uint32_t>(index) * 8;
-    const Chunk* const chunk = program.chunk_in_known_page(memory, address);
-    if (!chunk) return {};
-    return chunk->words[address % Chunk::kBytes / sizeof(uint64_t)];
+    if (words.size() >= JitCompiler::kMaxWords || !program.knows_page(address)) return {};
+    return words.emplace(index, program.word(memory, address)).first->second;
   };
-  return flow::analyse({program.version(), final_section, program.entry()}, read);
+  flow::Flow flow = flow::analyse({program.version(), final_section, program.entry()}, read);
+  content.final_section = final_section;
+  if (flow.position_dependent) content.entry = program.entry();
+  for (const auto& [index, word] : words) {
+    if (content.stretches.empty() ||
+        content.stretches.back().index + static_cast<int64_t>(content.stretches.back().count) != index)
+      content.stretches.push_back({index, static_cast<uint32_t>(content.words.size()), 0});
+    ++content.stretches.back().count;
+    content.words.push_back(word);
+  }
+  return flow;
 }
 
+using Xbyak::util::Cpu;
+
+template <typename Emitter>
+std::unique_ptr<ProgramEmitter> make_emitter(const flow::Flow& flow, void* buffer, size_t bytes) {
+  return std::make_unique<Emitter>(flow, buffer, bytes);
+}
+
+struct TargetInfo {
+  const char* name;
+  const char* needs;
+  Cpu::Type features;
+  decltype(&make_emitter<avx2::Emitter>) make_emitter;
+};
+/// By Target.
+const TargetInfo kTargets[kNumTargets] = {
+    {"avx512", "AVX-512 (F, BW, DQ, VL, CD)",
+     Cpu::tAVX512F | Cpu::tAVX512BW | Cpu::tAVX512DQ | Cpu::tAVX512VL | Cpu::tAVX512CD | Cpu::tF16C,
+     make_emitter<avx512::Emitter>},
+    {"avx2", "AVX2 and F16C", Cpu::tAVX2 | Cpu::tF16C, make_emitter<avx2::Emitter>},
+};
+const TargetInfo& info(Target target) { return kTargets[static_cast<size_t>(target)]; }
+
 /// @return nothing if the host refuses memory
-std::unique_ptr<const HostProgram> compile_flow(const flow::Flow& flow, GpuAddr entry, LeaveCounts& leaves,
-                                                size_t* bytes) {
+std::shared_ptr<const ProgramCode> compile_flow(Target target, const flow::Flow& flow, CodeContent content,
+                                                LeaveCounts& leaves) {
   size_t room = flow.nodes.size() * kBytesPerNode + kBytesBeside;
   for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
     const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
     CodeTables tables;
-    avx512::Emitter emitter(flow, entry, buffer.get(), room);
+    const std::unique_ptr<ProgramEmitter> emitter = info(target).make_emitter(flow, buffer.get(), room);
     try {
-      emitter.emit(tables);
+      emitter->emit(tables);
     } catch (const Xbyak::Error& error) {
       if (static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG) continue;
       log_error("jit: %s", error.what());
       return nullptr;
     }
-    *bytes = emitter.getSize();
-    std::optional<CodeMemory> memory = CodeMemory::copy_of(std::span(emitter.getCode(), *bytes));
+    std::optional<CodeMemory> memory = CodeMemory::copy_of(std::span(emitter->getCode(), emitter->getSize()));
     if (!memory) return nullptr;
-    return std::make_unique<ProgramCode>(entry, *std::move(memory), std::move(tables), flow.complete, leaves);
+    return std::make_shared<ProgramCode>(std::move(content), *std::move(memory), std::move(tables),
+                                         flow.complete, leaves);
   }
   return nullptr;
 }
 
 }  // namespace
 
-bool can_compile() {
-#ifndef __AVX512F__
-  return false;  // functions of the interpreter, which the code calls, take vectors in memory
-#else
-  using Xbyak::util::Cpu;
-  const Cpu cpu;
-  return cpu.has(Cpu::tAVX512F) && cpu.has(Cpu::tAVX512BW) && cpu.has(Cpu::tAVX512DQ) &&
-         cpu.has(Cpu::tAVX512VL) && cpu.has(Cpu::tAVX512CD) && cpu.has(Cpu::tF16C);
-#endif
+bool can_compile(Target target) {
+  static const Cpu kCpu;
+  return kCpu.has(info(target).features);
 }
+
+std::optional<Target> best_target() {
+  for (const Target target : {Target::kAvx512, Target::kAvx2})
+    if (can_compile(target)) return target;
+  return {};
+}
+
+const char* name(Target target) { return info(target).name; }
 
 std::optional<Engine> find_engine(std::string_view name, std::string* why) {
   if (name.empty() || name == "auto") return Engine::kAuto;
   if (name == "off") return Engine::kOff;
-  if (name != "avx512") {
-    *why = "no engine \"" + std::string(name) + "\" (there are auto, off, avx512)";
+  for (const auto& [engine, target] :
+       {std::pair(Engine::kAvx512, Target::kAvx512), std::pair(Engine::kAvx2, Target::kAvx2)}) {
+    if (name != info(target).name) continue;
+    if (can_compile(target)) return engine;
+    *why = std::string("the processor has not ") + info(target).needs;
     return {};
   }
-  if (can_compile()) return Engine::kAvx512;
-  *why = "the processor has no AVX-512 (F, BW, DQ, VL, CD), or v3demu is built for one without";
+  *why = "no engine \"" + std::string(name) + "\" (there are auto, off, avx512, avx2)";
   return {};
 }
 
 std::unique_ptr<JitCompiler> make_compiler(Engine engine) {
-  if (engine == Engine::kOff || !can_compile()) return nullptr;
-  return std::make_unique<JitCompiler>(engine == Engine::kAvx512 ? 0 : kWorthIt);
+  if (engine == Engine::kOff) return nullptr;
+  if (engine == Engine::kAvx512) return std::make_unique<JitCompiler>(Target::kAvx512, 0);
+  if (engine == Engine::kAvx2) return std::make_unique<JitCompiler>(Target::kAvx2, 0);
+  const std::optional<Target> target = best_target();
+  return target ? std::make_unique<JitCompiler>(*target) : nullptr;
 }
 
 const char* name(Outcome outcome) {
@@ -95,11 +135,13 @@ const char* name(Outcome outcome) {
 
 struct JitCompiler::Counters {
   mutable std::mutex mutex;
-  Statistics statistics;  // without `leaves`
+  Statistics statistics;  // without `leaves` and `cache`
   LeaveCounts leaves{};
+  CodeCache cache;  // its programs refer to `leaves`
 };
 
-JitCompiler::JitCompiler(uint64_t warm_up) : warm_up_(warm_up), counters_(std::make_unique<Counters>()) {}
+JitCompiler::JitCompiler(Target target, uint64_t warm_up)
+    : target_(target), warm_up_(warm_up), counters_(std::make_unique<Counters>()) {}
 JitCompiler::~JitCompiler() = default;
 
 Statistics JitCompiler::statistics() const {
@@ -109,6 +151,8 @@ Statistics JitCompiler::statistics() const {
     s = counters_->statistics;
   }
   for (size_t n = 0; n < kNumWhys; ++n) s.leaves[n] = counters_->leaves[n].load(std::memory_order_relaxed);
+  s.cache = counters_->cache.figures();
+  s.executed = executions.total();
   return s;
 }
 
@@ -116,6 +160,10 @@ std::string to_string(const Statistics& s) {
   std::string text = absl::StrFormat("%d QPU programs compiled: %d instructions, %d KiB, %.1f ms",
                                      s.programs[static_cast<size_t>(Outcome::kCompiled)], s.instructions,
                                      s.code_bytes >> 10, s.seconds * 1e3);
+  absl::StrAppendFormat(&text, "; %d instructions executed compiled, %d interpreted", s.executed.compiled,
+                        s.executed.interpreted);
+  absl::StrAppendFormat(&text, "; %d kept (%d KiB), found again %d times", s.cache.programs,
+                        s.cache.bytes >> 10, s.cache.hits);
   for (int n = 1; n < kNumOutcomes; ++n)
     if (const uint64_t count = s.programs[static_cast<size_t>(n)])
       absl::StrAppendFormat(&text, "; %d not (%s)", count, name(static_cast<Outcome>(n)));
@@ -126,7 +174,13 @@ std::string to_string(const Statistics& s) {
   return text;
 }
 
-std::unique_ptr<const HostProgram> JitCompiler::compile(const Program& program, Memory memory,
+std::shared_ptr<const HostProgram> JitCompiler::find(const Program& program, Memory memory,
+                                                     bool final_section) {
+  if (isa(program.version()).has_accumulators) return nullptr;
+  return counters_->cache.find(program, memory, final_section);
+}
+
+std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, Memory memory,
                                                         bool final_section) {
   const auto begin = std::chrono::steady_clock::now();
   const auto count = [&](Outcome outcome, size_t instructions = 0, size_t bytes = 0) {
@@ -141,17 +195,21 @@ std::unique_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
     count(Outcome::kVersion);
     return nullptr;
   }
-  const flow::Flow flow = flow_of(program, memory, final_section);
+  CodeContent content;
+  const flow::Flow flow = flow_of(program, memory, final_section, content);
   if (flow.nodes.size() > kMaxNodes) {
     count(Outcome::kTooLarge);
     return nullptr;
   }
-  size_t bytes = 0;
-  std::unique_ptr<const HostProgram> code = compile_flow(flow, program.entry(), counters_->leaves, &bytes);
-  if (code)
-    count(Outcome::kCompiled, flow.instructions.size(), bytes);
-  else
+  if (auto code = counters_->cache.find(content)) return code;
+  std::shared_ptr<const ProgramCode> code =
+      compile_flow(target_, flow, std::move(content), counters_->leaves);
+  if (!code) {
     count(Outcome::kNoMemory);
+    return nullptr;
+  }
+  count(Outcome::kCompiled, flow.instructions.size(), code->code_bytes());
+  counters_->cache.add(code, program.owner());
   return code;
 }
 
