@@ -122,6 +122,7 @@ void Emitter::emit_word_access() {
   test_stride(4);
   jnc(other_addresses, T_NEAR);
   vmovdqu32(kTemp, zword[rsi]);
+  prefetcht0(ptr[rsi + 64]);  // which the next batch is likely to load
   push_word(kTemp);
   ret();
   L(other_addresses);
