@@ -362,7 +362,7 @@ void Emitter::emit_common_sum(Label& differ) {
   xadd(dword[kMemory + rdx], eax);
   std::array<uint32_t, 16> ranks;
   for (uint32_t i = 0; i < 16; ++i) ranks[i] = i;
-  vmovdqa64(kTemp, constants(ranks));
+  vmovdqu32(kTemp, constants(ranks));
   vpexpandd(kTemp | kScratchMask | T_z, kTemp);
   vpmulld(kTemp, kTemp, kTemp3);
   vpbroadcastd(kUnpackedA, eax);
