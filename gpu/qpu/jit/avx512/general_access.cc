@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "gpu/qpu/jit/avx512/emitter.h"
-#include "gpu/tmu/lookup/atomic.h"
 
 namespace v3d::qpu::jit::avx512 {
 
@@ -27,8 +26,9 @@ constexpr size_t kWritten = kTexture + offsetof(tmu::TextureLookup, written),
 static_assert(kNumData == kWritten + 1);
 
 constexpr uint32_t kMostWords = 4;
-/// Of the configuration byte: texture.md 2.4.
-constexpr uint32_t kConfigAtStart = 0xffffffff, kOperation = 0x78, kRegularAccess = tmu::kRegular << 3;
+/// Of the configuration byte (texture.md 2.4): its operations, shifted to their place.
+constexpr uint32_t kConfigAtStart = 0xffffffff, kOperation = 0x78;
+constexpr uint32_t kAdd = 0 << 3, kCount = 8 << 3, kRegularAccess = 15 << 3;
 /// Above it a vector may run over the end of the addresses.
 constexpr uint32_t kHighAddress = 0xfffffff0;
 constexpr uint8_t kNotBelow = 5;
@@ -165,9 +165,9 @@ void Emitter::emit_active_lanes(Label& refused, Label& atomics) {
 void Emitter::emit_atomics(Label& refused) {
   Label count, prepared, next, done;
   movzx(ecx, byte[kThread + kNumData]);
-  cmp(edx, tmu::kAndOrInc << 3);
+  cmp(edx, kCount);
   je(count);
-  cmp(edx, tmu::kAdd << 3);
+  cmp(edx, kAdd);
   jne(refused, T_NEAR);
   test(ecx, ecx);
   jz(refused, T_NEAR);
