@@ -10,6 +10,7 @@
 #include "shim/config.h"
 #include "shim/debug_request.h"
 #include "shim/launch.h"
+#include "shim/own_pid.h"
 #include "shim/raw.h"
 
 namespace v3d::shim {
@@ -122,7 +123,7 @@ int connect_and_greet(Connection* c) {
   c->fd = fd;
   c->dev = st.st_dev;
   c->ino = st.st_ino;
-  c->owner = raw::getpid();
+  c->owner = own_pid();
   c->daemon = 0;
   return greet(c);
 }
@@ -305,7 +306,7 @@ int Call::open(pid_t daemon) {
   Connection* c = connection_;
   c->busy = true;
   if (c->fd >= 0 &&
-      (c->owner != raw::getpid() || !is_intact(c->fd, c->dev, c->ino) || (daemon && c->daemon != daemon))) {
+      (c->owner != own_pid() || !is_intact(c->fd, c->dev, c->ino) || (daemon && c->daemon != daemon))) {
     disconnect(c);
   }
   if (c->fd < 0) {
