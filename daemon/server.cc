@@ -301,7 +301,8 @@ int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* o
   using ioctl::Resource;
   NodeCharges charges;
   if (peer.account->charge(Resource::kOpenNodes, 1, &charges.node) != 0 ||
-      peer.account->charge(Resource::kDescriptors, kNodeDescriptors, &charges.descriptors) != 0)
+      peer.account->charge(Resource::kDescriptors, kNodeDescriptors, &charges.descriptors) != 0 ||
+      peer.account->charge(Resource::kMappings, kNodeMappings, &charges.mappings) != 0)
     return EMFILE;
   const std::shared_ptr<ioctl::File> file = kernel_.open(minor, peer.pid, peer.program, peer.privileged);
   if (!file) return ENXIO;

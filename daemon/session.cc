@@ -1,5 +1,6 @@
 #include "daemon/session.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -151,25 +152,40 @@ Reply Session::hello(Request& request) {
   return reply;
 }
 
+namespace {
+
+/// What tells a client of a file, without what opened it.
+void append_file(uint64_t token, uint32_t minor, const ioctl::File* file, Reply* reply) {
+  ioctl::UniqueFd status;
+  if (file && file->status()) status.reset(fcntl(file->status()->memfd(), F_DUPFD_CLOEXEC, 0));
+  const uint64_t bytes = status ? ioctl::FileStatus::bytes() : 0;
+  reply->append(wire::FileReply{token, minor, static_cast<uint32_t>(bytes)});
+  if (status) reply->fds.push_back(std::move(status));
+}
+
+}  // namespace
+
 Reply Session::open(Request& request) {
   wire::OpenRequest args;
   PayloadReader reader(request.payload);
   if (!reader.read(&args)) return failure(EPROTO);
   Server::OpenedFile opened;
   if (const int error = server_.open_file(args.minor, args.flags, peer_, &opened)) return failure(error);
-  if (const auto file = server_.find_file(opened.token)) file->client()->used_by(user_);
+  const auto file = server_.find_file(opened.token);
+  if (file) file->client()->used_by(user_);
   Reply reply;
-  reply.append(wire::FileReply{opened.token, args.minor, 0});
   reply.fds.push_back(std::move(opened.client_end));
+  append_file(opened.token, args.minor, file.get(), &reply);
   return reply;
 }
 
 Reply Session::adopt(Request& request) {
   if (request.fds.size() != 1) return failure(EPROTO);
-  wire::FileReply file = {};
-  if (!server_.adopt_file(request.fds[0].get(), &file.token, &file.minor)) return failure(ENOTTY);
+  uint64_t token;
+  uint32_t minor;
+  if (!server_.adopt_file(request.fds[0].get(), &token, &minor)) return failure(ENOTTY);
   Reply reply;
-  reply.append(file);
+  append_file(token, minor, server_.find_file(token).get(), &reply);
   return reply;
 }
 

@@ -14,6 +14,8 @@
 ///    last duplicate anywhere is closed, the daemon sees end-of-file and releases the drm_file. Its identity
 ///    is SO_COOKIE.
 ///
+/// What needs no message: Status, memory in which the daemon says what it knows of a file's syncobjs.
+///
 /// Every message: MessageHeader, then `size` bytes of payload. File descriptors travel by SCM_RIGHTS with the
 /// first byte of the header.
 #pragma once
@@ -23,7 +25,7 @@
 namespace v3d::wire {
 
 inline constexpr uint32_t kMagic = 0x55443356;  // "V3DU"
-inline constexpr uint32_t kProtocol = 2;
+inline constexpr uint32_t kProtocol = 3;
 inline constexpr uint32_t kMaxPayload = 64u << 20;
 inline constexpr int kMaxFds = 16;
 
@@ -67,11 +69,40 @@ struct OpenRequest {
   int32_t flags;  ///< of open(2)
 };
 /// token names the drm_file in kIoctl and kMmap; unguessable, valid for every connection of the same user.
+/// When status_bytes is not 0, the last descriptor is memory of that size that starts with a Status.
 struct FileReply {
   uint64_t token;
   uint32_t minor;
-  uint32_t reserved;
+  uint32_t status_bytes;
 };
+
+/// What a file's syncobjs hold, for every process that uses the file. All words are read and written
+/// atomically. The daemon writes `syncobjs` and `fences` (before it answers the request that changes them)
+/// and does not read them; the client writes the rest. Futexes: `fences`, and the lower half of `syncobjs`.
+///
+/// A syncobj is what syncobjs[handle] says, unless resets[handle] equals the lower half of that: then the
+/// client has emptied it, of which the daemon hears when it next looks at the syncobj.
+struct Status {
+  static constexpr uint32_t kSyncobjs = 512, kFences = 512;
+
+  uint32_t closed;    ///< by the daemon: the file is no more
+  uint32_t sleepers;  ///< threads that sleep on a futex here; without any the daemon wakes nobody
+  uint32_t reserved[14];
+  uint64_t syncobjs[kSyncobjs];  ///< by handle
+  uint32_t resets[kSyncobjs];
+  uint32_t fences[kFences];
+};
+
+/// An entry of Status::syncobjs: in the lower half 2 bits of SyncobjState, and 30 that no earlier entry of
+/// the file had; in the upper one, of kPending: 12 bits of an index in `fences`, and 20 of a number. The
+/// fence is signalled when fences[index] is not that number times two.
+enum SyncobjState : uint32_t {
+  kAsk = 0,        ///< not said here: no such handle, shared with other files, a fence from elsewhere
+  kEmpty = 1,      ///< no fence
+  kSignalled = 2,  ///< a fence that has signalled
+  kPending = 3,    ///< a fence that had not, when it was put there
+};
+inline constexpr uint32_t kFenceIndexBits = 12;
 
 /// Payload: IoctlRequest, arg_size bytes of argument, then num_segments times {Segment, bytes if kIn}.
 /// Descriptors that the argument names (PRIME_FD_TO_HANDLE, SYNCOBJ_FD_TO_HANDLE, SYNC_IOC_MERGE's fd2,
