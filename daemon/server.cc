@@ -89,6 +89,9 @@ Server::~Server() {
   for (const auto& [id, socket] : connections_) shutdown(socket, SHUT_RD);
   if (!connection_ended_.wait_for(lock, std::chrono::seconds(1), ended)) {
     for (const auto& [id, socket] : connections_) shutdown(socket, SHUT_RDWR);
+    // A session may run a job.
+    for (const auto& [token, open] : files_) scheduler_.kill(open.file->client()->id);
+    for (const Draining& d : draining_) scheduler_.kill(d.client->id);
     connection_ended_.wait(lock, ended);
   }
   for (const auto& [token, open] : files_) scheduler_.kill(open.file->client()->id);

@@ -81,6 +81,7 @@ class Server : private ioctl::Host {
 
   // ioctl::Host
   void push(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.push(jobs); }
+  void run_small(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.run_small(jobs); }
   bool watch_hangup(int socket, std::function<void()> gone) override;
 
   /// Makes the loop look around.
