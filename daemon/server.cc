@@ -366,6 +366,15 @@ void Server::close_file(uint64_t token) {
   open.file->release();
 }
 
+std::shared_ptr<Express> Server::express_of(ioctl::Account& account) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(express_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<Express>& known = express_[account.process()];
+  std::shared_ptr<Express> express = known.lock();
+  if (!express) known = express = std::make_shared<Express>(account.shared_from_this());
+  return express;
+}
+
 /// What the kernel does when the last descriptor of a file is closed (drm-abi.md 3.9): a process that lives
 /// waits in close() until its jobs have started; one that exits waits a second at most, and what has not
 /// started by then is dropped. Who closes does not tell, so the process that used the file last stands for

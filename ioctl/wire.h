@@ -14,6 +14,9 @@
 ///    last duplicate anywhere is closed, the daemon sees end-of-file and releases the drm_file. Its identity
 ///    is SO_COOKIE.
 ///
+/// Short requests need no socket while both sides are awake: they travel through a Channel, memory that
+/// belongs to a control connection.
+///
 /// What needs no message: Status, memory in which the daemon says what it knows of a file's syncobjs.
 ///
 /// Every message: MessageHeader, then `size` bytes of payload. File descriptors travel by SCM_RIGHTS with the
@@ -42,6 +45,7 @@ enum Op : uint32_t {
       5,  ///< the same with the fd itself (sync_file '>' and dma-buf 'b' ioctls); ENOTTY when it is neither
   kMmap = 6,     ///< MmapRequest -> MmapReply + fd
   kCommand = 7,  ///< text -> text; what `v3demu status` and its like ask for
+  kChannel = 8,  ///< nothing -> ChannelReply + fd; once on a connection, from which on it has a Channel
 };
 
 struct MessageHeader {
@@ -152,6 +156,52 @@ struct Move {
   uint64_t offset, size;  ///< bytes, whole pages
 };
 inline constexpr char kSlabName[] = "v3demu-slab";
+
+/// The descriptor is memory of `bytes`, which starts with a Channel.
+struct ChannelReply {
+  uint32_t bytes;
+  uint32_t reserved;
+};
+
+/// A place for one request and its reply. Words are read and written atomically. A daemon that listens looks
+/// at `request` all the time, for some microseconds after the last one; when it ceases to, requests take the
+/// socket. There too goes a reply for which the client sleeps (recvmsg) or that does not fit here.
+///
+/// The client writes the request and kNoReply, then kPosted over kListening; while that stands it may take
+/// the request back the same way. The daemon copies the request before it looks at it.
+struct Channel {
+  static constexpr uint32_t kMessage = 16256;
+
+  uint32_t request;  ///< ChannelRequest
+  uint32_t reserved[15];
+  uint32_t reply;  ///< ChannelReplyState
+  uint32_t reserved2[15];
+  uint8_t request_message[kMessage];  ///< MessageHeader and payload
+  uint8_t reply_message[kMessage];
+};
+enum ChannelRequest : uint32_t { kDeaf = 0, kListening = 1, kPosted = 2, kTaken = 3 };
+enum ChannelReplyState : uint32_t {
+  kNoReply = 0,
+  kReplied = 1,   ///< it is in reply_message
+  kOnSocket = 2,  ///< it is, or soon will be, on the socket
+  kDeclined = 3,  ///< the request was not served: it may take too long, and is to come over the socket. To a
+                  ///< client that sleeps a message of kChannel without payload says so
+  kSleeping = 4,  ///< by the client, over kNoReply: it waits for the reply on the socket
+};
+
+/// The ioctls that go through a channel: those that Mesa makes often and that never wait, by number. The same
+/// numbers are harmless on the other node.
+constexpr bool goes_through_channel(uint32_t number) {
+  constexpr uint8_t kNumbers[] = {
+      0x09,                    // GEM_CLOSE
+      0x40, 0x46, 0x47,        // SUBMIT_CL, _TFU, _CSD
+      0x42, 0x43, 0x45,        // CREATE_BO, MMAP_BO, GET_BO_OFFSET
+      0xbf, 0xc0, 0xc4, 0xc5,  // SYNCOBJ_CREATE, _DESTROY, _RESET, _SIGNAL
+  };
+  for (const uint8_t known : kNumbers)
+    if (known == number) return true;
+  return false;
+}
 
 struct MmapRequest {
   uint64_t token;

@@ -141,7 +141,8 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
   const bool wait = is_wait(driver, request);
   const bool wait_bo = wait && ioctl_number(request) == kWaitBo;
   const uint64_t started = wait_bo ? raw::monotonic_ns() : 0;
-  Call call(op, kCloseOnExec | (wait ? unsigned{kInterruptible} : 0u));
+  const bool is_short = op == wire::kIoctl && wire::goes_through_channel(ioctl_number(request));
+  Call call(op, kCloseOnExec | (wait ? unsigned{kInterruptible} : 0u) | (is_short ? unsigned{kShort} : 0u));
   if (int error = call.open(file.daemon)) return -error;
   if (op == wire::kFdIoctl) call.attach(fd);
   wire::IoctlRequest header{};
