@@ -134,6 +134,7 @@ int capture(const RunOptions& options, const std::string& file) {
 
 void add_capture(CLI::App* app, int* exit_code) {
   static RunOptions options;
+  options.name = "capture";
   static std::string file = "v3demu.v3dcap";
   CLI::App* command = app->add_subcommand("capture", "Run a program and write every job to a file");
   command->add_option("-o,--output", file, "The capture")->option_text("FILE [v3demu.v3dcap]");

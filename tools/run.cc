@@ -57,12 +57,13 @@ absl::Status find_arm64(const RunOptions& options, Start* start) {
 }
 
 /// Whether the library reaches the program. Prints a warning where it does not, but may reach its children.
-absl::Status check_start(const Start& start) {
+absl::Status check_start(const std::string& name, const Start& start) {
   if (start.program.empty()) return absl::OkStatus();
   const std::string architecture =
       start.emulator.empty() ? program_architecture("/proc/self/exe") : std::string("arm64");
   const Verdict verdict = check_program(start.program, architecture);
-  if (!verdict.warning.empty()) fprintf(stderr, "v3demu run: warning: %s\n", verdict.warning.c_str());
+  if (!verdict.warning.empty())
+    fprintf(stderr, "v3demu %s: warning: %s\n", name.c_str(), verdict.warning.c_str());
   return verdict.error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(verdict.error);
 }
 
@@ -76,7 +77,7 @@ absl::StatusOr<Start> make_start(const RunOptions& options) {
   if (arm64) {
     if (absl::Status found = find_arm64(options, &start); !found.ok()) return found;
   }
-  if (absl::Status good = check_start(start); !good.ok()) return good;
+  if (absl::Status good = check_start(options.name, start); !good.ok()) return good;
   start.shim = find_shim(start.architecture);
   if (exists(start.shim)) return start;
   return absl::NotFoundError(absl::StrCat("libv3demu.so not found beside this program",
@@ -137,8 +138,8 @@ absl::StatusOr<Start> prepare(const RunOptions& options) {
   return start;
 }
 
-int fail(const std::string& what) {
-  fprintf(stderr, "v3demu run: %s\n", what.c_str());
+int fail(const RunOptions& options, const std::string& what) {
+  fprintf(stderr, "v3demu %s: %s\n", options.name.c_str(), what.c_str());
   return kCannotRun;
 }
 
@@ -164,17 +165,17 @@ size_t words_of_option(const CLI::App& command, const std::string& word) {
 
 int run_program(const RunOptions& options) {
   const auto start = prepare(options);
-  if (!start.ok()) return fail(std::string(start.status().message()));
+  if (!start.ok()) return fail(options, std::string(start.status().message()));
   if (!start->emulator.empty()) {
     exec_arm64(start->emulator, start->root, start->program, options.command);
-    return fail(start->emulator + ": " + strerror(errno));
+    return fail(options, start->emulator + ": " + strerror(errno));
   }
   std::vector<char*> arguments;
   for (const std::string& argument : options.command)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
-  return fail(options.command[0] + ": " + strerror(errno));
+  return fail(options, options.command[0] + ": " + strerror(errno));
 }
 
 void add_board_options(CLI::App* command, std::string* device, std::string* kernel) {

@@ -11,6 +11,7 @@ class App;
 namespace v3d::tools {
 
 struct RunOptions {
+  std::string name = "run";  ///< of the command that says what fails
   std::string device;
   std::string kernel;  ///< empty: the newest that ioctl/abi.h knows
   std::string arch;    ///< empty: that of the host; "arm64"

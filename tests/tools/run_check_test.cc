@@ -57,6 +57,9 @@ TEST_F(RunTest, RunsNothingWithoutBroadcomDrivers) {
   EXPECT_EQ(v3demu("run --mesa system -- echo ran", nothing).output, "ran\n");
   EXPECT_EQ(v3demu("run -- echo ran", nothing + " VK_DRIVER_FILES=mine").output,
             "ran\n");  // as the user wishes
+  const std::string capture =
+      v3demu("capture -o " + (folder_ / "capture").string() + " -- echo ran", nothing).output;
+  EXPECT_THAT(capture, AllOf(HasSubstr("v3demu capture: no Mesa"), Not(HasSubstr("v3demu run:"))));
   result = v3demu("run -- echo ran", "V3DEMU_MESA=/nowhere");
   EXPECT_THAT(result.output, HasSubstr("no libvulkan_broadcom.so under /nowhere"));
 }

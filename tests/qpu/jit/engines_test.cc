@@ -44,6 +44,8 @@ TEST_F(JitEngines, CompiledOnceForManyThreads) {
   }
   EXPECT_EQ(programs(jit::Outcome::kCompiled), 1u);
   EXPECT_EQ(leaves(jit::CodeExit::Why::kGap), 0u);
+  EXPECT_EQ(compiler.statistics().executed.compiled, executed);
+  EXPECT_EQ(compiler.statistics().executed.interpreted, 0u);
 }
 
 TEST_F(JitEngines, InterpretedUntilItIsWorthIt) {
@@ -117,6 +119,9 @@ TEST_F(JitEngines, ReturnsFromSubroutines) {
   start();
   EXPECT_EQ(run_both(), Stop::kEnd);
   EXPECT_EQ(leaves(jit::CodeExit::Why::kComputed), 2u);
+  const Executions::Counts counts = compiler.statistics().executed;
+  EXPECT_EQ(counts.compiled + counts.interpreted, executed);
+  EXPECT_GT(counts.interpreted, 0u);
 }
 
 TEST_F(JitEngines, OldChipsAreInterpreted) {

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "gpu/qpu/jit/emitter.h"
-#include "gpu/qpu/jit/helpers.h"
+#include "gpu/qpu/jit/avx512/emitter.h"
+#include "gpu/qpu/jit/code/helpers.h"
 #include "gpu/qpu/run/ports.h"
 
-namespace v3d::qpu::jit {
+namespace v3d::qpu::jit::avx512 {
 
 using Xbyak::Xmm;
 
@@ -24,18 +24,7 @@ static_assert(sizeof(Varying) == 128 && sizeof(Lanes) == 64);
 
 // ---- Streams
 
-Xbyak::Address Emitter::next_uniform() { return dword[kUniformBase + kUniforms + 4 * words_++]; }
-
-void Emitter::load_unifa(const Zmm& to) {
-  if (!std::exchange(unifa_.in_register, true)) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);
-  lea(eax, ptr[kUnifa.cvt64() + 4 * unifa_.words++]);
-  vpbroadcastd(to, dword[kMemory + rax]);
-}
-
-void Emitter::settle_unifa() {
-  if (unifa_.words != 0) add(dword[kThread + offsetof(Thread, unifa)], 4 * unifa_.words);
-  unifa_ = {};
-}
+void Emitter::load_unifa(const Zmm& to) { vpbroadcastd(to, next_unifa()); }
 
 void Emitter::pop_tmu(const Zmm& to) {
   mov(eax, dword[kThread + in_pending(offsetof(Pending, fifo_head))]);
@@ -74,19 +63,6 @@ void Emitter::land_varying() {
   write(kIsa71.implicit, Source(c), nullptr);
 }
 
-void Emitter::write_texture_config() {
-  static_assert(offsetof(tmu::TextureLookup, p1) == offsetof(tmu::TextureLookup, p0) + 4 &&
-                offsetof(tmu::TextureLookup, p2) == offsetof(tmu::TextureLookup, p0) + 8);
-  Label full;
-  movzx(eax, byte[kThread + in_pending(offsetof(Pending, num_config))]);
-  mov(ecx, next_uniform());
-  cmp(eax, 3);
-  jae(full);
-  mov(dword[kThread + rax * 4 + kTexture + offsetof(tmu::TextureLookup, p0)], ecx);
-  inc(byte[kThread + in_pending(offsetof(Pending, num_config))]);
-  L(full);
-}
-
 void Emitter::load_tlb_word(const Zmm& to, bool with_config) {
   prepare_call(with_config);
   mov(esi, with_config);
@@ -96,19 +72,6 @@ void Emitter::load_tlb_word(const Zmm& to, bool with_config) {
 }
 
 // ---- Ports
-
-bool Emitter::writes_by_call(const Place& to) {
-  if (to.target != Place::Target::kPort) return false;
-  switch (to.effect) {
-    case Effect::kUnifa:
-    case Effect::kTmuData:
-    case Effect::kTmuConfig:
-    case Effect::kGeneral:  // its rare calls keep everything
-      return false;
-    default:
-      return to.effect < Effect::kTmuT || to.effect > Effect::kTmuOff;
-  }
-}
 
 void Emitter::exec_to(const Reg32& to, const Opmask* exec) {
   if (exec)
@@ -198,22 +161,19 @@ void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* ex
   exec_to(r8d, exec);
   call(general_access_);
   test(eax, eax);
-  Label* const refused = labels_.emplace_back(std::make_unique<Label>()).get();
-  Label* const done = labels_.emplace_back(std::make_unique<Label>()).get();
-  jz(*refused, T_NEAR);
-  L(*done);
+  Label &refused = new_label(), &done = new_label();
+  jz(refused, T_NEAR);
+  L(done);
   const std::optional<Opmask> mask = exec ? std::optional(*exec) : std::nullopt;
-  later([this, to, mask, refused, done, pins = pins_, block = block_, node = node_, paid = paid_,
-         words = words_, unifa = unifa_] {
-    L(*refused);
-    block_ = block, node_ = node, paid_ = paid, words_ = words, unifa_ = unifa;
+  later_in_node([this, to, mask, &refused, &done, pins = pins_, unifa = unifa_] {
+    L(refused);
     pins_ = pins;
     write_port_by_call(to, kTemp2, mask ? &*mask : nullptr, false);
     for (Register r = 0; r < kFirstAccumulator; ++r)
       if (pins[r].zmm >= 0 && pins[r].in_register) read(r);
     if (unifa.in_register) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);
-    jmp(*done, T_NEAR);
+    jmp(done, T_NEAR);
   });
 }
 
-}  // namespace v3d::qpu::jit
+}  // namespace v3d::qpu::jit::avx512

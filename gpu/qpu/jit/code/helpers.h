@@ -2,7 +2,7 @@
 /// waits in the frame until the code is left.
 #pragma once
 
-#include "gpu/qpu/jit/frame.h"
+#include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/run/alu.h"
 
 namespace v3d::qpu::jit {

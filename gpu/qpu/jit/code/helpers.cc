@@ -1,4 +1,4 @@
-#include "gpu/qpu/jit/helpers.h"
+#include "gpu/qpu/jit/code/helpers.h"
 
 #include "gpu/qpu/run/ports.h"
 

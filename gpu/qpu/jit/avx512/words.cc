@@ -2,10 +2,10 @@
 /// written. Where nobody can see the difference, a result is computed into its destination at once.
 
 #include "gpu/qpu/flow/access.h"
-#include "gpu/qpu/jit/emitter.h"
-#include "gpu/qpu/jit/helpers.h"
+#include "gpu/qpu/jit/avx512/emitter.h"
+#include "gpu/qpu/jit/code/helpers.h"
 
-namespace v3d::qpu::jit {
+namespace v3d::qpu::jit::avx512 {
 
 using Xbyak::Xmm;
 using Xbyak::Ymm;
@@ -15,58 +15,9 @@ namespace {
 constexpr int kVersion = 71;
 enum Predicate : uint8_t { kEqual = 0, kLess = 1, kLessOrEqual = 2, kGreater = 6 };
 
-bool is_plain_move(const AluHalf& half) {
-  return (half.op == Op::kMov || half.op == Op::kFmov) && half.a.unpack == Unpack::kNone;
-}
-bool reads(const AluHalf& half, Register r) {
-  const int operands = info(half.op).operands;
-  return (operands > 0 && half.a.reg() == r) || (operands > 1 && half.b.reg() == r);
-}
-bool looks_at_operands(const AluHalf& half) {
-  if (half.flags == FlagWrite::kNone) return false;
-  const OpInfo& op = info(half.op);
-  return is_compare(op.flags) || (info(half.flags).flag == Flag::kC && op.carry != Carry::kNone);
-}
 bool has_own_code(Unpack unpack) { return unpack < Unpack::kU5 || unpack > Unpack::kU7; }
 
 }  // namespace
-
-Emitter::Place Emitter::place_of(bool magic, uint8_t waddr) {
-  using enum Place::Target;
-  if (!magic) return {kRegister, Register{waddr}};
-  const WaddrInfo& w = waddr_info(kVersion, waddr);
-  switch (w.effect) {
-    case Effect::kNothing:
-      return {};
-    case Effect::kRegister:
-      return {kRegister, w.reg};
-    case Effect::kQuads:
-      return {kQuad, w.reg};
-    case Effect::kLane0:
-      return {kRep, w.reg};
-    default:
-      return {kPort, kNoRegister, w.effect, w.takes_uniform, waddr};
-  }
-}
-
-Emitter::Place Emitter::place_of(const AluHalf& half) {
-  if (half.op == Op::kSetmsf) return {Place::Target::kMsf};
-  return info(half.op).has_destination ? place_of(half.magic, half.waddr) : Place();
-}
-
-void Emitter::emit_node(uint32_t node) {
-  node_ = node;
-  node_words_ = words_;
-  node_unifa_ = unifa_;
-  const Instruction& i = *flow_.instruction(flow_.nodes[node]);
-  if (!i.is_branch && (i.signals & kLdtmu)) {
-    mov(eax, dword[kThread + offsetof(Thread, pending.fifo_head)]);
-    cmp(eax, dword[kThread + offsetof(Thread, pending.fifo_tail)]);
-    je(exit_before_node(CodeExit::Why::kQueue), T_NEAR);
-  }
-  if (flow_.nodes[node].in_flight.vary & 1) land_varying();
-  if (!i.is_branch) emit_alu_word(i);
-}
 
 void Emitter::emit_alu_word(const Instruction& i) {
   using enum Place::Target;
@@ -98,7 +49,7 @@ void Emitter::emit_alu_word(const Instruction& i) {
 }
 
 bool Emitter::has_own_code(const AluHalf& half) const {
-  if (!emitter_of(half.op) || !jit::has_own_code(half.a.unpack) || !jit::has_own_code(half.b.unpack))
+  if (!emitter_of(half.op) || !avx512::has_own_code(half.a.unpack) || !avx512::has_own_code(half.b.unpack))
     return false;
   return half.flags == FlagWrite::kNone || !is_of_halves(info(half.op).flags);
 }
@@ -398,4 +349,4 @@ void Emitter::commit_signals(const Instruction& i, bool kept) {
   if (s & kWrtmuc) write_texture_config();
 }
 
-}  // namespace v3d::qpu::jit
+}  // namespace v3d::qpu::jit::avx512

@@ -1,8 +1,13 @@
 #include <algorithm>
+#include <vector>
 
-#include "gpu/qpu/jit/emitter.h"
+#include "gpu/qpu/jit/avx512/emitter.h"
 
-namespace v3d::qpu::jit {
+namespace v3d::qpu::jit::avx512 {
+
+Emitter::Emitter(const flow::Flow& flow, void* buffer, size_t bytes) : ProgramEmitter(flow, buffer, bytes) {
+  pin_registers();
+}
 
 void Emitter::pin_registers() {
   std::vector<Register> ranked;
@@ -61,14 +66,31 @@ void Emitter::settle() {
     if (pins_[r].zmm >= 0) read(r);
 }
 
-void Emitter::load_pinned() {
+void Emitter::load_state() {
+  kmovw(kFlagA, word[kThread + offsetof(Thread, flag_a)]);
+  kmovw(kFlagB, word[kThread + offsetof(Thread, flag_b)]);
   for (Register r = 0; r < kFirstAccumulator; ++r)
     if (pins_[r].zmm >= 0) vmovdqa64(Zmm(pins_[r].zmm), home(r));
 }
 
-void Emitter::store_pinned() {
+void Emitter::store_state() {
+  kmovw(word[kThread + offsetof(Thread, flag_a)], kFlagA);
+  kmovw(word[kThread + offsetof(Thread, flag_b)], kFlagB);
   for (Register r = 0; r < kFirstAccumulator; ++r)
     if (pins_[r].zmm >= 0 && pins_[r].written) vmovdqa64(home(r), Zmm(pins_[r].zmm));
+}
+
+std::function<void()> Emitter::settle_for_exit() {
+  return [this, pins = pins_] {
+    for (Register r = 0; r < kFirstAccumulator; ++r)
+      if (pins[r].zmm >= 0 && pins[r].written && !pins[r].in_register) vmovdqa64(Zmm(pins[r].zmm), home(r));
+  };
+}
+
+void Emitter::live_lanes_to(const Reg32& to) {
+  vmovdqa64(kTemp, at(offsetof(Thread, msf)));
+  vptestmd(kScratchMask, kTemp, kTemp);
+  kmovw(to, kScratchMask);
 }
 
 void Emitter::spill() {
@@ -78,14 +100,6 @@ void Emitter::spill() {
     vmovdqa64(home(r), Zmm(pin.zmm));
     pin.at_home = true;
   }
-}
-
-void Emitter::prepare_call(bool uniforms) {
-  const GpuAddr pc = entry_ + static_cast<uint32_t>(flow_.nodes[node_].index) * 8;
-  mov(dword[kThread + offsetof(Thread, pc)], pc);
-  if (!uniforms) return;
-  lea(eax, ptr[kUniforms + 4 * words_]);
-  mov(dword[kThread + offsetof(Thread, uniforms)], eax);
 }
 
 void Emitter::call_address(const void* function) {
@@ -112,6 +126,18 @@ void Emitter::call_address(const void* function) {
 
 Xbyak::Address Emitter::at(size_t offset_in_thread) const { return zword[kThread + offset_in_thread]; }
 Xbyak::Address Emitter::in_frame(size_t offset) const { return zword[kFrame + offset]; }
+
+Xbyak::Address Emitter::constant(uint32_t bits, bool broadcast) {
+  Label& label = word_behind(bits);
+  return broadcast ? ptr_b[rip + label] : ptr[rip + label];
+}
+Xbyak::Address Emitter::constants(const std::array<uint32_t, 16>& words) {
+  return zword[rip + words_behind(words)];
+}
+Xbyak::Address Emitter::doubles(double value, bool broadcast) {
+  Label& label = double_behind(value);
+  return broadcast ? ptr_b[rip + label] : ptr[rip + label];
+}
 
 Emitter::Zmm Emitter::in_register(const Source& source, const Zmm& scratch) {
   if (source.in_register()) return source.reg();
@@ -140,4 +166,4 @@ void Emitter::commutative(Binary op, const Zmm& to, const Source& a, const Sourc
     ordered(op, to, a, b);
 }
 
-}  // namespace v3d::qpu::jit
+}  // namespace v3d::qpu::jit::avx512

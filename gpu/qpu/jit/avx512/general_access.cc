@@ -5,9 +5,9 @@
 ///
 /// Each must leave what general_lookup() of the TMU leaves, and touch the same pages.
 
-#include "gpu/qpu/jit/emitter.h"
+#include "gpu/qpu/jit/avx512/emitter.h"
 
-namespace v3d::qpu::jit {
+namespace v3d::qpu::jit::avx512 {
 
 using Xbyak::Xmm;
 
@@ -31,6 +31,10 @@ constexpr uint8_t kNotBelow = 5;
 constexpr uint32_t kWordsOfTypes = 1u << 28 | 4u << 16 | 3u << 12 | 2u << 8;
 
 }  // namespace
+
+void Emitter::emit_routines() {
+  if (uses_general_access_) emit_general_access();
+}
 
 void Emitter::emit_general_access() {
   Label refused, stores;
@@ -258,4 +262,4 @@ void Emitter::emit_vector_store(Label& scatter) {
   ret();
 }
 
-}  // namespace v3d::qpu::jit
+}  // namespace v3d::qpu::jit::avx512

@@ -1,4 +1,4 @@
-#include "gpu/qpu/jit/code_memory.h"
+#include "gpu/qpu/jit/code/code_memory.h"
 
 #include <sys/mman.h>
 

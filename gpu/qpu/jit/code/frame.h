@@ -17,6 +17,7 @@ struct Frame {
   Lanes results[2];          ///< of the halves of a word, kept over a call
   Lanes addresses;           ///< of a memory access, lane by lane
   Thread* thread;
+  GpuAddr entry;  ///< of the program
   /// Uniforms at the GPU addresses [low, low + span) stand at base + address.
   const uint8_t* uniform_base;
   uint32_t uniform_low, uniform_span;

@@ -1,11 +1,11 @@
-/// @file Entries, blocks, branches and exits. A block begins with all pinned QPU registers in their host
-/// registers and has paid for all of its instructions; who leaves in the middle gets the rest back.
+/// @file Entries, blocks, branches and exits. A block begins with all QPU registers where the back end
+/// expects them and has paid for all of its instructions; who leaves in the middle gets the rest back.
+
+#include "gpu/qpu/jit/code/program_emitter.h"
 
 #include <bit>
 #include <memory>
 #include <utility>
-
-#include "gpu/qpu/jit/emitter.h"
 
 namespace v3d::qpu::jit {
 
@@ -15,6 +15,7 @@ using Why = CodeExit::Why;
 namespace {
 
 constexpr int32_t kDelaySlots = 3;
+constexpr size_t kPending = offsetof(Thread, pending);
 
 uint32_t uniform_words(const flow::Access& access) {
   uint32_t words = 0;
@@ -31,26 +32,25 @@ bool is_static(const Branch& b) {
 
 }  // namespace
 
-Emitter::Emitter(const flow::Flow& flow, uint32_t entry, void* buffer, size_t bytes)
-    : CodeGenerator(bytes, buffer), flow_(flow), entry_(entry), block_labels_(flow.blocks.size()) {
+ProgramEmitter::ProgramEmitter(const flow::Flow& flow, void* buffer, size_t bytes)
+    : CodeGenerator(bytes, buffer), flow_(flow), block_labels_(flow.blocks.size()) {
   setDefaultJmpNEAR(true);
   for (const flow::Node& node : flow.nodes)
     if (node.instruction != flow::kNowhere) instruction_at_.emplace(node.index, node.instruction);
-  pin_registers();
 }
 
-void Emitter::emit(CodeTables& made) {
+void ProgramEmitter::emit(CodeTables& made) {
   made_ = &made;
   emit_entry();
   for (uint32_t b = 0; b < flow_.blocks.size(); ++b) emit_block(b);
   for (size_t n = 0; n < later_.size(); ++n) later_[n]();  // may add more
-  if (uses_general_access_) emit_general_access();
+  emit_routines();
   emit_constants();
 }
 
 /// uint32_t function(Thread*, Frame*, const uint8_t* where): runs from there to an exit, and gives its
 /// number.
-void Emitter::emit_entry() {
+void ProgramEmitter::emit_entry() {
   const Reg64 saved[] = {rbx, rbp, r12, r13, r14, r15};
   for (const Reg64& reg : saved) push(reg);
   sub(rsp, 8);
@@ -61,15 +61,11 @@ void Emitter::emit_entry() {
   static_assert(sizeof(Memory) == sizeof(uint8_t*));
   mov(kMemory, qword[kThread + offsetof(Thread, memory)]);
   mov(kLeft, qword[kFrame + offsetof(Frame, left)]);
-  kmovw(kFlagA, word[kThread + offsetof(Thread, flag_a)]);
-  kmovw(kFlagB, word[kThread + offsetof(Thread, flag_b)]);
-  load_pinned();
+  load_state();
   jmp(rdx);
 
   L(exit_);
-  store_pinned();
-  kmovw(word[kThread + offsetof(Thread, flag_a)], kFlagA);
-  kmovw(word[kThread + offsetof(Thread, flag_b)], kFlagB);
+  store_state();
   mov(dword[kThread + offsetof(Thread, uniforms)], kUniforms.cvt32());
   mov(qword[kFrame + offsetof(Frame, left)], kLeft);
   vzeroupper();
@@ -78,7 +74,7 @@ void Emitter::emit_entry() {
   ret();
 }
 
-bool Emitter::leaves_before(uint32_t node) const {
+bool ProgramEmitter::leaves_before(uint32_t node) const {
   const flow::Node& n = flow_.nodes[node];
   if (n.instruction == flow::kNowhere) return true;
   const Instruction& i = flow_.instructions[n.instruction];
@@ -89,11 +85,11 @@ bool Emitter::leaves_before(uint32_t node) const {
   return kind == Kind::kGap || (kind == Kind::kEnd && branches);  // nobody relies on a branch at the end
 }
 
-const Branch& Emitter::branch_at(int32_t index) const {
+const Branch& ProgramEmitter::branch_at(int32_t index) const {
   return flow_.instructions[instruction_at_.at(index)].branch;
 }
 
-void Emitter::emit_block(uint32_t number) {
+void ProgramEmitter::emit_block(uint32_t number) {
   const flow::Block& block = flow_.blocks[number];
   block_ = &block;
   node_ = block.first;
@@ -125,8 +121,22 @@ void Emitter::emit_block(uint32_t number) {
   emit_block_exit(block, number);
 }
 
+void ProgramEmitter::emit_node(uint32_t node) {
+  node_ = node;
+  node_words_ = words_;
+  node_unifa_ = unifa_;
+  const Instruction& i = *flow_.instruction(flow_.nodes[node]);
+  if (!i.is_branch && (i.signals & kLdtmu)) {
+    mov(eax, dword[kThread + offsetof(Thread, pending.fifo_head)]);
+    cmp(eax, dword[kThread + offsetof(Thread, pending.fifo_tail)]);
+    je(exit_before_node(CodeExit::Why::kQueue), T_NEAR);
+  }
+  if (flow_.nodes[node].in_flight.vary & 1) land_varying();
+  if (!i.is_branch) emit_alu_word(i);
+}
+
 /// The uniforms of the block must stand where kUniformBase leads to.
-void Emitter::check_uniforms(const flow::Block& block) {
+void ProgramEmitter::check_uniforms(const flow::Block& block) {
   uint32_t words = 0;
   for (uint32_t n = block.first; n < block.first + paid_; ++n)
     words += uniform_words(flow_.access(flow_.nodes[n]));
@@ -143,11 +153,11 @@ void Emitter::check_uniforms(const flow::Block& block) {
   jb(elsewhere, T_NEAR);
 }
 
-void Emitter::advance_uniforms() {
+void ProgramEmitter::advance_uniforms() {
   if (words_ != 0) add(kUniforms.cvt32(), 4 * words_);
 }
 
-void Emitter::emit_block_exit(const flow::Block& block, uint32_t number) {
+void ProgramEmitter::emit_block_exit(const flow::Block& block, uint32_t number) {
   if (block.exit.kind == Kind::kBranch) return emit_branch(block, number);
   settle();
   settle_unifa();
@@ -162,29 +172,29 @@ void Emitter::emit_block_exit(const flow::Block& block, uint32_t number) {
 
 /// To the first node of a block. @param lands  a branch that is under way may take effect
 /// @param behind  the block whose code follows here
-void Emitter::emit_jump_to(uint32_t block, bool lands, uint32_t behind) {
+void ProgramEmitter::emit_jump_to(uint32_t block, bool lands, uint32_t behind) {
   const flow::Exit& exit = block_->exit;
   const flow::Node& last = flow_.nodes[block_->first + block_->count - 1];
   if (lands && last.in_flight.branch_in == 1 && branch_at(last.in_flight.branch).uniforms)
     mov(kUniforms.cvt32(), dword[kThread + offsetof(Thread, pending.branch_uniforms)]);
   if (exit.switches) {
-    Label* const stops = labels_.emplace_back(std::make_unique<Label>()).get();
+    Label& stops = new_label();
     cmp(byte[kThread + offsetof(Thread, stop_at_switch)], 0);
-    jne(*stops, T_NEAR);
+    jne(stops, T_NEAR);
     if (exit.may_wait) {
       cmp(byte[kThread + offsetof(Thread, pending.sync)], 0);
-      jne(*stops, T_NEAR);
+      jne(stops, T_NEAR);
     }
     const uint32_t number = add_exit(Why::kSwitch, flow_.blocks[block].first, 0, 0, 0);
-    later([this, stops, number] {
-      L(*stops);
+    later([this, &stops, number] {
+      L(stops);
       leave(number);
     });
   }
   if (block != behind) jmp(block_labels_[block], T_NEAR);
 }
 
-void Emitter::emit_branch(const flow::Block& block, uint32_t number) {
+void ProgramEmitter::emit_branch(const flow::Block& block, uint32_t number) {
   const Branch& b = flow_.instruction(flow_.nodes[node_])->branch;
   if (b.uniforms) {
     mov(r8d, next_uniform());
@@ -194,32 +204,31 @@ void Emitter::emit_branch(const flow::Block& block, uint32_t number) {
   settle();
   settle_unifa();
   advance_uniforms();
-  Label* const other = labels_.emplace_back(std::make_unique<Label>()).get();
+  Label& other = new_label();
   const bool always = block.exit.next == flow::kNowhere;
-  if (!always) jump_unless_taken(b, *other);
+  if (!always) jump_unless_taken(b, other);
   if (b.uniforms) mov(dword[kThread + offsetof(Thread, pending.branch_uniforms)], r8d);
-  if (b.set_link)
-    mov(dword[kThread + offsetof(Thread, link)],
-        entry_ + static_cast<uint32_t>(flow_.nodes[node_].index + 1 + kDelaySlots) * 8);
+  if (b.set_link) {
+    address_to_eax(flow_.nodes[node_].index + 1 + kDelaySlots);
+    mov(dword[kThread + offsetof(Thread, link)], eax);
+  }
   emit_jump_to(block.exit.taken, false, always ? number + 1 : flow::kNowhere);
   if (always) return;
-  L(*other);
+  L(other);
   emit_jump_to(block.exit.next, true, number + 1);
 }
 
 /// branch_taken() of the interpreter.
-void Emitter::jump_unless_taken(const Branch& b, Label& other) {
-  kmovw(eax, kFlagA);
+void ProgramEmitter::jump_unless_taken(const Branch& b, Label& other) {
+  flags_to(eax);
   if (b.cond == BranchCond::kA0 || b.cond == BranchCond::kNa0) {
     test(eax, 1);
     return b.cond == BranchCond::kA0 ? jz(other, T_NEAR) : jnz(other, T_NEAR);
   }
-  mov(ecx, kAllLanes);
-  if (b.msfign != Msfign::kNone) {
-    vmovdqa64(kTemp, at(offsetof(Thread, msf)));
-    vptestmd(kScratchMask, kTemp, kTemp);
-    kmovw(ecx, kScratchMask);
-  }
+  if (b.msfign == Msfign::kNone)
+    mov(ecx, kAllLanes);
+  else
+    live_lanes_to(ecx);
   if (b.msfign == Msfign::kQ) whole_quads_of_ecx();
   if (b.cond == BranchCond::kAlla || b.cond == BranchCond::kAnyna) not_(eax);
   test(eax, ecx);
@@ -227,7 +236,7 @@ void Emitter::jump_unless_taken(const Branch& b, Label& other) {
   return taken_if_any ? jz(other, T_NEAR) : jnz(other, T_NEAR);
 }
 
-void Emitter::whole_quads_of_ecx() {
+void ProgramEmitter::whole_quads_of_ecx() {
   for (const int distance : {1, 2}) {
     mov(edx, ecx);
     shr(edx, distance);
@@ -237,68 +246,122 @@ void Emitter::whole_quads_of_ecx() {
   imul(ecx, ecx, 15);
 }
 
+// ---- Streams
+
+Xbyak::Address ProgramEmitter::next_uniform() { return dword[kUniformBase + kUniforms + 4 * words_++]; }
+
+Xbyak::Address ProgramEmitter::next_unifa() {
+  if (!std::exchange(unifa_.in_register, true)) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);
+  lea(eax, ptr[kUnifa.cvt64() + 4 * unifa_.words++]);
+  return dword[kMemory + rax];
+}
+
+void ProgramEmitter::settle_unifa() {
+  if (unifa_.words != 0) add(dword[kThread + offsetof(Thread, unifa)], 4 * unifa_.words);
+  unifa_ = {};
+}
+
+void ProgramEmitter::write_texture_config() {
+  static_assert(offsetof(tmu::TextureLookup, p1) == offsetof(tmu::TextureLookup, p0) + 4 &&
+                offsetof(tmu::TextureLookup, p2) == offsetof(tmu::TextureLookup, p0) + 8);
+  Label full;
+  movzx(eax, byte[kThread + kPending + offsetof(Thread::Pending, num_config)]);
+  mov(ecx, next_uniform());
+  cmp(eax, 3);
+  jae(full);
+  mov(dword[kThread + rax * 4 + kPending + offsetof(Thread::Pending, texture) +
+            offsetof(tmu::TextureLookup, p0)],
+      ecx);
+  inc(byte[kThread + kPending + offsetof(Thread::Pending, num_config)]);
+  L(full);
+}
+
+/// Of an instruction.
+void ProgramEmitter::address_to_eax(int32_t index) {
+  mov(eax, dword[kFrame + offsetof(Frame, entry)]);
+  if (index != 0) add(eax, static_cast<uint32_t>(index) * 8);
+}
+
+void ProgramEmitter::prepare_call(bool uniforms) {
+  address_to_eax(flow_.nodes[node_].index);
+  mov(dword[kThread + offsetof(Thread, pc)], eax);
+  if (!uniforms) return;
+  lea(eax, ptr[kUniforms + 4 * words_]);
+  mov(dword[kThread + offsetof(Thread, uniforms)], eax);
+}
+
 // ---- Exits
 
-uint32_t Emitter::add_exit(Why why, uint32_t node, uint32_t left_back, uint32_t uniforms, uint32_t unifa) {
+uint32_t ProgramEmitter::add_exit(Why why, uint32_t node, uint32_t left_back, uint32_t uniforms,
+                                  uint32_t unifa) {
   const flow::Node& n = flow_.nodes[node];
   CodeExit exit{why, n.index, n.in_flight, left_back, 4 * uniforms, 4 * unifa};
   if (n.in_flight.branch_in != 0) {
     const Branch& b = branch_at(n.in_flight.branch);
-    const uint32_t behind = entry_ + static_cast<uint32_t>(n.in_flight.branch + 1 + kDelaySlots) * 8;
-    exit.branch_target = ((b.target == BranchTarget::kRelative ? behind : 0) + b.offset) & ~7u;
+    const uint32_t behind = static_cast<uint32_t>(n.in_flight.branch + 1 + kDelaySlots) * 8;
+    exit.branch_is_relative = b.target == BranchTarget::kRelative;
+    exit.branch_target = (exit.branch_is_relative ? behind : 0) + b.offset;
     exit.branch_moves_uniforms = b.uniforms;
   }
   made_->exits.push_back(exit);
   return static_cast<uint32_t>(made_->exits.size() - 1);
 }
 
-void Emitter::leave(uint32_t exit) {
+void ProgramEmitter::leave(uint32_t exit) {
   mov(eax, exit);
   jmp(exit_, T_NEAR);
 }
 
-Emitter::Label& Emitter::exit_from(uint32_t exit) {
-  Label* const label = labels_.emplace_back(std::make_unique<Label>()).get();
-  later([this, label, exit, pins = pins_] {
-    L(*label);
-    for (Register r = 0; r < kFirstAccumulator; ++r)
-      if (pins[r].zmm >= 0 && pins[r].written && !pins[r].in_register) vmovdqa64(Zmm(pins[r].zmm), home(r));
+ProgramEmitter::Label& ProgramEmitter::exit_from(uint32_t exit) {
+  Label& label = new_label();
+  later([this, &label, exit, settle_now = settle_for_exit()] {
+    L(label);
+    settle_now();
     leave(exit);
   });
-  return *label;
+  return label;
 }
 
-Emitter::Label& Emitter::exit_before_node(Why why) {
+void ProgramEmitter::later_in_node(std::function<void()> emit) {
+  later([this, emit = std::move(emit), block = block_, node = node_, paid = paid_, words = words_,
+         unifa = unifa_] {
+    block_ = block, node_ = node, paid_ = paid, words_ = words, unifa_ = unifa;
+    emit();
+  });
+}
+
+ProgramEmitter::Label& ProgramEmitter::exit_before_node(Why why) {
   const uint32_t done = node_ - block_->first;
   return exit_from(add_exit(why, node_, paid_ > done ? paid_ - done : 0, node_words_, node_unifa_.words));
 }
 
 // The instruction that hangs counts as executed.
-Emitter::Label& Emitter::exit_with_hang() {
+ProgramEmitter::Label& ProgramEmitter::exit_with_hang() {
   return exit_from(add_exit(Why::kHang, node_, paid_ - (node_ + 1 - block_->first), words_, unifa_.words));
 }
 
 // ---- Constants
 
-Xbyak::Address Emitter::constant(uint32_t bits, bool broadcast) {
-  auto& label = words4_[bits];
-  if (!label) label = std::make_unique<Label>();
-  return broadcast ? ptr_b[rip + *label] : ptr[rip + *label];
+namespace {
+
+template <typename Key>
+Xbyak::Label& label_of(std::map<Key, std::unique_ptr<Xbyak::Label>>& labels, const Key& key) {
+  auto& label = labels[key];
+  if (!label) label = std::make_unique<Xbyak::Label>();
+  return *label;
 }
 
-Xbyak::Address Emitter::constants(const std::array<uint32_t, 16>& words) {
-  auto& label = vectors_[words];
-  if (!label) label = std::make_unique<Label>();
-  return zword[rip + *label];
+}  // namespace
+
+ProgramEmitter::Label& ProgramEmitter::word_behind(uint32_t bits) { return label_of(words4_, bits); }
+ProgramEmitter::Label& ProgramEmitter::words_behind(const std::array<uint32_t, 16>& words) {
+  return label_of(vectors_, words);
+}
+ProgramEmitter::Label& ProgramEmitter::double_behind(double value) {
+  return label_of(words8_, std::bit_cast<uint64_t>(value));
 }
 
-Xbyak::Address Emitter::doubles(double value) {
-  auto& label = words8_[std::bit_cast<uint64_t>(value)];
-  if (!label) label = std::make_unique<Label>();
-  return ptr[rip + *label];
-}
-
-void Emitter::emit_constants() {
+void ProgramEmitter::emit_constants() {
   align(64);
   for (auto& [words, label] : vectors_) {
     L(*label);

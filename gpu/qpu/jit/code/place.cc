@@ -1,0 +1,60 @@
+#include "gpu/qpu/jit/code/place.h"
+
+#include "gpu/qpu/flow/access.h"
+
+namespace v3d::qpu::jit {
+
+namespace {
+constexpr int kVersion = 71;
+}  // namespace
+
+Place place_of(bool magic, uint8_t waddr) {
+  using enum Place::Target;
+  if (!magic) return {kRegister, Register{waddr}};
+  const WaddrInfo& w = waddr_info(kVersion, waddr);
+  switch (w.effect) {
+    case Effect::kNothing:
+      return {};
+    case Effect::kRegister:
+      return {kRegister, w.reg};
+    case Effect::kQuads:
+      return {kQuad, w.reg};
+    case Effect::kLane0:
+      return {kRep, w.reg};
+    default:
+      return {kPort, kNoRegister, w.effect, w.takes_uniform, waddr};
+  }
+}
+
+Place place_of(const AluHalf& half) {
+  if (half.op == Op::kSetmsf) return {Place::Target::kMsf};
+  return info(half.op).has_destination ? place_of(half.magic, half.waddr) : Place();
+}
+
+bool writes_by_call(const Place& to) {
+  if (to.target != Place::Target::kPort) return false;
+  switch (to.effect) {
+    case Effect::kUnifa:
+    case Effect::kTmuData:
+    case Effect::kTmuConfig:
+    case Effect::kGeneral:  // its rare calls keep everything
+      return false;
+    default:
+      return to.effect < Effect::kTmuT || to.effect > Effect::kTmuOff;
+  }
+}
+
+bool is_plain_move(const AluHalf& half) {
+  return (half.op == Op::kMov || half.op == Op::kFmov) && half.a.unpack == Unpack::kNone;
+}
+bool reads(const AluHalf& half, Register r) {
+  const int operands = info(half.op).operands;
+  return (operands > 0 && half.a.reg() == r) || (operands > 1 && half.b.reg() == r);
+}
+bool looks_at_operands(const AluHalf& half) {
+  if (half.flags == FlagWrite::kNone) return false;
+  const OpInfo& op = info(half.op);
+  return is_compare(op.flags) || (info(half.flags).flag == Flag::kC && op.carry != Carry::kNone);
+}
+
+}  // namespace v3d::qpu::jit

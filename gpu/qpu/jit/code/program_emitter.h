@@ -1,0 +1,142 @@
+/// Writes host code for the nodes of a program. Here stands what does not depend on the host's vectors:
+/// blocks, branches, entries, exits, the budget and the uniform stream. A back end (avx512/, avx2/) says
+/// where QPU registers live and what an instruction is.
+///
+/// Host registers of all back ends: rbx the Thread, rbp the Frame, r12 + r13 the next uniform of the block
+/// (r13d: its GPU address), r14 GPU memory, r15 what is left of the budget, r11d unifa. All others are
+/// scratch.
+#pragma once
+
+#include <xbyak/xbyak.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/jit/code/frame.h"
+#include "gpu/qpu/jit/code/program_code.h"
+
+namespace v3d::qpu::jit {
+
+class ProgramEmitter : public Xbyak::CodeGenerator {
+ public:
+  using Reg32 = Xbyak::Reg32;
+  using Reg64 = Xbyak::Reg64;
+  using Label = Xbyak::Label;
+
+  /// @param flow  of 7.1; outlives the emitter
+  /// @param buffer  for the code, which does not depend on where it stands, nor on where the program does
+  ProgramEmitter(const flow::Flow& flow, void* buffer, size_t bytes);
+
+  /// Everything, to the buffer; getSize() bytes. Throws Xbyak::Error if it is too small.
+  void emit(CodeTables& made);
+
+  const Reg64 kThread{Xbyak::Operand::RBX}, kFrame{Xbyak::Operand::RBP}, kUniformBase{Xbyak::Operand::R12},
+      kUniforms{Xbyak::Operand::R13}, kMemory{Xbyak::Operand::R14}, kLeft{Xbyak::Operand::R15};
+  const Reg32 kUnifa{Xbyak::Operand::R11D};
+
+ protected:
+  // ---- What a back end says
+
+  /// Where blocks expect QPU registers and flags, from where the Thread has them; and back.
+  virtual void load_state() = 0;
+  virtual void store_state() = 0;
+  /// Registers and flags are where blocks expect them.
+  virtual void begin_block_registers() = 0;
+  /// Brings them there.
+  virtual void settle() = 0;
+  /// Code that brings them from where they are now to where store_state() expects them.
+  virtual std::function<void()> settle_for_exit() = 0;
+  /// An instruction that is no branch: node_ of block_.
+  virtual void emit_alu_word(const Instruction& i) = 0;
+  /// The C of ldvary, before the current instruction.
+  virtual void land_varying() = 0;
+  /// Bit i of the register: flag A of lane i; whether lane i has a sample in the mask. Behind settle().
+  virtual void flags_to(const Reg32& to) = 0;
+  virtual void live_lanes_to(const Reg32& to) = 0;
+  /// Routines that blocks call.
+  virtual void emit_routines() = 0;
+
+  // ---- What it uses
+
+  /// The next word of the block's uniforms.
+  Xbyak::Address next_uniform();
+  /// The address in GPU memory of the next word of the second stream. Changes eax.
+  Xbyak::Address next_unifa();
+  /// Brings Thread::unifa up to date.
+  void settle_unifa();
+  void write_texture_config();
+  /// Before a call: what functions may look at. @param uniforms  they take some
+  void prepare_call(bool uniforms);
+  /// Leaves edx changed.
+  void whole_quads_of_ecx();
+
+  /// Words of 32 bits in memory behind the code: one, 16, or a double.
+  Label& word_behind(uint32_t bits);
+  Label& words_behind(const std::array<uint32_t, 16>& words);
+  Label& double_behind(double value);
+
+  Label& new_label() { return *labels_.emplace_back(std::make_unique<Label>()); }
+  /// Code out of the way that is emitted behind the blocks.
+  void later(std::function<void()> emit) { later_.push_back(std::move(emit)); }
+  /// ... of the current node.
+  void later_in_node(std::function<void()> emit);
+  /// Jumps there to leave before the current node, as if it and those behind had not been.
+  Label& exit_before_node(CodeExit::Why why);
+  Label& exit_with_hang();
+
+  const flow::Flow& flow_;
+
+  // The current node
+  const flow::Block* block_ = nullptr;
+  uint32_t node_ = 0;
+  uint32_t words_ = 0;  // uniforms of the block that were taken so far
+  /// The second uniform stream: words that were taken since Thread::unifa was brought up to date, and whether
+  /// kUnifa holds that.
+  struct Unifa {
+    uint32_t words = 0;
+    bool in_register = false;
+  } unifa_;
+
+ private:
+  void emit_entry();
+  void emit_block(uint32_t number);
+  void emit_node(uint32_t node);
+  void emit_block_exit(const flow::Block& block, uint32_t number);
+  void emit_branch(const flow::Block& block, uint32_t number);
+  void emit_jump_to(uint32_t block, bool lands, uint32_t behind);
+  void jump_unless_taken(const Branch& b, Label& other);
+  void check_uniforms(const flow::Block& block);
+  void advance_uniforms();
+  bool leaves_before(uint32_t node) const;
+  const Branch& branch_at(int32_t index) const;
+
+  Label& exit_from(uint32_t exit);
+  uint32_t add_exit(CodeExit::Why why, uint32_t node, uint32_t left_back, uint32_t uniform_words,
+                    uint32_t unifa_words);
+  void leave(uint32_t exit);
+  void emit_constants();
+  void address_to_eax(int32_t index);
+
+  CodeTables* made_ = nullptr;
+  std::vector<Label> block_labels_;
+  std::map<int32_t, uint32_t> instruction_at_;  // by index
+  std::vector<std::function<void()>> later_;
+  std::vector<std::unique_ptr<Label>> labels_;
+  Label exit_;
+
+  // The current node
+  uint32_t paid_ = 0;        // instructions of the block, taken from the budget at its start
+  uint32_t node_words_ = 0;  // words_ before the node
+  Unifa node_unifa_;         // unifa_ before the node
+
+  std::map<std::array<uint32_t, 16>, std::unique_ptr<Label>> vectors_;
+  std::map<uint64_t, std::unique_ptr<Label>> words8_;
+  std::map<uint32_t, std::unique_ptr<Label>> words4_;
+};
+
+}  // namespace v3d::qpu::jit
