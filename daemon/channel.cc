@@ -56,18 +56,15 @@ bool Channel::take(std::vector<uint8_t>* bytes, Request* request) const {
   if (!exchange(memory_.request, wire::kPosted, wire::kTaken)) return false;
   wire::MessageHeader header;
   std::memcpy(&header, memory_.request_message, sizeof header);
-  const bool good =
-      header.magic == wire::kMagic && header.size <= wire::Channel::kMessage - sizeof(wire::MessageHeader);
-  if (good) {
+  *request = {};
+  if (header.magic == wire::kMagic && header.size <= wire::Channel::kMessage - sizeof header) {
     bytes->resize(header.size);
     std::memcpy(bytes->data(), memory_.request_message + sizeof header, header.size);
     request->header = header;
-    request->error = 0;
     request->payload = *bytes;
-    request->fds.clear();
   }
   store(memory_.request, wire::kListening);
-  return good;
+  return true;
 }
 
 bool Channel::reply(uint32_t op, const Reply& reply) const {

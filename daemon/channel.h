@@ -27,7 +27,8 @@ class Channel {
   bool is_posted() const;
 
   /// Copies what is posted, and listens again: the client posts nothing before it has its reply.
-  /// @param bytes  header and payload, of which request->payload is a part. False when it is no request
+  /// @param bytes  what request->payload shows. Of nonsense the request is empty; false when nothing is
+  /// posted
   bool take(std::vector<uint8_t>* bytes, Request* request) const;
   /// False when the reply has to go over the socket.
   bool reply(uint32_t op, const Reply& reply) const;

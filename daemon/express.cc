@@ -9,14 +9,10 @@
 namespace v3d::daemon {
 namespace {
 
-/// Requests that follow each other this fast are worth a thread that looks for them.
-constexpr int64_t kCloseNs = 300'000;
-/// So long it looks after the last one.
-constexpr int64_t kPatienceNs = 60'000;
 /// Fewer requests than that were not worth it.
 constexpr uint64_t kWorthIt = 4;
 /// After failures it is tried ever less, down to once in so many requests.
-constexpr uint32_t kMostFailures = 8;
+constexpr uint32_t kMostFailures = 6;
 /// What a thread takes: a stack and its guard.
 constexpr uint64_t kThreadMappings = 2;
 
@@ -44,6 +40,7 @@ void Express::enter(std::shared_ptr<Seat> seat) {
 }
 
 void Express::leave(const std::shared_ptr<Seat>& seat) {
+  seat->leaves_ = true;
   {
     const std::lock_guard lock(seat->mutex_);
     seat->serve_ = nullptr;
@@ -55,7 +52,7 @@ void Express::leave(const std::shared_ptr<Seat>& seat) {
 
 void Express::note_request(int64_t came_ns, int64_t over_ns) {
   const int64_t before = last_over_ns_.exchange(over_ns, std::memory_order_relaxed);
-  if (came_ns - before > kCloseNs || hot_.load(std::memory_order_relaxed)) return;
+  if (came_ns - before > options_.close_ns || hot_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
   if (++skipped_ < uint32_t{1} << failures_ || hot_ || !start_thread()) return;
   skipped_ = 0;
@@ -99,7 +96,7 @@ void Express::run() {
 }
 
 bool Express::serve(Seat& seat) {
-  if (!seat.channel_->is_posted()) return false;
+  if (!seat.channel_->is_posted() || seat.leaves_.load(std::memory_order_relaxed)) return false;
   // Where the session itself is at it, the client breaks the rule of one request.
   const std::unique_lock lock(seat.mutex_, std::try_to_lock);
   if (!lock || !seat.serve_) return false;
@@ -125,7 +122,8 @@ uint64_t Express::serve_channels() {
       last_ns = ioctl::monotonic_ns();
       continue;
     }
-    if (ioctl::monotonic_ns() - last_ns >= kPatienceNs) break;
+    if (ioctl::monotonic_ns() - last_ns >= (served ? options_.patience_ns : options_.first_patience_ns))
+      break;
     for (int i = 0; i < 8; ++i) pause();
   }
   for (const auto& seat : seats) {

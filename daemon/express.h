@@ -32,11 +32,20 @@ class Express {
    private:
     friend class Express;
     const std::unique_ptr<Channel> channel_;
+    std::atomic<bool> leaves_{false};      // the session waits for the mutex
     std::mutex mutex_;                     // protects serve_
     std::function<void(Channel&)> serve_;  // empty: the session has ended
   };
 
-  explicit Express(std::shared_ptr<ioctl::Account> account) : account_(std::move(account)) {}
+  struct Options {
+    /// Requests that follow each other this fast are worth a thread that looks for them.
+    int64_t close_ns = 300'000;
+    /// So long it looks for the first one, as it and the client wake up at one time; and after each.
+    int64_t first_patience_ns = 300'000, patience_ns = 60'000;
+  };
+
+  Express(std::shared_ptr<ioctl::Account> account, const Options& options)
+      : options_(options), account_(std::move(account)) {}
   ~Express();
   Express(const Express&) = delete;
   Express& operator=(const Express&) = delete;
@@ -57,6 +66,7 @@ class Express {
   static bool serve(Seat& seat);
   bool start_thread();
 
+  const Options options_;
   const std::shared_ptr<ioctl::Account> account_;
   std::atomic<int64_t> last_over_ns_{0};  // end of the last request that came over a socket
   std::atomic<bool> hot_{false};          // the thread is at it, or about to be

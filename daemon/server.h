@@ -32,6 +32,7 @@ class Server : private ioctl::Host {
     double exit_when_idle = -1;
     /// Seconds that jobs of a file have after the process that used it last is gone.
     double run_after_exit = 5;
+    Express::Options express = {};
     std::function<int64_t()> now_ns = ioctl::monotonic_ns;  ///< called by the thread of run() alone
   };
 

@@ -130,7 +130,7 @@ bool Session::is_short(const Request& request) {
   const uint32_t number = ioctl::drm::request_nr(header.request);
   if (!wire::goes_through_channel(number)) return false;
   // A submit may have to wait for earlier ones.
-  const auto file = server_.find_file(header.token);
+  const auto file = wire::is_submit(number) ? server_.find_file(header.token) : nullptr;
   if (!file) return true;
   const std::lock_guard lock(server_.kernel().submit_mutex);
   return !file->backlog.is_near();

@@ -189,12 +189,13 @@ enum ChannelReplyState : uint32_t {
   kSleeping = 4,  ///< by the client, over kNoReply: it waits for the reply on the socket
 };
 
+constexpr bool is_submit(uint32_t number) { return number == 0x40 || number == 0x46 || number == 0x47; }
 /// The ioctls that go through a channel: those that Mesa makes often and that never wait, by number. The same
 /// numbers are harmless on the other node.
 constexpr bool goes_through_channel(uint32_t number) {
+  if (is_submit(number)) return true;
   constexpr uint8_t kNumbers[] = {
       0x09,                    // GEM_CLOSE
-      0x40, 0x46, 0x47,        // SUBMIT_CL, _TFU, _CSD
       0x42, 0x43, 0x45,        // CREATE_BO, MMAP_BO, GET_BO_OFFSET
       0xbf, 0xc0, 0xc4, 0xc5,  // SYNCOBJ_CREATE, _DESTROY, _RESET, _SIGNAL
   };

@@ -22,11 +22,13 @@ constexpr size_t kKeptBufferSize = 1 << 20;
 constexpr size_t kHeader = sizeof(wire::MessageHeader);
 /// So many requests that could go through a channel make a thread worth one.
 constexpr uint32_t kWorthAChannel = 16;
+/// So many next ones do without after one that nobody took.
+constexpr uint32_t kNotShort = 8;
 /// So long the thread looks for a reply before it sleeps.
 constexpr uint64_t kPatienceNs = 50'000;
 
 // initial-exec: no allocation on first access, which may happen inside malloc.
-constexpr Connection kNoConnection{-1, 0, 0, 0, 0, 0, nullptr, 0, 0, false, nullptr, 0};
+constexpr Connection kNoConnection{-1, 0, 0, 0, 0, 0, nullptr, 0, 0, 0, false, nullptr, 0};
 thread_local Connection mine [[gnu::tls_model("initial-exec")]] = kNoConnection;
 
 // Connections of all threads, for the child of a fork to close: (fd + 1) << 32 | inode. Without locks, as
@@ -456,6 +458,7 @@ int Call::take_short_reply() {
 bool Call::send_short(int* error) {
   wire::Channel* channel = connection_->channel;
   std::atomic_ref<uint32_t> request(channel->request), reply(channel->reply);
+  if (connection_->not_short && connection_->not_short--) return false;
   if (request.load(std::memory_order_relaxed) != wire::kListening || kHeader + size_ > channel->kMessage)
     return false;
   const wire::MessageHeader header{wire::kMagic, op_, static_cast<uint32_t>(size_), 0};
@@ -484,7 +487,10 @@ bool Call::send_short(int* error) {
   }
   // Nobody is there, or the daemon's thread has no processor: then it is not awake either.
   state = wire::kPosted;
-  if (request.compare_exchange_strong(state, wire::kListening)) return false;
+  if (request.compare_exchange_strong(state, wire::kListening)) {
+    connection_->not_short = kNotShort;
+    return false;
+  }
   state = wire::kNoReply;
   if (reply.compare_exchange_strong(state, wire::kSleeping) || state == wire::kOnSocket)
     *error = receive();

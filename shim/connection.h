@@ -27,6 +27,7 @@ struct Connection {
   wire::Channel* channel;  ///< null: none
   uint32_t channel_bytes;
   uint32_t short_requests;  ///< so far; who makes some is worth a channel
+  uint32_t not_short;       ///< so many next ones take the socket, as nobody took one
   bool busy;                ///< a Call uses it: another one below it on the stack is in a signal handler
   uint8_t* buffer;
   size_t capacity;
