@@ -26,7 +26,7 @@ constexpr uint32_t kFourThreads = 1, kSingleSegment = 3;  // bits of CFG5; the l
 class Machine {
  public:
   /// @param compiles  else programs are interpreted
-  Machine(int workers, bool compiles) : pool_(workers), programs_(71, compiles ? &compiler_ : nullptr) {
+  Machine(int workers, bool compiles) : pool_(workers), programs_(71, compiles ? compiler_.get() : nullptr) {
     space_ = *mmu::AddressSpace::create();
     if (!space_->map_zeros(kCode, kBytes).ok()) std::abort();
   }
@@ -53,7 +53,7 @@ class Machine {
 
  private:
   ThreadPool pool_;
-  qpu::jit::JitCompiler compiler_;
+  const std::unique_ptr<qpu::jit::JitCompiler> compiler_ = make_compiler(qpu::jit::Engine::kAuto);
   qpu::ProgramCache programs_;
   std::unique_ptr<mmu::AddressSpace> space_;
 };

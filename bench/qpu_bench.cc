@@ -20,6 +20,14 @@ using namespace assembly;
 
 constexpr GpuAddr kCode = 0x1000, kUniforms = 0x8000;
 
+// 0 interpreted, 1 and 2 compiled for AVX-512 and AVX2.
+void engines(benchmark::internal::Benchmark* b) {
+  b->ArgName("engine")->Arg(0);
+  for (const jit::Target target : {jit::Target::kAvx512, jit::Target::kAvx2})
+    if (jit::can_compile(target)) b->Arg(1 + static_cast<int>(target));
+}
+jit::Target target_of(int64_t engine) { return static_cast<jit::Target>(engine == 0 ? 0 : engine - 1); }
+
 // Runs `body`, 128 times in a row, and reports the time per instruction.
 void run_body(benchmark::State& state, const std::vector<Instruction>& body) {
   std::vector<Instruction> program;
@@ -28,7 +36,7 @@ void run_body(benchmark::State& state, const std::vector<Instruction>& body) {
   const auto words = assemble(71, program);
   std::vector<uint8_t> memory(1 << 20);
   std::memcpy(memory.data() + kCode, words.data(), words.size() * 8);
-  jit::JitCompiler compiler(0);
+  jit::JitCompiler compiler(target_of(state.range(0)), 0);
   ProgramCache cache(71, state.range(0) != 0 ? &compiler : nullptr);
   const auto code = cache.get(Memory(memory.data()), kCode);
   const auto thread = std::make_unique<Thread>();
@@ -54,31 +62,31 @@ void independent(benchmark::State& state) {
     body.push_back(I().add(Op::kFadd, to(10 + i), rf(1), rf(2)).mul(Op::kFmul, to(20 + i), rf(3), rf(4)));
   run_body(state, body);
 }
-BENCHMARK(independent)->Name("fadd_fmul_independent")->Arg(0)->Arg(1);
+BENCHMARK(independent)->Name("fadd_fmul_independent")->Apply(engines);
 
 void dependent(benchmark::State& state) {
   run_body(state, {I().add(Op::kFadd, to(1), rf(1), rf(2)).mul(Op::kFmul, to(3), rf(3), rf(4))});
 }
-BENCHMARK(dependent)->Name("fadd_fmul_dependent")->Arg(0)->Arg(1);
+BENCHMARK(dependent)->Name("fadd_fmul_dependent")->Apply(engines);
 
 void single(benchmark::State& state) {
   std::vector<Instruction> body;
   for (int i = 0; i < 8; ++i) body.push_back(I().add(Op::kAdd, to(10 + i), rf(1), imm(3)));
   run_body(state, body);
 }
-BENCHMARK(single)->Name("add_alone")->Arg(0)->Arg(1);
+BENCHMARK(single)->Name("add_alone")->Apply(engines);
 
 void uniforms(benchmark::State& state) {
   run_body(state, {I().add(Op::kFadd, to(1), rf(0), rf(2)).mul(Op::kFmul, to(3), rf(5), rf(4)).sig(kLdunif),
                    I().mul(Op::kFmul, to(5), rf(0), rf(4)).sig(kLdunifrf, to(6))});
 }
-BENCHMARK(uniforms)->Name("ldunif")->Arg(0)->Arg(1);
+BENCHMARK(uniforms)->Name("ldunif")->Apply(engines);
 
 void halves(benchmark::State& state) {
   run_body(state, {I().add(Op::kFadd, to(1), rf(5, Unpack::kL), rf(2, Unpack::kH)),
                    I().mul(Op::kFmov, to(3), rf(6)).mul_pack(Pack::kL)});
 }
-BENCHMARK(halves)->Name("unpack_pack")->Arg(0)->Arg(1);
+BENCHMARK(halves)->Name("unpack_pack")->Apply(engines);
 
 void flags(benchmark::State& state) {
   run_body(state, {I().add(Op::kFcmp, {kWaddrNop, true}, rf(1), rf(2)).add_flags(FlagWrite::kPushn),
@@ -86,7 +94,7 @@ void flags(benchmark::State& state) {
                    I().add(Op::kXor, {kWaddrNop, true}, rf(1), rf(2)).add_flags(FlagWrite::kPushz),
                    I().add(Op::kAdd, to(4), rf(7), rf(8)).add_if(Cond::kIfna)});
 }
-BENCHMARK(flags)->Name("flags_conditions")->Arg(0)->Arg(1);
+BENCHMARK(flags)->Name("flags_conditions")->Apply(engines);
 
 void varyings(benchmark::State& state) {
   run_body(
@@ -94,13 +102,13 @@ void varyings(benchmark::State& state) {
       {I().mul(Op::kFmul, to(5), rf(4), rf(3)).sig(kLdvary, to(7)),
        I().add(Op::kFadd, to(6), rf(0), rf(5)).mul(Op::kFmul, to(8), rf(7), rf(3)).sig(kLdvary, to(10))});
 }
-BENCHMARK(varyings)->Name("ldvary")->Arg(0)->Arg(1);
+BENCHMARK(varyings)->Name("ldvary")->Apply(engines);
 
 void rotations(benchmark::State& state) {
   run_body(state, {I().add(Op::kRot, to(1), rf(2), imm(1)).mul(Op::kMov, to(kWaddrRep), rf(3)),
                    I().add(Op::kFadd, to(4), rf(4), rf(5)).mul(Op::kFmul, to(5), rf(0), rf(6))});
 }
-BENCHMARK(rotations)->Name("sgemm_words")->Arg(0)->Arg(1);
+BENCHMARK(rotations)->Name("sgemm_words")->Apply(engines);
 
 template <LanesF (*function)(LanesF)>
 void sfu_function(benchmark::State& state) {
@@ -149,10 +157,10 @@ void compile_program(benchmark::State& state) {
   const auto words = assemble(71, program);
   std::vector<uint8_t> memory(1 << 16);
   std::memcpy(memory.data() + kCode, words.data(), words.size() * 8);
-  jit::JitCompiler compiler(0);
+  jit::JitCompiler compiler(target_of(state.range(0)), 0);
   const auto thread = std::make_unique<Thread>();
   for (auto _ : state) {
-    ProgramCache cache(71, &compiler);
+    ProgramCache cache(71, state.range(0) != 0 ? &compiler : nullptr);
     thread->reset();
     thread->memory = Memory(memory.data());
     thread->pc = kCode;
@@ -165,7 +173,7 @@ void compile_program(benchmark::State& state) {
   state.counters["bytes_per_instruction"] =
       static_cast<double>(s.code_bytes) / static_cast<double>(s.instructions);
 }
-BENCHMARK(compile_program)->Name("compile_512_instructions");
+BENCHMARK(compile_program)->Name("compile_512_instructions")->Apply(engines);
 
 void reset_thread(benchmark::State& state) {
   const auto thread = std::make_unique<Thread>();

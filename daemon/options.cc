@@ -79,8 +79,8 @@ void add_options(CLI::App* app, Options* options, Names* names) {
       ->check(number(0, false, 1e6, "number of seconds"));
   app->add_option(
          "--jit", names->engine,
-         "How QPU programs run: auto (compiled when it is worth it, default), off (interpreted) or avx512 "
-         "(all compiled); also $V3DEMU_JIT")
+         "How QPU programs run: auto (compiled when it is worth it, default), off (interpreted), avx512 "
+         "or avx2 (all compiled for these); also $V3DEMU_JIT")
       ->option_text("ENGINE");
   app->add_flag("--no-execute", options->no_execute,
                 "Accept jobs but execute none: measures drivers and the daemon alone");

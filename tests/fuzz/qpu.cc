@@ -46,9 +46,12 @@ void qpu(Bytes bytes) {
   t.stop_at_switch = flags & 4;
   t.final_section = flags & 8;
   t.budget = 2000;
-  static qpu::jit::JitCompiler compiler(0);
-  const bool compiles = (flags & 16) && qpu::jit::can_compile();
-  qpu::ProgramCache cache(version, compiles ? &compiler : nullptr);
+  using qpu::jit::Target;
+  static qpu::jit::JitCompiler compilers[] = {qpu::jit::JitCompiler(Target::kAvx512, 0),
+                                              qpu::jit::JitCompiler(Target::kAvx2, 0)};
+  const Target target = flags & 32 ? Target::kAvx2 : Target::kAvx512;
+  const bool compiles = (flags & 16) && qpu::jit::can_compile(target);
+  qpu::ProgramCache cache(version, compiles ? &compilers[static_cast<size_t>(target)] : nullptr);
   const auto program = cache.get(t.memory, t.pc);
   run_through(*program, t);
   if (t.instructions + t.budget != 2000) std::abort();

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
 #include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/jit/avx2/emitter.h"
 #include "gpu/qpu/jit/avx512/emitter.h"
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/run/program.h"
@@ -44,22 +45,44 @@ flow::Flow flow_of(const Program& program, Memory memory, bool final_section, Co
   return flow;
 }
 
+using Xbyak::util::Cpu;
+
+template <typename Emitter>
+std::unique_ptr<ProgramEmitter> make_emitter(const flow::Flow& flow, void* buffer, size_t bytes) {
+  return std::make_unique<Emitter>(flow, buffer, bytes);
+}
+
+struct TargetInfo {
+  const char* name;
+  const char* needs;
+  Cpu::Type features;
+  decltype(&make_emitter<avx2::Emitter>) make_emitter;
+};
+/// By Target.
+const TargetInfo kTargets[kNumTargets] = {
+    {"avx512", "AVX-512 (F, BW, DQ, VL, CD)",
+     Cpu::tAVX512F | Cpu::tAVX512BW | Cpu::tAVX512DQ | Cpu::tAVX512VL | Cpu::tAVX512CD | Cpu::tF16C,
+     make_emitter<avx512::Emitter>},
+    {"avx2", "AVX2 and F16C", Cpu::tAVX2 | Cpu::tF16C, make_emitter<avx2::Emitter>},
+};
+const TargetInfo& info(Target target) { return kTargets[static_cast<size_t>(target)]; }
+
 /// @return nothing if the host refuses memory
-std::shared_ptr<const ProgramCode> compile_flow(const flow::Flow& flow, CodeContent content,
+std::shared_ptr<const ProgramCode> compile_flow(Target target, const flow::Flow& flow, CodeContent content,
                                                 LeaveCounts& leaves) {
   size_t room = flow.nodes.size() * kBytesPerNode + kBytesBeside;
   for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
     const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
     CodeTables tables;
-    avx512::Emitter emitter(flow, buffer.get(), room);
+    const std::unique_ptr<ProgramEmitter> emitter = info(target).make_emitter(flow, buffer.get(), room);
     try {
-      emitter.emit(tables);
+      emitter->emit(tables);
     } catch (const Xbyak::Error& error) {
       if (static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG) continue;
       log_error("jit: %s", error.what());
       return nullptr;
     }
-    std::optional<CodeMemory> memory = CodeMemory::copy_of(std::span(emitter.getCode(), emitter.getSize()));
+    std::optional<CodeMemory> memory = CodeMemory::copy_of(std::span(emitter->getCode(), emitter->getSize()));
     if (!memory) return nullptr;
     return std::make_shared<ProgramCode>(std::move(content), *std::move(memory), std::move(tables),
                                          flow.complete, leaves);
@@ -69,32 +92,39 @@ std::shared_ptr<const ProgramCode> compile_flow(const flow::Flow& flow, CodeCont
 
 }  // namespace
 
-bool can_compile() {
-#ifndef __AVX512F__
-  return false;  // functions of the interpreter, which the code calls, take vectors in memory
-#else
-  using Xbyak::util::Cpu;
-  const Cpu cpu;
-  return cpu.has(Cpu::tAVX512F) && cpu.has(Cpu::tAVX512BW) && cpu.has(Cpu::tAVX512DQ) &&
-         cpu.has(Cpu::tAVX512VL) && cpu.has(Cpu::tAVX512CD) && cpu.has(Cpu::tF16C);
-#endif
+bool can_compile(Target target) {
+  static const Cpu kCpu;
+  return kCpu.has(info(target).features);
 }
+
+std::optional<Target> best_target() {
+  for (const Target target : {Target::kAvx512, Target::kAvx2})
+    if (can_compile(target)) return target;
+  return {};
+}
+
+const char* name(Target target) { return info(target).name; }
 
 std::optional<Engine> find_engine(std::string_view name, std::string* why) {
   if (name.empty() || name == "auto") return Engine::kAuto;
   if (name == "off") return Engine::kOff;
-  if (name != "avx512") {
-    *why = "no engine \"" + std::string(name) + "\" (there are auto, off, avx512)";
+  for (const auto& [engine, target] :
+       {std::pair(Engine::kAvx512, Target::kAvx512), std::pair(Engine::kAvx2, Target::kAvx2)}) {
+    if (name != info(target).name) continue;
+    if (can_compile(target)) return engine;
+    *why = std::string("the processor has not ") + info(target).needs;
     return {};
   }
-  if (can_compile()) return Engine::kAvx512;
-  *why = "the processor has no AVX-512 (F, BW, DQ, VL, CD), or v3demu is built for one without";
+  *why = "no engine \"" + std::string(name) + "\" (there are auto, off, avx512, avx2)";
   return {};
 }
 
 std::unique_ptr<JitCompiler> make_compiler(Engine engine) {
-  if (engine == Engine::kOff || !can_compile()) return nullptr;
-  return std::make_unique<JitCompiler>(engine == Engine::kAvx512 ? 0 : kWorthIt);
+  if (engine == Engine::kOff) return nullptr;
+  if (engine == Engine::kAvx512) return std::make_unique<JitCompiler>(Target::kAvx512, 0);
+  if (engine == Engine::kAvx2) return std::make_unique<JitCompiler>(Target::kAvx2, 0);
+  const std::optional<Target> target = best_target();
+  return target ? std::make_unique<JitCompiler>(*target) : nullptr;
 }
 
 const char* name(Outcome outcome) {
@@ -110,7 +140,8 @@ struct JitCompiler::Counters {
   CodeCache cache;  // its programs refer to `leaves`
 };
 
-JitCompiler::JitCompiler(uint64_t warm_up) : warm_up_(warm_up), counters_(std::make_unique<Counters>()) {}
+JitCompiler::JitCompiler(Target target, uint64_t warm_up)
+    : target_(target), warm_up_(warm_up), counters_(std::make_unique<Counters>()) {}
 JitCompiler::~JitCompiler() = default;
 
 Statistics JitCompiler::statistics() const {
@@ -171,7 +202,8 @@ std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
     return nullptr;
   }
   if (auto code = counters_->cache.find(content)) return code;
-  std::shared_ptr<const ProgramCode> code = compile_flow(flow, std::move(content), counters_->leaves);
+  std::shared_ptr<const ProgramCode> code =
+      compile_flow(target_, flow, std::move(content), counters_->leaves);
   if (!code) {
     count(Outcome::kNoMemory);
     return nullptr;

@@ -1,5 +1,5 @@
-/// The compiler of QPU programs to code for hosts with AVX-512. Its results are those of the interpreter, bit
-/// for bit; what it does not compile, the interpreter runs.
+/// The compiler of QPU programs to code for hosts with AVX-512 or AVX2. Its results are those of the
+/// interpreter, bit for bit; what it does not compile, the interpreter runs.
 #pragma once
 
 #include <array>
@@ -15,18 +15,24 @@
 
 namespace v3d::qpu::jit {
 
-/// Whether the processor has what the code needs, and this build of the model passes vectors as the code
-/// does.
-bool can_compile();
+/// What code is made for, the best one first.
+enum class Target : uint8_t { kAvx512, kAvx2 };
+inline constexpr int kNumTargets = 2;
+/// Whether the processor has what the code needs.
+bool can_compile(Target target);
+/// The first that it has; empty: programs are interpreted.
+std::optional<Target> best_target();
+const char* name(Target target);
 
 /// How QPU programs run: what V3DEMU_JIT says.
 enum class Engine : uint8_t {
   kAuto,    ///< compiled when it is worth it, if the host can
   kOff,     ///< interpreted
-  kAvx512,  ///< compiled from their first run on
+  kAvx512,  ///< compiled for this from their first run on
+  kAvx2,
 };
-/// "auto" or nothing, "off", "avx512". Empty: there is no such engine, or the host has not what it needs;
-/// `why` says it.
+/// "auto" or nothing, "off", "avx512", "avx2". Empty: there is no such engine, or the host has not what it
+/// needs; `why` says it.
 std::optional<Engine> find_engine(std::string_view name, std::string* why);
 /// null: programs are interpreted.
 class JitCompiler;
@@ -64,8 +70,8 @@ class JitCompiler : public Compiler {
   /// Executions of instructions in different contexts (flow::Node) that a program may have.
   static constexpr size_t kMaxNodes = 16384;
 
-  /// Only where can_compile(). @param warm_up  see Compiler
-  explicit JitCompiler(uint64_t warm_up = kWorthIt);
+  /// Only where can_compile(target). @param warm_up  see Compiler
+  explicit JitCompiler(Target target, uint64_t warm_up = kWorthIt);
   ~JitCompiler() override;
 
   uint64_t warm_up() const override { return warm_up_; }
@@ -76,6 +82,7 @@ class JitCompiler : public Compiler {
 
  private:
   struct Counters;
+  const Target target_;
   const uint64_t warm_up_;
   const std::unique_ptr<Counters> counters_;
 };

@@ -2,6 +2,7 @@
 
 #include <new>
 #include <string>
+#include <tuple>
 
 #include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/run/observer.h"
@@ -10,7 +11,7 @@
 namespace v3d::qpu {
 namespace {
 
-class JitEngines : public Twins {
+class JitEngines : public TwinsOfTargets {
  protected:
   void SetUp() override {
     Twins::SetUp();
@@ -36,7 +37,9 @@ class JitEngines : public Twins {
   }
 };
 
-TEST_F(JitEngines, CompiledOnceForManyThreads) {
+INSTANTIATE_TEST_SUITE_P(Targets, JitEngines, kTargets, kNameOfTarget);
+
+TEST_P(JitEngines, CompiledOnceForManyThreads) {
   load_text("add rf1, rf1, 1\nend");
   for (int n = 0; n < 5; ++n) {
     start();
@@ -48,9 +51,9 @@ TEST_F(JitEngines, CompiledOnceForManyThreads) {
   EXPECT_EQ(compiler.statistics().executed.interpreted, 0u);
 }
 
-TEST_F(JitEngines, InterpretedUntilItIsWorthIt) {
+TEST_P(JitEngines, InterpretedUntilItIsWorthIt) {
   load_text("nop\nnop\nend");
-  jit::JitCompiler patient(20);
+  jit::JitCompiler patient(GetParam(), 20);
   Twin twin(&patient);
   const auto words = assemble(71, "nop\nnop\nend").words;
   twin.memory().write(Twin::kCode, words.data(), words.size() * 8);
@@ -67,7 +70,7 @@ TEST_F(JitEngines, InterpretedUntilItIsWorthIt) {
   EXPECT_EQ(compiled_after(1), 1u);
 }
 
-TEST_F(JitEngines, WatchedThreadsAreInterpreted) {
+TEST_P(JitEngines, WatchedThreadsAreInterpreted) {
   struct Watcher : Observer {
     void before(const Thread&, uint64_t, const Instruction*) override { ++seen; }
     void after(const Thread&, const char*) override {}
@@ -83,7 +86,7 @@ TEST_F(JitEngines, WatchedThreadsAreInterpreted) {
 }
 
 // Execution never comes to the page behind the branch, so nothing reads it.
-TEST_F(JitEngines, PagesThatDoNotExecuteAreNotRead) {
+TEST_P(JitEngines, PagesThatDoNotExecuteAreNotRead) {
   load_text("b.na0 zero_addr+0x7fff000\nnop\nnop\nnop\nend");
   start();
   both([](Twin& twin) { twin.t().flag_a = kAllLanes; });
@@ -92,7 +95,7 @@ TEST_F(JitEngines, PagesThatDoNotExecuteAreNotRead) {
 }
 
 // A part that execution had not reached is compiled when it has.
-TEST_F(JitEngines, LearnsNewCode) {
+TEST_P(JitEngines, LearnsNewCode) {
   load_text("b.na0 zero_addr+0x13000\nnop\nnop\nnop\nend");
   const auto behind = assemble(71, "loop:\nsub.pushz rf1, rf1, 1\nb.anyna loop\nnop\nnop\nnop\nend").words;
   both([&](Twin& twin) { twin.memory().write(Twin::kCode + 0x3000, behind.data(), behind.size() * 8); });
@@ -111,7 +114,7 @@ TEST_F(JitEngines, LearnsNewCode) {
   EXPECT_EQ(programs(jit::Outcome::kCompiled), 2u);
 }
 
-TEST_F(JitEngines, ReturnsFromSubroutines) {
+TEST_P(JitEngines, ReturnsFromSubroutines) {
   load_text(
       "bl function\nnop\nnop\nnop\n"
       "bl function\nnop\nnop\nnop\n"
@@ -124,7 +127,7 @@ TEST_F(JitEngines, ReturnsFromSubroutines) {
   EXPECT_GT(counts.interpreted, 0u);
 }
 
-TEST_F(JitEngines, OldChipsAreInterpreted) {
+TEST_P(JitEngines, OldChipsAreInterpreted) {
   ProgramCache cache(42, &compiler);
   const auto words = assemble(42, "end").words;
   start();
@@ -134,7 +137,7 @@ TEST_F(JitEngines, OldChipsAreInterpreted) {
 }
 
 // Nothing unwinds through compiled code.
-TEST_F(JitEngines, WhatCallsThrowArrives) {
+TEST_P(JitEngines, WhatCallsThrowArrives) {
   struct FullTlb : TlbPort {
     void write_color(Thread&, const TlbSpec&, const Lanes*, LaneMask) override { throw std::bad_alloc(); }
     void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
@@ -152,6 +155,14 @@ TEST(JitEngine, IsFoundByName) {
   EXPECT_EQ(jit::find_engine("", &why), jit::Engine::kAuto);
   EXPECT_EQ(jit::find_engine("off", &why), jit::Engine::kOff);
   EXPECT_FALSE(jit::make_compiler(jit::Engine::kOff));
+  for (const auto& [name, target, engine] : {std::tuple("avx512", jit::Target::kAvx512, jit::Engine::kAvx512),
+                                             std::tuple("avx2", jit::Target::kAvx2, jit::Engine::kAvx2)}) {
+    const auto found = jit::find_engine(name, &why);
+    EXPECT_EQ(found.has_value(), jit::can_compile(target));
+    if (found) {
+      EXPECT_EQ(*found, engine);
+    }
+  }
   EXPECT_FALSE(jit::find_engine("fast", &why));
   EXPECT_NE(why.find("\"fast\""), std::string::npos);
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "gpu/qpu/flow/flow.h"
@@ -29,6 +30,7 @@ constexpr uint32_t kSpecial[] = {
 
 class Jit : public Twins {
  protected:
+  using Twins::Twins;
   uint32_t special() {
     return random() % 3 ? kSpecial[random() % std::size(kSpecial)] : static_cast<uint32_t>(random());
   }
@@ -110,8 +112,9 @@ const std::vector<AluHalf>& forms_of(Op op, Alu alu) {
   return forms;
 }
 
-class JitOperations : public Jit, public testing::WithParamInterface<int> {
+class JitOperations : public Jit, public testing::WithParamInterface<std::tuple<jit::Target, int>> {
  protected:
+  JitOperations() : Jit(std::get<0>(GetParam())) {}
   // Registers 0 to 39 mostly stay as they are.
   Operand source(Unpack unpack) {
     if (random() % 8 == 0)
@@ -134,13 +137,16 @@ class JitOperations : public Jit, public testing::WithParamInterface<int> {
       h.flags = static_cast<FlagWrite>(random() % 16);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Ops, JitOperations, testing::Range(0, kNumOps),
-                         [](const auto& p) { return std::string(kOpInfo[p.param].mnemonic); });
+std::string name_of_operation(const testing::TestParamInfo<std::tuple<jit::Target, int>>& p) {
+  return std::string(jit::name(std::get<0>(p.param))) + "_" + kOpInfo[std::get<1>(p.param)].mnemonic;
+}
+INSTANTIATE_TEST_SUITE_P(Ops, JitOperations, testing::Combine(kTargets, testing::Range(0, kNumOps)),
+                         name_of_operation);
 
 // Each form of the operation alone and beside another one, with conditions, flags, all kinds of destinations
 // and small immediates.
 TEST_P(JitOperations, GiveTheSameBits) {
-  const auto op = static_cast<Op>(GetParam());
+  const auto op = static_cast<Op>(std::get<1>(GetParam()));
   for (const Alu alu : {Alu::kAdd, Alu::kMul}) {
     const auto& forms = forms_of(op, alu);
     for (int round = 0; !forms.empty() && round < 12; ++round) {
@@ -177,36 +183,11 @@ TEST_P(JitOperations, GiveTheSameBits) {
   EXPECT_TRUE(executed != 0 || op == Op::kVpmsetup);  // which 7.1 does not have
 }
 
-// Arguments of every magnitude, each with random bits behind, and those of which sfu.h says more.
-TEST_F(Jit, SpecialFunctions) {
-  std::vector<Instruction> program = {
-      I().add(Op::kExp, to(11), rf(1)),   I().add(Op::kLog, to(12), rf(1)),
-      I().add(Op::kSin, to(13), rf(1)),   I().add(Op::kRecip, to(14), rf(1)),
-      I().add(Op::kRsqrt, to(15), rf(1)),
-  };
-  append_end(program);
-  load(assemble(71, program));
-  start(true);
-  Lanes argument = {0x3b429d37, 0xbcf3a937, 0x3b429d36, 0xbcf3a936, 0x43480000, 0xc3480000};
-  for (uint32_t round = 0; round < 1 << 14; ++round) {
-    both([&](Twin& twin) {
-      twin.start();
-      twin.t().final_section = true;
-      twin.t().rf[1] = argument;
-      EXPECT_EQ(twin.run(), Stop::kEnd);
-    });
-    for (int r = 11; r <= 15; ++r)
-      ASSERT_TRUE(same(plain.t().rf[r], compiled.t().rf[r])) << "rf" << r << " round " << round;
-    for (int i = 0; i < kLanes; ++i)
-      argument[i] =
-          (round * 16 + static_cast<uint32_t>(i)) << 23 | static_cast<uint32_t>(random() & 0x7fffff);
-  }
-}
-
 // ---- Random programs
 
-class JitPrograms : public Jit {
+class JitPrograms : public Jit, public testing::WithParamInterface<jit::Target> {
  protected:
+  JitPrograms() : Jit(GetParam()) {}
   std::vector<uint64_t> random_program(size_t size) {
     std::vector<uint64_t> words;
     const auto launches = [](const AluHalf& h) {
@@ -263,7 +244,35 @@ class JitPrograms : public Jit {
   RandomWords source{71};
 };
 
-TEST_F(JitPrograms, RandomOnes) {
+INSTANTIATE_TEST_SUITE_P(Targets, JitPrograms, kTargets, kNameOfTarget);
+
+// Arguments of every magnitude, each with random bits behind, and those of which sfu.h says more.
+TEST_P(JitPrograms, SpecialFunctions) {
+  std::vector<Instruction> program = {
+      I().add(Op::kExp, to(11), rf(1)),   I().add(Op::kLog, to(12), rf(1)),
+      I().add(Op::kSin, to(13), rf(1)),   I().add(Op::kRecip, to(14), rf(1)),
+      I().add(Op::kRsqrt, to(15), rf(1)),
+  };
+  append_end(program);
+  load(assemble(71, program));
+  start(true);
+  Lanes argument = {0x3b429d37, 0xbcf3a937, 0x3b429d36, 0xbcf3a936, 0x43480000, 0xc3480000};
+  for (uint32_t round = 0; round < 1 << 14; ++round) {
+    both([&](Twin& twin) {
+      twin.start();
+      twin.t().final_section = true;
+      twin.t().rf[1] = argument;
+      EXPECT_EQ(twin.run(), Stop::kEnd);
+    });
+    for (int r = 11; r <= 15; ++r)
+      ASSERT_TRUE(same(plain.t().rf[r], compiled.t().rf[r])) << "rf" << r << " round " << round;
+    for (int i = 0; i < kLanes; ++i)
+      argument[i] =
+          (round * 16 + static_cast<uint32_t>(i)) << 23 | static_cast<uint32_t>(random() & 0x7fffff);
+  }
+}
+
+TEST_P(JitPrograms, RandomOnes) {
   for (int round = 0; round < 600; ++round) {
     load(random_program(10 + random() % 120));
     start(random() % 2);
@@ -277,7 +286,7 @@ TEST_F(JitPrograms, RandomOnes) {
 }
 
 // In slices of every length: a thread stops anywhere and goes on.
-TEST_F(JitPrograms, InSlices) {
+TEST_P(JitPrograms, InSlices) {
   for (int round = 0; round < 300; ++round) {
     load(random_program(10 + random() % 60));
     start(random() % 2);
@@ -292,7 +301,7 @@ TEST_F(JitPrograms, InSlices) {
 }
 
 // With uniforms from the snapshot of a dispatch, whose end is in the middle of them.
-TEST_F(JitPrograms, UniformsOfASnapshot) {
+TEST_P(JitPrograms, UniformsOfASnapshot) {
   uint8_t snapshot[64];
   for (int round = 0; round < 200; ++round) {
     load(random_program(10 + random() % 120));
@@ -309,7 +318,7 @@ TEST_F(JitPrograms, UniformsOfASnapshot) {
   }
 }
 
-TEST_F(JitPrograms, OfADriver) {
+TEST_P(JitPrograms, OfADriver) {
   for (const CompiledProgram& program : compiled_programs()) {
     SCOPED_TRACE(program.stage);
     for (int round = 0; round < 10; ++round) {

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gpu/mmu/address_space.h"
@@ -63,8 +64,9 @@ class Twin {
 
 class Twins : public testing::Test {
  protected:
+  explicit Twins(jit::Target target) : compiler(target, 0), target_(target) {}
   void SetUp() override {
-    if (!jit::can_compile()) GTEST_SKIP() << "processor or build have no AVX-512";
+    if (!jit::can_compile(target_)) GTEST_SKIP() << "the processor has no " << jit::name(target_);
   }
 
   template <typename Fn>
@@ -176,9 +178,20 @@ class Twins : public testing::Test {
     EXPECT_EQ(plain.faults(), compiled.faults());
   }
 
-  jit::JitCompiler compiler{0};
+  jit::JitCompiler compiler;
   Twin plain{nullptr}, compiled{&compiler};
   uint64_t executed = 0;
+
+ private:
+  const jit::Target target_;
 };
+
+/// Each test is run for each target.
+class TwinsOfTargets : public Twins, public testing::WithParamInterface<jit::Target> {
+ protected:
+  TwinsOfTargets() : Twins(GetParam()) {}
+};
+inline const auto kTargets = testing::Values(jit::Target::kAvx512, jit::Target::kAvx2);
+inline const auto kNameOfTarget = [](const auto& p) { return std::string(jit::name(p.param)); };
 
 }  // namespace v3d::qpu

@@ -362,7 +362,7 @@ ProgramEmitter::Label& ProgramEmitter::double_behind(double value) {
 }
 
 void ProgramEmitter::emit_constants() {
-  align(64);
+  while (getSize() % sizeof(Lanes) != 0) db(0xcc);  // the code will stand at the start of a page
   for (auto& [words, label] : vectors_) {
     L(*label);
     for (const uint32_t bits : words) dd(bits);

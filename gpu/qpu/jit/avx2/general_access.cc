@@ -1,0 +1,314 @@
+/// @file Loads and stores by address: one routine per program, for words of 32 bits and vectors of them. It
+/// takes addresses in Frame::addresses and the lanes in r8d, changes ymm0 to ymm7 and general registers.
+/// Gives 0 in eax, with nothing done, for what is not here: small types, atomics, errors, addresses at the
+/// end of the window.
+///
+/// Each must leave what general_lookup() of the TMU leaves, and touch the same pages.
+
+#include "gpu/qpu/jit/avx2/emitter.h"
+
+namespace v3d::qpu::jit::avx2 {
+
+using Xbyak::Xmm;
+using Xbyak::Ymm;
+
+namespace {
+
+using Pending = Thread::Pending;
+constexpr size_t kPending = offsetof(Thread, pending);
+constexpr size_t kHead = kPending + offsetof(Pending, fifo_head),
+                 kTail = kPending + offsetof(Pending, fifo_tail), kFifo = kPending + offsetof(Pending, fifo);
+constexpr size_t kTexture = kPending + offsetof(Pending, texture);
+constexpr size_t kWritten = kTexture + offsetof(tmu::TextureLookup, written),
+                 kNumData = kTexture + offsetof(tmu::TextureLookup, num_data),
+                 kData = kTexture + offsetof(tmu::TextureLookup, data);
+static_assert(kNumData == kWritten + 1);
+constexpr size_t kAddresses = offsetof(Frame, addresses);
+constexpr size_t kPartBytes = sizeof(Lanes) / 2;
+
+constexpr uint32_t kMostWords = 4;
+/// Above it a vector may run over the end of the addresses.
+constexpr uint32_t kHighAddress = 0xfffffff0;
+/// Words of the types of 32 bits (bits 2:0 of the configuration), four bits each.
+constexpr uint32_t kWordsOfTypes = 1u << 28 | 4u << 16 | 3u << 12 | 2u << 8;
+
+const Ymm kLow(0), kHigh(1);  // addresses of the two parts
+const Ymm& address_of(int part) { return part == 0 ? kLow : kHigh; }
+
+/// Four registers, in each 128 bits the words 0 to 3 of one lane, to words 0 to 3 of all lanes. And back,
+/// since it is its own inverse.
+void transpose(Xbyak::CodeGenerator& code, const Ymm (&rows)[4], const Ymm& temp) {
+  const auto& [a, b, c, d] = rows;
+  code.vunpcklps(temp, a, b);  // a0 b0 a1 b1
+  code.vunpckhps(a, a, b);     // a2 b2 a3 b3
+  code.vunpcklps(b, c, d);     // c0 d0 c1 d1
+  code.vunpckhps(c, c, d);     // c2 d2 c3 d3
+  code.vunpckhpd(d, a, c);     // word 3
+  code.vunpcklpd(c, a, c);     // word 2
+  code.vunpcklpd(a, temp, b);  // word 0
+  code.vunpckhpd(b, temp, b);  // word 1
+}
+
+}  // namespace
+
+void Emitter::emit_routines() {
+  if (uses_general_access_) emit_general_access();
+}
+
+void Emitter::emit_general_access() {
+  Label refused, stores;
+  L(general_access_);
+  cmp(qword[kThread + offsetof(Thread, tmu)], 0);
+  je(refused, T_NEAR);
+  test(byte[kThread + kWritten], tmu::kDref | tmu::kOff);
+  jnz(refused, T_NEAR);
+  mov(eax, dword[kThread + kTail]);
+  sub(eax, dword[kThread + kHead]);
+  cmp(eax, kTmuFifo - kMostWords);
+  ja(refused, T_NEAR);
+  cmp(dword[kFrame + kAddresses], kHighAddress - 64);
+  jae(refused, T_NEAR);
+  emit_active_lanes(refused);
+
+  // From here on the access takes place.
+  mov(ecx, dword[kThread + offsetof(Thread, tmu_config)]);
+  shr(ecx, 8);
+  or_(ecx, 0xff000000);
+  mov(dword[kThread + offsetof(Thread, tmu_config)], ecx);
+  movzx(ecx, byte[kThread + kNumData]);
+  mov(word[kThread + kWritten], 0);
+  for (part_ = 0; part_ < 2; ++part_) {
+    vmovaps(address_of(part_), in_frame(kAddresses));
+    vpand(address_of(part_), address_of(part_), constant(~3u));
+  }
+  test(ecx, ecx);
+  jnz(stores, T_NEAR);
+  emit_loads();
+  L(stores);
+  emit_stores();
+  L(refused);
+  xor_(eax, eax);
+  ret();
+}
+
+/// Words of the type to eax; r8d becomes the lanes that take part.
+void Emitter::emit_active_lanes(Label& refused) {
+  Label per_pixel;
+  movzx(ecx, byte[kThread + offsetof(Thread, tmu_config)]);
+  mov(r9d, ecx);
+  and_(r9d, 0x78);
+  cmp(r9d, 0x78);  // neither atomics nor prefetches
+  jne(refused, T_NEAR);
+  mov(r9d, ecx);
+  and_(ecx, 7);
+  shl(ecx, 2);
+  mov(eax, kWordsOfTypes);
+  shr(eax, cl);
+  and_(eax, 15);
+  jz(refused, T_NEAR);
+
+  vpxor(Ymm(2), Ymm(2), Ymm(2));
+  for (part_ = 0; part_ < 2; ++part_) vpcmpeqd(Ymm(3 + part_), Ymm(2), in_thread(offsetof(Thread, msf)));
+  vmovmskps(ecx, Ymm(3));
+  vmovmskps(edx, Ymm(4));
+  shl(edx, 8);
+  or_(ecx, edx);
+  xor_(ecx, kAllLanes);
+  test(r9d, 0x80);
+  jnz(per_pixel);
+  whole_quads_of_ecx();
+  L(per_pixel);
+  and_(r8d, ecx);
+}
+
+/// Compares addresses with ones that lie `bytes` apart; equal in the host's flags if they all agree.
+void Emitter::test_stride(uint32_t bytes) {
+  std::array<uint32_t, 16> distances;
+  for (uint32_t i = 0; i < 16; ++i) distances[i] = i * bytes;
+  vpbroadcastd(Ymm(2), Xmm(kLow.getIdx()));
+  for (part_ = 0; part_ < 2; ++part_) {
+    if (bytes != 0)
+      vpsubd(Ymm(3 + part_), address_of(part_), constants(distances));
+    else
+      vmovaps(Ymm(3 + part_), address_of(part_));
+    vpcmpeqd(Ymm(3 + part_), Ymm(3 + part_), Ymm(2));
+  }
+  vpand(Ymm(3), Ymm(3), Ymm(4));
+  vpmovmskb(edx, Ymm(3));
+  cmp(edx, ~0u);
+}
+
+/// To rdx, from the Thread.
+void Emitter::queue_slot(uint32_t behind_tail) {
+  mov(edx, dword[kThread + kTail]);
+  if (behind_tail != 0) add(edx, behind_tail);
+  and_(edx, kTmuFifo - 1);
+  shl(edx, 6);
+}
+
+/// eax words, 1 to 4.
+void Emitter::emit_loads() {
+  Label gather, not_consecutive, not_equal, done;
+  cmp(r8d, kAllLanes);
+  jne(gather, T_NEAR);
+  vmovd(ecx, Xmm(kLow.getIdx()));
+  lea(rsi, ptr[kMemory + rcx]);
+  const auto push_words = [&](const auto& load) {
+    for (uint32_t k = 0; k < kMostWords; ++k) {
+      queue_slot(0);
+      inc(dword[kThread + kTail]);
+      for (size_t part = 0; part < 2; ++part) {
+        load(k * sizeof(uint32_t), part);
+        vmovaps(yword[kThread + rdx + (kFifo + part * kPartBytes)], Ymm(2));
+      }
+      dec(eax);
+      jz(done, T_NEAR);
+    }
+  };
+  test_stride(4);
+  jne(not_consecutive, T_NEAR);
+  push_words([&](size_t at, size_t part) { vmovups(Ymm(2), yword[rsi + (at + part * kPartBytes)]); });
+  L(not_consecutive);
+  test_stride(0);
+  jne(not_equal, T_NEAR);
+  push_words([&](size_t at, size_t part) {
+    if (part == 0) vpbroadcastd(Ymm(2), dword[rsi + at]);
+  });
+  L(not_equal);
+  cmp(eax, 4);
+  jne(gather, T_NEAR);
+  emit_vector_load(gather);
+  L(gather);
+  emit_gathers();
+  L(done);
+  mov(eax, 1);
+  ret();
+}
+
+void Emitter::emit_gathers() {
+  Label next;
+  mov(r9d, 0x80000000);
+  add(r9, kMemory);  // indices have a sign: they count from the middle
+  L(next);
+  queue_slot(0);
+  inc(dword[kThread + kTail]);
+  for (part_ = 0; part_ < 2; ++part_) {
+    const Ymm value(2), mask(3), index(4);
+    spread_bits(mask, r8d);
+    vpxor(value, value, value);
+    vpxor(index, address_of(part_), constant(0x80000000));
+    vpgatherdd(value, ptr[r9 + index], mask);
+    vmovaps(yword[kThread + rdx + (kFifo + static_cast<size_t>(part_) * kPartBytes)], value);
+    vpaddd(address_of(part_), address_of(part_), constant(4));
+  }
+  dec(eax);
+  jnz(next);
+}
+
+/// Four words of each lane, wherever they are.
+void Emitter::emit_vector_load(Label& gather) {
+  for (part_ = 0; part_ < 2; ++part_) {
+    vpmaxud(Ymm(3 + part_), address_of(part_), constant(kHighAddress));
+    vpcmpeqd(Ymm(3 + part_), Ymm(3 + part_), address_of(part_));
+    vmovaps(in_frame(kAddresses), address_of(part_));
+  }
+  vpor(Ymm(3), Ymm(3), Ymm(4));
+  vptest(Ymm(3), Ymm(3));
+  jnz(gather, T_NEAR);
+  const Ymm rows[4] = {Ymm(2), Ymm(3), Ymm(4), Ymm(5)};
+  for (size_t part = 0; part < 2; ++part) {
+    for (size_t row = 0; row < 4; ++row) {
+      const size_t lane = 8 * part + row;
+      mov(ecx, dword[kFrame + (kAddresses + 4 * lane)]);
+      mov(esi, dword[kFrame + (kAddresses + 4 * (lane + 4))]);
+      vmovups(Xmm(rows[row].getIdx()), xword[kMemory + rcx]);
+      vinserti128(rows[row], rows[row], xword[kMemory + rsi], 1);
+    }
+    transpose(*this, rows, Ymm(6));
+    for (uint32_t k = 0; k < 4; ++k) {
+      queue_slot(k);
+      vmovaps(yword[kThread + rdx + (kFifo + part * kPartBytes)], rows[k]);
+    }
+  }
+  add(dword[kThread + kTail], 4);
+  mov(eax, 1);
+  ret();
+}
+
+/// ecx data words, 1 to 4, of which eax at most are stored.
+void Emitter::emit_stores() {
+  Label scatter, not_consecutive, done;
+  cmp(ecx, eax);
+  cmovb(eax, ecx);
+  cmp(r8d, kAllLanes);
+  jne(scatter, T_NEAR);
+  vmovd(ecx, Xmm(kLow.getIdx()));
+  lea(rsi, ptr[kMemory + rcx]);
+  test_stride(4);
+  jne(not_consecutive, T_NEAR);
+  for (size_t k = 0; k < kMostWords; ++k) {
+    for (part_ = 0; part_ < 2; ++part_) {
+      vmovaps(Ymm(2), in_thread(kData + k * sizeof(Lanes)));
+      vmovups(yword[rsi + (4 * k + static_cast<size_t>(part_) * kPartBytes)], Ymm(2));
+    }
+    dec(eax);
+    jz(done, T_NEAR);
+  }
+  L(not_consecutive);
+  cmp(eax, 4);
+  jne(scatter, T_NEAR);
+  emit_vector_store(scatter);
+  L(scatter);
+  emit_scatters();
+  L(done);
+  mov(eax, 1);
+  ret();
+}
+
+/// Word by word, in the order of lanes where addresses are equal.
+void Emitter::emit_scatters() {
+  Label next_word, next_lane, none;
+  for (part_ = 0; part_ < 2; ++part_) vmovaps(in_frame(kAddresses), address_of(part_));
+  lea(rdi, ptr[kThread + kData]);
+  xor_(esi, esi);  // bytes of the words before
+  L(next_word);
+  mov(r9d, r8d);
+  test(r9d, r9d);
+  jz(none);
+  L(next_lane);
+  bsf(ecx, r9d);
+  mov(edx, dword[kFrame + rcx * 4 + kAddresses]);
+  add(edx, esi);
+  mov(ecx, dword[rdi + rcx * 4]);
+  mov(dword[kMemory + rdx], ecx);
+  lea(ecx, ptr[r9 - 1]);
+  and_(r9d, ecx);
+  jnz(next_lane);
+  L(none);
+  add(rdi, sizeof(Lanes));
+  add(esi, 4);
+  dec(eax);
+  jnz(next_word);
+}
+
+/// Four words of each lane, the lanes side by side.
+void Emitter::emit_vector_store(Label& scatter) {
+  test_stride(16);
+  jne(scatter, T_NEAR);
+  cmp(ecx, 0xffffff00);
+  jae(scatter, T_NEAR);
+  const Ymm rows[4] = {Ymm(2), Ymm(3), Ymm(4), Ymm(5)};
+  for (part_ = 0; part_ < 2; ++part_) {
+    for (size_t k = 0; k < 4; ++k) vmovaps(rows[k], in_thread(kData + k * sizeof(Lanes)));
+    transpose(*this, rows, Ymm(6));
+    // Now register r has lane 4q + r of the part in its 128 bits q.
+    for (size_t row = 0; row < 4; ++row)
+      for (size_t quad = 0; quad < 2; ++quad)
+        vextracti128(xword[rsi + 16 * (8 * static_cast<size_t>(part_) + 4 * quad + row)], rows[row],
+                     static_cast<uint8_t>(quad));
+  }
+  mov(eax, 1);
+  ret();
+}
+
+}  // namespace v3d::qpu::jit::avx2

@@ -1,0 +1,233 @@
+/// @file Uniform streams, varyings and ports. No register is taken where host code jumps over it.
+
+#include "gpu/qpu/jit/avx2/emitter.h"
+#include "gpu/qpu/jit/code/helpers.h"
+#include "gpu/qpu/run/ports.h"
+
+namespace v3d::qpu::jit::avx2 {
+
+using Xbyak::Xmm;
+
+namespace {
+
+constexpr size_t in_pending(size_t offset) { return offsetof(Thread, pending) + offset; }
+using Pending = Thread::Pending;
+constexpr size_t kTexture = in_pending(offsetof(Pending, texture));
+constexpr size_t kWritten = kTexture + offsetof(tmu::TextureLookup, written),
+                 kNumData = kTexture + offsetof(tmu::TextureLookup, num_data),
+                 kData = kTexture + offsetof(tmu::TextureLookup, data);
+static_assert(sizeof(Varying) == 128 && sizeof(Lanes) == 64);
+constexpr size_t kPartBytes = sizeof(Lanes) / 2;
+
+}  // namespace
+
+/// Both parts, to memory.
+void Emitter::copy_to(const Vector& value, const Reg64& base, size_t offset) {
+  for (part_ = 0; part_ < 2; ++part_) {
+    const Scope scope(*this);
+    const Ymm part = in_register(part_of(value));
+    vmovaps(yword[base + (offset + static_cast<size_t>(part_) * kPartBytes)], part);
+  }
+}
+
+// ---- Streams. What they give stays in registers until the caller's Scope ends.
+
+void Emitter::load_uniform(Vector& to) {
+  const Ymm lanes = scratch();
+  vpbroadcastd(lanes, next_uniform());
+  to.host[0] = to.host[1] = lanes.getIdx();
+}
+
+void Emitter::load_unifa(Vector& to) {
+  const Ymm lanes = scratch();
+  vpbroadcastd(lanes, next_unifa());
+  to.host[0] = to.host[1] = lanes.getIdx();
+}
+
+void Emitter::pop_tmu(Vector& to) {
+  mov(eax, dword[kThread + in_pending(offsetof(Pending, fifo_head))]);
+  inc(dword[kThread + in_pending(offsetof(Pending, fifo_head))]);
+  and_(eax, kTmuFifo - 1);
+  shl(eax, 6);
+  for (size_t part = 0; part < 2; ++part) {
+    const Ymm lanes = scratch();
+    vmovaps(lanes, yword[kThread + rax + (in_pending(offsetof(Pending, fifo)) + part * kPartBytes)]);
+    to.host[part] = lanes.getIdx();
+  }
+}
+
+/// next_varying().
+void Emitter::load_varying(Vector& to) {
+  Label none;
+  const uint8_t in_flight = flow_.nodes[node_].in_flight.vary >> 1;  // one has landed
+  const Ymm vp[2] = {scratch(), scratch()}, c[2] = {scratch(), scratch()};
+  mov(ecx, dword[kThread + in_pending(offsetof(Pending, next_varying))]);
+  for (size_t part = 0; part < 2; ++part) {
+    vpxor(vp[part], vp[part], vp[part]);
+    vpxor(c[part], c[part], c[part]);
+    to.host[part] = vp[part].getIdx();
+  }
+  cmp(ecx, dword[kThread + offsetof(Thread, num_varyings)]);
+  jae(none);
+  inc(dword[kThread + in_pending(offsetof(Pending, next_varying))]);
+  shl(rcx, 7);
+  add(rcx, qword[kThread + offsetof(Thread, varyings)]);
+  for (size_t part = 0; part < 2; ++part) {
+    vmovups(vp[part], yword[rcx + (offsetof(Varying, vp) + part * kPartBytes)]);
+    vmovups(c[part], yword[rcx + (offsetof(Varying, c) + part * kPartBytes)]);
+  }
+  L(none);
+  movzx(eax, byte[kThread + in_pending(offsetof(Pending, vary_oldest))]);
+  if (in_flight) xor_(eax, 1);
+  shl(eax, 6);
+  for (size_t part = 0; part < 2; ++part)
+    vmovaps(yword[kThread + rax + (in_pending(offsetof(Pending, vary_c)) + part * kPartBytes)], c[part]);
+}
+
+void Emitter::land_varying() {
+  const Scope scope(*this);
+  movzx(eax, byte[kThread + in_pending(offsetof(Pending, vary_oldest))]);
+  xor_(byte[kThread + in_pending(offsetof(Pending, vary_oldest))], 1);
+  shl(eax, 6);
+  for (part_ = 0; part_ < 2; ++part_) {
+    const Ymm c = scratch();
+    const size_t offset = in_pending(offsetof(Pending, vary_c)) + static_cast<size_t>(part_) * kPartBytes;
+    vmovaps(c, yword[kThread + rax + offset]);
+    bind(kIsa71.implicit, c);
+  }
+}
+
+void Emitter::load_tlb_word(Vector& to, bool with_config) {
+  prepare_call(with_config);
+  mov(esi, with_config);
+  call_function(load_tlb);
+  words_ += with_config;
+  to.frame = offsetof(Frame, result);
+}
+
+// ---- Ports
+
+void Emitter::exec_to(const Reg32& to, const Exec& exec) {
+  if (!exec.masked) return mov(to, kAllLanes);
+  if (exec.mask)
+    movzx(to, word[kFrame + (offsetof(Frame, masks) + *exec.mask * sizeof(uint32_t))]);
+  else
+    bits_to(to, exec.of_b ? kCachedFlagB : kCachedFlagA);
+  if (exec.inverted) xor_(to, kAllLanes);
+}
+
+void Emitter::commit_port(const Place& to, const Vector& value, const Exec& exec) {
+  if (writes_by_call(to)) return write_port_by_call(to, value, exec);
+  const Scope scope(*this);
+  switch (to.effect) {
+    case Effect::kUnifa:
+      return write_unifa(value, exec);
+    case Effect::kTmuData:
+      return push_data(value);
+    case Effect::kTmuConfig:
+      part_ = 0;
+      return vmovd(dword[kThread + offsetof(Thread, tmu_config)], Xmm(in_register(part_of(value)).getIdx()));
+    case Effect::kGeneral:
+      return launch_general(to, value, exec);
+    default:
+      return set_parameter(to.effect, value);
+  }
+}
+
+void Emitter::write_port_by_call(const Place& to, const Vector& value, const Exec& exec) {
+  copy_to(value, kFrame, offsetof(Frame, a));
+  exec_to(eax, exec);
+  mov(word[kFrame + offsetof(Frame, exec)], ax);
+  call_port(to, to.takes_uniform);
+}
+
+/// With value and lanes in the frame.
+void Emitter::call_port(const Place& to, bool takes_uniform) {
+  prepare_call(takes_uniform);
+  mov(esi, static_cast<uint32_t>(to.effect));
+  mov(edx, takes_uniform);
+  mov(ecx, to.waddr);
+  call_function(write_to_port);
+  words_ += takes_uniform;
+  test(eax, eax);
+  jnz(exit_with_hang(), T_NEAR);
+}
+
+void Emitter::write_unifa(const Vector& value, const Exec& exec) {
+  Label nobody;
+  part_ = 0;
+  const Ymm address = in_register(part_of(value));
+  if (exec.masked) {
+    settle_unifa();
+    exec_to(eax, exec);
+    test(eax, eax);
+    jz(nobody);
+  }
+  vmovd(kUnifa, Xmm(address.getIdx()));
+  and_(kUnifa, ~3u);
+  mov(dword[kThread + offsetof(Thread, unifa)], kUnifa);
+  L(nobody);
+  unifa_ = {0, !exec.masked};
+}
+
+void Emitter::push_data(const Vector& value) {
+  Label full;
+  Ymm parts[2];
+  for (part_ = 0; part_ < 2; ++part_) parts[part_] = in_register(part_of(value));
+  movzx(eax, byte[kThread + kNumData]);
+  cmp(eax, 4);
+  jae(full);
+  inc(byte[kThread + kNumData]);
+  shl(eax, 6);
+  for (size_t part = 0; part < 2; ++part)
+    vmovaps(yword[kThread + rax + (kData + part * kPartBytes)], parts[part]);
+  L(full);
+}
+
+void Emitter::set_parameter(Effect effect, const Vector& value) {
+  using tmu::TextureLookup;
+  struct Parameter {
+    size_t offset;
+    uint8_t bit;
+  };
+  static constexpr Parameter kParameters[] = {
+      {offsetof(TextureLookup, t), tmu::kT},       {offsetof(TextureLookup, r), tmu::kR},
+      {offsetof(TextureLookup, i), tmu::kI},       {offsetof(TextureLookup, b), tmu::kB},
+      {offsetof(TextureLookup, dref), tmu::kDref}, {offsetof(TextureLookup, off), tmu::kOff}};
+  const Parameter& p = kParameters[static_cast<int>(effect) - static_cast<int>(Effect::kTmuT)];
+  copy_to(value, kThread, kTexture + p.offset);
+  or_(byte[kThread + kWritten], p.bit);
+}
+
+/// By the code of emit_general_access(), which needs the lower half of the registers; what that refuses, by a
+/// call that keeps all others.
+void Emitter::launch_general(const Place& to, const Vector& value, const Exec& exec) {
+  uses_general_access_ = true;
+  if (to.takes_uniform) {
+    mov(eax, next_uniform());
+    mov(dword[kThread + offsetof(Thread, tmu_config)], eax);
+  }
+  copy_to(value, kFrame, offsetof(Frame, addresses));
+  exec_to(r8d, exec);
+  mov(word[kFrame + offsetof(Frame, exec)], r8w);
+  vacate_lower_half();
+  call(general_access_);
+  test(eax, eax);
+  Label &refused = new_label(), &done = new_label();
+  jz(refused, T_NEAR);
+  L(done);
+  later_in_node([this, to, &refused, &done, cache = cache_, unifa = unifa_] {
+    L(refused);
+    cache_ = cache;
+    for (part_ = 0; part_ < 2; ++part_) {
+      vmovaps(Ymm(0), in_frame(offsetof(Frame, addresses)));
+      vmovaps(in_frame(offsetof(Frame, a)), Ymm(0));
+    }
+    call_port(to, false);
+    reload(cache);
+    if (unifa.in_register) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);
+    jmp(done, T_NEAR);
+  });
+}
+
+}  // namespace v3d::qpu::jit::avx2

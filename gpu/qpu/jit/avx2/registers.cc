@@ -1,0 +1,281 @@
+#include <algorithm>
+#include <utility>
+
+#include "gpu/qpu/jit/avx2/emitter.h"
+
+namespace v3d::qpu::jit::avx2 {
+
+using Xbyak::Xmm;
+
+namespace {
+
+constexpr size_t kPartBytes = sizeof(Lanes) / 2;
+constexpr uint32_t kNever = ~0u;
+/// A use so near is worth a register, if there is one that is needed later.
+constexpr uint32_t kNear = 24;
+
+}  // namespace
+
+Emitter::Emitter(const flow::Flow& flow, void* buffer, size_t bytes)
+    : ProgramEmitter(flow, buffer, bytes) {}
+
+// ---- Between blocks: all is in memory, the flags in the frame.
+
+void Emitter::load_state() {
+  const Ymm lanes(0);
+  for (const bool of_b : {false, true}) {
+    movzx(eax, word[kThread + (of_b ? offsetof(Thread, flag_b) : offsetof(Thread, flag_a))]);
+    for (part_ = 0; part_ < 2; ++part_) {
+      spread_bits(lanes, eax);
+      vmovaps(in_frame(offsetof(Frame, flags) + of_b * sizeof(Lanes)), lanes);
+    }
+  }
+}
+
+// eax is the exit's number.
+void Emitter::store_state() {
+  for (const bool of_b : {false, true}) {
+    for (part_ = 0; part_ < 2; ++part_) {
+      vmovaps(Ymm(0), in_frame(offsetof(Frame, flags) + of_b * sizeof(Lanes)));
+      vmovmskps(part_ ? edx : ecx, Ymm(0));
+    }
+    shl(edx, 8);
+    or_(ecx, edx);
+    mov(word[kThread + (of_b ? offsetof(Thread, flag_b) : offsetof(Thread, flag_a))], cx);
+  }
+}
+
+void Emitter::begin_block_registers() {
+  cache_ = Cache();
+  locked_ = held_ = 0;
+  find_uses();
+}
+
+void Emitter::settle() { store_dirty(); }
+
+std::function<void()> Emitter::settle_for_exit() {
+  return [this, cache = cache_] {
+    cache_ = cache;
+    store_dirty();
+  };
+}
+
+void Emitter::store_dirty() {
+  for (int slot = 0; slot < kNumSlots; ++slot) {
+    const auto s = static_cast<Slot>(slot);
+    if (!cache_.dirty(s)) continue;
+    vmovaps(home(s), Ymm(cache_.host(s)));
+    cache_.clean(s);
+  }
+}
+
+Xbyak::Address Emitter::home(Slot slot) const {
+  const int cached = slot / 2;
+  const size_t part = slot % 2 * kPartBytes;
+  if (cached < kFirstAccumulator)
+    return yword[kThread + (offsetof(Thread, rf) + static_cast<size_t>(cached) * sizeof(Lanes) + part)];
+  if (cached == kCachedRtop) return yword[kThread + (offsetof(Thread, rtop) + part)];
+  const size_t flag = static_cast<size_t>(cached - kCachedFlagA);
+  return yword[kFrame + (offsetof(Frame, flags) + flag * sizeof(Lanes) + part)];
+}
+
+// ---- Which register gives way: the one whose value is needed last
+
+void Emitter::find_uses() {
+  const uint32_t count = block_->count;
+  uses_.assign((count + 1) * kNumCached, {kNever, false});
+  for (uint32_t n = count; n-- > 0;) {
+    Use* const now = &uses_[n * kNumCached];
+    std::copy_n(now + kNumCached, static_cast<size_t>(kNumCached), now);
+    const flow::Access& access = flow_.access(flow_.nodes[block_->first + n]);
+    const auto mark = [&](const flow::Resources& resources, bool reads) {
+      const Use use = {block_->first + n, reads};
+      resources.registers.for_each([&](Register r) {
+        if (r < kFirstAccumulator) now[r] = use;
+      });
+      if (resources.state & flow::kFlagA) now[kCachedFlagA] = use;
+      if (resources.state & flow::kFlagB) now[kCachedFlagB] = use;
+      if (resources.state & flow::kRtop) now[kCachedRtop] = use;
+    };
+    mark(access.destroys, false);
+    mark(access.reads | (access.writes - access.destroys), true);
+  }
+}
+
+uint64_t Emitter::distance(int host) const {
+  if (cache_.empty(host)) return ~uint64_t{0};
+  uint64_t least = ~uint64_t{0} - 1;
+  cache_.for_each(host, [&](Slot slot) {
+    const uint32_t next = next_use(node_, slot / 2).node;
+    const uint64_t needed = next == kNever ? uint64_t{kNever} + !cache_.dirty(slot) : next - node_;
+    least = std::min(least, needed);
+  });
+  return least;
+}
+
+int Emitter::farthest() const {
+  int best = Cache::kNone;
+  uint64_t most = 0;
+  for (int host = Cache::kHosts; host-- > 0;) {
+    if (!may_give_way(host)) continue;
+    const uint64_t needed = distance(host);
+    if (best != Cache::kNone && needed <= most) continue;
+    best = host;
+    most = needed;
+  }
+  if (best == Cache::kNone) throw Xbyak::Error(Xbyak::ERR_INTERNAL);
+  return best;
+}
+
+void Emitter::evict(int host) {
+  cache_.for_each(host, [&](Slot slot) {
+    if (cache_.dirty(slot)) vmovaps(home(slot), Ymm(host));
+    cache_.unbind(slot);
+  });
+}
+
+Emitter::Ymm Emitter::allocate() {
+  const int host = farthest();
+  evict(host);
+  lock(host);
+  return Ymm(host);
+}
+
+void Emitter::vacate_lower_half() {
+  for (int host = 0; host < Cache::kHosts / 2; ++host) {
+    int to = Cache::kHosts - 1;
+    while (to >= Cache::kHosts / 2 && !(cache_.empty(to) && may_give_way(to))) --to;
+    if (cache_.empty(host) || to < Cache::kHosts / 2) {
+      evict(host);
+      continue;
+    }
+    vmovaps(Ymm(to), Ymm(host));
+    cache_.for_each(host, [&](Slot slot) { cache_.bind(slot, to, cache_.dirty(slot)); });
+  }
+}
+
+/// What a cache held, from memory.
+void Emitter::reload(const Cache& cache) {
+  for (int host = 0; host < Cache::kHosts; ++host) {
+    bool loaded = false;
+    cache.for_each(host, [&](Slot slot) {
+      if (!std::exchange(loaded, true)) vmovaps(Ymm(host), home(slot));
+    });
+  }
+}
+
+// ---- Reads and writes
+
+Source Emitter::read(int cached, bool into_register) {
+  const Slot slot = slot_of(cached, part_);
+  if (cache_.host(slot) == Cache::kNone) {
+    if (!into_register) {
+      const Use& next = next_use(node_ + 1, cached);
+      const bool near = next.reads && next.node - node_ <= kNear;
+      if (!near || distance(farthest()) <= next.node - node_) return Source(home(slot));
+    }
+    const Ymm host = allocate();
+    vmovaps(host, home(slot));
+    cache_.bind(slot, host.getIdx(), false);
+  }
+  lock(cache_.host(slot));
+  return Source(Ymm(cache_.host(slot)));
+}
+
+void Emitter::bind(int cached, const Ymm& value) {
+  cache_.bind(slot_of(cached, part_), value.getIdx(), true);
+}
+
+void Emitter::write(Register r, const Source& value, const Exec& exec) {
+  if (!exec.masked) return bind(r, in_register(value));
+  const Ymm to = scratch();
+  blend(to, read(r), value, exec);
+  bind(r, to);
+}
+
+void Emitter::bits_to(const Reg32& to, int cached) {
+  const Scope scope(*this);
+  const int part = std::exchange(part_, 0);
+  vmovmskps(to, read(cached, true).reg());
+  part_ = 1;
+  vmovmskps(r10d, read(cached, true).reg());
+  shl(r10d, 8);
+  or_(to, r10d);
+  part_ = part;
+}
+
+void Emitter::live_lanes_to(const Reg32& to) {
+  const Scope scope(*this);
+  const Ymm zero = scratch(), dead = scratch();
+  vpxor(zero, zero, zero);
+  const int part = part_;
+  for (part_ = 0; part_ < 2; ++part_) {
+    vpcmpeqd(dead, zero, in_thread(offsetof(Thread, msf)));
+    vmovmskps(part_ ? r10d : to, dead);
+  }
+  part_ = part;
+  shl(r10d, 8);
+  or_(to, r10d);
+  xor_(to, kAllLanes);
+}
+
+// Functions see flags as bits, and change none.
+void Emitter::call_address(const void* function) {
+  store_dirty();
+  for (const bool of_b : {false, true}) {
+    bits_to(eax, of_b ? kCachedFlagB : kCachedFlagA);
+    mov(word[kThread + (of_b ? offsetof(Thread, flag_b) : offsetof(Thread, flag_a))], ax);
+  }
+  mov(rdi, kFrame);
+  mov(rax, reinterpret_cast<uint64_t>(function));
+  vzeroupper();
+  call(rax);
+  cache_ = Cache();
+  unifa_.in_register = false;
+}
+
+// ---- Sources
+
+Xbyak::Address Emitter::in_thread(size_t offset) const {
+  return yword[kThread + (offset + static_cast<size_t>(part_) * kPartBytes)];
+}
+Xbyak::Address Emitter::in_frame(size_t offset) const {
+  return yword[kFrame + (offset + static_cast<size_t>(part_) * kPartBytes)];
+}
+Xbyak::Address Emitter::constant(uint32_t bits) {
+  std::array<uint32_t, 16> words;
+  words.fill(bits);
+  return constants(words);
+}
+Xbyak::Address Emitter::constants(const std::array<uint32_t, 16>& words) {
+  return yword[rip + words_behind(words) + part_ * static_cast<int>(kPartBytes)];
+}
+
+Xbyak::Address Emitter::one_as_double() { return qword[rip + double_behind(1.0)]; }
+
+Emitter::Ymm Emitter::in_register(const Source& source) {
+  if (source.in_register()) return source.reg();
+  const Ymm to = scratch();
+  move(to, source);
+  return to;
+}
+
+void Emitter::move(const Ymm& to, const Source& from) {
+  if (from.constant() == 0u)
+    vpxor(to, to, to);
+  else
+    vmovaps(to, from.operand());
+}
+
+void Emitter::spread_sign(const Ymm& to, const Source& from) { vpsrad(to, in_register(from), 31); }
+
+void Emitter::spread_bits(const Ymm& to, const Reg32& bits) {
+  std::array<uint32_t, 16> lanes;
+  for (uint32_t i = 0; i < 16; ++i) lanes[i] = 1u << i;
+  vmovd(Xmm(to.getIdx()), bits);
+  vpbroadcastd(to, Xmm(to.getIdx()));
+  vpand(to, to, constants(lanes));
+  vpcmpeqd(to, to, constants(lanes));
+}
+
+}  // namespace v3d::qpu::jit::avx2
