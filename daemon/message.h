@@ -17,7 +17,7 @@ namespace v3d::daemon {
 inline constexpr uint32_t kMaxArrayPayload = 8 << 20, kMaxPlainPayload = 64 << 10;
 
 struct Request {
-  wire::MessageHeader header;
+  wire::MessageHeader header{};
   /// Why it was not kept but only taken off the socket, ENOMEM or EMFILE; payload and fds are empty then.
   int error = 0;
   std::span<const uint8_t> payload;  ///< valid until the next receive

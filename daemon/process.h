@@ -37,10 +37,10 @@ inline constexpr uint64_t kConnectionDescriptors = 3, kConnectionMappings = 3;
 struct ConnectionCharges {
   ioctl::Charge connection, descriptors, mappings;
 };
-/// What an open node takes: the daemon's end, and the pidfd of its opener.
-inline constexpr uint64_t kNodeDescriptors = 2;
+/// What an open node takes: the daemon's end, the pidfd of its opener, and the memory of its status.
+inline constexpr uint64_t kNodeDescriptors = 3, kNodeMappings = 1;
 struct NodeCharges {
-  ioctl::Charge node, descriptors;
+  ioctl::Charge node, descriptors, mappings;
 };
 
 }  // namespace v3d::daemon

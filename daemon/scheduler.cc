@@ -76,6 +76,13 @@ namespace {
 /// This thread is a worker that signals the end of a job: it will look for the next one itself. A render job
 /// thus follows its bin job without waking anybody.
 thread_local bool t_finishing = false;
+/// This thread pushes a small job, and will look itself whether it can run it.
+thread_local bool t_runs_small = false;
+
+/// A job that takes longer is not small, whatever it looks like, and so many next ones of its file are not
+/// believed.
+constexpr int64_t kSmallNs = 200'000;
+constexpr uint32_t kNotBelieved = 64;
 
 bool is_cl(Queue queue) { return queue == Queue::kBin || queue == Queue::kRender; }
 
@@ -173,7 +180,48 @@ void Scheduler::push(const std::vector<JobPtr>& jobs) {
     forget();
     throw;
   }
-  for (Node* node : nodes) node->notify();
+  for (Node* node : nodes) {
+    t_runs_small = is_small(*node->job);
+    node->notify();
+  }
+  t_runs_small = false;
+}
+
+bool Scheduler::is_small(const Job& job) {
+  return job.small && job.client->not_small.load(std::memory_order_relaxed) == 0;
+}
+
+/// The job as one that is in flight, if it is the next of its queue and nothing runs there. Else it is left
+/// to the workers.
+Scheduler::NodePtr Scheduler::start_small(const JobPtr& job) {
+  QueueState& queue = state(job->queue);
+  const auto entity = queue.entities.find(job->client->id);
+  if (entity == queue.entities.end()) return nullptr;
+  NodePtr head = entity->second.front();
+  if (head->job != job || !head->ready || head->killed || head->in_flight || queue.running) return nullptr;
+  const int64_t now_ns = ioctl::monotonic_ns();
+  if (next_of(queue, now_ns) != head) return nullptr;
+  grant(queue, head, now_ns);
+  begin(head);
+  return head;
+}
+
+void Scheduler::run_small(const std::vector<JobPtr>& jobs) {
+  if (std::none_of(jobs.begin(), jobs.end(), [](const JobPtr& job) { return job->small; })) return;
+  ioctl::ClientInfo& client = *jobs.front()->client;
+  std::unique_lock lock(mutex_);
+  for (const JobPtr& job : jobs) {
+    NodePtr node = is_small(*job) ? start_small(job) : nullptr;
+    if (!node) continue;
+    const int64_t start_ns = node->granted_ns;
+    ++small_in_flight_;
+    run(lock, std::move(node));
+    --small_in_flight_;
+    if (ioctl::monotonic_ns() - start_ns > kSmallNs) client.not_small = kNotBelieved;
+  }
+  if (const uint32_t left = client.not_small) client.not_small = left - 1;
+  // Those that this thread left alone, and others that came meanwhile.
+  if (!is_empty()) summon();
 }
 
 /// Empty ones where there is none yet.
@@ -228,7 +276,7 @@ void Scheduler::on_ready(Node& node) {
     return;
   }
   if (queue.running) queue.running->set_attention(true);  // it has a rival
-  if (!t_finishing) summon();
+  if (!t_finishing && !t_runs_small) summon();
 }
 
 /// The first job of all whose dependencies are signalled.
@@ -476,7 +524,7 @@ void Scheduler::summon() {
     wake_.notify_one();
     return;
   }
-  if (in_flight_ < threads || stop_) return;  // one is about to look
+  if (in_flight_ - small_in_flight_ < threads || stop_) return;  // one is about to look
   if (threads >= thread_limit_) return;
   try {
     workers_.start([this] { work(); });

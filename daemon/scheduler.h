@@ -11,7 +11,8 @@
 /// - else the job that was pushed first, as in the kernel.
 ///
 /// The thread that starts a job drives it to its end, so jobs in flight are bounded by threads. These are
-/// made as they are needed; where the host gives no more, jobs wait for others to end.
+/// made as they are needed; where the host gives no more, jobs wait for others to end. A small job whose
+/// queue is free is started by the thread that pushed it: waking another one takes longer than the job.
 ///
 /// It is live: a job that runs either ends, and its thread looks for the next, or comes to a checkpoint,
 /// where it sees the end of its slice and lets others run; a job in flight waits for nothing but its slice,
@@ -57,6 +58,8 @@ class Scheduler {
   /// All or, with std::bad_alloc, nothing. What comes later needs no memory of the scheduler's; a job that
   /// finds none for itself fails.
   void push(const std::vector<ioctl::JobPtr>& jobs);
+  /// After push(), by the same thread: runs the small ones of these jobs whose turn it is.
+  void run_small(const std::vector<ioctl::JobPtr>& jobs);
 
   /// A client is gone: its jobs in flight are cancelled, its queued ones end with ESRCH as soon as their
   /// dependencies are signalled.
@@ -123,6 +126,10 @@ class Scheduler {
   void run_empty_jobs(std::unique_lock<std::mutex>& lock);
   NodePtr first_clean() const;
 
+  // Small jobs
+  NodePtr start_small(const ioctl::JobPtr& job);
+  static bool is_small(const ioctl::Job& job);
+
   // Threads
   void work();
   void run(std::unique_lock<std::mutex>& lock, NodePtr node);
@@ -162,7 +169,8 @@ class Scheduler {
   std::unordered_map<const ioctl::BoSpace*, SpaceUse> spaces_;
   std::unordered_map<int32_t, ProcessUse> processes_;
   int in_flight_ = 0;
-  int killed_ = 0;  // queued jobs that will not run
+  int small_in_flight_ = 0;  // of these, on threads that are no workers
+  int killed_ = 0;           // queued jobs that will not run
   uint64_t next_seqno_ = 0;
   bool running_empty_jobs_ = false;
   bool stop_ = false;

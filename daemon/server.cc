@@ -89,6 +89,9 @@ Server::~Server() {
   for (const auto& [id, socket] : connections_) shutdown(socket, SHUT_RD);
   if (!connection_ended_.wait_for(lock, std::chrono::seconds(1), ended)) {
     for (const auto& [id, socket] : connections_) shutdown(socket, SHUT_RDWR);
+    // A session may run a job.
+    for (const auto& [token, open] : files_) scheduler_.kill(open.file->client()->id);
+    for (const Draining& d : draining_) scheduler_.kill(d.client->id);
     connection_ended_.wait(lock, ended);
   }
   for (const auto& [token, open] : files_) scheduler_.kill(open.file->client()->id);
@@ -301,7 +304,8 @@ int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* o
   using ioctl::Resource;
   NodeCharges charges;
   if (peer.account->charge(Resource::kOpenNodes, 1, &charges.node) != 0 ||
-      peer.account->charge(Resource::kDescriptors, kNodeDescriptors, &charges.descriptors) != 0)
+      peer.account->charge(Resource::kDescriptors, kNodeDescriptors, &charges.descriptors) != 0 ||
+      peer.account->charge(Resource::kMappings, kNodeMappings, &charges.mappings) != 0)
     return EMFILE;
   const std::shared_ptr<ioctl::File> file = kernel_.open(minor, peer.pid, peer.program, peer.privileged);
   if (!file) return ENXIO;
@@ -360,6 +364,15 @@ void Server::close_file(uint64_t token) {
   log_debug(Debug::kDaemon, "client %d (%s, pid %d) is closed", open.file->client()->id, user->program,
             user->pid);
   open.file->release();
+}
+
+std::shared_ptr<Express> Server::express_of(ioctl::Account& account) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(express_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<Express>& known = express_[account.process()];
+  std::shared_ptr<Express> express = known.lock();
+  if (!express) known = express = std::make_shared<Express>(account.shared_from_this(), options_.express);
+  return express;
 }
 
 /// What the kernel does when the last descriptor of a file is closed (drm-abi.md 3.9): a process that lives

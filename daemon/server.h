@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/express.h"
 #include "daemon/process.h"
 #include "daemon/scheduler.h"
 #include "ioctl/gpu.h"
@@ -31,6 +32,7 @@ class Server : private ioctl::Host {
     double exit_when_idle = -1;
     /// Seconds that jobs of a file have after the process that used it last is gone.
     double run_after_exit = 5;
+    Express::Options express = {};
     std::function<int64_t()> now_ns = ioctl::monotonic_ns;  ///< called by the thread of run() alone
   };
 
@@ -54,6 +56,8 @@ class Server : private ioctl::Host {
   /// Which file a descriptor of unknown origin is. False when none of this daemon's.
   bool adopt_file(int fd, uint64_t* token, uint32_t* minor);
   std::shared_ptr<ioctl::File> find_file(uint64_t token);
+  /// Of the process with that account. Throws std::bad_alloc.
+  std::shared_ptr<Express> express_of(ioctl::Account& account);
   /// A command of the owner, as every session is: "status", "shutdown", or "debug LIST", whose answer says
   /// in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or an errno.
   int command(const std::string& text, std::string* answer);
@@ -81,6 +85,7 @@ class Server : private ioctl::Host {
 
   // ioctl::Host
   void push(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.push(jobs); }
+  void run_small(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.run_small(jobs); }
   bool watch_hangup(int socket, std::function<void()> gone) override;
 
   /// Makes the loop look around.
@@ -118,6 +123,7 @@ class Server : private ioctl::Host {
   std::unordered_map<uint64_t, uint64_t> token_by_cookie_;  // of the client's end
   std::vector<Draining> draining_;
   std::map<ioctl::ProcessId, Holder> holders_;
+  std::map<ioctl::ProcessId, std::weak_ptr<Express>> express_;
   int64_t last_retired_ns_ = 0;
   std::unordered_map<uint64_t, std::function<void()>> watches_;  // by epoll key
   uint64_t next_watch_;

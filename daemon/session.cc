@@ -1,9 +1,12 @@
 #include "daemon/session.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
+#include <new>
 
 #include "absl/strings/str_format.h"
 #include "daemon/client_memory.h"
@@ -76,35 +79,78 @@ RequestFds request_fds(const ParsedIoctl& parsed, const Request& request, size_t
 
 Session::Session(Server& server, int socket, Peer peer)
     : server_(server),
+      fd_(socket),
       peer_(std::move(peer)),
       socket_(socket, peer_.process->get(), *peer_.account),
       waiter_(std::make_shared<ioctl::Waiter>(socket, peer_.process->get())) {}
+
+Session::~Session() {
+  if (seat_) express_->leave(seat_);
+}
 
 void Session::run() {
   log_client_ = {static_cast<uint64_t>(peer_.pid), absl::StrFormat("pid %d", peer_.pid)};
   const LogScope scope(&log_client_);
   Request request;
-  while (socket_.receive(&request) && serve(request)) {
+  while (socket_.receive(&request)) {
+    const int64_t came_ns = seat_ ? ioctl::monotonic_ns() : 0;
+    std::unique_lock<std::mutex> lock;
+    if (seat_) lock = std::unique_lock(seat_->mutex());
+    if (!serve(request)) break;
+    if (came_ns) express_->note_request(came_ns, ioctl::monotonic_ns());
   }
   report_left_out(log_client_);
 }
 
-bool Session::serve(Request& request) {
+Reply Session::answer_or_fail(Request& request, ioctl::Charge* bytes) {
   Reply reply;
-  ioctl::Charge bytes;  // until the client has read it
   const int error = ioctl::out_of_memory_is_enomem([&] {
     if (request.error) return request.error;
     reply = answer(request);
     const size_t size = reply.payload.size();
     return size > MessageSocket::kFreeBuffer
-               ? peer_.account->charge(ioctl::Resource::kRequestBytes, size, &bytes)
+               ? peer_.account->charge(ioctl::Resource::kRequestBytes, size, bytes)
                : 0;
   });
-  if (error) reply = failure(error);
+  return error ? failure(error) : std::move(reply);
+}
+
+bool Session::serve(Request& request) {
+  ioctl::Charge bytes;  // until the client has read it
+  const Reply reply = answer_or_fail(request, &bytes);
   // One of them may be the client's end of this connection: it must not outlive the client while the reply
   // waits to be read.
   request.fds.clear();
   return socket_.send(request.header.op, reply) && greeted_;
+}
+
+bool Session::is_short(const Request& request) {
+  wire::IoctlRequest header;
+  if (request.header.op != wire::kIoctl || !PayloadReader(request.payload).read(&header)) return false;
+  const uint32_t number = ioctl::drm::request_nr(header.request);
+  if (!wire::goes_through_channel(number)) return false;
+  // A submit may have to wait for earlier ones.
+  const auto file = wire::is_submit(number) ? server_.find_file(header.token) : nullptr;
+  if (!file) return true;
+  const std::lock_guard lock(server_.kernel().submit_mutex);
+  return !file->backlog.is_near();
+}
+
+void Session::serve_posted(Channel& channel) {
+  const LogScope scope(&log_client_);
+  Request request;
+  try {
+    if (!channel.take(&posted_, &request)) return;
+  } catch (const std::bad_alloc&) {
+    request = {};
+  }
+  ioctl::Charge bytes;
+  if (!is_short(request)) {
+    if (!channel.decline()) socket_.send(wire::kChannel, Reply());
+    return;
+  }
+  const Reply reply = answer_or_fail(request, &bytes);
+  if (!channel.reply(request.header.op, reply)) socket_.send(request.header.op, reply);
 }
 
 Reply Session::answer(Request& request) {
@@ -124,6 +170,8 @@ Reply Session::answer(Request& request) {
       return mmap(request);
     case wire::kCommand:
       return command(request);
+    case wire::kChannel:
+      return make_channel();
   }
   log_warning("unknown request %d of %s (pid %d)", request.header.op, peer_.program, peer_.pid);
   return failure(EPROTO);
@@ -151,25 +199,40 @@ Reply Session::hello(Request& request) {
   return reply;
 }
 
+namespace {
+
+/// What tells a client of a file, without what opened it.
+void append_file(uint64_t token, uint32_t minor, const ioctl::File* file, Reply* reply) {
+  ioctl::UniqueFd status;
+  if (file && file->status()) status.reset(fcntl(file->status()->memfd(), F_DUPFD_CLOEXEC, 0));
+  const uint64_t bytes = status ? ioctl::FileStatus::bytes() : 0;
+  reply->append(wire::FileReply{token, minor, static_cast<uint32_t>(bytes)});
+  if (status) reply->fds.push_back(std::move(status));
+}
+
+}  // namespace
+
 Reply Session::open(Request& request) {
   wire::OpenRequest args;
   PayloadReader reader(request.payload);
   if (!reader.read(&args)) return failure(EPROTO);
   Server::OpenedFile opened;
   if (const int error = server_.open_file(args.minor, args.flags, peer_, &opened)) return failure(error);
-  if (const auto file = server_.find_file(opened.token)) file->client()->used_by(user_);
+  const auto file = server_.find_file(opened.token);
+  if (file) file->client()->used_by(user_);
   Reply reply;
-  reply.append(wire::FileReply{opened.token, args.minor, 0});
   reply.fds.push_back(std::move(opened.client_end));
+  append_file(opened.token, args.minor, file.get(), &reply);
   return reply;
 }
 
 Reply Session::adopt(Request& request) {
   if (request.fds.size() != 1) return failure(EPROTO);
-  wire::FileReply file = {};
-  if (!server_.adopt_file(request.fds[0].get(), &file.token, &file.minor)) return failure(ENOTTY);
+  uint64_t token;
+  uint32_t minor;
+  if (!server_.adopt_file(request.fds[0].get(), &token, &minor)) return failure(ENOTTY);
   Reply reply;
-  reply.append(file);
+  append_file(token, minor, server_.find_file(token).get(), &reply);
   return reply;
 }
 
@@ -211,6 +274,25 @@ Reply Session::mmap(Request& request) {
     return failure(error);
   Reply reply;
   reply.append(where);
+  reply.fds.push_back(std::move(memfd));
+  return reply;
+}
+
+Reply Session::make_channel() {
+  if (seat_) return failure(EBUSY);
+  if (const int error = peer_.account->charge(ioctl::Resource::kMappings, 1, &channel_mapping_))
+    return failure(error);
+  ioctl::UniqueFd memfd;
+  auto channel = Channel::create(&memfd);
+  auto express = server_.express_of(*peer_.account);
+  if (!channel || !express) return failure(ENOMEM);
+  auto seat =
+      std::make_shared<Express::Seat>(std::move(channel), [this](Channel& posted) { serve_posted(posted); });
+  express->enter(seat);
+  express_ = std::move(express);
+  seat_ = std::move(seat);
+  Reply reply;
+  reply.append(wire::ChannelReply{static_cast<uint32_t>(Channel::bytes()), 0});
   reply.fds.push_back(std::move(memfd));
   return reply;
 }

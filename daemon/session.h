@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "daemon/express.h"
 #include "daemon/message.h"
 #include "daemon/process.h"
 #include "gpu/base/log_limiter.h"
@@ -17,6 +18,9 @@ class Session {
  public:
   /// @param socket  owned by the caller, open as long as the session
   Session(Server& server, int socket, Peer peer);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   /// Serves until the client or the server closes the connection, or the client's process ends.
   void run();
@@ -24,6 +28,13 @@ class Session {
  private:
   /// Serves one request. False when the connection is to end.
   bool serve(Request& request);
+  /// The same for one that came through the channel, on the express thread.
+  void serve_posted(Channel& channel);
+  /// Whether it is one of those that never wait.
+  bool is_short(const Request& request);
+  /// What a request is answered, whatever happens. @param bytes  what the reply is charged to, until it is
+  /// sent
+  Reply answer_or_fail(Request& request, ioctl::Charge* bytes);
   Reply answer(Request& request);
   Reply hello(Request& request);
   Reply open(Request& request);
@@ -32,14 +43,21 @@ class Session {
   Reply fd_ioctl(Request& request);
   Reply mmap(Request& request);
   Reply command(Request& request);
+  Reply make_channel();
 
   Server& server_;
+  const int fd_;
   Peer peer_;
   MessageSocket socket_;
   const std::shared_ptr<ioctl::Waiter> waiter_;
   bool greeted_ = false;
   LogClient log_client_;
   std::shared_ptr<const ioctl::User> user_;  // from hello on
+
+  std::shared_ptr<Express> express_;
+  std::shared_ptr<Express::Seat> seat_;  // once the client asked for a channel
+  ioctl::Charge channel_mapping_;
+  std::vector<uint8_t> posted_;  // the last request that came through it
 };
 
 }  // namespace v3d::daemon

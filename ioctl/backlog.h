@@ -19,6 +19,8 @@ class Backlog {
   /// Remembers a submission.
   /// @return what its submitter should wait for, for kPatienceNs at most, or null
   FencePtr add(FencePtr submission);
+  /// Whether the next submitter may have to wait.
+  bool is_near() const { return unfinished_.size() >= kMax; }
 
  private:
   std::deque<FencePtr> unfinished_;  // oldest first, without those that ended before the oldest

@@ -27,6 +27,15 @@ FencePtr Fence::stub() {
   return fence;
 }
 
+Fence::~Fence() {
+  if (place_ && !is_signalled()) status_->signal(place_);
+}
+
+void Fence::show_in(std::shared_ptr<FileStatus> status) {
+  place_ = status->take_place();
+  if (place_) status_ = std::move(status);
+}
+
 int Fence::status() const {
   if (!is_signalled()) return 0;
   return error_ ? -error_ : 1;
@@ -42,6 +51,7 @@ void Fence::signal(int error) {
     signalled_.store(true, std::memory_order_release);
     watchers.swap(watchers_);
   }
+  if (place_) status_->signal(place_);
   for (const auto& watcher : watchers) watcher->notify();
 }
 

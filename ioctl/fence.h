@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ioctl/account.h"
+#include "ioctl/file_status.h"
 #include "ioctl/unique_fd.h"
 
 namespace v3d::ioctl {
@@ -29,6 +30,9 @@ class Fence : public std::enable_shared_from_this<Fence> {
   /// Names are those of dma_fence_ops (shown by SYNC_IOC_FILE_INFO); they live as long as the program.
   Fence(const char* driver_name, const char* timeline_name, uint64_t context, uint64_t seqno)
       : driver_name_(driver_name), timeline_name_(timeline_name), context_(context), seqno_(seqno) {}
+  ~Fence();
+  Fence(const Fence&) = delete;
+  Fence& operator=(const Fence&) = delete;
 
   /// A fence that is signalled already.
   static FencePtr stub();
@@ -56,6 +60,10 @@ class Fence : public std::enable_shared_from_this<Fence> {
   /// The fences it was merged from; itself when it was not.
   std::vector<FencePtr> parts();
   size_t num_parts() const { return merged_from_.empty() ? 1 : merged_from_.size(); }
+  /// Clients of a file read there that it signals. Before others know of the fence.
+  void show_in(std::shared_ptr<FileStatus> status);
+  /// Where it is shown to clients of that file; 0 when it is not.
+  uint32_t place_in(const FileStatus& status) const { return status_.get() == &status ? place_ : 0; }
   /// Takes a charge for what it holds. Before others know of the fence.
   void keep(Charge charge) { charge_ = std::move(charge); }
 
@@ -67,6 +75,8 @@ class Fence : public std::enable_shared_from_this<Fence> {
   const uint64_t context_, seqno_;
   std::vector<FencePtr> merged_from_;
   Charge charge_;
+  std::shared_ptr<FileStatus> status_;
+  uint32_t place_ = 0;  // in status_
 
   std::mutex mutex_;  // protects watchers_ and the transition to signalled
   std::vector<std::shared_ptr<Watcher>> watchers_;

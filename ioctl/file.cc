@@ -8,9 +8,23 @@
 
 namespace v3d::ioctl {
 
+namespace {
+
+/// None where there are no syncobjs, and where somebody wants to see all ioctls.
+std::shared_ptr<FileStatus> make_status(const DrmDevice& device) {
+  return device.modeset || debug_on(Debug::kIoctl) ? nullptr : FileStatus::create();
+}
+
+}  // namespace
+
 File::File(Kernel& kernel, DrmDevice& device, uint32_t minor, std::shared_ptr<ClientInfo> client,
            bool privileged)
-    : kernel_(kernel), device_(device), minor_(minor), client_(std::move(client)), privileged_(privileged) {
+    : kernel_(kernel),
+      device_(device),
+      minor_(minor),
+      client_(std::move(client)),
+      privileged_(privileged),
+      status_(make_status(device)) {
   for (uint64_t& context : contexts_) context = new_fence_context();
 }
 
@@ -42,6 +56,9 @@ void File::release() {
     by_offset_.clear();
     space_.reset();
   }
+  for (const auto& slot : syncobjs)
+    if (slot.object) slot.object->hide();
+  if (status_) status_->close();
   for (const auto& slot : perfmons)
     if (slot.object) kernel_.perfmons().forget(slot.object.get());
   const std::lock_guard lock(device_.mutex);
@@ -72,7 +89,9 @@ std::shared_ptr<BoSpace> File::bo_space(Account& account) {
 
 FencePtr File::next_fence(Queue queue) {
   const auto q = static_cast<size_t>(queue);
-  return std::make_shared<Fence>("drm_sched", queue_timeline(queue), contexts_[q], ++seqnos_[q]);
+  auto fence = std::make_shared<Fence>("drm_sched", queue_timeline(queue), contexts_[q], ++seqnos_[q]);
+  if (status_) fence->show_in(status_);
+  return fence;
 }
 
 int File::refuse_memory(uint64_t size, const char* why) {
@@ -240,13 +259,21 @@ int File::add_syncobj(Account& account, std::shared_ptr<Syncobj> syncobj, uint32
 }
 
 std::shared_ptr<Syncobj> File::find_syncobj(uint32_t handle) const {
-  const std::lock_guard lock(mutex_);
-  return syncobjs_.find(handle);
+  std::shared_ptr<Syncobj> syncobj;
+  {
+    const std::lock_guard lock(mutex_);
+    syncobj = syncobjs_.find(handle);
+  }
+  if (syncobj) syncobj->hear();
+  return syncobj;
 }
 
 bool File::destroy_syncobj(uint32_t handle) {
+  std::shared_ptr<Syncobj> syncobj;
   const std::lock_guard lock(mutex_);
-  return syncobjs_.remove(handle) != nullptr;
+  syncobj = syncobjs_.remove(handle);
+  if (syncobj) syncobj->hide();  // before another one has the handle
+  return syncobj != nullptr;
 }
 
 int File::add_perfmon(Account& account, std::shared_ptr<Perfmon> perfmon, uint32_t* id) {

@@ -12,6 +12,7 @@
 #include "ioctl/abi.h"
 #include "ioctl/backlog.h"
 #include "ioctl/bo.h"
+#include "ioctl/file_status.h"
 #include "ioctl/handle_table.h"
 #include "ioctl/job.h"
 #include "ioctl/perfmon.h"
@@ -62,6 +63,8 @@ class File : public std::enable_shared_from_this<File> {
   /// CAP_SYS_ADMIN.
   bool privileged() const { return privileged_; }
   const Abi& abi() const;
+  /// What its clients see of its syncobjs; null when they have to ask.
+  const std::shared_ptr<FileStatus>& status() const { return status_; }
   /// What SET_CLIENT_NAME gave, or "".
   std::string client_name() const;
   void set_client_name(std::string name);
@@ -131,6 +134,7 @@ class File : public std::enable_shared_from_this<File> {
   const std::shared_ptr<ClientInfo> client_;
   const bool privileged_;
   const std::shared_ptr<MemoryUse> memory_use_ = std::make_shared<MemoryUse>();
+  const std::shared_ptr<FileStatus> status_;
   std::array<uint64_t, kNumQueues> contexts_;
   std::array<uint64_t, kNumQueues> seqnos_{};
 

@@ -55,6 +55,8 @@ struct ClientInfo {
   std::atomic<uint64_t> failed_jobs{0};
   std::atomic<uint64_t> resets{0};    ///< of the GPU that its jobs caused
   std::atomic<uint64_t> refusals{0};  ///< of memory
+  /// So many of its small jobs are left to other threads, as one took long.
+  std::atomic<uint32_t> not_small{0};
 
  private:
   mutable std::mutex mutex_;
@@ -70,6 +72,8 @@ struct Job {
   explicit Job(Queue q) : queue(q) {}
 
   const Queue queue;
+  /// By its registers little work: the thread that submits it may run it itself, rather than wake another.
+  bool small = false;
   std::shared_ptr<ClientInfo> client;
   /// Who submitted it; null: the client's user.
   std::shared_ptr<const User> user;
@@ -109,6 +113,9 @@ class JobSink {
   virtual ~JobSink() = default;
   /// Queues the jobs of one submission in this order; called under Kernel::submit_mutex, does not block.
   virtual void push(const std::vector<JobPtr>& jobs) = 0;
+  /// After each push, by its thread and without a lock: runs those of the jobs that are small and could run
+  /// now.
+  virtual void run_small(const std::vector<JobPtr>& /*jobs*/) {}
 };
 
 }  // namespace v3d::ioctl

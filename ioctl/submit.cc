@@ -209,10 +209,12 @@ void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& exten
       // Nobody waits for ever for a fence that stands somewhere already, of a job that was never queued.
       for (const JobPtr& job : jobs)
         if (job->done) job->done->signal(ENOMEM);
+      call.kernel.host().run_small(jobs);
       throw;
     }
     due = call.file.backlog.add(jobs.back()->done);
   }
+  call.kernel.host().run_small(jobs);
   if (due) hold_back(call, due);
 }
 

@@ -5,6 +5,12 @@
 #include "ioctl/submit.h"
 
 namespace v3d::ioctl {
+namespace {
+
+/// Bytes of both lists of a job that counts as small: one that draws nothing, and only signals.
+constexpr uint32_t kSmallLists = 256;
+
+}  // namespace
 
 int submit_cl(Call& call, drm::SubmitCl& args) {
   if (args.pad) return EINVAL;
@@ -42,6 +48,9 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
       return space->gpu().run_bin(registers, turn, binned.get());
     };
   }
+  const bool small = args.bcl_end - args.bcl_start + (args.rcl_end - args.rcl_start) <= kSmallLists;
+  if (bin) bin->small = small;
+  render->small = small;
   render->space = space;
   render->run = [space, registers, binned](Turn& turn) {
     return space->gpu().run_render(registers, turn, std::move(*binned));

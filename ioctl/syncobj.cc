@@ -11,6 +11,8 @@
 
 namespace v3d::ioctl {
 
+Syncobj::~Syncobj() { hide(); }
+
 FencePtr Syncobj::fence() const {
   const std::lock_guard lock(mutex_);
   return fence_;
@@ -23,8 +25,41 @@ void Syncobj::set(std::unique_lock<std::mutex> lock, FencePtr fence) {
     woken.swap(watches_);
     for (const auto& watch : woken) watch->fence = fence_;
   }
+  if (status_) entry_ = status_->say(handle_, fence_.get());
   lock.unlock();
   for (const auto& watch : woken) watch->watcher->notify();
+}
+
+void Syncobj::show_in(const std::shared_ptr<FileStatus>& status, uint32_t handle) {
+  const std::lock_guard lock(mutex_);
+  status_ = status;
+  handle_ = handle;
+  entry_ = status_->say(handle_, fence_.get());
+}
+
+bool Syncobj::was_reset() const { return status_ && fence_ && status_->was_reset(handle_, entry_); }
+
+void Syncobj::hear() {
+  std::map<uint64_t, Point> points;  // dropped outside the lock
+  std::unique_lock lock(mutex_);
+  if (!was_reset()) return;
+  points.swap(points_);
+  passed_ = 0;
+  set(std::move(lock), nullptr);
+}
+
+void Syncobj::hide() {
+  std::map<uint64_t, Point> points;  // dropped outside the lock
+  std::unique_lock lock(mutex_);
+  if (!status_) return;
+  // In this order: a client that empties it now sees that it has to ask, or is seen here.
+  status_->forget(handle_);
+  const bool reset = was_reset();
+  status_ = nullptr;
+  if (!reset) return;
+  points.swap(points_);
+  passed_ = 0;
+  set(std::move(lock), nullptr);
 }
 
 void Syncobj::replace(FencePtr fence) {
@@ -280,7 +315,10 @@ int syncobj_create(Call& call, drm::SyncobjCreate& args) {
   if (args.flags & ~drm::kSyncobjCreateSignaled) return EINVAL;
   auto syncobj = std::make_shared<Syncobj>();
   if (args.flags & drm::kSyncobjCreateSignaled) syncobj->replace(Fence::stub());
-  return add_handle(call, std::move(syncobj), &args.handle);
+  if (const int error = add_handle(call, syncobj, &args.handle)) return error;
+  const auto& status = call.file.status();
+  if (status && args.handle < wire::Status::kSyncobjs) syncobj->show_in(status, args.handle);
+  return 0;
 }
 
 int syncobj_destroy(Call& call, drm::SyncobjDestroy& args) {
@@ -302,6 +340,7 @@ int syncobj_handle_to_fd(Call& call, drm::SyncobjHandle& args) {
     fd = call.kernel.export_sync_file(call.account, {std::move(fence), ""});
   } else {
     if (!syncobj) return EINVAL;
+    syncobj->hide();
     fd = call.kernel.export_syncobj(call.account, syncobj);
   }
   if (!fd) return EMFILE;

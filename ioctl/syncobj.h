@@ -13,9 +13,18 @@ namespace v3d::ioctl {
 /// Thread safe.
 class Syncobj {
  public:
+  ~Syncobj();
   FencePtr fence() const;
   /// Null empties the slot. A fence goes to everybody who waits for one to appear.
   void replace(FencePtr fence);
+
+  /// @name Clients that ask no more than its file's status (wire::Status)
+  /// From now on its fences are shown there. Of one handle only, as clients empty the slot there.
+  void show_in(const std::shared_ptr<FileStatus>& status, uint32_t handle);
+  /// Hears of what clients did there.
+  void hear();
+  /// No more: other files know it too, or it has no handle.
+  void hide();
 
   /// @name Timeline points (drm-abi.md 6.3)
   /// Only the fd calls reach them: neither node has the timeline ioctls.
@@ -42,12 +51,15 @@ class Syncobj {
     Charge watches;
   };
   void set(std::unique_lock<std::mutex> lock, FencePtr fence);
+  bool was_reset() const;
 
   mutable std::mutex mutex_;  // protects all below and Watch::fence of its watches
   FencePtr fence_;
   std::map<uint64_t, Point> points_;  // the last is fence_
   uint64_t passed_ = 0;               // points up to here have signalled and are forgotten
   std::vector<std::shared_ptr<Watch>> watches_;
+  std::shared_ptr<FileStatus> status_;  // null: not shown
+  uint32_t handle_ = 0, entry_ = 0;     // there
 };
 
 }  // namespace v3d::ioctl

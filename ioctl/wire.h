@@ -14,6 +14,11 @@
 ///    last duplicate anywhere is closed, the daemon sees end-of-file and releases the drm_file. Its identity
 ///    is SO_COOKIE.
 ///
+/// Short requests need no socket while both sides are awake: they travel through a Channel, memory that
+/// belongs to a control connection.
+///
+/// What needs no message: Status, memory in which the daemon says what it knows of a file's syncobjs.
+///
 /// Every message: MessageHeader, then `size` bytes of payload. File descriptors travel by SCM_RIGHTS with the
 /// first byte of the header.
 #pragma once
@@ -23,7 +28,7 @@
 namespace v3d::wire {
 
 inline constexpr uint32_t kMagic = 0x55443356;  // "V3DU"
-inline constexpr uint32_t kProtocol = 2;
+inline constexpr uint32_t kProtocol = 3;
 inline constexpr uint32_t kMaxPayload = 64u << 20;
 inline constexpr int kMaxFds = 16;
 
@@ -40,6 +45,7 @@ enum Op : uint32_t {
       5,  ///< the same with the fd itself (sync_file '>' and dma-buf 'b' ioctls); ENOTTY when it is neither
   kMmap = 6,     ///< MmapRequest -> MmapReply + fd
   kCommand = 7,  ///< text -> text; what `v3demu status` and its like ask for
+  kChannel = 8,  ///< nothing -> ChannelReply + fd; once on a connection, from which on it has a Channel
 };
 
 struct MessageHeader {
@@ -67,11 +73,40 @@ struct OpenRequest {
   int32_t flags;  ///< of open(2)
 };
 /// token names the drm_file in kIoctl and kMmap; unguessable, valid for every connection of the same user.
+/// When status_bytes is not 0, the last descriptor is memory of that size that starts with a Status.
 struct FileReply {
   uint64_t token;
   uint32_t minor;
-  uint32_t reserved;
+  uint32_t status_bytes;
 };
+
+/// What a file's syncobjs hold, for every process that uses the file. All words are read and written
+/// atomically. The daemon writes `syncobjs` and `fences` (before it answers the request that changes them)
+/// and does not read them; the client writes the rest. Futexes: `fences`, and the lower half of `syncobjs`.
+///
+/// A syncobj is what syncobjs[handle] says, unless resets[handle] equals the lower half of that: then the
+/// client has emptied it, of which the daemon hears when it next looks at the syncobj.
+struct Status {
+  static constexpr uint32_t kSyncobjs = 512, kFences = 512;
+
+  uint32_t closed;    ///< by the daemon: the file is no more
+  uint32_t sleepers;  ///< threads that sleep on a futex here; without any the daemon wakes nobody
+  uint32_t reserved[14];
+  uint64_t syncobjs[kSyncobjs];  ///< by handle
+  uint32_t resets[kSyncobjs];
+  uint32_t fences[kFences];
+};
+
+/// An entry of Status::syncobjs: in the lower half 2 bits of SyncobjState, and 30 that no earlier entry of
+/// the file had; in the upper one, of kPending: 12 bits of an index in `fences`, and 20 of a number. The
+/// fence is signalled when fences[index] is not that number times two.
+enum SyncobjState : uint32_t {
+  kAsk = 0,        ///< not said here: no such handle, shared with other files, a fence from elsewhere
+  kEmpty = 1,      ///< no fence
+  kSignalled = 2,  ///< a fence that has signalled
+  kPending = 3,    ///< a fence that had not, when it was put there
+};
+inline constexpr uint32_t kFenceIndexBits = 12;
 
 /// Payload: IoctlRequest, arg_size bytes of argument, then num_segments times {Segment, bytes if kIn}.
 /// Descriptors that the argument names (PRIME_FD_TO_HANDLE, SYNCOBJ_FD_TO_HANDLE, SYNC_IOC_MERGE's fd2,
@@ -121,6 +156,53 @@ struct Move {
   uint64_t offset, size;  ///< bytes, whole pages
 };
 inline constexpr char kSlabName[] = "v3demu-slab";
+
+/// The descriptor is memory of `bytes`, which starts with a Channel.
+struct ChannelReply {
+  uint32_t bytes;
+  uint32_t reserved;
+};
+
+/// A place for one request and its reply. Words are read and written atomically. A daemon that listens looks
+/// at `request` all the time, for some microseconds after the last one; when it ceases to, requests take the
+/// socket. There too goes a reply for which the client sleeps (recvmsg) or that does not fit here.
+///
+/// The client writes the request and kNoReply, then kPosted over kListening; while that stands it may take
+/// the request back the same way. The daemon copies the request before it looks at it.
+struct Channel {
+  static constexpr uint32_t kMessage = 16256;
+
+  uint32_t request;  ///< ChannelRequest
+  uint32_t reserved[15];
+  uint32_t reply;  ///< ChannelReplyState
+  uint32_t reserved2[15];
+  uint8_t request_message[kMessage];  ///< MessageHeader and payload
+  uint8_t reply_message[kMessage];
+};
+enum ChannelRequest : uint32_t { kDeaf = 0, kListening = 1, kPosted = 2, kTaken = 3 };
+enum ChannelReplyState : uint32_t {
+  kNoReply = 0,
+  kReplied = 1,   ///< it is in reply_message
+  kOnSocket = 2,  ///< it is, or soon will be, on the socket
+  kDeclined = 3,  ///< the request was not served: it may take too long, and is to come over the socket. To a
+                  ///< client that sleeps a message of kChannel without payload says so
+  kSleeping = 4,  ///< by the client, over kNoReply: it waits for the reply on the socket
+};
+
+constexpr bool is_submit(uint32_t number) { return number == 0x40 || number == 0x46 || number == 0x47; }
+/// The ioctls that go through a channel: those that Mesa makes often and that never wait, by number. The same
+/// numbers are harmless on the other node.
+constexpr bool goes_through_channel(uint32_t number) {
+  if (is_submit(number)) return true;
+  constexpr uint8_t kNumbers[] = {
+      0x09,                    // GEM_CLOSE
+      0x42, 0x43, 0x45,        // CREATE_BO, MMAP_BO, GET_BO_OFFSET
+      0xbf, 0xc0, 0xc4, 0xc5,  // SYNCOBJ_CREATE, _DESTROY, _RESET, _SIGNAL
+  };
+  for (const uint8_t known : kNumbers)
+    if (known == number) return true;
+  return false;
+}
 
 struct MmapRequest {
   uint64_t token;

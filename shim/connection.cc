@@ -10,6 +10,7 @@
 #include "shim/config.h"
 #include "shim/debug_request.h"
 #include "shim/launch.h"
+#include "shim/own_pid.h"
 #include "shim/raw.h"
 
 namespace v3d::shim {
@@ -19,9 +20,16 @@ constexpr int kPrivateFds = 512;
 constexpr size_t kBufferSize = 64 << 10;
 constexpr size_t kKeptBufferSize = 1 << 20;
 constexpr size_t kHeader = sizeof(wire::MessageHeader);
+/// So many requests that could go through a channel make a thread worth one.
+constexpr uint32_t kWorthAChannel = 16;
+/// So many next ones do without after one that nobody took.
+constexpr uint32_t kNotShort = 8;
+/// So long the thread looks for a reply before it sleeps.
+constexpr uint64_t kPatienceNs = 50'000;
 
 // initial-exec: no allocation on first access, which may happen inside malloc.
-thread_local Connection mine [[gnu::tls_model("initial-exec")]] = {-1, 0, 0, 0, 0, 0, false, nullptr, 0};
+constexpr Connection kNoConnection{-1, 0, 0, 0, 0, 0, nullptr, 0, 0, 0, false, nullptr, 0};
+thread_local Connection mine [[gnu::tls_model("initial-exec")]] = kNoConnection;
 
 // Connections of all threads, for the child of a fork to close: (fd + 1) << 32 | inode. Without locks, as
 // fork may come at any moment.
@@ -46,6 +54,10 @@ bool is_intact(int fd, dev_t dev, ino_t ino) {
 }
 
 void disconnect(Connection* c) {
+  // The child of a fork has not got the memory.
+  if (c->channel && c->owner == own_pid()) raw::unmap_memory(c->channel, c->channel_bytes);
+  c->channel = nullptr;
+  c->short_requests = 0;
   if (c->fd < 0) return;
   if (c == &mine) exchange_in_registry(registry_entry(*c), 0);
   if (is_intact(c->fd, c->dev, c->ino)) raw::close(c->fd);
@@ -77,6 +89,7 @@ void in_fork_child() {
     }
   }
   mine.fd = -1;
+  mine.channel = nullptr;
 }
 
 void hook_thread_and_fork() {
@@ -122,7 +135,7 @@ int connect_and_greet(Connection* c) {
   c->fd = fd;
   c->dev = st.st_dev;
   c->ino = st.st_ino;
-  c->owner = raw::getpid();
+  c->owner = own_pid();
   c->daemon = 0;
   return greet(c);
 }
@@ -289,7 +302,7 @@ int connect_socket() {
 }
 
 uint32_t probe_chip() {
-  Connection c{-1, 0, 0, 0, 0, 0, false, nullptr, 0};
+  Connection c = kNoConnection;
   if (connect_and_greet(&c) < 0) return 0;
   disconnect(&c);
   return c.chip;
@@ -297,7 +310,7 @@ uint32_t probe_chip() {
 
 int Call::open(pid_t daemon) {
   if (mine.busy) {
-    temporary_ = {-1, 0, 0, 0, 0, 0, false, nullptr, 0};
+    temporary_ = kNoConnection;
     connection_ = &temporary_;
   } else {
     connection_ = &mine;
@@ -305,7 +318,7 @@ int Call::open(pid_t daemon) {
   Connection* c = connection_;
   c->busy = true;
   if (c->fd >= 0 &&
-      (c->owner != raw::getpid() || !is_intact(c->fd, c->dev, c->ino) || (daemon && c->daemon != daemon))) {
+      (c->owner != own_pid() || !is_intact(c->fd, c->dev, c->ino) || (daemon && c->daemon != daemon))) {
     disconnect(c);
   }
   if (c->fd < 0) {
@@ -389,6 +402,8 @@ int Call::receive() {
     if (have < kHeader) continue;
     wire::MessageHeader header;
     memcpy(&header, c->buffer + start, kHeader);
+    if (header.magic == wire::kMagic && header.op == wire::kChannel && header.size == 0 && c->channel)
+      return EAGAIN;  // declined
     if (header.magic != wire::kMagic || header.op != op_ || !reserve(start, header.size)) return ENODEV;
     need = kHeader + header.size;
     reply_size_ = header.size;
@@ -397,8 +412,105 @@ int Call::receive() {
   return 0;
 }
 
+void Call::want_channel() {
+  Connection* c = connection_;
+  if (c != &mine || c->channel || ++c->short_requests != kWorthAChannel) return;
+  // A message of its own in the place behind the request.
+  const wire::MessageHeader header{wire::kMagic, wire::kChannel, 0, 0};
+  struct {
+    wire::MessageHeader header;
+    wire::ChannelReply channel;
+  } reply;
+  auto* at = reinterpret_cast<uint8_t*>(&reply);
+  int fds[wire::kMaxFds], num_fds = 0;
+  if (send_all(c->fd, reinterpret_cast<const uint8_t*>(&header), sizeof(header), nullptr, 0) < 0) return;
+  for (size_t have = 0, need = kHeader; have < need;) {
+    const long got = receive_some(c->fd, at + have, need - have, MSG_CMSG_CLOEXEC, fds, &num_fds);
+    if (got == -EINTR) continue;
+    if (got <= 0) break;  // the request itself will find out
+    have += static_cast<size_t>(got);
+    if (have == kHeader && reply.header.size == sizeof(reply.channel)) need = sizeof(reply);
+    if (have < sizeof(reply) || num_fds != 1 || reply.channel.bytes < sizeof(wire::Channel)) continue;
+    void* memory = raw::mmap(nullptr, reply.channel.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+    if (!memory) continue;
+    raw::call(SYS_madvise, raw::word(memory), static_cast<long>(reply.channel.bytes), MADV_DONTFORK);
+    c->channel = static_cast<wire::Channel*>(memory);
+    c->channel_bytes = reply.channel.bytes;
+  }
+  for (int i = 0; i < num_fds; ++i) raw::close(fds[i]);
+}
+
+int Call::take_short_reply() {
+  const wire::Channel& channel = *connection_->channel;
+  wire::MessageHeader header;
+  memcpy(&header, channel.reply_message, kHeader);
+  const size_t start = kHeader + size_;
+  if (header.magic != wire::kMagic || header.op != op_ || header.size > wire::Channel::kMessage - kHeader ||
+      !reserve(start, header.size)) {
+    return ENODEV;
+  }
+  memcpy(connection_->buffer + start, channel.reply_message, kHeader + header.size);
+  reply_size_ = header.size;
+  error_ = header.error;
+  return 0;
+}
+
+bool Call::send_short(int* error) {
+  wire::Channel* channel = connection_->channel;
+  std::atomic_ref<uint32_t> request(channel->request), reply(channel->reply);
+  if (connection_->not_short && connection_->not_short--) return false;
+  if (request.load(std::memory_order_relaxed) != wire::kListening || kHeader + size_ > channel->kMessage)
+    return false;
+  const wire::MessageHeader header{wire::kMagic, op_, static_cast<uint32_t>(size_), 0};
+  memcpy(connection_->buffer, &header, kHeader);
+  memcpy(channel->request_message, connection_->buffer, kHeader + size_);
+  reply.store(wire::kNoReply);
+  uint32_t state = wire::kListening;
+  if (!request.compare_exchange_strong(state, wire::kPosted)) return false;
+  const uint64_t start = raw::fast_monotonic_ns();
+  for (bool patient = true; patient;) {
+    patient = raw::fast_monotonic_ns() - start < kPatienceNs;
+    for (int i = 0; i < 16 && reply.load(std::memory_order_acquire) == wire::kNoReply; ++i) raw::pause();
+    state = wire::kNoReply;
+    switch (reply.load(std::memory_order_acquire)) {
+      case wire::kReplied:
+        *error = take_short_reply();
+        return true;
+      case wire::kOnSocket:
+        *error = receive();
+        return true;
+      case wire::kDeclined:
+        return false;
+      default:
+        break;
+    }
+  }
+  // Nobody is there, or the daemon's thread has no processor: then it is not awake either.
+  state = wire::kPosted;
+  if (request.compare_exchange_strong(state, wire::kListening)) {
+    connection_->not_short = kNotShort;
+    return false;
+  }
+  state = wire::kNoReply;
+  if (reply.compare_exchange_strong(state, wire::kSleeping) || state == wire::kOnSocket)
+    *error = receive();
+  else if (state == wire::kReplied)
+    *error = take_short_reply();
+  else
+    return false;  // declined at the last moment
+  return *error != EAGAIN;
+}
+
 int Call::send() {
   Connection* c = connection_;
+  if (flags_ & kShort && num_attached_ == 0) {
+    want_channel();
+    int error;
+    if (c->channel && send_short(&error)) {
+      if (error) disconnect(c);
+      return error;
+    }
+  }
   int error = transmit();
   if (error == -EPIPE) {
     // Closed before it could take the request: asking again repeats nothing.

@@ -14,16 +14,21 @@ enum CallFlags : unsigned {
   kStartDaemon = 1,    ///< when none answers
   kInterruptible = 2,  ///< a signal ends the call with EINTR and takes the request back
   kCloseOnExec = 4,    ///< of received descriptors
+  kShort = 8,          ///< wire::goes_through_channel
 };
 
 struct Connection {
   int fd;  ///< -1: none. A number above those that applications use, and never trusted: see is_intact()
   dev_t dev;
   ino_t ino;
-  pid_t owner;    ///< process that opened it: a child must not read its parent's replies
-  pid_t daemon;   ///< at the other end
-  uint32_t chip;  ///< that it models: 71 or 42
-  bool busy;      ///< a Call uses it: another one below it on the stack is in a signal handler
+  pid_t owner;             ///< process that opened it: a child must not read its parent's replies
+  pid_t daemon;            ///< at the other end
+  uint32_t chip;           ///< that it models: 71 or 42
+  wire::Channel* channel;  ///< null: none
+  uint32_t channel_bytes;
+  uint32_t short_requests;  ///< so far; who makes some is worth a channel
+  uint32_t not_short;       ///< so many next ones take the socket, as nobody took one
+  bool busy;                ///< a Call uses it: another one below it on the stack is in a signal handler
   uint8_t* buffer;
   size_t capacity;
 };
@@ -69,6 +74,11 @@ class Call {
   bool reserve(size_t start, size_t payload);
   int transmit();
   int receive();
+  /// Asks for a channel when there have been enough requests to make it worthwhile.
+  void want_channel();
+  /// Through the channel. False: not at all, the request has to take the socket.
+  bool send_short(int* error);
+  int take_short_reply();
 
   Connection* connection_ = nullptr;
   Connection temporary_;

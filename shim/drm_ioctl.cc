@@ -7,6 +7,7 @@
 #include "shim/marshal.h"
 #include "shim/moved_memory.h"
 #include "shim/raw.h"
+#include "shim/status.h"
 #include "shim/user_memory.h"
 
 namespace v3d::shim {
@@ -140,7 +141,8 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
   const bool wait = is_wait(driver, request);
   const bool wait_bo = wait && ioctl_number(request) == kWaitBo;
   const uint64_t started = wait_bo ? raw::monotonic_ns() : 0;
-  Call call(op, kCloseOnExec | (wait ? unsigned{kInterruptible} : 0u));
+  const bool is_short = op == wire::kIoctl && wire::goes_through_channel(ioctl_number(request));
+  Call call(op, kCloseOnExec | (wait ? unsigned{kInterruptible} : 0u) | (is_short ? unsigned{kShort} : 0u));
   if (int error = call.open(file.daemon)) return -error;
   if (op == wire::kFdIoctl) call.attach(fd);
   wire::IoctlRequest header{};
@@ -164,6 +166,8 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
 
 int drm_ioctl(const File& file, uint32_t request, uint64_t argument) {
   const Driver driver = file.minor == 1 ? Driver::kVc4 : Driver::kV3d;
+  if (int answer; driver == Driver::kV3d && find_status_answer(file, request, argument, &answer))
+    return answer;
   if (int answer; find_answer(file, driver, request, argument, &answer)) return answer;
   if (answers_version(request)) {
     // Asked once with room for everything, so that it can be answered from then on.
@@ -178,6 +182,13 @@ int drm_ioctl(const File& file, uint32_t request, uint64_t argument) {
   int result = forward(wire::kIoctl, driver, -1, file, request, argument);
   if (result == 0) remember_answer(file, driver, request, argument);
   return result;
+}
+
+int ask_for_life(const File& file) {
+  // A wait for nothing.
+  constexpr uint32_t kSyncobjWait = 0xc02064c3;
+  uint64_t argument[4] = {};
+  return forward(wire::kIoctl, Driver::kV3d, -1, file, kSyncobjWait, reinterpret_cast<uint64_t>(argument));
 }
 
 int fence_ioctl(int fd, uint32_t request, uint64_t argument) {

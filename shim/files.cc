@@ -7,7 +7,9 @@
 
 #include "shim/config.h"
 #include "shim/connection.h"
+#include "shim/own_pid.h"
 #include "shim/raw.h"
+#include "shim/status.h"
 
 namespace v3d::shim {
 namespace {
@@ -84,11 +86,16 @@ void remember_file(const struct stat& st, const File& file) {
                static_cast<uint64_t>(file.minor) << 32 | static_cast<uint32_t>(file.daemon)});
 }
 
-bool parse(const Call& call, File* file) {
+/// @param status_fd  which of the received descriptors shows the file's status, if one does
+bool parse(Call* call, int status_fd, File* file) {
   wire::FileReply reply;
-  if (call.reply_size() < sizeof(reply)) return false;
-  memcpy(&reply, call.reply(), sizeof(reply));
-  *file = {reply.token, reply.minor, call.daemon()};
+  if (call->reply_size() < sizeof(reply)) return false;
+  memcpy(&reply, call->reply(), sizeof(reply));
+  *file = {reply.token, reply.minor, call->daemon()};
+  if (const int fd = reply.status_bytes ? call->take(status_fd) : -1; fd >= 0) {
+    remember_status(reply.token, fd, reply.status_bytes);
+    raw::close(fd);
+  }
   return true;
 }
 
@@ -104,7 +111,7 @@ int adopt(int fd, const struct stat& st, File* file) {
   if (!error) error = call.error();
   if (error == ENOTTY) cache.store({st.st_dev, st.st_ino, kNotOurs, 0, 0});
   if (error) return -error;
-  if (!parse(call, file)) return -EPROTO;
+  if (!parse(&call, 0, file)) return -EPROTO;
   remember_file(st, *file);
   return 0;
 }
@@ -118,7 +125,7 @@ bool could_be_file(int fd, const struct stat& st) {
   // A socket pair carries the credentials of whoever made it, and the daemon is another process.
   ucred maker{};
   size = sizeof(maker);
-  return raw::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0 && maker.pid != raw::getpid();
+  return raw::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &maker, &size) == 0 && maker.pid != own_pid();
 }
 
 }  // namespace
@@ -156,7 +163,7 @@ int open_file(uint32_t wire_minor, int flags) {
   File file;
   int fd = call.take(0);
   struct stat st;
-  if (fd < 0 || !parse(call, &file) || raw::fstat(fd, &st) < 0) {
+  if (fd < 0 || !parse(&call, 1, &file) || raw::fstat(fd, &st) < 0) {
     if (fd >= 0) raw::close(fd);
     return -ENODEV;
   }

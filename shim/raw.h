@@ -114,6 +114,21 @@ inline uint64_t monotonic_ns() {
   return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
 }
 
+/// The same without a system call, in libc.
+inline uint64_t fast_monotonic_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
+}
+/// For loops that wait for another processor.
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  __asm__ volatile("yield");
+#endif
+}
+
 /// nullptr when there is no memory.
 inline void* mmap(void* address, size_t size, int prot, int flags, int fd, off_t offset) {
   long result = call(SYS_mmap, word(address), static_cast<long>(size), prot, flags, fd, offset);

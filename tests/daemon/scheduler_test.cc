@@ -343,6 +343,62 @@ TEST_F(SchedulerTest, EndingDropsWhatIsQueued) {
 }
 
 /// Slices of a millisecond, and jobs that run until they are told.
+TEST_F(SchedulerTest, SmallJobsRunOnTheThreadThatPushesThem) {
+  std::thread::id bin_thread, render_thread;
+  const JobPtr bin = make_job(a_, Queue::kBin, "bin", {}, [&] { bin_thread = std::this_thread::get_id(); });
+  const JobPtr render = make_job(a_, Queue::kRender, "render", {bin->done},
+                                 [&] { render_thread = std::this_thread::get_id(); });
+  const JobPtr clean = make_job(a_, Queue::kCacheClean, "clean", {render->done});
+  bin->small = render->small = true;
+  scheduler_.push({bin, render, clean});
+  scheduler_.run_small({bin, render, clean});
+  EXPECT_TRUE(bin->done->is_signalled() && render->done->is_signalled() && clean->done->is_signalled());
+  EXPECT_EQ(bin_thread, std::this_thread::get_id());
+  EXPECT_EQ(render_thread, std::this_thread::get_id());
+  EXPECT_TRUE(scheduler_.is_idle(*a_.info));
+}
+
+TEST_F(SchedulerTest, SmallJobsThatHaveToWaitAreLeftToOthers) {
+  Gate gate;
+  const FencePtr later = pending();
+  const JobPtr big = make_job(b_, Queue::kTfu, "big", {}, [&] { gate.pass(); });
+  scheduler_.push({big});
+  gate.wait_for_arrivals(1);
+  const JobPtr behind = make_job(a_, Queue::kTfu, "behind"),
+               dependent = make_job(a_, Queue::kCpu, "dependent", {later});
+  for (const JobPtr& job : {behind, dependent}) {
+    job->small = true;
+    scheduler_.push({job});
+    scheduler_.run_small({job});
+    EXPECT_FALSE(job->done->is_signalled());
+  }
+  later->signal();
+  wait(dependent->done);
+  gate.open();
+  wait(behind->done);
+  EXPECT_EQ(ran(), (std::vector<std::string>{"big", "dependent", "behind"}));
+}
+
+TEST_F(SchedulerTest, WhoseSmallJobTookLongIsNotBelievedForAWhile) {
+  int on_this_thread = 0;
+  const auto count = [&, self = std::this_thread::get_id()] {
+    if (std::this_thread::get_id() == self) ++on_this_thread;
+  };
+  const auto run = [&](const std::function<void()>& body) {
+    const JobPtr job = make_job(a_, Queue::kTfu, "job", {}, body);
+    job->small = true;
+    scheduler_.push({job});
+    scheduler_.run_small({job});
+    wait(job->done);
+  };
+  run([&] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+  EXPECT_GT(a_.info->not_small, 0u);
+  for (int i = 0; i < 30; ++i) run(count);
+  EXPECT_EQ(on_this_thread, 0);
+  for (int i = 0; i < 200; ++i) run(count);
+  EXPECT_GT(on_this_thread, 0);
+}
+
 class SlicesTest : public SchedulerTest {
  protected:
   static constexpr int64_t kSliceNs = 1'000'000;

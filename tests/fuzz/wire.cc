@@ -1,14 +1,16 @@
 /// Input of wire: repeated {u8 op, u8 flags, u16 size, payload}; a client greets, opens a render node and
-/// sends them. Input of framing: repeated {u8 descriptors, u16 size, bytes}: pieces of requests as they come
-/// in. Descriptors keep pieces apart on their way. The bytes "TTTTTTTT" become the token of the client's
-/// node.
+/// sends them; with bit 3 of flags through a channel, whose words the next byte sets. Input of framing:
+/// repeated {u8 descriptors, u16 size, bytes}: pieces of requests as they come in. Descriptors keep pieces
+/// apart on their way. The bytes "TTTTTTTT" become the token of the client's node.
 #include "ioctl/wire.h"
 
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <thread>
 #include <vector>
@@ -26,7 +28,7 @@ namespace protocol = ::v3d::wire;  // fuzz::wire is the target
 /// One client of a server whose accept loop does not run.
 class Client {
  public:
-  Client() : server_(gpu(), {}) {
+  Client() : server_(gpu(), options()) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) std::abort();
     ours_ = ioctl::UniqueFd(ends[0]);
@@ -39,6 +41,7 @@ class Client {
   ~Client() {
     shutdown(ours_.get(), SHUT_RDWR);  // ends waits too
     session_.join();
+    if (channel_) munmap(channel_, sizeof *channel_);
   }
 
   /// False when the connection is over.
@@ -81,6 +84,50 @@ class Client {
   }
   static constexpr size_t kMostDescriptors = 20;
 
+  /// The channel of the connection; null when there is none.
+  protocol::Channel* channel() {
+    if (channel_) return channel_;
+    const protocol::MessageHeader header = {protocol::kMagic, protocol::kChannel, 0, 0};
+    struct {
+      protocol::MessageHeader header;
+      protocol::ChannelReply channel;
+    } reply = {};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    iovec part = {&reply, sizeof reply};
+    msghdr message = {};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    if (!send_all(&header, sizeof header) || !wait_for_input(10000) ||
+        recvmsg(ours_.get(), &message, MSG_CMSG_CLOEXEC) < 0 || !CMSG_FIRSTHDR(&message))
+      return nullptr;
+    ioctl::UniqueFd memfd;
+    int fd;
+    std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
+    memfd.reset(fd);
+    void* memory = mmap(nullptr, sizeof(protocol::Channel), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    return channel_ = static_cast<protocol::Channel*>(memory);
+  }
+  /// Leaves a message there, sets both words, and makes a request over the socket, upon which the daemon
+  /// looks.
+  bool post(uint32_t op, Bytes payload, uint32_t claimed_size, uint8_t words) {
+    protocol::Channel* place = channel();
+    if (!place) return false;
+    const protocol::MessageHeader header = {protocol::kMagic, op, claimed_size, 0};
+    std::memcpy(place->request_message, &header, sizeof header);
+    if (!payload.empty()) std::memcpy(place->request_message + sizeof header, payload.data(), payload.size());
+    std::atomic_ref<uint32_t>(place->reply).store(words >> 4);
+    std::atomic_ref<uint32_t>(place->request).store(words & 15 ? words & 15 : protocol::kPosted);
+    std::vector<uint8_t> reply;
+    if (!tell(protocol::kAdopt, {}, 0) || !hear(&reply)) return false;
+    for (int i = 0; i < 100 && std::atomic_ref<uint32_t>(place->reply).load() == protocol::kNoReply; ++i)
+      usleep(50);
+    hear_all();
+    return true;
+  }
+
   template <typename Reply, typename Request>
   Reply ask(uint32_t op, const Request& request) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(&request);
@@ -105,6 +152,11 @@ class Client {
     const auto account = server_.kernel().budget().admit({getpid(), 1}, "fuzzer", &scarce);
     if (!account) std::abort();
     return {getpid(), "fuzzer", false, std::make_shared<ioctl::UniqueFd>(), account};
+  }
+  static daemon::Server::Options options() {
+    daemon::Server::Options options;
+    options.express = {.close_ns = int64_t{1} << 60, .first_patience_ns = 2'000'000, .patience_ns = 200'000};
+    return options;
   }
   static ioctl::Gpu& gpu() {
     static const auto gpu = daemon::make_idle_gpu(chip::default_profile());
@@ -134,6 +186,7 @@ class Client {
   daemon::Server server_;
   ioctl::UniqueFd ours_, theirs_;
   std::thread session_;
+  protocol::Channel* channel_ = nullptr;
 };
 
 }  // namespace
@@ -149,6 +202,12 @@ void wire(Bytes bytes) {
     std::vector<uint8_t> payload(given.begin(), given.end());
     if ((flags & 1) && payload.size() >= sizeof token) std::memcpy(payload.data(), &token, sizeof token);
     const bool honest = !(flags & 2);
+    if (flags & 8) {
+      const auto words = input.take<uint8_t>();
+      const auto claimed = honest ? static_cast<uint32_t>(payload.size()) : input.take<uint32_t>();
+      if (!client.post(op % 10, payload, claimed, words)) return;
+      continue;
+    }
     const uint32_t claimed = honest ? static_cast<uint32_t>(payload.size()) : input.take<uint32_t>();
     if (!client.tell(op % 10, payload, claimed, flags & 4 ? op : protocol::kMagic)) return;
     std::vector<uint8_t> reply;

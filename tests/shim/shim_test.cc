@@ -167,6 +167,19 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(std::get<0>(test.param)) + (std::get<1>(test.param) == kFake ? "_fake" : "_real");
     });
 
+/// Of the real daemon alone: the fake one shows none.
+class ShownSyncobjs : public ShimTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(ShownSyncobjs, AreAsEver) {
+  set("V3DEMU_DAEMON", kReal);
+  expect_success(GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Shim, ShownSyncobjs,
+                         testing::Values("shown_syncobjs", "shared_syncobjs_are_not_shown", "many_syncobjs",
+                                         "resets_of_many_threads"),
+                         [](const auto& test) { return std::string(test.param); });
+
 TEST_F(ShimTest, WritesOnlyWhereTheRequestSays) { expect_success("writes_only_where_asked"); }
 
 TEST_F(ShimTest, TalksToNobodyElsesDaemon) {

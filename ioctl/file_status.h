@@ -1,0 +1,59 @@
+/// What a file tells its clients of its syncobjs in memory that they share (wire::Status).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "ioctl/unique_fd.h"
+#include "ioctl/wire.h"
+
+namespace v3d::ioctl {
+
+class Fence;
+
+/// Thread safe. What clients write there is read once and compared, and no more than that.
+class FileStatus {
+ public:
+  /// @return null when the host has no memory, mappings or descriptors left
+  static std::shared_ptr<FileStatus> create();
+  ~FileStatus();
+  FileStatus(const FileStatus&) = delete;
+  FileStatus& operator=(const FileStatus&) = delete;
+
+  int memfd() const { return memfd_.get(); }
+  static uint64_t bytes();
+
+  /// @name Fences
+  /// A place for a fence that is pending, to be given back by signal(). 0 when there is none left.
+  uint32_t take_place();
+  /// The fence has signalled, or will be nobody's.
+  void signal(uint32_t place);
+
+  /// @name Syncobjs
+  /// Says what a syncobj holds. @return the lower half of the entry: what a client writes that empties it
+  uint32_t say(uint32_t handle, const Fence* fence);
+  /// Says nothing any more.
+  void forget(uint32_t handle);
+  /// Whether a client has emptied the syncobj since it was said what it holds.
+  bool was_reset(uint32_t handle, uint32_t entry) const;
+
+  /// The file is closed.
+  void close();
+
+ private:
+  FileStatus(UniqueFd memfd, wire::Status* status);
+  void wake(uint32_t* word);
+
+  const UniqueFd memfd_;
+  wire::Status* const status_;
+  std::atomic<uint32_t> next_{1};
+
+  std::mutex mutex_;                              // protects both
+  std::vector<uint32_t> free_;                    // indices of fences
+  uint32_t numbers_[wire::Status::kFences] = {};  // of their last fence
+};
+
+}  // namespace v3d::ioctl

@@ -1,0 +1,150 @@
+/// Syncobjs whose state the daemon shows, so that waits and resets need no message: they mean what they
+/// always did.
+
+#include <drm.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <thread>
+#include <vector>
+
+#include "tests/shim/client.h"
+
+using namespace client;
+
+namespace {
+
+constexpr uint32_t kAll = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_ALL,
+                   kForSubmit = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT;
+
+int wait_for_many(int fd, const std::vector<uint32_t>& handles, uint32_t flags, int64_t timeout_ns,
+                  uint32_t* first = nullptr) {
+  drm_syncobj_wait wait{};
+  wait.handles = reinterpret_cast<uint64_t>(handles.data());
+  wait.count_handles = static_cast<uint32_t>(handles.size());
+  wait.timeout_nsec = timeout_ns;
+  wait.flags = flags;
+  const int error = ioctl(fd, DRM_IOCTL_SYNCOBJ_WAIT, &wait) == 0 ? 0 : errno;
+  if (first) *first = wait.first_signaled;
+  return error;
+}
+
+int reset(int fd, const std::vector<uint32_t>& handles) {
+  drm_syncobj_array array{};
+  array.handles = reinterpret_cast<uint64_t>(handles.data());
+  array.count_handles = static_cast<uint32_t>(handles.size());
+  return ioctl(fd, DRM_IOCTL_SYNCOBJ_RESET, &array) == 0 ? 0 : errno;
+}
+
+int to_fd(int fd, uint32_t handle, uint32_t flags) {
+  drm_syncobj_handle args{};
+  args.handle = handle;
+  args.flags = flags;
+  return ioctl(fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &args) == 0 ? args.fd : -errno;
+}
+
+uint32_t from_fd(int fd, int syncobj) {
+  drm_syncobj_handle args{};
+  args.fd = syncobj;
+  return ioctl(fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &args) == 0 ? args.handle : 0;
+}
+
+}  // namespace
+
+SCENARIO(shown_syncobjs) {
+  int fd = open_render();
+  const uint32_t a = create_syncobj(fd), b = create_syncobj(fd), c = create_syncobj(fd);
+  CHECK_EQ(wait_for_many(fd, {a}, 0, 0), EINVAL);
+  CHECK_EQ(wait_for_many(fd, {a}, kForSubmit, 0), ETIME);
+  CHECK_EQ(wait_for_many(fd, {a}, kForSubmit, monotonic_ns() + 20'000'000), ETIME);
+  CHECK_EQ(signal_syncobj(fd, b), 0);
+  uint32_t first = 99;
+  CHECK_EQ(wait_for_many(fd, {a, b}, kForSubmit, 0, &first), 0);
+  CHECK_EQ(first, 1u);
+  CHECK_EQ(wait_for_many(fd, {a, b}, kForSubmit | kAll, 0), ETIME);
+  CHECK_EQ(signal_syncobj(fd, a), 0);
+  CHECK_EQ(wait_for_many(fd, {a, b}, kAll, 0, &first), 0);
+  CHECK_EQ(first, 0u);
+  CHECK_EQ(wait_for_many(fd, {a, c}, kAll, 0), EINVAL);
+  // What is reset here is empty for everything that asks the daemon, too.
+  CHECK_EQ(reset(fd, {a, b, c}), 0);
+  CHECK_EQ(wait_for_many(fd, {a}, 0, 0), EINVAL);
+  CHECK_EQ(to_fd(fd, b, DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE), -EINVAL);
+  CHECK_EQ(signal_syncobj(fd, a), 0);
+  CHECK_EQ(wait_for_many(fd, {a}, 0, 0), 0);
+  CHECK_EQ(reset(fd, {a, 999}), ENOENT);
+  CHECK_EQ(reset(fd, {}), EINVAL);
+}
+
+SCENARIO(shared_syncobjs_are_not_shown) {
+  int fd = open_render(), other = open_render();
+  const uint32_t a = create_syncobj(fd);
+  CHECK_EQ(signal_syncobj(fd, a), 0);
+  CHECK_EQ(reset(fd, {a}), 0);
+  const int shared = to_fd(fd, a, 0);
+  CHECK(shared >= 0);
+  const uint32_t there = from_fd(other, shared);
+  CHECK(there != 0);
+  CHECK_EQ(wait_for_many(other, {there}, 0, 0), EINVAL);  // the reset was heard
+  CHECK_EQ(signal_syncobj(other, there), 0);
+  CHECK_EQ(wait_for_many(fd, {a}, 0, 0), 0);
+  CHECK_EQ(reset(fd, {a}), 0);
+  CHECK_EQ(wait_for_many(other, {there}, 0, 0), EINVAL);
+  // A handle that is gone, and another object that has it then.
+  drm_syncobj_destroy destroy{};
+  destroy.handle = a;
+  CHECK_EQ(ioctl(fd, DRM_IOCTL_SYNCOBJ_DESTROY, &destroy), 0);
+  CHECK_EQ(wait_for_many(fd, {a}, kForSubmit, 0), ENOENT);
+  CHECK_EQ(create_syncobj(fd), a);
+  CHECK_EQ(wait_for_many(fd, {a}, kForSubmit, 0), ETIME);
+  CHECK_EQ(signal_syncobj(other, there), 0);
+  CHECK_EQ(wait_for_many(fd, {a}, kForSubmit, 0), ETIME);
+}
+
+SCENARIO(many_syncobjs) {
+  int fd = open_render();
+  std::vector<uint32_t> all;
+  for (int i = 0; i < 1500; ++i) all.push_back(create_syncobj(fd));
+  for (uint32_t handle : {all.front(), all[510], all[511], all[512], all.back()}) {
+    CHECK_EQ(wait_for_many(fd, {handle}, kForSubmit, 0), ETIME);
+    std::thread later([&] {
+      usleep(20'000);
+      CHECK_EQ(signal_syncobj(fd, handle), 0);
+    });
+    CHECK_EQ(wait_for_many(fd, {handle}, kForSubmit, INT64_MAX), 0);
+    later.join();
+    CHECK_EQ(reset(fd, {handle}), 0);
+    CHECK_EQ(wait_for_many(fd, {handle}, 0, 0), EINVAL);
+  }
+  for (uint32_t handle : all) CHECK_EQ(signal_syncobj(fd, handle), 0);
+  CHECK_EQ(wait_for_many(fd, all, kAll, 0), 0);
+}
+
+SCENARIO(resets_of_many_threads) {
+  int fd = open_render();
+  const uint32_t a = create_syncobj(fd);
+  // Who signals and then resets leaves it empty, whoever else did so before.
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&] {
+        for (int k = 0; k < 10; ++k) {
+          CHECK_EQ(signal_syncobj(fd, a), 0);
+          CHECK_EQ(reset(fd, {a}), 0);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK_EQ(wait_for_many(fd, {a}, 0, 0), EINVAL);
+  }
+  // The child of a fork sees what its parent does, and the other way round.
+  CHECK_EQ(signal_syncobj(fd, a), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool seen = wait_for_many(fd, {a}, 0, 0) == 0;
+    _exit(seen && reset(fd, {a}) == 0 ? 0 : 1);
+  }
+  CHECK_EQ(wait_for(child), 0);
+  CHECK_EQ(wait_for_many(fd, {a}, 0, 0), EINVAL);
+}
