@@ -119,7 +119,7 @@ class Client {
     std::memcpy(place->request_message, &header, sizeof header);
     if (!payload.empty()) std::memcpy(place->request_message + sizeof header, payload.data(), payload.size());
     std::atomic_ref<uint32_t>(place->reply).store(words >> 4);
-    std::atomic_ref<uint32_t>(place->request).store(words & 15 ? words & 15 : protocol::kPosted);
+    std::atomic_ref<uint32_t>(place->request).store(words & 15 ? words & 15u : uint32_t{protocol::kPosted});
     std::vector<uint8_t> reply;
     if (!tell(protocol::kAdopt, {}, 0) || !hear(&reply)) return false;
     for (int i = 0; i < 100 && std::atomic_ref<uint32_t>(place->reply).load() == protocol::kNoReply; ++i)
