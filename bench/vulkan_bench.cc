@@ -5,19 +5,16 @@
 ///   VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/lvp_icd.x86_64.json build/release/bin/vulkan_bench
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstring>
 
-#include "samples/vulkan/gpu.h"
+#include "bench/vulkan_device.h"
 #include "shaders.h"
 
 namespace {
 
 using namespace harness;
-
-Gpu& gpu() {
-  static Gpu instance;
-  return instance;
-}
+using v3d::bench::gpu;
 
 void empty_submit(benchmark::State& state) {
   for (auto _ : state) gpu().run([](VkCommandBuffer) {});
@@ -38,44 +35,67 @@ void empty_queue_submit(benchmark::State& state) {
 }
 BENCHMARK(empty_queue_submit)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
-/// One workgroup of 64 invocations, submitted and waited for.
-void dispatch_one_workgroup(benchmark::State& state) {
-  constexpr VkDescriptorType kStorage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-  const Buffer x = gpu().buffer(256, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
-  const Buffer y = gpu().buffer(256, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
-  const Pipeline pipeline = gpu().compute(kSaxpyComp, {kStorage, kStorage}, 8);
-  const VkDescriptorSet set = gpu().descriptors(pipeline, {{kStorage, &x}, {kStorage, &y}});
-  const struct {
+/// y = a x + y.
+class Saxpy {
+ public:
+  explicit Saxpy(uint32_t count)
+      : push_{2.0f, count},
+        x_(gpu().buffer(VkDeviceSize{count} * 4, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)),
+        y_(gpu().buffer(VkDeviceSize{count} * 4, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)),
+        pipeline_(gpu().compute(kSaxpyComp, {kStorage, kStorage}, sizeof(Push))),
+        set_(gpu().descriptors(pipeline_, {{kStorage, &x_}, {kStorage, &y_}})) {
+    for (uint32_t i = 0; i < count; ++i) x_.as<float>()[i] = static_cast<float>(i % 1000);
+  }
+
+  /// Dispatches of all elements in one command buffer, submitted and waited for.
+  void run(uint32_t dispatches = 1) {
+    gpu().run([&](VkCommandBuffer c) {
+      bind(c, pipeline_, set_);
+      vkCmdPushConstants(c, pipeline_.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof push_, &push_);
+      for (uint32_t i = 0; i < dispatches; ++i) vkCmdDispatch(c, push_.count / 64, 1, 1);
+    });
+  }
+
+  void check(benchmark::State& state) {
+    std::ranges::fill(y_.as<float>(), 1.0f);
+    run();
+    for (uint32_t i = 0; i < push_.count; ++i)
+      if (y_.as<float>()[i] != 2 * x_.as<float>()[i] + 1) return state.SkipWithError("wrong result");
+  }
+
+ private:
+  static constexpr VkDescriptorType kStorage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+  const struct Push {
     float a;
     uint32_t count;
-  } push{2.0f, 64};
-  for (auto _ : state)
-    gpu().run([&](VkCommandBuffer c) {
-      bind(c, pipeline, set);
-      vkCmdPushConstants(c, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8, &push);
-      vkCmdDispatch(c, 1, 1, 1);
-    });
+  } push_;
+  const Buffer x_, y_;
+  const Pipeline pipeline_;
+  const VkDescriptorSet set_;
+};
+
+/// One workgroup of 64 invocations, submitted and waited for.
+void dispatch_one_workgroup(benchmark::State& state) {
+  Saxpy program(64);
+  for (auto _ : state) program.run();
+  program.check(state);
 }
 BENCHMARK(dispatch_one_workgroup)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
-/// 1 Mi elements, y = a x + y.
+/// 10,000 of them in one command buffer.
+void dispatch_many(benchmark::State& state) {
+  Saxpy program(64);
+  for (auto _ : state) program.run(10000);
+  program.check(state);
+}
+BENCHMARK(dispatch_many)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+/// 1 Mi elements.
 void saxpy(benchmark::State& state) {
-  constexpr VkDescriptorType kStorage = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
   constexpr uint32_t kCount = 1 << 20;
-  const Buffer x = gpu().buffer(kCount * 4, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
-  const Buffer y = gpu().buffer(kCount * 4, VK_BUFFER_USAGE_STORAGE_BUFFER_BIT);
-  const Pipeline pipeline = gpu().compute(kSaxpyComp, {kStorage, kStorage}, 8);
-  const VkDescriptorSet set = gpu().descriptors(pipeline, {{kStorage, &x}, {kStorage, &y}});
-  const struct {
-    float a;
-    uint32_t count;
-  } push{2.0f, kCount};
-  for (auto _ : state)
-    gpu().run([&](VkCommandBuffer c) {
-      bind(c, pipeline, set);
-      vkCmdPushConstants(c, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 8, &push);
-      vkCmdDispatch(c, kCount / 64, 1, 1);
-    });
+  Saxpy program(kCount);
+  for (auto _ : state) program.run();
+  program.check(state);
   state.SetBytesProcessed(state.iterations() * int64_t{kCount} * 12);
 }
 BENCHMARK(saxpy)->Unit(benchmark::kMillisecond)->UseRealTime();

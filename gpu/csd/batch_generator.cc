@@ -7,6 +7,18 @@ namespace v3d::csd {
 BatchGenerator::BatchGenerator(const Configuration& configuration)
     : c_(configuration), remaining_(configuration.batches) {}
 
+BatchGenerator::BatchGenerator(const Configuration& configuration, const SupergroupRange& range)
+    : c_(configuration) {
+  const uint64_t first = range.begin * c_.batches_per_sg;
+  remaining_ = std::min(range.end * c_.batches_per_sg, c_.batches) - std::min(first, c_.batches);
+  uint64_t workgroup = range.begin * c_.wgs_per_sg;
+  for (size_t axis = 0; axis < 2; ++axis) {
+    id_[axis] = static_cast<uint32_t>(workgroup % c_.wg_count[axis]);
+    workgroup /= c_.wg_count[axis];
+  }
+  id_[2] = static_cast<uint32_t>(workgroup);
+}
+
 uint32_t BatchGenerator::opens_supergroup() const {
   if (batch_in_sg_ != 0) return 0;
   return static_cast<uint32_t>(std::min<uint64_t>(c_.batches_per_sg, remaining_));

@@ -15,10 +15,16 @@ struct Batch {
   LaneMask live;          ///< the other lanes pad the end of a supergroup or of the grid
 };
 
+struct SupergroupRange {
+  uint64_t begin = 0, end = 0;
+};
+
 /// Hands out the batches of a dispatch in order, with constant memory.
 class BatchGenerator {
  public:
   explicit BatchGenerator(const Configuration& configuration);
+  /// Only the batches of some supergroups. @param configuration  is_regular()
+  BatchGenerator(const Configuration& configuration, const SupergroupRange& range);
 
   bool done() const { return remaining_ == 0; }
   /// The next batch is the first of a supergroup of this many batches; 0 when it continues one.
@@ -33,7 +39,7 @@ class BatchGenerator {
   uint32_t word1(uint32_t slot) const;
   bool advance_workgroup();
 
-  const Configuration c_;
+  Configuration c_;
   uint64_t remaining_;
   uint32_t id_[3] = {0, 0, 0};  // of the workgroup, from 0; Z runs past the grid
   uint32_t local_index_ = 0;    // invocation in the workgroup

@@ -22,16 +22,45 @@ constexpr std::chrono::milliseconds kPatience(20);
 }  // namespace
 
 BatchScheduler::BatchScheduler(const JobContext& job, const Configuration& configuration, bool serial,
-                               Engine engine)
+                               const Engine& engine)
     : job_(job),
       configuration_(configuration),
-      engine_(std::move(engine)),
+      engine_(engine),
       generator_(configuration),
       qpus_(*job.profile, configuration.four_threads),
       // As many as threads are enough: one is opened when a thread is free and all others have a batch on
       // one.
       free_slots_(~uint64_t{0} >>
                   (64 - (serial ? 1 : std::min(qpus_.capacity(), configuration.max_slots())))) {}
+
+BatchScheduler::BatchScheduler(const JobContext& job, const Configuration& configuration,
+                               const Engine& engine, Leftover leftover)
+    : BatchScheduler(job, configuration, false, engine) {
+  generator_ = BatchGenerator(configuration, {});
+  ranges_ = std::move(leftover.ranges);
+  for (const uint32_t tidx : leftover.used_up) qpus_.take(tidx);
+  used_up_ = static_cast<uint32_t>(leftover.used_up.size());
+  for (const Leftover::Group& group : leftover.groups) {
+    free_slots_ &= ~(uint64_t{1} << group.slot);
+    for (const Resident& resident : group.batches) qpus_.take(resident.tidx);
+  }
+  for (Leftover::Group& group : leftover.groups) adopt(group);
+}
+
+void BatchScheduler::adopt(Leftover::Group& group) {
+  const uint32_t unsettled = group.is_unsettled ? group.batches[group.unsettled].tidx : 0;
+  Supergroup& supergroup = supergroups_[group.slot];
+  supergroup = {.live = static_cast<uint32_t>(group.batches.size())};
+  for (Resident& from : group.batches) {
+    const uint32_t tidx = from.tidx;
+    Resident& resident = resident_[tidx] = std::move(from);
+    if (resident.wait == Wait::kBarrier)
+      ++supergroup.at_barrier;
+    else if (!group.is_unsettled || tidx != unsettled)
+      make_ready(tidx);
+  }
+  if (group.is_unsettled) settle(unsettled, group.stop);
+}
 
 bool BatchScheduler::run() {
   if (configuration_.batches == 0) return true;
@@ -69,9 +98,12 @@ void BatchScheduler::run_batches(std::unique_lock<std::mutex>& lock, int pool_sl
     const bool lockstep = supergroups_[resident.slot].lockstep != 0;
     ++running_;
     lock.unlock();
-    const uint64_t before = resident.started ? resident.thread->instructions : 0;
-    const qpu::Stop stop = run_slice(resident, tidx, lockstep, pool_slot);
-    executed += resident.thread->instructions - before;
+    if (!resident.thread) {
+      resident.thread = std::make_unique<qpu::Thread>();
+      engine_.prepare(*resident.thread);
+    }
+    const qpu::Stop stop = run_slice(resident, engine_, job_.instruction_limit, lockstep, pool_slot);
+    executed += resident.last_slice;
     lock.lock();
     --running_;
     settle(tidx, stop);
@@ -106,7 +138,7 @@ bool BatchScheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
       const bool woken = wake_.wait_for(lock, kPatience) == std::cv_status::no_timeout;
       --idle_;
       if (!woken && ready_count_ == 0 && running_ != 0) return false;
-    } else if (qpus_.occupied() != 0) {
+    } else if (qpus_.occupied() != used_up_) {
       release_deadlocked();
     } else {
       complete_ = stop_ = true;
@@ -118,17 +150,26 @@ bool BatchScheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
 
 /// Places batches on free QPU threads, in order.
 void BatchScheduler::launch() {
-  while (!generator_.done() && qpus_.occupied() < qpus_.capacity()) {
+  while (qpus_.occupied() < qpus_.capacity() && has_batch()) {
     const uint32_t opens = generator_.opens_supergroup();
     if (opens != 0 && !open_supergroup(opens)) return;
     const uint32_t tidx = qpus_.take();
     Resident& resident = resident_[tidx];
+    resident.tidx = tidx;
     resident.slot = launching_slot_;
     resident.started = false;
     resident.wait = Wait::kNone;
     generator_.next(launching_slot_, &resident.batch);
     make_ready(tidx);
   }
+}
+
+bool BatchScheduler::has_batch() {
+  while (generator_.done() && !ranges_.empty()) {
+    generator_ = BatchGenerator(configuration_, ranges_.back());
+    ranges_.pop_back();
+  }
+  return !generator_.done();
 }
 
 /// Takes the lowest free slot: batch counts that agree with the grid then never use more of them than the
@@ -139,21 +180,6 @@ bool BatchScheduler::open_supergroup(uint32_t batches) {
   free_slots_ &= free_slots_ - 1;
   supergroups_[launching_slot_] = {.live = batches};
   return true;
-}
-
-qpu::Stop BatchScheduler::run_slice(Resident& resident, uint32_t tidx, bool lockstep, int pool_slot) {
-  if (!resident.thread) resident.thread = std::make_unique<qpu::Thread>();
-  qpu::Thread& thread = *resident.thread;
-  if (!resident.started) {
-    engine_.start(thread, resident.batch, tidx);
-    resident.started = true;
-  }
-  thread.stop_at_switch = lockstep;
-  thread.budget = std::min(kSlice, job_.instruction_limit - thread.instructions);
-  const uint64_t before = thread.instructions;
-  const qpu::Stop stop = engine_.run(thread, pool_slot);
-  resident.last_slice = thread.instructions - before;
-  return stop;
 }
 
 /// What becomes of a batch that stopped.
@@ -188,7 +214,7 @@ void BatchScheduler::settle(uint32_t tidx, qpu::Stop stop) {
 /// instructions as the QPUs that have batches issue in JobContext::patience. @return false when that is
 /// reached
 bool BatchScheduler::makes_progress(uint64_t instructions) {
-  const int busy = std::min(static_cast<int>(qpus_.occupied()), job_.profile->qpu_count());
+  const int busy = std::min(static_cast<int>(qpus_.occupied() - used_up_), job_.profile->qpu_count());
   without_progress_ += static_cast<double>(instructions) / (job_.profile->qpu_rate() * busy);
   return without_progress_ < job_.patience || job_.instruction_limit == kNoInstructionLimit;
 }

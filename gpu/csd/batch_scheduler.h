@@ -5,7 +5,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -14,31 +13,23 @@
 #include "gpu/base/job_context.h"
 #include "gpu/csd/batch_generator.h"
 #include "gpu/csd/qpu_slots.h"
-#include "gpu/qpu/run/thread.h"
+#include "gpu/csd/resident.h"
 
 namespace v3d::csd {
-
-/// Instructions that a batch runs before the next one has its turn. Small enough for a cancelled job to end
-/// promptly and for a batch that spins to wait for another; large enough to cost nothing.
-inline constexpr uint64_t kSlice = 100'000;
 
 /// Thread switches after a barrier at which the batches of a supergroup wait for each other again. On
 /// hardware they leave a barrier together and stay close for a while: py-videocore7 test_barrier reads its
 /// neighbour's line and then overwrites its own, with two switches before the store.
 inline constexpr uint32_t kLockstep = 4;
 
-/// How the scheduler runs a QPU thread.
-struct Engine {
-  /// Makes a thread ready for its first run().
-  std::function<void(qpu::Thread& thread, const Batch& batch, uint32_t tidx)> start;
-  /// Runs until thread.budget is used up or something else stops it. @param worker  pool slot
-  std::function<qpu::Stop(qpu::Thread& thread, int worker)> run;
-};
-
 class BatchScheduler {
  public:
   /// @param serial  one supergroup at a time, all in slot 0
-  BatchScheduler(const JobContext& job, const Configuration& configuration, bool serial, Engine engine);
+  BatchScheduler(const JobContext& job, const Configuration& configuration, bool serial,
+                 const Engine& engine);
+  /// Goes on with a dispatch.
+  BatchScheduler(const JobContext& job, const Configuration& configuration, const Engine& engine,
+                 Leftover leftover);
 
   /// Runs the dispatch on job.pool. @return true when all batches ended
   bool run();
@@ -46,18 +37,6 @@ class BatchScheduler {
   uint64_t instructions() const { return instructions_; }
 
  private:
-  /// What a batch waits for all others of its supergroup to do, or, at a meeting, as many as it told.
-  enum class Wait : uint8_t { kNone, kBarrier, kSwitch, kMeeting };
-
-  /// A batch on a QPU thread; at the index of its TIDX.
-  struct Resident {
-    Batch batch;
-    uint32_t slot = 0;  // of its supergroup
-    bool started = false;
-    Wait wait = Wait::kNone;
-    std::unique_ptr<qpu::Thread> thread;  // from the first run on
-    uint64_t last_slice = 0;              // instructions
-  };
   /// At the index of its slot.
   struct Supergroup {
     uint32_t live = 0;                       // batches that did not end yet, launched or not
@@ -69,9 +48,10 @@ class BatchScheduler {
   void run_batches(std::unique_lock<std::mutex>& lock, int pool_slot);
   bool leaves(std::chrono::steady_clock::time_point begin) const;
   bool next(std::unique_lock<std::mutex>& lock, uint32_t* tidx);
+  void adopt(Leftover::Group& group);
   void launch();
+  bool has_batch();
   bool open_supergroup(uint32_t batches);
-  qpu::Stop run_slice(Resident& resident, uint32_t tidx, bool lockstep, int pool_slot);
   void settle(uint32_t tidx, qpu::Stop stop);
   void retire(uint32_t tidx);
   void wait(uint32_t tidx, Wait wait);
@@ -87,13 +67,15 @@ class BatchScheduler {
 
   const JobContext& job_;
   const Configuration configuration_;
-  const Engine engine_;
+  const Engine& engine_;
 
   std::mutex mutex_;  // protects everything below but the Residents whose batch runs
   std::condition_variable wake_;
   BatchGenerator generator_;
+  std::vector<SupergroupRange> ranges_;  // of leftovers, that follow
   QpuSlots qpus_;
-  std::array<Resident, QpuSlots::kMaxThreads> resident_;
+  uint32_t used_up_ = 0;                                  // QPU threads
+  std::array<Resident, QpuSlots::kMaxThreads> resident_;  // by TIDX
   std::array<Supergroup, QpuSlots::kMaxThreads> supergroups_;
   uint64_t free_slots_;
   uint32_t launching_slot_ = 0;                       // of the supergroup that the generator is in

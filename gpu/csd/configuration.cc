@@ -10,6 +10,15 @@ uint32_t zero_means(uint32_t field, uint32_t value) { return field == 0 ? value 
 
 }  // namespace
 
+bool Configuration::is_regular() const {
+  const auto batches_of = [this](uint64_t workgroups) { return (workgroups * wg_size + 15) / 16; };
+  if (batches_of(wgs_per_sg) != batches_per_sg) return false;
+  if (wgs_per_sg == 1) return true;
+  const uint64_t workgroups = uint64_t{wg_count[0]} * wg_count[1] * wg_count[2];
+  const uint64_t in_grid = workgroups / wgs_per_sg * batches_per_sg + batches_of(workgroups % wgs_per_sg);
+  return wg_size % 16 != 0 && batches <= in_grid;
+}
+
 Configuration decode(const std::array<uint32_t, 7>& cfg, const chip::Profile& profile) {
   Configuration c;
   for (size_t axis = 0; axis < 3; ++axis) {

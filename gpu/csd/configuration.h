@@ -28,6 +28,11 @@ struct Configuration {
   uint32_t local_index_bits() const { return wg_size <= 64 ? 6 : wg_size <= 128 ? 7 : 8; }
   /// Supergroups that wg_in_mem can tell apart, 16..1024.
   uint32_t max_slots() const { return (1u << (16 - local_index_bits())) / wgs_per_sg; }
+  uint64_t supergroups() const { return (batches + batches_per_sg - 1) / batches_per_sg; }
+  /// Counts agree as those of drivers do (compute-and-timing.md 1.1): supergroup n begins with workgroup
+  /// n * wgs_per_sg, and workgroups share a supergroup only if they do not fill batches alone. What a barrier
+  /// then holds together is one workgroup, or some that know nothing of each other.
+  bool is_regular() const;
 };
 
 /// Any register values give a valid configuration.

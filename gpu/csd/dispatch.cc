@@ -5,8 +5,8 @@
 
 #include "gpu/base/log.h"
 #include "gpu/chip/profile.h"
-#include "gpu/csd/batch_scheduler.h"
 #include "gpu/csd/configuration.h"
+#include "gpu/csd/schedule.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/run/interpreter.h"
@@ -61,17 +61,20 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
   std::vector<std::optional<tmu::Unit>> tmus(static_cast<size_t>(job.pool->concurrency()));
 
   Engine engine;
-  engine.start = [&](qpu::Thread& thread, const Batch& batch, uint32_t tidx) {
+  engine.prepare = [&](qpu::Thread& thread) {
     thread.reset();
-    thread.pc = configuration.code;
-    thread.uniforms = configuration.uniforms;
     thread.memory = job.memory;
-    thread.tidx = tidx;
     thread.four_threads = configuration.four_threads;
     thread.final_section = configuration.single_segment;
     thread.snapshot = snapshot.bytes;
     thread.snapshot_address = snapshot.address;
     thread.snapshot_bytes = snapshot.size;
+  };
+  engine.start = [&](qpu::Thread& thread, const Batch& batch, uint32_t tidx) {
+    thread.restart();
+    thread.pc = configuration.code;
+    thread.uniforms = configuration.uniforms;
+    thread.tidx = tidx;
     set_payload(thread, batch, version);
     if (job.watch) job.watch->start("compute", thread);
   };
@@ -81,13 +84,12 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
     thread.tmu = &*unit;
     return qpu::run(*program, thread);
   };
-  BatchScheduler scheduler(job, configuration, one_supergroup_at_a_time, std::move(engine));
-  const bool complete = scheduler.run();
+  const Outcome outcome = schedule(job, configuration, one_supergroup_at_a_time, engine);
 
   perf::Counts counts;
-  counts[perf::kQpuActive] = scheduler.instructions();
+  counts[perf::kQpuActive] = outcome.instructions;
   job.counts->merge(counts);
-  return complete;
+  return outcome.complete;
 }
 
 }  // namespace v3d::csd

@@ -41,6 +41,12 @@ class QpuSlots {
     return qpu << 2 | thread;
   }
 
+  /// A free thread of the caller's choice.
+  void take(uint32_t tidx) {
+    change(tidx >> 2, 1u << (tidx & 3));
+    ++occupied_;
+  }
+
   void give_back(uint32_t tidx) {
     change(tidx >> 2, 1u << (tidx & 3));
     --occupied_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <random>
@@ -116,6 +117,41 @@ TEST(BatchGenerator, FollowsTheRuleForAnyConfiguration) {
     expect_equal(generate(cfg), by_the_book(cfg, 7));
     if (HasFatalFailure()) FAIL() << "round " << round;
   }
+}
+
+TEST(BatchGenerator, RangesOfSupergroupsMakeUpARegularDispatch) {
+  std::mt19937 random(5);
+  int regular = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const auto up_to = [&](uint32_t most) { return static_cast<uint32_t>(1 + random() % most); };
+    const uint32_t size = up_to(256), wgs = size % 16 == 0 ? 1 : up_to(16);
+    const auto cfg = registers({up_to(5), up_to(5), up_to(5)}, size, wgs, (size * wgs + 15) / 16, up_to(99));
+    const Configuration c = decode(cfg, chip::default_profile());
+    if (!c.is_regular()) continue;
+    ++regular;
+    std::vector<Batch> all;
+    for (uint64_t begin = 0, end; begin < c.supergroups(); begin = end) {
+      end = std::min<uint64_t>(begin + up_to(5), c.supergroups());
+      BatchGenerator generator(c, {begin, end});
+      while (!generator.done()) generator.next(0, &all.emplace_back());
+    }
+    expect_equal(all, by_the_book(cfg, 7));
+    if (HasFatalFailure()) FAIL() << "round " << round;
+  }
+  EXPECT_GT(regular, 500);
+}
+
+TEST(Configuration, IsRegularAsDriversMakeIt) {
+  const auto is_regular = [](const std::array<uint32_t, 7>& cfg) {
+    return decode(cfg, chip::default_profile()).is_regular();
+  };
+  EXPECT_TRUE(is_regular(registers({10, 1, 1}, 64, 1, 4, 40)));
+  EXPECT_TRUE(is_regular(registers({1, 1, 1}, 16, 1, 1, 4096)));   // Z runs past the grid
+  EXPECT_TRUE(is_regular(registers({7, 1, 1}, 24, 2, 3, 11)));     // the last supergroup has one workgroup
+  EXPECT_FALSE(is_regular(registers({7, 1, 1}, 24, 2, 3, 12)));    // ... and no more than two batches
+  EXPECT_FALSE(is_regular(registers({24, 1, 1}, 16, 8, 24, 24)));  // py-videocore7 test_barrier
+  EXPECT_FALSE(is_regular(registers({8, 1, 1}, 16, 8, 8, 8)));
+  EXPECT_FALSE(is_regular(registers({10, 1, 1}, 64, 1, 5, 40)));
 }
 
 TEST(BatchGenerator, WorkgroupsShareABatchAndPaddingLanesAreDead) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpu/chip/profile.h"
+#include "gpu/csd/schedule.h"
 
 namespace v3d::csd {
 namespace {
@@ -37,8 +38,15 @@ class BatchSchedulerTest : public testing::TestWithParam<int> {
             batches,       threading, 0};
   }
 
+  /// As drivers dispatch: workgroups of 64 invocations, four batches.
+  static std::array<uint32_t, 7> workgroups(uint32_t count) {
+    return {count << 16, 1 << 16, 1 << 16, 64u | 1 << 8 | 3 << 12, 4 * count, kFourThreads, 0};
+  }
+  static uint32_t batch_in_workgroup(const Step& s) { return s.thread.rf[2][0] >> 30; }
+
   bool run(const std::array<uint32_t, 7>& cfg, const Fake& fake, bool serial = false, uint64_t cost = 10) {
     Engine engine;
+    engine.prepare = [](qpu::Thread&) {};
     engine.start = [](qpu::Thread& thread, const Batch& batch, uint32_t tidx) {
       thread.rf[3] = batch.workgroup_xy;
       thread.rf[2] = batch.workgroup_z_lii;
@@ -52,10 +60,9 @@ class BatchSchedulerTest : public testing::TestWithParam<int> {
       thread.instructions += stop == qpu::Stop::kBudget ? thread.budget : cost;
       return stop;
     };
-    BatchScheduler scheduler(job_, decode(cfg, profile_), serial, engine);
-    const bool complete = scheduler.run();
-    instructions_ = scheduler.instructions();
-    return complete;
+    const Outcome outcome = schedule(job_, decode(cfg, profile_), serial, engine);
+    instructions_ = outcome.instructions;
+    return outcome.complete;
   }
 
   const chip::Profile& profile_ = *chip::find_profile("rpi5");
@@ -350,6 +357,126 @@ TEST_P(BatchSchedulerTest, HugeBatchCountsAreStreamed) {
     return qpu::Stop::kEnd;
   }));
   EXPECT_LT(ended, 101'000u);
+}
+
+TEST_P(BatchSchedulerTest, EveryBatchOfAWorkgroupRunsOnce) {
+  std::vector<std::array<std::atomic<int>, 4>> seen(5000);
+  EXPECT_TRUE(run(workgroups(5000), [&](const Step& s) {
+    ++seen[s.batch][batch_in_workgroup(s)];
+    return qpu::Stop::kEnd;
+  }));
+  for (const auto& workgroup : seen)
+    for (const std::atomic<int>& times : workgroup) ASSERT_EQ(times, 1);
+  EXPECT_EQ(instructions_, 200'000u);
+}
+
+TEST_P(BatchSchedulerTest, BarriersHoldAWorkgroup) {
+  std::vector<std::array<std::atomic<uint32_t>, 4>> arrived(500);  // workgroup, barrier
+  EXPECT_TRUE(run(workgroups(500), [&](const Step& s) {
+    const uint32_t leaves = s.batch % 3 == 0 ? 2 : 4;  // batch 0 of some workgroups ends early
+    const bool early = batch_in_workgroup(s) == 0;
+    if (s.step > 0) {
+      EXPECT_EQ(arrived[s.batch][s.step - 1], early || s.step <= leaves ? 4u : 3u);
+    }
+    if (s.step == (early ? leaves : 4)) return qpu::Stop::kEnd;
+    ++arrived[s.batch][s.step];
+    return qpu::Stop::kBarrier;
+  }));
+}
+
+TEST_P(BatchSchedulerTest, WorkgroupsInFlightHaveSlotsAndThreadsOfTheirOwn) {
+  std::mutex mutex;
+  std::map<uint32_t, std::multiset<uint32_t>> workgroups_of_slots;
+  std::set<uint32_t> threads;
+  EXPECT_TRUE(run(workgroups(800), [&](const Step& s) {
+    const std::lock_guard lock(mutex);
+    std::multiset<uint32_t>& in_slot = workgroups_of_slots[s.slot];
+    if (s.step == 0) {
+      EXPECT_TRUE(threads.insert(s.thread.tidx).second);
+      EXPECT_EQ(in_slot.count(s.batch), in_slot.size());
+      in_slot.insert(s.batch);
+      return qpu::Stop::kBarrier;
+    }
+    if (s.step < s.batch % 4) return qpu::Stop::kBudget;
+    threads.erase(s.thread.tidx);
+    in_slot.erase(in_slot.find(s.batch));
+    return qpu::Stop::kEnd;
+  }));
+}
+
+// What one worker cannot end alone goes on among all batches.
+TEST_P(BatchSchedulerTest, AWorkgroupMayWaitForALaterOne) {
+  std::atomic<bool> ended{false};
+  std::atomic<uint32_t> count{0};
+  EXPECT_TRUE(run(workgroups(300), [&](const Step& s) {
+    if (s.batch == 0 && !ended) return qpu::Stop::kBudget;
+    if (s.batch == 5) ended = true;
+    ++count;
+    return qpu::Stop::kEnd;
+  }));
+  EXPECT_EQ(count, 1200u);
+}
+
+TEST_P(BatchSchedulerTest, BatchesThatFitAndWaitForEachOtherHaveDenseThreadIndices) {
+  for (const uint32_t spinner : {0u, 1u, 11u}) {
+    std::mutex mutex;
+    std::map<uint32_t, int> times;
+    std::atomic<uint32_t> begun{0};
+    EXPECT_TRUE(run(one_batch_per_workgroup(12, 1, kTwoThreads), [&](const Step& s) {
+      if (s.step == 0) {
+        const std::lock_guard lock(mutex);
+        ++times[s.thread.tidx];
+        ++begun;
+      }
+      return s.batch == spinner && begun < 12 ? qpu::Stop::kBudget : qpu::Stop::kEnd;
+    }));
+    EXPECT_EQ(times.size(), 12u);
+    for (const auto& [tidx, count] : times) EXPECT_TRUE(tidx % 4 == 0 && tidx < 48 && count == 1) << tidx;
+  }
+}
+
+TEST_P(BatchSchedulerTest, WorkgroupsMeetAtObjects) {
+  std::array<std::atomic<uint32_t>, 6> arrived{};
+  std::atomic<uint32_t> ended{0};
+  EXPECT_TRUE(run(one_batch_per_workgroup(24, 1, kTwoThreads), [&](const Step& s) {
+    const uint32_t object = s.batch % 6;
+    s.thread.meeting = {4, static_cast<uint8_t>(object)};
+    if (s.step == 0) return ++arrived[object], qpu::Stop::kMeeting;
+    EXPECT_EQ(arrived[object], 4u);
+    ++ended;
+    return qpu::Stop::kEnd;
+  }));
+  EXPECT_EQ(ended, 24u);
+}
+
+TEST_P(BatchSchedulerTest, AWorkgroupWhoseBarriersNeverEndHangs) {
+  job_.instruction_limit = kNoInstructionLimit - 1;
+  EXPECT_FALSE(run(
+      workgroups(100), [&](const Step& s) { return s.batch == 7 ? qpu::Stop::kBarrier : qpu::Stop::kEnd; },
+      false, 1'000'000));
+  EXPECT_NE(error_.message().find("made no progress"), std::string::npos) << error_.message();
+  EXPECT_NE(error_.message().find("workgroup 7,0,0"), std::string::npos) << error_.message();
+}
+
+TEST_P(BatchSchedulerTest, AHangInAWorkgroupEndsTheDispatch) {
+  std::atomic<uint32_t> count{0};
+  EXPECT_FALSE(run(workgroups(60'000), [&](const Step& s) {
+    ++count;
+    return s.batch == 5 ? qpu::Stop::kHang : qpu::Stop::kEnd;
+  }));
+  EXPECT_NE(error_.message().find("workgroup 5,0,0"), std::string::npos) << error_.message();
+  EXPECT_LT(count, 240'000u);
+}
+
+TEST_P(BatchSchedulerTest, CancelEndsWorkgroupsThatSpin) {
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    cancel_ = true;
+  });
+  EXPECT_FALSE(run(workgroups(1000),
+                   [&](const Step& s) { return s.batch % 7 ? qpu::Stop::kEnd : qpu::Stop::kBarrier; }));
+  later.join();
+  EXPECT_FALSE(error_.failed());
 }
 
 TEST_P(BatchSchedulerTest, NoBatchesNoWork) {

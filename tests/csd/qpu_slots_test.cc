@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace v3d::csd {
@@ -46,6 +47,16 @@ TEST(QpuSlots, AFreedThreadIsTakenAgain) {
   slots.give_back(3 << 2);
   slots.give_back(7 << 2 | 2);
   EXPECT_EQ(slots.take(), 7u << 2) << "the emptiest QPU first";
+}
+
+TEST(QpuSlots, AThreadOfTheCallersChoiceIsNotTakenAgain) {
+  QpuSlots slots(*chip::find_profile("rpi5"), false);
+  slots.take(0);
+  slots.take(2 << 2 | 2);
+  EXPECT_EQ(slots.occupied(), 2u);
+  const std::vector<uint32_t> rest = take(slots, 22);
+  EXPECT_EQ(rest.front(), 1u << 2);
+  EXPECT_EQ(std::count(rest.begin(), rest.end(), 2u << 2 | 2), 0);
 }
 
 TEST(QpuSlots, SlicesTakeTurnsOn42) {

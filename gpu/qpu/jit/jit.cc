@@ -3,6 +3,7 @@
 #include <xbyak/xbyak_util.h>
 
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -23,24 +24,32 @@ namespace {
 constexpr size_t kBytesPerNode = 256, kBytesBeside = 16384;
 constexpr int kAttempts = 6;
 
-flow::Flow flow_of(const Program& program, Memory memory, bool final_section) {
-  size_t words = 0;  // each is read once
-  const auto read = [&](int32_t index) -> std::optional<uint64_t> {
-    if (++words > JitCompiler::kMaxWords) return {};
+/// @param content  gets the words that it is made of
+flow::Flow flow_of(const Program& program, Memory memory, bool final_section, CodeContent& content) {
+  std::map<int32_t, uint64_t> words;
+  const auto read = [&](int32_t index) -> std::optional<uint64_t> {  // of each once
     const GpuAddr address = program.entry() + static_cast<uint32_t>(index) * 8;
-    const Chunk* const chunk = program.chunk_in_known_page(memory, address);
-    if (!chunk) return {};
-    return chunk->words[address % Chunk::kBytes / sizeof(uint64_t)];
+    if (words.size() >= JitCompiler::kMaxWords || !program.knows_page(address)) return {};
+    return words.emplace(index, program.word(memory, address)).first->second;
   };
-  return flow::analyse({program.version(), final_section, program.entry()}, read);
+  flow::Flow flow = flow::analyse({program.version(), final_section, program.entry()}, read);
+  content.final_section = final_section;
+  if (flow.position_dependent) content.entry = program.entry();
+  for (const auto& [index, word] : words) {
+    if (content.stretches.empty() ||
+        content.stretches.back().index + static_cast<int64_t>(content.stretches.back().count) != index)
+      content.stretches.push_back({index, static_cast<uint32_t>(content.words.size()), 0});
+    ++content.stretches.back().count;
+    content.words.push_back(word);
+  }
+  return flow;
 }
 
 using Xbyak::util::Cpu;
 
 template <typename Emitter>
-std::unique_ptr<ProgramEmitter> make_emitter(const flow::Flow& flow, uint32_t entry, void* buffer,
-                                             size_t bytes) {
-  return std::make_unique<Emitter>(flow, entry, buffer, bytes);
+std::unique_ptr<ProgramEmitter> make_emitter(const flow::Flow& flow, void* buffer, size_t bytes) {
+  return std::make_unique<Emitter>(flow, buffer, bytes);
 }
 
 struct TargetInfo {
@@ -59,14 +68,13 @@ const TargetInfo kTargets[kNumTargets] = {
 const TargetInfo& info(Target target) { return kTargets[static_cast<size_t>(target)]; }
 
 /// @return nothing if the host refuses memory
-std::unique_ptr<const HostProgram> compile_flow(Target target, const flow::Flow& flow, GpuAddr entry,
-                                                LeaveCounts& leaves, size_t* bytes) {
+std::shared_ptr<const ProgramCode> compile_flow(Target target, const flow::Flow& flow, CodeContent content,
+                                                LeaveCounts& leaves) {
   size_t room = flow.nodes.size() * kBytesPerNode + kBytesBeside;
   for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
     const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
     CodeTables tables;
-    const std::unique_ptr<ProgramEmitter> emitter =
-        info(target).make_emitter(flow, entry, buffer.get(), room);
+    const std::unique_ptr<ProgramEmitter> emitter = info(target).make_emitter(flow, buffer.get(), room);
     try {
       emitter->emit(tables);
     } catch (const Xbyak::Error& error) {
@@ -74,10 +82,10 @@ std::unique_ptr<const HostProgram> compile_flow(Target target, const flow::Flow&
       log_error("jit: %s", error.what());
       return nullptr;
     }
-    *bytes = emitter->getSize();
-    std::optional<CodeMemory> memory = CodeMemory::copy_of(std::span(emitter->getCode(), *bytes));
+    std::optional<CodeMemory> memory = CodeMemory::copy_of(std::span(emitter->getCode(), emitter->getSize()));
     if (!memory) return nullptr;
-    return std::make_unique<ProgramCode>(entry, *std::move(memory), std::move(tables), flow.complete, leaves);
+    return std::make_shared<ProgramCode>(std::move(content), *std::move(memory), std::move(tables),
+                                         flow.complete, leaves);
   }
   return nullptr;
 }
@@ -127,8 +135,9 @@ const char* name(Outcome outcome) {
 
 struct JitCompiler::Counters {
   mutable std::mutex mutex;
-  Statistics statistics;  // without `leaves`
+  Statistics statistics;  // without `leaves` and `cache`
   LeaveCounts leaves{};
+  CodeCache cache;  // its programs refer to `leaves`
 };
 
 JitCompiler::JitCompiler(Target target, uint64_t warm_up)
@@ -142,6 +151,8 @@ Statistics JitCompiler::statistics() const {
     s = counters_->statistics;
   }
   for (size_t n = 0; n < kNumWhys; ++n) s.leaves[n] = counters_->leaves[n].load(std::memory_order_relaxed);
+  s.cache = counters_->cache.figures();
+  s.executed = executions.total();
   return s;
 }
 
@@ -149,6 +160,10 @@ std::string to_string(const Statistics& s) {
   std::string text = absl::StrFormat("%d QPU programs compiled: %d instructions, %d KiB, %.1f ms",
                                      s.programs[static_cast<size_t>(Outcome::kCompiled)], s.instructions,
                                      s.code_bytes >> 10, s.seconds * 1e3);
+  absl::StrAppendFormat(&text, "; %d instructions executed compiled, %d interpreted", s.executed.compiled,
+                        s.executed.interpreted);
+  absl::StrAppendFormat(&text, "; %d kept (%d KiB), found again %d times", s.cache.programs,
+                        s.cache.bytes >> 10, s.cache.hits);
   for (int n = 1; n < kNumOutcomes; ++n)
     if (const uint64_t count = s.programs[static_cast<size_t>(n)])
       absl::StrAppendFormat(&text, "; %d not (%s)", count, name(static_cast<Outcome>(n)));
@@ -159,7 +174,13 @@ std::string to_string(const Statistics& s) {
   return text;
 }
 
-std::unique_ptr<const HostProgram> JitCompiler::compile(const Program& program, Memory memory,
+std::shared_ptr<const HostProgram> JitCompiler::find(const Program& program, Memory memory,
+                                                     bool final_section) {
+  if (isa(program.version()).has_accumulators) return nullptr;
+  return counters_->cache.find(program, memory, final_section);
+}
+
+std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, Memory memory,
                                                         bool final_section) {
   const auto begin = std::chrono::steady_clock::now();
   const auto count = [&](Outcome outcome, size_t instructions = 0, size_t bytes = 0) {
@@ -174,18 +195,21 @@ std::unique_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
     count(Outcome::kVersion);
     return nullptr;
   }
-  const flow::Flow flow = flow_of(program, memory, final_section);
+  CodeContent content;
+  const flow::Flow flow = flow_of(program, memory, final_section, content);
   if (flow.nodes.size() > kMaxNodes) {
     count(Outcome::kTooLarge);
     return nullptr;
   }
-  size_t bytes = 0;
-  std::unique_ptr<const HostProgram> code =
-      compile_flow(target_, flow, program.entry(), counters_->leaves, &bytes);
-  if (code)
-    count(Outcome::kCompiled, flow.instructions.size(), bytes);
-  else
+  if (auto code = counters_->cache.find(content)) return code;
+  std::shared_ptr<const ProgramCode> code =
+      compile_flow(target_, flow, std::move(content), counters_->leaves);
+  if (!code) {
     count(Outcome::kNoMemory);
+    return nullptr;
+  }
+  count(Outcome::kCompiled, flow.instructions.size(), code->code_bytes());
+  counters_->cache.add(code, program.owner());
   return code;
 }
 

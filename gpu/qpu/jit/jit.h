@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "gpu/qpu/jit/code/code_cache.h"
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/run/compiled.h"
 
@@ -52,6 +53,8 @@ struct Statistics {
   uint64_t instructions = 0;  ///< of QPUs, that were compiled
   uint64_t code_bytes = 0;
   std::array<uint64_t, kNumWhys> leaves{};  ///< see LeaveCounts
+  CodeCache::Figures cache;
+  Executions::Counts executed;  ///< instructions of QPUs
   double seconds = 0;
 };
 /// One line: what was compiled, what not and why, and why compiled programs were left to the interpreter.
@@ -72,7 +75,8 @@ class JitCompiler : public Compiler {
   ~JitCompiler() override;
 
   uint64_t warm_up() const override { return warm_up_; }
-  std::unique_ptr<const HostProgram> compile(const Program& program, Memory memory,
+  std::shared_ptr<const HostProgram> find(const Program& program, Memory memory, bool final_section) override;
+  std::shared_ptr<const HostProgram> compile(const Program& program, Memory memory,
                                              bool final_section) override;
   Statistics statistics() const;
 

@@ -2,6 +2,8 @@
 /// thread may change between host code and interpreter wherever a block of the program begins.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,7 +15,8 @@ namespace v3d::qpu {
 
 class Program;
 
-/// Immutable; threads of several workers run it at a time.
+/// Immutable; threads of several workers, and of several clients, run it at a time: it does not depend on
+/// where the program stands.
 class HostProgram {
  public:
   /// How it was left. The thread is as if the interpreter had run it so far.
@@ -29,22 +32,53 @@ class HostProgram {
 
   virtual ~HostProgram() = default;
   /// Runs from thread.pc as far as there is code. @param thread  without observer
-  virtual Leave run(Thread& thread) const = 0;
+  /// @param entry  GPU address of the program
+  virtual Leave run(Thread& thread, GpuAddr entry) const = 0;
+  /// True if the words at `entry` are still those that it was made of.
+  virtual bool matches(Memory memory, GpuAddr entry) const = 0;
   /// Nothing is missing that the program can reach, but for what it computes at run time.
   virtual bool complete() const = 0;
   /// Of host memory.
   virtual size_t bytes() const = 0;
 };
 
+/// Instructions that threads of QPUs executed. Thread safe; host threads do not wait for each other.
+class Executions {
+ public:
+  struct Counts {
+    uint64_t compiled = 0, interpreted = 0;
+  };
+  void add(const Counts& counts) {
+    Shard& shard = shards_[shard_of_this_thread()];
+    shard.compiled.fetch_add(counts.compiled, std::memory_order_relaxed);
+    if (counts.interpreted != 0) shard.interpreted.fetch_add(counts.interpreted, std::memory_order_relaxed);
+  }
+  Counts total() const;
+
+ private:
+  static constexpr size_t kShards = 16;
+  struct alignas(64) Shard {
+    std::atomic<uint64_t> compiled{0}, interpreted{0};
+  };
+  static size_t shard_of_this_thread();
+  std::array<Shard, kShards> shards_;
+};
+
 /// Thread safe.
 class Compiler {
  public:
   virtual ~Compiler() = default;
+  /// Of all programs that may be compiled.
+  Executions executions;
   /// Instructions of a program that are interpreted before it is worth compiling.
   virtual uint64_t warm_up() const = 0;
-  /// @param final_section  of the threads that will run it
+  /// Code that was made before, for whomever, of the words that stand at the program's entry; of its pages it
+  /// reads those that execution came to. @param final_section  of the threads that will run it
+  /// @return null if there is none
+  virtual std::shared_ptr<const HostProgram> find(const Program& program, Memory memory,
+                                                  bool final_section) = 0;
   /// @return null if it cannot, or will not
-  virtual std::unique_ptr<const HostProgram> compile(const Program& program, Memory memory,
+  virtual std::shared_ptr<const HostProgram> compile(const Program& program, Memory memory,
                                                      bool final_section) = 0;
 };
 

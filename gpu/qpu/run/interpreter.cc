@@ -462,10 +462,11 @@ std::optional<Stop> execute(const Program& program, Thread& t) {
 }
 
 // Host code and interpreter take turns: the latter runs what the former leaves to it, up to the next block.
-Stop run_compiled(const Program& program, const HostProgram& code, Thread& t) {
+/// @param interpreted  how many instructions
+Stop run_compiled(const Program& program, const HostProgram& code, Thread& t, uint64_t& interpreted) {
   using Why = HostProgram::Leave::Why;
   for (;;) {
-    const HostProgram::Leave leave = code.run(t);
+    const HostProgram::Leave leave = code.run(t, program.entry());
     std::optional<Stop> stop;
     switch (leave.why) {
       case Why::kEnd:
@@ -478,7 +479,7 @@ Stop run_compiled(const Program& program, const HostProgram& code, Thread& t) {
       case Why::kElsewhere: {
         const uint64_t before = t.instructions;
         stop = execute<Mode::kToBlock>(program, t);
-        program.count_interpreted(t, t.instructions - before);
+        interpreted += t.instructions - before;
         break;
       }
     }
@@ -491,10 +492,15 @@ Stop run_compiled(const Program& program, const HostProgram& code, Thread& t) {
 Stop run(const Program& program, Thread& thread) {
   thread.pc &= ~7u;
   if (thread.observer) return *execute<Mode::kObserved>(program, thread);
-  if (const HostProgram* const code = program.compiled(thread)) return run_compiled(program, *code, thread);
   const uint64_t before = thread.instructions;
+  if (const HostProgram* const code = program.compiled(thread)) {
+    uint64_t interpreted = 0;
+    const Stop stop = run_compiled(program, *code, thread, interpreted);
+    program.count(thread, {thread.instructions - before - interpreted, interpreted});
+    return stop;
+  }
   const Stop stop = *execute<Mode::kToStop>(program, thread);
-  program.count_interpreted(thread, thread.instructions - before);
+  program.count(thread, {0, thread.instructions - before});
   return stop;
 }
 

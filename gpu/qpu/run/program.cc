@@ -1,6 +1,7 @@
 #include "gpu/qpu/run/program.h"
 
 #include <cstring>
+#include <utility>
 
 namespace v3d::qpu {
 namespace {
@@ -45,29 +46,45 @@ const Chunk* Program::make_chunk(Memory memory, GpuAddr address) const {
   return chunk;
 }
 
-const Chunk* Program::chunk_in_known_page(Memory memory, GpuAddr address) const {
+bool Program::knows_page(GpuAddr address) const {
   constexpr GpuAddr kPage = 4096;
   const GpuAddr page = address & ~(kPage - 1);
-  {
-    const std::lock_guard lock(mutex_);
-    bool known = false;
-    for (GpuAddr start = page; start - page < kPage && !known; start += Chunk::kBytes)
-      known = chunks_.contains(start);
-    if (!known) return nullptr;
-  }
-  return chunk(memory, address);
+  if (page == (entry_ & ~(kPage - 1))) return true;
+  const std::lock_guard lock(mutex_);
+  for (GpuAddr start = page; start - page < kPage; start += Chunk::kBytes)
+    if (chunks_.contains(start)) return true;
+  return false;
 }
 
-// Compiles, or does so again when the interpreter came to code that was not known before.
+uint64_t Program::word(Memory memory, GpuAddr address) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = chunks_.find(address & ~(Chunk::kBytes - 1));
+  if (found != chunks_.end()) return found->second->words[address % Chunk::kBytes / sizeof(uint64_t)];
+  return memory.load<uint64_t>(address & ~7u);
+}
+
+void Program::use(HostCode& host, std::shared_ptr<const HostProgram> code) const {
+  *total_ += cost(*code);
+  host.made.push_back(std::move(code));
+  host.code.store(host.made.back().get(), std::memory_order_release);
+}
+
+// Looks for code that others made; compiles; does so again when the interpreter came to code that was not
+// known before.
 void Program::look_at(HostCode& host, const Thread& thread) const {
   const std::unique_lock lock(host.mutex, std::try_to_lock);
   if (!lock.owns_lock()) return;  // somebody does it
   const uint64_t interpreted = host.interpreted.load(std::memory_order_relaxed);
+  if (!std::exchange(host.searched, true)) {
+    if (auto found = compiler_->find(*this, thread.memory, thread.final_section)) {
+      host.next_look = found->complete() ? UINT64_MAX : compiler_->warm_up() + 1;
+      return use(host, std::move(found));
+    }
+  }
   if (interpreted < compiler_->warm_up()) {
     host.next_look = compiler_->warm_up();
     return;
   }
-  chunk(thread.memory, thread.pc);  // about to be executed
   const auto known_chunks = [this] {
     const std::lock_guard chunks_lock(mutex_);
     return chunks_.size();
@@ -77,17 +94,17 @@ void Program::look_at(HostCode& host, const Thread& thread) const {
     auto made = compiler_->compile(*this, thread.memory, thread.final_section);
     host.chunks = known_chunks();
     code = made.get();
-    if (made) {
-      *total_ += cost(*made);
-      host.made.push_back(std::move(made));
-      host.code.store(code, std::memory_order_release);
-    }
+    if (made) use(host, std::move(made));
   }
   const bool settled = !code || code->complete();
   host.next_look = settled ? UINT64_MAX : 2 * (interpreted + 1024);
 }
 
 bool Program::matches(Memory memory) const {
+  for (HostCode& host : host_code_) {
+    const std::lock_guard lock(host.mutex);
+    if (!host.made.empty() && !host.made.back()->matches(memory, entry_)) return false;
+  }
   const std::lock_guard lock(mutex_);
   for (const auto& [address, chunk] : chunks_)
     if (std::memcmp(memory.host(address), chunk->words, sizeof(chunk->words)) != 0) return false;

@@ -40,6 +40,8 @@ class Program {
 
   int version() const { return version_; }
   GpuAddr entry() const { return entry_; }
+  /// The same for all programs of a cache, and different for each.
+  const void* owner() const { return total_.get(); }
 
   /// The chunk that holds `address`. nullptr if the program would become too large.
   const Chunk* chunk(Memory memory, GpuAddr address) const {
@@ -50,8 +52,11 @@ class Program {
     return make_chunk(memory, address);
   }
 
-  /// The same if execution came to the page of the address before, else nullptr.
-  const Chunk* chunk_in_known_page(Memory memory, GpuAddr address) const;
+  /// Whether execution came to the page of the address, or is about to: the entry's. Others are not to be
+  /// read, since that may be a fault of the client.
+  bool knows_page(GpuAddr address) const;
+  /// The word of an address in a known page.
+  uint64_t word(Memory memory, GpuAddr address) const;
 
   /// Host code for the thread, which is about to run; made when it is worth it. nullptr: there is none.
   const HostProgram* compiled(const Thread& thread) const {
@@ -61,9 +66,12 @@ class Program {
       look_at(host, thread);
     return host.code.load(std::memory_order_acquire);
   }
-  void count_interpreted(const Thread& thread, uint64_t instructions) const {
-    if (compiler_)
-      host_code_[thread.final_section].interpreted.fetch_add(instructions, std::memory_order_relaxed);
+  /// What a thread executed.
+  void count(const Thread& thread, const Executions::Counts& counts) const {
+    if (!compiler_) return;
+    compiler_->executions.add(counts);
+    if (counts.interpreted != 0)
+      host_code_[thread.final_section].interpreted.fetch_add(counts.interpreted, std::memory_order_relaxed);
   }
 
   /// True if the words in memory are still those that were decoded.
@@ -81,10 +89,12 @@ class Program {
     std::atomic<uint64_t> interpreted{0};           // instructions
     std::atomic<uint64_t> next_look{0};             // when so many were
     std::mutex mutex;
+    bool searched = false;                                 // for code that others made
     size_t chunks = 0;                                     // that were known to the last compilation
-    std::vector<std::unique_ptr<const HostProgram>> made;  // all, since threads may still run them
+    std::vector<std::shared_ptr<const HostProgram>> made;  // all, since threads may still run them
   };
   void look_at(HostCode& host, const Thread& thread) const;
+  void use(HostCode& host, std::shared_ptr<const HostProgram> code) const;
   static size_t cost(const HostProgram& made);
 
   const int version_;

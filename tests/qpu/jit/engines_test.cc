@@ -47,6 +47,8 @@ TEST_P(JitEngines, CompiledOnceForManyThreads) {
   }
   EXPECT_EQ(programs(jit::Outcome::kCompiled), 1u);
   EXPECT_EQ(leaves(jit::CodeExit::Why::kGap), 0u);
+  EXPECT_EQ(compiler.statistics().executed.compiled, executed);
+  EXPECT_EQ(compiler.statistics().executed.interpreted, 0u);
 }
 
 TEST_P(JitEngines, InterpretedUntilItIsWorthIt) {
@@ -120,6 +122,9 @@ TEST_P(JitEngines, ReturnsFromSubroutines) {
   start();
   EXPECT_EQ(run_both(), Stop::kEnd);
   EXPECT_EQ(leaves(jit::CodeExit::Why::kComputed), 2u);
+  const Executions::Counts counts = compiler.statistics().executed;
+  EXPECT_EQ(counts.compiled + counts.interpreted, executed);
+  EXPECT_GT(counts.interpreted, 0u);
 }
 
 TEST_P(JitEngines, OldChipsAreInterpreted) {

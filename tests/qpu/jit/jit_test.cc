@@ -246,6 +246,32 @@ class JitPrograms : public Jit, public testing::WithParamInterface<jit::Target> 
 
 INSTANTIATE_TEST_SUITE_P(Targets, JitPrograms, kTargets, kNameOfTarget);
 
+// Arguments of every magnitude, each with random bits behind, and those of which sfu.h says more.
+TEST_P(JitPrograms, SpecialFunctions) {
+  std::vector<Instruction> program = {
+      I().add(Op::kExp, to(11), rf(1)),   I().add(Op::kLog, to(12), rf(1)),
+      I().add(Op::kSin, to(13), rf(1)),   I().add(Op::kRecip, to(14), rf(1)),
+      I().add(Op::kRsqrt, to(15), rf(1)),
+  };
+  append_end(program);
+  load(assemble(71, program));
+  start(true);
+  Lanes argument = {0x3b429d37, 0xbcf3a937, 0x3b429d36, 0xbcf3a936, 0x43480000, 0xc3480000};
+  for (uint32_t round = 0; round < 1 << 14; ++round) {
+    both([&](Twin& twin) {
+      twin.start();
+      twin.t().final_section = true;
+      twin.t().rf[1] = argument;
+      EXPECT_EQ(twin.run(), Stop::kEnd);
+    });
+    for (int r = 11; r <= 15; ++r)
+      ASSERT_TRUE(same(plain.t().rf[r], compiled.t().rf[r])) << "rf" << r << " round " << round;
+    for (int i = 0; i < kLanes; ++i)
+      argument[i] =
+          (round * 16 + static_cast<uint32_t>(i)) << 23 | static_cast<uint32_t>(random() & 0x7fffff);
+  }
+}
+
 TEST_P(JitPrograms, RandomOnes) {
   for (int round = 0; round < 600; ++round) {
     load(random_program(10 + random() % 120));

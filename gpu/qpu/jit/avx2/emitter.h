@@ -3,6 +3,7 @@
 ///   cache.h        what host registers hold
 ///   registers.cc   loads, stores, which register gives way, and what calls do to them
 ///   operations.cc  what an operation of an ALU is in host instructions, for 8 lanes
+///   sfu.cc         those of the special function unit that are more than an instruction
 ///   words.cc       one instruction: both halves, signals, flags, writes
 ///   memory.cc      uniforms, varyings, ports
 ///   general_access.cc  loads and stores of the TMU by address
@@ -52,7 +53,7 @@ class Emitter final : public ProgramEmitter {
  public:
   using Ymm = Xbyak::Ymm;
 
-  Emitter(const flow::Flow& flow, uint32_t entry, void* buffer, size_t bytes);
+  Emitter(const flow::Flow& flow, void* buffer, size_t bytes);
 
   // ---- What the emitters of operations use (operations.cc)
 
@@ -67,9 +68,9 @@ class Emitter final : public ProgramEmitter {
   Source operand_of_part(int operand, int part);
   Xbyak::Address constant(uint32_t bits);
   Xbyak::Address constants(const std::array<uint32_t, 16>& words);  ///< the current part of them
-  Xbyak::Address one_as_double();
-  Xbyak::Address in_thread(size_t offset) const;  ///< the current part of what stands there
-  Xbyak::Address in_frame(size_t offset) const;   ///< the same
+  Xbyak::Address doubles(double value);                             ///< 4 times the same
+  Xbyak::Address in_thread(size_t offset) const;                    ///< the current part of what stands there
+  Xbyak::Address in_frame(size_t offset) const;                     ///< the same
   /// The current part of a flag, its highest bits.
   Source flag(bool of_b) { return read(of_b ? kCachedFlagB : kCachedFlagA); }
   Source rtop() { return read(kCachedRtop); }

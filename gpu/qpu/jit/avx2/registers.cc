@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "gpu/qpu/jit/avx2/emitter.h"
@@ -24,8 +25,7 @@ bool may_leave(const flow::Access& access) {
 
 }  // namespace
 
-Emitter::Emitter(const flow::Flow& flow, uint32_t entry, void* buffer, size_t bytes)
-    : ProgramEmitter(flow, entry, buffer, bytes) {}
+Emitter::Emitter(const flow::Flow& flow, void* buffer, size_t bytes) : ProgramEmitter(flow, buffer, bytes) {}
 
 // ---- Where ways join all is in memory, the flags in the frame.
 
@@ -279,7 +279,12 @@ Xbyak::Address Emitter::constants(const std::array<uint32_t, 16>& words) {
   return yword[rip + words_behind(words) + part_ * static_cast<int>(kPartBytes)];
 }
 
-Xbyak::Address Emitter::one_as_double() { return qword[rip + double_behind(1.0)]; }
+Xbyak::Address Emitter::doubles(double value) {
+  const auto bits = std::bit_cast<uint64_t>(value);
+  std::array<uint32_t, 16> words;
+  for (size_t i = 0; i < words.size(); ++i) words[i] = static_cast<uint32_t>(bits >> (i % 2 * 32));
+  return yword[rip + words_behind(words)];
+}
 
 Emitter::Ymm Emitter::in_register(const Source& source) {
   if (source.in_register()) return source.reg();

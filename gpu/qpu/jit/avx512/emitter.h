@@ -1,6 +1,7 @@
 /// Code for hosts with AVX-512; the parts:
 ///   registers.cc   where QPU registers live, and what calls do to them
 ///   operations.cc  what an operation of an ALU is in host instructions
+///   sfu.cc         those of the special function unit that are more than an instruction
 ///   words.cc       one instruction: both halves, signals, flags, writes
 ///   memory.cc      uniforms, varyings, ports
 ///   general_access.cc  loads and stores of the TMU by address
@@ -51,7 +52,7 @@ class Emitter final : public ProgramEmitter {
   using Zmm = Xbyak::Zmm;
   using Opmask = Xbyak::Opmask;
 
-  Emitter(const flow::Flow& flow, uint32_t entry, void* buffer, size_t bytes);
+  Emitter(const flow::Flow& flow, void* buffer, size_t bytes);
 
   // ---- What the emitters of operations use (operations.cc)
 
@@ -67,7 +68,7 @@ class Emitter final : public ProgramEmitter {
   /// A word, the same in all lanes, or 16 words, in memory behind the code.
   Xbyak::Address constant(uint32_t bits, bool broadcast = true);
   Xbyak::Address constants(const std::array<uint32_t, 16>& words);
-  Xbyak::Address doubles(double value);  ///< broadcast to 8
+  Xbyak::Address doubles(double value, bool broadcast = true);
   Xbyak::Address at(size_t offset_in_thread) const;
   Xbyak::Address in_frame(size_t offset) const;
 

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "gpu/qpu/jit/avx512/emitter.h"
+#include "gpu/qpu/jit/avx512/sfu.h"
 #include "gpu/qpu/run/alu.h"
 
 namespace v3d::qpu::jit::avx512 {
@@ -167,7 +168,7 @@ void rsqrt(E& e, const Zmm& to, const S& a, const S&) {
   e.vcvtps2pd(e.kTemp3, Ymm(v.getIdx()));
   e.vsqrtpd(e.kTemp2, e.kTemp2);
   e.vsqrtpd(e.kTemp3, e.kTemp3);
-  e.vbroadcastsd(e.kTemp, e.doubles(1.0));
+  e.vbroadcastsd(e.kTemp, e.doubles(1.0, false));
   e.vdivpd(e.kTemp2, e.kTemp, e.kTemp2);
   e.vdivpd(e.kTemp3, e.kTemp, e.kTemp3);
   e.vcvtpd2ps(half, e.kTemp2);
@@ -361,6 +362,9 @@ constexpr Row kEmitters[] = {
     {Op::kRecip, recip},
     {Op::kRsqrt, rsqrt},
     {Op::kRsqrt2, rsqrt},
+    {Op::kExp, exp2},
+    {Op::kLog, log2},
+    {Op::kSin, sine},
     {Op::kRot, rot},
     {Op::kRotq, rotq},
     {Op::kShuffle, shuffle},

@@ -5,8 +5,7 @@
 
 namespace v3d::qpu::jit::avx512 {
 
-Emitter::Emitter(const flow::Flow& flow, uint32_t entry, void* buffer, size_t bytes)
-    : ProgramEmitter(flow, entry, buffer, bytes) {
+Emitter::Emitter(const flow::Flow& flow, void* buffer, size_t bytes) : ProgramEmitter(flow, buffer, bytes) {
   pin_registers();
 }
 
@@ -135,7 +134,10 @@ Xbyak::Address Emitter::constant(uint32_t bits, bool broadcast) {
 Xbyak::Address Emitter::constants(const std::array<uint32_t, 16>& words) {
   return zword[rip + words_behind(words)];
 }
-Xbyak::Address Emitter::doubles(double value) { return ptr[rip + double_behind(value)]; }
+Xbyak::Address Emitter::doubles(double value, bool broadcast) {
+  Label& label = double_behind(value);
+  return broadcast ? ptr_b[rip + label] : ptr[rip + label];
+}
 
 Emitter::Zmm Emitter::in_register(const Source& source, const Zmm& scratch) {
   if (source.in_register()) return source.reg();

@@ -20,6 +20,7 @@ struct Frame {
   Lanes flags[2];         ///< A and B
   Lanes flag_results[2];  ///< of the halves of a word, kept over a call
   Thread* thread;
+  GpuAddr entry;  ///< of the program
   /// Uniforms at the GPU addresses [low, low + span) stand at base + address.
   const uint8_t* uniform_base;
   uint32_t uniform_low, uniform_span;

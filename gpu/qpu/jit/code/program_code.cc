@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "gpu/qpu/jit/code/frame.h"
@@ -51,60 +52,73 @@ const char* name(CodeExit::Why why) {
   return kNames[static_cast<size_t>(why)];
 }
 
-ProgramCode::ProgramCode(GpuAddr entry, CodeMemory memory, CodeTables tables, bool complete,
+ProgramCode::ProgramCode(CodeContent content, CodeMemory memory, CodeTables tables, bool complete,
                          LeaveCounts& leaves)
-    : entry_(entry),
+    : content_(std::move(content)),
       memory_(std::move(memory)),
       tables_(std::move(tables)),
       complete_(complete),
-      leaves_(leaves) {
-  // Blocks stand in the order of their first instructions.
-  const std::vector<CodeEntry>& entries = tables_.entries;
-  first_index_ = entries.front().index;
-  first_entry_.resize(static_cast<size_t>(entries.back().index - first_index_) + 2);
-  for (size_t i = 0, e = 0; i < first_entry_.size(); ++i) {
-    while (e < entries.size() && entries[e].index < first_index_ + static_cast<int32_t>(i)) ++e;
-    first_entry_[i] = static_cast<uint32_t>(e);
-  }
+      leaves_(leaves) {}
+
+size_t ProgramCode::bytes() const {
+  constexpr size_t kPage = 4096;
+  return sizeof(*this) + (memory_.size() + kPage - 1) / kPage * kPage +
+         content_.words.size() * sizeof(uint64_t) + content_.stretches.size() * sizeof(CodeContent::Stretch) +
+         tables_.entries.size() * sizeof(CodeEntry) + tables_.exits.size() * sizeof(CodeExit);
 }
 
-const CodeEntry* ProgramCode::find_entry(const Thread& t) const {
-  const uint32_t distance = t.pc - entry_;
-  const int64_t index = int64_t{static_cast<int32_t>(distance) >> 3} - first_index_;
-  if (index < 0 || index + 1 >= static_cast<int64_t>(first_entry_.size()) || (distance & 7)) return nullptr;
-  const auto i = static_cast<size_t>(index);
-  for (uint32_t e = first_entry_[i]; e < first_entry_[i + 1]; ++e)
-    if (agrees(tables_.entries[e].in_flight, t)) return &tables_.entries[e];
+bool ProgramCode::matches(Memory memory, GpuAddr entry) const {
+  if (content_.entry && *content_.entry != entry) return false;
+  return std::all_of(content_.stretches.begin(), content_.stretches.end(),
+                     [&](const CodeContent::Stretch& s) {
+                       const GpuAddr begin = entry + static_cast<uint32_t>(s.index) * 8;
+                       const uint32_t bytes = s.count * 8;
+                       if (begin > ~bytes)
+                         return false;  // one that goes on at address 0 is not worth the trouble
+                       return std::memcmp(memory.host(begin), &content_.words[s.first], bytes) == 0;
+                     });
+}
+
+const CodeEntry* ProgramCode::find_entry(const Thread& t, GpuAddr entry) const {
+  const uint32_t distance = t.pc - entry;
+  const int32_t index = static_cast<int32_t>(distance) >> 3;
+  if (distance & 7) return nullptr;
+  const std::vector<CodeEntry>& entries = tables_.entries;
+  auto e = std::lower_bound(entries.begin(), entries.end(), index,
+                            [](const CodeEntry& a, int32_t wanted) { return a.index < wanted; });
+  for (; e != entries.end() && e->index == index; ++e)
+    if (agrees(e->in_flight, t)) return &*e;
   return nullptr;
 }
 
-HostProgram::Leave ProgramCode::run(Thread& t) const {
-  const CodeEntry* const entry = find_entry(t);
-  if (!entry) return {Leave::Why::kElsewhere};
+HostProgram::Leave ProgramCode::run(Thread& t, GpuAddr entry) const {
+  const CodeEntry* const at = find_entry(t, entry);
+  if (!at) return {Leave::Why::kElsewhere};
   Frame frame;
   frame.thread = &t;
+  frame.entry = entry;
   frame.left = t.budget;
   frame.error = nullptr;
   place_uniforms(t, frame);
   const auto function = std::bit_cast<Function>(memory_.begin());
-  const CodeExit& exit = tables_.exits[function(&t, &frame, memory_.begin() + entry->offset)];
+  const CodeExit& exit = tables_.exits[function(&t, &frame, memory_.begin() + at->offset)];
   if (frame.exception) std::rethrow_exception(frame.exception);
   const uint64_t left = frame.left + exit.left_back;
   t.instructions += t.budget - left;
   t.budget = left;
-  Leave leave = this->leave(exit, t);
+  Leave leave = this->leave(exit, t, entry);
   leave.error = frame.error;
   return leave;
 }
 
-HostProgram::Leave ProgramCode::leave(const CodeExit& exit, Thread& t) const {
+HostProgram::Leave ProgramCode::leave(const CodeExit& exit, Thread& t, GpuAddr entry) const {
   using Why = CodeExit::Why;
-  t.pc = entry_ + static_cast<uint32_t>(exit.index) * 8;
+  t.pc = entry + static_cast<uint32_t>(exit.index) * 8;
   t.uniforms += exit.uniform_bytes;
   t.unifa += exit.unifa_bytes;
   set_in_flight(exit.in_flight, t);
   if (exit.in_flight.branch_in != 0) {
-    t.pending.branch_target = exit.branch_target;
+    t.pending.branch_target = (exit.branch_target + (exit.branch_is_relative ? entry : 0)) & ~7u;
     t.pending.branch_moves_uniforms = exit.branch_moves_uniforms;
   }
   switch (exit.why) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gpu/qpu/flow/flow.h"
@@ -12,6 +13,21 @@
 #include "gpu/qpu/run/compiled.h"
 
 namespace v3d::qpu::jit {
+
+/// What a program is compiled from.
+struct CodeContent {
+  /// Words behind one another: words[first] is that of the instruction `index`.
+  struct Stretch {
+    int32_t index;
+    uint32_t first, count;
+    bool operator==(const Stretch&) const = default;
+  };
+  bool final_section = false;    ///< of the threads that run it
+  std::optional<GpuAddr> entry;  ///< the only place where it means this: it has absolute branches
+  std::vector<Stretch> stretches;
+  std::vector<uint64_t> words;
+  bool operator==(const CodeContent&) const = default;
+};
 
 /// A block in the code.
 struct CodeEntry {
@@ -37,7 +53,8 @@ struct CodeExit {
   uint32_t left_back = 0;  ///< instructions that were taken from the budget but not executed
   uint32_t uniform_bytes = 0, unifa_bytes = 0;  ///< that were taken since the streams were brought up to date
   // With in_flight.branch_in:
-  GpuAddr branch_target = 0;
+  uint32_t branch_target = 0;  ///< an address, or bytes from the entry
+  bool branch_is_relative = false;
   bool branch_moves_uniforms = false;
 };
 
@@ -47,31 +64,31 @@ const char* name(CodeExit::Why why);
 using LeaveCounts = std::array<std::atomic<uint64_t>, kNumWhys>;
 
 struct CodeTables {
-  std::vector<CodeEntry> entries;
+  std::vector<CodeEntry> entries;  ///< in the order of their indices
   std::vector<CodeExit> exits;
 };
 
 class ProgramCode : public HostProgram {
  public:
-  /// @param entry  GPU address of index 0
   /// @param leaves  counts; outlives the code
-  ProgramCode(GpuAddr entry, CodeMemory memory, CodeTables tables, bool complete, LeaveCounts& leaves);
+  ProgramCode(CodeContent content, CodeMemory memory, CodeTables tables, bool complete, LeaveCounts& leaves);
 
-  Leave run(Thread& thread) const override;
+  Leave run(Thread& thread, GpuAddr entry) const override;
+  bool matches(Memory memory, GpuAddr entry) const override;
   bool complete() const override { return complete_; }
-  size_t bytes() const override { return memory_.size(); }
+  size_t bytes() const override;
+  size_t code_bytes() const { return memory_.size(); }
+  const CodeContent& content() const { return content_; }
 
  private:
-  const CodeEntry* find_entry(const Thread& thread) const;
-  Leave leave(const CodeExit& exit, Thread& thread) const;
+  const CodeEntry* find_entry(const Thread& thread, GpuAddr entry) const;
+  Leave leave(const CodeExit& exit, Thread& thread, GpuAddr entry) const;
 
-  const GpuAddr entry_;
+  const CodeContent content_;
   const CodeMemory memory_;
   const CodeTables tables_;
   const bool complete_;
   LeaveCounts& leaves_;
-  int32_t first_index_ = 0;
-  std::vector<uint32_t> first_entry_;  // of each index from first_index_ on; entries are sorted by it
 };
 
 }  // namespace v3d::qpu::jit

@@ -32,10 +32,9 @@ bool is_static(const Branch& b) {
 
 }  // namespace
 
-ProgramEmitter::ProgramEmitter(const flow::Flow& flow, uint32_t entry, void* buffer, size_t bytes)
+ProgramEmitter::ProgramEmitter(const flow::Flow& flow, void* buffer, size_t bytes)
     : CodeGenerator(bytes, buffer),
       flow_(flow),
-      entry_(entry),
       block_labels_(flow.blocks.size()),
       ways_to_(flow.blocks.size()),
       passed_to_(flow.blocks.size()) {
@@ -242,9 +241,10 @@ void ProgramEmitter::emit_branch(const flow::Block& block, uint32_t number) {
   const bool always = block.exit.next == flow::kNowhere;
   if (!always) jump_unless_taken(b, other);
   if (b.uniforms) mov(dword[kThread + offsetof(Thread, pending.branch_uniforms)], r8d);
-  if (b.set_link)
-    mov(dword[kThread + offsetof(Thread, link)],
-        entry_ + static_cast<uint32_t>(flow_.nodes[node_].index + 1 + kDelaySlots) * 8);
+  if (b.set_link) {
+    address_to_eax(flow_.nodes[node_].index + 1 + kDelaySlots);
+    mov(dword[kThread + offsetof(Thread, link)], eax);
+  }
   emit_jump_to(block.exit.taken, false, always ? number + 1 : flow::kNowhere);
   if (always) return;
   L(other);
@@ -309,9 +309,15 @@ void ProgramEmitter::write_texture_config() {
   L(full);
 }
 
+/// Of an instruction.
+void ProgramEmitter::address_to_eax(int32_t index) {
+  mov(eax, dword[kFrame + offsetof(Frame, entry)]);
+  if (index != 0) add(eax, static_cast<uint32_t>(index) * 8);
+}
+
 void ProgramEmitter::prepare_call(bool uniforms) {
-  const GpuAddr pc = entry_ + static_cast<uint32_t>(flow_.nodes[node_].index) * 8;
-  mov(dword[kThread + offsetof(Thread, pc)], pc);
+  address_to_eax(flow_.nodes[node_].index);
+  mov(dword[kThread + offsetof(Thread, pc)], eax);
   if (!uniforms) return;
   lea(eax, ptr[kUniforms + 4 * words_]);
   mov(dword[kThread + offsetof(Thread, uniforms)], eax);
@@ -325,8 +331,9 @@ uint32_t ProgramEmitter::add_exit(Why why, uint32_t node, uint32_t left_back, ui
   CodeExit exit{why, n.index, n.in_flight, left_back, 4 * uniforms, 4 * unifa};
   if (n.in_flight.branch_in != 0) {
     const Branch& b = branch_at(n.in_flight.branch);
-    const uint32_t behind = entry_ + static_cast<uint32_t>(n.in_flight.branch + 1 + kDelaySlots) * 8;
-    exit.branch_target = ((b.target == BranchTarget::kRelative ? behind : 0) + b.offset) & ~7u;
+    const uint32_t behind = static_cast<uint32_t>(n.in_flight.branch + 1 + kDelaySlots) * 8;
+    exit.branch_is_relative = b.target == BranchTarget::kRelative;
+    exit.branch_target = (exit.branch_is_relative ? behind : 0) + b.offset;
     exit.branch_moves_uniforms = b.uniforms;
   }
   made_->exits.push_back(exit);

@@ -29,9 +29,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   using Label = Xbyak::Label;
 
   /// @param flow  of 7.1; outlives the emitter
-  /// @param entry  address of the program
-  /// @param buffer  for the code, which does not depend on where it stands
-  ProgramEmitter(const flow::Flow& flow, uint32_t entry, void* buffer, size_t bytes);
+  /// @param buffer  for the code, which does not depend on where it stands, nor on where the program does
+  ProgramEmitter(const flow::Flow& flow, void* buffer, size_t bytes);
 
   /// Everything, to the buffer; getSize() bytes. Throws Xbyak::Error if it is too small.
   void emit(CodeTables& made);
@@ -130,8 +129,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
                     uint32_t unifa_words);
   void leave(uint32_t exit);
   void emit_constants();
+  void address_to_eax(int32_t index);
 
-  const uint32_t entry_;
   CodeTables* made_ = nullptr;
   std::vector<Label> block_labels_;
   std::vector<uint8_t> ways_to_;                // a block: 0, 1, or 2 for more

@@ -1,0 +1,13 @@
+/// The device that the Vulkan benchmarks share.
+#pragma once
+
+#include "samples/vulkan/gpu.h"
+
+namespace v3d::bench {
+
+inline harness::Gpu& gpu() {
+  static harness::Gpu instance;
+  return instance;
+}
+
+}  // namespace v3d::bench
