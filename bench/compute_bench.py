@@ -24,17 +24,19 @@ import kernels  # noqa: E402
 import qpu_program  # noqa: E402
 import v3d_drm  # noqa: E402
 
+# The assembler of V3D 4.2.
+os.environ.setdefault("V3DEMU", str(ROOT / "build/release/bin/v3demu"))
 
 
 class Bench:
     def __init__(self, repeat):
-        self.device = v3d_drm.Device(os.environ.get("V3D_NODE", v3d_drm.CARD))
+        self.device = v3d_drm.Device(os.environ.get("V3D_NODE", v3d_drm.RENDER))
         self.program = self.device.bo(qpu_program.SIZE)
         self.repeat = repeat
 
     def best(self, text, uniforms, batches, grid, **config):
         """Seconds of the fastest of the dispatches."""
-        qpu_program.load(self.program, text, uniforms)
+        qpu_program.load(self.program, text, uniforms, self.device.version)
         cfg = qpu_program.config(self.device, self.program, batches, grid, **config)
         times = []
         for _ in range(self.repeat):
@@ -51,7 +53,8 @@ class Bench:
         a, b, c = (self.device.bo(4 * n * (n + kernels.SGEMM_SLACK_ROWS)) for _ in range(3))
         for bo, source in zip((a, b), values):
             bo.floats[:n * n] = memoryview(source)
-        seconds = self.best(kernels.SGEMM, [a.address, 4 * n, b.address, 4 * n, c.address, n // kernels.SGEMM_K],
+        seconds = self.best(kernels.SGEMM[self.device.version],
+                            [a.address, 4 * n, b.address, 4 * n, c.address, n // kernels.SGEMM_K],
                             n * n // 256, (n // 16, n // 16, 1))
         for _ in range(100):
             row, column = numbers.randrange(n), numbers.randrange(n)
@@ -79,8 +82,8 @@ class Bench:
             part = min(len(values), count - start)
             source.floats[start:start + part] = values[:part]
         source.words[7], source.words[count - 1] = 0x12345678, 0x87654321
-        seconds = self.best(kernels.SCOPY, [shift, turns, 4 * turns * step, source.address, result.address], threads,
-                            **config)
+        seconds = self.best(kernels.SCOPY[self.device.version],
+                            [shift, turns, 4 * turns * step, source.address, result.address], threads, **config)
         if result.words[:count] != source.words[:count]:
             sys.exit("scopy: the copy differs")
         return 4 * count / seconds / 1e9

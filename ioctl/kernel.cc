@@ -48,14 +48,14 @@ Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& ab
            .major = 1,
            .minor = 0,
            .patchlevel = 0,
-           .unique = gpu.profile().version >= 71 ? "1002000000.v3d" : "fec00000.v3d",
+           .unique = gpu.profile().v3d_device,
            .modeset = false},
       vc4_{.name = "vc4",
            .description = "Broadcom VC4 graphics",
            .major = 0,
            .minor = 0,
            .patchlevel = 0,
-           .unique = gpu.profile().version >= 71 ? "axi:gpu" : "gpu",
+           .unique = gpu.profile().display_device,
            .modeset = true} {}
 
 std::shared_ptr<File> Kernel::open(uint32_t minor, int32_t pid, std::string program, bool privileged) {

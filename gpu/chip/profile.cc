@@ -6,6 +6,8 @@ namespace {
 // Source: Mesa src/broadcom/drm-shim/v3d_noop.c and public v3d_ident dumps, as collected in drm-abi.md 2.8.
 constexpr Profile kPi5 = {.name = "rpi5",
                           .description = "Raspberry Pi 5, V3D 7.1.7, 3 slices of 4 QPUs",
+                          .v3d_device = "1002000000.v3d",
+                          .display_device = "axi:gpu",
                           .version = 71,
                           .revision = 7,
                           .slices = 3,
@@ -31,7 +33,35 @@ constexpr Profile kPi5Of16 = [] {
   return p;
 }();
 
-constexpr Profile kProfiles[] = {kPi5, kPi5Of16};
+constexpr Profile kPi5D0 = [] {
+  Profile p = kPi5;
+  p.name = "rpi5-d0";
+  p.description = "Raspberry Pi 5 of stepping D0, V3D 7.1.10, 3 slices of 4 QPUs";
+  p.revision = 10;
+  p.hub_ident3 = 0x00020a10;
+  return p;
+}();
+
+constexpr Profile kPi4 = {.name = "rpi4",
+                          .description = "Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs",
+                          .v3d_device = "fec00000.v3d",
+                          .display_device = "gpu",
+                          .version = 42,
+                          .revision = 14,
+                          .slices = 2,
+                          .qpus_per_slice = 4,
+                          .clock_mhz = 500,
+                          .read_ns_per_byte = 0.138,
+                          .write_ns_per_byte = 0.267,
+                          .uifcfg = 0x45,
+                          .hub_ident1 = 0x000e1124,
+                          .hub_ident2 = 0x00000100,
+                          .hub_ident3 = 0x00000e00,
+                          .core_ident0 = 0x04443356,
+                          .core_ident1 = 0x81001422,
+                          .core_ident2 = 0x40078121};
+
+constexpr Profile kProfiles[] = {kPi5, kPi5Of16, kPi5D0, kPi4};
 
 }  // namespace
 

@@ -10,8 +10,10 @@ namespace v3d::chip {
 struct Profile {
   const char* name;
   const char* description;
-  int version;   ///< 71 or 42
-  int revision;  ///< HUB_IDENT3 IPREV
+  const char* v3d_device;      ///< name of the platform device, as in by-path links and DRM's unique name
+  const char* display_device;  ///< the same of the one that the vc4 driver has
+  int version;                 ///< 71 or 42
+  int revision;                ///< HUB_IDENT3 IPREV
   int slices;
   int qpus_per_slice;
   int clock_mhz;

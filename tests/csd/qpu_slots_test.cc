@@ -24,7 +24,7 @@ TEST(QpuSlots, EveryQpuOnceBeforeAnyTwice) {
 }
 
 TEST(QpuSlots, FourThreadsUseAllValuesBelowFourTimesTheQpus) {
-  for (const char* name : {"rpi5", "rpi5-16"}) {
+  for (const char* name : {"rpi5", "rpi5-16", "rpi4"}) {
     const chip::Profile& profile = *chip::find_profile(name);
     QpuSlots slots(profile, true);
     ASSERT_EQ(slots.capacity(), 4u * static_cast<uint32_t>(profile.qpu_count()));
@@ -60,10 +60,7 @@ TEST(QpuSlots, AThreadOfTheCallersChoiceIsNotTakenAgain) {
 }
 
 TEST(QpuSlots, SlicesTakeTurnsOn42) {
-  chip::Profile rpi4 = chip::default_profile();
-  rpi4.version = 42;
-  rpi4.slices = 2;
-  QpuSlots slots(rpi4, false);
+  QpuSlots slots(*chip::find_profile("rpi4"), false);
   std::vector<uint32_t> qpus;
   for (uint32_t tidx : take(slots, 8)) qpus.push_back(tidx >> 2);
   EXPECT_EQ(qpus, (std::vector<uint32_t>{0, 4, 1, 5, 2, 6, 3, 7}));

@@ -184,7 +184,7 @@ TEST_F(DeviceTest, CountsAndFaultsOfTheJob) {
 
 // Spills of bin and render jobs that run at one time may share a BO of 4 * QPUs areas.
 TEST_F(DeviceTest, ThreadIndicesOfBinAndRenderAreDisjoint) {
-  for (const char* name : {"rpi5", "rpi5-16"}) {
+  for (const char* name : {"rpi5", "rpi5-16", "rpi4"}) {
     for (int workers : {0, 1, 7, 8, 63}) {
       ThreadPool pool(workers);
       const chip::Profile& profile = *chip::find_profile(name);

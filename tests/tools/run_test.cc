@@ -20,6 +20,15 @@ using testing::StartsWith;
 
 void touch(const fs::path& file) { const std::ofstream made(file); }
 
+TEST_F(RunTest, DevicesAreListed) {
+  const Result list = v3demu("devices");
+  EXPECT_EQ(list.status, 0);
+  EXPECT_THAT(list.output,
+              testing::MatchesRegex("rpi5 +Raspberry Pi 5, V3D 7.1.7, .*, 800 MHz \\(default\\)\n(.|\n)*"));
+  EXPECT_THAT(list.output,
+              testing::HasSubstr("rpi4     Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs, 500 MHz\n"));
+}
+
 TEST_F(RunTest, PointsTheLoadersAtMesa) {
   auto all = environment("--mesa " + mesa().string() + " --");
   const std::string icd = mesa() / "share/vulkan/icd.d/broadcom_icd.x86_64.json";

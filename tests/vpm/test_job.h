@@ -17,16 +17,7 @@
 
 namespace v3d {
 
-/// A 4.2 chip: no profile of one is shipped.
-inline const chip::Profile& profile_42() {
-  static const chip::Profile profile = [] {
-    chip::Profile p = chip::default_profile();
-    p.name = "test-4.2";
-    p.version = 42;
-    return p;
-  }();
-  return profile;
-}
+inline const chip::Profile& profile_42() { return *chip::find_profile("rpi4"); }
 
 class TestJob {
  public:

@@ -16,12 +16,13 @@ CHOICES = ("VK_ICD_FILENAMES", "VK_DRIVER_FILES", "LIBGL_ALWAYS_SOFTWARE", "GALL
 
 @dataclasses.dataclass(frozen=True)
 class Build:
-    """A build of v3demu and the Mesa for it. With a root (packaging/arm64-root) the programs on the emulated GPU are arm64
-    programs, those of this project from arm64_folder."""
+    """A build of v3demu, the Mesa for it and the board to emulate. With a root (packaging/arm64-root) the programs on the
+    emulated GPU are arm64 programs, those of this project from arm64_folder."""
     folder: str
     mesa: str
     root: str = ""
     arm64_folder: str = ""
+    device: str = "rpi5"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,11 +85,13 @@ class Driver:
 
 def emulated(build, folder):
     v3demu = os.path.join(build.folder, "bin", "v3demu")
-    native = [v3demu, "run", "--mesa", build.mesa, "--"]
+    run = [v3demu, "run", "--device", build.device]
+    native = run + ["--mesa", build.mesa, "--"]
     launcher, programs = native, build.folder
     if build.root:
-        launcher, programs = [v3demu, "run", "--arch", "arm64", "--root", build.root, "--"], build.arm64_folder
-    return Driver("v3demu", launcher, native, programs, {}, r"\bV3D 7\.1", folder)
+        launcher, programs = run + ["--arch", "arm64", "--root", build.root, "--"], build.arm64_folder
+    version = r"4\.2" if build.device.startswith("rpi4") else r"7\.1"
+    return Driver("v3demu", launcher, native, programs, {}, rf"\bV3D {version}", folder)
 
 
 def software(build, folder):

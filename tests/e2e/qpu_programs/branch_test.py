@@ -2,7 +2,7 @@
 
 import unittest
 
-import qpu_asm
+import qpu_program
 from qpu_test_case import QpuTest
 
 
@@ -10,7 +10,7 @@ class BranchTest(QpuTest):
     # Collatz steps of the numbers 1, 2, ...: each lane leaves the loop in its own time. 3n + 1 is a subroutine.
     # Uniform: result.
     COLLATZ = """
-        mov rf1, rf3.ul                     # workgroup
+        workgroup_x rf1
         shl rf1, rf1, 4
         eidx rf2
         add rf1, rf1, rf2
@@ -130,7 +130,7 @@ class BranchTest(QpuTest):
 
     def test_jumps_to_registers_and_uniforms_in_loops(self):
         data = self.device.bo(4096)
-        twice = self.program.address + 8 * (len(qpu_asm.assemble(self.FORMS)) - 4)
+        twice = self.program.address + len(qpu_program.assembled(self.FORMS, self.device.version)) - 4 * 8
         back = -8  # from behind the word to the number
         self.run_program(self.FORMS, [twice, 5, 11, back, data.address], [data], 1)
         self.assertEqual(data.words[0], 2 * 5 * 11)

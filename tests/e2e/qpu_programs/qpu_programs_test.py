@@ -114,7 +114,7 @@ class KernelTest(QpuTest):
             left.floats[i] = value
         for i, value in enumerate(sum(b, [])):
             right.floats[i] = value
-        self.run_program(kernels.SGEMM, [left.address, 4 * inner, right.address, 4 * columns, result.address,
+        self.run_program(kernels.SGEMM[self.device.version], [left.address, 4 * inner, right.address, 4 * columns, result.address,
                                          inner // kernels.SGEMM_K], [left, right, result],
                          rows * columns // 256, grid=(columns // 16, rows // 16, 1))
         self.assertEqual(result.floats[:rows * columns].tolist(),
@@ -126,7 +126,7 @@ class KernelTest(QpuTest):
         source, result = (self.device.bo(1 << 18) for _ in range(2))
         for i in range(threads * part):
             source.floats[i] = i + 1
-        self.run_program(kernels.SCOPY, [shift, turns, 4 * part, source.address, result.address],
+        self.run_program(kernels.SCOPY[self.device.version], [shift, turns, 4 * part, source.address, result.address],
                          [source, result], threads, **config)
         expected = [i + 1.0 for i in range(threads * part)] + [0.0] * part
         self.assertEqual(result.floats[:len(expected)].tolist(), expected)
@@ -265,15 +265,19 @@ class TmuTest(QpuTest):
     end
     """
 
+    def component(self, start, k):
+        """The word that holds component k of a vector from word `start` on: 4.2 stays in the vector's 16 bytes."""
+        return start + k if self.device.version >= 71 else start & ~3 | start + k & 3
+
     def test_vec4(self):
         data = self.device.bo(4096)
         for i in range(128):
             data.words[i] = 0x1000 + i
-        for offset in (0, 4, 8, 12):  # 7.1 has no need for alignment beyond words
+        for offset in (0, 1, 2, 3, 4, 8, 12):
             self.run_program(self.COPY_VEC4, [data.address + 4 * offset, VEC4, data.address + 2048 + 16, VEC4],
                              [data], 1)
-            self.assertEqual(data.words[512:582].tolist(),
-                             [0] * 4 + [0x1000 + offset + i for i in range(64)] + [0] * 2)
+            expected = [0x1000 + self.component(offset + 4 * lane, k) for lane in range(16) for k in range(4)]
+            self.assertEqual(data.words[512:582].tolist(), [0] * 4 + expected + [0] * 2)
 
     # One narrow load per lane, stored as a word. Uniforms: source, configuration, destination.
     LOAD_NARROW = """
@@ -447,14 +451,14 @@ class WorkgroupTest(QpuTest):
     # Counts at [((z * Y + y) * X + x) * size + local index]. Uniforms: Y, X, size, shift of the local index,
     # array, increment.
     COUNT = """
-        mov rf1, rf2.ul
-        ldunifrf.rf10     # z
+        workgroup_z rf1
+        ldunifrf.rf10
         umul24 rf1, rf1, rf10
-        mov rf4, rf3.uh
+        workgroup_y rf4
         add rf1, rf1, rf4
         ldunifrf.rf10
         umul24 rf1, rf1, rf10
-        mov rf4, rf3.ul
+        workgroup_x rf4
         add rf1, rf1, rf4
         ldunifrf.rf10
         umul24 rf1, rf1, rf10

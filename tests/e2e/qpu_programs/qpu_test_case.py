@@ -1,6 +1,6 @@
 """What the tests of programs share: a device, and a program on it.
 
-The node to open is $V3D_NODE, by default the card node of a Raspberry Pi 5.
+The node to open is $V3D_NODE, by default the card node of a Raspberry Pi 5. The programs are those of its chip.
 """
 
 import os
@@ -22,7 +22,7 @@ class QpuTest(unittest.TestCase):
         self.program = self.device.bo(qpu_program.SIZE)
 
     def launch(self, text, uniforms, bos, batches, old_struct=False, **config):
-        qpu_program.load(self.program, text, uniforms)
+        qpu_program.load(self.program, text, uniforms, self.device.version)
         cfg = qpu_program.config(self.device, self.program, batches, **config)
         self.device.submit_csd(cfg, [self.program, *bos], old_struct)
 

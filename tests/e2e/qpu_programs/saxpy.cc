@@ -42,10 +42,10 @@ constexpr unsigned long kCreateBo = _IOWR('d', 0x42, CreateBo);
 constexpr unsigned long kMmapBo = _IOWR('d', 0x43, MmapBo);
 constexpr unsigned long kGetParam = _IOWR('d', 0x44, GetParam);
 constexpr unsigned long kSubmitCsd = _IOW('d', 0x47, SubmitCsd);
-constexpr uint32_t kParamHubIdent3 = 3, kParamCore0Ident1 = 5;
+constexpr uint32_t kParamHubIdent3 = 3, kParamCore0Ident0 = 4, kParamCore0Ident1 = 5;
 
 // Uniforms: TIDX shift, iterations of 16 elements per thread, addresses of x and y, a.
-constexpr uint64_t kProgram[] = {
+constexpr uint64_t kProgram71[] = {
     0x38002189bb03f001,  // tidx rf9
     0x3982b186bb03f000,  // ldunifrf.rf10
     0x380021897d03f24a,  // shr rf9, rf9, rf10
@@ -86,6 +86,49 @@ constexpr uint64_t kProgram[] = {
     0x38003186bb03f000,  // nop
     0x38003186bb03f000,  // nop
     0x38003186bb03f000,  // nop
+};
+// The same for V3D 4.2.
+constexpr uint64_t kProgram42[] = {
+    0x3c002189bb801000,  // tidx rf9
+    0x3d82b186bb800000,  // ldunifrf.rf10
+    0x3c0021897d83e24a,  // shr rf9, rf9, rf10
+    0x3c002181bb802000,  // eidx rf1
+    0x3d82b186bb800000,  // ldunifrf.rf10
+    0x0c001006bbf8024a,  // umul24 rf0, rf9, rf10
+    0x3de021807c83e004,  // shl rf0, rf0, 4
+    0x3c0021803883e001,  // add rf0, rf0, rf1
+    0x3d82f186bb800000,  // ldunifrf.rf11
+    0x3de021807c83e002,  // shl rf0, rf0, 2
+    0x3d833186bb800000,  // ldunifrf.rf12
+    0x3c00218b3883e2c0,  // add rf11, rf11, rf0
+    0x3d837186bb800000,  // ldunifrf.rf13
+    0x3c00218c3883e300,  // add rf12, rf12, rf0
+    0x3de01386bbfc0004,  // mov rf14, 4
+    0x3de0218e7c83e384,  // shl rf14, rf14, 4
+    0x3c203306bbf802c0,  // mov tmua, rf11 ; thrsw
+    0x3c00218b3883e2ce,  // add rf11, rf11, rf14
+    0x3c003186bb800000,  // nop
+    0x3c853186bb800000,  // ldtmu.rf20
+    0x3c203306bbf80300,  // mov tmua, rf12 ; thrsw
+    0x54001506bbf8050d,  // fmul rf20, rf20, rf13
+    0x3c003186bb800000,  // nop
+    0x3c857186bb800000,  // ldtmu.rf21
+    0x3c00318b0583e515,  // fadd tmud, rf20, rf21
+    0x3c003306bbf80300,  // mov tmua, rf12
+    0x3de0618a3c83e281,  // sub.pushz rf10, rf10, 1
+    0x02ffff8dff001000,  // b.anyna -120
+    0x3c00218c3883e30e,  // add rf12, rf12, rf14
+    0x3c003186bb800000,  // nop
+    0x3c003186bb800000,  // nop
+    0x3c003186bb815000,  // tmuwt -
+    0x3c203186bb800000,  // nop ; thrsw
+    0x3c203186bb800000,  // nop ; thrsw
+    0x3c003186bb800000,  // nop
+    0x3c003186bb800000,  // nop
+    0x3c203186bb800000,  // nop ; thrsw
+    0x3c003186bb800000,  // nop
+    0x3c003186bb800000,  // nop
+    0x3c003186bb800000,  // nop
 };
 
 [[noreturn]] void fail(const char* what) {
@@ -130,13 +173,15 @@ int main(int argc, char** argv) {
   if (fd < 0) fail(argv[1]);
 
   const uint32_t ident1 = param(fd, kParamCore0Ident1), ident3 = param(fd, kParamHubIdent3);
+  const bool is_71 = param(fd, kParamCore0Ident0) >> 24 == 7;
   const uint32_t qpus = (ident1 >> 4 & 15) * (ident1 >> 8 & 15), threads = 2 * qpus;
   constexpr uint32_t kIterations = 64;
   constexpr float kFactor = 3;
   const uint32_t count = threads * kIterations * 16;
 
   const Bo program = make_bo(fd, 4096), data = make_bo(fd, 8 * count);
-  std::memcpy(program.words, kProgram, sizeof(kProgram));
+  static_assert(sizeof kProgram71 == sizeof kProgram42);
+  std::memcpy(program.words, is_71 ? kProgram71 : kProgram42, sizeof(kProgram71));
   uint32_t* const uniforms = program.words + 512;
   const uint32_t values[] = {1, kIterations, data.address, data.address + 4 * count};
   std::memcpy(uniforms, values, sizeof(values));
@@ -153,7 +198,7 @@ int main(int argc, char** argv) {
   submit.cfg[0] = qpus << 16;
   submit.cfg[1] = submit.cfg[2] = 1 << 16;
   submit.cfg[3] = 32 | (qpus & 15) << 8 | (threads - 1) << 12;
-  submit.cfg[4] = (ident3 >> 8 & 255) >= 6 ? threads : threads - 1;
+  submit.cfg[4] = is_71 && (ident3 >> 8 & 255) >= 6 ? threads : threads - 1;
   submit.cfg[5] = program.address;
   submit.cfg[6] = program.address + 2048;
   const uint32_t handles[] = {program.handle, data.handle};

@@ -33,7 +33,7 @@ WRITE, READ_WRITE = 1, 3
 GEM_CLOSE, WAIT_BO, CREATE_BO, MMAP_BO, GET_PARAM, SUBMIT_CSD = 0x09, 0x41, 0x42, 0x43, 0x44, 0x47
 SYNCOBJ_CREATE, SYNCOBJ_HANDLE_TO_FD, EXPORT_SYNC_FILE = 0xbf, 0xc1, 1
 SYNC_IOC_FILE_INFO = READ_WRITE << 30 | ctypes.sizeof(SyncFileInfo) << 16 | ord(">") << 8 | 4
-PARAM_HUB_IDENT3, PARAM_CORE0_IDENT1 = 3, 5
+PARAM_HUB_IDENT3, PARAM_CORE0_IDENT0, PARAM_CORE0_IDENT1 = 3, 4, 5
 PARAM_CONTEXT_RESETS = 16  # Linux 7.3
 
 CARD = "/dev/dri/by-path/platform-1002000000.v3d-card"
@@ -66,6 +66,7 @@ class Device:
         self._bos = []
         ident = self.param(PARAM_CORE0_IDENT1)
         self.qpus = (ident >> 4 & 15) * (ident >> 8 & 15)
+        self.version = (self.param(PARAM_CORE0_IDENT0) >> 24) * 10 + (ident & 15)  # 71 or 42
         self.revision = self.param(PARAM_HUB_IDENT3) >> 8 & 255
 
     def close(self):
@@ -113,7 +114,7 @@ class Device:
 
 def csd_config(device, code, uniforms, batches, grid, wg_size=16, wgs_per_sg=1, batches_per_sg=1, threads=2):
     """CFG0..CFG6 of a dispatch. `threads` per QPU: 2 or 4."""
-    exact = device.revision >= 6  # older ones take the number of batches minus 1
+    exact = device.version >= 71 and device.revision >= 6  # older ones take the number of batches minus 1
     return [grid[0] << 16, grid[1] << 16, grid[2] << 16,
             wg_size & 255 | (wgs_per_sg & 15) << 8 | (batches_per_sg - 1) << 12,
             batches if exact else batches - 1, code | (threads == 4), uniforms]

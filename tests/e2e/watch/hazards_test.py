@@ -3,6 +3,8 @@
 
 usage: hazards_test.py V3DEMU SHIM MESA_PREFIX FOLDER VULKAN_PROGRAM GL_PROGRAM GL_FRAMES_LIBRARY
        with-glmark2|without-glmark2
+
+The board is $V3DEMU_DEVICE, by default a Raspberry Pi 5.
 """
 import os
 import re
@@ -16,6 +18,9 @@ QPU_PROGRAMS = os.path.join(TESTS, "qpu_programs")
 SCENES = os.path.join(TESTS, "gl", "scenes.py")
 sys.path.insert(0, os.path.join(TESTS, "..", "..", "tools"))
 from pictures.windows import Xvfb  # pylint: disable=wrong-import-position
+
+# The chip's name for the assembler, and where the C of ldvary arrives.
+CHIP, LATE = ("4.2", "r5") if os.environ.get("V3DEMU_DEVICE") == "rpi4" else ("7.1", "rf0")
 
 # Dispatches the program in a file of hexadecimal words, twice.
 BROKEN = """
@@ -82,7 +87,8 @@ def check_statically(v3demu, mesa, folder, program):
     if len(programs) < 20:
         sys.exit(f"only {len(programs)} programs in the capture")
     for words in programs:
-        done = subprocess.run([v3demu, "disasm", "--check=undefined,hardly-meant,never-emitted", "-"], input=words, capture_output=True, text=True)
+        done = subprocess.run([v3demu, "disasm", "--chip", CHIP, "--check=undefined,hardly-meant,never-emitted", "-"], input=words,
+                              capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit("reports about a compiled program:\n" + done.stderr + done.stdout)
 
@@ -98,11 +104,11 @@ def main():
 def check(sockets, v3demu, shim, mesa, folder, vulkan, gl, gl_frames, scenes):
     broken = Watched(v3demu, sockets, folder, "broken")
     code = os.path.join(folder, "broken.hex")
-    text = "mov rf4, 1\nldvary.rf1\nadd rf2, rf0, rf4\nend\n"
-    subprocess.run([v3demu, "asm", "-", "-o", code, "--format", "hex"], input=text, text=True, check=True)
+    text = f"mov rf4, 1\nldvary.rf1\nadd rf2, {LATE}, rf4\nend\n"
+    subprocess.run([v3demu, "asm", "--chip", CHIP, "-", "-o", code, "--format", "hex"], input=text, text=True, check=True)
     broken.run([sys.executable, "-B", "-c", BROKEN, QPU_PROGRAMS, code], LD_PRELOAD=shim)
     reports = broken.reports()
-    if len(reports) != 1 or 'hardly-meant: ldvary-c-early: instruction 2, "add rf2, rf0, rf4' not in reports[0]:
+    if len(reports) != 1 or f'hardly-meant: ldvary-c-early: instruction 2, "add rf2, {LATE}, rf4' not in reports[0]:
         sys.exit(f"one report is expected, not {reports}")
 
     compiled = Watched(v3demu, sockets, folder, "compiled")

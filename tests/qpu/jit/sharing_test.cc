@@ -11,6 +11,7 @@
 #include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "tests/qpu/jit/twins.h"
 
 namespace v3d::qpu {
 namespace {
@@ -54,19 +55,21 @@ class Client {
   ProgramCache programs_;
 };
 
-class Sharing : public testing::Test {
+class Sharing : public testing::TestWithParam<jit::Target> {
  protected:
   void SetUp() override {
-    if (!jit::best_target()) GTEST_SKIP() << "the processor has neither AVX-512 nor AVX2";
+    if (!jit::can_compile(GetParam())) GTEST_SKIP() << "the processor has no " << jit::name(GetParam());
   }
   uint64_t compiled() const {
     return compiler.statistics().programs[static_cast<size_t>(jit::Outcome::kCompiled)];
   }
   uint64_t found() const { return compiler.statistics().cache.hits; }
 
-  jit::JitCompiler compiler{jit::best_target().value_or(jit::Target::kAvx2), 0};
+  jit::JitCompiler compiler{GetParam(), 0};
   Client a{compiler}, b{compiler};
 };
+
+INSTANTIATE_TEST_SUITE_P(Targets, Sharing, kTargets, kNameOfTarget);
 
 const char* const kText = "mov rf1, 3\nnop\nadd rf1, rf1, rf1\nnop\nadd rf1, rf1, 1\nend";
 constexpr uint32_t kResult = 7;
@@ -78,7 +81,7 @@ std::string longer(const std::string& text) {
   return whole + text;
 }
 
-TEST_F(Sharing, AcrossClientsAndAddresses) {
+TEST_P(Sharing, AcrossClientsAndAddresses) {
   for (const std::string& text : {std::string(kText), longer(kText)}) {
     const uint64_t before = compiled();
     a.upload(kCode, words_of(text));
@@ -92,7 +95,7 @@ TEST_F(Sharing, AcrossClientsAndAddresses) {
   EXPECT_EQ(found(), 4u);
 }
 
-TEST_F(Sharing, AnUploadBehindInvalidatesNothing) {
+TEST_P(Sharing, AnUploadBehindInvalidatesNothing) {
   a.upload(kCode, words_of(kText));
   EXPECT_EQ(a.run(kCode), kResult);
   const auto behind = static_cast<GpuAddr>(kCode + words_of(kText).size() * 8);
@@ -102,7 +105,7 @@ TEST_F(Sharing, AnUploadBehindInvalidatesNothing) {
   EXPECT_EQ(compiled(), 2u);
 }
 
-TEST_F(Sharing, EveryWordCounts) {
+TEST_P(Sharing, EveryWordCounts) {
   const auto words = words_of(longer(kText));
   a.upload(kCode, words);
   EXPECT_EQ(a.run(kCode), kResult);
@@ -117,7 +120,7 @@ TEST_F(Sharing, EveryWordCounts) {
 }
 
 // What `bl` leaves is an address.
-TEST_F(Sharing, AddressesAreThoseOfThePlace) {
+TEST_P(Sharing, AddressesAreThoseOfThePlace) {
   const auto words = words_of("bl next\nnop\nnop\nnop\nnext:\nlr rf1\nend");
   for (const GpuAddr at : {kCode, kCode + 0x800}) {
     a.upload(at, words);
@@ -126,7 +129,7 @@ TEST_F(Sharing, AddressesAreThoseOfThePlace) {
   EXPECT_EQ(compiled(), 1u);
 }
 
-TEST_F(Sharing, AbsoluteBranchesBelongToTheirPlace) {
+TEST_P(Sharing, AbsoluteBranchesBelongToTheirPlace) {
   const auto words = words_of("b zero_addr+0x10040\nnop\nnop\nnop\nmov rf1, 5\nend");
   const auto target = words_of("mov rf1, 6\nend");
   a.upload(kCode, words);
@@ -139,7 +142,7 @@ TEST_F(Sharing, AbsoluteBranchesBelongToTheirPlace) {
 }
 
 // A program that goes on in another page is not compared beyond the page that execution comes to.
-TEST_F(Sharing, PagesThatDoNotExecuteAreNotRead) {
+TEST_P(Sharing, PagesThatDoNotExecuteAreNotRead) {
   const std::string text = "b.a0 zero_addr+0x5000\nnop\nnop\nnop\nnop\nmov rf1, 1\nend";
   const auto words = words_of(text);
   const auto last = static_cast<GpuAddr>(kCode + kBytes - words.size() * 8);
@@ -150,7 +153,7 @@ TEST_F(Sharing, PagesThatDoNotExecuteAreNotRead) {
   EXPECT_EQ(a.faults() + b.faults(), 0u);
 }
 
-TEST_F(Sharing, WhoHasMostGivesFirst) {
+TEST_P(Sharing, WhoHasMostGivesFirst) {
   const int owners[2] = {};
   const auto code_of = [&](uint64_t number, size_t words) {
     jit::CodeContent content;
@@ -174,7 +177,7 @@ TEST_F(Sharing, WhoHasMostGivesFirst) {
 }
 
 // Programs that begin alike do not make each other slow to find.
-TEST_F(Sharing, FewThatBeginAlikeAreKept) {
+TEST_P(Sharing, FewThatBeginAlikeAreKept) {
   for (int n = 0; n < 40; ++n) {
     std::string text = "mov rf1, 1\nnop\nnop\nnop\n";
     for (int bit = 0; bit < 6; ++bit) text += n >> bit & 1 ? "add rf1, rf1, 1\n" : "nop\n";
@@ -186,7 +189,7 @@ TEST_F(Sharing, FewThatBeginAlikeAreKept) {
 }
 
 // A branch far away does not make a program large.
-TEST_F(Sharing, FarBranchesTakeNoMemory) {
+TEST_P(Sharing, FarBranchesTakeNoMemory) {
   a.upload(kCode, words_of("b.a0 zero_addr+0x7fff000\nnop\nnop\nnop\nmov rf1, 1\nend"));
   EXPECT_EQ(a.run(kCode), 1u);
   EXPECT_EQ(compiled(), 1u);

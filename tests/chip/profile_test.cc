@@ -1,0 +1,54 @@
+// What Mesa and the kernel's debugfs read from identity registers (Mesa v3d_device_info.c) is what the
+// profile says: drm-abi.md 2.8.
+#include "gpu/chip/profile.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace v3d::chip {
+namespace {
+
+uint32_t bits(uint32_t word, int first, int count) { return (word >> first) & ((1u << count) - 1); }
+
+class ProfileTest : public ::testing::TestWithParam<Profile> {};
+INSTANTIATE_TEST_SUITE_P(Boards, ProfileTest, ::testing::ValuesIn(profiles().begin(), profiles().end()),
+                         [](const auto& instance) {
+                           std::string name = instance.param.name;
+                           for (char& c : name)
+                             if (c == '-') c = '_';
+                           return name;
+                         });
+
+TEST_P(ProfileTest, RegistersTellVersionAndRevision) {
+  const Profile& p = GetParam();
+  const uint32_t major = bits(p.core_ident0, 24, 8), minor = bits(p.core_ident1, 0, 4);
+  EXPECT_EQ(static_cast<int>(major * 10 + minor), p.version);
+  EXPECT_EQ(bits(p.core_ident0, 0, 24), 0x443356u) << "V3D in ASCII";
+  EXPECT_EQ(bits(p.hub_ident1, 0, 4) * 10 + bits(p.hub_ident1, 4, 4), major * 10 + minor);
+  EXPECT_EQ(static_cast<int>(bits(p.hub_ident3, 8, 8)), p.revision);
+}
+
+TEST_P(ProfileTest, RegistersTellTheNumberOfQpus) {
+  const Profile& p = GetParam();
+  EXPECT_EQ(static_cast<int>(bits(p.core_ident1, 4, 4)), p.slices);
+  EXPECT_EQ(static_cast<int>(bits(p.core_ident1, 8, 4)), p.qpus_per_slice);
+  EXPECT_EQ(bits(p.core_ident1, 28, 4) * 8, 64u) << "KiB of VPM";
+}
+
+TEST_P(ProfileTest, IsFoundByItsName) { EXPECT_EQ(find_profile(GetParam().name)->name, GetParam().name); }
+
+TEST(Profiles, OfThePi4AndTheNewestPi5DifferWhereTheDriversDo) {
+  const Profile &pi4 = *find_profile("rpi4"), &d0 = *find_profile("rpi5-d0"), &pi5 = default_profile();
+  EXPECT_EQ(pi4.qpu_count(), 8);
+  EXPECT_FALSE(pi4.csd_batches_exact());
+  EXPECT_TRUE(pi5.csd_batches_exact());
+  EXPECT_EQ(pi4.coord_fraction_bits(), 8);
+  EXPECT_EQ(pi5.coord_fraction_bits(), 6);
+  EXPECT_TRUE(d0.has_draw_index());
+  EXPECT_FALSE(pi5.has_draw_index());
+  EXPECT_FALSE(pi4.has_draw_index());
+}
+
+}  // namespace
+}  // namespace v3d::chip

@@ -1,0 +1,29 @@
+/// v3demu devices: the boards that --device names.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "gpu/chip/profile.h"
+#include "tools/commands.h"
+
+namespace v3d::tools {
+namespace {
+
+void print_devices() {
+  int width = 0;
+  for (const chip::Profile& p : chip::profiles())
+    width = std::max(width, static_cast<int>(std::strlen(p.name)));
+  for (const chip::Profile& p : chip::profiles())
+    printf("%-*s  %s, %d MHz%s\n", width, p.name, p.description, p.clock_mhz,
+           &p == &chip::default_profile() ? " (default)" : "");
+}
+
+}  // namespace
+
+void add_devices(CLI::App* app, int*) {
+  app->add_subcommand("devices", "List the boards that run --device takes")->callback(print_devices);
+}
+
+}  // namespace v3d::tools
