@@ -1,8 +1,9 @@
 /// Code for hosts with AVX2. A QPU register is two parts of 8 lanes; the 16 host registers are a cache of
-/// parts within a block, and between blocks all is in memory. The parts:
+/// parts along ways that nothing joins, and where ways join all is in memory. The parts:
 ///   cache.h        what host registers hold
 ///   registers.cc   loads, stores, which register gives way, and what calls do to them
 ///   operations.cc  what an operation of an ALU is in host instructions, for 8 lanes
+///   sfu.cc         those of the special function unit that are more than an instruction
 ///   words.cc       one instruction: both halves, signals, flags, writes
 ///   memory.cc      uniforms, varyings, ports
 ///   general_access.cc  loads and stores of the TMU by address
@@ -15,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -66,9 +68,9 @@ class Emitter final : public ProgramEmitter {
   Source operand_of_part(int operand, int part);
   Xbyak::Address constant(uint32_t bits);
   Xbyak::Address constants(const std::array<uint32_t, 16>& words);  ///< the current part of them
-  Xbyak::Address one_as_double();
-  Xbyak::Address in_thread(size_t offset) const;  ///< the current part of what stands there
-  Xbyak::Address in_frame(size_t offset) const;   ///< the same
+  Xbyak::Address doubles(double value);                             ///< 4 times the same
+  Xbyak::Address in_thread(size_t offset) const;                    ///< the current part of what stands there
+  Xbyak::Address in_frame(size_t offset) const;                     ///< the same
   /// The current part of a flag, its highest bits.
   Source flag(bool of_b) { return read(of_b ? kCachedFlagB : kCachedFlagA); }
   Source rtop() { return read(kCachedRtop); }
@@ -97,7 +99,10 @@ class Emitter final : public ProgramEmitter {
 
   void load_state() override;
   void store_state() override;
-  void begin_block_registers() override;
+  void begin_block_registers(uint32_t block) override;
+  bool passes_registers() const override { return true; }
+  void pass_registers(uint32_t block) override { passed_.insert_or_assign(block, cache_); }
+  void load_for_entry(uint32_t block) override { reload(passed_.at(block)); }
   void settle() override;
   std::function<void()> settle_for_exit() override;
   void live_lanes_to(const Reg32& to) override;
@@ -107,11 +112,14 @@ class Emitter final : public ProgramEmitter {
     uint32_t node;
     bool reads;
   };
+  static void mark_uses(Use* uses, const Use& use, const flow::Resources& resources);
   void find_uses();
   const Use& next_use(uint32_t node, int cached) const {
     return uses_[(node - block_->first) * kNumCached + static_cast<uint32_t>(cached)];
   }
-  /// How far away the next use of what a host register holds is; free ones are the farthest.
+  bool is_dead(Slot slot) const;
+  bool must_store(Slot slot) const { return cache_.dirty(slot) && !is_dead(slot); }
+  /// How far away the next use of what a host register holds is.
   uint64_t distance(int host) const;
   int farthest() const;
   void evict(int host);
@@ -127,6 +135,7 @@ class Emitter final : public ProgramEmitter {
   void write(Register r, const Source& value, const Exec& exec);
   void bits_to(const Reg32& to, int cached);
   void store_dirty();
+  void store_flag_bits();
   /// Registers that were taken end with it.
   class Scope {
    public:
@@ -219,11 +228,13 @@ class Emitter final : public ProgramEmitter {
   void queue_slot(uint32_t behind_tail);
 
   Cache cache_;
-  uint32_t locked_ = 0, held_ = 0;  // bits of host registers: until a Scope ends, or the word
+  std::map<uint32_t, Cache> passed_;  // what blocks begin with
+  uint32_t locked_ = 0, held_ = 0;    // bits of host registers: until a Scope ends, or the word
   int part_ = 0;
   std::vector<Use> uses_;
-  const Half* half_ = nullptr;  // whose operation is emitted
-  bool in_frame_ = false;       // values in flight are in the Frame: the word calls something
+  std::vector<uint32_t> next_exit_;  // of each node of the block, the first one from it on that may leave
+  const Half* half_ = nullptr;       // whose operation is emitted
+  bool in_frame_ = false;            // values in flight are in the Frame: the word calls something
   Label general_access_;
   bool uses_general_access_ = false;
 };

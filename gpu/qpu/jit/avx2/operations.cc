@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "gpu/qpu/jit/avx2/emitter.h"
+#include "gpu/qpu/jit/avx2/sfu.h"
 #include "gpu/qpu/run/alu.h"
 
 namespace v3d::qpu::jit::avx2 {
@@ -205,7 +206,7 @@ void recip(E& e, const Ymm& to, const S& a, const S&) {
 
 void rsqrt(E& e, const Ymm& to, const S& a, const S&) {
   const Ymm v = e.in_register(a), one = e.scratch(), upper = e.scratch();
-  e.vbroadcastsd(one, e.one_as_double());
+  e.vmovapd(one, e.doubles(1.0));
   e.vextractf128(low(upper), v, 1);
   e.vcvtps2pd(to, low(v));
   e.vcvtps2pd(upper, low(upper));
@@ -432,6 +433,9 @@ constexpr Row kEmitters[] = {
     {Op::kRecip, {recip}},
     {Op::kRsqrt, {rsqrt}},
     {Op::kRsqrt2, {rsqrt}},
+    {Op::kExp, {exp2}},
+    {Op::kLog, {log2}},
+    {Op::kSin, {sine}},
     {Op::kRot, {rot, kAcross}},
     {Op::kRotq, {rotq}},
     {Op::kShuffle, {shuffle, kAcross}},

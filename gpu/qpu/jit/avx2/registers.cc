@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "gpu/qpu/jit/avx2/emitter.h"
@@ -14,12 +15,19 @@ constexpr uint32_t kNever = ~0u;
 /// A use so near is worth a register, if there is one that is needed later.
 constexpr uint32_t kNear = 24;
 
+/// Whether compiled code may be left within the node, or before it.
+bool may_leave(const flow::Access& access) {
+  using Kind = flow::Event::Kind;
+  return std::any_of(access.events().begin(), access.events().end(), [](const flow::Event& event) {
+    return event.kind == Kind::kLdtmu || event.kind == Kind::kLdtlb || event.kind == Kind::kWrite;
+  });
+}
+
 }  // namespace
 
-Emitter::Emitter(const flow::Flow& flow, void* buffer, size_t bytes)
-    : ProgramEmitter(flow, buffer, bytes) {}
+Emitter::Emitter(const flow::Flow& flow, void* buffer, size_t bytes) : ProgramEmitter(flow, buffer, bytes) {}
 
-// ---- Between blocks: all is in memory, the flags in the frame.
+// ---- Where ways join all is in memory, the flags in the frame.
 
 void Emitter::load_state() {
   const Ymm lanes(0);
@@ -45,8 +53,9 @@ void Emitter::store_state() {
   }
 }
 
-void Emitter::begin_block_registers() {
-  cache_ = Cache();
+void Emitter::begin_block_registers(uint32_t block) {
+  const auto passed = passed_.find(block);
+  cache_ = passed == passed_.end() ? Cache() : passed->second;
   locked_ = held_ = 0;
   find_uses();
 }
@@ -81,39 +90,48 @@ Xbyak::Address Emitter::home(Slot slot) const {
 
 // ---- Which register gives way: the one whose value is needed last
 
+void Emitter::mark_uses(Use* uses, const Use& use, const flow::Resources& resources) {
+  resources.registers.for_each([&](Register r) {
+    if (r < kFirstAccumulator) uses[r] = use;
+  });
+  if (resources.state & flow::kFlagA) uses[kCachedFlagA] = use;
+  if (resources.state & flow::kFlagB) uses[kCachedFlagB] = use;
+  if (resources.state & flow::kRtop) uses[kCachedRtop] = use;
+}
+
 void Emitter::find_uses() {
   const uint32_t count = block_->count;
   uses_.assign((count + 1) * kNumCached, {kNever, false});
+  next_exit_.assign(count + 1, block_->first + count);
+  flow::Resources live;
+  for (const uint32_t next : {block_->exit.next, block_->exit.taken})
+    if (next != flow::kNowhere && passes_to(next)) live |= flow_.blocks[next].live;
+  mark_uses(&uses_[count * kNumCached], {block_->first + count, true}, live);
   for (uint32_t n = count; n-- > 0;) {
     Use* const now = &uses_[n * kNumCached];
     std::copy_n(now + kNumCached, static_cast<size_t>(kNumCached), now);
     const flow::Access& access = flow_.access(flow_.nodes[block_->first + n]);
-    const auto mark = [&](const flow::Resources& resources, bool reads) {
-      const Use use = {block_->first + n, reads};
-      resources.registers.for_each([&](Register r) {
-        if (r < kFirstAccumulator) now[r] = use;
-      });
-      if (resources.state & flow::kFlagA) now[kCachedFlagA] = use;
-      if (resources.state & flow::kFlagB) now[kCachedFlagB] = use;
-      if (resources.state & flow::kRtop) now[kCachedRtop] = use;
-    };
-    mark(access.destroys, false);
-    mark(access.reads | (access.writes - access.destroys), true);
+    next_exit_[n] = may_leave(access) ? block_->first + n : next_exit_[n + 1];
+    mark_uses(now, {block_->first + n, false}, access.destroys);
+    mark_uses(now, {block_->first + n, true}, access.reads | (access.writes - access.destroys));
   }
 }
 
 uint64_t Emitter::distance(int host) const {
-  if (cache_.empty(host)) return ~uint64_t{0};
-  uint64_t least = ~uint64_t{0} - 1;
+  uint64_t least = ~uint64_t{0};
   cache_.for_each(host, [&](Slot slot) {
     const uint32_t next = next_use(node_, slot / 2).node;
-    const uint64_t needed = next == kNever ? uint64_t{kNever} + !cache_.dirty(slot) : next - node_;
+    uint64_t needed = next - node_;
+    if (next == kNever || is_dead(slot)) needed = uint64_t{kNever} + !must_store(slot);
     least = std::min(least, needed);
   });
   return least;
 }
 
+// Code behind the blocks has no uses, but free registers.
 int Emitter::farthest() const {
+  for (int host = Cache::kHosts; host-- > 0;)
+    if (cache_.empty(host) && may_give_way(host)) return host;
   int best = Cache::kNone;
   uint64_t most = 0;
   for (int host = Cache::kHosts; host-- > 0;) {
@@ -127,9 +145,16 @@ int Emitter::farthest() const {
   return best;
 }
 
+/// Nobody sees the value: it is overwritten first.
+bool Emitter::is_dead(Slot slot) const {
+  const Use &now = next_use(node_, slot / 2), &next = next_use(node_ + 1, slot / 2);
+  if (now.node == node_ && now.reads) return false;
+  return next.node != kNever && !next.reads && next.node < next_exit_[node_ - block_->first];
+}
+
 void Emitter::evict(int host) {
   cache_.for_each(host, [&](Slot slot) {
-    if (cache_.dirty(slot)) vmovaps(home(slot), Ymm(host));
+    if (must_store(slot)) vmovaps(home(slot), Ymm(host));
     cache_.unbind(slot);
   });
 }
@@ -219,13 +244,16 @@ void Emitter::live_lanes_to(const Reg32& to) {
   xor_(to, kAllLanes);
 }
 
-// Functions see flags as bits, and change none.
-void Emitter::call_address(const void* function) {
-  store_dirty();
+/// As bits, for functions that look at them. None changes them.
+void Emitter::store_flag_bits() {
   for (const bool of_b : {false, true}) {
     bits_to(eax, of_b ? kCachedFlagB : kCachedFlagA);
     mov(word[kThread + (of_b ? offsetof(Thread, flag_b) : offsetof(Thread, flag_a))], ax);
   }
+}
+
+void Emitter::call_address(const void* function) {
+  store_dirty();
   mov(rdi, kFrame);
   mov(rax, reinterpret_cast<uint64_t>(function));
   vzeroupper();
@@ -251,7 +279,12 @@ Xbyak::Address Emitter::constants(const std::array<uint32_t, 16>& words) {
   return yword[rip + words_behind(words) + part_ * static_cast<int>(kPartBytes)];
 }
 
-Xbyak::Address Emitter::one_as_double() { return qword[rip + double_behind(1.0)]; }
+Xbyak::Address Emitter::doubles(double value) {
+  const auto bits = std::bit_cast<uint64_t>(value);
+  std::array<uint32_t, 16> words;
+  for (size_t i = 0; i < words.size(); ++i) words[i] = static_cast<uint32_t>(bits >> (i % 2 * 32));
+  return yword[rip + words_behind(words)];
+}
 
 Emitter::Ymm Emitter::in_register(const Source& source) {
   if (source.in_register()) return source.reg();

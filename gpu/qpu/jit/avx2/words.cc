@@ -159,6 +159,7 @@ void Emitter::compute_by_call(Half& half) {
     if (operands > 0) vmovaps(in_frame(offsetof(Frame, a)), in_register(operand(in.a, true)));
     if (operands > 1) vmovaps(in_frame(offsetof(Frame, b)), in_register(operand(in.b, true)));
   }
+  if (info(in.op).traits & (kReadsA | kReadsB)) store_flag_bits();
   exec_to(eax, half.exec);
   mov(word[kFrame + offsetof(Frame, exec)], ax);
   const FlagFn flag_fn =

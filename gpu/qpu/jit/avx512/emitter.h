@@ -96,7 +96,10 @@ class Emitter final : public ProgramEmitter {
   void pin_registers();
   void load_state() override;
   void store_state() override;
-  void begin_block_registers() override;
+  void begin_block_registers(uint32_t block) override;
+  bool passes_registers() const override { return false; }  // all blocks begin with the same ones
+  void pass_registers(uint32_t) override {}
+  void load_for_entry(uint32_t) override {}
   /// Brings all registers to where blocks expect them.
   void settle() override;
   std::function<void()> settle_for_exit() override;

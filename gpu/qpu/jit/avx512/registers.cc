@@ -21,7 +21,7 @@ void Emitter::pin_registers() {
   for (Register r = 0; r < kFirstAccumulator; ++r) pins_[r].written = flow_.registers[r].writes != 0;
 }
 
-void Emitter::begin_block_registers() {
+void Emitter::begin_block_registers(uint32_t) {
   for (Pin& pin : pins_) {
     pin.in_register = true;
     pin.at_home = !pin.written;

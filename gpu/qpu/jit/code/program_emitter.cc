@@ -33,8 +33,19 @@ bool is_static(const Branch& b) {
 }  // namespace
 
 ProgramEmitter::ProgramEmitter(const flow::Flow& flow, void* buffer, size_t bytes)
-    : CodeGenerator(bytes, buffer), flow_(flow), block_labels_(flow.blocks.size()) {
+    : CodeGenerator(bytes, buffer),
+      flow_(flow),
+      block_labels_(flow.blocks.size()),
+      ways_to_(flow.blocks.size()),
+      passed_to_(flow.blocks.size()) {
   setDefaultJmpNEAR(true);
+  const auto count_way = [this](uint32_t block) {
+    if (block != flow::kNowhere) ways_to_[block] = ways_to_[block] == 0 ? 1 : 2;
+  };
+  for (const flow::Block& block : flow.blocks) {
+    count_way(block.exit.next);
+    count_way(block.exit.taken);
+  }
   for (const flow::Node& node : flow.nodes)
     if (node.instruction != flow::kNowhere) instruction_at_.emplace(node.index, node.instruction);
 }
@@ -43,7 +54,10 @@ void ProgramEmitter::emit(CodeTables& made) {
   made_ = &made;
   emit_entry();
   for (uint32_t b = 0; b < flow_.blocks.size(); ++b) emit_block(b);
-  for (size_t n = 0; n < later_.size(); ++n) later_[n]();  // may add more
+  for (size_t n = 0; n < later_.size(); ++n) {
+    const std::function<void()> emit_now = std::move(later_[n]);  // may add more
+    emit_now();
+  }
   emit_routines();
   emit_constants();
 }
@@ -95,13 +109,19 @@ void ProgramEmitter::emit_block(uint32_t number) {
   node_ = block.first;
   words_ = node_words_ = 0;
   unifa_ = node_unifa_ = {};
-  begin_block_registers();
+  begin_block_registers(number);
   const uint32_t last = block.first + block.count - 1;
   const bool leaves = leaves_before(last);
 
   L(block_labels_[number]);
   const flow::Node& first = flow_.nodes[block.first];
   made_->entries.push_back({first.index, first.in_flight, getSize()});
+  if (passed_to_[number])
+    later([this, number, entry = made_->entries.size() - 1] {
+      made_->entries[entry].offset = getSize();
+      load_for_entry(number);
+      jmp(block_labels_[number], T_NEAR);
+    });
   paid_ = block.count - leaves;
   check_uniforms(block);
   if (paid_ != 0) {
@@ -159,15 +179,25 @@ void ProgramEmitter::advance_uniforms() {
 
 void ProgramEmitter::emit_block_exit(const flow::Block& block, uint32_t number) {
   if (block.exit.kind == Kind::kBranch) return emit_branch(block, number);
-  settle();
-  settle_unifa();
-  advance_uniforms();
+  emit_block_end(block.exit);
   if (block.exit.kind != Kind::kEnd) return emit_jump_to(block.exit.next, true, number + 1);
   const flow::Node& last = flow_.nodes[node_];
   const auto after = flow::advance(last.in_flight, *flow_.instruction(last), flow_.access(last));
   CodeExit exit{Why::kEnd, last.index + 1, after.in_flight};
   made_->exits.push_back(exit);
   leave(static_cast<uint32_t>(made_->exits.size() - 1));
+}
+
+void ProgramEmitter::emit_block_end(const flow::Exit& exit) {
+  const auto settled = [this](uint32_t block) { return block != flow::kNowhere && !passes_to(block); };
+  if (exit.kind == Kind::kEnd || settled(exit.next) || settled(exit.taken)) settle();
+  settle_unifa();
+  advance_uniforms();
+}
+
+// Blocks are emitted in their order.
+bool ProgramEmitter::passes_to(uint32_t block) const {
+  return passes_registers() && ways_to_[block] == 1 && &flow_.blocks[block] > block_;
 }
 
 /// To the first node of a block. @param lands  a branch that is under way may take effect
@@ -186,10 +216,15 @@ void ProgramEmitter::emit_jump_to(uint32_t block, bool lands, uint32_t behind) {
       jne(stops, T_NEAR);
     }
     const uint32_t number = add_exit(Why::kSwitch, flow_.blocks[block].first, 0, 0, 0);
-    later([this, &stops, number] {
+    later([this, &stops, number, settle_now = settle_for_exit()] {
       L(stops);
+      settle_now();
       leave(number);
     });
+  }
+  if (passes_to(block)) {
+    pass_registers(block);
+    passed_to_[block] = true;
   }
   if (block != behind) jmp(block_labels_[block], T_NEAR);
 }
@@ -201,9 +236,7 @@ void ProgramEmitter::emit_branch(const flow::Block& block, uint32_t number) {
     if (static_cast<BranchTarget>(b.uniform_target) == BranchTarget::kRelative)
       lea(r8d, ptr[r8 + kUniforms + 4 * words_]);
   }
-  settle();
-  settle_unifa();
-  advance_uniforms();
+  emit_block_end(block.exit);
   Label& other = new_label();
   const bool always = block.exit.next == flow::kNowhere;
   if (!always) jump_unless_taken(b, other);

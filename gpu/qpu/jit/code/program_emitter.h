@@ -45,10 +45,16 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// Where blocks expect QPU registers and flags, from where the Thread has them; and back.
   virtual void load_state() = 0;
   virtual void store_state() = 0;
-  /// Registers and flags are where blocks expect them.
-  virtual void begin_block_registers() = 0;
-  /// Brings them there.
+  /// Registers and flags are where blocks expect them, or where the only way to the block left them.
+  virtual void begin_block_registers(uint32_t block) = 0;
+  /// Brings them where blocks expect them.
   virtual void settle() = 0;
+  /// Whether a block to which there is one way begins as that way leaves registers, without settle(); then
+  /// the block's registers are as they are now.
+  virtual bool passes_registers() const = 0;
+  virtual void pass_registers(uint32_t block) = 0;
+  /// Code for an entry at such a block: from where load_state() left registers to where it expects them.
+  virtual void load_for_entry(uint32_t block) = 0;
   /// Code that brings them from where they are now to where store_state() expects them.
   virtual std::function<void()> settle_for_exit() = 0;
   /// An instruction that is no branch: node_ of block_.
@@ -85,6 +91,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void later(std::function<void()> emit) { later_.push_back(std::move(emit)); }
   /// ... of the current node.
   void later_in_node(std::function<void()> emit);
+  /// Whether the current block is the only one that leads to another, which begins as it ends.
+  bool passes_to(uint32_t block) const;
   /// Jumps there to leave before the current node, as if it and those behind had not been.
   Label& exit_before_node(CodeExit::Why why);
   Label& exit_with_hang();
@@ -113,6 +121,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void check_uniforms(const flow::Block& block);
   void advance_uniforms();
   bool leaves_before(uint32_t node) const;
+  void emit_block_end(const flow::Exit& exit);
   const Branch& branch_at(int32_t index) const;
 
   Label& exit_from(uint32_t exit);
@@ -124,6 +133,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
 
   CodeTables* made_ = nullptr;
   std::vector<Label> block_labels_;
+  std::vector<uint8_t> ways_to_;                // a block: 0, 1, or 2 for more
+  std::vector<bool> passed_to_;                 // a block, by pass_registers()
   std::map<int32_t, uint32_t> instruction_at_;  // by index
   std::vector<std::function<void()>> later_;
   std::vector<std::unique_ptr<Label>> labels_;
