@@ -3,11 +3,13 @@
 
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/jit/avx512/emitter.h"
 #include "tests/qpu/assembly.h"
 #include "tests/qpu/compiled_programs.h"
 #include "tests/qpu/jit/twins.h"
@@ -183,6 +185,26 @@ TEST_P(JitOperations, GiveTheSameBits) {
   EXPECT_TRUE(executed != 0 || op == Op::kVpmsetup);  // which 7.1 does not have
 }
 
+// Which operations of 7.1 have no code of their own in the AVX-512 back end: all others are computed inline.
+TEST(JitOperationTable, SaysWhatCallsTheInterpreter) {
+  std::set<std::string> calls;
+  for (int n = 0; n < kNumOps; ++n) {
+    const auto op = static_cast<Op>(n);
+    const bool exists = !forms_of(op, Alu::kAdd).empty() || !forms_of(op, Alu::kMul).empty();
+    if (exists && !jit::avx512::emitter_of(op)) calls.insert(kOpInfo[n].mnemonic);
+  }
+  EXPECT_EQ(calls,
+            (std::set<std::string>{
+                "alleq",          "allfeq",        "ballot",         "bcastf",         "ftoc",
+                "ftosnorm16",     "ftounorm16",    "funpacksnormhi", "funpacksnormlo", "funpackunormhi",
+                "funpackunormlo", "ldvpmd_in",     "ldvpmd_out",     "ldvpmg_in",      "ldvpmg_out",
+                "ldvpmp",         "nop",           "setnnmode_ss",   "setnnmode_su",   "setnnmode_us",
+                "setnnmode_uu",   "setrevf",       "stvpmd",         "stvpmp",         "v10pack",
+                "v11fpack",       "v8dot",         "v8pack",         "vfadd",          "vfcmp",
+                "vfmax",          "vfmin",         "vfmul",          "vfsub",          "vftosnorm8",
+                "vftounorm10hi",  "vftounorm10lo", "vftounorm8"}));
+}
+
 // ---- Random programs
 
 class JitPrograms : public Jit, public testing::WithParamInterface<jit::Target> {
@@ -269,6 +291,90 @@ TEST_P(JitPrograms, SpecialFunctions) {
     for (int i = 0; i < kLanes; ++i)
       argument[i] =
           (round * 16 + static_cast<uint32_t>(i)) << 23 | static_cast<uint32_t>(random() & 0x7fffff);
+  }
+}
+
+/// Keeps what it gets.
+class TlbRecord : public TlbPort {
+ public:
+  struct Write {
+    TlbSpec spec;
+    Lanes words[2];
+    LaneMask exec;
+  };
+  void write_color(Thread&, const TlbSpec& spec, const Lanes* words, LaneMask exec) override {
+    writes.push_back({spec, {words[0], words[spec.words > 1 ? 1 : 0]}, exec});
+  }
+  void write_depth(Thread&, const TlbSpec&, Lanes, LaneMask) override {}
+  void read_color(Thread&, const TlbSpec&, Lanes*) override {}
+  std::vector<Write> writes;
+};
+
+// MULTOP and UMUL24 of the same factors are one product, whatever stands around them.
+TEST_P(JitPrograms, Products) {
+  for (int round = 0; round < 300; ++round) {
+    const auto any = [&] { return static_cast<int>(random() % 6); };
+    const auto noise = [&](I i) -> I {
+      switch (random() % 6) {
+        case 0:
+          return i.sig(kLdunifrf, to(any()));
+        case 1:
+          return i.sig(kLdunif);
+        case 2:
+          return i.add(Op::kAdd, to(any()), rf(any()), rf(any()));
+        case 3:
+          return i.sig(kLdvary, to(any()));
+        default:
+          return i;
+      }
+    };
+    std::vector<Instruction> program;
+    for (int n = 0; n < 12; ++n) {
+      const int a = any(), b = any();
+      const bool swapped = random() % 2;
+      const Dst nowhere = random() % 8 ? Dst{kWaddrNop, true} : to(any());
+      program.push_back(noise(I().mul(Op::kMultop, nowhere, rf(a), rf(b))));
+      if (random() % 6 == 0) program.push_back(noise(I()));
+      const int c = random() % 8 ? b : any();
+      I umul = I().mul(Op::kUmul24, to(any()), rf(swapped ? c : a), rf(swapped ? a : c));
+      program.push_back(random() % 4 ? noise(umul) : umul.mul_if(static_cast<Cond>(random() % 5)));
+      if (random() % 6 == 0) program.push_back(I().mul(Op::kUmul24, to(any()), rf(a), rf(b)));
+    }
+    append_end(program);
+    load(assemble(71, program));
+    start(true);
+    run_both();
+    ASSERT_FALSE(HasFailure()) << "round " << round;
+  }
+}
+
+TEST_P(JitPrograms, ColorsOfTwoWords) {
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Instruction> program;
+    for (int n = 0; n < 6; ++n) {
+      I word = I().add(Op::kOr, to(random() % 8 ? kWaddrTlb : kWaddrTlbu), rf(1 + n), rf(7));
+      if (random() % 3 == 0) word.add_if(static_cast<Cond>(random() % 5));
+      if (random() % 8 == 0) word.mul(Op::kMov, to(kWaddrTlb), rf(9));
+      program.push_back(word);
+      if (random() % 3 == 0) program.push_back(I().add(Op::kAdd, to(1 + n), rf(1 + n), rf(8)));
+      if (random() % 12 == 0) program.push_back(I().sig(kLdtlb, to(10)));
+    }
+    append_end(program);
+    load(assemble(71, program));
+    start(true);
+    TlbRecord records[2];
+    const bool present = random() % 8 != 0;
+    plain.t().tlb = present ? &records[0] : nullptr;
+    compiled.t().tlb = present ? &records[1] : nullptr;
+    run_both();
+    ASSERT_FALSE(HasFailure()) << "round " << round;
+    ASSERT_EQ(records[0].writes.size(), records[1].writes.size()) << "round " << round;
+    for (size_t n = 0; n < records[0].writes.size(); ++n) {
+      const TlbRecord::Write &a = records[0].writes[n], &b = records[1].writes[n];
+      EXPECT_EQ(std::memcmp(&a.spec, &b.spec, sizeof(a.spec)), 0);
+      EXPECT_TRUE(same(a.words[0], b.words[0]) && same(a.words[1], b.words[1]));
+      EXPECT_EQ(a.exec, b.exec);
+    }
   }
 }
 

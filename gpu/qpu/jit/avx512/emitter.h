@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/jit/code/place.h"
@@ -137,6 +138,9 @@ class Emitter final : public ProgramEmitter {
   void compute(Half& half, bool may_write_directly);
   void compute_own(Half& half, bool may_write_directly);
   void compute_by_call(Half& half);
+  /// Whether the UMUL24 of the next node makes a product of 32 bits of this MULTOP, which then is not needed.
+  bool begins_product(const AluHalf& multop) const;
+  void multiply(const Zmm& to, const Source& a, const Source& b);
   bool has_own_code(const AluHalf& half) const;
   void set_exec(Half& half);
   Source operand(const Operand& o);
@@ -164,6 +168,9 @@ class Emitter final : public ProgramEmitter {
   void write_unifa(const Zmm& value, const Opmask* exec);
   void push_data(const Zmm& value);
   void set_parameter(Effect effect, const Zmm& value);
+  void find_color_writes();
+  void begin_color(const Place& to, const Zmm& value, const Opmask* exec);
+  void call_later(const Place& to, const Zmm& value, const Opmask* exec, Label& from, Label& back);
   void launch_general(const Place& to, const Zmm& value, const Opmask* exec);
   void exec_to(const Reg32& to, const Opmask* exec);
 
@@ -192,7 +199,9 @@ class Emitter final : public ProgramEmitter {
   Label general_access_;
   bool uses_general_access_ = false;
   const Opmask* exec_ = nullptr;
-  bool may_borrow_ = false;  // results may stay in pinned registers: the word calls nothing
+  uint32_t product_ = flow::kNowhere;   // the node of a UMUL24 that begins_product() found
+  std::vector<uint32_t> color_begins_;  // nodes that write the first of two words of the default color access
+  bool may_borrow_ = false;             // results may stay in pinned registers: the word calls nothing
 };
 
 /// Code of an operation, from unpacked operands. `to` may be the register of an operand, and is written last.

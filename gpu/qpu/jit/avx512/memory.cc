@@ -1,7 +1,10 @@
 /// @file Uniform streams, varyings and ports.
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "gpu/qpu/flow/tlb.h"
 #include "gpu/qpu/jit/avx512/emitter.h"
 #include "gpu/qpu/jit/code/helpers.h"
 #include "gpu/qpu/run/ports.h"
@@ -80,7 +83,53 @@ void Emitter::exec_to(const Reg32& to, const Opmask* exec) {
     mov(to, kAllLanes);
 }
 
+void Emitter::find_color_writes() {
+  const auto writes_tlb = [](const flow::Access& access) {
+    const auto events = access.events();
+    return std::any_of(events.begin(), events.end(),
+                       [](const flow::Event& e) { return e.effect == Effect::kTlb; });
+  };
+  if (std::none_of(flow_.accesses.begin(), flow_.accesses.end(), writes_tlb)) return;
+  for (const flow::TlbSequence& sequence : flow::follow_tlb(flow_).sequences) {
+    if (sequence.reads || sequence.specifier.from != flow::TlbSpecifier::From::kOnes) continue;
+    const auto events = flow_.access(flow_.nodes[sequence.first.node]).events();
+    const auto writes = std::count_if(events.begin(), events.end(),
+                                      [](const flow::Event& e) { return e.effect == Effect::kTlb; });
+    if (writes == 1) color_begins_.push_back(sequence.first.node);
+  }
+}
+
+/// write_tlb() of the interpreter, for the first word of two.
+void Emitter::begin_color(const Place& to, const Zmm& value, const Opmask* exec) {
+  constexpr size_t kSpec = in_pending(offsetof(Pending, tlb_spec)),
+                   kHave = in_pending(offsetof(Pending, tlb_have)),
+                   kNeed = in_pending(offsetof(Pending, tlb_need));
+  Label &otherwise = new_label(), &done = new_label();
+  cmp(qword[kThread + offsetof(Thread, tlb)], 0);
+  je(otherwise, T_NEAR);
+  cmp(dword[kThread + offsetof(Thread, tlb_config)], ~0u);
+  jne(otherwise, T_NEAR);
+  mov(al, byte[kThread + kHave]);
+  cmp(al, byte[kThread + kNeed]);
+  jb(otherwise, T_NEAR);
+  const TlbSpec spec = decode_tlb_spec(0xff);
+  uint8_t bytes[sizeof(spec)];
+  std::memcpy(bytes, &spec, sizeof(spec));
+  for (size_t n = 0; n < sizeof(spec); ++n) mov(byte[kThread + kSpec + n], bytes[n]);
+  mov(byte[kThread + kHave], 1);
+  mov(byte[kThread + kNeed], spec.words);
+  mov(byte[kThread + in_pending(offsetof(Pending, tlb_reading))], 0);
+  exec_to(eax, exec);
+  mov(word[kThread + in_pending(offsetof(Pending, tlb_exec))], ax);
+  vmovdqa64(at(in_pending(offsetof(Pending, tlb_words))), value);
+  L(done);
+  call_later(to, value, exec, otherwise, done);
+}
+
 void Emitter::commit_port(const Place& to, const Zmm& value, const Opmask* exec) {
+  if (to.effect == Effect::kTlb && !to.takes_uniform &&
+      std::count(color_begins_.begin(), color_begins_.end(), node_))
+    return begin_color(to, value, exec);
   if (writes_by_call(to)) return write_port_by_call(to, value, exec, to.takes_uniform);
   switch (to.effect) {
     case Effect::kUnifa:
@@ -164,15 +213,20 @@ void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* ex
   Label &refused = new_label(), &done = new_label();
   jz(refused, T_NEAR);
   L(done);
+  call_later(to, kTemp2, exec, refused, done);
+}
+
+/// The write by a call that keeps all registers, out of the way.
+void Emitter::call_later(const Place& to, const Zmm& value, const Opmask* exec, Label& from, Label& back) {
   const std::optional<Opmask> mask = exec ? std::optional(*exec) : std::nullopt;
-  later_in_node([this, to, mask, &refused, &done, pins = pins_, unifa = unifa_] {
-    L(refused);
+  later_in_node([this, to, value, mask, &from, &back, pins = pins_, unifa = unifa_] {
+    L(from);
     pins_ = pins;
-    write_port_by_call(to, kTemp2, mask ? &*mask : nullptr, false);
+    write_port_by_call(to, value, mask ? &*mask : nullptr, false);
     for (Register r = 0; r < kFirstAccumulator; ++r)
       if (pins[r].zmm >= 0 && pins[r].in_register) read(r);
     if (unifa.in_register) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);
-    jmp(done, T_NEAR);
+    jmp(back, T_NEAR);
   });
 }
 

@@ -7,6 +7,7 @@ namespace v3d::qpu::jit::avx512 {
 
 Emitter::Emitter(const flow::Flow& flow, void* buffer, size_t bytes) : ProgramEmitter(flow, buffer, bytes) {
   pin_registers();
+  find_color_writes();
 }
 
 void Emitter::pin_registers() {

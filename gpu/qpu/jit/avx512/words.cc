@@ -25,7 +25,8 @@ void Emitter::emit_alu_word(const Instruction& i) {
   add.result = kResultAdd, add.exec = kExecAdd, add.x = kXAdd;
   mul.result = kResultMul, mul.exec = kExecMul, mul.x = kXMul;
   if (!flow::is_idle(kVersion, i.add)) add.in = &i.add, add.to = place_of(i.add);
-  if (!flow::is_idle(kVersion, i.mul)) mul.in = &i.mul, mul.to = place_of(i.mul);
+  if (!flow::is_idle(kVersion, i.mul) && !begins_product(i.mul)) mul.in = &i.mul, mul.to = place_of(i.mul);
+  if (i.mul.op == Op::kMultop && !mul.in) product_ = node_ + 1;
 
   const Place signal = i.signals & kSignalsWithAddress ? place_of(i.signal_magic, i.signal_waddr) : Place();
   const auto calls = [&](const Half& half) {
@@ -82,19 +83,51 @@ void Emitter::compute_own(Half& half, bool may_write_directly) {
   const Source x = operands > 0 ? unpacked(in.a.unpack, a, kUnpackedA) : a;
   const Source y = operands > 1 ? unpacked(in.b.unpack, b, kUnpackedB) : b;
 
+  const auto emit = [&](const Zmm& to) {
+    if (in.op == Op::kUmul24 && product_ == node_)
+      multiply(to, x, y);
+    else
+      emitter_of(in.op)(*this, to, x, y);
+  };
+
   exec_ = half.masked ? &half.exec : nullptr;
   half.committed = may_write_directly && half.to.target == Place::Target::kRegister && !half.masked &&
                    in.pack == Pack::kNone && !looks_at_operands(in) && pins_[half.to.reg].zmm >= 0;
   if (half.committed) {
     half.result = *begin_write(half.to.reg);
-    emitter_of(in.op)(*this, half.result, x, y);
+    emit(half.result);
   } else if (is_plain_move(in) && x.in_register() && may_write_directly && may_borrow_) {
     half.result = x.reg();  // nothing changes it before the commit
   } else {
-    emitter_of(in.op)(*this, half.result, x, y);
+    emit(half.result);
   }
   if (in.flags != FlagWrite::kNone)
     compute_flag(half, is_compare(info(in.op).flags) ? x : a, is_compare(info(in.op).flags) ? y : b);
+}
+
+// Nothing may leave the code, read rtop or change an operand between the two.
+bool Emitter::begins_product(const AluHalf& multop) const {
+  if (multop.op != Op::kMultop || multop.flags != FlagWrite::kNone) return false;
+  if (place_of(multop).target != Place::Target::kNone) return false;
+  if (flow_.is_last(node_) || flow_.is_last(node_ + 1)) return false;
+  const flow::Node &node = flow_.nodes[node_], &next = flow_.nodes[node_ + 1];
+  const Instruction& i = *flow_.instruction(next);
+  if (i.is_branch || (i.signals & kLdtmu) || i.mul.op != Op::kUmul24) return false;
+  const auto stays = [&](const Operand& o) {
+    if (o.unpack != Unpack::kNone) return false;
+    const bool lands = (next.in_flight.vary & 1) && o.reg() == kIsa71.implicit;
+    return o.reg() == kNoRegister || (!lands && !flow_.access(node).writes.registers.has(o.reg()));
+  };
+  const AluHalf& umul = i.mul;
+  const bool same = (umul.a == multop.a && umul.b == multop.b) || (umul.a == multop.b && umul.b == multop.a);
+  return same && stays(multop.a) && stays(multop.b);
+}
+
+void Emitter::multiply(const Zmm& to, const Source& a, const Source& b) {
+  const Zmm x = in_register(a, kTemp), y = in_register(b, kTemp2);
+  vpxord(kTemp3, kTemp3, kTemp3);
+  vmovdqa64(at(offsetof(Thread, rtop)), kTemp3);
+  vpmulld(to, x, y);
 }
 
 void Emitter::compute_by_call(Half& half) {
