@@ -20,6 +20,7 @@ class DeviceContext : public ioctl::GpuContext {
   device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
     return device_.run_csd(*context_, job, turn);
   }
+  bool is_brief(const device::CsdJob& job) const override { return device_.is_brief(*context_, job); }
   device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) override {
     return device_.run_tfu(*context_, job, turn);
   }

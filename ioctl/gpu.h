@@ -21,6 +21,8 @@ class GpuContext {
   virtual device::JobResult run_render(const device::ClJob& job, Turn& turn,
                                        std::shared_ptr<const draw::BinResult> bin) = 0;
   virtual device::JobResult run_csd(const device::CsdJob& job, Turn& turn) = 0;
+  /// Whether it surely takes no longer than to wake a thread for it, or so.
+  virtual bool is_brief(const device::CsdJob&) const { return false; }
   virtual device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) = 0;
 };
 

@@ -8,9 +8,6 @@
 namespace v3d::ioctl {
 namespace {
 
-/// Batches of 16 invocations of a dispatch that counts as small.
-constexpr uint32_t kSmallBatches = 16;
-
 device::JobResult run_csd(BoSpace& space, const device::CsdJob& registers, Turn& turn) {
   // Hardware reads a count of 0 as 65536; the kernel skips such dispatches (v3d_sched.c, v3d_csd_job_run).
   for (int i = 0; i < 3; ++i)
@@ -36,7 +33,8 @@ int make_csd_jobs(Call& call, const drm::SubmitCsd& args, const Extensions* exte
   registers->indirect = indirect;
   jobs->registers = registers;
   jobs->csd->space = space;
-  jobs->csd->small = args.cfg[4] < kSmallBatches;  // the number of batches, less one
+  // Of an indirect one the registers say nothing yet.
+  jobs->csd->small = !indirect && space->gpu().is_brief(*registers);
   jobs->csd->run = [space, registers](Turn& turn) { return run_csd(*space, *registers, turn); };
   return 0;
 }

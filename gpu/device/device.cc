@@ -7,6 +7,7 @@
 #include "gpu/base/job_context.h"
 #include "gpu/base/log.h"
 #include "gpu/cle/executor.h"
+#include "gpu/csd/brief.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/trace/watch.h"
@@ -188,6 +189,10 @@ JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
   JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, turn,
                  state_->watch_job());
   return scope.run([&] { csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get()); });
+}
+
+bool Device::is_brief(const Context& context, const CsdJob& job) const {
+  return csd::is_brief(*context.state_->space, state_->profile, job.cfg);
 }
 
 JobResult Device::run_tfu(Context& context, const TfuJob& registers, Turn& turn) {

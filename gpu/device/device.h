@@ -88,6 +88,8 @@ class Device {
   JobResult run_render(Context& context, const ClJob& job, Turn& turn,
                        const std::shared_ptr<const draw::BinResult>& bin);
   JobResult run_csd(Context& context, const CsdJob& job, Turn& turn);
+  /// csd::is_brief().
+  bool is_brief(const Context& context, const CsdJob& job) const;
   JobResult run_tfu(Context& context, const TfuJob& job, Turn& turn);
 
  private:
