@@ -58,8 +58,8 @@ bool Channel::take(std::vector<uint8_t>* bytes, Request* request) const {
   std::memcpy(&header, memory_.request_message, sizeof header);
   *request = {};
   if (header.magic == wire::kMagic && header.size <= wire::Channel::kMessage - sizeof header) {
-    bytes->resize(header.size);
-    std::memcpy(bytes->data(), memory_.request_message + sizeof header, header.size);
+    bytes->assign(memory_.request_message + sizeof header,
+                  memory_.request_message + sizeof header + header.size);
     request->header = header;
     request->payload = *bytes;
   }
