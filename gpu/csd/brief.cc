@@ -3,6 +3,7 @@
 #include "gpu/chip/profile.h"
 #include "gpu/csd/configuration.h"
 #include "gpu/mmu/address_space.h"
+#include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/isa/instruction.h"
 
 namespace v3d::csd {
@@ -11,7 +12,8 @@ bool is_brief(const mmu::AddressSpace& space, const chip::Profile& profile,
               const std::array<uint32_t, 7>& cfg) {
   const Configuration configuration = decode(cfg, profile);
   if (configuration.batches > kBriefBatches) return false;
-  bool last_section = configuration.single_segment, previous_was_thrsw = false;
+  qpu::flow::InFlight in_flight;
+  in_flight.last_section = configuration.single_segment;
   for (uint32_t n = 0; n < kBriefInstructions; ++n) {
     const GpuAddr address = configuration.code + n * 8;
     if (!space.is_mapped(address)) return false;
@@ -20,10 +22,9 @@ bool is_brief(const mmu::AddressSpace& space, const chip::Profile& profile,
     qpu::Instruction instruction;
     if (!qpu::decode(profile.version, word, instruction)) return true;  // it hangs there
     if (instruction.is_branch) return false;
-    const bool thrsw = instruction.signals & qpu::kThrsw;
-    if (thrsw && !previous_was_thrsw && last_section) return true;
-    last_section |= thrsw && previous_was_thrsw;
-    previous_was_thrsw = thrsw;
+    const qpu::flow::Advance after = qpu::flow::advance(in_flight, instruction, {});
+    if (after.ends) return true;
+    in_flight = after.in_flight;
   }
   return false;
 }

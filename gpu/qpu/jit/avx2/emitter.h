@@ -23,31 +23,11 @@
 #include "gpu/qpu/jit/avx2/cache.h"
 #include "gpu/qpu/jit/code/place.h"
 #include "gpu/qpu/jit/code/program_emitter.h"
+#include "gpu/qpu/jit/code/source.h"
 
 namespace v3d::qpu::jit::avx2 {
 
-/// A source of a host instruction: a vector register or 32 bytes of memory.
-class Source {
- public:
-  explicit Source(const Xbyak::Ymm& reg)
-      : in_register_(true), reg_(reg), memory_(Xbyak::util::yword[Xbyak::util::rax]) {}
-  explicit Source(const Xbyak::Address& memory, std::optional<uint32_t> constant = {})
-      : in_register_(false), reg_(0), memory_(memory), constant_(constant) {}
-
-  bool in_register() const { return in_register_; }
-  const Xbyak::Ymm& reg() const { return reg_; }
-  const Xbyak::Operand& operand() const {
-    return in_register_ ? static_cast<const Xbyak::Operand&>(reg_) : memory_;
-  }
-  /// The value of all lanes, if it is a small immediate.
-  std::optional<uint32_t> constant() const { return constant_; }
-
- private:
-  bool in_register_;
-  Xbyak::Ymm reg_;
-  Xbyak::Address memory_;
-  std::optional<uint32_t> constant_;
-};
+using Source = SourceOf<Xbyak::Ymm>;
 
 class Emitter final : public ProgramEmitter {
  public:
@@ -69,8 +49,9 @@ class Emitter final : public ProgramEmitter {
   Xbyak::Address constant(uint32_t bits);
   Xbyak::Address constants(const std::array<uint32_t, 16>& words);  ///< the current part of them
   Xbyak::Address doubles(double value);                             ///< 4 times the same
-  Xbyak::Address in_thread(size_t offset) const;                    ///< the current part of what stands there
-  Xbyak::Address in_frame(size_t offset) const;                     ///< the same
+  void fill(const Ymm& to, double value) { vmovapd(to, doubles(value)); }
+  Xbyak::Address in_thread(size_t offset) const;  ///< the current part of what stands there
+  Xbyak::Address in_frame(size_t offset) const;   ///< the same
   /// The current part of a flag, its highest bits.
   Source flag(bool of_b) { return read(of_b ? kCachedFlagB : kCachedFlagA); }
   Source rtop() { return read(kCachedRtop); }

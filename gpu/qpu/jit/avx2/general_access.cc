@@ -6,6 +6,7 @@
 /// Each must leave what general_lookup() of the TMU leaves, and touch the same pages.
 
 #include "gpu/qpu/jit/avx2/emitter.h"
+#include "gpu/qpu/jit/code/tmu_memory.h"
 
 namespace v3d::qpu::jit::avx2 {
 
@@ -14,40 +15,11 @@ using Xbyak::Ymm;
 
 namespace {
 
-using Pending = Thread::Pending;
-constexpr size_t kPending = offsetof(Thread, pending);
-constexpr size_t kHead = kPending + offsetof(Pending, fifo_head),
-                 kTail = kPending + offsetof(Pending, fifo_tail), kFifo = kPending + offsetof(Pending, fifo);
-constexpr size_t kTexture = kPending + offsetof(Pending, texture);
-constexpr size_t kWritten = kTexture + offsetof(tmu::TextureLookup, written),
-                 kNumData = kTexture + offsetof(tmu::TextureLookup, num_data),
-                 kData = kTexture + offsetof(tmu::TextureLookup, data);
-static_assert(kNumData == kWritten + 1);
 constexpr size_t kAddresses = offsetof(Frame, addresses);
 constexpr size_t kPartBytes = sizeof(Lanes) / 2;
 
-constexpr uint32_t kMostWords = 4;
-/// Above it a vector may run over the end of the addresses.
-constexpr uint32_t kHighAddress = 0xfffffff0;
-/// Words of the types of 32 bits (bits 2:0 of the configuration), four bits each.
-constexpr uint32_t kWordsOfTypes = 1u << 28 | 4u << 16 | 3u << 12 | 2u << 8;
-
 const Ymm kLow(0), kHigh(1);  // addresses of the two parts
 const Ymm& address_of(int part) { return part == 0 ? kLow : kHigh; }
-
-/// Four registers, in each 128 bits the words 0 to 3 of one lane, to words 0 to 3 of all lanes. And back,
-/// since it is its own inverse.
-void transpose(Xbyak::CodeGenerator& code, const Ymm (&rows)[4], const Ymm& temp) {
-  const auto& [a, b, c, d] = rows;
-  code.vunpcklps(temp, a, b);  // a0 b0 a1 b1
-  code.vunpckhps(a, a, b);     // a2 b2 a3 b3
-  code.vunpcklps(b, c, d);     // c0 d0 c1 d1
-  code.vunpckhps(c, c, d);     // c2 d2 c3 d3
-  code.vunpckhpd(d, a, c);     // word 3
-  code.vunpcklpd(c, a, c);     // word 2
-  code.vunpcklpd(a, temp, b);  // word 0
-  code.vunpckhpd(b, temp, b);  // word 1
-}
 
 }  // namespace
 

@@ -1,11 +1,10 @@
 /// @file What operations are in host instructions, for 8 lanes. The rows of kEmitters have code of their own;
 /// all other operations call the interpreter's function. Each row must give the bits of gpu/qpu/run/alu.h.
 
-#include <algorithm>
-#include <iterator>
-
 #include "gpu/qpu/jit/avx2/emitter.h"
 #include "gpu/qpu/jit/avx2/sfu.h"
+#include "gpu/qpu/jit/code/operation_rows.h"
+#include "gpu/qpu/jit/code/predicates.h"
 #include "gpu/qpu/run/alu.h"
 
 namespace v3d::qpu::jit::avx2 {
@@ -17,7 +16,6 @@ using Xbyak::Xmm;
 using Xbyak::Ymm;
 
 constexpr uint32_t kOne = 0x3f800000, kTwoTo31 = 0x4f000000, kTwoTo32 = 0x4f800000;
-enum Predicate : uint8_t { kUnordered = 3, kAtLeast = 13 };
 
 Xmm low(const Ymm& v) { return Xmm(v.getIdx()); }
 
@@ -470,21 +468,13 @@ constexpr Row kEmitters[] = {
     {Op::kVpmwt, {load_constant<0>}},
 };
 
-constexpr bool has_one_row_each() {
-  for (const Row& a : kEmitters)
-    if (std::count_if(std::begin(kEmitters), std::end(kEmitters),
-                      [&](const Row& b) { return a.op == b.op; }) != 1)
-      return false;
-  return true;
-}
-static_assert(has_one_row_each());
+static_assert(has_one_row_each(kEmitters));
 
 }  // namespace
 
 OperationEmitter emitter_of(Op op) {
-  const auto* found =
-      std::find_if(std::begin(kEmitters), std::end(kEmitters), [op](const Row& row) { return row.op == op; });
-  return found == std::end(kEmitters) ? OperationEmitter{} : found->emitter;
+  const Row* const row = row_of(kEmitters, op);
+  return row ? row->emitter : OperationEmitter{};
 }
 
 }  // namespace v3d::qpu::jit::avx2

@@ -6,6 +6,7 @@
 #include "gpu/qpu/flow/access.h"
 #include "gpu/qpu/jit/avx2/emitter.h"
 #include "gpu/qpu/jit/code/helpers.h"
+#include "gpu/qpu/jit/code/predicates.h"
 
 namespace v3d::qpu::jit::avx2 {
 
@@ -15,7 +16,6 @@ using Target = Place::Target;
 namespace {
 
 constexpr int kVersion = 71;
-enum Predicate : uint8_t { kEqual = 0, kLess = 1, kLessOrEqual = 2 };
 
 bool has_own_code(Unpack unpack) { return unpack < Unpack::kU5 || unpack > Unpack::kU7; }
 

@@ -21,32 +21,11 @@
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/jit/code/place.h"
 #include "gpu/qpu/jit/code/program_emitter.h"
+#include "gpu/qpu/jit/code/source.h"
 
 namespace v3d::qpu::jit::avx512 {
 
-/// A source of a host instruction: a vector register, or 64 bytes or a broadcast word in memory.
-class Source {
- public:
-  explicit Source(const Xbyak::Zmm& reg)
-      : in_register_(true), reg_(reg), memory_(Xbyak::util::zword[Xbyak::util::rax]) {}
-  explicit Source(const Xbyak::Address& memory, std::optional<uint32_t> constant = {})
-      : in_register_(false), reg_(0), memory_(memory), constant_(constant) {}
-
-  bool in_register() const { return in_register_; }
-  const Xbyak::Zmm& reg() const { return reg_; }
-  const Xbyak::Operand& operand() const {
-    return in_register_ ? static_cast<const Xbyak::Operand&>(reg_) : memory_;
-  }
-  bool is(const Xbyak::Zmm& reg) const { return in_register_ && reg_.getIdx() == reg.getIdx(); }
-  /// The value of all lanes, if it is a small immediate.
-  std::optional<uint32_t> constant() const { return constant_; }
-
- private:
-  bool in_register_;
-  Xbyak::Zmm reg_;
-  Xbyak::Address memory_;
-  std::optional<uint32_t> constant_;
-};
+using Source = SourceOf<Xbyak::Zmm>;
 
 class Emitter final : public ProgramEmitter {
  public:
@@ -69,7 +48,8 @@ class Emitter final : public ProgramEmitter {
   /// A word, the same in all lanes, or 16 words, in memory behind the code.
   Xbyak::Address constant(uint32_t bits, bool broadcast = true);
   Xbyak::Address constants(const std::array<uint32_t, 16>& words);
-  Xbyak::Address doubles(double value, bool broadcast = true);
+  Xbyak::Address doubles(double value);
+  void fill(const Zmm& to, double value) { vbroadcastsd(to, ptr[rip + double_behind(value)]); }
   Xbyak::Address at(size_t offset_in_thread) const;
   Xbyak::Address in_frame(size_t offset) const;
 
@@ -190,7 +170,6 @@ class Emitter final : public ProgramEmitter {
   void emit_stores();
   void emit_vector_store(Label& scatter);
   void emit_scatters();
-  void transpose();
   void push_word(const Zmm& value);
   /// Compares addresses in kTemp2 with ones that lie `bytes` apart; `carry` if they all agree.
   void test_stride(uint32_t bytes);

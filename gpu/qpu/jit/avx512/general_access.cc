@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "gpu/qpu/jit/avx512/emitter.h"
+#include "gpu/qpu/jit/code/tmu_memory.h"
 
 namespace v3d::qpu::jit::avx512 {
 
@@ -15,25 +16,10 @@ using Xbyak::Xmm;
 
 namespace {
 
-using Pending = Thread::Pending;
-constexpr size_t kPending = offsetof(Thread, pending);
-constexpr size_t kHead = kPending + offsetof(Pending, fifo_head),
-                 kTail = kPending + offsetof(Pending, fifo_tail), kFifo = kPending + offsetof(Pending, fifo);
-constexpr size_t kTexture = kPending + offsetof(Pending, texture);
-constexpr size_t kWritten = kTexture + offsetof(tmu::TextureLookup, written),
-                 kNumData = kTexture + offsetof(tmu::TextureLookup, num_data),
-                 kData = kTexture + offsetof(tmu::TextureLookup, data);
-static_assert(kNumData == kWritten + 1);
-
-constexpr uint32_t kMostWords = 4;
 /// Of the configuration byte (texture.md 2.4): its operations, shifted to their place.
 constexpr uint32_t kConfigAtStart = 0xffffffff, kOperation = 0x78;
 constexpr uint32_t kAdd = 0 << 3, kCount = 8 << 3, kRegularAccess = 15 << 3;
-/// Above it a vector may run over the end of the addresses.
-constexpr uint32_t kHighAddress = 0xfffffff0;
 constexpr uint8_t kNotBelow = 5;
-/// Words of the types of 32 bits (bits 2:0 of the configuration), four bits each.
-constexpr uint32_t kWordsOfTypes = 1u << 28 | 4u << 16 | 3u << 12 | 2u << 8;
 
 }  // namespace
 
@@ -277,20 +263,6 @@ void Emitter::emit_gathers() {
   jnz(next);
 }
 
-/// Four registers, in each 128 bits the words 0 to 3 of one lane, to words 0 to 3 of all lanes: kTemp2,
-/// kUnpackedA, kTemp, kUnpackedB. And back, since it is its own inverse up to the order of registers.
-void Emitter::transpose() {
-  const Zmm &a = kUnpackedA, &b = kUnpackedB, &c = kTemp, &d = kTemp3, &t = kTemp2;
-  vunpcklps(t, a, b);  // a0 b0 a1 b1
-  vunpckhps(a, a, b);  // a2 b2 a3 b3
-  vunpcklps(b, c, d);  // c0 d0 c1 d1
-  vunpckhps(c, c, d);  // c2 d2 c3 d3
-  vunpcklpd(d, t, b);  // word 0
-  vunpckhpd(t, t, b);  // word 1
-  vunpcklpd(b, a, c);  // word 2
-  vunpckhpd(a, a, c);  // word 3
-}
-
 /// Four words of each lane, wherever they are.
 void Emitter::emit_vector_load(Label& gather) {
   vpcmpud(kScratchMask, kTemp2, constant(kHighAddress), kNotBelow);
@@ -308,8 +280,8 @@ void Emitter::emit_vector_load(Label& gather) {
         vinserti32x4(rows[row], rows[row], xword[kMemory + rcx], static_cast<uint8_t>(quad));
     }
   }
-  transpose();
-  for (const Zmm& value : {kTemp3, kTemp2, kUnpackedB, kUnpackedA}) push_word(value);
+  transpose(*this, rows, kTemp2);
+  for (const Zmm& value : rows) push_word(value);
   mov(eax, 1);
   ret();
 }
@@ -394,11 +366,10 @@ void Emitter::emit_vector_store(Label& scatter) {
   jnc(scatter, T_NEAR);
   cmp(ecx, 0xffffff00);
   jae(scatter, T_NEAR);
-  const Zmm words[4] = {kUnpackedA, kUnpackedB, kTemp, kTemp3};
-  for (size_t k = 0; k < 4; ++k) vmovdqa64(words[k], at(kData + k * sizeof(Lanes)));
-  transpose();
+  const Zmm rows[4] = {kUnpackedA, kUnpackedB, kTemp, kTemp3};
+  for (size_t k = 0; k < 4; ++k) vmovdqa64(rows[k], at(kData + k * sizeof(Lanes)));
+  transpose(*this, rows, kTemp2);
   // Now register r has lane 4q + r in its 128 bits q.
-  const Zmm rows[4] = {kTemp3, kTemp2, kUnpackedB, kUnpackedA};
   for (int row = 0; row < 4; ++row)
     for (int quad = 0; quad < 4; ++quad)
       vextracti32x4(xword[rsi + 16 * (4 * quad + row)], rows[row], static_cast<uint8_t>(quad));

@@ -7,23 +7,12 @@
 #include "gpu/qpu/flow/tlb.h"
 #include "gpu/qpu/jit/avx512/emitter.h"
 #include "gpu/qpu/jit/code/helpers.h"
+#include "gpu/qpu/jit/code/tmu_memory.h"
 #include "gpu/qpu/run/ports.h"
 
 namespace v3d::qpu::jit::avx512 {
 
 using Xbyak::Xmm;
-
-namespace {
-
-constexpr size_t in_pending(size_t offset) { return offsetof(Thread, pending) + offset; }
-using Pending = Thread::Pending;
-constexpr size_t kTexture = in_pending(offsetof(Pending, texture));
-constexpr size_t kWritten = kTexture + offsetof(tmu::TextureLookup, written),
-                 kNumData = kTexture + offsetof(tmu::TextureLookup, num_data),
-                 kData = kTexture + offsetof(tmu::TextureLookup, data);
-static_assert(sizeof(Varying) == 128 && sizeof(Lanes) == 64);
-
-}  // namespace
 
 // ---- Streams
 

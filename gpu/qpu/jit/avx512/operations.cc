@@ -1,11 +1,10 @@
 /// @file What operations are in host instructions. The rows of kEmitters have code of their own; all other
 /// operations call the interpreter's function. Each row must give the bits of gpu/qpu/run/alu.h.
 
-#include <algorithm>
-#include <iterator>
-
 #include "gpu/qpu/jit/avx512/emitter.h"
 #include "gpu/qpu/jit/avx512/sfu.h"
+#include "gpu/qpu/jit/code/operation_rows.h"
+#include "gpu/qpu/jit/code/predicates.h"
 #include "gpu/qpu/run/alu.h"
 
 namespace v3d::qpu::jit::avx512 {
@@ -19,7 +18,6 @@ using Xbyak::Ymm;
 using Xbyak::Zmm;
 
 constexpr uint32_t kOne = 0x3f800000;
-enum Predicate : uint8_t { kLess = 1, kUnordered = 3, kNotGreater = 10, kAtLeast = 13 };
 
 #define V3D_HOST(instruction) \
   [](E& host, const Zmm& z, const Zmm& x, const Xbyak::Operand& y) { host.instruction(z, x, y); }
@@ -168,7 +166,7 @@ void rsqrt(E& e, const Zmm& to, const S& a, const S&) {
   e.vcvtps2pd(e.kTemp3, Ymm(v.getIdx()));
   e.vsqrtpd(e.kTemp2, e.kTemp2);
   e.vsqrtpd(e.kTemp3, e.kTemp3);
-  e.vbroadcastsd(e.kTemp, e.doubles(1.0, false));
+  e.fill(e.kTemp, 1.0);
   e.vdivpd(e.kTemp2, e.kTemp, e.kTemp2);
   e.vdivpd(e.kTemp3, e.kTemp, e.kTemp3);
   e.vcvtpd2ps(half, e.kTemp2);
@@ -413,21 +411,13 @@ constexpr Row kEmitters[] = {
     {Op::kVpmwt, load_constant<0>},
 };
 
-constexpr bool has_one_row_each() {
-  for (const Row& a : kEmitters)
-    if (std::count_if(std::begin(kEmitters), std::end(kEmitters),
-                      [&](const Row& b) { return a.op == b.op; }) != 1)
-      return false;
-  return true;
-}
-static_assert(has_one_row_each());
+static_assert(has_one_row_each(kEmitters));
 
 }  // namespace
 
 OperationEmitter emitter_of(Op op) {
-  const auto* found =
-      std::find_if(std::begin(kEmitters), std::end(kEmitters), [op](const Row& row) { return row.op == op; });
-  return found == std::end(kEmitters) ? nullptr : found->emit;
+  const Row* const row = row_of(kEmitters, op);
+  return row ? row->emit : nullptr;
 }
 
 }  // namespace v3d::qpu::jit::avx512

@@ -135,10 +135,7 @@ Xbyak::Address Emitter::constant(uint32_t bits, bool broadcast) {
 Xbyak::Address Emitter::constants(const std::array<uint32_t, 16>& words) {
   return zword[rip + words_behind(words)];
 }
-Xbyak::Address Emitter::doubles(double value, bool broadcast) {
-  Label& label = double_behind(value);
-  return broadcast ? ptr_b[rip + label] : ptr[rip + label];
-}
+Xbyak::Address Emitter::doubles(double value) { return ptr_b[rip + double_behind(value)]; }
 
 Emitter::Zmm Emitter::in_register(const Source& source, const Zmm& scratch) {
   if (source.in_register()) return source.reg();

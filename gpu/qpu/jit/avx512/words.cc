@@ -4,6 +4,7 @@
 #include "gpu/qpu/flow/access.h"
 #include "gpu/qpu/jit/avx512/emitter.h"
 #include "gpu/qpu/jit/code/helpers.h"
+#include "gpu/qpu/jit/code/predicates.h"
 
 namespace v3d::qpu::jit::avx512 {
 
@@ -13,7 +14,7 @@ using Xbyak::Ymm;
 namespace {
 
 constexpr int kVersion = 71;
-enum Predicate : uint8_t { kEqual = 0, kLess = 1, kLessOrEqual = 2, kGreater = 6 };
+constexpr uint8_t kGreaterWord = 6;  // of vpcmpd and vpcmpud
 
 bool has_own_code(Unpack unpack) { return unpack < Unpack::kU5 || unpack > Unpack::kU7; }
 
@@ -260,9 +261,9 @@ void Emitter::compute_flag(const Half& half, const Source& a, const Source& b) {
     case Carry::kBorrow:
       return vpcmpud(x, in_register(a, kTemp), b.operand(), kLess);
     case Carry::kGreater:
-      return vpcmpd(x, in_register(a, kTemp), b.operand(), kGreater);
+      return vpcmpd(x, in_register(a, kTemp), b.operand(), kGreaterWord);
     case Carry::kAbove:
-      return vpcmpud(x, in_register(a, kTemp), b.operand(), kGreater);
+      return vpcmpud(x, in_register(a, kTemp), b.operand(), kGreaterWord);
   }
 }
 
