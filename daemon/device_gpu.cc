@@ -1,4 +1,6 @@
 #include "daemon/gpus.h"
+#include "daemon/perf_map.h"
+#include "gpu/base/log.h"
 
 namespace v3d::daemon {
 namespace {
@@ -33,9 +35,17 @@ class DeviceContext : public ioctl::GpuContext {
 class DeviceGpu : public ioctl::Gpu {
  public:
   DeviceGpu(const chip::Profile& profile, int workers, double patience, const WatchSelection& watch,
-            qpu::jit::Engine engine)
+            qpu::jit::Engine engine, bool perf_map)
       : pool_(workers), compiler_(qpu::jit::make_compiler(engine)), device_(profile, pool_, patience) {
     device_.set_watch(debug_watch(profile.version, watch));
+    if (compiler_ && debug_on(Debug::kJit))
+      compiler_->set_lister([](const std::string& text) { log_debug(Debug::kJit, "%s", text); });
+    if (perf_map && compiler_) perf_map_ = PerfMap::create();
+    if (perf_map_)
+      compiler_->set_listener(
+          [map = perf_map_.get()](const qpu::jit::CodeMemory& code, const std::string& name) {
+            map->add(code.begin(), code.size(), name);
+          });
   }
 
   const chip::Profile& profile() const override { return device_.profile(); }
@@ -50,6 +60,7 @@ class DeviceGpu : public ioctl::Gpu {
 
  private:
   ThreadPool pool_;
+  std::unique_ptr<PerfMap> perf_map_;                      // null: nobody asked
   const std::unique_ptr<qpu::jit::JitCompiler> compiler_;  // null: programs are interpreted
   device::Device device_;
 };
@@ -57,8 +68,9 @@ class DeviceGpu : public ioctl::Gpu {
 }  // namespace
 
 std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,
-                                            const WatchSelection& watch, qpu::jit::Engine engine) {
-  return std::make_unique<DeviceGpu>(profile, workers, patience, watch, engine);
+                                            const WatchSelection& watch, qpu::jit::Engine engine,
+                                            bool perf_map) {
+  return std::make_unique<DeviceGpu>(profile, workers, patience, watch, engine, perf_map);
 }
 
 }  // namespace v3d::daemon

@@ -15,8 +15,10 @@ namespace v3d::daemon {
 /// @param patience  seconds of GPU time without progress after which a job is reset
 /// @param watch  what the debug categories of QPU threads show
 /// @param engine  how QPU programs run
+/// @param perf_map  write a PerfMap of those that are compiled
 std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,
-                                            const WatchSelection& watch, qpu::jit::Engine engine);
+                                            const WatchSelection& watch, qpu::jit::Engine engine,
+                                            bool perf_map);
 
 /// Accepts every job and executes nothing (--no-execute): for measuring drivers and this daemon alone.
 std::unique_ptr<ioctl::Gpu> make_idle_gpu(const chip::Profile& profile);

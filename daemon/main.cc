@@ -156,7 +156,8 @@ std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const Options& options) {
   if (options.no_execute) return v3d::daemon::make_idle_gpu(profile);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int workers = (options.threads ? options.threads : cores) - 1;
-  return v3d::daemon::make_device_gpu(profile, workers, options.reset_after, options.watch, options.engine);
+  return v3d::daemon::make_device_gpu(profile, workers, options.reset_after, options.watch, options.engine,
+                                      options.perf_map);
 }
 
 v3d::daemon::Server::Options server_options(const Options& options) {

@@ -82,6 +82,8 @@ void add_options(CLI::App* app, Options* options, Names* names) {
          "How QPU programs run: auto (compiled when it is worth it, default), off (interpreted), avx512 "
          "or avx2 (all compiled for these); also $V3DEMU_JIT")
       ->option_text("ENGINE");
+  app->add_flag("--perf-map", options->perf_map,
+                "Name compiled QPU programs for perf in /tmp/perf-PID.map; also $V3DEMU_PERF_MAP=1");
   app->add_flag("--no-execute", options->no_execute,
                 "Accept jobs but execute none: measures drivers and the daemon alone");
   app->add_option("--capture", options->capture,
@@ -103,6 +105,7 @@ Options parse_options(int argc, char** argv) {
   Options options;
   options.socket = variable(wire::kSocketVariable);
   options.capture = variable("V3DEMU_CAPTURE");
+  options.perf_map = variable("V3DEMU_PERF_MAP") == "1";
   options.watch = {.trace = variable("V3DEMU_TRACE_QPU"), .hazards = variable("V3DEMU_HAZARDS")};
   Names names{variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"), variable("V3DEMU_JIT")};
   CLI::App app("Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.", "v3demud");

@@ -22,6 +22,7 @@ struct Options {
   double reset_after = 1;      ///< seconds
   int threads = 0;             ///< 0: one for each core
   qpu::jit::Engine engine = qpu::jit::Engine::kAuto;
+  bool perf_map = false;
   bool foreground = false;
   bool no_execute = false;
 };

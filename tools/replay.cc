@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "daemon/capture.h"
+#include "daemon/perf_map.h"
+#include "gpu/base/log.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/trace/watch.h"
@@ -137,7 +139,16 @@ int replay(const Options& options) {
     fprintf(stderr, "v3demu replay: V3DEMU_JIT: %s\n", no_engine.c_str());
     return 1;
   }
-  const std::unique_ptr<qpu::Compiler> compiler = qpu::jit::make_compiler(*engine);
+  const char* const wants_map = std::getenv("V3DEMU_PERF_MAP");
+  std::unique_ptr<daemon::PerfMap> perf_map;
+  const std::unique_ptr<qpu::jit::JitCompiler> compiler = qpu::jit::make_compiler(*engine);
+  if (compiler && debug_on(Debug::kJit))
+    compiler->set_lister([](const std::string& text) { log_debug(Debug::kJit, "%s", text); });
+  if (compiler && wants_map && std::string_view(wants_map) == "1") perf_map = daemon::PerfMap::create();
+  if (perf_map)
+    compiler->set_listener([&perf_map](const qpu::jit::CodeMemory& code, const std::string& name) {
+      perf_map->add(code.begin(), code.size(), name);
+    });
   auto reader = daemon::CaptureReader::open(options.file, compiler.get());
   if (!reader.ok()) {
     fprintf(stderr, "v3demu replay: %s\n", std::string(reader.status().message()).c_str());

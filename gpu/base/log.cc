@@ -37,6 +37,7 @@ constexpr DebugName kNames[] = {
     {"sched", Debug::kSched, "jobs and fences"},
     {"daemon", Debug::kDaemon, "connections"},
     {"hazard", Debug::kHazard, "rules of the QPU that a program breaks; V3DEMU_HAZARDS selects their kinds"},
+    {"jit", Debug::kJit, "compiled QPU programs, each instruction with its host code"},
 };
 
 std::string& log_path() {

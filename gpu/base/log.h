@@ -30,6 +30,7 @@ enum class Debug : uint32_t {
   kSched = 1u << 12,
   kDaemon = 1u << 13,
   kHazard = 1u << 14,
+  kJit = 1u << 15,
 };
 
 /// What a list such as "cl,qpu" asks for.

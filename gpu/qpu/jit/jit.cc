@@ -14,6 +14,7 @@
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/jit/avx2/emitter.h"
 #include "gpu/qpu/jit/avx512/emitter.h"
+#include "gpu/qpu/jit/code/listing.h"
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/run/program.h"
 
@@ -67,9 +68,10 @@ const TargetInfo kTargets[kNumTargets] = {
 };
 const TargetInfo& info(Target target) { return kTargets[static_cast<size_t>(target)]; }
 
+/// @param list  who gets the code as text; may be empty
 /// @return nothing if the host refuses memory
 std::shared_ptr<const ProgramCode> compile_flow(Target target, const flow::Flow& flow, CodeContent content,
-                                                LeaveCounts& leaves) {
+                                                const JitCompiler::Lister& list, LeaveCounts& leaves) {
   size_t room = flow.nodes.size() * kBytesPerNode + kBytesBeside;
   for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
     const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
@@ -82,7 +84,10 @@ std::shared_ptr<const ProgramCode> compile_flow(Target target, const flow::Flow&
       log_error("jit: %s", error.what());
       return nullptr;
     }
-    std::optional<CodeMemory> memory = CodeMemory::copy_of(std::span(emitter->getCode(), emitter->getSize()));
+    const std::span<const uint8_t> code(emitter->getCode(), emitter->getSize());
+    if (list) list(listing(flow, tables, code));
+    tables.marks = {};
+    std::optional<CodeMemory> memory = CodeMemory::copy_of(code);
     if (!memory) return nullptr;
     return std::make_shared<ProgramCode>(std::move(content), *std::move(memory), std::move(tables),
                                          flow.complete, leaves);
@@ -203,12 +208,15 @@ std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
   }
   if (auto code = counters_->cache.find(content)) return code;
   std::shared_ptr<const ProgramCode> code =
-      compile_flow(target_, flow, std::move(content), counters_->leaves);
+      compile_flow(target_, flow, std::move(content), lister_, counters_->leaves);
   if (!code) {
     count(Outcome::kNoMemory);
     return nullptr;
   }
-  count(Outcome::kCompiled, flow.instructions.size(), code->code_bytes());
+  count(Outcome::kCompiled, flow.instructions.size(), code->code().size());
+  if (listener_)
+    listener_(code->code(), absl::StrFormat("QPU program at 0x%08x, %d instructions", program.entry(),
+                                            flow.instructions.size()));
   counters_->cache.add(code, program.owner());
   return code;
 }

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "gpu/qpu/jit/code/code_cache.h"
 #include "gpu/qpu/jit/code/program_code.h"
@@ -74,6 +76,14 @@ class JitCompiler : public Compiler {
   explicit JitCompiler(Target target, uint64_t warm_up = kWorthIt);
   ~JitCompiler() override;
 
+  /// Is told of all code that is made from now on, by any thread; before the first compilation.
+  /// @param name  what the code is of
+  using Listener = std::function<void(const CodeMemory& code, const std::string& name)>;
+  void set_listener(Listener listener) { listener_ = std::move(listener); }
+  /// Gets all code as text (listing()), in the same way.
+  using Lister = std::function<void(const std::string& text)>;
+  void set_lister(Lister lister) { lister_ = std::move(lister); }
+
   uint64_t warm_up() const override { return warm_up_; }
   std::shared_ptr<const HostProgram> find(const Program& program, Memory memory, bool final_section) override;
   std::shared_ptr<const HostProgram> compile(const Program& program, Memory memory,
@@ -84,6 +94,8 @@ class JitCompiler : public Compiler {
   struct Counters;
   const Target target_;
   const uint64_t warm_up_;
+  Listener listener_;
+  Lister lister_;
   const std::unique_ptr<Counters> counters_;
 };
 

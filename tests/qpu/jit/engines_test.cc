@@ -136,6 +136,25 @@ TEST_P(JitEngines, OldChipsAreInterpreted) {
   EXPECT_EQ(programs(jit::Outcome::kVersion), 1u);
 }
 
+TEST_P(JitEngines, ShowsWhatItMade) {
+  std::string text, name;
+  size_t bytes = 0;
+  compiler.set_lister([&](const std::string& listing) { text += listing; });
+  compiler.set_listener([&](const jit::CodeMemory& code, const std::string& of) {
+    bytes = code.size();
+    name = of;
+  });
+  load_text("fadd rf4, rf2, rf3\nloop:\nsub.pushz rf1, rf1, 1\nb.anyna loop\nnop\nnop\nnop\nend");
+  start();
+  both([](Twin& twin) { twin.t().rf[1] = splat(3u); });  // how often it loops
+  run_both();
+  for (const char* part :
+       {"fadd rf4, rf2, rf3", "sub.pushz rf1, rf1, 1", "b.anyna", "in 1 loops", "block 0: "})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  EXPECT_NE(text.find(std::to_string(bytes) + " bytes of host code"), std::string::npos) << text;
+  EXPECT_NE(name.find("0x00010000"), std::string::npos) << name;
+}
+
 // Nothing unwinds through compiled code.
 TEST_P(JitEngines, WhatCallsThrowArrives) {
   struct FullTlb : TlbPort {

@@ -63,9 +63,16 @@ const char* name(CodeExit::Why why);
 /// How often threads left, for each CodeExit::Why from kBudget on.
 using LeaveCounts = std::array<std::atomic<uint64_t>, kNumWhys>;
 
+/// Where the code of a node begins; of kNowhere, what stands behind the blocks.
+struct CodeMark {
+  size_t offset;
+  uint32_t node;
+};
+
 struct CodeTables {
   std::vector<CodeEntry> entries;  ///< in the order of their indices
   std::vector<CodeExit> exits;
+  std::vector<CodeMark> marks;  ///< in the order of their offsets; for listing() only
 };
 
 class ProgramCode : public HostProgram {
@@ -77,7 +84,7 @@ class ProgramCode : public HostProgram {
   bool matches(Memory memory, GpuAddr entry) const override;
   bool complete() const override { return complete_; }
   size_t bytes() const override;
-  size_t code_bytes() const { return memory_.size(); }
+  const CodeMemory& code() const { return memory_; }
   const CodeContent& content() const { return content_; }
 
  private:

@@ -54,6 +54,7 @@ void ProgramEmitter::emit(CodeTables& made) {
   made_ = &made;
   emit_entry();
   for (uint32_t b = 0; b < flow_.blocks.size(); ++b) emit_block(b);
+  made_->marks.push_back({getSize(), flow::kNowhere});
   for (size_t n = 0; n < later_.size(); ++n) {
     const std::function<void()> emit_now = std::move(later_[n]);  // may add more
     emit_now();
@@ -122,6 +123,7 @@ void ProgramEmitter::emit_block(uint32_t number) {
       load_for_entry(number);
       jmp(block_labels_[number], T_NEAR);
     });
+  made_->marks.push_back({getSize(), block.first});
   paid_ = block.count - leaves;
   check_uniforms(block);
   if (paid_ != 0) {
@@ -133,6 +135,7 @@ void ProgramEmitter::emit_block(uint32_t number) {
     node_ = last;
     node_words_ = words_;
     node_unifa_ = unifa_;
+    if (last != block.first) made_->marks.push_back({getSize(), last});
     const bool branch =
         flow_.instruction(flow_.nodes[last]) && flow_.instruction(flow_.nodes[last])->is_branch;
     jmp(exit_before_node(branch ? Why::kComputed : Why::kGap), T_NEAR);
@@ -145,6 +148,7 @@ void ProgramEmitter::emit_node(uint32_t node) {
   node_ = node;
   node_words_ = words_;
   node_unifa_ = unifa_;
+  if (node != block_->first) made_->marks.push_back({getSize(), node});
   const Instruction& i = *flow_.instruction(flow_.nodes[node]);
   if (!i.is_branch && (i.signals & kLdtmu)) {
     mov(eax, dword[kThread + offsetof(Thread, pending.fifo_head)]);
