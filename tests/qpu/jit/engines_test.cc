@@ -127,13 +127,15 @@ TEST_P(JitEngines, ReturnsFromSubroutines) {
   EXPECT_GT(counts.interpreted, 0u);
 }
 
-TEST_P(JitEngines, OldChipsAreInterpreted) {
-  ProgramCache cache(42, &compiler);
-  const auto words = assemble(42, "end").words;
-  start();
-  compiled.memory().write(Twin::kCode, words.data(), words.size() * 8);
-  EXPECT_EQ(run(*cache.get(compiled.memory(), Twin::kCode), compiled.t()), Stop::kEnd);
-  EXPECT_EQ(programs(jit::Outcome::kVersion), 1u);
+TEST_P(JitEngines, RotationAndSfuWritesOfOldChipsAreInterpreted) {
+  for (const char* text : {"nop ; mov r1, r0 ; rot.3\nend", "mov recip, rf1\nend"}) {
+    ProgramCache cache(42, &compiler);
+    const auto words = assemble(42, text).words;
+    start();
+    compiled.memory().write(Twin::kCode, words.data(), words.size() * 8);
+    EXPECT_EQ(run(*cache.get(compiled.memory(), Twin::kCode), compiled.t()), Stop::kEnd);
+  }
+  EXPECT_EQ(programs(jit::Outcome::kLegacy), 2u);
 }
 
 // Nothing unwinds through compiled code.

@@ -16,8 +16,7 @@ constexpr uint32_t kNear = 24;
 
 }  // namespace
 
-Emitter::Emitter(const flow::Flow& flow, void* buffer, size_t bytes)
-    : ProgramEmitter(flow, buffer, bytes) {}
+Emitter::Emitter(const flow::Flow& flow, void* buffer, size_t bytes) : ProgramEmitter(flow, buffer, bytes) {}
 
 // ---- Between blocks: all is in memory, the flags in the frame.
 
@@ -72,7 +71,7 @@ void Emitter::store_dirty() {
 Xbyak::Address Emitter::home(Slot slot) const {
   const int cached = slot / 2;
   const size_t part = slot % 2 * kPartBytes;
-  if (cached < kFirstAccumulator)
+  if (cached < kNumRegisters)
     return yword[kThread + (offsetof(Thread, rf) + static_cast<size_t>(cached) * sizeof(Lanes) + part)];
   if (cached == kCachedRtop) return yword[kThread + (offsetof(Thread, rtop) + part)];
   const size_t flag = static_cast<size_t>(cached - kCachedFlagA);
@@ -90,9 +89,7 @@ void Emitter::find_uses() {
     const flow::Access& access = flow_.access(flow_.nodes[block_->first + n]);
     const auto mark = [&](const flow::Resources& resources, bool reads) {
       const Use use = {block_->first + n, reads};
-      resources.registers.for_each([&](Register r) {
-        if (r < kFirstAccumulator) now[r] = use;
-      });
+      resources.registers.for_each([&](Register r) { now[r] = use; });
       if (resources.state & flow::kFlagA) now[kCachedFlagA] = use;
       if (resources.state & flow::kFlagB) now[kCachedFlagB] = use;
       if (resources.state & flow::kRtop) now[kCachedRtop] = use;

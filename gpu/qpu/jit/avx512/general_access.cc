@@ -6,6 +6,7 @@
 /// Each must leave what general_lookup() of the TMU leaves, and touch the same pages.
 
 #include "gpu/qpu/jit/avx512/emitter.h"
+#include "gpu/tmu/lookup/plan.h"
 
 namespace v3d::qpu::jit::avx512 {
 
@@ -26,7 +27,7 @@ static_assert(kNumData == kWritten + 1);
 constexpr uint32_t kMostWords = 4;
 /// Above it a vector may run over the end of the addresses.
 constexpr uint32_t kHighAddress = 0xfffffff0;
-constexpr uint8_t kNotBelow = 5;
+constexpr uint8_t kNotBelow = 5, kAbove = 6;
 /// Words of the types of 32 bits (bits 2:0 of the configuration), four bits each.
 constexpr uint32_t kWordsOfTypes = 1u << 28 | 4u << 16 | 3u << 12 | 2u << 8;
 
@@ -87,6 +88,18 @@ void Emitter::emit_active_lanes(Label& refused) {
   shr(eax, cl);
   and_(eax, 15);
   jz(refused, T_NEAR);
+  if (tmu::lookup_properties(version()).wrap16) {
+    // Vectors that go on at the start of their 16 bytes are left to the function.
+    mov(ecx, kMostWords);
+    sub(ecx, eax);
+    shl(ecx, 2);
+    vpbroadcastd(kTemp, ecx);
+    vpandd(kUnpackedA, kTemp2, constant(12));
+    vpcmpud(kScratchMask, kUnpackedA, kTemp, kAbove);
+    kmovw(ecx, kScratchMask);
+    test(ecx, r8d);
+    jnz(refused, T_NEAR);
+  }
 
   vmovdqa64(kTemp, at(offsetof(Thread, msf)));
   vptestmd(kScratchMask, kTemp, kTemp);

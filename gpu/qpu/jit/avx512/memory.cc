@@ -60,7 +60,7 @@ void Emitter::land_varying() {
   xor_(byte[kThread + in_pending(offsetof(Pending, vary_oldest))], 1);
   shl(eax, 6);
   const auto c = zword[kThread + rax + in_pending(offsetof(Pending, vary_c))];
-  write(kIsa71.implicit, Source(c), nullptr);
+  write(implicit(), Source(c), nullptr);
 }
 
 void Emitter::load_tlb_word(const Zmm& to, bool with_config) {
@@ -169,7 +169,7 @@ void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* ex
     L(refused);
     pins_ = pins;
     write_port_by_call(to, kTemp2, mask ? &*mask : nullptr, false);
-    for (Register r = 0; r < kFirstAccumulator; ++r)
+    for (Register r = 0; r < kNumRegisters; ++r)
       if (pins[r].zmm >= 0 && pins[r].in_register) read(r);
     if (unifa.in_register) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);
     jmp(done, T_NEAR);

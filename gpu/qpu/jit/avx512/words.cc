@@ -12,7 +12,6 @@ using Xbyak::Ymm;
 
 namespace {
 
-constexpr int kVersion = 71;
 enum Predicate : uint8_t { kEqual = 0, kLess = 1, kLessOrEqual = 2, kGreater = 6 };
 
 bool has_own_code(Unpack unpack) { return unpack < Unpack::kU5 || unpack > Unpack::kU7; }
@@ -24,10 +23,11 @@ void Emitter::emit_alu_word(const Instruction& i) {
   Half add, mul;
   add.result = kResultAdd, add.exec = kExecAdd, add.x = kXAdd;
   mul.result = kResultMul, mul.exec = kExecMul, mul.x = kXMul;
-  if (!flow::is_idle(kVersion, i.add)) add.in = &i.add, add.to = place_of(i.add);
-  if (!flow::is_idle(kVersion, i.mul)) mul.in = &i.mul, mul.to = place_of(i.mul);
+  if (!flow::is_idle(version(), i.add)) add.in = &i.add, add.to = place_of(version(), i.add);
+  if (!flow::is_idle(version(), i.mul)) mul.in = &i.mul, mul.to = place_of(version(), i.mul);
 
-  const Place signal = i.signals & kSignalsWithAddress ? place_of(i.signal_magic, i.signal_waddr) : Place();
+  const Place signal =
+      i.signals & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
   const auto calls = [&](const Half& half) {
     return half.in && (!has_own_code(*half.in) || writes_by_call(half.to));
   };
@@ -123,7 +123,7 @@ void Emitter::compute_by_call(Half& half) {
 // ---- Operands
 
 Source Emitter::operand(const Operand& o) {
-  if (o.kind == Operand::Kind::kRegister) return read(o.index);
+  if (o.kind != Operand::Kind::kImmediate) return read(o.reg());
   const uint32_t value = small_immediate(o.index);
   return Source(constant(value), value);
 }
@@ -330,8 +330,8 @@ void Emitter::commit_signals(const Instruction& i, bool kept) {
     else
       commit(to, Pack::kNone, reg, nullptr);
   };
-  const Place implicit{Place::Target::kRegister, kIsa71.implicit};
-  const Place to = s & kSignalsWithAddress ? place_of(i.signal_magic, i.signal_waddr) : Place();
+  const Place implicit{Place::Target::kRegister, this->implicit()};
+  const Place to = s & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
   if (kept) {
     if (s & kSignalsImplicit)
       load(implicit, [&](const Zmm& reg) { vmovdqa64(reg, in_frame(offsetof(Frame, implicitly))); });
