@@ -137,6 +137,13 @@ BENCHMARK(saxpy)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
+/// What a dispatch costs beside its batches.
+void one_workgroup(benchmark::State& state) {
+  Machine machine(static_cast<int>(state.range(0)), true);
+  for (auto _ : state) machine.run(kSaxpy, {kData, kData + 4096, 0x40000000}, 1, 64 | 1 << 8 | 3 << 12, 4);
+}
+BENCHMARK(one_workgroup)->ArgName("workers")->Arg(0)->Arg(1)->UseRealTime()->Unit(benchmark::kMicrosecond);
+
 }  // namespace
 }  // namespace v3d::csd
 

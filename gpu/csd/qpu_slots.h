@@ -41,6 +41,13 @@ class QpuSlots {
     return qpu << 2 | thread;
   }
 
+  /// What the call of take() number n gives when all threads are free. @param n  below capacity()
+  uint32_t nth(uint32_t n) const {
+    uint32_t threads = threads_;
+    for (uint32_t round = n / qpu_count_; round > 0; --round) threads &= threads - 1;
+    return uint32_t{order_[n % qpu_count_]} << 2 | static_cast<uint32_t>(std::countr_zero(threads));
+  }
+
   /// A free thread of the caller's choice.
   void take(uint32_t tidx) {
     change(tidx >> 2, 1u << (tidx & 3));

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "gpu/base/turn.h"
-#include "gpu/csd/qpu_slots.h"
 
 namespace v3d::csd {
 namespace {
@@ -44,9 +43,8 @@ SupergroupRunner::SupergroupRunner(const JobContext& job, const Configuration& c
       engine_(engine),
       supergroups_(configuration.supergroups()),
       per_range_(std::max<uint64_t>(kRangeBatches / configuration.batches_per_sg, 1)),
-      all_fit_(configuration.batches <= QpuSlots(*job.profile, configuration.four_threads).capacity()) {
-  QpuSlots qpus(*job.profile, configuration.four_threads);
-  for (uint32_t i = qpus.capacity(); i > 0; --i) tidx_order_.push_back(static_cast<uint8_t>(qpus.take()));
+      qpus_(*job.profile, configuration.four_threads),
+      all_fit_(configuration.batches <= qpus_.capacity()) {
   const uint32_t count = count_groups(job, configuration);
   groups_.reserve(count);
   for (uint32_t i = 0; i < count; ++i) {
@@ -112,7 +110,7 @@ bool SupergroupRunner::open(Group& group) {
 /// Software that starts no more batches than there are QPU threads may count on all values being different.
 uint32_t SupergroupRunner::tidx(const Group& group, uint32_t index) const {
   const uint64_t first = all_fit_ ? group.range.begin * configuration_.batches_per_sg : group.first_thread;
-  return tidx_order_[first + index];
+  return qpus_.nth(static_cast<uint32_t>(first + index));
 }
 
 /// Gives a batch its payload and a thread.
@@ -180,11 +178,7 @@ bool SupergroupRunner::is_empty() const {
 
 Leftover SupergroupRunner::leftover() {
   Leftover left;
-  uint64_t unfinished = 0;  // bit n: batch n; where all fit
-  const auto keep = [&](uint32_t tidx_value) {
-    const auto found = std::find(tidx_order_.begin(), tidx_order_.end(), tidx_value);
-    unfinished |= uint64_t{1} << (found - tidx_order_.begin());
-  };
+  uint64_t unfinished = 0;  // bit n: the batch of TIDX n
   for (Group& group : groups_) {
     if (group.range.begin != group.range.end) left.ranges.push_back(group.range);
     if (group.live == 0) continue;
@@ -197,7 +191,7 @@ Leftover SupergroupRunner::leftover() {
       if (i >= group.begun) group.generator.next(group.slot, &resident.batch);
       if (resident.ended()) continue;
       if (i == group.unsettled) to.unsettled = to.batches.size();
-      keep(resident.tidx);
+      unfinished |= uint64_t{1} << resident.tidx;
       to.batches.push_back(std::move(resident));
     }
     group.live = 0;
@@ -208,10 +202,10 @@ Leftover SupergroupRunner::leftover() {
   for (const SupergroupRange& range : left.ranges) {
     const uint64_t end = std::min(range.end * configuration_.batches_per_sg, configuration_.batches);
     for (uint64_t n = range.begin * configuration_.batches_per_sg; n < end; ++n)
-      unfinished |= uint64_t{1} << n;
+      unfinished |= uint64_t{1} << qpus_.nth(static_cast<uint32_t>(n));
   }
-  for (uint64_t n = 0; n < configuration_.batches; ++n)
-    if (!(unfinished >> n & 1)) left.used_up.push_back(tidx_order_[n]);
+  for (uint32_t n = 0; n < configuration_.batches; ++n)
+    if (!(unfinished >> qpus_.nth(n) & 1)) left.used_up.push_back(qpus_.nth(n));
   return left;
 }
 

@@ -14,6 +14,7 @@
 
 #include "gpu/base/job_context.h"
 #include "gpu/csd/batch_generator.h"
+#include "gpu/csd/qpu_slots.h"
 #include "gpu/csd/resident.h"
 
 namespace v3d::csd {
@@ -68,10 +69,10 @@ class SupergroupRunner {
   const Configuration configuration_;
   const Engine& engine_;
   const uint64_t supergroups_, per_range_;
-  const bool all_fit_;               // every batch has a QPU thread of its own
-  std::vector<uint8_t> tidx_order_;  // in which QPU threads are taken
-  std::vector<Group> groups_;        // by worker
-  std::atomic<uint64_t> next_{0};    // supergroup
+  const QpuSlots qpus_;            // for the order of their threads
+  const bool all_fit_;             // every batch has a thread of its own
+  std::vector<Group> groups_;      // by worker
+  std::atomic<uint64_t> next_{0};  // supergroup
   std::atomic<bool> stuck_{false};
 };
 

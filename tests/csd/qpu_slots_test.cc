@@ -49,6 +49,20 @@ TEST(QpuSlots, AFreedThreadIsTakenAgain) {
   EXPECT_EQ(slots.take(), 7u << 2) << "the emptiest QPU first";
 }
 
+TEST(QpuSlots, TheOrderIsKnownBeforehand) {
+  chip::Profile rpi4 = chip::default_profile();
+  rpi4.version = 42;
+  rpi4.slices = 2;
+  for (const chip::Profile& profile : {chip::default_profile(), *chip::find_profile("rpi5-16"), rpi4})
+    for (const bool four_threads : {false, true}) {
+      QpuSlots slots(profile, four_threads);
+      for (uint32_t n = 0; n < slots.capacity(); ++n) {
+        const uint32_t expected = slots.nth(n);
+        ASSERT_EQ(slots.take(), expected) << n;
+      }
+    }
+}
+
 TEST(QpuSlots, AThreadOfTheCallersChoiceIsNotTakenAgain) {
   QpuSlots slots(*chip::find_profile("rpi5"), false);
   slots.take(0);

@@ -86,6 +86,28 @@ void run_texel_fetch(const Plan& plan, TexelMemory& texels, const TextureLookup&
   finish(plan, texel.c, active, out);
 }
 
+/// All lanes in one level of a 2D texture: what most fetches are.
+void run_level_fetch(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
+                     Lanes* out) {
+  uint32_t level = static_cast<uint32_t>(plan.texture.base_level);
+  if (lookup.written & kB) {
+    level += lookup.b[0];
+    const bool exists = lookup.b[0] < kMaxLevels && level <= static_cast<uint32_t>(plan.texture.max_level);
+    if (!exists || nonzero(lookup.b ^ splat(lookup.b[0])) != 0)
+      return run_texel_fetch<false, false>(plan, texels, lookup, active, out);
+  }
+  const LevelLanes lanes = level_in_all_lanes(plan, static_cast<int>(level));
+  Target target;
+  target.valid = active & mask_bits(inside(as_int(lookup.s), lanes.width)) &
+                 mask_bits(inside(as_int(lookup.t), lanes.height));
+  target.place =
+      place(lanes.address, column<false>(plan, lanes, lookup.s), row<false>(plan, lanes, lookup.t));
+  Texel texel = read_plain(plan, texels, target.place, target.valid);
+  if (target.valid != kAllLanes)
+    for (Lanes& c : texel.c) c = select(target.valid, c, Lanes{});
+  finish(plan, texel.c, active, out);
+}
+
 void store_words(Memory memory, const Plan& plan, const Target& target, const Lanes* words, uint32_t count) {
   switch (plan.format->cpp) {
     case 1:
@@ -180,6 +202,8 @@ void run_dimension_query(const Plan& plan, TexelMemory&, const TextureLookup& lo
 Run fetch_function(const Plan& plan) {
   if (plan.format->compressed())
     return plan.flips ? run_texel_fetch<true, true> : run_texel_fetch<true, false>;
+  const bool has_layers = plan.key.shape & kI;
+  if (plan.dims == 2 && !plan.flips && !plan.general_wrap && !has_layers) return run_level_fetch;
   return plan.flips ? run_texel_fetch<false, true> : run_texel_fetch<false, false>;
 }
 

@@ -1,6 +1,8 @@
 #include "gpu/tmu/lookup/general.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "gpu/base/log.h"
 #include "gpu/base/vector.h"
@@ -57,17 +59,31 @@ void store_small(Memory memory, Lanes address, Lanes value, LaneMask active, Typ
   }
 }
 
-/// Atomics in ascending lane order.
-Lanes atomics(Memory memory, const GeneralLookup& lookup, uint32_t op, LaneMask active) {
-  Lanes old{};
-  for (int i = 0; i < kLanes; ++i) {
-    if (!((active >> i) & 1)) continue;
-    auto* at = reinterpret_cast<uint32_t*>(memory.host(lookup.address[i] & ~3u));
-    const uint32_t a = lookup.num_data > 0 ? lookup.data[0][i] : 0;
-    const uint32_t b = lookup.num_data > 1 ? lookup.data[1][i] : 0;
-    old[i] = atomic<uint32_t>(at, op, lookup.num_data, a, b);
+/// update(word, data 0, data 1) for each lane in ascending order. @return what it returned
+template <typename Update>
+Lanes update_each(Memory memory, const GeneralLookup& lookup, LaneMask active, const Update& update) {
+  // Arrays, as single lanes of vectors cost as much as an update.
+  alignas(64) uint32_t address[kLanes], a[kLanes] = {}, b[kLanes] = {}, old[kLanes] = {};
+  std::memcpy(address, &lookup.address, sizeof(address));
+  if (lookup.num_data > 0) std::memcpy(a, &lookup.data[0], sizeof(a));
+  if (lookup.num_data > 1) std::memcpy(b, &lookup.data[1], sizeof(b));
+  for (uint32_t left = active; left != 0; left &= left - 1) {
+    const int i = std::countr_zero(left);
+    old[i] = update(reinterpret_cast<uint32_t*>(memory.host(address[i] & ~3u)), a[i], b[i]);
   }
-  return old;
+  Lanes result;
+  std::memcpy(&result, old, sizeof(old));
+  return result;
+}
+
+Lanes atomics(Memory memory, const GeneralLookup& lookup, uint32_t op, LaneMask active) {
+  if (op == kAdd)
+    return update_each(memory, lookup, active, [](uint32_t* at, uint32_t a, uint32_t) {
+      return __atomic_fetch_add(at, a, __ATOMIC_SEQ_CST);
+    });
+  return update_each(memory, lookup, active, [&](uint32_t* at, uint32_t a, uint32_t b) {
+    return atomic<uint32_t>(at, op, lookup.num_data, a, b);
+  });
 }
 
 }  // namespace

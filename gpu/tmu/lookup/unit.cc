@@ -29,7 +29,7 @@ struct Unit::State {
   TexelMemory texels;
   int version;
   uint64_t job = 1;
-  Slot slots[kPlans];
+  std::unique_ptr<Slot[]> slots;  // from the first texture on: most compute jobs have none
 
   const Plan& plan(const TextureLookup& lookup) {
     const Plan::Key key{
@@ -37,6 +37,7 @@ struct Unit::State {
         static_cast<uint32_t>(lookup.launcher) << 16 | uint32_t{lookup.num_data} << 8 | lookup.written};
     const uint32_t mixed =
         (key.p0 >> 4) * 0x9e3779b1u + (key.p1 >> 3) * 0x85ebca6bu + (key.p2 ^ key.shape) * 0xc2b2ae35u;
+    if (!slots) slots = std::make_unique_for_overwrite<Slot[]>(kPlans);
     Slot& slot = slots[mixed >> 25];
     static_assert(kPlans == 1u << (32 - 25));
     if (slot.job != job || !(slot.plan.key == key)) {

@@ -302,6 +302,45 @@ TEST_P(JitPrograms, RandomOnes) {
   EXPECT_GE(compiler.statistics().programs[static_cast<size_t>(jit::Outcome::kCompiled)], 600u);
 }
 
+// Every operation and type of general accesses, at addresses and in lanes of all patterns.
+TEST_P(JitPrograms, GeneralAccesses) {
+  const auto lanes = [&](const auto& value) {
+    Lanes v;
+    for (int i = 0; i < kLanes; ++i) v[i] = static_cast<uint32_t>(value(static_cast<uint32_t>(i)));
+    return v;
+  };
+  for (int round = 0; round < 1000; ++round) {
+    const bool has_uniform = random() % 4 != 0;
+    const auto words = static_cast<int>(random() % 3 ? random() % 2 : random() % 6);
+    std::vector<Instruction> program;
+    program.push_back(I().add(Op::kEidx, to(50)).add_flags(FlagWrite::kPushz));
+    for (int n = 0; n < words; ++n) program.push_back(I().mul(Op::kMov, to(kWaddrTmud), rf(10 + n)));
+    program.push_back(I().mul(Op::kMov, to(has_uniform ? kWaddrTmuau : kWaddrTmua), rf(1))
+                          .mul_if(random() % 4 ? Cond::kNone : Cond::kIfna));
+    for (int n = 0; n < (words == 0 ? 2 : 1); ++n) program.push_back(I().sig(kLdtmu, to(20 + n)));
+    append_end(program);
+    load(assemble(71, program));
+    start(true);
+    const uint32_t base = Twin::kData + static_cast<uint32_t>(random() % 0x400),
+                   stride = static_cast<uint32_t>(random() % 5 * 4), value = special();
+    const uint64_t pattern = random() % 4, same_data = random() % 2, some_dead = random() % 8;
+    const Lanes address = lanes([&](uint32_t i) {
+      return pattern < 2 ? base + i * stride : pattern == 2 ? base + random() % 64 : base + i % 3 * 4;
+    });
+    const Lanes data = lanes([&](uint32_t) { return same_data ? value : random(); });
+    const Lanes live = lanes([&](uint32_t) { return pattern % 2 ? 1 : random() % 2; });
+    const auto config = static_cast<uint32_t>(random() % 2 ? random() : random() % 11 * 8 + 0x87);
+    both([&](Twin& twin) {
+      twin.t().at(1) = address;
+      twin.t().at(10) = data;
+      if (some_dead) twin.t().msf = live;
+      twin.memory().store<uint32_t>(Twin::kUniforms, config | 0xffffff00);
+    });
+    run_both();
+    ASSERT_FALSE(HasFailure()) << "round " << round << " config " << config << " data " << words;
+  }
+}
+
 // In slices of every length: a thread stops anywhere and goes on.
 TEST_P(JitPrograms, InSlices) {
   for (int round = 0; round < 300; ++round) {

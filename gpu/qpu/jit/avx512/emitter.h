@@ -168,7 +168,12 @@ class Emitter final : public ProgramEmitter {
 
   void emit_routines() override;
   void emit_general_access();
-  void emit_active_lanes(Label& refused);
+  void emit_begin_access();
+  void emit_word_access();
+  void emit_active_lanes(Label& refused, Label& atomics);
+  void emit_atomics(Label& refused);
+  void emit_common_sum(Label& differ);
+  void index_from_middle();
   void emit_loads();
   void emit_vector_load(Label& gather);
   void emit_gathers();

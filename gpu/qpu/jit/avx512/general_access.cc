@@ -1,9 +1,11 @@
 /// @file Loads and stores by address: one routine per program, for words of 32 bits and vectors of them. It
 /// takes addresses in kTemp2 and the lanes in r8d, changes kUnpackedA to kTemp3, kScratchMask and general
 /// registers. Gives 0 in eax, with nothing done and the addresses kept, for what is not here: small types,
-/// atomics, errors, addresses at the end of the window.
+/// most atomics, errors, addresses at the end of the window.
 ///
 /// Each must leave what general_lookup() of the TMU leaves, and touch the same pages.
+
+#include <utility>
 
 #include "gpu/qpu/jit/avx512/emitter.h"
 #include "gpu/tmu/lookup/plan.h"
@@ -25,6 +27,9 @@ constexpr size_t kWritten = kTexture + offsetof(tmu::TextureLookup, written),
 static_assert(kNumData == kWritten + 1);
 
 constexpr uint32_t kMostWords = 4;
+/// Of the configuration byte (texture.md 2.4): its operations, shifted to their place.
+constexpr uint32_t kConfigAtStart = 0xffffffff, kOperation = 0x78;
+constexpr uint32_t kAdd = 0 << 3, kCount = 8 << 3, kRegularAccess = 15 << 3;
 /// Above it a vector may run over the end of the addresses.
 constexpr uint32_t kHighAddress = 0xfffffff0;
 constexpr uint8_t kNotBelow = 5, kAbove = 6;
@@ -38,7 +43,7 @@ void Emitter::emit_routines() {
 }
 
 void Emitter::emit_general_access() {
-  Label refused, stores;
+  Label refused, general, stores, atomics;
   L(general_access_);
   cmp(qword[kThread + offsetof(Thread, tmu)], 0);
   je(refused, T_NEAR);
@@ -51,9 +56,31 @@ void Emitter::emit_general_access() {
   vmovd(ecx, Xmm(kTemp2.getIdx()));
   cmp(ecx, kHighAddress - 64);
   jae(refused, T_NEAR);
-  emit_active_lanes(refused);
+  vmovdqa64(kTemp, at(offsetof(Thread, msf)));
+  vptestmd(kScratchMask, kTemp, kTemp);
+  kmovw(ecx, kScratchMask);
+  cmp(dword[kThread + offsetof(Thread, tmu_config)], kConfigAtStart);
+  jne(general, T_NEAR);
+  emit_word_access();
 
+  L(general);
+  emit_active_lanes(refused, atomics);
   // From here on the access takes place.
+  emit_begin_access();
+  test(ecx, ecx);
+  jnz(stores, T_NEAR);
+  emit_loads();
+  L(stores);
+  emit_stores();
+  L(atomics);
+  emit_atomics(refused);
+  L(refused);
+  xor_(eax, eax);
+  ret();
+}
+
+/// Takes the configuration and the data words, whose number goes to ecx.
+void Emitter::emit_begin_access() {
   mov(ecx, dword[kThread + offsetof(Thread, tmu_config)]);
   shr(ecx, 8);
   or_(ecx, 0xff000000);
@@ -61,27 +88,71 @@ void Emitter::emit_general_access() {
   movzx(ecx, byte[kThread + kNumData]);
   mov(word[kThread + kWritten], 0);
   vpandd(kTemp2, kTemp2, constant(~3u));
-  mov(r9d, 0x80000000);
-  add(r9, kMemory);  // indices of gathers have a sign: they count from the middle
+}
+
+/// The commonest access, of one word for each lane (of ecx) with the configuration of thread start, which
+/// stays as it is.
+void Emitter::emit_word_access() {
+  Label load, some, other_addresses;
+  and_(r8d, ecx);
+  movzx(ecx, byte[kThread + kNumData]);
+  mov(word[kThread + kWritten], 0);
+  mov(eax, 1);
+  vpandd(kTemp2, kTemp2, constant(~3u));
+  vmovd(edx, Xmm(kTemp2.getIdx()));
   test(ecx, ecx);
-  jnz(stores, T_NEAR);
-  emit_loads();
-  L(stores);
-  emit_stores();
-  L(refused);
-  xor_(eax, eax);
+  jz(load, T_NEAR);
+
+  Label scatter;
+  cmp(r8d, kAllLanes);
+  jne(scatter, T_NEAR);
+  test_stride(4);
+  jnc(scatter, T_NEAR);
+  vmovdqa64(kTemp, at(kData));
+  vmovdqu32(zword[kMemory + rdx], kTemp);
+  ret();
+  L(scatter);
+  emit_scatters();
+  mov(eax, 1);
+  ret();
+
+  L(load);
+  cmp(r8d, kAllLanes);
+  jne(some, T_NEAR);
+  lea(rsi, ptr[kMemory + rdx]);
+  test_stride(4);
+  jnc(other_addresses, T_NEAR);
+  vmovdqu32(kTemp, zword[rsi]);
+  prefetcht0(ptr[rsi + 64]);  // which the next batch is likely to load
+  push_word(kTemp);
+  ret();
+  L(other_addresses);
+  test_stride(0);
+  jnc(some, T_NEAR);
+  vpbroadcastd(kTemp, dword[rsi]);
+  push_word(kTemp);
+  ret();
+  L(some);
+  emit_gathers();
+  mov(eax, 1);
   ret();
 }
 
-/// Words of the type to eax; r8d becomes the lanes that take part.
-void Emitter::emit_active_lanes(Label& refused) {
+/// Words of the type to eax; r8d becomes the lanes that take part, of the live ones in ecx.
+void Emitter::emit_active_lanes(Label& refused, Label& atomics) {
   Label per_pixel;
+  test(byte[kThread + offsetof(Thread, tmu_config)], 0x80);
+  jnz(per_pixel);
+  whole_quads_of_ecx();
+  L(per_pixel);
+  mov(esi, r8d);
+  and_(esi, ecx);
+
   movzx(ecx, byte[kThread + offsetof(Thread, tmu_config)]);
   mov(edx, ecx);
-  and_(edx, 0x78);
-  cmp(edx, 0x78);  // neither atomics nor prefetches
-  jne(refused, T_NEAR);
-  mov(edx, ecx);
+  and_(edx, kOperation);
+  cmp(edx, kRegularAccess);
+  jne(atomics, T_NEAR);  // or a prefetch
   and_(ecx, 7);
   shl(ecx, 2);
   mov(eax, kWordsOfTypes);
@@ -97,18 +168,53 @@ void Emitter::emit_active_lanes(Label& refused) {
     vpandd(kUnpackedA, kTemp2, constant(12));
     vpcmpud(kScratchMask, kUnpackedA, kTemp, kAbove);
     kmovw(ecx, kScratchMask);
-    test(ecx, r8d);
+    test(ecx, esi);
     jnz(refused, T_NEAR);
   }
+  mov(r8d, esi);
+}
 
-  vmovdqa64(kTemp, at(offsetof(Thread, msf)));
-  vptestmd(kScratchMask, kTemp, kTemp);
-  kmovw(ecx, kScratchMask);
-  test(edx, 0x80);
-  jnz(per_pixel);
-  whole_quads_of_ecx();
-  L(per_pixel);
-  and_(r8d, ecx);
+/// Sums and counts, which are what most programs ask for. edx is the operation, esi the lanes.
+void Emitter::emit_atomics(Label& refused) {
+  Label count, prepared, next, done;
+  movzx(ecx, byte[kThread + kNumData]);
+  cmp(edx, kCount);
+  je(count);
+  cmp(edx, kAdd);
+  jne(refused, T_NEAR);
+  test(ecx, ecx);
+  jz(refused, T_NEAR);
+  mov(r8d, esi);
+  vmovdqa64(kTemp3, at(kData));
+  jmp(prepared);
+  L(count);
+  test(ecx, ecx);
+  jnz(refused, T_NEAR);
+  mov(r8d, esi);
+  vpbroadcastd(kTemp3, constant(1, false));
+  L(prepared);
+  emit_begin_access();
+  vmovdqa64(in_frame(offsetof(Frame, addresses)), kTemp2);
+  vmovdqa64(in_frame(offsetof(Frame, a)), kTemp3);
+  vpxord(kTemp, kTemp, kTemp);
+  vmovdqa64(in_frame(offsetof(Frame, b)), kTemp);
+  test(r8d, r8d);
+  jz(done, T_NEAR);
+  emit_common_sum(next);
+  L(next);  // the lowest lane first
+  tzcnt(ecx, r8d);
+  mov(edx, dword[kFrame + rcx * 4 + offsetof(Frame, addresses)]);
+  mov(eax, dword[kFrame + rcx * 4 + offsetof(Frame, a)]);
+  lock();
+  xadd(dword[kMemory + rdx], eax);
+  mov(dword[kFrame + rcx * 4 + offsetof(Frame, b)], eax);
+  blsr(r8d, r8d);
+  jnz(next);
+  L(done);
+  vmovdqa64(kTemp, in_frame(offsetof(Frame, b)));
+  push_word(kTemp);
+  mov(eax, 1);
+  ret();
 }
 
 void Emitter::test_stride(uint32_t bytes) {
@@ -164,8 +270,15 @@ void Emitter::emit_loads() {
   ret();
 }
 
+/// Indices of gathers have a sign.
+void Emitter::index_from_middle() {
+  mov(r9d, 0x80000000);
+  add(r9, kMemory);
+}
+
 void Emitter::emit_gathers() {
-  Label next, done;
+  Label next;
+  index_from_middle();
   L(next);
   kmovw(kScratchMask, r8d);
   vpxord(kTemp, kTemp, kTemp);
@@ -242,9 +355,40 @@ void Emitter::emit_stores() {
   ret();
 }
 
+/// One sum for all lanes of r8d that add the same value at the same address, else on to `differ`.
+void Emitter::emit_common_sum(Label& differ) {
+  tzcnt(ecx, r8d);
+  mov(edx, dword[kFrame + rcx * 4 + offsetof(Frame, addresses)]);
+  mov(edi, dword[kFrame + rcx * 4 + offsetof(Frame, a)]);
+  for (const auto& [values, first] : {std::pair(kTemp2, edx), std::pair(kTemp3, edi)}) {
+    vpbroadcastd(kUnpackedA, first);
+    vpcmpeqd(kScratchMask, values, kUnpackedA);
+    kmovw(esi, kScratchMask);
+    not_(esi);
+    test(esi, r8d);
+    jnz(differ, T_NEAR);
+  }
+  kmovw(kScratchMask, r8d);
+  popcnt(eax, r8d);
+  imul(eax, edi);
+  lock();
+  xadd(dword[kMemory + rdx], eax);
+  std::array<uint32_t, 16> ranks;
+  for (uint32_t i = 0; i < 16; ++i) ranks[i] = i;
+  vmovdqu32(kTemp, constants(ranks));
+  vpexpandd(kTemp | kScratchMask | T_z, kTemp);
+  vpmulld(kTemp, kTemp, kTemp3);
+  vpbroadcastd(kUnpackedA, eax);
+  vpaddd(kTemp | kScratchMask | T_z, kTemp, kUnpackedA);
+  push_word(kTemp);
+  mov(eax, 1);
+  ret();
+}
+
 /// In the order of lanes where addresses are equal, as the instruction does.
 void Emitter::emit_scatters() {
   Label next;
+  index_from_middle();
   lea(rdi, ptr[kThread + kData]);
   L(next);
   kmovw(kScratchMask, r8d);
