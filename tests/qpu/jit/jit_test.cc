@@ -319,7 +319,7 @@ TEST_P(JitPrograms, GeneralAccesses) {
                           .mul_if(random() % 4 ? Cond::kNone : Cond::kIfna));
     for (int n = 0; n < (words == 0 ? 2 : 1); ++n) program.push_back(I().sig(kLdtmu, to(20 + n)));
     append_end(program);
-    load(assemble(71, program));
+    load(assemble(version, program));
     start(true);
     const uint32_t base = Twin::kData + static_cast<uint32_t>(random() % 0x400),
                    stride = static_cast<uint32_t>(random() % 5 * 4), value = special();
