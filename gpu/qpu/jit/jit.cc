@@ -2,6 +2,7 @@
 
 #include <xbyak/xbyak_util.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <mutex>
@@ -34,6 +35,7 @@ flow::Flow flow_of(const Program& program, Memory memory, bool final_section, Co
     return words.emplace(index, program.word(memory, address)).first->second;
   };
   flow::Flow flow = flow::analyse({program.version(), final_section, program.entry()}, read);
+  content.version = program.version();
   content.final_section = final_section;
   if (flow.position_dependent) content.entry = program.entry();
   for (const auto& [index, word] : words) {
@@ -44,6 +46,11 @@ flow::Flow flow_of(const Program& program, Memory memory, bool final_section, Co
     content.words.push_back(word);
   }
   return flow;
+}
+
+bool is_legacy(const flow::Flow& flow) {
+  return std::ranges::any_of(flow.instructions, [](const Instruction& i) { return i.signals & kRotate; }) ||
+         std::ranges::any_of(flow.accesses, [](const flow::Access& access) { return access.sfu; });
 }
 
 using Xbyak::util::Cpu;
@@ -133,7 +140,7 @@ std::unique_ptr<JitCompiler> make_compiler(Engine engine) {
 }
 
 const char* name(Outcome outcome) {
-  static constexpr const char* kNames[kNumOutcomes] = {"compiled", "of V3D 4.2", "too large",
+  static constexpr const char* kNames[kNumOutcomes] = {"compiled", "with rotation or SFU writes", "too large",
                                                        "no code memory"};
   return kNames[static_cast<int>(outcome)];
 }
@@ -181,7 +188,6 @@ std::string to_string(const Statistics& s) {
 
 std::shared_ptr<const HostProgram> JitCompiler::find(const Program& program, Memory memory,
                                                      bool final_section) {
-  if (isa(program.version()).has_accumulators) return nullptr;
   return counters_->cache.find(program, memory, final_section);
 }
 
@@ -196,12 +202,12 @@ std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
     s.code_bytes += bytes;
     s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  if (isa(program.version()).has_accumulators) {
-    count(Outcome::kVersion);
-    return nullptr;
-  }
   CodeContent content;
   const flow::Flow flow = flow_of(program, memory, final_section, content);
+  if (is_legacy(flow)) {
+    count(Outcome::kLegacy);
+    return nullptr;
+  }
   if (flow.nodes.size() > kMaxNodes) {
     count(Outcome::kTooLarge);
     return nullptr;

@@ -43,7 +43,7 @@ std::unique_ptr<JitCompiler> make_compiler(Engine engine);
 /// What became of the programs that were to be compiled.
 enum class Outcome : uint8_t {
   kCompiled,
-  kVersion,   ///< of V3D 4.2
+  kLegacy,    ///< rotates by a signal or writes to the SFU, as no driver of V3D 4.2 does
   kTooLarge,  ///< more than kMaxNodes
   kNoMemory,  ///< the host gives no memory for code, or none that may be executed
 };

@@ -54,7 +54,7 @@ TEST_P(JitEngines, CompiledOnceForManyThreads) {
 TEST_P(JitEngines, InterpretedUntilItIsWorthIt) {
   load_text("nop\nnop\nend");
   jit::JitCompiler patient(GetParam(), 20);
-  Twin twin(&patient);
+  Twin twin(&patient, 71);
   const auto words = assemble(71, "nop\nnop\nend").words;
   twin.memory().write(Twin::kCode, words.data(), words.size() * 8);
   const auto compiled_after = [&](int threads) {
@@ -96,7 +96,7 @@ TEST_P(JitEngines, PagesThatDoNotExecuteAreNotRead) {
 
 // A part that execution had not reached is compiled when it has.
 TEST_P(JitEngines, LearnsNewCode) {
-  load_text("b.na0 zero_addr+0x13000\nnop\nnop\nnop\nend");
+  load_text("b.na0 zero_addr+0x5a3000\nnop\nnop\nnop\nend");
   const auto behind = assemble(71, "loop:\nsub.pushz rf1, rf1, 1\nb.anyna loop\nnop\nnop\nnop\nend").words;
   both([&](Twin& twin) { twin.memory().write(Twin::kCode + 0x3000, behind.data(), behind.size() * 8); });
   start();
@@ -127,13 +127,15 @@ TEST_P(JitEngines, ReturnsFromSubroutines) {
   EXPECT_GT(counts.interpreted, 0u);
 }
 
-TEST_P(JitEngines, OldChipsAreInterpreted) {
-  ProgramCache cache(42, &compiler);
-  const auto words = assemble(42, "end").words;
-  start();
-  compiled.memory().write(Twin::kCode, words.data(), words.size() * 8);
-  EXPECT_EQ(run(*cache.get(compiled.memory(), Twin::kCode), compiled.t()), Stop::kEnd);
-  EXPECT_EQ(programs(jit::Outcome::kVersion), 1u);
+TEST_P(JitEngines, RotationAndSfuWritesOfOldChipsAreInterpreted) {
+  for (const char* text : {"nop ; mov r1, r0 ; rot.3\nend", "mov recip, rf1\nend"}) {
+    ProgramCache cache(42, &compiler);
+    const auto words = assemble(42, text).words;
+    start();
+    compiled.memory().write(Twin::kCode, words.data(), words.size() * 8);
+    EXPECT_EQ(run(*cache.get(compiled.memory(), Twin::kCode), compiled.t()), Stop::kEnd);
+  }
+  EXPECT_EQ(programs(jit::Outcome::kLegacy), 2u);
 }
 
 TEST_P(JitEngines, ShowsWhatItMade) {
@@ -152,7 +154,7 @@ TEST_P(JitEngines, ShowsWhatItMade) {
        {"fadd rf4, rf2, rf3", "sub.pushz rf1, rf1, 1", "b.anyna", "in 1 loops", "block 0: "})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   EXPECT_NE(text.find(std::to_string(bytes) + " bytes of host code"), std::string::npos) << text;
-  EXPECT_NE(name.find("0x00010000"), std::string::npos) << name;
+  EXPECT_NE(name.find("0x005a0000"), std::string::npos) << name;
 }
 
 // Nothing unwinds through compiled code.

@@ -51,6 +51,7 @@ class Jit : public Twins {
       t.reset();
       twin.start();
       for (Lanes& r : t.rf) r = any_lanes();
+      for (Lanes& r : t.acc) r = any_lanes();
       for (Lanes* v : {&t.rtop, &t.pixel_x, &t.pixel_y, &t.sample_id, &t.gs_invocation}) *v = any_lanes();
       t.sample_x = as_float(any_lanes());
       t.sample_y = as_float(any_lanes());
@@ -94,9 +95,9 @@ class Jit : public Twins {
 // ---- Operations
 
 /// All modifiers that an operation can have in an ALU.
-const std::vector<AluHalf>& forms_of(Op op, Alu alu) {
-  static std::map<std::pair<Op, Alu>, std::vector<AluHalf>> known;
-  const auto [found, fresh] = known.try_emplace({op, alu});
+const std::vector<AluHalf>& forms_of(int version, Op op, Alu alu) {
+  static std::map<std::tuple<int, Op, Alu>, std::vector<AluHalf>> known;
+  const auto [found, fresh] = known.try_emplace({version, op, alu});
   std::vector<AluHalf>& forms = found->second;
   if (!fresh) return forms;
   const OpInfo& row = info(op);
@@ -109,16 +110,19 @@ const std::vector<AluHalf>& forms_of(Op op, Alu alu) {
         h.pack = static_cast<Pack>(pack);
         Instruction i;
         (alu == Alu::kAdd ? i.add : i.mul) = h;
-        if (encode(71, i)) forms.push_back(h);
+        if (encode(version, i)) forms.push_back(h);
       }
   return forms;
 }
 
-class JitOperations : public Jit, public testing::WithParamInterface<std::tuple<jit::Target, int>> {
+using TargetVersionAndOp = std::tuple<jit::Target, int, int>;
+
+class JitOperations : public Jit, public testing::WithParamInterface<TargetVersionAndOp> {
  protected:
-  JitOperations() : Jit(std::get<0>(GetParam())) {}
+  JitOperations() : Jit(std::get<0>(GetParam()), std::get<1>(GetParam())) {}
   // Registers 0 to 39 mostly stay as they are.
   Operand source(Unpack unpack) {
+    if (version == 42 && random() % 2) return acc(static_cast<int>(random() % 6), unpack);
     if (random() % 8 == 0)
       return {Operand::Kind::kRegister, static_cast<uint8_t>(40 + random() % 24), unpack};
     return rf(static_cast<int>(random() % 40), unpack);
@@ -129,7 +133,8 @@ class JitOperations : public Jit, public testing::WithParamInterface<std::tuple<
     if (info(h.op).has_destination) {
       const Dst dsts[] = {to(40 + static_cast<int>(random() % 24)), to(h.a.index), to(kWaddrRep),
                           to(kWaddrQuad), to(kWaddrNop)};
-      const Dst& d = dsts[random() % 16 < 11 ? 0 : random() % 5];
+      Dst d = dsts[random() % 16 < 11 ? 0 : random() % 5];
+      if (version == 42 && random() % 3 == 0) d = {static_cast<uint8_t>(random() % 6), true};
       h.magic = d.magic;
       h.waddr = d.waddr;
     }
@@ -139,18 +144,20 @@ class JitOperations : public Jit, public testing::WithParamInterface<std::tuple<
       h.flags = static_cast<FlagWrite>(random() % 16);
   }
 };
-std::string name_of_operation(const testing::TestParamInfo<std::tuple<jit::Target, int>>& p) {
-  return std::string(jit::name(std::get<0>(p.param))) + "_" + kOpInfo[std::get<1>(p.param)].mnemonic;
+std::string name_of_operation(const testing::TestParamInfo<TargetVersionAndOp>& p) {
+  const auto [target, version, op] = p.param;
+  return std::string(jit::name(target)) + "_" + kOpInfo[op].mnemonic + "_" + std::to_string(version);
 }
-INSTANTIATE_TEST_SUITE_P(Ops, JitOperations, testing::Combine(kTargets, testing::Range(0, kNumOps)),
+INSTANTIATE_TEST_SUITE_P(Ops, JitOperations,
+                         testing::Combine(kTargets, testing::Values(71, 42), testing::Range(0, kNumOps)),
                          name_of_operation);
 
 // Each form of the operation alone and beside another one, with conditions, flags, all kinds of destinations
 // and small immediates.
 TEST_P(JitOperations, GiveTheSameBits) {
-  const auto op = static_cast<Op>(std::get<1>(GetParam()));
+  const auto op = static_cast<Op>(std::get<2>(GetParam()));
   for (const Alu alu : {Alu::kAdd, Alu::kMul}) {
-    const auto& forms = forms_of(op, alu);
+    const auto& forms = forms_of(version, op, alu);
     for (int round = 0; !forms.empty() && round < 12; ++round) {
       std::vector<Instruction> program;
       while (program.size() < 150) {
@@ -161,8 +168,8 @@ TEST_P(JitOperations, GiveTheSameBits) {
         vary(h);
         if (random() % 2) {
           static constexpr Op kOthers[] = {Op::kAdd, Op::kFmul, Op::kMov, Op::kFmov, Op::kSub, Op::kFadd};
-          const auto& others =
-              forms_of(kOthers[random() % std::size(kOthers)], alu == Alu::kAdd ? Alu::kMul : Alu::kAdd);
+          const auto& others = forms_of(version, kOthers[random() % std::size(kOthers)],
+                                        alu == Alu::kAdd ? Alu::kMul : Alu::kAdd);
           if (!others.empty()) {
             other = others[random() % others.size()];
             vary(other);
@@ -172,17 +179,19 @@ TEST_P(JitOperations, GiveTheSameBits) {
         } else if (info(op).operands > 0 && random() % 8 == 0) {
           h.a = {Operand::Kind::kImmediate, static_cast<uint8_t>(random() % kSmallImmediates), h.a.unpack};
         }
-        if (!encode(71, i)) continue;
+        if (!encode(version, i)) continue;
         program.push_back(i);
       }
       append_end(program);
-      load(assemble(71, program));
+      load(assemble(version, program));
       start(true);
       EXPECT_EQ(run_both(), Stop::kEnd);
       ASSERT_FALSE(HasFailure()) << "round " << round;
     }
   }
-  EXPECT_TRUE(executed != 0 || op == Op::kVpmsetup);  // which 7.1 does not have
+  const bool exists = !forms_of(version, op, Alu::kAdd).empty() || !forms_of(version, op, Alu::kMul).empty();
+  EXPECT_EQ(executed != 0, exists);
+  EXPECT_TRUE(exists || version == 42 || op == Op::kVpmsetup);  // which 7.1 does not have
 }
 
 // Which operations of 7.1 have no code of their own in the AVX-512 back end: all others are computed inline.
@@ -190,7 +199,7 @@ TEST(JitOperationTable, SaysWhatCallsTheInterpreter) {
   std::set<std::string> calls;
   for (int n = 0; n < kNumOps; ++n) {
     const auto op = static_cast<Op>(n);
-    const bool exists = !forms_of(op, Alu::kAdd).empty() || !forms_of(op, Alu::kMul).empty();
+    const bool exists = !forms_of(71, op, Alu::kAdd).empty() || !forms_of(71, op, Alu::kMul).empty();
     if (exists && !jit::avx512::emitter_of(op)) calls.insert(kOpInfo[n].mnemonic);
   }
   EXPECT_EQ(calls,
@@ -207,20 +216,23 @@ TEST(JitOperationTable, SaysWhatCallsTheInterpreter) {
 
 // ---- Random programs
 
-class JitPrograms : public Jit, public testing::WithParamInterface<jit::Target> {
+using TargetAndVersion = std::tuple<jit::Target, int>;
+
+class JitPrograms : public Jit, public testing::WithParamInterface<TargetAndVersion> {
  protected:
-  JitPrograms() : Jit(GetParam()) {}
+  JitPrograms() : Jit(std::get<0>(GetParam()), std::get<1>(GetParam())) {}
   std::vector<uint64_t> random_program(size_t size) {
     std::vector<uint64_t> words;
-    const auto launches = [](const AluHalf& h) {
-      return h.magic && starts_lookup(waddr_info(71, h.waddr).effect);
+    const auto launches = [&](const AluHalf& h) {
+      return h.magic && starts_lookup(waddr_info(version, h.waddr).effect);
     };
     while (words.size() < size) {
       if (random() % 6 == 0) lookup(words);
-      if (random() % 12 == 0) words.push_back(*encode(71, I().sig(kLdvary, to(any_register()))));
+      if (random() % 12 == 0) words.push_back(*encode(version, I().sig(kLdvary, to(any_register()))));
       Instruction i;
       const uint64_t word = source.next();
-      if (!decode(71, word, i) || i.is_branch) continue;
+      if (!decode(version, word, i) || i.is_branch) continue;
+      if ((i.signals & kRotate) || flow::access_of(version, i).sfu) continue;  // interpreted
       if ((i.signals & kThrsw) && random() % 8 != 0) continue;
       const bool tmu = (i.signals & kLdtmu) || launches(i.add) || launches(i.mul);
       if (tmu && random() % 16 != 0) continue;
@@ -232,13 +244,14 @@ class JitPrograms : public Jit, public testing::WithParamInterface<jit::Target> 
 
   // A general access with a configuration and addresses that may make sense.
   void lookup(std::vector<uint64_t>& words) {
-    const auto push = [&](const Instruction& i) { words.push_back(*encode(71, i)); };
+    const auto push = [&](const Instruction& i) { words.push_back(*encode(version, i)); };
+    const Operand uniform = version == 42 ? acc(5) : rf(0);
     const int address = any_register();
     if (random() % 2) {  // base + lane * stride
       push(I().add(Op::kEidx, to(address)));
       push(I().add(Op::kShl, to(address), rf(address), imm(random() % 2 ? 2 : 4)));
       push(I().sig(kLdunif));
-      push(I().add(Op::kAdd, to(address), rf(address), rf(0)));
+      push(I().add(Op::kAdd, to(address), rf(address), uniform));
     }
     for (uint64_t n = random() % 4 ? 0 : random() % 5; n > 0; --n)
       push(I().add(Op::kOr, to(kWaddrTmud), rf(any_register()), rf(any_register())));
@@ -260,13 +273,17 @@ class JitPrograms : public Jit, public testing::WithParamInterface<jit::Target> 
     b.offset = (target - static_cast<uint32_t>(at) - 4) * 8;
     if (random() % 8 == 0) b.target = random() % 2 ? BranchTarget::kLink : BranchTarget::kRegister;
     if (random() % 8 == 0) b.target = BranchTarget::kAbsolute, b.offset = Twin::kCode + target * 8;
-    return *encode(71, i);
+    return *encode(version, i);
   }
 
-  RandomWords source{71};
+  RandomWords source{version};
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, JitPrograms, kTargets, kNameOfTarget);
+std::string name_of_programs(const testing::TestParamInfo<TargetAndVersion>& p) {
+  return std::string(jit::name(std::get<0>(p.param))) + "_" + std::to_string(std::get<1>(p.param));
+}
+INSTANTIATE_TEST_SUITE_P(Targets, JitPrograms, testing::Combine(kTargets, testing::Values(71, 42)),
+                         name_of_programs);
 
 // Arguments of every magnitude, each with random bits behind, and those of which sfu.h says more.
 TEST_P(JitPrograms, SpecialFunctions) {
@@ -276,7 +293,7 @@ TEST_P(JitPrograms, SpecialFunctions) {
       I().add(Op::kRsqrt, to(15), rf(1)),
   };
   append_end(program);
-  load(assemble(71, program));
+  load(assemble(version, program));
   start(true);
   Lanes argument = {0x3b429d37, 0xbcf3a937, 0x3b429d36, 0xbcf3a936, 0x43480000, 0xc3480000};
   for (uint32_t round = 0; round < 1 << 14; ++round) {
@@ -408,7 +425,7 @@ TEST_P(JitPrograms, GeneralAccesses) {
                           .mul_if(random() % 4 ? Cond::kNone : Cond::kIfna));
     for (int n = 0; n < (words == 0 ? 2 : 1); ++n) program.push_back(I().sig(kLdtmu, to(20 + n)));
     append_end(program);
-    load(assemble(71, program));
+    load(assemble(version, program));
     start(true);
     const uint32_t base = Twin::kData + static_cast<uint32_t>(random() % 0x400),
                    stride = static_cast<uint32_t>(random() % 5 * 4), value = special();
@@ -464,6 +481,7 @@ TEST_P(JitPrograms, UniformsOfASnapshot) {
 }
 
 TEST_P(JitPrograms, OfADriver) {
+  if (version != 71) GTEST_SKIP() << "the programs are of 7.1";
   for (const CompiledProgram& program : compiled_programs()) {
     SCOPED_TRACE(program.stage);
     for (int round = 0; round < 10; ++round) {

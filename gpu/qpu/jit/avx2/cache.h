@@ -11,7 +11,7 @@
 namespace v3d::qpu::jit::avx2 {
 
 /// What is cached: QPU registers by their numbers, and behind them other lanes of the thread.
-enum Cached : uint8_t { kCachedFlagA = kFirstAccumulator, kCachedFlagB, kCachedRtop, kNumCached };
+enum Cached : uint8_t { kCachedFlagA = kNumRegisters, kCachedFlagB, kCachedRtop, kNumCached };
 
 /// 8 lanes of one of them.
 using Slot = uint8_t;

@@ -7,6 +7,7 @@
 
 #include "gpu/qpu/jit/avx2/emitter.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
+#include "gpu/tmu/lookup/plan.h"
 
 namespace v3d::qpu::jit::avx2 {
 
@@ -78,6 +79,25 @@ void Emitter::emit_active_lanes(Label& refused) {
   shr(eax, cl);
   and_(eax, 15);
   jz(refused, T_NEAR);
+  if (tmu::lookup_properties(version()).wrap16) {
+    // Vectors that go on at the start of their 16 bytes are left to the function.
+    mov(ecx, kMostWords);
+    sub(ecx, eax);
+    shl(ecx, 2);
+    vmovd(Xmm(2), ecx);
+    vpbroadcastd(Ymm(2), Xmm(2));
+    for (part_ = 0; part_ < 2; ++part_) {
+      vmovaps(Ymm(3 + part_), in_frame(kAddresses));
+      vpand(Ymm(3 + part_), Ymm(3 + part_), constant(12));
+      vpcmpgtd(Ymm(3 + part_), Ymm(3 + part_), Ymm(2));
+    }
+    vmovmskps(ecx, Ymm(3));
+    vmovmskps(edx, Ymm(4));
+    shl(edx, 8);
+    or_(ecx, edx);
+    test(ecx, r8d);
+    jnz(refused, T_NEAR);
+  }
 
   vpxor(Ymm(2), Ymm(2), Ymm(2));
   for (part_ = 0; part_ < 2; ++part_) vpcmpeqd(Ymm(3 + part_), Ymm(2), in_thread(offsetof(Thread, msf)));

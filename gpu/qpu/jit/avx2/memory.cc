@@ -87,7 +87,7 @@ void Emitter::land_varying() {
     const Ymm c = scratch();
     const size_t offset = in_pending(offsetof(Pending, vary_c)) + static_cast<size_t>(part_) * kPartBytes;
     vmovaps(c, yword[kThread + rax + offset]);
-    bind(kIsa71.implicit, c);
+    bind(implicit(), c);
   }
 }
 

@@ -81,7 +81,7 @@ void Emitter::store_dirty() {
 Xbyak::Address Emitter::home(Slot slot) const {
   const int cached = slot / 2;
   const size_t part = slot % 2 * kPartBytes;
-  if (cached < kFirstAccumulator)
+  if (cached < kNumRegisters)
     return yword[kThread + (offsetof(Thread, rf) + static_cast<size_t>(cached) * sizeof(Lanes) + part)];
   if (cached == kCachedRtop) return yword[kThread + (offsetof(Thread, rtop) + part)];
   const size_t flag = static_cast<size_t>(cached - kCachedFlagA);
@@ -91,9 +91,7 @@ Xbyak::Address Emitter::home(Slot slot) const {
 // ---- Which register gives way: the one whose value is needed last
 
 void Emitter::mark_uses(Use* uses, const Use& use, const flow::Resources& resources) {
-  resources.registers.for_each([&](Register r) {
-    if (r < kFirstAccumulator) uses[r] = use;
-  });
+  resources.registers.for_each([&](Register r) { uses[r] = use; });
   if (resources.state & flow::kFlagA) uses[kCachedFlagA] = use;
   if (resources.state & flow::kFlagB) uses[kCachedFlagB] = use;
   if (resources.state & flow::kRtop) uses[kCachedRtop] = use;

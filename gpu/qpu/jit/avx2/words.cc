@@ -15,8 +15,6 @@ using Target = Place::Target;
 
 namespace {
 
-constexpr int kVersion = 71;
-
 bool has_own_code(Unpack unpack) { return unpack < Unpack::kU5 || unpack > Unpack::kU7; }
 
 }  // namespace
@@ -24,13 +22,16 @@ bool has_own_code(Unpack unpack) { return unpack < Unpack::kU5 || unpack > Unpac
 void Emitter::emit_alu_word(const Instruction& i) {
   Half add, mul;
   mul.number = 1;
-  if (!flow::is_idle(kVersion, i.add)) add.in = &i.add, add.to = place_of(i.add), add.exec = exec_of(i.add);
-  if (!flow::is_idle(kVersion, i.mul)) mul.in = &i.mul, mul.to = place_of(i.mul), mul.exec = exec_of(i.mul);
+  if (!flow::is_idle(version(), i.add))
+    add.in = &i.add, add.to = place_of(version(), i.add), add.exec = exec_of(i.add);
+  if (!flow::is_idle(version(), i.mul))
+    mul.in = &i.mul, mul.to = place_of(version(), i.mul), mul.exec = exec_of(i.mul);
   for (Half* half : {&add, &mul}) {
     half->result.frame = offsetof(Frame, results) + half->number * sizeof(Lanes);
     half->x.frame = offsetof(Frame, flag_results) + half->number * sizeof(Lanes);
   }
-  const Place signal = i.signals & kSignalsWithAddress ? place_of(i.signal_magic, i.signal_waddr) : Place();
+  const Place signal =
+      i.signals & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
   const auto calls = [](const Place& to) {
     return to.target == Target::kPort && (writes_by_call(to) || to.effect == Effect::kGeneral);
   };
@@ -188,7 +189,7 @@ void Emitter::compute_by_call(Half& half) {
 // ---- Operands
 
 Source Emitter::operand(const Operand& o, bool into_register) {
-  if (o.kind == Operand::Kind::kRegister) return read(o.index, into_register);
+  if (o.kind != Operand::Kind::kImmediate) return read(o.reg(), into_register);
   const uint32_t value = small_immediate(o.index);
   return Source(constant(value), value);
 }
@@ -459,8 +460,8 @@ void Emitter::fetch_signals(const Instruction& i) {
 
 void Emitter::commit_signals(const Instruction& i, bool kept) {
   const uint16_t s = i.signals;
-  const Place implicit{Target::kRegister, kIsa71.implicit};
-  const Place to = s & kSignalsWithAddress ? place_of(i.signal_magic, i.signal_waddr) : Place();
+  const Place implicit{Target::kRegister, this->implicit()};
+  const Place to = s & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
   const auto load = [&](const Place& place, const auto& fetch) {
     const Scope scope(*this);
     Vector value;

@@ -72,7 +72,7 @@ class Emitter final : public ProgramEmitter {
     bool at_home = false;     ///< the Thread does
     bool written = false;     ///< somewhere in the program
   };
-  using Pins = std::array<Pin, kFirstAccumulator>;
+  using Pins = std::array<Pin, kNumRegisters>;
 
   void pin_registers();
   void load_state() override;

@@ -9,6 +9,7 @@
 
 #include "gpu/qpu/jit/avx512/emitter.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
+#include "gpu/tmu/lookup/plan.h"
 
 namespace v3d::qpu::jit::avx512 {
 
@@ -19,7 +20,7 @@ namespace {
 /// Of the configuration byte (texture.md 2.4): its operations, shifted to their place.
 constexpr uint32_t kConfigAtStart = 0xffffffff, kOperation = 0x78;
 constexpr uint32_t kAdd = 0 << 3, kCount = 8 << 3, kRegularAccess = 15 << 3;
-constexpr uint8_t kNotBelow = 5;
+constexpr uint8_t kNotBelow = 5, kAbove = 6;
 
 }  // namespace
 
@@ -144,6 +145,18 @@ void Emitter::emit_active_lanes(Label& refused, Label& atomics) {
   shr(eax, cl);
   and_(eax, 15);
   jz(refused, T_NEAR);
+  if (tmu::lookup_properties(version()).wrap16) {
+    // Vectors that go on at the start of their 16 bytes are left to the function.
+    mov(ecx, kMostWords);
+    sub(ecx, eax);
+    shl(ecx, 2);
+    vpbroadcastd(kTemp, ecx);
+    vpandd(kUnpackedA, kTemp2, constant(12));
+    vpcmpud(kScratchMask, kUnpackedA, kTemp, kAbove);
+    kmovw(ecx, kScratchMask);
+    test(ecx, esi);
+    jnz(refused, T_NEAR);
+  }
   mov(r8d, esi);
 }
 

@@ -52,7 +52,7 @@ void Emitter::land_varying() {
   xor_(byte[kThread + in_pending(offsetof(Pending, vary_oldest))], 1);
   shl(eax, 6);
   const auto c = zword[kThread + rax + in_pending(offsetof(Pending, vary_c))];
-  write(kIsa71.implicit, Source(c), nullptr);
+  write(implicit(), Source(c), nullptr);
 }
 
 void Emitter::load_tlb_word(const Zmm& to, bool with_config) {
@@ -212,7 +212,7 @@ void Emitter::call_later(const Place& to, const Zmm& value, const Opmask* exec, 
     L(from);
     pins_ = pins;
     write_port_by_call(to, value, mask ? &*mask : nullptr, false);
-    for (Register r = 0; r < kFirstAccumulator; ++r)
+    for (Register r = 0; r < kNumRegisters; ++r)
       if (pins[r].zmm >= 0 && pins[r].in_register) read(r);
     if (unifa.in_register) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);
     jmp(back, T_NEAR);

@@ -12,14 +12,14 @@ Emitter::Emitter(const flow::Flow& flow, void* buffer, size_t bytes) : ProgramEm
 
 void Emitter::pin_registers() {
   std::vector<Register> ranked;
-  for (Register r = 0; r < kFirstAccumulator; ++r)
+  for (Register r = 0; r < kNumRegisters; ++r)
     if (flow_.registers[r].weight != 0) ranked.push_back(r);
   std::stable_sort(ranked.begin(), ranked.end(), [this](Register a, Register b) {
     return flow_.registers[a].weight > flow_.registers[b].weight;
   });
   for (size_t n = 0; n < ranked.size() && n < kNumPinned; ++n)
     pins_[ranked[n]].zmm = kFirstPinned + static_cast<int>(n);
-  for (Register r = 0; r < kFirstAccumulator; ++r) pins_[r].written = flow_.registers[r].writes != 0;
+  for (Register r = 0; r < kNumRegisters; ++r) pins_[r].written = flow_.registers[r].writes != 0;
 }
 
 void Emitter::begin_block_registers(uint32_t) {
@@ -63,27 +63,27 @@ void Emitter::write(Register r, const Source& value, const Opmask* exec) {
 }
 
 void Emitter::settle() {
-  for (Register r = 0; r < kFirstAccumulator; ++r)
+  for (Register r = 0; r < kNumRegisters; ++r)
     if (pins_[r].zmm >= 0) read(r);
 }
 
 void Emitter::load_state() {
   kmovw(kFlagA, word[kThread + offsetof(Thread, flag_a)]);
   kmovw(kFlagB, word[kThread + offsetof(Thread, flag_b)]);
-  for (Register r = 0; r < kFirstAccumulator; ++r)
+  for (Register r = 0; r < kNumRegisters; ++r)
     if (pins_[r].zmm >= 0) vmovdqa64(Zmm(pins_[r].zmm), home(r));
 }
 
 void Emitter::store_state() {
   kmovw(word[kThread + offsetof(Thread, flag_a)], kFlagA);
   kmovw(word[kThread + offsetof(Thread, flag_b)], kFlagB);
-  for (Register r = 0; r < kFirstAccumulator; ++r)
+  for (Register r = 0; r < kNumRegisters; ++r)
     if (pins_[r].zmm >= 0 && pins_[r].written) vmovdqa64(home(r), Zmm(pins_[r].zmm));
 }
 
 std::function<void()> Emitter::settle_for_exit() {
   return [this, pins = pins_] {
-    for (Register r = 0; r < kFirstAccumulator; ++r)
+    for (Register r = 0; r < kNumRegisters; ++r)
       if (pins[r].zmm >= 0 && pins[r].written && !pins[r].in_register) vmovdqa64(Zmm(pins[r].zmm), home(r));
   };
 }
@@ -95,7 +95,7 @@ void Emitter::live_lanes_to(const Reg32& to) {
 }
 
 void Emitter::spill() {
-  for (Register r = 0; r < kFirstAccumulator; ++r) {
+  for (Register r = 0; r < kNumRegisters; ++r) {
     Pin& pin = pins_[r];
     if (pin.zmm < 0 || pin.at_home || !pin.in_register) continue;
     vmovdqa64(home(r), Zmm(pin.zmm));

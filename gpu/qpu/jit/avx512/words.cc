@@ -13,7 +13,6 @@ using Xbyak::Ymm;
 
 namespace {
 
-constexpr int kVersion = 71;
 constexpr uint8_t kGreaterWord = 6;  // of vpcmpd and vpcmpud
 
 bool has_own_code(Unpack unpack) { return unpack < Unpack::kU5 || unpack > Unpack::kU7; }
@@ -25,11 +24,13 @@ void Emitter::emit_alu_word(const Instruction& i) {
   Half add, mul;
   add.result = kResultAdd, add.exec = kExecAdd, add.x = kXAdd;
   mul.result = kResultMul, mul.exec = kExecMul, mul.x = kXMul;
-  if (!flow::is_idle(kVersion, i.add)) add.in = &i.add, add.to = place_of(i.add);
-  if (!flow::is_idle(kVersion, i.mul) && !begins_product(i.mul)) mul.in = &i.mul, mul.to = place_of(i.mul);
+  if (!flow::is_idle(version(), i.add)) add.in = &i.add, add.to = place_of(version(), i.add);
+  if (!flow::is_idle(version(), i.mul) && !begins_product(i.mul))
+    mul.in = &i.mul, mul.to = place_of(version(), i.mul);
   if (i.mul.op == Op::kMultop && !mul.in) product_ = node_ + 1;
 
-  const Place signal = i.signals & kSignalsWithAddress ? place_of(i.signal_magic, i.signal_waddr) : Place();
+  const Place signal =
+      i.signals & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
   const auto calls = [&](const Half& half) {
     return half.in && (!has_own_code(*half.in) || writes_by_call(half.to));
   };
@@ -109,14 +110,14 @@ void Emitter::compute_own(Half& half, bool may_write_directly) {
 // Nothing may leave the code, read rtop or change an operand between the two.
 bool Emitter::begins_product(const AluHalf& multop) const {
   if (multop.op != Op::kMultop || multop.flags != FlagWrite::kNone) return false;
-  if (place_of(multop).target != Place::Target::kNone) return false;
+  if (place_of(version(), multop).target != Place::Target::kNone) return false;
   if (flow_.is_last(node_) || flow_.is_last(node_ + 1)) return false;
   const flow::Node &node = flow_.nodes[node_], &next = flow_.nodes[node_ + 1];
   const Instruction& i = *flow_.instruction(next);
   if (i.is_branch || (i.signals & kLdtmu) || i.mul.op != Op::kUmul24) return false;
   const auto stays = [&](const Operand& o) {
     if (o.unpack != Unpack::kNone) return false;
-    const bool lands = (next.in_flight.vary & 1) && o.reg() == kIsa71.implicit;
+    const bool lands = (next.in_flight.vary & 1) && o.reg() == isa(version()).implicit;
     return o.reg() == kNoRegister || (!lands && !flow_.access(node).writes.registers.has(o.reg()));
   };
   const AluHalf& umul = i.mul;
@@ -157,7 +158,7 @@ void Emitter::compute_by_call(Half& half) {
 // ---- Operands
 
 Source Emitter::operand(const Operand& o) {
-  if (o.kind == Operand::Kind::kRegister) return read(o.index);
+  if (o.kind != Operand::Kind::kImmediate) return read(o.reg());
   const uint32_t value = small_immediate(o.index);
   return Source(constant(value), value);
 }
@@ -364,8 +365,8 @@ void Emitter::commit_signals(const Instruction& i, bool kept) {
     else
       commit(to, Pack::kNone, reg, nullptr);
   };
-  const Place implicit{Place::Target::kRegister, kIsa71.implicit};
-  const Place to = s & kSignalsWithAddress ? place_of(i.signal_magic, i.signal_waddr) : Place();
+  const Place implicit{Place::Target::kRegister, this->implicit()};
+  const Place to = s & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
   if (kept) {
     if (s & kSignalsImplicit)
       load(implicit, [&](const Zmm& reg) { vmovdqa64(reg, in_frame(offsetof(Frame, implicitly))); });

@@ -14,8 +14,9 @@ struct Place {
   bool takes_uniform = false;
   uint8_t waddr = kWaddrNop;
 };
-Place place_of(bool magic, uint8_t waddr);
-Place place_of(const AluHalf& half);
+/// @param version  of the chip
+Place place_of(int version, bool magic, uint8_t waddr);
+Place place_of(int version, const AluHalf& half);
 /// Whether the interpreter's function does it.
 bool writes_by_call(const Place& to);
 

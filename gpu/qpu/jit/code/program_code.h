@@ -22,6 +22,7 @@ struct CodeContent {
     uint32_t first, count;
     bool operator==(const Stretch&) const = default;
   };
+  int version = 0;               ///< of the chip: 71 or 42
   bool final_section = false;    ///< of the threads that run it
   std::optional<GpuAddr> entry;  ///< the only place where it means this: it has absolute branches
   std::vector<Stretch> stretches;

@@ -28,7 +28,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   using Reg64 = Xbyak::Reg64;
   using Label = Xbyak::Label;
 
-  /// @param flow  of 7.1; outlives the emitter
+  /// @param flow  outlives the emitter
   /// @param buffer  for the code, which does not depend on where it stands, nor on where the program does
   ProgramEmitter(const flow::Flow& flow, void* buffer, size_t bytes);
 
@@ -96,6 +96,10 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// Jumps there to leave before the current node, as if it and those behind had not been.
   Label& exit_before_node(CodeExit::Why why);
   Label& exit_with_hang();
+
+  int version() const { return flow_.setting.version; }
+  /// Where ldunif, ldunifa and the C of ldvary arrive.
+  Register implicit() const { return isa(version()).implicit; }
 
   const flow::Flow& flow_;
 
