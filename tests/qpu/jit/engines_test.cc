@@ -138,6 +138,38 @@ TEST_P(JitEngines, RotationAndSfuWritesOfOldChipsAreInterpreted) {
   EXPECT_EQ(programs(jit::Outcome::kLegacy), 2u);
 }
 
+// Equal registers share one of the host's, but not where a way leads that only the interpreter knows.
+TEST_P(JitEngines, ReturnsToWhereRegistersWereEqual) {
+  load_text(
+      "mov rf1, rf2\nbl.alla function\nnop\nnop\nnop\nthrsw\nnop\nnop\nadd rf3, rf1, rf2\nthrsw\nthrsw\nend\n"
+      "function:\nb lri\nadd rf1, rf1, 1\nnop\nnop");
+  for (const bool calls : {true, false}) {
+    start();
+    both([&](Twin& twin) {
+      twin.t().final_section = false;
+      twin.t().flag_a = calls ? kAllLanes : 0;
+      twin.t().rf[2] = splat(5u);
+    });
+    EXPECT_EQ(run_both(), Stop::kEnd);
+    EXPECT_EQ(compiled.t().rf[3][0], calls ? 11u : 10u);
+  }
+}
+
+// A result whose sign is also a flag comes back whole after a switch, of which the thread keeps but the bits
+// of flags.
+TEST_P(JitEngines, ResultsAndTheirFlagsOutliveSwitches) {
+  load_text("thrsw\nnop\nsub.pushn rf1, rf2, rf3\nadd.ifa rf4, rf1, rf1\nthrsw\nthrsw\nend");
+  start();
+  both([](Twin& twin) {
+    twin.t().final_section = false;
+    twin.t().stop_at_switch = true;
+    twin.t().rf[2] = kLaneIndex;
+    twin.t().rf[3] = splat(7u);
+  });
+  EXPECT_EQ(run_both(), Stop::kEnd);
+  EXPECT_EQ(compiled.t().rf[4][3], static_cast<uint32_t>(-8));
+}
+
 TEST_P(JitEngines, ShowsWhatItMade) {
   std::string text, name;
   size_t bytes = 0;

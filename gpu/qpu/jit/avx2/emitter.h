@@ -82,7 +82,7 @@ class Emitter final : public ProgramEmitter {
   void store_state() override;
   void begin_block_registers(uint32_t block) override;
   bool passes_registers() const override { return true; }
-  void pass_registers(uint32_t block) override { passed_.insert_or_assign(block, cache_); }
+  void pass_registers(uint32_t block) override;
   void load_for_entry(uint32_t block) override { reload(passed_.at(block)); }
   void settle() override;
   std::function<void()> settle_for_exit() override;
