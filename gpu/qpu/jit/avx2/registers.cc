@@ -222,6 +222,13 @@ Source Emitter::read(int cached, bool into_register) {
   return Source(Ymm(cache_.host(slot)));
 }
 
+Emitter::Ymm Emitter::read_part(int cached, int part) {
+  const int own = std::exchange(part_, part);
+  const Ymm reg = read(cached, true).reg();
+  part_ = own;
+  return reg;
+}
+
 void Emitter::bind(int cached, const Ymm& value) {
   cache_.bind(slot_of(cached, part_), value.getIdx(), true);
 }
