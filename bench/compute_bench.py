@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compute figures of the device as a client of the kernel interface sees them, beside those of a real Raspberry Pi 5.
 
-  build/release/bin/v3demu run -- python3 bench/compute_bench.py [--repeat N] [--vulkan-bench PROGRAM]
+  build/release/bin/v3demu run -- python3 bench/compute_bench.py [--repeat N] [--only REGEX] [--vulkan-bench PROGRAM]
 
 SGEMM and SCOPY are QPU code of our own (tests/e2e/qpu_programs/kernels.py) that SUBMIT_CSD starts; times run from
 the submit to the end of WAIT_BO, the best of N. Submit and dispatch latency come from vulkan_bench, through the real
@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import time
@@ -46,15 +47,15 @@ class Bench:
             times.append(time.perf_counter() - start)
         return min(times)
 
-    def sgemm(self, n):
-        """Gflop/s of an n x n product; checks 100 elements."""
+    def sgemm(self, n, text=None, step=kernels.SGEMM_K):
+        """Gflop/s of an n x n product; checks 100 elements. `text`: another program, of so many columns of A a turn."""
         numbers = random.Random(1)
         values = [array.array("f", (numbers.uniform(-1, 1) for _ in range(n * n))) for _ in range(2)]
         a, b, c = (self.device.bo(4 * n * (n + kernels.SGEMM_SLACK_ROWS)) for _ in range(3))
         for bo, source in zip((a, b), values):
             bo.floats[:n * n] = memoryview(source)
-        seconds = self.best(kernels.SGEMM[self.device.version],
-                            [a.address, 4 * n, b.address, 4 * n, c.address, n // kernels.SGEMM_K],
+        seconds = self.best(text or kernels.SGEMM[self.device.version],
+                            [a.address, 4 * n, b.address, 4 * n, c.address, n // step],
                             n * n // 256, (n // 16, n // 16, 1))
         for _ in range(100):
             row, column = numbers.randrange(n), numbers.randrange(n)
@@ -89,28 +90,33 @@ class Bench:
         return 4 * count / seconds / 1e9
 
 
-def latencies(program):
-    """Microseconds of vulkan_bench's benchmarks by name."""
-    output = subprocess.run([program, "--benchmark_filter=^(empty_queue_submit|dispatch_one_workgroup)/",
-                             "--benchmark_format=json"], check=True, stdout=subprocess.PIPE).stdout
-    return {b["name"].split("/")[0]: b["real_time"] for b in json.loads(output)["benchmarks"]}
+def latency(program, name):
+    """Microseconds of one of vulkan_bench's benchmarks."""
+    output = subprocess.run([program, f"--benchmark_filter=^{name}/", "--benchmark_format=json"], check=True,
+                            stdout=subprocess.PIPE).stdout
+    (result,) = json.loads(output)["benchmarks"]
+    return result["real_time"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=3, help="runs of each kernel (default %(default)s)")
+    parser.add_argument("--only", default="", metavar="REGEX", help="figures whose names it matches")
     parser.add_argument("--vulkan-bench", default=str(ROOT / "build/release/bin/vulkan_bench"))
     options = parser.parse_args()
     bench = Bench(options.repeat)
-    waits = latencies(options.vulkan_bench)
     print(f"{'':36}{'v3demu':>10}{'Pi 5':>10}")
-    for name, unit, value, pi in (
-            ("sgemm 1024 x 1024", "Gflop/s", bench.sgemm(1024), 21.4),
-            ("scopy 24 Mi floats, 1 thread", "GB/s", bench.scopy(24 << 20, 0), 1.69),
-            ("scopy 24 Mi floats, all threads", "GB/s", bench.scopy(24 << 20, 2), 4.14),
-            ("empty vkQueueSubmit", "us", waits["empty_queue_submit"], 22.7),
-            ("dispatch of one workgroup, waited", "us", waits["dispatch_one_workgroup"], 55.6)):
-        print(f"{name:36}{value:10.2f}{pi:10.2f} {unit}", flush=True)
+    if bench.device.version == 42 and re.search(options.only, "sgemm 1024 x 1024 by rotation"):
+        print(f"{'sgemm 1024 x 1024 by rotation':36}{bench.sgemm(1024, kernels.SGEMM_ROTATED, 16):10.2f}{'':10} Gflop/s", flush=True)
+    for name, unit, measure, pi in (
+            ("sgemm 1024 x 1024", "Gflop/s", lambda: bench.sgemm(1024), 21.4),
+            ("scopy 24 Mi floats, 1 thread", "GB/s", lambda: bench.scopy(24 << 20, 0), 1.69),
+            ("scopy 24 Mi floats, all threads", "GB/s", lambda: bench.scopy(24 << 20, 2), 4.14),
+            ("empty vkQueueSubmit", "us", lambda: latency(options.vulkan_bench, "empty_queue_submit"), 22.7),
+            ("dispatch of one workgroup, waited", "us",
+             lambda: latency(options.vulkan_bench, "dispatch_one_workgroup"), 55.6)):
+        if re.search(options.only, name):
+            print(f"{name:36}{measure():10.2f}{pi:10.2f} {unit}", flush=True)
 
 
 if __name__ == "__main__":
