@@ -204,7 +204,11 @@ class Emitter final : public ProgramEmitter {
 
   void emit_routines() override;
   void emit_general_access();
-  void emit_active_lanes(Label& refused);
+  void emit_begin_access();
+  void emit_word_access();
+  void emit_active_lanes(Label& refused, Label& atomics);
+  void emit_atomics(Label& refused);
+  void emit_common_sum(Label& differ, Label& done);
   void emit_loads();
   void emit_vector_load(Label& gather);
   void emit_gathers();
@@ -212,7 +216,10 @@ class Emitter final : public ProgramEmitter {
   void emit_vector_store(Label& scatter);
   void emit_scatters();
   void test_stride(uint32_t bytes);
+  void lanes_to(const Reg32& to, const Ymm& low, const Ymm& high);
+  void take_words();
   void queue_slot(uint32_t behind_tail);
+  void push_word(const Ymm& low, const Ymm& high);
 
   Cache cache_;
   std::map<uint32_t, Cache> passed_;  // what blocks begin with

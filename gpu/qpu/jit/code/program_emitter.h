@@ -84,6 +84,9 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void prepare_call(bool uniforms);
   /// Leaves edx changed.
   void whole_quads_of_ecx();
+  /// Adds Frame::a to the words at Frame::addresses for the lanes of r8d, of which there is one at least. The
+  /// words before go to Frame::b. Changes eax, ecx, edx, esi and r8d.
+  void emit_lane_sums();
 
   /// Words of 32 bits in memory behind the code: one, 16, or a double.
   Label& word_behind(uint32_t bits);
@@ -139,6 +142,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void leave(uint32_t exit);
   void emit_constants();
   void address_to_eax(int32_t index);
+  void emit_sums_in_transaction(Label& locked, Label& done);
 
   CodeTables* made_ = nullptr;
   std::vector<Label> block_labels_;
