@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compute figures of the device as a client of the kernel interface sees them, beside those of a real Raspberry Pi 5.
 
-  build/release/bin/v3demu run -- python3 bench/compute_bench.py [--repeat N] [--vulkan-bench PROGRAM] [--json]
+  build/release/bin/v3demu run -- python3 bench/compute_bench.py [--repeat N] [--only REGEX] [--json]
 
 SGEMM and SCOPY are QPU code of our own (tests/e2e/qpu_programs/kernels.py) that SUBMIT_CSD starts; times run from
 the submit to the end of WAIT_BO, the best of N. Submit and dispatch latency come from vulkan_bench, through the real
@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import time
@@ -46,15 +47,15 @@ class Bench:
             times.append(time.perf_counter() - start)
         return times
 
-    def sgemm(self, n):
-        """Gflop/s of n x n products; checks 100 elements."""
+    def sgemm(self, n, text=None, step=kernels.SGEMM_K):
+        """Gflop/s of n x n products; checks 100 elements. `text`: another program, of so many columns of A a turn."""
         numbers = random.Random(1)
         values = [array.array("f", (numbers.uniform(-1, 1) for _ in range(n * n))) for _ in range(2)]
         a, b, c = (self.device.bo(4 * n * (n + kernels.SGEMM_SLACK_ROWS)) for _ in range(3))
         for bo, source in zip((a, b), values):
             bo.floats[:n * n] = memoryview(source)
-        times = self.seconds(kernels.SGEMM[self.device.version],
-                             [a.address, 4 * n, b.address, 4 * n, c.address, n // kernels.SGEMM_K],
+        times = self.seconds(text or kernels.SGEMM[self.device.version],
+                             [a.address, 4 * n, b.address, 4 * n, c.address, n // step],
                              n * n // 256, (n // 16, n // 16, 1))
         for _ in range(100):
             row, column = numbers.randrange(n), numbers.randrange(n)
@@ -89,16 +90,18 @@ class Bench:
         return [4 * count / seconds / 1e9 for seconds in times]
 
 
-def latencies(program):
-    """Microseconds of vulkan_bench's benchmarks by name."""
-    output = subprocess.run([program, "--benchmark_filter=^(empty_queue_submit|dispatch_one_workgroup)/",
-                             "--benchmark_format=json"], check=True, stdout=subprocess.PIPE).stdout
-    return {b["name"].split("/")[0]: b["real_time"] for b in json.loads(output)["benchmarks"]}
+def latency(program, name):
+    """Microseconds of one of vulkan_bench's benchmarks."""
+    output = subprocess.run([program, f"--benchmark_filter=^{name}/", "--benchmark_format=json"], check=True,
+                            stdout=subprocess.PIPE).stdout
+    (result,) = json.loads(output)["benchmarks"]
+    return result["real_time"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=3, help="runs of each kernel (default %(default)s)")
+    parser.add_argument("--only", default="", metavar="REGEX", help="figures whose names it matches")
     parser.add_argument("--vulkan-bench", default=str(ROOT / "build/release/bin/vulkan_bench"))
     parser.add_argument("--json", action="store_true", help="all runs of sgemm and scopy, and nothing else")
     options = parser.parse_args()
@@ -106,15 +109,19 @@ def main():
     if options.json:
         print(json.dumps({"sgemm": bench.sgemm(1024), "scopy": bench.scopy(24 << 20, 2)}))
         return
-    waits = latencies(options.vulkan_bench)
+    figures = [
+        ("sgemm 1024 x 1024", "Gflop/s", lambda: max(bench.sgemm(1024)), 21.4),
+        ("scopy 24 Mi floats, 1 thread", "GB/s", lambda: max(bench.scopy(24 << 20, 0)), 1.69),
+        ("scopy 24 Mi floats, all threads", "GB/s", lambda: max(bench.scopy(24 << 20, 2)), 4.14),
+        ("empty vkQueueSubmit", "us", lambda: latency(options.vulkan_bench, "empty_queue_submit"), 22.7),
+        ("dispatch of one workgroup, waited", "us", lambda: latency(options.vulkan_bench, "dispatch_one_workgroup"),
+         55.6)]
+    if bench.device.version == 42:
+        figures.insert(1, ("... by rotation", "Gflop/s", lambda: max(bench.sgemm(1024, kernels.SGEMM_ROTATED, 16)), None))
     print(f"{'':36}{'v3demu':>10}{'Pi 5':>10}")
-    for name, unit, value, pi in (
-            ("sgemm 1024 x 1024", "Gflop/s", max(bench.sgemm(1024)), 21.4),
-            ("scopy 24 Mi floats, 1 thread", "GB/s", max(bench.scopy(24 << 20, 0)), 1.69),
-            ("scopy 24 Mi floats, all threads", "GB/s", max(bench.scopy(24 << 20, 2)), 4.14),
-            ("empty vkQueueSubmit", "us", waits["empty_queue_submit"], 22.7),
-            ("dispatch of one workgroup, waited", "us", waits["dispatch_one_workgroup"], 55.6)):
-        print(f"{name:36}{value:10.2f}{pi:10.2f} {unit}", flush=True)
+    for name, unit, measure, pi in figures:
+        if re.search(options.only, name):
+            print(f"{name:36}{measure():10.2f}{f'{pi:.2f}' if pi else '':>10} {unit}", flush=True)
 
 
 if __name__ == "__main__":

@@ -33,12 +33,29 @@ constexpr Profile kPi5Of16 = [] {
   return p;
 }();
 
+constexpr Profile kPi5C1 = [] {
+  Profile p = kPi5;
+  p.name = "rpi5-c1";
+  p.description = "Raspberry Pi 5 of stepping C1, which rpi5 is: V3D 7.1.7, 3 slices of 4 QPUs";
+  return p;
+}();
+
 constexpr Profile kPi5D0 = [] {
   Profile p = kPi5;
   p.name = "rpi5-d0";
   p.description = "Raspberry Pi 5 of stepping D0, V3D 7.1.10, 3 slices of 4 QPUs";
   p.revision = 10;
   p.hub_ident3 = 0x00020a10;
+  return p;
+}();
+
+/// Mesa's code for chips before 7.1.6. No board of that revision is known.
+constexpr Profile kPi5Of715 = [] {
+  Profile p = kPi5;
+  p.name = "rpi5-7.1.5";
+  p.description = "Raspberry Pi 5 with V3D 7.1.5, the first that Mesa's drivers are for, 3 slices of 4 QPUs";
+  p.revision = 5;
+  p.hub_ident3 = 0x00000500;
   return p;
 }();
 
@@ -61,7 +78,7 @@ constexpr Profile kPi4 = {.name = "rpi4",
                           .core_ident1 = 0x81001422,
                           .core_ident2 = 0x40078121};
 
-constexpr Profile kProfiles[] = {kPi5, kPi5Of16, kPi5D0, kPi4};
+constexpr Profile kProfiles[] = {kPi5, kPi5Of16, kPi5C1, kPi5D0, kPi5Of715, kPi4};
 
 }  // namespace
 

@@ -196,20 +196,10 @@ void BinExecutor::configure_binning(const Packet& p) {
   frame.layers = layers_;
   frame.width = p.get(field(kOwner, "Width (in pixels)", 71));
   frame.height = p.get(field(kOwner, "Height (in pixels)", 71));
-  if (version_ >= 71) {
-    const uint32_t log2_width = p.get(field(kOwner, "Log2 Tile Width", 71));
-    const uint32_t log2_height = p.get(field(kOwner, "Log2 Tile Height", 71));
-    if (log2_width > 3 || log2_height > 3) return fail(p, "tiles larger than 64 x 64 pixels");
-    frame.tile_width = 8u << log2_width;
-    frame.tile_height = 8u << log2_height;
-  } else {
-    const TileSize size = tile_size_42(p.get(field(kOwner, "Number of Render Targets", 42)),
-                                       p.get(field(kOwner, "Maximum BPP of all render targets", 42)),
-                                       p.flag(field(kOwner, "Multisample Mode (4x)", 42)),
-                                       p.flag(field(kOwner, "Double-buffer in non-ms mode", 42)));
-    frame.tile_width = size.width;
-    frame.tile_height = size.height;
-  }
+  const TileSize size = binning_tile_size(p, version_);
+  if (size.width > 64 || size.height > 64) return fail(p, "tiles larger than 64 x 64 pixels");
+  frame.tile_width = size.width;
+  frame.tile_height = size.height;
   binner_.set_frame(frame);
 }
 

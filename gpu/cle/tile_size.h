@@ -1,9 +1,11 @@
-/// Size of a tile on 4.2, which names it in no packet: bin and render lists give what has to fit.
+/// Sizes of tiles. 4.2 names them in no packet: bin and render lists give what has to fit.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+
+#include "gpu/cle/packet.h"
 
 namespace v3d::cle {
 
@@ -23,5 +25,8 @@ inline TileSize tile_size_42(uint32_t render_targets, uint32_t max_bpp, bool mul
   index += max_bpp;
   return kSizes[std::min<size_t>(index, std::size(kSizes) - 1)];
 }
+
+/// What a TILE_BINNING_MODE_CFG says; larger than 64 x 64 pixels if the hardware has no such tiles.
+TileSize binning_tile_size(const Packet& packet, int version);
 
 }  // namespace v3d::cle

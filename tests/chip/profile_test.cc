@@ -16,7 +16,7 @@ INSTANTIATE_TEST_SUITE_P(Boards, ProfileTest, ::testing::ValuesIn(profiles().beg
                          [](const auto& instance) {
                            std::string name = instance.param.name;
                            for (char& c : name)
-                             if (c == '-') c = '_';
+                             if (c == '-' || c == '.') c = '_';
                            return name;
                          });
 
@@ -48,6 +48,17 @@ TEST(Profiles, OfThePi4AndTheNewestPi5DifferWhereTheDriversDo) {
   EXPECT_TRUE(d0.has_draw_index());
   EXPECT_FALSE(pi5.has_draw_index());
   EXPECT_FALSE(pi4.has_draw_index());
+}
+
+// 7.1.5 is before Mesa's "7.1.6 and later"; C1 is another name of the default.
+TEST(Profiles, OfSteppingsOfThePi5DifferInTheirRevision) {
+  const Profile& first = *find_profile("rpi5-7.1.5");
+  EXPECT_FALSE(first.csd_batches_exact());
+  EXPECT_FALSE(first.has_draw_index());
+  EXPECT_TRUE(first.csd_fills_in_order());
+  EXPECT_EQ(first.core_ident1, default_profile().core_ident1);
+  EXPECT_EQ(find_profile("rpi5-c1")->revision, default_profile().revision);
+  EXPECT_EQ(find_profile("rpi5-c1")->hub_ident3, default_profile().hub_ident3);
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ class CompletionTest(unittest.TestCase):
             self.assertEqual(self.complete(command, "-"), options_of(V3DEMU, command) | {"--"}, command)
 
     def test_offers_values(self):
-        self.assertEqual(self.complete("run", "--device", ""), {"rpi5", "rpi5-16", "rpi5-d0", "rpi4"})
+        self.assertEqual(self.complete("run", "--device", ""), {"rpi5", "rpi5-16", "rpi5-c1", "rpi5-d0", "rpi5-7.1.5", "rpi4"})
         self.assertEqual(self.complete("run", "--kernel", ""), {"7.3", "6.12"})
         self.assertEqual(self.complete("asm", "--format", "h"), {"hex"})
         self.assertIn("system", self.complete("run", "--mesa", ""))

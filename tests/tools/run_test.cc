@@ -26,7 +26,7 @@ TEST_F(RunTest, DevicesAreListed) {
   EXPECT_THAT(list.output,
               testing::MatchesRegex("rpi5 +Raspberry Pi 5, V3D 7.1.7, .*, 800 MHz \\(default\\)\n(.|\n)*"));
   EXPECT_THAT(list.output,
-              testing::HasSubstr("rpi4     Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs, 500 MHz\n"));
+              testing::HasSubstr("\nrpi4        Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs, 500 MHz\n"));
 }
 
 TEST_F(RunTest, PointsTheLoadersAtMesa) {

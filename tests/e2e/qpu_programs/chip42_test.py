@@ -9,6 +9,7 @@ import os
 import random
 import unittest
 
+import kernels
 import v3d_drm
 from qpu_test_case import QpuTest, float_bits
 
@@ -183,6 +184,21 @@ class Chip42Test(QpuTest):
             self.data.words[i] = value
         self.run_program(self.SUM, [self.data.address, 50, self.data.address + 4 * len(values)], [self.data], 1)
         self.assertEqual(self.data.words[len(values):len(values) + 16].tolist(), [sum(values) & 0xffffffff] * 16)
+
+
+    def test_sgemm_by_rotation(self):
+        rows, inner, columns = 32, 48, 48
+        numbers = random.Random(5)
+        a, b, c = 0, rows * inner, rows * inner + inner * columns  # words of data
+        for i in range(c):
+            self.data.floats[i] = numbers.randrange(-8, 9)
+        self.run_program(kernels.SGEMM_ROTATED, [self.data.address + 4 * a, 4 * inner, self.data.address + 4 * b, 4 * columns,
+                                                 self.data.address + 4 * c, inner // 16],
+                         [self.data], rows * columns // 256, grid=(columns // 16, rows // 16, 1))
+        left, right = self.data.floats[a:b].tolist(), self.data.floats[b:c].tolist()
+        self.assertEqual(self.data.floats[c:c + rows * columns].tolist(),
+                         [sum(left[i * inner + k] * right[k * columns + j] for k in range(inner))
+                          for i in range(rows) for j in range(columns)])
 
 
 class DeviceTest(unittest.TestCase):

@@ -36,7 +36,7 @@ class HostileComputeTest(unittest.TestCase):
     def run_program(self, text, uniforms, batches=1, seconds=300, **config):
         """Runs to the end, whichever it is; returns the number of failed jobs of this client since its start."""
         program = self.device.bo(qpu_program.SIZE)
-        qpu_program.load(program, text, uniforms)
+        qpu_program.load(program, text, uniforms, self.device.version)
         syncobj = self.device.syncobj()
         cfg = qpu_program.config(self.device, program, batches, **config)
         self.device.submit_csd(cfg, [program], out_sync=syncobj)
@@ -81,7 +81,8 @@ class HostileComputeTest(unittest.TestCase):
     def test_barrier_that_one_never_reaches(self):
         # The second workgroup of the supergroup loops for ever.
         text = """
-            mov.pushz -, rf3.ul
+            workgroup_x rf1
+            mov.pushz -, rf1
             b.alla wait
             nop
             nop

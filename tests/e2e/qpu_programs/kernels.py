@@ -138,6 +138,57 @@ def _scopy(version):
     return "\n".join(text + ["tmuwt -", "end"])
 
 
+def _sgemm_rotated():
+    """As SGEMM, but for 4.2 alone and by rotation, as kernels for that chip were first written: sixteen elements of a row of A are
+    a vector, and each in turn is rotated into lane 0, which r5rep spreads. The last uniform is columns of A / 16.
+    """
+    text = ["""
+        ldunifrf.rf4                        # A
+        ldunifrf.rf5                        # bytes of a row of A
+        ldunifrf.rf7                        # B
+        ldunifrf.rf6                        # bytes of a row of B and of C
+        ldunifrf.rf14                       # C
+        ldunifrf.rf9                        # turns
+        workgroup_y rf1
+        shl rf1, rf1, 4                     # first row
+        umul24 rf2, rf1, rf5
+        add rf4, rf4, rf2
+        umul24 rf2, rf1, rf6
+        add rf14, rf14, rf2
+        workgroup_x rf1
+        shl rf1, rf1, 4
+        eidx rf2
+        add rf1, rf1, rf2                   # column
+        shl rf1, rf1, 2
+        shl rf2, rf2, 2
+        add rf7, rf7, rf1
+        add rf14, rf14, rf1
+        add rf4, rf4, rf2
+        mov rf13, 4
+        shl rf13, rf13, 4                   # 64: bytes of sixteen elements of a row of A
+        nop ; thrsw
+        nop
+        nop
+    """]
+    text += [f"mov rf{16 + row}, 0" for row in range(16)]
+    text += ["loop:", "mov rf10, rf4"]
+    for half in range(2):
+        text += ["copy tmua, rf7 ; add rf7, rf7, rf6"] * 8
+        text += [f"ldtmu.rf{32 + 8 * half + k}" for k in range(8)]
+    text += ["copy tmua, rf10 ; add rf10, rf10, rf5"] * 4
+    for row in range(16):
+        text += ["ldtmu.r0", "copy tmua, rf10 ; add rf10, rf10, rf5" if row < 12 else "nop", "nop ; mov r1, 0"]
+        for k in range(16):
+            text += [f"fadd rf{16 + row}, rf{16 + row}, r1 ; mov r5rep, r0" + (f" ; rot.{-k}" if k else ""),
+                     f"nop ; fmul r1, r5, rf{32 + k}"]
+        text += [f"fadd rf{16 + row}, rf{16 + row}, r1"]
+    text += ["add rf4, rf4, rf13", "sub.pushz rf9, rf9, 1", "b.anyna loop", "nop", "nop", "nop"]
+    for row in range(16):
+        text += [f"mov tmud, rf{16 + row}", "copy tmua, rf14 ; add rf14, rf14, rf6"]
+    return "\n".join(text + ["tmuwt -", "end"])
+
+
+SGEMM_ROTATED = _sgemm_rotated()
 SGEMM = {version: _gemm("fmul", "fadd", version=version) for version in (71, 42)}
 SCOPY = {version: _scopy(version) for version in (71, 42)}
 

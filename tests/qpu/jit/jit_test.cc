@@ -422,6 +422,9 @@ TEST_P(JitPrograms, Products) {
           return i.add(Op::kAdd, out(any()), in(any()), in(any()));
         case 3:
           return i.sig(kLdvary, out(any()));
+        case 4:
+          i.rotate = static_cast<uint8_t>(random() % 32);
+          return version == 42 ? i.sig(kRotate) : i;
         default:
           return i;
       }

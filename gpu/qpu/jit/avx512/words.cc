@@ -123,7 +123,8 @@ bool Emitter::begins_product(const AluHalf& multop) const {
   if (flow_.is_last(node_) || flow_.is_last(node_ + 1)) return false;
   const flow::Node &node = flow_.nodes[node_], &next = flow_.nodes[node_ + 1];
   const Instruction& i = *flow_.instruction(next);
-  if (i.is_branch || (i.signals & (kLdtmu | kRotate)) || i.mul.op != Op::kUmul24) return false;
+  if (i.is_branch || (i.signals & kLdtmu) || i.mul.op != Op::kUmul24) return false;
+  if ((flow_.instruction(node)->signals | i.signals) & kRotate) return false;
   const auto stays = [&](const Operand& o) {
     if (o.unpack != Unpack::kNone) return false;
     const bool lands = ((next.in_flight.vary & 1) && o.reg() == implicit()) ||

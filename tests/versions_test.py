@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""What packaging/versions accepts and refuses, on small trees. usage: versions_test.py SOURCE_FOLDER"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = os.path.join(sys.argv.pop(1), "packaging/versions")
+PAGE = """\
+| asks which version | because it is |
+|---|---|
+| `gpu/isa` `gpu/cle/packet.h` | decoders |
+"""
+TREE = {"docs/architecture.md": PAGE, "gpu/isa/decode.cc": "if (version == 42) {\n", "gpu/cle/packet.h": "int k42 = 1;\n",
+        "gpu/run/step.cc": "use(isa(version).implicit);  // version >= 71\n"}
+
+
+class VersionsTest(unittest.TestCase):
+    def run_on(self, path=None, text=""):
+        """Exit status and output for the tree with a file replaced."""
+        with tempfile.TemporaryDirectory() as tree:
+            for name, content in {**TREE, **({path: text} if path else {})}.items():
+                os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
+                with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
+                    file.write(content)
+            done = subprocess.run([sys.executable, SCRIPT, tree], capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout
+
+    def test_accepts_files_that_the_table_names(self):
+        self.assertEqual(self.run_on(), (0, ""))
+
+    def test_refuses_questions_elsewhere(self):
+        for text in "if (version >= 71)", "a = profile.version < 71 ? 1 : 2;", "version_ != 42", "x == k71", "version() == 42":
+            with self.subTest(text=text):
+                self.assertEqual(self.run_on("gpu/run/step.cc", "\n" + text),
+                                 (1, "gpu/run/step.cc:2: asks which version the chip has\n"))
+
+    def test_refuses_rows_that_nothing_needs(self):
+        self.assertEqual(self.run_on("gpu/cle/packet.h", "int x;\n"),
+                         (1, "docs/architecture.md: gpu/cle/packet.h does not ask which version the chip has\n"))
+
+    def test_refuses_a_page_without_the_table(self):
+        self.assertEqual(self.run_on("docs/architecture.md", "")[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
