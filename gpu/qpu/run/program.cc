@@ -90,9 +90,10 @@ void Program::look_at(HostCode& host, const Thread& thread) const {
     return chunks_.size();
   };
   const HostProgram* code = host.code.load(std::memory_order_relaxed);
-  if (!code || host.chunks != known_chunks()) {
+  // Before: what another thread comes to meanwhile may not be in it.
+  if (const size_t chunks = known_chunks(); !code || host.chunks != chunks) {
     auto made = compiler_->compile(*this, thread.memory, thread.final_section);
-    host.chunks = known_chunks();
+    host.chunks = chunks;
     code = made.get();
     if (made) use(host, std::move(made));
   }

@@ -59,8 +59,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   virtual std::function<void()> settle_for_exit() = 0;
   /// An instruction that is no branch: node_ of block_.
   virtual void emit_alu_word(const Instruction& i) = 0;
-  /// The C of ldvary, before the current instruction.
-  virtual void land_varying() = 0;
+  /// A register gets what stands at kThread + rax + offset. Before the current instruction.
+  virtual void land(Register to, size_t offset) = 0;
   /// Bit i of the register: flag A of lane i; whether lane i has a sample in the mask. Behind settle().
   virtual void flags_to(const Reg32& to) = 0;
   virtual void live_lanes_to(const Reg32& to) = 0;
@@ -76,6 +76,10 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// Brings Thread::unifa up to date.
   void settle_unifa();
   void write_texture_config();
+  /// Room for one of the two results that may be under way to a register, to be used as kThread + rax + where
+  /// they stand. @param oldest  offset of the number of the first
+  /// @param in_flight  Thread::Pending::Events of them before the current instruction
+  void coming_to_eax(size_t oldest, uint8_t in_flight);
   /// Before a call: what functions may look at. @param uniforms  they take some
   void prepare_call(bool uniforms);
   /// Leaves edx changed.
@@ -121,6 +125,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void emit_entry();
   void emit_block(uint32_t number);
   void emit_node(uint32_t node);
+  void land_coming(Register to, size_t oldest, size_t results);
   void emit_block_exit(const flow::Block& block, uint32_t number);
   void emit_branch(const flow::Block& block, uint32_t number);
   void emit_jump_to(uint32_t block, bool lands, uint32_t behind);
