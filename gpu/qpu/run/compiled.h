@@ -42,24 +42,35 @@ class HostProgram {
   virtual size_t bytes() const = 0;
 };
 
-/// Instructions that threads of QPUs executed. Thread safe; host threads do not wait for each other.
+/// Instructions that threads of QPUs executed. Thread safe; host threads do not wait for each other, and for
+/// as long as there are not too many, each has a shard to itself and needs no locked instruction, which would
+/// wait for all that the QPU thread stored.
 class Executions {
  public:
   struct Counts {
     uint64_t compiled = 0, interpreted = 0;
   };
   void add(const Counts& counts) {
-    Shard& shard = shards_[shard_of_this_thread()];
-    shard.compiled.fetch_add(counts.compiled, std::memory_order_relaxed);
-    if (counts.interpreted != 0) shard.interpreted.fetch_add(counts.interpreted, std::memory_order_relaxed);
+    const size_t number = shard_of_this_thread();
+    Shard& shard = shards_[number];
+    const auto count = [&](std::atomic<uint64_t>& sum, uint64_t more) {
+      if (more == 0) return;
+      if (number == kCommonShard)
+        sum.fetch_add(more, std::memory_order_relaxed);
+      else
+        sum.store(sum.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+    };
+    count(shard.compiled, counts.compiled);
+    count(shard.interpreted, counts.interpreted);
   }
   Counts total() const;
 
  private:
-  static constexpr size_t kShards = 16;
+  static constexpr size_t kShards = 64, kCommonShard = kShards - 1;
   struct alignas(64) Shard {
     std::atomic<uint64_t> compiled{0}, interpreted{0};
   };
+  /// kCommonShard when all others are taken.
   static size_t shard_of_this_thread();
   std::array<Shard, kShards> shards_;
 };

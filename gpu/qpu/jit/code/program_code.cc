@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "gpu/qpu/jit/code/frame.h"
@@ -43,6 +44,17 @@ void set_in_flight(const flow::InFlight& f, Thread& t) {
   if (!t.final_section) p.last_section = f.last_section;
 }
 
+std::vector<uint16_t> index_of(const std::vector<CodeEntry>& entries) {
+  constexpr int64_t kLongest = 0x4000;
+  if (entries.empty() || int64_t{entries.back().index} - entries.front().index >= kLongest ||
+      entries.size() > std::numeric_limits<uint16_t>::max())
+    return {};
+  std::vector<uint16_t> index;
+  for (size_t n = 0; n < entries.size(); ++n)
+    index.resize(static_cast<size_t>(entries[n].index - entries.front().index) + 1, static_cast<uint16_t>(n));
+  return index;
+}
+
 }  // namespace
 
 const char* name(CodeExit::Why why) {
@@ -57,6 +69,7 @@ ProgramCode::ProgramCode(CodeContent content, CodeMemory memory, CodeTables tabl
     : content_(std::move(content)),
       memory_(std::move(memory)),
       tables_(std::move(tables)),
+      entry_at_(index_of(tables_.entries)),
       complete_(complete),
       leaves_(leaves) {}
 
@@ -64,7 +77,8 @@ size_t ProgramCode::bytes() const {
   constexpr size_t kPage = 4096;
   return sizeof(*this) + (memory_.size() + kPage - 1) / kPage * kPage +
          content_.words.size() * sizeof(uint64_t) + content_.stretches.size() * sizeof(CodeContent::Stretch) +
-         tables_.entries.size() * sizeof(CodeEntry) + tables_.exits.size() * sizeof(CodeExit);
+         tables_.entries.size() * sizeof(CodeEntry) + tables_.exits.size() * sizeof(CodeExit) +
+         entry_at_.size() * sizeof(uint16_t);
 }
 
 bool ProgramCode::matches(Memory memory, GpuAddr entry) const {
@@ -84,8 +98,15 @@ const CodeEntry* ProgramCode::find_entry(const Thread& t, GpuAddr entry) const {
   const int32_t index = static_cast<int32_t>(distance) >> 3;
   if (distance & 7) return nullptr;
   const std::vector<CodeEntry>& entries = tables_.entries;
-  auto e = std::lower_bound(entries.begin(), entries.end(), index,
-                            [](const CodeEntry& a, int32_t wanted) { return a.index < wanted; });
+  auto e = entries.begin();
+  if (entry_at_.empty()) {
+    e = std::lower_bound(e, entries.end(), index,
+                         [](const CodeEntry& a, int32_t wanted) { return a.index < wanted; });
+  } else {
+    const int64_t place = int64_t{index} - e->index;
+    if (place < 0 || place >= static_cast<int64_t>(entry_at_.size())) return nullptr;
+    e += entry_at_[static_cast<size_t>(place)];
+  }
   for (; e != entries.end() && e->index == index; ++e)
     if (agrees(e->in_flight, t)) return &*e;
   return nullptr;

@@ -95,6 +95,9 @@ class ProgramCode : public HostProgram {
   const CodeContent content_;
   const CodeMemory memory_;
   const CodeTables tables_;
+  /// By the index of an instruction, from that of the first entry on: the first entry that is not before it.
+  /// Empty if that would be long.
+  const std::vector<uint16_t> entry_at_;
   const bool complete_;
   LeaveCounts& leaves_;
 };
