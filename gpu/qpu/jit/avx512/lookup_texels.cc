@@ -1,7 +1,5 @@
 /// @file The last step of a lookup: texels to return words, or data words to texels.
 
-#include <array>
-
 #include "gpu/qpu/jit/avx512/lookups.h"
 #include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
@@ -10,27 +8,13 @@ namespace v3d::qpu::jit::avx512 {
 
 using tmu::Direct;
 using tmu::Plan;
-using tmu::PlanSlot;
 
 namespace {
 
-constexpr size_t in_slot(size_t offset_in_plan) { return offsetof(PlanSlot, plan) + offset_in_plan; }
 constexpr uint32_t kChannels = 4;
 constexpr uint8_t kZeroChannel = 4, kOneChannel = 5;  // of Plan::word_channel
 
 }  // namespace
-
-int Lookups::Load::bytes() const {
-  using enum Channels;
-  const int of_channel = channels == kFloat || channels == kWord                           ? 4
-                         : channels == kUnorm8 || channels == kUint8 || channels == kSint8 ? 1
-                                                                                           : 2;
-  return of_channel << log2_count;
-}
-
-bool Lookups::Load::integers() const {
-  return channels != Channels::kUnorm8 && channels != Channels::kHalf && channels != Channels::kFloat;
-}
 
 /// The words of all texels stand in zmm2, zmm3, ... behind this; the lanes with texels in ecx.
 void Lookups::load_words(const Load& load) {
@@ -83,11 +67,11 @@ void Lookups::channel_to(const Zmm& to, const Load& load, int channel) {
   if (channel < load.count()) return extract(to, load, channel);
   if (channel < 3) return clear(to);
   kmovw(kLanesMask, ecx);
-  vpbroadcastd(to | kLanesMask | T_z, dword[kSlot + in_slot(offsetof(Plan, one))]);
+  vpbroadcastd(to | kLanesMask | T_z, dword[kSlot + in_plan(offsetof(Plan, one))]);
 }
 
 void Lookups::extract(const Zmm& to, const Load& load, int channel) {
-  const Zmm whole(kY.getIdx() + channel * (load.bytes() >> load.log2_count) / 4);
+  const Zmm whole(kY.getIdx() + channel * load.bytes_of_channel() / 4);
   const Ymm half(to.getIdx());
   const bool odd = channel & 1;
   switch (load.channels) {
@@ -142,18 +126,16 @@ void Lookups::pack_halves(const Zmm& low, const Zmm& high, bool integers) {
 }
 
 void Lookups::return_words_in_order(const Load& load) {
-  static constexpr std::array<int, 4> kRgba = {0, 1, 2, 3}, kBgra = {2, 1, 0, 3};
-  const std::array<int, 4>& order = load.order == Order::kBgra ? kBgra : kRgba;
   // Texels of three or four words stand in zmm2 to zmm5: there the words are the channels.
   const Zmm to(load.bytes() > 8 ? 6 : 5), other(load.bytes() > 8 ? 2 : 4);
   for (uint32_t n = 0; n < (load.wide ? 4u : 2u); ++n) {
-    cmp(r9d, n);
+    cmp(kWords, n);
     je(finished_, T_NEAR);
     if (load.wide) {
-      channel_to(to, load, order[n]);
+      channel_to(to, load, load.channel(static_cast<int>(n)));
     } else {
-      channel_to(to, load, order[2 * n]);
-      channel_to(other, load, order[2 * n + 1]);
+      channel_to(to, load, load.channel(static_cast<int>(2 * n)));
+      channel_to(other, load, load.channel(static_cast<int>(2 * n + 1)));
       pack_halves(to, other, load.integers());
     }
     vmovdqa64(zword[kOut + n * sizeof(Lanes)], to);
@@ -174,15 +156,15 @@ void Lookups::return_any_words(const Load& load) {
   clear(to);
   vmovdqa64(channel(kZeroChannel), to);
   kmovw(kLanesMask, r8d);
-  vpbroadcastd(to | kLanesMask | T_z, dword[kSlot + in_slot(offsetof(Plan, one))]);
+  vpbroadcastd(to | kLanesMask | T_z, dword[kSlot + in_plan(offsetof(Plan, one))]);
   vmovdqa64(channel(kOneChannel), to);
   const auto of_word = [&](const Zmm& z, uint32_t n, uint32_t half) {
-    movzx(eax, byte[kSlot + in_slot(offsetof(Plan, word_channel)) + 2 * n + half]);
+    movzx(eax, byte[kSlot + in_plan(offsetof(Plan, word_channel)) + 2 * n + half]);
     shl(eax, 6);
     vmovdqa64(z, zword[kFrame + rax + offsetof(Frame, channels)]);
   };
   for (uint32_t n = 0; n < (load.wide ? 4u : 2u); ++n) {
-    cmp(r9d, n);
+    cmp(kWords, n);
     je(finished_, T_NEAR);
     of_word(kA, n, 0);
     if (!load.wide) {
@@ -215,7 +197,7 @@ void Lookups::emit_store() {
   add(rdi, kMemory);
   kmovw(ecx, kLanesMask);
   vpxord(kAddress, kAddress, constant(0x80000000));
-  movzx(edx, byte[kSlot + in_slot(offsetof(Plan, direct) + offsetof(Direct, stored_words))]);
+  movzx(edx, byte[kSlot + in_direct(offsetof(Direct, stored_words))]);
   lea(rax, ptr[kThread + kData]);
   L(next);
   kmovw(kLanesMask, ecx);

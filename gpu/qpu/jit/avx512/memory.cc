@@ -212,12 +212,9 @@ void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* ex
 
 /// By the code of lookups.cc; what that refuses, by a call that keeps all registers.
 void Emitter::launch_texture(const Place& to, const Zmm& value, const Opmask* exec) {
-  const uint32_t launcher = static_cast<uint32_t>(to.effect) - static_cast<uint32_t>(Effect::kTexture);
-  // Programs of draws that follow each other should not all begin at 0.
-  const uint32_t site = (static_cast<uint32_t>(flow_.nodes.size()) + node_) % tmu::RecentPlans::kSites;
   vmovdqa64(kTemp2, value);
   exec_to(r8d, exec);
-  mov(edx, launcher << 16 | site);
+  mov(edx, launch_of(to.effect, flow_.nodes.size(), node_));
   mov(rax, reinterpret_cast<uint64_t>(lookup_code_));
   call(rax);
   test(eax, eax);
