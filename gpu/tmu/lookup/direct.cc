@@ -56,9 +56,9 @@ Order order_of(const Plan& plan) {
   return Order::kAny;
 }
 
-bool is_plain_nearest(const Plan& plan) {
+bool uses_base_level(const Plan& plan) {
   return plan.dims == 2 && !plan.cube && !plan.needs_lod && !plan.anisotropic && !plan.has_border &&
-         !plan.compare && !plan.options.gather && !plan.options.lod_query && plan.sampler.mag_nearest &&
+         !plan.compare && !plan.options.gather && !plan.options.lod_query &&
          static_cast<int>(plan.sampler.wrap[0]) < Direct::kWraps &&
          static_cast<int>(plan.sampler.wrap[1]) < Direct::kWraps;
 }
@@ -74,6 +74,7 @@ Direct make_direct(const Plan& plan) {
     return direct;
 
   direct.address_step = Direct::address(plan.log2_cpp, plan.dims == 1);
+  const std::optional<Layout> layout = layout_of(plan.texture.type);
   if (num_data > 0) {
     if (!is_fetch || plan.options.op != kRegular || plan.packing || plan.options.write_conversion ||
         plan.format->cpp < 4 || plan.num_words != 0)
@@ -81,7 +82,6 @@ Direct make_direct(const Plan& plan) {
     direct.texels_step = Direct::kStore;
     direct.stored_words = static_cast<uint8_t>(std::min(plan.format->cpp / 4u, num_data));
   } else {
-    const std::optional<Layout> layout = layout_of(plan.texture.type);
     if (!layout || plan.texture.transfer != Transfer::kNone || (is_fetch && plan.options.op != kRegular))
       return direct;
     direct.texels_step = Direct::load(layout->channels, layout->log2_count, plan.wide_output, order_of(plan));
@@ -93,11 +93,15 @@ Direct make_direct(const Plan& plan) {
   direct.num_levels =
       texture.max_level >= texture.base_level ? texture.max_level - texture.base_level + 1u : 0u;
   direct.last_layer = static_cast<float>(texture.depth > 0 ? texture.depth - 1 : 0);
-  if (is_fetch)
+  const auto wrap = [&](int axis) { return static_cast<int>(plan.sampler.wrap[axis]); };
+  if (is_fetch) {
     direct.coordinates_step = Direct::fetch(plan.dims, layers, written & kB);
-  else if (is_plain_nearest(plan))
-    direct.coordinates_step = Direct::nearest(static_cast<int>(plan.sampler.wrap[0]),
-                                              static_cast<int>(plan.sampler.wrap[1]), layers);
+  } else if (uses_base_level(plan) && plan.sampler.mag_nearest) {
+    direct.coordinates_step = Direct::nearest(wrap(0), wrap(1), layers);
+  } else if (uses_base_level(plan) && layout->channels == Channels::kUnorm8) {
+    direct.coordinates_step = Direct::linear(wrap(0), wrap(1), layers);
+    direct.texels_step = Direct::blend(layout->log2_count, plan.wide_output, order_of(plan));
+  }
   return direct;
 }
 

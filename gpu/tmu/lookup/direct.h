@@ -23,7 +23,12 @@ struct Direct {
   static constexpr uint8_t nearest(int s, int t, bool layers) {
     return static_cast<uint8_t>(1 + kFetches + (s * kWraps + t) * 2 + layers);
   }
-  static constexpr uint8_t kCoordinates = 1 + kFetches + kWraps * kWraps * 2;
+  /// The four around a point of that, blended: texels of 8-bit unorm channels. Goes straight to the last
+  /// step.
+  static constexpr uint8_t linear(int s, int t, bool layers) {
+    return static_cast<uint8_t>(nearest(s, t, layers) + kWraps * kWraps * 2);
+  }
+  static constexpr uint8_t kCoordinates = 1 + kFetches + 2 * kWraps * kWraps * 2;
 
   static constexpr uint8_t address(int log2_cpp, bool raster) {
     return static_cast<uint8_t>(log2_cpp + (raster ? 5 : 0));
@@ -42,7 +47,11 @@ struct Direct {
   }
   /// Data words to texels of 32 bits or more.
   static constexpr uint8_t kStore = kChannels * 3 * 2 * kOrders;
-  static constexpr uint8_t kTexels = kStore + 1;
+  /// As load(), of 8-bit unorm channels, behind linear().
+  static constexpr uint8_t blend(int log2_count, bool wide, Order order) {
+    return static_cast<uint8_t>(kStore + 1 + (log2_count * 2 + wide) * kOrders + static_cast<int>(order));
+  }
+  static constexpr uint8_t kTexels = kStore + 1 + 3 * 2 * kOrders;
 
   uint8_t coordinates_step = 0, address_step = 0, texels_step = 0;
 

@@ -71,6 +71,7 @@ void Lookups::channel_to(const Zmm& to, const Load& load, int channel) {
 }
 
 void Lookups::extract(const Zmm& to, const Load& load, int channel) {
+  if (load.blends) return extract_blended(to, channel);
   const Zmm whole(kY.getIdx() + channel * load.bytes_of_channel() / 4);
   const Ymm half(to.getIdx());
   const bool odd = channel & 1;
@@ -125,12 +126,12 @@ void Lookups::pack_halves(const Zmm& low, const Zmm& high, bool integers) {
   vpord(low, low, high);
 }
 
-void Lookups::return_words_in_order(const Load& load) {
+void Lookups::return_words_in_order(const Load& load, Label& done) {
   // Texels of three or four words stand in zmm2 to zmm5: there the words are the channels.
   const Zmm to(load.bytes() > 8 ? 6 : 5), other(load.bytes() > 8 ? 2 : 4);
   for (uint32_t n = 0; n < (load.wide ? 4u : 2u); ++n) {
     cmp(kWords, n);
-    je(finished_, T_NEAR);
+    je(done, T_NEAR);
     if (load.wide) {
       channel_to(to, load, load.channel(static_cast<int>(n)));
     } else {
@@ -140,11 +141,11 @@ void Lookups::return_words_in_order(const Load& load) {
     }
     vmovdqa64(zword[kOut + n * sizeof(Lanes)], to);
   }
-  jmp(finished_, T_NEAR);
+  jmp(done, T_NEAR);
 }
 
 /// All channels to the frame, and from there what the plan says.
-void Lookups::return_any_words(const Load& load) {
+void Lookups::return_any_words(const Load& load, Label& done) {
   const auto channel = [&](uint32_t n) {
     return zword[kFrame + offsetof(Frame, channels) + n * sizeof(Lanes)];
   };
@@ -165,7 +166,7 @@ void Lookups::return_any_words(const Load& load) {
   };
   for (uint32_t n = 0; n < (load.wide ? 4u : 2u); ++n) {
     cmp(kWords, n);
-    je(finished_, T_NEAR);
+    je(done, T_NEAR);
     of_word(kA, n, 0);
     if (!load.wide) {
       of_word(kB, n, 1);
@@ -173,7 +174,7 @@ void Lookups::return_any_words(const Load& load) {
     }
     vmovdqa64(zword[kOut + n * sizeof(Lanes)], kA);
   }
-  jmp(finished_, T_NEAR);
+  jmp(done, T_NEAR);
 }
 
 void Lookups::emit_load(const Load& load) {
@@ -187,7 +188,8 @@ void Lookups::emit_load(const Load& load) {
   L(loaded);
   // Two channels in front of those that they replace: more than return_words_in_order() has registers for.
   const bool crosses = load.order == Order::kBgra && load.bytes() == 16 && !load.wide;
-  load.order == Order::kAny || crosses ? return_any_words(load) : return_words_in_order(load);
+  load.order == Order::kAny || crosses ? return_any_words(load, finished_)
+                                       : return_words_in_order(load, finished_);
 }
 
 /// @see store_words; of equal addresses the instruction takes the highest lane.

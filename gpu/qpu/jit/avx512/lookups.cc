@@ -17,9 +17,9 @@ using tmu::TextureLookup;
 
 namespace {
 
-constexpr uint8_t kLess = 1, kNotEqual = 4;            // of comparisons
-constexpr uint8_t kOrOfAnd = 0xf8, kOrThenXor = 0x56;  // of vpternlogd: a | (b & c), (a | b) ^ c
-constexpr uint8_t kDown = 9;                           // of vrndscaleps, without exceptions
+constexpr uint8_t kLess = 1, kNotEqual = 4;     // of comparisons
+constexpr uint8_t kOrOfAnd = 0xf8, kOr = 0xfe;  // of vpternlogd: a | (b & c), a | b | c
+constexpr uint8_t kDown = 9;                    // of vrndscaleps, without exceptions
 
 }  // namespace
 
@@ -78,6 +78,17 @@ void Lookups::emit_fetch(int dims, bool layers, bool level) {
   to_addresses();
 }
 
+/// array_layer().
+void Lookups::find_layer() {
+  vmovups(kA, zword[kThread + kTexture + offsetof(TextureLookup, i)]);
+  vaddps(kA, kA, of_float(0.5f));
+  vrndscaleps(kA, kA, kDown);
+  vmaxps(kA, kA, of_float(0));
+  vminps(kA, kA, ptr_b[kSlot + in_direct(offsetof(Direct, last_layer))]);
+  vcvttps2dq(kA, kA);
+  add_layer(kA);
+}
+
 /// @see sample_nearest
 void Lookups::emit_nearest(Wrap s, Wrap t, bool layers) {
   find_base_level();
@@ -85,22 +96,14 @@ void Lookups::emit_nearest(Wrap s, Wrap t, bool layers) {
   texel_index(kX, s, offsetof(LevelTables, width));
   texel_index(kY, t, offsetof(LevelTables, height));
   vpbroadcastd(kAddress, dword[kLevel + offsetof(LevelTables, address)]);
-  if (layers) {
-    vmovups(kA, zword[kThread + kTexture + offsetof(TextureLookup, i)]);
-    vaddps(kA, kA, of_float(0.5f));
-    vrndscaleps(kA, kA, kDown);
-    vmaxps(kA, kA, of_float(0));
-    vminps(kA, kA, ptr_b[kSlot + in_direct(offsetof(Direct, last_layer))]);
-    vcvttps2dq(kA, kA);
-    add_layer(kA);
-  }
+  if (layers) find_layer();
   kmovw(kLanesMask, r8d);
   to_addresses();
 }
 
-/// reduce(), sub_texel() and wrap_index(), where the first leaves an index of 0 to n, or 2 n if mirrored. The
-/// minimum of numbers without sign chooses what is in range.
-void Lookups::texel_index(const Zmm& at, Wrap wrap, size_t sizes) {
+/// reduce() and the first part of sub_texel(): a coordinate in texels, from 0 to n if repeated, or 2 n if
+/// mirrored.
+void Lookups::reduce(const Zmm& at, Wrap wrap, size_t sizes) {
   if (wrap != Wrap::kClamp) {
     if (wrap == Wrap::kMirror) {
       vmulps(kA, at, of_float(0.5f));
@@ -116,8 +119,13 @@ void Lookups::texel_index(const Zmm& at, Wrap wrap, size_t sizes) {
   vmulps(at, at, kA);
   vmaxps(at, at, of_float(-32768));
   vminps(at, at, of_float(32767));
-  vcvtps2dq(at | T_rd_sae, at);
+}
 
+/// The rest of sub_texel() for whole texels, and wrap_index(). The minimum of numbers without sign chooses
+/// what is in range.
+void Lookups::texel_index(const Zmm& at, Wrap wrap, size_t sizes) {
+  reduce(at, wrap, sizes);
+  vcvtps2dq(at | T_rd_sae, at);
   vpbroadcastd(kA, dword[kLevel + sizes]);
   if (wrap == Wrap::kRepeat) {
     vpsubd(kB, at, kA);
@@ -136,6 +144,51 @@ void Lookups::texel_index(const Zmm& at, Wrap wrap, size_t sizes) {
   }
 }
 
+/// linear_tap(). Of the second texel's index the first one is the one below, -1 at least.
+void Lookups::texel_pair(const Zmm& at, Wrap wrap, size_t sizes, const Zmm (&index)[2], const Zmm& weight) {
+  const auto& [first, second] = index;
+  reduce(at, wrap, sizes);
+  vmulps(at, at, of_float(256));
+  vcvtps2dq(at | T_rd_sae, at);
+  vpsubd(at, at, constant(128));
+  vpandd(weight, at, constant(255));
+  vpsrad(first, at, 8);
+  vpsubd(second, first, constant(~0u));
+  vpbroadcastd(kA, dword[kLevel + sizes]);
+  if (wrap == Wrap::kClamp) {
+    vpsubd(kA, kA, constant(1));
+    for (const Zmm& i : index) {
+      vpmaxsd(i, i, constant(0));
+      vpminsd(i, i, kA);
+    }
+    return;
+  }
+  if (wrap == Wrap::kMirror) vpaddd(kA, kA, kA);
+  vpaddd(kB, first, kA);
+  vpminud(first, first, kB);
+  vpsubd(kB, second, kA);
+  vpminud(second, second, kB);
+  if (wrap != Wrap::kMirror) return;
+  vpsubd(kA, kA, constant(1));
+  for (const Zmm& i : index) {
+    vpsubd(kB, kA, i);
+    vpminud(i, i, kB);
+  }
+}
+
+void Lookups::emit_linear(Wrap s, Wrap t, bool layers) {
+  for (int n = 0; n < kNumKept; ++n)
+    vmovdqa64(zword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * sizeof(Lanes)],
+              Zmm(kFirstKept + n));
+  find_base_level();
+  vmovdqa64(kY, zword[kThread + kTexture + offsetof(TextureLookup, t)]);
+  texel_pair(kX, s, offsetof(LevelTables, width), kPairX, kWeightX);
+  texel_pair(kY, t, offsetof(LevelTables, height), kPairY, kWeightY);
+  vpbroadcastd(kAddress, dword[kLevel + offsetof(LevelTables, address)]);
+  if (layers) find_layer();
+  to_texels();
+}
+
 // ---- Addresses
 
 void Lookups::emit_raster_addresses(int log2_cpp) {
@@ -144,37 +197,60 @@ void Lookups::emit_raster_addresses(int log2_cpp) {
   to_texels();
 }
 
-/// column(), row() and place(): the parts of an offset are bits of their own, but for that of the column.
-void Lookups::emit_tiled_addresses(int log2_cpp) {
-  const auto log2 = [](uint32_t v) { return std::countr_zero(v); };
-  const uint32_t cpp = 1u << log2_cpp, width = tmu::utile_width(cpp), height = tmu::utile_height(cpp);
-  const int w = log2(width), h = log2(height), row = log2_cpp + w;
+namespace {
 
-  left(kA, kX, log2_cpp);
-  vpandd(kA, kA, constant((width - 1) << log2_cpp));
-  left(kB, kX, 6 - w);
+struct Utile {
+  int log2_width, log2_height;
+};
+Utile utile_of(int log2_cpp) {
+  return {std::countr_zero(tmu::utile_width(1u << log2_cpp)),
+          std::countr_zero(tmu::utile_height(1u << log2_cpp))};
+}
+
+}  // namespace
+
+/// @see tmu::column(): x to its part of an offset. All but the last term are bits of their own.
+void Lookups::column(const Zmm& x, int log2_cpp) {
+  const int w = utile_of(log2_cpp).log2_width;
+  left(kA, x, log2_cpp);
+  vpandd(kA, kA, constant(((1u << w) - 1) << log2_cpp));
+  left(kB, x, 6 - w);
   vpternlogd(kA, kB, constant(64), kOrOfAnd);
-  right(kB, kX, w + 1);
+  right(kB, x, w + 1);
   vpandd(kB, kB, constant(3));
   vpsllvd(kB, kB, in_level(offsetof(LevelTables, x_shift)));
   vpord(kA, kA, kB);
-  vpaddd(kAddress, kAddress, kA);
-  right(kB, kX, w + 3);
-  vpmulld(kB, kB, in_level(offsetof(LevelTables, column_pitch)));
-  vpaddd(kAddress, kAddress, kB);
-  left(kX, kX, 11 - w);
-  vpandd(kX, kX, in_level(offsetof(LevelTables, xor_bit)));
+  right(x, x, w + 3);
+  vpmulld(x, x, in_level(offsetof(LevelTables, column_pitch)));
+  vpaddd(x, x, kA);
+}
 
-  left(kA, kY, row);
-  vpandd(kA, kA, constant((height - 1) << row));
-  right(kB, kY, h);
+/// The bit of the row's part that x decides on.
+void Lookups::column_flip(const Zmm& to, const Zmm& x, int log2_cpp) {
+  left(to, x, 11 - utile_of(log2_cpp).log2_width);
+  vpandd(to, to, in_level(offsetof(LevelTables, xor_bit)));
+}
+
+/// @see tmu::row()
+void Lookups::row(const Zmm& y, int log2_cpp) {
+  const auto [w, h] = utile_of(log2_cpp);
+  left(kA, y, log2_cpp + w);
+  vpandd(kA, kA, constant(((1u << h) - 1) << (log2_cpp + w)));
+  right(kB, y, h);
   vpandd(kB, kB, constant(1));
   vpsllvd(kB, kB, in_level(offsetof(LevelTables, y0_shift)));
-  vpord(kA, kA, kB);
-  right(kY, kY, h + 1);
-  vpsllvd(kY, kY, in_level(offsetof(LevelTables, y1_shift)));
-  vpternlogd(kA, kY, kX, kOrThenXor);
-  vpaddd(kAddress, kAddress, kA);
+  right(y, y, h + 1);
+  vpsllvd(y, y, in_level(offsetof(LevelTables, y1_shift)));
+  vpternlogd(y, kA, kB, kOr);
+}
+
+void Lookups::emit_tiled_addresses(int log2_cpp) {
+  row(kY, log2_cpp);
+  column_flip(kA, kX, log2_cpp);
+  vpxord(kY, kY, kA);
+  column(kX, log2_cpp);
+  vpaddd(kAddress, kAddress, kX);
+  vpaddd(kAddress, kAddress, kY);
   to_texels();
 }
 

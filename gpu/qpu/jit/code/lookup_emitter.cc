@@ -59,6 +59,8 @@ void LookupEmitter::emit() {
       for (const bool layers : {false, true}) {
         L(coordinates_[Direct::nearest(s, t, layers)]);
         emit_nearest(static_cast<Wrap>(s), static_cast<Wrap>(t), layers);
+        L(coordinates_[Direct::linear(s, t, layers)]);
+        emit_linear(static_cast<Wrap>(s), static_cast<Wrap>(t), layers);
       }
   for (int log2_cpp = 0; log2_cpp < 5; ++log2_cpp) {
     L(addresses_[Direct::address(log2_cpp, true)]);
@@ -74,6 +76,13 @@ void LookupEmitter::emit() {
           L(texels_[Direct::load(load.channels, log2_count, wide, load.order)]);
           emit_load(load);
         }
+  for (int log2_count = 0; log2_count < 3; ++log2_count)
+    for (const bool wide : {false, true})
+      for (int order = 0; order < Direct::kOrders; ++order) {
+        const Load load{Channels::kUnorm8, log2_count, wide, static_cast<Order>(order), true};
+        L(texels_[Direct::blend(log2_count, wide, load.order)]);
+        emit_blend(load);
+      }
   L(texels_[Direct::kStore]);
   emit_store();
   emit_end();

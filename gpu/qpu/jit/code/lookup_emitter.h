@@ -56,6 +56,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
     int log2_count;
     bool wide;
     Order order;
+    bool blends = false;  ///< four texels, behind emit_linear()
     int count() const { return 1 << log2_count; }
     int bytes_of_channel() const;
     int bytes() const { return bytes_of_channel() << log2_count; }
@@ -74,11 +75,14 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   /// with to_addresses().
   virtual void emit_fetch(int dims, bool layers, bool level) = 0;
   virtual void emit_nearest(Wrap s, Wrap t, bool layers) = 0;
+  /// Likewise to the texels around a point; ends with to_texels(). By default it refuses.
+  virtual void emit_linear(Wrap, Wrap, bool) { jmp(refused_); }
   /// From there to addresses. Ends with to_texels().
   virtual void emit_raster_addresses(int log2_cpp) = 0;
   virtual void emit_tiled_addresses(int log2_cpp) = 0;
   /// From there to the end: jumps to finished_.
   virtual void emit_load(const Load& load) = 0;
+  virtual void emit_blend(const Load&) {}  ///< behind emit_linear()
   virtual void emit_store() = 0;
   /// A word of 32 bits behind the code.
   virtual void emit_constant(uint32_t bits) = 0;
