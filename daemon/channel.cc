@@ -52,6 +52,10 @@ bool Channel::is_posted() const {
   return std::atomic_ref<uint32_t>(memory_.request).load(std::memory_order_acquire) == wire::kPosted;
 }
 
+void Channel::say_cpu(uint32_t cpu) const { store(memory_.daemon_cpu, cpu); }
+
+uint32_t Channel::client_cpu() const { return std::atomic_ref<uint32_t>(memory_.client_cpu).load(); }
+
 bool Channel::take(std::vector<uint8_t>* bytes, Request* request) const {
   if (!exchange(memory_.request, wire::kPosted, wire::kTaken)) return false;
   wire::MessageHeader header;

@@ -25,6 +25,10 @@ class Channel {
   /// Not any more. False, and nothing has changed, when something is posted.
   bool turn_away() const;
   bool is_posted() const;
+  /// Says where the thread runs that looks.
+  void say_cpu(uint32_t cpu) const;
+  /// Where the client ran when it posted the last request.
+  uint32_t client_cpu() const;
 
   /// Copies what is posted, and listens again: the client posts nothing before it has its reply.
   /// @param bytes  what request->payload shows. Of nonsense the request is empty; false when nothing is

@@ -1,7 +1,9 @@
 #include "daemon/express.h"
 
-#include <algorithm>
-#include <exception>
+#include <sched.h>
+#include <sys/socket.h>
+
+#include <cerrno>
 #include <new>
 
 #include "ioctl/fence.h"
@@ -9,12 +11,8 @@
 namespace v3d::daemon {
 namespace {
 
-/// Fewer requests than that were not worth it.
-constexpr uint64_t kWorthIt = 4;
-/// After failures it is tried ever less, down to once in so many requests.
-constexpr uint32_t kMostFailures = 6;
-/// What a thread takes: a stack and its guard.
-constexpr uint64_t kThreadMappings = 2;
+/// Looks at all channels between two at the socket, which is a system call.
+constexpr uint32_t kLooks = 512;
 
 void pause() {
 #if defined(__x86_64__)
@@ -22,16 +20,26 @@ void pause() {
 #endif
 }
 
-}  // namespace
+/// So long the thread stays where it is, even on its client's processor.
+constexpr int64_t kStay = 300'000;
 
-Express::~Express() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-    wake_.notify_one();
-  }
-  if (thread_.joinable()) thread_.join();
+/// Has the thread go on on another processor, if it may: the client whose request woke it up is on this one.
+void leave_cpu(uint32_t cpu) {
+  cpu_set_t allowed, others;
+  if (cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  others = allowed;
+  CPU_CLR(cpu, &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0) return;
+  sched_setaffinity(0, sizeof allowed, &allowed);
 }
+
+/// Whether there is a request, or the end of the connection.
+bool has_news(int socket) {
+  char byte;
+  return recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EINTR);
+}
+
+}  // namespace
 
 void Express::enter(std::shared_ptr<Seat> seat) {
   const std::lock_guard lock(mutex_);
@@ -50,49 +58,11 @@ void Express::leave(const std::shared_ptr<Seat>& seat) {
   ++version_;
 }
 
-void Express::note_request(int64_t came_ns, int64_t over_ns) {
-  const int64_t before = last_over_ns_.exchange(over_ns, std::memory_order_relaxed);
-  if (came_ns - before > options_.close_ns || hot_.load(std::memory_order_relaxed)) return;
-  const std::lock_guard lock(mutex_);
-  if (++skipped_ < uint32_t{1} << failures_ || hot_ || !start_thread()) return;
-  skipped_ = 0;
-  hot_ = true;
-  wake_.notify_one();
-}
-
-bool Express::start_thread() {
-  if (thread_.joinable()) return true;
-  failures_ = kMostFailures;  // until it looked
-  ioctl::Charge connection, mappings;
-  if (account_->charge(ioctl::Resource::kConnections, 1, &connection) != 0 ||
-      account_->charge(ioctl::Resource::kMappings, kThreadMappings, &mappings) != 0)
-    return false;
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::exception&) {  // none left, or no memory: all goes over sockets
-    return false;
-  }
-  connection_ = std::move(connection);
-  mappings_ = std::move(mappings);
-  failures_ = 0;
-  return true;
-}
-
-void Express::run() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [this] { return hot_ || stop_; });
-    if (stop_) return;
-    lock.unlock();
-    uint64_t served = 0;
-    try {
-      served = serve_channels();
-    } catch (const std::bad_alloc&) {  // for the list of seats
-    }
-    lock.lock();
-    hot_ = false;
-    failures_ = served >= kWorthIt ? 0 : std::min(failures_ + 1, kMostFailures);
-  }
+void Express::look(int socket, int64_t came_ns) {
+  const int64_t before = last_over_ns_.exchange(ioctl::monotonic_ns(), std::memory_order_relaxed);
+  if (came_ns - before > options_.close_ns || looking_.exchange(true)) return;
+  serve_channels(socket);
+  looking_ = false;
 }
 
 bool Express::serve(Seat& seat) {
@@ -104,37 +74,48 @@ bool Express::serve(Seat& seat) {
   return true;
 }
 
-uint64_t Express::serve_channels() {
-  uint64_t served = 0, version = ~uint64_t{0};
+void Express::serve_channels(int socket) {
+  uint64_t version = ~uint64_t{0};
+  uint32_t cpu = wire::Channel::kNoCpu;
   Seats seats;
-  int64_t last_ns = ioctl::monotonic_ns();
-  while (!stop_) {
+  int64_t last_ns = ioctl::monotonic_ns(), moved_ns = 0;
+  for (uint32_t looks = 0;; ++looks) {
     if (const uint64_t now = version_.load(); now != version) {
       version = now;
       const std::lock_guard lock(mutex_);
-      seats = seats_;
+      try {
+        seats = seats_;
+      } catch (const std::bad_alloc&) {
+        break;
+      }
+      for (const auto& seat : seats) seat->channel_->say_cpu(cpu = static_cast<uint32_t>(sched_getcpu()));
       for (const auto& seat : seats) seat->channel_->listen();
     }
-    uint64_t news = 0;
-    for (const auto& seat : seats) news += serve(*seat);
-    served += news;
-    if (news > 0) {
+    if (const auto now = static_cast<uint32_t>(sched_getcpu()); now != cpu) {
+      cpu = now;
+      for (const auto& seat : seats) seat->channel_->say_cpu(cpu);
+    }
+    bool news = false, in_the_way = false;
+    for (const auto& seat : seats) {
+      if (!serve(*seat)) continue;
+      news = true;
+      in_the_way = in_the_way || seat->channel_->client_cpu() == cpu;
+    }
+    if (news) {
       last_ns = ioctl::monotonic_ns();
+      if (in_the_way && last_ns - moved_ns > kStay) {
+        moved_ns = last_ns;
+        leave_cpu(cpu);
+      }
       continue;
     }
-    if (ioctl::monotonic_ns() - last_ns >= (served ? options_.patience_ns : options_.first_patience_ns))
-      break;
-    for (int i = 0; i < 8; ++i) pause();
+    if (ioctl::monotonic_ns() - last_ns >= options_.patience_ns) break;
+    if (looks % kLooks == 0 && has_news(socket)) break;
+    pause();
   }
-  for (const auto& seat : seats) {
-    while (!seat->channel_->turn_away()) {
-      if (serve(*seat))
-        ++served;
-      else if (seat->channel_->is_posted())
-        break;  // by one who broke the rules; an honest client took it back
+  for (const auto& seat : seats)
+    while (!seat->channel_->turn_away() && (serve(*seat) || !seat->channel_->is_posted())) {
     }
-  }
-  return served;
 }
 
 }  // namespace v3d::daemon

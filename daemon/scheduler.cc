@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <ctime>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -79,10 +80,17 @@ thread_local bool t_finishing = false;
 /// This thread pushes a small job, and will look itself whether it can run it.
 thread_local bool t_runs_small = false;
 
-/// A job that takes longer is not small, whatever it looks like, and so many next ones of its file are not
-/// believed.
+/// A job that takes its thread longer is not small, whatever it looks like, and so many next ones of its file
+/// are not believed.
 constexpr int64_t kSmallNs = 200'000;
 constexpr uint32_t kNotBelieved = 64;
+
+/// Of the calling thread: what others take of its processor meanwhile does not count.
+int64_t processor_ns() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
 
 bool is_cl(Queue queue) { return queue == Queue::kBin || queue == Queue::kRender; }
 
@@ -209,6 +217,7 @@ Scheduler::NodePtr Scheduler::start_small(const JobPtr& job) {
 void Scheduler::run_small(const std::vector<JobPtr>& jobs) {
   if (std::none_of(jobs.begin(), jobs.end(), [](const JobPtr& job) { return job->small; })) return;
   ioctl::ClientInfo& client = *jobs.front()->client;
+  const int64_t processor_before_ns = processor_ns();
   std::unique_lock lock(mutex_);
   for (const JobPtr& job : jobs) {
     NodePtr node = is_small(*job) ? start_small(job) : nullptr;
@@ -217,7 +226,8 @@ void Scheduler::run_small(const std::vector<JobPtr>& jobs) {
     ++small_in_flight_;
     run(lock, std::move(node));
     --small_in_flight_;
-    if (ioctl::monotonic_ns() - start_ns > kSmallNs) client.not_small = kNotBelieved;
+    if (ioctl::monotonic_ns() - start_ns > kSmallNs && processor_ns() - processor_before_ns > kSmallNs)
+      client.not_small = kNotBelieved;
   }
   if (const uint32_t left = client.not_small) client.not_small = left - 1;
   // Those that this thread left alone, and others that came meanwhile.

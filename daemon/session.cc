@@ -94,10 +94,12 @@ void Session::run() {
   Request request;
   while (socket_.receive(&request)) {
     const int64_t came_ns = seat_ ? ioctl::monotonic_ns() : 0;
-    std::unique_lock<std::mutex> lock;
-    if (seat_) lock = std::unique_lock(seat_->mutex());
-    if (!serve(request)) break;
-    if (came_ns) express_->note_request(came_ns, ioctl::monotonic_ns());
+    {
+      std::unique_lock<std::mutex> lock;
+      if (seat_) lock = std::unique_lock(seat_->mutex());
+      if (!serve(request)) break;
+    }
+    if (came_ns) express_->look(fd_, came_ns);
   }
   report_left_out(log_client_);
 }
@@ -124,11 +126,25 @@ bool Session::serve(Request& request) {
   return socket_.send(request.header.op, reply) && greeted_;
 }
 
+/// Whether a wait for a BO will not sleep.
+bool Session::is_over(const wire::IoctlRequest& header, const Request& request) const {
+  struct {
+    wire::IoctlRequest header;
+    ioctl::drm::WaitBo wait;
+  } wanted;
+  if (!PayloadReader(request.payload).read(&wanted) || header.arg_size != sizeof wanted.wait) return false;
+  const auto file = server_.find_file(header.token);
+  const auto bo = file && wanted.wait.timeout_ns != 0 ? file->find_bo(wanted.wait.handle) : nullptr;
+  return !bo || bo->reservation().fences(true).empty();
+}
+
 bool Session::is_short(const Request& request) {
   wire::IoctlRequest header;
+  if (request.header.op == wire::kMmap) return true;
   if (request.header.op != wire::kIoctl || !PayloadReader(request.payload).read(&header)) return false;
   const uint32_t number = ioctl::drm::request_nr(header.request);
   if (!wire::goes_through_channel(number)) return false;
+  if (number == wire::kWaitBo) return is_over(header, request);
   // A submit may have to wait for earlier ones.
   const auto file = wire::is_submit(number) ? server_.find_file(header.token) : nullptr;
   if (!file) return true;
@@ -267,13 +283,16 @@ Reply Session::mmap(Request& request) {
   RequestFds fds({}, {});
   SegmentMemory memory;
   ioctl::Call call{server_.kernel(), *file, memory, fds, waiter_, *peer_.account};
-  ioctl::UniqueFd memfd;
-  wire::MmapReply where = {};
-  if (const int error =
-          ioctl::mmap_file(call, args.offset, args.length, args.flags, &memfd, &where.fd_offset))
+  ioctl::Buffer::Place place;
+  if (const int error = ioctl::mmap_file(call, args.offset, args.length, args.flags, &place))
     return failure(error);
+  const uint64_t slab_bytes = place.file->slab_bytes;
+  const uint64_t inode = place.file->key.inode;
   Reply reply;
-  reply.append(where);
+  reply.append(wire::MmapReply{place.offset, slab_bytes ? inode : 0, slab_bytes});
+  if (slab_bytes && std::count(std::begin(args.known_slabs), std::end(args.known_slabs), inode)) return reply;
+  ioctl::UniqueFd memfd(fcntl(place.file->memfd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!memfd) return failure(EMFILE);
   reply.fds.push_back(std::move(memfd));
   return reply;
 }

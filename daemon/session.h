@@ -28,10 +28,11 @@ class Session {
  private:
   /// Serves one request. False when the connection is to end.
   bool serve(Request& request);
-  /// The same for one that came through the channel, on the express thread.
+  /// The same for one that came through the channel, on the thread of the session that looks.
   void serve_posted(Channel& channel);
   /// Whether it is one of those that never wait.
   bool is_short(const Request& request);
+  bool is_over(const wire::IoctlRequest& header, const Request& request) const;
   /// What a request is answered, whatever happens. @param bytes  what the reply is charged to, until it is
   /// sent
   Reply answer_or_fail(Request& request, ioctl::Charge* bytes);

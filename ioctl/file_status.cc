@@ -53,7 +53,8 @@ FileStatus::FileStatus(UniqueFd memfd, wire::Status* status) : memfd_(std::move(
 FileStatus::~FileStatus() { munmap(status_, bytes()); }
 
 void FileStatus::wake(uint32_t* word) {
-  if (std::atomic_ref<uint32_t>(status_->sleepers).load() == 0) return;
+  const auto offset = reinterpret_cast<uintptr_t>(word) - reinterpret_cast<uintptr_t>(status_);
+  if (std::atomic_ref<uint32_t>(status_->sleepers[wire::sleepers_of(offset)]).load() == 0) return;
   syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 

@@ -240,16 +240,13 @@ int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg) {
   return error;
 }
 
-int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, UniqueFd* memfd,
-              uint64_t* memfd_offset) {
+int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, Buffer::Place* place) {
   const std::shared_ptr<Bo> bo = call.kernel.find_mmap_offset(offset);
   if (!bo || length == 0 || length > bo->size()) return EINVAL;  // objects are whole pages
   if (call.file.find_mmap(offset) != bo) return EACCES;
   if ((flags & MAP_TYPE) == MAP_PRIVATE) return EINVAL;
-  const Buffer::Place place = bo->buffer()->place_for_client();
-  *memfd = UniqueFd(fcntl(place.file->memfd.get(), F_DUPFD_CLOEXEC, 0));
-  *memfd_offset = place.offset;
-  return *memfd ? 0 : EMFILE;
+  *place = bo->buffer()->place_for_client();
+  return 0;
 }
 
 }  // namespace v3d::ioctl

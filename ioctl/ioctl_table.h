@@ -21,10 +21,9 @@ int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg);
 int fd_ioctl(Kernel& kernel, Account& account, int fd, UserMemory& user, UserFds& fds, uint32_t request,
              std::vector<uint8_t>* arg);
 
-/// mmap of a node: a descriptor of the memfd to map, and from where. 0, EINVAL, EACCES or EMFILE.
+/// mmap of a node: the memfd to map, and from where. 0, EINVAL or EACCES.
 /// @param flags  of mmap(2)
-int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, UniqueFd* memfd,
-              uint64_t* memfd_offset);
+int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, Buffer::Place* place);
 
 /// Name of an ioctl for messages: "V3D_SUBMIT_CL", or "0x.." when there is none.
 std::string request_name(const File& file, uint32_t request);

@@ -24,6 +24,7 @@ struct InodeKey {
 struct MemoryFile {
   UniqueFd memfd;
   InodeKey key;
+  uint64_t slab_bytes = 0;  ///< of a slab, which several BOs share; 0 in a file of one BO
 
   /// @param name  as /proc shows it, behind "/memfd:"; the shim knows slabs by theirs
   /// @param size  bytes, a multiple of the page size, > 0

@@ -96,6 +96,7 @@ bool SlabPool::make_file(Account& account, Slab& slab) {
     return false;
   slab.file = MemoryFile::create(wire::kSlabName, slab.pages * uint64_t{kPageSize});
   if (!slab.file) return false;
+  slab.file->slab_bytes = slab.pages * uint64_t{kPageSize};
   slab.frame = space_.new_frames(slab.pages);
   slab.kept = slab.whole = false;
   return true;

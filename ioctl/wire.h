@@ -28,7 +28,7 @@
 namespace v3d::wire {
 
 inline constexpr uint32_t kMagic = 0x55443356;  // "V3DU"
-inline constexpr uint32_t kProtocol = 3;
+inline constexpr uint32_t kProtocol = 4;
 inline constexpr uint32_t kMaxPayload = 64u << 20;
 inline constexpr int kMaxFds = 16;
 
@@ -43,7 +43,7 @@ enum Op : uint32_t {
   kIoctl = 4,  ///< IoctlRequest -> IoctlReply; a DRM ioctl ('d') on a file
   kFdIoctl =
       5,  ///< the same with the fd itself (sync_file '>' and dma-buf 'b' ioctls); ENOTTY when it is neither
-  kMmap = 6,     ///< MmapRequest -> MmapReply + fd
+  kMmap = 6,     ///< MmapRequest -> MmapReply, mostly + fd
   kCommand = 7,  ///< text -> text; what `v3demu status` and its like ask for
   kChannel = 8,  ///< nothing -> ChannelReply + fd; once on a connection, from which on it has a Channel
 };
@@ -87,15 +87,20 @@ struct FileReply {
 /// A syncobj is what syncobjs[handle] says, unless resets[handle] equals the lower half of that: then the
 /// client has emptied it, of which the daemon hears when it next looks at the syncobj.
 struct Status {
-  static constexpr uint32_t kSyncobjs = 512, kFences = 512;
+  static constexpr uint32_t kSyncobjs = 512, kFences = 512, kSleepers = 15;
 
-  uint32_t closed;    ///< by the daemon: the file is no more
-  uint32_t sleepers;  ///< threads that sleep on a futex here; without any the daemon wakes nobody
-  uint32_t reserved[14];
+  uint32_t closed;  ///< by the daemon: the file is no more
+  /// Threads that sleep on the futexes here which share a count; for none the daemon wakes nobody.
+  uint32_t sleepers[kSleepers];
   uint64_t syncobjs[kSyncobjs];  ///< by handle
   uint32_t resets[kSyncobjs];
   uint32_t fences[kFences];
 };
+
+/// In Status::sleepers. @param offset  of the futex in the Status, bytes
+constexpr uint32_t sleepers_of(uint64_t offset) {
+  return static_cast<uint32_t>(offset / sizeof(uint32_t) % Status::kSleepers);
+}
 
 /// An entry of Status::syncobjs: in the lower half 2 bits of SyncobjState, and 30 that no earlier entry of
 /// the file had; in the upper one, of kPending: 12 bits of an index in `fences`, and 20 of a number. The
@@ -170,12 +175,14 @@ struct ChannelReply {
 /// The client writes the request and kNoReply, then kPosted over kListening; while that stands it may take
 /// the request back the same way. The daemon copies the request before it looks at it.
 struct Channel {
-  static constexpr uint32_t kMessage = 16256;
+  static constexpr uint32_t kMessage = 16256, kNoCpu = ~0u;
 
-  uint32_t request;  ///< ChannelRequest
-  uint32_t reserved[15];
-  uint32_t reply;  ///< ChannelReplyState
-  uint32_t reserved2[15];
+  uint32_t request;     ///< ChannelRequest
+  uint32_t client_cpu;  ///< on which the request was posted; kNoCpu: not known
+  uint32_t reserved[14];
+  uint32_t reply;       ///< ChannelReplyState
+  uint32_t daemon_cpu;  ///< on which requests are looked for: a client there has to sleep for it to run
+  uint32_t reserved2[14];
   uint8_t request_message[kMessage];  ///< MessageHeader and payload
   uint8_t reply_message[kMessage];
 };
@@ -190,29 +197,36 @@ enum ChannelReplyState : uint32_t {
 };
 
 constexpr bool is_submit(uint32_t number) { return number == 0x40 || number == 0x46 || number == 0x47; }
-/// The ioctls that go through a channel: those that Mesa makes often and that never wait, by number. The same
-/// numbers are harmless on the other node.
+inline constexpr uint32_t kWaitBo = 0x41;
+/// The ioctls that go through a channel: those that Mesa makes often and that never wait, and waits for BOs,
+/// which are declined if they would. By number; the same are harmless on the other node.
 constexpr bool goes_through_channel(uint32_t number) {
   if (is_submit(number)) return true;
   constexpr uint8_t kNumbers[] = {
-      0x09,                    // GEM_CLOSE
-      0x42, 0x43, 0x45,        // CREATE_BO, MMAP_BO, GET_BO_OFFSET
-      0xbf, 0xc0, 0xc4, 0xc5,  // SYNCOBJ_CREATE, _DESTROY, _RESET, _SIGNAL
+      0x09, kWaitBo,              // GEM_CLOSE
+      0x42, 0x43,    0x45,        // CREATE_BO, MMAP_BO, GET_BO_OFFSET
+      0xbf, 0xc0,    0xc4, 0xc5,  // SYNCOBJ_CREATE, _DESTROY, _RESET, _SIGNAL
   };
   for (const uint8_t known : kNumbers)
     if (known == number) return true;
   return false;
 }
 
+/// Slabs of which a client remembers where it has them mapped.
+inline constexpr uint32_t kKnownSlabs = 8;
+
 struct MmapRequest {
   uint64_t token;
   uint64_t offset;  ///< fake offset of MMAP_BO or MAP_DUMB
   uint64_t length;
   int32_t prot, flags;
+  uint64_t known_slabs[kKnownSlabs];  ///< inodes of those that the client has mapped; 0: none
 };
-/// The client maps the attached memfd at fd_offset.
+/// The client maps the attached memfd at fd_offset, or with none attached the slab that it knows.
 struct MmapReply {
   uint64_t fd_offset;
+  uint64_t slab;        ///< inode, if the memory lies in one; else 0
+  uint64_t slab_bytes;  ///< of it as a whole
 };
 
 }  // namespace v3d::wire

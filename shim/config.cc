@@ -45,6 +45,7 @@ void read_environment(Config* out) {
   out->host_dri = is("V3DEMU_HOST_DRI", "1");
   out->no_vc4 = is("V3DEMU_VC4", "0");
   out->native_wsi = is("V3DEMU_WSI", "native");
+  out->counts = is("V3DEMU_COUNT", "1");
   const char* device = variable("V3DEMU_DEVICE");
   out->chip = device && starts_with(device, "rpi4") ? 42 : 71;
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "shim/config.h"
+#include "shim/counts.h"
 #include "shim/debug_request.h"
 #include "shim/launch.h"
 #include "shim/own_pid.h"
@@ -23,9 +24,9 @@ constexpr size_t kHeader = sizeof(wire::MessageHeader);
 /// So many requests that could go through a channel make a thread worth one.
 constexpr uint32_t kWorthAChannel = 16;
 /// So many next ones do without after one that nobody took.
-constexpr uint32_t kNotShort = 8;
+constexpr uint32_t kNotShort = 4;
 /// So long the thread looks for a reply before it sleeps.
-constexpr uint64_t kPatienceNs = 50'000;
+constexpr uint64_t kPatienceInTheWayNs = 8'000, kPatienceNs = 30'000;
 
 // initial-exec: no allocation on first access, which may happen inside malloc.
 constexpr Connection kNoConnection{-1, 0, 0, 0, 0, 0, nullptr, 0, 0, 0, false, nullptr, 0};
@@ -181,6 +182,7 @@ long send_all(int fd, const uint8_t* data, size_t size, const int* fds, int num_
       header->cmsg_len = CMSG_LEN(sizeof(int) * static_cast<size_t>(num_fds));
       memcpy(CMSG_DATA(header), fds, sizeof(int) * static_cast<size_t>(num_fds));
     }
+    count(kSocketCalls);
     long sent = raw::sendmsg(fd, &message, MSG_NOSIGNAL);
     if (sent == -EINTR) continue;
     if (sent < 0) return sent;
@@ -200,6 +202,7 @@ long receive_some(int fd, uint8_t* data, size_t size, int flags, int* fds, int* 
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
+  count(kSocketCalls);
   long got = raw::recvmsg(fd, &message, flags);
   if (got < 0) return got;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
@@ -464,12 +467,17 @@ bool Call::send_short(int* error) {
   const wire::MessageHeader header{wire::kMagic, op_, static_cast<uint32_t>(size_), 0};
   memcpy(connection_->buffer, &header, kHeader);
   memcpy(channel->request_message, connection_->buffer, kHeader + size_);
+  const uint32_t cpu = raw::current_cpu();
+  std::atomic_ref<uint32_t>(channel->client_cpu).store(cpu, std::memory_order_relaxed);
   reply.store(wire::kNoReply);
   uint32_t state = wire::kListening;
   if (!request.compare_exchange_strong(state, wire::kPosted)) return false;
   const uint64_t start = raw::fast_monotonic_ns();
+  bool in_the_way = false;
   for (bool patient = true; patient;) {
-    patient = raw::fast_monotonic_ns() - start < kPatienceNs;
+    // On this processor the daemon can do nothing meanwhile.
+    in_the_way = cpu != wire::Channel::kNoCpu && std::atomic_ref<uint32_t>(channel->daemon_cpu).load() == cpu;
+    patient = raw::fast_monotonic_ns() - start < (in_the_way ? kPatienceInTheWayNs : kPatienceNs);
     for (int i = 0; i < 16 && reply.load(std::memory_order_acquire) == wire::kNoReply; ++i) raw::pause();
     state = wire::kNoReply;
     switch (reply.load(std::memory_order_acquire)) {
@@ -503,6 +511,7 @@ bool Call::send_short(int* error) {
 
 int Call::send() {
   Connection* c = connection_;
+  count(kRequests);
   if (flags_ & kShort && num_attached_ == 0) {
     want_channel();
     int error;

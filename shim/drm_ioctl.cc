@@ -7,6 +7,7 @@
 #include "shim/marshal.h"
 #include "shim/moved_memory.h"
 #include "shim/raw.h"
+#include "shim/slab_cache.h"
 #include "shim/status.h"
 #include "shim/user_memory.h"
 
@@ -206,18 +207,24 @@ int fence_ioctl(int fd, uint32_t request, uint64_t argument) {
 
 namespace {
 
-long map_bo(const File& file, void* address, size_t length, int prot, int flags, off_t offset) {
-  Call call(wire::kMmap, kCloseOnExec);
-  wire::MmapRequest request{file.token, static_cast<uint64_t>(offset), length, prot, flags};
+/// @param may_know  whether a slab may be used that this process has mapped
+long map_bo(const File& file, void* address, size_t length, int prot, int flags, off_t offset,
+            bool may_know) {
+  Call call(wire::kMmap, kCloseOnExec | kShort);
+  wire::MmapRequest request{file.token, static_cast<uint64_t>(offset), length, prot, flags, {}};
+  if (may_know && (flags & ~MAP_FIXED) == MAP_SHARED) list_slabs(request.known_slabs);
   wire::MmapReply reply;
   int error = call.open(file.daemon);
   if (!error && !call.append(&request, sizeof(request))) error = ENOMEM;
   if (!error) error = call.send();
   if (!error) error = call.error();
   if (error) return -error;
-  int fd = call.take(0);
-  if (fd < 0 || call.reply_size() < sizeof(reply)) return -ENODEV;
+  if (call.reply_size() < sizeof(reply)) return -ENODEV;
   memcpy(&reply, call.reply(), sizeof(reply));
+  const int fd = call.take(0);
+  if (fd < 0)
+    return reply.slab ? map_from_slab(reply.slab, reply.fd_offset, address, length, prot, flags) : -ENODEV;
+  if (reply.slab) remember_slab(reply.slab, reply.slab_bytes, fd);
   long result = raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), prot, flags, fd,
                           static_cast<long>(reply.fd_offset));
   raw::close(fd);
@@ -230,7 +237,9 @@ long drm_mmap(const File& file, void* address, size_t length, int prot, int flag
   raw::KeepErrno keep;
   for (;;) {
     const uint32_t epoch = mappings_epoch();
-    const long result = map_bo(file, address, length, prot, flags, offset);
+    long result = map_bo(file, address, length, prot, flags, offset, true);
+    // Another thread has forgotten the slab meanwhile.
+    if (result == -ENOENT) result = map_bo(file, address, length, prot, flags, offset, false);
     // Another thread replaced mappings, perhaps of this BO and before this one was there to be found.
     if ((result < 0 && result > -4096) || mappings_epoch() == epoch) return result;
     address = raw::pointer(static_cast<uint64_t>(result));

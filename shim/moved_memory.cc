@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "shim/raw.h"
+#include "shim/slab_cache.h"
 
 namespace v3d::shim {
 namespace {
@@ -104,7 +105,7 @@ void replace_mappings(const wire::Move& move, int memfd) {
   Lines lines("/proc/self/maps");
   while (const char* line = lines.next()) {
     Mapping m;
-    if (!parse(line, &m) || !is_slab(m, move)) continue;
+    if (!parse(line, &m) || !is_slab(m, move) || is_kept_slab(m.start)) continue;
     // The part of the mapping that shows the BO.
     const uint64_t end_offset = m.offset + (m.end - m.start), move_end = move.offset + move.size;
     const uint64_t from = m.offset > move.offset ? m.offset : move.offset;

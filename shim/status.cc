@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ioctl/wire.h"
+#include "shim/counts.h"
 #include "shim/raw.h"
 #include "shim/user_memory.h"
 
@@ -97,12 +98,14 @@ class View {
   /// Sleeps until the word is another, a signal comes or it is time. 0, -EINTR, -ETIMEDOUT, or -ENOSYS.
   /// A handler with SA_RESTART does not end it, as it would end a futex(FUTEX_WAIT) with a time.
   int sleep_while(uint32_t* word, uint32_t value, int64_t until_ns) {
-    std::atomic_ref<uint32_t> sleepers(status_.sleepers);
+    const uint64_t offset = reinterpret_cast<uint64_t>(word) - reinterpret_cast<uint64_t>(&status_);
+    std::atomic_ref<uint32_t> sleepers(status_.sleepers[wire::sleepers_of(offset)]);
     const timespec time{static_cast<time_t>(until_ns / kSecond), static_cast<long>(until_ns % kSecond)};
     futex_waitv waiter{};
     waiter.uaddr = reinterpret_cast<uint64_t>(word);
     waiter.val = value;
     waiter.flags = FUTEX_32;
+    count(kFutexCalls);
     sleepers.fetch_add(1);
     const long error =
         raw::call(SYS_futex_waitv, raw::word(&waiter), 1, 0, raw::word(&time), CLOCK_MONOTONIC);

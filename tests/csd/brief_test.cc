@@ -38,11 +38,31 @@ class Brief : public testing::Test {
   std::unique_ptr<mmu::AddressSpace> space_;
 };
 
-TEST_F(Brief, ShortProgramsThatCannotBranch) {
+TEST_F(Brief, ShortProgramsThatOnlyGoOn) {
   EXPECT_TRUE(brief("nop\n" + kEnd));
   EXPECT_TRUE(brief("nop\n" + kEnd + "here: b here\nnop\nnop\nnop\n"));  // behind its end
   EXPECT_TRUE(brief("thrsw\nnop\nnop\n", 1, kSingleSegment));
   EXPECT_TRUE(brief("nop\n" + kEnd, kBriefBatches));
+}
+
+TEST_F(Brief, BranchesThatLeadOn) {
+  const std::string delay = "nop\nnop\nnop\n";
+  EXPECT_TRUE(brief("b.anya over\n" + delay + "nop\nover: " + kEnd));
+  EXPECT_TRUE(brief("b over\n" + delay + "b over\n" + delay + "over: " + kEnd));
+  EXPECT_TRUE(brief("b over\nhere: nop\nnop\nnop\nb here\n" + delay + "over: " + kEnd));  // never comes there
+  // Ends in the delay slots, on both ways.
+  EXPECT_TRUE(brief("thrsw\nthrsw\nnop\nnop\nthrsw\nb.anya 0\nnop\n"));
+}
+
+TEST_F(Brief, NoWayBack) {
+  const std::string delay = "nop\nnop\nnop\n";
+  EXPECT_FALSE(brief("here: nop\nb.anya here\n" + delay + kEnd));
+  EXPECT_FALSE(brief("b.anya over\nhere: nop\nnop\nnop\n" + kEnd + "over: b here\n" + delay));
+  EXPECT_FALSE(brief("b -8\n" + delay + kEnd));  // to its own last delay slot
+  EXPECT_FALSE(brief("b lri\n" + delay + kEnd));
+  EXPECT_FALSE(
+      brief("b.anya over\n" + delay + kEnd + "over: nop\n", 1, 0, 12 * 8));  // goes on where nothing is
+  EXPECT_FALSE(brief("b 4096\n" + delay + kEnd));                            // too far
 }
 
 TEST_F(Brief, NothingElse) {

@@ -23,9 +23,7 @@ class ChannelTest : public ::testing::Test {
  protected:
   void start(Server::Options options = {}) {
     // Also on a machine that does many other things.
-    options.express = {.close_ns = int64_t{3600} * 1'000'000'000,
-                       .first_patience_ns = 50'000'000,
-                       .patience_ns = 50'000'000};
+    options.express = {.close_ns = int64_t{3600} * 1'000'000'000, .patience_ns = 50'000'000};
     char name[] = "/tmp/v3demu-channel-XXXXXX";
     folder_ = mkdtemp(name);
     path_ = folder_ + "/socket";

@@ -140,7 +140,7 @@ class Client {
   }
 
   Answer mmap(uint64_t token, uint64_t offset, uint64_t length, int flags) {
-    const wire::MmapRequest request = {token, offset, length, 3, flags};
+    const wire::MmapRequest request = {token, offset, length, 3, flags, {}};
     return ask(wire::kMmap, &request, sizeof request);
   }
 

@@ -24,7 +24,12 @@ class BoTest : public IoctlTest {
   }
   int mmap_node(File& file, uint64_t offset, uint64_t length, int flags = MAP_SHARED) {
     Call call{kernel_, file, memory_, fds_, waiter_, *account_};
-    return mmap_file(call, offset, length, flags, &memfd_, &memfd_offset_);
+    Buffer::Place place;
+    const int error = mmap_file(call, offset, length, flags, &place);
+    if (error) return error;
+    memfd_ = UniqueFd(dup(place.file->memfd.get()));
+    memfd_offset_ = place.offset;
+    return 0;
   }
   UniqueFd memfd_;
   uint64_t memfd_offset_ = 0;

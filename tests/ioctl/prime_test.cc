@@ -187,10 +187,9 @@ TEST_F(PrimeTest, DumbBuffers) {
   drm::MapDumb map = {.handle = 1, .pad = 0, .offset = 0};
   EXPECT_EQ(ioctl(*vc4_, kMapDumb, map), 0);
   Call call{kernel_, *vc4_, memory_, fds_, waiter_, *account_};
-  UniqueFd memfd;
-  uint64_t offset = 1;
-  EXPECT_EQ(mmap_file(call, map.offset, dumb.size, MAP_SHARED, &memfd, &offset), 0);
-  EXPECT_EQ(offset, 0u);
+  Buffer::Place place;
+  EXPECT_EQ(mmap_file(call, map.offset, dumb.size, MAP_SHARED, &place), 0);
+  EXPECT_EQ(place.offset, 0u);
   map.handle = 9;
   EXPECT_EQ(ioctl(*vc4_, kMapDumb, map), ENOENT);
   drm::DestroyDumb destroy = {.handle = 1};

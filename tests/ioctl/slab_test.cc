@@ -23,9 +23,10 @@ class SlabTest : public IoctlTest {
   Mapped map_bo(uint32_t handle) {
     Mapped mapped;
     Call call{kernel_, *file_, memory_, fds_, waiter_, *account_};
-    EXPECT_EQ(mmap_file(call, file_->find_bo(handle)->mmap_offset(), 4096, MAP_SHARED, &mapped.memfd,
-                        &mapped.offset),
-              0);
+    Buffer::Place place;
+    EXPECT_EQ(mmap_file(call, file_->find_bo(handle)->mmap_offset(), 4096, MAP_SHARED, &place), 0);
+    mapped.memfd = UniqueFd(dup(place.file->memfd.get()));
+    mapped.offset = place.offset;
     return mapped;
   }
   static uint8_t byte_at(const Mapped& mapped) {

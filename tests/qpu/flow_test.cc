@@ -260,9 +260,12 @@ TEST(Flow, LoopsNest) {
 
 // ---- What a driver compiles: everything is known, and uniforms stand in the order of instructions.
 
-TEST(Flow, CompiledProgramsAreWhollyKnown) {
-  for (const CompiledProgram& program : compiled_programs()) {
-    const Flow flow = flow::analyse({71, program.final_section, {}}, program.words);
+class FlowOfVersion : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Versions, FlowOfVersion, testing::Values(71, 42));
+
+TEST_P(FlowOfVersion, CompiledProgramsAreWhollyKnown) {
+  for (const CompiledProgram& program : compiled_programs(GetParam())) {
+    const Flow flow = flow::analyse({GetParam(), program.final_section, {}}, program.words);
     SCOPED_TRACE(program.stage);
     EXPECT_TRUE(flow.complete);
     EXPECT_EQ(flow.first_index, 0);
@@ -526,14 +529,13 @@ TEST_P(FlowRuns, RandomProgramsAreWalkedAsTheyRun) {
 
 // The words of branches are those that the offsets rest on; the rest is arbitrary.
 TEST_P(FlowRuns, CompiledPrograms) {
-  if (GetParam() != 71) GTEST_SKIP();
   int ends = 0;
   uint64_t pops = 0;
-  for (const CompiledProgram& program : compiled_programs()) {
+  for (const CompiledProgram& program : compiled_programs(GetParam())) {
     SCOPED_TRACE(program.stage);
     for (uint32_t n = 0; n < 0x2000; n += 4)
       space->memory().store<uint32_t>(kUniforms + n, 0x3f800000 + n % 7);
-    const Flow flow = flow::analyse({71, program.final_section, kCode}, program.words);
+    const Flow flow = flow::analyse({GetParam(), program.final_section, kCode}, program.words);
     for (const flow::UniformJump& jump : flow.uniform_jumps)
       space->memory().store<uint32_t>(kUniforms + static_cast<uint32_t>(jump.offset),
                                       static_cast<uint32_t>(jump.distance));

@@ -496,7 +496,7 @@ Reply map(const std::vector<uint8_t>& payload) {
   const Bo& bo = file->second.bos[handle];
   if (request.length > bo.size) return reply;
   reply.error = 0;
-  wire::MmapReply place{0};
+  wire::MmapReply place{};
   reply.add(&place, sizeof(place));
   reply.fds.push_back(dup(bo.memory));
   return reply;

@@ -25,6 +25,8 @@ namespace v3d::qpu::flow {
 
 inline constexpr uint32_t kNowhere = ~0u;  ///< no node, block and so on
 
+inline constexpr uint8_t kBranchDelay = 3;  ///< instructions behind a branch before it takes effect
+
 /// What is under way before an instruction, as in Thread::Pending::Events. "In n": behind n more
 /// instructions, 0 for not under way.
 struct InFlight {

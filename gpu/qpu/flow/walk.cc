@@ -11,7 +11,6 @@ namespace {
 using Kind = Exit::Kind;
 using Gap = Exit::Gap;
 
-constexpr uint8_t kBranchDelay = 3;
 constexpr int32_t kWordBytes = 8;
 
 // Addresses have 32 bits, so indices have 29.

@@ -48,11 +48,6 @@ flow::Flow flow_of(const Program& program, Memory memory, bool final_section, Co
   return flow;
 }
 
-bool is_legacy(const flow::Flow& flow) {
-  return std::ranges::any_of(flow.instructions, [](const Instruction& i) { return i.signals & kRotate; }) ||
-         std::ranges::any_of(flow.accesses, [](const flow::Access& access) { return access.sfu; });
-}
-
 using Xbyak::util::Cpu;
 
 template <typename Emitter>
@@ -140,8 +135,7 @@ std::unique_ptr<JitCompiler> make_compiler(Engine engine) {
 }
 
 const char* name(Outcome outcome) {
-  static constexpr const char* kNames[kNumOutcomes] = {"compiled", "with rotation or SFU writes", "too large",
-                                                       "no code memory"};
+  static constexpr const char* kNames[kNumOutcomes] = {"compiled", "too large", "no code memory"};
   return kNames[static_cast<int>(outcome)];
 }
 
@@ -204,10 +198,6 @@ std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
   };
   CodeContent content;
   const flow::Flow flow = flow_of(program, memory, final_section, content);
-  if (is_legacy(flow)) {
-    count(Outcome::kLegacy);
-    return nullptr;
-  }
   if (flow.nodes.size() > kMaxNodes) {
     count(Outcome::kTooLarge);
     return nullptr;

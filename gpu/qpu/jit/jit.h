@@ -43,11 +43,10 @@ std::unique_ptr<JitCompiler> make_compiler(Engine engine);
 /// What became of the programs that were to be compiled.
 enum class Outcome : uint8_t {
   kCompiled,
-  kLegacy,    ///< rotates by a signal or writes to the SFU, as no driver of V3D 4.2 does
   kTooLarge,  ///< more than kMaxNodes
   kNoMemory,  ///< the host gives no memory for code, or none that may be executed
 };
-inline constexpr int kNumOutcomes = 4;
+inline constexpr int kNumOutcomes = 3;
 const char* name(Outcome outcome);
 
 struct Statistics {

@@ -131,6 +131,45 @@ class SmallBosTest(unittest.TestCase):
             self.assertEqual(shared[64:100], bytes([3]) * 36)
         os.close(fd)
 
+    def test_objects_are_mapped_again_after_an_export(self):
+        bos = [self.create() for _ in range(6)]
+        first = [self.map(handle) for handle, _ in bos]
+        fd = self.export(bos[2][0])
+        again = [self.map(handle) for handle, _ in bos]
+        with mmap.mmap(fd, 4096) as shared:
+            for i, (one, other) in enumerate(zip(first, again)):
+                one[i] = i + 1
+                self.assertEqual(other[i], i + 1)
+            self.assertEqual(shared[2], 3)
+            self.close_bo(bos[2][0])
+            for _ in range(300):  # also where it was
+                with self.map(self.create()[0]) as memory:
+                    self.assertEqual(memory[:], bytes(4096))
+                    memory[:] = b"x" * 4096
+            self.assertEqual(shared[2], 3)
+            self.assertEqual(shared[3], 0)
+        os.close(fd)
+
+    def test_mappings_keep_their_place_and_protection(self):
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+        maps_before = [self.map(self.create()[0]) for _ in range(3)]
+        handle, _ = self.create()
+        offset = self.device.ioctl(v3d_drm.READ_WRITE, v3d_drm.MMAP_BO, v3d_drm.MmapBo(handle=handle)).offset
+        place = libc.mmap(None, 3 * 4096, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        map_fixed = 0x10
+        self.assertEqual(libc.mmap(place + 4096, 4096, mmap.PROT_READ, mmap.MAP_SHARED | map_fixed, self.device.fd, offset),
+                         place + 4096)
+        with self.map(handle) as memory:
+            memory[5] = 77
+        self.assertEqual(ctypes.c_ubyte.from_address(place + 4096 + 5).value, 77)
+        with open("/proc/self/maps", encoding="ascii") as maps:
+            rights = {int(line.split("-")[0], 16): line.split()[1] for line in maps}
+        self.assertEqual((rights[place], rights[place + 4096], rights[place + 8192]), ("---p", "r--s", "---p"))
+        for memory in maps_before:
+            self.assertEqual(memory[:], bytes(4096))
+
     def test_other_processes_share_what_is_exported(self):
         handle, address = self.create(8192)
         memory = self.map(handle, 8192)

@@ -127,15 +127,48 @@ TEST_P(JitEngines, ReturnsFromSubroutines) {
   EXPECT_GT(counts.interpreted, 0u);
 }
 
-TEST_P(JitEngines, RotationAndSfuWritesOfOldChipsAreInterpreted) {
-  for (const char* text : {"nop ; mov r1, r0 ; rot.3\nend", "mov recip, rf1\nend"}) {
+TEST_P(JitEngines, RotationAndSfuWritesOfOldChipsAreCompiled) {
+  for (const char* text : {"nop ; mov r1, r0 ; rot.3\nend", "mov recip, rf1\nnop\nmov rf2, r4\nend"}) {
     ProgramCache cache(42, &compiler);
     const auto words = assemble(42, text).words;
     start();
     compiled.memory().write(Twin::kCode, words.data(), words.size() * 8);
     EXPECT_EQ(run(*cache.get(compiled.memory(), Twin::kCode), compiled.t()), Stop::kEnd);
   }
-  EXPECT_EQ(programs(jit::Outcome::kLegacy), 2u);
+  EXPECT_EQ(programs(jit::Outcome::kCompiled), 2u);
+  EXPECT_EQ(compiler.statistics().executed.interpreted, 0u);
+}
+
+// Equal registers share one of the host's, but not where a way leads that only the interpreter knows.
+TEST_P(JitEngines, ReturnsToWhereRegistersWereEqual) {
+  load_text(
+      "mov rf1, rf2\nbl.alla function\nnop\nnop\nnop\nthrsw\nnop\nnop\nadd rf3, rf1, rf2\nthrsw\nthrsw\nend\n"
+      "function:\nb lri\nadd rf1, rf1, 1\nnop\nnop");
+  for (const bool calls : {true, false}) {
+    start();
+    both([&](Twin& twin) {
+      twin.t().final_section = false;
+      twin.t().flag_a = calls ? kAllLanes : 0;
+      twin.t().rf[2] = splat(5u);
+    });
+    EXPECT_EQ(run_both(), Stop::kEnd);
+    EXPECT_EQ(compiled.t().rf[3][0], calls ? 11u : 10u);
+  }
+}
+
+// A result whose sign is also a flag comes back whole after a switch, of which the thread keeps but the bits
+// of flags.
+TEST_P(JitEngines, ResultsAndTheirFlagsOutliveSwitches) {
+  load_text("thrsw\nnop\nsub.pushn rf1, rf2, rf3\nadd.ifa rf4, rf1, rf1\nthrsw\nthrsw\nend");
+  start();
+  both([](Twin& twin) {
+    twin.t().final_section = false;
+    twin.t().stop_at_switch = true;
+    twin.t().rf[2] = kLaneIndex;
+    twin.t().rf[3] = splat(7u);
+  });
+  EXPECT_EQ(run_both(), Stop::kEnd);
+  EXPECT_EQ(compiled.t().rf[4][3], static_cast<uint32_t>(-8));
 }
 
 TEST_P(JitEngines, ShowsWhatItMade) {

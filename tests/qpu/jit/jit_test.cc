@@ -232,7 +232,6 @@ class JitPrograms : public Jit, public testing::WithParamInterface<TargetAndVers
       Instruction i;
       const uint64_t word = source.next();
       if (!decode(version, word, i) || i.is_branch) continue;
-      if ((i.signals & kRotate) || flow::access_of(version, i).sfu) continue;  // interpreted
       if ((i.signals & kThrsw) && random() % 8 != 0) continue;
       const bool tmu = (i.signals & kLdtmu) || launches(i.add) || launches(i.mul);
       if (tmu && random() % 16 != 0) continue;
@@ -285,6 +284,86 @@ std::string name_of_programs(const testing::TestParamInfo<TargetAndVersion>& p) 
 INSTANTIATE_TEST_SUITE_P(Targets, JitPrograms, testing::Combine(kTargets, testing::Values(71, 42)),
                          name_of_programs);
 
+// Rotations of the mul half's operands by constants and by r5, and special functions behind write addresses,
+// which arrive two instructions later, whatever happens meanwhile.
+class JitPrograms42 : public JitPrograms {};
+INSTANTIATE_TEST_SUITE_P(Targets, JitPrograms42, testing::Combine(kTargets, testing::Values(42)),
+                         name_of_programs);
+
+TEST_P(JitPrograms42, RotationsAndSpecialFunctions) {
+  const auto any_operand = [&](Unpack unpack) {
+    return random() % 2 ? acc(static_cast<int>(random() % 6), unpack) : rf(any_register(), unpack);
+  };
+  const auto any_place = [&](bool sfu) {
+    if (sfu) return to(static_cast<Waddr>(kWaddrRecip + random() % 6));
+    return random() % 2 ? to(any_register()) : Dst{static_cast<uint8_t>(random() % 6), true};
+  };
+  const auto fill_half = [&](AluHalf& h, Op op, Alu alu) {
+    const auto& forms = forms_of(42, op, alu);
+    h = forms[random() % forms.size()];
+    if (info(op).operands > 0) h.a = any_operand(h.a.unpack);
+    if (info(op).operands > 1) h.b = any_operand(h.b.unpack);
+    const Dst d = any_place(random() % 4 == 0);
+    h.magic = d.magic;
+    h.waddr = d.waddr;
+  };
+  uint64_t rotations = 0, functions = 0;
+  for (int round = 0; round < 400; ++round) {
+    std::vector<uint64_t> words;
+    while (words.size() < 60) {
+      Instruction i;
+      static constexpr Op kMul[] = {Op::kMov,    Op::kFmov,   Op::kFmul,  Op::kAdd, Op::kSub, Op::kUmul24,
+                                    Op::kMultop, Op::kSmul24, Op::kVfmul, Op::kMov, Op::kMov, Op::kUmul24};
+      static constexpr Op kAdd[] = {Op::kAdd, Op::kFadd, Op::kFmin, Op::kExp, Op::kOr, Op::kVfmin, Op::kClz};
+      if (random() % 3) fill_half(i.mul, kMul[random() % std::size(kMul)], Alu::kMul);
+      if (random() % 2) fill_half(i.add, kAdd[random() % std::size(kAdd)], Alu::kAdd);
+      switch (random() % 6) {
+        case 0:
+          i.signals = kLdunif;
+          break;
+        case 1: {
+          const Dst d = any_place(random() % 2);
+          i.signals = kLdunifrf;
+          i.signal_magic = d.magic;
+          i.signal_waddr = d.waddr;
+          break;
+        }
+        case 2:
+          if (random() % 4 == 0) i.signals = kThrsw;
+          break;
+        default:
+          i.signals = kRotate;
+          i.rotate = random() % 3 ? static_cast<uint8_t>(random() % 32) : 0;
+          break;
+      }
+      if (!(i.signals & kSignalsWithAddress)) {
+        if (random() % 4 == 0) i.add.cond = static_cast<Cond>(random() % 5);
+        if (random() % 4 == 0) i.mul.cond = static_cast<Cond>(random() % 5);
+        if (random() % 4 == 0) i.mul.flags = static_cast<FlagWrite>(random() % 16);
+      }
+      const auto word = encode(42, i);
+      Instruction decoded;
+      if (!word || !decode(42, *word, decoded)) continue;
+      rotations += (decoded.signals & kRotate) != 0;
+      functions += flow::access_of(42, decoded).sfu;
+      words.push_back(random() % 12 == 0 ? branch(words.size(), 60) : *word);
+    }
+    load(words);
+    start(random() % 2);
+    const bool stops = random() % 2;
+    const uint64_t budget = random() % 4 ? 3000 : 1 + random() % 40;
+    both([&](Twin& twin) {
+      twin.t().stop_at_switch = stops;
+      twin.t().budget = budget;
+    });
+    while (run_both() == Stop::kBudget && budget < 3000 && !HasFailure() && random() % 4)
+      both([&](Twin& twin) { twin.t().budget = budget; });
+    ASSERT_FALSE(HasFailure()) << "round " << round;
+  }
+  EXPECT_GT(rotations, 5'000u);
+  EXPECT_GT(functions, 5'000u);
+}
+
 // Arguments of every magnitude, each with random bits behind, and those of which sfu.h says more.
 TEST_P(JitPrograms, SpecialFunctions) {
   std::vector<Instruction> program = {
@@ -330,17 +409,19 @@ class TlbRecord : public TlbPort {
 // MULTOP and UMUL24 of the same factors are one product, whatever stands around them.
 TEST_P(JitPrograms, Products) {
   for (int round = 0; round < 300; ++round) {
-    const auto any = [&] { return static_cast<int>(random() % 6); };
+    const auto any = [&] { return static_cast<int>(random() % 5); };
+    const auto in = [&](int n) { return version == 42 ? acc(n) : rf(n); };
+    const auto out = [&](int n) { return Dst{static_cast<uint8_t>(n), version == 42}; };
     const auto noise = [&](I i) -> I {
       switch (random() % 6) {
         case 0:
-          return i.sig(kLdunifrf, to(any()));
+          return i.sig(kLdunifrf, out(any()));
         case 1:
           return i.sig(kLdunif);
         case 2:
-          return i.add(Op::kAdd, to(any()), rf(any()), rf(any()));
+          return i.add(Op::kAdd, out(any()), in(any()), in(any()));
         case 3:
-          return i.sig(kLdvary, to(any()));
+          return i.sig(kLdvary, out(any()));
         default:
           return i;
       }
@@ -349,16 +430,16 @@ TEST_P(JitPrograms, Products) {
     for (int n = 0; n < 12; ++n) {
       const int a = any(), b = any();
       const bool swapped = random() % 2;
-      const Dst nowhere = random() % 8 ? Dst{kWaddrNop, true} : to(any());
-      program.push_back(noise(I().mul(Op::kMultop, nowhere, rf(a), rf(b))));
+      const Dst nowhere = random() % 8 ? Dst{kWaddrNop, true} : out(any());
+      program.push_back(noise(I().mul(Op::kMultop, nowhere, in(a), in(b))));
       if (random() % 6 == 0) program.push_back(noise(I()));
       const int c = random() % 8 ? b : any();
-      I umul = I().mul(Op::kUmul24, to(any()), rf(swapped ? c : a), rf(swapped ? a : c));
+      I umul = I().mul(Op::kUmul24, out(any()), in(swapped ? c : a), in(swapped ? a : c));
       program.push_back(random() % 4 ? noise(umul) : umul.mul_if(static_cast<Cond>(random() % 5)));
-      if (random() % 6 == 0) program.push_back(I().mul(Op::kUmul24, to(any()), rf(a), rf(b)));
+      if (random() % 6 == 0) program.push_back(I().mul(Op::kUmul24, out(any()), in(a), in(b)));
     }
     append_end(program);
-    load(assemble(71, program));
+    load(assemble(version, program));
     start(true);
     run_both();
     ASSERT_FALSE(HasFailure()) << "round " << round;
@@ -371,13 +452,13 @@ TEST_P(JitPrograms, ColorsOfTwoWords) {
     for (int n = 0; n < 6; ++n) {
       I word = I().add(Op::kOr, to(random() % 8 ? kWaddrTlb : kWaddrTlbu), rf(1 + n), rf(7));
       if (random() % 3 == 0) word.add_if(static_cast<Cond>(random() % 5));
-      if (random() % 8 == 0) word.mul(Op::kMov, to(kWaddrTlb), rf(9));
+      if (random() % 8 == 0) word.mul(Op::kMov, to(kWaddrTlb), version == 42 ? acc(1) : rf(9));
       program.push_back(word);
       if (random() % 3 == 0) program.push_back(I().add(Op::kAdd, to(1 + n), rf(1 + n), rf(8)));
       if (random() % 12 == 0) program.push_back(I().sig(kLdtlb, to(10)));
     }
     append_end(program);
-    load(assemble(71, program));
+    load(assemble(version, program));
     start(true);
     TlbRecord records[2];
     const bool present = random() % 8 != 0;
@@ -481,13 +562,12 @@ TEST_P(JitPrograms, UniformsOfASnapshot) {
 }
 
 TEST_P(JitPrograms, OfADriver) {
-  if (version != 71) GTEST_SKIP() << "the programs are of 7.1";
-  for (const CompiledProgram& program : compiled_programs()) {
+  for (const CompiledProgram& program : compiled_programs(version)) {
     SCOPED_TRACE(program.stage);
     for (int round = 0; round < 10; ++round) {
       load(program.words);
       start(program.final_section);
-      const flow::Flow flow = flow::analyse({71, program.final_section, Twin::kCode}, program.words);
+      const flow::Flow flow = flow::analyse({version, program.final_section, Twin::kCode}, program.words);
       both([&](Twin& twin) {
         for (const flow::UniformJump& jump : flow.uniform_jumps)
           twin.memory().store<uint32_t>(Twin::kUniforms + static_cast<uint32_t>(jump.offset),

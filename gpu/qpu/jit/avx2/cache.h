@@ -18,6 +18,8 @@ using Slot = uint8_t;
 inline constexpr int kNumSlots = 2 * kNumCached;
 constexpr Slot slot_of(int cached, int part) { return static_cast<Slot>(2 * cached + part); }
 
+constexpr bool is_flag(Slot slot) { return slot / 2 == kCachedFlagA || slot / 2 == kCachedFlagB; }
+
 class Cache {
  public:
   static constexpr int kHosts = 16;

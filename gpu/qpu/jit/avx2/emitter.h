@@ -6,6 +6,7 @@
 ///   sfu.cc         those of the special function unit that are more than an instruction
 ///   words.cc       one instruction: both halves, signals, flags, writes
 ///   memory.cc      uniforms, varyings, ports
+///   lanes.h        moves across all lanes
 ///   general_access.cc  loads and stores of the TMU by address
 ///   lookups.cc, lookup_texels.cc  texture lookups: code that all programs share
 ///
@@ -84,7 +85,7 @@ class Emitter final : public ProgramEmitter {
   void store_state() override;
   void begin_block_registers(uint32_t block) override;
   bool passes_registers() const override { return true; }
-  void pass_registers(uint32_t block) override { passed_.insert_or_assign(block, cache_); }
+  void pass_registers(uint32_t block) override;
   void load_for_entry(uint32_t block) override { reload(passed_.at(block)); }
   void settle() override;
   std::function<void()> settle_for_exit() override;
@@ -113,6 +114,8 @@ class Emitter final : public ProgramEmitter {
   void reload(const Cache& cache);
   /// The current part of a register. @param into_register  not in memory
   Source read(int cached, bool into_register = false);
+  /// A part of a register, in a host register.
+  Ymm read_part(int cached, int part);
   /// The current part of a register is this from now on.
   void bind(int cached, const Ymm& value);
   void write(Register r, const Source& value, const Exec& exec);
@@ -142,8 +145,9 @@ class Emitter final : public ProgramEmitter {
 
   /// A half between its computation and its write.
   struct Half {
-    const AluHalf* in = nullptr;  ///< nullptr: nothing to do
-    size_t number = 0;            ///< 0 of add, 1 of mul
+    const AluHalf* in = nullptr;           ///< nullptr: nothing to do
+    const Instruction* rotated = nullptr;  ///< the instruction, if that rotates the half's operands
+    size_t number = 0;                     ///< 0 of add, 1 of mul
     Place to;
     Vector result, x;
     Exec exec;
@@ -160,7 +164,8 @@ class Emitter final : public ProgramEmitter {
   void compute_by_call(Half& half);
   void keep(Vector& vector, const Source& value);
   Source part_of(const Vector& vector);
-  Source operand(const Operand& o, bool into_register);
+  Source operand(const Half& half, const Operand& o, bool into_register);
+  Source rotated(const Operand& o, const Rotation& rotation);
   Source unpacked(Unpack unpack, const Source& v);
   Source half_to_float(const Source& v, bool high);
   Ymm float_to_half(const Ymm& from);
@@ -185,7 +190,8 @@ class Emitter final : public ProgramEmitter {
   void pop_tmu(Vector& to);
   void load_varying(Vector& to);
   void load_tlb_word(Vector& to, bool with_config);
-  void land_varying() override;
+  void start_sfu(Op op, const Vector& value);
+  void land(Register to, size_t offset) override;
   void exec_to(const Reg32& to, const Exec& exec);
   void commit_port(const Place& to, const Vector& value, const Exec& exec);
   void write_port_by_call(const Place& to, const Vector& value, const Exec& exec);
@@ -201,7 +207,11 @@ class Emitter final : public ProgramEmitter {
 
   void emit_routines() override;
   void emit_general_access();
-  void emit_active_lanes(Label& refused);
+  void emit_begin_access();
+  void emit_word_access();
+  void emit_active_lanes(Label& refused, Label& atomics);
+  void emit_atomics(Label& refused);
+  void emit_common_sum(Label& differ, Label& done);
   void emit_loads();
   void emit_vector_load(Label& gather);
   void emit_gathers();
@@ -209,7 +219,10 @@ class Emitter final : public ProgramEmitter {
   void emit_vector_store(Label& scatter);
   void emit_scatters();
   void test_stride(uint32_t bytes);
+  void lanes_to(const Reg32& to, const Ymm& low, const Ymm& high);
+  void take_words();
   void queue_slot(uint32_t behind_tail);
+  void push_word(const Ymm& low, const Ymm& high);
 
   Cache cache_;
   std::map<uint32_t, Cache> passed_;  // what blocks begin with

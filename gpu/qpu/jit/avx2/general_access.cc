@@ -1,7 +1,7 @@
 /// @file Loads and stores by address: one routine per program, for words of 32 bits and vectors of them. It
 /// takes addresses in Frame::addresses and the lanes in r8d, changes ymm0 to ymm7 and general registers.
-/// Gives 0 in eax, with nothing done, for what is not here: small types, atomics, errors, addresses at the
-/// end of the window.
+/// Gives 0 in eax, with nothing done, for what is not here: small types, most atomics, errors, addresses at
+/// the end of the window.
 ///
 /// Each must leave what general_lookup() of the TMU leaves, and touch the same pages.
 
@@ -29,7 +29,7 @@ void Emitter::emit_routines() {
 }
 
 void Emitter::emit_general_access() {
-  Label refused, stores;
+  Label refused, general, stores, atomics;
   L(general_access_);
   cmp(qword[kThread + offsetof(Thread, tmu)], 0);
   je(refused, T_NEAR);
@@ -41,38 +41,121 @@ void Emitter::emit_general_access() {
   ja(refused, T_NEAR);
   cmp(dword[kFrame + kAddresses], kHighAddress - 64);
   jae(refused, T_NEAR);
-  emit_active_lanes(refused);
+  vpxor(Ymm(2), Ymm(2), Ymm(2));
+  for (part_ = 0; part_ < 2; ++part_) vpcmpeqd(Ymm(3 + part_), Ymm(2), in_thread(offsetof(Thread, msf)));
+  lanes_to(ecx, Ymm(3), Ymm(4));
+  xor_(ecx, kAllLanes);
+  cmp(dword[kThread + offsetof(Thread, tmu_config)], kConfigAtStart);
+  jne(general, T_NEAR);
+  emit_word_access();
 
+  L(general);
+  emit_active_lanes(refused, atomics);
   // From here on the access takes place.
-  mov(ecx, dword[kThread + offsetof(Thread, tmu_config)]);
-  shr(ecx, 8);
-  or_(ecx, 0xff000000);
-  mov(dword[kThread + offsetof(Thread, tmu_config)], ecx);
+  emit_begin_access();
+  test(ecx, ecx);
+  jnz(stores, T_NEAR);
+  emit_loads();
+  L(stores);
+  emit_stores();
+  L(atomics);
+  emit_atomics(refused);
+  L(refused);
+  xor_(eax, eax);
+  ret();
+}
+
+/// A bit for each lane. Changes edx.
+void Emitter::lanes_to(const Reg32& to, const Ymm& low, const Ymm& high) {
+  vmovmskps(to, low);
+  vmovmskps(edx, high);
+  shl(edx, 8);
+  or_(to, edx);
+}
+
+/// The data words, whose number goes to ecx, and addresses of words.
+void Emitter::take_words() {
   movzx(ecx, byte[kThread + kNumData]);
   mov(word[kThread + kWritten], 0);
   for (part_ = 0; part_ < 2; ++part_) {
     vmovaps(address_of(part_), in_frame(kAddresses));
     vpand(address_of(part_), address_of(part_), constant(~3u));
   }
+}
+
+/// Takes the configuration, too.
+void Emitter::emit_begin_access() {
+  mov(ecx, dword[kThread + offsetof(Thread, tmu_config)]);
+  shr(ecx, 8);
+  or_(ecx, 0xff000000);
+  mov(dword[kThread + offsetof(Thread, tmu_config)], ecx);
+  take_words();
+}
+
+/// The commonest access, of one word for each lane (of ecx) with the configuration of thread start, which
+/// stays as it is.
+void Emitter::emit_word_access() {
+  Label load, scatter, some, other_addresses;
+  and_(r8d, ecx);
+  take_words();
+  mov(eax, 1);
+  vmovd(esi, Xmm(kLow.getIdx()));
+  add(rsi, kMemory);
   test(ecx, ecx);
-  jnz(stores, T_NEAR);
-  emit_loads();
-  L(stores);
-  emit_stores();
-  L(refused);
-  xor_(eax, eax);
+  jz(load, T_NEAR);
+
+  cmp(r8d, kAllLanes);
+  jne(scatter, T_NEAR);
+  test_stride(4);
+  jne(scatter, T_NEAR);
+  for (part_ = 0; part_ < 2; ++part_) {
+    vmovaps(Ymm(2), in_thread(kData));
+    vmovups(yword[rsi + static_cast<size_t>(part_) * kPartBytes], Ymm(2));
+  }
+  ret();
+  L(scatter);
+  emit_scatters();
+  mov(eax, 1);
+  ret();
+
+  L(load);
+  cmp(r8d, kAllLanes);
+  jne(some, T_NEAR);
+  test_stride(4);
+  jne(other_addresses, T_NEAR);
+  vmovups(Ymm(2), yword[rsi]);
+  vmovups(Ymm(3), yword[rsi + kPartBytes]);
+  prefetcht0(ptr[rsi + sizeof(Lanes)]);  // which the next batch is likely to load
+  push_word(Ymm(2), Ymm(3));
+  ret();
+  L(other_addresses);
+  test_stride(0);
+  jne(some, T_NEAR);
+  vpbroadcastd(Ymm(2), dword[rsi]);
+  push_word(Ymm(2), Ymm(2));
+  ret();
+  L(some);
+  emit_gathers();
+  mov(eax, 1);
   ret();
 }
 
-/// Words of the type to eax; r8d becomes the lanes that take part.
-void Emitter::emit_active_lanes(Label& refused) {
+/// Words of the type to eax; r8d becomes the lanes that take part, of the live ones in ecx. On to `atomics`
+/// with those in esi and the operation in r9d.
+void Emitter::emit_active_lanes(Label& refused, Label& atomics) {
   Label per_pixel;
+  test(byte[kThread + offsetof(Thread, tmu_config)], 0x80);
+  jnz(per_pixel);
+  whole_quads_of_ecx();
+  L(per_pixel);
+  mov(esi, r8d);
+  and_(esi, ecx);
+
   movzx(ecx, byte[kThread + offsetof(Thread, tmu_config)]);
   mov(r9d, ecx);
-  and_(r9d, 0x78);
-  cmp(r9d, 0x78);  // neither atomics nor prefetches
-  jne(refused, T_NEAR);
-  mov(r9d, ecx);
+  and_(r9d, kOperation);
+  cmp(r9d, kRegularAccess);
+  jne(atomics, T_NEAR);  // or a prefetch
   and_(ecx, 7);
   shl(ecx, 2);
   mov(eax, kWordsOfTypes);
@@ -91,26 +174,82 @@ void Emitter::emit_active_lanes(Label& refused) {
       vpand(Ymm(3 + part_), Ymm(3 + part_), constant(12));
       vpcmpgtd(Ymm(3 + part_), Ymm(3 + part_), Ymm(2));
     }
-    vmovmskps(ecx, Ymm(3));
-    vmovmskps(edx, Ymm(4));
-    shl(edx, 8);
-    or_(ecx, edx);
-    test(ecx, r8d);
+    lanes_to(ecx, Ymm(3), Ymm(4));
+    test(ecx, esi);
     jnz(refused, T_NEAR);
   }
+  mov(r8d, esi);
+}
 
-  vpxor(Ymm(2), Ymm(2), Ymm(2));
-  for (part_ = 0; part_ < 2; ++part_) vpcmpeqd(Ymm(3 + part_), Ymm(2), in_thread(offsetof(Thread, msf)));
-  vmovmskps(ecx, Ymm(3));
-  vmovmskps(edx, Ymm(4));
-  shl(edx, 8);
-  or_(ecx, edx);
-  xor_(ecx, kAllLanes);
-  test(r9d, 0x80);
-  jnz(per_pixel);
-  whole_quads_of_ecx();
-  L(per_pixel);
+/// Sums and counts, which are what most programs ask for. r9d is the operation, esi the lanes.
+void Emitter::emit_atomics(Label& refused) {
+  Label count, prepared, differ, done;
+  movzx(ecx, byte[kThread + kNumData]);
+  cmp(r9d, kCount);
+  je(count);
+  cmp(r9d, kAdd);
+  jne(refused, T_NEAR);
+  test(ecx, ecx);
+  jz(refused, T_NEAR);
+  for (part_ = 0; part_ < 2; ++part_) vmovaps(Ymm(2 + part_), in_thread(kData));
+  jmp(prepared);
+  L(count);
+  test(ecx, ecx);
+  jnz(refused, T_NEAR);
+  for (part_ = 0; part_ < 2; ++part_) vmovaps(Ymm(2 + part_), constant(1));
+  L(prepared);
+  mov(r8d, esi);
+  emit_begin_access();
+  vpxor(Ymm(4), Ymm(4), Ymm(4));
+  for (part_ = 0; part_ < 2; ++part_) {
+    vmovaps(in_frame(kAddresses), address_of(part_));
+    vmovaps(in_frame(offsetof(Frame, a)), Ymm(2 + part_));
+    vmovaps(in_frame(offsetof(Frame, b)), Ymm(4));
+  }
+  test(r8d, r8d);
+  jz(done, T_NEAR);
+  emit_common_sum(differ, done);
+  L(differ);
+  emit_lane_sums();
+  L(done);
+  for (part_ = 0; part_ < 2; ++part_) vmovaps(Ymm(2 + part_), in_frame(offsetof(Frame, b)));
+  push_word(Ymm(2), Ymm(3));
+  mov(eax, 1);
+  ret();
+}
+
+/// One sum for all lanes of r8d that add the same value at the same address, else on to `differ`. The values
+/// are in ymm2 and ymm3.
+void Emitter::emit_common_sum(Label& differ, Label& done) {
+  Label next;
+  tzcnt(ecx, r8d);
+  mov(r9d, dword[kFrame + rcx * 4 + kAddresses]);
+  mov(edi, dword[kFrame + rcx * 4 + offsetof(Frame, a)]);
+  vmovd(Xmm(4), r9d);
+  vmovd(Xmm(5), edi);
+  vpbroadcastd(Ymm(4), Xmm(4));
+  vpbroadcastd(Ymm(5), Xmm(5));
+  for (part_ = 0; part_ < 2; ++part_) {
+    vpcmpeqd(address_of(part_), address_of(part_), Ymm(4));
+    vpcmpeqd(Ymm(2 + part_), Ymm(2 + part_), Ymm(5));
+    vpand(Ymm(2 + part_), Ymm(2 + part_), address_of(part_));
+  }
+  lanes_to(ecx, Ymm(2), Ymm(3));
+  not_(ecx);
+  test(ecx, r8d);
+  jnz(differ, T_NEAR);
+  popcnt(eax, r8d);
+  imul(eax, edi);
+  CodeGenerator::lock();
+  xadd(dword[kMemory + r9], eax);
+  L(next);  // the lowest lane first
+  tzcnt(ecx, r8d);
+  mov(dword[kFrame + rcx * 4 + offsetof(Frame, b)], eax);
+  add(eax, edi);
+  lea(ecx, ptr[r8 - 1]);
   and_(r8d, ecx);
+  jnz(next);
+  jmp(done, T_NEAR);
 }
 
 /// Compares addresses with ones that lie `bytes` apart; equal in the host's flags if they all agree.
@@ -128,6 +267,13 @@ void Emitter::test_stride(uint32_t bytes) {
   vpand(Ymm(3), Ymm(3), Ymm(4));
   vpmovmskb(edx, Ymm(3));
   cmp(edx, ~0u);
+}
+
+void Emitter::push_word(const Ymm& low, const Ymm& high) {
+  queue_slot(0);
+  inc(dword[kThread + kTail]);
+  vmovaps(yword[kThread + rdx + kFifo], low);
+  vmovaps(yword[kThread + rdx + (kFifo + kPartBytes)], high);
 }
 
 /// To rdx, from the Thread.

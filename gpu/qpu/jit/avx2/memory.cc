@@ -53,7 +53,6 @@ void Emitter::pop_tmu(Vector& to) {
 /// next_varying().
 void Emitter::load_varying(Vector& to) {
   Label none;
-  const uint8_t in_flight = flow_.nodes[node_].in_flight.vary >> 1;  // one has landed
   const Ymm vp[2] = {scratch(), scratch()}, c[2] = {scratch(), scratch()};
   mov(ecx, dword[kThread + in_pending(offsetof(Pending, next_varying))]);
   for (size_t part = 0; part < 2; ++part) {
@@ -71,23 +70,30 @@ void Emitter::load_varying(Vector& to) {
     vmovups(c[part], yword[rcx + (offsetof(Varying, c) + part * kPartBytes)]);
   }
   L(none);
-  movzx(eax, byte[kThread + in_pending(offsetof(Pending, vary_oldest))]);
-  if (in_flight) xor_(eax, 1);
-  shl(eax, 6);
+  coming_to_eax(in_pending(offsetof(Pending, vary_oldest)), flow_.nodes[node_].in_flight.vary);
   for (size_t part = 0; part < 2; ++part)
     vmovaps(yword[kThread + rax + (in_pending(offsetof(Pending, vary_c)) + part * kPartBytes)], c[part]);
 }
 
-void Emitter::land_varying() {
-  const Scope scope(*this);
-  movzx(eax, byte[kThread + in_pending(offsetof(Pending, vary_oldest))]);
-  xor_(byte[kThread + in_pending(offsetof(Pending, vary_oldest))], 1);
-  shl(eax, 6);
+/// start_sfu() of the interpreter.
+void Emitter::start_sfu(Op op, const Vector& value) {
   for (part_ = 0; part_ < 2; ++part_) {
-    const Ymm c = scratch();
-    const size_t offset = in_pending(offsetof(Pending, vary_c)) + static_cast<size_t>(part_) * kPartBytes;
-    vmovaps(c, yword[kThread + rax + offset]);
-    bind(implicit(), c);
+    const Scope scope(*this);
+    const Ymm to = scratch();
+    const Source argument = part_of(value);
+    emitter_of(op).emit(*this, to, argument, argument);
+    coming_to_eax(in_pending(offsetof(Pending, sfu_oldest)), flow_.nodes[node_].in_flight.sfu);
+    const size_t offset = in_pending(offsetof(Pending, sfu_result)) + static_cast<size_t>(part_) * kPartBytes;
+    vmovaps(yword[kThread + rax + offset], to);
+  }
+}
+
+void Emitter::land(Register to, size_t offset) {
+  const Scope scope(*this);
+  for (part_ = 0; part_ < 2; ++part_) {
+    const Ymm part = scratch();
+    vmovaps(part, yword[kThread + rax + (offset + static_cast<size_t>(part_) * kPartBytes)]);
+    bind(to, part);
   }
 }
 
@@ -113,6 +119,7 @@ void Emitter::exec_to(const Reg32& to, const Exec& exec) {
 void Emitter::commit_port(const Place& to, const Vector& value, const Exec& exec) {
   const bool is_texture = lookup_code_ && starts_texture(to.effect);
   if (writes_by_call(to) && !is_texture) return write_port_by_call(to, value, exec);
+  if (starts_sfu(to.effect)) return start_sfu(sfu_operation(to.effect), value);
   const Scope scope(*this);
   if (is_texture) return launch_texture(to, value, exec);
   switch (to.effect) {

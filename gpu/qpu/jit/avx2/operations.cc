@@ -2,6 +2,7 @@
 /// all other operations call the interpreter's function. Each row must give the bits of gpu/qpu/run/alu.h.
 
 #include "gpu/qpu/jit/avx2/emitter.h"
+#include "gpu/qpu/jit/avx2/lanes.h"
 #include "gpu/qpu/jit/avx2/sfu.h"
 #include "gpu/qpu/jit/code/operation_rows.h"
 #include "gpu/qpu/jit/code/predicates.h"
@@ -218,44 +219,18 @@ void rsqrt(E& e, const Ymm& to, const S& a, const S&) {
 
 // ---- Across lanes
 
-/// Lane i is lane (i + count) & 15 of both parts: those of one part, turned, and then those of the other.
-void rotate_lanes(E& e, const Ymm& to, uint32_t count) {
-  const int nearer = e.part() ^ static_cast<int>(count >> 3 & 1);
-  const uint32_t turn = count & 7;
-  const Ymm first = e.operand_of_part(0, nearer).reg();
-  if (turn == 0) return e.vmovaps(to, first);
-  std::array<uint32_t, 16> order;
-  for (uint32_t i = 0; i < 16; ++i) order[i] = (i + turn) & 7;
-  const Ymm lanes = e.scratch(), second = e.scratch();
-  e.vmovaps(lanes, e.constants(order));
-  e.vpermd(second, lanes, e.operand_of_part(0, nearer ^ 1).reg());
-  e.vpermd(to, lanes, first);
-  e.vpblendd(to, to, second, static_cast<uint8_t>(0xff00 >> turn));
-}
-
-/// Lane i is lane index[i] & 15 of both parts.
-void permute_lanes(E& e, const Ymm& to, const Ymm& index) {
-  const Ymm upper = e.scratch();
-  e.vpermd(to, index, e.operand_of_part(0, 0).reg());
-  e.vpermd(upper, index, e.operand_of_part(0, 1).reg());
-  e.vpslld(index, index, 28);
-  e.vblendvps(to, to, upper, index);
-}
+Ymm left_operand(E& e, int part) { return e.operand_of_part(0, part).reg(); }
 
 void rot(E& e, const Ymm& to, const S&, const S& b) {
-  if (const auto count = b.constant()) return rotate_lanes(e, to, *count & 15);
+  if (const auto count = b.constant()) return rotate_lanes(e, to, *count & 15, left_operand);
   const Ymm index = e.scratch();
   e.vpbroadcastd(index, low(e.operand_of_part(1, 0).reg()));
   e.vpaddd(index, index, e.constants({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
-  permute_lanes(e, to, index);
+  permute_lanes(e, to, index, left_operand);
 }
 
 void rotq(E& e, const Ymm& to, const S& a, const S& b) {
-  if (const auto count = b.constant()) {
-    uint32_t order = 0;
-    for (uint32_t i = 0; i < 4; ++i) order |= ((i + *count) & 3) << (2 * i);
-    return e.vpshufd(to, a.operand(), static_cast<uint8_t>(order));
-  }
+  if (const auto count = b.constant()) return e.vpshufd(to, a.operand(), quad_order(*count));
   const Ymm index = e.scratch();
   e.vpshufd(index, b.operand(), 0);
   e.vpaddd(index, index, e.constants({0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3}));
@@ -265,7 +240,7 @@ void rotq(E& e, const Ymm& to, const S& a, const S& b) {
 void shuffle(E& e, const Ymm& to, const S&, const S& b) {
   const Ymm index = e.scratch();
   e.vmovaps(index, b.operand());
-  permute_lanes(e, to, index);
+  permute_lanes(e, to, index, left_operand);
 }
 
 // ---- State of the thread

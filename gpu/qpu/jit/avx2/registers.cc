@@ -60,6 +60,21 @@ void Emitter::begin_block_registers(uint32_t block) {
   find_uses();
 }
 
+/// Which registers are equal is known of the ways in the graph only: a thread that comes back from a computed
+/// branch may have others.
+void Emitter::pass_registers(uint32_t block) {
+  Cache cache = cache_;
+  for (int host = 0; host < Cache::kHosts && !flow_.complete; ++host) {
+    bool kept = false;
+    cache_.for_each(host, [&](Slot slot) {
+      if (!std::exchange(kept, true)) return;
+      if (cache.dirty(slot)) vmovaps(home(slot), Ymm(host));
+      cache.unbind(slot);
+    });
+  }
+  passed_.insert_or_assign(block, cache);
+}
+
 void Emitter::settle() { store_dirty(); }
 
 std::function<void()> Emitter::settle_for_exit() {
@@ -177,13 +192,15 @@ void Emitter::vacate_lower_half() {
   }
 }
 
-/// What a cache held, from memory.
+/// What a cache held, from memory. A flag's home may have only its highest bits, so that a register which
+/// shares the host register with it goes first.
 void Emitter::reload(const Cache& cache) {
   for (int host = 0; host < Cache::kHosts; ++host) {
-    bool loaded = false;
+    std::optional<Slot> from;
     cache.for_each(host, [&](Slot slot) {
-      if (!std::exchange(loaded, true)) vmovaps(Ymm(host), home(slot));
+      if (!from || is_flag(*from)) from = slot;
     });
+    if (from) vmovaps(Ymm(host), home(*from));
   }
 }
 
@@ -203,6 +220,13 @@ Source Emitter::read(int cached, bool into_register) {
   }
   lock(cache_.host(slot));
   return Source(Ymm(cache_.host(slot)));
+}
+
+Emitter::Ymm Emitter::read_part(int cached, int part) {
+  const int own = std::exchange(part_, part);
+  const Ymm reg = read(cached, true).reg();
+  part_ = own;
+  return reg;
 }
 
 void Emitter::bind(int cached, const Ymm& value) {

@@ -5,6 +5,7 @@
 
 #include "gpu/qpu/flow/access.h"
 #include "gpu/qpu/jit/avx2/emitter.h"
+#include "gpu/qpu/jit/avx2/lanes.h"
 #include "gpu/qpu/jit/code/helpers.h"
 #include "gpu/qpu/jit/code/predicates.h"
 
@@ -26,6 +27,7 @@ void Emitter::emit_alu_word(const Instruction& i) {
     add.in = &i.add, add.to = place_of(version(), i.add), add.exec = exec_of(i.add);
   if (!flow::is_idle(version(), i.mul))
     mul.in = &i.mul, mul.to = place_of(version(), i.mul), mul.exec = exec_of(i.mul);
+  if (i.signals & kRotate) mul.rotated = &i;
   for (Half* half : {&add, &mul}) {
     half->result.frame = offsetof(Frame, results) + half->number * sizeof(Lanes);
     half->x.frame = offsetof(Frame, flag_results) + half->number * sizeof(Lanes);
@@ -33,7 +35,8 @@ void Emitter::emit_alu_word(const Instruction& i) {
   const Place signal =
       i.signals & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
   const auto calls = [](const Place& to) {
-    return to.target == Target::kPort && (writes_by_call(to) || to.effect == Effect::kGeneral);
+    return to.target == Target::kPort &&
+           (writes_by_call(to) || to.effect == Effect::kGeneral || starts_sfu(to.effect));
   };
   const auto whole = [&](const Half& half) {
     return half.in && (is_across(half) || half.to.target == Target::kRep || half.to.target == Target::kPort);
@@ -89,7 +92,7 @@ bool Emitter::has_own_code(const AluHalf& half) const {
 }
 
 bool Emitter::is_across(const Half& half) const {
-  return has_own_code(*half.in) && emitter_of(half.in->op).across;
+  return half.rotated || (has_own_code(*half.in) && emitter_of(half.in->op).across);
 }
 
 Emitter::Exec Emitter::exec_of(const AluHalf& half) {
@@ -116,8 +119,8 @@ void Emitter::compute(Half& half) {
   const AluHalf& in = *half.in;
   const int operands = info(in.op).operands;
   const Source nothing(Ymm(0));
-  const Source a = operands > 0 ? operand(in.a, true) : nothing,
-               b = operands > 1 ? operand(in.b, false) : nothing;
+  const Source a = operands > 0 ? operand(half, in.a, true) : nothing,
+               b = operands > 1 ? operand(half, in.b, false) : nothing;
   const Source x = operands > 0 ? unpacked(in.a.unpack, a) : a;
   const Source y = operands > 1 ? unpacked(in.b.unpack, b) : b;
   half_ = &half;
@@ -137,7 +140,7 @@ void Emitter::compute(Half& half) {
 Source Emitter::operand_of_part(int operand, int part) {
   const int own = std::exchange(part_, part);
   const Operand& o = operand == 0 ? half_->in->a : half_->in->b;
-  const Source value(in_register(unpacked(o.unpack, this->operand(o, true))));
+  const Source value(in_register(unpacked(o.unpack, this->operand(*half_, o, true))));
   part_ = own;
   return value;
 }
@@ -157,8 +160,8 @@ void Emitter::compute_by_call(Half& half) {
   // The order of unpacking and evaluation is the function's. Operands that do not exist are arbitrary.
   for (part_ = 0; part_ < 2; ++part_) {
     const Scope scope(*this);
-    if (operands > 0) vmovaps(in_frame(offsetof(Frame, a)), in_register(operand(in.a, true)));
-    if (operands > 1) vmovaps(in_frame(offsetof(Frame, b)), in_register(operand(in.b, true)));
+    if (operands > 0) vmovaps(in_frame(offsetof(Frame, a)), in_register(operand(half, in.a, true)));
+    if (operands > 1) vmovaps(in_frame(offsetof(Frame, b)), in_register(operand(half, in.b, true)));
   }
   if (info(in.op).traits & (kReadsA | kReadsB)) store_flag_bits();
   exec_to(eax, half.exec);
@@ -188,10 +191,37 @@ void Emitter::compute_by_call(Half& half) {
 
 // ---- Operands
 
-Source Emitter::operand(const Operand& o, bool into_register) {
-  if (o.kind != Operand::Kind::kImmediate) return read(o.reg(), into_register);
-  const uint32_t value = small_immediate(o.index);
-  return Source(constant(value), value);
+Source Emitter::operand(const Half& half, const Operand& o, bool into_register) {
+  if (o.kind == Operand::Kind::kImmediate) {
+    const uint32_t value = small_immediate(o.index);
+    return Source(constant(value), value);
+  }
+  const auto rotation = half.rotated ? rotation_of(*half.rotated, o) : std::nullopt;
+  return rotation ? rotated(o, *rotation) : read(o.reg(), into_register);
+}
+
+/// rotated() of the interpreter.
+Source Emitter::rotated(const Operand& o, const Rotation& rotation) {
+  const Ymm to = scratch();
+  const Scope scope(*this);
+  const auto part_of = [&o](Emitter& e, int part) { return e.read_part(o.reg(), part); };
+  if (rotation.turn && rotation.in_quads) {
+    vpshufd(to, read(o.reg()).operand(), quad_order(*rotation.turn));
+    return Source(to);
+  }
+  if (rotation.turn) {
+    rotate_lanes(*this, to, *rotation.turn, part_of);
+    return Source(to);
+  }
+  const Ymm count = scratch(), index = scratch();
+  vpbroadcastd(count, Xmm(read_part(kRotateCount, 0).getIdx()));
+  vmovaps(index, constants({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
+  vpsubd(index, index, count);
+  if (rotation.in_quads)
+    vpermilps(to, read(o.reg(), true).reg(), index);
+  else
+    permute_lanes(*this, to, index, part_of);
+  return Source(to);
 }
 
 Source Emitter::half_to_float(const Source& v, bool high) {

@@ -108,7 +108,8 @@ class Emitter final : public ProgramEmitter {
 
   /// A half between its computation and its write.
   struct Half {
-    const AluHalf* in = nullptr;  ///< nullptr: nothing to do
+    const AluHalf* in = nullptr;           ///< nullptr: nothing to do
+    const Instruction* rotated = nullptr;  ///< the instruction, if that rotates the half's operands
     Place to;
     Zmm result{0};
     Opmask exec{3}, x{5};
@@ -125,7 +126,10 @@ class Emitter final : public ProgramEmitter {
   void multiply(const Zmm& to, const Source& a, const Source& b);
   bool has_own_code(const AluHalf& half) const;
   void set_exec(Half& half);
-  Source operand(const Operand& o);
+  std::optional<Rotation> rotation_of(const Half& half, const Operand& o) const;
+  /// @param to  for what is rotated
+  Source operand(const Half& half, const Operand& o, const Zmm& to);
+  void rotate(const Zmm& to, const Operand& o, const Rotation& rotation);
   Source unpacked(Unpack unpack, const Source& v, const Zmm& to);
   Source half_to_float(const Source& v, bool high, const Zmm& to);
   void float_to_half(const Zmm& to, const Zmm& from);
@@ -143,7 +147,8 @@ class Emitter final : public ProgramEmitter {
   void load_unifa(const Zmm& to);
   void pop_tmu(const Zmm& to);
   void load_varying(const Zmm& to);
-  void land_varying() override;
+  void start_sfu(Op op, const Zmm& value);
+  void land(Register to, size_t offset) override;
   void load_tlb_word(const Zmm& to, bool with_config);
   /// Whether writing there calls a function that leaves no register.
   bool calls(const Place& to) const;

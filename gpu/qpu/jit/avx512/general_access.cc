@@ -17,9 +17,6 @@ using Xbyak::Xmm;
 
 namespace {
 
-/// Of the configuration byte (texture.md 2.4): its operations, shifted to their place.
-constexpr uint32_t kConfigAtStart = 0xffffffff, kOperation = 0x78;
-constexpr uint32_t kAdd = 0 << 3, kCount = 8 << 3, kRegularAccess = 15 << 3;
 constexpr uint8_t kNotBelow = 5, kAbove = 6;
 
 }  // namespace
@@ -187,15 +184,8 @@ void Emitter::emit_atomics(Label& refused) {
   test(r8d, r8d);
   jz(done, T_NEAR);
   emit_common_sum(next);
-  L(next);  // the lowest lane first
-  tzcnt(ecx, r8d);
-  mov(edx, dword[kFrame + rcx * 4 + offsetof(Frame, addresses)]);
-  mov(eax, dword[kFrame + rcx * 4 + offsetof(Frame, a)]);
-  lock();
-  xadd(dword[kMemory + rdx], eax);
-  mov(dword[kFrame + rcx * 4 + offsetof(Frame, b)], eax);
-  blsr(r8d, r8d);
-  jnz(next);
+  L(next);
+  emit_lane_sums();
   L(done);
   vmovdqa64(kTemp, in_frame(offsetof(Frame, b)));
   push_word(kTemp);

@@ -29,7 +29,6 @@ void Emitter::pop_tmu(const Zmm& to) {
 /// next_varying().
 void Emitter::load_varying(const Zmm& to) {
   Label none, done;
-  const uint8_t in_flight = flow_.nodes[node_].in_flight.vary >> 1;  // one has landed
   vpxord(kTemp2, kTemp2, kTemp2);
   mov(ecx, dword[kThread + in_pending(offsetof(Pending, next_varying))]);
   vpxord(to, to, to);
@@ -41,19 +40,25 @@ void Emitter::load_varying(const Zmm& to) {
   vmovdqu32(to, zword[rcx + offsetof(Varying, vp)]);
   vmovdqu32(kTemp2, zword[rcx + offsetof(Varying, c)]);
   L(none);
-  movzx(eax, byte[kThread + in_pending(offsetof(Pending, vary_oldest))]);
-  if (in_flight) xor_(eax, 1);
-  shl(eax, 6);
+  coming_to_eax(in_pending(offsetof(Pending, vary_oldest)), flow_.nodes[node_].in_flight.vary);
   vmovdqa64(zword[kThread + rax + in_pending(offsetof(Pending, vary_c))], kTemp2);
 }
 
-void Emitter::land_varying() {
-  movzx(eax, byte[kThread + in_pending(offsetof(Pending, vary_oldest))]);
-  xor_(byte[kThread + in_pending(offsetof(Pending, vary_oldest))], 1);
-  shl(eax, 6);
-  const auto c = zword[kThread + rax + in_pending(offsetof(Pending, vary_c))];
-  write(implicit(), Source(c), nullptr);
+/// start_sfu() of the interpreter. What the word computed waits in the frame: special functions use its
+/// registers.
+void Emitter::start_sfu(Op op, const Zmm& value) {
+  const auto wait = [](size_t half) { return offsetof(Frame, results) + half * sizeof(Lanes); };
+  vmovdqa64(in_frame(wait(0)), kResultAdd);
+  vmovdqa64(in_frame(wait(1)), kResultMul);
+  move(kUnpackedA, Source(value));
+  emitter_of(op)(*this, kUnpackedA, Source(kUnpackedA), Source(kUnpackedA));
+  coming_to_eax(in_pending(offsetof(Pending, sfu_oldest)), flow_.nodes[node_].in_flight.sfu);
+  vmovdqa64(zword[kThread + rax + in_pending(offsetof(Pending, sfu_result))], kUnpackedA);
+  vmovdqa64(kResultAdd, in_frame(wait(0)));
+  vmovdqa64(kResultMul, in_frame(wait(1)));
 }
+
+void Emitter::land(Register to, size_t offset) { write(to, Source(zword[kThread + rax + offset]), nullptr); }
 
 void Emitter::load_tlb_word(const Zmm& to, bool with_config) {
   prepare_call(with_config);
@@ -125,6 +130,7 @@ void Emitter::commit_port(const Place& to, const Zmm& value, const Opmask* exec)
     return begin_color(to, value, exec);
   if (calls(to)) return write_port_by_call(to, value, exec, to.takes_uniform);
   if (starts_texture(to.effect)) return launch_texture(to, value, exec);
+  if (starts_sfu(to.effect)) return start_sfu(sfu_operation(to.effect), value);
   switch (to.effect) {
     case Effect::kUnifa:
       return write_unifa(value, exec);

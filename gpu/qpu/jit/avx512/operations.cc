@@ -187,11 +187,7 @@ void rot(E& e, const Zmm& to, const S& a, const S& b) {
 
 void rotq(E& e, const Zmm& to, const S& a, const S& b) {
   const Zmm value = e.in_register(a, e.kTemp);
-  if (const auto count = b.constant()) {
-    uint32_t order = 0;
-    for (uint32_t i = 0; i < 4; ++i) order |= ((i + *count) & 3) << (2 * i);
-    return e.vpshufd(to, value, static_cast<uint8_t>(order));
-  }
+  if (const auto count = b.constant()) return e.vpshufd(to, value, quad_order(*count));
   e.vpshufd(e.kTemp2, e.in_register(b, e.kTemp2), 0);
   e.vpaddd(e.kTemp2, e.kTemp2, e.constants({0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3}));
   e.vpermilps(to, value, e.kTemp2);

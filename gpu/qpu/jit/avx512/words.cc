@@ -28,6 +28,7 @@ void Emitter::emit_alu_word(const Instruction& i) {
   if (!flow::is_idle(version(), i.mul) && !begins_product(i.mul))
     mul.in = &i.mul, mul.to = place_of(version(), i.mul);
   if (i.mul.op == Op::kMultop && !mul.in) product_ = node_ + 1;
+  if (i.signals & kRotate) mul.rotated = &i;
 
   const Place signal =
       i.signals & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
@@ -81,12 +82,20 @@ void Emitter::compute_own(Half& half, bool may_write_directly) {
   const AluHalf& in = *half.in;
   const int operands = info(in.op).operands;
   const Source nothing(kTemp);
-  const Source a = operands > 0 ? operand(in.a) : nothing, b = operands > 1 ? operand(in.b) : nothing;
+  const bool moves = is_plain_move(in);
+  const auto rotation = moves ? rotation_of(half, in.a) : std::nullopt;  // which goes to the result at once
+  const Source a = rotation       ? read(in.a.reg())
+                   : operands > 0 ? operand(half, in.a, kUnpackedA)
+                                  : nothing,
+               b = operands > 1 ? operand(half, in.b, kUnpackedB) : nothing;
+  if (rotation && !rotation->turn) read(kRotateCount);  // before begin_write()
   const Source x = operands > 0 ? unpacked(in.a.unpack, a, kUnpackedA) : a;
   const Source y = operands > 1 ? unpacked(in.b.unpack, b, kUnpackedB) : b;
 
   const auto emit = [&](const Zmm& to) {
-    if (in.op == Op::kUmul24 && product_ == node_)
+    if (rotation)
+      rotate(to, in.a, *rotation);
+    else if (in.op == Op::kUmul24 && product_ == node_)
       multiply(to, x, y);
     else
       emitter_of(in.op)(*this, to, x, y);
@@ -98,7 +107,7 @@ void Emitter::compute_own(Half& half, bool may_write_directly) {
   if (half.committed) {
     half.result = *begin_write(half.to.reg);
     emit(half.result);
-  } else if (is_plain_move(in) && x.in_register() && may_write_directly && may_borrow_) {
+  } else if (moves && !rotation && x.in_register() && may_write_directly && may_borrow_) {
     half.result = x.reg();  // nothing changes it before the commit
   } else {
     emit(half.result);
@@ -114,10 +123,11 @@ bool Emitter::begins_product(const AluHalf& multop) const {
   if (flow_.is_last(node_) || flow_.is_last(node_ + 1)) return false;
   const flow::Node &node = flow_.nodes[node_], &next = flow_.nodes[node_ + 1];
   const Instruction& i = *flow_.instruction(next);
-  if (i.is_branch || (i.signals & kLdtmu) || i.mul.op != Op::kUmul24) return false;
+  if (i.is_branch || (i.signals & (kLdtmu | kRotate)) || i.mul.op != Op::kUmul24) return false;
   const auto stays = [&](const Operand& o) {
     if (o.unpack != Unpack::kNone) return false;
-    const bool lands = (next.in_flight.vary & 1) && o.reg() == isa(version()).implicit;
+    const bool lands = ((next.in_flight.vary & 1) && o.reg() == implicit()) ||
+                       ((next.in_flight.sfu & 1) && o.reg() == kSfuResult);
     return o.reg() == kNoRegister || (!lands && !flow_.access(node).writes.registers.has(o.reg()));
   };
   const AluHalf& umul = i.mul;
@@ -136,8 +146,11 @@ void Emitter::compute_by_call(Half& half) {
   const AluHalf& in = *half.in;
   const int operands = info(in.op).operands;
   // The order of unpacking and evaluation is the function's. Operands that do not exist are arbitrary.
-  if (operands > 0) vmovdqa64(in_frame(offsetof(Frame, a)), in_register(operand(in.a), kTemp));
-  if (operands > 1) vmovdqa64(in_frame(offsetof(Frame, b)), in_register(operand(in.b), kTemp));
+  const auto store = [&](size_t offset, const Operand& o) {
+    vmovdqa64(in_frame(offset), in_register(operand(half, o, kUnpackedA), kTemp));
+  };
+  if (operands > 0) store(offsetof(Frame, a), in.a);
+  if (operands > 1) store(offsetof(Frame, b), in.b);
   exec_to(eax, half.masked ? &half.exec : nullptr);
   mov(word[kFrame + offsetof(Frame, exec)], ax);
   const FlagFn flag =
@@ -157,10 +170,36 @@ void Emitter::compute_by_call(Half& half) {
 
 // ---- Operands
 
-Source Emitter::operand(const Operand& o) {
-  if (o.kind != Operand::Kind::kImmediate) return read(o.reg());
-  const uint32_t value = small_immediate(o.index);
-  return Source(constant(value), value);
+Source Emitter::operand(const Half& half, const Operand& o, const Zmm& to) {
+  if (o.kind == Operand::Kind::kImmediate) {
+    const uint32_t value = small_immediate(o.index);
+    return Source(constant(value), value);
+  }
+  const auto rotation = rotation_of(half, o);
+  if (!rotation) return read(o.reg());
+  rotate(to, o, *rotation);
+  return Source(to);
+}
+
+std::optional<Rotation> Emitter::rotation_of(const Half& half, const Operand& o) const {
+  return half.rotated ? jit::rotation_of(*half.rotated, o) : std::nullopt;
+}
+
+/// rotated() of the interpreter.
+void Emitter::rotate(const Zmm& to, const Operand& o, const Rotation& rotation) {
+  const Source source = read(o.reg());
+  if (rotation.turn && rotation.in_quads) return vpshufd(to, source.operand(), quad_order(*rotation.turn));
+  if (rotation.turn) {
+    const Zmm value = in_register(source, kTemp);
+    return valignd(to, value, value, static_cast<uint8_t>(*rotation.turn));
+  }
+  vpbroadcastd(kTemp2, Xmm(in_register(read(kRotateCount), kTemp2).getIdx()));
+  vmovdqa64(kTemp3, constants({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}));
+  vpsubd(kTemp2, kTemp3, kTemp2);
+  if (rotation.in_quads)
+    vpermilps(to, in_register(source, kTemp), kTemp2);
+  else
+    vpermd(to, kTemp2, source.operand());
 }
 
 Source Emitter::half_to_float(const Source& v, bool high, const Zmm& to) {

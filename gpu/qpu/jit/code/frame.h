@@ -31,9 +31,10 @@ struct Frame {
   const char* error;
   /// What a call threw: nothing unwinds through compiled code.
   std::exception_ptr exception;
-  uint32_t masks[4];  ///< mask registers of a word, kept over a call
-  LaneMask exec;      ///< of a call: lanes that take part; afterwards those that are written
-  LaneMask x;         ///< of a call: the flag
+  uint32_t masks[4];         ///< mask registers of a word, kept over a call
+  uint32_t locked_accesses;  ///< sums that do without a transaction from now on
+  LaneMask exec;             ///< of a call: lanes that take part; afterwards those that are written
+  LaneMask x;                ///< of a call: the flag
 };
 
 }  // namespace v3d::qpu::jit

@@ -36,8 +36,23 @@ bool writes_by_call(const Place& to) {
     case Effect::kGeneral:  // its rare calls keep everything
       return false;
     default:
-      return to.effect < Effect::kTmuT || to.effect > Effect::kTmuOff;
+      return !starts_sfu(to.effect) && (to.effect < Effect::kTmuT || to.effect > Effect::kTmuOff);
   }
+}
+
+std::optional<Rotation> rotation_of(const Instruction& i, const Operand& operand) {
+  const Register reg = operand.reg();
+  if (!(i.signals & kRotate) || reg == kNoRegister) return {};
+  const bool in_quads = reg < kFirstAccumulator;
+  if (i.rotate == 0) return Rotation{{}, in_quads};
+  const uint32_t turn = (0 - small_immediate(i.rotate)) & (in_quads ? 3 : 15);
+  return turn == 0 ? std::nullopt : std::optional(Rotation{turn, in_quads});
+}
+
+uint8_t quad_order(uint32_t turn) {
+  uint32_t order = 0;
+  for (uint32_t i = 0; i < 4; ++i) order |= ((i + turn) & 3) << (2 * i);
+  return static_cast<uint8_t>(order);
 }
 
 bool is_plain_move(const AluHalf& half) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "gpu/qpu/isa/instruction.h"
 
@@ -19,6 +20,18 @@ Place place_of(int version, bool magic, uint8_t waddr);
 Place place_of(int version, const AluHalf& half);
 /// Whether the interpreter's function does it.
 bool writes_by_call(const Place& to);
+
+/// How a signal of 4.2 rotates an operand of the mul half.
+struct Rotation {
+  std::optional<uint32_t> turn;  ///< lane i takes lane i + turn; empty: i minus lane 0 of r5
+  bool in_quads;                 ///< each quad for itself, otherwise all lanes
+};
+/// @param i  with kRotate
+/// @return empty if the operand stays as it is
+std::optional<Rotation> rotation_of(const Instruction& i, const Operand& operand);
+inline constexpr Register kRotateCount = accumulator(5);  ///< without Rotation::turn
+/// The byte by which the host's shuffles turn quads.
+uint8_t quad_order(uint32_t turn);
 
 bool is_plain_move(const AluHalf& half);
 bool reads(const AluHalf& half, Register r);

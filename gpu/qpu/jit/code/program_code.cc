@@ -33,7 +33,7 @@ bool agrees(const flow::InFlight& f, const Thread& t) {
   const Thread::Pending& p = t.pending;
   const Thread::Pending::Events& e = p.events;
   return f.branch_in == 0 && e.branch_in == 0 && f.switch_in == e.switch_in && f.end_in == e.end_in &&
-         f.vary == e.vary && e.sfu == 0 && f.previous_was_thrsw == e.previous_was_thrsw &&
+         f.vary == e.vary && f.sfu == e.sfu && f.previous_was_thrsw == e.previous_was_thrsw &&
          f.last_section == (p.last_section || t.final_section) && (f.barrier || p.sync == Sync::kNone);
 }
 
@@ -99,6 +99,7 @@ HostProgram::Leave ProgramCode::run(Thread& t, GpuAddr entry) const {
   frame.entry = entry;
   frame.left = t.budget;
   frame.error = nullptr;
+  frame.locked_accesses = 0;
   place_uniforms(t, frame);
   const auto function = std::bit_cast<Function>(memory_.begin());
   const CodeExit& exit = tables_.exits[function(&t, &frame, memory_.begin() + at->offset)];

@@ -155,8 +155,19 @@ void ProgramEmitter::emit_node(uint32_t node) {
     cmp(eax, dword[kThread + offsetof(Thread, pending.fifo_tail)]);
     je(exit_before_node(CodeExit::Why::kQueue), T_NEAR);
   }
-  if (flow_.nodes[node].in_flight.vary & 1) land_varying();
+  const flow::InFlight& in_flight = flow_.nodes[node].in_flight;
+  using Pending = Thread::Pending;
+  if (in_flight.vary & 1) land_coming(implicit(), offsetof(Pending, vary_oldest), offsetof(Pending, vary_c));
+  if (in_flight.sfu & 1)
+    land_coming(kSfuResult, offsetof(Pending, sfu_oldest), offsetof(Pending, sfu_result));
   if (!i.is_branch) emit_alu_word(i);
+}
+
+/// What was started two instructions ago.
+void ProgramEmitter::land_coming(Register to, size_t oldest, size_t results) {
+  coming_to_eax(kPending + oldest, 0);
+  xor_(byte[kThread + kPending + oldest], 1);
+  land(to, kPending + results);
 }
 
 /// The uniforms of the block must stand where kUniformBase leads to.
@@ -311,6 +322,12 @@ void ProgramEmitter::write_texture_config() {
       ecx);
   inc(byte[kThread + kPending + offsetof(Thread::Pending, num_config)]);
   L(full);
+}
+
+void ProgramEmitter::coming_to_eax(size_t oldest, uint8_t in_flight) {
+  movzx(eax, byte[kThread + oldest]);
+  if (in_flight >> 1) xor_(eax, 1);  // the first has landed
+  shl(eax, 6);
 }
 
 /// Of an instruction.

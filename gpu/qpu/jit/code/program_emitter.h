@@ -59,8 +59,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   virtual std::function<void()> settle_for_exit() = 0;
   /// An instruction that is no branch: node_ of block_.
   virtual void emit_alu_word(const Instruction& i) = 0;
-  /// The C of ldvary, before the current instruction.
-  virtual void land_varying() = 0;
+  /// A register gets what stands at kThread + rax + offset. Before the current instruction.
+  virtual void land(Register to, size_t offset) = 0;
   /// Bit i of the register: flag A of lane i; whether lane i has a sample in the mask. Behind settle().
   virtual void flags_to(const Reg32& to) = 0;
   virtual void live_lanes_to(const Reg32& to) = 0;
@@ -76,10 +76,17 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// Brings Thread::unifa up to date.
   void settle_unifa();
   void write_texture_config();
+  /// Room for one of the two results that may be under way to a register, to be used as kThread + rax + where
+  /// they stand. @param oldest  offset of the number of the first
+  /// @param in_flight  Thread::Pending::Events of them before the current instruction
+  void coming_to_eax(size_t oldest, uint8_t in_flight);
   /// Before a call: what functions may look at. @param uniforms  they take some
   void prepare_call(bool uniforms);
   /// Leaves edx changed.
   void whole_quads_of_ecx();
+  /// Adds Frame::a to the words at Frame::addresses for the lanes of r8d, of which there is one at least. The
+  /// words before go to Frame::b. Changes eax, ecx, edx, esi and r8d.
+  void emit_lane_sums();
 
   /// Words of 32 bits in memory behind the code: one, 16, or a double.
   Label& word_behind(uint32_t bits);
@@ -118,6 +125,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void emit_entry();
   void emit_block(uint32_t number);
   void emit_node(uint32_t node);
+  void land_coming(Register to, size_t oldest, size_t results);
   void emit_block_exit(const flow::Block& block, uint32_t number);
   void emit_branch(const flow::Block& block, uint32_t number);
   void emit_jump_to(uint32_t block, bool lands, uint32_t behind);
@@ -134,6 +142,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void leave(uint32_t exit);
   void emit_constants();
   void address_to_eax(int32_t index);
+  void emit_sums_in_transaction(Label& locked, Label& done);
 
   CodeTables* made_ = nullptr;
   std::vector<Label> block_labels_;
