@@ -19,7 +19,7 @@ struct Layout {
 };
 
 std::optional<Layout> layout_of(uint8_t type) {
-  using enum Channels;
+  using enum Direct::Channels;
   static constexpr struct {
     uint8_t type;
     Layout layout;

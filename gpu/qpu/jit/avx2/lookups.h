@@ -18,10 +18,13 @@ class Lookups final : public LookupEmitter {
  public:
   explicit Lookups(void* buffer) : LookupEmitter(buffer) {}
 
- private:
+ protected:
   using Ymm = Xbyak::Ymm;
   using Xmm = Xbyak::Xmm;
 
+  const Ymm kX{0}, kY{2}, kAddress{4}, kA{6}, kB{7};
+
+ private:
   void emit_live_lanes() override;
   // From x in ymm0 and ymm1, y in ymm2 and ymm3, the address of the level or slice in ymm4 and ymm5, and in
   // ecx the lanes whose texels exist, to addresses in ymm4 and ymm5.
@@ -56,7 +59,6 @@ class Lookups final : public LookupEmitter {
   void left(const Ymm& to, const Ymm& from, int bits) { vpslld(to, from, static_cast<uint8_t>(bits)); }
   void right(const Ymm& to, const Ymm& from, int bits) { vpsrld(to, from, static_cast<uint8_t>(bits)); }
 
-  const Ymm kX{0}, kY{2}, kAddress{4}, kA{6}, kB{7};
   Label shifts_;  // 8 words for lanes_with_texels()
   static Ymm part_of(const Ymm& first, int part) { return Ymm(first.getIdx() + part); }
 };

@@ -18,11 +18,20 @@ class Lookups final : public LookupEmitter {
  public:
   explicit Lookups(void* buffer) : LookupEmitter(buffer) {}
 
- private:
+ protected:
   using Zmm = Xbyak::Zmm;
   using Ymm = Xbyak::Ymm;
   using Xmm = Xbyak::Xmm;
 
+  // Of emit_linear(), and kept before: texel indices, then texels, then what blending made of even and odd
+  // channels; weights; bits to flip
+  static constexpr int kFirstKept = 16, kNumKept = 8;
+  const Zmm kPairX[2] = {Zmm(16), Zmm(17)}, kPairY[2] = {Zmm(18), Zmm(19)}, kWeightX{20}, kWeightY{21},
+            kFlip[2] = {Zmm(22), Zmm(23)};
+  const Zmm kX{5}, kY{2}, kAddress{6}, kA{3}, kB{4};
+  const Xbyak::Opmask kLanesMask{7};
+
+ private:
   void emit_live_lanes() override;
   // From x in zmm5 and y in zmm2, the address of the level or slice in zmm6, and in k7 the lanes whose texels
   // exist, to addresses in zmm6.
@@ -64,14 +73,6 @@ class Lookups final : public LookupEmitter {
   void clear(const Zmm& z) { vpxord(z, z, z); }
   void left(const Zmm& to, const Zmm& from, int bits) { vpslld(to, from, static_cast<uint8_t>(bits)); }
   void right(const Zmm& to, const Zmm& from, int bits) { vpsrld(to, from, static_cast<uint8_t>(bits)); }
-
-  // Of emit_linear(), and kept before: texel indices, then texels, then what blending made of even and odd
-  // channels; weights; bits to flip
-  static constexpr int kFirstKept = 16, kNumKept = 8;
-  const Zmm kPairX[2] = {Zmm(16), Zmm(17)}, kPairY[2] = {Zmm(18), Zmm(19)}, kWeightX{20}, kWeightY{21},
-            kFlip[2] = {Zmm(22), Zmm(23)};
-  const Zmm kX{5}, kY{2}, kAddress{6}, kA{3}, kB{4};
-  const Xbyak::Opmask kLanesMask{7};
 };
 
 }  // namespace v3d::qpu::jit::avx512

@@ -29,7 +29,7 @@ uint32_t launch_of(Effect effect, size_t nodes, uint32_t node) {
 }
 
 int LookupEmitter::Load::bytes_of_channel() const {
-  using enum Channels;
+  using enum Direct::Channels;
   if (channels == kFloat || channels == kWord) return 4;
   return channels == kUnorm8 || channels == kUint8 || channels == kSint8 ? 1 : 2;
 }
