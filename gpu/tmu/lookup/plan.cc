@@ -263,6 +263,7 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
     plan.run_request = plan.run;
     plan.run = run_swapped;
   }
+  plan.direct = make_direct(plan);
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include "gpu/tmu/image/layout.h"
 #include "gpu/tmu/image/texture_state.h"
 #include "gpu/tmu/lookup/block_cache.h"
+#include "gpu/tmu/lookup/direct.h"
 #include "gpu/tmu/lookup/unit.h"
 #include "gpu/tmu/texel/encode.h"
 #include "gpu/tmu/texel/format.h"
@@ -103,6 +104,20 @@ struct Plan {
   // Geometry of the format
   int log2_cpp, log2_utile_width, log2_utile_height;
   LevelTables levels;
+  Direct direct;
+};
+
+struct PlanSlot {
+  uint64_t job = 0;  ///< number of the job for which the plan was made; 0: there is none
+  Plan plan;
+};
+
+/// What stands first in the state of a Unit, for generated code: the plans that its lookups found last. A
+/// slot may have another plan by now, or one of an earlier job, so its job and its key must be compared.
+struct RecentPlans {
+  static constexpr uint32_t kSites = 64;
+  uint64_t job = 1;
+  const PlanSlot* at[kSites];  ///< by TextureLookup::site
 };
 
 /// Decodes the state records and picks the functions. Wild addresses and values are harmless.

@@ -1,5 +1,8 @@
 #include "gpu/tmu/lookup/unit.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "gpu/base/log.h"
 #include "gpu/base/vector.h"
 #include "gpu/tmu/lookup/general.h"
@@ -21,15 +24,16 @@ void trace(const Plan& plan) {
 struct Unit::State {
   static constexpr uint32_t kPlans = 128;
 
-  struct Slot {
-    uint64_t job = 0;  ///< number of the job for which the plan was made
-    Plan plan;
-  };
-
+  RecentPlans recent;  // first, see there
   TexelMemory texels;
   int version;
-  uint64_t job = 1;
-  std::unique_ptr<Slot[]> slots;  // from the first texture on: most compute jobs have none
+  std::unique_ptr<PlanSlot[]> slots;  // from the first texture on: most compute jobs have none
+
+  State(Memory memory, int of_version) : version(of_version) {
+    static const PlanSlot kNone = {};
+    std::fill(std::begin(recent.at), std::end(recent.at), &kNone);
+    texels.memory = memory;
+  }
 
   const Plan& plan(const TextureLookup& lookup) {
     const Plan::Key key{
@@ -37,11 +41,12 @@ struct Unit::State {
         static_cast<uint32_t>(lookup.launcher) << 16 | uint32_t{lookup.num_data} << 8 | lookup.written};
     const uint32_t mixed =
         (key.p0 >> 4) * 0x9e3779b1u + (key.p1 >> 3) * 0x85ebca6bu + (key.p2 ^ key.shape) * 0xc2b2ae35u;
-    if (!slots) slots = std::make_unique_for_overwrite<Slot[]>(kPlans);
-    Slot& slot = slots[mixed >> 25];
+    if (!slots) slots = std::make_unique_for_overwrite<PlanSlot[]>(kPlans);
+    PlanSlot& slot = slots[mixed >> 25];
     static_assert(kPlans == 1u << (32 - 25));
-    if (slot.job != job || !(slot.plan.key == key)) {
-      slot.job = job;
+    recent.at[lookup.site % RecentPlans::kSites] = &slot;
+    if (slot.job != recent.job || !(slot.plan.key == key)) {
+      slot.job = recent.job;
       make_plan(key, lookup, texels.memory, version, slot.plan);
       trace(slot.plan);
     }
@@ -49,16 +54,13 @@ struct Unit::State {
   }
 };
 
-Unit::Unit(Memory memory, int version) : state_(std::make_unique<State>()) {
-  state_->texels.memory = memory;
-  state_->version = version;
-}
+Unit::Unit(Memory memory, int version) : state_(std::make_unique<State>(memory, version)) {}
 Unit::~Unit() = default;
 Unit::Unit(Unit&&) noexcept = default;
 Unit& Unit::operator=(Unit&&) noexcept = default;
 
 void Unit::begin_job() {
-  ++state_->job;
+  ++state_->recent.job;
   state_->texels.blocks.clear();
 }
 

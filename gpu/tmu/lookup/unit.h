@@ -22,6 +22,7 @@ struct TextureLookup {
   Launcher launcher = Launcher::kS;
   uint8_t written = 0;   ///< Parameter bits
   uint8_t num_data = 0;  ///< TMUD words, 0..4
+  uint8_t site = 0;      ///< whatever tells one place in programs from others: the plan is kept for it
   uint32_t p0 = 0, p1 = kDefaultP1, p2 = kDefaultP2;
   LaneMask exec = kAllLanes;  ///< lanes whose condition held at the launch
   LaneMask live = kAllLanes;  ///< lanes with MSF != 0
@@ -60,7 +61,8 @@ class Unit {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<State> state_;  // generated code finds it here
 };
+static_assert(sizeof(Unit) == sizeof(void*));
 
 }  // namespace v3d::tmu

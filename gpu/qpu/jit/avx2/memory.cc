@@ -117,9 +117,11 @@ void Emitter::exec_to(const Reg32& to, const Exec& exec) {
 }
 
 void Emitter::commit_port(const Place& to, const Vector& value, const Exec& exec) {
-  if (writes_by_call(to)) return write_port_by_call(to, value, exec);
+  const bool is_texture = lookup_code_ && starts_texture(to.effect);
+  if (writes_by_call(to) && !is_texture) return write_port_by_call(to, value, exec);
   if (starts_sfu(to.effect)) return start_sfu(sfu_operation(to.effect), value);
   const Scope scope(*this);
+  if (is_texture) return launch_texture(to, value, exec);
   switch (to.effect) {
     case Effect::kUnifa:
       return write_unifa(value, exec);
@@ -224,6 +226,29 @@ void Emitter::launch_general(const Place& to, const Vector& value, const Exec& e
       vmovaps(Ymm(0), in_frame(offsetof(Frame, addresses)));
       vmovaps(in_frame(offsetof(Frame, a)), Ymm(0));
     }
+    call_port(to, false);
+    reload(cache);
+    if (unifa.in_register) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);
+    jmp(done, T_NEAR);
+  });
+}
+
+/// The same by the code of lookups.cc.
+void Emitter::launch_texture(const Place& to, const Vector& value, const Exec& exec) {
+  copy_to(value, kFrame, offsetof(Frame, a));
+  exec_to(r8d, exec);
+  mov(word[kFrame + offsetof(Frame, exec)], r8w);
+  vacate_lower_half();
+  mov(edx, launch_of(to.effect, flow_.nodes.size(), node_));
+  mov(rax, reinterpret_cast<uint64_t>(lookup_code_));
+  call(rax);
+  test(eax, eax);
+  Label &refused = new_label(), &done = new_label();
+  jz(refused, T_NEAR);
+  L(done);
+  later_in_node([this, to, &refused, &done, cache = cache_, unifa = unifa_] {
+    L(refused);
+    cache_ = cache;
     call_port(to, false);
     reload(cache);
     if (unifa.in_register) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);

@@ -5,6 +5,7 @@
 ///   words.cc       one instruction: both halves, signals, flags, writes
 ///   memory.cc      uniforms, varyings, ports
 ///   general_access.cc  loads and stores of the TMU by address
+///   lookups.cc, lookup_texels.cc  texture lookups: code that all programs share
 ///
 /// Host registers beside those of ProgramEmitter: k1 and k2 the flags A and B; zmm7..zmm31 the QPU registers
 /// that the program uses most. All other vector and mask registers are scratch.
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/jit/avx512/lookups.h"
 #include "gpu/qpu/jit/code/place.h"
 #include "gpu/qpu/jit/code/program_emitter.h"
 #include "gpu/qpu/jit/code/source.h"
@@ -148,6 +150,8 @@ class Emitter final : public ProgramEmitter {
   void start_sfu(Op op, const Zmm& value);
   void land(Register to, size_t offset) override;
   void load_tlb_word(const Zmm& to, bool with_config);
+  /// Whether writing there calls a function that leaves no register.
+  bool calls(const Place& to) const;
   void commit_port(const Place& to, const Zmm& value, const Opmask* exec);
   void write_port_by_call(const Place& to, const Zmm& value, const Opmask* exec, bool takes_uniform);
   void write_unifa(const Zmm& value, const Opmask* exec);
@@ -157,6 +161,7 @@ class Emitter final : public ProgramEmitter {
   void begin_color(const Place& to, const Zmm& value, const Opmask* exec);
   void call_later(const Place& to, const Zmm& value, const Opmask* exec, Label& from, Label& back);
   void launch_general(const Place& to, const Zmm& value, const Opmask* exec);
+  void launch_texture(const Place& to, const Zmm& value, const Opmask* exec);
   void exec_to(const Reg32& to, const Opmask* exec);
 
   // ---- general_access.cc
@@ -183,7 +188,8 @@ class Emitter final : public ProgramEmitter {
   Label general_access_;
   bool uses_general_access_ = false;
   const Opmask* exec_ = nullptr;
-  uint32_t product_ = flow::kNowhere;   // the node of a UMUL24 that begins_product() found
+  uint32_t product_ = flow::kNowhere;              // the node of a UMUL24 that begins_product() found
+  const void* const lookup_code_ = lookup_code();  // nullptr: textures are looked up by calls
   std::vector<uint32_t> color_begins_;  // nodes that write the first of two words of the default color access
   bool may_borrow_ = false;             // results may stay in pinned registers: the word calls nothing
 };

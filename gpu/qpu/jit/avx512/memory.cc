@@ -120,11 +120,16 @@ void Emitter::begin_color(const Place& to, const Zmm& value, const Opmask* exec)
   call_later(to, value, exec, otherwise, done);
 }
 
+bool Emitter::calls(const Place& to) const {
+  return writes_by_call(to) && !(lookup_code_ && starts_texture(to.effect));
+}
+
 void Emitter::commit_port(const Place& to, const Zmm& value, const Opmask* exec) {
   if (to.effect == Effect::kTlb && !to.takes_uniform &&
       std::count(color_begins_.begin(), color_begins_.end(), node_))
     return begin_color(to, value, exec);
-  if (writes_by_call(to)) return write_port_by_call(to, value, exec, to.takes_uniform);
+  if (calls(to)) return write_port_by_call(to, value, exec, to.takes_uniform);
+  if (starts_texture(to.effect)) return launch_texture(to, value, exec);
   if (starts_sfu(to.effect)) return start_sfu(sfu_operation(to.effect), value);
   switch (to.effect) {
     case Effect::kUnifa:
@@ -204,6 +209,20 @@ void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* ex
   vmovdqa64(kTemp2, value);
   exec_to(r8d, exec);
   call(general_access_);
+  test(eax, eax);
+  Label &refused = new_label(), &done = new_label();
+  jz(refused, T_NEAR);
+  L(done);
+  call_later(to, kTemp2, exec, refused, done);
+}
+
+/// By the code of lookups.cc; what that refuses, by a call that keeps all registers.
+void Emitter::launch_texture(const Place& to, const Zmm& value, const Opmask* exec) {
+  vmovdqa64(kTemp2, value);
+  exec_to(r8d, exec);
+  mov(edx, launch_of(to.effect, flow_.nodes.size(), node_));
+  mov(rax, reinterpret_cast<uint64_t>(lookup_code_));
+  call(rax);
   test(eax, eax);
   Label &refused = new_label(), &done = new_label();
   jz(refused, T_NEAR);

@@ -32,10 +32,10 @@ void Emitter::emit_alu_word(const Instruction& i) {
 
   const Place signal =
       i.signals & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
-  const auto calls = [&](const Half& half) {
-    return half.in && (!has_own_code(*half.in) || writes_by_call(half.to));
+  const auto half_calls = [&](const Half& half) {
+    return half.in && (!has_own_code(*half.in) || calls(half.to));
   };
-  may_borrow_ = !calls(add) && !calls(mul) && !(i.signals & (kLdtlb | kLdtlbu)) && !writes_by_call(signal);
+  may_borrow_ = !half_calls(add) && !half_calls(mul) && !(i.signals & (kLdtlb | kLdtlbu)) && !calls(signal);
 
   if (add.in) compute(add, !(mul.in && reads(*mul.in, add.to.reg)));
   // The add half is written first.

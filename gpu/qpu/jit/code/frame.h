@@ -16,6 +16,8 @@ struct Frame {
   Lanes loaded, implicitly;  ///< fetched by signals of a word that also writes to a port
   Lanes results[2];          ///< of the halves of a word, kept over a call
   Lanes addresses;           ///< of a memory access, lane by lane
+  Lanes kept[8];             ///< registers that a lookup needs for itself
+  Lanes channels[6];         ///< of texels, and 0 and 1
   // Of back ends without mask registers; the highest bit of a lane counts.
   Lanes flags[2];         ///< A and B
   Lanes flag_results[2];  ///< of the halves of a word, kept over a call

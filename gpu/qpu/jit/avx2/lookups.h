@@ -1,0 +1,66 @@
+/// Texture lookups (see code/lookup_emitter.h) by two vectors of 8 lanes, the parts. S comes in Frame::a.
+/// ymm0 to ymm7 are changed.
+#pragma once
+
+#include <xbyak/xbyak.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/qpu/jit/code/lookup_emitter.h"
+
+namespace v3d::qpu::jit::avx2 {
+
+/// The address of the code, or null if the host refuses memory.
+const void* lookup_code();
+
+class Lookups final : public LookupEmitter {
+ public:
+  explicit Lookups(void* buffer) : LookupEmitter(buffer) {}
+
+ protected:
+  using Ymm = Xbyak::Ymm;
+  using Xmm = Xbyak::Xmm;
+
+  const Ymm kX{0}, kY{2}, kAddress{4}, kA{6}, kB{7};
+
+ private:
+  void emit_live_lanes() override;
+  // From x in ymm0 and ymm1, y in ymm2 and ymm3, the address of the level or slice in ymm4 and ymm5, and in
+  // ecx the lanes whose texels exist, to addresses in ymm4 and ymm5.
+  void emit_fetch(int dims, bool layers, bool level) override;
+  void emit_nearest(Wrap s, Wrap t, bool layers) override;
+  void emit_raster_addresses(int log2_cpp) override;
+  void emit_tiled_addresses(int log2_cpp) override;
+  void emit_load(const Load& load) override;
+  void emit_store() override;
+  void emit_constant(uint32_t bits) override;
+
+  void check_level();
+  void load_coordinates(const Ymm& first, size_t offset_in_lookup);
+  void drop_lanes_outside(const Ymm& first, const Xbyak::Address& size);
+  void texel_index(const Ymm& at, Wrap wrap, size_t sizes);
+  void fill_addresses();
+  void add_layers(const Ymm& layer, const Ymm& address, const Xbyak::Address& stride);
+  void lanes_with_texels(const Ymm& to, int part);
+  void load_words(const Load& load, int part);
+  void channel_to(const Ymm& to, const Load& load, int channel, int part);
+  void extract(const Ymm& to, const Load& load, int channel);
+  void return_words(const Load& load, int part);
+  void return_any_words(const Load& load, int part);
+  void halves_of_words(const Ymm& z);
+  void pack_halves(const Ymm& low, const Ymm& high, bool integers);
+
+  Xbyak::Address constant(uint32_t bits) { return yword[rip + constant_label(bits)]; }
+  Xbyak::Address of_float(float value);
+  Xbyak::Address part_of_s(int part);
+  Xbyak::Address in_level(size_t table) { return dword[kLevel + table]; }
+  void clear(const Ymm& y) { vpxor(y, y, y); }
+  void left(const Ymm& to, const Ymm& from, int bits) { vpslld(to, from, static_cast<uint8_t>(bits)); }
+  void right(const Ymm& to, const Ymm& from, int bits) { vpsrld(to, from, static_cast<uint8_t>(bits)); }
+
+  Label shifts_;  // 8 words for lanes_with_texels()
+  static Ymm part_of(const Ymm& first, int part) { return Ymm(first.getIdx() + part); }
+};
+
+}  // namespace v3d::qpu::jit::avx2

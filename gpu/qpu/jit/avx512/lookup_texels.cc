@@ -1,0 +1,215 @@
+/// @file The last step of a lookup: texels to return words, or data words to texels.
+
+#include "gpu/qpu/jit/avx512/lookups.h"
+#include "gpu/qpu/jit/code/frame.h"
+#include "gpu/qpu/jit/code/tmu_memory.h"
+
+namespace v3d::qpu::jit::avx512 {
+
+using tmu::Direct;
+using tmu::Plan;
+
+namespace {
+
+constexpr uint32_t kChannels = 4;
+constexpr uint8_t kZeroChannel = 4, kOneChannel = 5;  // of Plan::word_channel
+
+}  // namespace
+
+/// The words of all texels stand in zmm2, zmm3, ... behind this; the lanes with texels in ecx.
+void Lookups::load_words(const Load& load) {
+  mov(edi, 0x80000000);  // indices have a sign
+  add(rdi, kMemory);
+  kmovw(ecx, kLanesMask);
+  if (load.bytes() < 4) {
+    vpandd(kA, kAddress, constant(3));
+    left(kA, kA, 3);
+    vpandd(kAddress, kAddress, constant(~3u));
+  }
+  vpxord(kAddress, kAddress, constant(0x80000000));
+  for (int n = 0; n < load.bytes(); n += 4) {
+    const Zmm to(kY.getIdx() + n / 4);
+    if (n != 0) {
+      vpaddd(kAddress, kAddress, constant(4));
+      kmovw(kLanesMask, ecx);
+    }
+    clear(to);
+    vpgatherdd(to | kLanesMask, ptr[rdi + kAddress]);
+  }
+  if (load.bytes() < 4) vpsrlvd(kY, kY, kA);
+}
+
+/// Texels of four words when all lanes have one: by 128 bits. Goes on at `gather` otherwise.
+void Lookups::load_vectors(Label& gather) {
+  kmovw(ecx, kLanesMask);
+  cmp(ecx, kAllLanes);
+  jne(gather);
+  vpcmpud(kLanesMask, kAddress, constant(kHighAddress), 5);  // not below
+  kortestw(kLanesMask, kLanesMask);
+  kmovw(kLanesMask, ecx);
+  jnz(gather);
+  vmovdqa64(zword[kFrame + offsetof(Frame, addresses)], kAddress);
+  const Zmm rows[4] = {Zmm(2), Zmm(3), Zmm(4), Zmm(5)};
+  for (int row = 0; row < 4; ++row) {
+    for (int quad = 0; quad < 4; ++quad) {
+      mov(eax, dword[kFrame + offsetof(Frame, addresses) + 4 * static_cast<size_t>(4 * quad + row)]);
+      if (quad == 0)
+        vmovdqu32(Xmm(rows[row].getIdx()), xword[kMemory + rax]);
+      else
+        vinserti32x4(rows[row], rows[row], xword[kMemory + rax], static_cast<uint8_t>(quad));
+    }
+  }
+  transpose(*this, rows, kAddress);
+}
+
+/// A decoded channel of the texels in zmm2 and those behind it.
+void Lookups::channel_to(const Zmm& to, const Load& load, int channel) {
+  if (channel < load.count()) return extract(to, load, channel);
+  if (channel < 3) return clear(to);
+  kmovw(kLanesMask, ecx);
+  vpbroadcastd(to | kLanesMask | T_z, dword[kSlot + in_plan(offsetof(Plan, one))]);
+}
+
+void Lookups::extract(const Zmm& to, const Load& load, int channel) {
+  if (load.blends) return extract_blended(to, channel);
+  const Zmm whole(kY.getIdx() + channel * load.bytes_of_channel() / 4);
+  const Ymm half(to.getIdx());
+  const bool odd = channel & 1;
+  switch (load.channels) {
+    case Channels::kUnorm8:
+    case Channels::kUint8:
+      if (channel == 3)
+        right(to, whole, 24);
+      else if (channel == 0)
+        vpandd(to, whole, constant(0xff));
+      else
+        right(to, whole, 8 * channel), vpandd(to, to, constant(0xff));
+      if (load.channels == Channels::kUint8) return;
+      // unorm8(), whose products are exact
+      vcvtdq2ps(to, to);
+      vmulps(kAddress, to, of_float(65793 * 0x1p-24f));
+      vfmadd132ps(to, kAddress, of_float(65793 * 0x1p-48f));
+      return;
+    case Channels::kSint8:
+      left(to, whole, 24 - 8 * channel);
+      vpsrad(to, to, 24);
+      return;
+    case Channels::kHalf:
+      if (odd) right(to, whole, 16);
+      vpmovdw(half, odd ? to : whole);
+      vcvtph2ps(to, half);
+      return;
+    case Channels::kUint16:
+      odd ? right(to, whole, 16) : vpandd(to, whole, constant(0xffff));
+      return;
+    case Channels::kSint16:
+      if (!odd) left(to, whole, 16);
+      vpsrad(to, odd ? whole : to, 16);
+      return;
+    case Channels::kFloat:
+    case Channels::kWord:
+      if (to.getIdx() != whole.getIdx()) vmovdqa64(to, whole);
+  }
+}
+
+/// A word of 16-bit output, in `low`.
+void Lookups::pack_halves(const Zmm& low, const Zmm& high, bool integers) {
+  if (integers) {
+    vpandd(low, low, constant(0xffff));
+  } else {
+    for (const Zmm& z : {low, high}) {
+      vcvtps2ph(Ymm(z.getIdx()), z, 0);
+      vpmovzxwd(z, Ymm(z.getIdx()));
+    }
+  }
+  left(high, high, 16);
+  vpord(low, low, high);
+}
+
+void Lookups::return_words_in_order(const Load& load, Label& done) {
+  // Texels of three or four words stand in zmm2 to zmm5: there the words are the channels.
+  const Zmm to(load.bytes() > 8 ? 6 : 5), other(load.bytes() > 8 ? 2 : 4);
+  for (uint32_t n = 0; n < (load.wide ? 4u : 2u); ++n) {
+    cmp(kWords, n);
+    je(done, T_NEAR);
+    if (load.wide) {
+      channel_to(to, load, load.channel(static_cast<int>(n)));
+    } else {
+      channel_to(to, load, load.channel(static_cast<int>(2 * n)));
+      channel_to(other, load, load.channel(static_cast<int>(2 * n + 1)));
+      pack_halves(to, other, load.integers());
+    }
+    vmovdqa64(zword[kOut + n * sizeof(Lanes)], to);
+  }
+  jmp(done, T_NEAR);
+}
+
+/// All channels to the frame, and from there what the plan says.
+void Lookups::return_any_words(const Load& load, Label& done) {
+  const auto channel = [&](uint32_t n) {
+    return zword[kFrame + offsetof(Frame, channels) + n * sizeof(Lanes)];
+  };
+  const Zmm to(load.bytes() > 8 ? 6 : 5);
+  for (uint32_t n = 0; n < kChannels; ++n) {
+    channel_to(to, load, static_cast<int>(n));
+    vmovdqa64(channel(n), to);
+  }
+  clear(to);
+  vmovdqa64(channel(kZeroChannel), to);
+  kmovw(kLanesMask, r8d);
+  vpbroadcastd(to | kLanesMask | T_z, dword[kSlot + in_plan(offsetof(Plan, one))]);
+  vmovdqa64(channel(kOneChannel), to);
+  const auto of_word = [&](const Zmm& z, uint32_t n, uint32_t half) {
+    movzx(eax, byte[kSlot + in_plan(offsetof(Plan, word_channel)) + 2 * n + half]);
+    shl(eax, 6);
+    vmovdqa64(z, zword[kFrame + rax + offsetof(Frame, channels)]);
+  };
+  for (uint32_t n = 0; n < (load.wide ? 4u : 2u); ++n) {
+    cmp(kWords, n);
+    je(done, T_NEAR);
+    of_word(kA, n, 0);
+    if (!load.wide) {
+      of_word(kB, n, 1);
+      pack_halves(kA, kB, load.integers());
+    }
+    vmovdqa64(zword[kOut + n * sizeof(Lanes)], kA);
+  }
+  jmp(done, T_NEAR);
+}
+
+void Lookups::emit_load(const Load& load) {
+  Label gather, loaded;
+  if (load.bytes() == 16) {
+    load_vectors(gather);
+    jmp(loaded);
+    L(gather);
+  }
+  load_words(load);
+  L(loaded);
+  // Two channels in front of those that they replace: more than return_words_in_order() has registers for.
+  const bool crosses = load.order == Order::kBgra && load.bytes() == 16 && !load.wide;
+  load.order == Order::kAny || crosses ? return_any_words(load, finished_)
+                                       : return_words_in_order(load, finished_);
+}
+
+/// @see store_words; of equal addresses the instruction takes the highest lane.
+void Lookups::emit_store() {
+  Label next;
+  mov(edi, 0x80000000);
+  add(rdi, kMemory);
+  kmovw(ecx, kLanesMask);
+  vpxord(kAddress, kAddress, constant(0x80000000));
+  movzx(edx, byte[kSlot + in_direct(offsetof(Direct, stored_words))]);
+  lea(rax, ptr[kThread + kData]);
+  L(next);
+  kmovw(kLanesMask, ecx);
+  vmovdqa64(kA, zword[rax]);
+  vpscatterdd(ptr[rdi + kAddress] | kLanesMask, kA);
+  vpaddd(kAddress, kAddress, constant(4));
+  add(rax, sizeof(Lanes));
+  dec(edx);
+  jnz(next);
+  jmp(finished_, T_NEAR);
+}
+
+}  // namespace v3d::qpu::jit::avx512

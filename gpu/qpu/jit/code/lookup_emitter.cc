@@ -1,0 +1,239 @@
+#include "gpu/qpu/jit/code/lookup_emitter.h"
+
+#include "gpu/qpu/jit/code/tmu_memory.h"
+
+namespace v3d::qpu::jit {
+
+using tmu::Direct;
+using tmu::Plan;
+using tmu::PlanSlot;
+using tmu::RecentPlans;
+using tmu::TextureLookup;
+
+namespace {
+
+constexpr size_t kConfigs = in_pending(offsetof(Pending, num_config));
+
+constexpr uint32_t launcher_of(Effect effect) {
+  return static_cast<uint32_t>(effect) - static_cast<uint32_t>(Effect::kTexture);
+}
+static_assert(launcher_of(Effect::kTextureCube) == static_cast<uint32_t>(tmu::Launcher::kSCm) &&
+              launcher_of(Effect::kTextureFetch) == static_cast<uint32_t>(tmu::Launcher::kSF) &&
+              launcher_of(Effect::kTextureLod) == static_cast<uint32_t>(tmu::Launcher::kSLod));
+
+}  // namespace
+
+// Programs of draws that follow each other should not all begin with site 0.
+uint32_t launch_of(Effect effect, size_t nodes, uint32_t node) {
+  return launcher_of(effect) << 16 | (static_cast<uint32_t>(nodes) + node) % RecentPlans::kSites;
+}
+
+int LookupEmitter::Load::bytes_of_channel() const {
+  using enum Direct::Channels;
+  if (channels == kFloat || channels == kWord) return 4;
+  return channels == kUnorm8 || channels == kUint8 || channels == kSint8 ? 1 : 2;
+}
+
+bool LookupEmitter::Load::integers() const {
+  return channels != Channels::kUnorm8 && channels != Channels::kHalf && channels != Channels::kFloat;
+}
+
+LookupEmitter::Label& LookupEmitter::constant_label(uint32_t bits) {
+  auto& label = constants_[bits];
+  if (!label) label = std::make_unique<Label>();
+  return *label;
+}
+
+// ---- All of it
+
+void LookupEmitter::emit() {
+  setDefaultJmpNEAR(true);
+  emit_entry();
+  for (int flags = 0; flags < 12; ++flags) {
+    const int dims = 1 + flags / 4;
+    L(coordinates_[Direct::fetch(dims, flags & 2, flags & 1)]);
+    emit_fetch(dims, flags & 2, flags & 1);
+  }
+  for (int s = 0; s < Direct::kWraps; ++s)
+    for (int t = 0; t < Direct::kWraps; ++t)
+      for (const bool layers : {false, true}) {
+        L(coordinates_[Direct::nearest(s, t, layers)]);
+        emit_nearest(static_cast<Wrap>(s), static_cast<Wrap>(t), layers);
+        L(coordinates_[Direct::linear(s, t, layers)]);
+        emit_linear(static_cast<Wrap>(s), static_cast<Wrap>(t), layers);
+      }
+  for (int log2_cpp = 0; log2_cpp < 5; ++log2_cpp) {
+    L(addresses_[Direct::address(log2_cpp, true)]);
+    emit_raster_addresses(log2_cpp);
+    L(addresses_[Direct::address(log2_cpp, false)]);
+    emit_tiled_addresses(log2_cpp);
+  }
+  for (int channels = 0; channels < Direct::kChannels; ++channels)
+    for (int log2_count = 0; log2_count < 3; ++log2_count)
+      for (const bool wide : {false, true})
+        for (int order = 0; order < Direct::kOrders; ++order) {
+          const Load load{static_cast<Channels>(channels), log2_count, wide, static_cast<Order>(order)};
+          L(texels_[Direct::load(load.channels, log2_count, wide, load.order)]);
+          emit_load(load);
+        }
+  for (int log2_count = 0; log2_count < 3; ++log2_count)
+    for (const bool wide : {false, true})
+      for (int order = 0; order < Direct::kOrders; ++order) {
+        const Load load{Channels::kUnorm8, log2_count, wide, static_cast<Order>(order), true};
+        L(texels_[Direct::blend(log2_count, wide, load.order)]);
+        emit_blend(load);
+      }
+  L(texels_[Direct::kStore]);
+  emit_store();
+  emit_end();
+  emit_tables();
+}
+
+void LookupEmitter::emit_tables() {
+  const auto table = [this](Label& at, const auto& labels) {
+    align(64);
+    L(at);
+    const uint8_t* const begin = getCurr();
+    for (const Label& label : labels) dd(static_cast<uint32_t>(label.getAddress() - begin));
+  };
+  L(coordinates_[0]);  // unused: emit_entry() sends it elsewhere
+  table(coordinate_table_, coordinates_);
+  table(address_table_, addresses_);
+  table(texel_table_, texels_);
+  for (auto& [bits, label] : constants_) {
+    L(*label);
+    emit_constant(bits);
+  }
+}
+
+void LookupEmitter::go_to_step(size_t index_in_direct, Label& table) {
+  movzx(eax, byte[kSlot + in_direct(index_in_direct)]);
+  lea(rdx, ptr[rip + table]);
+  movsxd(rax, dword[rdx + rax * 4]);
+  add(rax, rdx);
+  jmp(rax);
+}
+
+// ---- Is the plan known?
+
+void LookupEmitter::emit_entry() {
+  Label no_unit;
+  mov(byte[kThread + kTexture + offsetof(TextureLookup, site)], dl);
+  mov(rdi, qword[kThread + offsetof(Thread, tmu)]);
+  test(rdi, rdi);
+  jz(no_unit);
+  mov(rdi, qword[rdi]);
+  movzx(ecx, dl);
+  xor_(edx, ecx);  // of the key: launcher, number of data words, parameters
+  mov(kSlot, qword[rdi + rcx * 8 + offsetof(RecentPlans, at)]);
+  compare_key();
+  find_room_for_words();
+  find_lanes();
+  movzx(eax, byte[kSlot + in_direct(offsetof(Direct, coordinates_step))]);
+  test(eax, eax);
+  jz(no_unit);
+  go_to_step(offsetof(Direct, coordinates_step), coordinate_table_);
+
+  L(refused_);
+  L(no_unit);
+  xor_(eax, eax);
+  ret();
+}
+
+/// Parameters that were left out get their values, as launch_texture() gives them.
+void LookupEmitter::compare_key() {
+  Label complete, two;
+  movzx(eax, byte[kThread + kWritten]);
+  or_(edx, eax);
+  movzx(eax, byte[kThread + kNumData]);
+  shl(eax, 8);
+  or_(edx, eax);
+  cmp(edx, dword[kSlot + in_plan(offsetof(Plan, key.shape))]);
+  jne(refused_);
+  mov(rax, qword[rdi + offsetof(RecentPlans, job)]);
+  cmp(rax, qword[kSlot + offsetof(PlanSlot, job)]);
+  jne(refused_);
+  mov(eax, dword[kThread + kTexture + offsetof(TextureLookup, p0)]);
+  cmp(eax, dword[kSlot + in_plan(offsetof(Plan, key.p0))]);
+  jne(refused_);
+
+  movzx(eax, byte[kThread + kConfigs]);
+  cmp(eax, 3);
+  jae(complete);
+  cmp(eax, 1);
+  jb(refused_);
+  ja(two);
+  mov(dword[kThread + kTexture + offsetof(TextureLookup, p1)], tmu::kDefaultP1);
+  L(two);
+  mov(dword[kThread + kTexture + offsetof(TextureLookup, p2)], tmu::kDefaultP2);
+  L(complete);
+  mov(eax, dword[kThread + kTexture + offsetof(TextureLookup, p1)]);
+  cmp(eax, dword[kSlot + in_plan(offsetof(Plan, key.p1))]);
+  jne(refused_);
+  mov(eax, dword[kThread + kTexture + offsetof(TextureLookup, p2)]);
+  cmp(eax, dword[kSlot + in_plan(offsetof(Plan, key.p2))]);
+  jne(refused_);
+}
+
+/// One behind the other, without going on at the start of the queue.
+void LookupEmitter::find_room_for_words() {
+  mov(eax, dword[kThread + kTail]);
+  mov(edx, eax);
+  sub(edx, dword[kThread + kHead]);
+  movzx(kWords, byte[kSlot + in_plan(offsetof(Plan, num_words))]);
+  add(edx, kWords);
+  cmp(edx, kTmuFifo);
+  ja(refused_);
+  and_(eax, kTmuFifo - 1);
+  lea(edx, ptr[rax + kWords.cvt64()]);
+  cmp(edx, kTmuFifo);
+  ja(refused_);
+  shl(eax, 6);
+  lea(kOut, ptr[kThread + rax + kFifo]);
+}
+
+/// Those that take part, to r8d.
+void LookupEmitter::find_lanes() {
+  Label all, some;
+  emit_live_lanes();
+  cmp(ecx, kAllLanes);
+  je(all);
+  cmp(byte[kSlot + in_plan(offsetof(Plan, per_pixel))], 0);
+  jne(some);
+  for (const int distance : {1, 2}) {
+    mov(edx, ecx);
+    shr(edx, distance);
+    or_(ecx, edx);
+  }
+  and_(ecx, 0x1111);
+  imul(ecx, ecx, 15);
+  L(some);
+  and_(r8d, ecx);
+  L(all);
+}
+
+/// The lookup has taken place.
+void LookupEmitter::emit_end() {
+  L(finished_);
+  add(dword[kThread + kTail], kWords);
+  mov(byte[kThread + kConfigs], 0);
+  mov(word[kThread + kWritten], 0);
+  mov(eax, 1);
+  ret();
+}
+
+/// The same in all lanes, which the caller checks.
+void LookupEmitter::find_level_of_fetch() {
+  mov(eax, dword[kThread + kTexture + offsetof(TextureLookup, b)]);
+  cmp(eax, dword[kSlot + in_direct(offsetof(Direct, num_levels))]);
+  jae(refused_);
+  add(eax, dword[kSlot + in_direct(offsetof(Direct, base_level))]);
+  lea(kLevel, ptr[kSlot + rax * 4 + in_plan(offsetof(Plan, levels))]);
+}
+
+void LookupEmitter::find_base_level() {
+  mov(eax, dword[kSlot + in_direct(offsetof(Direct, base_level))]);
+  lea(kLevel, ptr[kSlot + rax * 4 + in_plan(offsetof(Plan, levels))]);
+}
+
+}  // namespace v3d::qpu::jit

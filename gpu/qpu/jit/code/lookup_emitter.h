@@ -1,0 +1,124 @@
+/// Writes host code for texture lookups that need no call of C++: all programs share it, and it is made at
+/// the first use. It goes from step to step of tmu::Direct by tables; what that does not have is refused, and
+/// left to the interpreter's function. Here stands what does not depend on the host's vectors; a back end
+/// (avx512/, avx2/) says what the steps are.
+///
+/// The code is called with the host registers of ProgramEmitter, the lanes in r8d, launcher << 16 | site in
+/// edx, and S where the back end says. It gives 1 in eax; or 0, with nothing done. General registers other
+/// than those of ProgramEmitter are changed.
+#pragma once
+
+#include <xbyak/xbyak.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "gpu/qpu/isa/isa.h"
+#include "gpu/qpu/jit/code/code_memory.h"
+#include "gpu/tmu/lookup/direct.h"
+#include "gpu/tmu/lookup/plan.h"
+
+namespace v3d::qpu::jit {
+
+/// The second argument of the code: for a write that starts a lookup, at a node of a program with so many.
+uint32_t launch_of(Effect effect, size_t nodes, uint32_t node);
+
+class LookupEmitter : protected Xbyak::CodeGenerator {
+ public:
+  virtual ~LookupEmitter() = default;
+  LookupEmitter(const LookupEmitter&) = delete;
+  LookupEmitter& operator=(const LookupEmitter&) = delete;
+
+  /// Empty if the host refuses memory.
+  template <typename Emitter>
+  static std::optional<CodeMemory> make() {
+    const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(kRoom);
+    Emitter emitter(buffer.get());
+    emitter.emit();
+    return CodeMemory::copy_of(std::span<const uint8_t>(emitter.getCode(), emitter.getSize()));
+  }
+
+ protected:
+  using Label = Xbyak::Label;
+  using Wrap = tmu::Wrap;
+  using Channels = tmu::Direct::Channels;
+  using Order = tmu::Direct::Order;
+
+  static constexpr size_t kRoom = 1 << 18;
+
+  /// Of the texels that a step loads.
+  struct Load {
+    Channels channels;
+    int log2_count;
+    bool wide;
+    Order order;
+    bool blends = false;  ///< four texels, behind emit_linear()
+    int count() const { return 1 << log2_count; }
+    int bytes_of_channel() const;
+    int bytes() const { return bytes_of_channel() << log2_count; }
+    bool integers() const;
+    /// The channel behind half `n` of the words, or word `n` if wide. Not of any order.
+    int channel(int n) const { return order == Order::kBgra && n != 1 && n != 3 ? 2 - n : n; }
+  };
+
+  explicit LookupEmitter(void* buffer) : CodeGenerator(kRoom, buffer) {}
+
+  // ---- What a back end says
+
+  /// Bit i of ecx: whether lane i has a sample in the mask.
+  virtual void emit_live_lanes() = 0;
+  /// From S and the other parameters to texels of a level: x, y, and the address of the level or slice. Ends
+  /// with to_addresses().
+  virtual void emit_fetch(int dims, bool layers, bool level) = 0;
+  virtual void emit_nearest(Wrap s, Wrap t, bool layers) = 0;
+  /// Likewise to the texels around a point; ends with to_texels(). By default it refuses.
+  virtual void emit_linear(Wrap, Wrap, bool) { jmp(refused_); }
+  /// From there to addresses. Ends with to_texels().
+  virtual void emit_raster_addresses(int log2_cpp) = 0;
+  virtual void emit_tiled_addresses(int log2_cpp) = 0;
+  /// From there to the end: jumps to finished_.
+  virtual void emit_load(const Load& load) = 0;
+  virtual void emit_blend(const Load&) {}  ///< behind emit_linear()
+  virtual void emit_store() = 0;
+  /// A word of 32 bits behind the code.
+  virtual void emit_constant(uint32_t bits) = 0;
+
+  // ---- What it uses
+
+  void to_addresses() { go_to_step(offsetof(tmu::Direct, address_step), address_table_); }
+  void to_texels() { go_to_step(offsetof(tmu::Direct, texels_step), texel_table_); }
+  /// kLevel becomes that of a fetch, from the first word of B, or the base level. Changes eax.
+  void find_level_of_fetch();
+  void find_base_level();
+  Label& constant_label(uint32_t bits);
+  static constexpr size_t in_plan(size_t offset) { return offsetof(tmu::PlanSlot, plan) + offset; }
+  static constexpr size_t in_direct(size_t offset) { return in_plan(offsetof(tmu::Plan, direct) + offset); }
+
+  const Xbyak::Reg64 kThread{Xbyak::Operand::RBX}, kFrame{Xbyak::Operand::RBP}, kMemory{Xbyak::Operand::R14};
+  /// The slot of the plan, its level, where return words go; their number. Lanes that take part stay in r8d.
+  const Xbyak::Reg64 kSlot{Xbyak::Operand::RSI}, kLevel{Xbyak::Operand::RDI}, kOut{Xbyak::Operand::R10};
+  const Xbyak::Reg32 kWords{Xbyak::Operand::R9D};
+  Label refused_, finished_;
+
+ private:
+  void emit();
+  void emit_entry();
+  void emit_end();
+  void emit_tables();
+  void compare_key();
+  void find_room_for_words();
+  void find_lanes();
+  /// To the step that the plan names.
+  void go_to_step(size_t index_in_direct, Label& table);
+
+  Label coordinates_[tmu::Direct::kCoordinates], addresses_[tmu::Direct::kAddresses],
+      texels_[tmu::Direct::kTexels];
+  Label coordinate_table_, address_table_, texel_table_;
+  std::map<uint32_t, std::unique_ptr<Label>> constants_;
+};
+
+}  // namespace v3d::qpu::jit
