@@ -112,6 +112,7 @@ void Emitter::emit_word_access() {
     vmovaps(Ymm(2), in_thread(kData));
     vmovups(yword[rsi + static_cast<size_t>(part_) * kPartBytes], Ymm(2));
   }
+  prefetch_next(true);
   ret();
   L(scatter);
   emit_scatters();
@@ -125,7 +126,7 @@ void Emitter::emit_word_access() {
   jne(other_addresses, T_NEAR);
   vmovups(Ymm(2), yword[rsi]);
   vmovups(Ymm(3), yword[rsi + kPartBytes]);
-  prefetcht0(ptr[rsi + sizeof(Lanes)]);  // which the next batch is likely to load
+  prefetch_next(false);
   push_word(Ymm(2), Ymm(3));
   ret();
   L(other_addresses);

@@ -92,7 +92,9 @@ void Emitter::emit_word_access() {
   test_stride(4);
   jnc(scatter, T_NEAR);
   vmovdqa64(kTemp, at(kData));
-  vmovdqu32(zword[kMemory + rdx], kTemp);
+  lea(rsi, ptr[kMemory + rdx]);
+  vmovdqu32(zword[rsi], kTemp);
+  prefetch_next(true);
   ret();
   L(scatter);
   emit_scatters();
@@ -106,7 +108,7 @@ void Emitter::emit_word_access() {
   test_stride(4);
   jnc(other_addresses, T_NEAR);
   vmovdqu32(kTemp, zword[rsi]);
-  prefetcht0(ptr[rsi + 64]);  // which the next batch is likely to load
+  prefetch_next(false);
   push_word(kTemp);
   ret();
   L(other_addresses);

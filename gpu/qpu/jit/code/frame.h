@@ -25,6 +25,11 @@ struct Frame {
   const uint8_t* uniform_base;
   uint32_t uniform_low, uniform_span;
   uint64_t left;  ///< instructions of the budget
+  /// Of the last loads and stores of a word for each lane, all next to each other: where in the host's
+  /// memory, and how far behind the one before. A guess where the next will be, nothing else.
+  struct Stream {
+    uint64_t last, step;
+  } loads, stores;
   /// Why the thread hangs, when a call says that it does.
   const char* error;
   /// What a call threw: nothing unwinds through compiled code.

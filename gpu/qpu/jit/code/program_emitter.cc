@@ -104,6 +104,31 @@ const Branch& ProgramEmitter::branch_at(int32_t index) const {
   return flow_.instructions[instruction_at_.at(index)].branch;
 }
 
+void ProgramEmitter::prefetch_next(bool for_store) {
+  constexpr int kStepsLog2 = 3;  // so many steps ahead
+  const size_t stream = for_store ? offsetof(Frame, stores) : offsetof(Frame, loads);
+  const Xbyak::Address last = ptr[kFrame + stream + offsetof(Frame::Stream, last)],
+                       step = ptr[kFrame + stream + offsetof(Frame::Stream, step)];
+  Label other_step, done;
+  mov(rcx, rsi);
+  sub(rcx, last);
+  mov(last, rsi);
+  cmp(rcx, step);
+  mov(step, rcx);
+  jne(other_step);
+  shl(rcx, kStepsLog2);
+  if (for_store) {
+    prefetchw(ptr[rsi + rcx]);
+    L(other_step);
+  } else {
+    prefetcht0(ptr[rsi + rcx]);
+    jmp(done);
+    L(other_step);
+    prefetcht0(ptr[rsi + sizeof(Lanes)]);  // which the next batch is likely to load
+    L(done);
+  }
+}
+
 void ProgramEmitter::emit_block(uint32_t number) {
   const flow::Block& block = flow_.blocks[number];
   block_ = &block;

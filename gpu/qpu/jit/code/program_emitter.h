@@ -104,6 +104,10 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   Label& exit_before_node(CodeExit::Why why);
   Label& exit_with_hang();
 
+  /// Behind a load or store of a word for each lane at rsi: fetches what one of the next will be at. Changes
+  /// rcx.
+  void prefetch_next(bool for_store);
+
   int version() const { return flow_.setting.version; }
   /// Where ldunif, ldunifa and the C of ldvary arrive.
   Register implicit() const { return isa(version()).implicit; }
