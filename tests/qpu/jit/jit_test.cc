@@ -296,6 +296,7 @@ TEST_P(JitPrograms42, RotationsAndSpecialFunctions) {
   };
   const auto any_place = [&](bool sfu) {
     if (sfu) return to(static_cast<Waddr>(kWaddrRecip + random() % 6));
+    if (random() % 6 == 0) return to(kWaddrR5rep);
     return random() % 2 ? to(any_register()) : Dst{static_cast<uint8_t>(random() % 6), true};
   };
   const auto fill_half = [&](AluHalf& h, Op op, Alu alu) {

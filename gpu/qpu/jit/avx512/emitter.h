@@ -96,6 +96,7 @@ class Emitter final : public ProgramEmitter {
   void write(Register r, const Source& value, const Opmask* exec);
   /// Stores what only host registers hold, and the flags.
   void spill();
+  void keep_at_home(Register r);
   /// A C++ function. Arguments are set; scratch results and masks of the word survive. Pinned registers are
   /// at home afterwards.
   template <typename Function>

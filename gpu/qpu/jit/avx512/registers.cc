@@ -95,12 +95,14 @@ void Emitter::live_lanes_to(const Reg32& to) {
 }
 
 void Emitter::spill() {
-  for (Register r = 0; r < kNumRegisters; ++r) {
-    Pin& pin = pins_[r];
-    if (pin.zmm < 0 || pin.at_home || !pin.in_register) continue;
-    vmovdqa64(home(r), Zmm(pin.zmm));
-    pin.at_home = true;
-  }
+  for (Register r = 0; r < kNumRegisters; ++r) keep_at_home(r);
+}
+
+void Emitter::keep_at_home(Register r) {
+  Pin& pin = pins_[r];
+  if (pin.zmm < 0 || pin.at_home || !pin.in_register) return;
+  vmovdqa64(home(r), Zmm(pin.zmm));
+  pin.at_home = true;
 }
 
 void Emitter::call_address(const void* function) {

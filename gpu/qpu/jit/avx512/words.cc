@@ -89,11 +89,19 @@ void Emitter::compute_own(Half& half, bool may_write_directly) {
                                   : nothing,
                b = operands > 1 ? operand(half, in.b, kUnpackedB) : nothing;
   if (rotation && !rotation->turn) read(kRotateCount);  // before begin_write()
+  const bool spreads = rotation && rotation->turn && !rotation->in_quads && in.pack == Pack::kNone &&
+                       in.flags == FlagWrite::kNone && half.to.target == Place::Target::kRep;
+  if (spreads) {
+    keep_at_home(in.a.reg());
+    half.to.target = Place::Target::kRegister;
+  }
   const Source x = operands > 0 ? unpacked(in.a.unpack, a, kUnpackedA) : a;
   const Source y = operands > 1 ? unpacked(in.b.unpack, b, kUnpackedB) : b;
 
   const auto emit = [&](const Zmm& to) {
-    if (rotation)
+    if (spreads)
+      vpbroadcastd(to, dword[kThread + (in.a.reg() * sizeof(Lanes) + *rotation->turn * sizeof(uint32_t))]);
+    else if (rotation)
       rotate(to, in.a, *rotation);
     else if (in.op == Op::kUmul24 && product_ == node_)
       multiply(to, x, y);
