@@ -397,7 +397,9 @@ bool Server::has_drained(Draining& d, int64_t now_ns) {
 }
 
 void Server::retire_the_dead(int64_t now_ns) {
-  if (now_ns - last_retired_ns_ < kRetirePeriodNs) return;
+  // When the last one is gone nothing may happen for long, and then at once.
+  const bool none = connections_.empty() && files_.empty();
+  if (!none && now_ns - last_retired_ns_ < kRetirePeriodNs) return;
   last_retired_ns_ = now_ns;
   std::erase_if(holders_, [](const auto& entry) {
     const std::shared_ptr<ioctl::Account> account = entry.second.account.lock();

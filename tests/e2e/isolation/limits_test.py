@@ -247,7 +247,10 @@ class Daemon:
             if now[0] <= idle[0] and now[1] <= idle[1] + 80 and now[2] <= idle[2] and now[3] <= idle[3] + 12 * 1024:
                 return now
             time.sleep(0.1)
-        sys.exit(f"not everything came back: {idle} before, {now} now (fds, maps, threads, KiB)")
+        folder = f"/proc/{self.process.pid}/fd/"
+        links = [os.readlink(folder + number) for number in os.listdir(folder)]
+        sys.exit(f"not everything came back: {idle} before, {now} now (fds, maps, threads, KiB); open: {links}\n"
+                 f"{self.text()[-2000:]}")
 
     def __enter__(self):
         return self
