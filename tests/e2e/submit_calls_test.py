@@ -3,15 +3,16 @@
 
   submit_calls_test.py V3DEMU MESA SUBMITS
 
-A submit over the socket is two calls, a wait one each time it sleeps; through a channel, and where the answer stands in
-shared memory, it is none. A machine that has other work makes threads sleep more often: the least of some runs counts.
+A submit over the socket is two calls; a wait is one each time it sleeps: until the fence is there, until it signals, and where
+it does either just then. Through a channel, and where the answer stands in shared memory, it is none: 1.3 to 2 calls on a quiet
+machine, of which the test knows nothing. The least of some runs counts.
 """
 import os
 import re
 import subprocess
 import sys
 
-MOST, SUBMITS, RUNS = 3.0, 3000, 5
+MOST, SUBMITS, RUNS = 5.0, 3000, 5
 
 
 def counted(v3demu, mesa, program, submits):
