@@ -14,7 +14,6 @@
 namespace v3d::shim {
 namespace {
 
-constexpr uint32_t kWaitBo = 0x41;
 constexpr size_t kWaitBoTimeout = 8;  // offset of timeout_ns, u64
 
 /// Reads a reply from front to back; a daemon that contradicts itself is treated as gone.
@@ -140,7 +139,7 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
   raw::KeepErrno keep;
   const uint32_t arg_size = ioctl_size(request);
   const bool wait = is_wait(driver, request);
-  const bool wait_bo = wait && ioctl_number(request) == kWaitBo;
+  const bool wait_bo = wait && ioctl_number(request) == wire::kWaitBo;
   const uint64_t started = wait_bo ? raw::monotonic_ns() : 0;
   const bool is_short = op == wire::kIoctl && wire::goes_through_channel(ioctl_number(request));
   Call call(op, kCloseOnExec | (wait ? unsigned{kInterruptible} : 0u) | (is_short ? unsigned{kShort} : 0u));

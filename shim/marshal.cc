@@ -309,7 +309,7 @@ bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_s
 
 bool is_wait(Driver driver, uint32_t request) {
   switch (ioctl_number(request)) {
-    case 0x41:  // WAIT_BO
+    case wire::kWaitBo:
       return driver == Driver::kV3d;
     case 0x3a:  // WAIT_VBLANK
       return driver == Driver::kVc4;

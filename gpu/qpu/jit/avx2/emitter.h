@@ -201,6 +201,7 @@ class Emitter final : public ProgramEmitter {
   void set_parameter(Effect effect, const Vector& value);
   void launch_general(const Place& to, const Vector& value, const Exec& exec);
   void launch_texture(const Place& to, const Vector& value, const Exec& exec);
+  void call_later(const Place& to, size_t value, Xbyak::Label& from, Xbyak::Label& back);
   void copy_to(const Vector& value, const Reg64& base, size_t offset);
 
   // ---- general_access.cc

@@ -219,18 +219,7 @@ void Emitter::launch_general(const Place& to, const Vector& value, const Exec& e
   Label &refused = new_label(), &done = new_label();
   jz(refused, T_NEAR);
   L(done);
-  later_in_node([this, to, &refused, &done, cache = cache_, unifa = unifa_] {
-    L(refused);
-    cache_ = cache;
-    for (part_ = 0; part_ < 2; ++part_) {
-      vmovaps(Ymm(0), in_frame(offsetof(Frame, addresses)));
-      vmovaps(in_frame(offsetof(Frame, a)), Ymm(0));
-    }
-    call_port(to, false);
-    reload(cache);
-    if (unifa.in_register) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);
-    jmp(done, T_NEAR);
-  });
+  call_later(to, offsetof(Frame, addresses), refused, done);
 }
 
 /// The same by the code of lookups.cc.
@@ -246,13 +235,22 @@ void Emitter::launch_texture(const Place& to, const Vector& value, const Exec& e
   Label &refused = new_label(), &done = new_label();
   jz(refused, T_NEAR);
   L(done);
-  later_in_node([this, to, &refused, &done, cache = cache_, unifa = unifa_] {
-    L(refused);
+  call_later(to, offsetof(Frame, a), refused, done);
+}
+
+/// The write of what stands in the frame at `value`, by a call that keeps all registers, out of the way.
+void Emitter::call_later(const Place& to, size_t value, Label& from, Label& back) {
+  later_in_node([this, to, value, &from, &back, cache = cache_, unifa = unifa_] {
+    L(from);
     cache_ = cache;
+    for (part_ = 0; part_ < 2 && value != offsetof(Frame, a); ++part_) {
+      vmovaps(Ymm(0), in_frame(value));
+      vmovaps(in_frame(offsetof(Frame, a)), Ymm(0));
+    }
     call_port(to, false);
     reload(cache);
     if (unifa.in_register) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);
-    jmp(done, T_NEAR);
+    jmp(back, T_NEAR);
   });
 }
 
