@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kPartBytes = sizeof(Lanes) / 2;
 constexpr uint32_t kNever = ~0u;
+constexpr uint64_t kNotNeeded = uint64_t{kNever} + 1;  // and in memory, if it must be
 /// A use so near is worth a register, if there is one that is needed later.
 constexpr uint32_t kNear = 24;
 
@@ -135,7 +136,7 @@ uint64_t Emitter::distance(int host) const {
   cache_.for_each(host, [&](Slot slot) {
     const uint32_t next = next_use(node_, slot / 2).node;
     uint64_t needed = next - node_;
-    if (next == kNever || is_dead(slot)) needed = uint64_t{kNever} + !must_store(slot);
+    if (next == kNever || is_dead(slot)) needed = kNotNeeded - must_store(slot);
     least = std::min(least, needed);
   });
   return least;
@@ -147,7 +148,7 @@ int Emitter::farthest() const {
     if (cache_.empty(host) && may_give_way(host)) return host;
   int best = Cache::kNone;
   uint64_t most = 0;
-  for (int host = Cache::kHosts; host-- > 0;) {
+  for (int host = Cache::kHosts; host-- > 0 && most < kNotNeeded;) {
     if (!may_give_way(host)) continue;
     const uint64_t needed = distance(host);
     if (best != Cache::kNone && needed <= most) continue;

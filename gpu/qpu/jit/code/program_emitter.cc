@@ -47,7 +47,8 @@ ProgramEmitter::ProgramEmitter(const flow::Flow& flow, void* buffer, size_t byte
     count_way(block.exit.taken);
   }
   for (const flow::Node& node : flow.nodes)
-    if (node.instruction != flow::kNowhere) instruction_at_.emplace(node.index, node.instruction);
+    if (const Instruction* i = flow.instruction(node); i && i->is_branch)
+      branches_.emplace(node.index, &i->branch);
 }
 
 void ProgramEmitter::emit(CodeTables& made) {
@@ -100,9 +101,7 @@ bool ProgramEmitter::leaves_before(uint32_t node) const {
   return kind == Kind::kGap || (kind == Kind::kEnd && branches);  // nobody relies on a branch at the end
 }
 
-const Branch& ProgramEmitter::branch_at(int32_t index) const {
-  return flow_.instructions[instruction_at_.at(index)].branch;
-}
+const Branch& ProgramEmitter::branch_at(int32_t index) const { return *branches_.at(index); }
 
 void ProgramEmitter::prefetch_next(bool for_store) {
   constexpr int kStepsLog2 = 3;  // so many steps ahead

@@ -150,9 +150,9 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
 
   CodeTables* made_ = nullptr;
   std::vector<Label> block_labels_;
-  std::vector<uint8_t> ways_to_;                // a block: 0, 1, or 2 for more
-  std::vector<bool> passed_to_;                 // a block, by pass_registers()
-  std::map<int32_t, uint32_t> instruction_at_;  // by index
+  std::vector<uint8_t> ways_to_;               // a block: 0, 1, or 2 for more
+  std::vector<bool> passed_to_;                // a block, by pass_registers()
+  std::map<int32_t, const Branch*> branches_;  // by index
   std::vector<std::function<void()>> later_;
   std::vector<std::unique_ptr<Label>> labels_;
   Label exit_;
