@@ -14,7 +14,7 @@ constexpr size_t kPartBytes = sizeof(Lanes) / 2;
 constexpr uint32_t kNever = ~0u;
 constexpr uint64_t kNotNeeded = uint64_t{kNever} + 1;  // and in memory, if it must be
 /// A use so near is worth a register, if there is one that is needed later.
-constexpr uint32_t kNear = 24;
+constexpr uint32_t kNear = 12;
 
 /// Whether compiled code may be left within the node, or before it.
 bool may_leave(const flow::Access& access) {
@@ -39,6 +39,12 @@ void Emitter::load_state() {
       vmovaps(in_frame(offsetof(Frame, flags) + of_b * sizeof(Lanes)), lanes);
     }
   }
+  const Ymm zero(0), dead[2] = {Ymm(1), Ymm(2)};
+  vpxor(zero, zero, zero);
+  for (part_ = 0; part_ < 2; ++part_) vpcmpeqd(dead[part_], zero, in_thread(offsetof(Thread, msf)));
+  vpor(zero, dead[0], dead[1]);
+  vptest(zero, zero);
+  set_plain();
 }
 
 // eax is the exit's number.
