@@ -59,7 +59,8 @@ void depth_test(benchmark::State& state, DepthType type, bool stencil) {
   for (auto _ : state)
     for (FragmentBatch& batch : frame.batches) {
       batch.coverage = splat(1u);
-      frame.tile.test(draw, batch);
+      frame.tile.fragment_port(draw, batch, false);
+      frame.tile.test();
     }
   per_batch(state, frame);
 }

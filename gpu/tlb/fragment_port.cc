@@ -11,7 +11,7 @@ void FragmentPort::begin_draw(const draw::DrawState& state, FragmentBatch& batch
   late_test_ = late_test;
   ready_targets_ = 0;
   last_target_ = kMaxRenderTargets;
-  if (late_test) depth_test_.prepare(tile_.config.depth_type, state);
+  depth_test_.prepare(tile_.config.depth_type, tile_.config.multisample, state);
 }
 
 void FragmentPort::reset() {
@@ -20,11 +20,6 @@ void FragmentPort::reset() {
   depth_test_.reset();
   for (ColorWrite& write : color_writes_) write.reset();
   ready_targets_ = 0;
-}
-
-void FragmentPort::test_early(const draw::DrawState& state, FragmentBatch& batch) {
-  depth_test_.prepare(tile_.config.depth_type, state);
-  depth_test_.run(tile_, batch, batch.z, 1, batch.coverage);
 }
 
 void FragmentPort::write_depth(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes z, LaneMask exec) {

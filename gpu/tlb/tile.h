@@ -22,20 +22,37 @@ inline constexpr uint32_t kMaxWords = 4;  ///< of one colour sample
 /// Four adjacent words of a plane: one quad.
 typedef uint32_t QuadWords __attribute__((vector_size(16)));
 
+/// Two of them, side by side.
+typedef uint32_t PairWords __attribute__((vector_size(32)));
+
 /// Word offsets in every plane of the four quads of a batch.
 struct QuadOffsets {
   uint32_t at[4];
+  bool pairs;  ///< at[1] is next to at[0], and at[3] to at[2]
 };
 
 inline Lanes load_quads(const uint32_t* plane, const QuadOffsets& quads) {
-  QuadWords q[4];
-  for (int i = 0; i < 4; ++i) std::memcpy(&q[i], plane + quads.at[i], sizeof(QuadWords));
-  const auto low = __builtin_shufflevector(q[0], q[1], 0, 1, 2, 3, 4, 5, 6, 7);
-  const auto high = __builtin_shufflevector(q[2], q[3], 0, 1, 2, 3, 4, 5, 6, 7);
+  PairWords low, high;
+  if (quads.pairs) [[likely]] {
+    std::memcpy(&low, plane + quads.at[0], sizeof low);
+    std::memcpy(&high, plane + quads.at[2], sizeof high);
+  } else {
+    QuadWords q[4];
+    for (int i = 0; i < 4; ++i) std::memcpy(&q[i], plane + quads.at[i], sizeof(QuadWords));
+    low = __builtin_shufflevector(q[0], q[1], 0, 1, 2, 3, 4, 5, 6, 7);
+    high = __builtin_shufflevector(q[2], q[3], 0, 1, 2, 3, 4, 5, 6, 7);
+  }
   return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
 inline void store_quads(uint32_t* plane, const QuadOffsets& quads, Lanes v) {
+  if (quads.pairs) [[likely]] {
+    const PairWords low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+                    high = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+    std::memcpy(plane + quads.at[0], &low, sizeof low);
+    std::memcpy(plane + quads.at[2], &high, sizeof high);
+    return;
+  }
   const QuadWords q[4] = {
       __builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7),
       __builtin_shufflevector(v, v, 8, 9, 10, 11), __builtin_shufflevector(v, v, 12, 13, 14, 15)};
@@ -106,7 +123,13 @@ struct Tile {
   /// that whole batches can be written. Live quads must lie at different positions.
   QuadOffsets quads(const FragmentBatch& batch, LaneMask live) const {
     const uint32_t x_mask = config.tile_width - 1, y_mask = config.tile_height - 1;
+    if (batch.is_block) {
+      const uint32_t first = quad_offset(batch.x[0] & x_mask, batch.y[0] & y_mask),
+                     below = first + quad_offset(0, 2);
+      return {{first, first + 4, below, below + 4}, true};
+    }
     QuadOffsets result;
+    result.pairs = false;
     for (int q = 0; q < 4; ++q) {
       const uint32_t offset = quad_offset(batch.x[4 * q] & x_mask, batch.y[4 * q] & y_mask);
       result.at[q] = (live >> (4 * q)) & 0xf ? offset : spare_offset();

@@ -102,6 +102,11 @@ class TileFixture {
     thread_->msf = batch.coverage;
     tile_.fragment_port(state, batch, false).write_color(*thread_, spec, words, exec);
   }
+  /// The tests before a draw's program.
+  void test(const draw::DrawState& state, FragmentBatch& batch) {
+    tile_.fragment_port(state, batch, false);
+    tile_.test();
+  }
   void read(FragmentBatch batch, const qpu::TlbSpec& spec, Lanes* words) {
     thread_->msf = batch.coverage;
     tile_.fragment_port(state_, batch, false).read_color(*thread_, spec, words);
