@@ -77,9 +77,9 @@ inline constexpr ColorTypeInfo kColorTypes[] = {
     {8, true, true},    {8, false, true}, {8, false, false}, {16, true, true},   {16, false, true},
     {16, false, false}, {32, true, true}, {32, false, true}, {32, false, false},
 };
-inline const ColorTypeInfo& info(ColorType type) { return kColorTypes[static_cast<int>(type)]; }
+constexpr const ColorTypeInfo& info(ColorType type) { return kColorTypes[static_cast<int>(type)]; }
 /// Raw value of 1 in a channel: what alpha is where it does not exist.
-inline uint32_t one_of(ColorType type) {
+constexpr uint32_t one_of(ColorType type) {
   if (info(type).is_integer) return 1;
   return type == ColorType::k8 ? 0xff : type == ColorType::k16F ? 0x3c00 : 0x3f800000;
 }
@@ -96,9 +96,35 @@ inline uint32_t color_channels(const RenderTarget& target) {
 
 /// Words of a sample to one raw channel per entry, signed types sign-extended. Channels that the words do not
 /// hold: 0, and 1 for alpha.
-void unpack_channels(ColorType type, uint32_t words, const Lanes* in, Lanes* channels);
+inline void unpack_channels(ColorType type, uint32_t words, const Lanes* in, Lanes* channels) {
+  const uint32_t bits = info(type).bits, per_word = 32 / bits;
+  for (uint32_t c = 0; c < 4; ++c) {
+    const uint32_t word = c / per_word;
+    if (word >= words) {
+      channels[c] = splat(c == 3 ? one_of(type) : 0u);
+      continue;
+    }
+    const uint32_t up = 32 - bits - c % per_word * bits, down = 32 - bits;
+    const Lanes top = in[word] << up;
+    channels[c] = info(type).is_signed ? as_uint(as_int(top) >> static_cast<int>(down)) : top >> down;
+  }
+}
+
 /// The reverse; higher bits of a channel are dropped. `out` has room for kMaxWords.
-void pack_channels(ColorType type, uint32_t words, const Lanes* channels, Lanes* out);
+inline void pack_channels(ColorType type, uint32_t words, const Lanes* channels, Lanes* out) {
+  switch (info(type).bits) {
+    case 8:
+      out[0] = (channels[0] & 0xffu) | ((channels[1] & 0xffu) << 8) | ((channels[2] & 0xffu) << 16) |
+               (channels[3] << 24);
+      return;
+    case 16:
+      out[0] = (channels[0] & 0xffffu) | (channels[1] << 16);
+      if (words > 1) out[1] = (channels[2] & 0xffffu) | (channels[3] << 16);
+      return;
+    default:
+      for (uint32_t w = 0; w < kMaxWords; ++w) out[w] = channels[w];
+  }
+}
 
 struct Tile {
   /// @return  false, with a message in *error naming field and value, when the config is not possible; then
