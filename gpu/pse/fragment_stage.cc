@@ -8,6 +8,7 @@
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
+#include "gpu/qpu/run/program.h"
 
 namespace v3d::pse {
 namespace {
@@ -94,7 +95,8 @@ struct FragmentStage::Primitives {
   template <typename Field>
   Doubles spread(Field field) const {
     if constexpr (kOne) {
-      const Half v = Half{} + field(*of[0]);
+      const double a = field(*of[0]);
+      const Half v = {a, a, a, a, a, a, a, a};
       return {v, v};
     } else {
       const double a = field(*of[0]), b = field(*of[1]), c = field(*of[2]), d = field(*of[3]);
@@ -176,6 +178,9 @@ void FragmentStage::begin_draw(const PreparedDraw& draw) {
   thread_.final_section = draw.record().fs.final_section;
   thread_.num_varyings = draw.num_components();
   tests_depth_ = tile_->tests_depth();
+  const qpu::HostProgram* const code = job_.watch ? nullptr : draw.program->compiled(thread_);
+  const auto reads = [&](qpu::Register r) { return code == nullptr || code->inputs().has(r); };
+  reads_ = {reads(isa_.fragment_w), reads(isa_.fragment_centroid_w), reads(isa_.fragment_z)};
 }
 
 bool FragmentStage::end_draw() {
@@ -349,10 +354,12 @@ void FragmentStage::shade_quads() {
 }
 
 template <bool kOne>
-FragmentStage::Payload FragmentStage::payload_at(const Primitives<kOne>& primitives,
-                                                 const Position& at) const {
-  const LanesF r = primitives.at([](const PrimitiveSetup& s) { return s.r; }, at);
-  return {at, 1.0f / r, primitives.z_at(at)};
+FragmentStage::Payload FragmentStage::payload_at(const Primitives<kOne>& primitives, const Position& at,
+                                                 bool wants_w, bool wants_z) const {
+  Payload payload{at, {}, {}};
+  if (wants_w) payload.w = 1.0f / primitives.at([](const PrimitiveSetup& s) { return s.r; }, at);
+  if (wants_z) payload.z = primitives.z_at(at);
+  return payload;
 }
 
 void FragmentStage::centroid_offsets(LanesF& x, LanesF& y) const {
@@ -378,20 +385,22 @@ void FragmentStage::shade(const Primitives<kOne>& primitives, const Position& ce
       batch_.coverage = coverage & (1u << s);
       if (nonzero(batch_.coverage) == 0) continue;
       const LanesF x = splat(sample_offset(kSampleX, s)), y = splat(sample_offset(kSampleY, s));
-      const Payload payload = payload_at(primitives, primitives.position(x, y));
+      const Payload payload =
+          payload_at(primitives, primitives.position(x, y), reads_.w || reads_.centroid_w, reads_.z);
       shade_pass(primitives, payload, payload, x, y, s);
     }
     return;
   }
-  const Payload payload = payload_at(primitives, center);
-  const bool whole = nonzero(batch_.coverage != 0xfu ? batch_.coverage : Lanes{}) == 0;
-  if (!multisample_ || whole) {
+  const bool whole = !multisample_ || nonzero(batch_.coverage != 0xfu ? batch_.coverage : Lanes{}) == 0;
+  const Payload payload = payload_at(primitives, center, reads_.w || (whole && reads_.centroid_w), reads_.z);
+  if (whole) {
     shade_pass(primitives, payload, payload, LanesF{}, LanesF{}, 0);
     return;
   }
   LanesF x, y;
   centroid_offsets(x, y);
-  shade_pass(primitives, payload, payload_at(primitives, primitives.position(x, y)), LanesF{}, LanesF{}, 0);
+  const Payload centroid = payload_at(primitives, primitives.position(x, y), reads_.centroid_w, false);
+  shade_pass(primitives, payload, centroid, LanesF{}, LanesF{}, 0);
 }
 
 template <bool kOne>

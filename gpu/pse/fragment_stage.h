@@ -77,7 +77,8 @@ class FragmentStage {
   void shade_pass(const Primitives<kOne>& primitives, const Payload& payload, const Payload& centroid,
                   LanesF offset_x, LanesF offset_y, uint32_t sample);
   template <bool kOne>
-  Payload payload_at(const Primitives<kOne>& primitives, const Position& at) const;
+  Payload payload_at(const Primitives<kOne>& primitives, const Position& at, bool wants_w,
+                     bool wants_z) const;
   void centroid_offsets(LanesF& x, LanesF& y) const;
   template <bool kOne>
   void compute_varyings(const Primitives<kOne>& primitives, const Payload& payload, const Payload& centroid);
@@ -95,7 +96,11 @@ class FragmentStage {
   int tile_x_ = 0, tile_y_ = 0;
   const PreparedDraw* draw_ = nullptr;
   Quads untested_, tested_;
-  bool tests_depth_ = true;                      // of draw_
+  bool tests_depth_ = true;  // of draw_
+  /// What its program looks at, of the payload.
+  struct {
+    bool w, centroid_w, z;
+  } reads_{};
   tlb::FragmentBatch batch_;                     // the one that the port of the draw refers to
   int num_quads_ = 0;                            // of it
   std::array<uint8_t, kQuads> setup_of_quad_{};  // of those that it lacks, the first one's
