@@ -302,7 +302,7 @@ struct ColorCodec::Coder {
     }
   }
 
-  static void load(const ColorCodec& codec, std::span<const Words> texels, Words* colors) {
+  static void load(const ColorCodec& codec, std::span<const ColorWords> texels, ColorWords* colors) {
     for (size_t i = 0; i < texels.size(); ++i) {
       Lanes channels[4];
       for (int c = 0; c < 4; ++c) channels[c] = decode(codec, c, texels[i].data());
@@ -311,18 +311,19 @@ struct ColorCodec::Coder {
       if (codec.force_alpha_1_) channels[3] = splat(kOne);
       if constexpr (kUnorm8AsFloat)
         for (Lanes& channel : channels) channel = to_unorm8(as_float(channel));
-      pack_channels(kType, codec.words_, channels, colors[i].data());
+      pack_channels(kType, channels, colors[i].data());
     }
   }
 
-  static void store(const ColorCodec& codec, std::span<const Words> colors, uint32_t strip, Words* texels) {
+  static void store(const ColorCodec& codec, std::span<const ColorWords> colors, uint32_t strip,
+                    ColorWords* texels) {
     codec.format_.bytes <= 4 ? store_texels<false>(codec, colors, strip, texels)
                              : store_texels<true>(codec, colors, strip, texels);
   }
   /// @param kWide  of several words
   template <bool kWide>
-  static void store_texels(const ColorCodec& codec, std::span<const Words> colors, uint32_t strip,
-                           Words* texels) {
+  static void store_texels(const ColorCodec& codec, std::span<const ColorWords> colors, uint32_t strip,
+                           ColorWords* texels) {
     for (size_t i = 0; i < colors.size(); ++i) {
       Lanes channels[4];
       unpack_channels(kType, codec.words_, colors[i].data(), channels);
@@ -330,7 +331,7 @@ struct ColorCodec::Coder {
         for (Lanes& channel : channels) channel = as_uint(from_unorm8(channel));
       if (codec.swap_) std::swap(channels[0], channels[2]);
       if (codec.reverse_) std::reverse(channels, channels + 4);
-      Words texel{};
+      ColorWords texel{};
       for (int c = 0; c < 4; ++c) {
         const Field& field = codec.format_.fields[c];
         if (field.bits != 0)
@@ -377,10 +378,10 @@ ColorCodec::Functions ColorCodec::functions(ColorType type, Domain domain, Numer
 
 /// rgba8 of every kind with R/B swap alone.
 const ColorCodec::Functions ColorCodec::kSwappedBytes = {
-    [](const ColorCodec&, std::span<const Words> texels, Words* colors) {
+    [](const ColorCodec&, std::span<const ColorWords> texels, ColorWords* colors) {
       for (size_t i = 0; i < texels.size(); ++i) colors[i][0] = swap_bytes_0_and_2(texels[i][0]);
     },
-    [](const ColorCodec&, std::span<const Words> colors, uint32_t, Words* texels) {
+    [](const ColorCodec&, std::span<const ColorWords> colors, uint32_t, ColorWords* texels) {
       for (size_t i = 0; i < colors.size(); ++i) texels[i][0] = swap_bytes_0_and_2(colors[i][0]);
     }};
 
@@ -442,7 +443,7 @@ void average_samples(ColorType type, uint32_t words, const Lanes samples[kMaxSam
     const LanesF mean = sums[c] * 0.25f;
     channels[c] = type == ColorType::k16F ? float_to_half(mean) : as_uint(mean);
   }
-  pack_channels(type, words, channels, out);
+  pack_channels(type, channels, out);
 }
 
 }  // namespace v3d::tlb

@@ -47,7 +47,7 @@ inline bool is_color(const ImageFormat& format) {
 
 /// Texels or colours of sixteen pixels, low word first; what the format or the target has no use for is
 /// unspecified.
-using Words = std::array<Lanes, kMaxWords>;
+using ColorWords = std::array<Lanes, kMaxWords>;
 
 /// Pixels between memory and render target.
 class ColorCodec {
@@ -62,10 +62,12 @@ class ColorCodec {
 
   ColorCodec(const ImageFormat& format, const RenderTarget& target, const LoadStore& packet);
 
-  void load(std::span<const Words> texels, Words* colors) const { functions_.load(*this, texels, colors); }
+  void load(std::span<const ColorWords> texels, ColorWords* colors) const {
+    functions_.load(*this, texels, colors);
+  }
   /// @param strip  number of the 8x2 blocks' two rows in the frame, modulo 2: where they are in the dither
   /// matrix
-  void store(std::span<const Words> colors, uint32_t strip, Words* texels) const {
+  void store(std::span<const ColorWords> colors, uint32_t strip, ColorWords* texels) const {
     functions_.store(*this, colors, strip, texels);
   }
   /// Texels depend on where they are.
@@ -76,8 +78,9 @@ class ColorCodec {
  private:
   /// Both directions for one type, domain and kind of numbers; bits and places of the fields are data.
   struct Functions {
-    void (*load)(const ColorCodec& codec, std::span<const Words> texels, Words* colors);
-    void (*store)(const ColorCodec& codec, std::span<const Words> colors, uint32_t strip, Words* texels);
+    void (*load)(const ColorCodec& codec, std::span<const ColorWords> texels, ColorWords* colors);
+    void (*store)(const ColorCodec& codec, std::span<const ColorWords> colors, uint32_t strip,
+                  ColorWords* texels);
   };
   template <ColorType kType, Domain kDomain, Numeric kNumeric>
   struct Coder;

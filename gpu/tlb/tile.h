@@ -111,7 +111,7 @@ inline void unpack_channels(ColorType type, uint32_t words, const Lanes* in, Lan
 }
 
 /// The reverse; higher bits of a channel are dropped. `out` has room for kMaxWords.
-inline void pack_channels(ColorType type, uint32_t words, const Lanes* channels, Lanes* out) {
+inline void pack_channels(ColorType type, const Lanes* channels, Lanes* out) {
   switch (info(type).bits) {
     case 8:
       out[0] = (channels[0] & 0xffu) | ((channels[1] & 0xffu) << 8) | ((channels[2] & 0xffu) << 16) |
@@ -119,7 +119,7 @@ inline void pack_channels(ColorType type, uint32_t words, const Lanes* channels,
       return;
     case 16:
       out[0] = (channels[0] & 0xffffu) | (channels[1] << 16);
-      if (words > 1) out[1] = (channels[2] & 0xffffu) | (channels[3] << 16);
+      out[1] = (channels[2] & 0xffffu) | (channels[3] << 16);
       return;
     default:
       for (uint32_t w = 0; w < kMaxWords; ++w) out[w] = channels[w];

@@ -17,6 +17,8 @@ TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, u
       lower_in_place_(surface_.tiling == tmu::Tiling::kRaster ? packet.stride_or_height
                                                               : piece_width_ * cpp) {
   place_pieces();
+  if (!whole_blocks_ || tile.live_height % 2 != 0 || scale_ != 1 || flipped_)
+    std::memset(host_rows_, 0, sizeof(host_rows_));
 }
 
 /// Offsets of the pieces of the tile's first row.

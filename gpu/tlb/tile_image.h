@@ -71,7 +71,7 @@ class TileImage {
   uint32_t y_ = 0, rows_in_frame_ = 0;
   // A piece starts at the sum of both: XOR flips a bit of the row that no tile straddles.
   uint32_t piece_x_[kPieces], piece_y_ = 0;
-  alignas(64) uint8_t host_rows_[4][kPitch] = {};
+  alignas(64) uint8_t host_rows_[4][kPitch];  // blocks in place do not look at them
 };
 
 }  // namespace v3d::tlb

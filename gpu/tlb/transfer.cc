@@ -86,8 +86,8 @@ void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageF
   const ColorCodec codec(format, target, packet);
   TileImage image(memory, tile, packet, format.bytes, all_samples);
   tile.color_is_clear[rt] = false;
-  std::array<Words, kBlocks> texels, colors;
-  const std::array<Words, kBlocks>& loaded = codec.copies() ? texels : colors;
+  std::array<ColorWords, kBlocks> texels, colors;
+  const std::array<ColorWords, kBlocks>& loaded = codec.copies() ? texels : colors;
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
     image.begin_strip(y, true);
     for (uint32_t s = 0; s < image_samples; ++s) {
@@ -105,7 +105,7 @@ void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageF
 }
 
 /// A strip of a render target as decimation leaves it. @return  the number of blocks
-size_t read_color(Tile& tile, uint32_t rt, bool average, uint32_t sample, uint32_t y, Words* colors) {
+size_t read_color(Tile& tile, uint32_t rt, bool average, uint32_t sample, uint32_t y, ColorWords* colors) {
   const RenderTarget& target = tile.config.targets[rt];
   const uint32_t words = color_words(target);
   const uint32_t* planes[kMaxSamples][kMaxWords];
@@ -132,8 +132,8 @@ void store_color(Memory memory, Tile& tile, const LoadStore& packet, const Image
   const ColorCodec codec(format, tile.config.targets[rt], packet);
   TileImage image(memory, tile, packet, format.bytes, all_samples);
   const bool constant = tile.color_is_clear[rt] && !codec.dithers();
-  std::array<Words, kBlocks> colors, texels;
-  const std::array<Words, kBlocks>& stored = codec.copies() ? colors : texels;
+  std::array<ColorWords, kBlocks> colors, texels;
+  const std::array<ColorWords, kBlocks>& stored = codec.copies() ? colors : texels;
   const auto make_texels = [&](uint32_t y, uint32_t sample) {
     const size_t count = read_color(tile, rt, average, sample, y, colors.data());
     if (!codec.copies()) codec.store({colors.data(), count}, (y >> 1) & 1, texels.data());
