@@ -563,13 +563,17 @@ void Scheduler::work() {
   }
 }
 
-/// The job is over; what comes until its thread looks for the next is not its time.
-void Scheduler::stop_clock(Node& node) {
+/// The job is over, perhaps while it was to be held; what comes until its thread looks for the next is not
+/// its time. @return  how long it ran
+int64_t Scheduler::stop_clock(Node& node) {
+  const std::lock_guard lock(mutex_);
   QueueState& queue = state(node.job->queue);
-  if (queue.running.get() != &node) return;
-  charge(queue, node, ioctl::monotonic_ns());
-  queue.running = nullptr;
+  if (queue.running.get() == &node) {
+    charge(queue, node, ioctl::monotonic_ns());
+    queue.running = nullptr;
+  }
   node.over = true;
+  return node.ran_ns;
 }
 
 void Scheduler::begin(const NodePtr& node) {
@@ -616,12 +620,10 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
     log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(job.queue),
               job.done->seqno(), user.program, user.pid);
     const int error = settle(job, user, run_to_end(job, *node));
-    lock.lock();
-    stop_clock(*node);
-    lock.unlock();
+    const int64_t ran_ns = stop_clock(*node);
     ++job.client->jobs_done[static_cast<size_t>(job.queue)];
     log_debug(Debug::kSched, "%s job %d of %s (pid %d) ends after %d us%s", ioctl::queue_name(job.queue),
-              job.done->seqno(), user.program, user.pid, node->ran_ns / 1000, error ? " with an error" : "");
+              job.done->seqno(), user.program, user.pid, ran_ns / 1000, error ? " with an error" : "");
     t_finishing = true;
     job.done->signal(error);
     t_finishing = false;

@@ -158,7 +158,7 @@ class Scheduler {
   void leave_space(const ioctl::Job& job);
 
   void begin(const NodePtr& node);
-  void stop_clock(Node& node);
+  int64_t stop_clock(Node& node);
   void finish(const NodePtr& node);
   bool is_empty() const;
 

@@ -512,6 +512,36 @@ TEST_F(SlicesTest, AHeldJobStandsStillAndGoesOn) {
   wait(hog->done);
 }
 
+// It gets no other slice, though its fence takes its time.
+TEST_F(SlicesTest, AJobThatEndsWhileItIsHeldIsOver) {
+  struct Door : ioctl::Watcher {
+    Gate gate;
+    void notify() override { gate.pass(); }
+  };
+  const auto door = std::make_shared<Door>();
+  Gate end_of_held, end_of_other;
+  const JobPtr held = make_job(a_, Queue::kTfu, "held", {}, [&] { end_of_held.pass(); });
+  const JobPtr other = make_job(b_, Queue::kTfu, "other", {}, [&] { end_of_other.pass(); });
+  ASSERT_TRUE(held->done->watch(door));
+  slices_.push({held});
+  end_of_held.wait_for_arrivals(1);
+  ASSERT_TRUE(soon([&] { return ran_ns(a_) > kSliceNs; }));
+  slices_.push({other});
+  end_of_other.wait_for_arrivals(1);  // in the place of the first, which does not look
+  end_of_held.open();
+  door->gate.wait_for_arrivals(1);
+  const int64_t ran = ran_ns(a_);
+  end_of_other.open();
+  wait(other->done);
+  Client third = make_client();
+  const JobPtr last = make_job(third, Queue::kTfu, "last");
+  slices_.push({last});
+  EXPECT_TRUE(signals_soon(last->done));
+  EXPECT_EQ(ran_ns(a_), ran);
+  door->gate.open();
+  wait(held->done);
+}
+
 TEST_F(SlicesTest, SmallJobsDoNotWaitForAllOthers) {
   std::vector<Client> hostile;
   for (int i = 0; i < 40; ++i) hostile.push_back(make_client());
