@@ -90,6 +90,7 @@ std::shared_ptr<const ProgramCode> compile_flow(Target target, const flow::Flow&
     const std::span<const uint8_t> code(emitter->getCode(), emitter->getSize());
     if (list) list(listing(flow, tables, code));
     tables.marks = {};
+    tables.inputs = flow.blocks[flow.entry].live.registers;
     std::optional<CodeMemory> memory = CodeMemory::copy_of(code);
     if (!memory) return nullptr;
     return std::make_shared<ProgramCode>(std::move(content), *std::move(memory), std::move(tables),
