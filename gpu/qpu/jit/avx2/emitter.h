@@ -162,6 +162,7 @@ class Emitter final : public ProgramEmitter {
   void compute(Half& half);
   void compute_own(Half& half);
   void compute_by_call(Half& half);
+  void multiply(const Ymm& to, const Source& a, const Source& b);
   void keep(Vector& vector, const Source& value);
   Source part_of(const Vector& vector);
   Source operand(const Half& half, const Operand& o, bool into_register);

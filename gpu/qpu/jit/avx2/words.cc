@@ -25,8 +25,9 @@ void Emitter::emit_alu_word(const Instruction& i) {
   mul.number = 1;
   if (!flow::is_idle(version(), i.add))
     add.in = &i.add, add.to = place_of(version(), i.add), add.exec = exec_of(i.add);
-  if (!flow::is_idle(version(), i.mul))
+  if (!flow::is_idle(version(), i.mul) && !begins_product(i.mul))
     mul.in = &i.mul, mul.to = place_of(version(), i.mul), mul.exec = exec_of(i.mul);
+  if (i.mul.op == Op::kMultop && !mul.in) product_ = node_ + 1;
   if (i.signals & kRotate) mul.rotated = &i;
   for (Half* half : {&add, &mul}) {
     half->result.frame = offsetof(Frame, results) + half->number * sizeof(Lanes);
@@ -128,7 +129,10 @@ void Emitter::compute(Half& half) {
   Source result = x;
   if (!is_plain_move(in)) {
     const Ymm to = scratch();
-    emitter_of(in.op).emit(*this, to, x, y);
+    if (in.op == Op::kUmul24 && product_ == node_)
+      multiply(to, x, y);
+    else
+      emitter_of(in.op).emit(*this, to, x, y);
     result = Source(to);
   }
   if (in.flags != FlagWrite::kNone) {
@@ -136,6 +140,13 @@ void Emitter::compute(Half& half) {
     keep(half.x, Source(flag_of(half, result, compares ? x : a, compares ? y : b)));
   }
   if (half.to.target != Target::kNone) keep(half.result, result);
+}
+
+void Emitter::multiply(const Ymm& to, const Source& a, const Source& b) {
+  const Ymm zero = scratch();
+  vpxor(zero, zero, zero);
+  vpmulld(to, in_register(a), b.operand());
+  write_rtop(zero);
 }
 
 Source Emitter::operand_of_part(int operand, int part) {

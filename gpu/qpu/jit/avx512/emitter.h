@@ -122,8 +122,6 @@ class Emitter final : public ProgramEmitter {
   void compute(Half& half, bool may_write_directly);
   void compute_own(Half& half, bool may_write_directly);
   void compute_by_call(Half& half);
-  /// Whether the UMUL24 of the next node makes a product of 32 bits of this MULTOP, which then is not needed.
-  bool begins_product(const AluHalf& multop) const;
   void multiply(const Zmm& to, const Source& a, const Source& b);
   bool has_own_code(const AluHalf& half) const;
   void set_exec(Half& half);
@@ -190,7 +188,6 @@ class Emitter final : public ProgramEmitter {
   Label general_access_;
   bool uses_general_access_ = false;
   const Opmask* exec_ = nullptr;
-  uint32_t product_ = flow::kNowhere;              // the node of a UMUL24 that begins_product() found
   const void* const lookup_code_ = lookup_code();  // nullptr: textures are looked up by calls
   std::vector<uint32_t> color_begins_;  // nodes that write the first of two words of the default color access
   bool may_borrow_ = false;             // results may stay in pinned registers: the word calls nothing

@@ -124,26 +124,6 @@ void Emitter::compute_own(Half& half, bool may_write_directly) {
     compute_flag(half, is_compare(info(in.op).flags) ? x : a, is_compare(info(in.op).flags) ? y : b);
 }
 
-// Nothing may leave the code, read rtop or change an operand between the two.
-bool Emitter::begins_product(const AluHalf& multop) const {
-  if (multop.op != Op::kMultop || multop.flags != FlagWrite::kNone) return false;
-  if (place_of(version(), multop).target != Place::Target::kNone) return false;
-  if (flow_.is_last(node_) || flow_.is_last(node_ + 1)) return false;
-  const flow::Node &node = flow_.nodes[node_], &next = flow_.nodes[node_ + 1];
-  const Instruction& i = *flow_.instruction(next);
-  if (i.is_branch || (i.signals & kLdtmu) || i.mul.op != Op::kUmul24) return false;
-  if ((flow_.instruction(node)->signals | i.signals) & kRotate) return false;
-  const auto stays = [&](const Operand& o) {
-    if (o.unpack != Unpack::kNone) return false;
-    const bool lands = ((next.in_flight.vary & 1) && o.reg() == implicit()) ||
-                       ((next.in_flight.sfu & 1) && o.reg() == kSfuResult);
-    return o.reg() == kNoRegister || (!lands && !flow_.access(node).writes.registers.has(o.reg()));
-  };
-  const AluHalf& umul = i.mul;
-  const bool same = (umul.a == multop.a && umul.b == multop.b) || (umul.a == multop.b && umul.b == multop.a);
-  return same && stays(multop.a) && stays(multop.b);
-}
-
 void Emitter::multiply(const Zmm& to, const Source& a, const Source& b) {
   const Zmm x = in_register(a, kTemp), y = in_register(b, kTemp2);
   vpxord(kTemp3, kTemp3, kTemp3);

@@ -104,6 +104,9 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   Label& exit_before_node(CodeExit::Why why);
   Label& exit_with_hang();
 
+  /// Whether the UMUL24 of the next node makes a product of 32 bits of this MULTOP, which then is not needed.
+  bool begins_product(const AluHalf& multop) const;
+
   /// Whether a write that starts an access by address has code of its own, for a word of each lane, all next
   /// to each other. All else goes to the routine of all accesses.
   bool accesses_in_place(bool all_lanes, bool takes_uniform) const {
@@ -139,6 +142,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
     uint32_t words = 0;
     bool in_register = false;
   } unifa_;
+  uint32_t product_ = flow::kNowhere;  ///< the node of a UMUL24 that begins_product() found
   /// Data words that the block has written for the next access; whether it is known that there are no others,
   /// nor parameters.
   struct Data {
