@@ -87,15 +87,17 @@ inline void scatter(Memory memory, Lanes address, Lanes value, LaneMask mask) {
 #endif
 }
 
-/// Entries of a host table; every index is valid.
-inline Lanes look_up(const float* table, Lanes index) {
+/// Entries of a host table of words; every index is valid.
+template <typename T>
+inline Lanes look_up(const T* table, Lanes index) {
+  static_assert(sizeof(T) == sizeof(uint32_t));
 #ifdef __AVX512F__
   return reinterpret_cast<Lanes>(_mm512_mask_i32gather_epi32(_mm512_setzero_si512(), kAllLanes,
                                                              reinterpret_cast<__m512i>(index), table, 4));
 #else
-  LanesF result;
-  for (int i = 0; i < kLanes; ++i) result[i] = table[index[i]];
-  return as_uint(result);
+  Lanes result;
+  for (int i = 0; i < kLanes; ++i) result[i] = std::bit_cast<uint32_t>(table[index[i]]);
+  return result;
 #endif
 }
 

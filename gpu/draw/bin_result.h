@@ -57,6 +57,7 @@ struct Draw {
 
 struct ListEntry {
   uint32_t draw, primitive;
+  bool operator==(const ListEntry&) const = default;
 };
 
 /// Draws with many vertices come in pieces: several Draws in a row with the same state and call.

@@ -37,21 +37,41 @@ bool made_of_triangles(const draw::Draw& draw) {
   return draw::topology(draw.call.mode).vertices == 3;
 }
 
-/// Turns rows of 16 vertices side by side into one vertex after the other.
-void transpose(const vpm::ShadedVertices& shaded, const ptb::ScreenTransform& screen, uint32_t group,
+/// Four words of each of 16 vertices, from rows of 16 vertices side by side.
+struct Quartets {
+  Lanes of[4];  ///< vertices 0..3, 4..7, ...
+};
+Quartets turn_round(const Lanes rows[4]) {
+  constexpr Lanes kPairs = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
+  constexpr Lanes kFours = {0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23};
+  Quartets out;
+  for (uint32_t half = 0; half < 2; ++half) {
+    const Lanes low = permute(rows[0], rows[1], kPairs + 8 * half),
+                high = permute(rows[2], rows[3], kPairs + 8 * half);
+    out.of[2 * half] = permute(low, high, kFours);
+    out.of[2 * half + 1] = permute(low, high, kFours + 8u);
+  }
+  return out;
+}
+
+/// Turns rows of 16 vertices side by side into one vertex after the other. Rows that are missing are 0.
+void transpose(const Lanes* from, uint32_t rows, const ptb::ScreenTransform& screen, uint32_t group,
                PreparedDraw& prepared) {
   const uint32_t first = group * kLanes;
   const uint32_t count = std::min<uint32_t>(kLanes, prepared.num_vertices - first);
-  uint32_t* to = prepared.vertices.data() + size_t{first} * prepared.stride;
-  const uint32_t rows = std::min(shaded.rows, prepared.stride);
-  const Lanes* from = shaded.data.data() + size_t{group} * shaded.rows;
-  for (uint32_t row = 0; row < rows; ++row) {
-    Lanes lanes = from[row];
-    if (row == kRowX) lanes = as_uint(screen.x(as_int(lanes)));
-    if (row == kRowY) lanes = as_uint(screen.y(as_int(lanes)));
-    uint32_t words[kLanes];
-    std::memcpy(words, &lanes, sizeof(words));
-    for (uint32_t i = 0; i < count; ++i) to[i * prepared.stride + row] = words[i];
+  uint32_t* const to = prepared.vertices.data() + size_t{first} * prepared.stride;
+  rows = std::min(rows, prepared.stride);  // a multiple of four
+  for (uint32_t row = 0; row < rows; row += 4) {
+    Lanes four[4] = {};
+    std::copy_n(from + row, std::min(rows - row, 4u), four);
+    if (row == kRowX) {
+      four[kRowX] = as_uint(screen.x(as_int(four[kRowX])));
+      four[kRowY] = as_uint(screen.y(as_int(four[kRowY])));
+    }
+    const Quartets words = turn_round(four);
+    for (uint32_t i = 0; i < count; ++i)
+      std::memcpy(to + size_t{i} * prepared.stride + row, reinterpret_cast<const char*>(words.of) + 16 * i,
+                  16);
   }
 }
 
@@ -76,20 +96,17 @@ void set_varyings(PreparedDraw& p) {
   if (p.primitive_id) p.is_flat[0] = true;
 }
 
-void copy_vertices(const JobContext& job, const vpm::ShadedVertices& shaded, PreparedDraw& p) {
-  p.num_vertices = shaded.count;
-  p.stride = (p.first_varying + p.num_varyings + 3) & ~3u;
-  p.vertices.assign(size_t{p.num_vertices} * p.stride + kLanes, 0);
+void shade_vertices(const JobContext& job, vpm::VertexStages& stages, PreparedDraw& p) {
   const ptb::ScreenTransform screen(p.state(), job.profile->coord_fraction_bits());
-  const uint32_t groups = (p.num_vertices + kLanes - 1) / kLanes;
-  constexpr uint32_t kGroupsPerPiece = 64;
-  const auto pieces = static_cast<int>((groups + kGroupsPerPiece - 1) / kGroupsPerPiece);
-  const auto run_piece = [&](int piece, int) {
-    const uint32_t begin = static_cast<uint32_t>(piece) * kGroupsPerPiece;
-    for (uint32_t g = begin; g < std::min(begin + kGroupsPerPiece, groups); ++g)
-      transpose(shaded, screen, g, p);
-  };
-  job.pool->parallel_for(pieces, run_piece, job.turn);
+  p.stride = (p.first_varying + p.num_varyings + 3) & ~3u;
+  stages.shade(*p.draw, vpm::Phase::kRender,
+               {.begin =
+                    [&p](uint32_t count) {
+                      p.num_vertices = count;
+                      p.vertices.assign(size_t{count} * p.stride + kLanes, 0);
+                    },
+                .take = [&p, &screen](uint32_t group, const Lanes* data,
+                                      uint32_t rows) { transpose(data, rows, screen, group, p); }});
 }
 
 std::vector<bool> listed_draws(const draw::BinResult& bin) {
@@ -125,7 +142,7 @@ bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, const draw::
     job.error->set(absl::StrFormat("no fragment program at 0x%08x", record.fs.code));
     return false;
   }
-  copy_vertices(job, stages.shade(draw, vpm::Phase::kRender), p);
+  shade_vertices(job, stages, p);
   return !job.stopped();
 }
 

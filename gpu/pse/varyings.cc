@@ -4,22 +4,34 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <span>
+#include <limits>
 
 #include "gpu/base/arithmetic.h"
 
 namespace v3d::pse {
 namespace {
 
-LanesF load(const uint32_t* words) {
+/// Half of the lanes, as make_plane() computes.
+typedef double Half __attribute__((vector_size(64)));
+constexpr size_t kHalf = kLanes / 2;
+
+/// 0 where no words are meant: what lies there are often small integers, and hosts take long for denormals.
+LanesF load(const uint32_t* words, LanesI meant) {
   LanesF v;
   std::memcpy(&v, words, sizeof(v));
-  return v;
+  return as_float(as_uint(v) & as_uint(meant));
 }
-template <typename T, typename V>
+template <typename V, typename T>
 void store(T* to, V v) {
-  static_assert(sizeof(V) == kLanes * sizeof(T));
+  static_assert(sizeof(V) % sizeof(T) == 0);
   std::memcpy(to, &v, sizeof(v));
+}
+template <size_t kPart>
+Half widen(LanesF v) {
+  constexpr int kAt = kPart * kHalf;
+  return __builtin_convertvector(
+      __builtin_shufflevector(v, v, kAt, kAt + 1, kAt + 2, kAt + 3, kAt + 4, kAt + 5, kAt + 6, kAt + 7),
+      Half);
 }
 
 /// The weights of a corner that clipping made, for quantities that are linear on the screen: those in clip
@@ -54,19 +66,24 @@ void interpolate(const VaryingSource& source, const LanesI& linear, LanesF& u0, 
   if (source.corners > 2) u2 = at(2);
 }
 
-/// Sets components from `first` on; p1 and p2 are what each gains up to corners 1 and 2.
-void set_components(const VaryingSource& source, VaryingCoefficients& to, uint32_t first,
-                    std::span<const float> p1, std::span<const float> p2) {
-  for (size_t i = 0; i < p1.size(); ++i) {
-    const LinearPlane plane = make_plane(source.spread, 0, double{p1[i]}, double{p2[i]});
-    to.value[first + i] = plane.value;
-    to.step_x[first + i] = plane.step_x;
-    to.step_y[first + i] = plane.step_y;
-  }
+/// make_plane() of eight components from `first` on, 0 at corner 0; d1 and d2 are what each gains up to
+/// corners 1 and 2.
+void set_components(const VaryingSource& source, VaryingCoefficients& to, uint32_t first, Half d1, Half d2) {
+  const auto& [a, b] = source.spread.plane;
+  constexpr double kNan = -std::numeric_limits<double>::quiet_NaN();
+  const auto one_nan = [](Half v) {
+    return v == v ? v : Half{kNan, kNan, kNan, kNan, kNan, kNan, kNan, kNan};
+  };
+  store(to.value + first, one_nan(0.0 + (a.value * d1 + b.value * d2) * source.spread.scale));
+  store(to.step_x + first, one_nan(a.step_x * d1 + b.step_x * d2));
+  store(to.step_y + first, one_nan(a.step_y * d1 + b.step_y * d2));
 }
 void set_component(const VaryingSource& source, VaryingCoefficients& to, uint32_t component, float p1,
                    float p2, uint32_t c) {
-  set_components(source, to, component, {&p1, 1}, {&p2, 1});
+  const LinearPlane plane = make_plane(source.spread, 0, double{p1}, double{p2});
+  to.value[component] = plane.value;
+  to.step_x[component] = plane.step_x;
+  to.step_y[component] = plane.step_y;
   to.c[component] = c;
 }
 
@@ -90,9 +107,10 @@ void set_up_varyings(const PreparedDraw& draw, const VaryingSource& source, Vary
   set_up_implicit(draw, source, to);
   const uint32_t first = draw.num_implicit();
   for (uint32_t i = 0; i < draw.num_varyings; i += kLanes) {
-    const uint32_t word = draw.first_varying + i;
-    LanesF u0 = load(source.vertex[0] + word), u1 = load(source.vertex[1] + word),
-           u2 = load(source.vertex[2] + word);
+    const uint32_t word = draw.first_varying + i, count = std::min<uint32_t>(kLanes, draw.num_varyings - i);
+    const LanesI meant = as_int(kLaneIndex) < static_cast<int32_t>(count);
+    LanesF u0 = load(source.vertex[0] + word, meant), u1 = load(source.vertex[1] + word, meant),
+           u2 = load(source.vertex[2] + word, meant);
     const LanesI flat = expand(draw.flat[i / kLanes]), linear = expand(draw.noperspective[i / kLanes]);
     if (source.weights[0] != nullptr) interpolate(source, linear, u0, u1, u2);
     LanesF p1 = {}, p2 = {};
@@ -100,12 +118,9 @@ void set_up_varyings(const PreparedDraw& draw, const VaryingSource& source, Vary
       p1 = flat ? LanesF{} : product(u1 - u0, linear ? splat(1.0f) : splat(source.r[1]));
     if (source.corners > 2)
       p2 = flat ? LanesF{} : product(u2 - u0, linear ? splat(1.0f) : splat(source.r[2]));
-    alignas(64) float to1[kLanes], to2[kLanes];
-    store(to1, p1);
-    store(to2, p2);
-    const size_t count = std::min<size_t>(kLanes, draw.num_varyings - i);
-    set_components(source, to, first + i, {to1, count}, {to2, count});
-    store(to.c + first + i, flat ? as_uint(load(source.provoking + word)) : as_uint(u0));
+    set_components(source, to, first + i, widen<0>(p1), widen<0>(p2));
+    if (count > kHalf) set_components(source, to, first + i + kHalf, widen<1>(p1), widen<1>(p2));
+    store(to.c + first + i, flat ? as_uint(load(source.provoking + word, meant)) : as_uint(u0));
   }
 }
 

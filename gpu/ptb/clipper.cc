@@ -50,7 +50,7 @@ Clipper::Clipper(const draw::DrawState& state, int fraction_bits)
   }
 }
 
-void Clipper::classify(const LanesF clip[4], uint16_t codes[kLanes]) const {
+Lanes Clipper::classify(const LanesF clip[4]) const {
   constexpr float kMax = std::numeric_limits<float>::max();
   const LanesF x = clip[0], y = clip[1], z = clip[2], w = clip[3];
   LanesI code{};
@@ -63,7 +63,7 @@ void Clipper::classify(const LanesF clip[4], uint16_t codes[kLanes]) const {
   LanesI finite = LanesI{} - 1;
   for (int i = 0; i < 4; ++i) finite &= (clip[i] >= -kMax) & (clip[i] <= kMax);
   code |= ~finite & int{kOutInvalid};
-  for (int lane = 0; lane < kLanes; ++lane) codes[lane] = static_cast<uint16_t>(code[lane]);
+  return as_uint(code);
 }
 
 double Clipper::distance(const Plane& plane, const Corner& c, double min_w) {

@@ -39,7 +39,7 @@ class Clipper {
   Clipper(const draw::DrawState& state, int fraction_bits);
 
   /// Outcodes of 16 vertices. @param clip  Xc, Yc, Zc, Wc
-  void classify(const LanesF clip[4], uint16_t codes[kLanes]) const;
+  Lanes classify(const LanesF clip[4]) const;
 
   /// Cuts a polygon at the planes of `codes` (the outcodes of its vertices, ORed).
   /// @param vertices  2 for a line, which stays one, or 3

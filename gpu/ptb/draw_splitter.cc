@@ -114,12 +114,65 @@ void DrawSplitter::append(const Element* inputs, uint32_t provoking) {
   p.primitive_id = id;
 }
 
+/// Triangles that share no vertices but by their indices: most draws of programs, done without the assembler.
+bool DrawSplitter::is_triangle_list() const {
+  return call_.mode == Mode::kTriangles && !record_->has_gs && !(call_.indexed && call_.restart);
+}
+
+void DrawSplitter::append_triangle(uint32_t a, uint32_t b, uint32_t c) {
+  piece_.primitives.push_back({.vertex = {a, b, c},
+                               .provoking = state_.cfg.provoking_first ? a : c,
+                               .primitive_id = primitive_id_++});
+}
+
+void DrawSplitter::run_triangle_list(const Consume& consume) {
+  uint32_t index = call_.first_vertex;
+  for (uint32_t left = call_.count / 3; left > 0 && !job_.stopped();) {
+    const size_t begin = piece_.vertices.size();
+    const size_t room =
+        std::min((kPieceVertices - begin) / 3, size_t{max_primitives_} - piece_.primitives.size());
+    if (room == 0) {
+      finish_piece(consume);
+      continue;
+    }
+    const auto count = static_cast<uint32_t>(std::min<size_t>(left, room));
+    piece_.vertices.resize(begin + size_t{count} * 3);
+    for (size_t i = begin; i < piece_.vertices.size(); ++i) piece_.vertices[i] = {index++, instance_};
+    auto position = static_cast<uint32_t>(begin);
+    for (uint32_t i = 0; i < count; ++i, position += 3) append_triangle(position, position + 1, position + 2);
+    left -= count;
+  }
+}
+
+void DrawSplitter::run_indexed_triangle_list(const Consume& consume) {
+  constexpr uint32_t kBlock = 3 * 256;
+  uint32_t indices[kBlock];
+  const auto position = [&](uint32_t i) {
+    return position_of(indices[i] + static_cast<uint32_t>(call_.base_vertex));
+  };
+  const uint32_t count = call_.count / 3 * 3;
+  for (uint32_t first = 0, part = 0; first < count && !job_.stopped(); first += part) {
+    part = std::min(kBlock, count - first);
+    read_indices(first, part, indices);
+    for (uint32_t i = 0; i < part; i += 3) {
+      if (piece_.vertices.size() + 3 > kPieceVertices || piece_.primitives.size() == max_primitives_)
+        finish_piece(consume);
+      const uint32_t a = position(i), b = position(i + 1);
+      append_triangle(a, b, position(i + 2));
+    }
+  }
+}
+
 void DrawSplitter::run_instance(uint32_t instance, const Consume& consume) {
   constexpr uint32_t kBlock = 1024;
   uint32_t indices[kBlock];
   instance_ = instance;
   primitive_id_ = 0;
   ++epoch_;
+  if (is_triangle_list()) {
+    call_.indexed ? run_indexed_triangle_list(consume) : run_triangle_list(consume);
+    return;
+  }
   const uint32_t restart_index = call_.index_size == 4 ? ~0u : (1u << (8 * call_.index_size)) - 1;
   const bool restart = call_.indexed && call_.restart;
   const auto emit = [this](const Element* inputs, uint32_t provoking) { append(inputs, provoking); };

@@ -45,6 +45,10 @@ class DrawSplitter {
   void start_piece();
   void finish_piece(const Consume& consume);
   void run_instance(uint32_t instance, const Consume& consume);
+  bool is_triangle_list() const;
+  void run_triangle_list(const Consume& consume);
+  void run_indexed_triangle_list(const Consume& consume);
+  void append_triangle(uint32_t a, uint32_t b, uint32_t c);
   void read_indices(uint32_t first, uint32_t count, uint32_t* out) const;
   uint32_t position_of(uint32_t index);
   void append(const Element* inputs, uint32_t provoking);

@@ -30,26 +30,26 @@ PrimitiveBinner::PrimitiveBinner(const draw::DrawState& state, const draw::Shade
                                    : Fill::kLines),
       screen_(state, fraction_bits),
       clipper_(state, fraction_bits),
-      lists_(state, result) {}
+      lists_(state, result),
+      sorter_(state, lists_) {}
 
 /// Screen positions and outcodes of all vertices, 16 at a time. Without clipping (assumed) vertices have the
 /// same rows and are drawn where the program puts them on the screen, in front of the eye or not.
 void PrimitiveBinner::load_vertices(const vpm::ShadedVertices& shaded) {
   shaded_ = &shaded;
   const uint32_t groups = (shaded.count + kLanes - 1) / kLanes;
-  points_.resize(size_t{groups} * kLanes);
-  codes_.assign(size_t{groups} * kLanes, kOutInvalid);
-  if (shaded.rows <= kRowY) return;  // no position: such vertices draw nothing
+  vertices_.resize(groups);
   for (uint32_t g = 0; g < groups; ++g) {
+    if (shaded.rows <= kRowY) {  // no position: such vertices draw nothing
+      vertices_.codes[g] = splat(uint32_t{kOutInvalid});
+      continue;
+    }
     const Lanes* rows = &shaded.data[size_t{g} * shaded.rows];
     const LanesF clip[4] = {as_float(rows[kRowClip]), as_float(rows[kRowClip + 1]),
                             as_float(rows[kRowClip + 2]), as_float(rows[kRowClip + 3])};
-    if (clips_)
-      clipper_.classify(clip, &codes_[size_t{g} * kLanes]);
-    else
-      std::fill_n(&codes_[size_t{g} * kLanes], kLanes, 0);
-    const LanesI x = screen_.x(as_int(rows[kRowX])), y = screen_.y(as_int(rows[kRowY]));
-    for (uint32_t lane = 0; lane < kLanes; ++lane) points_[size_t{g} * kLanes + lane] = {x[lane], y[lane]};
+    vertices_.codes[g] = clips_ ? clipper_.classify(clip) : Lanes{};
+    vertices_.x[g] = as_uint(screen_.x(as_int(rows[kRowX])));
+    vertices_.y[g] = as_uint(screen_.y(as_int(rows[kRowY])));
   }
 }
 
@@ -85,8 +85,9 @@ bool PrimitiveBinner::clip(int count, uint16_t codes, draw::Primitive* p) {
     const uint32_t v = p->vertex[i];
     for (uint32_t r = 0; r < 4; ++r)
       vertices[i].clip[r] = std::bit_cast<float>(shaded_->word(v, kRowClip + r));
-    vertices[i].x = points_[v].x;
-    vertices[i].y = points_[v].y;
+    const ScreenPoint point = vertices_.point(v);
+    vertices[i].x = point.x;
+    vertices[i].y = point.y;
   }
   draw::ClippedPolygon polygon{};
   if (!clipper_.clip(vertices, count, codes, &polygon)) {
@@ -108,7 +109,8 @@ bool PrimitiveBinner::cull(int64_t area, bool* back_facing) {
 }
 
 void PrimitiveBinner::bin_triangle(const draw::Primitive& p) {
-  const uint16_t a = codes_[p.vertex[0]], b = codes_[p.vertex[1]], c = codes_[p.vertex[2]];
+  const uint16_t a = vertices_.code(p.vertex[0]), b = vertices_.code(p.vertex[1]),
+                 c = vertices_.code(p.vertex[2]);
   const uint16_t any = a | b | c;
   if ((any & kOutInvalid) || (a & b & c & kOutPlanes)) {
     ++counts_[perf::kPtbPrimitivesOutside];
@@ -121,7 +123,7 @@ void PrimitiveBinner::bin_solid(draw::Primitive p, uint16_t codes) {
   ScreenPoint corners[draw::kMaxCorners];
   size_t count = 3;
   if (codes == 0) {
-    for (int i = 0; i < 3; ++i) corners[i] = points_[p.vertex[i]];
+    for (int i = 0; i < 3; ++i) corners[i] = vertices_.point(p.vertex[i]);
   } else {
     if (!clip(3, codes, &p)) return;
     const draw::ClippedPolygon& polygon = clipped_.back();
@@ -151,13 +153,13 @@ void PrimitiveBinner::bin_outline(draw::Primitive p) {
 }
 
 void PrimitiveBinner::bin_line(draw::Primitive p) {
-  const uint16_t a = codes_[p.vertex[0]], b = codes_[p.vertex[1]];
+  const uint16_t a = vertices_.code(p.vertex[0]), b = vertices_.code(p.vertex[1]);
   const uint16_t any = a | b;
   if ((any & kOutInvalid) || (a & b & kOutPlanes)) {
     ++counts_[perf::kPtbPrimitivesOutside];
     return;
   }
-  ScreenPoint ends[2] = {points_[p.vertex[0]], points_[p.vertex[1]]};
+  ScreenPoint ends[2] = {vertices_.point(p.vertex[0]), vertices_.point(p.vertex[1])};
   if (any & kOutPlanes) {
     if (!clip(2, any & kOutPlanes, &p)) return;
     for (int i = 0; i < 2; ++i) ends[i] = {clipped_.back().corners[i].x, clipped_.back().corners[i].y};
@@ -172,11 +174,48 @@ void PrimitiveBinner::bin_line(draw::Primitive p) {
 /// are cut off at the window (dEQP-GLES2 functional.clipping.point.wide_point_clip).
 void PrimitiveBinner::bin_point(const draw::Primitive& p) {
   const uint32_t v = p.vertex[0];
-  if (codes_[v] != 0) {
+  if (vertices_.code(v) != 0) {
     ++counts_[perf::kPtbPrimitivesOutside];
     return;
   }
-  keep(p, lists_.add_point(points_[v], point_size(v), layer_of(p), next_entry()));
+  keep(p, lists_.add_point(vertices_.point(v), point_size(v), layer_of(p), next_entry()));
+}
+
+void PrimitiveBinner::bin_primitive(const draw::Primitive& p, uint8_t vertices) {
+  was_clipped_ = false;
+  // Lines and points count as front facing.
+  if (vertices != 3 && !state_.cfg.draw_front) {
+    ++counts_[perf::kPtbPrimitivesReversed];
+  } else if (lists_.empty_window() || layer_of(p) >= result_.layers) {
+    ++counts_[perf::kPtbPrimitivesOutside];
+  } else if (vertices == 3) {
+    bin_triangle(p);
+  } else if (vertices == 2) {
+    bin_line(p);
+  } else {
+    bin_point(p);
+  }
+}
+
+/// The same for 16 triangles of layer 0, drawn as such.
+void PrimitiveBinner::bin_triangles(const draw::Primitive* triangles, uint64_t max_entries) {
+  TriangleSorter::Sorted sorted;
+  sorter_.sort(triangles, vertices_, &sorted);
+  counts_[perf::kPtbPrimitivesOutside] += static_cast<uint64_t>(std::popcount(sorted.outside));
+  counts_[perf::kPtbPrimitivesReversed] += static_cast<uint64_t>(std::popcount(sorted.reversed));
+  uint32_t left = uint32_t{sorted.drawn} | sorted.plain;
+  for (; left != 0 && entries_ <= max_entries; left &= left - 1) {
+    const auto lane = static_cast<size_t>(std::countr_zero(left));
+    if ((sorted.plain >> lane) & 1) {
+      bin_primitive(triangles[lane], 3);
+      continue;
+    }
+    const uint32_t entries =
+        lists_.add_tiles(sorted.x0[lane], sorted.y0[lane], sorted.x1[lane], sorted.y1[lane], next_entry());
+    draw::Primitive p = triangles[lane];
+    p.back_facing = ((sorted.back_facing >> lane) & 1) != 0;
+    keep(p, entries);
+  }
 }
 
 uint64_t PrimitiveBinner::bin(draw::Draw* draw, const vpm::ShadedVertices& shaded, uint32_t draw_number,
@@ -188,24 +227,18 @@ uint64_t PrimitiveBinner::bin(draw::Draw* draw, const vpm::ShadedVertices& shade
   // Primitives that are drawn take the places of those that are not, but for outlines, which need more room.
   std::vector<draw::Primitive> outlines;
   num_kept_ = 0;
-  const bool polygons = draw->vertices_per_primitive == 3;
-  // Lines and points count as front facing.
-  const bool discard = polygons ? false : !state_.cfg.draw_front;
-  const bool outline = polygons && fill_ != Fill::kSolid;
+  const uint8_t vertices = draw->vertices_per_primitive;
+  const bool outline = vertices == 3 && fill_ != Fill::kSolid;
   kept_ = outline ? &outlines : &draw->primitives;
-  for (size_t i = 0; i < draw->primitives.size() && entries_ <= max_entries; ++i) {
-    const draw::Primitive p = draw->primitives[i];
-    was_clipped_ = false;
-    if (discard) {
-      ++counts_[perf::kPtbPrimitivesReversed];
-    } else if (lists_.empty_window() || layer_of(p) >= result_.layers) {
-      ++counts_[perf::kPtbPrimitivesOutside];
-    } else if (polygons) {
-      bin_triangle(p);
-    } else if (draw->vertices_per_primitive == 2) {
-      bin_line(p);
+  const bool many = vertices == 3 && !outline && !lists_.empty_window() && shaded.layer.empty();
+  size_t next = 0;
+  for (const size_t count = draw->primitives.size(); next < count && entries_ <= max_entries;) {
+    if (many && count - next >= kLanes) {
+      bin_triangles(&draw->primitives[next], max_entries);
+      next += kLanes;
     } else {
-      bin_point(p);
+      const draw::Primitive p = draw->primitives[next++];
+      bin_primitive(p, vertices);
     }
   }
   if (outline) {

@@ -9,6 +9,7 @@
 #include "gpu/perf/counters.h"
 #include "gpu/ptb/clipper.h"
 #include "gpu/ptb/tile_lists.h"
+#include "gpu/ptb/triangle_sorter.h"
 #include "gpu/vpm/vertex_shading.h"
 
 namespace v3d::ptb {
@@ -32,6 +33,8 @@ class PrimitiveBinner {
   enum class Fill : uint8_t { kSolid, kLines, kPoints };
 
   void load_vertices(const vpm::ShadedVertices& shaded);
+  void bin_primitive(const draw::Primitive& p, uint8_t vertices);
+  void bin_triangles(const draw::Primitive* triangles, uint64_t max_entries);
   void bin_triangle(const draw::Primitive& p);
   void bin_solid(draw::Primitive p, uint16_t codes);
   void bin_outline(draw::Primitive p);
@@ -53,14 +56,14 @@ class PrimitiveBinner {
   ScreenTransform screen_;
   Clipper clipper_;
   TileLists lists_;
+  TriangleSorter sorter_;
 
   // The piece being binned
   const vpm::ShadedVertices* shaded_ = nullptr;
   uint32_t draw_number_ = 0;
   uint64_t entries_ = 0;
   bool was_clipped_ = false;  // the primitive at hand went through the clipper
-  std::vector<ScreenPoint> points_;
-  std::vector<uint16_t> codes_;
+  ScreenVertices vertices_;
   std::vector<draw::Primitive>* kept_ = nullptr;  // the first num_kept_ are those that are drawn
   uint32_t num_kept_ = 0;
   std::vector<draw::ClippedPolygon> clipped_;

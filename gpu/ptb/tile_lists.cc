@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "gpu/base/vector.h"
 #include "gpu/ptb/screen.h"
 
 namespace v3d::ptb {
@@ -33,6 +34,19 @@ TileLists::TileRange TileLists::tiles_of(const Box& box, int32_t first_sample, i
   const int32_t y0 = std::max(first_pixel(box.top), top_), y1 = std::min(last_pixel(box.bottom), bottom_ - 1);
   if (x0 > x1 || y0 > y1) return {0, 0, -1, -1};
   return {x0 >> tile_shift_x_, y0 >> tile_shift_y_, x1 >> tile_shift_x_, y1 >> tile_shift_y_};
+}
+
+LaneMask TileLists::tiles_of(const Boxes& boxes, TileRanges* ranges) const {
+  const auto first_pixel = [this](LanesI v) {
+    return (v - last_sample_ + kPixel - 1) >> kScreenFractionBits;
+  };
+  const auto last_pixel = [this](LanesI v) { return (v - first_sample_) >> kScreenFractionBits; };
+  const LanesI x0 = max(first_pixel(boxes.left), splat_int(left_)),
+               x1 = min(last_pixel(boxes.right), splat_int(right_ - 1)),
+               y0 = max(first_pixel(boxes.top), splat_int(top_)),
+               y1 = min(last_pixel(boxes.bottom), splat_int(bottom_ - 1));
+  *ranges = {x0 >> tile_shift_x_, y0 >> tile_shift_y_, x1 >> tile_shift_x_, y1 >> tile_shift_y_};
+  return negative((x0 <= x1) & (y0 <= y1));
 }
 
 /// The function (b - a) x (p - a) + bias, taken at that corner of each tile where it is largest.

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "gpu/base/lanes.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/draw/state.h"
 
@@ -28,6 +30,20 @@ class TileLists {
   uint32_t add_line(ScreenPoint a, ScreenPoint b, float width, uint32_t layer, draw::ListEntry entry);
   /// @param size  pixels
   uint32_t add_point(ScreenPoint center, float size, uint32_t layer, draw::ListEntry entry);
+
+  /// Bounding boxes of 16 polygons, 1/64 px, and the tiles of each, both inclusive.
+  struct Boxes {
+    LanesI left, top, right, bottom;
+  };
+  struct TileRanges {
+    LanesI x0, y0, x1, y1;
+  };
+  /// @return  the polygons that may touch tiles; the ranges of others mean nothing
+  LaneMask tiles_of(const Boxes& boxes, TileRanges* ranges) const;
+  /// Adds an entry to all tiles of a range in layer 0.
+  uint32_t add_tiles(int32_t x0, int32_t y0, int32_t x1, int32_t y1, draw::ListEntry entry) {
+    return add_range({x0, y0, x1, y1}, 0, entry);
+  }
 
  private:
   struct TileRange {

@@ -14,10 +14,16 @@ void start_thread(const JobContext& job, const StageProgram& program, int slot, 
                   Worker* worker) {
   qpu::Thread& t = worker->thread;
   if (!worker->tmu) worker->tmu = std::make_unique<tmu::Unit>(job.memory, job.profile->version);
-  t.reset();
-  t.memory = job.memory;
-  t.tmu = worker->tmu.get();
-  t.tidx = job.first_tidx + static_cast<uint32_t>(slot);
+  if (worker->stage == program.stage && worker->code == program.code.code) {
+    t.restart();
+  } else {
+    worker->stage = program.stage;
+    worker->code = program.code.code;
+    t.reset();
+    t.memory = job.memory;
+    t.tmu = worker->tmu.get();
+    t.tidx = job.first_tidx + static_cast<uint32_t>(slot);
+  }
   t.pc = program.code.code;
   t.uniforms = program.code.uniforms;
   t.four_threads = program.code.four_threads;

@@ -20,6 +20,9 @@ struct Worker {
   std::unique_ptr<tmu::Unit> tmu;
   std::vector<Lanes> input, output;
   uint64_t instructions = 0;
+  /// What the thread was reset for: batches of the same program restart it.
+  const char* stage = nullptr;
+  GpuAddr code = 0;
 };
 
 /// A program with everything that is the same for all batches of a draw.

@@ -1,6 +1,7 @@
 #include "gpu/vpm/vertex_shading.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <unordered_map>
 
@@ -19,6 +20,9 @@ struct VertexStages::State {
   std::unordered_map<GpuAddr, std::shared_ptr<const qpu::Program>> programs;
 
   StageProgram program(const char* stage, const draw::ShaderCode& code);
+  static uint32_t rows_of(const draw::Draw& draw, Phase phase);
+  template <typename Segment, typename Done>
+  void run_batches(const draw::Draw& draw, Phase phase, const Segment& segment, const Done& done);
   ShadedVertices run_vertices(const draw::Draw& draw, Phase phase);
   void merge_counts();
 };
@@ -38,46 +42,61 @@ static BatchRefs batch_refs(const draw::Draw& draw, uint32_t batch) {
     for (size_t lane = 0; lane < kLanes; ++lane) padded[lane] = from[std::min(lane, left - 1)];
     from = padded;
   }
-  uint32_t index[kLanes], instance[kLanes];
-  for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    index[lane] = from[lane].index;
-    instance[lane] = from[lane].instance;
-  }
+  static_assert(sizeof(padded) == 2 * sizeof(Lanes) && offsetof(draw::VertexRef, instance) == 4);
+  Lanes pairs[2];
+  std::memcpy(pairs, from, sizeof(pairs));
   BatchRefs refs;
-  std::memcpy(&refs.index, index, sizeof(index));
-  std::memcpy(&refs.instance, instance, sizeof(instance));
+  refs.index = permute(pairs[0], pairs[1], kLaneIndex * 2);
+  refs.instance = permute(pairs[0], pairs[1], kLaneIndex * 2 + 1);
   refs.base_instance = draw.call.base_instance;
   refs.base_vertex = static_cast<uint32_t>(draw.call.base_vertex);
   refs.draw_index = draw.call.draw_index;
   return refs;
 }
 
-ShadedVertices VertexStages::State::run_vertices(const draw::Draw& draw, Phase phase) {
+uint32_t VertexStages::State::rows_of(const draw::Draw& draw, Phase phase) {
+  const draw::ShaderRecord& record = *draw.record;
+  return 8u * (phase == Phase::kBin ? record.cs_output_sectors : record.vs_output_sectors);
+}
+
+/// @param segment  segment(batch, worker): where the batch writes its rows, which are 0
+/// @param done     done(batch, rows): it has
+template <typename Segment, typename Done>
+void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const Segment& segment,
+                                      const Done& done) {
   const bool coordinate = phase == Phase::kBin;
   const draw::ShaderRecord& record = *draw.record;
-  ShadedVertices out;
-  out.rows = 8u * (coordinate ? record.cs_output_sectors : record.vs_output_sectors);
-  out.count = static_cast<uint32_t>(draw.vertices.size());
-  const uint32_t batches = (out.count + kLanes - 1) / kLanes;
-  out.data.resize(size_t{batches} * out.rows);
-
   const AttributeFetcher fetcher(record, coordinate);
   if (!fetcher.error().empty()) {
     job.error->set(fetcher.error());
-    return out;
+    return;
   }
   const StageProgram stage = coordinate ? program("coordinate", record.cs) : program("vertex", record.vs);
-  for_each_batch(job, batches, [&](uint32_t batch, int slot) {
+  const auto count = static_cast<uint32_t>(draw.vertices.size());
+  const uint32_t rows = rows_of(draw, phase);
+  for_each_batch(job, (count + kLanes - 1) / kLanes, [&](uint32_t batch, int slot) {
     Worker& worker = workers[static_cast<size_t>(slot)];
     worker.input.resize(std::max<size_t>(worker.input.size(), fetcher.rows()));
     fetcher.fetch(job.memory, batch_refs(draw, batch), worker.input.data());
-    start_thread(job, stage, slot, batch_lanes(batch, out.count), &worker);
+    start_thread(job, stage, slot, batch_lanes(batch, count), &worker);
     worker.thread.vpm_in = worker.input.data();
     worker.thread.vpm_in_rows = fetcher.rows();
-    worker.thread.vpm_out = out.data.data() + size_t{batch} * out.rows;
-    worker.thread.vpm_out_rows = out.rows;
+    worker.thread.vpm_out = segment(batch, worker);
+    worker.thread.vpm_out_rows = rows;
     finish_thread(job, stage, &worker);
+    done(batch, worker.thread.vpm_out);
   });
+}
+
+ShadedVertices VertexStages::State::run_vertices(const draw::Draw& draw, Phase phase) {
+  ShadedVertices out;
+  out.rows = rows_of(draw, phase);
+  out.count = static_cast<uint32_t>(draw.vertices.size());
+  out.data.resize(size_t{(out.count + kLanes - 1) / kLanes} * out.rows);
+  run_batches(
+      draw, phase,
+      [&out](uint32_t batch, const Worker&) { return out.data.data() + size_t{batch} * out.rows; },
+      [](uint32_t, const Lanes*) {});
   return out;
 }
 
@@ -103,6 +122,27 @@ ShadedVertices VertexStages::shade(const draw::Draw& draw, Phase phase) {
   }
   state_->merge_counts();
   return shaded;
+}
+
+void VertexStages::shade(const draw::Draw& draw, Phase phase, const Sink& sink) {
+  if (draw.record->has_gs || draw.vertices.empty()) {
+    const ShadedVertices shaded = shade(draw, phase);
+    sink.begin(shaded.count);
+    for_each_batch(state_->job, (shaded.count + kLanes - 1) / kLanes, [&](uint32_t group, int) {
+      sink.take(group, shaded.data.data() + size_t{group} * shaded.rows, shaded.rows);
+    });
+    return;
+  }
+  const uint32_t rows = State::rows_of(draw, phase);
+  sink.begin(static_cast<uint32_t>(draw.vertices.size()));
+  state_->run_batches(
+      draw, phase,
+      [rows](uint32_t, Worker& worker) {
+        worker.output.assign(rows, Lanes{});
+        return worker.output.data();
+      },
+      [&](uint32_t batch, const Lanes* data) { sink.take(batch, data, rows); });
+  state_->merge_counts();
 }
 
 ShadedVertices shade(const JobContext& job, const draw::Draw& draw, Phase phase) {

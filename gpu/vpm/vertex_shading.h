@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -41,6 +42,17 @@ class VertexStages {
   /// the geometry program over draw.gs_input. Rows are those of the last stage (cle-and-tiles.md 3.3, 3.4,
   /// without GS headers). Errors go to job.error; what was not shaded then reads 0.
   ShadedVertices shade(const draw::Draw& draw, Phase phase);
+
+  /// Where shaded vertices go.
+  struct Sink {
+    /// Called once, before the others.
+    std::function<void(uint32_t vertices)> begin;
+    /// Takes vertices 16 * group to 16 * group + 15, those that there are, side by side. Called from the
+    /// threads of the pool, once for each group.
+    std::function<void(uint32_t group, const Lanes* data, uint32_t rows)> take;
+  };
+  /// The same without keeping the rows of all vertices.
+  void shade(const draw::Draw& draw, Phase phase, const Sink& sink);
 
  private:
   struct State;

@@ -33,11 +33,10 @@ uint16_t codes_of(const Clipper& clipper, const ClipVertex* v, int count) {
   LanesF clip[4] = {};
   for (int i = 0; i < count; ++i)
     for (int k = 0; k < 4; ++k) clip[k][i] = v[i].clip[k];
-  uint16_t codes[kLanes];
-  clipper.classify(clip, codes);
-  uint16_t any = 0;
+  const Lanes codes = clipper.classify(clip);
+  uint32_t any = 0;
   for (int i = 0; i < count; ++i) any |= codes[i];
-  return any;
+  return static_cast<uint16_t>(any);
 }
 
 /// Distance from the nearest plane that says no, in units of the coordinates: > 0 inside.

@@ -211,6 +211,31 @@ TEST(DrawSplitter, LongDrawsComeInPiecesWithoutASeam) {
   }
 }
 
+TEST(DrawSplitter, LongListsOfIndicesComeInPiecesWithoutASeam) {
+  TestJob test;
+  std::vector<uint32_t> indices(2 * kPieceVertices + 1001);
+  for (uint32_t i = 0; i < indices.size(); ++i) indices[i] = i - i % 7;  // some come again, across triangles
+  const draw::DrawCall call{.mode = Mode::kTriangles,
+                            .indexed = true,
+                            .index_size = 4,
+                            .count = static_cast<uint32_t>(indices.size()),
+                            .index_buffer = test.put(indices),
+                            .index_buffer_size = static_cast<uint32_t>(indices.size() * 4)};
+  const SplitDraw got = split(test, call, false);
+  EXPECT_LT(got.vertices, indices.size() / 7 + 64);
+  ASSERT_EQ(got.primitives.size(), indices.size() / 3);
+  for (uint32_t i = 0; i < got.primitives.size(); ++i) {
+    expect_equal(got.primitives[i], {indices[3 * i], indices[3 * i + 1], indices[3 * i + 2]}, 0, 0);
+    ASSERT_EQ(got.primitives[i].provoking.index, indices[3 * i + 2]);
+    ASSERT_EQ(got.primitives[i].id, i);
+  }
+  // Pieces end by their vertices, too.
+  for (uint32_t i = 0; i < indices.size(); ++i) indices[i] = i;
+  draw::DrawCall distinct = call;
+  distinct.index_buffer = test.put(indices);
+  EXPECT_EQ(split(test, distinct, false).pieces, 3u);
+}
+
 TEST(DrawSplitter, RestartStartsOverAndIdsGoOn) {
   TestJob test;
   std::mt19937 random(2);

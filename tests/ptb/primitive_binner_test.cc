@@ -274,6 +274,86 @@ TEST(PrimitiveBinner, OrderOfPrimitivesIsKeptAndVanishedOnesLeaveNoGap) {
   EXPECT_EQ(s.counts[perf::kPtbPrimitivesOutside], 3u);
 }
 
+/// A scene whose state and vertices are any: on a grid that makes degenerate triangles frequent, outside,
+/// behind the eye, without a position at all.
+Scene any_scene(std::mt19937& random) {
+  const auto size = [&random] { return 8u << random() % 4; };
+  Scene s(size(), size());
+  s.state.cfg.draw_front = random() % 4 != 0;
+  s.state.cfg.draw_back = random() % 4 != 0;
+  s.state.cfg.clockwise = random() % 2;
+  s.state.cfg.oversample = random() % 2;
+  s.state.cfg.z_clip_mode = static_cast<uint8_t>(random() % 3);
+  s.state.clip_left = static_cast<uint16_t>(random() % 64);
+  s.state.clip_bottom = static_cast<uint16_t>(random() % 64);
+  s.state.clip_width = static_cast<uint16_t>(random() % 300);
+  s.state.clip_height = static_cast<uint16_t>(random() % 300);
+  s.record.clipping = random() % 8 != 0;
+  const int32_t spread = random() % 2 ? 640 : 20000;
+  const auto c = static_cast<int32_t>(random() % (kFrame * 64));
+  const auto coordinate = [&] {
+    return (c + static_cast<int32_t>(random() % static_cast<uint32_t>(2 * spread)) - spread) & ~31;
+  };
+  std::normal_distribution<float> normal(0, 1);
+  for (int i = 0; i < 100; ++i) {
+    if (random() % 16 == 0)
+      s.clip_vertex(normal(random), normal(random), normal(random), normal(random) + 0.5f);
+    else if (random() % 64 == 0)
+      s.clip_vertex(NAN, 0, 0, 1);
+    else
+      s.vertex({coordinate(), coordinate()}, static_cast<float>(random() % 10) / 8);
+  }
+  return s;
+}
+
+/// Whole groups of 16 triangles take a way of their own; a triangle alone never does.
+TEST(PrimitiveBinner, ManyTrianglesAreBinnedAsEachOfThemAlone) {
+  std::mt19937 random(12);
+  size_t kept = 0;
+  for (int round = 0; round < 300; ++round) {
+    Scene together = any_scene(random);
+    for (int i = 0; i < 16 * 6 + 5; ++i) {
+      const auto first = static_cast<uint32_t>(random() % 98);
+      together.add({first, random() % 4 ? first + 1 : first, first + 2});
+      together.draw.primitives.back().primitive_id = static_cast<uint32_t>(i);
+    }
+    Scene alone = together;
+    together.bin();
+    std::vector<draw::Primitive> primitives;
+    std::vector<draw::ClippedPolygon> clipped;
+    for (const draw::Primitive& p : std::vector(alone.draw.primitives)) {
+      std::vector<size_t> before;
+      for (const auto& tile : alone.result.tiles) before.push_back(tile.size());
+      alone.draw.primitives = {p};
+      alone.bin();
+      for (size_t t = 0; t < before.size(); ++t)
+        if (alone.result.tiles[t].size() > before[t])
+          alone.result.tiles[t].back().primitive = static_cast<uint32_t>(primitives.size());
+      for (draw::Primitive one : alone.draw.primitives) {
+        if (one.clipped >= 0) one.clipped = static_cast<int32_t>(clipped.size());
+        primitives.push_back(one);
+      }
+      clipped.insert(clipped.end(), alone.draw.clipped.begin(), alone.draw.clipped.end());
+    }
+    ASSERT_EQ(together.result.tiles, alone.result.tiles) << round;
+    ASSERT_EQ(together.draw.primitives.size(), primitives.size());
+    for (size_t i = 0; i < primitives.size(); ++i) {
+      const draw::Primitive &got = together.draw.primitives[i], &want = primitives[i];
+      ASSERT_EQ(got.primitive_id, want.primitive_id);
+      ASSERT_EQ(got.provoking, want.provoking);
+      ASSERT_EQ(got.back_facing, want.back_facing);
+      ASSERT_EQ(got.clipped, want.clipped);
+      ASSERT_TRUE(std::equal(got.vertex, got.vertex + 3, want.vertex));
+    }
+    ASSERT_EQ(together.draw.clipped.size(), clipped.size());
+    for (const auto counter : {perf::kPtbPrimitivesOutside, perf::kPtbPrimitivesReversed,
+                               perf::kPtbPrimitivesBinned, perf::kPtbPrimitivesClipped})
+      ASSERT_EQ(together.counts[counter], alone.counts[counter]) << counter;
+    kept += primitives.size();
+  }
+  EXPECT_GT(kept, 1000u);
+}
+
 TEST(PrimitiveBinner, WireframeDrawsTheSidesAndPointFillTheVertices) {
   for (const bool points : {false, true}) {
     Scene s;

@@ -46,6 +46,32 @@ draw::Draw draw_of(std::shared_ptr<draw::ShaderRecord> record, uint32_t vertices
   return draw;
 }
 
+/// Vertices that come one group after the other are those that are kept.
+void expect_sink_gets(const JobContext& job, const draw::Draw& draw, Phase phase,
+                      const ShadedVertices& want) {
+  uint32_t count = ~0u;
+  std::vector<uint32_t> words, seen;
+  VertexStages(job).shade(draw, phase,
+                          {.begin =
+                               [&](uint32_t vertices) {
+                                 count = vertices;
+                                 words.resize((vertices + kLanes) * want.rows);
+                                 seen.resize((vertices + kLanes - 1) / kLanes);
+                               },
+                           .take =
+                               [&](uint32_t group, const Lanes* data, uint32_t rows) {
+                                 ASSERT_EQ(rows, want.rows);
+                                 ++seen[group];
+                                 for (uint32_t i = 0; i < kLanes * rows; ++i)
+                                   words[group * kLanes * rows + i] = data[i / kLanes][i % kLanes];
+                               }});
+  ASSERT_EQ(count, want.count);
+  EXPECT_EQ(seen, std::vector<uint32_t>(seen.size(), 1));
+  for (uint32_t v = 0; v < count; ++v)
+    for (uint32_t r = 0; r < want.rows; ++r)
+      ASSERT_EQ(words[(v / kLanes * want.rows + r) * kLanes + v % kLanes], want.word(v, r));
+}
+
 TEST(VertexShading, ProgramsSeeTheRowsOfTheirVertices) {
   for (const auto* profile : {&chip::default_profile(), &profile_42()}) {
     for (const int workers : {0, 3}) {
@@ -59,6 +85,7 @@ TEST(VertexShading, ProgramsSeeTheRowsOfTheirVertices) {
         ASSERT_EQ(shaded.rows, 8u);
         for (uint32_t v = 0; v < kVertices; ++v)
           for (uint32_t r = 0; r < 8; ++r) ASSERT_EQ(shaded.word(v, r), r < 4 ? 4 * v + r : 0u);
+        expect_sink_gets(test.job(), draw, phase, shaded);
       }
       EXPECT_GT(test.counts()[perf::kQpuActive], 2u * (kVertices / 16) * 10);
     }
@@ -160,6 +187,7 @@ TEST(GeometryShading, EmittedVerticesComeInOrder) {
           ASSERT_EQ(out.strip_start[vertex], 1);
         }
       }
+      expect_sink_gets(test.job(), draw, Phase::kBin, out);
     }
   }
 }
