@@ -82,7 +82,23 @@ void source_color(const qpu::TlbSpec& spec, const Lanes* words, LanesF* color) {
   }
 }
 
-/// The same for integer targets, and bit by bit for floats: raw components.
+/// to_unorm8() of four halves in two words, clamped before they are widened.
+Lanes rgba8_of_halves(const Lanes* words) {
+  typedef uint16_t Halves __attribute__((vector_size(64)));
+  constexpr uint16_t kInfinity = 0x7c00, kOne = 0x3c00;
+  const auto rounded = [](Lanes half) { return as_uint(half_to_float(half) * 255.0f + 12582912.0f) & 0xffu; };
+  Lanes packed{};
+  for (uint32_t w = 0; w < 2; ++w) {
+    Halves v = reinterpret_cast<Halves>(words[w]);
+    v = v <= kInfinity ? v : Halves{};  // above are negative ones and NaN
+    v = v < kOne ? v : Halves{} + kOne;
+    const Lanes pair = reinterpret_cast<Lanes>(v);
+    packed |= (rounded(pair & 0xffffu) | rounded(pair >> 16) << 8) << (16 * w);
+  }
+  return packed;
+}
+
+/// source_color() for integer targets, and bit by bit for floats: raw components.
 void source_bits(const qpu::TlbSpec& spec, const Lanes* words, uint32_t one, Lanes* bits) {
   for (uint32_t c = 0; c < 4; ++c) bits[c] = splat(c == 3 ? one : 0u);
   if (spec.kind == Kind::kColor32) {
@@ -280,6 +296,10 @@ void ColorWrite::blend(LanesF* source, const LanesF* destination) const {
 template <ColorType kType>
 void ColorWrite::convert(const qpu::TlbSpec& spec, const Lanes* in, Lanes* out) const {
   constexpr ColorTypeInfo kInfo = info(kType);
+  if (kType == ColorType::k8 && spec.kind == Kind::kColorF16 && spec.words == 2) {
+    out[0] = rgba8_of_halves(in);
+    return;
+  }
   Lanes channels[4];
   const bool same_floats = spec.kind == Kind::kColorF16 ? kType == ColorType::k16F : kType == ColorType::k32F;
   if (kInfo.is_integer || (same_floats && !clamps_)) {

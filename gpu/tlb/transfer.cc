@@ -196,10 +196,13 @@ size_t read_depth_stencil(Tile& tile, const Aspects& moved, const ImageFormat& f
   const uint32_t *const depth = tile.depth(sample), *const stencil = tile.stencil(sample);
   const DepthType from = tile.config.depth_type, to = depth_type_of(format);
   const uint32_t shift = format.numeric == Numeric::kDepth24Stencil ? 8 : 0;
+  // A plane that nobody wrote need not be read: stencil next to depth, mostly.
+  const bool reads_stencil = moved.stencil && !tile.stencil_is_clear;
+  const Lanes clear_stencil = splat(moved.stencil && !reads_stencil ? tile.config.clear_stencil : 0u);
   return for_blocks(tile, y, [&](size_t i, uint32_t, uint32_t offset) {
-    Lanes texel{};
-    if (moved.depth) texel = convert_depth(from, to, load_block(depth, offset)) << shift;
-    if (moved.stencil) texel |= load_block(stencil, offset);
+    Lanes texel = clear_stencil;
+    if (moved.depth) texel |= convert_depth(from, to, load_block(depth, offset)) << shift;
+    if (reads_stencil) texel |= load_block(stencil, offset);
     texels[i] = texel;
   });
 }
