@@ -48,7 +48,9 @@ void peak_flops(benchmark::State& state) {
   const bool wide = has_avx512();
   for (auto _ : state) wide ? multiply_and_add_512() : multiply_and_add_256();
   const double per_iteration = 2.0 * kTurns * (wide ? 16 * kChains512 : 8 * kChains256);
-  state.counters["flop/s"] = benchmark::Counter(per_iteration, benchmark::Counter::kIsIterationInvariantRate);
+  // Of this thread: an invariant counter would be multiplied by the iterations of all.
+  state.counters["flop/s"] = benchmark::Counter(per_iteration * static_cast<double>(state.iterations()),
+                                                benchmark::Counter::kIsRate);
 }
 BENCHMARK(peak_flops)->ThreadPerCpu()->UseRealTime();
 

@@ -144,9 +144,10 @@ void decode_program(benchmark::State& state) {
 }
 BENCHMARK(decode_program)->Name("decode_64_instructions");
 
-// What compiling costs: programs of 512 instructions.
+// What compiling costs: programs of 512 instructions, each another one.
 void compile_program(benchmark::State& state) {
-  std::vector<Instruction> program;
+  constexpr size_t kDigits = 5;  // immediates that are the number of the program
+  std::vector<Instruction> program(kDigits);
   for (int i = 0; i < 128; ++i) {
     program.push_back(I().add(Op::kFadd, to(1 + i % 30), rf(1), rf(2)).mul(Op::kFmul, to(3), rf(3), rf(4)));
     program.push_back(I().add(Op::kFcmp, {kWaddrNop, true}, rf(1), rf(2)).add_flags(FlagWrite::kPushn));
@@ -154,12 +155,16 @@ void compile_program(benchmark::State& state) {
     program.push_back(I().add(Op::kAdd, to(40), rf(1), rf(0)).sig(kLdunif));
   }
   append_end(program);
-  const auto words = assemble(71, program);
   std::vector<uint8_t> memory(1 << 16);
-  std::memcpy(memory.data() + kCode, words.data(), words.size() * 8);
   jit::JitCompiler compiler(target_of(state.range(0)), 0);
   const auto thread = std::make_unique<Thread>();
+  uint32_t number = 0;
   for (auto _ : state) {
+    ++number;
+    for (size_t digit = 0; digit < kDigits; ++digit)
+      program[digit] = I().add(Op::kAdd, to(50), rf(1), imm(number >> (4 * digit) & 15));
+    const auto words = assemble(71, program);
+    std::memcpy(memory.data() + kCode, words.data(), words.size() * 8);
     ProgramCache cache(71, state.range(0) != 0 ? &compiler : nullptr);
     thread->reset();
     thread->memory = Memory(memory.data());

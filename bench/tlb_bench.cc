@@ -28,11 +28,12 @@ struct Frame {
     tile.configure(config);
     tile.begin_tile(1, 1);
     const uint32_t width = config.tile_width, height = config.tile_height;
-    for (uint32_t y = 0; y < height; y += 2)
-      for (uint32_t x = 0; x < width; x += 8) {
+    for (uint32_t y = 0; y < height; y += 4)
+      for (uint32_t x = 0; x < width; x += 4) {
         FragmentBatch& batch = batches.emplace_back();
-        batch.x = width + x + (kLaneIndex >> 2) * 2 + (kLaneIndex & 1u);
-        batch.y = height + y + ((kLaneIndex >> 1) & 1u);
+        batch.x = width + x + ((kLaneIndex >> 1) & 2u) + (kLaneIndex & 1u);
+        batch.y = height + y + ((kLaneIndex >> 2) & 2u) + ((kLaneIndex >> 1) & 1u);
+        batch.is_block = true;
         batch.coverage = splat(multisample ? 0xfu : 1u);
         for (LanesF& z : batch.z) z = splat(0.5f);
       }
@@ -56,10 +57,12 @@ void depth_test(benchmark::State& state, DepthType type, bool stencil) {
   draw.cfg.depth_func = Compare::kLess;
   draw.cfg.z_write = true;
   draw.cfg.stencil = stencil;
+  FragmentBatch batch;
+  frame.tile.fragment_port(draw, batch, false);
   for (auto _ : state)
-    for (FragmentBatch& batch : frame.batches) {
-      batch.coverage = splat(1u);
-      frame.tile.test(draw, batch);
+    for (const FragmentBatch& next : frame.batches) {
+      batch = next;
+      frame.tile.test();
     }
   per_batch(state, frame);
 }
@@ -92,10 +95,13 @@ void color(benchmark::State& state, ColorType type, uint8_t bpp, bool multisampl
                              false, static_cast<uint8_t>(wide ? 4 : 2)};
   const Lanes word = wide ? as_uint(splat(0.5f)) : splat(0x38003800u);
   const Lanes words[4] = {word, word, word, word};
+  FragmentBatch batch;
+  qpu::TlbPort& port = frame.tile.fragment_port(draw, batch, false);
   for (auto _ : state)
-    for (FragmentBatch& batch : frame.batches) {
+    for (const FragmentBatch& next : frame.batches) {
+      batch = next;
       frame.thread->msf = batch.coverage;
-      frame.tile.fragment_port(draw, batch, false).write_color(*frame.thread, spec, words, kAllLanes);
+      port.write_color(*frame.thread, spec, words, kAllLanes);
     }
   per_batch(state, frame);
 }

@@ -31,7 +31,9 @@ std::unique_ptr<Channel> Channel::create(ioctl::UniqueFd* memfd) {
     return nullptr;
   void* memory = mmap(nullptr, bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, memfd->get(), 0);
   if (memory == MAP_FAILED) return nullptr;
-  return std::unique_ptr<Channel>(new Channel(static_cast<wire::Channel*>(memory)));
+  auto* channel = static_cast<wire::Channel*>(memory);
+  channel->client_cpu = channel->daemon_cpu = wire::Channel::kNoCpu;
+  return std::unique_ptr<Channel>(new Channel(channel));
 }
 
 Channel::~Channel() {
@@ -50,6 +52,13 @@ bool Channel::turn_away() const {
 
 bool Channel::is_posted() const {
   return std::atomic_ref<uint32_t>(memory_.request).load(std::memory_order_acquire) == wire::kPosted;
+}
+
+bool Channel::went_to_socket() const {
+  const std::atomic_ref<uint32_t> word(memory_.on_socket);
+  if (word.load(std::memory_order_relaxed) == 0) return false;
+  word.store(0);
+  return true;
 }
 
 void Channel::say_cpu(uint32_t cpu) const { store(memory_.daemon_cpu, cpu); }

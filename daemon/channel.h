@@ -27,7 +27,9 @@ class Channel {
   bool is_posted() const;
   /// Says where the thread runs that looks.
   void say_cpu(uint32_t cpu) const;
-  /// Where the client ran when it posted the last request.
+  /// Whether the client has made a request over the socket since the last call.
+  bool went_to_socket() const;
+  /// Where the client ran when it made the last request.
   uint32_t client_cpu() const;
 
   /// Copies what is posted, and listens again: the client posts nothing before it has its reply.

@@ -11,7 +11,8 @@
 namespace v3d::daemon {
 namespace {
 
-/// Looks at all channels between two at the socket, which is a system call.
+/// Looks at all channels between two at the socket, which is a system call. (Clients say in their channels
+/// when they have sent something there; this is for those that do not, or are no more.)
 constexpr uint32_t kLooks = 512;
 
 void pause() {
@@ -58,11 +59,20 @@ void Express::leave(const std::shared_ptr<Seat>& seat) {
   ++version_;
 }
 
-void Express::look(int socket, int64_t came_ns) {
-  const int64_t before = last_over_ns_.exchange(ioctl::monotonic_ns(), std::memory_order_relaxed);
+void Express::look(const Seat& seat, int socket, int64_t came_ns) {
+  const int64_t now_ns = ioctl::monotonic_ns();
+  const int64_t before = last_over_ns_.exchange(now_ns, std::memory_order_relaxed);
   if (came_ns - before > options_.close_ns || looking_.exchange(true)) return;
-  serve_channels(socket);
+  // Woken up by the client, the thread mostly is where the client is, which could not go on meanwhile.
+  get_out_of_the_way(seat.channel_->client_cpu(), now_ns);
+  serve_channels(seat, socket);
   looking_ = false;
+}
+
+void Express::get_out_of_the_way(uint32_t client_cpu, int64_t now_ns) {
+  if (client_cpu != static_cast<uint32_t>(sched_getcpu()) || now_ns - moved_ns_ < kStay) return;
+  moved_ns_ = now_ns;
+  leave_cpu(client_cpu);
 }
 
 bool Express::serve(Seat& seat) {
@@ -74,48 +84,57 @@ bool Express::serve(Seat& seat) {
   return true;
 }
 
-void Express::serve_channels(int socket) {
+bool Express::find_seats(Seats* seats, uint64_t* version) {
+  const uint64_t now = version_.load();
+  if (now == *version) return true;
+  *version = now;
+  const std::lock_guard lock(mutex_);
+  try {
+    *seats = seats_;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  for (const auto& seat : *seats) {
+    seat->channel_->say_cpu(static_cast<uint32_t>(sched_getcpu()));
+    seat->channel_->listen();
+  }
+  return true;
+}
+
+void Express::serve_channels(const Seat& own, int socket) {
   uint64_t version = ~uint64_t{0};
-  uint32_t cpu = wire::Channel::kNoCpu;
+  uint32_t cpu = wire::Channel::kNoCpu, client_cpu = wire::Channel::kNoCpu;
   Seats seats;
-  int64_t last_ns = ioctl::monotonic_ns(), moved_ns = 0;
-  for (uint32_t looks = 0;; ++looks) {
-    if (const uint64_t now = version_.load(); now != version) {
-      version = now;
-      const std::lock_guard lock(mutex_);
-      try {
-        seats = seats_;
-      } catch (const std::bad_alloc&) {
-        break;
-      }
-      for (const auto& seat : seats) seat->channel_->say_cpu(cpu = static_cast<uint32_t>(sched_getcpu()));
-      for (const auto& seat : seats) seat->channel_->listen();
-    }
+  int64_t last_ns = ioctl::monotonic_ns();
+  for (uint32_t looks = 1; find_seats(&seats, &version); ++looks) {
     if (const auto now = static_cast<uint32_t>(sched_getcpu()); now != cpu) {
       cpu = now;
       for (const auto& seat : seats) seat->channel_->say_cpu(cpu);
     }
-    bool news = false, in_the_way = false;
+    bool news = false, others_news = false, own_news = looks % kLooks == 0;
     for (const auto& seat : seats) {
-      if (!serve(*seat)) continue;
-      news = true;
-      in_the_way = in_the_way || seat->channel_->client_cpu() == cpu;
-    }
-    if (news) {
-      last_ns = ioctl::monotonic_ns();
-      if (in_the_way && last_ns - moved_ns > kStay) {
-        moved_ns = last_ns;
-        leave_cpu(cpu);
+      if (serve(*seat)) {
+        news = true;
+        client_cpu = seat->channel_->client_cpu();
+      } else if (seat->channel_->went_to_socket()) {
+        (seat.get() == &own ? own_news : others_news) = true;
       }
-      continue;
     }
-    if (ioctl::monotonic_ns() - last_ns >= options_.patience_ns) break;
-    if (looks % kLooks == 0 && has_news(socket)) break;
-    pause();
+    if (own_news && has_news(socket)) break;
+    const int64_t now_ns = ioctl::monotonic_ns();
+    if (news || others_news) last_ns = now_ns;
+    if (now_ns - last_ns >= options_.patience_ns) break;
+    if (news)
+      get_out_of_the_way(client_cpu, now_ns);
+    else if (others_news || client_cpu == cpu)
+      sched_yield();  // to the session's thread, or to the client
+    else
+      pause();
   }
   for (const auto& seat : seats)
     while (!seat->channel_->turn_away() && (serve(*seat) || !seat->channel_->is_posted())) {
     }
+  last_over_ns_ = last_ns;
 }
 
 }  // namespace v3d::daemon

@@ -52,20 +52,26 @@ class Express {
 
   /// A session has served a request that came over its socket, and calls this before it waits for the next:
   /// looks at channels until none has had news for a while, if that is worth it and nobody else does.
+  /// @param seat  the session's
   /// @param came_ns  when the request came
-  void look(int socket, int64_t came_ns);
+  void look(const Seat& seat, int socket, int64_t came_ns);
 
  private:
   using Seats = std::vector<std::shared_ptr<Seat>>;
 
-  void serve_channels(int socket);
+  void serve_channels(const Seat& own, int socket);
+  /// Those of now, listening; false when there is no memory.
+  bool find_seats(Seats* seats, uint64_t* version);
   static bool serve(Seat& seat);
+  void get_out_of_the_way(uint32_t client_cpu, int64_t now_ns);
 
   const Options options_;
-  std::atomic<int64_t> last_over_ns_{0};  // end of the last request that came over a socket
-  std::atomic<bool> looking_{false};      // a session is
-  std::atomic<uint64_t> version_{0};      // of seats_
-  std::mutex mutex_;                      // protects seats_
+  std::atomic<int64_t> last_over_ns_{
+      0};                             // end of the last request of those that came over sockets, or of a look
+  std::atomic<bool> looking_{false};  // a session is
+  int64_t moved_ns_ = 0;              // when one that looks last changed its processor; of that session
+  std::atomic<uint64_t> version_{0};  // of seats_
+  std::mutex mutex_;                  // protects seats_
   Seats seats_;
 };
 

@@ -99,7 +99,7 @@ void Session::run() {
       if (seat_) lock = std::unique_lock(seat_->mutex());
       if (!serve(request)) break;
     }
-    if (came_ns) express_->look(fd_, came_ns);
+    if (came_ns) express_->look(*seat_, fd_, came_ns);
   }
   report_left_out(log_client_);
 }

@@ -178,8 +178,9 @@ struct Channel {
   static constexpr uint32_t kMessage = 16256, kNoCpu = ~0u;
 
   uint32_t request;     ///< ChannelRequest
-  uint32_t client_cpu;  ///< on which the request was posted; kNoCpu: not known
-  uint32_t reserved[14];
+  uint32_t client_cpu;  ///< on which the last request was made, here or over the socket; kNoCpu: not known
+  uint32_t on_socket;   ///< by the client: 1 when a request has gone over the socket; cleared by who looks
+  uint32_t reserved[13];
   uint32_t reply;       ///< ChannelReplyState
   uint32_t daemon_cpu;  ///< on which requests are looked for: a client there has to sleep for it to run
   uint32_t reserved2[14];

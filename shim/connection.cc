@@ -25,11 +25,13 @@ constexpr size_t kHeader = sizeof(wire::MessageHeader);
 constexpr uint32_t kWorthAChannel = 16;
 /// So many next ones do without after one that nobody took.
 constexpr uint32_t kNotShort = 4;
-/// So long the thread looks for a reply before it sleeps.
-constexpr uint64_t kPatienceInTheWayNs = 8'000, kPatienceNs = 30'000;
+/// So long the thread looks for a reply before it sleeps: until the request is taken, and from then on.
+constexpr uint64_t kPatienceNs = 30'000, kPatienceTakenNs = 100'000;
+/// So long it waits for the daemon to look at the channel again, when that is this recent.
+constexpr uint64_t kPatienceDeafNs = 10'000, kRecentNs = 100'000;
 
 // initial-exec: no allocation on first access, which may happen inside malloc.
-constexpr Connection kNoConnection{-1, 0, 0, 0, 0, 0, nullptr, 0, 0, 0, false, nullptr, 0};
+constexpr Connection kNoConnection{-1, 0, 0, 0, 0, 0, nullptr, 0, 0, 0, 0, false, nullptr, 0};
 thread_local Connection mine [[gnu::tls_model("initial-exec")]] = kNoConnection;
 
 // Connections of all threads, for the child of a fork to close: (fd + 1) << 32 | inode. Without locks, as
@@ -59,6 +61,7 @@ void disconnect(Connection* c) {
   if (c->channel && c->owner == own_pid()) raw::unmap_memory(c->channel, c->channel_bytes);
   c->channel = nullptr;
   c->short_requests = 0;
+  c->last_short_ns = 0;
   if (c->fd < 0) return;
   if (c == &mine) exchange_in_registry(registry_entry(*c), 0);
   if (is_intact(c->fd, c->dev, c->ino)) raw::close(c->fd);
@@ -379,11 +382,20 @@ bool Call::attach(int fd) {
   return true;
 }
 
+uint32_t Call::say_cpu() {
+  const uint32_t cpu = raw::current_cpu();
+  std::atomic_ref<uint32_t>(connection_->channel->client_cpu).store(cpu, std::memory_order_relaxed);
+  return cpu;
+}
+
 int Call::transmit() {
+  if (connection_->channel) say_cpu();
   wire::MessageHeader header{wire::kMagic, op_, static_cast<uint32_t>(size_), 0};
   memcpy(connection_->buffer, &header, kHeader);
-  return static_cast<int>(
+  const auto error = static_cast<int>(
       send_all(connection_->fd, connection_->buffer, kHeader + size_, attached_, num_attached_));
+  if (connection_->channel) std::atomic_ref<uint32_t>(connection_->channel->on_socket).store(1);
+  return error;
 }
 
 int Call::receive() {
@@ -458,54 +470,72 @@ int Call::take_short_reply() {
   return 0;
 }
 
+/// Whether somebody looks at the channel. Who just did, and serves a socket for a moment, is waited for.
+bool Call::is_listened_to() {
+  Connection* c = connection_;
+  if (c->not_short && c->not_short--) return false;
+  const std::atomic_ref<uint32_t> request(c->channel->request);
+  if (request.load(std::memory_order_relaxed) == wire::kListening) return true;
+  const uint64_t start = raw::fast_monotonic_ns();
+  if (start - c->last_short_ns > kRecentNs) return false;
+  while (raw::fast_monotonic_ns() - start < kPatienceDeafNs) {
+    for (int i = 0; i < 16; ++i) raw::pause();
+    if (request.load(std::memory_order_relaxed) == wire::kListening) return true;
+  }
+  c->last_short_ns = 0;
+  return false;
+}
+
+/// Looks for the reply to what is posted as long as that is better than to sleep.
+/// @param in_the_way  whether the daemon's thread was last seen on this processor
+/// @return  state of the reply
+uint32_t Call::look_for_reply(bool* in_the_way) {
+  const wire::Channel* channel = connection_->channel;
+  const uint32_t cpu = raw::current_cpu();
+  const auto load = [](const uint32_t& word) {
+    return std::atomic_ref<uint32_t>(const_cast<uint32_t&>(word)).load(std::memory_order_acquire);
+  };
+  const uint64_t start = raw::fast_monotonic_ns();
+  for (uint64_t patience = kPatienceNs; raw::fast_monotonic_ns() - start < patience;) {
+    // On this processor the daemon can do nothing unless it is let.
+    *in_the_way = cpu != wire::Channel::kNoCpu && load(channel->daemon_cpu) == cpu;
+    if (*in_the_way) raw::call(SYS_sched_yield);
+    for (int i = 0; i < 16 && load(channel->reply) == wire::kNoReply; ++i) raw::pause();
+    if (load(channel->reply) != wire::kNoReply) break;
+    if (load(channel->request) != wire::kPosted) patience = kPatienceTakenNs;
+  }
+  return load(channel->reply);
+}
+
 bool Call::send_short(int* error) {
   wire::Channel* channel = connection_->channel;
+  if (kHeader + size_ > channel->kMessage || !is_listened_to()) return false;
   std::atomic_ref<uint32_t> request(channel->request), reply(channel->reply);
-  if (connection_->not_short && connection_->not_short--) return false;
-  if (request.load(std::memory_order_relaxed) != wire::kListening || kHeader + size_ > channel->kMessage)
-    return false;
   const wire::MessageHeader header{wire::kMagic, op_, static_cast<uint32_t>(size_), 0};
   memcpy(connection_->buffer, &header, kHeader);
   memcpy(channel->request_message, connection_->buffer, kHeader + size_);
-  const uint32_t cpu = raw::current_cpu();
-  std::atomic_ref<uint32_t>(channel->client_cpu).store(cpu, std::memory_order_relaxed);
+  say_cpu();
   reply.store(wire::kNoReply);
   uint32_t state = wire::kListening;
   if (!request.compare_exchange_strong(state, wire::kPosted)) return false;
-  const uint64_t start = raw::fast_monotonic_ns();
   bool in_the_way = false;
-  for (bool patient = true; patient;) {
-    // On this processor the daemon can do nothing meanwhile.
-    in_the_way = cpu != wire::Channel::kNoCpu && std::atomic_ref<uint32_t>(channel->daemon_cpu).load() == cpu;
-    patient = raw::fast_monotonic_ns() - start < (in_the_way ? kPatienceInTheWayNs : kPatienceNs);
-    for (int i = 0; i < 16 && reply.load(std::memory_order_acquire) == wire::kNoReply; ++i) raw::pause();
-    state = wire::kNoReply;
-    switch (reply.load(std::memory_order_acquire)) {
-      case wire::kReplied:
-        *error = take_short_reply();
-        return true;
-      case wire::kOnSocket:
-        *error = receive();
-        return true;
-      case wire::kDeclined:
-        return false;
-      default:
-        break;
+  uint32_t answer = look_for_reply(&in_the_way);
+  if (answer == wire::kNoReply) {
+    // Nobody is there, or the daemon's thread has no processor: then it is not awake either.
+    state = wire::kPosted;
+    if (request.compare_exchange_strong(state, wire::kListening)) {
+      if (in_the_way) connection_->not_short = kNotShort;
+      return false;
     }
+    if (reply.compare_exchange_strong(answer, wire::kSleeping)) answer = wire::kOnSocket;
   }
-  // Nobody is there, or the daemon's thread has no processor: then it is not awake either.
-  state = wire::kPosted;
-  if (request.compare_exchange_strong(state, wire::kListening)) {
-    connection_->not_short = kNotShort;
-    return false;
-  }
-  state = wire::kNoReply;
-  if (reply.compare_exchange_strong(state, wire::kSleeping) || state == wire::kOnSocket)
-    *error = receive();
-  else if (state == wire::kReplied)
+  if (answer == wire::kDeclined) return false;
+  if (answer == wire::kReplied) {
+    connection_->last_short_ns = raw::fast_monotonic_ns();
     *error = take_short_reply();
-  else
-    return false;  // declined at the last moment
+    return true;
+  }
+  *error = receive();
   return *error != EAGAIN;
 }
 

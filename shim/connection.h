@@ -28,6 +28,7 @@ struct Connection {
   uint32_t channel_bytes;
   uint32_t short_requests;  ///< so far; who makes some is worth a channel
   uint32_t not_short;       ///< so many next ones take the socket, as nobody took one
+  uint64_t last_short_ns;   ///< when the last reply came through the channel; 0: long ago
   bool busy;                ///< a Call uses it: another one below it on the stack is in a signal handler
   uint8_t* buffer;
   size_t capacity;
@@ -72,11 +73,14 @@ class Call {
  private:
   /// Room in the buffer for a message at `start` with that payload.
   bool reserve(size_t start, size_t payload);
+  uint32_t say_cpu();
   int transmit();
   int receive();
   /// Asks for a channel when there have been enough requests to make it worthwhile.
   void want_channel();
   /// Through the channel. False: not at all, the request has to take the socket.
+  bool is_listened_to();
+  uint32_t look_for_reply(bool* in_the_way);
   bool send_short(int* error);
   int take_short_reply();
 

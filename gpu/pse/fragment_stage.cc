@@ -8,6 +8,7 @@
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
+#include "gpu/qpu/run/program.h"
 
 namespace v3d::pse {
 namespace {
@@ -47,12 +48,6 @@ LanesF narrow(const Doubles& v) {
                                  12, 13, 14, 15);
 }
 
-/// Where planes are to be evaluated.
-struct Position {
-  Doubles x, y;  ///< in pixels from the anchor
-  Doubles scale;
-};
-
 /// Centroid of each set of covered samples (cle-and-tiles.md 4.3): index of a sample, or -1 for the centre.
 constexpr int centroid_sample(int coverage) {
   if (coverage == 0 || (coverage & 9) == 9 || (coverage & 6) == 6) return -1;
@@ -83,44 +78,53 @@ float sample_offset(const std::array<int, 4>& offsets, uint32_t sample) {
 
 }  // namespace
 
+/// Where planes are to be evaluated.
+struct FragmentStage::Position {
+  Doubles x, y;  ///< in pixels from the anchor
+  Doubles scale;
+};
+
 /// The set-ups of the quads of a batch, and the position of its pixels in the tile.
+/// @param kOne  all quads are of one primitive
+template <bool kOne>
 struct FragmentStage::Primitives {
-  std::array<const PrimitiveSetup*, kQuads> of;
+  std::array<const PrimitiveSetup*, kOne ? 1 : kQuads> of;
   LanesF x, y;
 
   /// One coefficient per lane.
-  template <bool kOnePrimitive, typename Field>
+  template <typename Field>
   Doubles spread(Field field) const {
-    if constexpr (kOnePrimitive) {
-      const Half v = Half{} + field(*of[0]);
+    if constexpr (kOne) {
+      const double a = field(*of[0]);
+      const Half v = {a, a, a, a, a, a, a, a};
       return {v, v};
+    } else {
+      const double a = field(*of[0]), b = field(*of[1]), c = field(*of[2]), d = field(*of[3]);
+      return {Half{a, a, a, a, b, b, b, b}, Half{c, c, c, c, d, d, d, d}};
     }
-    const double a = field(*of[0]), b = field(*of[1]), c = field(*of[2]), d = field(*of[3]);
-    return {Half{a, a, a, a, b, b, b, b}, Half{c, c, c, c, d, d, d, d}};
   }
   /// The pixels at an offset from their centres, from the anchors of their primitives.
-  template <bool kOnePrimitive>
   Position position(LanesF offset_x, LanesF offset_y) const {
     const auto weights = [](const PrimitiveSetup& s) -> const Weights& { return s.source.spread; };
-    return {widen(x + offset_x) -
-                spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return weights(s).anchor_x; }),
-            widen(y + offset_y) -
-                spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return weights(s).anchor_y; }),
-            spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return weights(s).scale; })};
+    return {widen(x + offset_x) - spread([&](const PrimitiveSetup& s) { return weights(s).anchor_x; }),
+            widen(y + offset_y) - spread([&](const PrimitiveSetup& s) { return weights(s).anchor_y; }),
+            spread([&](const PrimitiveSetup& s) { return weights(s).scale; })};
   }
-  template <bool kOnePrimitive, typename Plane>
+  template <typename Plane>
   LanesF at(Plane plane, const Position& p) const {
-    const Doubles rise =
-        p.x * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_x; }) +
-        p.y * spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).step_y; });
-    return narrow(spread<kOnePrimitive>([&](const PrimitiveSetup& s) { return plane(s).value; }) +
-                  rise * p.scale);
+    const Doubles rise = p.x * spread([&](const PrimitiveSetup& s) { return plane(s).step_x; }) +
+                         p.y * spread([&](const PrimitiveSetup& s) { return plane(s).step_y; });
+    return narrow(spread([&](const PrimitiveSetup& s) { return plane(s).value; }) + rise * p.scale);
+  }
+  LanesF z_at(const Position& p) const {
+    return at([](const PrimitiveSetup& s) { return s.z; }, p);
   }
   /// A word of each primitive.
-  template <bool kOnePrimitive, typename Field>
+  template <typename Field>
   Lanes words(Field field) const {
-    if constexpr (kOnePrimitive) return v3d::splat(field(*of[0]));
-    const uint32_t a = field(*of[0]), b = field(*of[1]), c = field(*of[2]), d = field(*of[3]);
+    if constexpr (kOne) return v3d::splat(field(*of[0]));
+    const uint32_t a = field(*of[0]), b = field(*of[kOne ? 0 : 1]), c = field(*of[kOne ? 0 : 2]),
+                   d = field(*of[kOne ? 0 : 3]);
     return Lanes{a, a, a, a, b, b, b, b, c, c, c, c, d, d, d, d};
   }
 };
@@ -130,12 +134,6 @@ struct FragmentStage::Payload {
   Position at;
   LanesF w, z;
 };
-
-bool FragmentStage::Quads::one_primitive() const {
-  bool one = true;
-  for (int q = 1; q < count; ++q) one &= setup[static_cast<size_t>(q)] == setup[0];
-  return one;
-}
 
 bool FragmentStage::Quads::holds(uint32_t at_x, uint32_t at_y) const {
   for (int q = 0; q < count; ++q)
@@ -179,6 +177,10 @@ void FragmentStage::begin_draw(const PreparedDraw& draw) {
   thread_.four_threads = draw.record().fs.four_threads;
   thread_.final_section = draw.record().fs.final_section;
   thread_.num_varyings = draw.num_components();
+  tests_depth_ = tile_->tests_depth();
+  const qpu::HostProgram* const code = job_.watch ? nullptr : draw.program->compiled(thread_);
+  const auto reads = [&](qpu::Register r) { return code == nullptr || code->inputs().has(r); };
+  reads_ = {reads(isa_.fragment_w), reads(isa_.fragment_centroid_w), reads(isa_.fragment_z)};
 }
 
 bool FragmentStage::end_draw() {
@@ -197,124 +199,167 @@ int FragmentStage::free_setup() const {
 
 void FragmentStage::add_block(int setup, int x, int y, const Lanes& coverage) {
   const LaneMask covered = nonzero(coverage);
-  if (untested_.count == 0 && quads_with_any(covered) == 0x1111) {
-    const Lanes all_x = kBlockX + static_cast<uint32_t>(x), all_y = kBlockY + static_cast<uint32_t>(y);
-    std::memcpy(untested_.x, &all_x, sizeof(all_x));
-    std::memcpy(untested_.y, &all_y, sizeof(all_y));
-    std::memcpy(untested_.coverage, &coverage, sizeof(coverage));
-    untested_.setup.fill(static_cast<uint8_t>(setup));
-    untested_.count = kQuads;
-    test_waiting();
+  const auto quad_x = [x](int q) { return static_cast<uint32_t>(x + 2 * (q & 1)); };
+  const auto quad_y = [y](int q) { return static_cast<uint32_t>(y + (q & 2)); };
+  if (quads_with_any(covered) == 0x1111) {
+    for (int q = 0; q < kQuads; ++q)
+      if (untested_.holds(quad_x(q), quad_y(q))) test_waiting();
+    fill_block(setup, x, y, coverage);
+    run_batch<true>();
     return;
   }
   uint32_t words[kLanes];
   std::memcpy(words, &coverage, sizeof(words));
   for (int q = 0; q < kQuads; ++q) {
     if (((covered >> (4 * q)) & 15) == 0) continue;
-    const auto quad_x = static_cast<uint32_t>(x + 2 * (q & 1)), quad_y = static_cast<uint32_t>(y + (q & 2));
-    if (untested_.holds(quad_x, quad_y)) test_waiting();
-    untested_.push(setup, quad_x, quad_y, words + 4 * q);
+    if (untested_.holds(quad_x(q), quad_y(q))) test_waiting();
+    untested_.push(setup, quad_x(q), quad_y(q), words + 4 * q);
     if (untested_.count == kQuads) test_waiting();
   }
 }
 
-/// Positions, coverage and facing. Lanes without a quad repeat the position of the first one, so that they
-/// stay inside the tile.
-void FragmentStage::fill_batch(const Quads& quads) {
+/// Makes 4x4 pixels of one primitive the batch.
+void FragmentStage::fill_block(int setup, int x, int y, const Lanes& coverage) {
+  batch_.x = kBlockX + static_cast<uint32_t>(x);
+  batch_.y = kBlockY + static_cast<uint32_t>(y);
+  batch_.coverage = coverage;
+  batch_.is_block = true;
+  batch_.back_facing = setups_[static_cast<size_t>(setup)].back_facing ? kAllLanes : LaneMask{0};
+  setup_of_quad_.fill(static_cast<uint8_t>(setup));
+  num_quads_ = kQuads;
+}
+
+/// Makes quads the batch. Lanes without a quad repeat the position of the first one, so that they stay inside
+/// the tile. @return  whether they are of one primitive
+bool FragmentStage::fill_quads(const Quads& quads) {
   batch_.x = load<Lanes>(quads.x);
   batch_.y = load<Lanes>(quads.y);
   batch_.coverage = load<Lanes>(quads.coverage);
+  batch_.is_block = false;
   batch_.back_facing = 0;
-  for (int q = 0; q < quads.count; ++q)
-    if (setups_[quads.setup[static_cast<size_t>(q)]].back_facing)
+  num_quads_ = quads.count;
+  bool one = true;
+  for (int q = 0; q < kQuads; ++q) {
+    const uint8_t setup = quads.setup[q < quads.count ? static_cast<size_t>(q) : 0];
+    setup_of_quad_[static_cast<size_t>(q)] = setup;
+    one &= setup == setup_of_quad_[0];
+    if (setups_[setup].back_facing && q < quads.count)
       batch_.back_facing |= static_cast<LaneMask>(15u << (4 * q));
-  if (quads.count == kQuads) return;
+  }
+  if (quads.count == kQuads) return one;
   const auto used = static_cast<LaneMask>((1u << (4 * quads.count)) - 1);
   const Lanes first = kLaneIndex & 3u;
   batch_.x = select(used, batch_.x, permute(batch_.x, first));
   batch_.y = select(used, batch_.y, permute(batch_.y, first));
   batch_.coverage = select(used, batch_.coverage, Lanes{});
+  return one;
 }
 
-FragmentStage::Primitives FragmentStage::primitives_of(const Quads& quads) const {
-  Primitives p;
-  for (size_t q = 0; q < kQuads; ++q)
-    p.of[q] = &setups_[quads.setup[q < static_cast<size_t>(quads.count) ? q : 0]];
+template <bool kOne>
+FragmentStage::Primitives<kOne> FragmentStage::primitives() const {
+  Primitives<kOne> p;
+  for (size_t q = 0; q < p.of.size(); ++q) p.of[q] = &setups_[setup_of_quad_[q]];
   p.x = __builtin_convertvector(as_int(batch_.x) - tile_x_, LanesF);
   p.y = __builtin_convertvector(as_int(batch_.y) - tile_y_, LanesF);
   return p;
 }
 
-template <bool kOnePrimitive>
-void FragmentStage::compute_depth(const Primitives& primitives) {
-  const uint32_t samples = draw_->four_samples ? 4 : 1;
-  const auto plane = [](const PrimitiveSetup& s) { return s.z; };
-  for (uint32_t s = 0; s < samples; ++s) {
-    const float x = samples == 4 ? sample_offset(kSampleX, s) : 0,
-                y = samples == 4 ? sample_offset(kSampleY, s) : 0;
-    batch_.z[s] =
-        primitives.at<kOnePrimitive>(plane, primitives.position<kOnePrimitive>(v3d::splat(x), v3d::splat(y)));
+/// Depths of the batch where its tests look at them.
+template <bool kOne>
+void FragmentStage::compute_depth(const Primitives<kOne>& primitives, const Position& center) {
+  if (!draw_->four_samples) {
+    batch_.z[0] = primitives.z_at(center);
+    for (uint32_t s = 1; s < 4 && multisample_; ++s) batch_.z[s] = batch_.z[0];
+    return;
   }
-  for (uint32_t s = samples; s < 4 && multisample_; ++s) batch_.z[s] = batch_.z[0];
-}
-
-void FragmentStage::compute_depth(const Quads& quads) {
-  const Primitives primitives = primitives_of(quads);
-  quads.one_primitive() ? compute_depth<true>(primitives) : compute_depth<false>(primitives);
+  for (uint32_t s = 0; s < 4; ++s)
+    batch_.z[s] = primitives.z_at(
+        primitives.position(splat(sample_offset(kSampleX, s)), splat(sample_offset(kSampleY, s))));
 }
 
 /// Runs the tests on the waiting quads, as far as they come before the program, and moves the survivors on.
 void FragmentStage::test_waiting() {
   if (untested_.count == 0) return;
-  fill_batch(untested_);
-  compute_depth(untested_);
-  if (!draw_->early_test) {
-    shade(untested_);
-    untested_.count = 0;
-    return;
+  const bool one = fill_quads(untested_);
+  untested_.count = 0;
+  one ? run_batch<true>() : run_batch<false>();
+}
+
+/// Tests of the batch, if they come before the program. Whole batches go on to it, the rest waits for
+/// company.
+template <bool kOne>
+void FragmentStage::run_batch() {
+  if (tested_.count != 0 && waiting_overlaps()) shade_before_batch();
+  const Primitives<kOne> primitives = this->primitives<kOne>();
+  const Position center = primitives.position(LanesF{}, LanesF{});
+  if (tests_depth_) compute_depth(primitives, center);
+  if (draw_->early_test) {
+    tile_->test();
+    const LaneMask alive = nonzero(batch_.coverage);
+    if (quads_with_any(alive) != 0x1111) return keep_quads(alive);
   }
-  tile_->test(draw_->state(), batch_);
-  const LaneMask alive = nonzero(batch_.coverage);
-  if (tested_.count == 0 && quads_with_any(alive) == 0x1111) {
-    shade(untested_);
-    untested_.count = 0;
-    return;
-  }
-  uint32_t coverage[kLanes];
+  shade(primitives, center);
+}
+
+/// Adds the quads of the batch that have lanes in the mask to those that wait for their program.
+void FragmentStage::keep_quads(LaneMask alive) {
+  uint32_t x[kLanes], y[kLanes], coverage[kLanes];
+  std::memcpy(x, &batch_.x, sizeof(x));
+  std::memcpy(y, &batch_.y, sizeof(y));
   std::memcpy(coverage, &batch_.coverage, sizeof(coverage));
-  for (int q = 0; q < untested_.count; ++q) {
+  const std::array<uint8_t, kQuads> setup = setup_of_quad_;
+  const int count = num_quads_;
+  for (int q = 0; q < count; ++q) {
     if (((alive >> (4 * q)) & 15) == 0) {
       ++counts_[perf::kFepClippedQuads];
       continue;
     }
-    const uint32_t x = untested_.x[4 * q], y = untested_.y[4 * q];
-    if (tested_.holds(x, y)) shade_waiting();
-    tested_.push(untested_.setup[static_cast<size_t>(q)], x, y, coverage + 4 * q);
+    tested_.push(setup[static_cast<size_t>(q)], x[4 * q], y[4 * q], coverage + 4 * q);
     if (tested_.count == kQuads) shade_waiting();
   }
-  untested_.count = 0;
+}
+
+/// Whether a quad that waits for its program lies where one of the batch does.
+bool FragmentStage::waiting_overlaps() const {
+  uint32_t x[kLanes], y[kLanes];
+  std::memcpy(x, &batch_.x, sizeof(x));
+  std::memcpy(y, &batch_.y, sizeof(y));
+  bool overlaps = false;
+  for (int q = 0; q < num_quads_; ++q) overlaps |= tested_.holds(x[4 * q], y[4 * q]);
+  return overlaps;
+}
+
+/// Runs the program on the quads that wait for it, and leaves the batch as it is.
+void FragmentStage::shade_before_batch() {
+  const tlb::FragmentBatch batch = batch_;
+  const std::array<uint8_t, kQuads> setup = setup_of_quad_;
+  const int count = num_quads_;
+  shade_waiting();
+  batch_ = batch;
+  setup_of_quad_ = setup;
+  num_quads_ = count;
 }
 
 void FragmentStage::shade_waiting() {
   if (tested_.count == 0) return;
-  fill_batch(tested_);
-  shade(tested_);
+  const bool one = fill_quads(tested_);
   tested_.count = 0;
+  one ? shade_quads<true>() : shade_quads<false>();
 }
 
-template <bool kOnePrimitive>
-FragmentStage::Payload FragmentStage::payload_at(const Primitives& primitives, LanesF offset_x,
-                                                 LanesF offset_y) const {
-  const Position at = primitives.position<kOnePrimitive>(offset_x, offset_y);
-  const LanesF r = primitives.at<kOnePrimitive>([](const PrimitiveSetup& s) { return s.r; }, at);
-  const LanesF z = primitives.at<kOnePrimitive>([](const PrimitiveSetup& s) { return s.z; }, at);
-  return {at, 1.0f / r, z};
+template <bool kOne>
+void FragmentStage::shade_quads() {
+  const Primitives<kOne> primitives = this->primitives<kOne>();
+  shade(primitives, primitives.position(LanesF{}, LanesF{}));
 }
 
-FragmentStage::Payload FragmentStage::payload_at(const Quads& quads, LanesF offset_x, LanesF offset_y) const {
-  const Primitives primitives = primitives_of(quads);
-  return quads.one_primitive() ? payload_at<true>(primitives, offset_x, offset_y)
-                               : payload_at<false>(primitives, offset_x, offset_y);
+template <bool kOne>
+FragmentStage::Payload FragmentStage::payload_at(const Primitives<kOne>& primitives, const Position& at,
+                                                 bool wants_w, bool wants_z) const {
+  Payload payload{at, {}, {}};
+  if (wants_w) payload.w = 1.0f / primitives.at([](const PrimitiveSetup& s) { return s.r; }, at);
+  if (wants_z) payload.z = primitives.z_at(at);
+  return payload;
 }
 
 void FragmentStage::centroid_offsets(LanesF& x, LanesF& y) const {
@@ -323,11 +368,13 @@ void FragmentStage::centroid_offsets(LanesF& x, LanesF& y) const {
   y = permute(table_y, batch_.coverage);
 }
 
-/// Runs the program on the quads; batch_ holds their positions and what is left of their coverage.
-void FragmentStage::shade(const Quads& quads) {
-  counts_[perf::kFepValidQuads] += static_cast<uint64_t>(quads.count);
-  for (int q = 0; q < quads.count; ++q) {
-    PrimitiveSetup& setup = setups_[quads.setup[static_cast<size_t>(q)]];
+/// Runs the program on the batch: what is left of its coverage.
+/// @param center  of the pixels
+template <bool kOne>
+void FragmentStage::shade(const Primitives<kOne>& primitives, const Position& center) {
+  counts_[perf::kFepValidQuads] += static_cast<uint64_t>(num_quads_);
+  for (size_t q = 0; q < primitives.of.size(); ++q) {
+    PrimitiveSetup& setup = setups_[setup_of_quad_[q]];
     if (setup.varyings_ready) continue;
     set_up_varyings(*draw_, setup.source, setup.coefficients);
     setup.varyings_ready = true;
@@ -338,25 +385,28 @@ void FragmentStage::shade(const Quads& quads) {
       batch_.coverage = coverage & (1u << s);
       if (nonzero(batch_.coverage) == 0) continue;
       const LanesF x = splat(sample_offset(kSampleX, s)), y = splat(sample_offset(kSampleY, s));
-      const Payload payload = payload_at(quads, x, y);
-      shade_pass(quads, payload, payload, x, y, s);
+      const Payload payload =
+          payload_at(primitives, primitives.position(x, y), reads_.w || reads_.centroid_w, reads_.z);
+      shade_pass(primitives, payload, payload, x, y, s);
     }
     return;
   }
-  const Payload payload = payload_at(quads, LanesF{}, LanesF{});
-  const bool whole = nonzero(batch_.coverage != 0xfu ? batch_.coverage : Lanes{}) == 0;
-  if (!multisample_ || whole) {
-    shade_pass(quads, payload, payload, LanesF{}, LanesF{}, 0);
+  const bool whole = !multisample_ || nonzero(batch_.coverage != 0xfu ? batch_.coverage : Lanes{}) == 0;
+  const Payload payload = payload_at(primitives, center, reads_.w || (whole && reads_.centroid_w), reads_.z);
+  if (whole) {
+    shade_pass(primitives, payload, payload, LanesF{}, LanesF{}, 0);
     return;
   }
   LanesF x, y;
   centroid_offsets(x, y);
-  shade_pass(quads, payload, payload_at(quads, x, y), LanesF{}, LanesF{}, 0);
+  const Payload centroid = payload_at(primitives, primitives.position(x, y), reads_.centroid_w, false);
+  shade_pass(primitives, payload, centroid, LanesF{}, LanesF{}, 0);
 }
 
-void FragmentStage::shade_pass(const Quads& quads, const Payload& payload, const Payload& centroid,
-                               LanesF offset_x, LanesF offset_y, uint32_t sample) {
-  compute_varyings(quads, payload, centroid);
+template <bool kOne>
+void FragmentStage::shade_pass(const Primitives<kOne>& primitives, const Payload& payload,
+                               const Payload& centroid, LanesF offset_x, LanesF offset_y, uint32_t sample) {
+  compute_varyings(primitives, payload, centroid);
   thread_.restart();
   thread_.at(isa_.fragment_w) = as_uint(payload.w);
   thread_.at(isa_.fragment_centroid_w) = as_uint(centroid.w);
@@ -371,23 +421,16 @@ void FragmentStage::shade_pass(const Quads& quads, const Payload& payload, const
   run_program();
 }
 
-template <bool kOnePrimitive>
-void FragmentStage::compute_varyings(const Primitives& primitives, const Payload& payload,
+template <bool kOne>
+void FragmentStage::compute_varyings(const Primitives<kOne>& primitives, const Payload& payload,
                                      const Payload& centroid) {
   const uint32_t count = draw_->num_components();
   for (uint32_t i = 0; i < count; ++i) {
     const Position& at = (draw_->is_centroid[i] ? centroid : payload).at;
     const auto plane = [i](const PrimitiveSetup& s) { return s.coefficients.plane(i); };
-    varyings_[i].vp = draw_->is_flat[i] ? Lanes{} : as_uint(primitives.at<kOnePrimitive>(plane, at));
-    varyings_[i].c =
-        primitives.words<kOnePrimitive>([i](const PrimitiveSetup& s) { return s.coefficients.c[i]; });
+    varyings_[i].vp = draw_->is_flat[i] ? Lanes{} : as_uint(primitives.at(plane, at));
+    varyings_[i].c = primitives.words([i](const PrimitiveSetup& s) { return s.coefficients.c[i]; });
   }
-}
-
-void FragmentStage::compute_varyings(const Quads& quads, const Payload& payload, const Payload& centroid) {
-  const Primitives primitives = primitives_of(quads);
-  quads.one_primitive() ? compute_varyings<true>(primitives, payload, centroid)
-                        : compute_varyings<false>(primitives, payload, centroid);
 }
 
 void FragmentStage::run_program() {

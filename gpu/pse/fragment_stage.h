@@ -50,28 +50,38 @@ class FragmentStage {
     alignas(64) uint32_t x[kLanes], y[kLanes], coverage[kLanes];
     bool holds(uint32_t at_x, uint32_t at_y) const;
     void push(int setup_index, uint32_t at_x, uint32_t at_y, const uint32_t* quad_coverage);
-    bool one_primitive() const;
   };
+  struct Position;
   struct Payload;
+  template <bool kOne>
   struct Primitives;
-  Primitives primitives_of(const Quads& quads) const;
+  template <bool kOne>
+  Primitives<kOne> primitives() const;
 
   void test_waiting();
   void shade_waiting();
-  void fill_batch(const Quads& quads);
-  void compute_depth(const Quads& quads);
-  template <bool kOnePrimitive>
-  void compute_depth(const Primitives& primitives);
-  void shade(const Quads& quads);
-  void shade_pass(const Quads& quads, const Payload& payload, const Payload& centroid, LanesF offset_x,
-                  LanesF offset_y, uint32_t sample);
-  Payload payload_at(const Quads& quads, LanesF offset_x, LanesF offset_y) const;
-  template <bool kOnePrimitive>
-  Payload payload_at(const Primitives& primitives, LanesF offset_x, LanesF offset_y) const;
+  void fill_block(int setup, int x, int y, const Lanes& coverage);
+  bool fill_quads(const Quads& quads);
+  template <bool kOne>
+  void run_batch();
+  void keep_quads(LaneMask alive);
+  bool waiting_overlaps() const;
+  void shade_before_batch();
+  template <bool kOne>
+  void compute_depth(const Primitives<kOne>& primitives, const Position& center);
+  template <bool kOne>
+  void shade_quads();
+  template <bool kOne>
+  void shade(const Primitives<kOne>& primitives, const Position& center);
+  template <bool kOne>
+  void shade_pass(const Primitives<kOne>& primitives, const Payload& payload, const Payload& centroid,
+                  LanesF offset_x, LanesF offset_y, uint32_t sample);
+  template <bool kOne>
+  Payload payload_at(const Primitives<kOne>& primitives, const Position& at, bool wants_w,
+                     bool wants_z) const;
   void centroid_offsets(LanesF& x, LanesF& y) const;
-  void compute_varyings(const Quads& quads, const Payload& payload, const Payload& centroid);
-  template <bool kOnePrimitive>
-  void compute_varyings(const Primitives& primitives, const Payload& payload, const Payload& centroid);
+  template <bool kOne>
+  void compute_varyings(const Primitives<kOne>& primitives, const Payload& payload, const Payload& centroid);
   void run_program();
 
   const JobContext& job_;
@@ -86,7 +96,14 @@ class FragmentStage {
   int tile_x_ = 0, tile_y_ = 0;
   const PreparedDraw* draw_ = nullptr;
   Quads untested_, tested_;
-  tlb::FragmentBatch batch_;  // the one that the port of the draw refers to
+  bool tests_depth_ = true;  // of draw_
+  /// What its program looks at, of the payload.
+  struct {
+    bool w, centroid_w, z;
+  } reads_{};
+  tlb::FragmentBatch batch_;                     // the one that the port of the draw refers to
+  int num_quads_ = 0;                            // of it
+  std::array<uint8_t, kQuads> setup_of_quad_{};  // of those that it lacks, the first one's
   std::array<PrimitiveSetup, kSetups> setups_;
 };
 

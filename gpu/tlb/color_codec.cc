@@ -201,11 +201,15 @@ LanesF from_unorm(Lanes v, uint32_t bits) {
   return __builtin_convertvector(as_int(v), LanesF) / static_cast<float>(max_of(bits));
 }
 
-/// Up to 16 bits; clamped, rounded to nearest, NaN gives 0.
+/// Up to 16 bits, rounded to nearest, of 0..1 or what is rounded to them.
+Lanes round_to_unorm(LanesF v, uint32_t bits) {
+  return as_uint(v * static_cast<float>(max_of(bits)) + 12582912.0f) & max_of(bits);
+}
+/// The same, clamped; NaN gives 0.
 Lanes to_unorm(LanesF v, uint32_t bits) {
   v = v > 0.0f ? v : LanesF{};
   v = v < 1.0f ? v : splat(1.0f);
-  return as_uint(v * static_cast<float>(max_of(bits)) + 12582912.0f) & max_of(bits);
+  return round_to_unorm(v, bits);
 }
 
 /// Dithering adds these to the value before the fraction is dropped, so that what a field can hold stays as
@@ -238,31 +242,171 @@ const ImageFormat& image_format(uint8_t number) {
   return number < 64 && format.name ? format : kUnknown;
 }
 
-ColorCodec::ColorCodec(const ImageFormat& format, const RenderTarget& target, const LoadStore& packet)
-    : format_(format), target_(target), force_alpha_1_(packet.force_alpha_1) {
-  for (uint8_t c = 0; c < 4; ++c) load_order_[c] = store_order_[c] = c;
-  // Loads reverse first, stores swap first: Mesa v3dvx_meta_common.c, emit_image_load.
-  if (packet.channel_reverse) std::reverse(load_order_, load_order_ + 4);
-  if (packet.rb_swap) {
-    std::swap(load_order_[0], load_order_[2]);
-    std::swap(store_order_[0], store_order_[2]);
-  }
-  if (packet.channel_reverse) std::reverse(store_order_, store_order_ + 4);
+/// One channel of sixteen texels, and all of them.
+template <ColorType kType, ColorCodec::Domain kDomain, Numeric kNumeric>
+struct ColorCodec::Coder {
+  static constexpr bool kIsHalf = kDomain == Domain::kHalf;
+  /// Between the channels of the target and the domain.
+  static constexpr bool kUnorm8AsFloat = kDomain == Domain::kFloat && kType == ColorType::k8;
+  static constexpr uint32_t kOne = kDomain == Domain::kBits     ? one_of(kType)
+                                   : kDomain == Domain::kUnorm8 ? 0xff
+                                   : kIsHalf                    ? 0x3c00
+                                                                : 0x3f800000;
 
+  static Lanes decode(const ColorCodec& codec, int channel, const Lanes* texel) {
+    const Field& field = codec.format_.fields[channel];
+    if (field.bits == 0) return splat(channel == 3 ? kOne : 0u);
+    const Lanes raw = extract(field, codec.format_.numeric == Numeric::kSint, texel);
+    if constexpr (kDomain == Domain::kBits) return raw;
+    if constexpr (kDomain == Domain::kUnorm8) return replicate_to_8(raw, field.bits);
+    const auto from_half = [](Lanes half) { return kIsHalf ? half : as_uint(half_to_float(half)); };
+    const auto from_float = [](LanesF v) { return kIsHalf ? float_to_half(v) : as_uint(v); };
+    if (kNumeric == Numeric::kSrgb && channel < 3) return from_half(srgb_to_half(raw));
+    if (kNumeric == Numeric::kHlg && channel < 3) return from_half(hlg_to_half(raw));
+    switch (kNumeric) {
+      case Numeric::kFloat:
+        return from_float(as_float(raw));
+      case Numeric::kSmallFloat:
+        return from_half(raw << (15u - field.bits));
+      case Numeric::kHalf:
+        return from_half(raw);
+      default:
+        return from_float(from_unorm(raw, field.bits));
+    }
+  }
+
+  /// @return  the field's value at bit 0
+  static Lanes encode(const ColorCodec& codec, int channel, Lanes value, uint32_t strip) {
+    const Field& field = codec.format_.fields[channel];
+    if constexpr (kDomain == Domain::kBits) return value & max_of(field.bits);
+    const auto unorm = [&](LanesF v) {
+      const bool dithered = ((codec.dither_ >> (channel == 3)) & 1) != 0;
+      if (dithered) [[unlikely]]
+        return to_dithered_unorm(v, field.bits, strip);
+      return kDomain == Domain::kUnorm8 ? round_to_unorm(v, field.bits) : to_unorm(v, field.bits);
+    };
+    if constexpr (kDomain == Domain::kUnorm8) return field.bits == 8 ? value : unorm(from_unorm8(value));
+    const auto as_half = [&] { return kIsHalf ? value : float_to_half(as_float(value)); };
+    const auto as_number = [&] { return kIsHalf ? half_to_float(value) : as_float(value); };
+    if (kNumeric == Numeric::kSrgb && channel < 3) return half_to_srgb(as_half());
+    if (kNumeric == Numeric::kHlg && channel < 3) return half_to_hlg(as_half());
+    switch (kNumeric) {
+      case Numeric::kFloat:
+        return as_uint(as_number());
+      case Numeric::kSmallFloat:
+        return half_to_small_float(as_half(), field.bits);
+      case Numeric::kHalf:
+        return as_half();
+      default:
+        return unorm(as_number());
+    }
+  }
+
+  static void load(const ColorCodec& codec, std::span<const ColorWords> texels, ColorWords* colors) {
+    for (size_t i = 0; i < texels.size(); ++i) {
+      Lanes channels[4];
+      for (int c = 0; c < 4; ++c) channels[c] = decode(codec, c, texels[i].data());
+      if (codec.reverse_) std::reverse(channels, channels + 4);
+      if (codec.swap_) std::swap(channels[0], channels[2]);
+      if (codec.force_alpha_1_) channels[3] = splat(kOne);
+      if constexpr (kUnorm8AsFloat)
+        for (Lanes& channel : channels) channel = to_unorm8(as_float(channel));
+      pack_channels(kType, channels, colors[i].data());
+    }
+  }
+
+  static void store(const ColorCodec& codec, std::span<const ColorWords> colors, uint32_t strip,
+                    ColorWords* texels) {
+    codec.format_.bytes <= 4 ? store_texels<false>(codec, colors, strip, texels)
+                             : store_texels<true>(codec, colors, strip, texels);
+  }
+  /// @param kWide  of several words
+  template <bool kWide>
+  static void store_texels(const ColorCodec& codec, std::span<const ColorWords> colors, uint32_t strip,
+                           ColorWords* texels) {
+    for (size_t i = 0; i < colors.size(); ++i) {
+      Lanes channels[4];
+      unpack_channels(kType, codec.words_, colors[i].data(), channels);
+      if constexpr (kUnorm8AsFloat)
+        for (Lanes& channel : channels) channel = as_uint(from_unorm8(channel));
+      if (codec.swap_) std::swap(channels[0], channels[2]);
+      if (codec.reverse_) std::reverse(channels, channels + 4);
+      ColorWords texel{};
+      for (int c = 0; c < 4; ++c) {
+        const Field& field = codec.format_.fields[c];
+        if (field.bits != 0)
+          texel[kWide ? field.shift / 32 : 0] |= encode(codec, c, channels[c], strip) << (field.shift % 32u);
+      }
+      for (size_t w = 0; w < (kWide ? kMaxWords : 1); ++w) texels[i][w] = texel[w];
+    }
+  }
+
+  static constexpr Functions kFunctions = {load, store};
+};
+
+template <ColorType kType>
+ColorCodec::Functions ColorCodec::functions(Domain domain, Numeric numeric) {
+  if constexpr (!info(kType).is_integer) {
+    constexpr Domain kDomain = kType == ColorType::k16F ? Domain::kHalf : Domain::kFloat;
+    if (domain == Domain::kUnorm8) return Coder<kType, Domain::kUnorm8, Numeric::kUnorm>::kFunctions;
+    if (domain != Domain::kBits) switch (numeric) {
+        case Numeric::kSrgb:
+          return Coder<kType, kDomain, Numeric::kSrgb>::kFunctions;
+        case Numeric::kHlg:
+          return Coder<kType, kDomain, Numeric::kHlg>::kFunctions;
+        case Numeric::kHalf:
+          return Coder<kType, kDomain, Numeric::kHalf>::kFunctions;
+        case Numeric::kSmallFloat:
+          return Coder<kType, kDomain, Numeric::kSmallFloat>::kFunctions;
+        case Numeric::kFloat:
+          return Coder<kType, kDomain, Numeric::kFloat>::kFunctions;
+        default:
+          return Coder<kType, kDomain, Numeric::kUnorm>::kFunctions;
+      }
+  }
+  return Coder<kType, Domain::kBits, Numeric::kUint>::kFunctions;
+}
+
+ColorCodec::Functions ColorCodec::functions(ColorType type, Domain domain, Numeric numeric) {
+  using Choose = Functions (*)(Domain, Numeric);
+  static constexpr Choose kOfType[] = {
+      functions<ColorType::k8I>,  functions<ColorType::k8Ui>,  functions<ColorType::k8>,
+      functions<ColorType::k16I>, functions<ColorType::k16Ui>, functions<ColorType::k16F>,
+      functions<ColorType::k32I>, functions<ColorType::k32Ui>, functions<ColorType::k32F>};
+  return kOfType[static_cast<int>(type)](domain, numeric);
+}
+
+/// rgba8 of every kind with R/B swap alone.
+const ColorCodec::Functions ColorCodec::kSwappedBytes = {
+    [](const ColorCodec&, std::span<const ColorWords> texels, ColorWords* colors) {
+      for (size_t i = 0; i < texels.size(); ++i) colors[i][0] = swap_bytes_0_and_2(texels[i][0]);
+    },
+    [](const ColorCodec&, std::span<const ColorWords> colors, uint32_t, ColorWords* texels) {
+      for (size_t i = 0; i < colors.size(); ++i) texels[i][0] = swap_bytes_0_and_2(colors[i][0]);
+    }};
+
+ColorCodec::ColorCodec(const ImageFormat& format, const RenderTarget& target, const LoadStore& packet)
+    : format_(format),
+      words_(color_words(target)),
+      force_alpha_1_(packet.force_alpha_1),
+      reverse_(packet.channel_reverse),
+      swap_(packet.rb_swap) {
   const ColorTypeInfo& type = info(target.type);
+  Domain domain;
   const bool integer_format = format.numeric == Numeric::kUint || format.numeric == Numeric::kSint;
   if (type.is_integer || integer_format ||
       (format.numeric == Numeric::kFloat && target.type == ColorType::k32F))
-    domain_ = Domain::kBits;
+    domain = Domain::kBits;
   else if (target.type == ColorType::k16F)
-    domain_ = Domain::kHalf;
+    domain = Domain::kHalf;
   else if (target.type == ColorType::k8 && format.numeric == Numeric::kUnorm && at_most_8_bits(format))
-    domain_ = Domain::kUnorm8;
+    domain = Domain::kUnorm8;
   else
-    domain_ = Domain::kFloat;
+    domain = Domain::kFloat;
 
-  bool same_fields =
-      domain_ == Domain::kBits || domain_ == Domain::kUnorm8 || format.numeric == Numeric::kHalf;
+  functions_ = functions(target.type, domain, format.numeric);
+
+  bool same_fields = domain == Domain::kBits || domain == Domain::kUnorm8 || format.numeric == Numeric::kHalf;
   const uint32_t channels = color_channels(target);
   for (uint32_t c = 0; c < 4; ++c)
     same_fields &= c < channels
@@ -270,113 +414,9 @@ ColorCodec::ColorCodec(const ImageFormat& format, const RenderTarget& target, co
                        : format.fields[c].bits == 0;
   if (same_fields && !force_alpha_1_ && !packet.channel_reverse) {
     if (!packet.rb_swap) copies_ = true;
-    swapped_bytes_ = packet.rb_swap && type.bits == 8;
+    if (packet.rb_swap && type.bits == 8) functions_ = kSwappedBytes;
   }
-  if (format.numeric == Numeric::kUnorm && domain_ != Domain::kBits && !same_fields) dither_ = packet.dither;
-}
-
-Lanes ColorCodec::one() const {
-  switch (domain_) {
-    case Domain::kBits:
-      return splat(one_of(target_.type));
-    case Domain::kUnorm8:
-      return splat(0xffu);
-    case Domain::kHalf:
-      return splat(0x3c00u);
-    case Domain::kFloat:
-      break;
-  }
-  return as_uint(splat(1.0f));
-}
-
-Lanes ColorCodec::decode(int channel, const Lanes* texel) const {
-  const Field& field = format_.fields[channel];
-  if (field.bits == 0) return channel == 3 ? one() : Lanes{};
-  const Lanes raw = extract(field, format_.numeric == Numeric::kSint, texel);
-  if (domain_ == Domain::kBits) return raw;
-  if (domain_ == Domain::kUnorm8) return replicate_to_8(raw, field.bits);
-  Lanes half;
-  switch (format_.numeric) {
-    case Numeric::kSrgb:
-    case Numeric::kHlg:
-      if (channel < 3) {
-        half = format_.numeric == Numeric::kSrgb ? srgb_to_half(raw) : hlg_to_half(raw);
-        break;
-      }
-      [[fallthrough]];
-    case Numeric::kUnorm: {
-      const LanesF value = from_unorm(raw, field.bits);
-      return domain_ == Domain::kHalf ? float_to_half(value) : as_uint(value);
-    }
-    case Numeric::kFloat:
-      return domain_ == Domain::kHalf ? float_to_half(as_float(raw)) : raw;
-    case Numeric::kSmallFloat:
-      half = raw << (15u - field.bits);
-      break;
-    default:
-      half = raw;
-  }
-  return domain_ == Domain::kHalf ? half : as_uint(half_to_float(half));
-}
-
-/// @return  the field's value at bit 0
-Lanes ColorCodec::encode(int channel, Lanes value, uint32_t strip) const {
-  const Field& field = format_.fields[channel];
-  if (domain_ == Domain::kBits) return value & max_of(field.bits);
-  const auto unorm = [&](LanesF v) {
-    const bool dithered = ((dither_ >> (channel == 3)) & 1) != 0;
-    return dithered ? to_dithered_unorm(v, field.bits, strip) : to_unorm(v, field.bits);
-  };
-  if (domain_ == Domain::kUnorm8) return field.bits == 8 ? value : unorm(from_unorm8(value));
-  const bool is_half = domain_ == Domain::kHalf;
-  const auto as_half = [&] { return is_half ? value : float_to_half(as_float(value)); };
-  switch (format_.numeric) {
-    case Numeric::kSrgb:
-      if (channel < 3) return half_to_srgb(as_half());
-      return unorm(is_half ? half_to_float(value) : as_float(value));
-    case Numeric::kHlg:
-      if (channel < 3) return half_to_hlg(as_half());
-      [[fallthrough]];
-    case Numeric::kUnorm:
-      return unorm(is_half ? half_to_float(value) : as_float(value));
-    case Numeric::kFloat:
-      return is_half ? as_uint(half_to_float(value)) : value;
-    case Numeric::kSmallFloat:
-      return half_to_small_float(as_half(), field.bits);
-    default:
-      return as_half();
-  }
-}
-
-void ColorCodec::load(const Lanes* texel, Lanes* words) const {
-  if (swapped_bytes_) {
-    words[0] = swap_bytes_0_and_2(texel[0]);
-    return;
-  }
-  Lanes decoded[4], channels[4];
-  for (int c = 0; c < 4; ++c) decoded[c] = decode(c, texel);
-  for (int c = 0; c < 4; ++c) channels[c] = decoded[load_order_[c]];
-  if (force_alpha_1_) channels[3] = one();
-  if (domain_ == Domain::kFloat && target_.type == ColorType::k8)
-    for (Lanes& channel : channels) channel = to_unorm8(as_float(channel));
-  pack_channels(target_.type, color_words(target_), channels, words);
-}
-
-void ColorCodec::store(const Lanes* words, uint32_t strip, Lanes* texel) const {
-  if (swapped_bytes_) {
-    texel[0] = swap_bytes_0_and_2(words[0]);
-    return;
-  }
-  Lanes channels[4];
-  unpack_channels(target_.type, color_words(target_), words, channels);
-  if (domain_ == Domain::kFloat && target_.type == ColorType::k8)
-    for (Lanes& channel : channels) channel = as_uint(from_unorm8(channel));
-  for (uint32_t w = 0; w < kMaxWords; ++w) texel[w] = Lanes{};
-  for (int c = 0; c < 4; ++c) {
-    const Field& field = format_.fields[c];
-    if (field.bits != 0)
-      texel[field.shift / 32] |= encode(c, channels[store_order_[c]], strip) << (field.shift % 32u);
-  }
+  if (format.numeric == Numeric::kUnorm && domain != Domain::kBits && !same_fields) dither_ = packet.dither;
 }
 
 bool can_average(ColorType type) { return !info(type).is_integer; }
@@ -403,7 +443,7 @@ void average_samples(ColorType type, uint32_t words, const Lanes samples[kMaxSam
     const LanesF mean = sums[c] * 0.25f;
     channels[c] = type == ColorType::k16F ? float_to_half(mean) : as_uint(mean);
   }
-  pack_channels(type, words, channels, out);
+  pack_channels(type, channels, out);
 }
 
 }  // namespace v3d::tlb

@@ -2,6 +2,8 @@
 /// (cle-and-tiles.md 6.1). Internal to the TLB.
 #pragma once
 
+#include <array>
+#include <span>
 #include <string>
 
 #include "gpu/tlb/tile.h"
@@ -43,22 +45,13 @@ inline bool is_color(const ImageFormat& format) {
   return format.numeric > Numeric::kUnsupported && format.numeric < Numeric::kDepth32F;
 }
 
-/// Sixteen pixels between memory and render target. Texels and colours are kMaxWords long, low word first;
-/// what the format or the target has no use for is unspecified.
+/// Texels or colours of sixteen pixels, low word first; what the format or the target has no use for is
+/// unspecified.
+using ColorWords = std::array<Lanes, kMaxWords>;
+
+/// Pixels between memory and render target.
 class ColorCodec {
  public:
-  ColorCodec(const ImageFormat& format, const RenderTarget& target, const LoadStore& packet);
-
-  void load(const Lanes* texel, Lanes* words) const;
-  /// @param strip  number of the 8x2 block's two rows in the frame, modulo 2: where it is in the dither
-  /// matrix
-  void store(const Lanes* words, uint32_t strip, Lanes* texel) const;
-  /// Texels depend on where they are.
-  bool dithers() const { return dither_ != 0; }
-  /// The texel is these words of the target, bit by bit: neither function is needed.
-  bool copies() const { return copies_; }
-
- private:
   /// The form in which channels pass from one side to the other, chosen so that equal types keep every bit.
   enum class Domain : uint8_t {
     kBits,    ///< raw channels
@@ -66,18 +59,45 @@ class ColorCodec {
     kHalf,    ///< bits of a float16
     kFloat,
   };
-  Lanes decode(int channel, const Lanes* texel) const;
-  Lanes encode(int channel, Lanes value, uint32_t strip) const;
-  Lanes one() const;
+
+  ColorCodec(const ImageFormat& format, const RenderTarget& target, const LoadStore& packet);
+
+  void load(std::span<const ColorWords> texels, ColorWords* colors) const {
+    functions_.load(*this, texels, colors);
+  }
+  /// @param strip  number of the 8x2 blocks' two rows in the frame, modulo 2: where they are in the dither
+  /// matrix
+  void store(std::span<const ColorWords> colors, uint32_t strip, ColorWords* texels) const {
+    functions_.store(*this, colors, strip, texels);
+  }
+  /// Texels depend on where they are.
+  bool dithers() const { return dither_ != 0; }
+  /// The texel is these words of the target, bit by bit: neither function is needed.
+  bool copies() const { return copies_; }
+
+ private:
+  /// Both directions for one type, domain and kind of numbers; bits and places of the fields are data.
+  struct Functions {
+    void (*load)(const ColorCodec& codec, std::span<const ColorWords> texels, ColorWords* colors);
+    void (*store)(const ColorCodec& codec, std::span<const ColorWords> colors, uint32_t strip,
+                  ColorWords* texels);
+  };
+  template <ColorType kType, Domain kDomain, Numeric kNumeric>
+  struct Coder;
+  template <ColorType kType>
+  static Functions functions(Domain domain, Numeric numeric);
+  static Functions functions(ColorType type, Domain domain, Numeric numeric);
+  static const Functions kSwappedBytes;
 
   const ImageFormat& format_;
-  const RenderTarget& target_;
-  Domain domain_;
+  const uint32_t words_;  // of the target
+  Functions functions_;
   bool force_alpha_1_ = false;
-  uint8_t dither_ = 0;          // as LoadStore has it, 0 where it changes nothing
-  bool swapped_bytes_ = false;  // rgba8 of every kind with R/B swap alone
+  uint8_t dither_ = 0;  // as LoadStore has it, 0 where it changes nothing
   bool copies_ = false;
-  uint8_t load_order_[4], store_order_[4];  // source channel of each channel
+  // Loads reverse the channels first, stores exchange red and blue first (Mesa v3dvx_meta_common.c,
+  // emit_image_load).
+  bool reverse_ = false, swap_ = false;
 };
 
 /// The average of the four samples of a pixel; only types 8, 16F and 32F have one.

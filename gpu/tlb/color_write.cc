@@ -64,6 +64,13 @@ LanesF term(BlendFactor which, int channel, LanesF color, const LanesF* source, 
 
 /// The colour of a program's words. Components it does not write: 0, and 1 for alpha.
 void source_color(const qpu::TlbSpec& spec, const Lanes* words, LanesF* color) {
+  if (spec.kind == Kind::kColorF16 && spec.words == 2) [[likely]] {
+    for (uint32_t w = 0; w < 2; ++w) {
+      color[2 * w] = half_to_float(words[w] & 0xffffu);
+      color[2 * w + 1] = half_to_float(words[w] >> 16);
+    }
+    return;
+  }
   for (uint32_t c = 0; c < 4; ++c) color[c] = splat(c == 3 ? 1.0f : 0.0f);
   if (spec.kind == Kind::kColor32) {
     for (uint32_t c = 0; c < spec.words && c < 4; ++c) color[c] = as_float(words[c]);
@@ -102,14 +109,6 @@ Lanes clamp_integer(const ColorTypeInfo& type, Lanes v) {
   return as_uint(value);
 }
 
-/// Stored words to floats; only for types that blend.
-void load_color(const RenderTarget& target, const Lanes* stored, LanesF* color) {
-  Lanes channels[4];
-  unpack_channels(target.type, color_words(target), stored, channels);
-  for (int c = 0; c < 4; ++c)
-    color[c] = target.type == ColorType::k8 ? from_unorm8(channels[c]) : half_to_float(channels[c]);
-}
-
 bool can_blend(const RenderTarget& target) {
   return target.type == ColorType::k8 || target.type == ColorType::k16F;
 }
@@ -136,7 +135,7 @@ void ColorWrite::prepare(Tile& tile, uint32_t rt, const draw::DrawState& state) 
   words_ = color_words(target);
   Lanes written[4], packed[4];
   for (uint32_t c = 0; c < 4; ++c) written[c] = splat((mask >> c) & 1 ? 0u : ~0u);
-  pack_channels(target.type, words_, written, packed);
+  pack_channels(target.type, written, packed);
   writes_anything_ = false;
   writes_all_ = true;
   for (uint32_t w = 0; w < words_; ++w) {
@@ -158,14 +157,12 @@ void ColorWrite::prepare(Tile& tile, uint32_t rt, const draw::DrawState& state) 
                : target.clamp == Clamp::kHlg && color ? 12.0f
                                                       : 1.0f;
   }
-  blends_ = blend;
-  if (blend) decode_blend(tile, state.blend[rt], state.blend_color);
-
-  function_ = write_any;
-  if (target.type == ColorType::k8 && writes_all_) {
-    if (!blend) function_ = write_rgba8<false>;
-    if (blend && decode_linear()) function_ = write_rgba8<true>;
+  Blend how = Blend::kNone;
+  if (blend) {
+    decode_blend(tile, state.blend[rt], state.blend_color);
+    how = target.type == ColorType::k8 && decode_linear() ? Blend::kLinear : Blend::kAny;
   }
+  function_ = find_function(target.type, how);
 }
 
 void ColorWrite::decode_blend(Tile& tile, const draw::BlendConfig& config,
@@ -280,91 +277,92 @@ void ColorWrite::blend(LanesF* source, const LanesF* destination) const {
 }
 
 /// Words of a program to words of the target, without blending.
+template <ColorType kType>
 void ColorWrite::convert(const qpu::TlbSpec& spec, const Lanes* in, Lanes* out) const {
-  const ColorTypeInfo& type = info(target_.type);
+  constexpr ColorTypeInfo kInfo = info(kType);
   Lanes channels[4];
-  const bool same_floats =
-      spec.kind == Kind::kColorF16 ? target_.type == ColorType::k16F : target_.type == ColorType::k32F;
-  if (type.is_integer || (same_floats && !clamps_)) {
-    source_bits(spec, in, one_of(target_.type), channels);
-    if (type.is_integer && target_.clamp == Clamp::kInt)
-      for (Lanes& channel : channels) channel = clamp_integer(type, channel);
+  const bool same_floats = spec.kind == Kind::kColorF16 ? kType == ColorType::k16F : kType == ColorType::k32F;
+  if (kInfo.is_integer || (same_floats && !clamps_)) {
+    source_bits(spec, in, one_of(kType), channels);
+    if (kInfo.is_integer && target_.clamp == Clamp::kInt)
+      for (Lanes& channel : channels) channel = clamp_integer(kInfo, channel);
   } else {
     LanesF color[4];
     source_color(spec, in, color);
-    clamp(color);
+    if (kType != ColorType::k8) clamp(color);  // to_unorm8() does
     for (int c = 0; c < 4; ++c)
-      channels[c] = target_.type == ColorType::k8     ? to_unorm8(color[c])
-                    : target_.type == ColorType::k16F ? float_to_half(color[c])
-                                                      : as_uint(color[c]);
+      channels[c] = kType == ColorType::k8     ? to_unorm8(color[c])
+                    : kType == ColorType::k16F ? float_to_half(color[c])
+                                               : as_uint(color[c]);
   }
-  pack_channels(target_.type, words_, channels, out);
+  pack_channels(kType, channels, out);
 }
 
-void ColorWrite::write_any(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
-                           const LiveLanes& live) {
+/// The source, which is clamped, blended with stored words.
+template <ColorType kType, ColorWrite::Blend kBlend>
+void ColorWrite::blend_words(const LanesF* source, const Lanes* old, Lanes* out) const {
+  Lanes channels[4];
+  unpack_channels(kType, words_, old, channels);
+  LanesF color[4], destination[4];
+  for (int c = 0; c < 4; ++c)
+    destination[c] = kType == ColorType::k8 ? from_unorm8(channels[c]) : half_to_float(channels[c]);
+  if constexpr (kBlend == Blend::kLinear) {  // of type 8, without NaN
+    for (int c = 0; c < 4; ++c) {
+      const Linear& l = linear_[c];
+      color[c] = source[c] * (l.s0 + l.s1 * source[3]) + destination[c] * (l.d0 + l.d1 * source[3]);
+    }
+  } else {
+    std::copy(source, source + 4, color);
+    blend(color, destination);
+    clamp(color);
+  }
+  for (int c = 0; c < 4; ++c)
+    channels[c] = kType == ColorType::k8 ? to_unorm8(color[c]) : float_to_half(color[c]);
+  pack_channels(kType, channels, out);
+}
+
+template <ColorType kType, ColorWrite::Blend kBlend>
+void ColorWrite::write_as(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
+                          const LiveLanes& live) {
+  constexpr bool kBlends = kBlend != Blend::kNone;
+  const uint32_t num_words = std::min<uint32_t>(plan.words_, info(kType).bits / 8);
+  const bool replaces = !kBlends && live.all && plan.writes_all_;
   Lanes result[kMaxWords];
   LanesF source[4];
   for (uint32_t s = 0; s < tile.samples(); ++s) {
     if (s == 0 || spec.per_sample) {
       const Lanes* const in = words + (spec.per_sample ? s * spec.words : 0);
-      if (plan.blends_) {
+      if constexpr (kBlends) {
         source_color(spec, in, source);
         plan.clamp(source);
       } else {
-        plan.convert(spec, in, result);
+        plan.convert<kType>(spec, in, result);
       }
+    }
+    if (replaces) {
+      for (uint32_t w = 0; w < num_words; ++w) store_quads(tile.color(plan.rt_, s, w), live.quads, result[w]);
+      continue;
     }
     const LanesI lanes = sample_lanes(live.samples, s);
     Lanes old[kMaxWords];
-    for (uint32_t w = 0; w < plan.words_; ++w) old[w] = load_quads(tile.color(plan.rt_, s, w), live.quads);
-    if (plan.blends_) {
-      LanesF color[4], destination[4];
-      std::copy(source, source + 4, color);
-      load_color(plan.target_, old, destination);
-      plan.blend(color, destination);
-      plan.clamp(color);
-      Lanes channels[4];
-      for (int c = 0; c < 4; ++c)
-        channels[c] = plan.target_.type == ColorType::k8 ? to_unorm8(color[c]) : float_to_half(color[c]);
-      pack_channels(plan.target_.type, plan.words_, channels, result);
-    }
-    for (uint32_t w = 0; w < plan.words_; ++w) {
+    for (uint32_t w = 0; w < num_words; ++w) old[w] = load_quads(tile.color(plan.rt_, s, w), live.quads);
+    if constexpr (kBlends) plan.blend_words<kType, kBlend>(source, old, result);
+    for (uint32_t w = 0; w < num_words; ++w) {
       const Lanes bits = as_uint(lanes) & plan.write_bits_[w];
       store_quads(tile.color(plan.rt_, s, w), live.quads, (result[w] & bits) | (old[w] & ~bits));
     }
   }
 }
 
-/// Type 8, no masks, and blending (if any) of the Linear form.
-template <bool kBlend>
-void ColorWrite::write_rgba8(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
-                             const LiveLanes& live) {
-  if (spec.kind != Kind::kColorF16 || spec.words != 2 || spec.per_sample)
-    return write_any(plan, tile, spec, words, live);
-  LanesF source[4];
-  source_color(spec, words, source);
-  Lanes packed{};
-  if constexpr (kBlend) {
-    plan.clamp(source);
-  } else {
-    for (int c = 0; c < 4; ++c) packed |= to_unorm8(source[c]) << (8 * c);
-  }
-  for (uint32_t s = 0; s < tile.samples(); ++s) {
-    uint32_t* const plane = tile.color(plan.rt_, s, 0);
-    const Lanes old = load_quads(plane, live.quads);
-    if constexpr (kBlend) {
-      packed = Lanes{};
-      for (int c = 0; c < 4; ++c) {
-        const Linear& l = plan.linear_[c];
-        const LanesF destination = from_unorm8((old >> (8 * c)) & 0xffu);
-        // Without NaN: the source is clamped.
-        const LanesF color = source[c] * (l.s0 + l.s1 * source[3]) + destination * (l.d0 + l.d1 * source[3]);
-        packed |= to_unorm8(color) << (8 * c);
-      }
-    }
-    store_quads(plane, live.quads, sample_lanes(live.samples, s) ? packed : old);
-  }
+ColorWrite::Function ColorWrite::find_function(ColorType type, Blend blend) {
+  using enum ColorType;
+  if (blend == Blend::kLinear) return write_as<k8, Blend::kLinear>;
+  if (blend == Blend::kAny) return type == k8 ? write_as<k8, Blend::kAny> : write_as<k16F, Blend::kAny>;
+  static constexpr Function kOpaque[] = {
+      write_as<k8I, Blend::kNone>,  write_as<k8Ui, Blend::kNone>,  write_as<k8, Blend::kNone>,
+      write_as<k16I, Blend::kNone>, write_as<k16Ui, Blend::kNone>, write_as<k16F, Blend::kNone>,
+      write_as<k32I, Blend::kNone>, write_as<k32Ui, Blend::kNone>, write_as<k32F, Blend::kNone>};
+  return kOpaque[static_cast<int>(type)];
 }
 
 void read_color(const RenderTarget& target, const qpu::TlbSpec& spec, const Lanes* stored, Lanes* words) {

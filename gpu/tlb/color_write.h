@@ -9,6 +9,7 @@ namespace v3d::tlb {
 /// Everything one access needs to know of its lanes.
 struct LiveLanes {
   Lanes samples;  ///< bits of the samples to write, per lane
+  bool all;       ///< every sample of every lane
   QuadOffsets quads;
 };
 
@@ -28,15 +29,18 @@ class ColorWrite {
 
  private:
   using Function = void (*)(const ColorWrite&, Tile&, const qpu::TlbSpec&, const Lanes*, const LiveLanes&);
-  static void write_any(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
-                        const LiveLanes& live);
-  template <bool kBlend>
-  static void write_rgba8(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
-                          const LiveLanes& live);
+  enum class Blend : uint8_t { kNone, kLinear, kAny };
+  template <ColorType kType, Blend kBlend>
+  static void write_as(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
+                       const LiveLanes& live);
+  static Function find_function(ColorType type, Blend blend);
   void decode_blend(Tile& tile, const draw::BlendConfig& config, const std::array<float, 4>& constant);
   bool decode_linear();
   void clamp(LanesF* color) const;
+  template <ColorType kType>
   void convert(const qpu::TlbSpec& spec, const Lanes* in, Lanes* out) const;
+  template <ColorType kType, Blend kBlend>
+  void blend_words(const LanesF* source, const Lanes* old, Lanes* out) const;
   void blend(LanesF* source, const LanesF* destination) const;
 
   Function function_ = nullptr;
@@ -45,7 +49,7 @@ class ColorWrite {
   uint32_t words_ = 1;                   // color_words(target_)
   uint32_t write_bits_[kMaxWords] = {};  // of each word; from the colour mask
   bool writes_anything_ = true, writes_all_ = true;
-  bool blends_ = false, clamps_ = false;
+  bool clamps_ = false;
   float low_[4] = {}, high_[4] = {};  // limits of source and result, if clamps_
   draw::BlendMode mode_[4] = {};      // of each channel, as the factors
   draw::BlendFactor source_factor_[4] = {}, destination_factor_[4] = {};

@@ -16,18 +16,28 @@ bool same_bytes(const T& a, const T& b) {
 static_assert(std::has_unique_object_representations_v<draw::CfgBits>);
 static_assert(std::has_unique_object_representations_v<draw::StencilConfig>);
 
-/// In the order of the stored format.
+/// Stored depths as what compares in their order.
 template <DepthType kType>
-struct Ordered {
-  static LanesI less(Lanes a, Lanes b) {
-    if constexpr (kType == DepthType::k32F) return as_float(a) < as_float(b);
-    return as_int(a) < as_int(b);
-  }
-  static LanesI equal(Lanes a, Lanes b) {
-    if constexpr (kType == DepthType::k32F) return as_float(a) == as_float(b);
-    return as_int(a) == as_int(b);
-  }
-};
+auto ordered(Lanes stored) {
+  if constexpr (kType == DepthType::k32F)
+    return as_float(stored);
+  else
+    return as_int(stored);
+}
+
+template <Compare kFunc, typename Vector>
+LanesI passes(Vector fragment, Vector stored) {
+  constexpr bool kLess = passes_when(kFunc, 0), kEqual = passes_when(kFunc, 1),
+                 kGreater = passes_when(kFunc, 2);
+  if constexpr (kLess && kGreater)
+    return kEqual ? ~LanesI{} : fragment != stored;
+  else if constexpr (kLess)
+    return kEqual ? fragment <= stored : fragment < stored;
+  else if constexpr (kGreater)
+    return kEqual ? fragment >= stored : fragment > stored;
+  else
+    return kEqual ? fragment == stored : LanesI{};
+}
 
 Lanes apply(StencilOp op, Lanes stored, uint32_t ref) {
   switch (op) {
@@ -51,10 +61,12 @@ Lanes apply(StencilOp op, Lanes stored, uint32_t ref) {
   return stored;
 }
 
-void count_quads(perf::Counts& counts, uint32_t covered, uint32_t stencil_passed, uint32_t all_passed) {
-  const uint32_t quads = quads_with_any(covered);
-  const uint32_t passed = quads_with_any(all_passed);
-  counts[perf::kTlbQuadsStencilFail] += std::popcount(quads & ~quads_with_any(stencil_passed));
+void count_stencil(perf::Counts& counts, uint32_t covered, uint32_t stencil_passed) {
+  counts[perf::kTlbQuadsStencilFail] +=
+      std::popcount(quads_with_any(covered) & ~quads_with_any(stencil_passed));
+}
+void count_quads(perf::Counts& counts, uint32_t covered, uint32_t all_passed) {
+  const uint32_t quads = quads_with_any(covered), passed = quads_with_any(all_passed);
   counts[perf::kTlbQuadsZStencilFail] += std::popcount(quads & ~passed);
   counts[perf::kTlbQuadsZStencilPass] += std::popcount(passed);
 }
@@ -83,69 +95,87 @@ Lanes DepthTest::stencil_update(const Face& face, Lanes stored, LanesI stencil_p
   return (stored & ~face.write_mask) | (updated & face.write_mask);
 }
 
-template <DepthType kType, bool kFull>
+/// kernel() for one function, as a value: what is not ordered passes where unequal numbers would.
+template <typename Vector>
+LanesI DepthTest::passes_any(Vector fragment, Vector stored) const {
+  const LanesI less = fragment<stored, equal = fragment == stored, greater = fragment> stored;
+  return (less & on_less_) | (equal & on_equal_) | (greater & on_greater_) |
+         (~(less | equal | greater) & on_unordered_);
+}
+
+template <DepthType kType, int kTests, bool kMultisample>
 void DepthTest::kernel(const DepthTest& test, Tile& tile, const FragmentBatch& batch, const LanesF* z,
                        int z_step, Lanes& coverage) {
-  using Order = Ordered<kType>;
+  constexpr bool kAll = kTests == kAllTests;
   const LaneMask covered = nonzero(coverage);
   if (covered == 0) return;
   const QuadOffsets quads = tile.quads(batch, covered);
-  const uint32_t samples = tile.samples();
   uint32_t any_stencil_passed = 0, any_passed = 0;
   Lanes survivors{};
 
-  for (uint32_t s = 0; s < samples; ++s) {
+  for (uint32_t s = 0; s < (kMultisample ? kMaxSamples : 1); ++s) {
     const LanesI alive = sample_lanes(coverage, s);
     LanesF limited = z[static_cast<int>(s) * z_step];
-    limited = limited > test.lowest_ ? limited : test.lowest_;
-    limited = limited < test.highest_ ? limited : test.highest_;
+    if (test.clamps_) {
+      limited = limited > test.lowest_ ? limited : test.lowest_;
+      limited = limited < test.highest_ ? limited : test.highest_;
+    }
     const Lanes fragment = to_stored_depth(kType, limited);
     uint32_t* const depth_plane = tile.depth(s);
     const Lanes stored = load_quads(depth_plane, quads);
+    const auto number = ordered<kType>(stored);
 
-    const LanesI less = Order::less(fragment, stored), equal = Order::equal(fragment, stored);
-    LanesI passed = (less & test.on_less_) | (equal & test.on_equal_);
-    if constexpr (kType == DepthType::k32F) {
-      const LanesI greater = Order::less(stored, fragment);
-      passed |= (greater & test.on_greater_) | (~(less | equal | greater) & test.on_unordered_);
-    } else {
-      passed |= ~(less | equal) & test.on_greater_;
-    }
-
-    LanesI in_bounds = alive, stencil_passed = alive;
-    if constexpr (kFull) {
+    LanesI passed, stencil_passed = alive;
+    if constexpr (kAll) {
+      passed = test.passes_any(ordered<kType>(fragment), number);
+      LanesI in_bounds = alive;
       if (test.bounds_)
-        in_bounds &= ~(Order::less(stored, test.bounds_min_) | Order::less(test.bounds_max_, stored));
+        in_bounds &=
+            ~((number < ordered<kType>(test.bounds_min_)) | (ordered<kType>(test.bounds_max_) < number));
       stencil_passed = in_bounds;
-      if (test.stencil_) {
-        uint32_t* const stencil_plane = tile.stencil(s);
-        const Lanes old = load_quads(stencil_plane, quads);
-        const LanesI back = expand(batch.back_facing);
-        LanesI stencil = stencil_passes(test.front_, old);
-        if (batch.back_facing != 0) stencil = back ? stencil_passes(test.back_, old) : stencil;
-        Lanes updated = stencil_update(test.front_, old, stencil, passed);
-        if (batch.back_facing != 0)
-          updated = back ? stencil_update(test.back_, old, stencil, passed) : updated;
-        store_quads(stencil_plane, quads, in_bounds ? updated : old);
-        stencil_passed &= stencil;
-      }
+      if (test.stencil_)
+        stencil_passed &= test.run_stencil(tile.stencil(s), quads, batch.back_facing, in_bounds, passed);
+    } else {
+      passed = passes<static_cast<Compare>(kTests)>(ordered<kType>(fragment), number);
     }
     passed &= stencil_passed;
     if (test.write_depth_) store_quads(depth_plane, quads, passed ? fragment : stored);
 
-    if constexpr (kFull) any_stencil_passed |= nonzero(as_uint(stencil_passed));
+    if constexpr (kAll) any_stencil_passed |= nonzero(as_uint(stencil_passed));
     const LaneMask passed_lanes = nonzero(as_uint(passed));
     any_passed |= passed_lanes;
     tile.occlusion += static_cast<uint64_t>(std::popcount(passed_lanes));
     survivors |= as_uint(passed) & (1u << s);
   }
   if (test.write_depth_) tile.depth_is_clear = false;
-  if (kFull && test.stencil_) tile.stencil_is_clear = false;
+  if (kAll && test.stencil_) tile.stencil_is_clear = false;
   coverage = survivors;
-  count_quads(tile.counts, covered, kFull ? any_stencil_passed : covered, any_passed);
+  if constexpr (kAll) count_stencil(tile.counts, covered, any_stencil_passed);
+  count_quads(tile.counts, covered, any_passed);
 }
 
-void DepthTest::prepare(DepthType type, const draw::DrawState& state) {
+/// Tests and updates the stencil of one sample. @return  the lanes that pass
+LanesI DepthTest::run_stencil(uint32_t* plane, const QuadOffsets& quads, LaneMask back_facing,
+                              LanesI in_bounds, LanesI depth_passed) const {
+  const Lanes old = load_quads(plane, quads);
+  const LanesI back = expand(back_facing);
+  LanesI passed = stencil_passes(front_, old);
+  if (back_facing != 0) passed = back ? stencil_passes(back_, old) : passed;
+  Lanes updated = stencil_update(front_, old, passed, depth_passed);
+  if (back_facing != 0) updated = back ? stencil_update(back_, old, passed, depth_passed) : updated;
+  store_quads(plane, quads, in_bounds ? updated : old);
+  return passed;
+}
+
+void DepthTest::count(const DepthTest&, Tile& tile, const FragmentBatch&, const LanesF*, int,
+                      Lanes& coverage) {
+  const LaneMask covered = nonzero(coverage);
+  for (uint32_t s = 0; s < tile.samples(); ++s)
+    tile.occlusion += static_cast<uint64_t>(std::popcount(nonzero(coverage & (1u << s))));
+  count_quads(tile.counts, covered, covered);
+}
+
+void DepthTest::prepare(DepthType type, bool multisample, const draw::DrawState& state) {
   const std::array<float, 4> bounds = {state.depth_bounds_min, state.depth_bounds_max, state.z_min_clip,
                                        state.z_max_clip};
   if (kernel_ && type == type_ && same_bytes(cfg_key_, state.cfg) && same_bytes(front_key_, state.front) &&
@@ -164,6 +194,7 @@ void DepthTest::prepare(DepthType type, const draw::DrawState& state) {
   write_depth_ = state.cfg.z_write;
   stencil_ = state.cfg.stencil;
   bounds_ = state.cfg.depth_bounds;
+  clamps_ = state.cfg.z_clamp;
   lowest_ = splat(state.cfg.z_clamp ? state.z_min_clip : 0.0f);
   highest_ = splat(state.cfg.z_clamp ? state.z_max_clip : 1.0f);
   bounds_min_ = to_stored_depth(type, splat(state.depth_bounds_min));
@@ -171,12 +202,18 @@ void DepthTest::prepare(DepthType type, const draw::DrawState& state) {
   front_ = decode(state.front);
   back_ = decode(state.back);
 
-  static constexpr Kernel kKernels[3][2] = {
-      {kernel<DepthType::k32F, false>, kernel<DepthType::k32F, true>},
-      {kernel<DepthType::k24, false>, kernel<DepthType::k24, true>},
-      {kernel<DepthType::k16, false>, kernel<DepthType::k16, true>},
+  if (!stencil_ && !bounds_ && !write_depth_ && state.cfg.depth_func == Compare::kAlways) {
+    kernel_ = count;
+    return;
+  }
+  constexpr auto kTests = std::make_integer_sequence<int, kAllTests + 1>();
+  static constexpr std::array<Kernel, kAllTests + 1> kKernels[3][2] = {
+      {kernels<DepthType::k32F, false>(kTests), kernels<DepthType::k32F, true>(kTests)},
+      {kernels<DepthType::k24, false>(kTests), kernels<DepthType::k24, true>(kTests)},
+      {kernels<DepthType::k16, false>(kTests), kernels<DepthType::k16, true>(kTests)},
   };
-  kernel_ = kKernels[static_cast<int>(type)][stencil_ || bounds_];
+  const int tests = stencil_ || bounds_ ? kAllTests : static_cast<int>(state.cfg.depth_func) & 7;
+  kernel_ = kKernels[static_cast<int>(type)][multisample][static_cast<size_t>(tests)];
 }
 
 }  // namespace v3d::tlb

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 
 #include "gpu/tlb/tile.h"
 
@@ -12,10 +13,12 @@ namespace v3d::tlb {
 class DepthTest {
  public:
   /// Decodes the state unless it is that of the last call.
-  void prepare(DepthType type, const draw::DrawState& state);
+  void prepare(DepthType type, bool multisample, const draw::DrawState& state);
   /// Forgets the state: the tile's types changed.
   void reset() { kernel_ = nullptr; }
 
+  /// False: all fragments pass without a look at their depths, which are not stored either.
+  bool reads_depth() const { return kernel_ != count; }
   /// Tests and updates every sample of the coverage; failing ones leave it. prepare() came before.
   /// @param z  depth of sample s at z[s * z_step]: step 0 gives all samples the same
   void run(Tile& tile, const FragmentBatch& batch, const LanesF* z, int z_step, Lanes& coverage) const {
@@ -28,10 +31,23 @@ class DepthTest {
     Compare func;
     draw::StencilOp fail, depth_fail, pass;
   };
+  static constexpr int kAllTests = 8;  ///< behind the values of Compare
   using Kernel = void (*)(const DepthTest&, Tile&, const FragmentBatch&, const LanesF*, int, Lanes&);
-  template <DepthType kType, bool kFull>
+  /// @param kTests  a Compare: of depth alone. kAllTests: those of the values below
+  template <DepthType kType, int kTests, bool kMultisample>
   static void kernel(const DepthTest& test, Tile& tile, const FragmentBatch& batch, const LanesF* z,
                      int z_step, Lanes& coverage);
+  /// Nothing is tested and nothing updated.
+  static void count(const DepthTest& test, Tile& tile, const FragmentBatch& batch, const LanesF* z,
+                    int z_step, Lanes& coverage);
+  template <DepthType kType, bool kMultisample, int... kTests>
+  static constexpr std::array<Kernel, sizeof...(kTests)> kernels(std::integer_sequence<int, kTests...>) {
+    return {kernel<kType, kTests, kMultisample>...};
+  }
+  template <typename Vector>
+  LanesI passes_any(Vector fragment, Vector stored) const;
+  LanesI run_stencil(uint32_t* plane, const QuadOffsets& quads, LaneMask back_facing, LanesI in_bounds,
+                     LanesI depth_passed) const;
   static LanesI stencil_passes(const Face& face, Lanes stored);
   static Lanes stencil_update(const Face& face, Lanes stored, LanesI stencil_passed, LanesI depth_passed);
   static Face decode(const draw::StencilConfig& config);
@@ -39,6 +55,7 @@ class DepthTest {
   Kernel kernel_ = nullptr;
   int32_t on_less_ = 0, on_equal_ = 0, on_greater_ = 0, on_unordered_ = 0;  // all ones: the fragment passes
   bool write_depth_ = false, stencil_ = false, bounds_ = false;
+  bool clamps_ = false;                // to other limits than those of stored depths
   LanesF lowest_{}, highest_{};        // limits of depth: Z clamp, also for depth that programs write
   Lanes bounds_min_{}, bounds_max_{};  // stored format
   Face front_{}, back_{};

@@ -11,7 +11,7 @@ void FragmentPort::begin_draw(const draw::DrawState& state, FragmentBatch& batch
   late_test_ = late_test;
   ready_targets_ = 0;
   last_target_ = kMaxRenderTargets;
-  if (late_test) depth_test_.prepare(tile_.config.depth_type, state);
+  depth_test_.prepare(tile_.config.depth_type, tile_.config.multisample, state);
 }
 
 void FragmentPort::reset() {
@@ -20,11 +20,6 @@ void FragmentPort::reset() {
   depth_test_.reset();
   for (ColorWrite& write : color_writes_) write.reset();
   ready_targets_ = 0;
-}
-
-void FragmentPort::test_early(const draw::DrawState& state, FragmentBatch& batch) {
-  depth_test_.prepare(tile_.config.depth_type, state);
-  depth_test_.run(tile_, batch, batch.z, 1, batch.coverage);
 }
 
 void FragmentPort::write_depth(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes z, LaneMask exec) {
@@ -43,7 +38,8 @@ void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, co
   const uint32_t rt = spec.render_target;
   if (!tile_.has_target(rt)) return;
   LiveLanes live;
-  live.samples = thread.msf & batch_->coverage & as_uint(expand(exec));
+  live.samples = thread.msf & batch_->coverage;
+  if (exec != kAllLanes) live.samples &= as_uint(expand(exec));
   const LaneMask pixels = nonzero(live.samples);
   if (pixels == 0) return;
   ColorWrite& write = color_writes_[rt];
@@ -52,6 +48,7 @@ void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, co
     ready_targets_ |= 1u << rt;
   }
   if (!write.writes_anything()) return;
+  live.all = pixels == kAllLanes && (tile_.samples() == 1 || nonzero(live.samples ^ 0xfu) == 0);
   live.quads = tile_.quads(*batch_, pixels);
   write.write(tile_, spec, words, live);
   tile_.color_is_clear[rt] = false;

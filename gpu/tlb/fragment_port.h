@@ -12,8 +12,9 @@ class FragmentPort final : public qpu::TlbPort {
 
   /// Points the port at a draw. Both references stay in use until the next call.
   void begin_draw(const draw::DrawState& state, FragmentBatch& batch, bool late_test);
-  /// Depth bounds, stencil and depth tests before the program.
-  void test_early(const draw::DrawState& state, FragmentBatch& batch);
+  /// Depth bounds, stencil and depth tests of the draw's batch, before the program.
+  void test_early() { depth_test_.run(tile_, *batch_, batch_->z, 1, batch_->coverage); }
+  bool tests_depth() const { return depth_test_.reads_depth(); }
   /// The tile was configured anew.
   void reset();
 

@@ -21,6 +21,29 @@ Lanes load_halves(const uint8_t* first, const uint8_t* second) {
   return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
+void store_4_bytes(const Lanes* texel, const BlockRows& rows) {
+  const Lanes v = quads_to_rows(texel[0]);
+  const Words4 part[4] = {
+      __builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7),
+      __builtin_shufflevector(v, v, 8, 9, 10, 11), __builtin_shufflevector(v, v, 12, 13, 14, 15)};
+  for (int i = 0; i < 2; ++i) {
+    std::memcpy(rows.piece[i], &part[i], sizeof(Words4));
+    std::memcpy(rows.piece[i] + rows.lower, &part[2 + i], sizeof(Words4));
+  }
+}
+
+void load_4_bytes(const BlockRows& rows, Lanes* texel) {
+  Words4 part[4];
+  for (int i = 0; i < 2; ++i) {
+    std::memcpy(&part[i], rows.piece[i], sizeof(Words4));
+    std::memcpy(&part[2 + i], rows.piece[i] + rows.lower, sizeof(Words4));
+  }
+  const Words8 upper = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
+  const Words8 lower = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
+  texel[0] = rows_to_quads(
+      __builtin_shufflevector(upper, lower, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+}
+
 void store_8_bytes(const Lanes* texel, const BlockRows& rows) {
   const Lanes a = quads_to_rows(texel[0]), b = quads_to_rows(texel[1]);
   const Lanes upper = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -127,7 +150,7 @@ void store_block(uint32_t cpp, const Lanes* texel, const BlockRows& rows) {
       return;
     }
     case 4:
-      return store_block_4(texel, rows);
+      return store_4_bytes(texel, rows);
     case 8:
       return store_8_bytes(texel, rows);
     default:
@@ -157,7 +180,7 @@ void load_block(uint32_t cpp, const BlockRows& rows, Lanes* texel) {
       return;
     }
     case 4:
-      return load_block_4(rows, texel);
+      return load_4_bytes(rows, texel);
     case 8:
       return load_8_bytes(rows, texel);
     default:

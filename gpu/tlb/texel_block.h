@@ -26,27 +26,32 @@ inline Lanes rows_to_quads(Lanes v) {
   return __builtin_shufflevector(v, v, 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
 }
 
-/// Texels of four bytes.
-inline void store_block_4(const Lanes* texel, const BlockRows& rows) {
-  const Lanes v = quads_to_rows(texel[0]);
-  const Words4 part[4] = {
-      __builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7),
-      __builtin_shufflevector(v, v, 8, 9, 10, 11), __builtin_shufflevector(v, v, 12, 13, 14, 15)};
-  for (int i = 0; i < 2; ++i) {
-    std::memcpy(rows.piece[i], &part[i], sizeof(Words4));
-    std::memcpy(rows.piece[i] + rows.lower, &part[2 + i], sizeof(Words4));
-  }
+/// Texels of four bytes in a tiled image, where the two rows of a piece are adjacent, and back.
+inline void store_tiled_block_4(Lanes v, uint8_t* left, uint8_t* right) {
+  const Words8 first = __builtin_shufflevector(v, v, 0, 1, 4, 5, 2, 3, 6, 7),
+               second = __builtin_shufflevector(v, v, 8, 9, 12, 13, 10, 11, 14, 15);
+  std::memcpy(left, &first, sizeof first);
+  std::memcpy(right, &second, sizeof second);
 }
-inline void load_block_4(const BlockRows& rows, Lanes* texel) {
-  Words4 part[4];
-  for (int i = 0; i < 2; ++i) {
-    std::memcpy(&part[i], rows.piece[i], sizeof(Words4));
-    std::memcpy(&part[2 + i], rows.piece[i] + rows.lower, sizeof(Words4));
-  }
-  const Words8 upper = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
-  const Words8 lower = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
-  texel[0] = rows_to_quads(
-      __builtin_shufflevector(upper, lower, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+inline Lanes load_tiled_block_4(const uint8_t* left, const uint8_t* right) {
+  Words8 first, second;
+  std::memcpy(&first, left, sizeof first);
+  std::memcpy(&second, right, sizeof second);
+  return __builtin_shufflevector(first, second, 0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15);
+}
+
+/// The same in a raster image, where the pieces of a row are.
+inline void store_raster_block_4(Lanes v, uint8_t* upper, uint8_t* lower) {
+  const Words8 first = __builtin_shufflevector(v, v, 0, 1, 4, 5, 8, 9, 12, 13),
+               second = __builtin_shufflevector(v, v, 2, 3, 6, 7, 10, 11, 14, 15);
+  std::memcpy(upper, &first, sizeof first);
+  std::memcpy(lower, &second, sizeof second);
+}
+inline Lanes load_raster_block_4(const uint8_t* upper, const uint8_t* lower) {
+  Words8 first, second;
+  std::memcpy(&first, upper, sizeof first);
+  std::memcpy(&second, lower, sizeof second);
+  return __builtin_shufflevector(first, second, 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
 }
 
 /// @param cpp    1, 2, 4, 8 or 16

@@ -42,34 +42,6 @@ LanesF from_stored_depth(DepthType type, Lanes stored) {
   return depth_from_unorm(stored, max_depth(type));
 }
 
-void unpack_channels(ColorType type, uint32_t words, const Lanes* in, Lanes* channels) {
-  const uint32_t bits = info(type).bits, per_word = 32 / bits;
-  for (uint32_t c = 0; c < 4; ++c) {
-    const uint32_t word = c / per_word;
-    if (word >= words) {
-      channels[c] = splat(c == 3 ? one_of(type) : 0u);
-      continue;
-    }
-    const uint32_t up = 32 - bits - c % per_word * bits, down = 32 - bits;
-    const Lanes top = in[word] << up;
-    channels[c] = info(type).is_signed ? as_uint(as_int(top) >> static_cast<int>(down)) : top >> down;
-  }
-}
-
-void pack_channels(ColorType type, uint32_t words, const Lanes* channels, Lanes* out) {
-  switch (info(type).bits) {
-    case 8:
-      out[0] = (channels[0] & 0xffu) | ((channels[1] & 0xffu) << 8) | ((channels[2] & 0xffu) << 16) |
-               (channels[3] << 24);
-      return;
-    case 16:
-      for (uint32_t w = 0; w < words; ++w) out[w] = (channels[2 * w] & 0xffffu) | (channels[2 * w + 1] << 16);
-      return;
-    default:
-      for (uint32_t w = 0; w < kMaxWords; ++w) out[w] = channels[w];
-  }
-}
-
 bool Tile::configure(const Config& new_config, std::string* error) {
   if (const std::string message = find_fault(new_config); !message.empty()) {
     if (error) *error = "TLB configuration: " + message;

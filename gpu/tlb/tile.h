@@ -22,20 +22,37 @@ inline constexpr uint32_t kMaxWords = 4;  ///< of one colour sample
 /// Four adjacent words of a plane: one quad.
 typedef uint32_t QuadWords __attribute__((vector_size(16)));
 
+/// Two of them, side by side.
+typedef uint32_t PairWords __attribute__((vector_size(32)));
+
 /// Word offsets in every plane of the four quads of a batch.
 struct QuadOffsets {
   uint32_t at[4];
+  bool pairs;  ///< at[1] is next to at[0], and at[3] to at[2]
 };
 
 inline Lanes load_quads(const uint32_t* plane, const QuadOffsets& quads) {
-  QuadWords q[4];
-  for (int i = 0; i < 4; ++i) std::memcpy(&q[i], plane + quads.at[i], sizeof(QuadWords));
-  const auto low = __builtin_shufflevector(q[0], q[1], 0, 1, 2, 3, 4, 5, 6, 7);
-  const auto high = __builtin_shufflevector(q[2], q[3], 0, 1, 2, 3, 4, 5, 6, 7);
+  PairWords low, high;
+  if (quads.pairs) [[likely]] {
+    std::memcpy(&low, plane + quads.at[0], sizeof low);
+    std::memcpy(&high, plane + quads.at[2], sizeof high);
+  } else {
+    QuadWords q[4];
+    for (int i = 0; i < 4; ++i) std::memcpy(&q[i], plane + quads.at[i], sizeof(QuadWords));
+    low = __builtin_shufflevector(q[0], q[1], 0, 1, 2, 3, 4, 5, 6, 7);
+    high = __builtin_shufflevector(q[2], q[3], 0, 1, 2, 3, 4, 5, 6, 7);
+  }
   return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 
 inline void store_quads(uint32_t* plane, const QuadOffsets& quads, Lanes v) {
+  if (quads.pairs) [[likely]] {
+    const PairWords low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+                    high = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+    std::memcpy(plane + quads.at[0], &low, sizeof low);
+    std::memcpy(plane + quads.at[2], &high, sizeof high);
+    return;
+  }
   const QuadWords q[4] = {
       __builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7),
       __builtin_shufflevector(v, v, 8, 9, 10, 11), __builtin_shufflevector(v, v, 12, 13, 14, 15)};
@@ -60,9 +77,9 @@ inline constexpr ColorTypeInfo kColorTypes[] = {
     {8, true, true},    {8, false, true}, {8, false, false}, {16, true, true},   {16, false, true},
     {16, false, false}, {32, true, true}, {32, false, true}, {32, false, false},
 };
-inline const ColorTypeInfo& info(ColorType type) { return kColorTypes[static_cast<int>(type)]; }
+constexpr const ColorTypeInfo& info(ColorType type) { return kColorTypes[static_cast<int>(type)]; }
 /// Raw value of 1 in a channel: what alpha is where it does not exist.
-inline uint32_t one_of(ColorType type) {
+constexpr uint32_t one_of(ColorType type) {
   if (info(type).is_integer) return 1;
   return type == ColorType::k8 ? 0xff : type == ColorType::k16F ? 0x3c00 : 0x3f800000;
 }
@@ -79,9 +96,35 @@ inline uint32_t color_channels(const RenderTarget& target) {
 
 /// Words of a sample to one raw channel per entry, signed types sign-extended. Channels that the words do not
 /// hold: 0, and 1 for alpha.
-void unpack_channels(ColorType type, uint32_t words, const Lanes* in, Lanes* channels);
+inline void unpack_channels(ColorType type, uint32_t words, const Lanes* in, Lanes* channels) {
+  const uint32_t bits = info(type).bits, per_word = 32 / bits;
+  for (uint32_t c = 0; c < 4; ++c) {
+    const uint32_t word = c / per_word;
+    if (word >= words) {
+      channels[c] = splat(c == 3 ? one_of(type) : 0u);
+      continue;
+    }
+    const uint32_t up = 32 - bits - c % per_word * bits, down = 32 - bits;
+    const Lanes top = in[word] << up;
+    channels[c] = info(type).is_signed ? as_uint(as_int(top) >> static_cast<int>(down)) : top >> down;
+  }
+}
+
 /// The reverse; higher bits of a channel are dropped. `out` has room for kMaxWords.
-void pack_channels(ColorType type, uint32_t words, const Lanes* channels, Lanes* out);
+inline void pack_channels(ColorType type, const Lanes* channels, Lanes* out) {
+  switch (info(type).bits) {
+    case 8:
+      out[0] = (channels[0] & 0xffu) | ((channels[1] & 0xffu) << 8) | ((channels[2] & 0xffu) << 16) |
+               (channels[3] << 24);
+      return;
+    case 16:
+      out[0] = (channels[0] & 0xffffu) | (channels[1] << 16);
+      out[1] = (channels[2] & 0xffffu) | (channels[3] << 16);
+      return;
+    default:
+      for (uint32_t w = 0; w < kMaxWords; ++w) out[w] = channels[w];
+  }
+}
 
 struct Tile {
   /// @return  false, with a message in *error naming field and value, when the config is not possible; then
@@ -106,7 +149,13 @@ struct Tile {
   /// that whole batches can be written. Live quads must lie at different positions.
   QuadOffsets quads(const FragmentBatch& batch, LaneMask live) const {
     const uint32_t x_mask = config.tile_width - 1, y_mask = config.tile_height - 1;
+    if (batch.is_block) {
+      const uint32_t first = quad_offset(batch.x[0] & x_mask, batch.y[0] & y_mask),
+                     below = first + quad_offset(0, 2);
+      return {{first, first + 4, below, below + 4}, true};
+    }
     QuadOffsets result;
+    result.pairs = false;
     for (int q = 0; q < 4; ++q) {
       const uint32_t offset = quad_offset(batch.x[4 * q] & x_mask, batch.y[4 * q] & y_mask);
       result.at[q] = (live >> (4 * q)) & 0xf ? offset : spare_offset();

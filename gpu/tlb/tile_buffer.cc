@@ -42,14 +42,13 @@ bool TileBuffer::store(const LoadStore& packet, std::string* error) {
   return store_tile(state_->memory, state_->tile, packet, error);
 }
 
-void TileBuffer::test(const draw::DrawState& state, FragmentBatch& batch) {
-  state_->port.test_early(state, batch);
-}
-
 qpu::TlbPort& TileBuffer::fragment_port(const draw::DrawState& state, FragmentBatch& batch, bool late_test) {
   state_->port.begin_draw(state, batch, late_test);
   return state_->port;
 }
+
+void TileBuffer::test() { state_->port.test_early(); }
+bool TileBuffer::tests_depth() const { return state_->port.tests_depth(); }
 
 uint64_t TileBuffer::take_occlusion_count() { return std::exchange(state_->tile.occlusion, 0); }
 

@@ -65,6 +65,7 @@ struct FragmentBatch {
   Lanes coverage;  ///< samples still alive, bits 0..3; bit 0 only in single-sampled frames
   LanesF z[4];     ///< depth after offset and clamp, per sample; [0] only in single-sampled frames
   LaneMask back_facing = 0;
+  bool is_block = false;  ///< the quads are two above two: the 4x4 pixels at (x[0], y[0])
 };
 
 /// Tile-local storage and everything that touches it. One object per worker.
@@ -91,14 +92,16 @@ class TileBuffer {
   bool load(const LoadStore& packet, std::string* error);
   bool store(const LoadStore& packet, std::string* error);
 
-  /// Depth bounds, stencil and depth tests of batch.coverage with updates; failing samples leave the
-  /// coverage. Adds the surviving samples to the occlusion count of the draw.
-  void test(const draw::DrawState& state, FragmentBatch& batch);
-
   /// The port for one draw's fragment programs: blending, masks, late tests, reads. It is the same object
   /// every time; state and batch are read at each access until the next call or configure().
   /// @param late_test  the program's Z write performs the tests
   qpu::TlbPort& fragment_port(const draw::DrawState& state, FragmentBatch& batch, bool late_test);
+
+  /// Depth bounds, stencil and depth tests, with updates, of the coverage of the draw's batch: failing
+  /// samples leave it. Adds the surviving samples to the occlusion count of the draw.
+  void test();
+  /// Whether the tests of the draw, early or late, look at the depths of its batch.
+  bool tests_depth() const;
 
   /// Samples counted since the last call, for the draw's occlusion counter.
   uint64_t take_occlusion_count();

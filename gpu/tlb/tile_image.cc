@@ -16,20 +16,46 @@ TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, u
       height_(packet.height),
       lower_in_place_(surface_.tiling == tmu::Tiling::kRaster ? packet.stride_or_height
                                                               : piece_width_ * cpp) {
-  for (uint32_t i = 0; i * piece_width_ < tile.live_width; ++i)
-    piece_x_[i] = tmu::texel_offset(surface_.tiling, cpp, surface_.stride_or_height,
-                                    tile.origin_x + i * piece_width_, tile.origin_y);
+  place_pieces();
+  if (!whole_blocks_ || tile.live_height % 2 != 0 || scale_ != 1 || flipped_)
+    std::memset(host_rows_, 0, sizeof(host_rows_));
+}
+
+/// Offsets of the pieces of the tile's first row.
+void TileImage::place_pieces() {
+  const uint32_t piece_bytes = piece_width_ * surface_.cpp;
+  const bool raster = surface_.tiling == tmu::Tiling::kRaster;
+  // Tiles begin where a UIF block does, and its second utile follows the first.
+  const uint32_t utiles = raster ? kPieces : piece_width_ < 8 ? 2 : 1;
+  const uint32_t step = raster ? piece_bytes : kUtileBytes;
+  for (uint32_t i = 0; i * piece_width_ < tile_.live_width; ++i)
+    piece_x_[i] = i % utiles != 0
+                      ? piece_x_[i - 1] + step
+                      : tmu::texel_offset(surface_.tiling, surface_.cpp, surface_.stride_or_height,
+                                          tile_.origin_x + i * piece_width_, tile_.origin_y);
+}
+
+/// Offset of the strip's pieces from those.
+void TileImage::place_rows() {
+  if (surface_.tiling == tmu::Tiling::kRaster)
+    piece_y_ = y_ * surface_.stride_or_height;
+  else if (const uint32_t line = y_ % tmu::utile_height(surface_.cpp); line != 0)
+    piece_y_ += 2 * piece_width_ * surface_.cpp;
+  else
+    piece_y_ = tmu::texel_offset(surface_.tiling, surface_.cpp, surface_.stride_or_height, tile_.origin_x,
+                                 tile_.origin_y + y_) -
+               piece_x_[0];
 }
 
 void TileImage::begin_strip(uint32_t y, bool fetch) {
   y_ = y;
   rows_in_frame_ = std::min(2u, tile_.live_height - y);
   in_place_ = whole_blocks_ && rows_in_frame_ == 2 && scale_ == 1 && !flipped_;
-  words_in_place_ = in_place_ && surface_.cpp == 4;
+  access_ = !in_place_ || surface_.cpp != 4           ? Access::kAny
+            : surface_.tiling == tmu::Tiling::kRaster ? Access::kRasterWords
+                                                      : Access::kTiledWords;
   if (in_place_)
-    piece_y_ = tmu::texel_offset(surface_.tiling, surface_.cpp, surface_.stride_or_height, tile_.origin_x,
-                                 tile_.origin_y + y) -
-               piece_x_[0];
+    place_rows();
   else if (fetch)
     move_strip<true>();
 }

@@ -22,23 +22,33 @@ class TileImage {
 
   /// Texels of the block whose first pixel is x (a multiple of 8, of the tile).
   void get(uint32_t x, uint32_t sample, Lanes* texel) {
-    words_in_place_ ? load_block_4(words_at(x), texel) : get_any(x, sample, texel);
+    if (access_ == Access::kTiledWords)
+      texel[0] = load_tiled_block_4(piece_in_place(x / 4), piece_in_place(x / 4 + 1));
+    else if (access_ == Access::kRasterWords)
+      texel[0] = load_raster_block_4(piece_in_place(x / 4), piece_in_place(x / 4) + lower_in_place_);
+    else
+      get_any(x, sample, texel);
   }
   void put(uint32_t x, uint32_t sample, const Lanes* texel) {
-    words_in_place_ ? store_block_4(texel, words_at(x)) : put_any(x, sample, texel);
+    if (access_ == Access::kTiledWords)
+      store_tiled_block_4(texel[0], piece_in_place(x / 4), piece_in_place(x / 4 + 1));
+    else if (access_ == Access::kRasterWords)
+      store_raster_block_4(texel[0], piece_in_place(x / 4), piece_in_place(x / 4) + lower_in_place_);
+    else
+      put_any(x, sample, texel);
   }
 
  private:
   static constexpr uint32_t kPitch = 2 * kMaxTileSize * 16;  // bytes of the longest row
-  static constexpr uint32_t kPieces = kMaxTileSize / 2;      // of 16-byte texels
+  static constexpr uint32_t kUtileBytes = 64;
+  static constexpr uint32_t kPieces = kMaxTileSize / 2;  // of 16-byte texels
 
+  void place_pieces();
+  void place_rows();
   void get_any(uint32_t x, uint32_t sample, Lanes* texel);
   void put_any(uint32_t x, uint32_t sample, const Lanes* texel);
   uint8_t* piece_in_place(uint32_t index) const {
     return memory_.host(surface_.address + piece_x_[index] + piece_y_);
-  }
-  BlockRows words_at(uint32_t x) const {
-    return {{piece_in_place(x / 4), piece_in_place(x / 4 + 1)}, lower_in_place_};
   }
   template <bool kLoad>
   void move_strip();
@@ -56,11 +66,12 @@ class TileImage {
   bool flipped_;
   uint32_t height_;  // pixel rows of the image; of flipped ones alone
   ptrdiff_t lower_in_place_;
-  bool in_place_ = false, words_in_place_ = false;  // the latter with 32-bit texels: nearly every image
+  bool in_place_ = false;
+  enum class Access : uint8_t { kTiledWords, kRasterWords, kAny } access_ = Access::kAny;
   uint32_t y_ = 0, rows_in_frame_ = 0;
   // A piece starts at the sum of both: XOR flips a bit of the row that no tile straddles.
   uint32_t piece_x_[kPieces], piece_y_ = 0;
-  alignas(64) uint8_t host_rows_[4][kPitch] = {};
+  alignas(64) uint8_t host_rows_[4][kPitch];  // blocks in place do not look at them
 };
 
 }  // namespace v3d::tlb

@@ -1,6 +1,7 @@
 #include "gpu/tlb/transfer.h"
 
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/str_format.h"
 #include "gpu/tlb/color_codec.h"
@@ -55,10 +56,15 @@ bool check(const Tile& tile, const LoadStore& packet, bool is_load, std::string*
   return fault.empty();
 }
 
-/// Calls fn(x, word offset in the planes) for the blocks of the strip at row y.
+/// Calls fn(number, x, word offset in the planes) for the blocks of the strip at row y.
+/// @return  how many they are
 template <typename Fn>
-void for_blocks(const Tile& tile, uint32_t y, Fn&& fn) {
-  for (uint32_t x = 0; x < tile.live_width; x += 8) fn(x, tile.quad_offset(x, y));
+size_t for_blocks(const Tile& tile, uint32_t y, Fn&& fn) {
+  const uint32_t first = tile.quad_offset(0, y);
+  size_t i = 0;
+  for (; i * 8 < tile.live_width; ++i)
+    fn(i, static_cast<uint32_t>(i * 8), first + static_cast<uint32_t>(i) * 16);
+  return i;
 }
 
 Lanes load_block(const uint32_t* plane, uint32_t offset) {
@@ -67,6 +73,9 @@ Lanes load_block(const uint32_t* plane, uint32_t offset) {
   return v;
 }
 void store_block(uint32_t* plane, uint32_t offset, Lanes v) { std::memcpy(plane + offset, &v, sizeof v); }
+
+/// Blocks of a strip.
+constexpr size_t kBlocks = kMaxTileSize / 8;
 
 void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageFormat& format) {
   const uint32_t rt = packet.buffer;
@@ -77,64 +86,65 @@ void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageF
   const ColorCodec codec(format, target, packet);
   TileImage image(memory, tile, packet, format.bytes, all_samples);
   tile.color_is_clear[rt] = false;
+  std::array<ColorWords, kBlocks> texels, colors;
+  const std::array<ColorWords, kBlocks>& loaded = codec.copies() ? texels : colors;
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
     image.begin_strip(y, true);
-    for_blocks(tile, y, [&](uint32_t x, uint32_t offset) {
-      for (uint32_t s = 0; s < image_samples; ++s) {
-        Lanes texel[kMaxWords], converted[kMaxWords];
-        image.get(x, s, texel);
-        if (!codec.copies()) codec.load(texel, converted);
-        const Lanes* const color = codec.copies() ? texel : converted;
-        for (uint32_t copy = 0; copy < copies; ++copy)
-          for (uint32_t w = 0; w < words; ++w) store_block(tile.color(rt, s + copy, w), offset, color[w]);
-      }
-    });
+    for (uint32_t s = 0; s < image_samples; ++s) {
+      const size_t count =
+          for_blocks(tile, y, [&](size_t i, uint32_t x, uint32_t) { image.get(x, s, texels[i].data()); });
+      if (!codec.copies()) codec.load({texels.data(), count}, colors.data());
+      for (uint32_t copy = 0; copy < copies; ++copy)
+        for (uint32_t w = 0; w < words; ++w) {
+          uint32_t* const plane = tile.color(rt, s + copy, w);
+          for_blocks(tile, y,
+                     [&](size_t i, uint32_t, uint32_t offset) { store_block(plane, offset, loaded[i][w]); });
+        }
+    }
   }
 }
 
-/// Words of one block as decimation leaves them.
-void read_color(Tile& tile, uint32_t rt, bool average, uint32_t sample, uint32_t offset, Lanes* color) {
+/// A strip of a render target as decimation leaves it. @return  the number of blocks
+size_t read_color(Tile& tile, uint32_t rt, bool average, uint32_t sample, uint32_t y, ColorWords* colors) {
   const RenderTarget& target = tile.config.targets[rt];
   const uint32_t words = color_words(target);
-  if (!average) {
-    for (uint32_t w = 0; w < words; ++w) color[w] = load_block(tile.color(rt, sample, w), offset);
-    return;
-  }
-  Lanes samples[kMaxSamples][kMaxWords];
-  for (uint32_t s = 0; s < kMaxSamples; ++s)
-    for (uint32_t w = 0; w < words; ++w) samples[s][w] = load_block(tile.color(rt, s, w), offset);
-  average_samples(target.type, words, samples, color);
+  const uint32_t* planes[kMaxSamples][kMaxWords];
+  const uint32_t samples = average ? kMaxSamples : 1;
+  for (uint32_t s = 0; s < samples; ++s)
+    for (uint32_t w = 0; w < words; ++w) planes[s][w] = tile.color(rt, sample + s, w);
+  return for_blocks(tile, y, [&](size_t i, uint32_t, uint32_t offset) {
+    if (!average) {
+      for (uint32_t w = 0; w < words; ++w) colors[i][w] = load_block(planes[0][w], offset);
+      return;
+    }
+    Lanes of_samples[kMaxSamples][kMaxWords];
+    for (uint32_t s = 0; s < samples; ++s)
+      for (uint32_t w = 0; w < words; ++w) of_samples[s][w] = load_block(planes[s][w], offset);
+    average_samples(target.type, words, of_samples, colors[i].data());
+  });
 }
 
 void store_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageFormat& format) {
   const uint32_t rt = packet.buffer;
-  const RenderTarget& target = tile.config.targets[rt];
   const bool all_samples = packet.decimate == kAllSamples;
   const bool average = packet.decimate == kAverage && tile.config.multisample;
   const uint32_t image_samples = all_samples ? tile.samples() : 1;
-  const ColorCodec codec(format, target, packet);
+  const ColorCodec codec(format, tile.config.targets[rt], packet);
   TileImage image(memory, tile, packet, format.bytes, all_samples);
-
-  const auto make_texel = [&](uint32_t y, uint32_t sample, uint32_t offset, Lanes* texel) {
-    if (codec.copies()) {
-      read_color(tile, rt, average, sample, offset, texel);
-    } else {
-      Lanes color[kMaxWords];
-      read_color(tile, rt, average, sample, offset, color);
-      codec.store(color, (y >> 1) & 1, texel);
-    }
-  };
   const bool constant = tile.color_is_clear[rt] && !codec.dithers();
-  Lanes texel[kMaxWords];
-  if (constant) make_texel(0, 0, 0, texel);
+  std::array<ColorWords, kBlocks> colors, texels;
+  const std::array<ColorWords, kBlocks>& stored = codec.copies() ? colors : texels;
+  const auto make_texels = [&](uint32_t y, uint32_t sample) {
+    const size_t count = read_color(tile, rt, average, sample, y, colors.data());
+    if (!codec.copies()) codec.store({colors.data(), count}, (y >> 1) & 1, texels.data());
+  };
+  if (constant) make_texels(0, 0);
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
     image.begin_strip(y, false);
-    for_blocks(tile, y, [&](uint32_t x, uint32_t offset) {
-      for (uint32_t s = 0; s < image_samples; ++s) {
-        if (!constant) make_texel(y, s, offset, texel);
-        image.put(x, s, texel);
-      }
-    });
+    for (uint32_t s = 0; s < image_samples; ++s) {
+      if (!constant) make_texels(y, s);
+      for_blocks(tile, y, [&](size_t i, uint32_t x, uint32_t) { image.put(x, s, stored[i].data()); });
+    }
     image.flush_strip();
   }
 }
@@ -165,7 +175,7 @@ void load_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, cons
   if (moved.stencil) tile.stencil_is_clear = false;
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
     image.begin_strip(y, true);
-    for_blocks(tile, y, [&](uint32_t x, uint32_t offset) {
+    for_blocks(tile, y, [&](size_t, uint32_t x, uint32_t offset) {
       for (uint32_t s = 0; s < image_samples; ++s) {
         Lanes texel;
         image.get(x, s, &texel);
@@ -180,32 +190,44 @@ void load_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, cons
   }
 }
 
+/// A strip of depth and stencil as texels of the format.
+size_t read_depth_stencil(Tile& tile, const Aspects& moved, const ImageFormat& format, uint32_t sample,
+                          uint32_t y, Lanes* texels) {
+  const uint32_t *const depth = tile.depth(sample), *const stencil = tile.stencil(sample);
+  const DepthType from = tile.config.depth_type, to = depth_type_of(format);
+  const uint32_t shift = format.numeric == Numeric::kDepth24Stencil ? 8 : 0;
+  return for_blocks(tile, y, [&](size_t i, uint32_t, uint32_t offset) {
+    Lanes texel{};
+    if (moved.depth) texel = convert_depth(from, to, load_block(depth, offset)) << shift;
+    if (moved.stencil) texel |= load_block(stencil, offset);
+    texels[i] = texel;
+  });
+}
+
 /// One aspect of D24S8 leaves the other one's bits in memory alone.
 void store_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, const ImageFormat& format) {
   const Aspects moved = aspects(packet.buffer, format);
   const bool packed = format.numeric == Numeric::kDepth24Stencil;
   const uint32_t kept = !packed || (moved.depth && moved.stencil) ? 0 : moved.depth ? 0xffu : ~0xffu;
   const bool all_samples = packet.decimate == kAllSamples;
+  const bool constant = (!moved.depth || tile.depth_is_clear) && (!moved.stencil || tile.stencil_is_clear);
   TileImage image(memory, tile, packet, format.bytes, all_samples);
+  std::array<Lanes, kBlocks> texels;
+  if (constant) read_depth_stencil(tile, moved, format, 0, 0, texels.data());
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
     image.begin_strip(y, kept != 0);
-    for_blocks(tile, y, [&](uint32_t x, uint32_t offset) {
-      for (uint32_t s = 0; s < (all_samples ? tile.samples() : 1); ++s) {
-        Lanes texel{};
-        if (moved.depth) {
-          texel =
-              convert_depth(tile.config.depth_type, depth_type_of(format), load_block(tile.depth(s), offset));
-          if (packed) texel <<= 8;
-        }
-        if (moved.stencil) texel |= load_block(tile.stencil(s), offset);
+    for (uint32_t s = 0; s < (all_samples ? tile.samples() : 1); ++s) {
+      if (!constant) read_depth_stencil(tile, moved, format, s, y, texels.data());
+      for_blocks(tile, y, [&](size_t i, uint32_t x, uint32_t) {
+        Lanes texel = texels[i];
         if (kept != 0) {
           Lanes old;
           image.get(x, s, &old);
           texel |= old & kept;
         }
         image.put(x, s, &texel);
-      }
-    });
+      });
+    }
     image.flush_strip();
   }
 }

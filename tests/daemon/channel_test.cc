@@ -229,6 +229,34 @@ TEST_F(ChannelTest, AClientThatNeverCeasesDoesNotHoldUpTheEnd) {
   poster.join();
 }
 
+TEST_F(ChannelTest, FalseWordOfTheSocketHoldsNothingUp) {
+  start();
+  std::atomic<bool> over{false};
+  Client client(path_), other(path_);
+  uint64_t token;
+  const UniqueFd fd = client.open(kRenderNode, &token);
+  ChannelClient channel(client), other_channel(other);
+  ASSERT_TRUE(channel.warm_up(token) && other_channel.warm_up(token));
+  std::thread liar([&] {
+    while (!over)
+      for (wire::Channel* memory : {&channel.memory(), &other_channel.memory()})
+        std::atomic_ref<uint32_t>(memory->on_socket).store(1);
+  });
+  for (int i = 0; i < 100; ++i) {
+    drm::SyncobjCreate create = {};
+    int error = -1;
+    EXPECT_EQ((i % 2 ? channel : other_channel).ioctl(token, kSyncobjCreate, create, &error), wire::kReplied);
+    EXPECT_EQ(error, 0);
+    if (i % 10 == 0) {
+      EXPECT_EQ(other.ioctl(token, kSyncobjCreate, create), 0);
+    }
+  }
+  expect_alive();
+  stop();
+  over = true;
+  liar.join();
+}
+
 TEST_F(ChannelTest, AClosedConnectionEndsItsChannel) {
   start();
   Client client(path_);

@@ -92,10 +92,12 @@ class Blend : public ::testing::Test {
     const bool unorm = config.targets[0].type == ColorType::k8;
     const int channels = config.targets[0].type == ColorType::k16F && config.targets[0].bpp == 0 ? 2 : 4;
     for (float& v : state.blend_color) v = exact_half(random_unit());
-    FragmentBatch batch = block_batch(24, 18, samples == 4);
+    const FragmentBatch whole =
+        engine_() % 2 ? block_batch(24, 18, samples == 4) : square_batch(24, 20, samples == 4);
+    FragmentBatch batch = whole;
+    const bool all = engine_() % 4 == 0;
     for (uint32_t lane = 0; lane < kLanes; ++lane)
-      batch.coverage[lane] = samples == 4 ? engine_() % 16 : engine_() % 2;
-    FragmentBatch whole = block_batch(24, 18, samples == 4);
+      if (!all) batch.coverage[lane] = samples == 4 ? engine_() % 16 : engine_() % 2;
 
     // Destination: a different colour in every sample.
     Lanes old_words[8], new_words[2], result[16];

@@ -197,10 +197,12 @@ class DepthStencil : public ::testing::TestWithParam<Case> {
     constexpr uint32_t kQuads = Model::kSize / 2;
     const uint32_t first = random(kQuads * kQuads), step = 1 + 2 * random(8);
     const bool dead = random(3) == 0;
+    batch.is_block = random(3) == 0;
+    const uint32_t block_x = random(Model::kSize / 4) * 4, block_y = random(Model::kSize / 4) * 4;
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
       const uint32_t quad = dead && lane >= 12 ? first : (first + lane / 4 * step) % (kQuads * kQuads);
-      batch.x[lane] = quad % kQuads * 2 + (lane & 1);
-      batch.y[lane] = quad / kQuads * 2 + ((lane >> 1) & 1);
+      batch.x[lane] = (batch.is_block ? block_x + (lane & 4) / 2 : quad % kQuads * 2) + (lane & 1);
+      batch.y[lane] = (batch.is_block ? block_y + (lane & 8) / 4 : quad / kQuads * 2) + ((lane >> 1) & 1);
       const uint32_t coverage = GetParam().multisample ? random(16) : random(2);
       batch.coverage[lane] = dead && lane >= 12 ? 0 : coverage;
       for (LanesF& z : batch.z) z[lane] = random_depth();
@@ -266,7 +268,7 @@ TEST_P(DepthStencil, EqualsPixelByPixel) {
         if (!invariant)
           for (LanesF& sample : batch.z) sample = as_float(z);
       } else {
-        fixture.tile().test(state, batch);
+        fixture.test(state, batch);
       }
 
       uint32_t covered = 0, stencil_lanes = 0, passed_lanes = 0;
@@ -360,7 +362,7 @@ TEST(DepthTest, EarlyAndLateRoundAlike) {
       for (uint32_t lane = 0; lane < kLanes; ++lane)
         batch.z[0][lane] = static_cast<float>(random()) / 4294967296.0f;
       FragmentBatch again = batch;
-      fixture.tile().test(write, batch);
+      fixture.test(write, batch);
       fixture.thread().msf = again.coverage;
       const Lanes z = as_uint(again.z[0]);
       fixture.tile()

@@ -206,7 +206,7 @@ TEST_F(Port, OnlyLiveSamplesOfExecutingLanesChange) {
       fixture_.configure(TileFixture::one_target(ColorType::k8Ui, 0, 64, 64, multisample));
       const uint32_t samples = multisample ? 4 : 1;
       std::mt19937 random(17);
-      FragmentBatch batch = block_batch(16, 8, multisample);
+      FragmentBatch batch = per_sample ? block_batch(16, 8, multisample) : square_batch(16, 8, multisample);
       const FragmentBatch whole = batch;
       Lanes words[16], read[16];
       for (Lanes& word : words) word = splat(static_cast<uint32_t>(random() & 255));

@@ -49,7 +49,7 @@ class TileBufferTest : public ::testing::Test {
     state.front.pass = draw::StencilOp::kReplace;
     FragmentBatch batch = block_batch(0, 0, false);
     batch.z[0] = splat(0.25f);
-    fixture_.tile().test(state, batch);
+    fixture_.test(state, batch);
   }
 
   TileFixture fixture_;
@@ -271,8 +271,8 @@ TEST(HostileTile, RandomPacketsDoNoHarm) {
       batch.coverage[lane] = thread->msf[lane] = static_cast<uint32_t>(random());
     }
     Lanes words[16] = {};
-    tile.test(state, batch);
     qpu::TlbPort& port = tile.fragment_port(state, batch, random() % 2);
+    tile.test();
     for (uint8_t rt = 0; rt < 8; ++rt) {
       const qpu::TlbSpec spec = random() % 2 ? spec_f16(rt, random() % 2, 1 + random() % 2)
                                              : spec_32(rt, random() % 2, 1 + random() % 4);
@@ -302,7 +302,7 @@ TEST_F(TileBufferTest, PositionsWrap) {
   config.tile_width = config.tile_height = 8;
   fixture_.configure(config);
   FragmentBatch batch = block_batch(0xffffff00, 0xfffffffe, false);
-  fixture_.tile().test(fixture_.plain_state(), batch);
+  fixture_.test(fixture_.plain_state(), batch);
   const Lanes words[4] = {};
   fixture_.write(fixture_.plain_state(), batch, spec_32(0), words);
   EXPECT_EQ(pixel(0, 0, 6), 0u);

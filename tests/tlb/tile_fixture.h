@@ -40,6 +40,17 @@ inline FragmentBatch block_batch(uint32_t x, uint32_t y, bool multisample) {
   return batch;
 }
 
+/// The same as two quads above two.
+inline FragmentBatch square_batch(uint32_t x, uint32_t y, bool multisample) {
+  FragmentBatch batch = block_batch(x, y, multisample);
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    batch.x[lane] = x + (lane & 4) / 2 + (lane & 1);
+    batch.y[lane] = y + (lane & 8) / 4 + ((lane >> 1) & 1);
+  }
+  batch.is_block = true;
+  return batch;
+}
+
 class TileFixture {
  public:
   static constexpr uint32_t kBytes = 4 << 20;
@@ -101,6 +112,11 @@ class TileFixture {
              LaneMask exec = kAllLanes) {
     thread_->msf = batch.coverage;
     tile_.fragment_port(state, batch, false).write_color(*thread_, spec, words, exec);
+  }
+  /// The tests before a draw's program.
+  void test(const draw::DrawState& state, FragmentBatch& batch) {
+    tile_.fragment_port(state, batch, false);
+    tile_.test();
   }
   void read(FragmentBatch batch, const qpu::TlbSpec& spec, Lanes* words) {
     thread_->msf = batch.coverage;

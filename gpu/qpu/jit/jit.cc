@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
@@ -28,16 +28,17 @@ constexpr int kAttempts = 6;
 
 /// @param content  gets the words that it is made of
 flow::Flow flow_of(const Program& program, Memory memory, bool final_section, CodeContent& content) {
-  std::map<int32_t, uint64_t> words;
+  std::vector<std::pair<int32_t, uint64_t>> words;
   const auto read = [&](int32_t index) -> std::optional<uint64_t> {  // of each once
     const GpuAddr address = program.entry() + static_cast<uint32_t>(index) * 8;
     if (words.size() >= JitCompiler::kMaxWords || !program.knows_page(address)) return {};
-    return words.emplace(index, program.word(memory, address)).first->second;
+    return words.emplace_back(index, program.word(memory, address)).second;
   };
   flow::Flow flow = flow::analyse({program.version(), final_section, program.entry()}, read);
   content.version = program.version();
   content.final_section = final_section;
   if (flow.position_dependent) content.entry = program.entry();
+  std::sort(words.begin(), words.end());
   for (const auto& [index, word] : words) {
     if (content.stretches.empty() ||
         content.stretches.back().index + static_cast<int64_t>(content.stretches.back().count) != index)
@@ -89,6 +90,7 @@ std::shared_ptr<const ProgramCode> compile_flow(Target target, const flow::Flow&
     const std::span<const uint8_t> code(emitter->getCode(), emitter->getSize());
     if (list) list(listing(flow, tables, code));
     tables.marks = {};
+    tables.inputs = flow.blocks[flow.entry].live.registers;
     std::optional<CodeMemory> memory = CodeMemory::copy_of(code);
     if (!memory) return nullptr;
     return std::make_shared<ProgramCode>(std::move(content), *std::move(memory), std::move(tables),

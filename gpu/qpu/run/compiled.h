@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "gpu/base/memory.h"
+#include "gpu/qpu/isa/register_set.h"
 #include "gpu/qpu/run/thread.h"
 
 namespace v3d::qpu {
@@ -36,6 +37,8 @@ class HostProgram {
   virtual Leave run(Thread& thread, GpuAddr entry) const = 0;
   /// True if the words at `entry` are still those that it was made of.
   virtual bool matches(Memory memory, GpuAddr entry) const = 0;
+  /// Registers whose values at thread start the program may use: others need none.
+  virtual RegisterSet inputs() const = 0;
   /// Nothing is missing that the program can reach, but for what it computes at run time.
   virtual bool complete() const = 0;
   /// Of host memory.

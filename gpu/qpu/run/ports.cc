@@ -99,9 +99,38 @@ void push_data(Thread& t, Lanes value) {
 
 // ---- TLB
 
+constexpr TlbSpec tlb_spec_of(uint8_t code) {
+  TlbSpec spec = {TlbSpec::Kind::kUnknown, 0, false, false, 1};
+  switch (code >> 6) {
+    case 3:
+      spec.kind = TlbSpec::Kind::kColorF16;
+      spec.words = code & 1 ? 2 : 1;
+      break;
+    case 0:
+    case 1:  // integer colour before 4.2
+      spec.kind = TlbSpec::Kind::kColor32;
+      spec.words = static_cast<uint8_t>((code & 3) + 1);
+      break;
+    default:
+      if (code >> 4 != 8) return spec;
+      spec.kind = TlbSpec::Kind::kDepth;
+      spec.invariant_depth = !(code & 8);
+      return spec;
+  }
+  spec.render_target = static_cast<uint8_t>(7 - ((code >> 3) & 7));
+  spec.per_sample = !(code & 4);
+  return spec;
+}
+
+constexpr auto kTlbSpecs = [] {
+  std::array<TlbSpec, 256> specs{};
+  for (size_t code = 0; code < specs.size(); ++code) specs[code] = tlb_spec_of(static_cast<uint8_t>(code));
+  return specs;
+}();
+
 void begin_tlb(Thread& t, bool reading) {
   Thread::Pending& p = t.pending;
-  p.tlb_spec = decode_tlb_spec(static_cast<uint8_t>(t.tlb_config));
+  p.tlb_spec = kTlbSpecs[t.tlb_config & 0xff];
   t.tlb_config = t.tlb_config >> 8 | 0xff000000u;
   p.tlb_need = static_cast<uint8_t>(p.tlb_spec.words * (p.tlb_spec.per_sample ? 4 : 1));
   p.tlb_have = 0;
@@ -232,28 +261,7 @@ Lanes read_tlb(Thread& t, bool with_config) {
   return p.tlb_words[p.tlb_have++];
 }
 
-TlbSpec decode_tlb_spec(uint8_t code) {
-  TlbSpec spec = {TlbSpec::Kind::kUnknown, 0, false, false, 1};
-  switch (code >> 6) {
-    case 3:
-      spec.kind = TlbSpec::Kind::kColorF16;
-      spec.words = code & 1 ? 2 : 1;
-      break;
-    case 0:
-    case 1:  // integer colour before 4.2
-      spec.kind = TlbSpec::Kind::kColor32;
-      spec.words = static_cast<uint8_t>((code & 3) + 1);
-      break;
-    default:
-      if (code >> 4 != 8) return spec;
-      spec.kind = TlbSpec::Kind::kDepth;
-      spec.invariant_depth = !(code & 8);
-      return spec;
-  }
-  spec.render_target = static_cast<uint8_t>(7 - ((code >> 3) & 7));
-  spec.per_sample = !(code & 4);
-  return spec;
-}
+TlbSpec decode_tlb_spec(uint8_t code) { return kTlbSpecs[code]; }
 
 const char* write_port(Thread& t, Port port, Lanes value, LaneMask exec) {
   using tmu::Launcher;

@@ -1,7 +1,7 @@
 """Hand-written compute kernels that the tests and bench/compute_bench.py share, as text for qpu_program.
 
-SGEMM and SCOPY have a text for each version of the chip, 71 and 42: a word of 4.2 reads two registers of the file at most, so
-that what is used most stands in accumulators, and either writes to the TMU or loads from it. The others are for 7.1.
+SGEMM, SCOPY and SOFTMAX have a text for each version of the chip, 71 and 42: a word of 4.2 reads two registers of the file
+at most, so that what is used most stands in accumulators, and either writes to the TMU or loads from it. The others are for 7.1.
 """
 
 LOOKUPS_AHEAD = 7        # of SGEMM; the threads of a QPU may queue eight each
@@ -197,10 +197,22 @@ SCOPY = {version: _scopy(version) for version in (71, 42)}
 IGEMM8 = {mode: _gemm("v8dot", "add", f"setnnmode_{mode}") for mode in ("uu", "su", "us", "ss")}
 IGEMM8_K = 4 * SGEMM_K
 
-# Softmax of rows of floats: 2 ** (log2(e) * (x - maximum)), divided by its sum. A batch computes one row, the one of
-# its workgroup x; lane i has the elements i, i + 16 and so on.
-# Uniforms: source, destination, vectors of 16 floats in a row, -infinity, log2(e).
-SOFTMAX = "\n".join(["""
+
+def _combined_lanes(add, register, version):
+    """Leaves in all lanes of a register what `add` makes of them all. Changes rf8, or r0 and r1 of 4.2."""
+    if version >= 71:
+        return "\n".join(f"rot rf8, {register}, {n}\n{add} {register}, {register}, rf8" for n in (8, 4, 2, 1))
+    steps = (f"nop\nnop ; mov r1, r0 ; rot.{n}\n{add} r0, r0, r1" for n in (8, 4, 2, 1))
+    return "\n".join([f"mov r0, {register}", *steps, f"mov {register}, r0"])
+
+
+def _softmax(version):
+    """Softmax of rows of floats: 2 ** (log2(e) * (x - maximum)), divided by its sum.
+
+    A batch computes one row, the one of its workgroup x; lane i has the elements i, i + 16 and so on.
+    Uniforms: source, destination, vectors of 16 floats in a row, -infinity, log2(e).
+    """
+    return "\n".join(["""
         ldunifrf.rf10
         ldunifrf.rf11
         ldunifrf.rf12
@@ -208,7 +220,7 @@ SOFTMAX = "\n".join(["""
         ldunifrf.rf13
         mov rf14, 4
         shl rf14, rf14, 4                   # 64: bytes of a vector
-        mov rf1, rf3.ul
+        workgroup_x rf1
         shl rf2, rf12, 6
         umul24 rf1, rf1, rf2
         eidx rf2
@@ -216,7 +228,7 @@ SOFTMAX = "\n".join(["""
         add rf1, rf1, rf2
         add rf10, rf10, rf1
         add rf11, rf11, rf1
-        mov rf5, rf10 ; mov rf6, rf12
+        copy rf5, rf10 ; mov rf6, rf12
     find_maximum:
         mov tmua, rf5 ; thrsw
         add rf5, rf5, rf14
@@ -226,8 +238,8 @@ SOFTMAX = "\n".join(["""
         fmax rf7, rf7, rf8
         nop
         nop
-    """, *(f"rot rf8, rf7, {n}\nfmax rf7, rf7, rf8" for n in (8, 4, 2, 1)), """
-        mov rf5, rf11 ; mov rf6, rf12
+    """, _combined_lanes("fmax", "rf7", version), """
+        copy rf5, rf11 ; mov rf6, rf12
         mov rf9, 0                          # sum
     power:
         mov tmua, rf10 ; thrsw
@@ -243,7 +255,7 @@ SOFTMAX = "\n".join(["""
         add rf5, rf5, rf14
         fadd rf9, rf9, rf8
         tmuwt -
-    """, *(f"rot rf8, rf9, {n}\nfadd rf9, rf9, rf8" for n in (8, 4, 2, 1)), """
+    """, _combined_lanes("fadd", "rf9", version), """
         recip rf9, rf9
         mov rf6, rf12
     divide:
@@ -253,9 +265,12 @@ SOFTMAX = "\n".join(["""
         ldtmu.rf8
         fmul tmud, rf8, rf9
         b.anyna divide
-        mov tmua, rf11 ; add rf11, rf11, rf14
+        copy tmua, rf11 ; add rf11, rf11, rf14
         nop
         nop
         tmuwt -
     end
 """])
+
+
+SOFTMAX = {version: _softmax(version) for version in (71, 42)}

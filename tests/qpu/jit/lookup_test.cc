@@ -8,8 +8,10 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/jit/jit.h"
@@ -71,13 +73,15 @@ class Side {
   static constexpr GpuAddr kCode = GpuMemory::kBase + 0x2000, kUniforms = GpuMemory::kBase + 0x4000;
   static constexpr uint32_t kBytes = 6 << 20;  ///< with contents
 
-  explicit Side(Compiler* compiler) : compiler_(compiler) { gpu_.randomize(kBytes, 7); }
+  Side(int version, Compiler* compiler) : version_(version), compiler_(compiler) {
+    gpu_.randomize(kBytes, 7);
+  }
 
   void load(const Request& request, const std::vector<uint64_t>& words) {
     TestTexture(gpu_, request.texture).set_sampler(request.sampler);
     gpu_.memory().write(kCode, words.data(), words.size() * 8);
     gpu_.memory().write(kUniforms, request.configs.data(), request.configs.size() * 4);
-    cache_ = std::make_unique<ProgramCache>(71, compiler_);
+    cache_ = std::make_unique<ProgramCache>(version_, compiler_);
   }
   void begin_job() { unit_.begin_job(); }
   Stop run(const Inputs& inputs) {
@@ -99,17 +103,18 @@ class Side {
   uint64_t faults() { return gpu_.take_faults(); }
 
  private:
+  const int version_;
   Compiler* const compiler_;
   GpuMemory gpu_;
-  tmu::Unit unit_{gpu_.memory(), 71};
+  tmu::Unit unit_{gpu_.memory(), version_};
   std::unique_ptr<Thread> thread_ = std::make_unique<Thread>();
   std::unique_ptr<ProgramCache> cache_;
 };
 
-class JitLookups : public testing::TestWithParam<jit::Target> {
+class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
  protected:
   void SetUp() override {
-    if (!jit::can_compile(GetParam())) GTEST_SKIP() << "the processor has no " << jit::name(GetParam());
+    if (!jit::can_compile(target)) GTEST_SKIP() << "the processor has no " << jit::name(target);
   }
 
   uint32_t below(uint32_t n) { return static_cast<uint32_t>(random() % n); }
@@ -132,8 +137,9 @@ class JitLookups : public testing::TestWithParam<jit::Target> {
     spec.max_level = one_in(2) ? 0 : below(4);
     spec.base_level = one_in(3) ? below(spec.max_level + 1) : 0;
     spec.srgb = spec.type == 4 && one_in(8);
+    spec.version = version;
     spec.rb_swap = one_in(4);
-    spec.reverse = one_in(10);
+    (version == 42 ? spec.reverse_border : spec.reverse) = one_in(10);
     spec.flip_x = one_in(12);
     spec.strictly_uif = one_in(8);
     if (one_in(4))
@@ -248,20 +254,26 @@ class JitLookups : public testing::TestWithParam<jit::Target> {
   }
 
   void load(Side& plain, Side& compiled, const Request& request) {
-    const Assembly assembly = assemble(71, text_of(request));
+    const Assembly assembly = assemble(version, text_of(request));
     ASSERT_TRUE(assembly.errors.empty()) << to_string(assembly.errors.at(0));
     for (Side* side : {&plain, &compiled}) side->load(request, assembly.words);
   }
 
+  const jit::Target target = std::get<0>(GetParam());
+  const int version = std::get<1>(GetParam());
   std::mt19937_64 random{12};
-  jit::JitCompiler compiler{GetParam(), 0};
+  jit::JitCompiler compiler{target, 0};
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, JitLookups, testing::Values(jit::Target::kAvx512, jit::Target::kAvx2),
-                         [](const auto& p) { return std::string(jit::name(p.param)); });
+INSTANTIATE_TEST_SUITE_P(Targets, JitLookups,
+                         testing::Combine(testing::Values(jit::Target::kAvx512, jit::Target::kAvx2),
+                                          testing::Values(71, 42)),
+                         [](const auto& p) {
+                           return absl::StrCat(jit::name(std::get<0>(p.param)), "_", std::get<1>(p.param));
+                         });
 
 TEST_P(JitLookups, AnyStateAndCoordinates) {
-  Side plain(nullptr), compiled(&compiler);
+  Side plain(version, nullptr), compiled(version, &compiler);
   for (int n = 0; n < 3000; ++n) {
     const Request request = any_request();
     SCOPED_TRACE(describe(request));
@@ -274,11 +286,12 @@ TEST_P(JitLookups, AnyStateAndCoordinates) {
 
 /// A driver may write other records to the same address between jobs.
 TEST_P(JitLookups, StateOfTheJob) {
-  Side plain(nullptr), compiled(&compiler);
+  Side plain(version, nullptr), compiled(version, &compiler);
   Request request;
   request.launcher = tmu::Launcher::kSF;
   request.configs = {TestTexture::kState | 15, 1};
   request.texture.width = request.texture.height = 40;
+  request.texture.version = version;
   for (const uint32_t type : {4u, 101u, 29u, 4u}) {
     request.texture.type = type;
     SCOPED_TRACE(describe(request));
@@ -290,15 +303,16 @@ TEST_P(JitLookups, StateOfTheJob) {
 
 /// Words at the end of the queue, whose next one is at its start.
 TEST_P(JitLookups, QueueGoesRound) {
-  Side plain(nullptr), compiled(&compiler);
+  Side plain(version, nullptr), compiled(version, &compiler);
   Request request;
   request.launcher = tmu::Launcher::kSF;
   request.configs = {TestTexture::kState | 7, 1};
+  request.texture.version = version;
   load(plain, compiled, request);
   const std::string once = text_of(request).substr(0, text_of(request).size() - 3);
   std::string text;
   for (int n = 0; n < 50; ++n) text += once;
-  const Assembly assembly = assemble(71, text + "end");
+  const Assembly assembly = assemble(version, text + "end");
   request.configs.clear();
   for (int n = 0; n < 50; ++n) request.configs.insert(request.configs.end(), {TestTexture::kState | 7, 1});
   for (Side* side : {&plain, &compiled}) {

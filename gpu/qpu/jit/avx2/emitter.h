@@ -200,12 +200,14 @@ class Emitter final : public ProgramEmitter {
   void push_data(const Vector& value);
   void set_parameter(Effect effect, const Vector& value);
   void launch_general(const Place& to, const Vector& value, const Exec& exec);
+  void launch_in_place(const Place& to, const Vector& value);
   void launch_texture(const Place& to, const Vector& value, const Exec& exec);
   void call_later(const Place& to, size_t value, Xbyak::Label& from, Xbyak::Label& back);
   void copy_to(const Vector& value, const Reg64& base, size_t offset);
 
   // ---- general_access.cc
 
+  void emit_access_in_place(const Ymm (&addresses)[2], const Ymm (&temps)[3], Label& otherwise);
   void emit_routines() override;
   void emit_general_access();
   void emit_begin_access();

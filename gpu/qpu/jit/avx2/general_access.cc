@@ -1,7 +1,7 @@
-/// @file Loads and stores by address: one routine per program, for words of 32 bits and vectors of them. It
-/// takes addresses in Frame::addresses and the lanes in r8d, changes ymm0 to ymm7 and general registers.
-/// Gives 0 in eax, with nothing done, for what is not here: small types, most atomics, errors, addresses at
-/// the end of the window.
+/// @file Loads and stores by address. The commonest ones have code in place; all others share one routine per
+/// program, for words of 32 bits and vectors of them. It takes addresses in Frame::addresses and the lanes in
+/// r8d, changes ymm0 to ymm7 and general registers. Gives 0 in eax, with nothing done, for what is not here:
+/// small types, most atomics, errors, addresses at the end of the window.
 ///
 /// Each must leave what general_lookup() of the TMU leaves, and touch the same pages.
 
@@ -23,6 +23,34 @@ const Ymm kLow(0), kHigh(1);  // addresses of the two parts
 const Ymm& address_of(int part) { return part == 0 ? kLow : kHigh; }
 
 }  // namespace
+
+/// A word of each lane, all next to each other. Goes on at `otherwise`, with nothing done, for all else.
+void Emitter::emit_access_in_place(const Ymm (&addresses)[2], const Ymm (&temps)[3], Label& otherwise) {
+  check_access(otherwise);
+  std::array<uint32_t, 16> distances;
+  for (uint32_t i = 0; i < 16; ++i) distances[i] = i * 4;
+  vpbroadcastd(temps[2], Xmm(addresses[0].getIdx()));
+  for (part_ = 0; part_ < 2; ++part_) {
+    vpsubd(temps[part_], addresses[part_], constants(distances));
+    vpcmpeqd(temps[part_], temps[part_], temps[2]);
+  }
+  vpand(temps[0], temps[0], temps[1]);
+  vpmovmskb(edx, temps[0]);
+  cmp(edx, ~0u);
+  jne(otherwise, T_NEAR);
+  vmovd(esi, Xmm(addresses[0].getIdx()));
+  check_address(otherwise);
+  const bool stores = access_stores();
+  for (part_ = 0; part_ < 2; ++part_) {
+    const Xbyak::Address there = yword[rsi + static_cast<size_t>(part_) * kPartBytes];
+    if (stores) vmovaps(temps[part_], in_thread(kData));
+    stores ? vmovups(there, temps[part_]) : vmovups(temps[part_], there);
+  }
+  finish_access();
+  for (part_ = 0; part_ < 2 && !stores; ++part_)
+    vmovaps(yword[kThread + rdx + (kFifo + static_cast<size_t>(part_) * kPartBytes)], temps[part_]);
+  prefetch_next(stores);
+}
 
 void Emitter::emit_routines() {
   if (uses_general_access_) emit_general_access();

@@ -138,6 +138,7 @@ void Emitter::commit_port(const Place& to, const Vector& value, const Exec& exec
 }
 
 void Emitter::write_port_by_call(const Place& to, const Vector& value, const Exec& exec) {
+  data_ = {};
   copy_to(value, kFrame, offsetof(Frame, a));
   exec_to(eax, exec);
   mov(word[kFrame + offsetof(Frame, exec)], ax);
@@ -174,6 +175,11 @@ void Emitter::write_unifa(const Vector& value, const Exec& exec) {
 }
 
 void Emitter::push_data(const Vector& value) {
+  const uint32_t words = data_.words++;
+  if (data_.known && words < kMostWords) {
+    mov(byte[kThread + kNumData], words + 1);
+    return copy_to(value, kThread, kData + words * sizeof(Lanes));
+  }
   Label full;
   Ymm parts[2];
   for (part_ = 0; part_ < 2; ++part_) parts[part_] = in_register(part_of(value));
@@ -199,13 +205,19 @@ void Emitter::set_parameter(Effect effect, const Vector& value) {
       {offsetof(TextureLookup, dref), tmu::kDref}, {offsetof(TextureLookup, off), tmu::kOff}};
   const Parameter& p = kParameters[static_cast<int>(effect) - static_cast<int>(Effect::kTmuT)];
   copy_to(value, kThread, kTexture + p.offset);
+  data_.known = false;
   or_(byte[kThread + kWritten], p.bit);
 }
 
-/// By the code of emit_general_access(), which needs the lower half of the registers; what that refuses, by a
-/// call that keeps all others.
+/// By code in place, or by that of emit_general_access(), which needs the lower half of the registers; what
+/// that refuses, by a call that keeps all others.
 void Emitter::launch_general(const Place& to, const Vector& value, const Exec& exec) {
   uses_general_access_ = true;
+  if (accesses_in_place(!exec.masked, to.takes_uniform)) {
+    launch_in_place(to, value);
+    data_ = {0, true};
+    return;
+  }
   if (to.takes_uniform) {
     mov(eax, next_uniform());
     mov(dword[kThread + offsetof(Thread, tmu_config)], eax);
@@ -220,10 +232,52 @@ void Emitter::launch_general(const Place& to, const Vector& value, const Exec& e
   jz(refused, T_NEAR);
   L(done);
   call_later(to, offsetof(Frame, addresses), refused, done);
+  data_ = {0, true};
+}
+
+/// What the code in place is not for goes to the routine, out of the way, and from there to the function.
+void Emitter::launch_in_place(const Place& to, const Vector& value) {
+  Label &otherwise = new_label(), &done = new_label();
+  Ymm addresses[2];
+  for (part_ = 0; part_ < 2; ++part_) addresses[part_] = in_register(part_of(value));
+  const Ymm temps[3] = {scratch(), scratch(), scratch()};
+  emit_access_in_place(addresses, temps, otherwise);
+  L(done);
+  later_in_node(
+      [this, to, addresses, cache = cache_, busy = locked_ | held_, unifa = unifa_, &otherwise, &done] {
+        cache_ = cache;
+        const auto for_each_kept = [&](const auto& fn) {
+          for (int host = 0; host < Cache::kHosts; ++host)
+            if (!cache.empty(host) || (busy >> host & 1))
+              fn(yword[kFrame + (offsetof(Frame, kept) + static_cast<size_t>(host) * kPartBytes)], Ymm(host));
+        };
+        const auto restore = [&] {
+          for_each_kept([this](const Xbyak::Address& at, const Ymm& y) { vmovaps(y, at); });
+        };
+        L(otherwise);
+        for_each_kept([this](const Xbyak::Address& at, const Ymm& y) { vmovaps(at, y); });
+        for (part_ = 0; part_ < 2; ++part_) {
+          vmovaps(in_frame(offsetof(Frame, addresses)), addresses[part_]);
+          vmovaps(in_frame(offsetof(Frame, a)), addresses[part_]);
+        }
+        mov(r8d, kAllLanes);
+        mov(word[kFrame + offsetof(Frame, exec)], r8w);
+        call(general_access_);
+        Label ended;
+        test(eax, eax);
+        jnz(ended, T_NEAR);
+        restore();
+        call_port(to, false);
+        if (unifa.in_register) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);
+        L(ended);
+        restore();
+        jmp(done, T_NEAR);
+      });
 }
 
 /// The same by the code of lookups.cc.
 void Emitter::launch_texture(const Place& to, const Vector& value, const Exec& exec) {
+  data_ = {};
   copy_to(value, kFrame, offsetof(Frame, a));
   exec_to(r8d, exec);
   mov(word[kFrame + offsetof(Frame, exec)], r8w);

@@ -12,8 +12,9 @@ namespace {
 
 constexpr size_t kPartBytes = sizeof(Lanes) / 2;
 constexpr uint32_t kNever = ~0u;
+constexpr uint64_t kNotNeeded = uint64_t{kNever} + 1;  // and in memory, if it must be
 /// A use so near is worth a register, if there is one that is needed later.
-constexpr uint32_t kNear = 24;
+constexpr uint32_t kNear = 12;
 
 /// Whether compiled code may be left within the node, or before it.
 bool may_leave(const flow::Access& access) {
@@ -38,6 +39,12 @@ void Emitter::load_state() {
       vmovaps(in_frame(offsetof(Frame, flags) + of_b * sizeof(Lanes)), lanes);
     }
   }
+  const Ymm zero(0), dead[2] = {Ymm(1), Ymm(2)};
+  vpxor(zero, zero, zero);
+  for (part_ = 0; part_ < 2; ++part_) vpcmpeqd(dead[part_], zero, in_thread(offsetof(Thread, msf)));
+  vpor(zero, dead[0], dead[1]);
+  vptest(zero, zero);
+  set_plain();
 }
 
 // eax is the exit's number.
@@ -135,7 +142,7 @@ uint64_t Emitter::distance(int host) const {
   cache_.for_each(host, [&](Slot slot) {
     const uint32_t next = next_use(node_, slot / 2).node;
     uint64_t needed = next - node_;
-    if (next == kNever || is_dead(slot)) needed = uint64_t{kNever} + !must_store(slot);
+    if (next == kNever || is_dead(slot)) needed = kNotNeeded - must_store(slot);
     least = std::min(least, needed);
   });
   return least;
@@ -147,7 +154,7 @@ int Emitter::farthest() const {
     if (cache_.empty(host) && may_give_way(host)) return host;
   int best = Cache::kNone;
   uint64_t most = 0;
-  for (int host = Cache::kHosts; host-- > 0;) {
+  for (int host = Cache::kHosts; host-- > 0 && most < kNotNeeded;) {
     if (!may_give_way(host)) continue;
     const uint64_t needed = distance(host);
     if (best != Cache::kNone && needed <= most) continue;

@@ -34,15 +34,16 @@ void Emitter::emit_alu_word(const Instruction& i) {
   }
   const Place signal =
       i.signals & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
-  const auto calls = [](const Place& to) {
-    return to.target == Target::kPort &&
-           (writes_by_call(to) || to.effect == Effect::kGeneral || starts_sfu(to.effect));
+  const auto calls = [this](const Place& to, const Exec& exec) {
+    if (to.target != Target::kPort) return false;
+    if (to.effect == Effect::kGeneral) return !accesses_in_place(!exec.masked, to.takes_uniform);
+    return writes_by_call(to) || starts_sfu(to.effect);
   };
   const auto whole = [&](const Half& half) {
     return half.in && (is_across(half) || half.to.target == Target::kRep || half.to.target == Target::kPort);
   };
-  in_frame_ = (i.signals & (kLdtlb | kLdtlbu)) || calls(signal) || (add.in && calls(add.to)) ||
-              (mul.in && calls(mul.to)) || (add.in && !has_own_code(*add.in)) ||
+  in_frame_ = (i.signals & (kLdtlb | kLdtlbu)) || calls(signal, {}) || (add.in && calls(add.to, add.exec)) ||
+              (mul.in && calls(mul.to, mul.exec)) || (add.in && !has_own_code(*add.in)) ||
               (mul.in && !has_own_code(*mul.in));
   const bool ports =
       add.to.target == Target::kPort || mul.to.target == Target::kPort || signal.target == Target::kPort;

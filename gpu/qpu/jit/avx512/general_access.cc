@@ -1,7 +1,8 @@
-/// @file Loads and stores by address: one routine per program, for words of 32 bits and vectors of them. It
-/// takes addresses in kTemp2 and the lanes in r8d, changes kUnpackedA to kTemp3, kScratchMask and general
-/// registers. Gives 0 in eax, with nothing done and the addresses kept, for what is not here: small types,
-/// most atomics, errors, addresses at the end of the window.
+/// @file Loads and stores by address. The commonest ones have code in place; all others share one routine per
+/// program, for words of 32 bits and vectors of them. It takes addresses in kTemp2 and the lanes in r8d,
+/// changes kUnpackedA to kTemp3, kScratchMask and general registers. Gives 0 in eax, with nothing done and
+/// the addresses kept, for what is not here: small types, most atomics, errors, addresses at the end of the
+/// window.
 ///
 /// Each must leave what general_lookup() of the TMU leaves, and touch the same pages.
 
@@ -20,6 +21,26 @@ namespace {
 constexpr uint8_t kNotBelow = 5, kAbove = 6;
 
 }  // namespace
+
+/// A word of each lane, all next to each other, at kTemp2, which stays as it is. Goes on at `otherwise`, with
+/// nothing done, for all else.
+void Emitter::emit_access_in_place(Label& otherwise) {
+  check_access(otherwise);
+  test_stride(4);
+  jnc(otherwise, T_NEAR);
+  vmovd(esi, Xmm(kTemp2.getIdx()));
+  check_address(otherwise);
+  if (access_stores()) {
+    vmovdqa64(kTemp, at(kData));
+    vmovdqu32(zword[rsi], kTemp);
+    finish_access();
+  } else {
+    vmovdqu32(kTemp, zword[rsi]);
+    finish_access();
+    vmovdqa64(zword[kThread + rdx + kFifo], kTemp);
+  }
+  prefetch_next(access_stores());
+}
 
 void Emitter::emit_routines() {
   if (uses_general_access_) emit_general_access();

@@ -146,6 +146,7 @@ void Emitter::commit_port(const Place& to, const Zmm& value, const Opmask* exec)
 }
 
 void Emitter::write_port_by_call(const Place& to, const Zmm& value, const Opmask* exec, bool takes_uniform) {
+  data_ = {};
   vmovdqa64(in_frame(offsetof(Frame, a)), value);
   exec_to(eax, exec);
   mov(word[kFrame + offsetof(Frame, exec)], ax);
@@ -174,6 +175,12 @@ void Emitter::write_unifa(const Zmm& value, const Opmask* exec) {
 }
 
 void Emitter::push_data(const Zmm& value) {
+  const uint32_t words = data_.words++;
+  if (data_.known && words < kMostWords) {
+    mov(byte[kThread + kNumData], words + 1);
+    vmovdqa64(at(kData + words * sizeof(Lanes)), value);
+    return;
+  }
   Label full;
   movzx(eax, byte[kThread + kNumData]);
   cmp(eax, 4);
@@ -196,10 +203,12 @@ void Emitter::set_parameter(Effect effect, const Zmm& value) {
       {offsetof(TextureLookup, dref), tmu::kDref}, {offsetof(TextureLookup, off), tmu::kOff}};
   const Parameter& p = kParameters[static_cast<int>(effect) - static_cast<int>(Effect::kTmuT)];
   vmovdqa64(at(kTexture + p.offset), value);
+  data_.known = false;
   or_(byte[kThread + kWritten], p.bit);
 }
 
-/// By the code of emit_general_access(); what that refuses, by a call that keeps all registers.
+/// By code in place, which leaves to emit_general_access() what it is not for; what that refuses, by a call
+/// that keeps all registers.
 void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* exec) {
   uses_general_access_ = true;
   if (to.takes_uniform) {
@@ -207,17 +216,32 @@ void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* ex
     mov(dword[kThread + offsetof(Thread, tmu_config)], eax);
   }
   vmovdqa64(kTemp2, value);
-  exec_to(r8d, exec);
-  call(general_access_);
-  test(eax, eax);
   Label &refused = new_label(), &done = new_label();
-  jz(refused, T_NEAR);
+  if (accesses_in_place(!exec, to.takes_uniform)) {
+    Label& otherwise = new_label();
+    emit_access_in_place(otherwise);
+    later([this, &otherwise, &refused, &done] {
+      L(otherwise);
+      mov(r8d, kAllLanes);
+      call(general_access_);
+      test(eax, eax);
+      jnz(done, T_NEAR);
+      jmp(refused, T_NEAR);
+    });
+  } else {
+    exec_to(r8d, exec);
+    call(general_access_);
+    test(eax, eax);
+    jz(refused, T_NEAR);
+  }
   L(done);
   call_later(to, kTemp2, exec, refused, done);
+  data_ = {0, true};
 }
 
 /// By the code of lookups.cc; what that refuses, by a call that keeps all registers.
 void Emitter::launch_texture(const Place& to, const Zmm& value, const Opmask* exec) {
+  data_ = {};
   vmovdqa64(kTemp2, value);
   exec_to(r8d, exec);
   mov(edx, launch_of(to.effect, flow_.nodes.size(), node_));

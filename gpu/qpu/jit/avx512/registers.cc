@@ -72,6 +72,10 @@ void Emitter::load_state() {
   kmovw(kFlagB, word[kThread + offsetof(Thread, flag_b)]);
   for (Register r = 0; r < kNumRegisters; ++r)
     if (pins_[r].zmm >= 0) vmovdqa64(Zmm(pins_[r].zmm), home(r));
+  vmovdqa64(kTemp, at(offsetof(Thread, msf)));
+  vptestnmd(kScratchMask, kTemp, kTemp);
+  kortestw(kScratchMask, kScratchMask);
+  set_plain();
 }
 
 void Emitter::store_state() {

@@ -74,6 +74,7 @@ struct CodeTables {
   std::vector<CodeEntry> entries;  ///< in the order of their indices
   std::vector<CodeExit> exits;
   std::vector<CodeMark> marks;  ///< in the order of their offsets; for listing() only
+  RegisterSet inputs;           ///< live where the program begins
 };
 
 class ProgramCode : public HostProgram {
@@ -83,6 +84,7 @@ class ProgramCode : public HostProgram {
 
   Leave run(Thread& thread, GpuAddr entry) const override;
   bool matches(Memory memory, GpuAddr entry) const override;
+  RegisterSet inputs() const override { return tables_.inputs; }
   bool complete() const override { return complete_; }
   size_t bytes() const override;
   const CodeMemory& code() const { return memory_; }

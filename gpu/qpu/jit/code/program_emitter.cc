@@ -3,9 +3,12 @@
 
 #include "gpu/qpu/jit/code/program_emitter.h"
 
+#include <algorithm>
 #include <bit>
 #include <memory>
 #include <utility>
+
+#include "gpu/qpu/jit/code/tmu_memory.h"
 
 namespace v3d::qpu::jit {
 
@@ -23,6 +26,14 @@ uint32_t uniform_words(const flow::Access& access) {
   return words;
 }
 
+/// Tests against depth narrow the mask, too.
+bool changes_mask(const flow::Access& access) {
+  const auto events = access.events();
+  return (access.writes.state & flow::kMsf) ||
+         std::any_of(events.begin(), events.end(),
+                     [](const flow::Event& event) { return event.effect == Effect::kTlb; });
+}
+
 bool is_static(const Branch& b) {
   const auto known = [](BranchTarget t) {
     return t == BranchTarget::kAbsolute || t == BranchTarget::kRelative;
@@ -37,7 +48,8 @@ ProgramEmitter::ProgramEmitter(const flow::Flow& flow, void* buffer, size_t byte
       flow_(flow),
       block_labels_(flow.blocks.size()),
       ways_to_(flow.blocks.size()),
-      passed_to_(flow.blocks.size()) {
+      passed_to_(flow.blocks.size()),
+      mask_stays_(std::none_of(flow.accesses.begin(), flow.accesses.end(), changes_mask)) {
   setDefaultJmpNEAR(true);
   const auto count_way = [this](uint32_t block) {
     if (block != flow::kNowhere) ways_to_[block] = ways_to_[block] == 0 ? 1 : 2;
@@ -47,7 +59,8 @@ ProgramEmitter::ProgramEmitter(const flow::Flow& flow, void* buffer, size_t byte
     count_way(block.exit.taken);
   }
   for (const flow::Node& node : flow.nodes)
-    if (node.instruction != flow::kNowhere) instruction_at_.emplace(node.index, node.instruction);
+    if (const Instruction* i = flow.instruction(node); i && i->is_branch)
+      branches_.emplace(node.index, &i->branch);
 }
 
 void ProgramEmitter::emit(CodeTables& made) {
@@ -100,12 +113,60 @@ bool ProgramEmitter::leaves_before(uint32_t node) const {
   return kind == Kind::kGap || (kind == Kind::kEnd && branches);  // nobody relies on a branch at the end
 }
 
-const Branch& ProgramEmitter::branch_at(int32_t index) const {
-  return flow_.instructions[instruction_at_.at(index)].branch;
+const Branch& ProgramEmitter::branch_at(int32_t index) const { return *branches_.at(index); }
+
+// ---- Accesses by address, in place
+
+void ProgramEmitter::set_plain() {
+  sete(cl);
+  movzx(ecx, cl);
+  cmp(qword[kThread + offsetof(Thread, tmu)], 0);
+  setne(al);
+  movzx(eax, al);
+  and_(eax, ecx);
+  mov(dword[kFrame + offsetof(Frame, plain)], eax);
+}
+
+void ProgramEmitter::check_access(Label& otherwise) {
+  cmp(dword[kFrame + offsetof(Frame, plain)], 0);
+  je(otherwise, T_NEAR);
+  cmp(dword[kThread + offsetof(Thread, tmu_config)], kConfigAtStart);
+  jne(otherwise, T_NEAR);
+  if (!data_.known || data_.words > 1) {
+    movzx(eax, word[kThread + kWritten]);
+    cmp(eax, access_stores() << 8);
+    jne(otherwise, T_NEAR);
+  }
+  if (access_stores()) return;
+  mov(eax, dword[kThread + kTail]);
+  sub(eax, dword[kThread + kHead]);
+  cmp(eax, kTmuFifo - kMostWords);
+  ja(otherwise, T_NEAR);
+}
+
+void ProgramEmitter::check_address(Label& otherwise) {
+  mov(ecx, esi);
+  ror(ecx, 2);  // what is no multiple of 4 becomes large
+  cmp(ecx, (kHighAddress - sizeof(Lanes)) >> 2);
+  jae(otherwise, T_NEAR);
+  add(rsi, kMemory);
+}
+
+void ProgramEmitter::finish_access() {
+  if (access_stores()) {
+    xor_(eax, eax);
+    mov(word[kThread + kWritten], ax);
+    return;
+  }
+  mov(edx, dword[kThread + kTail]);
+  lea(eax, ptr[rdx + 1]);
+  mov(dword[kThread + kTail], eax);
+  and_(edx, kTmuFifo - 1);
+  shl(edx, 6);
 }
 
 void ProgramEmitter::prefetch_next(bool for_store) {
-  constexpr int kStepsLog2 = 3;  // so many steps ahead
+  constexpr int kStepsLog2 = 5;  // so many steps ahead
   const size_t stream = for_store ? offsetof(Frame, stores) : offsetof(Frame, loads);
   const Xbyak::Address last = ptr[kFrame + stream + offsetof(Frame::Stream, last)],
                        step = ptr[kFrame + stream + offsetof(Frame::Stream, step)];
@@ -135,6 +196,7 @@ void ProgramEmitter::emit_block(uint32_t number) {
   node_ = block.first;
   words_ = node_words_ = 0;
   unifa_ = node_unifa_ = {};
+  data_ = {};
   begin_block_registers(number);
   const uint32_t last = block.first + block.count - 1;
   const bool leaves = leaves_before(last);
@@ -181,7 +243,6 @@ void ProgramEmitter::emit_node(uint32_t node) {
     je(exit_before_node(CodeExit::Why::kQueue), T_NEAR);
   }
   const flow::InFlight& in_flight = flow_.nodes[node].in_flight;
-  using Pending = Thread::Pending;
   if (in_flight.vary & 1) land_coming(implicit(), offsetof(Pending, vary_oldest), offsetof(Pending, vary_c));
   if (in_flight.sfu & 1)
     land_coming(kSfuResult, offsetof(Pending, sfu_oldest), offsetof(Pending, sfu_result));

@@ -104,6 +104,21 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   Label& exit_before_node(CodeExit::Why why);
   Label& exit_with_hang();
 
+  /// Whether a write that starts an access by address has code of its own, for a word of each lane, all next
+  /// to each other. All else goes to the routine of all accesses.
+  bool accesses_in_place(bool all_lanes, bool takes_uniform) const {
+    return all_lanes && !takes_uniform && mask_stays_;
+  }
+  /// For it, at the entry, where ecx and the host's equal flag say whether a lane has no sample:
+  /// Frame::plain.
+  void set_plain();
+  /// Goes on there unless it is such an access, as far as the Thread tells.
+  void check_access(Label& otherwise);
+  /// The address of the first lane, in esi, to that of the host in rsi. Changes ecx.
+  void check_address(Label& otherwise);
+  /// Takes what was written of it; of a load, the place in the queue is kThread + kFifo + rdx.
+  void finish_access();
+  bool access_stores() const { return data_.words != 0; }
   /// Behind a load or store of a word for each lane at rsi: fetches what one of the next will be at. Changes
   /// rcx.
   void prefetch_next(bool for_store);
@@ -124,6 +139,12 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
     uint32_t words = 0;
     bool in_register = false;
   } unifa_;
+  /// Data words that the block has written for the next access; whether it is known that there are no others,
+  /// nor parameters.
+  struct Data {
+    uint32_t words = 0;
+    bool known = false;
+  } data_;
 
  private:
   void emit_entry();
@@ -150,9 +171,10 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
 
   CodeTables* made_ = nullptr;
   std::vector<Label> block_labels_;
-  std::vector<uint8_t> ways_to_;                // a block: 0, 1, or 2 for more
-  std::vector<bool> passed_to_;                 // a block, by pass_registers()
-  std::map<int32_t, uint32_t> instruction_at_;  // by index
+  std::vector<uint8_t> ways_to_;               // a block: 0, 1, or 2 for more
+  std::vector<bool> passed_to_;                // a block, by pass_registers()
+  bool mask_stays_;                            // nothing in the program changes the sample mask
+  std::map<int32_t, const Branch*> branches_;  // by index
   std::vector<std::function<void()>> later_;
   std::vector<std::unique_ptr<Label>> labels_;
   Label exit_;
