@@ -345,7 +345,8 @@ template <ColorType kType, ColorWrite::Blend kBlend>
 void ColorWrite::write_as(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
                           const LiveLanes& live) {
   constexpr bool kBlends = kBlend != Blend::kNone;
-  const uint32_t num_words = std::min<uint32_t>(plan.words_, info(kType).bits / 8);
+  constexpr uint32_t kMost = info(kType).bits / 8;
+  const uint32_t num_words = kMost == 1 ? 1 : std::min(plan.words_, kMost);
   const bool replaces = !kBlends && live.all && plan.writes_all_;
   Lanes result[kMaxWords];
   LanesF source[4];
