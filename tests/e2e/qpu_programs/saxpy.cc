@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "device.h"
+#include "tests/e2e/qpu_programs/device.h"
 
 namespace {
 

@@ -11,13 +11,13 @@
 #include <numeric>
 #include <vector>
 
-#include "../device.h"
 #include "histogram.h"
 #include "memset.h"
 #include "roots.h"
 #include "scopy.h"
 #include "sgemm.h"
 #include "sum.h"
+#include "tests/e2e/qpu_programs/device.h"
 
 namespace {
 
