@@ -26,32 +26,37 @@ inline Lanes rows_to_quads(Lanes v) {
   return __builtin_shufflevector(v, v, 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
 }
 
-/// Texels of four bytes in a tiled image, where the two rows of a piece are adjacent, and back.
-inline void store_tiled_block_4(Lanes v, uint8_t* left, uint8_t* right) {
-  const Words8 first = __builtin_shufflevector(v, v, 0, 1, 4, 5, 2, 3, 6, 7),
-               second = __builtin_shufflevector(v, v, 8, 9, 12, 13, 10, 11, 14, 15);
-  std::memcpy(left, &first, sizeof first);
-  std::memcpy(right, &second, sizeof second);
-}
-inline Lanes load_tiled_block_4(const uint8_t* left, const uint8_t* right) {
-  Words8 first, second;
-  std::memcpy(&first, left, sizeof first);
-  std::memcpy(&second, right, sizeof second);
-  return __builtin_shufflevector(first, second, 0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15);
+/// Lane order to that of a tiled image's utiles of four-byte texels, where the two rows of a piece are
+/// adjacent, and back: the same exchange.
+inline Lanes quads_to_utiles(Lanes v) {
+  return __builtin_shufflevector(v, v, 0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15);
 }
 
-/// The same in a raster image, where the pieces of a row are.
+inline void store_halves(Lanes v, uint8_t* first, uint8_t* second) {
+  std::memcpy(first, &v, sizeof v / 2);
+  std::memcpy(second, reinterpret_cast<const uint8_t*>(&v) + sizeof v / 2, sizeof v / 2);
+}
+inline Lanes load_halves(const uint8_t* first, const uint8_t* second) {
+  Words8 low, high;
+  std::memcpy(&low, first, sizeof low);
+  std::memcpy(&high, second, sizeof high);
+  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+
+/// Texels of four bytes in a tiled image: its two pieces.
+inline void store_tiled_block_4(Lanes v, uint8_t* left, uint8_t* right) {
+  store_halves(quads_to_utiles(v), left, right);
+}
+inline Lanes load_tiled_block_4(const uint8_t* left, const uint8_t* right) {
+  return quads_to_utiles(load_halves(left, right));
+}
+
+/// The same in a raster image, where the pieces of a row are adjacent: its two rows.
 inline void store_raster_block_4(Lanes v, uint8_t* upper, uint8_t* lower) {
-  const Words8 first = __builtin_shufflevector(v, v, 0, 1, 4, 5, 8, 9, 12, 13),
-               second = __builtin_shufflevector(v, v, 2, 3, 6, 7, 10, 11, 14, 15);
-  std::memcpy(upper, &first, sizeof first);
-  std::memcpy(lower, &second, sizeof second);
+  store_halves(quads_to_rows(v), upper, lower);
 }
 inline Lanes load_raster_block_4(const uint8_t* upper, const uint8_t* lower) {
-  Words8 first, second;
-  std::memcpy(&first, upper, sizeof first);
-  std::memcpy(&second, lower, sizeof second);
-  return __builtin_shufflevector(first, second, 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
+  return rows_to_quads(load_halves(upper, lower));
 }
 
 /// @param cpp    1, 2, 4, 8 or 16
