@@ -66,12 +66,11 @@ class Express {
   void get_out_of_the_way(uint32_t client_cpu, int64_t now_ns);
 
   const Options options_;
-  std::atomic<int64_t> last_over_ns_{
-      0};                             // end of the last request of those that came over sockets, or of a look
-  std::atomic<bool> looking_{false};  // a session is
-  int64_t moved_ns_ = 0;              // when one that looks last changed its processor; of that session
-  std::atomic<uint64_t> version_{0};  // of seats_
-  std::mutex mutex_;                  // protects seats_
+  std::atomic<int64_t> last_over_ns_{0};  // end of the last request over a socket, or of a look
+  std::atomic<bool> looking_{false};      // a session is
+  int64_t moved_ns_ = 0;                  // when one that looks last changed its processor; of that session
+  std::atomic<uint64_t> version_{0};      // of seats_
+  std::mutex mutex_;                      // protects seats_
   Seats seats_;
 };
 

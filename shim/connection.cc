@@ -382,10 +382,9 @@ bool Call::attach(int fd) {
   return true;
 }
 
-uint32_t Call::say_cpu() {
-  const uint32_t cpu = raw::current_cpu();
-  std::atomic_ref<uint32_t>(connection_->channel->client_cpu).store(cpu, std::memory_order_relaxed);
-  return cpu;
+void Call::say_cpu() {
+  std::atomic_ref<uint32_t>(connection_->channel->client_cpu)
+      .store(raw::current_cpu(), std::memory_order_relaxed);
 }
 
 int Call::transmit() {
@@ -490,10 +489,10 @@ bool Call::is_listened_to() {
 /// @param in_the_way  whether the daemon's thread was last seen on this processor
 /// @return  state of the reply
 uint32_t Call::look_for_reply(bool* in_the_way) {
-  const wire::Channel* channel = connection_->channel;
+  wire::Channel* channel = connection_->channel;
   const uint32_t cpu = raw::current_cpu();
-  const auto load = [](const uint32_t& word) {
-    return std::atomic_ref<uint32_t>(const_cast<uint32_t&>(word)).load(std::memory_order_acquire);
+  const auto load = [](uint32_t& word) {
+    return std::atomic_ref<uint32_t>(word).load(std::memory_order_acquire);
   };
   const uint64_t start = raw::fast_monotonic_ns();
   for (uint64_t patience = kPatienceNs; raw::fast_monotonic_ns() - start < patience;) {

@@ -73,7 +73,7 @@ class Call {
  private:
   /// Room in the buffer for a message at `start` with that payload.
   bool reserve(size_t start, size_t payload);
-  uint32_t say_cpu();
+  void say_cpu();
   int transmit();
   int receive();
   /// Asks for a channel when there have been enough requests to make it worthwhile.
