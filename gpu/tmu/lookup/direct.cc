@@ -56,11 +56,32 @@ Order order_of(const Plan& plan) {
   return Order::kAny;
 }
 
-bool uses_base_level(const Plan& plan) {
-  return plan.dims == 2 && !plan.cube && !plan.needs_lod && !plan.anisotropic && !plan.has_border &&
-         !plan.compare && !plan.options.gather && !plan.options.lod_query &&
+bool is_plain_filter(const Plan& plan) {
+  return plan.dims == 2 && !plan.cube && !plan.anisotropic && !plan.has_border && !plan.compare &&
+         !plan.options.gather && !plan.options.lod_query &&
          static_cast<int>(plan.sampler.wrap[0]) < Direct::kWraps &&
          static_cast<int>(plan.sampler.wrap[1]) < Direct::kWraps;
+}
+
+/// Sets the steps of lookups with a sampler, if they all are there.
+void choose_filters(const Plan& plan, const Layout& layout, bool layers, Direct& direct) {
+  const SamplerState& sampler = plan.sampler;
+  const int s = static_cast<int>(sampler.wrap[0]), t = static_cast<int>(sampler.wrap[1]);
+  const bool always_nearest = sampler.mag_nearest && (sampler.min_nearest || !plan.needs_lod);
+  if (!is_plain_filter(plan) || (!always_nearest && layout.channels != Channels::kUnorm8)) return;
+  const uint8_t nearest = Direct::nearest(s, t, layers), linear = Direct::linear(s, t, layers);
+  direct.blend_step = Direct::blend(layout.channels, layout.log2_count, plan.wide_output, order_of(plan));
+  direct.decode_step = Direct::decode(layout.channels, layout.log2_count, false);
+  direct.decode_blend_step = Direct::decode(layout.channels, layout.log2_count, true);
+  direct.nearest_filter = Direct::filter(nearest);
+  direct.linear_filter = Direct::filter(linear);
+  direct.magnified_filter = sampler.mag_nearest ? direct.nearest_filter : direct.linear_filter;
+  direct.minified_filter = sampler.min_nearest ? direct.nearest_filter : direct.linear_filter;
+  direct.last_level = std::max(plan.texture.base_level, plan.texture.max_level);
+  direct.magnified_nearest = sampler.mag_nearest ? kAllLanes : 0;
+  direct.minified_nearest = sampler.min_nearest ? kAllLanes : 0;
+  direct.bias = static_cast<float>(sampler.bias) * (1.0f / 256);
+  direct.coordinates_step = plan.needs_lod ? Direct::kLevels : sampler.mag_nearest ? nearest : linear;
 }
 
 }  // namespace
@@ -85,6 +106,7 @@ Direct make_direct(const Plan& plan) {
     if (!layout || plan.texture.transfer != Transfer::kNone || (is_fetch && plan.options.op != kRegular))
       return direct;
     direct.texels_step = Direct::load(layout->channels, layout->log2_count, plan.wide_output, order_of(plan));
+    direct.integers = plan.format->kind != Kind::kFloat;
   }
 
   const TextureState& texture = plan.texture;
@@ -93,15 +115,10 @@ Direct make_direct(const Plan& plan) {
   direct.num_levels =
       texture.max_level >= texture.base_level ? texture.max_level - texture.base_level + 1u : 0u;
   direct.last_layer = static_cast<float>(texture.depth > 0 ? texture.depth - 1 : 0);
-  const auto wrap = [&](int axis) { return static_cast<int>(plan.sampler.wrap[axis]); };
-  if (is_fetch) {
+  if (is_fetch)
     direct.coordinates_step = Direct::fetch(plan.dims, layers, written & kB);
-  } else if (uses_base_level(plan) && plan.sampler.mag_nearest) {
-    direct.coordinates_step = Direct::nearest(wrap(0), wrap(1), layers);
-  } else if (uses_base_level(plan) && layout->channels == Channels::kUnorm8) {
-    direct.coordinates_step = Direct::linear(wrap(0), wrap(1), layers);
-    direct.texels_step = Direct::blend(layout->log2_count, plan.wide_output, order_of(plan));
-  }
+  else
+    choose_filters(plan, *layout, layers, direct);
   return direct;
 }
 

@@ -1,6 +1,7 @@
 /// Lookups that code made at run time carries out itself (gpu/qpu/jit), in three steps: from coordinates to
-/// texels of a level, to addresses, to return words. Here stands which step a plan needs; run() of the plan
-/// does the same, bit for bit, and whatever is not here.
+/// texels of a level, to addresses, to return words; where levels or filters differ among lanes, for each of
+/// them. Here stands which step a plan needs; run() of the plan does the same, bit for bit, and whatever is
+/// not here.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct Direct {
   static constexpr int kFetches = 3 * 2 * 2;
   /// Wrap modes with code of their own: the first of Wrap.
   static constexpr int kWraps = 3;
-  /// The nearest texel of the base level of a 2D texture. @param s, t  values of Wrap
+  /// The nearest texel of a level, by itself the base level, of a 2D texture. @param s, t  values of Wrap
   static constexpr uint8_t nearest(int s, int t, bool layers) {
     return static_cast<uint8_t>(1 + kFetches + (s * kWraps + t) * 2 + layers);
   }
@@ -28,7 +29,14 @@ struct Direct {
   static constexpr uint8_t linear(int s, int t, bool layers) {
     return static_cast<uint8_t>(nearest(s, t, layers) + kWraps * kWraps * 2);
   }
-  static constexpr uint8_t kCoordinates = 1 + kFetches + 2 * kWraps * kWraps * 2;
+  static constexpr int kFilters = 2 * kWraps * kWraps * 2;
+  /// Finds levels and filters first, then takes nearest_filter and linear_filter as often as it needs.
+  static constexpr uint8_t kLevels = 1 + kFetches + kFilters;
+  static constexpr uint8_t kCoordinates = kLevels + 1;
+  /// nearest() and linear() among themselves.
+  static constexpr uint8_t filter(uint8_t coordinates) {
+    return static_cast<uint8_t>(coordinates - 1 - kFetches);
+  }
 
   static constexpr uint8_t address(int log2_cpp, bool raster) {
     return static_cast<uint8_t>(log2_cpp + (raster ? 5 : 0));
@@ -41,25 +49,38 @@ struct Direct {
   /// Channels behind the return words: any, or R, G, B, A from the first on, or B, G, R, A.
   enum class Order : uint8_t { kAny, kRgba, kBgra };
   static constexpr int kOrders = 3;
-  static constexpr uint8_t load(Channels channels, int log2_count, bool wide, Order order) {
-    return static_cast<uint8_t>(((static_cast<int>(channels) * 3 + log2_count) * 2 + wide) * kOrders +
-                                static_cast<int>(order));
+  static constexpr uint16_t load(Channels channels, int log2_count, bool wide, Order order) {
+    return static_cast<uint16_t>(((static_cast<int>(channels) * 3 + log2_count) * 2 + wide) * kOrders +
+                                 static_cast<int>(order));
+  }
+  /// As load(), behind linear().
+  static constexpr uint16_t blend(Channels channels, int log2_count, bool wide, Order order) {
+    return static_cast<uint16_t>(kLoads + load(channels, log2_count, wide, order));
+  }
+  static constexpr uint16_t kLoads = kChannels * 3 * 2 * kOrders;
+  /// To decoded channels instead of return words. @param blends  behind linear()
+  static constexpr uint16_t decode(Channels channels, int log2_count, bool blends) {
+    return static_cast<uint16_t>(2 * kLoads + (static_cast<int>(channels) * 3 + log2_count) * 2 + blends);
   }
   /// Data words to texels of 32 bits or more.
-  static constexpr uint8_t kStore = kChannels * 3 * 2 * kOrders;
-  /// As load(), of 8-bit unorm channels, behind linear().
-  static constexpr uint8_t blend(int log2_count, bool wide, Order order) {
-    return static_cast<uint8_t>(kStore + 1 + (log2_count * 2 + wide) * kOrders + static_cast<int>(order));
-  }
-  static constexpr uint8_t kTexels = kStore + 1 + 3 * 2 * kOrders;
+  static constexpr uint16_t kStore = 2 * kLoads + kChannels * 3 * 2;
+  static constexpr uint16_t kTexels = kStore + 1;
 
-  uint8_t coordinates_step = 0, address_step = 0, texels_step = 0;
+  uint8_t coordinates_step = 0, address_step = 0;
+  uint8_t nearest_filter = 0, linear_filter = 0;      ///< of kLevels
+  uint8_t magnified_filter = 0, minified_filter = 0;  ///< which of these
+  /// What stands behind nearest() and all others, and behind linear(); the same, to channels.
+  uint16_t texels_step = 0, blend_step = 0, decode_step = 0, decode_blend_step = 0;
 
   // ---- What the steps need beside the plan
 
   uint8_t stored_words = 0;
+  bool integers = false;                    ///< the channels are
   uint32_t base_level = 0, num_levels = 0;  ///< levels that fetches can ask for
-  float last_layer = 0;
+  uint32_t last_level = 0;                  ///< of filters
+  /// Lanes that take the nearest texel, among magnified and minified ones: all or none.
+  uint32_t magnified_nearest = 0, minified_nearest = 0;
+  float last_layer = 0, bias = 0;
 };
 
 /// Of a complete plan.

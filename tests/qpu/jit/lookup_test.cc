@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -152,10 +153,13 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
   }
 
   void any_sampler(tmu::SamplerSpec& spec) {
-    spec.mag_nearest = spec.min_nearest = spec.mip_nearest = one_in(2);
-    if (one_in(8)) spec.min_nearest = !spec.min_nearest;
+    spec.mag_nearest = spec.min_nearest = one_in(2);
+    spec.mip_nearest = one_in(2);
+    if (one_in(3)) spec.min_nearest = !spec.min_nearest;
     for (uint32_t& wrap : spec.wrap) wrap = one_in(6) ? below(5) : below(3);
-    if (!one_in(3)) spec.max_lod = 0;
+    if (one_in(3)) spec.max_lod = 0;
+    if (one_in(4)) spec.min_lod = below(800) / 256.0;
+    if (one_in(4)) spec.bias = (static_cast<int>(below(2000)) - 1000) / 256.0;
     spec.border_mode = below(3);
   }
 
@@ -200,6 +204,29 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
     return std::bit_cast<uint32_t>(v);
   }
 
+  /// As a triangle has them: quads of 2x2 pixels, which all belong to one plane or each to its own.
+  void coherent_coordinates(const Request& request, Lanes (&coordinates)[11]) {
+    const uint32_t sizes[] = {request.texture.width, request.texture.height};
+    const bool one_plane = !one_in(3);
+    float origin[2] = {}, dx[2] = {}, dy[2] = {};
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int quad = lane / 4;
+      for (int axis = 0; axis < 2; ++axis) {
+        if (lane % 4 == 0 && (quad == 0 || !one_plane)) {
+          const auto any = [&] { return static_cast<float>(static_cast<int>(below(4001)) - 2000) / 1000.0f; };
+          const float texel = 1.0f / static_cast<float>(sizes[axis]);
+          const float scale = std::ldexp(texel, static_cast<int>(below(8)) - 4);
+          origin[axis] = any();
+          dx[axis] = one_in(8) ? 0 : any() * scale;
+          dy[axis] = one_in(8) ? 0 : any() * scale;
+        }
+        const auto x = static_cast<float>((quad & 1) * 2 + (lane & 1));
+        const auto y = static_cast<float>((quad >> 1) * 2 + (lane >> 1 & 1));
+        coordinates[axis][lane] = std::bit_cast<uint32_t>(origin[axis] + x * dx[axis] + y * dy[axis]);
+      }
+    }
+  }
+
   Inputs any_inputs(const Request& request) {
     const bool is_fetch = request.launcher == tmu::Launcher::kSF, robust = one_in(2);
     const uint32_t sizes[] = {request.texture.width, request.texture.height, request.texture.depth,
@@ -217,6 +244,7 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
     if (!is_fetch)
       for (int lane = 0; lane < kLanes; ++lane)
         inputs.rf[3][lane] = one_in(8) ? any_float() : std::bit_cast<uint32_t>(static_cast<float>(below(4)));
+    if (!is_fetch && !one_in(3)) coherent_coordinates(request, inputs.rf);
     inputs.msf = splat(1u);
     if (one_in(3))
       for (int lane = 0; lane < kLanes; ++lane) inputs.msf[lane] = below(2) * 5;
@@ -276,6 +304,40 @@ TEST_P(JitLookups, AnyStateAndCoordinates) {
   Side plain(version, nullptr), compiled(version, &compiler);
   for (int n = 0; n < 3000; ++n) {
     const Request request = any_request();
+    SCOPED_TRACE(describe(request));
+    load(plain, compiled, request);
+    for (Side* side : {&plain, &compiled}) side->begin_job();
+    run_threads(plain, compiled, request);
+    if (HasFailure()) return;
+  }
+}
+
+/// All ways to choose levels and filters, of all wrap modes with code of their own.
+TEST_P(JitLookups, LevelsAndFilters) {
+  Side plain(version, nullptr), compiled(version, &compiler);
+  constexpr uint32_t kWraps = 3, kFilters = 8, kKinds = 4;
+  static constexpr struct { uint32_t type, cpp; } kFormats[] = {{4, 4}, {0, 1}, {2, 2}};
+  for (uint32_t n = 0; n < kWraps * kWraps * kFilters * kKinds; ++n) {
+    const uint32_t filters = n % kFilters, kind = n / kFilters % kKinds, wraps = n / kFilters / kKinds;
+    Request request;
+    request.launcher = kind == 3 ? tmu::Launcher::kSLod : tmu::Launcher::kS;
+    request.written = static_cast<uint8_t>(tmu::kT | (kind & 1 ? tmu::kB : 0) | (one_in(4) ? tmu::kI : 0));
+    const auto& format = kFormats[one_in(2) ? 0 : below(std::size(kFormats))];
+    request.texture = {.type = format.type, .cpp = format.cpp};
+    request.texture.version = version;
+    request.texture.width = 1 + below(200);
+    request.texture.height = 1 + below(200);
+    request.texture.max_level = below(8);
+    request.texture.base_level = one_in(3) ? below(request.texture.max_level + 1) : 0;
+    if (request.written & tmu::kI) request.texture.layers = 1 + below(3);
+    request.sampler.mag_nearest = filters & 1;
+    request.sampler.min_nearest = filters & 2;
+    request.sampler.mip_nearest = filters & 4;
+    request.sampler.wrap = {wraps % kWraps, wraps / kWraps, 0};
+    if (one_in(4)) request.sampler.bias = -1.25;
+    request.configs = {TestTexture::kState | (one_in(2) ? 15u : 3u),
+                       TestTexture::kSampler | below(2) | below(2) << 2};
+    if (!(request.configs[1] & 1)) request.configs[0] &= ~12u;
     SCOPED_TRACE(describe(request));
     load(plain, compiled, request);
     for (Side* side : {&plain, &compiled}) side->begin_job();

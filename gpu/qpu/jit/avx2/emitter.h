@@ -8,7 +8,7 @@
 ///   memory.cc      uniforms, varyings, ports
 ///   lanes.h        moves across all lanes
 ///   general_access.cc  loads and stores of the TMU by address
-///   lookups.cc, lookup_texels.cc  texture lookups: code that all programs share
+///   lookups.cc, lookup_texels.cc, lookup_blend.cc  texture lookups: code that all programs share
 ///
 /// A flag of a lane is the highest bit of a word; the flags A and B are cached as QPU registers are, and
 /// stand in the Frame while the Thread has them as bits.

@@ -18,15 +18,6 @@ size_t at_part(int part) { return static_cast<size_t>(part) * kPartBytes; }
 
 }  // namespace
 
-/// All bits of the lanes in ecx: that of a lane moves to the highest place.
-void Lookups::lanes_with_texels(const Ymm& to, int part) {
-  vmovd(Xmm(to.getIdx()), ecx);
-  vpbroadcastd(to, Xmm(to.getIdx()));
-  if (part == 0) left(to, to, 8);
-  vpsllvd(to, to, yword[rip + shifts_]);
-  vpsrad(to, to, 31);
-}
-
 /// The words of the texels of a part stand in ymm0 and on behind this.
 void Lookups::load_words(const Load& load, int part) {
   const Ymm address = part_of(kAddress, part);
@@ -40,7 +31,7 @@ void Lookups::load_words(const Load& load, int part) {
   vpxor(address, address, constant(0x80000000));
   for (int n = 0; n < load.bytes(); n += 4) {
     if (n != 0) vpaddd(address, address, constant(4));
-    lanes_with_texels(kA, part);
+    expand_lanes(kA, ecx, part);
     clear(Ymm(n / 4));
     vpgatherdd(Ymm(n / 4), ptr[rdi + address], kA);
   }
@@ -51,7 +42,7 @@ void Lookups::load_words(const Load& load, int part) {
 void Lookups::channel_to(const Ymm& to, const Load& load, int channel, int part) {
   if (channel < load.count()) return extract(to, load, channel);
   if (channel < 3) return clear(to);
-  lanes_with_texels(to, part);
+  expand_lanes(to, ecx, part);
   vpbroadcastd(Ymm(3), dword[kSlot + in_plan(offsetof(Plan, one))]);
   vpand(to, to, Ymm(3));
 }
@@ -63,6 +54,7 @@ void Lookups::halves_of_words(const Ymm& y) {
 }
 
 void Lookups::extract(const Ymm& to, const Load& load, int channel) {
+  if (load.blends) return extract_blended(to, channel);
   const Ymm whole(channel * load.bytes_of_channel() / 4);
   const bool odd = channel & 1;
   switch (load.channels) {
@@ -141,10 +133,7 @@ void Lookups::return_any_words(const Load& load, int part) {
   }
   clear(kA);
   vmovaps(channel(kZeroChannel), kA);
-  mov(edx, ecx);
-  mov(ecx, r8d);
-  lanes_with_texels(kA, part);
-  mov(ecx, edx);
+  expand_lanes(kA, r8d, part);
   vpbroadcastd(kB, dword[kSlot + in_plan(offsetof(Plan, one))]);
   vpand(kA, kA, kB);
   vmovaps(channel(kOneChannel), kA);
@@ -168,12 +157,27 @@ void Lookups::return_any_words(const Load& load, int part) {
   L(done);
 }
 
+/// Decoded channels in R, G, B, A order of the format.
+void Lookups::return_channels(const Load& load, int part) {
+  for (int n = 0; n < kChannels; ++n) {
+    channel_to(kA, load, n, part);
+    vmovaps(yword[kOut + static_cast<size_t>(n) * sizeof(Lanes) + at_part(part)], kA);
+  }
+}
+
+void Lookups::return_part(const Load& load, int part) {
+  if (load.to_channels)
+    return_channels(load, part);
+  else
+    load.order == Order::kAny ? return_any_words(load, part) : return_words(load, part);
+}
+
 void Lookups::emit_load(const Load& load) {
   for (int part = 0; part < 2; ++part) {
     load_words(load, part);
-    load.order == Order::kAny ? return_any_words(load, part) : return_words(load, part);
+    return_part(load, part);
   }
-  jmp(finished_);
+  load.to_channels ? ret() : jmp(finished_);
 }
 
 /// @see store_words. The lowest lane first.
@@ -202,9 +206,6 @@ void Lookups::emit_store() {
   jnz(next);
   xor_(kWords, kWords);
   jmp(finished_);
-
-  L(shifts_);
-  for (uint32_t lane = 0; lane < 8; ++lane) dd(23 - lane);
 }
 
 }  // namespace v3d::qpu::jit::avx2

@@ -27,10 +27,6 @@ const void* lookup_code() {
   return kCode ? kCode->begin() : nullptr;
 }
 
-void Lookups::emit_constant(uint32_t bits) {
-  for (size_t n = 0; n < kPartBytes; n += sizeof(bits)) dd(bits);
-}
-
 Xbyak::Address Lookups::of_float(float value) { return constant(std::bit_cast<uint32_t>(value)); }
 
 void Lookups::emit_live_lanes() {
@@ -46,6 +42,11 @@ void Lookups::emit_live_lanes() {
 }
 
 // ---- Coordinates
+
+Xbyak::Address Lookups::tap(int n, int part) {
+  return yword[kFrame + offsetof(Frame, taps) + static_cast<size_t>(n) * sizeof(Lanes) +
+               static_cast<size_t>(part) * kPartBytes];
+}
 
 Xbyak::Address Lookups::part_of_s(int part) {
   return yword[kFrame + offsetof(Frame, a) + static_cast<size_t>(part) * kPartBytes];
@@ -118,33 +119,36 @@ void Lookups::emit_fetch(int dims, bool layers, bool level) {
   to_addresses();
 }
 
+/// array_layer().
+void Lookups::find_layers(int part) {
+  constexpr size_t kLayer = kTexture + offsetof(TextureLookup, i);
+  vmovaps(kA, yword[kThread + kLayer + static_cast<size_t>(part) * kPartBytes]);
+  vaddps(kA, kA, of_float(0.5f));
+  vroundps(kA, kA, kDown);
+  vmaxps(kA, kA, of_float(0));
+  vbroadcastss(kB, dword[kSlot + in_direct(offsetof(Direct, last_layer))]);
+  vminps(kA, kA, kB);
+  vcvttps2dq(kA, kA);
+  add_layers(kA, part_of(kAddress, part), dword[kSlot + in_plan(offsetof(Plan, texture.array_stride))]);
+}
+
 /// @see sample_nearest
 void Lookups::emit_nearest(Wrap s, Wrap t, bool layers) {
-  find_base_level();
   fill_addresses();
   load_coordinates(kY, offsetof(TextureLookup, t));
   for (int part = 0; part < 2; ++part) {
     vmovaps(part_of(kX, part), part_of_s(part));
     texel_index(part_of(kX, part), s, offsetof(LevelTables, width));
     texel_index(part_of(kY, part), t, offsetof(LevelTables, height));
-    if (!layers) continue;
-    constexpr size_t kLayer = kTexture + offsetof(TextureLookup, i);
-    vmovaps(kA, yword[kThread + kLayer + static_cast<size_t>(part) * kPartBytes]);
-    vaddps(kA, kA, of_float(0.5f));
-    vroundps(kA, kA, kDown);
-    vmaxps(kA, kA, of_float(0));
-    vbroadcastss(kB, dword[kSlot + in_direct(offsetof(Direct, last_layer))]);
-    vminps(kA, kA, kB);
-    vcvttps2dq(kA, kA);
-    add_layers(kA, part_of(kAddress, part), dword[kSlot + in_plan(offsetof(Plan, texture.array_stride))]);
+    if (layers) find_layers(part);
   }
   mov(ecx, r8d);
   to_addresses();
 }
 
-/// reduce(), sub_texel() and wrap_index(), where the first leaves an index of 0 to n, or 2 n if mirrored. The
-/// minimum of numbers without sign chooses what is in range.
-void Lookups::texel_index(const Ymm& at, Wrap wrap, size_t sizes) {
+/// reduce() and the first part of sub_texel(): a coordinate in texels, from 0 to n if repeated, or 2 n if
+/// mirrored. Leaves n in kA.
+void Lookups::reduce(const Ymm& at, Wrap wrap, size_t sizes) {
   if (wrap != Wrap::kClamp) {
     if (wrap == Wrap::kMirror) {
       vmulps(kA, at, of_float(0.5f));
@@ -161,6 +165,12 @@ void Lookups::texel_index(const Ymm& at, Wrap wrap, size_t sizes) {
   vmulps(at, at, kB);
   vmaxps(at, at, of_float(-32768));
   vminps(at, at, of_float(32767));
+}
+
+/// The rest of sub_texel() for whole texels, and wrap_index(). The minimum of numbers without sign chooses
+/// what is in range.
+void Lookups::texel_index(const Ymm& at, Wrap wrap, size_t sizes) {
+  reduce(at, wrap, sizes);
   vroundps(at, at, kDown);
   vcvttps2dq(at, at);
 
@@ -179,6 +189,55 @@ void Lookups::texel_index(const Ymm& at, Wrap wrap, size_t sizes) {
     vpmaxsd(at, at, constant(0));
     vpminsd(at, at, kA);
   }
+}
+
+/// linear_tap(). Of the second texel's index the first one is the one below, -1 at least.
+void Lookups::texel_pair(const Ymm& at, Wrap wrap, size_t sizes, const Ymm (&index)[2], const Ymm& weight) {
+  const auto& [first, second] = index;
+  reduce(at, wrap, sizes);
+  vmulps(at, at, of_float(256));
+  vroundps(at, at, kDown);
+  vcvttps2dq(at, at);
+  vpsubd(at, at, constant(128));
+  vpand(weight, at, constant(255));
+  vpsrad(first, at, 8);
+  vpsubd(second, first, constant(~0u));
+  if (wrap == Wrap::kClamp) {
+    vpsubd(kA, kA, constant(1));
+    for (const Ymm& i : index) {
+      vpmaxsd(i, i, constant(0));
+      vpminsd(i, i, kA);
+    }
+    return;
+  }
+  if (wrap == Wrap::kMirror) vpaddd(kA, kA, kA);
+  vpaddd(kB, first, kA);
+  vpminud(first, first, kB);
+  vpsubd(kB, second, kA);
+  vpminud(second, second, kB);
+  if (wrap != Wrap::kMirror) return;
+  vpsubd(kA, kA, constant(1));
+  for (const Ymm& i : index) {
+    vpsubd(kB, kA, i);
+    vpminud(i, i, kB);
+  }
+}
+
+/// Keeps for emit_blend(), of each part, what this has in registers.
+void Lookups::emit_linear(Wrap s, Wrap t, bool layers) {
+  for (int n = 0; n < kNumKept; ++n)
+    vmovaps(yword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * kPartBytes], Ymm(kFirstKept + n));
+  fill_addresses();
+  load_coordinates(kY, offsetof(TextureLookup, t));
+  for (int part = 0; part < 2; ++part) {
+    vmovaps(kX, part_of_s(part));
+    texel_pair(kX, s, offsetof(LevelTables, width), kPairX, kWeightX);
+    texel_pair(part_of(kY, part), t, offsetof(LevelTables, height), kPairY, kWeightY);
+    if (layers) find_layers(part);
+    for (int n = 0; n < 6; ++n) vmovaps(tap(n, part), Ymm(kFirstKept + n));
+    vmovaps(tap(6, part), part_of(kAddress, part));
+  }
+  to_blend();
 }
 
 // ---- Addresses

@@ -65,12 +65,15 @@ void Lookups::emit_blend(const Load& load) {
     blend_columns(kFlip[k], texels[2 * k], texels[2 * k + 1], false);
     if (load.count() > 1) blend_columns(texels[2 * k], texels[2 * k], texels[2 * k + 1], true);
   }
-  load.order == Order::kAny ? return_any_words(load, done) : return_words_in_order(load, done);
+  if (load.to_channels)
+    return_channels(load);
+  else
+    load.order == Order::kAny ? return_any_words(load, done) : return_words_in_order(load, done);
   L(done);
   for (int n = 0; n < kNumKept; ++n)
     vmovdqa64(Zmm(kFirstKept + n),
               zword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * sizeof(Lanes)]);
-  jmp(finished_);
+  load.to_channels ? ret() : jmp(finished_);
 }
 
 /// Blends the rows, which stand where emit_blend() put them.

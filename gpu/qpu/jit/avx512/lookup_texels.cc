@@ -177,6 +177,15 @@ void Lookups::return_any_words(const Load& load, Label& done) {
   jmp(done, T_NEAR);
 }
 
+/// Decoded channels in R, G, B, A order of the format.
+void Lookups::return_channels(const Load& load) {
+  const Zmm to(load.bytes() > 8 ? 6 : 5);
+  for (uint32_t n = 0; n < kChannels; ++n) {
+    channel_to(to, load, static_cast<int>(n));
+    vmovdqa64(zword[kOut + n * sizeof(Lanes)], to);
+  }
+}
+
 void Lookups::emit_load(const Load& load) {
   Label gather, loaded;
   if (load.bytes() == 16) {
@@ -186,6 +195,10 @@ void Lookups::emit_load(const Load& load) {
   }
   load_words(load);
   L(loaded);
+  if (load.to_channels) {
+    return_channels(load);
+    return ret();
+  }
   // Two channels in front of those that they replace: more than return_words_in_order() has registers for.
   const bool crosses = load.order == Order::kBgra && load.bytes() == 16 && !load.wide;
   load.order == Order::kAny || crosses ? return_any_words(load, finished_)

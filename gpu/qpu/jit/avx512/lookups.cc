@@ -39,6 +39,9 @@ void Lookups::emit_live_lanes() {
   kmovw(ecx, kLanesMask);
 }
 
+void Lookups::emit_keep_s() { vmovdqa64(zword[kFrame + offsetof(Frame, a)], kX); }
+void Lookups::emit_take_s() { vmovdqa64(kX, zword[kFrame + offsetof(Frame, a)]); }
+
 // ---- Coordinates
 
 /// @see run_level_fetch
@@ -91,7 +94,6 @@ void Lookups::find_layer() {
 
 /// @see sample_nearest
 void Lookups::emit_nearest(Wrap s, Wrap t, bool layers) {
-  find_base_level();
   vmovdqa64(kY, zword[kThread + kTexture + offsetof(TextureLookup, t)]);
   texel_index(kX, s, offsetof(LevelTables, width));
   texel_index(kY, t, offsetof(LevelTables, height));
@@ -180,13 +182,12 @@ void Lookups::emit_linear(Wrap s, Wrap t, bool layers) {
   for (int n = 0; n < kNumKept; ++n)
     vmovdqa64(zword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * sizeof(Lanes)],
               Zmm(kFirstKept + n));
-  find_base_level();
   vmovdqa64(kY, zword[kThread + kTexture + offsetof(TextureLookup, t)]);
   texel_pair(kX, s, offsetof(LevelTables, width), kPairX, kWeightX);
   texel_pair(kY, t, offsetof(LevelTables, height), kPairY, kWeightY);
   vpbroadcastd(kAddress, dword[kLevel + offsetof(LevelTables, address)]);
   if (layers) find_layer();
-  to_texels();
+  to_blend();
 }
 
 // ---- Addresses

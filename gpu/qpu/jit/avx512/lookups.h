@@ -20,7 +20,6 @@ class Lookups final : public LookupEmitter {
 
  protected:
   using Zmm = Xbyak::Zmm;
-  using Ymm = Xbyak::Ymm;
   using Xmm = Xbyak::Xmm;
 
   // Of emit_linear(), and kept before: texel indices, then texels, then what blending made of even and odd
@@ -33,6 +32,8 @@ class Lookups final : public LookupEmitter {
 
  private:
   void emit_live_lanes() override;
+  void emit_keep_s() override;
+  void emit_take_s() override;
   // From x in zmm5 and y in zmm2, the address of the level or slice in zmm6, and in k7 the lanes whose texels
   // exist, to addresses in zmm6.
   void emit_fetch(int dims, bool layers, bool level) override;
@@ -43,7 +44,6 @@ class Lookups final : public LookupEmitter {
   void emit_load(const Load& load) override;
   void emit_blend(const Load& load) override;
   void emit_store() override;
-  void emit_constant(uint32_t bits) override { dd(bits); }
 
   void check_level();
   void reduce(const Zmm& at, Wrap wrap, size_t sizes);
@@ -57,6 +57,7 @@ class Lookups final : public LookupEmitter {
   void extract(const Zmm& to, const Load& load, int channel);
   void return_words_in_order(const Load& load, Label& done);
   void return_any_words(const Load& load, Label& done);
+  void return_channels(const Load& load);
   void column(const Zmm& x, int log2_cpp);
   void row(const Zmm& y, int log2_cpp);
   void column_flip(const Zmm& to, const Zmm& x, int log2_cpp);

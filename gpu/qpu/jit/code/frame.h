@@ -17,7 +17,21 @@ struct Frame {
   Lanes results[2];          ///< of the halves of a word, kept over a call
   Lanes addresses;           ///< of a memory access, lane by lane
   Lanes kept[8];             ///< registers that a lookup needs for itself
+  Lanes taps[7];             ///< of a lookup, between its steps
   Lanes channels[6];         ///< of texels, and 0 and 1
+  /// Of a lookup whose lanes may differ in levels or filters.
+  struct Levels {
+    Lanes level;    ///< before that, of detail
+    Lanes weights;  ///< of the next level, in 1/256
+    Lanes some[4];  ///< channels of lanes that have level and filter in common
+    Lanes next[4];  ///< channels of the next level
+    uint8_t* out;   ///< where return words go
+    uint8_t* target;
+    uint32_t lanes, nearest, blended, left;  ///< bits of lanes
+    uint32_t guesses[2];                     ///< of a level and the next one: those before
+    uint32_t of_next;                        ///< whether the next level is looked up
+    uint32_t to_channels;                    ///< whether texels become channels instead of return words
+  } levels;
   // Of back ends without mask registers; the highest bit of a lane counts.
   Lanes flags[2];         ///< A and B
   Lanes flag_results[2];  ///< of the halves of a word, kept over a call

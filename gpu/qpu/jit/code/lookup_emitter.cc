@@ -1,5 +1,6 @@
 #include "gpu/qpu/jit/code/lookup_emitter.h"
 
+#include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
 
 namespace v3d::qpu::jit {
@@ -54,39 +55,58 @@ void LookupEmitter::emit() {
     L(coordinates_[Direct::fetch(dims, flags & 2, flags & 1)]);
     emit_fetch(dims, flags & 2, flags & 1);
   }
-  for (int s = 0; s < Direct::kWraps; ++s)
-    for (int t = 0; t < Direct::kWraps; ++t)
-      for (const bool layers : {false, true}) {
-        L(coordinates_[Direct::nearest(s, t, layers)]);
-        emit_nearest(static_cast<Wrap>(s), static_cast<Wrap>(t), layers);
-        L(coordinates_[Direct::linear(s, t, layers)]);
-        emit_linear(static_cast<Wrap>(s), static_cast<Wrap>(t), layers);
-      }
+  emit_filters();
+  L(coordinates_[Direct::kLevels]);
+  emit_levels();
   for (int log2_cpp = 0; log2_cpp < 5; ++log2_cpp) {
     L(addresses_[Direct::address(log2_cpp, true)]);
     emit_raster_addresses(log2_cpp);
     L(addresses_[Direct::address(log2_cpp, false)]);
     emit_tiled_addresses(log2_cpp);
   }
-  for (int channels = 0; channels < Direct::kChannels; ++channels)
-    for (int log2_count = 0; log2_count < 3; ++log2_count)
-      for (const bool wide : {false, true})
-        for (int order = 0; order < Direct::kOrders; ++order) {
-          const Load load{static_cast<Channels>(channels), log2_count, wide, static_cast<Order>(order)};
-          L(texels_[Direct::load(load.channels, log2_count, wide, load.order)]);
-          emit_load(load);
-        }
-  for (int log2_count = 0; log2_count < 3; ++log2_count)
-    for (const bool wide : {false, true})
-      for (int order = 0; order < Direct::kOrders; ++order) {
-        const Load load{Channels::kUnorm8, log2_count, wide, static_cast<Order>(order), true};
-        L(texels_[Direct::blend(log2_count, wide, load.order)]);
-        emit_blend(load);
-      }
-  L(texels_[Direct::kStore]);
-  emit_store();
+  emit_texels();
   emit_end();
   emit_tables();
+}
+
+/// Each has an entry behind the one that finds the base level.
+void LookupEmitter::emit_filters() {
+  const auto begin = [this](uint8_t step) {
+    L(coordinates_[step]);
+    find_base_level();
+    L(filters_[Direct::filter(step)]);
+  };
+  for (int s = 0; s < Direct::kWraps; ++s)
+    for (int t = 0; t < Direct::kWraps; ++t)
+      for (const bool layers : {false, true}) {
+        begin(Direct::nearest(s, t, layers));
+        emit_nearest(static_cast<Wrap>(s), static_cast<Wrap>(t), layers);
+        begin(Direct::linear(s, t, layers));
+        emit_linear(static_cast<Wrap>(s), static_cast<Wrap>(t), layers);
+      }
+}
+
+void LookupEmitter::emit_texels() {
+  const auto add = [this](uint16_t step, const Load& load) {
+    L(texels_[step]);
+    if (!load.blends) return emit_load(load);
+    load.channels == Channels::kUnorm8 ? emit_blend(load) : jmp(refused_);
+  };
+  for (int n = 0; n < Direct::kChannels; ++n)
+    for (int log2_count = 0; log2_count < 3; ++log2_count) {
+      const auto channels = static_cast<Channels>(n);
+      for (const bool wide : {false, true})
+        for (int m = 0; m < Direct::kOrders; ++m) {
+          const auto order = static_cast<Order>(m);
+          add(Direct::load(channels, log2_count, wide, order), {channels, log2_count, wide, order});
+          add(Direct::blend(channels, log2_count, wide, order), {channels, log2_count, wide, order, true});
+        }
+      for (const bool blends : {false, true})
+        add(Direct::decode(channels, log2_count, blends),
+            {channels, log2_count, true, Order::kAny, blends, true});
+    }
+  L(texels_[Direct::kStore]);
+  emit_store();
 }
 
 void LookupEmitter::emit_tables() {
@@ -98,19 +118,36 @@ void LookupEmitter::emit_tables() {
   };
   L(coordinates_[0]);  // unused: emit_entry() sends it elsewhere
   table(coordinate_table_, coordinates_);
+  table(filter_table_, filters_);
   table(address_table_, addresses_);
   table(texel_table_, texels_);
+  L(shifts_);
+  for (uint32_t lane = 0; lane < 8; ++lane) dd(23 - lane);
   for (auto& [bits, label] : constants_) {
     L(*label);
-    emit_constant(bits);
+    for (int n = 0; n < 8; ++n) dd(bits);
   }
+}
+
+/// rax, an index, becomes the address of a step.
+void LookupEmitter::address_of_step(Label& table) {
+  lea(rdx, ptr[rip + table]);
+  movsxd(rax, dword[rdx + rax * 4]);
+  add(rax, rdx);
 }
 
 void LookupEmitter::go_to_step(size_t index_in_direct, Label& table) {
   movzx(eax, byte[kSlot + in_direct(index_in_direct)]);
-  lea(rdx, ptr[rip + table]);
-  movsxd(rax, dword[rdx + rax * 4]);
-  add(rax, rdx);
+  address_of_step(table);
+  jmp(rax);
+}
+
+void LookupEmitter::go_to_texels(size_t to_words, size_t to_channels) {
+  static_assert(offsetof(Direct, decode_step) - offsetof(Direct, texels_step) ==
+                offsetof(Direct, decode_blend_step) - offsetof(Direct, blend_step));
+  mov(eax, dword[kFrame + offsetof(Frame, levels.to_channels)]);
+  movzx(eax, word[kSlot + rax * static_cast<int>(to_channels - to_words) + in_direct(to_words)]);
+  address_of_step(texel_table_);
   jmp(rax);
 }
 

@@ -44,6 +44,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
 
  protected:
   using Label = Xbyak::Label;
+  using Ymm = Xbyak::Ymm;
   using Wrap = tmu::Wrap;
   using Channels = tmu::Direct::Channels;
   using Order = tmu::Direct::Order;
@@ -56,7 +57,8 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
     int log2_count;
     bool wide;
     Order order;
-    bool blends = false;  ///< four texels, behind emit_linear()
+    bool blends = false;       ///< four texels, behind emit_linear()
+    bool to_channels = false;  ///< to the first of six Lanes, decoded, instead of return words; then returns
     int count() const { return 1 << log2_count; }
     int bytes_of_channel() const;
     int bytes() const { return bytes_of_channel() << log2_count; }
@@ -71,29 +73,37 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
 
   /// Bit i of ecx: whether lane i has a sample in the mask.
   virtual void emit_live_lanes() = 0;
+  /// S, where it came from, to Frame::a, and back.
+  virtual void emit_keep_s() {}
+  virtual void emit_take_s() {}
   /// From S and the other parameters to texels of a level: x, y, and the address of the level or slice. Ends
   /// with to_addresses().
   virtual void emit_fetch(int dims, bool layers, bool level) = 0;
+  /// From kLevel on.
   virtual void emit_nearest(Wrap s, Wrap t, bool layers) = 0;
-  /// Likewise to the texels around a point; ends with to_texels(). By default it refuses.
-  virtual void emit_linear(Wrap, Wrap, bool) { jmp(refused_); }
+  /// Likewise to the texels around a point; ends with to_blend().
+  virtual void emit_linear(Wrap s, Wrap t, bool layers) = 0;
   /// From there to addresses. Ends with to_texels().
   virtual void emit_raster_addresses(int log2_cpp) = 0;
   virtual void emit_tiled_addresses(int log2_cpp) = 0;
   /// From there to the end: jumps to finished_.
   virtual void emit_load(const Load& load) = 0;
-  virtual void emit_blend(const Load&) {}  ///< behind emit_linear()
+  virtual void emit_blend(const Load& load) = 0;  ///< behind emit_linear()
   virtual void emit_store() = 0;
-  /// A word of 32 bits behind the code.
-  virtual void emit_constant(uint32_t bits) = 0;
 
   // ---- What it uses
 
   void to_addresses() { go_to_step(offsetof(tmu::Direct, address_step), address_table_); }
-  void to_texels() { go_to_step(offsetof(tmu::Direct, texels_step), texel_table_); }
+  void to_texels() { go_to_texels(offsetof(tmu::Direct, texels_step), offsetof(tmu::Direct, decode_step)); }
+  void to_blend() {
+    go_to_texels(offsetof(tmu::Direct, blend_step), offsetof(tmu::Direct, decode_blend_step));
+  }
   /// kLevel becomes that of a fetch, from the first word of B, or the base level. Changes eax.
   void find_level_of_fetch();
   void find_base_level();
+  /// All bits of the lanes of a part of 8.
+  void expand_lanes(const Ymm& to, const Xbyak::Reg32& lanes, int part);
+  /// The same word 8 times.
   Label& constant_label(uint32_t bits);
   static constexpr size_t in_plan(size_t offset) { return offsetof(tmu::PlanSlot, plan) + offset; }
   static constexpr size_t in_direct(size_t offset) { return in_plan(offsetof(tmu::Plan, direct) + offset); }
@@ -107,17 +117,47 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
  private:
   void emit();
   void emit_entry();
+  void emit_filters();
+  void emit_texels();
   void emit_end();
   void emit_tables();
   void compare_key();
   void find_room_for_words();
   void find_lanes();
+  void address_of_step(Label& table);
   /// To the step that the plan names.
   void go_to_step(size_t index_in_direct, Label& table);
+  void go_to_texels(size_t to_words, size_t to_channels);
 
-  Label coordinates_[tmu::Direct::kCoordinates], addresses_[tmu::Direct::kAddresses],
-      texels_[tmu::Direct::kTexels];
-  Label coordinate_table_, address_table_, texel_table_;
+  // ---- lookup_levels.cc
+
+  void emit_levels();
+  void emit_level_of_detail(Label& base, Label& of_lanes);
+  void find_quads();
+  void emit_footprints();
+  void log2_of_square();
+  void choose_levels(int part);
+  void choose_levels_of_lanes();
+  void expand_quads(size_t offset);
+  void expand_quads();
+  void choose_filters();
+  void lanes_of_level(const Xbyak::Reg32& to, const Xbyak::Reg32& level);
+  void take_level(const Xbyak::RegExp& guess);
+  void look_up_base_level();
+  void look_up_one_level_of_quads(Label& differ);
+  void look_up_one_level(Label& differ);
+  void look_up_levels();
+  void look_up_some();
+  void merge_some();
+  void blend_levels();
+  void return_words();
+  Xbyak::Address eight(uint32_t bits) { return yword[rip + constant_label(bits)]; }
+  Xbyak::Address eight(float value);
+
+  Label coordinates_[tmu::Direct::kCoordinates], filters_[tmu::Direct::kFilters],
+      addresses_[tmu::Direct::kAddresses], texels_[tmu::Direct::kTexels];
+  Label coordinate_table_, filter_table_, address_table_, texel_table_;
+  Label shifts_;  // 8 words for expand_lanes()
   std::map<uint32_t, std::unique_ptr<Label>> constants_;
 };
 

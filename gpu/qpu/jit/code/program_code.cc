@@ -121,6 +121,7 @@ HostProgram::Leave ProgramCode::run(Thread& t, GpuAddr entry) const {
   frame.left = t.budget;
   frame.error = nullptr;
   frame.locked_accesses = 0;
+  frame.levels.guesses[0] = frame.levels.guesses[1] = frame.levels.to_channels = 0;
   place_uniforms(t, frame);
   const auto function = std::bit_cast<Function>(memory_.begin());
   const CodeExit& exit = tables_.exits[function(&t, &frame, memory_.begin() + at->offset)];

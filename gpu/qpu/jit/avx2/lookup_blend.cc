@@ -1,0 +1,163 @@
+/// @file Four texels of 8-bit unorm channels to return words. @see Unorm8Texel of the TMU
+
+#include <bit>
+
+#include "gpu/qpu/jit/avx2/lookups.h"
+#include "gpu/qpu/jit/code/frame.h"
+#include "gpu/qpu/jit/code/tmu_memory.h"
+
+namespace v3d::qpu::jit::avx2 {
+
+using tmu::LevelTables;
+
+namespace {
+
+constexpr size_t kPartBytes = sizeof(Lanes) / 2;
+
+struct Utile {
+  int log2_width, log2_height;
+};
+Utile utile_of(int log2_cpp) {
+  return {std::countr_zero(tmu::utile_width(1u << log2_cpp)),
+          std::countr_zero(tmu::utile_height(1u << log2_cpp))};
+}
+
+}  // namespace
+
+/// @see tmu::column(): x to its part of an offset. All but the last term are bits of their own.
+void Lookups::column(const Ymm& x, int log2_cpp) {
+  const int w = utile_of(log2_cpp).log2_width;
+  right(kA, x, w + 1);
+  vpand(kA, kA, constant(3));
+  vpbroadcastd(kB, in_level(offsetof(LevelTables, x_shift)));
+  vpsllvd(kA, kA, kB);
+  left(kB, x, log2_cpp);
+  vpand(kB, kB, constant(((1u << w) - 1) << log2_cpp));
+  vpor(kA, kA, kB);
+  left(kB, x, 6 - w);
+  vpand(kB, kB, constant(64));
+  vpor(kA, kA, kB);
+  right(x, x, w + 3);
+  vpbroadcastd(kB, in_level(offsetof(LevelTables, column_pitch)));
+  vpmulld(x, x, kB);
+  vpaddd(x, x, kA);
+}
+
+/// The bit of the row's part that x decides on.
+void Lookups::column_flip(const Ymm& to, const Ymm& x, int log2_cpp) {
+  left(to, x, 11 - utile_of(log2_cpp).log2_width);
+  vpbroadcastd(kA, in_level(offsetof(LevelTables, xor_bit)));
+  vpand(to, to, kA);
+}
+
+/// @see tmu::row()
+void Lookups::row(const Ymm& y, int log2_cpp) {
+  const auto [w, h] = utile_of(log2_cpp);
+  right(kA, y, h);
+  vpand(kA, kA, constant(1));
+  vpbroadcastd(kB, in_level(offsetof(LevelTables, y0_shift)));
+  vpsllvd(kA, kA, kB);
+  left(kB, y, log2_cpp + w);
+  vpand(kB, kB, constant(((1u << h) - 1) << (log2_cpp + w)));
+  vpor(kA, kA, kB);
+  right(y, y, h + 1);
+  vpbroadcastd(kB, in_level(offsetof(LevelTables, y1_shift)));
+  vpsllvd(y, y, kB);
+  vpor(y, y, kA);
+}
+
+/// From what emit_linear() kept to the indices of gathers, in ymm0 to ymm3.
+void Lookups::find_four(int log2_cpp, int part) {
+  for (int n = 0; n < 6; ++n) vmovaps(Ymm(kFirstKept + n), tap(n, part));
+  vmovaps(kAddress, tap(6, part));
+  vpxor(kAddress, kAddress, constant(0x80000000));  // indices have a sign
+  for (int k = 0; k < 2; ++k) {
+    row(kPairY[k], log2_cpp);
+    column_flip(kFlip[k], kPairX[k], log2_cpp);
+    column(kPairX[k], log2_cpp);
+    vpaddd(kPairX[k], kPairX[k], kAddress);
+  }
+  for (int k = 0; k < 4; ++k) {
+    vpxor(Ymm(k), kPairY[k >> 1], kFlip[k & 1]);
+    vpaddd(Ymm(k), Ymm(k), kPairX[k & 1]);
+  }
+}
+
+void Lookups::gather_texels(const Ymm& to, const Ymm& index, int bytes, int part) {
+  if (bytes < 4) {
+    vpand(kB, index, constant(3));
+    left(kB, kB, 3);
+    vpand(index, index, constant(~3u));
+  }
+  expand_lanes(kA, ecx, part);
+  clear(to);
+  vpgatherdd(to, ptr[rdi + index], kA);
+  if (bytes < 4) vpsrlvd(to, to, kB);
+}
+
+/// 256 a + (b - a) weight for two channels in the halves of each lane. @see Unorm8Texel::blend
+void Lookups::blend_columns(const Ymm& to, const Ymm& a, const Ymm& b, bool odd) {
+  if (odd) {
+    vpsrlw(kA, a, 8);
+    vpsrlw(kB, b, 8);
+  } else {
+    vpand(kA, a, constant(0x00ff00ff));
+    vpand(kB, b, constant(0x00ff00ff));
+  }
+  vpsubw(kB, kB, kA);
+  vpmullw(kB, kB, kWeightX);
+  vpsllw(kA, kA, 8);
+  vpaddw(to, kA, kB);
+}
+
+void Lookups::emit_blend(const Load& load) {
+  const Ymm texels[4] = {kPairX[0], kPairX[1], kPairY[0], kPairY[1]};
+  const auto rows = [&](bool odd) {
+    for (int k = 0; k < 2; ++k)
+      blend_columns(odd ? texels[2 * k] : kFlip[k], texels[2 * k], texels[2 * k + 1], odd);
+  };
+  // Both need kLevel, whose register addresses memory afterwards.
+  find_four(load.log2_count, 1);
+  for (int k = 0; k < 4; ++k) vmovaps(tap(k, 1), Ymm(k));
+  find_four(load.log2_count, 0);
+  mov(edi, 0x80000000);
+  add(rdi, kMemory);
+  mov(ecx, r8d);
+  for (int part = 0; part < 2; ++part) {
+    if (part == 1)
+      for (int k = 0; k < 4; ++k) vmovaps(Ymm(k), tap(k, 1));
+    for (int k = 0; k < 4; ++k) gather_texels(texels[k], Ymm(k), load.bytes(), part);
+    vmovaps(kWeightX, tap(4, part));
+    left(kA, kWeightX, 16);
+    vpor(kWeightX, kWeightX, kA);
+    vcvtdq2ps(kWeightY, tap(5, part));
+    vmulps(kWeightY, kWeightY, of_float(1.0f / 256));
+    rows(false);
+    if (load.count() > 1) rows(true);
+    return_part(load, part);
+  }
+  for (int n = 0; n < kNumKept; ++n)
+    vmovaps(Ymm(kFirstKept + n), yword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * kPartBytes]);
+  load.to_channels ? ret() : jmp(finished_);
+}
+
+/// Blends the rows, which stand where emit_blend() put them. May change ymm3.
+void Lookups::extract_blended(const Ymm& to, int channel) {
+  const bool odd = channel & 1;
+  const Ymm bottom(3);
+  const auto half = [&](const Ymm& y, const Ymm& from) {
+    if (channel < 2)
+      vpand(y, from, constant(0xffff));
+    else
+      right(y, from, 16);
+    vcvtdq2ps(y, y);
+  };
+  half(to, odd ? kPairX[0] : kFlip[0]);
+  half(bottom, odd ? kPairY[0] : kFlip[1]);
+  vsubps(bottom, bottom, to);
+  vmulps(bottom, bottom, kWeightY);
+  vaddps(to, to, bottom);
+  vmulps(to, to, of_float(1.0f / (255 * 256)));
+}
+
+}  // namespace v3d::qpu::jit::avx2
