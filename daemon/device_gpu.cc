@@ -1,6 +1,8 @@
+#include "absl/strings/str_format.h"
 #include "daemon/gpus.h"
 #include "daemon/perf_map.h"
 #include "gpu/base/log.h"
+#include "gpu/tmu/lookup/unit.h"
 
 namespace v3d::daemon {
 namespace {
@@ -55,10 +57,23 @@ class DeviceGpu : public ioctl::Gpu {
     return std::make_unique<DeviceContext>(device_, *std::move(context));
   }
   std::string status() const override {
-    return compiler_ ? to_string(compiler_->statistics()) + "\n" : "QPU programs are interpreted\n";
+    return (compiler_ ? to_string(compiler_->statistics()) + "\n" : "QPU programs are interpreted\n") +
+           unusual_lookups();
   }
 
  private:
+  /// A line, if there were any.
+  static std::string unusual_lookups() {
+    const auto counts = tmu::unusual_lookups();
+    std::string text;
+    for (size_t n = 1; n < counts.size(); ++n)
+      if (counts[n] != 0)
+        absl::StrAppendFormat(&text, "%s%d (%s)",
+                              text.empty() ? "texture lookups without generated code: " : ", ", counts[n],
+                              tmu::name(static_cast<tmu::Unusual>(n)));
+    return text.empty() ? text : text + "\n";
+  }
+
   ThreadPool pool_;
   std::unique_ptr<PerfMap> perf_map_;                      // null: nobody asked
   const std::unique_ptr<qpu::jit::JitCompiler> compiler_;  // null: programs are interpreted

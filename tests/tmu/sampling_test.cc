@@ -36,6 +36,26 @@ void fill_with_levels(const GpuMemory& gpu, const TestTexture& texture, uint32_t
           gpu.memory().store<uint32_t>(texture.address(l, x, y, z), l);
 }
 
+TEST_F(Sampling, CountsWhatGeneratedCodeHasNoStepsFor) {
+  TestTexture texture(gpu_, {.type = kRGBA8, .width = 8, .height = 8, .layers = 6});
+  texture.set_sampler({.wrap = {0, 0, 0}});
+  Unit unit(gpu_.memory(), 71);
+  const auto before = unusual_lookups();
+  Lanes out[4];
+  const TextureLookup plain = texture.lookup(Launcher::kS, kT),
+                      cube = texture.lookup(Launcher::kSCm, kT | kR);
+  TextureLookup gather = plain;
+  gather.p2 = kGather;
+  for (const auto& [lookup, count] : {std::pair(&plain, 5), std::pair(&cube, 3), std::pair(&gather, 2)})
+    for (int n = 0; n < count; ++n) unit.texture(*lookup, out);
+  EXPECT_EQ(unusual_lookups(), before);
+  unit.begin_job();
+  auto expected = before;
+  expected[static_cast<size_t>(Unusual::kCube)] += 3;
+  expected[static_cast<size_t>(Unusual::kGather)] += 2;
+  EXPECT_EQ(unusual_lookups(), expected);
+}
+
 TEST_F(Sampling, AutomaticLodFromTheQuad) {
   TextureSpec spec{.type = kRGBA8, .width = 256, .height = 128, .max_level = 8};
   TestTexture texture(gpu_, spec);

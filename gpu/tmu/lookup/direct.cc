@@ -56,19 +56,51 @@ Order order_of(const Plan& plan) {
   return Order::kAny;
 }
 
-bool is_plain_filter(const Plan& plan) {
-  return plan.dims == 2 && !plan.cube && !plan.anisotropic && !plan.has_border && !plan.compare &&
-         !plan.options.gather && !plan.options.lod_query &&
-         static_cast<int>(plan.sampler.wrap[0]) < Direct::kWraps &&
-         static_cast<int>(plan.sampler.wrap[1]) < Direct::kWraps;
+bool is_fetch(const Plan& plan) { return static_cast<Launcher>(plan.key.shape >> 16) == Launcher::kSF; }
+uint32_t num_data(const Plan& plan) { return (plan.key.shape >> 8) & 0xff; }
+
+bool always_nearest(const Plan& plan) {
+  return plan.sampler.mag_nearest && (plan.sampler.min_nearest || !plan.needs_lod);
 }
 
-/// Sets the steps of lookups with a sampler, if they all are there.
+/// The first thing.
+Unusual find_unusual(const Plan& plan, const std::optional<Layout>& layout) {
+  using enum Unusual;
+  const bool stores = num_data(plan) > 0, samples = !is_fetch(plan);
+  const auto has_no_code = [&](int axis) {
+    return static_cast<int>(plan.sampler.wrap[axis]) >= Direct::kWraps;
+  };
+  const struct {
+    bool is_so;
+    Unusual what;
+  } rows[] = {
+      {plan.format->compressed(), kCompressed},
+      {plan.flips || plan.run == run_swapped, kFlip},
+      {plan.general_wrap, kOffsets},
+      {plan.options.dimension_query || (samples && plan.options.lod_query), kQuery},
+      {!samples && plan.options.op != kRegular, kAtomic},
+      {stores && (samples || plan.packing || plan.options.write_conversion || plan.format->cpp < 4 ||
+                  plan.num_words != 0),
+       kStore},
+      {!stores && !layout, kFormat},
+      {!stores && plan.texture.transfer != Transfer::kNone, kTransfer},
+      {samples && plan.options.gather, kGather},
+      {samples && plan.cube, kCube},
+      {samples && plan.dims != 2, kDimensions},
+      {samples && plan.anisotropic, kAnisotropic},
+      {samples && plan.compare, kCompare},
+      {samples && (plan.has_border || has_no_code(0) || has_no_code(1)), kBorder},
+      {samples && !always_nearest(plan) && layout && layout->channels != Channels::kUnorm8, kFilter},
+  };
+  const auto* const found =
+      std::find_if(std::begin(rows), std::end(rows), [](const auto& row) { return row.is_so; });
+  return found == std::end(rows) ? kNothing : found->what;
+}
+
+/// The steps of lookups with a sampler.
 void choose_filters(const Plan& plan, const Layout& layout, bool layers, Direct& direct) {
   const SamplerState& sampler = plan.sampler;
   const int s = static_cast<int>(sampler.wrap[0]), t = static_cast<int>(sampler.wrap[1]);
-  const bool always_nearest = sampler.mag_nearest && (sampler.min_nearest || !plan.needs_lod);
-  if (!is_plain_filter(plan) || (!always_nearest && layout.channels != Channels::kUnorm8)) return;
   const uint8_t nearest = Direct::nearest(s, t, layers), linear = Direct::linear(s, t, layers);
   direct.blend_step = Direct::blend(layout.channels, layout.log2_count, plan.wide_output, order_of(plan));
   direct.decode_step = Direct::decode(layout.channels, layout.log2_count, false);
@@ -86,36 +118,49 @@ void choose_filters(const Plan& plan, const Layout& layout, bool layers, Direct&
 
 }  // namespace
 
+const char* name(Unusual unusual) {
+  static constexpr const char* kNames[kNumUnusual] = {"nothing",
+                                                      "compressed texture",
+                                                      "flipped axis",
+                                                      "offset or unnormalized coordinates",
+                                                      "query",
+                                                      "atomic",
+                                                      "store",
+                                                      "format",
+                                                      "transfer function",
+                                                      "gather",
+                                                      "cube",
+                                                      "1D or 3D texture",
+                                                      "anisotropy",
+                                                      "comparison",
+                                                      "border or mirror once",
+                                                      "linear filter of the format"};
+  return kNames[static_cast<int>(unusual)];
+}
+
 Direct make_direct(const Plan& plan) {
   Direct direct;
-  const uint32_t written = plan.key.shape & 0xff, num_data = (plan.key.shape >> 8) & 0xff;
-  const bool is_fetch = static_cast<Launcher>(plan.key.shape >> 16) == Launcher::kSF;
-  if (plan.format->compressed() || plan.flips || plan.general_wrap || plan.options.dimension_query ||
-      plan.run == run_swapped)
-    return direct;
+  const std::optional<Layout> layout = layout_of(plan.texture.type);
+  direct.unusual = find_unusual(plan, layout);
+  if (direct.unusual != Unusual::kNothing) return direct;
 
   direct.address_step = Direct::address(plan.log2_cpp, plan.dims == 1);
-  const std::optional<Layout> layout = layout_of(plan.texture.type);
-  if (num_data > 0) {
-    if (!is_fetch || plan.options.op != kRegular || plan.packing || plan.options.write_conversion ||
-        plan.format->cpp < 4 || plan.num_words != 0)
-      return direct;
+  if (num_data(plan) > 0) {
     direct.texels_step = Direct::kStore;
-    direct.stored_words = static_cast<uint8_t>(std::min(plan.format->cpp / 4u, num_data));
+    direct.stored_words = static_cast<uint8_t>(std::min(plan.format->cpp / 4u, num_data(plan)));
   } else {
-    if (!layout || plan.texture.transfer != Transfer::kNone || (is_fetch && plan.options.op != kRegular))
-      return direct;
     direct.texels_step = Direct::load(layout->channels, layout->log2_count, plan.wide_output, order_of(plan));
     direct.integers = plan.format->kind != Kind::kFloat;
   }
 
   const TextureState& texture = plan.texture;
+  const uint32_t written = plan.key.shape & 0xff;
   const bool layers = written & kI;
   direct.base_level = texture.base_level;
   direct.num_levels =
       texture.max_level >= texture.base_level ? texture.max_level - texture.base_level + 1u : 0u;
   direct.last_layer = static_cast<float>(texture.depth > 0 ? texture.depth - 1 : 0);
-  if (is_fetch)
+  if (is_fetch(plan))
     direct.coordinates_step = Direct::fetch(plan.dims, layers, written & kB);
   else
     choose_filters(plan, *layout, layers, direct);

@@ -10,6 +10,28 @@ namespace v3d::tmu {
 
 struct Plan;
 
+/// What a lookup has for which generated code has no steps.
+enum class Unusual : uint8_t {
+  kNothing,
+  kCompressed,
+  kFlip,
+  kOffsets,
+  kQuery,
+  kAtomic,
+  kStore,
+  kFormat,
+  kTransfer,
+  kGather,
+  kCube,
+  kDimensions,
+  kAnisotropic,
+  kCompare,
+  kBorder,
+  kFilter,
+};
+inline constexpr int kNumUnusual = 16;
+const char* name(Unusual unusual);
+
 struct Direct {
   // ---- Steps, as indices of tables. Of the first one 0 is "by run()".
 
@@ -67,6 +89,7 @@ struct Direct {
   static constexpr uint16_t kTexels = kStore + 1;
 
   uint8_t coordinates_step = 0, address_step = 0;
+  Unusual unusual = Unusual::kNothing;
   uint8_t nearest_filter = 0, linear_filter = 0;      ///< of kLevels
   uint8_t magnified_filter = 0, minified_filter = 0;  ///< which of these
   /// What stands behind nearest() and all others, and behind linear(); the same, to channels.

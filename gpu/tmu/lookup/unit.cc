@@ -1,7 +1,9 @@
 #include "gpu/tmu/lookup/unit.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
+#include <utility>
 
 #include "gpu/base/log.h"
 #include "gpu/base/vector.h"
@@ -19,6 +21,8 @@ void trace(const Plan& plan) {
             plan.num_words);
 }
 
+std::atomic<uint64_t> g_unusual[kNumUnusual];
+
 }  // namespace
 
 struct Unit::State {
@@ -27,12 +31,23 @@ struct Unit::State {
   RecentPlans recent;  // first, see there
   TexelMemory texels;
   int version;
-  std::unique_ptr<PlanSlot[]> slots;  // from the first texture on: most compute jobs have none
+  std::unique_ptr<PlanSlot[]> slots;   // from the first texture on: most compute jobs have none
+  uint64_t unusual[kNumUnusual] = {};  // of this job
 
   State(Memory memory, int of_version) : version(of_version) {
     static const PlanSlot kNone = {};
     std::fill(std::begin(recent.at), std::end(recent.at), &kNone);
     texels.memory = memory;
+  }
+
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { count(); }
+
+  void count() {
+    for (size_t n = 1; n < kNumUnusual; ++n)  // without kNothing
+      if (const uint64_t more = std::exchange(unusual[n], 0))
+        g_unusual[n].fetch_add(more, std::memory_order_relaxed);
   }
 
   const Plan& plan(const TextureLookup& lookup) {
@@ -62,17 +77,25 @@ Unit& Unit::operator=(Unit&&) noexcept = default;
 void Unit::begin_job() {
   ++state_->recent.job;
   state_->texels.blocks.clear();
+  state_->count();
 }
 
 int Unit::texture(const TextureLookup& lookup, Lanes* out) {
   const Plan& plan = state_->plan(lookup);
   const LaneMask active = lookup.exec & (plan.per_pixel ? lookup.live : whole_quads(lookup.live));
+  ++state_->unusual[static_cast<size_t>(plan.direct.unusual)];
   plan.run(plan, state_->texels, lookup, active, out);
   return plan.num_words;
 }
 
 int Unit::general(const GeneralLookup& lookup, Lanes* out) {
   return general_lookup(state_->texels.memory, lookup_properties(state_->version).wrap16, lookup, out);
+}
+
+std::array<uint64_t, kNumUnusual> unusual_lookups() {
+  std::array<uint64_t, kNumUnusual> counts{};
+  for (size_t n = 0; n < counts.size(); ++n) counts[n] = g_unusual[n].load(std::memory_order_relaxed);
+  return counts;
 }
 
 }  // namespace v3d::tmu

@@ -1,11 +1,13 @@
 /// The texture and memory unit as the QPU uses it: one call per lookup of 16 lanes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
+#include "gpu/tmu/lookup/direct.h"
 
 namespace v3d::tmu {
 
@@ -64,5 +66,8 @@ class Unit {
   std::unique_ptr<State> state_;  // generated code finds it here
 };
 static_assert(sizeof(Unit) == sizeof(void*));
+
+/// Lookups that units carried out in finished jobs because generated code could not, by Unusual. Thread safe.
+std::array<uint64_t, kNumUnusual> unusual_lookups();
 
 }  // namespace v3d::tmu

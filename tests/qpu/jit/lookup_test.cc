@@ -316,6 +316,7 @@ TEST_P(JitLookups, AnyStateAndCoordinates) {
 TEST_P(JitLookups, LevelsAndFilters) {
   Side plain(version, nullptr), compiled(version, &compiler);
   constexpr uint32_t kWraps = 3, kFilters = 8, kKinds = 4;
+  const auto unusual = tmu::unusual_lookups();
   static constexpr struct { uint32_t type, cpp; } kFormats[] = {{4, 4}, {0, 1}, {2, 2}};
   for (uint32_t n = 0; n < kWraps * kWraps * kFilters * kKinds; ++n) {
     const uint32_t filters = n % kFilters, kind = n / kFilters % kKinds, wraps = n / kFilters / kKinds;
@@ -344,6 +345,8 @@ TEST_P(JitLookups, LevelsAndFilters) {
     run_threads(plain, compiled, request);
     if (HasFailure()) return;
   }
+  for (Side* side : {&plain, &compiled}) side->begin_job();
+  EXPECT_EQ(tmu::unusual_lookups(), unusual);
 }
 
 /// A driver may write other records to the same address between jobs.
