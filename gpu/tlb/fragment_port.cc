@@ -50,8 +50,9 @@ void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, co
   if (!write.writes_anything()) return;
   live.all = pixels == kAllLanes && (tile_.samples() == 1 || nonzero(live.samples ^ 0xfu) == 0);
   live.quads = tile_.quads(*batch_, pixels);
+  tile_.fill(Tile::kColors + rt);
+  tile_.dirty(Tile::kColors + rt);
   write.write(tile_, spec, words, live);
-  tile_.color_is_clear[rt] = false;
   count_written(rt, pixels);
 }
 
@@ -76,6 +77,7 @@ void FragmentPort::read_color(qpu::Thread&, const qpu::TlbSpec& spec, Lanes* wor
     std::fill_n(words, reads * spec.words, Lanes{});
     return;
   }
+  tile_.fill(Tile::kColors + rt);
   const RenderTarget& target = tile_.config.targets[rt];
   const QuadOffsets quads = tile_.quads(*batch_, kAllLanes);
   for (uint32_t s = 0; s < reads; ++s) {
