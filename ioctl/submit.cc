@@ -184,7 +184,7 @@ void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions
   const FencePtr& last = jobs.back()->done;
   // Fences stand in the reservations before the jobs can end.
   for (const JobPtr& job : jobs)
-    for (const auto& bo : job->bos) bo->reservation().add(abi.last_fence_for_all ? last : job->done, true);
+    for (const auto& bo : job->bos) bo->reservation().add_last(abi.last_fence_for_all ? last : job->done);
   kernel.host().push(jobs);
   for (const auto& syncobj : extensions.out_syncs) syncobj->replace(last);
 }
