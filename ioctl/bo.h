@@ -162,6 +162,8 @@ class BoSpace {
   /// refuses).
   int map(const Buffer& buffer, Placement* placement);
   void unmap(Buffer& buffer, const Placement& placement);
+  /// SlabPool::settle(), before jobs come.
+  void settle();
 
   /// A buffer of zeros in a slab, mapped. Null when there is none to be had.
   /// @param account  pays for a slab that it takes
