@@ -88,7 +88,7 @@ struct FileReply {
 /// A syncobj is what syncobjs[handle] says, unless resets[handle] equals the lower half of that: then the
 /// client has emptied it, of which the daemon hears when it next looks at the syncobj.
 struct Status {
-  static constexpr uint32_t kSyncobjs = 512, kFences = 512, kSleepers = 255, kBos = 16384;
+  static constexpr uint32_t kSyncobjs = 512, kFences = 512, kSleepers = 255, kBos = 8192;
 
   uint32_t closed;  ///< by the daemon: the file is no more
   /// Threads that sleep on the futexes here which share a count; for none the daemon wakes nobody.
