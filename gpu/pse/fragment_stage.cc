@@ -176,6 +176,7 @@ void FragmentStage::begin_tile(tlb::TileBuffer& tile, int tile_x, int tile_y) {
 void FragmentStage::begin_draw(const PreparedDraw& draw) {
   draw_ = &draw;
   thread_.tlb = &tile_->fragment_port(draw.state(), batch_, !draw.early_test);
+  thread_.tlb_binding = thread_.tlb->binding();
   thread_.four_threads = draw.record().fs.four_threads;
   thread_.final_section = draw.record().fs.final_section;
   thread_.num_varyings = draw.num_components();
