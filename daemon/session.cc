@@ -15,6 +15,7 @@
 #include "ioctl/call.h"
 #include "ioctl/drm.h"
 #include "ioctl/ioctl_table.h"
+#include "ioctl/wakes.h"
 
 namespace v3d::daemon {
 namespace {
@@ -138,7 +139,8 @@ bool Session::is_over(const wire::IoctlRequest& header, const Request& request) 
   return !bo || bo->reservation().fences(true).empty();
 }
 
-bool Session::is_short(const Request& request) {
+/// @param file  of a submit
+bool Session::is_short(const Request& request, std::shared_ptr<ioctl::File>* file) {
   wire::IoctlRequest header;
   if (request.header.op == wire::kMmap) return true;
   if (request.header.op != wire::kIoctl || !PayloadReader(request.payload).read(&header)) return false;
@@ -146,10 +148,10 @@ bool Session::is_short(const Request& request) {
   if (!wire::goes_through_channel(number)) return false;
   if (number == wire::kWaitBo) return is_over(header, request);
   // A submit may have to wait for earlier ones.
-  const auto file = wire::is_submit(number) ? server_.find_file(header.token) : nullptr;
-  if (!file) return true;
+  if (wire::is_submit(number)) *file = server_.find_file(header.token);
+  if (!*file) return true;
   const std::lock_guard lock(server_.kernel().submit_mutex);
-  return !file->backlog.is_near();
+  return !(*file)->backlog.is_near();
 }
 
 void Session::serve_posted(Channel& channel) {
@@ -160,13 +162,18 @@ void Session::serve_posted(Channel& channel) {
   } catch (const std::bad_alloc&) {
     request = {};
   }
-  ioctl::Charge bytes;
-  if (!is_short(request)) {
+  std::shared_ptr<ioctl::File> file;
+  if (!is_short(request, &file)) {
     if (!channel.decline()) socket_.send(wire::kChannel, Reply());
     return;
   }
+  ioctl::Charge bytes;
+  ioctl::Wakes wakes(file && channel.wakes_itself() ? file->status().get() : nullptr);
   const Reply reply = answer_or_fail(request, &bytes);
-  if (!channel.reply(request.header.op, reply)) socket_.send(request.header.op, reply);
+  if (channel.reply(request.header.op, reply, wakes.offsets()))
+    wakes.hand_over();
+  else
+    socket_.send(request.header.op, reply);
 }
 
 Reply Session::answer(Request& request) {

@@ -130,9 +130,17 @@ int apply_reply(Call* call, uint32_t request, uint64_t argument, uint32_t arg_si
 void shorten_timeout(uint64_t argument, uint64_t started) {
   uint64_t left;
   if (!copy_from_user(&left, argument + kWaitBoTimeout, sizeof(left))) return;
-  uint64_t elapsed = raw::monotonic_ns() - started;
+  uint64_t elapsed = raw::fast_monotonic_ns() - started;
   left = elapsed < left ? left - elapsed : 0;
   copy_to_user(argument + kWaitBoTimeout, &left, sizeof(left));
+}
+
+unsigned flags_of(wire::Op op, Driver driver, const File& file, uint32_t request) {
+  unsigned flags = kCloseOnExec;
+  const uint32_t number = ioctl_number(request);
+  if (is_wait(driver, request)) flags |= kInterruptible;
+  if (op != wire::kIoctl || !wire::goes_through_channel(number)) return flags;
+  return flags | kShort | (wire::is_submit(number) && has_status(file) ? unsigned{kWakes} : 0u);
 }
 
 int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t request, uint64_t argument) {
@@ -140,9 +148,8 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
   const uint32_t arg_size = ioctl_size(request);
   const bool wait = is_wait(driver, request);
   const bool wait_bo = wait && ioctl_number(request) == wire::kWaitBo;
-  const uint64_t started = wait_bo ? raw::monotonic_ns() : 0;
-  const bool is_short = op == wire::kIoctl && wire::goes_through_channel(ioctl_number(request));
-  Call call(op, kCloseOnExec | (wait ? unsigned{kInterruptible} : 0u) | (is_short ? unsigned{kShort} : 0u));
+  const uint64_t started = wait_bo ? raw::fast_monotonic_ns() : 0;
+  Call call(op, flags_of(op, driver, file, request));
   if (int error = call.open(file.daemon)) return -error;
   if (op == wire::kFdIoctl) call.attach(fd);
   wire::IoctlRequest header{};
@@ -159,6 +166,7 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
     if (error == EINTR && wait_bo) shorten_timeout(argument, started);
     return -error;
   }
+  for (const uint32_t offset : call.wakes()) wake_sleepers(file, offset);
   return apply_reply(&call, request, argument, arg_size);
 }
 

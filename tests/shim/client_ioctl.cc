@@ -29,12 +29,6 @@ struct Pair {
 };
 constexpr unsigned long kGetParam = _IOWR('d', 0x44, Pair);
 
-struct WaitBo {
-  uint32_t handle, pad;
-  uint64_t timeout;
-};
-constexpr unsigned long kWaitBo = _IOWR('d', 0x41, WaitBo);
-
 std::atomic<int> signals{0};
 int signal_fd = -1;
 
