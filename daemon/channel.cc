@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -80,13 +81,19 @@ bool Channel::take(std::vector<uint8_t>* bytes, Request* request) const {
   return true;
 }
 
-bool Channel::reply(uint32_t op, const Reply& reply) const {
+bool Channel::wakes_itself() const {
+  return std::atomic_ref<uint32_t>(memory_.wakes_itself).load(std::memory_order_relaxed) != 0;
+}
+
+bool Channel::reply(uint32_t op, const Reply& reply, std::span<const uint32_t> wakes) const {
   const wire::MessageHeader header = {wire::kMagic, op, static_cast<uint32_t>(reply.payload.size()),
                                       reply.error};
   if (reply.fds.empty() && reply.payload.size() <= wire::Channel::kMessage - sizeof header) {
     std::memcpy(memory_.reply_message, &header, sizeof header);
     if (header.size > 0)
       std::memcpy(memory_.reply_message + sizeof header, reply.payload.data(), header.size);
+    memory_.num_wakes = static_cast<uint32_t>(wakes.size());
+    std::ranges::copy(wakes, memory_.wakes);
     if (exchange(memory_.reply, wire::kNoReply, wire::kReplied)) return true;
   }
   store(memory_.reply, wire::kOnSocket);

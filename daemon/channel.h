@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "daemon/message.h"
@@ -36,8 +37,11 @@ class Channel {
   /// @param bytes  what request->payload shows. Of nonsense the request is empty; false when nothing is
   /// posted
   bool take(std::vector<uint8_t>* bytes, Request* request) const;
+  /// Whether the client will wake sleepers itself, at most wire::Channel::kMostWakes.
+  bool wakes_itself() const;
   /// False when the reply has to go over the socket.
-  bool reply(uint32_t op, const Reply& reply) const;
+  /// @param wakes  offsets in the status of the request's file
+  bool reply(uint32_t op, const Reply& reply, std::span<const uint32_t> wakes = {}) const;
   /// The same: false when the socket has to say so.
   bool decline() const;
 

@@ -15,6 +15,7 @@
 #include "ioctl/call.h"
 #include "ioctl/drm.h"
 #include "ioctl/ioctl_table.h"
+#include "ioctl/wakes.h"
 
 namespace v3d::daemon {
 namespace {
@@ -138,7 +139,8 @@ bool Session::is_over(const wire::IoctlRequest& header, const Request& request) 
   return !bo || bo->reservation().fences(true).empty();
 }
 
-bool Session::is_short(const Request& request) {
+/// @param file  of a submit
+bool Session::is_short(const Request& request, std::shared_ptr<ioctl::File>* file) {
   wire::IoctlRequest header;
   if (request.header.op == wire::kMmap) return true;
   if (request.header.op != wire::kIoctl || !PayloadReader(request.payload).read(&header)) return false;
@@ -146,10 +148,10 @@ bool Session::is_short(const Request& request) {
   if (!wire::goes_through_channel(number)) return false;
   if (number == wire::kWaitBo) return is_over(header, request);
   // A submit may have to wait for earlier ones.
-  const auto file = wire::is_submit(number) ? server_.find_file(header.token) : nullptr;
-  if (!file) return true;
+  if (wire::is_submit(number)) *file = server_.find_file(header.token);
+  if (!*file) return true;
   const std::lock_guard lock(server_.kernel().submit_mutex);
-  return !file->backlog.is_near();
+  return !(*file)->backlog.is_near();
 }
 
 void Session::serve_posted(Channel& channel) {
@@ -160,13 +162,18 @@ void Session::serve_posted(Channel& channel) {
   } catch (const std::bad_alloc&) {
     request = {};
   }
-  ioctl::Charge bytes;
-  if (!is_short(request)) {
+  std::shared_ptr<ioctl::File> file;
+  if (!is_short(request, &file)) {
     if (!channel.decline()) socket_.send(wire::kChannel, Reply());
     return;
   }
+  ioctl::Charge bytes;
+  ioctl::Wakes wakes(file && channel.wakes_itself() ? file->status().get() : nullptr);
   const Reply reply = answer_or_fail(request, &bytes);
-  if (!channel.reply(request.header.op, reply)) socket_.send(request.header.op, reply);
+  if (channel.reply(request.header.op, reply, wakes.offsets()))
+    wakes.hand_over();
+  else
+    socket_.send(request.header.op, reply);
 }
 
 Reply Session::answer(Request& request) {
@@ -252,6 +259,22 @@ Reply Session::adopt(Request& request) {
   return reply;
 }
 
+namespace {
+
+/// What the client needs to map a BO in a slab.
+void append_place(const ioctl::File& file, std::span<const uint8_t> mmap_bo, Reply* reply) {
+  ioctl::drm::MmapBo args;
+  if (file.device().modeset || mmap_bo.size() != sizeof args) return;
+  std::memcpy(&args, mmap_bo.data(), sizeof args);
+  const auto bo = file.find_bo(args.handle);
+  if (!bo || !bo->buffer()->in_slab()) return;
+  const ioctl::Buffer::Place place = bo->buffer()->place_for_client();
+  if (const uint64_t bytes = place.file->slab_bytes)
+    reply->append(wire::BoPlace{{place.offset, place.file->key.inode, bytes}, bo->size()});
+}
+
+}  // namespace
+
 Reply Session::drm_ioctl(Request& request) {
   ParsedIoctl parsed;
   if (const int error = parse_ioctl(*peer_.account, request, 0, &parsed)) return failure(error);
@@ -261,7 +284,10 @@ Reply Session::drm_ioctl(Request& request) {
   RequestFds fds = request_fds(parsed, request, 0);
   ioctl::Call call{server_.kernel(), *file, parsed.memory, fds, waiter_, *peer_.account};
   const int error = ioctl::drm_ioctl(call, parsed.header.request, &parsed.arg);
-  return ioctl_reply(error, parsed, fds);
+  Reply reply = ioctl_reply(error, parsed, fds);
+  if (!error && ioctl::drm::request_nr(parsed.header.request) == wire::kMmapBo)
+    append_place(*file, parsed.arg, &reply);
+  return reply;
 }
 
 Reply Session::fd_ioctl(Request& request) {

@@ -10,6 +10,10 @@
 #include "ioctl/fence.h"
 #include "ioctl/job.h"
 
+namespace v3d::ioctl {
+class File;
+}
+
 namespace v3d::daemon {
 
 class Server;
@@ -31,7 +35,7 @@ class Session {
   /// The same for one that came through the channel, on the thread of the session that looks.
   void serve_posted(Channel& channel);
   /// Whether it is one of those that never wait.
-  bool is_short(const Request& request);
+  bool is_short(const Request& request, std::shared_ptr<ioctl::File>* file);
   bool is_over(const wire::IoctlRequest& header, const Request& request) const;
   /// What a request is answered, whatever happens. @param bytes  what the reply is charged to, until it is
   /// sent

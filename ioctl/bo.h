@@ -24,16 +24,27 @@ class Reservation {
  public:
   /// Replaces an earlier fence of the same context; drops signalled ones.
   void add(FencePtr fence, bool write);
+  /// Of a job that writes, and waits for all that are here.
+  void add_last(const FencePtr& fence);
   /// The unsignalled ones. @param reads_too  also fences of jobs that only read
   std::vector<FencePtr> fences(bool reads_too);
 
+  /// Clients read in the status whether there are any, under the handle. Of several files the first one's.
+  void show_in(const std::shared_ptr<FileStatus>& status, uint32_t handle);
+  /// Not any more, where it was that one.
+  void hide_from(const FileStatus& status, uint32_t handle);
+
  private:
+  void add_locked(FencePtr fence, bool write);
+
   struct Entry {
     FencePtr fence;
     bool write;
   };
-  std::mutex mutex_;  // protects entries_
+  std::mutex mutex_;  // protects all below
   std::vector<Entry> entries_;
+  std::shared_ptr<FileStatus> status_;  // null: shown nowhere
+  uint32_t handle_ = 0;                 // there
 };
 
 class BufferTable;
@@ -151,6 +162,8 @@ class BoSpace {
   /// refuses).
   int map(const Buffer& buffer, Placement* placement);
   void unmap(Buffer& buffer, const Placement& placement);
+  /// SlabPool::settle(), before jobs come.
+  void settle();
 
   /// A buffer of zeros in a slab, mapped. Null when there is none to be had.
   /// @param account  pays for a slab that it takes

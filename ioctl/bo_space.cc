@@ -69,6 +69,11 @@ void BoSpace::unmap(Buffer& buffer, const Placement& placement) {
     va_.try_release(placement.address, buffer.size());
 }
 
+void BoSpace::settle() {
+  const std::lock_guard lock(mutex_);
+  slabs_->settle();
+}
+
 std::shared_ptr<Buffer> BoSpace::create_small(BufferTable& table, Account& account, Charge* bytes,
                                               bool in_need, Placement* placement) {
   const std::lock_guard lock(mutex_);

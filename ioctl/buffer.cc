@@ -26,11 +26,38 @@ bool has_ordinary_pages(int memfd) {
 
 void Reservation::add(FencePtr fence, bool write) {
   const std::lock_guard lock(mutex_);
+  add_locked(std::move(fence), write);
+  if (status_) status_->forget_bo(handle_);  // two fences that may signal in any order
+}
+
+void Reservation::add_last(const FencePtr& fence) {
+  const std::lock_guard lock(mutex_);
+  add_locked(fence, true);
+  if (status_) status_->say_bo(handle_, fence.get());
+}
+
+void Reservation::add_locked(FencePtr fence, bool write) {
   std::erase_if(entries_, [&](const Entry& e) {
     return e.fence->is_signalled() || (e.fence->context() == fence->context() && (write || !e.write) &&
                                        e.fence->seqno() <= fence->seqno());
   });
   entries_.push_back({std::move(fence), write});
+}
+
+void Reservation::show_in(const std::shared_ptr<FileStatus>& status, uint32_t handle) {
+  const std::lock_guard lock(mutex_);
+  if (status_ || !entries_.empty()) return;
+  status_ = status;
+  handle_ = handle;
+  status_->say_bo(handle_, nullptr);
+}
+
+void Reservation::hide_from(const FileStatus& status, uint32_t handle) {
+  std::shared_ptr<FileStatus> hidden;  // dropped outside the lock
+  const std::lock_guard lock(mutex_);
+  if (status_.get() != &status || handle_ != handle) return;
+  status_->forget_bo(handle_);
+  hidden.swap(status_);
 }
 
 std::vector<FencePtr> Reservation::fences(bool reads_too) {

@@ -198,7 +198,7 @@ int File::add_handle_locked(const std::shared_ptr<Bo>& bo, Charge charge, uint32
       by_offset_[bo->mmap_offset()] = bo;
       kernel_.add_mmap_offset(bo->mmap_offset(), bo);
     }
-    ++known.handles;
+    if (known.handles++ == 0 && status_) bo->reservation().show_in(status_, *handle);
   } catch (const std::bad_alloc&) {  // wholly or not at all
     bos_.remove(*handle);
     const auto known = by_buffer_.find(bo->buffer().get());
@@ -227,6 +227,7 @@ bool File::close_handle(uint32_t handle) {
   const std::lock_guard lock(mutex_);
   bo = bos_.remove(handle);
   if (!bo) return false;
+  if (status_) bo->reservation().hide_from(*status_, handle);  // before another one has the handle
   const auto known = by_buffer_.find(bo->buffer().get());
   if (--known->second.handles == 0) {
     by_buffer_.erase(known);

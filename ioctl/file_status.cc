@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ioctl/fence.h"
+#include "ioctl/wakes.h"
 
 namespace v3d::ioctl {
 namespace {
@@ -53,9 +54,15 @@ FileStatus::FileStatus(UniqueFd memfd, wire::Status* status) : memfd_(std::move(
 FileStatus::~FileStatus() { munmap(status_, bytes()); }
 
 void FileStatus::wake(uint32_t* word) {
-  const auto offset = reinterpret_cast<uintptr_t>(word) - reinterpret_cast<uintptr_t>(status_);
+  const auto offset =
+      static_cast<uint32_t>(reinterpret_cast<uintptr_t>(word) - reinterpret_cast<uintptr_t>(status_));
   if (std::atomic_ref<uint32_t>(status_->sleepers[wire::sleepers_of(offset)]).load() == 0) return;
-  syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  Wakes* const wakes = Wakes::current();
+  if (!wakes || !wakes->add(*this, offset)) wake_at(offset);
+}
+
+void FileStatus::wake_at(uint32_t offset) {
+  syscall(SYS_futex, reinterpret_cast<uintptr_t>(status_) + offset, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 uint32_t FileStatus::take_place() {
@@ -100,6 +107,16 @@ void FileStatus::forget(uint32_t handle) {
 
 bool FileStatus::was_reset(uint32_t handle, uint32_t entry) const {
   return std::atomic_ref<uint32_t>(status_->resets[handle]).load() == entry;
+}
+
+void FileStatus::say_bo(uint32_t handle, const Fence* fence) {
+  if (handle >= wire::Status::kBos) return;
+  const uint32_t place = fence ? fence->place_in(*this) : wire::kIdleBo;
+  store(&status_->bos[handle], place ? place : wire::kAskOfBo);
+}
+
+void FileStatus::forget_bo(uint32_t handle) {
+  if (handle < wire::Status::kBos) store(&status_->bos[handle], wire::kAskOfBo);
 }
 
 void FileStatus::close() { store(&status_->closed, 1u); }

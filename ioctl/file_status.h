@@ -40,6 +40,16 @@ class FileStatus {
   /// Whether a client has emptied the syncobj since it was said what it holds.
   bool was_reset(uint32_t handle, uint32_t entry) const;
 
+  /// Wakes who sleeps on the futex at that offset, bytes.
+  void wake_at(uint32_t offset);
+
+  /// @name BOs
+  /// Says which job uses a BO last, and ends after all others that do.
+  /// @param fence  null: none; one that is not shown to clients says nothing
+  void say_bo(uint32_t handle, const Fence* fence);
+  /// Says nothing any more.
+  void forget_bo(uint32_t handle);
+
   /// The file is closed.
   void close();
 

@@ -21,6 +21,7 @@ struct Slab {
   std::bitset<kSlabPages> used;   // the memory: of a BO, or retired
   std::bitset<kSlabPages> gone;   // of them those that are retired
   std::bitset<kSlabPages> moved;  // the address: of a BO that was moved out
+  std::bitset<kSlabPages> stale;  // the address: of a BO that is gone, and still mapped by the host
   bool whole = false;             // the host maps it as one
   Charge descriptor, mappings;
   uint32_t bos = 0;
@@ -34,7 +35,9 @@ struct Slab {
     mappings.shrink(mappings.amount() - needed);
     return true;
   }
-  bool kept = false;  // the host maps pages that are free, so that jobs may write to them
+  bool kept = false;  // the host maps other pages that are free, so that jobs may write to them, too
+
+  bool is_writable_where_free() const { return kept || stale.any(); }
 
   uint32_t at(uint32_t page) const { return address + page * kPageSize; }
   bool map(mmu::AddressSpace& space, uint32_t page, uint32_t count) const {
@@ -143,7 +146,8 @@ std::optional<SlabPiece> SlabPool::allocate(Account& account, uint64_t size, boo
   if (spare_ == slab) spare_ = nullptr;
   if (slab->bytes.capacity() < slab->bytes.size() + slab->bos + 1)
     slab->bytes.reserve(2 * (slab->bytes.size() + slab->bos + 1));
-  if ((!slab->file && !make_file(account, *slab)) || (slab->kept && !punch(*slab->file, page, pages))) {
+  if ((!slab->file && !make_file(account, *slab)) ||
+      (slab->is_writable_where_free() && !punch(*slab->file, page, pages))) {
     tidy(*slab);
     return std::nullopt;
   }
@@ -160,7 +164,9 @@ std::optional<SlabPiece> SlabPool::allocate(Account& account, uint64_t size, boo
 
 bool SlabPool::map(Slab& slab, uint32_t page, uint32_t pages) {
   const uint64_t bytes = pages * uint64_t{kPageSize};
-  if (slab.kept && space_.revive(slab.at(page), bytes)) return true;
+  const bool revived = slab.is_writable_where_free() && space_.revive(slab.at(page), bytes);
+  set(slab.stale, page, pages, false);
+  if (revived) return true;
   if (!slab.whole && (space_.host_mappings() >= kExactMappings || !slab.afford(slab.used & ~slab.gone)))
     return map_whole(slab);
   return slab.map(space_, page, pages) || map_whole(slab);
@@ -195,16 +201,31 @@ void SlabPool::forget(Slab& slab, uint32_t page, uint32_t pages, bool was_mapped
 void SlabPool::release(const SlabPiece& piece, bool was_mapped, Charge bytes) {
   Slab& slab = *piece.slab;
   const auto pages = static_cast<uint32_t>(piece.size / kPageSize);
-  std::bitset<kSlabPages> left = slab.used & ~slab.gone;
-  set(left, slab.page_of(piece), pages, false);
-  if (slab.whole || space_.host_mappings() >= kExactMappings || !slab.afford(left)) {
-    space_.keep(piece.address, piece.size);
-    slab.kept = true;
-  } else if (!space_.unmap(piece.address, piece.size)) {
-    slab.kept = true;
-  }
+  space_.keep(piece.address, piece.size);
+  set(slab.stale, slab.page_of(piece), pages, true);
+  any_stale_ = true;
   forget(slab, slab.page_of(piece), pages, was_mapped, std::move(bytes));
   tidy(slab);
+}
+
+void SlabPool::settle() {
+  if (!any_stale_) return;
+  any_stale_ = false;
+  for (const auto& [address, slab] : slabs_) {
+    if (slab->stale.none()) continue;
+    if (slab->whole || space_.host_mappings() >= kExactMappings || !slab->afford(slab->used & ~slab->gone))
+      slab->kept = true;
+    else
+      unmap_stale(*slab);
+    slab->stale.reset();
+  }
+}
+
+void SlabPool::unmap_stale(Slab& slab) {
+  for (uint32_t page = 0, end = 0; page < slab.pages; page = end + 1) {
+    for (end = page; end < slab.pages && slab.stale[end];) ++end;
+    if (end > page && !space_.unmap(slab.at(page), (end - page) * uint64_t{kPageSize})) slab.kept = true;
+  }
 }
 
 void SlabPool::move_out(const SlabPiece& piece, bool was_mapped, Charge bytes) {
@@ -228,11 +249,12 @@ void SlabPool::release_address(const SlabPiece& piece) {
 /// A slab without BOs has no need of its memory; one is kept with its addresses for the next.
 void SlabPool::tidy(Slab& slab) {
   if (slab.live != 0) return;
-  if (slab.kept)
+  if (slab.is_writable_where_free())
     slab.for_own_runs([&](uint32_t page, uint32_t pages) {
       return space_.unmap(slab.at(page), pages * uint64_t{kPageSize});
     });
   slab.kept = slab.whole = false;
+  slab.stale.reset();
   retired_pages_ -= slab.retired;
   if (slab.retired != 0 || slab.away != 0) {
     slab.file.reset();

@@ -1,6 +1,7 @@
 /// Memory of small BOs. A slab is one memfd of up to 1 MiB and as much of a client's GPU addresses; a BO in
 /// it lies as far from the start of the one as from that of the other, so that neighbours are one mapping of
-/// the host, and none costs a descriptor. Pages that belong to no BO are invalid: an access is an MMU fault.
+/// the host, and none costs a descriptor. Pages that belong to no BO are invalid: an access of a job that is
+/// submitted afterwards is an MMU fault.
 ///
 /// A client may go on using a mapping of a BO that it has closed, and the memory is that mapping's then, as
 /// it is the kernel's object's. So what a client has mapped is retired when its BO goes: used for no other
@@ -59,6 +60,8 @@ class SlabPool {
   /// @param was_mapped  a client had a mapping of it
   /// @param bytes  its charge, kept as long as the memory
   void release(const SlabPiece& piece, bool was_mapped, Charge bytes);
+  /// Has the host unmap what was released, before jobs that are to find it so. Neighbours go at once.
+  void settle();
   /// The BO stays at its address, where something else is mapped by now; its memory is as if released.
   void move_out(const SlabPiece& piece, bool was_mapped, Charge bytes);
   /// At the end of a BO that was moved out, whose address is unmapped by now.
@@ -81,6 +84,7 @@ class SlabPool {
   bool map_whole(Slab& slab);
   void forget(Slab& slab, uint32_t page, uint32_t pages, bool was_mapped, Charge bytes);
   void tidy(Slab& slab);
+  void unmap_stale(Slab& slab);
   void erase(Slab& slab);
 
   mmu::AddressSpace& space_;
@@ -88,6 +92,7 @@ class SlabPool {
   std::map<uint32_t, std::unique_ptr<Slab>> slabs_;  // by address
   Slab* current_ = nullptr;                          // where room is looked for first
   Slab* spare_ = nullptr;                            // empty, but kept
+  bool any_stale_ = false;
   uint64_t live_pages_ = 0, retired_pages_ = 0;
 };
 

@@ -97,6 +97,12 @@ int get_gpu_extensions(Call& call, uint32_t flags, uint64_t chain, uint32_t out_
   return 0;
 }
 
+std::shared_ptr<BoSpace> space_for_jobs(Call& call) {
+  std::shared_ptr<BoSpace> space = call.file.bo_space(call.account);
+  if (space) space->settle();
+  return space;
+}
+
 int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extensions, JobPtr* out) {
   auto job = std::make_shared<Job>(queue);
   if (const int error = call.account.charge(Resource::kJobs, 1, &job->charge)) return error;
@@ -184,7 +190,7 @@ void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions
   const FencePtr& last = jobs.back()->done;
   // Fences stand in the reservations before the jobs can end.
   for (const JobPtr& job : jobs)
-    for (const auto& bo : job->bos) bo->reservation().add(abi.last_fence_for_all ? last : job->done, true);
+    for (const auto& bo : job->bos) bo->reservation().add_last(abi.last_fence_for_all ? last : job->done);
   kernel.host().push(jobs);
   for (const auto& syncobj : extensions.out_syncs) syncobj->replace(last);
 }

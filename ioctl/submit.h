@@ -32,6 +32,9 @@ int get_extensions(Call& call, uint64_t chain, Extensions* extensions, CpuSubmis
 /// struct, which MULTI_SYNC overrides.
 int get_gpu_extensions(Call& call, uint32_t flags, uint64_t chain, uint32_t out_sync, Extensions* extensions);
 
+/// The address space of the caller's jobs, in which what was closed before them is not mapped. Null: ENOMEM.
+std::shared_ptr<BoSpace> space_for_jobs(Call& call);
+
 /// A job of the caller that waits for what the submit names for its queue.
 /// @param extensions  null for jobs that MULTI_SYNC does not reach
 int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extensions, JobPtr* job);

@@ -35,7 +35,7 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
   for (JobPtr* job : {&bin, &render, &clean})
     if (*job) jobs.push_back(*job);
   if (const int error = attach_perfmon(call, args.perfmon_id, jobs)) return error;
-  const std::shared_ptr<BoSpace> space = call.file.bo_space(call.account);
+  const std::shared_ptr<BoSpace> space = space_for_jobs(call);
   if (!space) return ENOMEM;
 
   const device::ClJob registers = {args.bcl_start, args.bcl_end, args.rcl_start, args.rcl_end,

@@ -25,7 +25,7 @@ int make_csd_jobs(Call& call, const drm::SubmitCsd& args, const Extensions* exte
   Job& with_bos = abi.clean_has_the_bos ? *jobs->clean : *jobs->csd;
   if (const int error = look_up_bos(call, args.bo_handles, args.bo_handle_count, &with_bos)) return error;
   if (const int error = check_reservations(abi, with_bos)) return error;
-  const std::shared_ptr<BoSpace> space = call.file.bo_space(call.account);
+  const std::shared_ptr<BoSpace> space = space_for_jobs(call);
   if (!space) return ENOMEM;
 
   const auto registers = std::make_shared<device::CsdJob>();

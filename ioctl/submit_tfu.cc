@@ -22,7 +22,7 @@ int submit_tfu(Call& call, drm::SubmitTfu& args) {
     job->bos.push_back(std::move(bo));
   }
   if (const int error = check_reservations(call.kernel.abi(), *job)) return error;
-  const std::shared_ptr<BoSpace> space = call.file.bo_space(call.account);
+  const std::shared_ptr<BoSpace> space = space_for_jobs(call);
   if (!space) return ENOMEM;
 
   device::TfuJob registers = {.icfg = args.icfg,

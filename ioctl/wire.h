@@ -28,7 +28,7 @@
 namespace v3d::wire {
 
 inline constexpr uint32_t kMagic = 0x55443356;  // "V3DU"
-inline constexpr uint32_t kProtocol = 4;
+inline constexpr uint32_t kProtocol = 5;
 inline constexpr uint32_t kMaxPayload = 64u << 20;
 inline constexpr int kMaxFds = 16;
 
@@ -80,14 +80,15 @@ struct FileReply {
   uint32_t status_bytes;
 };
 
-/// What a file's syncobjs hold, for every process that uses the file. All words are read and written
-/// atomically. The daemon writes `syncobjs` and `fences` (before it answers the request that changes them)
-/// and does not read them; the client writes the rest. Futexes: `fences`, and the lower half of `syncobjs`.
+/// What a file's syncobjs hold, and whether jobs use its BOs, for every process that uses the file. All words
+/// are read and written atomically. The daemon writes `syncobjs`, `fences` and `bos` (before it answers the
+/// request that changes them) and does not read them; the client writes the rest. Futexes: `fences`, and the
+/// lower half of `syncobjs`.
 ///
 /// A syncobj is what syncobjs[handle] says, unless resets[handle] equals the lower half of that: then the
 /// client has emptied it, of which the daemon hears when it next looks at the syncobj.
 struct Status {
-  static constexpr uint32_t kSyncobjs = 512, kFences = 512, kSleepers = 15;
+  static constexpr uint32_t kSyncobjs = 512, kFences = 512, kSleepers = 255, kBos = 8192;
 
   uint32_t closed;  ///< by the daemon: the file is no more
   /// Threads that sleep on the futexes here which share a count; for none the daemon wakes nobody.
@@ -95,7 +96,11 @@ struct Status {
   uint64_t syncobjs[kSyncobjs];  ///< by handle
   uint32_t resets[kSyncobjs];
   uint32_t fences[kFences];
+  uint32_t bos[kBos];  ///< by handle: kAskOfBo, kIdleBo, or the upper half of a kPending entry of syncobjs
 };
+
+/// Entries of Status::bos of no pending fence. Whoever finds one pending asks the daemon.
+inline constexpr uint32_t kAskOfBo = 0, kIdleBo = 1u << 31;
 
 /// In Status::sleepers. @param offset  of the futex in the Status, bytes
 constexpr uint32_t sleepers_of(uint64_t offset) {
@@ -175,15 +180,20 @@ struct ChannelReply {
 /// The client writes the request and kNoReply, then kPosted over kListening; while that stands it may take
 /// the request back the same way. The daemon copies the request before it looks at it.
 struct Channel {
-  static constexpr uint32_t kMessage = 16256, kNoCpu = ~0u;
+  static constexpr uint32_t kMessage = 16256, kNoCpu = ~0u, kMostWakes = 4;
 
   uint32_t request;     ///< ChannelRequest
   uint32_t client_cpu;  ///< on which the last request was made, here or over the socket; kNoCpu: not known
   uint32_t on_socket;   ///< by the client: 1 when a request has gone over the socket; cleared by who looks
-  uint32_t reserved[13];
+  /// By the client, with the request: not 0 when it knows the Status of the request's file, and once it has
+  /// the reply wakes those who sleep on the futexes that come with that.
+  uint32_t wakes_itself;
+  uint32_t reserved[12];
   uint32_t reply;       ///< ChannelReplyState
   uint32_t daemon_cpu;  ///< on which requests are looked for: a client there has to sleep for it to run
-  uint32_t reserved2[14];
+  uint32_t num_wakes;   ///< with kReplied
+  uint32_t wakes[kMostWakes];  ///< offsets in the Status, bytes
+  uint32_t reserved2[9];
   uint8_t request_message[kMessage];  ///< MessageHeader and payload
   uint8_t reply_message[kMessage];
 };
@@ -198,7 +208,7 @@ enum ChannelReplyState : uint32_t {
 };
 
 constexpr bool is_submit(uint32_t number) { return number == 0x40 || number == 0x46 || number == 0x47; }
-inline constexpr uint32_t kWaitBo = 0x41;
+inline constexpr uint32_t kWaitBo = 0x41, kMmapBo = 0x43;
 /// The ioctls that go through a channel: those that Mesa makes often and that never wait, and waits for BOs,
 /// which are declined if they would. By number; the same are harmless on the other node.
 constexpr bool goes_through_channel(uint32_t number) {
@@ -228,6 +238,12 @@ struct MmapReply {
   uint64_t fd_offset;
   uint64_t slab;        ///< inode, if the memory lies in one; else 0
   uint64_t slab_bytes;  ///< of it as a whole
+};
+
+/// Behind the reply to MMAP_BO of a BO in a slab: what kMmap of its offset and of at most `bytes` would say.
+struct BoPlace {
+  MmapReply place;
+  uint64_t bytes;  ///< of the BO
 };
 
 }  // namespace v3d::wire

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -323,8 +324,10 @@ int Call::open(pid_t daemon) {
   }
   Connection* c = connection_;
   c->busy = true;
+  // A request that most likely goes through the channel does without that look.
+  const bool may_do_without = flags_ & kShort && c->channel && c->last_short_ns;
   if (c->fd >= 0 &&
-      (c->owner != own_pid() || !is_intact(c->fd, c->dev, c->ino) || (daemon && c->daemon != daemon))) {
+      (c->owner != own_pid() || (!may_do_without && !look_at_socket()) || (daemon && c->daemon != daemon))) {
     disconnect(c);
   }
   if (c->fd < 0) {
@@ -382,12 +385,20 @@ bool Call::attach(int fd) {
   return true;
 }
 
+/// Whether it still is what it was. Before it is used, in each call.
+bool Call::look_at_socket() {
+  const Connection& c = *connection_;
+  has_looked_ = true;
+  return is_intact(c.fd, c.dev, c.ino);
+}
+
 void Call::say_cpu() {
   std::atomic_ref<uint32_t>(connection_->channel->client_cpu)
       .store(raw::current_cpu(), std::memory_order_relaxed);
 }
 
 int Call::transmit() {
+  if (!has_looked_ && !look_at_socket()) return -EPIPE;
   if (connection_->channel) say_cpu();
   wire::MessageHeader header{wire::kMagic, op_, static_cast<uint32_t>(size_), 0};
   memcpy(connection_->buffer, &header, kHeader);
@@ -464,6 +475,8 @@ int Call::take_short_reply() {
     return ENODEV;
   }
   memcpy(connection_->buffer + start, channel.reply_message, kHeader + header.size);
+  num_wakes_ = flags_ & kWakes ? std::min(channel.num_wakes, wire::Channel::kMostWakes) : 0;
+  memcpy(wakes_, channel.wakes, sizeof(wakes_));
   reply_size_ = header.size;
   error_ = header.error;
   return 0;
@@ -514,6 +527,7 @@ bool Call::send_short(int* error) {
   memcpy(connection_->buffer, &header, kHeader);
   memcpy(channel->request_message, connection_->buffer, kHeader + size_);
   say_cpu();
+  std::atomic_ref<uint32_t>(channel->wakes_itself).store(flags_ & kWakes, std::memory_order_relaxed);
   reply.store(wire::kNoReply);
   uint32_t state = wire::kListening;
   if (!request.compare_exchange_strong(state, wire::kPosted)) return false;
@@ -534,7 +548,7 @@ bool Call::send_short(int* error) {
     *error = take_short_reply();
     return true;
   }
-  *error = receive();
+  *error = look_at_socket() ? receive() : ENODEV;
   return *error != EAGAIN;
 }
 

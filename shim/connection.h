@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "ioctl/wire.h"
 
@@ -15,6 +16,7 @@ enum CallFlags : unsigned {
   kInterruptible = 2,  ///< a signal ends the call with EINTR and takes the request back
   kCloseOnExec = 4,    ///< of received descriptors
   kShort = 8,          ///< wire::goes_through_channel
+  kWakes = 16,         ///< the caller sees to Call::wakes()
 };
 
 struct Connection {
@@ -64,6 +66,8 @@ class Call {
   int error() const { return error_; }  ///< of the reply
   const uint8_t* reply() const;
   size_t reply_size() const { return reply_size_; }
+  /// Futexes in the Status of the request's file whose sleepers are to be woken: offsets, bytes.
+  std::span<const uint32_t> wakes() const { return std::span(wakes_).first(num_wakes_); }
   int num_received() const { return num_received_; }
   /// The i-th received descriptor, now the caller's; -1 if there is none. The others are closed in the end.
   int take(int index);
@@ -73,6 +77,7 @@ class Call {
  private:
   /// Room in the buffer for a message at `start` with that payload.
   bool reserve(size_t start, size_t payload);
+  bool look_at_socket();
   void say_cpu();
   int transmit();
   int receive();
@@ -88,11 +93,14 @@ class Call {
   Connection temporary_;
   wire::Op op_;
   unsigned flags_;
+  bool has_looked_ = false;  // at the socket
   size_t size_ = 0;
   int num_attached_ = 0;
   int attached_[wire::kMaxFds];
   int error_ = 0;
   size_t reply_size_ = 0;
+  uint32_t num_wakes_ = 0;
+  uint32_t wakes_[wire::Channel::kMostWakes];
   int num_received_ = 0;
   int received_[wire::kMaxFds];
 };

@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint32_t kSyncobjWait = 0xc02064c3, kSyncobjWaitWithHint = 0xc02864c3;
 constexpr uint32_t kSyncobjReset = 0xc01064c4;
+constexpr uint32_t kWaitBo = 0xc0106441;
 constexpr uint32_t kWaitAll = 1, kWaitForSubmit = 2;
 constexpr uint32_t kMostHandles = 16;  // of a request that is answered here
 constexpr int64_t kSecond = 1'000'000'000;
@@ -28,6 +29,10 @@ struct SyncobjWait {
   uint64_t handles;
   int64_t timeout_ns;
   uint32_t count_handles, flags, first_signaled, pad;
+};
+struct WaitBo {
+  uint32_t handle, pad;
+  uint64_t timeout_ns;
 };
 struct SyncobjArray {
   uint64_t handles;
@@ -56,6 +61,10 @@ struct Pending {
   uint32_t index, number;
 };
 
+Pending pending_in(uint32_t place) {
+  return {place & ((1u << wire::kFenceIndexBits) - 1), place >> wire::kFenceIndexBits};
+}
+
 class View {
  public:
   explicit View(wire::Status* status) : status_(*status) {}
@@ -69,13 +78,21 @@ class View {
     if (state <= wire::kEmpty) return state;
     if (load(status_.resets[handle]) == *entry) return wire::kEmpty;
     if (state == wire::kSignalled) return state;
-    const auto place = static_cast<uint32_t>(whole >> 32);
-    *pending = {place & ((1u << wire::kFenceIndexBits) - 1), place >> wire::kFenceIndexBits};
+    *pending = pending_in(static_cast<uint32_t>(whole >> 32));
     if (pending->index >= wire::Status::kFences) return wire::kAsk;
     return is_pending(*pending) ? wire::kPending : wire::kSignalled;
   }
   bool is_pending(const Pending& fence) const {
     return load(status_.fences[fence.index]) == fence.number * 2;
+  }
+
+  /// Whether it is said that no job uses a BO.
+  bool is_idle(uint32_t handle) const {
+    if (handle >= wire::Status::kBos) return false;
+    const uint32_t place = load(status_.bos[handle]);
+    if (place == wire::kAskOfBo || place == wire::kIdleBo) return place == wire::kIdleBo;
+    const Pending fence = pending_in(place);
+    return fence.index < wire::Status::kFences && !is_pending(fence);
   }
 
   /// False when the daemon has to be asked.
@@ -236,6 +253,14 @@ int wait(const File& file, View& view, const uint32_t* handles, SyncobjWait* arg
   return 0;
 }
 
+/// What a wait for an idle BO has left of its timeout is what it had.
+bool answer_wait_bo(const View& view, uint64_t argument, int* result) {
+  WaitBo args;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || !view.is_idle(args.handle)) return false;
+  *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+  return true;
+}
+
 wire::Status* find_status(uint64_t token) {
   for (Place& place : places) {
     if (place.token.load(std::memory_order_acquire) == token) return place.status;
@@ -302,12 +327,22 @@ void remember_status(uint64_t token, int fd, uint32_t bytes) {
   }
 }
 
+bool has_status(const File& file) { return find_status(file.token) != nullptr; }
+
+void wake_sleepers(const File& file, uint32_t offset) {
+  wire::Status* status = find_status(file.token);
+  if (!status || offset % sizeof(uint32_t) || offset >= sizeof(*status)) return;
+  count(kFutexCalls);
+  raw::call(SYS_futex, raw::word(status) + offset, FUTEX_WAKE, INT_MAX);
+}
+
 bool find_status_answer(const File& file, uint32_t request, uint64_t argument, int* result) {
   const bool is_wait = request == kSyncobjWait || request == kSyncobjWaitWithHint;
-  if (!is_wait && request != kSyncobjReset) return false;
+  if (!is_wait && request != kSyncobjReset && request != kWaitBo) return false;
   wire::Status* status = find_status(file.token);
   if (!status || load(status->closed)) return false;
   View view(status);
+  if (request == kWaitBo) return answer_wait_bo(view, argument, result);
   return is_wait ? answer_wait(file, view, argument, result) : answer_reset(view, argument, result);
 }
 

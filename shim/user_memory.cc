@@ -48,11 +48,41 @@ bool is_writable_word(uint64_t address) {
   return raw::call(SYS_rt_sigprocmask, SIG_BLOCK, 0, static_cast<long>(address), kMaskSize) == 0;
 }
 
+/// Of the calling thread's stack what was found writable before, near the frames of this library: most
+/// arguments lie there. (Who unmaps the stack on which it runs gets no EFAULT.)
+// initial-exec: no allocation on first access, which may happen inside malloc.
+struct Pages {
+  uint64_t begin, end;
+};
+thread_local Pages known_stack [[gnu::tls_model("initial-exec")]] = {0, 0};
+constexpr uint64_t kNear = 4 * kPage;
+
+bool is_near_frame(uint64_t address, size_t size) {
+  const auto frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  return address >= frame && address - frame <= kNear && size <= kNear;
+}
+
+bool is_known_stack(uint64_t address, size_t size) {
+  return is_near_frame(address, size) && address >= known_stack.begin && address + size <= known_stack.end;
+}
+
+void remember_stack(uint64_t address, size_t size) {
+  if (!is_near_frame(address, size)) return;
+  const Pages fresh{address & ~(kPage - 1), (address + size + kPage - 1) & ~(kPage - 1)};
+  Pages& known = known_stack;
+  if (fresh.begin > known.end || fresh.end < known.begin)
+    known = fresh;
+  else
+    known = {fresh.begin < known.begin ? fresh.begin : known.begin,
+             fresh.end > known.end ? fresh.end : known.end};
+}
+
 /// Up to here probing each page is cheaper than process_vm_readv, which takes six times as long as a probe.
 constexpr size_t kProbed = 4 * kPage;
 
 /// False when it is not known.
 bool is_readable(uint64_t address, size_t size) {
+  if (is_known_stack(address, size)) return true;
   if (size > kProbed || address + size < address) return false;
   for (uint64_t page = address & ~(kPage - 1); page < address + size; page += kPage) {
     const uint64_t first = page > address ? page : address;
@@ -63,12 +93,14 @@ bool is_readable(uint64_t address, size_t size) {
 
 /// The same for what is about to be written.
 bool is_writable(uint64_t address, size_t size) {
+  if (is_known_stack(address, size)) return true;
   if (size > kProbed || address + size < address) return false;
   for (uint64_t page = address & ~(kPage - 1); page < address + size; page += kPage) {
     const uint64_t first = page > address ? page : address;
     const uint64_t last = page + kPage < address + size ? page + kPage : address + size;
     if (last - first < kMaskSize || !is_writable_word(first)) return false;
   }
+  remember_stack(address, size);
   return true;
 }
 

@@ -288,6 +288,8 @@ bool RenderExecutor::run_pending_tiles() {
   if (program_.draws &&
       std::any_of(pending_.begin(), pending_.end(), [this](TileId id) { return has_primitives(id); }))
     prepare_draws();
+  else if (!program_.transfers)
+    pending_.clear();  // as Mesa's frames around a dispatch
   const auto run_one = [this](int i, int index) {
     if (job_.stopped()) return;
     run_tile(pending_[static_cast<size_t>(i)], prepare_slot(index),

@@ -397,6 +397,7 @@ bool parse_generic_list(Memory memory, int version, GpuAddr start, GpuAddr end, 
   drop_final_clears(*program);
   for (const TileCommand& c : program->commands) {
     program->draws |= c.kind == TileCommand::Kind::kDrawList;
+    program->transfers |= c.kind == TileCommand::Kind::kLoad || c.kind == TileCommand::Kind::kStore;
     program->writes |=
         c.kind == TileCommand::Kind::kLoad || c.kind == TileCommand::Kind::kClear || c.transfer.clear_after;
   }

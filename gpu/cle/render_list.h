@@ -68,8 +68,9 @@ TilePacket decode_tile_packet(const Packet& packet, int version, TileCommand* co
 /// A generic tile list, parsed once and run for thousands of tiles.
 struct TileProgram {
   std::vector<TileCommand> commands;
-  bool draws = false;   ///< has kDrawList
-  bool writes = false;  ///< changes the tile buffer, even for a tile without primitives
+  bool draws = false;      ///< has kDrawList
+  bool transfers = false;  ///< has loads or stores
+  bool writes = false;     ///< changes the tile buffer, even for a tile without primitives
   /// Tiles are to run one after another: the same contents are stored to two places. One is the copy that
   /// Mesa puts into a job of which it is to be made (v3d_blit.c, v3d_tlb_blit_fast), even if the programs of
   /// the job sample the texture that is copied to; what they find there then depends on the order of the

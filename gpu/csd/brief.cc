@@ -1,8 +1,9 @@
 #include "gpu/csd/brief.h"
 
 #include <algorithm>
-#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "gpu/chip/profile.h"
 #include "gpu/csd/configuration.h"
@@ -19,18 +20,19 @@ using qpu::flow::InFlight;
 /// Follows all ways through a program at once, from one instruction to the next.
 class Ways {
  public:
-  Ways(const mmu::AddressSpace& space, int version, GpuAddr code)
-      : space_(space), version_(version), code_(code) {}
+  /// @param words  of the program as far as it can be read
+  Ways(std::span<const uint64_t> words, int version) : words_(words), version_(version) {}
 
+  /// @param looked_at  so many words decide
   /// @return whether each way ends within kBriefInstructions and no branch leads back
-  bool all_end(const InFlight& start) {
+  bool all_end(const InFlight& start, size_t* looked_at) {
     lead(0, start);
     for (uint32_t index = 0; index < kBriefInstructions; ++index) {
       if (places_[index].count == 0) continue;
-      const std::optional<uint64_t> word = read(index);
-      if (!word) return false;
+      *looked_at = index + 1;
+      if (index >= words_.size()) return false;
       Instruction instruction;
-      if (!qpu::decode(version_, *word, instruction)) continue;  // it hangs there
+      if (!qpu::decode(version_, words_[index], instruction)) continue;  // it hangs there
       for (uint32_t n = 0; n < places_[index].count; ++n)
         if (!step(index, places_[index].ways[n], instruction)) return false;
     }
@@ -45,14 +47,6 @@ class Ways {
     InFlight ways[kMost];
     uint32_t target;  // of a branch
   };
-
-  std::optional<uint64_t> read(uint32_t index) const {
-    const GpuAddr address = code_ + index * 8;
-    if (!space_.is_mapped(address)) return {};
-    uint64_t word;
-    space_.memory().read(address, &word, sizeof word);
-    return word;
-  }
 
   bool step(uint32_t index, const InFlight& before, const Instruction& i) {
     const qpu::flow::Advance after = qpu::flow::advance(before, i, {});
@@ -85,11 +79,34 @@ class Ways {
     return true;
   }
 
-  const mmu::AddressSpace& space_;
+  const std::span<const uint64_t> words_;
   const int version_;
-  const GpuAddr code_;
   std::array<Place, kBriefInstructions> places_{};
 };
+
+using Words = std::array<uint64_t, kBriefInstructions>;
+
+/// As much of a program as is mapped.
+std::span<const uint64_t> read_program(const mmu::AddressSpace& space, GpuAddr code, Words* words) {
+  uint64_t end = code;
+  while (end < code + sizeof *words && end >> 32 == 0 && space.is_mapped(static_cast<GpuAddr>(end)))
+    end += mmu::kPageSize - end % mmu::kPageSize;
+  const uint64_t bytes = std::min<uint64_t>(end - code, sizeof *words);
+  space.memory().read(code, words->data(), bytes);
+  return std::span(*words).first(bytes / sizeof(uint64_t));
+}
+
+/// What was found of a program. The words that decided are all that matters, wherever they stand.
+struct Verdict {
+  int version = 0;
+  InFlight start;
+  std::vector<uint64_t> words;
+  bool brief = false;
+};
+
+/// Clients dispatch few programs often.
+constexpr size_t kVerdicts = 8;
+thread_local std::array<Verdict, kVerdicts> t_verdicts;
 
 }  // namespace
 
@@ -99,7 +116,18 @@ bool is_brief(const mmu::AddressSpace& space, const chip::Profile& profile,
   if (configuration.batches > kBriefBatches) return false;
   InFlight start;
   start.last_section = configuration.single_segment;
-  return Ways(space, profile.version, configuration.code).all_end(start);
+  Words buffer;
+  const std::span<const uint64_t> words = read_program(space, configuration.code, &buffer);
+  Verdict& known = t_verdicts[configuration.code / mmu::kPageSize % kVerdicts];
+  if (known.version == profile.version && known.start == start && known.words.size() <= words.size() &&
+      std::ranges::equal(known.words, words.first(known.words.size())))
+    return known.brief;
+  size_t looked_at = 0;
+  const bool brief = Ways(words, profile.version).all_end(start, &looked_at);
+  if (looked_at <= words.size())
+    known = {
+        profile.version, start, {words.begin(), words.begin() + static_cast<ptrdiff_t>(looked_at)}, brief};
+  return brief;
 }
 
 }  // namespace v3d::csd

@@ -243,6 +243,7 @@ Faults AddressSpace::take_faults() {
 }
 
 void AddressSpace::recycle_all_scratch() {
+  if (num_scratch_ == 0) return;
   for (uint8_t*& page : scratch_pages_) {
     if (page) recycle_scratch(page);
     page = nullptr;

@@ -109,6 +109,8 @@ void DepthTest::kernel(const DepthTest& test, Tile& tile, const FragmentBatch& b
   constexpr bool kAll = kTests == kAllTests;
   const LaneMask covered = nonzero(coverage);
   if (covered == 0) return;
+  tile.fill(Tile::kDepth);
+  if (kAll && test.stencil_) tile.fill(Tile::kStencil);
   const QuadOffsets quads = tile.quads(batch, covered);
   uint32_t any_stencil_passed = 0, any_passed = 0;
   Lanes survivors{};
@@ -147,8 +149,8 @@ void DepthTest::kernel(const DepthTest& test, Tile& tile, const FragmentBatch& b
     tile.occlusion += static_cast<uint64_t>(std::popcount(passed_lanes));
     survivors |= as_uint(passed) & (1u << s);
   }
-  if (test.write_depth_) tile.depth_is_clear = false;
-  if (kAll && test.stencil_) tile.stencil_is_clear = false;
+  if (test.write_depth_) tile.dirty(Tile::kDepth);
+  if (kAll && test.stencil_) tile.dirty(Tile::kStencil);
   coverage = survivors;
   if constexpr (kAll) count_stencil(tile.counts, covered, any_stencil_passed);
   count_quads(tile.counts, covered, any_passed);
@@ -170,8 +172,11 @@ LanesI DepthTest::run_stencil(uint32_t* plane, const QuadOffsets& quads, LaneMas
 void DepthTest::count(const DepthTest&, Tile& tile, const FragmentBatch&, const LanesF*, int,
                       Lanes& coverage) {
   const LaneMask covered = nonzero(coverage);
-  for (uint32_t s = 0; s < tile.samples(); ++s)
-    tile.occlusion += static_cast<uint64_t>(std::popcount(nonzero(coverage & (1u << s))));
+  if (tile.samples() == 1)
+    tile.occlusion += static_cast<uint64_t>(std::popcount(covered));
+  else
+    for (uint32_t s = 0; s < kMaxSamples; ++s)
+      tile.occlusion += static_cast<uint64_t>(std::popcount(nonzero(coverage & (1u << s))));
   count_quads(tile.counts, covered, covered);
 }
 

@@ -51,19 +51,17 @@ bool Tile::configure(const Config& new_config, std::string* error) {
   uint32_t planes = 2 * samples();
   for (uint32_t rt = 0; rt < kMaxRenderTargets; ++rt) {
     color_planes_[rt] = planes;
-    if (has_target(rt)) planes += samples() * color_words(config.targets[rt]);
+    color_words_[rt] = has_target(rt) ? color_words(config.targets[rt]) : 0;
+    planes += samples() * color_words_[rt];
   }
-  memory_.resize(size_t{planes} * (pixels() + kSpareWords) / 16);
+  plane_words_ = pixels() + kSpareWords;
+  num_planes_ = planes;
   origin_x = origin_y = 0;
   live_width = std::min(config.width, config.tile_width);
   live_height = std::min(config.height, config.tile_height);
-  depth_is_clear = stencil_is_clear = false;
-  color_is_clear = {};
   fault.clear();
-  for (uint32_t rt = 0; rt < kMaxRenderTargets; ++rt)
-    if (has_target(rt)) clear_color(rt);
-  clear_depth();
-  clear_stencil();
+  clear_ = 0;
+  for (uint32_t buffer = 0; buffer < kBuffers; ++buffer) clear(buffer);
   return true;
 }
 
@@ -75,49 +73,63 @@ void Tile::begin(uint32_t column, uint32_t row) {
   live_width = place(column, config.tile_width, config.width, origin_x);
   live_height = place(row, config.tile_height, config.height, origin_y);
   if (config.auto_clear_zs) {
-    clear_depth();
-    clear_stencil();
+    clear(kDepth);
+    clear(kStencil);
   }
 }
 
-void Tile::fill(uint32_t* to, uint32_t value) { std::fill_n(to, pixels(), value); }
-
-void Tile::clear_color(uint32_t rt) {
-  if (!has_target(rt) || color_is_clear[rt]) return;
-  for (uint32_t s = 0; s < samples(); ++s)
-    for (uint32_t w = 0; w < color_words(config.targets[rt]); ++w)
-      fill(color(rt, s, w), config.targets[rt].clear[w]);
-  color_is_clear[rt] = true;
+uint32_t Tile::clear_value(uint32_t buffer, uint32_t word) const {
+  switch (buffer) {
+    case kDepth:
+      return to_stored_depth(config.depth_type, splat(config.clear_z))[0];
+    case kStencil:
+      return config.clear_stencil;
+    default:
+      return config.targets[buffer - kColors].clear[word];
+  }
 }
 
-void Tile::clear_depth() {
-  if (depth_is_clear) return;
-  const uint32_t value = to_stored_depth(config.depth_type, splat(config.clear_z))[0];
-  for (uint32_t s = 0; s < samples(); ++s) fill(depth(s), value);
-  depth_is_clear = true;
+void Tile::allocate() {
+  const size_t lines = size_t{num_planes_} * plane_words_ / 16;
+  if (memory_.size() < lines) memory_.resize(lines);
 }
 
-void Tile::clear_stencil() {
-  if (stencil_is_clear) return;
-  for (uint32_t s = 0; s < samples(); ++s) fill(stencil(s), config.clear_stencil);
-  stencil_is_clear = true;
+void Tile::fill_planes(uint32_t buffer, uint32_t num_pixels) {
+  allocate();
+  const uint32_t first = first_plane(buffer), words = words_of(buffer);
+  for (uint32_t i = 0; i < samples() * words; ++i)
+    std::fill_n(plane(first + i), num_pixels, clear_value(buffer, i % words));
+}
+
+void Tile::fill_all(uint32_t buffer) {
+  fill_planes(buffer, pixels());
+  unfilled_ &= ~(1u << buffer);
+}
+
+void Tile::fill_strip(uint32_t buffer) {
+  if ((unfilled_ >> buffer) & 1) fill_planes(buffer, 2 * config.tile_width);
+}
+
+void Tile::fill_outside(uint32_t buffer) {
+  if (live_width != config.tile_width || live_height != config.tile_height) return fill(buffer);
+  allocate();
+  unfilled_ &= ~(1u << buffer);
 }
 
 void Tile::copy_from(const Tile& other) {
   const size_t plane_bytes = size_t{pixels()} * 4;
-  assert(memory_.size() == other.memory_.size());
-  const auto copy_planes = [&](uint32_t first, uint32_t count) {
-    for (uint32_t i = first; i < first + count; ++i) std::memcpy(plane(i), other.plane(i), plane_bytes);
-  };
-  if (!depth_is_clear || !other.depth_is_clear) copy_planes(0, samples());
-  if (!stencil_is_clear || !other.stencil_is_clear) copy_planes(samples(), samples());
-  depth_is_clear = other.depth_is_clear;
-  stencil_is_clear = other.stencil_is_clear;
-  for (uint32_t rt = 0; rt < kMaxRenderTargets; ++rt) {
-    if (!has_target(rt)) continue;
-    if (!color_is_clear[rt] || !other.color_is_clear[rt])
-      copy_planes(color_planes_[rt], samples() * color_words(config.targets[rt]));
-    color_is_clear[rt] = other.color_is_clear[rt];
+  assert(num_planes_ == other.num_planes_);
+  for (uint32_t buffer = 0; buffer < kBuffers; ++buffer) {
+    if (!has(buffer)) continue;
+    if (other.is_clear(buffer)) {
+      clear(buffer);
+      continue;
+    }
+    allocate();
+    const uint32_t first = first_plane(buffer), end = first + samples() * words_of(buffer);
+    for (uint32_t i = first; i < end; ++i) std::memcpy(plane(i), other.plane(i), plane_bytes);
+    dirty(buffer);
+    unfilled_ &= ~(1u << buffer);
   }
 }
 

@@ -138,7 +138,7 @@ struct Tile {
   uint32_t* depth(uint32_t sample) { return plane(sample); }
   uint32_t* stencil(uint32_t sample) { return plane(samples() + sample); }
   uint32_t* color(uint32_t rt, uint32_t sample, uint32_t word) {
-    return plane(color_planes_[rt] + sample * color_words(config.targets[rt]) + word);
+    return plane(color_planes_[rt] + sample * color_words_[rt] + word);
   }
   /// Word offset in a plane of the quad at pixel (x, y) of the tile; both even.
   uint32_t quad_offset(uint32_t x, uint32_t y) const {
@@ -163,9 +163,27 @@ struct Tile {
     return result;
   }
 
-  void clear_color(uint32_t rt);
-  void clear_depth();
-  void clear_stencil();
+  /// Numbers of buffers; render target n is kColors + n.
+  static constexpr uint32_t kDepth = 0, kStencil = 1, kColors = 2, kBuffers = kColors + kMaxRenderTargets;
+
+  /// Every pixel := the clear value. Memory is written when somebody looks: fill() comes before the first
+  /// access to planes behind begin(), clear() and copy_from().
+  void clear(uint32_t buffer) {
+    if (is_clear(buffer) || !has(buffer)) return;
+    clear_ |= 1u << buffer;
+    unfilled_ |= 1u << buffer;
+  }
+  bool is_clear(uint32_t buffer) const { return (clear_ >> buffer) & 1; }
+  void fill(uint32_t buffer) {
+    if ((unfilled_ >> buffer) & 1) [[unlikely]]
+      fill_all(buffer);
+  }
+  /// The same for the first two rows of pixels alone.
+  void fill_strip(uint32_t buffer);
+  /// The same where all pixels inside the frame are written next.
+  void fill_outside(uint32_t buffer);
+  /// Behind fill(): pixels are no longer what they were cleared to.
+  void dirty(uint32_t buffer) { clear_ &= ~(1u << buffer); }
   void copy_from(const Tile& other);
   /// Notes what a draw asked for in vain: the next load or store fails with the first such text.
   void report(std::string unimplemented) {
@@ -175,9 +193,6 @@ struct Tile {
   Config config;
   uint32_t origin_x = 0, origin_y = 0;
   uint32_t live_width = 0, live_height = 0;  ///< pixels of the tile inside the frame
-  /// Every pixel still has the clear value; dropped by whoever writes.
-  bool depth_is_clear = false, stencil_is_clear = false;
-  std::array<bool, kMaxRenderTargets> color_is_clear{};
   uint64_t occlusion = 0;
   perf::Counts counts;
   std::string fault;
@@ -191,12 +206,25 @@ struct Tile {
   const uint32_t* words() const { return reinterpret_cast<const uint32_t*>(memory_.data()); }
   uint32_t pixels() const { return config.tile_width * config.tile_height; }
   uint32_t spare_offset() const { return pixels(); }
-  const uint32_t* plane(uint32_t index) const { return words() + index * (pixels() + kSpareWords); }
+  const uint32_t* plane(uint32_t index) const { return words() + index * plane_words_; }
   uint32_t* plane(uint32_t index) { return const_cast<uint32_t*>(std::as_const(*this).plane(index)); }
-  void fill(uint32_t* to, uint32_t value);
 
-  std::vector<Line> memory_;
+  bool has(uint32_t buffer) const { return buffer < kColors || has_target(buffer - kColors); }
+  uint32_t first_plane(uint32_t buffer) const {
+    return buffer < kColors ? buffer * samples() : color_planes_[buffer - kColors];
+  }
+  uint32_t words_of(uint32_t buffer) const { return buffer < kColors ? 1 : color_words_[buffer - kColors]; }
+  uint32_t clear_value(uint32_t buffer, uint32_t word) const;
+  void fill_all(uint32_t buffer);
+  void fill_planes(uint32_t buffer, uint32_t num_pixels);
+  void allocate();
+
+  uint32_t clear_ = 0;     // one bit a buffer
+  uint32_t unfilled_ = 0;  // of those, what memory does not hold yet
+  uint32_t num_planes_ = 0, plane_words_ = 0;
+  std::vector<Line> memory_;                                // for fewer planes until a buffer is filled
   std::array<uint32_t, kMaxRenderTargets> color_planes_{};  // index of the first plane of each target
+  std::array<uint32_t, kMaxRenderTargets> color_words_{};   // of a sample
 };
 
 /// Largest stored value of the unorm depth types.

@@ -24,12 +24,12 @@ bool TileBuffer::configure(const Config& config, std::string* error) {
 void TileBuffer::begin_tile(uint32_t column, uint32_t row) { state_->tile.begin(column, row); }
 
 void TileBuffer::clear_colors() {
-  for (uint32_t rt = 0; rt < kMaxRenderTargets; ++rt) state_->tile.clear_color(rt);
+  for (uint32_t rt = 0; rt < kMaxRenderTargets; ++rt) state_->tile.clear(Tile::kColors + rt);
 }
 
 void TileBuffer::clear_depth_stencil() {
-  state_->tile.clear_depth();
-  state_->tile.clear_stencil();
+  state_->tile.clear(Tile::kDepth);
+  state_->tile.clear(Tile::kStencil);
 }
 
 void TileBuffer::copy_from(const TileBuffer& other) { state_->tile.copy_from(other.state_->tile); }

@@ -77,6 +77,12 @@ void store_block(uint32_t* plane, uint32_t offset, Lanes v) { std::memcpy(plane 
 /// Blocks of a strip.
 constexpr size_t kBlocks = kMaxTileSize / 8;
 
+/// The pixels of a buffer inside the frame are written next.
+void overwrite(Tile& tile, uint32_t buffer) {
+  tile.fill_outside(buffer);
+  tile.dirty(buffer);
+}
+
 void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageFormat& format) {
   const uint32_t rt = packet.buffer;
   const RenderTarget& target = tile.config.targets[rt];
@@ -85,7 +91,7 @@ void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageF
   const uint32_t image_samples = all_samples ? tile.samples() : 1, copies = tile.samples() / image_samples;
   const ColorCodec codec(format, target, packet);
   TileImage image(memory, tile, packet, format.bytes, all_samples);
-  tile.color_is_clear[rt] = false;
+  overwrite(tile, Tile::kColors + rt);
   std::array<ColorWords, kBlocks> texels, colors;
   const std::array<ColorWords, kBlocks>& loaded = codec.copies() ? texels : colors;
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
@@ -131,7 +137,8 @@ void store_color(Memory memory, Tile& tile, const LoadStore& packet, const Image
   const uint32_t image_samples = all_samples ? tile.samples() : 1;
   const ColorCodec codec(format, tile.config.targets[rt], packet);
   TileImage image(memory, tile, packet, format.bytes, all_samples);
-  const bool constant = tile.color_is_clear[rt] && !codec.dithers();
+  const bool constant = tile.is_clear(Tile::kColors + rt) && !codec.dithers();
+  constant ? tile.fill_strip(Tile::kColors + rt) : tile.fill(Tile::kColors + rt);
   std::array<ColorWords, kBlocks> colors, texels;
   const std::array<ColorWords, kBlocks>& stored = codec.copies() ? colors : texels;
   const auto make_texels = [&](uint32_t y, uint32_t sample) {
@@ -171,8 +178,8 @@ void load_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, cons
   const bool all_samples = packet.decimate == kAllSamples;
   const uint32_t image_samples = all_samples ? tile.samples() : 1, copies = tile.samples() / image_samples;
   TileImage image(memory, tile, packet, format.bytes, all_samples);
-  if (moved.depth) tile.depth_is_clear = false;
-  if (moved.stencil) tile.stencil_is_clear = false;
+  if (moved.depth) overwrite(tile, Tile::kDepth);
+  if (moved.stencil) overwrite(tile, Tile::kStencil);
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
     image.begin_strip(y, true);
     for_blocks(tile, y, [&](size_t, uint32_t x, uint32_t offset) {
@@ -197,7 +204,7 @@ size_t read_depth_stencil(Tile& tile, const Aspects& moved, const ImageFormat& f
   const DepthType from = tile.config.depth_type, to = depth_type_of(format);
   const uint32_t shift = format.numeric == Numeric::kDepth24Stencil ? 8 : 0;
   // A plane that nobody wrote need not be read: stencil next to depth, mostly.
-  const bool reads_stencil = moved.stencil && !tile.stencil_is_clear;
+  const bool reads_stencil = moved.stencil && !tile.is_clear(Tile::kStencil);
   const Lanes clear_stencil = splat(moved.stencil && !reads_stencil ? tile.config.clear_stencil : 0u);
   return for_blocks(tile, y, [&](size_t i, uint32_t, uint32_t offset) {
     Lanes texel = clear_stencil;
@@ -213,7 +220,9 @@ void store_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, con
   const bool packed = format.numeric == Numeric::kDepth24Stencil;
   const uint32_t kept = !packed || (moved.depth && moved.stencil) ? 0 : moved.depth ? 0xffu : ~0xffu;
   const bool all_samples = packet.decimate == kAllSamples;
-  const bool constant = (!moved.depth || tile.depth_is_clear) && (!moved.stencil || tile.stencil_is_clear);
+  const bool constant =
+      (!moved.depth || tile.is_clear(Tile::kDepth)) && (!moved.stencil || tile.is_clear(Tile::kStencil));
+  if (moved.depth) constant ? tile.fill_strip(Tile::kDepth) : tile.fill(Tile::kDepth);
   TileImage image(memory, tile, packet, format.bytes, all_samples);
   std::array<Lanes, kBlocks> texels;
   if (constant) read_depth_stencil(tile, moved, format, 0, 0, texels.data());
@@ -261,9 +270,9 @@ bool store_tile(Memory memory, Tile& tile, const LoadStore& packet, std::string*
                             : store_depth_stencil(memory, tile, packet, format);
   tile.counts[perf::kTlbWordsWritten] += memory_words(tile, packet, format);
   if (!packet.clear_after) return true;
-  if (packet.buffer < kNoBuffer) tile.clear_color(packet.buffer);
-  if (packet.buffer == kDepth || packet.buffer == kDepthStencil) tile.clear_depth();
-  if (packet.buffer == kStencil || packet.buffer == kDepthStencil) tile.clear_stencil();
+  if (packet.buffer < kNoBuffer) tile.clear(Tile::kColors + packet.buffer);
+  if (packet.buffer == kDepth || packet.buffer == kDepthStencil) tile.clear(Tile::kDepth);
+  if (packet.buffer == kStencil || packet.buffer == kDepthStencil) tile.clear(Tile::kStencil);
   return true;
 }
 

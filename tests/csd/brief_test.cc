@@ -77,4 +77,14 @@ TEST_F(Brief, NothingElse) {
 TEST_F(Brief, WhatGoesOnWhereNothingIsMapped) { EXPECT_FALSE(brief("nop\nnop\n", 1, 0, 16)); }
 
 }  // namespace
+TEST_F(Brief, LooksAtTheProgramThatIsThereNow) {
+  const std::string delay = "nop\nnop\nnop\n";
+  EXPECT_TRUE(brief("nop\nnop\n" + kEnd));
+  EXPECT_TRUE(brief("nop\nnop\n" + kEnd));
+  EXPECT_FALSE(brief("here: nop\nb.anya here\n" + delay + kEnd));
+  EXPECT_TRUE(brief("nop\nnop\n" + kEnd));
+  EXPECT_TRUE(brief("thrsw\nnop\nnop\n", 1, kSingleSegment));
+  EXPECT_FALSE(brief("thrsw\nnop\nnop\n" + std::string("here: b here\n") + delay));
+}
+
 }  // namespace v3d::csd

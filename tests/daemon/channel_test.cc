@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <random>
+#include <span>
 #include <thread>
 
 #include "daemon/gpus.h"
@@ -17,6 +19,7 @@ namespace {
 namespace drm = ioctl::drm;
 
 constexpr uint32_t kSyncobjCreate = 0xc00864bf, kSyncobjDestroy = 0xc00864c0, kSyncobjWait = 0xc02864c3;
+constexpr uint32_t kCreateBo = 0xc0106442, kSubmitCl = 0xc0486440;
 constexpr uint32_t kRenderNode = 128;
 
 class ChannelTest : public ::testing::Test {
@@ -153,6 +156,50 @@ TEST_F(ChannelTest, ReachesSleepersOverTheSocket) {
     EXPECT_EQ(client.hear(wire::kIoctl).error, 0);
   }
   EXPECT_GT(slept, 0);
+}
+
+/// A submit while somebody sleeps until its syncobj has a fence.
+TEST_F(ChannelTest, ClientsWakeTheirSleepersThemselves) {
+  start();
+  Client client(path_);
+  uint64_t token;
+  UniqueFd status_fd;
+  const UniqueFd fd = client.open(kRenderNode, &token, O_RDWR | O_CLOEXEC, &status_fd);
+  void* memory = mmap(nullptr, sizeof(wire::Status), PROT_READ | PROT_WRITE, MAP_SHARED, status_fd.get(), 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* status = static_cast<wire::Status*>(memory);
+  for (uint32_t& sleepers : status->sleepers) std::atomic_ref<uint32_t>(sleepers).store(1);
+  drm::SyncobjCreate create = {};
+  ASSERT_EQ(client.ioctl(token, kSyncobjCreate, create), 0);
+  drm::CreateBo bo = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
+  ASSERT_EQ(client.ioctl(token, kCreateBo, bo), 0);
+
+  ChannelClient channel(client);
+  const std::vector<uint8_t> handles(reinterpret_cast<uint8_t*>(&bo.handle),
+                                     reinterpret_cast<uint8_t*>(&bo.handle) + sizeof bo.handle);
+  drm::SubmitCl submit = {};
+  submit.rcl_start = 0x2000;
+  submit.rcl_end = 0x2100;
+  submit.out_sync = create.handle;
+  submit.bo_handles = 0x1000;
+  submit.bo_handle_count = 1;
+  const std::vector<uint8_t> payload =
+      Client::ioctl_payload(token, kSubmitCl, &submit, {{submit.bo_handles, handles}});
+  const auto size = static_cast<uint32_t>(payload.size());
+  for (const uint32_t itself : {0u, 1u}) {
+    std::atomic_ref<uint32_t>(channel.memory().wakes_itself).store(itself);
+    do {
+      ASSERT_TRUE(channel.warm_up(token));
+    } while (!channel.post(wire::kIoctl, payload.data(), size, size));
+    ASSERT_EQ(channel.hear(), wire::kReplied);
+    wire::MessageHeader header;
+    std::memcpy(&header, channel.memory().reply_message, sizeof header);
+    EXPECT_EQ(header.error, 0);
+    const std::span<uint32_t> wakes(channel.memory().wakes, channel.memory().num_wakes);
+    EXPECT_EQ(std::ranges::count(wakes, offsetof(wire::Status, syncobjs) + 8 * create.handle), itself);
+    EXPECT_EQ(wakes.empty(), itself == 0);
+  }
+  munmap(memory, sizeof(wire::Status));
 }
 
 TEST_F(ChannelTest, TheirMemoryIsCharged) {

@@ -87,13 +87,15 @@ class Client {
     return hear(op);
   }
 
+  /// @param status  receives the descriptor of its wire::Status
   /// @return the DRM descriptor
-  UniqueFd open(uint32_t minor, uint64_t* token, int flags = O_RDWR | O_CLOEXEC) {
+  UniqueFd open(uint32_t minor, uint64_t* token, int flags = O_RDWR | O_CLOEXEC, UniqueFd* status = nullptr) {
     const wire::OpenRequest request = {minor, flags};
     Answer answer = ask(wire::kOpen, &request, sizeof request);
     wire::FileReply file = {};
     if (answer.payload.size() == sizeof file) std::memcpy(&file, answer.payload.data(), sizeof file);
     *token = file.token;
+    if (status && answer.fds.size() == 2) *status = std::move(answer.fds[1]);
     return answer.fds.empty() ? UniqueFd() : std::move(answer.fds[0]);
   }
 

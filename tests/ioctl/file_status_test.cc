@@ -1,19 +1,22 @@
-// What clients see of syncobjs without asking (wire::Status), and what the daemon hears of them there.
+// What clients see of syncobjs and BOs without asking (wire::Status), what the daemon hears of them there,
+// and who wakes those that sleep there.
 #include "ioctl/file_status.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <vector>
 
-#include "tests/ioctl/fixture.h"
+#include "ioctl/wakes.h"
+#include "tests/ioctl/submit_fixture.h"
 
 namespace v3d::ioctl::test {
 namespace {
 
-class FileStatusTest : public IoctlTest {
+class FileStatusTest : public SubmitTest {
  protected:
   FileStatusTest() {
     void* memory =
@@ -26,9 +29,21 @@ class FileStatusTest : public IoctlTest {
   uint32_t lower(uint32_t handle) const { return static_cast<uint32_t>(shown_->syncobjs[handle]); }
   uint32_t state(uint32_t handle) const { return lower(handle) & 3; }
   bool is_pending(uint32_t handle) const {
-    const auto place = static_cast<uint32_t>(shown_->syncobjs[handle] >> 32);
+    return is_pending_at(static_cast<uint32_t>(shown_->syncobjs[handle] >> 32));
+  }
+  bool is_pending_at(uint32_t place) const {
     const uint32_t index = place & ((1u << wire::kFenceIndexBits) - 1);
     return shown_->fences[index] == (place >> wire::kFenceIndexBits) * 2;
+  }
+  enum class Use { kUnknown, kIdle, kBusy };
+  Use use_of(uint32_t bo) const {
+    const uint32_t place = shown_->bos[bo];
+    if (place == wire::kAskOfBo) return Use::kUnknown;
+    return place != wire::kIdleBo && is_pending_at(place) ? Use::kBusy : Use::kIdle;
+  }
+  void submit() {
+    drm::SubmitCl args = cl();
+    EXPECT_EQ(ioctl(kSubmitCl, args), 0);
   }
   /// A fence as jobs of the file have.
   FencePtr put_fence(uint32_t handle) {
@@ -122,6 +137,88 @@ TEST_F(FileStatusTest, BelievesNothingThatClientsWrite) {
   EXPECT_TRUE(fence_of(b)->is_signalled());
   EXPECT_EQ(create_syncobj(), 3u);
   EXPECT_EQ(state(3), wire::kEmpty);
+}
+
+TEST_F(FileStatusTest, ShowsWhichBosJobsUse) {
+  EXPECT_EQ(use_of(bo_), Use::kIdle);
+  EXPECT_EQ(use_of(bo_ + 1), Use::kUnknown);
+  submit();
+  EXPECT_EQ(use_of(bo_), Use::kBusy);
+  submit();
+  ASSERT_EQ(host_.jobs.size(), 4u);
+  for (size_t i = 0; i < 3; ++i) FakeHost::run(host_.jobs[i]);
+  EXPECT_EQ(use_of(bo_), Use::kBusy);
+  FakeHost::run(host_.jobs[3]);
+  EXPECT_EQ(use_of(bo_), Use::kIdle);
+  // Another object that has the handle then.
+  submit();
+  drm::GemClose close = {.handle = bo_, .pad = 0};
+  EXPECT_EQ(ioctl(kGemClose, close), 0);
+  EXPECT_EQ(use_of(bo_), Use::kUnknown);
+  EXPECT_EQ(create_bo(), bo_);
+  EXPECT_EQ(use_of(bo_), Use::kIdle);
+}
+
+TEST_F(FileStatusTest, SaysNothingOfBosThatOthersUse) {
+  submit();
+  host_.run_all();
+  EXPECT_EQ(use_of(bo_), Use::kIdle);
+  // A fence of nobody's job: it may signal before those of jobs do.
+  const auto fence = std::make_shared<Fence>("test", "test", new_fence_context(), 1);
+  file_->find_bo(bo_)->reservation().add(fence, false);
+  EXPECT_EQ(use_of(bo_), Use::kUnknown);
+  submit();  // waits for it
+  EXPECT_EQ(use_of(bo_), Use::kBusy);
+  fence->signal();
+  host_.run_all();
+  EXPECT_EQ(use_of(bo_), Use::kIdle);
+  // A job of another file that has the memory, too.
+  const auto other = open(kMinorV3dRender);
+  uint32_t there;
+  ASSERT_EQ(import_bo(*other, export_bo(*file_, bo_).get(), &there), 0);
+  drm::SubmitCl args = cl();
+  args.bo_handles = memory_.place(std::vector<uint32_t>{there});
+  EXPECT_EQ(ioctl(*other, kSubmitCl, args), 0);
+  EXPECT_EQ(use_of(bo_), Use::kUnknown);
+  EXPECT_TRUE(other->close_handle(there));
+  EXPECT_EQ(use_of(bo_), Use::kUnknown);
+  host_.run_all();
+  submit();
+  EXPECT_EQ(use_of(bo_), Use::kBusy);
+}
+
+TEST_F(FileStatusTest, ShowsAsManyBosAsHaveAPlace) {
+  for (uint32_t handle = bo_ + 1; handle < wire::Status::kBos; ++handle) ASSERT_EQ(create_bo(), handle);
+  EXPECT_EQ(use_of(wire::Status::kBos - 1), Use::kIdle);
+  EXPECT_EQ(create_bo(), wire::Status::kBos);
+  drm::SubmitCl args = cl();
+  args.bo_handles = memory_.place(std::vector<uint32_t>{wire::Status::kBos});
+  EXPECT_EQ(ioctl(kSubmitCl, args), 0);
+  host_.run_all();
+}
+
+TEST_F(FileStatusTest, LeavesWakesToWhoAsks) {
+  const uint32_t a = create_syncobj();
+  const auto offset = static_cast<uint32_t>(reinterpret_cast<uint8_t*>(&shown_->syncobjs[a]) -
+                                            reinterpret_cast<uint8_t*>(shown_));
+  const auto other = open(kMinorV3dRender);
+  {
+    Wakes wakes(file_->status().get());
+    put_fence(a)->signal();
+    EXPECT_TRUE(wakes.offsets().empty());  // nobody sleeps
+    std::fill(std::begin(shown_->sleepers), std::end(shown_->sleepers), 1);
+    const std::array fences = {put_fence(a), put_fence(a)};
+    ASSERT_EQ(wakes.offsets().size(), 1u);
+    EXPECT_EQ(wakes.offsets()[0], offset);
+    EXPECT_FALSE(wakes.add(*other->status(), offset));
+    for (uint32_t i = 1; i < wire::Channel::kMostWakes; ++i) EXPECT_TRUE(wakes.add(*file_->status(), i * 4));
+    EXPECT_FALSE(wakes.add(*file_->status(), 1000));
+    EXPECT_TRUE(wakes.add(*file_->status(), offset));
+    wakes.hand_over();
+    EXPECT_TRUE(wakes.offsets().empty());
+    std::fill(std::begin(shown_->sleepers), std::end(shown_->sleepers), 0);
+  }
+  EXPECT_EQ(Wakes::current(), nullptr);
 }
 
 }  // namespace

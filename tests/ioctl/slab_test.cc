@@ -88,9 +88,32 @@ TEST_F(SlabTest, WhatLiesBetweenBosFaults) {
   EXPECT_EQ(address_of(third), address + 4096);
   store(address, 1);
   ASSERT_TRUE(file_->close_handle(second));
+  EXPECT_FALSE(space().is_mapped(address));
+  file_->bo_space(*account_)->settle();
   EXPECT_EQ(load(address), 0);
   store(address_of(third) + 4096, 1);
   EXPECT_EQ(space().take_faults().count, 2u);
+}
+
+TEST_F(SlabTest, ASubmitFindsNothingOfWhatWasClosed) {
+  for (int i = 0; i < 100; ++i) store(address_of(create_bo()), 1);
+  const uint32_t address = address_of(50);
+  const uint64_t before = use().mappings;
+  for (uint32_t handle = 10; handle < 90; ++handle) ASSERT_TRUE(file_->close_handle(handle));
+  // Taken again at once: memory of its own, though no job has come between.
+  ASSERT_EQ(create_bo(), 10u);
+  EXPECT_EQ(load(address_of(10)), 0);
+  drm::SubmitCsd args = {};
+  args.cfg[0] = args.cfg[1] = args.cfg[2] = 1 << 16;
+  args.bo_handles = memory_.place(std::vector<uint32_t>{1});
+  args.bo_handle_count = 1;
+  ASSERT_EQ(ioctl(kSubmitCsd, args), 0);
+  EXPECT_LE(use().mappings, before + 2);
+  EXPECT_EQ(load(address), 0);
+  EXPECT_EQ(space().take_faults().count, 1u);
+  EXPECT_EQ(load(address_of(1)) + load(address_of(100)), 2);
+  EXPECT_EQ(space().take_faults().count, 0u);
+  host_.run_all();
 }
 
 TEST_F(SlabTest, UnmappedMemoryIsUsedAgainAndGivenBack) {
@@ -218,6 +241,7 @@ TEST_F(SlabTest, HolesAreExactAsFarAsTheAccountBearsIt) {
     const uint32_t at = address(closed);
     ASSERT_TRUE(tight.file->close_handle(closed));
     EXPECT_FALSE(gpu.is_mapped(at));
+    tight.file->bo_space(*tight.account)->settle();
     EXPECT_LE(gpu.host_mappings(), kRoomMappings + 10);
   }
   ASSERT_EQ(tight.create_bo(4096), 0);

@@ -2,6 +2,7 @@
 /// takes its name and exits with 0 if no check failed.
 #pragma once
 
+#include <sys/ioctl.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -62,6 +63,19 @@ int open_render(int extra_flags = 0);
 
 /// VERSION's driver name through `fd`, "" with errno set if it fails.
 std::string driver_name(int fd);
+
+struct WaitBo {
+  uint32_t handle, pad;
+  uint64_t timeout;
+};
+constexpr unsigned long kWaitBo = _IOWR('d', 0x41, WaitBo);
+struct SubmitCl {
+  uint32_t bcl_start, bcl_end, rcl_start, rcl_end, in_sync_bcl, in_sync_rcl, out_sync, qma, qms, qts;
+  uint64_t bo_handles;
+  uint32_t bo_handle_count, flags, perfmon_id, pad;
+  uint64_t extensions;
+};
+constexpr unsigned long kSubmitCl = _IOWR('d', 0x40, SubmitCl);
 
 /// CREATE_BO's handle, and MMAP_BO's offset for a handle; 0 if they fail.
 uint32_t create_bo(int fd, uint32_t size);

@@ -15,6 +15,7 @@ using namespace client;
 
 namespace {
 
+constexpr unsigned long kGetBoOffset = _IOWR('d', 0x45, uint64_t);
 constexpr uint32_t kAll = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_ALL,
                    kForSubmit = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT;
 
@@ -48,6 +49,11 @@ uint32_t from_fd(int fd, int syncobj) {
   drm_syncobj_handle args{};
   args.fd = syncobj;
   return ioctl(fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &args) == 0 ? args.handle : 0;
+}
+
+int wait_bo(int fd, uint32_t handle, uint64_t timeout_ns) {
+  WaitBo wait{handle, 0, timeout_ns};
+  return ioctl(fd, kWaitBo, &wait) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -100,6 +106,38 @@ SCENARIO(shared_syncobjs_are_not_shown) {
   CHECK_EQ(wait_for_many(fd, {a}, kForSubmit, 0), ETIME);
   CHECK_EQ(signal_syncobj(other, there), 0);
   CHECK_EQ(wait_for_many(fd, {a}, kForSubmit, 0), ETIME);
+}
+
+SCENARIO(shown_bos) {
+  int fd = open_render();
+  const uint32_t bo = create_bo(fd, 4096), object = create_syncobj(fd);
+  struct {
+    uint32_t handle, address;
+  } place{bo, 0};
+  CHECK_EQ(ioctl(fd, kGetBoOffset, &place), 0);
+  CHECK_EQ(wait_bo(fd, bo, 0), 0);
+  CHECK_EQ(wait_bo(fd, 999, 0), EINVAL);
+  CHECK_EQ(wait_bo(fd, 0, 0), EINVAL);
+  CHECK_EQ(wait_bo(fd, 0xffffffff, 0), EINVAL);
+  WaitBo padded{bo, 1, 0};
+  CHECK_ERRNO(ioctl(fd, kWaitBo, &padded), EINVAL);
+  // The job of a submit, which ends here or there: its list is a HALT.
+  SubmitCl submit{};
+  submit.rcl_start = place.address;
+  submit.rcl_end = place.address + 8;
+  submit.out_sync = object;
+  submit.bo_handles = reinterpret_cast<uint64_t>(&bo);
+  submit.bo_handle_count = 1;
+  for (int i = 0; i < 100; ++i) {
+    CHECK_EQ(ioctl(fd, kSubmitCl, &submit), 0);
+    CHECK_EQ(wait_bo(fd, bo, 10'000'000'000), 0);
+    CHECK_EQ(wait_syncobj(fd, object, 0), 0);
+    CHECK_EQ(wait_bo(fd, bo, 0), 0);
+  }
+  drm_gem_close close{};
+  close.handle = bo;
+  CHECK_EQ(ioctl(fd, DRM_IOCTL_GEM_CLOSE, &close), 0);
+  CHECK_EQ(wait_bo(fd, bo, 0), EINVAL);
 }
 
 SCENARIO(many_syncobjs) {

@@ -137,6 +137,32 @@ TEST_F(TileBufferTest, SnapshotsCopyContents) {
   }
 }
 
+TEST_F(TileBufferTest, ClearsBetweenDrawsTakeWhatWasDrawn) {
+  fixture_.configure(two_targets());
+  write(0, 8, 2, 77);
+  write_depth_stencil();
+  fixture_.tile().clear_colors();
+  fixture_.tile().clear_depth_stencil();
+  write(0, 16, 4, 78);
+  EXPECT_EQ(pixel(0, 8, 2), 0x11u);
+  EXPECT_EQ(pixel(0, 16, 4), 78u);
+  EXPECT_EQ(depth_stencil(), (std::pair<float, int>{1.0f, 0}));
+}
+
+TEST_F(TileBufferTest, LoadsOfEdgeTilesLeaveTheRestClear) {
+  Config config = two_targets();
+  config.width = 64 + 24;
+  fixture_.configure(config);
+  fixture_.randomize(3);
+  const LoadStore packet = TileFixture::image(0, 34, Tiling::kRaster, 1024);
+  fixture_.tile().begin_tile(1, 0);
+  fixture_.load(packet);
+  fixture_.tile().begin_tile(0, 0);
+  EXPECT_EQ(pixel(0, 23, 1), fixture_.bytes()[packet.address + 1024 + (64 + 23) * 4]);
+  EXPECT_EQ(pixel(0, 24, 1), 0x11u);
+  EXPECT_EQ(pixel(0, 63, 63), 0x11u);
+}
+
 /// What is stored from a tile that nobody wrote equals what is stored pixel by pixel.
 TEST_F(TileBufferTest, ClearedTilesStoreTheClearColor) {
   Config config = TileFixture::one_target(ColorType::k16F, 1, 75, 35);
