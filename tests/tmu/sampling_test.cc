@@ -46,8 +46,9 @@ TEST_F(Sampling, CountsWhatGeneratedCodeHasNoStepsFor) {
                       cube = texture.lookup(Launcher::kSCm, kT | kR);
   TextureLookup gather = plain;
   gather.p2 = kGather;
-  for (const auto& [lookup, count] : {std::pair(&plain, 5), std::pair(&cube, 3), std::pair(&gather, 2)})
-    for (int n = 0; n < count; ++n) unit.texture(*lookup, out);
+  for (int n = 0; n < 5; ++n) unit.texture(plain, out);
+  for (int n = 0; n < 3; ++n) unit.texture(cube, out);
+  for (int n = 0; n < 2; ++n) unit.texture(gather, out);
   EXPECT_EQ(unusual_lookups(), before);
   unit.begin_job();
   auto expected = before;
