@@ -10,7 +10,7 @@
 namespace v3d::tmu {
 namespace {
 
-constexpr uint32_t kR32F = 29, kD32F = 23, kD16 = 21, kRGBA8 = 4;
+constexpr uint32_t kR32F = 29, kD32F = 23, kD16 = 21, kRGBA8 = 4, kRGBA32F = 31;
 constexpr uint32_t kGather = 0x00f00082, kLodQuery = 0x01f00000;
 
 /// Lane i of quad q is pixel (i & 1, i >> 1 & 1) of the quad.
@@ -230,15 +230,22 @@ TEST_F(Sampling, ShadowComparesEveryTexelAndFiltersTheResults) {
   }
 }
 
-TEST_F(Sampling, DepthAndWideFloatsAreNotFiltered) {
-  for (uint32_t type : {kD32F, kR32F}) {
-    TextureSpec spec{.type = type, .width = 8, .height = 8, .max_level = 3};
+TEST_F(Sampling, OfDepthAndWideFloatsLinearFiltersReturnTheFirstTexel) {
+  struct Case {
+    uint32_t type, cpp;
+    bool nearest_filter, nearest_texel;
+  };
+  for (const Case& c : {Case{kD32F, 4, false, false},
+                        {kR32F, 4, false, false},
+                        {kR32F, 4, true, true},
+                        {kRGBA32F, 16, false, true}}) {
+    TextureSpec spec{.type = c.type, .cpp = c.cpp, .width = 8, .height = 8, .max_level = 3};
     TestTexture texture(gpu_, spec);
     for (uint32_t l = 0; l < 4; ++l)
       for (uint32_t y = 0; y < texture.height(l); ++y)
         for (uint32_t x = 0; x < texture.width(l); ++x)
           gpu_.memory().store(texture.address(l, x, y), static_cast<float>(100 * l + 10 * y + x));
-    texture.set_sampler({});
+    texture.set_sampler({.mag_nearest = c.nearest_filter, .min_nearest = c.nearest_filter});
     Unit unit(gpu_.memory(), 71);
     TextureLookup lookup = texture.lookup(Launcher::kSLod, kT | kB);
     lookup.s = lanes_of([&](int) { return uniform(0, 1); });
@@ -248,10 +255,12 @@ TEST_F(Sampling, DepthAndWideFloatsAreNotFiltered) {
     unit.texture(lookup, out);
     for (int i = 0; i < kLanes; ++i) {
       const auto l = static_cast<uint32_t>(std::floor(std::floor(value(lookup.b, i) * 256) / 256 + 0.5));
-      const auto size = static_cast<float>(8 >> l);
-      EXPECT_EQ(value(out[0], i), 100.0f * static_cast<float>(l) +
-                                      10 * std::floor(value(lookup.t, i) * size) +
-                                      std::floor(value(lookup.s, i) * size));
+      const auto texel = [&](float at) {
+        return std::max(0.0f, std::floor(at * static_cast<float>(8 >> l) - (c.nearest_texel ? 0.0f : 0.5f)));
+      };
+      EXPECT_EQ(value(out[0], i),
+                100.0f * static_cast<float>(l) + 10 * texel(value(lookup.t, i)) + texel(value(lookup.s, i)))
+          << c.type;
     }
   }
 }

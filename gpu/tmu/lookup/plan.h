@@ -83,6 +83,7 @@ struct Plan {
   bool cube;
   bool anisotropic;
   bool compare;       ///< shadow lookup
+  bool first_texel;   ///< linear filters return the first texel of their footprint alone
   bool flips;         ///< an axis of the texture is flipped
   bool has_border;    ///< an axis in use wraps to the border colour
   bool general_wrap;  ///< indices may be far outside: offsets, unnormalized coordinates

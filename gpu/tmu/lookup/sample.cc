@@ -42,7 +42,7 @@ LanesI compare(Compare function, LanesF reference, LanesF texel) {
 /// Texels of any format, with border colours, depth comparison and flipped axes; blends in float.
 template <bool kIsCompressed>
 struct AnyTexel {
-  static constexpr bool kBlocks = kIsCompressed, kFlips = true;
+  static constexpr bool kBlocks = kIsCompressed, kFlips = true, kFiltered = false;
   using Value = Texel;
 
   static Value read(const Call& call, const Place& place, LaneMask mask, LanesI outside) {
@@ -81,7 +81,7 @@ struct AnyTexel {
 /// 8-bit unorm formats of kBytes channels, without all that; exact integer blending.
 template <uint32_t kBytes>
 struct Unorm8Texel {
-  static constexpr bool kBlocks = false, kFlips = false;
+  static constexpr bool kBlocks = false, kFlips = false, kFiltered = true;
   using Value = Lanes;
   typedef uint16_t Halves __attribute__((vector_size(64)));
 
@@ -141,18 +141,19 @@ Row row_of(const Plan& plan, const LevelLanes& level, LanesI j) {
 
 Lanes layer_base(const Call& call, const LevelLanes& level) { return level.address + call.at.layer; }
 
-template <class Policy, Shape kShape>
+/// The texel at the coordinates, or with `back` 128 the first of the footprint of a linear filter.
+template <class Policy, Shape kShape, int back = 0>
 [[gnu::always_inline]] inline Texel sample_nearest(const Call& call, const LevelLanes& level) {
   const Plan& plan = call.plan;
   LanesI outside = {};
-  const LanesI x = nearest_index(plan, call.at, 0, level.width, outside);
+  const LanesI x = nearest_index(plan, call.at, 0, level.width, outside, back);
   Place at{layer_base(call, level), Lanes{}};
   if constexpr (kShape == k1D) {
     at = place_1d<Policy::kBlocks>(plan, at.address, stored_x<Policy>(plan, level, x));
   } else {
-    const LanesI y = nearest_index(plan, call.at, 1, level.height, outside);
+    const LanesI y = nearest_index(plan, call.at, 1, level.height, outside, back);
     if constexpr (kShape == k3D)
-      at.address += as_uint(nearest_index(plan, call.at, 2, level.depth, outside)) * level.slice_size;
+      at.address += as_uint(nearest_index(plan, call.at, 2, level.depth, outside, back)) * level.slice_size;
     at = place(at.address, column_of<Policy>(plan, level, x), row_of<Policy>(plan, level, y));
   }
   return Policy::texel(call, Policy::read(call, at, call.active, outside));
@@ -164,6 +165,8 @@ Texel sample_cube_edge(const Call& call, const LevelLanes& level);
 template <class Policy, Shape kShape>
 [[gnu::always_inline]] inline Texel sample_linear(const Call& call, const LevelLanes& level) {
   const Plan& plan = call.plan;
+  if constexpr (!Policy::kFiltered)
+    if (plan.first_texel) return sample_nearest<Policy, kShape, 128>(call, level);
   const Tap x = linear_tap(plan, call.at, 0, level.width);
   const Lanes base = layer_base(call, level);
   if constexpr (kShape == k1D) {

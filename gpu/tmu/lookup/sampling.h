@@ -84,8 +84,10 @@ inline Tap linear_tap(const Plan& plan, const Coordinates& c, int axis, LanesI s
   return tap;
 }
 
-inline LanesI nearest_index(const Plan& plan, const Coordinates& c, int axis, LanesI size, LanesI& outside) {
-  LanesI i = sub_texel(plan, c.at[axis], size) >> 8;
+/// @param back  how far before the coordinate to look, in 1/256 texel
+inline LanesI nearest_index(const Plan& plan, const Coordinates& c, int axis, LanesI size, LanesI& outside,
+                            int back) {
+  LanesI i = (sub_texel(plan, c.at[axis], size) - back) >> 8;
   if (plan.general_wrap) i += c.offset[axis];
   return wrap_index(plan, plan.sampler.wrap[axis], i, size, outside);
 }
