@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -157,6 +158,8 @@ FragmentStage::FragmentStage(const JobContext& job, const tlb::Config& config, u
                              perf::Counts& counts)
     : job_(job),
       multisample_(config.multisample),
+      tile_width_(config.tile_width),
+      tile_height_(config.tile_height),
       isa_(qpu::isa(job.profile->version)),
       counts_(counts),
       tmu_(job.memory, job.profile->version) {
@@ -177,6 +180,7 @@ void FragmentStage::begin_draw(const PreparedDraw& draw) {
   draw_ = &draw;
   thread_.tlb = &tile_->fragment_port(draw.state(), batch_, !draw.early_test);
   thread_.tlb_binding = thread_.tlb->binding();
+  replaced_pixels_ = tile_->replaced_pixels();
   thread_.four_threads = draw.record().fs.four_threads;
   thread_.final_section = draw.record().fs.final_section;
   thread_.num_varyings = draw.num_components();
@@ -191,6 +195,7 @@ bool FragmentStage::end_draw() {
   test_waiting();
   shade_waiting();
   draw_ = nullptr;
+  counts_[perf::kTlbQuadsWritten] += kQuads * std::exchange(thread_.tlb_block.written, 0);
   return !job_.stopped();
 }
 
@@ -406,6 +411,7 @@ void FragmentStage::shade_pass(const Primitives<kOne>& primitives, const Positio
     compute_varyings(primitives, at, centroid);
   }
   thread_.restart();
+  if (batch_.is_block && replaced_pixels_ != nullptr) offer_block();
   thread_.msf = batch_.coverage;
   thread_.pixel_x = batch_.x;
   thread_.pixel_y = batch_.y;
@@ -443,6 +449,14 @@ void FragmentStage::compute_varyings(const Primitives<kOne>& primitives, const P
         draw_->is_flat[i] ? Lanes{} : as_uint(primitives.at(plane, draw_->is_centroid[i] ? centroid : at));
     varyings_[i].c = primitives.words([i](const PrimitiveSetup& s) { return s.coefficients.c[i]; });
   }
+}
+
+/// Lets the program replace the pixels of the batch, if it has all of them.
+void FragmentStage::offer_block() {
+  if (nonzero(batch_.coverage) != kAllLanes) return;
+  const uint32_t x = batch_.x[0] & (tile_width_ - 1), y = batch_.y[0] & (tile_height_ - 1);
+  thread_.tlb_block.top = replaced_pixels_ + (y * tile_width_ + 2 * x);
+  thread_.tlb_block.bottom = thread_.tlb_block.top + 2 * tile_width_;
 }
 
 void FragmentStage::run_program() {

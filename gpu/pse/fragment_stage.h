@@ -86,10 +86,12 @@ class FragmentStage {
   void compute_payload(const Primitives<kOne>& primitives, const Position& at, const Position& centroid);
   template <bool kOne>
   void compute_varyings(const Primitives<kOne>& primitives, const Position& at, const Position& centroid);
+  void offer_block();
   void run_program();
 
   const JobContext& job_;
   const bool multisample_;
+  const uint32_t tile_width_, tile_height_;
   const qpu::IsaProperties& isa_;
   perf::Counts& counts_;
   tmu::Unit tmu_;
@@ -106,6 +108,7 @@ class FragmentStage {
     bool w, centroid_w, z;
   } reads_{};
   bool needs_position_ = true;                   // for depths, the payload or varyings
+  uint32_t* replaced_pixels_ = nullptr;          // as the tile says for draw_
   tlb::FragmentBatch batch_;                     // the one that the port of the draw refers to
   int num_quads_ = 0;                            // of it
   std::array<uint8_t, kQuads> setup_of_quad_{};  // of those that it lacks, the first one's

@@ -23,6 +23,7 @@ class ColorWrite {
 
   /// False if all channels are masked.
   bool writes_anything() const { return writes_anything_; }
+  bool writes_all() const { return writes_all_; }
   void write(Tile& tile, const qpu::TlbSpec& spec, const Lanes* words, const LiveLanes& live) const {
     function_(*this, tile, spec, words, live);
   }

@@ -22,13 +22,35 @@ void FragmentPort::reset() {
   ready_targets_ = 0;
 }
 
+const ColorWrite& FragmentPort::ready_write(uint32_t rt) {
+  ColorWrite& write = color_writes_[rt];
+  if (!((ready_targets_ >> rt) & 1)) {
+    write.prepare(tile_, rt, *state_);
+    ready_targets_ |= 1u << rt;
+  }
+  return write;
+}
+
+uint32_t* FragmentPort::replaced_pixels() {
+  const Config& config = tile_.config;
+  if (config.multisample || !tile_.has_target(0) || config.targets[0].type != ColorType::k8) return nullptr;
+  for (uint32_t rt = 1; rt < kMaxRenderTargets; ++rt)
+    if (tile_.has_target(rt)) return nullptr;
+  if (state_->cfg.blend || !ready_write(0).writes_all()) return nullptr;
+  tile_.fill(Tile::kColors);
+  tile_.dirty(Tile::kColors);
+  return tile_.color(0, 0, 0);
+}
+
 void FragmentPort::test_late(qpu::Thread& thread, const LanesF* z, int z_step, LaneMask exec) {
   if (exec == kAllLanes) {
     batch_->coverage &= thread.msf;
     depth_test_.run(tile_, *batch_, z, z_step, batch_->coverage);
     thread.msf = batch_->coverage;
+    if (nonzero(batch_->coverage) != kAllLanes) thread.tlb_block.top = nullptr;
     return;
   }
+  thread.tlb_block.top = nullptr;
   const Lanes lanes = as_uint(expand(exec));
   Lanes coverage = thread.msf & batch_->coverage & lanes;
   depth_test_.run(tile_, *batch_, z, z_step, coverage);
@@ -57,11 +79,7 @@ template <typename Write>
   if (exec != kAllLanes) live.samples &= as_uint(expand(exec));
   const LaneMask pixels = nonzero(live.samples);
   if (pixels == 0) return;
-  ColorWrite& write = color_writes_[rt];
-  if (!((ready_targets_ >> rt) & 1)) {
-    write.prepare(tile_, rt, *state_);
-    ready_targets_ |= 1u << rt;
-  }
+  const ColorWrite& write = ready_write(rt);
   if (!write.writes_anything()) return;
   live.all = pixels == kAllLanes && (tile_.samples() == 1 || nonzero(live.samples ^ 0xfu) == 0);
   live.quads = tile_.quads(*batch_, pixels);

@@ -15,6 +15,8 @@ class FragmentPort final : public qpu::TlbPort {
   /// Depth bounds, stencil and depth tests of the draw's batch, before the program.
   void test_early() { depth_test_.run(tile_, *batch_, batch_->z, 1, batch_->coverage); }
   bool tests_depth() const { return depth_test_.reads_depth(); }
+  /// @see TileBuffer
+  uint32_t* replaced_pixels();
   /// The tile was configured anew.
   void reset();
 
@@ -27,6 +29,7 @@ class FragmentPort final : public qpu::TlbPort {
   static void write_halves(qpu::Thread& thread, LaneMask exec);
   static void write_invariant_depth(qpu::Thread& thread, LaneMask exec);
   void test_late(qpu::Thread& thread, const LanesF* z, int z_step, LaneMask exec);
+  const ColorWrite& ready_write(uint32_t rt);
   template <typename Write>
   void write(uint32_t rt, const qpu::Thread& thread, LaneMask exec, const Write& words_to);
   void count_written(uint32_t rt, uint32_t pixels);

@@ -47,6 +47,8 @@ qpu::TlbPort& TileBuffer::fragment_port(const draw::DrawState& state, FragmentBa
   return state_->port;
 }
 
+uint32_t* TileBuffer::replaced_pixels() { return state_->port.replaced_pixels(); }
+
 void TileBuffer::test() { state_->port.test_early(); }
 bool TileBuffer::tests_depth() const { return state_->port.tests_depth(); }
 

@@ -97,6 +97,10 @@ class TileBuffer {
   /// @param late_test  the program's Z write performs the tests
   qpu::TlbPort& fragment_port(const draw::DrawState& state, FragmentBatch& batch, bool late_test);
 
+  /// The pixels of render target 0 if it is the only one, and programs of the draw of fragment_port() replace
+  /// them as rgba8: without samples, blending or masks. Quads follow row by row, each four words. Else null.
+  uint32_t* replaced_pixels();
+
   /// Depth bounds, stencil and depth tests, with updates, of the coverage of the draw's batch: failing
   /// samples leave it. Adds the surviving samples to the occlusion count of the draw.
   void test();

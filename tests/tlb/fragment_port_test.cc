@@ -336,6 +336,75 @@ TEST_P(BoundPort, DoesWhatThePortDoes) {
 
 INSTANTIATE_TEST_SUITE_P(AllTypes, BoundPort, ::testing::Combine(::testing::Range(0, 9), ::testing::Bool()));
 
+TEST_F(Port, ReplacedPixelsAreTheStoredOnes) {
+  Config config = TileFixture::one_target(ColorType::k8, 0);
+  config.tile_width = 32;
+  config.targets[0].clear = {0x04030201, 0, 0, 0};
+  fixture_.configure(config);
+  FragmentBatch batch = square_batch(20, 12, false);
+  fixture_.tile().fragment_port(fixture_.plain_state(), batch, false);
+  uint32_t* const pixels = fixture_.tile().replaced_pixels();
+  ASSERT_NE(pixels, nullptr);
+  EXPECT_EQ(pixels[0], 0x04030201u);
+  for (uint32_t lane = 0; lane < kLanes; ++lane)
+    pixels[12 * 32 + 2 * 20 + (lane & 7) + (lane >> 3) * 64] = 100 + lane;
+  Lanes read[4];
+  fixture_.read(batch, spec_32(0), read);
+  for (uint32_t lane = 0; lane < kLanes; ++lane)
+    EXPECT_EQ(std::lround(std::bit_cast<float>(uint32_t{read[0][lane]}) * 255), 100 + lane);
+}
+
+TEST_F(Port, PixelsAreReplacedByWholeRgba8ColorsAlone) {
+  const auto replaced = [&](const Config& config, const draw::DrawState& state) {
+    fixture_.configure(config);
+    FragmentBatch batch = square_batch(0, 0, config.multisample);
+    fixture_.tile().fragment_port(state, batch, false);
+    return fixture_.tile().replaced_pixels() != nullptr;
+  };
+  const draw::DrawState plain;
+  const Config config = TileFixture::one_target(ColorType::k8, 0);
+  EXPECT_TRUE(replaced(config, plain));
+  EXPECT_FALSE(replaced(TileFixture::one_target(ColorType::k16F, 1), plain));
+  EXPECT_FALSE(replaced(TileFixture::one_target(ColorType::k8Ui, 0), plain));
+  EXPECT_FALSE(replaced(TileFixture::one_target(ColorType::k8, 0, 64, 64, true), plain));
+  Config two = config;
+  two.num_render_targets = 2;
+  two.targets[1] = two.targets[0];
+  EXPECT_FALSE(replaced(two, plain));
+  Config none = config;
+  none.targets[0].used = false;
+  EXPECT_FALSE(replaced(none, plain));
+  draw::DrawState state;
+  state.color_masks[0] = 7;
+  EXPECT_FALSE(replaced(config, state));
+  state = {};
+  state.cfg.blend = true;
+  state.blend_enables = 1;
+  EXPECT_FALSE(replaced(config, state));
+}
+
+/// A late test that leaves lanes behind takes the block that a program might have stored whole.
+TEST_F(Port, LateTestsTakeTheBlockOfBatchesThatFail) {
+  fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
+  draw::DrawState state;
+  state.cfg.depth_func = Compare::kLess;
+  uint32_t pixels[kLanes] = {};
+  for (const bool fails : {false, true}) {
+    FragmentBatch batch = square_batch(0, 0, false);
+    batch.z[0] = splat(0.5f);
+    if (fails) batch.z[0][5] = 1.0f;
+    qpu::Thread& thread = fixture_.thread();
+    thread.msf = batch.coverage;
+    thread.tlb = &fixture_.tile().fragment_port(state, batch, true);
+    thread.tlb_block = {pixels, pixels + 8, 0};
+    thread.tlb->binding().write_depth(thread, kAllLanes);
+    EXPECT_EQ(thread.tlb_block.top == nullptr, fails);
+    thread.tlb_block.top = pixels;
+    thread.tlb->write_depth(thread, spec_depth(true), splat(0u), 0x7fff);
+    EXPECT_EQ(thread.tlb_block.top, nullptr);
+  }
+}
+
 TEST_F(Port, StateOfTheLastCallCounts) {
   fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
   draw::DrawState state;

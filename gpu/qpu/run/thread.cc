@@ -26,6 +26,7 @@ void Thread::reset() {
   back_facing = 0;
   tlb = nullptr;
   tlb_binding = {};
+  tlb_block = {};
   snapshot = nullptr;
   snapshot_address = 0;
   snapshot_bytes = 0;
@@ -44,6 +45,7 @@ void Thread::restart() {
   observer = nullptr;
   hang = {};
   meeting = {};
+  tlb_block.top = nullptr;
 
   // The queues and parameters behind the counts need no initial value.
   Pending& p = pending;

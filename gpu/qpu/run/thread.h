@@ -40,6 +40,14 @@ struct TlbBinding {
   bool drops_depth = false;  ///< write_depth() does nothing
 };
 
+/// The pixels of a batch in render target 0, where compiled code may replace all of them, as rgba8, by
+/// itself.
+struct TlbBlock {
+  uint32_t* top = nullptr;     ///< lanes 0..7; null: it may not
+  uint32_t* bottom = nullptr;  ///< lanes 8..15
+  uint64_t written = 0;        ///< batches so far
+};
+
 /// The tile buffer as a fragment program sees it; implemented by gpu/tlb. One call per complete access
 /// sequence.
 class TlbPort {
@@ -101,6 +109,7 @@ struct Thread {
   LaneMask back_facing;  ///< REVF
   TlbPort* tlb;
   TlbBinding tlb_binding;  ///< of tlb
+  TlbBlock tlb_block;
   /// Compute: main-stream uniform reads inside [snapshot_address, + snapshot_bytes) come from here.
   const uint8_t* snapshot;
   GpuAddr snapshot_address;

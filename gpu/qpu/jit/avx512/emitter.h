@@ -16,6 +16,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -157,7 +158,9 @@ class Emitter final : public ProgramEmitter {
   void push_data(const Zmm& value);
   void set_parameter(Effect effect, const Zmm& value);
   void find_color_writes();
-  void begin_color(const Place& to, const Zmm& value, const Opmask* exec);
+  void begin_color(const Place& to, const Zmm& value, const Opmask* exec, bool surely);
+  void halves_to_bytes(const Zmm& second);
+  void end_color(const Place& to, const Zmm& value);
   void drop_depth(const Place& to, const Zmm& value, const Opmask* exec);
   void call_later(const Place& to, const Zmm& value, const Opmask* exec, Label& from, Label& back);
   void launch_general(const Place& to, const Zmm& value, const Opmask* exec);
@@ -190,8 +193,9 @@ class Emitter final : public ProgramEmitter {
   bool uses_general_access_ = false;
   const Opmask* exec_ = nullptr;
   const void* const lookup_code_ = lookup_code();  // nullptr: textures are looked up by calls
-  std::vector<uint32_t> color_begins_;  // nodes that may write the first of two words of the default access
-  bool may_borrow_ = false;             // results may stay in pinned registers: the word calls nothing
+  /// Nodes that write the first of two words of the default access, surely (true) or perhaps.
+  std::map<uint32_t, bool> color_begins_;
+  bool may_borrow_ = false;  // results may stay in pinned registers: the word calls nothing
 };
 
 /// Code of an operation, from unpacked operands. `to` may be the register of an operand, and is written last.

@@ -1,6 +1,8 @@
 /// @file Uniform streams, varyings and ports.
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -89,23 +91,25 @@ void Emitter::find_color_writes() {
     const auto events = flow_.access(flow_.nodes[written.event.node]).events();
     const auto writes = std::count_if(events.begin(), events.end(),
                                       [](const flow::Event& e) { return e.effect == Effect::kTlb; });
-    if (writes == 1) color_begins_.push_back(written.event.node);
+    if (writes == 1) color_begins_[written.event.node] = written.sequence != flow::kNowhere;
   }
 }
 
 /// write_tlb() of the interpreter, for the first word of two.
-void Emitter::begin_color(const Place& to, const Zmm& value, const Opmask* exec) {
+/// @param surely  it is the first; else it may be the second
+void Emitter::begin_color(const Place& to, const Zmm& value, const Opmask* exec, bool surely) {
   constexpr size_t kSpec = in_pending(offsetof(Pending, tlb_spec)),
                    kHave = in_pending(offsetof(Pending, tlb_have)),
                    kNeed = in_pending(offsetof(Pending, tlb_need));
-  Label &otherwise = new_label(), &done = new_label();
+  Label &otherwise = new_label(), &done = new_label(), second;
+  const bool may_end = !surely && !exec;
   cmp(qword[kThread + offsetof(Thread, tlb)], 0);
   je(otherwise, T_NEAR);
-  cmp(dword[kThread + offsetof(Thread, tlb_config)], ~0u);
-  jne(otherwise, T_NEAR);
   mov(al, byte[kThread + kHave]);
   cmp(al, byte[kThread + kNeed]);
-  jb(otherwise, T_NEAR);
+  jb(may_end ? second : otherwise, T_NEAR);
+  cmp(dword[kThread + offsetof(Thread, tlb_config)], ~0u);
+  jne(otherwise, T_NEAR);
   const TlbSpec spec = decode_tlb_spec(kTlbHalves);
   uint8_t bytes[sizeof(spec)];
   std::memcpy(bytes, &spec, sizeof(spec));
@@ -117,8 +121,78 @@ void Emitter::begin_color(const Place& to, const Zmm& value, const Opmask* exec)
   exec_to(eax, exec);
   mov(word[kThread + in_pending(offsetof(Pending, tlb_exec))], ax);
   vmovdqa64(at(in_pending(offsetof(Pending, tlb_words))), value);
-  L(done);
   call_later(to, value, exec, otherwise, done);
+  if (may_end) {
+    jmp(done, T_NEAR);
+    L(second);
+    end_color(to, value);
+  }
+  L(done);
+}
+
+/// To bytes of four halves in two words as TlbBlock wants them: those of lanes 0..7 and 8..15 in kTemp and
+/// kUnpackedA (the first word) and in kTemp2 and kUnpackedB. @see rgba8_of_halves() of the TLB
+void Emitter::halves_to_bytes(const Zmm& second) {
+  constexpr uint32_t kInfinities = 0x7c007c00, kOnes = 0x3c003c00;
+  const auto all = [](uint32_t bits) {
+    std::array<uint32_t, 16> words{};
+    words.fill(bits);
+    return words;
+  };
+  const struct { Zmm low, high; } words[] = {{kTemp, kUnpackedA}, {kTemp2, kUnpackedB}};
+  vmovdqa64(kUnpackedA, at(in_pending(offsetof(Pending, tlb_words))));
+  for (const auto& [low, high] : words) {
+    const Zmm& from = low.getIdx() == kTemp.getIdx() ? kUnpackedA : second;
+    const Xbyak::Ymm half(high.getIdx());
+    vpcmpuw(kScratchMask, from, constants(all(kInfinities)), 2);  // above are negative ones and NaN
+    vmovdqu16(high | kScratchMask | T_z, from);
+    vpminuw(high, high, constants(all(kOnes)));
+    vcvtph2ps(low, half);
+    vextracti64x4(half, high, 1);
+    vcvtph2ps(high, half);
+    for (const Zmm& v : {low, high}) {
+      vmulps(v, v, constant(std::bit_cast<uint32_t>(255.0f)));
+      vaddps(v, v, constant(std::bit_cast<uint32_t>(12582912.0f)));
+      vpmovdb(Xmm(v.getIdx()), v);
+    }
+  }
+}
+
+/// The second word of two, in place where Thread::tlb_block is known and all lanes are live.
+void Emitter::end_color(const Place& to, const Zmm& value) {
+  constexpr size_t kHave = in_pending(offsetof(Pending, tlb_have)), kBlock = offsetof(Thread, tlb_block);
+  static_assert(in_pending(offsetof(Pending, tlb_need)) == kHave + 1);
+  Label &otherwise = new_label(), &done = new_label();
+  call_later(to, value, nullptr, otherwise, done);
+  movzx(eax, word[kThread + kHave]);
+  cmp(eax, 0x0201);
+  jne(otherwise, T_NEAR);
+  cmp(byte[kThread + in_pending(offsetof(Pending, tlb_halves))], 0);
+  je(otherwise, T_NEAR);
+  movzx(eax, word[kThread + in_pending(offsetof(Pending, tlb_exec))]);
+  cmp(eax, kAllLanes);
+  jne(otherwise, T_NEAR);
+  mov(rax, qword[kThread + kBlock + offsetof(TlbBlock, top)]);
+  test(rax, rax);
+  jz(otherwise, T_NEAR);
+  vmovdqa64(kTemp, at(offsetof(Thread, msf)));
+  vptestmd(kScratchMask, kTemp, constant(1));
+  kortestw(kScratchMask, kScratchMask);
+  jnc(otherwise, T_NEAR);
+  mov(rdx, qword[kThread + kBlock + offsetof(TlbBlock, bottom)]);
+  halves_to_bytes(value);
+  const auto store = [this](const Zmm& red_green, const Zmm& blue_alpha, const Xbyak::Reg64& pixels) {
+    const Xmm low(kTemp3.getIdx()), first(red_green.getIdx()), second(blue_alpha.getIdx());
+    vpunpcklwd(low, first, second);
+    vpunpckhwd(first, first, second);
+    vmovdqu(xword[pixels], low);
+    vmovdqu(xword[pixels + 16], first);
+  };
+  store(kTemp, kTemp2, rax);
+  store(kUnpackedA, kUnpackedB, rdx);
+  inc(qword[kThread + kBlock + offsetof(TlbBlock, written)]);
+  mov(word[kThread + kHave], 0);
+  L(done);
 }
 
 /// write_tlb() of the interpreter, for depth that nobody wants: the word that configures is taken.
@@ -147,10 +221,11 @@ bool Emitter::calls(const Place& to) const {
 }
 
 void Emitter::commit_port(const Place& to, const Zmm& value, const Opmask* exec) {
-  if (to.effect == Effect::kTlb && !to.takes_uniform &&
-      std::count(color_begins_.begin(), color_begins_.end(), node_))
-    return begin_color(to, value, exec);
+  if (const auto begins = color_begins_.find(node_);
+      to.effect == Effect::kTlb && !to.takes_uniform && begins != color_begins_.end())
+    return begin_color(to, value, exec, begins->second);
   if (to.effect == Effect::kTlb && to.takes_uniform) return drop_depth(to, value, exec);
+  if (to.effect == Effect::kTlb && !exec) return end_color(to, value);
   if (calls(to)) return write_port_by_call(to, value, exec, to.takes_uniform);
   if (starts_texture(to.effect)) return launch_texture(to, value, exec);
   if (starts_sfu(to.effect)) return start_sfu(sfu_operation(to.effect), value);
