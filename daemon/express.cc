@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 
@@ -13,13 +14,16 @@ namespace {
 
 /// Looks at all channels between two at the socket, which is a system call. (Clients say in their channels
 /// when they have sent something there; this is for those that do not, or are no more.)
-constexpr uint32_t kLooks = 512;
+constexpr uint32_t kLooks = 64;
 
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
 }
+
+/// So often it looks at requests between two looks at the time and at everything else.
+constexpr int kPauses = 16;
 
 /// So long the thread stays where it is, even on its client's processor.
 constexpr int64_t kStay = 300'000;
@@ -73,6 +77,11 @@ void Express::get_out_of_the_way(uint32_t client_cpu, int64_t now_ns) {
   if (client_cpu != static_cast<uint32_t>(sched_getcpu()) || now_ns - moved_ns_ < kStay) return;
   moved_ns_ = now_ns;
   leave_cpu(client_cpu);
+}
+
+void Express::wait_for_post(const Seats& seats) {
+  const auto is_posted = [](const auto& seat) { return seat->channel_->is_posted(); };
+  for (int i = 0; i < kPauses && std::none_of(seats.begin(), seats.end(), is_posted); ++i) pause();
 }
 
 bool Express::serve(Seat& seat) {
@@ -129,7 +138,7 @@ void Express::serve_channels(const Seat& own, int socket) {
     else if (others_news || client_cpu == cpu)
       sched_yield();  // to the session's thread, or to the client
     else
-      pause();
+      wait_for_post(seats);
   }
   for (const auto& seat : seats)
     while (!seat->channel_->turn_away() && (serve(*seat) || !seat->channel_->is_posted())) {

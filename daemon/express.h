@@ -62,6 +62,7 @@ class Express {
   void serve_channels(const Seat& own, int socket);
   /// Those of now, listening; false when there is no memory.
   bool find_seats(Seats* seats, uint64_t* version);
+  static void wait_for_post(const Seats& seats);
   static bool serve(Seat& seat);
   void get_out_of_the_way(uint32_t client_cpu, int64_t now_ns);
 

@@ -259,6 +259,22 @@ Reply Session::adopt(Request& request) {
   return reply;
 }
 
+namespace {
+
+/// What the client needs to map a BO in a slab.
+void append_place(const ioctl::File& file, std::span<const uint8_t> mmap_bo, Reply* reply) {
+  ioctl::drm::MmapBo args;
+  if (file.device().modeset || mmap_bo.size() != sizeof args) return;
+  std::memcpy(&args, mmap_bo.data(), sizeof args);
+  const auto bo = file.find_bo(args.handle);
+  if (!bo || !bo->buffer()->in_slab()) return;
+  const ioctl::Buffer::Place place = bo->buffer()->place_for_client();
+  if (const uint64_t bytes = place.file->slab_bytes)
+    reply->append(wire::BoPlace{{place.offset, place.file->key.inode, bytes}, bo->size()});
+}
+
+}  // namespace
+
 Reply Session::drm_ioctl(Request& request) {
   ParsedIoctl parsed;
   if (const int error = parse_ioctl(*peer_.account, request, 0, &parsed)) return failure(error);
@@ -268,7 +284,10 @@ Reply Session::drm_ioctl(Request& request) {
   RequestFds fds = request_fds(parsed, request, 0);
   ioctl::Call call{server_.kernel(), *file, parsed.memory, fds, waiter_, *peer_.account};
   const int error = ioctl::drm_ioctl(call, parsed.header.request, &parsed.arg);
-  return ioctl_reply(error, parsed, fds);
+  Reply reply = ioctl_reply(error, parsed, fds);
+  if (!error && ioctl::drm::request_nr(parsed.header.request) == wire::kMmapBo)
+    append_place(*file, parsed.arg, &reply);
+  return reply;
 }
 
 Reply Session::fd_ioctl(Request& request) {

@@ -88,7 +88,7 @@ struct FileReply {
 /// A syncobj is what syncobjs[handle] says, unless resets[handle] equals the lower half of that: then the
 /// client has emptied it, of which the daemon hears when it next looks at the syncobj.
 struct Status {
-  static constexpr uint32_t kSyncobjs = 512, kFences = 512, kSleepers = 15, kBos = 16384;
+  static constexpr uint32_t kSyncobjs = 512, kFences = 512, kSleepers = 255, kBos = 8192;
 
   uint32_t closed;  ///< by the daemon: the file is no more
   /// Threads that sleep on the futexes here which share a count; for none the daemon wakes nobody.
@@ -208,7 +208,7 @@ enum ChannelReplyState : uint32_t {
 };
 
 constexpr bool is_submit(uint32_t number) { return number == 0x40 || number == 0x46 || number == 0x47; }
-inline constexpr uint32_t kWaitBo = 0x41;
+inline constexpr uint32_t kWaitBo = 0x41, kMmapBo = 0x43;
 /// The ioctls that go through a channel: those that Mesa makes often and that never wait, and waits for BOs,
 /// which are declined if they would. By number; the same are harmless on the other node.
 constexpr bool goes_through_channel(uint32_t number) {
@@ -238,6 +238,12 @@ struct MmapReply {
   uint64_t fd_offset;
   uint64_t slab;        ///< inode, if the memory lies in one; else 0
   uint64_t slab_bytes;  ///< of it as a whole
+};
+
+/// Behind the reply to MMAP_BO of a BO in a slab: what kMmap of its offset and of at most `bytes` would say.
+struct BoPlace {
+  MmapReply place;
+  uint64_t bytes;  ///< of the BO
 };
 
 }  // namespace v3d::wire

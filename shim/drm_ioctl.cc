@@ -135,6 +135,42 @@ void shorten_timeout(uint64_t argument, uint64_t started) {
   copy_to_user(argument + kWaitBoTimeout, &left, sizeof(left));
 }
 
+/// Where the BO lies for which the thread has last asked for an offset: most are mapped next.
+struct KnownPlace {
+  uint64_t token, offset;  ///< 0: none
+  uint32_t epoch;
+  wire::BoPlace bo;
+};
+// initial-exec: no allocation on first access, which may happen inside malloc.
+thread_local KnownPlace known_place [[gnu::tls_model("initial-exec")]] = {};
+
+/// @param epoch  before the request
+void remember_place(const Call& call, const File& file, uint32_t epoch) {
+  struct {
+    wire::IoctlReply header;
+    struct {
+      uint32_t handle, flags;
+      uint64_t offset;
+    } mmap_bo;
+    wire::BoPlace bo;
+  } reply;
+  if (call.reply_size() != sizeof(reply)) return;
+  memcpy(&reply, call.reply(), sizeof(reply));
+  known_place = {file.token, reply.mmap_bo.offset, epoch, reply.bo};
+}
+
+/// Maps it. -ENOENT: the daemon has to be asked where it is.
+long map_known_bo(const File& file, void* address, size_t length, int prot, int flags, off_t offset) {
+  const KnownPlace known = known_place;
+  if (known.token != file.token || known.offset != static_cast<uint64_t>(offset) ||
+      known.epoch != mappings_epoch() || (flags & ~MAP_FIXED) != MAP_SHARED || length == 0 ||
+      length > known.bo.bytes) {
+    return -ENOENT;
+  }
+  known_place.token = 0;
+  return map_from_slab(known.bo.place.slab, known.bo.place.fd_offset, address, length, prot, flags);
+}
+
 unsigned flags_of(wire::Op op, Driver driver, const File& file, uint32_t request) {
   unsigned flags = kCloseOnExec;
   const uint32_t number = ioctl_number(request);
@@ -148,6 +184,9 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
   const uint32_t arg_size = ioctl_size(request);
   const bool wait = is_wait(driver, request);
   const bool wait_bo = wait && ioctl_number(request) == wire::kWaitBo;
+  const bool mmap_bo = op == wire::kIoctl && driver == Driver::kV3d && ioctl_number(request) == wire::kMmapBo;
+  const uint32_t epoch = mappings_epoch();
+  known_place.token = 0;  // what comes may be its end
   const uint64_t started = wait_bo ? raw::fast_monotonic_ns() : 0;
   Call call(op, flags_of(op, driver, file, request));
   if (int error = call.open(file.daemon)) return -error;
@@ -167,6 +206,7 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
     return -error;
   }
   for (const uint32_t offset : call.wakes()) wake_sleepers(file, offset);
+  if (mmap_bo) remember_place(call, file, epoch);
   return apply_reply(&call, request, argument, arg_size);
 }
 
@@ -244,7 +284,8 @@ long drm_mmap(const File& file, void* address, size_t length, int prot, int flag
   raw::KeepErrno keep;
   for (;;) {
     const uint32_t epoch = mappings_epoch();
-    long result = map_bo(file, address, length, prot, flags, offset, true);
+    long result = map_known_bo(file, address, length, prot, flags, offset);
+    if (result == -ENOENT) result = map_bo(file, address, length, prot, flags, offset, true);
     // Another thread has forgotten the slab meanwhile.
     if (result == -ENOENT) result = map_bo(file, address, length, prot, flags, offset, false);
     // Another thread replaced mappings, perhaps of this BO and before this one was there to be found.

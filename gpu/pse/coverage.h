@@ -107,27 +107,31 @@ class TileCoverage {
   }
 
   /// Calls emit(x, y, masks) for every 4x4 block (x, y relative to the tile) with covered samples inside the
-  /// window; masks[s] are the lanes whose sample s is covered.
-  template <typename Emit>
-  void blocks(const Rect& window, Emit&& emit) const {
+  /// window; masks[s] are the lanes whose sample s is covered. Or whole(x, y) if that is all of them.
+  template <typename Emit, typename Whole>
+  void blocks(const Rect& window, Emit&& emit, Whole&& whole) const {
     const int left = window.left & ~3, top = window.top & ~3;
     const int columns = (window.right - left + 3) / 4, rows = (window.bottom - top + 3) / 4;
     if (columns * rows <= kDirectBlocks) {
       for (int y = top; y < window.bottom; y += 4)
-        for (int x = left; x < window.right; x += 4) block(window, x, y, false, emit);
+        for (int x = left; x < window.right; x += 4) block(window, x, y, emit);
       return;
     }
-    for_cells<16>(window, 0, 0, [&](int macro_x, int macro_y, bool full_macro) {
+    for_cells<16>(window, 0, 0, [&](int macro_x, int macro_y, bool all_of_macro) {
+      if (all_of_macro) {
+        for (int cell = 0; cell < 16; ++cell) whole(macro_x + (cell & 3) * 4, macro_y + (cell >> 2) * 4);
+        return;
+      }
       for_cells<4>(window, macro_x, macro_y,
-                   [&](int x, int y, bool full) { block(window, x, y, full || full_macro, emit); });
+                   [&](int x, int y, bool all) { all ? whole(x, y) : block(window, x, y, emit); });
     });
   }
 
  private:
   static constexpr int kDirectBlocks = 4;
 
-  /// Calls visit(x, y, full) for those of the 4x4 cells of kSize pixels at (x0, y0) that overlap the window
-  /// and are not outside of an edge as a whole.
+  /// Calls visit(x, y, all) for those of the 4x4 cells of kSize pixels at (x0, y0) that overlap the window
+  /// and are not outside of an edge as a whole. @param all  (of visit) every sample is covered and inside
   template <int kSize, typename Visit>
   void for_cells(const Rect& window, int x0, int y0, Visit&& visit) const {
     static constexpr LanesI kColumn = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
@@ -140,33 +144,34 @@ class TileCoverage {
       any |= cells + (high_[k] + max_step);
       all |= cells + (low_[k] + min_step);
     }
-    const uint32_t columns =
-        cell_range((window.left - x0) >> kShift<kSize>, (window.right - x0 + kSize - 1) >> kShift<kSize>);
-    const uint32_t rows =
-        cell_range((window.top - y0) >> kShift<kSize>, (window.bottom - y0 + kSize - 1) >> kShift<kSize>);
-    uint32_t cells = columns * ((rows & 1) | (rows & 2) << 3 | (rows & 4) << 6 | (rows & 8) << 9);
-    cells &= ~uint32_t{negative(any)};
-    const uint32_t full = ~uint32_t{negative(all)};
+    const auto cells_of = [&](int low_x, int high_x, int low_y, int high_y) {
+      const uint32_t columns = cell_range(low_x >> kShift<kSize>, high_x >> kShift<kSize>);
+      const uint32_t rows = cell_range(low_y >> kShift<kSize>, high_y >> kShift<kSize>);
+      return columns * ((rows & 1) | (rows & 2) << 3 | (rows & 4) << 6 | (rows & 8) << 9);
+    };
+    const int left = window.left - x0, right = window.right - x0, top = window.top - y0,
+              bottom = window.bottom - y0;
+    constexpr int kRest = kSize - 1;
+    const uint32_t inside = cells_of(left + kRest, right, top + kRest, bottom);
+    const uint32_t whole = inside & ~uint32_t{negative(all)};
+    uint32_t cells = cells_of(left, right + kRest, top, bottom + kRest) & ~uint32_t{negative(any)};
     for (; cells != 0; cells &= cells - 1) {
       const int cell = __builtin_ctz(cells);
-      visit(x0 + (cell & 3) * kSize, y0 + (cell >> 2) * kSize, ((full >> cell) & 1) != 0);
+      visit(x0 + (cell & 3) * kSize, y0 + (cell >> 2) * kSize, ((whole >> cell) & 1) != 0);
     }
   }
   template <int kSize>
   static constexpr int kShift = kSize == 16 ? 4 : 2;
 
   template <typename Emit>
-  void block(const Rect& window, int x, int y, bool full, Emit&& emit) const {
+  void block(const Rect& window, int x, int y, Emit&& emit) const {
     const LaneMask inside = block_window(window, x, y);
     std::array<LaneMask, kSamples> masks;
     LaneMask any = 0;
     for (int s = 0; s < kSamples; ++s) {
-      masks[s] = inside;
-      if (!full) {
-        LanesI value = {};
-        for (int k = 0; k < kEdges; ++k) value |= pixel_[k] + (base_[k][s] + a_[k] * x + b_[k] * y);
-        masks[s] &= static_cast<LaneMask>(~negative(value));
-      }
+      LanesI value = {};
+      for (int k = 0; k < kEdges; ++k) value |= pixel_[k] + (base_[k][s] + a_[k] * x + b_[k] * y);
+      masks[s] = inside & static_cast<LaneMask>(~negative(value));
       any |= masks[s];
     }
     if (any) emit(x, y, masks);

@@ -129,15 +129,17 @@ struct FragmentStage::Primitives {
   }
 };
 
-/// What the program gets of 16 pixels at one position inside each.
-struct FragmentStage::Payload {
-  Position at;
-  LanesF w, z;
-};
-
 bool FragmentStage::Quads::holds(uint32_t at_x, uint32_t at_y) const {
   for (int q = 0; q < count; ++q)
     if (x[4 * q] == at_x && y[4 * q] == at_y) return true;
+  return false;
+}
+
+bool FragmentStage::Quads::holds_any_of(int block_x, int block_y) const {
+  for (int q = 0; q < count; ++q)
+    if ((x[4 * q] & ~3u) == static_cast<uint32_t>(block_x) &&
+        (y[4 * q] & ~3u) == static_cast<uint32_t>(block_y))
+      return true;
   return false;
 }
 
@@ -174,6 +176,7 @@ void FragmentStage::begin_tile(tlb::TileBuffer& tile, int tile_x, int tile_y) {
 void FragmentStage::begin_draw(const PreparedDraw& draw) {
   draw_ = &draw;
   thread_.tlb = &tile_->fragment_port(draw.state(), batch_, !draw.early_test);
+  thread_.tlb_binding = thread_.tlb->binding();
   thread_.four_threads = draw.record().fs.four_threads;
   thread_.final_section = draw.record().fs.final_section;
   thread_.num_varyings = draw.num_components();
@@ -181,6 +184,7 @@ void FragmentStage::begin_draw(const PreparedDraw& draw) {
   const qpu::HostProgram* const code = job_.watch ? nullptr : draw.program->compiled(thread_);
   const auto reads = [&](qpu::Register r) { return code == nullptr || code->inputs().has(r); };
   reads_ = {reads(isa_.fragment_w), reads(isa_.fragment_centroid_w), reads(isa_.fragment_z)};
+  needs_position_ = tests_depth_ || reads_.w || reads_.centroid_w || reads_.z || draw.num_components() != 0;
 }
 
 bool FragmentStage::end_draw() {
@@ -197,17 +201,17 @@ int FragmentStage::free_setup() const {
   return __builtin_ctz(~used);
 }
 
+void FragmentStage::add_whole_block(int setup, int x, int y, const Lanes& coverage) {
+  if (untested_.count != 0 && untested_.holds_any_of(x, y)) test_waiting();
+  fill_block(setup, x, y, coverage);
+  run_batch<true>();
+}
+
 void FragmentStage::add_block(int setup, int x, int y, const Lanes& coverage) {
   const LaneMask covered = nonzero(coverage);
+  if (quads_with_any(covered) == 0x1111) return add_whole_block(setup, x, y, coverage);
   const auto quad_x = [x](int q) { return static_cast<uint32_t>(x + 2 * (q & 1)); };
   const auto quad_y = [y](int q) { return static_cast<uint32_t>(y + (q & 2)); };
-  if (quads_with_any(covered) == 0x1111) {
-    for (int q = 0; q < kQuads; ++q)
-      if (untested_.holds(quad_x(q), quad_y(q))) test_waiting();
-    fill_block(setup, x, y, coverage);
-    run_batch<true>();
-    return;
-  }
   uint32_t words[kLanes];
   std::memcpy(words, &coverage, sizeof(words));
   for (int q = 0; q < kQuads; ++q) {
@@ -291,7 +295,8 @@ template <bool kOne>
 void FragmentStage::run_batch() {
   if (tested_.count != 0 && waiting_overlaps()) shade_before_batch();
   const Primitives<kOne> primitives = this->primitives<kOne>();
-  const Position center = primitives.position(LanesF{}, LanesF{});
+  Position center;
+  if (needs_position_) center = primitives.position(LanesF{}, LanesF{});
   if (tests_depth_) compute_depth(primitives, center);
   if (draw_->early_test) {
     tile_->test();
@@ -350,16 +355,9 @@ void FragmentStage::shade_waiting() {
 template <bool kOne>
 void FragmentStage::shade_quads() {
   const Primitives<kOne> primitives = this->primitives<kOne>();
-  shade(primitives, primitives.position(LanesF{}, LanesF{}));
-}
-
-template <bool kOne>
-FragmentStage::Payload FragmentStage::payload_at(const Primitives<kOne>& primitives, const Position& at,
-                                                 bool wants_w, bool wants_z) const {
-  Payload payload{at, {}, {}};
-  if (wants_w) payload.w = 1.0f / primitives.at([](const PrimitiveSetup& s) { return s.r; }, at);
-  if (wants_z) payload.z = primitives.z_at(at);
-  return payload;
+  Position center;
+  if (needs_position_) center = primitives.position(LanesF{}, LanesF{});
+  shade(primitives, center);
 }
 
 void FragmentStage::centroid_offsets(LanesF& x, LanesF& y) const {
@@ -379,38 +377,35 @@ void FragmentStage::shade(const Primitives<kOne>& primitives, const Position& ce
     set_up_varyings(*draw_, setup.source, setup.coefficients);
     setup.varyings_ready = true;
   }
-  if (draw_->sample_shading) {
-    const Lanes coverage = batch_.coverage;
-    for (uint32_t s = 0; s < 4; ++s) {
-      batch_.coverage = coverage & (1u << s);
-      if (nonzero(batch_.coverage) == 0) continue;
-      const LanesF x = splat(sample_offset(kSampleX, s)), y = splat(sample_offset(kSampleY, s));
-      const Payload payload =
-          payload_at(primitives, primitives.position(x, y), reads_.w || reads_.centroid_w, reads_.z);
-      shade_pass(primitives, payload, payload, x, y, s);
-    }
-    return;
-  }
-  const bool whole = !multisample_ || nonzero(batch_.coverage != 0xfu ? batch_.coverage : Lanes{}) == 0;
-  const Payload payload = payload_at(primitives, center, reads_.w || (whole && reads_.centroid_w), reads_.z);
-  if (whole) {
-    shade_pass(primitives, payload, payload, LanesF{}, LanesF{}, 0);
-    return;
-  }
+  if (draw_->sample_shading) return shade_samples(primitives);
+  if (!multisample_ || nonzero(batch_.coverage != 0xfu ? batch_.coverage : Lanes{}) == 0)
+    return shade_pass(primitives, center, center, LanesF{}, LanesF{}, 0);
   LanesF x, y;
   centroid_offsets(x, y);
-  const Payload centroid = payload_at(primitives, primitives.position(x, y), reads_.centroid_w, false);
-  shade_pass(primitives, payload, centroid, LanesF{}, LanesF{}, 0);
+  shade_pass(primitives, center, primitives.position(x, y), LanesF{}, LanesF{}, 0);
+}
+
+/// Runs the program once for every sample.
+template <bool kOne>
+void FragmentStage::shade_samples(const Primitives<kOne>& primitives) {
+  const Lanes coverage = batch_.coverage;
+  for (uint32_t s = 0; s < 4; ++s) {
+    batch_.coverage = coverage & (1u << s);
+    if (nonzero(batch_.coverage) == 0) continue;
+    const LanesF x = splat(sample_offset(kSampleX, s)), y = splat(sample_offset(kSampleY, s));
+    const Position at = primitives.position(x, y);
+    shade_pass(primitives, at, at, x, y, s);
+  }
 }
 
 template <bool kOne>
-void FragmentStage::shade_pass(const Primitives<kOne>& primitives, const Payload& payload,
-                               const Payload& centroid, LanesF offset_x, LanesF offset_y, uint32_t sample) {
-  compute_varyings(primitives, payload, centroid);
+void FragmentStage::shade_pass(const Primitives<kOne>& primitives, const Position& at,
+                               const Position& centroid, LanesF offset_x, LanesF offset_y, uint32_t sample) {
+  if (needs_position_) {
+    compute_payload(primitives, at, centroid);
+    compute_varyings(primitives, at, centroid);
+  }
   thread_.restart();
-  thread_.at(isa_.fragment_w) = as_uint(payload.w);
-  thread_.at(isa_.fragment_centroid_w) = as_uint(centroid.w);
-  thread_.at(isa_.fragment_z) = as_uint(payload.z);
   thread_.msf = batch_.coverage;
   thread_.pixel_x = batch_.x;
   thread_.pixel_y = batch_.y;
@@ -421,14 +416,31 @@ void FragmentStage::shade_pass(const Primitives<kOne>& primitives, const Payload
   run_program();
 }
 
+/// What the program gets of its pixels in registers.
 template <bool kOne>
-void FragmentStage::compute_varyings(const Primitives<kOne>& primitives, const Payload& payload,
-                                     const Payload& centroid) {
+void FragmentStage::compute_payload(const Primitives<kOne>& primitives, const Position& at,
+                                    const Position& centroid) {
+  const auto w_at = [&](const Position& position) {
+    return as_uint(1.0f / primitives.at([](const PrimitiveSetup& s) { return s.r; }, position));
+  };
+  if (&centroid == &at) {
+    if (reads_.w || reads_.centroid_w)
+      thread_.at(isa_.fragment_w) = thread_.at(isa_.fragment_centroid_w) = w_at(at);
+  } else {
+    if (reads_.w) thread_.at(isa_.fragment_w) = w_at(at);
+    if (reads_.centroid_w) thread_.at(isa_.fragment_centroid_w) = w_at(centroid);
+  }
+  if (reads_.z) thread_.at(isa_.fragment_z) = as_uint(primitives.z_at(at));
+}
+
+template <bool kOne>
+void FragmentStage::compute_varyings(const Primitives<kOne>& primitives, const Position& at,
+                                     const Position& centroid) {
   const uint32_t count = draw_->num_components();
   for (uint32_t i = 0; i < count; ++i) {
-    const Position& at = (draw_->is_centroid[i] ? centroid : payload).at;
     const auto plane = [i](const PrimitiveSetup& s) { return s.coefficients.plane(i); };
-    varyings_[i].vp = draw_->is_flat[i] ? Lanes{} : as_uint(primitives.at(plane, at));
+    varyings_[i].vp =
+        draw_->is_flat[i] ? Lanes{} : as_uint(primitives.at(plane, draw_->is_centroid[i] ? centroid : at));
     varyings_[i].c = primitives.words([i](const PrimitiveSetup& s) { return s.coefficients.c[i]; });
   }
 }

@@ -38,6 +38,8 @@ class FragmentStage {
 
   /// Adds the quads with coverage of the 4x4 pixels at absolute (x, y), in the order of kBlockX and kBlockY.
   void add_block(int setup, int x, int y, const Lanes& coverage);
+  /// The same where every quad has coverage.
+  void add_whole_block(int setup, int x, int y, const Lanes& coverage);
 
  private:
   static constexpr int kQuads = 4;
@@ -49,10 +51,11 @@ class FragmentStage {
     std::array<uint8_t, kQuads> setup{};
     alignas(64) uint32_t x[kLanes], y[kLanes], coverage[kLanes];
     bool holds(uint32_t at_x, uint32_t at_y) const;
+    /// @param block_x, block_y  of 4x4 pixels
+    bool holds_any_of(int block_x, int block_y) const;
     void push(int setup_index, uint32_t at_x, uint32_t at_y, const uint32_t* quad_coverage);
   };
   struct Position;
-  struct Payload;
   template <bool kOne>
   struct Primitives;
   template <bool kOne>
@@ -74,14 +77,15 @@ class FragmentStage {
   template <bool kOne>
   void shade(const Primitives<kOne>& primitives, const Position& center);
   template <bool kOne>
-  void shade_pass(const Primitives<kOne>& primitives, const Payload& payload, const Payload& centroid,
-                  LanesF offset_x, LanesF offset_y, uint32_t sample);
+  void shade_samples(const Primitives<kOne>& primitives);
   template <bool kOne>
-  Payload payload_at(const Primitives<kOne>& primitives, const Position& at, bool wants_w,
-                     bool wants_z) const;
+  void shade_pass(const Primitives<kOne>& primitives, const Position& at, const Position& centroid,
+                  LanesF offset_x, LanesF offset_y, uint32_t sample);
   void centroid_offsets(LanesF& x, LanesF& y) const;
   template <bool kOne>
-  void compute_varyings(const Primitives<kOne>& primitives, const Payload& payload, const Payload& centroid);
+  void compute_payload(const Primitives<kOne>& primitives, const Position& at, const Position& centroid);
+  template <bool kOne>
+  void compute_varyings(const Primitives<kOne>& primitives, const Position& at, const Position& centroid);
   void run_program();
 
   const JobContext& job_;
@@ -101,6 +105,7 @@ class FragmentStage {
   struct {
     bool w, centroid_w, z;
   } reads_{};
+  bool needs_position_ = true;                   // for depths, the payload or varyings
   tlb::FragmentBatch batch_;                     // the one that the port of the draw refers to
   int num_quads_ = 0;                            // of it
   std::array<uint8_t, kQuads> setup_of_quad_{};  // of those that it lacks, the first one's

@@ -300,16 +300,23 @@ void TileRenderer::State::cover_blocks(const Geometry& geometry, const Rect& are
   const TileCoverage<kSamples, kEdges> coverage(geometry.edges.data(), tile_x, tile_y,
                                                 kSamples == 4 ? kSampleX.data() : kCenter,
                                                 kSamples == 4 ? kSampleY.data() : kCenter);
-  coverage.blocks(area, [&](int x, int y, const std::array<LaneMask, kSamples>& masks) {
-    if constexpr (kSamples == 1) {
-      add_block(setup, x, y, select(masks[0], splat(sample_bits), Lanes{}));
-    } else {
-      Lanes bits = {};
-      for (uint32_t s = 0; s < kSamples; ++s)
-        bits |= select(masks[s], splat(sample_bits & (1u << s)), Lanes{});
-      add_block(setup, x, y, bits);
-    }
-  });
+  const Lanes whole = splat(sample_bits);
+  coverage.blocks(
+      area,
+      [&](int x, int y, const std::array<LaneMask, kSamples>& masks) {
+        if constexpr (kSamples == 1) {
+          add_block(setup, x, y, select(masks[0], whole, Lanes{}));
+        } else {
+          Lanes bits = {};
+          for (uint32_t s = 0; s < kSamples; ++s)
+            bits |= select(masks[s], splat(sample_bits & (1u << s)), Lanes{});
+          add_block(setup, x, y, bits);
+        }
+      },
+      [&](int x, int y) {
+        covered = true;
+        stage.add_whole_block(setup, tile_x + x, tile_y + y, whole);
+      });
 }
 
 void TileRenderer::State::cover_bitmap(const TileBitmap& bitmap, int setup) {

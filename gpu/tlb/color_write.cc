@@ -178,7 +178,9 @@ void ColorWrite::prepare(Tile& tile, uint32_t rt, const draw::DrawState& state) 
     decode_blend(tile, state.blend[rt], state.blend_color);
     how = target.type == ColorType::k8 && decode_linear() ? Blend::kLinear : Blend::kAny;
   }
-  function_ = find_function(target.type, how);
+  const Functions found = find_functions(target.type, how);
+  function_ = found.any;
+  halves_function_ = found.halves;
 }
 
 void ColorWrite::decode_blend(Tile& tile, const draw::BlendConfig& config,
@@ -342,13 +344,14 @@ void ColorWrite::blend_words(const LanesF* source, const Lanes* old, Lanes* out)
 }
 
 template <ColorType kType, ColorWrite::Blend kBlend>
-void ColorWrite::write_as(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
-                          const LiveLanes& live) {
+[[gnu::always_inline]] inline void ColorWrite::write_as(const ColorWrite& plan, Tile& tile,
+                                                        const qpu::TlbSpec& spec, const Lanes* words,
+                                                        const LiveLanes& live) {
   constexpr bool kBlends = kBlend != Blend::kNone;
   constexpr uint32_t kMost = info(kType).bits / 8;
   const uint32_t num_words = kMost == 1 ? 1 : std::min(plan.words_, kMost);
   const bool replaces = !kBlends && live.all && plan.writes_all_;
-  Lanes result[kMaxWords];
+  Lanes result[kMost == 1 ? 1 : kMaxWords] = {};
   LanesF source[4];
   for (uint32_t s = 0; s < tile.samples(); ++s) {
     if (s == 0 || spec.per_sample) {
@@ -375,14 +378,21 @@ void ColorWrite::write_as(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec
   }
 }
 
-ColorWrite::Function ColorWrite::find_function(ColorType type, Blend blend) {
+template <ColorType kType, ColorWrite::Blend kBlend>
+void ColorWrite::write_halves_as(const ColorWrite& plan, Tile& tile, const Lanes* words,
+                                 const LiveLanes& live) {
+  static constexpr qpu::TlbSpec kHalves = {Kind::kColorF16, 0, false, false, 2};
+  write_as<kType, kBlend>(plan, tile, kHalves, words, live);
+}
+
+ColorWrite::Functions ColorWrite::find_functions(ColorType type, Blend blend) {
   using enum ColorType;
-  if (blend == Blend::kLinear) return write_as<k8, Blend::kLinear>;
-  if (blend == Blend::kAny) return type == k8 ? write_as<k8, Blend::kAny> : write_as<k16F, Blend::kAny>;
-  static constexpr Function kOpaque[] = {
-      write_as<k8I, Blend::kNone>,  write_as<k8Ui, Blend::kNone>,  write_as<k8, Blend::kNone>,
-      write_as<k16I, Blend::kNone>, write_as<k16Ui, Blend::kNone>, write_as<k16F, Blend::kNone>,
-      write_as<k32I, Blend::kNone>, write_as<k32Ui, Blend::kNone>, write_as<k32F, Blend::kNone>};
+  if (blend == Blend::kLinear) return functions<k8, Blend::kLinear>();
+  if (blend == Blend::kAny) return type == k8 ? functions<k8, Blend::kAny>() : functions<k16F, Blend::kAny>();
+  static constexpr Functions kOpaque[] = {
+      functions<k8I, Blend::kNone>(),  functions<k8Ui, Blend::kNone>(),  functions<k8, Blend::kNone>(),
+      functions<k16I, Blend::kNone>(), functions<k16Ui, Blend::kNone>(), functions<k16F, Blend::kNone>(),
+      functions<k32I, Blend::kNone>(), functions<k32Ui, Blend::kNone>(), functions<k32F, Blend::kNone>()};
   return kOpaque[static_cast<int>(type)];
 }
 

@@ -26,6 +26,10 @@ class ColorWrite {
   void write(Tile& tile, const qpu::TlbSpec& spec, const Lanes* words, const LiveLanes& live) const {
     function_(*this, tile, spec, words, live);
   }
+  /// The same for four halves of each pixel in two words.
+  void write_halves(Tile& tile, const Lanes* words, const LiveLanes& live) const {
+    halves_function_(*this, tile, words, live);
+  }
 
  private:
   using Function = void (*)(const ColorWrite&, Tile&, const qpu::TlbSpec&, const Lanes*, const LiveLanes&);
@@ -33,7 +37,18 @@ class ColorWrite {
   template <ColorType kType, Blend kBlend>
   static void write_as(const ColorWrite& plan, Tile& tile, const qpu::TlbSpec& spec, const Lanes* words,
                        const LiveLanes& live);
-  static Function find_function(ColorType type, Blend blend);
+  using HalvesFunction = void (*)(const ColorWrite&, Tile&, const Lanes*, const LiveLanes&);
+  template <ColorType kType, Blend kBlend>
+  static void write_halves_as(const ColorWrite& plan, Tile& tile, const Lanes* words, const LiveLanes& live);
+  struct Functions {
+    Function any;
+    HalvesFunction halves;
+  };
+  template <ColorType kType, Blend kBlend>
+  static constexpr Functions functions() {
+    return {write_as<kType, kBlend>, write_halves_as<kType, kBlend>};
+  }
+  static Functions find_functions(ColorType type, Blend blend);
   void decode_blend(Tile& tile, const draw::BlendConfig& config, const std::array<float, 4>& constant);
   bool decode_linear();
   void clamp(LanesF* color) const;
@@ -44,6 +59,7 @@ class ColorWrite {
   void blend(LanesF* source, const LanesF* destination) const;
 
   Function function_ = nullptr;
+  HalvesFunction halves_function_ = nullptr;
   RenderTarget target_;
   uint32_t rt_ = 0;
   uint32_t words_ = 1;                   // color_words(target_)

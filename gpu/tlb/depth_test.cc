@@ -172,8 +172,11 @@ LanesI DepthTest::run_stencil(uint32_t* plane, const QuadOffsets& quads, LaneMas
 void DepthTest::count(const DepthTest&, Tile& tile, const FragmentBatch&, const LanesF*, int,
                       Lanes& coverage) {
   const LaneMask covered = nonzero(coverage);
-  for (uint32_t s = 0; s < tile.samples(); ++s)
-    tile.occlusion += static_cast<uint64_t>(std::popcount(nonzero(coverage & (1u << s))));
+  if (tile.samples() == 1)
+    tile.occlusion += static_cast<uint64_t>(std::popcount(covered));
+  else
+    for (uint32_t s = 0; s < kMaxSamples; ++s)
+      tile.occlusion += static_cast<uint64_t>(std::popcount(nonzero(coverage & (1u << s))));
   count_quads(tile.counts, covered, covered);
 }
 

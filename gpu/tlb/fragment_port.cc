@@ -22,20 +22,35 @@ void FragmentPort::reset() {
   ready_targets_ = 0;
 }
 
-void FragmentPort::write_depth(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes z, LaneMask exec) {
-  if (!late_test_) return;
+void FragmentPort::test_late(qpu::Thread& thread, const LanesF* z, int z_step, LaneMask exec) {
+  if (exec == kAllLanes) {
+    batch_->coverage &= thread.msf;
+    depth_test_.run(tile_, *batch_, z, z_step, batch_->coverage);
+    thread.msf = batch_->coverage;
+    return;
+  }
   const Lanes lanes = as_uint(expand(exec));
   Lanes coverage = thread.msf & batch_->coverage & lanes;
-  const LanesF written = as_float(z);
-  depth_test_.run(tile_, *batch_, spec.invariant_depth ? batch_->z : &written, spec.invariant_depth ? 1 : 0,
-                  coverage);
+  depth_test_.run(tile_, *batch_, z, z_step, coverage);
   thread.msf = (thread.msf & ~lanes) | coverage;
   batch_->coverage = (batch_->coverage & ~lanes) | coverage;
 }
 
-void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, const Lanes* words,
-                               LaneMask exec) {
-  const uint32_t rt = spec.render_target;
+void FragmentPort::write_depth(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes z, LaneMask exec) {
+  if (!late_test_) return;
+  const LanesF written = as_float(z);
+  spec.invariant_depth ? test_late(thread, batch_->z, 1, exec) : test_late(thread, &written, 0, exec);
+}
+
+void FragmentPort::write_invariant_depth(qpu::Thread& thread, LaneMask exec) {
+  auto& port = static_cast<FragmentPort&>(*thread.tlb);
+  if (port.late_test_) port.test_late(thread, port.batch_->z, 1, exec);
+}
+
+/// @param words_to  (write, lanes) writes words as ColorWrite says
+template <typename Write>
+[[gnu::always_inline]] inline void FragmentPort::write(uint32_t rt, const qpu::Thread& thread, LaneMask exec,
+                                                       const Write& words_to) {
   if (!tile_.has_target(rt)) return;
   LiveLanes live;
   live.samples = thread.msf & batch_->coverage;
@@ -52,8 +67,21 @@ void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, co
   live.quads = tile_.quads(*batch_, pixels);
   tile_.fill(Tile::kColors + rt);
   tile_.dirty(Tile::kColors + rt);
-  write.write(tile_, spec, words, live);
+  words_to(write, live);
   count_written(rt, pixels);
+}
+
+void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, const Lanes* words,
+                               LaneMask exec) {
+  write(spec.render_target, thread, exec,
+        [&](const ColorWrite& write, const LiveLanes& live) { write.write(tile_, spec, words, live); });
+}
+
+void FragmentPort::write_halves(qpu::Thread& thread, LaneMask exec) {
+  auto& port = static_cast<FragmentPort&>(*thread.tlb);
+  port.write(0, thread, exec, [&](const ColorWrite& write, const LiveLanes& live) {
+    write.write_halves(port.tile_, thread.pending.tlb_words, live);
+  });
 }
 
 /// A quad counts once per program run, whatever the number of its targets. Programs write their targets in

@@ -51,8 +51,10 @@ bool Tile::configure(const Config& new_config, std::string* error) {
   uint32_t planes = 2 * samples();
   for (uint32_t rt = 0; rt < kMaxRenderTargets; ++rt) {
     color_planes_[rt] = planes;
-    if (has_target(rt)) planes += samples() * color_words(config.targets[rt]);
+    color_words_[rt] = has_target(rt) ? color_words(config.targets[rt]) : 0;
+    planes += samples() * color_words_[rt];
   }
+  plane_words_ = pixels() + kSpareWords;
   num_planes_ = planes;
   origin_x = origin_y = 0;
   live_width = std::min(config.width, config.tile_width);
@@ -88,7 +90,7 @@ uint32_t Tile::clear_value(uint32_t buffer, uint32_t word) const {
 }
 
 void Tile::allocate() {
-  const size_t lines = size_t{num_planes_} * (pixels() + kSpareWords) / 16;
+  const size_t lines = size_t{num_planes_} * plane_words_ / 16;
   if (memory_.size() < lines) memory_.resize(lines);
 }
 

@@ -138,7 +138,7 @@ struct Tile {
   uint32_t* depth(uint32_t sample) { return plane(sample); }
   uint32_t* stencil(uint32_t sample) { return plane(samples() + sample); }
   uint32_t* color(uint32_t rt, uint32_t sample, uint32_t word) {
-    return plane(color_planes_[rt] + sample * color_words(config.targets[rt]) + word);
+    return plane(color_planes_[rt] + sample * color_words_[rt] + word);
   }
   /// Word offset in a plane of the quad at pixel (x, y) of the tile; both even.
   uint32_t quad_offset(uint32_t x, uint32_t y) const {
@@ -206,16 +206,14 @@ struct Tile {
   const uint32_t* words() const { return reinterpret_cast<const uint32_t*>(memory_.data()); }
   uint32_t pixels() const { return config.tile_width * config.tile_height; }
   uint32_t spare_offset() const { return pixels(); }
-  const uint32_t* plane(uint32_t index) const { return words() + index * (pixels() + kSpareWords); }
+  const uint32_t* plane(uint32_t index) const { return words() + index * plane_words_; }
   uint32_t* plane(uint32_t index) { return const_cast<uint32_t*>(std::as_const(*this).plane(index)); }
 
   bool has(uint32_t buffer) const { return buffer < kColors || has_target(buffer - kColors); }
   uint32_t first_plane(uint32_t buffer) const {
     return buffer < kColors ? buffer * samples() : color_planes_[buffer - kColors];
   }
-  uint32_t words_of(uint32_t buffer) const {
-    return buffer < kColors ? 1 : color_words(config.targets[buffer - kColors]);
-  }
+  uint32_t words_of(uint32_t buffer) const { return buffer < kColors ? 1 : color_words_[buffer - kColors]; }
   uint32_t clear_value(uint32_t buffer, uint32_t word) const;
   void fill_all(uint32_t buffer);
   void fill_planes(uint32_t buffer, uint32_t num_pixels);
@@ -223,9 +221,10 @@ struct Tile {
 
   uint32_t clear_ = 0;     // one bit a buffer
   uint32_t unfilled_ = 0;  // of those, what memory does not hold yet
-  uint32_t num_planes_ = 0;
+  uint32_t num_planes_ = 0, plane_words_ = 0;
   std::vector<Line> memory_;                                // for fewer planes until a buffer is filled
   std::array<uint32_t, kMaxRenderTargets> color_planes_{};  // index of the first plane of each target
+  std::array<uint32_t, kMaxRenderTargets> color_words_{};   // of a sample
 };
 
 /// Largest stored value of the unorm depth types.

@@ -13,10 +13,10 @@
 namespace v3d::vpm {
 
 struct VertexStages::State {
-  explicit State(const JobContext& j) : job(j), workers(static_cast<size_t>(j.pool->concurrency())) {}
+  explicit State(const JobContext& j) : job(j) {}
 
   const JobContext job;
-  std::vector<Worker> workers;
+  std::vector<Worker> workers;  // made for the first vertices
   std::unordered_map<GpuAddr, std::shared_ptr<const qpu::Program>> programs;
 
   StageProgram program(const char* stage, const draw::ShaderCode& code);
@@ -71,6 +71,7 @@ void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const
     job.error->set(fetcher.error());
     return;
   }
+  workers.resize(static_cast<size_t>(job.pool->concurrency()));
   const StageProgram stage = coordinate ? program("coordinate", record.cs) : program("vertex", record.vs);
   const auto count = static_cast<uint32_t>(draw.vertices.size());
   const uint32_t rows = rows_of(draw, phase);

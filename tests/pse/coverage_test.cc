@@ -59,7 +59,7 @@ Tile rasterize(const Triangle& t, int tile_x, int tile_y, const Rect& window) {
   const TileCoverage<kSamples, 3> coverage(g.edges.data(), tile_x, tile_y,
                                            kSamples == 4 ? kSampleX.data() : kCenter,
                                            kSamples == 4 ? kSampleY.data() : kCenter);
-  coverage.blocks(area, [&](int x, int y, const std::array<LaneMask, kSamples>& masks) {
+  const auto emit = [&](int x, int y, const std::array<LaneMask, kSamples>& masks) {
     LaneMask any = 0;
     for (int s = 0; s < kSamples; ++s) {
       any |= masks[s];
@@ -73,6 +73,11 @@ Tile rasterize(const Triangle& t, int tile_x, int tile_y, const Rect& window) {
       }
     }
     EXPECT_NE(any, 0) << "empty block reported";
+  };
+  coverage.blocks(area, emit, [&](int x, int y) {
+    std::array<LaneMask, kSamples> all;
+    all.fill(kAllLanes);
+    emit(x, y, all);
   });
   return result;
 }

@@ -93,6 +93,18 @@ SCENARIO(mappings) {
       EINVAL);
   CHECK_ERRNO(reinterpret_cast<long>(mmap(nullptr, 4 * 4096, PROT_READ, MAP_SHARED, fd, offset)), EINVAL);
   CHECK_ERRNO(reinterpret_cast<long>(mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE, fd, offset)), EINVAL);
+  // Just asked for, of another BO, and of one that is closed before it is mapped.
+  const uint32_t next = create_bo(fd, 4096);
+  const auto there = static_cast<off_t>(map_offset(fd, next));
+  CHECK_ERRNO(reinterpret_cast<long>(mmap(nullptr, 2 * 4096, PROT_READ, MAP_SHARED, fd, there)), EINVAL);
+  CHECK_EQ(static_cast<off_t>(map_offset(fd, next)), there);
+  auto* second = static_cast<uint8_t*>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, offset));
+  CHECK(second != MAP_FAILED && second[63] == 64);
+  CHECK(map_offset(fd, next) != 0);
+  drm_gem_close gone{};
+  gone.handle = next;
+  CHECK_EQ(ioctl(fd, DRM_IOCTL_GEM_CLOSE, &gone), 0);
+  CHECK_ERRNO(reinterpret_cast<long>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, there)), EINVAL);
   close(fd);
   close(copy);
   CHECK_EQ(whole[63], uint8_t{64});

@@ -130,7 +130,9 @@ constexpr auto kTlbSpecs = [] {
 
 void begin_tlb(Thread& t, bool reading) {
   Thread::Pending& p = t.pending;
-  p.tlb_spec = kTlbSpecs[t.tlb_config & 0xff];
+  const auto code = static_cast<uint8_t>(t.tlb_config);
+  p.tlb_spec = kTlbSpecs[code];
+  p.tlb_halves = !reading && code == kTlbHalves;
   t.tlb_config = t.tlb_config >> 8 | 0xff000000u;
   p.tlb_need = static_cast<uint8_t>(p.tlb_spec.words * (p.tlb_spec.per_sample ? 4 : 1));
   p.tlb_have = 0;

@@ -58,5 +58,9 @@ const char* write_port(Thread& t, Port port, Lanes value, LaneMask exec);
 
 /// qpu.md 4.5.
 TlbSpec decode_tlb_spec(uint8_t code);
+/// Colour of render target 0 as four halves a pixel: what is accessed at thread start.
+inline constexpr uint8_t kTlbHalves = 0xff;
+/// The rasteriser's depth, with what else means the same.
+inline constexpr uint8_t kTlbInvariantDepth = 0x80, kTlbInvariantDepthMask = 0xf8;
 
 }  // namespace v3d::qpu

@@ -25,6 +25,7 @@ void Thread::reset() {
   sample_id = Lanes{};
   back_facing = 0;
   tlb = nullptr;
+  tlb_binding = {};
   snapshot = nullptr;
   snapshot_address = 0;
   snapshot_bytes = 0;
@@ -57,7 +58,7 @@ void Thread::restart() {
   p.num_config = 0;
   p.fifo_head = p.fifo_tail = 0;
   p.tlb_have = p.tlb_need = 0;
-  p.tlb_reading = false;
+  p.tlb_reading = p.tlb_halves = false;
   p.tlb_exec = kAllLanes;
 }
 

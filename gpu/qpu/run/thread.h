@@ -30,6 +30,16 @@ struct TlbSpec {
   uint8_t words;          ///< of one sample, 1..4
 };
 
+/// Ways through a TlbPort that compiled code may take for as long as the draw lasts.
+struct TlbBinding {
+  /// write_color() of thread.pending.tlb_words with the specifier 0xff: render target 0, four halves a pixel.
+  /// Null: there is no such way.
+  void (*write_halves)(Thread& thread, LaneMask exec) = nullptr;
+  /// write_depth() of the rasteriser's depth. Null: there is no such way.
+  void (*write_depth)(Thread& thread, LaneMask exec) = nullptr;
+  bool drops_depth = false;  ///< write_depth() does nothing
+};
+
 /// The tile buffer as a fragment program sees it; implemented by gpu/tlb. One call per complete access
 /// sequence.
 class TlbPort {
@@ -42,6 +52,7 @@ class TlbPort {
   virtual void write_depth(Thread& thread, const TlbSpec& spec, Lanes z, LaneMask exec) = 0;
   /// Fills the words of the sequence.
   virtual void read_color(Thread& thread, const TlbSpec& spec, Lanes* words) = 0;
+  virtual TlbBinding binding() const { return {}; }
 };
 
 /// Return words of the TMU that a thread can leave waiting. The hardware has 16 / threads; more is an error.
@@ -89,6 +100,7 @@ struct Thread {
   Lanes sample_id;
   LaneMask back_facing;  ///< REVF
   TlbPort* tlb;
+  TlbBinding tlb_binding;  ///< of tlb
   /// Compute: main-stream uniform reads inside [snapshot_address, + snapshot_bytes) come from here.
   const uint8_t* snapshot;
   GpuAddr snapshot_address;
@@ -143,6 +155,7 @@ struct Thread {
     TlbSpec tlb_spec;
     uint8_t tlb_have, tlb_need;
     bool tlb_reading;
+    bool tlb_halves;  // the sequence may go through TlbBinding::write_halves
     LaneMask tlb_exec;
     Lanes tlb_words[16];
   } pending;

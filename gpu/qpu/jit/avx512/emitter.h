@@ -158,6 +158,7 @@ class Emitter final : public ProgramEmitter {
   void set_parameter(Effect effect, const Zmm& value);
   void find_color_writes();
   void begin_color(const Place& to, const Zmm& value, const Opmask* exec);
+  void drop_depth(const Place& to, const Zmm& value, const Opmask* exec);
   void call_later(const Place& to, const Zmm& value, const Opmask* exec, Label& from, Label& back);
   void launch_general(const Place& to, const Zmm& value, const Opmask* exec);
   void launch_texture(const Place& to, const Zmm& value, const Opmask* exec);
@@ -189,7 +190,7 @@ class Emitter final : public ProgramEmitter {
   bool uses_general_access_ = false;
   const Opmask* exec_ = nullptr;
   const void* const lookup_code_ = lookup_code();  // nullptr: textures are looked up by calls
-  std::vector<uint32_t> color_begins_;  // nodes that write the first of two words of the default color access
+  std::vector<uint32_t> color_begins_;  // nodes that may write the first of two words of the default access
   bool may_borrow_ = false;             // results may stay in pinned registers: the word calls nothing
 };
 

@@ -84,12 +84,12 @@ void Emitter::find_color_writes() {
                        [](const flow::Event& e) { return e.effect == Effect::kTlb; });
   };
   if (std::none_of(flow_.accesses.begin(), flow_.accesses.end(), writes_tlb)) return;
-  for (const flow::TlbSequence& sequence : flow::follow_tlb(flow_).sequences) {
-    if (sequence.reads || sequence.specifier.from != flow::TlbSpecifier::From::kOnes) continue;
-    const auto events = flow_.access(flow_.nodes[sequence.first.node]).events();
+  for (const flow::TlbWord& written : flow::follow_tlb(flow_).words) {
+    if (written.sequence != flow::kNowhere && written.word != 0) continue;
+    const auto events = flow_.access(flow_.nodes[written.event.node]).events();
     const auto writes = std::count_if(events.begin(), events.end(),
                                       [](const flow::Event& e) { return e.effect == Effect::kTlb; });
-    if (writes == 1) color_begins_.push_back(sequence.first.node);
+    if (writes == 1) color_begins_.push_back(written.event.node);
   }
 }
 
@@ -106,18 +106,40 @@ void Emitter::begin_color(const Place& to, const Zmm& value, const Opmask* exec)
   mov(al, byte[kThread + kHave]);
   cmp(al, byte[kThread + kNeed]);
   jb(otherwise, T_NEAR);
-  const TlbSpec spec = decode_tlb_spec(0xff);
+  const TlbSpec spec = decode_tlb_spec(kTlbHalves);
   uint8_t bytes[sizeof(spec)];
   std::memcpy(bytes, &spec, sizeof(spec));
   for (size_t n = 0; n < sizeof(spec); ++n) mov(byte[kThread + kSpec + n], bytes[n]);
   mov(byte[kThread + kHave], 1);
   mov(byte[kThread + kNeed], spec.words);
   mov(byte[kThread + in_pending(offsetof(Pending, tlb_reading))], 0);
+  mov(byte[kThread + in_pending(offsetof(Pending, tlb_halves))], 1);
   exec_to(eax, exec);
   mov(word[kThread + in_pending(offsetof(Pending, tlb_exec))], ax);
   vmovdqa64(at(in_pending(offsetof(Pending, tlb_words))), value);
   L(done);
   call_later(to, value, exec, otherwise, done);
+}
+
+/// write_tlb() of the interpreter, for depth that nobody wants: the word that configures is taken.
+void Emitter::drop_depth(const Place& to, const Zmm& value, const Opmask* exec) {
+  constexpr uint32_t kKind = 0xf0, kDepth = 0x80;
+  constexpr size_t kHave = in_pending(offsetof(Pending, tlb_have));
+  static_assert(in_pending(offsetof(Pending, tlb_need)) == kHave + 1);
+  Label &otherwise = new_label(), &done = new_label();
+  call_later(to, value, exec, otherwise, done);
+  mov(eax, next_uniform());
+  mov(ecx, eax);
+  and_(ecx, kKind);
+  cmp(ecx, kDepth);
+  jne(otherwise, T_NEAR);
+  cmp(byte[kThread + offsetof(Thread, tlb_binding.drops_depth)], 0);
+  je(otherwise, T_NEAR);
+  shr(eax, 8);
+  or_(eax, 0xff000000);
+  mov(dword[kThread + offsetof(Thread, tlb_config)], eax);
+  mov(word[kThread + kHave], 0);
+  L(done);
 }
 
 bool Emitter::calls(const Place& to) const {
@@ -128,6 +150,7 @@ void Emitter::commit_port(const Place& to, const Zmm& value, const Opmask* exec)
   if (to.effect == Effect::kTlb && !to.takes_uniform &&
       std::count(color_begins_.begin(), color_begins_.end(), node_))
     return begin_color(to, value, exec);
+  if (to.effect == Effect::kTlb && to.takes_uniform) return drop_depth(to, value, exec);
   if (calls(to)) return write_port_by_call(to, value, exec, to.takes_uniform);
   if (starts_texture(to.effect)) return launch_texture(to, value, exec);
   if (starts_sfu(to.effect)) return start_sfu(sfu_operation(to.effect), value);
@@ -151,10 +174,15 @@ void Emitter::write_port_by_call(const Place& to, const Zmm& value, const Opmask
   exec_to(eax, exec);
   mov(word[kFrame + offsetof(Frame, exec)], ax);
   prepare_call(takes_uniform);
-  mov(esi, static_cast<uint32_t>(to.effect));
-  mov(edx, takes_uniform);
-  mov(ecx, to.waddr);
-  call_function(write_to_port);
+  if (to.effect == Effect::kTlb) {
+    mov(esi, takes_uniform);
+    call_function(write_to_tlb);
+  } else {
+    mov(esi, static_cast<uint32_t>(to.effect));
+    mov(edx, takes_uniform);
+    mov(ecx, to.waddr);
+    call_function(write_to_port);
+  }
   words_ += takes_uniform;
   test(eax, eax);
   jnz(exit_with_hang(), T_NEAR);
@@ -260,7 +288,7 @@ void Emitter::call_later(const Place& to, const Zmm& value, const Opmask* exec, 
   later_in_node([this, to, value, mask, &from, &back, pins = pins_, unifa = unifa_] {
     L(from);
     pins_ = pins;
-    write_port_by_call(to, value, mask ? &*mask : nullptr, false);
+    write_port_by_call(to, value, mask ? &*mask : nullptr, to.effect == Effect::kTlb && to.takes_uniform);
     for (Register r = 0; r < kNumRegisters; ++r)
       if (pins[r].zmm >= 0 && pins[r].in_register) read(r);
     if (unifa.in_register) mov(kUnifa, dword[kThread + offsetof(Thread, unifa)]);

@@ -35,6 +35,29 @@ uint32_t write_to_port(Frame* frame, uint32_t effect, uint32_t takes_uniform, ui
   return frame->error != nullptr || frame->exception;
 }
 
+uint32_t write_to_tlb(Frame* frame, uint32_t takes_uniform) {
+  Thread& t = *frame->thread;
+  Thread::Pending& p = t.pending;
+  const TlbBinding& binding = t.tlb_binding;
+  if (takes_uniform) {
+    const GpuAddr before = t.uniforms;
+    const uint32_t word = next_uniform(t);
+    if (binding.write_depth && (word & kTlbInvariantDepthMask) == kTlbInvariantDepth) {
+      t.tlb_config = word >> 8 | 0xff000000u;
+      p.tlb_have = p.tlb_need = 0;
+      keep_exceptions(frame, [&] { binding.write_depth(t, frame->exec); });
+      return static_cast<bool>(frame->exception);
+    }
+    t.uniforms = before;
+  } else if (binding.write_halves && p.tlb_halves && p.tlb_have == 1 && p.tlb_need == 2) {
+    p.tlb_words[1] = frame->a;
+    p.tlb_have = p.tlb_need = 0;
+    keep_exceptions(frame, [&] { binding.write_halves(t, p.tlb_exec & frame->exec); });
+    return static_cast<bool>(frame->exception);
+  }
+  return write_to_port(frame, static_cast<uint32_t>(Effect::kTlb), takes_uniform, kWaddrNop);
+}
+
 void load_tlb(Frame* frame, uint32_t with_config) {
   keep_exceptions(frame, [&] { frame->result = read_tlb(*frame->thread, with_config != 0); });
 }

@@ -70,6 +70,7 @@ ProgramCode::ProgramCode(CodeContent content, CodeMemory memory, CodeTables tabl
       memory_(std::move(memory)),
       tables_(std::move(tables)),
       entry_at_(index_of(tables_.entries)),
+      start_(find_start()),
       complete_(complete),
       leaves_(leaves) {}
 
@@ -93,6 +94,16 @@ bool ProgramCode::matches(Memory memory, GpuAddr entry) const {
                      });
 }
 
+const CodeEntry* ProgramCode::find_start() const {
+  const auto starts = [this](const CodeEntry& e) {
+    const flow::InFlight& f = e.in_flight;
+    return e.index == 0 && f.branch_in == 0 && f.switch_in == 0 && f.end_in == 0 && f.vary == 0 &&
+           f.sfu == 0 && !f.previous_was_thrsw && f.last_section == content_.final_section;
+  };
+  const auto found = std::find_if(tables_.entries.begin(), tables_.entries.end(), starts);
+  return found == tables_.entries.end() ? nullptr : &*found;
+}
+
 const CodeEntry* ProgramCode::find_entry(const Thread& t, GpuAddr entry) const {
   const uint32_t distance = t.pc - entry;
   const int32_t index = static_cast<int32_t>(distance) >> 3;
@@ -113,7 +124,10 @@ const CodeEntry* ProgramCode::find_entry(const Thread& t, GpuAddr entry) const {
 }
 
 HostProgram::Leave ProgramCode::run(Thread& t, GpuAddr entry) const {
-  const CodeEntry* const at = find_entry(t, entry);
+  const bool starts = t.pc == entry && t.pending.events == Thread::Pending::Events{} &&
+                      !t.pending.last_section && t.final_section == content_.final_section &&
+                      t.pending.sync == Sync::kNone;
+  const CodeEntry* const at = starts ? start_ : find_entry(t, entry);
   if (!at) return {Leave::Why::kElsewhere};
   Frame frame;
   frame.thread = &t;

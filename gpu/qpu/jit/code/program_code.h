@@ -91,6 +91,7 @@ class ProgramCode : public HostProgram {
   const CodeContent& content() const { return content_; }
 
  private:
+  const CodeEntry* find_start() const;
   const CodeEntry* find_entry(const Thread& thread, GpuAddr entry) const;
   Leave leave(const CodeExit& exit, Thread& thread, GpuAddr entry) const;
 
@@ -100,6 +101,7 @@ class ProgramCode : public HostProgram {
   /// By the index of an instruction, from that of the first entry on: the first entry that is not before it.
   /// Empty if that would be long.
   const std::vector<uint16_t> entry_at_;
+  const CodeEntry* const start_;  ///< for threads that have executed nothing; may be null
   const bool complete_;
   LeaveCounts& leaves_;
 };
