@@ -1,5 +1,6 @@
 #include "shim/drm_ioctl.h"
 
+#include <atomic>
 #include <cstring>
 
 #include "shim/answers.h"
@@ -137,6 +138,7 @@ void shorten_timeout(uint64_t argument, uint64_t started) {
 
 /// Where the BO lies for which the thread has last asked for an offset: most are mapped next.
 struct KnownPlace {
+  bool busy;               ///< a signal handler leaves it alone
   uint64_t token, offset;  ///< 0: none
   uint32_t epoch;
   wire::BoPlace bo;
@@ -154,20 +156,29 @@ void remember_place(const Call& call, const File& file, uint32_t epoch) {
     } mmap_bo;
     wire::BoPlace bo;
   } reply;
-  if (call.reply_size() != sizeof(reply)) return;
+  if (known_place.busy || call.reply_size() != sizeof(reply)) return;
   memcpy(&reply, call.reply(), sizeof(reply));
-  known_place = {file.token, reply.mmap_bo.offset, epoch, reply.bo};
+  known_place.busy = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  known_place = {true, file.token, reply.mmap_bo.offset, epoch, reply.bo};
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  known_place.busy = false;
 }
 
 /// Maps it. -ENOENT: the daemon has to be asked where it is.
 long map_known_bo(const File& file, void* address, size_t length, int prot, int flags, off_t offset) {
+  if (known_place.busy) return -ENOENT;
+  known_place.busy = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
   const KnownPlace known = known_place;
+  known_place.token = 0;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  known_place.busy = false;
   if (known.token != file.token || known.offset != static_cast<uint64_t>(offset) ||
       known.epoch != mappings_epoch() || (flags & ~MAP_FIXED) != MAP_SHARED || length == 0 ||
       length > known.bo.bytes) {
     return -ENOENT;
   }
-  known_place.token = 0;
   return map_from_slab(known.bo.place.slab, known.bo.place.fd_offset, address, length, prot, flags);
 }
 

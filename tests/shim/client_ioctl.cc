@@ -263,7 +263,7 @@ SCENARIO(signal_storm) {
   itimerval often{{0, period}, {0, period}};
   setitimer(ITIMER_REAL, &often, nullptr);
   // Short requests are repeated inside; opening, mapping and closing keep working.
-  for (int i = 0; i < 1000; ++i) CHECK(map_offset(fd, bo) != 0);
+  for (int i = 0; i < 1000 || signals.load() < 10; ++i) CHECK(map_offset(fd, bo) != 0);
   for (int i = 0; i < 50; ++i) {
     void* map = map_bo(fd, bo, 4096);
     CHECK(map != MAP_FAILED);
@@ -272,7 +272,6 @@ SCENARIO(signal_storm) {
   }
   itimerval never{};
   setitimer(ITIMER_REAL, &never, nullptr);
-  CHECK(signals.load() > 0);
   CHECK_EQ(open_descriptors().size(), size_t{3 + 1 + 1});  // standard ones, the node, its connection
 }
 
