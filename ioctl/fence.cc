@@ -28,7 +28,9 @@ FencePtr Fence::stub() {
 }
 
 Fence::~Fence() {
-  if (place_ && !is_signalled()) status_->signal(place_);
+  if (!place_ || is_signalled()) return;
+  status_->show_signal(place_);
+  status_->give_back(place_);
 }
 
 void Fence::show_in(std::shared_ptr<FileStatus> status) {
@@ -48,10 +50,13 @@ void Fence::signal(int error) {
     if (signalled_.load(std::memory_order_relaxed)) return;
     error_ = error;
     timestamp_ns_ = monotonic_ns();
+    // First for clients: who sees here that it has signalled tells them nothing that they do not see. Who
+    // sees it there, and asks, is made to wait for the mutex by watch().
+    if (place_) status_->show_signal(place_);
     signalled_.store(true, std::memory_order_release);
     watchers.swap(watchers_);
   }
-  if (place_) status_->signal(place_);
+  if (place_) status_->give_back(place_);
   for (const auto& watcher : watchers) watcher->notify();
 }
 

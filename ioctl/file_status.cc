@@ -75,11 +75,13 @@ uint32_t FileStatus::take_place() {
   return number << wire::kFenceIndexBits | index;
 }
 
-void FileStatus::signal(uint32_t place) {
+void FileStatus::show_signal(uint32_t place) {
+  store(&status_->fences[place & kIndexMask], (place >> wire::kFenceIndexBits) * 2 + 1);
+}
+
+void FileStatus::give_back(uint32_t place) {
   const uint32_t index = place & kIndexMask;
-  uint32_t* word = &status_->fences[index];
-  store(word, (place >> wire::kFenceIndexBits) * 2 + 1);
-  wake(word);
+  wake(&status_->fences[index]);
   const std::lock_guard lock(mutex_);
   free_.push_back(index);  // has the capacity
 }

@@ -27,10 +27,12 @@ class FileStatus {
   static uint64_t bytes();
 
   /// @name Fences
-  /// A place for a fence that is pending, to be given back by signal(). 0 when there is none left.
+  /// A place for a fence that is pending, to be given back. 0 when there is none left.
   uint32_t take_place();
   /// The fence has signalled, or will be nobody's.
-  void signal(uint32_t place);
+  void show_signal(uint32_t place);
+  /// Wakes who sleeps there, after show_signal().
+  void give_back(uint32_t place);
 
   /// @name Syncobjs
   /// Says what a syncobj holds. @return the lower half of the entry: what a client writes that empties it
