@@ -61,15 +61,20 @@ struct Slab {
     return std::nullopt;
   }
 
-  /// Calls fn(page, pages) for the runs that no BO elsewhere has the addresses of.
+  /// Calls fn(page, pages) for the runs of a set of pages. False if that once was.
   template <typename Fn>
-  bool for_own_runs(Fn&& fn) const {
+  bool for_runs(const std::bitset<kSlabPages>& set, Fn&& fn) const {
     bool done = true;
     for (uint32_t page = 0, end = 0; page < pages; page = end + 1) {
-      for (end = page; end < pages && !moved[end];) ++end;
+      for (end = page; end < pages && set[end];) ++end;
       if (end > page) done = fn(page, end - page) && done;
     }
     return done;
+  }
+  bool unmap(mmu::AddressSpace& space, const std::bitset<kSlabPages>& set) const {
+    return for_runs(set, [&](uint32_t page, uint32_t count) {
+      return space.unmap(at(page), count * uint64_t{kPageSize});
+    });
   }
 };
 
@@ -173,8 +178,8 @@ bool SlabPool::map(Slab& slab, uint32_t page, uint32_t pages) {
 }
 
 bool SlabPool::map_whole(Slab& slab) {
-  const bool mapped =
-      slab.for_own_runs([&](uint32_t page, uint32_t pages) { return slab.map(space_, page, pages); });
+  const bool mapped = slab.for_runs(
+      ~slab.moved, [&](uint32_t page, uint32_t pages) { return slab.map(space_, page, pages); });
   slab.kept = true;
   for (uint32_t page = 0; page < slab.pages; ++page)
     if (!slab.moved[page] && (!slab.used[page] || slab.gone[page])) space_.keep(slab.at(page), kPageSize);
@@ -213,18 +218,10 @@ void SlabPool::settle() {
   any_stale_ = false;
   for (const auto& [address, slab] : slabs_) {
     if (slab->stale.none()) continue;
-    if (slab->whole || space_.host_mappings() >= kExactMappings || !slab->afford(slab->used & ~slab->gone))
+    if (slab->whole || space_.host_mappings() >= kExactMappings || !slab->afford(slab->used & ~slab->gone) ||
+        !slab->unmap(space_, slab->stale))
       slab->kept = true;
-    else
-      unmap_stale(*slab);
     slab->stale.reset();
-  }
-}
-
-void SlabPool::unmap_stale(Slab& slab) {
-  for (uint32_t page = 0, end = 0; page < slab.pages; page = end + 1) {
-    for (end = page; end < slab.pages && slab.stale[end];) ++end;
-    if (end > page && !space_.unmap(slab.at(page), (end - page) * uint64_t{kPageSize})) slab.kept = true;
   }
 }
 
@@ -249,10 +246,7 @@ void SlabPool::release_address(const SlabPiece& piece) {
 /// A slab without BOs has no need of its memory; one is kept with its addresses for the next.
 void SlabPool::tidy(Slab& slab) {
   if (slab.live != 0) return;
-  if (slab.is_writable_where_free())
-    slab.for_own_runs([&](uint32_t page, uint32_t pages) {
-      return space_.unmap(slab.at(page), pages * uint64_t{kPageSize});
-    });
+  if (slab.is_writable_where_free()) slab.unmap(space_, ~slab.moved);
   slab.kept = slab.whole = false;
   slab.stale.reset();
   retired_pages_ -= slab.retired;

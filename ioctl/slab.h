@@ -84,7 +84,6 @@ class SlabPool {
   bool map_whole(Slab& slab);
   void forget(Slab& slab, uint32_t page, uint32_t pages, bool was_mapped, Charge bytes);
   void tidy(Slab& slab);
-  void unmap_stale(Slab& slab);
   void erase(Slab& slab);
 
   mmu::AddressSpace& space_;
