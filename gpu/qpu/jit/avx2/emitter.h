@@ -134,12 +134,8 @@ class Emitter final : public ProgramEmitter {
     Emitter& e_;
     const uint32_t before_;
   };
-  template <typename Function>
-  void call_function(Function* function) {
-    call_address(reinterpret_cast<const void*>(function));
-  }
-  /// A C++ function. Arguments are set; afterwards all is in memory.
-  void call_address(const void* function);
+  /// Afterwards all is in memory.
+  void call_address(const void* function) override;
 
   // ---- words.cc
 
@@ -196,7 +192,6 @@ class Emitter final : public ProgramEmitter {
   void exec_to(const Reg32& to, const Exec& exec);
   void commit_port(const Place& to, const Vector& value, const Exec& exec);
   void write_port_by_call(const Place& to, const Vector& value, const Exec& exec);
-  void call_port(const Place& to, bool takes_uniform);
   void write_unifa(const Vector& value, const Exec& exec);
   void push_data(const Vector& value);
   void set_parameter(Effect effect, const Vector& value);

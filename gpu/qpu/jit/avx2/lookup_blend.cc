@@ -1,7 +1,5 @@
 /// @file Four texels of 8-bit unorm channels to return words. @see Unorm8Texel of the TMU
 
-#include <bit>
-
 #include "gpu/qpu/jit/avx2/lookups.h"
 #include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
@@ -13,14 +11,6 @@ using tmu::LevelTables;
 namespace {
 
 constexpr size_t kPartBytes = sizeof(Lanes) / 2;
-
-struct Utile {
-  int log2_width, log2_height;
-};
-Utile utile_of(int log2_cpp) {
-  return {std::countr_zero(tmu::utile_width(1u << log2_cpp)),
-          std::countr_zero(tmu::utile_height(1u << log2_cpp))};
-}
 
 }  // namespace
 

@@ -145,23 +145,6 @@ void Emitter::write_port_by_call(const Place& to, const Vector& value, const Exe
   call_port(to, to.takes_uniform);
 }
 
-/// With value and lanes in the frame.
-void Emitter::call_port(const Place& to, bool takes_uniform) {
-  prepare_call(takes_uniform);
-  if (to.effect == Effect::kTlb) {
-    mov(esi, takes_uniform);
-    call_function(write_to_tlb);
-  } else {
-    mov(esi, static_cast<uint32_t>(to.effect));
-    mov(edx, takes_uniform);
-    mov(ecx, to.waddr);
-    call_function(write_to_port);
-  }
-  words_ += takes_uniform;
-  test(eax, eax);
-  jnz(exit_with_hang(), T_NEAR);
-}
-
 void Emitter::write_unifa(const Vector& value, const Exec& exec) {
   Label nobody;
   part_ = 0;

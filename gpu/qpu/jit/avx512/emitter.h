@@ -98,13 +98,8 @@ class Emitter final : public ProgramEmitter {
   /// Stores what only host registers hold, and the flags.
   void spill();
   void keep_at_home(Register r);
-  /// A C++ function. Arguments are set; scratch results and masks of the word survive. Pinned registers are
-  /// at home afterwards.
-  template <typename Function>
-  void call_function(Function* function) {
-    call_address(reinterpret_cast<const void*>(function));
-  }
-  void call_address(const void* function);
+  /// Scratch results and masks of the word survive. Pinned registers are at home afterwards.
+  void call_address(const void* function) override;
 
   // ---- words.cc
 

@@ -198,18 +198,6 @@ void Lookups::emit_raster_addresses(int log2_cpp) {
   to_texels();
 }
 
-namespace {
-
-struct Utile {
-  int log2_width, log2_height;
-};
-Utile utile_of(int log2_cpp) {
-  return {std::countr_zero(tmu::utile_width(1u << log2_cpp)),
-          std::countr_zero(tmu::utile_height(1u << log2_cpp))};
-}
-
-}  // namespace
-
 /// @see tmu::column(): x to its part of an offset. All but the last term are bits of their own.
 void Lookups::column(const Zmm& x, int log2_cpp) {
   const int w = utile_of(log2_cpp).log2_width;

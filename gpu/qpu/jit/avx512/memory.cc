@@ -248,19 +248,7 @@ void Emitter::write_port_by_call(const Place& to, const Zmm& value, const Opmask
   vmovdqa64(in_frame(offsetof(Frame, a)), value);
   exec_to(eax, exec);
   mov(word[kFrame + offsetof(Frame, exec)], ax);
-  prepare_call(takes_uniform);
-  if (to.effect == Effect::kTlb) {
-    mov(esi, takes_uniform);
-    call_function(write_to_tlb);
-  } else {
-    mov(esi, static_cast<uint32_t>(to.effect));
-    mov(edx, takes_uniform);
-    mov(ecx, to.waddr);
-    call_function(write_to_port);
-  }
-  words_ += takes_uniform;
-  test(eax, eax);
-  jnz(exit_with_hang(), T_NEAR);
+  call_port(to, takes_uniform);
 }
 
 void Emitter::write_unifa(const Zmm& value, const Opmask* exec) {

@@ -1,5 +1,7 @@
 #include "gpu/qpu/jit/code/lookup_emitter.h"
 
+#include <bit>
+
 #include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
 
@@ -257,6 +259,11 @@ void LookupEmitter::emit_end() {
   mov(word[kThread + kWritten], 0);
   mov(eax, 1);
   ret();
+}
+
+LookupEmitter::Utile LookupEmitter::utile_of(int log2_cpp) {
+  return {std::countr_zero(tmu::utile_width(1u << log2_cpp)),
+          std::countr_zero(tmu::utile_height(1u << log2_cpp))};
 }
 
 /// The same in all lanes, which the caller checks.

@@ -101,6 +101,10 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   /// kLevel becomes that of a fetch, from the first word of B, or the base level. Changes eax.
   void find_level_of_fetch();
   void find_base_level();
+  struct Utile {
+    int log2_width, log2_height;
+  };
+  static Utile utile_of(int log2_cpp);
   /// All bits of the lanes of a part of 8.
   void expand_lanes(const Ymm& to, const Xbyak::Reg32& lanes, int part);
   /// The same word 8 times.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "gpu/qpu/jit/code/helpers.h"
 #include "gpu/qpu/jit/code/place.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
 
@@ -449,6 +450,22 @@ void ProgramEmitter::prepare_call(bool uniforms) {
   if (!uniforms) return;
   lea(eax, ptr[kUniforms + 4 * words_]);
   mov(dword[kThread + offsetof(Thread, uniforms)], eax);
+}
+
+void ProgramEmitter::call_port(const Place& to, bool takes_uniform) {
+  prepare_call(takes_uniform);
+  if (to.effect == Effect::kTlb) {
+    mov(esi, takes_uniform);
+    call_function(write_to_tlb);
+  } else {
+    mov(esi, static_cast<uint32_t>(to.effect));
+    mov(edx, takes_uniform);
+    mov(ecx, to.waddr);
+    call_function(write_to_port);
+  }
+  words_ += takes_uniform;
+  test(eax, eax);
+  jnz(exit_with_hang(), T_NEAR);
 }
 
 // ---- Exits

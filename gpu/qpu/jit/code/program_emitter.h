@@ -22,6 +22,8 @@
 
 namespace v3d::qpu::jit {
 
+struct Place;
+
 class ProgramEmitter : public Xbyak::CodeGenerator {
  public:
   using Reg32 = Xbyak::Reg32;
@@ -82,6 +84,14 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void coming_to_eax(size_t oldest, uint8_t in_flight);
   /// Before a call: what functions may look at. @param uniforms  they take some
   void prepare_call(bool uniforms);
+  /// A C++ function. Arguments are set.
+  template <typename Function>
+  void call_function(Function* function) {
+    call_address(reinterpret_cast<const void*>(function));
+  }
+  virtual void call_address(const void* function) = 0;
+  /// A write to a port, with value and lanes in Frame::a and Frame::exec.
+  void call_port(const Place& to, bool takes_uniform);
   /// Leaves edx changed.
   void whole_quads_of_ecx();
   /// Adds Frame::a to the words at Frame::addresses for the lanes of r8d, of which there is one at least. The
