@@ -1,6 +1,7 @@
 /// A draw made ready for rasterisation: vertices in the order in which set-up reads them, program, varyings.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <vector>
@@ -32,6 +33,13 @@ struct PreparedDraw {
   uint32_t stride = 0;             ///< words of a vertex
   std::vector<uint32_t> vertices;  ///< with 16 words of slack at the end
   const uint32_t* vertex(uint32_t index) const { return vertices.data() + size_t{index} * stride; }
+  /// A geometry program may emit fewer vertices than it did when it was binned.
+  /// @param count  of p.vertex
+  bool has_vertices(const draw::Primitive& p, int count) const {
+    uint32_t last = p.provoking;
+    for (int i = 0; i < count; ++i) last = std::max(last, p.vertex[i]);
+    return last < num_vertices;
+  }
   uint32_t first_varying = 4;  ///< word of a vertex
 
   uint32_t num_varyings = 0;

@@ -9,6 +9,7 @@
 #include "gpu/pse/fragment_stage.h"
 #include "gpu/pse/geometry.h"
 #include "gpu/pse/prepared_draw.h"
+#include "gpu/pse/triangle_group.h"
 
 namespace v3d::pse {
 namespace {
@@ -42,6 +43,18 @@ double depth_unit(tlb::DepthType type, const chip::Profile& profile, double larg
   return std::ldexp(1.0, std::max(std::ilogb(largest_z) - 23, -149));
 }
 
+/// Triangles for which the set-up of 16 pays.
+constexpr int kMinGroup = 3;
+
+/// Those that follow each other from `first` on, `max` at most.
+std::span<const draw::ListEntry> entries_of_one_draw(std::span<const draw::ListEntry> list, size_t first,
+                                                     size_t max) {
+  const std::span<const draw::ListEntry> rest = list.subspan(first, std::min(max, list.size() - first));
+  size_t count = 1;
+  while (count < rest.size() && rest[count].draw == rest[0].draw) ++count;
+  return rest.first(count);
+}
+
 }  // namespace
 
 struct TileRenderer::State {
@@ -56,8 +69,10 @@ struct TileRenderer::State {
 
   int tile_x = 0, tile_y = 0;
   const PreparedDraw* draw = nullptr;
-  Rect window;                          // of the draw, relative to the tile
-  uint32_t sample_bits = 0;             // of a pixel, after the sample mask
+  Rect window;               // of the draw, relative to the tile
+  uint32_t sample_bits = 0;  // of a pixel, after the sample mask
+  bool groups = false;       // its triangles may be taken together
+  TriangleGroup group;
   bool valid = false, covered = false;  // of the primitive: passed set-up; has samples in the tile
   GpuAddr counter = 0;                  // occlusion counter that `samples` belongs to
   uint64_t samples = 0;
@@ -68,6 +83,9 @@ struct TileRenderer::State {
   void flush_counter();
 
   void primitive(const draw::Primitive& p);
+  void draw_primitive(const draw::Primitive& p);
+  void triangles(std::span<const draw::ListEntry> entries);
+  void small_triangle(const draw::Primitive& p, size_t lane);
   void polygon(const draw::Primitive& p, std::span<const Corner> corners,
                const draw::ClippedPolygon* clipped);
   double triangle_offset(const draw::Primitive& p) const;
@@ -79,6 +97,7 @@ struct TileRenderer::State {
   double depth_offset(const Geometry& geometry, const std::array<Corner, 3>& corners, double largest_z) const;
   float point_size(const uint32_t* vertex) const;
   VaryingSource source_of(const draw::Primitive& p) const;
+  void set_source(const draw::Primitive& p, VaryingSource& source) const;
 
   int open_setup(const Geometry& geometry, std::span<const Corner> corners, const VaryingSource& source,
                  bool back_facing, double offset);
@@ -108,6 +127,7 @@ void TileRenderer::State::begin_draw(const PreparedDraw& next) {
                      s.clip_bottom + s.clip_height - tile_y};
   window = intersect(intersect(tile, frame), clip);
   sample_bits = s.sample_mask & (multisample ? 15u : 1u);
+  groups = next.draw->vertices_per_primitive == 3 && !next.four_samples && !s.cfg.depth_offset;
   if (s.occlusion_counter != counter) flush_counter();
   counter = s.occlusion_counter;
   stage.begin_draw(next);
@@ -121,33 +141,37 @@ void TileRenderer::State::end_draw(tlb::TileBuffer& tile) {
 
 void TileRenderer::State::run(const std::vector<draw::ListEntry>& list, tlb::TileBuffer& tile) {
   stage.begin_tile(tile, tile_x, tile_y);
-  const PreparedDraw* current = nullptr;
-  for (const draw::ListEntry& entry : list) {
+  for (size_t i = 0; i < list.size();) {
     if (job.stopped()) break;
     job.moved();
-    const PreparedDraw& next = draws.draws[entry.draw];
-    if (next.draw == nullptr) continue;
-    if (&next != current) {
+    const PreparedDraw& next = draws.draws[list[i].draw];
+    if (next.draw == nullptr) {
+      ++i;
+      continue;
+    }
+    if (&next != draw) {
       if (draw != nullptr) end_draw(tile);
-      current = &next;
       begin_draw(next);
     }
-    valid = covered = false;
-    primitive(next.draw->primitives[entry.primitive]);
-    counts[perf::kFepPrimitivesPixels] += valid;
-    counts[perf::kFepPrimitivesNoPixels] += valid && !covered;
+    const std::span<const draw::ListEntry> same = entries_of_one_draw(list, i, groups ? kLanes : 1);
+    i += same.size();
+    groups ? triangles(same) : primitive(next.draw->primitives[same[0].primitive]);
   }
   if (draw != nullptr) end_draw(tile);
   flush_counter();
   counter = 0;
 }
 
-VaryingSource TileRenderer::State::source_of(const draw::Primitive& p) const {
-  VaryingSource source;
+void TileRenderer::State::set_source(const draw::Primitive& p, VaryingSource& source) const {
   source.corners = draw->draw->vertices_per_primitive;
   for (int i = 0; i < 3; ++i) source.vertex[i] = draw->vertex(p.vertex[i < source.corners ? i : 0]);
   source.provoking = draw->vertex(p.provoking);
   source.primitive_id = p.primitive_id;
+}
+
+VaryingSource TileRenderer::State::source_of(const draw::Primitive& p) const {
+  VaryingSource source;
+  set_source(p, source);
   return source;
 }
 
@@ -155,12 +179,62 @@ float TileRenderer::State::point_size(const uint32_t* vertex) const {
   return draw->record().point_size_in_vertices ? std::bit_cast<float>(vertex[4]) : draw->state().point_size;
 }
 
+/// Triangles of the draw, 16 at most, in their order.
+void TileRenderer::State::triangles(std::span<const draw::ListEntry> entries) {
+  const draw::Primitive* of[kLanes];
+  LaneMask simple = 0;
+  for (size_t lane = 0; lane < entries.size(); ++lane) {
+    const draw::Primitive& p = draw->draw->primitives[entries[lane].primitive];
+    of[lane] = &p;
+    if (p.clipped < 0 && draw->has_vertices(p, 3)) simple |= static_cast<LaneMask>(1u << lane);
+  }
+  if (std::popcount(simple) < kMinGroup) simple = 0;
+  group.set_up(*draw, of, simple, tile_x, tile_y, window);
+  const auto drawn = static_cast<LaneMask>(sample_bits != 0 ? group.covered() : 0);
+  counts[perf::kFepPrimitivesPixels] += static_cast<uint64_t>(std::popcount(group.valid()));
+  counts[perf::kFepPrimitivesNoPixels] +=
+      static_cast<uint64_t>(std::popcount(group.valid()) - std::popcount(drawn));
+  uint32_t left = ((1u << entries.size()) - 1) & (~uint32_t{group.small()} | drawn);
+  for (; left != 0; left &= left - 1) {
+    const auto lane = static_cast<size_t>(std::countr_zero(left));
+    (drawn >> lane) & 1 ? small_triangle(*of[lane], lane) : primitive(*of[lane]);
+  }
+}
+
+/// What primitive() does, for one that the group has set up and that covers pixels.
+void TileRenderer::State::small_triangle(const draw::Primitive& p, size_t lane) {
+  const int index = stage.free_setup();
+  PrimitiveSetup& setup = stage.setup(index);
+  setup.z = group.z(lane);
+  setup.r = group.r(lane);
+  setup.back_facing = p.back_facing;
+  VaryingSource& source = setup.source;
+  set_source(p, source);
+  source.spread = group.weights(lane);
+  for (size_t k = 0; k < 3; ++k) {
+    source.r[k] = group.corner_r(k, lane);
+    source.weights[k] = nullptr;
+  }
+  setup.varyings_ready = false;
+  for (size_t block = 0; block < TriangleGroup::kBlocks; ++block) {
+    const LaneMask pixels = group.pixels(block, lane);
+    if (pixels == 0) continue;
+    const int x = group.left(lane) + (block & 1 ? 4 : 0), y = group.top(lane) + (block & 2 ? 4 : 0);
+    stage.add_block(index, tile_x + x, tile_y + y, select(pixels, splat(sample_bits), Lanes{}));
+  }
+}
+
+/// Draws one primitive and counts it.
 void TileRenderer::State::primitive(const draw::Primitive& p) {
+  valid = covered = false;
+  draw_primitive(p);
+  counts[perf::kFepPrimitivesPixels] += valid;
+  counts[perf::kFepPrimitivesNoPixels] += valid && !covered;
+}
+
+void TileRenderer::State::draw_primitive(const draw::Primitive& p) {
   const int count = draw->draw->vertices_per_primitive;
-  // A geometry program may emit fewer vertices than it did when it was binned.
-  for (int i = 0; i < (draw->outlines ? 3 : count); ++i)
-    if (p.vertex[i] >= draw->num_vertices) return;
-  if (p.provoking >= draw->num_vertices) return;
+  if (!draw->has_vertices(p, draw->outlines ? 3 : count)) return;
   const draw::ClippedPolygon* clipped =
       p.clipped >= 0 ? &draw->draw->clipped[static_cast<size_t>(p.clipped)] : nullptr;
   std::array<Corner, draw::kMaxCorners> corners;

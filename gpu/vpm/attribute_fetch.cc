@@ -5,10 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/float16.h"
-
-#ifdef __AVX512VL__
-#include <immintrin.h>  // only its masked forms, as in gpu/base/vector.h
-#endif
+#include "gpu/base/rows.h"
 
 namespace v3d::vpm {
 
@@ -65,42 +62,12 @@ Lanes gather_words(Memory memory, const Lanes& addresses) {
   return words;
 }
 
-/// One element in a register of four words.
-typedef uint32_t Element __attribute__((vector_size(16)));
-
-/// The first words of an element, and none behind them.
-template <uint32_t kWords>
-Element load_element(const uint8_t* from) {
-#ifdef __AVX512VL__
-  if constexpr (kWords == 3) return reinterpret_cast<Element>(_mm_maskz_loadu_epi32((1 << kWords) - 1, from));
-#endif
-  Element element = {};
-  std::memcpy(&element, from, kWords * sizeof(uint32_t));
-  return element;
-}
-
-/// Vectors of 2 to 4 words: 16 elements side by side, turned round in registers.
+/// Vectors of 2 to 4 words.
 template <uint32_t kWords>
 void gather_vectors(Memory memory, const Lanes& addresses, Lanes* rows) {
   alignas(64) uint32_t address[kLanes];
   std::memcpy(address, &addresses, sizeof(address));
-  const auto load = [&](size_t lane) { return load_element<kWords>(memory.host(address[lane])); };
-  const auto side_by_side = [&](size_t lane) {
-    const auto two = [&](size_t at) {
-      return __builtin_shufflevector(load(at), load(at + 1), 0, 1, 2, 3, 4, 5, 6, 7);
-    };
-    return __builtin_shufflevector(two(lane), two(lane + 2), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
-                                   15);
-  };
-  const Lanes four[4] = {side_by_side(0), side_by_side(4), side_by_side(8), side_by_side(12)};
-  constexpr Lanes kFirst = {0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29};
-  constexpr Lanes kLow = {0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
-  for (uint32_t c = 0; c < kWords; c += 2) {  // words c and c + 1 of elements 0..7 and 8..15
-    const Lanes a = permute(four[0], four[1], kFirst + c);
-    const Lanes b = permute(four[2], four[3], kFirst + c);
-    rows[c] = permute(a, b, kLow);
-    if (c + 1 < kWords) rows[c + 1] = permute(a, b, kLow + 8u);
-  }
+  load_rows<kWords>([&](size_t lane) { return memory.host(address[lane]); }, rows);
 }
 
 void load_words(Memory memory, const Lanes& addresses, uint32_t words, Lanes* rows) {

@@ -1,0 +1,216 @@
+#include "gpu/pse/triangle_group.h"
+
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "gpu/base/rows.h"
+#include "gpu/base/vector.h"
+
+namespace v3d::pse {
+namespace {
+
+/// Sides of a small triangle in 1/64 px: edge functions around it then fit 32 bits.
+constexpr int32_t kMaxSide = 1 << 13;
+constexpr int kBlock = 4;  // pixels
+
+constexpr size_t kHalf = kLanes / 2;
+typedef int32_t HalfI __attribute__((vector_size(32)));
+typedef float HalfF __attribute__((vector_size(32)));
+typedef double Half __attribute__((vector_size(64)));
+
+template <size_t kPart>
+Half widen(LanesI v) {
+  constexpr int kAt = kPart * kHalf;
+  const HalfI part =
+      __builtin_shufflevector(v, v, kAt, kAt + 1, kAt + 2, kAt + 3, kAt + 4, kAt + 5, kAt + 6, kAt + 7);
+  return __builtin_convertvector(part, Half);
+}
+template <size_t kPart>
+Half widen(LanesF v) {
+  constexpr int kAt = kPart * kHalf;
+  const HalfF part =
+      __builtin_shufflevector(v, v, kAt, kAt + 1, kAt + 2, kAt + 3, kAt + 4, kAt + 5, kAt + 6, kAt + 7);
+  return __builtin_convertvector(part, Half);
+}
+
+template <typename V, typename T>
+V load(const T* from) {
+  V v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+template <typename T, typename V>
+void store(T* to, V v) {
+  std::memcpy(to, &v, sizeof(v));
+}
+
+LanesI min3(const std::array<LanesI, 3>& v) { return min(min(v[0], v[1]), v[2]); }
+LanesI max3(const std::array<LanesI, 3>& v) { return max(max(v[0], v[1]), v[2]); }
+LanesI inside(LanesI v) { return (v > -kMaxCoordinate) & (v < kMaxCoordinate); }
+
+/// Whether the window cuts no block.
+bool of_whole_blocks(const Rect& window) {
+  return ((window.left | window.top | window.right | window.bottom) & (kBlock - 1)) == 0;
+}
+
+/// Edge functions a * x + b * y + c of each triangle, not negative inside: x and y in pixels from the first
+/// block. Where a triangle is too large they wrap around.
+struct Edges {
+  std::array<Lanes, 3> a, b, c;
+};
+
+/// Pixels that are inside of the block at x and y, a bit each.
+Lanes pixels_inside(const Edges& edges, uint32_t x, uint32_t y) {
+  std::array<Lanes, 3> row = edges.c;
+  for (size_t k = 0; k < 3; ++k) row[k] += edges.a[k] * x + edges.b[k] * y;
+  Lanes pixels = {};
+  for (uint32_t j = 0; j < kBlock; ++j) {
+    std::array<Lanes, 3> at = row;
+    for (uint32_t i = 0; i < kBlock; ++i) {
+      const uint32_t bit = (j >> 1) << 3 | (i >> 1) << 2 | (j & 1) << 1 | (i & 1);  // as kBlockX and kBlockY
+      pixels |= (~(at[0] | at[1] | at[2]) >> 31) << bit;
+      for (size_t k = 0; k < 3; ++k) at[k] += edges.a[k];
+    }
+    for (size_t k = 0; k < 3; ++k) row[k] += edges.b[k];
+  }
+  return pixels;
+}
+
+}  // namespace
+
+void TriangleGroup::set_up(const PreparedDraw& draw, const draw::Primitive* const* triangles, LaneMask wanted,
+                           int tile_x, int tile_y, const Rect& window) {
+  small_ = valid_ = covered_ = 0;
+  if (wanted == 0) return;
+  Points p;
+  std::array<LanesF, 3> z, r;
+  LanesI small = expand(wanted);
+  for (size_t k = 0; k < 3; ++k) {
+    Lanes rows[4];
+    load_rows<4>(
+        [&](size_t lane) {
+          return draw.vertex(((wanted >> lane) & 1) != 0 ? triangles[lane]->vertex[k] : 0);
+        },
+        rows);
+    const LanesI in_range = inside(as_int(rows[0])) & inside(as_int(rows[1]));
+    small &= in_range;
+    p.x[k] = (as_int(rows[0]) & in_range) - tile_x * kSubpixels;
+    p.y[k] = (as_int(rows[1]) & in_range) - tile_y * kSubpixels;
+    z[k] = as_float(rows[2]);
+    r[k] = as_float(rows[3]);
+    store(corner_r_[k], r[k]);
+  }
+  small &= (max3(p.x) - min3(p.x) < kMaxSide) & (max3(p.y) - min3(p.y) < kMaxSide);
+  const LanesI area = as_int(as_uint(p.x[1] - p.x[0]) * as_uint(p.y[2] - p.y[0]) -
+                             as_uint(p.x[2] - p.x[0]) * as_uint(p.y[1] - p.y[0]));
+  small_ = negative(small);
+  cover(p, area, window);
+  if (covered_ == 0) return;
+  set_weights<0>(p, area);
+  set_weights<1>(p, area);
+  // As open_setup() adds the depth offset: 0 for depths, which makes -0 positive, and none for 1/W.
+  set_planes<0>(z, 0.0, &z_);
+  set_planes<1>(z, 0.0, &z_);
+  set_planes<0>(r, -0.0, &r_);
+  set_planes<1>(r, -0.0, &r_);
+}
+
+/// Finds out which lanes of small_ are as small as that, and what they cover.
+void TriangleGroup::cover(const Points& p, const LanesI& area, const Rect& window) {
+  constexpr int kCenter = kSubpixels / 2, kReach = 2 * kBlock;
+  // As covered_bounds().
+  const LanesI first_x = max((min3(p.x) + (kCenter - 1)) >> kSubpixelBits, splat_int(window.left)),
+               first_y = max((min3(p.y) + (kCenter - 1)) >> kSubpixelBits, splat_int(window.top)),
+               end_x = min(((max3(p.x) - kCenter) >> kSubpixelBits) + 1, splat_int(window.right)),
+               end_y = min(((max3(p.y) - kCenter) >> kSubpixelBits) + 1, splat_int(window.bottom));
+  const LanesI left = first_x & ~(kBlock - 1), top = first_y & ~(kBlock - 1);
+  const LanesI empty = (first_x >= end_x) | (first_y >= end_y);
+  small_ &= negative(empty | ((end_x - left <= kReach) & (end_y - top <= kReach)));
+  valid_ = static_cast<LaneMask>(small_ & nonzero(as_uint(area)));
+  const auto drawn = static_cast<LaneMask>(valid_ & ~negative(empty));
+  if (drawn == 0) return;
+
+  Edges edges;
+  const Lanes turned = as_uint(area >> 31);  // all ones where edges are to be turned round
+  for (size_t k = 0; k < 3; ++k) {
+    const size_t next = k == 2 ? 0 : k + 1;
+    const LanesI a = as_int((as_uint(p.y[k] - p.y[next]) ^ turned) - turned),
+                 b = as_int((as_uint(p.x[next] - p.x[k]) ^ turned) - turned);
+    const LanesI right_or_bottom = ~((a > 0) | ((a == 0) & (b > 0)));  // with_fill_rule()
+    edges.c[k] = as_uint(a) * as_uint(left * kSubpixels + kCenter - p.x[k]) +
+                 as_uint(b) * as_uint(top * kSubpixels + kCenter - p.y[k]) + as_uint(right_or_bottom);
+    edges.a[k] = as_uint(a) << kSubpixelBits;
+    edges.b[k] = as_uint(b) << kSubpixelBits;
+  }
+  store(left_, left);
+  store(top_, top);
+  const LaneMask beside = drawn & negative(left + kBlock < end_x),
+                 below = drawn & negative(top + kBlock < end_y);
+  const LaneMask in_block[kBlocks] = {drawn, beside, below, static_cast<LaneMask>(beside & below)};
+  for (uint32_t block = 0; block < kBlocks; ++block) {
+    Lanes pixels = {};
+    if (in_block[block] != 0)
+      pixels = pixels_inside(edges, (block & 1) * kBlock, (block >> 1) * kBlock) &
+               as_uint(expand(in_block[block]));
+    store(pixels_[block], pixels);
+    covered_ |= nonzero(pixels);
+  }
+  if (!of_whole_blocks(window)) cut_off(window);
+}
+
+/// Takes away the pixels outside of a window that goes through blocks.
+void TriangleGroup::cut_off(const Rect& window) {
+  LaneMask covered = 0;
+  for (uint32_t left = covered_; left != 0; left &= left - 1) {
+    const auto lane = static_cast<size_t>(std::countr_zero(left));
+    for (size_t block = 0; block < kBlocks; ++block) {
+      uint32_t& pixels = pixels_[block][lane];
+      pixels &=
+          block_window(window, left_[lane] + (block & 1 ? kBlock : 0), top_[lane] + (block & 2 ? kBlock : 0));
+      if (pixels != 0) covered |= static_cast<LaneMask>(1u << lane);
+    }
+  }
+  covered_ = covered;
+}
+
+/// The anchor, scale and planes of triangle_geometry().
+template <size_t kPart>
+void TriangleGroup::set_weights(const Points& p, const LanesI& area) {
+  constexpr size_t kAt = kPart * kHalf;
+  constexpr double kPixel = 1.0 / kSubpixels;
+  store(anchor_x_ + kAt, widen<kPart>(p.x[0] - kSubpixels / 2) * kPixel);
+  store(anchor_y_ + kAt, widen<kPart>(p.y[0] - kSubpixels / 2) * kPixel);
+  store(scale_ + kAt, 1.0 / widen<kPart>(area));
+  const auto steps = [&](size_t plane, size_t from, size_t to) {
+    store(weight_x_[plane] + kAt, widen<kPart>((p.y[from] - p.y[to]) * kSubpixels));
+    store(weight_y_[plane] + kAt, widen<kPart>((p.x[to] - p.x[from]) * kSubpixels));
+  };
+  steps(0, 2, 0);
+  steps(1, 0, 1);
+}
+
+/// make_plane() of what is `at` the corners. @param bias  of corner 0
+template <size_t kPart>
+void TriangleGroup::set_planes(const std::array<LanesF, 3>& at, double bias, Planes* to) const {
+  constexpr size_t kAt = kPart * kHalf;
+  constexpr double kNan = -std::numeric_limits<double>::quiet_NaN();
+  const auto one_nan = [](Half v) {
+    return v == v ? v : Half{kNan, kNan, kNan, kNan, kNan, kNan, kNan, kNan};
+  };
+  const Half q0 = widen<kPart>(at[0]), d1 = widen<kPart>(at[1]) - q0, d2 = widen<kPart>(at[2]) - q0;
+  const auto weight = [](const double* of) { return load<Half>(of + kAt); };
+  store(to->value + kAt, one_nan((q0 + bias) + (0.0 * d1 + 0.0 * d2) * weight(scale_)));
+  store(to->step_x + kAt, one_nan(weight(weight_x_[0]) * d1 + weight(weight_x_[1]) * d2));
+  store(to->step_y + kAt, one_nan(weight(weight_y_[0]) * d1 + weight(weight_y_[1]) * d2));
+}
+
+Weights TriangleGroup::weights(size_t lane) const {
+  return {anchor_x_[lane],
+          anchor_y_[lane],
+          scale_[lane],
+          {WeightPlane{0, weight_x_[0][lane], weight_y_[0][lane]},
+           WeightPlane{0, weight_x_[1][lane], weight_y_[1][lane]}}};
+}
+
+}  // namespace v3d::pse
