@@ -1,5 +1,6 @@
 #include "gpu/pse/fragment_stage.h"
 
+#include <bit>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -14,11 +15,7 @@
 namespace v3d::pse {
 namespace {
 
-// One quad: its four pixels side by side.
-typedef uint32_t Quad __attribute__((vector_size(16)));
 typedef double Half __attribute__((vector_size(64)));
-
-constexpr Quad kQuadX = {0, 1, 0, 1}, kQuadY = {0, 0, 1, 1};
 
 /// Instructions between two looks at the job.
 constexpr uint64_t kBudgetSlice = 100'000;
@@ -71,6 +68,11 @@ LanesF centroid_table(const std::array<int, 4>& offsets) {
 uint32_t quads_with_any(uint32_t lanes) {
   lanes |= lanes >> 2;
   return (lanes | lanes >> 1) & 0x1111u;
+}
+
+/// Position of quad q of the 4x4 pixels at (x, y).
+uint32_t position_in_block(int x, int y, int q) {
+  return quad_position(static_cast<uint32_t>(x + 2 * (q & 1)), static_cast<uint32_t>(y + (q & 2)));
 }
 
 float sample_offset(const std::array<int, 4>& offsets, uint32_t sample) {
@@ -130,30 +132,6 @@ struct FragmentStage::Primitives {
   }
 };
 
-bool FragmentStage::Quads::holds(uint32_t at_x, uint32_t at_y) const {
-  for (int q = 0; q < count; ++q)
-    if (x[4 * q] == at_x && y[4 * q] == at_y) return true;
-  return false;
-}
-
-bool FragmentStage::Quads::holds_any_of(int block_x, int block_y) const {
-  for (int q = 0; q < count; ++q)
-    if ((x[4 * q] & ~3u) == static_cast<uint32_t>(block_x) &&
-        (y[4 * q] & ~3u) == static_cast<uint32_t>(block_y))
-      return true;
-  return false;
-}
-
-void FragmentStage::Quads::push(int setup_index, uint32_t at_x, uint32_t at_y,
-                                const uint32_t* quad_coverage) {
-  const Quad quad_x = at_x + kQuadX, quad_y = at_y + kQuadY;
-  std::memcpy(x + 4 * count, &quad_x, sizeof(Quad));
-  std::memcpy(y + 4 * count, &quad_y, sizeof(Quad));
-  std::memcpy(coverage + 4 * count, quad_coverage, sizeof(Quad));
-  setup[static_cast<size_t>(count)] = static_cast<uint8_t>(setup_index);
-  ++count;
-}
-
 FragmentStage::FragmentStage(const JobContext& job, const tlb::Config& config, uint32_t tidx,
                              perf::Counts& counts)
     : job_(job),
@@ -200,14 +178,12 @@ bool FragmentStage::end_draw() {
 }
 
 int FragmentStage::free_setup() const {
-  uint32_t used = 0;
-  for (int q = 0; q < untested_.count; ++q) used |= 1u << untested_.setup[static_cast<size_t>(q)];
-  for (int q = 0; q < tested_.count; ++q) used |= 1u << tested_.setup[static_cast<size_t>(q)];
-  return __builtin_ctz(~used);
+  return std::countr_zero(~(untested_[0].setups() | untested_[1].setups() | tested_.setups()));
 }
 
 void FragmentStage::add_whole_block(int setup, int x, int y, const Lanes& coverage) {
-  if (untested_.count != 0 && untested_.holds_any_of(x, y)) test_waiting();
+  const uint32_t block = quad_position(static_cast<uint32_t>(x), static_cast<uint32_t>(y));
+  if (untested_[0].holds_any_of(block) || untested_[1].holds_any_of(block)) test_waiting();
   fill_block(setup, x, y, coverage);
   run_batch<true>();
 }
@@ -215,16 +191,30 @@ void FragmentStage::add_whole_block(int setup, int x, int y, const Lanes& covera
 void FragmentStage::add_block(int setup, int x, int y, const Lanes& coverage) {
   const LaneMask covered = nonzero(coverage);
   if (quads_with_any(covered) == 0x1111) return add_whole_block(setup, x, y, coverage);
-  const auto quad_x = [x](int q) { return static_cast<uint32_t>(x + 2 * (q & 1)); };
-  const auto quad_y = [y](int q) { return static_cast<uint32_t>(y + (q & 2)); };
   uint32_t words[kLanes];
-  std::memcpy(words, &coverage, sizeof(words));
-  for (int q = 0; q < kQuads; ++q) {
-    if (((covered >> (4 * q)) & 15) == 0) continue;
-    if (untested_.holds(quad_x(q), quad_y(q))) test_waiting();
-    untested_.push(setup, quad_x(q), quad_y(q), words + 4 * q);
-    if (untested_.count == kQuads) test_waiting();
-  }
+  const Lanes packed = pack_coverage(coverage);
+  std::memcpy(words, &packed, sizeof(words));
+  for (int q = 0; q < kQuads; ++q)
+    if (words[4 * q] != 0) wait_for_tests(setup, position_in_block(x, y, q), words[4 * q]);
+}
+
+void FragmentStage::add_block(int setup, int x, int y, LaneMask pixels, uint32_t samples) {
+  if (quads_with_any(pixels) == 0x1111)
+    return add_whole_block(setup, x, y, select(pixels, splat(samples), Lanes{}));
+  for (int q = 0; q < kQuads; ++q)
+    if (const uint32_t of_quad = (pixels >> (4 * q)) & 15u)
+      wait_for_tests(setup, position_in_block(x, y, q), quad_coverage(of_quad, samples));
+}
+
+/// Quads at one position stay in their order; others make room for each other, since the two triangles at an
+/// edge share quads all along it.
+void FragmentStage::wait_for_tests(int setup, uint32_t position, uint32_t coverage) {
+  if (second_untested().holds(position)) test_first();
+  WaitingQuads& to = first_untested().holds(position) ? second_untested() : first_untested();
+  to.push(static_cast<uint32_t>(setup), setups_[static_cast<size_t>(setup)].back_facing, position, coverage);
+  if (!to.full()) return;
+  if (&to == &second_untested()) test_first();
+  test_first();
 }
 
 /// Makes 4x4 pixels of one primitive the batch.
@@ -240,28 +230,15 @@ void FragmentStage::fill_block(int setup, int x, int y, const Lanes& coverage) {
 
 /// Makes quads the batch. Lanes without a quad repeat the position of the first one, so that they stay inside
 /// the tile. @return  whether they are of one primitive
-bool FragmentStage::fill_quads(const Quads& quads) {
-  batch_.x = load<Lanes>(quads.x);
-  batch_.y = load<Lanes>(quads.y);
-  batch_.coverage = load<Lanes>(quads.coverage);
+bool FragmentStage::fill_quads(const WaitingQuads& quads) {
+  batch_.x = quads.x();
+  batch_.y = quads.y();
+  batch_.coverage = quads.coverage();
   batch_.is_block = false;
-  batch_.back_facing = 0;
-  num_quads_ = quads.count;
-  bool one = true;
-  for (int q = 0; q < kQuads; ++q) {
-    const uint8_t setup = quads.setup[q < quads.count ? static_cast<size_t>(q) : 0];
-    setup_of_quad_[static_cast<size_t>(q)] = setup;
-    one &= setup == setup_of_quad_[0];
-    if (setups_[setup].back_facing && q < quads.count)
-      batch_.back_facing |= static_cast<LaneMask>(15u << (4 * q));
-  }
-  if (quads.count == kQuads) return one;
-  const auto used = static_cast<LaneMask>((1u << (4 * quads.count)) - 1);
-  const Lanes first = kLaneIndex & 3u;
-  batch_.x = select(used, batch_.x, permute(batch_.x, first));
-  batch_.y = select(used, batch_.y, permute(batch_.y, first));
-  batch_.coverage = select(used, batch_.coverage, Lanes{});
-  return one;
+  batch_.back_facing = quads.back_facing();
+  num_quads_ = quads.count();
+  setup_of_quad_ = quads.setup();
+  return std::has_single_bit(quads.setups());
 }
 
 template <bool kOne>
@@ -286,37 +263,42 @@ void FragmentStage::compute_depth(const Primitives<kOne>& primitives, const Posi
         primitives.position(splat(sample_offset(kSampleX, s)), splat(sample_offset(kSampleY, s))));
 }
 
-/// Runs the tests on the waiting quads, as far as they come before the program, and moves the survivors on.
-void FragmentStage::test_waiting() {
-  if (untested_.count == 0) return;
-  const bool one = fill_quads(untested_);
-  untested_.count = 0;
+/// Runs the tests, as far as they come before the program, on the quads that waited longest.
+void FragmentStage::test_first() {
+  const bool one = fill_quads(first_untested());
+  first_untested().clear();
+  first_ ^= 1;
   one ? run_batch<true>() : run_batch<false>();
+}
+
+void FragmentStage::test_waiting() {
+  while (!first_untested().empty()) test_first();
 }
 
 /// Tests of the batch, if they come before the program. Whole batches go on to it, the rest waits for
 /// company.
 template <bool kOne>
 void FragmentStage::run_batch() {
-  if (tested_.count != 0 && waiting_overlaps()) shade_before_batch();
+  if (!tested_.empty() && waiting_overlaps()) shade_before_batch();
   const Primitives<kOne> primitives = this->primitives<kOne>();
   Position center;
   if (needs_position_) center = primitives.position(LanesF{}, LanesF{});
   if (tests_depth_) compute_depth(primitives, center);
   if (draw_->early_test) {
     tile_->test();
-    const LaneMask alive = nonzero(batch_.coverage);
-    if (quads_with_any(alive) != 0x1111) return keep_quads(alive);
+    if (tests_depth_) {
+      const LaneMask alive = nonzero(batch_.coverage);
+      if (quads_with_any(alive) != 0x1111) return keep_quads(alive);
+    }
   }
   shade(primitives, center);
 }
 
 /// Adds the quads of the batch that have lanes in the mask to those that wait for their program.
 void FragmentStage::keep_quads(LaneMask alive) {
-  uint32_t x[kLanes], y[kLanes], coverage[kLanes];
-  std::memcpy(x, &batch_.x, sizeof(x));
-  std::memcpy(y, &batch_.y, sizeof(y));
-  std::memcpy(coverage, &batch_.coverage, sizeof(coverage));
+  const std::array<uint32_t, kLanes> positions = positions_of_batch(),
+                                     coverage = std::bit_cast<std::array<uint32_t, kLanes>>(
+                                         pack_coverage(batch_.coverage));
   const std::array<uint8_t, kQuads> setup = setup_of_quad_;
   const int count = num_quads_;
   for (int q = 0; q < count; ++q) {
@@ -324,18 +306,22 @@ void FragmentStage::keep_quads(LaneMask alive) {
       ++counts_[perf::kFepClippedQuads];
       continue;
     }
-    tested_.push(setup[static_cast<size_t>(q)], x[4 * q], y[4 * q], coverage + 4 * q);
-    if (tested_.count == kQuads) shade_waiting();
+    const uint8_t index = setup[static_cast<size_t>(q)];
+    const auto lane = 4 * static_cast<size_t>(q);
+    tested_.push(index, setups_[index].back_facing, positions[lane], coverage[lane]);
+    if (tested_.full()) shade_waiting();
   }
+}
+
+std::array<uint32_t, kLanes> FragmentStage::positions_of_batch() const {
+  return std::bit_cast<std::array<uint32_t, kLanes>>(batch_.x | batch_.y << 16);
 }
 
 /// Whether a quad that waits for its program lies where one of the batch does.
 bool FragmentStage::waiting_overlaps() const {
-  uint32_t x[kLanes], y[kLanes];
-  std::memcpy(x, &batch_.x, sizeof(x));
-  std::memcpy(y, &batch_.y, sizeof(y));
+  const std::array<uint32_t, kLanes> positions = positions_of_batch();
   bool overlaps = false;
-  for (int q = 0; q < num_quads_; ++q) overlaps |= tested_.holds(x[4 * q], y[4 * q]);
+  for (int q = 0; q < num_quads_; ++q) overlaps |= tested_.holds(positions[4 * static_cast<size_t>(q)]);
   return overlaps;
 }
 
@@ -351,9 +337,9 @@ void FragmentStage::shade_before_batch() {
 }
 
 void FragmentStage::shade_waiting() {
-  if (tested_.count == 0) return;
+  if (tested_.empty()) return;
   const bool one = fill_quads(tested_);
-  tested_.count = 0;
+  tested_.clear();
   one ? shade_quads<true>() : shade_quads<false>();
 }
 

@@ -8,6 +8,7 @@
 #include "gpu/pse/geometry.h"
 #include "gpu/pse/prepared_draw.h"
 #include "gpu/pse/varyings.h"
+#include "gpu/pse/waiting_quads.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/tlb/tile_buffer.h"
 
@@ -38,36 +39,31 @@ class FragmentStage {
 
   /// Adds the quads with coverage of the 4x4 pixels at absolute (x, y), in the order of kBlockX and kBlockY.
   void add_block(int setup, int x, int y, const Lanes& coverage);
+  /// The same of pixels with equal samples.
+  void add_block(int setup, int x, int y, LaneMask pixels, uint32_t samples);
   /// The same where every quad has coverage.
   void add_whole_block(int setup, int x, int y, const Lanes& coverage);
 
  private:
-  static constexpr int kQuads = 4;
   static constexpr int kSetups = 16;  // more than the quads that can wait
+  static_assert(kSetups > 3 * kQuads);
 
-  /// Up to four quads that wait for company.
-  struct Quads {
-    int count = 0;
-    std::array<uint8_t, kQuads> setup{};
-    alignas(64) uint32_t x[kLanes], y[kLanes], coverage[kLanes];
-    bool holds(uint32_t at_x, uint32_t at_y) const;
-    /// @param block_x, block_y  of 4x4 pixels
-    bool holds_any_of(int block_x, int block_y) const;
-    void push(int setup_index, uint32_t at_x, uint32_t at_y, const uint32_t* quad_coverage);
-  };
   struct Position;
   template <bool kOne>
   struct Primitives;
   template <bool kOne>
   Primitives<kOne> primitives() const;
 
+  void wait_for_tests(int setup, uint32_t position, uint32_t coverage);
+  void test_first();
   void test_waiting();
   void shade_waiting();
   void fill_block(int setup, int x, int y, const Lanes& coverage);
-  bool fill_quads(const Quads& quads);
+  bool fill_quads(const WaitingQuads& quads);
   template <bool kOne>
   void run_batch();
   void keep_quads(LaneMask alive);
+  std::array<uint32_t, kLanes> positions_of_batch() const;
   bool waiting_overlaps() const;
   void shade_before_batch();
   template <bool kOne>
@@ -101,7 +97,13 @@ class FragmentStage {
   tlb::TileBuffer* tile_ = nullptr;
   int tile_x_ = 0, tile_y_ = 0;
   const PreparedDraw* draw_ = nullptr;
-  Quads untested_, tested_;
+  /// Quads in front of the tests. Those of the second batch lie where some of the first do, and come after
+  /// them; which is the first changes.
+  std::array<WaitingQuads, 2> untested_;
+  size_t first_ = 0;
+  WaitingQuads& first_untested() { return untested_[first_]; }
+  WaitingQuads& second_untested() { return untested_[first_ ^ 1]; }
+  WaitingQuads tested_;      // in front of the program
   bool tests_depth_ = true;  // of draw_
   /// What its program looks at, of the payload.
   struct {

@@ -143,7 +143,6 @@ void TileRenderer::State::run(const std::vector<draw::ListEntry>& list, tlb::Til
   stage.begin_tile(tile, tile_x, tile_y);
   for (size_t i = 0; i < list.size();) {
     if (job.stopped()) break;
-    job.moved();
     const PreparedDraw& next = draws.draws[list[i].draw];
     if (next.draw == nullptr) {
       ++i;
@@ -203,6 +202,7 @@ void TileRenderer::State::triangles(std::span<const draw::ListEntry> entries) {
 
 /// What primitive() does, for one that the group has set up and that covers pixels.
 void TileRenderer::State::small_triangle(const draw::Primitive& p, size_t lane) {
+  job.moved();
   const int index = stage.free_setup();
   PrimitiveSetup& setup = stage.setup(index);
   setup.z = group.z(lane);
@@ -220,12 +220,13 @@ void TileRenderer::State::small_triangle(const draw::Primitive& p, size_t lane) 
     const LaneMask pixels = group.pixels(block, lane);
     if (pixels == 0) continue;
     const int x = group.left(lane) + (block & 1 ? 4 : 0), y = group.top(lane) + (block & 2 ? 4 : 0);
-    stage.add_block(index, tile_x + x, tile_y + y, select(pixels, splat(sample_bits), Lanes{}));
+    stage.add_block(index, tile_x + x, tile_y + y, pixels, sample_bits);
   }
 }
 
 /// Draws one primitive and counts it.
 void TileRenderer::State::primitive(const draw::Primitive& p) {
+  job.moved();
   valid = covered = false;
   draw_primitive(p);
   counts[perf::kFepPrimitivesPixels] += valid;
