@@ -17,11 +17,18 @@ namespace {
 constexpr uint32_t kSyncobjWait = 0xc02064c3, kSyncobjWaitWithHint = 0xc02864c3;
 constexpr uint32_t kSyncobjReset = 0xc01064c4;
 constexpr uint32_t kWaitBo = 0xc0106441;
+/// With and without the point of a timeline; the rest is the same.
+constexpr uint32_t kSyncobjToFd = 0xc01864c1, kSyncobjToFdWithoutPoint = 0xc01064c1;
+constexpr uint32_t kSyncFile = 1;  // flags of kSyncobjToFd
 constexpr uint32_t kWaitAll = 1, kWaitForSubmit = 2;
 constexpr uint32_t kMostHandles = 16;  // of a request that is answered here
 constexpr int64_t kSecond = 1'000'000'000;
 /// So often a thread that sleeps makes sure that there still is a daemon to wake it.
 constexpr int64_t kLifePeriod = kSecond / 4;
+/// So long the export of a syncobj without a fence waits for one. Mesa's Vulkan drivers export in a circle
+/// until another of their threads has submitted (vk_drm_syncobj.c, spin_wait_for_sync_file), and would take
+/// the processor from it and from the daemon.
+constexpr int64_t kExportPatience = 500'000;
 /// So long a fence may take that is waited for without sleeping.
 constexpr int64_t kSpin = 20'000;
 
@@ -37,6 +44,11 @@ struct WaitBo {
 struct SyncobjArray {
   uint64_t handles;
   uint32_t count_handles, pad;
+};
+struct SyncobjToFd {
+  uint32_t handle, flags;
+  int32_t fd;
+  uint32_t pad;
 };
 
 /// The files of this process. A place is taken once, and again when its file is closed.
@@ -143,6 +155,8 @@ class Wait {
  public:
   static constexpr int kAskDaemon = 1;
 
+  static int64_t now() { return static_cast<int64_t>(raw::fast_monotonic_ns()); }
+
   Wait(const File& file, View& view, int64_t deadline_ns)
       : file_(file), view_(view), deadline_ns_(deadline_ns), check_ns_(0) {}
 
@@ -163,6 +177,17 @@ class Wait {
     }
   }
 
+  /// Until the deadline or a signal. Whether it still is.
+  bool while_empty(uint32_t handle) {
+    Pending pending;
+    uint32_t entry;
+    for (int error = 0; view_.look(handle, &pending, &entry) == wire::kEmpty;) {
+      if (error) return true;
+      error = sleep(view_.word_of(handle), entry);
+    }
+    return false;
+  }
+
   int until_signalled(const Pending& fence) {
     const int64_t start = now();
     if (start >= deadline_ns_) return view_.is_pending(fence) ? -ETIME : 0;
@@ -176,8 +201,6 @@ class Wait {
   }
 
  private:
-  static int64_t now() { return static_cast<int64_t>(raw::fast_monotonic_ns()); }
-
   bool spin(const Pending& fence, int64_t end_ns) {
     while (now() < end_ns) {
       for (int i = 0; i < 32; ++i) {
@@ -261,6 +284,16 @@ bool answer_wait_bo(const View& view, uint64_t argument, int* result) {
   return true;
 }
 
+/// The export of a syncobj that has no fence.
+bool answer_to_fd(const File& file, View& view, uint64_t argument, int* result) {
+  SyncobjToFd args;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || args.flags != kSyncFile) return false;
+  Wait waiting(file, view, Wait::now() + kExportPatience);
+  if (!waiting.while_empty(args.handle)) return false;
+  *result = copy_to_user(argument, &args, sizeof(args)) ? -EINVAL : -EFAULT;
+  return true;
+}
+
 wire::Status* find_status(uint64_t token) {
   for (Place& place : places) {
     if (place.token.load(std::memory_order_acquire) == token) return place.status;
@@ -338,11 +371,13 @@ void wake_sleepers(const File& file, uint32_t offset) {
 
 bool find_status_answer(const File& file, uint32_t request, uint64_t argument, int* result) {
   const bool is_wait = request == kSyncobjWait || request == kSyncobjWaitWithHint;
-  if (!is_wait && request != kSyncobjReset && request != kWaitBo) return false;
+  const bool is_export = request == kSyncobjToFd || request == kSyncobjToFdWithoutPoint;
+  if (!is_wait && !is_export && request != kSyncobjReset && request != kWaitBo) return false;
   wire::Status* status = find_status(file.token);
   if (!status || load(status->closed)) return false;
   View view(status);
   if (request == kWaitBo) return answer_wait_bo(view, argument, result);
+  if (is_export) return answer_to_fd(file, view, argument, result);
   return is_wait ? answer_wait(file, view, argument, result) : answer_reset(view, argument, result);
 }
 

@@ -11,7 +11,8 @@ namespace v3d::shim {
 /// From now on knows the file's status. @param fd  the memory, which stays the caller's
 void remember_status(uint64_t token, int fd, uint32_t bytes);
 
-/// SYNCOBJ_WAIT, SYNCOBJ_RESET and WAIT_BO, where the status says enough. False: ask the daemon.
+/// SYNCOBJ_WAIT, SYNCOBJ_RESET, SYNCOBJ_HANDLE_TO_FD of what has no fence, and WAIT_BO, where the status says
+/// enough. False: ask the daemon.
 /// @param result  0 or a negative errno
 bool find_status_answer(const File& file, uint32_t request, uint64_t argument, int* result);
 

@@ -83,6 +83,32 @@ SCENARIO(shown_syncobjs) {
   CHECK_EQ(reset(fd, {}), EINVAL);
 }
 
+SCENARIO(exports_until_there_is_a_fence) {
+  int fd = open_render();
+  const uint32_t object = create_syncobj(fd);
+  constexpr uint32_t kSyncFile = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE;
+  drm_syncobj_handle padded{};
+  padded.handle = object;
+  padded.flags = kSyncFile;
+  padded.pad = 1;
+  CHECK_ERRNO(ioctl(fd, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &padded), EINVAL);
+  CHECK_EQ(to_fd(fd, 999, kSyncFile), -ENOENT);
+  // As Mesa's Vulkan drivers wait for another thread's submit.
+  for (int i = 0; i < 20; ++i) {
+    CHECK_EQ(to_fd(fd, object, kSyncFile), -EINVAL);
+    std::thread later([&] {
+      usleep(static_cast<useconds_t>(i) * 200);
+      CHECK_EQ(signal_syncobj(fd, object), 0);
+    });
+    int file = -EINVAL;
+    while (file == -EINVAL) file = to_fd(fd, object, kSyncFile);
+    CHECK(file >= 0);
+    close(file);
+    later.join();
+    CHECK_EQ(reset(fd, {object}), 0);
+  }
+}
+
 SCENARIO(shared_syncobjs_are_not_shown) {
   int fd = open_render(), other = open_render();
   const uint32_t a = create_syncobj(fd);

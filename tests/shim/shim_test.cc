@@ -176,8 +176,9 @@ TEST_P(ShownSyncobjs, AreAsEver) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shim, ShownSyncobjs,
-                         testing::Values("shown_syncobjs", "shown_bos", "shared_syncobjs_are_not_shown",
-                                         "many_syncobjs", "resets_of_many_threads"),
+                         testing::Values("shown_syncobjs", "exports_until_there_is_a_fence", "shown_bos",
+                                         "shared_syncobjs_are_not_shown", "many_syncobjs",
+                                         "resets_of_many_threads"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST_F(ShimTest, WritesOnlyWhereTheRequestSays) { expect_success("writes_only_where_asked"); }
