@@ -109,16 +109,17 @@ void Binner::bin_piece(draw::Draw&& piece) {
     assemble_geometry_output(shaded, &piece);
     if (!splitter_.spend(shaded.count)) return;
   }
+  const size_t primitives = piece.primitives.size();
   feedback_.capture(piece.primitives, piece.vertices_per_primitive, shaded);
 
   PrimitiveBinner binner(piece.state, *piece.record, job_.profile->coord_fraction_bits(), result_.get(),
-                         &counts_);
+                         &counts_, &job_);
   const uint64_t max_entries = (kMaxBinBytes - std::min(bytes_, kMaxBinBytes)) / sizeof(draw::ListEntry);
   const uint64_t entries =
       binner.bin(&piece, shaded, static_cast<uint32_t>(result_->draws.size()), max_entries);
   entries_ += entries;
   if (entries == 0) return;
-  if (!piece.record->has_gs) drop_unused_vertices(&piece);
+  if (!piece.record->has_gs && piece.primitives.size() < primitives) drop_unused_vertices(&piece);
   bytes_ += entries * sizeof(draw::ListEntry) + bytes_of(piece);
   result_->draws.push_back(std::move(piece));
   if (bytes_ > kMaxBinBytes)

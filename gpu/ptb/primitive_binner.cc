@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <utility>
 
 namespace v3d::ptb {
@@ -19,10 +20,14 @@ int64_t cross(ScreenPoint a, ScreenPoint b, ScreenPoint c) {
 }  // namespace
 
 PrimitiveBinner::PrimitiveBinner(const draw::DrawState& state, const draw::ShaderRecord& record,
-                                 int fraction_bits, draw::BinResult* result, perf::Counts* counts)
+                                 int fraction_bits, draw::BinResult* result, perf::Counts* counts,
+                                 const JobContext* job)
     : state_(state),
+      record_(record),
+      fraction_bits_(fraction_bits),
       result_(*result),
       counts_(*counts),
+      job_(job),
       clips_(record.clipping),
       size_in_vertices_(record.point_size_in_vertices),
       fill_(!state.cfg.wireframe   ? Fill::kSolid
@@ -33,34 +38,44 @@ PrimitiveBinner::PrimitiveBinner(const draw::DrawState& state, const draw::Shade
       lists_(state, result),
       sorter_(state, lists_) {}
 
-/// Screen positions and outcodes of all vertices, 16 at a time. Without clipping (assumed) vertices have the
-/// same rows and are drawn where the program puts them on the screen, in front of the eye or not.
-void PrimitiveBinner::load_vertices(const vpm::ShadedVertices& shaded) {
-  shaded_ = &shaded;
-  const uint32_t groups = (shaded.count + kLanes - 1) / kLanes;
-  vertices_.resize(groups);
-  for (uint32_t g = 0; g < groups; ++g) {
-    if (shaded.rows <= kRowY) {  // no position: such vertices draw nothing
-      vertices_.codes[g] = splat(uint32_t{kOutInvalid});
-      continue;
-    }
-    const Lanes* rows = &shaded.data[size_t{g} * shaded.rows];
-    const LanesF clip[4] = {as_float(rows[kRowClip]), as_float(rows[kRowClip + 1]),
-                            as_float(rows[kRowClip + 2]), as_float(rows[kRowClip + 3])};
-    vertices_.codes[g] = clips_ ? clipper_.classify(clip) : Lanes{};
-    vertices_.x[g] = as_uint(screen_.x(as_int(rows[kRowX])));
-    vertices_.y[g] = as_uint(screen_.y(as_int(rows[kRowY])));
+/// Screen positions and outcodes of 16 vertices. Without clipping (assumed) vertices have the same rows and
+/// are drawn where the program puts them on the screen, in front of the eye or not.
+void PrimitiveBinner::load_group(uint32_t g, Shared& to) const {
+  const vpm::ShadedVertices& shaded = *to.shaded;
+  if (shaded.rows <= kRowY) {  // no position: such vertices draw nothing
+    to.vertices.codes[g] = splat(uint32_t{kOutInvalid});
+    to.vertices.x[g] = to.vertices.y[g] = Lanes{};
+    return;
   }
+  const Lanes* rows = &shaded.data[size_t{g} * shaded.rows];
+  const LanesF clip[4] = {as_float(rows[kRowClip]), as_float(rows[kRowClip + 1]),
+                          as_float(rows[kRowClip + 2]), as_float(rows[kRowClip + 3])};
+  to.vertices.codes[g] = clips_ ? clipper_.classify(clip) : Lanes{};
+  to.vertices.x[g] = as_uint(screen_.x(as_int(rows[kRowX])));
+  to.vertices.y[g] = as_uint(screen_.y(as_int(rows[kRowY])));
+}
+
+void PrimitiveBinner::load_vertices(Shared& to) const {
+  constexpr uint32_t kPiece = 64;  // groups
+  const uint32_t groups = (to.shaded->count + kLanes - 1) / kLanes;
+  to.vertices.resize(groups);
+  const auto load = [&](int piece, int) {
+    const uint32_t begin = static_cast<uint32_t>(piece) * kPiece;
+    for (uint32_t g = begin; g < std::min(begin + kPiece, groups); ++g) load_group(g, to);
+  };
+  const auto pieces = static_cast<int>((groups + kPiece - 1) / kPiece);
+  if (job_ != nullptr && pieces > 1) return job_->pool->parallel_for(pieces, load, job_->turn);
+  for (int piece = 0; piece < pieces; ++piece) load(piece, 0);
 }
 
 float PrimitiveBinner::point_size(uint32_t vertex) const {
-  const float size =
-      size_in_vertices_ ? std::bit_cast<float>(shaded_->word(vertex, kRowPointSize)) : state_.point_size;
+  const float size = size_in_vertices_ ? std::bit_cast<float>(shared_->shaded->word(vertex, kRowPointSize))
+                                       : state_.point_size;
   return clamp_size(size, kMaxPointSize);
 }
 
 uint32_t PrimitiveBinner::layer_of(const draw::Primitive& p) const {
-  return p.provoking < shaded_->layer.size() ? shaded_->layer[p.provoking] : 0;
+  return p.provoking < shared_->shaded->layer.size() ? shared_->shaded->layer[p.provoking] : 0;
 }
 
 void PrimitiveBinner::keep(const draw::Primitive& p, uint32_t entries) {
@@ -70,10 +85,11 @@ void PrimitiveBinner::keep(const draw::Primitive& p, uint32_t entries) {
   }
   ++counts_[perf::kPtbPrimitivesBinned];
   entries_ += entries;
-  if (num_kept_ == kept_->size())
+  const size_t place = first_kept_ + num_kept_;
+  if (place == kept_->size())
     kept_->push_back(p);
   else
-    (*kept_)[num_kept_] = p;
+    (*kept_)[place] = p;
   ++num_kept_;
 }
 
@@ -84,8 +100,8 @@ bool PrimitiveBinner::clip(int count, uint16_t codes, draw::Primitive* p) {
   for (int i = 0; i < count; ++i) {
     const uint32_t v = p->vertex[i];
     for (uint32_t r = 0; r < 4; ++r)
-      vertices[i].clip[r] = std::bit_cast<float>(shaded_->word(v, kRowClip + r));
-    const ScreenPoint point = vertices_.point(v);
+      vertices[i].clip[r] = std::bit_cast<float>(shared_->shaded->word(v, kRowClip + r));
+    const ScreenPoint point = this->vertices().point(v);
     vertices[i].x = point.x;
     vertices[i].y = point.y;
   }
@@ -109,8 +125,8 @@ bool PrimitiveBinner::cull(int64_t area, bool* back_facing) {
 }
 
 void PrimitiveBinner::bin_triangle(const draw::Primitive& p) {
-  const uint16_t a = vertices_.code(p.vertex[0]), b = vertices_.code(p.vertex[1]),
-                 c = vertices_.code(p.vertex[2]);
+  const uint16_t a = vertices().code(p.vertex[0]), b = vertices().code(p.vertex[1]),
+                 c = vertices().code(p.vertex[2]);
   const uint16_t any = a | b | c;
   if ((any & kOutInvalid) || (a & b & c & kOutPlanes)) {
     ++counts_[perf::kPtbPrimitivesOutside];
@@ -123,7 +139,7 @@ void PrimitiveBinner::bin_solid(draw::Primitive p, uint16_t codes) {
   ScreenPoint corners[draw::kMaxCorners];
   size_t count = 3;
   if (codes == 0) {
-    for (int i = 0; i < 3; ++i) corners[i] = vertices_.point(p.vertex[i]);
+    for (int i = 0; i < 3; ++i) corners[i] = vertices().point(p.vertex[i]);
   } else {
     if (!clip(3, codes, &p)) return;
     const draw::ClippedPolygon& polygon = clipped_.back();
@@ -153,13 +169,13 @@ void PrimitiveBinner::bin_outline(draw::Primitive p) {
 }
 
 void PrimitiveBinner::bin_line(draw::Primitive p) {
-  const uint16_t a = vertices_.code(p.vertex[0]), b = vertices_.code(p.vertex[1]);
+  const uint16_t a = vertices().code(p.vertex[0]), b = vertices().code(p.vertex[1]);
   const uint16_t any = a | b;
   if ((any & kOutInvalid) || (a & b & kOutPlanes)) {
     ++counts_[perf::kPtbPrimitivesOutside];
     return;
   }
-  ScreenPoint ends[2] = {vertices_.point(p.vertex[0]), vertices_.point(p.vertex[1])};
+  ScreenPoint ends[2] = {vertices().point(p.vertex[0]), vertices().point(p.vertex[1])};
   if (any & kOutPlanes) {
     if (!clip(2, any & kOutPlanes, &p)) return;
     for (int i = 0; i < 2; ++i) ends[i] = {clipped_.back().corners[i].x, clipped_.back().corners[i].y};
@@ -174,11 +190,11 @@ void PrimitiveBinner::bin_line(draw::Primitive p) {
 /// are cut off at the window (dEQP-GLES2 functional.clipping.point.wide_point_clip).
 void PrimitiveBinner::bin_point(const draw::Primitive& p) {
   const uint32_t v = p.vertex[0];
-  if (vertices_.code(v) != 0) {
+  if (vertices().code(v) != 0) {
     ++counts_[perf::kPtbPrimitivesOutside];
     return;
   }
-  keep(p, lists_.add_point(vertices_.point(v), point_size(v), layer_of(p), next_entry()));
+  keep(p, lists_.add_point(vertices().point(v), point_size(v), layer_of(p), next_entry()));
 }
 
 void PrimitiveBinner::bin_primitive(const draw::Primitive& p, uint8_t vertices) {
@@ -198,13 +214,13 @@ void PrimitiveBinner::bin_primitive(const draw::Primitive& p, uint8_t vertices) 
 }
 
 /// The same for 16 triangles of layer 0, drawn as such.
-void PrimitiveBinner::bin_triangles(const draw::Primitive* triangles, uint64_t max_entries) {
+void PrimitiveBinner::bin_triangles(const draw::Primitive* triangles) {
   TriangleSorter::Sorted sorted;
-  sorter_.sort(triangles, vertices_, &sorted);
+  sorter_.sort(triangles, vertices(), &sorted);
   counts_[perf::kPtbPrimitivesOutside] += static_cast<uint64_t>(std::popcount(sorted.outside));
   counts_[perf::kPtbPrimitivesReversed] += static_cast<uint64_t>(std::popcount(sorted.reversed));
   uint32_t left = uint32_t{sorted.drawn} | sorted.plain;
-  for (; left != 0 && entries_ <= max_entries; left &= left - 1) {
+  for (; left != 0 && has_room(); left &= left - 1) {
     const auto lane = static_cast<size_t>(std::countr_zero(left));
     if ((sorted.plain >> lane) & 1) {
       bin_primitive(triangles[lane], 3);
@@ -214,41 +230,130 @@ void PrimitiveBinner::bin_triangles(const draw::Primitive* triangles, uint64_t m
         lists_.add_tiles(sorted.x0[lane], sorted.y0[lane], sorted.x1[lane], sorted.y1[lane], next_entry());
     // There is room: it takes its own place, or one in front. What was stored byte by byte and is then copied
     // as a whole would have to wait.
-    draw::Primitive& kept = (*kept_)[num_kept_++];
-    kept = triangles[lane];
+    draw::Primitive& kept = (*kept_)[first_kept_ + num_kept_++];
+    if (&kept != &triangles[lane]) kept = triangles[lane];
     kept.back_facing = ((sorted.back_facing >> lane) & 1) != 0;
     ++counts_[perf::kPtbPrimitivesBinned];
     entries_ += entries;
   }
 }
 
-uint64_t PrimitiveBinner::bin(draw::Draw* draw, const vpm::ShadedVertices& shaded, uint32_t draw_number,
-                              uint64_t max_entries) {
-  load_vertices(shaded);
-  draw_number_ = draw_number;
-  entries_ = 0;
+/// Whether the piece may have more entries. Others hear of those of this part now and then.
+bool PrimitiveBinner::has_room() {
+  constexpr uint64_t kTell = 1024;
+  if (const uint64_t untold = entries_ - told_entries_; untold >= kTell) {
+    told_entries_ = entries_;
+    all_entries_ = shared_->entries.fetch_add(untold, std::memory_order_relaxed) + untold;
+  }
+  return all_entries_ + (entries_ - told_entries_) <= shared_->max_entries;
+}
+
+/// Bins primitives begin to end of the piece. Those that are drawn take the places of those that are not, but
+/// for outlines, which need more room.
+void PrimitiveBinner::bin_range(Shared& shared, size_t begin, size_t end) {
+  shared_ = &shared;
+  entries_ = told_entries_ = all_entries_ = 0;
   clipped_.clear();
-  // Primitives that are drawn take the places of those that are not, but for outlines, which need more room.
+  std::vector<draw::Primitive>& primitives = shared.draw->primitives;
   std::vector<draw::Primitive> outlines;
-  num_kept_ = 0;
-  const uint8_t vertices = draw->vertices_per_primitive;
+  const uint8_t vertices = shared.draw->vertices_per_primitive;
   const bool outline = vertices == 3 && fill_ != Fill::kSolid;
-  kept_ = outline ? &outlines : &draw->primitives;
-  const bool many = vertices == 3 && !outline && !lists_.empty_window() && shaded.layer.empty();
-  size_t next = 0;
-  for (const size_t count = draw->primitives.size(); next < count && entries_ <= max_entries;) {
-    if (many && count - next >= kLanes) {
-      bin_triangles(&draw->primitives[next], max_entries);
+  kept_ = outline ? &outlines : &primitives;
+  first_kept_ = outline ? 0 : begin;
+  num_kept_ = 0;
+  const bool many = vertices == 3 && !outline && !lists_.empty_window() && shared.shaded->layer.empty();
+  for (size_t next = begin; next < end && has_room();) {
+    if (many && end - next >= kLanes) {
+      bin_triangles(&primitives[next]);
       next += kLanes;
     } else {
-      const draw::Primitive p = draw->primitives[next++];
+      const draw::Primitive p = primitives[next++];
       bin_primitive(p, vertices);
     }
   }
-  if (outline) {
-    draw->vertices_per_primitive = fill_ == Fill::kLines ? 2 : 1;
-    draw->primitives = std::move(outlines);
+  if (!outline) return;
+  shared.draw->vertices_per_primitive = fill_ == Fill::kLines ? 2 : 1;
+  primitives = std::move(outlines);
+}
+
+draw::BinResult PrimitiveBinner::empty_lists(const draw::BinResult& of) {
+  draw::BinResult result;
+  result.width = of.width;
+  result.height = of.height;
+  result.tile_width = of.tile_width;
+  result.tile_height = of.tile_height;
+  result.tiles_x = of.tiles_x;
+  result.tiles_y = of.tiles_y;
+  result.layers = 1;
+  result.tiles.resize(size_t{of.tiles_x} * of.tiles_y);
+  return result;
+}
+
+/// A later part of a piece, with lists and counters of its own.
+struct PrimitiveBinner::Part {
+  explicit Part(const PrimitiveBinner& whole)
+      : result(empty_lists(whole.result_)),
+        binner(whole.state_, whole.record_, whole.fraction_bits_, &result, &counts) {}
+  draw::BinResult result;
+  perf::Counts counts;
+  PrimitiveBinner binner;
+};
+
+/// Parts into which a piece is worth being cut: the lists of all but the first one are copied.
+size_t PrimitiveBinner::parts_of(const Shared& shared) const {
+  constexpr size_t kLeast = 2048;  // primitives of a part
+  const size_t primitives = shared.draw->primitives.size();
+  if (job_ == nullptr || shared.draw->vertices_per_primitive != 3 || fill_ != Fill::kSolid ||
+      !shared.shaded->layer.empty() || result_.tiles.size() * 2 > primitives)
+    return 1;
+  return std::clamp<size_t>(primitives / kLeast, 1, static_cast<size_t>(job_->pool->concurrency()));
+}
+
+void PrimitiveBinner::bin_parts(Shared& shared, size_t parts) {
+  const size_t count = shared.draw->primitives.size();
+  const auto begin = [&](size_t part) { return count * part / parts; };
+  std::vector<std::unique_ptr<Part>> later(parts - 1);
+  const auto run = [&](int i, int) {
+    const auto part = static_cast<size_t>(i);
+    if (part == 0) return bin_range(shared, 0, begin(1));
+    later[part - 1] = std::make_unique<Part>(*this);
+    later[part - 1]->binner.bin_range(shared, begin(part), begin(part + 1));
+  };
+  job_->pool->parallel_for(static_cast<int>(parts), run, job_->turn);
+  for (const std::unique_ptr<Part>& part : later) append(*part);
+}
+
+void PrimitiveBinner::append(Part& part) {
+  const PrimitiveBinner& binner = part.binner;
+  const auto first = kept_->begin() + static_cast<std::ptrdiff_t>(binner.first_kept_);
+  const auto to = kept_->begin() + static_cast<std::ptrdiff_t>(num_kept_);
+  if (!binner.clipped_.empty())
+    for (auto p = first; p != first + binner.num_kept_; ++p)
+      if (p->clipped >= 0) p->clipped += static_cast<int32_t>(clipped_.size());
+  if (first != to) std::copy(first, first + binner.num_kept_, to);
+  clipped_.insert(clipped_.end(), binner.clipped_.begin(), binner.clipped_.end());
+  for (size_t t = 0; t < part.result.tiles.size(); ++t) {
+    for (draw::ListEntry& entry : part.result.tiles[t]) entry.primitive += num_kept_;
+    result_.tiles[t].insert(result_.tiles[t].end(), part.result.tiles[t].begin(), part.result.tiles[t].end());
   }
+  num_kept_ += binner.num_kept_;
+  entries_ += binner.entries_;
+  counts_.add(part.counts);
+}
+
+uint64_t PrimitiveBinner::bin(draw::Draw* draw, const vpm::ShadedVertices& shaded, uint32_t draw_number,
+                              uint64_t max_entries) {
+  Shared shared{.shaded = &shaded,
+                .vertices = {},
+                .draw = draw,
+                .draw_number = draw_number,
+                .max_entries = max_entries};
+  load_vertices(shared);
+  const size_t parts = parts_of(shared);
+  if (parts > 1)
+    bin_parts(shared, parts);
+  else
+    bin_range(shared, 0, draw->primitives.size());
   draw->primitives.resize(num_kept_);
   draw->clipped = std::move(clipped_);
   return entries_;

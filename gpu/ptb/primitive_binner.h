@@ -2,9 +2,11 @@
 /// the tiles it may touch (cle-and-tiles.md 4.1, 4.2).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <vector>
 
+#include "gpu/base/job_context.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/perf/counters.h"
 #include "gpu/ptb/clipper.h"
@@ -17,8 +19,9 @@ namespace v3d::ptb {
 class PrimitiveBinner {
  public:
   /// @param fraction_bits  of the device profile: coord_fraction_bits()
+  /// @param job  the pool of which takes parts of large draws; null: everything is done by the caller
   PrimitiveBinner(const draw::DrawState& state, const draw::ShaderRecord& record, int fraction_bits,
-                  draw::BinResult* result, perf::Counts* counts);
+                  draw::BinResult* result, perf::Counts* counts, const JobContext* job = nullptr);
 
   /// Bins draw.primitives, whose vertices are those of `shaded`. What reaches no tile leaves draw.primitives;
   /// draw.clipped is filled.
@@ -32,9 +35,27 @@ class PrimitiveBinner {
   /// How the triangles of the draw are drawn.
   enum class Fill : uint8_t { kSolid, kLines, kPoints };
 
-  void load_vertices(const vpm::ShadedVertices& shaded);
+  /// What all parts of a draw that is binned at one time have in common.
+  struct Shared {
+    const vpm::ShadedVertices* shaded;
+    ScreenVertices vertices;
+    draw::Draw* draw;
+    uint32_t draw_number;
+    uint64_t max_entries;
+    std::atomic<uint64_t> entries{0};  // that parts have told of
+  };
+  struct Part;
+
+  void load_vertices(Shared& to) const;
+  void load_group(uint32_t group, Shared& to) const;
+  size_t parts_of(const Shared& shared) const;
+  void bin_parts(Shared& shared, size_t parts);
+  void bin_range(Shared& shared, size_t begin, size_t end);
+  void append(Part& part);
+  static draw::BinResult empty_lists(const draw::BinResult& of);
+  bool has_room();
   void bin_primitive(const draw::Primitive& p, uint8_t vertices);
-  void bin_triangles(const draw::Primitive* triangles, uint64_t max_entries);
+  void bin_triangles(const draw::Primitive* triangles);
   void bin_triangle(const draw::Primitive& p);
   void bin_solid(draw::Primitive p, uint16_t codes);
   void bin_outline(draw::Primitive p);
@@ -45,11 +66,15 @@ class PrimitiveBinner {
   float point_size(uint32_t vertex) const;
   uint32_t layer_of(const draw::Primitive& p) const;
   void keep(const draw::Primitive& p, uint32_t entries);
-  draw::ListEntry next_entry() const { return {draw_number_, num_kept_}; }
+  draw::ListEntry next_entry() const { return {shared_->draw_number, num_kept_}; }
+  const ScreenVertices& vertices() const { return shared_->vertices; }
 
   const draw::DrawState& state_;
+  const draw::ShaderRecord& record_;
+  const int fraction_bits_;
   draw::BinResult& result_;
   perf::Counts& counts_;
+  const JobContext* const job_;
   const bool clips_;  ///< else only screen positions count
   const bool size_in_vertices_;
   const Fill fill_;
@@ -58,13 +83,14 @@ class PrimitiveBinner {
   TileLists lists_;
   TriangleSorter sorter_;
 
-  // The piece being binned
-  const vpm::ShadedVertices* shaded_ = nullptr;
-  uint32_t draw_number_ = 0;
-  uint64_t entries_ = 0;
+  // The range of a piece that is being binned
+  Shared* shared_ = nullptr;
+  uint64_t entries_ = 0, told_entries_ = 0;
+  uint64_t all_entries_ = 0;  // of all parts, when this one told of its own
   bool was_clipped_ = false;  // the primitive at hand went through the clipper
-  ScreenVertices vertices_;
-  std::vector<draw::Primitive>* kept_ = nullptr;  // the first num_kept_ are those that are drawn
+  /// Primitives that are drawn: num_kept_ from first_kept_ on.
+  std::vector<draw::Primitive>* kept_ = nullptr;
+  size_t first_kept_ = 0;
   uint32_t num_kept_ = 0;
   std::vector<draw::ClippedPolygon> clipped_;
 };

@@ -68,10 +68,10 @@ struct Scene {
     draw.vertices_per_primitive = static_cast<uint8_t>(v.size());
     draw.primitives.push_back(p);
   }
-  uint64_t bin() {
+  uint64_t bin(const JobContext* job = nullptr, uint64_t max_entries = ~uint64_t{0}) {
     draw.state = state;
-    PrimitiveBinner binner(state, record, 6, &result, &counts);
-    return binner.bin(&draw, shaded, 0, ~uint64_t{0});
+    PrimitiveBinner binner(state, record, 6, &result, &counts, job);
+    return binner.bin(&draw, shaded, 0, max_entries);
   }
   bool listed(uint32_t column, uint32_t row, uint32_t primitive, uint32_t layer = 0) const {
     for (const draw::ListEntry& e : result.tiles[(layer * result.tiles_y + row) * result.tiles_x + column])
@@ -304,6 +304,67 @@ Scene any_scene(std::mt19937& random) {
       s.vertex({coordinate(), coordinate()}, static_cast<float>(random() % 10) / 8);
   }
   return s;
+}
+
+void expect_same_draw(const Scene& got, const Scene& want) {
+  ASSERT_EQ(got.result.tiles, want.result.tiles);
+  ASSERT_EQ(got.draw.primitives.size(), want.draw.primitives.size());
+  for (size_t i = 0; i < want.draw.primitives.size(); ++i) {
+    const draw::Primitive &a = got.draw.primitives[i], &b = want.draw.primitives[i];
+    ASSERT_EQ(a.primitive_id, b.primitive_id);
+    ASSERT_EQ(a.provoking, b.provoking);
+    ASSERT_EQ(a.back_facing, b.back_facing);
+    ASSERT_EQ(a.clipped, b.clipped);
+    ASSERT_TRUE(std::equal(a.vertex, a.vertex + 3, b.vertex));
+  }
+  ASSERT_EQ(got.draw.clipped.size(), want.draw.clipped.size());
+  for (size_t i = 0; i < want.draw.clipped.size(); ++i)
+    ASSERT_EQ(got.draw.clipped[i].num_corners, want.draw.clipped[i].num_corners);
+  for (const auto counter : {perf::kPtbPrimitivesOutside, perf::kPtbPrimitivesReversed,
+                             perf::kPtbPrimitivesBinned, perf::kPtbPrimitivesClipped})
+    ASSERT_EQ(perf::Counts(got.counts)[counter], perf::Counts(want.counts)[counter]) << counter;
+}
+
+/// 9000 triangles of any_scene(), numbered.
+Scene many_triangles(std::mt19937& random) {
+  Scene s = any_scene(random);
+  for (uint32_t i = 0; i < 9000; ++i) {
+    const auto first = static_cast<uint32_t>(random() % 98);
+    s.add({first, random() % 4 ? first + 1 : first, first + 2});
+    s.draw.primitives.back().primitive_id = i;
+  }
+  return s;
+}
+
+TEST(PrimitiveBinner, PartsOfLargeDrawsFollowEachOther) {
+  TestJob pool(chip::default_profile(), 3);
+  std::mt19937 random(21);
+  size_t kept = 0;
+  for (int round = 0; round < 12; ++round) {
+    Scene alone = many_triangles(random);
+    Scene together = alone;
+    ASSERT_EQ(together.bin(&pool.job()), alone.bin());
+    expect_same_draw(together, alone);
+    kept += alone.draw.primitives.size();
+  }
+  EXPECT_GT(kept, 10000u);
+}
+
+TEST(PrimitiveBinner, PartsShareTheRoomForEntries) {
+  TestJob pool(chip::default_profile(), 3);
+  std::mt19937 random(22);
+  int cases = 0;
+  for (int round = 0; round < 12; ++round) {
+    const Scene scene = many_triangles(random);
+    Scene all = scene;
+    const uint64_t entries = all.bin();
+    if (entries < 5000) continue;
+    ++cases;
+    Scene fits = scene, too_many = scene;
+    EXPECT_EQ(fits.bin(&pool.job(), entries), entries);
+    EXPECT_GT(too_many.bin(&pool.job(), entries / 2), entries / 2);
+  }
+  EXPECT_GT(cases, 2);
 }
 
 /// Whole groups of 16 triangles take a way of their own; a triangle alone never does.
