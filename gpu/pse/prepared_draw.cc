@@ -60,10 +60,9 @@ void transpose(const Lanes* from, uint32_t rows, const ptb::ScreenTransform& scr
   const uint32_t first = group * kLanes;
   const uint32_t count = std::min<uint32_t>(kLanes, prepared.num_vertices - first);
   uint32_t* const to = prepared.vertices.data() + size_t{first} * prepared.stride;
-  rows = std::min(rows, prepared.stride);  // a multiple of four
-  for (uint32_t row = 0; row < rows; row += 4) {
+  for (uint32_t row = 0; row < prepared.stride; row += 4) {
     Lanes four[4] = {};
-    std::copy_n(from + row, std::min(rows - row, 4u), four);
+    if (row < rows) std::copy_n(from + row, std::min(rows - row, 4u), four);
     if (row == kRowX) {
       four[kRowX] = as_uint(screen.x(as_int(four[kRowX])));
       four[kRowY] = as_uint(screen.y(as_int(four[kRowY])));
@@ -103,7 +102,9 @@ void shade_vertices(const JobContext& job, vpm::VertexStages& stages, PreparedDr
                {.begin =
                     [&p](uint32_t count) {
                       p.num_vertices = count;
-                      p.vertices.assign(size_t{count} * p.stride + kLanes, 0);
+                      const size_t words = size_t{count} * p.stride;
+                      p.vertices.resize(words + kLanes);
+                      std::fill_n(p.vertices.begin() + static_cast<std::ptrdiff_t>(words), kLanes, 0u);
                     },
                 .take = [&p, &screen](uint32_t group, const Lanes* data,
                                       uint32_t rows) { transpose(data, rows, screen, group, p); }});

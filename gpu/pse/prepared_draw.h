@@ -8,6 +8,7 @@
 
 #include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
+#include "gpu/base/raw_vector.h"
 #include "gpu/pse/tile_renderer.h"
 #include "gpu/qpu/run/program_cache.h"
 
@@ -31,7 +32,7 @@ struct PreparedDraw {
   /// the record says so, the point size; then the varyings.
   uint32_t num_vertices = 0;
   uint32_t stride = 0;             ///< words of a vertex
-  std::vector<uint32_t> vertices;  ///< with 16 words of slack at the end
+  RawVector<uint32_t> vertices;  ///< with 16 words of slack at the end
   const uint32_t* vertex(uint32_t index) const { return vertices.data() + size_t{index} * stride; }
   /// A geometry program may emit fewer vertices than it did when it was binned.
   /// @param count  of p.vertex

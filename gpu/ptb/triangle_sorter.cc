@@ -10,14 +10,14 @@ namespace v3d::ptb {
 namespace {
 
 template <typename T>
-T lane(const std::vector<Lanes>& of, uint32_t v) {
+T lane(const RawVector<Lanes>& of, uint32_t v) {
   T word;
   std::memcpy(&word, reinterpret_cast<const char*>(of.data()) + size_t{v} * sizeof(word), sizeof(word));
   return word;
 }
 
 /// Position v of the vertices, for 16 of them.
-Lanes gather(const std::vector<Lanes>& of, Lanes v) {
+Lanes gather(const RawVector<Lanes>& of, Lanes v) {
   return look_up(reinterpret_cast<const uint32_t*>(of.data()), v);
 }
 

@@ -3,9 +3,9 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "gpu/base/lanes.h"
+#include "gpu/base/raw_vector.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/ptb/tile_lists.h"
 
@@ -13,8 +13,8 @@ namespace v3d::ptb {
 
 /// Vertices of a piece as the binner needs them.
 struct ScreenVertices {
-  std::vector<Lanes> x, y;   ///< 1/64 px, signed
-  std::vector<Lanes> codes;  ///< of the clipper
+  RawVector<Lanes> x, y;   ///< 1/64 px, signed
+  RawVector<Lanes> codes;  ///< of the clipper
 
   void resize(uint32_t groups);
   ScreenPoint point(uint32_t v) const;

@@ -139,7 +139,7 @@ bool GeometryStage::append_vertex(const Lanes* segment, int lane, uint32_t first
     return false;
   }
   const uint32_t vertex = out_.count++;
-  if (vertex % kLanes == 0) out_.data.resize(out_.data.size() + out_.rows);
+  if (vertex % kLanes == 0) out_.data.resize(out_.data.size() + out_.rows, Lanes{});
   Lanes* rows = out_.data.data() + size_t{vertex / kLanes} * out_.rows;
   for (uint32_t r = 0; r < out_.rows; ++r) rows[r][vertex % kLanes] = segment[first_row + r][lane];
   out_.strip_start.push_back(header.strip_start);

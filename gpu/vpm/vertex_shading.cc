@@ -96,8 +96,13 @@ ShadedVertices VertexStages::State::run_vertices(const draw::Draw& draw, Phase p
   out.data.resize(size_t{(out.count + kLanes - 1) / kLanes} * out.rows);
   run_batches(
       draw, phase,
-      [&out](uint32_t batch, const Worker&) { return out.data.data() + size_t{batch} * out.rows; },
+      [&out](uint32_t batch, const Worker&) {
+        Lanes* const rows = out.data.data() + size_t{batch} * out.rows;
+        std::fill_n(rows, out.rows, Lanes{});
+        return rows;
+      },
       [](uint32_t, const Lanes*) {});
+  if (job.ended()) std::fill(out.data.begin(), out.data.end(), Lanes{});  // batches may be missing
   return out;
 }
 

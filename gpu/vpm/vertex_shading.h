@@ -9,6 +9,7 @@
 
 #include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
+#include "gpu/base/raw_vector.h"
 #include "gpu/draw/bin_result.h"
 
 namespace v3d::vpm {
@@ -18,7 +19,7 @@ enum class Phase : uint8_t { kBin, kRender };
 /// Output rows of shaded vertices, 16 vertices side by side.
 struct ShadedVertices {
   uint32_t rows = 0, count = 0;
-  std::vector<Lanes> data;  ///< [vertex / 16 * rows + row], lane vertex % 16
+  RawVector<Lanes> data;  ///< [vertex / 16 * rows + row], lane vertex % 16
   /// Geometry stage only, per emitted vertex: starts a new strip; layer.
   std::vector<uint8_t> strip_start, layer;
   /// Geometry stage only: emitted vertices of each (input primitive, invocation).

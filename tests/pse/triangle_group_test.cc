@@ -37,7 +37,7 @@ class TriangleGroupTest : public testing::Test {
   TriangleGroupTest() {
     draw_.num_vertices = 3 * kLanes;
     draw_.stride = 4;
-    draw_.vertices.resize(size_t{draw_.num_vertices} * draw_.stride + kLanes);
+    draw_.vertices.resize(size_t{draw_.num_vertices} * draw_.stride + kLanes, 0);
     for (uint32_t i = 0; i < kLanes; ++i) {
       triangles_[i].vertex[0] = 3 * i;
       triangles_[i].vertex[1] = 3 * i + 1;

@@ -58,7 +58,7 @@ struct Scene {
   }
   uint32_t raw(std::array<uint32_t, 8> words) {
     const uint32_t v = shaded.count++;
-    if (v % kLanes == 0) shaded.data.resize(shaded.data.size() + shaded.rows);
+    if (v % kLanes == 0) shaded.data.resize(shaded.data.size() + shaded.rows, Lanes{});
     for (uint32_t r = 0; r < 8; ++r) shaded.data[v / kLanes * shaded.rows + r][v % kLanes] = words[r];
     return v;
   }
@@ -476,7 +476,7 @@ TEST(PrimitiveBinner, EmptyWindowAndMissingPositionsDrawNothing) {
   Scene t;
   t.shaded.rows = 4;
   t.shaded.count = 3;
-  t.shaded.data.resize(4);
+  t.shaded.data.resize(4, Lanes{});
   t.add({0, 1, 2});
   EXPECT_EQ(t.bin(), 0u);
 }
