@@ -14,10 +14,6 @@ template <typename T>
 struct RawAllocator : std::allocator<T> {
   static_assert(std::is_trivially_copyable_v<T>);
   template <typename U>
-  struct rebind {
-    using other = RawAllocator<U>;
-  };
-  template <typename U>
   void construct(U* at) {
     ::new (static_cast<void*>(at)) U;
   }

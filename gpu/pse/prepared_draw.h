@@ -31,7 +31,7 @@ struct PreparedDraw {
   /// Word 0, 1: screen x, y in 1/64 px, absolute; 2: z; 3: 1/W; then, 1 word if
   /// the record says so, the point size; then the varyings.
   uint32_t num_vertices = 0;
-  uint32_t stride = 0;             ///< words of a vertex
+  uint32_t stride = 0;           ///< words of a vertex
   RawVector<uint32_t> vertices;  ///< with 16 words of slack at the end
   const uint32_t* vertex(uint32_t index) const { return vertices.data() + size_t{index} * stride; }
   /// A geometry program may emit fewer vertices than it did when it was binned.
