@@ -173,7 +173,7 @@ bool FragmentStage::end_draw() {
   test_waiting();
   shade_waiting();
   draw_ = nullptr;
-  counts_[perf::kTlbQuadsWritten] += kQuads * std::exchange(thread_.tlb_block.written, 0);
+  tile_->count(thread_.tlb_block);
   return !job_.stopped();
 }
 
@@ -397,7 +397,8 @@ void FragmentStage::shade_pass(const Primitives<kOne>& primitives, const Positio
     compute_varyings(primitives, at, centroid);
   }
   thread_.restart();
-  if (batch_.is_block && replaced_pixels_ != nullptr) offer_block();
+  if (!multisample_) thread_.tlb_block.live = nonzero(batch_.coverage);
+  if (replaced_pixels_ != nullptr) offer_pixels();
   thread_.msf = batch_.coverage;
   thread_.pixel_x = batch_.x;
   thread_.pixel_y = batch_.y;
@@ -437,12 +438,20 @@ void FragmentStage::compute_varyings(const Primitives<kOne>& primitives, const P
   }
 }
 
-/// Lets the program replace the pixels of the batch, if it has all of them.
-void FragmentStage::offer_block() {
-  if (nonzero(batch_.coverage) != kAllLanes) return;
-  const uint32_t x = batch_.x[0] & (tile_width_ - 1), y = batch_.y[0] & (tile_height_ - 1);
-  thread_.tlb_block.top = replaced_pixels_ + (y * tile_width_ + 2 * x);
-  thread_.tlb_block.bottom = thread_.tlb_block.top + 2 * tile_width_;
+/// Lets the program replace the live pixels of the batch.
+void FragmentStage::offer_pixels() {
+  const Lanes words =
+      (((batch_.y & (tile_height_ - 1)) >> 1) * (tile_width_ >> 1) + ((batch_.x & (tile_width_ - 1)) >> 1)) *
+      4;
+  std::array<uint32_t*, kQuads>& quads = thread_.tlb_block.quads;
+  if (batch_.is_block) {
+    quads[0] = replaced_pixels_ + words[0];
+    quads[1] = quads[0] + kQuads;
+    quads[2] = quads[0] + 2 * tile_width_;
+    quads[3] = quads[2] + kQuads;
+    return;
+  }
+  for (int q = 0; q < kQuads; ++q) quads[static_cast<size_t>(q)] = replaced_pixels_ + words[4 * q];
 }
 
 void FragmentStage::run_program() {

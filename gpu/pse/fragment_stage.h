@@ -82,7 +82,7 @@ class FragmentStage {
   void compute_payload(const Primitives<kOne>& primitives, const Position& at, const Position& centroid);
   template <bool kOne>
   void compute_varyings(const Primitives<kOne>& primitives, const Position& at, const Position& centroid);
-  void offer_block();
+  void offer_pixels();
   void run_program();
 
   const JobContext& job_;

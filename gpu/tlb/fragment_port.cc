@@ -47,15 +47,19 @@ void FragmentPort::test_late(qpu::Thread& thread, const LanesF* z, int z_step, L
     batch_->coverage &= thread.msf;
     depth_test_.run(tile_, *batch_, z, z_step, batch_->coverage);
     thread.msf = batch_->coverage;
-    if (nonzero(batch_->coverage) != kAllLanes) thread.tlb_block.top = nullptr;
+    set_live(thread);
     return;
   }
-  thread.tlb_block.top = nullptr;
   const Lanes lanes = as_uint(expand(exec));
   Lanes coverage = thread.msf & batch_->coverage & lanes;
   depth_test_.run(tile_, *batch_, z, z_step, coverage);
   thread.msf = (thread.msf & ~lanes) | coverage;
   batch_->coverage = (batch_->coverage & ~lanes) | coverage;
+  set_live(thread);
+}
+
+void FragmentPort::set_live(qpu::Thread& thread) const {
+  if (!tile_.config.multisample) thread.tlb_block.live = nonzero(batch_->coverage);
 }
 
 void FragmentPort::write_depth(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes z, LaneMask exec) {
@@ -114,6 +118,15 @@ void FragmentPort::count_written(uint32_t rt, uint32_t pixels) {
   const uint32_t pairs = pixels & (pixels >> 1), whole = pairs & (pairs >> 2) & 0x1111u;
   tile_.counts[perf::kTlbQuadsWritten] += static_cast<uint64_t>(std::popcount(quads));
   tile_.counts[perf::kTlbPartialQuadsWritten] += static_cast<uint64_t>(std::popcount(quads & ~whole));
+}
+
+void FragmentPort::count(qpu::TlbBlock& done) {
+  constexpr uint64_t kQuads = 4;
+  tile_.occlusion += kLanes * done.tested;
+  tile_.counts[perf::kTlbQuadsZStencilPass] += kQuads * done.tested;
+  tile_.counts[perf::kTlbQuadsWritten] += kQuads * done.whole + done.some_quads;
+  tile_.counts[perf::kTlbPartialQuadsWritten] += done.split_quads;
+  done = {};
 }
 
 void FragmentPort::read_color(qpu::Thread&, const qpu::TlbSpec& spec, Lanes* words) {

@@ -23,12 +23,17 @@ class FragmentPort final : public qpu::TlbPort {
   void write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, const Lanes* words, LaneMask exec) override;
   void write_depth(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes z, LaneMask exec) override;
   void read_color(qpu::Thread& thread, const qpu::TlbSpec& spec, Lanes* words) override;
-  qpu::TlbBinding binding() const override { return {write_halves, write_invariant_depth, !late_test_}; }
+  qpu::TlbBinding binding() const override {
+    return {write_halves, write_invariant_depth, !late_test_, late_test_ && !tests_depth()};
+  }
+  /// Adds what a thread did by itself in the draw, and begins anew.
+  void count(qpu::TlbBlock& done);
 
  private:
   static void write_halves(qpu::Thread& thread, LaneMask exec);
   static void write_invariant_depth(qpu::Thread& thread, LaneMask exec);
   void test_late(qpu::Thread& thread, const LanesF* z, int z_step, LaneMask exec);
+  void set_live(qpu::Thread& thread) const;
   const ColorWrite& ready_write(uint32_t rt);
   template <typename Write>
   void write(uint32_t rt, const qpu::Thread& thread, LaneMask exec, const Write& words_to);

@@ -52,6 +52,8 @@ uint32_t* TileBuffer::replaced_pixels() { return state_->port.replaced_pixels();
 void TileBuffer::test() { state_->port.test_early(); }
 bool TileBuffer::tests_depth() const { return state_->port.tests_depth(); }
 
+void TileBuffer::count(qpu::TlbBlock& done) { state_->port.count(done); }
+
 uint64_t TileBuffer::take_occlusion_count() { return std::exchange(state_->tile.occlusion, 0); }
 
 perf::Counts& TileBuffer::counts() { return state_->tile.counts; }

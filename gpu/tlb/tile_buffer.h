@@ -107,6 +107,9 @@ class TileBuffer {
   /// Whether the tests of the draw, early or late, look at the depths of its batch.
   bool tests_depth() const;
 
+  /// Counts what the programs of the draw did without its port, and clears that.
+  void count(qpu::TlbBlock& done);
+
   /// Samples counted since the last call, for the draw's occlusion counter.
   uint64_t take_occlusion_count();
 

@@ -383,26 +383,59 @@ TEST_F(Port, PixelsAreReplacedByWholeRgba8ColorsAlone) {
   EXPECT_FALSE(replaced(config, state));
 }
 
-/// A late test that leaves lanes behind takes the block that a program might have stored whole.
-TEST_F(Port, LateTestsTakeTheBlockOfBatchesThatFail) {
-  fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
+/// What a late test takes from the batch a program may not store by itself.
+TEST_F(Port, LateTestsTakeTheLanesThatFail) {
   draw::DrawState state;
+  state.cfg.z_write = true;
   state.cfg.depth_func = Compare::kLess;
-  uint32_t pixels[kLanes] = {};
   for (const bool fails : {false, true}) {
+    fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
     FragmentBatch batch = square_batch(0, 0, false);
     batch.z[0] = splat(0.5f);
     if (fails) batch.z[0][5] = 1.0f;
     qpu::Thread& thread = fixture_.thread();
     thread.msf = batch.coverage;
     thread.tlb = &fixture_.tile().fragment_port(state, batch, true);
-    thread.tlb_block = {pixels, pixels + 8, 0};
+    thread.tlb_block.live = kAllLanes;
     thread.tlb->binding().write_depth(thread, kAllLanes);
-    EXPECT_EQ(thread.tlb_block.top == nullptr, fails);
-    thread.tlb_block.top = pixels;
-    thread.tlb->write_depth(thread, spec_depth(true), splat(0u), 0x7fff);
-    EXPECT_EQ(thread.tlb_block.top, nullptr);
+    EXPECT_EQ(thread.tlb_block.live, fails ? kAllLanes & ~(1u << 5) : kAllLanes);
+    thread.tlb->write_depth(thread, spec_depth(true), splat(0u), 1u << 7);  // which no longer is less
+    EXPECT_EQ(thread.tlb_block.live, kAllLanes & ~(1u << 7) & ~(fails ? 1u << 5 : 0u));
   }
+}
+
+/// Late tests that look at no depth say so, and what programs then count by themselves is what they count.
+TEST_F(Port, TestsThatOnlyCountMayBeLeftOut) {
+  fixture_.configure(TileFixture::one_target(ColorType::k8, 0));
+  draw::DrawState state;
+  FragmentBatch batch = square_batch(0, 0, false);
+  qpu::Thread& thread = fixture_.thread();
+  for (const bool compares : {false, true}) {
+    state.cfg.depth_func = compares ? Compare::kLess : Compare::kAlways;
+    for (const bool late : {false, true}) {
+      const qpu::TlbBinding binding = fixture_.tile().fragment_port(state, batch, late).binding();
+      EXPECT_EQ(binding.counts_depth, late && !compares);
+      EXPECT_EQ(binding.drops_depth, !late);
+    }
+  }
+  state.cfg.depth_func = Compare::kAlways;
+  perf::Counts& counts = fixture_.tile().counts();
+  std::array<uint64_t, 2> passed{}, samples{};
+  for (const size_t itself : {0, 1}) {
+    thread.tlb = &fixture_.tile().fragment_port(state, batch, true);
+    thread.msf = batch.coverage = splat(1u);
+    counts = {};
+    thread.tlb_block = {};
+    itself ? void(thread.tlb_block.tested = 1) : thread.tlb->binding().write_depth(thread, kAllLanes);
+    fixture_.tile().count(thread.tlb_block);
+    EXPECT_EQ(thread.tlb_block.tested, 0u);
+    passed[itself] = counts[perf::kTlbQuadsZStencilPass];
+    samples[itself] = fixture_.tile().take_occlusion_count();
+  }
+  EXPECT_EQ(passed[0], 4u);
+  EXPECT_EQ(samples[0], 16u);
+  EXPECT_EQ(passed[1], passed[0]);
+  EXPECT_EQ(samples[1], samples[0]);
 }
 
 TEST_F(Port, StateOfTheLastCallCounts) {

@@ -45,7 +45,8 @@ void Thread::restart() {
   observer = nullptr;
   hang = {};
   meeting = {};
-  tlb_block.top = nullptr;
+  tlb_block.quads[0] = nullptr;
+  tlb_block.live = 0;
 
   // The queues and parameters behind the counts need no initial value.
   Pending& p = pending;

@@ -1,6 +1,7 @@
 /// State of one QPU thread and the ports through which it reaches the fixed-function blocks.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,14 +39,21 @@ struct TlbBinding {
   /// write_depth() of the rasteriser's depth. Null: there is no such way.
   void (*write_depth)(Thread& thread, LaneMask exec) = nullptr;
   bool drops_depth = false;  ///< write_depth() does nothing
+  /// Where all pixels of TlbBlock are live and no condition holds back a lane, write_depth() does nothing but
+  /// add 1 to TlbBlock::tested.
+  bool counts_depth = false;
 };
 
-/// The pixels of a batch in render target 0, where compiled code may replace all of them, as rgba8, by
-/// itself.
+/// The pixels of a batch, for what compiled code does by itself; and what it did since the draw began.
 struct TlbBlock {
-  uint32_t* top = nullptr;     ///< lanes 0..7; null: it may not
-  uint32_t* bottom = nullptr;  ///< lanes 8..15
-  uint64_t written = 0;        ///< batches so far
+  /// In render target 0, the four pixels of each quad, where programs replace them as rgba8. The first is
+  /// null: compiled code may not do that. Those of quads without live pixels may be anywhere in the target.
+  std::array<uint32_t*, 4> quads{};
+  LaneMask live = 0;         ///< pixels that have coverage; 0 in multisampled frames
+  uint64_t tested = 0;       ///< batches; @see TlbBinding::counts_depth
+  uint64_t whole = 0;        ///< batches of which all pixels were replaced
+  uint64_t some_quads = 0;   ///< of other batches, quads of which pixels were replaced
+  uint64_t split_quads = 0;  ///< of those, the ones of which not all were
 };
 
 /// The tile buffer as a fragment program sees it; implemented by gpu/tlb. One call per complete access

@@ -156,7 +156,9 @@ class Emitter final : public ProgramEmitter {
   void begin_color(const Place& to, const Zmm& value, const Opmask* exec, bool surely);
   void halves_to_bytes(const Zmm& second);
   void end_color(const Place& to, const Zmm& value);
-  void drop_depth(const Place& to, const Zmm& value, const Opmask* exec);
+  void store_pixels(bool masked);
+  void count_quads();
+  void pass_depth(const Place& to, const Zmm& value, const Opmask* exec);
   void call_later(const Place& to, const Zmm& value, const Opmask* exec, Label& from, Label& back);
   void launch_general(const Place& to, const Zmm& value, const Opmask* exec);
   void launch_texture(const Place& to, const Zmm& value, const Opmask* exec);

@@ -16,6 +16,12 @@ namespace v3d::qpu::jit::avx512 {
 
 using Xbyak::Xmm;
 
+namespace {
+
+constexpr size_t kBlock = offsetof(Thread, tlb_block);
+
+}  // namespace
+
 // ---- Streams
 
 void Emitter::load_unifa(const Zmm& to) { vpbroadcastd(to, next_unifa()); }
@@ -110,12 +116,14 @@ void Emitter::begin_color(const Place& to, const Zmm& value, const Opmask* exec,
   jb(may_end ? second : otherwise, T_NEAR);
   cmp(dword[kThread + offsetof(Thread, tlb_config)], ~0u);
   jne(otherwise, T_NEAR);
+  static_assert(kNeed == kHave + 1);
   const TlbSpec spec = decode_tlb_spec(kTlbHalves);
-  uint8_t bytes[sizeof(spec)];
-  std::memcpy(bytes, &spec, sizeof(spec));
-  for (size_t n = 0; n < sizeof(spec); ++n) mov(byte[kThread + kSpec + n], bytes[n]);
-  mov(byte[kThread + kHave], 1);
-  mov(byte[kThread + kNeed], spec.words);
+  uint32_t first;
+  static_assert(sizeof(spec) == sizeof(first) + 1);
+  std::memcpy(&first, &spec, sizeof(first));
+  mov(dword[kThread + kSpec], first);
+  mov(byte[kThread + kSpec + sizeof(first)], reinterpret_cast<const uint8_t*>(&spec)[sizeof(first)]);
+  mov(word[kThread + kHave], 1 | spec.words << 8);
   mov(byte[kThread + in_pending(offsetof(Pending, tlb_reading))], 0);
   mov(byte[kThread + in_pending(offsetof(Pending, tlb_halves))], 1);
   exec_to(eax, exec);
@@ -158,11 +166,11 @@ void Emitter::halves_to_bytes(const Zmm& second) {
   }
 }
 
-/// The second word of two, in place where Thread::tlb_block is known and all lanes are live.
+/// The second word of two, in place where Thread::tlb_block says so.
 void Emitter::end_color(const Place& to, const Zmm& value) {
-  constexpr size_t kHave = in_pending(offsetof(Pending, tlb_have)), kBlock = offsetof(Thread, tlb_block);
+  constexpr size_t kHave = in_pending(offsetof(Pending, tlb_have));
   static_assert(in_pending(offsetof(Pending, tlb_need)) == kHave + 1);
-  Label &otherwise = new_label(), &done = new_label();
+  Label &otherwise = new_label(), &some = new_label(), &done = new_label();
   call_later(to, value, nullptr, otherwise, done);
   movzx(eax, word[kThread + kHave]);
   cmp(eax, 0x0201);
@@ -172,35 +180,82 @@ void Emitter::end_color(const Place& to, const Zmm& value) {
   movzx(eax, word[kThread + in_pending(offsetof(Pending, tlb_exec))]);
   cmp(eax, kAllLanes);
   jne(otherwise, T_NEAR);
-  mov(rax, qword[kThread + kBlock + offsetof(TlbBlock, top)]);
-  test(rax, rax);
-  jz(otherwise, T_NEAR);
+  cmp(qword[kThread + kBlock + offsetof(TlbBlock, quads)], 0);
+  je(otherwise, T_NEAR);
   vmovdqa64(kTemp, at(offsetof(Thread, msf)));
   vptestmd(kScratchMask, kTemp, constant(1));
-  kortestw(kScratchMask, kScratchMask);
-  jnc(otherwise, T_NEAR);
-  mov(rdx, qword[kThread + kBlock + offsetof(TlbBlock, bottom)]);
+  kmovw(ecx, kScratchMask);
+  movzx(eax, word[kThread + kBlock + offsetof(TlbBlock, live)]);
+  and_(ecx, eax);
+  xor_(eax, eax);
+  mov(word[kThread + kHave], ax);
+  cmp(ecx, kAllLanes);
+  jne(some, T_NEAR);
   halves_to_bytes(value);
-  const auto store = [this](const Zmm& red_green, const Zmm& blue_alpha, const Xbyak::Reg64& pixels) {
-    const Xmm low(kTemp3.getIdx()), first(red_green.getIdx()), second(blue_alpha.getIdx());
-    vpunpcklwd(low, first, second);
-    vpunpckhwd(first, first, second);
-    vmovdqu(xword[pixels], low);
-    vmovdqu(xword[pixels + 16], first);
-  };
-  store(kTemp, kTemp2, rax);
-  store(kUnpackedA, kUnpackedB, rdx);
-  inc(qword[kThread + kBlock + offsetof(TlbBlock, written)]);
-  mov(word[kThread + kHave], 0);
+  store_pixels(false);
+  inc(qword[kThread + kBlock + offsetof(TlbBlock, whole)]);
   L(done);
+  later_in_node([this, value, &some, &done, pins = pins_] {
+    L(some);
+    pins_ = pins;
+    test(ecx, ecx);
+    jz(done, T_NEAR);
+    halves_to_bytes(value);
+    store_pixels(true);
+    count_quads();
+    jmp(done, T_NEAR);
+  });
 }
 
-/// write_tlb() of the interpreter, for depth that nobody wants: the word that configures is taken.
-void Emitter::drop_depth(const Place& to, const Zmm& value, const Opmask* exec) {
+/// What halves_to_bytes() made. @param masked  only the lanes of ecx
+void Emitter::store_pixels(bool masked) {
+  const Zmm words[] = {kTemp, kTemp2, kUnpackedA,
+                       kUnpackedB};  // red and green, blue and alpha; those of 8..15
+  const Xmm low(kTemp3.getIdx());
+  const auto store = [&](int quad, const Xmm& pixels) {
+    mov(rax, qword[kThread + kBlock + offsetof(TlbBlock, quads) + 8 * static_cast<size_t>(quad)]);
+    if (!masked) return vmovdqu(xword[rax], pixels);
+    mov(edx, ecx);
+    if (quad != 0) shr(edx, 4 * quad);
+    kmovw(kScratchMask, edx);
+    vmovdqu32(xword[rax] | kScratchMask, pixels);
+  };
+  for (int half = 0; half < 2; ++half) {
+    const Xmm first(words[2 * half].getIdx()), second(words[2 * half + 1].getIdx());
+    vpunpcklwd(low, first, second);
+    vpunpckhwd(first, first, second);
+    store(2 * half, low);
+    store(2 * half + 1, first);
+  }
+}
+
+/// Quads with lanes of ecx, and those with some but not all, of a batch that is not whole.
+void Emitter::count_quads() {
+  constexpr uint32_t kFirstOfQuads = 0x1111;
+  const auto of_quads = [this](const auto& join) {
+    mov(eax, ecx);
+    shr(eax, 1);
+    join(eax, ecx);
+    mov(edx, eax);
+    shr(edx, 2);
+    join(eax, edx);
+    and_(eax, kFirstOfQuads);
+    popcnt(eax, eax);
+  };
+  of_quads([this](const Reg32& to, const Reg32& from) { or_(to, from); });
+  add(qword[kThread + kBlock + offsetof(TlbBlock, some_quads)], rax);
+  add(qword[kThread + kBlock + offsetof(TlbBlock, split_quads)], rax);
+  of_quads([this](const Reg32& to, const Reg32& from) { and_(to, from); });
+  sub(qword[kThread + kBlock + offsetof(TlbBlock, split_quads)], rax);
+}
+
+/// write_tlb() of the interpreter, for depth that nobody wants, or that is only counted: the word that
+/// configures is taken.
+void Emitter::pass_depth(const Place& to, const Zmm& value, const Opmask* exec) {
   constexpr uint32_t kKind = 0xf0, kDepth = 0x80;
   constexpr size_t kHave = in_pending(offsetof(Pending, tlb_have));
   static_assert(in_pending(offsetof(Pending, tlb_need)) == kHave + 1);
-  Label &otherwise = new_label(), &done = new_label();
+  Label &otherwise = new_label(), &tested = new_label(), &passed = new_label(), &done = new_label();
   call_later(to, value, exec, otherwise, done);
   mov(eax, next_uniform());
   mov(ecx, eax);
@@ -208,12 +263,28 @@ void Emitter::drop_depth(const Place& to, const Zmm& value, const Opmask* exec) 
   cmp(ecx, kDepth);
   jne(otherwise, T_NEAR);
   cmp(byte[kThread + offsetof(Thread, tlb_binding.drops_depth)], 0);
-  je(otherwise, T_NEAR);
+  je(exec ? otherwise : tested, T_NEAR);
+  L(passed);
   shr(eax, 8);
   or_(eax, 0xff000000);
   mov(dword[kThread + offsetof(Thread, tlb_config)], eax);
   mov(word[kThread + kHave], 0);
   L(done);
+  if (exec) return;
+  later([this, &otherwise, &tested, &passed] {
+    L(tested);
+    cmp(byte[kThread + offsetof(Thread, tlb_binding.counts_depth)], 0);
+    je(otherwise, T_NEAR);
+    movzx(ecx, word[kThread + kBlock + offsetof(TlbBlock, live)]);
+    cmp(ecx, kAllLanes);
+    jne(otherwise, T_NEAR);
+    vmovdqa64(kTemp, at(offsetof(Thread, msf)));
+    vpcmpeqd(kScratchMask, kTemp, constant(1));
+    kortestw(kScratchMask, kScratchMask);
+    jnc(otherwise, T_NEAR);
+    inc(qword[kThread + kBlock + offsetof(TlbBlock, tested)]);
+    jmp(passed, T_NEAR);
+  });
 }
 
 bool Emitter::calls(const Place& to) const {
@@ -224,7 +295,7 @@ void Emitter::commit_port(const Place& to, const Zmm& value, const Opmask* exec)
   if (const auto begins = color_begins_.find(node_);
       to.effect == Effect::kTlb && !to.takes_uniform && begins != color_begins_.end())
     return begin_color(to, value, exec, begins->second);
-  if (to.effect == Effect::kTlb && to.takes_uniform) return drop_depth(to, value, exec);
+  if (to.effect == Effect::kTlb && to.takes_uniform) return pass_depth(to, value, exec);
   if (to.effect == Effect::kTlb && !exec) return end_color(to, value);
   if (calls(to)) return write_port_by_call(to, value, exec, to.takes_uniform);
   if (starts_texture(to.effect)) return launch_texture(to, value, exec);
