@@ -164,8 +164,17 @@ void FragmentStage::begin_draw(const PreparedDraw& draw) {
   thread_.num_varyings = draw.num_components();
   tests_depth_ = tile_->tests_depth();
   const qpu::HostProgram* const code = job_.watch ? nullptr : draw.program->compiled(thread_);
-  const auto reads = [&](qpu::Register r) { return code == nullptr || code->inputs().has(r); };
-  reads_ = {reads(isa_.fragment_w), reads(isa_.fragment_centroid_w), reads(isa_.fragment_z)};
+  const auto reads = [&](qpu::Register r) { return code == nullptr || code->inputs().registers.has(r); };
+  const auto reads_other = [&](bool qpu::HostProgram::Inputs::*what) {
+    return code == nullptr || code->inputs().*what;
+  };
+  using Inputs = qpu::HostProgram::Inputs;
+  reads_ = {reads(isa_.fragment_w),      reads(isa_.fragment_centroid_w), reads(isa_.fragment_z),
+            reads_other(&Inputs::pixel), reads_other(&Inputs::position),  reads_other(&Inputs::sample),
+            reads_other(&Inputs::facing)};
+  only_counts_ = draw.early_test && !tests_depth_ && !multisample_;
+  flat_words_of_ = nullptr;
+  series_.begin(*draw.program);
   needs_position_ = tests_depth_ || reads_.w || reads_.centroid_w || reads_.z || draw.num_components() != 0;
 }
 
@@ -173,6 +182,7 @@ bool FragmentStage::end_draw() {
   test_waiting();
   shade_waiting();
   draw_ = nullptr;
+  series_.end(thread_);
   tile_->count(thread_.tlb_block);
   return !job_.stopped();
 }
@@ -284,7 +294,9 @@ void FragmentStage::run_batch() {
   Position center;
   if (needs_position_) center = primitives.position(LanesF{}, LanesF{});
   if (tests_depth_) compute_depth(primitives, center);
-  if (draw_->early_test) {
+  if (only_counts_ && nonzero(batch_.coverage) == kAllLanes) {
+    ++thread_.tlb_block.tested;
+  } else if (draw_->early_test) {
     tile_->test();
     if (tests_depth_) {
       const LaneMask alive = nonzero(batch_.coverage);
@@ -367,6 +379,7 @@ void FragmentStage::shade(const Primitives<kOne>& primitives, const Position& ce
     if (setup.varyings_ready) continue;
     set_up_varyings(*draw_, setup.source, setup.coefficients);
     setup.varyings_ready = true;
+    flat_words_of_ = nullptr;
   }
   if (draw_->sample_shading) return shade_samples(primitives);
   if (!multisample_ || nonzero(batch_.coverage != 0xfu ? batch_.coverage : Lanes{}) == 0)
@@ -400,12 +413,16 @@ void FragmentStage::shade_pass(const Primitives<kOne>& primitives, const Positio
   if (!multisample_) thread_.tlb_block.live = nonzero(batch_.coverage);
   if (replaced_pixels_ != nullptr) offer_pixels();
   thread_.msf = batch_.coverage;
-  thread_.pixel_x = batch_.x;
-  thread_.pixel_y = batch_.y;
-  thread_.sample_x = __builtin_convertvector(as_int(batch_.x), LanesF) + 0.5f + offset_x;
-  thread_.sample_y = __builtin_convertvector(as_int(batch_.y), LanesF) + 0.5f + offset_y;
-  thread_.sample_id = splat(sample);
-  thread_.back_facing = batch_.back_facing;
+  if (reads_.pixel) {
+    thread_.pixel_x = batch_.x;
+    thread_.pixel_y = batch_.y;
+  }
+  if (reads_.position) {
+    thread_.sample_x = __builtin_convertvector(as_int(batch_.x), LanesF) + 0.5f + offset_x;
+    thread_.sample_y = __builtin_convertvector(as_int(batch_.y), LanesF) + 0.5f + offset_y;
+  }
+  if (reads_.sample) thread_.sample_id = splat(sample);
+  if (reads_.facing) thread_.back_facing = batch_.back_facing;
   run_program();
 }
 
@@ -430,11 +447,15 @@ template <bool kOne>
 void FragmentStage::compute_varyings(const Primitives<kOne>& primitives, const Position& at,
                                      const Position& centroid) {
   const uint32_t count = draw_->num_components();
+  // The words of the batch before are still there.
+  const bool same_words = kOne && flat_words_of_ == primitives.of[0];
+  flat_words_of_ = kOne ? primitives.of[0] : nullptr;
   for (uint32_t i = 0; i < count; ++i) {
     const auto plane = [i](const PrimitiveSetup& s) { return s.coefficients.plane(i); };
     varyings_[i].vp =
         draw_->is_flat[i] ? Lanes{} : as_uint(primitives.at(plane, draw_->is_centroid[i] ? centroid : at));
-    varyings_[i].c = primitives.words([i](const PrimitiveSetup& s) { return s.coefficients.c[i]; });
+    if (!same_words)
+      varyings_[i].c = primitives.words([i](const PrimitiveSetup& s) { return s.coefficients.c[i]; });
   }
 }
 
@@ -460,13 +481,18 @@ void FragmentStage::run_program() {
   thread_.uniforms = fs.uniforms;
   if (job_.watch) job_.watch->start("fragment", thread_);
   uint64_t left = job_.instruction_limit;
-  qpu::Stop stop;
-  do {
+  const auto take_slice = [&] {
     thread_.budget = std::min(left, kBudgetSlice);
     left -= thread_.budget;
+  };
+  take_slice();
+  qpu::Stop stop = series_.run(thread_);
+  while (stop == qpu::Stop::kBudget) {
+    if (job_.progress && !job_.progress->spend(kBudgetSlice)) left = 0;
+    if (left == 0 || job_.stopped()) break;
+    take_slice();
     stop = qpu::run(*draw_->program, thread_);
-    if (stop == qpu::Stop::kBudget && job_.progress && !job_.progress->spend(kBudgetSlice)) left = 0;
-  } while (stop == qpu::Stop::kBudget && left > 0 && !job_.stopped());
+  }
   counts_[perf::kQpuActive] += thread_.instructions;
   counts_[perf::kQpuFragmentClocks] += 4 * thread_.instructions;
   if (stop == qpu::Stop::kEnd || job_.stopped()) return;
@@ -475,7 +501,7 @@ void FragmentStage::run_program() {
                                  ? "waits at a compute barrier"
                                  : absl::StrCat("cannot go on: ", qpu::hang_text(thread_));
   job_.error->set_hang(absl::StrFormat("fragment program at 0x%08x %s (pixel %d, %d)", fs.code, reason,
-                                       thread_.pixel_x[0], thread_.pixel_y[0]));
+                                       batch_.x[0], batch_.y[0]));
 }
 
 }  // namespace v3d::pse

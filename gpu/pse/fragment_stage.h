@@ -9,6 +9,7 @@
 #include "gpu/pse/prepared_draw.h"
 #include "gpu/pse/varyings.h"
 #include "gpu/pse/waiting_quads.h"
+#include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/tlb/tile_buffer.h"
 
@@ -108,7 +109,11 @@ class FragmentStage {
   /// What its program looks at, of the payload.
   struct {
     bool w, centroid_w, z;
+    bool pixel, position, sample, facing;  // as qpu::HostProgram::Inputs
   } reads_{};
+  bool only_counts_ = false;  // early tests, one sample at a time, that pass whatever comes
+  const PrimitiveSetup* flat_words_of_ = nullptr;  // whose c all varyings_ have; may be null
+  qpu::Series series_;
   bool needs_position_ = true;                   // for depths, the payload or varyings
   uint32_t* replaced_pixels_ = nullptr;          // as the tile says for draw_
   tlb::FragmentBatch batch_;                     // the one that the port of the draw refers to

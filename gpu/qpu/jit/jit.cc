@@ -71,6 +71,18 @@ const TargetInfo kTargets[kNumTargets] = {
 };
 const TargetInfo& info(Target target) { return kTargets[static_cast<size_t>(target)]; }
 
+HostProgram::Inputs inputs_of(const flow::Flow& flow) {
+  const auto has = [&](std::initializer_list<Op> ops) {
+    return !flow.complete ||
+           std::any_of(flow.instructions.begin(), flow.instructions.end(), [&](const Instruction& i) {
+             return !i.is_branch && std::any_of(ops.begin(), ops.end(),
+                                                [&](Op op) { return i.add.op == op || i.mul.op == op; });
+           });
+  };
+  return {flow.blocks[flow.entry].live.registers, has({Op::kXcd, Op::kYcd}), has({Op::kFxcd, Op::kFycd}),
+          has({Op::kSampid}), has({Op::kRevf})};
+}
+
 /// @param list  who gets the code as text; may be empty
 /// @return nothing if the host refuses memory
 std::shared_ptr<const ProgramCode> compile_flow(Target target, const flow::Flow& flow, CodeContent content,
@@ -90,7 +102,7 @@ std::shared_ptr<const ProgramCode> compile_flow(Target target, const flow::Flow&
     const std::span<const uint8_t> code(emitter->getCode(), emitter->getSize());
     if (list) list(listing(flow, tables, code));
     tables.marks = {};
-    tables.inputs = flow.blocks[flow.entry].live.registers;
+    tables.inputs = inputs_of(flow);
     std::optional<CodeMemory> memory = CodeMemory::copy_of(code);
     if (!memory) return nullptr;
     return std::make_shared<ProgramCode>(std::move(content), *std::move(memory), std::move(tables),

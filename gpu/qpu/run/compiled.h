@@ -35,10 +35,18 @@ class HostProgram {
   /// Runs from thread.pc as far as there is code. @param thread  without observer
   /// @param entry  GPU address of the program
   virtual Leave run(Thread& thread, GpuAddr entry) const = 0;
+  /// The same for a thread behind reset() or restart() at its first instruction; behind kEnd only restart()
+  /// may follow, and what the registers hold is not known.
+  virtual Leave start(Thread& thread, GpuAddr entry) const = 0;
   /// True if the words at `entry` are still those that it was made of.
   virtual bool matches(Memory memory, GpuAddr entry) const = 0;
-  /// Registers whose values at thread start the program may use: others need none.
-  virtual RegisterSet inputs() const = 0;
+  /// What the program may use of that which a stage gives its threads: the rest needs no values.
+  struct Inputs {
+    RegisterSet registers;
+    bool pixel, position, sample,
+        facing;  ///< Thread::pixel_x and _y, sample_x and _y, sample_id, back_facing
+  };
+  virtual const Inputs& inputs() const = 0;
   /// Nothing is missing that the program can reach, but for what it computes at run time.
   virtual bool complete() const = 0;
   /// Of host memory.

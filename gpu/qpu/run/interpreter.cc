@@ -462,11 +462,12 @@ std::optional<Stop> execute(const Program& program, Thread& t) {
 }
 
 // Host code and interpreter take turns: the latter runs what the former leaves to it, up to the next block.
+/// @param leave  how the thread left the code before
 /// @param interpreted  how many instructions
-Stop run_compiled(const Program& program, const HostProgram& code, Thread& t, uint64_t& interpreted) {
+Stop go_on(const Program& program, const HostProgram& code, HostProgram::Leave leave, Thread& t,
+           uint64_t& interpreted) {
   using Why = HostProgram::Leave::Why;
-  for (;;) {
-    const HostProgram::Leave leave = code.run(t, program.entry());
+  for (;; leave = code.run(t, program.entry())) {
     std::optional<Stop> stop;
     switch (leave.why) {
       case Why::kEnd:
@@ -495,13 +496,33 @@ Stop run(const Program& program, Thread& thread) {
   const uint64_t before = thread.instructions;
   if (const HostProgram* const code = program.compiled(thread)) {
     uint64_t interpreted = 0;
-    const Stop stop = run_compiled(program, *code, thread, interpreted);
+    const Stop stop = go_on(program, *code, code->run(thread, program.entry()), thread, interpreted);
     program.count(thread, {thread.instructions - before - interpreted, interpreted});
     return stop;
   }
   const Stop stop = *execute<Mode::kToStop>(program, thread);
   program.count(thread, {0, thread.instructions - before});
   return stop;
+}
+
+Stop Series::run(Thread& thread) {
+  const HostProgram* const code = thread.observer ? nullptr : program_->compiled(thread);
+  if (!code) return qpu::run(*program_, thread);
+  const HostProgram::Leave leave = code->start(thread, program_->entry());
+  if (leave.why == HostProgram::Leave::Why::kEnd) [[likely]] {
+    compiled_ += thread.instructions;
+    return Stop::kEnd;
+  }
+  uint64_t interpreted = 0;
+  const Stop stop = go_on(*program_, *code, leave, thread, interpreted);
+  program_->count(thread, {thread.instructions - interpreted, interpreted});
+  return stop;
+}
+
+void Series::end(const Thread& thread) {
+  if (program_) program_->count(thread, {compiled_, 0});
+  program_ = nullptr;
+  compiled_ = 0;
 }
 
 std::string hang_text(const Thread& t) {

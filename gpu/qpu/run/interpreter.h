@@ -12,6 +12,22 @@ class Program;
 /// Runs the thread from thread.pc until something stops it. On Stop::kHang the reason is in thread.hang.
 Stop run(const Program& program, Thread& thread);
 
+/// Threads of one stage that run a program one after another; what they have in common is done once.
+class Series {
+ public:
+  /// @param program  outlives the series
+  void begin(const Program& program) { program_ = &program; }
+  /// run() of a thread behind reset() or restart() at the program's first instruction. Behind Stop::kEnd its
+  /// registers are not known; any other stop is as with run().
+  Stop run(Thread& thread);
+  /// @param thread  the last one, or another of the same kind
+  void end(const Thread& thread);
+
+ private:
+  const Program* program_ = nullptr;
+  uint64_t compiled_ = 0;  // instructions that are not counted yet
+};
+
 /// Of a thread that stopped with Stop::kHang: "invalid instruction at pc 0x00001008, word
 /// 0x0000000000000000".
 std::string hang_text(const Thread& thread);

@@ -70,6 +70,59 @@ TEST_P(JitEngines, InterpretedUntilItIsWorthIt) {
   EXPECT_EQ(compiled_after(1), 1u);
 }
 
+TEST_P(JitEngines, SeriesDoWhatSingleThreadsDo) {
+  load_text(
+      "loop:\nsub.pushz rf1, rf1, 1\nb.anyna loop\nnop\nadd rf3, rf3, rf1\nmov rf4, rf3\nstvpmv 0, rf4\nend");
+  Series series;
+  const std::shared_ptr<const Program> program = compiled.program();
+  series.begin(*program);
+  const auto begin = [&](uint64_t budget) {
+    start();
+    both([&](Twin& twin) {
+      for (Register r = 0; r < kNumRegisters; ++r) twin.t().at(r) = Lanes{};
+      twin.t().rf[1] = splat(7u);
+      twin.t().rf[3] = splat(static_cast<uint32_t>(executed));
+      twin.t().budget = budget;
+      twin.room().give_to(twin.t(), false);
+    });
+  };
+  for (uint64_t budget = 1; budget < 60; ++budget) {
+    begin(budget);
+    Stop stop = plain.run();
+    EXPECT_EQ(series.run(compiled.t()), stop);
+    EXPECT_EQ(plain.t().instructions, compiled.t().instructions);
+    if (stop == Stop::kBudget) {
+      compare(stop);
+      executed += plain.t().instructions;
+      both([](Twin& twin) { twin.t().budget = 100; });
+      EXPECT_EQ(run_both(), Stop::kEnd);
+    }
+    compare_memory();
+    if (stop == Stop::kEnd) executed += plain.t().instructions;
+  }
+  series.end(compiled.t());
+  const Executions::Counts counts = compiler.statistics().executed;
+  EXPECT_EQ(counts.compiled + counts.interpreted, executed);
+}
+
+// What a thread left in registers that the program writes before it reads them does not come back, nor does
+// anything of the host.
+TEST_P(JitEngines, SeriesKeepNothingOfTheHost) {
+  load_text("nop\nmov rf1, 5\nmov rf2, 6\nmov rf3, rf1\nend");
+  Series series;
+  const std::shared_ptr<const Program> program = compiled.program();
+  series.begin(*program);
+  start();
+  compiled.t().reset();
+  compiled.t().memory = compiled.memory();
+  compiled.t().pc = Twin::kCode;
+  compiled.t().final_section = true;
+  compiled.t().budget = 2;
+  EXPECT_EQ(series.run(compiled.t()), Stop::kBudget);
+  EXPECT_EQ(compiled.t().rf[1][3], 5u);
+  for (const int r : {2, 3}) EXPECT_TRUE(same(compiled.t().rf[r], Lanes{})) << r;
+}
+
 TEST_P(JitEngines, WatchedThreadsAreInterpreted) {
   struct Watcher : Observer {
     void before(const Thread&, uint64_t, const Instruction*) override { ++seen; }

@@ -53,7 +53,8 @@ class Twin {
     thread_->uniforms = kUniforms;
     unit_->begin_job();
   }
-  Stop run() { return qpu::run(*cache_->get(memory(), kCode), *thread_); }
+  std::shared_ptr<const Program> program() { return cache_->get(memory(), kCode); }
+  Stop run() { return qpu::run(*program(), *thread_); }
   uint64_t faults() { return space_->take_faults().count; }
 
  private:

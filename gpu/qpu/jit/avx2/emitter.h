@@ -82,6 +82,7 @@ class Emitter final : public ProgramEmitter {
   // ---- registers.cc
 
   void load_state() override;
+  void load_first_state(const RegisterSet&) override { load_state(); }  // registers are in the Thread
   void store_state() override;
   void begin_block_registers(uint32_t block) override;
   bool passes_registers() const override { return true; }

@@ -68,10 +68,20 @@ void Emitter::settle() {
 }
 
 void Emitter::load_state() {
+  RegisterSet all;
+  for (Register r = 0; r < kNumRegisters; ++r) all.add(r);
+  load_first_state(all);
+}
+
+/// Others become 0: what the host has in its registers is no business of programs.
+void Emitter::load_first_state(const RegisterSet& live) {
   kmovw(kFlagA, word[kThread + offsetof(Thread, flag_a)]);
   kmovw(kFlagB, word[kThread + offsetof(Thread, flag_b)]);
-  for (Register r = 0; r < kNumRegisters; ++r)
-    if (pins_[r].zmm >= 0) vmovdqa64(Zmm(pins_[r].zmm), home(r));
+  for (Register r = 0; r < kNumRegisters; ++r) {
+    if (pins_[r].zmm < 0) continue;
+    const Zmm reg(pins_[r].zmm);
+    live.has(r) ? vmovdqa64(reg, home(r)) : vpxord(reg, reg, reg);
+  }
   vmovdqa64(kTemp, at(offsetof(Thread, msf)));
   vptestnmd(kScratchMask, kTemp, kTemp);
   kortestw(kScratchMask, kScratchMask);

@@ -46,7 +46,8 @@ struct Frame {
   struct Stream {
     uint64_t last, step;
   } loads, stores;
-  uint32_t plain;  ///< 1: there is a TMU, and all lanes have a sample in the mask
+  uint32_t forgets_registers;  ///< 1: behind its end nobody looks at the thread's registers
+  uint32_t plain;              ///< 1: there is a TMU, and all lanes have a sample in the mask
   /// Why the thread hangs, when a call says that it does.
   const char* error;
   /// What a call threw: nothing unwinds through compiled code.

@@ -129,20 +129,34 @@ HostProgram::Leave ProgramCode::run(Thread& t, GpuAddr entry) const {
                       t.pending.sync == Sync::kNone;
   const CodeEntry* const at = starts ? start_ : find_entry(t, entry);
   if (!at) return {Leave::Why::kElsewhere};
+  return enter(0, at->offset, false, t, entry);
+}
+
+HostProgram::Leave ProgramCode::start(Thread& t, GpuAddr entry) const {
+  if (!start_) return {Leave::Why::kElsewhere};
+  return enter(tables_.start, start_->offset, tables_.start != 0, t, entry);
+}
+
+/// @param function  its offset in the code
+/// @param starts  it is CodeTables::start
+HostProgram::Leave ProgramCode::enter(size_t function, size_t offset, bool starts, Thread& t,
+                                      GpuAddr entry) const {
   Frame frame;
   frame.thread = &t;
   frame.entry = entry;
   frame.left = t.budget;
   frame.error = nullptr;
   frame.locked_accesses = 0;
+  frame.forgets_registers = starts;
   frame.levels.guesses[0] = frame.levels.guesses[1] = frame.levels.to_channels = 0;
   place_uniforms(t, frame);
-  const auto function = std::bit_cast<Function>(memory_.begin());
-  const CodeExit& exit = tables_.exits[function(&t, &frame, memory_.begin() + at->offset)];
+  const uint8_t* const begin = memory_.begin();
+  const CodeExit& exit = tables_.exits[std::bit_cast<Function>(begin + function)(&t, &frame, begin + offset)];
   if (frame.exception) std::rethrow_exception(frame.exception);
   const uint64_t left = frame.left + exit.left_back;
   t.instructions += t.budget - left;
   t.budget = left;
+  if (starts && exit.why == CodeExit::Why::kEnd) return {Leave::Why::kEnd};
   Leave leave = this->leave(exit, t, entry);
   leave.error = frame.error;
   return leave;

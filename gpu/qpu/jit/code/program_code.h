@@ -74,7 +74,9 @@ struct CodeTables {
   std::vector<CodeEntry> entries;  ///< in the order of their indices
   std::vector<CodeExit> exits;
   std::vector<CodeMark> marks;  ///< in the order of their offsets; for listing() only
-  RegisterSet inputs;           ///< live where the program begins
+  HostProgram::Inputs inputs;
+  size_t start =
+      0;  ///< offset of a function for threads that begin and need no registers in the end; 0: none
 };
 
 class ProgramCode : public HostProgram {
@@ -84,7 +86,8 @@ class ProgramCode : public HostProgram {
 
   Leave run(Thread& thread, GpuAddr entry) const override;
   bool matches(Memory memory, GpuAddr entry) const override;
-  RegisterSet inputs() const override { return tables_.inputs; }
+  Leave start(Thread& thread, GpuAddr entry) const override;
+  const Inputs& inputs() const override { return tables_.inputs; }
   bool complete() const override { return complete_; }
   size_t bytes() const override;
   const CodeMemory& code() const { return memory_; }
@@ -93,6 +96,7 @@ class ProgramCode : public HostProgram {
  private:
   const CodeEntry* find_start() const;
   const CodeEntry* find_entry(const Thread& thread, GpuAddr entry) const;
+  Leave enter(size_t function, size_t offset, bool starts, Thread& thread, GpuAddr entry) const;
   Leave leave(const CodeExit& exit, Thread& thread, GpuAddr entry) const;
 
   const CodeContent content_;

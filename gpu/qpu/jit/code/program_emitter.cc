@@ -70,6 +70,7 @@ void ProgramEmitter::emit(CodeTables& made) {
   emit_entry();
   for (uint32_t b = 0; b < flow_.blocks.size(); ++b) emit_block(b);
   made_->marks.push_back({getSize(), flow::kNowhere});
+  emit_start();
   for (size_t n = 0; n < later_.size(); ++n) {
     const std::function<void()> emit_now = std::move(later_[n]);  // may add more
     emit_now();
@@ -81,8 +82,27 @@ void ProgramEmitter::emit(CodeTables& made) {
 /// uint32_t function(Thread*, Frame*, const uint8_t* where): runs from there to an exit, and gives its
 /// number.
 void ProgramEmitter::emit_entry() {
-  const Reg64 saved[] = {rbx, rbp, r12, r13, r14, r15};
-  for (const Reg64& reg : saved) push(reg);
+  begin_function();
+  load_state();
+  jmp(rdx);
+
+  Label ended;
+  L(end_);
+  cmp(dword[kFrame + offsetof(Frame, forgets_registers)], 0);
+  jne(ended);
+  L(exit_);
+  store_state();
+  L(ended);
+  mov(dword[kThread + offsetof(Thread, uniforms)], kUniforms.cvt32());
+  mov(qword[kFrame + offsetof(Frame, left)], kLeft);
+  vzeroupper();
+  add(rsp, 8);
+  for (size_t n = saved_.size(); n-- > 0;) pop(saved_[n]);
+  ret();
+}
+
+void ProgramEmitter::begin_function() {
+  for (const Reg64& reg : saved_) push(reg);
   sub(rsp, 8);
   mov(kThread, rdi);
   mov(kFrame, rsi);
@@ -91,17 +111,15 @@ void ProgramEmitter::emit_entry() {
   static_assert(sizeof(Memory) == sizeof(uint8_t*));
   mov(kMemory, qword[kThread + offsetof(Thread, memory)]);
   mov(kLeft, qword[kFrame + offsetof(Frame, left)]);
-  load_state();
-  jmp(rdx);
+}
 
-  L(exit_);
-  store_state();
-  mov(dword[kThread + offsetof(Thread, uniforms)], kUniforms.cvt32());
-  mov(qword[kFrame + offsetof(Frame, left)], kLeft);
-  vzeroupper();
-  add(rsp, 8);
-  for (size_t n = std::size(saved); n-- > 0;) pop(saved[n]);
-  ret();
+/// The same function from the first instruction on.
+void ProgramEmitter::emit_start() {
+  if (flow_.entry == flow::kNowhere || passed_to_[flow_.entry]) return;
+  made_->start = getSize();
+  begin_function();
+  load_first_state(flow_.blocks[flow_.entry].live.registers);
+  jmp(block_labels_[flow_.entry], T_NEAR);
 }
 
 bool ProgramEmitter::leaves_before(uint32_t node) const {
@@ -308,7 +326,8 @@ void ProgramEmitter::emit_block_exit(const flow::Block& block, uint32_t number) 
   const auto after = flow::advance(last.in_flight, *flow_.instruction(last), flow_.access(last));
   CodeExit exit{Why::kEnd, last.index + 1, after.in_flight};
   made_->exits.push_back(exit);
-  leave(static_cast<uint32_t>(made_->exits.size() - 1));
+  mov(eax, static_cast<uint32_t>(made_->exits.size() - 1));
+  jmp(end_, T_NEAR);
 }
 
 void ProgramEmitter::emit_block_end(const flow::Exit& exit) {

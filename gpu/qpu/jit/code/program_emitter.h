@@ -47,6 +47,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// Where blocks expect QPU registers and flags, from where the Thread has them; and back.
   virtual void load_state() = 0;
   virtual void store_state() = 0;
+  /// load_state() where the program begins: of registers, those that it reads need their values.
+  virtual void load_first_state(const RegisterSet& live) = 0;
   /// Registers and flags are where blocks expect them, or where the only way to the block left them.
   virtual void begin_block_registers(uint32_t block) = 0;
   /// Brings them where blocks expect them.
@@ -162,6 +164,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
 
  private:
   void emit_entry();
+  void begin_function();
+  void emit_start();
   void emit_block(uint32_t number);
   void emit_node(uint32_t node);
   void land_coming(Register to, size_t oldest, size_t results);
@@ -183,6 +187,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void address_to_eax(int32_t index);
   void emit_sums_in_transaction(Label& locked, Label& done);
 
+  const std::array<Reg64, 6> saved_{rbx, rbp, r12, r13, r14, r15};  // of the caller
   CodeTables* made_ = nullptr;
   std::vector<Label> block_labels_;
   std::vector<uint8_t> ways_to_;               // a block: 0, 1, or 2 for more
@@ -191,7 +196,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   std::map<int32_t, const Branch*> branches_;  // by index
   std::vector<std::function<void()>> later_;
   std::vector<std::unique_ptr<Label>> labels_;
-  Label exit_;
+  Label exit_, end_;
 
   // The current node
   uint32_t paid_ = 0;        // instructions of the block, taken from the budget at its start
