@@ -7,6 +7,7 @@
 #include "gpu/base/float16.h"
 #include "gpu/base/vector.h"
 #include "gpu/tmu/lookup/atomic.h"
+#include "gpu/tmu/lookup/tile_offsets.h"
 #include "gpu/tmu/lookup/unsupported.h"
 
 namespace v3d::tmu {
@@ -74,18 +75,25 @@ void make_levels(Plan& plan) {
   for (uint32_t i = 0; i < kMaxLevels; ++i) {
     const uint32_t l = std::min(i, shape.num_levels - 1);
     const Level& level = levels[l];
-    const bool uif = level.tiling == Tiling::kUif || level.tiling == Tiling::kUifXor;
     const bool lt = level.tiling == Tiling::kLineartile;
+    const TileShifts shifts = tile_shifts(level.tiling);
     tables.address[i] = texture.base + static_cast<uint32_t>(level.offset);
     tables.width[i] = static_cast<int32_t>(std::max(1u, shape.width >> l));
     tables.height[i] = static_cast<int32_t>(std::max(1u, shape.height >> l));
     tables.depth[i] = static_cast<int32_t>(std::max(1u, shape.depth >> l));
     tables.slice_size[i] = level.slice_size;
-    tables.x_shift[i] = lt ? 7 : 8;
+    tables.x_shift[i] = shifts.x;
     tables.column_pitch[i] = lt ? 512 : 1024 * level.padded_height_ub;
-    tables.y0_shift[i] = lt ? 6 : 7;
-    tables.y1_shift[i] = lt ? 7 : level.tiling == Tiling::kUblinear1 ? 8 : uif ? 10 : 9;
+    tables.y0_shift[i] = shifts.y0;
+    tables.y1_shift[i] = shifts.y1;
     tables.xor_bit[i] = level.tiling == Tiling::kUifXor ? 16u << 10 : 0;
+    tables.tile_offsets[i] = shape.raster ? 0 : kind_of_tiles(level.tiling) * sizeof(TileOffsets);
+    tables.row_shift[i] = row_shift(plan.log2_cpp, level.tiling);
+    tables.column_step[i] = tables.column_pitch[i] / 256 | (2u << shifts.x) / 256 << 16;
+    tables.scale_x[i] = 256 * static_cast<float>(tables.width[i]);
+    tables.scale_y[i] = 256 * static_cast<float>(tables.height[i]);
+    tables.last_x[i] = tables.scale_x[i] - 128;
+    tables.last_y[i] = tables.scale_y[i] - 128;
   }
   if (!shape.raster) return;
   // Only fetches see widths beyond 14 bits, and only they may find no texel at all.

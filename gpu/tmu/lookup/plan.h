@@ -42,6 +42,12 @@ struct LevelTables {
   Lanes slice_size;             ///< bytes between slices of a 3D level
   // Terms of the offset inside a tiled level, see column() and row() in addressing.h.
   Lanes x_shift, column_pitch, y0_shift, y1_shift, xor_bit;
+  // The same for code that looks offsets up: bytes from kTileOffsets, the shift of rows, and in 256 bytes
+  // what a column of eight utiles adds, with what bit 5 of x does above it where that is inside a column.
+  Lanes tile_offsets, row_shift, column_step;
+  /// Of code: what a coordinate is multiplied by to count 1/256 texels, and where the last texel has its
+  /// center.
+  LanesF scale_x, scale_y, last_x, last_y;
 };
 
 /// What differs between the versions of the chip (texture.md 4, 6, 8).

@@ -85,27 +85,7 @@ void Lookups::gather_texels(const Ymm& to, const Ymm& index, int bytes, int part
   if (bytes < 4) vpsrlvd(to, to, kB);
 }
 
-/// 256 a + (b - a) weight for two channels in the halves of each lane. @see Unorm8Texel::blend
-void Lookups::blend_columns(const Ymm& to, const Ymm& a, const Ymm& b, bool odd) {
-  if (odd) {
-    vpsrlw(kA, a, 8);
-    vpsrlw(kB, b, 8);
-  } else {
-    vpand(kA, a, constant(0x00ff00ff));
-    vpand(kB, b, constant(0x00ff00ff));
-  }
-  vpsubw(kB, kB, kA);
-  vpmullw(kB, kB, kWeightX);
-  vpsllw(kA, kA, 8);
-  vpaddw(to, kA, kB);
-}
-
 void Lookups::emit_blend(const Load& load) {
-  const Ymm texels[4] = {kPairX[0], kPairX[1], kPairY[0], kPairY[1]};
-  const auto rows = [&](bool odd) {
-    for (int k = 0; k < 2; ++k)
-      blend_columns(odd ? texels[2 * k] : kFlip[k], texels[2 * k], texels[2 * k + 1], odd);
-  };
   // Both need kLevel, whose register addresses memory afterwards.
   find_four(load.log2_count, 1);
   for (int k = 0; k < 4; ++k) vmovaps(tap(k, 1), Ymm(k));
@@ -116,38 +96,16 @@ void Lookups::emit_blend(const Load& load) {
   for (int part = 0; part < 2; ++part) {
     if (part == 1)
       for (int k = 0; k < 4; ++k) vmovaps(Ymm(k), tap(k, 1));
-    for (int k = 0; k < 4; ++k) gather_texels(texels[k], Ymm(k), load.bytes(), part);
+    for (int k = 0; k < 4; ++k) gather_texels(Ymm(kBlend.texel[k].getIdx()), Ymm(k), load.bytes(), part);
     vmovaps(kWeightX, tap(4, part));
-    left(kA, kWeightX, 16);
-    vpor(kWeightX, kWeightX, kA);
-    vcvtdq2ps(kWeightY, tap(5, part));
-    vmulps(kWeightY, kWeightY, of_float(1.0f / 256));
-    rows(false);
-    if (load.count() > 1) rows(true);
+    vmovaps(kWeightY, tap(5, part));
+    blend_factors(kWeightX, kWeightY);
+    blend_rows(kBlend, load.count() > 1);
     return_part(load, part);
   }
   for (int n = 0; n < kNumKept; ++n)
     vmovaps(Ymm(kFirstKept + n), yword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * kPartBytes]);
   load.to_channels ? ret() : jmp(finished_);
-}
-
-/// Blends the rows, which stand where emit_blend() put them. May change ymm3.
-void Lookups::extract_blended(const Ymm& to, int channel) {
-  const bool odd = channel & 1;
-  const Ymm bottom(3);
-  const auto half = [&](const Ymm& y, const Ymm& from) {
-    if (channel < 2)
-      vpand(y, from, constant(0xffff));
-    else
-      right(y, from, 16);
-    vcvtdq2ps(y, y);
-  };
-  half(to, odd ? kPairX[0] : kFlip[0]);
-  half(bottom, odd ? kPairY[0] : kFlip[1]);
-  vsubps(bottom, bottom, to);
-  vmulps(bottom, bottom, kWeightY);
-  vaddps(to, to, bottom);
-  vmulps(to, to, of_float(1.0f / (255 * 256)));
 }
 
 }  // namespace v3d::qpu::jit::avx2

@@ -54,7 +54,7 @@ void Lookups::halves_of_words(const Ymm& y) {
 }
 
 void Lookups::extract(const Ymm& to, const Load& load, int channel) {
-  if (load.blends) return extract_blended(to, channel);
+  if (load.blends) return blend_columns(kBlend, to, channel);
   const Ymm whole(channel * load.bytes_of_channel() / 4);
   const bool odd = channel & 1;
   switch (load.channels) {

@@ -27,8 +27,6 @@ const void* lookup_code() {
   return kCode ? kCode->begin() : nullptr;
 }
 
-Xbyak::Address Lookups::of_float(float value) { return constant(std::bit_cast<uint32_t>(value)); }
-
 void Lookups::emit_live_lanes() {
   clear(kX);
   for (int part = 0; part < 2; ++part)
@@ -138,89 +136,12 @@ void Lookups::emit_nearest(Wrap s, Wrap t, bool layers) {
   load_coordinates(kY, offsetof(TextureLookup, t));
   for (int part = 0; part < 2; ++part) {
     vmovaps(part_of(kX, part), part_of_s(part));
-    texel_index(part_of(kX, part), s, offsetof(LevelTables, width));
-    texel_index(part_of(kY, part), t, offsetof(LevelTables, height));
+    texel_index(part_of(kX, part), s, kAxes[0]);
+    texel_index(part_of(kY, part), t, kAxes[1]);
     if (layers) find_layers(part);
   }
   mov(ecx, r8d);
   to_addresses();
-}
-
-/// reduce() and the first part of sub_texel(): a coordinate in texels, from 0 to n if repeated, or 2 n if
-/// mirrored. Leaves n in kA.
-void Lookups::reduce(const Ymm& at, Wrap wrap, size_t sizes) {
-  if (wrap != Wrap::kClamp) {
-    if (wrap == Wrap::kMirror) {
-      vmulps(kA, at, of_float(0.5f));
-      vroundps(kA, kA, kDown);
-      vaddps(kA, kA, kA);
-    } else {
-      vroundps(kA, at, kDown);
-    }
-    vsubps(at, at, kA);
-    vmaxps(at, at, of_float(0));
-  }
-  vpbroadcastd(kA, in_level(sizes));
-  vcvtdq2ps(kB, kA);
-  vmulps(at, at, kB);
-  vmaxps(at, at, of_float(-32768));
-  vminps(at, at, of_float(32767));
-}
-
-/// The rest of sub_texel() for whole texels, and wrap_index(). The minimum of numbers without sign chooses
-/// what is in range.
-void Lookups::texel_index(const Ymm& at, Wrap wrap, size_t sizes) {
-  reduce(at, wrap, sizes);
-  vroundps(at, at, kDown);
-  vcvttps2dq(at, at);
-
-  if (wrap == Wrap::kRepeat) {
-    vpsubd(kB, at, kA);
-    vpminud(at, at, kB);
-  } else if (wrap == Wrap::kMirror) {
-    vpaddd(kA, kA, kA);
-    vpsubd(kB, at, kA);
-    vpminud(at, at, kB);
-    vpsubd(kB, kA, at);
-    vpsubd(kB, kB, constant(1));
-    vpminud(at, at, kB);
-  } else {
-    vpsubd(kA, kA, constant(1));
-    vpmaxsd(at, at, constant(0));
-    vpminsd(at, at, kA);
-  }
-}
-
-/// linear_tap(). Of the second texel's index the first one is the one below, -1 at least.
-void Lookups::texel_pair(const Ymm& at, Wrap wrap, size_t sizes, const Ymm (&index)[2], const Ymm& weight) {
-  const auto& [first, second] = index;
-  reduce(at, wrap, sizes);
-  vmulps(at, at, of_float(256));
-  vroundps(at, at, kDown);
-  vcvttps2dq(at, at);
-  vpsubd(at, at, constant(128));
-  vpand(weight, at, constant(255));
-  vpsrad(first, at, 8);
-  vpsubd(second, first, constant(~0u));
-  if (wrap == Wrap::kClamp) {
-    vpsubd(kA, kA, constant(1));
-    for (const Ymm& i : index) {
-      vpmaxsd(i, i, constant(0));
-      vpminsd(i, i, kA);
-    }
-    return;
-  }
-  if (wrap == Wrap::kMirror) vpaddd(kA, kA, kA);
-  vpaddd(kB, first, kA);
-  vpminud(first, first, kB);
-  vpsubd(kB, second, kA);
-  vpminud(second, second, kB);
-  if (wrap != Wrap::kMirror) return;
-  vpsubd(kA, kA, constant(1));
-  for (const Ymm& i : index) {
-    vpsubd(kB, kA, i);
-    vpminud(i, i, kB);
-  }
 }
 
 /// Keeps for emit_blend(), of each part, what this has in registers.
@@ -228,11 +149,12 @@ void Lookups::emit_linear(Wrap s, Wrap t, bool layers) {
   for (int n = 0; n < kNumKept; ++n)
     vmovaps(yword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * kPartBytes], Ymm(kFirstKept + n));
   fill_addresses();
-  load_coordinates(kY, offsetof(TextureLookup, t));
   for (int part = 0; part < 2; ++part) {
-    vmovaps(kX, part_of_s(part));
-    texel_pair(kX, s, offsetof(LevelTables, width), kPairX, kWeightX);
-    texel_pair(part_of(kY, part), t, offsetof(LevelTables, height), kPairY, kWeightY);
+    vmovaps(kWeightX, part_of_s(part));
+    vmovaps(kWeightY,
+            yword[kThread + kTexture + offsetof(TextureLookup, t) + static_cast<size_t>(part) * kPartBytes]);
+    texel_pair(kWeightX, s, kAxes[0], kPairX[0], kPairX[1]);
+    texel_pair(kWeightY, t, kAxes[1], kPairY[0], kPairY[1]);
     if (layers) find_layers(part);
     for (int n = 0; n < 6; ++n) vmovaps(tap(n, part), Ymm(kFirstKept + n));
     vmovaps(tap(6, part), part_of(kAddress, part));

@@ -16,16 +16,16 @@ const void* lookup_code();
 
 class Lookups final : public LookupEmitter {
  public:
-  explicit Lookups(void* buffer) : LookupEmitter(buffer) {}
+  explicit Lookups(void* buffer) : LookupEmitter(buffer, {Ymm(6), Ymm(7)}) {}
 
  protected:
-  using Xmm = Xbyak::Xmm;
-
   const Ymm kX{0}, kY{2}, kAddress{4}, kA{6}, kB{7};
   // Of emit_linear() and emit_blend(), and kept before: as the AVX-512 back end has them.
   static constexpr int kFirstKept = 8, kNumKept = 8;
   const Ymm kPairX[2] = {Ymm(8), Ymm(9)}, kPairY[2] = {Ymm(10), Ymm(11)}, kWeightX{12}, kWeightY{13},
             kFlip[2] = {Ymm(14), Ymm(15)};
+  const Blend kBlend{
+      {kPairX[0], kPairX[1], kPairY[0], kPairY[1]}, {kFlip[0], kFlip[1]}, kWeightX, kWeightY, Ymm(3)};
 
  private:
   void emit_live_lanes() override;
@@ -43,9 +43,6 @@ class Lookups final : public LookupEmitter {
   void check_level();
   void load_coordinates(const Ymm& first, size_t offset_in_lookup);
   void drop_lanes_outside(const Ymm& first, const Xbyak::Address& size);
-  void reduce(const Ymm& at, Wrap wrap, size_t sizes);
-  void texel_index(const Ymm& at, Wrap wrap, size_t sizes);
-  void texel_pair(const Ymm& at, Wrap wrap, size_t sizes, const Ymm (&index)[2], const Ymm& weight);
   void find_layers(int part);
   void fill_addresses();
   void add_layers(const Ymm& layer, const Ymm& address, const Xbyak::Address& stride);
@@ -61,13 +58,9 @@ class Lookups final : public LookupEmitter {
   void column_flip(const Ymm& to, const Ymm& x, int log2_cpp);
   void find_four(int log2_cpp, int part);
   void gather_texels(const Ymm& to, const Ymm& index, int bytes, int part);
-  void blend_columns(const Ymm& to, const Ymm& a, const Ymm& b, bool odd);
-  void extract_blended(const Ymm& to, int channel);
   void halves_of_words(const Ymm& z);
   void pack_halves(const Ymm& low, const Ymm& high, bool integers);
 
-  Xbyak::Address constant(uint32_t bits) { return yword[rip + constant_label(bits)]; }
-  Xbyak::Address of_float(float value);
   Xbyak::Address part_of_s(int part);
   Xbyak::Address tap(int n, int part);
   Xbyak::Address in_level(size_t table) { return dword[kLevel + table]; }

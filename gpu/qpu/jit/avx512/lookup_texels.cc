@@ -71,7 +71,7 @@ void Lookups::channel_to(const Zmm& to, const Load& load, int channel) {
 }
 
 void Lookups::extract(const Zmm& to, const Load& load, int channel) {
-  if (load.blends) return extract_blended(to, channel);
+  if (load.blends) return blend_columns(kBlend, to, channel);
   const Zmm whole(kY.getIdx() + channel * load.bytes_of_channel() / 4);
   const Ymm half(to.getIdx());
   const bool odd = channel & 1;

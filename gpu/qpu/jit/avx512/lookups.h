@@ -16,18 +16,17 @@ const void* lookup_code();
 
 class Lookups final : public LookupEmitter {
  public:
-  explicit Lookups(void* buffer) : LookupEmitter(buffer) {}
+  explicit Lookups(void* buffer) : LookupEmitter(buffer, {Xbyak::Zmm(3), Xbyak::Zmm(4)}) {}
 
  protected:
   using Zmm = Xbyak::Zmm;
-  using Xmm = Xbyak::Xmm;
 
-  // Of emit_linear(), and kept before: texel indices, then texels, then what blending made of even and odd
-  // channels; weights; bits to flip
-  static constexpr int kFirstKept = 16, kNumKept = 8;
-  const Zmm kPairX[2] = {Zmm(16), Zmm(17)}, kPairY[2] = {Zmm(18), Zmm(19)}, kWeightX{20}, kWeightY{21},
-            kFlip[2] = {Zmm(22), Zmm(23)};
+  // Of emit_linear(), and kept before: texel indices, then texels; weights.
+  static constexpr int kFirstKept = 16, kNumKept = 6;
+  const Zmm kPairX[2] = {Zmm(16), Zmm(17)}, kPairY[2] = {Zmm(18), Zmm(19)}, kWeightX{20}, kWeightY{21};
   const Zmm kX{5}, kY{2}, kAddress{6}, kA{3}, kB{4};
+  const Zmm kIndices[4] = {Zmm(3), Zmm(4), Zmm(2), Zmm(5)};  ///< of gathers
+  const Blend kBlend{{kPairX[0], kPairX[1], kPairY[0], kPairY[1]}, {kY, kAddress}, kWeightX, kWeightY, kA};
   const Xbyak::Opmask kLanesMask{7};
 
  private:
@@ -46,9 +45,6 @@ class Lookups final : public LookupEmitter {
   void emit_store() override;
 
   void check_level();
-  void reduce(const Zmm& at, Wrap wrap, size_t sizes);
-  void texel_index(const Zmm& at, Wrap wrap, size_t sizes);
-  void texel_pair(const Zmm& at, Wrap wrap, size_t sizes, const Zmm (&index)[2], const Zmm& weight);
   void find_layer();
   void add_layer(const Zmm& layer);
   void load_words(const Load& load);
@@ -58,17 +54,14 @@ class Lookups final : public LookupEmitter {
   void return_words_in_order(const Load& load, Label& done);
   void return_any_words(const Load& load, Label& done);
   void return_channels(const Load& load);
+  void find_tile_offsets(int log2_cpp);
   void column(const Zmm& x, int log2_cpp);
-  void row(const Zmm& y, int log2_cpp);
+  void row(const Zmm& y);
   void column_flip(const Zmm& to, const Zmm& x, int log2_cpp);
   void find_four(int log2_cpp);
   void gather_texels(const Zmm& to, const Zmm& index, int bytes);
-  void blend_columns(const Zmm& to, const Zmm& a, const Zmm& b, bool odd);
-  void extract_blended(const Zmm& to, int channel);
   void pack_halves(const Zmm& low, const Zmm& high, bool integers);
 
-  Xbyak::Address constant(uint32_t bits);
-  Xbyak::Address of_float(float value);
   Xbyak::Address of_plan(size_t offset);
   Xbyak::Address in_level(size_t table);
   void clear(const Zmm& z) { vpxord(z, z, z); }

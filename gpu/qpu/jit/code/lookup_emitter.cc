@@ -129,6 +129,12 @@ void LookupEmitter::emit_tables() {
     L(*label);
     for (int n = 0; n < 8; ++n) dd(bits);
   }
+  align(64);
+  for (auto& [words, label] : quads_) {
+    L(*label);
+    for (int n = 0; n < 4; ++n)
+      for (const uint32_t bits : words) dd(bits);
+  }
 }
 
 /// rax, an index, becomes the address of a step.

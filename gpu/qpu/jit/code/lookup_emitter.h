@@ -10,6 +10,7 @@
 
 #include <xbyak/xbyak.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -44,6 +45,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
 
  protected:
   using Label = Xbyak::Label;
+  using Xmm = Xbyak::Xmm;
   using Ymm = Xbyak::Ymm;
   using Wrap = tmu::Wrap;
   using Channels = tmu::Direct::Channels;
@@ -67,7 +69,9 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
     int channel(int n) const { return order == Order::kBgra && n != 1 && n != 3 ? 2 - n : n; }
   };
 
-  explicit LookupEmitter(void* buffer) : CodeGenerator(kRoom, buffer) {}
+  /// @param spares  of all steps. Their width is that of the vectors.
+  LookupEmitter(void* buffer, const Xmm (&spares)[2])
+      : CodeGenerator(kRoom, buffer), spares_{spares[0], spares[1]}, wide_(spares[0].isZMM()) {}
 
   // ---- What a back end says
 
@@ -109,6 +113,32 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   void expand_lanes(const Ymm& to, const Xbyak::Reg32& lanes, int part);
   /// The same word 8 times.
   Label& constant_label(uint32_t bits);
+  using Quad = std::array<uint32_t, 4>;
+  Xbyak::Address constant(uint32_t bits);
+  Xbyak::Address of_float(float value);
+  Xbyak::Address constant(const Quad& words);
+
+  // ---- lookup_filter.cc: by vectors of the back end
+
+  /// Where a level says of an axis how many texels it has, what makes a coordinate 1/256 texels, and where
+  /// the center of the last texel is.
+  struct Axis {
+    size_t size, scale, last;
+  };
+  static constexpr Axis kAxes[2] = {{offsetof(tmu::LevelTables, width), offsetof(tmu::LevelTables, scale_x),
+                                     offsetof(tmu::LevelTables, last_x)},
+                                    {offsetof(tmu::LevelTables, height), offsetof(tmu::LevelTables, scale_y),
+                                     offsetof(tmu::LevelTables, last_y)}};
+  void texel_index(const Xmm& at, Wrap wrap, const Axis& axis);
+  void texel_pair(const Xmm& at, Wrap wrap, const Axis& axis, const Xmm& first, const Xmm& second);
+  /// Four texels around each point, rows one behind the other, and the factors of their columns and rows.
+  struct Blend {
+    Xmm texel[4], even[2], factors_x, factors_y;
+    Xmm spare;  ///< of short vectors
+  };
+  void blend_factors(const Xmm& x, const Xmm& y);
+  void blend_rows(const Blend& b, bool has_odd);
+  void blend_columns(const Blend& b, const Xmm& to, int channel);
   static constexpr size_t in_plan(size_t offset) { return offsetof(tmu::PlanSlot, plan) + offset; }
   static constexpr size_t in_direct(size_t offset) { return in_plan(offsetof(tmu::Plan, direct) + offset); }
 
@@ -132,6 +162,16 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   /// To the step that the plan names.
   void go_to_step(size_t index_in_direct, Label& table);
   void go_to_texels(size_t to_words, size_t to_channels);
+
+  // ---- lookup_filter.cc
+
+  void bits_xor(const Xmm& to, const Xmm& a, const Xbyak::Operand& b);
+  void or_masked(const Xmm& to, const Xmm& from, uint32_t mask, const Xmm& spare);
+  void round_down(const Xmm& to, const Xmm& from);
+  template <typename Instruction>
+  void of_level(size_t table, const Xmm& spare, const Instruction& instruction);
+  void fixed_point(const Xmm& at, Wrap wrap, const Axis& axis, float least);
+  void wrap_index(const Xmm& index, Wrap wrap, const Axis& axis, bool below);
 
   // ---- lookup_levels.cc
 
@@ -163,6 +203,9 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   Label coordinate_table_, filter_table_, address_table_, texel_table_;
   Label shifts_;  // 8 words for expand_lanes()
   std::map<uint32_t, std::unique_ptr<Label>> constants_;
+  std::map<Quad, std::unique_ptr<Label>> quads_;
+  const Xmm spares_[2];
+  const bool wide_;
 };
 
 }  // namespace v3d::qpu::jit

@@ -126,14 +126,14 @@ void LookupEmitter::find_quads() {
 
 /// Derivatives: the squared length of the longer side. Quads where it is above a texel, to edx.
 void LookupEmitter::emit_footprints() {
-  const struct Axis {
+  const struct Parameter {
     Xbyak::Reg64 base;
     size_t coordinates, sizes;
   } axes[2] = {{kFrame, offsetof(Frame, a), offsetof(LevelTables, width)},
                {kThread, kTexture + offsetof(TextureLookup, t), offsetof(LevelTables, height)}};
   const Xbyak::Address sides[2] = {xword[kFrame + kWeights], xword[kFrame + kWeights + sizeof(Lanes) / 4]};
   find_base_level();
-  for (const Axis& axis : axes) {
+  for (const Parameter& axis : axes) {
     const auto quad = [&](size_t n) { return xword[axis.base + axis.coordinates + n * sizeof(Lanes) / 4]; };
     vmovaps(kX2, quad(0));
     vmovaps(kX3, quad(2));
