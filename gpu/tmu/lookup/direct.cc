@@ -13,13 +13,18 @@ namespace {
 using Channels = Direct::Channels;
 using Order = Direct::Order;
 
+constexpr uint8_t kRgba8 = 4;  // texture type
+
 struct Layout {
   Channels channels;
   int log2_count;
 };
 
-std::optional<Layout> layout_of(uint8_t type) {
+std::optional<Layout> layout_of(const Plan& plan) {
   using enum Direct::Channels;
+  const uint8_t type = plan.texture.type;
+  if (has_fields(type) && (type != kRgba8 || plan.texture.transfer != Transfer::kNone))
+    return Layout{kField, plan.log2_cpp};
   static constexpr struct {
     uint8_t type;
     Layout layout;
@@ -41,7 +46,9 @@ std::optional<Layout> layout_of(uint8_t type) {
   return found->layout;
 }
 
-Order order_of(const Plan& plan) {
+/// Fields, each of which takes longer than the words, have no code for a certain order.
+Order order_of(const Plan& plan, Channels channels) {
+  if (channels == Channels::kField) return Order::kAny;
   static constexpr struct {
     Order order;
     uint8_t channel[4];
@@ -63,6 +70,8 @@ bool always_nearest(const Plan& plan) {
   return plan.sampler.mag_nearest && (plan.sampler.min_nearest || !plan.needs_lod);
 }
 
+bool has_blend(Channels channels) { return channels == Channels::kUnorm8 || channels == Channels::kField; }
+
 /// The first thing.
 Unusual find_unusual(const Plan& plan, const std::optional<Layout>& layout) {
   using enum Unusual;
@@ -83,14 +92,15 @@ Unusual find_unusual(const Plan& plan, const std::optional<Layout>& layout) {
                   plan.num_words != 0),
        kStore},
       {!stores && !layout, kFormat},
-      {!stores && plan.texture.transfer != Transfer::kNone, kTransfer},
+      {!stores && plan.texture.transfer != Transfer::kNone && layout && layout->channels != Channels::kField,
+       kTransfer},
       {samples && plan.options.gather, kGather},
       {samples && plan.cube, kCube},
       {samples && plan.dims != 2, kDimensions},
       {samples && plan.anisotropic, kAnisotropic},
       {samples && plan.compare, kCompare},
       {samples && (plan.has_border || has_no_code(0) || has_no_code(1)), kBorder},
-      {samples && !always_nearest(plan) && layout && layout->channels != Channels::kUnorm8, kFilter},
+      {samples && !always_nearest(plan) && layout && !has_blend(layout->channels), kFilter},
   };
   const auto* const found =
       std::find_if(std::begin(rows), std::end(rows), [](const auto& row) { return row.is_so; });
@@ -101,8 +111,11 @@ Unusual find_unusual(const Plan& plan, const std::optional<Layout>& layout) {
 void choose_filters(const Plan& plan, const Layout& layout, bool layers, Direct& direct) {
   const SamplerState& sampler = plan.sampler;
   const int s = static_cast<int>(sampler.wrap[0]), t = static_cast<int>(sampler.wrap[1]);
-  const uint8_t nearest = Direct::nearest(s, t, layers), linear = Direct::linear(s, t, layers);
-  direct.blend_step = Direct::blend(layout.channels, layout.log2_count, plan.wide_output, order_of(plan));
+  const uint8_t nearest = Direct::nearest(s, t, layers), linear = layout.channels == Channels::kUnorm8
+                                                                      ? Direct::linear(s, t, layers)
+                                                                      : Direct::linear_in_float(s, t, layers);
+  direct.blend_step =
+      Direct::blend(layout.channels, layout.log2_count, plan.wide_output, order_of(plan, layout.channels));
   direct.decode_step = Direct::decode(layout.channels, layout.log2_count, false);
   direct.decode_blend_step = Direct::decode(layout.channels, layout.log2_count, true);
   direct.nearest_filter = Direct::filter(nearest);
@@ -140,7 +153,7 @@ const char* name(Unusual unusual) {
 
 Direct make_direct(const Plan& plan) {
   Direct direct;
-  const std::optional<Layout> layout = layout_of(plan.texture.type);
+  const std::optional<Layout> layout = layout_of(plan);
   direct.unusual = find_unusual(plan, layout);
   if (direct.unusual != Unusual::kNothing) return direct;
 
@@ -149,8 +162,10 @@ Direct make_direct(const Plan& plan) {
     direct.texels_step = Direct::kStore;
     direct.stored_words = static_cast<uint8_t>(std::min(plan.format->cpp / 4u, num_data(plan)));
   } else {
-    direct.texels_step = Direct::load(layout->channels, layout->log2_count, plan.wide_output, order_of(plan));
+    direct.texels_step = Direct::load(layout->channels, layout->log2_count, plan.wide_output,
+                                      order_of(plan, layout->channels));
     direct.integers = plan.format->kind != Kind::kFloat;
+    if (layout->channels == Channels::kField) direct.fields = field_tables(plan.texture.type, plan.decode);
   }
 
   const TextureState& texture = plan.texture;

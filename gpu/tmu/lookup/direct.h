@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "gpu/tmu/lookup/field_tables.h"
+
 namespace v3d::tmu {
 
 struct Plan;
@@ -51,7 +53,11 @@ struct Direct {
   static constexpr uint8_t linear(int s, int t, bool layers) {
     return static_cast<uint8_t>(nearest(s, t, layers) + kWraps * kWraps * 2);
   }
-  static constexpr int kFilters = 2 * kWraps * kWraps * 2;
+  /// The same where values are blended in float, a texel behind a clamped edge with itself, too.
+  static constexpr uint8_t linear_in_float(int s, int t, bool layers) {
+    return static_cast<uint8_t>(linear(s, t, layers) + kWraps * kWraps * 2);
+  }
+  static constexpr int kFilters = 3 * kWraps * kWraps * 2;
   /// Finds levels and filters first, then takes nearest_filter and linear_filter as often as it needs.
   static constexpr uint8_t kLevels = 1 + kFetches + kFilters;
   static constexpr uint8_t kCoordinates = kLevels + 1;
@@ -65,9 +71,9 @@ struct Direct {
   }
   static constexpr uint8_t kAddresses = 10;
 
-  /// Channels of a texel: all alike.
-  enum class Channels : uint8_t { kUnorm8, kUint8, kSint8, kHalf, kUint16, kSint16, kFloat, kWord };
-  static constexpr int kChannels = 8;
+  /// Channels of a texel: all alike, or fields that tables decode, whose number is that of bytes here.
+  enum class Channels : uint8_t { kUnorm8, kUint8, kSint8, kHalf, kUint16, kSint16, kFloat, kWord, kField };
+  static constexpr int kChannels = 9;
   /// Channels behind the return words: any, or R, G, B, A from the first on, or B, G, R, A.
   enum class Order : uint8_t { kAny, kRgba, kBgra };
   static constexpr int kOrders = 3;
@@ -104,6 +110,7 @@ struct Direct {
   /// Lanes that take the nearest texel, among magnified and minified ones: all or none.
   uint32_t magnified_nearest = 0, minified_nearest = 0;
   float last_layer = 0, bias = 0;
+  Fields fields = {};  ///< of Channels::kField
 };
 
 /// Of a complete plan.

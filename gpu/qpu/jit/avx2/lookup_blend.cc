@@ -85,22 +85,41 @@ void Lookups::gather_texels(const Ymm& to, const Ymm& index, int bytes, int part
   if (bytes < 4) vpsrlvd(to, to, kB);
 }
 
+/// Changes ymm2.
+void Lookups::emit_gather_values(const Xmm& to, const Xmm& index) {
+  const Ymm target(to.getIdx()), lanes(2);
+  vpcmpeqd(lanes, lanes, lanes);
+  clear(target);
+  vpgatherdd(target, ptr[rdi + Ymm(index.getIdx()) * 4], lanes);
+}
+
+/// Changes ymm2.
+void Lookups::emit_drop_lanes(const Xmm& v, int part) {
+  const Ymm lanes(2);
+  expand_lanes(lanes, ecx, part);
+  vpand(v, v, lanes);
+}
+
 void Lookups::emit_blend(const Load& load) {
   // Both need kLevel, whose register addresses memory afterwards.
   find_four(load.log2_count, 1);
   for (int k = 0; k < 4; ++k) vmovaps(tap(k, 1), Ymm(k));
   find_four(load.log2_count, 0);
-  mov(edi, 0x80000000);
-  add(rdi, kMemory);
   mov(ecx, r8d);
   for (int part = 0; part < 2; ++part) {
+    mov(edi, 0x80000000);
+    add(rdi, kMemory);
     if (part == 1)
       for (int k = 0; k < 4; ++k) vmovaps(Ymm(k), tap(k, 1));
     for (int k = 0; k < 4; ++k) gather_texels(Ymm(kBlend.texel[k].getIdx()), Ymm(k), load.bytes(), part);
     vmovaps(kWeightX, tap(4, part));
     vmovaps(kWeightY, tap(5, part));
-    blend_factors(kWeightX, kWeightY);
-    blend_rows(kBlend, load.count() > 1);
+    if (load.fields()) {
+      blend_factors_in_float(kBlend);
+    } else {
+      blend_factors(kWeightX, kWeightY);
+      blend_rows(kBlend, load.count() > 1);
+    }
     return_part(load, part);
   }
   for (int n = 0; n < kNumKept; ++n)

@@ -40,7 +40,7 @@ void Lookups::load_words(const Load& load, int part) {
 
 /// A decoded channel of the texels in ymm0 and on. May change ymm3 where these do not reach.
 void Lookups::channel_to(const Ymm& to, const Load& load, int channel, int part) {
-  if (channel < load.count()) return extract(to, load, channel);
+  if (channel < load.count()) return extract(to, load, channel, part);
   if (channel < 3) return clear(to);
   expand_lanes(to, ecx, part);
   vpbroadcastd(Ymm(3), dword[kSlot + in_plan(offsetof(Plan, one))]);
@@ -53,7 +53,10 @@ void Lookups::halves_of_words(const Ymm& y) {
   vpermq(y, y, 0x08);
 }
 
-void Lookups::extract(const Ymm& to, const Load& load, int channel) {
+void Lookups::extract(const Ymm& to, const Load& load, int channel, int part) {
+  if (load.fields())
+    return load.blends ? blend_fields(kBlend, to, channel, part)
+                       : decode_fields(to, kX, channel, kBlend.spare, part);
   if (load.blends) return blend_columns(kBlend, to, channel);
   const Ymm whole(channel * load.bytes_of_channel() / 4);
   const bool odd = channel & 1;
@@ -87,6 +90,7 @@ void Lookups::extract(const Ymm& to, const Load& load, int channel) {
       return;
     case Channels::kFloat:
     case Channels::kWord:
+    case Channels::kField:
       vmovaps(to, whole);
   }
 }

@@ -145,7 +145,7 @@ void Lookups::emit_nearest(Wrap s, Wrap t, bool layers) {
 }
 
 /// Keeps for emit_blend(), of each part, what this has in registers.
-void Lookups::emit_linear(Wrap s, Wrap t, bool layers) {
+void Lookups::emit_linear(Wrap s, Wrap t, bool layers, bool in_float) {
   for (int n = 0; n < kNumKept; ++n)
     vmovaps(yword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * kPartBytes], Ymm(kFirstKept + n));
   fill_addresses();
@@ -153,8 +153,8 @@ void Lookups::emit_linear(Wrap s, Wrap t, bool layers) {
     vmovaps(kWeightX, part_of_s(part));
     vmovaps(kWeightY,
             yword[kThread + kTexture + offsetof(TextureLookup, t) + static_cast<size_t>(part) * kPartBytes]);
-    texel_pair(kWeightX, s, kAxes[0], kPairX[0], kPairX[1]);
-    texel_pair(kWeightY, t, kAxes[1], kPairY[0], kPairY[1]);
+    texel_pair(kWeightX, s, kAxes[0], kPairX[0], kPairX[1], in_float);
+    texel_pair(kWeightY, t, kAxes[1], kPairY[0], kPairY[1], in_float);
     if (layers) find_layers(part);
     for (int n = 0; n < 6; ++n) vmovaps(tap(n, part), Ymm(kFirstKept + n));
     vmovaps(tap(6, part), part_of(kAddress, part));

@@ -33,12 +33,14 @@ class Lookups final : public LookupEmitter {
   // ecx the lanes whose texels exist, to addresses in ymm4 and ymm5.
   void emit_fetch(int dims, bool layers, bool level) override;
   void emit_nearest(Wrap s, Wrap t, bool layers) override;
-  void emit_linear(Wrap s, Wrap t, bool layers) override;
+  void emit_linear(Wrap s, Wrap t, bool layers, bool in_float) override;
   void emit_raster_addresses(int log2_cpp) override;
   void emit_tiled_addresses(int log2_cpp) override;
   void emit_load(const Load& load) override;
   void emit_blend(const Load& load) override;
   void emit_store() override;
+  void emit_gather_values(const Xmm& to, const Xmm& index) override;
+  void emit_drop_lanes(const Xmm& v, int part) override;
 
   void check_level();
   void load_coordinates(const Ymm& first, size_t offset_in_lookup);
@@ -48,7 +50,7 @@ class Lookups final : public LookupEmitter {
   void add_layers(const Ymm& layer, const Ymm& address, const Xbyak::Address& stride);
   void load_words(const Load& load, int part);
   void channel_to(const Ymm& to, const Load& load, int channel, int part);
-  void extract(const Ymm& to, const Load& load, int channel);
+  void extract(const Ymm& to, const Load& load, int channel, int part);
   void return_words(const Load& load, int part);
   void return_any_words(const Load& load, int part);
   void return_channels(const Load& load, int part);

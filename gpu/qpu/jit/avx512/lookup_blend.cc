@@ -48,6 +48,19 @@ void Lookups::gather_texels(const Zmm& to, const Zmm& index, int bytes) {
   if (bytes < 4) vpsrlvd(to, to, kAddress);
 }
 
+void Lookups::emit_gather_values(const Xmm& to, const Xmm& index) {
+  const Zmm target(to.getIdx());
+  kxnorw(kLanesMask, kLanesMask, kLanesMask);
+  clear(target);
+  vpgatherdd(target | kLanesMask, ptr[rdi + Zmm(index.getIdx()) * 4]);
+}
+
+void Lookups::emit_drop_lanes(const Xmm& v, int /*part*/) {
+  const Zmm z(v.getIdx());
+  kmovw(kLanesMask, ecx);
+  vmovdqa32(z | kLanesMask | T_z, z);
+}
+
 void Lookups::emit_blend(const Load& load) {
   Label done;
   find_four(load.log2_count);
@@ -55,8 +68,12 @@ void Lookups::emit_blend(const Load& load) {
   add(rdi, kMemory);
   mov(ecx, r8d);
   for (int k = 0; k < 4; ++k) gather_texels(Zmm(kBlend.texel[k].getIdx()), kIndices[k], load.bytes());
-  blend_factors(kWeightX, kWeightY);
-  blend_rows(kBlend, load.count() > 1);
+  if (load.fields()) {
+    blend_factors_in_float(kBlend);
+  } else {
+    blend_factors(kWeightX, kWeightY);
+    blend_rows(kBlend, load.count() > 1);
+  }
   if (load.to_channels)
     return_channels(load);
   else

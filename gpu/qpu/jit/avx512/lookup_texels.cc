@@ -71,6 +71,9 @@ void Lookups::channel_to(const Zmm& to, const Load& load, int channel) {
 }
 
 void Lookups::extract(const Zmm& to, const Load& load, int channel) {
+  if (load.fields())
+    return load.blends ? blend_fields(kBlend, to, channel, 0)
+                       : decode_fields(to, kY, channel, kBlend.spare, 0);
   if (load.blends) return blend_columns(kBlend, to, channel);
   const Zmm whole(kY.getIdx() + channel * load.bytes_of_channel() / 4);
   const Ymm half(to.getIdx());
@@ -108,6 +111,7 @@ void Lookups::extract(const Zmm& to, const Load& load, int channel) {
       return;
     case Channels::kFloat:
     case Channels::kWord:
+    case Channels::kField:
       if (to.getIdx() != whole.getIdx()) vmovdqa64(to, whole);
   }
 }

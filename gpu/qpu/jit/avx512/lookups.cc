@@ -103,14 +103,14 @@ void Lookups::emit_nearest(Wrap s, Wrap t, bool layers) {
   to_addresses();
 }
 
-void Lookups::emit_linear(Wrap s, Wrap t, bool layers) {
+void Lookups::emit_linear(Wrap s, Wrap t, bool layers, bool in_float) {
   for (int n = 0; n < kNumKept; ++n)
     vmovdqa64(zword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * sizeof(Lanes)],
               Zmm(kFirstKept + n));
   vmovdqa64(kWeightX, kX);
   vmovdqa64(kWeightY, zword[kThread + kTexture + offsetof(TextureLookup, t)]);
-  texel_pair(kWeightX, s, kAxes[0], kPairX[0], kPairX[1]);
-  texel_pair(kWeightY, t, kAxes[1], kPairY[0], kPairY[1]);
+  texel_pair(kWeightX, s, kAxes[0], kPairX[0], kPairX[1], in_float);
+  texel_pair(kWeightY, t, kAxes[1], kPairY[0], kPairY[1], in_float);
   vpbroadcastd(kAddress, dword[kLevel + offsetof(LevelTables, address)]);
   if (layers) find_layer();
   to_blend();

@@ -37,12 +37,14 @@ class Lookups final : public LookupEmitter {
   // exist, to addresses in zmm6.
   void emit_fetch(int dims, bool layers, bool level) override;
   void emit_nearest(Wrap s, Wrap t, bool layers) override;
-  void emit_linear(Wrap s, Wrap t, bool layers) override;
+  void emit_linear(Wrap s, Wrap t, bool layers, bool in_float) override;
   void emit_raster_addresses(int log2_cpp) override;
   void emit_tiled_addresses(int log2_cpp) override;
   void emit_load(const Load& load) override;
   void emit_blend(const Load& load) override;
   void emit_store() override;
+  void emit_gather_values(const Xmm& to, const Xmm& index) override;
+  void emit_drop_lanes(const Xmm& v, int part) override;
 
   void check_level();
   void find_layer();

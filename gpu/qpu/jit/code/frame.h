@@ -18,6 +18,7 @@ struct Frame {
   Lanes addresses;           ///< of a memory access, lane by lane
   Lanes kept[8];             ///< registers that a lookup needs for itself
   Lanes taps[7];             ///< of a lookup, between its steps
+  Lanes factors[4];          ///< of its left and right texels, upper and lower rows
   Lanes channels[6];         ///< of texels, and 0 and 1
   /// Of a lookup whose lanes may differ in levels or filters.
   struct Levels {

@@ -34,11 +34,12 @@ uint32_t launch_of(Effect effect, size_t nodes, uint32_t node) {
 int LookupEmitter::Load::bytes_of_channel() const {
   using enum Direct::Channels;
   if (channels == kFloat || channels == kWord) return 4;
-  return channels == kUnorm8 || channels == kUint8 || channels == kSint8 ? 1 : 2;
+  return channels == kUnorm8 || channels == kUint8 || channels == kSint8 || channels == kField ? 1 : 2;
 }
 
 bool LookupEmitter::Load::integers() const {
-  return channels != Channels::kUnorm8 && channels != Channels::kHalf && channels != Channels::kFloat;
+  return channels != Channels::kUnorm8 && channels != Channels::kHalf && channels != Channels::kFloat &&
+         !fields();
 }
 
 LookupEmitter::Label& LookupEmitter::constant_label(uint32_t bits) {
@@ -84,15 +85,18 @@ void LookupEmitter::emit_filters() {
         begin(Direct::nearest(s, t, layers));
         emit_nearest(static_cast<Wrap>(s), static_cast<Wrap>(t), layers);
         begin(Direct::linear(s, t, layers));
-        emit_linear(static_cast<Wrap>(s), static_cast<Wrap>(t), layers);
+        emit_linear(static_cast<Wrap>(s), static_cast<Wrap>(t), layers, false);
+        begin(Direct::linear_in_float(s, t, layers));
+        emit_linear(static_cast<Wrap>(s), static_cast<Wrap>(t), layers, true);
       }
 }
 
 void LookupEmitter::emit_texels() {
   const auto add = [this](uint16_t step, const Load& load) {
     L(texels_[step]);
+    if (load.fields() && load.order != Order::kAny) return jmp(refused_);
     if (!load.blends) return emit_load(load);
-    load.channels == Channels::kUnorm8 ? emit_blend(load) : jmp(refused_);
+    load.channels == Channels::kUnorm8 || load.fields() ? emit_blend(load) : jmp(refused_);
   };
   for (int n = 0; n < Direct::kChannels; ++n)
     for (int log2_count = 0; log2_count < 3; ++log2_count) {

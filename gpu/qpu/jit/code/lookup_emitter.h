@@ -61,7 +61,8 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
     Order order;
     bool blends = false;       ///< four texels, behind emit_linear()
     bool to_channels = false;  ///< to the first of six Lanes, decoded, instead of return words; then returns
-    int count() const { return 1 << log2_count; }
+    bool fields() const { return channels == Channels::kField; }
+    int count() const { return fields() ? 4 : 1 << log2_count; }
     int bytes_of_channel() const;
     int bytes() const { return bytes_of_channel() << log2_count; }
     bool integers() const;
@@ -86,7 +87,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   /// From kLevel on.
   virtual void emit_nearest(Wrap s, Wrap t, bool layers) = 0;
   /// Likewise to the texels around a point; ends with to_blend().
-  virtual void emit_linear(Wrap s, Wrap t, bool layers) = 0;
+  virtual void emit_linear(Wrap s, Wrap t, bool layers, bool in_float) = 0;
   /// From there to addresses. Ends with to_texels().
   virtual void emit_raster_addresses(int log2_cpp) = 0;
   virtual void emit_tiled_addresses(int log2_cpp) = 0;
@@ -94,6 +95,11 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   virtual void emit_load(const Load& load) = 0;
   virtual void emit_blend(const Load& load) = 0;  ///< behind emit_linear()
   virtual void emit_store() = 0;
+
+  /// Words of a table in rdi, in all lanes.
+  virtual void emit_gather_values(const Xmm& to, const Xmm& index) = 0;
+  /// Zero in lanes without a texel.
+  virtual void emit_drop_lanes(const Xmm& v, int part) = 0;
 
   // ---- What it uses
 
@@ -130,15 +136,20 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
                                     {offsetof(tmu::LevelTables, height), offsetof(tmu::LevelTables, scale_y),
                                      offsetof(tmu::LevelTables, last_y)}};
   void texel_index(const Xmm& at, Wrap wrap, const Axis& axis);
-  void texel_pair(const Xmm& at, Wrap wrap, const Axis& axis, const Xmm& first, const Xmm& second);
+  void texel_pair(const Xmm& at, Wrap wrap, const Axis& axis, const Xmm& first, const Xmm& second,
+                  bool in_float);
   /// Four texels around each point, rows one behind the other, and the factors of their columns and rows.
   struct Blend {
     Xmm texel[4], even[2], factors_x, factors_y;
-    Xmm spare;  ///< of short vectors
+    Xmm spare;  ///< of short vectors, and of fields
   };
   void blend_factors(const Xmm& x, const Xmm& y);
   void blend_rows(const Blend& b, bool has_odd);
   void blend_columns(const Blend& b, const Xmm& to, int channel);
+  /// Of fields: changes rdi. @param part  of the lanes
+  void decode_fields(const Xmm& to, const Xmm& texels, int channel, const Xmm& spare, int part);
+  void blend_factors_in_float(const Blend& b);
+  void blend_fields(const Blend& b, const Xmm& to, int channel, int part);
   static constexpr size_t in_plan(size_t offset) { return offsetof(tmu::PlanSlot, plan) + offset; }
   static constexpr size_t in_direct(size_t offset) { return in_plan(offsetof(tmu::Plan, direct) + offset); }
 
@@ -165,12 +176,16 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
 
   // ---- lookup_filter.cc
 
+  void field_to(const Xmm& to, const Xmm& texels, int channel, const Xmm& spare);
+  template <typename Decode>
+  void present_or_one(const Xmm& to, int channel, int part, const Decode& decode);
   void bits_xor(const Xmm& to, const Xmm& a, const Xbyak::Operand& b);
   void or_masked(const Xmm& to, const Xmm& from, uint32_t mask, const Xmm& spare);
   void round_down(const Xmm& to, const Xmm& from);
   template <typename Instruction>
   void of_level(size_t table, const Xmm& spare, const Instruction& instruction);
-  void fixed_point(const Xmm& at, Wrap wrap, const Axis& axis, float least);
+  void scale(const Xmm& at, Wrap wrap, const Axis& axis);
+  void clamp(const Xmm& at, const Axis& axis, float least);
   void wrap_index(const Xmm& index, Wrap wrap, const Axis& axis, bool below);
 
   // ---- lookup_levels.cc

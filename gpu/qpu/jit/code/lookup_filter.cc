@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/jit/code/lookup_emitter.h"
 
 namespace v3d::qpu::jit {
@@ -16,6 +17,11 @@ constexpr uint8_t kDown = 9;        // of vrndscaleps and vroundps, without exce
 constexpr uint8_t kOrOfAnd = 0xf8;  // of vpternlogd: a | (b & c)
 constexpr uint32_t kAbsent = 0x80;  // of vpshufb: zero
 constexpr float kUnorm = 1.0f / (255 * 256);
+constexpr float kLowest = -32768 * 256.0f, kHighest = 32767 * 256.0f;  // of 1/256 texels
+
+constexpr size_t in_field(int channel, size_t offset) {
+  return offsetof(tmu::Direct, fields) + static_cast<size_t>(channel) * sizeof(tmu::Field) + offset;
+}
 
 }  // namespace
 
@@ -60,9 +66,9 @@ void LookupEmitter::of_level(size_t table, const Xmm& spare, const Instruction& 
 
 // ---- Coordinates
 
-/// reduce() and sub_texel(): 1/256 texels, from 0 to 256 n if repeated, or twice that if mirrored. If
-/// clamped, from `least` to the center of the last texel, behind which nothing changes any more.
-void LookupEmitter::fixed_point(const Xmm& at, Wrap wrap, const Axis& axis, float least) {
+/// reduce() and the first part of sub_texel(): 1/256 texels, from 0 to 256 n if repeated, or twice that if
+/// mirrored.
+void LookupEmitter::scale(const Xmm& at, Wrap wrap, const Axis& axis) {
   const Xmm& spare = spares_[0];
   if (wrap != Wrap::kClamp) {
     if (wrap == Wrap::kMirror) {
@@ -76,13 +82,13 @@ void LookupEmitter::fixed_point(const Xmm& at, Wrap wrap, const Axis& axis, floa
     vmaxps(at, at, of_float(0));
   }
   of_level(axis.scale, spare, [&](const Operand& scale) { vmulps(at, at, scale); });
-  if (wrap == Wrap::kClamp) {
-    vmaxps(at, at, of_float(least));
-    of_level(axis.last, spare, [&](const Operand& last) { vminps(at, at, last); });
-  } else if (wrap == Wrap::kMirror) {
-    vminps(at, at, of_float(32767 * 256.0f));
-  }
-  vcvttps2dq(at, at);
+  if (wrap == Wrap::kMirror) vminps(at, at, of_float(kHighest));
+}
+
+/// From `least` to the center of the last texel, behind which nothing changes any more.
+void LookupEmitter::clamp(const Xmm& at, const Axis& axis, float least) {
+  vmaxps(at, at, of_float(least));
+  of_level(axis.last, spares_[0], [&](const Operand& last) { vminps(at, at, last); });
 }
 
 /// wrap_index() of indices at most one outside. The minimum of numbers without sign chooses what is in range.
@@ -106,21 +112,42 @@ void LookupEmitter::wrap_index(const Xmm& index, Wrap wrap, const Axis& axis, bo
 
 /// The texel at a coordinate.
 void LookupEmitter::texel_index(const Xmm& at, Wrap wrap, const Axis& axis) {
-  fixed_point(at, wrap, axis, 0);
+  scale(at, wrap, axis);
+  if (wrap == Wrap::kClamp) clamp(at, axis, 0);
+  vcvttps2dq(at, at);
   vpsrld(at, at, 8);
   wrap_index(at, wrap, axis, false);
 }
 
 /// The two texels around a coordinate. Where it is the center of one, that is also the second; beyond the
-/// edge of a clamped axis both are the last one, whatever the weight. Of `at` the lowest byte stays the
-/// weight.
+/// edge of a clamped axis both are the last one. Of `at` the lowest byte stays the weight.
+/// @param in_float  that counts between two that are the same, too, as blending rounds
 void LookupEmitter::texel_pair(const Xmm& at, Wrap wrap, const Axis& axis, const Xmm& first,
-                               const Xmm& second) {
-  fixed_point(at, wrap, axis, 128);
+                               const Xmm& second, bool in_float) {
+  const bool clamps = wrap == Wrap::kClamp, may_be_outside = clamps && in_float;
+  scale(at, wrap, axis);
+  if (may_be_outside) {
+    vmaxps(at, at, of_float(kLowest));
+    vminps(at, at, of_float(kHighest));
+    round_down(at, at);
+  } else if (clamps) {
+    clamp(at, axis, 128);
+  }
+  vcvttps2dq(at, at);
   vpaddd(at, at, constant(static_cast<uint32_t>(-128)));
   vpaddd(second, at, constant(255));
-  wrap == Wrap::kClamp ? vpsrld(first, at, 8) : vpsrad(first, at, 8);
-  vpsrld(second, second, 8);
+  vpsrad(first, at, 8);
+  vpsrad(second, second, 8);
+  if (may_be_outside) {
+    const Xmm& last = spares_[0];
+    vpbroadcastd(last, dword[kLevel + axis.size]);
+    vpaddd(last, last, constant(~0u));
+    for (const Xmm* index : {&first, &second}) {
+      vpmaxsd(*index, *index, constant(0));
+      vpminsd(*index, *index, last);
+    }
+    return;
+  }
   wrap_index(first, wrap, axis, true);
   wrap_index(second, wrap, axis, false);
 }
@@ -177,6 +204,71 @@ void LookupEmitter::blend_columns(const Blend& b, const Xmm& to, int channel) {
   vpaddd(to, to, constant(1u << 23));
   vcvtdq2ps(to, to);
   vmulps(to, to, of_float(kUnorm * 0x1p-8f));
+}
+
+// ---- Fields
+
+/// A channel of texels. All lanes have an index of the table, whatever they loaded.
+void LookupEmitter::field_to(const Xmm& to, const Xmm& texels, int channel, const Xmm& spare) {
+  vpslld(spare, texels, xword[kSlot + in_direct(in_field(channel, offsetof(tmu::Field, left)))]);
+  vpsrld(spare, spare, xword[kSlot + in_direct(in_field(channel, offsetof(tmu::Field, right)))]);
+  emit_gather_values(to, spare);
+}
+
+/// A channel by `decode`, with its table in rdi; or the one value of a channel that is not there.
+template <typename Decode>
+void LookupEmitter::present_or_one(const Xmm& to, int channel, int part, const Decode& decode) {
+  Label absent, done;
+  mov(rdi, qword[kSlot + in_direct(in_field(channel, offsetof(tmu::Field, values)))]);
+  cmp(dword[kSlot + in_direct(in_field(channel, offsetof(tmu::Field, right)))], 32);
+  je(absent);
+  decode();
+  jmp(done);
+  L(absent);
+  vbroadcastss(to, dword[rdi]);
+  L(done);
+  emit_drop_lanes(to, part);
+}
+
+void LookupEmitter::decode_fields(const Xmm& to, const Xmm& texels, int channel, const Xmm& spare, int part) {
+  present_or_one(to, channel, part, [&] { field_to(to, texels, channel, spare); });
+}
+
+/// Those of blend_fields(), from fixed-point coordinates.
+void LookupEmitter::blend_factors_in_float(const Blend& b) {
+  const Xmm& other = b.even[0];
+  size_t at = offsetof(Frame, factors);
+  for (const Xmm* factor : {&b.factors_x, &b.factors_y}) {
+    wide_ ? vpandd(*factor, *factor, constant(255)) : vpand(*factor, *factor, constant(255));
+    vcvtdq2ps(*factor, *factor);
+    vmulps(*factor, *factor, of_float(1.0f / 256));
+    vbroadcastss(other, dword[rip + constant_label(std::bit_cast<uint32_t>(1.0f))]);
+    vsubps(other, other, *factor);
+    for (const Xmm* v : {&other, factor}) {
+      vmovups(ptr[kFrame + at], *v);
+      at += sizeof(Lanes);
+    }
+  }
+}
+
+/// AnyTexel::bilinear() of a channel, whose values are finite.
+void LookupEmitter::blend_fields(const Blend& b, const Xmm& to, int channel, int part) {
+  const auto linear = [&](const Xmm& x, const Xmm& y, size_t first) {
+    const size_t at = offsetof(Frame, factors) + first * sizeof(Lanes);
+    vmulps(x, x, ptr[kFrame + at]);
+    vmulps(y, y, ptr[kFrame + at + sizeof(Lanes)]);
+    vaddps(x, x, y);
+  };
+  const auto row = [&](const Xmm& left, const Xmm& right, size_t n) {
+    field_to(left, b.texel[n], channel, b.spare);
+    field_to(right, b.texel[n + 1], channel, b.spare);
+    linear(left, right, 0);
+  };
+  present_or_one(to, channel, part, [&] {
+    row(to, b.even[0], 0);
+    row(b.even[0], b.even[1], 2);
+    linear(to, b.even[0], 2);
+  });
 }
 
 }  // namespace v3d::qpu::jit

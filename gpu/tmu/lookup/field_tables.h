@@ -1,0 +1,27 @@
+/// Formats of up to 32 bits whose channels are fields of a word with so few values that tables decode them,
+/// for generated code.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/tmu/texel/format.h"
+
+namespace v3d::tmu {
+
+/// A channel: the word shifted to the left and then to the right, which leaves nothing of a channel that is
+/// not there, is an index of `values`.
+struct Field {
+  uint64_t left, right;
+  const float* values;
+};
+struct Fields {
+  Field channel[4];
+};
+
+/// Whether a format has such channels.
+bool has_fields(uint8_t type);
+/// Of such a format, as its decoder, a transfer function applied, gives them. Made at the first use of each
+/// decoder and kept: 16 KiB at most. Thread safe.
+const Fields& field_tables(uint8_t type, DecodeTexels decode);
+
+}  // namespace v3d::tmu
