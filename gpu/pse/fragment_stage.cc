@@ -172,6 +172,7 @@ void FragmentStage::begin_draw(const PreparedDraw& draw) {
   reads_ = {reads(isa_.fragment_w),      reads(isa_.fragment_centroid_w), reads(isa_.fragment_z),
             reads_other(&Inputs::pixel), reads_other(&Inputs::position),  reads_other(&Inputs::sample),
             reads_other(&Inputs::facing)};
+  passes_blocks_ = !multisample_ && !tests_depth_ && !draw.sample_shading;
   only_counts_ = draw.early_test && !tests_depth_ && !multisample_;
   flat_words_of_ = nullptr;
   series_.begin(*draw.program);
@@ -195,7 +196,25 @@ void FragmentStage::add_whole_block(int setup, int x, int y, const Lanes& covera
   const uint32_t block = quad_position(static_cast<uint32_t>(x), static_cast<uint32_t>(y));
   if (untested_[0].holds_any_of(block) || untested_[1].holds_any_of(block)) test_waiting();
   fill_block(setup, x, y, coverage);
-  run_batch<true>();
+  passes_blocks_ ? pass_block(setup) : run_batch<true>();
+}
+
+/// run_batch() where tests leave the batch as it is.
+void FragmentStage::pass_block(int setup) {
+  if (only_counts_) count_batch();
+  counts_[perf::kFepValidQuads] += kQuads;
+  const Primitives<true> primitives = primitives_of<true>({ready_setup(setup)});
+  Position center;
+  if (needs_position_) center = primitives.position(LanesF{}, LanesF{});
+  shade_pass(primitives, center, center, LanesF{}, LanesF{}, 0);
+}
+
+/// Early tests that only count.
+void FragmentStage::count_batch() {
+  if (nonzero(batch_.coverage) == kAllLanes)
+    ++thread_.tlb_block.tested;
+  else
+    tile_->test();
 }
 
 void FragmentStage::add_block(int setup, int x, int y, const Lanes& coverage) {
@@ -253,8 +272,16 @@ bool FragmentStage::fill_quads(const WaitingQuads& quads) {
 
 template <bool kOne>
 FragmentStage::Primitives<kOne> FragmentStage::primitives() const {
+  std::array<const PrimitiveSetup*, kOne ? 1 : kQuads> of;
+  for (size_t q = 0; q < of.size(); ++q) of[q] = &setups_[setup_of_quad_[q]];
+  return primitives_of<kOne>(of);
+}
+
+template <bool kOne>
+FragmentStage::Primitives<kOne> FragmentStage::primitives_of(
+    std::array<const PrimitiveSetup*, kOne ? 1 : kQuads> of) const {
   Primitives<kOne> p;
-  for (size_t q = 0; q < p.of.size(); ++q) p.of[q] = &setups_[setup_of_quad_[q]];
+  p.of = of;
   p.x = __builtin_convertvector(as_int(batch_.x) - tile_x_, LanesF);
   p.y = __builtin_convertvector(as_int(batch_.y) - tile_y_, LanesF);
   return p;
@@ -294,10 +321,8 @@ void FragmentStage::run_batch() {
   Position center;
   if (needs_position_) center = primitives.position(LanesF{}, LanesF{});
   if (tests_depth_) compute_depth(primitives, center);
-  if (only_counts_ && nonzero(batch_.coverage) == kAllLanes) {
-    ++thread_.tlb_block.tested;
-  } else if (draw_->early_test) {
-    tile_->test();
+  if (draw_->early_test) {
+    only_counts_ ? count_batch() : tile_->test();
     if (tests_depth_) {
       const LaneMask alive = nonzero(batch_.coverage);
       if (quads_with_any(alive) != 0x1111) return keep_quads(alive);
@@ -369,18 +394,22 @@ void FragmentStage::centroid_offsets(LanesF& x, LanesF& y) const {
   y = permute(table_y, batch_.coverage);
 }
 
+/// With what its varyings need.
+const PrimitiveSetup* FragmentStage::ready_setup(int index) {
+  PrimitiveSetup& setup = setups_[static_cast<size_t>(index)];
+  if (setup.varyings_ready) return &setup;
+  set_up_varyings(*draw_, setup.source, setup.coefficients);
+  setup.varyings_ready = true;
+  flat_words_of_ = nullptr;
+  return &setup;
+}
+
 /// Runs the program on the batch: what is left of its coverage.
 /// @param center  of the pixels
 template <bool kOne>
 void FragmentStage::shade(const Primitives<kOne>& primitives, const Position& center) {
   counts_[perf::kFepValidQuads] += static_cast<uint64_t>(num_quads_);
-  for (size_t q = 0; q < primitives.of.size(); ++q) {
-    PrimitiveSetup& setup = setups_[setup_of_quad_[q]];
-    if (setup.varyings_ready) continue;
-    set_up_varyings(*draw_, setup.source, setup.coefficients);
-    setup.varyings_ready = true;
-    flat_words_of_ = nullptr;
-  }
+  for (size_t q = 0; q < primitives.of.size(); ++q) ready_setup(setup_of_quad_[q]);
   if (draw_->sample_shading) return shade_samples(primitives);
   if (!multisample_ || nonzero(batch_.coverage != 0xfu ? batch_.coverage : Lanes{}) == 0)
     return shade_pass(primitives, center, center, LanesF{}, LanesF{}, 0);
@@ -461,18 +490,19 @@ void FragmentStage::compute_varyings(const Primitives<kOne>& primitives, const P
 
 /// Lets the program replace the live pixels of the batch.
 void FragmentStage::offer_pixels() {
-  const Lanes words =
-      (((batch_.y & (tile_height_ - 1)) >> 1) * (tile_width_ >> 1) + ((batch_.x & (tile_width_ - 1)) >> 1)) *
-      4;
+  const auto pixels = [this](uint32_t x, uint32_t y) {
+    const uint32_t column = (x & (tile_width_ - 1)) >> 1, row = (y & (tile_height_ - 1)) >> 1;
+    return replaced_pixels_ + (row * (tile_width_ >> 1) + column) * kQuads;
+  };
   std::array<uint32_t*, kQuads>& quads = thread_.tlb_block.quads;
   if (batch_.is_block) {
-    quads[0] = replaced_pixels_ + words[0];
+    quads[0] = pixels(batch_.x[0], batch_.y[0]);
     quads[1] = quads[0] + kQuads;
     quads[2] = quads[0] + 2 * tile_width_;
     quads[3] = quads[2] + kQuads;
     return;
   }
-  for (int q = 0; q < kQuads; ++q) quads[static_cast<size_t>(q)] = replaced_pixels_ + words[4 * q];
+  for (int q = 0; q < kQuads; ++q) quads[static_cast<size_t>(q)] = pixels(batch_.x[4 * q], batch_.y[4 * q]);
 }
 
 void FragmentStage::run_program() {

@@ -54,12 +54,17 @@ class FragmentStage {
   struct Primitives;
   template <bool kOne>
   Primitives<kOne> primitives() const;
+  template <bool kOne>
+  Primitives<kOne> primitives_of(std::array<const PrimitiveSetup*, kOne ? 1 : kQuads> of) const;
+  const PrimitiveSetup* ready_setup(int index);
 
   void wait_for_tests(int setup, uint32_t position, uint32_t coverage);
   void test_first();
   void test_waiting();
   void shade_waiting();
   void fill_block(int setup, int x, int y, const Lanes& coverage);
+  void pass_block(int setup);
+  void count_batch();
   bool fill_quads(const WaitingQuads& quads);
   template <bool kOne>
   void run_batch();
@@ -111,7 +116,8 @@ class FragmentStage {
     bool w, centroid_w, z;
     bool pixel, position, sample, facing;  // as qpu::HostProgram::Inputs
   } reads_{};
-  bool only_counts_ = false;  // early tests, one sample at a time, that pass whatever comes
+  bool passes_blocks_ = false;  // blocks go to the program, one sample at a time, whatever their depths
+  bool only_counts_ = false;    // early tests, one sample at a time, that pass whatever comes
   const PrimitiveSetup* flat_words_of_ = nullptr;  // whose c all varyings_ have; may be null
   qpu::Series series_;
   bool needs_position_ = true;                   // for depths, the payload or varyings
