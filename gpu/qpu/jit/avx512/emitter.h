@@ -80,6 +80,8 @@ class Emitter final : public ProgramEmitter {
   void pin_registers();
   void load_state() override;
   void load_first_state(const RegisterSet& live) override;
+  void load_registers(const RegisterSet& live);
+  void test_mask();
   void store_state() override;
   void begin_block_registers(uint32_t block) override;
   bool passes_registers() const override { return false; }  // all blocks begin with the same ones

@@ -70,11 +70,17 @@ void Emitter::settle() {
 void Emitter::load_state() {
   RegisterSet all;
   for (Register r = 0; r < kNumRegisters; ++r) all.add(r);
-  load_first_state(all);
+  load_registers(all);
+  test_mask();
+}
+
+void Emitter::load_first_state(const RegisterSet& live) {
+  load_registers(live);
+  if (uses_general_access_) test_mask();  // all blocks have their code by now
 }
 
 /// Others become 0: what the host has in its registers is no business of programs.
-void Emitter::load_first_state(const RegisterSet& live) {
+void Emitter::load_registers(const RegisterSet& live) {
   kmovw(kFlagA, word[kThread + offsetof(Thread, flag_a)]);
   kmovw(kFlagB, word[kThread + offsetof(Thread, flag_b)]);
   for (Register r = 0; r < kNumRegisters; ++r) {
@@ -82,6 +88,9 @@ void Emitter::load_first_state(const RegisterSet& live) {
     const Zmm reg(pins_[r].zmm);
     live.has(r) ? vmovdqa64(reg, home(r)) : vpxord(reg, reg, reg);
   }
+}
+
+void Emitter::test_mask() {
   vmovdqa64(kTemp, at(offsetof(Thread, msf)));
   vptestnmd(kScratchMask, kTemp, kTemp);
   kortestw(kScratchMask, kScratchMask);

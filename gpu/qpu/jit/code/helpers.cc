@@ -35,6 +35,16 @@ uint32_t write_to_port(Frame* frame, uint32_t effect, uint32_t takes_uniform, ui
   return frame->error != nullptr || frame->exception;
 }
 
+namespace {
+
+/// TlbBinding::counts_depth, where it may be.
+bool counts_by_itself(const Thread& t, LaneMask exec) {
+  return t.tlb_binding.counts_depth && exec == kAllLanes && t.tlb_block.live == kAllLanes &&
+         nonzero(t.msf ^ 1u) == 0;
+}
+
+}  // namespace
+
 uint32_t write_to_tlb(Frame* frame, uint32_t takes_uniform) {
   Thread& t = *frame->thread;
   Thread::Pending& p = t.pending;
@@ -45,6 +55,10 @@ uint32_t write_to_tlb(Frame* frame, uint32_t takes_uniform) {
     if (binding.write_depth && (word & kTlbInvariantDepthMask) == kTlbInvariantDepth) {
       t.tlb_config = word >> 8 | 0xff000000u;
       p.tlb_have = p.tlb_need = 0;
+      if (counts_by_itself(t, frame->exec)) {
+        ++t.tlb_block.tested;
+        return 0;
+      }
       keep_exceptions(frame, [&] { binding.write_depth(t, frame->exec); });
       return static_cast<bool>(frame->exception);
     }
