@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "gpu/base/doubles.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
@@ -14,8 +15,6 @@
 
 namespace v3d::pse {
 namespace {
-
-typedef double Half __attribute__((vector_size(64)));
 
 /// Instructions between two looks at the job.
 constexpr uint64_t kBudgetSlice = 100'000;
@@ -29,16 +28,13 @@ V load(const T* from) {
 
 /// Sixteen doubles: lanes 0..7 and 8..15.
 struct Doubles {
-  Half low, high;
+  HalfD low, high;
 };
 Doubles operator+(const Doubles& a, const Doubles& b) { return {a.low + b.low, a.high + b.high}; }
 Doubles operator-(const Doubles& a, const Doubles& b) { return {a.low - b.low, a.high - b.high}; }
 Doubles operator*(const Doubles& a, const Doubles& b) { return {a.low * b.low, a.high * b.high}; }
 
-Doubles widen(LanesF v) {
-  return {__builtin_convertvector(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7), Half),
-          __builtin_convertvector(__builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15), Half)};
-}
+Doubles widen(LanesF v) { return {v3d::widen<0>(v), v3d::widen<1>(v)}; }
 LanesF narrow(const Doubles& v) {
   typedef float HalfF __attribute__((vector_size(32)));
   return __builtin_shufflevector(__builtin_convertvector(v.low, HalfF),
@@ -99,11 +95,11 @@ struct FragmentStage::Primitives {
   Doubles spread(Field field) const {
     if constexpr (kOne) {
       const double a = field(*of[0]);
-      const Half v = {a, a, a, a, a, a, a, a};
+      const HalfD v = {a, a, a, a, a, a, a, a};
       return {v, v};
     } else {
       const double a = field(*of[0]), b = field(*of[1]), c = field(*of[2]), d = field(*of[3]);
-      return {Half{a, a, a, a, b, b, b, b}, Half{c, c, c, c, d, d, d, d}};
+      return {HalfD{a, a, a, a, b, b, b, b}, HalfD{c, c, c, c, d, d, d, d}};
     }
   }
   /// The pixels at an offset from their centres, from the anchors of their primitives.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "gpu/base/doubles.h"
 #include "gpu/base/rows.h"
 #include "gpu/base/vector.h"
 
@@ -15,24 +16,6 @@ constexpr int32_t kMaxSide = 1 << 13;
 constexpr int kBlock = 4;  // pixels
 
 constexpr size_t kHalf = kLanes / 2;
-typedef int32_t HalfI __attribute__((vector_size(32)));
-typedef float HalfF __attribute__((vector_size(32)));
-typedef double Half __attribute__((vector_size(64)));
-
-template <size_t kPart>
-Half widen(LanesI v) {
-  constexpr int kAt = kPart * kHalf;
-  const HalfI part =
-      __builtin_shufflevector(v, v, kAt, kAt + 1, kAt + 2, kAt + 3, kAt + 4, kAt + 5, kAt + 6, kAt + 7);
-  return __builtin_convertvector(part, Half);
-}
-template <size_t kPart>
-Half widen(LanesF v) {
-  constexpr int kAt = kPart * kHalf;
-  const HalfF part =
-      __builtin_shufflevector(v, v, kAt, kAt + 1, kAt + 2, kAt + 3, kAt + 4, kAt + 5, kAt + 6, kAt + 7);
-  return __builtin_convertvector(part, Half);
-}
 
 template <typename V, typename T>
 V load(const T* from) {
@@ -195,11 +178,11 @@ template <size_t kPart>
 void TriangleGroup::set_planes(const std::array<LanesF, 3>& at, double bias, Planes* to) const {
   constexpr size_t kAt = kPart * kHalf;
   constexpr double kNan = -std::numeric_limits<double>::quiet_NaN();
-  const auto one_nan = [](Half v) {
-    return v == v ? v : Half{kNan, kNan, kNan, kNan, kNan, kNan, kNan, kNan};
+  const auto one_nan = [](HalfD v) {
+    return v == v ? v : HalfD{kNan, kNan, kNan, kNan, kNan, kNan, kNan, kNan};
   };
-  const Half q0 = widen<kPart>(at[0]), d1 = widen<kPart>(at[1]) - q0, d2 = widen<kPart>(at[2]) - q0;
-  const auto weight = [](const double* of) { return load<Half>(of + kAt); };
+  const HalfD q0 = widen<kPart>(at[0]), d1 = widen<kPart>(at[1]) - q0, d2 = widen<kPart>(at[2]) - q0;
+  const auto weight = [](const double* of) { return load<HalfD>(of + kAt); };
   store(to->value + kAt, one_nan((q0 + bias) + (0.0 * d1 + 0.0 * d2) * weight(scale_)));
   store(to->step_x + kAt, one_nan(weight(weight_x_[0]) * d1 + weight(weight_x_[1]) * d2));
   store(to->step_y + kAt, one_nan(weight(weight_y_[0]) * d1 + weight(weight_y_[1]) * d2));

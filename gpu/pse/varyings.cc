@@ -7,12 +7,11 @@
 #include <limits>
 
 #include "gpu/base/arithmetic.h"
+#include "gpu/base/doubles.h"
 
 namespace v3d::pse {
 namespace {
 
-/// Half of the lanes, as make_plane() computes.
-typedef double Half __attribute__((vector_size(64)));
 constexpr size_t kHalf = kLanes / 2;
 
 /// 0 where no words are meant: what lies there are often small integers, and hosts take long for denormals.
@@ -25,13 +24,6 @@ template <typename V, typename T>
 void store(T* to, V v) {
   static_assert(sizeof(V) % sizeof(T) == 0);
   std::memcpy(to, &v, sizeof(v));
-}
-template <size_t kPart>
-Half widen(LanesF v) {
-  constexpr int kAt = kPart * kHalf;
-  return __builtin_convertvector(
-      __builtin_shufflevector(v, v, kAt, kAt + 1, kAt + 2, kAt + 3, kAt + 4, kAt + 5, kAt + 6, kAt + 7),
-      Half);
 }
 
 /// The weights of a corner that clipping made, for quantities that are linear on the screen: those in clip
@@ -68,11 +60,12 @@ void interpolate(const VaryingSource& source, const LanesI& linear, LanesF& u0, 
 
 /// make_plane() of eight components from `first` on, 0 at corner 0; d1 and d2 are what each gains up to
 /// corners 1 and 2.
-void set_components(const VaryingSource& source, VaryingCoefficients& to, uint32_t first, Half d1, Half d2) {
+void set_components(const VaryingSource& source, VaryingCoefficients& to, uint32_t first, HalfD d1,
+                    HalfD d2) {
   const auto& [a, b] = source.spread.plane;
   constexpr double kNan = -std::numeric_limits<double>::quiet_NaN();
-  const auto one_nan = [](Half v) {
-    return v == v ? v : Half{kNan, kNan, kNan, kNan, kNan, kNan, kNan, kNan};
+  const auto one_nan = [](HalfD v) {
+    return v == v ? v : HalfD{kNan, kNan, kNan, kNan, kNan, kNan, kNan, kNan};
   };
   store(to.value + first, one_nan(0.0 + (a.value * d1 + b.value * d2) * source.spread.scale));
   store(to.step_x + first, one_nan(a.step_x * d1 + b.step_x * d2));

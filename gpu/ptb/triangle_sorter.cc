@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "gpu/base/doubles.h"
 #include "gpu/base/vector.h"
 #include "gpu/ptb/clipper.h"
 
@@ -25,22 +26,13 @@ struct Corner {
   LanesI x, y;
 };
 
-typedef double Half __attribute__((vector_size(64)));
 typedef float HalfF __attribute__((vector_size(32)));
-
-template <int kPart>
-Half widen(LanesI v) {
-  constexpr int kAt = kPart * kLanes / 2;
-  return __builtin_convertvector(
-      __builtin_shufflevector(v, v, kAt, kAt + 1, kAt + 2, kAt + 3, kAt + 4, kAt + 5, kAt + 6, kAt + 7),
-      Half);
-}
 
 /// Twice the signed areas, as binner and set-up know them, rounded: signs are right and 0 is 0, since sides
 /// are shorter than 2^24 and products exact as doubles.
 template <int kPart>
 HalfF half_areas(const Corner& a, const Corner& b, const Corner& c) {
-  const Half area =
+  const HalfD area =
       widen<kPart>(b.x - a.x) * widen<kPart>(c.y - a.y) - widen<kPart>(c.x - a.x) * widen<kPart>(b.y - a.y);
   return __builtin_convertvector(area, HalfF);
 }

@@ -129,18 +129,17 @@ HostProgram::Leave ProgramCode::run(Thread& t, GpuAddr entry) const {
                       t.pending.sync == Sync::kNone;
   const CodeEntry* const at = starts ? start_ : find_entry(t, entry);
   if (!at) return {Leave::Why::kElsewhere};
-  return enter(0, at->offset, false, t, entry);
+  return enter(0, at->offset, t, entry);
 }
 
 HostProgram::Leave ProgramCode::start(Thread& t, GpuAddr entry) const {
   if (!start_) return {Leave::Why::kElsewhere};
-  return enter(tables_.start, start_->offset, tables_.start != 0, t, entry);
+  return enter(tables_.start, start_->offset, t, entry);
 }
 
-/// @param function  its offset in the code
-/// @param starts  it is CodeTables::start
-HostProgram::Leave ProgramCode::enter(size_t function, size_t offset, bool starts, Thread& t,
-                                      GpuAddr entry) const {
+/// @param function  its offset in the code: CodeTables::start, or 0 for that which runs from anywhere
+HostProgram::Leave ProgramCode::enter(size_t function, size_t offset, Thread& t, GpuAddr entry) const {
+  const bool starts = function != 0;
   Frame frame;
   frame.thread = &t;
   frame.entry = entry;

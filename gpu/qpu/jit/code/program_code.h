@@ -96,7 +96,7 @@ class ProgramCode : public HostProgram {
  private:
   const CodeEntry* find_start() const;
   const CodeEntry* find_entry(const Thread& thread, GpuAddr entry) const;
-  Leave enter(size_t function, size_t offset, bool starts, Thread& thread, GpuAddr entry) const;
+  Leave enter(size_t function, size_t offset, Thread& thread, GpuAddr entry) const;
   Leave leave(const CodeExit& exit, Thread& thread, GpuAddr entry) const;
 
   const CodeContent content_;
