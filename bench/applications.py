@@ -134,6 +134,9 @@ class Applications:
 
     def run(self, wanted):
         """wanted: tells of a table's name whether it is to be measured. Prints each."""
+        tables = [table for table in (self.glmark2, self.vkcube, self.floor, self.memory) if wanted(table.__name__)]
+        if not tables:
+            return
         with contextlib.ExitStack() as stack:
             own = []
             for engine in self.engines:
@@ -142,9 +145,8 @@ class Applications:
                 stack.callback(daemon.stop)
                 own.append(emulated(daemon, f"v3demu {engine}", self.folder))
             self.renderers = [self.peer, *own]
-            for table in (self.glmark2, self.vkcube, self.floor, self.memory):
-                if wanted(table.__name__):
-                    self.results[table.__name__] = table()
+            for table in tables:
+                self.results[table.__name__] = table()
 
     def ratio_row(self, name, of, target=None):
         medians = {renderer.name: statistics.median(of[renderer.name]) for renderer in self.renderers}
