@@ -102,7 +102,8 @@ class TileCoverage {
         low_[k] = std::min(low_[k], base_[k][s]);
         high_[k] = std::max(high_[k], base_[k][s]);
       }
-      pixel_[k] = a_[k] * as_int(kBlockX) + b_[k] * as_int(kBlockY);
+      steps_[k] = a_[k] * kColumn + b_[k] * kRow;
+      pixel_[k] = permute(steps_[k], kBlockX + 4 * kBlockY);
     }
   }
 
@@ -129,18 +130,18 @@ class TileCoverage {
 
  private:
   static constexpr int kDirectBlocks = 4;
+  static constexpr LanesI kColumn = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
+  static constexpr LanesI kRow = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
 
   /// Calls visit(x, y, all) for those of the 4x4 cells of kSize pixels at (x0, y0) that overlap the window
   /// and are not outside of an edge as a whole. @param all  (of visit) every sample is covered and inside
   template <int kSize, typename Visit>
   void for_cells(const Rect& window, int x0, int y0, Visit&& visit) const {
-    static constexpr LanesI kColumn = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
-    static constexpr LanesI kRow = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
     LanesI any = {}, all = {};
     for (int k = 0; k < kEdges; ++k) {
       const int32_t min_step = (std::min(a_[k], 0) + std::min(b_[k], 0)) * (kSize - 1);
       const int32_t max_step = (std::max(a_[k], 0) + std::max(b_[k], 0)) * (kSize - 1);
-      const LanesI cells = (a_[k] * kSize) * kColumn + (b_[k] * kSize) * kRow + (a_[k] * x0 + b_[k] * y0);
+      const LanesI cells = steps_[k] * kSize + (a_[k] * x0 + b_[k] * y0);
       any |= cells + (high_[k] + max_step);
       all |= cells + (low_[k] + min_step);
     }
@@ -180,7 +181,8 @@ class TileCoverage {
   int32_t a_[kEdges], b_[kEdges];
   int32_t base_[kEdges][kSamples];
   int32_t low_[kEdges], high_[kEdges];  // of base_
-  LanesI pixel_[kEdges];
+  LanesI steps_[kEdges];                // of 4x4 cells, row by row
+  LanesI pixel_[kEdges];                // the same of the pixels of a block
 };
 
 }  // namespace v3d::pse

@@ -169,6 +169,7 @@ void FragmentStage::begin_draw(const PreparedDraw& draw) {
             reads_other(&Inputs::pixel), reads_other(&Inputs::position),  reads_other(&Inputs::sample),
             reads_other(&Inputs::facing)};
   passes_blocks_ = !multisample_ && !tests_depth_ && !draw.sample_shading;
+  tests_blocks_ = draw.early_test && tests_depth_ && tile_->tests_blocks() && !draw.sample_shading;
   only_counts_ = draw.early_test && !tests_depth_ && !multisample_;
   flat_words_of_ = nullptr;
   series_.begin(*draw.program);
@@ -192,16 +193,38 @@ void FragmentStage::add_whole_block(int setup, int x, int y, const Lanes& covera
   const uint32_t block = quad_position(static_cast<uint32_t>(x), static_cast<uint32_t>(y));
   if (untested_[0].holds_any_of(block) || untested_[1].holds_any_of(block)) test_waiting();
   fill_block(setup, x, y, coverage);
-  passes_blocks_ ? pass_block(setup) : run_batch<true>();
+  if (passes_blocks_) return pass_block(setup);
+  tests_blocks_ ? test_block(setup) : run_batch<true>();
 }
 
 /// run_batch() where tests leave the batch as it is.
 void FragmentStage::pass_block(int setup) {
   if (only_counts_) count_batch();
-  counts_[perf::kFepValidQuads] += kQuads;
-  const Primitives<true> primitives = primitives_of<true>({ready_setup(setup)});
+  const Primitives<true> primitives = {{ready_setup(setup)}, {}, {}};
   Position center;
-  if (needs_position_) center = primitives.position(LanesF{}, LanesF{});
+  if (needs_position_) center = block_position(primitives);
+  shade_block(primitives, center);
+}
+
+/// run_batch() where early tests are all there is before the program.
+void FragmentStage::test_block(int setup) {
+  if (tested_.holds_any_of(quad_position(batch_.x[0], batch_.y[0]))) shade_before_batch();
+  const Primitives<true> primitives = {{&setups_[static_cast<size_t>(setup)]}, {}, {}};
+  const Position center = block_position(primitives);
+  batch_.z[0] = primitives.z_at(center);
+  const LaneMask alive = tile_->test_block();
+  if (alive == 0) {
+    counts_[perf::kFepClippedQuads] += kQuads;
+    return;
+  }
+  if (quads_with_any(alive) != 0x1111) return keep_quads(alive);
+  ready_setup(setup);
+  shade_block(primitives, center);
+}
+
+/// shade() of a block in a frame of one sample.
+void FragmentStage::shade_block(const Primitives<true>& primitives, const Position& center) {
+  counts_[perf::kFepValidQuads] += kQuads;
   shade_pass(primitives, center, center, LanesF{}, LanesF{}, 0);
 }
 
@@ -226,9 +249,20 @@ void FragmentStage::add_block(int setup, int x, int y, const Lanes& coverage) {
 void FragmentStage::add_block(int setup, int x, int y, LaneMask pixels, uint32_t samples) {
   if (quads_with_any(pixels) == 0x1111)
     return add_whole_block(setup, x, y, select(pixels, splat(samples), Lanes{}));
+  const uint32_t block = quad_position(static_cast<uint32_t>(x), static_cast<uint32_t>(y));
+  const bool alone = !untested_[0].holds_any_of(block) && !untested_[1].holds_any_of(block);
   for (int q = 0; q < kQuads; ++q)
-    if (const uint32_t of_quad = (pixels >> (4 * q)) & 15u)
-      wait_for_tests(setup, position_in_block(x, y, q), quad_coverage(of_quad, samples));
+    if (const uint32_t of_quad = (pixels >> (4 * q)) & 15u) {
+      const uint32_t position = position_in_block(x, y, q), coverage = quad_coverage(of_quad, samples);
+      alone ? wait_alone(setup, position, coverage) : wait_for_tests(setup, position, coverage);
+    }
+}
+
+/// wait_for_tests() where no other quad of the block waits.
+void FragmentStage::wait_alone(int setup, uint32_t position, uint32_t coverage) {
+  WaitingQuads& to = first_untested();
+  to.push(static_cast<uint32_t>(setup), setups_[static_cast<size_t>(setup)].back_facing, position, coverage);
+  if (to.full()) test_first();
 }
 
 /// Quads at one position stay in their order; others make room for each other, since the two triangles at an
@@ -281,6 +315,17 @@ FragmentStage::Primitives<kOne> FragmentStage::primitives_of(
   p.x = __builtin_convertvector(as_int(batch_.x) - tile_x_, LanesF);
   p.y = __builtin_convertvector(as_int(batch_.y) - tile_y_, LanesF);
   return p;
+}
+
+/// Primitives::position() of the centres of 4x4 pixels: anchors lie between pixels by multiples of 1/64, so
+/// that no sum is rounded.
+FragmentStage::Position FragmentStage::block_position(const Primitives<true>& primitives) const {
+  constexpr HalfD kX = {0, 1, 0, 1, 2, 3, 2, 3}, kY = {0, 0, 1, 1, 0, 0, 1, 1};
+  const Weights& weights = primitives.of[0]->source.spread;
+  const double x = static_cast<double>(static_cast<int>(batch_.x[0]) - tile_x_) - weights.anchor_x,
+               y = static_cast<double>(static_cast<int>(batch_.y[0]) - tile_y_) - weights.anchor_y;
+  const HalfD scale = HalfD{} + weights.scale;
+  return {{kX + x, kX + x}, {kY + y, kY + (y + 2)}, {scale, scale}};
 }
 
 /// Depths of the batch where its tests look at them.

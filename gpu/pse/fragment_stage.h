@@ -52,6 +52,7 @@ class FragmentStage {
   struct Position;
   template <bool kOne>
   struct Primitives;
+  Position block_position(const Primitives<true>& primitives) const;
   template <bool kOne>
   Primitives<kOne> primitives() const;
   template <bool kOne>
@@ -59,11 +60,14 @@ class FragmentStage {
   const PrimitiveSetup* ready_setup(int index);
 
   void wait_for_tests(int setup, uint32_t position, uint32_t coverage);
+  void wait_alone(int setup, uint32_t position, uint32_t coverage);
   void test_first();
   void test_waiting();
   void shade_waiting();
   void fill_block(int setup, int x, int y, const Lanes& coverage);
   void pass_block(int setup);
+  void test_block(int setup);
+  void shade_block(const Primitives<true>& primitives, const Position& center);
   void count_batch();
   bool fill_quads(const WaitingQuads& quads);
   template <bool kOne>
@@ -117,6 +121,7 @@ class FragmentStage {
     bool pixel, position, sample, facing;  // as qpu::HostProgram::Inputs
   } reads_{};
   bool passes_blocks_ = false;  // blocks go to the program, one sample at a time, whatever their depths
+  bool tests_blocks_ = false;   // they go through tests alone, early ones, one sample at a time
   bool only_counts_ = false;    // early tests, one sample at a time, that pass whatever comes
   const PrimitiveSetup* flat_words_of_ = nullptr;  // whose c all varyings_ have; may be null
   qpu::Series series_;

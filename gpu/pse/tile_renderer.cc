@@ -380,7 +380,8 @@ void TileRenderer::State::cover_blocks(const Geometry& geometry, const Rect& are
       area,
       [&](int x, int y, const std::array<LaneMask, kSamples>& masks) {
         if constexpr (kSamples == 1) {
-          add_block(setup, x, y, select(masks[0], whole, Lanes{}));
+          covered = true;
+          stage.add_block(setup, tile_x + x, tile_y + y, masks[0], sample_bits);
         } else {
           Lanes bits = {};
           for (uint32_t s = 0; s < kSamples; ++s)

@@ -27,6 +27,16 @@ inline Lanes pack_coverage(Lanes samples) {
   return packed | permute(packed, kLaneIndex ^ 2u);
 }
 
+/// The lanes where both are the same.
+inline LaneMask equal(Lanes a, Lanes b) {
+#ifdef __AVX512F__
+  typedef int Native __attribute__((vector_size(64)));
+  return __builtin_ia32_pcmpeqd512_mask(reinterpret_cast<Native>(a), reinterpret_cast<Native>(b), kAllLanes);
+#else
+  return negative(a == b);
+#endif
+}
+
 /// Up to four quads at different positions. What lacks repeats the last one, without coverage. Members are
 /// read and written as wholes: a load behind narrower stores would have to wait for them.
 class WaitingQuads {
@@ -40,10 +50,10 @@ class WaitingQuads {
     setups_ = 0;
   }
 
-  bool holds(uint32_t position) const { return !empty() && negative(positions_ == position) != 0; }
+  bool holds(uint32_t position) const { return !empty() && equal(positions_, splat(position)) != 0; }
   /// A quad of the 4x4 pixels at a position.
   bool holds_any_of(uint32_t block) const {
-    return !empty() && negative((positions_ & ~0x00030003u) == block) != 0;
+    return !empty() && equal(positions_ & ~0x00030003u, splat(block)) != 0;
   }
 
   /// @param setup     below 32

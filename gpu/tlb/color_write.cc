@@ -82,17 +82,22 @@ void source_color(const qpu::TlbSpec& spec, const Lanes* words, LanesF* color) {
   }
 }
 
-/// to_unorm8() of four halves in two words, clamped before they are widened.
-Lanes rgba8_of_halves(const Lanes* words) {
+/// Halves from 0 to 1, NaN as 0.
+Lanes clamped_halves(Lanes word) {
   typedef uint16_t Halves __attribute__((vector_size(64)));
   constexpr uint16_t kInfinity = 0x7c00, kOne = 0x3c00;
+  Halves v = reinterpret_cast<Halves>(word);
+  v = v <= kInfinity ? v : Halves{};  // above are negative ones and NaN
+  v = v < kOne ? v : Halves{} + kOne;
+  return reinterpret_cast<Lanes>(v);
+}
+
+/// to_unorm8() of four halves in two words, clamped before they are widened.
+Lanes rgba8_of_halves(const Lanes* words) {
   const auto rounded = [](Lanes half) { return as_uint(half_to_float(half) * 255.0f + 12582912.0f) & 0xffu; };
   Lanes packed{};
   for (uint32_t w = 0; w < 2; ++w) {
-    Halves v = reinterpret_cast<Halves>(words[w]);
-    v = v <= kInfinity ? v : Halves{};  // above are negative ones and NaN
-    v = v < kOne ? v : Halves{} + kOne;
-    const Lanes pair = reinterpret_cast<Lanes>(v);
+    const Lanes pair = clamped_halves(words[w]);
     packed |= (rounded(pair & 0xffffu) | rounded(pair >> 16) << 8) << (16 * w);
   }
   return packed;
@@ -181,6 +186,9 @@ void ColorWrite::prepare(Tile& tile, uint32_t rt, const draw::DrawState& state) 
   const Functions found = find_functions(target.type, how);
   function_ = found.any;
   halves_function_ = found.halves;
+  block_function_ = target.type != ColorType::k8 || !writes_all_ || how == Blend::kAny ? nullptr
+                    : how == Blend::kLinear                                            ? blend_block
+                                                                                       : replace_block;
 }
 
 void ColorWrite::decode_blend(Tile& tile, const draw::BlendConfig& config,
@@ -376,6 +384,28 @@ template <ColorType kType, ColorWrite::Blend kBlend>
       store_quads(tile.color(plan.rt_, s, w), live.quads, (result[w] & bits) | (old[w] & ~bits));
     }
   }
+}
+
+void ColorWrite::replace_block(const ColorWrite&, uint32_t* plane, const QuadOffsets& quads,
+                               const Lanes* words) {
+  store_quads(plane, quads, rgba8_of_halves(words));
+}
+
+/// blend_words() of Blend::kLinear, with what its channels have in common.
+void ColorWrite::blend_block(const ColorWrite& plan, uint32_t* plane, const QuadOffsets& quads,
+                             const Lanes* words) {
+  const Lanes old = load_quads(plane, quads),
+              halves[2] = {clamped_halves(words[0]), clamped_halves(words[1])};
+  const LanesF alpha = half_to_float(halves[1] >> 16);
+  const auto blended = [&](LanesF source, Lanes stored, int c) {
+    const Linear& l = plan.linear_[c];
+    return to_unorm8(source * (l.s0 + l.s1 * alpha) + from_unorm8(stored) * (l.d0 + l.d1 * alpha));
+  };
+  const Lanes red = blended(half_to_float(halves[0] & 0xffffu), old & 0xffu, 0),
+              green = blended(half_to_float(halves[0] >> 16), (old >> 8) & 0xffu, 1),
+              blue = blended(half_to_float(halves[1] & 0xffffu), (old >> 16) & 0xffu, 2),
+              last = blended(alpha, old >> 24, 3);
+  store_quads(plane, quads, red | green << 8 | blue << 16 | last << 24);
 }
 
 template <ColorType kType, ColorWrite::Blend kBlend>

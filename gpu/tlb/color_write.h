@@ -31,6 +31,12 @@ class ColorWrite {
   void write_halves(Tile& tile, const Lanes* words, const LiveLanes& live) const {
     halves_function_(*this, tile, words, live);
   }
+  /// Whether write_block() does that where a frame has one sample and no other target.
+  bool has_block() const { return block_function_ != nullptr; }
+  /// All pixels of a block. @param plane  of the target
+  void write_block(uint32_t* plane, const QuadOffsets& quads, const Lanes* words) const {
+    block_function_(*this, plane, quads, words);
+  }
 
  private:
   using Function = void (*)(const ColorWrite&, Tile&, const qpu::TlbSpec&, const Lanes*, const LiveLanes&);
@@ -41,6 +47,11 @@ class ColorWrite {
   using HalvesFunction = void (*)(const ColorWrite&, Tile&, const Lanes*, const LiveLanes&);
   template <ColorType kType, Blend kBlend>
   static void write_halves_as(const ColorWrite& plan, Tile& tile, const Lanes* words, const LiveLanes& live);
+  using BlockFunction = void (*)(const ColorWrite&, uint32_t*, const QuadOffsets&, const Lanes*);
+  static void replace_block(const ColorWrite& plan, uint32_t* plane, const QuadOffsets& quads,
+                            const Lanes* words);
+  static void blend_block(const ColorWrite& plan, uint32_t* plane, const QuadOffsets& quads,
+                          const Lanes* words);
   struct Functions {
     Function any;
     HalvesFunction halves;
@@ -61,6 +72,7 @@ class ColorWrite {
 
   Function function_ = nullptr;
   HalvesFunction halves_function_ = nullptr;
+  BlockFunction block_function_ = nullptr;
   RenderTarget target_;
   uint32_t rt_ = 0;
   uint32_t words_ = 1;                   // color_words(target_)

@@ -156,6 +156,38 @@ void DepthTest::kernel(const DepthTest& test, Tile& tile, const FragmentBatch& b
   count_quads(tile.counts, covered, any_passed);
 }
 
+/// kernel() of depth alone, where the batch is a block and depths are not limited.
+template <DepthType kType, int kTest>
+LaneMask DepthTest::block_kernel(const DepthTest& test, Tile& tile, FragmentBatch& batch) {
+  tile.fill(Tile::kDepth);
+  uint32_t* const plane = tile.depth(0);
+  const QuadOffsets quads = tile.block_quads(batch.x[0], batch.y[0]);
+  const Lanes fragment = to_stored_depth(kType, batch.z[0]), stored = load_quads(plane, quads);
+  const LanesI passed =
+      passes<static_cast<Compare>(kTest)>(ordered<kType>(fragment), ordered<kType>(stored)) &
+      sample_lanes(batch.coverage, 0);
+  const LaneMask covered = nonzero(batch.coverage), lanes = nonzero(as_uint(passed));
+  if (test.write_depth_) {
+    store_quads(plane, quads, passed ? fragment : stored);
+    tile.dirty(Tile::kDepth);
+  }
+  batch.coverage = as_uint(passed) & 1u;
+  tile.occlusion += static_cast<uint64_t>(std::popcount(lanes));
+  if (lanes == kAllLanes) [[likely]]
+    tile.counts[perf::kTlbQuadsZStencilPass] += kLanes / 4;
+  else
+    count_quads(tile.counts, covered, lanes);
+  return lanes;
+}
+
+DepthTest::BlockKernel DepthTest::find_block_kernel(DepthType type, Compare func) {
+  constexpr auto kFunctions = std::make_integer_sequence<int, kAllTests>();
+  static constexpr std::array<BlockKernel, kAllTests> kKernels[3] = {
+      block_kernels<DepthType::k32F>(kFunctions), block_kernels<DepthType::k24>(kFunctions),
+      block_kernels<DepthType::k16>(kFunctions)};
+  return kKernels[static_cast<int>(type)][static_cast<size_t>(func) & 7];
+}
+
 /// Tests and updates the stencil of one sample. @return  the lanes that pass
 LanesI DepthTest::run_stencil(uint32_t* plane, const QuadOffsets& quads, LaneMask back_facing,
                               LanesI in_bounds, LanesI depth_passed) const {
@@ -209,6 +241,7 @@ void DepthTest::prepare(DepthType type, bool multisample, const draw::DrawState&
 
   if (!stencil_ && !bounds_ && !write_depth_ && state.cfg.depth_func == Compare::kAlways) {
     kernel_ = count;
+    block_kernel_ = nullptr;
     return;
   }
   constexpr auto kTests = std::make_integer_sequence<int, kAllTests + 1>();
@@ -217,7 +250,9 @@ void DepthTest::prepare(DepthType type, bool multisample, const draw::DrawState&
       {kernels<DepthType::k24, false>(kTests), kernels<DepthType::k24, true>(kTests)},
       {kernels<DepthType::k16, false>(kTests), kernels<DepthType::k16, true>(kTests)},
   };
-  const int tests = stencil_ || bounds_ ? kAllTests : static_cast<int>(state.cfg.depth_func) & 7;
+  const bool any = stencil_ || bounds_;
+  block_kernel_ = any || clamps_ || multisample ? nullptr : find_block_kernel(type, state.cfg.depth_func);
+  const int tests = any ? kAllTests : static_cast<int>(state.cfg.depth_func) & 7;
   kernel_ = kKernels[static_cast<int>(type)][multisample][static_cast<size_t>(tests)];
 }
 

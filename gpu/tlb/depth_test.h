@@ -19,6 +19,10 @@ class DepthTest {
 
   /// False: all fragments pass without a look at their depths, which are not stored either.
   bool reads_depth() const { return kernel_ != count; }
+  /// Whether run_block() does what run() does.
+  bool has_block() const { return block_kernel_ != nullptr; }
+  /// run() of a batch that is a block, in frames of one sample. @return  the lanes that pass
+  LaneMask run_block(Tile& tile, FragmentBatch& batch) const { return block_kernel_(*this, tile, batch); }
   /// Tests and updates every sample of the coverage; failing ones leave it. prepare() came before.
   /// @param z  depth of sample s at z[s * z_step]: step 0 gives all samples the same
   void run(Tile& tile, const FragmentBatch& batch, const LanesF* z, int z_step, Lanes& coverage) const {
@@ -37,6 +41,15 @@ class DepthTest {
   template <DepthType kType, int kTests, bool kMultisample>
   static void kernel(const DepthTest& test, Tile& tile, const FragmentBatch& batch, const LanesF* z,
                      int z_step, Lanes& coverage);
+  using BlockKernel = LaneMask (*)(const DepthTest&, Tile&, FragmentBatch&);
+  template <DepthType kType, int kTest>
+  static LaneMask block_kernel(const DepthTest& test, Tile& tile, FragmentBatch& batch);
+  template <DepthType kType, int... kTests>
+  static constexpr std::array<BlockKernel, sizeof...(kTests)> block_kernels(
+      std::integer_sequence<int, kTests...>) {
+    return {block_kernel<kType, kTests>...};
+  }
+  static BlockKernel find_block_kernel(DepthType type, Compare func);
   /// Nothing is tested and nothing updated.
   static void count(const DepthTest& test, Tile& tile, const FragmentBatch& batch, const LanesF* z,
                     int z_step, Lanes& coverage);
@@ -53,6 +66,7 @@ class DepthTest {
   static Face decode(const draw::StencilConfig& config);
 
   Kernel kernel_ = nullptr;
+  BlockKernel block_kernel_ = nullptr;
   int32_t on_less_ = 0, on_equal_ = 0, on_greater_ = 0, on_unordered_ = 0;  // all ones: the fragment passes
   bool write_depth_ = false, stencil_ = false, bounds_ = false;
   bool clamps_ = false;                // to other limits than those of stored depths

@@ -11,12 +11,14 @@ void FragmentPort::begin_draw(const draw::DrawState& state, FragmentBatch& batch
   late_test_ = late_test;
   ready_targets_ = 0;
   last_target_ = kMaxRenderTargets;
+  block_pixels_ = nullptr;
   depth_test_.prepare(tile_.config.depth_type, tile_.config.multisample, state);
 }
 
 void FragmentPort::reset() {
   state_ = nullptr;
   batch_ = nullptr;
+  block_pixels_ = nullptr;
   depth_test_.reset();
   for (ColorWrite& write : color_writes_) write.reset();
   ready_targets_ = 0;
@@ -36,10 +38,11 @@ uint32_t* FragmentPort::replaced_pixels() {
   if (config.multisample || !tile_.has_target(0) || config.targets[0].type != ColorType::k8) return nullptr;
   for (uint32_t rt = 1; rt < kMaxRenderTargets; ++rt)
     if (tile_.has_target(rt)) return nullptr;
-  if (state_->cfg.blend || !ready_write(0).writes_all()) return nullptr;
+  if (!ready_write(0).has_block()) return nullptr;
   tile_.fill(Tile::kColors);
   tile_.dirty(Tile::kColors);
-  return tile_.color(0, 0, 0);
+  block_pixels_ = tile_.color(0, 0, 0);
+  return state_->cfg.blend ? nullptr : block_pixels_;
 }
 
 void FragmentPort::test_late(qpu::Thread& thread, const LanesF* z, int z_step, LaneMask exec) {
@@ -101,6 +104,14 @@ void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, co
 
 void FragmentPort::write_halves(qpu::Thread& thread, LaneMask exec) {
   auto& port = static_cast<FragmentPort&>(*thread.tlb);
+  if (port.block_pixels_ != nullptr && exec == kAllLanes && thread.tlb_block.live == kAllLanes &&
+      port.batch_->is_block && nonzero(thread.msf ^ 1u) == 0) {
+    port.color_writes_[0].write_block(port.block_pixels_,
+                                      port.tile_.block_quads(port.batch_->x[0], port.batch_->y[0]),
+                                      thread.pending.tlb_words);
+    ++thread.tlb_block.whole;
+    return;
+  }
   port.write(0, thread, exec, [&](const ColorWrite& write, const LiveLanes& live) {
     write.write_halves(port.tile_, thread.pending.tlb_words, live);
   });

@@ -16,6 +16,9 @@ class FragmentPort final : public qpu::TlbPort {
   void test_early() { depth_test_.run(tile_, *batch_, batch_->z, 1, batch_->coverage); }
   bool tests_depth() const { return depth_test_.reads_depth(); }
   /// @see TileBuffer
+  bool tests_blocks() const { return depth_test_.has_block(); }
+  LaneMask test_block() { return depth_test_.run_block(tile_, *batch_); }
+  /// @see TileBuffer
   uint32_t* replaced_pixels();
   /// The tile was configured anew.
   void reset();
@@ -45,6 +48,7 @@ class FragmentPort final : public qpu::TlbPort {
   bool late_test_ = false;
   DepthTest depth_test_;
   std::array<ColorWrite, kMaxRenderTargets> color_writes_;
+  uint32_t* block_pixels_ = nullptr;          // where color_writes_[0] may write blocks
   uint32_t ready_targets_ = 0;                // color_writes_ that are prepared for state_
   uint32_t last_target_ = kMaxRenderTargets;  // written by the current program run
   uint32_t counted_quads_ = 0;                // in it; the form of quads_with_any

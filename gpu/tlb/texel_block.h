@@ -51,6 +51,14 @@ inline Lanes load_tiled_block_4(const uint8_t* left, const uint8_t* right) {
   return quads_to_utiles(load_halves(left, right));
 }
 
+/// The two utiles of such texels that two blocks, one below the other, make up.
+inline Lanes left_utile(Lanes upper, Lanes lower) {
+  return __builtin_shufflevector(upper, lower, 0, 1, 4, 5, 2, 3, 6, 7, 16, 17, 20, 21, 18, 19, 22, 23);
+}
+inline Lanes right_utile(Lanes upper, Lanes lower) {
+  return __builtin_shufflevector(upper, lower, 8, 9, 12, 13, 10, 11, 14, 15, 24, 25, 28, 29, 26, 27, 30, 31);
+}
+
 /// The same in a raster image, where the pieces of a row are adjacent: its two rows.
 inline void store_raster_block_4(Lanes v, uint8_t* upper, uint8_t* lower) {
   store_halves(quads_to_rows(v), upper, lower);

@@ -145,15 +145,17 @@ struct Tile {
     return ((y >> 1) * (config.tile_width >> 1) + (x >> 1)) * 4;
   }
 
+  /// Where those of the 4x4 pixels at absolute (x, y) lie.
+  QuadOffsets block_quads(uint32_t x, uint32_t y) const {
+    const uint32_t first = quad_offset(x & (config.tile_width - 1), y & (config.tile_height - 1)),
+                   below = first + quad_offset(0, 2);
+    return {{first, first + 4, below, below + 4}, true};
+  }
   /// Where the quads of a batch lie. Those without a lane in `live` get words that belong to no pixel, so
   /// that whole batches can be written. Live quads must lie at different positions.
   QuadOffsets quads(const FragmentBatch& batch, LaneMask live) const {
     const uint32_t x_mask = config.tile_width - 1, y_mask = config.tile_height - 1;
-    if (batch.is_block) {
-      const uint32_t first = quad_offset(batch.x[0] & x_mask, batch.y[0] & y_mask),
-                     below = first + quad_offset(0, 2);
-      return {{first, first + 4, below, below + 4}, true};
-    }
+    if (batch.is_block) return block_quads(batch.x[0], batch.y[0]);
     QuadOffsets result;
     result.pairs = false;
     for (int q = 0; q < 4; ++q) {

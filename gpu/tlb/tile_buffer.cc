@@ -50,6 +50,8 @@ qpu::TlbPort& TileBuffer::fragment_port(const draw::DrawState& state, FragmentBa
 uint32_t* TileBuffer::replaced_pixels() { return state_->port.replaced_pixels(); }
 
 void TileBuffer::test() { state_->port.test_early(); }
+bool TileBuffer::tests_blocks() const { return state_->port.tests_blocks(); }
+LaneMask TileBuffer::test_block() { return state_->port.test_block(); }
 bool TileBuffer::tests_depth() const { return state_->port.tests_depth(); }
 
 void TileBuffer::count(qpu::TlbBlock& done) { state_->port.count(done); }

@@ -104,6 +104,10 @@ class TileBuffer {
   /// Depth bounds, stencil and depth tests, with updates, of the coverage of the draw's batch: failing
   /// samples leave it. Adds the surviving samples to the occlusion count of the draw.
   void test();
+  /// Whether test_block() does what test() does where the batch is a block.
+  bool tests_blocks() const;
+  /// @return  the pixels that pass
+  LaneMask test_block();
   /// Whether the tests of the draw, early or late, look at the depths of its batch.
   bool tests_depth() const;
 

@@ -14,8 +14,9 @@ TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, u
       whole_blocks_(tile.live_width % 8 == 0),
       flipped_(packet.flip_y),
       height_(packet.height),
-      lower_in_place_(surface_.tiling == tmu::Tiling::kRaster ? packet.stride_or_height
-                                                              : piece_width_ * cpp) {
+      lower_in_place_(surface_.tiling == tmu::Tiling::kRaster ? packet.stride_or_height : piece_width_ * cpp),
+      in_utiles_(cpp == 4 && surface_.tiling != tmu::Tiling::kRaster && scale_ == 1 && !flipped_ &&
+                 tile.live_width % 4 == 0 && tile.live_height % 4 == 0) {
   place_pieces();
   if (!whole_blocks_ || tile.live_height % 2 != 0 || scale_ != 1 || flipped_)
     std::memset(host_rows_, 0, sizeof(host_rows_));
@@ -35,6 +36,13 @@ void TileImage::place_pieces() {
                                           tile_.origin_x + i * piece_width_, tile_.origin_y);
 }
 
+/// Of the pieces of a row from those.
+uint32_t TileImage::row_offset(uint32_t y) const {
+  return tmu::texel_offset(surface_.tiling, surface_.cpp, surface_.stride_or_height, tile_.origin_x,
+                           tile_.origin_y + y) -
+         piece_x_[0];
+}
+
 /// Offset of the strip's pieces from those.
 void TileImage::place_rows() {
   if (surface_.tiling == tmu::Tiling::kRaster)
@@ -42,9 +50,15 @@ void TileImage::place_rows() {
   else if (const uint32_t line = y_ % tmu::utile_height(surface_.cpp); line != 0)
     piece_y_ += 2 * piece_width_ * surface_.cpp;
   else
-    piece_y_ = tmu::texel_offset(surface_.tiling, surface_.cpp, surface_.stride_or_height, tile_.origin_x,
-                                 tile_.origin_y + y_) -
-               piece_x_[0];
+    piece_y_ = row_offset(y_);
+}
+
+/// The same of four rows; the second ones of a UIF block come behind the first ones.
+void TileImage::place_utiles(uint32_t y) {
+  if (y % 8 != 0 && surface_.tiling != tmu::Tiling::kLineartile)
+    piece_y_ += 2 * kUtileBytes;
+  else
+    piece_y_ = row_offset(y);
 }
 
 void TileImage::begin_strip(uint32_t y, bool fetch) {

@@ -20,6 +20,21 @@ class TileImage {
   /// Completes the put()s of the current strip.
   void flush_strip();
 
+  /// Whether the tile is one of whole utiles of four-byte texels, each in one piece of memory.
+  bool in_utiles() const { return in_utiles_; }
+  /// Stores the utiles of the four rows at y.
+  /// @param texels  (block, half): of its upper two rows, 0, or its lower ones, 1
+  /// @param kept    bits that memory keeps; of the texels they are 0
+  template <typename Texels>
+  void put_utiles(uint32_t y, uint32_t kept, const Texels& texels) {
+    place_utiles(y);
+    for (uint32_t x = 0, block = 0; x < tile_.live_width; x += 8, ++block) {
+      const Lanes upper = texels(block, 0), lower = texels(block, 1);
+      put_utile(x / 4, kept, left_utile(upper, lower));
+      if (x + 4 < tile_.live_width) put_utile(x / 4 + 1, kept, right_utile(upper, lower));
+    }
+  }
+
   /// Texels of the block whose first pixel is x (a multiple of 8, of the tile).
   void get(uint32_t x, uint32_t sample, Lanes* texel) {
     if (access_ == Access::kTiledWords)
@@ -44,11 +59,22 @@ class TileImage {
   static constexpr uint32_t kPieces = kMaxTileSize / 2;  // of 16-byte texels
 
   void place_pieces();
+  uint32_t row_offset(uint32_t y) const;
   void place_rows();
+  void place_utiles(uint32_t y);
   void get_any(uint32_t x, uint32_t sample, Lanes* texel);
   void put_any(uint32_t x, uint32_t sample, const Lanes* texel);
   uint8_t* piece_in_place(uint32_t index) const {
     return memory_.host(surface_.address + piece_x_[index] + piece_y_);
+  }
+  void put_utile(uint32_t index, uint32_t kept, Lanes texels) {
+    uint8_t* const to = piece_in_place(index);
+    if (kept != 0) {
+      Lanes old;
+      std::memcpy(&old, to, sizeof old);
+      texels |= old & kept;
+    }
+    std::memcpy(to, &texels, sizeof texels);
   }
   template <bool kLoad>
   void move_strip();
@@ -66,7 +92,7 @@ class TileImage {
   bool flipped_;
   uint32_t height_;  // pixel rows of the image; of flipped ones alone
   ptrdiff_t lower_in_place_;
-  bool in_place_ = false;
+  bool in_place_ = false, in_utiles_;
   enum class Access : uint8_t { kTiledWords, kRasterWords, kAny } access_ = Access::kAny;
   uint32_t y_ = 0, rows_in_frame_ = 0;
   // A piece starts at the sum of both: XOR flips a bit of the row that no tile straddles.

@@ -130,6 +130,27 @@ size_t read_color(Tile& tile, uint32_t rt, bool average, uint32_t sample, uint32
   });
 }
 
+/// Blocks of two strips, one below the other, that stand in a plane.
+auto blocks_of_plane(const Tile& tile, const uint32_t* plane, uint32_t y) {
+  const uint32_t *const upper = plane + tile.quad_offset(0, y), *const lower =
+                                                                    plane + tile.quad_offset(0, y + 2);
+  return [=](uint32_t block, int half) { return load_block(half == 0 ? upper : lower, block * 16); };
+}
+
+/// Stores a tile of whole utiles.
+/// @param value   of all texels, if `constant`
+/// @param texels  (y) gives what TileImage::put_utiles() asks for, of the four rows at y
+template <typename Texels>
+void store_utiles(const Tile& tile, TileImage& image, uint32_t kept, const Lanes* constant,
+                  const Texels& texels) {
+  for (uint32_t y = 0; y < tile.live_height; y += 4) {
+    if (constant != nullptr)
+      image.put_utiles(y, kept, [constant](uint32_t, int) { return *constant; });
+    else
+      image.put_utiles(y, kept, texels(y));
+  }
+}
+
 void store_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageFormat& format) {
   const uint32_t rt = packet.buffer;
   const bool all_samples = packet.decimate == kAllSamples;
@@ -144,8 +165,23 @@ void store_color(Memory memory, Tile& tile, const LoadStore& packet, const Image
   const auto make_texels = [&](uint32_t y, uint32_t sample) {
     const size_t count = read_color(tile, rt, average, sample, y, colors.data());
     if (!codec.copies()) codec.store({colors.data(), count}, (y >> 1) & 1, texels.data());
+    return count;
   };
   if (constant) make_texels(0, 0);
+  if (image.in_utiles()) {
+    const Lanes* const value = constant ? stored[0].data() : nullptr;
+    if (codec.copies() && !average)
+      return store_utiles(tile, image, 0, value,
+                          [&](uint32_t y) { return blocks_of_plane(tile, tile.color(rt, 0, 0), y); });
+    std::array<Lanes, kBlocks> halves[2];
+    return store_utiles(tile, image, 0, value, [&](uint32_t y) {
+      for (uint32_t half = 0; half < 2; ++half) {
+        const size_t count = make_texels(y + 2 * half, 0);
+        for (size_t i = 0; i < count; ++i) halves[half][i] = stored[i][0];
+      }
+      return [&halves](uint32_t block, int half) { return halves[half][block]; };
+    });
+  }
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
     image.begin_strip(y, false);
     for (uint32_t s = 0; s < image_samples; ++s) {
@@ -226,6 +262,14 @@ void store_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, con
   TileImage image(memory, tile, packet, format.bytes, all_samples);
   std::array<Lanes, kBlocks> texels;
   if (constant) read_depth_stencil(tile, moved, format, 0, 0, texels.data());
+  if (image.in_utiles()) {
+    std::array<Lanes, kBlocks> lower;
+    return store_utiles(tile, image, kept, constant ? texels.data() : nullptr, [&](uint32_t y) {
+      read_depth_stencil(tile, moved, format, 0, y, texels.data());
+      read_depth_stencil(tile, moved, format, 0, y + 2, lower.data());
+      return [&](uint32_t block, int half) { return half == 0 ? texels[block] : lower[block]; };
+    });
+  }
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
     image.begin_strip(y, kept != 0);
     for (uint32_t s = 0; s < (all_samples ? tile.samples() : 1); ++s) {

@@ -271,7 +271,7 @@ class BoundPort : public ::testing::TestWithParam<std::tuple<int, bool>> {
     state.blend[0].color_mode = static_cast<draw::BlendMode>(engine() % 5);
     state.blend[0].color_src = static_cast<draw::BlendFactor>(engine() % 10);
     state.blend[0].color_dst = static_cast<draw::BlendFactor>(engine() % 10);
-    state.color_masks[0] = engine() & 1 ? 0xf : engine() & 0xf;
+    state.color_masks[0] = engine() & 1 ? 0 : engine() & 0xf;
     state.cfg.z_write = engine() & 1;
     state.cfg.depth_func = static_cast<Compare>(engine() % 8);
     state.cfg.stencil = (engine() & 3) == 0;
@@ -304,14 +304,15 @@ TEST_P(BoundPort, DoesWhatThePortDoes) {
   for (TileFixture& fixture : fixtures)
     fixture.configure(TileFixture::one_target(color, bpp, 64, 64, multisample));
   std::mt19937 engine(static_cast<uint32_t>(type) * 2 + multisample);
-  for (int round = 0; round < 200; ++round) {
+  uint64_t whole_blocks = 0;
+  for (int round = 0; round < 1000; ++round) {
     const draw::DrawState state = random_state(engine);
     const bool late = engine() & 1;
     FragmentBatch batch = engine() & 1 ? block_batch(8, 4, multisample) : square_batch(4, 8, multisample);
     if (engine() & 1) batch.coverage &= random_lanes(engine);
     for (LanesF& z : batch.z) z = splat(static_cast<float>(engine() % 9) / 8.0f);
     const Lanes words[2] = {random_lanes(engine), random_lanes(engine)};
-    const Lanes msf = engine() & 1 ? splat(0xfu) : random_lanes(engine) & 0xfu;
+    const Lanes msf = engine() & 1 ? splat(multisample ? 0xfu : 1u) : random_lanes(engine) & 0xfu;
     const auto exec = static_cast<LaneMask>(engine() & 1 ? kAllLanes : engine());
     std::vector<uint32_t> seen[2];
     for (int bound = 0; bound < 2; ++bound) {
@@ -322,16 +323,22 @@ TEST_P(BoundPort, DoesWhatThePortDoes) {
       thread.msf = msf;
       thread.tlb = &port;
       std::copy_n(words, 2, thread.pending.tlb_words);
+      thread.tlb_block = {};
+      thread.tlb_block.live = multisample ? LaneMask{0} : nonzero(own.coverage);
+      if (bound) fixture.tile().replaced_pixels();
       const qpu::TlbBinding binding = port.binding();
       EXPECT_EQ(binding.drops_depth, !late);
       bound ? binding.write_depth(thread, exec) : port.write_depth(thread, spec_depth(true), splat(0u), exec);
       bound ? binding.write_halves(thread, exec) : port.write_color(thread, spec_f16(0), words, exec);
       const Lanes after = thread.msf;
+      whole_blocks += thread.tlb_block.whole;
+      fixture.tile().count(thread.tlb_block);
       seen[bound] = contents(fixture, own);
       for (int lane = 0; lane < kLanes; ++lane) seen[bound].push_back(after[lane]);
     }
     ASSERT_EQ(seen[0], seen[1]) << "round " << round;
   }
+  EXPECT_EQ(whole_blocks > 5, color == ColorType::k8 && !multisample);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTypes, BoundPort, ::testing::Combine(::testing::Range(0, 9), ::testing::Bool()));

@@ -138,6 +138,7 @@ TEST_P(RoundTrip, Uif) {
   run({"UIF 77x45", Tiling::kUif, 77, 45, 20}, false, false, false);
   run({"UIF XOR 200x70", Tiling::kUifXor, 200, 70, 32}, false, false, false);
   run({"UIF XOR 256x64", Tiling::kUifXor, 256, 64, 32}, false, false, false);
+  run({"UIF XOR 84x68", Tiling::kUifXor, 84, 68, 32}, false, false, false);
 }
 
 TEST_P(RoundTrip, SmallTiled) {

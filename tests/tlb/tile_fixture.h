@@ -116,7 +116,9 @@ class TileFixture {
   /// The tests before a draw's program.
   void test(const draw::DrawState& state, FragmentBatch& batch) {
     tile_.fragment_port(state, batch, false);
-    tile_.test();
+    if (!batch.is_block || !tile_.tests_blocks()) return tile_.test();
+    const LaneMask passed = tile_.test_block();
+    EXPECT_EQ(passed, nonzero(batch.coverage));
   }
   void read(FragmentBatch batch, const qpu::TlbSpec& spec, Lanes* words) {
     thread_->msf = batch.coverage;
