@@ -5,6 +5,7 @@
 /// V3DEMU_DAEMON, V3DEMU_LOG       its program and where its messages go (launch.cc)
 /// V3DEMU_VC4=0                    no display device
 /// V3DEMU_HOST_DRI=1               the host's own DRM nodes stay visible, ours take free numbers
+/// V3DEMU_TREE=real                the device tree is mounted (run --sandbox): paths are left alone
 /// V3DEMU_WSI=native               do not choose the presentation path (presentation.h)
 /// V3DEMU_COUNT=1                  tell in the end how many requests and system calls were made (counts.h)
 #pragma once
@@ -19,6 +20,7 @@ struct Config {
   bool runtime_dir_ours;  ///< ours to create; not so when $V3DEMU_SOCKET names a place of the user's
   bool host_dri;          ///< $V3DEMU_HOST_DRI=1: the host's own DRM nodes stay visible
   bool no_vc4;            ///< $V3DEMU_VC4=0: no display device
+  bool real_tree;         ///< $V3DEMU_TREE=real: the device tree is where programs look for it
   bool native_wsi;        ///< $V3DEMU_WSI=native: leave the choice of presentation alone
   bool counts;            ///< $V3DEMU_COUNT=1: tell in the end what was counted
   uint32_t chip;          ///< 71 or 42 by $V3DEMU_DEVICE: what a daemon started now would model

@@ -10,6 +10,7 @@
 #include "shim/raw.h"
 #include "shim/slab_cache.h"
 #include "shim/status.h"
+#include "shim/user_descriptors.h"
 #include "shim/user_memory.h"
 
 namespace v3d::shim {
@@ -75,8 +76,8 @@ int install(Call* call, DeclaredMemory* declared, int index, const wire::FdPatch
             size_t arg_size) {
   int fd = call->take(index);
   if (fd < 0) return -ENODEV;
-  if (!patch.close_on_exec) raw::fcntl(fd, F_SETFD, 0);
-  int32_t number = fd;
+  const int32_t number = give_descriptor(fd, patch.close_on_exec);
+  if (number < 0) return number;
   if (patch.place == wire::kInArg && patch.address <= arg_size &&
       sizeof(number) <= arg_size - patch.address) {
     memcpy(argument + patch.address, &number, sizeof(number));
@@ -85,7 +86,7 @@ int install(Call* call, DeclaredMemory* declared, int index, const wire::FdPatch
   if (patch.place == wire::kInMemory && declared->covers(patch.address, sizeof(number)) &&
       copy_to_user(patch.address, &number, sizeof(number)))
     return 0;
-  raw::close(fd);
+  withdraw_descriptor(number);
   return -EFAULT;
 }
 
@@ -243,6 +244,10 @@ int drm_ioctl(const File& file, uint32_t request, uint64_t argument) {
   return result;
 }
 
+int forward_ioctl(const File& file, uint32_t request, uint64_t argument) {
+  return forward(wire::kIoctl, file.minor == 1 ? Driver::kVc4 : Driver::kV3d, -1, file, request, argument);
+}
+
 int ask_for_life(const File& file) {
   // A wait for nothing.
   constexpr uint32_t kSyncobjWait = 0xc02064c3;
@@ -290,6 +295,22 @@ long map_bo(const File& file, void* address, size_t length, int prot, int flags,
 }
 
 }  // namespace
+
+int find_mapping(const File& file, size_t length, int prot, int flags, off_t offset, off_t* place) {
+  Call call(wire::kMmap, kCloseOnExec);
+  const wire::MmapRequest request{file.token, static_cast<uint64_t>(offset), length, prot, flags, {}};
+  wire::MmapReply reply;
+  int error = call.open(file.daemon);
+  if (!error && !call.append(&request, sizeof(request))) error = ENOMEM;
+  if (!error) error = call.send();
+  if (!error) error = call.error();
+  if (error) return -error;
+  if (call.reply_size() < sizeof(reply)) return -ENODEV;
+  memcpy(&reply, call.reply(), sizeof(reply));
+  *place = static_cast<off_t>(reply.fd_offset);
+  const int fd = call.take(0);
+  return fd < 0 ? -ENODEV : fd;
+}
 
 long drm_mmap(const File& file, void* address, size_t length, int prot, int flags, off_t offset) {
   raw::KeepErrno keep;

@@ -3,6 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "shim/config.h"
 #include "shim/files.h"
 #include "shim/interpose.h"
 #include "shim/paths.h"
@@ -48,6 +49,16 @@ int open_node(const Node& node, int flags) {
   return open_file(node.wire_minor, flags);
 }
 
+/// What a mounted tree shows for a path that could not be opened: the kernel opens no devices there.
+const Node* mounted_node(int dir, const char* path, int flags) {
+  if (!config().real_tree || errno != EACCES) return nullptr;
+  struct stat st;
+  if (raw::fstatat(dir, path, &st, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) < 0 || !S_ISCHR(st.st_mode))
+    return nullptr;
+  const Tree* nodes = tree();
+  return nodes ? nodes->node_shown(st) : nullptr;
+}
+
 /// Nothing in the tree can be written: other processes read the same files.
 int refuse_writing(const Rewritten& path, int flags) {
   if ((flags & O_ACCMODE) == O_RDONLY && !takes_mode(flags) && !(flags & O_TRUNC)) return 0;
@@ -68,7 +79,9 @@ int open_at(int dir, const char* path, int flags, mode_t mode, OpenAt* next) {
   } else if (to.readable() && path[0] == '/') {
     if (const Node* node = node_behind(named_descriptor(path))) return raw::result(open_node(*node, flags));
   }
-  return next(to.dir(), to.path(), flags, mode);
+  const int fd = next(to.dir(), to.path(), flags, mode);
+  const Node* node = fd < 0 ? mounted_node(dir, path, flags) : nullptr;
+  return node ? raw::result(open_node(*node, flags)) : fd;
 }
 
 int next_openat(int dir, const char* path, int flags, mode_t mode) {
@@ -103,21 +116,27 @@ int stdio_flags(const char* mode) {
 using Fopen = FILE*(const char*, const char*);
 using Freopen = FILE*(const char*, const char*, FILE*);
 
+FILE* open_node_stream(const Node& node, int flags, const char* mode) {
+  int fd = open_node(node, flags);
+  if (fd < 0) {
+    errno = -fd;
+    return nullptr;
+  }
+  FILE* stream = fdopen(fd, mode);
+  if (!stream) raw::close(fd);
+  return stream;
+}
+
 FILE* open_stream(const char* path, const char* mode, Fopen* next) {
   Rewritten to(path);
-  if (!to.ours()) return next(to.path(), mode);
   int flags = stdio_flags(mode);
   if (flags < 0) return next(to.path(), mode);  // EINVAL, its business
-  if (const Node* node = to.node()) {
-    int fd = open_node(*node, flags);
-    if (fd < 0) {
-      errno = -fd;
-      return nullptr;
-    }
-    FILE* stream = fdopen(fd, mode);
-    if (!stream) raw::close(fd);
-    return stream;
+  if (!to.ours()) {
+    FILE* stream = next(to.path(), mode);
+    const Node* node = stream ? nullptr : mounted_node(AT_FDCWD, path, flags);
+    return node ? open_node_stream(*node, flags, mode) : stream;
   }
+  if (const Node* node = to.node()) return open_node_stream(*node, flags, mode);
   if (int error = refuse_writing(to, flags)) {
     errno = -error;
     return nullptr;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "shim/raw.h"
+#include "shim/user_descriptors.h"
 #include "shim/user_memory.h"
 
 namespace v3d::shim {
@@ -182,13 +183,14 @@ class Marshal {
   }
 
   void descriptor(int32_t number, bool sockets_only = false) {
-    struct stat st;
-    if (number < 0 || num_fds_ == wire::kMaxFds || raw::fstat(number, &st) < 0) return;
-    if (sockets_only && !S_ISSOCK(st.st_mode)) return;
+    if (number < 0 || num_fds_ == wire::kMaxFds) return;
     for (uint32_t i = 0; i < num_fds_; ++i) {
       if (fd_numbers_[i] == number) return;
     }
-    if (call_->attach(number)) fd_numbers_[num_fds_++] = number;
+    struct stat st;
+    const int fd = find_descriptor(number);
+    if (fd < 0 || raw::fstat(fd, &st) < 0 || (sockets_only && !S_ISSOCK(st.st_mode))) return;
+    if (call_->attach(fd)) fd_numbers_[num_fds_++] = number;
   }
 
   /// The chain is a list in client memory: the daemon walks it again over the segments.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "shim/config.h"
 #include "shim/raw.h"
 #include "shim/user_memory.h"
 
@@ -140,7 +141,7 @@ size_t show_virtual(char* path) {
 
 Rewritten::Rewritten(int dir, const char* path, Purpose purpose)
     : dir_(dir), path_(path), readable_(path && is_readable_path(path)) {
-  if (!readable_ || !*path) return;
+  if (!readable_ || !*path || config().real_tree) return;
   if (path[0] == '/') {
     // Nearly all calls end here.
     const char* name = path + strspn(path, "/");

@@ -16,8 +16,6 @@ namespace {
 constexpr char kFolderName[] = "/v3demu-tree-";  // followed by 16 hexadecimal digits
 constexpr size_t kHashDigits = 16;
 
-constexpr const char* kMerged[] = {
-    "/dev", "/dev/char", "/sys/class", "/sys/dev/char", "/sys/bus/platform/devices", "/sys/devices/platform"};
 constexpr const char* kMergedBesideHost[] = {"/dev/dri", "/dev/dri/by-path", "/sys/class/drm"};
 
 /// Entry names of a folder, without . and .. ; false when it cannot be read.
@@ -235,6 +233,14 @@ const Node* Tree::node_of(const struct stat& st) const {
 const Node* Tree::node_by_wire_minor(uint32_t wire_minor) const {
   for (uint32_t i = 0; i < num_nodes; ++i) {
     if (nodes[i].wire_minor == wire_minor) return &nodes[i];
+  }
+  return nullptr;
+}
+
+const Node* Tree::node_shown(const struct stat& st) const {
+  if (!S_ISCHR(st.st_mode) || major(st.st_rdev) != kDrmMajor) return nullptr;
+  for (uint32_t i = 0; i < num_nodes; ++i) {
+    if (nodes[i].minor == minor(st.st_rdev)) return &nodes[i];
   }
   return nullptr;
 }

@@ -42,6 +42,8 @@ struct Tree {
   bool owns(const char* path) const;
   const Node* node_of(const struct stat& st) const;
   const Node* node_by_wire_minor(uint32_t wire_minor) const;
+  /// The node that the result of a stat describes as describe_node() does: a mounted tree's (config.h).
+  const Node* node_shown(const struct stat& st) const;
 };
 
 /// The tree of this process; made on first use. nullptr when it cannot be made (one message says why).
@@ -49,7 +51,9 @@ const Tree* tree();
 /// The same if somebody used it already.
 const Tree* tree_if_active();
 
-/// Folders that are shown merged with the host's.
+/// Folders that are shown merged with the host's, outer ones first (and some of kMergedBesideHost).
+inline constexpr const char* kMerged[] = {
+    "/dev", "/dev/char", "/sys/class", "/sys/dev/char", "/sys/bus/platform/devices", "/sys/devices/platform"};
 bool is_merged(const char* path);
 /// Brings the overlay of a merged folder up to date with the host's.
 void refresh_overlay(const Tree& tree, const char* path);

@@ -15,6 +15,9 @@ inline constexpr char kArm64Architecture[] = "aarch64-linux-gnu";
 /// libexec/v3demu/ with this program. Empty if there is none.
 std::string find_shim(const std::string& architecture = kHostArchitecture);
 
+/// v3demu-box, in libexec/v3demu of the same installation. Empty if there is none.
+std::string find_box();
+
 /// v3demud: $V3DEMU_DAEMON, else in bin/ of the same installation. Empty if there is none.
 std::string find_daemon();
 

@@ -57,13 +57,13 @@ absl::Status find_arm64(const RunOptions& options, Start* start) {
 }
 
 /// Whether the library reaches the program. Prints a warning where it does not, but may reach its children.
-absl::Status check_start(const std::string& name, const Start& start) {
+absl::Status check_start(const RunOptions& options, const Start& start) {
   if (start.program.empty()) return absl::OkStatus();
   const std::string architecture =
       start.emulator.empty() ? program_architecture("/proc/self/exe") : std::string("arm64");
   const Verdict verdict = check_program(start.program, architecture);
-  if (!verdict.warning.empty())
-    fprintf(stderr, "v3demu %s: warning: %s\n", name.c_str(), verdict.warning.c_str());
+  if (!verdict.warning.empty() && !options.seccomp)
+    fprintf(stderr, "v3demu %s: warning: %s\n", options.name.c_str(), verdict.warning.c_str());
   return verdict.error.empty() ? absl::OkStatus() : absl::InvalidArgumentError(verdict.error);
 }
 
@@ -77,7 +77,7 @@ absl::StatusOr<Start> make_start(const RunOptions& options) {
   if (arm64) {
     if (absl::Status found = find_arm64(options, &start); !found.ok()) return found;
   }
-  if (absl::Status good = check_start(options.name, start); !good.ok()) return good;
+  if (absl::Status good = check_start(options, start); !good.ok()) return good;
   start.shim = find_shim(start.architecture);
   if (exists(start.shim)) return start;
   return absl::NotFoundError(absl::StrCat("libv3demu.so not found beside this program",
@@ -126,6 +126,21 @@ absl::Status preload(const std::string& shim) {
   return absl::OkStatus();
 }
 
+/// Has the program started by v3demu-box, which is not to have the library in it.
+absl::Status put_into_box(const RunOptions& options, std::vector<std::string>* command) {
+  if (!options.arch.empty())
+    return absl::InvalidArgumentError("--sandbox and --seccomp are for programs of this architecture");
+  const std::string box = find_box();
+  if (!exists(box)) return absl::NotFoundError("v3demu-box not found beside this program");
+  std::vector<std::string> words = {box};
+  if (options.sandbox) words.push_back("--sandbox");
+  if (options.seccomp) words.push_back("--seccomp");
+  words.insert(words.end(), {"--preload", variable("LD_PRELOAD"), "--"});
+  unsetenv("LD_PRELOAD");
+  command->insert(command->begin(), words.begin(), words.end());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Start> prepare(const RunOptions& options) {
   auto start = make_start(options);
   if (!start.ok()) return start;
@@ -170,12 +185,17 @@ int run_program(const RunOptions& options) {
     exec_arm64(start->emulator, start->root, start->program, options.command);
     return fail(options, start->emulator + ": " + strerror(errno));
   }
+  std::vector<std::string> command = options.command;
+  if (options.sandbox || options.seccomp) {
+    if (absl::Status boxed = put_into_box(options, &command); !boxed.ok())
+      return fail(options, std::string(boxed.message()));
+  }
   std::vector<char*> arguments;
-  for (const std::string& argument : options.command)
-    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.reserve(command.size() + 1);
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
-  return fail(options, options.command[0] + ": " + strerror(errno));
+  return fail(options, command[0] + ": " + strerror(errno));
 }
 
 void add_board_options(CLI::App* command, std::string* device, std::string* kernel) {
@@ -208,6 +228,11 @@ void add_run_options(CLI::App* command, RunOptions* options) {
       ->add_option("--root", options->root,
                    "Libraries of arm64 programs: a folder, or a suite of packaging/arm64-root")
       ->option_text("ROOT");
+  command->add_flag(
+      "--sandbox", options->sandbox,
+      "Mount /dev/dri and what belongs to it in /sys, for programs that preloading does not reach");
+  command->add_flag("--seccomp", options->seccomp,
+                    "Answer the system calls of statically linked programs, and of Go's");
   command->add_option(kProgram, unused, "The program, and its arguments")->option_text(" ");
   command->formatter(std::make_shared<ProgramFormatter>());
 }

@@ -13,10 +13,12 @@ namespace v3d::tools {
 struct RunOptions {
   std::string name = "run";  ///< of the command that says what fails
   std::string device;
-  std::string kernel;  ///< empty: the newest that ioctl/abi.h knows
-  std::string arch;    ///< empty: that of the host; "arm64"
-  std::string root;    ///< arm64: find_arm64_root()
-  std::string mesa;    ///< prefix; "system": what the loaders find; empty: find_mesa(), or that of the root
+  std::string kernel;    ///< empty: the newest that ioctl/abi.h knows
+  std::string arch;      ///< empty: that of the host; "arm64"
+  std::string root;      ///< arm64: find_arm64_root()
+  std::string mesa;      ///< prefix; "system": what the loaders find; empty: find_mesa(), or that of the root
+  bool sandbox = false;  ///< the device tree is mounted, not shown by interposed paths
+  bool seccomp = false;  ///< a supervisor answers system calls of what nothing can be preloaded into
   std::vector<std::string> command;
 };
 

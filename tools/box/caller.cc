@@ -1,0 +1,191 @@
+#include "tools/box/caller.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <fstream>
+
+#include "shim/config.h"
+#include "shim/moved_memory.h"
+#include "shim/user_descriptors.h"
+#include "shim/user_memory.h"
+#include "tools/box/box.h"
+
+#ifndef SECCOMP_ADDFD_FLAG_SEND  // Linux 5.14
+#define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
+#endif
+
+namespace v3d::box {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+thread_local Caller* current_caller = nullptr;
+
+/// The process of a thread. Kernels before 6.9 make descriptors for processes alone.
+pid_t process_of(const Caller& caller) {
+  std::ifstream status(caller.proc("status"));
+  pid_t process = caller.thread();
+  for (std::string name; status >> name;) {
+    if (name == "Tgid:" && status >> process) return process;
+    status.ignore(1 << 12, '\n');
+  }
+  return process;
+}
+
+int open_process(const Caller& caller) {
+  return static_cast<int>(syscall(SYS_pidfd_open, process_of(caller), 0));
+}
+
+iovec piece(uint64_t address, size_t size) {
+  return {reinterpret_cast<void*>(address), size};  // NOLINT(performance-no-int-to-ptr)
+}
+
+/// One address space may be read as another's within a piece that the kernel copies in parts.
+template <typename Copy>
+bool copy_all(Copy copy, uint64_t remote, size_t size) {
+  for (size_t done = 0; done < size;) {
+    const ssize_t part = copy(done, piece(remote + done, size - done));
+    if (part <= 0) return false;
+    done += static_cast<size_t>(part);
+  }
+  return true;
+}
+
+}  // namespace
+
+Caller::Caller(int listener, const seccomp_notif& call) : listener_(listener), call_(call) {
+  current_caller = this;
+}
+
+Caller::~Caller() {
+  current_caller = nullptr;
+  for (const int fd : borrowed_) close(fd);
+  if (process_ >= 0) close(process_);
+}
+
+Caller* Caller::current() { return current_caller; }
+
+bool Caller::is_waiting() const { return ioctl(listener_, SECCOMP_IOCTL_NOTIF_ID_VALID, &call_.id) == 0; }
+
+bool Caller::read(void* to, uint64_t from, size_t size) const {
+  auto* bytes = static_cast<uint8_t*>(to);
+  const bool good = copy_all(
+      [&](size_t done, iovec there) {
+        iovec here{bytes + done, size - done};
+        return process_vm_readv(thread(), &here, 1, &there, 1, 0);
+      },
+      from, size);
+  return good && is_waiting();
+}
+
+bool Caller::write(uint64_t to, const void* from, size_t size) const {
+  auto* bytes = static_cast<uint8_t*>(const_cast<void*>(from));
+  return is_waiting() && copy_all(
+                             [&](size_t done, iovec there) {
+                               iovec here{bytes + done, size - done};
+                               return process_vm_writev(thread(), &here, 1, &there, 1, 0);
+                             },
+                             to, size);
+}
+
+bool Caller::read_path(uint64_t from, std::string* path) const {
+  path->clear();
+  char part[kPage];
+  while (path->size() < PATH_MAX) {
+    const size_t size = kPage - (from + path->size()) % kPage;
+    if (!read(part, from + path->size(), size)) return false;
+    const size_t length = strnlen(part, size);
+    path->append(part, length);
+    if (length < size) return path->size() < PATH_MAX;
+  }
+  return false;
+}
+
+std::string Caller::proc(const std::string& name) const {
+  return "/proc/" + std::to_string(thread()) + "/" + name;
+}
+
+int Caller::borrow(int number) {
+  if (process_ < 0) process_ = open_process(*this);
+  if (process_ < 0) return -errno;
+  const int fd = static_cast<int>(syscall(SYS_pidfd_getfd, process_, number, 0));
+  if (fd < 0) return -errno;
+  borrowed_.push_back(fd);
+  return is_waiting() ? fd : -ESRCH;
+}
+
+int Caller::give(int fd, bool close_on_exec) const {
+  seccomp_notif_addfd add{};
+  add.id = call_.id;
+  add.srcfd = static_cast<uint32_t>(fd);
+  add.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
+  const int number = ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+  return number < 0 ? -errno : number;
+}
+
+bool Caller::answer_with(int fd, bool close_on_exec) const {
+  seccomp_notif_addfd add{};
+  add.id = call_.id;
+  add.flags = SECCOMP_ADDFD_FLAG_SEND;
+  add.srcfd = static_cast<uint32_t>(fd);
+  add.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
+  if (ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &add) >= 0) return true;
+  if (errno == EINVAL) return false;
+  answer(-errno);
+  return true;
+}
+
+void Caller::answer(int64_t result) const {
+  seccomp_notif_resp response{};
+  response.id = call_.id;
+  response.val = result < 0 ? 0 : result;
+  response.error = result < 0 ? static_cast<int32_t>(result) : 0;
+  ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+void Caller::pass_on() const {
+  seccomp_notif_resp response{};
+  response.id = call_.id;
+  response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+  ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+}  // namespace v3d::box
+
+// What the preload library's sources call.
+namespace v3d::shim {
+
+bool copy_from_user(void* destination, uint64_t source, size_t size) {
+  return box::Caller::current()->read(destination, source, size);
+}
+
+bool copy_to_user(uint64_t destination, const void* source, size_t size) {
+  return box::Caller::current()->write(destination, source, size);
+}
+
+bool is_readable_path(const char*) { return true; }  // a path of ours
+
+int find_descriptor(int number) { return box::Caller::current()->borrow(number); }
+
+int give_descriptor(int fd, bool close_on_exec) {
+  const int number = box::Caller::current()->give(fd, close_on_exec);
+  close(fd);
+  return number;
+}
+
+void withdraw_descriptor(int) {}  // it stays: nothing closes it from here
+
+uint32_t mappings_epoch() { return 0; }
+
+void replace_mappings(const wire::Move&, int) {
+  complain("a small BO that a supervised program exports is another one to what it has mapped of it");
+}
+
+}  // namespace v3d::shim

@@ -1,0 +1,250 @@
+#include "tools/box/calls.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <string>
+
+#include "ioctl/wire.h"
+#include "shim/drm_ioctl.h"
+#include "shim/files.h"
+#include "shim/marshal.h"
+#include "shim/paths.h"
+#include "shim/tree.h"
+#include "tools/box/injection.h"
+
+namespace v3d::box {
+namespace {
+
+struct OpenArguments {
+  int dir;
+  std::string path;
+  int flags;
+};
+
+bool read_open(const Caller& caller, OpenArguments* out) {
+  const __u64* args = caller.data().args;
+#if defined(SYS_open)
+  if (caller.data().nr == SYS_open) {
+    *out = {AT_FDCWD, {}, static_cast<int>(args[1])};
+    return caller.read_path(args[0], &out->path);
+  }
+#endif
+  uint64_t flags = args[2];
+  if (caller.data().nr == SYS_openat2 && !caller.read(&flags, args[2], sizeof flags)) return false;
+  *out = {static_cast<int>(args[0]), {}, static_cast<int>(flags)};
+  return caller.read_path(args[1], &out->path);
+}
+
+/// Where relative paths begin, as a path of ours.
+std::string base_of(const Caller& caller, int dir) {
+  return dir == AT_FDCWD ? caller.proc("cwd") : caller.proc_fd(dir);
+}
+
+/// What a path leads to in the caller's mounts, without opening it.
+bool stat_there(const Caller& caller, const OpenArguments& open_call, struct stat* st) {
+  const bool absolute = open_call.path[0] == '/';
+  const std::string base = absolute ? caller.proc("root") : base_of(caller, open_call.dir);
+  const int folder = open(base.c_str(), O_PATH | O_CLOEXEC);
+  if (folder < 0) return false;
+  open_how how{};
+  how.flags = static_cast<uint64_t>(O_PATH | O_CLOEXEC | (open_call.flags & O_NOFOLLOW));
+  how.resolve = absolute ? RESOLVE_IN_ROOT : 0;
+  const long fd = syscall(SYS_openat2, folder, open_call.path.c_str(), &how, sizeof how);
+  close(folder);
+  if (fd < 0) return false;
+  const bool good = fstat(static_cast<int>(fd), st) == 0;
+  close(static_cast<int>(fd));
+  return good;
+}
+
+void answer_with_node(const Caller& caller, const shim::Node& node, int flags) {
+  if (flags & O_DIRECTORY) {
+    caller.answer(-ENOTDIR);
+    return;
+  }
+  const int fd = shim::open_file(node.wire_minor, (flags & O_NONBLOCK) | O_CLOEXEC | wire::kOwnMemory);
+  if (fd < 0) {
+    caller.answer(fd);
+    return;
+  }
+  const bool close_on_exec = flags & O_CLOEXEC;
+  if (!caller.answer_with(fd, close_on_exec)) caller.answer(caller.give(fd, close_on_exec));
+  close(fd);
+}
+
+/// The tree is mounted: the kernel does all but opening the devices.
+void open_mounted(const Caller& caller, const OpenArguments& arguments) {
+  struct stat st;
+  const shim::Tree* tree = shim::tree();
+  const shim::Node* node = tree && stat_there(caller, arguments, &st) ? tree->node_shown(st) : nullptr;
+  if (node)
+    answer_with_node(caller, *node, arguments.flags);
+  else
+    caller.pass_on();
+}
+
+/// The path from the root, unless it does not tell.
+std::string absolute_path(const Caller& caller, const OpenArguments& arguments) {
+  if (arguments.path[0] == '/') return arguments.path;
+  char base[PATH_MAX];
+  const ssize_t size = readlink(base_of(caller, arguments.dir).c_str(), base, sizeof base);
+  return size > 0 && base[0] == '/' ? std::string(base, static_cast<size_t>(size)) + "/" + arguments.path
+                                    : std::string();
+}
+
+/// The tree is the preload library's, of which folders and files are opened in the caller's stead.
+void open_rewritten(const Caller& caller, const OpenArguments& arguments) {
+  const std::string path = absolute_path(caller, arguments);
+  const bool reads = (arguments.flags & O_ACCMODE) == O_RDONLY && !(arguments.flags & (O_CREAT | O_TRUNC));
+  const shim::Rewritten to(path.c_str(), reads ? shim::Purpose::kList : shim::Purpose::kLookup);
+  if (!to.ours()) {
+    caller.pass_on();
+    return;
+  }
+  if (const shim::Node* node = to.node(arguments.flags & O_NOFOLLOW)) {
+    answer_with_node(caller, *node, arguments.flags);
+    return;
+  }
+  const int fd = reads ? open(to.path(), arguments.flags | O_CLOEXEC) : -1;
+  if (fd < 0) {
+    caller.answer(reads ? -errno : -EACCES);
+    return;
+  }
+  const bool close_on_exec = arguments.flags & O_CLOEXEC;
+  if (!caller.answer_with(fd, close_on_exec)) caller.answer(caller.give(fd, close_on_exec));
+  close(fd);
+}
+
+void handle_open(const Caller& caller, bool mounted) {
+  OpenArguments arguments;
+  if (!read_open(caller, &arguments) || arguments.path.empty() || arguments.flags & O_PATH)
+    caller.pass_on();
+  else if (mounted)
+    open_mounted(caller, arguments);
+  else
+    open_rewritten(caller, arguments);
+}
+
+/// The DRM file that the caller has under that number. 0, -ENOTTY if it is none, or another negative errno.
+int find_file(Caller& caller, int number, int* fd, shim::File* file) {
+  struct stat st;
+  if (number < 0 || stat(caller.proc_fd(number).c_str(), &st) != 0 || !S_ISSOCK(st.st_mode)) return -ENOTTY;
+  *fd = caller.borrow(number);
+  return *fd < 0 ? -ENOTTY : shim::identify_file(*fd, file);
+}
+
+bool is_empty_path(const Caller& caller, uint64_t address) {
+  char first = 0;
+  return address == 0 || (caller.read(&first, address, 1) && first == 0);
+}
+
+/// fstat and its relatives: a DRM file looks like the node that it was opened as.
+void handle_stat(Caller& caller) {
+  const seccomp_data& call = caller.data();
+  const bool by_path = call.nr != SYS_fstat;
+  shim::File file;
+  int fd = -1;
+  if ((by_path && !is_empty_path(caller, call.args[1])) ||
+      find_file(caller, static_cast<int>(call.args[0]), &fd, &file) != 0) {
+    caller.pass_on();
+    return;
+  }
+  const shim::Tree* tree = shim::tree();
+  const shim::Node* node = tree ? tree->node_by_wire_minor(file.minor) : nullptr;
+  struct stat st = {};
+  struct statx extended = {};
+  if (!node || fstat(fd, &st) != 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &extended) != 0) {
+    caller.pass_on();
+    return;
+  }
+  bool written;
+  if (call.nr == SYS_statx) {
+    shim::describe_node(*node, &extended);
+    written = caller.write(call.args[4], &extended, sizeof extended);
+  } else {
+    shim::describe_node(*node, &st);
+    written = caller.write(call.args[by_path ? 2 : 1], &st, sizeof st);
+  }
+  caller.answer(written ? 0 : -EFAULT);
+}
+
+void handle_ioctl(Caller& caller) {
+  const seccomp_data& call = caller.data();
+  const auto number = static_cast<int>(call.args[0]);
+  const auto request = static_cast<uint32_t>(call.args[1]);
+  int fd = -1, result;
+  if (shim::ioctl_type(request) == 'd') {
+    shim::File file;
+    result = find_file(caller, number, &fd, &file);
+    if (result == 0) {
+      // ENOTTY is an answer from here on.
+      caller.answer(shim::forward_ioctl(file, request, call.args[2]));
+      return;
+    }
+  } else {
+    fd = caller.borrow(number);
+    result = fd < 0 ? -ENOTTY : shim::fence_ioctl(fd, request, call.args[2]);
+  }
+  if (result == -ENOTTY)
+    caller.pass_on();
+  else
+    caller.answer(result);
+}
+
+void handle_mmap(Caller& caller) {
+  const __u64* args = caller.data().args;
+  const auto flags = static_cast<int>(args[3]);
+  shim::File file;
+  int fd = -1;
+  if (flags & MAP_ANONYMOUS || find_file(caller, static_cast<int>(args[4]), &fd, &file) != 0) {
+    caller.pass_on();
+    return;
+  }
+  off_t place = 0;
+  const int memory = shim::find_mapping(file, args[1], static_cast<int>(args[2]), flags,
+                                        static_cast<off_t>(args[5]), &place);
+  if (memory < 0) {
+    caller.answer(memory);
+    return;
+  }
+  answer_with_mapping(caller, memory, place);
+  close(memory);
+}
+
+}  // namespace
+
+void handle_call(Caller& caller, bool mounted) {
+  switch (caller.data().nr) {
+#if defined(SYS_open)
+    case SYS_open:
+#endif
+    case SYS_openat:
+    case SYS_openat2:
+      return handle_open(caller, mounted);
+    case SYS_fstat:
+    case SYS_newfstatat:
+    case SYS_statx:
+      return handle_stat(caller);
+    case SYS_ioctl:
+      return handle_ioctl(caller);
+    case SYS_mmap:
+      return handle_mmap(caller);
+    default:
+      return caller.pass_on();
+  }
+}
+
+bool may_wait(const seccomp_data& call) {
+  const auto request = static_cast<uint32_t>(call.args[1]);
+  return call.nr == SYS_ioctl && shim::ioctl_type(request) == 'd' &&
+         (shim::is_wait(shim::Driver::kV3d, request) || shim::is_wait(shim::Driver::kVc4, request));
+}
+
+}  // namespace v3d::box

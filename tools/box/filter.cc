@@ -1,0 +1,118 @@
+#include "tools/box/filter.h"
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV  // Linux 5.19
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
+namespace v3d::box {
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
+#else
+constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+#endif
+
+constexpr uint32_t kNumber = offsetof(seccomp_data, nr), kArch = offsetof(seccomp_data, arch);
+constexpr uint32_t low_half(uint32_t argument) {
+  return static_cast<uint32_t>(offsetof(seccomp_data, args)) + argument * 8;
+}
+constexpr uint32_t high_half(uint32_t argument) { return low_half(argument) + 4; }
+
+constexpr sock_filter load(uint32_t offset) { return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset); }
+constexpr sock_filter give(uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
+/// Goes on with the next instruction if the accumulator is that, else skips some.
+constexpr sock_filter unless(uint32_t value, uint8_t skip) {
+  return BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, skip);
+}
+constexpr sock_filter unless_bits(uint32_t bits, uint8_t skip) {
+  return BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, skip);
+}
+
+constexpr uint32_t kAsk = SECCOMP_RET_USER_NOTIF, kAllow = SECCOMP_RET_ALLOW;
+
+// Whatever can be told without the caller's memory is decided here: an answer costs two switches of
+// processes.
+constexpr sock_filter kProgram[] = {
+    load(kArch),
+    unless(kArchitecture, 1),
+    BPF_JUMP(BPF_JMP | BPF_JA, 1, 0, 0),
+    give(kAllow),
+    load(kNumber),
+#if defined(SYS_open)
+    unless(SYS_open, 1),
+    give(kAsk),
+#endif
+    unless(SYS_openat, 1),
+    give(kAsk),
+    unless(SYS_openat2, 1),
+    give(kAsk),
+    unless(SYS_fstat, 1),  // a DRM file is a socket
+    give(kAsk),
+    unless(SYS_newfstatat, 4),
+    load(low_half(3)),
+    unless_bits(AT_EMPTY_PATH, 1),
+    give(kAsk),
+    give(kAllow),
+    unless(SYS_statx, 4),
+    load(low_half(2)),
+    unless_bits(AT_EMPTY_PATH, 1),
+    give(kAsk),
+    give(kAllow),
+    // DRM, sync_file and dma-buf by the type in the request's second byte.
+    unless(SYS_ioctl, 8),
+    load(low_half(1)),
+    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff00),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'd' << 8, 3, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, '>' << 8, 2, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'b' << 8, 1, 0),
+    give(kAllow),
+    give(kAsk),
+    give(kAllow),
+    // The offsets that MMAP_BO gives begin at 4 GiB; what is mapped without a file has none.
+    unless(SYS_mmap, 4),
+    load(high_half(5)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+    give(kAsk),
+    give(kAllow),
+    give(kAllow),
+};
+
+int install(unsigned long flags) {
+  sock_filter program[std::size(kProgram)];
+  for (size_t i = 0; i < std::size(kProgram); ++i) program[i] = kProgram[i];
+  sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+  const long listener =
+      syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);
+  return listener < 0 ? -errno : static_cast<int>(listener);
+}
+
+}  // namespace
+
+int install_filter(bool* unstoppable) {
+  *unstoppable = true;
+  int listener = install(SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+  if (listener == -EACCES) {
+    // Who is not privileged has to give up gaining rights.
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -errno;
+    listener = install(SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+  }
+  if (listener != -EINVAL) return listener;
+  *unstoppable = false;
+  return install(0);
+}
+
+}  // namespace v3d::box

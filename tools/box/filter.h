@@ -1,0 +1,11 @@
+/// The system calls that a supervisor answers for a program (seccomp user notification).
+#pragma once
+
+namespace v3d::box {
+
+/// From now on they wait for the supervisor, in this process and all that come from it.
+/// @param unstoppable  gets whether a call that the supervisor has taken is no more cut short by a signal
+/// @return  the listener, or a negative errno
+int install_filter(bool* unstoppable);
+
+}  // namespace v3d::box
