@@ -89,6 +89,11 @@ void RequestFds::give_in_argument(uint32_t offset, ioctl::UniqueFd fd, bool clos
   given.push_back(std::move(fd));
 }
 
+void RequestFds::give_in_memory(uint64_t address, ioctl::UniqueFd fd, bool close_on_exec) {
+  patches.push_back({address, wire::kInMemory, close_on_exec});
+  given.push_back(std::move(fd));
+}
+
 void RequestFds::replace_mappings(ioctl::MovedMemory moved) {
   moves.push_back({moved.slab.device, moved.slab.inode, moved.offset, moved.size});
   moved_to.push_back(std::move(moved.memfd));

@@ -62,6 +62,7 @@ class RequestFds : public ioctl::UserFds {
   int find(int number) override;
   void give_in_argument(uint32_t offset, ioctl::UniqueFd fd, bool close_on_exec) override;
 
+  void give_in_memory(uint64_t address, ioctl::UniqueFd fd, bool close_on_exec) override;
   void replace_mappings(ioctl::MovedMemory moved) override;
 
   std::vector<wire::FdPatch> patches;

@@ -165,6 +165,7 @@ v3d::daemon::Server::Options server_options(const Options& options) {
   server.limits = make_limits(options.limits);
   server.abi = options.board.abi;
   server.capture = options.capture;
+  server.display.vblank_hz = options.vblank_hz;
   server.exit_when_idle = options.exit_when_idle;
   server.run_after_exit *= std::min(options.reset_after, 1.0);
   return server;

@@ -18,8 +18,10 @@ them; beyond 4 MiB the former begins anew and the old one is v3demud.log.1. Of e
 kind are written in 5 seconds; the rest is counted.
 Exit status: 0 ended or already running, 1 cannot start, 2 wrong usage.)";
 
+constexpr uint32_t kMostVblankHz = 1000;
+
 struct Names {
-  std::string device, kernel, engine;
+  std::string device, kernel, engine, vblank_hz;
 };
 
 std::string variable(const char* name) {
@@ -84,6 +86,10 @@ void add_options(CLI::App* app, Options* options, Names* names) {
       ->option_text("ENGINE");
   app->add_flag("--perf-map", options->perf_map,
                 "Name compiled QPU programs for perf in /tmp/perf-PID.map; also $V3DEMU_PERF_MAP=1");
+  app->add_option("--vblank-hz", names->vblank_hz,
+                  "Frames per second that the display shows, 0: as many as there are (default: 60); also "
+                  "$V3DEMU_VBLANK_HZ")
+      ->option_text("N");
   app->add_flag("--no-execute", options->no_execute,
                 "Accept jobs but execute none: measures drivers and the daemon alone");
   app->add_option("--capture", options->capture,
@@ -107,7 +113,8 @@ Options parse_options(int argc, char** argv) {
   options.capture = variable("V3DEMU_CAPTURE");
   options.perf_map = variable("V3DEMU_PERF_MAP") == "1";
   options.watch = {.trace = variable("V3DEMU_TRACE_QPU"), .hazards = variable("V3DEMU_HAZARDS")};
-  Names names{variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"), variable("V3DEMU_JIT")};
+  Names names{variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"), variable("V3DEMU_JIT"),
+              variable("V3DEMU_VBLANK_HZ")};
   CLI::App app("Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.", "v3demud");
   app.set_help_flag("--help", "Print this and exit");
   app.set_version_flag("--version", "v3demud " V3DEMU_VERSION, "Print the version and exit");
@@ -132,6 +139,9 @@ Options parse_options(int argc, char** argv) {
   const auto engine = qpu::jit::find_engine(names.engine, &why);
   if (!engine) refuse(why);
   options.engine = *engine;
+  if (!names.vblank_hz.empty() &&
+      (!absl::SimpleAtoi(names.vblank_hz, &options.vblank_hz) || options.vblank_hz > kMostVblankHz))
+    refuse(absl::StrCat("no number of frames per second up to ", kMostVblankHz, ": ", names.vblank_hz));
   return options;
 }
 

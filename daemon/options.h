@@ -21,6 +21,7 @@ struct Options {
   double exit_when_idle = -1;  ///< Server::Options
   double reset_after = 1;      ///< seconds
   int threads = 0;             ///< 0: one for each core
+  uint32_t vblank_hz = 60;     ///< 0: flips do not wait
   qpu::jit::Engine engine = qpu::jit::Engine::kAuto;
   bool perf_map = false;
   bool foreground = false;

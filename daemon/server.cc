@@ -74,7 +74,7 @@ Server::Server(ioctl::Gpu& gpu, const Options& options)
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       next_watch_(kFirstWatch),
-      kernel_(gpu, *this, options.limits, *options.abi) {
+      kernel_(gpu, *this, options.limits, *options.abi, options.display) {
   epoll_event event = {};
   event.events = EPOLLIN;
   event.data.u64 = kWakeKey;
@@ -309,10 +309,12 @@ int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* o
     return EMFILE;
   const std::shared_ptr<ioctl::File> file = kernel_.open(minor, peer.pid, peer.program, peer.privileged);
   if (!file) return ENXIO;
+  if (flags & wire::kOwnMemory) file->use_no_slabs();
   ioctl::UniqueFd client_end;
   const auto own_end = std::make_shared<ioctl::UniqueFd>();
   if (!ioctl::make_one_way_pair(&client_end, own_end.get())) return EMFILE;
   if (flags & O_NONBLOCK) fcntl(client_end.get(), F_SETFL, O_NONBLOCK);
+  if (file->events()) file->events()->connect(own_end);
   const uint64_t cookie = ioctl::socket_cookie(client_end.get());
   const uint64_t token = random_token();
   {

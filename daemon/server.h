@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/display_clock.h"
 #include "daemon/express.h"
 #include "daemon/process.h"
 #include "daemon/scheduler.h"
@@ -32,6 +33,7 @@ class Server : private ioctl::Host {
     double exit_when_idle = -1;
     /// Seconds that jobs of a file have after the process that used it last is gone.
     double run_after_exit = 5;
+    ioctl::kms::DisplayOptions display = {.vblank_hz = 60};
     Express::Options express = {};
     std::function<int64_t()> now_ns = ioctl::monotonic_ns;  ///< called by the thread of run() alone
   };
@@ -87,6 +89,7 @@ class Server : private ioctl::Host {
   void push(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.push(jobs); }
   void run_small(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.run_small(jobs); }
   bool watch_hangup(int socket, std::function<void()> gone) override;
+  void wake_display() override { display_clock_.wake(); }
 
   /// Makes the loop look around.
   void wake();
@@ -109,6 +112,8 @@ class Server : private ioctl::Host {
   void give_memory_back();
   bool has_clients();
   std::string status_text();
+  /// As the kernel's file of that name: what each queue has done.
+  std::string gpu_stats_text();
 
   const Options options_;
   const int64_t started_ns_;
@@ -132,6 +137,7 @@ class Server : private ioctl::Host {
   std::condition_variable connection_ended_;
 
   ioctl::Kernel kernel_;
+  DisplayClock display_clock_{kernel_.display()};
   Scheduler scheduler_;  // last: its jobs use everything above
 };
 

@@ -60,6 +60,10 @@ void append_limits(ioctl::Budget& budget, std::string* text) {
 }  // namespace
 
 int Server::command(const std::string& text, std::string* answer) {
+  if (text == "gpu_stats") {
+    *answer = gpu_stats_text();
+    return 0;
+  }
   if (text == "status") {
     *answer = status_text();
     return 0;
@@ -73,8 +77,17 @@ int Server::command(const std::string& text, std::string* answer) {
     *answer = compare_debug(text.substr(kDebugCommand.size()));
     return 0;
   }
-  *answer = "commands: status, shutdown, debug LIST\n";
+  *answer = "commands: status, gpu_stats, shutdown, debug LIST\n";
   return EINVAL;
+}
+
+std::string Server::gpu_stats_text() {
+  std::string text = "queue\ttimestamp\tjobs\truntime\n";
+  const auto queues = scheduler_.status();
+  for (size_t q = 0; q < queues.size(); ++q)
+    absl::StrAppendFormat(&text, "%s\t%d\t%d\t%d\n", ioctl::queue_name(static_cast<ioctl::Queue>(q)),
+                          ioctl::monotonic_ns(), queues[q].jobs_done, queues[q].busy_ns);
+  return text;
 }
 
 std::string Server::status_text() {

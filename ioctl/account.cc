@@ -30,6 +30,9 @@ constexpr std::array<ResourceRow, kNumResources> kTable = {{
     {"job-bytes", "bytes of the lists of jobs that have not ended", 256 * kMi, kMi, kGi, ENOMEM},
     {"request-bytes", "bytes of requests and replies under way", 64 * kMi, 256 * kKi, 256 * kMi, ENOMEM},
     {"watches", "fences that waits, sync_files and timeline points look at", 256 * kKi, kKi, kMi, ENOMEM},
+    {"framebuffers", "framebuffers of the display", 4 * kKi, 64, 16 * kKi, ENOMEM},
+    {"blobs", "blobs for properties of the display", 4 * kKi, 64, 16 * kKi, ENOMEM},
+    {"blob-bytes", "bytes of them", 16 * kMi, 64 * kKi, 64 * kMi, ENOMEM},
 }};
 
 /// Guaranteed amounts take at most that part of all, so that so many clients can be admitted anyway.

@@ -43,8 +43,11 @@ enum class Resource : uint8_t {
   kJobBytes,
   kRequestBytes,
   kWatches,
+  kFramebuffers,
+  kBlobs,
+  kBlobBytes,
 };
-inline constexpr size_t kNumResources = 13;
+inline constexpr size_t kNumResources = 16;
 
 /// What the host leaves to this process; UINT64_MAX is no limit.
 struct HostRoom {

@@ -52,6 +52,8 @@ class UserFds {
   virtual int find(int number) = 0;
   /// Hands a descriptor to the caller, who will see its number in the argument.
   virtual void give_in_argument(uint32_t offset, UniqueFd fd, bool close_on_exec) = 0;
+  /// The same at an address of the caller's memory, an int32_t there.
+  virtual void give_in_memory(uint64_t address, UniqueFd fd, bool close_on_exec) = 0;
   /// Has the caller map other memory at the same addresses, where it has mapped what was moved.
   virtual void replace_mappings(MovedMemory moved) = 0;
 };

@@ -24,7 +24,12 @@ File::File(Kernel& kernel, DrmDevice& device, uint32_t minor, std::shared_ptr<Cl
       minor_(minor),
       client_(std::move(client)),
       privileged_(privileged),
-      status_(make_status(device)) {
+      status_(make_status(device)),
+      events_(device.modeset ? std::make_shared<kms::EventQueue>() : nullptr) {
+  if (device.modeset) {
+    kernel.display().open_file();
+    shown_open_ = true;
+  }
   for (uint64_t& context : contexts_) context = new_fence_context();
 }
 
@@ -61,6 +66,10 @@ void File::release() {
   if (status_) status_->close();
   for (const auto& slot : perfmons)
     if (slot.object) kernel_.perfmons().forget(slot.object.get());
+  if (events_) {
+    events_->close();
+    kernel_.display().close_file(*this, shown_open_.exchange(false));
+  }
   const std::lock_guard lock(device_.mutex);
   if (magic) device_.magics.erase(magic);
   magic = 0;
@@ -133,7 +142,7 @@ int File::make_bo(Account& account, const std::shared_ptr<Buffer>& buffer, bool 
 
 bool File::make_small_bo(Account& account, Charge* bytes, bool in_need, std::shared_ptr<Bo>* bo) {
   const uint64_t size = bytes->amount();
-  const std::shared_ptr<BoSpace> space = size <= kMaxSlabBo ? bo_space(account) : nullptr;
+  const std::shared_ptr<BoSpace> space = size <= kMaxSlabBo && uses_slabs_ ? bo_space(account) : nullptr;
   if (!space) return false;
   Placement placement;
   const auto buffer = space->create_small(kernel_.buffers(), account, bytes, in_need, &placement);

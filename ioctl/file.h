@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include "ioctl/file_status.h"
 #include "ioctl/handle_table.h"
 #include "ioctl/job.h"
+#include "ioctl/kms/events.h"
 #include "ioctl/perfmon.h"
 #include "ioctl/perfmon_order.h"
 #include "ioctl/syncobj.h"
@@ -68,6 +70,11 @@ class File : public std::enable_shared_from_this<File> {
   /// What SET_CLIENT_NAME gave, or "".
   std::string client_name() const;
   void set_client_name(std::string name);
+  /// Of BOs made from now on. Before anybody else knows the file.
+  void use_no_slabs() { uses_slabs_ = false; }
+
+  /// What its clients read from their descriptors of the vc4 node; null on others.
+  const std::shared_ptr<kms::EventQueue>& events() const { return events_; }
 
   /// Drops all handles (last close). Later calls find nothing.
   void release();
@@ -133,8 +140,11 @@ class File : public std::enable_shared_from_this<File> {
   const uint32_t minor_;
   const std::shared_ptr<ClientInfo> client_;
   const bool privileged_;
+  bool uses_slabs_ = true;
   const std::shared_ptr<MemoryUse> memory_use_ = std::make_shared<MemoryUse>();
   const std::shared_ptr<FileStatus> status_;
+  const std::shared_ptr<kms::EventQueue> events_;
+  std::atomic<bool> shown_open_{false};  // the display counts it
   std::array<uint64_t, kNumQueues> contexts_;
   std::array<uint64_t, kNumQueues> seqnos_{};
 

@@ -38,7 +38,8 @@ bool make_one_way_pair(UniqueFd* client_end, UniqueFd* own_end) {
   return shutdown(own_end->get(), SHUT_RD) == 0;
 }
 
-Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& abi)
+Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& abi,
+               const kms::DisplayOptions& display)
     : gpu_(gpu),
       host_(host),
       budget_(Budget::create(limits)),
@@ -56,7 +57,8 @@ Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& ab
            .minor = 0,
            .patchlevel = 0,
            .unique = gpu.profile().display_device,
-           .modeset = true} {}
+           .modeset = true},
+      display_(display, [&host] { host.wake_display(); }) {}
 
 std::shared_ptr<File> Kernel::open(uint32_t minor, int32_t pid, std::string program, bool privileged) {
   if (minor != kMinorV3d && minor != kMinorVc4 && minor != kMinorV3dRender) return nullptr;

@@ -16,6 +16,7 @@
 #include "ioctl/file.h"
 #include "ioctl/gpu.h"
 #include "ioctl/job.h"
+#include "ioctl/kms/display.h"
 #include "ioctl/syncobj.h"
 
 namespace v3d::ioctl {
@@ -26,6 +27,8 @@ class Host : public JobSink {
   /// Calls gone() once, on a thread of the host, when all descriptors of the other end are closed. False, and
   /// gone() is destroyed, when it cannot.
   virtual bool watch_hangup(int socket, std::function<void()> gone) = 0;
+  /// Kernel::display().tick() is to be called. Any thread, under any lock of this layer.
+  virtual void wake_display() = 0;
 };
 
 /// A descriptor that stands for a fence.
@@ -39,7 +42,8 @@ inline constexpr uint64_t kExportedDescriptors = 1;
 
 class Kernel {
  public:
-  Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& abi = default_abi());
+  Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& abi = default_abi(),
+         const kms::DisplayOptions& display = {});
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
@@ -50,6 +54,8 @@ class Kernel {
   BufferTable& buffers() { return buffers_; }
   DrmDevice& v3d() { return v3d_; }
   DrmDevice& vc4() { return vc4_; }
+  /// Of vc4.
+  kms::Display& display() { return display_; }
   ActivePerfmons& perfmons() { return perfmons_; }
 
   /// @param privileged  the opener has CAP_SYS_ADMIN
@@ -96,6 +102,7 @@ class Kernel {
   const Abi& abi_;
   BufferTable buffers_;
   DrmDevice v3d_, vc4_;
+  kms::Display display_;
   ActivePerfmons perfmons_;
   std::atomic<uint64_t> next_client_{1};
   std::atomic<uint64_t> next_mmap_offset_{uint64_t{1} << 32};

@@ -70,8 +70,10 @@ struct HelloReply {
 /// Minors of the nodes: 0 v3d primary, 1 vc4 primary, 128 v3d render.
 struct OpenRequest {
   uint32_t minor;
-  int32_t flags;  ///< of open(2)
+  int32_t flags;  ///< of open(2), and kOwnMemory
 };
+/// Every BO of the file has memory of its own: no Move will be asked of who cannot replace mappings.
+inline constexpr int32_t kOwnMemory = 1 << 30;
 /// token names the drm_file in kIoctl and kMmap; unguessable, valid for every connection of the same user.
 /// When status_bytes is not 0, the last descriptor is memory of that size that starts with a Status.
 struct FileReply {

@@ -17,14 +17,17 @@ namespace {
 using namespace ioctl;
 
 /// All DRM request words that a render or primary node knows (drm-abi.md 2.2, 2.4, 6.1), and two it does not.
-/// The last two rows are newer kernels' and what is asked of the display.
+/// The last rows are newer kernels', what is asked of the display, and what changes it.
 constexpr uint32_t kRequests[] = {
     0xc0406400, 0xc0106401, 0x40086409, 0xc010640c, 0x4010640d, 0xc00c642d, 0xc00c642e, 0xc0486440,
     0xc0106441, 0xc0106442, 0xc0106443, 0xc0106444, 0xc0086445, 0x40586446, 0x40586447, 0xc0286448,
     0xc0046449, 0xc010644a, 0x4018644b, 0xc168644c, 0xc02064b2, 0xc01064b3, 0xc00464b4, 0xc00864bf,
     0xc00864c0, 0xc01064c1, 0xc01064c2, 0xc02864c3, 0xc01064c4, 0xc01064c5, 0xc03064ca, 0xc01864cb,
     0xc02064cc, 0xc01864cd, 0xc0106405, 0x00006488, 0x4008644d, 0xc01864c1, 0xc01864c2, 0xc01064d1,
-    0xc00864d2, 0xc04064a0, 0xc05064a7, 0xc04064aa, 0xc01064ac, 0xc01064b5, 0xc02064b6, 0xc02064b9};
+    0xc00864d2, 0xc04064a0, 0xc05064a7, 0xc04064aa, 0xc01064ac, 0xc01064b5, 0xc02064b6, 0xc02064b9,
+    0xc018643a, 0xc018643b, 0xc018643c, 0xc06864a1, 0xc06864a2, 0xc01c64a3, 0xc02064a4, 0xc02064a5,
+    0xc01064ab, 0xc01c64ad, 0xc01c64ae, 0xc00464af, 0xc01864b0, 0xc01864b1, 0xc03064b7, 0xc06864b8,
+    0xc01864ba, 0xc02464bb, 0xc03864bc, 0xc01064bd, 0xc00464be, 0xc06864ce, 0xc00864d0};
 
 /// The caller's memory: the current bytes at kBase, wherever else nothing.
 class Window : public UserMemory {
@@ -59,6 +62,7 @@ class Descriptors : public UserFds {
                : -1;
   }
   void give_in_argument(uint32_t, UniqueFd fd, bool) override { given_.push_back(std::move(fd)); }
+  void give_in_memory(uint64_t, UniqueFd fd, bool) override { given_.push_back(std::move(fd)); }
 
  private:
   std::vector<UniqueFd> given_;
@@ -75,6 +79,7 @@ class Now : public Host {
     }
   }
   bool watch_hangup(int, std::function<void()>) override { return true; }
+  void wake_display() override {}
 };
 
 }  // namespace

@@ -16,6 +16,10 @@ void* operator new(size_t size) {
   if (void* memory = fails_now() ? nullptr : std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
+// std::get_temporary_buffer takes this one and gives its memory to the delete below.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return fails_now() ? nullptr : std::malloc(size);
+}
 void* operator new(size_t size, std::align_val_t alignment) {
   const auto unit = static_cast<size_t>(alignment);
   if (void* memory = fails_now() ? nullptr : std::aligned_alloc(unit, (size + unit - 1) / unit * unit))

@@ -87,10 +87,16 @@ class FakeFds : public UserFds {
     given_offset = offset;
     given_cloexec = close_on_exec;
   }
+  void give_in_memory(uint64_t address, UniqueFd fd, bool close_on_exec) override {
+    given = std::move(fd);
+    given_address = address;
+    given_cloexec = close_on_exec;
+  }
   void replace_mappings(MovedMemory memory) override { moved.push_back(std::move(memory)); }
   std::vector<MovedMemory> moved;
   UniqueFd given;
   uint32_t given_offset = 0;
+  uint64_t given_address = 0;
   bool given_cloexec = false;
 
  private:
@@ -168,6 +174,9 @@ class FakeHost : public Host {
     hangups.push_back(std::move(gone));
     return true;
   }
+
+  void wake_display() override { ++display_wakes; }
+  std::atomic<int> display_wakes{0};
 
   /// Runs a job and signals its fence, whatever it depends on.
   static void run(const JobPtr& job, int error = 0) {

@@ -49,7 +49,12 @@ TEST_F(HostileTest, RandomIoctls) {
                                     0xc05064a7,         0xc06864a1,         0xc01464a6,     0xc008640a,
                                     0xc010640b,         0x4010640d,         0xc0106407,     0x80046402,
                                     0xc04064aa,         0xc01064ac,         0xc01064b5,     0xc02064b6,
-                                    0xc02064b9,         0x4008644d,         0xc01064d1};
+                                    0xc02064b9,         0x4008644d,         0xc01064d1,     0xc06864a2,
+                                    0xc01c64a3,         0xc02064a5,         0xc01064ab,     0xc01c64ad,
+                                    0xc01c64ae,         0xc00464af,         0xc01864b0,     0xc01864b1,
+                                    0xc03064b7,         0xc06864b8,         0xc01864ba,     0xc02464bb,
+                                    0xc03864bc,         0xc01064bd,         0xc00464be,     0xc06864ce,
+                                    0xc00864d0,         0xc018643a,         0xc018643b,     0xc018643c};
   for (int step = 0; step < 60000; ++step) {
     File& file = *files[random_() % std::size(files)];
     uint32_t request = kRequests[random_() % std::size(kRequests)];

@@ -4,11 +4,14 @@
 #include <numeric>
 #include <set>
 
-#include "ioctl/edid.h"
+#include "ioctl/kms/edid.h"
+#include "ioctl/kms/formats.h"
 #include "tests/ioctl/fixture.h"
 
 namespace v3d::ioctl::test {
 namespace {
+
+using kms::make_edid;
 
 constexpr uint32_t kGetResources = 0xc04064a0, kGetConnector = 0xc05064a7, kGetProperty = 0xc04064aa,
                    kGetBlob = 0xc01064ac, kGetPlaneResources = 0xc01064b5, kGetPlane = 0xc02064b6,
@@ -119,9 +122,9 @@ TEST_F(Vc4ModeTest, GetConnectorListsThemToo) {
   drm::Connector args = {};
   args.connector_id = kConnector;
   ASSERT_EQ(ioctl(*vc4_, kGetConnector, args), 0);
-  EXPECT_EQ(args.count_modes, 1u);
+  EXPECT_EQ(args.count_modes, 5u);
   EXPECT_EQ(args.count_properties, 14u);  // without CRTC_ID
-  args.modes = memory_.place(drm::ModeInfo());
+  args.modes = memory_.place(std::vector<drm::ModeInfo>(5));
   args.encoder_ids = memory_.place(uint32_t{0});
   args.property_ids = memory_.place(std::vector<uint32_t>(14));
   args.property_values = memory_.place(std::vector<uint64_t>(14));
@@ -139,25 +142,26 @@ TEST_F(Vc4ModeTest, GetConnectorListsThemToo) {
 TEST_F(Vc4ModeTest, PlanesNeedTheCapability) {
   drm::PlaneResources planes = {};
   ASSERT_EQ(ioctl(*vc4_, kGetPlaneResources, planes), 0);
-  EXPECT_EQ(planes.count_planes, 0u);
+  EXPECT_EQ(planes.count_planes, kms::kNumOverlays);
   set_cap(drm::kClientCapUniversalPlanes, 1);
-  planes.plane_ids = memory_.place(std::vector<uint32_t>(2));
-  planes.count_planes = 2;
+  planes.plane_ids = memory_.place(std::vector<uint32_t>(kms::kNumPlanes));
+  planes.count_planes = kms::kNumPlanes;
   ASSERT_EQ(ioctl(*vc4_, kGetPlaneResources, planes), 0);
-  EXPECT_EQ(planes.count_planes, 2u);
-  uint64_t types = 0;
-  for (const uint32_t i : {0u, 1u}) {
+  ASSERT_EQ(planes.count_planes, kms::kNumPlanes);
+  const auto num_formats = static_cast<uint32_t>(kms::formats().size());
+  std::map<uint64_t, int> types;
+  for (uint32_t i = 0; i < kms::kNumPlanes; ++i) {
     drm::GetPlane plane = {};
     plane.plane_id = memory_.at<uint32_t>(planes.plane_ids + i * 4);
     ASSERT_EQ(ioctl(*vc4_, kGetPlane, plane), 0);
     EXPECT_EQ(plane.possible_crtcs, 1u);
-    ASSERT_EQ(plane.count_formats, 2u);
-    plane.formats = memory_.place(std::vector<uint32_t>(2));
+    ASSERT_EQ(plane.count_formats, num_formats);
+    plane.formats = memory_.place(std::vector<uint32_t>(num_formats));
     ASSERT_EQ(ioctl(*vc4_, kGetPlane, plane), 0);
     EXPECT_EQ(memory_.at<uint32_t>(plane.formats), 0x34325258u);  // XR24
-    types |= 1u << properties(plane.plane_id, drm::kObjectPlane).at("type").value;
+    ++types[properties(plane.plane_id, drm::kObjectPlane).at("type").value];
   }
-  EXPECT_EQ(types, 6u);  // primary and cursor
+  EXPECT_EQ(types, (std::map<uint64_t, int>{{0, 16}, {1, 1}, {2, 1}}));
 }
 
 TEST_F(Vc4ModeTest, PlaneProperties) {
@@ -174,7 +178,7 @@ TEST_F(Vc4ModeTest, PlaneProperties) {
   ASSERT_GE(formats.size(), sizeof header);
   std::memcpy(&header, formats.data(), sizeof header);
   EXPECT_EQ(header.version, 1u);
-  EXPECT_EQ(header.count_formats, 2u);
+  EXPECT_EQ(header.count_formats, kms::formats().size());
   ASSERT_EQ(header.modifiers_offset + header.count_modifiers * sizeof(drm::FormatModifier), formats.size());
 }
 
@@ -236,8 +240,8 @@ TEST_F(Vc4ModeTest, EdidDescribesTheMode) {
   const uint8_t* t = &edid[54];
   drm::Connector connector = {};
   connector.connector_id = kConnector;
-  connector.count_modes = 1;
-  connector.modes = memory_.place(drm::ModeInfo());
+  connector.count_modes = 5;
+  connector.modes = memory_.place(std::vector<drm::ModeInfo>(5));
   connector.encoder_ids = memory_.place(uint32_t{0});
   ASSERT_EQ(ioctl(*vc4_, kGetConnector, connector), 0);
   const auto mode = memory_.at<drm::ModeInfo>(connector.modes);
@@ -268,7 +272,7 @@ TEST_F(Vc4ModeTest, V3dHasNone) {
 TEST(Edid, LettersOfTheManufacturer) {
   drm::ModeInfo mode = {};
   mode.htotal = mode.vtotal = 1;
-  const auto edid = make_edid({"ABC", 0x1234, "a name that is too long", 100, 50, 1}, mode);
+  const auto edid = make_edid({"ABC", 0x1234, "a name that is too long", 100, 50, {1, 2, 3}, {4, 5}}, mode);
   EXPECT_EQ(edid[8] << 8 | edid[9], 1 << 10 | 2 << 5 | 3);
   EXPECT_EQ(edid[10] | edid[11] << 8, 0x1234);
   EXPECT_EQ(std::string(&edid[77], &edid[90]), "a name that i");

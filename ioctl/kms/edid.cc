@@ -1,10 +1,10 @@
-#include "ioctl/edid.h"
+#include "ioctl/kms/edid.h"
 
 #include <algorithm>
 #include <span>
 #include <string_view>
 
-namespace v3d::ioctl {
+namespace v3d::ioctl::kms {
 namespace {
 
 constexpr size_t kBlock = 128;
@@ -101,6 +101,7 @@ std::array<uint8_t, 256> make_edid(const Monitor& monitor, const drm::ModeInfo& 
   base[24] = 0x06;  // sRGB; the first timing is the native one
   constexpr uint8_t kSrgb[] = {0xee, 0x91, 0xa3, 0x54, 0x4c, 0x99, 0x26, 0x0f, 0x50, 0x54};
   std::copy(std::begin(kSrgb), std::end(kSrgb), base + 25);
+  std::copy(std::begin(monitor.established_timings), std::end(monitor.established_timings), base + 35);
   std::fill(base + 38, base + 54, 1);  // no standard timings
   put_timing(base + 54, monitor, mode);
   put_text(base + 72, 0xfc, monitor.name);
@@ -110,8 +111,16 @@ std::array<uint8_t, 256> make_edid(const Monitor& monitor, const drm::ModeInfo& 
   seal(std::span(edid).first<kBlock>());
 
   // CTA-861 7.5: the mode as native video format, and HDMI's own block with the address of the first input.
-  const uint8_t blocks[] = {
-      2 << 5 | 1, static_cast<uint8_t>(0x80 | monitor.cea_format), 3 << 5 | 5, 0x03, 0x0c, 0x00, 0x10, 0x00};
+  const uint8_t blocks[] = {2 << 5 | 3,
+                            static_cast<uint8_t>(0x80 | monitor.cea_formats[0]),
+                            monitor.cea_formats[1],
+                            monitor.cea_formats[2],
+                            3 << 5 | 5,
+                            0x03,
+                            0x0c,
+                            0x00,
+                            0x10,
+                            0x00};
   uint8_t* extension = base + kBlock;
   extension[0] = 2;
   extension[1] = 3;
@@ -121,4 +130,4 @@ std::array<uint8_t, 256> make_edid(const Monitor& monitor, const drm::ModeInfo& 
   return edid;
 }
 
-}  // namespace v3d::ioctl
+}  // namespace v3d::ioctl::kms

@@ -1,0 +1,180 @@
+/// The display behind the vc4 node: its objects' state, what is shown, and the clock by which that changes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "ioctl/fence.h"
+#include "ioctl/kms/events.h"
+#include "ioctl/kms/scanout.h"
+#include "ioctl/kms/state.h"
+
+namespace v3d::ioctl::kms {
+
+struct DisplayOptions {
+  /// Ticks of the vertical blanking per second, 0: flips complete as soon as their fences have signalled.
+  uint32_t vblank_hz = 0;
+  std::function<int64_t()> now_ns = monotonic_ns;
+};
+
+/// What a client asks the display to become.
+struct Commit {
+  std::function<void(DisplayState&)> change;  ///< may be called more than once, and only sets values
+  uint32_t changed = 0;                       ///< bit for each object that it names, by index_of()
+  bool test_only = false, nonblock = false, allow_modeset = true;
+  bool async = false;      ///< does not wait for the vertical blanking
+  bool at_once = false;    ///< nor for anything else: moves of the cursor
+  EventQueue::Slot event;  ///< sent when it is shown; empty: none
+  uint64_t user_data = 0;
+  FencePtr done;  ///< signalled when it is shown; null: none
+};
+
+/// Thread safe. Time passes for it when somebody calls tick(): a thread of the daemon, when wake() asked for
+/// it.
+class Display {
+ public:
+  /// @param wake  called on any thread when tick() is to be called; takes no lock of this layer
+  Display(const DisplayOptions& options, std::function<void()> wake);
+  ~Display();
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+
+  /// @name For viewers
+  /// What is shown now.
+  Scanout scanout() const;
+  /// How many frames have been shown.
+  uint64_t frame() const;
+  /// Sleeps until frame() is not `seen`. 0, ETIME or EINTR (the waiter's client is gone).
+  int wait_for_frame(uint64_t seen, const std::shared_ptr<Waiter>& waiter, int64_t deadline_ns);
+  /// Told at every frame, until unwatch_frames(). The watcher must not call this object.
+  void watch_frames(std::shared_ptr<Watcher> watcher);
+  void unwatch_frames(const Watcher* watcher);
+
+  /// @name For the clock
+  /// Does what is due. @return CLOCK_MONOTONIC at which there will be more to do, INT64_MAX for nothing
+  int64_t tick();
+
+  /// @name For files
+  void open_file();
+  /// Framebuffers of the file are no more, nor are its blobs but where they are in use. With the last file of
+  /// all the display goes off.
+  /// @param was_open  it is the first call for that file
+  void close_file(const File& file, bool was_open);
+
+  /// @name Framebuffers
+  /// Gives it an id and an owner.
+  uint32_t add_fb(const File& owner, std::shared_ptr<Framebuffer> fb);
+  FramebufferPtr find_fb(uint32_t id) const;
+  /// Its owner gives it up. @param hide  planes that show it go off. 0 or ENOENT (also somebody else's)
+  int remove_fb(const File& owner, uint32_t id, bool hide);
+  std::vector<uint32_t> fbs_of(const File& owner) const;
+
+  /// @name Blobs of clients
+  uint32_t add_blob(const File* owner, std::shared_ptr<Blob> blob);
+  BlobPtr find_blob(uint32_t id) const;
+  /// 0, ENOENT, or EPERM (somebody else's).
+  int remove_blob(const File& owner, uint32_t id);
+  /// One of the display's own, for a mode that comes without.
+  BlobPtr make_mode_blob(const drm::ModeInfo& mode);
+
+  /// What the display has been set to, which is not always shown yet.
+  DisplayState state() const;
+  /// drm_atomic_commit and its like: 0, EINVAL, ERANGE, ENOSPC, EBUSY (not blocking, and the last one is not
+  /// shown yet), or EINTR (the client is gone).
+  int commit(Commit commit, const std::shared_ptr<Waiter>& waiter);
+  /// The next one of the CRTC, for Commit::done.
+  FencePtr make_fence();
+
+  /// @name Vertical blanking
+  struct Vblank {
+    uint64_t sequence;
+    int64_t time_ns;
+  };
+  /// False while the CRTC is off, and there is none.
+  bool vblank(Vblank* now) const;
+  /// Sends an event when the sequence has come; it is completed with the number and the time.
+  /// @param is_sequence  as CRTC_SEQUENCE, else as VBLANK
+  void queue_event(uint64_t sequence, EventQueue::Slot slot, uint64_t user_data, bool is_sequence);
+  /// 0, EBUSY (it took three seconds) or EINTR.
+  int wait_for_vblank(uint64_t sequence, const std::shared_ptr<Waiter>& waiter);
+
+  /// Legacy gamma of the CRTC: kept, and not applied to what is shown.
+  static constexpr uint32_t kGammaSize = 256;
+  using Gamma = std::array<uint16_t, 3 * kGammaSize>;
+  Gamma gamma() const;
+  void set_gamma(const Gamma& gamma);
+
+ private:
+  class FenceWatcher;
+  /// What is to be shown next.
+  struct Pending {
+    DisplayState next;
+    std::vector<FencePtr> fences;  // that have not signalled
+    std::shared_ptr<Watcher> watcher;
+    EventQueue::Slot event;
+    uint64_t user_data = 0;
+    FencePtr done;
+    bool async = false;
+    int64_t due_ns = 0;  // 0: fences are waited for
+  };
+  struct VblankWait {
+    uint64_t sequence, user_data;
+    EventQueue::Slot event;
+    bool is_sequence;
+  };
+  /// What is told to others when the lock is released.
+  struct News {
+    std::vector<FencePtr> done;
+    std::vector<std::shared_ptr<Watcher>> watchers;
+    bool wake = false;
+    void tell(Display& display);
+  };
+
+  /// Since the start of CLOCK_MONOTONIC.
+  static uint64_t ticks_at(int64_t now_ns, uint64_t hz);
+  Vblank vblank_at(int64_t now_ns) const;
+  int64_t time_of(uint64_t sequence) const;
+  uint32_t new_id();
+  void go_off(News* news);
+  void complete(int64_t time_ns, News* news);
+  void release_waits(const Vblank& now, bool all, News* news);
+  int64_t advance(int64_t now_ns, News* news);
+  void skip_to(uint64_t sequence, int64_t now_ns, News* news);
+  void queue(Commit commit, DisplayState next, News* news);
+  void frame_shown(int64_t time_ns, News* news);
+  void forget_fb(const Framebuffer& fb, News* news);
+  int sleep(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Waiter>& waiter, int64_t deadline_ns,
+            const std::function<bool()>& done);
+  template <typename T>
+  static void prune(std::unordered_map<uint32_t, std::weak_ptr<T>>* ids, size_t* prune_at);
+
+  const DisplayOptions options_;
+  const std::function<void()> wake_;
+  const uint64_t first_sequence_, fence_context_ = new_fence_context();
+
+  mutable std::mutex mutex_;  // protects all below
+  int open_files_ = 0;
+  DisplayState state_, shown_;
+  std::unique_ptr<Pending> pending_;
+  uint64_t frame_ = 0, commits_ = 0, completed_ = 0;
+  int64_t frame_ns_ = 0;
+  uint64_t last_fence_ = 0;
+  uint64_t free_sequence_ = 0;  // when there is no clock
+  std::vector<VblankWait> vblank_waits_;
+  std::vector<uint64_t> sleeping_for_;  // sequences that threads sleep for
+  std::vector<std::shared_ptr<Watcher>> sleepers_;
+  std::vector<std::shared_ptr<Watcher>> frame_watchers_;
+  uint32_t next_id_ = kFirstDynamicId;
+  std::unordered_map<uint32_t, std::weak_ptr<Framebuffer>> fbs_;
+  std::unordered_map<uint32_t, std::weak_ptr<Blob>> blobs_;
+  size_t prune_fbs_at_ = 64, prune_blobs_at_ = 64;
+  std::unordered_map<const File*, std::unordered_map<uint32_t, std::shared_ptr<Framebuffer>>> owned_fbs_;
+  std::unordered_map<const File*, std::unordered_map<uint32_t, std::shared_ptr<Blob>>> owned_blobs_;
+  Gamma gamma_;
+};
+
+}  // namespace v3d::ioctl::kms

@@ -1,0 +1,35 @@
+/// Pixel formats of framebuffers and planes (Linux drm_fourcc.c, vc4_plane.c).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace v3d::ioctl::kms {
+
+struct Format {
+  uint32_t fourcc;             ///< DRM_FORMAT_*
+  uint8_t parts;               ///< memory planes
+  uint8_t bytes[3];            ///< of a pixel, or of a sample of the part
+  uint8_t hsub = 1, vsub = 1;  ///< of the parts behind the first
+  bool alpha = false;
+  uint8_t depth = 0;  ///< as ADDFB means it; 0: not to be had there
+};
+
+/// nullptr when planes do not take it.
+const Format* find_format(uint32_t fourcc);
+/// What planes take, in the order in which they list it.
+std::span<const Format> formats();
+/// The format of ADDFB's bits and depth; 0 when there is none.
+uint32_t legacy_format(uint32_t bpp, uint32_t depth);
+
+constexpr uint32_t part_width(const Format& format, uint32_t width, uint32_t part) {
+  return part == 0 ? width : (width + format.hsub - 1) / format.hsub;
+}
+constexpr uint32_t part_height(const Format& format, uint32_t height, uint32_t part) {
+  return part == 0 ? height : (height + format.vsub - 1) / format.vsub;
+}
+
+/// DRM_FORMAT_MOD_LINEAR, the only one.
+inline constexpr uint64_t kLinear = 0;
+
+}  // namespace v3d::ioctl::kms

@@ -1,0 +1,398 @@
+// Framebuffers, mode setting, flips and what is shown, without a clock: flips complete as soon as they can.
+#include "tests/ioctl/kms_fixture.h"
+
+namespace v3d::ioctl::test {
+namespace {
+
+class DisplayTest : public KmsTest {};
+
+TEST_F(DisplayTest, FramebuffersThatTheKernelRefuses) {
+  const uint32_t handle = create_dumb(64, 64);
+  const struct {
+    int error;
+    void (*change)(drm::FbCmd2&);
+  } kCases[] = {
+      {0, [](auto&) {}},
+      {0, [](auto& a) { a.flags = drm::kFbModifiers; }},
+      {EINVAL, [](auto& a) { a.flags = 4; }},
+      {EINVAL, [](auto& a) { a.width = 0; }},
+      {EINVAL, [](auto& a) { a.width = 7681; }},
+      {EINVAL, [](auto& a) { a.height = 0; }},
+      {EINVAL, [](auto& a) { a.height = 65; }},  // beyond the buffer
+      {EINVAL, [](auto& a) { a.pixel_format = 0; }},
+      {EINVAL, [](auto& a) { a.handles[0] = 0; }},
+      {ENOENT, [](auto& a) { a.handles[0] = 99; }},
+      {EINVAL, [](auto& a) { a.pitches[0] = 255; }},
+      {EINVAL, [](auto& a) { a.offsets[0] = 1; }},
+      {ERANGE, [](auto& a) { a.pitches[0] = 1u << 31; }},
+      {EINVAL, [](auto& a) { a.handles[1] = a.handles[0]; }},  // the format has one part
+      {EINVAL, [](auto& a) { a.modifier[0] = 1; }},            // without the flag
+      {EINVAL,
+       [](auto& a) {
+         a.flags = drm::kFbModifiers;
+         a.modifier[0] = 1;  // known to nobody
+       }},
+  };
+  for (size_t i = 0; i < std::size(kCases); ++i) {
+    drm::FbCmd2 args = fb_request(handle, 64, 64);
+    kCases[i].change(args);
+    EXPECT_EQ(ioctl(kAddFb2, args), kCases[i].error) << i;
+  }
+}
+
+TEST_F(DisplayTest, FramebuffersOfTwoParts) {
+  drm::FbCmd2 args = fb_request(create_dumb(64, 96, 8), 64, 64, kNv12);
+  args.pitches[0] = args.pitches[1] = 64;
+  args.handles[1] = args.handles[0];
+  args.offsets[1] = 64 * 64;
+  EXPECT_EQ(ioctl(kAddFb2, args), 0);
+  drm::FbCmd old = {};
+  old.fb_id = args.fb_id;
+  EXPECT_EQ(ioctl(kGetFb, old), EINVAL);
+  drm::FbCmd2 got = {};
+  got.fb_id = args.fb_id;
+  ASSERT_EQ(ioctl(kGetFb2, got), 0);
+  EXPECT_EQ(got.pixel_format, kNv12);
+  EXPECT_EQ(got.offsets[1], 64u * 64);
+  EXPECT_NE(got.handles[0], 0u);
+  EXPECT_EQ(got.handles[0], got.handles[1]);
+  args.handles[1] = 0;
+  EXPECT_EQ(ioctl(kAddFb2, args), EINVAL);
+}
+
+TEST_F(DisplayTest, LegacyFramebuffers) {
+  drm::FbCmd args = {0, 64, 64, 256, 32, 24, create_dumb(64, 64)};
+  EXPECT_EQ(ioctl(kAddFb, args), 0);
+  drm::FbCmd got = {};
+  got.fb_id = args.fb_id;
+  ASSERT_EQ(ioctl(kGetFb, got), 0);
+  EXPECT_EQ(got.bpp, 32u);
+  EXPECT_EQ(got.depth, 24u);
+  EXPECT_EQ(got.pitch, 256u);
+  EXPECT_NE(got.handle, 0u);
+  args.depth = 23;
+  EXPECT_EQ(ioctl(kAddFb, args), EINVAL);
+}
+
+TEST_F(DisplayTest, HandlesOfFramebuffersAreForTheMaster) {
+  const uint32_t fb = add_fb();
+  const Client other = open(), root = open(true, true);
+  drm::FbCmd2 got = {};
+  got.fb_id = fb;
+  ASSERT_EQ(ioctl(other, kGetFb2, got), 0);
+  EXPECT_EQ(got.handles[0], 0u);
+  ASSERT_EQ(ioctl(root, kGetFb2, got), 0);
+  EXPECT_NE(got.handles[0], 0u);
+}
+
+TEST_F(DisplayTest, FramebuffersBelongToTheirFile) {
+  const Client other = open();
+  uint32_t fb = add_fb();
+  drm::FbId id = {fb};
+  EXPECT_EQ(ioctl(other, kRmFb, id), ENOENT);
+  drm::CloseFb close = {fb, 1};
+  EXPECT_EQ(ioctl(kCloseFb, close), EINVAL);
+  close.pad = 0;
+  EXPECT_EQ(ioctl(other, kCloseFb, close), ENOENT);
+  EXPECT_EQ(ioctl(kCloseFb, close), 0);
+  EXPECT_EQ(ioctl(kRmFb, id), ENOENT);
+  EXPECT_EQ(set_crtc(fb), ENOENT);
+}
+
+TEST_F(DisplayTest, SetCrtcShowsAFramebuffer) {
+  EXPECT_FALSE(scanout().active);
+  const uint32_t fb = add_fb();
+  ASSERT_EQ(set_crtc(fb), 0);
+  const kms::Scanout shown = scanout();
+  EXPECT_TRUE(shown.active);
+  EXPECT_EQ(shown.width, 1920u);
+  EXPECT_EQ(shown.frame, 1u);
+  ASSERT_EQ(shown.planes.size(), 1u);
+  EXPECT_EQ(shown.planes[0].fourcc, kXr24);
+  EXPECT_EQ(shown.planes[0].src_w, 1920u << 16);
+  EXPECT_EQ(shown.planes[0].h, 1080u);
+  EXPECT_EQ(shown.planes[0].parts[0].pitch, 7680u);
+  drm::Crtc crtc = {};
+  crtc.crtc_id = kCrtc;
+  ASSERT_EQ(ioctl(kGetCrtc, crtc), 0);
+  EXPECT_EQ(crtc.fb_id, fb);
+  EXPECT_EQ(crtc.mode_valid, 1u);
+  EXPECT_EQ(crtc.mode.hdisplay, 1920);
+  EXPECT_EQ(set_crtc(0), 0);
+  EXPECT_FALSE(scanout().active);
+}
+
+TEST_F(DisplayTest, WhatSetCrtcRefuses) {
+  const uint32_t fb = add_fb(), small = add_fb(640, 480);
+  const Client other = open();
+  EXPECT_EQ(set_crtc(other, fb), EACCES);
+  EXPECT_EQ(set_crtc(small), ENOSPC);
+  EXPECT_EQ(set_crtc(99), ENOENT);
+  const uint64_t connectors = memory_.place(kConnector), crtcs = memory_.place(kCrtc);
+  const struct {
+    int error;
+    uint32_t crtc, fb, x, count, valid;
+    uint64_t connectors;
+  } kCases[] = {{ENOENT, kConnector, fb, 0, 1, 1, connectors},
+                {ERANGE, kCrtc, fb, 1 << 16, 1, 1, connectors},
+                {ENOSPC, kCrtc, fb, 1, 1, 1, connectors},
+                {EINVAL, kCrtc, fb, 0, 0, 1, connectors},
+                {EINVAL, kCrtc, fb, 0, 2, 1, connectors},
+                {EINVAL, kCrtc, fb, 0, 1, 0, connectors},
+                {EFAULT, kCrtc, fb, 0, 1, 1, 8},
+                {ENOENT, kCrtc, fb, 0, 1, 1, crtcs},
+                {EINVAL, kCrtc, ~0u, 0, 1, 1, connectors}};
+  for (const auto& c : kCases) {
+    drm::Crtc args = {c.connectors, c.count, c.crtc, c.fb, c.x, 0, 0, c.valid, kms::modes()[0]};
+    EXPECT_EQ(ioctl(kSetCrtc, args), c.error) << &c - kCases;
+  }
+  drm::Crtc args = {connectors, 1, kCrtc, fb, 0, 0, 0, 1, kms::modes()[0]};
+  args.mode.htotal = 100;
+  EXPECT_EQ(ioctl(kSetCrtc, args), EINVAL);
+}
+
+TEST_F(DisplayTest, FlipsSendEvents) {
+  const uint32_t first = add_fb(), second = add_fb();
+  EXPECT_EQ(flip(second), EBUSY);  // nothing is shown
+  ASSERT_EQ(set_crtc(first), 0);
+  ASSERT_EQ(flip(second, drm::kPageFlipEvent, 42), 0);
+  const auto event = read_event();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->base.type, drm::kEventFlipComplete);
+  EXPECT_EQ(event->base.length, 32u);
+  EXPECT_EQ(event->user_data, 42u);
+  EXPECT_EQ(event->crtc_id, kCrtc);
+  EXPECT_EQ(event->tv_sec, 1000u);
+  EXPECT_FALSE(read_event());
+  EXPECT_EQ(flip(first, 0), 0);
+  EXPECT_FALSE(read_event());
+  EXPECT_EQ(scanout().frame, 3u);
+}
+
+TEST_F(DisplayTest, WhatFlipsRefuse) {
+  const uint32_t fb = add_fb();
+  ASSERT_EQ(set_crtc(fb), 0);
+  EXPECT_EQ(flip(99), ENOENT);
+  EXPECT_EQ(flip(fb, 16), EINVAL);
+  EXPECT_EQ(flip(fb, drm::kPageFlipTargetRelative), EINVAL);
+  EXPECT_EQ(flip(add_fb(640, 480)), ENOSPC);
+  EXPECT_EQ(flip(add_fb(1920, 1080, kAr24)), EINVAL);  // another format
+  drm::PageFlip args = {kPlane, fb, 0, 0, 0};
+  EXPECT_EQ(ioctl(kPageFlip, args), ENOENT);
+  args = {kCrtc, fb, 0, 1, 0};
+  EXPECT_EQ(ioctl(kPageFlip, args), EINVAL);  // a sequence without target
+  EXPECT_FALSE(read_event());
+}
+
+TEST_F(DisplayTest, ThereIsRoomForSoManyEvents) {
+  const uint32_t fb = add_fb();
+  ASSERT_EQ(set_crtc(fb), 0);
+  for (unsigned i = 0; i < kms::EventQueue::kMost; ++i) ASSERT_EQ(flip(fb), 0) << i;
+  EXPECT_EQ(flip(fb), ENOMEM);
+  ASSERT_TRUE(read_event());
+  EXPECT_EQ(flip(fb), 0);
+  EXPECT_EQ(flip(fb), ENOMEM);
+  EXPECT_EQ(flip(fb, 0), 0);
+}
+
+TEST_F(DisplayTest, FlipsWaitForTheJobsThatDraw) {
+  const uint32_t first = add_fb(), second = add_fb();
+  ASSERT_EQ(set_crtc(first), 0);
+  const auto fence = std::make_shared<Fence>("test", "test", new_fence_context(), 1);
+  kernel_.display().find_fb(second)->parts[0].bo->reservation().add(fence, true);
+  ASSERT_EQ(flip(second), 0);
+  EXPECT_FALSE(read_event());
+  EXPECT_EQ(flip(first), EBUSY);
+  const int wakes = host_.display_wakes;
+  fence->signal();
+  EXPECT_GT(host_.display_wakes, wakes);  // the clock looks again
+  EXPECT_EQ(kernel_.display().tick(), INT64_MAX);
+  EXPECT_TRUE(read_event());
+  EXPECT_EQ(flip(first), 0);
+}
+
+TEST_F(DisplayTest, RemovedFramebuffersAreNotShown) {
+  const uint32_t fb = add_fb();
+  ASSERT_EQ(set_crtc(fb), 0);
+  drm::FbId id = {fb};
+  ASSERT_EQ(ioctl(kRmFb, id), 0);
+  EXPECT_TRUE(scanout().active);  // and black
+  EXPECT_TRUE(scanout().planes.empty());
+  // CLOSEFB leaves it there.
+  const uint32_t other = add_fb();
+  ASSERT_EQ(set_crtc(other), 0);
+  drm::CloseFb close = {other, 0};
+  ASSERT_EQ(ioctl(kCloseFb, close), 0);
+  EXPECT_EQ(scanout().planes.size(), 1u);
+  EXPECT_EQ(account_->used(Resource::kFramebuffers), 0u);
+}
+
+TEST_F(DisplayTest, MemoryStaysWhileItIsShown) {
+  const uint32_t handle = create_dumb(1920, 1080);
+  drm::FbCmd2 args = fb_request(handle, 1920, 1080);
+  ASSERT_EQ(ioctl(kAddFb2, args), 0);
+  ASSERT_EQ(set_crtc(args.fb_id), 0);
+  drm::GemClose close = {handle, 0};
+  ASSERT_EQ(ioctl(kGemClose, close), 0);
+  ASSERT_EQ(scanout().planes.size(), 1u);
+  EXPECT_GT(scanout().planes[0].parts[0].memory->place().file->memfd.get(), 0);
+  EXPECT_GT(account_->used(Resource::kBoBytes), 0u);
+}
+
+TEST_F(DisplayTest, NothingIsLeftOfAFileThatIsClosed) {
+  {
+    const Client viewer = open(true, true);
+    ASSERT_EQ(set_crtc(add_fb()), 0);
+    ASSERT_EQ(atomic(drm::kAtomicAllowModeset, light(add_fb())), 0);
+    client_.file->release();
+    client_ = {};
+    EXPECT_TRUE(scanout().planes.empty());
+    EXPECT_TRUE(scanout().active);  // somebody else has the node open
+    for (const Resource r : {Resource::kFramebuffers, Resource::kBlobs, Resource::kBlobBytes, Resource::kBos,
+                             Resource::kBoBytes})
+      EXPECT_EQ(account_->used(r), 0u) << resource_row(r).name;
+  }
+  EXPECT_FALSE(scanout().active);
+  const Client next = open();
+  EXPECT_TRUE(next.file->is_master);
+}
+
+TEST_F(DisplayTest, CursorsMoveAtOnce) {
+  ASSERT_EQ(set_crtc(add_fb()), 0);
+  const uint64_t before = scanout().frame;
+  drm::Cursor args = {drm::kCursorBo | drm::kCursorMove, kCrtc, -3, 20, 64, 64, create_dumb(64, 64)};
+  ASSERT_EQ(ioctl(kCursor, args), 0);
+  kms::Scanout shown = scanout();
+  ASSERT_EQ(shown.planes.size(), 2u);
+  EXPECT_EQ(shown.planes[1].plane_id, kCursorPlane);
+  EXPECT_EQ(shown.planes[1].fourcc, kAr24);
+  EXPECT_EQ(shown.planes[1].x, -3);
+  EXPECT_EQ(shown.frame, before + 1);
+  args = {drm::kCursorMove, kCrtc, 5, 6, 0, 0, 0};
+  ASSERT_EQ(ioctl(kCursor, args), 0);
+  EXPECT_EQ(scanout().planes[1].x, 5);
+  args = {drm::kCursorBo, kCrtc, 0, 0, 0, 0, 0};
+  ASSERT_EQ(ioctl(kCursor, args), 0);
+  EXPECT_EQ(scanout().planes.size(), 1u);
+  const struct {
+    int error;
+    drm::Cursor args;
+  } kCases[] = {{EINVAL, {0, kCrtc, 0, 0, 0, 0, 0}},
+                {EINVAL, {4, kCrtc, 0, 0, 0, 0, 0}},
+                {ENOENT, {drm::kCursorMove, kPlane, 0, 0, 0, 0, 0}},
+                {ENOENT, {drm::kCursorBo, kCrtc, 0, 0, 64, 64, 99}},
+                {EINVAL, {drm::kCursorBo, kCrtc, 0, 0, 1 << 30, 1, 1}}};
+  for (const auto& c : kCases) {
+    args = c.args;
+    EXPECT_EQ(ioctl(kCursor, args), c.error) << &c - kCases;
+  }
+}
+
+TEST_F(DisplayTest, SetPlane) {
+  ASSERT_EQ(set_crtc(add_fb()), 0);
+  const uint32_t fb = add_fb(320, 200);
+  drm::SetPlane args = {kOverlay, kCrtc, fb, 0, 10, 20, 640, 400, 0, 0, 200 << 16, 320 << 16};
+  const drm::SetPlane good = args;
+  ASSERT_EQ(ioctl(kSetPlane, args), 0);
+  const kms::Scanout shown = scanout();
+  ASSERT_EQ(shown.planes.size(), 2u);
+  EXPECT_EQ(shown.planes[1].plane_id, kOverlay);
+  EXPECT_EQ(shown.planes[1].w, 640u);
+  EXPECT_EQ(shown.planes[1].src_w, 320u << 16);
+  const struct {
+    int error;
+    void (*change)(drm::SetPlane&);
+  } kCases[] = {{ENOENT, [](auto& a) { a.plane_id = kCrtc; }},
+                {ENOENT, [](auto& a) { a.fb_id = 99; }},
+                {ENOENT, [](auto& a) { a.crtc_id = 99; }},
+                {ERANGE, [](auto& a) { a.crtc_x = INT32_MAX; }},
+                {ERANGE, [](auto& a) { a.crtc_w = 1u << 31; }},
+                {ENOSPC, [](auto& a) { a.src_x = 1; }},
+                {0, [](auto& a) { a.fb_id = 0; }}};
+  for (const auto& c : kCases) {
+    args = good;
+    c.change(args);
+    EXPECT_EQ(ioctl(kSetPlane, args), c.error) << &c - kCases;
+  }
+  EXPECT_EQ(scanout().planes.size(), 1u);
+}
+
+TEST_F(DisplayTest, GammaIsKept) {
+  std::vector<uint16_t> ramp(256, 5);
+  drm::CrtcLut args = {kCrtc, 256, memory_.place(ramp), memory_.place(ramp), memory_.place(ramp)};
+  EXPECT_EQ(ioctl(kSetGamma, args), 0);
+  const uint64_t blue = memory_.place(std::vector<uint16_t>(256));
+  args.blue = blue;
+  EXPECT_EQ(ioctl(kGetGamma, args), 0);
+  EXPECT_EQ(memory_.at<uint16_t>(blue + 510), 5);
+  args.gamma_size = 255;
+  EXPECT_EQ(ioctl(kSetGamma, args), EINVAL);
+  args = {kPlane, 256, 0, 0, 0};
+  EXPECT_EQ(ioctl(kSetGamma, args), ENOENT);
+  args.crtc_id = kCrtc;
+  EXPECT_EQ(ioctl(kSetGamma, args), EFAULT);
+}
+
+TEST_F(DisplayTest, DirtyFramebuffers) {
+  const uint32_t fb = add_fb();
+  drm::FbDirty args = {99, 0, 0, 0, 0};
+  EXPECT_EQ(ioctl(kDirtyFb, args), ENOENT);
+  args = {fb, 0, 0, 1, 0};
+  EXPECT_EQ(ioctl(kDirtyFb, args), EINVAL);
+  args = {fb, 0, 0, 257, 8};
+  EXPECT_EQ(ioctl(kDirtyFb, args), EINVAL);
+  args = {fb, 0, 0, 1, 8};
+  EXPECT_EQ(ioctl(kDirtyFb, args), EFAULT);
+  args = {fb, 0, 0, 0, 0};
+  EXPECT_EQ(ioctl(kDirtyFb, args), ENOSYS);  // as vc4, which needs none
+}
+
+TEST_F(DisplayTest, Blobs) {
+  const Client other = open();
+  const uint32_t blob = create_blob("abc", 3);
+  drm::DestroyBlob destroy = {blob};
+  EXPECT_EQ(ioctl(other, kDestroyBlob, destroy), EPERM);
+  EXPECT_EQ(ioctl(kDestroyBlob, destroy), 0);
+  EXPECT_EQ(ioctl(kDestroyBlob, destroy), ENOENT);
+  destroy.blob_id = kms::kEdidBlobId;
+  EXPECT_EQ(ioctl(kDestroyBlob, destroy), EPERM);
+  drm::CreateBlob create = {8, 0, 0};
+  EXPECT_EQ(ioctl(kCreateBlob, create), EINVAL);
+  create.length = 1;
+  EXPECT_EQ(ioctl(kCreateBlob, create), EFAULT);
+  create.length = 1u << 31;
+  EXPECT_EQ(ioctl(kCreateBlob, create), EINVAL);
+  create.length = 1u << 30;
+  EXPECT_EQ(ioctl(kCreateBlob, create), ENOMEM);
+  EXPECT_EQ(account_->used(Resource::kBlobs), 0u);
+}
+
+class DisplayLimitsTest : public KmsTest {
+ protected:
+  DisplayLimitsTest() : KmsTest(0, limits()) {}
+  static ResourceLimits limits() {
+    ResourceLimits limits;
+    limits[Resource::kFramebuffers].per_client = limits[Resource::kBlobs].per_client = 3;
+    limits[Resource::kBlobBytes].per_client = 100;
+    return limits;
+  }
+};
+
+TEST_F(DisplayLimitsTest, WhoHasManyGetsNoMore) {
+  const uint32_t handle = create_dumb(64, 64);
+  drm::FbCmd2 fb = fb_request(handle, 64, 64);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(ioctl(kAddFb2, fb), 0);
+  EXPECT_EQ(ioctl(kAddFb2, fb), ENOMEM);
+  drm::FbId id = {fb.fb_id};
+  ASSERT_EQ(ioctl(kRmFb, id), 0);
+  EXPECT_EQ(ioctl(kAddFb2, fb), 0);
+
+  drm::CreateBlob blob = {memory_.place(std::vector<uint8_t>(200)), 101, 0};
+  EXPECT_EQ(ioctl(kCreateBlob, blob), ENOMEM);
+  blob.length = 1;
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(ioctl(kCreateBlob, blob), 0);
+  EXPECT_EQ(ioctl(kCreateBlob, blob), ENOMEM);
+}
+
+}  // namespace
+}  // namespace v3d::ioctl::test
