@@ -17,6 +17,7 @@ namespace {
 
 /// The descriptors that the argument names, and the one of kAdopt and kFdIoctl.
 constexpr size_t kMaxFds = wire::kMaxFds + 1;
+constexpr size_t kMaxSentFds = std::max<size_t>(kMaxFds, wire::kMaxScreenFds);
 /// So much of a request says how long it may be.
 constexpr size_t kDecidedBy = sizeof(wire::MessageHeader) + sizeof(wire::IoctlRequest);
 
@@ -164,14 +165,14 @@ bool MessageSocket::receive(Request* request) {
 
 bool MessageSocket::send(uint32_t op, const Reply& reply) {
   wire::MessageHeader header = {wire::kMagic, op, static_cast<uint32_t>(reply.payload.size()), reply.error};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxFds)] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxSentFds)] = {};
   iovec parts[] = {{&header, sizeof header},
                    {const_cast<uint8_t*>(reply.payload.data()), reply.payload.size()}};
   msghdr message = {};
   message.msg_iov = parts;
   message.msg_iovlen = 2;
   if (!reply.fds.empty()) {
-    const size_t count = std::min(reply.fds.size(), kMaxFds);
+    const size_t count = std::min(reply.fds.size(), kMaxSentFds);
     message.msg_control = control;
     message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
     cmsghdr* c = CMSG_FIRSTHDR(&message);

@@ -195,6 +195,8 @@ Reply Session::answer(Request& request) {
       return command(request);
     case wire::kChannel:
       return make_channel();
+    case wire::kScreen:
+      return screen(request);
   }
   log_warning("unknown request %d of %s (pid %d)", request.header.op, peer_.program, peer_.pid);
   return failure(EPROTO);
@@ -340,6 +342,15 @@ Reply Session::make_channel() {
   reply.append(wire::ChannelReply{static_cast<uint32_t>(Channel::bytes()), 0});
   reply.fds.push_back(std::move(memfd));
   return reply;
+}
+
+Reply Session::screen(Request& request) {
+  wire::ScreenRequest args;
+  if (!PayloadReader(request.payload).read(&args)) return failure(EPROTO);
+  if (!viewer_)
+    if (const int error = Viewer::admit(server_.kernel().display(), *peer_.account, &viewer_))
+      return failure(error);
+  return viewer_->look(args, waiter_);
 }
 
 Reply Session::command(Request& request) {

@@ -6,6 +6,7 @@
 #include "daemon/express.h"
 #include "daemon/message.h"
 #include "daemon/process.h"
+#include "daemon/viewer.h"
 #include "gpu/base/log_limiter.h"
 #include "ioctl/fence.h"
 #include "ioctl/job.h"
@@ -49,6 +50,7 @@ class Session {
   Reply mmap(Request& request);
   Reply command(Request& request);
   Reply make_channel();
+  Reply screen(Request& request);
 
   Server& server_;
   const int fd_;
@@ -62,7 +64,8 @@ class Session {
   std::shared_ptr<Express> express_;
   std::shared_ptr<Express::Seat> seat_;  // once the client asked for a channel
   ioctl::Charge channel_mapping_;
-  std::vector<uint8_t> posted_;  // the last request that came through it
+  std::unique_ptr<Viewer> viewer_;  // once the client asked what the display shows
+  std::vector<uint8_t> posted_;     // the last request that came through it
 };
 
 }  // namespace v3d::daemon

@@ -33,6 +33,7 @@ constexpr std::array<ResourceRow, kNumResources> kTable = {{
     {"framebuffers", "framebuffers of the display", 4 * kKi, 64, 16 * kKi, ENOMEM},
     {"blobs", "blobs for properties of the display", 4 * kKi, 64, 16 * kKi, ENOMEM},
     {"blob-bytes", "bytes of them", 16 * kMi, 64 * kKi, 64 * kMi, ENOMEM},
+    {"viewers", "connections that look at the screen", 8, 0, 64, EBUSY},
 }};
 
 /// Guaranteed amounts take at most that part of all, so that so many clients can be admitted anyway.

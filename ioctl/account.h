@@ -46,8 +46,9 @@ enum class Resource : uint8_t {
   kFramebuffers,
   kBlobs,
   kBlobBytes,
+  kViewers,
 };
-inline constexpr size_t kNumResources = 16;
+inline constexpr size_t kNumResources = 17;
 
 /// What the host leaves to this process; UINT64_MAX is no limit.
 struct HostRoom {

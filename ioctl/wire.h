@@ -46,6 +46,7 @@ enum Op : uint32_t {
   kMmap = 6,     ///< MmapRequest -> MmapReply, mostly + fd
   kCommand = 7,  ///< text -> text; what `v3demu status` and its like ask for
   kChannel = 8,  ///< nothing -> ChannelReply + fd; once on a connection, from which on it has a Channel
+  kScreen = 9,   ///< ScreenRequest -> ScreenReply + planes + fds; EBUSY when too many connections look
 };
 
 struct MessageHeader {
@@ -246,6 +247,48 @@ struct MmapReply {
 struct BoPlace {
   MmapReply place;
   uint64_t bytes;  ///< of the BO
+};
+
+/// What the display shows. The first one of a connection makes it a viewer, until it is closed.
+struct ScreenRequest {
+  uint64_t seen;        ///< with kNextFrame: the frame that the viewer knows
+  uint32_t timeout_ms;  ///< with kNextFrame: at most kMaxScreenWaitMs; ETIME when no other frame comes
+  uint32_t flags;       ///< ScreenFlags
+};
+enum ScreenFlags : uint32_t {
+  kNextFrame = 1,  ///< waits until the frame is not `seen`
+  /// Of the frames since there is a viewer the last that a program completed with something in it, also when
+  /// the screen has gone off or that program has ended since.
+  kLastPicture = 2,
+};
+inline constexpr uint32_t kMaxScreenWaitMs = 10'000;
+inline constexpr uint32_t kMaxScreenPlanes = 18, kMaxPlaneParts = 3;
+inline constexpr uint32_t kMaxScreenFds = kMaxScreenPlanes * kMaxPlaneParts;
+
+/// Followed by num_planes ScreenPlane from bottom to top; num_fds descriptors, open for reading, are
+/// attached.
+struct ScreenReply {
+  uint64_t frame;                      ///< how many have been shown
+  int64_t time_ns;                     ///< CLOCK_MONOTONIC at which it was
+  uint32_t active;                     ///< 0: the screen is off, and the rest is 0
+  uint32_t width, height, refresh_hz;  ///< of the mode
+  uint32_t num_planes, num_fds;
+};
+struct ScreenPart {
+  uint64_t offset;  ///< bytes, in the memory of the descriptor
+  uint32_t pitch;   ///< bytes from row to row
+  uint32_t fd;      ///< index in the attached descriptors
+};
+/// ioctl/kms/scanout.h says what the fields mean.
+struct ScreenPlane {
+  uint64_t modifier;
+  uint32_t plane_id, fourcc, width, height;
+  uint32_t src_x, src_y, src_w, src_h;
+  int32_t x, y;
+  uint32_t w, h;
+  uint32_t alpha, blend, rotation, color_encoding, color_range;
+  uint32_t num_parts;
+  ScreenPart parts[kMaxPlaneParts];
 };
 
 }  // namespace v3d::wire

@@ -99,6 +99,7 @@ void Display::complete(int64_t time_ns, News* news) {
   ++completed_;
   if (was_active && !shown_.active()) release_waits(at, true, news);
   frame_shown(time_ns, news);
+  keep_picture(news);
 }
 
 /// @return when there will be more to do
@@ -216,6 +217,7 @@ int Display::commit(Commit commit, const std::shared_ptr<Waiter>& waiter) {
       if (pending_) commit.change(pending_->next);
       commit.change(shown_);
       frame_shown(options_.now_ns(), &news);
+      keep_picture(&news);
       lock.unlock();
       news.tell(*this);
       return 0;

@@ -54,6 +54,35 @@ Display::~Display() {
 
 Scanout Display::scanout() const {
   const std::lock_guard lock(mutex_);
+  return describe_shown();
+}
+
+void Display::add_viewer() {
+  News news;
+  const std::lock_guard lock(mutex_);
+  if (viewers_++ == 0) keep_picture(&news);
+}
+
+void Display::remove_viewer() {
+  Scanout dropped;
+  const std::lock_guard lock(mutex_);
+  if (--viewers_ == 0) std::swap(dropped, last_picture_);
+}
+
+Scanout Display::last_picture() const {
+  const std::lock_guard lock(mutex_);
+  return last_picture_;
+}
+
+void Display::keep_picture(News* news) {
+  if (viewers_ == 0) return;
+  Scanout shown = describe_shown();
+  if (shown.planes.empty()) return;
+  std::swap(shown, last_picture_);
+  news->dropped.push_back(std::move(shown));
+}
+
+Scanout Display::describe_shown() const {
   Scanout shown;
   shown.frame = frame_;
   shown.time_ns = frame_ns_;

@@ -46,6 +46,12 @@ class Display {
   /// @name For viewers
   /// What is shown now.
   Scanout scanout() const;
+  /// While there is one the display keeps last_picture(), and its memory.
+  void add_viewer();
+  void remove_viewer();
+  /// What was shown by the last commit that left something on the screen, since there is a viewer. What goes
+  /// because its program ends is no commit.
+  Scanout last_picture() const;
   /// How many frames have been shown.
   uint64_t frame() const;
   /// Sleeps until frame() is not `seen`. 0, ETIME or EINTR (the waiter's client is gone).
@@ -130,6 +136,7 @@ class Display {
   struct News {
     std::vector<FencePtr> done;
     std::vector<std::shared_ptr<Watcher>> watchers;
+    std::vector<Scanout> dropped;  // pictures that are kept no longer: memory may go with them
     bool wake = false;
     void tell(Display& display);
   };
@@ -146,6 +153,8 @@ class Display {
   void skip_to(uint64_t sequence, int64_t now_ns, News* news);
   void queue(Commit commit, DisplayState next, News* news);
   void frame_shown(int64_t time_ns, News* news);
+  Scanout describe_shown() const;
+  void keep_picture(News* news);
   void forget_fb(const Framebuffer& fb, News* news);
   int sleep(std::unique_lock<std::mutex>& lock, const std::shared_ptr<Waiter>& waiter, int64_t deadline_ns,
             const std::function<bool()>& done);
@@ -162,6 +171,8 @@ class Display {
   std::unique_ptr<Pending> pending_;
   uint64_t frame_ = 0, commits_ = 0, completed_ = 0;
   int64_t frame_ns_ = 0;
+  int viewers_ = 0;
+  Scanout last_picture_;
   uint64_t last_fence_ = 0;
   uint64_t free_sequence_ = 0;  // when there is no clock
   std::vector<VblankWait> vblank_waits_;
