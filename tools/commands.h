@@ -15,6 +15,7 @@ void add_run(CLI::App* app, int* exit_code);
 void add_devices(CLI::App* app, int* exit_code);
 void add_serve(CLI::App* app, int* exit_code);
 void add_status(CLI::App* app, int* exit_code);
+void add_screen(CLI::App* app, int* exit_code);
 void add_capture(CLI::App* app, int* exit_code);
 void add_replay(CLI::App* app, int* exit_code);
 void add_decode(CLI::App* app, int* exit_code);
@@ -29,8 +30,8 @@ void separate_program(const CLI::App& app, std::vector<std::string>* words);
 /// Gives --trace-qpu of `replay` its default value: CLI11 would take the next word.
 void complete_trace_option(std::vector<std::string>* words);
 
-inline constexpr void (*kCommands[])(CLI::App*, int*) = {add_run,    add_devices,  add_serve,
-                                                         add_status, add_capture,  add_replay,
-                                                         add_decode, add_assemble, add_disassemble};
+inline constexpr void (*kCommands[])(CLI::App*, int*) = {add_run,      add_devices,    add_serve,  add_status,
+                                                         add_screen,   add_capture,    add_replay, add_decode,
+                                                         add_assemble, add_disassemble};
 
 }  // namespace v3d::tools

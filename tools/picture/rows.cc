@@ -1,0 +1,149 @@
+#include "tools/picture/rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "ioctl/kms/formats.h"
+
+namespace v3d::tools {
+namespace {
+
+constexpr uint32_t fourcc(const char (&name)[5]) {
+  return static_cast<uint32_t>(name[0]) | static_cast<uint32_t>(name[1]) << 8 |
+         static_cast<uint32_t>(name[2]) << 16 | static_cast<uint32_t>(name[3]) << 24;
+}
+
+std::string name_of(uint32_t format) {
+  std::string name;
+  for (int i = 0; i < 4; ++i) {
+    const auto c = static_cast<char>(format >> (8 * i));
+    name += c > 0x20 && c < 0x7f ? c : '?';
+  }
+  return name;
+}
+
+constexpr uint32_t kOpaque = 0xff000000;
+
+constexpr uint32_t swap_red_and_blue(uint32_t pixel) {
+  return (pixel & 0xff00ff00) | (pixel & 0xff) << 16 | (pixel >> 16 & 0xff);
+}
+
+/// The upper bits of a channel are repeated below it.
+constexpr uint32_t from_565(uint32_t pixel) {
+  const uint32_t r = pixel >> 11, g = pixel >> 5 & 63, b = pixel & 31;
+  return kOpaque | (r << 3 | r >> 2) << 16 | (g << 2 | g >> 4) << 8 | (b << 3 | b >> 2);
+}
+
+constexpr uint32_t clamp_channel(int32_t value) {
+  return static_cast<uint32_t>(std::clamp(value >> 16, 0, 255));
+}
+
+/// All rows lie in the memory.
+bool fits(const PlanePixels& pixels, const ioctl::kms::Format& format) {
+  const wire::ScreenPlane& plane = pixels.plane;
+  for (uint32_t part = 0; part < format.parts; ++part) {
+    const uint64_t width = part_width(format, plane.width, part),
+                   height = part_height(format, plane.height, part);
+    if (width == 0 || height == 0 ||
+        (height - 1) * plane.parts[part].pitch + width * format.bytes[part] > pixels.parts[part].size())
+      return false;
+  }
+  return plane.num_parts == format.parts;
+}
+
+}  // namespace
+
+absl::StatusOr<RowReader> RowReader::create(const PlanePixels& pixels) {
+  const wire::ScreenPlane& plane = pixels.plane;
+  const ioctl::kms::Format* format = ioctl::kms::find_format(plane.fourcc);
+  if (!format)
+    return absl::UnimplementedError(
+        absl::StrFormat("plane %d: pictures of format %s", plane.plane_id, name_of(plane.fourcc)));
+  if (plane.modifier != ioctl::kms::kLinear)
+    return absl::UnimplementedError(
+        absl::StrFormat("plane %d: pictures of modifier %#x", plane.plane_id, plane.modifier));
+  if (!fits(pixels, *format))
+    return absl::InvalidArgumentError(absl::StrFormat("plane %d is larger than its memory", plane.plane_id));
+  RowReader reader(pixels);
+  reader.has_alpha_ = format->alpha;
+  const uint32_t f = plane.fourcc;
+  if (f == fourcc("XR24") || f == fourcc("AR24")) {
+    reader.layout_ = Layout::kArgb;
+  } else if (f == fourcc("XB24") || f == fourcc("AB24")) {
+    reader.layout_ = Layout::kAbgr;
+  } else if (f == fourcc("RG16")) {
+    reader.layout_ = Layout::kRgb565;
+  } else if (f == fourcc("BG16")) {
+    reader.layout_ = Layout::kBgr565;
+  } else {
+    reader.layout_ = Layout::kYuv;
+    if (f == fourcc("NV12")) {
+      reader.yuv_ = {.cb_part = 1, .cr_part = 1, .cb_byte = 0, .cr_byte = 1, .step = 2};
+    } else if (f == fourcc("YU12")) {
+      reader.yuv_ = {.cb_part = 1, .cr_part = 2, .step = 1};
+    } else if (f == fourcc("YV12")) {
+      reader.yuv_ = {.cb_part = 2, .cr_part = 1, .step = 1};
+    } else {
+      return absl::UnimplementedError(
+          absl::StrFormat("plane %d: pictures of format %s", plane.plane_id, name_of(f)));
+    }
+    reader.set_conversion();
+  }
+  return reader;
+}
+
+/// BT.601, BT.709 and BT.2020 (not constant luminance), of limited or full range.
+void RowReader::set_conversion() {
+  static constexpr double kRed[] = {0.299, 0.2126, 0.2627}, kBlue[] = {0.114, 0.0722, 0.0593};
+  const uint32_t encoding = std::min<uint32_t>(pixels_.plane.color_encoding, 2);
+  const bool is_limited = pixels_.plane.color_range == 0;
+  const double luma = is_limited ? 255.0 / 219 : 1, chroma = is_limited ? 255.0 / 224 : 1;
+  const double red = kRed[encoding], blue = kBlue[encoding], green = 1 - red - blue;
+  const auto fixed = [](double value) { return static_cast<int32_t>(std::lround(value * 65536)); };
+  yuv_.offset = is_limited ? 16 : 0;
+  yuv_.y = fixed(luma);
+  yuv_.r_cr = fixed(2 * (1 - red) * chroma);
+  yuv_.b_cb = fixed(2 * (1 - blue) * chroma);
+  yuv_.g_cb = fixed(2 * (1 - blue) * blue / green * chroma);
+  yuv_.g_cr = fixed(2 * (1 - red) * red / green * chroma);
+}
+
+const uint8_t* RowReader::row(uint32_t part, uint32_t y) const {
+  return pixels_.parts[part].data() + uint64_t{y} * pixels_.plane.parts[part].pitch;
+}
+
+void RowReader::read_yuv(uint32_t y, uint32_t first, uint32_t count, uint32_t* out) const {
+  const uint8_t* luma = row(0, y);
+  const uint8_t* cbs = row(yuv_.cb_part, y / 2) + yuv_.cb_byte;
+  const uint8_t* crs = row(yuv_.cr_part, y / 2) + yuv_.cr_byte;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t x = first + i, at = x / 2 * yuv_.step;
+    const int32_t l = (luma[x] - yuv_.offset) * yuv_.y + 0x8000, cb = cbs[at] - 128, cr = crs[at] - 128;
+    out[i] = kOpaque | clamp_channel(l + cr * yuv_.r_cr) << 16 |
+             clamp_channel(l - cb * yuv_.g_cb - cr * yuv_.g_cr) << 8 | clamp_channel(l + cb * yuv_.b_cb);
+  }
+}
+
+void RowReader::read(uint32_t y, uint32_t first, uint32_t count, uint32_t* out) const {
+  if (layout_ == Layout::kYuv) return read_yuv(y, first, count, out);
+  const uint8_t* from = row(0, y);
+  if (layout_ == Layout::kArgb || layout_ == Layout::kAbgr) {
+    std::memcpy(out, from + uint64_t{first} * 4, uint64_t{count} * 4);
+    const uint32_t opaque = has_alpha_ ? 0 : kOpaque;
+    if (layout_ == Layout::kAbgr)
+      for (uint32_t i = 0; i < count; ++i) out[i] = swap_red_and_blue(out[i]);
+    for (uint32_t i = 0; i < count; ++i) out[i] |= opaque;
+    return;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    uint16_t pixel;
+    std::memcpy(&pixel, from + uint64_t{first + i} * 2, sizeof pixel);
+    out[i] = from_565(pixel);
+    if (layout_ == Layout::kBgr565) out[i] = swap_red_and_blue(out[i]);
+  }
+}
+
+}  // namespace v3d::tools
