@@ -22,6 +22,7 @@
 #include "tools/files.h"
 #include "tools/list_path.h"
 #include "tools/program.h"
+#include "tools/screen/run_on_screen.h"
 
 namespace v3d::tools {
 namespace {
@@ -83,28 +84,6 @@ absl::StatusOr<Start> make_start(const RunOptions& options) {
   return absl::NotFoundError(absl::StrCat("libv3demu.so not found beside this program",
                                           arm64 ? " for arm64; building it needs g++-aarch64-linux-gnu" : "",
                                           "; name it in V3DEMU_SHIM"));
-}
-
-/// A daemon models one device under one kernel: each pair asked for by name gets a socket, and so a daemon,
-/// of its own.
-absl::Status use_board(const std::string& device, const std::string& kernel) {
-  std::string socket = "/socket";
-  for (const auto& [name, value] : {std::pair("V3DEMU_DEVICE", device), std::pair("V3DEMU_KERNEL", kernel)}) {
-    if (value.empty()) continue;
-    setenv(name, value.c_str(), 1);
-    socket += "-" + value;
-  }
-  // The options have been checked; what the environment says, not.
-  const auto board = daemon::find_board(variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"));
-  if (!board.ok()) return board.status();
-  if ((device + kernel).empty() || !variable(wire::kSocketVariable).empty()) return absl::OkStatus();
-  const std::string folder = shim::config().runtime_dir.c_str();
-  if (const int error = shim::make_runtime_dir(); error != 0)
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot use the folder ", folder, ": ",
-                     error == EPERM ? "it belongs to others or is open to them" : strerror(error)));
-  set_default(wire::kSocketVariable, folder + socket);
-  return absl::OkStatus();
 }
 
 void choose_presentation() {
@@ -178,6 +157,28 @@ size_t words_of_option(const CLI::App& command, const std::string& word) {
 
 }  // namespace
 
+/// A daemon models one device under one kernel: each pair asked for by name gets a socket, and so a daemon,
+/// of its own.
+absl::Status use_board(const std::string& device, const std::string& kernel) {
+  std::string socket = "/socket";
+  for (const auto& [name, value] : {std::pair("V3DEMU_DEVICE", device), std::pair("V3DEMU_KERNEL", kernel)}) {
+    if (value.empty()) continue;
+    setenv(name, value.c_str(), 1);
+    socket += "-" + value;
+  }
+  // The options have been checked; what the environment says, not.
+  const auto board = daemon::find_board(variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"));
+  if (!board.ok()) return board.status();
+  if ((device + kernel).empty() || !variable(wire::kSocketVariable).empty()) return absl::OkStatus();
+  const std::string folder = shim::config().runtime_dir.c_str();
+  if (const int error = shim::make_runtime_dir(); error != 0)
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot use the folder ", folder, ": ",
+                     error == EPERM ? "it belongs to others or is open to them" : strerror(error)));
+  set_default(wire::kSocketVariable, folder + socket);
+  return absl::OkStatus();
+}
+
 int run_program(const RunOptions& options) {
   const auto start = prepare(options);
   if (!start.ok()) return fail(options, std::string(start.status().message()));
@@ -213,7 +214,6 @@ void add_board_options(CLI::App* command, std::string* device, std::string* kern
 }
 
 void add_run_options(CLI::App* command, RunOptions* options) {
-  static std::string unused;
   add_board_options(command, &options->device, &options->kernel);
   command
       ->add_option(
@@ -233,6 +233,11 @@ void add_run_options(CLI::App* command, RunOptions* options) {
       "Mount /dev/dri and what belongs to it in /sys, for programs that preloading does not reach");
   command->add_flag("--seccomp", options->seccomp,
                     "Answer the system calls of statically linked programs, and of Go's");
+  add_program(command);
+}
+
+void add_program(CLI::App* command) {
+  static std::string unused;
   command->add_option(kProgram, unused, "The program, and its arguments")->option_text(" ");
   command->formatter(std::make_shared<ProgramFormatter>());
 }
@@ -246,9 +251,15 @@ void add_run(CLI::App* app, int* exit_code) {
   static RunOptions options;
   CLI::App* command = app->add_subcommand("run", "Run a program with the emulated GPU");
   add_run_options(command, &options);
+  static ScreenOptions screen;
+  command->add_flag("--screen", screen.window, "Show in a window what is on the display meanwhile");
+  command->add_option("--screen-png", screen.png, "Save the last picture that the program put on the display")
+      ->option_text("FILE");
+  command->add_option("--screen-video", screen.video, "Save a video of the display, by ffmpeg")
+      ->option_text("FILE");
   command->callback([exit_code] {
     options.command = required_program();
-    *exit_code = run_program(options);
+    *exit_code = screen.any() ? run_on_screen(options, screen) : run_program(options);
   });
 }
 

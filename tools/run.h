@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace CLI {
 class App;
 }
@@ -29,6 +31,12 @@ std::vector<std::string> required_program();
 
 /// --device and --kernel, which must exist.
 void add_board_options(CLI::App* command, std::string* device, std::string* kernel);
+
+/// The program behind the options of a command, for separate_program().
+void add_program(CLI::App* command);
+
+/// Has what is started from now on use the daemon of that board. An error naming what is wrong.
+absl::Status use_board(const std::string& device, const std::string& kernel);
 
 /// Replaces this process by options.command. Returns only on failure, with an exit status.
 int run_program(const RunOptions& options);

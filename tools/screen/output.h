@@ -13,13 +13,17 @@ namespace v3d::tools {
 class Output {
  public:
   virtual ~Output() = default;
-  /// A picture that is on the screen now. Called again with the same one when time has passed.
+  /// A picture that is on the screen now. Called when it is due, perhaps with the same one again.
   /// @param frame  its number
   virtual absl::Status show(const Image& image, uint64_t frame) = 0;
+  /// Whether it wants a picture now.
+  virtual bool is_due() { return true; }
   /// How long until it wants to be called even without a new frame; milliseconds.
   virtual uint32_t patience_ms() { return 100; }
   /// Whether whoever looks has seen enough.
   virtual bool is_done() { return false; }
+  /// Whether whoever looks wants to see no more, nor what is shown to go on.
+  virtual bool is_closed() { return false; }
   /// What lies in its files now, as the end of a sentence; empty: it has none.
   virtual std::string result() { return {}; }
   virtual absl::Status finish() { return absl::OkStatus(); }

@@ -35,12 +35,11 @@ class Video : public Output {
       if (absl::Status started = start(); !started.ok()) return started;
       start_ = Clock::now();
     }
-    const std::chrono::duration<double> passed = Clock::now() - start_;
-    const auto due = static_cast<uint64_t>(passed.count() * rate_) + 1;
-    while (written_ < due && !is_done())
+    for (const uint64_t want = due(); written_ < want && !is_done();)
       if (absl::Status done = write_picture(image); !done.ok()) return done;
     return absl::OkStatus();
   }
+  bool is_due() override { return pid_ < 0 || written_ < due(); }
   uint32_t patience_ms() override { return pid_ < 0 ? 100 : 1000 / rate_; }
   bool is_done() override { return frames_ && written_ >= frames_; }
   std::string result() override {
@@ -58,6 +57,12 @@ class Video : public Output {
   }
 
  private:
+  /// Pictures that there have to be by now.
+  uint64_t due() const {
+    const std::chrono::duration<double> passed = Clock::now() - start_;
+    return static_cast<uint64_t>(passed.count() * rate_) + 1;
+  }
+
   absl::Status failed() const { return absl::UnavailableError("ffmpeg cannot make " + path_); }
 
   absl::Status start() {

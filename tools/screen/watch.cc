@@ -24,29 +24,47 @@ absl::StatusOr<std::vector<std::unique_ptr<Output>>> make_outputs(const ScreenOp
 absl::Status Watch::step() {
   uint32_t patience = 100;
   for (const auto& output : outputs_) patience = std::min(patience, output->patience_ms());
-  auto frame = asked_ ? client_.next(seen_, patience) : client_.now();
+  auto next = asked_ ? client_.next(seen_, patience) : client_.now();
   asked_ = true;
-  if (frame.ok()) {
-    seen_ = frame->number();
-    if (!frame->is_blank()) {
-      auto image = client_.picture(&*frame);
-      if (!image.ok()) return image.status();
-      image_ = *std::move(image);
-      seen_ = frame->number();
-    } else if (!image_.empty()) {
-      std::fill(image_.pixels.begin(), image_.pixels.end(), 0);  // an earlier picture has gone
-    }
-  } else if (!absl::IsDeadlineExceeded(frame.status())) {
-    return frame.status();
+  if (next.ok()) {
+    seen_ = next->number();
+    frame_ = *std::move(next);
+    is_new_ = true;
+  } else if (!absl::IsDeadlineExceeded(next.status())) {
+    return next.status();
   }
-  if (image_.empty()) return absl::OkStatus();
+  std::vector<Output*> due;
   for (const auto& output : outputs_)
+    if (output->is_due()) due.push_back(output.get());
+  if (due.empty()) return absl::OkStatus();
+  if (is_new_)
+    if (absl::Status made = make_picture(); !made.ok()) return made;
+  if (image_.empty()) return absl::OkStatus();
+  for (Output* output : due)
     if (absl::Status shown = output->show(image_, seen_); !shown.ok()) return shown;
+  return absl::OkStatus();
+}
+
+absl::Status Watch::make_picture() {
+  is_new_ = false;
+  if (frame_.is_blank()) {
+    std::fill(image_.pixels.begin(), image_.pixels.end(), 0);  // an earlier picture has gone
+    return absl::OkStatus();
+  }
+  auto image = client_.picture(&frame_);
+  if (!image.ok()) return image.status();
+  image_ = *std::move(image);
+  seen_ = frame_.number();
   return absl::OkStatus();
 }
 
 bool Watch::is_done() {
   return std::any_of(outputs_.begin(), outputs_.end(), [](const auto& output) { return output->is_done(); });
+}
+
+bool Watch::is_closed() {
+  return std::any_of(outputs_.begin(), outputs_.end(),
+                     [](const auto& output) { return output->is_closed(); });
 }
 
 absl::Status Watch::finish() {

@@ -10,10 +10,6 @@
 #include "tools/screen/client.h"
 #include "tools/screen/output.h"
 
-namespace CLI {
-class App;
-}
-
 namespace v3d::tools {
 
 struct ScreenOptions {
@@ -34,6 +30,8 @@ class Watch {
   absl::Status step();
   /// An output has seen enough.
   bool is_done();
+  /// A window has been closed.
+  bool is_closed();
   /// Completes files. The first error.
   absl::Status finish();
 
@@ -45,11 +43,15 @@ class Watch {
   ScreenClient& client() { return client_; }
 
  private:
+  absl::Status make_picture();
+
   ScreenClient client_;
   std::vector<std::unique_ptr<Output>> outputs_;
   bool asked_ = false;
   uint64_t seen_ = 0;
-  Image image_;  // what is shown; empty before the first frame with something in it
+  Frame frame_;          // the last one,
+  bool is_new_ = false;  // of which there is no picture yet
+  Image image_;          // what is shown; empty before the first frame with something in it
 };
 
 /// The outputs that options ask for, without PNG files.

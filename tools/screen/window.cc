@@ -98,6 +98,7 @@ class Window : public Output {
     return absl::OkStatus();
   }
   uint32_t patience_ms() override { return 50; }
+  bool is_closed() override { return is_done(); }
   bool is_done() override {
     Event event;
     while (sdl_.poll_event(&event))
