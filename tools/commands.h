@@ -33,8 +33,9 @@ void separate_program(const CLI::App& app, std::vector<std::string>* words);
 /// Gives --trace-qpu of `replay` its default value: CLI11 would take the next word.
 void complete_trace_option(std::vector<std::string>* words);
 
-inline constexpr void (*kCommands[])(CLI::App*, int*) = {add_run,      add_devices,    add_serve,  add_status,
-                                                         add_screen,   add_capture,    add_replay, add_decode,
-                                                         add_assemble, add_disassemble};
+inline constexpr void (*kCommands[])(CLI::App*, int*) = {
+    add_run,     add_devices,     add_serve,           add_status,  add_screen,
+    add_desktop, add_wake_daemon, add_desktop_session, add_capture, add_replay,
+    add_decode,  add_assemble,    add_disassemble};
 
 }  // namespace v3d::tools
