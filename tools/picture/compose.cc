@@ -117,10 +117,9 @@ struct Visible {
   uint32_t first, end;
 };
 Visible visible(int32_t position, uint32_t shown, uint32_t screen) {
-  const int64_t first = std::max<int64_t>(0, -int64_t{position});
-  const int64_t end = std::min<int64_t>(shown, int64_t{screen} - position);
-  return {static_cast<uint32_t>(std::min<int64_t>(first, shown)),
-          static_cast<uint32_t>(std::max<int64_t>(end, first))};
+  const int64_t first = std::clamp<int64_t>(-int64_t{position}, 0, shown);
+  const int64_t end = std::clamp<int64_t>(int64_t{screen} - position, first, shown);
+  return {static_cast<uint32_t>(first), static_cast<uint32_t>(end)};
 }
 
 absl::Status check_plane(const wire::ScreenPlane& plane) {

@@ -1,0 +1,207 @@
+#include "tools/picture/compose.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace v3d::tools {
+namespace {
+
+constexpr uint32_t kRotate0 = 1, kRotate90 = 2, kRotate180 = 4, kReflectX = 16, kReflectY = 32;
+constexpr uint32_t kPremultiplied = 0, kCoverage = 1, kNone = 2;
+constexpr uint32_t kBelow = 0x204060;
+
+uint32_t fourcc(const char* name) {
+  uint32_t code = 0;
+  std::memcpy(&code, name, 4);
+  return code;
+}
+
+/// A framebuffer that covers the screen's upper left corner, pixel by pixel.
+struct Plane {
+  PlanePixels pixels = {};
+  std::vector<uint8_t> memory[wire::kMaxPlaneParts];
+
+  Plane(const char* format, uint32_t width, uint32_t height) {
+    wire::ScreenPlane& plane = pixels.plane;
+    plane.plane_id = 35;
+    plane.fourcc = fourcc(format);
+    plane.width = plane.w = width;
+    plane.height = plane.h = height;
+    plane.src_w = width << 16;
+    plane.src_h = height << 16;
+    plane.alpha = 0xffff;
+    plane.rotation = kRotate0;
+  }
+  template <class T>
+  Plane& add(const std::vector<T>& values, uint32_t pitch) {
+    wire::ScreenPlane& plane = pixels.plane;
+    std::vector<uint8_t>& bytes = memory[plane.num_parts];
+    bytes.resize(values.size() * sizeof(T));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    plane.parts[plane.num_parts].pitch = pitch;
+    pixels.parts[plane.num_parts++] = bytes;
+    return *this;
+  }
+  wire::ScreenPlane& operator*() { return pixels.plane; }
+};
+
+/// 1 2
+/// 3 4
+Plane numbered() {
+  Plane plane("XR24", 2, 2);
+  plane.add(std::vector<uint32_t>{1, 2, 3, 4}, 8);
+  return plane;
+}
+
+std::vector<uint32_t> draw(const Plane& plane, uint32_t width, uint32_t height) {
+  Image image(width, height);
+  std::fill(image.pixels.begin(), image.pixels.end(), kBelow);
+  const absl::Status drawn = draw_plane(plane.pixels, &image);
+  EXPECT_TRUE(drawn.ok()) << drawn;
+  return image.pixels;
+}
+
+using Pixels = std::vector<uint32_t>;
+
+TEST(Compose, PutsAPlaneAtItsPlace) {
+  Plane plane = numbered();
+  (*plane).x = 1;
+  (*plane).y = 1;
+  EXPECT_EQ(draw(plane, 3, 3), (Pixels{kBelow, kBelow, kBelow, kBelow, 1, 2, kBelow, 3, 4}));
+}
+
+TEST(Compose, CutsOffWhatLiesBesideTheScreen) {
+  Plane plane = numbered();
+  (*plane).x = -1;
+  EXPECT_EQ(draw(plane, 2, 1), (Pixels{2, kBelow}));
+  (*plane).x = 1;
+  (*plane).y = -1;
+  EXPECT_EQ(draw(plane, 2, 2), (Pixels{kBelow, 3, kBelow, kBelow}));
+  (*plane).x = INT32_MIN;
+  EXPECT_EQ(draw(plane, 1, 1), (Pixels{kBelow}));
+  (*plane).x = INT32_MAX;
+  EXPECT_EQ(draw(plane, 1, 1), (Pixels{kBelow}));
+}
+
+TEST(Compose, TakesAPartOfTheFramebuffer) {
+  Plane plane("XR24", 3, 2);
+  plane.add(Pixels{1, 2, 3, 0, 4, 5, 6, 0}, 16);
+  (*plane).src_x = 1 << 16;
+  (*plane).src_w = 2 << 16;
+  (*plane).w = 2;
+  EXPECT_EQ(draw(plane, 2, 2), (Pixels{2, 3, 5, 6}));
+}
+
+TEST(Compose, TurnsAndReflects) {
+  for (const auto& [rotation, expected] : {std::pair<uint32_t, Pixels>{kRotate180, {4, 3, 2, 1}},
+                                           {kRotate0 | kReflectX, {2, 1, 4, 3}},
+                                           {kRotate0 | kReflectY, {3, 4, 1, 2}},
+                                           {kRotate180 | kReflectX, {3, 4, 1, 2}}}) {
+    Plane plane = numbered();
+    (*plane).rotation = rotation;
+    EXPECT_EQ(draw(plane, 2, 2), expected) << rotation;
+  }
+}
+
+TEST(Compose, ScalesBilinearlyBetweenTheCentresOfPixels) {
+  Plane plane("XR24", 2, 1);
+  plane.add(Pixels{0x000000, 0x804020}, 8);
+  (*plane).w = 4;
+  EXPECT_EQ(draw(plane, 4, 1), (Pixels{0x000000, 0x201008, 0x603018, 0x804020}));
+  // Half the size: between two.
+  (*plane).w = 1;
+  EXPECT_EQ(draw(plane, 1, 1), (Pixels{0x402010}));
+}
+
+TEST(Compose, BlendsByTheProperties) {
+  // The framebuffer's pixel is half transparent; it lies on 0x204060.
+  const auto blended = [](uint32_t mode, uint32_t alpha) {
+    Plane plane("AR24", 1, 1);
+    plane.add(Pixels{0x80402010}, 4);
+    (*plane).blend = mode;
+    (*plane).alpha = alpha;
+    return draw(plane, 1, 1)[0];
+  };
+  EXPECT_EQ(blended(kNone, 0xffff), 0x402010u);
+  // 0x40 + 0x20 * 127/255, 0x20 + 0x40 * 127/255, 0x10 + 0x60 * 127/255
+  EXPECT_EQ(blended(kPremultiplied, 0xffff), 0x504040u);
+  // (0x40 * 128 + 0x20 * 127) / 255, ...
+  EXPECT_EQ(blended(kCoverage, 0xffff), 0x303038u);
+  EXPECT_EQ(blended(kPremultiplied, 0), kBelow);
+  EXPECT_EQ(blended(kCoverage, 0), kBelow);
+  EXPECT_EQ(blended(kNone, 0x8000), 0x303038u);
+}
+
+TEST(Compose, ChannelsOfSumsAreFullAtMost) {
+  Plane plane("AR24", 1, 1);
+  plane.add(Pixels{0x00ffffff}, 4);  // not premultiplied, whatever is said
+  EXPECT_EQ(draw(plane, 1, 1), (Pixels{0xffffff}));
+}
+
+TEST(Compose, AlphaOfFormatsWithoutIsIgnored) {
+  Plane plane("XR24", 1, 1);
+  plane.add(Pixels{0x00402010}, 4);
+  (*plane).blend = kCoverage;
+  EXPECT_EQ(draw(plane, 1, 1), (Pixels{0x402010}));
+}
+
+TEST(Compose, ReadsFormatsOfRgb) {
+  EXPECT_EQ(draw(Plane("XB24", 1, 1).add(Pixels{0x112233}, 4), 1, 1), (Pixels{0x332211}));
+  EXPECT_EQ(draw(Plane("AB24", 1, 1).add(Pixels{0xff112233}, 4), 1, 1), (Pixels{0x332211}));
+  const std::vector<uint16_t> pixels = {0xf800, 0x07e0, 0x001f, 0x8410};
+  EXPECT_EQ(draw(Plane("RG16", 4, 1).add(pixels, 8), 4, 1), (Pixels{0xff0000, 0x00ff00, 0x0000ff, 0x848284}));
+  EXPECT_EQ(draw(Plane("BG16", 4, 1).add(pixels, 8), 4, 1), (Pixels{0x0000ff, 0x00ff00, 0xff0000, 0x848284}));
+}
+
+TEST(Compose, ReadsFormatsOfYuv) {
+  // BT.601 of limited range: white, black, and pure red (81, 90, 240).
+  const std::vector<uint8_t> luma = {235, 16, 81, 81};
+  const std::vector<uint8_t> grey_red[] = {{128, 90}, {128, 240}};
+  const Pixels expected = {0xffffff, 0x000000, 0xfe0000, 0xfe0000};
+  EXPECT_EQ(draw(Plane("NV12", 4, 1).add(luma, 4).add(std::vector<uint8_t>{128, 128, 90, 240}, 4), 4, 1),
+            expected);
+  EXPECT_EQ(draw(Plane("YU12", 4, 1).add(luma, 4).add(grey_red[0], 2).add(grey_red[1], 2), 4, 1), expected);
+  EXPECT_EQ(draw(Plane("YV12", 4, 1).add(luma, 4).add(grey_red[1], 2).add(grey_red[0], 2), 4, 1), expected);
+}
+
+TEST(Compose, FullRangeIsNotStretched) {
+  Plane plane("NV12", 2, 1);
+  plane.add(std::vector<uint8_t>{255, 7}, 2).add(std::vector<uint8_t>{128, 128}, 2);
+  (*plane).color_range = 1;
+  EXPECT_EQ(draw(plane, 2, 1), (Pixels{0xffffff, 0x070707}));
+}
+
+TEST(Compose, DrawsNothingOfWhatItDoesNotKnow) {
+  for (const auto& change : std::vector<void (*)(wire::ScreenPlane&)>{
+           [](wire::ScreenPlane& plane) { plane.rotation = kRotate90; },
+           [](wire::ScreenPlane& plane) { plane.blend = 3; },
+           [](wire::ScreenPlane& plane) { plane.modifier = 6 | uint64_t{7} << 56; },  // BROADCOM_UIF
+           [](wire::ScreenPlane& plane) { plane.fourcc = fourcc("????"); }}) {
+    Plane plane = numbered();
+    change(*plane);
+    Image image(2, 2);
+    const absl::Status drawn = draw_plane(plane.pixels, &image);
+    EXPECT_TRUE(absl::IsUnimplemented(drawn)) << drawn;
+    EXPECT_NE(drawn.message().find("plane 35"), std::string::npos) << drawn;
+    EXPECT_EQ(image.pixels, Pixels(4));
+  }
+}
+
+TEST(Compose, RefusesRowsBeyondTheMemory) {
+  for (const auto& change : std::vector<void (*)(wire::ScreenPlane&)>{
+           [](wire::ScreenPlane& plane) { plane.height = 3; },
+           [](wire::ScreenPlane& plane) { plane.width = 3; },
+           [](wire::ScreenPlane& plane) { plane.parts[0].pitch = UINT32_MAX; },
+           [](wire::ScreenPlane& plane) { plane.num_parts = 2; }}) {
+    Plane plane = numbered();
+    change(*plane);
+    Image image(2, 2);
+    EXPECT_TRUE(absl::IsInvalidArgument(draw_plane(plane.pixels, &image)));
+  }
+}
+
+}  // namespace
+}  // namespace v3d::tools
