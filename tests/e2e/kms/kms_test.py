@@ -166,11 +166,11 @@ def kill(display, rounds=8):
 TESTS = {test.__name__: test for test in (kmscube, kmscube_atomic, glmark2, modetest, weston, kill)}
 
 
-def main():
+def main(tests):
     v3demu, daemon, mesa, name, *rounds = sys.argv[1:]
     display = Display(v3demu, daemon, mesa)
     try:
-        TESTS[name](display, *[int(number) for number in rounds])
+        tests[name](display, *[int(number) for number in rounds])
     except Skip as reason:
         print(f"skipped: {reason}")
         return 77
@@ -185,4 +185,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(TESTS))

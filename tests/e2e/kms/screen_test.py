@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""What programs show on the display node, as v3demu screen, run --screen-png and desktop give it.
+
+  screen_test.py V3DEMU V3DEMUD MESA TEST [ROUNDS]   TEST: a name of TESTS below; ROUNDS of `viewers`, default 6
+
+Exit status: 0 as it should be, 1 not, 77 the program is not installed.
+"""
+import os
+import random
+import subprocess
+import sys
+import time
+
+from kms_test import PATIENCE, expect, is_v3d, main, need
+
+SIZE = (1920, 1080)
+
+
+def read_picture(path):
+    """Width, height and a function that gives the colour of a pixel."""
+    need("convert")
+    header, pixels = subprocess.run(["convert", path, "-depth", "8", "ppm:-"], check=True, capture_output=True,
+                                    timeout=PATIENCE).stdout.split(b"\n255\n", 1)
+    width, height = (int(word) for word in header.split()[1:])
+    return width, height, lambda x, y: tuple(pixels[3 * (y * width + x):3 * (y * width + x) + 3])
+
+
+def colours(pixel, left, top, right, bottom):
+    """The different colours of 32 x 32 pixels of a rectangle."""
+    return {pixel(x, y) for y in range(top, bottom, max(1, (bottom - top) // 32))
+            for x in range(left, right, max(1, (right - left) // 32))}
+
+
+def expect_cube(path):
+    """A cube of many colours in the middle; beside it, one grey."""
+    width, height, pixel = read_picture(path)
+    expect((width, height) == SIZE, f"{width}x{height}")
+    around = colours(pixel, 0, 0, width, 20) | colours(pixel, 0, height - 20, width, height)
+    expect(around == {(128, 128, 128)} or around == {(127, 127, 127)}, f"around the cube: {sorted(around)[:8]}")
+    inside = colours(pixel, width // 3, height // 3, 2 * width // 3, 2 * height // 3)
+    expect(len(inside) > 100, f"{len(inside)} colours of the cube")
+
+
+def run(display, *arguments, stdin=subprocess.DEVNULL):
+    return subprocess.run([display.v3demu, *arguments], env=display.environment, stdin=stdin, capture_output=True,
+                          text=True, timeout=PATIENCE, check=False)
+
+
+def with_input(display, *arguments):
+    """With an input from which nothing comes: kmscube ends when it can read."""
+    reader, writer = os.pipe()
+    try:
+        return run(display, *arguments, stdin=reader)
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def last_picture(display):
+    need("kmscube")
+    path = f"{display.folder}/last.png"
+    ended = with_input(display, "run", "--mesa", display.mesa, "--screen-png", path, "--", "kmscube", "-c", "20")
+    expect(ended.returncode == 0, ended.stderr)
+    is_v3d(ended.stdout)
+    expect_cube(path)
+    # The status is the program's; where nothing was shown there is nothing to save.
+    os.remove(path)
+    ended = with_input(display, "run", "--mesa", display.mesa, "--screen-png", path, "--", "sh", "-c", "exit 7")
+    expect(ended.returncode == 7, f"status {ended.returncode}")
+
+
+def pictures(display):
+    need("kmscube")
+    display.start("kmscube", "-A")
+    ended = run(display, "screen", "--png", f"{display.folder}/%02d.png", "--frames", "3")
+    expect(ended.returncode == 0 and "3 pictures" in ended.stdout, ended.stdout + ended.stderr)
+    for number in range(3):
+        expect_cube(f"{display.folder}/{number:02}.png")
+    for wrong in ["x%s.png"], ["x.png", "--frames", "2"]:
+        ended = run(display, "screen", "--png", *wrong)
+        expect(ended.returncode == 1 and "in the name" in ended.stderr or "for the number" in ended.stderr, ended.stderr)
+
+
+def video(display):
+    for program in "kmscube", "ffmpeg", "ffprobe":
+        need(program)
+    path = f"{display.folder}/cube.mp4"
+    display.start("kmscube")
+    ended = run(display, "screen", "--video", path, "--rate", "10", "--frames", "8")
+    expect(ended.returncode == 0, ended.stderr)
+    said = subprocess.run(["ffprobe", "-v", "error", "-count_frames", "-select_streams", "v", "-of", "csv=p=0",
+                           "-show_entries", "stream=width,height,nb_read_frames", path], check=True,
+                          capture_output=True, text=True, timeout=PATIENCE).stdout.strip()
+    expect(said == "1920,1080,8", said)
+
+
+def viewers(display, rounds=6):
+    """Viewers that are killed at any moment, and more of them than may be."""
+    need("kmscube")
+    program = display.start("kmscube")
+    run(display, "screen", "--png", f"{display.folder}/first.png")
+    order = random.Random(20261124)
+    for _ in range(rounds):
+        viewer = subprocess.Popen([display.v3demu, "screen", "--png", f"{display.folder}/%d.png", "--frames", "100000"],
+                                  env=display.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        display.running.append(viewer)
+        time.sleep(order.uniform(0, 0.4))
+        viewer.kill()
+        viewer.wait()
+    expect(program.poll() is None, "kmscube ended")
+    program.kill()
+    program.wait()
+    deadline = time.monotonic() + PATIENCE
+    while "0 open nodes" not in display.status() or "0 clients leaving" not in display.status():
+        expect(time.monotonic() < deadline, display.status())
+        time.sleep(0.2)
+    is_v3d(display.output("kmscube", "-c", "5"))
+
+
+def desktop(display):
+    for program in "weston", "weston-simple-egl":
+        need(program)
+    path = f"{display.folder}/desktop.png"
+    # The program that runs inside is over when its window has been there for a while, whatever the machine.
+    inside = "weston-simple-egl & sleep 6; kill $!; exit 5"
+    ended = run(display, "desktop", "--mesa", display.mesa, "--mode", "1280x720", "--png", path, "--", "sh", "-c", inside)
+    expect(ended.returncode == 5, f"status {ended.returncode}: {ended.stderr}")
+    width, height, pixel = read_picture(path)
+    expect((width, height) == (1280, 720), f"{width}x{height}")
+    expect(len(colours(pixel, 0, 0, width, height)) > 8, "an empty desktop")
+    ended = run(display, "desktop", "--mesa", display.mesa, "--mode", "1x1", "--png", path, "--", "true")
+    expect(ended.returncode == 1 and "1x1" in ended.stderr, f"status {ended.returncode}: {ended.stderr}")
+
+
+TESTS = {test.__name__: test for test in (last_picture, pictures, video, viewers, desktop)}
+
+if __name__ == "__main__":
+    sys.exit(main(TESTS))
