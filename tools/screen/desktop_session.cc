@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 #include <string>
 
 #include "absl/strings/numbers.h"
@@ -97,9 +98,13 @@ absl::Status start_weston(const Folder& folder, const std::string& mode, const s
   return absl::OkStatus();
 }
 
-/// The size that the log says weston has chosen is the one asked for.
+/// The size that the log says weston has chosen ("1280x720@60.0, current, ...") is the one asked for.
 absl::Status check_mode(const std::string& log, const std::string& mode) {
-  if (mode.empty() || log.find("mode " + mode + "@") != std::string::npos) return absl::OkStatus();
+  if (mode.empty()) return absl::OkStatus();
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(" " + mode + "@") != std::string::npos && line.find(", current") != std::string::npos)
+      return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the display has no mode ", mode));
 }
 

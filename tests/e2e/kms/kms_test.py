@@ -176,8 +176,9 @@ def main(tests):
         return 77
     except AssertionError as failure:
         print(failure)
-        with open(f"{display.folder}/log", encoding="utf-8") as log:
-            print(log.read()[-4000:])
+        if os.path.exists(f"{display.folder}/log"):  # something was logged
+            with open(f"{display.folder}/log", encoding="utf-8") as log:
+                print(log.read()[-4000:])
         return 1
     finally:
         display.end()
