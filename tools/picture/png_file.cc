@@ -28,7 +28,7 @@ absl::Status save_png(const std::string& path, const Image& image) {
     return absl::UnknownError(absl::StrCat(path, ": ", png.message));
   }
   if (rename(unfinished.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  const absl::Status error = absl::UnknownError(absl::StrCat(path, ": ", strerror(errno)));
+  absl::Status error = absl::UnknownError(absl::StrCat(path, ": ", strerror(errno)));
   unlink(unfinished.c_str());
   return error;
 }

@@ -52,6 +52,7 @@ void send_reply(int socket, int device) {
 
 pid_t spawn(const std::vector<std::string>& command, const std::vector<int>& keep) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const pid_t pid = fork();

@@ -74,6 +74,7 @@ class Video : public Output {
         "-pixel_format", "bgr0",      "-video_size", size,       "-framerate", rate, "-i",
         "pipe:0",        "-pix_fmt",  "yuv420p",     path_};
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     pid_ = fork();

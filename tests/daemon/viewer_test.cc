@@ -1,0 +1,70 @@
+// Connections that look at the screen.
+#include "daemon/viewer.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "tests/daemon/server_fixture.h"
+
+namespace v3d::daemon::test {
+namespace {
+
+/// What one client may have (ioctl/account.cc).
+constexpr size_t kViewersOfAClient = 8;
+
+Answer look(Client& client, const wire::ScreenRequest& request) {
+  return client.ask(wire::kScreen, &request, sizeof request);
+}
+
+TEST_F(ServerTest, AScreenOnWhichNobodyShowsAnythingIsBlank) {
+  start();
+  Client client(path_);
+  for (const uint32_t flags : {0u, uint32_t{wire::kLastPicture}}) {
+    const Answer answer = look(client, {0, 0, flags});
+    ASSERT_EQ(answer.error, 0);
+    ASSERT_EQ(answer.payload.size(), sizeof(wire::ScreenReply));
+    wire::ScreenReply reply;
+    std::memcpy(&reply, answer.payload.data(), sizeof reply);
+    EXPECT_EQ(reply.active, 0u);
+    EXPECT_EQ(reply.num_planes, 0u);
+    EXPECT_TRUE(answer.fds.empty());
+  }
+}
+
+TEST_F(ServerTest, ViewersWaitForAFrameNoLongerThanTheySay) {
+  start();
+  Client client(path_);
+  EXPECT_EQ(look(client, {0, 1, wire::kNextFrame}).error, ETIME);
+  EXPECT_EQ(look(client, {0, wire::kMaxScreenWaitMs + 1, wire::kNextFrame}).error, EINVAL);
+  EXPECT_EQ(look(client, {0, 0, 4}).error, EINVAL);
+  EXPECT_EQ(look(client, {0, 0, 0}).error, 0);
+}
+
+TEST_F(ServerTest, AViewerThatLeavesIsNotWaitedFor) {
+  start();
+  auto client = std::make_unique<Client>(path_);
+  const wire::ScreenRequest request = {0, wire::kMaxScreenWaitMs, wire::kNextFrame};
+  ASSERT_TRUE(client->tell(wire::kScreen, &request, sizeof request));
+  client.reset();
+  Client other(path_);
+  EXPECT_EQ(look(other, {0, 0, 0}).error, 0);
+}
+
+TEST_F(ServerTest, OneClientHasEightViewersAtMost) {
+  start();
+  std::vector<std::unique_ptr<Client>> clients;
+  for (size_t i = 0; i < kViewersOfAClient; ++i) {
+    clients.push_back(std::make_unique<Client>(path_));
+    EXPECT_EQ(look(*clients.back(), {0, 0, 0}).error, 0) << i;
+  }
+  Client one_more(path_);
+  EXPECT_EQ(look(one_more, {0, 0, 0}).error, EBUSY);
+  EXPECT_EQ(look(*clients[0], {0, 0, 0}).error, 0);  // who looks may look again
+  clients.pop_back();
+  EXPECT_TRUE(eventually([&] { return look(one_more, {0, 0, 0}).error == 0; }));
+}
+
+}  // namespace
+}  // namespace v3d::daemon::test
