@@ -152,6 +152,35 @@ class Deqp(Fixture):
         status, _, rows = self.run_tool(["a.pass"], "--", "--deqp-log-flush=disable", suite="deqp-gles")
         self.assertEqual((status, rows["a.pass"]["status"]), (0, "Pass"), self.log)
 
+    def fake_weston(self, *lines):
+        os.mkdir(self.path("bin"))
+        os.chmod(self.write("bin/weston", "#!/bin/sh", *lines), 0o755)
+        self.environment |= {"PATH": self.path("bin") + ":" + os.environ["PATH"], "DISPLAY": ":1", "WAYLAND_DISPLAY": "w"}
+
+    def test_a_window_system_is_started_for_the_run_and_names_cases_of_egl(self):
+        self.fake_weston('trap "rm -f $0.up; exit" TERM', "touch $0.up $XDG_RUNTIME_DIR/wayland-e2e",
+                         'echo "xserver listening on display :77"', "while sleep 0.05; do :; done")
+        seen = {}
+        for name in ("wayland", "xwayland"):
+            status, _, rows = self.run_tool(
+                ["a.windows", "a.fail", "a.skipped.pass"], "--window-system", name, "--retries", "0", suite="deqp-egl",
+                fails=["wayland-a.fail,Fail", "x11-a.fail,Crash"], skips=["wayland-a.skipped"])
+            self.assertEqual(status, 1, self.log)
+            seen[name] = rows["a.windows"]["detail"], rows["a.fail"]["agrees"], "a.skipped.pass" in rows
+        self.assertEqual(seen, {"wayland": ("['wayland-e2e', None, 'wayland']", "yes", False),
+                                "xwayland": ("['wayland-e2e', ':77', 'x11']", "no", True)})
+        self.assertFalse(os.path.exists(self.path("bin/weston.up")), "it runs on")
+
+    def test_a_window_system_that_does_not_start_is_an_error(self):
+        self.fake_weston("echo no such backend", "exit 3")
+        status, _, rows = self.run_tool(["a.pass"], "--window-system", "wayland")
+        self.assertEqual((status, rows), (2, {}))
+        self.assertIn("no such backend", self.log)
+
+    def test_cases_that_lists_skip_can_be_kept(self):
+        _, _, rows = self.run_tool(["wsi.pass", "wsi.fail", "b.pass"], "--keep", r"^wsi\.", "--retries", "0", skips=["wsi", "b"])
+        self.assertEqual({case: row["agrees"] for case, row in rows.items()}, {"wsi.pass": "yes", "wsi.fail": "no"})
+
     def test_wrong_options_are_refused(self):
         for options in (["--shard", "0/2"], ["--shard", "3/2"], ["--jobs", "0"], ["--unknown"]):
             self.assertEqual(self.run_tool(["a.pass"], *options)[0], 2, options)

@@ -2,7 +2,7 @@
 """Stands in for a dEQP executable: what a case does is the last part of its name.
 
 pass, fail, skip, warn, crash (before its result), exit (after its result), hang, noise (prints other cases' lines),
-flake (fails in its first process, passes afterwards), lost (is in no test tree).
+flake (fails in its first process, passes afterwards), lost (is in no test tree), windows (fails, and tells what window system it has).
 """
 import os
 import signal
@@ -18,6 +18,9 @@ log = open(options["log-filename"], "w", encoding="utf-8")
 
 
 def outcome(case, kind):
+    if kind == "windows":
+        names = ("WAYLAND_DISPLAY", "DISPLAY")
+        return f"Fail ({[os.environ.get(name) for name in names] + [options.get('egl-display-type')]})"
     if kind != "flake":
         return OUTCOMES[kind]
     marker = os.path.join(os.environ["FAKE_DEQP_STATE"], case)
