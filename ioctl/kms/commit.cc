@@ -186,7 +186,7 @@ FencePtr Display::make_fence() {
 void Display::queue(Commit commit, DisplayState next, News* news) {
   auto pending = std::make_unique<Pending>();
   pending->fences = fences_of(next, commit.changed);
-  for (ObjectState& object : next.objects) object.in_fence.reset();
+  next.drop_fences();
   state_ = next;
   pending->next = std::move(next);
   pending->event = std::move(commit.event);
@@ -213,9 +213,11 @@ int Display::commit(Commit commit, const std::shared_ptr<Waiter>& waiter) {
     if (commit.test_only) return 0;
     News news;
     if (commit.at_once) {
-      commit.change(state_);
-      if (pending_) commit.change(pending_->next);
-      commit.change(shown_);
+      for (DisplayState* state : {&state_, pending_ ? &pending_->next : nullptr, &shown_}) {
+        if (!state) continue;
+        commit.change(*state);
+        state->drop_fences();
+      }
       frame_shown(options_.now_ns(), &news);
       keep_picture(&news);
       lock.unlock();

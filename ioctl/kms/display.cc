@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "ioctl/file.h"
+
 namespace v3d::ioctl::kms {
 namespace {
 
@@ -249,6 +251,7 @@ void Display::close_file(const File& file, bool was_open) {
       blob->charge.release();
       blob->charged_bytes.release();
     }
+    std::erase_if(vblank_waits_, [&](const VblankWait& wait) { return wait.event.is_of(*file.events()); });
     if (was_open && --open_files_ == 0) go_off(&news);
   }
   news.tell(*this);

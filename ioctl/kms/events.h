@@ -31,6 +31,7 @@ class EventQueue : public std::enable_shared_from_this<EventQueue> {
     }
     ~Slot() { release(); }
     explicit operator bool() const { return queue_ != nullptr; }
+    bool is_of(const EventQueue& queue) const { return queue_.get() == &queue; }
     void send(const drm::VblankEvent& event) { send(&event); }
     void send(const drm::SequenceEvent& event) { send(&event); }
 

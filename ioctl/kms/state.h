@@ -97,6 +97,10 @@ struct DisplayState {
   void place(uint32_t plane, const Source& src, const Destination& dst);
   /// Takes planes off that show it. Whether there were any.
   bool forget(const Framebuffer& fb);
+  /// What planes wait for is of one commit.
+  void drop_fences() {
+    for (ObjectState& object : objects) object.in_fence.reset();
+  }
 };
 
 /// Whether DRM takes the mode for one, and this display can show it. 0 or EINVAL (drm_mode_convert_umode).

@@ -145,6 +145,17 @@ TEST_F(AtomicTest, ThereIsOneInFence) {
   EXPECT_EQ(atomic(kTest, {value, value}), EINVAL);
 }
 
+TEST_F(AtomicTest, AnInFenceIsOfOneCommitAlone) {
+  ASSERT_EQ(atomic(kModeset, light(add_fb())), 0);
+  FencePtr in;
+  const auto fd = make_fence(&in);
+  // A plane that is off needs not wait, neither now nor when it is on.
+  ASSERT_EQ(atomic(0, {{kOverlay, kms::kInFence, static_cast<uint64_t>(fd.get())}}), 0);
+  ASSERT_EQ(atomic(kNonblock, show(kOverlay, add_fb(64, 64), 64, 64)), 0);
+  EXPECT_EQ(scanout().planes.size(), 2u);
+  EXPECT_FALSE(in->is_signalled());
+}
+
 TEST_F(AtomicTest, AsyncFlipsShowAnotherFramebufferOnly) {
   ASSERT_EQ(atomic(kModeset, light(add_fb())), 0);
   EXPECT_EQ(atomic(drm::kPageFlipAsync | kNonblock, {{kPlane, kms::kFb, add_fb()}}), 0);
@@ -301,6 +312,22 @@ TEST_F(ClockTest, AClosedFileGetsNoEvents) {
   kernel_.display().tick();
   char byte;
   EXPECT_EQ(recv(client_.events.get(), &byte, 1, MSG_DONTWAIT), 0);  // the end
+}
+
+TEST_F(ClockTest, AClosedFileWaitsForNothing) {
+  light_up();
+  Client other = open();
+  drm::WaitVblank far = {};
+  far.type = drm::kVblankRelative | drm::kVblankEvent;
+  far.sequence = 1 << 30;
+  drm::CrtcQueueSequence later = {kCrtc, 0, uint64_t{1} << 40, 8};
+  ASSERT_EQ(ioctl(other, kWaitVblank, far), 0);
+  ASSERT_EQ(ioctl(other, kQueueSequence, later), 0);
+  const std::weak_ptr<kms::EventQueue> queue = other.file->events();
+  other.file->release();
+  other.file.reset();
+  EXPECT_TRUE(queue.expired());
+  EXPECT_EQ(kernel_.display().tick(), INT64_MAX);
 }
 
 TEST_F(ClockTest, ViewersSeeEveryFrame) {
