@@ -167,7 +167,7 @@ class Deqp(Fixture):
                 fails=["wayland-a.fail,Fail", "x11-a.fail,Crash"], skips=["wayland-a.skipped"])
             self.assertEqual(status, 1, self.log)
             seen[name] = rows["a.windows"]["detail"], rows["a.fail"]["agrees"], "a.skipped.pass" in rows
-        self.assertEqual(seen, {"wayland": ("['wayland-e2e', None, 'wayland']", "yes", False),
+        self.assertEqual(seen, {"wayland": ("['wayland-e2e', None, 'Wayland']", "yes", False),
                                 "xwayland": ("['wayland-e2e', ':77', 'x11']", "no", True)})
         self.assertFalse(os.path.exists(self.path("bin/weston.up")), "it runs on")
 
