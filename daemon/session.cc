@@ -296,8 +296,8 @@ Reply Session::fd_ioctl(Request& request) {
   ParsedIoctl parsed;
   if (const int error = parse_ioctl(*peer_.account, request, 1, &parsed)) return failure(error);
   RequestFds fds = request_fds(parsed, request, 1);
-  const int error = ioctl::fd_ioctl(server_.kernel(), *peer_.account, request.fds[0].get(), parsed.memory,
-                                    fds, parsed.header.request, &parsed.arg);
+  const int error = ioctl::fd_ioctl(server_.kernel(), *peer_.account, waiter_, request.fds[0].get(),
+                                    parsed.memory, fds, parsed.header.request, &parsed.arg);
   return ioctl_reply(error, parsed, fds);
 }
 

@@ -17,6 +17,7 @@ struct FdCall {
   UserMemory& user;
   UserFds& fds;
   Account& account;
+  const std::shared_ptr<Waiter>& waiter;
 };
 
 template <size_t kSize>
@@ -78,10 +79,13 @@ int sync_file_info(FdCall& call, const SyncFile& file, drm::SyncFileInfo& args) 
   return 0;
 }
 
-int dma_buf_sync(const drm::DmaBufSync& args) {
-  // Memory is coherent: beginning and ending CPU access needs nothing.
+int dma_buf_sync(FdCall& call, Buffer& buffer, const drm::DmaBufSync& args) {
   if (args.flags & ~uint64_t{drm::kDmaBufRw | drm::kDmaBufEnd}) return EINVAL;
-  return (args.flags & drm::kDmaBufRw) ? 0 : EINVAL;
+  if (!(args.flags & drm::kDmaBufRw)) return EINVAL;
+  // Memory is coherent: ending access needs nothing, and beginning it only that the GPU has ended its own.
+  if (args.flags & drm::kDmaBufEnd) return 0;
+  return wait_for_all(buffer.reservation().fences((args.flags & drm::kDmaBufWrite) != 0), call.waiter,
+                      INT64_MAX);
 }
 
 int dma_buf_export_sync_file(FdCall& call, Buffer& buffer, drm::DmaBufSyncFile& args) {
@@ -121,7 +125,7 @@ int sync_file_ioctl(FdCall& call, const SyncFile& file, uint32_t request, void* 
 int dma_buf_ioctl(FdCall& call, Buffer& buffer, uint32_t request, void* arg) {
   switch (request) {
     case drm::kDmaBufSync:
-      return dma_buf_sync(*static_cast<drm::DmaBufSync*>(arg));
+      return dma_buf_sync(call, buffer, *static_cast<drm::DmaBufSync*>(arg));
     case drm::kDmaBufSetNameA:
     case drm::kDmaBufSetNameB:
       return 0;  // names show up in debugfs only
@@ -135,9 +139,9 @@ int dma_buf_ioctl(FdCall& call, Buffer& buffer, uint32_t request, void* arg) {
 
 }  // namespace
 
-int fd_ioctl(Kernel& kernel, Account& account, int fd, UserMemory& user, UserFds& fds, uint32_t request,
-             std::vector<uint8_t>* arg) {
-  FdCall call{kernel, user, fds, account};
+int fd_ioctl(Kernel& kernel, Account& account, const std::shared_ptr<Waiter>& waiter, int fd,
+             UserMemory& user, UserFds& fds, uint32_t request, std::vector<uint8_t>* arg) {
+  FdCall call{kernel, user, fds, account, waiter};
   alignas(8) uint8_t data[64] = {};
   static_assert(sizeof data >= sizeof(drm::SyncFileInfo));
   std::copy_n(arg->begin(), std::min(arg->size(), sizeof data), data);

@@ -17,9 +17,10 @@ int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg);
 
 /// An ioctl on a descriptor that is no node: sync_file or dma-buf. ENOTTY when it is neither.
 /// @param account  of the process that calls
+/// @param waiter  its thread, which DMA_BUF_IOCTL_SYNC may have to sleep
 /// @param fd  the descriptor itself
-int fd_ioctl(Kernel& kernel, Account& account, int fd, UserMemory& user, UserFds& fds, uint32_t request,
-             std::vector<uint8_t>* arg);
+int fd_ioctl(Kernel& kernel, Account& account, const std::shared_ptr<Waiter>& waiter, int fd,
+             UserMemory& user, UserFds& fds, uint32_t request, std::vector<uint8_t>* arg);
 
 /// mmap of a node: the memfd to map, and from where. 0, EINVAL or EACCES.
 /// @param flags  of mmap(2)

@@ -310,6 +310,8 @@ bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_s
 }
 
 bool is_wait(Driver driver, uint32_t request) {
+  constexpr uint32_t kDmaBufSync = 0x40086200;
+  if (driver == Driver::kFence) return request == kDmaBufSync;
   switch (ioctl_number(request)) {
     case wire::kWaitBo:
       return driver == Driver::kV3d;
@@ -317,7 +319,7 @@ bool is_wait(Driver driver, uint32_t request) {
       return driver == Driver::kVc4;
     case 0xc3:  // SYNCOBJ_WAIT
     case 0xca:  // SYNCOBJ_TIMELINE_WAIT
-      return driver != Driver::kFence;
+      return true;
     default:
       return false;
   }

@@ -105,7 +105,7 @@ TEST_F(HostileTest, RandomFdIoctls) {
       const int32_t flags_and_fd[] = {static_cast<int32_t>(random_() % 4), targets[random_() % 3]};
       std::memcpy(arg.data(), flags_and_fd, 8);
     }
-    fd_ioctl(kernel_, *account_, targets[random_() % 3], memory_, fds_, request, &arg);
+    fd_ioctl(kernel_, *account_, waiter_, targets[random_() % 3], memory_, fds_, request, &arg);
     fds_.given.reset();
     for (const auto& gone : std::exchange(host_.hangups, {}))
       if (random_() % 2) gone();

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <thread>
 
 #include "tests/ioctl/fixture.h"
 
@@ -39,7 +40,7 @@ class PrimeTest : public IoctlTest {
   int buffer_ioctl(int fd, uint32_t request, T& args) {
     std::vector<uint8_t> bytes(sizeof args);
     std::memcpy(bytes.data(), &args, sizeof args);
-    const int error = fd_ioctl(kernel_, *account_, fd, memory_, fds_, request, &bytes);
+    const int error = fd_ioctl(kernel_, *account_, waiter_, fd, memory_, fds_, request, &bytes);
     if (!bytes.empty()) std::memcpy(&args, bytes.data(), std::min(bytes.size(), sizeof args));
     return error;
   }
@@ -271,6 +272,31 @@ TEST_F(PrimeTest, DmaBufIoctls) {
   EXPECT_EQ(reservation.fences(false), std::vector<FencePtr>{fence});
   sync_file.fd = 0;
   EXPECT_EQ(buffer_ioctl(fd.get(), drm::kDmaBufImportSyncFile, sync_file), EINVAL);
+  fence->signal();
+}
+
+TEST_F(PrimeTest, DmaBufSyncWaitsForTheGpu) {
+  const uint32_t handle = create_bo();
+  const UniqueFd fd = export_bo(*file_, handle);
+  const auto begin = [&](uint64_t flags) {
+    drm::DmaBufSync args = {.flags = flags};
+    return buffer_ioctl(fd.get(), drm::kDmaBufSync, args);
+  };
+  const auto reads = std::make_shared<Fence>("t", "t", new_fence_context(), 1);
+  const auto writes = std::make_shared<Fence>("t", "t", new_fence_context(), 1);
+  file_->find_bo(handle)->reservation().add(reads, false);
+  // Whoever reads does not wait for readers, and whoever ends waits for nobody.
+  EXPECT_EQ(begin(drm::kDmaBufRead), 0);
+  EXPECT_EQ(begin(drm::kDmaBufRw | drm::kDmaBufEnd), 0);
+  std::thread gpu([&] { reads->signal(); });
+  EXPECT_EQ(begin(drm::kDmaBufWrite), 0);
+  EXPECT_TRUE(reads->is_signalled());
+  gpu.join();
+  file_->find_bo(handle)->reservation().add(writes, true);
+  gpu = std::thread([&] { writes->signal(); });
+  EXPECT_EQ(begin(drm::kDmaBufRead), 0);
+  EXPECT_TRUE(writes->is_signalled());
+  gpu.join();
 }
 
 }  // namespace

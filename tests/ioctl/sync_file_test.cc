@@ -15,7 +15,7 @@ class SyncFileTest : public IoctlTest {
   int fd_ioctl(int fd, uint32_t request, T& args) {
     std::vector<uint8_t> bytes(drm::request_size(request));
     std::memcpy(bytes.data(), &args, std::min(bytes.size(), sizeof args));
-    const int error = ioctl::fd_ioctl(kernel_, *account_, fd, memory_, fds_, request, &bytes);
+    const int error = ioctl::fd_ioctl(kernel_, *account_, waiter_, fd, memory_, fds_, request, &bytes);
     if (!bytes.empty()) std::memcpy(&args, bytes.data(), std::min(bytes.size(), sizeof args));
     return error;
   }
@@ -204,7 +204,8 @@ TEST_F(SyncFileTest, OtherIoctlsAndDescriptors) {
 TEST_F(SyncFileTest, FailedCallWritesNothing) {
   const UniqueFd fd = export_fence(create_syncobj(true));
   std::vector<uint8_t> bytes(sizeof(drm::SyncMerge), 0xff);
-  EXPECT_EQ(ioctl::fd_ioctl(kernel_, *account_, fd.get(), memory_, fds_, drm::kSyncMerge, &bytes), EINVAL);
+  EXPECT_EQ(ioctl::fd_ioctl(kernel_, *account_, waiter_, fd.get(), memory_, fds_, drm::kSyncMerge, &bytes),
+            EINVAL);
   EXPECT_TRUE(bytes.empty());
 }
 

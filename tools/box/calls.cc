@@ -243,8 +243,9 @@ void handle_call(Caller& caller, bool mounted) {
 
 bool may_wait(const seccomp_data& call) {
   const auto request = static_cast<uint32_t>(call.args[1]);
-  return call.nr == SYS_ioctl && shim::ioctl_type(request) == 'd' &&
-         (shim::is_wait(shim::Driver::kV3d, request) || shim::is_wait(shim::Driver::kVc4, request));
+  if (call.nr != SYS_ioctl) return false;
+  if (shim::ioctl_type(request) != 'd') return shim::is_wait(shim::Driver::kFence, request);
+  return shim::is_wait(shim::Driver::kV3d, request) || shim::is_wait(shim::Driver::kVc4, request);
 }
 
 }  // namespace v3d::box
