@@ -128,7 +128,7 @@ def modetest(display):
 
 
 def weston(display):
-    for program in "weston", "weston-simple-egl":
+    for program in "weston", "weston-simple-egl", "glmark2-es2-wayland":
         need(program)
     display.start(sys.executable, f"{HERE}/weston_seat.py", "weston", "--backend=drm-backend.so",
                   "--continue-without-input", "--idle-time=0", "--socket=kms", f"--log={display.folder}/weston.log")
@@ -140,6 +140,9 @@ def weston(display):
     # Its triangle, drawn over the desktop by weston, or on a plane of its own.
     display.wait_for_screen(lambda plane, w, h, colours: plane not in (35, 52) or colours > desktop, "a triangle")
     expect(client.poll() is None, "weston-simple-egl ended")
+    text = display.output("glmark2-es2-wayland", "-b", "build:duration=0.5", "--size", "320x240", WAYLAND_DISPLAY="kms")
+    is_v3d(text)
+    expect("glmark2 Score" in text, text)
 
 
 def kill(display, rounds=8):
@@ -167,10 +170,10 @@ TESTS = {test.__name__: test for test in (kmscube, kmscube_atomic, glmark2, mode
 
 
 def main(tests):
-    v3demu, daemon, mesa, name, *rounds = sys.argv[1:]
+    v3demu, daemon, mesa, name, *more = sys.argv[1:]
     display = Display(v3demu, daemon, mesa)
     try:
-        tests[name](display, *[int(number) for number in rounds])
+        tests[name](display, *[int(word) if word.isdigit() else word for word in more])
     except Skip as reason:
         print(f"skipped: {reason}")
         return 77

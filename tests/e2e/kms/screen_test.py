@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What programs show on the display node, as v3demu screen, run --screen-png and desktop give it.
 
-  screen_test.py V3DEMU V3DEMUD MESA TEST [ROUNDS]   TEST: a name of TESTS below; ROUNDS of `viewers`, default 6
+  screen_test.py V3DEMU V3DEMUD MESA TEST [MORE]   TEST: a name of TESTS below; MORE: rounds of `viewers`, default 6;
+                                              the program of `vulkan`, vulkan_display
 
 Exit status: 0 as it should be, 1 not, 77 the program is not installed.
 """
@@ -69,6 +70,20 @@ def last_picture(display):
     expect(ended.returncode == 7, f"status {ended.returncode}")
 
 
+def vulkan(display, program):
+    """VK_KHR_display: the last or nearly last of 30 frames, each drawn 16 pixels further."""
+    path = f"{display.folder}/vulkan.png"
+    ended = run(display, "run", "--mesa", display.mesa, "--screen-png", path, "--", program, "30")
+    expect(ended.returncode == 0 and "30 frames of 1920x1080" in ended.stdout, ended.stdout + ended.stderr)
+    is_v3d(ended.stdout)
+    width, height, pixel = read_picture(path)
+    for place, colour in [((1, 1), (0, 0, 255)), ((3, 3), (255, 0, 0)), ((11, 3), (0, 255, 0))]:
+        seen = pixel(place[0] * width // 16, place[1] * height // 8)
+        expect(seen == colour, f"{seen} in place of {colour}")
+    bar = [x for x in range(width) if pixel(x, height * 13 // 16) == (255, 255, 255)]
+    expect(len(bar) == 16 and bar[0] in range(26 * 16, 30 * 16, 16), f"the bar is at {bar[:1]}")
+
+
 def pictures(display):
     need("kmscube")
     display.start("kmscube", "-A")
@@ -118,21 +133,24 @@ def viewers(display, rounds=6):
 
 
 def desktop(display):
-    for program in "weston", "weston-simple-egl":
+    for program in "weston", "weston-simple-egl", "vkcube-wayland":
         need(program)
     path = f"{display.folder}/desktop.png"
-    # The program that runs inside is over when its window has been there for a while, whatever the machine.
-    inside = "weston-simple-egl & sleep 6; kill $!; exit 5"
+    # The program that runs inside is over when its windows have been there for a while, whatever the machine.
+    inside = "weston-simple-egl & one=$!; vkcube-wayland & sleep 6; kill $one $!; exit 5"
     ended = run(display, "desktop", "--mesa", display.mesa, "--mode", "1280x720", "--png", path, "--", "sh", "-c", inside)
     expect(ended.returncode == 5, f"status {ended.returncode}: {ended.stderr}")
     width, height, pixel = read_picture(path)
     expect((width, height) == (1280, 720), f"{width}x{height}")
     expect(len(colours(pixel, 0, 0, width, height)) > 8, "an empty desktop")
+    blue = [1 for y in range(0, height, 8) for x in range(0, width, 8)
+            if pixel(x, y)[2] > pixel(x, y)[0] + 30 and abs(pixel(x, y)[2] - pixel(x, y)[1]) < 30]
+    expect(len(blue) > 30, "no cube of vkcube-wayland")  # what is printed on it
     ended = run(display, "desktop", "--mesa", display.mesa, "--mode", "1x1", "--png", path, "--", "true")
     expect(ended.returncode == 1 and "1x1" in ended.stderr, f"status {ended.returncode}: {ended.stderr}")
 
 
-TESTS = {test.__name__: test for test in (last_picture, pictures, video, viewers, desktop)}
+TESTS = {test.__name__: test for test in (last_picture, vulkan, pictures, video, viewers, desktop)}
 
 if __name__ == "__main__":
     sys.exit(main(TESTS))
