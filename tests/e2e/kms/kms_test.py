@@ -71,9 +71,10 @@ class Display:
         return [[int(word) for word in line.split()] for line in lines if re.fullmatch(r"[\d ]+", line)]
 
     def wait_for_screen(self, seen, what):
-        deadline = time.monotonic() + PATIENCE
+        deadline, planes = time.monotonic() + PATIENCE, []
         while time.monotonic() < deadline:
-            planes = self.screen()
+            # Whoever opens the node first is its master: that must not be who only looks.
+            planes = self.screen() if re.search(r" card1 +\d", self.status()) else []
             if any(seen(*plane) for plane in planes):
                 return
             time.sleep(0.2)
