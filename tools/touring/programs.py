@@ -78,7 +78,7 @@ def browsers(port):
     for kind in "webgl", "webgl2":
         page = f"http://127.0.0.1:{port}/{kind}"
         yield Program(f"firefox-{kind}", ("firefox-esr", "--no-remote", "--profile", ".", page), "wayland",
-                      {"MOZ_ENABLE_WAYLAND": "1"}, r"^WebGL: .*V3D", patience=150, files={"user.js": FIREFOX})
+                      {"MOZ_ENABLE_WAYLAND": "1"}, r"V3D", patience=150, files={"user.js": FIREFOX})
         yield Program(f"chromium-{kind}", ("chromium", *root, "--no-first-run", "--user-data-dir=profile",
                                            "--ozone-platform=wayland", "--ignore-gpu-blocklist", page),
                       "wayland", {}, r"^WebGL: .*V3D", patience=150)
