@@ -62,12 +62,106 @@ void Lookups::emit_drop_lanes(const Xmm& v, int /*part*/) {
 }
 
 void Lookups::emit_blend(const Load& load) {
-  Label done;
+  Label done, far, loaded;
+  const auto scratch = [&](size_t n) {
+    return zword[kFrame + offsetof(Frame, channels) + n * sizeof(Lanes)];
+  };
+  // Utiles around all lanes that lie in two columns and two rows, an even and an odd one of each (repeating
+  // or not): loaded whole and permuted, which is faster than four gathers. Not where levels differ: two of a
+  // minified texture seldom are so near.
+  if (load.bytes() == 4 && !load.to_channels) {
+    const Zmm acc(4);
+    cmp(r8d, kAllLanes);
+    jne(far);
+    vmovdqa64(scratch(2), kWeightX);
+    vmovdqa64(scratch(3), kWeightY);
+    // What lanes have other than the utiles of the even and odd ones found first: of layers, columns, rows.
+    vpbroadcastd(acc, Xmm(kAddress.getIdx()));
+    vpxord(acc, acc, kAddress);
+    const auto axis = [&](const Zmm* p, const Zmm& even, const Zmm& odd, const Zmm& sel) {
+      vmovdqa64(even, p[0]);
+      vmovdqa64(odd, p[0]);
+      for (int n = 1; n >= 0; --n) {
+        vptestnmd(kLanesMask, p[n], constant(4));
+        vpcompressd(even | kLanesMask, p[n]);
+        vptestmd(kLanesMask, p[n], constant(4));
+        vpcompressd(odd | kLanesMask, p[n]);
+      }
+      vpbroadcastd(even, Xmm(even.getIdx()));
+      vpbroadcastd(odd, Xmm(odd.getIdx()));
+      for (int n = 0; n < 2; ++n) {
+        vptestmd(kLanesMask, p[n], constant(4));
+        vpblendmd(sel | kLanesMask, even, odd);
+        vpternlogd(acc, sel, p[n], 0xf6);  // a | (b ^ c)
+      }
+    };
+    axis(kPairX, Zmm(2), Zmm(3), Zmm(5));
+    vpunpckldq(Xmm(2), Xmm(2), Xmm(3));
+    axis(kPairY, Zmm(5), Zmm(20), Zmm(21));
+    vptestmd(kLanesMask, acc, constant(~3u));
+    kortestw(kLanesMask, kLanesMask);
+    Label back;
+    jnz(back);
+    vpunpckldq(Xmm(5), Xmm(5), Xmm(20));
+    vpshufd(Xmm(5), Xmm(5), 0x50);
+    vpandd(Zmm(5), Zmm(5), constant(~3u));
+    vpandd(Zmm(2), Zmm(2), constant(~3u));
+    find_tile_offsets(2);
+    row(Zmm(5));
+    column_flip(kA, Zmm(2), 2);
+    vpxord(Zmm(5), Zmm(5), kA);
+    column(Zmm(2), 2);
+    vpaddd(Zmm(2), Zmm(2), Zmm(5));
+    vpaddd(Zmm(2), Zmm(2), kAddress);
+    vpcmpud(kLanesMask, Zmm(2), constant(kHighAddress), 5);
+    kortestw(kLanesMask, kLanesMask);
+    jnz(back);
+    vmovd(eax, Xmm(2));
+    vpextrd(ecx, Xmm(2), 1);
+    vpextrd(edx, Xmm(2), 2);
+    vpextrd(edi, Xmm(2), 3);
+    vmovdqu32(Zmm(2), zword[kMemory + rax]);
+    vmovdqu32(Zmm(3), zword[kMemory + rdx]);
+    for (const Zmm& x : kPairX) {
+      vpslld(Zmm(4), x, 2);
+      vpandd(x, x, constant(3));
+      vpternlogd(x, Zmm(4), constant(16), 0xf8);
+    }
+    const auto row_of = [&](const Zmm& y, const Zmm& a, const Zmm& b) {
+      vptestmd(kLanesMask, y, constant(4));
+      vpslld(y, y, 2);
+      vpandd(y, y, constant(12));
+      vpord(a, y, kPairX[0]);
+      vpord(b, y, kPairX[1]);
+      vmovdqa64(kWeightX, a);
+      vmovdqa64(kWeightY, b);
+      vpermi2d(a, Zmm(2), zword[kMemory + rcx]);
+      vpermi2d(b, Zmm(2), zword[kMemory + rcx]);
+      vpermi2d(kWeightX, Zmm(3), zword[kMemory + rdi]);
+      vpermi2d(kWeightY, Zmm(3), zword[kMemory + rdi]);
+      vmovdqa32(a | kLanesMask, kWeightX);
+      vmovdqa32(b | kLanesMask, kWeightY);
+    };
+    row_of(kPairY[0], Zmm(4), Zmm(5));
+    row_of(kPairY[1], Zmm(6), kPairY[1]);
+    vmovdqa64(kPairX[0], Zmm(4));
+    vmovdqa64(kPairX[1], Zmm(5));
+    vmovdqa64(kPairY[0], Zmm(6));
+    vmovdqa64(kWeightX, scratch(2));
+    vmovdqa64(kWeightY, scratch(3));
+    mov(ecx, r8d);
+    jmp(loaded);
+    L(back);
+    vmovdqa64(kWeightX, scratch(2));
+    vmovdqa64(kWeightY, scratch(3));
+    L(far);
+  }
   find_four(load.log2_count);
   mov(edi, 0x80000000);
   add(rdi, kMemory);
   mov(ecx, r8d);
   for (int k = 0; k < 4; ++k) gather_texels(Zmm(kBlend.texel[k].getIdx()), kIndices[k], load.bytes());
+  L(loaded);
   if (load.fields()) {
     blend_factors_in_float(kBlend);
   } else {
