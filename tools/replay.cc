@@ -17,6 +17,8 @@
 #include "daemon/perf_map.h"
 #include "gpu/base/log.h"
 #include "gpu/draw/bin_result.h"
+#include "gpu/perf/timing/report.h"
+#include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/trace/watch.h"
 #include "tools/captures.h"
@@ -34,6 +36,7 @@ struct Options {
   std::string images;   ///< folder; empty: none
   uint32_t repeat = 1;  ///< runs of each job, for timing
   bool hash = false;
+  bool time = false;                 ///< predict what jobs take on the board
   std::optional<std::string> trace;  ///< a selection, or empty for the default one
 };
 
@@ -68,7 +71,9 @@ class Replay {
         reader_(reader),
         // Traced threads run one after the other, so that the same ones are chosen every time.
         pool_(options.trace ? 0 : static_cast<int>(std::thread::hardware_concurrency()) - 1),
-        device_(reader.profile(), pool_) {}
+        device_(reader.profile(), pool_) {
+    device_.set_timing(options.time);
+  }
 
   void watch(std::unique_ptr<qpu::Watch> watch) { device_.set_watch(std::move(watch)); }
 
@@ -79,19 +84,45 @@ class Replay {
     JobResult result;
     for (uint32_t i = 0; i < options_.repeat; ++i) result = run_once(job, context);
     const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
-    std::printf("job %d: %-7s client %u  %-9s %8.3f ms", ++number_, kKindNames[job.kind], job.context,
-                kEndNames[static_cast<int>(result.end)], taken.count() / options_.repeat);
+    std::printf("job %d: %-7s client %u  %-9s", ++number_, kKindNames[job.kind], job.context,
+                kEndNames[static_cast<int>(result.end)]);
+    if (!options_.time)
+      std::printf(" %8.3f ms", taken.count() / options_.repeat);
+    else
+      print_predicted(job, result);
     if (options_.hash)
       std::printf("  memory %016llx", static_cast<unsigned long long>(memory_hash(context.space())));
     if (result.faults.count)
       std::printf("  %llu MMU faults, first at 0x%08x", static_cast<unsigned long long>(result.faults.count),
                   result.faults.first_address);
     std::printf("%s%s\n", result.message.empty() ? "" : "  ", result.message.c_str());
+    if (result.prediction) print_report(job, *result.prediction, context.space());
     if (job.kind == CapturedJob::kRender && !options_.images.empty()) save_images(job, context);
     return result.end == JobResult::End::kDone;
   }
 
  private:
+  /// Nothing that depends on the host.
+  static void print_predicted(const CapturedJob& job, const JobResult& result) {
+    if (result.prediction)
+      std::printf(" predicted %.3f ms, %.3f ms with its submit",
+                  static_cast<double>(result.prediction->ns() - result.prediction->submit_ns) * 1e-6,
+                  static_cast<double>(result.prediction->ns()) * 1e-6);
+    else if (job.kind != CapturedJob::kCsd)
+      std::printf(" no prediction: only compute jobs are modelled");
+    else if (!result.no_prediction.empty())
+      std::printf(" no prediction: %s", result.no_prediction.c_str());
+  }
+
+  void print_report(const CapturedJob& job, const timing::Prediction& prediction,
+                    mmu::AddressSpace& space) const {
+    const GpuAddr code = job.csd().cfg[5] & ~7u;
+    const auto text_of = [&](uint32_t number) {
+      return qpu::disassemble(reader_.profile().version, space.memory().load<uint64_t>(code + 8 * number));
+    };
+    std::fputs(timing::report(prediction, text_of).c_str(), stdout);
+  }
+
   JobResult run_once(const CapturedJob& job, device::Context& context) {
     switch (job.kind) {
       case CapturedJob::kBin:
@@ -200,6 +231,11 @@ void add_replay(CLI::App* app, int* exit_code) {
   command->add_option("--images", options.images, "Save what render jobs store as PNG in this folder");
   command->add_option("--repeat", options.repeat, "Run each job so often; its mean time is printed")
       ->check(CLI::Range(1, 1000000));
+  command
+      ->add_flag(
+          "--time", options.time,
+          "Print what each compute job would take on the board, bound by what, and its slowest instructions")
+      ->excludes("--repeat");
   command->add_flag("--hash", options.hash, "Print a hash of the client's memory behind each job");
   command
       ->add_option(
@@ -208,7 +244,8 @@ void add_replay(CLI::App* app, int* exit_code) {
                       "every program of every job. ") +
               qpu::TraceSelection::kHelp)
       ->option_text("[=SELECTION]")
-      ->excludes("--repeat");
+      ->excludes("--repeat")
+      ->excludes("--time");
   command->callback([exit_code] { *exit_code = replay(options); });
 }
 

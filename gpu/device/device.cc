@@ -8,7 +8,10 @@
 #include "gpu/base/log.h"
 #include "gpu/cle/executor.h"
 #include "gpu/csd/brief.h"
+#include "gpu/csd/configuration.h"
 #include "gpu/csd/dispatch.h"
+#include "gpu/perf/record/recorder.h"
+#include "gpu/perf/timing/replayer.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/trace/watch.h"
 
@@ -68,6 +71,7 @@ struct Device::State {
   const std::unique_ptr<ThreadPool> bin_pool, render_pool;  // null: the shared one is small enough
   std::unique_ptr<qpu::Watch> watch;
   std::atomic<uint64_t> jobs{0};
+  std::unique_ptr<ThreadPool> timing_pool;  // of one worker; null: no times are wanted
 };
 
 namespace {
@@ -159,6 +163,8 @@ Device::~Device() = default;
 
 void Device::set_watch(std::unique_ptr<qpu::Watch> watch) { state_->watch = std::move(watch); }
 
+void Device::set_timing(bool on) { state_->timing_pool = on ? std::make_unique<ThreadPool>(0) : nullptr; }
+
 const chip::Profile& Device::profile() const { return state_->profile; }
 
 JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
@@ -186,9 +192,37 @@ JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
   Context::State& c = *context.state_;
   const Running running(c.compute_jobs, c.graphics_jobs);
   if (!running.alone()) return overlap();
+  if (state_->timing_pool && !state_->watch) return run_timed_csd(context, csd, turn);
   JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, turn,
                  state_->watch_job());
-  return scope.run([&] { csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get()); });
+  JobResult result = scope.run([&] { csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get()); });
+  if (state_->timing_pool) result.no_prediction = "QPU threads are watched";
+  return result;
+}
+
+JobResult Device::run_timed_csd(Context& context, const CsdJob& csd, Turn& turn) {
+  Context::State& c = *context.state_;
+  const csd::Configuration configuration = csd::decode(csd.cfg, state_->profile);
+  auto recorder = std::make_unique<timing::Recorder>(
+      timing::Recorder::Setting{.version = state_->profile.version,
+                                .code = configuration.code,
+                                .batches_per_supergroup = configuration.batches_per_sg,
+                                .threads_per_qpu = configuration.four_threads ? 4u : 2u});
+  timing::Recorder& record = *recorder;
+  JobScope scope(state_->profile, state_->patience, *state_->timing_pool, *c.space, c.programs, turn,
+                 std::move(recorder));
+  JobResult result = scope.run([&] { csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get()); });
+  result.no_prediction = record.failure();
+  if (result.end != JobResult::End::kDone || !result.no_prediction.empty()) return result;
+  try {
+    auto prediction = std::make_shared<const timing::Prediction>(
+        timing::replay(record.take(), state_->profile, timing::parameters_of(state_->profile)));
+    result.counts.add(timing::counters_of(*prediction));
+    result.prediction = std::move(prediction);
+  } catch (const std::bad_alloc&) {
+    result.no_prediction = "out of memory";
+  }
+  return result;
 }
 
 bool Device::is_brief(const Context& context, const CsdJob& job) const {

@@ -20,6 +20,9 @@ namespace v3d::qpu {
 class Compiler;
 class Watch;
 }  // namespace v3d::qpu
+namespace v3d::timing {
+struct Prediction;
+}
 
 namespace v3d::device {
 
@@ -48,6 +51,10 @@ struct JobResult {
   std::string message;  ///< of kError and kHang
   mmu::Faults faults;
   perf::Counts counts;
+  /// What the job would take on the board, where Device::set_timing() asks for it: of compute jobs that are
+  /// done. Null: there is none.
+  std::shared_ptr<const timing::Prediction> prediction = nullptr;
+  std::string no_prediction = {};  ///< why, if it was asked for
 };
 
 /// What jobs of one client share: address space and decoded programs. Jobs of one Context on different queues
@@ -79,6 +86,9 @@ class Device {
   /// Shows the QPU threads of all jobs to `watch`; jobs count from 1 in the order of their start. Before the
   /// first job only; null: nobody watches.
   void set_watch(std::unique_ptr<qpu::Watch> watch);
+  /// Predicts the times of compute jobs, which then run on one worker and are interpreted, and fills the
+  /// counters that follow from it. Before the first job only.
+  void set_timing(bool on);
 
   /// The bin half of a CL job. *result is for run_render of the same submission; also set on errors (what was
   /// binned so far). bcl_start == bcl_end must not be passed.
@@ -93,6 +103,8 @@ class Device {
   JobResult run_tfu(Context& context, const TfuJob& job, Turn& turn);
 
  private:
+  JobResult run_timed_csd(Context& context, const CsdJob& job, Turn& turn);
+
   struct State;
   std::unique_ptr<State> state_;
 };

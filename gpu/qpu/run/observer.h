@@ -27,6 +27,11 @@ class Observer {
   /// It was executed; thread.pc still is its address. A branch is taken if pending.events.branch_in is 4.
   /// @param error  null, or why the thread hangs: then finished() does not follow
   virtual void after(const Thread& thread, const char* error) = 0;
+  /// Between before() and after(): it started a lookup, behind its ldtmu. @param words  that this returns
+  virtual void general_lookup(const Thread& /*thread*/, const tmu::GeneralLookup& /*lookup*/, int /*words*/) {
+  }
+  virtual void texture_lookup(const Thread& /*thread*/, const tmu::TextureLookup& /*lookup*/, int /*words*/) {
+  }
   /// thread.pc is that of the next instruction.
   virtual void finished(const Thread& thread, Next next) = 0;
 };

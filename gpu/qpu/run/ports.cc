@@ -7,6 +7,7 @@
 
 #include "gpu/base/log.h"
 #include "gpu/qpu/run/alu.h"
+#include "gpu/qpu/run/observer.h"
 
 namespace v3d::qpu {
 namespace {
@@ -53,6 +54,7 @@ const char* launch_texture(Thread& t, tmu::Launcher launcher, Lanes s, LaneMask 
   lookup.s = s;
   Lanes words[4];
   const int count = t.tmu->texture(lookup, words);
+  if (t.observer) t.observer->texture_lookup(t, lookup, count);
   p.num_config = 0;
   end_sequence(p);
   return push_results(t, words, count);
@@ -81,6 +83,7 @@ const char* launch_general(Thread& t, Lanes address, LaneMask exec) {
   }
   Lanes words[4];
   const int count = t.tmu->general(lookup, words);
+  if (t.observer) t.observer->general_lookup(t, lookup, count);
   end_sequence(p);
   return push_results(t, words, count);
 }

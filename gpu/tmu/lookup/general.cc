@@ -11,13 +11,7 @@
 namespace v3d::tmu {
 namespace {
 
-struct Type {
-  uint8_t bytes, words;
-  bool is_signed;
-};
-/// Bits 2:0 of the configuration byte (texture.md 2.4).
-constexpr Type kTypes[8] = {{1, 1, true},  {2, 1, true},  {4, 2, false}, {4, 3, false},
-                            {4, 4, false}, {1, 1, false}, {2, 1, false}, {4, 1, false}};
+using Type = GeneralType;
 
 bool all_equal(Lanes v) { return nonzero(v ^ splat(v[0])) == 0; }
 bool consecutive_words(Lanes address) { return all_equal(address - kLaneIndex * 4u); }
@@ -89,10 +83,9 @@ Lanes atomics(Memory memory, const GeneralLookup& lookup, uint32_t op, LaneMask 
 }  // namespace
 
 int general_lookup(Memory memory, bool wrap16, const GeneralLookup& lookup, Lanes* out) {
-  const bool per_pixel = (lookup.config & 0x80) != 0;
   const uint32_t op = (lookup.config >> 3) & 15;
-  const Type type = kTypes[lookup.config & 7];
-  const LaneMask active = lookup.exec & (per_pixel ? lookup.live : whole_quads(lookup.live));
+  const Type type = kGeneralTypes[lookup.config & 7];
+  const LaneMask active = general_lanes(lookup);
 
   if (op == kRegular) {
     const Lanes address = lookup.address & ~(uint32_t{type.bytes} - 1);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""v3demu decode, replay --trace-qpu and V3DEMU_DEBUG=qpu over a compute program.
+"""v3demu decode, replay --trace-qpu, replay --time and V3DEMU_DEBUG=qpu over a compute program.
 
 usage: trace_test.py V3DEMU FOLDER QPU_SAXPY
 """
@@ -35,6 +35,21 @@ def check_trace(text):
     expect(longest <= 120, f"a line of {longest} columns", text)
 
 
+def check_times(v3demu, capture, memory):
+    text = run([v3demu, "replay", "--time", "--hash", capture])
+    found = re.search(r"^job 1: compute client 1  done +predicted ([\d.]+) ms, [\d.]+ ms with its submit  memory (\w{16})$",
+                      text, re.M)
+    expect(found and float(found[1]) > 0, "no predicted time", text)
+    expect(found[2] == memory, "the model changes results", text)
+    expect(re.search(r"^  bound by (issue|TMU|L2T|DRAM|latency): QPUs issue ", text, re.M), "no bound", text)
+    moved = re.search(r"bytes: DRAM (\d+) read, (\d+) written", text)
+    # x and y are read, y is written, and little else.
+    expect(moved and int(moved[2]) % 64 == 0 and 2 <= int(moved[1]) / int(moved[2]) < 2.1, "bytes", text)
+    expect(re.search(r"^ +[\d.]+ % +\d+  .*tmua.*\(\d+ times", text, re.M), "no instructions", text)
+    alone = run(["taskset", "-c", str(min(os.sched_getaffinity(0))), v3demu, "replay", "--time", "--hash", capture])
+    expect(alone == text, "on one processor other times", alone)
+
+
 def main():
     v3demu, folder, saxpy = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
@@ -46,6 +61,8 @@ def main():
     check_trace(traced[:traced.rindex("job 1:")])
     hashes = [re.search(r"memory (\w{16})", text)[1] for text in (plain, traced)]
     expect(hashes[0] == hashes[1], "the trace changes results", str(hashes))
+
+    check_times(v3demu, capture, hashes[0])
 
     decoded = run([v3demu, "decode", capture])
     expect(re.search(r"ldunifrf\.rf13 +# uniform \+0x10: 0x40400000 \(3\)$", decoded, re.M), "the factor", decoded)

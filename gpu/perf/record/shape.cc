@@ -1,0 +1,60 @@
+#include "gpu/perf/record/shape.h"
+
+#include <algorithm>
+
+#include "gpu/tmu/lookup/atomic.h"
+#include "gpu/tmu/lookup/general.h"
+
+namespace v3d::timing {
+namespace {
+
+constexpr uint32_t kOpPrefetch = 0;  // without data (texture.md 7.2)
+
+Shape::Access access_of(const tmu::GeneralLookup& lookup, uint32_t op) {
+  if (op == tmu::kRegular) return lookup.num_data == 0 ? Shape::Access::kLoad : Shape::Access::kStore;
+  if (tmu::is_atomic(op, lookup.num_data > 0)) return Shape::Access::kAtomic;
+  return op == kOpPrefetch ? Shape::Access::kLoad : Shape::Access::kNothing;
+}
+
+/// Adds a line unless it is among those from `begin` on.
+void add_line(std::vector<uint32_t>* lines, size_t begin, uint32_t line) {
+  if (std::find(lines->begin() + static_cast<ptrdiff_t>(begin), lines->end(), line) == lines->end())
+    lines->push_back(line);
+}
+
+}  // namespace
+
+Shape shape_of(const tmu::GeneralLookup& lookup, int results, std::vector<uint32_t>* lines) {
+  const uint32_t op = (lookup.config >> 3) & 15;
+  const tmu::GeneralType type = tmu::kGeneralTypes[lookup.config & 7];
+  const uint32_t bytes = type.bytes * uint32_t{type.words};
+  Shape shape;
+  shape.access = access_of(lookup, op);
+  shape.results = static_cast<uint8_t>(results);
+  shape.inputs = static_cast<uint8_t>(1 + lookup.num_data);
+  lines->clear();
+  if (shape.access == Shape::Access::kNothing) return shape;
+
+  const LaneMask active = tmu::general_lanes(lookup);
+  std::vector<uint32_t> of_quad;
+  for (int quad = 0; quad < kLanes / 4; ++quad) {
+    of_quad.clear();
+    for (int lane = 4 * quad; lane < 4 * quad + 4; ++lane) {
+      if (!(active >> lane & 1)) continue;
+      const uint32_t address = lookup.address[lane] & ~(uint32_t{type.bytes} - 1);
+      for (const uint32_t at : {address, address + bytes - 1}) {
+        add_line(&of_quad, 0, at / kLineBytes);
+        add_line(lines, 0, at / kLineBytes);
+      }
+    }
+    if (of_quad.empty()) continue;
+    shape.quads = static_cast<uint16_t>(shape.quads + of_quad.size());
+    shape.quad_words = static_cast<uint16_t>(shape.quad_words + std::max<size_t>(type.words, of_quad.size()));
+  }
+  shape.num_lines = static_cast<uint16_t>(lines->size());
+  shape.one_line = lines->size() == 1;
+  for (const uint32_t line : *lines) shape.lines.push_back(static_cast<int32_t>(line - lines->front()));
+  return shape;
+}
+
+}  // namespace v3d::timing

@@ -1,0 +1,74 @@
+/// What the batches of a dispatch did, in as few words as their times need (compute-and-timing.md 18).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace v3d::timing {
+
+/// Bytes of a line of the TMU's and the slices' caches, and of a sector of the L2T.
+inline constexpr uint32_t kLineBytes = 64;
+
+/// 4 bits of kind, 28 of value. All but kIssue belong to the last instruction issued before them.
+class Event {
+ public:
+  enum class Kind : uint8_t {
+    kIssue,     ///< count() instructions from number first() of the program
+    kLookup,    ///< started a lookup: number of its Shape; lines follow in Batch::lines
+    kRead,      ///< took a word of the TMU
+    kWait,      ///< waits for the thread's stores
+    kSfu,       ///< used the result of the SFU operation before it
+    kUniforms,  ///< went to another line of the uniform streams, the next of Batch::lines
+    kSwitch,
+    kBarrier,  ///< a thread switch behind which it waits for its supergroup
+    kEnd,
+  };
+  static constexpr uint32_t kMaxCount = 0xfff, kMaxValue = 0xfffffff;
+
+  constexpr Event(Kind kind, uint32_t value = 0) : word_(static_cast<uint32_t>(kind) << 28 | value) {}
+  /// @param first  below 64 Ki  @param count  1..kMaxCount
+  static constexpr Event issue(uint32_t first, uint32_t count) { return {Kind::kIssue, first << 12 | count}; }
+  Kind kind() const { return static_cast<Kind>(word_ >> 28); }
+  uint32_t value() const { return word_ & kMaxValue; }
+  uint32_t first() const { return value() >> 12; }
+  uint32_t count() const { return value() & kMaxCount; }
+  uint32_t word() const { return word_; }
+  bool operator==(const Event&) const = default;
+
+ private:
+  uint32_t word_;
+};
+
+/// A lookup without the place where it went.
+struct Shape {
+  enum class Access : uint8_t { kLoad, kStore, kAtomic, kNothing } access = Access::kLoad;
+  uint8_t results = 0;         ///< words for ldtmu
+  uint8_t inputs = 1;          ///< words of the input queue, 1..16
+  uint16_t quad_words = 0;     ///< sum over live quads of max(words of a lane, lines of the quad)
+  uint16_t quads = 0;          ///< sum over live quads of their lines
+  bool one_line = false;       ///< all live lanes are in one line
+  bool lines_follow = false;   ///< Batch::lines has each of the lines, else the first
+  uint16_t num_lines = 0;      ///< different ones
+  std::vector<int32_t> lines;  ///< relative to the first; none if lines_follow
+  bool operator==(const Shape&) const = default;
+};
+
+/// Line addresses in units of kLineBytes.
+struct Batch {
+  size_t path = 0;              ///< index in Dispatch::paths
+  std::vector<uint32_t> lines;  ///< of lookups and uniforms, in order
+};
+
+struct Dispatch {
+  uint32_t code = 0;  ///< address of instruction 0
+  uint32_t batches_per_supergroup = 1;
+  uint32_t threads_per_qpu = 4;           ///< 2 or 4
+  std::vector<Shape> shapes;              ///< of lookups
+  std::vector<std::vector<Event>> paths;  ///< of batches, that may share them; each ends with kEnd
+  std::vector<Batch> batches;             ///< in the order of their launch
+  uint64_t uniform_words = 0;             ///< taken from both streams
+  uint64_t texture_lookups = 0;           ///< of which the memory accesses are not known
+};
+
+}  // namespace v3d::timing

@@ -1,0 +1,173 @@
+#include "gpu/perf/timing/memory_system.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "gpu/perf/timing/events.h"
+
+namespace v3d::timing {
+namespace {
+
+constexpr uint32_t kPageBytes = 4096;
+
+}  // namespace
+
+MemorySystem::MemorySystem(const Parameters& parameters, int slices, int clock_mhz)
+    : p_(parameters),
+      mhz_(static_cast<uint64_t>(clock_mhz)),
+      l1_(static_cast<size_t>(slices), Cache(p_.l1_bytes / kLineBytes, p_.l1_ways)),
+      code_(static_cast<size_t>(slices), Cache(p_.code_bytes / kLineBytes, p_.slice_ways)),
+      uniforms_(static_cast<size_t>(slices), Cache(p_.uniform_bytes / kLineBytes, p_.slice_ways)),
+      l1_misses_(static_cast<size_t>(slices), InFlight(p_.tmu_misses)),
+      l2_(p_.l2_bytes / (kLineBytes * kSectors), p_.l2_ways),
+      pages_(p_.pages, p_.pages),
+      l2_misses_(p_.l2_misses) {}
+
+uint64_t MemorySystem::load(int slice, uint32_t line, uint64_t* clock) {
+  Cache& cache = l1_[static_cast<size_t>(slice)];
+  if (const Cache::Line* found = cache.find(line)) {
+    ++counts_.l1_hits;
+    return std::max(*clock, found->ready[0]);
+  }
+  ++counts_.l1_misses;
+  InFlight& misses = l1_misses_[static_cast<size_t>(slice)];
+  const uint64_t start = misses.admit(*clock);
+  counts_.miss_stalls += start - *clock;
+  *clock = start;
+  const uint64_t ready = l2_read(Client::kTmu, line, start);
+  misses.add(ready);
+  Cache::Line& place = cache.replace(line);
+  place.address = line;
+  place.used = true;
+  place.ready[0] = ready;
+  return ready;
+}
+
+/// What the TMU's cache has of the line is kept up to date; it gets no line for a store.
+uint64_t MemorySystem::store(int, uint32_t line, uint64_t clock) { return l2_write(line, clock); }
+
+uint64_t MemorySystem::atomic(int, uint32_t line, uint64_t clock) {
+  const uint64_t ready = l2_read(Client::kTmu, line, clock);
+  if (Cache::Line* found = l2_.find(line / kSectors))
+    found->dirty = static_cast<uint8_t>(found->dirty | 1u << line % kSectors);
+  return ready;
+}
+
+uint64_t MemorySystem::slice_read(Cache& cache, uint32_t line, uint64_t clock, uint64_t* hits,
+                                  uint64_t* misses) {
+  if (const Cache::Line* found = cache.find(line)) {
+    if (hits) ++*hits;
+    return std::max(clock, found->ready[0]);
+  }
+  ++*misses;
+  const uint64_t ready = l2_read(Client::kSlice, line, clock);
+  Cache::Line& place = cache.replace(line);
+  place.address = line;
+  place.used = true;
+  place.ready[0] = ready;
+  return ready;
+}
+
+uint64_t MemorySystem::code(int slice, uint32_t line, uint64_t clock) {
+  return slice_read(code_[static_cast<size_t>(slice)], line, clock, &counts_.code_hits, &counts_.code_misses);
+}
+
+/// Hits are words, which the recorder counts.
+uint64_t MemorySystem::uniforms(int slice, uint32_t line, uint64_t clock) {
+  return slice_read(uniforms_[static_cast<size_t>(slice)], line, clock, nullptr, &counts_.uniform_misses);
+}
+
+uint64_t MemorySystem::l2_start(uint64_t clock) {
+  const uint64_t start = std::max(clock, l2_free_);
+  l2_free_ = start + p_.l2_interval;
+  counts_.l2_busy += p_.l2_interval;
+  return start;
+}
+
+uint64_t MemorySystem::l2_read(Client client, uint32_t line, uint64_t clock) {
+  const auto who = static_cast<size_t>(client);
+  const uint32_t wide = line / kSectors, sector = line % kSectors;
+  const uint64_t start = l2_start(clock);
+  Cache::Line* found = l2_.find(wide);
+  if (found && (found->valid >> sector & 1)) {
+    ++counts_.l2_hits[who];
+    return std::max(start + p_.l2_latency, found->ready[sector]);
+  }
+  ++counts_.l2_misses[who];
+  ++counts_.l2_fills;
+  const uint64_t asked = translate(line, l2_misses_.admit(start));
+  if (!found) found = &l2_place(wide, asked);
+  const uint64_t ready =
+      dram(kLineBytes, p_.dram_read, clocks_of_ns(p_.dram_latency), asked, &read_port_) + p_.l2_latency;
+  counts_.read_bytes += kLineBytes;
+  counts_.read_wait += ready - p_.l2_latency - asked;
+  l2_misses_.add(ready);
+  found->valid = static_cast<uint8_t>(found->valid | 1u << sector);
+  found->ready[sector] = ready;
+  return ready;
+}
+
+/// A sector that is written needs no fill: stores of whole sectors are the rule, and bytes have masks.
+uint64_t MemorySystem::l2_write(uint32_t line, uint64_t clock) {
+  const uint32_t wide = line / kSectors, sector = line % kSectors;
+  const uint64_t start = l2_start(clock);
+  ++counts_.l2_writes;
+  Cache::Line* found = l2_.find(wide);
+  if (found && (found->valid >> sector & 1)) ++counts_.l2_merges;
+  if (!found) found = &l2_place(wide, start);
+  const auto bit = static_cast<uint8_t>(1u << sector);
+  if (!(found->valid & bit)) found->ready[sector] = start;
+  found->valid |= bit;
+  found->dirty |= bit;
+  return start;
+}
+
+Cache::Line& MemorySystem::l2_place(uint32_t wide, uint64_t clock) {
+  Cache::Line& place = l2_.replace(wide);
+  if (place.used && place.dirty) write_back(place, clock);
+  place.address = wide;
+  place.used = true;
+  place.valid = place.dirty = 0;
+  place.ready = {};
+  return place;
+}
+
+uint64_t MemorySystem::write_back(Cache::Line& line, uint64_t clock) {
+  const auto bytes = static_cast<uint64_t>(std::popcount(line.dirty)) * kLineBytes;
+  const uint64_t asked = translate(line.address * kSectors, clock);
+  const uint64_t done = dram(bytes, p_.dram_write, 0, asked, &write_port_);
+  ++counts_.l2_writebacks;
+  counts_.write_bytes += bytes;
+  counts_.write_wait += done - asked;
+  line.dirty = 0;
+  return done;
+}
+
+uint64_t MemorySystem::translate(uint32_t line, uint64_t clock) {
+  const uint32_t page = line / (kPageBytes / kLineBytes);
+  if (const Cache::Line* found = pages_.find(page)) return std::max(clock, found->ready[0]);
+  ++counts_.page_misses;
+  Cache::Line& place = pages_.replace(page);
+  place.address = page;
+  place.used = true;
+  return place.ready[0] = clock + clocks_of_ns(p_.page_walk);
+}
+
+/// Reads and writes share the memory; each direction of the port has a limit of its own.
+uint64_t MemorySystem::dram(uint64_t bytes, uint64_t ps_per_byte, uint64_t latency, uint64_t clock,
+                            uint64_t* port) {
+  const uint64_t busy = bytes * ps_per_byte * mhz_;
+  dram_free_ = std::max(dram_free_, clock * kMicro) + busy;
+  dram_busy_ += busy;
+  *port = std::max(*port, clock) + bytes / p_.axi_bytes;
+  return std::max({(dram_free_ + kMicro - 1) / kMicro, *port, clock + latency});
+}
+
+uint64_t MemorySystem::clean(uint64_t clock) {
+  uint64_t done = clock;
+  for (Cache::Line& line : l2_.lines())
+    if (line.used && line.dirty) done = std::max(done, write_back(line, clock));
+  return done;
+}
+
+}  // namespace v3d::timing

@@ -1,0 +1,73 @@
+/// Caches, MMU and DRAM of the timing model (compute-and-timing.md 18.3 to 18.5): when data is there.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/perf/timing/cache.h"
+#include "gpu/perf/timing/parameters.h"
+
+namespace v3d::timing {
+
+/// Who asks the L2T.
+enum class Client : uint8_t { kTmu, kSlice };
+
+/// Addresses are in lines of 64 bytes, times in clocks. Requests may come a little out of the order of their
+/// times: they are served as they come.
+class MemorySystem {
+ public:
+  struct Counts {
+    uint64_t l1_hits = 0, l1_misses = 0;
+    uint64_t code_hits = 0, code_misses = 0;
+    uint64_t uniform_misses = 0;
+    uint64_t l2_hits[2] = {}, l2_misses[2] = {};  ///< reads, by Client
+    uint64_t l2_writes = 0, l2_merges = 0, l2_fills = 0, l2_writebacks = 0;
+    uint64_t page_misses = 0;
+    uint64_t read_bytes = 0, write_bytes = 0;  ///< of DRAM
+    uint64_t read_wait = 0, write_wait = 0;    ///< sums of clocks
+    uint64_t miss_stalls = 0;                  ///< clocks in which a TMU waited to ask for a line
+    uint64_t l2_busy = 0;                      ///< clocks
+  };
+
+  MemorySystem(const Parameters& parameters, int slices, int clock_mhz);
+
+  /// A load through the cache of the slice's TMU. @param clock  moves on when the request has to wait
+  uint64_t load(int slice, uint32_t line, uint64_t* clock);
+  /// A store: goes to the L2T. @return when that has it
+  uint64_t store(int slice, uint32_t line, uint64_t clock);
+  /// Read and written in the L2T.
+  uint64_t atomic(int slice, uint32_t line, uint64_t clock);
+  uint64_t code(int slice, uint32_t line, uint64_t clock);
+  uint64_t uniforms(int slice, uint32_t line, uint64_t clock);
+  /// Writes what the L2T has. @return when all is in memory
+  uint64_t clean(uint64_t clock);
+
+  const Counts& counts() const { return counts_; }
+  /// Clocks in which the memory was busy.
+  uint64_t dram_busy() const { return dram_busy_ / kMicro; }
+
+ private:
+  static constexpr uint64_t kMicro = 1'000'000;  // the memory's times are in millionths of a clock
+
+  uint64_t clocks_of_ns(uint64_t ns) const { return (ns * mhz_ + 999) / 1000; }
+  uint64_t slice_read(Cache& cache, uint32_t line, uint64_t clock, uint64_t* hits, uint64_t* misses);
+  uint64_t l2_start(uint64_t clock);
+  uint64_t l2_read(Client client, uint32_t line, uint64_t clock);
+  uint64_t l2_write(uint32_t line, uint64_t clock);
+  Cache::Line& l2_place(uint32_t wide, uint64_t clock);
+  uint64_t write_back(Cache::Line& line, uint64_t clock);
+  uint64_t translate(uint32_t line, uint64_t clock);
+  uint64_t dram(uint64_t bytes, uint64_t ps_per_byte, uint64_t latency, uint64_t clock, uint64_t* port);
+
+  const Parameters p_;
+  const uint64_t mhz_;
+  std::vector<Cache> l1_, code_, uniforms_;  // by slice
+  std::vector<InFlight> l1_misses_;
+  Cache l2_, pages_;
+  InFlight l2_misses_;
+  uint64_t l2_free_ = 0, read_port_ = 0, write_port_ = 0;
+  uint64_t dram_free_ = 0, dram_busy_ = 0;
+  Counts counts_;
+};
+
+}  // namespace v3d::timing

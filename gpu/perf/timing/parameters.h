@@ -1,0 +1,37 @@
+/// The constants of the timing model: parameters.def, as values for a board and as rows to print.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace v3d::chip {
+struct Profile;
+}
+
+namespace v3d::timing {
+
+enum class Origin : uint8_t {
+  kMeasured,   ///< on a board
+  kPublished,  ///< by its makers, or in drivers
+  kInferred,   ///< from other facts, or assumed
+};
+const char* origin_name(Origin origin);
+
+/// In the units of parameters.def. All but thread_switch, tmu_request, tmu_return, latencies and submit are 1
+/// or more.
+struct Parameters {
+#define V3D_TIMING(name, unit, rpi5, rpi5_16, rpi4, origin, source) uint64_t name = rpi5;
+#include "gpu/perf/timing/parameters.def"
+};
+
+struct ParameterRow {
+  const char *name, *unit;
+  uint64_t Parameters::*member;
+  Origin origin;
+  const char* source;
+};
+
+const std::vector<ParameterRow>& parameter_rows();
+Parameters parameters_of(const chip::Profile& profile);
+
+}  // namespace v3d::timing

@@ -1,0 +1,289 @@
+/// Rules of the timing model on tiny lists of events, with clocks computed by hand.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "gpu/chip/profile.h"
+#include "gpu/perf/timing/replayer.h"
+#include "gpu/perf/timing/report.h"
+
+namespace v3d::timing {
+namespace {
+
+using Kind = Event::Kind;
+
+/// Nothing costs time but what a test sets.
+Parameters nothing() {
+  Parameters p;
+  for (const ParameterRow& row : parameter_rows()) p.*row.member = 0;
+  p.instruction = 4;
+  p.tmu_quad_words = p.tmu_queue = p.tmu_input = p.tmu_misses = p.l2_misses = 64;
+  p.tmu_quad_words = 1;
+  p.l1_bytes = p.l2_bytes = p.code_bytes = p.uniform_bytes = 1 << 16;
+  p.l1_ways = p.l2_ways = p.slice_ways = 4;
+  p.pages = 64;
+  p.axi_bytes = 1 << 20;
+  return p;
+}
+
+/// 1000 MHz: a clock is a nanosecond.
+chip::Profile board(int slices = 1, int qpus = 1) {
+  chip::Profile profile = chip::default_profile();
+  profile.clock_mhz = 1000;
+  profile.slices = slices;
+  profile.qpus_per_slice = qpus;
+  return profile;
+}
+
+Shape load_of(std::vector<int32_t> lines, uint8_t results = 1, uint16_t quad_words = 4) {
+  Shape shape;
+  shape.results = results;
+  shape.quad_words = quad_words;
+  shape.quads = 4;
+  shape.num_lines = static_cast<uint16_t>(lines.size());
+  shape.lines = std::move(lines);
+  return shape;
+}
+
+Shape store_of(std::vector<int32_t> lines) {
+  Shape shape = load_of(std::move(lines), 0);
+  shape.access = Shape::Access::kStore;
+  shape.inputs = 2;
+  return shape;
+}
+
+/// So many batches of one path.
+Dispatch dispatch_of(std::vector<Event> path, size_t batches = 1, std::vector<uint32_t> lines = {}) {
+  Dispatch d;
+  d.paths.push_back(std::move(path));
+  for (size_t i = 0; i < batches; ++i) d.batches.push_back({0, lines});
+  return d;
+}
+
+TEST(Timing, InstructionsTakeFourClocks) {
+  const Prediction p = replay(dispatch_of({Event::issue(0, 10), Kind::kEnd}), board(), nothing());
+  EXPECT_EQ(p.clocks, 40u);
+  EXPECT_EQ(p.instructions, 10u);
+  EXPECT_EQ(p.bound(), Bound::kIssue);
+  EXPECT_EQ(p.program[9].issued, 1u);
+}
+
+TEST(Timing, BatchesSpreadOverQpusAndThenOverThreads) {
+  const Dispatch d = dispatch_of({Event::issue(0, 10), Kind::kEnd}, 4);
+  EXPECT_EQ(replay(d, board(1, 4), nothing()).clocks, 40u);
+  EXPECT_EQ(replay(d, board(1, 2), nothing()).clocks, 80u);
+  EXPECT_EQ(replay(d, board(1, 1), nothing()).clocks, 160u);
+}
+
+TEST(Timing, TheLauncherTakesTime) {
+  Parameters p = nothing();
+  p.batch_launch = 16;
+  EXPECT_EQ(replay(dispatch_of({Event::issue(0, 1), Kind::kEnd}, 4), board(1, 4), p).clocks, 3u * 16 + 4);
+}
+
+TEST(Timing, AnSfuResultStallsTheNextInstruction) {
+  Parameters p = nothing();
+  p.sfu_stall = 4;
+  const Prediction got =
+      replay(dispatch_of({Event::issue(0, 2), Kind::kSfu, Event::issue(2, 1), Kind::kEnd}), board(), p);
+  EXPECT_EQ(got.clocks, 16u);
+  EXPECT_EQ(got.program[1].stalls[static_cast<size_t>(Stall::kSfu)], 4u);
+}
+
+TEST(Timing, ALoadTakesItsWayThroughTheMemory) {
+  Parameters p = nothing();
+  p.tmu_request = 8;
+  p.tmu_return = 20;
+  p.l2_latency = 40;
+  p.dram_latency = 150;
+  p.page_walk = 120;
+  Dispatch d = dispatch_of(
+      {Event::issue(0, 1), {Kind::kLookup, 0}, Event::issue(1, 1), Kind::kRead, Kind::kEnd}, 1, {100});
+  d.shapes = {load_of({0})};
+  const Prediction got = replay(d, board(), p);
+  // Code is there at 120 + 150 + 40, from the next slot of an instruction at 312. The lookup, of another
+  // page, is issued at 316 and starts at 324; 4 clocks of work, 310 until the line is there, 20 back: 658.
+  // The instruction that reads began at 316 and is held back by a multiple of 4.
+  EXPECT_EQ(got.stalls[static_cast<size_t>(Stall::kCode)], 312u);
+  EXPECT_EQ(got.stalls[static_cast<size_t>(Stall::kTmu)], 344u);
+  EXPECT_EQ(got.clocks, 664u);
+  EXPECT_EQ(got.memory.l1_misses, 1u);
+  EXPECT_EQ(got.memory.read_bytes, 64u + 64u) << "the line, and one of code";
+  EXPECT_EQ(got.bound(), Bound::kLatency);
+}
+
+TEST(Timing, ALineThatIsThereTakesNoMemory) {
+  Parameters p = nothing();
+  p.dram_latency = 100;
+  Dispatch d = dispatch_of({Event::issue(0, 1),
+                            {Kind::kLookup, 0},
+                            Event::issue(1, 1),
+                            Kind::kRead,
+                            Event::issue(2, 1),
+                            {Kind::kLookup, 0},
+                            Event::issue(3, 1),
+                            Kind::kRead,
+                            Kind::kEnd},
+                           1, {5, 5});
+  d.shapes = {load_of({0})};
+  const Prediction got = replay(d, board(), p);
+  // Code arrives at 100. The first lookup starts at 104 and is done at 104 + 4 + 100; the read began at 104,
+  // ends at 212. The second: issued at 216, done at 220, read from 216 on with a stall of 4, ends at 224.
+  EXPECT_EQ(got.clocks, 224u);
+  EXPECT_EQ(got.memory.l1_hits, 1u);
+}
+
+TEST(Timing, ASwitchHidesLatency) {
+  Parameters p = nothing();
+  p.tmu_return = 100;
+  Dispatch d = dispatch_of({Event::issue(0, 1),
+                            {Kind::kLookup, 0},
+                            Event::issue(1, 2),
+                            Kind::kSwitch,
+                            Event::issue(3, 1),
+                            Kind::kRead,
+                            Kind::kEnd},
+                           2, {5});
+  d.shapes = {load_of({0})};
+  const Prediction got = replay(d, board(), p);
+  // Two threads: the first one's result is there at 4 + 4 + 100, behind the switch at 12; the second one's,
+  // issued at 16, at 120. Both wait from 24 to 108, and the second one from 112 to 120.
+  EXPECT_EQ(got.clocks, 124u);
+  EXPECT_EQ(got.waiting, (108u - 24) + (120 - 112));
+  EXPECT_EQ(got.stalls[static_cast<size_t>(Stall::kTmu)], 0u);
+}
+
+TEST(Timing, QueuesOfThreadsAreFinite) {
+  Parameters p = nothing();
+  p.tmu_return = 100;
+  Dispatch d = dispatch_of({Event::issue(0, 1),
+                            {Kind::kLookup, 0},
+                            Event::issue(1, 1),
+                            {Kind::kLookup, 0},
+                            Event::issue(2, 1),
+                            {Kind::kLookup, 0},
+                            Kind::kEnd},
+                           1, {5, 5, 5});
+  d.shapes = {load_of({0})};
+  EXPECT_EQ(replay(d, board(), p).clocks, 12u);
+  p.tmu_queue = 2;  // the first is done at 108; the third began to wait at 8
+  EXPECT_EQ(replay(d, board(), p).clocks, 112u);
+}
+
+TEST(Timing, ASlowTmuHoldsBackItsQpus) {
+  Parameters p = nothing();
+  p.tmu_input = 2;
+  Dispatch d = dispatch_of({Event::issue(0, 1),
+                            {Kind::kLookup, 0},
+                            Event::issue(1, 1),
+                            {Kind::kLookup, 0},
+                            Event::issue(2, 1),
+                            {Kind::kLookup, 0},
+                            Event::issue(3, 1),
+                            {Kind::kLookup, 0},
+                            Event::issue(4, 1),
+                            Kind::kRead,
+                            Kind::kRead,
+                            Kind::kRead,
+                            Kind::kRead,
+                            Kind::kEnd},
+                           1, {5, 5, 5, 5});
+  d.shapes = {load_of({0}, 1, 100)};
+  const Prediction got = replay(d, board(), p);
+  // Lookups start at 4, 104, 204 and 304 and take 100 each; the last result is there at 404.
+  EXPECT_EQ(got.clocks, 408u);
+  EXPECT_EQ(got.tmu_busy, 400u);
+  EXPECT_EQ(got.bound(), Bound::kTmu);
+}
+
+TEST(Timing, StoresAreMergedAndWrittenOnce) {
+  Parameters p = nothing();
+  p.dram_write = 1000;  // a nanosecond for each byte
+  Dispatch d = dispatch_of({Event::issue(0, 1),
+                            {Kind::kLookup, 0},
+                            Event::issue(1, 1),
+                            {Kind::kLookup, 0},
+                            Event::issue(2, 1),
+                            Kind::kWait,
+                            Kind::kEnd},
+                           1, {4, 4});
+  d.shapes = {store_of({0, 1})};
+  const Prediction got = replay(d, board(), p);
+  EXPECT_EQ(got.memory.l2_writes, 4u);
+  EXPECT_EQ(got.memory.l2_merges, 2u);
+  EXPECT_EQ(got.memory.write_bytes, 128u);
+  EXPECT_EQ(got.clean_clocks, 128u);
+}
+
+TEST(Timing, BarriersHoldASupergroupTogether) {
+  Dispatch d;
+  d.batches_per_supergroup = 2;
+  d.paths = {{Event::issue(0, 1), Kind::kBarrier, Event::issue(1, 1), Kind::kEnd},
+             {Event::issue(0, 100), Kind::kBarrier, Event::issue(100, 1), Kind::kEnd}};
+  d.batches = {{0, {}}, {1, {}}};
+  EXPECT_EQ(replay(d, board(1, 2), nothing()).clocks, 404u);
+  EXPECT_EQ(replay(d, board(1, 2), nothing()).released, 0u);
+}
+
+TEST(Timing, ASupergroupThatDoesNotFitIsReleased) {
+  Dispatch d = dispatch_of({Event::issue(0, 1), Kind::kBarrier, Event::issue(1, 1), Kind::kEnd}, 8);
+  d.batches_per_supergroup = 8;
+  EXPECT_GT(replay(d, board(), nothing()).released, 0u);
+}
+
+TEST(Timing, OfNothingIsNothing) {
+  EXPECT_EQ(replay(Dispatch{}, board(), nothing()).clocks, 0u);
+  EXPECT_EQ(replay(Dispatch{}, board(), nothing()).bound(), Bound::kLatency);
+}
+
+/// The parts of every sum add up, on every board (compute-and-timing.md 15).
+TEST(Timing, CountersAreConsistent) {
+  for (const chip::Profile& profile : chip::profiles()) {
+    std::vector<Event> path;
+    std::vector<uint32_t> lines;
+    for (uint32_t i = 0; i < 200; ++i) {
+      path.push_back(Event::issue(4 * i, 1));
+      path.emplace_back(Kind::kLookup, i & 1);
+      lines.push_back(i * 17);
+      if (i % 8 == 0) {
+        path.emplace_back(Kind::kUniforms);
+        lines.push_back(100'000 + i);
+      }
+      path.push_back(Event::issue(4 * i + 1, 3));
+      if ((i & 1) == 0) path.emplace_back(Kind::kRead);
+      if (i % 32 == 0) path.emplace_back(Kind::kSwitch);
+    }
+    path.emplace_back(Kind::kWait);
+    path.emplace_back(Kind::kEnd);
+    Dispatch d = dispatch_of(std::move(path), 50, std::move(lines));
+    d.shapes = {load_of({0, 3}), store_of({0, 1})};
+    d.uniform_words = 400 * 50;
+    const Prediction p = replay(d, profile, parameters_of(profile));
+    const auto c = counters_of(p).values;
+    EXPECT_EQ(c[85], c[87] + c[88] + c[89] + c[90] + c[91] + c[92]) << profile.name;
+    EXPECT_EQ(c[28], c[44] + c[46] + c[48]) << profile.name;
+    EXPECT_EQ(c[29], c[45] + c[47] + c[49]) << profile.name;
+    EXPECT_EQ(c[66], c[67] + c[68] + c[69] + c[70]) << profile.name;
+    EXPECT_EQ(c[62], c[63] + c[64] + c[65]) << profile.name;
+    EXPECT_EQ(c[34], c[67]) << profile.name;
+    EXPECT_EQ(c[20] + c[21], d.uniform_words) << profile.name;
+    EXPECT_EQ(p.instructions, 200u * 4 * 50) << profile.name;
+    // What a QPU does in its clocks is not more than these.
+    EXPECT_LE(4 * (p.instructions + c[85] + c[82] + c[81]), p.clocks * static_cast<uint64_t>(p.qpus))
+        << profile.name;
+    EXPECT_LE(c[23], c[22]) << profile.name;
+    // And the same again gives the same.
+    EXPECT_EQ(counters_of(replay(d, profile, parameters_of(profile))).values, c) << profile.name;
+  }
+}
+
+TEST(Timing, ReportNamesWhatIsNotModelled) {
+  Dispatch d = dispatch_of({Event::issue(0, 10), Kind::kEnd});
+  d.texture_lookups = 3;
+  const std::string text = report(replay(d, board(), nothing()), [](uint32_t) { return std::string("nop"); });
+  EXPECT_NE(text.find("bound by issue"), std::string::npos) << text;
+  EXPECT_NE(text.find("memory accesses of 3 texture lookups"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace v3d::timing
