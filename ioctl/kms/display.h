@@ -66,8 +66,8 @@ class Display {
 
   /// @name For files
   void open_file();
-  /// Framebuffers of the file are no more, nor are its blobs but where they are in use, nor events that it waits
-  /// for. With the last file of all the display goes off.
+  /// Framebuffers of the file are no more, nor are its blobs but where they are in use, nor events that it
+  /// waits for. With the last file of all the display goes off.
   /// @param was_open  it is the first call for that file
   void close_file(const File& file, bool was_open);
 
