@@ -53,7 +53,7 @@ Shape store_of(std::vector<int32_t> lines) {
 }
 
 /// So many batches of one path.
-Dispatch dispatch_of(std::vector<Event> path, size_t batches = 1, std::vector<uint32_t> lines = {}) {
+Dispatch dispatch_of(std::vector<Event> path, size_t batches = 1, const std::vector<uint32_t>& lines = {}) {
   Dispatch d;
   d.paths.push_back(std::move(path));
   for (size_t i = 0; i < batches; ++i) d.batches.push_back({0, lines});

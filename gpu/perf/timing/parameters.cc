@@ -1,5 +1,7 @@
 #include "gpu/perf/timing/parameters.h"
 
+#include <array>
+
 #include "gpu/chip/profile.h"
 
 namespace v3d::timing {
@@ -34,7 +36,7 @@ Parameters parameters_of(const chip::Profile& profile) {
   const Board board = board_of(profile);
   Parameters p;
 #define V3D_TIMING(name, unit, rpi5, rpi5_16, rpi4, origin, source) \
-  p.name = board == kPi4 ? (rpi4) : board == kPi5Of16 ? (rpi5_16) : (rpi5);
+  p.name = std::array<uint64_t, 3>{rpi5, rpi5_16, rpi4}[board];
 #include "gpu/perf/timing/parameters.def"
   return p;
 }
