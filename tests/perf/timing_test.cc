@@ -255,7 +255,7 @@ TEST(Timing, CountersAreConsistent) {
     }
     path.emplace_back(Kind::kWait);
     path.emplace_back(Kind::kEnd);
-    Dispatch d = dispatch_of(std::move(path), 50, std::move(lines));
+    Dispatch d = dispatch_of(std::move(path), 50, lines);
     d.shapes = {load_of({0, 3}), store_of({0, 1})};
     d.uniform_words = 400 * 50;
     const Prediction p = replay(d, profile, parameters_of(profile));
