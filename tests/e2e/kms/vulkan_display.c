@@ -213,7 +213,8 @@ int main(int argc, char** argv) {
   CHECK(vkCreateSemaphore(device, &info, NULL, &acquired));
   CHECK(vkCreateSemaphore(device, &info, NULL, &drawn));
   for (uint32_t frame = 0; frame < frames; ++frame) show(frame, acquired, drawn);
-  /* Mesa 25.0.7 frees a swapchain whose last flip is still to come. That is over when two of three images can be had. */
+  /* Mesa 25.0.7 frees a swapchain whose last flip is still to come. That is over when two of three images can
+   * be had. */
   const VkSemaphore unused[] = {acquired, drawn};
   for (uint32_t i = 0, image; i < 2; ++i)
     CHECK(vkAcquireNextImageKHR(device, swapchain, UINT64_MAX, unused[i], VK_NULL_HANDLE, &image));
