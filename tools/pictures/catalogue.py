@@ -108,12 +108,13 @@ def glmark2(size, benchmark):
 
 
 def vkcube(frame):
-    """The presented image may be padded to the right."""
+    """The presented image may be padded to the right. Mesa hands images to the server in a thread of its own, which the end of
+    the program stops: so many frames follow that this one's image must have been presented again."""
     def render(driver, path):
         prefix = os.path.splitext(path)[0]
         side = str(VKCUBE_SIZE)
         return take(f"{prefix}-{frame}.ppm", lambda: driver.run(
-            ["vkcube", "--c", str(frame + 1), "--width", side, "--height", side], window="x11",
+            ["vkcube", "--c", str(frame + 8), "--width", side, "--height", side], window="x11",
             LD_PRELOAD=driver.library("libv3demu-frames.so"), V3DEMU_FRAMES_SAVE=f"{frame}:{prefix}",
         )).cropped(VKCUBE_SIZE, VKCUBE_SIZE)
     return render
