@@ -140,7 +140,7 @@ function(v3d_test name)
 endfunction()
 
 # v3d_tests(NAME DEPS...): one GoogleTest program NAME_test from the *_test.cc files of the current folder, whose tests'
-# names begin with NAME.
+# names begin with NAME. Where sanitizers make a process dear to start, the program is one test, NAME.
 function(v3d_tests name)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cc)
   if(NOT sources)
@@ -148,10 +148,12 @@ function(v3d_tests name)
   endif()
   list(TRANSFORM ARGN REPLACE "^v3d_.*" "\\0${level}")
   add_executable(${name}_test${level} ${sources})
-  target_link_libraries(${name}_test${level} PRIVATE v3demu_settings v3demu_arch${level} ${ARGN} GTest::gtest_main GTest::gmock)
-  v3d_precompile(${name}_test${level} tests GTest::gmock <gmock/gmock.h> <gtest/gtest.h>)
+  target_link_libraries(${name}_test${level} PRIVATE v3demu_settings v3demu_arch${level} ${ARGN} v3demu_testing)
+  v3d_precompile(${name}_test${level} tests v3demu_testing <gmock/gmock.h> <gtest/gtest.h>)
   if(level AND NOT V3DEMU_HOST_RUNS${level})
     v3d_test(${name} ${name}_test${level})
+  elseif(V3DEMU_SANITIZE)
+    v3d_test(${name} ${name}_test${level} --gtest_brief=1)
   else()
     gtest_discover_tests(${name}_test${level} TEST_PREFIX ${level_tests}${name}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60)
   endif()
