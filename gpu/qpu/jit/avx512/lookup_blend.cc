@@ -61,101 +61,119 @@ void Lookups::emit_drop_lanes(const Xmm& v, int /*part*/) {
   vmovdqa32(z | kLanesMask | T_z, z);
 }
 
-void Lookups::emit_blend(const Load& load) {
-  Label done, far, loaded;
-  const auto scratch = [&](size_t n) {
+/// Of a pair of coordinates of each lane: in the lowest lane of `even` one that lies in an even column (row)
+/// of utiles, in that of `odd` one in an odd column, where there are such. kDiffers gets the bits by which a
+/// lane's own lie elsewhere.
+void Lookups::find_utile_pair(const Zmm* pair, const Zmm& even, const Zmm& odd, const Zmm& selected) {
+  vmovdqa64(even, pair[0]);
+  vmovdqa64(odd, pair[0]);
+  for (int n = 1; n >= 0; --n) {
+    vptestnmd(kLanesMask, pair[n], constant(4));
+    vpcompressd(even | kLanesMask, pair[n]);
+    vptestmd(kLanesMask, pair[n], constant(4));
+    vpcompressd(odd | kLanesMask, pair[n]);
+  }
+  vpbroadcastd(even, Xmm(even.getIdx()));
+  vpbroadcastd(odd, Xmm(odd.getIdx()));
+  for (int n = 0; n < 2; ++n) {
+    vptestmd(kLanesMask, pair[n], constant(4));
+    vpblendmd(selected | kLanesMask, even, odd);
+    vpternlogd(kDiffers, selected, pair[n], 0xf6);  // a | (b ^ c)
+  }
+}
+
+/// The offsets of four utiles, (even, odd) x (even, odd), to eax, ecx, edx and edi. Goes to `back` where
+/// lanes lie in others.
+void Lookups::find_near_utiles(Label& back) {
+  const Zmm columns(2), rows(5), odd_columns(3), odd_rows(20);
+  vpbroadcastd(kDiffers, Xmm(kAddress.getIdx()));
+  vpxord(kDiffers, kDiffers, kAddress);  // of layers
+  find_utile_pair(kPairX, columns, odd_columns, rows);
+  vpunpckldq(Xmm(2), Xmm(2), Xmm(3));
+  find_utile_pair(kPairY, rows, odd_rows, Zmm(21));
+  vptestmd(kLanesMask, kDiffers, constant(~3u));
+  kortestw(kLanesMask, kLanesMask);
+  jnz(back);
+  vpunpckldq(Xmm(5), Xmm(5), Xmm(20));
+  vpshufd(Xmm(5), Xmm(5), 0x50);
+  vpandd(rows, rows, constant(~3u));
+  vpandd(columns, columns, constant(~3u));
+  find_tile_offsets(2);
+  row(rows);
+  column_flip(kA, columns, 2);
+  vpxord(rows, rows, kA);
+  column(columns, 2);
+  vpaddd(columns, columns, rows);
+  vpaddd(columns, columns, kAddress);
+  vpcmpud(kLanesMask, columns, constant(kHighAddress), 5);
+  kortestw(kLanesMask, kLanesMask);
+  jnz(back);
+  vmovd(eax, Xmm(2));
+  vpextrd(ecx, Xmm(2), 1);
+  vpextrd(edx, Xmm(2), 2);
+  vpextrd(edi, Xmm(2), 3);
+}
+
+/// The texels of a row of the pair, of its two columns, to `first` and `second`. zmm2 and zmm3 hold the even
+/// columns' utiles of the even and of the odd rows, rcx and rdi the places of the odd columns'; kPairX says
+/// where in a row of two utiles a column is.
+void Lookups::permute_row(const Zmm& y, const Zmm& first, const Zmm& second) {
+  vptestmd(kLanesMask, y, constant(4));
+  vpslld(y, y, 2);
+  vpandd(y, y, constant(12));
+  vpord(first, y, kPairX[0]);
+  vpord(second, y, kPairX[1]);
+  vmovdqa64(kWeightX, first);
+  vmovdqa64(kWeightY, second);
+  vpermi2d(first, Zmm(2), zword[kMemory + rcx]);
+  vpermi2d(second, Zmm(2), zword[kMemory + rcx]);
+  vpermi2d(kWeightX, Zmm(3), zword[kMemory + rdi]);
+  vpermi2d(kWeightY, Zmm(3), zword[kMemory + rdi]);
+  vmovdqa32(first | kLanesMask, kWeightX);
+  vmovdqa32(second | kLanesMask, kWeightY);
+}
+
+/// Where all lanes live and their texels lie in two columns and two rows of utiles, an even and an odd one of
+/// each (repeating or not): loads these whole and permutes, which is faster than four gathers, and goes to
+/// `loaded`.
+void Lookups::load_near_utiles(Label& loaded) {
+  Label back, far;
+  const auto kept = [this](size_t n) {
     return zword[kFrame + offsetof(Frame, channels) + n * sizeof(Lanes)];
   };
-  // Utiles around all lanes that lie in two columns and two rows, an even and an odd one of each (repeating
-  // or not): loaded whole and permuted, which is faster than four gathers. Not where levels differ: two of a
-  // minified texture seldom are so near.
-  if (load.bytes() == 4 && !load.to_channels) {
-    const Zmm acc(4);
-    cmp(r8d, kAllLanes);
-    jne(far);
-    vmovdqa64(scratch(2), kWeightX);
-    vmovdqa64(scratch(3), kWeightY);
-    // What lanes have other than the utiles of the even and odd ones found first: of layers, columns, rows.
-    vpbroadcastd(acc, Xmm(kAddress.getIdx()));
-    vpxord(acc, acc, kAddress);
-    const auto axis = [&](const Zmm* p, const Zmm& even, const Zmm& odd, const Zmm& sel) {
-      vmovdqa64(even, p[0]);
-      vmovdqa64(odd, p[0]);
-      for (int n = 1; n >= 0; --n) {
-        vptestnmd(kLanesMask, p[n], constant(4));
-        vpcompressd(even | kLanesMask, p[n]);
-        vptestmd(kLanesMask, p[n], constant(4));
-        vpcompressd(odd | kLanesMask, p[n]);
-      }
-      vpbroadcastd(even, Xmm(even.getIdx()));
-      vpbroadcastd(odd, Xmm(odd.getIdx()));
-      for (int n = 0; n < 2; ++n) {
-        vptestmd(kLanesMask, p[n], constant(4));
-        vpblendmd(sel | kLanesMask, even, odd);
-        vpternlogd(acc, sel, p[n], 0xf6);  // a | (b ^ c)
-      }
-    };
-    axis(kPairX, Zmm(2), Zmm(3), Zmm(5));
-    vpunpckldq(Xmm(2), Xmm(2), Xmm(3));
-    axis(kPairY, Zmm(5), Zmm(20), Zmm(21));
-    vptestmd(kLanesMask, acc, constant(~3u));
-    kortestw(kLanesMask, kLanesMask);
-    Label back;
-    jnz(back);
-    vpunpckldq(Xmm(5), Xmm(5), Xmm(20));
-    vpshufd(Xmm(5), Xmm(5), 0x50);
-    vpandd(Zmm(5), Zmm(5), constant(~3u));
-    vpandd(Zmm(2), Zmm(2), constant(~3u));
-    find_tile_offsets(2);
-    row(Zmm(5));
-    column_flip(kA, Zmm(2), 2);
-    vpxord(Zmm(5), Zmm(5), kA);
-    column(Zmm(2), 2);
-    vpaddd(Zmm(2), Zmm(2), Zmm(5));
-    vpaddd(Zmm(2), Zmm(2), kAddress);
-    vpcmpud(kLanesMask, Zmm(2), constant(kHighAddress), 5);
-    kortestw(kLanesMask, kLanesMask);
-    jnz(back);
-    vmovd(eax, Xmm(2));
-    vpextrd(ecx, Xmm(2), 1);
-    vpextrd(edx, Xmm(2), 2);
-    vpextrd(edi, Xmm(2), 3);
-    vmovdqu32(Zmm(2), zword[kMemory + rax]);
-    vmovdqu32(Zmm(3), zword[kMemory + rdx]);
-    for (const Zmm& x : kPairX) {
-      vpslld(Zmm(4), x, 2);
-      vpandd(x, x, constant(3));
-      vpternlogd(x, Zmm(4), constant(16), 0xf8);
-    }
-    const auto row_of = [&](const Zmm& y, const Zmm& a, const Zmm& b) {
-      vptestmd(kLanesMask, y, constant(4));
-      vpslld(y, y, 2);
-      vpandd(y, y, constant(12));
-      vpord(a, y, kPairX[0]);
-      vpord(b, y, kPairX[1]);
-      vmovdqa64(kWeightX, a);
-      vmovdqa64(kWeightY, b);
-      vpermi2d(a, Zmm(2), zword[kMemory + rcx]);
-      vpermi2d(b, Zmm(2), zword[kMemory + rcx]);
-      vpermi2d(kWeightX, Zmm(3), zword[kMemory + rdi]);
-      vpermi2d(kWeightY, Zmm(3), zword[kMemory + rdi]);
-      vmovdqa32(a | kLanesMask, kWeightX);
-      vmovdqa32(b | kLanesMask, kWeightY);
-    };
-    row_of(kPairY[0], Zmm(4), Zmm(5));
-    row_of(kPairY[1], Zmm(6), kPairY[1]);
-    vmovdqa64(kPairX[0], Zmm(4));
-    vmovdqa64(kPairX[1], Zmm(5));
-    vmovdqa64(kPairY[0], Zmm(6));
-    vmovdqa64(kWeightX, scratch(2));
-    vmovdqa64(kWeightY, scratch(3));
-    mov(ecx, r8d);
-    jmp(loaded);
-    L(back);
-    vmovdqa64(kWeightX, scratch(2));
-    vmovdqa64(kWeightY, scratch(3));
-    L(far);
+  const auto take_weights = [&] {
+    vmovdqa64(kWeightX, kept(2));
+    vmovdqa64(kWeightY, kept(3));
+  };
+  cmp(r8d, kAllLanes);
+  jne(far);
+  vmovdqa64(kept(2), kWeightX);
+  vmovdqa64(kept(3), kWeightY);
+  find_near_utiles(back);
+  vmovdqu32(Zmm(2), zword[kMemory + rax]);
+  vmovdqu32(Zmm(3), zword[kMemory + rdx]);
+  for (const Zmm& x : kPairX) {
+    vpslld(Zmm(4), x, 2);
+    vpandd(x, x, constant(3));
+    vpternlogd(x, Zmm(4), constant(16), 0xf8);
   }
+  permute_row(kPairY[0], Zmm(4), Zmm(5));
+  permute_row(kPairY[1], Zmm(6), kPairY[1]);
+  vmovdqa64(kPairX[0], Zmm(4));
+  vmovdqa64(kPairX[1], Zmm(5));
+  vmovdqa64(kPairY[0], Zmm(6));
+  take_weights();
+  mov(ecx, r8d);
+  jmp(loaded);
+  L(back);
+  take_weights();
+  L(far);
+}
+
+void Lookups::emit_blend(const Load& load) {
+  Label done, loaded;
+  // Not where levels differ: two of a minified texture seldom are so near.
+  if (load.bytes() == 4 && !load.to_channels) load_near_utiles(loaded);
   find_four(load.log2_count);
   mov(edi, 0x80000000);
   add(rdi, kMemory);

@@ -25,6 +25,7 @@ class Lookups final : public LookupEmitter {
   static constexpr int kFirstKept = 16, kNumKept = 6;
   const Zmm kPairX[2] = {Zmm(16), Zmm(17)}, kPairY[2] = {Zmm(18), Zmm(19)}, kWeightX{20}, kWeightY{21};
   const Zmm kX{5}, kY{2}, kAddress{6}, kA{3}, kB{4};
+  const Zmm kDiffers{4};                                     ///< of find_near_utiles()
   const Zmm kIndices[4] = {Zmm(3), Zmm(4), Zmm(2), Zmm(5)};  ///< of gathers
   const Blend kBlend{{kPairX[0], kPairX[1], kPairY[0], kPairY[1]}, {kY, kAddress}, kWeightX, kWeightY, kA};
   const Xbyak::Opmask kLanesMask{7};
@@ -61,6 +62,10 @@ class Lookups final : public LookupEmitter {
   void row(const Zmm& y);
   void column_flip(const Zmm& to, const Zmm& x, int log2_cpp);
   void find_four(int log2_cpp);
+  void find_utile_pair(const Zmm* pair, const Zmm& even, const Zmm& odd, const Zmm& selected);
+  void find_near_utiles(Label& back);
+  void permute_row(const Zmm& y, const Zmm& first, const Zmm& second);
+  void load_near_utiles(Label& loaded);
   void gather_texels(const Zmm& to, const Zmm& index, int bytes);
   void pack_halves(const Zmm& low, const Zmm& high, bool integers);
 
