@@ -8,7 +8,7 @@ set(private lib/v3demu)
 set(share ${CMAKE_INSTALL_DATADIR})
 
 install(TARGETS v3demud v3demu RUNTIME DESTINATION bin)
-install(TARGETS v3demu_box RUNTIME DESTINATION ${libexec})
+install(TARGETS v3demu_box v3demu_x11 RUNTIME DESTINATION ${libexec})
 foreach(program v3demud v3demu)
   get_property(programs GLOBAL PROPERTY v3demu_programs_of_${program})
   if(programs)

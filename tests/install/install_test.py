@@ -47,6 +47,10 @@ class MovedPrefix(unittest.TestCase):
         self.assertIn(VERSION, self.run_program("v3demud", "--version").stdout)
         self.assertIn("run", self.run_program("v3demu", "--help").stdout)
 
+    def test_parts_of_run_are_where_it_looks(self):
+        for name in "v3demu-box", "v3demu-x11":
+            self.assertTrue(os.access(self.path("libexec", "v3demu", name), os.X_OK), name)
+
     def test_library_has_its_version(self):
         library = os.path.join(self.library_folder(), "libv3demu.so")
         self.assertEqual(os.path.basename(os.path.realpath(library)), f"libv3demu.so.{VERSION}")

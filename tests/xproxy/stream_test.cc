@@ -1,0 +1,112 @@
+#include "tools/xproxy/stream.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "tools/xproxy/limits.h"
+
+namespace v3d::xproxy {
+namespace {
+
+struct Pair {
+  Pair() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()), 0);
+    near = Stream(ioctl::UniqueFd(ends[0]));
+    far = Stream(ioctl::UniqueFd(ends[1]));
+  }
+  Stream near, far;
+};
+
+ioctl::UniqueFd file(off_t size) {
+  ioctl::UniqueFd memory(memfd_create("test", MFD_CLOEXEC));
+  EXPECT_EQ(ftruncate(memory.get(), size), 0);
+  return memory;
+}
+
+off_t size_of(const ioctl::UniqueFd& descriptor) {
+  struct stat info {};
+  EXPECT_EQ(fstat(descriptor.get(), &info), 0);
+  return info.st_size;
+}
+
+std::vector<uint8_t> numbers(size_t count) {
+  std::vector<uint8_t> bytes(count);
+  std::iota(bytes.begin(), bytes.end(), uint8_t{0});
+  return bytes;
+}
+
+TEST(Stream, PassesBytesOnInParts) {
+  Pair pair;
+  const std::vector<uint8_t> sent = numbers(3'000'000);
+  std::vector<uint8_t> received;
+  pair.near.write(sent);
+  while (received.size() < sent.size()) {
+    ASSERT_TRUE(pair.near.flush());
+    ASSERT_TRUE(pair.far.fill());
+    const Bytes input = pair.far.input();
+    const size_t taken = std::min<size_t>(input.size(), 4097);
+    received.insert(received.end(), input.begin(), input.begin() + static_cast<ptrdiff_t>(taken));
+    pair.far.consume(taken);
+  }
+  EXPECT_EQ(received, sent);
+  EXPECT_EQ(pair.near.queued(), 0u);
+}
+
+TEST(Stream, DescriptorsComeInOrderNotAfterTheirBytes) {
+  Pair pair;
+  for (int i = 1; i <= 8; ++i) pair.near.write(numbers(1000), i % 2 ? file(i) : ioctl::UniqueFd());
+  ASSERT_TRUE(pair.near.flush());
+  size_t bytes = 0;
+  std::vector<off_t> sizes;
+  while (bytes < 8000) {
+    ASSERT_TRUE(pair.far.fill());
+    bytes += pair.far.input().size();
+    pair.far.consume(pair.far.input().size());
+    while (pair.far.has_descriptors()) {
+      sizes.push_back(size_of(pair.far.take_descriptor()));
+      // The kernel ends a read before the next descriptors: these are not of later bytes.
+      EXPECT_LE((static_cast<size_t>(sizes.back()) - 1) * 1000, bytes);
+    }
+    for (const off_t expected : {1, 3, 5, 7}) {
+      if (bytes <= static_cast<size_t>(expected - 1) * 1000) continue;
+      EXPECT_NE(std::find(sizes.begin(), sizes.end(), expected), sizes.end()) << expected;
+    }
+  }
+  EXPECT_EQ(sizes, (std::vector<off_t>{1, 3, 5, 7}));
+  EXPECT_FALSE(pair.far.take_descriptor());
+}
+
+TEST(Stream, KeepsNoMoreDescriptorsThanItsLimit) {
+  Pair pair;
+  bool open = true;
+  for (size_t i = 0; i <= kMostDescriptors && open; ++i) {
+    pair.near.write(numbers(1), file(1));
+    ASSERT_TRUE(pair.near.flush());
+    open = pair.far.fill();
+    EXPECT_EQ(open, i < kMostDescriptors);
+  }
+  EXPECT_FALSE(open);
+}
+
+TEST(Stream, TellsThatTheOtherEndHasGone) {
+  Pair pair;
+  pair.near.write(numbers(5));
+  ASSERT_TRUE(pair.near.flush());
+  pair.near = Stream();
+  EXPECT_TRUE(pair.far.fill());
+  EXPECT_EQ(pair.far.input().size(), 5u);
+  EXPECT_FALSE(pair.far.fill());
+  pair.far.write(numbers(5));
+  EXPECT_FALSE(pair.far.flush());
+}
+
+}  // namespace
+}  // namespace v3d::xproxy

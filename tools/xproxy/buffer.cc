@@ -1,0 +1,67 @@
+#include "tools/xproxy/buffer.h"
+
+#include <linux/dma-buf.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+namespace v3d::xproxy {
+namespace {
+
+/// Linux' linux/dma-buf.h has it since 6.0, Debian 12's copy too; older ones do not.
+struct ExportSyncFile {
+  uint32_t flags;
+  int32_t fd;
+};
+constexpr unsigned long kExportSyncFile = _IOWR(DMA_BUF_BASE, 2, ExportSyncFile);
+
+}  // namespace
+
+std::shared_ptr<Buffer> Buffer::import(ioctl::UniqueFd dma_buf, const Layout& layout) {
+  // Only the daemon's answer to this; and its dma-bufs do not shrink.
+  ExportSyncFile question{DMA_BUF_SYNC_READ, -1};
+  if (::ioctl(dma_buf.get(), kExportSyncFile, &question) != 0) return nullptr;
+  ioctl::UniqueFd(question.fd).reset();
+  const off_t end = lseek(dma_buf.get(), 0, SEEK_END);
+  const uint64_t row = (uint64_t{layout.width} * layout.bits_per_pixel + 7) / 8;
+  if (end < 0 || layout.width == 0 || layout.height == 0 || layout.stride < row) return nullptr;
+  const uint64_t needed = layout.offset + uint64_t{layout.stride} * layout.height;
+  if (needed > static_cast<uint64_t>(end)) return nullptr;
+  return std::shared_ptr<Buffer>(new Buffer(std::move(dma_buf), layout, static_cast<size_t>(end)));
+}
+
+Buffer::~Buffer() {
+  if (mapping_) munmap(mapping_, size_);
+}
+
+std::span<uint8_t> Buffer::pixels() {
+  if (!mapping_) {
+    void* const place = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, dma_buf_.get(), 0);
+    if (place == MAP_FAILED) return {};
+    mapping_ = place;
+  }
+  return {static_cast<uint8_t*>(mapping_) + layout_.offset, size_t{layout_.stride} * layout_.height};
+}
+
+void Buffer::write(int x, int y, size_t width, size_t height, Bytes rows) {
+  const auto all = pixels();
+  const size_t pixel = layout_.bits_per_pixel / 8, row = width * pixel;
+  if (all.empty() || rows.size() < padded(row) * height) return;
+  for (size_t i = 0; i < height; ++i) {
+    const size_t line = (static_cast<size_t>(y) + i) * layout_.stride + static_cast<size_t>(x) * pixel;
+    memcpy(all.data() + line, rows.data() + i * padded(row), row);
+  }
+}
+
+ioctl::UniqueFd Buffer::writes_end() const {
+  ExportSyncFile question{DMA_BUF_SYNC_READ, -1};
+  if (::ioctl(dma_buf_.get(), kExportSyncFile, &question) != 0) return {};
+  ioctl::UniqueFd fence(question.fd);
+  pollfd ready{fence.get(), POLLIN, 0};
+  return poll(&ready, 1, 0) == 0 ? std::move(fence) : ioctl::UniqueFd();
+}
+
+}  // namespace v3d::xproxy

@@ -1,0 +1,27 @@
+/// The requests that the proxy does not just pass on. Their fields: dri3proto 1.2, presentproto 1.2, the
+/// encodings of the X Window System Protocol and of its extension SYNC.
+#pragma once
+
+#include "tools/xproxy/client.h"
+
+namespace v3d::xproxy {
+
+/// Gets all of a request, and calls one of Client's four ways to go on.
+using Handler = void (*)(Client& client, const Request& request);
+
+/// Null: the request is passed on.
+Handler find_handler(Client& client, uint8_t major, uint8_t minor);
+
+Handler find_core_handler(uint8_t major);
+Handler find_sync_handler(uint8_t minor);
+void handle_dri3(Client& client, const Request& request);
+void handle_present(Client& client, const Request& request);
+
+/// Tells clients of Present that a window changes before the client learns it that hears of it from the
+/// server.
+void look_at_event(Client& client, const Reader& event);
+
+/// What a window or pixmap is, or an error.
+Message ask_geometry(Order order, uint32_t drawable);
+
+}  // namespace v3d::xproxy
