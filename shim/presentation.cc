@@ -97,10 +97,13 @@ bool compositor_has_dmabuf(int socket) {
   }
 }
 
+enum class Dri3 { kUnknown, kAbsent, kPresent };
+
 /// Asks the X server of $DISPLAY. Through the client library, which knows about authority files.
-bool server_has_dri3(bool load) {
+/// kUnknown: it does not answer, or nobody may ask.
+Dri3 ask_for_dri3(bool load) {
   void* xcb = dlopen("libxcb.so.1", RTLD_LAZY | RTLD_LOCAL | (load ? 0 : RTLD_NOLOAD));
-  if (!xcb) return false;
+  if (!xcb) return Dri3::kUnknown;
   struct ExtensionCookie {
     unsigned sequence;
   };
@@ -117,21 +120,21 @@ bool server_has_dri3(bool load) {
       reinterpret_cast<ExtensionCookie (*)(void*, uint16_t, const char*)>(dlsym(xcb, "xcb_query_extension"));
   auto answer = reinterpret_cast<ExtensionReply* (*)(void*, ExtensionCookie, void**)>(
       dlsym(xcb, "xcb_query_extension_reply"));
-  bool present = false;
+  Dri3 found = Dri3::kUnknown;
   if (connect && has_error && disconnect && ask && answer) {
     void* connection = connect(nullptr, nullptr);
     if (!has_error(connection)) {
       ExtensionReply* reply = answer(connection, ask(connection, 4, "DRI3"), nullptr);
-      present = reply && reply->present;
+      if (reply) found = reply->present ? Dri3::kPresent : Dri3::kAbsent;
       free(reply);
     }
     disconnect(connection);
   }
   dlclose(xcb);
-  return present;
+  return found;
 }
 
-bool x_server_takes_buffers(const char* display, bool load) {
+bool x_server_has_shim(const char* display) {
   // Local displays only: ":1", ":1.0", "unix:1".
   const char* colon = strrchr(display, ':');
   if (!colon || !(colon == display || strncmp(display, "unix:", 5) == 0)) return false;
@@ -142,9 +145,13 @@ bool x_server_takes_buffers(const char* display, bool load) {
     if (socket < 0) continue;
     bool shim = server_has_shim(socket);
     raw::close(socket);
-    return shim && server_has_dri3(load);
+    return shim;
   }
   return false;
+}
+
+bool x_server_takes_buffers(const char* display, bool load) {
+  return x_server_has_shim(display) && ask_for_dri3(load) == Dri3::kPresent;
 }
 
 bool compositor_takes_buffers(const char* display) {
@@ -169,6 +176,13 @@ bool needs_software_presentation(bool load) {
   const char* x = environment_variable("DISPLAY");
   if (wayland && *wayland && !compositor_takes_buffers(wayland)) return true;
   return x && *x && !x_server_takes_buffers(x, load);
+}
+
+bool x_display_lacks_dri3() {
+  const char* display = environment_variable("DISPLAY");
+  if (!display || !*display) return false;
+  const Dri3 found = ask_for_dri3(true);
+  return found != Dri3::kUnknown && !(found == Dri3::kPresent && x_server_has_shim(display));
 }
 
 }  // namespace v3d::shim

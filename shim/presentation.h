@@ -10,4 +10,8 @@ namespace v3d::shim {
 /// `load` may load libxcb to ask for DRI3; else that is asked only if the process has libxcb already.
 bool needs_software_presentation(bool load);
 
+/// $DISPLAY is of a server that answers, but cannot take the buffers of OpenGL programs: it does not run
+/// under the shim, or has no DRI3. Loads libxcb.
+bool x_display_lacks_dri3();
+
 }  // namespace v3d::shim

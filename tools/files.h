@@ -18,6 +18,9 @@ std::string find_shim(const std::string& architecture = kHostArchitecture);
 /// v3demu-box, in libexec/v3demu of the same installation. Empty if there is none.
 std::string find_box();
 
+/// v3demu-x11, likewise.
+std::string find_x11_proxy();
+
 /// v3demud: $V3DEMU_DAEMON, else in bin/ of the same installation. Empty if there is none.
 std::string find_daemon();
 

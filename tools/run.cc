@@ -23,6 +23,7 @@
 #include "tools/list_path.h"
 #include "tools/program.h"
 #include "tools/screen/run_on_screen.h"
+#include "tools/x_display.h"
 
 namespace v3d::tools {
 namespace {
@@ -87,9 +88,11 @@ absl::StatusOr<Start> make_start(const RunOptions& options) {
 }
 
 void choose_presentation() {
-  if (variable("V3DEMU_WSI") != "native" && variable("MESA_VK_WSI_DEBUG").empty() &&
-      shim::needs_software_presentation(true)) {
-    set_default("MESA_VK_WSI_DEBUG", "sw");
+  if (variable("V3DEMU_WSI") != "native") {
+    // By the server itself: Vulkan's pixels need no detour.
+    if (variable("MESA_VK_WSI_DEBUG").empty() && shim::needs_software_presentation(true))
+      set_default("MESA_VK_WSI_DEBUG", "sw");
+    add_dri3();
   }
   // Vulkan needs nothing without a display (VK_EXT_headless_surface); EGL would look for an X server.
   if (variable("DISPLAY").empty() && variable("WAYLAND_DISPLAY").empty()) {

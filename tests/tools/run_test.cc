@@ -63,6 +63,8 @@ TEST_F(RunTest, ChoosesPresentation) {
   EXPECT_EQ(environment(system, "DISPLAY=:4711")["MESA_VK_WSI_DEBUG"], "sw");
   EXPECT_EQ(environment(system, "WAYLAND_DISPLAY=/nowhere")["MESA_VK_WSI_DEBUG"], "sw");
   EXPECT_EQ(environment(system, "DISPLAY=:4711 V3DEMU_WSI=native").count("MESA_VK_WSI_DEBUG"), 0u);
+  EXPECT_EQ(environment(system, "DISPLAY=:4711")["DISPLAY"],
+            ":4711");  // nothing can be put in front of no server
 }
 
 TEST_F(RunTest, GivesADeviceItsOwnSocket) {
