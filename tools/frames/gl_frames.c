@@ -2,8 +2,9 @@
  * the picture of frame N does not depend on the speed of the machine. A frame ends with eglSwapBuffers, or
  * with glFinish in programs that render off-screen (glmark2 --off-screen).
  *
- *   V3DEMU_GL_FRAMES_SAVE=N:FILE   saves frame N (the first is 1) as a PPM and exits the program with status
- * 0 V3DEMU_GL_FRAMES_STEP=SECONDS  what the program's clock advances per frame (default 1/30)
+ *   V3DEMU_GL_FRAMES_SAVE=N:FILE   saves frame N (the first is 1) as a PPM; the program exits with status 0
+ *   V3DEMU_GL_FRAMES_HOLD=N        says "held" and stops the program once frame N is on its way to a window
+ *   V3DEMU_GL_FRAMES_STEP=SECONDS  what the program's clock advances per frame (default 1/30)
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,7 +59,12 @@ static void end_of_frame(void) {
 
 static unsigned counted_swap_buffers(void* display, void* surface) {
   end_of_frame();
-  return swap_buffers(display, surface);
+  const unsigned swapped = swap_buffers(display, surface);
+  const char* last = getenv("V3DEMU_GL_FRAMES_HOLD");
+  if (!last || strtoul(last, NULL, 10) != frame) return swapped;
+  puts("held");
+  fflush(stdout);
+  for (;;) pause();
 }
 
 static void counted_finish(void) {
