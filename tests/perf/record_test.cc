@@ -1,11 +1,15 @@
 /// What the recorder keeps of lookups and batches.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "gpu/perf/record/recorder.h"
 #include "gpu/perf/record/shape.h"
+#include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/run/thread.h"
+#include "tests/qpu/machine.h"
 
 namespace v3d::timing {
 namespace {
@@ -80,6 +84,40 @@ TEST(Recorder, KeepsNoMoreThanItsBytes) {
   EXPECT_NE(recorder.failure().find("its events take more than"), std::string::npos) << recorder.failure();
   recorder.start("compute", another);
   EXPECT_EQ(another.observer, nullptr) << "nothing is watched for a record that is given up";
+}
+
+/// The kinds of what a batch of the text did, without instructions.
+std::vector<Event::Kind> kinds_of(int version, const std::string& text) {
+  const qpu::Assembly assembly = qpu::assemble(version, text + "\nthrsw\nnop\nnop\n");
+  EXPECT_TRUE(assembly.errors.empty()) << text;
+  qpu::Machine machine(version);
+  std::memcpy(machine.memory().host(qpu::Machine::kCode), assembly.words.data(), assembly.words.size() * 8);
+  tmu::Unit unit(machine.memory(), version);
+  machine.t().tmu = &unit;
+  Recorder recorder({.version = version, .code = qpu::Machine::kCode});
+  recorder.start("compute", machine.t());
+  EXPECT_EQ(machine.resume(), qpu::Stop::kEnd);
+  EXPECT_EQ(recorder.failure(), "");
+  const Dispatch dispatch = recorder.take();
+  std::vector<Event::Kind> kinds;
+  for (const Event event : dispatch.paths.at(dispatch.batches.at(0).path))
+    if (event.kind() != Event::Kind::kIssue) kinds.push_back(event.kind());
+  return kinds;
+}
+
+TEST(Recorder, SeesASpreadValueUsedAtOnce) {
+  using enum Event::Kind;
+  EXPECT_EQ(kinds_of(71, "mov rep, rf3\nadd rf1, rf0, rf2"), (std::vector{kRep, kEnd}));
+  EXPECT_EQ(kinds_of(71, "mov rep, rf3\nnop\nadd rf1, rf0, rf2"), (std::vector{kEnd}));
+  EXPECT_EQ(kinds_of(71, "mov rep, rf3\nadd rf1, rf2, rf2"), (std::vector{kEnd}));
+  EXPECT_EQ(kinds_of(42, "nop ; mov r5rep, r0\nadd r1, r5, r0"), (std::vector{kRep, kEnd}));
+}
+
+/// An instruction that asks the TMU and takes from it waits behind what it asked.
+TEST(Recorder, ALookupDoesNotWaitForTheLoadBesideIt) {
+  using enum Event::Kind;
+  const auto kinds = kinds_of(71, "mov tmua, rf1\nmov tmua, rf1 ; nop ; ldtmu.rf2\nnop ; nop ; ldtmu.rf2");
+  EXPECT_EQ(kinds, (std::vector{kLookup, kLookup, kRead, kRead, kEnd}));
 }
 
 }  // namespace

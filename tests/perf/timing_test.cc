@@ -21,7 +21,7 @@ Parameters nothing() {
   p.tmu_quad_words = 1;
   p.l1_bytes = p.l2_bytes = p.code_bytes = p.uniform_bytes = 1 << 16;
   p.l1_ways = p.l2_ways = p.slice_ways = 4;
-  p.pages = 64;
+  p.mmu_lines = 64;
   p.axi_bytes = 1 << 20;
   return p;
 }
@@ -90,6 +90,30 @@ TEST(Timing, AnSfuResultStallsTheNextInstruction) {
   EXPECT_EQ(got.program[1].stalls[static_cast<size_t>(Stall::kSfu)], 4u);
 }
 
+TEST(Timing, ASpreadValueStallsTheNextInstruction) {
+  Parameters p = nothing();
+  p.rep_stall = 8;
+  const Prediction got =
+      replay(dispatch_of({Event::issue(0, 2), Kind::kRep, Event::issue(2, 1), Kind::kEnd}), board(), p);
+  EXPECT_EQ(got.clocks, 20u);
+  EXPECT_EQ(got.program[1].stalls[static_cast<size_t>(Stall::kRep)], 8u);
+  EXPECT_EQ(counters_of(got).values[92], 2u) << "other stalls";
+}
+
+/// 16 pages of 4 KiB share a line of the page table.
+TEST(Timing, AWalkServesItsNeighbours) {
+  Parameters p = nothing();
+  p.page_walk = 100;
+  const auto walks = [&](std::vector<uint32_t> lines) {
+    Dispatch d = dispatch_of({{Kind::kLookup, 0}, {Kind::kLookup, 0}, Kind::kEnd}, 1, lines);
+    d.shapes = {load_of({0})};
+    return replay(d, board(), p).memory.page_misses;
+  };
+  constexpr uint32_t kPage = 4096 / kLineBytes;
+  EXPECT_EQ(walks({0, 15 * kPage}), 1u);
+  EXPECT_EQ(walks({0, 16 * kPage}), 2u);
+}
+
 TEST(Timing, ALoadTakesItsWayThroughTheMemory) {
   Parameters p = nothing();
   p.tmu_request = 8;
@@ -98,11 +122,11 @@ TEST(Timing, ALoadTakesItsWayThroughTheMemory) {
   p.dram_latency = 150;
   p.page_walk = 120;
   Dispatch d = dispatch_of(
-      {Event::issue(0, 1), {Kind::kLookup, 0}, Event::issue(1, 1), Kind::kRead, Kind::kEnd}, 1, {100});
+      {Event::issue(0, 1), {Kind::kLookup, 0}, Event::issue(1, 1), Kind::kRead, Kind::kEnd}, 1, {2000});
   d.shapes = {load_of({0})};
   const Prediction got = replay(d, board(), p);
-  // Code is there at 120 + 150 + 40, from the next slot of an instruction at 312. The lookup, of another
-  // page, is issued at 316 and starts at 324; 4 clocks of work, 310 until the line is there, 20 back: 658.
+  // Code is there at 120 + 150 + 40, from the next slot of an instruction at 312. The lookup, far from that,
+  // is issued at 316 and starts at 324; 4 clocks of work, 310 until the line is there, 20 back: 658.
   // The instruction that reads began at 316 and is held back by a multiple of 4.
   EXPECT_EQ(got.stalls[static_cast<size_t>(Stall::kCode)], 312u);
   EXPECT_EQ(got.stalls[static_cast<size_t>(Stall::kTmu)], 344u);

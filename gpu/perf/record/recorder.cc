@@ -40,15 +40,18 @@ class Recorder::BatchRecorder final : public qpu::Observer {
     unifa_ = t.unifa;
     taken_ = t.pending.fifo_head;
     const Fact& fact = r_.fact(number, *instruction);
-    const bool early = sfu_result_ != qpu::kNoRegister && fact.reads.has(sfu_result_);
+    const bool sfu = sfu_result_ != qpu::kNoRegister && fact.reads.has(sfu_result_);
+    const bool rep = rep_result_ != qpu::kNoRegister && fact.reads.has(rep_result_);
     sfu_result_ = fact.sfu_result;
-    if (early) add(Kind::kSfu);
+    rep_result_ = fact.rep_result;
+    if (sfu) add(Kind::kSfu);
+    if (rep) add(Kind::kRep);
     if (fact.waits) add(Kind::kWait);
   }
 
   void general_lookup(const qpu::Thread& t, const tmu::GeneralLookup& lookup, int words) override {
     if (r_.failed()) return;
-    add_streams(t);
+    add_uniforms(t);
     Shape shape = shape_of(lookup, words, &lines_of_lookup_);
     if (shape.num_lines > 1 && r_.dispatch_.shapes.size() >= kMaxShapes && !r_.shapes_.contains(shape)) {
       shape.lines.clear();
@@ -63,7 +66,7 @@ class Recorder::BatchRecorder final : public qpu::Observer {
 
   void texture_lookup(const qpu::Thread& t, const tmu::TextureLookup& lookup, int words) override {
     if (r_.failed()) return;
-    add_streams(t);
+    add_uniforms(t);
     ++r_.dispatch_.texture_lookups;
     Shape shape;
     shape.access = Shape::Access::kNothing;
@@ -76,7 +79,10 @@ class Recorder::BatchRecorder final : public qpu::Observer {
 
   void after(const qpu::Thread& t, const char* error) override {
     if (error) return r_.fail("a batch hangs");
-    if (!r_.failed()) add_streams(t);
+    if (r_.failed()) return;
+    add_uniforms(t);
+    // Behind a lookup of the same instruction: that does not wait for what the instruction takes.
+    for (; taken_ != t.pending.fifo_head; ++taken_) add(Kind::kRead);
   }
 
   void finished(const qpu::Thread& t, Next next) override {
@@ -106,9 +112,8 @@ class Recorder::BatchRecorder final : public qpu::Observer {
     r_.spend(sizeof(Event));
   }
 
-  /// What the instruction took from the TMU and from the uniform streams since the last look.
-  void add_streams(const qpu::Thread& t) {
-    for (; taken_ != t.pending.fifo_head; ++taken_) add(Kind::kRead);
+  /// What the instruction took from the uniform streams since the last look.
+  void add_uniforms(const qpu::Thread& t) {
     add_uniforms(&uniforms_, t.uniforms, &uniform_line_);
     add_uniforms(&unifa_, t.unifa, &unifa_line_);
   }
@@ -134,7 +139,7 @@ class Recorder::BatchRecorder final : public qpu::Observer {
   GpuAddr uniforms_ = 0, unifa_ = 0;
   uint32_t uniform_line_ = ~0u, unifa_line_ = ~0u;
   uint32_t taken_ = 0;
-  qpu::Register sfu_result_ = qpu::kNoRegister;
+  qpu::Register sfu_result_ = qpu::kNoRegister, rep_result_ = qpu::kNoRegister;
   bool over_ = false;
 };
 
@@ -169,6 +174,12 @@ void Recorder::spend(uint64_t bytes) {
     fail(absl::StrFormat("its events take more than %d MiB", setting_.max_bytes >> 20));
 }
 
+qpu::Register Recorder::rep_result_of(const qpu::AluHalf& half) const {
+  if (!half.magic || !qpu::info(half.op).has_destination) return qpu::kNoRegister;
+  const qpu::WaddrInfo& to = qpu::waddr_info(setting_.version, half.waddr);
+  return to.effect == qpu::Effect::kLane0 ? to.reg : qpu::kNoRegister;
+}
+
 const Recorder::Fact& Recorder::fact(uint32_t number, const qpu::Instruction& i) {
   if (number >= facts_.size()) facts_.resize(number + 1);
   Fact& fact = facts_[number];
@@ -177,6 +188,8 @@ const Recorder::Fact& Recorder::fact(uint32_t number, const qpu::Instruction& i)
   fact.reads = qpu::flow::access_of(setting_.version, i).reads.registers;
   if (i.is_branch) return fact;
   if ((qpu::info(i.add.op).traits & qpu::kSfu) && !i.add.magic) fact.sfu_result = i.add.waddr;
+  fact.rep_result = rep_result_of(i.add);
+  if (fact.rep_result == qpu::kNoRegister) fact.rep_result = rep_result_of(i.mul);
   fact.waits = i.add.op == qpu::Op::kTmuwt;
   return fact;
 }

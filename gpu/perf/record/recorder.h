@@ -47,12 +47,14 @@ class Recorder final : public qpu::ThreadWatch {
     bool known = false;
     qpu::RegisterSet reads;
     qpu::Register sfu_result = qpu::kNoRegister;
+    qpu::Register rep_result = qpu::kNoRegister;
     bool waits = false;  ///< tmuwt
   };
 
   bool failed() const { return !failure_.empty(); }
   void fail(std::string why);
   void spend(uint64_t bytes);
+  qpu::Register rep_result_of(const qpu::AluHalf& half) const;
   const Fact& fact(uint32_t number, const qpu::Instruction& instruction);
   uint32_t shape_number(const Shape& shape);
   size_t path_number(std::vector<Event> path);

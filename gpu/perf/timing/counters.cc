@@ -44,10 +44,11 @@ perf::Counts counters_of(const Prediction& p) {
   set(78, m.write_wait);
   set(81, p.waiting / kQpuCycle);
   set(82, stalled(Stall::kCode));
-  set(85, stalled(Stall::kTmu) + stalled(Stall::kUniforms) + stalled(Stall::kSfu));
+  set(85, stalled(Stall::kTmu) + stalled(Stall::kUniforms) + stalled(Stall::kSfu) + stalled(Stall::kRep));
   set(87, stalled(Stall::kTmu));
   set(90, stalled(Stall::kUniforms));
   set(91, stalled(Stall::kSfu));
+  set(92, stalled(Stall::kRep));
   return c;
 }
 

@@ -19,6 +19,7 @@ class Event {
     kRead,      ///< took a word of the TMU
     kWait,      ///< waits for the thread's stores
     kSfu,       ///< used the result of the SFU operation before it
+    kRep,       ///< used what the instruction before it spread from lane 0
     kUniforms,  ///< went to another line of the uniform streams, the next of Batch::lines
     kSwitch,
     kBarrier,  ///< a thread switch behind which it waits for its supergroup

@@ -8,7 +8,8 @@
 namespace v3d::timing {
 namespace {
 
-constexpr uint32_t kPageBytes = 4096;
+/// Of the pages whose entries of the page table, of 4 bytes each, share a line.
+constexpr uint32_t kWalkBytes = kLineBytes / 4 * 4096;
 
 }  // namespace
 
@@ -20,7 +21,7 @@ MemorySystem::MemorySystem(const Parameters& parameters, int slices, int clock_m
       uniforms_(static_cast<size_t>(slices), Cache(p_.uniform_bytes / kLineBytes, p_.slice_ways)),
       l1_misses_(static_cast<size_t>(slices), InFlight(p_.tmu_misses)),
       l2_(p_.l2_bytes / (kLineBytes * kSectors), p_.l2_ways),
-      pages_(p_.pages, p_.pages),
+      walks_(p_.mmu_lines, p_.mmu_lines),
       l2_misses_(p_.l2_misses) {}
 
 uint64_t MemorySystem::load(int slice, uint32_t line, uint64_t* clock) {
@@ -144,11 +145,11 @@ uint64_t MemorySystem::write_back(Cache::Line& line, uint64_t clock) {
 }
 
 uint64_t MemorySystem::translate(uint32_t line, uint64_t clock) {
-  const uint32_t page = line / (kPageBytes / kLineBytes);
-  if (const Cache::Line* found = pages_.find(page)) return std::max(clock, found->ready[0]);
+  const uint32_t walk = line / (kWalkBytes / kLineBytes);
+  if (const Cache::Line* found = walks_.find(walk)) return std::max(clock, found->ready[0]);
   ++counts_.page_misses;
-  Cache::Line& place = pages_.replace(page);
-  place.address = page;
+  Cache::Line& place = walks_.replace(walk);
+  place.address = walk;
   place.used = true;
   return place.ready[0] = clock + clocks_of_ns(p_.page_walk);
 }

@@ -63,7 +63,7 @@ class MemorySystem {
   const uint64_t mhz_;
   std::vector<Cache> l1_, code_, uniforms_;  // by slice
   std::vector<InFlight> l1_misses_;
-  Cache l2_, pages_;
+  Cache l2_, walks_;
   InFlight l2_misses_;
   uint64_t l2_free_ = 0, read_port_ = 0, write_port_ = 0;
   uint64_t dram_free_ = 0, dram_busy_ = 0;

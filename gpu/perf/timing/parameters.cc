@@ -19,7 +19,7 @@ Board board_of(const chip::Profile& profile) {
 }  // namespace
 
 const char* origin_name(Origin origin) {
-  constexpr const char* kNames[] = {"measured", "published", "inferred"};
+  constexpr const char* kNames[] = {"measured", "published", "fitted", "inferred"};
   return kNames[static_cast<int>(origin)];
 }
 

@@ -13,6 +13,7 @@ namespace v3d::timing {
 enum class Origin : uint8_t {
   kMeasured,   ///< on a board
   kPublished,  ///< by its makers, or in drivers
+  kFitted,     ///< to measured times of programs (tools/calibrate)
   kInferred,   ///< from other facts, or assumed
 };
 const char* origin_name(Origin origin);

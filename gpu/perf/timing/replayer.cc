@@ -264,6 +264,9 @@ class Replayer {
       case Kind::kSfu:
         stall(qpu, Stall::kSfu, p_.sfu_stall);
         break;
+      case Kind::kRep:
+        stall(qpu, Stall::kRep, p_.rep_stall);
+        break;
       case Kind::kUniforms:
         stall_until(qpu, Stall::kUniforms,
                     memory_.uniforms(qpu.slice, t.batch->lines[t.line++], qpu.now - p_.instruction));
@@ -384,7 +387,7 @@ double share(uint64_t part, uint64_t whole) {
 }  // namespace
 
 const char* stall_name(Stall stall) {
-  constexpr const char* kNames[] = {"TMU", "SFU", "uniforms", "code"};
+  constexpr const char* kNames[] = {"TMU", "SFU", "rep", "uniforms", "code"};
   return kNames[static_cast<int>(stall)];
 }
 

@@ -17,8 +17,8 @@
 namespace v3d::timing {
 
 /// Why a thread that is current does not issue.
-enum class Stall : uint8_t { kTmu, kSfu, kUniforms, kCode };
-inline constexpr int kNumStalls = 4;
+enum class Stall : uint8_t { kTmu, kSfu, kRep, kUniforms, kCode };
+inline constexpr int kNumStalls = 5;
 const char* stall_name(Stall stall);
 
 /// What limits a dispatch.
