@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""tools/calibrate with a v3demu that says what a test wants. usage: calibrate_test.py SOURCE_FOLDER"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = sys.argv.pop(1)
+REPLAYED = """job 1: compute client 1  done      predicted {gpu:.3f} ms, {all:.3f} ms with its submit
+  bound by DRAM: QPUs issue 7.6 %, TMUs 22.6 %, L2T 22.6 %, DRAM 96.5 % of {clocks} clocks at 500 MHz
+  QPUs: 0.25 threads each; stalled  TMU 15.3 %  all threads wait 0.0 %
+"""
+# Notes what it is called with; what replay says stands in a file beside it.
+V3DEMU = """#!/bin/sh
+echo "$*" >> "$(dirname "$0")/calls"
+[ "$1" = capture ] && exit "$(cat "$(dirname "$0")/status")"
+cat "$(dirname "$0")/replayed"
+"""
+
+
+def row(**changes):
+    return {"id": "A-1", "board": "rpi4", "clock_mhz": 500, "seconds": 0.01605, "said": "8 MB/s", "what": "a sum", "source": "somewhere",
+            "file": "sum.py", "work": "much", "program": "summation", "arguments": {"words": 8192, "batches": 8},
+            "reduced": {"words": 1024, "batches": 4}} | changes
+
+
+class Calibrate(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="v3demu-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        os.mkdir(os.path.join(self.folder, "bin"))
+        self.write("bin/v3demu", V3DEMU)
+        os.chmod(os.path.join(self.folder, "bin/v3demu"), 0o755)
+        self.write("bin/status", "0")
+        self.write("bin/replayed", REPLAYED.format(gpu=1.0, all=1.05, clocks=500000))
+        self.rows([row()])
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def rows(self, rows, absent=()):
+        self.write("rows.json", json.dumps({"measurements": rows, "not_reproduced": list(absent)}))
+
+    def calibrate(self, *options, status=0):
+        done = subprocess.run([os.path.join(ROOT, "tools", "calibrate"), "--build", self.folder, "--measurements",
+                               os.path.join(self.folder, "rows.json"), *options], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def calls(self):
+        with open(os.path.join(self.folder, "bin", "calls"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_a_part_is_scaled_and_the_submit_is_not(self):
+        result, = json.loads(self.calibrate("--json"))
+        self.assertEqual(result["scale"], 16)
+        self.assertAlmostEqual(result["predicted"], 0.016 + 0.00005)
+        self.assertAlmostEqual(result["error"], 0)
+        self.assertEqual((result["clocks"], result["clock_mhz"], result["bound"]), (500000, 500, "DRAM"))
+        self.assertIn('"words": 1024', self.calls())
+
+    def test_the_full_size_is_not_scaled(self):
+        result, = json.loads(self.calibrate("--json", "--full", status=1))
+        self.assertAlmostEqual(result["predicted"], 0.00105)
+        self.assertIn('"words": 8192', self.calls())
+
+    def test_rows_beyond_the_limit_fail(self):
+        self.rows([row(), row(id="A-2", seconds=0.02)])
+        self.assertRegex(self.calibrate(status=1), r"A-2 .* -19\.\d%  DRAM +<- beyond the limit")
+        self.assertNotIn("beyond", self.calibrate("--within", "20"))
+        self.calibrate("--only", "A-1")
+
+    def test_another_board_runs_the_rows_of_its_chip(self):
+        self.rows([row(), row(id="B-1", board="rpi5")])
+        result, = json.loads(self.calibrate("--json", "--device", "rpi5-16"))
+        self.assertEqual((result["id"], result["board"]), ("B-1", "rpi5-16"))
+        self.assertIn("--device rpi5-16", self.calls())
+
+    def test_what_does_not_run_is_no_result(self):
+        self.assertIn("no such row", self.calibrate("--only", "C-*", status=2))
+        self.write("bin/replayed", "job 1: compute client 1  done       no prediction: a batch hangs\n")
+        self.assertIn("A-1: no prediction", self.calibrate(status=2))
+        self.write("bin/status", "3")
+        self.assertIn("ended with 3", self.calibrate(status=2))
+        self.assertIn("No such file", self.calibrate("--build", "/nowhere", status=2))
+
+    def test_the_list_names_what_is_not_reproduced(self):
+        self.rows([row()], [{"id": "A-9", "said": "1 s", "source": "somewhere", "file": "a.py", "what": "a copy", "why": "the CPU does it"}])
+        self.assertRegex(self.calibrate("--list"), r"A-1 .*sum\.py.*\nA-9 +not reproduced, the CPU does it")
+
+    def test_rows_of_the_table_are_whole(self):
+        with open(os.path.join(ROOT, "tools", "calibrating", "measurements.json"), encoding="utf-8") as file:
+            table = json.load(file)
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        from calibrating import programs  # pylint: disable=import-outside-toplevel
+        for each in table["measurements"]:
+            self.assertEqual(set(row()) - set(each), set() if "reduced" in each else {"reduced"}, each["id"])
+            version = 42 if each["board"] == "rpi4" else 71
+            program = getattr(programs, each["program"])(version, **each["arguments"])
+            self.assertTrue(program.text.endswith("end"), each["id"])
+            self.assertEqual(list(each.get("reduced", each["arguments"])), list(each["arguments"]))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
