@@ -13,6 +13,7 @@ namespace v3d::tools {
 
 void add_run(CLI::App* app, int* exit_code);
 void add_devices(CLI::App* app, int* exit_code);
+void add_counters(CLI::App* app, int* exit_code);
 void add_serve(CLI::App* app, int* exit_code);
 void add_status(CLI::App* app, int* exit_code);
 void add_screen(CLI::App* app, int* exit_code);
@@ -34,8 +35,8 @@ void separate_program(const CLI::App& app, std::vector<std::string>* words);
 void complete_trace_option(std::vector<std::string>* words);
 
 inline constexpr void (*kCommands[])(CLI::App*, int*) = {
-    add_run,     add_devices,     add_serve,           add_status,  add_screen,
-    add_desktop, add_wake_daemon, add_desktop_session, add_capture, add_replay,
-    add_decode,  add_assemble,    add_disassemble};
+    add_run,    add_devices, add_counters,    add_serve,           add_status,
+    add_screen, add_desktop, add_wake_daemon, add_desktop_session, add_capture,
+    add_replay, add_decode,  add_assemble,    add_disassemble};
 
 }  // namespace v3d::tools

@@ -11,15 +11,15 @@ namespace v3d::perf {
 namespace {
 
 // NOLINTNEXTLINE(readability-identifier-naming): names as narrow as the column that they fill
-constexpr Class E = Class::kExact, A = Class::kAddress, T = Class::kTiming, K = Class::kConstant;
+constexpr Class E = Class::kExact, M = Class::kModelled, N = Class::kNotCounted, K = Class::kConstant;
 
 constexpr CounterInfo kTable71[] = {
     // 0
-    {T, "cycle-count", "CORE", "[CORE] Cycle counter"},
-    {T, "core-active", "CORE", "[CORE] Bin/Render/Compute active cycles"},
-    {T, "CLE-bin-thread-active-cycles", "CLE", "[CLE] Bin thread active cycles"},
-    {T, "CLE-render-thread-active-cycles", "CLE", "[CLE] Render thread active cycles"},
-    {T, "compute-active-cycles", "CORE", "[CORE] Compute active cycles"},
+    {M, "cycle-count", "CORE", "[CORE] Cycle counter"},
+    {M, "core-active", "CORE", "[CORE] Bin/Render/Compute active cycles"},
+    {N, "CLE-bin-thread-active-cycles", "CLE", "[CLE] Bin thread active cycles"},
+    {N, "CLE-render-thread-active-cycles", "CLE", "[CLE] Render thread active cycles"},
+    {M, "compute-active-cycles", "CORE", "[CORE] Compute active cycles"},
     {E, "FEP-valid-primitives-no-rendered-pixels", "FEP",
      "[FEP] Valid primitives that result in no rendered pixels, for all rendered tiles"},
     {E, "FEP-valid-primitives-rendered-pixels", "FEP",
@@ -41,41 +41,41 @@ constexpr CounterInfo kTable71[] = {
     {E, "PTB-primitives-binned", "PTB", "[PTB] Total primitives binned"},
     {E, "PTB-primitives-discarded-reversed", "PTB",
      "[PTB] Primitives that are discarded because they are reversed"},
-    {A, "QPU-total-instr-cache-hit", "QPU", "[QPU] Total instruction cache hits for all slices"},
-    {A, "QPU-total-instr-cache-miss", "QPU", "[QPU] Total instruction cache misses for all slices"},
+    {M, "QPU-total-instr-cache-hit", "QPU", "[QPU] Total instruction cache hits for all slices"},
+    {M, "QPU-total-instr-cache-miss", "QPU", "[QPU] Total instruction cache misses for all slices"},
     // 20
-    {A, "QPU-total-uniform-cache-hit", "QPU", "[QPU] Total uniforms cache hits for all slices"},
-    {A, "QPU-total-uniform-cache-miss", "QPU", "[QPU] Total uniforms cache misses for all slices"},
-    {T, "TMU-active-cycles", "TMU", "[TMU] Active cycles"},
-    {T, "TMU-stalled-cycles", "TMU", "[TMU] Stalled cycles"},
-    {A, "TMU-total-text-quads-access", "TMU", "[TMU] Total texture cache accesses"},
-    {T, "TMU-cache-x4-active-cycles", "TMU", "[TMU] Cache active cycles for x4 access"},
-    {T, "TMU-cache-x4-stalled-cycles", "TMU", "[TMU] Cache stalled cycles for x4 access"},
-    {A, "TMU-total-text-quads-x4-access", "TMU", "[TMU] Total texture cache x4 access"},
-    {A, "L2T-total-cache-hit", "L2T", "[L2T] Total Level 2 cache hits"},
-    {A, "L2T-total-cache-miss", "L2T", "[L2T] Total Level 2 cache misses"},
+    {M, "QPU-total-uniform-cache-hit", "QPU", "[QPU] Total uniforms cache hits for all slices"},
+    {M, "QPU-total-uniform-cache-miss", "QPU", "[QPU] Total uniforms cache misses for all slices"},
+    {M, "TMU-active-cycles", "TMU", "[TMU] Active cycles"},
+    {M, "TMU-stalled-cycles", "TMU", "[TMU] Stalled cycles"},
+    {M, "TMU-total-text-quads-access", "TMU", "[TMU] Total texture cache accesses"},
+    {N, "TMU-cache-x4-active-cycles", "TMU", "[TMU] Cache active cycles for x4 access"},
+    {N, "TMU-cache-x4-stalled-cycles", "TMU", "[TMU] Cache stalled cycles for x4 access"},
+    {M, "TMU-total-text-quads-x4-access", "TMU", "[TMU] Total texture cache x4 access"},
+    {M, "L2T-total-cache-hit", "L2T", "[L2T] Total Level 2 cache hits"},
+    {M, "L2T-total-cache-miss", "L2T", "[L2T] Total Level 2 cache misses"},
     // 30
     {K, "L2T-local", "L2T", "[L2T] Local mode access"},
-    {A, "L2T-writeback", "L2T", "[L2T] Writeback"},
+    {M, "L2T-writeback", "L2T", "[L2T] Writeback"},
     {K, "L2T-zero", "L2T", "[L2T] Zero"},
-    {A, "L2T-merge", "L2T", "[L2T] Merge"},
-    {A, "L2T-fill", "L2T", "[L2T] Fill"},
-    {T, "L2T-stalls-no-wid", "L2T", "[L2T] Stalls because no WID available"},
-    {T, "L2T-stalls-no-rid", "L2T", "[L2T] Stalls because no RID available"},
-    {T, "L2T-stalls-queue-full", "L2T", "[L2T] Stalls because internal queue full"},
-    {T, "L2T-stalls-wrightback", "L2T", "[L2T] Stalls because writeback in flight"},
-    {T, "L2T-stalls-mem", "L2T", "[L2T] Stalls because AXI blocks read"},
+    {M, "L2T-merge", "L2T", "[L2T] Merge"},
+    {M, "L2T-fill", "L2T", "[L2T] Fill"},
+    {N, "L2T-stalls-no-wid", "L2T", "[L2T] Stalls because no WID available"},
+    {N, "L2T-stalls-no-rid", "L2T", "[L2T] Stalls because no RID available"},
+    {N, "L2T-stalls-queue-full", "L2T", "[L2T] Stalls because internal queue full"},
+    {N, "L2T-stalls-wrightback", "L2T", "[L2T] Stalls because writeback in flight"},
+    {N, "L2T-stalls-mem", "L2T", "[L2T] Stalls because AXI blocks read"},
     // 40
-    {T, "L2T-stalls-fill", "L2T", "[L2T] Stalls because fill pending for victim cache-line"},
-    {T, "L2T-hitq", "L2T", "[L2T] Sent request via hit queue"},
-    {T, "L2T-hitq-full", "L2T", "[L2T] Sent request via main queue because hit queue is full"},
-    {T, "L2T-stalls-read-data", "L2T", "[L2T] Stalls because waiting for data from SDRAM"},
-    {A, "L2T-TMU-read-hits", "L2T", "[L2T] TMU read hits"},
-    {A, "L2T-TMU-read-miss", "L2T", "[L2T] TMU read misses"},
-    {A, "L2T-VCD-read-hits", "L2T", "[L2T] VCD read hits"},
-    {A, "L2T-VCD-read-miss", "L2T", "[L2T] VCD read misses"},
-    {A, "L2T-SLC-read-hits", "L2T", "[L2T] SLC read hits (all slices)"},
-    {A, "L2T-SLC-read-miss", "L2T", "[L2T] SLC read misses (all slices)"},
+    {N, "L2T-stalls-fill", "L2T", "[L2T] Stalls because fill pending for victim cache-line"},
+    {N, "L2T-hitq", "L2T", "[L2T] Sent request via hit queue"},
+    {N, "L2T-hitq-full", "L2T", "[L2T] Sent request via main queue because hit queue is full"},
+    {N, "L2T-stalls-read-data", "L2T", "[L2T] Stalls because waiting for data from SDRAM"},
+    {M, "L2T-TMU-read-hits", "L2T", "[L2T] TMU read hits"},
+    {M, "L2T-TMU-read-miss", "L2T", "[L2T] TMU read misses"},
+    {N, "L2T-VCD-read-hits", "L2T", "[L2T] VCD read hits"},
+    {N, "L2T-VCD-read-miss", "L2T", "[L2T] VCD read misses"},
+    {M, "L2T-SLC-read-hits", "L2T", "[L2T] SLC read hits (all slices)"},
+    {M, "L2T-SLC-read-miss", "L2T", "[L2T] SLC read misses (all slices)"},
     // 50
     {K, "AXI-writes-seen-watch-0", "AXI", "[AXI] Writes seen by watch 0"},
     {K, "AXI-reads-seen-watch-0", "AXI", "[AXI] Reads seen by watch 0"},
@@ -90,43 +90,43 @@ constexpr CounterInfo kTable71[] = {
     // 60
     {K, "AXI-write-bytes-seen-watch-1", "AXI", "[AXI] Total bytes written seen by watch 1"},
     {K, "AXI-read-bytes-seen-watch-1", "AXI", "[AXI] Total bytes read seen by watch 1"},
-    {A, "core-memory-writes", "CORE", "[CORE] Total memory writes"},
-    {A, "L2T-memory-writes", "L2T", "[L2T] Total memory writes"},
-    {A, "PTB-memory-writes", "PTB", "[PTB] Total memory writes"},
-    {A, "TLB-memory-writes", "TLB", "[TLB] Total memory writes"},
-    {A, "core-memory-reads", "CORE", "[CORE] Total memory reads"},
-    {A, "L2T-memory-reads", "L2T", "[L2T] Total memory reads"},
-    {A, "PTB-memory-reads", "PTB", "[PTB] Total memory reads"},
-    {A, "PSE-memory-reads", "PSE", "[PSE] Total memory reads"},
+    {M, "core-memory-writes", "CORE", "[CORE] Total memory writes"},
+    {M, "L2T-memory-writes", "L2T", "[L2T] Total memory writes"},
+    {N, "PTB-memory-writes", "PTB", "[PTB] Total memory writes"},
+    {N, "TLB-memory-writes", "TLB", "[TLB] Total memory writes"},
+    {M, "core-memory-reads", "CORE", "[CORE] Total memory reads"},
+    {M, "L2T-memory-reads", "L2T", "[L2T] Total memory reads"},
+    {N, "PTB-memory-reads", "PTB", "[PTB] Total memory reads"},
+    {N, "PSE-memory-reads", "PSE", "[PSE] Total memory reads"},
     // 70
-    {A, "TLB-memory-reads", "TLB", "[TLB] Total memory reads"},
+    {N, "TLB-memory-reads", "TLB", "[TLB] Total memory reads"},
     {E, "PTB-memory-words-writes", "PTB", "[PTB] Total memory words written"},
     {E, "TLB-memory-words-writes", "TLB", "[TLB] Total memory words written"},
-    {E, "PSE-memory-words-reads", "PSE", "[PSE] Total memory words read"},
+    {N, "PSE-memory-words-reads", "PSE", "[PSE] Total memory words read"},
     {E, "TLB-memory-words-reads", "TLB", "[TLB] Total memory words read"},
-    {A, "AXI-read-trans", "AXI", "[AXI] Read transaction count"},
-    {A, "AXI-write-trans", "AXI", "[AXI] Write transaction count"},
-    {T, "AXI-read-wait-cycles", "AXI", "[AXI] Read total wait cycles"},
-    {T, "AXI-write-wait-cycles", "AXI", "[AXI] Write total wait cycles"},
-    {T, "AXI-max-outstanding-reads", "AXI", "[AXI] Maximum outstanding read transactions"},
+    {M, "AXI-read-trans", "AXI", "[AXI] Read transaction count"},
+    {M, "AXI-write-trans", "AXI", "[AXI] Write transaction count"},
+    {M, "AXI-read-wait-cycles", "AXI", "[AXI] Read total wait cycles"},
+    {M, "AXI-write-wait-cycles", "AXI", "[AXI] Write total wait cycles"},
+    {N, "AXI-max-outstanding-reads", "AXI", "[AXI] Maximum outstanding read transactions"},
     // 80
-    {T, "AXI-max-outstanding-writes", "AXI", "[AXI] Maximum outstanding write transactions"},
-    {T, "QPU-wait-bubble", "QPU", "[QPU] Pipeline bubble in qcycles due all threads waiting"},
-    {T, "QPU-ic-miss-bubble", "QPU", "[QPU] Pipeline bubble in qcycles due instruction-cache miss"},
+    {N, "AXI-max-outstanding-writes", "AXI", "[AXI] Maximum outstanding write transactions"},
+    {M, "QPU-wait-bubble", "QPU", "[QPU] Pipeline bubble in qcycles due all threads waiting"},
+    {M, "QPU-ic-miss-bubble", "QPU", "[QPU] Pipeline bubble in qcycles due instruction-cache miss"},
     {E, "QPU-active", "QPU", "[QPU] Executed shader instruction"},
     {E, "QPU-total-active-clk-cycles-fragment-shading", "QPU",
      "[QPU] Total active clock cycles for all QPUs doing fragment shading (counts only when QPU is not "
      "stalled)"},
-    {T, "QPU-stalls", "QPU", "[QPU] Stalled qcycles executing shader instruction"},
-    {T, "QPU-total-clk-cycles-waiting-fragment-shading", "QPU",
+    {M, "QPU-stalls", "QPU", "[QPU] Stalled qcycles executing shader instruction"},
+    {N, "QPU-total-clk-cycles-waiting-fragment-shading", "QPU",
      "[QPU] Total stalled clock cycles for all QPUs doing fragment shading"},
-    {T, "QPU-stalls-TMU", "QPU", "[QPU] Stalled qcycles waiting for TMU"},
-    {T, "QPU-stalls-TLB", "QPU", "[QPU] Stalled qcycles waiting for TLB"},
-    {T, "QPU-stalls-VPM", "QPU", "[QPU] Stalled qcycles waiting for VPM"},
+    {M, "QPU-stalls-TMU", "QPU", "[QPU] Stalled qcycles waiting for TMU"},
+    {N, "QPU-stalls-TLB", "QPU", "[QPU] Stalled qcycles waiting for TLB"},
+    {N, "QPU-stalls-VPM", "QPU", "[QPU] Stalled qcycles waiting for VPM"},
     // 90
-    {T, "QPU-stalls-uniforms", "QPU", "[QPU] Stalled qcycles waiting for uniforms"},
-    {T, "QPU-stalls-SFU", "QPU", "[QPU] Stalled qcycles waiting for SFU"},
-    {T, "QPU-stalls-other", "QPU", "[QPU] Stalled qcycles waiting for any other reason (vary/W/Z)"},
+    {M, "QPU-stalls-uniforms", "QPU", "[QPU] Stalled qcycles waiting for uniforms"},
+    {M, "QPU-stalls-SFU", "QPU", "[QPU] Stalled qcycles waiting for SFU"},
+    {M, "QPU-stalls-other", "QPU", "[QPU] Stalled qcycles waiting for any other reason (vary/W/Z)"},
 };
 static_assert(std::size(kTable71) == kMaxCounters);
 
@@ -140,27 +140,27 @@ constexpr CounterInfo kTable42[] = {
     kTable71[9],
     kTable71[10],
     kTable71[11],
-    {E, "TLB-quads-with-zero-coverage", "TLB", "[TLB] Quads with all pixels having zero coverage"},
-    {E, "TLB-quads-with-non-zero-coverage", "TLB", "[TLB] Quads with any pixels having non-zero coverage"},
+    {N, "TLB-quads-with-zero-coverage", "TLB", "[TLB] Quads with all pixels having zero coverage"},
+    {N, "TLB-quads-with-non-zero-coverage", "TLB", "[TLB] Quads with any pixels having non-zero coverage"},
     kTable71[12],
     // 10
     kTable71[15],
     kTable71[14],
     kTable71[17],
-    {T, "QPU-total-idle-clk-cycles", "QPU", "[QPU] Total idle clock cycles for all QPUs"},
-    {E, "QPU-total-active-clk-cycles-vertex-coord-shading", "QPU",
+    {N, "QPU-total-idle-clk-cycles", "QPU", "[QPU] Total idle clock cycles for all QPUs"},
+    {N, "QPU-total-active-clk-cycles-vertex-coord-shading", "QPU",
      "[QPU] Total active clock cycles for all QPUs doing vertex/coordinate/user shading (counts only when "
      "QPU is not stalled)"},
     kTable71[84],
-    {E, "QPU-total-clk-cycles-executing-valid-instr", "QPU",
+    {N, "QPU-total-clk-cycles-executing-valid-instr", "QPU",
      "[QPU] Total clock cycles for all QPUs executing valid instructions"},
-    {T, "QPU-total-clk-cycles-waiting-TMU", "QPU",
+    {N, "QPU-total-clk-cycles-waiting-TMU", "QPU",
      "[QPU] Total clock cycles for all QPUs stalled waiting for TMUs only (counter won't increment if QPU "
      "also stalling for another reason)"},
-    {T, "QPU-total-clk-cycles-waiting-scoreboard", "QPU",
+    {N, "QPU-total-clk-cycles-waiting-scoreboard", "QPU",
      "[QPU] Total clock cycles for all QPUs stalled waiting for Scoreboard only (counter won't increment if "
      "QPU also stalling for another reason)"},
-    {T, "QPU-total-clk-cycles-waiting-varyings", "QPU",
+    {N, "QPU-total-clk-cycles-waiting-varyings", "QPU",
      "[QPU] Total clock cycles for all QPUs stalled waiting for Varyings only (counter won't increment if "
      "QPU also stalling for another reason)"},
     // 20
@@ -169,11 +169,11 @@ constexpr CounterInfo kTable42[] = {
     kTable71[20],
     kTable71[21],
     kTable71[24],
-    {A, "TMU-total-text-cache-miss", "TMU",
+    {N, "TMU-total-text-cache-miss", "TMU",
      "[TMU] Total texture cache misses (number of fetches from memory/L2cache)"},
     {K, "VPM-total-clk-cycles-VDW-stalled", "VPM",
      "[VPM] Total clock cycles VDW is stalled waiting for VPM access"},
-    {T, "VPM-total-clk-cycles-VCD-stalled", "VPM",
+    {N, "VPM-total-clk-cycles-VCD-stalled", "VPM",
      "[VPM] Total clock cycles VCD is stalled waiting for VPM access"},
     kTable71[2],
     kTable71[3],
@@ -181,7 +181,7 @@ constexpr CounterInfo kTable42[] = {
     kTable71[28],
     kTable71[29],
     kTable71[0],
-    {T, "QPU-total-clk-cycles-waiting-vertex-coord-shading", "QPU",
+    {N, "QPU-total-clk-cycles-waiting-vertex-coord-shading", "QPU",
      "[QPU] Total stalled clock cycles for all QPUs doing vertex/coordinate/user shading"},
     kTable71[86],
     kTable71[16],
@@ -199,29 +199,29 @@ constexpr CounterInfo kTable42[] = {
     kTable71[60],
     kTable71[61],
     kTable71[13],
-    {A, "TMU-total-config-access", "TMU", "[TMU] Total config accesses"},
+    {N, "TMU-total-config-access", "TMU", "[TMU] Total config accesses"},
     // 50
-    {T, "L2T-no-id-stalled", "L2T", "[L2T] No ID stall"},
-    {T, "L2T-command-queue-stalled", "L2T", "[L2T] Command queue full stall"},
-    {A, "L2T-TMU-writes", "L2T", "[L2T] TMU write accesses"},
+    {N, "L2T-no-id-stalled", "L2T", "[L2T] No ID stall"},
+    {N, "L2T-command-queue-stalled", "L2T", "[L2T] Command queue full stall"},
+    {N, "L2T-TMU-writes", "L2T", "[L2T] TMU write accesses"},
     kTable71[22],
     kTable71[23],
-    {T, "CLE-thread-active-cycles", "CLE", "[CLE] Bin or render thread active cycles"},
-    {A, "L2T-TMU-reads", "L2T", "[L2T] TMU read accesses"},
-    {A, "L2T-CLE-reads", "L2T", "[L2T] CLE read accesses"},
-    {A, "L2T-VCD-reads", "L2T", "[L2T] VCD read accesses"},
-    {A, "L2T-TMU-config-reads", "L2T", "[L2T] TMU CFG read accesses"},
+    {N, "CLE-thread-active-cycles", "CLE", "[CLE] Bin or render thread active cycles"},
+    {N, "L2T-TMU-reads", "L2T", "[L2T] TMU read accesses"},
+    {N, "L2T-CLE-reads", "L2T", "[L2T] CLE read accesses"},
+    {N, "L2T-VCD-reads", "L2T", "[L2T] VCD read accesses"},
+    {N, "L2T-TMU-config-reads", "L2T", "[L2T] TMU CFG read accesses"},
     // 60
-    {A, "L2T-SLC0-reads", "L2T", "[L2T] SLC0 read accesses"},
-    {A, "L2T-SLC1-reads", "L2T", "[L2T] SLC1 read accesses"},
+    {N, "L2T-SLC0-reads", "L2T", "[L2T] SLC0 read accesses"},
+    {N, "L2T-SLC1-reads", "L2T", "[L2T] SLC1 read accesses"},
     {K, "L2T-SLC2-reads", "L2T", "[L2T] SLC2 read accesses"},
-    {A, "L2T-TMU-write-miss", "L2T", "[L2T] TMU write misses"},
+    {N, "L2T-TMU-write-miss", "L2T", "[L2T] TMU write misses"},
     kTable71[45],
-    {A, "L2T-CLE-read-miss", "L2T", "[L2T] CLE read misses"},
+    {N, "L2T-CLE-read-miss", "L2T", "[L2T] CLE read misses"},
     kTable71[47],
-    {A, "L2T-TMU-config-read-miss", "L2T", "[L2T] TMU CFG read misses"},
-    {A, "L2T-SLC0-read-miss", "L2T", "[L2T] SLC0 read misses"},
-    {A, "L2T-SLC1-read-miss", "L2T", "[L2T] SLC1 read misses"},
+    {N, "L2T-TMU-config-read-miss", "L2T", "[L2T] TMU CFG read misses"},
+    {N, "L2T-SLC0-read-miss", "L2T", "[L2T] SLC0 read misses"},
+    {N, "L2T-SLC1-read-miss", "L2T", "[L2T] SLC1 read misses"},
     // 70
     {K, "L2T-SLC2-read-miss", "L2T", "[L2T] SLC2 read misses"},
     kTable71[62],
@@ -239,10 +239,17 @@ constexpr CounterInfo kTable42[] = {
     kTable71[72],
     kTable71[73],
     kTable71[74],
-    {A, "TMU-MRU-hits", "TMU", "[TMU] Total MRU hits"},
+    {N, "TMU-MRU-hits", "TMU", "[TMU] Total MRU hits"},
     kTable71[4],
 };
 static_assert(std::size(kTable42) == 87);
+
+constexpr ClassInfo kClasses[] = {
+    {E, "exact", "counted while jobs run, in every build"},
+    {M, "modelled", "by the timing model, of compute jobs (v3demu replay --time); programs read 0"},
+    {N, "not counted", "0: nothing counts it yet"},
+    {K, "always 0", "nothing programs or uses what it watches"},
+};
 
 /// factor * counter `left` == or >= the sum of counters first..last.
 struct Relation {
@@ -262,6 +269,14 @@ constexpr Relation kRelations[] = {
 };
 
 }  // namespace
+
+std::span<const ClassInfo> counter_classes() { return kClasses; }
+
+const char* class_name(Class counts) {
+  for (const ClassInfo& c : kClasses)
+    if (c.counts == counts) return c.name;
+  return "";
+}
 
 std::span<const CounterInfo> counter_table(int version) {
   if (version >= 71) return kTable71;

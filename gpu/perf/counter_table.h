@@ -10,13 +10,21 @@
 
 namespace v3d::perf {
 
-/// What a counter needs before it can count.
+/// Who counts it. What it would take of those that nobody counts: compute-and-timing.md 15.
 enum class Class : char {
-  kExact = 'E',     ///< functional execution alone
-  kAddress = 'A',   ///< the stream of addresses and a cache model; 0 without
-  kTiming = 'T',    ///< the timing model; 0 without
-  kConstant = 'K',  ///< always 0: nothing programs or uses what it watches
+  kExact = 'E',       ///< functional execution, exactly
+  kModelled = 'M',    ///< the timing model, where that runs (counters_of in gpu/perf/timing); 0 without
+  kNotCounted = 'N',  ///< nothing yet: 0
+  kConstant = 'K',    ///< always 0: nothing programs or uses what it watches
 };
+
+struct ClassInfo {
+  Class counts;
+  const char* name;
+  const char* meaning;
+};
+std::span<const ClassInfo> counter_classes();
+const char* class_name(Class counts);
 
 struct CounterInfo {
   Class counts;

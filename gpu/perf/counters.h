@@ -26,7 +26,6 @@ enum Counter : int {
   kPtbPrimitivesReversed = 17,
   kPtbWordsWritten = 71,
   kTlbWordsWritten = 72,
-  kPseWordsRead = 73,
   kTlbWordsRead = 74,
   kQpuActive = 83,
   kQpuFragmentClocks = 84,

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gpu/chip/profile.h"
+#include "gpu/perf/counter_table.h"
 #include "gpu/perf/timing/replayer.h"
 #include "gpu/perf/timing/report.h"
 
@@ -298,6 +299,28 @@ TEST(Timing, CountersAreConsistent) {
     EXPECT_LE(c[23], c[22]) << profile.name;
     // And the same again gives the same.
     EXPECT_EQ(counters_of(replay(d, profile, parameters_of(profile))).values, c) << profile.name;
+  }
+}
+
+/// The table of counters marks those that the model fills, and no others.
+TEST(Timing, EveryModelledCounterCounts) {
+  std::vector<Event> path = {Event::issue(0, 2), Kind::kSfu,         Event::issue(2, 1), Kind::kRep,
+                             Event::issue(3, 1), {Kind::kLookup, 0}, Event::issue(4, 1), Kind::kRead,
+                             Event::issue(5, 1), {Kind::kLookup, 1}, Event::issue(6, 1), {Kind::kLookup, 1},
+                             Event::issue(7, 9), {Kind::kLookup, 2}, Event::issue(0, 8), Kind::kSwitch,
+                             Event::issue(8, 1), Kind::kUniforms,    Kind::kRead,        Kind::kEnd};
+  Dispatch d = dispatch_of(std::move(path), 8, {0, 100'000, 100'000, 50'000, 9'000});
+  d.shapes = {load_of({0}), store_of({0, 1}), load_of({0, 64, 128, 192, 256, 320})};
+  d.shapes[0].one_line = true;
+  d.uniform_words = 32 * 8;
+  chip::Profile profile = board(2, 1);
+  Parameters p = parameters_of(profile);
+  p.tmu_misses = 1;
+  p.code_bytes = 2 * kLineBytes;
+  const auto c = counters_of(replay(d, profile, p)).values;
+  for (size_t i = 0; i < c.size(); ++i) {
+    const perf::CounterInfo& info = perf::counter_table(71)[i];
+    EXPECT_EQ(c[i] != 0, info.counts == perf::Class::kModelled) << i << " " << info.name;
   }
 }
 
