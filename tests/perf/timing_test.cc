@@ -105,7 +105,7 @@ TEST(Timing, ASpreadValueStallsTheNextInstruction) {
 TEST(Timing, AWalkServesItsNeighbours) {
   Parameters p = nothing();
   p.page_walk = 100;
-  const auto walks = [&](std::vector<uint32_t> lines) {
+  const auto walks = [&](const std::vector<uint32_t>& lines) {
     Dispatch d = dispatch_of({{Kind::kLookup, 0}, {Kind::kLookup, 0}, Kind::kEnd}, 1, lines);
     d.shapes = {load_of({0})};
     return replay(d, board(), p).memory.page_misses;

@@ -89,7 +89,8 @@ class Calibrate(unittest.TestCase):
         self.assertIn("No such file", self.calibrate("--build", "/nowhere", status=2))
 
     def test_the_list_names_what_is_not_reproduced(self):
-        self.rows([row()], [{"id": "A-9", "said": "1 s", "source": "somewhere", "file": "a.py", "what": "a copy", "why": "the CPU does it"}])
+        absent = {"id": "A-9", "said": "1 s", "source": "somewhere", "file": "a.py", "what": "a copy", "why": "the CPU does it"}
+        self.rows([row()], [absent])
         self.assertRegex(self.calibrate("--list"), r"A-1 .*sum\.py.*\nA-9 +not reproduced, the CPU does it")
 
     def test_rows_of_the_table_are_whole(self):
