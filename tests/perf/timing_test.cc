@@ -99,6 +99,8 @@ TEST(Timing, ASpreadValueStallsTheNextInstruction) {
   EXPECT_EQ(got.clocks, 20u);
   EXPECT_EQ(got.program[1].stalls[static_cast<size_t>(Stall::kRep)], 8u);
   EXPECT_EQ(counters_of(got).values[92], 2u) << "other stalls";
+  EXPECT_LT(got.issue_share(), Prediction::kBusy);
+  EXPECT_EQ(got.bound(), Bound::kIssue) << "nothing outside of the QPU holds it back";
 }
 
 /// 16 pages of 4 KiB share a line of the page table.

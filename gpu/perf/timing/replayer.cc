@@ -399,12 +399,16 @@ const char* bound_name(Bound bound) {
 double Prediction::issue_share() const {
   return share(instructions * 4, clocks * static_cast<uint64_t>(qpus));
 }
+double Prediction::qpu_share() const {
+  const uint64_t own = stalls[static_cast<size_t>(Stall::kSfu)] + stalls[static_cast<size_t>(Stall::kRep)];
+  return issue_share() + share(own, clocks * static_cast<uint64_t>(qpus));
+}
 double Prediction::tmu_share() const { return share(tmu_busy, clocks * static_cast<uint64_t>(slices)); }
 double Prediction::l2_share() const { return share(memory.l2_busy, clocks); }
 double Prediction::dram_share() const { return share(dram_busy, clocks); }
 
 Bound Prediction::bound() const {
-  const std::pair<double, Bound> shares[] = {{issue_share(), Bound::kIssue},
+  const std::pair<double, Bound> shares[] = {{qpu_share(), Bound::kIssue},
                                              {tmu_share(), Bound::kTmu},
                                              {l2_share(), Bound::kL2},
                                              {dram_share(), Bound::kDram}};

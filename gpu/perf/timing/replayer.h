@@ -53,6 +53,7 @@ struct Prediction {
   }
   /// Shares of the clocks in which QPUs issue, TMUs have work, and so on, 0..1 each.
   double issue_share() const;
+  double qpu_share() const;  ///< they issue, or wait for their own results
   double tmu_share() const;
   double l2_share() const;
   double dram_share() const;
