@@ -1,8 +1,9 @@
 """The programs of measurements.json, written again: the same instructions per turn, unroll, strides, configuration of lookups and
 place of the loop in the instruction cache as the ones that were measured; what they compute is checked.
 
-Each function takes words or size, and batches, and returns a Program. Uniforms and sizes may name buffers: an Address.
+Each function takes the version of the chip (71, 42) and sizes, and returns a Program. Uniforms may name buffers: an Address.
 """
+import array
 import dataclasses
 
 VEC4 = 0xfc                        # configuration of a lookup: four words of each lane
@@ -154,24 +155,34 @@ def summation(version, words, batches):
                    dict(batches=batches, grid=(1, 1, 1), wgs_per_sg=16, batches_per_sg=16), fill, problem)
 
 
-def _check_product(buffers, rows, inner, columns):
-    """Of all ones times ones, plus C of twos: 3 * inner + 4 in each element (alpha is 3, beta is 2)."""
-    expected = float(3 * inner + 4)
-    got = buffers[2].cast("f")
-    wrong = next((i for i, value in enumerate(got[:rows * columns]) if value != expected), None)
-    return "" if wrong is None else f"element {wrong} is {got[wrong]} and not {expected}"
+ALPHA, BETA, OLD = 3.0, 2.0, 2.0   # OLD: in all of C
 
 
-ALPHA, BETA, ONE, TWO = (value.to_bytes(4, "little") for value in (0x40400000, 0x40000000, 0x3f800000, 0x40000000))
+def _floats(*values):
+    return array.array("f", values).tobytes()
+
+
+def _bits(value):
+    return int.from_bytes(_floats(value), "little")
+
+
+def _number(i):
+    """In all of row i of A, and in all of column i of B: sums of their products are exact."""
+    return float(i % 8 + 1)
 
 
 def _product(text, uniforms, sizes, dispatch, rows, inner, columns):
     def fill(buffers):
-        for buffer, value in zip(buffers, (ONE, ONE, TWO)):
-            buffer[:] = value * (len(buffer) // 4)
+        buffers[0][:4 * rows * inner] = b"".join(_floats(_number(i)) * inner for i in range(rows))
+        buffers[1][:4 * inner * columns] = _floats(*map(_number, range(columns))) * inner
+        buffers[2][:] = _floats(OLD) * (rows * columns)
 
-    return Program("\n".join(text), uniforms, sizes, dispatch, fill,
-                   lambda buffers: _check_product(buffers, rows, inner, columns))
+    def problem(buffers):
+        right = [_floats(*(ALPHA * inner * _number(i) * _number(j) + BETA * OLD for j in range(columns))) for i in range(8)]
+        wrong = [i for i in range(rows) if buffers[2][4 * columns * i:4 * columns * (i + 1)] != right[i % 8]]
+        return f"row {wrong[0]} of the product is another one" if wrong else ""
+
+    return Program("\n".join(text), uniforms, sizes, dispatch, fill, problem)
 
 
 def sgemm(version, rows, inner, columns):
@@ -248,7 +259,7 @@ def _sgemm_71(rows, inner, columns):
                  f"fadd tmud, {sums[2]}, rf2 ; fmul rf2, rf1, rf14", f"fadd tmud, {sums[3]}, rf2",
                  "mov tmua, rf15" + (" ; sub rf15, rf15, -16" if block < 3 else "")]
     uniforms = (columns // 16, 4 * inner, Address(0), 4 * columns, Address(1), 4 * columns, Address(2), inner,
-                int.from_bytes(ALPHA, "little"), int.from_bytes(BETA, "little"))
+                _bits(ALPHA), _bits(BETA))
     sizes = (4 * rows * inner + 64, 4 * (inner + 4) * columns, 4 * rows * columns)  # a turn more is loaded
     dispatch = dict(batches=rows // 16 * (columns // 16), grid=(1, 1, 16), wgs_per_sg=24, batches_per_sg=24)
     return _product([*head, *loop, *tail, "tmuwt -", "end"], uniforms, sizes, dispatch, rows, inner, columns)
@@ -349,7 +360,7 @@ def _sgemm_42(rows, inner, columns):
     for block in range(8):
         i, j = row * (block // 4), column * (block % 4)
         uniforms += [row, inner, column, Address(0, 4 * inner * i), 4 * inner, Address(1, 4 * j), 4 * columns,
-                     Address(2, 4 * (columns * i + j)), 4 * columns, int.from_bytes(ALPHA, "little"), int.from_bytes(BETA, "little")]
+                     Address(2, 4 * (columns * i + j)), 4 * columns, _bits(ALPHA), _bits(BETA)]
     sizes = (4 * rows * inner, 4 * inner * columns, 4 * rows * columns)
     dispatch = dict(batches=8, grid=(1, 1, 1), wgs_per_sg=16, batches_per_sg=16)
     return _product([*head, *loop, *tail, "end"], tuple(uniforms), sizes, dispatch, rows, inner, columns)
