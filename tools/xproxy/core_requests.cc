@@ -189,7 +189,7 @@ Handler find_handler(Client& client, uint8_t major, uint8_t minor) {
 void look_at_event(Client& client, const Reader& event) {
   // One that a client sent has other coordinates.
   if (event.u8(0) != XCB_CONFIGURE_NOTIFY) return;
-  client.context().presenter.configured(event.u32(8),
+  client.context().presenter.configured(&client, event.u32(8),
                                         {event.s16(16), event.s16(18), event.u16(20), event.u16(22)});
 }
 

@@ -4,6 +4,8 @@
 #include <xcb/xcb.h>
 #include <xcb/xfixes.h>
 
+#include <optional>
+
 #include "tools/xproxy/handlers.h"
 #include "tools/xproxy/limits.h"
 #include "tools/xproxy/presenter.h"
@@ -45,7 +47,7 @@ void with_window(Client& client, const Request& request, uint32_t window,
                   done = std::move(done)](const Reader& response, uint16_t sequence) {
                    if (response.u8(0) == 0)
                      return client.send_error(response, sequence, head.major, head.minor);
-                   client.context().presenter.learn(window, read_geometry(response));
+                   client.context().presenter.learn(&client, window, read_geometry(response));
                    done(head, sequence);
                  });
 }
@@ -106,18 +108,18 @@ std::vector<Rectangle> read_region(const Reader& reply) {
 }
 
 /// @return what is wrong with the picture for the window; XCB_NONE: nothing
-uint8_t fit(const Geometry& window, Present& present) {
-  if (!present.buffer) return window.depth ? 0 : XCB_WINDOW;
+uint8_t fit(uint8_t depth, Present& present) {
+  if (!present.buffer) return depth ? 0 : XCB_WINDOW;
   const Layout& layout = present.buffer->layout();
-  if (layout.depth != window.depth) return XCB_MATCH;
+  if (layout.depth != depth) return XCB_MATCH;
   present.rectangles = all_inside(present.rectangles, layout.width, layout.height);
   return 0;
 }
 
 void queue(Client& client, const Request& head, uint16_t sequence, const std::shared_ptr<Present>& present) {
-  const Geometry* window = client.context().presenter.find(present->window);
-  if (!window) return refuse(client, head, sequence, XCB_WINDOW, present->window);
-  if (const uint8_t code = fit(*window, *present))
+  const std::optional<uint8_t> depth = client.context().presenter.depth_of(present->window);
+  if (!depth) return refuse(client, head, sequence, XCB_WINDOW, present->window);
+  if (const uint8_t code = fit(*depth, *present))
     return refuse(client, head, sequence, code, present->window);
   if (!client.context().presenter.present(std::move(*present))) refuse(client, head, sequence, XCB_ALLOC, 0);
 }
@@ -161,7 +163,7 @@ void present_pixmap(Client& client, const Request& request) {
   if (!read_fences(client, in, present.get())) return client.fail(request, XCB_IMPLEMENTATION);
   const uint32_t region = in.u32(20);
   const uint8_t xfixes = client.context().server.extensions().xfixes;
-  const bool is_known = client.context().presenter.find(present->window) != nullptr;
+  const bool is_known = client.context().presenter.depth_of(present->window).has_value();
   if (region == 0 || xfixes == 0 || !is_known)  // of a window's first picture all is shown
     return with_window(client, request, present->window,
                        [&client, present](const Request& head, uint16_t sequence) {

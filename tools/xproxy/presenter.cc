@@ -12,22 +12,22 @@ namespace v3d::xproxy {
 /// A fence in shared memory has no descriptor: it is looked at so often.
 constexpr int64_t kFenceLook = 1'000'000;
 
-void Presenter::learn(uint32_t window, const Geometry& geometry) {
+void Presenter::learn(const Listener* client, uint32_t window, const Geometry& geometry) {
   const auto [at, is_new] = windows_.try_emplace(window);
-  at->second.geometry.depth = geometry.depth;
-  if (!is_new) return;
-  at->second.geometry = geometry;
+  at->second.depth = geometry.depth;
+  if (!is_new) return configured(client, window, geometry.placement);
+  at->second.placements.emplace(client, geometry.placement);
   at->second.number = ++last_number_;
   // What happened to it since is told, too.
   server_.watch(window, [this, window, number = last_number_](const Placement& placement) {
     const auto found = windows_.find(window);
-    if (found != windows_.end() && found->second.number == number) configured(window, placement);
+    if (found != windows_.end() && found->second.number == number) configured(nullptr, window, placement);
   });
 }
 
-const Geometry* Presenter::find(uint32_t window) const {
+std::optional<uint8_t> Presenter::depth_of(uint32_t window) const {
   const auto found = windows_.find(window);
-  return found == windows_.end() ? nullptr : &found->second.geometry;
+  return found == windows_.end() ? std::nullopt : std::optional(found->second.depth);
 }
 
 Presenter::Selected Presenter::select(Listener* client, const EventContext& context, uint32_t events) {
@@ -74,10 +74,11 @@ bool Presenter::notify_msc(const Listener* client, uint32_t window, uint32_t ser
   return true;
 }
 
-void Presenter::configured(uint32_t id, const Placement& placement) {
+void Presenter::configured(const Listener* client, uint32_t id, const Placement& placement) {
   const auto found = windows_.find(id);
-  if (found == windows_.end() || found->second.geometry.placement == placement) return;
-  found->second.geometry.placement = placement;
+  if (found == windows_.end() || !found->second.placements ||
+      !found->second.placements->tell(client, placement))
+    return;
   for (const Selection& one : found->second.selections)
     if (one.events & XCB_PRESENT_EVENT_MASK_CONFIGURE_NOTIFY)
       one.client->send_event(make_configure_notify(one.client->order(), {one.id, id}, placement));
@@ -89,6 +90,7 @@ void Presenter::forget(const Listener* client) {
     std::erase_if(window.selections, is_its);
     std::erase_if(window.queue, is_its);
     std::erase_if(window.notifies, is_its);
+    if (window.placements) window.placements->forget(client);
   }
 }
 
@@ -178,14 +180,8 @@ void Presenter::start(uint32_t id, Window& window, int64_t now) {
   const Completion told =
       completion(XCB_PRESENT_COMPLETE_KIND_PIXMAP, XCB_PRESENT_COMPLETE_MODE_COPY, present->serial, msc, now);
   window.copies = true;
-  Copy copy{id,
-            window.geometry.depth,
-            present->buffer,
-            present->pixmap,
-            present->rectangles,
-            present->x,
-            present->y,
-            nullptr};
+  Copy copy{id,         window.depth, present->buffer, present->pixmap, present->rectangles,
+            present->x, present->y,   nullptr};
   copy.done = [this, id, number = window.number, present, told] {
     finish(id, number, std::move(*present), told);
   };

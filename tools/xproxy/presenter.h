@@ -11,6 +11,7 @@
 #include "tools/xproxy/clock.h"
 #include "tools/xproxy/events.h"
 #include "tools/xproxy/fence.h"
+#include "tools/xproxy/placements.h"
 #include "tools/xproxy/server.h"
 
 namespace v3d::xproxy {
@@ -52,10 +53,10 @@ class Presenter {
   Presenter(Server& server, Clock clock, std::function<void(int)> wake_on)
       : server_(server), clock_(clock), wake_on_(std::move(wake_on)) {}
 
-  /// What the server has told of a window, which then is watched.
-  void learn(uint32_t window, const Geometry& geometry);
-  /// Null: nothing has been told.
-  const Geometry* find(uint32_t window) const;
+  /// What the server has told a client of a window, which then is watched.
+  void learn(const Listener* client, uint32_t window, const Geometry& geometry);
+  /// Nothing: the window has not been learnt.
+  std::optional<uint8_t> depth_of(uint32_t window) const;
 
   /// PresentSelectInput with events on a window that was learnt; without events the context ends.
   enum class Selected { kDone, kOtherWindow, kTooMany };
@@ -67,7 +68,8 @@ class Presenter {
   /// Has the server's pixmap show its buffer, when what draws there has ended.
   void upload(uint32_t pixmap, std::shared_ptr<Buffer> buffer, std::function<void()> done);
 
-  void configured(uint32_t window, const Placement& placement);
+  /// @param client  whose connection tells; null: the proxy's own
+  void configured(const Listener* client, uint32_t window, const Placement& placement);
   void destroyed(uint32_t window) { windows_.erase(window); }
   void forget(const Listener* client);
 
@@ -91,7 +93,8 @@ class Presenter {
     ioctl::UniqueFd writes;
   };
   struct Window {
-    Geometry geometry{};
+    uint8_t depth = 0;
+    std::optional<Placements> placements;
     std::vector<Selection> selections;
     std::deque<Present> queue;
     std::vector<Waiting> notifies;

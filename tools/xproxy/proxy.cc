@@ -70,12 +70,16 @@ void Proxy::relay_all() {
 }
 
 void Proxy::run() {
-  const Server::Events events{[this](const xcb_configure_notify_event_t& one) {
-                                presenter_->configured(one.window, {one.x, one.y, one.width, one.height});
-                              },
-                              [this](xcb_window_t window) { presenter_->destroyed(window); }};
+  const Server::Events events{
+      [this](const xcb_configure_notify_event_t& one) {
+        presenter_->configured(nullptr, one.window, {one.x, one.y, one.width, one.height});
+      },
+      [this](xcb_window_t window) { presenter_->destroyed(window); }};
   while (!stopped_ && server_->is_alive() && !(program_ended_ && clients_.empty())) {
     for (const Poller::Ready& ready : poller_.wait(presenter_->next_ns())) dispatch(ready);
+    // What a client hears of a window is of a new one, where the server told us before that its id's old one
+    // is gone.
+    server_->process(events);
     relay_all();
     presenter_->step();
     server_->process(events);

@@ -269,8 +269,12 @@ void Server::pump() {
   xcb_flush(connection_);
 }
 
-void Server::take_answers() {
-  while (!unconfirmed_.empty()) {
+/// @param last  the last request whose answer is to be taken; nothing: all that have come
+void Server::take_answers(std::optional<uint32_t> last) {
+  const auto is_later = [&last](unsigned sequence) {
+    return last && static_cast<int32_t>(sequence - *last) > 0;
+  };
+  while (!unconfirmed_.empty() && !is_later(unconfirmed_.front().sequence)) {
     void* reply = nullptr;
     xcb_generic_error_t* error = nullptr;
     if (!xcb_poll_for_reply(connection_, unconfirmed_.front().sequence, &reply, &error)) return;
@@ -285,6 +289,8 @@ void Server::take_answers() {
 
 void Server::process(const Events& events) {
   while (const Owned<xcb_generic_event_t> event{xcb_poll_for_event(connection_)}) {
+    // libxcb keeps answers and events apart; what was answered before the event is older news.
+    take_answers(event->full_sequence);
     // Errors are of windows that have gone meanwhile.
     const int type = event->response_type & 0x7f;
     if (type == XCB_CONFIGURE_NOTIFY)
@@ -292,7 +298,7 @@ void Server::process(const Events& events) {
     else if (type == XCB_DESTROY_NOTIFY)
       events.destroyed(reinterpret_cast<const xcb_destroy_notify_event_t*>(event.get())->window);
   }
-  take_answers();
+  take_answers({});
   pump();
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,7 +93,7 @@ class Server {
   std::vector<Rectangle> cut(const Copy& copy) const;
   void confirm(size_t bytes, std::function<void()> done);
   void pump();
-  void take_answers();
+  void take_answers(std::optional<uint32_t> last);
 
   xcb_connection_t* connection_;
   Extensions extensions_{};
