@@ -1,5 +1,6 @@
 #include "tools/xproxy/buffer.h"
 
+#include <fcntl.h>
 #include <linux/dma-buf.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -7,6 +8,8 @@
 #include <unistd.h>
 
 #include <cstring>
+
+#include "ioctl/drm.h"
 
 namespace v3d::xproxy {
 namespace {
@@ -16,9 +19,29 @@ struct ExportSyncFile {
   uint32_t flags;
   int32_t fd;
 };
+namespace drm = ioctl::drm;
+constexpr unsigned long kGemClose = _IOW('d', 0x09, drm::GemClose),
+                        kPrimeHandleToFd = _IOWR('d', 0x2d, drm::PrimeHandle),
+                        kCreateBo = _IOWR('d', 0x42, drm::CreateBo);
 constexpr unsigned long kExportSyncFile = _IOWR(DMA_BUF_BASE, 2, ExportSyncFile);
 
 }  // namespace
+
+ioctl::UniqueFd open_render_node() {
+  return ioctl::UniqueFd(open("/dev/dri/renderD128", O_RDWR | O_CLOEXEC));
+}
+
+std::shared_ptr<Buffer> Buffer::allocate(const ioctl::UniqueFd& node, const Layout& layout) {
+  const uint64_t size = layout.offset + uint64_t{layout.stride} * layout.height;
+  if (!node || size == 0 || size > UINT32_MAX) return nullptr;
+  drm::CreateBo create{static_cast<uint32_t>(size), 0, 0, 0};
+  if (::ioctl(node.get(), kCreateBo, &create) != 0) return nullptr;
+  drm::PrimeHandle exported{create.handle, drm::kCloexec | drm::kRdwr, -1};
+  const bool is_exported = ::ioctl(node.get(), kPrimeHandleToFd, &exported) == 0;
+  drm::GemClose closed{create.handle, 0};
+  ::ioctl(node.get(), kGemClose, &closed);  // the dma-buf holds the memory
+  return is_exported ? import(ioctl::UniqueFd(exported.fd), layout) : nullptr;
+}
 
 std::shared_ptr<Buffer> Buffer::import(ioctl::UniqueFd dma_buf, const Layout& layout) {
   // Only the daemon's answer to this; and its dma-bufs do not shrink.

@@ -15,8 +15,13 @@ struct Layout {
   uint8_t depth = 0, bits_per_pixel = 0;
 };
 
+/// Of the emulated GPU, which the preload library gives. Empty: it could not.
+ioctl::UniqueFd open_render_node();
+
 class Buffer {
  public:
+  /// Memory of the GPU that is all zero. Null: there is none, or no node.
+  static std::shared_ptr<Buffer> allocate(const ioctl::UniqueFd& node, const Layout& layout);
   /// Null: no dma-buf of the emulated GPU, or one too small for the picture.
   static std::shared_ptr<Buffer> import(ioctl::UniqueFd dma_buf, const Layout& layout);
   ~Buffer();

@@ -24,6 +24,7 @@ Client::~Client() {
   context_.presenter.forget(this);
   context_.resources.buffers.remove_all(this);
   context_.resources.fences.remove_all(this);
+  context_.resources.window_pixmaps.remove_all(this);
 }
 
 bool Client::wants_client_input() const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/xproxy/handlers.h"
+#include "tools/xproxy/limits.h"
 #include "tools/xproxy/presenter.h"
 #include "tools/xproxy/resources.h"
 #include "tools/xproxy/server.h"
@@ -16,6 +17,7 @@
 namespace v3d::xproxy {
 namespace {
 
+constexpr uint8_t kNameWindowPixmap = 6;  ///< compositeproto 0.2
 constexpr std::string_view kDri3 = "DRI3", kPresent = "Present";
 
 void query_extension(Client& client, const Request& request) {
@@ -69,6 +71,15 @@ void grab_server(Client& client, const Request& request) {
 
 void free_pixmap(Client& client, const Request& request) {
   client.context().resources.buffers.remove(request.fields.u32(4));
+  client.context().resources.window_pixmaps.remove(request.fields.u32(4));
+  client.pass(request);
+}
+
+/// Composite's NameWindowPixmap.
+void name_window_pixmap(Client& client, const Request& request) {
+  Table<WindowPixmap>& named = client.context().resources.window_pixmaps;
+  if (named.count(&client) >= kMostWindowPixmaps) return client.fail(request, XCB_ALLOC);
+  named.add(request.fields.u32(8), &client, std::make_shared<WindowPixmap>());
   client.pass(request);
 }
 
@@ -178,6 +189,7 @@ Handler find_handler(Client& client, uint8_t major, uint8_t minor) {
   const Extensions& extensions = client.context().server.extensions();
   if (major == extensions.dri3) return handle_dri3;
   if (major == extensions.present) return handle_present;
+  if (major == extensions.composite && major != 0 && minor == kNameWindowPixmap) return name_window_pixmap;
   if (major == extensions.sync && major != 0) return find_sync_handler(minor);
   if (major == extensions.shm && major != 0 && minor == XCB_SHM_ATTACH_FD) return attach_memory;
   if (major == extensions.shm && major != 0 && minor == XCB_SHM_GET_IMAGE) return get_image;

@@ -1,6 +1,5 @@
 /// DRI3 1.2: the node, and pictures and fences that client and server share.
 
-#include <fcntl.h>
 #include <xcb/dri3.h>
 #include <xcb/sync.h>
 #include <xcb/xcb.h>
@@ -14,7 +13,6 @@ namespace v3d::xproxy {
 namespace {
 
 constexpr uint32_t kMajor = 1, kMinor = 2;
-constexpr char kNode[] = "/dev/dri/renderD128";
 /// drm_fourcc.h: DRM_FORMAT_MOD_LINEAR, and "the driver knows", which for a shared buffer is linear, too.
 constexpr uint64_t kLinear = 0, kImplied = 0x00ffffffffffffff;
 
@@ -37,7 +35,7 @@ void with_drawable(Client& client, const Request& request, uint32_t drawable, Cl
 void open_node(Client& client, const Request& request) {
   with_drawable(client, request, request.fields.u32(4),
                 [&client, major = request.major, minor = request.minor](const Reader&, uint16_t sequence) {
-                  ioctl::UniqueFd node(open(kNode, O_RDWR | O_CLOEXEC));
+                  ioctl::UniqueFd node = open_render_node();
                   if (!node)
                     return client.send(make_error(client.order(), sequence, {XCB_ALLOC, 0, minor, major}));
                   Message reply = make_reply(client.order(), sequence);
@@ -137,8 +135,10 @@ void handle_dri3(Client& client, const Request& request) {
     case XCB_DRI3_PIXMAP_FROM_BUFFERS:
       return pixmap_from_buffers(client, request);
     case XCB_DRI3_BUFFER_FROM_PIXMAP:
-    case XCB_DRI3_FD_FROM_FENCE:
+      return handle_buffer_from_pixmap(client, request);
     case XCB_DRI3_BUFFERS_FROM_PIXMAP:
+      return handle_buffers_from_pixmap(client, request);
+    case XCB_DRI3_FD_FROM_FENCE:
       return client.fail(request, XCB_IMPLEMENTATION);
     default:
       return client.fail(request, XCB_REQUEST);

@@ -15,6 +15,8 @@ Handler find_handler(Client& client, uint8_t major, uint8_t minor);
 Handler find_core_handler(uint8_t major);
 Handler find_sync_handler(uint8_t minor);
 void handle_dri3(Client& client, const Request& request);
+void handle_buffer_from_pixmap(Client& client, const Request& request);
+void handle_buffers_from_pixmap(Client& client, const Request& request);
 void handle_present(Client& client, const Request& request);
 
 /// Tells clients of Present that a window changes before the client learns it that hears of it from the

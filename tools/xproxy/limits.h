@@ -8,6 +8,7 @@ namespace v3d::xproxy {
 
 inline constexpr size_t kMostClients = 256;              ///< an X server's own limit
 inline constexpr size_t kMostBuffers = 512;              ///< DRI3 pixmaps of one client
+inline constexpr size_t kMostWindowPixmaps = 4096;       ///< named by one client
 inline constexpr size_t kMostFences = 2048;              ///< of one client
 inline constexpr size_t kMostSelections = 1024;          ///< Present event contexts of one client
 inline constexpr size_t kMostPresents = 64;              ///< not yet shown, of one window

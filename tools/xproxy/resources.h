@@ -47,9 +47,22 @@ class Table {
   std::unordered_map<const Listener*, size_t> counts_;
 };
 
+/// A pixmap that Composite gave a name: what the server shows of a window.
+struct WindowPixmap {};
+
 struct Resources {
-  Table<Buffer> buffers;  ///< by the pixmap
-  Table<Fence> fences;    ///< by the fence of SYNC
+  Table<Buffer> buffers;               ///< by the pixmap
+  Table<Fence> fences;                 ///< by the fence of SYNC
+  Table<WindowPixmap> window_pixmaps;  ///< by the pixmap
+
+  /// Where buffers are allocated; opened when the first is. Empty: it cannot be.
+  const ioctl::UniqueFd& node() {
+    if (!node_) node_ = open_render_node();
+    return node_;
+  }
+
+ private:
+  ioctl::UniqueFd node_;
 };
 
 }  // namespace v3d::xproxy

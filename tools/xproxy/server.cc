@@ -87,6 +87,7 @@ void Server::learn_extensions() {
   extensions_.xfixes = major_of("XFIXES");
   extensions_.shm = major_of("MIT-SHM");
   extensions_.big_requests = major_of("BIG-REQUESTS");
+  extensions_.composite = major_of("Composite");
   const Owned<xcb_list_extensions_reply_t> list(
       xcb_list_extensions_reply(connection_, xcb_list_extensions(connection_), nullptr));
   if (!list) return;

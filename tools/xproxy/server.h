@@ -28,7 +28,7 @@ Rectangle inside(const Rectangle& area, uint16_t width, uint16_t height);
 /// Major opcodes, equal for all clients; 0: the server does not have the extension.
 struct Extensions {
   uint8_t dri3, present;  ///< the proxy's own, which the server uses for nothing else
-  uint8_t sync, xfixes, shm, big_requests;
+  uint8_t sync, xfixes, shm, big_requests, composite;
 };
 
 /// Where a picture goes. Pixels keep their place: source and target differ by an offset alone.

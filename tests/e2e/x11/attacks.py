@@ -46,7 +46,9 @@ def wrong_values(display):
     dead = client.new_id()
     assert client.answer(dri3, 1, client.pack("II", dead, 0))[:2] == bytes([0, BAD_DRAWABLE])
     assert client.error(dri3, 99) == BAD_REQUEST and client.error(present, 99) == BAD_REQUEST
-    assert client.answer(dri3, 3, client.pack("I", dead))[:2] == bytes([0, BAD_IMPLEMENTATION])
+    for minor in 3, 8:
+        assert client.answer(dri3, minor, client.pack("I", dead))[:2] == bytes([0, BAD_DRAWABLE])
+    assert client.answer(dri3, 5, client.pack("II", window, dead))[:2] == bytes([0, BAD_IMPLEMENTATION])
     assert client.error(present, 1, b"short") == BAD_LENGTH
     assert client.error(present, 3, client.pack("III", client.new_id(), dead, 7)) == BAD_DRAWABLE
     assert client.error(present, 2, client.pack("IIxxxxQQQ", window, 0, 0, 2, 2)) == BAD_VALUE

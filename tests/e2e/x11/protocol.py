@@ -15,9 +15,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "qpu_programs"))
 from v3d_drm import READ_WRITE, U32, Device  # pylint: disable=wrong-import-position
-from x11_client import BAD_MATCH, GET_INPUT_FOCUS, Client  # pylint: disable=wrong-import-position
+from x11_client import BAD_DRAWABLE, BAD_IMPLEMENTATION, BAD_MATCH, GET_INPUT_FOCUS, Client  # pylint: disable=wrong-import-position
 
-PUT_IMAGE, GET_IMAGE, COPY_AREA, CREATE_GC, MAP_WINDOW, CONFIGURE_WINDOW, FREE_PIXMAP = 72, 73, 62, 55, 8, 12, 54
+PUT_IMAGE, GET_IMAGE, COPY_AREA, CREATE_GC, MAP_WINDOW, CONFIGURE_WINDOW, FREE_PIXMAP, CREATE_PIXMAP = 72, 73, 62, 55, 8, 12, 54, 53
 GRAB_SERVER, UNGRAB_SERVER = 36, 37
 CONFIGURE_NOTIFY, GENERIC = 22, 35
 PRESENT_CONFIGURE, PRESENT_COMPLETE, PRESENT_IDLE = 0, 1, 2
@@ -73,6 +73,13 @@ class Picture:
 
     def pixels(self):
         return [self.buffer.words[self.line(y) + x] & 0xffffff for y in range(self.height) for x in range(self.width)]
+
+
+class Alike:
+    """A pixmap that another request made."""
+
+    def __init__(self, pixmap):
+        self.id = pixmap
 
 
 def expected(seed, width=WIDTH, height=HEIGHT):
@@ -243,6 +250,59 @@ def sizes(session):
     x.error(CONFIGURE_WINDOW, 0, x.pack("IHxxI", session.window, 4, WIDTH))
 
 
+def take_buffer(session, pixmap, minor=8):
+    """The memory of a pixmap, and where its rows begin."""
+    x = session.x
+    x.descriptors = []
+    reply = x.answer(session.dri3, minor, x.pack("I", pixmap))
+    assert reply[:2] == b"\1\1", reply
+    (descriptor,), x.descriptors = x.descriptors, None
+    if minor == 3:
+        size, width, height, stride, depth, bits = struct.unpack_from("<IHHHBB", reply, 8)
+        assert size == stride * height
+        offset = 0
+    else:
+        width, height, modifier, depth, bits = struct.unpack_from("<HH4xQBB", reply, 8)
+        stride, offset = struct.unpack_from("<II", reply, 32)
+        assert modifier == 0
+    assert (width, height, depth, bits) == (WIDTH, HEIGHT, 24, 32), reply
+    memory = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
+    os.close(descriptor)
+    return memory, [offset + y * stride for y in range(HEIGHT)]
+
+
+def exports(session):
+    """A pixmap of the server gets a buffer that shows the same, and is the same one for whoever asks again."""
+    x, pixmap = session.x, session.x.new_id()
+    assert x.error(CREATE_PIXMAP, 24, x.pack("IIHH", pixmap, x.root, WIDTH, HEIGHT)) == 0
+    body = b"".join(struct.pack("<I", word) for word in expected(13))
+    assert x.error(PUT_IMAGE, 2, x.pack("IIHHhhBBxx", pixmap, session.gc, WIDTH, HEIGHT, 0, 0, 0, 24) + body) == 0
+    for minor in 3, 8:
+        memory, rows = take_buffer(session, pixmap, minor)
+        for y, row in enumerate(rows):
+            for column in range(WIDTH):
+                at = row + 4 * column
+                pixel = struct.unpack_from("<I", memory, at)[0] & 0xffffff
+                assert pixel == (13 if minor == 3 else 14) << 16 | y << 8 | column, (minor, column, y, hex(pixel))
+                struct.pack_into("<I", memory, at, 14 << 16 | y << 8 | column)
+    assert session.image(pixmap) == expected(14)
+    assert x.error(COPY_AREA, 0, x.pack("IIIhhhhHH", pixmap, session.window, session.gc, 0, 0, 0, 0, WIDTH, HEIGHT)) == 0
+    assert session.image(session.window) == expected(14)
+    assert session.show(Alike(pixmap), 600) == 0 and session.completed(600)[0] == COPY
+    picture = Picture(session)
+    picture.fill(15)
+    memory, rows = take_buffer(session, picture.id)
+    assert rows[0] == 64 and struct.unpack_from("<I", memory, rows[1])[0] & 0xffffff == 15 << 16 | 1 << 8
+    assert x.error(FREE_PIXMAP, 0, x.pack("I", pixmap)) == 0
+    assert x.answer(session.dri3, 8, x.pack("I", pixmap))[:2] == bytes([0, BAD_DRAWABLE])
+    # What the server draws into a window comes to no buffer.
+    composite, named = x.extension("Composite"), x.new_id()
+    x.answer(composite, 0, x.pack("II", 0, 4))
+    assert x.error(composite, 1, x.pack("IBxxx", session.window, 0)) == 0
+    assert x.error(composite, 6, x.pack("II", session.window, named)) == 0
+    assert x.answer(session.dri3, 8, x.pack("I", named))[:2] == bytes([0, BAD_IMPLEMENTATION])
+
+
 def freed(session):
     """A picture whose pixmap is freed is shown all the same; then its memory goes."""
     picture = Picture(session)
@@ -253,7 +313,7 @@ def freed(session):
 
 
 def main():
-    for test in pictures, frames, fences, copies, grabs, sizes, freed:
+    for test in pictures, frames, fences, copies, grabs, sizes, exports, freed:
         print(test.__name__, flush=True)
         test(Session())
 

@@ -1,5 +1,6 @@
 """An X client of bytes: whatever a test wants to send, and what comes back."""
 import array
+import os
 import socket
 import struct
 
@@ -19,6 +20,7 @@ class Client:
         self.socket.settimeout(PATIENCE)
         self.socket.connect(f"\0/tmp/.X11-unix/X{display.lstrip(':')}")
         self.sequence, self.events = 0, []
+        self.descriptors = None  # a list keeps those that come
         self.socket.sendall(self.pack("BxHHHHxx", ord("l" if order == "<" else "B"), 11, 0, 0, 0))
         head = self.receive(8)
         assert head[0] == 1, head
@@ -37,12 +39,17 @@ class Client:
         data = b""
         while len(data) < size:
             try:
-                more = self.socket.recv(size - len(data))
+                more, descriptors = socket.recv_fds(self.socket, size - len(data), 16)[:2]
             except ConnectionError as error:
                 raise Gone from error
             if not more:
                 raise Gone
             data += more
+            if self.descriptors is not None:
+                self.descriptors += descriptors
+            else:
+                for descriptor in descriptors:
+                    os.close(descriptor)
         return data
 
     def new_id(self):
