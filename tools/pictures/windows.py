@@ -59,13 +59,15 @@ class Weston:
 
 
 class Xvfb:
-    """An X server without a screen; `display` is what DISPLAY should be."""
+    """An X server without a screen; `display` is what DISPLAY should be.
 
-    def __init__(self):
+    screen: its pixels; options: further ones of the server."""
+
+    def __init__(self, screen="1024x768x24", options=("-nolisten", "tcp")):
         read_end, write_end = os.pipe()
         # -noreset: the server would start anew after its last client, and refuse the next one meanwhile.
         self.process = subprocess.Popen(
-            ["Xvfb", "-displayfd", str(write_end), "-screen", "0", "1024x768x24", "-nolisten", "tcp", "-noreset"],
+            ["Xvfb", "-displayfd", str(write_end), "-screen", "0", screen, "-noreset", *options],
             pass_fds=[write_end], stderr=subprocess.DEVNULL)
         os.close(write_end)
         with os.fdopen(read_end) as answer:

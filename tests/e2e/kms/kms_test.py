@@ -95,6 +95,25 @@ def expect(condition, what):
         raise AssertionError(what)
 
 
+def wait_until(seen, what):
+    """Of something that becomes true, its value."""
+    deadline = time.monotonic() + PATIENCE
+    while not (value := seen()):
+        expect(time.monotonic() < deadline, f"{what()} after {PATIENCE} s")
+        time.sleep(0.05)
+    return value
+
+
+def expect_nothing_left(display):
+    """The daemon has nothing of anybody, once all have gone."""
+    def is_clean():
+        text = display.status()
+        left = [line for line in text.splitlines()
+                if re.match(r"(framebuffers|blobs|blob-bytes|bos|bo-bytes|open-nodes|viewers) ", line) and not line.endswith(" -")]
+        return not left and "0 open nodes" in text and "0 clients leaving" in text
+    wait_until(is_clean, display.status)
+
+
 def is_v3d(text):
     found = re.search(r"renderer: +\"?(.*)|GL_RENDERER: +(.*)", text)
     expect(found and "V3D" in found.group(0), f"not drawn by V3D: {found and found.group(0)}\n{text[-2000:]}")
@@ -155,15 +174,7 @@ def kill(display, rounds=8):
         time.sleep(order.uniform(0.05, 1))
         program.kill()
         program.wait()
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        text = display.status()
-        left = [line for line in text.splitlines()
-                if re.match(r"(framebuffers|blobs|blob-bytes|bos|bo-bytes|open-nodes) ", line) and not line.endswith(" -")]
-        if not left and "0 open nodes" in text and "0 clients leaving" in text:
-            break
-        expect(time.monotonic() < deadline, f"left behind: {left}\n{text}")
-        time.sleep(0.2)
+    expect_nothing_left(display)
     is_v3d(display.output("kmscube", "-c", "5"))
 
 

@@ -19,7 +19,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 KMS = os.path.join(os.path.dirname(HERE), "kms")
 sys.path.insert(0, KMS)
-from kms_test import PATIENCE, expect, main, need  # pylint: disable=wrong-import-position
+from kms_test import PATIENCE, expect, expect_nothing_left, main, need  # pylint: disable=wrong-import-position
 from windows_test import Weston  # pylint: disable=wrong-import-position
 
 
@@ -73,18 +73,6 @@ def readers(display, programs, number=60):
     for reader in "sync", "sync-file", "poll":
         seen = relay(display, programs, both=options, consume=["--reader", reader])
         expect(seen == (number, 0, 0, 0), f"{reader}: {seen}")
-
-
-def expect_nothing_left(display):
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        text = display.status()
-        left = [line for line in text.splitlines()
-                if re.match(r"(framebuffers|blobs|blob-bytes|bos|bo-bytes|open-nodes|viewers) ", line) and not line.endswith(" -")]
-        if not left and "0 open nodes" in text and "0 clients leaving" in text:
-            return
-        expect(time.monotonic() < deadline, f"left behind: {left}\n{text}")
-        time.sleep(0.2)
 
 
 def ends(display, programs, number=6):

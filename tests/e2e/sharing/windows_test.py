@@ -10,22 +10,12 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "kms"))
-from kms_test import PATIENCE, expect, is_v3d, main, need  # pylint: disable=wrong-import-position
+from kms_test import PATIENCE, expect, is_v3d, main, need, wait_until  # pylint: disable=wrong-import-position
 
 SOCKET = "v3demu-windows"
-
-
-def wait_until(seen, what):
-    """Of something that becomes true, its value."""
-    deadline = time.monotonic() + PATIENCE
-    while not (value := seen()):
-        expect(time.monotonic() < deadline, f"{what()} after {PATIENCE} s")
-        time.sleep(0.2)
-    return value
 
 
 class Weston:

@@ -11,6 +11,7 @@ import os
 import struct
 import sys
 import time
+import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "qpu_programs"))
@@ -73,13 +74,6 @@ class Picture:
 
     def pixels(self):
         return [self.buffer.words[self.line(y) + x] & 0xffffff for y in range(self.height) for x in range(self.width)]
-
-
-class Alike:
-    """A pixmap that another request made."""
-
-    def __init__(self, pixmap):
-        self.id = pixmap
 
 
 def expected(seed, width=WIDTH, height=HEIGHT):
@@ -288,7 +282,7 @@ def exports(session):
     assert session.image(pixmap) == expected(14)
     assert x.error(COPY_AREA, 0, x.pack("IIIhhhhHH", pixmap, session.window, session.gc, 0, 0, 0, 0, WIDTH, HEIGHT)) == 0
     assert session.image(session.window) == expected(14)
-    assert session.show(Alike(pixmap), 600) == 0 and session.completed(600)[0] == COPY
+    assert session.show(types.SimpleNamespace(id=pixmap), 600) == 0 and session.completed(600)[0] == COPY
     picture = Picture(session)
     picture.fill(15)
     memory, rows = take_buffer(session, picture.id)

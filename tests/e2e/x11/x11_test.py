@@ -19,18 +19,10 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "kms"))
 sys.path.insert(0, os.path.join(HERE, "../../../tools"))
-from kms_test import PATIENCE, expect, main, need  # pylint: disable=wrong-import-position
+from kms_test import PATIENCE, expect, expect_nothing_left, main, need, wait_until  # pylint: disable=wrong-import-position
 from pictures.comparison import Limits, problem  # pylint: disable=wrong-import-position
 from pictures.image import Image  # pylint: disable=wrong-import-position
-
-
-def wait_until(seen, what):
-    """Of something that becomes true, its value."""
-    deadline = time.monotonic() + PATIENCE
-    while not (value := seen()):
-        expect(time.monotonic() < deadline, f"{what()} after {PATIENCE} s")
-        time.sleep(0.01)
-    return value
+from pictures.windows import Xvfb  # pylint: disable=wrong-import-position
 
 
 class Server:
@@ -40,13 +32,9 @@ class Server:
         for program in "Xvfb", "xwd":
             need(program)
         self.display = display
-        read, write = os.pipe()
-        self.process = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-noreset", "-screen", "0", "1920x240x24", *options],
-                                        pass_fds=[write], stderr=subprocess.DEVNULL)
+        server = Xvfb("1920x240x24", options)
+        self.process, self.name = server.process, server.display
         display.running.append(self.process)
-        os.close(write)
-        with os.fdopen(read) as pipe:
-            self.name = f":{pipe.readline().strip()}"
         display.environment["DISPLAY"] = self.name
         self.columns = 0
 
@@ -232,26 +220,22 @@ def left_behind(pid):
     return found
 
 
-def nothing_left(display):
-    """The daemon has nothing of anybody, once all have gone."""
-    def is_clean():
-        text = display.status()
-        left = [line for line in text.splitlines()
-                if re.match(r"(bos|bo-bytes|open-nodes) ", line) and not line.endswith(" -")]
-        return not left and "0 open nodes" in text and "0 clients leaving" in text
-    wait_until(is_clean, display.status)
+def start_shell(display):
+    """A shell that waits, the display that its programs get, and the process that has it."""
+    shell = subprocess.Popen([display.v3demu, "run", "--mesa", display.mesa, "--", "sh", "-c", "echo $DISPLAY; read end"],
+                             env=display.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    display.running.append(shell)
+    inner = shell.stdout.readline().strip()
+    expect(inner != display.environment["DISPLAY"], f"no proxy at {inner}")
+    (proxy,) = proxies(display)
+    return shell, inner, proxy
 
 
 def ends(display, program):
     """Whoever is killed, the others go on or end, and nothing is left."""
     server = Server(display)
     # The proxy of a shell has the clients that the shell starts; one is killed amid its frames.
-    shell = subprocess.Popen([display.v3demu, "run", "--mesa", display.mesa, "--", "sh", "-c", "echo $DISPLAY; read end"],
-                             env=display.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    display.running.append(shell)
-    inner = shell.stdout.readline().strip()
-    expect(inner != server.name, f"no proxy at {inner}")
-    (proxy,) = proxies(display)
+    shell, inner, proxy = start_shell(display)
     survivor = Windows(server, program, "egl", DISPLAY=inner)
     expect(proxies(display) == [proxy], "a proxy for what has one")
 
@@ -288,17 +272,13 @@ def ends(display, program):
     expect(orphan.process.returncode > 0, f"without a server gl_window ends with {orphan.process.returncode}")
     wait_until(lambda: not proxies(display), lambda: "the proxy outlives the server")
     expect(not left_behind(proxy), f"lock files: {left_behind(proxy)}")
-    nothing_left(display)
+    expect_nothing_left(display)
 
 
 def hostile(display, program):
     """What a client does to the proxy does not harm the others."""
     server = Server(display)
-    shell = subprocess.Popen([display.v3demu, "run", "--mesa", display.mesa, "--", "sh", "-c", "echo $DISPLAY; read end"],
-                             env=display.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    display.running.append(shell)
-    inner = shell.stdout.readline().strip()
-    (proxy,) = proxies(display)
+    shell, inner, proxy = start_shell(display)
     reference = Windows(server, program, "egl", emulated=False)
     reference.do("draw 0 3")
     survivor = Windows(server, program, "egl", DISPLAY=inner)
@@ -363,7 +343,7 @@ def protocol(display, _):
     Server(display)
     text = display.output(sys.executable, "-B", f"{HERE}/protocol.py")
     expect(display.running[-1].returncode == 0, text)
-    nothing_left(display)
+    expect_nothing_left(display)
 
 
 def frames(display, program):
