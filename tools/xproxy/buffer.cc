@@ -1,7 +1,6 @@
 #include "tools/xproxy/buffer.h"
 
 #include <fcntl.h>
-#include <linux/dma-buf.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -14,16 +13,10 @@
 namespace v3d::xproxy {
 namespace {
 
-/// Linux' linux/dma-buf.h has it since 6.0, Debian 12's copy too; older ones do not.
-struct ExportSyncFile {
-  uint32_t flags;
-  int32_t fd;
-};
 namespace drm = ioctl::drm;
 constexpr unsigned long kGemClose = _IOW('d', 0x09, drm::GemClose),
                         kPrimeHandleToFd = _IOWR('d', 0x2d, drm::PrimeHandle),
                         kCreateBo = _IOWR('d', 0x42, drm::CreateBo);
-constexpr unsigned long kExportSyncFile = _IOWR(DMA_BUF_BASE, 2, ExportSyncFile);
 
 }  // namespace
 
@@ -45,8 +38,8 @@ std::shared_ptr<Buffer> Buffer::allocate(const ioctl::UniqueFd& node, const Layo
 
 std::shared_ptr<Buffer> Buffer::import(ioctl::UniqueFd dma_buf, const Layout& layout) {
   // Only the daemon's answer to this; and its dma-bufs do not shrink.
-  ExportSyncFile question{DMA_BUF_SYNC_READ, -1};
-  if (::ioctl(dma_buf.get(), kExportSyncFile, &question) != 0) return nullptr;
+  drm::DmaBufSyncFile question{drm::kDmaBufRead, -1};
+  if (::ioctl(dma_buf.get(), drm::kDmaBufExportSyncFile, &question) != 0) return nullptr;
   ioctl::UniqueFd(question.fd).reset();
   const off_t end = lseek(dma_buf.get(), 0, SEEK_END);
   const uint64_t row = (uint64_t{layout.width} * layout.bits_per_pixel + 7) / 8;
@@ -80,8 +73,8 @@ void Buffer::write(int x, int y, size_t width, size_t height, Bytes rows) {
 }
 
 ioctl::UniqueFd Buffer::writes_end() const {
-  ExportSyncFile question{DMA_BUF_SYNC_READ, -1};
-  if (::ioctl(dma_buf_.get(), kExportSyncFile, &question) != 0) return {};
+  drm::DmaBufSyncFile question{drm::kDmaBufRead, -1};
+  if (::ioctl(dma_buf_.get(), drm::kDmaBufExportSyncFile, &question) != 0) return {};
   ioctl::UniqueFd fence(question.fd);
   pollfd ready{fence.get(), POLLIN, 0};
   return poll(&ready, 1, 0) == 0 ? std::move(fence) : ioctl::UniqueFd();

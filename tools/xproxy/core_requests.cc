@@ -158,10 +158,28 @@ void attach_memory(Client& client, const Request& request) { client.pass(request
 
 }  // namespace
 
-Message ask_geometry(Order order, uint32_t drawable) {
-  Message message = make_request(order, XCB_GET_GEOMETRY, 0, 2);
-  message.u32(4, drawable);
-  return message;
+void with_geometry(Client& client, const Request& request, uint32_t drawable, Client::Response done,
+                   std::function<void()> failed) {
+  Message ask = make_request(client.order(), XCB_GET_GEOMETRY, 0, 2);
+  client.replace(ask.u32(4, drawable),
+                 [&client, major = request.major, minor = request.minor, done = std::move(done),
+                  failed = std::move(failed)](const Reader& response, uint16_t sequence) {
+                   if (response.u8(0) != 0) return done(response, sequence);
+                   client.send_error(response, sequence, major, minor);
+                   if (failed) failed();
+                 });
+}
+
+void replace_creation(Client& client, const Request& request, const Message& create,
+                      std::function<void()> undo) {
+  client.replace(
+      create,
+      [&client, major = request.major, minor = request.minor, undo = std::move(undo)](const Reader& error,
+                                                                                      uint16_t sequence) {
+        undo();
+        client.send_error(error, sequence, major, minor);
+      },
+      false);
 }
 
 Handler find_core_handler(uint8_t major) {

@@ -22,18 +22,8 @@ void query_version(Client& client, const Request&) {
   client.answer(std::move(reply));
 }
 
-/// Goes on with a drawable once the server knows it.
-void with_drawable(Client& client, const Request& request, uint32_t drawable, Client::Response done) {
-  client.replace(ask_geometry(client.order(), drawable),
-                 [&client, major = request.major, minor = request.minor, done = std::move(done)](
-                     const Reader& response, uint16_t sequence) {
-                   if (response.u8(0) == 0) return client.send_error(response, sequence, major, minor);
-                   done(response, sequence);
-                 });
-}
-
 void open_node(Client& client, const Request& request) {
-  with_drawable(client, request, request.fields.u32(4),
+  with_geometry(client, request, request.fields.u32(4),
                 [&client, major = request.major, minor = request.minor](const Reader&, uint16_t sequence) {
                   ioctl::UniqueFd node = open_render_node();
                   if (!node)
@@ -58,14 +48,9 @@ void make_pixmap(Client& client, const Request& request, uint32_t drawable, uint
   const bool is_new = buffers.add(id, &client, std::move(buffer));
   Message create = make_request(client.order(), XCB_CREATE_PIXMAP, layout.depth, 4);
   create.u32(4, id).u32(8, drawable).u16(12, layout.width).u16(14, layout.height);
-  client.replace(
-      create,
-      [&client, id, is_new, major = request.major, minor = request.minor](const Reader& error,
-                                                                          uint16_t sequence) {
-        if (is_new) client.context().resources.buffers.remove(id);
-        client.send_error(error, sequence, major, minor);
-      },
-      false);
+  replace_creation(client, request, create, [&client, id, is_new] {
+    if (is_new) client.context().resources.buffers.remove(id);
+  });
 }
 
 void pixmap_from_buffer(Client& client, const Request& request) {
@@ -100,18 +85,13 @@ void fence_from_fd(Client& client, const Request& request) {
   Message create =
       make_request(client.order(), client.context().server.extensions().sync, XCB_SYNC_CREATE_FENCE, 4);
   create.u32(4, in.u32(4)).u32(8, id).u8(12, in.u8(12));
-  client.replace(
-      create,
-      [&client, id, is_new, major = request.major, minor = request.minor](const Reader& error,
-                                                                          uint16_t sequence) {
-        if (is_new) client.context().resources.fences.remove(id);
-        client.send_error(error, sequence, major, minor);
-      },
-      false);
+  replace_creation(client, request, create, [&client, id, is_new] {
+    if (is_new) client.context().resources.fences.remove(id);
+  });
 }
 
 void supported_modifiers(Client& client, const Request& request) {
-  with_drawable(client, request, request.fields.u32(4), [&client](const Reader&, uint16_t sequence) {
+  with_geometry(client, request, request.fields.u32(4), [&client](const Reader&, uint16_t sequence) {
     // One of the window, one of the screen: both linear.
     Message reply = make_reply(client.order(), sequence, 4);
     client.send(reply.u32(8, 1).u32(12, 1).u64(32, kLinear).u64(40, kLinear));

@@ -14,7 +14,7 @@
 namespace v3d::xproxy {
 namespace {
 
-/// The hardware reads rows of a linear picture from such places.
+/// Rows begin at lines of the cache.
 constexpr uint32_t kRowAlignment = 64;
 
 /// What the reply says of a buffer.
@@ -97,15 +97,15 @@ void export_pixmap(Client& client, const Request& request, Describe describe) {
   if (!known && (resources.window_pixmaps.find(what.pixmap) || client.grabs()))
     return client.fail(request, XCB_IMPLEMENTATION, what.pixmap);
   if (!known) client.hold();  // the reply comes before those to later requests
-  client.replace(ask_geometry(client.order(), what.pixmap),
-                 [&client, what, known](const Reader& response, uint16_t sequence) {
-                   if (response.u8(0) == 0) {
-                     if (!known) client.resume();
-                     return client.send_error(response, sequence, what.major, what.minor);
-                   }
-                   if (known) return send_buffer(client, what, sequence, *known);
-                   make_buffer(client, what, sequence, response);
-                 });
+  with_geometry(
+      client, request, what.pixmap,
+      [&client, what, known](const Reader& geometry, uint16_t sequence) {
+        if (known) return send_buffer(client, what, sequence, *known);
+        make_buffer(client, what, sequence, geometry);
+      },
+      [&client, known] {
+        if (!known) client.resume();
+      });
 }
 
 }  // namespace

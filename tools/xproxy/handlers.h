@@ -2,6 +2,8 @@
 /// encodings of the X Window System Protocol and of its extension SYNC.
 #pragma once
 
+#include <functional>
+
 #include "tools/xproxy/client.h"
 
 namespace v3d::xproxy {
@@ -23,7 +25,13 @@ void handle_present(Client& client, const Request& request);
 /// server.
 void look_at_event(Client& client, const Reader& event);
 
-/// What a window or pixmap is, or an error.
-Message ask_geometry(Order order, uint32_t drawable);
+/// Goes on with a window or pixmap once the server has told what it is, as GetGeometry does; of one that it
+/// does not know the client gets the error, and then `failed` is called.
+void with_geometry(Client& client, const Request& request, uint32_t drawable, Client::Response done,
+                   std::function<void()> failed = {});
+/// Has the server do a request without reply in place of one that made something known; `undo` is called
+/// where it cannot.
+void replace_creation(Client& client, const Request& request, const Message& create,
+                      std::function<void()> undo);
 
 }  // namespace v3d::xproxy

@@ -42,14 +42,12 @@ void query_capabilities(Client& client, const Request&) {
 /// @param done  gets the request without its fields
 void with_window(Client& client, const Request& request, uint32_t window,
                  std::function<void(const Request&, uint16_t sequence)> done) {
-  client.replace(ask_geometry(client.order(), window),
-                 [&client, window, head = Request{request.major, request.minor, Reader({}, client.order())},
-                  done = std::move(done)](const Reader& response, uint16_t sequence) {
-                   if (response.u8(0) == 0)
-                     return client.send_error(response, sequence, head.major, head.minor);
-                   client.context().presenter.learn(&client, window, read_geometry(response));
-                   done(head, sequence);
-                 });
+  const Request head{request.major, request.minor, Reader({}, client.order())};
+  with_geometry(client, request, window,
+                [&client, window, head, done = std::move(done)](const Reader& geometry, uint16_t sequence) {
+                  client.context().presenter.learn(&client, window, read_geometry(geometry));
+                  done(head, sequence);
+                });
 }
 
 void select_input(Client& client, const Request& request) {
