@@ -36,6 +36,9 @@ progress() {
   [ ! -t 2 ] || printf '\r\033[K' >&2
 }
 
+# show_errors LOG: of a build that failed, its first errors, or its end.
+show_errors() { grep -m 10 -E '^FAILED|error:|fatal' "$1" >&2 || tail -n 40 "$1" >&2; }
+
 # Of all sources of the tree, which is the current folder.
 check_format() {
   step "checking the format of the sources"
