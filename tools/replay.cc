@@ -17,6 +17,7 @@
 #include "daemon/perf_map.h"
 #include "gpu/base/log.h"
 #include "gpu/draw/bin_result.h"
+#include "gpu/perf/timing/parameters.h"
 #include "gpu/perf/timing/report.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/jit/jit.h"
@@ -37,6 +38,7 @@ struct Options {
   uint32_t repeat = 1;  ///< runs of each job, for timing
   bool hash = false;
   bool time = false;                 ///< predict what jobs take on the board
+  std::vector<std::string> set;      ///< constants of the timing model
   std::optional<std::string> trace;  ///< a selection, or empty for the default one
 };
 
@@ -75,6 +77,7 @@ class Replay {
     device_.set_timing(options.time);
   }
 
+  void set_parameters(const timing::Parameters& parameters) { device_.set_timing_parameters(parameters); }
   void watch(std::unique_ptr<qpu::Watch> watch) { device_.set_watch(std::move(watch)); }
 
   /// False when a job did not end well.
@@ -89,36 +92,33 @@ class Replay {
     if (!options_.time)
       std::printf(" %8.3f ms", taken.count() / options_.repeat);
     else
-      print_predicted(job, result);
+      print_predicted(result);
     if (options_.hash)
       std::printf("  memory %016llx", static_cast<unsigned long long>(memory_hash(context.space())));
     if (result.faults.count)
       std::printf("  %llu MMU faults, first at 0x%08x", static_cast<unsigned long long>(result.faults.count),
                   result.faults.first_address);
     std::printf("%s%s\n", result.message.empty() ? "" : "  ", result.message.c_str());
-    if (result.prediction) print_report(job, *result.prediction, context.space());
+    if (result.prediction) print_report(*result.prediction, context.space());
     if (job.kind == CapturedJob::kRender && !options_.images.empty()) save_images(job, context);
     return result.end == JobResult::End::kDone;
   }
 
  private:
   /// Nothing that depends on the host.
-  static void print_predicted(const CapturedJob& job, const JobResult& result) {
+  static void print_predicted(const JobResult& result) {
     if (result.prediction)
       std::printf(" predicted %.3f ms, %.3f ms with its submit",
                   static_cast<double>(result.prediction->ns() - result.prediction->submit_ns) * 1e-6,
                   static_cast<double>(result.prediction->ns()) * 1e-6);
-    else if (job.kind != CapturedJob::kCsd)
-      std::printf(" no prediction: only compute jobs are modelled");
     else if (!result.no_prediction.empty())
       std::printf(" no prediction: %s", result.no_prediction.c_str());
   }
 
-  void print_report(const CapturedJob& job, const timing::Prediction& prediction,
-                    mmu::AddressSpace& space) const {
-    const GpuAddr code = job.csd().cfg[5] & ~7u;
-    const auto text_of = [&](uint32_t number) {
-      return qpu::disassemble(reader_.profile().version, space.memory().load<uint64_t>(code + 8 * number));
+  void print_report(const timing::Prediction& prediction, mmu::AddressSpace& space) const {
+    const auto text_of = [&](const timing::Prediction::ProgramTime& program, uint32_t number) {
+      return qpu::disassemble(reader_.profile().version,
+                              space.memory().load<uint64_t>(program.code + 8 * number));
     };
     std::fputs(timing::report(prediction, text_of).c_str(), stdout);
   }
@@ -162,6 +162,18 @@ class Replay {
   int number_ = 0;
 };
 
+/// The board's constants with what the options set. Nothing, with a message: one of these cannot be.
+std::optional<timing::Parameters> parameters_of(const Options& options, const chip::Profile& profile) {
+  timing::Parameters parameters = timing::parameters_of(profile);
+  for (const std::string& assignment : options.set) {
+    const std::string error = timing::set_parameter(assignment, &parameters);
+    if (error.empty()) continue;
+    fprintf(stderr, "v3demu replay: --set %s: %s\n", assignment.c_str(), error.c_str());
+    return std::nullopt;
+  }
+  return parameters;
+}
+
 int replay(const Options& options) {
   const char* const named = std::getenv("V3DEMU_JIT");
   std::string no_engine;
@@ -188,6 +200,9 @@ int replay(const Options& options) {
   std::error_code error;
   if (!options.images.empty()) std::filesystem::create_directories(options.images, error);
   Replay replay(options, **reader);
+  const auto parameters = parameters_of(options, (*reader)->profile());
+  if (!parameters) return 1;
+  replay.set_parameters(*parameters);
   if (options.trace) {
     std::string why;
     qpu::WatchOptions watch;
@@ -232,10 +247,14 @@ void add_replay(CLI::App* app, int* exit_code) {
   command->add_option("--repeat", options.repeat, "Run each job so often; its mean time is printed")
       ->check(CLI::Range(1, 1000000));
   command
-      ->add_flag(
-          "--time", options.time,
-          "Print what each compute job would take on the board, bound by what, and its slowest instructions")
+      ->add_flag("--time", options.time,
+                 "Print what each job would take on the board, bound by what, and its slowest instructions")
       ->excludes("--repeat");
+  command
+      ->add_option("--set", options.set,
+                   "A constant of the timing model, NAME=VALUE; \"v3demu timing\" lists them")
+      ->needs("--time")
+      ->allow_extra_args(false);
   command->add_flag("--hash", options.hash, "Print a hash of the client's memory behind each job");
   command
       ->add_option(

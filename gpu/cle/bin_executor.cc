@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
+#include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/cle/dump.h"
 #include "gpu/cle/executor.h"
@@ -115,6 +116,7 @@ std::shared_ptr<draw::BinResult> BinExecutor::run() {
       break;
     }
     pc_ += packet.length;
+    if (job_.work) job_.work->packet();
     execute(packet);
   }
   std::shared_ptr<draw::BinResult> result = binner_.finish();

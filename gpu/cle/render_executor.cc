@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/cle/executor.h"
 #include "gpu/cle/packet.h"
@@ -22,6 +23,7 @@ constexpr size_t kMaxCalls = 4;
 constexpr size_t kMaxPendingTiles = 1u << 16;
 /// Numbers that TILE_LIST_SET_BASE can name.
 constexpr size_t kListSets = 16;
+constexpr size_t kBusWord = 16;  // bytes
 
 struct TileId {
   uint16_t column, row;
@@ -34,6 +36,14 @@ struct Slot {
   uint32_t generation = 0;  // of the initial contents that the tile was made from
   bool dirty = true;        // contents differ from the initial ones
 };
+
+/// Of 32 bits, in all colours and samples.
+uint32_t words_of_pixel(const tlb::Config& config) {
+  uint32_t words = 0;
+  for (const tlb::RenderTarget& target : config.targets)
+    if (target.used) words += 1u << target.bpp;
+  return words * (config.multisample ? 4 : 1);
+}
 
 class RenderExecutor {
  public:
@@ -61,6 +71,7 @@ class RenderExecutor {
   bool run_pending_tiles();
   void run_tile(TileId id, Slot& slot, uint32_t tidx);
   bool run_command(const TileCommand& command, TileId id, tlb::TileBuffer& tile, Slot& slot, uint32_t tidx);
+  bool transfer(const TileCommand& command, tlb::TileBuffer& tile, std::string* error);
   Slot& prepare_slot(int index);
   const std::vector<draw::ListEntry>* tile_list(TileId id, uint8_t set) const;
   bool has_primitives(TileId id) const;
@@ -115,6 +126,7 @@ void RenderExecutor::run() {
     }
     job_.moved();
     pc_ += packet.length;
+    if (job_.work) job_.work->packet();
     if (packet.opcode != Opcode::kSupertileCoordinates && !run_pending_tiles()) break;
     if (!step(packet)) break;
   }
@@ -179,6 +191,7 @@ bool RenderExecutor::configure(const Packet& p) {
   if (!initial_.configure(frame_.config(), &error))
     return fail(absl::StrFormat("%s, frame ends with %s", error, describe(p)));
   merge_counts();
+  if (job_.work) job_.work->begin_frame(words_of_pixel(frame_.config()));
   for (Slot& slot : slots_) slot = {};  // renderers refer to draws_
   draws_.reset();
   ++generation_;
@@ -196,6 +209,7 @@ bool RenderExecutor::begin_explicit_tile(const Packet& p) {
   explicit_tile_ = {static_cast<uint16_t>(column), static_cast<uint16_t>(row)};
   in_explicit_tile_ = true;
   initial_.begin_tile(column, row);
+  if (job_.work) job_.work->begin_tile(column, row);
   return true;
 }
 
@@ -319,10 +333,22 @@ Slot& RenderExecutor::prepare_slot(int index) {
 
 void RenderExecutor::run_tile(TileId id, Slot& slot, uint32_t tidx) {
   slot.tile->begin_tile(id.column, id.row);
+  if (job_.work) job_.work->begin_tile(id.column, id.row);
   if (slot.dirty) slot.tile->copy_from(initial_);
   slot.dirty = program_.writes;
   for (const TileCommand& command : program_.commands)
     if (!run_command(command, id, *slot.tile, slot, tidx)) return;
+}
+
+bool RenderExecutor::transfer(const TileCommand& command, tlb::TileBuffer& tile, std::string* error) {
+  const bool stores = command.kind == TileCommand::Kind::kStore;
+  const perf::Counter counter = stores ? perf::kTlbWordsWritten : perf::kTlbWordsRead;
+  const uint64_t before = tile.counts()[counter];
+  if (stores ? !tile.store(command.transfer, error) : !tile.load(command.transfer, error)) return false;
+  if (job_.work)
+    job_.work->tile_moved(stores, command.transfer.buffer >= tlb::kMaxRenderTargets,
+                          (tile.counts()[counter] - before) * kBusWord);
+  return true;
 }
 
 bool RenderExecutor::run_command(const TileCommand& command, TileId id, tlb::TileBuffer& tile, Slot& slot,
@@ -330,9 +356,8 @@ bool RenderExecutor::run_command(const TileCommand& command, TileId id, tlb::Til
   std::string error;
   switch (command.kind) {
     case TileCommand::Kind::kLoad:
-      return tile.load(command.transfer, &error) || fail(error);
     case TileCommand::Kind::kStore:
-      return tile.store(command.transfer, &error) || fail(error);
+      return transfer(command, tile, &error) || fail(error);
     case TileCommand::Kind::kClear:
       if (command.clear_colors) tile.clear_colors();
       if (command.clear_depth_stencil) tile.clear_depth_stencil();
@@ -342,6 +367,9 @@ bool RenderExecutor::run_command(const TileCommand& command, TileId id, tlb::Til
       if (list == nullptr || list->empty() || draws_ == nullptr) return true;
       if (slot.renderer == nullptr) slot.renderer = std::make_unique<pse::TileRenderer>(job_, *draws_, tidx);
       slot.dirty = true;
+      tile.counts()[perf::kPseWordsRead] +=
+          (list->size() * sizeof(draw::ListEntry) + kBusWord - 1) / kBusWord;
+      if (job_.work) job_.work->tile_list(*list, *bin_);
       slot.renderer->run(*list, tile, id.column, id.row);
       return !job_.stopped();
     }

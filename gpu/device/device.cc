@@ -3,6 +3,7 @@
 #include "gpu/device/device.h"
 
 #include <new>
+#include <utility>
 
 #include "gpu/base/job_context.h"
 #include "gpu/base/log.h"
@@ -11,6 +12,7 @@
 #include "gpu/csd/configuration.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/perf/record/recorder.h"
+#include "gpu/perf/record/work_recorder.h"
 #include "gpu/perf/timing/replayer.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/trace/watch.h"
@@ -72,6 +74,7 @@ struct Device::State {
   std::unique_ptr<qpu::Watch> watch;
   std::atomic<uint64_t> jobs{0};
   std::unique_ptr<ThreadPool> timing_pool;  // of one worker; null: no times are wanted
+  timing::Parameters parameters = timing::parameters_of(profile);
 };
 
 namespace {
@@ -144,6 +147,7 @@ struct JobScope {
       log_debug(Debug::kMmu, "%d accesses to unmapped pages, the first at %#x", r.faults.count,
                 r.faults.first_address);
     r.counts = counts.total();
+    perf::derive(&r.counts);
     return r;
   }
 
@@ -165,58 +169,42 @@ void Device::set_watch(std::unique_ptr<qpu::Watch> watch) { state_->watch = std:
 
 void Device::set_timing(bool on) { state_->timing_pool = on ? std::make_unique<ThreadPool>(0) : nullptr; }
 
+void Device::set_timing_parameters(const timing::Parameters& parameters) { state_->parameters = parameters; }
+
 const chip::Profile& Device::profile() const { return state_->profile; }
 
-JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
-                          std::shared_ptr<const draw::BinResult>* result) {
+/// Runs a job, and predicts its time where that is wanted.
+/// @param work  work(job): calls the block
+/// @param take  take(threads, work): what was recorded, for timing::replay()
+template <typename Work, typename Take>
+JobResult Device::run_job(Context& context, ThreadPool& pool, Turn& turn, uint32_t first_tidx,
+                          const Work& work, const Take& take) {
   Context::State& c = *context.state_;
-  const Running running(c.graphics_jobs, c.compute_jobs);
-  if (!running.alone()) return overlap();
-  ThreadPool& pool = state_->bin_pool ? *state_->bin_pool : state_->shared;
-  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, turn, state_->watch_job());
-  scope.job.first_tidx = static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads);
-  return scope.run([&] { *result = cle::run_bin_list(scope.job, cl.bcl_start, cl.bcl_end); });
-}
-
-JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
-                             const std::shared_ptr<const draw::BinResult>& bin) {
-  Context::State& c = *context.state_;
-  const Running running(c.graphics_jobs, c.compute_jobs);
-  if (!running.alone()) return overlap();
-  ThreadPool& pool = state_->render_pool ? *state_->render_pool : state_->shared;
-  JobScope scope(state_->profile, state_->patience, pool, *c.space, c.programs, turn, state_->watch_job());
-  return scope.run([&] { cle::run_render_list(scope.job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get()); });
-}
-
-JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
-  Context::State& c = *context.state_;
-  const Running running(c.compute_jobs, c.graphics_jobs);
-  if (!running.alone()) return overlap();
-  if (state_->timing_pool && !state_->watch) return run_timed_csd(context, csd, turn);
-  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, turn,
-                 state_->watch_job());
-  JobResult result = scope.run([&] { csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get()); });
-  if (state_->timing_pool) result.no_prediction = "QPU threads are watched";
-  return result;
-}
-
-JobResult Device::run_timed_csd(Context& context, const CsdJob& csd, Turn& turn) {
-  Context::State& c = *context.state_;
-  const csd::Configuration configuration = csd::decode(csd.cfg, state_->profile);
-  auto recorder = std::make_unique<timing::Recorder>(
-      timing::Recorder::Setting{.version = state_->profile.version,
-                                .code = configuration.code,
-                                .batches_per_supergroup = configuration.batches_per_sg,
-                                .threads_per_qpu = configuration.four_threads ? 4u : 2u});
-  timing::Recorder& record = *recorder;
-  JobScope scope(state_->profile, state_->patience, *state_->timing_pool, *c.space, c.programs, turn,
-                 std::move(recorder));
-  JobResult result = scope.run([&] { csd::dispatch(scope.job, csd.cfg, csd.indirect, c.space.get()); });
-  result.no_prediction = record.failure();
+  const bool timed = state_->timing_pool && !state_->watch;
+  std::unique_ptr<qpu::ThreadWatch> watch = state_->watch_job();
+  timing::Recorder* threads = nullptr;
+  if (timed) {
+    auto recorder =
+        std::make_unique<timing::Recorder>(timing::Recorder::Setting{.version = state_->profile.version});
+    threads = recorder.get();
+    watch = std::move(recorder);
+  }
+  JobScope scope(state_->profile, state_->patience, timed ? *state_->timing_pool : pool, *c.space, c.programs,
+                 turn, std::move(watch));
+  scope.job.first_tidx = first_tidx;
+  if (!timed) {
+    JobResult result = scope.run([&] { work(scope.job); });
+    if (state_->timing_pool) result.no_prediction = "QPU threads are watched";
+    return result;
+  }
+  timing::WorkRecorder units(*threads);
+  scope.job.work = &units;
+  JobResult result = scope.run([&] { work(scope.job); });
+  result.no_prediction = threads->failure();
   if (result.end != JobResult::End::kDone || !result.no_prediction.empty()) return result;
   try {
     auto prediction = std::make_shared<const timing::Prediction>(
-        timing::replay(record.take(), state_->profile, timing::parameters_of(state_->profile)));
+        timing::replay(take(*threads, units), state_->profile, state_->parameters));
     result.counts.add(timing::counters_of(*prediction));
     result.prediction = std::move(prediction);
   } catch (const std::bad_alloc&) {
@@ -225,15 +213,51 @@ JobResult Device::run_timed_csd(Context& context, const CsdJob& csd, Turn& turn)
   return result;
 }
 
+JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
+                          std::shared_ptr<const draw::BinResult>* result) {
+  Context::State& c = *context.state_;
+  const Running running(c.graphics_jobs, c.compute_jobs);
+  if (!running.alone()) return overlap();
+  return run_job(
+      context, state_->bin_pool ? *state_->bin_pool : state_->shared, turn,
+      static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads),
+      [&](const JobContext& job) { *result = cle::run_bin_list(job, cl.bcl_start, cl.bcl_end); },
+      [](timing::Recorder&, timing::WorkRecorder& work) { return work.take_bin(); });
+}
+
+JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
+                             const std::shared_ptr<const draw::BinResult>& bin) {
+  Context::State& c = *context.state_;
+  const Running running(c.graphics_jobs, c.compute_jobs);
+  if (!running.alone()) return overlap();
+  return run_job(
+      context, state_->render_pool ? *state_->render_pool : state_->shared, turn, 0,
+      [&](const JobContext& job) { cle::run_render_list(job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get()); },
+      [](timing::Recorder&, timing::WorkRecorder& work) { return work.take_render(); });
+}
+
+JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
+  Context::State& c = *context.state_;
+  const Running running(c.compute_jobs, c.graphics_jobs);
+  if (!running.alone()) return overlap();
+  return run_job(
+      context, state_->shared, turn, 0,
+      [&](const JobContext& job) { csd::dispatch(job, csd.cfg, csd.indirect, c.space.get()); },
+      [&](timing::Recorder& threads, timing::WorkRecorder&) {
+        return timing::Dispatch{
+            .trace = threads.take(),
+            .batches_per_supergroup = csd::decode(csd.cfg, state_->profile).batches_per_sg};
+      });
+}
+
 bool Device::is_brief(const Context& context, const CsdJob& job) const {
   return csd::is_brief(*context.state_->space, state_->profile, job.cfg);
 }
 
 JobResult Device::run_tfu(Context& context, const TfuJob& registers, Turn& turn) {
-  Context::State& c = *context.state_;
-  JobScope scope(state_->profile, state_->patience, state_->shared, *c.space, c.programs, turn,
-                 state_->watch_job());
-  return scope.run([&] { tfu::run(scope.job, registers); });
+  return run_job(
+      context, state_->shared, turn, 0, [&](const JobContext& job) { tfu::run(job, registers); },
+      [](timing::Recorder&, timing::WorkRecorder& work) { return work.take_transfer(); });
 }
 
 }  // namespace v3d::device

@@ -21,8 +21,9 @@ class Compiler;
 class Watch;
 }  // namespace v3d::qpu
 namespace v3d::timing {
+struct Parameters;
 struct Prediction;
-}
+}  // namespace v3d::timing
 
 namespace v3d::device {
 
@@ -51,8 +52,8 @@ struct JobResult {
   std::string message;  ///< of kError and kHang
   mmu::Faults faults;
   perf::Counts counts;
-  /// What the job would take on the board, where Device::set_timing() asks for it: of compute jobs that are
-  /// done. Null: there is none.
+  /// What the job would take on the board, where Device::set_timing() asks for it: of jobs that are done.
+  /// Null: there is none.
   std::shared_ptr<const timing::Prediction> prediction = nullptr;
   std::string no_prediction = {};  ///< why, if it was asked for
 };
@@ -86,9 +87,11 @@ class Device {
   /// Shows the QPU threads of all jobs to `watch`; jobs count from 1 in the order of their start. Before the
   /// first job only; null: nobody watches.
   void set_watch(std::unique_ptr<qpu::Watch> watch);
-  /// Predicts the times of compute jobs, which then run on one worker and are interpreted, and fills the
-  /// counters that follow from it. Before the first job only.
+  /// Predicts the times of jobs, which then run on one worker and are interpreted, and fills the counters
+  /// that follow from it. Before the first job only.
   void set_timing(bool on);
+  /// Other constants than the board's. Before the first job only.
+  void set_timing_parameters(const timing::Parameters& parameters);
 
   /// The bin half of a CL job. *result is for run_render of the same submission; also set on errors (what was
   /// binned so far). bcl_start == bcl_end must not be passed.
@@ -103,7 +106,9 @@ class Device {
   JobResult run_tfu(Context& context, const TfuJob& job, Turn& turn);
 
  private:
-  JobResult run_timed_csd(Context& context, const CsdJob& job, Turn& turn);
+  template <typename Work, typename Take>
+  JobResult run_job(Context& context, ThreadPool& pool, Turn& turn, uint32_t first_tidx, const Work& work,
+                    const Take& take);
 
   struct State;
   std::unique_ptr<State> state_;

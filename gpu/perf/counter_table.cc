@@ -17,8 +17,8 @@ constexpr CounterInfo kTable71[] = {
     // 0
     {M, "cycle-count", "CORE", "[CORE] Cycle counter"},
     {M, "core-active", "CORE", "[CORE] Bin/Render/Compute active cycles"},
-    {N, "CLE-bin-thread-active-cycles", "CLE", "[CLE] Bin thread active cycles"},
-    {N, "CLE-render-thread-active-cycles", "CLE", "[CLE] Render thread active cycles"},
+    {M, "CLE-bin-thread-active-cycles", "CLE", "[CLE] Bin thread active cycles"},
+    {M, "CLE-render-thread-active-cycles", "CLE", "[CLE] Render thread active cycles"},
     {M, "compute-active-cycles", "CORE", "[CORE] Compute active cycles"},
     {E, "FEP-valid-primitives-no-rendered-pixels", "FEP",
      "[FEP] Valid primitives that result in no rendered pixels, for all rendered tiles"},
@@ -49,8 +49,8 @@ constexpr CounterInfo kTable71[] = {
     {M, "TMU-active-cycles", "TMU", "[TMU] Active cycles"},
     {M, "TMU-stalled-cycles", "TMU", "[TMU] Stalled cycles"},
     {M, "TMU-total-text-quads-access", "TMU", "[TMU] Total texture cache accesses"},
-    {N, "TMU-cache-x4-active-cycles", "TMU", "[TMU] Cache active cycles for x4 access"},
-    {N, "TMU-cache-x4-stalled-cycles", "TMU", "[TMU] Cache stalled cycles for x4 access"},
+    {M, "TMU-cache-x4-active-cycles", "TMU", "[TMU] Cache active cycles for x4 access"},
+    {M, "TMU-cache-x4-stalled-cycles", "TMU", "[TMU] Cache stalled cycles for x4 access"},
     {M, "TMU-total-text-quads-x4-access", "TMU", "[TMU] Total texture cache x4 access"},
     {M, "L2T-total-cache-hit", "L2T", "[L2T] Total Level 2 cache hits"},
     {M, "L2T-total-cache-miss", "L2T", "[L2T] Total Level 2 cache misses"},
@@ -61,19 +61,19 @@ constexpr CounterInfo kTable71[] = {
     {M, "L2T-merge", "L2T", "[L2T] Merge"},
     {M, "L2T-fill", "L2T", "[L2T] Fill"},
     {N, "L2T-stalls-no-wid", "L2T", "[L2T] Stalls because no WID available"},
-    {N, "L2T-stalls-no-rid", "L2T", "[L2T] Stalls because no RID available"},
-    {N, "L2T-stalls-queue-full", "L2T", "[L2T] Stalls because internal queue full"},
+    {M, "L2T-stalls-no-rid", "L2T", "[L2T] Stalls because no RID available"},
+    {M, "L2T-stalls-queue-full", "L2T", "[L2T] Stalls because internal queue full"},
     {N, "L2T-stalls-wrightback", "L2T", "[L2T] Stalls because writeback in flight"},
     {N, "L2T-stalls-mem", "L2T", "[L2T] Stalls because AXI blocks read"},
     // 40
-    {N, "L2T-stalls-fill", "L2T", "[L2T] Stalls because fill pending for victim cache-line"},
-    {N, "L2T-hitq", "L2T", "[L2T] Sent request via hit queue"},
+    {M, "L2T-stalls-fill", "L2T", "[L2T] Stalls because fill pending for victim cache-line"},
+    {M, "L2T-hitq", "L2T", "[L2T] Sent request via hit queue"},
     {N, "L2T-hitq-full", "L2T", "[L2T] Sent request via main queue because hit queue is full"},
-    {N, "L2T-stalls-read-data", "L2T", "[L2T] Stalls because waiting for data from SDRAM"},
+    {M, "L2T-stalls-read-data", "L2T", "[L2T] Stalls because waiting for data from SDRAM"},
     {M, "L2T-TMU-read-hits", "L2T", "[L2T] TMU read hits"},
     {M, "L2T-TMU-read-miss", "L2T", "[L2T] TMU read misses"},
-    {N, "L2T-VCD-read-hits", "L2T", "[L2T] VCD read hits"},
-    {N, "L2T-VCD-read-miss", "L2T", "[L2T] VCD read misses"},
+    {M, "L2T-VCD-read-hits", "L2T", "[L2T] VCD read hits"},
+    {M, "L2T-VCD-read-miss", "L2T", "[L2T] VCD read misses"},
     {M, "L2T-SLC-read-hits", "L2T", "[L2T] SLC read hits (all slices)"},
     {M, "L2T-SLC-read-miss", "L2T", "[L2T] SLC read misses (all slices)"},
     // 50
@@ -92,23 +92,23 @@ constexpr CounterInfo kTable71[] = {
     {K, "AXI-read-bytes-seen-watch-1", "AXI", "[AXI] Total bytes read seen by watch 1"},
     {M, "core-memory-writes", "CORE", "[CORE] Total memory writes"},
     {M, "L2T-memory-writes", "L2T", "[L2T] Total memory writes"},
-    {N, "PTB-memory-writes", "PTB", "[PTB] Total memory writes"},
-    {N, "TLB-memory-writes", "TLB", "[TLB] Total memory writes"},
+    {M, "PTB-memory-writes", "PTB", "[PTB] Total memory writes"},
+    {M, "TLB-memory-writes", "TLB", "[TLB] Total memory writes"},
     {M, "core-memory-reads", "CORE", "[CORE] Total memory reads"},
     {M, "L2T-memory-reads", "L2T", "[L2T] Total memory reads"},
     {N, "PTB-memory-reads", "PTB", "[PTB] Total memory reads"},
-    {N, "PSE-memory-reads", "PSE", "[PSE] Total memory reads"},
+    {M, "PSE-memory-reads", "PSE", "[PSE] Total memory reads"},
     // 70
-    {N, "TLB-memory-reads", "TLB", "[TLB] Total memory reads"},
+    {M, "TLB-memory-reads", "TLB", "[TLB] Total memory reads"},
     {E, "PTB-memory-words-writes", "PTB", "[PTB] Total memory words written"},
     {E, "TLB-memory-words-writes", "TLB", "[TLB] Total memory words written"},
-    {N, "PSE-memory-words-reads", "PSE", "[PSE] Total memory words read"},
+    {E, "PSE-memory-words-reads", "PSE", "[PSE] Total memory words read"},
     {E, "TLB-memory-words-reads", "TLB", "[TLB] Total memory words read"},
     {M, "AXI-read-trans", "AXI", "[AXI] Read transaction count"},
     {M, "AXI-write-trans", "AXI", "[AXI] Write transaction count"},
     {M, "AXI-read-wait-cycles", "AXI", "[AXI] Read total wait cycles"},
     {M, "AXI-write-wait-cycles", "AXI", "[AXI] Write total wait cycles"},
-    {N, "AXI-max-outstanding-reads", "AXI", "[AXI] Maximum outstanding read transactions"},
+    {M, "AXI-max-outstanding-reads", "AXI", "[AXI] Maximum outstanding read transactions"},
     // 80
     {N, "AXI-max-outstanding-writes", "AXI", "[AXI] Maximum outstanding write transactions"},
     {M, "QPU-wait-bubble", "QPU", "[QPU] Pipeline bubble in qcycles due all threads waiting"},
@@ -118,10 +118,10 @@ constexpr CounterInfo kTable71[] = {
      "[QPU] Total active clock cycles for all QPUs doing fragment shading (counts only when QPU is not "
      "stalled)"},
     {M, "QPU-stalls", "QPU", "[QPU] Stalled qcycles executing shader instruction"},
-    {N, "QPU-total-clk-cycles-waiting-fragment-shading", "QPU",
+    {M, "QPU-total-clk-cycles-waiting-fragment-shading", "QPU",
      "[QPU] Total stalled clock cycles for all QPUs doing fragment shading"},
     {M, "QPU-stalls-TMU", "QPU", "[QPU] Stalled qcycles waiting for TMU"},
-    {N, "QPU-stalls-TLB", "QPU", "[QPU] Stalled qcycles waiting for TLB"},
+    {M, "QPU-stalls-TLB", "QPU", "[QPU] Stalled qcycles waiting for TLB"},
     {N, "QPU-stalls-VPM", "QPU", "[QPU] Stalled qcycles waiting for VPM"},
     // 90
     {M, "QPU-stalls-uniforms", "QPU", "[QPU] Stalled qcycles waiting for uniforms"},
@@ -147,17 +147,17 @@ constexpr CounterInfo kTable42[] = {
     kTable71[15],
     kTable71[14],
     kTable71[17],
-    {N, "QPU-total-idle-clk-cycles", "QPU", "[QPU] Total idle clock cycles for all QPUs"},
-    {N, "QPU-total-active-clk-cycles-vertex-coord-shading", "QPU",
+    {M, "QPU-total-idle-clk-cycles", "QPU", "[QPU] Total idle clock cycles for all QPUs"},
+    {E, "QPU-total-active-clk-cycles-vertex-coord-shading", "QPU",
      "[QPU] Total active clock cycles for all QPUs doing vertex/coordinate/user shading (counts only when "
      "QPU is not stalled)"},
     kTable71[84],
-    {N, "QPU-total-clk-cycles-executing-valid-instr", "QPU",
+    {E, "QPU-total-clk-cycles-executing-valid-instr", "QPU",
      "[QPU] Total clock cycles for all QPUs executing valid instructions"},
-    {N, "QPU-total-clk-cycles-waiting-TMU", "QPU",
+    {M, "QPU-total-clk-cycles-waiting-TMU", "QPU",
      "[QPU] Total clock cycles for all QPUs stalled waiting for TMUs only (counter won't increment if QPU "
      "also stalling for another reason)"},
-    {N, "QPU-total-clk-cycles-waiting-scoreboard", "QPU",
+    {M, "QPU-total-clk-cycles-waiting-scoreboard", "QPU",
      "[QPU] Total clock cycles for all QPUs stalled waiting for Scoreboard only (counter won't increment if "
      "QPU also stalling for another reason)"},
     {N, "QPU-total-clk-cycles-waiting-varyings", "QPU",
@@ -169,7 +169,7 @@ constexpr CounterInfo kTable42[] = {
     kTable71[20],
     kTable71[21],
     kTable71[24],
-    {N, "TMU-total-text-cache-miss", "TMU",
+    {M, "TMU-total-text-cache-miss", "TMU",
      "[TMU] Total texture cache misses (number of fetches from memory/L2cache)"},
     {K, "VPM-total-clk-cycles-VDW-stalled", "VPM",
      "[VPM] Total clock cycles VDW is stalled waiting for VPM access"},
@@ -181,7 +181,7 @@ constexpr CounterInfo kTable42[] = {
     kTable71[28],
     kTable71[29],
     kTable71[0],
-    {N, "QPU-total-clk-cycles-waiting-vertex-coord-shading", "QPU",
+    {M, "QPU-total-clk-cycles-waiting-vertex-coord-shading", "QPU",
      "[QPU] Total stalled clock cycles for all QPUs doing vertex/coordinate/user shading"},
     kTable71[86],
     kTable71[16],
@@ -203,19 +203,19 @@ constexpr CounterInfo kTable42[] = {
     // 50
     {N, "L2T-no-id-stalled", "L2T", "[L2T] No ID stall"},
     {N, "L2T-command-queue-stalled", "L2T", "[L2T] Command queue full stall"},
-    {N, "L2T-TMU-writes", "L2T", "[L2T] TMU write accesses"},
+    {M, "L2T-TMU-writes", "L2T", "[L2T] TMU write accesses"},
     kTable71[22],
     kTable71[23],
-    {N, "CLE-thread-active-cycles", "CLE", "[CLE] Bin or render thread active cycles"},
-    {N, "L2T-TMU-reads", "L2T", "[L2T] TMU read accesses"},
+    {M, "CLE-thread-active-cycles", "CLE", "[CLE] Bin or render thread active cycles"},
+    {M, "L2T-TMU-reads", "L2T", "[L2T] TMU read accesses"},
     {N, "L2T-CLE-reads", "L2T", "[L2T] CLE read accesses"},
-    {N, "L2T-VCD-reads", "L2T", "[L2T] VCD read accesses"},
+    {M, "L2T-VCD-reads", "L2T", "[L2T] VCD read accesses"},
     {N, "L2T-TMU-config-reads", "L2T", "[L2T] TMU CFG read accesses"},
     // 60
     {N, "L2T-SLC0-reads", "L2T", "[L2T] SLC0 read accesses"},
     {N, "L2T-SLC1-reads", "L2T", "[L2T] SLC1 read accesses"},
     {K, "L2T-SLC2-reads", "L2T", "[L2T] SLC2 read accesses"},
-    {N, "L2T-TMU-write-miss", "L2T", "[L2T] TMU write misses"},
+    {M, "L2T-TMU-write-miss", "L2T", "[L2T] TMU write misses"},
     kTable71[45],
     {N, "L2T-CLE-read-miss", "L2T", "[L2T] CLE read misses"},
     kTable71[47],
@@ -246,9 +246,20 @@ static_assert(std::size(kTable42) == 87);
 
 constexpr ClassInfo kClasses[] = {
     {E, "exact", "counted while jobs run, in every build"},
-    {M, "modelled", "by the timing model, of compute jobs (v3demu replay --time); programs read 0"},
+    {M, "modelled", "by the timing model (v3demu run --timing, replay --time, profile); without it 0"},
     {N, "not counted", "0: nothing counts it yet"},
     {K, "always 0", "nothing programs or uses what it watches"},
+};
+
+/// Counters of 4.2 alone that somebody counts.
+struct OwnCounter {
+  int number;
+  Counter index;
+};
+constexpr OwnCounter kOwnOf42[] = {
+    {13, kQpuIdleClocks}, {14, kQpuOtherClocks},      {16, kQpuClocks},  {17, kQpuTmuClocks},
+    {18, kQpuTlbClocks},  {33, kQpuOtherStallClocks}, {25, kTmuMisses},  {52, kL2Writes},
+    {55, kCleClocks},     {56, kL2TmuReads},          {58, kL2VcdReads}, {63, kL2WriteMisses},
 };
 
 /// factor * counter `left` == or >= the sum of counters first..last.
@@ -285,6 +296,8 @@ std::span<const CounterInfo> counter_table(int version) {
 
 int index_in_counts(int version, int counter) {
   if (version >= 71) return counter;
+  for (const OwnCounter& own : kOwnOf42)
+    if (own.number == counter) return own.index;
   const char* const name = kTable42[counter].name;
   for (int i = 0; i < kMaxCounters; ++i)
     if (std::strcmp(kTable71[i].name, name) == 0) return i;

@@ -9,7 +9,7 @@ namespace v3d::perf {
 
 inline constexpr int kMaxCounters = 93;  ///< V3D 7.1
 
-/// Index = number of the counter on 7.1.
+/// Index = number of the counter on 7.1; those of 4.2 alone come behind them.
 enum Counter : int {
   kFepPrimitivesNoPixels = 5,
   kFepPrimitivesPixels = 6,
@@ -26,20 +26,41 @@ enum Counter : int {
   kPtbPrimitivesReversed = 17,
   kPtbWordsWritten = 71,
   kTlbWordsWritten = 72,
+  kPseWordsRead = 73,
   kTlbWordsRead = 74,
   kQpuActive = 83,
   kQpuFragmentClocks = 84,
+  kQpuIdleClocks = kMaxCounters,  ///< 4.2 from here on
+  kQpuOtherClocks,                ///< of threads that shade no fragments
+  kQpuClocks,
+  kQpuTmuClocks,  ///< stalled, as those that follow
+  kQpuTlbClocks,
+  kQpuOtherStallClocks,
+  kTmuMisses,
+  kL2Writes,
+  kL2WriteMisses,
+  kCleClocks,
+  kL2TmuReads,
+  kL2VcdReads,
+  kNumCounters,
 };
 
 /// Plain sums of one worker; no locking.
 struct Counts {
-  std::array<uint64_t, kMaxCounters> values{};
+  std::array<uint64_t, kNumCounters> values{};
   uint64_t& operator[](Counter c) { return values[static_cast<size_t>(c)]; }
   void add(const Counts& other) {
-    for (int i = 0; i < kMaxCounters; ++i)
+    for (int i = 0; i < kNumCounters; ++i)
       values[static_cast<size_t>(i)] += other.values[static_cast<size_t>(i)];
   }
 };
+
+/// Sets those that follow from others.
+inline void derive(Counts* counts) {
+  constexpr uint64_t kClocks = 4;  // of an instruction
+  (*counts)[kQpuClocks] = kClocks * (*counts)[kQpuActive];
+  (*counts)[kQpuOtherClocks] = (*counts)[kQpuClocks] - (*counts)[kQpuFragmentClocks];
+}
 
 /// The sums of one job; workers merge theirs when they are done.
 class JobCounts {

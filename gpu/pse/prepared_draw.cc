@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/ptb/screen.h"
 
@@ -95,9 +96,12 @@ void set_varyings(PreparedDraw& p) {
   if (p.primitive_id) p.is_flat[0] = true;
 }
 
-void shade_vertices(const JobContext& job, vpm::VertexStages& stages, PreparedDraw& p) {
+void shade_vertices(const JobContext& job, vpm::VertexStages& stages, uint32_t number, PreparedDraw& p) {
   const ptb::ScreenTransform screen(p.state(), job.profile->coord_fraction_bits());
   p.stride = (p.first_varying + p.num_varyings + 3) & ~3u;
+  if (job.work)
+    job.work->begin_vertices(number, static_cast<uint32_t>(p.draw->vertices.size()),
+                             static_cast<uint32_t>(p.draw->primitives.size()));
   stages.shade(*p.draw, vpm::Phase::kRender,
                {.begin =
                     [&p](uint32_t count) {
@@ -124,7 +128,7 @@ std::vector<bool> listed_draws(const draw::BinResult& bin) {
 }
 
 /// False, with job.error set, when the draw cannot be executed.
-bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, const draw::Draw& draw,
+bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, const draw::Draw& draw, uint32_t number,
                   const tlb::Config& config, PreparedDraw& p) {
   p.draw = &draw;
   const draw::ShaderRecord& record = *draw.record;
@@ -143,7 +147,7 @@ bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, const draw::
     job.error->set(absl::StrFormat("no fragment program at 0x%08x", record.fs.code));
     return false;
   }
-  shade_vertices(job, stages, p);
+  shade_vertices(job, stages, number, p);
   return !job.stopped();
 }
 
@@ -156,7 +160,9 @@ PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, 
   vpm::VertexStages stages(job);
   const std::vector<bool> listed = listed_draws(bin);
   for (size_t i = 0; i < bin.draws.size(); ++i)
-    if (listed[i] && !prepare_draw(job, stages, bin.draws[i], config, state_->draws[i])) return;
+    if (listed[i] &&
+        !prepare_draw(job, stages, bin.draws[i], static_cast<uint32_t>(i), config, state_->draws[i]))
+      return;
 }
 
 PreparedDraws::~PreparedDraws() = default;

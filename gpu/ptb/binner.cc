@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/ptb/primitive_assembler.h"
 #include "gpu/ptb/primitive_binner.h"
@@ -103,6 +104,9 @@ void Binner::draw(const draw::DrawState& state, const draw::DrawCall& call,
 }
 
 void Binner::bin_piece(draw::Draw&& piece) {
+  if (job_.work)
+    job_.work->begin_vertices(pieces_++, static_cast<uint32_t>(piece.vertices.size()),
+                              static_cast<uint32_t>(piece.primitives.size()));
   const vpm::ShadedVertices shaded = stages_.shade(piece, vpm::Phase::kBin);
   if (job_.stopped()) return;
   if (piece.record->has_gs) {
@@ -118,6 +122,7 @@ void Binner::bin_piece(draw::Draw&& piece) {
   const uint64_t entries =
       binner.bin(&piece, shaded, static_cast<uint32_t>(result_->draws.size()), max_entries);
   entries_ += entries;
+  if (job_.work) job_.work->binned(entries);
   if (entries == 0) return;
   if (!piece.record->has_gs && piece.primitives.size() < primitives) drop_unused_vertices(&piece);
   bytes_ += entries * sizeof(draw::ListEntry) + bytes_of(piece);
@@ -130,6 +135,7 @@ std::shared_ptr<draw::BinResult> Binner::finish() {
   constexpr uint64_t kBusWord = 16;  // bytes
   const uint64_t bytes = entries_ * sizeof(draw::ListEntry) + feedback_.take_written_bytes();
   counts_[perf::kPtbWordsWritten] += (bytes + kBusWord - 1) / kBusWord;
+  if (job_.work) job_.work->lists_written(bytes);
   job_.counts->merge(counts_);
   counts_ = {};
   return result_;

@@ -56,6 +56,7 @@ class Binner {
   perf::Counts counts_;
   uint64_t bytes_ = 0;    // of the result
   uint64_t entries_ = 0;  // list entries made
+  uint32_t pieces_ = 0;   // binned
 };
 
 }  // namespace v3d::ptb

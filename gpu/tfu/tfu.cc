@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
+#include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/tfu/mipmap.h"
 #include "gpu/tmu/image/layout.h"
@@ -115,6 +116,7 @@ class TransferTime {
     const chip::Profile& p = *job_.profile;
     seconds_ += 1e-9 * (static_cast<double>(read) * p.read_ns_per_byte +
                         static_cast<double>(written) * p.write_ns_per_byte);
+    if (job_.work) job_.work->transferred(read, written);
     if (seconds_ < kTimeout * job_.patience) return true;
     job_.error->set_hang("the TFU is not done in half a second of its time");
     return false;

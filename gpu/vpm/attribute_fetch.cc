@@ -21,6 +21,21 @@ enum AttributeType : uint8_t {
   kPacked = 7,  // 2_10_10_10
 };
 
+/// Of so many components.
+uint32_t bytes_of(uint32_t type, uint32_t components) {
+  switch (type) {
+    case kHalf:
+    case kShort:
+      return 2 * components;
+    case kByte:
+      return components;
+    case kPacked:
+      return 4;
+    default:
+      return 4 * components;
+  }
+}
+
 /// How an integer component becomes a register word.
 enum class Convert { kBits, kScaled, kNormalized };
 
@@ -198,6 +213,7 @@ AttributeFetcher::AttributeFetcher(const draw::ShaderRecord& record, bool coordi
     sources_.push_back({.load = load,
                         .loaded = std::min<uint32_t>(words, a.vec_size),
                         .words = words,
+                        .bytes = bytes_of(a.type, std::min<uint32_t>(words, a.vec_size)),
                         .address = a.address,
                         .stride = a.stride,
                         .max_index = a.max_index,
@@ -217,6 +233,17 @@ void AttributeFetcher::fill_defaults(Memory memory, const Source& source, Lanes*
   }
 }
 
+Lanes AttributeFetcher::addresses(const Source& s, const BatchRefs& refs) {
+  Lanes element = refs.index;
+  if (s.divisor != 0) element = refs.instance / uint32_t{s.divisor} + refs.base_instance;
+  element = element < s.max_index ? element : splat(s.max_index);
+  return element * s.stride + s.address;
+}
+
+void AttributeFetcher::show(const BatchRefs& refs, LaneMask lanes, WorkWatch* work) const {
+  for (const Source& s : sources_) work->fetch(addresses(s, refs), lanes, s.bytes);
+}
+
 void AttributeFetcher::fetch(Memory memory, const BatchRefs& refs, Lanes* rows) const {
   if (instance_id_) *rows++ = refs.instance;
   if (base_instance_) *rows++ = splat(refs.base_instance);
@@ -225,10 +252,7 @@ void AttributeFetcher::fetch(Memory memory, const BatchRefs& refs, Lanes* rows) 
   if (draw_index_) *rows++ = splat(refs.draw_index);
   if (vertex_id_) *rows++ = refs.index;
   for (const Source& s : sources_) {
-    Lanes element = refs.index;
-    if (s.divisor != 0) element = refs.instance / uint32_t{s.divisor} + refs.base_instance;
-    element = element < s.max_index ? element : splat(s.max_index);
-    s.load(memory, element * s.stride + s.address, s.loaded, rows);
+    s.load(memory, addresses(s, refs), s.loaded, rows);
     fill_defaults(memory, s, rows);
     rows += s.words;
   }

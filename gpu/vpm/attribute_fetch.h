@@ -7,6 +7,7 @@
 
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
+#include "gpu/base/work_watch.h"
 #include "gpu/draw/state.h"
 
 namespace v3d::vpm {
@@ -31,6 +32,8 @@ class AttributeFetcher {
 
   /// Writes rows() rows.
   void fetch(Memory memory, const BatchRefs& refs, Lanes* rows) const;
+  /// Tells what fetch() reads for the lanes.
+  void show(const BatchRefs& refs, LaneMask lanes, WorkWatch* work) const;
 
  private:
   /// Reads `words` components of 16 elements and converts them.
@@ -40,6 +43,7 @@ class AttributeFetcher {
     Load load;
     uint32_t loaded;  ///< components taken from memory
     uint32_t words;   ///< rows delivered; those beyond `loaded` are defaults
+    uint32_t bytes;   ///< of the components that are loaded
     GpuAddr address;
     uint32_t stride, max_index;
     uint16_t divisor;
@@ -47,6 +51,7 @@ class AttributeFetcher {
     GpuAddr defaults;  ///< of this attribute in memory, or 0: (0, 0, 0, 1)
   };
 
+  static Lanes addresses(const Source& source, const BatchRefs& refs);
   static Load choose_load(const draw::Attribute& attribute);
   void fill_defaults(Memory memory, const Source& source, Lanes* rows) const;
 

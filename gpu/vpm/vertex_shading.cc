@@ -78,7 +78,9 @@ void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const
   for_each_batch(job, (count + kLanes - 1) / kLanes, [&](uint32_t batch, int slot) {
     Worker& worker = workers[static_cast<size_t>(slot)];
     worker.input.resize(std::max<size_t>(worker.input.size(), fetcher.rows()));
-    fetcher.fetch(job.memory, batch_refs(draw, batch), worker.input.data());
+    const BatchRefs refs = batch_refs(draw, batch);
+    fetcher.fetch(job.memory, refs, worker.input.data());
+    if (job.work) fetcher.show(refs, batch_lanes(batch, count), job.work);
     start_thread(job, stage, slot, batch_lanes(batch, count), &worker);
     worker.thread.vpm_in = worker.input.data();
     worker.thread.vpm_in_rows = fetcher.rows();

@@ -106,6 +106,14 @@ class CaptureTest(unittest.TestCase):
         self.assertEqual(self.replay("again2"), first)
         self.assertEqual(self.replay("again3", "--repeat", "3"), first)
 
+    def test_timing_changes_nothing_and_predicts_every_job(self):
+        jobs, pictures = self.replay("plain")
+        timed, timed_pictures = self.replay("timed", "--time")
+        self.assertEqual(timed_pictures, pictures)
+        self.assertTrue(all(" predicted" in job for job in timed), timed)
+        self.assertEqual([re.sub(" +predicted, with its submit", "", job) for job in timed], jobs)
+        self.assertEqual(self.replay("timed again", "--time", "--set", "tile_write=1000")[1], pictures)
+
     def test_decode_names_packets_and_instructions(self):
         done = v3demu("decode", self.path)
         self.assertEqual((done.returncode, done.stderr), (0, ""))

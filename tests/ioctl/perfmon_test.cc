@@ -91,16 +91,18 @@ TEST_F(PerfmonTest, EveryCounterHasAName) {
 }
 
 TEST(Perfmon, CountersOf42AreFoundByTheirNames) {
-  const uint8_t counters[] = {35, 16};  // the second has no namesake on 7.1
+  const uint8_t counters[] = {35, 16, 7};  // the others have no namesakes on 7.1; one of them is counted
   ASSERT_STREQ(perf::counter_table(42)[35].name, "PTB-primitives-binned");
   ASSERT_STREQ(perf::counter_table(42)[16].name, "QPU-total-clk-cycles-executing-valid-instr");
+  ASSERT_STREQ(perf::counter_table(42)[7].name, "TLB-quads-with-zero-coverage");
   Perfmon perfmon(counters, 42);
   perf::Counts counts;
   for (uint64_t& value : counts.values) value = 1;
   counts[perf::kPtbPrimitivesBinned] = 7;
+  counts[perf::kQpuClocks] = 20;
   perfmon.add(counts, perfmon.start());
   perfmon.add(counts, perfmon.start());
-  EXPECT_EQ(perfmon.values(), (std::vector<uint64_t>{14, 0}));
+  EXPECT_EQ(perfmon.values(), (std::vector<uint64_t>{14, 40, 0}));
 }
 
 }  // namespace

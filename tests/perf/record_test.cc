@@ -1,12 +1,16 @@
 /// What the recorder keeps of lookups and batches.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "gpu/draw/bin_result.h"
 #include "gpu/perf/record/recorder.h"
 #include "gpu/perf/record/shape.h"
+#include "gpu/perf/record/work_recorder.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/run/thread.h"
 #include "tests/qpu/machine.h"
@@ -75,11 +79,14 @@ TEST(Recorder, KeepsNoMoreThanItsBytes) {
   Recorder recorder({.max_bytes = 2 * sizeof(Batch)});
   for (int batch = 0; batch < 2; ++batch) {
     qpu::Thread thread;
+    thread.reset();
     recorder.start("compute", thread);
     EXPECT_NE(thread.observer, nullptr);
   }
   EXPECT_EQ(recorder.failure(), "");
   qpu::Thread one_more, another;
+  one_more.reset();
+  another.reset();
   recorder.start("compute", one_more);
   EXPECT_NE(recorder.failure().find("its events take more than"), std::string::npos) << recorder.failure();
   recorder.start("compute", another);
@@ -94,13 +101,13 @@ std::vector<Event::Kind> kinds_of(int version, const std::string& text) {
   std::memcpy(machine.memory().host(qpu::Machine::kCode), assembly.words.data(), assembly.words.size() * 8);
   tmu::Unit unit(machine.memory(), version);
   machine.t().tmu = &unit;
-  Recorder recorder({.version = version, .code = qpu::Machine::kCode});
+  Recorder recorder({.version = version});
   recorder.start("compute", machine.t());
   EXPECT_EQ(machine.resume(), qpu::Stop::kEnd);
   EXPECT_EQ(recorder.failure(), "");
-  const Dispatch dispatch = recorder.take();
+  const Trace trace = recorder.take();
   std::vector<Event::Kind> kinds;
-  for (const Event event : dispatch.paths.at(dispatch.batches.at(0).path))
+  for (const Event event : trace.paths.at(trace.batches.at(0).path))
     if (event.kind() != Event::Kind::kIssue) kinds.push_back(event.kind());
   return kinds;
 }
@@ -118,6 +125,133 @@ TEST(Recorder, ALookupDoesNotWaitForTheLoadBesideIt) {
   using enum Event::Kind;
   const auto kinds = kinds_of(71, "mov tmua, rf1\nmov tmua, rf1 ; nop ; ldtmu.rf2\nnop ; nop ; ldtmu.rf2");
   EXPECT_EQ(kinds, (std::vector{kLookup, kLookup, kRead, kRead, kEnd}));
+}
+
+/// Four texels of each lane, as a linear filter takes them: of one row of a texture of four bytes.
+tmu::Footprint linear_footprint(uint32_t bytes) {
+  tmu::Footprint footprint;
+  for (uint32_t texel = 0; texel < 4; ++texel)
+    footprint.add(splat(0x1000u) + kLaneIndex * bytes + texel * 0x400, kAllLanes, bytes);
+  return footprint;
+}
+
+TEST(Shape, TexelsCountByQuadInFours) {
+  tmu::TextureLookup lookup;
+  std::vector<uint32_t> lines;
+  const Shape linear = shape_of(lookup, linear_footprint(4), 2, &lines);
+  EXPECT_EQ(linear.access, Shape::Access::kLoad);
+  EXPECT_EQ(linear.texels, 4) << "one for each quad";
+  EXPECT_EQ(lines.size(), 4u);
+  EXPECT_EQ(linear.quads, 16) << "four lines in each quad";
+  EXPECT_EQ(shape_of(lookup, linear_footprint(8), 2, &lines).texels, 8) << "of 64 bits";
+  tmu::Footprint nearest;
+  nearest.add(splat(0x1000u), 0x00ff, 4);
+  const Shape half = shape_of(lookup, nearest, 2, &lines);
+  EXPECT_EQ(half.texels, 2) << "two quads";
+  EXPECT_TRUE(half.one_line);
+}
+
+TEST(Shape, ALookupWithoutTexelsTouchesNothing) {
+  std::vector<uint32_t> lines;
+  EXPECT_EQ(shape_of(tmu::TextureLookup{}, tmu::Footprint{}, 1, &lines).access, Shape::Access::kNothing);
+  tmu::Footprint stored;
+  stored.add_store(splat(0x1000u), kAllLanes, 4);
+  EXPECT_EQ(shape_of(tmu::TextureLookup{}, stored, 0, &lines).access, Shape::Access::kStore);
+}
+
+/// Two triangles of four vertices each in a list, of draws of 64 vertices.
+draw::BinResult bin_with(const std::vector<std::array<uint32_t, 3>>& triangles) {
+  draw::BinResult bin;
+  bin.draws.resize(1);
+  for (const auto& t : triangles) {
+    draw::Primitive p{};
+    std::copy(t.begin(), t.end(), p.vertex);
+    bin.draws[0].primitives.push_back(p);
+  }
+  return bin;
+}
+
+/// Starts so many batches, which end at once.
+void run_batches(Recorder* recorder, const char* stage, int count) {
+  for (int i = 0; i < count; ++i) {
+    qpu::Thread thread;
+    thread.reset();
+    recorder->start(stage, thread);
+  }
+}
+
+TEST(WorkRecorder, VerticesAreShadedAgainInEachTileThatHasThem) {
+  Recorder threads({});
+  WorkRecorder work(threads);
+  work.begin_vertices(0, 64, 3);
+  run_batches(&threads, "vertex", 4);
+  const draw::BinResult bin = bin_with({{0, 1, 2}, {40, 1, 2}, {63, 62, 61}});
+  work.begin_tile(0, 0);
+  work.tile_list({{0, 0}, {0, 1}}, bin);
+  work.begin_tile(1, 0);
+  work.tile_list({{0, 2}, {0, 0}}, bin);
+  const RenderJob job = work.take_render();
+  EXPECT_EQ(job.draws[0].num_batches, 4u);
+  ASSERT_EQ(job.tiles.size(), 2u);
+  const RenderJob::Segment& first = job.tiles[0].segments.at(0);
+  EXPECT_EQ(first.primitives, 2u);
+  EXPECT_EQ(first.vertex_batches, (std::vector<uint32_t>{0})) << "four vertices fit in one batch";
+  EXPECT_EQ(job.tiles[1].segments.at(0).vertex_batches, (std::vector<uint32_t>{3})) << "63 came first";
+}
+
+TEST(WorkRecorder, FragmentsAndBytesBelongToTheirTile) {
+  Recorder threads({});
+  WorkRecorder work(threads);
+  work.begin_vertices(0, 3, 1);
+  run_batches(&threads, "vertex", 1);
+  const draw::BinResult bin = bin_with({{0, 1, 2}});
+  perf::Counts front_end;
+  for (uint32_t column = 0; column < 2; ++column) {
+    work.begin_tile(column, 7);
+    work.tile_moved(false, true, 160 * uint64_t{column});
+    work.tile_list({{0, 0}}, bin);
+    work.begin_draw(0, front_end);
+    run_batches(&threads, "fragment", 2 + static_cast<int>(column));
+    front_end[perf::kFepValidQuads] += 8;
+    front_end[perf::kFepClippedQuads] += 1;
+    work.end_draw(front_end);
+    work.tile_moved(true, false, 1600);
+    work.tile_moved(true, true, 77);
+  }
+  const RenderJob job = work.take_render();
+  const RenderJob::Tile& second = job.tiles.at(1);
+  EXPECT_EQ(second.row, 7);
+  EXPECT_EQ(second.loaded, 160u);
+  EXPECT_EQ(second.stored, 1600u);
+  EXPECT_EQ(second.stored_depth, 77u);
+  EXPECT_EQ(job.tiles[0].loaded, 0u);
+  EXPECT_EQ(second.segments.at(0).quads, 9u);
+  EXPECT_EQ(second.segments[0].first_batch, 3u);
+  EXPECT_EQ(second.segments[0].num_batches, 3u);
+  EXPECT_EQ(job.trace.programs.size(), 2u);
+}
+
+TEST(WorkRecorder, BatchesOfABinJobBelongToTheirDraw) {
+  Recorder threads({});
+  WorkRecorder work(threads);
+  work.packet();
+  for (uint32_t draw = 0; draw < 2; ++draw) {
+    work.begin_vertices(draw, 16, 5);
+    work.fetch(splat(0x1000u) + kLaneIndex * 32, 0x0003, 12);
+    run_batches(&threads, "coordinate", 1);
+    work.binned(10 + draw);
+  }
+  work.lists_written(77);
+  const BinJob job = work.take_bin();
+  EXPECT_EQ(job.packets, 1u);
+  EXPECT_EQ(job.written_bytes, 77u);
+  ASSERT_EQ(job.draws.size(), 2u);
+  EXPECT_EQ(job.draws[1].first_batch, 1u);
+  EXPECT_EQ(job.draws[1].num_batches, 1u);
+  EXPECT_EQ(job.pieces[0].entries, 10u);
+  EXPECT_EQ(job.trace.batches[0].fetched, (std::vector<uint32_t>{0x40})) << "both lanes are in one line";
+  EXPECT_EQ(job.trace.batches[0].fetched_words, 3);
+  EXPECT_EQ(job.trace.batches[1].draw, 1u);
 }
 
 }  // namespace

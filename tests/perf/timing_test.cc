@@ -3,38 +3,15 @@
 
 #include <vector>
 
-#include "gpu/chip/profile.h"
 #include "gpu/perf/counter_table.h"
 #include "gpu/perf/timing/replayer.h"
 #include "gpu/perf/timing/report.h"
+#include "tests/perf/timing_model.h"
 
 namespace v3d::timing {
 namespace {
 
 using Kind = Event::Kind;
-
-/// Nothing costs time but what a test sets.
-Parameters nothing() {
-  Parameters p;
-  for (const ParameterRow& row : parameter_rows()) p.*row.member = 0;
-  p.instruction = 4;
-  p.tmu_quad_words = p.tmu_queue = p.tmu_input = p.tmu_misses = p.l2_misses = 64;
-  p.tmu_quad_words = 1;
-  p.l1_bytes = p.l2_bytes = p.code_bytes = p.uniform_bytes = 1 << 16;
-  p.l1_ways = p.l2_ways = p.slice_ways = 4;
-  p.mmu_lines = 64;
-  p.axi_bytes = 1 << 20;
-  return p;
-}
-
-/// 1000 MHz: a clock is a nanosecond.
-chip::Profile board(int slices = 1, int qpus = 1) {
-  chip::Profile profile = chip::default_profile();
-  profile.clock_mhz = 1000;
-  profile.slices = slices;
-  profile.qpus_per_slice = qpus;
-  return profile;
-}
 
 Shape load_of(std::vector<int32_t> lines, uint8_t results = 1, uint16_t quad_words = 4) {
   Shape shape;
@@ -56,8 +33,9 @@ Shape store_of(std::vector<int32_t> lines) {
 /// So many batches of one path.
 Dispatch dispatch_of(std::vector<Event> path, size_t batches = 1, const std::vector<uint32_t>& lines = {}) {
   Dispatch d;
-  d.paths.push_back(std::move(path));
-  for (size_t i = 0; i < batches; ++i) d.batches.push_back({0, lines});
+  d.trace.programs = {{.stage = "compute"}};
+  d.trace.paths.push_back(std::move(path));
+  for (size_t i = 0; i < batches; ++i) d.trace.batches.push_back({.lines = lines, .fetched = {}});
   return d;
 }
 
@@ -66,7 +44,7 @@ TEST(Timing, InstructionsTakeFourClocks) {
   EXPECT_EQ(p.clocks, 40u);
   EXPECT_EQ(p.instructions, 10u);
   EXPECT_EQ(p.bound(), Bound::kIssue);
-  EXPECT_EQ(p.program[9].issued, 1u);
+  EXPECT_EQ(p.programs[0].at[9].issued, 1u);
 }
 
 TEST(Timing, BatchesSpreadOverQpusAndThenOverThreads) {
@@ -88,7 +66,7 @@ TEST(Timing, AnSfuResultStallsTheNextInstruction) {
   const Prediction got =
       replay(dispatch_of({Event::issue(0, 2), Kind::kSfu, Event::issue(2, 1), Kind::kEnd}), board(), p);
   EXPECT_EQ(got.clocks, 16u);
-  EXPECT_EQ(got.program[1].stalls[static_cast<size_t>(Stall::kSfu)], 4u);
+  EXPECT_EQ(got.programs[0].at[1].stalls[static_cast<size_t>(Stall::kSfu)], 4u);
 }
 
 TEST(Timing, ASpreadValueStallsTheNextInstruction) {
@@ -97,7 +75,7 @@ TEST(Timing, ASpreadValueStallsTheNextInstruction) {
   const Prediction got =
       replay(dispatch_of({Event::issue(0, 2), Kind::kRep, Event::issue(2, 1), Kind::kEnd}), board(), p);
   EXPECT_EQ(got.clocks, 20u);
-  EXPECT_EQ(got.program[1].stalls[static_cast<size_t>(Stall::kRep)], 8u);
+  EXPECT_EQ(got.programs[0].at[1].stalls[static_cast<size_t>(Stall::kRep)], 8u);
   EXPECT_EQ(counters_of(got).values[92], 2u) << "other stalls";
   EXPECT_LT(got.issue_share(), Prediction::kBusy);
   EXPECT_EQ(got.bound(), Bound::kIssue) << "nothing outside of the QPU holds it back";
@@ -109,7 +87,7 @@ TEST(Timing, AWalkServesItsNeighbours) {
   p.page_walk = 100;
   const auto walks = [&](const std::vector<uint32_t>& lines) {
     Dispatch d = dispatch_of({{Kind::kLookup, 0}, {Kind::kLookup, 0}, Kind::kEnd}, 1, lines);
-    d.shapes = {load_of({0})};
+    d.trace.shapes = {load_of({0})};
     return replay(d, board(), p).memory.page_misses;
   };
   constexpr uint32_t kPage = 4096 / kLineBytes;
@@ -126,7 +104,7 @@ TEST(Timing, ALoadTakesItsWayThroughTheMemory) {
   p.page_walk = 120;
   Dispatch d = dispatch_of(
       {Event::issue(0, 1), {Kind::kLookup, 0}, Event::issue(1, 1), Kind::kRead, Kind::kEnd}, 1, {2000});
-  d.shapes = {load_of({0})};
+  d.trace.shapes = {load_of({0})};
   const Prediction got = replay(d, board(), p);
   // Code is there at 120 + 150 + 40, from the next slot of an instruction at 312. The lookup, far from that,
   // is issued at 316 and starts at 324; 4 clocks of work, 310 until the line is there, 20 back: 658.
@@ -152,7 +130,7 @@ TEST(Timing, ALineThatIsThereTakesNoMemory) {
                             Kind::kRead,
                             Kind::kEnd},
                            1, {5, 5});
-  d.shapes = {load_of({0})};
+  d.trace.shapes = {load_of({0})};
   const Prediction got = replay(d, board(), p);
   // Code arrives at 100. The first lookup starts at 104 and is done at 104 + 4 + 100; the read began at 104,
   // ends at 212. The second: issued at 216, done at 220, read from 216 on with a stall of 4, ends at 224.
@@ -171,7 +149,7 @@ TEST(Timing, ASwitchHidesLatency) {
                             Kind::kRead,
                             Kind::kEnd},
                            2, {5});
-  d.shapes = {load_of({0})};
+  d.trace.shapes = {load_of({0})};
   const Prediction got = replay(d, board(), p);
   // Two threads: the first one's result is there at 4 + 4 + 100, behind the switch at 12; the second one's,
   // issued at 16, at 120. Both wait from 24 to 108, and the second one from 112 to 120.
@@ -191,7 +169,7 @@ TEST(Timing, QueuesOfThreadsAreFinite) {
                             {Kind::kLookup, 0},
                             Kind::kEnd},
                            1, {5, 5, 5});
-  d.shapes = {load_of({0})};
+  d.trace.shapes = {load_of({0})};
   EXPECT_EQ(replay(d, board(), p).clocks, 12u);
   p.tmu_queue = 2;  // the first is done at 108; the third began to wait at 8
   EXPECT_EQ(replay(d, board(), p).clocks, 112u);
@@ -215,7 +193,7 @@ TEST(Timing, ASlowTmuHoldsBackItsQpus) {
                             Kind::kRead,
                             Kind::kEnd},
                            1, {5, 5, 5, 5});
-  d.shapes = {load_of({0}, 1, 100)};
+  d.trace.shapes = {load_of({0}, 1, 100)};
   const Prediction got = replay(d, board(), p);
   // Lookups start at 4, 104, 204 and 304 and take 100 each; the last result is there at 404.
   EXPECT_EQ(got.clocks, 408u);
@@ -234,7 +212,7 @@ TEST(Timing, StoresAreMergedAndWrittenOnce) {
                             Kind::kWait,
                             Kind::kEnd},
                            1, {4, 4});
-  d.shapes = {store_of({0, 1})};
+  d.trace.shapes = {store_of({0, 1})};
   const Prediction got = replay(d, board(), p);
   EXPECT_EQ(got.memory.l2_writes, 4u);
   EXPECT_EQ(got.memory.l2_merges, 2u);
@@ -245,9 +223,10 @@ TEST(Timing, StoresAreMergedAndWrittenOnce) {
 TEST(Timing, BarriersHoldASupergroupTogether) {
   Dispatch d;
   d.batches_per_supergroup = 2;
-  d.paths = {{Event::issue(0, 1), Kind::kBarrier, Event::issue(1, 1), Kind::kEnd},
-             {Event::issue(0, 100), Kind::kBarrier, Event::issue(100, 1), Kind::kEnd}};
-  d.batches = {{0, {}}, {1, {}}};
+  d.trace.paths = {{Event::issue(0, 1), Kind::kBarrier, Event::issue(1, 1), Kind::kEnd},
+                   {Event::issue(0, 100), Kind::kBarrier, Event::issue(100, 1), Kind::kEnd}};
+  d.trace.programs = {{.stage = "compute"}};
+  d.trace.batches = {{.path = 0, .lines = {}, .fetched = {}}, {.path = 1, .lines = {}, .fetched = {}}};
   EXPECT_EQ(replay(d, board(1, 2), nothing()).clocks, 404u);
   EXPECT_EQ(replay(d, board(1, 2), nothing()).released, 0u);
 }
@@ -283,8 +262,8 @@ TEST(Timing, CountersAreConsistent) {
     path.emplace_back(Kind::kWait);
     path.emplace_back(Kind::kEnd);
     Dispatch d = dispatch_of(std::move(path), 50, lines);
-    d.shapes = {load_of({0, 3}), store_of({0, 1})};
-    d.uniform_words = 400 * 50;
+    d.trace.shapes = {load_of({0, 3}), store_of({0, 1})};
+    d.trace.uniform_words = 400 * 50;
     const Prediction p = replay(d, profile, parameters_of(profile));
     const auto c = counters_of(p).values;
     EXPECT_EQ(c[85], c[87] + c[88] + c[89] + c[90] + c[91] + c[92]) << profile.name;
@@ -293,7 +272,7 @@ TEST(Timing, CountersAreConsistent) {
     EXPECT_EQ(c[66], c[67] + c[68] + c[69] + c[70]) << profile.name;
     EXPECT_EQ(c[62], c[63] + c[64] + c[65]) << profile.name;
     EXPECT_EQ(c[34], c[67]) << profile.name;
-    EXPECT_EQ(c[20] + c[21], d.uniform_words) << profile.name;
+    EXPECT_EQ(c[20] + c[21], d.trace.uniform_words) << profile.name;
     EXPECT_EQ(p.instructions, 200u * 4 * 50) << profile.name;
     // What a QPU does in its clocks is not more than these.
     EXPECT_LE(4 * (p.instructions + c[85] + c[82] + c[81]), p.clocks * static_cast<uint64_t>(p.qpus))
@@ -304,34 +283,12 @@ TEST(Timing, CountersAreConsistent) {
   }
 }
 
-/// The table of counters marks those that the model fills, and no others.
-TEST(Timing, EveryModelledCounterCounts) {
-  std::vector<Event> path = {Event::issue(0, 2), Kind::kSfu,         Event::issue(2, 1), Kind::kRep,
-                             Event::issue(3, 1), {Kind::kLookup, 0}, Event::issue(4, 1), Kind::kRead,
-                             Event::issue(5, 1), {Kind::kLookup, 1}, Event::issue(6, 1), {Kind::kLookup, 1},
-                             Event::issue(7, 9), {Kind::kLookup, 2}, Event::issue(0, 8), Kind::kSwitch,
-                             Event::issue(8, 1), Kind::kUniforms,    Kind::kRead,        Kind::kEnd};
-  Dispatch d = dispatch_of(std::move(path), 8, {0, 100'000, 100'000, 50'000, 9'000});
-  d.shapes = {load_of({0}), store_of({0, 1}), load_of({0, 64, 128, 192, 256, 320})};
-  d.shapes[0].one_line = true;
-  d.uniform_words = 32 * 8;
-  chip::Profile profile = board(2, 1);
-  Parameters p = parameters_of(profile);
-  p.tmu_misses = 1;
-  p.code_bytes = 2 * kLineBytes;
-  const auto c = counters_of(replay(d, profile, p)).values;
-  for (size_t i = 0; i < c.size(); ++i) {
-    const perf::CounterInfo& info = perf::counter_table(71)[i];
-    EXPECT_EQ(c[i] != 0, info.counts == perf::Class::kModelled) << i << " " << info.name;
-  }
-}
-
-TEST(Timing, ReportNamesWhatIsNotModelled) {
-  Dispatch d = dispatch_of({Event::issue(0, 10), Kind::kEnd});
-  d.texture_lookups = 3;
-  const std::string text = report(replay(d, board(), nothing()), [](uint32_t) { return std::string("nop"); });
+TEST(Timing, ReportNamesWhatBoundsAndWhatIsSlowest) {
+  const Dispatch d = dispatch_of({Event::issue(0, 10), Kind::kEnd});
+  const std::string text = report(replay(d, board(), nothing()), [](const Prediction::ProgramTime&,
+                                                                    uint32_t) { return std::string("nop"); });
   EXPECT_NE(text.find("bound by issue"), std::string::npos) << text;
-  EXPECT_NE(text.find("memory accesses of 3 texture lookups"), std::string::npos) << text;
+  EXPECT_NE(text.find("10.0 %      0  nop  (1 times)"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -16,13 +16,19 @@ Shape::Access access_of(const tmu::GeneralLookup& lookup, uint32_t op) {
   return op == kOpPrefetch ? Shape::Access::kLoad : Shape::Access::kNothing;
 }
 
-/// Adds a line unless it is among those from `begin` on.
+/// Relative to the first.
+void keep_lines(const std::vector<uint32_t>& lines, Shape* shape) {
+  shape->num_lines = static_cast<uint16_t>(lines.size());
+  shape->one_line = lines.size() == 1;
+  for (const uint32_t line : lines) shape->lines.push_back(static_cast<int32_t>(line - lines.front()));
+}
+
+}  // namespace
+
 void add_line(std::vector<uint32_t>* lines, size_t begin, uint32_t line) {
   if (std::find(lines->begin() + static_cast<ptrdiff_t>(begin), lines->end(), line) == lines->end())
     lines->push_back(line);
 }
-
-}  // namespace
 
 Shape shape_of(const tmu::GeneralLookup& lookup, int results, std::vector<uint32_t>* lines) {
   const uint32_t op = (lookup.config >> 3) & 15;
@@ -51,9 +57,37 @@ Shape shape_of(const tmu::GeneralLookup& lookup, int results, std::vector<uint32
     shape.quads = static_cast<uint16_t>(shape.quads + of_quad.size());
     shape.quad_words = static_cast<uint16_t>(shape.quad_words + std::max<size_t>(type.words, of_quad.size()));
   }
-  shape.num_lines = static_cast<uint16_t>(lines->size());
-  shape.one_line = lines->size() == 1;
-  for (const uint32_t line : *lines) shape.lines.push_back(static_cast<int32_t>(line - lines->front()));
+  keep_lines(*lines, &shape);
+  return shape;
+}
+
+Shape shape_of(const tmu::TextureLookup& lookup, const tmu::Footprint& footprint, int results,
+               std::vector<uint32_t>* lines) {
+  Shape shape;
+  shape.access = footprint.stores() ? Shape::Access::kStore : Shape::Access::kLoad;
+  shape.results = static_cast<uint8_t>(results);
+  shape.inputs = static_cast<uint8_t>(1 + __builtin_popcount(lookup.written) + lookup.num_data);
+  lines->clear();
+  std::vector<uint32_t> of_quad;
+  for (int quad = 0; quad < kLanes / 4; ++quad) {
+    of_quad.clear();
+    uint32_t texels[4] = {};
+    for (const tmu::Footprint::Texels& part : footprint.parts())
+      for (int lane = 4 * quad; lane < 4 * quad + 4; ++lane) {
+        if (!(part.lanes >> lane & 1)) continue;
+        texels[lane % 4] += std::max(part.bytes / 4u, 1u);
+        for (const uint32_t at : {part.address[lane], part.address[lane] + part.bytes - 1}) {
+          add_line(&of_quad, 0, at / kLineBytes);
+          add_line(lines, 0, at / kLineBytes);
+        }
+      }
+    if (of_quad.empty()) continue;
+    shape.quads = static_cast<uint16_t>(shape.quads + of_quad.size());
+    shape.quad_words = static_cast<uint16_t>(shape.quad_words + of_quad.size());
+    shape.texels = static_cast<uint16_t>(shape.texels + (*std::max_element(texels, texels + 4) + 3) / 4);
+  }
+  if (lines->empty()) shape.access = Shape::Access::kNothing;
+  keep_lines(*lines, &shape);
   return shape;
 }
 

@@ -66,6 +66,12 @@ class InFlight {
   explicit InFlight(uint64_t limit) : done_(limit > 0 ? limit : 1) {}
   /// When the next request may begin that could at `clock`.
   uint64_t admit(uint64_t clock) const { return clock > done_[next_] ? clock : done_[next_]; }
+  /// Those that are not done.
+  uint64_t under_way(uint64_t clock) const {
+    uint64_t count = 0;
+    for (const uint64_t done : done_) count += done > clock;
+    return count;
+  }
   void add(uint64_t done) {
     done_[next_] = done;
     next_ = next_ + 1 == done_.size() ? 0 : next_ + 1;

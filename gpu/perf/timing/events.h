@@ -1,4 +1,5 @@
-/// What the batches of a dispatch did, in as few words as their times need (compute-and-timing.md 18).
+/// What the batches and the fixed-function units of a job did, in as few words as their times need
+/// (compute-and-timing.md 18).
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,7 @@ class Event {
     kUniforms,  ///< went to another line of the uniform streams, the next of Batch::lines
     kSwitch,
     kBarrier,  ///< a thread switch behind which it waits for its supergroup
+    kTlb,      ///< its first access to the tile buffer, which takes Batch::tlb_quads
     kEnd,
   };
   static constexpr uint32_t kMaxCount = 0xfff, kMaxValue = 0xfffffff;
@@ -48,6 +50,7 @@ struct Shape {
   uint8_t inputs = 1;          ///< words of the input queue, 1..16
   uint16_t quad_words = 0;     ///< sum over live quads of max(words of a lane, lines of the quad)
   uint16_t quads = 0;          ///< sum over live quads of their lines
+  uint16_t texels = 0;         ///< of textures: sum over live quads of what the filter takes, see shape.h
   bool one_line = false;       ///< all live lanes are in one line
   bool lines_follow = false;   ///< Batch::lines has each of the lines, else the first
   uint16_t num_lines = 0;      ///< different ones
@@ -55,21 +58,84 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 
-/// Line addresses in units of kLineBytes.
-struct Batch {
-  size_t path = 0;              ///< index in Dispatch::paths
-  std::vector<uint32_t> lines;  ///< of lookups and uniforms, in order
+/// Code that batches run.
+struct Program {
+  const char* stage = "";        ///< as of qpu::ThreadWatch::start(); a literal
+  uint32_t code = 0;             ///< address of instruction 0
+  uint32_t threads_per_qpu = 4;  ///< 2 or 4
+  bool operator==(const Program&) const = default;
 };
 
-struct Dispatch {
-  uint32_t code = 0;  ///< address of instruction 0
-  uint32_t batches_per_supergroup = 1;
-  uint32_t threads_per_qpu = 4;           ///< 2 or 4
+inline constexpr uint32_t kNoDraw = ~0u;
+
+/// Line addresses in units of kLineBytes.
+struct Batch {
+  size_t path = 0;                ///< index in Trace::paths
+  std::vector<uint32_t> lines;    ///< of lookups and uniforms, in order
+  uint32_t program = 0;           ///< index in Trace::programs
+  uint32_t draw = kNoDraw;        ///< index in the draws of a bin or render job
+  std::vector<uint32_t> fetched;  ///< lines of vertex buffers
+  uint16_t fetched_words = 0;     ///< of attributes, of a lane
+  uint16_t tlb_quads = 0;         ///< that it writes: of all colours, with their samples, in units of 32 bits
+};
+
+/// The batches of a job.
+struct Trace {
+  std::vector<Program> programs;
   std::vector<Shape> shapes;              ///< of lookups
   std::vector<std::vector<Event>> paths;  ///< of batches, that may share them; each ends with kEnd
-  std::vector<Batch> batches;             ///< in the order of their launch
+  std::vector<Batch> batches;             ///< in the order of their start
   uint64_t uniform_words = 0;             ///< taken from both streams
-  uint64_t texture_lookups = 0;           ///< of which the memory accesses are not known
+};
+
+/// A compute job.
+struct Dispatch {
+  Trace trace;
+  uint32_t batches_per_supergroup = 1;
+};
+
+/// A draw of a bin or render job, or the piece of one that was split.
+struct DrawRecord {
+  uint32_t vertices = 0;  ///< that are shaded
+  uint32_t primitives = 0;
+  uint32_t first_batch = 0, num_batches = 0;  ///< of its vertices, in Trace::batches
+};
+
+struct BinJob {
+  struct Piece {
+    uint32_t primitives = 0;  ///< that came in
+    uint64_t entries = 0;     ///< of tile lists
+  };
+  Trace trace;
+  std::vector<DrawRecord> draws;
+  std::vector<Piece> pieces;   ///< of each draw
+  uint64_t packets = 0;        ///< of the control list
+  uint64_t written_bytes = 0;  ///< by the PTB
+};
+
+struct RenderJob {
+  /// What one draw has in a tile.
+  struct Segment {
+    uint32_t draw = 0;
+    uint32_t primitives = 0;                    ///< entries of the tile's list
+    uint32_t quads = 0;                         ///< rasterised
+    uint32_t first_batch = 0, num_batches = 0;  ///< of fragments, in Trace::batches
+    std::vector<uint32_t> vertex_batches;       ///< in Trace::batches: what its vertices are shaded by
+  };
+  struct Tile {
+    uint16_t column = 0, row = 0;
+    uint32_t loaded = 0, stored = 0, stored_depth = 0;  ///< bytes; stored: of colours
+    std::vector<Segment> segments;
+  };
+  Trace trace;
+  std::vector<DrawRecord> draws;
+  std::vector<Tile> tiles;
+  uint64_t packets = 0;
+};
+
+/// A job of the TFU.
+struct Transfer {
+  uint64_t read_bytes = 0, written_bytes = 0;
 };
 
 }  // namespace v3d::timing

@@ -80,6 +80,7 @@ uint64_t MemorySystem::uniforms(int slice, uint32_t line, uint64_t clock) {
 
 uint64_t MemorySystem::l2_start(uint64_t clock) {
   const uint64_t start = std::max(clock, l2_free_);
+  counts_.l2_queued += start - clock;
   l2_free_ = start + p_.l2_interval;
   counts_.l2_busy += p_.l2_interval;
   return start;
@@ -96,7 +97,10 @@ uint64_t MemorySystem::l2_read(Client client, uint32_t line, uint64_t clock) {
   }
   ++counts_.l2_misses[who];
   ++counts_.l2_fills;
-  const uint64_t asked = translate(line, l2_misses_.admit(start));
+  const uint64_t admitted = l2_misses_.admit(start);
+  counts_.l2_full += admitted - start;
+  counts_.most_reads = std::max(counts_.most_reads, l2_misses_.under_way(admitted) + 1);
+  const uint64_t asked = translate(line, admitted);
   if (!found) found = &l2_place(wide, asked);
   const uint64_t ready =
       dram(kLineBytes, p_.dram_read, clocks_of_ns(p_.dram_latency), asked, &read_port_) + p_.l2_latency;
@@ -126,6 +130,8 @@ uint64_t MemorySystem::l2_write(uint32_t line, uint64_t clock) {
 Cache::Line& MemorySystem::l2_place(uint32_t wide, uint64_t clock) {
   Cache::Line& place = l2_.replace(wide);
   if (place.used && place.dirty) write_back(place, clock);
+  const uint64_t filled = place.used ? *std::max_element(place.ready.begin(), place.ready.end()) : 0;
+  if (filled > clock) counts_.l2_fill_waits += filled - clock;
   place.address = wide;
   place.used = true;
   place.valid = place.dirty = 0;
@@ -162,6 +168,34 @@ uint64_t MemorySystem::dram(uint64_t bytes, uint64_t ps_per_byte, uint64_t laten
   dram_busy_ += busy;
   *port = std::max(*port, clock) + bytes / p_.axi_bytes;
   return std::max({(dram_free_ + kMicro - 1) / kMicro, *port, clock + latency});
+}
+
+uint64_t MemorySystem::load_tile(uint64_t bytes, uint64_t clock) {
+  counts_.tile_loaded += bytes;
+  return dram(bytes, p_.dram_read, clocks_of_ns(p_.dram_latency), clock, &read_port_);
+}
+
+uint64_t MemorySystem::store_tile(uint64_t colors, uint64_t depth, uint64_t clock) {
+  counts_.tile_stored += colors + depth;
+  const uint64_t stored = dram(colors, p_.tile_write, 0, clock, &write_port_);
+  return depth == 0 ? stored : dram(depth, p_.depth_write, 0, stored, &write_port_);
+}
+
+uint64_t MemorySystem::read_list(uint64_t bytes, uint64_t clock) {
+  counts_.list_read += bytes;
+  return dram(bytes, p_.dram_read, clocks_of_ns(p_.dram_latency), clock, &read_port_);
+}
+
+uint64_t MemorySystem::write_list(uint64_t bytes, uint64_t clock) {
+  counts_.list_written += bytes;
+  return dram(bytes, p_.dram_write, 0, clock, &write_port_);
+}
+
+uint64_t MemorySystem::transfer(uint64_t read, uint64_t written, uint64_t clock) {
+  counts_.transfer_read += read;
+  counts_.transfer_written += written;
+  const uint64_t there = dram(read, p_.dram_read, clocks_of_ns(p_.dram_latency), clock, &read_port_);
+  return std::max(there, dram(written, p_.dram_write, 0, clock, &write_port_));
 }
 
 uint64_t MemorySystem::clean(uint64_t clock) {

@@ -5,30 +5,15 @@
 #include <vector>
 
 #include "gpu/perf/timing/cache.h"
+#include "gpu/perf/timing/memory_counts.h"
 #include "gpu/perf/timing/parameters.h"
 
 namespace v3d::timing {
-
-/// Who asks the L2T.
-enum class Client : uint8_t { kTmu, kSlice };
 
 /// Addresses are in lines of 64 bytes, times in clocks. Requests may come a little out of the order of their
 /// times: they are served as they come.
 class MemorySystem {
  public:
-  struct Counts {
-    uint64_t l1_hits = 0, l1_misses = 0;
-    uint64_t code_hits = 0, code_misses = 0;
-    uint64_t uniform_misses = 0;
-    uint64_t l2_hits[2] = {}, l2_misses[2] = {};  ///< reads, by Client
-    uint64_t l2_writes = 0, l2_merges = 0, l2_fills = 0, l2_writebacks = 0;
-    uint64_t page_misses = 0;
-    uint64_t read_bytes = 0, write_bytes = 0;  ///< of DRAM
-    uint64_t read_wait = 0, write_wait = 0;    ///< sums of clocks
-    uint64_t miss_stalls = 0;                  ///< clocks in which a TMU waited to ask for a line
-    uint64_t l2_busy = 0;                      ///< clocks
-  };
-
   MemorySystem(const Parameters& parameters, int slices, int clock_mhz);
 
   /// A load through the cache of the slice's TMU. @param clock  moves on when the request has to wait
@@ -39,10 +24,19 @@ class MemorySystem {
   uint64_t atomic(int slice, uint32_t line, uint64_t clock);
   uint64_t code(int slice, uint32_t line, uint64_t clock);
   uint64_t uniforms(int slice, uint32_t line, uint64_t clock);
+  /// A line of vertex buffers, by the VCD.
+  uint64_t fetch(uint32_t line, uint64_t clock) { return l2_read(Client::kVcd, line, clock); }
+  /// Past the L2T: the TLB's loads and stores, tile lists of the PTB and the PSE, the TFU.
+  /// @param bytes  any number  @return when it is done
+  uint64_t load_tile(uint64_t bytes, uint64_t clock);
+  uint64_t store_tile(uint64_t colors, uint64_t depth, uint64_t clock);
+  uint64_t read_list(uint64_t bytes, uint64_t clock);
+  uint64_t write_list(uint64_t bytes, uint64_t clock);
+  uint64_t transfer(uint64_t read, uint64_t written, uint64_t clock);
   /// Writes what the L2T has. @return when all is in memory
   uint64_t clean(uint64_t clock);
 
-  const Counts& counts() const { return counts_; }
+  const MemoryCounts& counts() const { return counts_; }
   /// Clocks in which the memory was busy.
   uint64_t dram_busy() const { return dram_busy_ / kMicro; }
 
@@ -67,7 +61,7 @@ class MemorySystem {
   InFlight l2_misses_;
   uint64_t l2_free_ = 0, read_port_ = 0, write_port_ = 0;
   uint64_t dram_free_ = 0, dram_busy_ = 0;
-  Counts counts_;
+  MemoryCounts counts_;
 };
 
 }  // namespace v3d::timing

@@ -1,7 +1,11 @@
 #include "gpu/perf/timing/parameters.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
 #include "gpu/chip/profile.h"
 
 namespace v3d::timing {
@@ -14,6 +18,13 @@ enum Board { kPi5, kPi5Of16, kPi4 };
 Board board_of(const chip::Profile& profile) {
   if (!profile.csd_fills_in_order()) return kPi4;
   return profile.slices > 3 ? kPi5Of16 : kPi5;
+}
+
+/// What is no time is a size, a limit or a rate by which something is divided.
+bool may_be_none(const ParameterRow& row) {
+  constexpr std::string_view kTimes[] = {"clk", "clk/4", "ns", "us", "ps/B"};
+  return row.member != &Parameters::instruction &&
+         std::find(std::begin(kTimes), std::end(kTimes), row.unit) != std::end(kTimes);
 }
 
 }  // namespace
@@ -30,6 +41,23 @@ const std::vector<ParameterRow>& parameter_rows() {
 #include "gpu/perf/timing/parameters.def"
   };
   return rows;
+}
+
+std::string set_parameter(std::string_view assignment, Parameters* parameters) {
+  constexpr uint64_t kMost = 1u << 24;
+  const size_t equals = assignment.find('=');
+  if (equals == std::string_view::npos) return "a constant is set by NAME=VALUE";
+  const std::string_view name = assignment.substr(0, equals);
+  const auto& rows = parameter_rows();
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [&](const ParameterRow& r) { return name == r.name; });
+  if (row == rows.end()) return absl::StrFormat("the timing model has no constant \"%s\"", name);
+  const uint64_t least = may_be_none(*row) ? 0 : 1;
+  uint64_t value = 0;
+  if (!absl::SimpleAtoi(std::string(assignment.substr(equals + 1)), &value) || value < least || value > kMost)
+    return absl::StrFormat("%s is a whole number from %d to %d", name, least, kMost);
+  parameters->*row->member = value;
+  return {};
 }
 
 Parameters parameters_of(const chip::Profile& profile) {

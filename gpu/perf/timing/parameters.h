@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace v3d::chip {
@@ -18,8 +20,7 @@ enum class Origin : uint8_t {
 };
 const char* origin_name(Origin origin);
 
-/// In the units of parameters.def. All but thread_switch, tmu_request, tmu_return, latencies and submit are 1
-/// or more.
+/// In the units of parameters.def. Sizes, limits and tmu_quad_words are 1 or more; what is time may be 0.
 struct Parameters {
 #define V3D_TIMING(name, unit, rpi5, rpi5_16, rpi4, origin, source) uint64_t name = rpi5;
 #include "gpu/perf/timing/parameters.def"
@@ -33,6 +34,10 @@ struct ParameterRow {
 };
 
 const std::vector<ParameterRow>& parameter_rows();
+/// Sets one by its name. @param assignment  NAME=VALUE; values are 1 to 2^24, of those that may be none also
+/// 0
+/// @return  why it cannot be; empty: it is set
+std::string set_parameter(std::string_view assignment, Parameters* parameters);
 Parameters parameters_of(const chip::Profile& profile);
 
 }  // namespace v3d::timing

@@ -113,6 +113,7 @@ struct Texel {
 };
 
 inline Texel read_plain(const Plan& plan, TexelMemory& texels, const Place& at, LaneMask mask) {
+  if (texels.footprint) texels.footprint->add(at.address, mask, plan.format->cpp);
   Lanes words[4];
   read_words(texels.memory, plan.format->cpp, at.address, mask, words);
   Texel texel;

@@ -32,6 +32,7 @@ void BlockCache::decode(Memory memory, const Format& format, bool srgb, GpuAddr 
 }
 
 Texel read_compressed(const Plan& plan, TexelMemory& texels, const Place& at, LaneMask mask) {
+  if (texels.footprint) texels.footprint->add(at.address, mask, plan.format->cpp);
   Texel texel = {};
   for (int i = 0; i < kLanes; ++i) {
     if (!((mask >> i) & 1)) continue;

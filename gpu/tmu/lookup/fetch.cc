@@ -108,7 +108,10 @@ void run_level_fetch(const Plan& plan, TexelMemory& texels, const TextureLookup&
   finish(plan, texel.c, active, out);
 }
 
-void store_words(Memory memory, const Plan& plan, const Target& target, const Lanes* words, uint32_t count) {
+void store_words(TexelMemory& texels, const Plan& plan, const Target& target, const Lanes* words,
+                 uint32_t count) {
+  if (texels.footprint) texels.footprint->add_store(target.place.address, target.valid, plan.format->cpp);
+  const Memory memory = texels.memory;
   switch (plan.format->cpp) {
     case 1:
       return store_small<uint8_t>(memory, target, words[0]);
@@ -140,8 +143,7 @@ template <bool kFlips>
 void run_image_store(const Plan& plan, TexelMemory& texels, const TextureLookup& lookup, LaneMask active,
                      Lanes* out) {
   run_nothing(plan, texels, lookup, active, out);
-  store_words(texels.memory, plan, find_target<false, kFlips>(plan, lookup, active), lookup.data,
-              lookup.num_data);
+  store_words(texels, plan, find_target<false, kFlips>(plan, lookup, active), lookup.data, lookup.num_data);
 }
 
 /// Assumed of the write conversion, of which only the name is public: the data are a colour in the form in
@@ -155,7 +157,7 @@ void run_converting_store(const Plan& plan, TexelMemory& texels, const TextureLo
   colors_of_data(plan, lookup, rgba);
   for (int c = 0; c < 4; ++c) stored[plan.order[c]] = rgba[c];
   encode_texels(*plan.packing, stored, words);
-  store_words(texels.memory, plan, find_target<false, kFlips>(plan, lookup, active), words, 4);
+  store_words(texels, plan, find_target<false, kFlips>(plan, lookup, active), words, 4);
 }
 
 template <bool kFlips>
@@ -163,6 +165,7 @@ void run_image_atomic(const Plan& plan, TexelMemory& texels, const TextureLookup
                       Lanes* out) {
   run_nothing(plan, texels, lookup, active, out);
   const Target target = find_target<false, kFlips>(plan, lookup, active);
+  if (texels.footprint) texels.footprint->add_store(target.place.address, target.valid, plan.format->cpp);
   Lanes old;
   switch (plan.format->cpp) {
     case 1:

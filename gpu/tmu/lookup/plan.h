@@ -9,6 +9,7 @@
 #include "gpu/tmu/image/texture_state.h"
 #include "gpu/tmu/lookup/block_cache.h"
 #include "gpu/tmu/lookup/direct.h"
+#include "gpu/tmu/lookup/footprint.h"
 #include "gpu/tmu/lookup/unit.h"
 #include "gpu/tmu/texel/encode.h"
 #include "gpu/tmu/texel/format.h"
@@ -19,6 +20,7 @@ namespace v3d::tmu {
 struct TexelMemory {
   Memory memory;
   BlockCache blocks;
+  Footprint* footprint = nullptr;  ///< of the lookup under way; null: nobody asks for it
 };
 
 struct Plan;

@@ -86,6 +86,7 @@ struct Unorm8Texel {
   typedef uint16_t Halves __attribute__((vector_size(64)));
 
   static Value read(const Call& call, const Place& place, LaneMask mask, LanesI) {
+    if (call.texels.footprint) call.texels.footprint->add(place.address, mask, kBytes);
     return kBytes == 4 ? gather(call.texels.memory, place.address, mask)
                        : gather_small(call.texels.memory, place.address, mask, kBytes);
   }

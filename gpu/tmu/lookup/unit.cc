@@ -80,10 +80,13 @@ void Unit::begin_job() {
   state_->count();
 }
 
+void Unit::set_footprint(Footprint* footprint) { state_->texels.footprint = footprint; }
+
 int Unit::texture(const TextureLookup& lookup, Lanes* out) {
   const Plan& plan = state_->plan(lookup);
   const LaneMask active = lookup.exec & (plan.per_pixel ? lookup.live : whole_quads(lookup.live));
   ++state_->unusual[static_cast<size_t>(plan.direct.unusual)];
+  if (state_->texels.footprint) state_->texels.footprint->clear();
   plan.run(plan, state_->texels, lookup, active, out);
   return plan.num_words;
 }

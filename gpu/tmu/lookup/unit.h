@@ -41,6 +41,8 @@ struct GeneralLookup {
   Lanes data[4];
 };
 
+class Footprint;
+
 /// State of one worker: memory plus caches of decoded texture and sampler state. Not thread safe.
 /// Make a new one (or call begin_job) for every job: drivers rewrite descriptors in place between jobs.
 class Unit {
@@ -52,6 +54,8 @@ class Unit {
 
   /// Drops all decoded state.
   void begin_job();
+  /// Texture lookups of texture() leave there what they touched. Null: nobody asks.
+  void set_footprint(Footprint* footprint);
 
   /// Executes a lookup and writes its return words in order.
   /// @param out  room for 4 words; lanes that take no part return 0

@@ -1,0 +1,51 @@
+/// Who is told what the fixed-function units of a job do (gpu/perf/record). Such a job runs on one worker, so
+/// all calls come one after the other, between those of its qpu::ThreadWatch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu/base/lanes.h"
+
+namespace v3d {
+
+namespace draw {
+struct BinResult;
+struct ListEntry;
+}  // namespace draw
+namespace perf {
+struct Counts;
+}
+
+class WorkWatch {
+ public:
+  virtual ~WorkWatch() = default;
+
+  /// CLE: a packet is taken.
+  virtual void packet() = 0;
+  /// VCD: the vertices of a draw are about to be shaded, batch by batch.
+  /// @param draw  its index; of render jobs that in the BinResult
+  virtual void begin_vertices(uint32_t draw, uint32_t vertices, uint32_t primitives) = 0;
+  /// VCD: a batch takes so many bytes at the addresses.
+  virtual void fetch(const Lanes& addresses, LaneMask lanes, uint32_t bytes) = 0;
+  /// PTB: the draw is in so many tiles, summed over its primitives.
+  virtual void binned(uint64_t entries) = 0;
+  /// PTB: bytes that it wrote, of all draws.
+  virtual void lists_written(uint64_t bytes) = 0;
+
+  /// TLB: a frame begins. @param words  of 32 bits that a pixel has in all of its colours and samples
+  virtual void begin_frame(uint32_t words) = 0;
+  /// TLB: a tile begins.
+  virtual void begin_tile(uint32_t column, uint32_t row) = 0;
+  /// TLB: the tile is loaded, or stored. @param depth  depth or stencil, or both
+  virtual void tile_moved(bool stored, bool depth, uint64_t bytes) = 0;
+  /// PSE: the list of the tile.
+  virtual void tile_list(const std::vector<draw::ListEntry>& list, const draw::BinResult& bin) = 0;
+  /// FEP: a draw begins in the tile, and ends. @param counts  up to now
+  virtual void begin_draw(uint32_t draw, const perf::Counts& counts) = 0;
+  virtual void end_draw(const perf::Counts& counts) = 0;
+  /// TFU: bytes that it read and wrote.
+  virtual void transferred(uint64_t read, uint64_t written) = 0;
+};
+
+}  // namespace v3d

@@ -1,0 +1,53 @@
+#include "gpu/perf/timing/prediction.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace v3d::timing {
+namespace {
+
+double share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+const char* stall_name(Stall stall) {
+  constexpr const char* kNames[] = {"TMU", "SFU", "rep", "uniforms", "code", "TLB"};
+  return kNames[static_cast<int>(stall)];
+}
+
+const char* bound_name(Bound bound) {
+  constexpr const char* kNames[] = {"issue",  "TMU",       "L2T",         "DRAM",   "vertex fetch",
+                                    "binner", "front end", "tile buffer", "latency"};
+  return kNames[static_cast<int>(bound)];
+}
+
+double Prediction::issue_share() const {
+  return share(instructions * 4, clocks * static_cast<uint64_t>(qpus));
+}
+double Prediction::qpu_share() const {
+  const uint64_t own = stalls[static_cast<size_t>(Stall::kSfu)] + stalls[static_cast<size_t>(Stall::kRep)];
+  return issue_share() + share(own, clocks * static_cast<uint64_t>(qpus));
+}
+double Prediction::tmu_share() const { return share(tmu_busy, clocks * static_cast<uint64_t>(slices)); }
+double Prediction::l2_share() const { return share(memory.l2_busy, clocks); }
+double Prediction::dram_share() const { return share(dram_busy, clocks); }
+double Prediction::unit_share(uint64_t busy) const { return share(busy, clocks); }
+
+Bound Prediction::bound() const {
+  const std::pair<double, Bound> shares[] = {{qpu_share(), Bound::kIssue},
+                                             {tmu_share(), Bound::kTmu},
+                                             {l2_share(), Bound::kL2},
+                                             {dram_share(), Bound::kDram},
+                                             {unit_share(units.fetch), Bound::kVertexFetch},
+                                             {unit_share(units.binner), Bound::kBinner},
+                                             {unit_share(units.front_end), Bound::kFrontEnd},
+                                             {unit_share(units.tlb + units.load_store), Bound::kTiles}};
+  const auto* const largest = std::max_element(
+      std::begin(shares), std::end(shares), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return largest->first > kBusy ? largest->second : Bound::kLatency;
+}
+
+}  // namespace v3d::timing

@@ -1,0 +1,365 @@
+#include "gpu/perf/timing/qpu_array.h"
+
+#include <algorithm>
+
+#include "gpu/chip/profile.h"
+
+namespace v3d::timing {
+namespace {
+
+using Kind = Event::Kind;
+
+constexpr uint32_t kLineInstructions = kLineBytes / 8;
+
+}  // namespace
+
+QpuArray::QpuArray(const Trace& trace, const chip::Profile& profile, const Parameters& parameters,
+                   MemorySystem& memory, Prediction* result)
+    : trace_(trace),
+      p_(parameters),
+      memory_(memory),
+      result_(*result),
+      qpus_(static_cast<size_t>(profile.qpu_count())),
+      keys_(qpus_.size(), kNever),
+      tmu_free_(static_cast<size_t>(profile.slices)) {
+  const auto per_slice = static_cast<size_t>(profile.qpus_per_slice);
+  const auto slices = static_cast<size_t>(profile.slices);
+  for (size_t i = 0; i < qpus_.size(); ++i) {
+    qpus_[i].number = i;
+    qpus_[i].slice = static_cast<int>(i / per_slice);
+    order_.push_back(profile.csd_fills_in_order() ? i : i % slices * per_slice + i / slices);
+  }
+  for (const Program& program : trace.programs)
+    result_.programs.push_back({.stage = program.stage, .code = program.code, .at = {}});
+}
+
+void QpuArray::set_groups(const std::vector<uint32_t>& live) {
+  groups_.clear();
+  for (const uint32_t batches : live) groups_.push_back({.live = batches});
+}
+
+// ---- Launch and end
+
+/// The QPU with the fewest threads that has room, the first of the order among equals; null: none has.
+const QpuArray::Qpu* QpuArray::fewest(uint32_t units) const {
+  const Qpu* found = nullptr;
+  for (const size_t i : order_)
+    if (!found || qpus_[i].occupied < found->occupied) found = &qpus_[i];
+  return found->occupied + units <= kMaxThreads ? found : nullptr;
+}
+
+void QpuArray::start(const Batch& batch, uint64_t clock, size_t tag, size_t group) {
+  const uint32_t units = units_of(batch);
+  Qpu& qpu = qpus_[static_cast<size_t>(fewest(units) - qpus_.data())];
+  size_t slot = 0;
+  while (qpu.threads[slot].path) ++slot;
+  Thread& t = qpu.threads[slot];
+  t.path = &trace_.paths[batch.path];
+  t.batch = &batch;
+  t.program = &trace_.programs[batch.program];
+  t.time = &result_.programs[batch.program];
+  ++t.time->batches;
+  t.event = t.line = 0;
+  t.issued = 0;
+  t.tag = tag;
+  t.group = group;
+  t.units = units;
+  t.launched = t.wake = clock;
+  t.clocks = 0;
+  t.results.clear();
+  t.stores_done = 0;
+  t.lookups = InFlight(p_.tmu_queue);
+  if (qpu.occupied == 0) qpu.now = std::max(qpu.now, clock);
+  qpu.occupied += units;
+  set_key(qpu);
+  disturbed_ = true;
+}
+
+void QpuArray::end(Qpu& qpu, Thread& t) {
+  result_.resident += qpu.now - t.launched;
+  if (t.batch->draw < result_.draws.size()) result_.draws[t.batch->draw].qpu_clocks += t.clocks;
+  t.path = nullptr;
+  qpu.occupied -= t.units;
+  qpu.current = kMaxThreads;
+  ended_ = {t.tag, qpu.now, std::max(qpu.now, t.stores_done)};
+  if (t.group < groups_.size()) {
+    Group& group = groups_[t.group];
+    --group.live;
+    if (group.live != 0 && group.waiting == group.live) release(t.group);
+  }
+  set_key(qpu);
+}
+
+std::optional<QpuArray::Ended> QpuArray::run() {
+  ended_.reset();
+  while (true) {
+    size_t first = 0, second = qpus_.size();
+    for (size_t i = 1; i < qpus_.size(); ++i) {
+      if (keys_[i] < keys_[first]) {
+        second = first;
+        first = i;
+      } else if (second == qpus_.size() || keys_[i] < keys_[second]) {
+        second = i;
+      }
+    }
+    if (keys_[first] == kNever) {
+      if (!release_all()) return std::nullopt;
+      continue;
+    }
+    disturbed_ = false;
+    do {
+      step(qpus_[first]);
+      if (ended_) return ended_;
+    } while (!disturbed_ && is_before(first, second));
+  }
+}
+
+bool QpuArray::is_before(size_t first, size_t second) const {
+  if (keys_[first] == kNever) return false;
+  if (second == qpus_.size()) return true;
+  return keys_[first] < keys_[second] || (keys_[first] == keys_[second] && first < second);
+}
+
+// ---- Threads of a QPU
+
+/// A thread that goes on has the QPU; of those that wait the one that wakes first says when.
+void QpuArray::set_key(Qpu& qpu) {
+  if (qpu.current != kMaxThreads) {
+    keys_[qpu.number] = qpu.now;
+    return;
+  }
+  uint64_t wake = kNever;
+  for (const Thread& t : qpu.threads)
+    if (t.path) wake = std::min(wake, t.wake);
+  keys_[qpu.number] = wake == kNever ? kNever : std::max(wake, qpu.now);
+}
+
+void QpuArray::choose(Qpu& qpu) {
+  if (keys_[qpu.number] > qpu.now) {
+    result_.waiting += keys_[qpu.number] - qpu.now;
+    qpu.now = keys_[qpu.number];
+  }
+  for (size_t n = 1; n <= kMaxThreads; ++n) {
+    const size_t i = (qpu.last + n) % kMaxThreads;
+    if (!qpu.threads[i].path || qpu.threads[i].wake > qpu.now) continue;
+    qpu.current = qpu.last = i;
+    qpu.code_line = ~0u;
+    return;
+  }
+}
+
+void QpuArray::yield(Qpu& qpu, Thread& t, uint64_t wake) {
+  t.wake = wake;
+  qpu.current = kMaxThreads;
+  qpu.now += p_.thread_switch;
+  set_key(qpu);
+}
+
+void QpuArray::arrive(Qpu& qpu, Thread& t) {
+  if (t.group >= groups_.size()) return yield(qpu, t, qpu.now);
+  Group& group = groups_[t.group];
+  ++group.waiting;
+  group.last_arrival = std::max(group.last_arrival, qpu.now);
+  yield(qpu, t, kNever);
+  if (group.waiting == group.live) release(t.group);
+}
+
+void QpuArray::release(size_t number) {
+  Group& group = groups_[number];
+  for (Qpu& qpu : qpus_)
+    for (Thread& t : qpu.threads)
+      if (t.path && t.group == number && t.wake == kNever) {
+        t.wake = group.last_arrival;
+        set_key(qpu);
+      }
+  group.waiting = 0;
+  group.last_arrival = 0;
+  disturbed_ = true;
+}
+
+/// Nobody can go on: batches that others wait for find no place, as in BatchScheduler.
+bool QpuArray::release_all() {
+  bool any = false;
+  for (size_t i = 0; i < groups_.size(); ++i)
+    if (groups_[i].waiting != 0) {
+      release(i);
+      any = true;
+    }
+  if (any) ++result_.released;
+  return any;
+}
+
+// ---- Events
+
+/// Behind the instruction that just issued, which begins when its slot does.
+void QpuArray::stall(Qpu& qpu, Stall why, uint64_t clocks) {
+  clocks = (clocks + p_.instruction - 1) / p_.instruction * p_.instruction;
+  Thread& t = qpu.threads[qpu.current];
+  const auto reason = static_cast<size_t>(why);
+  qpu.now += clocks;
+  t.clocks += clocks;
+  result_.stalls[reason] += clocks;
+  t.time->stalls[reason] += clocks;
+  instruction(t, qpu.last_instruction).stalls[reason] += clocks;
+}
+void QpuArray::stall_until(Qpu& qpu, Stall why, uint64_t ready) {
+  const uint64_t began = qpu.now - p_.instruction;
+  if (ready > began) stall(qpu, why, ready - began);
+}
+
+Prediction::Instruction& QpuArray::instruction(Thread& t, uint32_t number) {
+  if (number >= t.time->at.size()) t.time->at.resize(number + 1);
+  return t.time->at[number];
+}
+
+void QpuArray::step(Qpu& qpu) {
+  if (qpu.current == kMaxThreads) {
+    choose(qpu);
+    set_key(qpu);
+    return;
+  }
+  Thread& t = qpu.threads[qpu.current];
+  const Event event = (*t.path)[t.event];
+  if (event.kind() == Kind::kIssue) {
+    if (issue(qpu, t, event)) ++t.event;
+    keys_[qpu.number] = qpu.now;
+    return;
+  }
+  ++t.event;
+  switch (event.kind()) {
+    case Kind::kIssue:
+      break;
+    case Kind::kLookup:
+      lookup(qpu, t, trace_.shapes[event.value()]);
+      break;
+    case Kind::kRead:
+      if (t.results.empty()) break;
+      stall_until(qpu, Stall::kTmu, t.results.front());
+      t.results.pop_front();
+      break;
+    case Kind::kWait:
+      stall_until(qpu, Stall::kTmu, t.stores_done);
+      break;
+    case Kind::kSfu:
+      stall(qpu, Stall::kSfu, p_.sfu_stall);
+      break;
+    case Kind::kRep:
+      stall(qpu, Stall::kRep, p_.rep_stall);
+      break;
+    case Kind::kUniforms:
+      stall_until(qpu, Stall::kUniforms,
+                  memory_.uniforms(qpu.slice, t.batch->lines[t.line++], qpu.now - p_.instruction));
+      break;
+    case Kind::kTlb:
+      access_tlb(qpu, t);
+      break;
+    case Kind::kSwitch:
+      return yield(qpu, t, t.results.empty() ? qpu.now : std::max(t.results.front(), qpu.now));
+    case Kind::kBarrier:
+      return arrive(qpu, t);
+    case Kind::kEnd:
+      return end(qpu, t);
+  }
+  keys_[qpu.number] = qpu.now;
+}
+
+/// Instructions up to the end of the line that they are in: other QPUs have their turn between lines, since
+/// what asks the caches first is served first. @return  whether the event is over
+bool QpuArray::issue(Qpu& qpu, Thread& t, Event event) {
+  const uint32_t first = event.first() + t.issued, left = event.count() - t.issued;
+  const uint32_t place = t.program->code / 8 + first;
+  const uint32_t line = place / kLineInstructions;
+  const uint32_t count = std::min(left, kLineInstructions - place % kLineInstructions);
+  instruction(t, first + count - 1);
+  qpu.last_instruction = first;
+  if (line != qpu.code_line) {
+    qpu.code_line = line;
+    const uint64_t ready = memory_.code(qpu.slice, line, qpu.now);
+    if (ready > qpu.now) stall(qpu, Stall::kCode, ready - qpu.now);
+  }
+  for (uint32_t i = 0; i < count; ++i) ++t.time->at[first + i].issued;
+  result_.instructions += count;
+  t.time->instructions += count;
+  t.clocks += count * p_.instruction;
+  qpu.now += count * p_.instruction;
+  qpu.last_instruction = first + count - 1;
+  t.issued = count == left ? 0 : t.issued + count;
+  return count == left;
+}
+
+/// Waits for a place in the queues of the thread and of the QPU.
+void QpuArray::enter_queues(Qpu& qpu, const Thread& t, const Shape& shape) {
+  stall_until(qpu, Stall::kTmu, t.lookups.admit(0));
+  uint32_t words = shape.inputs;
+  for (const Input& input : qpu.inputs) words += input.words;
+  while (!qpu.inputs.empty() && (qpu.inputs.front().leaves <= qpu.now || words > p_.tmu_input)) {
+    stall_until(qpu, Stall::kTmu, qpu.inputs.front().leaves);
+    words -= qpu.inputs.front().words;
+    qpu.inputs.pop_front();
+  }
+}
+
+/// Clocks that the TMU works on a lookup.
+uint64_t QpuArray::cost_of(const Shape& shape) const {
+  const uint64_t moved = shape.quad_words / p_.tmu_quad_words;
+  const uint64_t sampled = shape.texels == 0 ? 0 : shape.texels * p_.texture_quad + p_.texture_lookup;
+  return std::max<uint64_t>({moved, sampled, 1});
+}
+
+void QpuArray::lookup(Qpu& qpu, Thread& t, const Shape& shape) {
+  enter_queues(qpu, t, shape);
+  uint64_t& free = tmu_free_[static_cast<size_t>(qpu.slice)];
+  const uint64_t start = std::max(qpu.now + p_.tmu_request, free);
+  const uint64_t cost = cost_of(shape);
+  uint64_t asked = start, delay = 0;
+  uint32_t base = 0;
+  for (uint32_t i = 0; i < shape.num_lines; ++i) {
+    if (i == 0 || shape.lines_follow) base = t.batch->lines[t.line++];
+    const uint32_t line = shape.lines_follow ? base : base + static_cast<uint32_t>(shape.lines[i]);
+    const uint64_t there = access(qpu.slice, shape.access, line, &asked);
+    delay = std::max(delay, there - asked);
+  }
+  qpu.inputs.push_back({start, shape.inputs});
+  free = asked + cost;
+  result_.tmu_busy += free - start;
+  result_.tmu_stalled += asked - start;
+  const bool returns = shape.results != 0;
+  const uint64_t done = asked + cost + delay + (returns ? p_.tmu_return : 0);
+  if (shape.access == Shape::Access::kStore || shape.access == Shape::Access::kAtomic)
+    t.stores_done = std::max(t.stores_done, done);
+  const uint64_t ready = t.results.empty() ? done : std::max(done, t.results.back());
+  for (uint32_t i = 0; i < shape.results; ++i) t.results.push_back(ready);
+  t.lookups.add(returns ? ready : done);
+  ++result_.lookups;
+  result_.lookup_quads += shape.quads;
+  if (!shape.one_line) return;
+  ++result_.one_line_lookups;
+  result_.one_line_busy += free - start;
+  result_.one_line_stalled += asked - start;
+}
+
+uint64_t QpuArray::access(int slice, Shape::Access access, uint32_t line, uint64_t* clock) {
+  switch (access) {
+    case Shape::Access::kLoad:
+      return memory_.load(slice, line, clock);
+    case Shape::Access::kStore:
+      return memory_.store(slice, line, *clock);
+    case Shape::Access::kAtomic:
+      return memory_.atomic(slice, line, *clock);
+    case Shape::Access::kNothing:
+      break;
+  }
+  return *clock;
+}
+
+/// Batches are written one after the other; the QPU is held back when the tile buffer is busy for longer than
+/// what waits in front of it takes.
+void QpuArray::access_tlb(Qpu& qpu, const Thread& t) {
+  const uint64_t began = qpu.now - p_.instruction;
+  if (tlb_free_ > began + p_.tlb_queue) stall_until(qpu, Stall::kTlb, tlb_free_ - p_.tlb_queue);
+  const uint64_t cost = t.batch->tlb_quads * p_.tlb_quad;
+  tlb_free_ = std::max(tlb_free_, began) + cost;
+  tlb_busy_ += cost;
+}
+
+}  // namespace v3d::timing
