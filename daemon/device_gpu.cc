@@ -1,6 +1,7 @@
 #include "absl/strings/str_format.h"
 #include "daemon/gpus.h"
 #include "daemon/perf_map.h"
+#include "daemon/prediction_tally.h"
 #include "gpu/base/log.h"
 #include "gpu/tmu/lookup/unit.h"
 
@@ -9,36 +10,47 @@ namespace {
 
 class DeviceContext : public ioctl::GpuContext {
  public:
-  DeviceContext(device::Device& device, std::unique_ptr<device::Context> context)
-      : device_(device), context_(std::move(context)) {}
+  /// @param tally  null: no times are predicted
+  DeviceContext(device::Device& device, std::unique_ptr<device::Context> context, PredictionTally* tally)
+      : device_(device), context_(std::move(context)), tally_(tally) {}
 
   mmu::AddressSpace& space() override { return context_->space(); }
   device::JobResult run_bin(const device::ClJob& job, Turn& turn,
                             std::shared_ptr<const draw::BinResult>* result) override {
-    return device_.run_bin(*context_, job, turn, result);
+    return told(ioctl::Queue::kBin, device_.run_bin(*context_, job, turn, result));
   }
   device::JobResult run_render(const device::ClJob& job, Turn& turn,
                                std::shared_ptr<const draw::BinResult> bin) override {
-    return device_.run_render(*context_, job, turn, bin);
+    return told(ioctl::Queue::kRender, device_.run_render(*context_, job, turn, bin));
   }
   device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
-    return device_.run_csd(*context_, job, turn);
+    return told(ioctl::Queue::kCsd, device_.run_csd(*context_, job, turn));
   }
   bool is_brief(const device::CsdJob& job) const override { return device_.is_brief(*context_, job); }
   device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) override {
-    return device_.run_tfu(*context_, job, turn);
+    return told(ioctl::Queue::kTfu, device_.run_tfu(*context_, job, turn));
   }
 
  private:
+  device::JobResult told(ioctl::Queue queue, device::JobResult result) {
+    if (tally_) tally_->add(queue, result);
+    return result;
+  }
+
   device::Device& device_;
   const std::unique_ptr<device::Context> context_;
+  PredictionTally* const tally_;
 };
 
 class DeviceGpu : public ioctl::Gpu {
  public:
   DeviceGpu(const chip::Profile& profile, int workers, double patience, const WatchSelection& watch,
-            qpu::jit::Engine engine, bool perf_map)
-      : pool_(workers), compiler_(qpu::jit::make_compiler(engine)), device_(profile, pool_, patience) {
+            qpu::jit::Engine engine, bool perf_map, TimingMode timing)
+      : timing_(timing),
+        pool_(workers),
+        compiler_(qpu::jit::make_compiler(engine)),
+        device_(profile, pool_, patience) {
+    if (timing != TimingMode::kOff) device_.set_timing(true);
     device_.set_watch(debug_watch(profile.version, watch));
     if (compiler_ && debug_on(Debug::kJit))
       compiler_->set_lister([](const std::string& text) { log_debug(Debug::kJit, "%s", text); });
@@ -54,14 +66,19 @@ class DeviceGpu : public ioctl::Gpu {
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
     auto context = device::Context::create(device_.profile(), compiler_.get());
     if (!context.ok()) return context.status();
-    return std::make_unique<DeviceContext>(device_, *std::move(context));
+    PredictionTally* const tally = timing_ == TimingMode::kOff ? nullptr : &tally_;
+    return std::make_unique<DeviceContext>(device_, *std::move(context), tally);
   }
   std::string status() const override {
     return (compiler_ ? to_string(compiler_->statistics()) + "\n" : "QPU programs are interpreted\n") +
-           unusual_lookups();
+           unusual_lookups() + predictions();
   }
 
  private:
+  std::string predictions() const {
+    if (timing_ == TimingMode::kOff) return "";
+    return absl::StrFormat("timing %s: %s\n", timing_mode_name(timing_), tally_.text());
+  }
   /// A line, if there were any.
   static std::string unusual_lookups() {
     const auto counts = tmu::unusual_lookups();
@@ -74,6 +91,8 @@ class DeviceGpu : public ioctl::Gpu {
     return text.empty() ? text : text + "\n";
   }
 
+  const TimingMode timing_;
+  PredictionTally tally_;
   ThreadPool pool_;
   std::unique_ptr<PerfMap> perf_map_;                      // null: nobody asked
   const std::unique_ptr<qpu::jit::JitCompiler> compiler_;  // null: programs are interpreted
@@ -84,8 +103,8 @@ class DeviceGpu : public ioctl::Gpu {
 
 std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,
                                             const WatchSelection& watch, qpu::jit::Engine engine,
-                                            bool perf_map) {
-  return std::make_unique<DeviceGpu>(profile, workers, patience, watch, engine, perf_map);
+                                            bool perf_map, TimingMode timing) {
+  return std::make_unique<DeviceGpu>(profile, workers, patience, watch, engine, perf_map, timing);
 }
 
 }  // namespace v3d::daemon

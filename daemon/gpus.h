@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "daemon/debug_watch.h"
+#include "daemon/timing_mode.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/jit/jit.h"
 #include "ioctl/gpu.h"
@@ -16,9 +17,10 @@ namespace v3d::daemon {
 /// @param watch  what the debug categories of QPU threads show
 /// @param engine  how QPU programs run
 /// @param perf_map  write a PerfMap of those that are compiled
+/// @param timing  whether the times of jobs are predicted; pace is the scheduler's affair
 std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,
                                             const WatchSelection& watch, qpu::jit::Engine engine,
-                                            bool perf_map);
+                                            bool perf_map, TimingMode timing);
 
 /// Accepts every job and executes nothing (--no-execute): for measuring drivers and this daemon alone.
 std::unique_ptr<ioctl::Gpu> make_idle_gpu(const chip::Profile& profile);

@@ -157,7 +157,7 @@ std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const Options& options) {
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int workers = (options.threads ? options.threads : cores) - 1;
   return v3d::daemon::make_device_gpu(profile, workers, options.reset_after, options.watch, options.engine,
-                                      options.perf_map);
+                                      options.perf_map, options.timing);
 }
 
 v3d::daemon::Server::Options server_options(const Options& options) {
@@ -167,6 +167,7 @@ v3d::daemon::Server::Options server_options(const Options& options) {
   server.capture = options.capture;
   server.display.vblank_hz = options.vblank_hz;
   server.exit_when_idle = options.exit_when_idle;
+  server.timing = options.timing;
   server.run_after_exit *= std::min(options.reset_after, 1.0);
   return server;
 }

@@ -21,7 +21,7 @@ Exit status: 0 ended or already running, 1 cannot start, 2 wrong usage.)";
 constexpr uint32_t kMostVblankHz = 1000;
 
 struct Names {
-  std::string device, kernel, engine, vblank_hz;
+  std::string device, kernel, engine, vblank_hz, timing;
 };
 
 std::string variable(const char* name) {
@@ -90,6 +90,10 @@ void add_options(CLI::App* app, Options* options, Names* names) {
                   "Frames per second that the display shows, 0: as many as there are (default: 60); also "
                   "$V3DEMU_VBLANK_HZ")
       ->option_text("N");
+  app->add_option("--timing", names->timing,
+                  "Times that the board would take: off (default), count (predicted, for performance "
+                  "counters; slower), pace (and jobs end no earlier); also $V3DEMU_TIMING")
+      ->option_text("MODE");
   app->add_flag("--no-execute", options->no_execute,
                 "Accept jobs but execute none: measures drivers and the daemon alone");
   app->add_option("--capture", options->capture,
@@ -114,7 +118,7 @@ Options parse_options(int argc, char** argv) {
   options.perf_map = variable("V3DEMU_PERF_MAP") == "1";
   options.watch = {.trace = variable("V3DEMU_TRACE_QPU"), .hazards = variable("V3DEMU_HAZARDS")};
   Names names{variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"), variable("V3DEMU_JIT"),
-              variable("V3DEMU_VBLANK_HZ")};
+              variable("V3DEMU_VBLANK_HZ"), variable("V3DEMU_TIMING")};
   CLI::App app("Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.", "v3demud");
   app.set_help_flag("--help", "Print this and exit");
   app.set_version_flag("--version", "v3demud " V3DEMU_VERSION, "Print the version and exit");
@@ -142,6 +146,11 @@ Options parse_options(int argc, char** argv) {
   if (!names.vblank_hz.empty() &&
       (!absl::SimpleAtoi(names.vblank_hz, &options.vblank_hz) || options.vblank_hz > kMostVblankHz))
     refuse(absl::StrCat("no number of frames per second up to ", kMostVblankHz, ": ", names.vblank_hz));
+  const auto timing = find_timing_mode(names.timing);
+  if (!timing) refuse(absl::StrCat("unknown timing \"", names.timing, "\"; there are off, count and pace"));
+  if (*timing != TimingMode::kOff && options.no_execute)
+    refuse("--no-execute: of jobs that are not executed no times can be told");
+  options.timing = *timing;
   return options;
 }
 

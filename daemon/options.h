@@ -7,6 +7,7 @@
 #include "daemon/board.h"
 #include "daemon/debug_watch.h"
 #include "daemon/server.h"
+#include "daemon/timing_mode.h"
 #include "gpu/qpu/jit/jit.h"
 
 namespace v3d::daemon {
@@ -23,6 +24,7 @@ struct Options {
   int threads = 0;             ///< 0: one for each core
   uint32_t vblank_hz = 60;     ///< 0: flips do not wait
   qpu::jit::Engine engine = qpu::jit::Engine::kAuto;
+  TimingMode timing = TimingMode::kOff;
   bool perf_map = false;
   bool foreground = false;
   bool no_execute = false;

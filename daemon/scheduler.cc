@@ -11,6 +11,7 @@
 #include "daemon/job_report.h"
 #include "gpu/base/log.h"
 #include "gpu/base/thread_pool.h"
+#include "gpu/perf/timing/prediction.h"
 
 namespace v3d::daemon {
 
@@ -49,6 +50,9 @@ class Scheduler::Node : public ioctl::Watcher, public Turn {
   bool killed = false;  // before it started
   bool in_flight = false;
   bool over = false;       // in flight no more than until its fence is signalled
+  bool paced = false;      // in flight without a thread: it has been executed
+  int64_t least_ns = 0;    // of a paced one: how long it has its queue
+  int error = 0;           // of one that has been executed
   int64_t granted_ns = 0;  // when its slice began
   int64_t ran_ns = 0;      // in earlier slices
   std::condition_variable resumed;
@@ -92,6 +96,17 @@ int64_t processor_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
+/// To wake a thread that ends a job takes longer than that.
+constexpr int64_t kShortNs = 50'000;
+
+void pass_time(int64_t until_ns, const Turn& turn) {
+  while (ioctl::monotonic_ns() < until_ns && !turn.cancelled()) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+}
+
 bool is_cl(Queue queue) { return queue == Queue::kBin || queue == Queue::kRender; }
 
 /// How a job ended that threw. The messages need no memory.
@@ -125,6 +140,9 @@ Scheduler::Scheduler(const Options& options)
   }
   // Cache cleans have nothing to do and end where their dependencies do; all other queues may run at once.
   try {
+    if (options.pace)
+      alarm_ = std::make_unique<Alarm>(
+          mutex_, [this](std::unique_lock<std::mutex>& lock) { return look_at_paced(lock); });
     for (int i = 0; i < kIdleWorkers; ++i) workers_.start([this] { work(); });
   } catch (...) {
     stop();
@@ -142,8 +160,10 @@ void Scheduler::stop() {
       for (auto& [client, jobs] : queue.entities)
         for (const NodePtr& node : jobs) drop(*node);
     wake_.notify_all();
+    if (alarm_) alarm_->ring();
   }
   workers_.join(mutex_);
+  alarm_.reset();  // behind the workers, who wait for what it ends
 }
 
 /// Ends a job, or sees to it that it does not start.
@@ -325,7 +345,8 @@ bool Scheduler::earlier_ready(Queue queue, const Node& than) const {
   const auto it = entities.find(than.job->client->id);
   if (it == entities.end()) return false;
   const Node& head = *it->second.front();
-  return head.ready && !head.killed && head.seqno < than.seqno && head.job->space == than.job->space;
+  return head.ready && !head.killed && !head.paced && head.seqno < than.seqno &&
+         head.job->space == than.job->space;
 }
 
 /// Compute excludes bin and render in one address space. The one that was pushed first goes first, so that
@@ -440,6 +461,7 @@ void Scheduler::grant(QueueState& queue, const NodePtr& node, int64_t now_ns) {
   node->slice_end_ns = now_ns + slice(queue);
   node->set_held(false);
   node->set_attention(queue.contested);
+  if (node->paced) alarm_->ring();
 }
 
 /// Lets the right job of a queue run. @return  one that needs a thread, or null. It counts as in flight with
@@ -584,15 +606,18 @@ void Scheduler::begin(const NodePtr& node) {
   enter_space(*node->job);
 }
 
+/// The job of a thread has been executed.
+void Scheduler::leave_thread(const Node& node) {
+  --in_flight_;
+  --processes_.find(node.process)->second.in_flight;
+  leave_space(*node.job);
+  thread_limit_ = options_.max_threads;  // the host may have threads again
+}
+
 void Scheduler::finish(const NodePtr& node) {
   QueueState& queue = state(node->job->queue);
-  if (node->in_flight) {
-    --queue.in_flight;
-    --in_flight_;
-    --processes_.find(node->process)->second.in_flight;
-    leave_space(*node->job);
-    thread_limit_ = options_.max_threads;  // the host may have threads again
-  }
+  if (node->in_flight) --queue.in_flight;
+  if (node->in_flight && !node->paced) leave_thread(*node);
   if (queue.running == node) queue.running = nullptr;
   killed_ -= node->killed;
   ++queue.jobs_done;
@@ -615,25 +640,113 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
   lock.unlock();
   const Job& job = *node->job;
   const ioctl::User& user = *node->user;
+  bool paced;
   {
     const LogScope scope(&user.log);
     log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(job.queue),
               job.done->seqno(), user.program, user.pid);
-    const int error = settle(job, user, run_to_end(job, *node));
-    const int64_t ran_ns = stop_clock(*node);
-    ++job.client->jobs_done[static_cast<size_t>(job.queue)];
-    log_debug(Debug::kSched, "%s job %d of %s (pid %d) ends after %d us%s", ioctl::queue_name(job.queue),
-              job.done->seqno(), user.program, user.pid, ran_ns / 1000, error ? " with an error" : "");
-    t_finishing = true;
-    job.done->signal(error);
-    t_finishing = false;
+    const device::JobResult result = run_to_end(job, *node);
+    node->error = settle(job, user, result);
+    paced = result.prediction && keep_pace(*node, result);
+    if (!paced) {
+      const int64_t ran_ns = stop_clock(*node);
+      t_finishing = true;
+      tell_end(*node, ran_ns);
+      t_finishing = false;
+    }
   }
 
-  lock.lock();
-  finish(node);
-  lock.unlock();
+  if (!paced) {
+    lock.lock();
+    finish(node);
+    lock.unlock();
+  }
   node.reset();  // what only the job held is freed without the lock
   lock.lock();
+}
+
+/// The job is over: its fence says so.
+void Scheduler::tell_end(const Node& node, int64_t ran_ns) {
+  const Job& job = *node.job;
+  const ioctl::User& user = *node.user;
+  ++job.client->jobs_done[static_cast<size_t>(job.queue)];
+  log_debug(Debug::kSched, "%s job %d of %s (pid %d) ends after %d us%s", ioctl::queue_name(job.queue),
+            job.done->seqno(), user.program, user.pid, ran_ns / 1000, node.error ? " with an error" : "");
+  job.done->signal(node.error);
+}
+
+/// @param node  executed by this thread. @return  whether it still has its queue, without a thread: it may be
+/// over by the time that this returns
+bool Scheduler::keep_pace(Node& node, const device::JobResult& result) {
+  if (!alarm_) return false;
+  std::unique_lock lock(mutex_);
+  node.least_ns = static_cast<int64_t>(std::min<uint64_t>(result.prediction->ns(), INT64_MAX / 2));
+  const bool runs = state(node.job->queue).running.get() == &node;
+  const int64_t now_ns = ioctl::monotonic_ns();
+  const int64_t left_ns = node.least_ns - node.ran_ns - (runs ? elapsed(node, now_ns) : 0);
+  if (left_ns <= 0 || stop_ || node.cancelled() || node.orphaned()) return false;
+  if (left_ns <= kShortNs) {
+    lock.unlock();
+    pass_time(now_ns + left_ns, node);
+    return false;
+  }
+  leave_thread(node);
+  node.paced = true;
+  alarm_->ring();
+  return true;
+}
+
+/// One whose time is over, or nobody waits for.
+Scheduler::NodePtr Scheduler::find_due(int64_t now_ns) const {
+  for (const QueueState& queue : queues_) {
+    for (const auto& [client, jobs] : queue.entities) {
+      const NodePtr& head = jobs.front();
+      if (!head->paced || head->over) continue;
+      const int64_t ran_ns = head->ran_ns + (queue.running == head ? elapsed(*head, now_ns) : 0);
+      if (ran_ns >= head->least_ns || head->cancelled() || head->orphaned()) return head;
+    }
+  }
+  return nullptr;
+}
+
+void Scheduler::end_paced(std::unique_lock<std::mutex>& lock, NodePtr node) {
+  QueueState& queue = state(node->job->queue);
+  if (queue.running == node) charge(queue, *node, ioctl::monotonic_ns());
+  if (queue.running == node) queue.running = nullptr;
+  node->over = true;
+  lock.unlock();
+  {
+    const LogScope scope(&node->user->log);
+    tell_end(*node, node->ran_ns);
+  }
+  lock.lock();
+  finish(node);
+  if (!is_empty()) summon();
+  if (stop_) wake_.notify_all();  // workers wait for the last one
+  lock.unlock();
+  node.reset();
+  lock.lock();
+}
+
+/// Whoever wants a queue whose time is a paced job's gets it behind the slice of that, for the job itself
+/// never comes to a checkpoint. @return  when to look again
+int64_t Scheduler::let_others(QueueState& queue, int64_t now_ns) {
+  if (!queue.running || !queue.running->paced) return Alarm::kNever;
+  if (elapsed(*queue.running, now_ns) >= slice(queue) && arrange(queue, now_ns, false)) {
+    summon();  // a thread that takes over; until then this job goes on
+    return now_ns + options_.slice_ns / 20;
+  }
+  if (!queue.running || !queue.running->paced) return Alarm::kNever;
+  const Node& node = *queue.running;
+  return node.granted_ns + std::min(slice(queue), node.least_ns - node.ran_ns);
+}
+
+int64_t Scheduler::look_at_paced(std::unique_lock<std::mutex>& lock) {
+  while (NodePtr node = find_due(ioctl::monotonic_ns())) end_paced(lock, std::move(node));
+  int64_t next_ns = Alarm::kNever;
+  const int64_t now_ns = ioctl::monotonic_ns();
+  for (QueueState& queue : queues_) next_ns = std::min(next_ns, let_others(queue, now_ns));
+  return next_ns;
 }
 
 void Scheduler::kill(uint64_t client) {
@@ -644,6 +757,7 @@ void Scheduler::kill(uint64_t client) {
     for (const NodePtr& node : entity->second) drop(*node);
   }
   wake_.notify_all();
+  if (alarm_) alarm_->ring();
 }
 
 Scheduler::Activity Scheduler::activity(const ioctl::ClientInfo& client) const {

@@ -14,6 +14,11 @@
 /// made as they are needed; where the host gives no more, jobs wait for others to end. A small job whose
 /// queue is free is started by the thread that pushed it: waking another one takes longer than the job.
 ///
+/// With Options::pace a job has its queue at least as long as the board would take (its prediction). What is
+/// left of that when it has been executed is time like any other: it is part of the job's slices, is charged
+/// to its process, and stands still while others have theirs. But no thread is there for it, unless it is but
+/// a moment; an Alarm ends it, at once when its client is gone.
+///
 /// It is live: a job that runs either ends, and its thread looks for the next, or comes to a checkpoint,
 /// where it sees the end of its slice and lets others run; a job in flight waits for nothing but its slice,
 /// as its dependencies are signalled before it starts; the clocks of FairShares pass by everybody who waits.
@@ -29,6 +34,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/alarm.h"
 #include "daemon/fair_shares.h"
 #include "gpu/base/crew.h"
 #include "ioctl/job.h"
@@ -43,6 +49,7 @@ class Scheduler {
     int64_t slice_ns = 20'000'000;
     /// Threads, each of which may drive a job; at least one per queue.
     int max_threads = 256;
+    bool pace = false;  ///< jobs end no earlier than predicted
   };
   /// Of the threads so many are kept for the first job in flight of a process.
   static constexpr int kFirstJobThreads = 128;
@@ -134,6 +141,14 @@ class Scheduler {
   void work();
   void run(std::unique_lock<std::mutex>& lock, NodePtr node);
   void bury(std::unique_lock<std::mutex>& lock, const NodePtr& node);
+  static void tell_end(const Node& node, int64_t ran_ns);
+
+  // Jobs that have been executed and are not over yet
+  bool keep_pace(Node& node, const device::JobResult& result);
+  int64_t look_at_paced(std::unique_lock<std::mutex>& lock);
+  NodePtr find_due(int64_t now_ns) const;
+  void end_paced(std::unique_lock<std::mutex>& lock, NodePtr node);
+  int64_t let_others(QueueState& queue, int64_t now_ns);
   void summon();
   bool has_thread_for(const Node& node) const;
 
@@ -158,6 +173,7 @@ class Scheduler {
   void leave_space(const ioctl::Job& job);
 
   void begin(const NodePtr& node);
+  void leave_thread(const Node& node);
   int64_t stop_clock(Node& node);
   void finish(const NodePtr& node);
   bool is_empty() const;
@@ -168,7 +184,7 @@ class Scheduler {
   // No entries without jobs.
   std::unordered_map<const ioctl::BoSpace*, SpaceUse> spaces_;
   std::unordered_map<int32_t, ProcessUse> processes_;
-  int in_flight_ = 0;
+  int in_flight_ = 0;        // jobs that have threads
   int small_in_flight_ = 0;  // of these, on threads that are no workers
   int killed_ = 0;           // queued jobs that will not run
   uint64_t next_seqno_ = 0;
@@ -177,7 +193,8 @@ class Scheduler {
   Idlers idlers_{kIdleWorkers};
   int thread_limit_;  // lower than the option since the host refused one
   std::condition_variable wake_;
-  Crew workers_;  // any of them serves any queue
+  Crew workers_;                  // any of them serves any queue
+  std::unique_ptr<Alarm> alarm_;  // null: no pace is kept
 };
 
 }  // namespace v3d::daemon

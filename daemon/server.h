@@ -17,6 +17,7 @@
 #include "daemon/express.h"
 #include "daemon/process.h"
 #include "daemon/scheduler.h"
+#include "daemon/timing_mode.h"
 #include "ioctl/gpu.h"
 #include "ioctl/kernel.h"
 #include "ioctl/unique_fd.h"
@@ -35,6 +36,7 @@ class Server : private ioctl::Host {
     double run_after_exit = 5;
     ioctl::kms::DisplayOptions display = {.vblank_hz = 60};
     Express::Options express = {};
+    TimingMode timing = TimingMode::kOff;                   ///< what `gpu` was made with
     std::function<int64_t()> now_ns = ioctl::monotonic_ns;  ///< called by the thread of run() alone
   };
 
@@ -60,8 +62,9 @@ class Server : private ioctl::Host {
   std::shared_ptr<ioctl::File> find_file(uint64_t token);
   /// Of the process with that account. Throws std::bad_alloc.
   std::shared_ptr<Express> express_of(ioctl::Account& account);
-  /// A command of the owner, as every session is: "status", "shutdown", or "debug LIST", whose answer says
-  /// in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or an errno.
+  /// A command of the owner, as every session is: "status", "shutdown", "timing", whose answer is the name of
+  /// the mode, or "debug LIST", whose answer says in which way V3DEMU_DEBUG=LIST is not what this daemon runs
+  /// with. 0 or an errno.
   int command(const std::string& text, std::string* answer);
 
  private:
@@ -138,7 +141,7 @@ class Server : private ioctl::Host {
 
   ioctl::Kernel kernel_;
   DisplayClock display_clock_{kernel_.display()};
-  Scheduler scheduler_;  // last: its jobs use everything above
+  Scheduler scheduler_{{.pace = options_.timing == TimingMode::kPace}};  // last: its jobs use all above
 };
 
 }  // namespace v3d::daemon

@@ -73,11 +73,15 @@ int Server::command(const std::string& text, std::string* answer) {
     stop();
     return 0;
   }
+  if (text == "timing") {
+    *answer = timing_mode_name(options_.timing);
+    return 0;
+  }
   if (text.starts_with(kDebugCommand)) {
     *answer = compare_debug(text.substr(kDebugCommand.size()));
     return 0;
   }
-  *answer = "commands: status, gpu_stats, shutdown, debug LIST\n";
+  *answer = "commands: status, gpu_stats, shutdown, timing, debug LIST\n";
   return EINVAL;
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -13,10 +14,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/board.h"
+#include "daemon/timing_mode.h"
 #include "ioctl/wire.h"
 #include "shim/config.h"
 #include "shim/presentation.h"
 #include "tools/commands.h"
+#include "tools/control.h"
 #include "tools/drivers.h"
 #include "tools/emulator.h"
 #include "tools/files.h"
@@ -126,7 +129,7 @@ absl::Status put_into_box(const RunOptions& options, std::vector<std::string>* c
 absl::StatusOr<Start> prepare(const RunOptions& options) {
   auto start = make_start(options);
   if (!start.ok()) return start;
-  if (absl::Status board = use_board(options.device, options.kernel); !board.ok()) return board;
+  if (absl::Status board = use_board(options); !board.ok()) return board;
   const std::string usual = start->root.empty() ? find_mesa() : start->root + "/usr";
   if (absl::Status drivers = use_drivers(options.mesa, usual, start->architecture); !drivers.ok())
     return drivers;
@@ -149,6 +152,21 @@ class ProgramFormatter : public CLI::Formatter {
   }
 };
 
+/// Says so when the daemon that runs at a socket has not the timing that is asked for: it goes on as it is.
+absl::Status compare_timing(const RunOptions& options, const std::string& socket) {
+  const std::string wanted = variable("V3DEMU_TIMING");
+  if (wanted.empty()) return absl::OkStatus();
+  if (!daemon::find_timing_mode(wanted))
+    return absl::InvalidArgumentError(absl::StrCat("unknown V3DEMU_TIMING=", wanted));
+  const auto runs = ask_daemon_at(socket, "timing");
+  if (runs.ok() && *runs != wanted)
+    fprintf(stderr,
+            "v3demu %s: warning: the daemon that runs at %s has timing %s, not %s: end it or name another "
+            "V3DEMU_SOCKET\n",
+            options.name.c_str(), socket.c_str(), runs->c_str(), wanted.c_str());
+  return absl::OkStatus();
+}
+
 /// How many words an option takes on the command line; one for those that the command does not have.
 size_t words_of_option(const CLI::App& command, const std::string& word) {
   const bool is_long = word.starts_with("--");
@@ -160,11 +178,14 @@ size_t words_of_option(const CLI::App& command, const std::string& word) {
 
 }  // namespace
 
-/// A daemon models one device under one kernel: each pair asked for by name gets a socket, and so a daemon,
-/// of its own.
-absl::Status use_board(const std::string& device, const std::string& kernel) {
+/// A daemon models one device under one kernel with one timing: each choice by name gets a socket, and so a
+/// daemon, of its own.
+absl::Status use_board(const RunOptions& options) {
   std::string socket = "/socket";
-  for (const auto& [name, value] : {std::pair("V3DEMU_DEVICE", device), std::pair("V3DEMU_KERNEL", kernel)}) {
+  const std::pair<const char*, const std::string&> choices[] = {{"V3DEMU_DEVICE", options.device},
+                                                                {"V3DEMU_KERNEL", options.kernel},
+                                                                {"V3DEMU_TIMING", options.timing}};
+  for (const auto& [name, value] : choices) {
     if (value.empty()) continue;
     setenv(name, value.c_str(), 1);
     socket += "-" + value;
@@ -172,8 +193,10 @@ absl::Status use_board(const std::string& device, const std::string& kernel) {
   // The options have been checked; what the environment says, not.
   const auto board = daemon::find_board(variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"));
   if (!board.ok()) return board.status();
-  if ((device + kernel).empty() || !variable(wire::kSocketVariable).empty()) return absl::OkStatus();
+  const std::string named = variable(wire::kSocketVariable);
+  if (!named.empty()) return compare_timing(options, named);
   const std::string folder = shim::config().runtime_dir.c_str();
+  if (socket == "/socket") return compare_timing(options, folder + socket);
   if (const int error = shim::make_runtime_dir(); error != 0)
     return absl::FailedPreconditionError(
         absl::StrCat("cannot use the folder ", folder, ": ",
@@ -250,10 +273,22 @@ std::vector<std::string> required_program() {
   return program_words();
 }
 
+std::vector<std::string> program_behind_options() { return program_words(); }
+
 void add_run(CLI::App* app, int* exit_code) {
   static RunOptions options;
   CLI::App* command = app->add_subcommand("run", "Run a program with the emulated GPU");
   add_run_options(command, &options);
+  const auto timing = [](daemon::TimingMode mode) {
+    return [mode](int64_t) { options.timing = timing_mode_name(mode); };
+  };
+  CLI::Option* count =
+      command->add_flag_function("--timing", timing(daemon::TimingMode::kCount),
+                                 "Predict what jobs take on the board, for its performance counters; slower");
+  command
+      ->add_flag_function("--pace", timing(daemon::TimingMode::kPace),
+                          "The same, and jobs end no earlier than on the board")
+      ->excludes(count);
   static ScreenOptions screen;
   command->add_flag("--screen", screen.window, "Show in a window what is on the display meanwhile");
   command->add_option("--screen-png", screen.png, "Save the last picture that the program put on the display")
@@ -275,6 +310,9 @@ void separate_program(const CLI::App& app, std::vector<std::string>* words) {
   size_t at = 1;
   while (at < words->size() && (*words)[at].starts_with("-") && (*words)[at] != "--")
     at += words_of_option(*commands[0], (*words)[at]);
+  // Of a command that takes a file as well the program stands behind "--".
+  if (commands[0]->get_option_no_throw("file") != nullptr)
+    at = static_cast<size_t>(std::find(words->begin(), words->end(), "--") - words->begin());
   if (at >= words->size()) return;
   const auto options_end = words->begin() + static_cast<ptrdiff_t>(at);
   program_words().assign(options_end + (*options_end == "--" ? 1 : 0), words->end());

@@ -18,6 +18,7 @@ struct RunOptions {
   std::string kernel;    ///< empty: the newest that ioctl/abi.h knows
   std::string arch;      ///< empty: that of the host; "arm64"
   std::string root;      ///< arm64: find_arm64_root()
+  std::string timing;    ///< a daemon::TimingMode; empty: as the daemon is started
   std::string mesa;      ///< prefix; "system": what the loaders find; empty: find_mesa(), or that of the root
   bool sandbox = false;  ///< the device tree is mounted, not shown by interposed paths
   bool seccomp = false;  ///< a supervisor answers system calls of what nothing can be preloaded into
@@ -29,14 +30,18 @@ void add_run_options(CLI::App* command, RunOptions* options);
 /// The program that separate_program() took out of the command line. CLI::RequiredError if there is none.
 std::vector<std::string> required_program();
 
+/// The same, or nothing.
+std::vector<std::string> program_behind_options();
+
 /// --device and --kernel, which must exist.
 void add_board_options(CLI::App* command, std::string* device, std::string* kernel);
 
 /// The program behind the options of a command, for separate_program().
 void add_program(CLI::App* command);
 
-/// Has what is started from now on use the daemon of that board. An error naming what is wrong.
-absl::Status use_board(const std::string& device, const std::string& kernel);
+/// Has what is started from now on use the daemon of that board (device, kernel) and timing. An error naming
+/// what is wrong; a warning when a daemon runs there with another timing.
+absl::Status use_board(const RunOptions& options);
 
 /// Replaces this process by options.command. Returns only on failure, with an exit status.
 int run_program(const RunOptions& options);

@@ -94,6 +94,11 @@ TEST_F(MainTest, UsageErrors) {
   EXPECT_EQ(run({"--threads", "0"}), 2);
   EXPECT_EQ(run({"--memory-limit", "0"}), 2);
   EXPECT_EQ(run({"--reset-after", "0"}), 2);
+  EXPECT_EQ(run(options({"--timing", "fast"}), &output), 2);
+  EXPECT_NE(output.find("unknown timing \"fast\"; there are off, count and pace"), std::string::npos)
+      << output;
+  EXPECT_EQ(run(options({"--timing", "pace"}), &output), 2);  // with --no-execute
+  EXPECT_NE(output.find("jobs that are not executed"), std::string::npos) << output;
   EXPECT_EQ(run(options({"--device", "rpi3"}), &output), 2);
   EXPECT_NE(output.find("no device \"rpi3\"; there are rpi5 (Raspberry Pi 5"), std::string::npos) << output;
   EXPECT_EQ(run(options({"--kernel", "5.10"}), &output), 2);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/perf/timing/prediction.h"
 #include "tests/ioctl/failing_new.h"
 
 namespace v3d::daemon {
@@ -642,6 +643,161 @@ TEST_F(SlicesTest, WorkersDoNotWaitInAHeldJob) {
   EXPECT_EQ(met, 2);  // at one time
   over_ = true;
   wait(hog->done);
+}
+
+/// Jobs that do next to nothing and have predictions.
+class PaceTest : public SlicesTest {
+ protected:
+  static constexpr uint64_t kHourNs = uint64_t{3600} * 1'000'000'000;
+
+  JobPtr make_paced(Client& client, Queue queue, uint64_t predicted_ns, int64_t* start_ns = nullptr) {
+    JobPtr job = make_job(client, queue, "paced");
+    job->run = [predicted_ns, start_ns](Turn&) {
+      if (start_ns) *start_ns = ioctl::monotonic_ns();
+      auto prediction = std::make_shared<timing::Prediction>();
+      prediction->clocks = predicted_ns;
+      prediction->clock_mhz = 1000;
+      device::JobResult result;
+      result.prediction = std::move(prediction);
+      return result;
+    };
+    return job;
+  }
+  /// Runs it until the rest of its time is all that is left.
+  void push_and_execute(const JobPtr& job) {
+    paced_.push({job});
+    const auto q = static_cast<size_t>(job->queue);
+    EXPECT_TRUE(soon([&] { return paced_.status()[q].in_flight > 0; }));
+  }
+
+  Scheduler paced_{{.slice_ns = kSliceNs, .pace = true}};
+};
+
+TEST_F(PaceTest, JobsAndThoseBehindThemWaitForThePrediction) {
+  constexpr int64_t kNs = 20'000'000;
+  int64_t first_ns = 0, second_ns = 0;
+  const JobPtr first = make_paced(a_, Queue::kCsd, kNs, &first_ns);
+  const JobPtr second = make_paced(a_, Queue::kCsd, kNs, &second_ns);
+  paced_.push({first});
+  paced_.push({second});
+  wait(first->done);
+  EXPECT_GE(ioctl::monotonic_ns() - first_ns, kNs);
+  wait(second->done);
+  EXPECT_GE(second_ns - first_ns, kNs);
+  EXPECT_GE(ioctl::monotonic_ns() - second_ns, kNs);
+  EXPECT_EQ(first->done->status(), 1);
+  EXPECT_GE(paced_.status()[static_cast<size_t>(Queue::kCsd)].busy_ns, static_cast<uint64_t>(2 * kNs));
+}
+
+TEST_F(PaceTest, TheExecutionCounts) {
+  JobPtr job = make_paced(a_, Queue::kTfu, 1000);
+  job->run = [run = job->run](Turn& turn) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return run(turn);
+  };
+  paced_.push({job});
+  wait(job->done);
+  EXPECT_TRUE(soon([&] { return paced_.is_idle(*a_.info); }));
+}
+
+TEST_F(PaceTest, WithoutPaceAPredictionHoldsNobodyUp) {
+  const JobPtr job = make_paced(a_, Queue::kCsd, kHourNs);
+  slices_.push({job});
+  wait(job->done);
+}
+
+// Not even compute and graphics of one client, which are executed one after the other.
+TEST_F(PaceTest, OtherQueuesGoOn) {
+  const JobPtr dispatch = make_paced(a_, Queue::kCsd, kHourNs);
+  push_and_execute(dispatch);
+  const JobPtr bin = make_paced(a_, Queue::kBin, kHourNs);
+  push_and_execute(bin);
+  const JobPtr render = make_job(a_, Queue::kRender, "render"), tfu = make_job(b_, Queue::kTfu, "tfu");
+  paced_.push({render, tfu});
+  wait(render->done);
+  wait(tfu->done);
+  EXPECT_FALSE(dispatch->done->is_signalled());
+  EXPECT_FALSE(bin->done->is_signalled());
+}
+
+TEST_F(PaceTest, OtherClientsHaveTheirSlices) {
+  const JobPtr hour = make_paced(a_, Queue::kCsd, kHourNs);
+  push_and_execute(hour);
+  const JobPtr other = make_job(b_, Queue::kCsd, "other"), behind = make_job(a_, Queue::kCsd, "behind");
+  paced_.push({behind});
+  paced_.push({other});
+  wait(other->done);
+  EXPECT_FALSE(hour->done->is_signalled());
+  EXPECT_FALSE(behind->done->is_signalled());
+}
+
+TEST_F(PaceTest, TimeStandsStillWhileOthersHaveTheQueue) {
+  constexpr int64_t kNs = 4 * kSliceNs;
+  int64_t start_ns = 0;
+  const JobPtr job = make_paced(a_, Queue::kCsd, kNs, &start_ns);
+  const JobPtr hog = make_hog(b_, Queue::kCsd);
+  paced_.push({hog});
+  ASSERT_TRUE(soon([&] { return paced_.activity(*b_.info).in_flight == 1; }));
+  paced_.push({job});
+  wait(job->done);  // though the other never ends
+  over_ = true;
+  wait(hog->done);
+  EXPECT_GE(a_.info->busy_ns[static_cast<size_t>(Queue::kCsd)].load(), static_cast<uint64_t>(kNs));
+}
+
+TEST_F(PaceTest, NoThreadWaits) {
+  Scheduler few{{.slice_ns = kSliceNs, .max_threads = ioctl::kNumQueues, .pace = true}};
+  std::vector<Client> crowd;
+  for (int i = 0; i < 20; ++i) crowd.push_back(make_client());
+  std::vector<JobPtr> jobs;
+  for (Client& client : crowd) few.push({jobs.emplace_back(make_paced(client, Queue::kCsd, kHourNs))});
+  ASSERT_TRUE(soon([&] { return few.status()[static_cast<size_t>(Queue::kCsd)].in_flight == crowd.size(); }));
+  const JobPtr last = make_job(a_, Queue::kCsd, "last");
+  few.push({last});
+  wait(last->done);
+  for (const JobPtr& job : jobs) EXPECT_FALSE(job->done->is_signalled());
+}
+
+TEST_F(PaceTest, ASmallJobLeavesItsThread) {
+  const JobPtr job = make_paced(a_, Queue::kCsd, kHourNs);
+  job->small = true;
+  paced_.push({job});
+  paced_.run_small({job});
+  EXPECT_FALSE(job->done->is_signalled());
+  paced_.kill(a_.info->id);
+  wait(job->done);
+}
+
+TEST_F(PaceTest, NobodyWaitsForAKilledClient) {
+  const JobPtr killed = make_paced(a_, Queue::kCsd, kHourNs), next = make_job(b_, Queue::kCsd, "next");
+  push_and_execute(killed);
+  paced_.kill(a_.info->id);
+  wait(killed->done);
+  paced_.push({next});
+  wait(next->done);
+  EXPECT_TRUE(soon([&] { return paced_.is_idle(*a_.info); }));
+}
+
+TEST_F(PaceTest, NorForTheJobsOfAProcessThatHasExited) {
+  const auto budget = ioctl::Budget::create();
+  ioctl::Resource scarce;
+  const auto account = budget->admit({a_.info->pid, 1}, "exits", &scarce);
+  const JobPtr job = make_paced(a_, Queue::kCsd, kHourNs);
+  ASSERT_EQ(account->charge(ioctl::Resource::kJobs, 1, &job->charge), 0);
+  push_and_execute(job);
+  account->retire();
+  wait(job->done);
+}
+
+TEST_F(PaceTest, TheEndOfTheSchedulerIsTheEndOfAll) {
+  const JobPtr job = make_paced(a_, Queue::kCsd, kHourNs), behind = make_job(a_, Queue::kCsd, "behind");
+  {
+    Scheduler scheduler{{.pace = true}};
+    scheduler.push({job, behind});
+    ASSERT_TRUE(soon([&] { return scheduler.activity(*a_.info).in_flight == 1; }));
+  }
+  EXPECT_TRUE(job->done->is_signalled());
+  EXPECT_EQ(behind->done->status(), -ESRCH);
 }
 
 void enter(FairShares& shares, uint64_t key) {

@@ -34,6 +34,20 @@ TEST_F(RunTest, StatusOfDaemonsOnOtherSockets) {
                                      ", 32 bytes[;\n]"));
 }
 
+TEST_F(RunTest, StatusSaysHowTimesArePredicted) {
+  const std::string status = V3DEMU_TEST_COMMAND " status";
+  EXPECT_THAT(beside_daemon("--timing pace", status).output, HasSubstr("\ntiming pace: 0 jobs predicted\n"));
+  EXPECT_THAT(beside_daemon("", status).output, Not(HasSubstr("timing")));
+}
+
+TEST_F(RunTest, SaysThatARunningDaemonHasAnotherTiming) {
+  const std::string run = V3DEMU_TEST_COMMAND " run --mesa " + mesa().string() + " --pace -- echo ran";
+  EXPECT_THAT(beside_daemon("--timing count", run).output,
+              testing::ContainsRegex("warning: the daemon that runs at .*/socket has timing count, not pace: "
+                                     "end it or name another V3DEMU_SOCKET\nran\n"));
+  EXPECT_THAT(beside_daemon("--timing pace", run).output, Not(HasSubstr("warning")));
+}
+
 TEST_F(RunTest, UnknownDebugCategoriesAreErrors) {
   const Result result = v3demu("run -- echo ran", "V3DEMU_DEBUG=cl,nonsense");
   EXPECT_EQ(result.status, 2);

@@ -75,6 +75,20 @@ TEST_F(RunTest, GivesADeviceItsOwnSocket) {
   EXPECT_EQ(environment("--mesa system --device rpi5-16")["V3DEMU_SOCKET"], folder_ / "socket");
 }
 
+TEST_F(RunTest, GivesATimingItsOwnSocket) {
+  const std::string runtime = "XDG_RUNTIME_DIR=" + folder_.string() + " V3DEMU_SOCKET=";
+  auto paced = environment("--mesa system --pace --device rpi4", runtime);
+  EXPECT_EQ(paced["V3DEMU_TIMING"], "pace");
+  EXPECT_EQ(paced["V3DEMU_SOCKET"], folder_ / "v3demu/socket-rpi4-pace");
+  auto counted = environment("--mesa system --timing", runtime);
+  EXPECT_EQ(counted["V3DEMU_TIMING"], "count");
+  EXPECT_EQ(counted["V3DEMU_SOCKET"], folder_ / "v3demu/socket-count");
+  EXPECT_EQ(v3demu("run --timing --pace -- true").status, kWrongUsage);
+  const Result unknown = v3demu("run --mesa system -- true", "V3DEMU_TIMING=fast");
+  EXPECT_EQ(unknown.status, 127);
+  EXPECT_THAT(unknown.output, HasSubstr("unknown V3DEMU_TIMING=fast"));
+}
+
 TEST_F(RunTest, GivesAKernelItsOwnSocket) {
   const std::string runtime = "XDG_RUNTIME_DIR=" + folder_.string() + " V3DEMU_SOCKET=";
   auto all = environment("--mesa system --kernel 6.12", runtime);

@@ -146,8 +146,7 @@ int run_on_screen(const RunOptions& options, const ScreenOptions& screen, bool b
     snapshots = made.get();
     outputs->push_back(std::move(made));
   }
-  if (absl::Status board = use_board(options.device, options.kernel); !board.ok())
-    return fail(options, board);
+  if (absl::Status board = use_board(options); !board.ok()) return fail(options, board);
   auto client = connect_or_start(options);
   if (!client.ok()) return fail(options, client.status());
   // From here on the daemon keeps the last picture.

@@ -1,0 +1,36 @@
+/// How many jobs of the daemon had a predicted time, and why the others had none.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "gpu/device/device.h"
+#include "ioctl/job.h"
+
+namespace v3d::daemon {
+
+/// Thread safe.
+class PredictionTally {
+ public:
+  /// Throws nothing: a reason for which there is no memory goes to the others.
+  void add(ioctl::Queue queue, const device::JobResult& result);
+  /// "12 jobs predicted (10 csd, 2 tfu); 3 not: 2 bin, 1 render (REASON)".
+  std::string text() const;
+
+ private:
+  using Counts = std::array<uint64_t, ioctl::kNumQueues>;
+  /// Messages name addresses, and programs choose these: further reasons are told as one.
+  static constexpr size_t kMostReasons = 8;
+
+  Counts& counts_of(const device::JobResult& result);
+
+  mutable std::mutex mutex_;  // protects all below
+  Counts predicted_{};
+  std::map<std::string, Counts> without_;  // by reason
+  Counts others_{};
+};
+
+}  // namespace v3d::daemon
