@@ -1,6 +1,6 @@
 /// v3demu capture: a program with a daemon of its own that writes every job to a file.
 
-#include "daemon/capture.h"
+#include "tools/capture.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <string>
 
+#include "daemon/capture.h"
 #include "ioctl/wire.h"
 #include "shim/config.h"
 #include "tools/commands.h"
@@ -28,8 +29,8 @@ namespace {
 
 constexpr int kPatienceSeconds = 60;
 
-int fail(const std::string& what) {
-  fprintf(stderr, "v3demu capture: %s\n", what.c_str());
+int fail(const RunOptions& options, const std::string& what) {
+  fprintf(stderr, "v3demu %s: %s\n", options.name.c_str(), what.c_str());
   return 1;
 }
 
@@ -83,29 +84,32 @@ class DaemonLog {
   size_t start_ = 0;
 };
 
-/// Says how the capture ended. The exit status: 0 if it is complete.
-int report(const std::string& file, const DaemonLog& log) {
+/// What is in a capture that is complete. Else nothing, and stderr has why.
+std::string summary(const RunOptions& options, const std::string& file, const DaemonLog& log) {
   std::error_code error;
   const bool regular = std::filesystem::is_regular_file(file, error);
   const auto bytes = regular ? std::filesystem::file_size(file, error) : 0;
   if (regular && bytes == 0) {
     std::filesystem::remove(file, error);
-    return fail("the program did not use the GPU; there is no " + file);
+    fail(options, "the program did not use the GPU; there is no " + file);
+    return "";
   }
   const auto jobs = daemon::count_captured_jobs(file);
   if (!jobs.ok()) {
-    return fail(file + ": " + std::string(jobs.status().message()) + log.last_words());
+    fail(options, file + ": " + std::string(jobs.status().message()) + log.last_words());
+    return "";
   }
-  fprintf(stderr, "v3demu capture: %s, %u %s, %s\n", file.c_str(), *jobs, *jobs == 1 ? "job" : "jobs",
-          size_text(bytes).c_str());
-  return 0;
+  return file + ", " + std::to_string(*jobs) + (*jobs == 1 ? " job, " : " jobs, ") + size_text(bytes);
 }
 
-/// The exit status: of the program, or 1 if that is 0 and the capture is not complete.
-int capture(const RunOptions& options, const std::string& file) {
+}  // namespace
+
+CaptureEnd capture_program(const RunOptions& options, const std::string& file) {
   if (shim::make_runtime_dir() != 0)
-    return fail(std::string("cannot use the folder ") + shim::config().runtime_dir.c_str());
-  if (!clear(file)) return fail("cannot write " + file + ": " + strerror(errno));
+    return {.status =
+                fail(options, std::string("cannot use the folder ") + shim::config().runtime_dir.c_str())};
+  if (!clear(file))
+    return {.summary = {}, .status = fail(options, "cannot write " + file + ": " + strerror(errno))};
   // The daemon that answers here is started by the program's first access to the GPU.
   const std::string socket =
       std::string(shim::config().runtime_dir.c_str()) + "/capture-" + std::to_string(getpid());
@@ -120,17 +124,19 @@ int capture(const RunOptions& options, const std::string& file) {
   // It may have left already.
   if (access(socket.c_str(), F_OK) == 0) {
     if (const auto left = ask_daemon_at(socket, "shutdown"); !left.ok())
-      fail(std::string(left.status().message()));
+      fail(options, std::string(left.status().message()));
   }
-  const int complete = wait_for_end(socket + ".lock") ? report(file, log)
-                                                      : fail("the daemon does not end; " + file + " is cut");
+  CaptureEnd end;
+  if (wait_for_end(socket + ".lock"))
+    end.summary = summary(options, file, log);
+  else
+    fail(options, "the daemon does not end; " + file + " is cut");
   std::error_code missing;
   for (const char* kind : {".lock", ".start"}) std::filesystem::remove(socket + kind, missing);
   const int program = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return program ? program : complete;
+  end.status = program ? program : !end.complete();
+  return end;
 }
-
-}  // namespace
 
 void add_capture(CLI::App* app, int* exit_code) {
   static RunOptions options;
@@ -141,7 +147,9 @@ void add_capture(CLI::App* app, int* exit_code) {
   add_run_options(command, &options);
   command->callback([exit_code] {
     options.command = required_program();
-    *exit_code = capture(options, file);
+    const CaptureEnd end = capture_program(options, file);
+    if (end.complete()) fprintf(stderr, "v3demu capture: %s\n", end.summary.c_str());
+    *exit_code = end.status;
   });
 }
 

@@ -14,6 +14,7 @@ namespace v3d::tools {
 void add_run(CLI::App* app, int* exit_code);
 void add_devices(CLI::App* app, int* exit_code);
 void add_counters(CLI::App* app, int* exit_code);
+void add_timing(CLI::App* app, int* exit_code);
 void add_serve(CLI::App* app, int* exit_code);
 void add_status(CLI::App* app, int* exit_code);
 void add_screen(CLI::App* app, int* exit_code);
@@ -21,6 +22,7 @@ void add_wake_daemon(CLI::App* app, int* exit_code);
 void add_desktop(CLI::App* app, int* exit_code);
 void add_desktop_session(CLI::App* app, int* exit_code);
 void add_capture(CLI::App* app, int* exit_code);
+void add_profile(CLI::App* app, int* exit_code);
 void add_replay(CLI::App* app, int* exit_code);
 void add_decode(CLI::App* app, int* exit_code);
 void add_assemble(CLI::App* app, int* exit_code);
@@ -35,8 +37,8 @@ void separate_program(const CLI::App& app, std::vector<std::string>* words);
 void complete_trace_option(std::vector<std::string>* words);
 
 inline constexpr void (*kCommands[])(CLI::App*, int*) = {
-    add_run,    add_devices, add_counters,    add_serve,           add_status,
-    add_screen, add_desktop, add_wake_daemon, add_desktop_session, add_capture,
-    add_replay, add_decode,  add_assemble,    add_disassemble};
+    add_run,     add_devices, add_counters,    add_timing,          add_serve,   add_status,
+    add_screen,  add_desktop, add_wake_daemon, add_desktop_session, add_capture, add_replay,
+    add_profile, add_decode,  add_assemble,    add_disassemble};
 
 }  // namespace v3d::tools

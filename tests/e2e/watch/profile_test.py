@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""v3demu profile of programs and of their captures: text, page, JSON and trace; the same bytes every time.
+
+usage: profile_test.py V3DEMU MESA_PREFIX FOLDER SAXPY [TRIANGLE]     # without TRIANGLE nothing needs Mesa
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+V3DEMU, MESA, FOLDER, SAXPY = sys.argv[1:5]
+TRIANGLE = sys.argv[5] if len(sys.argv) > 5 else ""
+FORMS = ("profile.html", "profile.json", "trace.json")
+
+
+def run(*arguments, prefix=()):
+    return subprocess.run([*prefix, V3DEMU, "profile", *arguments], capture_output=True, text=True, timeout=600, check=False)
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return file.read()
+
+
+class ProfileTest(unittest.TestCase):
+    mesa, program = "system", [SAXPY, "/dev/dri/renderD128"]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = os.path.join(FOLDER, cls.__name__)
+        shutil.rmtree(cls.folder, ignore_errors=True)
+        done = run("-o", cls.folder, "--mesa", cls.mesa, "--", *cls.program)
+        assert done.returncode == 0, done.stdout + done.stderr
+        cls.text = done.stdout[done.stdout.index("rpi5, "):]  # behind what the program says
+        cls.capture = os.path.join(cls.folder, "capture.v3dcap")
+        cls.profile = json.loads(read(cls.folder, "profile.json"))
+
+    def test_the_jobs(self):
+        (job,) = self.profile["jobs"]
+        self.assertEqual((job["kind"], job["end"], job["frame"]), ("compute", "done", 0))
+        self.assertGreater(job["clocks"], 1000)
+        self.assertEqual(job["end_ns"] - job["begin_ns"], self.profile["end_ns"])
+        (shader,) = self.profile["shaders"]
+        self.assertEqual(sum(i["issued"] for i in shader["at"]), job["instructions"])
+        self.assertEqual([sum(i["stalls"][n] for i in shader["at"]) for n in range(len(job["stalls"]))], job["stalls"])
+
+    def test_the_text(self):
+        self.assertIn(f"predicted: {sum('clocks' in job for job in self.profile['jobs'])}", self.text)
+        for shader in self.profile["shaders"]:
+            self.assertRegex(shader["name"], r"^\w+ 0x[0-9a-f]{8}( of client \d+)?( \(\d+\))?$")
+        if self.profile["shaders"]:
+            hottest = max(self.profile["shaders"], key=lambda s: 4 * s["instructions"] + sum(s["stalls"]))
+            self.assertIn(hottest["name"], self.text)
+
+    def test_the_page(self):
+        page = read(self.folder, "profile.html")
+        self.assertNotIn("http", page)
+        data = re.findall(r'<script type="application/json" id="profile">(.*?)</script>', page, re.S)
+        self.assertEqual([json.loads(block) for block in data], [self.profile])
+
+    def test_the_trace(self):
+        events = json.loads(read(self.folder, "trace.json"))["traceEvents"]
+        jobs = [event for event in events if event.get("cat") == "job"]
+        predicted = [job for job in self.profile["jobs"] if "clocks" in job]
+        self.assertEqual([event["name"] for event in jobs], [f"{job['kind']} {job['number']}" for job in predicted])
+        for event, job in zip(jobs, predicted):
+            self.assertAlmostEqual(event["ts"] * 1000, job["begin_ns"])
+            self.assertAlmostEqual(event["dur"] * 1000, job["end_ns"] - job["begin_ns"])
+
+    def test_the_same_bytes_every_time(self):
+        again = os.path.join(self.folder, "again")
+        for prefix in ((), ("taskset", "-c", str(min(os.sched_getaffinity(0))))):
+            done = run(self.capture, "-o", again, prefix=prefix)
+            self.assertEqual((done.returncode, done.stdout), (0, self.text), done.stderr)
+            for form in FORMS:
+                self.assertEqual(read(again, form), read(self.folder, form), form)
+
+
+class UsageTest(unittest.TestCase):
+    def fails(self, status, message, *arguments):
+        done = run(*arguments)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertIn(message, done.stderr)
+
+    def test_usage_errors(self):
+        self.fails(2, "either a capture or, behind --, a program")
+        self.fails(2, "either a capture or, behind --, a program", "x.v3dcap", "--", "true")
+        self.fails(2, "the board of a capture", "x.v3dcap", "--device", "rpi4")
+        self.fails(2, "weather not in", "x.v3dcap", "--frames-by", "weather")
+        self.fails(1, "nowhere.v3dcap", "nowhere.v3dcap")
+
+    def test_ends_as_the_program_does(self):
+        self.fails(7, "did not use the GPU", "--mesa", "system", "--", "sh", "-c", "exit 7")
+        page = os.path.join(FOLDER, "seven.html")
+        done = run("--html", page, "--mesa", "system", "--", "sh", "-c", f"{SAXPY} /dev/dri/renderD128; exit 7")
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertTrue(os.path.exists(page))
+
+    def test_what_cannot_be_written(self):
+        self.fails(1, "cannot write /nowhere/x.html", "--html", "/nowhere/x.html", "--mesa", "system", "--", SAXPY,
+                   "/dev/dri/renderD128")
+
+
+@unittest.skipUnless(TRIANGLE, "without Mesa")
+class GraphicsTest(ProfileTest):
+    mesa, program = MESA, [TRIANGLE, "/dev/null"]
+
+    def test_the_jobs(self):
+        kinds = [job["kind"] for job in self.profile["jobs"]]
+        self.assertIn("bin", kinds)
+        self.assertIn("render", kinds)
+        for job in self.profile["jobs"]:
+            self.assertEqual(job["end"], "done")
+            self.assertIn("clocks", job)
+        self.assertEqual(len(self.profile["frames"]), len({job["frame"] for job in self.profile["jobs"]} - {0}))
+        drawn = [job for job in self.profile["jobs"] if job["draws"]]
+        self.assertEqual({job["kind"] for job in drawn}, {"bin", "render"})
+        self.assertGreater(sum(draw["quads"] for job in drawn for draw in job["draws"]), 0)
+        self.assertGreaterEqual({shader["stage"] for shader in self.profile["shaders"]}, {"coordinate", "vertex", "fragment"})
+
+
+@unittest.skipUnless(TRIANGLE and shutil.which("vkcube") and shutil.which("Xvfb"), "without Mesa, vkcube or Xvfb")
+class WindowTest(GraphicsTest):
+    FRAMES = 10
+    mesa, program = MESA, ["vkcube", "--c", str(FRAMES)]
+
+    @classmethod
+    def setUpClass(cls):
+        ours, theirs = os.pipe()
+        cls.server = subprocess.Popen(["Xvfb", "-displayfd", str(theirs), "-noreset", "-screen", "0", "800x600x24"], pass_fds=[theirs],
+                                      stderr=subprocess.DEVNULL)
+        cls.addClassCleanup(cls.server.wait)
+        cls.addClassCleanup(cls.server.terminate)
+        os.close(theirs)
+        with os.fdopen(ours) as number:
+            os.environ["DISPLAY"] = ":" + number.readline().strip()
+        super().setUpClass()
+
+    def test_the_frames(self):
+        self.assertEqual(len(self.profile["frames"]), self.FRAMES)
+
+
+if __name__ == "__main__":
+    os.makedirs(FOLDER, exist_ok=True)
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,168 @@
+/// v3demu profile: what the jobs of a program, or of a capture, would take on the board, and why.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "tools/capture.h"
+#include "tools/captures.h"
+#include "tools/commands.h"
+#include "tools/profiling/collect.h"
+#include "tools/profiling/schedule.h"
+#include "tools/profiling/writers.h"
+
+namespace v3d::tools {
+namespace {
+
+namespace fs = std::filesystem;
+using profiling::Profile;
+
+struct Options {
+  RunOptions run;
+  std::string file;    ///< the capture; empty: of the program
+  std::string folder;  ///< for all that can be had
+  std::string html, json, trace;
+  bool by_submission = false;
+};
+
+int fail(const std::string& what) {
+  fprintf(stderr, "v3demu profile: %s\n", what.c_str());
+  return 1;
+}
+
+absl::StatusOr<Profile> collect(const std::string& file, profiling::FramesBy frames) {
+  auto reader = daemon::CaptureReader::open(file);
+  if (!reader.ok()) return reader.status();
+  ThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()) - 1);
+  profiling::Collector collector(**reader, pool);
+  const bool watched = isatty(STDERR_FILENO) != 0;
+  absl::Status status;
+  for (uint32_t job = 1; (status = collector.run_next()).ok(); ++job)
+    if (watched) fprintf(stderr, "\rv3demu profile: job %u ", job);
+  if (watched) fputs("\r\x1b[K", stderr);
+  if (!absl::IsNotFound(status)) return status;
+  warn_of_old_format("profile", file, **reader);
+  Profile profile = collector.take();
+  group_frames(frames, &profile);
+  schedule(&profile);
+  return profile;
+}
+
+/// Nothing where there is no path. False, with a message, when it cannot be written.
+bool save(const std::string& path, const std::string& text) {
+  if (path.empty()) return true;
+  FILE* file = fopen(path.c_str(), "wb");
+  bool good = file != nullptr && fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file) good = fclose(file) == 0 && good;
+  if (!good) fail(absl::StrCat("cannot write ", path, ": ", strerror(errno)));
+  return good;
+}
+
+int profile_capture(const Options& options, const std::string& file) {
+  const auto frames =
+      options.by_submission ? profiling::FramesBy::kSubmission : profiling::FramesBy::kTargets;
+  const auto profile = collect(file, frames);
+  if (!profile.ok()) return fail(absl::StrCat(file, ": ", profile.status().message()));
+  fputs(to_text(*profile).c_str(), stdout);
+  bool saved = options.html.empty() || save(options.html, to_html(*profile));
+  saved = (options.json.empty() || save(options.json, to_json(*profile))) && saved;
+  saved = (options.trace.empty() || save(options.trace, to_trace(*profile))) && saved;
+  return saved ? 0 : 1;
+}
+
+/// Of a file that goes with it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = fs::temp_directory_path() / "v3demu-profile-XXXXXX";
+    if (mkdtemp(name.data())) path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code error;
+    if (!path_.empty()) fs::remove_all(path_, error);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+int profile_program(const Options& options) {
+  const TemporaryFolder folder;
+  if (folder.path().empty()) return fail(absl::StrCat("no temporary folder: ", strerror(errno)));
+  const std::string file =
+      options.folder.empty() ? folder.path() / "capture.v3dcap" : fs::path(options.folder) / "capture.v3dcap";
+  const CaptureEnd captured = capture_program(options.run, file);
+  if (!captured.complete()) return captured.status;
+  const int profiled = profile_capture(options, file);
+  return captured.status ? captured.status : profiled;
+}
+
+/// What -o asks for, where nothing else is said.
+bool make_folder(Options* options) {
+  if (options->folder.empty()) return true;
+  std::error_code error;
+  const fs::path folder = options->folder;
+  fs::create_directories(folder, error);
+  if (error)
+    return fail(absl::StrCat("cannot make the folder ", options->folder, ": ", error.message())) == 0;
+  if (options->html.empty()) options->html = folder / "profile.html";
+  if (options->json.empty()) options->json = folder / "profile.json";
+  if (options->trace.empty()) options->trace = folder / "trace.json";
+  return true;
+}
+
+int profile(Options* options, bool has_program) {
+  if (has_program == !options->file.empty())
+    throw CLI::RequiredError("either a capture or, behind --, a program to run");
+  if (!has_program && !options->run.device.empty())
+    throw CLI::ValidationError("--device", "the board of a capture is that on which it was taken");
+  if (!make_folder(options)) return 1;
+  return has_program ? profile_program(*options) : profile_capture(*options, options->file);
+}
+
+}  // namespace
+
+void add_profile(CLI::App* app, int* exit_code) {
+  static Options options;
+  options.run.name = "profile";
+  CLI::App* command =
+      app->add_subcommand("profile", "Predict what a program, or a capture, takes on the board");
+  command->add_option("file", options.file, "A capture, in place of a program")->option_text("[CAPTURE]");
+  command
+      ->add_option(
+          "-o,--output", options.folder,
+          "Write profile.html, profile.json, trace.json and, of a program, capture.v3dcap to this folder")
+      ->option_text("FOLDER");
+  command->add_option("--html", options.html, "A page with timeline, tables and shaders")
+      ->option_text("FILE");
+  command->add_option("--json", options.json, "All of it as JSON")->option_text("FILE");
+  command->add_option("--perfetto", options.trace, "A trace for ui.perfetto.dev and chrome://tracing")
+      ->option_text("FILE");
+  static std::string frames_by = "targets";
+  command
+      ->add_option("--frames-by", frames_by,
+                   "What a frame is: targets (it ends where the next image of its size and format is drawn, "
+                   "default) or submit (each submission with a render job)")
+      ->option_text("RULE")
+      ->check(CLI::IsMember({"targets", "submit"}));
+  add_run_options(command, &options.run);
+  command->callback([exit_code] {
+    options.by_submission = frames_by == "submit";
+    options.run.command = program_behind_options();
+    *exit_code = profile(&options, !options.run.command.empty());
+  });
+}
+
+}  // namespace v3d::tools
