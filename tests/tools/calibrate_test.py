@@ -43,7 +43,7 @@ class Calibrate(unittest.TestCase):
             file.write(text)
 
     def rows(self, rows, absent=()):
-        self.write("rows.json", json.dumps({"measurements": rows, "not_reproduced": list(absent)}))
+        self.write("rows.json", json.dumps({"measurements": rows, "scenes": {"board": "rpi5-16", "rows": [], "sources": []}, "not_reproduced": list(absent)}))
 
     def calibrate(self, *options, status=0):
         done = subprocess.run([os.path.join(ROOT, "tools", "calibrate"), "--build", self.folder, "--measurements",
@@ -104,6 +104,8 @@ class Calibrate(unittest.TestCase):
             program = getattr(programs, each["program"])(version, **each["arguments"])
             self.assertTrue(program.text.endswith("end"), each["id"])
             self.assertEqual(list(each.get("reduced", each["arguments"])), list(each["arguments"]))
+        for each in table["scenes"]["rows"]:
+            self.assertTrue(1 <= len(each["fps"]) <= len(table["scenes"]["sources"]) and min(each["fps"]) > 0, each["id"])
 
 
 if __name__ == "__main__":
