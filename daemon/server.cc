@@ -320,7 +320,7 @@ int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* o
   {
     const std::lock_guard lock(mutex_);
     token_by_cookie_[cookie] = token;
-    files_[token] = {file, cookie, std::move(charges)};
+    files_[token] = {file, own_end, cookie, std::move(charges)};
   }
   if (!watch_hangup(own_end->get(), [this, token, own_end] { close_file(token); })) {
     close_file(token);
@@ -356,8 +356,9 @@ void Server::close_file(uint64_t token) {
     const std::lock_guard lock(mutex_);
     const auto it = files_.find(token);
     if (it == files_.end()) return;
-    draining_.push_back(
-        {.client = it->second.file->client(), .file = it->second.file});  // first, as it may fail
+    // What may fail comes first.
+    if (!it->second.file->is_render()) closing_.insert(token);
+    draining_.push_back({.client = it->second.file->client(), .file = it->second.file});
     open = std::move(it->second);
     token_by_cookie_.erase(open.cookie);
     files_.erase(it);
@@ -366,6 +367,28 @@ void Server::close_file(uint64_t token) {
   log_debug(Debug::kDaemon, "client %d (%s, pid %d) is closed", open.file->client()->id, user->program,
             user->pid);
   open.file->release();
+  const std::lock_guard lock(mutex_);
+  if (closing_.erase(token)) closed_.notify_all();
+}
+
+void Server::finish_closes(const ioctl::File* master) {
+  std::vector<uint64_t> gone;
+  std::unique_lock lock(mutex_);
+  const auto it = std::find_if(files_.begin(), files_.end(),
+                               [master](const auto& entry) { return entry.second.file.get() == master; });
+  if (it != files_.end()) {  // the loop may not have come to a hang-up that is there already
+    pollfd end = {it->second.own_end->get(), 0, 0};
+    if (poll(&end, 1, 0) == 1 && (end.revents & POLLHUP)) gone.push_back(it->first);
+  }
+  const std::vector<uint64_t> closing(closing_.begin(), closing_.end());
+  lock.unlock();
+  for (const uint64_t token : gone) close_file(token);
+  gone.insert(gone.end(), closing.begin(), closing.end());
+  lock.lock();
+  closed_.wait(lock, [&] {
+    return std::none_of(gone.begin(), gone.end(),
+                        [this](uint64_t token) { return closing_.contains(token); });
+  });
 }
 
 std::shared_ptr<Express> Server::express_of(ioctl::Account& account) {

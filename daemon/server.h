@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -70,6 +71,7 @@ class Server : private ioctl::Host {
  private:
   struct OpenFile {
     std::shared_ptr<ioctl::File> file;
+    std::shared_ptr<const ioctl::UniqueFd> own_end;  ///< hung up when no client has the file any more
     uint64_t cookie;
     NodeCharges charges;
   };
@@ -92,6 +94,7 @@ class Server : private ioctl::Host {
   void push(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.push(jobs); }
   void run_small(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.run_small(jobs); }
   bool watch_hangup(int socket, std::function<void()> gone) override;
+  void finish_closes(const ioctl::File* master) override;
   void wake_display() override { display_clock_.wake(); }
 
   /// Makes the loop look around.
@@ -129,6 +132,8 @@ class Server : private ioctl::Host {
   std::mutex mutex_;                                        // protects all below
   std::unordered_map<uint64_t, OpenFile> files_;            // by token
   std::unordered_map<uint64_t, uint64_t> token_by_cookie_;  // of the client's end
+  std::unordered_set<uint64_t> closing_;  // tokens of primary nodes' files that close_file() has taken
+  std::condition_variable closed_;        // when one of them is released
   std::vector<Draining> draining_;
   std::map<ioctl::ProcessId, Holder> holders_;
   std::map<ioctl::ProcessId, std::weak_ptr<Express>> express_;

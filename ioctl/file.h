@@ -46,6 +46,12 @@ struct DrmDevice {
   std::unordered_map<uint32_t, std::weak_ptr<Bo>> names{};
   std::unordered_map<const Bo*, uint32_t> names_of_bos{};  ///< perhaps of one that is gone
   size_t prune_names_at = 64;
+
+  /// Of now; takes the mutex.
+  const File* master_now() {
+    const std::lock_guard lock(mutex);
+    return master;
+  }
 };
 
 /// Thread safe. Handlers that block hold a reference, so that a close does not take it away under them.

@@ -184,6 +184,7 @@ int set_client_name(Call& call, drm::SetClientName& args) {
 
 int set_master(Call& call, drm::None&) {
   DrmDevice& device = call.file.device();
+  if (const File* master = device.master_now()) call.kernel.host().finish_closes(master);
   const std::lock_guard lock(device.mutex);
   if (!may_change_master(call.file)) return EACCES;
   if (is_current_master(call.file)) return 0;

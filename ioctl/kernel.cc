@@ -62,11 +62,13 @@ Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& ab
 
 std::shared_ptr<File> Kernel::open(uint32_t minor, int32_t pid, std::string program, bool privileged) {
   if (minor != kMinorV3d && minor != kMinorVc4 && minor != kMinorV3dRender) return nullptr;
+  DrmDevice& device = minor == kMinorVc4 ? vc4_ : v3d_;
+  const File* const master = minor == kMinorV3dRender ? nullptr : device.master_now();
+  if (master) host_.finish_closes(master);
   auto client = std::make_shared<ClientInfo>();
   client->id = next_client_.fetch_add(1);
   client->pid = pid;
   client->program = std::move(program);
-  DrmDevice& device = minor == kMinorVc4 ? vc4_ : v3d_;
   auto file = std::make_shared<File>(*this, device, minor, std::move(client), privileged);
   if (!file->is_render()) {
     // The first opener of a primary node is its master (drm_master_open).

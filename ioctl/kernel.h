@@ -27,6 +27,10 @@ class Host : public JobSink {
   /// Calls gone() once, on a thread of the host, when all descriptors of the other end are closed. False, and
   /// gone() is destroyed, when it cannot.
   virtual bool watch_hangup(int socket, std::function<void()> gone) = 0;
+  /// Returns when the master, if no client has it open any more, and what else was being closed of primary
+  /// nodes is released: what close(2) has done when it returns. Under no lock of this layer.
+  /// @param master  perhaps gone
+  virtual void finish_closes(const File* master) = 0;
   /// Kernel::display().tick() is to be called. Any thread, under any lock of this layer.
   virtual void wake_display() = 0;
 };

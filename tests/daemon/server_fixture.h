@@ -29,7 +29,8 @@ inline constexpr uint32_t kCreateBo = 0xc0106442, kMmapBo = 0xc0106443, kSubmitT
 inline constexpr uint32_t kSyncobjCreate = 0xc00864bf, kSyncobjWait = 0xc02864c3, kSyncobjSignal = 0xc01064c5;
 inline constexpr uint32_t kSyncobjHandleToFd = 0xc01064c1, kSyncobjFdToHandle = 0xc01064c2;
 inline constexpr uint32_t kPrimeHandleToFd = 0xc00c642d, kPrimeFdToHandle = 0xc00c642e;
-inline constexpr uint32_t kRenderNode = 128;
+inline constexpr uint32_t kSetMaster = 0x641e, kDropMaster = 0x641f;
+inline constexpr uint32_t kRenderNode = 128, kDisplayNode = 1;
 
 /// TFU jobs run until they are cancelled or the gate opens.
 class GatedGpu : public ioctl::Gpu {

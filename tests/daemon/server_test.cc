@@ -201,6 +201,25 @@ TEST_F(ServerTest, LastCloseReleasesTheFile) {
   EXPECT_EQ(client.ioctl(token, kCreateBo, args), EBADF);
 }
 
+/// As Linux, where close() has given up all that the file had when it returns.
+TEST_F(ServerTest, WhoOpensAfterTheMasterHasClosedIsMaster) {
+  start();
+  Client client(path_);
+  drm::None none;
+  uint64_t former, token;
+  const UniqueFd waits = client.open(kDisplayNode, &former);
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(client.ioctl(former, kDropMaster, none), 0) << i;
+    UniqueFd fd = client.open(kDisplayNode, &token);
+    ASSERT_EQ(client.ioctl(token, kSetMaster, none), 0) << i;  // it is already
+    fd.reset();
+    fd = client.open(kDisplayNode, &token);
+    ASSERT_EQ(client.ioctl(former, kSetMaster, none), EBUSY) << i;
+    fd.reset();
+    ASSERT_EQ(client.ioctl(former, kSetMaster, none), 0) << i;
+  }
+}
+
 TEST_F(ServerTest, FileSentOverItselfIsRefused) {
   start();
   Client client(path_);

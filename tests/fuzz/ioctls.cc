@@ -79,6 +79,7 @@ class Now : public Host {
     }
   }
   bool watch_hangup(int, std::function<void()>) override { return true; }
+  void finish_closes(const ioctl::File*) override {}
   void wake_display() override {}
 };
 

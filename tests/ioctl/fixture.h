@@ -175,6 +175,11 @@ class FakeHost : public Host {
     return true;
   }
 
+  void finish_closes(const File*) override {
+    if (close) close();
+  }
+  std::function<void()> close;  ///< what is closed, and not yet released
+
   void wake_display() override { ++display_wakes; }
   std::atomic<int> display_wakes{0};
 

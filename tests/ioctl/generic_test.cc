@@ -197,6 +197,20 @@ TEST_F(GenericTest, Mastership) {
   EXPECT_EQ(ioctl(*third, kDropMaster, none), 0);
 }
 
+TEST_F(GenericTest, AMasterThatIsClosedIsNoneForWhoComesNext) {
+  constexpr uint32_t kSetMaster = 0x641e, kDropMaster = 0x641f;
+  drm::None none;
+  auto first = open(kMinorVc4), copy = first;
+  host_.close = [&] {
+    if (copy) copy->release();
+  };
+  const auto second = open(kMinorVc4);  // the host releases `first` no sooner than it is asked to
+  EXPECT_EQ(ioctl(*second, kDropMaster, none), 0);
+  auto third = open(kMinorVc4);
+  copy = third;
+  EXPECT_EQ(ioctl(*second, kSetMaster, none), 0);
+}
+
 TEST_F(GenericTest, UniqueNameAfterSetVersion) {
   constexpr uint32_t kGetUnique = 0xc0106401, kSetVersion = 0xc0106407;
   const auto primary = open(kMinorV3d);
