@@ -58,12 +58,13 @@ bool server_has_shim(int socket) {
   return found;
 }
 
-/// Receives exactly `size` bytes; false at end-of-file or when the server takes its time.
+/// Receives exactly `size` bytes; false at end-of-file or when the server does not answer. One that draws on
+/// the emulated GPU may be a second late, on a machine that has much to do several.
 bool receive(int socket, void* data, size_t size) {
   auto* at = static_cast<char*>(data);
   while (size) {
     pollfd ready{socket, POLLIN, 0};
-    timespec patience{0, 500'000'000};
+    timespec patience{10, 0};
     if (raw::call(SYS_ppoll, raw::word(&ready), 1, raw::word(&patience), 0, 0) <= 0) return false;
     long got = raw::read(socket, at, size);
     if (got <= 0) return false;

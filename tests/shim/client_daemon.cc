@@ -93,9 +93,9 @@ pid_t serve_wayland(const std::string& path, const std::string& interface) {
     std::string bytes(reinterpret_cast<char*>(global), sizeof(global));
     bytes += text;
     bytes.append(reinterpret_cast<char*>(&version), 4).append(reinterpret_cast<char*>(done), sizeof(done));
-    // In two pieces, with a pause between.
+    // In two pieces, with a pause between: it has a frame to draw.
     if (write(connection, bytes.data(), 10) != 10) _exit(1);
-    usleep(1000);
+    usleep(800'000);
     if (write(connection, bytes.data() + 10, bytes.size() - 10) < 0) _exit(1);
     close(connection);
   }
