@@ -23,7 +23,6 @@ constexpr size_t kMaxCalls = 4;
 constexpr size_t kMaxPendingTiles = 1u << 16;
 /// Numbers that TILE_LIST_SET_BASE can name.
 constexpr size_t kListSets = 16;
-constexpr size_t kBusWord = 16;  // bytes
 
 struct TileId {
   uint16_t column, row;
@@ -347,7 +346,7 @@ bool RenderExecutor::transfer(const TileCommand& command, tlb::TileBuffer& tile,
   if (stores ? !tile.store(command.transfer, error) : !tile.load(command.transfer, error)) return false;
   if (job_.work)
     job_.work->tile_moved(stores, command.transfer.buffer >= tlb::kMaxRenderTargets,
-                          (tile.counts()[counter] - before) * kBusWord);
+                          (tile.counts()[counter] - before) * perf::kBusWord);
   return true;
 }
 
@@ -367,8 +366,7 @@ bool RenderExecutor::run_command(const TileCommand& command, TileId id, tlb::Til
       if (list == nullptr || list->empty() || draws_ == nullptr) return true;
       if (slot.renderer == nullptr) slot.renderer = std::make_unique<pse::TileRenderer>(job_, *draws_, tidx);
       slot.dirty = true;
-      tile.counts()[perf::kPseWordsRead] +=
-          (list->size() * sizeof(draw::ListEntry) + kBusWord - 1) / kBusWord;
+      tile.counts()[perf::kPseWordsRead] += perf::bus_words(list->size() * sizeof(draw::ListEntry));
       if (job_.work) job_.work->tile_list(*list, *bin_);
       slot.renderer->run(*list, tile, id.column, id.row);
       return !job_.stopped();

@@ -9,6 +9,10 @@ namespace v3d::perf {
 
 inline constexpr int kMaxCounters = 93;  ///< V3D 7.1
 
+/// Bytes of the words in which units count what they read and write.
+inline constexpr uint64_t kBusWord = 16;
+constexpr uint64_t bus_words(uint64_t bytes) { return (bytes + kBusWord - 1) / kBusWord; }
+
 /// Index = number of the counter on 7.1; those of 4.2 alone come behind them.
 enum Counter : int {
   kFepPrimitivesNoPixels = 5,

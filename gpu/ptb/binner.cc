@@ -132,9 +132,8 @@ void Binner::bin_piece(draw::Draw&& piece) {
 }
 
 std::shared_ptr<draw::BinResult> Binner::finish() {
-  constexpr uint64_t kBusWord = 16;  // bytes
   const uint64_t bytes = entries_ * sizeof(draw::ListEntry) + feedback_.take_written_bytes();
-  counts_[perf::kPtbWordsWritten] += (bytes + kBusWord - 1) / kBusWord;
+  counts_[perf::kPtbWordsWritten] += perf::bus_words(bytes);
   if (job_.work) job_.work->lists_written(bytes);
   job_.counts->merge(counts_);
   counts_ = {};

@@ -291,7 +291,7 @@ void store_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, con
 /// Memory words of 16 bytes (compute-and-timing.md 15.1).
 uint64_t memory_words(const Tile& tile, const LoadStore& packet, const ImageFormat& format) {
   const uint64_t samples = packet.decimate == kAllSamples ? tile.samples() : 1;
-  return (samples * tile.live_width * tile.live_height * format.bytes + 15) / 16;
+  return perf::bus_words(samples * tile.live_width * tile.live_height * format.bytes);
 }
 
 }  // namespace
