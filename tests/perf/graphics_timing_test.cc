@@ -163,8 +163,8 @@ TEST(RenderTiming, ClocksOfQpusAddUpByDraw) {
 BinJob bin_of(uint32_t batches, uint32_t primitives, uint64_t entries) {
   BinJob job;
   job.trace = trace_of(1);
-  job.draws = {{.vertices = 16 * batches, .primitives = primitives, .num_batches = batches}};
-  job.pieces = {{.primitives = primitives, .entries = entries}};
+  job.draws = {
+      {.vertices = 16 * batches, .primitives = primitives, .num_batches = batches, .entries = entries}};
   for (uint32_t i = 0; i < batches; ++i) add_batch(&job.trace, 0);
   return job;
 }
@@ -252,6 +252,7 @@ RenderJob random_job(uint32_t seed) {
   for (RenderJob::Tile& tile : job.tiles) {
     tile.loaded = below(2) * 16384;
     tile.stored = 16384;
+    tile.list_bytes = 8 + below(2000);
     for (RenderJob::Segment& s : tile.segments) s.primitives = s.quads = below(300);
   }
   return job;

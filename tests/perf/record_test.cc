@@ -195,6 +195,7 @@ TEST(WorkRecorder, VerticesAreShadedAgainInEachTileThatHasThem) {
   ASSERT_EQ(job.tiles.size(), 2u);
   const RenderJob::Segment& first = job.tiles[0].segments.at(0);
   EXPECT_EQ(first.primitives, 2u);
+  EXPECT_EQ(job.tiles[0].list_bytes, 2 * sizeof(draw::ListEntry));
   EXPECT_EQ(first.vertex_batches, (std::vector<uint32_t>{0})) << "four vertices fit in one batch";
   EXPECT_EQ(job.tiles[1].segments.at(0).vertex_batches, (std::vector<uint32_t>{3})) << "63 came first";
 }
@@ -248,7 +249,7 @@ TEST(WorkRecorder, BatchesOfABinJobBelongToTheirDraw) {
   ASSERT_EQ(job.draws.size(), 2u);
   EXPECT_EQ(job.draws[1].first_batch, 1u);
   EXPECT_EQ(job.draws[1].num_batches, 1u);
-  EXPECT_EQ(job.pieces[0].entries, 10u);
+  EXPECT_EQ(job.draws[0].entries, 10u);
   EXPECT_EQ(job.trace.batches[0].fetched, (std::vector<uint32_t>{0x40})) << "both lanes are in one line";
   EXPECT_EQ(job.trace.batches[0].fetched_words, 3);
   EXPECT_EQ(job.trace.batches[1].draw, 1u);

@@ -77,7 +77,7 @@ Profile full_profile() {
                 .fragment_batches = 4,
                 .clocks = 70}};
   job.spans = {{.track = "tiles", .name = "tile \"1\"", .begin = 500, .end = 1500}};
-  Profile profile = make_profile({make_job(Kind::kBin, 10, 1), job, make_job(Kind::kTfu, 0)});
+  Profile profile = make_profile({make_job(Kind::kBin, 10, 1), job, make_job(Kind::kTransfer, 0)});
   Shader shader;
   shader.stage = "fragment";
   shader.name = "fragment 0x00001000";
@@ -98,7 +98,7 @@ TEST(Frames, ImagesOfASwapchainTakeTurns) {
 
 TEST(Frames, PassesIntoOtherImagesBelongToOne) {
   const Profile profile =
-      make_profile({make_render(1, 1, 0x9000, 1024), make_render(1, 2, 0x1000), make_job(Kind::kTfu, 1),
+      make_profile({make_render(1, 1, 0x9000, 1024), make_render(1, 2, 0x1000), make_job(Kind::kTransfer, 1),
                     make_render(1, 3, 0x9000, 1024), make_render(1, 4, 0x2000)});
   EXPECT_EQ(frames_of(profile), (std::vector<uint32_t>{1, 1, 1, 2, 2}));
   EXPECT_EQ(profile.frames.size(), 2u);
@@ -157,8 +157,8 @@ TEST(Timeline, TwoFramesOfAClientAreUnderWay) {
 }
 
 TEST(Timeline, JobsWithoutPredictionTakeNothing) {
-  const Profile profile =
-      make_profile({make_job(Kind::kTfu, 5), make_job(Kind::kTfu, 0), make_job(Kind::kTfu, 5)});
+  const Profile profile = make_profile(
+      {make_job(Kind::kTransfer, 5), make_job(Kind::kTransfer, 0), make_job(Kind::kTransfer, 5)});
   EXPECT_EQ(begins_of(profile), (std::vector<uint64_t>{0, 5, 5}));
   EXPECT_EQ(profile.end_ns(), 10 * kUs);
 }

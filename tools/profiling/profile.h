@@ -12,15 +12,11 @@
 namespace v3d::tools::profiling {
 
 inline constexpr int kKinds = 4;
-/// The queues of the GPU, as CapturedJob::Kind numbers them.
-enum class Kind : uint8_t { kBin, kRender, kCompute, kTfu };
-const char* kind_name(Kind kind);
+using Kind = timing::JobKind;  ///< numbered as CapturedJob::Kind
+using timing::kind_name;
 
+using timing::qpu_clocks;
 using timing::Stalls;
-uint64_t sum(const Stalls& stalls);
-
-/// Clocks of a QPU that instructions took: four each, and what they waited for their operands.
-uint64_t qpu_clocks(uint64_t instructions, const Stalls& stalls);
 
 struct Instruction {
   uint64_t word = 0;

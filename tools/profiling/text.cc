@@ -11,12 +11,10 @@ namespace v3d::tools::profiling {
 namespace {
 
 using timing::Prediction;
+using timing::share;
 
 constexpr size_t kMostJobs = 10, kMostFrames = 5, kMostShaders = 5, kMostInstructions = 5, kMostDraws = 5;
 
-double share(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
 double percent(uint64_t part, uint64_t whole) { return 100 * share(part, whole); }
 double ms(uint64_t ns) { return static_cast<double>(ns) * 1e-6; }
 double mib(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }

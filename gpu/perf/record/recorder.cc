@@ -181,11 +181,8 @@ void Recorder::start(const char* stage, qpu::Thread& thread) {
 void Recorder::add_fetch(const Lanes& addresses, LaneMask lanes, uint32_t bytes) {
   if (failed() || bytes == 0) return;
   fetched_words_ += (bytes + 3) / 4;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    if (!(lanes >> lane & 1)) continue;
-    for (const uint32_t at : {addresses[lane], addresses[lane] + bytes - 1})
-      add_line(&fetched_, 0, at / kLineBytes);
-  }
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (lanes >> lane & 1) add_lines(&fetched_, addresses[lane], bytes);
 }
 
 Trace Recorder::take() { return std::move(trace_); }

@@ -25,9 +25,11 @@ void keep_lines(const std::vector<uint32_t>& lines, Shape* shape) {
 
 }  // namespace
 
-void add_line(std::vector<uint32_t>* lines, size_t begin, uint32_t line) {
-  if (std::find(lines->begin() + static_cast<ptrdiff_t>(begin), lines->end(), line) == lines->end())
-    lines->push_back(line);
+void add_lines(std::vector<uint32_t>* lines, uint32_t address, uint32_t bytes) {
+  for (const uint32_t at : {address, address + bytes - 1}) {
+    const uint32_t line = at / kLineBytes;
+    if (std::find(lines->begin(), lines->end(), line) == lines->end()) lines->push_back(line);
+  }
 }
 
 Shape shape_of(const tmu::GeneralLookup& lookup, int results, std::vector<uint32_t>* lines) {
@@ -48,10 +50,8 @@ Shape shape_of(const tmu::GeneralLookup& lookup, int results, std::vector<uint32
     for (int lane = 4 * quad; lane < 4 * quad + 4; ++lane) {
       if (!(active >> lane & 1)) continue;
       const uint32_t address = lookup.address[lane] & ~(uint32_t{type.bytes} - 1);
-      for (const uint32_t at : {address, address + bytes - 1}) {
-        add_line(&of_quad, 0, at / kLineBytes);
-        add_line(lines, 0, at / kLineBytes);
-      }
+      add_lines(&of_quad, address, bytes);
+      add_lines(lines, address, bytes);
     }
     if (of_quad.empty()) continue;
     shape.quads = static_cast<uint16_t>(shape.quads + of_quad.size());
@@ -76,10 +76,8 @@ Shape shape_of(const tmu::TextureLookup& lookup, const tmu::Footprint& footprint
       for (int lane = 4 * quad; lane < 4 * quad + 4; ++lane) {
         if (!(part.lanes >> lane & 1)) continue;
         texels[lane % 4] += std::max(part.bytes / 4u, 1u);
-        for (const uint32_t at : {part.address[lane], part.address[lane] + part.bytes - 1}) {
-          add_line(&of_quad, 0, at / kLineBytes);
-          add_line(lines, 0, at / kLineBytes);
-        }
+        add_lines(&of_quad, part.address[lane], part.bytes);
+        add_lines(lines, part.address[lane], part.bytes);
       }
     if (of_quad.empty()) continue;
     shape.quads = static_cast<uint16_t>(shape.quads + of_quad.size());

@@ -13,12 +13,12 @@ namespace v3d::timing {
 /// @param results  words that the lookup returned
 /// @param lines    replaced by the different lines, in the order of the lanes
 Shape shape_of(const tmu::GeneralLookup& lookup, int results, std::vector<uint32_t>* lines);
-/// @param footprint  of the lookup. Shape::texels: for each quad the most texels that one of its pixels
-/// takes, of 32 bits or less; of 64 bits they count twice, and so on
+/// @param footprint  of the lookup. Shape::texels: for each quad how often one of its pixels, that of the
+/// most texels, takes four of 32 bits or less; of 64 bits they count twice, and so on
 Shape shape_of(const tmu::TextureLookup& lookup, const tmu::Footprint& footprint, int results,
                std::vector<uint32_t>* lines);
 
-/// Adds a line unless it is among those from `begin` on.
-void add_line(std::vector<uint32_t>* lines, size_t begin, uint32_t line);
+/// Adds the lines in which so many bytes, kLineBytes at most, begin and end, unless they are there.
+void add_lines(std::vector<uint32_t>* lines, uint32_t address, uint32_t bytes);
 
 }  // namespace v3d::timing

@@ -18,13 +18,11 @@ uint64_t quads_of(const perf::Counts& counts) {
 void WorkRecorder::begin_vertices(uint32_t draw, uint32_t vertices, uint32_t primitives) {
   end_vertices();
   if (draw >= draws_.size()) {
-    threads_.spend((draw + 1 - draws_.size()) * (sizeof(DrawRecord) + sizeof(BinJob::Piece)));
+    threads_.spend((draw + 1 - draws_.size()) * sizeof(DrawRecord));
     draws_.resize(draw + 1);
-    pieces_.resize(draw + 1);
   }
   shaded_ = draw;
   draws_[draw] = {.vertices = vertices, .primitives = primitives, .first_batch = threads_.batches()};
-  pieces_[draw].primitives = primitives;
   threads_.set_draw(draw);
 }
 
@@ -41,7 +39,7 @@ void WorkRecorder::fetch(const Lanes& addresses, LaneMask lanes, uint32_t bytes)
 }
 
 void WorkRecorder::binned(uint64_t entries) {
-  if (!pieces_.empty()) pieces_.back().entries = entries;
+  if (!draws_.empty()) draws_.back().entries = entries;
 }
 
 void WorkRecorder::begin_tile(uint32_t column, uint32_t row) {
@@ -53,7 +51,7 @@ void WorkRecorder::begin_tile(uint32_t column, uint32_t row) {
       {.column = static_cast<uint16_t>(column), .row = static_cast<uint16_t>(row), .segments = {}});
 }
 
-/// The piece of the tile that is of the draw: the last one, or a new one.
+/// The part of the tile that is of the draw: the last one, or a new one.
 RenderJob::Segment* WorkRecorder::segment_of(uint32_t draw) {
   std::vector<RenderJob::Segment>& segments = tiles_.back().segments;
   if (segments.empty() || segments.back().draw != draw) {
@@ -67,6 +65,7 @@ void WorkRecorder::tile_list(const std::vector<draw::ListEntry>& list, const dra
   if (tiles_.empty() || !threads_.failure().empty()) return;
   seen_.resize(bin.draws.size());
   new_vertices_.assign(bin.draws.size(), 0);
+  tiles_.back().list_bytes += list.size() * sizeof(draw::ListEntry);
   for (const draw::ListEntry& entry : list) {
     if (entry.draw >= draws_.size()) continue;
     const draw::Draw& draw = bin.draws[entry.draw];
@@ -131,7 +130,6 @@ BinJob WorkRecorder::take_bin() {
   end_vertices();
   return {.trace = threads_.take(),
           .draws = std::move(draws_),
-          .pieces = std::move(pieces_),
           .packets = packets_,
           .written_bytes = written_bytes_};
 }

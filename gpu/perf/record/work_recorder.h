@@ -42,7 +42,6 @@ class WorkRecorder final : public WorkWatch {
 
   Recorder& threads_;
   std::vector<DrawRecord> draws_;
-  std::vector<BinJob::Piece> pieces_;
   uint32_t shaded_ = kNoDraw;  // the draw whose vertices are being shaded
   uint64_t packets_ = 0, written_bytes_ = 0;
   std::vector<RenderJob::Tile> tiles_;

@@ -17,7 +17,6 @@ class BinReplay : JobReplay {
         job_(job),
         qpus_(job.trace, profile, p_, memory_, &result_),
         vertices_(p_, memory_, qpus_, &result_.units.fetch) {
-    result_.uniform_words = job.trace.uniform_words;
     for (const DrawRecord& draw : job.draws) {
       for (uint32_t i = 0; i < draw.num_batches; ++i) vertices_.add(job.trace.batches[draw.first_batch + i]);
       result_.draws.push_back(
@@ -39,20 +38,19 @@ class BinReplay : JobReplay {
   /// The PTB takes the batches in their order. @return when it is done
   uint64_t bin() {
     uint64_t entries = 0;
-    for (const BinJob::Piece& piece : job_.pieces) entries += piece.entries;
+    for (const DrawRecord& draw : job_.draws) entries += draw.entries;
     uint64_t free = 0;
     size_t batch = 0;
     for (size_t i = 0; i < job_.draws.size(); ++i) {
       const DrawRecord& draw = job_.draws[i];
-      const BinJob::Piece& piece = job_.pieces[i];
-      const uint64_t cost = piece.primitives * p_.ptb_primitive + piece.entries * p_.ptb_entry;
+      const uint64_t cost = draw.primitives * p_.ptb_primitive + draw.entries * p_.ptb_entry;
       const uint64_t begin = std::max(free, vertices_.ready(std::min<size_t>(batch + 1, vertices_.size())));
       for (uint64_t n = 0; n < draw.num_batches; ++n)
         free = std::max(free, vertices_.ready(++batch)) + cost * (n + 1) / draw.num_batches -
                cost * n / draw.num_batches;
       if (draw.num_batches == 0) free += cost;
       if (entries != 0)
-        free = std::max(free, memory_.write_list(job_.written_bytes * piece.entries / entries, free));
+        free = std::max(free, memory_.write_list(job_.written_bytes * draw.entries / entries, free));
       result_.units.binner += cost;
       result_.spans.push_back({"binner", absl::StrCat("draw ", i), begin, free});
     }

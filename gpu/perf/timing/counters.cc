@@ -1,3 +1,4 @@
+#include <span>
 #include <string_view>
 
 #include "gpu/perf/timing/prediction.h"
@@ -91,20 +92,22 @@ void count_caches(perf::Counts& c, const Prediction& p) {
   set(c, perf::kL2VcdReads, reads(Client::kVcd));
 }
 
+/// Sets the counters behind `whole` to its parts. @return  their sum, which it is set to
+uint64_t set_with_parts(perf::Counts& c, int whole, std::span<const uint64_t> parts) {
+  uint64_t sum = 0;
+  int number = whole;
+  for (const uint64_t part : parts) {
+    set(c, ++number, part);
+    sum += part;
+  }
+  set(c, whole, sum);
+  return sum;
+}
+
 void count_memory(perf::Counts& c, const MemoryCounts& m) {
   const uint64_t writes[] = {m.l2_writebacks, bursts(m.list_written), bursts(m.tile_stored)};
   const uint64_t reads[] = {m.l2_fills, 0, bursts(m.list_read), bursts(m.tile_loaded)};
-  uint64_t written = 0, read = 0;
-  for (int i = 0; i < 3; ++i) {
-    set(c, 63 + i, writes[i]);
-    written += writes[i];
-  }
-  for (int i = 0; i < 4; ++i) {
-    set(c, 67 + i, reads[i]);
-    read += reads[i];
-  }
-  set(c, 62, written);
-  set(c, 66, read);
+  const uint64_t written = set_with_parts(c, 62, writes), read = set_with_parts(c, 66, reads);
   set(c, 75, read);
   set(c, 76, written);
   set(c, 77, m.read_wait);

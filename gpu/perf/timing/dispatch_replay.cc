@@ -15,7 +15,6 @@ class DispatchReplay : JobReplay {
         batches_(job.trace.batches),
         per_group_(std::max(job.batches_per_supergroup, 1u)),
         qpus_(job.trace, profile, p_, memory_, &result_) {
-    result_.uniform_words = job.trace.uniform_words;
     std::vector<uint32_t> live((batches_.size() + per_group_ - 1) / per_group_);
     for (size_t i = 0; i < batches_.size(); ++i) ++live[i / per_group_];
     qpus_.set_groups(live);

@@ -99,16 +99,12 @@ struct DrawRecord {
   uint32_t vertices = 0;  ///< that are shaded
   uint32_t primitives = 0;
   uint32_t first_batch = 0, num_batches = 0;  ///< of its vertices, in Trace::batches
+  uint64_t entries = 0;                       ///< of tile lists, made by a bin job
 };
 
 struct BinJob {
-  struct Piece {
-    uint32_t primitives = 0;  ///< that came in
-    uint64_t entries = 0;     ///< of tile lists
-  };
   Trace trace;
   std::vector<DrawRecord> draws;
-  std::vector<Piece> pieces;   ///< of each draw
   uint64_t packets = 0;        ///< of the control list
   uint64_t written_bytes = 0;  ///< by the PTB
 };
@@ -124,6 +120,7 @@ struct RenderJob {
   };
   struct Tile {
     uint16_t column = 0, row = 0;
+    uint64_t list_bytes = 0;
     uint32_t loaded = 0, stored = 0, stored_depth = 0;  ///< bytes; stored: of colours
     std::vector<Segment> segments;
   };

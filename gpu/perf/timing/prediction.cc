@@ -2,20 +2,27 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace v3d::timing {
-namespace {
 
-double share(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+const char* kind_name(JobKind kind) {
+  constexpr const char* kNames[] = {"bin", "render", "compute", "tfu"};
+  return kNames[static_cast<int>(kind)];
 }
-
-}  // namespace
 
 const char* stall_name(Stall stall) {
   constexpr const char* kNames[] = {"TMU", "SFU", "rep", "uniforms", "code", "TLB"};
   return kNames[static_cast<int>(stall)];
+}
+
+uint64_t sum(const Stalls& stalls) { return std::accumulate(stalls.begin(), stalls.end(), uint64_t{0}); }
+
+uint64_t qpu_clocks(uint64_t instructions, const Stalls& stalls) { return 4 * instructions + sum(stalls); }
+
+double share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
 const char* bound_name(Bound bound) {

@@ -12,12 +12,18 @@
 namespace v3d::timing {
 
 enum class JobKind : uint8_t { kBin, kRender, kCompute, kTransfer };
+const char* kind_name(JobKind kind);  ///< of its queue
 
 /// Why a thread that is current does not issue.
 enum class Stall : uint8_t { kTmu, kSfu, kRep, kUniforms, kCode, kTlb };
 inline constexpr int kNumStalls = 6;
 using Stalls = std::array<uint64_t, kNumStalls>;  ///< clocks of each
 const char* stall_name(Stall stall);
+uint64_t sum(const Stalls& stalls);
+/// Clocks of a QPU that instructions took: four each, and what they waited for their operands.
+uint64_t qpu_clocks(uint64_t instructions, const Stalls& stalls);
+/// 0 of nothing.
+double share(uint64_t part, uint64_t whole);
 
 /// What limits a job.
 enum class Bound : uint8_t { kIssue, kTmu, kL2, kDram, kVertexFetch, kBinner, kFrontEnd, kTiles, kLatency };

@@ -29,6 +29,7 @@ QpuArray::QpuArray(const Trace& trace, const chip::Profile& profile, const Param
     qpus_[i].slice = static_cast<int>(i / per_slice);
     order_.push_back(profile.csd_fills_in_order() ? i : i % slices * per_slice + i / slices);
   }
+  result_.uniform_words = trace.uniform_words;
   for (const Program& program : trace.programs)
     result_.programs.push_back({.stage = program.stage, .code = program.code, .at = {}});
 }
@@ -219,15 +220,10 @@ void QpuArray::step(Qpu& qpu) {
     return;
   }
   Thread& t = qpu.threads[qpu.current];
-  const Event event = (*t.path)[t.event];
-  if (event.kind() == Kind::kIssue) {
-    if (issue(qpu, t, event)) ++t.event;
-    keys_[qpu.number] = qpu.now;
-    return;
-  }
-  ++t.event;
+  const Event event = (*t.path)[t.event++];
   switch (event.kind()) {
     case Kind::kIssue:
+      if (!issue(qpu, t, event)) --t.event;
       break;
     case Kind::kLookup:
       lookup(qpu, t, trace_.shapes[event.value()]);

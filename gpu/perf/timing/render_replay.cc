@@ -13,7 +13,6 @@ namespace {
 
 /// Of tiles; the last one stands for all that come behind it.
 constexpr size_t kMaxSpans = 8192;
-constexpr uint64_t kListEntryBytes = 8;
 
 class RenderReplay : JobReplay {
  public:
@@ -58,7 +57,6 @@ RenderReplay::RenderReplay(const RenderJob& job, const chip::Profile& profile, c
       job_(job),
       qpus_(job.trace, profile, p_, memory_, &result_),
       vertices_(p_, memory_, qpus_, &result_.units.fetch) {
-  result_.uniform_words = job.trace.uniform_words;
   for (const DrawRecord& draw : job.draws)
     result_.draws.push_back({.vertices = draw.vertices, .primitives = draw.primitives});
   for (const Tile& tile : job.tiles)
@@ -148,9 +146,7 @@ bool RenderReplay::start_batch(const Segment& s, uint64_t clock) {
 /// The list is read ahead: it takes its share of the memory, and nobody waits for it.
 void RenderReplay::begin_tile() {
   const Tile& tile = job_.tiles[tile_];
-  uint64_t primitives = 0;
-  for (const Segment& s : tile.segments) primitives += s.primitives;
-  if (primitives != 0) memory_.read_list(primitives * kListEntryBytes, free_);
+  if (tile.list_bytes != 0) memory_.read_list(tile.list_bytes, free_);
   began_ = free_;
   if (tile.loaded != 0) {
     began_ = memory_.load_tile(tile.loaded, free_);

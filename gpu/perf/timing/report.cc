@@ -1,7 +1,6 @@
 #include "gpu/perf/timing/report.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -12,13 +11,7 @@ namespace {
 
 double percent(double share) { return 100 * share; }
 
-double share(uint64_t part, uint64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-uint64_t stalled(const Stalls& stalls) { return std::accumulate(stalls.begin(), stalls.end(), uint64_t{0}); }
-
-uint64_t time_of(const Prediction::Instruction& i) { return 4 * i.issued + stalled(i.stalls); }
+uint64_t time_of(const Prediction::Instruction& i) { return qpu_clocks(i.issued, i.stalls); }
 
 /// Of graphics, which run several programs.
 std::string stage_text(const Prediction::ProgramTime& program, const Prediction& p) {
@@ -47,7 +40,7 @@ std::string instructions_text(const Prediction& p, const TextOf& text_of, size_t
       if (program.at[number].issued != 0) order.push_back({&program, number});
   std::stable_sort(order.begin(), order.end(),
                    [](const Place& a, const Place& b) { return time_of(a.at()) > time_of(b.at()); });
-  const uint64_t whole = 4 * p.instructions + stalled(p.stalls);
+  const uint64_t whole = qpu_clocks(p.instructions, p.stalls);
   std::string text;
   for (size_t n = 0; n < std::min(count, order.size()); ++n) {
     const Prediction::Instruction& i = order[n].at();
@@ -73,7 +66,7 @@ std::string units_text(const Prediction& p) {
   for (const Prediction::ProgramTime& program : p.programs)
     absl::StrAppendFormat(&text, "  %s program at 0x%08x: %d batches, %d instructions, stalled%s\n",
                           program.stage, program.code, program.batches, program.instructions,
-                          stalls_text(program.stalls, 4 * program.instructions + stalled(program.stalls)));
+                          stalls_text(program.stalls, qpu_clocks(program.instructions, program.stalls)));
   return text;
 }
 
