@@ -22,18 +22,12 @@ std::string by_queue(const std::array<uint64_t, ioctl::kNumQueues>& counts) {
   return text;
 }
 
-std::string reason_of(const device::JobResult& result) {
-  using End = device::JobResult::End;
-  if (result.end != End::kDone) return "did not end well";
-  return result.no_prediction.empty() ? "not modelled" : result.no_prediction;
-}
-
 }  // namespace
 
 PredictionTally::Counts& PredictionTally::counts_of(const device::JobResult& result) {
   if (result.prediction) return predicted_;
   try {
-    const std::string reason = reason_of(result);
+    const std::string reason = result.why_not_predicted();
     if (const auto known = without_.find(reason); known != without_.end()) return known->second;
     if (without_.size() < kMostReasons) return without_[reason];
   } catch (const std::bad_alloc&) {

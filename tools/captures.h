@@ -1,10 +1,14 @@
-/// What the commands that read captures have to say about them.
+/// What the commands that read captures share.
 #pragma once
 
 #include <cstdio>
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "daemon/capture.h"
+#include "gpu/device/device.h"
 
 namespace v3d::tools {
 
@@ -16,5 +20,22 @@ inline void warn_of_old_format(const char* command, const std::string& file,
                "v3demu %s: %s: format %d has no end record: whether the capture is complete is not known\n",
                command, file.c_str(), reader.format());
 }
+
+/// Runs the jobs of a capture in their order.
+class CapturedJobs {
+ public:
+  explicit CapturedJobs(device::Device& device) : device_(device) {}
+
+  /// @param times  1 or more, one after the other  @return  of the last time
+  device::JobResult run(const daemon::CapturedJob& job, device::Context& context, uint32_t times = 1);
+
+ private:
+  device::JobResult run_once(const daemon::CapturedJob& job, device::Context& context);
+
+  device::Device& device_;
+  Turn turn_;
+  /// Of submissions, by context and number, whose render job is still to come.
+  std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const draw::BinResult>> binned_;
+};
 
 }  // namespace v3d::tools

@@ -8,6 +8,7 @@
 #include "gpu/chip/profile.h"
 #include "gpu/perf/counter_table.h"
 #include "tools/commands.h"
+#include "tools/run.h"
 
 namespace v3d::tools {
 namespace {
@@ -26,12 +27,7 @@ void add_counters(CLI::App* app, int*) {
   static std::string device;
   CLI::App* command =
       app->add_subcommand("counters", "List a board's performance counters, and which are counted");
-  command->add_option("--device", device, "Board: " + daemon::device_names())
-      ->option_text("NAME")
-      ->check([](const std::string& name) {
-        const auto board = daemon::find_board(name, "");
-        return board.ok() ? std::string() : std::string(board.status().message());
-      });
+  add_device_option(command, &device);
   command->callback([] { print_counters(*daemon::find_board(device, "")->profile); });
 }
 

@@ -66,6 +66,16 @@ bool write_file(const std::string& path, const std::string& contents) {
   return (file == stdout ? fflush(file) : fclose(file)) == 0 && written;
 }
 
+TemporaryFolder::TemporaryFolder(const std::string& name) {
+  std::string pattern = fs::temp_directory_path() / (name + "-XXXXXX");
+  if (mkdtemp(pattern.data())) path = pattern;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code error;
+  if (!path.empty()) fs::remove_all(path, error);
+}
+
 std::string variable(const char* name) {
   const char* value = getenv(name);
   return value ? value : "";

@@ -1,6 +1,7 @@
 /// Where the parts of an installation (or build tree) lie.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +45,17 @@ bool exists(const std::string& path);
 std::optional<std::string> read_file(const std::string& path);
 /// The opposite; "-" is the standard output. False, with the reason in errno, when it fails.
 bool write_file(const std::string& path, const std::string& contents);
+
+/// A folder for temporary files, which go with it.
+struct TemporaryFolder {
+  /// @param name  of which its own begins
+  explicit TemporaryFolder(const std::string& name);
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::filesystem::path path;  ///< empty, with the reason in errno: there is none
+};
 
 /// An environment variable; empty when unset.
 std::string variable(const char* name);

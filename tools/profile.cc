@@ -9,13 +9,13 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
-#include <thread>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "tools/capture.h"
 #include "tools/captures.h"
 #include "tools/commands.h"
+#include "tools/files.h"
 #include "tools/profiling/collect.h"
 #include "tools/profiling/schedule.h"
 #include "tools/profiling/writers.h"
@@ -42,8 +42,7 @@ int fail(const std::string& what) {
 absl::StatusOr<Profile> collect(const std::string& file, profiling::FramesBy frames) {
   auto reader = daemon::CaptureReader::open(file);
   if (!reader.ok()) return reader.status();
-  ThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()) - 1);
-  profiling::Collector collector(**reader, pool);
+  profiling::Collector collector(**reader);
   const bool watched = isatty(STDERR_FILENO) != 0;
   absl::Status status;
   for (uint32_t job = 1; (status = collector.run_next()).ok(); ++job)
@@ -57,9 +56,8 @@ absl::StatusOr<Profile> collect(const std::string& file, profiling::FramesBy fra
   return profile;
 }
 
-/// Nothing where there is no path. False, with a message, when it cannot be written.
+/// False, with a message, when it cannot be written.
 bool save(const std::string& path, const std::string& text) {
-  if (path.empty()) return true;
   FILE* file = fopen(path.c_str(), "wb");
   bool good = file != nullptr && fwrite(text.data(), 1, text.size(), file) == text.size();
   if (file) good = fclose(file) == 0 && good;
@@ -79,30 +77,11 @@ int profile_capture(const Options& options, const std::string& file) {
   return saved ? 0 : 1;
 }
 
-/// Of a file that goes with it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = fs::temp_directory_path() / "v3demu-profile-XXXXXX";
-    if (mkdtemp(name.data())) path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    if (!path_.empty()) fs::remove_all(path_, error);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 int profile_program(const Options& options) {
-  const TemporaryFolder folder;
-  if (folder.path().empty()) return fail(absl::StrCat("no temporary folder: ", strerror(errno)));
+  const TemporaryFolder folder("v3demu-profile");
+  if (folder.path.empty()) return fail(absl::StrCat("no temporary folder: ", strerror(errno)));
   const std::string file =
-      options.folder.empty() ? folder.path() / "capture.v3dcap" : fs::path(options.folder) / "capture.v3dcap";
+      options.folder.empty() ? folder.path / "capture.v3dcap" : fs::path(options.folder) / "capture.v3dcap";
   const CaptureEnd captured = capture_program(options.run, file);
   if (!captured.complete()) return captured.status;
   const int profiled = profile_capture(options, file);

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <string>
 #include <thread>
@@ -16,7 +15,6 @@
 #include "daemon/capture.h"
 #include "daemon/perf_map.h"
 #include "gpu/base/log.h"
-#include "gpu/draw/bin_result.h"
 #include "gpu/perf/timing/parameters.h"
 #include "gpu/perf/timing/report.h"
 #include "gpu/qpu/isa/instruction.h"
@@ -41,9 +39,6 @@ struct Options {
   std::vector<std::string> set;      ///< constants of the timing model
   std::optional<std::string> trace;  ///< a selection, or empty for the default one
 };
-
-constexpr const char* kKindNames[] = {"bin", "render", "compute", "tfu"};
-constexpr const char* kEndNames[] = {"done", "error", "hang", "cancelled"};
 
 /// Of all mapped memory that is not zero.
 uint64_t memory_hash(mmu::AddressSpace& space) {
@@ -73,7 +68,8 @@ class Replay {
         reader_(reader),
         // Traced threads run one after the other, so that the same ones are chosen every time.
         pool_(options.trace ? 0 : static_cast<int>(std::thread::hardware_concurrency()) - 1),
-        device_(reader.profile(), pool_) {
+        device_(reader.profile(), pool_),
+        jobs_(device_) {
     device_.set_timing(options.time);
   }
 
@@ -84,11 +80,10 @@ class Replay {
   bool run(const CapturedJob& job) {
     device::Context& context = reader_.context(job.context);
     const auto start = std::chrono::steady_clock::now();
-    JobResult result;
-    for (uint32_t i = 0; i < options_.repeat; ++i) result = run_once(job, context);
+    const JobResult result = jobs_.run(job, context, options_.repeat);
     const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
-    std::printf("job %d: %-7s client %u  %-9s", ++number_, kKindNames[job.kind], job.context,
-                kEndNames[static_cast<int>(result.end)]);
+    std::printf("job %d: %-7s client %u  %-9s", ++number_,
+                timing::kind_name(static_cast<timing::JobKind>(job.kind)), job.context, result.end_name());
     if (!options_.time)
       std::printf(" %8.3f ms", taken.count() / options_.repeat);
     else
@@ -123,20 +118,6 @@ class Replay {
     std::fputs(timing::report(prediction, text_of).c_str(), stdout);
   }
 
-  JobResult run_once(const CapturedJob& job, device::Context& context) {
-    switch (job.kind) {
-      case CapturedJob::kBin:
-        return device_.run_bin(context, job.cl(), turn_, &binned_[{job.context, job.submission}]);
-      case CapturedJob::kRender:
-        return device_.run_render(context, job.cl(), turn_,
-                                  job.submission ? binned_[{job.context, job.submission}] : nullptr);
-      case CapturedJob::kCsd:
-        return device_.run_csd(context, job.csd(), turn_);
-      default:
-        return device_.run_tfu(context, job.tfu(), turn_);
-    }
-  }
-
   void save_images(const CapturedJob& job, device::Context& context) {
     std::string error;
     for (const StoredImage& stored : stored_images(context.space().memory(), reader_.profile().version,
@@ -157,8 +138,7 @@ class Replay {
   daemon::CaptureReader& reader_;
   ThreadPool pool_;
   device::Device device_;
-  Turn turn_;
-  std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const draw::BinResult>> binned_;
+  CapturedJobs jobs_;
   int number_ = 0;
 };
 

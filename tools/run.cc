@@ -167,6 +167,10 @@ absl::Status compare_timing(const RunOptions& options, const std::string& socket
   return absl::OkStatus();
 }
 
+std::string what_is_wrong(const absl::StatusOr<daemon::Board>& board) {
+  return board.ok() ? std::string() : std::string(board.status().message());
+}
+
 /// How many words an option takes on the command line; one for those that the command does not have.
 size_t words_of_option(const CLI::App& command, const std::string& word) {
   const bool is_long = word.starts_with("--");
@@ -225,18 +229,19 @@ int run_program(const RunOptions& options) {
   return fail(options, command[0] + ": " + strerror(errno));
 }
 
-void add_board_options(CLI::App* command, std::string* device, std::string* kernel) {
-  const auto reason = [](const absl::StatusOr<daemon::Board>& board) {
-    return board.ok() ? std::string() : std::string(board.status().message());
-  };
+void add_device_option(CLI::App* command, std::string* device) {
   command->add_option("--device", *device, "Board: " + daemon::device_names())
       ->option_text("NAME")
-      ->check([=](const std::string& name) { return reason(daemon::find_board(name, "")); });
+      ->check([](const std::string& name) { return what_is_wrong(daemon::find_board(name, "")); });
+}
+
+void add_board_options(CLI::App* command, std::string* device, std::string* kernel) {
+  add_device_option(command, device);
   command
       ->add_option("--kernel", *kernel,
                    "Linux whose driver interface is answered with: " + daemon::kernel_names())
       ->option_text("VERSION")
-      ->check([=](const std::string& name) { return reason(daemon::find_board("", name)); });
+      ->check([](const std::string& name) { return what_is_wrong(daemon::find_board("", name)); });
 }
 
 void add_run_options(CLI::App* command, RunOptions* options) {

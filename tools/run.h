@@ -33,6 +33,8 @@ std::vector<std::string> required_program();
 /// The same, or nothing.
 std::vector<std::string> program_behind_options();
 
+/// --device, which must exist.
+void add_device_option(CLI::App* command, std::string* device);
 /// --device and --kernel, which must exist.
 void add_board_options(CLI::App* command, std::string* device, std::string* kernel);
 

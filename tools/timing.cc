@@ -8,6 +8,7 @@
 #include "gpu/chip/profile.h"
 #include "gpu/perf/timing/parameters.h"
 #include "tools/commands.h"
+#include "tools/run.h"
 
 namespace v3d::tools {
 namespace {
@@ -28,12 +29,7 @@ void add_timing(CLI::App* app, int*) {
   static std::string device;
   CLI::App* command = app->add_subcommand(
       "timing", "List the constants by which times on a board are predicted, with their sources");
-  command->add_option("--device", device, "Board: " + daemon::device_names())
-      ->option_text("NAME")
-      ->check([](const std::string& name) {
-        const auto board = daemon::find_board(name, "");
-        return board.ok() ? std::string() : std::string(board.status().message());
-      });
+  add_device_option(command, &device);
   command->callback([] { print_constants(*daemon::find_board(device, "")->profile); });
 }
 

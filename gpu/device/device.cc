@@ -28,6 +28,17 @@ int total_threads(const chip::Profile& profile) { return 4 * profile.qpu_count()
 
 }  // namespace
 
+const char* JobResult::end_name() const {
+  constexpr const char* kNames[] = {"done", "error", "hang", "cancelled"};
+  return kNames[static_cast<size_t>(end)];
+}
+
+std::string JobResult::why_not_predicted() const {
+  if (prediction) return "";
+  if (!no_prediction.empty()) return no_prediction;
+  return end == End::kDone ? "not modelled" : "did not end well";
+}
+
 struct Context::State {
   State(std::unique_ptr<mmu::AddressSpace> s, int version, qpu::Compiler* compiler)
       : space(std::move(s)), programs(version, compiler) {}

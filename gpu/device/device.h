@@ -56,6 +56,10 @@ struct JobResult {
   /// Null: there is none.
   std::shared_ptr<const timing::Prediction> prediction = nullptr;
   std::string no_prediction = {};  ///< why, if it was asked for
+
+  const char* end_name() const;
+  /// Why there is no prediction although it was asked for; empty: there is one.
+  std::string why_not_predicted() const;
 };
 
 /// What jobs of one client share: address space and decoded programs. Jobs of one Context on different queues

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
-#include "gpu/draw/bin_result.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "tools/render_images.h"
 
@@ -11,17 +10,6 @@ namespace v3d::tools::profiling {
 namespace {
 
 using daemon::CapturedJob;
-
-const char* end_name(device::JobResult::End end) {
-  static constexpr const char* kNames[] = {"done", "error", "hang", "cancelled"};
-  return kNames[static_cast<size_t>(end)];
-}
-
-std::string reason_of(const device::JobResult& result) {
-  if (result.prediction) return "";
-  if (!result.no_prediction.empty()) return result.no_prediction;
-  return result.end == device::JobResult::End::kDone ? "not modelled" : "did not end well";
-}
 
 std::vector<Target> targets_of(const CapturedJob& job, Memory memory, int version) {
   std::vector<Target> targets;
@@ -40,8 +28,8 @@ void add(const Stalls& from, Stalls* to) {
 
 }  // namespace
 
-Collector::Collector(daemon::CaptureReader& reader, ThreadPool& pool)
-    : reader_(reader), device_(reader.profile(), pool) {
+Collector::Collector(daemon::CaptureReader& reader)
+    : reader_(reader), device_(reader.profile(), pool_), jobs_(device_) {
   device_.set_timing(true);
   profile_.board = reader.profile().name;
   profile_.description = reader.profile().description;
@@ -53,39 +41,20 @@ absl::Status Collector::run_next() {
   if (!captured.ok()) return captured.status();
   device::Context& context = reader_.context(captured->context);
   const Memory memory = context.space().memory();
-  const device::JobResult result = run(*captured, context);
+  const device::JobResult result = jobs_.run(*captured, context);
   Job job;
   job.number = static_cast<uint32_t>(profile_.jobs.size()) + 1;
   job.kind = static_cast<Kind>(captured->kind);
   job.client = captured->context;
   job.submission = captured->submission;
-  job.end = end_name(result.end);
+  job.end = result.end_name();
   job.message = result.message;
-  job.no_prediction = reason_of(result);
+  job.no_prediction = result.why_not_predicted();
   if (result.prediction) add_prediction(*result.prediction, memory, &job);
   if (job.kind == Kind::kRender) job.targets = targets_of(*captured, memory, profile_.version);
   context.space().take_faults();  // ours, not those of the next job
   profile_.jobs.push_back(std::move(job));
   return absl::OkStatus();
-}
-
-device::JobResult Collector::run(const CapturedJob& job, device::Context& context) {
-  const Submission submission(job.context, job.submission);
-  switch (job.kind) {
-    case CapturedJob::kBin:
-      return device_.run_bin(context, job.cl(), turn_, &binned_[submission]);
-    case CapturedJob::kRender: {
-      const auto found = binned_.find(submission);
-      const bool has_bin = job.submission != 0 && found != binned_.end();
-      const auto bin = has_bin ? found->second : nullptr;
-      if (has_bin) binned_.erase(found);
-      return device_.run_render(context, job.cl(), turn_, bin);
-    }
-    case CapturedJob::kCsd:
-      return device_.run_csd(context, job.csd(), turn_);
-    default:
-      return device_.run_tfu(context, job.tfu(), turn_);
-  }
 }
 
 void Collector::add_prediction(const timing::Prediction& prediction, Memory memory, Job* job) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "daemon/capture.h"
 #include "gpu/device/device.h"
+#include "tools/captures.h"
 #include "tools/profiling/profile.h"
 
 namespace v3d::tools::profiling {
@@ -18,8 +18,8 @@ namespace v3d::tools::profiling {
 /// One capture, job by job.
 class Collector {
  public:
-  /// @param reader  outlives the collector, and so does the pool
-  Collector(daemon::CaptureReader& reader, ThreadPool& pool);
+  /// @param reader  outlives the collector
+  explicit Collector(daemon::CaptureReader& reader);
 
   /// Runs the next job. NotFound at the end of the capture, other errors as CaptureReader::next().
   absl::Status run_next();
@@ -27,18 +27,15 @@ class Collector {
   Profile take() { return std::move(profile_); }
 
  private:
-  using Submission = std::pair<uint32_t, uint32_t>;  // context and number
-
-  device::JobResult run(const daemon::CapturedJob& job, device::Context& context);
   void add_prediction(const timing::Prediction& prediction, Memory memory, Job* job);
   void add_program(const timing::Prediction::ProgramTime& program, Memory memory, Job* job);
   bool is_still(Shader& shader, const timing::Prediction::ProgramTime& program, Memory memory) const;
   size_t find_shader(const timing::Prediction::ProgramTime& program, uint32_t client, Memory memory);
 
   daemon::CaptureReader& reader_;
+  ThreadPool pool_{0};  // jobs that are timed run on a worker of their own
   device::Device device_;
-  Turn turn_;
-  std::map<Submission, std::shared_ptr<const draw::BinResult>> binned_;
+  CapturedJobs jobs_;
   /// By client, stage and address: those that lay there one after the other.
   std::map<std::tuple<uint32_t, std::string, GpuAddr>, std::vector<size_t>> shaders_;
   Profile profile_;

@@ -35,21 +35,6 @@ constexpr size_t kToldOfLog = 2000;
 
 volatile sig_atomic_t g_program = 0, g_ended = 0;
 
-/// Files of one session, which go with it.
-struct Folder {
-  fs::path path;
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "v3demu-desktop-XXXXXX").string();
-    if (mkdtemp(name.data())) path = name;
-  }
-  ~Folder() {
-    std::error_code error;
-    if (!path.empty()) fs::remove_all(path, error);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-};
-
 /// weston needs a folder for its socket; where there is none, that of the daemon's socket serves.
 void need_runtime_folder() {
   if (!variable("XDG_RUNTIME_DIR").empty()) return;
@@ -57,7 +42,7 @@ void need_runtime_folder() {
   setenv("XDG_RUNTIME_DIR", shim::config().runtime_dir.c_str(), 1);
 }
 
-std::string log_of(const Folder& folder) { return read_file(folder.path / "log").value_or(""); }
+std::string log_of(const TemporaryFolder& folder) { return read_file(folder.path / "log").value_or(""); }
 
 /// The display of Xwayland, as weston's log says it.
 std::string x_display(const std::string& log) {
@@ -68,7 +53,7 @@ std::string x_display(const std::string& log) {
   return log.substr(at + kLine.size(), end - at - kLine.size());
 }
 
-absl::Status start_weston(const Folder& folder, const std::string& mode, const std::string& socket,
+absl::Status start_weston(const TemporaryFolder& folder, const std::string& mode, const std::string& socket,
                           Seat* seat) {
   std::string settings = "[core]\nidle-time=0\nrequire-input=false\n[shell]\nlocking=false\n";
   if (!mode.empty()) settings += absl::StrCat("[output]\nname=HDMI-A-1\nmode=", mode, "\n");
@@ -152,7 +137,7 @@ int run_session(const std::string& mode, const std::vector<std::string>& command
   signal(SIGPIPE, SIG_IGN);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, [](int) { g_ended = 1; });
   const int end = take_end();
-  const Folder folder;
+  const TemporaryFolder folder("v3demu-desktop");
   need_runtime_folder();
   const std::string socket = absl::StrCat("v3demu-", getpid());
   for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "EGL_PLATFORM"}) unsetenv(name);
