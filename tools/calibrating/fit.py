@@ -2,22 +2,19 @@
 import concurrent.futures
 import math
 import os
-import re
-import subprocess
+
+from calibrating.replayed import jobs
 
 # What the scenes decide, and where a search begins: at what one would guess without them. The rest is fitted to compute programs, or not
 # fitted.
 GUESSED = {"tile_write": 160, "ptb_primitive": 4, "texture_lookup": 1, "fep_primitive": 8, "fragment_launch": 16}
 STEPS = (0.5, 0.7, 0.87, 1.15, 1.4, 2)
 ROUNDS = 4
-TIME = re.compile(r"^job \d+: (bin|render) .*? predicted ([\d.]+) ms", re.M)
 
 
 def frame(v3demu, path, constants):
     """Milliseconds of the last frame of a scene of one bin and one render job."""
-    options = [word for name, value in constants.items() for word in ("--set", f"{name}={value}")]
-    text = subprocess.run([v3demu, "replay", "--time", *options, path], text=True, capture_output=True, check=True).stdout
-    last = {kind: float(time) for kind, time in TIME.findall(text)}
+    last = {job.kind: job.milliseconds for job in jobs(v3demu, path, constants)}
     return max(last["render"], last["bin"])
 
 
