@@ -40,8 +40,14 @@ class ProgressTest(unittest.TestCase):
         ours, theirs = pty.openpty()
         self.run_build(BUILD, stderr=theirs)
         os.close(theirs)
-        shown = os.read(ours, 4096).decode()
+        shown = b""
+        try:
+            while piece := os.read(ours, 4096):  # comes in pieces
+                shown += piece
+        except OSError:  # nobody writes any more
+            pass
         os.close(ours)
+        shown = shown.decode()
         self.assertNotIn("\n", shown)
         self.assertTrue(shown.startswith("\r\033[K    1 of 3 steps"), repr(shown))
         self.assertTrue(shown.endswith("    3 of 3 steps, 0 min\r\033[K"), repr(shown))

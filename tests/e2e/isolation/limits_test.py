@@ -155,10 +155,14 @@ def more_unfinished(client, token, request, arg, segments=(), fds=()):
     """Requests that stop one byte short, until a whole one like them is not kept."""
     data = Client.payload(token, request, arg, segments, fds)
     while True:
-        other = Client(client.path)
-        other.tell(IOCTL, data[:-1], fds, len(data))
-        time.sleep(0.01)
-        yield other
+        try:
+            other = Client(client.path)
+        except Refused:  # what was not yet counted when it was looked at fills the limit: nor is there room for a connection
+            pass
+        else:
+            other.tell(IOCTL, data[:-1], fds, len(data))
+            time.sleep(0.01)
+            yield other
         try:
             client.ioctl(token, request, arg, segments, fds)
         except Refused as refused:

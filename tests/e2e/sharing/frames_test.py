@@ -19,8 +19,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 KMS = os.path.join(os.path.dirname(HERE), "kms")
 sys.path.insert(0, KMS)
-from kms_test import PATIENCE, expect, expect_nothing_left, main, need  # pylint: disable=wrong-import-position
-from windows_test import Weston  # pylint: disable=wrong-import-position
+from kms_test import PATIENCE, expect, expect_nothing_left, main, need, wait_until  # pylint: disable=wrong-import-position
+from windows_test import Weston, draws  # pylint: disable=wrong-import-position
 
 
 def start_pair(display, programs, produce=(), consume=(), both=()):
@@ -130,11 +130,16 @@ def compositor(display, programs, number=3):
 
 
 def window(display, programs, number=60):
-    """From a client through Xwayland to another client."""
+    """From a client through Xwayland to another client; the compositor, who shows them, rests for a while amid."""
     need("Xwayland")
     display.environment["E2E_DEVICE"] = "V3D"
     weston = Weston(display)
-    text = weston.output(f"{programs}/frame_window", "--frames", str(number))
+    program = weston.start(f"{programs}/frame_window", "--frames", str(number))
+    wait_until(lambda: draws(display, "frame_window"), display.status)
+    weston.process.send_signal(signal.SIGSTOP)
+    time.sleep(0.5)
+    weston.process.send_signal(signal.SIGCONT)
+    text = program.communicate(timeout=PATIENCE)[0]
     expect(re.search(rf"^{number} frames looked at, 0 stale, 0 torn", text, re.M), text)
 
 

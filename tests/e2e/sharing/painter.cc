@@ -122,7 +122,7 @@ void Painter::draw_in(unsigned long window, uint32_t visual) {
       surface_ = eglCreateWindowSurface(display_, configs[i], window, nullptr);
   require(surface_ != nullptr, "eglCreateWindowSurface");
   require(eglMakeCurrent(display_, surface_, surface_, context_), "eglMakeCurrent");
-  eglSwapInterval(display_, 0);
+  eglSwapInterval(display_, 1);
 }
 
 void Painter::swap() { require(eglSwapBuffers(display_, surface_), "eglSwapBuffers"); }

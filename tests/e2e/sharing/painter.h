@@ -37,7 +37,8 @@ class Painter {
   Painter& operator=(const Painter&) = delete;
 
   /// From now on framebuffer 0 is the next buffer of that window, which is shown by swap(). It has the
-  /// visual with that number.
+  /// visual with that number. Each frame has its own turn: without turns (interval 0) an X server drops those
+  /// that come while its compositor rests, however many they are, and goes on showing the one before.
   void draw_in(unsigned long window, uint32_t visual);
   void swap();
 
