@@ -31,18 +31,32 @@ endif()
 # of V3DEMU_LEVELS. Then the targets of a level end in "-v2", "-v3" or "-v4" and its tests begin with "v2.", "v3." or
 # "v4."; inside its folders the variables `level` and `level_tests` are these, else empty.
 include(CheckCSourceRuns)
+include(CheckCXXSourceCompiles)
+# -march= of a target. The 16 lanes are two vectors of hosts that have AVX2 and no more, and are copied as such.
+function(v3d_arch target arch)
+  target_compile_options(${target} INTERFACE -march=${arch})
+  set(CMAKE_REQUIRED_FLAGS "-march=${arch} -mmove-max=256 -mstore-max=256")
+  check_cxx_source_compiles("
+    #if !defined(__AVX2__) || defined(__AVX512F__)
+    #error
+    #endif
+    int main() {}" V3DEMU_MOVES_256_${arch})
+  if(V3DEMU_MOVES_256_${arch})
+    target_compile_options(${target} INTERFACE -mmove-max=256 -mstore-max=256)
+  endif()
+endfunction()
 set(level)
 set(level_tests)
 if(NOT V3DEMU_LEVELS)
   add_library(v3demu_arch INTERFACE)
-  target_compile_options(v3demu_arch INTERFACE -march=${V3DEMU_ARCH})
+  v3d_arch(v3demu_arch ${V3DEMU_ARCH})
 endif()
 foreach(name IN LISTS V3DEMU_LEVELS)
   if(NOT name MATCHES "^v[234]$")
     message(FATAL_ERROR "V3DEMU_LEVELS is a list of v2, v3 and v4: '${name}'")
   endif()
   add_library(v3demu_arch-${name} INTERFACE)
-  target_compile_options(v3demu_arch-${name} INTERFACE -march=x86-64-${name})
+  v3d_arch(v3demu_arch-${name} x86-64-${name})
   check_c_source_runs("int main(void) { return !__builtin_cpu_supports(\"x86-64-${name}\"); }" V3DEMU_HOST_RUNS-${name})
 endforeach()
 

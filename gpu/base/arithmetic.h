@@ -3,22 +3,11 @@
 /// only where they cannot be seen, or where there is but one.
 #pragma once
 
-#include <cstring>
-
 #include "gpu/base/lanes.h"
 
 namespace v3d {
 
-/// The widest part of 16 lanes that one instruction of the host takes.
-#if defined(__AVX512F__)
-inline constexpr int kNativeBytes = 64;
-#elif defined(__AVX__)
-inline constexpr int kNativeBytes = 32;
-#else
-inline constexpr int kNativeBytes = 16;
-#endif
-inline constexpr int kNativeParts = static_cast<int>(sizeof(LanesF)) / kNativeBytes;
-typedef float NativeF __attribute__((vector_size(kNativeBytes)));
+typedef HostPart<LanesF>::type NativeF;
 
 #if defined(__AVX512F__)
 #define V3D_REGISTER "v"
@@ -48,28 +37,12 @@ V3D_ORDERED_OPERATION(product, NativeF, "mulps")
 #undef V3D_ORDERED_OPERATION
 #undef V3D_REGISTER
 
-/// operation(a, b) or operation(a) of the parts.
-template <typename Operation, typename... Vectors>
-inline LanesF by_parts(const Operation& operation, Vectors... vectors) {
-  LanesF result;
-  for (int i = 0; i < kNativeParts; ++i) {
-    const auto part = [i](const LanesF& v) {
-      NativeF native;
-      std::memcpy(&native, reinterpret_cast<const char*>(&v) + i * kNativeBytes, kNativeBytes);
-      return native;
-    };
-    const NativeF native = operation(part(vectors)...);
-    std::memcpy(reinterpret_cast<char*>(&result) + i * kNativeBytes, &native, kNativeBytes);
-  }
-  return result;
-}
-
 #ifndef __AVX512F__  // where NativeF is LanesF
 inline LanesF sum(LanesF a, LanesF b) {
-  return by_parts([](NativeF x, NativeF y) { return sum(x, y); }, a, b);
+  return by_parts<LanesF>([](NativeF x, NativeF y) { return sum(x, y); }, a, b);
 }
 inline LanesF product(LanesF a, LanesF b) {
-  return by_parts([](NativeF x, NativeF y) { return product(x, y); }, a, b);
+  return by_parts<LanesF>([](NativeF x, NativeF y) { return product(x, y); }, a, b);
 }
 #endif
 
@@ -81,9 +54,9 @@ inline LanesF round_lanes(LanesF v) {
 #if defined(__AVX512F__)
   return __builtin_ia32_rndscaleps_mask(v, kMode, v, kAllLanes, 4);
 #elif defined(__AVX__)
-  return by_parts([](NativeF x) { return __builtin_ia32_roundps256(x, kMode); }, v);
+  return by_parts<LanesF>([](NativeF x) { return __builtin_ia32_roundps256(x, kMode); }, v);
 #else
-  return by_parts([](NativeF x) { return __builtin_ia32_roundps(x, kMode); }, v);
+  return by_parts<LanesF>([](NativeF x) { return __builtin_ia32_roundps(x, kMode); }, v);
 #endif
 }
 

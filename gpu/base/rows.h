@@ -35,18 +35,27 @@ void load_rows(Host host, Lanes* rows) {
     const auto two = [&](size_t at) {
       return __builtin_shufflevector(load(at), load(at + 1), 0, 1, 2, 3, 4, 5, 6, 7);
     };
-    return __builtin_shufflevector(two(lane), two(lane + 2), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
-                                   15);
+    const auto first = two(lane), second = two(lane + 2);
+    Lanes four;
+    std::memcpy(&four, &first, sizeof(first));
+    std::memcpy(reinterpret_cast<char*>(&four) + sizeof(first), &second, sizeof(second));
+    return four;
   };
   const Lanes four[4] = {side_by_side(0), side_by_side(4), side_by_side(8), side_by_side(12)};
-  constexpr Lanes kFirst = {0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29};
-  constexpr Lanes kLow = {0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
-  for (uint32_t c = 0; c < kWords; c += 2) {  // words c and c + 1 of elements 0..7 and 8..15
-    const Lanes a = permute(four[0], four[1], kFirst + c);
-    const Lanes b = permute(four[2], four[3], kFirst + c);
-    rows[c] = permute(a, b, kLow);
-    if (c + 1 < kWords) rows[c + 1] = permute(a, b, kLow + 8u);
-  }
+  // Two words of elements 0..7, or 8..15.
+  const auto low_words = [](const Lanes& a, const Lanes& b) {
+    return shuffle<0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29>(a, b);
+  };
+  const auto high_words = [](const Lanes& a, const Lanes& b) {
+    return shuffle<2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 23, 27, 31>(a, b);
+  };
+  const auto put = [&](uint32_t c, const Lanes& a, const Lanes& b) {
+    rows[c] = shuffle<0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23>(a, b);
+    if (c + 1 < kWords)
+      rows[c + 1] = shuffle<8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31>(a, b);
+  };
+  put(0, low_words(four[0], four[1]), low_words(four[2], four[3]));
+  if (kWords > 2) put(2, high_words(four[0], four[1]), high_words(four[2], four[3]));
 }
 
 }  // namespace v3d

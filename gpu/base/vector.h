@@ -18,11 +18,15 @@ inline LanesI splat_int(int32_t v) { return LanesI{} + v; }
 
 inline LanesF to_float(LanesI v) { return __builtin_convertvector(v, LanesF); }
 
-inline LanesI min(LanesI a, LanesI b) { return a < b ? a : b; }
-inline LanesI max(LanesI a, LanesI b) { return a > b ? a : b; }
 /// NaN in `a` gives b.
-inline LanesF min(LanesF a, LanesF b) { return a < b ? a : b; }
-inline LanesF max(LanesF a, LanesF b) { return a > b ? a : b; }
+template <typename V>
+inline V min(const V& a, const V& b) {
+  return by_parts<V>([](auto x, auto y) { return x < y ? x : y; }, a, b);
+}
+template <typename V>
+inline V max(const V& a, const V& b) {
+  return by_parts<V>([](auto x, auto y) { return x > y ? x : y; }, a, b);
+}
 inline LanesI clamp(LanesI v, LanesI low, LanesI high) { return min(max(v, low), high); }
 
 inline LanesF abs(LanesF v) { return as_float(as_uint(v) & 0x7fffffffu); }

@@ -26,22 +26,6 @@ V load(const T* from) {
   return v;
 }
 
-/// Sixteen doubles: lanes 0..7 and 8..15.
-struct Doubles {
-  HalfD low, high;
-};
-Doubles operator+(const Doubles& a, const Doubles& b) { return {a.low + b.low, a.high + b.high}; }
-Doubles operator-(const Doubles& a, const Doubles& b) { return {a.low - b.low, a.high - b.high}; }
-Doubles operator*(const Doubles& a, const Doubles& b) { return {a.low * b.low, a.high * b.high}; }
-
-Doubles widen(LanesF v) { return {v3d::widen<0>(v), v3d::widen<1>(v)}; }
-LanesF narrow(const Doubles& v) {
-  typedef float HalfF __attribute__((vector_size(32)));
-  return __builtin_shufflevector(__builtin_convertvector(v.low, HalfF),
-                                 __builtin_convertvector(v.high, HalfF), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11,
-                                 12, 13, 14, 15);
-}
-
 /// Centroid of each set of covered samples (cle-and-tiles.md 4.3): index of a sample, or -1 for the centre.
 constexpr int centroid_sample(int coverage) {
   if (coverage == 0 || (coverage & 9) == 9 || (coverage & 6) == 6) return -1;
@@ -71,6 +55,11 @@ uint32_t position_in_block(int x, int y, int q) {
   return quad_position(static_cast<uint32_t>(x + 2 * (q & 1)), static_cast<uint32_t>(y + (q & 2)));
 }
 
+/// The coverage of pixels of which not all samples are covered, 0 of others.
+Lanes partly_covered(const Lanes& coverage) {
+  return by_parts<Lanes>([](auto v) { return v != 0xfu ? v : decltype(v){}; }, coverage);
+}
+
 float sample_offset(const std::array<int, 4>& offsets, uint32_t sample) {
   return static_cast<float>(offsets[sample]) / kSubpixels;
 }
@@ -93,14 +82,10 @@ struct FragmentStage::Primitives {
   /// One coefficient per lane.
   template <typename Field>
   Doubles spread(Field field) const {
-    if constexpr (kOne) {
-      const double a = field(*of[0]);
-      const HalfD v = {a, a, a, a, a, a, a, a};
-      return {v, v};
-    } else {
-      const double a = field(*of[0]), b = field(*of[1]), c = field(*of[2]), d = field(*of[3]);
-      return {HalfD{a, a, a, a, b, b, b, b}, HalfD{c, c, c, c, d, d, d, d}};
-    }
+    if constexpr (kOne)
+      return v3d::splat(field(*of[0]));
+    else
+      return spread_quads({field(*of[0]), field(*of[1]), field(*of[2]), field(*of[3])});
   }
   /// The pixels at an offset from their centres, from the anchors of their primitives.
   Position position(LanesF offset_x, LanesF offset_y) const {
@@ -320,12 +305,12 @@ FragmentStage::Primitives<kOne> FragmentStage::primitives_of(
 /// Primitives::position() of the centres of 4x4 pixels: anchors lie between pixels by multiples of 1/64, so
 /// that no sum is rounded.
 FragmentStage::Position FragmentStage::block_position(const Primitives<true>& primitives) const {
-  constexpr HalfD kX = {0, 1, 0, 1, 2, 3, 2, 3}, kY = {0, 0, 1, 1, 0, 0, 1, 1};
+  alignas(kHostBytes) static constexpr double kX[kLanes] = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3},
+                                              kY[kLanes] = {0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3};
   const Weights& weights = primitives.of[0]->source.spread;
   const double x = static_cast<double>(static_cast<int>(batch_.x[0]) - tile_x_) - weights.anchor_x,
                y = static_cast<double>(static_cast<int>(batch_.y[0]) - tile_y_) - weights.anchor_y;
-  const HalfD scale = HalfD{} + weights.scale;
-  return {{kX + x, kX + x}, {kY + y, kY + (y + 2)}, {scale, scale}};
+  return {load_doubles(kX) + v3d::splat(x), load_doubles(kY) + v3d::splat(y), v3d::splat(weights.scale)};
 }
 
 /// Depths of the batch where its tests look at them.
@@ -452,7 +437,7 @@ void FragmentStage::shade(const Primitives<kOne>& primitives, const Position& ce
   counts_[perf::kFepValidQuads] += static_cast<uint64_t>(num_quads_);
   for (size_t q = 0; q < primitives.of.size(); ++q) ready_setup(setup_of_quad_[q]);
   if (draw_->sample_shading) return shade_samples(primitives);
-  if (!multisample_ || nonzero(batch_.coverage != 0xfu ? batch_.coverage : Lanes{}) == 0)
+  if (!multisample_ || nonzero(partly_covered(batch_.coverage)) == 0)
     return shade_pass(primitives, center, center, LanesF{}, LanesF{}, 0);
   LanesF x, y;
   centroid_offsets(x, y);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/pairs.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/ptb/screen.h"
@@ -43,16 +44,16 @@ struct Quartets {
   Lanes of[4];  ///< vertices 0..3, 4..7, ...
 };
 Quartets turn_round(const Lanes rows[4]) {
-  constexpr Lanes kPairs = {0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23};
-  constexpr Lanes kFours = {0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23};
-  Quartets out;
-  for (uint32_t half = 0; half < 2; ++half) {
-    const Lanes low = permute(rows[0], rows[1], kPairs + 8 * half),
-                high = permute(rows[2], rows[3], kPairs + 8 * half);
-    out.of[2 * half] = permute(low, high, kFours);
-    out.of[2 * half + 1] = permute(low, high, kFours + 8u);
-  }
-  return out;
+  const auto low_fours = [](const Lanes& a, const Lanes& b) {
+    return shuffle<0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23>(a, b);
+  };
+  const auto high_fours = [](const Lanes& a, const Lanes& b) {
+    return shuffle<8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30, 31>(a, b);
+  };
+  const Lanes low[2] = {low_pairs(rows[0], rows[1]), low_pairs(rows[2], rows[3])},
+              high[2] = {high_pairs(rows[0], rows[1]), high_pairs(rows[2], rows[3])};
+  return {{low_fours(low[0], low[1]), high_fours(low[0], low[1]), low_fours(high[0], high[1]),
+           high_fours(high[0], high[1])}};
 }
 
 /// Turns rows of 16 vertices side by side into one vertex after the other. Rows that are missing are 0.

@@ -136,7 +136,7 @@ void TileRenderer::State::begin_draw(const PreparedDraw& next) {
 
 void TileRenderer::State::end_draw(tlb::TileBuffer& tile) {
   stage.end_draw();
-  if (job.work) job.work->end_draw(counts);
+  if (job.tile) job.tile->end_draw(counts);
   samples += tile.take_occlusion_count();
   draw = nullptr;
 }
@@ -152,7 +152,7 @@ void TileRenderer::State::run(const std::vector<draw::ListEntry>& list, tlb::Til
     }
     if (&next != draw) {
       if (draw != nullptr) end_draw(tile);
-      if (job.work) job.work->begin_draw(list[i].draw, counts);
+      if (job.tile) job.tile->begin_draw(list[i].draw, counts);
       begin_draw(next);
     }
     const std::span<const draw::ListEntry> same = entries_of_one_draw(list, i, groups ? kLanes : 1);

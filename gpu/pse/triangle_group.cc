@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cstring>
-#include <limits>
 
 #include "gpu/base/doubles.h"
 #include "gpu/base/rows.h"
@@ -15,14 +14,6 @@ namespace {
 constexpr int32_t kMaxSide = 1 << 13;
 constexpr int kBlock = 4;  // pixels
 
-constexpr size_t kHalf = kLanes / 2;
-
-template <typename V, typename T>
-V load(const T* from) {
-  V v;
-  std::memcpy(&v, from, sizeof(v));
-  return v;
-}
 template <typename T, typename V>
 void store(T* to, V v) {
   std::memcpy(to, &v, sizeof(v));
@@ -30,7 +21,9 @@ void store(T* to, V v) {
 
 LanesI min3(const std::array<LanesI, 3>& v) { return min(min(v[0], v[1]), v[2]); }
 LanesI max3(const std::array<LanesI, 3>& v) { return max(max(v[0], v[1]), v[2]); }
-LanesI inside(LanesI v) { return (v > -kMaxCoordinate) & (v < kMaxCoordinate); }
+LanesI inside(const LanesI& v) {
+  return by_parts<LanesI>([](auto part) { return (part > -kMaxCoordinate) & (part < kMaxCoordinate); }, v);
+}
 
 /// Whether the window cuts no block.
 bool of_whole_blocks(const Rect& window) {
@@ -84,19 +77,16 @@ void TriangleGroup::set_up(const PreparedDraw& draw, const draw::Primitive* cons
     r[k] = as_float(rows[3]);
     store(corner_r_[k], r[k]);
   }
-  small &= (max3(p.x) - min3(p.x) < kMaxSide) & (max3(p.y) - min3(p.y) < kMaxSide);
+  small &= less(max(max3(p.x) - min3(p.x), max3(p.y) - min3(p.y)), splat_int(kMaxSide));
   const LanesI area = as_int(as_uint(p.x[1] - p.x[0]) * as_uint(p.y[2] - p.y[0]) -
                              as_uint(p.x[2] - p.x[0]) * as_uint(p.y[1] - p.y[0]));
   small_ = negative(small);
   cover(p, area, window);
   if (covered_ == 0) return;
-  set_weights<0>(p, area);
-  set_weights<1>(p, area);
+  set_weights(p, area);
   // As open_setup() adds the depth offset: 0 for depths, which makes -0 positive, and none for 1/W.
-  set_planes<0>(z, 0.0, &z_);
-  set_planes<1>(z, 0.0, &z_);
-  set_planes<0>(r, -0.0, &r_);
-  set_planes<1>(r, -0.0, &r_);
+  set_planes(z, 0.0, &z_);
+  set_planes(r, -0.0, &r_);
 }
 
 /// Finds out which lanes of small_ are as small as that, and what they cover.
@@ -108,8 +98,8 @@ void TriangleGroup::cover(const Points& p, const LanesI& area, const Rect& windo
                end_x = min(((max3(p.x) - kCenter) >> kSubpixelBits) + 1, splat_int(window.right)),
                end_y = min(((max3(p.y) - kCenter) >> kSubpixelBits) + 1, splat_int(window.bottom));
   const LanesI left = first_x & ~(kBlock - 1), top = first_y & ~(kBlock - 1);
-  const LanesI empty = (first_x >= end_x) | (first_y >= end_y);
-  small_ &= negative(empty | ((end_x - left <= kReach) & (end_y - top <= kReach)));
+  const LanesI drawn_size = min(end_x - first_x, end_y - first_y), empty = less(drawn_size, splat_int(1));
+  small_ &= negative(empty | less(max(end_x - left, end_y - top), splat_int(kReach + 1)));
   valid_ = static_cast<LaneMask>(small_ & nonzero(as_uint(area)));
   const auto drawn = static_cast<LaneMask>(valid_ & ~negative(empty));
   if (drawn == 0) return;
@@ -120,7 +110,8 @@ void TriangleGroup::cover(const Points& p, const LanesI& area, const Rect& windo
     const size_t next = k == 2 ? 0 : k + 1;
     const LanesI a = as_int((as_uint(p.y[k] - p.y[next]) ^ turned) - turned),
                  b = as_int((as_uint(p.x[next] - p.x[k]) ^ turned) - turned);
-    const LanesI right_or_bottom = ~((a > 0) | ((a == 0) & (b > 0)));  // with_fill_rule()
+    const LanesI right_or_bottom = by_parts<LanesI>(
+        [](auto x, auto y) { return ~((x > 0) | ((x == 0) & (y > 0))); }, a, b);  // with_fill_rule()
     edges.c[k] = as_uint(a) * as_uint(left * kSubpixels + kCenter - p.x[k]) +
                  as_uint(b) * as_uint(top * kSubpixels + kCenter - p.y[k]) + as_uint(right_or_bottom);
     edges.a[k] = as_uint(a) << kSubpixelBits;
@@ -128,8 +119,8 @@ void TriangleGroup::cover(const Points& p, const LanesI& area, const Rect& windo
   }
   store(left_, left);
   store(top_, top);
-  const LaneMask beside = drawn & negative(left + kBlock < end_x),
-                 below = drawn & negative(top + kBlock < end_y);
+  const LaneMask beside = drawn & negative(left + kBlock - end_x),
+                 below = drawn & negative(top + kBlock - end_y);
   const LaneMask in_block[kBlocks] = {drawn, beside, below, static_cast<LaneMask>(beside & below)};
   for (uint32_t block = 0; block < kBlocks; ++block) {
     Lanes pixels = {};
@@ -158,34 +149,26 @@ void TriangleGroup::cut_off(const Rect& window) {
 }
 
 /// The anchor, scale and planes of triangle_geometry().
-template <size_t kPart>
 void TriangleGroup::set_weights(const Points& p, const LanesI& area) {
-  constexpr size_t kAt = kPart * kHalf;
-  constexpr double kPixel = 1.0 / kSubpixels;
-  store(anchor_x_ + kAt, widen<kPart>(p.x[0] - kSubpixels / 2) * kPixel);
-  store(anchor_y_ + kAt, widen<kPart>(p.y[0] - kSubpixels / 2) * kPixel);
-  store(scale_ + kAt, 1.0 / widen<kPart>(area));
+  const Doubles pixel = v3d::splat(1.0 / kSubpixels);
+  store_doubles(anchor_x_, widen(p.x[0] - kSubpixels / 2) * pixel);
+  store_doubles(anchor_y_, widen(p.y[0] - kSubpixels / 2) * pixel);
+  store_doubles(scale_, v3d::splat(1.0) / widen(area));
   const auto steps = [&](size_t plane, size_t from, size_t to) {
-    store(weight_x_[plane] + kAt, widen<kPart>((p.y[from] - p.y[to]) * kSubpixels));
-    store(weight_y_[plane] + kAt, widen<kPart>((p.x[to] - p.x[from]) * kSubpixels));
+    store_doubles(weight_x_[plane], widen((p.y[from] - p.y[to]) * kSubpixels));
+    store_doubles(weight_y_[plane], widen((p.x[to] - p.x[from]) * kSubpixels));
   };
   steps(0, 2, 0);
   steps(1, 0, 1);
 }
 
 /// make_plane() of what is `at` the corners. @param bias  of corner 0
-template <size_t kPart>
 void TriangleGroup::set_planes(const std::array<LanesF, 3>& at, double bias, Planes* to) const {
-  constexpr size_t kAt = kPart * kHalf;
-  constexpr double kNan = -std::numeric_limits<double>::quiet_NaN();
-  const auto one_nan = [](HalfD v) {
-    return v == v ? v : HalfD{kNan, kNan, kNan, kNan, kNan, kNan, kNan, kNan};
-  };
-  const HalfD q0 = widen<kPart>(at[0]), d1 = widen<kPart>(at[1]) - q0, d2 = widen<kPart>(at[2]) - q0;
-  const auto weight = [](const double* of) { return load<HalfD>(of + kAt); };
-  store(to->value + kAt, one_nan((q0 + bias) + (0.0 * d1 + 0.0 * d2) * weight(scale_)));
-  store(to->step_x + kAt, one_nan(weight(weight_x_[0]) * d1 + weight(weight_x_[1]) * d2));
-  store(to->step_y + kAt, one_nan(weight(weight_y_[0]) * d1 + weight(weight_y_[1]) * d2));
+  const Doubles q0 = widen(at[0]), d1 = widen(at[1]) - q0, d2 = widen(at[2]) - q0, zero = v3d::splat(0.0);
+  const auto weight = [](const double* of) { return load_doubles(of); };
+  store_doubles(to->value, one_nan((q0 + v3d::splat(bias)) + (zero * d1 + zero * d2) * weight(scale_)));
+  store_doubles(to->step_x, one_nan(weight(weight_x_[0]) * d1 + weight(weight_x_[1]) * d2));
+  store_doubles(to->step_y, one_nan(weight(weight_y_[0]) * d1 + weight(weight_y_[1]) * d2));
 }
 
 Weights TriangleGroup::weights(size_t lane) const {

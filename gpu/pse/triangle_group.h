@@ -51,9 +51,7 @@ class TriangleGroup {
 
   void cover(const Points& p, const LanesI& area, const Rect& window);
   void cut_off(const Rect& window);
-  template <size_t kPart>
   void set_weights(const Points& p, const LanesI& area);
-  template <size_t kPart>
   void set_planes(const std::array<LanesF, 3>& at, double bias, Planes* to) const;
 
   LaneMask small_ = 0, valid_ = 0, covered_ = 0;

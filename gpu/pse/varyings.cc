@@ -4,15 +4,12 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <limits>
 
 #include "gpu/base/arithmetic.h"
 #include "gpu/base/doubles.h"
 
 namespace v3d::pse {
 namespace {
-
-constexpr size_t kHalf = kLanes / 2;
 
 /// 0 where no words are meant: what lies there are often small integers, and hosts take long for denormals.
 LanesF load(const uint32_t* words, LanesI meant) {
@@ -51,22 +48,18 @@ void interpolate(const VaryingSource& source, const LanesI& linear, LanesF& u0, 
     const LanesF in_clip_space = weighted(weights[1], weights[2]);
     if (!any_linear) return in_clip_space;
     const std::array<float, 3> on_screen = screen_weights(source, corner);
-    return linear ? weighted(on_screen[1], on_screen[2]) : in_clip_space;
+    return select(linear, weighted(on_screen[1], on_screen[2]), in_clip_space);
   };
   u0 = at(0);
   if (source.corners > 1) u1 = at(1);
   if (source.corners > 2) u2 = at(2);
 }
 
-/// make_plane() of eight components from `first` on, 0 at corner 0; d1 and d2 are what each gains up to
-/// corners 1 and 2.
-void set_components(const VaryingSource& source, VaryingCoefficients& to, uint32_t first, HalfD d1,
-                    HalfD d2) {
+/// make_plane() of kHostDoubles components from `first` on, 0 at corner 0; d1 and d2 are what each gains up
+/// to corners 1 and 2.
+void set_components(const VaryingSource& source, VaryingCoefficients& to, uint32_t first, HostD d1,
+                    HostD d2) {
   const auto& [a, b] = source.spread.plane;
-  constexpr double kNan = -std::numeric_limits<double>::quiet_NaN();
-  const auto one_nan = [](HalfD v) {
-    return v == v ? v : HalfD{kNan, kNan, kNan, kNan, kNan, kNan, kNan, kNan};
-  };
   store(to.value + first, one_nan(0.0 + (a.value * d1 + b.value * d2) * source.spread.scale));
   store(to.step_x + first, one_nan(a.step_x * d1 + b.step_x * d2));
   store(to.step_y + first, one_nan(a.step_y * d1 + b.step_y * d2));
@@ -101,19 +94,20 @@ void set_up_varyings(const PreparedDraw& draw, const VaryingSource& source, Vary
   const uint32_t first = draw.num_implicit();
   for (uint32_t i = 0; i < draw.num_varyings; i += kLanes) {
     const uint32_t word = draw.first_varying + i, count = std::min<uint32_t>(kLanes, draw.num_varyings - i);
-    const LanesI meant = as_int(kLaneIndex) < static_cast<int32_t>(count);
+    const LanesI meant = by_parts<LanesI>([&](auto lane) { return lane < count; }, kLaneIndex);
     LanesF u0 = load(source.vertex[0] + word, meant), u1 = load(source.vertex[1] + word, meant),
            u2 = load(source.vertex[2] + word, meant);
     const LanesI flat = expand(draw.flat[i / kLanes]), linear = expand(draw.noperspective[i / kLanes]);
     if (source.weights[0] != nullptr) interpolate(source, linear, u0, u1, u2);
     LanesF p1 = {}, p2 = {};
     if (source.corners > 1)
-      p1 = flat ? LanesF{} : product(u1 - u0, linear ? splat(1.0f) : splat(source.r[1]));
+      p1 = select(flat, LanesF{}, product(u1 - u0, select(linear, splat(1.0f), splat(source.r[1]))));
     if (source.corners > 2)
-      p2 = flat ? LanesF{} : product(u2 - u0, linear ? splat(1.0f) : splat(source.r[2]));
-    set_components(source, to, first + i, widen<0>(p1), widen<0>(p2));
-    if (count > kHalf) set_components(source, to, first + i + kHalf, widen<1>(p1), widen<1>(p2));
-    store(to.c + first + i, flat ? as_uint(load(source.provoking + word, meant)) : as_uint(u0));
+      p2 = select(flat, LanesF{}, product(u2 - u0, select(linear, splat(1.0f), splat(source.r[2]))));
+    const Doubles d1 = widen(p1), d2 = widen(p2);
+    for (uint32_t part = 0, at = 0; at < count; ++part, at += kHostDoubles)
+      set_components(source, to, first + i + at, d1.part[part], d2.part[part]);
+    store(to.c + first + i, select(flat, as_uint(load(source.provoking + word, meant)), as_uint(u0)));
   }
 }
 

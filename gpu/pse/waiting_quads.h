@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
+#include "gpu/base/quads.h"
 #include "gpu/pse/coverage.h"
 
 namespace v3d::pse {
@@ -23,17 +24,17 @@ inline uint32_t quad_coverage(uint32_t pixels, uint32_t samples) {
 /// The same for the quads of a batch, in every lane of them.
 inline Lanes pack_coverage(Lanes samples) {
   Lanes packed = samples << ((kLaneIndex & 3u) * 4u);
-  packed |= permute(packed, kLaneIndex ^ 1u);
-  return packed | permute(packed, kLaneIndex ^ 2u);
+  packed |= of_row(packed);
+  return packed | of_column(packed);
 }
 
 /// The lanes where both are the same.
-inline LaneMask equal(Lanes a, Lanes b) {
+inline LaneMask equal_lanes(const Lanes& a, const Lanes& b) {
 #ifdef __AVX512F__
   typedef int Native __attribute__((vector_size(64)));
   return __builtin_ia32_pcmpeqd512_mask(reinterpret_cast<Native>(a), reinterpret_cast<Native>(b), kAllLanes);
 #else
-  return negative(a == b);
+  return negative(equal(a, b));
 #endif
 }
 
@@ -50,18 +51,23 @@ class WaitingQuads {
     setups_ = 0;
   }
 
-  bool holds(uint32_t position) const { return !empty() && equal(positions_, splat(position)) != 0; }
+  bool holds(uint32_t position) const { return !empty() && equal_lanes(positions_, splat(position)) != 0; }
   /// A quad of the 4x4 pixels at a position.
   bool holds_any_of(uint32_t block) const {
-    return !empty() && equal(positions_ & ~0x00030003u, splat(block)) != 0;
+    return !empty() && equal_lanes(positions_ & ~0x00030003u, splat(block)) != 0;
   }
 
   /// @param setup     below 32
   /// @param coverage  of quad_coverage()
   void push(uint32_t setup, bool back_facing, uint32_t position, uint32_t coverage) {
     const auto index = static_cast<uint32_t>(count_);
-    positions_ = kLaneIndex >= 4 * index ? splat(position) : positions_;
-    coverage_ = kLaneIndex >= 4 * index ? splat(coverage) : coverage_;
+    const auto put = [&](uint32_t value, const Lanes& there) {
+      return by_parts<Lanes>(
+          [&](auto lane, auto old) { return lane >= 4 * index ? decltype(old){} + value : old; }, kLaneIndex,
+          there);
+    };
+    positions_ = put(position, positions_);
+    coverage_ = put(coverage, coverage_);
     setup_ = (setup_ & ((1u << (8 * index)) - 1)) | (setup * 0x01010101u) << (8 * index);
     setups_ |= 1u << setup;
     if (back_facing) back_facing_ |= static_cast<LaneMask>(15u << (4 * index));
@@ -72,7 +78,9 @@ class WaitingQuads {
   Lanes y() const { return (positions_ >> 16) + ((kLaneIndex >> 1) & 1u); }
   Lanes coverage() const {
     const Lanes samples = (coverage_ >> ((kLaneIndex & 3u) * 4u)) & 15u;
-    return kLaneIndex < static_cast<uint32_t>(4 * count_) ? samples : Lanes{};
+    const auto lanes = static_cast<uint32_t>(4 * count_);
+    return by_parts<Lanes>([&](auto lane, auto v) { return lane < lanes ? v : decltype(v){}; }, kLaneIndex,
+                           samples);
   }
   LaneMask back_facing() const { return back_facing_; }
   std::array<uint8_t, kQuads> setup() const { return std::bit_cast<std::array<uint8_t, kQuads>>(setup_); }

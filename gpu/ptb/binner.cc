@@ -119,10 +119,11 @@ void Binner::bin_piece(draw::Draw&& piece) {
   PrimitiveBinner binner(piece.state, *piece.record, job_.profile->coord_fraction_bits(), result_.get(),
                          &counts_, &job_);
   const uint64_t max_entries = (kMaxBinBytes - std::min(bytes_, kMaxBinBytes)) / sizeof(draw::ListEntry);
+  const uint64_t outside = counts_[perf::kPtbPrimitivesOutside];
   const uint64_t entries =
       binner.bin(&piece, shaded, static_cast<uint32_t>(result_->draws.size()), max_entries);
   entries_ += entries;
-  if (job_.work) job_.work->binned(entries);
+  if (job_.work) job_.work->binned(entries, counts_[perf::kPtbPrimitivesOutside] - outside);
   if (entries == 0) return;
   if (!piece.record->has_gs && piece.primitives.size() < primitives) drop_unused_vertices(&piece);
   bytes_ += entries * sizeof(draw::ListEntry) + bytes_of(piece);

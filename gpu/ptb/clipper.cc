@@ -52,18 +52,20 @@ Clipper::Clipper(const draw::DrawState& state, int fraction_bits)
 
 Lanes Clipper::classify(const LanesF clip[4]) const {
   constexpr float kMax = std::numeric_limits<float>::max();
-  const LanesF x = clip[0], y = clip[1], z = clip[2], w = clip[3];
-  LanesI code{};
-  for (int i = 0; i < kNumPlanes; ++i) {
-    const Plane& p = planes_[static_cast<size_t>(i)];
-    const LanesF d = x * p.a + y * p.b + z * p.c + w * p.d;
-    code |= ~(d >= 0.0f) & (1 << i);
-  }
-  code |= ~(w > 0.0f) & int{kOutBehind};
-  LanesI finite = LanesI{} - 1;
-  for (int i = 0; i < 4; ++i) finite &= (clip[i] >= -kMax) & (clip[i] <= kMax);
-  code |= ~finite & int{kOutInvalid};
-  return as_uint(code);
+  return by_parts<Lanes>(
+      [this](auto x, auto y, auto z, auto w) {
+        HostPart<LanesI>::type code{};
+        for (int i = 0; i < kNumPlanes; ++i) {
+          const Plane& p = planes_[static_cast<size_t>(i)];
+          const auto d = x * p.a + y * p.b + z * p.c + w * p.d;
+          code |= ~(d >= 0.0f) & (1 << i);
+        }
+        code |= ~(w > 0.0f) & int{kOutBehind};
+        const auto finite = [](auto v) { return (v >= -kMax) & (v <= kMax); };
+        code |= ~(finite(x) & finite(y) & finite(z) & finite(w)) & int{kOutInvalid};
+        return code;
+      },
+      clip[0], clip[1], clip[2], clip[3]);
 }
 
 double Clipper::distance(const Plane& plane, const Corner& c, double min_w) {

@@ -26,20 +26,10 @@ struct Corner {
   LanesI x, y;
 };
 
-typedef float HalfF __attribute__((vector_size(32)));
-
 /// Twice the signed areas, as binner and set-up know them, rounded: signs are right and 0 is 0, since sides
 /// are shorter than 2^24 and products exact as doubles.
-template <int kPart>
-HalfF half_areas(const Corner& a, const Corner& b, const Corner& c) {
-  const HalfD area =
-      widen<kPart>(b.x - a.x) * widen<kPart>(c.y - a.y) - widen<kPart>(c.x - a.x) * widen<kPart>(b.y - a.y);
-  return __builtin_convertvector(area, HalfF);
-}
-
 LanesF areas(const Corner& a, const Corner& b, const Corner& c) {
-  return __builtin_shufflevector(half_areas<0>(a, b, c), half_areas<1>(a, b, c), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
-                                 10, 11, 12, 13, 14, 15);
+  return v3d::narrow(widen(b.x - a.x) * widen(c.y - a.y) - widen(c.x - a.x) * widen(b.y - a.y));
 }
 
 void narrow(LanesI v, std::array<uint16_t, kLanes>* to) {
@@ -82,8 +72,8 @@ void TriangleSorter::sort(const draw::Primitive* triangles, const ScreenVertices
   out->plain = static_cast<LaneMask>(~rejected & ~inside);
 
   const LanesF area = areas(a, b, c);
-  const LaneMask back = negative(cfg_.clockwise ? area > 0.0f : area < 0.0f);
-  const LaneMask empty = negative(area == 0.0f);
+  const LaneMask back = negative(less(LanesF{}, cfg_.clockwise ? area : -area));
+  const LaneMask empty = negative(v3d::equal(area, LanesF{}));
   const auto shown = static_cast<LaneMask>((cfg_.draw_back ? back : 0) | (cfg_.draw_front ? ~back : 0));
   out->reversed = static_cast<LaneMask>(inside & ~empty & ~shown);
   const auto left = static_cast<LaneMask>(inside & ~empty & shown);

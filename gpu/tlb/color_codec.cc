@@ -6,6 +6,7 @@
 
 #include "gpu/base/arithmetic.h"
 #include "gpu/base/float16.h"
+#include "gpu/base/vector.h"
 #include "gpu/tlb/color_write.h"
 
 namespace v3d::tlb {
@@ -207,8 +208,7 @@ Lanes round_to_unorm(LanesF v, uint32_t bits) {
 }
 /// The same, clamped; NaN gives 0.
 Lanes to_unorm(LanesF v, uint32_t bits) {
-  v = v > 0.0f ? v : LanesF{};
-  v = v < 1.0f ? v : splat(1.0f);
+  v = min(max(v, LanesF{}), splat(1.0f));
   return round_to_unorm(v, bits);
 }
 
@@ -222,8 +222,7 @@ constexpr LanesF kDither[2] = {
      3.5f / 16, 11.5f / 16, 15.5f / 16, 7.5f / 16, 1.5f / 16, 9.5f / 16, 13.5f / 16, 5.5f / 16},
 };
 Lanes to_dithered_unorm(LanesF v, uint32_t bits, uint32_t strip) {
-  v = v > 0.0f ? v : LanesF{};
-  v = v < 1.0f ? v : splat(1.0f);
+  v = min(max(v, LanesF{}), splat(1.0f));
   return __builtin_convertvector(v * static_cast<float>(max_of(bits)) + kDither[strip], Lanes);
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "gpu/base/arithmetic.h"
 #include "gpu/base/float16.h"
+#include "gpu/base/vector.h"
 
 namespace v3d::tlb {
 namespace {
@@ -15,9 +16,6 @@ using Kind = qpu::TlbSpec::Kind;
 
 using draw::BlendFactor;
 using draw::BlendMode;
-
-LanesF lower_of(LanesF a, LanesF b) { return a < b ? a : b; }
-LanesF higher_of(LanesF a, LanesF b) { return a > b ? a : b; }
 
 LanesF factor(BlendFactor which, int channel, const LanesF* source, const LanesF* destination,
               const float* constant) {
@@ -49,7 +47,7 @@ LanesF factor(BlendFactor which, int channel, const LanesF* source, const LanesF
     case BlendFactor::kOneMinusConstAlpha:
       return splat(1.0f - constant[3]);
     case BlendFactor::kSrcAlphaSaturate:
-      return channel == 3 ? splat(1.0f) : lower_of(source[3], 1.0f - destination[3]);
+      return channel == 3 ? splat(1.0f) : min(source[3], 1.0f - destination[3]);
     default:
       return LanesF{};
   }
@@ -83,13 +81,16 @@ void source_color(const qpu::TlbSpec& spec, const Lanes* words, LanesF* color) {
 }
 
 /// Halves from 0 to 1, NaN as 0.
-Lanes clamped_halves(Lanes word) {
-  typedef uint16_t Halves __attribute__((vector_size(64)));
+Lanes clamped_halves(const Lanes& words) {
+  typedef uint16_t Halves __attribute__((vector_size(kHostBytes)));
   constexpr uint16_t kInfinity = 0x7c00, kOne = 0x3c00;
-  Halves v = reinterpret_cast<Halves>(word);
-  v = v <= kInfinity ? v : Halves{};  // above are negative ones and NaN
-  v = v < kOne ? v : Halves{} + kOne;
-  return reinterpret_cast<Lanes>(v);
+  return by_parts<Lanes>(
+      [](auto part) {
+        auto v = reinterpret_cast<Halves>(part);
+        v = v <= kInfinity ? v : Halves{};  // above are negative ones and NaN
+        return v < kOne ? v : Halves{} + kOne;
+      },
+      words);
 }
 
 /// to_unorm8() of four halves in two words, clamped before they are widened.
@@ -121,13 +122,10 @@ Lanes clamp_integer(const ColorTypeInfo& type, Lanes v) {
   if (type.bits == 32) return v;
   if (!type.is_signed) {
     const uint32_t max = (1u << type.bits) - 1;
-    return v < max ? v : splat(max);
+    return v3d::min(v, splat(max));
   }
   const int32_t max = (1 << (type.bits - 1)) - 1;
-  LanesI value = as_int(v);
-  value = value < max ? value : LanesI{} + max;
-  value = value > -max - 1 ? value : LanesI{} - max - 1;
-  return as_uint(value);
+  return as_uint(clamp(as_int(v), splat_int(-max - 1), splat_int(max)));
 }
 
 bool can_blend(const RenderTarget& target) {
@@ -259,8 +257,7 @@ bool ColorWrite::decode_linear() {
 void ColorWrite::clamp(LanesF* color) const {
   if (!clamps_) return;
   for (int c = 0; c < 4; ++c) {
-    color[c] = color[c] > low_[c] ? color[c] : splat(low_[c]);
-    color[c] = color[c] < high_[c] ? color[c] : splat(high_[c]);
+    color[c] = min(max(color[c], splat(low_[c])), splat(high_[c]));
   }
 }
 
@@ -283,11 +280,11 @@ void ColorWrite::blend(LanesF* source, const LanesF* destination) const {
         break;
       case BlendMode::kMin:
       case BlendMode::kDarken:
-        result[c] = lower_of(s, d);
+        result[c] = min(s, d);
         break;
       case BlendMode::kMax:
       case BlendMode::kLighten:
-        result[c] = higher_of(s, d);
+        result[c] = max(s, d);
         break;
       case BlendMode::kMultiply:
         result[c] = product(s, d);

@@ -101,11 +101,16 @@ class ColorWrite {
 void read_color(const RenderTarget& target, const qpu::TlbSpec& spec, const Lanes* stored, Lanes* words);
 
 /// 0..255 of floats: clamped, rounded to nearest, NaN gives 0.
-inline Lanes to_unorm8(LanesF v) {
-  v = v > 0.0f ? v : LanesF{};
-  v = v < 1.0f ? v : splat(1.0f);
-  // The sum rounds once (ties to even) and leaves the integer in the low byte.
-  return as_uint(v * 255.0f + 12582912.0f) & 0xffu;
+inline Lanes to_unorm8(const LanesF& v) {
+  const Lanes bits = by_parts<Lanes>(
+      [](auto part) {
+        part = part > 0.0f ? part : decltype(part){};
+        part = part < 1.0f ? part : decltype(part){} + 1.0f;
+        // The sum rounds once (ties to even) and leaves the integer in the low byte.
+        return part * 255.0f + 12582912.0f;
+      },
+      v);
+  return bits & 0xffu;
 }
 /// The float that stands for 0..255.
 inline LanesF from_unorm8(Lanes v) { return __builtin_convertvector(as_int(v), LanesF) * (1.0f / 255.0f); }

@@ -3,6 +3,8 @@
 #include <bit>
 #include <type_traits>
 
+#include "gpu/base/vector.h"
+
 namespace v3d::tlb {
 namespace {
 
@@ -29,14 +31,20 @@ template <Compare kFunc, typename Vector>
 LanesI passes(Vector fragment, Vector stored) {
   constexpr bool kLess = passes_when(kFunc, 0), kEqual = passes_when(kFunc, 1),
                  kGreater = passes_when(kFunc, 2);
-  if constexpr (kLess && kGreater)
-    return kEqual ? ~LanesI{} : fragment != stored;
-  else if constexpr (kLess)
-    return kEqual ? fragment <= stored : fragment < stored;
-  else if constexpr (kGreater)
-    return kEqual ? fragment >= stored : fragment > stored;
-  else
-    return kEqual ? fragment == stored : LanesI{};
+  if constexpr (kLess && kGreater && kEqual) return ~LanesI{};
+  if constexpr (!kLess && !kGreater && !kEqual) return LanesI{};
+  return by_parts<LanesI>(
+      [](auto a, auto b) {
+        if constexpr (kLess && kGreater)
+          return a != b;
+        else if constexpr (kLess)
+          return kEqual ? a <= b : a < b;
+        else if constexpr (kGreater)
+          return kEqual ? a >= b : a > b;
+        else
+          return a == b;
+      },
+      fragment, stored);
 }
 
 Lanes apply(StencilOp op, Lanes stored, uint32_t ref) {
@@ -90,15 +98,17 @@ LanesI DepthTest::stencil_passes(const Face& face, Lanes stored) {
 
 Lanes DepthTest::stencil_update(const Face& face, Lanes stored, LanesI stencil_passed, LanesI depth_passed) {
   const Lanes passed =
-      depth_passed ? apply(face.pass, stored, face.ref) : apply(face.depth_fail, stored, face.ref);
-  const Lanes updated = stencil_passed ? passed : apply(face.fail, stored, face.ref);
+      select(depth_passed, apply(face.pass, stored, face.ref), apply(face.depth_fail, stored, face.ref));
+  const Lanes updated = select(stencil_passed, passed, apply(face.fail, stored, face.ref));
   return (stored & ~face.write_mask) | (updated & face.write_mask);
 }
 
 /// kernel() for one function, as a value: what is not ordered passes where unequal numbers would.
 template <typename Vector>
 LanesI DepthTest::passes_any(Vector fragment, Vector stored) const {
-  const LanesI less = fragment<stored, equal = fragment == stored, greater = fragment> stored;
+  const LanesI less = passes<Compare::kLess>(fragment, stored),
+               equal = passes<Compare::kEqual>(fragment, stored),
+               greater = passes<Compare::kGreater>(fragment, stored);
   return (less & on_less_) | (equal & on_equal_) | (greater & on_greater_) |
          (~(less | equal | greater) & on_unordered_);
 }
@@ -119,8 +129,7 @@ void DepthTest::kernel(const DepthTest& test, Tile& tile, const FragmentBatch& b
     const LanesI alive = sample_lanes(coverage, s);
     LanesF limited = z[static_cast<int>(s) * z_step];
     if (test.clamps_) {
-      limited = limited > test.lowest_ ? limited : test.lowest_;
-      limited = limited < test.highest_ ? limited : test.highest_;
+      limited = min(max(limited, test.lowest_), test.highest_);
     }
     const Lanes fragment = to_stored_depth(kType, limited);
     uint32_t* const depth_plane = tile.depth(s);
@@ -141,7 +150,7 @@ void DepthTest::kernel(const DepthTest& test, Tile& tile, const FragmentBatch& b
       passed = passes<static_cast<Compare>(kTests)>(ordered<kType>(fragment), number);
     }
     passed &= stencil_passed;
-    if (test.write_depth_) store_quads(depth_plane, quads, passed ? fragment : stored);
+    if (test.write_depth_) store_quads(depth_plane, quads, select(passed, fragment, stored));
 
     if constexpr (kAll) any_stencil_passed |= nonzero(as_uint(stencil_passed));
     const LaneMask passed_lanes = nonzero(as_uint(passed));
@@ -168,7 +177,7 @@ LaneMask DepthTest::block_kernel(const DepthTest& test, Tile& tile, FragmentBatc
       sample_lanes(batch.coverage, 0);
   const LaneMask covered = nonzero(batch.coverage), lanes = nonzero(as_uint(passed));
   if (test.write_depth_) {
-    store_quads(plane, quads, passed ? fragment : stored);
+    store_quads(plane, quads, select(passed, fragment, stored));
     tile.dirty(Tile::kDepth);
   }
   batch.coverage = as_uint(passed) & 1u;
@@ -194,10 +203,10 @@ LanesI DepthTest::run_stencil(uint32_t* plane, const QuadOffsets& quads, LaneMas
   const Lanes old = load_quads(plane, quads);
   const LanesI back = expand(back_facing);
   LanesI passed = stencil_passes(front_, old);
-  if (back_facing != 0) passed = back ? stencil_passes(back_, old) : passed;
+  if (back_facing != 0) passed = select(back, stencil_passes(back_, old), passed);
   Lanes updated = stencil_update(front_, old, passed, depth_passed);
-  if (back_facing != 0) updated = back ? stencil_update(back_, old, passed, depth_passed) : updated;
-  store_quads(plane, quads, in_bounds ? updated : old);
+  if (back_facing != 0) updated = select(back, stencil_update(back_, old, passed, depth_passed), updated);
+  store_quads(plane, quads, select(in_bounds, updated, old));
   return passed;
 }
 

@@ -1,5 +1,7 @@
 #include "gpu/tlb/texel_block.h"
 
+#include "gpu/base/pairs.h"
+
 namespace v3d::tlb {
 namespace {
 
@@ -8,24 +10,10 @@ typedef uint16_t Shorts8 __attribute__((vector_size(16)));
 typedef uint8_t Bytes8 __attribute__((vector_size(8)));
 typedef uint8_t Bytes16 __attribute__((vector_size(16)));
 
-void store_halves(Lanes v, uint8_t* first, uint8_t* second) {
-  const Words8 low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7);
-  const Words8 high = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
-  std::memcpy(first, &low, sizeof low);
-  std::memcpy(second, &high, sizeof high);
-}
-Lanes load_halves(const uint8_t* first, const uint8_t* second) {
-  Words8 low, high;
-  std::memcpy(&low, first, sizeof low);
-  std::memcpy(&high, second, sizeof high);
-  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-}
-
 void store_4_bytes(const Lanes* texel, const BlockRows& rows) {
   const Lanes v = quads_to_rows(texel[0]);
-  const Words4 part[4] = {
-      __builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7),
-      __builtin_shufflevector(v, v, 8, 9, 10, 11), __builtin_shufflevector(v, v, 12, 13, 14, 15)};
+  Words4 part[4];
+  std::memcpy(part, &v, sizeof(v));
   for (int i = 0; i < 2; ++i) {
     std::memcpy(rows.piece[i], &part[i], sizeof(Words4));
     std::memcpy(rows.piece[i] + rows.lower, &part[2 + i], sizeof(Words4));
@@ -41,14 +29,13 @@ void load_4_bytes(const BlockRows& rows, Lanes* texel) {
   const Words8 upper = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
   const Words8 lower = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
   texel[0] = rows_to_quads(
-      __builtin_shufflevector(upper, lower, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+      load_halves(reinterpret_cast<const uint8_t*>(&upper), reinterpret_cast<const uint8_t*>(&lower)));
 }
 
 void store_8_bytes(const Lanes* texel, const BlockRows& rows) {
   const Lanes a = quads_to_rows(texel[0]), b = quads_to_rows(texel[1]);
-  const Lanes upper = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-  const Lanes lower =
-      __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  const Lanes upper = low_pairs(a, b);
+  const Lanes lower = high_pairs(a, b);
   store_halves(upper, rows.piece[0], rows.piece[1]);
   store_halves(lower, rows.piece[0] + rows.lower, rows.piece[1] + rows.lower);
 }
@@ -56,24 +43,31 @@ void store_8_bytes(const Lanes* texel, const BlockRows& rows) {
 void load_8_bytes(const BlockRows& rows, Lanes* texel) {
   const Lanes upper = load_halves(rows.piece[0], rows.piece[1]);
   const Lanes lower = load_halves(rows.piece[0] + rows.lower, rows.piece[1] + rows.lower);
-  texel[0] = rows_to_quads(
-      __builtin_shufflevector(upper, lower, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30));
-  texel[1] = rows_to_quads(
-      __builtin_shufflevector(upper, lower, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31));
+  texel[0] = rows_to_quads(first_of_pairs(upper, lower));
+  texel[1] = rows_to_quads(second_of_pairs(upper, lower));
 }
 
 /// Columns of words to rows, within each quad: row i of quad q holds the words of lane 4q + i. Its own
 /// inverse.
 void transpose_quads(const Lanes* in, Lanes* out) {
-  constexpr Lanes kLowPairs = {0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29};
-  constexpr Lanes kLowHalves = {0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29};
-  constexpr Lanes kHighPairs = kLowPairs + 2, kHighHalves = kLowHalves + 2;
-  const Lanes a = permute(in[0], in[1], kLowPairs), b = permute(in[0], in[1], kHighPairs);
-  const Lanes c = permute(in[2], in[3], kLowPairs), d = permute(in[2], in[3], kHighPairs);
-  out[0] = permute(a, c, kLowHalves);
-  out[1] = permute(a, c, kHighHalves);
-  out[2] = permute(b, d, kLowHalves);
-  out[3] = permute(b, d, kHighHalves);
+  const auto low_words = [](const Lanes& a, const Lanes& b) {
+    return shuffle<0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29>(a, b);
+  };
+  const auto high_words = [](const Lanes& a, const Lanes& b) {
+    return shuffle<2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31>(a, b);
+  };
+  const auto low_halves = [](const Lanes& a, const Lanes& b) {
+    return shuffle<0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29>(a, b);
+  };
+  const auto high_halves = [](const Lanes& a, const Lanes& b) {
+    return shuffle<2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31>(a, b);
+  };
+  const Lanes a = low_words(in[0], in[1]), b = high_words(in[0], in[1]);
+  const Lanes c = low_words(in[2], in[3]), d = high_words(in[2], in[3]);
+  out[0] = low_halves(a, c);
+  out[1] = high_halves(a, c);
+  out[2] = low_halves(b, d);
+  out[3] = high_halves(b, d);
 }
 
 /// Texel i of every quad: bytes 16 * (i & 1) of the upper or lower row of its piece.
@@ -85,10 +79,8 @@ void store_16_bytes(const Lanes* texel, const BlockRows& rows) {
   Lanes of_pixel[4];
   transpose_quads(texel, of_pixel);
   for (int i = 0; i < 4; ++i) {
-    const Lanes v = of_pixel[i];
-    const Words4 part[4] = {
-        __builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7),
-        __builtin_shufflevector(v, v, 8, 9, 10, 11), __builtin_shufflevector(v, v, 12, 13, 14, 15)};
+    Words4 part[4];
+    std::memcpy(part, &of_pixel[i], sizeof(part));
     for (int quad = 0; quad < 4; ++quad)
       std::memcpy(texel_16_bytes(rows, quad, i), &part[quad], sizeof(Words4));
   }
@@ -102,7 +94,8 @@ void load_16_bytes(const BlockRows& rows, Lanes* texel) {
       std::memcpy(&part[quad], texel_16_bytes(rows, quad, i), sizeof(Words4));
     const Words8 low = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
     const Words8 high = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
-    of_pixel[i] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    of_pixel[i] =
+        load_halves(reinterpret_cast<const uint8_t*>(&low), reinterpret_cast<const uint8_t*>(&high));
   }
   transpose_quads(of_pixel, texel);
 }

@@ -20,16 +20,16 @@ typedef uint32_t Words8 __attribute__((vector_size(32)));
 
 /// Lane order to row order (eight texels of the upper row, eight of the lower one), and back.
 inline Lanes quads_to_rows(Lanes v) {
-  return __builtin_shufflevector(v, v, 0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+  return shuffle<0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15>(v);
 }
 inline Lanes rows_to_quads(Lanes v) {
-  return __builtin_shufflevector(v, v, 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
+  return shuffle<0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15>(v);
 }
 
 /// Lane order to that of a tiled image's utiles of four-byte texels, where the two rows of a piece are
 /// adjacent, and back: the same exchange.
 inline Lanes quads_to_utiles(Lanes v) {
-  return __builtin_shufflevector(v, v, 0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15);
+  return shuffle<0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15>(v);
 }
 
 inline void store_halves(Lanes v, uint8_t* first, uint8_t* second) {
@@ -37,10 +37,10 @@ inline void store_halves(Lanes v, uint8_t* first, uint8_t* second) {
   std::memcpy(second, reinterpret_cast<const uint8_t*>(&v) + sizeof v / 2, sizeof v / 2);
 }
 inline Lanes load_halves(const uint8_t* first, const uint8_t* second) {
-  Words8 low, high;
-  std::memcpy(&low, first, sizeof low);
-  std::memcpy(&high, second, sizeof high);
-  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  Lanes v;
+  std::memcpy(&v, first, sizeof v / 2);
+  std::memcpy(reinterpret_cast<uint8_t*>(&v) + sizeof v / 2, second, sizeof v / 2);
+  return v;
 }
 
 /// Texels of four bytes in a tiled image: its two pieces.
@@ -53,10 +53,10 @@ inline Lanes load_tiled_block_4(const uint8_t* left, const uint8_t* right) {
 
 /// The two utiles of such texels that two blocks, one below the other, make up.
 inline Lanes left_utile(Lanes upper, Lanes lower) {
-  return __builtin_shufflevector(upper, lower, 0, 1, 4, 5, 2, 3, 6, 7, 16, 17, 20, 21, 18, 19, 22, 23);
+  return shuffle<0, 1, 4, 5, 2, 3, 6, 7, 16, 17, 20, 21, 18, 19, 22, 23>(upper, lower);
 }
 inline Lanes right_utile(Lanes upper, Lanes lower) {
-  return __builtin_shufflevector(upper, lower, 8, 9, 12, 13, 10, 11, 14, 15, 24, 25, 28, 29, 26, 27, 30, 31);
+  return shuffle<8, 9, 12, 13, 10, 11, 14, 15, 24, 25, 28, 29, 26, 27, 30, 31>(upper, lower);
 }
 
 /// The same in a raster image, where the pieces of a row are adjacent: its two rows.

@@ -42,21 +42,21 @@ inline Lanes load_quads(const uint32_t* plane, const QuadOffsets& quads) {
     low = __builtin_shufflevector(q[0], q[1], 0, 1, 2, 3, 4, 5, 6, 7);
     high = __builtin_shufflevector(q[2], q[3], 0, 1, 2, 3, 4, 5, 6, 7);
   }
-  return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  Lanes v;
+  std::memcpy(&v, &low, sizeof(low));
+  std::memcpy(reinterpret_cast<char*>(&v) + sizeof(low), &high, sizeof(high));
+  return v;
 }
 
-inline void store_quads(uint32_t* plane, const QuadOffsets& quads, Lanes v) {
+inline void store_quads(uint32_t* plane, const QuadOffsets& quads, const Lanes& v) {
+  const char* const from = reinterpret_cast<const char*>(&v);
   if (quads.pairs) [[likely]] {
-    const PairWords low = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
-                    high = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
-    std::memcpy(plane + quads.at[0], &low, sizeof low);
-    std::memcpy(plane + quads.at[2], &high, sizeof high);
+    std::memcpy(plane + quads.at[0], from, sizeof(PairWords));
+    std::memcpy(plane + quads.at[2], from + sizeof(PairWords), sizeof(PairWords));
     return;
   }
-  const QuadWords q[4] = {
-      __builtin_shufflevector(v, v, 0, 1, 2, 3), __builtin_shufflevector(v, v, 4, 5, 6, 7),
-      __builtin_shufflevector(v, v, 8, 9, 10, 11), __builtin_shufflevector(v, v, 12, 13, 14, 15)};
-  for (int i = 0; i < 4; ++i) std::memcpy(plane + quads.at[i], &q[i], sizeof(QuadWords));
+  for (size_t i = 0; i < 4; ++i)
+    std::memcpy(plane + quads.at[i], from + i * sizeof(QuadWords), sizeof(QuadWords));
 }
 
 /// All ones where bit `sample` of the lane is set.
@@ -238,12 +238,18 @@ constexpr double max_depth(DepthType type) { return type == DepthType::k24 ? 0xf
 /// (dEQP-GLES3.functional.polygon_offset.*_render_with_units). Floats are limited to 0..1 as well
 /// (dEQP-GLES3.functional.fbo.depth.depth_test_clamp.depth_component32f). Every path uses this one, so that
 /// equal depths stay equal.
-inline Lanes to_stored_depth(DepthType type, LanesF z) {
-  z = z > 0.0f ? z : LanesF{};
-  if (type == DepthType::k32F) return as_uint(z < 1.0f ? z : splat(1.0f));
+inline Lanes to_stored_depth(DepthType type, const LanesF& z) {
+  const auto limited = [](auto v, float most) {
+    const auto least = v > 0.0f ? v : decltype(v){};
+    return least < most ? least : decltype(v){} + most;
+  };
+  if (type == DepthType::k32F) return by_parts<Lanes>([&](auto part) { return limited(part, 1.0f); }, z);
   const auto limit = static_cast<float>(max_depth(type));
-  const LanesF scaled = z * (limit + 1.0f);  // exact: a power of two
-  return __builtin_convertvector(scaled < limit ? scaled : splat(limit), Lanes);
+  return by_parts<Lanes>(
+      [&](auto part) {  // the product is exact: of a power of two
+        return __builtin_convertvector(limited(part * (limit + 1.0f), limit), HostPart<LanesI>::type);
+      },
+      z);
 }
 /// The stored value as a float.
 LanesF from_stored_depth(DepthType type, Lanes stored);

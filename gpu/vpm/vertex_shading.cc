@@ -5,6 +5,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "gpu/base/pairs.h"
 #include "gpu/perf/counters.h"
 #include "gpu/vpm/attribute_fetch.h"
 #include "gpu/vpm/geometry_shading.h"
@@ -46,8 +47,8 @@ static BatchRefs batch_refs(const draw::Draw& draw, uint32_t batch) {
   Lanes pairs[2];
   std::memcpy(pairs, from, sizeof(pairs));
   BatchRefs refs;
-  refs.index = permute(pairs[0], pairs[1], kLaneIndex * 2);
-  refs.instance = permute(pairs[0], pairs[1], kLaneIndex * 2 + 1);
+  refs.index = first_of_pairs(pairs[0], pairs[1]);
+  refs.instance = second_of_pairs(pairs[0], pairs[1]);
   refs.base_instance = draw.call.base_instance;
   refs.base_vertex = static_cast<uint32_t>(draw.call.base_vertex);
   refs.draw_index = draw.call.draw_index;

@@ -62,14 +62,16 @@ struct TargetInfo {
   Cpu::Type features;
   decltype(&make_emitter<avx2::Emitter>) make_emitter;
 };
-/// By Target.
-const TargetInfo kTargets[kNumTargets] = {
-    {"avx512", "AVX-512 (F, BW, DQ, VL, CD)",
-     Cpu::tAVX512F | Cpu::tAVX512BW | Cpu::tAVX512DQ | Cpu::tAVX512VL | Cpu::tAVX512CD | Cpu::tF16C,
-     make_emitter<avx512::Emitter>},
-    {"avx2", "AVX2 and F16C", Cpu::tAVX2 | Cpu::tF16C, make_emitter<avx2::Emitter>},
-};
-const TargetInfo& info(Target target) { return kTargets[static_cast<size_t>(target)]; }
+/// There before main(), where benchmarks ask for it.
+const TargetInfo& info(Target target) {
+  static const TargetInfo kTargets[kNumTargets] = {
+      {"avx512", "AVX-512 (F, BW, DQ, VL, CD)",
+       Cpu::tAVX512F | Cpu::tAVX512BW | Cpu::tAVX512DQ | Cpu::tAVX512VL | Cpu::tAVX512CD | Cpu::tF16C,
+       make_emitter<avx512::Emitter>},
+      {"avx2", "AVX2 and F16C", Cpu::tAVX2 | Cpu::tF16C, make_emitter<avx2::Emitter>},
+  };
+  return kTargets[static_cast<size_t>(target)];
+}
 
 HostProgram::Inputs inputs_of(const flow::Flow& flow) {
   const auto has = [&](std::initializer_list<Op> ops) {

@@ -9,6 +9,7 @@
 #include "gpu/base/arithmetic.h"
 #include "gpu/base/float16.h"
 #include "gpu/base/lanes.h"
+#include "gpu/base/vector.h"
 #include "gpu/qpu/isa/isa.h"
 #include "gpu/qpu/run/sfu.h"
 #include "gpu/qpu/run/thread.h"
@@ -73,14 +74,12 @@ inline Lanes unpacked(Lanes v) {
   if constexpr (unpack == Unpack::kH) return as_uint(half_to_float(v >> 16));
   // NaN becomes the lower bound.
   if constexpr (unpack == Unpack::kSat) {
-    const LanesF low = f > 0.0f ? f : LanesF{};
-    return as_uint(low < 1.0f ? low : splat(1.0f));
+    return as_uint(min(max(f, LanesF{}), splat(1.0f)));
   }
   if constexpr (unpack == Unpack::kNsat) {
-    const LanesF low = f > -1.0f ? f : splat(-1.0f);
-    return as_uint(low < 1.0f ? low : splat(1.0f));
+    return as_uint(min(max(f, splat(-1.0f)), splat(1.0f)));
   }
-  if constexpr (unpack == Unpack::kMax0) return as_uint(f > 0.0f ? f : LanesF{});
+  if constexpr (unpack == Unpack::kMax0) return as_uint(max(f, LanesF{}));
   if constexpr (unpack == Unpack::kFf) {
     const Lanes half = float_to_half(f);
     return half | half << 16;
@@ -137,21 +136,35 @@ inline Lanes normalised(LanesI whole, float scale) {
 }
 
 /// One NaN: the other operand. Two: a quiet NaN. Equal operands: a.
-inline LanesF minimum(LanesF a, LanesF b) {
-  const LanesF number = b < a ? b : a;
-  return a != a ? as_float(as_uint(b) | as_uint((b != b) & 0x400000)) : number;
+template <typename Beyond>
+inline LanesF outermost(const LanesF& a, const LanesF& b, Beyond beyond) {
+  return by_parts<LanesF>(
+      [&](auto x, auto y) {
+        typedef HostPart<LanesI>::type Bits;
+        const auto number = beyond(y, x) ? y : x;
+        const auto other = reinterpret_cast<decltype(y)>(reinterpret_cast<Bits>(y) | ((y != y) & 0x400000));
+        return x != x ? other : number;
+      },
+      a, b);
 }
-inline LanesF maximum(LanesF a, LanesF b) {
-  const LanesF number = b > a ? b : a;
-  return a != a ? as_float(as_uint(b) | as_uint((b != b) & 0x400000)) : number;
+inline LanesF minimum(const LanesF& a, const LanesF& b) {
+  return outermost(a, b, [](auto x, auto y) { return x < y; });
+}
+inline LanesF maximum(const LanesF& a, const LanesF& b) {
+  return outermost(a, b, [](auto x, auto y) { return x > y; });
 }
 
 /// Integers of whole floats: saturating, 0 for NaN.
 inline Lanes to_int(LanesF v) {
-  const LanesI fits = (v >= -0x1p31f) & (v < 0x1p31f);
-  const Lanes converted = as_uint(__builtin_convertvector(fits ? v : LanesF{}, LanesI));
-  const Lanes saturated = v > 0.0f ? splat(0x7fffffffu) : v < 0.0f ? splat(0x80000000u) : Lanes{};
-  return fits ? converted : saturated;
+  return by_parts<Lanes>(
+      [](auto part) {
+        typedef HostPart<LanesI>::type Int;
+        const Int fits = (part >= -0x1p31f) & (part < 0x1p31f), zero = {};
+        const Int converted = __builtin_convertvector(fits ? part : decltype(part){}, Int);
+        const Int saturated = part > 0.0f ? zero + 0x7fffffff : part < 0.0f ? ~(zero + 0x7fffffff) : zero;
+        return fits ? converted : saturated;
+      },
+      v);
 }
 inline Lanes to_uint(LanesF v) {
   const LanesI fits = (v >= 0.0f) & (v < 0x1p32f);
@@ -468,13 +481,14 @@ inline LaneMask mask_of(LanesI condition) { return nonzero(as_uint(condition)); 
 template <FlagClass flag_class, typename Relation>
 LaneMask related_lanes(Lanes a, Lanes b, Lanes result, const Relation& relation) {
   const LanesF zero = {};
-  if constexpr (flag_class == FlagClass::kCompare) return mask_of(relation(as_float(a), as_float(b)));
-  if constexpr (flag_class == FlagClass::kFloat) return mask_of(relation(as_float(result), zero));
+  const auto related = [&](const auto& x, const auto& y) { return by_parts<LanesI>(relation, x, y); };
+  if constexpr (flag_class == FlagClass::kCompare) return mask_of(related(as_float(a), as_float(b)));
+  if constexpr (flag_class == FlagClass::kFloat) return mask_of(related(as_float(result), zero));
   if constexpr (flag_class == FlagClass::kHalves)
-    return mask_of(relation(low_half(result), zero) & relation(high_half(result), zero));
+    return mask_of(related(low_half(result), zero) & related(high_half(result), zero));
   if constexpr (flag_class == FlagClass::kCompareHalves)
-    return mask_of(relation(low_half(a), low_half(b)) & relation(high_half(a), high_half(b)));
-  return mask_of(relation(as_int(result), LanesI{}));
+    return mask_of(related(low_half(a), low_half(b)) & related(high_half(a), high_half(b)));
+  return mask_of(related(as_int(result), LanesI{}));
 }
 
 template <Op op>
@@ -493,10 +507,13 @@ LaneMask flag_c([[maybe_unused]] Lanes a, [[maybe_unused]] Lanes b, [[maybe_unus
   if constexpr (is_compare(kClass))
     return related_lanes<kClass>(a, b, result, [](auto x, auto y) { return x <= y; });
   constexpr Carry kCarry = info(op).carry;
-  if constexpr (kCarry == Carry::kOverflow) return mask_of(result < a);
-  if constexpr (kCarry == Carry::kBorrow) return mask_of(a < b);
-  if constexpr (kCarry == Carry::kGreater) return mask_of(as_int(a) > as_int(b));
-  if constexpr (kCarry == Carry::kAbove) return mask_of(a > b);
+  const auto less = [](const auto& v, const auto& w) {
+    return mask_of(by_parts<LanesI>([](auto x, auto y) { return x < y; }, v, w));
+  };
+  if constexpr (kCarry == Carry::kOverflow) return less(result, a);
+  if constexpr (kCarry == Carry::kBorrow) return less(a, b);
+  if constexpr (kCarry == Carry::kGreater) return less(as_int(b), as_int(a));
+  if constexpr (kCarry == Carry::kAbove) return less(b, a);
   return 0;
 }
 

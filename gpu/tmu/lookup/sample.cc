@@ -30,11 +30,12 @@ struct Call {
 LanesI layer_outside(const Call& call) {
   if (!(call.lookup.written & kI)) return LanesI{};
   const LanesF layer = floor(as_float(call.lookup.i) + 0.5f);
-  return ~((layer >= 0.0f) & (layer < static_cast<float>(call.plan.texture.depth)));
+  return ~(at_most(LanesF{}, layer) & v3d::less(layer, splat(static_cast<float>(call.plan.texture.depth))));
 }
 
 LanesI compare(Compare function, LanesF reference, LanesF texel) {
-  const LanesI less = reference<texel, equal = reference == texel, greater = reference> texel;
+  const LanesI less = v3d::less(reference, texel), equal = v3d::equal(reference, texel),
+               greater = v3d::less(texel, reference);
   return (less & passes_when(function, 0)) | (equal & passes_when(function, 1)) |
          (greater & passes_when(function, 2)) | (~(less | equal | greater) & passes_unordered(function));
 }
@@ -50,7 +51,7 @@ struct AnyTexel {
     Texel texel = read_texel<kBlocks>(plan, call.texels, place, mask);
     if (plan.has_border) {
       if (plan.sampler.layer_border) outside |= layer_outside(call);
-      for (int c = 0; c < 4; ++c) texel.c[c] = outside ? plan.border[c] : texel.c[c];
+      for (int c = 0; c < 4; ++c) texel.c[c] = select(outside, plan.border[c], texel.c[c]);
     }
     if (plan.compare) {
       const LanesI passed = compare(plan.sampler.compare, call.reference, as_float(texel.c[0]));
@@ -65,11 +66,12 @@ struct AnyTexel {
   /// Texels of weight 0 take no part, even when infinite.
   static Value linear(const Call& call, const Value& a, const Value& b, LanesI weight) {
     const LanesF w = to_float(weight) * (1.0f / 256);
+    const LanesI none = equal(weight, LanesI{});
     Texel result = {};
     for (int c = 0; c < 4; ++c) {
       if (!call.uses(c)) continue;
       const LanesF af = as_float(a.c[c]), bf = as_float(b.c[c]);
-      result.c[c] = as_uint(weight == 0 ? af : sum(af * (1.0f - w), bf * w));
+      result.c[c] = as_uint(select(none, af, sum(af * (1.0f - w), bf * w)));
     }
     return result;
   }
@@ -180,7 +182,7 @@ template <class Policy, Shape kShape>
   } else {
     const Tap y = linear_tap(plan, call.at, 1, level.height);
     if constexpr (kShape == kCube) {
-      const LanesI crosses = (x.index[0] == x.index[1]) | (y.index[0] == y.index[1]);
+      const LanesI crosses = equal(x.index[0], x.index[1]) | equal(y.index[0], y.index[1]);
       if (mask_bits(crosses) & call.active) return sample_cube_edge<Policy>(call, level);
     }
     const Column columns[2] = {column_of<Policy>(plan, level, x.index[0]),
@@ -224,7 +226,7 @@ CubeFootprint read_cube_footprint(const Call& call, const LevelLanes& level) {
   for (int k = 0; k < 4; ++k) {
     const LanesI i = clamp((u >> 8) + (k & 1), splat_int(-1), size);
     const LanesI j = clamp((v >> 8) + (k >> 1), splat_int(-1), size);
-    footprint.corner[k] = ((i < 0) | (i >= size)) & ((j < 0) | (j >= size));
+    footprint.corner[k] = beyond_edge(i, size) & beyond_edge(j, size);
     const FaceTexel at = across_edges({call.face, i, j}, size);
     const Lanes base = level.address + as_uint(call.cube_layer + at.face) * plan.texture.array_stride;
     footprint.texel[k] = Reader::read(
@@ -243,7 +245,7 @@ Texel sample_cube_edge(const Call& call, const LevelLanes& level) {
     for (int c = 0; c < 4; ++c) {
       const auto neighbour = [&](int n) { return as_float(f.texel[(k + n) & 3].c[c]); };
       const LanesF mean = sum(sum(neighbour(1), neighbour(2)), neighbour(3)) * (1.0f / 3);
-      f.texel[k].c[c] = f.corner[k] ? as_uint(mean) : f.texel[k].c[c];
+      f.texel[k].c[c] = select(f.corner[k], as_uint(mean), f.texel[k].c[c]);
     }
   }
   return AnyTexel<Policy::kBlocks>::bilinear(call, f.texel, f.ws, f.wt);
@@ -355,13 +357,13 @@ void run_anisotropic(const Plan& plan, TexelMemory& texels, const TextureLookup&
                      Lanes* out) {
   Call call(plan, texels, lookup, active);
   const Derivatives derivatives = set_up<k2D>(call, true);
-  const LanesI x_longer = derivatives.x2 >= derivatives.y2;
-  const LanesF longer = x_longer ? derivatives.x2 : derivatives.y2;
-  const LanesF shorter = x_longer ? derivatives.y2 : derivatives.x2;
+  const LanesI x_longer = at_most(derivatives.y2, derivatives.x2);
+  const LanesF longer = select(x_longer, derivatives.x2, derivatives.y2);
+  const LanesF shorter = select(x_longer, derivatives.y2, derivatives.x2);
   const LanesF at_least_texel = max(shorter, splat(1.0f));
   LanesI probes = splat_int(1);  // ceil(longer / shorter), limited
   for (int n = 1; n < plan.sampler.max_anisotropy; ++n)
-    probes -= at_least_texel * static_cast<float>(n * n) < longer;
+    probes -= less(at_least_texel * static_cast<float>(n * n), longer);
   const LanesF count = to_float(probes);
   Derivatives reduced;
   reduced.x2 = longer / (count * count);
@@ -370,11 +372,11 @@ void run_anisotropic(const Plan& plan, TexelMemory& texels, const TextureLookup&
   LanesF step[2];
   for (int axis = 0; axis < 2; ++axis) {
     const LanesF v = as_float(axis ? lookup.t : lookup.s);
-    step[axis] = (x_longer ? of_quad<1>(v) : of_quad<2>(v)) - of_quad<0>(v);
+    step[axis] = select(x_longer, of_quad<1>(v), of_quad<2>(v)) - of_quad<0>(v);
   }
   Texel total = {};
   for (int k = 0;; ++k) {
-    const LaneMask taking_part = mask_bits(probes > k) & active;
+    const LaneMask taking_part = mask_bits(less(splat_int(k), probes)) & active;
     if (!taking_part) break;
     call.active = taking_part;
     const LanesF along = (static_cast<float>(k) + 0.5f) / count - 0.5f;

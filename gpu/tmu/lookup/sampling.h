@@ -39,26 +39,31 @@ inline LanesI sub_texel(const Plan& plan, LanesF at, LanesI size) {
 /// i modulo n for |i| below 2^17.
 inline LanesI modulo(LanesI i, LanesI n) { return i - floor_to_int(to_float(i) / to_float(n)) * n; }
 
+/// i modulo n for i from -n to 2 n - 1.
+inline LanesI into_range(const LanesI& i, const LanesI& n) {
+  return i + (n & less(i, LanesI{})) - (n & at_most(n, i));
+}
+
 /// Texel index inside the image. @param outside  set where the border colour applies
 inline LanesI wrap_index(const Plan& plan, Wrap mode, LanesI i, LanesI n, LanesI& outside) {
   const LanesI last = n - 1;
   switch (mode) {
     case Wrap::kRepeat:
       if (plan.general_wrap) return modulo(i, n);
-      return i < 0 ? i + n : i >= n ? i - n : i;
+      return into_range(i, n);
     case Wrap::kMirror: {
       LanesI m = i;
       if (plan.general_wrap)
         m = modulo(i, 2 * n);
       else
-        m = i < 0 ? i + 2 * n : i >= 2 * n ? i - 2 * n : i;
-      return m < n ? m : 2 * n - 1 - m;
+        m = into_range(i, 2 * n);
+      return min(m, 2 * n - 1 - m);
     }
     case Wrap::kBorder:
-      outside |= (i < 0) | (i > last);
+      outside |= less(i, LanesI{}) | less(last, i);
       return clamp(i, LanesI{}, last);
     case Wrap::kMirrorOnce:
-      return min(i < 0 ? -1 - i : i, last);
+      return min(max(i, -1 - i), last);
     case Wrap::kClamp:
       break;
   }
@@ -134,7 +139,7 @@ inline LanesF log2_of_square(LanesF squared) {
 /// Do these lanes magnify whatever the sampler adds? Then the logarithm need not be known.
 inline bool all_magnified(const Plan& plan, const Derivatives& derivatives, LaneMask active) {
   if (!plan.magnifies_below_one) return false;
-  return (mask_bits(max(derivatives.x2, derivatives.y2) > 1.0f) & active) == 0;
+  return (mask_bits(less(splat(1.0f), max(derivatives.x2, derivatives.y2))) & active) == 0;
 }
 
 /// Level of detail before the sampler's limits: explicit or from derivatives, plus biases.
@@ -163,7 +168,7 @@ inline LevelChoice choose_levels(const Plan& plan, LanesF lod) {
   const SamplerState& sampler = plan.sampler;
   LevelChoice choice = {};
   const LanesI lambda = clamped_lod(plan, lod);
-  const LaneMask magnified = mask_bits(lambda <= 0);
+  const LaneMask magnified = mask_bits(at_most(lambda, LanesI{}));
   choice.nearest =
       static_cast<LaneMask>((sampler.mag_nearest ? magnified : 0) | (sampler.min_nearest ? ~magnified : 0));
   const LanesI positive = max(lambda, LanesI{});
@@ -175,7 +180,7 @@ inline LevelChoice choose_levels(const Plan& plan, LanesF lod) {
   }
   choice.level = min(base + (positive >> 8), last);
   choice.next = min(choice.level + 1, last);
-  choice.weight = choice.level < last ? positive & 255 : LanesI{};
+  choice.weight = less(choice.level, last) & positive & 255;
   choice.blended = nonzero(as_uint(choice.weight));
   return choice;
 }
