@@ -26,6 +26,12 @@ def row(**changes):
             "reduced": {"words": 1024, "batches": 4}} | changes
 
 
+MEASURED = {"name": "sfu", "parameters": {"used": "next"}, "unit": "clk", "right": True, "median": 12.0, "min": 11.9, "max": 12.2, "repetitions": 5,
+            "constants": "sfu_stall", "work": 1000, "jobs": [[0, 1], [1, 2]]}
+BOARD = {"program": "v3d_measure", "format": 1, "quick": False, "board": "Raspberry Pi 4 Model B", "kernel": "6.12", "machine": "aarch64",
+         "chip": {"version": 42, "revision": 14, "slices": 2, "qpus": 8}, "idents": [], "reported_mhz": 0.0, "rows": [MEASURED], "clock_mhz": 499.9}
+
+
 class Calibrate(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="v3demu-test-")
@@ -80,6 +86,14 @@ class Calibrate(unittest.TestCase):
         self.assertEqual((result["id"], result["board"]), ("B-1", "rpi5-16"))
         self.assertIn("--device rpi5-16", self.calls())
 
+    def test_where_the_clock_is_not_known_the_other_one_is_shown(self):
+        self.rows([row(other_clock_mhz=800)])
+        result, = json.loads(self.calibrate("--json"))
+        self.assertEqual(result["other"]["clock_mhz"], 800)
+        self.assertIn("at 800 MHz", self.calibrate())
+        self.assertIn("replay --time --clock 800 ", self.calls())
+        self.assertIn("replay --time --clock 500 ", self.calls())
+
     def test_what_does_not_run_is_no_result(self):
         self.assertIn("no such row", self.calibrate("--only", "C-*", status=2))
         self.write("bin/replayed", "job 1: compute client 1  done       no prediction: a batch hangs\n")
@@ -92,6 +106,72 @@ class Calibrate(unittest.TestCase):
         absent = {"id": "A-9", "said": "1 s", "source": "somewhere", "file": "a.py", "what": "a copy", "why": "the CPU does it"}
         self.rows([row()], [absent])
         self.assertRegex(self.calibrate("--list"), r"A-1 .*sum\.py.*\nA-9 +not reproduced, the CPU does it")
+
+    def test_a_board_file_that_is_damaged_is_refused_in_one_line(self):
+        whole = json.dumps(BOARD)
+        short = {key: value for key, value in MEASURED.items() if key != "work"}
+        for text, message in (
+                (whole[:len(whole) // 2], "is no whole output of v3d_measure"), ("", "is no whole output"), ("[]", "is no output of v3d_measure"),
+                (json.dumps({**BOARD, "program": "other"}), "is no output of v3d_measure"),
+                (json.dumps({**BOARD, "format": 2}), "is of another version of v3d_measure: format 2, not 1"),
+                (json.dumps({**BOARD, "rows": {}}), '"rows" is missing, or not what v3d_measure writes'),
+                (json.dumps({**BOARD, "rows": [MEASURED, short]}), 'row 2: "work" is missing'),
+                (json.dumps({**BOARD, "rows": [{**MEASURED, "median": "12"}]}), 'row 1: "median" is missing, or not'),
+                (json.dumps({**BOARD, "chip": {**BOARD["chip"], "qpus": 9}}), "no board has V3D 4.2 with 9 QPUs; --device chooses one")):
+            self.write("board.json", text)
+            printed = self.calibrate("--board", os.path.join(self.folder, "board.json"), status=2)
+            self.assertIn(message, printed)
+            self.assertEqual(printed.count("\n"), 1, printed)
+        self.assertIn("No such file", self.calibrate("--board", "/nowhere.json", status=2))
+
+    def test_a_search_finds_constants_and_leaves_what_nothing_decides_at_its_guess(self):
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        from calibrating import fit  # pylint: disable=import-outside-toplevel
+
+        class Sum(fit.Row):
+            """So much of each constant."""
+            def __init__(self, name, published, **parts):
+                super().__init__(name, "scenes", "rpi5", "sums", published)
+                self.parts = parts
+
+            def times(self, points):
+                return [0.1 + sum(part * self.names(at)[constant] for constant, part in self.parts.items()) for at in points]
+
+        rows = [Sum("a", 1.1, depth_write=0.01), Sum("b", 1.4, depth_write=0.01, ptb_primitive=0.02), Sum("c", 2.1, depth_write=0.02)]
+        search = fit.Fit(rows)
+        at, times = search.fitted({**fit.guesses(), "depth_write@rpi5": 120}, lambda text: None)
+        self.assertLess(search.rms(times), 0.02)
+        self.assertAlmostEqual(at["depth_write@rpi5"], 100, delta=3)
+        self.assertAlmostEqual(at["ptb_primitive@rpi5"], 15, delta=2)
+        self.assertEqual(at["texture_lookup@rpi5"], fit.guesses()["texture_lookup@rpi5"])
+        (_, without, errors), = search.left_out([("b",)])
+        self.assertEqual(without["ptb_primitive@rpi5"], fit.guesses()["ptb_primitive@rpi5"])
+        self.assertAlmostEqual(errors["b"], (0.1 + 1.0 + 0.08) / 1.4 - 1, delta=0.02)
+        self.assertEqual(dict(search.deciders(at))["ptb_primitive@rpi5"][0], (1.0, "b"))
+
+    def test_a_frame_takes_what_its_jobs_take_in_their_order(self):
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        from calibrating import replayed, scenes  # pylint: disable=import-outside-toplevel
+        frames = scenes.Frames.__new__(scenes.Frames)
+        frames.foreign, frames.chained, frames.number = {"bin": 0, "chained": 0}, 2, 1
+
+        def of(samples, *times):
+            kinds = ("bin", "render", "tfu") * 2
+            return frames.of([(replayed.Job(kind, time, 0, "", 0, 0, 0, samples and kind == "bin"), time) for kind, time in zip(kinds, times)])
+
+        self.assertEqual(of(False, 1, 3, 2, 1, 3, 2), 5)
+        self.assertEqual(of(False, 7, 3, 2, 7, 3, 2), 7)
+        self.assertEqual(of(True, 1, 3, 2, 1, 3, 2), 6)
+
+    def test_bin_jobs_take_memory_from_the_jobs_beside_them(self):
+        sys.path.insert(0, os.path.join(ROOT, "tools"))
+        from calibrating import replayed, scenes  # pylint: disable=import-outside-toplevel
+
+        def job(kind, milliseconds, memory, samples=False):
+            return replayed.Job(kind, milliseconds, 0, "", 0, 0, memory, samples)
+
+        self.assertEqual(scenes.beside([job("bin", 2, 1), job("render", 3, 2), job("tfu", 1, 1)]), 250)
+        self.assertEqual(scenes.beside([job("bin", 2, 1, samples=True), job("render", 3, 2, samples=True)]), 0)
 
     def test_rows_of_the_table_are_whole(self):
         with open(os.path.join(ROOT, "tools", "calibrating", "measurements.json"), encoding="utf-8") as file:

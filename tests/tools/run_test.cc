@@ -24,7 +24,7 @@ TEST_F(RunTest, DevicesAreListed) {
   const Result list = v3demu("devices");
   EXPECT_EQ(list.status, 0);
   EXPECT_THAT(list.output,
-              testing::MatchesRegex("rpi5 +Raspberry Pi 5, V3D 7.1.7, .*, 800 MHz \\(default\\)\n(.|\n)*"));
+              testing::MatchesRegex("rpi5 +Raspberry Pi 5, V3D 7.1.7, .*, 960 MHz \\(default\\)\n(.|\n)*"));
   EXPECT_THAT(list.output,
               testing::HasSubstr("\nrpi4        Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs, 500 MHz\n"));
 }

@@ -12,7 +12,7 @@ import sys
 
 SOURCE, BUILD = sys.argv[1:3]
 ROWS = ["P4-3", "P5-3", "X-1"]
-SCENES = ["G-1", "G-9"]
+SCENES = ["G-1", "G-21"]
 
 
 def calibrated(*prefix, options=("--only", *ROWS)):
