@@ -3,6 +3,7 @@
 #include "daemon/perf_map.h"
 #include "daemon/prediction_tally.h"
 #include "gpu/base/log.h"
+#include "gpu/perf/record/sampling.h"
 #include "gpu/tmu/lookup/unit.h"
 
 namespace v3d::daemon {
@@ -33,7 +34,14 @@ class DeviceContext : public ioctl::GpuContext {
 
  private:
   device::JobResult told(ioctl::Queue queue, device::JobResult result) {
-    if (tally_) tally_->add(queue, result);
+    if (!tally_) return result;
+    if (result.later)
+      result.later = [tally = tally_, queue, predict = std::move(result.later)](device::JobResult& r) {
+        predict(r);
+        tally->add(queue, r);
+      };
+    tally_->begin();
+    if (!result.later) tally_->add(queue, result);
     return result;
   }
 
@@ -50,7 +58,7 @@ class DeviceGpu : public ioctl::Gpu {
         pool_(workers),
         compiler_(qpu::jit::make_compiler(engine)),
         device_(profile, pool_, patience) {
-    if (timing != TimingMode::kOff) device_.set_timing(true);
+    if (timing != TimingMode::kOff) device_.set_timing(timing::kSampled, device::Device::Predict::kLater);
     device_.set_watch(debug_watch(profile.version, watch));
     if (compiler_ && debug_on(Debug::kJit))
       compiler_->set_lister([](const std::string& text) { log_debug(Debug::kJit, "%s", text); });

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "absl/strings/str_format.h"
+#include "gpu/perf/timing/prediction.h"
 
 namespace v3d::daemon {
 namespace {
@@ -36,15 +37,25 @@ PredictionTally::Counts& PredictionTally::counts_of(const device::JobResult& res
   return others_;
 }
 
+void PredictionTally::begin() {
+  const std::lock_guard lock(mutex_);
+  ++under_way_;
+}
+
 void PredictionTally::add(ioctl::Queue queue, const device::JobResult& result) {
   const std::lock_guard lock(mutex_);
+  --under_way_;
   ++counts_of(result)[static_cast<size_t>(queue)];
+  if (result.prediction) predicted_ns_ += result.prediction->ns() - result.prediction->submit_ns;
 }
 
 std::string PredictionTally::text() const {
   const std::lock_guard lock(mutex_);
   std::string text = absl::StrFormat("%d jobs predicted", sum(predicted_));
-  if (sum(predicted_) != 0) absl::StrAppendFormat(&text, " (%s)", by_queue(predicted_));
+  if (sum(predicted_) != 0)
+    absl::StrAppendFormat(&text, " (%s), %.3f ms", by_queue(predicted_),
+                          static_cast<double>(predicted_ns_) * 1e-6);
+  if (under_way_ != 0) absl::StrAppendFormat(&text, "; %d under way", under_way_);
   uint64_t count = sum(others_);
   std::string reasons;
   const auto tell = [&](const Counts& counts, const std::string& reason) {

@@ -645,9 +645,10 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
     const LogScope scope(&user.log);
     log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(job.queue),
               job.done->seqno(), user.program, user.pid);
-    const device::JobResult result = run_to_end(job, *node);
+    device::JobResult result = run_to_end(job, *node);
     node->error = settle(job, user, result);
-    paced = result.prediction && keep_pace(*node, result);
+    paced = alarm_ && keep_pace(*node, result);
+    if (!alarm_) predictor_.take(std::move(result));
     if (!paced) {
       const int64_t ran_ns = stop_clock(*node);
       t_finishing = true;
@@ -677,8 +678,9 @@ void Scheduler::tell_end(const Node& node, int64_t ran_ns) {
 
 /// @param node  executed by this thread. @return  whether it still has its queue, without a thread: it may be
 /// over by the time that this returns
-bool Scheduler::keep_pace(Node& node, const device::JobResult& result) {
-  if (!alarm_) return false;
+bool Scheduler::keep_pace(Node& node, device::JobResult& result) {
+  result.predict();
+  if (!result.prediction) return false;
   std::unique_lock lock(mutex_);
   node.least_ns = static_cast<int64_t>(std::min<uint64_t>(result.prediction->ns(), INT64_MAX / 2));
   const bool runs = state(node.job->queue).running.get() == &node;

@@ -36,6 +36,7 @@
 
 #include "daemon/alarm.h"
 #include "daemon/fair_shares.h"
+#include "daemon/predictor.h"
 #include "gpu/base/crew.h"
 #include "ioctl/job.h"
 
@@ -144,7 +145,7 @@ class Scheduler {
   static void tell_end(const Node& node, int64_t ran_ns);
 
   // Jobs that have been executed and are not over yet
-  bool keep_pace(Node& node, const device::JobResult& result);
+  bool keep_pace(Node& node, device::JobResult& result);
   int64_t look_at_paced(std::unique_lock<std::mutex>& lock);
   NodePtr find_due(int64_t now_ns) const;
   void end_paced(std::unique_lock<std::mutex>& lock, NodePtr node);
@@ -193,6 +194,7 @@ class Scheduler {
   Idlers idlers_{kIdleWorkers};
   int thread_limit_;  // lower than the option since the host refused one
   std::condition_variable wake_;
+  Predictor predictor_;
   Crew workers_;                  // any of them serves any queue
   std::unique_ptr<Alarm> alarm_;  // null: no pace is kept
 };

@@ -66,6 +66,7 @@ device::JobResult run_on_gpu(Kernel& kernel, const Job& job,
     ++kernel.resets;
     ++job.client->resets;
   }
+  if (counting.perfmon) result.predict();
   kernel.perfmons().end(counting, result.end == End::kDone ? &result.counts : nullptr);
   return result;
 }

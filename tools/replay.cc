@@ -7,14 +7,19 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "daemon/capture.h"
 #include "daemon/perf_map.h"
 #include "gpu/base/log.h"
+#include "gpu/perf/counter_table.h"
+#include "gpu/perf/record/sampling.h"
 #include "gpu/perf/timing/parameters.h"
 #include "gpu/perf/timing/report.h"
 #include "gpu/qpu/isa/instruction.h"
@@ -35,8 +40,13 @@ struct Options {
   std::string images;   ///< folder; empty: none
   uint32_t repeat = 1;  ///< runs of each job, for timing
   bool hash = false;
+  bool counters = false;
   bool time = false;                 ///< predict what jobs take on the board
+  bool sample = false;               ///< times of part of the tiles and batches
   std::vector<std::string> set;      ///< constants of the timing model
+  std::string variants;              ///< a file of constants of the timing model; empty: none
+  int from = 1;                      ///< number of the first job that is predicted
+  int clock_mhz = 0;                 ///< of the timing model; 0: the board's
   std::optional<std::string> trace;  ///< a selection, or empty for the default one
 };
 
@@ -68,25 +78,31 @@ class Replay {
         reader_(reader),
         // Traced threads run one after the other, so that the same ones are chosen every time.
         pool_(options.trace ? 0 : static_cast<int>(std::thread::hardware_concurrency()) - 1),
-        device_(reader.profile(), pool_),
-        jobs_(device_) {
-    device_.set_timing(options.time);
-  }
+        profile_(profile_of(options, reader)),
+        device_(profile_, pool_),
+        jobs_(device_) {}
 
   void set_parameters(const timing::Parameters& parameters) { device_.set_timing_parameters(parameters); }
+  void set_variants(std::vector<timing::Parameters> variants) {
+    device_.set_timing_variants(std::move(variants));
+  }
   void watch(std::unique_ptr<qpu::Watch> watch) { device_.set_watch(std::move(watch)); }
 
   /// False when a job did not end well.
   bool run(const CapturedJob& job) {
     device::Context& context = reader_.context(job.context);
+    ++number_;
+    const bool timed = options_.time && number_ >= options_.from;
+    if (timed && number_ == options_.from)
+      device_.set_timing(options_.sample ? timing::kSampled : timing::kWhole);
     const auto start = std::chrono::steady_clock::now();
     const JobResult result = jobs_.run(job, context, options_.repeat);
     const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
-    std::printf("job %d: %-7s client %u  %-9s", ++number_,
+    std::printf("job %d: %-7s client %u  %-9s", number_,
                 timing::kind_name(static_cast<timing::JobKind>(job.kind)), job.context, result.end_name());
     if (!options_.time)
       std::printf(" %8.3f ms", taken.count() / options_.repeat);
-    else
+    else if (timed)
       print_predicted(result);
     if (options_.hash)
       std::printf("  memory %016llx", static_cast<unsigned long long>(memory_hash(context.space())));
@@ -95,11 +111,19 @@ class Replay {
                   result.faults.first_address);
     std::printf("%s%s\n", result.message.empty() ? "" : "  ", result.message.c_str());
     if (result.prediction) print_report(*result.prediction, context.space());
+    if (options_.counters) print_counters(result.counts);
+    for (size_t i = 0; i < result.variants.size(); ++i)
+      std::printf("  line %zu: %llu ns\n", i + 1, static_cast<unsigned long long>(result.variants[i]));
     if (job.kind == CapturedJob::kRender && !options_.images.empty()) save_images(job, context);
     return result.end == JobResult::End::kDone;
   }
 
  private:
+  static chip::Profile profile_of(const Options& options, const daemon::CaptureReader& reader) {
+    chip::Profile profile = reader.profile();
+    if (options.clock_mhz) profile.clock_mhz = options.clock_mhz;
+    return profile;
+  }
   /// Nothing that depends on the host.
   static void print_predicted(const JobResult& result) {
     if (result.prediction)
@@ -108,6 +132,18 @@ class Replay {
                   static_cast<double>(result.prediction->ns()) * 1e-6);
     else if (!result.no_prediction.empty())
       std::printf(" no prediction: %s", result.no_prediction.c_str());
+  }
+
+  /// Those of the chip that are not 0.
+  void print_counters(const perf::Counts& counts) const {
+    const int version = reader_.profile().version;
+    const auto table = perf::counter_table(version);
+    for (size_t i = 0; i < table.size(); ++i) {
+      const int index = perf::index_in_counts(version, static_cast<int>(i));
+      const uint64_t value = index < 0 ? 0 : counts.values[static_cast<size_t>(index)];
+      if (value != 0)
+        std::printf("  counter %2zu  %-52s %llu\n", i, table[i].name, static_cast<unsigned long long>(value));
+    }
   }
 
   void print_report(const timing::Prediction& prediction, mmu::AddressSpace& space) const {
@@ -137,6 +173,7 @@ class Replay {
   const Options& options_;
   daemon::CaptureReader& reader_;
   ThreadPool pool_;
+  const chip::Profile profile_;
   device::Device device_;
   CapturedJobs jobs_;
   int number_ = 0;
@@ -152,6 +189,27 @@ std::optional<timing::Parameters> parameters_of(const Options& options, const ch
     return std::nullopt;
   }
   return parameters;
+}
+
+/// Each line has assignments that come on top of these. Nothing, with a message: one of them cannot be.
+std::optional<std::vector<timing::Parameters>> variants_of(const std::string& path,
+                                                           const timing::Parameters& parameters) {
+  std::vector<timing::Parameters> variants;
+  if (path.empty()) return variants;
+  std::ifstream file(path);
+  std::string line, assignment;
+  while (std::getline(file, line)) {
+    variants.push_back(parameters);
+    std::istringstream words(line);
+    while (words >> assignment) {
+      const std::string error = timing::set_parameter(assignment, &variants.back());
+      if (error.empty()) continue;
+      fprintf(stderr, "v3demu replay: %s, line %zu: %s: %s\n", path.c_str(), variants.size(),
+              assignment.c_str(), error.c_str());
+      return std::nullopt;
+    }
+  }
+  return variants;
 }
 
 int replay(const Options& options) {
@@ -183,6 +241,9 @@ int replay(const Options& options) {
   const auto parameters = parameters_of(options, (*reader)->profile());
   if (!parameters) return 1;
   replay.set_parameters(*parameters);
+  auto variants = variants_of(options.variants, *parameters);
+  if (!variants) return 1;
+  replay.set_variants(*std::move(variants));
   if (options.trace) {
     std::string why;
     qpu::WatchOptions watch;
@@ -231,11 +292,30 @@ void add_replay(CLI::App* app, int* exit_code) {
                  "Print what each job would take on the board, bound by what, and its slowest instructions")
       ->excludes("--repeat");
   command
+      ->add_flag("--sample", options.sample,
+                 "Times from a part of the tiles and batches, as while a program runs, not from all of them")
+      ->needs("--time");
+  command
       ->add_option("--set", options.set,
                    "A constant of the timing model, NAME=VALUE; \"v3demu timing\" lists them")
       ->needs("--time")
       ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--variants", options.variants,
+          "Also tell what each job would take with the constants NAME=VALUE of each line of this file")
+      ->needs("--time")
+      ->check(CLI::ExistingFile);
+  command->add_option("--from", options.from, "Predict only this job, by its number, and those behind it")
+      ->needs("--time")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--clock", options.clock_mhz, "Predict for this clock in MHz instead of the board's")
+      ->needs("--time")
+      ->check(CLI::Range(1, 10000));
   command->add_flag("--hash", options.hash, "Print a hash of the client's memory behind each job");
+  command->add_flag("--counters", options.counters,
+                    "Print the performance counters of each job that are not 0; with --time those of the "
+                    "timing model as well");
   command
       ->add_option(
           "--trace-qpu", options.trace,

@@ -22,6 +22,7 @@ class ThreadWatch;
 namespace perf {
 class JobCounts;
 }
+class TileWatch;
 class WorkWatch;
 
 /// The first error of a job, with its message. Thread safe.
@@ -99,7 +100,8 @@ struct JobContext {
   /// take a minute here.
   double patience = 1;
   qpu::ThreadWatch* watch = nullptr;  ///< null: nobody watches the QPU threads
-  WorkWatch* work = nullptr;          ///< null: nobody watches the other units; else the pool has one worker
+  WorkWatch* work = nullptr;          ///< null: nobody watches the other units
+  TileWatch* tile = nullptr;          ///< the same, of the tile that this context is for
   /// TIDX of worker slot s is first_tidx + s: unique over the stages of a client that run at one time.
   uint32_t first_tidx = 0;
   Turn* turn = nullptr;              ///< null: nobody else wants the GPU

@@ -12,7 +12,7 @@ constexpr Profile kPi5 = {.name = "rpi5",
                           .revision = 7,
                           .slices = 3,
                           .qpus_per_slice = 4,
-                          .clock_mhz = 800,
+                          .clock_mhz = 960,
                           .read_ns_per_byte = 0.083,
                           .write_ns_per_byte = 0.16,
                           .uifcfg = 0x45,
@@ -28,7 +28,6 @@ constexpr Profile kPi5Of16 = [] {
   p.name = "rpi5-16";
   p.description = "Raspberry Pi 5, V3D 7.1.7, 4 slices of 4 QPUs";
   p.slices = 4;
-  p.clock_mhz = 960;
   p.core_ident1 = 0x81001441;
   return p;
 }();

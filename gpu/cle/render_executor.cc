@@ -30,6 +30,9 @@ struct TileId {
 
 /// What one slot of the pool works with.
 struct Slot {
+  explicit Slot(const JobContext& of) : job(of) {}
+
+  JobContext job;  // with who watches its tile
   std::unique_ptr<tlb::TileBuffer> tile;
   std::unique_ptr<pse::TileRenderer> renderer;
   uint32_t generation = 0;  // of the initial contents that the tile was made from
@@ -54,8 +57,11 @@ class RenderExecutor {
         qma_(qma),
         bin_(bin),
         frame_(version_),
-        initial_(job.memory),
-        slots_(static_cast<size_t>(job.pool->concurrency())) {}
+        initial_(job.memory) {
+    const auto count = static_cast<size_t>(job.pool->concurrency());
+    slots_.reserve(count);
+    for (size_t i = 0; i < count; ++i) slots_.emplace_back(job);
+  }
 
   void run();
 
@@ -68,12 +74,14 @@ class RenderExecutor {
   bool set_generic_list(const Packet& packet);
   bool add_supertile(const Packet& packet);
   bool run_pending_tiles();
+  void watch_tile(size_t number, TileId id, size_t index);
   void run_tile(TileId id, Slot& slot, uint32_t tidx);
   bool run_command(const TileCommand& command, TileId id, tlb::TileBuffer& tile, Slot& slot, uint32_t tidx);
-  bool transfer(const TileCommand& command, tlb::TileBuffer& tile, std::string* error);
+  bool transfer(const TileCommand& command, tlb::TileBuffer& tile, TileWatch* watch, std::string* error);
   Slot& prepare_slot(int index);
   const std::vector<draw::ListEntry>* tile_list(TileId id, uint8_t set) const;
   bool has_primitives(TileId id) const;
+  std::vector<uint32_t> entries_of_pending_tiles() const;
   void prepare_draws();
   void merge_counts();
   bool fail(const std::string& message) {
@@ -191,7 +199,7 @@ bool RenderExecutor::configure(const Packet& p) {
     return fail(absl::StrFormat("%s, frame ends with %s", error, describe(p)));
   merge_counts();
   if (job_.work) job_.work->begin_frame(words_of_pixel(frame_.config()));
-  for (Slot& slot : slots_) slot = {};  // renderers refer to draws_
+  for (Slot& slot : slots_) slot = Slot(job_);  // renderers refer to draws_
   draws_.reset();
   ++generation_;
   return true;
@@ -208,7 +216,8 @@ bool RenderExecutor::begin_explicit_tile(const Packet& p) {
   explicit_tile_ = {static_cast<uint16_t>(column), static_cast<uint16_t>(row)};
   in_explicit_tile_ = true;
   initial_.begin_tile(column, row);
-  if (job_.work) job_.work->begin_tile(column, row);
+  if (job_.work) job_.work->add_tiles({0}, slots_.size());
+  watch_tile(0, explicit_tile_, 0);
   return true;
 }
 
@@ -291,6 +300,19 @@ bool RenderExecutor::has_primitives(TileId id) const {
   });
 }
 
+std::vector<uint32_t> RenderExecutor::entries_of_pending_tiles() const {
+  std::vector<uint32_t> entries;
+  entries.reserve(pending_.size());
+  for (const TileId id : pending_) {
+    size_t sum = 0;
+    for (const TileCommand& command : program_.commands)
+      if (command.kind == TileCommand::Kind::kDrawList)
+        if (const std::vector<draw::ListEntry>* list = tile_list(id, command.list_set)) sum += list->size();
+    entries.push_back(static_cast<uint32_t>(sum));
+  }
+  return entries;
+}
+
 void RenderExecutor::prepare_draws() {
   if (draws_ == nullptr && bin_ != nullptr)
     draws_ = std::make_unique<pse::PreparedDraws>(job_, *bin_, frame_.config());
@@ -303,8 +325,10 @@ bool RenderExecutor::run_pending_tiles() {
     prepare_draws();
   else if (!program_.transfers)
     pending_.clear();  // as Mesa's frames around a dispatch
+  if (job_.work) job_.work->add_tiles(entries_of_pending_tiles(), slots_.size());
   const auto run_one = [this](int i, int index) {
     if (job_.stopped()) return;
+    watch_tile(static_cast<size_t>(i), pending_[static_cast<size_t>(i)], static_cast<size_t>(index));
     run_tile(pending_[static_cast<size_t>(i)], prepare_slot(index),
              job_.first_tidx + static_cast<uint32_t>(index));
     job_.moved();
@@ -330,23 +354,30 @@ Slot& RenderExecutor::prepare_slot(int index) {
   return slot;
 }
 
+void RenderExecutor::watch_tile(size_t number, TileId id, size_t index) {
+  if (job_.work == nullptr) return;
+  JobContext& job = slots_[index].job;
+  job.tile = &job_.work->begin_tile(number, index, id.column, id.row);
+  job.watch = job.tile->threads();
+}
+
 void RenderExecutor::run_tile(TileId id, Slot& slot, uint32_t tidx) {
   slot.tile->begin_tile(id.column, id.row);
-  if (job_.work) job_.work->begin_tile(id.column, id.row);
   if (slot.dirty) slot.tile->copy_from(initial_);
   slot.dirty = program_.writes;
   for (const TileCommand& command : program_.commands)
     if (!run_command(command, id, *slot.tile, slot, tidx)) return;
 }
 
-bool RenderExecutor::transfer(const TileCommand& command, tlb::TileBuffer& tile, std::string* error) {
+bool RenderExecutor::transfer(const TileCommand& command, tlb::TileBuffer& tile, TileWatch* watch,
+                              std::string* error) {
   const bool stores = command.kind == TileCommand::Kind::kStore;
   const perf::Counter counter = stores ? perf::kTlbWordsWritten : perf::kTlbWordsRead;
   const uint64_t before = tile.counts()[counter];
   if (stores ? !tile.store(command.transfer, error) : !tile.load(command.transfer, error)) return false;
-  if (job_.work)
-    job_.work->tile_moved(stores, command.transfer.buffer >= tlb::kMaxRenderTargets,
-                          (tile.counts()[counter] - before) * perf::kBusWord);
+  if (watch)
+    watch->moved(stores, command.transfer.buffer >= tlb::kMaxRenderTargets,
+                 (tile.counts()[counter] - before) * perf::kBusWord);
   return true;
 }
 
@@ -356,7 +387,7 @@ bool RenderExecutor::run_command(const TileCommand& command, TileId id, tlb::Til
   switch (command.kind) {
     case TileCommand::Kind::kLoad:
     case TileCommand::Kind::kStore:
-      return transfer(command, tile, &error) || fail(error);
+      return transfer(command, tile, slot.job.tile, &error) || fail(error);
     case TileCommand::Kind::kClear:
       if (command.clear_colors) tile.clear_colors();
       if (command.clear_depth_stencil) tile.clear_depth_stencil();
@@ -364,10 +395,11 @@ bool RenderExecutor::run_command(const TileCommand& command, TileId id, tlb::Til
     case TileCommand::Kind::kDrawList: {
       const std::vector<draw::ListEntry>* list = tile_list(id, command.list_set);
       if (list == nullptr || list->empty() || draws_ == nullptr) return true;
-      if (slot.renderer == nullptr) slot.renderer = std::make_unique<pse::TileRenderer>(job_, *draws_, tidx);
+      if (slot.renderer == nullptr)
+        slot.renderer = std::make_unique<pse::TileRenderer>(slot.job, *draws_, tidx);
       slot.dirty = true;
       tile.counts()[perf::kPseWordsRead] += perf::bus_words(list->size() * sizeof(draw::ListEntry));
-      if (job_.work) job_.work->tile_list(*list, *bin_);
+      if (slot.job.tile) slot.job.tile->list(*list, *bin_);
       slot.renderer->run(*list, tile, id.column, id.row);
       return !job_.stopped();
     }

@@ -10,6 +10,7 @@ BatchGenerator::BatchGenerator(const Configuration& configuration)
 BatchGenerator::BatchGenerator(const Configuration& configuration, const SupergroupRange& range)
     : c_(configuration) {
   const uint64_t first = range.begin * c_.batches_per_sg;
+  number_ = first;
   remaining_ = std::min(range.end * c_.batches_per_sg, c_.batches) - std::min(first, c_.batches);
   uint64_t workgroup = range.begin * c_.wgs_per_sg;
   for (size_t axis = 0; axis < 2; ++axis) {
@@ -85,6 +86,7 @@ void BatchGenerator::next_lane_by_lane(uint32_t slot, Batch* batch) {
 }
 
 void BatchGenerator::next(uint32_t slot, Batch* batch) {
+  batch->number = number_++;
   if (batch_in_sg_ == 0) wg_in_sg_ = 0;
   if (c_.wg_size % kLanes == 0)
     next_whole_lanes(slot, batch);

@@ -12,6 +12,7 @@ namespace v3d::csd {
 struct Batch {
   Lanes workgroup_xy;     ///< payload word 0: X in bits 15:0, Y in 31:16
   Lanes workgroup_z_lii;  ///< payload word 1: Z in bits 15:0, wg_in_mem and local invocation index above
+  uint64_t number;        ///< in the dispatch
   LaneMask live;          ///< the other lanes pad the end of a supergroup or of the grid
 };
 
@@ -40,6 +41,7 @@ class BatchGenerator {
   bool advance_workgroup();
 
   Configuration c_;
+  uint64_t number_ = 0;  // of the next batch
   uint64_t remaining_;
   uint32_t id_[3] = {0, 0, 0};  // of the workgroup, from 0; Z runs past the grid
   uint32_t local_index_ = 0;    // invocation in the workgroup

@@ -76,12 +76,13 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
     thread.uniforms = configuration.uniforms;
     thread.tidx = tidx;
     set_payload(thread, batch, version);
-    if (job.watch) job.watch->start("compute", thread);
+    if (job.watch) job.watch->start_batch(batch.number, thread);
   };
   engine.run = [&](qpu::Thread& thread, int worker) {
     std::optional<tmu::Unit>& unit = tmus[static_cast<size_t>(worker)];
     if (!unit) unit.emplace(job.memory, version);
     thread.tmu = &*unit;
+    if (job.watch) job.watch->begin_slice(thread);
     return qpu::run(*program, thread);
   };
   const Outcome outcome = schedule(job, configuration, one_supergroup_at_a_time, engine);

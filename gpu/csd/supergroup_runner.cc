@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpu/base/turn.h"
+#include "gpu/qpu/run/observer.h"
 
 namespace v3d::csd {
 namespace {
@@ -30,7 +31,7 @@ uint32_t SupergroupRunner::count_groups(const JobContext& job, const Configurati
 }
 
 bool SupergroupRunner::suits(const JobContext& job, const Configuration& configuration) {
-  if (job.watch || !configuration.is_regular()) return false;
+  if ((job.watch && !job.watch->takes_any_order()) || !configuration.is_regular()) return false;
   const uint32_t groups = count_groups(job, configuration);
   // Supergroups that are too large for two to be resident have their batches spread over the workers.
   return groups > 1 || (groups == 1 && (job.pool->concurrency() == 1 || configuration.supergroups() == 1));

@@ -3,7 +3,9 @@
 #include "gpu/device/device.h"
 
 #include <new>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "gpu/base/job_context.h"
 #include "gpu/base/log.h"
@@ -11,7 +13,9 @@
 #include "gpu/csd/brief.h"
 #include "gpu/csd/configuration.h"
 #include "gpu/csd/dispatch.h"
+#include "gpu/perf/record/dispatch_recorder.h"
 #include "gpu/perf/record/recorder.h"
+#include "gpu/perf/record/sampling.h"
 #include "gpu/perf/record/work_recorder.h"
 #include "gpu/perf/timing/replayer.h"
 #include "gpu/qpu/run/program_cache.h"
@@ -25,6 +29,8 @@ namespace {
 constexpr int kBinThreads = 8;
 
 int total_threads(const chip::Profile& profile) { return 4 * profile.qpu_count(); }
+
+constexpr const char* kNoMemory = "out of memory";
 
 }  // namespace
 
@@ -84,8 +90,11 @@ struct Device::State {
   const std::unique_ptr<ThreadPool> bin_pool, render_pool;  // null: the shared one is small enough
   std::unique_ptr<qpu::Watch> watch;
   std::atomic<uint64_t> jobs{0};
-  std::unique_ptr<ThreadPool> timing_pool;  // of one worker; null: no times are wanted
+  std::optional<timing::Sampling> sampling;  // nothing: no times are wanted
+  Predict when = Predict::kWithTheJob;
+  std::unique_ptr<ThreadPool> dispatch_pool;  // of one worker, to record the batches in their order
   timing::Parameters parameters = timing::parameters_of(profile);
+  std::vector<timing::Parameters> variants;
 };
 
 namespace {
@@ -116,9 +125,8 @@ JobResult overlap() {
 /// What one job owns while it runs.
 struct JobScope {
   JobScope(const chip::Profile& profile, double patience, ThreadPool& pool, mmu::AddressSpace& address_space,
-           qpu::ProgramCache& programs, Turn& turn, std::unique_ptr<qpu::ThreadWatch> thread_watch)
+           qpu::ProgramCache& programs, Turn& turn, qpu::ThreadWatch* watch)
       : space(address_space),
-        watch(std::move(thread_watch)),
         progress(static_cast<uint64_t>(profile.qpu_rate() * profile.qpu_count() * patience)),
         job{.memory = address_space.memory(),
             .profile = &profile,
@@ -128,7 +136,7 @@ struct JobScope {
             .error = &error,
             .cancel = &turn.cancelled(),
             .patience = patience,
-            .watch = watch.get(),
+            .watch = watch,
             .turn = &turn,
             .progress = &progress} {
     job.instruction_limit = static_cast<uint64_t>(static_cast<double>(job.instruction_limit) * patience);
@@ -140,7 +148,7 @@ struct JobScope {
     try {
       work();
     } catch (const std::bad_alloc&) {
-      error.set("out of memory");
+      error.set(kNoMemory);
     }
     return result();
   }
@@ -163,7 +171,6 @@ struct JobScope {
   }
 
   mmu::AddressSpace& space;
-  const std::unique_ptr<qpu::ThreadWatch> watch;
   ListProgress progress;
   JobError error;
   perf::JobCounts counts;
@@ -178,50 +185,92 @@ Device::~Device() = default;
 
 void Device::set_watch(std::unique_ptr<qpu::Watch> watch) { state_->watch = std::move(watch); }
 
-void Device::set_timing(bool on) { state_->timing_pool = on ? std::make_unique<ThreadPool>(0) : nullptr; }
+void Device::set_timing(const timing::Sampling& sampling, Predict when) {
+  state_->sampling = sampling;
+  state_->when = when;
+  state_->dispatch_pool = std::make_unique<ThreadPool>(0);
+}
 
 void Device::set_timing_parameters(const timing::Parameters& parameters) { state_->parameters = parameters; }
 
+void Device::set_timing_variants(std::vector<timing::Parameters> variants) {
+  state_->variants = std::move(variants);
+}
+
 const chip::Profile& Device::profile() const { return state_->profile; }
+
+/// Where a job runs, and what is recorded of it if its time is wanted.
+struct Device::Place {
+  ThreadPool& pool;
+  Turn& turn;
+  uint32_t first_tidx = 0;
+  std::optional<timing::RecordedBatches> dispatch = {};  ///< of a dispatch of which not all is recorded
+};
+
+/// Records a job.
+struct Device::Recording {
+  Recording(const timing::Sampling& sampling, int version,
+            const std::optional<timing::RecordedBatches>& dispatch)
+      : threads({.version = version,
+                 .sampling = sampling,
+                 .max_instructions = dispatch ? dispatch->instructions() : ~uint64_t{0}}),
+        units(threads, sampling) {
+    if (dispatch) batches.emplace(threads, *dispatch);
+  }
+  qpu::ThreadWatch* watch() { return batches ? static_cast<qpu::ThreadWatch*>(&*batches) : &threads; }
+
+  timing::Recorder threads;
+  timing::WorkRecorder units;
+  std::optional<timing::DispatchRecorder> batches;
+};
 
 /// Runs a job, and predicts its time where that is wanted.
 /// @param work  work(job): calls the block
-/// @param take  take(threads, work): what was recorded, for timing::replay()
+/// @param take  take(recording, counts): what was recorded, for timing::replay()
 template <typename Work, typename Take>
-JobResult Device::run_job(Context& context, ThreadPool& pool, Turn& turn, uint32_t first_tidx,
-                          const Work& work, const Take& take) {
+JobResult Device::run_job(Context& context, const Place& place, const Work& work, const Take& take) {
   Context::State& c = *context.state_;
-  const bool timed = state_->timing_pool && !state_->watch;
-  std::unique_ptr<qpu::ThreadWatch> watch = state_->watch_job();
-  timing::Recorder* threads = nullptr;
-  if (timed) {
-    auto recorder =
-        std::make_unique<timing::Recorder>(timing::Recorder::Setting{.version = state_->profile.version});
-    threads = recorder.get();
-    watch = std::move(recorder);
-  }
-  JobScope scope(state_->profile, state_->patience, timed ? *state_->timing_pool : pool, *c.space, c.programs,
-                 turn, std::move(watch));
-  scope.job.first_tidx = first_tidx;
-  if (!timed) {
-    JobResult result = scope.run([&] { work(scope.job); });
-    if (state_->timing_pool) result.no_prediction = "QPU threads are watched";
+  const std::unique_ptr<qpu::ThreadWatch> watch = state_->watch_job();
+  std::shared_ptr<Recording> recording;
+  if (state_->sampling && !watch)
+    recording = std::make_shared<Recording>(*state_->sampling, state_->profile.version, place.dispatch);
+  JobScope scope(state_->profile, state_->patience, place.pool, *c.space, c.programs, place.turn,
+                 recording ? recording->watch() : watch.get());
+  scope.job.first_tidx = place.first_tidx;
+  if (recording) scope.job.work = &recording->units;
+  JobResult result = scope.run([&] { work(scope.job); });
+  if (!recording) {
+    if (state_->sampling) result.no_prediction = "QPU threads are watched";
     return result;
   }
-  timing::WorkRecorder units(*threads);
-  scope.job.work = &units;
-  JobResult result = scope.run([&] { work(scope.job); });
-  result.no_prediction = threads->failure();
-  if (result.end != JobResult::End::kDone || !result.no_prediction.empty()) return result;
+  if (result.end != JobResult::End::kDone) return result;
+  result.recorded_bytes = recording->threads.bytes();
   try {
-    auto prediction = std::make_shared<const timing::Prediction>(
-        timing::replay(take(*threads, units), state_->profile, state_->parameters));
-    result.counts.add(timing::counters_of(*prediction));
-    result.prediction = std::move(prediction);
+    result.later = [this, recording, take](JobResult& r) { predict(*recording, take, &r); };
   } catch (const std::bad_alloc&) {
-    result.no_prediction = "out of memory";
+    result.no_prediction = kNoMemory;
   }
+  if (state_->when == Predict::kWithTheJob) result.predict();
   return result;
+}
+
+template <typename Take>
+void Device::predict(Recording& recording, const Take& take, JobResult* result) const {
+  try {
+    const auto job = take(recording, result->counts);
+    result->no_prediction = recording.threads.failure();
+    if (!result->no_prediction.empty()) return;
+    auto prediction =
+        std::make_shared<const timing::Prediction>(timing::replay(job, state_->profile, state_->parameters));
+    for (const timing::Parameters& variant : state_->variants) {
+      const timing::Prediction p = timing::replay(job, state_->profile, variant);
+      result->variants.push_back(p.ns() - p.submit_ns);
+    }
+    result->counts.add(timing::counters_of(*prediction));
+    result->prediction = std::move(prediction);
+  } catch (const std::bad_alloc&) {
+    result->no_prediction = kNoMemory;
+  }
 }
 
 JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
@@ -230,10 +279,12 @@ JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
   return run_job(
-      context, state_->bin_pool ? *state_->bin_pool : state_->shared, turn,
-      static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads),
+      context,
+      {.pool = state_->bin_pool ? *state_->bin_pool : state_->shared,
+       .turn = turn,
+       .first_tidx = static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads)},
       [&](const JobContext& job) { *result = cle::run_bin_list(job, cl.bcl_start, cl.bcl_end); },
-      [](timing::Recorder&, timing::WorkRecorder& work) { return work.take_bin(); });
+      [](Recording& recording, const perf::Counts&) { return recording.units.take_bin(); });
 }
 
 JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
@@ -242,22 +293,31 @@ JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
   return run_job(
-      context, state_->render_pool ? *state_->render_pool : state_->shared, turn, 0,
+      context, {.pool = state_->render_pool ? *state_->render_pool : state_->shared, .turn = turn},
       [&](const JobContext& job) { cle::run_render_list(job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get()); },
-      [](timing::Recorder&, timing::WorkRecorder& work) { return work.take_render(); });
+      [](Recording& recording, const perf::Counts&) { return recording.units.take_render(); });
 }
 
 JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
   Context::State& c = *context.state_;
   const Running running(c.compute_jobs, c.graphics_jobs);
   if (!running.alone()) return overlap();
+  const csd::Configuration decoded = csd::decode(csd.cfg, state_->profile);
+  const uint32_t per_supergroup = decoded.batches_per_sg;
+  // What is recorded whole runs in its order, on one worker.
+  const bool in_order = state_->sampling && *state_->sampling == timing::kWhole;
+  Place place{.pool = in_order ? *state_->dispatch_pool : state_->shared, .turn = turn};
+  if (state_->sampling && !in_order)
+    place.dispatch = timing::RecordedBatches(*state_->sampling, decoded.batches, per_supergroup);
   return run_job(
-      context, state_->shared, turn, 0,
+      context, place,
       [&](const JobContext& job) { csd::dispatch(job, csd.cfg, csd.indirect, c.space.get()); },
-      [&](timing::Recorder& threads, timing::WorkRecorder&) {
-        return timing::Dispatch{
-            .trace = threads.take(),
-            .batches_per_supergroup = csd::decode(csd.cfg, state_->profile).batches_per_sg};
+      [batches = decoded.batches, per_supergroup](Recording& recording, const perf::Counts& counts) {
+        if (recording.batches) recording.batches->gather();
+        return timing::Dispatch{.trace = recording.threads.take(),
+                                .batches = batches,
+                                .instructions = counts.values[perf::kQpuActive],
+                                .batches_per_supergroup = per_supergroup};
       });
 }
 
@@ -267,8 +327,9 @@ bool Device::is_brief(const Context& context, const CsdJob& job) const {
 
 JobResult Device::run_tfu(Context& context, const TfuJob& registers, Turn& turn) {
   return run_job(
-      context, state_->shared, turn, 0, [&](const JobContext& job) { tfu::run(job, registers); },
-      [](timing::Recorder&, timing::WorkRecorder& work) { return work.take_transfer(); });
+      context, {.pool = state_->shared, .turn = turn},
+      [&](const JobContext& job) { tfu::run(job, registers); },
+      [](Recording& recording, const perf::Counts&) { return recording.units.take_transfer(); });
 }
 
 }  // namespace v3d::device

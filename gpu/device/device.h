@@ -4,8 +4,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gpu/base/thread_pool.h"
 #include "gpu/chip/profile.h"
@@ -23,6 +26,7 @@ class Watch;
 namespace v3d::timing {
 struct Parameters;
 struct Prediction;
+struct Sampling;
 }  // namespace v3d::timing
 
 namespace v3d::device {
@@ -56,7 +60,17 @@ struct JobResult {
   /// Null: there is none.
   std::shared_ptr<const timing::Prediction> prediction = nullptr;
   std::string no_prediction = {};  ///< why, if it was asked for
+  /// Of Device::set_timing_variants(): nanoseconds without the submit, of each.
+  std::vector<uint64_t> variants = {};
+  /// Of a job that ran with Predict::kLater: what predict() does. It needs the device, but not the context.
+  std::function<void(JobResult&)> later = {};
+  uint64_t recorded_bytes = 0;  ///< that `later` holds
 
+  /// Makes the prediction that is still to be made, if there is one: adds to `counts`, and sets `prediction`
+  /// or `no_prediction`. On any thread.
+  void predict() {
+    if (later) std::exchange(later, {})(*this);
+  }
   const char* end_name() const;
   /// Why there is no prediction although it was asked for; empty: there is one.
   std::string why_not_predicted() const;
@@ -91,11 +105,16 @@ class Device {
   /// Shows the QPU threads of all jobs to `watch`; jobs count from 1 in the order of their start. Before the
   /// first job only; null: nobody watches.
   void set_watch(std::unique_ptr<qpu::Watch> watch);
-  /// Predicts the times of jobs, which then run on one worker and are interpreted, and fills the counters
-  /// that follow from it. Before the first job only.
-  void set_timing(bool on);
+  /// Whether a job ends with its prediction made, or to be made by JobResult::predict().
+  enum class Predict : uint8_t { kWithTheJob, kLater };
+  /// Predicts the times of jobs, and fills the counters that follow from it. Vertices and dispatches then run
+  /// on one worker, and what is recorded is interpreted. While no job runs.
+  /// @param sampling  how much of a job is recorded
+  void set_timing(const timing::Sampling& sampling, Predict when = Predict::kWithTheJob);
   /// Other constants than the board's. Before the first job only.
   void set_timing_parameters(const timing::Parameters& parameters);
+  /// What a job takes is also told for each of these, from one run. Before the first job only.
+  void set_timing_variants(std::vector<timing::Parameters> variants);
 
   /// The bin half of a CL job. *result is for run_render of the same submission; also set on errors (what was
   /// binned so far). bcl_start == bcl_end must not be passed.
@@ -110,9 +129,12 @@ class Device {
   JobResult run_tfu(Context& context, const TfuJob& job, Turn& turn);
 
  private:
+  struct Place;
+  struct Recording;
   template <typename Work, typename Take>
-  JobResult run_job(Context& context, ThreadPool& pool, Turn& turn, uint32_t first_tidx, const Work& work,
-                    const Take& take);
+  JobResult run_job(Context& context, const Place& place, const Work& work, const Take& take);
+  template <typename Take>
+  void predict(Recording& recording, const Take& take, JobResult* result) const;
 
   struct State;
   std::unique_ptr<State> state_;

@@ -45,11 +45,12 @@ inline LaneMask batch_lanes(uint32_t batch, uint32_t count) {
   return left >= kLanes ? kAllLanes : static_cast<LaneMask>((1u << left) - 1);
 }
 
-/// Calls fn(batch, slot) for all batches, on the pool when there are enough of them to pay for it.
+/// Calls fn(batch, slot) for all batches, on the pool when there are enough of them to pay for it and nobody
+/// keeps them in their order.
 template <typename Fn>
 void for_each_batch(const JobContext& job, uint32_t batches, const Fn& fn) {
   constexpr uint32_t kGrain = 8;  // batches per piece of work
-  if (batches <= kGrain || job.pool->concurrency() == 1) {
+  if (batches <= kGrain || job.pool->concurrency() == 1 || job.work != nullptr) {
     for (uint32_t b = 0; b < batches && !job.stopped(); ++b) fn(b, 0);
     return;
   }

@@ -9,8 +9,11 @@
 #include <set>
 
 #include "gpu/base/job_context.h"
+#include "gpu/base/work_watch.h"
 #include "gpu/cle/executor.h"
 #include "gpu/csd/dispatch.h"
+#include "gpu/perf/record/sampling.h"
+#include "gpu/perf/timing/prediction.h"
 #include "gpu/tfu/tfu.h"
 #include "tests/qpu/engine.h"
 
@@ -105,6 +108,26 @@ TEST_F(DeviceTest, HandsArgumentsToTheBlocks) {
   EXPECT_THAT(g_arguments, ElementsAre(8, 9, 1, 1));
   device_.run_tfu(*context_, {.icfg = 10, .ioc = 11, .coef = {12, 0, 0, 13}}, turn_);
   EXPECT_THAT(g_arguments, ElementsAre(10, 11, 12, 13));
+}
+
+TEST_F(DeviceTest, PredictionsAreTheSameWhenTheyAreMadeLater) {
+  device_.set_timing(timing::kSampled);
+  Device other(profile_, pool_);
+  other.set_timing(timing::kSampled, Device::Predict::kLater);
+  g_work = [](const JobContext& job) { job.work->transferred(4096, 8192); };
+  const JobResult at_once = device_.run_tfu(*context_, {}, turn_);
+  EXPECT_FALSE(at_once.later);
+  ASSERT_TRUE(at_once.prediction);
+  JobResult result = other.run_tfu(*context_, {}, turn_);
+  ASSERT_TRUE(result.later);
+  EXPECT_FALSE(result.prediction);
+  EXPECT_NE(result.counts.values, at_once.counts.values);
+  context_.reset();
+  result.predict();
+  EXPECT_FALSE(result.later);
+  ASSERT_TRUE(result.prediction);
+  EXPECT_EQ(result.prediction->ns(), at_once.prediction->ns());
+  EXPECT_EQ(result.counts.values, at_once.counts.values);
 }
 
 TEST_F(DeviceTest, JobsKnowTheirContext) {

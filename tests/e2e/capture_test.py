@@ -92,6 +92,12 @@ class CaptureTest(unittest.TestCase):
         jobs = [re.sub(r" +[0-9.]+ ms", "", line) for line in done.stdout.splitlines() if line.startswith("job ")]
         return jobs, {name: read_png(os.path.join(folder, name)) for name in sorted(os.listdir(folder))}
 
+    def said(self, *options):
+        """What a replay prints of each job."""
+        done = v3demu("replay", *options, self.path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        return re.split(r"^(?=job )", done.stdout, flags=re.MULTILINE)[1:]
+
     def test_replay_gives_the_picture_of_the_live_run(self):
         jobs, pictures = self.replay("first")
         self.assertGreaterEqual(sum(" bin " in job for job in jobs), 1)
@@ -113,6 +119,41 @@ class CaptureTest(unittest.TestCase):
         self.assertTrue(all(" predicted" in job for job in timed), timed)
         self.assertEqual([re.sub(" +predicted, with its submit", "", job) for job in timed], jobs)
         self.assertEqual(self.replay("timed again", "--time", "--set", "tile_write=1000")[1], pictures)
+
+    def test_counters_of_each_job(self):
+        def counters(*options):
+            """Of each job, by their names."""
+            return [(job.split()[2], {name: int(value) for name, value in re.findall(r"^  counter +\d+  (\S+) +(\d+)$", job, re.M)})
+                    for job in self.said("--counters", *options)]
+
+        jobs, timed = counters(), counters("--time")
+        self.assertGreater(sum(values.get("PTB-primitives-binned", 0) for kind, values in jobs if kind == "bin"), 0)
+        self.assertTrue(any(name.startswith("TLB-") for kind, values in jobs if kind == "render" for name in values), jobs)
+        for (kind, values), (_, more) in zip(jobs, timed):
+            self.assertLess(len(values), len(more), kind)
+            self.assertEqual({name: more[name] for name in values}, values)
+
+    def test_one_run_predicts_for_many_constants_for_another_clock_and_from_any_job_on(self):
+        def said(*options):
+            return self.said("--time", *options)
+
+        slow = os.path.join(FOLDER, "slow")
+        with open(slow, "w", encoding="utf-8") as file:
+            file.write("\ntile_write=2000 depth_write=2000\n")
+        jobs, slower = said("--variants", slow), set()
+        for plain, job in zip(said(), jobs):
+            self.assertIn(plain, job)
+            times = [int(ns) / 1e6 for ns in re.findall(r"^  line \d+: (\d+) ns$", job, re.MULTILINE)]
+            self.assertAlmostEqual(times[0], float(re.search(r"predicted ([\d.]+) ms", plain)[1]), delta=0.001)
+            if times[1] > times[0]:
+                slower.add(plain.split()[2])
+        self.assertEqual(slower, {"render"})
+        self.assertTrue(all(" at 500 MHz" in job for job in said("--clock", "500")))
+        last = said("--from", str(len(jobs)))
+        self.assertEqual([" predicted " in job for job in last], [False] * (len(jobs) - 1) + [True])
+        with open(slow, "w", encoding="utf-8") as file:
+            file.write("tile_write=x\n")
+        self.assertIn("slow, line 1: tile_write=x: ", v3demu("replay", "--time", "--variants", slow, self.path).stderr)
 
     def test_decode_names_packets_and_instructions(self):
         done = v3demu("decode", self.path)

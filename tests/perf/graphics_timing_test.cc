@@ -181,6 +181,17 @@ TEST(BinTiming, TheBinnerFollowsTheVertices) {
   EXPECT_EQ(replay(bin_of(4, 4, 0), board(1, 4), p).units.binner, 40u);
 }
 
+TEST(BinTiming, PrimitivesOutsideCostLess) {
+  BinJob job = bin_of(0, 10, 0);
+  job.draws[0].outside = 4;
+  Parameters p = nothing();
+  p.ptb_primitive = 10;
+  p.ptb_outside = 3;
+  EXPECT_EQ(replay(job, board(1, 4), p).units.binner, 6u * 10 + 4 * 3);
+  job.draws[0].outside = 11;  // of what a geometry program made
+  EXPECT_EQ(replay(job, board(1, 4), p).units.binner, 10u * 3);
+}
+
 TEST(BinTiming, AttributesAreFetched) {
   BinJob job = bin_of(2, 0, 0);
   for (Batch& batch : job.trace.batches) {
@@ -216,6 +227,15 @@ TEST(TransferTiming, BytesShareTheMemory) {
   EXPECT_NE(report(got, [](const Prediction::ProgramTime&, uint32_t) { return std::string(); })
                 .find("100 read, 50 written"),
             std::string::npos);
+}
+
+TEST(TransferTiming, OthersTakeTheMemoryMeanwhile) {
+  Parameters p = nothing();
+  p.dram_read = 1000;
+  p.dram_others = 250;
+  const Prediction got = replay(Transfer{.read_bytes = 100, .written_bytes = 0}, board(), p);
+  EXPECT_EQ(got.clocks, 125u) << "a quarter more, which is a fifth of all";
+  EXPECT_EQ(got.dram_busy, 100u) << "of its own";
 }
 
 /// A job with some of everything, from random numbers.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,19 @@ tmu::GeneralLookup lookup_of(uint32_t first, uint32_t stride, uint8_t config = k
   lookup.config = config;
   lookup.address = splat(first) + kLaneIndex * stride;
   return lookup;
+}
+
+Shape shape_of(const tmu::GeneralLookup& lookup, int results, std::vector<uint32_t>* lines) {
+  Shape shape;
+  shape.lines = {1, 2, 3};  // of another one
+  set_shape(lookup, results, &shape, lines);
+  return shape;
+}
+Shape shape_of(const tmu::TextureLookup& lookup, const tmu::Footprint& footprint, int results,
+               std::vector<uint32_t>* lines) {
+  Shape shape;
+  set_shape(lookup, footprint, results, &shape, lines);
+  return shape;
 }
 
 TEST(Shape, ARowOfWordsIsOneLine) {
@@ -64,6 +78,64 @@ TEST(Shape, LanesThatTakeNoPartTouchNothing) {
   const Shape shape = shape_of(lookup, 1, &lines);
   EXPECT_EQ(lines, (std::vector<uint32_t>{0x40, 0x80}));
   EXPECT_EQ(shape.quads, 2);
+}
+
+/// Lines of 16 lanes, each quad's and each different one, by what the words of shape.h say.
+struct PlainLines {
+  std::vector<uint32_t> lines;
+  size_t quads = 0, quad_words = 0;
+
+  PlainLines(const tmu::Footprint& footprint, uint32_t words) {
+    for (int quad = 0; quad < kLanes / 4; ++quad) {
+      std::vector<uint32_t> own;
+      for (const tmu::Footprint::Texels& part : footprint.parts())
+        for (int lane = 4 * quad; lane < 4 * quad + 4; ++lane) {
+          if (!(part.lanes >> lane & 1)) continue;
+          add(&own, part.address[lane] / kLineBytes);
+          add(&own, (part.address[lane] + part.bytes - 1) / kLineBytes);
+        }
+      for (const uint32_t line : own) add(&lines, line);
+      quads += own.size();
+      quad_words += own.empty() ? 0 : std::max<size_t>(words, own.size());
+    }
+  }
+  static void add(std::vector<uint32_t>* list, uint32_t line) {
+    if (std::find(list->begin(), list->end(), line) == list->end()) list->push_back(line);
+  }
+};
+
+/// Lanes near each other, within one line, and further apart than 64 lines.
+TEST(Shape, LinesAreThoseOfTheLanesOneByOne) {
+  std::mt19937 random(1);
+  const auto below = [&](uint32_t n) { return static_cast<uint32_t>(random() % n); };
+  for (int n = 0; n < 2000; ++n) {
+    const uint32_t spread = std::array{16u, 256u, 2048u, 1u << 20}[below(4)], base = below(1u << 30);
+    const auto address = [&] {
+      Lanes at;
+      for (int lane = 0; lane < kLanes; ++lane) at[lane] = (base + below(spread)) & ~15u;
+      return at;
+    };
+    tmu::Footprint footprint;
+    for (uint32_t part = below(5); part > 0; --part)
+      footprint.add(address(), static_cast<LaneMask>(random()), std::array{1u, 4u, 16u, 20u}[below(4)]);
+    std::vector<uint32_t> lines;
+    const Shape shape = shape_of(tmu::TextureLookup{}, footprint, 1, &lines);
+    const PlainLines plain(footprint, 0);
+    ASSERT_EQ(lines, plain.lines) << n;
+    ASSERT_EQ(shape.quads, plain.quads) << n;
+    ASSERT_EQ(shape.quad_words, plain.quad_words) << n;
+
+    tmu::GeneralLookup lookup = lookup_of(0, 0, kLoadFourWords);
+    lookup.address = address();
+    lookup.exec = static_cast<LaneMask>(random());
+    tmu::Footprint accessed;
+    accessed.add(lookup.address, lookup.exec, 16);
+    const Shape general = shape_of(lookup, 4, &lines);
+    const PlainLines plain_general(accessed, 4);
+    ASSERT_EQ(lines, plain_general.lines) << n;
+    ASSERT_EQ(general.quads, plain_general.quads) << n;
+    ASSERT_EQ(general.quad_words, plain_general.quad_words) << n;
+  }
 }
 
 TEST(Shape, DataMakesAStore) {
@@ -172,11 +244,11 @@ draw::BinResult bin_with(const std::vector<std::array<uint32_t, 3>>& triangles) 
 }
 
 /// Starts so many batches, which end at once.
-void run_batches(Recorder* recorder, const char* stage, int count) {
+void run_batches(qpu::ThreadWatch* watch, const char* stage, int count) {
   for (int i = 0; i < count; ++i) {
     qpu::Thread thread;
     thread.reset();
-    recorder->start(stage, thread);
+    watch->start(stage, thread);
   }
 }
 
@@ -186,10 +258,9 @@ TEST(WorkRecorder, VerticesAreShadedAgainInEachTileThatHasThem) {
   work.begin_vertices(0, 64, 3);
   run_batches(&threads, "vertex", 4);
   const draw::BinResult bin = bin_with({{0, 1, 2}, {40, 1, 2}, {63, 62, 61}});
-  work.begin_tile(0, 0);
-  work.tile_list({{0, 0}, {0, 1}}, bin);
-  work.begin_tile(1, 0);
-  work.tile_list({{0, 2}, {0, 0}}, bin);
+  work.add_tiles({2, 2}, 2);
+  work.begin_tile(0, 1, 0, 0).list({{0, 0}, {0, 1}}, bin);
+  work.begin_tile(1, 0, 1, 0).list({{0, 2}, {0, 0}}, bin);
   const RenderJob job = work.take_render();
   EXPECT_EQ(job.draws[0].num_batches, 4u);
   ASSERT_EQ(job.tiles.size(), 2u);
@@ -200,24 +271,31 @@ TEST(WorkRecorder, VerticesAreShadedAgainInEachTileThatHasThem) {
   EXPECT_EQ(job.tiles[1].segments.at(0).vertex_batches, (std::vector<uint32_t>{3})) << "63 came first";
 }
 
+/// Has a tile with one draw of so many batches, of two instructions each.
+void run_tile(TileWatch& tile, const draw::BinResult& bin, int batches, perf::Counts* front_end) {
+  tile.list({{0, 0}}, bin);
+  tile.begin_draw(0, *front_end);
+  if (tile.threads()) run_batches(tile.threads(), "fragment", batches);
+  (*front_end)[perf::kFepValidQuads] += 4 * static_cast<uint64_t>(batches);
+  (*front_end)[perf::kFepClippedQuads] += 1;
+  (*front_end)[perf::kQpuActive] += 2 * static_cast<uint64_t>(batches);
+  tile.end_draw(*front_end);
+}
+
 TEST(WorkRecorder, FragmentsAndBytesBelongToTheirTile) {
   Recorder threads({});
   WorkRecorder work(threads);
   work.begin_vertices(0, 3, 1);
   run_batches(&threads, "vertex", 1);
   const draw::BinResult bin = bin_with({{0, 1, 2}});
-  perf::Counts front_end;
-  for (uint32_t column = 0; column < 2; ++column) {
-    work.begin_tile(column, 7);
-    work.tile_moved(false, true, 160 * uint64_t{column});
-    work.tile_list({{0, 0}}, bin);
-    work.begin_draw(0, front_end);
-    run_batches(&threads, "fragment", 2 + static_cast<int>(column));
-    front_end[perf::kFepValidQuads] += 8;
-    front_end[perf::kFepClippedQuads] += 1;
-    work.end_draw(front_end);
-    work.tile_moved(true, false, 1600);
-    work.tile_moved(true, true, 77);
+  work.add_tiles({1, 1}, 2);
+  std::array<perf::Counts, 2> front_end;
+  for (const uint32_t column : {1u, 0u}) {  // the second one ends first, on another worker
+    TileWatch& tile = work.begin_tile(column, column, column, 7);
+    tile.moved(false, true, 160 * uint64_t{column});
+    run_tile(tile, bin, 2 + static_cast<int>(column), &front_end[column]);
+    tile.moved(true, false, 1600);
+    tile.moved(true, true, 77);
   }
   const RenderJob job = work.take_render();
   const RenderJob::Tile& second = job.tiles.at(1);
@@ -226,10 +304,33 @@ TEST(WorkRecorder, FragmentsAndBytesBelongToTheirTile) {
   EXPECT_EQ(second.stored, 1600u);
   EXPECT_EQ(second.stored_depth, 77u);
   EXPECT_EQ(job.tiles[0].loaded, 0u);
-  EXPECT_EQ(second.segments.at(0).quads, 9u);
-  EXPECT_EQ(second.segments[0].first_batch, 3u);
+  EXPECT_EQ(second.segments.at(0).quads, 13u);
+  EXPECT_EQ(second.segments[0].live_quads, 12u);
+  EXPECT_EQ(second.segments[0].instructions, 6u);
+  EXPECT_EQ(second.segments[0].first_batch, 3u) << "behind the first tile's";
   EXPECT_EQ(second.segments[0].num_batches, 3u);
   EXPECT_EQ(job.trace.programs.size(), 2u);
+}
+
+TEST(WorkRecorder, OfTilesThatAreNotRecordedItKnowsWhatTheyHaveToDo) {
+  Recorder threads({});
+  WorkRecorder work(threads, {.tiles = 2});
+  work.begin_vertices(0, 3, 1);
+  run_batches(&threads, "vertex", 1);
+  const draw::BinResult bin = bin_with({{0, 1, 2}});
+  work.add_tiles(std::vector<uint32_t>(40, 1), 1);
+  perf::Counts front_end;
+  for (uint32_t i = 0; i < 40; ++i) run_tile(work.begin_tile(i, 0, i, 0), bin, 5, &front_end);
+  const RenderJob job = work.take_render();
+  EXPECT_EQ(job.trace.batches.size(), 1u + 20 * 5);
+  for (const RenderJob::Tile& tile : job.tiles) {
+    const RenderJob::Segment& s = tile.segments.at(0);
+    EXPECT_EQ(s.num_batches, tile.recorded ? 5u : 0u);
+    EXPECT_EQ(s.live_quads, 20u);
+    EXPECT_EQ(s.instructions, 10u);
+    EXPECT_EQ(s.primitives, 1u);
+    EXPECT_EQ(s.vertex_batches.size(), tile.recorded ? 1u : 0u);
+  }
 }
 
 TEST(WorkRecorder, BatchesOfABinJobBelongToTheirDraw) {
@@ -240,7 +341,7 @@ TEST(WorkRecorder, BatchesOfABinJobBelongToTheirDraw) {
     work.begin_vertices(draw, 16, 5);
     work.fetch(splat(0x1000u) + kLaneIndex * 32, 0x0003, 12);
     run_batches(&threads, "coordinate", 1);
-    work.binned(10 + draw);
+    work.binned(10 + draw, 3 + draw);
   }
   work.lists_written(77);
   const BinJob job = work.take_bin();
@@ -250,6 +351,7 @@ TEST(WorkRecorder, BatchesOfABinJobBelongToTheirDraw) {
   EXPECT_EQ(job.draws[1].first_batch, 1u);
   EXPECT_EQ(job.draws[1].num_batches, 1u);
   EXPECT_EQ(job.draws[0].entries, 10u);
+  EXPECT_EQ(job.draws[1].outside, 4u);
   EXPECT_EQ(job.trace.batches[0].fetched, (std::vector<uint32_t>{0x40})) << "both lanes are in one line";
   EXPECT_EQ(job.trace.batches[0].fetched_words, 3);
   EXPECT_EQ(job.trace.batches[1].draw, 1u);

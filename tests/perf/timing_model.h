@@ -15,7 +15,7 @@ inline Parameters nothing() {
   p.tmu_quad_words = 1;
   p.l1_bytes = p.l2_bytes = p.code_bytes = p.uniform_bytes = 1 << 16;
   p.l1_ways = p.l2_ways = p.slice_ways = 4;
-  p.mmu_lines = p.vcd_batches = 64;
+  p.mmu_lines = p.vcd_batches = p.supergroups = 64;
   p.axi_bytes = 1 << 20;
   return p;
 }

@@ -237,6 +237,17 @@ TEST(Timing, ASupergroupThatDoesNotFitIsReleased) {
   EXPECT_GT(replay(d, board(), nothing()).released, 0u);
 }
 
+TEST(Timing, SoManySupergroupsAreUnderWay) {
+  Dispatch d = dispatch_of({Event::issue(0, 10), Kind::kEnd}, 8);
+  d.batches_per_supergroup = 2;
+  Parameters p = nothing();
+  EXPECT_EQ(replay(d, board(1, 8), p).clocks, 40u);
+  p.supergroups = 2;
+  EXPECT_EQ(replay(d, board(1, 8), p).clocks, 80u);
+  p.supergroups = 1;
+  EXPECT_EQ(replay(d, board(1, 8), p).clocks, 160u);
+}
+
 TEST(Timing, OfNothingIsNothing) {
   EXPECT_EQ(replay(Dispatch{}, board(), nothing()).clocks, 0u);
   EXPECT_EQ(replay(Dispatch{}, board(), nothing()).bound(), Bound::kLatency);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "gpu/perf/record/sampling.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "tools/render_images.h"
 
@@ -30,7 +31,7 @@ void add(const Stalls& from, Stalls* to) {
 
 Collector::Collector(daemon::CaptureReader& reader)
     : reader_(reader), device_(reader.profile(), pool_), jobs_(device_) {
-  device_.set_timing(true);
+  device_.set_timing(timing::kWhole);
   profile_.board = reader.profile().name;
   profile_.description = reader.profile().description;
   profile_.version = reader.profile().version;

@@ -1,6 +1,7 @@
 #include "gpu/perf/record/recorder.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -19,6 +20,10 @@ constexpr uint64_t kPrime = 0x100000001b3, kBasis = 0xcbf29ce484222325;
 
 uint64_t mixed(uint64_t hash, uint64_t value) { return (hash ^ value) * kPrime; }
 
+uint64_t key_of(uint32_t program, GpuAddr uniforms) { return uint64_t{program} << 32 | uniforms; }
+
+constexpr std::string_view kCompute = "compute", kFragment = "fragment";
+
 uint32_t num_quads(LaneMask lanes) {
   uint32_t quads = 0;
   for (int quad = 0; quad < kLanes / 4; ++quad) quads += (lanes >> (4 * quad) & 15) != 0;
@@ -30,50 +35,57 @@ uint32_t num_quads(LaneMask lanes) {
 /// One batch on its way.
 class Recorder::BatchRecorder final : public qpu::Observer {
  public:
-  BatchRecorder(Recorder& recorder, size_t number)
-      : r_(recorder),
-        number_(number),
-        program_(recorder.trace_.batches[number].program),
-        code_(recorder.trace_.programs[program_].code) {}
+  explicit BatchRecorder(Recorder& recorder) : r_(recorder) {}
+
+  void begin(size_t number, GpuAddr uniforms) {
+    at_ = {};
+    at_.number = number;
+    at_.program = r_.trace_.batches[number].program;
+    at_.code = r_.trace_.programs[at_.program].code;
+    at_.stream = uniforms;
+  }
 
   void before(const qpu::Thread& t, uint64_t, const qpu::Instruction* instruction) override {
-    if (!watches_tmu_ && t.tmu) t.tmu->set_footprint(&r_.footprint_);
-    watches_tmu_ = true;
-    const uint32_t number = (t.pc - code_) / 8;
+    if (t.tmu != at_.tmu && t.tmu) t.tmu->set_footprint(&r_.footprint_);
+    at_.tmu = t.tmu;
+    const uint32_t number = (t.pc - at_.code) / 8;
     if (number >= kMaxInstructions)
       r_.fail(absl::StrFormat("code at %#x is not among %d instructions from its start at %#x", t.pc,
-                              kMaxInstructions, code_));
+                              kMaxInstructions, at_.code));
     if (r_.failed() || !instruction) return;
-    if (count_ == 0 || number != first_ + count_ || count_ == Event::kMaxCount) {
+    if (at_.count == 0 || number != at_.first + at_.count || at_.count == Event::kMaxCount) {
       flush();
-      first_ = number;
+      at_.first = number;
     }
-    ++count_;
-    uniforms_ = t.uniforms;
-    unifa_ = t.unifa;
-    taken_ = t.pending.fifo_head;
-    const Fact& fact = r_.fact(program_, number, *instruction);
-    const bool sfu = sfu_result_ != qpu::kNoRegister && fact.reads.has(sfu_result_);
-    const bool rep = rep_result_ != qpu::kNoRegister && fact.reads.has(rep_result_);
-    sfu_result_ = fact.sfu_result;
-    rep_result_ = fact.rep_result;
+    ++at_.count;
+    at_.varies |= instruction->is_branch;
+    at_.uniforms = t.uniforms;
+    at_.unifa = t.unifa;
+    at_.taken = t.pending.fifo_head;
+    const Fact& fact = r_.fact(at_.program, number, *instruction);
+    const bool sfu = at_.sfu_result != qpu::kNoRegister && fact.reads.has(at_.sfu_result);
+    const bool rep = at_.rep_result != qpu::kNoRegister && fact.reads.has(at_.rep_result);
+    at_.sfu_result = fact.sfu_result;
+    at_.rep_result = fact.rep_result;
     if (sfu) add(Kind::kSfu);
     if (rep) add(Kind::kRep);
     if (fact.waits) add(Kind::kWait);
-    if (fact.tlb && !wrote_) add(Kind::kTlb);
-    wrote_ |= fact.tlb;
+    if (fact.tlb && !at_.wrote) add(Kind::kTlb);
+    at_.wrote |= fact.tlb;
   }
 
   void general_lookup(const qpu::Thread& t, const tmu::GeneralLookup& lookup, int words) override {
     if (r_.failed()) return;
     add_uniforms(t);
-    add_lookup(shape_of(lookup, words, &lines_of_lookup_));
+    set_shape(lookup, words, &r_.shape_, &lines_of_lookup_);
+    add_lookup(r_.shape_);
   }
 
   void texture_lookup(const qpu::Thread& t, const tmu::TextureLookup& lookup, int words) override {
     if (r_.failed()) return;
     add_uniforms(t);
-    add_lookup(shape_of(lookup, r_.footprint_, words, &lines_of_lookup_));
+    set_shape(lookup, r_.footprint_, words, &r_.shape_, &lines_of_lookup_);
+    add_lookup(r_.shape_);
   }
 
   void after(const qpu::Thread& t, const char* error) override {
@@ -81,25 +93,60 @@ class Recorder::BatchRecorder final : public qpu::Observer {
     if (r_.failed()) return;
     add_uniforms(t);
     // Behind a lookup of the same instruction: that does not wait for what the instruction takes.
-    for (; taken_ != t.pending.fifo_head; ++taken_) add(Kind::kRead);
+    for (; at_.taken != t.pending.fifo_head; ++at_.taken) add(Kind::kRead);
   }
 
   void finished(const qpu::Thread& t, Next next) override {
     if (r_.failed() || next == Next::kContinue || next == Next::kJump) return;
     const bool barrier = next == Next::kBarrier && t.pending.sync == qpu::Thread::Pending::Sync::kBarrier;
+    at_.varies |= next == Next::kBarrier;
     add(next == Next::kEnd ? Kind::kEnd : barrier ? Kind::kBarrier : Kind::kSwitch);
-    if (next != Next::kEnd || r_.failed()) return;
-    Batch& batch = r_.trace_.batches[number_];
-    batch.path = r_.path_number(std::exchange(path_, {}));
-    lines_.shrink_to_fit();
-    batch.lines = std::exchange(lines_, {});
-    over_ = true;
+    if (next == Next::kEnd && !r_.failed()) end(t);
   }
 
-  bool over() const { return over_; }
+  /// The batch goes on, perhaps on another worker. @return  whether it is still watched
+  bool begin_slice(qpu::Thread& t) {
+    at_.tmu = nullptr;
+    const uint64_t issued = at_.issued + at_.count, most = r_.setting_.max_instructions;
+    if (issued < most) t.budget = std::min(t.budget, most - issued);
+    if (r_.failed() || issued < most) return true;
+    at_.varies = true;
+    add(Kind::kEnd);
+    end(t);
+    return false;
+  }
 
  private:
-  void add_lookup(Shape shape) {
+  void end(const qpu::Thread& t) {
+    if (t.tmu) t.tmu->set_footprint(nullptr);
+    Batch& batch = r_.trace_.batches[at_.number];
+    batch.path = r_.path_number(path_);
+    batch.lines.assign(lines_.begin(), lines_.end());
+    path_.clear();
+    lines_.clear();
+    r_.trace_.uniform_words += at_.uniform_words;
+    r_.spend(std::exchange(at_.bytes, 0));
+    if (const auto known = r_.known_.find(key_of(at_.program, at_.stream)); known != r_.known_.end()) {
+      Known& k = known->second;
+      k = {.is_set = true,
+           .by_all = !at_.varies,
+           .path = batch.path,
+           .lines = batch.lines,
+           .uniform_words = at_.uniform_words};
+    }
+    r_.idle_.push_back(this);
+    r_.watched_.fetch_sub(1, std::memory_order_release);
+  }
+
+  /// In lumps, since workers count together.
+  void spend(uint64_t bytes) {
+    constexpr uint64_t kLump = 4096;
+    at_.bytes += bytes;
+    if (at_.bytes >= kLump) r_.spend(std::exchange(at_.bytes, 0));
+  }
+
+  void add_lookup(Shape& shape) {
+    at_.varies = true;
     if (shape.num_lines > 1 && r_.trace_.shapes.size() >= kMaxShapes && !r_.shapes_.contains(shape)) {
       shape.lines.clear();
       shape.lines_follow = true;
@@ -108,74 +155,114 @@ class Recorder::BatchRecorder final : public qpu::Observer {
     const size_t kept = shape.lines_follow ? lines_of_lookup_.size() : std::min<size_t>(shape.num_lines, 1);
     lines_.insert(lines_.end(), lines_of_lookup_.begin(),
                   lines_of_lookup_.begin() + static_cast<ptrdiff_t>(kept));
-    r_.spend(kept * sizeof(uint32_t));
+    spend(kept * sizeof(uint32_t));
   }
 
   void flush() {
-    if (count_ == 0) return;
-    path_.push_back(Event::issue(first_, count_));
-    count_ = 0;
-    r_.spend(sizeof(Event));
+    if (at_.count == 0) return;
+    path_.push_back(Event::issue(at_.first, at_.count));
+    at_.issued += std::exchange(at_.count, 0);
+    spend(sizeof(Event));
   }
   void add(Kind kind, uint32_t value = 0) {
     flush();
     path_.emplace_back(kind, value);
-    r_.spend(sizeof(Event));
+    spend(sizeof(Event));
   }
 
   /// What the instruction took from the uniform streams since the last look.
   void add_uniforms(const qpu::Thread& t) {
-    add_uniforms(&uniforms_, t.uniforms, &uniform_line_);
-    add_uniforms(&unifa_, t.unifa, &unifa_line_);
+    add_uniforms(&at_.uniforms, t.uniforms, &at_.uniform_line);
+    at_.varies |= at_.unifa != t.unifa;
+    add_uniforms(&at_.unifa, t.unifa, &at_.unifa_line);
   }
   void add_uniforms(GpuAddr* from, GpuAddr to, uint32_t* line) {
     constexpr GpuAddr kMost = 16;  // bytes of an instruction; more is another stream
     const bool moved = to - *from > kMost;
     for (; !moved && *from != to; *from += 4) {
-      ++r_.trace_.uniform_words;
+      ++at_.uniform_words;
       if (*from / kLineBytes == *line) continue;
       *line = *from / kLineBytes;
       add(Kind::kUniforms);
       lines_.push_back(*line);
-      r_.spend(sizeof(uint32_t));
+      spend(sizeof(uint32_t));
     }
     *from = to;
   }
 
+  /// Where the batch is.
+  struct At {
+    size_t number = 0;
+    uint32_t program = 0;
+    GpuAddr code = 0, stream = 0;     // where instructions and uniforms start
+    uint32_t first = 0, count = 0;    // instructions that are no event yet
+    GpuAddr uniforms = 0, unifa = 0;  // next ones
+    uint32_t uniform_line = ~0u, unifa_line = ~0u;
+    uint64_t uniform_words = 0;
+    uint64_t issued = 0;
+    uint64_t bytes = 0;  // that are not yet spent
+    uint32_t taken = 0;
+    qpu::Register sfu_result = qpu::kNoRegister, rep_result = qpu::kNoRegister;
+    const tmu::Unit* tmu = nullptr;  // that tells its footprints
+    bool wrote = false;              // to the tile buffer
+    bool varies = false;             // other batches with the same uniforms may go another way
+  };
+
   Recorder& r_;
-  const size_t number_;
-  const uint32_t program_;
-  const GpuAddr code_;
+  At at_;
   std::vector<Event> path_;
   std::vector<uint32_t> lines_, lines_of_lookup_;
-  uint32_t first_ = 0, count_ = 0;  // instructions that are no event yet
-  GpuAddr uniforms_ = 0, unifa_ = 0;
-  uint32_t uniform_line_ = ~0u, unifa_line_ = ~0u;
-  uint32_t taken_ = 0;
-  qpu::Register sfu_result_ = qpu::kNoRegister, rep_result_ = qpu::kNoRegister;
-  bool watches_tmu_ = false;
-  bool wrote_ = false;  // to the tile buffer
-  bool over_ = false;
 };
 
-Recorder::Recorder(const Setting& setting) : setting_(setting) {}
+Recorder::Recorder(const Setting& setting)
+    : setting_(setting), bytes_(std::make_shared<std::atomic<uint64_t>>(0)), alone_(true) {}
+Recorder::Recorder(const Recorder& of, Part) : setting_(of.setting_), bytes_(of.bytes_), alone_(false) {}
 Recorder::~Recorder() = default;
 
 void Recorder::start(const char* stage, qpu::Thread& thread) {
   thread.observer = nullptr;
   if (failed()) return;
-  std::erase_if(batches_, [](const auto& batch) { return batch->over(); });
+  const Program program{
+      .stage = stage, .code = thread.pc & ~7u, .threads_per_qpu = thread.four_threads ? 4u : 2u};
   Batch& batch = trace_.batches.emplace_back();
-  batch.program = program_number(
-      {.stage = stage, .code = thread.pc & ~7u, .threads_per_qpu = thread.four_threads ? 4u : 2u});
+  batch.program = program_number(program);
   batch.draw = draw_;
   batch.fetched = std::exchange(fetched_, {});
   batch.fetched_words = static_cast<uint16_t>(std::min<uint32_t>(std::exchange(fetched_words_, 0), 0xffff));
   batch.tlb_quads = static_cast<uint16_t>(num_quads(nonzero(thread.msf)) * pixel_words_);
   spend(sizeof(Batch) + batch.fetched.size() * sizeof(uint32_t));
-  if (failed()) return;
-  batches_.push_back(std::make_unique<BatchRecorder>(*this, trace_.batches.size() - 1));
-  thread.observer = batches_.back().get();
+  if (failed() || take_known(program, thread.uniforms, &batch)) return;
+  BatchRecorder& recorder = idle_recorder();
+  recorder.begin(trace_.batches.size() - 1, thread.uniforms);
+  thread.observer = &recorder;
+  watched_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Recorder::begin_slice(qpu::Thread& thread) {
+  if (thread.observer && static_cast<BatchRecorder*>(thread.observer)->begin_slice(thread)) return;
+  thread.observer = nullptr;
+  if (thread.tmu) thread.tmu->set_footprint(nullptr);
+}
+
+/// Whether the batch need not be watched.
+bool Recorder::take_known(const Program& program, GpuAddr uniforms, Batch* batch) {
+  const auto [found, is_new] = known_.try_emplace(key_of(batch->program, uniforms));
+  Known& known = found->second;
+  if (is_new || !known.is_set) return false;
+  const bool is_vertices = program.stage != kCompute && program.stage != kFragment;
+  if (!known.by_all && (!is_vertices || ++known.times % setting_.sampling.vertices == 0)) return false;
+  batch->path = known.path;
+  batch->lines = known.lines;
+  trace_.uniform_words += known.uniform_words;
+  spend(known.lines.size() * sizeof(uint32_t));
+  return true;
+}
+
+Recorder::BatchRecorder& Recorder::idle_recorder() {
+  if (idle_.empty()) return *batches_.emplace_back(std::make_unique<BatchRecorder>(*this));
+  BatchRecorder& recorder = *idle_.back();
+  idle_.pop_back();
+  return recorder;
 }
 
 void Recorder::add_fetch(const Lanes& addresses, LaneMask lanes, uint32_t bytes) {
@@ -194,8 +281,7 @@ void Recorder::fail(std::string why) {
 }
 
 void Recorder::spend(uint64_t bytes) {
-  bytes_ += bytes;
-  if (bytes_ > setting_.max_bytes)
+  if (bytes_->fetch_add(bytes, std::memory_order_relaxed) + bytes > setting_.max_bytes)
     fail(absl::StrFormat("its events take more than %d MiB", setting_.max_bytes >> 20));
 }
 
@@ -224,7 +310,7 @@ const Recorder::Fact& Recorder::fact(uint32_t program, uint32_t number, const qp
 }
 
 uint32_t Recorder::program_number(const Program& program) {
-  const auto [found, is_new] = programs_.emplace(program, static_cast<uint32_t>(trace_.programs.size()));
+  const auto [found, is_new] = programs_.try_emplace(program, static_cast<uint32_t>(trace_.programs.size()));
   if (is_new) {
     trace_.programs.push_back(program);
     facts_.emplace_back();
@@ -237,7 +323,7 @@ size_t Recorder::ProgramHash::operator()(const Program& p) const {
 }
 
 uint32_t Recorder::shape_number(const Shape& shape) {
-  const auto [found, is_new] = shapes_.emplace(shape, static_cast<uint32_t>(trace_.shapes.size()));
+  const auto [found, is_new] = shapes_.try_emplace(shape, static_cast<uint32_t>(trace_.shapes.size()));
   if (is_new) trace_.shapes.push_back(shape);
   return found->second;
 }
@@ -251,18 +337,58 @@ size_t Recorder::ShapeHash::operator()(const Shape& s) const {
   return hash;
 }
 
-/// Batches that went the same way share it.
-size_t Recorder::path_number(std::vector<Event> path) {
+uint32_t Recorder::add(Recorder& other, uint32_t first, uint32_t count, Numbers* numbers) {
+  constexpr auto kNone = ~0u;
+  constexpr auto kNoPath = ~size_t{0};
+  const Trace& from = other.trace_;
+  const uint32_t begin = batches();
+  if (failed() || other.failed()) return begin;
+  numbers->programs.resize(from.programs.size(), kNone);
+  numbers->shapes.resize(from.shapes.size(), kNone);
+  numbers->paths.resize(from.paths.size(), kNoPath);
+  trace_.uniform_words += std::exchange(other.trace_.uniform_words, 0);
+  for (uint32_t i = first; i < first + count; ++i) {
+    Batch& batch = trace_.batches.emplace_back(std::move(other.trace_.batches[i]));
+    uint32_t& program = numbers->programs[batch.program];
+    if (program == kNone) program = program_number(from.programs[batch.program]);
+    batch.program = program;
+    if (batch.path >= from.paths.size()) continue;  // it never ended
+    size_t& path = numbers->paths[batch.path];
+    if (path == kNoPath) path = path_number(renumbered(from, from.paths[batch.path], &numbers->shapes));
+    batch.path = path;
+  }
+  return begin;
+}
+
+/// The path of another trace, with numbers of shapes as they are here.
+std::vector<Event> Recorder::renumbered(const Trace& from, const std::vector<Event>& path,
+                                        std::vector<uint32_t>* shapes) {
+  std::vector<Event> events;
+  events.reserve(path.size());
+  for (const Event event : path) {
+    if (event.kind() != Kind::kLookup) {
+      events.push_back(event);
+      continue;
+    }
+    uint32_t& shape = (*shapes)[event.value()];
+    if (shape == ~0u) shape = shape_number(from.shapes[event.value()]);
+    events.emplace_back(Kind::kLookup, shape);
+  }
+  return events;
+}
+
+/// Batches that went the same way share it. What is shared is known only when the recorders of all workers
+/// are together, so with several it counts as if nothing were.
+size_t Recorder::path_number(const std::vector<Event>& path) {
   uint64_t hash = kBasis;
   for (const Event event : path) hash = mixed(hash, event.word());
   const auto [begin, end] = paths_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
     if (trace_.paths[it->second] != path) continue;
-    bytes_ -= std::min<uint64_t>(bytes_, path.size() * sizeof(Event));
+    if (alone_) bytes_->fetch_sub(path.size() * sizeof(Event), std::memory_order_relaxed);
     return it->second;
   }
-  path.shrink_to_fit();
-  trace_.paths.push_back(std::move(path));
+  trace_.paths.push_back(path);
   paths_.emplace(hash, trace_.paths.size() - 1);
   return trace_.paths.size() - 1;
 }

@@ -1,7 +1,12 @@
 #include "gpu/perf/record/shape.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
+#include "absl/container/inlined_vector.h"
+#include "gpu/base/quads.h"
+#include "gpu/base/vector.h"
 #include "gpu/tmu/lookup/atomic.h"
 #include "gpu/tmu/lookup/general.h"
 
@@ -23,70 +28,144 @@ void keep_lines(const std::vector<uint32_t>& lines, Shape* shape) {
   for (const uint32_t line : lines) shape->lines.push_back(static_cast<int32_t>(line - lines.front()));
 }
 
+/// @return  whether it was not there
+template <typename List>
+bool add_line(List* lines, uint32_t line) {
+  if (!lines->empty() && lines->back() == line) return false;
+  if (std::find(lines->begin(), lines->end(), line) != lines->end()) return false;
+  lines->push_back(line);
+  return true;
+}
+
+/// The first and the last line of each quad, in all of its lanes; the first is beyond the last where none is
+/// live.
+class QuadSpans {
+ public:
+  void add(const Lanes& address, LaneMask lanes, uint32_t bytes) {
+    const LanesI live = expand(lanes);
+    first_ = min(first_, select(live, address / kLineBytes, splat(~0u)));
+    last_ = max(last_, select(live, (address + (bytes - 1)) / kLineBytes, Lanes{}));
+  }
+  void spread() {
+    first_ = min(first_, of_row(first_));
+    first_ = min(first_, of_column(first_));
+    last_ = max(last_, of_row(last_));
+    last_ = max(last_, of_column(last_));
+  }
+  uint32_t first(int quad) const { return first_[4 * quad]; }
+  uint32_t last(int quad) const { return last_[4 * quad]; }
+
+ private:
+  Lanes first_ = splat(~0u), last_ = {};
+};
+
+/// The lines of a quad, of which the lookup gets those that are new there.
+class QuadLines {
+ public:
+  explicit QuadLines(std::vector<uint32_t>* lookup) : lookup_(*lookup) {}
+
+  /// @param first, last  of all lines to come
+  void begin(uint32_t first, uint32_t last) {
+    lines_.clear();
+    first_ = first;
+    is_near_ = last - first < 64;
+    near_ = 0;
+  }
+  void add(uint32_t address, uint32_t bytes) {
+    const uint32_t first = address / kLineBytes, last = (address + bytes - 1) / kLineBytes;
+    add_line(first);
+    if (last != first) add_line(last);
+  }
+  void add_line(uint32_t line) {
+    if (is_new(line)) timing::add_line(&lookup_, line);
+  }
+  size_t size() const { return is_near_ ? static_cast<size_t>(std::popcount(near_)) : lines_.size(); }
+
+ private:
+  bool is_new(uint32_t line) {
+    if (!is_near_) return timing::add_line(&lines_, line);
+    const uint64_t bit = uint64_t{1} << (line - first_);
+    return (std::exchange(near_, near_ | bit) & bit) == 0;
+  }
+
+  std::vector<uint32_t>& lookup_;
+  uint32_t first_ = 0;
+  bool is_near_ = true;
+  uint64_t near_ = 0;                        // bit n: line first_ + n
+  absl::InlinedVector<uint32_t, 32> lines_;  // unless they are near
+};
+
+/// Adds the lines of a lookup, quad after quad, and those of each quad to the shape.
+/// @param parts  what its lanes access: {address, lanes, bytes}
+/// @param words  that a lane moves at least
+template <typename Parts>
+void add_quads(const Parts& parts, uint32_t words, Shape* shape, std::vector<uint32_t>* lines) {
+  QuadSpans spans;
+  for (const auto& part : parts) spans.add(part.address, part.lanes, part.bytes);
+  spans.spread();
+  QuadLines of_quad(lines);
+  for (int quad = 0; quad < kLanes / 4; ++quad) {
+    if (spans.first(quad) > spans.last(quad)) continue;
+    of_quad.begin(spans.first(quad), spans.last(quad));
+    if (spans.first(quad) == spans.last(quad)) {
+      of_quad.add_line(spans.first(quad));
+    } else {
+      for (const auto& part : parts)
+        for (int lane = 4 * quad; lane < 4 * quad + 4; ++lane)
+          if (part.lanes >> lane & 1) of_quad.add(part.address[lane], part.bytes);
+    }
+    shape->quads = static_cast<uint16_t>(shape->quads + of_quad.size());
+    shape->quad_words = static_cast<uint16_t>(shape->quad_words + std::max<size_t>(words, of_quad.size()));
+  }
+}
+
+/// Shape::texels of what a lookup took.
+uint16_t texels_of(const tmu::Footprint& footprint) {
+  Lanes texels{};
+  for (const tmu::Footprint::Texels& part : footprint.parts())
+    texels += select(expand(part.lanes), splat(std::max(part.bytes / 4, 1u)), Lanes{});
+  uint32_t sum = 0;
+  for (int lane = 0; lane < kLanes; lane += 4)
+    sum += (std::max({texels[lane], texels[lane + 1], texels[lane + 2], texels[lane + 3]}) + 3) / 4;
+  return static_cast<uint16_t>(sum);
+}
+
 }  // namespace
 
 void add_lines(std::vector<uint32_t>* lines, uint32_t address, uint32_t bytes) {
-  for (const uint32_t at : {address, address + bytes - 1}) {
-    const uint32_t line = at / kLineBytes;
-    if (std::find(lines->begin(), lines->end(), line) == lines->end()) lines->push_back(line);
-  }
+  add_line(lines, address / kLineBytes);
+  add_line(lines, (address + bytes - 1) / kLineBytes);
 }
 
-Shape shape_of(const tmu::GeneralLookup& lookup, int results, std::vector<uint32_t>* lines) {
+void set_shape(const tmu::GeneralLookup& lookup, int results, Shape* shape, std::vector<uint32_t>* lines) {
   const uint32_t op = (lookup.config >> 3) & 15;
   const tmu::GeneralType type = tmu::kGeneralTypes[lookup.config & 7];
   const uint32_t bytes = type.bytes * uint32_t{type.words};
-  Shape shape;
-  shape.access = access_of(lookup, op);
-  shape.results = static_cast<uint8_t>(results);
-  shape.inputs = static_cast<uint8_t>(1 + lookup.num_data);
+  shape->clear();
+  shape->access = access_of(lookup, op);
+  shape->results = static_cast<uint8_t>(results);
+  shape->inputs = static_cast<uint8_t>(1 + lookup.num_data);
   lines->clear();
-  if (shape.access == Shape::Access::kNothing) return shape;
+  if (shape->access == Shape::Access::kNothing) return;
 
-  const LaneMask active = tmu::general_lanes(lookup);
-  std::vector<uint32_t> of_quad;
-  for (int quad = 0; quad < kLanes / 4; ++quad) {
-    of_quad.clear();
-    for (int lane = 4 * quad; lane < 4 * quad + 4; ++lane) {
-      if (!(active >> lane & 1)) continue;
-      const uint32_t address = lookup.address[lane] & ~(uint32_t{type.bytes} - 1);
-      add_lines(&of_quad, address, bytes);
-      add_lines(lines, address, bytes);
-    }
-    if (of_quad.empty()) continue;
-    shape.quads = static_cast<uint16_t>(shape.quads + of_quad.size());
-    shape.quad_words = static_cast<uint16_t>(shape.quad_words + std::max<size_t>(type.words, of_quad.size()));
-  }
-  keep_lines(*lines, &shape);
-  return shape;
+  const tmu::Footprint::Texels accessed[] = {{.address = lookup.address & ~(uint32_t{type.bytes} - 1),
+                                              .lanes = tmu::general_lanes(lookup),
+                                              .bytes = bytes}};
+  add_quads(accessed, type.words, shape, lines);
+  keep_lines(*lines, shape);
 }
 
-Shape shape_of(const tmu::TextureLookup& lookup, const tmu::Footprint& footprint, int results,
+void set_shape(const tmu::TextureLookup& lookup, const tmu::Footprint& footprint, int results, Shape* shape,
                std::vector<uint32_t>* lines) {
-  Shape shape;
-  shape.access = footprint.stores() ? Shape::Access::kStore : Shape::Access::kLoad;
-  shape.results = static_cast<uint8_t>(results);
-  shape.inputs = static_cast<uint8_t>(1 + __builtin_popcount(lookup.written) + lookup.num_data);
+  shape->clear();
+  shape->access = footprint.stores() ? Shape::Access::kStore : Shape::Access::kLoad;
+  shape->results = static_cast<uint8_t>(results);
+  shape->inputs = static_cast<uint8_t>(1 + __builtin_popcount(lookup.written) + lookup.num_data);
   lines->clear();
-  std::vector<uint32_t> of_quad;
-  for (int quad = 0; quad < kLanes / 4; ++quad) {
-    of_quad.clear();
-    uint32_t texels[4] = {};
-    for (const tmu::Footprint::Texels& part : footprint.parts())
-      for (int lane = 4 * quad; lane < 4 * quad + 4; ++lane) {
-        if (!(part.lanes >> lane & 1)) continue;
-        texels[lane % 4] += std::max(part.bytes / 4u, 1u);
-        add_lines(&of_quad, part.address[lane], part.bytes);
-        add_lines(lines, part.address[lane], part.bytes);
-      }
-    if (of_quad.empty()) continue;
-    shape.quads = static_cast<uint16_t>(shape.quads + of_quad.size());
-    shape.quad_words = static_cast<uint16_t>(shape.quad_words + of_quad.size());
-    shape.texels = static_cast<uint16_t>(shape.texels + (*std::max_element(texels, texels + 4) + 3) / 4);
-  }
-  if (lines->empty()) shape.access = Shape::Access::kNothing;
-  keep_lines(*lines, &shape);
-  return shape;
+  add_quads(footprint.parts(), 0, shape, lines);
+  shape->texels = texels_of(footprint);
+  if (lines->empty()) shape->access = Shape::Access::kNothing;
+  keep_lines(*lines, shape);
 }
 
 }  // namespace v3d::timing

@@ -11,11 +11,12 @@
 namespace v3d::timing {
 
 /// @param results  words that the lookup returned
+/// @param shape    replaced
 /// @param lines    replaced by the different lines, in the order of the lanes
-Shape shape_of(const tmu::GeneralLookup& lookup, int results, std::vector<uint32_t>* lines);
+void set_shape(const tmu::GeneralLookup& lookup, int results, Shape* shape, std::vector<uint32_t>* lines);
 /// @param footprint  of the lookup. Shape::texels: for each quad how often one of its pixels, that of the
 /// most texels, takes four of 32 bits or less; of 64 bits they count twice, and so on
-Shape shape_of(const tmu::TextureLookup& lookup, const tmu::Footprint& footprint, int results,
+void set_shape(const tmu::TextureLookup& lookup, const tmu::Footprint& footprint, int results, Shape* shape,
                std::vector<uint32_t>* lines);
 
 /// Adds the lines in which so many bytes, kLineBytes at most, begin and end, unless they are there.

@@ -1,20 +1,8 @@
 #include "gpu/perf/record/work_recorder.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "gpu/draw/bin_result.h"
-
 namespace v3d::timing {
-namespace {
-
-/// Front-end quads, whatever becomes of them.
-uint64_t quads_of(const perf::Counts& counts) {
-  return counts.values[perf::kFepClippedQuads] + counts.values[perf::kFepValidQuads];
-}
-
-}  // namespace
-
 void WorkRecorder::begin_vertices(uint32_t draw, uint32_t vertices, uint32_t primitives) {
   end_vertices();
   if (draw >= draws_.size()) {
@@ -38,87 +26,44 @@ void WorkRecorder::fetch(const Lanes& addresses, LaneMask lanes, uint32_t bytes)
   threads_.add_fetch(addresses, lanes, bytes);
 }
 
-void WorkRecorder::binned(uint64_t entries) {
-  if (!draws_.empty()) draws_.back().entries = entries;
+void WorkRecorder::binned(uint64_t entries, uint64_t outside) {
+  if (draws_.empty()) return;
+  draws_.back().entries = entries;
+  draws_.back().outside = outside;
 }
 
-void WorkRecorder::begin_tile(uint32_t column, uint32_t row) {
+void WorkRecorder::add_tiles(const std::vector<uint32_t>& entries, size_t workers) {
   end_vertices();
-  segment_ = nullptr;
+  first_tile_ = tiles_.size();
+  while (workers_.size() < workers) workers_.push_back(std::make_unique<TileRecorder>(threads_, draws_));
+  threads_.spend(entries.size() * sizeof(RenderJob::Tile));
+  tiles_.resize(first_tile_ + entries.size());
+  worker_of_tile_.resize(tiles_.size());
+  const std::vector<bool> recorded = recorded_tiles(sampling_, entries);
+  for (size_t i = 0; i < entries.size(); ++i) tiles_[first_tile_ + i].recorded = recorded[i];
+}
+
+TileWatch& WorkRecorder::begin_tile(size_t number, size_t worker, uint32_t column, uint32_t row) {
+  TileRecorder& recorder = *workers_[worker];
+  const size_t i = first_tile_ + number;
+  tiles_[i].column = static_cast<uint16_t>(column);
+  tiles_[i].row = static_cast<uint16_t>(row);
+  worker_of_tile_[i] = worker;
+  recorder.begin(&tiles_[i], static_cast<uint32_t>(i + 1), pixel_words_);
+  return recorder;
+}
+
+/// Puts together what the workers recorded, in the order of the tiles.
+void WorkRecorder::gather() {
+  for (const auto& worker : workers_)
+    if (!worker->recorder().failure().empty()) threads_.fail(worker->recorder().failure());
   if (!threads_.failure().empty()) return;
-  threads_.spend(sizeof(RenderJob::Tile));
-  tiles_.push_back(
-      {.column = static_cast<uint16_t>(column), .row = static_cast<uint16_t>(row), .segments = {}});
-}
-
-/// The part of the tile that is of the draw: the last one, or a new one.
-RenderJob::Segment* WorkRecorder::segment_of(uint32_t draw) {
-  std::vector<RenderJob::Segment>& segments = tiles_.back().segments;
-  if (segments.empty() || segments.back().draw != draw) {
-    threads_.spend(sizeof(RenderJob::Segment));
-    segments.push_back({.draw = draw, .vertex_batches = {}});
+  for (size_t i = 0; i < tiles_.size(); ++i) {
+    TileRecorder& worker = *workers_[worker_of_tile_[i]];
+    for (RenderJob::Segment& segment : tiles_[i].segments)
+      segment.first_batch =
+          threads_.add(worker.recorder(), segment.first_batch, segment.num_batches, &worker.numbers());
   }
-  return &segments.back();
-}
-
-void WorkRecorder::tile_list(const std::vector<draw::ListEntry>& list, const draw::BinResult& bin) {
-  if (tiles_.empty() || !threads_.failure().empty()) return;
-  seen_.resize(bin.draws.size());
-  new_vertices_.assign(bin.draws.size(), 0);
-  tiles_.back().list_bytes += list.size() * sizeof(draw::ListEntry);
-  for (const draw::ListEntry& entry : list) {
-    if (entry.draw >= draws_.size()) continue;
-    const draw::Draw& draw = bin.draws[entry.draw];
-    RenderJob::Segment* const segment = segment_of(entry.draw);
-    ++segment->primitives;
-    const draw::Primitive& primitive = draw.primitives[entry.primitive];
-    for (uint32_t i = 0; i < draw.vertices_per_primitive; ++i)
-      add_vertex(entry.draw, primitive.vertex[i], segment);
-  }
-}
-
-/// In each tile the vertices of its primitives are shaded again, 16 at a time in the order in which they
-/// first come: as the batch that the first of them was in.
-void WorkRecorder::add_vertex(uint32_t draw, uint32_t vertex, RenderJob::Segment* segment) {
-  const auto tile = static_cast<uint32_t>(tiles_.size());
-  std::vector<uint32_t>& seen = seen_[draw];
-  if (vertex >= seen.size()) {
-    threads_.spend((vertex + 1 - seen.size()) * sizeof(uint32_t));
-    seen.resize(std::max<size_t>(vertex + 1, draws_[draw].vertices), 0);
-  }
-  if (std::exchange(seen[vertex], tile) == tile) return;
-  if (new_vertices_[draw]++ % kLanes != 0 || draws_[draw].num_batches == 0) return;
-  const uint32_t batch = std::min(vertex / static_cast<uint32_t>(kLanes), draws_[draw].num_batches - 1);
-  segment->vertex_batches.push_back(draws_[draw].first_batch + batch);
-  threads_.spend(sizeof(uint32_t));
-}
-
-void WorkRecorder::begin_draw(uint32_t draw, const perf::Counts& counts) {
-  if (tiles_.empty()) return;
-  at_draw_ = counts;
-  threads_.set_draw(draw);
-  std::vector<RenderJob::Segment>& segments = tiles_.back().segments;
-  segment_ = segment_ ? segment_ + 1 : segments.data();
-  const auto end = segments.data() + segments.size();
-  while (segment_ < end && segment_->draw != draw) ++segment_;
-  if (segment_ >= end) {
-    segment_ = nullptr;
-    return;
-  }
-  segment_->first_batch = threads_.batches();
-}
-
-void WorkRecorder::end_draw(const perf::Counts& counts) {
-  if (segment_ == nullptr) return;
-  segment_->num_batches = threads_.batches() - segment_->first_batch;
-  segment_->quads = static_cast<uint32_t>(quads_of(counts) - quads_of(at_draw_));
-}
-
-void WorkRecorder::tile_moved(bool stored, bool depth, uint64_t bytes) {
-  if (tiles_.empty()) return;
-  RenderJob::Tile& tile = tiles_.back();
-  uint32_t& sum = !stored ? tile.loaded : depth ? tile.stored_depth : tile.stored;
-  sum += static_cast<uint32_t>(bytes);
 }
 
 void WorkRecorder::transferred(uint64_t read, uint64_t written) {
@@ -136,6 +81,7 @@ BinJob WorkRecorder::take_bin() {
 
 RenderJob WorkRecorder::take_render() {
   end_vertices();
+  gather();
   return {
       .trace = threads_.take(), .draws = std::move(draws_), .tiles = std::move(tiles_), .packets = packets_};
 }

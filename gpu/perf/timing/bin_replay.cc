@@ -43,7 +43,9 @@ class BinReplay : JobReplay {
     size_t batch = 0;
     for (size_t i = 0; i < job_.draws.size(); ++i) {
       const DrawRecord& draw = job_.draws[i];
-      const uint64_t cost = draw.primitives * p_.ptb_primitive + draw.entries * p_.ptb_entry;
+      const uint64_t outside = std::min<uint64_t>(draw.outside, draw.primitives);
+      const uint64_t cost = (draw.primitives - outside) * p_.ptb_primitive + outside * p_.ptb_outside +
+                            draw.entries * p_.ptb_entry;
       const uint64_t begin = std::max(free, vertices_.ready(std::min<size_t>(batch + 1, vertices_.size())));
       for (uint64_t n = 0; n < draw.num_batches; ++n)
         free = std::max(free, vertices_.ready(++batch)) + cost * (n + 1) / draw.num_batches -

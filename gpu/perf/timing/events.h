@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace v3d::timing {
@@ -56,6 +57,13 @@ struct Shape {
   uint16_t num_lines = 0;      ///< different ones
   std::vector<int32_t> lines;  ///< relative to the first; none if lines_follow
   bool operator==(const Shape&) const = default;
+  /// A new one, in the memory of this.
+  void clear() {
+    std::vector<int32_t> empty = std::move(lines);
+    empty.clear();
+    *this = {};
+    lines = std::move(empty);
+  }
 };
 
 /// Code that batches run.
@@ -91,6 +99,7 @@ struct Trace {
 /// A compute job.
 struct Dispatch {
   Trace trace;
+  uint64_t batches = 0, instructions = 0;  ///< recorded or not
   uint32_t batches_per_supergroup = 1;
 };
 
@@ -100,6 +109,7 @@ struct DrawRecord {
   uint32_t primitives = 0;
   uint32_t first_batch = 0, num_batches = 0;  ///< of its vertices, in Trace::batches
   uint64_t entries = 0;                       ///< of tile lists, made by a bin job
+  uint64_t outside = 0;                       ///< primitives in no tile, which a bin job throws away
 };
 
 struct BinJob {
@@ -115,11 +125,14 @@ struct RenderJob {
     uint32_t draw = 0;
     uint32_t primitives = 0;                    ///< entries of the tile's list
     uint32_t quads = 0;                         ///< rasterised
-    uint32_t first_batch = 0, num_batches = 0;  ///< of fragments, in Trace::batches
+    uint32_t live_quads = 0;                    ///< of those, that fragments are shaded for
+    uint64_t instructions = 0;                  ///< of its fragments
+    uint32_t first_batch = 0, num_batches = 0;  ///< of fragments, in Trace::batches; none if not recorded
     std::vector<uint32_t> vertex_batches;       ///< in Trace::batches: what its vertices are shaded by
   };
   struct Tile {
     uint16_t column = 0, row = 0;
+    bool recorded = true;
     uint64_t list_bytes = 0;
     uint32_t loaded = 0, stored = 0, stored_depth = 0;  ///< bytes; stored: of colours
     std::vector<Segment> segments;

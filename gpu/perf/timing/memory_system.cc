@@ -160,11 +160,12 @@ uint64_t MemorySystem::translate(uint32_t line, uint64_t clock) {
   return place.ready[0] = clock + clocks_of_ns(p_.page_walk);
 }
 
-/// Reads and writes share the memory; each direction of the port has a limit of its own.
+/// Reads and writes share the memory, with what others have there; each direction of the port has a limit of
+/// its own.
 uint64_t MemorySystem::dram(uint64_t bytes, uint64_t ps_per_byte, uint64_t latency, uint64_t clock,
                             uint64_t* port) {
   const uint64_t busy = bytes * ps_per_byte * mhz_;
-  dram_free_ = std::max(dram_free_, clock * kMicro) + busy;
+  dram_free_ = std::max(dram_free_, clock * kMicro) + busy + busy * p_.dram_others / 1000;
   dram_busy_ += busy;
   *port = std::max(*port, clock) + bytes / p_.axi_bytes;
   return std::max({(dram_free_ + kMicro - 1) / kMicro, *port, clock + latency});

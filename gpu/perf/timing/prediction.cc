@@ -43,6 +43,34 @@ double Prediction::l2_share() const { return share(memory.l2_busy, clocks); }
 double Prediction::dram_share() const { return share(dram_busy, clocks); }
 double Prediction::unit_share(uint64_t busy) const { return share(busy, clocks); }
 
+void scale(Prediction* p, uint64_t whole, uint64_t part) {
+  const auto grow = [&](uint64_t& value) { value = scaled(value, whole, part); };
+  const auto grow_all = [&](auto&... values) { (grow(values), ...); };
+  const auto grow_stalls = [&](Stalls& stalls) { std::for_each(stalls.begin(), stalls.end(), grow); };
+  uint64_t clocks = p->clocks - p->clean_clocks;
+  grow_all(clocks, p->instructions, p->waiting, p->resident, p->tmu_busy, p->tmu_stalled, p->lookups,
+           p->lookup_quads, p->one_line_lookups, p->one_line_busy, p->one_line_stalled, p->uniform_words,
+           p->dram_busy);
+  p->clocks = clocks + p->clean_clocks;
+  grow_stalls(p->stalls);
+  grow_all(p->units.fetch, p->units.front_end, p->units.tlb, p->units.load_store);
+  MemoryCounts& m = p->memory;
+  grow_all(m.l1_hits, m.l1_misses, m.code_hits, m.code_misses, m.uniform_misses, m.l2_writes, m.l2_merges,
+           m.l2_fills, m.l2_writebacks, m.page_misses, m.read_bytes, m.write_bytes, m.read_wait, m.write_wait,
+           m.miss_stalls, m.l2_queued, m.l2_full, m.l2_fill_waits, m.l2_busy);
+  std::for_each(m.l2_hits.begin(), m.l2_hits.end(), grow);
+  std::for_each(m.l2_misses.begin(), m.l2_misses.end(), grow);
+  for (Prediction::ProgramTime& program : p->programs) {
+    grow_all(program.batches, program.instructions);
+    grow_stalls(program.stalls);
+    for (Prediction::Instruction& at : program.at) {
+      grow(at.issued);
+      grow_stalls(at.stalls);
+    }
+  }
+  for (Prediction::DrawTime& draw : p->draws) grow_all(draw.vertex_batches, draw.qpu_clocks);
+}
+
 Bound Prediction::bound() const {
   const std::pair<double, Bound> shares[] = {{qpu_share(), Bound::kIssue},
                                              {tmu_share(), Bound::kTmu},

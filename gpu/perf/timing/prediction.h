@@ -68,6 +68,9 @@ struct Prediction {
   uint64_t clean_clocks = 0;  ///< of those, the last ones, in which the L2T is written back
   uint64_t submit_ns = 0;     ///< outside of the GPU
   int clock_mhz = 0, slices = 0, qpus = 0;
+  /// Of the tiles that draw, or of the batches of a dispatch: so many were recorded of so many, and the
+  /// figures below are theirs times what all have to do. Equal: of all of them.
+  uint64_t recorded = 0, whole = 0;
   uint64_t instructions = 0;
   Stalls stalls{};                         ///< all QPUs
   uint64_t waiting = 0;                    ///< clocks in which QPUs have threads, of which none can go on
@@ -99,6 +102,15 @@ struct Prediction {
   static constexpr double kBusy = 0.75;
   Bound bound() const;
 };
+
+/// value * whole / part, rounded down; the product may have 128 bits. @param part  not 0
+constexpr uint64_t scaled(uint64_t value, uint64_t whole, uint64_t part) {
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(value) * whole / part);
+}
+/// Makes the figures those of a whole of which they are a part: of jobs, but not what tiles move, nor the
+/// spans.
+/// @param part  not 0
+void scale(Prediction* prediction, uint64_t whole, uint64_t part);
 
 /// Counters of classes A and T, by their number on 7.1 (compute-and-timing.md 15.1).
 perf::Counts counters_of(const Prediction& prediction);

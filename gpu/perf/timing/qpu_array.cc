@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpu/chip/profile.h"
+#include "gpu/perf/timing/tile_work.h"
 
 namespace v3d::timing {
 namespace {
@@ -295,18 +296,11 @@ void QpuArray::enter_queues(Qpu& qpu, const Thread& t, const Shape& shape) {
   }
 }
 
-/// Clocks that the TMU works on a lookup.
-uint64_t QpuArray::cost_of(const Shape& shape) const {
-  const uint64_t moved = shape.quad_words / p_.tmu_quad_words;
-  const uint64_t sampled = shape.texels == 0 ? 0 : shape.texels * p_.texture_quad + p_.texture_lookup;
-  return std::max<uint64_t>({moved, sampled, 1});
-}
-
 void QpuArray::lookup(Qpu& qpu, Thread& t, const Shape& shape) {
   enter_queues(qpu, t, shape);
   uint64_t& free = tmu_free_[static_cast<size_t>(qpu.slice)];
   const uint64_t start = std::max(qpu.now + p_.tmu_request, free);
-  const uint64_t cost = cost_of(shape);
+  const uint64_t cost = lookup_clocks(p_, shape);
   uint64_t asked = start, delay = 0;
   uint32_t base = 0;
   for (uint32_t i = 0; i < shape.num_lines; ++i) {

@@ -108,7 +108,6 @@ class QpuArray {
   bool issue(Qpu& qpu, Thread& t, Event event);
   void enter_queues(Qpu& qpu, const Thread& t, const Shape& shape);
   void lookup(Qpu& qpu, Thread& t, const Shape& shape);
-  uint64_t cost_of(const Shape& shape) const;
   uint64_t access(int slice, Shape::Access access, uint32_t line, uint64_t* clock);
   void access_tlb(Qpu& qpu, const Thread& t);
 

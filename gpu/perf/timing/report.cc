@@ -90,6 +90,9 @@ std::string report(const Prediction& p, const TextOf& text_of, size_t instructio
       &text, "  bytes: DRAM %d read, %d written; L2T %d read, %d written; TMU cache %d of %d lines hit\n",
       m.all_read(), m.all_written(), kLineBytes * (m.hits() + m.misses()), kLineBytes * m.l2_writes,
       m.l1_hits, m.l1_hits + m.l1_misses);
+  if (p.recorded != p.whole)
+    absl::StrAppendFormat(&text, "  sampled: %d of %d %s were recorded, and all figures follow from them\n",
+                          p.recorded, p.whole, p.kind == JobKind::kCompute ? "batches" : "tiles");
   if (p.kind != JobKind::kCompute) text += units_text(p);
   if (p.released != 0)
     absl::StrAppendFormat(&text, "  not modelled: barriers that cannot complete on the board, %d times\n",

@@ -43,6 +43,12 @@ class ThreadWatch {
   /// A thread is ready to run from its start: all inputs are set. Sets thread.observer, or leaves null.
   /// @param stage  "coordinate", "vertex", "geometry", "fragment" or "compute"; a literal
   virtual void start(const char* stage, Thread& thread) = 0;
+  /// start() of a batch of a dispatch. @param number  of the batch in it
+  virtual void start_batch(uint64_t /*number*/, Thread& thread) { start("compute", thread); }
+  /// That batch is about to run for a slice, with the TMU of its worker.
+  virtual void begin_slice(Thread& /*thread*/) {}
+  /// Whether batches of a dispatch may start in any order, several at a time.
+  virtual bool takes_any_order() const { return false; }
 };
 
 }  // namespace v3d::qpu

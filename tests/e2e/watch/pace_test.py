@@ -110,14 +110,14 @@ class PaceTest(unittest.TestCase):
         told, _ = v3demu("run", "--timing")
         for value in told["counters"]:
             self.assertGreater(value, 1000)
-        self.assertRegex(status("count"), r"(?m)^timing count: \d+ jobs predicted \(\d+ csd\)$")
+        self.assertRegex(status("count"), r"(?m)^timing count: \d+ jobs predicted \(\d+ csd\), [\d.]+ ms$")
 
     def test_jobs_take_their_time(self):
         number = 3
         told, _ = v3demu("run", "--pace", number=number)
         self.assertGreaterEqual(1000 * told["seconds"], number * (self.predicted_ms - 0.001))
         text = status("pace")
-        self.assertRegex(text, r"(?m)^timing pace: \d+ jobs predicted \(\d+ csd\)$")
+        self.assertRegex(text, r"(?m)^timing pace: \d+ jobs predicted \(\d+ csd\), [\d.]+ ms$")
         _, jobs, busy = queue(text)
         self.assertGreaterEqual(busy, jobs * (self.predicted_ms - 0.001) - 0.1)
 

@@ -122,6 +122,19 @@ class GraphicsTest(ProfileTest):
         self.assertGreaterEqual({shader["stage"] for shader in self.profile["shaders"]}, {"coordinate", "vertex", "fragment"})
 
 
+    def test_a_part_of_the_jobs_gives_about_the_same_times(self):
+        def milliseconds(*options, prefix=()):
+            done = subprocess.run([*prefix, V3DEMU, "replay", "--time", *options, self.capture], capture_output=True, text=True, timeout=600,
+                                  check=True)
+            return [float(ms) for ms in re.findall(r"^job \d+: .* predicted ([\d.]+) ms", done.stdout, re.M)], done.stdout
+
+        whole, _ = milliseconds()
+        part, text = milliseconds("--sample")
+        self.assertEqual(len(part), len(whole))
+        self.assertLess(abs(sum(part) - sum(whole)), 0.1 * sum(whole))
+        self.assertEqual(milliseconds("--sample", prefix=("taskset", "-c", str(min(os.sched_getaffinity(0)))))[1], text)
+
+
 @unittest.skipUnless(TRIANGLE and shutil.which("vkcube") and shutil.which("Xvfb"), "without Mesa, vkcube or Xvfb")
 class WindowTest(GraphicsTest):
     FRAMES = 10
@@ -138,6 +151,10 @@ class WindowTest(GraphicsTest):
         with os.fdopen(ours) as number:
             os.environ["DISPLAY"] = ":" + number.readline().strip()
         super().setUpClass()
+
+    def test_not_all_tiles_are_recorded(self):
+        done = subprocess.run([V3DEMU, "replay", "--time", "--sample", self.capture], capture_output=True, text=True, timeout=600, check=True)
+        self.assertRegex(done.stdout, r"sampled: \d+ of \d+ tiles were recorded")
 
     def test_the_frames(self):
         self.assertEqual(len(self.profile["frames"]), self.FRAMES)
