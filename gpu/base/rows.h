@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "gpu/base/halves.h"
 #include "gpu/base/lanes.h"
 
 #ifdef __AVX512VL__
@@ -35,11 +36,7 @@ void load_rows(Host host, Lanes* rows) {
     const auto two = [&](size_t at) {
       return __builtin_shufflevector(load(at), load(at + 1), 0, 1, 2, 3, 4, 5, 6, 7);
     };
-    const auto first = two(lane), second = two(lane + 2);
-    Lanes four;
-    std::memcpy(&four, &first, sizeof(first));
-    std::memcpy(reinterpret_cast<char*>(&four) + sizeof(first), &second, sizeof(second));
-    return four;
+    return join(two(lane), two(lane + 2));
   };
   const Lanes four[4] = {side_by_side(0), side_by_side(4), side_by_side(8), side_by_side(12)};
   // Two words of elements 0..7, or 8..15.

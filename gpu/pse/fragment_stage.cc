@@ -18,6 +18,7 @@ namespace {
 
 /// Instructions between two looks at the job.
 constexpr uint64_t kBudgetSlice = 100'000;
+constexpr uint32_t kAllQuads = 15;
 
 template <typename V, typename T>
 V load(const T* from) {
@@ -42,17 +43,6 @@ LanesF centroid_table(const std::array<int, 4>& offsets) {
         sample < 0 ? 0.0f : static_cast<float>(offsets[static_cast<size_t>(sample)]) / kSubpixels;
   }
   return table;
-}
-
-/// Bit 4q is set when any lane of quad q is.
-uint32_t quads_with_any(uint32_t lanes) {
-  lanes |= lanes >> 2;
-  return (lanes | lanes >> 1) & 0x1111u;
-}
-
-/// Position of quad q of the 4x4 pixels at (x, y).
-uint32_t position_in_block(int x, int y, int q) {
-  return quad_position(static_cast<uint32_t>(x + 2 * (q & 1)), static_cast<uint32_t>(y + (q & 2)));
 }
 
 /// The coverage of pixels of which not all samples are covered, 0 of others.
@@ -175,8 +165,7 @@ int FragmentStage::free_setup() const {
 }
 
 void FragmentStage::add_whole_block(int setup, int x, int y, const Lanes& coverage) {
-  const uint32_t block = quad_position(static_cast<uint32_t>(x), static_cast<uint32_t>(y));
-  if (untested_[0].holds_any_of(block) || untested_[1].holds_any_of(block)) test_waiting();
+  if (waits_in_block(position_in_tile(x, y))) test_waiting();
   fill_block(setup, x, y, coverage);
   if (passes_blocks_) return pass_block(setup);
   tests_blocks_ ? test_block(setup) : run_batch<true>();
@@ -193,7 +182,7 @@ void FragmentStage::pass_block(int setup) {
 
 /// run_batch() where early tests are all there is before the program.
 void FragmentStage::test_block(int setup) {
-  if (tested_.holds_any_of(quad_position(batch_.x[0], batch_.y[0]))) shade_before_batch();
+  if (tested_.holds_any_of(position_of_quad(0))) shade_before_batch();
   const Primitives<true> primitives = {{&setups_[static_cast<size_t>(setup)]}, {}, {}};
   const Position center = block_position(primitives);
   batch_.z[0] = primitives.z_at(center);
@@ -202,7 +191,7 @@ void FragmentStage::test_block(int setup) {
     counts_[perf::kFepClippedQuads] += kQuads;
     return;
   }
-  if (quads_with_any(alive) != 0x1111) return keep_quads(alive);
+  if (quads_of(alive) != kAllQuads) return keep_quads(alive);
   ready_setup(setup);
   shade_block(primitives, center);
 }
@@ -222,40 +211,49 @@ void FragmentStage::count_batch() {
 }
 
 void FragmentStage::add_block(int setup, int x, int y, const Lanes& coverage) {
-  const LaneMask covered = nonzero(coverage);
-  if (quads_with_any(covered) == 0x1111) return add_whole_block(setup, x, y, coverage);
-  uint32_t words[kLanes];
-  const Lanes packed = pack_coverage(coverage);
-  std::memcpy(words, &packed, sizeof(words));
-  for (int q = 0; q < kQuads; ++q)
-    if (words[4 * q] != 0) wait_for_tests(setup, position_in_block(x, y, q), words[4 * q]);
+  const uint32_t quads = quads_of(nonzero(coverage));
+  if (quads == kAllQuads) return add_whole_block(setup, x, y, coverage);
+  wait_for_tests(setup, position_in_tile(x, y), block_coverage(coverage), quads);
 }
 
 void FragmentStage::add_block(int setup, int x, int y, LaneMask pixels, uint32_t samples) {
-  if (quads_with_any(pixels) == 0x1111)
-    return add_whole_block(setup, x, y, select(pixels, splat(samples), Lanes{}));
-  const uint32_t block = quad_position(static_cast<uint32_t>(x), static_cast<uint32_t>(y));
-  const bool alone = !untested_[0].holds_any_of(block) && !untested_[1].holds_any_of(block);
-  for (int q = 0; q < kQuads; ++q)
-    if (const uint32_t of_quad = (pixels >> (4 * q)) & 15u) {
-      const uint32_t position = position_in_block(x, y, q), coverage = quad_coverage(of_quad, samples);
-      alone ? wait_alone(setup, position, coverage) : wait_for_tests(setup, position, coverage);
-    }
+  const uint32_t quads = quads_of(pixels);
+  if (quads == kAllQuads) return add_whole_block(setup, x, y, select(pixels, splat(samples), Lanes{}));
+  wait_for_tests(setup, position_in_tile(x, y), block_coverage(pixels, samples), quads);
 }
 
-/// wait_for_tests() where no other quad of the block waits.
-void FragmentStage::wait_alone(int setup, uint32_t position, uint32_t coverage) {
-  WaitingQuads& to = first_untested();
-  to.push(static_cast<uint32_t>(setup), setups_[static_cast<size_t>(setup)].back_facing, position, coverage);
-  if (to.full()) test_first();
+uint32_t FragmentStage::position_in_tile(int x, int y) const {
+  return quad_position(static_cast<uint32_t>(x - tile_x_), static_cast<uint32_t>(y - tile_y_));
+}
+
+bool FragmentStage::waits_in_block(uint32_t block) const {
+  return untested_[0].holds_any_of(block) || untested_[1].holds_any_of(block);
+}
+
+/// Some quads of a block.
+void FragmentStage::wait_for_tests(int setup, uint32_t block, FourQuads coverage, uint32_t quads) {
+  const bool back_facing = setups_[static_cast<size_t>(setup)].back_facing;
+  if (waits_in_block(block)) {
+    for (; quads != 0; quads &= quads - 1) {
+      const auto q = static_cast<uint32_t>(std::countr_zero(quads));
+      wait_behind_others(setup, back_facing, block + (q & 1) + (q >> 1 << 8),
+                         static_cast<uint32_t>(coverage >> (16 * q)) & 0xffff);
+    }
+    return;
+  }
+  while (quads != 0) {
+    WaitingQuads& to = first_untested();
+    quads = to.push(static_cast<uint32_t>(setup), back_facing, block, coverage, quads);
+    if (to.full()) test_first();
+  }
 }
 
 /// Quads at one position stay in their order; others make room for each other, since the two triangles at an
 /// edge share quads all along it.
-void FragmentStage::wait_for_tests(int setup, uint32_t position, uint32_t coverage) {
+void FragmentStage::wait_behind_others(int setup, bool back_facing, uint32_t position, uint32_t coverage) {
   if (second_untested().holds(position)) test_first();
   WaitingQuads& to = first_untested().holds(position) ? second_untested() : first_untested();
-  to.push(static_cast<uint32_t>(setup), setups_[static_cast<size_t>(setup)].back_facing, position, coverage);
+  to.push(static_cast<uint32_t>(setup), back_facing, position, coverage);
   if (!to.full()) return;
   if (&to == &second_untested()) test_first();
   test_first();
@@ -272,11 +270,11 @@ void FragmentStage::fill_block(int setup, int x, int y, const Lanes& coverage) {
   num_quads_ = kQuads;
 }
 
-/// Makes quads the batch. Lanes without a quad repeat the position of the first one, so that they stay inside
+/// Makes quads the batch. Lanes without a quad repeat the position of the last one, so that they stay inside
 /// the tile. @return  whether they are of one primitive
 bool FragmentStage::fill_quads(const WaitingQuads& quads) {
-  batch_.x = quads.x();
-  batch_.y = quads.y();
+  batch_.x = quads.x() + static_cast<uint32_t>(tile_x_);
+  batch_.y = quads.y() + static_cast<uint32_t>(tile_y_);
   batch_.coverage = quads.coverage();
   batch_.is_block = false;
   batch_.back_facing = quads.back_facing();
@@ -351,7 +349,7 @@ void FragmentStage::run_batch() {
     only_counts_ ? count_batch() : tile_->test();
     if (tests_depth_) {
       const LaneMask alive = nonzero(batch_.coverage);
-      if (quads_with_any(alive) != 0x1111) return keep_quads(alive);
+      if (quads_of(alive) != kAllQuads) return keep_quads(alive);
     }
   }
   shade(primitives, center);
@@ -359,32 +357,31 @@ void FragmentStage::run_batch() {
 
 /// Adds the quads of the batch that have lanes in the mask to those that wait for their program.
 void FragmentStage::keep_quads(LaneMask alive) {
-  const std::array<uint32_t, kLanes> positions = positions_of_batch(),
-                                     coverage = std::bit_cast<std::array<uint32_t, kLanes>>(
-                                         pack_coverage(batch_.coverage));
+  std::array<uint32_t, kQuads> positions;
+  for (size_t q = 0; q < positions.size(); ++q) positions[q] = position_of_quad(q);
+  const FourQuads coverage = block_coverage(batch_.coverage);
   const std::array<uint8_t, kQuads> setup = setup_of_quad_;
   const int count = num_quads_;
-  for (int q = 0; q < count; ++q) {
+  for (size_t q = 0; q < static_cast<size_t>(count); ++q) {
     if (((alive >> (4 * q)) & 15) == 0) {
       ++counts_[perf::kFepClippedQuads];
       continue;
     }
-    const uint8_t index = setup[static_cast<size_t>(q)];
-    const auto lane = 4 * static_cast<size_t>(q);
-    tested_.push(index, setups_[index].back_facing, positions[lane], coverage[lane]);
+    const uint8_t index = setup[q];
+    tested_.push(index, setups_[index].back_facing, positions[q],
+                 static_cast<uint32_t>(coverage >> (16 * q)) & 0xffff);
     if (tested_.full()) shade_waiting();
   }
 }
 
-std::array<uint32_t, kLanes> FragmentStage::positions_of_batch() const {
-  return std::bit_cast<std::array<uint32_t, kLanes>>(batch_.x | batch_.y << 16);
+uint32_t FragmentStage::position_of_quad(size_t q) const {
+  return position_in_tile(static_cast<int>(batch_.x[4 * q]), static_cast<int>(batch_.y[4 * q]));
 }
 
 /// Whether a quad that waits for its program lies where one of the batch does.
 bool FragmentStage::waiting_overlaps() const {
-  const std::array<uint32_t, kLanes> positions = positions_of_batch();
   bool overlaps = false;
-  for (int q = 0; q < num_quads_; ++q) overlaps |= tested_.holds(positions[4 * static_cast<size_t>(q)]);
+  for (size_t q = 0; q < static_cast<size_t>(num_quads_); ++q) overlaps |= tested_.holds(position_of_quad(q));
   return overlaps;
 }
 

@@ -59,8 +59,11 @@ class FragmentStage {
   Primitives<kOne> primitives_of(std::array<const PrimitiveSetup*, kOne ? 1 : kQuads> of) const;
   const PrimitiveSetup* ready_setup(int index);
 
-  void wait_for_tests(int setup, uint32_t position, uint32_t coverage);
-  void wait_alone(int setup, uint32_t position, uint32_t coverage);
+  uint32_t position_in_tile(int x, int y) const;
+  uint32_t position_of_quad(size_t q) const;
+  bool waits_in_block(uint32_t block) const;
+  void wait_for_tests(int setup, uint32_t block, FourQuads coverage, uint32_t quads);
+  void wait_behind_others(int setup, bool back_facing, uint32_t position, uint32_t coverage);
   void test_first();
   void test_waiting();
   void shade_waiting();
@@ -73,7 +76,6 @@ class FragmentStage {
   template <bool kOne>
   void run_batch();
   void keep_quads(LaneMask alive);
-  std::array<uint32_t, kLanes> positions_of_batch() const;
   bool waiting_overlaps() const;
   void shade_before_batch();
   template <bool kOne>

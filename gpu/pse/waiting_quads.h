@@ -1,8 +1,15 @@
-/// Quads of one draw that wait until four of them make a batch.
+/// Quads of one draw that wait until four of them make a batch. A word of 64 bits holds 16 of each quad, so
+/// that all of a block take part in one step.
 #pragma once
 
+#ifdef __BMI2__
+#include <immintrin.h>
+#endif
+
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
@@ -13,86 +20,128 @@ namespace v3d::pse {
 
 inline constexpr int kQuads = 4;  ///< of a batch
 
-/// Pixel (x, y) in one word; both are below 2^16 and, of quads, even.
-inline uint32_t quad_position(uint32_t x, uint32_t y) { return x | y << 16; }
+/// The same 16 bits of each of four quads, the first one lowest.
+using FourQuads = uint64_t;
 
-/// Four bits of samples for each pixel of a quad, the first pixel lowest, from one bit for each pixel.
-/// @param samples  of each pixel that is covered
-inline uint32_t quad_coverage(uint32_t pixels, uint32_t samples) {
-  return ((pixels & 1) | (pixels & 2) << 3 | (pixels & 4) << 6 | (pixels & 8) << 9) * samples;
-}
-/// The same for the quads of a batch, in every lane of them.
-inline Lanes pack_coverage(Lanes samples) {
-  Lanes packed = samples << ((kLaneIndex & 3u) * 4u);
-  packed |= of_row(packed);
-  return packed | of_column(packed);
-}
+/// Column and row of the quad at pixel (x, y) of its tile, a byte each.
+constexpr uint32_t quad_position(uint32_t x, uint32_t y) { return x >> 1 | y >> 1 << 8; }
 
-/// The lanes where both are the same.
-inline LaneMask equal_lanes(const Lanes& a, const Lanes& b) {
-#ifdef __AVX512F__
-  typedef int Native __attribute__((vector_size(64)));
-  return __builtin_ia32_pcmpeqd512_mask(reinterpret_cast<Native>(a), reinterpret_cast<Native>(b), kAllLanes);
+/// Four bits of samples for each pixel of a block, in the order of kBlockX and kBlockY, from one bit for each
+/// pixel. @param samples  of each pixel that is covered
+inline FourQuads block_coverage(LaneMask pixels, uint32_t samples) {
+#ifdef __BMI2__
+  return _pdep_u64(pixels, 0x1111'1111'1111'1111u) * samples;
 #else
-  return negative(equal(a, b));
+  FourQuads coverage = 0;
+  for (int lane = 0; lane < kLanes; ++lane) coverage |= FourQuads{(pixels >> lane) & 1u} << (4 * lane);
+  return coverage * samples;
 #endif
 }
+/// The same from the samples of each pixel.
+inline FourQuads block_coverage(Lanes samples) {
+  Lanes quad = samples << ((kLaneIndex & 3u) * 4u);
+  quad |= of_row(quad);
+  quad |= of_column(quad);
+  return quad[0] | FourQuads{quad[4]} << 16 | FourQuads{quad[8]} << 32 | FourQuads{quad[12]} << 48;
+}
 
-/// Up to four quads at different positions. What lacks repeats the last one, without coverage. Members are
-/// read and written as wholes: a load behind narrower stores would have to wait for them.
+/// Bit q: a lane of quad q is in the mask.
+inline uint32_t quads_of(LaneMask lanes) {
+  uint32_t any = lanes | lanes >> 2;
+  any = (any | any >> 1) & 0x1111u;
+  return (any | any >> 3 | any >> 6 | any >> 9) & 15u;
+}
+
+/// Up to four quads at different positions.
 class WaitingQuads {
  public:
   bool empty() const { return count_ == 0; }
   bool full() const { return count_ == kQuads; }
-  int count() const { return count_; }
-  void clear() {
-    count_ = 0;
-    back_facing_ = 0;
-    setups_ = 0;
-  }
+  int count() const { return static_cast<int>(count_); }
+  void clear() { *this = {}; }
 
-  bool holds(uint32_t position) const { return !empty() && equal_lanes(positions_, splat(position)) != 0; }
+  bool holds(uint32_t position) const { return any_is(positions_, position); }
   /// A quad of the 4x4 pixels at a position.
-  bool holds_any_of(uint32_t block) const {
-    return !empty() && equal_lanes(positions_ & ~0x00030003u, splat(block)) != 0;
-  }
+  bool holds_any_of(uint32_t block) const { return any_is(positions_ & ~(kEach * 0x0101), block); }
 
   /// @param setup     below 32
-  /// @param coverage  of quad_coverage()
+  /// @param coverage  of block_coverage(), 16 bits
   void push(uint32_t setup, bool back_facing, uint32_t position, uint32_t coverage) {
-    const auto index = static_cast<uint32_t>(count_);
-    const auto put = [&](uint32_t value, const Lanes& there) {
-      return by_parts<Lanes>(
-          [&](auto lane, auto old) { return lane >= 4 * index ? decltype(old){} + value : old; }, kLaneIndex,
-          there);
-    };
-    positions_ = put(position, positions_);
-    coverage_ = put(coverage, coverage_);
-    setup_ = (setup_ & ((1u << (8 * index)) - 1)) | (setup * 0x01010101u) << (8 * index);
-    setups_ |= 1u << setup;
-    if (back_facing) back_facing_ |= static_cast<LaneMask>(15u << (4 * index));
-    ++count_;
+    add(setup, back_facing, position, coverage, 1);
+  }
+  /// Some quads of the block at a position, as far as there is room for them. @return  the rest
+  uint32_t push(uint32_t setup, bool back_facing, uint32_t block, FourQuads coverage, uint32_t quads) {
+    const auto wanted = static_cast<size_t>(std::popcount(quads)), room = kQuads - count_;
+    add(setup, back_facing, compress(kEach * block + kPlacesInBlock, quads), compress(coverage, quads),
+        std::min(wanted, room));
+    if (wanted <= room) [[likely]]
+      return 0;
+    for (size_t n = 0; n < room; ++n) quads &= quads - 1;
+    return quads;
   }
 
-  Lanes x() const { return (positions_ & 0xffffu) + (kLaneIndex & 1u); }
-  Lanes y() const { return (positions_ >> 16) + ((kLaneIndex >> 1) & 1u); }
-  Lanes coverage() const {
-    const Lanes samples = (coverage_ >> ((kLaneIndex & 3u) * 4u)) & 15u;
-    const auto lanes = static_cast<uint32_t>(4 * count_);
-    return by_parts<Lanes>([&](auto lane, auto v) { return lane < lanes ? v : decltype(v){}; }, kLaneIndex,
-                           samples);
-  }
+  /// Pixels of the tile. Lanes without a quad repeat the last one.
+  Lanes x() const { return (quad_lanes(padded_positions(), 0) & 0xffu) * 2u + (kLaneIndex & 1u); }
+  Lanes y() const { return (quad_lanes(padded_positions(), 8) & 0xffu) * 2u + ((kLaneIndex >> 1) & 1u); }
+  Lanes coverage() const { return quad_lanes(coverage_, (kLaneIndex & 3u) * 4u) & 15u; }
   LaneMask back_facing() const { return back_facing_; }
   std::array<uint8_t, kQuads> setup() const { return std::bit_cast<std::array<uint8_t, kQuads>>(setup_); }
   /// Bit i: some quad has set-up i.
   uint32_t setups() const { return setups_; }
 
  private:
-  int count_ = 0;
-  LaneMask back_facing_ = 0;
+  static constexpr FourQuads kEach = 0x0001'0001'0001'0001;
+  static constexpr FourQuads kPlacesInBlock = 0x0101'0100'0001'0000;
+  /// All bits of the first so many quads.
+  static constexpr std::array<FourQuads, kQuads + 1> kFirst = {0, 0xffff, 0xffff'ffff, 0xffff'ffff'ffff,
+                                                               ~0ull};
+
+  /// Those of the quads in the set, one behind the other.
+  static FourQuads compress(FourQuads of, uint32_t quads) {
+#ifdef __BMI2__
+    return _pext_u64(of, _pdep_u64(quads, kEach) * 0xffff);
+#else
+    FourQuads result = 0;
+    for (int n = 0; quads != 0; ++n, quads &= quads - 1)
+      result |= ((of >> (16 * std::countr_zero(quads))) & 0xffff) << (16 * n);
+    return result;
+#endif
+  }
+  /// A borrow goes from a word that is equal to those behind it alone.
+  bool any_is(FourQuads positions, uint32_t position) const {
+    const FourQuads differ = positions ^ kEach * position;
+    return ((differ - kEach) & ~differ & kEach << 15 & kFirst[count_]) != 0;
+  }
+  void add(uint32_t setup, bool back_facing, FourQuads positions, FourQuads coverage, size_t number) {
+    const auto shift = static_cast<uint32_t>(16 * count_);
+    positions_ |= (positions & kFirst[number]) << shift;
+    coverage_ |= (coverage & kFirst[number]) << shift;
+    const uint32_t below = (1u << (shift / 2)) - 1;
+    setup_ = (setup_ & below) | (setup * 0x01010101u & ~below);
+    setups_ |= 1u << setup;
+    if (back_facing) back_facing_ |= static_cast<LaneMask>(((1u << (4 * number)) - 1) << (shift / 4));
+    count_ += number;
+  }
+  FourQuads padded_positions() const {
+    if (count_ == kQuads) [[likely]]
+      return positions_;
+    const FourQuads last = (positions_ >> (16 * (count_ - 1))) & 0xffff;
+    return positions_ | ((kEach * last) & ~kFirst[count_]);
+  }
+  /// The word of each lane's quad, shifted right.
+  template <typename Shift>
+  static Lanes quad_lanes(FourQuads words, Shift shift) {
+    static constexpr Lanes kHalf = {0, 0, 0, 0, 16, 16, 16, 16, 0, 0, 0, 0, 16, 16, 16, 16};
+    const auto low = static_cast<uint32_t>(words), high = static_cast<uint32_t>(words >> 32);
+    const Lanes v = {low, low, low, low, low, low, low, low, high, high, high, high, high, high, high, high};
+    return v >> (kHalf + shift);
+  }
+
+  size_t count_ = 0;
+  FourQuads positions_ = 0, coverage_ = 0;  // 0 of those that lack
+  uint32_t setup_ = 0;                      // a byte of each quad; of those that lack, the last one's
   uint32_t setups_ = 0;
-  uint32_t setup_ = 0;                    // a byte of each quad
-  Lanes positions_ = {}, coverage_ = {};  // of their quad in all of its lanes
+  LaneMask back_facing_ = 0;
 };
 
 }  // namespace v3d::pse

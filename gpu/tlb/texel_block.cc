@@ -26,10 +26,9 @@ void load_4_bytes(const BlockRows& rows, Lanes* texel) {
     std::memcpy(&part[i], rows.piece[i], sizeof(Words4));
     std::memcpy(&part[2 + i], rows.piece[i] + rows.lower, sizeof(Words4));
   }
-  const Words8 upper = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
-  const Words8 lower = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
-  texel[0] = rows_to_quads(
-      load_halves(reinterpret_cast<const uint8_t*>(&upper), reinterpret_cast<const uint8_t*>(&lower)));
+  const HalfLanes upper = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
+  const HalfLanes lower = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
+  texel[0] = rows_to_quads(join(upper, lower));
 }
 
 void store_8_bytes(const Lanes* texel, const BlockRows& rows) {
@@ -92,10 +91,9 @@ void load_16_bytes(const BlockRows& rows, Lanes* texel) {
     Words4 part[4];
     for (int quad = 0; quad < 4; ++quad)
       std::memcpy(&part[quad], texel_16_bytes(rows, quad, i), sizeof(Words4));
-    const Words8 low = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
-    const Words8 high = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
-    of_pixel[i] =
-        load_halves(reinterpret_cast<const uint8_t*>(&low), reinterpret_cast<const uint8_t*>(&high));
+    const HalfLanes low = __builtin_shufflevector(part[0], part[1], 0, 1, 2, 3, 4, 5, 6, 7);
+    const HalfLanes high = __builtin_shufflevector(part[2], part[3], 0, 1, 2, 3, 4, 5, 6, 7);
+    of_pixel[i] = join(low, high);
   }
   transpose_quads(of_pixel, texel);
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "gpu/base/halves.h"
 #include "gpu/base/lanes.h"
 
 namespace v3d::tlb {
@@ -16,7 +17,6 @@ struct BlockRows {
 };
 
 typedef uint32_t Words4 __attribute__((vector_size(16)));
-typedef uint32_t Words8 __attribute__((vector_size(32)));
 
 /// Lane order to row order (eight texels of the upper row, eight of the lower one), and back.
 inline Lanes quads_to_rows(Lanes v) {
@@ -30,17 +30,6 @@ inline Lanes rows_to_quads(Lanes v) {
 /// adjacent, and back: the same exchange.
 inline Lanes quads_to_utiles(Lanes v) {
   return shuffle<0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15>(v);
-}
-
-inline void store_halves(Lanes v, uint8_t* first, uint8_t* second) {
-  std::memcpy(first, &v, sizeof v / 2);
-  std::memcpy(second, reinterpret_cast<const uint8_t*>(&v) + sizeof v / 2, sizeof v / 2);
-}
-inline Lanes load_halves(const uint8_t* first, const uint8_t* second) {
-  Lanes v;
-  std::memcpy(&v, first, sizeof v / 2);
-  std::memcpy(reinterpret_cast<uint8_t*>(&v) + sizeof v / 2, second, sizeof v / 2);
-  return v;
 }
 
 /// Texels of four bytes in a tiled image: its two pieces.

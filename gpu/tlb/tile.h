@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/base/halves.h"
 #include "gpu/tlb/tile_buffer.h"
 
 namespace v3d::tlb {
@@ -22,9 +23,6 @@ inline constexpr uint32_t kMaxWords = 4;  ///< of one colour sample
 /// Four adjacent words of a plane: one quad.
 typedef uint32_t QuadWords __attribute__((vector_size(16)));
 
-/// Two of them, side by side.
-typedef uint32_t PairWords __attribute__((vector_size(32)));
-
 /// Word offsets in every plane of the four quads of a batch.
 struct QuadOffsets {
   uint32_t at[4];
@@ -32,29 +30,18 @@ struct QuadOffsets {
 };
 
 inline Lanes load_quads(const uint32_t* plane, const QuadOffsets& quads) {
-  PairWords low, high;
-  if (quads.pairs) [[likely]] {
-    std::memcpy(&low, plane + quads.at[0], sizeof low);
-    std::memcpy(&high, plane + quads.at[2], sizeof high);
-  } else {
-    QuadWords q[4];
-    for (int i = 0; i < 4; ++i) std::memcpy(&q[i], plane + quads.at[i], sizeof(QuadWords));
-    low = __builtin_shufflevector(q[0], q[1], 0, 1, 2, 3, 4, 5, 6, 7);
-    high = __builtin_shufflevector(q[2], q[3], 0, 1, 2, 3, 4, 5, 6, 7);
-  }
-  Lanes v;
-  std::memcpy(&v, &low, sizeof(low));
-  std::memcpy(reinterpret_cast<char*>(&v) + sizeof(low), &high, sizeof(high));
-  return v;
+  if (quads.pairs) [[likely]]
+    return load_halves(plane + quads.at[0], plane + quads.at[2]);
+  QuadWords q[4];
+  for (int i = 0; i < 4; ++i) std::memcpy(&q[i], plane + quads.at[i], sizeof(QuadWords));
+  return join(__builtin_shufflevector(q[0], q[1], 0, 1, 2, 3, 4, 5, 6, 7),
+              __builtin_shufflevector(q[2], q[3], 0, 1, 2, 3, 4, 5, 6, 7));
 }
 
 inline void store_quads(uint32_t* plane, const QuadOffsets& quads, const Lanes& v) {
+  if (quads.pairs) [[likely]]
+    return store_halves(v, plane + quads.at[0], plane + quads.at[2]);
   const char* const from = reinterpret_cast<const char*>(&v);
-  if (quads.pairs) [[likely]] {
-    std::memcpy(plane + quads.at[0], from, sizeof(PairWords));
-    std::memcpy(plane + quads.at[2], from + sizeof(PairWords), sizeof(PairWords));
-    return;
-  }
   for (size_t i = 0; i < 4; ++i)
     std::memcpy(plane + quads.at[i], from + i * sizeof(QuadWords), sizeof(QuadWords));
 }

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <vector>
 
 #include "gpu/pse/waiting_quads.h"
 #include "tests/pse/scene.h"
@@ -96,31 +98,81 @@ INSTANTIATE_TEST_SUITE_P(Tests, QuadOrder,
                                          Tests{"Samples", Compare::kLequal, true, true}),
                          [](const auto& tests) { return tests.param.name; });
 
+void expect_pixels(const WaitingQuads& quads, const std::array<uint32_t, 4>& x,
+                   const std::array<uint32_t, 4>& y, const std::array<uint32_t, kLanes>& coverage) {
+  const Lanes actual_x = quads.x(), actual_y = quads.y(), actual = quads.coverage();
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    EXPECT_EQ(actual_x[lane], x[lane / 4] + (lane & 1));
+    EXPECT_EQ(actual_y[lane], y[lane / 4] + (lane >> 1 & 1));
+    EXPECT_EQ(actual[lane], coverage[lane]);
+  }
+}
+
 TEST(WaitingQuads, KeepPositionsCoverageAndFacing) {
   WaitingQuads quads;
   EXPECT_TRUE(quads.empty());
-  quads.push(7, false, quad_position(4, 10), quad_coverage(0b1010, 1));
-  quads.push(31, true, quad_position(65534, 2), quad_coverage(0b0111, 15));
+  EXPECT_FALSE(quads.holds(quad_position(0, 0)));
+  quads.push(7, false, quad_position(4, 10), 0x1010);
+  quads.push(31, true, quad_position(62, 2), 0x0fff);
   EXPECT_EQ(quads.count(), 2);
   EXPECT_FALSE(quads.full());
-  EXPECT_TRUE(quads.holds(quad_position(65534, 2)));
+  EXPECT_TRUE(quads.holds(quad_position(62, 2)));
   EXPECT_FALSE(quads.holds(quad_position(4, 12)));
+  EXPECT_FALSE(quads.holds(quad_position(0, 0)));
   EXPECT_TRUE(quads.holds_any_of(quad_position(4, 8)));
   EXPECT_FALSE(quads.holds_any_of(quad_position(8, 8)));
   EXPECT_EQ(quads.setups(), 1u << 7 | 1u << 31);
+  EXPECT_EQ(quads.setup(), (std::array<uint8_t, 4>{7, 31, 31, 31}));
   EXPECT_EQ(quads.back_facing(), 0xf0);
-  const Lanes x = quads.x(), y = quads.y(), coverage = quads.coverage();
-  const uint32_t expected_x[] = {4, 65534, 65534, 65534}, expected_y[] = {10, 2, 2, 2};
-  const std::array<uint32_t, kLanes> expected = {0, 1, 0, 1, 15, 15, 15};
-  for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    EXPECT_EQ(x[lane], expected_x[lane / 4] + (lane & 1));
-    EXPECT_EQ(y[lane], expected_y[lane / 4] + (lane >> 1 & 1));
-    EXPECT_EQ(coverage[lane], expected[lane]);
-  }
-  EXPECT_EQ(pack_coverage(coverage)[5], quad_coverage(0b0111, 15));
+  expect_pixels(quads, {4, 62, 62, 62}, {10, 2, 2, 2}, {0, 1, 0, 1, 15, 15, 15});
+  EXPECT_EQ(block_coverage(quads.coverage()), 0x0fff1010u);
   quads.clear();
   EXPECT_FALSE(quads.holds(quad_position(4, 10)));
   EXPECT_EQ(quads.setups(), 0u);
+}
+
+TEST(WaitingQuads, TakeOfABlockWhatTheyHaveRoomFor) {
+  WaitingQuads quads;
+  quads.push(1, true, quad_position(0, 0), 0xffff);
+  quads.push(2, false, quad_position(2, 0), 0x1111);
+  const FourQuads coverage = block_coverage(LaneMask{0b1000'0100'0000'0001}, 1);
+  EXPECT_EQ(quads.push(3, true, quad_position(8, 4), coverage, 0b1101), 0b1000u);
+  EXPECT_TRUE(quads.full());
+  EXPECT_TRUE(quads.holds(quad_position(8, 6)));
+  EXPECT_FALSE(quads.holds(quad_position(10, 4)));
+  EXPECT_FALSE(quads.holds(quad_position(10, 6)));
+  EXPECT_EQ(quads.setup(), (std::array<uint8_t, 4>{1, 2, 3, 3}));
+  EXPECT_EQ(quads.back_facing(), 0xff0f);
+  expect_pixels(quads, {0, 2, 8, 8}, {0, 0, 4, 6}, {15, 15, 15, 15, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0});
+}
+
+TEST(WaitingQuads, FindOnlyWhatIsThere) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 1000; ++i) {
+    WaitingQuads quads;
+    std::vector<uint32_t> there;
+    for (auto left = random() % 5; left != 0; --left) {
+      there.push_back(quad_position(random() % 4 * 2, random() % 4 * 2));
+      quads.push(0, false, there.back(), 1);
+    }
+    for (uint32_t x = 0; x < 64; x += 2)
+      for (uint32_t y = 0; y < 64; y += 2) {
+        const uint32_t position = quad_position(x, y);
+        const bool holds = std::find(there.begin(), there.end(), position) != there.end();
+        ASSERT_EQ(quads.holds(position), holds);
+        if (x % 4 != 0 || y % 4 != 0) continue;
+        const bool in_block =
+            std::any_of(there.begin(), there.end(), [&](uint32_t p) { return (p & ~0x0101u) == position; });
+        ASSERT_EQ(quads.holds_any_of(position), in_block);
+      }
+  }
+}
+
+TEST(WaitingQuads, CoverageIsThatOfPixels) {
+  EXPECT_EQ(block_coverage(LaneMask{0x8421}, 15), 0xf000'0f00'00f0'000fu);
+  EXPECT_EQ(block_coverage(LaneMask{0x8421}, 5), 0x5000'0500'0050'0005u);
+  EXPECT_EQ(quads_of(0x8001), 0b1001u);
+  EXPECT_EQ(quads_of(0x0240), 0b0110u);
 }
 
 }  // namespace
