@@ -26,7 +26,7 @@ const Ymm& address_of(int part) { return part == 0 ? kLow : kHigh; }
 
 /// A word of each lane, all next to each other. Goes on at `otherwise`, with nothing done, for all else.
 void Emitter::emit_access_in_place(const Ymm (&addresses)[2], const Ymm (&temps)[3], Label& otherwise) {
-  check_access(otherwise);
+  check_access(false, otherwise);
   std::array<uint32_t, 16> distances;
   for (uint32_t i = 0; i < 16; ++i) distances[i] = i * 4;
   vpbroadcastd(temps[2], Xmm(addresses[0].getIdx()));
@@ -173,7 +173,7 @@ void Emitter::emit_word_access() {
 /// with those in esi and the operation in r9d.
 void Emitter::emit_active_lanes(Label& refused, Label& atomics) {
   Label per_pixel;
-  test(byte[kThread + offsetof(Thread, tmu_config)], 0x80);
+  test(byte[kThread + offsetof(Thread, tmu_config)], kPerPixel);
   jnz(per_pixel);
   whole_quads_of_ecx();
   L(per_pixel);

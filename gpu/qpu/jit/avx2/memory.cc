@@ -201,7 +201,7 @@ void Emitter::set_parameter(Effect effect, const Vector& value) {
 /// that refuses, by a call that keeps all others.
 void Emitter::launch_general(const Place& to, const Vector& value, const Exec& exec) {
   uses_general_access_ = true;
-  if (accesses_in_place(!exec.masked, to.takes_uniform)) {
+  if (!to.takes_uniform && accesses_in_place(!exec.masked)) {
     launch_in_place(to, value);
     data_ = {0, true};
     return;

@@ -37,7 +37,7 @@ void Emitter::emit_alu_word(const Instruction& i) {
       i.signals & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
   const auto calls = [this](const Place& to, const Exec& exec) {
     if (to.target != Target::kPort) return false;
-    if (to.effect == Effect::kGeneral) return !accesses_in_place(!exec.masked, to.takes_uniform);
+    if (to.effect == Effect::kGeneral) return to.takes_uniform || !accesses_in_place(!exec.masked);
     return writes_by_call(to) || starts_sfu(to.effect);
   };
   const auto whole = [&](const Half& half) {

@@ -169,7 +169,7 @@ class Emitter final : public ProgramEmitter {
 
   // ---- general_access.cc
 
-  void emit_access_in_place(Label& otherwise);
+  void emit_access_in_place(bool configured, Label& otherwise);
   void emit_routines() override;
   void emit_general_access();
   void emit_begin_access();

@@ -23,9 +23,9 @@ constexpr uint8_t kNotBelow = 5, kAbove = 6;
 }  // namespace
 
 /// A word of each lane, all next to each other, at kTemp2, which stays as it is. Goes on at `otherwise`, with
-/// nothing done, for all else.
-void Emitter::emit_access_in_place(Label& otherwise) {
-  check_access(otherwise);
+/// nothing done, for all else. @param configured  as at the start of a thread, by a uniform
+void Emitter::emit_access_in_place(bool configured, Label& otherwise) {
+  check_access(configured, otherwise);
   test_stride(4);
   jnc(otherwise, T_NEAR);
   vmovd(esi, Xmm(kTemp2.getIdx()));
@@ -39,6 +39,7 @@ void Emitter::emit_access_in_place(Label& otherwise) {
     finish_access();
     vmovdqa64(zword[kThread + rdx + kFifo], kTemp);
   }
+  if (configured) mov(dword[kThread + offsetof(Thread, tmu_config)], kConfigAtStart);
   prefetch_next(access_stores());
 }
 
@@ -147,7 +148,7 @@ void Emitter::emit_word_access() {
 /// Words of the type to eax; r8d becomes the lanes that take part, of the live ones in ecx.
 void Emitter::emit_active_lanes(Label& refused, Label& atomics) {
   Label per_pixel;
-  test(byte[kThread + offsetof(Thread, tmu_config)], 0x80);
+  test(byte[kThread + offsetof(Thread, tmu_config)], kPerPixel);
   jnz(per_pixel);
   whole_quads_of_ecx();
   L(per_pixel);

@@ -379,9 +379,14 @@ void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* ex
   }
   vmovdqa64(kTemp2, value);
   Label &refused = new_label(), &done = new_label();
-  if (accesses_in_place(!exec, to.takes_uniform)) {
+  if (accesses_in_place(!exec)) {
     Label& otherwise = new_label();
-    emit_access_in_place(otherwise);
+    if (to.takes_uniform) {
+      or_(eax, kPerPixel);
+      cmp(eax, kConfigAtStart);
+      jne(otherwise, T_NEAR);
+    }
+    emit_access_in_place(to.takes_uniform, otherwise);
     later([this, &otherwise, &refused, &done] {
       L(otherwise);
       mov(r8d, kAllLanes);

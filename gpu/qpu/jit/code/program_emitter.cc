@@ -28,12 +28,19 @@ uint32_t uniform_words(const flow::Access& access) {
   return words;
 }
 
-/// Tests against depth narrow the mask, too.
-bool changes_mask(const flow::Access& access) {
+/// Tests against depth narrow the mask, too: sequences of the TLB that a uniform configures may be such.
+bool changes_mask(const Instruction& i, const flow::Access& access) {
+  if (!i.is_branch && ((info(i.add.op).traits | info(i.mul.op).traits) & kWritesMsf)) return true;
   const auto events = access.events();
-  return (access.writes.state & flow::kMsf) ||
-         std::any_of(events.begin(), events.end(),
-                     [](const flow::Event& event) { return event.effect == Effect::kTlb; });
+  return std::any_of(events.begin(), events.end(), [](const flow::Event& event) {
+    const bool of_tlb = event.effect == Effect::kTlb || event.kind == flow::Event::Kind::kLdtlb;
+    return of_tlb && event.stream == Stream::kMain;
+  });
+}
+bool changes_mask(const flow::Flow& flow) {
+  for (size_t n = 0; n < flow.instructions.size(); ++n)
+    if (changes_mask(flow.instructions[n], flow.accesses[n])) return true;
+  return false;
 }
 
 bool is_static(const Branch& b) {
@@ -51,7 +58,7 @@ ProgramEmitter::ProgramEmitter(const flow::Flow& flow, void* buffer, size_t byte
       block_labels_(flow.blocks.size()),
       ways_to_(flow.blocks.size()),
       passed_to_(flow.blocks.size()),
-      mask_stays_(std::none_of(flow.accesses.begin(), flow.accesses.end(), changes_mask)) {
+      mask_stays_(!changes_mask(flow)) {
   setDefaultJmpNEAR(true);
   const auto count_way = [this](uint32_t block) {
     if (block != flow::kNowhere) ways_to_[block] = ways_to_[block] == 0 ? 1 : 2;
@@ -167,11 +174,13 @@ void ProgramEmitter::set_plain() {
   mov(dword[kFrame + offsetof(Frame, plain)], eax);
 }
 
-void ProgramEmitter::check_access(Label& otherwise) {
+void ProgramEmitter::check_access(bool configured, Label& otherwise) {
   cmp(dword[kFrame + offsetof(Frame, plain)], 0);
   je(otherwise, T_NEAR);
-  cmp(dword[kThread + offsetof(Thread, tmu_config)], kConfigAtStart);
-  jne(otherwise, T_NEAR);
+  if (!configured) {
+    cmp(dword[kThread + offsetof(Thread, tmu_config)], kConfigAtStart);
+    jne(otherwise, T_NEAR);
+  }
   if (!data_.known || data_.words > 1) {
     movzx(eax, word[kThread + kWritten]);
     cmp(eax, access_stores() << 8);

@@ -119,16 +119,15 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// Whether the UMUL24 of the next node makes a product of 32 bits of this MULTOP, which then is not needed.
   bool begins_product(const AluHalf& multop) const;
 
-  /// Whether a write that starts an access by address has code of its own, for a word of each lane, all next
-  /// to each other. All else goes to the routine of all accesses.
-  bool accesses_in_place(bool all_lanes, bool takes_uniform) const {
-    return all_lanes && !takes_uniform && mask_stays_;
-  }
+  /// Whether a write that starts an access by address may have code of its own, for a word of each lane, all
+  /// next to each other. All else goes to the routine of all accesses.
+  bool accesses_in_place(bool all_lanes) const { return all_lanes && mask_stays_; }
   /// For it, at the entry, where ecx and the host's equal flag say whether a lane has no sample:
   /// Frame::plain.
   void set_plain();
   /// Goes on there unless it is such an access, as far as the Thread tells.
-  void check_access(Label& otherwise);
+  /// @param configured  as at the start of a thread, as is known
+  void check_access(bool configured, Label& otherwise);
   /// The address of the first lane, in esi, to that of the host in rsi. Changes ecx.
   void check_address(Label& otherwise);
   /// Takes what was written of it; of a load, the place in the queue is kThread + kFifo + rdx.

@@ -25,7 +25,7 @@ static_assert(kNumData == kWritten + 1);
 static_assert(sizeof(Varying) == 128 && sizeof(Lanes) == 64);
 
 /// Of the configuration byte (texture.md 2.4): its operations, shifted to their place.
-inline constexpr uint32_t kConfigAtStart = 0xffffffff, kOperation = 0x78;
+inline constexpr uint32_t kConfigAtStart = 0xffffffff, kOperation = 0x78, kPerPixel = 0x80;
 inline constexpr uint32_t kAdd = 0 << 3, kCount = 8 << 3, kRegularAccess = 15 << 3;
 /// Of an access.
 inline constexpr uint32_t kMostWords = 4;
