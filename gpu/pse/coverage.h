@@ -33,6 +33,9 @@ inline Rect intersect(const Rect& a, const Rect& b) {
           std::min(a.bottom, b.bottom)};
 }
 
+/// Whether it goes through no block of 4x4 pixels.
+inline bool of_whole_blocks(const Rect& r) { return ((r.left | r.top | r.right | r.bottom) & 3) == 0; }
+
 /// a * x + b * y + c >= 0 inside, x and y in 1/64 px.
 struct Edge {
   int64_t a = 0, b = 0, c = 0;
@@ -92,6 +95,8 @@ class TileCoverage {
     for (int k = 0; k < kEdges; ++k) {
       a_[k] = static_cast<int32_t>(edges[k].a);
       b_[k] = static_cast<int32_t>(edges[k].b);
+      min_step_[k] = std::min(a_[k], 0) + std::min(b_[k], 0);
+      max_step_[k] = std::max(a_[k], 0) + std::max(b_[k], 0);
       low_[k] = static_cast<int32_t>(kClamp);
       high_[k] = static_cast<int32_t>(-kClamp);
       for (int s = 0; s < kSamples; ++s) {
@@ -109,22 +114,36 @@ class TileCoverage {
 
   /// Calls emit(x, y, masks) for every 4x4 block (x, y relative to the tile) with covered samples inside the
   /// window; masks[s] are the lanes whose sample s is covered. Or whole(x, y) if that is all of them.
+  /// @param cuts  whether the window may exclude covered samples of blocks that it overlaps
   template <typename Emit, typename Whole>
-  void blocks(const Rect& window, Emit&& emit, Whole&& whole) const {
+  void blocks(const Rect& window, bool cuts, Emit&& emit, Whole&& whole) const {
     const int left = window.left & ~3, top = window.top & ~3;
     const int columns = (window.right - left + 3) / 4, rows = (window.bottom - top + 3) / 4;
     if (columns * rows <= kDirectBlocks) {
       for (int y = top; y < window.bottom; y += 4)
-        for (int x = left; x < window.right; x += 4) block(window, x, y, emit);
+        for (int x = left; x < window.right; x += 4)
+          block(
+              window, cuts, x, y, [&](int k) { return a_[k] * x + b_[k] * y + base_[k][0] + LanesI{}; },
+              emit);
       return;
     }
-    for_cells<16>(window, 0, 0, [&](int macro_x, int macro_y, bool all_of_macro) {
-      if (all_of_macro) {
-        for (int cell = 0; cell < 16; ++cell) whole(macro_x + (cell & 3) * 4, macro_y + (cell >> 2) * 4);
-        return;
-      }
-      for_cells<4>(window, macro_x, macro_y,
-                   [&](int x, int y, bool all) { all ? whole(x, y) : block(window, x, y, emit); });
+    const auto macro = [&](int macro_x, int macro_y) {
+      const Cells cells = values<4>(macro_x, macro_y);
+      for_cells<4>(window, cuts, macro_x, macro_y, cells, [&](int x, int y, bool all, uint32_t cell) {
+        if (all) return whole(x, y);
+        block(
+            window, cuts, x, y, [&](int k) { return permute(cells[static_cast<size_t>(k)], splat(cell)); },
+            emit);
+      });
+    };
+    const int macro_left = left & ~15, macro_top = top & ~15;
+    if (window.right - macro_left <= 32 && window.bottom - macro_top <= 16) {
+      for (int x = macro_left; x < window.right; x += 16) macro(x, macro_top);
+      return;
+    }
+    for_cells<16>(window, cuts, 0, 0, values<16>(0, 0), [&](int x, int y, bool all, uint32_t) {
+      if (!all) return macro(x, y);
+      for (int cell = 0; cell < 16; ++cell) whole(x + (cell & 3) * 4, y + (cell >> 2) * 4);
     });
   }
 
@@ -133,17 +152,27 @@ class TileCoverage {
   static constexpr LanesI kColumn = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
   static constexpr LanesI kRow = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
 
-  /// Calls visit(x, y, all) for those of the 4x4 cells of kSize pixels at (x0, y0) that overlap the window
-  /// and are not outside of an edge as a whole. @param all  (of visit) every sample is covered and inside
+  /// Of each edge, its value at the first sample of the first pixel of 4x4 cells, row by row.
+  using Cells = std::array<LanesI, kEdges>;
+
+  /// Cells of kSize pixels from (x0, y0) on.
+  template <int kSize>
+  Cells values(int x0, int y0) const {
+    Cells cells;
+    for (int k = 0; k < kEdges; ++k)
+      cells[static_cast<size_t>(k)] = steps_[k] * kSize + (a_[k] * x0 + b_[k] * y0 + base_[k][0]);
+    return cells;
+  }
+
+  /// Calls visit(x, y, all, cell) for those of the cells that overlap the window and are not outside of an
+  /// edge as a whole. @param all  (of visit) every sample is covered and inside
   template <int kSize, typename Visit>
-  void for_cells(const Rect& window, int x0, int y0, Visit&& visit) const {
+  void for_cells(const Rect& window, bool cuts, int x0, int y0, const Cells& at, Visit&& visit) const {
     LanesI any = {}, all = {};
     for (int k = 0; k < kEdges; ++k) {
-      const int32_t min_step = (std::min(a_[k], 0) + std::min(b_[k], 0)) * (kSize - 1);
-      const int32_t max_step = (std::max(a_[k], 0) + std::max(b_[k], 0)) * (kSize - 1);
-      const LanesI cells = steps_[k] * kSize + (a_[k] * x0 + b_[k] * y0);
-      any |= cells + (high_[k] + max_step);
-      all |= cells + (low_[k] + min_step);
+      const LanesI& v = at[static_cast<size_t>(k)];
+      any |= v + (high_[k] - base_[k][0] + max_step_[k] * (kSize - 1));
+      all |= v + (low_[k] - base_[k][0] + min_step_[k] * (kSize - 1));
     }
     const auto cells_of = [&](int low_x, int high_x, int low_y, int high_y) {
       const uint32_t columns = cell_range(low_x >> kShift<kSize>, high_x >> kShift<kSize>);
@@ -153,36 +182,42 @@ class TileCoverage {
     const int left = window.left - x0, right = window.right - x0, top = window.top - y0,
               bottom = window.bottom - y0;
     constexpr int kRest = kSize - 1;
-    const uint32_t inside = cells_of(left + kRest, right, top + kRest, bottom);
-    const uint32_t whole = inside & ~uint32_t{negative(all)};
     uint32_t cells = cells_of(left, right + kRest, top, bottom + kRest) & ~uint32_t{negative(any)};
+    uint32_t whole = ~uint32_t{negative(all)};
+    if (cuts || kSize > 4) whole &= cells_of(left + kRest, right, top + kRest, bottom);
     for (; cells != 0; cells &= cells - 1) {
-      const int cell = __builtin_ctz(cells);
-      visit(x0 + (cell & 3) * kSize, y0 + (cell >> 2) * kSize, ((whole >> cell) & 1) != 0);
+      const auto cell = static_cast<uint32_t>(__builtin_ctz(cells));
+      visit(x0 + static_cast<int>(cell & 3) * kSize, y0 + static_cast<int>(cell >> 2) * kSize,
+            ((whole >> cell) & 1) != 0, cell);
     }
   }
   template <int kSize>
   static constexpr int kShift = kSize == 16 ? 4 : 2;
 
-  template <typename Emit>
-  void block(const Rect& window, int x, int y, Emit&& emit) const {
-    const LaneMask inside = block_window(window, x, y);
+  /// @param value  (k) that of edge k at the first sample of the first pixel, in all lanes
+  template <typename Value, typename Emit>
+  void block(const Rect& window, bool cuts, int x, int y, Value&& value, Emit&& emit) const {
+    Cells pixels;
+    for (int k = 0; k < kEdges; ++k) pixels[static_cast<size_t>(k)] = pixel_[k] + value(k);
+    const LaneMask inside = cuts ? block_window(window, x, y) : kAllLanes;
     std::array<LaneMask, kSamples> masks;
     LaneMask any = 0;
     for (int s = 0; s < kSamples; ++s) {
-      LanesI value = {};
-      for (int k = 0; k < kEdges; ++k) value |= pixel_[k] + (base_[k][s] + a_[k] * x + b_[k] * y);
-      masks[s] = inside & static_cast<LaneMask>(~negative(value));
-      any |= masks[s];
+      LanesI outside = {};
+      for (int k = 0; k < kEdges; ++k)
+        outside |= pixels[static_cast<size_t>(k)] + (base_[k][s] - base_[k][0]);
+      masks[static_cast<size_t>(s)] = inside & static_cast<LaneMask>(~negative(outside));
+      any |= masks[static_cast<size_t>(s)];
     }
     if (any) emit(x, y, masks);
   }
 
   int32_t a_[kEdges], b_[kEdges];
   int32_t base_[kEdges][kSamples];
-  int32_t low_[kEdges], high_[kEdges];  // of base_
-  LanesI steps_[kEdges];                // of 4x4 cells, row by row
-  LanesI pixel_[kEdges];                // the same of the pixels of a block
+  int32_t low_[kEdges], high_[kEdges];           // of base_
+  int32_t min_step_[kEdges], max_step_[kEdges];  // from a pixel to the next column, row or both
+  LanesI steps_[kEdges];                         // of 4x4 cells, row by row
+  LanesI pixel_[kEdges];                         // the same of the pixels of a block
 };
 
 }  // namespace v3d::pse

@@ -71,6 +71,7 @@ struct TileRenderer::State {
   int tile_x = 0, tile_y = 0;
   const PreparedDraw* draw = nullptr;
   Rect window;               // of the draw, relative to the tile
+  bool window_cuts = false;  // it goes through blocks of 4x4 pixels
   uint32_t sample_bits = 0;  // of a pixel, after the sample mask
   bool groups = false;       // its triangles may be taken together
   TriangleGroup group;
@@ -127,6 +128,7 @@ void TileRenderer::State::begin_draw(const PreparedDraw& next) {
   const Rect clip = {s.clip_left - tile_x, s.clip_bottom - tile_y, s.clip_left + s.clip_width - tile_x,
                      s.clip_bottom + s.clip_height - tile_y};
   window = intersect(intersect(tile, frame), clip);
+  window_cuts = !of_whole_blocks(window);
   sample_bits = s.sample_mask & (multisample ? 15u : 1u);
   groups = next.draw->vertices_per_primitive == 3 && !next.four_samples && !s.cfg.depth_offset;
   if (s.occlusion_counter != counter) flush_counter();
@@ -380,7 +382,7 @@ void TileRenderer::State::cover_blocks(const Geometry& geometry, const Rect& are
                                                 kSamples == 4 ? kSampleY.data() : kCenter);
   const Lanes whole = splat(sample_bits);
   coverage.blocks(
-      area,
+      area, window_cuts || kEdges > 3,
       [&](int x, int y, const std::array<LaneMask, kSamples>& masks) {
         if constexpr (kSamples == 1) {
           covered = true;

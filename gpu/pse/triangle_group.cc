@@ -25,11 +25,6 @@ LanesI inside(const LanesI& v) {
   return by_parts<LanesI>([](auto part) { return (part > -kMaxCoordinate) & (part < kMaxCoordinate); }, v);
 }
 
-/// Whether the window cuts no block.
-bool of_whole_blocks(const Rect& window) {
-  return ((window.left | window.top | window.right | window.bottom) & (kBlock - 1)) == 0;
-}
-
 /// Edge functions a * x + b * y + c of each triangle, not negative inside: x and y in pixels from the first
 /// block. Where a triangle is too large they wrap around.
 struct Edges {

@@ -126,7 +126,7 @@ class TriangleGroupTest : public testing::Test {
     static constexpr int kCenter[1] = {0};
     const TileCoverage<1, 3> coverage(geometry.edges.data(), place.tile_x, place.tile_y, kCenter, kCenter);
     coverage.blocks(
-        area,
+        area, !of_whole_blocks(place.window),
         [&](int x, int y, const std::array<LaneMask, 1>& masks) {
           blocks[{x, y}] = masks[0];
         },
