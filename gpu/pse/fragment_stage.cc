@@ -147,7 +147,14 @@ void FragmentStage::begin_draw(const PreparedDraw& draw) {
   tests_blocks_ = draw.early_test && tests_depth_ && tile_->tests_blocks() && !draw.sample_shading;
   only_counts_ = draw.early_test && !tests_depth_ && !multisample_;
   flat_words_of_ = nullptr;
-  series_.begin(*draw.program);
+  num_smooth_ = 0;
+  for (uint32_t i = 0; i < draw.num_components(); ++i) {
+    if (draw.is_flat[i])
+      varyings_[i].vp = Lanes{};
+    else
+      smooth_[num_smooth_++] = static_cast<uint8_t>(i);
+  }
+  series_.begin(*draw.program, code);
   needs_position_ = tests_depth_ || reads_.w || reads_.centroid_w || reads_.z || draw.num_components() != 0;
 }
 
@@ -156,6 +163,8 @@ bool FragmentStage::end_draw() {
   shade_waiting();
   draw_ = nullptr;
   series_.end(thread_);
+  counts_[perf::kQpuActive] += instructions_;
+  counts_[perf::kQpuFragmentClocks] += 4 * std::exchange(instructions_, 0);
   tile_->count(thread_.tlb_block);
   return !job_.stopped();
 }
@@ -182,16 +191,18 @@ void FragmentStage::pass_block(int setup) {
 
 /// run_batch() where early tests are all there is before the program.
 void FragmentStage::test_block(int setup) {
-  if (tested_.holds_any_of(position_of_quad(0))) shade_before_batch();
+  if (!tested_.empty() && tested_.holds_any_of(position_of_quad(0))) shade_before_batch();
   const Primitives<true> primitives = {{&setups_[static_cast<size_t>(setup)]}, {}, {}};
   const Position center = block_position(primitives);
   batch_.z[0] = primitives.z_at(center);
   const LaneMask alive = tile_->test_block();
-  if (alive == 0) {
-    counts_[perf::kFepClippedQuads] += kQuads;
-    return;
+  if (alive != kAllLanes) {
+    if (alive == 0) {
+      counts_[perf::kFepClippedQuads] += kQuads;
+      return;
+    }
+    if (quads_of(alive) != kAllQuads) return keep_quads(alive);
   }
-  if (quads_of(alive) != kAllQuads) return keep_quads(alive);
   ready_setup(setup);
   shade_block(primitives, center);
 }
@@ -227,7 +238,8 @@ uint32_t FragmentStage::position_in_tile(int x, int y) const {
 }
 
 bool FragmentStage::waits_in_block(uint32_t block) const {
-  return untested_[0].holds_any_of(block) || untested_[1].holds_any_of(block);
+  return (untested_[0].count() | untested_[1].count()) != 0 &&
+         (untested_[0].holds_any_of(block) || untested_[1].holds_any_of(block));
 }
 
 /// Some quads of a block.
@@ -502,13 +514,14 @@ void FragmentStage::compute_varyings(const Primitives<kOne>& primitives, const P
   // The words of the batch before are still there.
   const bool same_words = kOne && flat_words_of_ == primitives.of[0];
   flat_words_of_ = kOne ? primitives.of[0] : nullptr;
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t n = 0; n < num_smooth_; ++n) {
+    const uint32_t i = smooth_[n];
     const auto plane = [i](const PrimitiveSetup& s) { return s.coefficients.plane(i); };
-    varyings_[i].vp =
-        draw_->is_flat[i] ? Lanes{} : as_uint(primitives.at(plane, draw_->is_centroid[i] ? centroid : at));
-    if (!same_words)
-      varyings_[i].c = primitives.words([i](const PrimitiveSetup& s) { return s.coefficients.c[i]; });
+    varyings_[i].vp = as_uint(primitives.at(plane, draw_->is_centroid[i] ? centroid : at));
   }
+  if (same_words) return;
+  for (uint32_t i = 0; i < count; ++i)
+    varyings_[i].c = primitives.words([i](const PrimitiveSetup& s) { return s.coefficients.c[i]; });
 }
 
 /// Lets the program replace the live pixels of the batch.
@@ -533,21 +546,24 @@ void FragmentStage::run_program() {
   thread_.pc = fs.code;
   thread_.uniforms = fs.uniforms;
   if (job_.watch) job_.watch->start("fragment", thread_);
-  uint64_t left = job_.instruction_limit;
-  const auto take_slice = [&] {
-    thread_.budget = std::min(left, kBudgetSlice);
-    left -= thread_.budget;
-  };
-  take_slice();
-  qpu::Stop stop = series_.run(thread_);
+  thread_.budget = std::min(job_.instruction_limit, kBudgetSlice);
+  const qpu::Stop stop = series_.run(thread_);
+  if (stop != qpu::Stop::kEnd) [[unlikely]]
+    go_on(stop);
+  instructions_ += thread_.instructions;
+}
+
+/// With a program that did not end within the first slice.
+void FragmentStage::go_on(qpu::Stop stop) {
+  const draw::ShaderCode& fs = draw_->record().fs;
+  uint64_t left = job_.instruction_limit - std::min(job_.instruction_limit, kBudgetSlice);
   while (stop == qpu::Stop::kBudget) {
     if (job_.progress && !job_.progress->spend(kBudgetSlice)) left = 0;
     if (left == 0 || job_.stopped()) break;
-    take_slice();
+    thread_.budget = std::min(left, kBudgetSlice);
+    left -= thread_.budget;
     stop = qpu::run(*draw_->program, thread_);
   }
-  counts_[perf::kQpuActive] += thread_.instructions;
-  counts_[perf::kQpuFragmentClocks] += 4 * thread_.instructions;
   if (stop == qpu::Stop::kEnd || job_.stopped()) return;
   const std::string reason = stop == qpu::Stop::kBudget ? "does not end"
                              : stop == qpu::Stop::kBarrier

@@ -96,6 +96,7 @@ class FragmentStage {
   void compute_varyings(const Primitives<kOne>& primitives, const Position& at, const Position& centroid);
   void offer_pixels();
   void run_program();
+  void go_on(qpu::Stop stop);
 
   const JobContext& job_;
   const bool multisample_;
@@ -126,7 +127,10 @@ class FragmentStage {
   bool tests_blocks_ = false;   // they go through tests alone, early ones, one sample at a time
   bool only_counts_ = false;    // early tests, one sample at a time, that pass whatever comes
   const PrimitiveSetup* flat_words_of_ = nullptr;  // whose c all varyings_ have; may be null
+  uint32_t num_smooth_ = 0;                        // components of draw_ that are not flat
+  std::array<uint8_t, kComponentRoom> smooth_;
   qpu::Series series_;
+  uint64_t instructions_ = 0;                    // of the draw
   bool needs_position_ = true;                   // for depths, the payload or varyings
   uint32_t* replaced_pixels_ = nullptr;          // as the tile says for draw_
   tlb::FragmentBatch batch_;                     // the one that the port of the draw refers to

@@ -506,7 +506,7 @@ Stop run(const Program& program, Thread& thread) {
 }
 
 Stop Series::run(Thread& thread) {
-  const HostProgram* const code = thread.observer ? nullptr : program_->compiled(thread);
+  const HostProgram* const code = code_ ? code_ : (thread.observer ? nullptr : program_->compiled(thread));
   if (!code) return qpu::run(*program_, thread);
   const HostProgram::Leave leave = code->start(thread, program_->entry());
   if (leave.why == HostProgram::Leave::Why::kEnd) [[likely]] {

@@ -7,6 +7,7 @@
 
 namespace v3d::qpu {
 
+class HostProgram;
 class Program;
 
 /// Runs the thread from thread.pc until something stops it. On Stop::kHang the reason is in thread.hang.
@@ -16,7 +17,11 @@ Stop run(const Program& program, Thread& thread);
 class Series {
  public:
   /// @param program  outlives the series
-  void begin(const Program& program) { program_ = &program; }
+  /// @param code  what program.compiled() gives for these threads; null: there is none yet
+  void begin(const Program& program, const HostProgram* code) {
+    program_ = &program;
+    code_ = code;
+  }
   /// run() of a thread behind reset() or restart() at the program's first instruction. Behind Stop::kEnd its
   /// registers are not known; any other stop is as with run().
   Stop run(Thread& thread);
@@ -25,6 +30,7 @@ class Series {
 
  private:
   const Program* program_ = nullptr;
+  const HostProgram* code_ = nullptr;
   uint64_t compiled_ = 0;  // instructions that are not counted yet
 };
 

@@ -75,7 +75,6 @@ TEST_P(JitEngines, SeriesDoWhatSingleThreadsDo) {
       "loop:\nsub.pushz rf1, rf1, 1\nb.anyna loop\nnop\nadd rf3, rf3, rf1\nmov rf4, rf3\nstvpmv 0, rf4\nend");
   Series series;
   const std::shared_ptr<const Program> program = compiled.program();
-  series.begin(*program);
   const auto begin = [&](uint64_t budget) {
     start();
     both([&](Twin& twin) {
@@ -88,6 +87,7 @@ TEST_P(JitEngines, SeriesDoWhatSingleThreadsDo) {
   };
   for (uint64_t budget = 1; budget < 60; ++budget) {
     begin(budget);
+    series.begin(*program, budget % 2 != 0 ? program->compiled(compiled.t()) : nullptr);
     Stop stop = plain.run();
     EXPECT_EQ(series.run(compiled.t()), stop);
     EXPECT_EQ(plain.t().instructions, compiled.t().instructions);
@@ -111,7 +111,7 @@ TEST_P(JitEngines, SeriesKeepNothingOfTheHost) {
   load_text("nop\nmov rf1, 5\nmov rf2, 6\nmov rf3, rf1\nend");
   Series series;
   const std::shared_ptr<const Program> program = compiled.program();
-  series.begin(*program);
+  series.begin(*program, nullptr);
   start();
   compiled.t().reset();
   compiled.t().memory = compiled.memory();

@@ -16,6 +16,12 @@ using Sync = Thread::Pending::Sync;
 
 /// One piece of the uniform stream that stands together in host memory: the snapshot, or what lies around it.
 void place_uniforms(const Thread& t, Frame& frame) {
+  if (t.snapshot_bytes == 0) [[likely]] {
+    frame.uniform_base = t.memory.host(0);
+    frame.uniform_low = 0;
+    frame.uniform_span = ~0u;
+    return;
+  }
   const uint32_t offset = t.uniforms - t.snapshot_address;
   if (offset < t.snapshot_bytes) {
     frame.uniform_base = t.snapshot - t.snapshot_address;
@@ -25,9 +31,9 @@ void place_uniforms(const Thread& t, Frame& frame) {
   }
   frame.uniform_base = t.memory.host(0);
   const uint32_t end = t.snapshot_address + t.snapshot_bytes;
-  const bool below = t.snapshot_bytes == 0 || t.uniforms < t.snapshot_address;
+  const bool below = t.uniforms < t.snapshot_address;
   frame.uniform_low = below ? 0 : end;
-  frame.uniform_span = (below && t.snapshot_bytes != 0 ? t.snapshot_address : ~0u) - frame.uniform_low;
+  frame.uniform_span = (below ? t.snapshot_address : ~0u) - frame.uniform_low;
 }
 
 bool agrees(const flow::InFlight& f, const Thread& t) {
