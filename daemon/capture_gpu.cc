@@ -75,6 +75,7 @@ class CaptureGpu : public ioctl::Gpu {
     if (!context.ok()) return context.status();
     return std::make_unique<CaptureContext>(*writer_, *std::move(context));
   }
+  bool takes_all_processors() const override { return inner_->takes_all_processors(); }
   std::string status() const override { return inner_->status(); }
 
  private:

@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "absl/strings/str_format.h"
 #include "daemon/gpus.h"
 #include "daemon/perf_map.h"
@@ -76,6 +78,9 @@ class DeviceGpu : public ioctl::Gpu {
     if (!context.ok()) return context.status();
     PredictionTally* const tally = timing_ == TimingMode::kOff ? nullptr : &tally_;
     return std::make_unique<DeviceContext>(device_, *std::move(context), tally);
+  }
+  bool takes_all_processors() const override {
+    return pool_.is_busy() && pool_.concurrency() >= static_cast<int>(std::thread::hardware_concurrency());
   }
   std::string status() const override {
     return (compiler_ ? to_string(compiler_->statistics()) + "\n" : "QPU programs are interpreted\n") +

@@ -132,7 +132,9 @@ void Express::serve_channels(const Seat& own, int socket) {
     if (own_news && has_news(socket)) break;
     const int64_t now_ns = ioctl::monotonic_ns();
     if (news || others_news) last_ns = now_ns;
-    if (now_ns - last_ns >= options_.patience_ns) break;
+    const int64_t quiet_ns = now_ns - last_ns;
+    if (quiet_ns >= options_.patience_ns) break;
+    if (quiet_ns >= options_.short_patience_ns && is_in_the_way_()) break;
     if (news)
       get_out_of_the_way(client_cpu, now_ns);
     else if (others_news || client_cpu == cpu)

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "daemon/channel.h"
@@ -40,9 +41,14 @@ class Express {
     int64_t close_ns = 300'000;
     /// So long it looks after each.
     int64_t patience_ns = 100'000;
+    /// The same while others could do with the processor.
+    int64_t short_patience_ns = 20'000;
   };
 
-  explicit Express(const Options& options) : options_(options) {}
+  /// @param is_in_the_way  whether a thread that looks takes a processor from jobs; thread safe
+  explicit Express(
+      const Options& options, std::function<bool()> is_in_the_way = [] { return false; })
+      : options_(options), is_in_the_way_(std::move(is_in_the_way)) {}
   Express(const Express&) = delete;
   Express& operator=(const Express&) = delete;
 
@@ -67,6 +73,7 @@ class Express {
   void get_out_of_the_way(uint32_t client_cpu, int64_t now_ns);
 
   const Options options_;
+  const std::function<bool()> is_in_the_way_;
   std::atomic<int64_t> last_over_ns_{0};  // end of the last request over a socket, or of a look
   std::atomic<bool> looking_{false};      // a session is
   int64_t moved_ns_ = 0;                  // when one that looks last changed its processor; of that session

@@ -396,7 +396,9 @@ std::shared_ptr<Express> Server::express_of(ioctl::Account& account) {
   std::erase_if(express_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Express>& known = express_[account.process()];
   std::shared_ptr<Express> express = known.lock();
-  if (!express) known = express = std::make_shared<Express>(options_.express);
+  if (!express)
+    known = express =
+        std::make_shared<Express>(options_.express, [this] { return kernel_.gpu().takes_all_processors(); });
   return express;
 }
 

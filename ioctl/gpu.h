@@ -31,6 +31,8 @@ class Gpu {
   virtual ~Gpu() = default;
   virtual const chip::Profile& profile() const = 0;
   virtual absl::StatusOr<std::unique_ptr<GpuContext>> create_context() = 0;
+  /// Whether jobs use all processors of the host now.
+  virtual bool takes_all_processors() const { return false; }
   /// For people: lines about the engine that runs jobs, or nothing.
   virtual std::string status() const { return {}; }
 };

@@ -46,6 +46,8 @@ class ThreadPool {
   /// @param turn  of the job; may be null
   void parallel_for(int count, const std::function<void(int i, int slot)>& fn, const Turn* turn = nullptr);
 
+  /// Whether pieces are being shared out.
+  bool is_busy() const { return crowd_.load(std::memory_order_relaxed) > 0; }
   /// Whether several callers want workers: long pieces end early then and are called again.
   bool is_crowded() const { return crowd_.load(std::memory_order_relaxed) > 1; }
 

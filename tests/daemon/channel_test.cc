@@ -22,11 +22,28 @@ constexpr uint32_t kSyncobjCreate = 0xc00864bf, kSyncobjDestroy = 0xc00864c0, kS
 constexpr uint32_t kCreateBo = 0xc0106442, kSubmitCl = 0xc0486440;
 constexpr uint32_t kRenderNode = 128;
 
+constexpr int64_t kHourNs = int64_t{3600} * 1'000'000'000;
+
+/// Executes nothing, and says what it is told to.
+class PretendingGpu : public ioctl::Gpu {
+ public:
+  const chip::Profile& profile() const override { return idle_->profile(); }
+  absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
+    return idle_->create_context();
+  }
+  bool takes_all_processors() const override { return takes_all; }
+
+  std::atomic<bool> takes_all{false};
+
+ private:
+  const std::unique_ptr<ioctl::Gpu> idle_ = make_idle_gpu(chip::default_profile());
+};
+
 class ChannelTest : public ::testing::Test {
  protected:
-  void start(Server::Options options = {}) {
-    // Also on a machine that does many other things.
-    options.express = {.close_ns = int64_t{3600} * 1'000'000'000, .patience_ns = 50'000'000};
+  /// @param patience_ns  also on a machine that does many other things
+  void start(Server::Options options = {}, int64_t patience_ns = 50'000'000) {
+    options.express = {.close_ns = kHourNs, .patience_ns = patience_ns, .short_patience_ns = 1'000'000};
     char name[] = "/tmp/v3demu-channel-XXXXXX";
     folder_ = mkdtemp(name);
     path_ = folder_ + "/socket";
@@ -36,8 +53,7 @@ class ChannelTest : public ::testing::Test {
     std::strncpy(address.sun_path, path_.c_str(), sizeof address.sun_path - 1);
     ASSERT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     ASSERT_EQ(listen(listener.get(), 64), 0);
-    gpu_ = make_idle_gpu(chip::default_profile());
-    server_ = std::make_unique<Server>(*gpu_, options);
+    server_ = std::make_unique<Server>(gpu_, options);
     loop_ = std::thread(
         [this, fd = std::make_shared<UniqueFd>(std::move(listener))] { server_->run(std::move(*fd)); });
   }
@@ -66,7 +82,7 @@ class ChannelTest : public ::testing::Test {
     EXPECT_EQ(create.handle, 2u);
   }
 
-  std::unique_ptr<ioctl::Gpu> gpu_;
+  PretendingGpu gpu_;
   std::string folder_, path_;
   std::unique_ptr<Server> server_;
   std::thread loop_;
@@ -200,6 +216,21 @@ TEST_F(ChannelTest, ClientsWakeTheirSleepersThemselves) {
     EXPECT_EQ(wakes.empty(), itself == 0);
   }
   munmap(memory, sizeof(wire::Status));
+}
+
+TEST_F(ChannelTest, NobodyLooksForLongWhereJobsTakeAllProcessors) {
+  start({}, kHourNs);
+  Client client(path_);
+  uint64_t token;
+  const UniqueFd fd = client.open(kRenderNode, &token);
+  ChannelClient channel(client);
+  ASSERT_TRUE(channel.warm_up(token));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(channel.load(channel.memory().request), wire::kListening);
+  gpu_.takes_all = true;
+  for (int i = 0; i < 10'000 && channel.load(channel.memory().request) != wire::kDeaf; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(channel.load(channel.memory().request), wire::kDeaf);
 }
 
 TEST_F(ChannelTest, TheirMemoryIsCharged) {
