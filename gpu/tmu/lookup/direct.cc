@@ -29,10 +29,10 @@ std::optional<Layout> layout_of(const Plan& plan) {
     uint8_t type;
     Layout layout;
   } kLayouts[] = {
-      {0, {kUnorm8, 0}},   {2, {kUnorm8, 1}},   {4, {kUnorm8, 2}},    // R8, RG8, RGBA8
-      {16, {kHalf, 0}},    {17, {kHalf, 1}},    {18, {kHalf, 2}},     // 16F
-      {23, {kFloat, 0}},                                              // DEPTH_COMP32F
-      {29, {kFloat, 0}},   {30, {kFloat, 1}},   {31, {kFloat, 2}},    // 32F
+      {0, {kUnorm8, 0}},   {2, {kUnorm8, 1}},   {4, {kUnorm8, 2}},  // R8, RG8, RGBA8
+      {16, {kHalf, 0}},    {17, {kHalf, 1}},    {18, {kHalf, 2}},   // 16F
+      {21, {kDepth16, 0}}, {24, {kDepth24, 0}}, {23, {kFloat, 0}},  // DEPTH_COMP16, DEPTH24_X8, DEPTH_COMP32F
+      {29, {kFloat, 0}},   {30, {kFloat, 1}},   {31, {kFloat, 2}},  // 32F
       {96, {kSint8, 0}},   {98, {kSint8, 1}},   {100, {kSint8, 2}},   // 8I
       {97, {kUint8, 0}},   {99, {kUint8, 1}},   {101, {kUint8, 2}},   // 8UI
       {102, {kSint16, 0}}, {104, {kSint16, 1}}, {106, {kSint16, 2}},  // 16I

@@ -71,9 +71,22 @@ struct Direct {
   }
   static constexpr uint8_t kAddresses = 10;
 
-  /// Channels of a texel: all alike, or fields that tables decode, whose number is that of bytes here.
-  enum class Channels : uint8_t { kUnorm8, kUint8, kSint8, kHalf, kUint16, kSint16, kFloat, kWord, kField };
-  static constexpr int kChannels = 9;
+  /// Channels of a texel: all alike, or fields that tables decode, whose number is that of bytes here. Depths
+  /// of 16 bits or 24, the upper ones of a word, are the only channel.
+  enum class Channels : uint8_t {
+    kUnorm8,
+    kUint8,
+    kSint8,
+    kHalf,
+    kUint16,
+    kSint16,
+    kFloat,
+    kWord,
+    kDepth16,
+    kDepth24,
+    kField
+  };
+  static constexpr int kChannels = 11;
   /// Channels behind the return words: any, or R, G, B, A from the first on, or B, G, R, A.
   enum class Order : uint8_t { kAny, kRgba, kBgra };
   static constexpr int kOrders = 3;

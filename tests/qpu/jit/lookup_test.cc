@@ -124,11 +124,11 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
   void any_texture(Request& request) {
     static constexpr struct {
       uint32_t type, cpp;
-    } kFormats[] = {{0, 1},   {2, 2},   {4, 4},   {4, 4},   {4, 4},   {1, 1},   {5, 4},    {6, 2},
-                    {9, 4},   {3, 2},   {7, 2},   {8, 2},   {115, 2}, {16, 2},  {17, 4},   {18, 8},
-                    {23, 4},  {24, 4},  {29, 4},  {30, 8},  {31, 16}, {12, 4},  {96, 1},   {97, 1},
-                    {98, 2},  {99, 2},  {100, 4}, {101, 4}, {102, 2}, {103, 2}, {104, 4},  {105, 4},
-                    {106, 8}, {107, 8}, {108, 4}, {109, 4}, {110, 8}, {111, 8}, {112, 16}, {113, 16}};
+    } kFormats[] = {{0, 1},   {2, 2},   {4, 4},   {4, 4},    {4, 4},   {1, 1},   {5, 4},   {6, 2},   {9, 4},
+                    {3, 2},   {7, 2},   {8, 2},   {115, 2},  {16, 2},  {17, 4},  {18, 8},  {21, 2},  {23, 4},
+                    {24, 4},  {29, 4},  {30, 8},  {31, 16},  {12, 4},  {96, 1},  {97, 1},  {98, 2},  {99, 2},
+                    {100, 4}, {101, 4}, {102, 2}, {103, 2},  {104, 4}, {105, 4}, {106, 8}, {107, 8}, {108, 4},
+                    {109, 4}, {110, 8}, {111, 8}, {112, 16}, {113, 16}};
     tmu::TextureSpec& spec = request.texture;
     const auto& format = kFormats[below(one_in(4) ? 5 : std::size(kFormats))];  // 8-bit unorm first
     spec.type = format.type;
@@ -317,15 +317,18 @@ TEST_P(JitLookups, LevelsAndFilters) {
   Side plain(version, nullptr), compiled(version, &compiler);
   constexpr uint32_t kWraps = 3, kFilters = 8, kKinds = 4;
   const auto unusual = tmu::unusual_lookups();
-  static constexpr struct {
+  static constexpr struct Format {
     uint32_t type, cpp;
   } kFormats[] = {{4, 4}, {0, 1}, {2, 2}, {6, 2}, {7, 2}, {8, 2}, {9, 4}, {5, 4}};
+  static constexpr Format kUnfiltered[] = {{21, 2}, {24, 4}, {18, 8}, {29, 4}};
   for (uint32_t n = 0; n < kWraps * kWraps * kFilters * kKinds; ++n) {
     const uint32_t filters = n % kFilters, kind = n / kFilters % kKinds, wraps = n / kFilters / kKinds;
     Request request;
     request.launcher = kind == 3 ? tmu::Launcher::kSLod : tmu::Launcher::kS;
     request.written = static_cast<uint8_t>(tmu::kT | (kind & 1 ? tmu::kB : 0) | (one_in(4) ? tmu::kI : 0));
-    const auto& format = kFormats[one_in(2) ? 0 : below(std::size(kFormats))];
+    const bool is_nearest = (filters & 3) == 3;
+    const Format& format = is_nearest && one_in(2) ? kUnfiltered[below(std::size(kUnfiltered))]
+                                                   : kFormats[one_in(2) ? 0 : below(std::size(kFormats))];
     request.texture = {.type = format.type, .cpp = format.cpp};
     request.texture.srgb = format.type == 4 && one_in(3);
     request.texture.version = version;

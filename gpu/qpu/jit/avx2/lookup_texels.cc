@@ -1,5 +1,8 @@
 /// @file The last step of a lookup: texels to return words, or data words to texels.
 
+#include <array>
+#include <bit>
+
 #include "gpu/qpu/jit/avx2/lookups.h"
 #include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
@@ -88,11 +91,30 @@ void Lookups::extract(const Ymm& to, const Load& load, int channel, int part) {
       if (!odd) left(to, whole, 16);
       vpsrad(to, odd ? whole : to, 16);
       return;
+    case Channels::kDepth16:
+    case Channels::kDepth24:
+      return extract_depth(to, whole, load);
     case Channels::kFloat:
     case Channels::kWord:
     case Channels::kField:
       vmovaps(to, whole);
   }
+}
+
+/// depth_from_unorm(). Changes ymm1 to ymm3.
+void Lookups::extract_depth(const Ymm& to, const Ymm& whole, const Load& load) {
+  const auto largest = std::bit_cast<std::array<uint32_t, 2>>(static_cast<double>(load.largest()));
+  constexpr uint32_t kInFloat = ~0u << 29;  // of the lower half of a double
+  load.bytes() == 2 ? static_cast<void>(vpand(to, whole, constant(0xffff))) : right(to, whole, 8);
+  vextracti128(Xmm(2), to, 1);
+  vcvtdq2pd(Ymm(1), Xmm(to.getIdx()));
+  vcvtdq2pd(Ymm(2), Xmm(2));
+  for (const Ymm& half : {Ymm(1), Ymm(2)}) {
+    vdivpd(half, half, constant(Quad{largest[0], largest[1], largest[0], largest[1]}));
+    vandpd(half, half, constant(Quad{kInFloat, ~0u, kInFloat, ~0u}));
+    vcvtpd2ps(Xmm(half.getIdx()), half);
+  }
+  vinsertf128(to, Ymm(1), Xmm(2), 1);
 }
 
 /// A word of 16-bit output, in `low`.

@@ -51,6 +51,7 @@ class Lookups final : public LookupEmitter {
   void load_words(const Load& load, int part);
   void channel_to(const Ymm& to, const Load& load, int channel, int part);
   void extract(const Ymm& to, const Load& load, int channel, int part);
+  void extract_depth(const Ymm& to, const Ymm& whole, const Load& load);
   void return_words(const Load& load, int part);
   void return_any_words(const Load& load, int part);
   void return_channels(const Load& load, int part);

@@ -1,5 +1,7 @@
 /// @file The last step of a lookup: texels to return words, or data words to texels.
 
+#include <bit>
+
 #include "gpu/qpu/jit/avx512/lookups.h"
 #include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
@@ -108,6 +110,16 @@ void Lookups::extract(const Zmm& to, const Load& load, int channel) {
     case Channels::kSint16:
       if (!odd) left(to, whole, 16);
       vpsrad(to, odd ? whole : to, 16);
+      return;
+    case Channels::kDepth16:
+    case Channels::kDepth24:
+      // depth_from_unorm(), which rounds towards zero, in float: no quotient lies so near below a float that
+      // doubles would round it up to that.
+      load.bytes() == 2 ? static_cast<void>(vpandd(to, whole, constant(0xffff))) : right(to, whole, 8);
+      vcvtdq2ps(to, to);
+      vbroadcastss(kAddress,
+                   dword[rip + constant_label(std::bit_cast<uint32_t>(static_cast<float>(load.largest())))]);
+      vdivps(to, to, kAddress | T_rz_sae);
       return;
     case Channels::kFloat:
     case Channels::kWord:

@@ -33,13 +33,13 @@ uint32_t launch_of(Effect effect, size_t nodes, uint32_t node) {
 
 int LookupEmitter::Load::bytes_of_channel() const {
   using enum Direct::Channels;
-  if (channels == kFloat || channels == kWord) return 4;
+  if (channels == kFloat || channels == kWord || channels == kDepth24) return 4;
   return channels == kUnorm8 || channels == kUint8 || channels == kSint8 || channels == kField ? 1 : 2;
 }
 
 bool LookupEmitter::Load::integers() const {
   return channels != Channels::kUnorm8 && channels != Channels::kHalf && channels != Channels::kFloat &&
-         !fields();
+         !depth() && !fields();
 }
 
 LookupEmitter::Label& LookupEmitter::constant_label(uint32_t bits) {
@@ -94,7 +94,8 @@ void LookupEmitter::emit_filters() {
 void LookupEmitter::emit_texels() {
   const auto add = [this](uint16_t step, const Load& load) {
     L(texels_[step]);
-    if (load.fields() && load.order != Order::kAny) return jmp(refused_);
+    if ((load.fields() && load.order != Order::kAny) || (load.depth() && load.log2_count != 0))
+      return jmp(refused_);
     if (!load.blends) return emit_load(load);
     load.channels == Channels::kUnorm8 || load.fields() ? emit_blend(load) : jmp(refused_);
   };

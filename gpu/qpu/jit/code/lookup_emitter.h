@@ -62,6 +62,9 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
     bool blends = false;       ///< four texels, behind emit_linear()
     bool to_channels = false;  ///< to the first of six Lanes, decoded, instead of return words; then returns
     bool fields() const { return channels == Channels::kField; }
+    bool depth() const { return channels == Channels::kDepth16 || channels == Channels::kDepth24; }
+    /// Of depth: what is 1.
+    uint32_t largest() const { return channels == Channels::kDepth16 ? 0xffff : 0xffffff; }
     int count() const { return fields() ? 4 : 1 << log2_count; }
     int bytes_of_channel() const;
     int bytes() const { return bytes_of_channel() << log2_count; }
