@@ -1,6 +1,8 @@
 /// The pixels of quads beside each other (lanes.h has which lane is which).
 #pragma once
 
+#include <cstdint>
+
 #include "gpu/base/lanes.h"
 
 namespace v3d {
@@ -12,6 +14,12 @@ inline Lanes of_row(const Lanes& v) {
 /// Of the other pixel of its column.
 inline Lanes of_column(const Lanes& v) {
   return shuffle<2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13>(v);
+}
+
+/// Bit 4q is set when any lane of quad q is.
+inline uint32_t quads_with_any(uint32_t lanes) {
+  lanes |= lanes >> 2;
+  return (lanes | lanes >> 1) & 0x1111u;
 }
 
 }  // namespace v3d

@@ -47,8 +47,7 @@ inline FourQuads block_coverage(Lanes samples) {
 
 /// Bit q: a lane of quad q is in the mask.
 inline uint32_t quads_of(LaneMask lanes) {
-  uint32_t any = lanes | lanes >> 2;
-  any = (any | any >> 1) & 0x1111u;
+  const uint32_t any = quads_with_any(lanes);
   return (any | any >> 3 | any >> 6 | any >> 9) & 15u;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpu/base/halves.h"
+#include "gpu/base/quads.h"
 #include "gpu/tlb/tile_buffer.h"
 
 namespace v3d::tlb {
@@ -48,12 +49,6 @@ inline void store_quads(uint32_t* plane, const QuadOffsets& quads, const Lanes& 
 
 /// All ones where bit `sample` of the lane is set.
 inline LanesI sample_lanes(Lanes coverage, uint32_t sample) { return -as_int((coverage >> sample) & 1u); }
-
-/// Bit 4q is set when any lane of quad q is.
-inline uint32_t quads_with_any(uint32_t lanes) {
-  lanes |= lanes >> 2;
-  return (lanes | lanes >> 1) & 0x1111u;
-}
 
 /// One channel of each ColorType.
 struct ColorTypeInfo {
