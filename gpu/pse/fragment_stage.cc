@@ -109,6 +109,7 @@ FragmentStage::FragmentStage(const JobContext& job, const tlb::Config& config, u
       multisample_(config.multisample),
       tile_width_(config.tile_width),
       tile_height_(config.tile_height),
+      first_slice_(std::min(job.instruction_limit, kBudgetSlice)),
       isa_(qpu::isa(job.profile->version)),
       counts_(counts),
       tmu_(job.memory, job.profile->version) {
@@ -546,7 +547,7 @@ void FragmentStage::run_program() {
   thread_.pc = fs.code;
   thread_.uniforms = fs.uniforms;
   if (job_.watch) job_.watch->start("fragment", thread_);
-  thread_.budget = std::min(job_.instruction_limit, kBudgetSlice);
+  thread_.budget = first_slice_;
   const qpu::Stop stop = series_.run(thread_);
   if (stop != qpu::Stop::kEnd) [[unlikely]]
     go_on(stop);
@@ -556,7 +557,7 @@ void FragmentStage::run_program() {
 /// With a program that did not end within the first slice.
 void FragmentStage::go_on(qpu::Stop stop) {
   const draw::ShaderCode& fs = draw_->record().fs;
-  uint64_t left = job_.instruction_limit - std::min(job_.instruction_limit, kBudgetSlice);
+  uint64_t left = job_.instruction_limit - first_slice_;
   while (stop == qpu::Stop::kBudget) {
     if (job_.progress && !job_.progress->spend(kBudgetSlice)) left = 0;
     if (left == 0 || job_.stopped()) break;

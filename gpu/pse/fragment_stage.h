@@ -101,6 +101,7 @@ class FragmentStage {
   const JobContext& job_;
   const bool multisample_;
   const uint32_t tile_width_, tile_height_;
+  const uint64_t first_slice_;  // of the budget of a batch
   const qpu::IsaProperties& isa_;
   perf::Counts& counts_;
   tmu::Unit tmu_;

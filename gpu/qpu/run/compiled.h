@@ -15,6 +15,7 @@
 namespace v3d::qpu {
 
 class Program;
+class HostSeries;
 
 /// Immutable; threads of several workers, and of several clients, run it at a time: it does not depend on
 /// where the program stands.
@@ -35,9 +36,9 @@ class HostProgram {
   /// Runs from thread.pc as far as there is code. @param thread  without observer
   /// @param entry  GPU address of the program
   virtual Leave run(Thread& thread, GpuAddr entry) const = 0;
-  /// The same for a thread behind reset() or restart() at its first instruction; behind kEnd only restart()
-  /// may follow, and what the registers hold is not known.
-  virtual Leave start(Thread& thread, GpuAddr entry) const = 0;
+  /// For threads that start one after another: `series`, new or what begin() of any program left there,
+  /// starts them at this program. @param entry  GPU address of the program
+  virtual void begin(std::unique_ptr<HostSeries>& series, GpuAddr entry) const = 0;
   /// True if the words at `entry` are still those that it was made of.
   virtual bool matches(Memory memory, GpuAddr entry) const = 0;
   /// What the program may use of that which a stage gives its threads: the rest needs no values.
@@ -51,6 +52,15 @@ class HostProgram {
   virtual bool complete() const = 0;
   /// Of host memory.
   virtual size_t bytes() const = 0;
+};
+
+/// What threads have in common that start a program one after another.
+class HostSeries {
+ public:
+  virtual ~HostSeries() = default;
+  /// HostProgram::run() for a thread behind reset() or restart() at the program's first instruction; behind
+  /// kEnd only restart() may follow, and what the registers hold is not known.
+  virtual HostProgram::Leave start(Thread& thread) = 0;
 };
 
 /// Instructions that threads of QPUs executed. Thread safe; host threads do not wait for each other, and for

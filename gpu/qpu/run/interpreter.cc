@@ -505,16 +505,18 @@ Stop run(const Program& program, Thread& thread) {
   return stop;
 }
 
-Stop Series::run(Thread& thread) {
-  const HostProgram* const code = code_ ? code_ : (thread.observer ? nullptr : program_->compiled(thread));
+/// A thread for which there was no code when the series began.
+Stop Series::run_first(Thread& thread) {
+  const HostProgram* const code = thread.observer ? nullptr : program_->compiled(thread);
   if (!code) return qpu::run(*program_, thread);
-  const HostProgram::Leave leave = code->start(thread, program_->entry());
-  if (leave.why == HostProgram::Leave::Why::kEnd) [[likely]] {
-    compiled_ += thread.instructions;
-    return Stop::kEnd;
-  }
+  begin(*program_, code);
+  return run(thread);
+}
+
+/// With a thread that did not end in host code.
+Stop Series::go_on(HostProgram::Leave leave, Thread& thread) {
   uint64_t interpreted = 0;
-  const Stop stop = go_on(*program_, *code, leave, thread, interpreted);
+  const Stop stop = qpu::go_on(*program_, *code_, leave, thread, interpreted);
   program_->count(thread, {thread.instructions - interpreted, interpreted});
   return stop;
 }

@@ -1,14 +1,15 @@
 /// Executes programs, one thread of 16 lanes at a time.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
+#include "gpu/qpu/run/compiled.h"
+#include "gpu/qpu/run/program.h"
 #include "gpu/qpu/run/thread.h"
 
 namespace v3d::qpu {
-
-class HostProgram;
-class Program;
 
 /// Runs the thread from thread.pc until something stops it. On Stop::kHang the reason is in thread.hang.
 Stop run(const Program& program, Thread& thread);
@@ -21,16 +22,29 @@ class Series {
   void begin(const Program& program, const HostProgram* code) {
     program_ = &program;
     code_ = code;
+    if (code) code->begin(host_, program.entry());
   }
   /// run() of a thread behind reset() or restart() at the program's first instruction. Behind Stop::kEnd its
   /// registers are not known; any other stop is as with run().
-  Stop run(Thread& thread);
+  Stop run(Thread& thread) {
+    if (!code_) [[unlikely]]
+      return run_first(thread);
+    const HostProgram::Leave leave = host_->start(thread);
+    if (leave.why != HostProgram::Leave::Why::kEnd) [[unlikely]]
+      return go_on(leave, thread);
+    compiled_ += thread.instructions;
+    return Stop::kEnd;
+  }
   /// @param thread  the last one, or another of the same kind
   void end(const Thread& thread);
 
  private:
+  Stop run_first(Thread& thread);
+  Stop go_on(HostProgram::Leave leave, Thread& thread);
+
   const Program* program_ = nullptr;
   const HostProgram* code_ = nullptr;
+  std::unique_ptr<HostSeries> host_;
   uint64_t compiled_ = 0;  // instructions that are not counted yet
 };
 

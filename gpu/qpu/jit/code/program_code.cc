@@ -129,46 +129,88 @@ const CodeEntry* ProgramCode::find_entry(const Thread& t, GpuAddr entry) const {
   return nullptr;
 }
 
+namespace {
+
+void begin_frame(Frame& frame, GpuAddr entry, bool starts) {
+  frame.entry = entry;
+  frame.error = nullptr;
+  frame.locked_accesses = 0;
+  frame.forgets_registers = starts;
+  frame.levels.guesses[0] = frame.levels.guesses[1] = frame.levels.to_channels = 0;
+}
+
+/// From `place` of the code to an exit. @return  its number
+uint32_t enter(const uint8_t* function, const uint8_t* place, Thread& t, Frame& frame) {
+  frame.thread = &t;
+  frame.left = t.budget;
+  return std::bit_cast<Function>(function)(&t, &frame, place);
+}
+
+void count_executed(Thread& t, uint64_t left) {
+  t.instructions += t.budget - left;
+  t.budget = left;
+}
+
+}  // namespace
+
 HostProgram::Leave ProgramCode::run(Thread& t, GpuAddr entry) const {
   const bool starts = t.pc == entry && t.pending.events == Thread::Pending::Events{} &&
                       !t.pending.last_section && t.final_section == content_.final_section &&
                       t.pending.sync == Sync::kNone;
   const CodeEntry* const at = starts ? start_ : find_entry(t, entry);
   if (!at) return {Leave::Why::kElsewhere};
-  return enter(0, at->offset, t, entry);
-}
-
-HostProgram::Leave ProgramCode::start(Thread& t, GpuAddr entry) const {
-  if (!start_) return {Leave::Why::kElsewhere};
-  return enter(tables_.start, start_->offset, t, entry);
-}
-
-/// @param function  its offset in the code: CodeTables::start, or 0 for that which runs from anywhere
-HostProgram::Leave ProgramCode::enter(size_t function, size_t offset, Thread& t, GpuAddr entry) const {
-  const bool starts = function != 0;
   Frame frame;
-  frame.thread = &t;
-  frame.entry = entry;
-  frame.left = t.budget;
-  frame.error = nullptr;
-  frame.locked_accesses = 0;
-  frame.forgets_registers = starts;
-  frame.levels.guesses[0] = frame.levels.guesses[1] = frame.levels.to_channels = 0;
+  begin_frame(frame, entry, false);
   place_uniforms(t, frame);
-  const uint8_t* const begin = memory_.begin();
-  const CodeExit& exit = tables_.exits[std::bit_cast<Function>(begin + function)(&t, &frame, begin + offset)];
-  if (frame.exception) std::rethrow_exception(frame.exception);
-  const uint64_t left = frame.left + exit.left_back;
-  t.instructions += t.budget - left;
-  t.budget = left;
-  if (starts && exit.why == CodeExit::Why::kEnd) return {Leave::Why::kEnd};
-  Leave leave = this->leave(exit, t, entry);
-  leave.error = frame.error;
-  return leave;
+  const CodeExit& exit = tables_.exits[enter(memory_.begin(), memory_.begin() + at->offset, t, frame)];
+  return leave(exit, t, frame);
 }
 
-HostProgram::Leave ProgramCode::leave(const CodeExit& exit, Thread& t, GpuAddr entry) const {
+/// They have a frame in common, which keeps what lookups found.
+class StartingThreads final : public HostSeries {
+ public:
+  void begin(const ProgramCode& code, GpuAddr entry) {
+    code_ = &code;
+    exits_ = code.tables_.exits.data();
+    // Without a function of its own a thread starts like any other.
+    const size_t function = code.start_ ? code.tables_.start : 0;
+    function_ = function == 0 ? nullptr : code.memory_.begin() + function;
+    memory_ = nullptr;
+    begin_frame(frame_, entry, true);
+  }
+
+  HostProgram::Leave start(Thread& t) override {
+    if (!function_) [[unlikely]]
+      return code_->run(t, frame_.entry);
+    if (t.snapshot_bytes != 0 || t.memory.host(0) != memory_) [[unlikely]] {
+      place_uniforms(t, frame_);
+      memory_ = t.snapshot_bytes != 0 ? nullptr : t.memory.host(0);
+    }
+    const CodeExit& exit = exits_[enter(function_, nullptr, t, frame_)];
+    if (exit.why != CodeExit::Why::kEnd || frame_.exception) [[unlikely]]
+      return code_->leave(exit, t, frame_);
+    count_executed(t, frame_.left);
+    return {HostProgram::Leave::Why::kEnd};
+  }
+
+ private:
+  const ProgramCode* code_ = nullptr;
+  const CodeExit* exits_ = nullptr;
+  const uint8_t* function_ = nullptr;
+  const uint8_t* memory_ = nullptr;  // of the threads for which uniforms are placed
+  Frame frame_;
+};
+
+void ProgramCode::begin(std::unique_ptr<HostSeries>& series, GpuAddr entry) const {
+  if (!series) series = std::make_unique<StartingThreads>();
+  static_cast<StartingThreads&>(*series).begin(*this, entry);
+}
+
+HostProgram::Leave ProgramCode::leave(const CodeExit& exit, Thread& t, Frame& frame) const {
   using Why = CodeExit::Why;
+  if (frame.exception) std::rethrow_exception(std::exchange(frame.exception, nullptr));
+  const GpuAddr entry = frame.entry;
+  count_executed(t, frame.left + exit.left_back);
   t.pc = entry + static_cast<uint32_t>(exit.index) * 8;
   t.uniforms += exit.uniform_bytes;
   t.unifa += exit.unifa_bytes;
@@ -183,7 +225,7 @@ HostProgram::Leave ProgramCode::leave(const CodeExit& exit, Thread& t, GpuAddr e
     case Why::kSwitch:
       return {Leave::Why::kSwitch};
     case Why::kHang:
-      return {Leave::Why::kHang};
+      return {Leave::Why::kHang, frame.error};
     default:
       leaves_[static_cast<size_t>(exit.why)].fetch_add(1, std::memory_order_relaxed);
       return {Leave::Why::kElsewhere};

@@ -14,6 +14,8 @@
 
 namespace v3d::qpu::jit {
 
+struct Frame;
+
 /// What a program is compiled from.
 struct CodeContent {
   /// Words behind one another: words[first] is that of the instruction `index`.
@@ -86,7 +88,7 @@ class ProgramCode : public HostProgram {
 
   Leave run(Thread& thread, GpuAddr entry) const override;
   bool matches(Memory memory, GpuAddr entry) const override;
-  Leave start(Thread& thread, GpuAddr entry) const override;
+  void begin(std::unique_ptr<HostSeries>& series, GpuAddr entry) const override;
   const Inputs& inputs() const override { return tables_.inputs; }
   bool complete() const override { return complete_; }
   size_t bytes() const override;
@@ -94,10 +96,11 @@ class ProgramCode : public HostProgram {
   const CodeContent& content() const { return content_; }
 
  private:
+  friend class StartingThreads;
+
   const CodeEntry* find_start() const;
   const CodeEntry* find_entry(const Thread& thread, GpuAddr entry) const;
-  Leave enter(size_t function, size_t offset, Thread& thread, GpuAddr entry) const;
-  Leave leave(const CodeExit& exit, Thread& thread, GpuAddr entry) const;
+  Leave leave(const CodeExit& exit, Thread& thread, Frame& frame) const;
 
   const CodeContent content_;
   const CodeMemory memory_;
