@@ -117,7 +117,6 @@ FragmentStage::FragmentStage(const JobContext& job, const tlb::Config& config, u
   thread_.memory = job.memory;
   thread_.tmu = &tmu_;
   thread_.tidx = tidx;
-  thread_.varyings = varyings_.data();
 }
 
 void FragmentStage::begin_tile(tlb::TileBuffer& tile, int tile_x, int tile_y) {
@@ -133,7 +132,8 @@ void FragmentStage::begin_draw(const PreparedDraw& draw) {
   replaced_pixels_ = tile_->replaced_pixels();
   thread_.four_threads = draw.record().fs.four_threads;
   thread_.final_section = draw.record().fs.final_section;
-  thread_.num_varyings = draw.num_components();
+  thread_.set_varyings(varyings_.data(), draw.num_components());
+  std::fill_n(&varyings_[draw.num_components()], qpu::kVaryingsBehind, qpu::Varying{});
   tests_depth_ = tile_->tests_depth();
   const qpu::HostProgram* const code = job_.watch ? nullptr : draw.program->compiled(thread_);
   const auto reads = [&](qpu::Register r) { return code == nullptr || code->inputs().registers.has(r); };

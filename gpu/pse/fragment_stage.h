@@ -106,7 +106,7 @@ class FragmentStage {
   perf::Counts& counts_;
   tmu::Unit tmu_;
   qpu::Thread thread_;
-  std::array<qpu::Varying, kComponentRoom> varyings_;
+  std::array<qpu::Varying, kComponentRoom + qpu::kVaryingsBehind> varyings_;
 
   tlb::TileBuffer* tile_ = nullptr;
   int tile_x_ = 0, tile_y_ = 0;

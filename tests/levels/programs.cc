@@ -32,7 +32,7 @@ void run_random_program(int version, uint32_t round, const GpuMemory& gpu, Words
   StageRoom room;
   for (Lanes& v : room.vpm_in) v = words.words();
   for (Lanes& v : room.gs_in) v = words.words();
-  for (Varying& v : room.varyings) v = {words.moderates(), words.words()};
+  for (Varying& v : room.components()) v = {words.moderates(), words.words()};
   tmu::Unit unit(gpu.memory(), version);
   const auto thread = std::make_unique<Thread>();
   Thread& t = *thread;

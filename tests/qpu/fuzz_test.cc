@@ -29,7 +29,7 @@ class Fuzz : public testing::TestWithParam<int> {
     ASSERT_TRUE(space->map_zeros(kData, 1 << 13).ok());
     for (Lanes& v : room.vpm_in) v = splat(static_cast<uint32_t>(random()));
     for (Lanes& v : room.gs_in) v = splat(static_cast<uint32_t>(random()));
-    for (Varying& v : room.varyings) v = {splat(1u), splat(2u)};
+    for (Varying& v : room.components()) v = {splat(1u), splat(2u)};
   }
 
   void start(int round) {

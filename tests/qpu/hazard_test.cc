@@ -446,10 +446,9 @@ TEST(HazardWatch, ZInTheLastInstruction) {
 TEST(HazardWatch, Varyings) {
   Machine m(71);
   NoTlb tlb;
-  const Varying varying[1] = {};
+  const Varying varying[1 + kVaryingsBehind] = {};
   m.t().tlb = &tlb;
-  m.t().varyings = varying;
-  m.t().num_varyings = 1;
+  m.t().set_varyings(varying, 1);
   const auto lines = run_watched(m, "ldvary.rf4\nldvary.rf5\nnop\nthrsw\nnop\nnop");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_THAT(lines[0], HasSubstr("vary-count: instruction 1"));

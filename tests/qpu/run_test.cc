@@ -403,10 +403,9 @@ TEST_P(RunTest, Unifa) {
 // ---- ldvary
 
 TEST_P(RunTest, VaryingTiming) {
-  Varying varyings[3];
+  Varying varyings[3 + kVaryingsBehind] = {};
   for (uint32_t i = 0; i < 3; ++i) varyings[i] = {kLaneIndex + 100u * (i + 1), splat(1000u * (i + 1))};
-  m.t().varyings = varyings;
-  m.t().num_varyings = 3;
+  m.t().set_varyings(varyings, 3);
   implicit() = splat(5u);
   const auto vary = [](int n) { return I().sig(kLdvary, to(n)); };
   const auto read_c = [&](int n) { return I().add(Op::kOr, to(n), implicit_operand(), implicit_operand()); };
@@ -416,7 +415,7 @@ TEST_P(RunTest, VaryingTiming) {
   };
   EXPECT_EQ(m.run_program({vary(10), both(20, 11), both(21, 12), read_c(22), read_c(23), read_c(24),
                            vary(13),  // behind the last component
-                           read_c(25), read_c(26)}),
+                           read_c(25), read_c(26), both(27, 14), both(28, 15), both(29, 16), read_c(30)}),
             Stop::kEnd);
   EXPECT_EQ(lanes(m.t().rf[10]), lanes(varyings[0].vp));
   EXPECT_EQ(lanes(m.t().rf[11]), lanes(varyings[1].vp));
@@ -428,14 +427,13 @@ TEST_P(RunTest, VaryingTiming) {
   EXPECT_EQ(r(24), 3000u);
   EXPECT_EQ(r(13), 0u);
   EXPECT_EQ(r(25), 3000u);
-  EXPECT_EQ(r(26), 0u);
+  for (const uint32_t zero : {26, 14, 27, 15, 28, 16, 29, 30}) EXPECT_EQ(r(zero), 0u) << zero;
 }
 
 // The delay counts instructions of the thread, also across a switch, a branch and an interruption.
 TEST_P(RunTest, VaryingAcrossSwitch) {
-  const Varying varying = {splat(1u), splat(2u)};
-  m.t().varyings = &varying;
-  m.t().num_varyings = 1;
+  const Varying varying[1 + kVaryingsBehind] = {{splat(1u), splat(2u)}};
+  m.t().set_varyings(varying, 1);
   m.t().final_section = false;
   m.t().stop_at_switch = true;
   m.load({thrsw(), nop(), I().sig(kLdvary, to(1)),
@@ -452,9 +450,8 @@ TEST_P(RunTest, VaryingAcrossSwitch) {
 
 // ldvary with a load of the other kind: both arrive, the uniform at once and C two later.
 TEST_P(RunTest, VaryingWithUniform) {
-  const Varying varying = {splat(1u), splat(2u)};
-  m.t().varyings = &varying;
-  m.t().num_varyings = 1;
+  const Varying varying[1 + kVaryingsBehind] = {{splat(1u), splat(2u)}};
+  m.t().set_varyings(varying, 1);
   m.uniforms({30});
   EXPECT_EQ(m.run_program({I().sig(kLdvary | kLdunif, to(1)),
                            I().add(Op::kOr, to(2), implicit_operand(), implicit_operand()),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <iterator>
+#include <span>
 
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/program_cache.h"
@@ -20,7 +21,10 @@ class NoTlb : public TlbPort {
 struct StageRoom {
   NoTlb tlb;
   Lanes vpm_in[8] = {}, vpm_out[8] = {}, gs_in[12] = {};  ///< gs_in: three vertices of four rows
-  Varying varyings[5] = {};
+  static constexpr uint32_t kComponents = 5;
+  Varying varyings[kComponents + kVaryingsBehind] = {};
+
+  std::span<Varying> components() { return {varyings, kComponents}; }
 
   void give_to(Thread& t, bool with_tlb) {
     t.tlb = with_tlb ? &tlb : nullptr;
@@ -31,8 +35,7 @@ struct StageRoom {
     t.gs_in = gs_in;
     t.gs_in_rows = 4;
     t.gs_in_vertices = 3;
-    t.varyings = varyings;
-    t.num_varyings = std::size(varyings);
+    t.set_varyings(varyings, kComponents);
   }
 };
 

@@ -364,7 +364,7 @@ HazardSet HazardChecker::section_rules() {
 
 HazardChecker::Before::Before(const Thread& t, const Instruction& i)
     : outstanding(v3d::qpu::outstanding(t)),
-      next_varying(t.pending.next_varying),
+      next_varying(t.pending.next_varying / sizeof(Varying)),
       vpm_row(0),
       inexact_half_sum(has_inexact_sum(t, i.add)) {
   const Operand& row = i.add.a;
@@ -391,7 +391,7 @@ HazardSet HazardChecker::executed(const Instruction& i, const Before& before, co
   found.check(since_thrsw_ == 2 && !ending_ && after.pending.sync != Thread::Pending::Sync::kNone &&
                   outstanding(after) != 0,
               Hazard::kTsyTmu);
-  found.check(f.ldvary && after.tlb && before.next_varying >= after.num_varyings, Hazard::kVaryCount);
+  found.check(f.ldvary && after.tlb && before.next_varying >= after.num_varyings(), Hazard::kVaryCount);
   return found.set() & particulars(setting_.version).rules;
 }
 

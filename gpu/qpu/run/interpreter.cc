@@ -142,11 +142,9 @@ inline bool run_load(const Step& step, Thread& t) {
 // The C coefficient of a ldvary two instructions ago.
 inline void land_varying(uint16_t implicit, Thread& t) {
   Thread::Pending& p = t.pending;
-  if (p.events.vary & 1) {
-    at_offset(t, implicit) = p.vary_c[p.vary_oldest];
-    p.vary_oldest ^= 1;
-  }
+  const bool lands = p.events.vary & 1;
   p.events.vary >>= 1;
+  if (lands) at_offset(t, implicit) = t.varying_c(p.events.vary);
 }
 
 // ---- General steps

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 
 #include "gpu/base/log.h"
 #include "gpu/qpu/run/alu.h"
@@ -234,12 +233,10 @@ void sync_blocking(Thread& t, Lanes value, LaneMask exec) {
 
 Lanes next_varying(Thread& t) {
   Thread::Pending& p = t.pending;
-  Varying varying = {};
-  if (p.next_varying < t.num_varyings) varying = t.varyings[p.next_varying++];
-  // The newest of at most two under way.
-  p.vary_c[(p.vary_oldest + std::popcount(p.events.vary)) & 1] = varying.c;
+  const uint32_t taken = std::min(p.next_varying, t.last_varying);
+  p.next_varying = taken + static_cast<uint32_t>(sizeof(Varying));
   p.events.vary |= 2;
-  return varying.vp;
+  return t.varyings[taken / sizeof(Varying)].vp;
 }
 
 void write_texture_config(Thread& t) {

@@ -1,6 +1,11 @@
 #include "gpu/qpu/run/thread.h"
 
 namespace v3d::qpu {
+namespace {
+
+constexpr Varying kNoVaryings[kVaryingsBehind] = {};
+
+}  // namespace
 
 void Thread::reset() {
   for (Lanes& r : rf) r = Lanes{};
@@ -18,8 +23,7 @@ void Thread::reset() {
   vpm_out = nullptr;
   vpm_in_rows = gs_in_rows = gs_in_vertices = vpm_out_rows = 0;
   gs_invocation = Lanes{};
-  varyings = nullptr;
-  num_varyings = 0;
+  set_varyings(kNoVaryings, 0);
   pixel_x = pixel_y = Lanes{};
   sample_x = sample_y = LanesF{};
   sample_id = Lanes{};
@@ -30,39 +34,11 @@ void Thread::reset() {
   snapshot = nullptr;
   snapshot_address = 0;
   snapshot_bytes = 0;
-  restart();
-}
-
-void Thread::restart() {
-  flag_a = flag_b = 0;
-  nn_mode = NnMode::kUu;
-  link = 0;
-  unifa = 0;
-  tmu_config = tlb_config = ~0u;
-  budget = UINT64_MAX;
-  instructions = 0;
-  stop_at_switch = false;
-  observer = nullptr;
   hang = {};
   meeting = {};
-  tlb_block.quads[0] = nullptr;
-  tlb_block.live = 0;
-
-  // The queues and parameters behind the counts need no initial value.
-  Pending& p = pending;
-  p.events = {};
-  p.last_section = false;
-  p.sync = Pending::Sync::kNone;
-  p.branch_target = p.branch_uniforms = 0;
-  p.branch_moves_uniforms = false;
-  p.vary_oldest = p.sfu_oldest = 0;
-  p.next_varying = 0;
-  p.texture.written = p.texture.num_data = 0;
-  p.num_config = 0;
-  p.fifo_head = p.fifo_tail = 0;
-  p.tlb_have = p.tlb_need = 0;
-  p.tlb_reading = p.tlb_halves = false;
-  p.tlb_exec = kAllLanes;
+  pending.branch_target = pending.branch_uniforms = 0;
+  pending.branch_moves_uniforms = false;
+  restart();
 }
 
 }  // namespace v3d::qpu

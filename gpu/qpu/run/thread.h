@@ -21,6 +21,9 @@ struct Varying {
   Lanes vp;  ///< float A*dx + B*dy
   Lanes c;   ///< raw bits
 };
+/// They stand behind the components, and are 0: reads beyond those get the last one. (C of a component is
+/// read when one more may have been asked for.)
+inline constexpr uint32_t kVaryingsBehind = 2;
 
 /// TLB access specifier, decoded (qpu.md 4.5).
 struct TlbSpec {
@@ -81,16 +84,24 @@ struct Thread {
   Lanes acc[kNumRegisters - kFirstAccumulator];  ///< 4.2 only
   Lanes rtop;
   Lanes msf;  ///< sample mask per lane: 1 or 4 coverage bits; 0 = helper or dead lane
+  // What restart() sets stands together, here and in Pending: each batch of fragments begins with it.
   LaneMask flag_a, flag_b;
-  NnMode nn_mode;  ///< of V8DOT; no driver relies on the one at thread start: kUu, assumed
+  NnMode nn_mode;       ///< of V8DOT; no driver relies on the one at thread start: kUu, assumed
+  bool stop_at_switch;  ///< return Stop::kSwitch at every thread switch
   uint32_t link;
 
   // Streams
-  GpuAddr pc;
-  GpuAddr uniforms;
   GpuAddr unifa;
   uint32_t tmu_config;  ///< general access configuration, all ones at start
   uint32_t tlb_config;  ///< all ones at start
+
+  // Control
+  uint64_t budget;        ///< instructions left before run() gives up with Stop::kBudget
+  uint64_t instructions;  ///< executed so far
+  Observer* observer;     ///< null, or who sees every instruction (observer.h)
+
+  GpuAddr pc;
+  GpuAddr uniforms;
 
   // Inputs of the stage
   Memory memory;
@@ -108,9 +119,9 @@ struct Thread {
   /// Output segment. Writes beyond the count are dropped.
   Lanes* vpm_out;
   uint32_t vpm_out_rows;
-  /// Fragment: components in ldvary order; reads beyond the count give 0.
+  /// Fragment: components in ldvary order; reads beyond them give 0. @see set_varyings
   const Varying* varyings;
-  uint32_t num_varyings;
+  uint32_t last_varying;  ///< bytes from there to the last of kVaryingsBehind
   Lanes pixel_x, pixel_y;     ///< XCD, YCD
   LanesF sample_x, sample_y;  ///< FXCD, FYCD
   Lanes sample_id;
@@ -122,12 +133,6 @@ struct Thread {
   const uint8_t* snapshot;
   GpuAddr snapshot_address;
   uint32_t snapshot_bytes;
-
-  // Control
-  uint64_t budget;        ///< instructions left before run() gives up with Stop::kBudget
-  uint64_t instructions;  ///< executed so far
-  bool stop_at_switch;    ///< return Stop::kSwitch at every thread switch
-  Observer* observer;     ///< null, or who sees every instruction (observer.h)
 
   /// With Stop::kHang: why it cannot go on.
   struct Hang {
@@ -154,26 +159,23 @@ struct Thread {
     } events;
     bool last_section;
     enum class Sync : uint8_t { kNone, kBarrier, kMeeting } sync;  // at the next thread switch
-    // Branch
-    GpuAddr branch_target, branch_uniforms;
-    bool branch_moves_uniforms;
-    // ldvary: C of two components may be under way
-    uint8_t vary_oldest;
-    Lanes vary_c[2];
-    uint32_t next_varying;
-    Lanes sfu_result[2];
+    // ldvary, and special functions, of which two results may be under way
+    uint32_t next_varying;  // bytes from Thread::varyings
     uint8_t sfu_oldest;
-    // TMU sequence being written, and words that ldtmu has not taken yet
-    tmu::TextureLookup texture;
-    uint8_t num_config;
-    uint32_t fifo_head, fifo_tail;  // free running
-    Lanes fifo[kTmuFifo];
-    // TLB sequence
-    TlbSpec tlb_spec;
-    uint8_t tlb_have, tlb_need;
+    uint8_t num_config;  // words of the TMU sequence being written
     bool tlb_reading;
-    bool tlb_halves;  // the sequence may go through TlbBinding::write_halves
+    uint32_t fifo_head, fifo_tail;  // of words that ldtmu has not taken yet, free running
+    // TLB sequence
+    uint8_t tlb_have, tlb_need;
     LaneMask tlb_exec;
+    bool tlb_halves;  // the sequence may go through TlbBinding::write_halves
+    TlbSpec tlb_spec;
+    // Branch
+    bool branch_moves_uniforms;
+    GpuAddr branch_target, branch_uniforms;
+    Lanes sfu_result[2];
+    tmu::TextureLookup texture;
+    Lanes fifo[kTmuFifo];
     Lanes tlb_words[16];
   } pending;
 
@@ -182,7 +184,46 @@ struct Thread {
   /// The same for a thread of the same stage after another one: inputs, and registers, whose contents
   /// programs may not rely on, keep their values; pc, uniforms and msf are the caller's. There is no
   /// observer.
-  void restart();
+  void restart() {
+    flag_a = flag_b = 0;
+    nn_mode = NnMode::kUu;
+    stop_at_switch = false;
+    link = 0;
+    unifa = 0;
+    tmu_config = tlb_config = ~0u;
+    budget = UINT64_MAX;
+    instructions = 0;
+    observer = nullptr;
+    tlb_block.quads[0] = nullptr;
+    tlb_block.live = 0;
+    // What counts and marks lead to needs no initial value.
+    Pending& p = pending;
+    p.events = {};
+    p.last_section = false;
+    p.sync = Pending::Sync::kNone;
+    p.next_varying = 0;
+    p.sfu_oldest = 0;
+    p.num_config = 0;
+    p.tlb_reading = false;
+    p.fifo_head = p.fifo_tail = 0;
+    p.tlb_have = p.tlb_need = 0;
+    p.tlb_exec = kAllLanes;
+    p.tlb_halves = false;
+    p.texture.written = p.texture.num_data = 0;
+  }
+
+  /// @param components  and kVaryingsBehind more
+  void set_varyings(const Varying* components, uint32_t count) {
+    varyings = components;
+    last_varying = (count + kVaryingsBehind - 1) * static_cast<uint32_t>(sizeof(Varying));
+  }
+  uint32_t num_varyings() const {
+    return last_varying / static_cast<uint32_t>(sizeof(Varying)) + 1 - kVaryingsBehind;
+  }
+  /// C of a component that ldvary took: the last one, 0, or the one before, 1.
+  const Lanes& varying_c(uint32_t before) const {
+    return varyings[pending.next_varying / sizeof(Varying) - 1 - before].c;
+  }
 
   /// rf and acc stand one behind the other, in front of all else.
   Lanes& at(Register r) { return reinterpret_cast<Lanes*>(this)[r]; }

@@ -182,11 +182,8 @@ struct ThreadTrace::Paragraph {
       values(label, before.pending.fifo[before.pending.fifo_head % kTmuFifo]);
     else if (with_address != kLdunifrf && with_address != kLdunifarf)
       line(label.c_str(), "");
-    if (with_address == kLdvary) {
-      const Thread::Pending& p = after.pending;
-      const int newest = (p.vary_oldest + std::popcount(p.events.vary) - 1) & 1;
-      values(absl::StrFormat("  C for %s, in 2", register_name(implicit)), p.vary_c[newest]);
-    }
+    if (with_address == kLdvary)
+      values(absl::StrFormat("  C for %s, in 2", register_name(implicit)), after.varying_c(0));
   }
 
   // The words of the uniform streams, which the instruction took.

@@ -68,7 +68,7 @@ class Jit : public Twins {
       for (Lanes& v : room.vpm_in) v = any_lanes();
       for (Lanes& v : room.vpm_out) v = any_lanes();
       for (Lanes& v : room.gs_in) v = any_lanes();
-      for (Varying& v : room.varyings) v = {any_lanes(), any_lanes()};
+      for (Varying& v : room.components()) v = {any_lanes(), any_lanes()};
       room.give_to(t, random() % 2);
       for (uint32_t n = 0; n < Twin::kBytes; n += 4) {
         twin.memory().store<uint32_t>(Twin::kUniforms + n, uniform());

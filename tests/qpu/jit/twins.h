@@ -145,8 +145,6 @@ class Twins : public testing::Test {
     EXPECT_EQ(a.last_section || ta.final_section, b.last_section || tb.final_section);
     EXPECT_EQ(a.sync, b.sync);
     EXPECT_EQ(a.next_varying, b.next_varying);
-    for (int n = 0; n < std::popcount(a.events.vary); ++n)
-      EXPECT_TRUE(same(a.vary_c[a.vary_oldest ^ n], b.vary_c[b.vary_oldest ^ n]));
     for (int n = 0; n < std::popcount(a.events.sfu); ++n)
       EXPECT_TRUE(same(a.sfu_result[a.sfu_oldest ^ n], b.sfu_result[b.sfu_oldest ^ n]));
     compare_tmu(a, b);

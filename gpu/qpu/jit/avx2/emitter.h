@@ -189,7 +189,7 @@ class Emitter final : public ProgramEmitter {
   void load_varying(Vector& to);
   void load_tlb_word(Vector& to, bool with_config);
   void start_sfu(Op op, const Vector& value);
-  void land(Register to, size_t offset) override;
+  void land(Register to, const Xbyak::RegExp& from) override;
   void exec_to(const Reg32& to, const Exec& exec);
   void commit_port(const Place& to, const Vector& value, const Exec& exec);
   void write_port_by_call(const Place& to, const Vector& value, const Exec& exec);

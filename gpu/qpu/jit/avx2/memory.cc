@@ -50,29 +50,14 @@ void Emitter::pop_tmu(Vector& to) {
   }
 }
 
-/// next_varying().
 void Emitter::load_varying(Vector& to) {
-  Label none;
-  const Ymm vp[2] = {scratch(), scratch()}, c[2] = {scratch(), scratch()};
-  mov(ecx, dword[kThread + in_pending(offsetof(Pending, next_varying))]);
+  find_varying();
   for (size_t part = 0; part < 2; ++part) {
-    vpxor(vp[part], vp[part], vp[part]);
-    vpxor(c[part], c[part], c[part]);
-    to.host[part] = vp[part].getIdx();
+    const Ymm vp = scratch();
+    vmovups(vp, yword[rax + rcx + (offsetof(Varying, vp) + part * kPartBytes)]);
+    to.host[part] = vp.getIdx();
   }
-  cmp(ecx, dword[kThread + offsetof(Thread, num_varyings)]);
-  jae(none);
-  inc(dword[kThread + in_pending(offsetof(Pending, next_varying))]);
-  shl(rcx, 7);
-  add(rcx, qword[kThread + offsetof(Thread, varyings)]);
-  for (size_t part = 0; part < 2; ++part) {
-    vmovups(vp[part], yword[rcx + (offsetof(Varying, vp) + part * kPartBytes)]);
-    vmovups(c[part], yword[rcx + (offsetof(Varying, c) + part * kPartBytes)]);
-  }
-  L(none);
-  coming_to_eax(in_pending(offsetof(Pending, vary_oldest)), flow_.nodes[node_].in_flight.vary);
-  for (size_t part = 0; part < 2; ++part)
-    vmovaps(yword[kThread + rax + (in_pending(offsetof(Pending, vary_c)) + part * kPartBytes)], c[part]);
+  advance_varying();
 }
 
 /// start_sfu() of the interpreter.
@@ -88,11 +73,11 @@ void Emitter::start_sfu(Op op, const Vector& value) {
   }
 }
 
-void Emitter::land(Register to, size_t offset) {
+void Emitter::land(Register to, const Xbyak::RegExp& from) {
   const Scope scope(*this);
   for (part_ = 0; part_ < 2; ++part_) {
     const Ymm part = scratch();
-    vmovaps(part, yword[kThread + rax + (offset + static_cast<size_t>(part_) * kPartBytes)]);
+    vmovups(part, yword[from + static_cast<size_t>(part_) * kPartBytes]);
     bind(to, part);
   }
 }

@@ -146,7 +146,7 @@ class Emitter final : public ProgramEmitter {
   void pop_tmu(const Zmm& to);
   void load_varying(const Zmm& to);
   void start_sfu(Op op, const Zmm& value);
-  void land(Register to, size_t offset) override;
+  void land(Register to, const Xbyak::RegExp& from) override;
   void load_tlb_word(const Zmm& to, bool with_config);
   /// Whether writing there calls a function that leaves no register.
   bool calls(const Place& to) const;

@@ -34,22 +34,10 @@ void Emitter::pop_tmu(const Zmm& to) {
   vmovdqa64(to, zword[kThread + rax + in_pending(offsetof(Pending, fifo))]);
 }
 
-/// next_varying().
 void Emitter::load_varying(const Zmm& to) {
-  Label none, done;
-  vpxord(kTemp2, kTemp2, kTemp2);
-  mov(ecx, dword[kThread + in_pending(offsetof(Pending, next_varying))]);
-  vpxord(to, to, to);
-  cmp(ecx, dword[kThread + offsetof(Thread, num_varyings)]);
-  jae(none);
-  inc(dword[kThread + in_pending(offsetof(Pending, next_varying))]);
-  shl(rcx, 7);
-  add(rcx, qword[kThread + offsetof(Thread, varyings)]);
-  vmovdqu32(to, zword[rcx + offsetof(Varying, vp)]);
-  vmovdqu32(kTemp2, zword[rcx + offsetof(Varying, c)]);
-  L(none);
-  coming_to_eax(in_pending(offsetof(Pending, vary_oldest)), flow_.nodes[node_].in_flight.vary);
-  vmovdqa64(zword[kThread + rax + in_pending(offsetof(Pending, vary_c))], kTemp2);
+  find_varying();
+  vmovdqu32(to, zword[rax + rcx + offsetof(Varying, vp)]);
+  advance_varying();
 }
 
 /// start_sfu() of the interpreter. What the word computed waits in the frame: special functions use its
@@ -66,7 +54,7 @@ void Emitter::start_sfu(Op op, const Zmm& value) {
   vmovdqa64(kResultMul, in_frame(wait(1)));
 }
 
-void Emitter::land(Register to, size_t offset) { write(to, Source(zword[kThread + rax + offset]), nullptr); }
+void Emitter::land(Register to, const Xbyak::RegExp& from) { write(to, Source(zword[from]), nullptr); }
 
 void Emitter::load_tlb_word(const Zmm& to, bool with_config) {
   prepare_call(with_config);

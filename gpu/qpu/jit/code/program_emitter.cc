@@ -292,17 +292,39 @@ void ProgramEmitter::emit_node(uint32_t node) {
     je(exit_before_node(CodeExit::Why::kQueue), T_NEAR);
   }
   const flow::InFlight& in_flight = flow_.nodes[node].in_flight;
-  if (in_flight.vary & 1) land_coming(implicit(), offsetof(Pending, vary_oldest), offsetof(Pending, vary_c));
-  if (in_flight.sfu & 1)
-    land_coming(kSfuResult, offsetof(Pending, sfu_oldest), offsetof(Pending, sfu_result));
+  if (in_flight.vary & 1) land_varying(in_flight.vary);
+  if (in_flight.sfu & 1) land_sfu_result();
   if (!i.is_branch) emit_alu_word(i);
 }
 
+/// C of the component that was taken two instructions ago, of which one more may have been since.
+void ProgramEmitter::land_varying(uint8_t in_flight) {
+  const auto taken = static_cast<int>(std::popcount(in_flight) * sizeof(Varying));
+  mov(ecx, dword[kThread + kPending + offsetof(Pending, next_varying)]);
+  mov(rax, qword[kThread + offsetof(Thread, varyings)]);
+  land(implicit(), rax + rcx + (static_cast<int>(offsetof(Varying, c)) - taken));
+}
+
 /// What was started two instructions ago.
-void ProgramEmitter::land_coming(Register to, size_t oldest, size_t results) {
-  coming_to_eax(kPending + oldest, 0);
-  xor_(byte[kThread + kPending + oldest], 1);
-  land(to, kPending + results);
+void ProgramEmitter::land_sfu_result() {
+  constexpr size_t kOldest = kPending + offsetof(Pending, sfu_oldest);
+  coming_to_eax(kOldest, 0);
+  xor_(byte[kThread + kOldest], 1);
+  land(kSfuResult, kThread + rax + (kPending + offsetof(Pending, sfu_result)));
+}
+
+/// next_varying() of the interpreter.
+void ProgramEmitter::find_varying() {
+  mov(ecx, dword[kThread + kPending + offsetof(Pending, next_varying)]);
+  mov(edx, dword[kThread + offsetof(Thread, last_varying)]);
+  cmp(ecx, edx);
+  cmova(ecx, edx);
+  mov(rax, qword[kThread + offsetof(Thread, varyings)]);
+}
+
+void ProgramEmitter::advance_varying() {
+  add(ecx, static_cast<uint32_t>(sizeof(Varying)));
+  mov(dword[kThread + kPending + offsetof(Pending, next_varying)], ecx);
 }
 
 /// The uniforms of the block must stand where kUniformBase leads to.

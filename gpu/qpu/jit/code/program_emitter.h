@@ -63,8 +63,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   virtual std::function<void()> settle_for_exit() = 0;
   /// An instruction that is no branch: node_ of block_.
   virtual void emit_alu_word(const Instruction& i) = 0;
-  /// A register gets what stands at kThread + rax + offset. Before the current instruction.
-  virtual void land(Register to, size_t offset) = 0;
+  /// A register gets what stands at an address. Before the current instruction.
+  virtual void land(Register to, const Xbyak::RegExp& from) = 0;
   /// Bit i of the register: flag A of lane i; whether lane i has a sample in the mask. Behind settle().
   virtual void flags_to(const Reg32& to) = 0;
   virtual void live_lanes_to(const Reg32& to) = 0;
@@ -80,6 +80,9 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// Brings Thread::unifa up to date.
   void settle_unifa();
   void write_texture_config();
+  /// Takes the next component of the varyings, which stands at rax + rcx until advance_varying(). Changes edx.
+  void find_varying();
+  void advance_varying();
   /// Room for one of the two results that may be under way to a register, to be used as kThread + rax + where
   /// they stand. @param oldest  offset of the number of the first
   /// @param in_flight  Thread::Pending::Events of them before the current instruction
@@ -167,7 +170,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void emit_start();
   void emit_block(uint32_t number);
   void emit_node(uint32_t node);
-  void land_coming(Register to, size_t oldest, size_t results);
+  void land_varying(uint8_t in_flight);
+  void land_sfu_result();
   void emit_block_exit(const flow::Block& block, uint32_t number);
   void emit_branch(const flow::Block& block, uint32_t number);
   void emit_jump_to(uint32_t block, bool lands, uint32_t behind);
