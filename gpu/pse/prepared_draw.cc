@@ -70,9 +70,15 @@ void transpose(const Lanes* from, uint32_t rows, const ptb::ScreenTransform& scr
       four[kRowY] = as_uint(screen.y(as_int(four[kRowY])));
     }
     const Quartets words = turn_round(four);
-    for (uint32_t i = 0; i < count; ++i)
-      std::memcpy(to + size_t{i} * prepared.stride + row, reinterpret_cast<const char*>(words.of) + 16 * i,
-                  16);
+    const auto place = [&](size_t i) {
+      std::memcpy(to + i * prepared.stride + row, reinterpret_cast<const char*>(words.of) + 16 * i, 16);
+    };
+    if (count == kLanes) {
+#pragma GCC unroll 16
+      for (size_t i = 0; i < kLanes; ++i) place(i);
+    } else {
+      for (size_t i = 0; i < count; ++i) place(i);
+    }
   }
 }
 

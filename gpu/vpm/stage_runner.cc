@@ -17,6 +17,7 @@ void start_thread(const JobContext& job, const StageProgram& program, int slot, 
   if (worker->stage == program.stage && worker->code == program.code.code) {
     t.restart();
   } else {
+    worker->end_series();
     worker->stage = program.stage;
     worker->code = program.code.code;
     t.reset();
@@ -29,6 +30,9 @@ void start_thread(const JobContext& job, const StageProgram& program, int slot, 
   t.four_threads = program.code.four_threads;
   t.final_section = program.code.final_section;
   t.msf = select(live, splat(1u), Lanes{});
+  if (worker->in_series) return;
+  worker->series.begin(*program.program, job.watch ? nullptr : program.program->compiled(t));
+  worker->in_series = true;
 }
 
 bool finish_thread(const JobContext& job, const StageProgram& program, Worker* worker) {
@@ -36,12 +40,17 @@ bool finish_thread(const JobContext& job, const StageProgram& program, Worker* w
   qpu::Thread& t = worker->thread;
   uint64_t left = job.instruction_limit;
   if (job.watch) job.watch->start(program.stage, t);
-  qpu::Stop stop = qpu::Stop::kBudget;
-  while (stop == qpu::Stop::kBudget && left > 0 && !job.stopped()) {
+  const auto take_slice = [&] {
     t.budget = std::min(left, kSlice);
     left -= t.budget;
+  };
+  take_slice();
+  qpu::Stop stop = worker->series.run(t);
+  while (stop == qpu::Stop::kBudget) {
+    if (job.progress && !job.progress->spend(kSlice)) left = 0;
+    if (left == 0 || job.stopped()) break;
+    take_slice();
     stop = qpu::run(*program.program, t);
-    if (stop == qpu::Stop::kBudget && job.progress && !job.progress->spend(kSlice)) left = 0;
   }
   worker->instructions += t.instructions;
   if (stop == qpu::Stop::kEnd) return true;

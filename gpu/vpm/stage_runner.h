@@ -8,6 +8,7 @@
 #include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
 #include "gpu/draw/state.h"
+#include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/run/thread.h"
 #include "gpu/tmu/lookup/unit.h"
@@ -23,6 +24,14 @@ struct Worker {
   /// What the thread was reset for: batches of the same program restart it.
   const char* stage = nullptr;
   GpuAddr code = 0;
+  /// Batches since then, or since end_series().
+  qpu::Series series;
+  bool in_series = false;
+
+  void end_series() {
+    if (in_series) series.end(thread);
+    in_series = false;
+  }
 };
 
 /// A program with everything that is the same for all batches of a draw.

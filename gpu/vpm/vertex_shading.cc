@@ -112,6 +112,7 @@ ShadedVertices VertexStages::State::run_vertices(const draw::Draw& draw, Phase p
 void VertexStages::State::merge_counts() {
   perf::Counts counts;
   for (Worker& w : workers) {
+    w.end_series();
     counts[perf::kQpuActive] += w.instructions;
     w.instructions = 0;
   }
