@@ -108,7 +108,6 @@ FragmentStage::FragmentStage(const JobContext& job, const tlb::Config& config, u
     : job_(job),
       multisample_(config.multisample),
       tile_width_(config.tile_width),
-      tile_height_(config.tile_height),
       first_slice_(std::min(job.instruction_limit, kBudgetSlice)),
       isa_(qpu::isa(job.profile->version)),
       counts_(counts),
@@ -175,10 +174,11 @@ int FragmentStage::free_setup() const {
 }
 
 void FragmentStage::add_whole_block(int setup, int x, int y, const Lanes& coverage) {
-  if (waits_in_block(position_in_tile(x, y))) test_waiting();
-  fill_block(setup, x, y, coverage);
+  const uint32_t block = position_in_tile(x, y);
+  if (waits_in_block(block)) test_waiting();
+  fill_block(setup, block, x, y, coverage);
   if (passes_blocks_) return pass_block(setup);
-  tests_blocks_ ? test_block(setup) : run_batch<true>();
+  tests_blocks_ ? test_block(setup, block) : run_batch<true>();
 }
 
 /// run_batch() where tests leave the batch as it is.
@@ -191,8 +191,8 @@ void FragmentStage::pass_block(int setup) {
 }
 
 /// run_batch() where early tests are all there is before the program.
-void FragmentStage::test_block(int setup) {
-  if (!tested_.empty() && tested_.holds_any_of(position_of_quad(0))) shade_before_batch();
+void FragmentStage::test_block(int setup, uint32_t block) {
+  if ((tested_.blocks() & block_bit(block)) != 0 && tested_.holds_any_of(block)) shade_before_batch();
   const Primitives<true> primitives = {{&setups_[static_cast<size_t>(setup)]}, {}, {}};
   const Position center = block_position(primitives);
   batch_.z[0] = primitives.z_at(center);
@@ -239,7 +239,7 @@ uint32_t FragmentStage::position_in_tile(int x, int y) const {
 }
 
 bool FragmentStage::waits_in_block(uint32_t block) const {
-  return (untested_[0].count() | untested_[1].count()) != 0 &&
+  return ((untested_[0].blocks() | untested_[1].blocks()) & block_bit(block)) != 0 &&
          (untested_[0].holds_any_of(block) || untested_[1].holds_any_of(block));
 }
 
@@ -273,7 +273,8 @@ void FragmentStage::wait_behind_others(int setup, bool back_facing, uint32_t pos
 }
 
 /// Makes 4x4 pixels of one primitive the batch.
-void FragmentStage::fill_block(int setup, int x, int y, const Lanes& coverage) {
+void FragmentStage::fill_block(int setup, uint32_t block, int x, int y, const Lanes& coverage) {
+  positions_ = positions_in_block(block);
   batch_.x = kBlockX + static_cast<uint32_t>(x);
   batch_.y = kBlockY + static_cast<uint32_t>(y);
   batch_.coverage = coverage;
@@ -286,8 +287,9 @@ void FragmentStage::fill_block(int setup, int x, int y, const Lanes& coverage) {
 /// Makes quads the batch. Lanes without a quad repeat the position of the last one, so that they stay inside
 /// the tile. @return  whether they are of one primitive
 bool FragmentStage::fill_quads(const WaitingQuads& quads) {
-  batch_.x = quads.x() + static_cast<uint32_t>(tile_x_);
-  batch_.y = quads.y() + static_cast<uint32_t>(tile_y_);
+  positions_ = quads.positions();
+  batch_.x = WaitingQuads::x(positions_) + static_cast<uint32_t>(tile_x_);
+  batch_.y = WaitingQuads::y(positions_) + static_cast<uint32_t>(tile_y_);
   batch_.coverage = quads.coverage();
   batch_.is_block = false;
   batch_.back_facing = quads.back_facing();
@@ -370,8 +372,7 @@ void FragmentStage::run_batch() {
 
 /// Adds the quads of the batch that have lanes in the mask to those that wait for their program.
 void FragmentStage::keep_quads(LaneMask alive) {
-  std::array<uint32_t, kQuads> positions;
-  for (size_t q = 0; q < positions.size(); ++q) positions[q] = position_of_quad(q);
+  const FourQuads positions = positions_;
   const FourQuads coverage = block_coverage(batch_.coverage);
   const std::array<uint8_t, kQuads> setup = setup_of_quad_;
   const int count = num_quads_;
@@ -381,14 +382,10 @@ void FragmentStage::keep_quads(LaneMask alive) {
       continue;
     }
     const uint8_t index = setup[q];
-    tested_.push(index, setups_[index].back_facing, positions[q],
+    tested_.push(index, setups_[index].back_facing, static_cast<uint32_t>(positions >> (16 * q)) & 0xffff,
                  static_cast<uint32_t>(coverage >> (16 * q)) & 0xffff);
     if (tested_.full()) shade_waiting();
   }
-}
-
-uint32_t FragmentStage::position_of_quad(size_t q) const {
-  return position_in_tile(static_cast<int>(batch_.x[4 * q]), static_cast<int>(batch_.y[4 * q]));
 }
 
 /// Whether a quad that waits for its program lies where one of the batch does.
@@ -401,10 +398,12 @@ bool FragmentStage::waiting_overlaps() const {
 /// Runs the program on the quads that wait for it, and leaves the batch as it is.
 void FragmentStage::shade_before_batch() {
   const tlb::FragmentBatch batch = batch_;
+  const FourQuads positions = positions_;
   const std::array<uint8_t, kQuads> setup = setup_of_quad_;
   const int count = num_quads_;
   shade_waiting();
   batch_ = batch;
+  positions_ = positions;
   setup_of_quad_ = setup;
   num_quads_ = count;
 }
@@ -527,19 +526,14 @@ void FragmentStage::compute_varyings(const Primitives<kOne>& primitives, const P
 
 /// Lets the program replace the live pixels of the batch.
 void FragmentStage::offer_pixels() {
-  const auto pixels = [this](uint32_t x, uint32_t y) {
-    const uint32_t column = (x & (tile_width_ - 1)) >> 1, row = (y & (tile_height_ - 1)) >> 1;
-    return replaced_pixels_ + (row * (tile_width_ >> 1) + column) * kQuads;
-  };
-  std::array<uint32_t*, kQuads>& quads = thread_.tlb_block.quads;
-  if (batch_.is_block) {
-    quads[0] = pixels(batch_.x[0], batch_.y[0]);
-    quads[1] = quads[0] + kQuads;
-    quads[2] = quads[0] + 2 * tile_width_;
-    quads[3] = quads[2] + kQuads;
-    return;
-  }
-  for (int q = 0; q < kQuads; ++q) quads[static_cast<size_t>(q)] = pixels(batch_.x[4 * q], batch_.y[4 * q]);
+  typedef uint16_t Positions __attribute__((vector_size(8)));
+  typedef uint64_t Places __attribute__((vector_size(32)));
+  const auto positions = std::bit_cast<Positions>(positions_);
+  const Positions quads = (positions & 0xff) + (positions >> 8) * static_cast<uint16_t>(tile_width_ >> 1);
+  const Places places = __builtin_convertvector(quads, Places) * (kQuads * sizeof(uint32_t)) +
+                        reinterpret_cast<uintptr_t>(replaced_pixels_);
+  static_assert(sizeof(places) == sizeof(thread_.tlb_block.quads));
+  std::memcpy(&thread_.tlb_block.quads, &places, sizeof(places));
 }
 
 void FragmentStage::run_program() {

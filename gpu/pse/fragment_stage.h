@@ -60,16 +60,18 @@ class FragmentStage {
   const PrimitiveSetup* ready_setup(int index);
 
   uint32_t position_in_tile(int x, int y) const;
-  uint32_t position_of_quad(size_t q) const;
+  uint32_t position_of_quad(size_t q) const {
+    return static_cast<uint32_t>(positions_ >> (16 * q)) & 0xffff;
+  }
   bool waits_in_block(uint32_t block) const;
   void wait_for_tests(int setup, uint32_t block, FourQuads coverage, uint32_t quads);
   void wait_behind_others(int setup, bool back_facing, uint32_t position, uint32_t coverage);
   void test_first();
   void test_waiting();
   void shade_waiting();
-  void fill_block(int setup, int x, int y, const Lanes& coverage);
+  void fill_block(int setup, uint32_t block, int x, int y, const Lanes& coverage);
   void pass_block(int setup);
-  void test_block(int setup);
+  void test_block(int setup, uint32_t block);
   void shade_block(const Primitives<true>& primitives, const Position& center);
   void count_batch();
   bool fill_quads(const WaitingQuads& quads);
@@ -100,7 +102,7 @@ class FragmentStage {
 
   const JobContext& job_;
   const bool multisample_;
-  const uint32_t tile_width_, tile_height_;
+  const uint32_t tile_width_;
   const uint64_t first_slice_;  // of the budget of a batch
   const qpu::IsaProperties& isa_;
   perf::Counts& counts_;
@@ -135,6 +137,7 @@ class FragmentStage {
   bool needs_position_ = true;                   // for depths, the payload or varyings
   uint32_t* replaced_pixels_ = nullptr;          // as the tile says for draw_
   tlb::FragmentBatch batch_;                     // the one that the port of the draw refers to
+  FourQuads positions_ = 0;                      // of its quads in the tile
   int num_quads_ = 0;                            // of it
   std::array<uint8_t, kQuads> setup_of_quad_{};  // of those that it lacks, the first one's
   std::array<PrimitiveSetup, kSetups> setups_;

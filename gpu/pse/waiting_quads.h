@@ -26,6 +26,15 @@ using FourQuads = uint64_t;
 /// Column and row of the quad at pixel (x, y) of its tile, a byte each.
 constexpr uint32_t quad_position(uint32_t x, uint32_t y) { return x >> 1 | y >> 1 << 8; }
 
+/// All four quads of the 4x4 pixels at a position.
+inline FourQuads positions_in_block(uint32_t block) {
+  return 0x0001'0001'0001'0001u * uint64_t{block} + 0x0101'0100'0001'0000u;
+}
+/// A bit for the 4x4 pixels around a position: their own in 32x32 pixels.
+constexpr uint64_t block_bit(uint32_t position) {
+  return uint64_t{1} << ((position >> 1 & 7) | (position >> 6 & 0x38));
+}
+
 /// Four bits of samples for each pixel of a block, in the order of kBlockX and kBlockY, from one bit for each
 /// pixel. @param samples  of each pixel that is covered
 inline FourQuads block_coverage(LaneMask pixels, uint32_t samples) {
@@ -62,26 +71,41 @@ class WaitingQuads {
   bool holds(uint32_t position) const { return any_is(positions_, position); }
   /// A quad of the 4x4 pixels at a position.
   bool holds_any_of(uint32_t block) const { return any_is(positions_ & ~(kEach * 0x0101), block); }
+  /// block_bit() of all positions.
+  uint64_t blocks() const { return blocks_; }
 
   /// @param setup     below 32
   /// @param coverage  of block_coverage(), 16 bits
   void push(uint32_t setup, bool back_facing, uint32_t position, uint32_t coverage) {
     add(setup, back_facing, position, coverage, 1);
+    blocks_ |= block_bit(position);
   }
   /// Some quads of the block at a position, as far as there is room for them. @return  the rest
   uint32_t push(uint32_t setup, bool back_facing, uint32_t block, FourQuads coverage, uint32_t quads) {
     const auto wanted = static_cast<size_t>(std::popcount(quads)), room = kQuads - count_;
-    add(setup, back_facing, compress(kEach * block + kPlacesInBlock, quads), compress(coverage, quads),
+    add(setup, back_facing, compress(positions_in_block(block), quads), compress(coverage, quads),
         std::min(wanted, room));
+    blocks_ |= block_bit(block);
     if (wanted <= room) [[likely]]
       return 0;
     for (size_t n = 0; n < room; ++n) quads &= quads - 1;
     return quads;
   }
 
-  /// Pixels of the tile. Lanes without a quad repeat the last one.
-  Lanes x() const { return (quad_lanes(padded_positions(), 0) & 0xffu) * 2u + (kLaneIndex & 1u); }
-  Lanes y() const { return (quad_lanes(padded_positions(), 8) & 0xffu) * 2u + ((kLaneIndex >> 1) & 1u); }
+  /// Those that lack repeat the last one.
+  FourQuads positions() const {
+    if (count_ == kQuads) [[likely]]
+      return positions_;
+    const FourQuads last = (positions_ >> (16 * (count_ - 1))) & 0xffff;
+    return positions_ | ((kEach * last) & ~kFirst[count_]);
+  }
+  /// Pixels of the tile at positions().
+  static Lanes x(FourQuads positions) {
+    return (quad_lanes(positions, 0) & 0xffu) * 2u + (kLaneIndex & 1u);
+  }
+  static Lanes y(FourQuads positions) {
+    return (quad_lanes(positions, 8) & 0xffu) * 2u + ((kLaneIndex >> 1) & 1u);
+  }
   Lanes coverage() const { return quad_lanes(coverage_, (kLaneIndex & 3u) * 4u) & 15u; }
   LaneMask back_facing() const { return back_facing_; }
   std::array<uint8_t, kQuads> setup() const { return std::bit_cast<std::array<uint8_t, kQuads>>(setup_); }
@@ -90,7 +114,6 @@ class WaitingQuads {
 
  private:
   static constexpr FourQuads kEach = 0x0001'0001'0001'0001;
-  static constexpr FourQuads kPlacesInBlock = 0x0101'0100'0001'0000;
   /// All bits of the first so many quads.
   static constexpr std::array<FourQuads, kQuads + 1> kFirst = {0, 0xffff, 0xffff'ffff, 0xffff'ffff'ffff,
                                                                ~0ull};
@@ -121,12 +144,6 @@ class WaitingQuads {
     if (back_facing) back_facing_ |= static_cast<LaneMask>(((1u << (4 * number)) - 1) << (shift / 4));
     count_ += number;
   }
-  FourQuads padded_positions() const {
-    if (count_ == kQuads) [[likely]]
-      return positions_;
-    const FourQuads last = (positions_ >> (16 * (count_ - 1))) & 0xffff;
-    return positions_ | ((kEach * last) & ~kFirst[count_]);
-  }
   /// The word of each lane's quad, shifted right.
   template <typename Shift>
   static Lanes quad_lanes(FourQuads words, Shift shift) {
@@ -140,6 +157,7 @@ class WaitingQuads {
   FourQuads positions_ = 0, coverage_ = 0;  // 0 of those that lack
   uint32_t setup_ = 0;                      // a byte of each quad; of those that lack, the last one's
   uint32_t setups_ = 0;
+  uint64_t blocks_ = 0;
   LaneMask back_facing_ = 0;
 };
 

@@ -100,7 +100,8 @@ INSTANTIATE_TEST_SUITE_P(Tests, QuadOrder,
 
 void expect_pixels(const WaitingQuads& quads, const std::array<uint32_t, 4>& x,
                    const std::array<uint32_t, 4>& y, const std::array<uint32_t, kLanes>& coverage) {
-  const Lanes actual_x = quads.x(), actual_y = quads.y(), actual = quads.coverage();
+  const Lanes actual_x = WaitingQuads::x(quads.positions()), actual_y = WaitingQuads::y(quads.positions()),
+              actual = quads.coverage();
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
     EXPECT_EQ(actual_x[lane], x[lane / 4] + (lane & 1));
     EXPECT_EQ(actual_y[lane], y[lane / 4] + (lane >> 1 & 1));
