@@ -238,26 +238,28 @@ uint32_t FragmentStage::position_in_tile(int x, int y) const {
   return quad_position(static_cast<uint32_t>(x - tile_x_), static_cast<uint32_t>(y - tile_y_));
 }
 
-bool FragmentStage::waits_in_block(uint32_t block) const {
-  return ((untested_[0].blocks() | untested_[1].blocks()) & block_bit(block)) != 0 &&
-         (untested_[0].holds_any_of(block) || untested_[1].holds_any_of(block));
-}
-
 /// Some quads of a block.
 void FragmentStage::wait_for_tests(int setup, uint32_t block, FourQuads coverage, uint32_t quads) {
+  if (quads == 0) return;
+  if (waits_in_block(block)) [[unlikely]]
+    return wait_behind_others(setup, block, coverage, quads);
   const bool back_facing = setups_[static_cast<size_t>(setup)].back_facing;
-  if (waits_in_block(block)) {
-    for (; quads != 0; quads &= quads - 1) {
-      const auto q = static_cast<uint32_t>(std::countr_zero(quads));
-      wait_behind_others(setup, back_facing, block + (q & 1) + (q >> 1 << 8),
-                         static_cast<uint32_t>(coverage >> (16 * q)) & 0xffff);
-    }
-    return;
-  }
-  while (quads != 0) {
+  for (BlockQuads some = BlockQuads::some(block, coverage, quads);;) {
     WaitingQuads& to = first_untested();
-    quads = to.push(static_cast<uint32_t>(setup), back_facing, block, coverage, quads);
-    if (to.full()) test_first();
+    const uint32_t left = to.push(static_cast<uint32_t>(setup), back_facing, some);
+    if (!to.full()) return;
+    test_first();
+    if (left == 0) return;
+    some = some.behind(some.count - left);
+  }
+}
+
+void FragmentStage::wait_behind_others(int setup, uint32_t block, FourQuads coverage, uint32_t quads) {
+  const bool back_facing = setups_[static_cast<size_t>(setup)].back_facing;
+  for (; quads != 0; quads &= quads - 1) {
+    const auto q = static_cast<uint32_t>(std::countr_zero(quads));
+    wait_behind_others(setup, back_facing, block + (q & 1) + (q >> 1 << 8),
+                       static_cast<uint32_t>(coverage >> (16 * q)) & 0xffff);
   }
 }
 

@@ -60,11 +60,13 @@ class FragmentStage {
   const PrimitiveSetup* ready_setup(int index);
 
   uint32_t position_in_tile(int x, int y) const;
-  uint32_t position_of_quad(size_t q) const {
-    return static_cast<uint32_t>(positions_ >> (16 * q)) & 0xffff;
+  uint32_t position_of_quad(size_t q) const { return static_cast<uint32_t>(positions_ >> (16 * q)) & 0xffff; }
+  bool waits_in_block(uint32_t block) const {
+    return ((untested_[0].blocks() | untested_[1].blocks()) & block_bit(block)) != 0 &&
+           (untested_[0].holds_any_of(block) || untested_[1].holds_any_of(block));
   }
-  bool waits_in_block(uint32_t block) const;
   void wait_for_tests(int setup, uint32_t block, FourQuads coverage, uint32_t quads);
+  void wait_behind_others(int setup, uint32_t block, FourQuads coverage, uint32_t quads);
   void wait_behind_others(int setup, bool back_facing, uint32_t position, uint32_t coverage);
   void test_first();
   void test_waiting();

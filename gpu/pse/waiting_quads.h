@@ -60,6 +60,44 @@ inline uint32_t quads_of(LaneMask lanes) {
   return (any | any >> 3 | any >> 6 | any >> 9) & 15u;
 }
 
+/// The first bits of a word.
+inline uint64_t first_bits(uint64_t of, uint32_t number) {
+#ifdef __BMI2__
+  return _bzhi_u64(of, number);
+#else
+  return number >= 64 ? of : of & ((uint64_t{1} << number) - 1);
+#endif
+}
+
+/// Quads of one block, one behind the other; 0 behind them.
+struct BlockQuads {
+  FourQuads positions, coverage;
+  uint32_t count;
+
+  /// @param coverage  of block_coverage()
+  /// @param quads     of these: a set
+  static BlockQuads some(uint32_t block, FourQuads coverage, uint32_t quads) {
+    return {compress(positions_in_block(block), quads), compress(coverage, quads),
+            static_cast<uint32_t>(std::popcount(quads))};
+  }
+  /// Those behind the first ones. @param first  1..3, of more
+  BlockQuads behind(uint32_t first) const {
+    return {positions >> (16 * first), coverage >> (16 * first), count - first};
+  }
+
+ private:
+  static FourQuads compress(FourQuads of, uint32_t quads) {
+#ifdef __BMI2__
+    return _pext_u64(of, _pdep_u64(quads, 0x0001'0001'0001'0001u) * 0xffff);
+#else
+    FourQuads result = 0;
+    for (int n = 0; quads != 0; ++n, quads &= quads - 1)
+      result |= ((of >> (16 * std::countr_zero(quads))) & 0xffff) << (16 * n);
+    return result;
+#endif
+  }
+};
+
 /// Up to four quads at different positions.
 class WaitingQuads {
  public:
@@ -77,19 +115,20 @@ class WaitingQuads {
   /// @param setup     below 32
   /// @param coverage  of block_coverage(), 16 bits
   void push(uint32_t setup, bool back_facing, uint32_t position, uint32_t coverage) {
-    add(setup, back_facing, position, coverage, 1);
-    blocks_ |= block_bit(position);
+    push(setup, back_facing, BlockQuads{position, coverage, 1});
   }
-  /// Some quads of the block at a position, as far as there is room for them. @return  the rest
-  uint32_t push(uint32_t setup, bool back_facing, uint32_t block, FourQuads coverage, uint32_t quads) {
-    const auto wanted = static_cast<size_t>(std::popcount(quads)), room = kQuads - count_;
-    add(setup, back_facing, compress(positions_in_block(block), quads), compress(coverage, quads),
-        std::min(wanted, room));
-    blocks_ |= block_bit(block);
-    if (wanted <= room) [[likely]]
-      return 0;
-    for (size_t n = 0; n < room; ++n) quads &= quads - 1;
-    return quads;
+  /// As many as there is room for, 1 or more. @return  how many are left
+  uint32_t push(uint32_t setup, bool back_facing, const BlockQuads& quads) {
+    const auto shift = static_cast<uint32_t>(16 * count_);
+    positions_ |= quads.positions << shift;
+    coverage_ |= quads.coverage << shift;
+    setup_ = static_cast<uint32_t>(first_bits(setup_, shift / 2)) | setup * 0x01010101u << (shift / 2);
+    setups_ |= 1u << setup;
+    if (back_facing) back_facing_ |= static_cast<LaneMask>(((1u << (4 * quads.count)) - 1) << (shift / 4));
+    blocks_ |= block_bit(static_cast<uint32_t>(quads.positions & 0xffff));
+    const uint32_t sum = count_ + quads.count;
+    count_ = std::min<uint32_t>(sum, kQuads);
+    return sum - count_;
   }
 
   /// Those that lack repeat the last one.
@@ -97,12 +136,10 @@ class WaitingQuads {
     if (count_ == kQuads) [[likely]]
       return positions_;
     const FourQuads last = (positions_ >> (16 * (count_ - 1))) & 0xffff;
-    return positions_ | ((kEach * last) & ~kFirst[count_]);
+    return positions_ | (kEach * last) << (16 * count_);
   }
   /// Pixels of the tile at positions().
-  static Lanes x(FourQuads positions) {
-    return (quad_lanes(positions, 0) & 0xffu) * 2u + (kLaneIndex & 1u);
-  }
+  static Lanes x(FourQuads positions) { return (quad_lanes(positions, 0) & 0xffu) * 2u + (kLaneIndex & 1u); }
   static Lanes y(FourQuads positions) {
     return (quad_lanes(positions, 8) & 0xffu) * 2u + ((kLaneIndex >> 1) & 1u);
   }
@@ -114,35 +151,10 @@ class WaitingQuads {
 
  private:
   static constexpr FourQuads kEach = 0x0001'0001'0001'0001;
-  /// All bits of the first so many quads.
-  static constexpr std::array<FourQuads, kQuads + 1> kFirst = {0, 0xffff, 0xffff'ffff, 0xffff'ffff'ffff,
-                                                               ~0ull};
-
-  /// Those of the quads in the set, one behind the other.
-  static FourQuads compress(FourQuads of, uint32_t quads) {
-#ifdef __BMI2__
-    return _pext_u64(of, _pdep_u64(quads, kEach) * 0xffff);
-#else
-    FourQuads result = 0;
-    for (int n = 0; quads != 0; ++n, quads &= quads - 1)
-      result |= ((of >> (16 * std::countr_zero(quads))) & 0xffff) << (16 * n);
-    return result;
-#endif
-  }
   /// A borrow goes from a word that is equal to those behind it alone.
   bool any_is(FourQuads positions, uint32_t position) const {
     const FourQuads differ = positions ^ kEach * position;
-    return ((differ - kEach) & ~differ & kEach << 15 & kFirst[count_]) != 0;
-  }
-  void add(uint32_t setup, bool back_facing, FourQuads positions, FourQuads coverage, size_t number) {
-    const auto shift = static_cast<uint32_t>(16 * count_);
-    positions_ |= (positions & kFirst[number]) << shift;
-    coverage_ |= (coverage & kFirst[number]) << shift;
-    const uint32_t below = (1u << (shift / 2)) - 1;
-    setup_ = (setup_ & below) | (setup * 0x01010101u & ~below);
-    setups_ |= 1u << setup;
-    if (back_facing) back_facing_ |= static_cast<LaneMask>(((1u << (4 * number)) - 1) << (shift / 4));
-    count_ += number;
+    return first_bits((differ - kEach) & ~differ & kEach << 15, 16 * count_) != 0;
   }
   /// The word of each lane's quad, shifted right.
   template <typename Shift>
@@ -153,11 +165,13 @@ class WaitingQuads {
     return v >> (kHalf + shift);
   }
 
-  size_t count_ = 0;
-  FourQuads positions_ = 0, coverage_ = 0;  // 0 of those that lack
-  uint32_t setup_ = 0;                      // a byte of each quad; of those that lack, the last one's
-  uint32_t setups_ = 0;
+  // GCC would take two words that stand together from scalars to a vector, only to shift and store them.
+  FourQuads positions_ = 0;  // 0 of those that lack
   uint64_t blocks_ = 0;
+  FourQuads coverage_ = 0;  // 0 of those that lack
+  uint32_t count_ = 0;
+  uint32_t setup_ = 0;  // a byte of each quad; of those that lack, the last one's
+  uint32_t setups_ = 0;
   LaneMask back_facing_ = 0;
 };
 

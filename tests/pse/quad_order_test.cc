@@ -137,7 +137,9 @@ TEST(WaitingQuads, TakeOfABlockWhatTheyHaveRoomFor) {
   quads.push(1, true, quad_position(0, 0), 0xffff);
   quads.push(2, false, quad_position(2, 0), 0x1111);
   const FourQuads coverage = block_coverage(LaneMask{0b1000'0100'0000'0001}, 1);
-  EXPECT_EQ(quads.push(3, true, quad_position(8, 4), coverage, 0b1101), 0b1000u);
+  const BlockQuads three = BlockQuads::some(quad_position(8, 4), coverage, 0b1101);
+  EXPECT_EQ(three.count, 3u);
+  EXPECT_EQ(quads.push(3, true, three), 1u);
   EXPECT_TRUE(quads.full());
   EXPECT_TRUE(quads.holds(quad_position(8, 6)));
   EXPECT_FALSE(quads.holds(quad_position(10, 4)));
@@ -145,6 +147,11 @@ TEST(WaitingQuads, TakeOfABlockWhatTheyHaveRoomFor) {
   EXPECT_EQ(quads.setup(), (std::array<uint8_t, 4>{1, 2, 3, 3}));
   EXPECT_EQ(quads.back_facing(), 0xff0f);
   expect_pixels(quads, {0, 2, 8, 8}, {0, 0, 4, 6}, {15, 15, 15, 15, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0});
+  quads.clear();
+  EXPECT_EQ(quads.push(3, false, three.behind(2)), 0u);
+  EXPECT_EQ(quads.count(), 1);
+  EXPECT_EQ(quads.blocks(), block_bit(quad_position(8, 4)));
+  expect_pixels(quads, {10, 10, 10, 10}, {6, 6, 6, 6}, {0, 0, 0, 1});
 }
 
 TEST(WaitingQuads, FindOnlyWhatIsThere) {

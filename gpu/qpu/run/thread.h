@@ -121,7 +121,7 @@ struct Thread {
   uint32_t vpm_out_rows;
   /// Fragment: components in ldvary order; reads beyond them give 0. @see set_varyings
   const Varying* varyings;
-  uint32_t last_varying;  ///< bytes from there to the last of kVaryingsBehind
+  uint32_t last_varying;      ///< bytes from there to the last of kVaryingsBehind
   Lanes pixel_x, pixel_y;     ///< XCD, YCD
   LanesF sample_x, sample_y;  ///< FXCD, FYCD
   Lanes sample_id;

@@ -80,7 +80,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// Brings Thread::unifa up to date.
   void settle_unifa();
   void write_texture_config();
-  /// Takes the next component of the varyings, which stands at rax + rcx until advance_varying(). Changes edx.
+  /// Takes the next component of the varyings, which stands at rax + rcx until advance_varying(). Changes
+  /// edx.
   void find_varying();
   void advance_varying();
   /// Room for one of the two results that may be under way to a register, to be used as kThread + rax + where
