@@ -208,9 +208,11 @@ void Scheduler::push(const std::vector<JobPtr>& jobs) {
     forget();
     throw;
   }
-  for (Node* node : nodes) {
-    t_runs_small = is_small(*node->job);
-    node->notify();
+  // The last one first: who ends what it depends on then finds that this was all it waited for, and goes on
+  // with it, whatever becomes of this thread meanwhile.
+  for (size_t n = nodes.size(); n-- > 0;) {
+    t_runs_small = is_small(*nodes[n]->job);
+    nodes[n]->notify();
   }
   t_runs_small = false;
 }
