@@ -43,6 +43,16 @@ bool changes_mask(const flow::Flow& flow) {
   return false;
 }
 
+/// Fragments: what they load and store is an array of theirs, mostly, and no stream.
+bool uses_tlb(const flow::Flow& flow) {
+  return std::any_of(flow.accesses.begin(), flow.accesses.end(), [](const flow::Access& access) {
+    const auto events = access.events();
+    return std::any_of(events.begin(), events.end(), [](const flow::Event& event) {
+      return event.effect == Effect::kTlb || event.kind == flow::Event::Kind::kLdtlb;
+    });
+  });
+}
+
 bool is_static(const Branch& b) {
   const auto known = [](BranchTarget t) {
     return t == BranchTarget::kAbsolute || t == BranchTarget::kRelative;
@@ -58,7 +68,8 @@ ProgramEmitter::ProgramEmitter(const flow::Flow& flow, void* buffer, size_t byte
       block_labels_(flow.blocks.size()),
       ways_to_(flow.blocks.size()),
       passed_to_(flow.blocks.size()),
-      mask_stays_(!changes_mask(flow)) {
+      mask_stays_(!changes_mask(flow)),
+      prefetches_(!uses_tlb(flow)) {
   setDefaultJmpNEAR(true);
   const auto count_way = [this](uint32_t block) {
     if (block != flow::kNowhere) ways_to_[block] = ways_to_[block] == 0 ? 1 : 2;
@@ -215,6 +226,7 @@ void ProgramEmitter::finish_access() {
 }
 
 void ProgramEmitter::prefetch_next(bool for_store) {
+  if (!prefetches_) return;
   constexpr int kStepsLog2 = 5;  // so many steps ahead
   const size_t stream = for_store ? offsetof(Frame, stores) : offsetof(Frame, loads);
   const Xbyak::Address last = ptr[kFrame + stream + offsetof(Frame::Stream, last)],

@@ -137,8 +137,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// Takes what was written of it; of a load, the place in the queue is kThread + kFifo + rdx.
   void finish_access();
   bool access_stores() const { return data_.words != 0; }
-  /// Behind a load or store of a word for each lane at rsi: fetches what one of the next will be at. Changes
-  /// rcx.
+  /// Behind a load or store of a word for each lane at rsi: fetches what one of the next will be at, unless
+  /// the program is one of fragments. Changes rcx.
   void prefetch_next(bool for_store);
 
   int version() const { return flow_.setting.version; }
@@ -194,9 +194,10 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   const std::array<Reg64, 6> saved_{rbx, rbp, r12, r13, r14, r15};  // of the caller
   CodeTables* made_ = nullptr;
   std::vector<Label> block_labels_;
-  std::vector<uint8_t> ways_to_;               // a block: 0, 1, or 2 for more
-  std::vector<bool> passed_to_;                // a block, by pass_registers()
-  bool mask_stays_;                            // nothing in the program changes the sample mask
+  std::vector<uint8_t> ways_to_;  // a block: 0, 1, or 2 for more
+  std::vector<bool> passed_to_;   // a block, by pass_registers()
+  bool mask_stays_;               // nothing in the program changes the sample mask
+  bool prefetches_;
   std::map<int32_t, const Branch*> branches_;  // by index
   std::vector<std::function<void()>> later_;
   std::vector<std::unique_ptr<Label>> labels_;
