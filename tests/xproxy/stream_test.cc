@@ -60,6 +60,33 @@ TEST(Stream, PassesBytesOnInParts) {
   EXPECT_EQ(pair.near.queued(), 0u);
 }
 
+TEST(Stream, ReceivesIntoAPlaceWhatFitsThere) {
+  Pair pair;
+  const std::vector<uint8_t> sent = numbers(1'000'000);
+  std::vector<uint8_t> place(600'000);
+  pair.near.write(sent);
+  ASSERT_TRUE(pair.near.flush());
+  ASSERT_TRUE(pair.far.fill());
+  const size_t before = pair.far.input().size();
+  pair.far.receive_into(place);
+  // What had arrived before stays, and comes first.
+  ASSERT_TRUE(pair.far.fill());
+  const size_t first = pair.far.input().size();
+  EXPECT_GE(first, before);
+  EXPECT_TRUE(
+      std::equal(sent.begin(), sent.begin() + static_cast<ptrdiff_t>(first), pair.far.input().begin()));
+  pair.far.consume(first);
+  while (pair.far.missing() > 0) {
+    ASSERT_TRUE(pair.near.flush());
+    ASSERT_TRUE(pair.far.fill());
+    EXPECT_TRUE(pair.far.input().empty());
+  }
+  EXPECT_TRUE(std::equal(place.begin(), place.end(), sent.begin() + static_cast<ptrdiff_t>(first)));
+  ASSERT_TRUE(pair.near.flush());
+  ASSERT_TRUE(pair.far.fill());
+  EXPECT_EQ(pair.far.input().front(), sent[first + place.size()]);
+}
+
 TEST(Stream, DescriptorsComeInOrderNotAfterTheirBytes) {
   Pair pair;
   for (int i = 1; i <= 8; ++i) pair.near.write(numbers(1000), i % 2 ? file(i) : ioctl::UniqueFd());

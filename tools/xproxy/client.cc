@@ -47,7 +47,8 @@ void Client::relay() {
   }
   if (greeted_ && !server_.flush()) server_open_ = false;
   if (!client_.flush()) finished_ = true;
-  if (!client_open_ && holds_ == 0 && server_.queued() == 0) finished_ = true;
+  // A server from which the memory of an image is taken would not show it.
+  if (!client_open_ && holds_ == 0 && server_.queued() == 0 && unread_images_ == 0) finished_ = true;
   if (!server_open_ && client_.queued() == 0) finished_ = true;
 }
 
@@ -87,6 +88,7 @@ bool Client::take_request() {
       awaited_.size() >= kMostUnanswered)
     return false;
   if (request_left_ > 0) return stream_on(client_, server_, request_left_);
+  if (image_memory_) return take_image();
   if (skipped_left_ > 0) {
     const size_t size = std::min<uint64_t>(skipped_left_, client_.input().size());
     client_.consume(size);
@@ -97,6 +99,10 @@ bool Client::take_request() {
   const Found found = find_request(client_.input(), order_, big_requests_, &head);
   if (found == Found::kBroken) finished_ = true;
   if (found != Found::kPacket) return false;
+  if (head.major == XCB_PUT_IMAGE && head.size >= kLeastShared) {
+    if (client_.input().size() < head.head + kImageFields) return false;
+    if (begin_image(head)) return true;
+  }
   const Handler handler = find_handler(*this, head.major, head.minor);
   if (!handler) {
     sequence_.pass();
@@ -114,6 +120,39 @@ bool Client::take_request() {
   flat.insert(flat.end(), bytes.begin() + static_cast<ptrdiff_t>(head.head), bytes.end());
   client_.consume(head.size);
   handler(*this, {head.major, head.minor, Reader(flat, order_)});
+  return true;
+}
+
+/// Has the pixels of the request go to memory that the server has, too. False: the request is passed on.
+bool Client::begin_image(const RequestHead& head) {
+  const std::optional<Image> image = find_image(head, client_.input(), order_, context_.server);
+  if (!image) return false;
+  image_memory_ = images_.take(context_.server, image->bytes);
+  if (!image_memory_) return false;
+  image_ = *image;
+  client_.consume(head.head + kImageFields);
+  const std::span<uint8_t> place = image_memory_->bytes().first(image->bytes);
+  const Bytes there = client_.input().first(std::min(place.size(), client_.input().size()));
+  std::copy(there.begin(), there.end(), place.begin());
+  client_.receive_into(place.subspan(there.size()));
+  client_.consume(there.size());
+  return true;
+}
+
+/// False: pixels are missing.
+bool Client::take_image() {
+  if (client_.missing() > 0) return false;
+  const std::shared_ptr<ImageMemory> memory = std::move(image_memory_);
+  image_memory_ = nullptr;
+  replace(
+      put_shared_image(image_, order_, context_.server, memory->segment()),
+      [this](const Reader& error, uint16_t sequence) { send_error(error, sequence, XCB_PUT_IMAGE, 0); },
+      false);
+  ++unread_images_;
+  after_all([this, memory] {
+    memory->set_used(false);
+    --unread_images_;
+  });
   return true;
 }
 

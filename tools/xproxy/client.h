@@ -8,6 +8,7 @@
 
 #include "tools/xproxy/events.h"
 #include "tools/xproxy/framing.h"
+#include "tools/xproxy/images.h"
 #include "tools/xproxy/sequence.h"
 #include "tools/xproxy/stream.h"
 
@@ -99,6 +100,8 @@ class Client : public Listener {
 
   bool greet();
   bool take_request();
+  bool begin_image(const RequestHead& head);
+  bool take_image();
   bool take_setup();
   bool take_response();
   bool handle_response(const ResponseHead& head, uint64_t number);
@@ -115,9 +118,13 @@ class Client : public Listener {
   int holds_ = 0;
   Sequence sequence_;
   std::deque<Awaited> awaited_;
-  size_t silent_ = 0;            ///< of the last ones so many have no reply
-  uint64_t request_left_ = 0;    ///< bytes of a request that is passed on
-  uint64_t skipped_left_ = 0;    ///< of one that is not
+  size_t silent_ = 0;          ///< of the last ones so many have no reply
+  uint64_t request_left_ = 0;  ///< bytes of a request that is passed on
+  uint64_t skipped_left_ = 0;  ///< of one that is not
+  Images images_;
+  std::shared_ptr<ImageMemory> image_memory_;  ///< of the image whose pixels arrive; null: of none
+  Image image_;
+  int unread_images_ = 0;        ///< that the server may not have read yet
   uint64_t response_left_ = 0;   ///< of a response that is passed on
   std::vector<Message> events_;  ///< that wait for its end
 };

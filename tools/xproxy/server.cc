@@ -24,9 +24,8 @@ using Owned = std::unique_ptr<Reply, Free>;
 
 class Attachment : public Buffer::Segment {
  public:
-  Attachment(xcb_connection_t* connection, int memory) : connection_(connection) {
+  explicit Attachment(xcb_connection_t* connection) : connection_(connection) {
     id = xcb_generate_id(connection);
-    xcb_shm_attach_fd(connection, id, memory, 1);
   }
   ~Attachment() override { xcb_shm_detach(connection_, id); }
   Attachment(const Attachment&) = delete;
@@ -131,6 +130,31 @@ uint8_t Server::bits_per_pixel(uint8_t depth) const {
   return 0;
 }
 
+size_t Server::image_row_bytes(uint8_t depth, uint16_t width) const {
+  for (auto at = xcb_setup_pixmap_formats_iterator(xcb_get_setup(connection_)); at.rem;
+       xcb_format_next(&at)) {
+    if (at.data->depth != depth || at.data->scanline_pad == 0) continue;
+    const size_t pad = at.data->scanline_pad;
+    return (size_t{width} * at.data->bits_per_pixel + pad - 1) / pad * pad / 8;
+  }
+  return 0;
+}
+
+std::unique_ptr<Buffer::Segment> Server::share(ioctl::UniqueFd memory, std::function<void()> known) {
+  if (!shares_memory_) return nullptr;
+  auto attachment = std::make_unique<Attachment>(connection_);
+  const auto cookie = xcb_shm_attach_fd_checked(connection_, attachment->id, memory.release(), 1);
+  confirm(0, [this, sequence = cookie.sequence, known = std::move(known)] {
+    void* reply = nullptr;
+    xcb_generic_error_t* error = nullptr;
+    xcb_poll_for_reply(connection_, sequence, &reply, &error);
+    const Owned<xcb_generic_error_t> held(error);
+    if (!error) known();
+  });
+  xcb_flush(connection_);
+  return attachment;
+}
+
 void Server::watch(xcb_window_t window, std::function<void(const Placement&)> known) {
   const uint32_t mask = XCB_EVENT_MASK_STRUCTURE_NOTIFY;
   xcb_change_window_attributes(connection_, window, XCB_CW_EVENT_MASK, &mask);
@@ -154,7 +178,8 @@ uint32_t Server::segment_of(Buffer& buffer) {
   if (!buffer.segment) {
     const int descriptor = dup(buffer.dma_buf());  // libxcb closes it
     if (descriptor < 0) return 0;
-    buffer.segment = std::make_unique<Attachment>(connection_, descriptor);
+    buffer.segment = std::make_unique<Attachment>(connection_);
+    xcb_shm_attach_fd(connection_, buffer.segment->id, descriptor, 1);
   }
   return buffer.segment->id;
 }

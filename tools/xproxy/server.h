@@ -58,6 +58,13 @@ class Server {
   const Extensions& extensions() const { return extensions_; }
   /// Bits of a pixel in images of a depth; 0: there are none.
   uint8_t bits_per_pixel(uint8_t depth) const;
+  /// Bytes of a row of an image; 0: there are none of that depth.
+  size_t image_row_bytes(uint8_t depth, uint16_t width) const;
+  /// Whether share() has a meaning.
+  bool shares_memory() const { return shares_memory_; }
+  /// Gives the server memory that clients name in requests of their own. Null: it cannot be.
+  /// @param known  once it has it; not called if it cannot take it
+  std::unique_ptr<Buffer::Segment> share(ioctl::UniqueFd memory, std::function<void()> known);
 
   int fd() const { return xcb_get_file_descriptor(connection_); }
   bool is_alive() const { return !xcb_connection_has_error(connection_); }

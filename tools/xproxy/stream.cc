@@ -22,7 +22,7 @@ union Control {
 
 }  // namespace
 
-bool Stream::fill() {
+void Stream::make_room() {
   if (begin_ > 0 && input_.size() - end_ < kChunk) {
     std::copy(input_.begin() + static_cast<ptrdiff_t>(begin_), input_.begin() + static_cast<ptrdiff_t>(end_),
               input_.begin());
@@ -30,7 +30,13 @@ bool Stream::fill() {
     begin_ = 0;
   }
   if (input_.size() - end_ < kChunk) input_.resize(end_ + kChunk);
+}
+
+bool Stream::fill() {
+  const bool to_place = !place_.empty() && begin_ == end_;
+  if (!to_place) make_room();
   iovec vector{input_.data() + end_, input_.size() - end_};
+  if (to_place) vector = {place_.data(), place_.size()};
   Control control{};
   msghdr message{};
   message.msg_iov = &vector;
@@ -39,7 +45,10 @@ bool Stream::fill() {
   message.msg_controllen = control.bytes.size();
   const ssize_t got = recvmsg(fd(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   const int error = errno;
-  if (got > 0) end_ += static_cast<size_t>(got);
+  if (got > 0 && to_place)
+    place_ = place_.subspan(static_cast<size_t>(got));
+  else if (got > 0)
+    end_ += static_cast<size_t>(got);
   if (got < 0) return error == EAGAIN || error == EINTR;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;

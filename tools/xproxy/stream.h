@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "ioctl/unique_fd.h"
@@ -22,6 +23,10 @@ class Stream {
   bool fill();
   Bytes input() const { return Bytes(input_).subspan(begin_, end_ - begin_); }
   void consume(size_t bytes);
+  /// What arrives next goes to that place, and not to input(), until it is full.
+  void receive_into(std::span<uint8_t> place) { place_ = place; }
+  /// How much of it is missing.
+  size_t missing() const { return place_.size(); }
   /// The next descriptor that came along; none: an empty one.
   ioctl::UniqueFd take_descriptor();
   bool has_descriptors() const { return !arrived_.empty(); }
@@ -44,11 +49,13 @@ class Stream {
     ioctl::UniqueFd descriptor;
   };
 
+  void make_room();
   /// As sendmsg().
   ssize_t send_some();
 
   ioctl::UniqueFd socket_;
   std::vector<uint8_t> input_, output_;
+  std::span<uint8_t> place_;
   size_t begin_ = 0, end_ = 0;  ///< of what has arrived and is not consumed, in input_
   size_t sent_ = 0;             ///< of output_
   uint64_t discarded_ = 0;      ///< bytes sent that output_ no longer holds

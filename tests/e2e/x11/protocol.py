@@ -8,6 +8,8 @@ Exit status: 0 every answer, event and pixel was as the protocols say, 1 not.
 import ctypes
 import mmap
 import os
+import re
+import socket
 import struct
 import sys
 import time
@@ -16,7 +18,8 @@ import types
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "qpu_programs"))
 from v3d_drm import READ_WRITE, U32, Device  # pylint: disable=wrong-import-position
-from x11_client import BAD_DRAWABLE, BAD_IMPLEMENTATION, BAD_MATCH, GET_INPUT_FOCUS, Client  # pylint: disable=wrong-import-position
+from x11_client import (BAD_DRAWABLE, BAD_IMPLEMENTATION, BAD_LENGTH, BAD_MATCH, GET_INPUT_FOCUS,  # pylint: disable=wrong-import-position
+                        PATIENCE, Client)
 
 PUT_IMAGE, GET_IMAGE, COPY_AREA, CREATE_GC, MAP_WINDOW, CONFIGURE_WINDOW, FREE_PIXMAP, CREATE_PIXMAP = 72, 73, 62, 55, 8, 12, 54, 53
 GRAB_SERVER, UNGRAB_SERVER = 36, 37
@@ -306,8 +309,74 @@ def freed(session):
     assert session.completed(400)[0] == COPY and session.image(session.window) == expected(11)
 
 
+def put_image(x, pixmap, gc, width, height):
+    return x.pack("IIHHhhBBxx", pixmap, gc, width, height, 0, 0, 0, 24)
+
+
+def image_memory(session):
+    """Bytes that the proxy has in common with the server for images of clients."""
+    pid = struct.unpack("iii", session.x.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        ranges = re.findall(r"^(\w+)-(\w+) .*v3demu-x11 image", maps.read(), re.M)
+    return sum(int(end, 16) - int(begin, 16) for begin, end in ranges)
+
+
+def images(session):
+    """Large ones go by memory, and look and fail like those that go by the socket."""
+    x, width, height = session.x, 200, 120
+    pixmap = x.new_id()
+    assert x.error(CREATE_PIXMAP, 24, x.pack("IIHH", pixmap, x.root, width, height)) == 0
+    def words(seed):
+        return struct.pack(f"<{width * height}I", *expected(seed, width, height))
+
+    seed = 0
+    for order in "<>":
+        client = Client(os.environ["DISPLAY"], order)
+        head = put_image(client, pixmap, session.gc, width, height)
+        for _ in range(4):
+            seed += 1
+            assert client.error(PUT_IMAGE, 2, head + words(seed)) == 0
+            assert session.image(pixmap, width, height) == expected(seed, width, height), seed
+        assert image_memory(session) > 0
+        dead = put_image(client, client.new_id(), session.gc, width, height)
+        assert client.error(PUT_IMAGE, 2, dead + words(0)) == BAD_DRAWABLE
+        assert client.error(PUT_IMAGE, 2, head + words(0)[:-4]) == BAD_LENGTH
+        # One that goes away at once; its last image is seen.
+        seed += 1
+        client.request(PUT_IMAGE, 2, head + words(seed))
+        client.socket.close()
+        end = time.monotonic() + PATIENCE
+        while session.image(pixmap, width, height) != expected(seed, width, height):
+            assert time.monotonic() < end, seed
+
+
+def many_images(session):
+    """More memory than there is for images: the others go by the socket."""
+    most, side, clients = 1 << 28, 2000, []
+    x, pixmap = session.x, session.x.new_id()
+    assert x.error(CREATE_PIXMAP, 24, x.pack("IIHH", pixmap, x.root, side, side)) == 0
+    for seed in range(1, 11):
+        client = Client(os.environ["DISPLAY"])
+        clients.append(client)
+        client.answer(client.extension("BIG-REQUESTS"), 0)
+        body = put_image(client, pixmap, session.gc, side, side) + bytes([seed, 2, 3, 0]) * side * side
+        for _ in range(3):
+            client.send(client.pack("BBHI", PUT_IMAGE, 2, 0, 2 + len(body) // 4) + body)
+            client.sequence += 1
+            assert client.answer(GET_INPUT_FOCUS, 0)[0] == 1
+        reply = x.answer(GET_IMAGE, 2, x.pack("IhhHHI", pixmap, 0, side - 2, side, 2, 0xffffffff))
+        assert set(struct.unpack_from(f"<{2 * side}I", reply, 32)) == {seed | 2 << 8 | 3 << 16}, seed
+        assert image_memory(session) <= most
+    assert image_memory(session) > most - (1 << 25)
+    for client in clients:
+        client.socket.close()
+    end = time.monotonic() + PATIENCE
+    while image_memory(session) != 0:
+        assert time.monotonic() < end
+
+
 def main():
-    for test in pictures, frames, fences, copies, grabs, sizes, exports, freed:
+    for test in pictures, frames, fences, copies, grabs, sizes, exports, freed, images, many_images:
         print(test.__name__, flush=True)
         test(Session())
 
