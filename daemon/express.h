@@ -45,7 +45,8 @@ class Express {
     int64_t short_patience_ns = 20'000;
   };
 
-  /// @param is_in_the_way  whether a thread that looks takes a processor from jobs; thread safe
+  /// @param is_in_the_way  asked when a thread has looked for a short while: whether it takes a processor
+  ///   from jobs. Thread safe
   explicit Express(
       const Options& options, std::function<bool()> is_in_the_way = [] { return false; })
       : options_(options), is_in_the_way_(std::move(is_in_the_way)) {}

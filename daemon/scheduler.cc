@@ -555,6 +555,7 @@ bool Scheduler::is_empty() const {
 void Scheduler::summon() {
   const int threads = static_cast<int>(workers_.size());
   if (idlers_.count() > 0) {
+    summons_ = true;
     wake_.notify_one();
     return;
   }
@@ -565,6 +566,12 @@ void Scheduler::summon() {
   } catch (const std::exception&) {  // no thread, or no memory for one
     thread_limit_ = threads;
   }
+}
+
+void Scheduler::make_way() {
+  if (!summons_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  if (summons_.exchange(false)) idlers_.send_away();
 }
 
 void Scheduler::work() {
@@ -581,7 +588,9 @@ void Scheduler::work() {
       wake_.notify_all();  // the others may go too
       return;
     }
-    if (idlers_.wait(lock, wake_)) continue;
+    const bool stays = idlers_.wait(lock, wake_);
+    summons_ = false;
+    if (stays) continue;
     workers_.leave();
     return;
   }

@@ -68,6 +68,9 @@ class Scheduler {
   void push(const std::vector<ioctl::JobPtr>& jobs);
   /// After push(), by the same thread: runs the small ones of these jobs whose turn it is.
   void run_small(const std::vector<ioctl::JobPtr>& jobs);
+  /// By a thread that goes on running: one that was woken up for a job and has not begun, perhaps since this
+  /// one has its processor, gets another. Costs nothing where there is none.
+  void make_way();
 
   /// A client is gone: its jobs in flight are cancelled, its queued ones end with ESRCH as soon as their
   /// dependencies are signalled.
@@ -192,7 +195,8 @@ class Scheduler {
   bool running_empty_jobs_ = false;
   bool stop_ = false;
   Idlers idlers_{kIdleWorkers};
-  int thread_limit_;  // lower than the option since the host refused one
+  std::atomic<bool> summons_{false};  // a worker that does not run yet
+  int thread_limit_;                  // lower than the option since the host refused one
   std::condition_variable wake_;
   Predictor predictor_;
   Crew workers_;                  // any of them serves any queue

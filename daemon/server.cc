@@ -397,8 +397,10 @@ std::shared_ptr<Express> Server::express_of(ioctl::Account& account) {
   std::weak_ptr<Express>& known = express_[account.process()];
   std::shared_ptr<Express> express = known.lock();
   if (!express)
-    known = express =
-        std::make_shared<Express>(options_.express, [this] { return kernel_.gpu().takes_all_processors(); });
+    known = express = std::make_shared<Express>(options_.express, [this] {
+      scheduler_.make_way();
+      return kernel_.gpu().takes_all_processors();
+    });
   return express;
 }
 

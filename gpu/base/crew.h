@@ -1,6 +1,9 @@
 /// The threads of somebody who makes more of them when they are needed and lets them go when they are not.
 #pragma once
 
+#include <pthread.h>
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -56,6 +59,10 @@ class Crew {
 /// Which threads of a crew have nothing to do. Whoever wakes a waiting thread takes any of them, so that each
 /// has something to do now and then, however many there are: what counts is how many never did at one time.
 /// All under the owner's mutex.
+///
+/// Linux may put a thread that is woken up behind the one that does so, on the same processor, and leave it
+/// there for milliseconds although another one has become idle: send_away() is for who sees that nobody
+/// comes.
 class Idlers {
  public:
   static constexpr std::chrono::seconds kPeriod{2};
@@ -73,12 +80,25 @@ class Idlers {
     if (is_superfluous()) return false;
     if (is_spare() && again == again.zero()) again = kPeriod;
     begin();
+    Sleeper self(sleepers_);
     if (again != again.zero())
       wake.wait_for(lock, again);
     else
       wake.wait(lock);
     end();
     return true;
+  }
+
+  /// By a thread that goes on running: those that sleep, or were woken up and have not begun to run, do it on
+  /// another processor, if there is one.
+  void send_away() {
+    cpu_set_t allowed;
+    const int cpu = sched_getcpu();
+    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+    cpu_set_t others = allowed;
+    CPU_CLR(cpu, &others);
+    if (CPU_COUNT(&others) == 0) return;
+    for (Sleeper* sleeper = sleepers_; sleeper; sleeper = sleeper->next) sleeper->send_to(others, allowed);
   }
 
   /// What wait() consists of.
@@ -100,7 +120,36 @@ class Idlers {
   }
 
  private:
+  /// A thread in wait().
+  struct Sleeper {
+    explicit Sleeper(Sleeper*& first) : next(first), link(&first) {
+      if (next) next->link = &next;
+      first = this;
+    }
+    ~Sleeper() {
+      *link = next;
+      if (next) next->link = link;
+      if (is_away) sched_setaffinity(0, sizeof(back), &back);
+    }
+    Sleeper(const Sleeper&) = delete;
+    Sleeper& operator=(const Sleeper&) = delete;
+
+    /// @param whole  where it may run again when it has begun to
+    void send_to(const cpu_set_t& others, const cpu_set_t& whole) {
+      if (is_away || pthread_setaffinity_np(thread, sizeof(others), &others) != 0) return;
+      is_away = true;
+      back = whole;
+    }
+
+    Sleeper* next;
+    Sleeper** link;  ///< to this
+    const pthread_t thread = pthread_self();
+    bool is_away = false;
+    cpu_set_t back;
+  };
+
   const int keep_;
+  Sleeper* sleepers_ = nullptr;  // all of them, linked
   int idle_ = 0;
   int least_ = 0;        // since then
   int superfluous_ = 0;  // of the period before

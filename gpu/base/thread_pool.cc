@@ -16,6 +16,7 @@ struct ThreadPool::Task {
   std::atomic<int> next{0};
   std::atomic<int> pending;
   std::atomic<bool> passed_over{false};  // by workers, while its job was held
+  std::atomic<bool> joined{false};       // by a worker
   std::atomic<bool> failed{false};       // pieces that have not begun are left out
   std::mutex mutex;
   std::condition_variable done;
@@ -38,6 +39,9 @@ struct ThreadPool::Task {
 namespace {
 
 thread_local ThreadPool* t_pool = nullptr;  // of which this thread is a worker
+
+/// A caller that has been alone for longer looks why: to wake a worker takes less, mostly.
+constexpr std::chrono::microseconds kAlone{50};
 
 }  // namespace
 
@@ -65,12 +69,21 @@ void ThreadPool::stop() {
 void ThreadPool::help(Task& task, int slot, bool is_worker) {
   const LogScope scope(task.client);
   std::chrono::steady_clock::time_point crowded_since{};
+  const auto begun = std::chrono::steady_clock::now();
+  bool called = false;
   int finished = 0;
   for (int i; (i = task.next.fetch_add(1)) < task.count;) {
     if (task.passed_over.load(std::memory_order_relaxed)) invite_again(task);
     task.run(i, slot);
     ++finished;
-    if (!is_worker) continue;
+    if (!is_worker) {
+      if (!called && !task.joined.load(std::memory_order_relaxed) &&
+          std::chrono::steady_clock::now() - begun >= kAlone) {
+        called = true;
+        call_for_help(task);
+      }
+      continue;
+    }
     if (task.is_held()) break;
     if (!is_crowded()) continue;
     const auto now = std::chrono::steady_clock::now();
@@ -91,6 +104,12 @@ void ThreadPool::invite_again(Task& task) {
   if (task.is_held() || !task.passed_over.exchange(false)) return;
   const std::lock_guard lock(mutex_);
   if (idlers_.count() > 0) wake_.notify_all();
+}
+
+/// By the caller of the task, which is alone although all were woken up.
+void ThreadPool::call_for_help(const Task& task) {
+  const std::lock_guard lock(mutex_);
+  if (!task.joined) idlers_.send_away();
 }
 
 /// The next task that this thread can help, moved to the end of the row. Null when there is none.
@@ -122,6 +141,7 @@ void ThreadPool::worker() {
       threads_.leave();
       return;
     }
+    task->joined = true;
     const int slot = task->free_slots.back();
     task->free_slots.pop_back();
     ++working_;

@@ -70,6 +70,7 @@ class ThreadPool {
   std::shared_ptr<Task> find_task(bool* passed_over);
   void add_thread();
   void invite_again(Task& task);
+  void call_for_help(const Task& task);
   void help(Task& task, int slot, bool is_worker);
 
   const int workers_;

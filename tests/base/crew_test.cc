@@ -1,8 +1,13 @@
 #include "gpu/base/crew.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <mutex>
+#include <thread>
 
 namespace v3d {
 namespace {
@@ -61,6 +66,42 @@ TEST(Idlers, ThoseThatNeverHadAnythingToDoAtOneTimeAreSuperfluous) {
   EXPECT_TRUE(idlers.is_superfluous(now));
   idlers.end();
   EXPECT_FALSE(idlers.is_superfluous(now));  // five of eight had nothing to do, two of which stay
+}
+
+int processors_of(pthread_t thread) {
+  cpu_set_t allowed;
+  EXPECT_EQ(pthread_getaffinity_np(thread, sizeof(allowed), &allowed), 0);
+  return CPU_COUNT(&allowed);
+}
+
+TEST(Idlers, WhoIsSentAwayMayRunEverywhereAgainOnceItHasBegun) {
+  std::mutex mutex;
+  std::condition_variable wake, changed;
+  Idlers idlers(2);
+  bool woken = false;
+  int processors_then = 0;
+  std::unique_lock lock(mutex);
+  std::thread thread([&] {
+    std::unique_lock own(mutex);
+    changed.notify_one();
+    while (!woken) EXPECT_TRUE(idlers.wait(own, wake));
+    processors_then = processors_of(pthread_self());
+  });
+  changed.wait(lock, [&] { return idlers.count() == 1; });
+  const pthread_t sleeper = thread.native_handle();
+  const int all = processors_of(pthread_self());
+  EXPECT_EQ(processors_of(sleeper), all);
+  for (int turn = 0; turn < 2; ++turn) {
+    idlers.send_away();
+    EXPECT_EQ(processors_of(sleeper), std::max(all - 1, 1));
+  }
+  EXPECT_EQ(processors_of(pthread_self()), all);
+  woken = true;
+  wake.notify_one();
+  lock.unlock();
+  thread.join();
+  EXPECT_EQ(processors_then, all);
+  idlers.send_away();  // nobody
 }
 
 }  // namespace
