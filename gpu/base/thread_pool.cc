@@ -43,6 +43,10 @@ thread_local ThreadPool* t_pool = nullptr;  // of which this thread is a worker
 /// A caller that has been alone for longer looks why: to wake a worker takes less, mostly.
 constexpr std::chrono::microseconds kAlone{50};
 
+/// So few workers are sent away from the caller's processor before they are woken up: where there are few
+/// processors, another one is seldom idle at that moment.
+constexpr int kFew = 3;
+
 }  // namespace
 
 ThreadPool::ThreadPool(int workers) : workers_(std::max(workers, 0)), idlers_(workers_) {
@@ -180,6 +184,7 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
     const std::lock_guard lock(mutex_);
     tasks_.splice(tasks_.end(), entry);
     ++crowd_;
+    if (workers_ <= kFew) idlers_.send_away();
   }
   wake_.notify_all();
   help(*task, 0, false);
