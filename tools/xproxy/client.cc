@@ -99,7 +99,7 @@ bool Client::take_request() {
   const Found found = find_request(client_.input(), order_, big_requests_, &head);
   if (found == Found::kBroken) finished_ = true;
   if (found != Found::kPacket) return false;
-  if (head.major == XCB_PUT_IMAGE && head.size >= kLeastShared) {
+  if (is_large_image(head)) {
     if (client_.input().size() < head.head + kImageFields) return false;
     if (begin_image(head)) return true;
   }

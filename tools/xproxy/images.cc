@@ -15,8 +15,11 @@ size_t g_image_bytes = 0;  // of all clients
 
 }  // namespace
 
+bool is_large_image(const RequestHead& head) {
+  return head.major == XCB_PUT_IMAGE && head.size >= kLeastShared && head.size <= kMostShared;
+}
+
 std::optional<Image> find_image(const RequestHead& head, Bytes request, Order order, const Server& server) {
-  if (head.major != XCB_PUT_IMAGE || head.size < kLeastShared || head.size > kMostShared) return {};
   const Reader fields(request.subspan(head.head), order);
   const Image image{.drawable = fields.u32(0),
                     .gc = fields.u32(4),

@@ -24,7 +24,9 @@ struct Image {
   uint8_t depth = 0;
   size_t bytes = 0;  ///< of the pixels, which end the request
 };
-/// Of a request of which the fields have arrived. Empty: it is none that goes by shared memory.
+/// Whether it is worth a look with find_image(), once its fields have arrived.
+bool is_large_image(const RequestHead& head);
+/// Empty: the image does not go by shared memory.
 std::optional<Image> find_image(const RequestHead& head, Bytes request, Order order, const Server& server);
 /// Bytes in front of the pixels of PutImage, beside RequestHead::head.
 inline constexpr size_t kImageFields = 20;

@@ -124,20 +124,22 @@ bool Server::can_share_memory() {
   return true;
 }
 
-uint8_t Server::bits_per_pixel(uint8_t depth) const {
+const xcb_format_t* Server::format(uint8_t depth) const {
   for (auto at = xcb_setup_pixmap_formats_iterator(xcb_get_setup(connection_)); at.rem; xcb_format_next(&at))
-    if (at.data->depth == depth) return at.data->bits_per_pixel;
-  return 0;
+    if (at.data->depth == depth) return at.data;
+  return nullptr;
+}
+
+uint8_t Server::bits_per_pixel(uint8_t depth) const {
+  const xcb_format_t* const found = format(depth);
+  return found ? found->bits_per_pixel : uint8_t{0};
 }
 
 size_t Server::image_row_bytes(uint8_t depth, uint16_t width) const {
-  for (auto at = xcb_setup_pixmap_formats_iterator(xcb_get_setup(connection_)); at.rem;
-       xcb_format_next(&at)) {
-    if (at.data->depth != depth || at.data->scanline_pad == 0) continue;
-    const size_t pad = at.data->scanline_pad;
-    return (size_t{width} * at.data->bits_per_pixel + pad - 1) / pad * pad / 8;
-  }
-  return 0;
+  const xcb_format_t* const found = format(depth);
+  if (!found || found->scanline_pad == 0) return 0;
+  const size_t pad = found->scanline_pad;
+  return (size_t{width} * found->bits_per_pixel + pad - 1) / pad * pad / 8;
 }
 
 std::unique_ptr<Buffer::Segment> Server::share(ioctl::UniqueFd memory, std::function<void()> known) {

@@ -89,6 +89,8 @@ class Server {
 
   explicit Server(xcb_connection_t* connection) : connection_(connection) {}
 
+  /// Of images of a depth. Null: there are none.
+  const xcb_format_t* format(uint8_t depth) const;
   std::string learn();
   uint8_t major_of(const char* name);
   void learn_extensions();
