@@ -22,14 +22,14 @@ inline constexpr int kQuads = 4;  ///< of a batch
 
 /// The same 16 bits of each of four quads, the first one lowest.
 using FourQuads = uint64_t;
+/// 1 of each.
+inline constexpr FourQuads kEach = 0x0001'0001'0001'0001;
 
 /// Column and row of the quad at pixel (x, y) of its tile, a byte each.
 constexpr uint32_t quad_position(uint32_t x, uint32_t y) { return x >> 1 | y >> 1 << 8; }
 
 /// All four quads of the 4x4 pixels at a position.
-inline FourQuads positions_in_block(uint32_t block) {
-  return 0x0001'0001'0001'0001u * uint64_t{block} + 0x0101'0100'0001'0000u;
-}
+inline FourQuads positions_in_block(uint32_t block) { return kEach * block + 0x0101'0100'0001'0000u; }
 /// A bit for the 4x4 pixels around a position: their own in 32x32 pixels.
 constexpr uint64_t block_bit(uint32_t position) {
   return uint64_t{1} << ((position >> 1 & 7) | (position >> 6 & 0x38));
@@ -88,7 +88,7 @@ struct BlockQuads {
  private:
   static FourQuads compress(FourQuads of, uint32_t quads) {
 #ifdef __BMI2__
-    return _pext_u64(of, _pdep_u64(quads, 0x0001'0001'0001'0001u) * 0xffff);
+    return _pext_u64(of, _pdep_u64(quads, kEach) * 0xffff);
 #else
     FourQuads result = 0;
     for (int n = 0; quads != 0; ++n, quads &= quads - 1)
@@ -150,7 +150,6 @@ class WaitingQuads {
   uint32_t setups() const { return setups_; }
 
  private:
-  static constexpr FourQuads kEach = 0x0001'0001'0001'0001;
   /// A borrow goes from a word that is equal to those behind it alone.
   bool any_is(FourQuads positions, uint32_t position) const {
     const FourQuads differ = positions ^ kEach * position;
