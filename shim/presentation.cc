@@ -98,13 +98,23 @@ bool compositor_has_dmabuf(int socket) {
   }
 }
 
+/// A connection to a local display's server: ":1", ":1.0", "unix:1". Negative: there is none.
+int connect_to_display(const char* display) {
+  const char* colon = strrchr(display, ':');
+  if (!colon || !(colon == display || strncmp(display, "unix:", 5) == 0)) return -ENOENT;
+  int socket = -ENOENT;
+  for (const char* prefix : {"@/tmp/.X11-unix/X", "/tmp/.X11-unix/X"}) {
+    Text<108> path;
+    path.add(prefix).add(colon + 1, strspn(colon + 1, "0123456789"));
+    if (socket = connect_to(path.c_str()); socket >= 0) break;
+  }
+  return socket;
+}
+
 enum class Dri3 { kUnknown, kAbsent, kPresent };
 
-/// Asks the X server of $DISPLAY. Through the client library, which knows about authority files.
-/// kUnknown: it does not answer, or nobody may ask.
-Dri3 ask_for_dri3(bool load) {
-  void* xcb = dlopen("libxcb.so.1", RTLD_LAZY | RTLD_LOCAL | (load ? 0 : RTLD_NOLOAD));
-  if (!xcb) return Dri3::kUnknown;
+/// Asks the X server of $DISPLAY once. Through the client library, which knows about authority files.
+Dri3 ask_once_for_dri3(void* xcb) {
   struct ExtensionCookie {
     unsigned sequence;
   };
@@ -131,28 +141,38 @@ Dri3 ask_for_dri3(bool load) {
     }
     disconnect(connection);
   }
+  return found;
+}
+
+/// kUnknown: the server does not answer, or nobody may ask. One that starts anew behind its last client
+/// refuses the next one meanwhile: it is asked again, as long as it lets others connect.
+Dri3 ask_for_dri3(const char* display, bool load) {
+  constexpr int kTries = 50;
+  constexpr long kPauseMs = 20;
+  void* xcb = dlopen("libxcb.so.1", RTLD_LAZY | RTLD_LOCAL | (load ? 0 : RTLD_NOLOAD));
+  if (!xcb) return Dri3::kUnknown;
+  Dri3 found = ask_once_for_dri3(xcb);
+  for (int n = 1; n < kTries && found == Dri3::kUnknown; ++n) {
+    const int socket = connect_to_display(display);
+    if (socket < 0) break;
+    raw::close(socket);
+    raw::sleep_ms(kPauseMs);
+    found = ask_once_for_dri3(xcb);
+  }
   dlclose(xcb);
   return found;
 }
 
 bool x_server_has_shim(const char* display) {
-  // Local displays only: ":1", ":1.0", "unix:1".
-  const char* colon = strrchr(display, ':');
-  if (!colon || !(colon == display || strncmp(display, "unix:", 5) == 0)) return false;
-  for (const char* prefix : {"@/tmp/.X11-unix/X", "/tmp/.X11-unix/X"}) {
-    Text<108> path;
-    path.add(prefix).add(colon + 1, strspn(colon + 1, "0123456789"));
-    int socket = connect_to(path.c_str());
-    if (socket < 0) continue;
-    bool shim = server_has_shim(socket);
-    raw::close(socket);
-    return shim;
-  }
-  return false;
+  const int socket = connect_to_display(display);
+  if (socket < 0) return false;
+  const bool shim = server_has_shim(socket);
+  raw::close(socket);
+  return shim;
 }
 
 bool x_server_takes_buffers(const char* display, bool load) {
-  return x_server_has_shim(display) && ask_for_dri3(load) == Dri3::kPresent;
+  return x_server_has_shim(display) && ask_for_dri3(display, load) == Dri3::kPresent;
 }
 
 bool compositor_takes_buffers(const char* display) {
@@ -182,7 +202,7 @@ bool needs_software_presentation(bool load) {
 bool x_display_lacks_dri3() {
   const char* display = environment_variable("DISPLAY");
   if (!display || !*display) return false;
-  const Dri3 found = ask_for_dri3(true);
+  const Dri3 found = ask_for_dri3(display, true);
   return found != Dri3::kUnknown && !(found == Dri3::kPresent && x_server_has_shim(display));
 }
 

@@ -7,9 +7,11 @@
 #include <xcb/xcbext.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "tools/xproxy/limits.h"
 
@@ -49,9 +51,17 @@ Rectangle inside(const Rectangle& area, uint16_t width, uint16_t height) {
           static_cast<uint16_t>(bottom - top)};
 }
 
+/// A server that starts anew, since its last client has gone, refuses the next one meanwhile.
 std::unique_ptr<Server> Server::connect(const std::string& display, std::string* error) {
-  std::unique_ptr<Server> server(new Server(xcb_connect(display.c_str(), nullptr)));
-  *error = server->learn();
+  constexpr int kTries = 50;
+  constexpr std::chrono::milliseconds kPause(20);
+  std::unique_ptr<Server> server;
+  for (int n = 0; n < kTries; ++n) {
+    if (n > 0) std::this_thread::sleep_for(kPause);
+    server.reset(new Server(xcb_connect(display.c_str(), nullptr)));
+    *error = server->learn();
+    if (server->is_alive()) break;
+  }
   if (!error->empty()) server.reset();
   return server;
 }

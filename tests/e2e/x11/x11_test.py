@@ -7,6 +7,7 @@ Pictures are those that the distribution's llvmpipe draws on the same server.
 Exit status: 0 as it should be, 1 not, 77 a program is not installed.
 """
 import glob
+import itertools
 import os
 import re
 import signal
@@ -14,6 +15,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -353,7 +355,37 @@ def frames(display, program):
     expect(re.search(r"^60 frames looked at, 0 stale, 0 torn", text, re.M), text)
 
 
-TESTS = {test.__name__: test for test in (protocol, frames, egl, glx, glmark2, tcp, windows, intervals, ends, hostile)}
+def restarts(display, _):
+    """A server that starts anew behind its last client refuses the next ones meanwhile: a program waits for it."""
+    server = Server(display)
+    often = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    often.bind("\0/tmp/.X11-unix/X" + str(20000 + os.getpid()))
+    often.listen()
+
+    def pass_on(source, to):
+        while data := source.recv(65536):
+            to.sendall(data)
+        to.shutdown(socket.SHUT_WR)
+
+    def serve():
+        """Refuses two of three."""
+        for n in itertools.count():
+            client = often.accept()[0]
+            if n % 3 < 2:
+                client.close()
+                continue
+            inner = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            inner.connect("\0/tmp/.X11-unix/X" + server.name.lstrip(":"))
+            for ends in (client, inner), (inner, client):
+                threading.Thread(target=pass_on, args=ends, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    outer = f":{20000 + os.getpid()}"
+    inner = display.output("printenv", "DISPLAY", DISPLAY=outer).strip()
+    expect(re.fullmatch(":[0-9]+", inner) and inner != outer, f"the program is shown on '{inner}'")
+
+
+TESTS = {test.__name__: test for test in (restarts, protocol, frames, egl, glx, glmark2, tcp, windows, intervals, ends, hostile)}
 
 if __name__ == "__main__":
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
