@@ -211,13 +211,15 @@ void serve(const Options& options, const v3d::daemon::Server::Options& server_op
   std::signal(SIGINT, SIG_DFL);
 }
 
-/// malloc keeps little of what jobs gave back. malloc_trim does not reach the upper end of the arenas that
+/// What malloc keeps of what jobs gave back: enough for the next frames, which would take it page by page from
+/// the kernel, and no more in all arenas together. malloc_trim does not reach the upper end of the arenas that
 /// threads use, and left alone malloc keeps there twice the largest block that was ever freed, up to 64 MiB
 /// in each arena.
 void bound_heap() {
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  mallopt(M_ARENA_MAX, std::clamp(2 * cores, 2, 16));
-  mallopt(M_TRIM_THRESHOLD, 4 << 20);
+  constexpr int kKeptBytes = 64 << 20;
+  const int arenas = std::clamp(2 * static_cast<int>(std::thread::hardware_concurrency()), 2, 16);
+  mallopt(M_ARENA_MAX, arenas);
+  mallopt(M_TRIM_THRESHOLD, kKeptBytes / arenas);
   mallopt(M_MMAP_THRESHOLD, 16 << 20);
 }
 

@@ -175,7 +175,6 @@ void Server::tell_gone(const std::function<void()>& gone) {
       poll(nullptr, 0, 10);
     }
   }
-  client_left_ = true;
 }
 
 void Server::give_memory_back() {
@@ -295,8 +294,10 @@ void Server::serve(uint64_t connection, int socket, const Peer& peer) {
   const std::lock_guard lock(mutex_);
   close(socket);
   connections_.erase(connection);
-  client_left_ = true;
-  if (connections_.empty()) wake();  // perhaps nobody is left
+  if (connections_.empty()) {  // perhaps nobody is left
+    client_left_ = true;
+    wake();
+  }
   connection_ended_.notify_all();
 }
 

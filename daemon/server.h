@@ -126,7 +126,7 @@ class Server : private ioctl::Host {
   ioctl::UniqueFd epoll_;
   ioctl::UniqueFd wake_event_;
   std::atomic<bool> stop_{false};
-  std::atomic<bool> client_left_{false};  ///< or an object of one, since memory was given back
+  std::atomic<bool> client_left_{false};  ///< since memory was given back
   int64_t last_trim_ns_ = 0;
 
   std::mutex mutex_;                                        // protects all below
