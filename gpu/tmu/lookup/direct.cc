@@ -107,6 +107,17 @@ Unusual find_unusual(const Plan& plan, const std::optional<Layout>& layout) {
   return found == std::end(rows) ? kNothing : found->what;
 }
 
+/// Levels that stay in the host's caches beside all else are faster without; those of chains that are chosen
+/// by the level of detail are dense.
+bool is_worth_fetching_ahead(const Plan& plan) {
+  constexpr uint64_t kLargeBytes = 256 << 10;
+  const uint32_t level = plan.texture.base_level;
+  const auto width = static_cast<uint64_t>(plan.levels.width[level]),
+             height = static_cast<uint64_t>(plan.levels.height[level]);
+  return plan.dims == 2 && always_nearest(plan) && num_data(plan) == 0 &&
+         (width * height) << plan.log2_cpp >= kLargeBytes;
+}
+
 /// The steps of lookups with a sampler.
 void choose_filters(const Plan& plan, const Layout& layout, bool layers, Direct& direct) {
   const SamplerState& sampler = plan.sampler;
@@ -174,6 +185,7 @@ Direct make_direct(const Plan& plan) {
   direct.base_level = texture.base_level;
   direct.num_levels =
       texture.max_level >= texture.base_level ? texture.max_level - texture.base_level + 1u : 0u;
+  direct.fetches_ahead = is_worth_fetching_ahead(plan);
   direct.last_layer = static_cast<float>(texture.depth > 0 ? texture.depth - 1 : 0);
   if (is_fetch(plan))
     direct.coordinates_step = Direct::fetch(plan.dims, layers, written & kB);

@@ -116,6 +116,9 @@ struct Direct {
 
   // ---- What the steps need beside the plan
 
+  /// Texels of the next lookup are worth fetching ahead: the level is large, and texels that are looked up
+  /// one after another may lie far apart.
+  bool fetches_ahead = false;
   uint8_t stored_words = 0;
   bool integers = false;                    ///< the channels are
   uint32_t base_level = 0, num_levels = 0;  ///< levels that fetches can ask for

@@ -159,7 +159,50 @@ void Lookups::row(const Zmm& y) {
   vpxord(y, y, kA);
 }
 
+/// Has the host fetch texels of the next lookup of the site, which most likely lie as far from those in zmm5
+/// and zmm2 as these from the ones before. (Gathers of a minified texture wait for most of their texels
+/// otherwise.)
+void Lookups::fetch_ahead(int log2_cpp) {
+  Label done, other;
+  cmp(byte[kSlot + in_direct(offsetof(Direct, fetches_ahead))], 0);
+  je(done);
+  movzx(eax, byte[kThread + kTexture + offsetof(TextureLookup, site)]);
+  and_(eax, std::extent_v<decltype(Frame::ahead)> - 1);
+  imul(eax, eax, sizeof(Frame::Ahead));
+  lea(rcx, ptr[kFrame + rax + offsetof(Frame, ahead)]);
+  const auto last_x = zword[rcx + offsetof(Frame::Ahead, x)], last_y = zword[rcx + offsetof(Frame::Ahead, y)];
+  vmovdqa64(kA, last_x);
+  vmovdqa64(kB, last_y);
+  vmovdqa64(last_x, kX);
+  vmovdqa64(last_y, kY);
+  cmp(kSlot, qword[rcx + offsetof(Frame::Ahead, slot)]);
+  mov(qword[rcx + offsetof(Frame::Ahead, slot)], kSlot);
+  jne(done);
+  left(kX, kX, 1);
+  left(kY, kY, 1);
+  vpsubd(kX, kX, kA);
+  vpsubd(kY, kY, kB);
+  vpminud(kX, kX, in_level(offsetof(LevelTables, width)));
+  vpminud(kY, kY, in_level(offsetof(LevelTables, height)));
+  find_tile_offsets(log2_cpp);
+  row(kY);
+  column_flip(kA, kX, log2_cpp);
+  vpxord(kY, kY, kA);
+  column(kX, log2_cpp);
+  vpaddd(kX, kX, kAddress);
+  vpaddd(kX, kX, kY);
+  vmovdqa64(zword[kFrame + offsetof(Frame, addresses)], kX);
+  for (const size_t lane : {0, 5, 10, 15}) {  // the corners of a block
+    mov(eax, dword[kFrame + offsetof(Frame, addresses) + lane * sizeof(uint32_t)]);
+    prefetcht0(ptr[kMemory + rax]);
+  }
+  vmovdqa64(kX, last_x);
+  vmovdqa64(kY, last_y);
+  L(done);
+}
+
 void Lookups::emit_tiled_addresses(int log2_cpp) {
+  fetch_ahead(log2_cpp);
   find_tile_offsets(log2_cpp);
   row(kY);
   column_flip(kA, kX, log2_cpp);

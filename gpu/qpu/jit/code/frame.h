@@ -33,6 +33,11 @@ struct Frame {
     uint32_t of_next;                        ///< whether the next level is looked up
     uint32_t to_channels;                    ///< whether texels become channels instead of return words
   } levels;
+  /// Of the last lookup of each of some sites: where its texels were.
+  struct Ahead {
+    Lanes x, y;
+    const void* slot;  ///< of its plan
+  } ahead[4];
   // Of back ends without mask registers; the highest bit of a lane counts.
   Lanes flags[2];         ///< A and B
   Lanes flag_results[2];  ///< of the halves of a word, kept over a call
