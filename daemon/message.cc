@@ -39,6 +39,14 @@ uint32_t longest_payload(const wire::MessageHeader& header, std::span<const uint
   return brings_arrays(ioctl::drm::request_nr(ioctl.request)) ? kMaxArrayPayload : kMaxPlainPayload;
 }
 
+/// Until there is something. Not in recvmsg, where a thread is woken up too when its peer has read what was
+/// sent to it.
+void wait_for_some(int socket) {
+  pollfd fd = {socket, POLLIN, 0};
+  while (poll(&fd, 1, -1) < 0 && errno == EINTR) {
+  }
+}
+
 /// One recvmsg; descriptors are added to *fds. 0 at the end of the connection, -1 on errors.
 ssize_t receive_some(int socket, std::span<uint8_t> to, std::vector<ioctl::UniqueFd>* fds) {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxFds)];
@@ -131,6 +139,7 @@ bool MessageSocket::receive(Request* request) {
     descriptors_.shrink(descriptors_.amount());
   };
   uint64_t have = 0, want = sizeof(wire::MessageHeader);
+  wait_for_some(socket_);
   while (have < want) {
     // The size is only a claim: memory is taken as bytes arrive.
     if (!request->error && have == buffer_.size())

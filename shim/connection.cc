@@ -1,5 +1,6 @@
 #include "shim/connection.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/un.h>
@@ -408,8 +409,17 @@ int Call::transmit() {
   return error;
 }
 
+/// Until there is something. Not in recvmsg, where a thread is woken up too when the daemon has read what was
+/// sent to it.
+void wait_for_some(int fd) {
+  pollfd ready{fd, POLLIN, 0};
+  while (raw::call(SYS_ppoll, raw::word(&ready), 1, 0, 0, 0) == -EINTR) {
+  }
+}
+
 int Call::receive() {
   Connection* c = connection_;
+  if (!(flags_ & kInterruptible)) wait_for_some(c->fd);  // handlers may have waits go on: not those of poll
   const int flags = flags_ & kCloseOnExec ? MSG_CMSG_CLOEXEC : 0;
   // Behind the request, by which the reply is judged.
   const size_t start = kHeader + size_;
