@@ -253,7 +253,9 @@ void Scheduler::run_small(const std::vector<JobPtr>& jobs) {
   }
   if (const uint32_t left = client.not_small) client.not_small = left - 1;
   // Those that this thread left alone, and others that came meanwhile.
-  if (!is_empty()) summon();
+  if (lacks_threads()) summon();
+  lock.unlock();
+  wake_summoned();
 }
 
 /// Empty ones where there is none yet.
@@ -308,7 +310,9 @@ void Scheduler::on_ready(Node& node) {
     return;
   }
   if (queue.running) queue.running->set_attention(true);  // it has a rival
-  if (!t_finishing && !t_runs_small) summon();
+  if (!t_finishing && !t_runs_small && lacks_threads()) summon();
+  lock.unlock();
+  wake_summoned();
 }
 
 /// The first job of all whose dependencies are signalled.
@@ -524,7 +528,7 @@ Scheduler::NodePtr Scheduler::arrange() {
 
 /// A thread of a job asks whether the job may go on.
 void Scheduler::consider(Node& node) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   QueueState& queue = state(node.job->queue);
   if (queue.running.get() != &node) return;
   const int64_t now_ns = ioctl::monotonic_ns();
@@ -533,6 +537,8 @@ void Scheduler::consider(Node& node) {
     // The thread that is to start it does the rest; until then this job goes on.
     node.slice_end_ns = now_ns + options_.slice_ns / 20;
     summon();
+    lock.unlock();
+    wake_summoned();
   } else {
     arrange(queue, now_ns, false);
   }
@@ -551,12 +557,22 @@ bool Scheduler::is_empty() const {
   return std::all_of(queues_.begin(), queues_.end(), [](const QueueState& q) { return q.entities.empty(); });
 }
 
-/// Has a thread look for something to do, if need be a new one.
+/// Whether more threads would find something to do than have been summoned.
+bool Scheduler::lacks_threads() {
+  if (killed_ > 0 || stop_) return true;
+  const int64_t now_ns = ioctl::monotonic_ns();
+  return std::count_if(queues_.begin(), queues_.end(), [&](QueueState& queue) {
+           return &queue != &state(Queue::kCacheClean) && arrange(queue, now_ns, false);
+         }) > summoned_;
+}
+
+/// Has a thread look for something to do, if need be a new one: behind wake_summoned().
 void Scheduler::summon() {
   const int threads = static_cast<int>(workers_.size());
-  if (idlers_.count() > 0) {
+  if (idlers_.count() > summoned_) {
+    ++summoned_;
     summons_ = true;
-    wake_.notify_one();
+    ++to_wake_;
     return;
   }
   if (in_flight_ - small_in_flight_ < threads || stop_) return;  // one is about to look
@@ -566,6 +582,12 @@ void Scheduler::summon() {
   } catch (const std::exception&) {  // no thread, or no memory for one
     thread_limit_ = threads;
   }
+}
+
+/// Without the mutex, for which who wakes up would have to wait first.
+void Scheduler::wake_summoned() {
+  if (to_wake_.load(std::memory_order_relaxed) == 0) return;
+  for (int n = to_wake_.exchange(0); n > 0; --n) wake_.notify_one();
 }
 
 void Scheduler::make_way() {
@@ -589,6 +611,7 @@ void Scheduler::work() {
       return;
     }
     const bool stays = idlers_.wait(lock, wake_);
+    if (summoned_ > 0) --summoned_;
     summons_ = false;
     if (stays) continue;
     workers_.leave();
@@ -639,6 +662,7 @@ void Scheduler::finish(const NodePtr& node) {
 void Scheduler::bury(std::unique_lock<std::mutex>& lock, const NodePtr& node) {
   node->ready = false;  // nobody else does
   lock.unlock();
+  wake_summoned();
   ++node->job->client->jobs_done[static_cast<size_t>(node->job->queue)];
   t_finishing = true;
   node->job->done->signal(ESRCH);
@@ -649,6 +673,7 @@ void Scheduler::bury(std::unique_lock<std::mutex>& lock, const NodePtr& node) {
 
 void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
   lock.unlock();
+  wake_summoned();
   const Job& job = *node->job;
   const ioctl::User& user = *node->user;
   bool paced;
@@ -737,6 +762,7 @@ void Scheduler::end_paced(std::unique_lock<std::mutex>& lock, NodePtr node) {
   if (!is_empty()) summon();
   if (stop_) wake_.notify_all();  // workers wait for the last one
   lock.unlock();
+  wake_summoned();
   node.reset();
   lock.lock();
 }
@@ -759,6 +785,7 @@ int64_t Scheduler::look_at_paced(std::unique_lock<std::mutex>& lock) {
   int64_t next_ns = Alarm::kNever;
   const int64_t now_ns = ioctl::monotonic_ns();
   for (QueueState& queue : queues_) next_ns = std::min(next_ns, let_others(queue, now_ns));
+  wake_summoned();
   return next_ns;
 }
 

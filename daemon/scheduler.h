@@ -153,7 +153,9 @@ class Scheduler {
   NodePtr find_due(int64_t now_ns) const;
   void end_paced(std::unique_lock<std::mutex>& lock, NodePtr node);
   int64_t let_others(QueueState& queue, int64_t now_ns);
+  bool lacks_threads();
   void summon();
+  void wake_summoned();
   bool has_thread_for(const Node& node) const;
 
   // Slices
@@ -195,6 +197,8 @@ class Scheduler {
   bool running_empty_jobs_ = false;
   bool stop_ = false;
   Idlers idlers_{kIdleWorkers};
+  int summoned_ = 0;             // of the idle workers
+  std::atomic<int> to_wake_{0};  // workers, of those who summoned them, when they have unlocked the mutex
   std::atomic<bool> summons_{false};  // a worker that does not run yet
   int thread_limit_;                  // lower than the option since the host refused one
   std::condition_variable wake_;

@@ -97,7 +97,7 @@ void ThreadPool::help(Task& task, int slot, bool is_worker) {
       break;
   }
   if (finished && task.pending.fetch_sub(finished) == finished) {
-    const std::lock_guard lock(task.mutex);
+    { const std::lock_guard lock(task.mutex); }  // whoever saw pieces pending waits by now
     task.done.notify_all();
   }
 }
