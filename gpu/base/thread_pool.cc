@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "gpu/base/log.h"
 
@@ -11,6 +12,7 @@ struct ThreadPool::Task {
   const std::function<void(int, int)>* fn;
   int count;
   const Turn* turn;
+  Next next_call;
   const LogClient* client;      // of the caller: what workers say is on its behalf
   std::vector<int> free_slots;  // under the pool's mutex
   std::atomic<int> next{0};
@@ -39,6 +41,23 @@ struct ThreadPool::Task {
 namespace {
 
 thread_local ThreadPool* t_pool = nullptr;  // of which this thread is a worker
+
+/// So long a thread looks for what it waits for before it sleeps: calls follow each other, and pieces end, in
+/// less than it takes to wake somebody.
+constexpr std::chrono::microseconds kLinger{20};
+
+template <typename Condition>
+void linger(const Condition& is_over) {
+  const auto end = std::chrono::steady_clock::now() + kLinger;
+  do {
+    for (int i = 0; i < 16; ++i) {
+      if (is_over()) return;
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+  } while (std::chrono::steady_clock::now() < end);
+}
 
 /// A caller that has been alone for longer looks why: to wake a worker takes less, mostly.
 constexpr std::chrono::microseconds kAlone{50};
@@ -136,10 +155,18 @@ std::shared_ptr<ThreadPool::Task> ThreadPool::find_task(bool* passed_over) {
 
 void ThreadPool::worker() {
   t_pool = this;
+  bool lingers = false;
   std::unique_lock lock(mutex_);
   while (!stop_) {
     bool passed_over = false;
     const std::shared_ptr<Task> task = working_ < workers_ ? find_task(&passed_over) : nullptr;
+    if (!task && std::exchange(lingers, false)) {
+      const uint32_t known = num_calls_.load(std::memory_order_relaxed);
+      lock.unlock();
+      linger([&] { return num_calls_.load(std::memory_order_relaxed) != known; });
+      lock.lock();
+      continue;
+    }
     if (!task) {
       if (idlers_.wait(lock, wake_, passed_over ? kShare : std::chrono::milliseconds())) continue;
       threads_.leave();
@@ -151,6 +178,7 @@ void ThreadPool::worker() {
     ++working_;
     lock.unlock();
     help(*task, slot, true);
+    lingers = task->next_call == Next::kSoon;
     lock.lock();
     --working_;
     task->free_slots.push_back(slot);
@@ -165,7 +193,8 @@ void ThreadPool::add_thread() {
   }
 }
 
-void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn, const Turn* turn) {
+void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn, const Turn* turn,
+                              Next next) {
   if (count <= 0) return;
   if (workers_ == 0 || count == 1) {
     for (int i = 0; i < count; ++i) fn(i, 0);
@@ -175,6 +204,7 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
   task->fn = &fn;
   task->count = count;
   task->turn = turn;
+  task->next_call = next;
   task->client = log_client();
   task->pending = count;
   for (int slot = workers_; slot > 0; --slot) task->free_slots.push_back(slot);
@@ -183,6 +213,7 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
   {
     const std::lock_guard lock(mutex_);
     tasks_.splice(tasks_.end(), entry);
+    ++num_calls_;
     ++crowd_;
     if (workers_ <= kFew) idlers_.send_away();
   }
@@ -193,8 +224,10 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
     tasks_.erase(place);
     --crowd_;
   }
+  const auto is_done = [&] { return task->pending.load() == 0; };
+  linger(is_done);
   std::unique_lock lock(task->mutex);
-  task->done.wait(lock, [&] { return task->pending.load() == 0; });
+  task->done.wait(lock, is_done);
   if (task->failure) std::rethrow_exception(task->failure);
 }
 

@@ -38,13 +38,18 @@ class ThreadPool {
   /// Number of pieces of a call that can run at once: workers plus the caller.
   int concurrency() const { return workers_ + 1; }
 
+  /// When a job calls again. kSoon: within microseconds, and workers look for that before they sleep.
+  enum class Next : uint8_t { kLater, kSoon };
+
   /// Runs fn(i, slot) for i in [0, count) on the caller and the workers and returns when all are done.
   /// slot is in [0, concurrency()) and unique among the pieces of this call that run at one time, so it can
   /// index per-thread state; the caller's is 0. Several threads may call parallel_for at once.
   /// When pieces throw (std::bad_alloc), those that have not begun are left out, and the first exception is
   /// thrown here once all others have ended.
   /// @param turn  of the job; may be null
-  void parallel_for(int count, const std::function<void(int i, int slot)>& fn, const Turn* turn = nullptr);
+  /// @param next  of the same job
+  void parallel_for(int count, const std::function<void(int i, int slot)>& fn, const Turn* turn = nullptr,
+                    Next next = Next::kLater);
 
   /// Whether pieces are being shared out.
   bool is_busy() const { return crowd_.load(std::memory_order_relaxed) > 0; }
@@ -74,8 +79,9 @@ class ThreadPool {
   void help(Task& task, int slot, bool is_worker);
 
   const int workers_;
-  std::atomic<int> crowd_{0};  // tasks_.size()
-  std::mutex mutex_;           // protects all below
+  std::atomic<int> crowd_{0};           // tasks_.size()
+  std::atomic<uint32_t> num_calls_{0};  // so far, of those that were shared out
+  std::mutex mutex_;                    // protects all below
   std::condition_variable wake_;
   std::list<std::shared_ptr<Task>> tasks_;  // the next one to be helped first
   Crew threads_;
