@@ -211,10 +211,10 @@ void serve(const Options& options, const v3d::daemon::Server::Options& server_op
   std::signal(SIGINT, SIG_DFL);
 }
 
-/// What malloc keeps of what jobs gave back: enough for the next frames, which would take it page by page from
-/// the kernel, and no more in all arenas together. malloc_trim does not reach the upper end of the arenas that
-/// threads use, and left alone malloc keeps there twice the largest block that was ever freed, up to 64 MiB
-/// in each arena.
+/// What malloc keeps of what jobs gave back: enough for the next frames, which would take it page by page
+/// from the kernel, and no more in all arenas together. malloc_trim does not reach the upper end of the
+/// arenas that threads use, and left alone malloc keeps there twice the largest block that was ever freed, up
+/// to 64 MiB in each arena.
 void bound_heap() {
   constexpr int kKeptBytes = 64 << 20;
   const int arenas = std::clamp(2 * static_cast<int>(std::thread::hardware_concurrency()), 2, 16);

@@ -39,8 +39,8 @@ uint32_t longest_payload(const wire::MessageHeader& header, std::span<const uint
   return brings_arrays(ioctl::drm::request_nr(ioctl.request)) ? kMaxArrayPayload : kMaxPlainPayload;
 }
 
-/// Until there is something. Not in recvmsg, where a thread is woken up too when its peer has read what was
-/// sent to it.
+/// Until there is something to receive. Not in recvmsg, where a thread is woken up, too, when its peer has
+/// read what was sent to it.
 void wait_for_some(int socket) {
   pollfd fd = {socket, POLLIN, 0};
   while (poll(&fd, 1, -1) < 0 && errno == EINTR) {

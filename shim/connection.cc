@@ -226,6 +226,14 @@ long receive_some(int fd, uint8_t* data, size_t size, int flags, int* fds, int* 
   return got;
 }
 
+/// Until there is something to receive. Not in recvmsg, where a thread is woken up, too, when the daemon has
+/// read what was sent to it.
+void wait_for_some(int fd) {
+  pollfd ready{fd, POLLIN, 0};
+  while (raw::call(SYS_ppoll, raw::word(&ready), 1, 0, 0, 0) == -EINTR) {
+  }
+}
+
 int greet(Connection* c) {
   struct {
     wire::MessageHeader header;
@@ -409,17 +417,10 @@ int Call::transmit() {
   return error;
 }
 
-/// Until there is something. Not in recvmsg, where a thread is woken up too when the daemon has read what was
-/// sent to it.
-void wait_for_some(int fd) {
-  pollfd ready{fd, POLLIN, 0};
-  while (raw::call(SYS_ppoll, raw::word(&ready), 1, 0, 0, 0) == -EINTR) {
-  }
-}
-
 int Call::receive() {
   Connection* c = connection_;
-  if (!(flags_ & kInterruptible)) wait_for_some(c->fd);  // handlers may have waits go on: not those of poll
+  // Whether a signal interrupts, its handler says to recvmsg (SA_RESTART), not to poll.
+  if (!(flags_ & kInterruptible)) wait_for_some(c->fd);
   const int flags = flags_ & kCloseOnExec ? MSG_CMSG_CLOEXEC : 0;
   // Behind the request, by which the reply is judged.
   const size_t start = kHeader + size_;
