@@ -16,6 +16,7 @@
 #include <new>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "daemon/session.h"
@@ -33,9 +34,8 @@ constexpr int kDrainPeriodMs = 50;
 /// So soon behind the end of its window what the log left out is told.
 constexpr int kReportPeriodMs = LogLimiter::kWindowNs / 1'000'000;
 
-/// Memory that clients freed goes back to the host so often at most.
-constexpr int64_t kTrimPeriodNs = 1'000'000'000;
-constexpr int kTrimPeriodMs = kTrimPeriodNs / 1'000'000 + 1;
+/// So long behind the leave of a client memory goes back.
+constexpr int kRestPeriodMs = Rest::kPeriodNs / 1'000'000 + 1;
 
 /// Accounts are compared with the processes that live so often at most: it takes a call of the host for each.
 constexpr int64_t kRetirePeriodNs = 50'000'000;
@@ -123,7 +123,7 @@ void Server::run(ioctl::UniqueFd listener) {
     int timeout_ms = -1;
     if (drain()) timeout_ms = kDrainPeriodMs;
     report_left_out();
-    if (client_left_) timeout_ms = timeout_ms < 0 ? kTrimPeriodMs : std::min(timeout_ms, kTrimPeriodMs);
+    if (client_left_) timeout_ms = timeout_ms < 0 ? kRestPeriodMs : std::min(timeout_ms, kRestPeriodMs);
     if (has_clients()) {
       idle_since = 0;
       if (timeout_ms < 0) timeout_ms = kReportPeriodMs;
@@ -179,9 +179,10 @@ void Server::tell_gone(const std::function<void()>& gone) {
 
 void Server::give_memory_back() {
   const int64_t now = options_.now_ns();
-  if (now - last_trim_ns_ < kTrimPeriodNs || !client_left_.exchange(false)) return;
-  last_trim_ns_ = now;
-  malloc_trim(0);
+  if (!rest_.is_due(now)) return;
+  uint64_t jobs = 0;
+  for (const Scheduler::QueueStatus& queue : scheduler_.status()) jobs += queue.jobs_done;
+  if (rest_.look(now, jobs, client_left_.exchange(false))) malloc_trim(0);
 }
 
 bool Server::watch_hangup(int socket, std::function<void()> gone) {

@@ -17,6 +17,7 @@
 #include "daemon/display_clock.h"
 #include "daemon/express.h"
 #include "daemon/process.h"
+#include "daemon/rest.h"
 #include "daemon/scheduler.h"
 #include "daemon/timing_mode.h"
 #include "ioctl/gpu.h"
@@ -127,7 +128,7 @@ class Server : private ioctl::Host {
   ioctl::UniqueFd wake_event_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> client_left_{false};  ///< since memory was given back
-  int64_t last_trim_ns_ = 0;
+  Rest rest_;
 
   std::mutex mutex_;                                        // protects all below
   std::unordered_map<uint64_t, OpenFile> files_;            // by token

@@ -1,0 +1,35 @@
+/// When the daemon gives free memory back to the host: what is free while jobs come, the next one takes.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace v3d::daemon {
+
+/// Of one thread.
+class Rest {
+ public:
+  /// Between two looks, and between two times that memory goes back.
+  static constexpr int64_t kPeriodNs = 1'000'000'000;
+
+  /// Whether to look again.
+  bool is_due(int64_t now_ns) const { return now_ns - looked_ns_ >= kPeriodNs; }
+  /// Once it is due. @param jobs_done  by all clients so far
+  /// @param client_left  since the last look
+  /// @return  whether memory is to go back: a client has left, or nobody had a job done since the last look,
+  /// but
+  ///          somebody since memory last went back
+  bool look(int64_t now_ns, uint64_t jobs_done, bool client_left) {
+    looked_ns_ = now_ns;
+    const bool rests = std::exchange(jobs_seen_, jobs_done) == jobs_done && jobs_done != jobs_given_back_;
+    if (!client_left && !rests) return false;
+    jobs_given_back_ = jobs_done;
+    return true;
+  }
+
+ private:
+  int64_t looked_ns_ = 0;
+  uint64_t jobs_seen_ = 0, jobs_given_back_ = 0;
+};
+
+}  // namespace v3d::daemon
