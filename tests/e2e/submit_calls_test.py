@@ -17,7 +17,9 @@ MOST, SUBMITS, RUNS = 5.0, 3000, 5
 
 def counted(v3demu, mesa, program, submits):
     command = [v3demu, "run", "--mesa", mesa, "--", program, str(submits)]
-    result = subprocess.run(command, env={**os.environ, "V3DEMU_COUNT": "1"}, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "V3DEMU_COUNT": "1"}
+    environment.pop("DISPLAY", None)  # for which v3demu-x11 would run, and count its own
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     found = re.findall(r"^v3demu: (\d+) requests, (\d+) socket calls, (\d+) futex calls$", result.stderr, re.M)
     if result.returncode != 0 or not found:
         sys.exit(f"{' '.join(command)}: exit status {result.returncode}\n{result.stderr}")
