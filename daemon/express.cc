@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <new>
 
+#include "gpu/base/pause.h"
 #include "ioctl/fence.h"
 
 namespace v3d::daemon {
@@ -15,12 +16,6 @@ namespace {
 /// Looks at all channels between two at the socket, which is a system call. (Clients say in their channels
 /// when they have sent something there; this is for those that do not, or are no more.)
 constexpr uint32_t kLooks = 64;
-
-void pause() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 /// So often it looks at requests between two looks at the time and at everything else.
 constexpr int kPauses = 16;

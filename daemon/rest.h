@@ -14,11 +14,10 @@ class Rest {
 
   /// Whether to look again.
   bool is_due(int64_t now_ns) const { return now_ns - looked_ns_ >= kPeriodNs; }
-  /// Once it is due. @param jobs_done  by all clients so far
+  /// Once it is due: whether memory is to go back. It is when a client has left, or when jobs were done since
+  /// it last went back, but none since the last look.
+  /// @param jobs_done    by all clients so far
   /// @param client_left  since the last look
-  /// @return  whether memory is to go back: a client has left, or nobody had a job done since the last look,
-  /// but
-  ///          somebody since memory last went back
   bool look(int64_t now_ns, uint64_t jobs_done, bool client_left) {
     looked_ns_ = now_ns;
     const bool rests = std::exchange(jobs_seen_, jobs_done) == jobs_done && jobs_done != jobs_given_back_;

@@ -10,6 +10,7 @@
 
 #include "daemon/job_report.h"
 #include "gpu/base/log.h"
+#include "gpu/base/pause.h"
 #include "gpu/base/thread_pool.h"
 #include "gpu/perf/timing/prediction.h"
 
@@ -101,9 +102,7 @@ constexpr int64_t kShortNs = 50'000;
 
 void pass_time(int64_t until_ns, const Turn& turn) {
   while (ioctl::monotonic_ns() < until_ns && !turn.cancelled()) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
+    pause();
   }
 }
 

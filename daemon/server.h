@@ -127,7 +127,7 @@ class Server : private ioctl::Host {
   ioctl::UniqueFd epoll_;
   ioctl::UniqueFd wake_event_;
   std::atomic<bool> stop_{false};
-  std::atomic<bool> client_left_{false};  ///< since memory was given back
+  std::atomic<bool> client_left_{false};  ///< since rest_ looked last
   Rest rest_;
 
   std::mutex mutex_;                                        // protects all below

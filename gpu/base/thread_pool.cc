@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gpu/base/log.h"
+#include "gpu/base/pause.h"
 
 namespace v3d {
 
@@ -52,9 +53,7 @@ void linger(const Condition& is_over) {
   do {
     for (int i = 0; i < 16; ++i) {
       if (is_over()) return;
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
+      pause();
     }
   } while (std::chrono::steady_clock::now() < end);
 }

@@ -114,7 +114,7 @@ bool is_worth_fetching_ahead(const Plan& plan) {
   const uint32_t level = plan.texture.base_level;
   const auto width = static_cast<uint64_t>(plan.levels.width[level]),
              height = static_cast<uint64_t>(plan.levels.height[level]);
-  return plan.dims == 2 && always_nearest(plan) && num_data(plan) == 0 &&
+  return plan.dims == 2 && !plan.needs_lod && always_nearest(plan) && num_data(plan) == 0 &&
          (width * height) << plan.log2_cpp >= kLargeBytes;
 }
 

@@ -381,11 +381,12 @@ def restarts(display, _):
 
     threading.Thread(target=serve, daemon=True).start()
     outer = f":{20000 + os.getpid()}"
-    inner = display.output("printenv", "DISPLAY", DISPLAY=outer).strip()
-    expect(re.fullmatch(":[0-9]+", inner) and inner != outer, f"the program is shown on '{inner}'")
+    shown_on = display.output("printenv", "DISPLAY", DISPLAY=outer).strip()
+    expect(re.fullmatch(":[0-9]+", shown_on) and shown_on != outer, f"the program is shown on '{shown_on}'")
 
 
-TESTS = {test.__name__: test for test in (restarts, protocol, frames, egl, glx, glmark2, tcp, windows, intervals, ends, hostile)}
+TESTS = {test.__name__: test for test in (restarts, protocol, frames, egl, glx, glmark2, tcp, windows, intervals, ends,
+                                          hostile)}
 
 if __name__ == "__main__":
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)

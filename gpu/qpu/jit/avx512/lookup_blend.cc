@@ -98,12 +98,7 @@ void Lookups::find_near_utiles(Label& back) {
   vpshufd(Xmm(5), Xmm(5), 0x50);
   vpandd(rows, rows, constant(~3u));
   vpandd(columns, columns, constant(~3u));
-  find_tile_offsets(2);
-  row(rows);
-  column_flip(kA, columns, 2);
-  vpxord(rows, rows, kA);
-  column(columns, 2);
-  vpaddd(columns, columns, rows);
+  tiled_offset(columns, rows, 2);
   vpaddd(columns, columns, kAddress);
   vpcmpud(kLanesMask, columns, constant(kHighAddress), 5);
   kortestw(kLanesMask, kLanesMask);

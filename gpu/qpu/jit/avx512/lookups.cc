@@ -159,11 +159,21 @@ void Lookups::row(const Zmm& y) {
   vpxord(y, y, kA);
 }
 
+/// Texel x, y of a level to its offset there, in x. Changes y.
+void Lookups::tiled_offset(const Zmm& x, const Zmm& y, int log2_cpp) {
+  find_tile_offsets(log2_cpp);
+  row(y);
+  column_flip(kA, x, log2_cpp);
+  vpxord(y, y, kA);
+  column(x, log2_cpp);
+  vpaddd(x, x, y);
+}
+
 /// Has the host fetch texels of the next lookup of the site, which most likely lie as far from those in zmm5
 /// and zmm2 as these from the ones before. (Gathers of a minified texture wait for most of their texels
 /// otherwise.)
 void Lookups::fetch_ahead(int log2_cpp) {
-  Label done, other;
+  Label done;
   cmp(byte[kSlot + in_direct(offsetof(Direct, fetches_ahead))], 0);
   je(done);
   movzx(eax, byte[kThread + kTexture + offsetof(TextureLookup, site)]);
@@ -184,13 +194,8 @@ void Lookups::fetch_ahead(int log2_cpp) {
   vpsubd(kY, kY, kB);
   vpminud(kX, kX, in_level(offsetof(LevelTables, width)));
   vpminud(kY, kY, in_level(offsetof(LevelTables, height)));
-  find_tile_offsets(log2_cpp);
-  row(kY);
-  column_flip(kA, kX, log2_cpp);
-  vpxord(kY, kY, kA);
-  column(kX, log2_cpp);
+  tiled_offset(kX, kY, log2_cpp);
   vpaddd(kX, kX, kAddress);
-  vpaddd(kX, kX, kY);
   vmovdqa64(zword[kFrame + offsetof(Frame, addresses)], kX);
   for (const size_t lane : {0, 5, 10, 15}) {  // the corners of a block
     mov(eax, dword[kFrame + offsetof(Frame, addresses) + lane * sizeof(uint32_t)]);
@@ -203,13 +208,8 @@ void Lookups::fetch_ahead(int log2_cpp) {
 
 void Lookups::emit_tiled_addresses(int log2_cpp) {
   fetch_ahead(log2_cpp);
-  find_tile_offsets(log2_cpp);
-  row(kY);
-  column_flip(kA, kX, log2_cpp);
-  vpxord(kY, kY, kA);
-  column(kX, log2_cpp);
+  tiled_offset(kX, kY, log2_cpp);
   vpaddd(kAddress, kAddress, kX);
-  vpaddd(kAddress, kAddress, kY);
   to_texels();
 }
 

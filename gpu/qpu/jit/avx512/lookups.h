@@ -58,6 +58,7 @@ class Lookups final : public LookupEmitter {
   void return_any_words(const Load& load, Label& done);
   void return_channels(const Load& load);
   void find_tile_offsets(int log2_cpp);
+  void tiled_offset(const Zmm& x, const Zmm& y, int log2_cpp);
   void fetch_ahead(int log2_cpp);
   void column(const Zmm& x, int log2_cpp);
   void row(const Zmm& y);

@@ -1,0 +1,12 @@
+/// For loops that look at memory until another thread writes to it.
+#pragma once
+
+namespace v3d {
+
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace v3d
