@@ -134,18 +134,20 @@ class Idlers {
     Sleeper(const Sleeper&) = delete;
     Sleeper& operator=(const Sleeper&) = delete;
 
+    /// Also when it was sent elsewhere before: the processor there may have got something else to do.
     /// @param whole  where it may run again when it has begun to
     void send_to(const cpu_set_t& others, const cpu_set_t& whole) {
-      if (is_away || pthread_setaffinity_np(thread, sizeof(others), &others) != 0) return;
-      is_away = true;
-      back = whole;
+      if (is_away && CPU_EQUAL(&others, &away)) return;
+      if (pthread_setaffinity_np(thread, sizeof(others), &others) != 0) return;
+      away = others;
+      if (!std::exchange(is_away, true)) back = whole;
     }
 
     Sleeper* next;
     Sleeper** link;  ///< to this
     const pthread_t thread = pthread_self();
     bool is_away = false;
-    cpu_set_t back;
+    cpu_set_t away, back;
   };
 
   const int keep_;

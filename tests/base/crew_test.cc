@@ -104,5 +104,40 @@ TEST(Idlers, WhoIsSentAwayMayRunEverywhereAgainOnceItHasBegun) {
   idlers.send_away();  // nobody
 }
 
+TEST(Idlers, WhoIsSentAwayIsSentOnWhenThatProcessorIsTaken) {
+  cpu_set_t all;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "one processor";
+  std::mutex mutex;
+  std::condition_variable wake, changed;
+  Idlers idlers(2);
+  bool woken = false;
+  std::unique_lock lock(mutex);
+  std::thread thread([&] {
+    std::unique_lock own(mutex);
+    changed.notify_one();
+    while (!woken) EXPECT_TRUE(idlers.wait(own, wake));
+  });
+  changed.wait(lock, [&] { return idlers.count() == 1; });
+  const pthread_t sleeper = thread.native_handle();
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &all)) continue;
+    cpu_set_t here, allowed;
+    CPU_ZERO(&here);
+    CPU_SET(cpu, &here);
+    ASSERT_EQ(sched_setaffinity(0, sizeof here, &here), 0);  // and stays there, if nobody is in the way
+    ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+    idlers.send_away();
+    const int now = sched_getcpu();
+    ASSERT_EQ(pthread_getaffinity_np(sleeper, sizeof allowed, &allowed), 0);
+    EXPECT_EQ(CPU_COUNT(&allowed), CPU_COUNT(&all) - 1);
+    if (now == cpu && sched_getcpu() == cpu) EXPECT_FALSE(CPU_ISSET(cpu, &allowed));
+  }
+  woken = true;
+  wake.notify_one();
+  lock.unlock();
+  thread.join();
+}
+
 }  // namespace
 }  // namespace v3d
