@@ -6,6 +6,7 @@
 #include <ctime>
 #include <exception>
 #include <new>
+#include <optional>
 #include <stdexcept>
 
 #include "daemon/job_report.h"
@@ -13,6 +14,7 @@
 #include "gpu/base/pause.h"
 #include "gpu/base/thread_pool.h"
 #include "gpu/perf/timing/prediction.h"
+#include "ioctl/wakes.h"
 
 namespace v3d::daemon {
 
@@ -676,6 +678,9 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
   const Job& job = *node->job;
   const ioctl::User& user = *node->user;
   bool paced;
+  // A client that wakes up may take this processor: others would wait for what is left to do here.
+  std::optional<ioctl::Wakes> wakes;
+  if (!ioctl::Wakes::current()) wakes.emplace(job.done->shown_in());
   {
     const LogScope scope(&user.log);
     log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(job.queue),
@@ -697,6 +702,7 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
     finish(node);
     lock.unlock();
   }
+  wakes.reset();
   node.reset();  // what only the job held is freed without the lock
   lock.lock();
 }

@@ -60,10 +60,12 @@ class Fence : public std::enable_shared_from_this<Fence> {
   /// The fences it was merged from; itself when it was not.
   std::vector<FencePtr> parts();
   size_t num_parts() const { return merged_from_.empty() ? 1 : merged_from_.size(); }
-  /// Clients of a file read there that it signals. Before others know of the fence.
+  /// Clients of a file read there that it signals. Before others know of the fence, which is held already.
   void show_in(std::shared_ptr<FileStatus> status);
   /// Where it is shown to clients of that file; 0 when it is not.
   uint32_t place_in(const FileStatus& status) const { return status_.get() == &status ? place_ : 0; }
+  /// Of the file to whose clients it is shown; null: none.
+  FileStatus* shown_in() const { return status_.get(); }
   /// Takes a charge for what it holds. Before others know of the fence.
   void keep(Charge charge) { charge_ = std::move(charge); }
 
