@@ -53,6 +53,12 @@ class SegmentMemory : public ioctl::UserMemory {
   uint32_t num_writes_ = 0;
 };
 
+/// Goes along with the reply to a submit.
+struct ReadySyncFile {
+  wire::ReadySyncFile what;
+  ioctl::UniqueFd fd;
+};
+
 class RequestFds : public ioctl::UserFds {
  public:
   /// @param numbers  of the client, as many as fds
@@ -69,6 +75,7 @@ class RequestFds : public ioctl::UserFds {
   std::vector<ioctl::UniqueFd> given;
   std::vector<wire::Move> moves;
   std::vector<ioctl::UniqueFd> moved_to;
+  std::vector<ReadySyncFile> sync_files;
 
  private:
   const std::vector<int32_t> numbers_;

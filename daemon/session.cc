@@ -55,19 +55,47 @@ int parse_ioctl(ioctl::Account& account, Request& request, size_t fds_before, Pa
 Reply ioctl_reply(int error, const ParsedIoctl& parsed, RequestFds& fds) {
   Reply reply;
   reply.error = error;
-  wire::IoctlReply header = {static_cast<uint32_t>(parsed.arg.size()), parsed.memory.num_writes(),
-                             static_cast<uint32_t>(fds.patches.size()),
-                             static_cast<uint32_t>(fds.moves.size())};
+  wire::IoctlReply header = {
+      static_cast<uint32_t>(parsed.arg.size()),     parsed.memory.num_writes(),
+      static_cast<uint32_t>(fds.patches.size()),    static_cast<uint32_t>(fds.moves.size()),
+      static_cast<uint32_t>(fds.sync_files.size()), 0};
   reply.payload.reserve(sizeof header + parsed.arg.size() + parsed.memory.writes().size() + 64);
   reply.append(header);
   reply.append(parsed.arg.data(), parsed.arg.size());
   reply.append(parsed.memory.writes().data(), parsed.memory.writes().size());
   for (const wire::FdPatch& patch : fds.patches) reply.append(patch);
   for (const wire::Move& move : fds.moves) reply.append(move);
+  for (const ReadySyncFile& ready : fds.sync_files) reply.append(ready.what);
   reply.fds = std::move(fds.given);
   for (ioctl::UniqueFd& fd : fds.moved_to) reply.fds.push_back(std::move(fd));
+  for (ReadySyncFile& ready : fds.sync_files) reply.fds.push_back(std::move(ready.fd));
   return reply;
 }
+
+/// The syncobj of which the client wants a sync_file with the reply to its submit.
+class WantedSyncFile {
+ public:
+  WantedSyncFile(ioctl::Call& call, const wire::IoctlRequest& request) : call_(call) {
+    if (!request.sync_file_of || !wire::is_submit(ioctl::drm::request_nr(request.request))) return;
+    syncobj_ = call.file.find_syncobj(request.sync_file_of);
+    if (syncobj_) syncobj_->fence(&before_);
+  }
+  /// Behind the submit. Without descriptors left the client will ask, and hear of it then.
+  void make(RequestFds* fds) const {
+    if (!syncobj_) return;
+    wire::ReadySyncFile ready = {};
+    ioctl::FencePtr fence = syncobj_->fence(&ready.entry);
+    if (!fence || !ready.entry || ready.entry == before_) return;
+    ready.place = fence->place_in(*call_.file.status());
+    ioctl::UniqueFd fd = call_.kernel.export_sync_file(call_.account, {std::move(fence), ""});
+    if (fd) fds->sync_files.push_back({ready, std::move(fd)});
+  }
+
+ private:
+  ioctl::Call& call_;
+  std::shared_ptr<ioctl::Syncobj> syncobj_;
+  uint32_t before_ = 0;
+};
 
 /// Numbers and descriptors that belong to them. @param first  descriptors before them
 RequestFds request_fds(const ParsedIoctl& parsed, const Request& request, size_t first) {
@@ -100,7 +128,7 @@ void Session::run() {
       if (seat_) lock = std::unique_lock(seat_->mutex());
       if (!serve(request)) break;
     }
-    if (came_ns) express_->look(*seat_, fd_, came_ns);
+    if (came_ns && !awaits_job_) express_->look(*seat_, fd_, came_ns);
   }
   report_left_out(log_client_);
 }
@@ -177,6 +205,7 @@ void Session::serve_posted(Channel& channel) {
 }
 
 Reply Session::answer(Request& request) {
+  awaits_job_ = false;
   if (!greeted_ && request.header.op != wire::kHello) return failure(EPROTO);
   switch (request.header.op) {
     case wire::kHello:
@@ -285,7 +314,10 @@ Reply Session::drm_ioctl(Request& request) {
   file->client()->used_by(user_);
   RequestFds fds = request_fds(parsed, request, 0);
   ioctl::Call call{server_.kernel(), *file, parsed.memory, fds, waiter_, *peer_.account};
+  awaits_job_ = parsed.header.sync_file_of != 0;
+  const WantedSyncFile wanted(call, parsed.header);
   const int error = ioctl::drm_ioctl(call, parsed.header.request, &parsed.arg);
+  if (!error) wanted.make(&fds);
   Reply reply = ioctl_reply(error, parsed, fds);
   if (!error && ioctl::drm::request_nr(parsed.header.request) == wire::kMmapBo)
     append_place(*file, parsed.arg, &reply);

@@ -34,7 +34,7 @@ Fence::~Fence() {
 }
 
 void Fence::show_in(std::shared_ptr<FileStatus> status) {
-  place_ = status->take_place();
+  place_ = status->take_place(weak_from_this());
   if (place_) status_ = std::move(status);
 }
 

@@ -274,16 +274,17 @@ std::shared_ptr<Syncobj> File::find_syncobj(uint32_t handle) const {
     const std::lock_guard lock(mutex_);
     syncobj = syncobjs_.find(handle);
   }
-  if (syncobj) syncobj->hear();
-  return syncobj;
+  return syncobj && syncobj->hear() ? syncobj : nullptr;
 }
 
 bool File::destroy_syncobj(uint32_t handle) {
   std::shared_ptr<Syncobj> syncobj;
   const std::lock_guard lock(mutex_);
-  syncobj = syncobjs_.remove(handle);
-  if (syncobj) syncobj->hide();  // before another one has the handle
-  return syncobj != nullptr;
+  syncobj = syncobjs_.find(handle);
+  if (!syncobj || !syncobj->hear()) return false;
+  syncobjs_.remove(handle);
+  syncobj->hide();  // before another one has the handle
+  return true;
 }
 
 int File::add_perfmon(Account& account, std::shared_ptr<Perfmon> perfmon, uint32_t* id) {

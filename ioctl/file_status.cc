@@ -45,7 +45,8 @@ std::shared_ptr<FileStatus> FileStatus::create() {
   return std::shared_ptr<FileStatus>(new FileStatus(std::move(memfd), static_cast<wire::Status*>(memory)));
 }
 
-FileStatus::FileStatus(UniqueFd memfd, wire::Status* status) : memfd_(std::move(memfd)), status_(status) {
+FileStatus::FileStatus(UniqueFd memfd, wire::Status* status)
+    : memfd_(std::move(memfd)), status_(status), signalled_(Fence::stub()) {
   // Place 0 stands for "none".
   free_.reserve(wire::Status::kFences);
   for (uint32_t i = wire::Status::kFences - 1; i > 0; --i) free_.push_back(i);
@@ -65,11 +66,12 @@ void FileStatus::wake_at(uint32_t offset) {
   syscall(SYS_futex, reinterpret_cast<uintptr_t>(status_) + offset, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-uint32_t FileStatus::take_place() {
+uint32_t FileStatus::take_place(std::weak_ptr<Fence> fence) {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) return 0;
   const uint32_t index = free_.back();
   free_.pop_back();
+  fences_[index] = std::move(fence);
   const uint32_t number = numbers_[index] = (numbers_[index] + 1) & kNumberMask;
   store(&status_->fences[index], number * 2);
   return number << wire::kFenceIndexBits | index;
@@ -102,13 +104,27 @@ uint32_t FileStatus::say(uint32_t handle, const Fence* fence) {
   return static_cast<uint32_t>(entry);
 }
 
-void FileStatus::forget(uint32_t handle) {
+uint32_t FileStatus::forget(uint32_t handle) {
   store(&status_->syncobjs[handle], uint64_t{wire::kAsk});
   wake(futex_of(&status_->syncobjs[handle]));
+  return 0;
 }
 
-bool FileStatus::was_reset(uint32_t handle, uint32_t entry) const {
-  return std::atomic_ref<uint32_t>(status_->resets[handle]).load() == entry;
+std::optional<uint32_t> FileStatus::change_of(uint32_t handle, uint32_t entry) const {
+  const uint64_t change = std::atomic_ref<uint64_t>(status_->changes[handle]).load();
+  if (entry == 0 || static_cast<uint32_t>(change) != entry) return std::nullopt;
+  return static_cast<uint32_t>(change >> 32);
+}
+
+FencePtr FileStatus::fence_of_change(uint32_t change) {
+  if (change == wire::kEmptied || change == wire::kDestroyed) return nullptr;
+  const uint32_t index = change & kIndexMask;
+  const std::lock_guard lock(mutex_);
+  FencePtr fence;
+  if (index < wire::Status::kFences && numbers_[index] == change >> wire::kFenceIndexBits)
+    fence = fences_[index].lock();
+  // One whose place another one has, or that is gone, has signalled.
+  return fence ? fence : signalled_;
 }
 
 void FileStatus::say_bo(uint32_t handle, const Fence* fence) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "ioctl/unique_fd.h"
@@ -28,19 +29,22 @@ class FileStatus {
 
   /// @name Fences
   /// A place for a fence that is pending, to be given back. 0 when there is none left.
-  uint32_t take_place();
+  uint32_t take_place(std::weak_ptr<Fence> fence);
   /// The fence has signalled, or will be nobody's.
   void show_signal(uint32_t place);
   /// Wakes who sleeps there, after show_signal().
   void give_back(uint32_t place);
 
   /// @name Syncobjs
-  /// Says what a syncobj holds. @return the lower half of the entry: what a client writes that empties it
+  /// Says what a syncobj holds. @return the lower half of the entry: what a client replaces that changes it
   uint32_t say(uint32_t handle, const Fence* fence);
-  /// Says nothing any more.
-  void forget(uint32_t handle);
-  /// Whether a client has emptied the syncobj since it was said what it holds.
-  bool was_reset(uint32_t handle, uint32_t entry) const;
+  /// Says nothing any more. @return 0, which is no entry
+  uint32_t forget(uint32_t handle);
+  /// What a client has made of the syncobj since it was said what it holds: a wire::Change or the place of a
+  /// fence, as clients write it.
+  std::optional<uint32_t> change_of(uint32_t handle, uint32_t entry) const;
+  /// What the syncobj holds then; null for nothing.
+  std::shared_ptr<Fence> fence_of_change(uint32_t change);
 
   /// Wakes who sleeps on the futex at that offset, bytes.
   void wake_at(uint32_t offset);
@@ -61,11 +65,13 @@ class FileStatus {
 
   const UniqueFd memfd_;
   wire::Status* const status_;
+  const std::shared_ptr<Fence> signalled_;  // for syncobjs that clients give one; made before it is needed
   std::atomic<uint32_t> next_{1};
 
-  std::mutex mutex_;                              // protects both
-  std::vector<uint32_t> free_;                    // indices of fences
-  uint32_t numbers_[wire::Status::kFences] = {};  // of their last fence
+  std::mutex mutex_;                                    // protects all below
+  std::vector<uint32_t> free_;                          // indices of fences
+  uint32_t numbers_[wire::Status::kFences] = {};        // of their last fence
+  std::weak_ptr<Fence> fences_[wire::Status::kFences];  // that one
 };
 
 }  // namespace v3d::ioctl

@@ -25,7 +25,7 @@ void Syncobj::set(std::unique_lock<std::mutex> lock, FencePtr fence) {
     woken.swap(watches_);
     for (const auto& watch : woken) watch->fence = fence_;
   }
-  if (status_) entry_ = status_->say(handle_, fence_.get());
+  show();
   lock.unlock();
   for (const auto& watch : woken) watch->watcher->notify();
 }
@@ -34,36 +34,54 @@ void Syncobj::show_in(const std::shared_ptr<FileStatus>& status, uint32_t handle
   const std::lock_guard lock(mutex_);
   status_ = status;
   handle_ = handle;
-  entry_ = status_->say(handle_, fence_.get());
+  show();
 }
 
-bool Syncobj::was_reset() const { return status_ && fence_ && status_->was_reset(handle_, entry_); }
+void Syncobj::show() {
+  if (!status_) return;
+  // Who waits for a fence here would not hear of one that a client puts there.
+  const bool awaited = !fence_ && !watches_.empty();
+  entry_ = awaited ? status_->forget(handle_) : status_->say(handle_, fence_.get());
+}
 
-void Syncobj::hear() {
-  std::map<uint64_t, Point> points;  // dropped outside the lock
-  std::unique_lock lock(mutex_);
-  if (!was_reset()) return;
-  points.swap(points_);
+void Syncobj::adopt(std::unique_lock<std::mutex> lock, uint32_t change, Points* points) {
+  points->swap(points_);
   passed_ = 0;
-  set(std::move(lock), nullptr);
+  set(std::move(lock), status_->fence_of_change(change));
+}
+
+bool Syncobj::hear() {
+  Points points;  // dropped outside the lock
+  std::unique_lock lock(mutex_);
+  const auto change = status_ ? status_->change_of(handle_, entry_) : std::nullopt;
+  if (!change) return true;
+  if (*change == wire::kDestroyed) return false;
+  adopt(std::move(lock), *change, &points);
+  return true;
 }
 
 void Syncobj::hide() {
-  std::map<uint64_t, Point> points;  // dropped outside the lock
+  Points points;  // dropped outside the lock
   std::unique_lock lock(mutex_);
   if (!status_) return;
-  // In this order: a client that empties it now sees that it has to ask, or is seen here.
+  // In this order: a client that changes it now sees that it has to ask, or is seen here.
   status_->forget(handle_);
-  const bool reset = was_reset();
-  status_ = nullptr;
-  if (!reset) return;
+  const auto change = status_->change_of(handle_, entry_);
+  const auto status = std::exchange(status_, nullptr);
+  if (!change) return;
   points.swap(points_);
   passed_ = 0;
-  set(std::move(lock), nullptr);
+  set(std::move(lock), status->fence_of_change(*change));
+}
+
+FencePtr Syncobj::fence(uint32_t* entry) const {
+  const std::lock_guard lock(mutex_);
+  *entry = status_ ? entry_ : 0;
+  return fence_;
 }
 
 void Syncobj::replace(FencePtr fence) {
-  std::map<uint64_t, Point> points;  // dropped outside the lock, too
+  Points points;  // dropped outside the lock, too
   std::unique_lock lock(mutex_);
   points.swap(points_);
   passed_ = 0;
@@ -91,16 +109,24 @@ FencePtr Syncobj::find_point(uint64_t point) const {
 }
 
 void Syncobj::watch(const std::shared_ptr<Watch>& watch) {
-  const std::lock_guard lock(mutex_);
-  if (fence_)
+  Points points;  // dropped outside the lock
+  std::unique_lock lock(mutex_);
+  if (fence_) {
     watch->fence = fence_;
-  else
-    watches_.push_back(watch);
+    return;
+  }
+  watches_.push_back(watch);
+  if (!status_) return;
+  // As in hide().
+  const uint32_t entry = std::exchange(entry_, status_->forget(handle_));
+  if (const auto change = status_->change_of(handle_, entry)) adopt(std::move(lock), *change, &points);
 }
 
 void Syncobj::unwatch(const std::shared_ptr<Watch>& watch) {
   const std::lock_guard lock(mutex_);
+  const bool was_awaited = !watches_.empty();
   std::erase(watches_, watch);
+  if (was_awaited && watches_.empty()) show();
 }
 
 FencePtr Syncobj::watched_fence(const Watch& watch) const {

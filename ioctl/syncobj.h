@@ -21,10 +21,12 @@ class Syncobj {
   /// @name Clients that ask no more than its file's status (wire::Status)
   /// From now on its fences are shown there. Of one handle only, as clients empty the slot there.
   void show_in(const std::shared_ptr<FileStatus>& status, uint32_t handle);
-  /// Hears of what clients did there.
-  void hear();
+  /// Hears of what clients did there. False when they have destroyed it.
+  bool hear();
   /// No more: other files know it too, or it has no handle.
   void hide();
+  /// What it holds, and the lower half of its entry there; 0 when it has none.
+  FencePtr fence(uint32_t* entry) const;
 
   /// @name Timeline points (drm-abi.md 6.3)
   /// Only the fd calls reach them: neither node has the timeline ioctls.
@@ -50,13 +52,16 @@ class Syncobj {
     FencePtr fence;  // with all before it
     Charge watches;
   };
+  using Points = std::map<uint64_t, Point>;
   void set(std::unique_lock<std::mutex> lock, FencePtr fence);
-  bool was_reset() const;
+  /// Makes a change of a client its own. @param points  to be dropped outside the lock
+  void adopt(std::unique_lock<std::mutex> lock, uint32_t change, Points* points);
+  void show();
 
   mutable std::mutex mutex_;  // protects all below and Watch::fence of its watches
   FencePtr fence_;
-  std::map<uint64_t, Point> points_;  // the last is fence_
-  uint64_t passed_ = 0;               // points up to here have signalled and are forgotten
+  Points points_;        // the last is fence_
+  uint64_t passed_ = 0;  // points up to here have signalled and are forgotten
   std::vector<std::shared_ptr<Watch>> watches_;
   std::shared_ptr<FileStatus> status_;  // null: not shown
   uint32_t handle_ = 0, entry_ = 0;     // there

@@ -28,7 +28,7 @@
 namespace v3d::wire {
 
 inline constexpr uint32_t kMagic = 0x55443356;  // "V3DU"
-inline constexpr uint32_t kProtocol = 5;
+inline constexpr uint32_t kProtocol = 6;
 inline constexpr uint32_t kMaxPayload = 64u << 20;
 inline constexpr int kMaxFds = 16;
 
@@ -88,18 +88,22 @@ struct FileReply {
 /// request that changes them) and does not read them; the client writes the rest. Futexes: `fences`, and the
 /// lower half of `syncobjs`.
 ///
-/// A syncobj is what syncobjs[handle] says, unless resets[handle] equals the lower half of that: then the
-/// client has emptied it, of which the daemon hears when it next looks at the syncobj.
+/// A syncobj is what syncobjs[handle] says, unless the lower half of changes[handle] equals the lower half of
+/// that: then a client has changed it, of which the daemon hears when it next looks at the syncobj.
 struct Status {
-  static constexpr uint32_t kSyncobjs = 512, kFences = 512, kSleepers = 255, kBos = 8192;
+  static constexpr uint32_t kSyncobjs = 512, kFences = 512, kSleepers = 255, kBos = 8192, kSpares = 4;
 
   uint32_t closed;  ///< by the daemon: the file is no more
   /// Threads that sleep on the futexes here which share a count; for none the daemon wakes nobody.
   uint32_t sleepers[kSleepers];
   uint64_t syncobjs[kSyncobjs];  ///< by handle
-  uint32_t resets[kSyncobjs];
+  /// By handle: in the lower half that of the entry of `syncobjs` which it replaces, in the upper one a
+  /// Change or the place of a fence, as the upper half of a kPending entry.
+  uint64_t changes[kSyncobjs];
   uint32_t fences[kFences];
   uint32_t bos[kBos];  ///< by handle: kAskOfBo, kIdleBo, or the upper half of a kPending entry of syncobjs
+  /// Handles that have been destroyed by a Change, for who creates a syncobj; 0: none. Hints.
+  uint32_t spares[kSpares];
 };
 
 /// Entries of Status::bos of no pending fence. Whoever finds one pending asks the daemon.
@@ -121,6 +125,13 @@ enum SyncobjState : uint32_t {
 };
 inline constexpr uint32_t kFenceIndexBits = 12;
 
+/// What a client makes of a syncobj: places of no fence, as their index is 0.
+enum Change : uint32_t {
+  kEmptied = 0,
+  kDestroyed = 1u << kFenceIndexBits,  ///< no such handle, until a client replaces that
+  kSignalledNow = 2u << kFenceIndexBits,
+};
+
 /// Payload: IoctlRequest, arg_size bytes of argument, then num_segments times {Segment, bytes if kIn}.
 /// Descriptors that the argument names (PRIME_FD_TO_HANDLE, SYNCOBJ_FD_TO_HANDLE, SYNC_IOC_MERGE's fd2,
 /// IN_FENCE_FD) are attached in the order of fd_numbers. kFdIoctl: the fd itself is attached first and not
@@ -132,6 +143,10 @@ struct IoctlRequest {
   uint32_t num_segments;
   uint32_t num_fds;
   int32_t fd_numbers[kMaxFds];  ///< the client's numbers of the attached descriptors
+  /// Of a submit, the handle of a syncobj: when the submit gives it a fence, the client is about to export it
+  /// as a sync_file. 0: none.
+  uint32_t sync_file_of;
+  uint32_t reserved;
 };
 
 /// A piece of client memory behind a pointer of the argument. The daemon's copy_from_user sees the kIn ones;
@@ -144,13 +159,15 @@ struct Segment {
 enum SegmentFlags : uint32_t { kIn = 1, kOut = 2 };
 
 /// Payload: IoctlReply, arg_size bytes of argument (to be copied out even on errors), num_writes times
-/// {Segment (flags 0), bytes}: to be written to client memory, then num_fds FdPatch, then num_moves Move; the
-/// fds of both are attached in order.
+/// {Segment (flags 0), bytes}: to be written to client memory, then num_fds FdPatch, then num_moves Move,
+/// then num_sync_files ReadySyncFile, one at most; the fds of all three are attached in order.
 struct IoctlReply {
   uint32_t arg_size;
   uint32_t num_writes;
   uint32_t num_fds;
   uint32_t num_moves;
+  uint32_t num_sync_files;
+  uint32_t reserved;
 };
 
 /// Where the client writes the number under which it received an attached descriptor.
@@ -169,6 +186,12 @@ struct Move {
   uint64_t offset, size;  ///< bytes, whole pages
 };
 inline constexpr char kSlabName[] = "v3demu-slab";
+
+/// What an export of IoctlRequest::sync_file_of would give.
+struct ReadySyncFile {
+  uint32_t entry;  ///< lower half of the syncobj's in Status::syncobjs: nothing else, as long as it is that
+  uint32_t place;  ///< of the fence in Status::fences, as the upper half of that entry; 0: it has none
+};
 
 /// The descriptor is memory of `bytes`, which starts with a Channel.
 struct ChannelReply {

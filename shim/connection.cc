@@ -115,19 +115,6 @@ void hook_thread_and_fork() {
   if (state == kDone) pthread_setspecific(exit_key, &mine);
 }
 
-/// Out of the way of programs that count, select or close low descriptors.
-int move_high(int fd) {
-  int moved = raw::fcntl(fd, F_DUPFD_CLOEXEC, kPrivateFds);
-  if (moved < 0) {
-    rlimit limit{};
-    raw::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, raw::word(&limit));
-    moved = raw::fcntl(fd, F_DUPFD_CLOEXEC, static_cast<long>(limit.rlim_cur / 2));
-  }
-  if (moved < 0) return fd;
-  raw::close(fd);
-  return moved;
-}
-
 int greet(Connection* c);
 
 int connect_and_greet(Connection* c) {
@@ -296,6 +283,18 @@ bool served_by_us(int fd) {
 }
 
 }  // namespace
+
+int move_high(int fd) {
+  int moved = raw::fcntl(fd, F_DUPFD_CLOEXEC, kPrivateFds);
+  if (moved < 0) {
+    rlimit limit{};
+    raw::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, raw::word(&limit));
+    moved = raw::fcntl(fd, F_DUPFD_CLOEXEC, static_cast<long>(limit.rlim_cur / 2));
+  }
+  if (moved < 0) return fd;
+  raw::close(fd);
+  return moved;
+}
 
 int connect_socket() {
   const Config& c = config();

@@ -108,6 +108,10 @@ class Call {
 /// Chip of the daemon that runs now (71 or 42), 0 if none does. Starts none and keeps no connection.
 uint32_t probe_chip();
 
+/// The same under a number out of the way of programs that count, select or close low descriptors; as it was,
+/// if there is none. @param fd  is used up
+int move_high(int fd);
+
 /// A socket connected to the daemon, without greeting. Negative errno: ENOENT or ECONNREFUSED if none
 /// listens.
 int connect_socket();

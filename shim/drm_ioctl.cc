@@ -91,7 +91,7 @@ int install(Call* call, DeclaredMemory* declared, int index, const wire::FdPatch
 }
 
 /// Copies out what the daemon wrote: memory, descriptors, and the argument, on errors too. 0 or -errno.
-int apply_reply(Call* call, uint32_t request, uint64_t argument, uint32_t arg_size) {
+int apply_reply(Call* call, const File& file, uint32_t request, uint64_t argument, uint32_t arg_size) {
   int result = -call->error();
   if (call->reply_size() == 0) return result;
   wire::IoctlRequest asked;
@@ -123,6 +123,15 @@ int apply_reply(Call* call, uint32_t request, uint64_t argument, uint32_t arg_si
     if (good) replace_mappings(move, fd);
     if (fd >= 0) raw::close(fd);
     if (!good) return -ENODEV;
+  }
+  if (header.num_sync_files) {
+    wire::ReadySyncFile ready;
+    const int fd = call->take(static_cast<int>(header.num_fds + header.num_moves));
+    if (!reader.read(&ready) || fd < 0) {
+      if (fd >= 0) raw::close(fd);
+      return -ENODEV;
+    }
+    remember_ready(file, ready, fd);
   }
   if (ioctl_reads(request) && header.arg_size) fault |= !copy_to_user(argument, copy, header.arg_size);
   return fault ? -EFAULT : result;
@@ -183,11 +192,12 @@ long map_known_bo(const File& file, void* address, size_t length, int prot, int 
   return map_from_slab(known.bo.place.slab, known.bo.place.fd_offset, address, length, prot, flags);
 }
 
-unsigned flags_of(wire::Op op, Driver driver, const File& file, uint32_t request) {
+/// @param wants_sync_file  a descriptor, which only the socket brings
+unsigned flags_of(wire::Op op, Driver driver, const File& file, uint32_t request, bool wants_sync_file) {
   unsigned flags = kCloseOnExec;
   const uint32_t number = ioctl_number(request);
   if (is_wait(driver, request)) flags |= kInterruptible;
-  if (op != wire::kIoctl || !wire::goes_through_channel(number)) return flags;
+  if (op != wire::kIoctl || !wire::goes_through_channel(number) || wants_sync_file) return flags;
   return flags | kShort | (wire::is_submit(number) && has_status(file) ? unsigned{kWakes} : 0u);
 }
 
@@ -200,13 +210,16 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
   const uint32_t epoch = mappings_epoch();
   known_place.token = 0;  // what comes may be its end
   const uint64_t started = wait_bo ? raw::fast_monotonic_ns() : 0;
-  Call call(op, flags_of(op, driver, file, request));
+  const bool submit = op == wire::kIoctl && driver == Driver::kV3d && wire::is_submit(ioctl_number(request));
+  const uint32_t sync_file_of = submit ? wanted_sync_file(file) : 0;
+  Call call(op, flags_of(op, driver, file, request, sync_file_of != 0));
   if (int error = call.open(file.daemon)) return -error;
   if (op == wire::kFdIoctl) call.attach(fd);
   wire::IoctlRequest header{};
   header.token = file.token;
   header.request = request;
   header.arg_size = arg_size;
+  header.sync_file_of = sync_file_of;
   if (!call.append(&header, sizeof(header))) return -ENOMEM;
   auto* copy = static_cast<uint8_t*>(call.append(arg_size));
   if (!copy) return -ENOMEM;
@@ -219,7 +232,7 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
   }
   for (const uint32_t offset : call.wakes()) wake_sleepers(file, offset);
   if (mmap_bo) remember_place(call, file, epoch);
-  return apply_reply(&call, request, argument, arg_size);
+  return apply_reply(&call, file, request, argument, arg_size);
 }
 
 }  // namespace

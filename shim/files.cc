@@ -14,10 +14,11 @@
 namespace v3d::shim {
 namespace {
 
-enum Kind : uint64_t { kNothing, kDrmFile, kNotOurs, kForeign };
+enum Kind : uint64_t { kNothing, kDrmFile, kNotOurs, kForeign, kSyncFile };
 
 struct Fact {
-  uint64_t dev = 0, ino = 0, kind = kNothing, token = 0, minor_and_daemon = 0;
+  uint64_t dev = 0, ino = 0, kind = kNothing, token = 0;
+  uint64_t detail = 0;  // of a DRM file, minor and daemon; of a sync_file, the place of its fence
 };
 
 /// A cache of facts about kernel objects, for threads, forks and signal handlers alike: every slot is a
@@ -134,8 +135,8 @@ int identify_file(int fd, const struct stat& st, File* file) {
   if (!S_ISSOCK(st.st_mode)) return -ENOTTY;
   Fact fact;
   if (cache.find(st.st_dev, st.st_ino, kDrmFile, &fact)) {
-    *file = {fact.token, static_cast<uint32_t>(fact.minor_and_daemon >> 32),
-             static_cast<pid_t>(static_cast<uint32_t>(fact.minor_and_daemon))};
+    *file = {fact.token, static_cast<uint32_t>(fact.detail >> 32),
+             static_cast<pid_t>(static_cast<uint32_t>(fact.detail))};
     return 0;
   }
   if (cache.find(st.st_dev, st.st_ino, kNotOurs, &fact)) return -ENOTTY;
@@ -170,6 +171,22 @@ int open_file(uint32_t wire_minor, int flags) {
   if (flags & O_NONBLOCK) raw::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
   remember_file(st, file);
   return fd;
+}
+
+void remember_sync_file(int fd, uint64_t token, uint32_t place) {
+  struct stat st;
+  if (raw::fstat(fd, &st) == 0) cache.store({st.st_dev, st.st_ino, kSyncFile, token, place});
+}
+
+bool find_sync_file(int fd, uint64_t token, uint32_t* place) {
+  struct stat st;
+  Fact fact;
+  if (raw::fstat(fd, &st) < 0 || !S_ISSOCK(st.st_mode) ||
+      !cache.find(st.st_dev, st.st_ino, kSyncFile, &fact) || fact.token != token) {
+    return false;
+  }
+  *place = static_cast<uint32_t>(fact.detail);
+  return true;
 }
 
 bool is_known_foreign(const struct stat& st) {

@@ -31,6 +31,10 @@ bool find_file(int fd, const struct stat& st, File* file);
 /// Opens a node: the new descriptor, or a negative errno. `flags` of open(2).
 int open_file(uint32_t wire_minor, int flags);
 
+/// A sync_file whose fence has a place in the status of the file with that token (wire::Status::fences).
+void remember_sync_file(int fd, uint64_t token, uint32_t place);
+bool find_sync_file(int fd, uint64_t token, uint32_t* place);
+
 /// kFdIoctl got ENOTTY: no sync_file and no dma-buf of the daemon. Remembered by identity.
 bool is_known_foreign(const struct stat& st);
 void remember_foreign(const struct stat& st);

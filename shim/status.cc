@@ -1,25 +1,28 @@
 #include "shim/status.h"
 
-#include <linux/futex.h>
-
 #include <atomic>
 #include <climits>
-#include <cstring>
 
 #include "ioctl/wire.h"
 #include "shim/counts.h"
 #include "shim/raw.h"
+#include "shim/ready_sync_file.h"
+#include "shim/status_view.h"
+#include "shim/user_descriptors.h"
 #include "shim/user_memory.h"
 
 namespace v3d::shim {
 namespace {
 
 constexpr uint32_t kSyncobjWait = 0xc02064c3, kSyncobjWaitWithHint = 0xc02864c3;
+constexpr uint32_t kSyncobjCreate = 0xc00864bf, kSyncobjDestroy = 0xc00864c0;
 constexpr uint32_t kSyncobjReset = 0xc01064c4;
 constexpr uint32_t kWaitBo = 0xc0106441;
 /// With and without the point of a timeline; the rest is the same.
 constexpr uint32_t kSyncobjToFd = 0xc01864c1, kSyncobjToFdWithoutPoint = 0xc01064c1;
-constexpr uint32_t kSyncFile = 1;  // flags of kSyncobjToFd
+constexpr uint32_t kSyncobjFromFd = 0xc01864c2, kSyncobjFromFdWithoutPoint = 0xc01064c2;
+constexpr uint32_t kSyncFile = 1;   // flags of both
+constexpr uint32_t kSignalled = 1;  // flags of kSyncobjCreate
 constexpr uint32_t kWaitAll = 1, kWaitForSubmit = 2;
 constexpr uint32_t kMostHandles = 16;  // of a request that is answered here
 constexpr int64_t kSecond = 1'000'000'000;
@@ -45,10 +48,14 @@ struct SyncobjArray {
   uint64_t handles;
   uint32_t count_handles, pad;
 };
-struct SyncobjToFd {
+struct SyncobjFd {
   uint32_t handle, flags;
   int32_t fd;
   uint32_t pad;
+};
+/// CREATE, where the second is flags, and DESTROY.
+struct SyncobjHandle {
+  uint32_t handle, flags;
 };
 
 /// The files of this process. A place is taken once, and again when its file is closed.
@@ -56,6 +63,7 @@ struct Place {
   std::atomic<uint64_t> token;  ///< 0: none; 1: being written
   wire::Status* status;
   uint32_t bytes;
+  ReadySyncFile ready;
 };
 constexpr uint64_t kBeingWritten = 1;
 Place places[32];
@@ -65,91 +73,6 @@ T load(T& word) {
   return std::atomic_ref<T>(word).load();
 }
 
-uint32_t lower_half(uint64_t entry) { return static_cast<uint32_t>(entry); }
-wire::SyncobjState state_of(uint64_t entry) { return static_cast<wire::SyncobjState>(entry & 3); }
-
-/// A fence that was pending when it was looked up.
-struct Pending {
-  uint32_t index, number;
-};
-
-Pending pending_in(uint32_t place) {
-  return {place & ((1u << wire::kFenceIndexBits) - 1), place >> wire::kFenceIndexBits};
-}
-
-class View {
- public:
-  explicit View(wire::Status* status) : status_(*status) {}
-
-  /// What a syncobj holds, if it is said. @param entry  for sleep_while_empty()
-  wire::SyncobjState look(uint32_t handle, Pending* pending, uint32_t* entry) const {
-    if (handle >= wire::Status::kSyncobjs) return wire::kAsk;
-    const uint64_t whole = load(status_.syncobjs[handle]);
-    *entry = lower_half(whole);
-    const wire::SyncobjState state = state_of(whole);
-    if (state <= wire::kEmpty) return state;
-    if (load(status_.resets[handle]) == *entry) return wire::kEmpty;
-    if (state == wire::kSignalled) return state;
-    *pending = pending_in(static_cast<uint32_t>(whole >> 32));
-    if (pending->index >= wire::Status::kFences) return wire::kAsk;
-    return is_pending(*pending) ? wire::kPending : wire::kSignalled;
-  }
-  bool is_pending(const Pending& fence) const {
-    return load(status_.fences[fence.index]) == fence.number * 2;
-  }
-
-  /// Whether it is said that no job uses a BO.
-  bool is_idle(uint32_t handle) const {
-    if (handle >= wire::Status::kBos) return false;
-    const uint32_t place = load(status_.bos[handle]);
-    if (place == wire::kAskOfBo || place == wire::kIdleBo) return place == wire::kIdleBo;
-    const Pending fence = pending_in(place);
-    return fence.index < wire::Status::kFences && !is_pending(fence);
-  }
-
-  /// False when the daemon has to be asked.
-  bool reset(uint32_t handle) {
-    Pending pending;
-    uint32_t entry;
-    const wire::SyncobjState state = look(handle, &pending, &entry);
-    if (state <= wire::kEmpty) return state == wire::kEmpty;
-    std::atomic_ref<uint32_t> word(status_.resets[handle]);
-    uint32_t known = word.load();
-    // Another thread may empty it of a later fence meanwhile. Entries are numbered from their third bit on.
-    while (static_cast<int32_t>(entry - known) > 0 || known == 0) {
-      if (word.compare_exchange_weak(known, entry)) break;
-    }
-    // The daemon may have ceased to listen, or the number of the last reset is too old to compare.
-    const uint64_t whole = load(status_.syncobjs[handle]);
-    return state_of(whole) != wire::kAsk && (lower_half(whole) != entry || word.load() == entry);
-  }
-
-  /// Sleeps until the word is another, a signal comes or it is time. 0, -EINTR, -ETIMEDOUT, or -ENOSYS.
-  /// A handler with SA_RESTART does not end it, as it would end a futex(FUTEX_WAIT) with a time.
-  int sleep_while(uint32_t* word, uint32_t value, int64_t until_ns) {
-    const uint64_t offset = reinterpret_cast<uint64_t>(word) - reinterpret_cast<uint64_t>(&status_);
-    std::atomic_ref<uint32_t> sleepers(status_.sleepers[wire::sleepers_of(offset)]);
-    const timespec time{static_cast<time_t>(until_ns / kSecond), static_cast<long>(until_ns % kSecond)};
-    futex_waitv waiter{};
-    waiter.uaddr = reinterpret_cast<uint64_t>(word);
-    waiter.val = value;
-    waiter.flags = FUTEX_32;
-    count(kFutexCalls);
-    sleepers.fetch_add(1);
-    const long error =
-        raw::call(SYS_futex_waitv, raw::word(&waiter), 1, 0, raw::word(&time), CLOCK_MONOTONIC);
-    sleepers.fetch_sub(1);
-    return error < 0 && error != -EAGAIN ? static_cast<int>(error) : 0;
-  }
-  uint32_t* word_of(const Pending& fence) { return &status_.fences[fence.index]; }
-  uint32_t* word_of(uint32_t handle) {
-    return reinterpret_cast<uint32_t*>(&status_.syncobjs[handle]);  // the lower half
-  }
-
- private:
-  wire::Status& status_;
-};
-
 /// A wait for one syncobj after the other, until a deadline. Results: 0, a negative errno, or kAskDaemon.
 class Wait {
  public:
@@ -157,33 +80,28 @@ class Wait {
 
   static int64_t now() { return static_cast<int64_t>(raw::fast_monotonic_ns()); }
 
-  Wait(const File& file, View& view, int64_t deadline_ns)
+  Wait(const File& file, StatusView& view, int64_t deadline_ns)
       : file_(file), view_(view), deadline_ns_(deadline_ns), check_ns_(0) {}
 
-  int for_fence_to_appear(uint32_t handle, Pending* pending) {
+  int for_fence_to_appear(uint32_t handle) {
     for (;;) {
-      uint32_t entry;
-      switch (view_.look(handle, pending, &entry)) {
-        case wire::kAsk:
-          return kAskDaemon;
-        case wire::kSignalled:
-          return 0;
-        case wire::kPending:
-          return until_signalled(*pending);
-        case wire::kEmpty:
-          // Another thread has to submit first, and may need this processor to do it.
-          if (int error = sleep(view_.word_of(handle), entry)) return error;
+      const StatusView::Syncobj seen = view_.look(handle);
+      if (seen.state == wire::kAsk) return kAskDaemon;
+      if (seen.state == wire::kSignalled) return 0;
+      if (seen.state == wire::kPending) return until_signalled(seen.pending);
+      // Another thread has to submit first, and may need this processor to do it.
+      if (int error = sleep([&](int64_t until) { return view_.sleep_while_same(handle, seen, until); })) {
+        return error;
       }
     }
   }
 
   /// Until the deadline or a signal. Whether it still is.
   bool while_empty(uint32_t handle) {
-    Pending pending;
-    uint32_t entry;
-    for (int error = 0; view_.look(handle, &pending, &entry) == wire::kEmpty;) {
+    StatusView::Syncobj seen;
+    for (int error = 0; (seen = view_.look(handle)).state == wire::kEmpty;) {
       if (error) return true;
-      error = sleep(view_.word_of(handle), entry);
+      error = sleep([&](int64_t until) { return view_.sleep_while_same(handle, seen, until); });
     }
     return false;
   }
@@ -193,7 +111,7 @@ class Wait {
     if (start >= deadline_ns_) return view_.is_pending(fence) ? -ETIME : 0;
     if (worth_spinning()) note_spin(spin(fence, start + kSpin));
     while (view_.is_pending(fence)) {
-      if (int error = sleep(view_.word_of(fence), fence.number * 2)) {
+      if (int error = sleep([&](int64_t until) { return view_.sleep_while_pending(fence, until); })) {
         return view_.is_pending(fence) ? error : 0;
       }
     }
@@ -211,12 +129,14 @@ class Wait {
     return false;
   }
 
-  int sleep(uint32_t* word, uint32_t value) {
+  /// @param sleep_until  what sleeps at most so long
+  template <typename Fn>
+  int sleep(Fn&& sleep_until) {
     const int64_t time = now();
     if (time >= deadline_ns_) return -ETIME;
     if (check_ns_ == 0) check_ns_ = time + kLifePeriod;
     const int64_t until = deadline_ns_ < check_ns_ ? deadline_ns_ : check_ns_;
-    const int error = view_.sleep_while(word, value, until);
+    const int error = sleep_until(until);
     if (error != -ETIMEDOUT) return error && error != -EINTR ? kAskDaemon : error;  // not on this host
     if (now() >= deadline_ns_) return 0;  // the caller looks once more
     check_ns_ = 0;
@@ -238,38 +158,36 @@ class Wait {
   }
 
   const File& file_;
-  View& view_;
+  StatusView& view_;
   const int64_t deadline_ns_;
   int64_t check_ns_;
 };
 
 /// In the kernel's order: syncobjs without a fence, what has signalled, the time.
-int wait(const File& file, View& view, const uint32_t* handles, SyncobjWait* args) {
+int wait(const File& file, StatusView& view, const uint32_t* handles, SyncobjWait* args) {
   const bool all = args->flags & kWaitAll, for_submit = args->flags & kWaitForSubmit;
-  Pending pending[kMostHandles];
-  bool signalled[kMostHandles];
+  StatusView::Syncobj seen[kMostHandles];
   uint32_t first = ~0u, num_signalled = 0, num_empty = 0;
   for (uint32_t i = 0; i < args->count_handles; ++i) {
-    uint32_t entry;
-    const wire::SyncobjState state = view.look(handles[i], &pending[i], &entry);
+    seen[i] = view.look(handles[i]);
+    const wire::SyncobjState state = seen[i].state;
     if (state == wire::kAsk || (state == wire::kEmpty && !for_submit)) return Wait::kAskDaemon;
-    signalled[i] = state == wire::kSignalled;
     num_empty += state == wire::kEmpty;
-    if (signalled[i] && num_signalled++ == 0) first = i;
+    if (state == wire::kSignalled && num_signalled++ == 0) first = i;
   }
   const bool over = num_signalled == args->count_handles || (num_signalled && !all);
   Wait waiting(file, view, args->timeout_ns);
   if (!over && args->count_handles == 1) {
     const int error =
-        num_empty ? waiting.for_fence_to_appear(handles[0], pending) : waiting.until_signalled(pending[0]);
+        num_empty ? waiting.for_fence_to_appear(handles[0]) : waiting.until_signalled(seen[0].pending);
     if (error) return error;
     if (!all) first = 0;
   } else if (!over) {
     // Fences that appear later would all have to be watched at once.
     if (!all || num_empty) return Wait::kAskDaemon;
     for (uint32_t i = 0; i < args->count_handles; ++i) {
-      if (signalled[i]) continue;
-      if (int error = waiting.until_signalled(pending[i])) return error;
+      if (seen[i].state == wire::kSignalled) continue;
+      if (int error = waiting.until_signalled(seen[i].pending)) return error;
     }
   }
   args->first_signaled = first;
@@ -277,35 +195,84 @@ int wait(const File& file, View& view, const uint32_t* handles, SyncobjWait* arg
 }
 
 /// What a wait for an idle BO has left of its timeout is what it had.
-bool answer_wait_bo(const View& view, uint64_t argument, int* result) {
+bool answer_wait_bo(const StatusView& view, uint64_t argument, int* result) {
   WaitBo args;
   if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || !view.is_idle(args.handle)) return false;
   *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
   return true;
 }
 
-/// The export of a syncobj that has no fence.
-bool answer_to_fd(const File& file, View& view, uint64_t argument, int* result) {
-  SyncobjToFd args;
-  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || args.flags != kSyncFile) return false;
-  Wait waiting(file, view, Wait::now() + kExportPatience);
-  if (!waiting.while_empty(args.handle)) return false;
-  *result = copy_to_user(argument, &args, sizeof(args)) ? -EINVAL : -EFAULT;
-  return true;
+Place* find_place(uint64_t token) {
+  for (Place& place : places) {
+    if (place.token.load(std::memory_order_acquire) == token) return &place;
+  }
+  return nullptr;
 }
 
 wire::Status* find_status(uint64_t token) {
-  for (Place& place : places) {
-    if (place.token.load(std::memory_order_acquire) == token) return place.status;
+  const Place* place = find_place(token);
+  return place ? place->status : nullptr;
+}
+
+/// The export as a sync_file of a syncobj that has no fence, or whose sync_file is here already.
+bool answer_to_fd(const File& file, Place& place, StatusView& view, uint64_t argument, int* result) {
+  SyncobjFd args;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || args.flags != kSyncFile) return false;
+  place.ready.note_export(args.handle);
+  uint32_t fence;
+  const uint32_t entry = view.look(args.handle).entry;
+  const int fd = view.is_as_said(args.handle, entry) ? place.ready.take(entry, &fence) : -1;
+  if (fd >= 0) {
+    if (fence) remember_sync_file(fd, file.token, fence);
+    args.fd = give_descriptor(fd, true);
+    *result = args.fd < 0 ? args.fd : 0;
+  } else {
+    Wait waiting(file, view, Wait::now() + kExportPatience);
+    if (!waiting.while_empty(args.handle)) return false;
+    *result = -EINVAL;
   }
-  return nullptr;
+  if (copy_to_user(argument, &args, sizeof(args))) return true;
+  if (fd >= 0 && args.fd >= 0) withdraw_descriptor(args.fd);
+  *result = -EFAULT;
+  return true;
+}
+
+/// The import of a sync_file whose fence is shown.
+bool answer_from_fd(const File& file, StatusView& view, uint64_t argument, int* result) {
+  SyncobjFd args;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || args.flags != kSyncFile) return false;
+  const int fd = find_descriptor(args.fd);
+  uint32_t fence;
+  if (fd < 0 || !find_sync_file(fd, file.token, &fence)) return false;
+  if (!view.change(args.handle, view.is_pending(pending_in(fence)) ? fence : uint32_t{wire::kSignalledNow}))
+    return false;
+  *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+  return true;
+}
+
+/// A handle that was destroyed without telling the daemon is one again.
+bool answer_create(StatusView& view, uint64_t argument, int* result) {
+  SyncobjHandle args;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.flags & ~kSignalled) return false;
+  args.handle = view.create(args.flags & kSignalled ? wire::kSignalledNow : wire::kEmptied);
+  if (!args.handle) return false;
+  *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+  return true;
+}
+
+bool answer_destroy(StatusView& view, uint64_t argument, int* result) {
+  SyncobjHandle args;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.flags || !view.destroy(args.handle))
+    return false;
+  *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+  return true;
 }
 
 bool read_handles(uint64_t address, uint32_t count, uint32_t* handles) {
   return count > 0 && count <= kMostHandles && copy_from_user(handles, address, count * sizeof(*handles));
 }
 
-bool answer_wait(const File& file, View& view, uint64_t argument, int* result) {
+bool answer_wait(const File& file, StatusView& view, uint64_t argument, int* result) {
   SyncobjWait args;
   uint32_t handles[kMostHandles];
   if (!copy_from_user(&args, argument, sizeof(args)) || args.flags & ~(kWaitAll | kWaitForSubmit) ||
@@ -319,7 +286,7 @@ bool answer_wait(const File& file, View& view, uint64_t argument, int* result) {
   return true;
 }
 
-bool answer_reset(View& view, uint64_t argument, int* result) {
+bool answer_reset(StatusView& view, uint64_t argument, int* result) {
   SyncobjArray args;
   uint32_t handles[kMostHandles];
   if (!copy_from_user(&args, argument, sizeof(args)) || args.pad ||
@@ -328,12 +295,10 @@ bool answer_reset(View& view, uint64_t argument, int* result) {
   }
   // All or nothing, as far as is seen; asking repeats what was done, which changes nothing.
   for (uint32_t i = 0; i < args.count_handles; ++i) {
-    Pending pending;
-    uint32_t entry;
-    if (view.look(handles[i], &pending, &entry) == wire::kAsk) return false;
+    if (view.look(handles[i]).state == wire::kAsk) return false;
   }
   for (uint32_t i = 0; i < args.count_handles; ++i) {
-    if (!view.reset(handles[i])) return false;
+    if (!view.change(handles[i], wire::kEmptied)) return false;
   }
   *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
   return true;
@@ -369,16 +334,48 @@ void wake_sleepers(const File& file, uint32_t offset) {
   raw::call(SYS_futex, raw::word(status) + offset, FUTEX_WAKE, INT_MAX);
 }
 
+void remember_ready(const File& file, const wire::ReadySyncFile& what, int fd) {
+  Place* place = find_place(file.token);
+  if (place)
+    place->ready.put(what, fd);
+  else
+    raw::close(fd);
+}
+
+uint32_t wanted_sync_file(const File& file) {
+  Place* place = find_place(file.token);
+  return place ? place->ready.wanted_by_submit() : 0;
+}
+
 bool find_status_answer(const File& file, uint32_t request, uint64_t argument, int* result) {
-  const bool is_wait = request == kSyncobjWait || request == kSyncobjWaitWithHint;
-  const bool is_export = request == kSyncobjToFd || request == kSyncobjToFdWithoutPoint;
-  if (!is_wait && !is_export && request != kSyncobjReset && request != kWaitBo) return false;
-  wire::Status* status = find_status(file.token);
-  if (!status || load(status->closed)) return false;
-  View view(status);
-  if (request == kWaitBo) return answer_wait_bo(view, argument, result);
-  if (is_export) return answer_to_fd(file, view, argument, result);
-  return is_wait ? answer_wait(file, view, argument, result) : answer_reset(view, argument, result);
+  constexpr uint32_t kAnswered[] = {kSyncobjWait,    kSyncobjWaitWithHint,
+                                    kSyncobjToFd,    kSyncobjToFdWithoutPoint,
+                                    kSyncobjFromFd,  kSyncobjFromFdWithoutPoint,
+                                    kSyncobjReset,   kSyncobjCreate,
+                                    kSyncobjDestroy, kWaitBo};
+  bool known = false;
+  for (const uint32_t answered : kAnswered) known |= request == answered;
+  Place* place = known ? find_place(file.token) : nullptr;
+  if (!place || load(place->status->closed)) return false;
+  StatusView view(place->status);
+  switch (request) {
+    case kWaitBo:
+      return answer_wait_bo(view, argument, result);
+    case kSyncobjReset:
+      return answer_reset(view, argument, result);
+    case kSyncobjCreate:
+      return answer_create(view, argument, result);
+    case kSyncobjDestroy:
+      return answer_destroy(view, argument, result);
+    case kSyncobjToFd:
+    case kSyncobjToFdWithoutPoint:
+      return answer_to_fd(file, *place, view, argument, result);
+    case kSyncobjFromFd:
+    case kSyncobjFromFdWithoutPoint:
+      return answer_from_fd(file, view, argument, result);
+    default:
+      return answer_wait(file, view, argument, result);
+  }
 }
 
 }  // namespace v3d::shim

@@ -1,9 +1,10 @@
 /// What needs no message: what the daemon shows of a file (wire::Status) answers waits for its syncobjs and
-/// idle BOs, and resets.
+/// idle BOs, and clients change syncobjs there.
 #pragma once
 
 #include <cstdint>
 
+#include "ioctl/wire.h"
 #include "shim/files.h"
 
 namespace v3d::shim {
@@ -11,10 +12,16 @@ namespace v3d::shim {
 /// From now on knows the file's status. @param fd  the memory, which stays the caller's
 void remember_status(uint64_t token, int fd, uint32_t bytes);
 
-/// SYNCOBJ_WAIT, SYNCOBJ_RESET, SYNCOBJ_HANDLE_TO_FD of what has no fence, and WAIT_BO, where the status says
-/// enough. False: ask the daemon.
+/// SYNCOBJ_WAIT, _RESET, _CREATE and _DESTROY, _HANDLE_TO_FD of what has no fence or one whose sync_file came
+/// with the submit, _FD_TO_HANDLE of such a sync_file, and WAIT_BO, where the status says enough. False: ask
+/// the daemon.
 /// @param result  0 or a negative errno
 bool find_status_answer(const File& file, uint32_t request, uint64_t argument, int* result);
+
+/// For IoctlRequest::sync_file_of of a submit that is about to be made.
+uint32_t wanted_sync_file(const File& file);
+/// What the daemon made of that. @param fd  is used up
+void remember_ready(const File& file, const wire::ReadySyncFile& what, int fd);
 
 /// Whether the file's status is known.
 bool has_status(const File& file);

@@ -131,7 +131,9 @@ TEST(Idlers, WhoIsSentAwayIsSentOnWhenThatProcessorIsTaken) {
     const int now = sched_getcpu();
     ASSERT_EQ(pthread_getaffinity_np(sleeper, sizeof allowed, &allowed), 0);
     EXPECT_EQ(CPU_COUNT(&allowed), CPU_COUNT(&all) - 1);
-    if (now == cpu && sched_getcpu() == cpu) EXPECT_FALSE(CPU_ISSET(cpu, &allowed));
+    if (now == cpu && sched_getcpu() == cpu) {
+      EXPECT_FALSE(CPU_ISSET(cpu, &allowed));
+    }
   }
   woken = true;
   wake.notify_one();

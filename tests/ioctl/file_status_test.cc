@@ -89,23 +89,90 @@ TEST_F(FileStatusTest, EntriesNeverRepeat) {
 TEST_F(FileStatusTest, HearsOfResets) {
   const uint32_t a = create_syncobj(true);
   const uint32_t old = lower(a);
-  shown_->resets[a] = old;
+  shown_->changes[a] = old;
   EXPECT_EQ(fence_of(a), nullptr);
   EXPECT_EQ(state(a), wire::kEmpty);
   // One that is late empties nothing.
   const FencePtr fence = put_fence(a);
-  shown_->resets[a] = old;
+  shown_->changes[a] = old;
   EXPECT_EQ(fence_of(a), fence);
-  shown_->resets[a] = lower(a);
+  shown_->changes[a] = lower(a);
   const auto syncobj = file_->find_syncobj(a);
   EXPECT_EQ(syncobj->fence(), nullptr);
   // Also when it is hidden before anybody looks.
   put_fence(a);
-  shown_->resets[a] = lower(a);
+  shown_->changes[a] = lower(a);
   syncobj->hide();
   EXPECT_EQ(syncobj->fence(), nullptr);
   EXPECT_EQ(state(a), wire::kAsk);
   fence->signal();
+}
+
+TEST_F(FileStatusTest, HearsOfFencesThatClientsPutInPlace) {
+  const uint32_t a = create_syncobj(), b = create_syncobj();
+  const auto change = [&](uint32_t to) { shown_->changes[b] = uint64_t{to} << 32 | lower(b); };
+  const FencePtr fence = put_fence(a);
+  const auto place = static_cast<uint32_t>(shown_->syncobjs[a] >> 32);
+  change(place);
+  EXPECT_EQ(fence_of(b), fence);
+  EXPECT_EQ(state(b), wire::kPending);
+  EXPECT_EQ(shown_->syncobjs[b] >> 32, place);
+  change(wire::kSignalledNow);
+  EXPECT_TRUE(fence_of(b)->is_signalled());
+  EXPECT_EQ(state(b), wire::kSignalled);
+  // One that is late puts nothing there; one that has signalled still is that fence.
+  const uint32_t late = lower(b);
+  file_->find_syncobj(b)->replace(nullptr);
+  shown_->changes[b] = uint64_t{place} << 32 | late;
+  EXPECT_EQ(fence_of(b), nullptr);
+  fence->signal();
+  change(place);
+  EXPECT_EQ(fence_of(b), fence);
+  // Where another fence has the place, it has signalled.
+  const FencePtr next = put_fence(a);
+  ASSERT_NE(shown_->syncobjs[a] >> 32, place);
+  change(place);
+  EXPECT_NE(fence_of(b), next);
+  EXPECT_TRUE(fence_of(b)->is_signalled());
+  next->signal();
+  // Also when it is hidden before anybody looks.
+  const auto syncobj = file_->find_syncobj(b);
+  const FencePtr third = put_fence(a);
+  change(static_cast<uint32_t>(shown_->syncobjs[a] >> 32));
+  syncobj->hide();
+  EXPECT_EQ(syncobj->fence(), third);
+  third->signal();
+}
+
+TEST_F(FileStatusTest, WhatClientsDestroyIsNoMoreUntilTheyReviveIt) {
+  const uint32_t a = create_syncobj(true);
+  shown_->changes[a] = uint64_t{wire::kDestroyed} << 32 | lower(a);
+  EXPECT_EQ(file_->find_syncobj(a), nullptr);
+  drm::SyncobjDestroy destroy = {.handle = a, .pad = 0};
+  EXPECT_EQ(ioctl(kSyncobjDestroy, destroy), EINVAL);
+  EXPECT_NE(create_syncobj(), a);
+  shown_->changes[a] = lower(a);
+  ASSERT_NE(file_->find_syncobj(a), nullptr);
+  EXPECT_EQ(fence_of(a), nullptr);
+  EXPECT_EQ(ioctl(kSyncobjDestroy, destroy), 0);
+  EXPECT_EQ(create_syncobj(), a);
+}
+
+TEST_F(FileStatusTest, ClientsAskWhileTheDaemonWaitsForAFenceToAppear) {
+  const uint32_t a = create_syncobj();
+  const auto syncobj = file_->find_syncobj(a);
+  const auto waiter = std::make_shared<Waiter>();
+  const auto watch = std::make_shared<Syncobj::Watch>(Syncobj::Watch{waiter, nullptr});
+  syncobj->watch(watch);
+  EXPECT_EQ(state(a), wire::kAsk);
+  syncobj->unwatch(watch);
+  EXPECT_EQ(state(a), wire::kEmpty);
+  // The client was faster.
+  shown_->changes[a] = uint64_t{wire::kSignalledNow} << 32 | lower(a);
+  syncobj->watch(watch);
+  ASSERT_NE(syncobj->watched_fence(*watch), nullptr);
+  EXPECT_TRUE(syncobj->watched_fence(*watch)->is_signalled());
+  EXPECT_EQ(state(a), wire::kSignalled);
 }
 
 TEST_F(FileStatusTest, PlacesOfFencesAreUsedAgain) {

@@ -2,6 +2,7 @@
 /// always did.
 
 #include <drm.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -164,6 +165,161 @@ SCENARIO(shown_bos) {
   close.handle = bo;
   CHECK_EQ(ioctl(fd, DRM_IOCTL_GEM_CLOSE, &close), 0);
   CHECK_EQ(wait_bo(fd, bo, 0), EINVAL);
+}
+
+namespace {
+
+/// A file with a job that does nothing, given to the GPU again and again: its list is a HALT.
+struct Submitter {
+  int fd = open_render();
+  uint32_t bo = create_bo(fd, 4096);
+  SubmitCl args{};
+
+  Submitter() {
+    struct {
+      uint32_t handle, address;
+    } place{bo, 0};
+    CHECK_EQ(ioctl(fd, kGetBoOffset, &place), 0);
+    args.rcl_start = place.address;
+    args.rcl_end = place.address + 8;
+    args.bo_handles = reinterpret_cast<uint64_t>(&bo);
+    args.bo_handle_count = 1;
+  }
+  Submitter(const Submitter&) = delete;
+  ~Submitter() { close(fd); }
+
+  int submit(uint32_t out_sync, uint32_t in_sync = 0) {
+    args.out_sync = out_sync;
+    args.in_sync_rcl = in_sync;
+    return ioctl(fd, kSubmitCl, &args) == 0 ? 0 : errno;
+  }
+};
+
+constexpr uint32_t kExport = DRM_SYNCOBJ_HANDLE_TO_FD_FLAGS_EXPORT_SYNC_FILE;
+
+int import_file(int fd, uint32_t handle, int file) {
+  drm_syncobj_handle args{};
+  args.handle = handle;
+  args.fd = file;
+  args.flags = DRM_SYNCOBJ_FD_TO_HANDLE_FLAGS_IMPORT_SYNC_FILE;
+  return ioctl(fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &args) == 0 ? 0 : errno;
+}
+
+int destroy_syncobj(int fd, uint32_t handle) {
+  drm_syncobj_destroy args{};
+  args.handle = handle;
+  return ioctl(fd, DRM_IOCTL_SYNCOBJ_DESTROY, &args) == 0 ? 0 : errno;
+}
+
+uint32_t create_signalled(int fd) {
+  drm_syncobj_create args{};
+  args.flags = DRM_SYNCOBJ_CREATE_SIGNALED;
+  return ioctl(fd, DRM_IOCTL_SYNCOBJ_CREATE, &args) == 0 ? args.handle : 0;
+}
+
+}  // namespace
+
+SCENARIO(syncobjs_come_and_go) {
+  const int fd = open_render();
+  const uint32_t first = create_syncobj(fd);
+  for (int round = 0; round < 3; ++round) {
+    const uint32_t a = create_syncobj(fd);
+    CHECK(a != first);
+    CHECK_EQ(wait_for_many(fd, {a}, 0, 0), EINVAL);
+    CHECK_EQ(signal_syncobj(fd, a), 0);
+    CHECK_EQ(destroy_syncobj(fd, a), 0);
+    CHECK_EQ(destroy_syncobj(fd, a), EINVAL);
+    CHECK_EQ(wait_for_many(fd, {a}, 0, 0), ENOENT);
+    CHECK_EQ(signal_syncobj(fd, a), ENOENT);
+    CHECK_EQ(reset(fd, {a}), ENOENT);
+    CHECK_EQ(to_fd(fd, a, kExport), -ENOENT);
+    const uint32_t b = create_signalled(fd);
+    CHECK_EQ(wait_for_many(fd, {b}, 0, 0), 0);
+    CHECK_EQ(destroy_syncobj(fd, b), 0);
+    // More than are kept.
+    std::vector<uint32_t> many;
+    for (int i = 0; i < 20; ++i) many.push_back(create_syncobj(fd));
+    for (const uint32_t handle : many) CHECK_EQ(destroy_syncobj(fd, handle), 0);
+    for (const uint32_t handle : many) CHECK_EQ(destroy_syncobj(fd, handle), EINVAL);
+  }
+  // Parent and child of a fork never get the same one.
+  CHECK_EQ(destroy_syncobj(fd, create_syncobj(fd)), 0);
+  int ends[2];
+  CHECK_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  const uint32_t mine = create_syncobj(fd);
+  if (child == 0) _exit(write(ends[1], &mine, sizeof mine) == sizeof mine ? 0 : 1);
+  uint32_t its = 0;
+  CHECK_EQ(read(ends[0], &its, sizeof its), static_cast<ssize_t>(sizeof its));
+  CHECK_EQ(wait_for(child), 0);
+  CHECK(mine != 0 && its != 0 && mine != its);
+}
+
+SCENARIO(sync_files_that_come_with_submits) {
+  Submitter gpu;
+  const int other = open_render();
+  const uint32_t out = create_syncobj(gpu.fd), there = create_syncobj(other);
+  const size_t before = open_descriptors().size();
+  for (int i = 0; i < 40; ++i) {
+    CHECK_EQ(gpu.submit(out), 0);
+    if (i % 10 == 9) CHECK_EQ(gpu.submit(out), 0);  // nobody exports what came with the first
+    const int file = to_fd(gpu.fd, out, kExport);
+    CHECK(file >= 0 && file < 512);
+    const uint32_t mine = create_syncobj(gpu.fd);
+    CHECK_EQ(import_file(gpu.fd, mine, file), 0);
+    CHECK_EQ(wait_for_many(gpu.fd, {mine}, 0, INT64_MAX), 0);
+    pollfd readable{file, POLLIN, 0};
+    CHECK_EQ(poll(&readable, 1, 10'000), 1);
+    // The daemon hears of the fence, too; another file has no part in it.
+    CHECK_EQ(gpu.submit(0, mine), 0);
+    const int again = to_fd(gpu.fd, mine, kExport);
+    CHECK(again >= 0);
+    CHECK_EQ(import_file(other, there, again), 0);
+    CHECK_EQ(wait_for_many(other, {there}, 0, INT64_MAX), 0);
+    CHECK_EQ(import_file(other, there, file), 0);
+    CHECK_EQ(wait_for_many(other, {there}, 0, INT64_MAX), 0);
+    CHECK_EQ(reset(gpu.fd, {mine}), 0);
+    CHECK_EQ(gpu.submit(0, mine), EINVAL);
+    CHECK_EQ(import_file(gpu.fd, 999, file), ENOENT);
+    // Under another number it is the same.
+    const int same = dup(file);
+    close(file);
+    CHECK_EQ(import_file(gpu.fd, mine, same), 0);
+    CHECK_EQ(wait_for_many(gpu.fd, {mine, out}, kAll, INT64_MAX), 0);
+    CHECK_EQ(destroy_syncobj(gpu.fd, mine), 0);
+    CHECK_EQ(import_file(gpu.fd, mine, same), ENOENT);
+    close(same);
+    close(again);
+  }
+  CHECK(open_descriptors().size() <= before + 2);  // one may be ready, and the connection was not open before
+  // Who closes everything has not got it any more, and gets another.
+  CHECK_EQ(gpu.submit(out), 0);
+  for (const int fd : open_descriptors())
+    if (fd >= 512) close(fd);
+  const int file = to_fd(gpu.fd, out, kExport);
+  CHECK_EQ(import_file(gpu.fd, out, file), 0);
+  CHECK_EQ(wait_for_many(gpu.fd, {out}, 0, INT64_MAX), 0);
+}
+
+SCENARIO(waits_hear_of_imports) {
+  Submitter gpu;
+  const uint32_t out = create_syncobj(gpu.fd);
+  uint32_t a = create_syncobj(gpu.fd);
+  const uint32_t never = create_syncobj(gpu.fd);
+  for (int i = 0; i < 60; ++i) {
+    // One handle is waited for in the status, two by the daemon.
+    std::vector<uint32_t> handles{a};
+    if (i % 2) handles.push_back(never);
+    std::thread waits([&] { CHECK_EQ(wait_for_many(gpu.fd, handles, kForSubmit, INT64_MAX), 0); });
+    if (i % 3) usleep(300);
+    CHECK_EQ(gpu.submit(out), 0);
+    const int file = to_fd(gpu.fd, out, kExport);
+    CHECK_EQ(import_file(gpu.fd, a, file), 0);
+    waits.join();
+    close(file);
+    CHECK_EQ(destroy_syncobj(gpu.fd, a), 0);
+    a = create_syncobj(gpu.fd);
+  }
 }
 
 SCENARIO(many_syncobjs) {

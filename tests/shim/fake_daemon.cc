@@ -436,7 +436,7 @@ Reply answer_ioctl(int connection, bool fence, const std::vector<uint8_t>& paylo
     if (reply.error < 0) reply.error = any_ioctl(&ioctl);
   }
   wire::IoctlReply header{static_cast<uint32_t>(ioctl.arg.size()), static_cast<uint32_t>(ioctl.writes.size()),
-                          static_cast<uint32_t>(ioctl.patches.size()), 0};
+                          static_cast<uint32_t>(ioctl.patches.size()), 0, 0, 0};
   reply.add(&header, sizeof(header));
   reply.add(ioctl.arg.data(), ioctl.arg.size());
   for (auto& [address, bytes] : ioctl.writes) {

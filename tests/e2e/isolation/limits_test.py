@@ -17,7 +17,8 @@ import sys
 import tempfile
 import time
 
-from hostile.wire import ADOPT, COMMAND, FD_IOCTL, HELLO, IOCTL, MAGIC, MMAP, OPEN, PROTOCOL
+from hostile.wire import (ADOPT, COMMAND, FD_IOCTL, HELLO, IOCTL, IOCTL_REPLY_BYTES, MAGIC, MMAP, OPEN, PROTOCOL,
+                          ioctl_request)
 
 CREATE_BO, GEM_CLOSE = 0xc0106442, 0x40086409
 SYNCOBJ_CREATE, SYNCOBJ_WAIT, SYNCOBJ_HANDLE_TO_FD, SYNCOBJ_FD_TO_HANDLE = 0xc00864bf, 0xc02864c3, 0xc01864c1, 0xc01864c2
@@ -80,12 +81,12 @@ class Client:
     @staticmethod
     def payload(token, request, arg, segments=(), fds=()):
         numbers = (list(fds) + [0] * 16)[:16]
-        head = struct.pack("<QIIII16i", token, request, len(arg), len(segments), len(fds), *numbers)
+        head = ioctl_request(token, request, len(arg), len(segments), len(fds), numbers)
         return head + arg + b"".join(struct.pack("<QII", at, len(data), 1) + data for at, data in segments)
 
     def ioctl(self, token, request, arg, segments=(), fds=()):
         data, given = self.ask(IOCTL, self.payload(token, request, arg, segments, fds), fds)
-        return data[16:16 + len(arg)], given
+        return data[IOCTL_REPLY_BYTES:IOCTL_REPLY_BYTES + len(arg)], given
 
     def create_bo(self, token, size=4096):
         return struct.unpack("<4I", self.ioctl(token, CREATE_BO, struct.pack("<4I", size, 0, 0, 0))[0])[2]

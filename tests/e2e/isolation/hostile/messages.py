@@ -242,8 +242,8 @@ class Hoard:
             segments *= random.randrange(4)
         fds = random.choices(self.fds, k=random.choice((0, 1, 1, 2)))
         token = random.choice(self.nodes) if random.random() < 0.98 else random.getrandbits(64)
-        payload = struct.pack("<QIIII16i", token, request, size, len(segments), len(fds),
-                              *(random.randrange(3) for _ in range(16)))
+        payload = wire.ioctl_request(token, request, size, len(segments), len(fds),
+                                     [random.randrange(3) for _ in range(16)], random.choice((0, 0, 1, 2, 1 << 31)))
         payload += random_argument(random, size) + b"".join(segments)
         try:
             self.connection.ask(wire.FD_IOCTL if on_fd else wire.IOCTL, payload,

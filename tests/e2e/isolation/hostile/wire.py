@@ -85,15 +85,22 @@ class Connection:
 
     def ioctl(self, token, direction, number, argument, segments=(), fds=()):
         self.ask(IOCTL, ioctl_payload(token, direction, number, argument, segments, len(fds)), fds)
-        out = self.payload[16:16 + ctypes.sizeof(argument)]
+        out = self.payload[IOCTL_REPLY_BYTES:IOCTL_REPLY_BYTES + ctypes.sizeof(argument)]
         ctypes.memmove(ctypes.addressof(argument), out, len(out))
         return argument
 
 
+IOCTL_REPLY_BYTES = struct.calcsize("<6I")
+
+
+def ioctl_request(token, request, arg_size, num_segments, num_fds, fd_numbers=range(16), sync_file_of=0):
+    return struct.pack("<QIIII16iII", token, request, arg_size, num_segments, num_fds, *fd_numbers, sync_file_of, 0)
+
+
 def ioctl_payload(token, direction, number, argument, segments=(), num_fds=0, num_segments=None):
     """segments: (address, flags, bytes or size)."""
-    parts = [struct.pack("<QIIII16i", token, drm.request(direction, number, argument), ctypes.sizeof(argument),
-                         len(segments) if num_segments is None else num_segments, num_fds, *range(16)), bytes(argument)]
+    parts = [ioctl_request(token, drm.request(direction, number, argument), ctypes.sizeof(argument),
+                           len(segments) if num_segments is None else num_segments, num_fds), bytes(argument)]
     for address, flags, content in segments:
         size = len(content) if flags & IN else content
         parts.append(struct.pack("<QII", address, size, flags))

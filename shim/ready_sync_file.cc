@@ -1,0 +1,63 @@
+#include "shim/ready_sync_file.h"
+
+#include "shim/connection.h"
+#include "shim/raw.h"
+
+namespace v3d::shim {
+
+void ReadySyncFile::note_export(uint32_t handle) {
+  const uint32_t submits = submits_.exchange(0, std::memory_order_relaxed);
+  if (submits) expected_after_.store(submits, std::memory_order_relaxed);
+  handle_.store(handle, std::memory_order_relaxed);
+}
+
+uint32_t ReadySyncFile::wanted_by_submit() {
+  const uint32_t submits = submits_.fetch_add(1, std::memory_order_relaxed) + 1;
+  return submits >= expected_after_.load(std::memory_order_relaxed) ? handle_.load(std::memory_order_relaxed)
+                                                                    : 0;
+}
+
+/// Nobody closed the descriptor or put something else in its place.
+bool ReadySyncFile::is_intact() const {
+  struct stat st;
+  return raw::fstat(fd_plus_one_ - 1, &st) == 0 && st.st_dev == dev_ && st.st_ino == ino_;
+}
+
+void ReadySyncFile::put(const wire::ReadySyncFile& what, int fd) {
+  struct stat st;
+  if (busy_.exchange(true, std::memory_order_acquire)) {
+    raw::close(fd);
+    return;
+  }
+  if (fd_plus_one_) {
+    if (is_intact()) raw::close(fd_plus_one_ - 1);
+    if (++unused_ >= kMostUnused) handle_.store(0, std::memory_order_relaxed);
+  }
+  fd_plus_one_ = 0;
+  fd = move_high(fd);
+  if (raw::fstat(fd, &st) == 0) {
+    what_ = what;
+    fd_plus_one_ = fd + 1;
+    dev_ = st.st_dev;
+    ino_ = st.st_ino;
+  }
+  busy_.store(false, std::memory_order_release);
+}
+
+int ReadySyncFile::take(uint32_t entry, uint32_t* place) {
+  if (busy_.exchange(true, std::memory_order_acquire)) return -1;
+  int fd = -1;
+  if (fd_plus_one_ && what_.entry == entry) {
+    *place = what_.place;
+    if (is_intact()) {
+      fd = raw::fcntl(fd_plus_one_ - 1, F_DUPFD_CLOEXEC, 0);
+      raw::close(fd_plus_one_ - 1);
+    }
+    fd_plus_one_ = 0;
+    unused_ = 0;
+  }
+  busy_.store(false, std::memory_order_release);
+  return fd;
+}
+
+}  // namespace v3d::shim
