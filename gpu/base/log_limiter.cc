@@ -12,10 +12,10 @@ void LogLimiter::report(const Key& key, Window& window, std::vector<LeftOut>* le
 bool LogLimiter::admit(const LogClient& client, const char* kind, int64_t now_ns,
                        std::vector<LeftOut>* ended) {
   const Key key{client.id, kind};
-  Window& window = windows_.try_emplace(key, Window{now_ns, 0, 0, client.name}).first->second;
+  Window& window = windows_.try_emplace(key, Window{now_ns, 0, 0, false, client.name}).first->second;
   if (now_ns - window.begin_ns >= kWindowNs) {
     report(key, window, ended);
-    window = {now_ns, 0, 0, client.name};
+    window = {now_ns, 0, 0, false, client.name};
   }
   if (window.written == kLines) {
     ++window.left_out;
@@ -35,8 +35,11 @@ void LogLimiter::end_windows(int64_t now_ns, std::vector<LeftOut>* ended) {
 
 void LogLimiter::leave(uint64_t client, std::vector<LeftOut>* left_out) {
   for (auto entry = windows_.lower_bound({client, nullptr});
-       entry != windows_.end() && entry->first.first == client; ++entry)
+       entry != windows_.end() && entry->first.first == client; ++entry) {
+    if (entry->second.has_left) continue;
+    entry->second.has_left = entry->second.left_out > 0;
     report(entry->first, entry->second, left_out);
+  }
 }
 
 }  // namespace v3d

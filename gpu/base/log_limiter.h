@@ -34,8 +34,8 @@ class LogLimiter {
   bool admit(const LogClient& client, const char* kind, int64_t now_ns, std::vector<LeftOut>* ended);
   /// Forgets the windows that have ended. @param ended  receives what they left out
   void end_windows(int64_t now_ns, std::vector<LeftOut>* ended);
-  /// Receives what was left out of a client so far. Its windows go on: one that comes again at once gains
-  /// nothing.
+  /// Receives what was left out of a client so far, once in a window. Its windows go on: one that comes again
+  /// at once gains nothing, and one that comes and goes is told of with their ends.
   void leave(uint64_t client, std::vector<LeftOut>* left_out);
 
  private:
@@ -43,6 +43,7 @@ class LogLimiter {
     int64_t begin_ns;
     uint32_t written;
     uint64_t left_out;
+    bool has_left;
     std::string client;
   };
   using Key = std::pair<uint64_t, const char*>;

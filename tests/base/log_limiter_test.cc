@@ -70,5 +70,17 @@ TEST_F(LogLimiterTest, AClientThatLeavesReportsAndGainsNothing) {
   EXPECT_EQ(write(first_, kFault, 100), 0);
 }
 
+TEST_F(LogLimiterTest, OfWhoComesAndGoesIsToldOnceInAWindow) {
+  for (int turn = 0; turn < 50; ++turn) {
+    write(first_, kFault, kLines);
+    limiter_.leave(1, &left_out_);
+  }
+  ASSERT_EQ(left_out_.size(), 1u);
+  now_ += LogLimiter::kWindowNs;
+  limiter_.end_windows(now_, &left_out_);
+  ASSERT_EQ(left_out_.size(), 2u);
+  EXPECT_EQ(left_out_[0].lines + left_out_[1].lines, uint64_t{49 * kLines});
+}
+
 }  // namespace
 }  // namespace v3d
