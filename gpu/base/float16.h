@@ -9,7 +9,7 @@
 
 namespace v3d {
 
-inline float half_to_float(uint16_t h) {
+constexpr float half_to_float(uint16_t h) {
   const uint32_t sign = uint32_t{h & 0x8000u} << 16;
   const uint32_t exponent = (h >> 10) & 31;
   uint32_t mantissa = h & 0x3ffu;
@@ -22,7 +22,7 @@ inline float half_to_float(uint16_t h) {
   return std::bit_cast<float>(sign | (static_cast<uint32_t>(113 - shift) << 23) | (mantissa << 13));
 }
 
-inline uint16_t float_to_half(float f) {
+constexpr uint16_t float_to_half(float f) {
   const uint32_t bits = std::bit_cast<uint32_t>(f);
   const uint32_t sign = (bits >> 16) & 0x8000u;
   const uint32_t magnitude = bits & 0x7fffffffu;

@@ -118,6 +118,22 @@ bool is_worth_fetching_ahead(const Plan& plan) {
          (width * height) << plan.log2_cpp >= kLargeBytes;
 }
 
+Direct::Halves halves_of(const uint8_t* channels) {
+  constexpr uint32_t kOneHalf = 0x3c00;
+  Direct::Halves halves;
+  for (int half = 0; half < 2; ++half) {
+    const uint8_t channel = channels[half];
+    const int shift = 16 * half;
+    if (channel < kZeroSource) {
+      halves.channels |= channel * 0x101u << shift;
+      halves.mask |= 0xffffu << shift;
+    } else if (channel == kOneSource) {
+      halves.ones |= kOneHalf << shift;
+    }
+  }
+  return halves;
+}
+
 /// The steps of lookups with a sampler.
 void choose_filters(const Plan& plan, const Layout& layout, bool layers, Direct& direct) {
   const SamplerState& sampler = plan.sampler;
@@ -176,6 +192,8 @@ Direct make_direct(const Plan& plan) {
     direct.texels_step = Direct::load(layout->channels, layout->log2_count, plan.wide_output,
                                       order_of(plan, layout->channels));
     direct.integers = plan.format->kind != Kind::kFloat;
+    for (int word = 0; word < std::min<int>(plan.num_words, 2); ++word)
+      direct.halves[word] = halves_of(plan.word_channel[word]);
     if (layout->channels == Channels::kField) direct.fields = field_tables(plan.texture.type, plan.decode);
   }
 

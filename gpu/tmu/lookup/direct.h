@@ -126,6 +126,11 @@ struct Direct {
   /// Lanes that take the nearest texel, among magnified and minified ones: all or none.
   uint32_t magnified_nearest = 0, minified_nearest = 0;
   float last_layer = 0, bias = 0;
+  /// How a return word of halves comes from four channels of a byte each: in both bytes of each half the
+  /// number of its channel; the bits that are of channels at all; and those that are 1.
+  struct Halves {
+    uint32_t channels = 0, mask = 0, ones = 0;
+  } halves[2] = {};    ///< of Channels::kUnorm8
   Fields fields = {};  ///< of Channels::kField
 };
 

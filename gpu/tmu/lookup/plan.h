@@ -70,6 +70,9 @@ constexpr LookupProperties lookup_properties(int version) {
                                           .wrap16 = true};
 }
 
+/// What stands for a channel that is always 0 or 1.
+inline constexpr uint8_t kZeroSource = 4, kOneSource = 5;
+
 struct Plan {
   /// The words that make lookups equal; the rest of a lookup is lane data.
   struct Key {

@@ -15,7 +15,7 @@ using tmu::Plan;
 namespace {
 
 constexpr size_t kPartBytes = sizeof(Lanes) / 2;
-constexpr int kChannels = 4, kZeroChannel = 4, kOneChannel = 5;  // of Plan::word_channel
+constexpr int kChannels = 4;
 
 size_t at_part(int part) { return static_cast<size_t>(part) * kPartBytes; }
 
@@ -158,11 +158,11 @@ void Lookups::return_any_words(const Load& load, int part) {
     vmovaps(channel(n), kA);
   }
   clear(kA);
-  vmovaps(channel(kZeroChannel), kA);
+  vmovaps(channel(tmu::kZeroSource), kA);
   expand_lanes(kA, r8d, part);
   vpbroadcastd(kB, dword[kSlot + in_plan(offsetof(Plan, one))]);
   vpand(kA, kA, kB);
-  vmovaps(channel(kOneChannel), kA);
+  vmovaps(channel(tmu::kOneSource), kA);
 
   Label done;
   const auto of_word = [&](const Ymm& y, int n, int half) {

@@ -1,7 +1,9 @@
 /// @file The last step of a lookup: texels to return words, or data words to texels.
 
+#include <array>
 #include <bit>
 
+#include "gpu/base/float16.h"
 #include "gpu/qpu/jit/avx512/lookups.h"
 #include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
@@ -14,7 +16,27 @@ using tmu::Plan;
 namespace {
 
 constexpr uint32_t kChannels = 4;
-constexpr uint8_t kZeroChannel = 4, kOneChannel = 5;  // of Plan::word_channel
+constexpr uint8_t kOrOfKept = 0xec;  // of vpternlogd: (a & c) | b
+
+/// The halves that stand for bytes of unorm8, by their bytes.
+struct HalvesOfBytes {
+  alignas(64) std::array<uint8_t, 256> low, high;
+  /// From the low bytes of all channels and the high ones, of 64 each: where those of channel 0 are, twice.
+  alignas(64) std::array<uint32_t, kLanes> first;
+};
+
+consteval HalvesOfBytes make_halves_of_bytes() {
+  HalvesOfBytes table{};
+  for (uint32_t n = 0; n < 256; ++n) {
+    const uint16_t half = float_to_half(static_cast<float>(n) / 255.0f);
+    table.low[n] = static_cast<uint8_t>(half);
+    table.high[n] = static_cast<uint8_t>(half >> 8);
+  }
+  for (uint32_t lane = 0; lane < kLanes; ++lane)
+    table.first[lane] = (4 * lane | (64 + 4 * lane) << 8) * 0x10001;
+  return table;
+}
+constinit const HalvesOfBytes kHalvesOfBytes = make_halves_of_bytes();
 
 }  // namespace
 
@@ -171,10 +193,10 @@ void Lookups::return_any_words(const Load& load, Label& done) {
     vmovdqa64(channel(n), to);
   }
   clear(to);
-  vmovdqa64(channel(kZeroChannel), to);
+  vmovdqa64(channel(tmu::kZeroSource), to);
   kmovw(kLanesMask, r8d);
   vpbroadcastd(to | kLanesMask | T_z, dword[kSlot + in_plan(offsetof(Plan, one))]);
-  vmovdqa64(channel(kOneChannel), to);
+  vmovdqa64(channel(tmu::kOneSource), to);
   const auto of_word = [&](const Zmm& z, uint32_t n, uint32_t half) {
     movzx(eax, byte[kSlot + in_plan(offsetof(Plan, word_channel)) + 2 * n + half]);
     shl(eax, 6);
@@ -191,6 +213,42 @@ void Lookups::return_any_words(const Load& load, Label& done) {
     vmovdqa64(zword[kOut + n * sizeof(Lanes)], kA);
   }
   jmp(done, T_NEAR);
+}
+
+/// One of the two bytes of the half that stands for each byte of zmm2. Changes zmm4 and zmm5.
+void Lookups::byte_of_half(const Zmm& to, size_t table) {
+  const Zmm lower(4), upper(5);
+  vmovdqa64(to, kY);
+  vmovdqa64(upper, kY);
+  vmovdqa64(lower, zword[rdx + table]);
+  vpermi2b(to, lower, zword[rdx + table + 64]);
+  vmovdqa64(lower, zword[rdx + table + 128]);
+  vpermi2b(upper, lower, zword[rdx + table + 192]);
+  vmovdqu8(to | Xbyak::Opmask(7), upper);
+}
+
+/// Of texels of four channels of a byte.
+void Lookups::return_halves_of_bytes() {
+  const Zmm low(3), high(6), to(4), ones(5);
+  mov(rdx, reinterpret_cast<uint64_t>(&kHalvesOfBytes));
+  vpmovb2m(Xbyak::Opmask(7), kY);
+  byte_of_half(low, offsetof(HalvesOfBytes, low));
+  byte_of_half(high, offsetof(HalvesOfBytes, high));
+  kmovw(kLanesMask, r8d);
+  for (uint32_t n = 0; n < 2; ++n) {
+    const auto of_word = [&](size_t field) {
+      return kSlot + in_direct(offsetof(Direct, halves) + n * sizeof(Direct::Halves) + field);
+    };
+    cmp(kWords, n);
+    je(finished_, T_NEAR);
+    vpbroadcastd(to, dword[of_word(offsetof(Direct::Halves, channels))]);
+    vpaddd(to, to, zword[rdx + offsetof(HalvesOfBytes, first)]);
+    vpermi2b(to, low, high);
+    vpbroadcastd(ones | kLanesMask | T_z, dword[of_word(offsetof(Direct::Halves, ones))]);
+    vpternlogd(to, ones, ptr_b[of_word(offsetof(Direct::Halves, mask))], kOrOfKept);
+    vmovdqa64(zword[kOut + n * sizeof(Lanes)], to);
+  }
+  jmp(finished_, T_NEAR);
 }
 
 /// Decoded channels in R, G, B, A order of the format.
@@ -215,6 +273,8 @@ void Lookups::emit_load(const Load& load) {
     return_channels(load);
     return ret();
   }
+  if (has_vbmi_ && load.channels == Channels::kUnorm8 && load.log2_count == 2 && !load.wide)
+    return return_halves_of_bytes();
   // Two channels in front of those that they replace: more than return_words_in_order() has registers for.
   const bool crosses = load.order == Order::kBgra && load.bytes() == 16 && !load.wide;
   load.order == Order::kAny || crosses ? return_any_words(load, finished_)

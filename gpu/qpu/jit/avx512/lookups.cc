@@ -177,6 +177,7 @@ void Lookups::fetch_ahead(int log2_cpp) {
   cmp(byte[kSlot + in_direct(offsetof(Direct, fetches_ahead))], 0);
   je(done);
   movzx(eax, byte[kThread + kTexture + offsetof(TextureLookup, site)]);
+  lea(rdx, ptr[kSlot + rax]);
   and_(eax, std::extent_v<decltype(Frame::ahead)> - 1);
   imul(eax, eax, sizeof(Frame::Ahead));
   lea(rcx, ptr[kFrame + rax + offsetof(Frame, ahead)]);
@@ -185,8 +186,8 @@ void Lookups::fetch_ahead(int log2_cpp) {
   vmovdqa64(kB, last_y);
   vmovdqa64(last_x, kX);
   vmovdqa64(last_y, kY);
-  cmp(kSlot, qword[rcx + offsetof(Frame::Ahead, slot)]);
-  mov(qword[rcx + offsetof(Frame::Ahead, slot)], kSlot);
+  cmp(rdx, qword[rcx + offsetof(Frame::Ahead, site)]);
+  mov(qword[rcx + offsetof(Frame::Ahead, site)], rdx);
   jne(done);
   left(kX, kX, 1);
   left(kY, kY, 1);

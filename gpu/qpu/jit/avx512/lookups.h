@@ -3,6 +3,7 @@
 #pragma once
 
 #include <xbyak/xbyak.h>
+#include <xbyak/xbyak_util.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,8 @@ class Lookups final : public LookupEmitter {
   void return_words_in_order(const Load& load, Label& done);
   void return_any_words(const Load& load, Label& done);
   void return_channels(const Load& load);
+  void byte_of_half(const Zmm& to, size_t table);
+  void return_halves_of_bytes();
   void find_tile_offsets(int log2_cpp);
   void tiled_offset(const Zmm& x, const Zmm& y, int log2_cpp);
   void fetch_ahead(int log2_cpp);
@@ -70,6 +73,8 @@ class Lookups final : public LookupEmitter {
   void load_near_utiles(Label& loaded);
   void gather_texels(const Zmm& to, const Zmm& index, int bytes);
   void pack_halves(const Zmm& low, const Zmm& high, bool integers);
+
+  const bool has_vbmi_ = Xbyak::util::Cpu().has(Xbyak::util::Cpu::tAVX512_VBMI);
 
   Xbyak::Address of_plan(size_t offset);
   Xbyak::Address in_level(size_t table);

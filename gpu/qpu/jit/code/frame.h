@@ -36,7 +36,7 @@ struct Frame {
   /// Of the last lookup of each of some sites: where its texels were.
   struct Ahead {
     Lanes x, y;
-    const void* slot;  ///< of its plan
+    uint64_t site;  ///< with the address of its plan
   } ahead[4];
   // Of back ends without mask registers; the highest bit of a lane counts.
   Lanes flags[2];         ///< A and B

@@ -24,7 +24,7 @@ namespace {
 
 constexpr size_t kPartBytes = sizeof(Lanes) / 2;
 constexpr uint8_t kDown = 9;  // of vroundps, without exceptions
-constexpr size_t kChannels = 4, kZeroChannel = 4, kOneChannel = 5;
+constexpr size_t kChannels = 4;
 
 constexpr size_t in_levels(size_t offset) { return offsetof(Frame, levels) + offset; }
 constexpr size_t kDetail = in_levels(offsetof(Frame::Levels, level)),
@@ -520,9 +520,9 @@ void LookupEmitter::return_words() {
     Label done;
     expand_lanes(kY2, r8d, part);
     vpxor(kY3, kY3, kY3);
-    vmovaps(channel(kZeroChannel, part), kY3);
+    vmovaps(channel(tmu::kZeroSource, part), kY3);
     vpbroadcastd(kY3, dword[kSlot + in_plan(offsetof(Plan, one))]);
-    vmovaps(channel(kOneChannel, part), kY3);
+    vmovaps(channel(tmu::kOneSource, part), kY3);
     for (size_t n = 0; n < kChannels; ++n) {
       Label whole, integers, packed;
       cmp(kWords, static_cast<uint32_t>(n));
