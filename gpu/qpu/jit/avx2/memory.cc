@@ -123,7 +123,7 @@ void Emitter::commit_port(const Place& to, const Vector& value, const Exec& exec
 }
 
 void Emitter::write_port_by_call(const Place& to, const Vector& value, const Exec& exec) {
-  data_ = {};
+  data_ = configs_ = {};
   copy_to(value, kFrame, offsetof(Frame, a));
   exec_to(eax, exec);
   mov(word[kFrame + offsetof(Frame, exec)], ax);
@@ -250,7 +250,6 @@ void Emitter::launch_in_place(const Place& to, const Vector& value) {
 
 /// The same by the code of lookups.cc.
 void Emitter::launch_texture(const Place& to, const Vector& value, const Exec& exec) {
-  data_ = {};
   copy_to(value, kFrame, offsetof(Frame, a));
   exec_to(r8d, exec);
   mov(word[kFrame + offsetof(Frame, exec)], r8w);
@@ -263,6 +262,7 @@ void Emitter::launch_texture(const Place& to, const Vector& value, const Exec& e
   jz(refused, T_NEAR);
   L(done);
   call_later(to, offsetof(Frame, a), refused, done);
+  data_ = configs_ = {0, true};
 }
 
 /// The write of what stands in the frame at `value`, by a call that keeps all registers, out of the way.

@@ -171,10 +171,12 @@ void Lookups::tiled_offset(const Zmm& x, const Zmm& y, int log2_cpp) {
 
 /// Has the host fetch texels of the next lookup of the site, which most likely lie as far from those in zmm5
 /// and zmm2 as these from the ones before. (Gathers of a minified texture wait for most of their texels
-/// otherwise.)
+/// otherwise.) Not while lookups are so near each other that load_lines_of_corners() serves them.
 void Lookups::fetch_ahead(int log2_cpp) {
   Label done;
   cmp(byte[kSlot + in_direct(offsetof(Direct, fetches_ahead))], 0);
+  je(done);
+  cmp(dword[kFrame + offsetof(Frame, far_lookups)], 0);
   je(done);
   movzx(eax, byte[kThread + kTexture + offsetof(TextureLookup, site)]);
   lea(rdx, ptr[kSlot + rax]);

@@ -52,6 +52,7 @@ class Lookups final : public LookupEmitter {
   void find_layer();
   void add_layer(const Zmm& layer);
   void load_words(const Load& load);
+  void load_lines_of_corners(Label& loaded);
   void load_vectors(Label& gather);
   void channel_to(const Zmm& to, const Load& load, int channel);
   void extract(const Zmm& to, const Load& load, int channel);

@@ -303,7 +303,7 @@ void Emitter::commit_port(const Place& to, const Zmm& value, const Opmask* exec)
 }
 
 void Emitter::write_port_by_call(const Place& to, const Zmm& value, const Opmask* exec, bool takes_uniform) {
-  data_ = {};
+  data_ = configs_ = {};
   vmovdqa64(in_frame(offsetof(Frame, a)), value);
   exec_to(eax, exec);
   mov(word[kFrame + offsetof(Frame, exec)], ax);
@@ -396,7 +396,6 @@ void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* ex
 
 /// By the code of lookups.cc; what that refuses, by a call that keeps all registers.
 void Emitter::launch_texture(const Place& to, const Zmm& value, const Opmask* exec) {
-  data_ = {};
   vmovdqa64(kTemp2, value);
   exec_to(r8d, exec);
   mov(edx, launch_of(to.effect, flow_.nodes.size(), node_));
@@ -407,6 +406,7 @@ void Emitter::launch_texture(const Place& to, const Zmm& value, const Opmask* ex
   jz(refused, T_NEAR);
   L(done);
   call_later(to, kTemp2, exec, refused, done);
+  data_ = configs_ = {0, true};
 }
 
 /// The write by a call that keeps all registers, out of the way.

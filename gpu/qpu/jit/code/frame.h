@@ -52,6 +52,7 @@ struct Frame {
   struct Stream {
     uint64_t last, step;
   } loads, stores;
+  uint32_t far_lookups;        ///< in a row, whose texels are not in the lines of their corners; a guess
   uint32_t forgets_registers;  ///< 1: behind its end nobody looks at the thread's registers
   uint32_t plain;              ///< 1: there is a TMU, and all lanes have a sample in the mask
   /// Why the thread hangs, when a call says that it does.

@@ -193,8 +193,10 @@ void ProgramEmitter::check_access(bool configured, Label& otherwise) {
     jne(otherwise, T_NEAR);
   }
   if (!data_.known || data_.words > 1) {
-    movzx(eax, word[kThread + kWritten]);
-    cmp(eax, access_stores() << 8);
+    // Byte by byte, as they were written: both at once would wait for those stores to leave the processor.
+    cmp(byte[kThread + kWritten], 0);
+    jne(otherwise, T_NEAR);
+    cmp(byte[kThread + kNumData], access_stores());
     jne(otherwise, T_NEAR);
   }
   if (access_stores()) return;
@@ -257,7 +259,7 @@ void ProgramEmitter::emit_block(uint32_t number) {
   node_ = block.first;
   words_ = node_words_ = 0;
   unifa_ = node_unifa_ = {};
-  data_ = {};
+  data_ = configs_ = {};
   begin_block_registers(number);
   const uint32_t last = block.first + block.count - 1;
   const bool leaves = leaves_before(last);
@@ -482,15 +484,23 @@ void ProgramEmitter::settle_unifa() {
 void ProgramEmitter::write_texture_config() {
   static_assert(offsetof(tmu::TextureLookup, p1) == offsetof(tmu::TextureLookup, p0) + 4 &&
                 offsetof(tmu::TextureLookup, p2) == offsetof(tmu::TextureLookup, p0) + 8);
-  Label full;
-  movzx(eax, byte[kThread + kPending + offsetof(Thread::Pending, num_config)]);
+  constexpr uint32_t kMost = 3;
+  const auto count = byte[kThread + kPending + offsetof(Thread::Pending, num_config)];
+  const auto words =
+      kThread + kPending + offsetof(Thread::Pending, texture) + offsetof(tmu::TextureLookup, p0);
   mov(ecx, next_uniform());
-  cmp(eax, 3);
+  if (const uint32_t n = configs_.words++; configs_.known) {
+    if (n >= kMost) return;
+    mov(dword[words + n * sizeof(uint32_t)], ecx);
+    mov(count, n + 1);
+    return;
+  }
+  Label full;
+  movzx(eax, count);
+  cmp(eax, kMost);
   jae(full);
-  mov(dword[kThread + rax * 4 + kPending + offsetof(Thread::Pending, texture) +
-            offsetof(tmu::TextureLookup, p0)],
-      ecx);
-  inc(byte[kThread + kPending + offsetof(Thread::Pending, num_config)]);
+  mov(dword[words + rax * 4], ecx);
+  inc(count);
   L(full);
 }
 

@@ -164,6 +164,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
     uint32_t words = 0;
     bool known = false;
   } data_;
+  /// The same of words of configuration, which go to the next lookup.
+  Data configs_;
 
  private:
   void emit_entry();
