@@ -1,5 +1,7 @@
 /// @file Four texels of 8-bit unorm channels to return words. @see Unorm8Texel of the TMU
 
+#include <utility>
+
 #include "gpu/qpu/jit/avx512/lookups.h"
 #include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
@@ -61,41 +63,35 @@ void Lookups::emit_drop_lanes(const Xmm& v, int /*part*/) {
   vmovdqa32(z | kLanesMask | T_z, z);
 }
 
-/// Of a pair of coordinates of each lane: in the lowest lane of `even` one that lies in an even column (row)
-/// of utiles, in that of `odd` one in an odd column, where there are such. kDiffers gets the bits by which a
-/// lane's own lie elsewhere.
-void Lookups::find_utile_pair(const Zmm* pair, const Zmm& even, const Zmm& odd, const Zmm& selected) {
-  vmovdqa64(even, pair[0]);
-  vmovdqa64(odd, pair[0]);
-  for (int n = 1; n >= 0; --n) {
-    vptestnmd(kLanesMask, pair[n], constant(4));
-    vpcompressd(even | kLanesMask, pair[n]);
-    vptestmd(kLanesMask, pair[n], constant(4));
-    vpcompressd(odd | kLanesMask, pair[n]);
-  }
-  vpbroadcastd(even, Xmm(even.getIdx()));
-  vpbroadcastd(odd, Xmm(odd.getIdx()));
+/// Of a pair of coordinates of each lane the first one of the block's first lane and the second one of its
+/// last: the lowest and the highest, mostly. kDiffers gets the bits by which a lane's own lie in other
+/// columns (rows) of utiles than these, of which one is even and one is odd if they are two.
+void Lookups::find_utile_pair(const Zmm* pair, const Zmm& first, const Zmm& second, const Zmm& other) {
+  vpbroadcastd(first, Xmm(pair[0].getIdx()));
+  vpbroadcastd(second, dword[rip + constant_label(kLanes - 1)]);
+  vpermd(second, second, pair[1]);
   for (int n = 0; n < 2; ++n) {
-    vptestmd(kLanesMask, pair[n], constant(4));
-    vpblendmd(selected | kLanesMask, even, odd);
-    vpternlogd(kDiffers, selected, pair[n], 0xf6);  // a | (b ^ c)
+    vpxord(other, pair[n], first);
+    vptestmd(kLanesMask, other, constant(4));
+    vpxord(other | kLanesMask, pair[n], second);
+    vpord(kDiffers, kDiffers, other);
   }
 }
 
-/// The offsets of four utiles, (even, odd) x (even, odd), to eax, ecx, edx and edi. Goes to `back` where
-/// lanes lie in others.
+/// The offsets of four utiles, (first, second) x (first, second), to eax, ecx, edx and edi. Goes to `back`
+/// where lanes lie in others. Bit 2 of coordinates becomes whether they lie in the second one.
 void Lookups::find_near_utiles(Label& back) {
-  const Zmm columns(2), rows(5), odd_columns(3), odd_rows(20);
+  const Zmm columns(2), rows(5), first_column(20), first_row(21), second(3);
   vpbroadcastd(kDiffers, Xmm(kAddress.getIdx()));
   vpxord(kDiffers, kDiffers, kAddress);  // of layers
-  find_utile_pair(kPairX, columns, odd_columns, rows);
-  vpunpckldq(Xmm(2), Xmm(2), Xmm(3));
-  find_utile_pair(kPairY, rows, odd_rows, Zmm(21));
+  find_utile_pair(kPairX, first_column, second, rows);
+  vpunpckldq(Xmm(columns.getIdx()), Xmm(first_column.getIdx()), Xmm(second.getIdx()));
+  find_utile_pair(kPairY, first_row, second, rows);
   vptestmd(kLanesMask, kDiffers, constant(~3u));
   kortestw(kLanesMask, kLanesMask);
   jnz(back);
-  vpunpckldq(Xmm(5), Xmm(5), Xmm(20));
-  vpshufd(Xmm(5), Xmm(5), 0x50);
+  vpunpckldq(Xmm(rows.getIdx()), Xmm(first_row.getIdx()), Xmm(second.getIdx()));
+  vpshufd(Xmm(rows.getIdx()), Xmm(rows.getIdx()), 0x50);
   vpandd(rows, rows, constant(~3u));
   vpandd(columns, columns, constant(~3u));
   tiled_offset(columns, rows, 2);
@@ -107,11 +103,15 @@ void Lookups::find_near_utiles(Label& back) {
   vpextrd(ecx, Xmm(2), 1);
   vpextrd(edx, Xmm(2), 2);
   vpextrd(edi, Xmm(2), 3);
+  for (const auto& [pair, first] : {std::pair(kPairX, first_column), std::pair(kPairY, first_row)}) {
+    vpandd(first, first, constant(4));
+    for (int n = 0; n < 2; ++n) vpxord(pair[n], pair[n], first);
+  }
 }
 
-/// The texels of a row of the pair, of its two columns, to `first` and `second`. zmm2 and zmm3 hold the even
-/// columns' utiles of the even and of the odd rows, rcx and rdi the places of the odd columns'; kPairX says
-/// where in a row of two utiles a column is.
+/// The texels of a row of the pair, of its two columns, to `first` and `second`. zmm2 and zmm3 hold the first
+/// column's utiles of the first row and of the second, rcx and rdi the places of the second column's; kPairX
+/// says where in a row of two utiles a column is.
 void Lookups::permute_row(const Zmm& y, const Zmm& first, const Zmm& second) {
   vptestmd(kLanesMask, y, constant(4));
   vpslld(y, y, 2);

@@ -68,7 +68,7 @@ class Lookups final : public LookupEmitter {
   void row(const Zmm& y);
   void column_flip(const Zmm& to, const Zmm& x, int log2_cpp);
   void find_four(int log2_cpp);
-  void find_utile_pair(const Zmm* pair, const Zmm& even, const Zmm& odd, const Zmm& selected);
+  void find_utile_pair(const Zmm* pair, const Zmm& first, const Zmm& second, const Zmm& other);
   void find_near_utiles(Label& back);
   void permute_row(const Zmm& y, const Zmm& first, const Zmm& second);
   void load_near_utiles(Label& loaded);
