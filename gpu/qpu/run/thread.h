@@ -76,6 +76,8 @@ class TlbPort {
 
 /// Return words of the TMU that a thread can leave waiting. The hardware has 16 / threads; more is an error.
 inline constexpr uint32_t kTmuFifo = 64;
+/// Behind them: for compiled code, which writes the words of a lookup one behind the other.
+inline constexpr uint32_t kTmuFifoRoom = 3;
 
 /// The caller fills the inputs and calls reset() first; run() does the rest.
 struct Thread {
@@ -175,7 +177,7 @@ struct Thread {
     GpuAddr branch_target, branch_uniforms;
     Lanes sfu_result[2];
     tmu::TextureLookup texture;
-    Lanes fifo[kTmuFifo];
+    Lanes fifo[kTmuFifo + kTmuFifoRoom];
     Lanes tlb_words[16];
   } pending;
 

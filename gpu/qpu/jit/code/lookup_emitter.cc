@@ -182,7 +182,8 @@ void LookupEmitter::emit_entry() {
   movzx(eax, byte[kSlot + in_direct(offsetof(Direct, coordinates_step))]);
   test(eax, eax);
   jz(no_unit);
-  go_to_step(offsetof(Direct, coordinates_step), coordinate_table_);
+  address_of_step(coordinate_table_);
+  jmp(rax);
 
   L(refused_);
   L(no_unit);
@@ -225,7 +226,7 @@ void LookupEmitter::compare_key() {
   jne(refused_);
 }
 
-/// One behind the other, without going on at the start of the queue.
+/// One behind the other; emit_end() moves those behind the end of the queue to its start.
 void LookupEmitter::find_room_for_words() {
   mov(eax, dword[kThread + kTail]);
   mov(edx, eax);
@@ -235,9 +236,6 @@ void LookupEmitter::find_room_for_words() {
   cmp(edx, kTmuFifo);
   ja(refused_);
   and_(eax, kTmuFifo - 1);
-  lea(edx, ptr[rax + kWords.cvt64()]);
-  cmp(edx, kTmuFifo);
-  ja(refused_);
   shl(eax, 6);
   lea(kOut, ptr[kThread + rax + kFifo]);
 }
@@ -245,6 +243,8 @@ void LookupEmitter::find_room_for_words() {
 /// Those that take part, to r8d.
 void LookupEmitter::find_lanes() {
   Label all, some;
+  cmp(dword[kFrame + offsetof(Frame, plain)], 0);
+  jne(all);
   emit_live_lanes();
   cmp(ecx, kAllLanes);
   je(all);
@@ -264,10 +264,27 @@ void LookupEmitter::find_lanes() {
 
 /// The lookup has taken place.
 void LookupEmitter::emit_end() {
+  static_assert(kMostWords - 1 <= kTmuFifoRoom);
+  Label over, next;
   L(finished_);
+  mov(eax, dword[kThread + kTail]);
   add(dword[kThread + kTail], kWords);
   mov(byte[kThread + kConfigs], 0);
   mov(word[kThread + kWritten], 0);
+  and_(eax, kTmuFifo - 1);
+  add(eax, kWords);
+  sub(eax, kTmuFifo);
+  jg(over);
+  mov(eax, 1);
+  ret();
+
+  L(over);
+  shl(eax, 6);
+  L(next);
+  sub(eax, sizeof(Lanes) / 2);
+  vmovups(Ymm(2), yword[kThread + rax + (kFifo + kTmuFifo * sizeof(Lanes))]);
+  vmovups(yword[kThread + rax + kFifo], Ymm(2));
+  jnz(next);
   mov(eax, 1);
   ret();
 }
