@@ -45,7 +45,7 @@ thread_local ThreadPool* t_pool = nullptr;  // of which this thread is a worker
 
 /// So long a thread looks for what it waits for before it sleeps: calls follow each other, and pieces end, in
 /// less than it takes to wake somebody.
-constexpr std::chrono::microseconds kLinger{20};
+constexpr std::chrono::microseconds kLinger{50};
 
 template <typename Condition>
 void linger(const Condition& is_over) {
