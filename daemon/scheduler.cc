@@ -155,7 +155,7 @@ Scheduler::~Scheduler() { stop(); }
 
 void Scheduler::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_soon(mutex_);
     stop_ = true;
     for (QueueState& queue : queues_)
       for (auto& [client, jobs] : queue.entities)
@@ -197,7 +197,7 @@ void Scheduler::push(const std::vector<JobPtr>& jobs) {
       for (const ioctl::FencePtr& fence : node->job->dependencies)
         if (!fence->watch(node)) node->notify();
     }
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_soon(mutex_);
     try {
       for (const Node* node : nodes) make_places(*node);
     } catch (const std::bad_alloc&) {
@@ -241,7 +241,7 @@ void Scheduler::run_small(const std::vector<JobPtr>& jobs) {
   if (std::none_of(jobs.begin(), jobs.end(), [](const JobPtr& job) { return job->small; })) return;
   ioctl::ClientInfo& client = *jobs.front()->client;
   const int64_t processor_before_ns = processor_ns();
-  std::unique_lock lock(mutex_);
+  auto lock = lock_soon(mutex_);
   for (const JobPtr& job : jobs) {
     NodePtr node = is_small(*job) ? start_small(job) : nullptr;
     if (!node) continue;
@@ -303,7 +303,7 @@ void Scheduler::dequeue(const NodePtr& node) {
 }
 
 void Scheduler::on_ready(Node& node) {
-  std::unique_lock lock(mutex_);
+  auto lock = lock_soon(mutex_);
   node.ready = true;
   QueueState& queue = state(node.job->queue);
   if (node.job->queue == Queue::kCacheClean) {
@@ -338,11 +338,11 @@ void Scheduler::run_empty_jobs(std::unique_lock<std::mutex>& lock) {
     lock.unlock();
     ++node->job->client->jobs_done[static_cast<size_t>(Queue::kCacheClean)];
     node->job->done->signal(error);
-    lock.lock();
+    lock_soon(lock);
     finish(node);
     lock.unlock();
     node.reset();
-    lock.lock();
+    lock_soon(lock);
   }
   running_empty_jobs_ = false;
 }
@@ -529,7 +529,7 @@ Scheduler::NodePtr Scheduler::arrange() {
 
 /// A thread of a job asks whether the job may go on.
 void Scheduler::consider(Node& node) {
-  std::unique_lock lock(mutex_);
+  auto lock = lock_soon(mutex_);
   QueueState& queue = state(node.job->queue);
   if (queue.running.get() != &node) return;
   const int64_t now_ns = ioctl::monotonic_ns();
@@ -548,7 +548,7 @@ void Scheduler::consider(Node& node) {
 /// @return whether the job was held
 bool Scheduler::wait(Node& node) {
   const ThreadPool::Away away;
-  std::unique_lock lock(mutex_);
+  auto lock = lock_soon(mutex_);
   if (!node.held()) return false;
   node.resumed.wait(lock, [&] { return !node.held(); });
   return true;
@@ -593,12 +593,12 @@ void Scheduler::wake_summoned() {
 
 void Scheduler::make_way() {
   if (!summons_.load(std::memory_order_relaxed)) return;
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_soon(mutex_);
   if (summons_.exchange(false)) idlers_.send_away();
 }
 
 void Scheduler::work() {
-  std::unique_lock lock(mutex_);
+  auto lock = lock_soon(mutex_);
   while (true) {
     if (NodePtr node = arrange()) {
       if (node->killed)
@@ -623,7 +623,7 @@ void Scheduler::work() {
 /// The job is over, perhaps while it was to be held; what comes until its thread looks for the next is not
 /// its time. @return  how long it ran
 int64_t Scheduler::stop_clock(Node& node) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_soon(mutex_);
   QueueState& queue = state(node.job->queue);
   if (queue.running.get() == &node) {
     charge(queue, node, ioctl::monotonic_ns());
@@ -668,7 +668,7 @@ void Scheduler::bury(std::unique_lock<std::mutex>& lock, const NodePtr& node) {
   t_finishing = true;
   node->job->done->signal(ESRCH);
   t_finishing = false;
-  lock.lock();
+  lock_soon(lock);
   finish(node);
 }
 
@@ -698,13 +698,13 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
   }
 
   if (!paced) {
-    lock.lock();
+    lock_soon(lock);
     finish(node);
     lock.unlock();
   }
   wakes.reset();
   node.reset();  // what only the job held is freed without the lock
-  lock.lock();
+  lock_soon(lock);
 }
 
 /// The job is over: its fence says so.
@@ -722,7 +722,7 @@ void Scheduler::tell_end(const Node& node, int64_t ran_ns) {
 bool Scheduler::keep_pace(Node& node, device::JobResult& result) {
   result.predict();
   if (!result.prediction) return false;
-  std::unique_lock lock(mutex_);
+  auto lock = lock_soon(mutex_);
   node.least_ns = static_cast<int64_t>(std::min<uint64_t>(result.prediction->ns(), INT64_MAX / 2));
   const bool runs = state(node.job->queue).running.get() == &node;
   const int64_t now_ns = ioctl::monotonic_ns();
@@ -762,14 +762,14 @@ void Scheduler::end_paced(std::unique_lock<std::mutex>& lock, NodePtr node) {
     const LogScope scope(&node->user->log);
     tell_end(*node, node->ran_ns);
   }
-  lock.lock();
+  lock_soon(lock);
   finish(node);
   if (!is_empty()) summon();
   if (stop_) wake_.notify_all();  // workers wait for the last one
   lock.unlock();
   wake_summoned();
   node.reset();
-  lock.lock();
+  lock_soon(lock);
 }
 
 /// Whoever wants a queue whose time is a paced job's gets it behind the slice of that, for the job itself
@@ -795,7 +795,7 @@ int64_t Scheduler::look_at_paced(std::unique_lock<std::mutex>& lock) {
 }
 
 void Scheduler::kill(uint64_t client) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_soon(mutex_);
   for (QueueState& queue : queues_) {
     const auto entity = queue.entities.find(client);
     if (entity == queue.entities.end()) continue;
@@ -807,7 +807,7 @@ void Scheduler::kill(uint64_t client) {
 
 Scheduler::Activity Scheduler::activity(const ioctl::ClientInfo& client) const {
   Activity activity;
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_soon(mutex_);
   for (size_t q = 0; q < queues_.size(); ++q) {
     const QueueState& queue = queues_[q];
     activity.ran_ns += static_cast<int64_t>(client.busy_ns[q].load());
@@ -824,7 +824,7 @@ Scheduler::Activity Scheduler::activity(const ioctl::ClientInfo& client) const {
 
 std::array<Scheduler::QueueStatus, ioctl::kNumQueues> Scheduler::status() const {
   std::array<QueueStatus, ioctl::kNumQueues> status = {};
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_soon(mutex_);
   for (size_t q = 0; q < queues_.size(); ++q) {
     for (const auto& [client, jobs] : queues_[q].entities) status[q].queued += jobs.size();
     status[q].in_flight = queues_[q].in_flight;

@@ -38,6 +38,7 @@
 #include "daemon/fair_shares.h"
 #include "daemon/predictor.h"
 #include "gpu/base/crew.h"
+#include "gpu/base/short_mutex.h"
 #include "ioctl/job.h"
 
 namespace v3d::daemon {
@@ -185,7 +186,7 @@ class Scheduler {
   bool is_empty() const;
 
   const Options options_;
-  mutable std::mutex mutex_;  // protects all below and the plain members of nodes; not held while a job runs
+  mutable ShortMutex mutex_;  // protects all below and the plain members of nodes; not held while a job runs
   std::vector<QueueState> queues_;  // by Queue
   // No entries without jobs.
   std::unordered_map<const ioctl::BoSpace*, SpaceUse> spaces_;

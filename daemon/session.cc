@@ -123,12 +123,14 @@ void Session::run() {
   Request request;
   while (socket_.receive(&request)) {
     const int64_t came_ns = seat_ ? ioctl::monotonic_ns() : 0;
+    bool looks;
     {
       std::unique_lock<std::mutex> lock;
       if (seat_) lock = std::unique_lock(seat_->mutex());
       if (!serve(request)) break;
+      looks = came_ns && !awaits_job_;
     }
-    if (came_ns && !awaits_job_) express_->look(*seat_, fd_, came_ns);
+    if (looks) express_->look(*seat_, fd_, came_ns);
   }
   report_left_out(log_client_);
 }

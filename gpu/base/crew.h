@@ -92,6 +92,7 @@ class Idlers {
   /// By a thread that goes on running: those that sleep, or were woken up and have not begun to run, do it on
   /// another processor, if there is one.
   void send_away() {
+    if (sleepers_ == nullptr) return;
     cpu_set_t allowed;
     const int cpu = sched_getcpu();
     if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;

@@ -80,7 +80,7 @@ ThreadPool::~ThreadPool() { stop(); }
 
 void ThreadPool::stop() {
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_soon(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
@@ -124,13 +124,13 @@ void ThreadPool::help(Task& task, int slot, bool is_worker) {
 /// hence worker() looks again by itself.
 void ThreadPool::invite_again(Task& task) {
   if (task.is_held() || !task.passed_over.exchange(false)) return;
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_soon(mutex_);
   if (idlers_.count() > 0) wake_.notify_all();
 }
 
 /// By the caller of the task, which is alone although all were woken up.
 void ThreadPool::call_for_help(const Task& task) {
-  const std::lock_guard lock(mutex_);
+  const auto lock = lock_soon(mutex_);
   if (!task.joined) idlers_.send_away();
 }
 
@@ -155,7 +155,7 @@ std::shared_ptr<ThreadPool::Task> ThreadPool::find_task(bool* passed_over) {
 void ThreadPool::worker() {
   t_pool = this;
   bool lingers = false;
-  std::unique_lock lock(mutex_);
+  auto lock = lock_soon(mutex_);
   while (!stop_) {
     bool passed_over = false;
     const std::shared_ptr<Task> task = working_ < workers_ ? find_task(&passed_over) : nullptr;
@@ -163,7 +163,7 @@ void ThreadPool::worker() {
       const uint32_t known = num_calls_.load(std::memory_order_relaxed);
       lock.unlock();
       linger([&] { return num_calls_.load(std::memory_order_relaxed) != known; });
-      lock.lock();
+      lock_soon(lock);
       continue;
     }
     if (!task) {
@@ -178,7 +178,7 @@ void ThreadPool::worker() {
     lock.unlock();
     help(*task, slot, true);
     lingers = task->next_call == Next::kSoon;
-    lock.lock();
+    lock_soon(lock);
     --working_;
     task->free_slots.push_back(slot);
   }
@@ -210,7 +210,7 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
   std::list<std::shared_ptr<Task>> entry{task};
   const auto place = entry.begin();
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_soon(mutex_);
     tasks_.splice(tasks_.end(), entry);
     ++num_calls_;
     ++crowd_;
@@ -219,7 +219,7 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
   wake_.notify_all();
   help(*task, 0, false);
   {
-    const std::lock_guard lock(mutex_);
+    const auto lock = lock_soon(mutex_);
     tasks_.erase(place);
     --crowd_;
   }
@@ -232,7 +232,7 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
 
 ThreadPool::Away::Away() : pool_(t_pool) {
   if (!pool_) return;
-  const std::lock_guard lock(pool_->mutex_);
+  const auto lock = lock_soon(pool_->mutex_);
   --pool_->working_;
   if (pool_->idlers_.count() > 0)
     pool_->wake_.notify_one();
@@ -242,7 +242,7 @@ ThreadPool::Away::Away() : pool_(t_pool) {
 
 ThreadPool::Away::~Away() {
   if (!pool_) return;
-  const std::lock_guard lock(pool_->mutex_);
+  const auto lock = lock_soon(pool_->mutex_);
   ++pool_->working_;
 }
 

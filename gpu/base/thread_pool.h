@@ -16,6 +16,7 @@
 #include <mutex>
 
 #include "gpu/base/crew.h"
+#include "gpu/base/short_mutex.h"
 #include "gpu/base/turn.h"
 
 namespace v3d {
@@ -81,7 +82,7 @@ class ThreadPool {
   const int workers_;
   std::atomic<int> crowd_{0};           // tasks_.size()
   std::atomic<uint32_t> num_calls_{0};  // so far, of those that were shared out
-  std::mutex mutex_;                    // protects all below
+  ShortMutex mutex_;                    // protects all below
   std::condition_variable wake_;
   std::list<std::shared_ptr<Task>> tasks_;  // the next one to be helped first
   Crew threads_;
