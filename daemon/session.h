@@ -63,7 +63,8 @@ class Session {
 
   std::shared_ptr<Express> express_;
   std::shared_ptr<Express::Seat> seat_;  // once the client asked for a channel
-  /// By the last request: the client will wait for the job that it has submitted, and ask for nothing meanwhile.
+  /// By the last request: the client will wait for the job that it has submitted, and ask for nothing
+  /// meanwhile.
   bool awaits_job_ = false;
   ioctl::Charge channel_mapping_;
   std::unique_ptr<Viewer> viewer_;  // once the client asked what the display shows

@@ -435,8 +435,12 @@ Reply answer_ioctl(int connection, bool fence, const std::vector<uint8_t>& paylo
     reply.error = v3d_or_core_ioctl(connection, &ioctl, &file->second, &reply);
     if (reply.error < 0) reply.error = any_ioctl(&ioctl);
   }
-  wire::IoctlReply header{static_cast<uint32_t>(ioctl.arg.size()), static_cast<uint32_t>(ioctl.writes.size()),
-                          static_cast<uint32_t>(ioctl.patches.size()), 0, 0, 0};
+  wire::IoctlReply header{static_cast<uint32_t>(ioctl.arg.size()),
+                          static_cast<uint32_t>(ioctl.writes.size()),
+                          static_cast<uint32_t>(ioctl.patches.size()),
+                          0,
+                          0,
+                          0};
   reply.add(&header, sizeof(header));
   reply.add(ioctl.arg.data(), ioctl.arg.size());
   for (auto& [address, bytes] : ioctl.writes) {

@@ -13,7 +13,6 @@
 namespace v3d::tmu {
 namespace {
 
-
 int8_t signed_nibble(uint32_t word, int shift) {
   return static_cast<int8_t>(static_cast<int32_t>(word << (28 - shift)) >> 28);
 }
