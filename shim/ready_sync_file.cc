@@ -23,19 +23,22 @@ bool ReadySyncFile::is_intact() const {
   return raw::fstat(fd_plus_one_ - 1, &st) == 0 && st.st_dev == dev_ && st.st_ino == ino_;
 }
 
-void ReadySyncFile::put(const wire::ReadySyncFile& what, int fd) {
+void ReadySyncFile::drop() {
+  if (fd_plus_one_ && is_intact()) raw::close(fd_plus_one_ - 1);
+  fd_plus_one_ = 0;
+}
+
+void ReadySyncFile::put(uint64_t token, const wire::ReadySyncFile& what, int fd) {
   struct stat st;
   if (busy_.exchange(true, std::memory_order_acquire)) {
     raw::close(fd);
     return;
   }
-  if (fd_plus_one_) {
-    if (is_intact()) raw::close(fd_plus_one_ - 1);
-    if (++unused_ >= kMostUnused) handle_.store(0, std::memory_order_relaxed);
-  }
-  fd_plus_one_ = 0;
+  if (fd_plus_one_ && ++unused_ >= kMostUnused) handle_.store(0, std::memory_order_relaxed);
+  drop();
   fd = move_high(fd);
   if (raw::fstat(fd, &st) == 0) {
+    token_ = token;
     what_ = what;
     fd_plus_one_ = fd + 1;
     dev_ = st.st_dev;
@@ -44,10 +47,10 @@ void ReadySyncFile::put(const wire::ReadySyncFile& what, int fd) {
   busy_.store(false, std::memory_order_release);
 }
 
-int ReadySyncFile::take(uint32_t entry, uint32_t* place) {
+int ReadySyncFile::take(uint64_t token, uint32_t entry, uint32_t* place) {
   if (busy_.exchange(true, std::memory_order_acquire)) return -1;
   int fd = -1;
-  if (fd_plus_one_ && what_.entry == entry) {
+  if (fd_plus_one_ && token_ == token && what_.entry == entry) {
     *place = what_.place;
     if (is_intact()) {
       fd = raw::fcntl(fd_plus_one_ - 1, F_DUPFD_CLOEXEC, 0);

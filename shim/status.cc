@@ -221,7 +221,7 @@ bool answer_to_fd(const File& file, Place& place, StatusView& view, uint64_t arg
   place.ready.note_export(args.handle);
   uint32_t fence;
   const uint32_t entry = view.look(args.handle).entry;
-  const int fd = view.is_as_said(args.handle, entry) ? place.ready.take(entry, &fence) : -1;
+  const int fd = view.is_as_said(args.handle, entry) ? place.ready.take(file.token, entry, &fence) : -1;
   if (fd >= 0) {
     if (fence) remember_sync_file(fd, file.token, fence);
     args.fd = give_descriptor(fd, true);
@@ -337,7 +337,7 @@ void wake_sleepers(const File& file, uint32_t offset) {
 void remember_ready(const File& file, const wire::ReadySyncFile& what, int fd) {
   Place* place = find_place(file.token);
   if (place)
-    place->ready.put(what, fd);
+    place->ready.put(file.token, what, fd);
   else
     raw::close(fd);
 }

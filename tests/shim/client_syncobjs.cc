@@ -2,11 +2,13 @@
 /// always did.
 
 #include <drm.h>
+#include <linux/sync_file.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -299,6 +301,44 @@ SCENARIO(sync_files_that_come_with_submits) {
   const int file = to_fd(gpu.fd, out, kExport);
   CHECK_EQ(import_file(gpu.fd, out, file), 0);
   CHECK_EQ(wait_for_many(gpu.fd, {out}, 0, INT64_MAX), 0);
+}
+
+namespace {
+
+/// Timeline and context of a sync_file's fence: the same of all of one file's.
+std::string origin(int file) {
+  sync_file_info info{};
+  CHECK_EQ(ioctl(file, SYNC_IOC_FILE_INFO, &info), 0);
+  const std::string name = info.name;
+  return name.substr(0, name.rfind('-'));
+}
+
+}  // namespace
+
+/// Files take each other's places in the library, and number alike what their syncobjs hold.
+SCENARIO(sync_files_of_closed_files) {
+  std::string first;
+  {
+    Submitter gpu;
+    const uint32_t out = create_syncobj(gpu.fd), other = create_syncobj(gpu.fd);
+    CHECK_EQ(signal_syncobj(gpu.fd, other), 0);
+    for (int n = 0; n < 3; ++n) CHECK_EQ(gpu.submit(out), 0);
+    const int file = to_fd(gpu.fd, out, kExport);
+    first = origin(file);
+    close(file);
+    // The third of these brings one that nobody exports.
+    for (int n = 0; n < 3; ++n) CHECK_EQ(gpu.submit(out), 0);
+    close(to_fd(gpu.fd, other, kExport));
+  }
+  Submitter gpu;
+  const uint32_t out = create_syncobj(gpu.fd), other = create_syncobj(gpu.fd);
+  CHECK_EQ(signal_syncobj(gpu.fd, other), 0);
+  for (int n = 0; n < 4; ++n) CHECK_EQ(signal_syncobj(gpu.fd, out), 0);
+  for (int n = 0; n < 2; ++n) CHECK_EQ(gpu.submit(out), 0);
+  const int file = to_fd(gpu.fd, out, kExport);
+  CHECK(file >= 0);
+  CHECK(origin(file) != first);
+  close(file);
 }
 
 SCENARIO(waits_hear_of_imports) {
