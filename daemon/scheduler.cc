@@ -680,7 +680,6 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
   bool paced;
   // A client that wakes up may take this processor: others would wait for what is left to do here.
   std::optional<ioctl::Wakes> wakes;
-  if (!ioctl::Wakes::current()) wakes.emplace(job.done->shown_in());
   {
     const LogScope scope(&user.log);
     log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(job.queue),
@@ -691,6 +690,7 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
     if (!alarm_) predictor_.take(std::move(result));
     if (!paced) {
       const int64_t ran_ns = stop_clock(*node);
+      if (!ioctl::Wakes::current()) wakes.emplace(job.done->shown_in());
       t_finishing = true;
       tell_end(*node, ran_ns);
       t_finishing = false;
