@@ -44,34 +44,23 @@ void Syncobj::show() {
   entry_ = awaited ? status_->forget(handle_) : status_->say(handle_, fence_.get());
 }
 
-void Syncobj::adopt(std::unique_lock<std::mutex> lock, uint32_t change, Points* points) {
-  points->swap(points_);
-  passed_ = 0;
-  set(std::move(lock), status_->fence_of_change(change));
-}
-
 bool Syncobj::hear() {
-  Points points;  // dropped outside the lock
   std::unique_lock lock(mutex_);
   const auto change = status_ ? status_->change_of(handle_, entry_) : std::nullopt;
   if (!change) return true;
   if (*change == wire::kDestroyed) return false;
-  adopt(std::move(lock), *change, &points);
+  replace(std::move(lock), status_->fence_of_change(*change));
   return true;
 }
 
 void Syncobj::hide() {
-  Points points;  // dropped outside the lock
   std::unique_lock lock(mutex_);
   if (!status_) return;
   // In this order: a client that changes it now sees that it has to ask, or is seen here.
   status_->forget(handle_);
   const auto change = status_->change_of(handle_, entry_);
   const auto status = std::exchange(status_, nullptr);
-  if (!change) return;
-  points.swap(points_);
-  passed_ = 0;
-  set(std::move(lock), status->fence_of_change(*change));
+  if (change) replace(std::move(lock), status->fence_of_change(*change));
 }
 
 FencePtr Syncobj::fence(uint32_t* entry) const {
@@ -80,9 +69,10 @@ FencePtr Syncobj::fence(uint32_t* entry) const {
   return fence_;
 }
 
-void Syncobj::replace(FencePtr fence) {
-  Points points;  // dropped outside the lock, too
-  std::unique_lock lock(mutex_);
+void Syncobj::replace(FencePtr fence) { replace(std::unique_lock(mutex_), std::move(fence)); }
+
+void Syncobj::replace(std::unique_lock<std::mutex> lock, FencePtr fence) {
+  std::map<uint64_t, Point> points;  // dropped when set() has unlocked
   points.swap(points_);
   passed_ = 0;
   set(std::move(lock), std::move(fence));
@@ -109,7 +99,6 @@ FencePtr Syncobj::find_point(uint64_t point) const {
 }
 
 void Syncobj::watch(const std::shared_ptr<Watch>& watch) {
-  Points points;  // dropped outside the lock
   std::unique_lock lock(mutex_);
   if (fence_) {
     watch->fence = fence_;
@@ -119,7 +108,8 @@ void Syncobj::watch(const std::shared_ptr<Watch>& watch) {
   if (!status_) return;
   // As in hide().
   const uint32_t entry = std::exchange(entry_, status_->forget(handle_));
-  if (const auto change = status_->change_of(handle_, entry)) adopt(std::move(lock), *change, &points);
+  if (const auto change = status_->change_of(handle_, entry))
+    replace(std::move(lock), status_->fence_of_change(*change));
 }
 
 void Syncobj::unwatch(const std::shared_ptr<Watch>& watch) {

@@ -52,16 +52,14 @@ class Syncobj {
     FencePtr fence;  // with all before it
     Charge watches;
   };
-  using Points = std::map<uint64_t, Point>;
   void set(std::unique_lock<std::mutex> lock, FencePtr fence);
-  /// Makes a change of a client its own. @param points  to be dropped outside the lock
-  void adopt(std::unique_lock<std::mutex> lock, uint32_t change, Points* points);
+  void replace(std::unique_lock<std::mutex> lock, FencePtr fence);
   void show();
 
   mutable std::mutex mutex_;  // protects all below and Watch::fence of its watches
   FencePtr fence_;
-  Points points_;        // the last is fence_
-  uint64_t passed_ = 0;  // points up to here have signalled and are forgotten
+  std::map<uint64_t, Point> points_;  // the last is fence_
+  uint64_t passed_ = 0;               // points up to here have signalled and are forgotten
   std::vector<std::shared_ptr<Watch>> watches_;
   std::shared_ptr<FileStatus> status_;  // null: not shown
   uint32_t handle_ = 0, entry_ = 0;     // there

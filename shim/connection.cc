@@ -51,13 +51,6 @@ void exchange_in_registry(uint64_t from, uint64_t to) {
   }
 }
 
-/// Nobody closed the descriptor or put something else in its place (close_range(3, ~0), closefrom, a child's
-/// clean-up loop).
-bool is_intact(int fd, dev_t dev, ino_t ino) {
-  struct stat st;
-  return fd >= 0 && raw::fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
-}
-
 void disconnect(Connection* c) {
   // The child of a fork has not got the memory.
   if (c->channel && c->owner == own_pid()) raw::unmap_memory(c->channel, c->channel_bytes);
@@ -283,6 +276,11 @@ bool served_by_us(int fd) {
 }
 
 }  // namespace
+
+bool is_intact(int fd, dev_t dev, ino_t ino) {
+  struct stat st;
+  return fd >= 0 && raw::fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
 
 int move_high(int fd) {
   int moved = raw::fcntl(fd, F_DUPFD_CLOEXEC, kPrivateFds);

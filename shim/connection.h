@@ -108,6 +108,10 @@ class Call {
 /// Chip of the daemon that runs now (71 or 42), 0 if none does. Starts none and keeps no connection.
 uint32_t probe_chip();
 
+/// Nobody closed the descriptor or put something else in its place (close_range(3, ~0), closefrom, a child's
+/// clean-up loop).
+bool is_intact(int fd, dev_t dev, ino_t ino);
+
 /// The same under a number out of the way of programs that count, select or close low descriptors; as it was,
 /// if there is none. @param fd  is used up
 int move_high(int fd);

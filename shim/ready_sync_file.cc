@@ -17,14 +17,10 @@ uint32_t ReadySyncFile::wanted_by_submit() {
                                                                     : 0;
 }
 
-/// Nobody closed the descriptor or put something else in its place.
-bool ReadySyncFile::is_intact() const {
-  struct stat st;
-  return raw::fstat(fd_plus_one_ - 1, &st) == 0 && st.st_dev == dev_ && st.st_ino == ino_;
-}
+bool ReadySyncFile::has_one() const { return is_intact(fd_plus_one_ - 1, dev_, ino_); }
 
 void ReadySyncFile::drop() {
-  if (fd_plus_one_ && is_intact()) raw::close(fd_plus_one_ - 1);
+  if (has_one()) raw::close(fd_plus_one_ - 1);
   fd_plus_one_ = 0;
 }
 
@@ -52,7 +48,7 @@ int ReadySyncFile::take(uint64_t token, uint32_t entry, uint32_t* place) {
   int fd = -1;
   if (fd_plus_one_ && token_ == token && what_.entry == entry) {
     *place = what_.place;
-    if (is_intact()) {
+    if (has_one()) {
       fd = raw::fcntl(fd_plus_one_ - 1, F_DUPFD_CLOEXEC, 0);
       raw::close(fd_plus_one_ - 1);
     }

@@ -33,7 +33,7 @@ class ReadySyncFile {
   /// So many in a row that nobody exports end the expectation.
   static constexpr uint32_t kMostUnused = 4;
 
-  bool is_intact() const;
+  bool has_one() const;
   void drop();
 
   std::atomic<uint32_t> handle_;          // that was exported last; 0: none is expected to be

@@ -1,10 +1,8 @@
 #include "shim/status.h"
 
 #include <atomic>
-#include <climits>
 
 #include "ioctl/wire.h"
-#include "shim/counts.h"
 #include "shim/raw.h"
 #include "shim/ready_sync_file.h"
 #include "shim/status_view.h"
@@ -194,11 +192,17 @@ int wait(const File& file, StatusView& view, const uint32_t* handles, SyncobjWai
   return 0;
 }
 
+/// What is left to do where all went well.
+template <typename T>
+int copy_out(uint64_t argument, const T& args) {
+  return copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+}
+
 /// What a wait for an idle BO has left of its timeout is what it had.
 bool answer_wait_bo(const StatusView& view, uint64_t argument, int* result) {
   WaitBo args;
   if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || !view.is_idle(args.handle)) return false;
-  *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+  *result = copy_out(argument, args);
   return true;
 }
 
@@ -220,8 +224,8 @@ bool answer_to_fd(const File& file, Place& place, StatusView& view, uint64_t arg
   if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || args.flags != kSyncFile) return false;
   place.ready.note_export(args.handle);
   uint32_t fence;
-  const uint32_t entry = view.look(args.handle).entry;
-  const int fd = view.is_as_said(args.handle, entry) ? place.ready.take(file.token, entry, &fence) : -1;
+  const uint32_t entry = view.entry_as_said(args.handle);
+  const int fd = entry ? place.ready.take(file.token, entry, &fence) : -1;
   if (fd >= 0) {
     if (fence) remember_sync_file(fd, file.token, fence);
     args.fd = give_descriptor(fd, true);
@@ -246,7 +250,7 @@ bool answer_from_fd(const File& file, StatusView& view, uint64_t argument, int* 
   if (fd < 0 || !find_sync_file(fd, file.token, &fence)) return false;
   if (!view.change(args.handle, view.is_pending(pending_in(fence)) ? fence : uint32_t{wire::kSignalledNow}))
     return false;
-  *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+  *result = copy_out(argument, args);
   return true;
 }
 
@@ -256,7 +260,7 @@ bool answer_create(StatusView& view, uint64_t argument, int* result) {
   if (!copy_from_user(&args, argument, sizeof(args)) || args.flags & ~kSignalled) return false;
   args.handle = view.create(args.flags & kSignalled ? wire::kSignalledNow : wire::kEmptied);
   if (!args.handle) return false;
-  *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+  *result = copy_out(argument, args);
   return true;
 }
 
@@ -264,7 +268,7 @@ bool answer_destroy(StatusView& view, uint64_t argument, int* result) {
   SyncobjHandle args;
   if (!copy_from_user(&args, argument, sizeof(args)) || args.flags || !view.destroy(args.handle))
     return false;
-  *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+  *result = copy_out(argument, args);
   return true;
 }
 
@@ -300,7 +304,7 @@ bool answer_reset(StatusView& view, uint64_t argument, int* result) {
   for (uint32_t i = 0; i < args.count_handles; ++i) {
     if (!view.change(handles[i], wire::kEmptied)) return false;
   }
-  *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+  *result = copy_out(argument, args);
   return true;
 }
 
@@ -330,8 +334,7 @@ bool has_status(const File& file) { return find_status(file.token) != nullptr; }
 void wake_sleepers(const File& file, uint32_t offset) {
   wire::Status* status = find_status(file.token);
   if (!status || offset % sizeof(uint32_t) || offset >= sizeof(*status)) return;
-  count(kFutexCalls);
-  raw::call(SYS_futex, raw::word(status) + offset, FUTEX_WAKE, INT_MAX);
+  StatusView::wake(reinterpret_cast<uint32_t*>(status) + offset / sizeof(uint32_t));
 }
 
 void remember_ready(const File& file, const wire::ReadySyncFile& what, int fd) {
@@ -348,14 +351,7 @@ uint32_t wanted_sync_file(const File& file) {
 }
 
 bool find_status_answer(const File& file, uint32_t request, uint64_t argument, int* result) {
-  constexpr uint32_t kAnswered[] = {kSyncobjWait,    kSyncobjWaitWithHint,
-                                    kSyncobjToFd,    kSyncobjToFdWithoutPoint,
-                                    kSyncobjFromFd,  kSyncobjFromFdWithoutPoint,
-                                    kSyncobjReset,   kSyncobjCreate,
-                                    kSyncobjDestroy, kWaitBo};
-  bool known = false;
-  for (const uint32_t answered : kAnswered) known |= request == answered;
-  Place* place = known ? find_place(file.token) : nullptr;
+  Place* place = find_place(file.token);
   if (!place || load(place->status->closed)) return false;
   StatusView view(place->status);
   switch (request) {
@@ -373,8 +369,11 @@ bool find_status_answer(const File& file, uint32_t request, uint64_t argument, i
     case kSyncobjFromFd:
     case kSyncobjFromFdWithoutPoint:
       return answer_from_fd(file, view, argument, result);
-    default:
+    case kSyncobjWait:
+    case kSyncobjWaitWithHint:
       return answer_wait(file, view, argument, result);
+    default:
+      return false;
   }
 }
 

@@ -56,10 +56,10 @@ class StatusView {
   bool is_pending(const Pending& fence) const {
     return fence.index < wire::Status::kFences && load(status_.fences[fence.index]) == fence.number * 2;
   }
-  /// Whether the syncobj holds what the daemon has given it with that entry.
-  bool is_as_said(uint32_t handle, uint32_t entry) const {
+  /// The entry of a syncobj that holds what the daemon has given it; 0 when it may hold something else.
+  uint32_t entry_as_said(uint32_t handle) const {
     const Syncobj seen = look(handle);
-    return seen.state != wire::kAsk && seen.entry == entry && lower(seen.change) != entry;
+    return seen.state == wire::kAsk || lower(seen.change) == seen.entry ? 0 : seen.entry;
   }
 
   /// Whether it is said that no job uses a BO.
@@ -124,6 +124,12 @@ class StatusView {
     return sleep_while(words, until_ns);
   }
 
+  /// Who sleeps there, in any process.
+  static void wake(uint32_t* futex) {
+    count(kFutexCalls);
+    raw::call(SYS_futex, raw::word(futex), FUTEX_WAKE, INT_MAX);
+  }
+
  private:
   struct Word {
     uint32_t* futex;
@@ -152,10 +158,7 @@ class StatusView {
     std::atomic_ref<uint64_t> change(status_.changes[handle]);
     if (!change.compare_exchange_strong(old, uint64_t{to} << 32 | entry)) return false;
     auto* const futex = reinterpret_cast<uint32_t*>(&status_.changes[handle]) + 1;
-    if (sleepers_on(futex).load() != 0) {
-      count(kFutexCalls);
-      raw::call(SYS_futex, raw::word(futex), FUTEX_WAKE, INT_MAX);
-    }
+    if (sleepers_on(futex).load() != 0) wake(futex);
     return true;
   }
   /// The daemon may have ceased to listen since the syncobj was looked at.

@@ -262,7 +262,8 @@ void Lookups::return_any_words(const Load& load, Label& done) {
   jmp(done, T_NEAR);
 }
 
-/// One of the two bytes of the half that stands for each byte of zmm2. Changes zmm4 and zmm5.
+/// One of the two bytes of the half that stands for each byte of zmm2, of those from 128 on where kLanesMask
+/// says so. Changes zmm4 and zmm5.
 void Lookups::byte_of_half(const Zmm& to, size_t table) {
   const Zmm lower(4), upper(5);
   vmovdqa64(to, kY);
@@ -271,14 +272,14 @@ void Lookups::byte_of_half(const Zmm& to, size_t table) {
   vpermi2b(to, lower, zword[rdx + table + 64]);
   vmovdqa64(lower, zword[rdx + table + 128]);
   vpermi2b(upper, lower, zword[rdx + table + 192]);
-  vmovdqu8(to | Xbyak::Opmask(7), upper);
+  vmovdqu8(to | kLanesMask, upper);
 }
 
 /// Of texels of four channels of a byte.
 void Lookups::return_halves_of_bytes() {
   const Zmm low(3), high(6), to(4), ones(5);
   mov(rdx, reinterpret_cast<uint64_t>(&kHalvesOfBytes));
-  vpmovb2m(Xbyak::Opmask(7), kY);
+  vpmovb2m(kLanesMask, kY);
   byte_of_half(low, offsetof(HalvesOfBytes, low));
   byte_of_half(high, offsetof(HalvesOfBytes, high));
   kmovw(kLanesMask, r8d);
