@@ -1,7 +1,9 @@
 #include "shim/drm_ioctl.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "shim/answers.h"
 #include "shim/connection.h"
@@ -192,12 +194,11 @@ long map_known_bo(const File& file, void* address, size_t length, int prot, int 
   return map_from_slab(known.bo.place.slab, known.bo.place.fd_offset, address, length, prot, flags);
 }
 
-/// @param wants_sync_file  a descriptor, which only the socket brings
-unsigned flags_of(wire::Op op, Driver driver, const File& file, uint32_t request, bool wants_sync_file) {
+unsigned flags_of(wire::Op op, Driver driver, const File& file, uint32_t request) {
   unsigned flags = kCloseOnExec;
   const uint32_t number = ioctl_number(request);
   if (is_wait(driver, request)) flags |= kInterruptible;
-  if (op != wire::kIoctl || !wire::goes_through_channel(number) || wants_sync_file) return flags;
+  if (op != wire::kIoctl || !wire::goes_through_channel(number)) return flags;
   return flags | kShort | (wire::is_submit(number) && has_status(file) ? unsigned{kWakes} : 0u);
 }
 
@@ -211,21 +212,25 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
   known_place.token = 0;  // what comes may be its end
   const uint64_t started = wait_bo ? raw::fast_monotonic_ns() : 0;
   const bool submit = op == wire::kIoctl && driver == Driver::kV3d && wire::is_submit(ioctl_number(request));
-  const uint32_t sync_file_of = submit ? wanted_sync_file(file) : 0;
-  Call call(op, flags_of(op, driver, file, request, sync_file_of != 0));
+  const Exports expected = submit ? expected_exports(file) : Exports{};
+  Call call(op, flags_of(op, driver, file, request));
   if (int error = call.open(file.daemon)) return -error;
   if (op == wire::kFdIoctl) call.attach(fd);
   wire::IoctlRequest header{};
   header.token = file.token;
   header.request = request;
   header.arg_size = arg_size;
-  header.sync_file_of = sync_file_of;
   if (!call.append(&header, sizeof(header))) return -ENOMEM;
   auto* copy = static_cast<uint8_t*>(call.append(arg_size));
   if (!copy) return -ENOMEM;
   memset(copy, 0, arg_size);
   if (arg_size && ioctl_writes(request) && !copy_from_user(copy, argument, arg_size)) return -EFAULT;
-  if (!append_segments(&call, driver, request, arg_size)) return -ENOMEM;
+  uint32_t signalled = 0;
+  if (!append_segments(&call, driver, request, arg_size, expected, &signalled)) return -ENOMEM;
+  std::optional<SubmitOfExpected> brings;
+  if (signalled && brings.emplace(file, signalled).wants()) {
+    memcpy(call.at(offsetof(wire::IoctlRequest, sync_file_of)), &signalled, sizeof(signalled));
+  }
   if (int error = call.send()) {
     if (error == EINTR && wait_bo) shorten_timeout(argument, started);
     return -error;

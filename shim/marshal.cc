@@ -92,12 +92,15 @@ constexpr Rule kRules[] = {
     {Driver::kFence, false, 0x04, {{48, 40, kCount32, 80, kOut}}},                       // SYNC_IOC_FILE_INFO
 };
 
-/// Where a submit structure has its flags and the head of its extension chain.
+/// Where a submit structure has its flags, the head of its extension chain, and without one the handle of the
+/// syncobj that gets its fence (beyond the structure: nowhere).
 struct Chained {
-  uint8_t number, flags, head;
+  uint8_t number, flags, head, out_sync;
 };
-constexpr Chained kChained[] = {{0x40, 52, 64}, {0x46, 68, 72}, {0x47, 80, 72}, {0x4b, 12, 16}};
+constexpr Chained kChained[] = {
+    {0x40, 52, 64, 24}, {0x46, 68, 72, 64}, {0x47, 80, 72, 64}, {0x4b, 12, 16, 255}};
 constexpr uint32_t kSubmitExtension = 2;
+constexpr uint32_t kMultiSync = 1;
 
 /// Extensions by id (drm-abi.md 2.9). INDIRECT_CSD embeds a submit_csd at 16.
 struct Extension {
@@ -107,13 +110,13 @@ struct Extension {
   uint8_t id_count;
 };
 constexpr Extension kExtensions[] = {
-    {1, 48, {{16, 32, kCount32, 32, kIn}, {24, 36, kCount32, 32, kIn}}, {}, 0},  // MULTI_SYNC
-    {2, 128, {{16 + 48, 16 + 56, kCount32, 4, kIn}}, {}, 0},                     // INDIRECT_CSD
-    {3, 40, {{16, 32, kCount32, 4, kIn}, {24, 32, kCount32, 4, kIn}}, {}, 0},    // TIMESTAMP_QUERY
-    {4, 32, {{16, 28, kCount32, 4, kIn}}, {}, 0},                                // RESET_TIMESTAMP
-    {5, 48, {{32, 28, kCount32, 4, kIn}, {40, 28, kCount32, 4, kIn}}, {}, 0},    // COPY_TIMESTAMP
-    {6, 40, {{16, 24, kCount32, 4, kIn}}, {32, 24, kCount32, 8, kIn}, 28},       // RESET_PERFORMANCE
-    {7, 56, {{40, 36, kCount32, 4, kIn}}, {48, 36, kCount32, 8, kIn}, 28},       // COPY_PERFORMANCE
+    {kMultiSync, 48, {{16, 32, kCount32, 32, kIn}, {24, 36, kCount32, 32, kIn}}, {}, 0},
+    {2, 128, {{16 + 48, 16 + 56, kCount32, 4, kIn}}, {}, 0},                   // INDIRECT_CSD
+    {3, 40, {{16, 32, kCount32, 4, kIn}, {24, 32, kCount32, 4, kIn}}, {}, 0},  // TIMESTAMP_QUERY
+    {4, 32, {{16, 28, kCount32, 4, kIn}}, {}, 0},                              // RESET_TIMESTAMP
+    {5, 48, {{32, 28, kCount32, 4, kIn}, {40, 28, kCount32, 4, kIn}}, {}, 0},  // COPY_TIMESTAMP
+    {6, 40, {{16, 24, kCount32, 4, kIn}}, {32, 24, kCount32, 8, kIn}, 28},     // RESET_PERFORMANCE
+    {7, 56, {{40, 36, kCount32, 4, kIn}}, {48, 36, kCount32, 8, kIn}, 28},     // COPY_PERFORMANCE
 };
 
 /// Where an argument names a descriptor that goes to the daemon.
@@ -149,16 +152,26 @@ class Fields {
 
 class Marshal {
  public:
-  explicit Marshal(Call* call) : call_(call) {}
+  Marshal(Call* call, std::span<const uint32_t> syncobjs) : call_(call), syncobjs_(syncobjs) {}
 
   bool no_memory() const { return no_memory_; }
   uint32_t num_segments() const { return num_segments_; }
   uint32_t num_fds() const { return num_fds_; }
+  uint32_t signalled() const { return signalled_; }
   const int32_t* fd_numbers() const { return fd_numbers_; }
 
-  void arrays(const Fields& fields, const Array* first, size_t count) {
+  /// Returns the position of the last one's copied bytes, 0 if there are none.
+  size_t arrays(const Fields& fields, const Array* first, size_t count) {
+    size_t position = 0;
     for (const Array* array = first; array != first + count; ++array) {
-      if (array->element) add_array(fields, *array);
+      if (array->element) position = add_array(fields, *array);
+    }
+    return position;
+  }
+
+  void note_signal(uint32_t handle) {
+    for (const uint32_t syncobj : syncobjs_) {
+      if (handle == syncobj && handle != 0) signalled_ = handle;
     }
   }
 
@@ -210,7 +223,8 @@ class Marshal {
       memcpy(bytes, call_->at(position), size);
       Fields fields(bytes, size);
       if (known && size == known->size) {
-        arrays(fields, known->arrays, 2);
+        const size_t last = arrays(fields, known->arrays, 2);
+        if (known->id == kMultiSync && last) note_signals(last, array_bytes(fields, known->arrays[1]));
         if (known->id_lists.element) id_lists(fields, *known);
       }
       address = fields.u64(0);
@@ -254,6 +268,12 @@ class Marshal {
     return segment(fields.u64(array.pointer), array_bytes(fields, array), array.direction);
   }
 
+  /// Of a list of drm_v3d_sem, which starts with the handle.
+  void note_signals(size_t position, uint64_t bytes) {
+    constexpr size_t kSem = 32;
+    for (size_t at = 0; at < bytes; at += kSem) note_signal(Fields(call_->at(position + at), kSem).u32(0));
+  }
+
   void id_lists(const Fields& fields, const Extension& extension) {
     size_t position = add_array(fields, extension.id_lists);
     uint64_t count = position ? array_bytes(fields, extension.id_lists) / 8 : 0;
@@ -265,6 +285,8 @@ class Marshal {
   }
 
   Call* call_;
+  const std::span<const uint32_t> syncobjs_;
+  uint32_t signalled_ = 0;
   uint32_t num_segments_ = 0;
   uint32_t num_fds_ = 0;
   int32_t fd_numbers_[wire::kMaxFds] = {};
@@ -273,14 +295,15 @@ class Marshal {
 
 }  // namespace
 
-bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_size) {
+bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_size,
+                     std::span<const uint32_t> syncobjs, uint32_t* signalled) {
   // The argument may be long (14 bits of size); no rule looks further than this.
   uint8_t bytes[128];
   size_t known = arg_size < sizeof(bytes) ? arg_size : sizeof(bytes);
   memcpy(bytes, call->at(sizeof(wire::IoctlRequest)), known);
   Fields fields(bytes, known);
   const uint32_t number = ioctl_number(request);
-  Marshal marshal(call);
+  Marshal marshal(call, syncobjs);
   for (const Rule& rule : kRules) {
     bool applies = rule.driver == driver || (rule.both && driver != Driver::kFence);
     if (applies && rule.number == number && (driver != Driver::kFence || ioctl_type(request) == '>')) {
@@ -289,9 +312,11 @@ bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_s
   }
   if (driver == Driver::kV3d) {
     for (const Chained& chained : kChained) {
-      if (chained.number == number && fields.u32(chained.flags) & kSubmitExtension) {
+      if (chained.number != number) continue;
+      if (fields.u32(chained.flags) & kSubmitExtension)
         marshal.extensions(fields.u64(chained.head));
-      }
+      else
+        marshal.note_signal(fields.u32(chained.out_sync));
     }
   }
   if (driver == Driver::kVc4 && number == 0xbc) marshal.atomic(fields);
@@ -306,6 +331,7 @@ bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_s
   header.num_fds = marshal.num_fds();
   memcpy(header.fd_numbers, marshal.fd_numbers(), sizeof(header.fd_numbers));
   memcpy(call->at(0), &header, sizeof(header));
+  *signalled = marshal.signalled();
   return !marshal.no_memory();
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "shim/connection.h"
 
@@ -14,7 +15,10 @@ enum class Driver { kV3d, kVc4, kFence };  // kFence: sync_file and dma-buf
 
 /// Appends to `call`, whose payload so far is IoctlRequest and the argument, the segments and descriptors
 /// that the argument names, and enters their numbers in the IoctlRequest. false: no memory.
-bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_size);
+/// @param syncobjs  handles; 0: none
+/// @param signalled  becomes the one of these that a submit on V3D gives a fence, 0: none
+bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_size,
+                     std::span<const uint32_t> syncobjs, uint32_t* signalled);
 
 /// A signal takes the request back (kInterruptible).
 bool is_wait(Driver driver, uint32_t request);

@@ -4,7 +4,6 @@
 
 #include "ioctl/wire.h"
 #include "shim/raw.h"
-#include "shim/ready_sync_file.h"
 #include "shim/status_view.h"
 #include "shim/user_descriptors.h"
 #include "shim/user_memory.h"
@@ -224,16 +223,26 @@ bool answer_to_fd(const File& file, Place& place, StatusView& view, uint64_t arg
   if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || args.flags != kSyncFile) return false;
   place.ready.note_export(args.handle);
   uint32_t fence;
-  const uint32_t entry = view.entry_as_said(args.handle);
-  const int fd = entry ? place.ready.take(file.token, entry, &fence) : -1;
+  const auto take = [&] {
+    const uint32_t entry = view.entry_as_said(args.handle);
+    return entry ? place.ready.take(file.token, entry, &fence) : -1;
+  };
+  int fd = take();
+  if (fd < 0) {
+    const int64_t until = Wait::now() + kExportPatience;
+    Wait waiting(file, view, until);
+    if (waiting.while_empty(args.handle)) {
+      *result = -EINVAL;
+    } else {
+      // The fence is seen before the submit's reply, which may bring the sync_file.
+      place.ready.wait_while_coming(until);
+      if ((fd = take()) < 0) return false;
+    }
+  }
   if (fd >= 0) {
     if (fence) remember_sync_file(fd, file.token, fence);
     args.fd = give_descriptor(fd, true);
     *result = args.fd < 0 ? args.fd : 0;
-  } else {
-    Wait waiting(file, view, Wait::now() + kExportPatience);
-    if (!waiting.while_empty(args.handle)) return false;
-    *result = -EINVAL;
   }
   if (copy_to_user(argument, &args, sizeof(args))) return true;
   if (fd >= 0 && args.fd >= 0) withdraw_descriptor(args.fd);
@@ -345,9 +354,20 @@ void remember_ready(const File& file, const wire::ReadySyncFile& what, int fd) {
     raw::close(fd);
 }
 
-uint32_t wanted_sync_file(const File& file) {
+Exports expected_exports(const File& file) {
+  const Place* place = find_place(file.token);
+  return place ? place->ready.expected() : Exports{};
+}
+
+SubmitOfExpected::SubmitOfExpected(const File& file, uint32_t syncobj) : ready_(nullptr) {
   Place* place = find_place(file.token);
-  return place ? place->ready.wanted_by_submit() : 0;
+  if (!place || !place->ready.is_wanted_by_submit(syncobj)) return;
+  ready_ = &place->ready;
+  ready_->begin_coming();
+}
+
+SubmitOfExpected::~SubmitOfExpected() {
+  if (ready_) ready_->end_coming();
 }
 
 bool find_status_answer(const File& file, uint32_t request, uint64_t argument, int* result) {

@@ -6,6 +6,7 @@
 
 #include "ioctl/wire.h"
 #include "shim/files.h"
+#include "shim/ready_sync_file.h"
 
 namespace v3d::shim {
 
@@ -18,8 +19,21 @@ void remember_status(uint64_t token, int fd, uint32_t bytes);
 /// @param result  0 or a negative errno
 bool find_status_answer(const File& file, uint32_t request, uint64_t argument, int* result);
 
-/// For IoctlRequest::sync_file_of of a submit that is about to be made.
-uint32_t wanted_sync_file(const File& file);
+/// The syncobjs that are expected to be exported.
+Exports expected_exports(const File& file);
+/// A submit that gives one of them a fence, while this exists.
+class SubmitOfExpected {
+ public:
+  SubmitOfExpected(const File& file, uint32_t syncobj);
+  SubmitOfExpected(const SubmitOfExpected&) = delete;
+  SubmitOfExpected& operator=(const SubmitOfExpected&) = delete;
+  ~SubmitOfExpected();
+  /// Whether it is to bring the sync_file.
+  bool wants() const { return ready_ != nullptr; }
+
+ private:
+  ReadySyncFile* ready_;
+};
 /// What the daemon made of that. @param fd  is used up
 void remember_ready(const File& file, const wire::ReadySyncFile& what, int fd);
 

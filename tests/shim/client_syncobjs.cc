@@ -303,6 +303,42 @@ SCENARIO(sync_files_that_come_with_submits) {
   CHECK_EQ(wait_for_many(gpu.fd, {out}, 0, INT64_MAX), 0);
 }
 
+/// As Mesa's Vulkan drivers present: one thread looks until another has submitted, both export the semaphore,
+/// and there are two by turns.
+SCENARIO(syncobjs_exported_by_turns) {
+  Submitter gpu;
+  const uint32_t outs[2] = {create_syncobj(gpu.fd), create_syncobj(gpu.fd)};
+  const size_t before = open_descriptors().size();
+  const auto check = [&](int file) {
+    pollfd readable{file, POLLIN, 0};
+    CHECK_EQ(poll(&readable, 1, 10'000), 1);
+    const uint32_t mine = create_syncobj(gpu.fd);
+    CHECK_EQ(import_file(gpu.fd, mine, file), 0);
+    CHECK_EQ(wait_for_many(gpu.fd, {mine}, 0, INT64_MAX), 0);
+    CHECK_EQ(destroy_syncobj(gpu.fd, mine), 0);
+    close(file);
+  };
+  for (int i = 0; i < 60; ++i) {
+    const uint32_t out = outs[i % 2];
+    CHECK_EQ(reset(gpu.fd, {out}), 0);
+    std::thread submits([&] {
+      if (i % 3) usleep(300);
+      CHECK_EQ(gpu.submit(0), 0);
+      CHECK_EQ(gpu.submit(out), 0);
+    });
+    int first;
+    while ((first = to_fd(gpu.fd, out, kExport)) == -EINVAL) {
+    }
+    submits.join();
+    const int second = to_fd(gpu.fd, out, kExport), third = to_fd(gpu.fd, out, kExport);
+    CHECK(first >= 0 && second >= 0 && third >= 0 && first != second && second != third);
+    check(first);
+    check(third);
+    check(second);
+  }
+  CHECK(open_descriptors().size() <= before + 2);
+}
+
 namespace {
 
 /// Timeline and context of a sync_file's fence: the same of all of one file's.

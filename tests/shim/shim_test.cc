@@ -179,8 +179,8 @@ INSTANTIATE_TEST_SUITE_P(Shim, ShownSyncobjs,
                          testing::Values("shown_syncobjs", "exports_until_there_is_a_fence", "shown_bos",
                                          "shared_syncobjs_are_not_shown", "many_syncobjs",
                                          "resets_of_many_threads", "syncobjs_come_and_go",
-                                         "sync_files_that_come_with_submits", "sync_files_of_closed_files",
-                                         "waits_hear_of_imports"),
+                                         "sync_files_that_come_with_submits", "syncobjs_exported_by_turns",
+                                         "sync_files_of_closed_files", "waits_hear_of_imports"),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST_F(ShimTest, WritesOnlyWhereTheRequestSays) { expect_success("writes_only_where_asked"); }
