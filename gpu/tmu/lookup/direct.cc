@@ -97,7 +97,7 @@ Unusual find_unusual(const Plan& plan, const std::optional<Layout>& layout) {
       {samples && plan.options.gather, kGather},
       {samples && plan.cube, kCube},
       {samples && plan.dims != 2, kDimensions},
-      {samples && plan.anisotropic, kAnisotropic},
+      {samples && plan.anisotropic && layout && !has_blend(layout->channels), kAnisotropic},
       {samples && plan.compare, kCompare},
       {samples && (plan.has_border || has_no_code(0) || has_no_code(1)), kBorder},
       {samples && !always_nearest(plan) && layout && !has_blend(layout->channels), kFilter},
@@ -153,7 +153,10 @@ void choose_filters(const Plan& plan, const Layout& layout, bool layers, Direct&
   direct.magnified_nearest = sampler.mag_nearest ? kAllLanes : 0;
   direct.minified_nearest = sampler.min_nearest ? kAllLanes : 0;
   direct.bias = static_cast<float>(sampler.bias) * (1.0f / 256);
-  direct.coordinates_step = plan.needs_lod ? Direct::kLevels : sampler.mag_nearest ? nearest : linear;
+  direct.coordinates_step = plan.anisotropic      ? Direct::kAnisotropicLevels
+                            : plan.needs_lod      ? Direct::kLevels
+                            : sampler.mag_nearest ? nearest
+                                                  : linear;
 }
 
 }  // namespace

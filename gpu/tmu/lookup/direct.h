@@ -60,7 +60,9 @@ struct Direct {
   static constexpr int kFilters = 3 * kWraps * kWraps * 2;
   /// Finds levels and filters first, then takes nearest_filter and linear_filter as often as it needs.
   static constexpr uint8_t kLevels = 1 + kFetches + kFilters;
-  static constexpr uint8_t kCoordinates = kLevels + 1;
+  /// The same, several times along the longer side of the footprint.
+  static constexpr uint8_t kAnisotropicLevels = kLevels + 1;
+  static constexpr uint8_t kCoordinates = kAnisotropicLevels + 1;
   /// nearest() and linear() among themselves.
   static constexpr uint8_t filter(uint8_t coordinates) {
     return static_cast<uint8_t>(coordinates - 1 - kFetches);

@@ -161,6 +161,8 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
     if (one_in(4)) spec.min_lod = below(800) / 256.0;
     if (one_in(4)) spec.bias = (static_cast<int>(below(2000)) - 1000) / 256.0;
     spec.border_mode = below(3);
+    spec.anisotropy = one_in(6);
+    if (spec.anisotropy) spec.max_anisotropy = below(4);
   }
 
   Request any_request() {
@@ -342,6 +344,8 @@ TEST_P(JitLookups, LevelsAndFilters) {
     request.sampler.mip_nearest = filters & 4;
     request.sampler.wrap = {wraps % kWraps, wraps / kWraps, 0};
     if (one_in(4)) request.sampler.bias = -1.25;
+    request.sampler.anisotropy = !is_nearest && one_in(3);
+    if (request.sampler.anisotropy) request.sampler.max_anisotropy = below(4);
     request.configs = {TestTexture::kState | (one_in(2) ? 15u : 3u),
                        TestTexture::kSampler | below(2) | below(2) << 2};
     if (!(request.configs[1] & 1)) request.configs[0] &= ~12u;

@@ -33,6 +33,16 @@ struct Frame {
     uint32_t of_next;                        ///< whether the next level is looked up
     uint32_t to_channels;                    ///< whether texels become channels instead of return words
   } levels;
+  /// Of an anisotropic lookup.
+  struct Probes {
+    Lanes total[4];  ///< channels of the probes so far
+    Lanes number;    ///< of probes
+    Lanes step[2];   ///< of S and T, from the first probe to behind the last one
+    Lanes middle[2];
+    uint32_t lanes, blended;  ///< bits of lanes: of all probes
+    uint32_t probe;
+    uint32_t several;  ///< quads that do not have one alone
+  } probes;
   /// Of the last lookup of each of some sites: where its texels were.
   struct Ahead {
     Lanes x, y;

@@ -61,6 +61,8 @@ void LookupEmitter::emit() {
   emit_filters();
   L(coordinates_[Direct::kLevels]);
   emit_levels();
+  L(coordinates_[Direct::kAnisotropicLevels]);
+  emit_anisotropic();
   for (int log2_cpp = 0; log2_cpp < 5; ++log2_cpp) {
     L(addresses_[Direct::address(log2_cpp, true)]);
     emit_raster_addresses(log2_cpp);

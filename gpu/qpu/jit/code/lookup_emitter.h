@@ -197,10 +197,12 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   void emit_level_of_detail(Label& base, Label& of_lanes);
   void find_quads();
   void emit_footprints();
+  void quad_differences(const Xbyak::RegExp& values);
   void log2_of_square();
   void choose_levels(int part);
   void choose_levels_of_lanes();
   void expand_quads(size_t offset);
+  void note_blended_quads();
   void expand_quads();
   void choose_filters();
   void lanes_of_level(const Xbyak::Reg32& to, const Xbyak::Reg32& level);
@@ -209,10 +211,23 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   void look_up_one_level_of_quads(Label& differ);
   void look_up_one_level(Label& differ);
   void look_up_levels();
+  void begin_levels();
+  void look_up_chosen_levels();
   void look_up_some();
   void merge_some();
   void blend_levels();
   void return_words();
+  // ---- lookup_anisotropy.cc
+
+  void emit_anisotropic();
+  void find_footprint_sides();
+  void find_probes();
+  void look_up_probes();
+  void begin_probes();
+  void take_probe(Label& done);
+  void add_probe();
+  void end_probes();
+
   Xbyak::Address eight(uint32_t bits) { return yword[rip + constant_label(bits)]; }
   Xbyak::Address eight(float value);
 

@@ -5,7 +5,7 @@
 #include <bit>
 #include <utility>
 
-#include "gpu/qpu/jit/code/frame.h"
+#include "gpu/qpu/jit/code/levels_frame.h"
 #include "gpu/qpu/jit/code/lookup_emitter.h"
 #include "gpu/qpu/jit/code/predicates.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
@@ -22,29 +22,7 @@ using Xbyak::Ymm;
 
 namespace {
 
-constexpr size_t kPartBytes = sizeof(Lanes) / 2;
 constexpr uint8_t kDown = 9;  // of vroundps, without exceptions
-constexpr size_t kChannels = 4;
-
-constexpr size_t in_levels(size_t offset) { return offsetof(Frame, levels) + offset; }
-constexpr size_t kDetail = in_levels(offsetof(Frame::Levels, level)),
-                 kWeights = in_levels(offsetof(Frame::Levels, weights)),
-                 kSome = in_levels(offsetof(Frame::Levels, some)),
-                 kNext = in_levels(offsetof(Frame::Levels, next)),
-                 kOutOfAll = in_levels(offsetof(Frame::Levels, out)),
-                 kTarget = in_levels(offsetof(Frame::Levels, target)),
-                 kAllOfThem = in_levels(offsetof(Frame::Levels, lanes)),
-                 kNearestLanes = in_levels(offsetof(Frame::Levels, nearest)),
-                 kBlended = in_levels(offsetof(Frame::Levels, blended)),
-                 kLeft = in_levels(offsetof(Frame::Levels, left)),
-                 kOfNext = in_levels(offsetof(Frame::Levels, of_next)),
-                 kGuesses = in_levels(offsetof(Frame::Levels, guesses)),
-                 kToChannels = in_levels(offsetof(Frame::Levels, to_channels));
-
-constexpr size_t at_part(int part) { return static_cast<size_t>(part) * kPartBytes; }
-
-const Ymm kY2(2), kY3(3), kY4(4), kY5(5), kY6(6);
-const Xmm kX2(2), kX3(3), kX4(4), kX5(5), kX6(6);
 
 }  // namespace
 
@@ -124,6 +102,22 @@ void LookupEmitter::find_quads() {
   L(all);
 }
 
+/// Of each quad, how far its second lane (to xmm5) and its third (to xmm2) are from the first.
+void LookupEmitter::quad_differences(const Xbyak::RegExp& values) {
+  const auto quad = [&](size_t n) { return xword[values + n * sizeof(Lanes) / 4]; };
+  vmovaps(kX2, quad(0));
+  vmovaps(kX3, quad(2));
+  vunpcklps(kX4, kX2, quad(1));
+  vunpckhps(kX2, kX2, quad(1));
+  vunpcklps(kX5, kX3, quad(3));
+  vunpckhps(kX3, kX3, quad(3));
+  vmovlhps(kX6, kX4, kX5);  // lane 0 of the quads
+  vmovhlps(kX5, kX5, kX4);  // lane 1
+  vmovlhps(kX2, kX2, kX3);  // lane 2
+  vsubps(kX5, kX5, kX6);
+  vsubps(kX2, kX2, kX6);
+}
+
 /// Derivatives: the squared length of the longer side. Quads where it is above a texel, to edx.
 void LookupEmitter::emit_footprints() {
   const struct Parameter {
@@ -134,20 +128,10 @@ void LookupEmitter::emit_footprints() {
   const Xbyak::Address sides[2] = {xword[kFrame + kWeights], xword[kFrame + kWeights + sizeof(Lanes) / 4]};
   find_base_level();
   for (const Parameter& axis : axes) {
-    const auto quad = [&](size_t n) { return xword[axis.base + axis.coordinates + n * sizeof(Lanes) / 4]; };
-    vmovaps(kX2, quad(0));
-    vmovaps(kX3, quad(2));
-    vunpcklps(kX4, kX2, quad(1));
-    vunpckhps(kX2, kX2, quad(1));
-    vunpcklps(kX5, kX3, quad(3));
-    vunpckhps(kX3, kX3, quad(3));
-    vmovlhps(kX6, kX4, kX5);  // lane 0 of the quads
-    vmovhlps(kX5, kX5, kX4);  // lane 1
-    vmovlhps(kX2, kX2, kX3);  // lane 2
+    quad_differences(axis.base + axis.coordinates);
     vpbroadcastd(kX3, dword[kLevel + axis.sizes]);
     vcvtdq2ps(kX3, kX3);
     for (const Xmm& side : {kX5, kX2}) {
-      vsubps(side, side, kX6);
       vmulps(side, side, kX3);
       vmulps(side, side, side);
     }
@@ -340,14 +324,19 @@ void LookupEmitter::take_level(const Xbyak::RegExp& guess) {
   lea(kLevel, ptr[kSlot + kLevel * 4 + in_plan(offsetof(Plan, levels))]);
 }
 
+/// From edx of choose_levels(), for expand_quads().
+void LookupEmitter::note_blended_quads() {
+  xor_(edx, 15);
+  mov(dword[kFrame + kBlended], edx);
+}
+
 /// If all active quads agree, and take only one.
 void LookupEmitter::look_up_one_level_of_quads(Label& differ) {
   Label magnified, minified;
   mov(edi, eax);
   find_quads();
   mov(eax, edi);
-  xor_(edx, 15);
-  mov(dword[kFrame + kBlended], edx);
+  note_blended_quads();
   test(edx, ecx);
   jnz(differ);
   bsf(edx, ecx);
@@ -399,16 +388,27 @@ void LookupEmitter::look_up_one_level(Label& differ) {
   go_to_step(offsetof(Direct, linear_filter), filter_table_);
 }
 
-/// sample_levels()
+/// Behind choose_filters(), to the end.
 void LookupEmitter::look_up_levels() {
-  Label next_lanes, next_level, one_level;
+  mov(qword[kFrame + kOutOfAll], kOut);
+  begin_levels();
+  look_up_chosen_levels();
+  return_words();
+}
+
+/// Of the lanes in r8d.
+void LookupEmitter::begin_levels() {
   mov(dword[kFrame + kAllOfThem], r8d);
   mov(dword[kFrame + kLeft], r8d);
-  mov(qword[kFrame + kOutOfAll], kOut);
   mov(dword[kFrame + kToChannels], 1);
   mov(dword[kFrame + kOfNext], 0);
   lea(rax, ptr[kFrame + offsetof(Frame, channels)]);
   mov(qword[kFrame + kTarget], rax);
+}
+
+/// sample_levels(), to the channels in the frame.
+void LookupEmitter::look_up_chosen_levels() {
+  Label next_lanes, next_level, one_level;
   L(next_lanes);
   look_up_some();
   cmp(dword[kFrame + kLeft], 0);
@@ -426,7 +426,6 @@ void LookupEmitter::look_up_levels() {
   L(next_level);
   blend_levels();
   L(one_level);
-  return_words();
 }
 
 /// Those that have level and filter in common with the first one that is left.
