@@ -23,6 +23,7 @@ struct Layout {
 std::optional<Layout> layout_of(const Plan& plan) {
   using enum Direct::Channels;
   const uint8_t type = plan.texture.type;
+  if (type == kRgba8 && plan.texture.transfer == Transfer::kSrgb) return Layout{kSrgb8, 2};
   if (has_fields(type) && (type != kRgba8 || plan.texture.transfer != Transfer::kNone))
     return Layout{kField, plan.log2_cpp};
   static constexpr struct {
@@ -48,7 +49,7 @@ std::optional<Layout> layout_of(const Plan& plan) {
 
 /// Fields, each of which takes longer than the words, have no code for a certain order.
 Order order_of(const Plan& plan, Channels channels) {
-  if (channels == Channels::kField) return Order::kAny;
+  if (Direct::are_fields(channels)) return Order::kAny;
   static constexpr struct {
     Order order;
     uint8_t channel[4];
@@ -70,7 +71,7 @@ bool always_nearest(const Plan& plan) {
   return plan.sampler.mag_nearest && (plan.sampler.min_nearest || !plan.needs_lod);
 }
 
-bool has_blend(Channels channels) { return channels == Channels::kUnorm8 || channels == Channels::kField; }
+bool has_blend(Channels channels) { return channels == Channels::kUnorm8 || Direct::are_fields(channels); }
 
 /// The first thing.
 Unusual find_unusual(const Plan& plan, const std::optional<Layout>& layout) {
@@ -92,7 +93,7 @@ Unusual find_unusual(const Plan& plan, const std::optional<Layout>& layout) {
                   plan.num_words != 0),
        kStore},
       {!stores && !layout, kFormat},
-      {!stores && plan.texture.transfer != Transfer::kNone && layout && layout->channels != Channels::kField,
+      {!stores && plan.texture.transfer != Transfer::kNone && layout && !Direct::are_fields(layout->channels),
        kTransfer},
       {samples && plan.options.gather, kGather},
       {samples && plan.cube, kCube},
@@ -197,7 +198,7 @@ Direct make_direct(const Plan& plan) {
     direct.integers = plan.format->kind != Kind::kFloat;
     for (int word = 0; word < std::min<int>(plan.num_words, 2); ++word)
       direct.halves[word] = halves_of(plan.word_channel[word]);
-    if (layout->channels == Channels::kField) direct.fields = field_tables(plan.texture.type, plan.decode);
+    if (Direct::are_fields(layout->channels)) direct.fields = field_tables(plan.texture.type, plan.decode);
   }
 
   const TextureState& texture = plan.texture;

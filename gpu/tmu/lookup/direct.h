@@ -86,9 +86,13 @@ struct Direct {
     kWord,
     kDepth16,
     kDepth24,
-    kField
+    kField,
+    kSrgb8  ///< fields: a byte each, of which R, G and B have one table and A is unorm
   };
-  static constexpr int kChannels = 11;
+  static constexpr int kChannels = 12;
+  static constexpr bool are_fields(Channels channels) {
+    return channels == Channels::kField || channels == Channels::kSrgb8;
+  }
   /// Channels behind the return words: any, or R, G, B, A from the first on, or B, G, R, A.
   enum class Order : uint8_t { kAny, kRgba, kBgra };
   static constexpr int kOrders = 3;
@@ -133,7 +137,7 @@ struct Direct {
   struct Halves {
     uint32_t channels = 0, mask = 0, ones = 0;
   } halves[2] = {};    ///< of Channels::kUnorm8
-  Fields fields = {};  ///< of Channels::kField
+  Fields fields = {};  ///< where are_fields()
 };
 
 /// Of a complete plan.

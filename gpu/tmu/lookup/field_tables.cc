@@ -1,6 +1,7 @@
 #include "gpu/tmu/lookup/field_tables.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <map>
 #include <mutex>
@@ -39,8 +40,21 @@ const Row* find_row(uint8_t type) {
 
 struct Tables {
   std::vector<float> values[4];
-  Fields fields;
+  Fields fields = {};
+  alignas(64) std::array<uint8_t, sizeof(float) * Fields::kBytes> planes;
 };
+
+bool has_bytes(const Row& row) {
+  return std::ranges::all_of(row.channel, [](const auto& channel) { return channel.bits == 8; });
+}
+
+void make_planes(Tables& tables) {
+  for (uint32_t n = 0; n < Fields::kBytes; ++n) {
+    const auto bytes = std::bit_cast<std::array<uint8_t, sizeof(float)>>(tables.values[0][n]);
+    for (uint32_t k = 0; k < bytes.size(); ++k) tables.planes[Fields::kBytes * k + n] = bytes[k];
+  }
+  tables.fields.planes = tables.planes.data();
+}
 
 void make_tables(const Row& row, DecodeTexels decode, Tables& tables) {
   constexpr Lanes kNumbers = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -55,6 +69,7 @@ void make_tables(const Row& row, DecodeTexels decode, Tables& tables) {
     }
     tables.fields.channel[c] = {32u - first - bits, 32u - bits, tables.values[c].data()};
   }
+  if (has_bytes(row)) make_planes(tables);
 }
 
 }  // namespace

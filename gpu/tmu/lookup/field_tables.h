@@ -16,12 +16,16 @@ struct Field {
 };
 struct Fields {
   Field channel[4];
+  /// Of four channels of a byte each, the values of the first three, which are the same: byte k of that of n
+  /// is planes[kBytes k + n]. Null: of others.
+  static constexpr uint32_t kBytes = 256;
+  const uint8_t* planes;
 };
 
 /// Whether a format has such channels.
 bool has_fields(uint8_t type);
 /// Of such a format, as its decoder, a transfer function applied, gives them. Made at the first use of each
-/// decoder and kept: 16 KiB at most. Thread safe.
+/// decoder and kept: 17 KiB at most. Thread safe.
 const Fields& field_tables(uint8_t type, DecodeTexels decode);
 
 }  // namespace v3d::tmu

@@ -97,6 +97,7 @@ void Lookups::extract(const Ymm& to, const Load& load, int channel, int part) {
     case Channels::kFloat:
     case Channels::kWord:
     case Channels::kField:
+    case Channels::kSrgb8:
       vmovaps(to, whole);
   }
 }

@@ -177,6 +177,7 @@ void Lookups::emit_blend(const Load& load) {
   L(loaded);
   if (load.fields()) {
     blend_factors_in_float(kBlend);
+    if (decodes_bytes(load)) blend_bytes();
   } else {
     blend_factors(kWeightX, kWeightY);
     blend_rows(kBlend, load.count() > 1);

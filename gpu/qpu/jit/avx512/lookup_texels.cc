@@ -142,6 +142,7 @@ void Lookups::channel_to(const Zmm& to, const Load& load, int channel) {
 }
 
 void Lookups::extract(const Zmm& to, const Load& load, int channel) {
+  if (decodes_bytes(load)) return vmovdqa64(to, row_of_frame(channel));
   if (load.fields())
     return load.blends ? blend_fields(kBlend, to, channel, 0)
                        : decode_fields(to, kY, channel, kBlend.spare, 0);
@@ -193,6 +194,7 @@ void Lookups::extract(const Zmm& to, const Load& load, int channel) {
     case Channels::kFloat:
     case Channels::kWord:
     case Channels::kField:
+    case Channels::kSrgb8:
       if (to.getIdx() != whole.getIdx()) vmovdqa64(to, whole);
   }
 }
@@ -318,6 +320,7 @@ void Lookups::emit_load(const Load& load) {
   if (load.bytes() == 4) load_lines_of_corners(loaded);
   load_words(load);
   L(loaded);
+  if (decodes_bytes(load)) decode_bytes();
   if (load.to_channels) {
     return_channels(load);
     return ret();

@@ -29,6 +29,8 @@ class Lookups final : public LookupEmitter {
   const Zmm kDiffers{4};                                     ///< of find_near_utiles()
   const Zmm kIndices[4] = {Zmm(3), Zmm(4), Zmm(2), Zmm(5)};  ///< of gathers
   const Blend kBlend{{kPairX[0], kPairX[1], kPairY[0], kPairY[1]}, {kY, kAddress}, kWeightX, kWeightY, kA};
+  /// Of bytes: values of lanes 0, 4, 8, 12 with all their channels, of lanes 1, 5, ...
+  const Zmm kRows[4] = {Zmm(5), Zmm(6), Zmm(3), Zmm(2)};
   const Xbyak::Opmask kLanesMask{7};
 
  private:
@@ -61,6 +63,15 @@ class Lookups final : public LookupEmitter {
   void return_channels(const Load& load);
   void byte_of_half(const Zmm& to, size_t table);
   void return_halves_of_bytes();
+  bool has_bytes() const override { return has_vbmi_; }
+  bool decodes_bytes(const Load& load) const { return has_vbmi_ && load.channels == Channels::kSrgb8; }
+  Xbyak::Address row_of_frame(int row);
+  void byte_of_values(const Zmm& to, const Zmm& texels, uint32_t plane);
+  void find_rows(const Zmm& texels);
+  void take_alpha(const Zmm& texels);
+  void scale_rows(size_t factor);
+  void decode_bytes();
+  void blend_bytes();
   void find_tile_offsets(int log2_cpp);
   void tiled_offset(const Zmm& x, const Zmm& y, int log2_cpp);
   void fetch_ahead(int log2_cpp);

@@ -34,7 +34,9 @@ uint32_t launch_of(Effect effect, size_t nodes, uint32_t node) {
 int LookupEmitter::Load::bytes_of_channel() const {
   using enum Direct::Channels;
   if (channels == kFloat || channels == kWord || channels == kDepth24) return 4;
-  return channels == kUnorm8 || channels == kUint8 || channels == kSint8 || channels == kField ? 1 : 2;
+  return channels == kUnorm8 || channels == kUint8 || channels == kSint8 || tmu::Direct::are_fields(channels)
+             ? 1
+             : 2;
 }
 
 bool LookupEmitter::Load::integers() const {
@@ -93,9 +95,16 @@ void LookupEmitter::emit_filters() {
       }
 }
 
+/// Bytes without code of their own share that of fields.
 void LookupEmitter::emit_texels() {
-  const auto add = [this](uint16_t step, const Load& load) {
-    L(texels_[step]);
+  const auto add = [this](const auto& step_of, const Load& load) {
+    if (load.channels == Channels::kSrgb8 && (!has_bytes() || load.log2_count != 2)) {
+      if (load.log2_count != 2) L(texels_[step_of(load.channels)]), jmp(refused_);
+      return;
+    }
+    L(texels_[step_of(load.channels)]);
+    if (load.channels == Channels::kField && load.log2_count == 2 && !has_bytes())
+      L(texels_[step_of(Channels::kSrgb8)]);
     if ((load.fields() && load.order != Order::kAny) || (load.depth() && load.log2_count != 0))
       return jmp(refused_);
     if (!load.blends) return emit_load(load);
@@ -107,11 +116,13 @@ void LookupEmitter::emit_texels() {
       for (const bool wide : {false, true})
         for (int m = 0; m < Direct::kOrders; ++m) {
           const auto order = static_cast<Order>(m);
-          add(Direct::load(channels, log2_count, wide, order), {channels, log2_count, wide, order});
-          add(Direct::blend(channels, log2_count, wide, order), {channels, log2_count, wide, order, true});
+          add([&](Channels c) { return Direct::load(c, log2_count, wide, order); },
+              {channels, log2_count, wide, order});
+          add([&](Channels c) { return Direct::blend(c, log2_count, wide, order); },
+              {channels, log2_count, wide, order, true});
         }
       for (const bool blends : {false, true})
-        add(Direct::decode(channels, log2_count, blends),
+        add([&](Channels c) { return Direct::decode(c, log2_count, blends); },
             {channels, log2_count, true, Order::kAny, blends, true});
     }
   L(texels_[Direct::kStore]);

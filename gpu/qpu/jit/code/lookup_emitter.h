@@ -61,7 +61,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
     Order order;
     bool blends = false;       ///< four texels, behind emit_linear()
     bool to_channels = false;  ///< to the first of six Lanes, decoded, instead of return words; then returns
-    bool fields() const { return channels == Channels::kField; }
+    bool fields() const { return tmu::Direct::are_fields(channels); }
     bool depth() const { return channels == Channels::kDepth16 || channels == Channels::kDepth24; }
     /// Of depth: what is 1.
     uint32_t largest() const { return channels == Channels::kDepth16 ? 0xffff : 0xffffff; }
@@ -98,6 +98,8 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   virtual void emit_load(const Load& load) = 0;
   virtual void emit_blend(const Load& load) = 0;  ///< behind emit_linear()
   virtual void emit_store() = 0;
+  /// Whether it has code for Channels::kSrgb8.
+  virtual bool has_bytes() const { return false; }
 
   /// Words of a table in rdi, in all lanes.
   virtual void emit_gather_values(const Xmm& to, const Xmm& index) = 0;
