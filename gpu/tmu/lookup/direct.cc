@@ -49,7 +49,7 @@ std::optional<Layout> layout_of(const Plan& plan) {
 
 /// Fields, each of which takes longer than the words, have no code for a certain order.
 Order order_of(const Plan& plan, Channels channels) {
-  if (Direct::are_fields(channels)) return Order::kAny;
+  if (channels == Channels::kField) return Order::kAny;
   static constexpr struct {
     Order order;
     uint8_t channel[4];

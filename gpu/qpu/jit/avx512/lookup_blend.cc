@@ -182,7 +182,9 @@ void Lookups::emit_blend(const Load& load) {
     blend_factors(kWeightX, kWeightY);
     blend_rows(kBlend, load.count() > 1);
   }
-  if (load.to_channels)
+  if (decodes_bytes(load))
+    return_decoded(load, done);
+  else if (load.to_channels)
     return_channels(load);
   else
     load.order == Order::kAny ? return_any_words(load, done) : return_words_in_order(load, done);

@@ -19,9 +19,9 @@ constexpr size_t kPart = 64;
 
 }  // namespace
 
-/// Rows, and in the end channels.
-Xbyak::Address Lookups::row_of_frame(int row) {
-  return zword[kFrame + offsetof(Frame, taps) + static_cast<size_t>(row) * sizeof(Lanes)];
+/// Of return_decoded() for extract(); before that, a row.
+Xbyak::Address Lookups::kept_channel(int n) {
+  return zword[kFrame + offsetof(Frame, taps) + static_cast<size_t>(n) * sizeof(Lanes)];
 }
 
 /// Of each byte of the texels the byte of its value in a plane. kLanesMask: those from 128 on. Changes zmm6.
@@ -75,7 +75,7 @@ void Lookups::scale_rows(size_t factor) {
   }
 }
 
-/// Those in zmm2, to channels in the frame.
+/// Those in zmm2, to channels in kRows.
 void Lookups::decode_bytes() {
   const Zmm texels(kFirstKept);
   const auto kept = zword[kFrame + offsetof(Frame, kept)];
@@ -85,11 +85,10 @@ void Lookups::decode_bytes() {
   find_rows(texels);
   take_alpha(texels);
   transpose(*this, kRows, Zmm(4));
-  for (int channel = 0; channel < 4; ++channel) vmovdqa64(row_of_frame(channel), kRows[channel]);
   vmovdqa64(texels, kept);
 }
 
-/// The four around a point, by the factors in the frame, to channels there: as blend_fields().
+/// The four around a point, by the factors in the frame, to channels in kRows: as blend_fields().
 void Lookups::blend_bytes() {
   const Zmm top[4] = {kPairX[0], kPairX[1], kWeightX, kWeightY};
   mov(rdx, qword[kSlot + in_direct(offsetof(Direct, fields.planes))]);
@@ -98,16 +97,36 @@ void Lookups::blend_bytes() {
     take_alpha(Zmm(kBlend.texel[n].getIdx()));
     scale_rows(n & 1);
     if ((n & 1) == 0) {
-      for (int row = 0; row < 4; ++row) vmovaps(row_of_frame(row), kRows[row]);
+      for (int row = 0; row < 4; ++row) vmovaps(kept_channel(row), kRows[row]);
       continue;
     }
-    for (int row = 0; row < 4; ++row) vaddps(kRows[row], kRows[row], row_of_frame(row));
+    for (int row = 0; row < 4; ++row) vaddps(kRows[row], kRows[row], kept_channel(row));
     scale_rows(2 + n / 2);
     for (int row = 0; row < 4; ++row)
       n == 1 ? vmovaps(top[row], kRows[row]) : vaddps(kRows[row], kRows[row], top[row]);
   }
   transpose(*this, kRows, Zmm(4));
-  for (int channel = 0; channel < 4; ++channel) vmovdqa64(row_of_frame(channel), kRows[channel]);
+}
+
+/// The channels in kRows. Goes on behind this, or at `done`.
+void Lookups::return_decoded(const Load& load, Label& done) {
+  const auto returned = [this](uint32_t n) { return zword[kOut + n * sizeof(Lanes)]; };
+  const auto channel = [&](uint32_t n) { return kRows[load.channel(static_cast<int>(n))]; };
+  if (load.to_channels) {
+    for (uint32_t n = 0; n < 4; ++n) vmovdqa64(returned(n), kRows[n]);
+    return;
+  }
+  if (load.order == Order::kAny) {
+    for (int n = 0; n < 4; ++n) vmovdqa64(kept_channel(n), kRows[n]);
+    return return_any_words(load, done);
+  }
+  for (uint32_t n = 0; n < (load.wide ? 4u : 2u); ++n) {
+    cmp(kWords, n);
+    je(done, T_NEAR);
+    if (!load.wide) pack_halves(channel(2 * n), channel(2 * n + 1), false);
+    vmovdqa64(returned(n), channel(load.wide ? n : 2 * n));
+  }
+  jmp(done, T_NEAR);
 }
 
 }  // namespace v3d::qpu::jit::avx512

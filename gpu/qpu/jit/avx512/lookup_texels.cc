@@ -142,7 +142,7 @@ void Lookups::channel_to(const Zmm& to, const Load& load, int channel) {
 }
 
 void Lookups::extract(const Zmm& to, const Load& load, int channel) {
-  if (decodes_bytes(load)) return vmovdqa64(to, row_of_frame(channel));
+  if (decodes_bytes(load)) return vmovdqa64(to, kept_channel(channel));
   if (load.fields())
     return load.blends ? blend_fields(kBlend, to, channel, 0)
                        : decode_fields(to, kY, channel, kBlend.spare, 0);
@@ -320,7 +320,12 @@ void Lookups::emit_load(const Load& load) {
   if (load.bytes() == 4) load_lines_of_corners(loaded);
   load_words(load);
   L(loaded);
-  if (decodes_bytes(load)) decode_bytes();
+  if (decodes_bytes(load)) {
+    decode_bytes();
+    return_decoded(load, finished_);
+    if (load.to_channels) ret();
+    return;
+  }
   if (load.to_channels) {
     return_channels(load);
     return ret();

@@ -65,13 +65,14 @@ class Lookups final : public LookupEmitter {
   void return_halves_of_bytes();
   bool has_bytes() const override { return has_vbmi_; }
   bool decodes_bytes(const Load& load) const { return has_vbmi_ && load.channels == Channels::kSrgb8; }
-  Xbyak::Address row_of_frame(int row);
+  Xbyak::Address kept_channel(int n);
   void byte_of_values(const Zmm& to, const Zmm& texels, uint32_t plane);
   void find_rows(const Zmm& texels);
   void take_alpha(const Zmm& texels);
   void scale_rows(size_t factor);
   void decode_bytes();
   void blend_bytes();
+  void return_decoded(const Load& load, Label& done);
   void find_tile_offsets(int log2_cpp);
   void tiled_offset(const Zmm& x, const Zmm& y, int log2_cpp);
   void fetch_ahead(int log2_cpp);

@@ -98,14 +98,11 @@ void LookupEmitter::emit_filters() {
 /// Bytes without code of their own share that of fields.
 void LookupEmitter::emit_texels() {
   const auto add = [this](const auto& step_of, const Load& load) {
-    if (load.channels == Channels::kSrgb8 && (!has_bytes() || load.log2_count != 2)) {
-      if (load.log2_count != 2) L(texels_[step_of(load.channels)]), jmp(refused_);
-      return;
-    }
-    L(texels_[step_of(load.channels)]);
-    if (load.channels == Channels::kField && load.log2_count == 2 && !has_bytes())
-      L(texels_[step_of(Channels::kSrgb8)]);
-    if ((load.fields() && load.order != Order::kAny) || (load.depth() && load.log2_count != 0))
+    L(texels_[step_of(load.channels, load.order)]);
+    const bool is_bytes = load.channels == Channels::kSrgb8;
+    if (is_bytes && !has_bytes()) return jmp(texels_[step_of(Channels::kField, Order::kAny)]);
+    if ((load.channels == Channels::kField && load.order != Order::kAny) ||
+        (is_bytes && load.log2_count != 2) || (load.depth() && load.log2_count != 0))
       return jmp(refused_);
     if (!load.blends) return emit_load(load);
     load.channels == Channels::kUnorm8 || load.fields() ? emit_blend(load) : jmp(refused_);
@@ -116,13 +113,13 @@ void LookupEmitter::emit_texels() {
       for (const bool wide : {false, true})
         for (int m = 0; m < Direct::kOrders; ++m) {
           const auto order = static_cast<Order>(m);
-          add([&](Channels c) { return Direct::load(c, log2_count, wide, order); },
+          add([&](Channels c, Order o) { return Direct::load(c, log2_count, wide, o); },
               {channels, log2_count, wide, order});
-          add([&](Channels c) { return Direct::blend(c, log2_count, wide, order); },
+          add([&](Channels c, Order o) { return Direct::blend(c, log2_count, wide, o); },
               {channels, log2_count, wide, order, true});
         }
       for (const bool blends : {false, true})
-        add([&](Channels c) { return Direct::decode(c, log2_count, blends); },
+        add([&](Channels c, Order) { return Direct::decode(c, log2_count, blends); },
             {channels, log2_count, true, Order::kAny, blends, true});
     }
   L(texels_[Direct::kStore]);
