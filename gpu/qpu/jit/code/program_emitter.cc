@@ -176,6 +176,7 @@ bool ProgramEmitter::begins_product(const AluHalf& multop) const {
 // ---- Accesses by address, in place
 
 void ProgramEmitter::set_plain() {
+  if (!mask_stays_) return mov(dword[kFrame + offsetof(Frame, plain)], 0);
   sete(cl);
   movzx(ecx, cl);
   cmp(qword[kThread + offsetof(Thread, tmu)], 0);
