@@ -46,15 +46,13 @@ const char* launch_texture(Thread& t, tmu::Launcher launcher, Lanes s, LaneMask 
   if (p.num_config == 0) return "texture lookup without configuration";
   tmu::TextureLookup& lookup = p.texture;
   lookup.launcher = launcher;
-  if (p.num_config < 2) lookup.p1 = tmu::kDefaultP1;
-  if (p.num_config < 3) lookup.p2 = tmu::kDefaultP2;
   lookup.exec = exec;
   lookup.live = nonzero(t.msf);
   lookup.s = s;
   Lanes words[4];
   const int count = t.tmu->texture(lookup, words);
   if (t.observer) t.observer->texture_lookup(t, lookup, count);
-  p.num_config = 0;
+  p.forget_config();
   end_sequence(p);
   return push_results(t, words, count);
 }

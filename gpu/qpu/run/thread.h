@@ -164,7 +164,7 @@ struct Thread {
     // ldvary, and special functions, of which two results may be under way
     uint32_t next_varying;  // bytes from Thread::varyings
     uint8_t sfu_oldest;
-    uint8_t num_config;  // words of the TMU sequence being written
+    uint8_t num_config;  // words of the TMU sequence being written; texture has what stands for the others
     bool tlb_reading;
     uint32_t fifo_head, fifo_tail;  // of words that ldtmu has not taken yet, free running
     // TLB sequence
@@ -179,6 +179,12 @@ struct Thread {
     tmu::TextureLookup texture;
     Lanes fifo[kTmuFifo + kTmuFifoRoom];
     Lanes tlb_words[16];
+
+    void forget_config() {
+      num_config = 0;
+      texture.p1 = tmu::kDefaultP1;
+      texture.p2 = tmu::kDefaultP2;
+    }
   } pending;
 
   /// All registers and streams as at thread start (qpu.md 6), no inputs, an unlimited budget.
@@ -205,7 +211,7 @@ struct Thread {
     p.sync = Pending::Sync::kNone;
     p.next_varying = 0;
     p.sfu_oldest = 0;
-    p.num_config = 0;
+    p.forget_config();
     p.tlb_reading = false;
     p.fifo_head = p.fifo_tail = 0;
     p.tlb_have = p.tlb_need = 0;

@@ -124,11 +124,10 @@ struct PlanSlot {
   Plan plan;
 };
 
-/// What stands first in the state of a Unit, for generated code: the plans that its lookups found last. A
-/// slot may have another plan by now, or one of an earlier job, so its job and its key must be compared.
+/// What stands first in the state of a Unit, for generated code: the plans that its lookups found last in
+/// this job, or an empty one. A slot may have another plan by now, so its key must be compared.
 struct RecentPlans {
   static constexpr uint32_t kSites = 64;
-  uint64_t job = 1;
   const PlanSlot* at[kSites];  ///< by TextureLookup::site
 };
 

@@ -29,20 +29,25 @@ struct Unit::State {
   static constexpr uint32_t kPlans = 128;
 
   RecentPlans recent;  // first, see there
+  uint64_t job = 1;
   TexelMemory texels;
   int version;
   std::unique_ptr<PlanSlot[]> slots;   // from the first texture on: most compute jobs have none
   uint64_t unusual[kNumUnusual] = {};  // of this job
 
   State(Memory memory, int of_version) : version(of_version) {
-    static const PlanSlot kNone = {};
-    std::fill(std::begin(recent.at), std::end(recent.at), &kNone);
+    forget_recent();
     texels.memory = memory;
   }
 
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() { count(); }
+
+  void forget_recent() {
+    static const PlanSlot kNone = {};
+    std::fill(std::begin(recent.at), std::end(recent.at), &kNone);
+  }
 
   void count() {
     for (size_t n = 1; n < kNumUnusual; ++n)  // without kNothing
@@ -60,8 +65,8 @@ struct Unit::State {
     PlanSlot& slot = slots[mixed >> 25];
     static_assert(kPlans == 1u << (32 - 25));
     recent.at[lookup.site % RecentPlans::kSites] = &slot;
-    if (slot.job != recent.job || !(slot.plan.key == key)) {
-      slot.job = recent.job;
+    if (slot.job != job || !(slot.plan.key == key)) {
+      slot.job = job;
       make_plan(key, lookup, texels.memory, version, slot.plan);
       trace(slot.plan);
     }
@@ -75,7 +80,8 @@ Unit::Unit(Unit&&) noexcept = default;
 Unit& Unit::operator=(Unit&&) noexcept = default;
 
 void Unit::begin_job() {
-  ++state_->recent.job;
+  ++state_->job;
+  state_->forget_recent();
   state_->texels.blocks.clear();
   state_->count();
 }

@@ -191,6 +191,7 @@ class Emitter final : public ProgramEmitter {
   Pins pins_;
   Label general_access_;
   bool uses_general_access_ = false;
+  uint32_t num_lookups_ = 0;  // in the code of the program
   const Opmask* exec_ = nullptr;
   const void* const lookup_code_ = lookup_code();  // nullptr: textures are looked up by calls
   /// Nodes that write the first of two words of the default access, surely (true) or perhaps.

@@ -396,6 +396,7 @@ void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* ex
 
 /// By the code of lookups.cc; what that refuses, by a call that keeps all registers.
 void Emitter::launch_texture(const Place& to, const Zmm& value, const Opmask* exec) {
+  ++num_lookups_;
   vmovdqa64(kTemp2, value);
   exec_to(r8d, exec);
   mov(edx, launch_of(to.effect, flow_.nodes.size(), node_));

@@ -76,7 +76,8 @@ void Emitter::load_state() {
 
 void Emitter::load_first_state(const RegisterSet& live) {
   load_registers(live);
-  if (uses_general_access_) test_mask();  // all blocks have their code by now
+  // All blocks have their code by now.
+  if (uses_general_access_ || num_lookups_ > 1) test_mask();
 }
 
 /// Others become 0: what the host has in its registers is no business of programs.

@@ -201,9 +201,8 @@ void LookupEmitter::emit_entry() {
   ret();
 }
 
-/// Parameters that were left out get their values, as launch_texture() gives them.
+/// Configuration words that were left out have their values, as those of the lookup before have been taken.
 void LookupEmitter::compare_key() {
-  Label complete, two;
   movzx(eax, byte[kThread + kWritten]);
   or_(edx, eax);
   movzx(eax, byte[kThread + kNumData]);
@@ -211,23 +210,11 @@ void LookupEmitter::compare_key() {
   or_(edx, eax);
   cmp(edx, dword[kSlot + in_plan(offsetof(Plan, key.shape))]);
   jne(refused_);
-  mov(rax, qword[rdi + offsetof(RecentPlans, job)]);
-  cmp(rax, qword[kSlot + offsetof(PlanSlot, job)]);
-  jne(refused_);
   mov(eax, dword[kThread + kTexture + offsetof(TextureLookup, p0)]);
   cmp(eax, dword[kSlot + in_plan(offsetof(Plan, key.p0))]);
   jne(refused_);
-
-  movzx(eax, byte[kThread + kConfigs]);
-  cmp(eax, 3);
-  jae(complete);
-  cmp(eax, 1);
-  jb(refused_);
-  ja(two);
-  mov(dword[kThread + kTexture + offsetof(TextureLookup, p1)], tmu::kDefaultP1);
-  L(two);
-  mov(dword[kThread + kTexture + offsetof(TextureLookup, p2)], tmu::kDefaultP2);
-  L(complete);
+  cmp(byte[kThread + kConfigs], 0);
+  je(refused_);
   mov(eax, dword[kThread + kTexture + offsetof(TextureLookup, p1)]);
   cmp(eax, dword[kSlot + in_plan(offsetof(Plan, key.p1))]);
   jne(refused_);
@@ -280,6 +267,8 @@ void LookupEmitter::emit_end() {
   mov(eax, dword[kThread + kTail]);
   add(dword[kThread + kTail], kWords);
   mov(byte[kThread + kConfigs], 0);
+  mov(dword[kThread + kTexture + offsetof(TextureLookup, p1)], tmu::kDefaultP1);
+  mov(dword[kThread + kTexture + offsetof(TextureLookup, p2)], tmu::kDefaultP2);
   mov(word[kThread + kWritten], 0);
   and_(eax, kTmuFifo - 1);
   add(eax, kWords);
