@@ -1,9 +1,10 @@
-"""Tables of bench/compare for whole applications: glmark2's scenes and vkcube beside Mesa's software renderers, what a
-frame takes with nothing executed, and the daemon's memory."""
+"""Tables of bench/compare for whole applications: the scenes of glmark2 and of vkmark, and vkcube, beside Mesa's software
+renderers, what a frame takes with nothing executed, and the daemon's memory."""
 
 import contextlib
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import time
@@ -14,10 +15,13 @@ from pictures.windows import Failure, Weston, Xvfb
 SCENE = re.compile(r"^\[(\w+)\] (.*?): *FPS: \d+ FrameTime: ([\d.]+) ms", re.MULTILINE)
 VKCUBE = ["vkcube", "--c", "300", "--width", "500", "--height", "500"]
 GLMARK2 = ["glmark2-es2-wayland", "--off-screen", "-s", "800x600"]
+VKMARK = ["--winsys", "headless", "-s", "800x600"]
 MIB = 1 << 20
 
 # What is to be reached: times as fast as the peer, all scenes together and the least; milliseconds; bytes.
+# (vkmark's least without clear.)
 GLMARK2_MEAN, GLMARK2_LEAST = 1.5, 0.7
+VKMARK_MEAN, VKMARK_LEAST = 1.0, 0.6
 FLOOR = 0.25
 MEMORY = {"vkcube": 32 * MIB, "glmark2 terrain": 128 * MIB}
 
@@ -47,6 +51,17 @@ class Renderer:
                  for name, options, frame in SCENE.findall(done.stdout)}
         if not found:
             raise Failure(f"glmark2 drew nothing on {self.name}:\n{done.stdout}")
+        return found
+
+    def vkmark_frames(self, program, seconds):
+        """Likewise, of vkmark's default scenes."""
+        done = subprocess.run([*self.launcher, program, *VKMARK, "-b", f":duration={seconds}"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **self.variables},
+                              check=False)
+        found = {f"{name} {options}".replace(" <default>", ""): float(frame)
+                 for name, options, frame in SCENE.findall(done.stdout)}
+        if done.returncode or self.device not in done.stdout or not found:
+            raise Failure(f"vkmark on {self.name}:\n{done.stdout}")
         return found
 
     def vkcube_seconds(self):
@@ -79,6 +94,16 @@ def glmark2(renderers, rounds, seconds):
             for renderer, weston in servers:
                 for scene, frame in renderer.frames(weston, "", seconds).items():
                     samples.setdefault(scene, {}).setdefault(renderer.name, []).append(frame)
+    return {scene: of for scene, of in samples.items() if len(of) == len(renderers)}
+
+
+def vkmark(renderers, program, rounds, seconds):
+    """Likewise."""
+    samples = {}
+    for _ in range(rounds):
+        for renderer in renderers:
+            for scene, frame in renderer.vkmark_frames(program, seconds).items():
+                samples.setdefault(scene, {}).setdefault(renderer.name, []).append(frame)
     return {scene: of for scene, of in samples.items() if len(of) == len(renderers)}
 
 
@@ -134,7 +159,7 @@ class Applications:
 
     def run(self, wanted):
         """wanted: tells of a table's name whether it is to be measured. Prints each."""
-        tables = [table for table in (self.glmark2, self.vkcube, self.floor, self.memory) if wanted(table.__name__)]
+        tables = [table for table in (self.glmark2, self.vkmark, self.vkcube, self.floor, self.memory) if wanted(table.__name__)]
         if not tables:
             return
         with contextlib.ExitStack() as stack:
@@ -161,18 +186,30 @@ class Applications:
 
     def glmark2(self):
         samples = glmark2(self.renderers, self.options.runs, self.options.scene_seconds)
+        return self.scenes("glmark2", samples, GLMARK2_MEAN, GLMARK2_LEAST, lambda scene: True)
+
+    def vkmark(self):
+        program = shutil.which("vkmark")
+        if not program:
+            print("\nvkmark: left out, as there is none on the PATH (Debian 12 has no package of it)", flush=True)
+            return {}
+        samples = vkmark(self.renderers, program, self.options.runs, self.options.scene_seconds)
+        return self.scenes("vkmark", samples, VKMARK_MEAN, VKMARK_LEAST, lambda scene: not scene.startswith("clear"))
+
+    def scenes(self, program, samples, target_mean, target_least, counts_for_least):
+        """Prints a table."""
         if not samples:
-            raise Failure("no scene of glmark2 ran everywhere")
-        print(self.header("glmark2, ms a frame"))
+            raise Failure(f"no scene of {program} ran everywhere")
+        print(self.header(f"{program}, ms a frame"))
         for scene, of in samples.items():
             print(self.ratio_row(scene, of))
         summary = {}
         for renderer in self.renderers[1:]:
             ratios = median_ratios(samples, self.peer.name, renderer.name)
-            least = min(ratios, key=ratios.get)
+            least = min(filter(counts_for_least, ratios), key=ratios.get)
             summary[renderer.name] = {"mean": statistics.geometric_mean(ratios.values()), "least": ratios[least]}
             print(f"{renderer.name}: geometric mean of {len(ratios)} scenes {summary[renderer.name]['mean']:.2f} "
-                  f"(target {GLMARK2_MEAN}), least {ratios[least]:.2f} ({GLMARK2_LEAST}): {least}", flush=True)
+                  f"(target {target_mean}), least {ratios[least]:.2f} ({target_least}): {least}", flush=True)
         return {"milliseconds": samples, **summary}
 
     def vkcube(self):
