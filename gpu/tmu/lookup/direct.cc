@@ -108,14 +108,14 @@ Unusual find_unusual(const Plan& plan, const std::optional<Layout>& layout) {
   return found == std::end(rows) ? kNothing : found->what;
 }
 
-/// Levels that stay in the host's caches beside all else are faster without; those of chains that are chosen
-/// by the level of detail are dense.
+/// Levels that stay in the host's caches beside all else are faster without, and so are those that are looked
+/// up densely.
 bool is_worth_fetching_ahead(const Plan& plan) {
   constexpr uint64_t kLargeBytes = 256 << 10;
   const uint32_t level = plan.texture.base_level;
   const auto width = static_cast<uint64_t>(plan.levels.width[level]),
              height = static_cast<uint64_t>(plan.levels.height[level]);
-  return plan.dims == 2 && !plan.needs_lod && always_nearest(plan) && num_data(plan) == 0 &&
+  return plan.dims == 2 && plan.needs_lod != always_nearest(plan) && num_data(plan) == 0 &&
          (width * height) << plan.log2_cpp >= kLargeBytes;
 }
 

@@ -8,6 +8,7 @@
 
 namespace v3d::qpu::jit::avx512 {
 
+using tmu::Direct;
 using tmu::LevelTables;
 
 /// From the indices in kPairX and kPairY to the indices of gathers, in zmm3, zmm4, zmm2 and zmm5.
@@ -166,7 +167,14 @@ void Lookups::load_near_utiles(Label& loaded) {
 }
 
 void Lookups::emit_blend(const Load& load) {
-  Label done, loaded;
+  constexpr uint32_t kWide = 128;  // texels; narrower levels stay in the host's caches
+  Label done, loaded, near;
+  cmp(byte[kSlot + in_direct(offsetof(Direct, fetches_ahead))], 0);
+  je(near);
+  cmp(dword[kLevel + offsetof(LevelTables, width)], kWide);
+  jb(near);
+  fetch_ahead(kPairX[0], kPairY[0], load.log2_count);
+  L(near);
   // Not where levels differ: two of a minified texture seldom are so near.
   if (load.bytes() == 4 && !load.to_channels) load_near_utiles(loaded);
   find_four(load.log2_count);

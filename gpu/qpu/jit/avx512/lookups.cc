@@ -169,48 +169,61 @@ void Lookups::tiled_offset(const Zmm& x, const Zmm& y, int log2_cpp) {
   vpaddd(x, x, y);
 }
 
-/// Has the host fetch texels of the next lookup of the site, which most likely lie as far from those in zmm5
-/// and zmm2 as these from the ones before. (Gathers of a minified texture wait for most of their texels
-/// otherwise.) Not while lookups are so near each other that load_lines_of_corners() serves them.
-void Lookups::fetch_ahead(int log2_cpp) {
+/// Has the host fetch texels of the next lookup of the site in this level, which most likely lie as far from
+/// x and y as these from the ones before. (Gathers of a minified texture wait for most of their texels
+/// otherwise.) Changes zmm2 to zmm5 and the registers of tiled_offset().
+void Lookups::fetch_ahead(const Zmm& x, const Zmm& y, int log2_cpp) {
   Label done;
-  cmp(byte[kSlot + in_direct(offsetof(Direct, fetches_ahead))], 0);
-  je(done);
-  cmp(dword[kFrame + offsetof(Frame, far_lookups)], 0);
-  je(done);
+  const Zmm next_x(5), next_y(2);
+  const auto of_next = dword[kFrame + offsetof(Frame, levels.of_next)],
+             probe = dword[kFrame + offsetof(Frame, probes.probe)];
   movzx(eax, byte[kThread + kTexture + offsetof(TextureLookup, site)]);
-  lea(rdx, ptr[kSlot + rax]);
+  mov(edx, probe);
+  lea(eax, ptr[rax + rdx * 2]);
+  mov(rdx, kLevel);
+  shl(rdx, 8);
+  add(rdx, rax);
+  add(eax, of_next);
   and_(eax, std::extent_v<decltype(Frame::ahead)> - 1);
   imul(eax, eax, sizeof(Frame::Ahead));
   lea(rcx, ptr[kFrame + rax + offsetof(Frame, ahead)]);
   const auto last_x = zword[rcx + offsetof(Frame::Ahead, x)], last_y = zword[rcx + offsetof(Frame::Ahead, y)];
-  vmovdqa64(kA, last_x);
-  vmovdqa64(kB, last_y);
-  vmovdqa64(last_x, kX);
-  vmovdqa64(last_y, kY);
+  left(kA, x, 1);
+  left(kB, y, 1);
+  vpsubd(kA, kA, last_x);
+  vpsubd(kB, kB, last_y);
+  vmovdqa64(last_x, x);
+  vmovdqa64(last_y, y);
   cmp(rdx, qword[rcx + offsetof(Frame::Ahead, site)]);
   mov(qword[rcx + offsetof(Frame::Ahead, site)], rdx);
   jne(done);
-  left(kX, kX, 1);
-  left(kY, kY, 1);
-  vpsubd(kX, kX, kA);
-  vpsubd(kY, kY, kB);
-  vpminud(kX, kX, in_level(offsetof(LevelTables, width)));
-  vpminud(kY, kY, in_level(offsetof(LevelTables, height)));
-  tiled_offset(kX, kY, log2_cpp);
-  vpaddd(kX, kX, kAddress);
-  vmovdqa64(zword[kFrame + offsetof(Frame, addresses)], kX);
+  vpminud(next_x, kA, in_level(offsetof(LevelTables, width)));
+  vpminud(next_y, kB, in_level(offsetof(LevelTables, height)));
+  tiled_offset(next_x, next_y, log2_cpp);
+  vpaddd(next_x, next_x, kAddress);
+  vmovdqa64(zword[kFrame + offsetof(Frame, addresses)], next_x);
   for (const size_t lane : {0, 5, 10, 15}) {  // the corners of a block
     mov(eax, dword[kFrame + offsetof(Frame, addresses) + lane * sizeof(uint32_t)]);
     prefetcht0(ptr[kMemory + rax]);
   }
-  vmovdqa64(kX, last_x);
-  vmovdqa64(kY, last_y);
   L(done);
 }
 
 void Lookups::emit_tiled_addresses(int log2_cpp) {
-  fetch_ahead(log2_cpp);
+  Label near;
+  const auto kept_x = zword[kFrame + offsetof(Frame, kept)],
+             kept_y = zword[kFrame + offsetof(Frame, kept) + sizeof(Lanes)];
+  cmp(byte[kSlot + in_direct(offsetof(Direct, fetches_ahead))], 0);
+  je(near);
+  // Not while lookups are so near each other that load_lines_of_corners() serves them.
+  cmp(dword[kFrame + offsetof(Frame, far_lookups)], 0);
+  je(near);
+  vmovdqa64(kept_x, kX);
+  vmovdqa64(kept_y, kY);
+  fetch_ahead(kX, kY, log2_cpp);
+  vmovdqa64(kX, kept_x);
+  vmovdqa64(kY, kept_y);
+  L(near);
   tiled_offset(kX, kY, log2_cpp);
   vpaddd(kAddress, kAddress, kX);
   to_texels();

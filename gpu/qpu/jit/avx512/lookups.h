@@ -75,7 +75,7 @@ class Lookups final : public LookupEmitter {
   void return_decoded(const Load& load, Label& done);
   void find_tile_offsets(int log2_cpp);
   void tiled_offset(const Zmm& x, const Zmm& y, int log2_cpp);
-  void fetch_ahead(int log2_cpp);
+  void fetch_ahead(const Zmm& x, const Zmm& y, int log2_cpp);
   void column(const Zmm& x, int log2_cpp);
   void row(const Zmm& y);
   void column_flip(const Zmm& to, const Zmm& x, int log2_cpp);

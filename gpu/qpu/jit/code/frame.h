@@ -43,11 +43,11 @@ struct Frame {
     uint32_t probe;
     uint32_t several;  ///< quads that do not have one alone
   } probes;
-  /// Of the last lookup of each of some sites: where its texels were.
+  /// Of the last lookup of each of some sites, by level and probe: where its texels were.
   struct Ahead {
     Lanes x, y;
-    uint64_t site;  ///< with the address of its plan
-  } ahead[4];
+    uint64_t site;  ///< with probe and address of the level
+  } ahead[8];
   // Of back ends without mask registers; the highest bit of a lane counts.
   Lanes flags[2];         ///< A and B
   Lanes flag_results[2];  ///< of the halves of a word, kept over a call

@@ -233,6 +233,7 @@ void LookupEmitter::end_probes() {
     vmovaps(kY3, yword[kFrame + kMiddle + sizeof(Lanes) + at_part(part)]);
     vmovaps(yword[kThread + kAxisT + at_part(part)], kY3);
   }
+  mov(dword[kFrame + kProbe], 0);
   return_words();
 }
 
