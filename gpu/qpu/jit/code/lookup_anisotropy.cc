@@ -1,8 +1,6 @@
 /// @file Anisotropic lookups: several along the longer side of the footprint of each quad, as many as that is
 /// longer than the other one, whose mean counts. @see run_anisotropic() of the TMU
 
-#include <bit>
-
 #include "gpu/qpu/jit/code/levels_frame.h"
 #include "gpu/qpu/jit/code/lookup_emitter.h"
 #include "gpu/qpu/jit/code/predicates.h"
@@ -130,7 +128,7 @@ void LookupEmitter::find_probes() {
   vdivps(kX6, longer, kX6);
   vmovaps(xword[kFrame + kDetail], kX6);
   // One probe is the lookup itself unless its step is infinite or NaN.
-  vcmpps(kX5, longer, eight(std::bit_cast<uint32_t>(0x1.fffffep+127f)), kLessOrEqual);
+  vcmpps(kX5, longer, eight(0x1.fffffep+127f), kLessOrEqual);
   vpcmpeqd(probes, probes, eight(1u));
   vpand(kX5, kX5, probes);
   vmovmskps(edx, kX5);
