@@ -236,7 +236,10 @@ bool File::close_handle(uint32_t handle) {
   const std::lock_guard lock(mutex_);
   bo = bos_.remove(handle);
   if (!bo) return false;
-  if (status_) bo->reservation().hide_from(*status_, handle);  // before another one has the handle
+  if (status_) {  // before another one has the handle
+    bo->reservation().hide_from(*status_, handle);
+    status_->say_bos_changed();
+  }
   const auto known = by_buffer_.find(bo->buffer().get());
   if (--known->second.handles == 0) {
     by_buffer_.erase(known);

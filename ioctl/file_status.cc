@@ -137,6 +137,8 @@ void FileStatus::forget_bo(uint32_t handle) {
   if (handle < wire::Status::kBos) store(&status_->bos[handle], wire::kAskOfBo);
 }
 
+void FileStatus::say_bos_changed() { std::atomic_ref<uint32_t>(status_->bo_changes).fetch_add(1); }
+
 void FileStatus::close() { store(&status_->closed, 1u); }
 
 }  // namespace v3d::ioctl

@@ -55,6 +55,8 @@ class FileStatus {
   void say_bo(uint32_t handle, const Fence* fence);
   /// Says nothing any more.
   void forget_bo(uint32_t handle);
+  /// A handle is no more, or a BO has other memory: see wire::Status::bo_changes.
+  void say_bos_changed();
 
   /// The file is closed.
   void close();

@@ -15,6 +15,7 @@ int make_shareable(Call& call, Bo& bo) {
     if (!bo.reservation().fences(true).empty()) continue;
     MovedMemory moved;
     if (const int error = bo.leave_slab(call.account, &moved)) return error;
+    if (const auto& status = call.file.status()) status->say_bos_changed();
     if (moved.memfd) call.fds.replace_mappings(std::move(moved));
   }
   return 0;

@@ -28,7 +28,7 @@
 namespace v3d::wire {
 
 inline constexpr uint32_t kMagic = 0x55443356;  // "V3DU"
-inline constexpr uint32_t kProtocol = 6;
+inline constexpr uint32_t kProtocol = 7;
 inline constexpr uint32_t kMaxPayload = 64u << 20;
 inline constexpr int kMaxFds = 16;
 
@@ -104,6 +104,9 @@ struct Status {
   uint32_t bos[kBos];  ///< by handle: kAskOfBo, kIdleBo, or the upper half of a kPending entry of syncobjs
   /// Handles that have been destroyed by a Change, for who creates a syncobj; 0: none. Hints.
   uint32_t spares[kSpares];
+  /// Grows by the daemon before a handle of a BO can become another one's, and when a BO's memory has gone
+  /// elsewhere.
+  uint32_t bo_changes;
 };
 
 /// Entries of Status::bos of no pending fence. Whoever finds one pending asks the daemon.

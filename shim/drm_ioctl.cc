@@ -7,6 +7,7 @@
 
 #include "shim/answers.h"
 #include "shim/connection.h"
+#include "shim/known_bos.h"
 #include "shim/marshal.h"
 #include "shim/moved_memory.h"
 #include "shim/raw.h"
@@ -18,6 +19,7 @@
 namespace v3d::shim {
 namespace {
 
+constexpr uint32_t kMmapBoRequest = 0xc0106443;
 constexpr size_t kWaitBoTimeout = 8;  // offset of timeout_ns, u64
 
 /// Reads a reply from front to back; a daemon that contradicts itself is treated as gone.
@@ -158,23 +160,47 @@ struct KnownPlace {
 // initial-exec: no allocation on first access, which may happen inside malloc.
 thread_local KnownPlace known_place [[gnu::tls_model("initial-exec")]] = {};
 
-/// @param epoch  before the request
-void remember_place(const Call& call, const File& file, uint32_t epoch) {
-  struct {
-    wire::IoctlReply header;
-    struct {
-      uint32_t handle, flags;
-      uint64_t offset;
-    } mmap_bo;
-    wire::BoPlace bo;
-  } reply;
-  if (known_place.busy || call.reply_size() != sizeof(reply)) return;
-  memcpy(&reply, call.reply(), sizeof(reply));
+void know_place(uint64_t token, uint64_t offset, uint32_t epoch, const wire::BoPlace& bo) {
+  if (known_place.busy) return;
   known_place.busy = true;
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  known_place = {true, file.token, reply.mmap_bo.offset, epoch, reply.bo};
+  known_place = {true, token, offset, epoch, bo};
   std::atomic_signal_fence(std::memory_order_seq_cst);
   known_place.busy = false;
+}
+
+struct MmapBo {
+  uint32_t handle, flags;
+  uint64_t offset;
+};
+
+/// @param epoch  before the request
+/// @param changes  Status::bo_changes then; null: not known
+void remember_place(const Call& call, const File& file, uint32_t epoch, const uint32_t* changes) {
+  struct {
+    wire::IoctlReply header;
+    MmapBo args;
+    wire::BoPlace bo;
+  } reply;
+  if (call.reply_size() != sizeof(reply)) return;
+  memcpy(&reply, call.reply(), sizeof(reply));
+  know_place(file.token, reply.args.offset, epoch, reply.bo);
+  if (changes) remember_bo({file.token, reply.args.offset, reply.bo, reply.args.handle, *changes, epoch});
+}
+
+/// MMAP_BO of a BO that is where it was.
+bool answer_mmap_bo(const File& file, uint64_t argument, int* result) {
+  MmapBo args;
+  KnownBo known;
+  uint32_t changes;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.flags || !look_at_bo_changes(file, &changes) ||
+      !find_bo(file.token, args.handle, changes, mappings_epoch(), &known)) {
+    return false;
+  }
+  know_place(file.token, known.offset, known.epoch, known.bo);
+  args.offset = known.offset;
+  *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+  return true;
 }
 
 /// Maps it. -ENOENT: the daemon has to be asked where it is.
@@ -209,6 +235,8 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
   const bool wait_bo = wait && ioctl_number(request) == wire::kWaitBo;
   const bool mmap_bo = op == wire::kIoctl && driver == Driver::kV3d && ioctl_number(request) == wire::kMmapBo;
   const uint32_t epoch = mappings_epoch();
+  uint32_t changes;
+  const bool knows_changes = mmap_bo && look_at_bo_changes(file, &changes);
   known_place.token = 0;  // what comes may be its end
   const uint64_t started = wait_bo ? raw::fast_monotonic_ns() : 0;
   const bool submit = op == wire::kIoctl && driver == Driver::kV3d && wire::is_submit(ioctl_number(request));
@@ -236,7 +264,7 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
     return -error;
   }
   for (const uint32_t offset : call.wakes()) wake_sleepers(file, offset);
-  if (mmap_bo) remember_place(call, file, epoch);
+  if (mmap_bo) remember_place(call, file, epoch, knows_changes ? &changes : nullptr);
   return apply_reply(&call, file, request, argument, arg_size);
 }
 
@@ -245,6 +273,9 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
 int drm_ioctl(const File& file, uint32_t request, uint64_t argument) {
   const Driver driver = file.minor == 1 ? Driver::kVc4 : Driver::kV3d;
   if (int answer; driver == Driver::kV3d && find_status_answer(file, request, argument, &answer))
+    return answer;
+  if (int answer;
+      driver == Driver::kV3d && request == kMmapBoRequest && answer_mmap_bo(file, argument, &answer))
     return answer;
   if (int answer; find_answer(file, driver, request, argument, &answer)) return answer;
   if (answers_version(request)) {

@@ -338,6 +338,13 @@ void remember_status(uint64_t token, int fd, uint32_t bytes) {
   }
 }
 
+bool look_at_bo_changes(const File& file, uint32_t* changes) {
+  wire::Status* const status = find_status(file.token);
+  if (!status || load(status->closed)) return false;
+  *changes = load(status->bo_changes);
+  return true;
+}
+
 bool has_status(const File& file) { return find_status(file.token) != nullptr; }
 
 void wake_sleepers(const File& file, uint32_t offset) {

@@ -37,6 +37,9 @@ class SubmitOfExpected {
 /// What the daemon made of that. @param fd  is used up
 void remember_ready(const File& file, const wire::ReadySyncFile& what, int fd);
 
+/// wire::Status::bo_changes of the file, and whether that is known.
+bool look_at_bo_changes(const File& file, uint32_t* changes);
+
 /// Whether the file's status is known.
 bool has_status(const File& file);
 /// Wakes who sleeps there, in any process. @param offset  of a futex in the file's status, bytes

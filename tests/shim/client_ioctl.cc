@@ -17,6 +17,8 @@
 #include <cstdio>
 #include <cstring>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "tests/shim/client.h"
 
@@ -62,6 +64,67 @@ void* map_bo(int fd, uint32_t bo, size_t length, int flags = MAP_SHARED) {
 }
 
 }  // namespace
+
+namespace {
+
+int close_bo(int fd, uint32_t bo) {
+  drm_gem_close close{};
+  close.handle = bo;
+  return ioctl(fd, DRM_IOCTL_GEM_CLOSE, &close) == 0 ? 0 : errno;
+}
+
+/// The first word of a BO by a mapping made for it.
+uint32_t exchange_word(int fd, uint32_t bo, uint32_t to) {
+  auto* const words = static_cast<uint32_t*>(map_bo(fd, bo, 4096));
+  CHECK(words != MAP_FAILED);
+  if (words == MAP_FAILED) return ~0u;
+  const uint32_t was = std::exchange(words[0], to);
+  munmap(words, 4096);
+  return was;
+}
+
+}  // namespace
+
+/// As Mesa's Vulkan drivers do whenever they begin a command buffer.
+SCENARIO(bos_mapped_again) {
+  const int fd = open_render(), other = open_render();
+  for (uint32_t round = 1; round < 20; ++round) {
+    std::vector<uint32_t> bos;
+    for (int i = 0; i < 12; ++i) bos.push_back(create_bo(fd, 4096));
+    const uint32_t same_number = create_bo(other, 4096);
+    for (const uint32_t bo : bos) CHECK_EQ(exchange_word(fd, bo, round << 16 | bo), 0u);
+    CHECK_EQ(exchange_word(other, same_number, 1), 0u);
+    for (const uint32_t bo : bos) CHECK_EQ(exchange_word(fd, bo, round << 16 | bo), round << 16 | bo);
+    CHECK_EQ(exchange_word(other, same_number, 1), 1u);
+    // Memory that goes elsewhere.
+    drm_prime_handle shared{};
+    shared.handle = bos[3];
+    CHECK_EQ(ioctl(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &shared), 0);
+    for (const uint32_t bo : bos) CHECK_EQ(exchange_word(fd, bo, bo), round << 16 | bo);
+    auto* const words = static_cast<uint32_t*>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, shared.fd, 0));
+    CHECK(words != MAP_FAILED && words[0] == bos[3]);
+    munmap(words, 4096);
+    close(shared.fd);
+    struct {
+      uint32_t handle, flags;
+      uint64_t offset;
+    } wrong{bos[0], 1, 0};
+    CHECK_ERRNO(ioctl(fd, _IOWR('d', 0x43, wrong), &wrong), EINVAL);
+    // What is closed, here or in another process that has the file, is no more; its number is another one's.
+    CHECK_EQ(close_bo(fd, bos[0]), 0);
+    CHECK_EQ(map_offset(fd, bos[0]), 0u);
+    const pid_t child = fork();
+    if (child == 0) _exit(close_bo(fd, bos[1]));
+    CHECK_EQ(wait_for(child), 0);
+    CHECK_EQ(map_offset(fd, bos[1]), 0u);
+    const uint32_t again = create_bo(fd, 4096);
+    CHECK_EQ(exchange_word(fd, again, 7), 0u);
+    CHECK_EQ(exchange_word(fd, bos[2], 0), bos[2]);
+    for (size_t i = 2; i < bos.size(); ++i) CHECK_EQ(close_bo(fd, bos[i]), 0);
+    CHECK_EQ(close_bo(fd, again), 0);
+    CHECK_EQ(close_bo(other, same_number), 0);
+  }
+}
 
 SCENARIO(mappings) {
   int fd = open_render();

@@ -177,7 +177,7 @@ TEST_P(ShownSyncobjs, AreAsEver) {
 
 INSTANTIATE_TEST_SUITE_P(Shim, ShownSyncobjs,
                          testing::Values("shown_syncobjs", "exports_until_there_is_a_fence", "shown_bos",
-                                         "shared_syncobjs_are_not_shown", "many_syncobjs",
+                                         "bos_mapped_again", "shared_syncobjs_are_not_shown", "many_syncobjs",
                                          "resets_of_many_threads", "syncobjs_come_and_go",
                                          "sync_files_that_come_with_submits", "syncobjs_exported_by_turns",
                                          "sync_files_of_closed_files", "waits_hear_of_imports"),
