@@ -51,9 +51,15 @@ void exchange_in_registry(uint64_t from, uint64_t to) {
   }
 }
 
+/// Channels of this process.
+std::atomic<uint32_t> num_channels{0};
+
 void disconnect(Connection* c) {
   // The child of a fork has not got the memory.
-  if (c->channel && c->owner == own_pid()) raw::unmap_memory(c->channel, c->channel_bytes);
+  if (c->channel && c->owner == own_pid()) {
+    raw::unmap_memory(c->channel, c->channel_bytes);
+    num_channels.fetch_sub(1, std::memory_order_relaxed);
+  }
   c->channel = nullptr;
   c->short_requests = 0;
   c->last_short_ns = 0;
@@ -89,6 +95,7 @@ void in_fork_child() {
   }
   mine.fd = -1;
   mine.channel = nullptr;
+  num_channels.store(0, std::memory_order_relaxed);
 }
 
 void hook_thread_and_fork() {
@@ -469,6 +476,7 @@ void Call::want_channel() {
     raw::call(SYS_madvise, raw::word(memory), static_cast<long>(reply.channel.bytes), MADV_DONTFORK);
     c->channel = static_cast<wire::Channel*>(memory);
     c->channel_bytes = reply.channel.bytes;
+    num_channels.fetch_add(1, std::memory_order_relaxed);
   }
   for (int i = 0; i < num_fds; ++i) raw::close(fds[i]);
 }
@@ -558,6 +566,10 @@ bool Call::send_short(int* error) {
   }
   *error = look_at_socket() ? receive() : ENODEV;
   return *error != EAGAIN;
+}
+
+void Call::bring_descriptor() {
+  if (num_channels.load(std::memory_order_relaxed) < 2) flags_ &= ~(kShort | kWakes);
 }
 
 int Call::send() {

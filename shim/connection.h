@@ -57,6 +57,10 @@ class Call {
   uint8_t* at(size_t position);
   /// Takes back what was appended after `size`.
   void truncate(size_t size) { size_ = size; }
+  /// The reply to a short request will bring a descriptor, by the socket. Where no other thread has a channel
+  /// the request goes there, too: the daemon's thread then sleeps on, instead of looking for requests while
+  /// the client waits for the job.
+  void bring_descriptor();
   /// A descriptor to pass along; false when there are too many.
   bool attach(int fd);
 

@@ -258,6 +258,7 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
   std::optional<SubmitOfExpected> brings;
   if (signalled && brings.emplace(file, signalled).wants()) {
     memcpy(call.at(offsetof(wire::IoctlRequest, sync_file_of)), &signalled, sizeof(signalled));
+    call.bring_descriptor();
   }
   if (int error = call.send()) {
     if (error == EINTR && wait_bo) shorten_timeout(argument, started);

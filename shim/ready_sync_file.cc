@@ -98,11 +98,13 @@ void ReadySyncFile::put(uint64_t token, const wire::ReadySyncFile& what, int fd)
 int ReadySyncFile::take(uint64_t token, uint32_t entry, uint32_t* place) {
   if (busy_.exchange(true, std::memory_order_acquire)) return -1;
   int fd = -1;
-  if (fd_plus_one_ && token_ == token && what_.entry == entry) {
+  if (token_ == token && what_.entry == entry) {
+    is_kept_ |= is_used_;
+    is_used_ = true;
+    unused_ = 0;
     *place = what_.place;
     if (has_one()) fd = raw::fcntl(fd_plus_one_ - 1, F_DUPFD_CLOEXEC, 0);
-    unused_ = 0;
-    is_used_ = true;
+    if (!is_kept_) drop();
   }
   busy_.store(false, std::memory_order_release);
   return fd;

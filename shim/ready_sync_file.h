@@ -67,7 +67,8 @@ class ReadySyncFile {
   int fd_plus_one_;  // 0: none
   dev_t dev_;
   ino_t ino_;
-  bool is_used_;     // it has been exported: kept for who asks again, as Mesa's Vulkan drivers do (below)
+  bool is_used_;     // it has been exported
+  bool is_kept_;     // for who exports it again, as somebody has done
   uint32_t unused_;  // in a row
 };
 
