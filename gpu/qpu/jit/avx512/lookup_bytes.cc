@@ -24,10 +24,10 @@ Xbyak::Address Lookups::kept_channel(int n) {
   return zword[kFrame + offsetof(Frame, taps) + static_cast<size_t>(n) * sizeof(Lanes)];
 }
 
-/// Of each byte of the texels the byte of its value in a plane. kLanesMask: those from 128 on. Changes zmm6.
-void Lookups::byte_of_values(const Zmm& to, const Zmm& texels, uint32_t plane) {
-  const Zmm upper(6);
-  const auto part = [&](size_t n) { return zword[rdx + plane * Fields::kBytes + n * kPart]; };
+/// For each byte of the texels that of the table of 256 at rdx + `table`. kLanesMask: those from 128 on.
+/// @param upper  changed
+void Lookups::look_up_bytes(const Zmm& to, const Zmm& texels, size_t table, const Zmm& upper) {
+  const auto part = [&](size_t n) { return zword[rdx + table + n * kPart]; };
   vmovdqa64(to, part(0));
   vpermt2b(to, texels, part(1));
   vmovdqa64(upper, part(2));
@@ -35,11 +35,12 @@ void Lookups::byte_of_values(const Zmm& to, const Zmm& texels, uint32_t plane) {
   vmovdqu8(to | kLanesMask, upper);
 }
 
-/// The values to kRows, that of alpha as if it were a colour. Changes zmm4.
+/// The values to kRows, that of alpha as if it were a colour. Changes zmm2
+/// to zmm6.
 void Lookups::find_rows(const Zmm& texels) {
   vpmovb2m(kLanesMask, texels);
   for (int plane = 0; plane < 4; ++plane)
-    byte_of_values(Zmm(2 + plane), texels, static_cast<uint32_t>(plane));
+    look_up_bytes(Zmm(2 + plane), texels, static_cast<size_t>(plane) * Fields::kBytes, Zmm(6));
   vpunpcklbw(Zmm(6), Zmm(2), Zmm(3));
   vpunpckhbw(Zmm(2), Zmm(2), Zmm(3));
   vpunpcklbw(Zmm(3), Zmm(4), Zmm(5));
@@ -56,9 +57,7 @@ void Lookups::take_alpha(const Zmm& texels) {
   test(byte[kSlot + in_plan(offsetof(Plan, channels_used))], 8);
   jz(done);
   right(texels, texels, 24);
-  vcvtdq2ps(texels, texels);
-  vmulps(Zmm(4), texels, of_float(65793 * 0x1p-24f));
-  vfmadd132ps(texels, Zmm(4), of_float(65793 * 0x1p-48f));
+  unorm8(texels, Zmm(4));
   mov(eax, kAlphaOfRow);
   kmovw(kLanesMask, eax);
   for (int row = 0; row < 4; ++row)

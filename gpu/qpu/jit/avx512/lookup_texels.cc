@@ -141,6 +141,13 @@ void Lookups::channel_to(const Zmm& to, const Load& load, int channel) {
   vpbroadcastd(to | kLanesMask | T_z, dword[kSlot + in_plan(offsetof(Plan, one))]);
 }
 
+/// unorm8() of the TMU, whose products are exact.
+void Lookups::unorm8(const Zmm& v, const Zmm& spare) {
+  vcvtdq2ps(v, v);
+  vmulps(spare, v, of_float(65793 * 0x1p-24f));
+  vfmadd132ps(v, spare, of_float(65793 * 0x1p-48f));
+}
+
 void Lookups::extract(const Zmm& to, const Load& load, int channel) {
   if (decodes_bytes(load)) return vmovdqa64(to, kept_channel(channel));
   if (load.fields())
@@ -160,11 +167,7 @@ void Lookups::extract(const Zmm& to, const Load& load, int channel) {
       else
         right(to, whole, 8 * channel), vpandd(to, to, constant(0xff));
       if (load.channels == Channels::kUint8) return;
-      // unorm8(), whose products are exact
-      vcvtdq2ps(to, to);
-      vmulps(kAddress, to, of_float(65793 * 0x1p-24f));
-      vfmadd132ps(to, kAddress, of_float(65793 * 0x1p-48f));
-      return;
+      return unorm8(to, kAddress);
     case Channels::kSint8:
       left(to, whole, 24 - 8 * channel);
       vpsrad(to, to, 24);
@@ -264,26 +267,13 @@ void Lookups::return_any_words(const Load& load, Label& done) {
   jmp(done, T_NEAR);
 }
 
-/// One of the two bytes of the half that stands for each byte of zmm2, of those from 128 on where kLanesMask
-/// says so. Changes zmm4 and zmm5.
-void Lookups::byte_of_half(const Zmm& to, size_t table) {
-  const Zmm lower(4), upper(5);
-  vmovdqa64(to, kY);
-  vmovdqa64(upper, kY);
-  vmovdqa64(lower, zword[rdx + table]);
-  vpermi2b(to, lower, zword[rdx + table + 64]);
-  vmovdqa64(lower, zword[rdx + table + 128]);
-  vpermi2b(upper, lower, zword[rdx + table + 192]);
-  vmovdqu8(to | kLanesMask, upper);
-}
-
 /// Of texels of four channels of a byte.
 void Lookups::return_halves_of_bytes() {
   const Zmm low(3), high(6), to(4), ones(5);
   mov(rdx, reinterpret_cast<uint64_t>(&kHalvesOfBytes));
   vpmovb2m(kLanesMask, kY);
-  byte_of_half(low, offsetof(HalvesOfBytes, low));
-  byte_of_half(high, offsetof(HalvesOfBytes, high));
+  look_up_bytes(low, kY, offsetof(HalvesOfBytes, low), to);
+  look_up_bytes(high, kY, offsetof(HalvesOfBytes, high), to);
   kmovw(kLanesMask, r8d);
   for (uint32_t n = 0; n < 2; ++n) {
     const auto of_word = [&](size_t field) {

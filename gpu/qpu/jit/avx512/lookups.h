@@ -57,16 +57,16 @@ class Lookups final : public LookupEmitter {
   void load_lines_of_corners(Label& loaded);
   void load_vectors(Label& gather);
   void channel_to(const Zmm& to, const Load& load, int channel);
+  void unorm8(const Zmm& v, const Zmm& spare);
   void extract(const Zmm& to, const Load& load, int channel);
   void return_words_in_order(const Load& load, Label& done);
   void return_any_words(const Load& load, Label& done);
   void return_channels(const Load& load);
-  void byte_of_half(const Zmm& to, size_t table);
   void return_halves_of_bytes();
   bool has_bytes() const override { return has_vbmi_; }
   bool decodes_bytes(const Load& load) const { return has_vbmi_ && load.channels == Channels::kSrgb8; }
   Xbyak::Address kept_channel(int n);
-  void byte_of_values(const Zmm& to, const Zmm& texels, uint32_t plane);
+  void look_up_bytes(const Zmm& to, const Zmm& texels, size_t table, const Zmm& upper);
   void find_rows(const Zmm& texels);
   void take_alpha(const Zmm& texels);
   void scale_rows(size_t factor);

@@ -25,7 +25,7 @@ inline constexpr size_t kDetail = in_levels(offsetof(Frame::Levels, level)),
                         kGuesses = in_levels(offsetof(Frame::Levels, guesses)),
                         kToChannels = in_levels(offsetof(Frame::Levels, to_channels));
 
-inline constexpr size_t kPartBytes = sizeof(Lanes) / 2, kChannels = 4;
+inline constexpr size_t kPartBytes = sizeof(Lanes) / 2, kQuadBytes = sizeof(Lanes) / 4, kChannels = 4;
 constexpr size_t at_part(int part) { return static_cast<size_t>(part) * kPartBytes; }
 
 inline const Xbyak::Ymm kY2(2), kY3(3), kY4(4), kY5(5), kY6(6);

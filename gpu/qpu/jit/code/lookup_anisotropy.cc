@@ -8,7 +8,6 @@
 
 namespace v3d::qpu::jit {
 
-using tmu::LevelTables;
 using tmu::Plan;
 using tmu::TextureLookup;
 
@@ -24,7 +23,6 @@ constexpr size_t kTotal = in_probes(offsetof(Frame::Probes, total)),
                  kProbe = in_probes(offsetof(Frame::Probes, probe)),
                  kSeveral = in_probes(offsetof(Frame::Probes, several));
 constexpr size_t kAxisT = kTexture + offsetof(TextureLookup, t);
-constexpr size_t kQuadBytes = sizeof(Lanes) / 4;
 
 }  // namespace
 
@@ -33,7 +31,7 @@ void LookupEmitter::emit_anisotropic() {
   emit_keep_s();
   test(r8d, r8d);
   jz(none);
-  find_footprint_sides();
+  find_footprint_sides(kStep);
   find_probes();
   log2_of_square();
   test(byte[kThread + kWritten], tmu::kB);
@@ -57,35 +55,6 @@ void LookupEmitter::emit_anisotropic() {
   look_up_probes();
   L(none);
   look_up_base_level();
-}
-
-/// Derivatives of quads: how far a step along x and one along y go, to kStep of either axis, and the squared
-/// lengths in texels, to xmm5 and xmm2.
-void LookupEmitter::find_footprint_sides() {
-  const struct Parameter {
-    Xbyak::Reg64 base;
-    size_t coordinates, sizes;
-  } axes[2] = {{kFrame, offsetof(Frame, a), offsetof(LevelTables, width)},
-               {kThread, kAxisT, offsetof(LevelTables, height)}};
-  find_base_level();
-  for (size_t n = 0; n < 2; ++n) {
-    const Parameter& axis = axes[n];
-    quad_differences(axis.base + axis.coordinates);
-    vmovaps(xword[kFrame + kStep + n * sizeof(Lanes)], kX5);
-    vmovaps(xword[kFrame + kStep + n * sizeof(Lanes) + kQuadBytes], kX2);
-    vpbroadcastd(kX3, dword[kLevel + axis.sizes]);
-    vcvtdq2ps(kX3, kX3);
-    size_t at = kWeights;
-    for (const Xbyak::Xmm& side : {kX5, kX2}) {
-      vmulps(side, side, kX3);
-      vmulps(side, side, side);
-      if (n == 0)
-        vmovaps(xword[kFrame + at], side);
-      else
-        vaddps(side, side, xword[kFrame + at]);
-      at += kQuadBytes;
-    }
-  }
 }
 
 /// From the squared sides to the number of probes of each quad, and what is left of the longer side, to

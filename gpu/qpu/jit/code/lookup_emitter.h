@@ -200,6 +200,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   void find_quads();
   void emit_footprints();
   void quad_differences(const Xbyak::RegExp& values);
+  void find_footprint_sides(size_t steps);
   void log2_of_square();
   void choose_levels(int part);
   void choose_levels_of_lanes();
@@ -222,7 +223,6 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   // ---- lookup_anisotropy.cc
 
   void emit_anisotropic();
-  void find_footprint_sides();
   void find_probes();
   void look_up_probes();
   void begin_probes();

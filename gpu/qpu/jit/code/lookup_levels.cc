@@ -118,30 +118,39 @@ void LookupEmitter::quad_differences(const Xbyak::RegExp& values) {
   vsubps(kX2, kX2, kX6);
 }
 
-/// Derivatives: the squared length of the longer side. Quads where it is above a texel, to edx.
-void LookupEmitter::emit_footprints() {
+/// Derivatives: the squared lengths in texels of a step along x, to xmm5, and of one along y, to xmm2.
+/// @param steps  where in the frame two Lanes get how far these go in S and in T: along x in the first
+/// quarter, along y in the second; 0: nowhere
+void LookupEmitter::find_footprint_sides(size_t steps) {
   const struct Parameter {
     Xbyak::Reg64 base;
     size_t coordinates, sizes;
   } axes[2] = {{kFrame, offsetof(Frame, a), offsetof(LevelTables, width)},
                {kThread, kTexture + offsetof(TextureLookup, t), offsetof(LevelTables, height)}};
-  const Xbyak::Address sides[2] = {xword[kFrame + kWeights], xword[kFrame + kWeights + sizeof(Lanes) / 4]};
   find_base_level();
-  for (const Parameter& axis : axes) {
+  for (size_t n = 0; n < 2; ++n) {
+    const Parameter& axis = axes[n];
     quad_differences(axis.base + axis.coordinates);
+    if (steps != 0) {
+      vmovaps(xword[kFrame + steps + n * sizeof(Lanes)], kX5);
+      vmovaps(xword[kFrame + steps + n * sizeof(Lanes) + kQuadBytes], kX2);
+    }
     vpbroadcastd(kX3, dword[kLevel + axis.sizes]);
     vcvtdq2ps(kX3, kX3);
+    size_t at = kWeights;
     for (const Xmm& side : {kX5, kX2}) {
       vmulps(side, side, kX3);
       vmulps(side, side, side);
-    }
-    if (&axis == &axes[0]) {
-      vmovaps(sides[0], kX5);
-      vmovaps(sides[1], kX2);
+      const auto of_s = xword[kFrame + at];
+      n == 0 ? vmovaps(of_s, side) : vaddps(side, side, of_s);
+      at += kQuadBytes;
     }
   }
-  vaddps(kX5, kX5, sides[0]);
-  vaddps(kX2, kX2, sides[1]);
+}
+
+/// The squared length of the longer side. Quads where it is above a texel, to edx.
+void LookupEmitter::emit_footprints() {
+  find_footprint_sides(0);
   vmaxps(kX2, kX5, kX2);
   vmovaps(xword[kFrame + kDetail], kX2);
   vcmpps(kX2, kX2, eight(1.0f), kGreater);
