@@ -85,26 +85,22 @@ def software(peer, folder):
     return Renderer("llvmpipe", [], {**peer.variables, "MESA_VK_WSI_DEBUG": "sw,noshm"}, folder, "llvmpipe ")
 
 
-def glmark2(renderers, rounds, seconds):
-    """Samples of milliseconds by scene and renderer; the renderers take turns scene list by scene list."""
-    samples = {}
-    with contextlib.ExitStack() as stack:
-        servers = [(renderer, stack.enter_context(renderer.weston())) for renderer in renderers]
-        for _ in range(rounds):
-            for renderer, weston in servers:
-                for scene, frame in renderer.frames(weston, "", seconds).items():
-                    samples.setdefault(scene, {}).setdefault(renderer.name, []).append(frame)
-    return {scene: of for scene, of in samples.items() if len(of) == len(renderers)}
+def by_scene(renderers, rounds, frames):
+    """Samples of milliseconds by scene and renderer; the renderers take turns scene list by scene list.
 
-
-def vkmark(renderers, program, rounds, seconds):
-    """Likewise."""
+    frames: those of a renderer by scene."""
     samples = {}
     for _ in range(rounds):
         for renderer in renderers:
-            for scene, frame in renderer.vkmark_frames(program, seconds).items():
+            for scene, frame in frames(renderer).items():
                 samples.setdefault(scene, {}).setdefault(renderer.name, []).append(frame)
     return {scene: of for scene, of in samples.items() if len(of) == len(renderers)}
+
+
+def glmark2(renderers, rounds, seconds):
+    with contextlib.ExitStack() as stack:
+        servers = {renderer.name: stack.enter_context(renderer.weston()) for renderer in renderers}
+        return by_scene(renderers, rounds, lambda renderer: renderer.frames(servers[renderer.name], "", seconds))
 
 
 def vkcube(renderers, rounds):
@@ -159,7 +155,8 @@ class Applications:
 
     def run(self, wanted):
         """wanted: tells of a table's name whether it is to be measured. Prints each."""
-        tables = [table for table in (self.glmark2, self.vkmark, self.vkcube, self.floor, self.memory) if wanted(table.__name__)]
+        tables = [table for table in (self.glmark2, self.vkmark, self.vkcube, self.floor, self.memory)
+                  if wanted(table.__name__)]
         if not tables:
             return
         with contextlib.ExitStack() as stack:
@@ -193,7 +190,8 @@ class Applications:
         if not program:
             print("\nvkmark: left out, as there is none on the PATH (Debian 12 has no package of it)", flush=True)
             return {}
-        samples = vkmark(self.renderers, program, self.options.runs, self.options.scene_seconds)
+        samples = by_scene(self.renderers, self.options.runs,
+                           lambda renderer: renderer.vkmark_frames(program, self.options.scene_seconds))
         return self.scenes("vkmark", samples, VKMARK_MEAN, VKMARK_LEAST, lambda scene: not scene.startswith("clear"))
 
     def scenes(self, program, samples, target_mean, target_least, counts_for_least):
