@@ -74,6 +74,11 @@ uint32_t create_bo(int fd, uint32_t size) {
   return ioctl(fd, _IOWR('d', 0x42, CreateBo), &create) == 0 ? create.handle : 0;
 }
 
+int close_bo(int fd, uint32_t handle) {
+  drm_gem_close close{handle, 0};
+  return ioctl(fd, DRM_IOCTL_GEM_CLOSE, &close) == 0 ? 0 : errno;
+}
+
 uint64_t map_offset(int fd, uint32_t handle) {
   MmapBo map{handle, 0, 0};
   return ioctl(fd, _IOWR('d', 0x43, MmapBo), &map) == 0 ? map.offset : 0;

@@ -79,6 +79,7 @@ constexpr unsigned long kSubmitCl = _IOWR('d', 0x40, SubmitCl);
 
 /// CREATE_BO's handle, and MMAP_BO's offset for a handle; 0 if they fail.
 uint32_t create_bo(int fd, uint32_t size);
+int close_bo(int fd, uint32_t handle);  ///< 0 or an errno
 uint64_t map_offset(int fd, uint32_t handle);
 
 /// SYNCOBJ_*; WAIT's errno, 0 when it succeeded.

@@ -27,11 +27,6 @@ namespace {
 /// GEM_CLOSE of this handle ends fake_daemon without a reply.
 constexpr uint32_t kDeadlyHandle = 0xdead;
 
-int close_handle(int fd, uint32_t handle) {
-  drm_gem_close close{handle, 0};
-  return ioctl(fd, DRM_IOCTL_GEM_CLOSE, &close) == 0 ? 0 : errno;
-}
-
 struct Submit {
   uint8_t bytes[88];
   Submit() { memset(bytes, 0, sizeof(bytes)); }
@@ -148,7 +143,7 @@ SCENARIO(daemon_dies) {
   uint32_t object = create_syncobj(fd);
   std::thread blocked([&] { CHECK_EQ(wait_syncobj(fd, object, INT64_MAX), ENODEV); });
   usleep(50'000);
-  CHECK_EQ(close_handle(fd, kDeadlyHandle), ENODEV);
+  CHECK_EQ(close_bo(fd, kDeadlyHandle), ENODEV);
   blocked.join();
   CHECK_EQ(create_bo(fd, 4096), 0u);
   CHECK_EQ(errno, ENODEV);

@@ -63,16 +63,6 @@ void* map_bo(int fd, uint32_t bo, size_t length, int flags = MAP_SHARED) {
   return mmap(nullptr, length, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(map_offset(fd, bo)));
 }
 
-}  // namespace
-
-namespace {
-
-int close_bo(int fd, uint32_t bo) {
-  drm_gem_close close{};
-  close.handle = bo;
-  return ioctl(fd, DRM_IOCTL_GEM_CLOSE, &close) == 0 ? 0 : errno;
-}
-
 /// The first word of a BO by a mapping made for it.
 uint32_t exchange_word(int fd, uint32_t bo, uint32_t to) {
   auto* const words = static_cast<uint32_t*>(map_bo(fd, bo, 4096));
@@ -164,9 +154,7 @@ SCENARIO(mappings) {
   auto* second = static_cast<uint8_t*>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, offset));
   CHECK(second != MAP_FAILED && second[63] == 64);
   CHECK(map_offset(fd, next) != 0);
-  drm_gem_close gone{};
-  gone.handle = next;
-  CHECK_EQ(ioctl(fd, DRM_IOCTL_GEM_CLOSE, &gone), 0);
+  CHECK_EQ(close_bo(fd, next), 0);
   CHECK_ERRNO(reinterpret_cast<long>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, there)), EINVAL);
   close(fd);
   close(copy);

@@ -163,9 +163,7 @@ SCENARIO(shown_bos) {
     CHECK_EQ(wait_syncobj(fd, object, 0), 0);
     CHECK_EQ(wait_bo(fd, bo, 0), 0);
   }
-  drm_gem_close close{};
-  close.handle = bo;
-  CHECK_EQ(ioctl(fd, DRM_IOCTL_GEM_CLOSE, &close), 0);
+  CHECK_EQ(close_bo(fd, bo), 0);
   CHECK_EQ(wait_bo(fd, bo, 0), EINVAL);
 }
 

@@ -284,7 +284,10 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
   }
 
   void load(Side& plain, Side& compiled, const Request& request) {
-    const Assembly assembly = assemble(version, text_of(request));
+    load(plain, compiled, request, text_of(request));
+  }
+  void load(Side& plain, Side& compiled, const Request& request, const std::string& text) {
+    const Assembly assembly = assemble(version, text);
     ASSERT_TRUE(assembly.errors.empty()) << to_string(assembly.errors.at(0));
     for (Side* side : {&plain, &compiled}) side->load(request, assembly.words);
   }
@@ -383,17 +386,13 @@ TEST_P(JitLookups, QueueGoesRound) {
   request.launcher = tmu::Launcher::kSF;
   request.configs = {TestTexture::kState | 7, 1};
   request.texture.version = version;
-  load(plain, compiled, request);
   const std::string once = text_of(request).substr(0, text_of(request).size() - 3);
   std::string text;
   for (int n = 0; n < 50; ++n) text += once;
-  const Assembly assembly = assemble(version, text + "end");
   request.configs.clear();
   for (int n = 0; n < 50; ++n) request.configs.insert(request.configs.end(), {TestTexture::kState | 7, 1});
-  for (Side* side : {&plain, &compiled}) {
-    side->load(request, assembly.words);
-    side->begin_job();
-  }
+  load(plain, compiled, request, text + "end");
+  for (Side* side : {&plain, &compiled}) side->begin_job();
   run_threads(plain, compiled, request);
 }
 
@@ -405,15 +404,10 @@ TEST_P(JitLookups, MaskOfTheMoment) {
   request.configs = {TestTexture::kState | 15, 1};
   request.texture.version = version;
   request.texture.width = request.texture.height = 16;
-  load(plain, compiled, request);
   const std::string once = text_of(request).substr(0, text_of(request).size() - 3);
-  const Assembly assembly = assemble(version, once + "setmsf -, rf9\n" + once + "end");
-  ASSERT_TRUE(assembly.errors.empty()) << to_string(assembly.errors.at(0));
   request.configs.insert(request.configs.end(), {TestTexture::kState | 15, 1});
-  for (Side* side : {&plain, &compiled}) {
-    side->load(request, assembly.words);
-    side->begin_job();
-  }
+  load(plain, compiled, request, once + "setmsf -, rf9\n" + once + "end");
+  for (Side* side : {&plain, &compiled}) side->begin_job();
   for (int n = 0; n < 4; ++n) {
     Inputs inputs = any_inputs(request);
     inputs.msf = splat(1u);
