@@ -189,6 +189,7 @@ class Emitter final : public ProgramEmitter {
   void test_stride(uint32_t bytes);
 
   Pins pins_;
+  bool keeps_ = false;  // Frame::keeps
   Label general_access_;
   bool uses_general_access_ = false;
   uint32_t num_lookups_ = 0;  // in the code of the program

@@ -197,9 +197,7 @@ void Lookups::emit_blend(const Load& load) {
   else
     load.order == Order::kAny ? return_any_words(load, done) : return_words_in_order(load, done);
   L(done);
-  for (int n = 0; n < kNumKept; ++n)
-    vmovdqa64(Zmm(kFirstKept + n),
-              zword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * sizeof(Lanes)]);
+  each_kept([this](const Zmm& reg, const Xbyak::Address& place) { vmovdqa64(reg, place); });
   load.to_channels ? ret() : jmp(finished_);
 }
 

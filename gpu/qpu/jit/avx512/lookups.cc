@@ -92,6 +92,15 @@ void Lookups::find_layer() {
   add_layer(kA);
 }
 
+void Lookups::each_kept(const std::function<void(const Zmm&, const Xbyak::Address&)>& fn) {
+  Xbyak::Label done;
+  cmp(dword[kFrame + offsetof(Frame, keeps)], 0);
+  je(done);
+  for (int n = 0; n < kNumKept; ++n)
+    fn(Zmm(kFirstKept + n), zword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * sizeof(Lanes)]);
+  L(done);
+}
+
 /// @see sample_nearest
 void Lookups::emit_nearest(Wrap s, Wrap t, bool layers) {
   vmovdqa64(kY, zword[kThread + kTexture + offsetof(TextureLookup, t)]);
@@ -104,9 +113,7 @@ void Lookups::emit_nearest(Wrap s, Wrap t, bool layers) {
 }
 
 void Lookups::emit_linear(Wrap s, Wrap t, bool layers, bool in_float) {
-  for (int n = 0; n < kNumKept; ++n)
-    vmovdqa64(zword[kFrame + offsetof(Frame, kept) + static_cast<size_t>(n) * sizeof(Lanes)],
-              Zmm(kFirstKept + n));
+  each_kept([this](const Zmm& reg, const Xbyak::Address& place) { vmovdqa64(place, reg); });
   vmovdqa64(kWeightX, kX);
   vmovdqa64(kWeightY, zword[kThread + kTexture + offsetof(TextureLookup, t)]);
   texel_pair(kWeightX, s, kAxes[0], kPairX[0], kPairX[1], in_float);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "gpu/qpu/jit/code/lookup_emitter.h"
 
@@ -17,13 +18,15 @@ const void* lookup_code();
 
 class Lookups final : public LookupEmitter {
  public:
+  /// Host registers of bilinear lookups, which are kept before if Frame::keeps says so.
+  static constexpr int kFirstKept = 16, kNumKept = 6;
+
   explicit Lookups(void* buffer) : LookupEmitter(buffer, {Xbyak::Zmm(3), Xbyak::Zmm(4)}) {}
 
  protected:
   using Zmm = Xbyak::Zmm;
 
-  // Of emit_linear(), and kept before: texel indices, then texels; weights.
-  static constexpr int kFirstKept = 16, kNumKept = 6;
+  // Of emit_linear(): texel indices, then texels; weights.
   const Zmm kPairX[2] = {Zmm(16), Zmm(17)}, kPairY[2] = {Zmm(18), Zmm(19)}, kWeightX{20}, kWeightY{21};
   const Zmm kX{5}, kY{2}, kAddress{6}, kA{3}, kB{4};
   const Zmm kDiffers{4};                                     ///< of find_near_utiles()
@@ -50,6 +53,8 @@ class Lookups final : public LookupEmitter {
   void emit_gather_values(const Xmm& to, const Xmm& index) override;
   void emit_drop_lanes(const Xmm& v, int part) override;
 
+  /// For each of them with Frame::kept.
+  void each_kept(const std::function<void(const Zmm& reg, const Xbyak::Address& place)>& fn);
   void check_level();
   void find_layer();
   void add_layer(const Zmm& layer);

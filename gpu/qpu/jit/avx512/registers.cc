@@ -17,8 +17,14 @@ void Emitter::pin_registers() {
   std::stable_sort(ranked.begin(), ranked.end(), [this](Register a, Register b) {
     return flow_.registers[a].weight > flow_.registers[b].weight;
   });
-  for (size_t n = 0; n < ranked.size() && n < kNumPinned; ++n)
-    pins_[ranked[n]].zmm = kFirstPinned + static_cast<int>(n);
+  // Those of bilinear lookups last.
+  int zmm = kFirstPinned;
+  for (int n = 0; n < std::min(static_cast<int>(ranked.size()), kNumPinned); ++n) {
+    keeps_ = n >= kNumPinned - Lookups::kNumKept;
+    if (n == kNumPinned - Lookups::kNumKept) zmm = Lookups::kFirstKept;
+    if (zmm == Lookups::kFirstKept && !keeps_) zmm += Lookups::kNumKept;
+    pins_[ranked[static_cast<size_t>(n)]].zmm = zmm++;
+  }
   for (Register r = 0; r < kNumRegisters; ++r) pins_[r].written = flow_.registers[r].writes != 0;
 }
 
@@ -84,6 +90,7 @@ void Emitter::load_first_state(const RegisterSet& live) {
 void Emitter::load_registers(const RegisterSet& live) {
   kmovw(kFlagA, word[kThread + offsetof(Thread, flag_a)]);
   kmovw(kFlagB, word[kThread + offsetof(Thread, flag_b)]);
+  mov(dword[kFrame + offsetof(Frame, keeps)], keeps_);
   for (Register r = 0; r < kNumRegisters; ++r) {
     if (pins_[r].zmm < 0) continue;
     const Zmm reg(pins_[r].zmm);

@@ -64,6 +64,7 @@ struct Frame {
   } loads, stores;
   uint32_t far_lookups;        ///< in a row, whose texels are not in the lines of their corners; a guess
   uint32_t forgets_registers;  ///< 1: behind its end nobody looks at the thread's registers
+  uint32_t keeps;              ///< 1: the program has registers where bilinear lookups have theirs
   uint32_t plain;              ///< 1: there is a TMU, and all lanes have a sample in the mask to the end
   /// Why the thread hangs, when a call says that it does.
   const char* error;
