@@ -157,7 +157,7 @@ class Emitter final : public ProgramEmitter {
   void set_parameter(Effect effect, const Zmm& value);
   void find_color_writes();
   void begin_color(const Place& to, const Zmm& value, const Opmask* exec, bool surely);
-  void halves_to_bytes(const Zmm& second);
+  void halves_to_pixels(const Zmm& value);
   void end_color(const Place& to, const Zmm& value);
   void store_pixels(bool masked);
   void count_quads();

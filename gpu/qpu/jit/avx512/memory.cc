@@ -126,32 +126,45 @@ void Emitter::begin_color(const Place& to, const Zmm& value, const Opmask* exec,
   L(done);
 }
 
-/// To bytes of four halves in two words as TlbBlock wants them: those of lanes 0..7 and 8..15 in kTemp and
-/// kUnpackedA (the first word) and in kTemp2 and kUnpackedB. @see rgba8_of_halves() of the TLB
-void Emitter::halves_to_bytes(const Zmm& second) {
-  constexpr uint32_t kInfinities = 0x7c007c00, kOnes = 0x3c003c00;
-  const auto all = [](uint32_t bits) {
-    std::array<uint32_t, 16> words{};
-    words.fill(bits);
-    return words;
-  };
-  const struct { Zmm low, high; } words[] = {{kTemp, kUnpackedA}, {kTemp2, kUnpackedB}};
-  vmovdqa64(kUnpackedA, at(in_pending(offsetof(Pending, tlb_words))));
-  for (const auto& [low, high] : words) {
-    const Zmm& from = low.getIdx() == kTemp.getIdx() ? kUnpackedA : second;
-    const Xbyak::Ymm half(high.getIdx());
-    vpcmpuw(kScratchMask, from, constants(all(kInfinities)), 2);  // above are negative ones and NaN
-    vmovdqu16(high | kScratchMask | T_z, from);
-    vpminuw(high, high, constants(all(kOnes)));
-    vcvtph2ps(low, half);
-    vextracti64x4(half, high, 1);
-    vcvtph2ps(high, half);
+/// The pixels of four halves in two words, as rgba8 in the order of lanes: in kTemp. @param word  the second
+/// one
+/// @see rgba8_of_halves() of the TLB
+void Emitter::halves_to_pixels(const Zmm& value) {
+  const bool is_scratch = value.getIdx() >= kUnpackedA.getIdx() && value.getIdx() <= kTemp3.getIdx();
+  const Zmm second = is_scratch ? kUnpackedB : value;
+  if (is_scratch) vmovdqa64(second, value);
+  const auto lanes = [](const Zmm& zmm) { return Xbyak::Ymm(zmm.getIdx()); };
+  const Zmm whole = kTemp3;
+  vbroadcastss(whole, constant(std::bit_cast<uint32_t>(255.0f), false));
+  // NaN becomes the least integer, which is packed as 0 like all that are negative.
+  const auto to_words = [&](const Zmm& low, const Zmm& high) {
     for (const Zmm& v : {low, high}) {
-      vmulps(v, v, constant(std::bit_cast<uint32_t>(255.0f)));
-      vaddps(v, v, constant(std::bit_cast<uint32_t>(12582912.0f)));
-      vpmovdb(Xmm(v.getIdx()), v);
+      vmulps(v, v, whole);
+      vminps(v, whole, v);
+      vcvtps2dq(v, v);
     }
+    vpackusdw(low, low, high);
+  };
+  constexpr size_t kFirst = in_pending(offsetof(Pending, tlb_words));
+  vcvtph2ps(kTemp, yword[kThread + kFirst]);
+  vcvtph2ps(kTemp2, yword[kThread + kFirst + sizeof(Lanes) / 2]);
+  to_words(kTemp, kTemp2);
+  vextracti64x4(lanes(kTemp2), second, 1);
+  vcvtph2ps(kTemp2, lanes(kTemp2));
+  vcvtph2ps(kUnpackedB, lanes(second));
+  to_words(kUnpackedB, kTemp2);
+  // Red and green of lanes 0, 1, 8 and 9, blue and alpha of these, then 2, 3, 10, 11, and so on.
+  vpackuswb(kTemp, kTemp, kUnpackedB);
+  std::array<uint32_t, kLanes> bytes, pairs;
+  for (uint32_t n = 0; n < kLanes; ++n) {
+    const uint32_t pixel = n % 4;
+    bytes[n] = 0x09080100 + 0x02020202 * pixel;
+    const uint32_t pair = n / 2;
+    pairs[n] = n % 2 != 0 ? 0 : pair % 4 * 2 + pair / 4;
   }
+  vpshufb(kTemp, kTemp, constants(bytes));
+  vmovdqa64(kTemp2, constants(pairs));
+  vpermq(kTemp, kTemp2, kTemp);
 }
 
 /// The second word of two, in place where Thread::tlb_block says so.
@@ -170,8 +183,8 @@ void Emitter::end_color(const Place& to, const Zmm& value) {
   jne(otherwise, T_NEAR);
   cmp(qword[kThread + kBlock + offsetof(TlbBlock, quads)], 0);
   je(otherwise, T_NEAR);
-  vmovdqa64(kTemp, at(offsetof(Thread, msf)));
-  vptestmd(kScratchMask, kTemp, constant(1));
+  vmovdqa64(kTemp3, at(offsetof(Thread, msf)));
+  vptestmd(kScratchMask, kTemp3, constant(1));
   kmovw(ecx, kScratchMask);
   movzx(eax, word[kThread + kBlock + offsetof(TlbBlock, live)]);
   and_(ecx, eax);
@@ -179,7 +192,7 @@ void Emitter::end_color(const Place& to, const Zmm& value) {
   mov(word[kThread + kHave], ax);
   cmp(ecx, kAllLanes);
   jne(some, T_NEAR);
-  halves_to_bytes(value);
+  halves_to_pixels(value);
   store_pixels(false);
   inc(qword[kThread + kBlock + offsetof(TlbBlock, whole)]);
   L(done);
@@ -188,32 +201,27 @@ void Emitter::end_color(const Place& to, const Zmm& value) {
     pins_ = pins;
     test(ecx, ecx);
     jz(done, T_NEAR);
-    halves_to_bytes(value);
+    halves_to_pixels(value);
     store_pixels(true);
     count_quads();
     jmp(done, T_NEAR);
   });
 }
 
-/// What halves_to_bytes() made. @param masked  only the lanes of ecx
+/// What halves_to_pixels() made. @param masked  only the lanes of ecx
 void Emitter::store_pixels(bool masked) {
-  const Zmm words[] = {kTemp, kTemp2, kUnpackedA,
-                       kUnpackedB};  // red and green, blue and alpha; those of 8..15
-  const Xmm low(kTemp3.getIdx());
-  const auto store = [&](int quad, const Xmm& pixels) {
-    mov(rax, qword[kThread + kBlock + offsetof(TlbBlock, quads) + 8 * static_cast<size_t>(quad)]);
-    if (!masked) return vmovdqu(xword[rax], pixels);
+  for (uint8_t quad = 0; quad < 4; ++quad) {
+    mov(rax, qword[kThread + kBlock + offsetof(TlbBlock, quads) + sizeof(uint64_t) * quad]);
+    const Xmm pixels(quad == 0 ? kTemp.getIdx() : kTemp2.getIdx());
+    if (quad != 0) vextracti32x4(pixels, kTemp, quad);
+    if (!masked) {
+      vmovdqu(xword[rax], pixels);
+      continue;
+    }
     mov(edx, ecx);
     if (quad != 0) shr(edx, 4 * quad);
     kmovw(kScratchMask, edx);
     vmovdqu32(xword[rax] | kScratchMask, pixels);
-  };
-  for (int half = 0; half < 2; ++half) {
-    const Xmm first(words[2 * half].getIdx()), second(words[2 * half + 1].getIdx());
-    vpunpcklwd(low, first, second);
-    vpunpckhwd(first, first, second);
-    store(2 * half, low);
-    store(2 * half + 1, first);
   }
 }
 

@@ -18,13 +18,15 @@ void Emitter::pin_registers() {
     return flow_.registers[a].weight > flow_.registers[b].weight;
   });
   // Those of bilinear lookups last.
-  int zmm = kFirstPinned;
-  for (int n = 0; n < std::min(static_cast<int>(ranked.size()), kNumPinned); ++n) {
-    keeps_ = n >= kNumPinned - Lookups::kNumKept;
-    if (n == kNumPinned - Lookups::kNumKept) zmm = Lookups::kFirstKept;
-    if (zmm == Lookups::kFirstKept && !keeps_) zmm += Lookups::kNumKept;
-    pins_[ranked[static_cast<size_t>(n)]].zmm = zmm++;
-  }
+  constexpr int kOthers = kNumPinned - Lookups::kNumKept;
+  const auto zmm = [](int n) {
+    const int beside = kFirstPinned + n;
+    if (n >= kOthers) return Lookups::kFirstKept + n - kOthers;
+    return beside < Lookups::kFirstKept ? beside : beside + Lookups::kNumKept;
+  };
+  const int count = std::min(static_cast<int>(ranked.size()), kNumPinned);
+  for (int n = 0; n < count; ++n) pins_[ranked[static_cast<size_t>(n)]].zmm = zmm(n);
+  keeps_ = count > kOthers;
   for (Register r = 0; r < kNumRegisters; ++r) pins_[r].written = flow_.registers[r].writes != 0;
 }
 
