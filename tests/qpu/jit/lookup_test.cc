@@ -86,6 +86,25 @@ class Side {
   }
   void begin_job() { unit_.begin_job(); }
   Stop run(const Inputs& inputs) {
+    start(inputs);
+    return qpu::run(*cache_->get(gpu_.memory(), kCode), *thread_);
+  }
+  /// The same by what threads of all programs have in common that a stage starts.
+  Stop run_in_series(const Inputs& inputs) {
+    start(inputs);
+    const auto program = cache_->get(gpu_.memory(), kCode);
+    series_.begin(*program, program->compiled(*thread_));
+    const Stop stop = series_.run(*thread_);
+    series_.end(*thread_);
+    return stop;
+  }
+  const Thread& t() const { return *thread_; }
+  const GpuMemory& gpu() const { return gpu_; }
+  uint64_t faults() { return gpu_.take_faults(); }
+  const Lanes& output() const { return output_; }
+
+ private:
+  void start(const Inputs& inputs) {
     Thread& t = *thread_;
     t.reset();
     t.memory = gpu_.memory();
@@ -97,19 +116,18 @@ class Side {
     for (int n = 20; n < 24; ++n) t.rf[n] = splat(0xdeadbeefu);
     t.msf = inputs.msf;
     t.flag_a = inputs.flag;
-    return qpu::run(*cache_->get(gpu_.memory(), kCode), t);
+    t.vpm_out = &output_;
+    t.vpm_out_rows = 1;
   }
-  const Thread& t() const { return *thread_; }
-  const GpuMemory& gpu() const { return gpu_; }
-  uint64_t faults() { return gpu_.take_faults(); }
 
- private:
   const int version_;
   Compiler* const compiler_;
   GpuMemory gpu_;
   tmu::Unit unit_{gpu_.memory(), version_};
   std::unique_ptr<Thread> thread_ = std::make_unique<Thread>();
   std::unique_ptr<ProgramCache> cache_;
+  Series series_;
+  Lanes output_{};
 };
 
 class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
@@ -418,6 +436,31 @@ TEST_P(JitLookups, MaskOfTheMoment) {
     }
     EXPECT_EQ(plain.run(inputs), compiled.run(inputs));
     for (int r = 20; r < 24; ++r) EXPECT_TRUE(same(plain.t().rf[r], compiled.t().rf[r])) << "rf" << r;
+  }
+}
+
+/// Of a program with one lookup behind another one, whose threads had all lanes.
+TEST_P(JitLookups, MaskOfTheNextProgram) {
+  Side plain(version, nullptr), compiled(version, &compiler);
+  Request request;
+  request.launcher = tmu::Launcher::kSF;
+  request.configs = {TestTexture::kState | 15, 1};
+  request.texture.version = version;
+  request.texture.width = request.texture.height = 16;
+  const std::string once = text_of(request).substr(0, text_of(request).size() - 3);
+  Inputs inputs = any_inputs(request);
+  for (int r = 0; r < 2; ++r)
+    for (int lane = 0; lane < kLanes; ++lane) inputs.rf[r][lane] = below(16);
+  inputs.msf = splat(1u);
+  request.configs.insert(request.configs.end(), {TestTexture::kState | 15, 1});
+  load(plain, compiled, request, once + once + "end");
+  for (Side* side : {&plain, &compiled}) side->begin_job();
+  EXPECT_EQ(plain.run(inputs), compiled.run_in_series(inputs));
+  load(plain, compiled, request, once + "stvpmv 0, rf20\nend");
+  for (int n = 0; n < 4; ++n) {
+    for (int lane = 0; lane < kLanes; ++lane) inputs.msf[lane] = lane / 4 == n ? 1 : 0;
+    EXPECT_EQ(plain.run(inputs), compiled.run_in_series(inputs));
+    EXPECT_TRUE(same(plain.output(), compiled.output()));
   }
 }
 

@@ -136,6 +136,7 @@ void begin_frame(Frame& frame, GpuAddr entry, bool starts) {
   frame.error = nullptr;
   frame.locked_accesses = 0;
   frame.forgets_registers = starts;
+  frame.plain = 0;
   frame.levels.guesses[0] = frame.levels.guesses[1] = frame.levels.to_channels = 0;
 }
 
