@@ -53,7 +53,7 @@ class Lookups final : public LookupEmitter {
   void emit_gather_values(const Xmm& to, const Xmm& index) override;
   void emit_drop_lanes(const Xmm& v, int part) override;
 
-  /// For each of them with Frame::kept.
+  /// For each host register that is kept, with its place in the Frame.
   void each_kept(const std::function<void(const Zmm& reg, const Xbyak::Address& place)>& fn);
   void check_level();
   void find_layer();

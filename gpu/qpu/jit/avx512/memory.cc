@@ -126,9 +126,9 @@ void Emitter::begin_color(const Place& to, const Zmm& value, const Opmask* exec,
   L(done);
 }
 
-/// The pixels of four halves in two words, as rgba8 in the order of lanes: in kTemp. @param word  the second
-/// one
+/// The pixels of four halves in two words, as rgba8 in the order of lanes: in kTemp.
 /// @see rgba8_of_halves() of the TLB
+/// @param value  the second of the words
 void Emitter::halves_to_pixels(const Zmm& value) {
   const bool is_scratch = value.getIdx() >= kUnpackedA.getIdx() && value.getIdx() <= kTemp3.getIdx();
   const Zmm second = is_scratch ? kUnpackedB : value;
