@@ -301,6 +301,20 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
                            request.sampler.wrap[1], text_of(request));
   }
 
+  /// @param words  a bit for each return word
+  Request fetch(uint32_t words) const {
+    Request request;
+    request.launcher = tmu::Launcher::kSF;
+    request.configs = {TestTexture::kState | words, 1};
+    request.texture.version = version;
+    return request;
+  }
+  /// Its text, for more behind it.
+  static std::string once_of(const Request& request) {
+    const std::string text = text_of(request);
+    return text.substr(0, text.size() - std::strlen("end"));
+  }
+
   void load(Side& plain, Side& compiled, const Request& request) {
     load(plain, compiled, request, text_of(request));
   }
@@ -400,11 +414,8 @@ TEST_P(JitLookups, StateOfTheJob) {
 /// Words at the end of the queue, whose next one is at its start.
 TEST_P(JitLookups, QueueGoesRound) {
   Side plain(version, nullptr), compiled(version, &compiler);
-  Request request;
-  request.launcher = tmu::Launcher::kSF;
-  request.configs = {TestTexture::kState | 7, 1};
-  request.texture.version = version;
-  const std::string once = text_of(request).substr(0, text_of(request).size() - 3);
+  Request request = fetch(7);
+  const std::string once = once_of(request);
   std::string text;
   for (int n = 0; n < 50; ++n) text += once;
   request.configs.clear();
@@ -417,12 +428,9 @@ TEST_P(JitLookups, QueueGoesRound) {
 /// Lanes that leave the sample mask between two lookups take no part in the second.
 TEST_P(JitLookups, MaskOfTheMoment) {
   Side plain(version, nullptr), compiled(version, &compiler);
-  Request request;
-  request.launcher = tmu::Launcher::kSF;
-  request.configs = {TestTexture::kState | 15, 1};
-  request.texture.version = version;
+  Request request = fetch(15);
   request.texture.width = request.texture.height = 16;
-  const std::string once = text_of(request).substr(0, text_of(request).size() - 3);
+  const std::string once = once_of(request);
   request.configs.insert(request.configs.end(), {TestTexture::kState | 15, 1});
   load(plain, compiled, request, once + "setmsf -, rf9\n" + once + "end");
   for (Side* side : {&plain, &compiled}) side->begin_job();
@@ -442,12 +450,9 @@ TEST_P(JitLookups, MaskOfTheMoment) {
 /// Of a program with one lookup behind another one, whose threads had all lanes.
 TEST_P(JitLookups, MaskOfTheNextProgram) {
   Side plain(version, nullptr), compiled(version, &compiler);
-  Request request;
-  request.launcher = tmu::Launcher::kSF;
-  request.configs = {TestTexture::kState | 15, 1};
-  request.texture.version = version;
+  Request request = fetch(15);
   request.texture.width = request.texture.height = 16;
-  const std::string once = text_of(request).substr(0, text_of(request).size() - 3);
+  const std::string once = once_of(request);
   Inputs inputs = any_inputs(request);
   for (int r = 0; r < 2; ++r)
     for (int lane = 0; lane < kLanes; ++lane) inputs.rf[r][lane] = below(16);

@@ -35,8 +35,7 @@ void Lookups::look_up_bytes(const Zmm& to, const Zmm& texels, size_t table, cons
   vmovdqu8(to | kLanesMask, upper);
 }
 
-/// The values to kRows, that of alpha as if it were a colour. Changes zmm2
-/// to zmm6.
+/// The values to kRows, that of alpha as if it were a colour. Changes zmm2 to zmm6.
 void Lookups::find_rows(const Zmm& texels) {
   vpmovb2m(kLanesMask, texels);
   for (int plane = 0; plane < 4; ++plane)
