@@ -118,7 +118,8 @@ function(v3d_link_statically namespace)
   endforeach()
 endfunction()
 
-# v3d_block(NAME DEPS...): static library v3d_NAME from the *.cc files of the current folder.
+# v3d_block(NAME DEPS...): static library v3d_NAME from the *.cc files of the current folder, whose compiled headers are those of
+# `v3d_headers`, a kind and what it adds, if the folder or one around it sets that.
 function(v3d_block name)
   list(TRANSFORM ARGN REPLACE "^v3d_.*" "\\0${level}")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
@@ -126,7 +127,11 @@ function(v3d_block name)
   if(sources)
     add_library(v3d_${name}${level} STATIC ${sources})
     target_link_libraries(v3d_${name}${level} PUBLIC v3demu_settings v3demu_arch${level} ${ARGN})
-    v3d_precompile(v3d_${name}${level} model)
+    if(v3d_headers)
+      v3d_precompile(v3d_${name}${level} ${v3d_headers})
+    else()
+      v3d_precompile(v3d_${name}${level} model)
+    endif()
   else()
     add_library(v3d_${name}${level} INTERFACE)
     target_link_libraries(v3d_${name}${level} INTERFACE v3demu_settings v3demu_arch${level} ${ARGN})
