@@ -169,16 +169,14 @@ bool FragmentStage::end_draw() {
   return !job_.stopped();
 }
 
-int FragmentStage::free_setup() const {
-  return std::countr_zero(~(untested_[0].setups() | untested_[1].setups() | tested_.setups()));
-}
+int FragmentStage::free_setup() const { return std::countr_zero(~(untested_.setups() | tested_.setups())); }
 
 void FragmentStage::add_whole_block(int setup, int x, int y, const Lanes& coverage) {
   const uint32_t block = position_in_tile(x, y);
-  if (waits_in_block(block)) test_waiting();
+  if (untested_.may_be_in(block) && untested_.covers_block(block, block_coverage(coverage))) test_waiting();
   fill_block(setup, block, x, y, coverage);
   if (passes_blocks_) return pass_block(setup);
-  tests_blocks_ ? test_block(setup, block) : run_batch<true>();
+  tests_blocks_ ? test_block(setup) : run_batch<true>();
 }
 
 /// run_batch() where tests leave the batch as it is.
@@ -191,8 +189,8 @@ void FragmentStage::pass_block(int setup) {
 }
 
 /// run_batch() where early tests are all there is before the program.
-void FragmentStage::test_block(int setup, uint32_t block) {
-  if ((tested_.blocks() & block_bit(block)) != 0 && tested_.holds_any_of(block)) shade_before_batch();
+void FragmentStage::test_block(int setup) {
+  shade_before_block();
   const Primitives<true> primitives = {{&setups_[static_cast<size_t>(setup)]}, {}, {}};
   const Position center = block_position(primitives);
   batch_.z[0] = primitives.z_at(center);
@@ -241,37 +239,28 @@ uint32_t FragmentStage::position_in_tile(int x, int y) const {
 /// Some quads of a block.
 void FragmentStage::wait_for_tests(int setup, uint32_t block, FourQuads coverage, uint32_t quads) {
   if (quads == 0) return;
-  if (waits_in_block(block)) [[unlikely]]
-    return wait_behind_others(setup, block, coverage, quads);
+  if (untested_.may_be_in(block)) return wait_beside_others(setup, block, coverage, quads);
   const bool back_facing = setups_[static_cast<size_t>(setup)].back_facing;
   for (BlockQuads some = BlockQuads::some(block, coverage, quads);;) {
-    WaitingQuads& to = first_untested();
-    const uint32_t left = to.push(static_cast<uint32_t>(setup), back_facing, some);
-    if (!to.full()) return;
-    test_first();
+    const uint32_t left = untested_.push(static_cast<uint32_t>(setup), back_facing, some);
+    if (!untested_.full()) return;
+    test_waiting();
     if (left == 0) return;
     some = some.behind(some.count - left);
   }
 }
 
-void FragmentStage::wait_behind_others(int setup, uint32_t block, FourQuads coverage, uint32_t quads) {
+/// The same where others may lie at the same positions.
+void FragmentStage::wait_beside_others(int setup, uint32_t block, FourQuads coverage, uint32_t quads) {
   const bool back_facing = setups_[static_cast<size_t>(setup)].back_facing;
   for (; quads != 0; quads &= quads - 1) {
     const auto q = static_cast<uint32_t>(std::countr_zero(quads));
-    wait_behind_others(setup, back_facing, block + (q & 1) + (q >> 1 << 8),
-                       static_cast<uint32_t>(coverage >> (16 * q)) & 0xffff);
+    const uint32_t position = block + (q & 1) + (q >> 1 << 8),
+                   samples = static_cast<uint32_t>(coverage >> (16 * q)) & 0xffff;
+    if (untested_.covers(position, samples)) test_waiting();
+    untested_.push(static_cast<uint32_t>(setup), back_facing, position, samples);
+    if (untested_.full()) test_waiting();
   }
-}
-
-/// Quads at one position stay in their order; others make room for each other, since the two triangles at an
-/// edge share quads all along it.
-void FragmentStage::wait_behind_others(int setup, bool back_facing, uint32_t position, uint32_t coverage) {
-  if (second_untested().holds(position)) test_first();
-  WaitingQuads& to = first_untested().holds(position) ? second_untested() : first_untested();
-  to.push(static_cast<uint32_t>(setup), back_facing, position, coverage);
-  if (!to.full()) return;
-  if (&to == &second_untested()) test_first();
-  test_first();
 }
 
 /// Makes 4x4 pixels of one primitive the batch.
@@ -281,6 +270,7 @@ void FragmentStage::fill_block(int setup, uint32_t block, int x, int y, const La
   batch_.y = kBlockY + static_cast<uint32_t>(y);
   batch_.coverage = coverage;
   batch_.is_block = true;
+  batch_.again = 0;
   batch_.back_facing = setups_[static_cast<size_t>(setup)].back_facing ? kAllLanes : LaneMask{0};
   setup_of_quad_.fill(static_cast<uint8_t>(setup));
   num_quads_ = kQuads;
@@ -294,6 +284,7 @@ bool FragmentStage::fill_quads(const WaitingQuads& quads) {
   batch_.y = WaitingQuads::y(positions_) + static_cast<uint32_t>(tile_y_);
   batch_.coverage = quads.coverage();
   batch_.is_block = false;
+  batch_.again = quads.again();
   batch_.back_facing = quads.back_facing();
   num_quads_ = quads.count();
   setup_of_quad_ = quads.setup();
@@ -341,23 +332,19 @@ void FragmentStage::compute_depth(const Primitives<kOne>& primitives, const Posi
         primitives.position(splat(sample_offset(kSampleX, s)), splat(sample_offset(kSampleY, s))));
 }
 
-/// Runs the tests, as far as they come before the program, on the quads that waited longest.
-void FragmentStage::test_first() {
-  const bool one = fill_quads(first_untested());
-  first_untested().clear();
-  first_ ^= 1;
+/// Runs the tests, as far as they come before the program, on the quads that wait for them.
+void FragmentStage::test_waiting() {
+  if (untested_.empty()) return;
+  const bool one = fill_quads(untested_);
+  untested_.clear();
   one ? run_batch<true>() : run_batch<false>();
 }
 
-void FragmentStage::test_waiting() {
-  while (!first_untested().empty()) test_first();
-}
-
 /// Tests of the batch, if they come before the program. Whole batches go on to it, the rest waits for
-/// company.
+/// company; blocks pass by quads that wait, others stay behind them.
 template <bool kOne>
 void FragmentStage::run_batch() {
-  if (!tested_.empty() && waiting_overlaps()) shade_before_batch();
+  if (batch_.is_block) shade_before_block();
   const Primitives<kOne> primitives = this->primitives<kOne>();
   Position center;
   if (needs_position_) center = primitives.position(LanesF{}, LanesF{});
@@ -366,7 +353,8 @@ void FragmentStage::run_batch() {
     only_counts_ ? count_batch() : tile_->test();
     if (tests_depth_) {
       const LaneMask alive = nonzero(batch_.coverage);
-      if (quads_of(alive) != kAllQuads) return keep_quads(alive);
+      const bool behind_others = !batch_.is_block && !tested_.empty();
+      if (quads_of(alive) != kAllQuads || behind_others) return keep_quads(alive);
     }
   }
   shade(primitives, center);
@@ -384,21 +372,20 @@ void FragmentStage::keep_quads(LaneMask alive) {
       continue;
     }
     const uint8_t index = setup[q];
-    tested_.push(index, setups_[index].back_facing, static_cast<uint32_t>(positions >> (16 * q)) & 0xffff,
-                 static_cast<uint32_t>(coverage >> (16 * q)) & 0xffff);
+    const uint32_t position = static_cast<uint32_t>(positions >> (16 * q)) & 0xffff,
+                   samples = static_cast<uint32_t>(coverage >> (16 * q)) & 0xffff;
+    if (tested_.covers(position, samples)) shade_waiting();
+    tested_.push(index, setups_[index].back_facing, position, samples);
     if (tested_.full()) shade_waiting();
   }
 }
 
-/// Whether a quad that waits for its program lies where one of the batch does.
-bool FragmentStage::waiting_overlaps() const {
-  bool overlaps = false;
-  for (size_t q = 0; q < static_cast<size_t>(num_quads_); ++q) overlaps |= tested_.holds(position_of_quad(q));
-  return overlaps;
-}
-
-/// Runs the program on the quads that wait for it, and leaves the batch as it is.
-void FragmentStage::shade_before_batch() {
+/// Runs the program on the quads that wait for it, if the batch, a block, has samples of theirs, and leaves
+/// the batch as it is.
+void FragmentStage::shade_before_block() {
+  if (!tested_.may_be_in(position_of_block()) ||
+      !tested_.covers_block(position_of_block(), block_coverage(batch_.coverage)))
+    return;
   const tlb::FragmentBatch batch = batch_;
   const FourQuads positions = positions_;
   const std::array<uint8_t, kQuads> setup = setup_of_quad_;

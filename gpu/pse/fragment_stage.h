@@ -60,28 +60,21 @@ class FragmentStage {
   const PrimitiveSetup* ready_setup(int index);
 
   uint32_t position_in_tile(int x, int y) const;
-  uint32_t position_of_quad(size_t q) const { return static_cast<uint32_t>(positions_ >> (16 * q)) & 0xffff; }
-  bool waits_in_block(uint32_t block) const {
-    return ((untested_[0].blocks() | untested_[1].blocks()) & block_bit(block)) != 0 &&
-           (untested_[0].holds_any_of(block) || untested_[1].holds_any_of(block));
-  }
+  uint32_t position_of_block() const { return static_cast<uint32_t>(positions_) & 0xffff; }
   void wait_for_tests(int setup, uint32_t block, FourQuads coverage, uint32_t quads);
-  void wait_behind_others(int setup, uint32_t block, FourQuads coverage, uint32_t quads);
-  void wait_behind_others(int setup, bool back_facing, uint32_t position, uint32_t coverage);
-  void test_first();
+  void wait_beside_others(int setup, uint32_t block, FourQuads coverage, uint32_t quads);
   void test_waiting();
   void shade_waiting();
   void fill_block(int setup, uint32_t block, int x, int y, const Lanes& coverage);
   void pass_block(int setup);
-  void test_block(int setup, uint32_t block);
+  void test_block(int setup);
   void shade_block(const Primitives<true>& primitives, const Position& center);
   void count_batch();
   bool fill_quads(const WaitingQuads& quads);
   template <bool kOne>
   void run_batch();
   void keep_quads(LaneMask alive);
-  bool waiting_overlaps() const;
-  void shade_before_batch();
+  void shade_before_block();
   template <bool kOne>
   void compute_depth(const Primitives<kOne>& primitives, const Position& center);
   template <bool kOne>
@@ -115,12 +108,7 @@ class FragmentStage {
   tlb::TileBuffer* tile_ = nullptr;
   int tile_x_ = 0, tile_y_ = 0;
   const PreparedDraw* draw_ = nullptr;
-  /// Quads in front of the tests. Those of the second batch lie where some of the first do, and come after
-  /// them; which is the first changes.
-  std::array<WaitingQuads, 2> untested_;
-  size_t first_ = 0;
-  WaitingQuads& first_untested() { return untested_[first_]; }
-  WaitingQuads& second_untested() { return untested_[first_ ^ 1]; }
+  WaitingQuads untested_;    // in front of the tests
   WaitingQuads tested_;      // in front of the program
   bool tests_depth_ = true;  // of draw_
   /// What its program looks at, of the payload.

@@ -98,7 +98,7 @@ struct BlockQuads {
   }
 };
 
-/// Up to four quads at different positions.
+/// Up to four quads in their order. Those that lie at one position have no sample in common.
 class WaitingQuads {
  public:
   bool empty() const { return count_ == 0; }
@@ -106,11 +106,30 @@ class WaitingQuads {
   int count() const { return static_cast<int>(count_); }
   void clear() { *this = {}; }
 
-  bool holds(uint32_t position) const { return any_is(positions_, position); }
-  /// A quad of the 4x4 pixels at a position.
-  bool holds_any_of(uint32_t block) const { return any_is(positions_ & ~(kEach * 0x0101), block); }
-  /// block_bit() of all positions.
-  uint64_t blocks() const { return blocks_; }
+  /// Whether a quad lies in the 4x4 pixels at a position, or in others with the same block_bit().
+  bool may_be_in(uint32_t block) const { return (blocks_ & block_bit(block)) != 0; }
+  /// Whether one has a sample of the quad at a position. @param coverage  of block_coverage(), 16 bits
+  bool covers(uint32_t position, uint32_t coverage) const {
+    return (coverage_ & equal(positions_, kEach * position) & kEach * coverage) != 0;
+  }
+  /// The same of all four quads of a block. @param coverage  of block_coverage()
+  bool covers_block(uint32_t block, FourQuads coverage) const {
+    const FourQuads quads = positions_in_block(block);
+    FourQuads common = 0;
+    for (int turn = 0; turn < 64; turn += 16)
+      common |= equal(positions_, std::rotl(quads, turn)) & coverage_ & std::rotl(coverage, turn);
+    return common != 0;
+  }
+  /// Bit 4q: quad q lies where one before it does.
+  LaneMask again() const {
+    const FourQuads p = positions_;
+    const FourQuads same = (equal(p, p << 16) & ~FourQuads{0} << 16) |
+                           (equal(p, p << 32) & ~FourQuads{0} << 32) |
+                           (equal(p, p << 48) & ~FourQuads{0} << 48);
+    LaneMask quads = 0;
+    for (uint32_t q = 1; q < count_; ++q) quads |= static_cast<LaneMask>((same >> (16 * q) & 1) << (4 * q));
+    return quads;
+  }
 
   /// @param setup     below 32
   /// @param coverage  of block_coverage(), 16 bits
@@ -150,10 +169,10 @@ class WaitingQuads {
   uint32_t setups() const { return setups_; }
 
  private:
-  /// A borrow goes from a word that is equal to those behind it alone.
-  bool any_is(FourQuads positions, uint32_t position) const {
-    const FourQuads differ = positions ^ kEach * position;
-    return first_bits((differ - kEach) & ~differ & kEach << 15, 16 * count_) != 0;
+  /// All bits of each word that is equal in both, whose highest bits are 0.
+  static FourQuads equal(FourQuads a, FourQuads b) {
+    const FourQuads differ = (a ^ b) + kEach * 0x7fff;
+    return (~differ >> 15 & kEach) * 0xffff;
   }
   /// The word of each lane's quad, shifted right.
   template <typename Shift>

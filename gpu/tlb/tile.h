@@ -134,7 +134,7 @@ struct Tile {
     return {{first, first + 4, below, below + 4}, true};
   }
   /// Where the quads of a batch lie. Those without a lane in `live` get words that belong to no pixel, so
-  /// that whole batches can be written. Live quads must lie at different positions.
+  /// that whole batches can be written. Live quads must lie at different positions: @see in_turns().
   QuadOffsets quads(const FragmentBatch& batch, LaneMask live) const {
     const uint32_t x_mask = config.tile_width - 1, y_mask = config.tile_height - 1;
     if (batch.is_block) return block_quads(batch.x[0], batch.y[0]);

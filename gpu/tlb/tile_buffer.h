@@ -59,12 +59,13 @@ struct LoadStore {
 };
 
 /// Sixteen pixels on their way through the fragment stage: four quads of one draw, primitives may differ.
-/// All quads with coverage lie in the current tile, each at a different position.
+/// All quads with coverage lie in the current tile. Those at one position have no sample in common.
 struct FragmentBatch {
   Lanes x, y;      ///< absolute pixels
   Lanes coverage;  ///< samples still alive, bits 0..3; bit 0 only in single-sampled frames
   LanesF z[4];     ///< depth after offset and clamp, per sample; [0] only in single-sampled frames
   LaneMask back_facing = 0;
+  LaneMask again = 0;     ///< bit 4q: quad q lies where one before it does
   bool is_block = false;  ///< the quads are two above two: the 4x4 pixels at (x[0], y[0])
 };
 

@@ -42,6 +42,17 @@ class ProgramBuilder : public ProgramWriter<ProgramBuilder> {
     for (uint8_t i = 1; i < 4; ++i) move_to(qpu::kWaddrTlb, static_cast<uint8_t>(first + i));
     return *this;
   }
+  /// Four registers := what render target 0 holds.
+  ProgramBuilder& load(uint8_t first) {
+    uniforms_.push_back(0xffffff3f);
+    for (uint8_t n = 0; n < 4; ++n) {
+      qpu::Instruction i;
+      i.signals = n == 0 ? qpu::kLdtlbu : qpu::kLdtlb;
+      i.signal_waddr = static_cast<uint8_t>(first + n);
+      emit(i);
+    }
+    return *this;
+  }
   /// Four registers to a render target, converted to f16.
   ProgramBuilder& store_half(uint8_t first, uint32_t target = 0) {
     if (target != 0) uniforms_.push_back(0xffffffff - (target << 3));

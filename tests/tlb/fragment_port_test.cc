@@ -482,5 +482,82 @@ TEST_F(Port, QuadsWrittenCountOncePerProgramRun) {
   EXPECT_EQ(fixture_.tile().counts()[perf::kTlbQuadsWritten], 6u);
 }
 
+/// A batch with two quads at each of two positions is the same as four batches.
+class Turns : public ::testing::TestWithParam<std::tuple<bool, bool, bool>> {};
+
+TEST_P(Turns, AreThoseOfQuadsByThemselves) {
+  const auto [multisample, blends, late] = GetParam();
+  draw::DrawState state;
+  state.cfg.depth_func = Compare::kLess;
+  state.cfg.z_write = state.cfg.stencil = true;
+  state.front.pass = state.back.pass = draw::StencilOp::kIncr;
+  state.front.depth_fail = state.back.depth_fail = draw::StencilOp::kDecrWrap;
+  state.front.func = state.back.func = Compare::kNotEqual;
+  state.front.ref = state.back.ref = 3;
+  state.cfg.blend = blends;
+  if (blends) {
+    state.blend_enables = 1;
+    state.blend[0].color_src = draw::BlendFactor::kSrcAlpha;
+    state.blend[0].color_dst = draw::BlendFactor::kOneMinusSrcAlpha;
+  }
+  TileFixture together, apart;
+  const Config config = TileFixture::one_target(ColorType::k8, 0, 64, 64, multisample);
+  for (TileFixture* fixture : {&together, &apart}) {
+    fixture->configure(config);
+    fixture->tile().begin_tile(0, 0);
+  }
+  std::mt19937 random(5);
+  const auto draw_batch = [&, late = late](TileFixture& fixture, FragmentBatch batch, const Lanes* words) {
+    qpu::Thread& thread = fixture.thread();
+    qpu::TlbPort& port = fixture.tile().fragment_port(state, batch, late);
+    if (!late) fixture.tile().test();
+    thread.msf = batch.coverage;
+    if (late) port.write_depth(thread, spec_depth(true), Lanes{}, kAllLanes);
+    port.write_color(thread, spec_f16(0), words, kAllLanes);
+    return batch.coverage;
+  };
+  for (int round = 0; round < 200; ++round) {
+    FragmentBatch batch = block_batch(0, 0, multisample);
+    batch.coverage = splat(0u);
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      batch.x[lane] = (lane >> 3) * 2 + (lane & 1);  // quads 0 and 1, 2 and 3
+      for (int s = 0; s < (multisample ? 4 : 1); ++s)
+        batch.z[s][lane] = static_cast<float>(random() % 64) / 64;
+    }
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      const uint32_t samples = static_cast<uint32_t>(random()) & (multisample ? 0xfu : 1u);
+      batch.coverage[lane] |= samples;
+      if ((lane & 4) != 0) batch.coverage[lane] &= ~batch.coverage[lane - 4];
+    }
+    batch.back_facing = static_cast<LaneMask>(random());
+    Lanes words[2];
+    for (Lanes& word : words)
+      for (uint32_t lane = 0; lane < kLanes; ++lane)
+        word[lane] = uint32_t{float_to_half(static_cast<float>(random() % 256) / 255)} |
+                     uint32_t{float_to_half(static_cast<float>(random() % 256) / 255)} << 16;
+    Lanes one_by_one{};
+    for (uint32_t q = 0; q < 4; ++q) {
+      FragmentBatch one = batch;
+      one.coverage = select(static_cast<LaneMask>(0xfu << (4 * q)), batch.coverage, Lanes{});
+      one_by_one |= draw_batch(apart, one, words);
+    }
+    batch.again = 0x1010;
+    const Lanes survivors = draw_batch(together, batch, words);
+    ASSERT_EQ(nonzero(survivors ^ one_by_one), 0) << round;
+    Lanes read[2][8];
+    const FragmentBatch all = block_batch(0, 0, multisample);
+    together.read(all, spec_f16(0, multisample), read[0]);
+    apart.read(all, spec_f16(0, multisample), read[1]);
+    for (int w = 0; w < (multisample ? 8 : 2); ++w) ASSERT_EQ(nonzero(read[0][w] ^ read[1][w]), 0) << round;
+  }
+  EXPECT_EQ(together.tile().take_occlusion_count(), apart.tile().take_occlusion_count());
+  for (const perf::Counter c :
+       {perf::kTlbQuadsWritten, perf::kTlbPartialQuadsWritten, perf::kTlbQuadsZStencilPass,
+        perf::kTlbQuadsZStencilFail, perf::kTlbQuadsStencilFail})
+    EXPECT_EQ(together.tile().counts()[c], apart.tile().counts()[c]) << c;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Turns, testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()));
+
 }  // namespace
 }  // namespace v3d::tlb
