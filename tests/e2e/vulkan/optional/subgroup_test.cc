@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <random>
 
@@ -252,6 +254,46 @@ TEST(VulkanSubgroup, MaximalReconvergence) {
     }
     ASSERT_EQ(run.result(i, 14), all) << i;
   }
+}
+
+/// Points beside each other, which share quads and begin with the first pixel of each: invocations of a
+/// subgroup find the values of those that a ballot tells them of, and whoever is not elected knows of one
+/// before it.
+TEST(VulkanSubgroup, OfPointsBesideEachOther) {
+  Gpu gpu;
+  REQUIRE_SUBGROUP_OPERATION(gpu, BALLOT);
+  REQUIRE_SUBGROUP_OPERATION(gpu, SHUFFLE);
+  constexpr uint32_t kWidth = 70, kRows[] = {1, 2, 3, 5, 8, 16, 37, kWidth};
+  std::vector<uint32_t> values(gpu.subgroup_properties().subgroupSize);
+  for (uint32_t i = 0; i < values.size(); ++i) values[i] = 1000 + i;
+  const Buffer buffer = storage_buffer_of(gpu, values);
+  const Image image = gpu.image(kWidth, 2 * std::size(kRows), VK_FORMAT_R32G32B32A32_UINT,
+                                {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
+  const Target target = gpu.target({&image, 1});
+  PipelineOptions o;
+  o.vertex = kPointsInRowsVert;
+  o.fragment = kSubgroupOfPointsFrag;
+  o.topology = VK_PRIMITIVE_TOPOLOGY_POINT_LIST;
+  o.descriptors = {kStorage};
+  const Pipeline pipeline = gpu.graphics(target, o);
+  const VkDescriptorSet set = gpu.descriptors(pipeline, {{kStorage, &buffer}});
+  gpu.run([&](VkCommandBuffer c) {
+    begin_pass(c, target, {0, 0, 0, 0});
+    bind(c, pipeline, set);
+    for (uint32_t row = 0; row < std::size(kRows); ++row) vkCmdDraw(c, kRows[row], 1, 128 * row, 0);
+    vkCmdEndRenderPass(c);
+  });
+  const std::vector<uint8_t> got = gpu.download(image, 16);
+  for (uint32_t row = 0; row < std::size(kRows); ++row)
+    for (uint32_t x = 0; x < kWidth; ++x) {
+      uint32_t texel[4];
+      std::memcpy(texel, &got[size_t{16} * (2 * row * kWidth + x)], 16);
+      ASSERT_EQ(texel[3], x < kRows[row] ? 1u : 0u) << x << "," << row;
+      if (texel[3] == 0) continue;
+      EXPECT_EQ(texel[0], 0u) << x << "," << row << ": values of others";
+      EXPECT_EQ(texel[1], 0u) << x << "," << row << ": the value of the second half";
+      EXPECT_NE(texel[2], 0u) << x << "," << row << ": nobody before this one";
+    }
 }
 
 }  // namespace
