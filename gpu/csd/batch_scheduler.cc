@@ -1,7 +1,8 @@
 /// @file Workers of the pool take the place of the QPUs. Up to one batch per hardware thread is resident, as
 /// on the chip, so that TIDX values are those software expects and all batches of a supergroup can meet at a
-/// barrier; resident batches take turns of kSlice instructions. One lock is held between turns only. Nothing
-/// of a batch is on a worker's stack between turns: workers leave for other jobs and come back.
+/// barrier; resident batches take turns, the one first whose clock is the earliest. One lock is held between
+/// turns only. Nothing of a batch is on a worker's stack between turns: workers leave for other jobs and come
+/// back.
 #include "gpu/csd/batch_scheduler.h"
 
 #include <algorithm>
@@ -16,8 +17,10 @@
 namespace v3d::csd {
 namespace {
 
-/// How long a worker waits for other workers' batches before it goes back to the pool.
-constexpr std::chrono::milliseconds kPatience(20);
+/// Programs that are written by hand may count on QPUs that start together staying close for a while, as a
+/// transform does whose passes have no barrier between them: their first turns are short, later ones a part
+/// of what the batch executed, up to kTurn.
+constexpr uint64_t kShortestTurn = 64, kPartOfTurn = 32;
 
 }  // namespace
 
@@ -53,6 +56,7 @@ void BatchScheduler::adopt(Leftover::Group& group) {
   supergroup = {.live = static_cast<uint32_t>(group.batches.size())};
   for (Resident& from : group.batches) {
     const uint32_t tidx = from.tidx;
+    clocks_[tidx] = group.clock;
     Resident& resident = resident_[tidx] = std::move(from);
     if (resident.wait == Wait::kBarrier)
       ++supergroup.at_barrier;
@@ -75,13 +79,13 @@ bool BatchScheduler::run() {
 }
 
 void BatchScheduler::worker(int pool_slot) {
-  std::unique_lock lock(mutex_);
+  std::unique_lock<std::mutex> lock = lock_soon(mutex_);
   try {
     run_batches(lock, pool_slot);
   } catch (...) {  // there is no memory: nobody is to wait for its batch
     if (!lock.owns_lock()) lock.lock();
     stop_ = true;
-    wake_.notify_all();
+    change_.tell_all();
     throw;
   }
 }
@@ -96,20 +100,21 @@ void BatchScheduler::run_batches(std::unique_lock<std::mutex>& lock, int pool_sl
       spare_threads_.pop_back();
     }
     const bool lockstep = supergroups_[resident.slot].lockstep != 0;
-    ++running_;
+    const uint64_t turn = turn_of(resident);
     lock.unlock();
     if (!resident.thread) {
       resident.thread = std::make_unique<qpu::Thread>();
       engine_.prepare(*resident.thread);
     }
-    const qpu::Stop stop = run_slice(resident, engine_, job_.instruction_limit, lockstep, pool_slot);
-    executed += resident.last_slice;
-    lock.lock();
-    --running_;
+    const qpu::Stop stop = run_turn(resident, engine_, turn, job_.instruction_limit, lockstep, pool_slot);
+    executed += resident.last_turn;
+    lock_soon(lock);
+    running_ &= ~(uint64_t{1} << tidx);
+    clocks_[tidx] += resident.last_clocks;
     settle(tidx, stop);
     if (leaves(begin)) break;
   }
-  wake_.notify_all();
+  change_.tell_all();
   instructions_ += executed;
 }
 
@@ -120,6 +125,12 @@ bool BatchScheduler::leaves(std::chrono::steady_clock::time_point begin) const {
   return job_.pool->is_crowded() && std::chrono::steady_clock::now() - begin >= ThreadPool::kShare;
 }
 
+/// Instructions of the batch's next turn.
+uint64_t BatchScheduler::turn_of(const Resident& resident) const {
+  if (configuration_.is_regular()) return kTurn;
+  return std::clamp(resident.started ? resident.thread->instructions / kPartOfTurn : 0, kShortestTurn, kTurn);
+}
+
 /// Waits for a batch that can run. @return false when the dispatch is over, or has had nothing for this
 /// worker for so long that the pool should have it back; those that run batches carry on
 bool BatchScheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
@@ -127,25 +138,41 @@ bool BatchScheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
     if (job_.ended()) stop_ = true;
     if (stop_) break;
     launch();
-    if (ready_count_ != 0) {
-      *tidx = ready_[ready_head_];
-      ready_head_ = static_cast<uint32_t>((ready_head_ + 1) % ready_.size());
-      if (--ready_count_ != 0 && idle_ != 0) wake_.notify_one();
+    if (choose(tidx)) {
+      if (ready_count_ != 0) change_.tell_one();
       return true;
     }
     if (running_ != 0) {
-      ++idle_;
-      const bool woken = wake_.wait_for(lock, kPatience) == std::cv_status::no_timeout;
-      --idle_;
-      if (!woken && ready_count_ == 0 && running_ != 0) return false;
+      if (!change_.wait(lock) && running_ != 0) return false;
     } else if (qpus_.occupied() != used_up_) {
       release_deadlocked();
     } else {
       complete_ = stop_ = true;
     }
   }
-  wake_.notify_all();
+  change_.tell_all();
   return false;
+}
+
+/// Takes the ready batch whose clock is the earliest, of equals the one that came first. @return false: there
+/// is none, or it would get too far ahead of those that run
+bool BatchScheduler::choose(uint32_t* tidx) {
+  if (ready_count_ == 0) return false;
+  uint32_t first = 0;
+  for (uint32_t i = 1; i < ready_count_; ++i)
+    if (clocks_[ready_[i]] < clocks_[ready_[first]]) first = i;
+  const uint32_t chosen = ready_[first];
+  uint64_t begin = clocks_[chosen];
+  for (uint64_t left = running_; left != 0; left &= left - 1)
+    begin = std::min(begin, clocks_[static_cast<size_t>(std::countr_zero(left))]);
+  now_ = std::max(now_, begin);
+  const uint64_t lead = std::min(kLead, turn_of(resident_[chosen]));
+  if (clocks_[chosen] > begin + kInstructionClocks * lead) return false;
+  std::copy(ready_.data() + first + 1, ready_.data() + ready_count_, ready_.data() + first);
+  --ready_count_;
+  running_ |= uint64_t{1} << chosen;
+  *tidx = chosen;
+  return true;
 }
 
 /// Places batches on free QPU threads, in order.
@@ -159,6 +186,7 @@ void BatchScheduler::launch() {
     resident.slot = launching_slot_;
     resident.started = false;
     resident.wait = Wait::kNone;
+    clocks_[tidx] = std::max(clocks_[tidx], now_);
     generator_.next(launching_slot_, &resident.batch);
     make_ready(tidx);
   }
@@ -193,7 +221,7 @@ void BatchScheduler::settle(uint32_t tidx, qpu::Stop stop) {
     fail(tidx, absl::StrCat("stopped (", qpu::hang_text(*resident.thread), ")"));
   } else if (resident.thread->instructions >= job_.instruction_limit) {
     fail(tidx, "did not end");
-  } else if (!makes_progress(resident.last_slice)) {
+  } else if (!makes_progress(resident.last_turn)) {
     fail(tidx, "made no progress");
   } else if (stop == qpu::Stop::kBarrier) {
     wait(tidx, Wait::kBarrier);
@@ -250,20 +278,22 @@ void BatchScheduler::meet(uint32_t tidx) {
   supergroups_[resident.slot].lockstep = 0;
   release(resident.slot, Wait::kSwitch);
   if (static_cast<uint32_t>(std::count_if(resident_.begin(), resident_.end(), at_object)) >= meeting.threads)
-    release_meeting(at_object);
+    release_all(at_object);
 }
 
-/// @return how many
+/// Those that waited for each other go on at one time: that of the last one who came. @return how many
 template <typename Chosen>
-uint32_t BatchScheduler::release_meeting(const Chosen& chosen) {
-  uint32_t count = 0;
+uint32_t BatchScheduler::release_all(const Chosen& chosen) {
+  const uint32_t before = ready_count_;
+  uint64_t last = 0;
   for (uint32_t tidx = 0; tidx < resident_.size(); ++tidx) {
     if (!chosen(resident_[tidx])) continue;
     resident_[tidx].wait = Wait::kNone;
+    last = std::max(last, clocks_[tidx]);
     make_ready(tidx);
-    ++count;
   }
-  return count;
+  for (uint32_t i = before; i < ready_count_; ++i) clocks_[ready_[i]] = last;
+  return ready_count_ - before;
 }
 
 /// Lets batches go on when all live ones of the supergroup wait.
@@ -280,19 +310,14 @@ void BatchScheduler::advance(uint32_t slot) {
 }
 
 void BatchScheduler::release(uint32_t slot, Wait wait) {
-  for (uint32_t tidx = 0; tidx < resident_.size(); ++tidx) {
-    Resident& resident = resident_[tidx];
-    if (resident.wait != wait || resident.slot != slot) continue;
-    resident.wait = Wait::kNone;
-    make_ready(tidx);
-  }
+  release_all([&](const Resident& r) { return r.wait == wait && r.slot == slot; });
   (wait == Wait::kBarrier ? supergroups_[slot].at_barrier : supergroups_[slot].at_switch) = 0;
 }
 
 /// Every resident batch waits at a barrier for batches that cannot become resident. Hardware would hang; what
 /// is known of barriers is too little to call that certain, so they go on.
 void BatchScheduler::release_deadlocked() {
-  if (const uint32_t met = release_meeting([](const Resident& r) { return r.wait == Wait::kMeeting; })) {
+  if (const uint32_t met = release_all([](const Resident& r) { return r.wait == Wait::kMeeting; })) {
     if (!meeting_logged_)
       log_warning("csd: a TSY quorum cannot be reached by %d waiting threads; released", met);
     meeting_logged_ = true;
@@ -308,9 +333,7 @@ void BatchScheduler::release_deadlocked() {
   }
 }
 
-void BatchScheduler::make_ready(uint32_t tidx) {
-  ready_[(ready_head_ + ready_count_++) % ready_.size()] = static_cast<uint8_t>(tidx);
-}
+void BatchScheduler::make_ready(uint32_t tidx) { ready_[ready_count_++] = static_cast<uint8_t>(tidx); }
 
 void BatchScheduler::fail(uint32_t tidx, std::string_view what) {
   const Resident& resident = resident_[tidx];

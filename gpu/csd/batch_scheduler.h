@@ -3,7 +3,6 @@
 
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -11,7 +10,9 @@
 #include <vector>
 
 #include "gpu/base/job_context.h"
+#include "gpu/base/short_mutex.h"
 #include "gpu/csd/batch_generator.h"
+#include "gpu/csd/change.h"
 #include "gpu/csd/qpu_slots.h"
 #include "gpu/csd/resident.h"
 
@@ -48,6 +49,8 @@ class BatchScheduler {
   void run_batches(std::unique_lock<std::mutex>& lock, int pool_slot);
   bool leaves(std::chrono::steady_clock::time_point begin) const;
   bool next(std::unique_lock<std::mutex>& lock, uint32_t* tidx);
+  bool choose(uint32_t* tidx);
+  uint64_t turn_of(const Resident& resident) const;
   void adopt(Leftover::Group& group);
   void launch();
   bool has_batch();
@@ -57,7 +60,7 @@ class BatchScheduler {
   void wait(uint32_t tidx, Wait wait);
   void meet(uint32_t tidx);
   template <typename Chosen>
-  uint32_t release_meeting(const Chosen& chosen);
+  uint32_t release_all(const Chosen& chosen);
   void advance(uint32_t slot);
   void release(uint32_t slot, Wait wait);
   void release_deadlocked();
@@ -69,8 +72,8 @@ class BatchScheduler {
   const Configuration configuration_;
   const Engine& engine_;
 
-  std::mutex mutex_;  // protects everything below but the Residents whose batch runs
-  std::condition_variable wake_;
+  ShortMutex mutex_;  // protects everything below but the Residents whose batch runs
+  Change change_;
   BatchGenerator generator_;
   std::vector<SupergroupRange> ranges_;  // of leftovers, that follow
   QpuSlots qpus_;
@@ -79,10 +82,13 @@ class BatchScheduler {
   std::array<Supergroup, QpuSlots::kMaxThreads> supergroups_;
   uint64_t free_slots_;
   uint32_t launching_slot_ = 0;                       // of the supergroup that the generator is in
-  std::array<uint8_t, QpuSlots::kMaxThreads> ready_;  // ring of TIDX values
-  uint32_t ready_head_ = 0, ready_count_ = 0;
+  std::array<uint8_t, QpuSlots::kMaxThreads> ready_;  // TIDX values in the order in which they came
+  uint32_t ready_count_ = 0;
+  uint64_t running_ = 0;  // bit n: the batch of TIDX n
+  // Of the GPU: now, and, by TIDX, when a batch goes on, or its thread got free.
+  uint64_t now_ = 0;
+  std::array<uint64_t, QpuSlots::kMaxThreads> clocks_{};
   std::vector<std::unique_ptr<qpu::Thread>> spare_threads_;
-  uint32_t running_ = 0, idle_ = 0;  // workers
   bool stop_ = false, complete_ = false, deadlock_logged_ = false, meeting_logged_ = false;
   uint64_t instructions_ = 0;
   double without_progress_ = 0;  // seconds of GPU time since a batch ended

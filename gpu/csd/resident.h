@@ -11,9 +11,13 @@
 
 namespace v3d::csd {
 
-/// Instructions that a batch runs before the next one has its turn. Small enough for a cancelled job to end
-/// promptly and for a batch that spins to wait for another; large enough to cost nothing.
-inline constexpr uint64_t kSlice = 100'000;
+/// Instructions that a batch runs before the others that are resident have their turn, and how far it may be
+/// ahead of one that another worker runs. QPUs run side by side: what one stores another finds, and programs
+/// without a barrier count on that. Together they keep batches within 10,000 instructions of each other;
+/// shorter turns would cost compiled code more than a few per cent.
+inline constexpr uint64_t kTurn = 4000, kLead = 4000;
+/// Clocks that an instruction takes at least.
+inline constexpr uint64_t kInstructionClocks = 4;
 
 /// How a scheduler runs a QPU thread.
 struct Engine {
@@ -23,6 +27,8 @@ struct Engine {
   std::function<void(qpu::Thread& thread, const Batch& batch, uint32_t tidx)> start;
   /// Runs until thread.budget is used up or something else stops it. @param worker  pool slot
   std::function<qpu::Stop(qpu::Thread& thread, int worker)> run;
+  /// GPU clocks that the batch took so far. Null: as many as its instructions alone.
+  std::function<uint64_t(const qpu::Thread& thread)> clocks;
 };
 
 /// What a batch waits for all others of its supergroup to do, or, at a meeting, as many as it told.
@@ -32,34 +38,39 @@ struct Resident {
   Batch batch;
   uint32_t slot = 0;  // of its supergroup
   uint32_t tidx = 0;
-  bool started = false;
+  bool started = false, ended = false;
   Wait wait = Wait::kNone;
-  std::unique_ptr<qpu::Thread> thread;  // from the first run to the end
-  uint64_t last_slice = 0;              // instructions
-
-  bool ended() const { return started && !thread; }
+  std::unique_ptr<qpu::Thread> thread;  // from the first run on; another batch may have ended on it
+  uint64_t last_turn = 0;               // instructions
+  uint64_t last_clocks = 0;             // of that
 };
 
-/// Runs a batch for a slice at most, or to the next thread switch. @param instruction_limit  of a batch
-inline qpu::Stop run_slice(Resident& resident, const Engine& engine, uint64_t instruction_limit,
-                           bool stop_at_switch, int pool_slot) {
+/// Runs a batch for a turn at most, or to the next thread switch. A turn ends where compiled code can be left
+/// and entered. @param turn  instructions  @param instruction_limit  of a batch
+inline qpu::Stop run_turn(Resident& resident, const Engine& engine, uint64_t turn, uint64_t instruction_limit,
+                          bool stop_at_switch, int pool_slot) {
   qpu::Thread& thread = *resident.thread;
   if (!resident.started) {
     engine.start(thread, resident.batch, resident.tidx);
     resident.started = true;
   }
   thread.stop_at_switch = stop_at_switch;
+  thread.stop_at_block = true;
   thread.budget = instruction_limit - thread.instructions;
-  if (thread.budget > kSlice) thread.budget = kSlice;
+  if (thread.budget > turn) thread.budget = turn;
   const uint64_t before = thread.instructions;
+  const uint64_t clocks_before = engine.clocks ? engine.clocks(thread) : 0;
   const qpu::Stop stop = engine.run(thread, pool_slot);
-  resident.last_slice = thread.instructions - before;
+  resident.last_turn = thread.instructions - before;
+  resident.last_clocks =
+      engine.clocks ? engine.clocks(thread) - clocks_before : kInstructionClocks * resident.last_turn;
   return stop;
 }
 
 struct Leftover {
   struct Group {
     uint32_t slot = 0;
+    uint64_t clock = 0;             ///< of the GPU, at which they go on
     std::vector<Resident> batches;  ///< those that did not end
     /// The last of them that ran, by its index, stopped in a way that nobody looked at yet.
     size_t unsettled = 0;

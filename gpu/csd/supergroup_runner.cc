@@ -1,6 +1,8 @@
 #include "gpu/csd/supergroup_runner.h"
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "gpu/base/turn.h"
 #include "gpu/qpu/run/observer.h"
@@ -16,18 +18,18 @@ constexpr std::chrono::microseconds kAlone(20);
 constexpr uint64_t kFewBatches = 256;
 
 /// Instructions per batch of a supergroup since it last met at a barrier, and of all since one ended, after
-/// which it may be waiting for another supergroup, or for ever.
+/// which it may be waiting for one that has no place, or for ever.
 constexpr uint64_t kLongWait = 10'000'000, kLongTime = 1'000'000'000;
 
 constexpr std::chrono::microseconds kForever = std::chrono::microseconds::max();
 
 }  // namespace
 
+/// As many as are under way at a time.
 uint32_t SupergroupRunner::count_groups(const JobContext& job, const Configuration& configuration) {
   const uint64_t threads = QpuSlots(*job.profile, configuration.four_threads).capacity();
-  return static_cast<uint32_t>(
-      std::min({static_cast<uint64_t>(job.pool->concurrency()), threads / configuration.batches_per_sg,
-                uint64_t{configuration.max_slots()}, configuration.supergroups()}));
+  return static_cast<uint32_t>(std::min({threads / configuration.batches_per_sg,
+                                         uint64_t{configuration.max_slots()}, configuration.supergroups()}));
 }
 
 bool SupergroupRunner::suits(const JobContext& job, const Configuration& configuration) {
@@ -45,118 +47,220 @@ SupergroupRunner::SupergroupRunner(const JobContext& job, const Configuration& c
       supergroups_(configuration.supergroups()),
       per_range_(std::max<uint64_t>(kRangeBatches / configuration.batches_per_sg, 1)),
       qpus_(*job.profile, configuration.four_threads),
-      all_fit_(configuration.batches <= qpus_.capacity()) {
-  const uint32_t count = count_groups(job, configuration);
-  groups_.reserve(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    Group& group = groups_.emplace_back(configuration_);
-    group.slot = i;
-    group.first_thread = i * configuration_.batches_per_sg;
-    group.batches.resize(std::min<uint64_t>(configuration_.batches_per_sg, configuration_.batches));
-  }
+      all_fit_(configuration.batches <= qpus_.capacity()),
+      most_groups_(count_groups(job, configuration)) {
+  const auto count = std::min(static_cast<uint32_t>(job.pool->concurrency()), most_groups_);
+  workers_.reserve(count);
+  for (uint32_t i = 0; i < count; ++i) workers_.emplace_back(configuration_);
+  groups_.reserve(most_groups_);
 }
 
 bool SupergroupRunner::run() {
-  if (configuration_.batches <= kFewBatches) work(groups_[0], 0, kAlone);
+  if (configuration_.batches <= kFewBatches) work(workers_[0], 0, kAlone);
   const auto shift = [this](int i, int pool_slot) {
     try {
-      work(groups_[static_cast<size_t>(i)], pool_slot, kForever);
+      work(workers_[static_cast<size_t>(i)], pool_slot, kForever);
     } catch (...) {  // there is no memory: the others need not go on
       stuck_ = true;
       throw;
     }
   };
   while (!is_over()) {
-    job_.pool->parallel_for(static_cast<int>(groups_.size()), shift, job_.turn);
+    job_.pool->parallel_for(static_cast<int>(workers_.size()), shift, job_.turn);
     job_.stopped();  // waits for its turn
   }
   return !stuck_ || job_.ended();
 }
 
-/// Until nothing is left, or the worker is to do something else: what is under way stays in the group.
-void SupergroupRunner::work(Group& group, int pool_slot, std::chrono::microseconds patience) {
+/// Until nothing is left, or the worker is to do something else: what is under way stays in its group.
+void SupergroupRunner::work(Worker& worker, int pool_slot, std::chrono::microseconds patience) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  while (!stuck_.load(std::memory_order_relaxed) && !job_.ended()) {
-    if (group.live == 0 && !open(group)) return;
-    if (!run_turn(group, pool_slot)) stuck_ = true;
-    if (job_.turn && job_.turn->look()) return;
-    if (job_.pool->is_crowded() && Clock::now() - start >= ThreadPool::kShare) return;
-    if (patience != kForever && Clock::now() - start >= patience) return;
+  while (!stuck_.load(std::memory_order_relaxed) && !job_.ended() && has_group(worker)) {
+    run_turn(worker, pool_slot);
+    if (job_.turn && job_.turn->look()) break;
+    if (job_.pool->is_crowded() && Clock::now() - start >= ThreadPool::kShare) break;
+    if (patience != kForever && Clock::now() - start >= patience) break;
   }
+  leave(worker);
 }
 
-/// @return false when no supergroup is left
-bool SupergroupRunner::open(Group& group) {
-  if (group.range.begin == group.range.end) {
-    const uint64_t begin = std::min(next_.fetch_add(per_range_, std::memory_order_relaxed), supergroups_);
-    group.range = {begin, std::min(begin + per_range_, supergroups_)};
-    if (group.range.begin == group.range.end) return false;
-    group.generator = BatchGenerator(configuration_, group.range);
+/// Has the worker go on with a supergroup: without a lock while all end within their turn. @return  false:
+/// there is none for it
+bool SupergroupRunner::has_group(Worker& worker) {
+  if (worker.group && worker.group->live == 0 && parked_.load(std::memory_order_relaxed) == 0 &&
+      refill(worker, per_range_)) {
+    open(worker);
+    return true;
   }
-  group.count = group.live = group.generator.opens_supergroup();
-  group.begun = group.at_barrier = 0;
+  std::unique_lock lock = lock_soon(mutex_);
+  while (!choose(worker)) {
+    if (waiting_ == 0 || stuck_ || job_.ended() || (job_.turn && job_.turn->held())) return false;
+    if (!change_.wait(lock)) return false;  // those that run are still too far behind
+  }
+  lock.unlock();
+  if (worker.group->live == 0) open(worker);
+  return true;
+}
+
+/// Takes the place whose clock is the earliest, of a supergroup under way or for the next one. @return false:
+/// there is none, or it would get too far ahead
+bool SupergroupRunner::choose(Worker& worker) {
+  park(worker);
+  Group* chosen = refill_shared(worker) ? place() : nullptr;
+  if (chosen) chosen->clock = std::max(chosen->clock, now_);
+  if (waiting_ != 0) {
+    Group* const parked = earliest(waiting_);
+    if (!chosen || parked->clock < chosen->clock) chosen = parked;
+    if (running_ != 0 && chosen->clock > earliest(running_)->clock + kLead * kInstructionClocks) return false;
+  }
+  if (!chosen) return false;
+  const uint64_t bit = uint64_t{1} << chosen->slot;
+  if (waiting_ & bit) parked_.fetch_sub(1, std::memory_order_relaxed);
+  free_ &= ~bit;
+  waiting_ &= ~bit;
+  running_ |= bit;
+  worker.group = chosen;
+  if (waiting_ != 0) change_.tell_one();
+  return true;
+}
+
+/// The worker leaves its place.
+void SupergroupRunner::park(Worker& worker) {
+  Group* const group = std::exchange(worker.group, nullptr);
+  if (!group) return;
+  const uint64_t bit = uint64_t{1} << group->slot;
+  now_ = std::max(now_, earliest(waiting_ | running_)->clock);
+  running_ &= ~bit;
+  // While all end within their turn, places are as good as each other.
+  if (group->live != 0 || waiting_ != 0) group->clock += worker.used;
+  (group->live == 0 ? free_ : waiting_) |= bit;
+  if (group->live != 0) parked_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void SupergroupRunner::leave(Worker& worker) {
+  const std::unique_lock lock = lock_soon(mutex_);
+  park(worker);
+  if (worker.range.begin != worker.range.end) ranges_.push_back(std::exchange(worker.range, {}));
+  change_.tell_all();
+}
+
+/// @return false when no supergroup is left to begin
+bool SupergroupRunner::refill(Worker& worker, uint64_t supergroups) {
+  if (worker.range.begin != worker.range.end) return true;
+  if (next_.load(std::memory_order_relaxed) >= supergroups_) return false;
+  const uint64_t begin = std::min(next_.fetch_add(supergroups, std::memory_order_relaxed), supergroups_);
+  worker.range = {begin, std::min(begin + supergroups, supergroups_)};
+  if (worker.range.begin == worker.range.end) return false;
+  worker.generator = BatchGenerator(configuration_, worker.range);
+  return true;
+}
+
+/// The same for a worker that is not alone: while supergroups take long, nobody keeps more than the next one.
+bool SupergroupRunner::refill_shared(Worker& worker) {
+  SupergroupRange& range = worker.range;
+  if (waiting_ != 0 && range.end - range.begin > 1) {
+    ranges_.push_back({range.begin + 1, range.end});
+    range.end = range.begin + 1;
+  }
+  if (range.begin != range.end) return true;
+  if (ranges_.empty()) return refill(worker, waiting_ != 0 ? 1 : per_range_);
+  SupergroupRange& from = ranges_.back();
+  range = from;
+  if (waiting_ != 0) range.end = range.begin + 1;
+  from.begin = range.end;
+  if (from.begin == from.end) ranges_.pop_back();
+  worker.generator = BatchGenerator(configuration_, range);
+  return true;
+}
+
+/// The first one among equals. @param slots  not 0
+SupergroupRunner::Group* SupergroupRunner::earliest(uint64_t slots) {
+  Group* found = &groups_[static_cast<size_t>(std::countr_zero(slots))];
+  for (uint64_t left = slots & (slots - 1); left != 0; left &= left - 1) {
+    Group& group = groups_[static_cast<size_t>(std::countr_zero(left))];
+    if (group.clock < found->clock) found = &group;
+  }
+  return found;
+}
+
+/// For a supergroup that begins. nullptr: all are taken.
+SupergroupRunner::Group* SupergroupRunner::place() {
+  Group* const found = free_ == 0 ? nullptr : earliest(free_);
+  if ((found && found->clock <= now_) || groups_.size() == most_groups_) return found;
+  Group& group = groups_.emplace_back();
+  group.slot = static_cast<uint32_t>(groups_.size() - 1);
+  group.batches.resize(std::min<uint64_t>(configuration_.batches_per_sg, configuration_.batches));
+  free_ |= uint64_t{1} << group.slot;
+  return &group;
+}
+
+void SupergroupRunner::open(Worker& worker) {
+  Group& group = *worker.group;
+  const uint64_t supergroup = worker.range.begin++;
+  group.count = group.live = worker.generator.opens_supergroup();
+  group.at_barrier = 0;
   group.since_barrier = group.since_end = 0;
   for (uint32_t i = 0; i < group.count; ++i) {
     Resident& resident = group.batches[i];
     resident.slot = group.slot;
-    resident.tidx = tidx(group, i);
-    resident.started = false;
+    resident.tidx = tidx(group, supergroup, i);
+    resident.started = resident.ended = false;
     resident.wait = Wait::kNone;
+    worker.generator.next(group.slot, &resident.batch);
   }
-  ++group.range.begin;
-  return true;
 }
 
 /// Software that starts no more batches than there are QPU threads may count on all values being different.
-uint32_t SupergroupRunner::tidx(const Group& group, uint32_t index) const {
-  const uint64_t first = all_fit_ ? group.range.begin * configuration_.batches_per_sg : group.first_thread;
+uint32_t SupergroupRunner::tidx(const Group& group, uint64_t supergroup, uint32_t index) const {
+  const uint64_t first = (all_fit_ ? supergroup : group.slot) * configuration_.batches_per_sg;
   return qpus_.nth(static_cast<uint32_t>(first + index));
 }
 
-/// Gives a batch its payload and a thread.
-void SupergroupRunner::begin(Group& group, Resident& resident) {
-  if (!resident.thread && group.spare.empty()) {
-    resident.thread = std::make_unique<qpu::Thread>();
-    engine_.prepare(*resident.thread);
-  } else if (!resident.thread) {
-    resident.thread = std::move(group.spare.back());
-    group.spare.pop_back();
-  }
-  group.generator.next(group.slot, &resident.batch);
-  ++group.begun;
-}
-
-/// Runs each batch that can for a slice at most. @return false when one stopped for something that is not the
-/// supergroup's own
-bool SupergroupRunner::run_turn(Group& group, int pool_slot) {
-  for (uint32_t i = 0; i < group.count; ++i) {
-    Resident& resident = group.batches[i];
-    if (resident.ended() || resident.wait != Wait::kNone) continue;
-    if (!resident.started) begin(group, resident);
-    const qpu::Stop stop = run_slice(resident, engine_, job_.instruction_limit, false, pool_slot);
-    if (!settle(group, i, stop)) return false;
-    if (stop == qpu::Stop::kBudget && (job_.ended() || (job_.turn && job_.turn->look()))) return true;
-  }
-  if (group.live != 0 && group.at_barrier == group.live) {
-    for (uint32_t i = 0; i < group.count; ++i) group.batches[i].wait = Wait::kNone;
+/// Runs the supergroup until one of its batches used up the turn, from barrier to barrier.
+void SupergroupRunner::run_turn(Worker& worker, int pool_slot) {
+  Group& group = *worker.group;
+  const uint32_t count = group.count;
+  uint64_t left = kTurn, used = 0, instructions = 0;
+  for (bool spent = false; !spent && left != 0 && group.live != 0 && !stuck_ && !job_.ended();) {
+    uint64_t most = 0, clocks = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      Resident& resident = group.batches[i];
+      if (resident.ended || resident.wait != Wait::kNone) continue;
+      if (!resident.thread) {
+        resident.thread = std::make_unique<qpu::Thread>();
+        engine_.prepare(*resident.thread);
+      }
+      const qpu::Stop stop = csd::run_turn(resident, engine_, left, job_.instruction_limit, false, pool_slot);
+      instructions += resident.last_turn;
+      most = std::max(most, resident.last_turn);
+      clocks = std::max(clocks, resident.last_clocks);
+      spent |= stop == qpu::Stop::kBudget;
+      if (stop == qpu::Stop::kEnd) {
+        resident.ended = true;
+        --group.live;
+        group.since_barrier = group.since_end = 0;
+      } else if (!settle(group, i, stop)) {
+        stuck_ = true;
+        break;
+      }
+    }
+    used += clocks;
+    left -= std::min(left, most);
+    if (group.live == 0 || group.at_barrier != group.live) continue;
+    for (uint32_t i = 0; i < count; ++i) group.batches[i].wait = Wait::kNone;
     group.at_barrier = 0;
     group.since_barrier = 0;
   }
-  return true;
+  worker.used = used;
+  worker.instructions += instructions;
 }
 
+/// @return false when the batch stopped for something that is not the supergroup's own
 bool SupergroupRunner::settle(Group& group, uint32_t index, qpu::Stop stop) {
   Resident& resident = group.batches[index];
-  group.instructions += resident.last_slice;
-  if (stop == qpu::Stop::kEnd) {
-    group.spare.push_back(std::move(resident.thread));
-    --group.live;
-    group.since_barrier = group.since_end = 0;
-    return true;
-  }
-  group.since_barrier += resident.last_slice;
-  group.since_end += resident.last_slice;
+  group.since_barrier += resident.last_turn;
+  group.since_end += resident.last_turn;
   const bool is_patient = group.since_barrier < kLongWait * group.live && group.since_end < kLongTime &&
                           resident.thread->instructions < job_.instruction_limit;
   if (is_patient && stop == qpu::Stop::kBarrier) {
@@ -172,31 +276,30 @@ bool SupergroupRunner::settle(Group& group, uint32_t index, qpu::Stop stop) {
 }
 
 bool SupergroupRunner::is_empty() const {
-  return next_.load(std::memory_order_relaxed) >= supergroups_ &&
-         std::all_of(groups_.begin(), groups_.end(),
-                     [](const Group& g) { return g.live == 0 && g.range.begin == g.range.end; });
+  return next_.load(std::memory_order_relaxed) >= supergroups_ && ranges_.empty() &&
+         std::all_of(groups_.begin(), groups_.end(), [](const Group& g) { return g.live == 0; });
 }
 
 Leftover SupergroupRunner::leftover() {
   Leftover left;
   uint64_t unfinished = 0;  // bit n: the batch of TIDX n
   for (Group& group : groups_) {
-    if (group.range.begin != group.range.end) left.ranges.push_back(group.range);
     if (group.live == 0) continue;
     Leftover::Group& to = left.groups.emplace_back();
     to.slot = group.slot;
+    to.clock = group.clock;
     to.is_unsettled = group.is_unsettled;
     to.stop = group.stop;
     for (uint32_t i = 0; i < group.count; ++i) {
       Resident& resident = group.batches[i];
-      if (i >= group.begun) group.generator.next(group.slot, &resident.batch);
-      if (resident.ended()) continue;
+      if (resident.ended) continue;
       if (i == group.unsettled) to.unsettled = to.batches.size();
       unfinished |= uint64_t{1} << resident.tidx;
       to.batches.push_back(std::move(resident));
     }
     group.live = 0;
   }
+  left.ranges = std::move(ranges_);
   const uint64_t next = std::min(next_.load(), supergroups_);
   if (next != supergroups_) left.ranges.push_back({next, supergroups_});
   if (!all_fit_) return left;
@@ -212,7 +315,7 @@ Leftover SupergroupRunner::leftover() {
 
 uint64_t SupergroupRunner::instructions() const {
   uint64_t sum = 0;
-  for (const Group& group : groups_) sum += group.instructions;
+  for (const Worker& worker : workers_) sum += worker.instructions;
   return sum;
 }
 

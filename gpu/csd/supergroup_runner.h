@@ -1,6 +1,8 @@
-/// Runs the supergroups of a dispatch one by one, each on one worker, which holds no lock and takes the next
-/// ones from a counter. Batches go on until a barrier or the end of a slice stops them, and then make way for
-/// the others of their supergroup.
+/// Runs the supergroups of a dispatch, each on one worker at a time. One that ends within a turn is all that
+/// its worker does meanwhile: it holds no lock and takes the next ones from a counter. One that does not
+/// makes way for others, until as many are under way as the chip holds: these take turns, the one first whose
+/// clock is the earliest. Within a supergroup batches go on until a barrier or the end of the turn stops
+/// them.
 ///
 /// That is how dispatches of drivers run. Supergroups that cannot end alone, or not soon, and other shapes of
 /// dispatches are for the BatchScheduler.
@@ -10,10 +12,13 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "gpu/base/job_context.h"
+#include "gpu/base/short_mutex.h"
 #include "gpu/csd/batch_generator.h"
+#include "gpu/csd/change.h"
 #include "gpu/csd/qpu_slots.h"
 #include "gpu/csd/resident.h"
 
@@ -37,43 +42,65 @@ class SupergroupRunner {
   uint64_t instructions() const;
 
  private:
-  /// What a worker works at. Outlives its shifts.
-  struct alignas(64) Group {
-    explicit Group(const Configuration& configuration) : generator(configuration, {}) {}
-
-    uint32_t slot = 0, first_thread = 0;  // index of the first of its own TIDX values
-    SupergroupRange range;                // that follows
-    BatchGenerator generator;
-    std::vector<Resident> batches;              // of the supergroup under way, and further places
-    uint32_t count = 0, begun = 0;              // of those
+  /// Where the batches of a supergroup are.
+  struct Group {
+    uint32_t slot = 0;
+    std::vector<Resident> batches;              // places; those of the supergroup under way first
+    uint32_t count = 0;                         // of those
     uint32_t live = 0, at_barrier = 0;          // did not end yet; 0: no supergroup is under way
     uint64_t since_barrier = 0, since_end = 0;  // instructions
-    std::vector<std::unique_ptr<qpu::Thread>> spare;
-    uint64_t instructions = 0;
+    uint64_t clock = 0;         // of the GPU, at which it goes on, or the next one of its place begins
     bool is_unsettled = false;  // how batch number `unsettled` stopped
     size_t unsettled = 0;
     qpu::Stop stop = qpu::Stop::kBudget;
   };
 
+  /// What a worker has.
+  struct alignas(64) Worker {
+    explicit Worker(const Configuration& configuration) : generator(configuration, {}) {}
+
+    Group* group = nullptr;  // that it runs
+    uint64_t used = 0;       // clocks of its last turn
+    SupergroupRange range;   // that it opens next
+    BatchGenerator generator;
+    uint64_t instructions = 0;
+  };
+
   static uint32_t count_groups(const JobContext& job, const Configuration& configuration);
-  void work(Group& group, int pool_slot, std::chrono::microseconds patience);
-  bool open(Group& group);
-  void begin(Group& group, Resident& resident);
-  bool run_turn(Group& group, int pool_slot);
+  void work(Worker& worker, int pool_slot, std::chrono::microseconds patience);
+  bool has_group(Worker& worker);
+  bool choose(Worker& worker);
+  void park(Worker& worker);
+  void leave(Worker& worker);
+  bool refill(Worker& worker, uint64_t supergroups);
+  bool refill_shared(Worker& worker);
+  Group* earliest(uint64_t slots);
+  Group* place();
+  void open(Worker& worker);
+  void run_turn(Worker& worker, int pool_slot);
   bool settle(Group& group, uint32_t index, qpu::Stop stop);
   bool is_empty() const;
   bool is_over() const { return stuck_ || job_.ended() || is_empty(); }
-  uint32_t tidx(const Group& group, uint32_t index) const;
+  uint32_t tidx(const Group& group, uint64_t supergroup, uint32_t index) const;
 
   const JobContext& job_;
   const Configuration configuration_;
   const Engine& engine_;
   const uint64_t supergroups_, per_range_;
-  const QpuSlots qpus_;            // for the order of their threads
-  const bool all_fit_;             // every batch has a thread of its own
-  std::vector<Group> groups_;      // by worker
+  const QpuSlots qpus_;  // for the order of their threads
+  const bool all_fit_;   // every batch has a thread of its own
+  const uint32_t most_groups_;
+  std::vector<Worker> workers_;
   std::atomic<uint64_t> next_{0};  // supergroup
   std::atomic<bool> stuck_{false};
+  std::atomic<uint32_t> parked_{0};  // groups of waiting_
+
+  ShortMutex mutex_;  // protects all below, and clocks of groups
+  Change change_;
+  std::vector<Group> groups_;                      // by slot; made when they are first needed
+  uint64_t free_ = 0, waiting_ = 0, running_ = 0;  // their slots, a bit each; waiting: nobody runs them
+  uint64_t now_ = 0;                               // by the clock of the GPU
+  std::vector<SupergroupRange> ranges_;            // that workers gave back
 };
 
 }  // namespace v3d::csd

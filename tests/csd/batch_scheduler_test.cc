@@ -255,6 +255,26 @@ TEST_P(BatchSchedulerTest, ASpinningBatchDoesNotStarveTheOthers) {
   }));
 }
 
+// As many as the chip holds, of a driver's shape and of another, and of those that follow when some end.
+TEST_P(BatchSchedulerTest, BatchesStayWithinTenThousandInstructions) {
+  constexpr uint32_t kBatches = 60, kResident = 48;
+  for (const uint32_t per_supergroup : {1u, 12u}) {
+    std::array<std::atomic<uint64_t>, kBatches> executed{};
+    std::array<std::atomic<bool>, kBatches> ended{};
+    EXPECT_TRUE(run(one_batch_per_workgroup(kBatches, per_supergroup, kFourThreads), [&](const Step& s) {
+      if (s.batch < kResident) {
+        const uint64_t own = executed[s.batch] += s.thread.budget;
+        for (uint32_t other = 0; other < kResident; ++other) {
+          EXPECT_TRUE(ended[other] || own <= executed[other] + 10'000) << s.batch << " and " << other;
+        }
+      }
+      if (executed[s.batch] < 300'000 && s.batch < kResident) return qpu::Stop::kBudget;
+      ended[s.batch] = true;
+      return qpu::Stop::kEnd;
+    }));
+  }
+}
+
 TEST_P(BatchSchedulerTest, SupergroupsInFlightHaveSlotsOfTheirOwn) {
   std::array<std::atomic<uint32_t>, 1024> owner{};
   std::atomic<uint32_t> highest{0};

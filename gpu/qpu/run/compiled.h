@@ -25,12 +25,15 @@ class HostProgram {
   struct Leave {
     enum class Why : uint8_t {
       kElsewhere,  ///< what follows is not compiled: the interpreter's
+      kBudget,     ///< the next block takes more than is left of the budget: Leave::needed
       kSwitch,     ///< a thread switch took effect; the thread stops, or waits, or goes on
       kEnd,
       kHang,
     } why;
+    uint32_t needed = 0;          ///< with kBudget: instructions of the block
     const char* error = nullptr;  ///< why it hangs
   };
+  static_assert(sizeof(Leave) <= 2 * sizeof(void*), "is returned in registers");
 
   virtual ~HostProgram() = default;
   /// Runs from thread.pc as far as there is code. @param thread  without observer

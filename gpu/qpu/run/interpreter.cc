@@ -461,9 +461,10 @@ std::optional<Stop> execute(const Program& program, Thread& t) {
 
 // Host code and interpreter take turns: the latter runs what the former leaves to it, up to the next block.
 /// @param leave  how the thread left the code before
+/// @param before  Thread::instructions when it began
 /// @param interpreted  how many instructions
 Stop go_on(const Program& program, const HostProgram& code, HostProgram::Leave leave, Thread& t,
-           uint64_t& interpreted) {
+           uint64_t before, uint64_t& interpreted) {
   using Why = HostProgram::Leave::Why;
   for (;; leave = code.run(t, program.entry())) {
     std::optional<Stop> stop;
@@ -475,10 +476,17 @@ Stop go_on(const Program& program, const HostProgram& code, HostProgram::Leave l
       case Why::kSwitch:
         stop = stop_at_switch(t);
         break;
+      case Why::kBudget:
+        if (t.stop_at_block) {
+          if (t.instructions != before) return Stop::kBudget;
+          t.budget = leave.needed;
+          break;
+        }
+        [[fallthrough]];
       case Why::kElsewhere: {
-        const uint64_t before = t.instructions;
+        const uint64_t executed = t.instructions;
         stop = execute<Mode::kToBlock>(program, t);
-        interpreted += t.instructions - before;
+        interpreted += t.instructions - executed;
         break;
       }
     }
@@ -494,7 +502,7 @@ Stop run(const Program& program, Thread& thread) {
   const uint64_t before = thread.instructions;
   if (const HostProgram* const code = program.compiled(thread)) {
     uint64_t interpreted = 0;
-    const Stop stop = go_on(program, *code, code->run(thread, program.entry()), thread, interpreted);
+    const Stop stop = go_on(program, *code, code->run(thread, program.entry()), thread, before, interpreted);
     program.count(thread, {thread.instructions - before - interpreted, interpreted});
     return stop;
   }
@@ -514,7 +522,7 @@ Stop Series::run_first(Thread& thread) {
 /// With a thread that did not end in host code.
 Stop Series::go_on(HostProgram::Leave leave, Thread& thread) {
   uint64_t interpreted = 0;
-  const Stop stop = qpu::go_on(*program_, *code_, leave, thread, interpreted);
+  const Stop stop = qpu::go_on(*program_, *code_, leave, thread, 0, interpreted);
   program_->count(thread, {thread.instructions - interpreted, interpreted});
   return stop;
 }

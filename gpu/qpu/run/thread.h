@@ -90,6 +90,7 @@ struct Thread {
   LaneMask flag_a, flag_b;
   NnMode nn_mode;       ///< of V8DOT; no driver relies on the one at thread start: kUu, assumed
   bool stop_at_switch;  ///< return Stop::kSwitch at every thread switch
+  bool stop_at_block;   ///< compiled code ends the budget where a block begins, behind one block at least
   uint32_t link;
 
   // Streams
@@ -195,7 +196,7 @@ struct Thread {
   void restart() {
     flag_a = flag_b = 0;
     nn_mode = NnMode::kUu;
-    stop_at_switch = false;
+    stop_at_switch = stop_at_block = false;
     link = 0;
     unifa = 0;
     tmu_config = tlb_config = ~0u;

@@ -226,7 +226,10 @@ HostProgram::Leave ProgramCode::leave(const CodeExit& exit, Thread& t, Frame& fr
     case Why::kSwitch:
       return {Leave::Why::kSwitch};
     case Why::kHang:
-      return {Leave::Why::kHang, frame.error};
+      return {.why = Leave::Why::kHang, .error = frame.error};
+    case Why::kBudget:
+      leaves_[static_cast<size_t>(exit.why)].fetch_add(1, std::memory_order_relaxed);
+      return {.why = Leave::Why::kBudget, .needed = exit.left_back};
     default:
       leaves_[static_cast<size_t>(exit.why)].fetch_add(1, std::memory_order_relaxed);
       return {Leave::Why::kElsewhere};
