@@ -85,6 +85,8 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
     if (job.watch) job.watch->begin_slice(thread);
     return qpu::run(*program, thread);
   };
+  if (job.watch && job.watch->tells_clocks())
+    engine.clocks = [&](const qpu::Thread& thread) { return job.watch->clocks(thread); };
   const Outcome outcome = schedule(job, configuration, one_supergroup_at_a_time, engine);
 
   perf::Counts counts;

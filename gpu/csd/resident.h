@@ -1,6 +1,7 @@
 /// A batch on a QPU thread, who runs it, and a dispatch under way as one scheduler leaves it to the other.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -62,8 +63,10 @@ inline qpu::Stop run_turn(Resident& resident, const Engine& engine, uint64_t tur
   const uint64_t clocks_before = engine.clocks ? engine.clocks(thread) : 0;
   const qpu::Stop stop = engine.run(thread, pool_slot);
   resident.last_turn = thread.instructions - before;
-  resident.last_clocks =
-      engine.clocks ? engine.clocks(thread) - clocks_before : kInstructionClocks * resident.last_turn;
+  resident.last_clocks = kInstructionClocks * resident.last_turn;
+  if (engine.clocks)  // who told them may have stopped to watch the batch
+    resident.last_clocks = std::max(resident.last_clocks,
+                                    engine.clocks(thread) - std::min(engine.clocks(thread), clocks_before));
   return stop;
 }
 

@@ -209,11 +209,13 @@ struct Device::Place {
 
 /// Records a job.
 struct Device::Recording {
-  Recording(const timing::Sampling& sampling, int version,
-            const std::optional<timing::RecordedBatches>& dispatch)
-      : threads({.version = version,
+  Recording(const timing::Sampling& sampling, const chip::Profile& profile,
+            const timing::Parameters& parameters, const std::optional<timing::RecordedBatches>& dispatch)
+      : threads({.version = profile.version,
                  .sampling = sampling,
-                 .max_instructions = dispatch ? dispatch->instructions() : ~uint64_t{0}}),
+                 .max_instructions = dispatch ? dispatch->instructions() : ~uint64_t{0},
+                 .profile = &profile,
+                 .parameters = parameters}),
         units(threads, sampling) {
     if (dispatch) batches.emplace(threads, *dispatch);
   }
@@ -233,7 +235,8 @@ JobResult Device::run_job(Context& context, const Place& place, const Work& work
   const std::unique_ptr<qpu::ThreadWatch> watch = state_->watch_job();
   std::shared_ptr<Recording> recording;
   if (state_->sampling && !watch)
-    recording = std::make_shared<Recording>(*state_->sampling, state_->profile.version, place.dispatch);
+    recording =
+        std::make_shared<Recording>(*state_->sampling, state_->profile, state_->parameters, place.dispatch);
   JobScope scope(state_->profile, state_->patience, place.pool, *c.space, c.programs, place.turn,
                  recording ? recording->watch() : watch.get());
   scope.job.first_tidx = place.first_tidx;

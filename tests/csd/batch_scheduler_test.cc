@@ -60,6 +60,11 @@ class BatchSchedulerTest : public testing::TestWithParam<int> {
       thread.instructions += stop == qpu::Stop::kBudget ? thread.budget : cost;
       return stop;
     };
+    if (slow_batch_ != kNoBatch) {
+      engine.clocks = [&](const qpu::Thread& thread) {
+        return kInstructionClocks * thread.instructions * (thread.rf[3][0] == slow_batch_ ? kSlowness : 1);
+      };
+    }
     const Outcome outcome = schedule(job_, decode(cfg, profile_), serial, engine);
     instructions_ = outcome.instructions;
     return outcome.complete;
@@ -78,6 +83,8 @@ class BatchSchedulerTest : public testing::TestWithParam<int> {
                   .cancel = &cancel_,
                   .instruction_limit = kNoInstructionLimit};  // instructions of the fakes take no time
   uint64_t instructions_ = 0;
+  static constexpr uint32_t kNoBatch = ~0u, kSlowness = 8;
+  uint32_t slow_batch_ = kNoBatch;  // takes so many times as many clocks
 };
 
 INSTANTIATE_TEST_SUITE_P(Workers, BatchSchedulerTest, testing::Values(0, 3));
@@ -272,6 +279,22 @@ TEST_P(BatchSchedulerTest, BatchesStayWithinTenThousandInstructions) {
       ended[s.batch] = true;
       return qpu::Stop::kEnd;
     }));
+  }
+}
+
+// Where clocks are told, those of batches that wait for memory count, too.
+TEST_P(BatchSchedulerTest, BatchesGoOnByTheClocksThatTheyTake) {
+  slow_batch_ = 0;
+  for (const uint32_t per_supergroup : {1u, 4u}) {
+    std::array<std::atomic<uint64_t>, 4> executed{};
+    std::atomic<uint64_t> others{0};
+    EXPECT_TRUE(run(one_batch_per_workgroup(4, per_supergroup, kTwoThreads), [&](const Step& s) {
+      executed[s.batch] += s.thread.budget;
+      if (executed[s.batch] < 400'000) return qpu::Stop::kBudget;
+      if (s.batch == 3) others = executed[0].load();
+      return qpu::Stop::kEnd;
+    }));
+    EXPECT_NEAR(static_cast<double>(others), 400'000 / kSlowness, 10'000);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/chip/profile.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/perf/record/recorder.h"
 #include "gpu/perf/record/shape.h"
@@ -190,6 +191,33 @@ TEST(Recorder, SeesASpreadValueUsedAtOnce) {
   EXPECT_EQ(kinds_of(71, "mov rep, rf3\nnop\nadd rf1, rf0, rf2"), (std::vector{kEnd}));
   EXPECT_EQ(kinds_of(71, "mov rep, rf3\nadd rf1, rf2, rf2"), (std::vector{kEnd}));
   EXPECT_EQ(kinds_of(42, "nop ; mov r5rep, r0\nadd r1, r5, r0"), (std::vector{kRep, kEnd}));
+}
+
+/// By these clocks batches take turns: what a load is waited for counts, the more the further away it is.
+TEST(Recorder, TellsTheClocksOfABatch) {
+  const auto clocks_of = [](const std::string& text) {
+    const qpu::Assembly assembly = qpu::assemble(71, text + "\nthrsw\nnop\nnop\n");
+    EXPECT_TRUE(assembly.errors.empty()) << text;
+    qpu::Machine machine(71);
+    std::memcpy(machine.memory().host(qpu::Machine::kCode), assembly.words.data(), assembly.words.size() * 8);
+    tmu::Unit unit(machine.memory(), 71);
+    machine.t().tmu = &unit;
+    const chip::Profile& profile = *chip::find_profile("rpi5");
+    Recorder recorder({.version = 71, .profile = &profile, .parameters = parameters_of(profile)});
+    recorder.start("compute", machine.t());
+    machine.t().budget = assembly.words.size() - 1;
+    EXPECT_EQ(machine.resume(), qpu::Stop::kBudget);
+    return recorder.clocks(machine.t());
+  };
+  const Parameters p = parameters_of(*chip::find_profile("rpi5"));
+  EXPECT_EQ(clocks_of("nop\nnop"), 4 * 4u);
+  const std::string load = "mov tmua, rf1\nnop ; nop ; ldtmu.rf2";
+  const uint64_t once = clocks_of(load), twice = clocks_of(load + "\n" + load);
+  const uint64_t request = p.tmu_request + p.tmu_quad_words * 4 + p.tmu_return;
+  const auto clocks = [](uint64_t ns) { return ns * 960 / 1000; };
+  EXPECT_NEAR(static_cast<double>(once),
+              static_cast<double>(4 * 4 + request + p.l2_latency + clocks(p.dram_latency + p.page_walk)), 8);
+  EXPECT_NEAR(static_cast<double>(twice - once), static_cast<double>(2 * 4 + request), 8);
 }
 
 /// An instruction that asks the TMU and takes from it waits behind what it asked.

@@ -21,6 +21,8 @@ class DispatchRecorder final : public qpu::ThreadWatch {
   bool takes_any_order() const override { return true; }
   void start_batch(uint64_t number, qpu::Thread& thread) override;
   void begin_slice(qpu::Thread& thread) override { all_.begin_slice(thread); }
+  uint64_t clocks(const qpu::Thread& thread) const override { return all_.clocks(thread); }
+  bool tells_clocks() const override { return all_.tells_clocks(); }
 
   /// Puts the batches together in their order, once all ended.
   void gather();

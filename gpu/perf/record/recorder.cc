@@ -43,7 +43,9 @@ class Recorder::BatchRecorder final : public qpu::Observer {
     at_.program = r_.trace_.batches[number].program;
     at_.code = r_.trace_.programs[at_.program].code;
     at_.stream = uniforms;
+    clock_.begin(r_.latencies_ ? &*r_.latencies_ : nullptr);
   }
+  uint64_t clocks() const { return clock_.now() + clock_.of(at_.count); }
 
   void before(const qpu::Thread& t, uint64_t, const qpu::Instruction* instruction) override {
     if (t.tmu != at_.tmu && t.tmu) t.tmu->set_footprint(&r_.footprint_);
@@ -62,6 +64,7 @@ class Recorder::BatchRecorder final : public qpu::Observer {
     at_.uniforms = t.uniforms;
     at_.unifa = t.unifa;
     at_.taken = t.pending.fifo_head;
+    at_.tidx = t.tidx;
     const Fact& fact = r_.fact(at_.program, number, *instruction);
     const bool sfu = at_.sfu_result != qpu::kNoRegister && fact.reads.has(at_.sfu_result);
     const bool rep = at_.rep_result != qpu::kNoRegister && fact.reads.has(at_.rep_result);
@@ -161,12 +164,14 @@ class Recorder::BatchRecorder final : public qpu::Observer {
   void flush() {
     if (at_.count == 0) return;
     path_.push_back(Event::issue(at_.first, at_.count));
+    clock_.issue(at_.count);
     at_.issued += std::exchange(at_.count, 0);
     spend(sizeof(Event));
   }
   void add(Kind kind, uint32_t value = 0) {
     flush();
     path_.emplace_back(kind, value);
+    clock_.event(kind, at_.tidx, r_.shape_, lines_of_lookup_);
     spend(sizeof(Event));
   }
 
@@ -201,7 +206,7 @@ class Recorder::BatchRecorder final : public qpu::Observer {
     uint64_t uniform_words = 0;
     uint64_t issued = 0;
     uint64_t bytes = 0;  // that are not yet spent
-    uint32_t taken = 0;
+    uint32_t taken = 0, tidx = 0;
     qpu::Register sfu_result = qpu::kNoRegister, rep_result = qpu::kNoRegister;
     const tmu::Unit* tmu = nullptr;  // that tells its footprints
     bool wrote = false;              // to the tile buffer
@@ -210,13 +215,17 @@ class Recorder::BatchRecorder final : public qpu::Observer {
 
   Recorder& r_;
   At at_;
+  BatchClock clock_;
   std::vector<Event> path_;
   std::vector<uint32_t> lines_, lines_of_lookup_;
 };
 
 Recorder::Recorder(const Setting& setting)
-    : setting_(setting), bytes_(std::make_shared<std::atomic<uint64_t>>(0)), alone_(true) {}
-Recorder::Recorder(const Recorder& of, Part) : setting_(of.setting_), bytes_(of.bytes_), alone_(false) {}
+    : setting_(setting), bytes_(std::make_shared<std::atomic<uint64_t>>(0)), alone_(true) {
+  if (setting.profile) latencies_.emplace(*setting.profile, setting.parameters);
+}
+Recorder::Recorder(const Recorder& of, Part)
+    : setting_(of.setting_), latencies_(of.latencies_), bytes_(of.bytes_), alone_(false) {}
 Recorder::~Recorder() = default;
 
 void Recorder::start(const char* stage, qpu::Thread& thread) {
@@ -242,6 +251,12 @@ void Recorder::begin_slice(qpu::Thread& thread) {
   if (thread.observer && static_cast<BatchRecorder*>(thread.observer)->begin_slice(thread)) return;
   thread.observer = nullptr;
   if (thread.tmu) thread.tmu->set_footprint(nullptr);
+}
+
+/// Of a batch that is not watched: those of its instructions.
+uint64_t Recorder::clocks(const qpu::Thread& thread) const {
+  return thread.observer ? static_cast<const BatchRecorder*>(thread.observer)->clocks()
+                         : setting_.parameters.instruction * thread.instructions;
 }
 
 /// Whether the batch need not be watched.

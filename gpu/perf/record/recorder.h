@@ -8,11 +8,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "gpu/perf/record/sampling.h"
+#include "gpu/perf/timing/batch_clock.h"
 #include "gpu/perf/timing/events.h"
 #include "gpu/qpu/isa/register_set.h"
 #include "gpu/qpu/run/observer.h"
@@ -30,6 +32,8 @@ class Recorder final : public qpu::ThreadWatch {
     uint64_t max_bytes = kMaxBytes;
     Sampling sampling = kWhole;
     uint64_t max_instructions = ~uint64_t{0};  ///< of a batch of a dispatch; it is watched up to there
+    const chip::Profile* profile = nullptr;    ///< null: clocks() are those of instructions alone
+    Parameters parameters{};
   };
 
   explicit Recorder(const Setting& setting);
@@ -42,6 +46,9 @@ class Recorder final : public qpu::ThreadWatch {
 
   /// Watches it up to Setting::max_instructions.
   void begin_slice(qpu::Thread& thread) override;
+
+  uint64_t clocks(const qpu::Thread& thread) const override;
+  bool tells_clocks() const override { return latencies_.has_value(); }
 
   /// What the next batches belong to.
   void set_draw(uint32_t draw) { draw_ = draw; }
@@ -111,6 +118,7 @@ class Recorder final : public qpu::ThreadWatch {
                                 std::vector<uint32_t>* shapes);
 
   const Setting setting_;
+  std::optional<Latencies> latencies_;
   Trace trace_;
   std::string failure_;
   std::shared_ptr<std::atomic<uint64_t>> bytes_;

@@ -11,6 +11,8 @@ namespace v3d::timing {
 
 /// Bytes of a line of the TMU's and the slices' caches, and of a sector of the L2T.
 inline constexpr uint32_t kLineBytes = 64;
+/// Lines of the pages whose entries of the page table, of 4 bytes each, share a line.
+inline constexpr uint32_t kWalkLines = kLineBytes / 4 * 4096 / kLineBytes;
 
 /// 4 bits of kind, 28 of value. All but kIssue belong to the last instruction issued before them.
 class Event {

@@ -6,13 +6,6 @@
 #include "gpu/perf/timing/events.h"
 
 namespace v3d::timing {
-namespace {
-
-/// Of the pages whose entries of the page table, of 4 bytes each, share a line.
-constexpr uint32_t kWalkBytes = kLineBytes / 4 * 4096;
-
-}  // namespace
-
 MemorySystem::MemorySystem(const Parameters& parameters, int slices, int clock_mhz)
     : p_(parameters),
       mhz_(static_cast<uint64_t>(clock_mhz)),
@@ -151,7 +144,7 @@ uint64_t MemorySystem::write_back(Cache::Line& line, uint64_t clock) {
 }
 
 uint64_t MemorySystem::translate(uint32_t line, uint64_t clock) {
-  const uint32_t walk = line / (kWalkBytes / kLineBytes);
+  const uint32_t walk = line / kWalkLines;
   if (const Cache::Line* found = walks_.find(walk)) return std::max(clock, found->ready[0]);
   ++counts_.page_misses;
   Cache::Line& place = walks_.replace(walk);

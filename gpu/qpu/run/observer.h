@@ -47,6 +47,9 @@ class ThreadWatch {
   virtual void start_batch(uint64_t /*number*/, Thread& thread) { start("compute", thread); }
   /// That batch is about to run for a slice, with the TMU of its worker.
   virtual void begin_slice(Thread& /*thread*/) {}
+  /// GPU clocks that a batch of a dispatch took so far, if tells_clocks().
+  virtual uint64_t clocks(const Thread& thread) const { return thread.instructions; }
+  virtual bool tells_clocks() const { return false; }
   /// Whether batches of a dispatch may start in any order, several at a time.
   virtual bool takes_any_order() const { return false; }
 };
