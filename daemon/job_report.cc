@@ -1,7 +1,9 @@
 #include "daemon/job_report.h"
 
 #include <cerrno>
+#include <exception>
 
+#include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
 
 namespace v3d::daemon {
@@ -32,10 +34,26 @@ void report_hang(const Job& job, const User& user, const std::string& message) {
             job.done->seqno(), user.program, user.pid, message, failures);
 }
 
+/// What cannot be remembered for want of memory is in the log, or was not logged either.
+void remember(GpuErrors* errors, const Job& job, const User& user, const device::JobResult& result) {
+  using End = device::JobResult::End;
+  if (!errors) return;
+  try {
+    if (result.faults.count)
+      errors->add(GpuErrorKind::kFault, job, user,
+                  absl::StrFormat("%d accesses to memory that is not mapped, the first at 0x%08x",
+                                  result.faults.count, result.faults.first_address));
+    if (result.end == End::kError) errors->add(GpuErrorKind::kRefused, job, user, result.message);
+    if (result.end == End::kHang) errors->add(GpuErrorKind::kHang, job, user, result.message);
+  } catch (const std::exception&) {
+  }
+}
+
 }  // namespace
 
-int settle(const Job& job, const User& user, const device::JobResult& result) {
+int settle(const Job& job, const User& user, const device::JobResult& result, GpuErrors* errors) {
   using End = device::JobResult::End;
+  remember(errors, job, user, result);
   if (result.faults.count) report_faults(job, user, result.faults);
   switch (result.end) {
     case End::kDone:

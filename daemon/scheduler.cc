@@ -685,7 +685,7 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, NodePtr node) {
     log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(job.queue),
               job.done->seqno(), user.program, user.pid);
     device::JobResult result = run_to_end(job, *node);
-    node->error = settle(job, user, result);
+    node->error = settle(job, user, result, options_.errors);
     paced = alarm_ && keep_pace(*node, result);
     if (!alarm_) predictor_.take(std::move(result));
     if (!paced) {

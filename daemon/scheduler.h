@@ -36,6 +36,7 @@
 
 #include "daemon/alarm.h"
 #include "daemon/fair_shares.h"
+#include "daemon/gpu_errors.h"
 #include "daemon/predictor.h"
 #include "gpu/base/crew.h"
 #include "gpu/base/short_mutex.h"
@@ -51,7 +52,8 @@ class Scheduler {
     int64_t slice_ns = 20'000'000;
     /// Threads, each of which may drive a job; at least one per queue.
     int max_threads = 256;
-    bool pace = false;  ///< jobs end no earlier than predicted
+    bool pace = false;            ///< jobs end no earlier than predicted
+    GpuErrors* errors = nullptr;  ///< where those of jobs are remembered; null: nowhere
   };
   /// Of the threads so many are kept for the first job in flight of a process.
   static constexpr int kFirstJobThreads = 128;

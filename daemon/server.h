@@ -147,7 +147,9 @@ class Server : private ioctl::Host {
 
   ioctl::Kernel kernel_;
   DisplayClock display_clock_{kernel_.display()};
-  Scheduler scheduler_{{.pace = options_.timing == TimingMode::kPace}};  // last: its jobs use all above
+  GpuErrors errors_;
+  // Last: its jobs use all above.
+  Scheduler scheduler_{{.pace = options_.timing == TimingMode::kPace, .errors = &errors_}};
 };
 
 }  // namespace v3d::daemon

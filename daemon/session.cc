@@ -247,7 +247,10 @@ Reply Session::hello(Request& request) {
       peer_.program.begin(), peer_.program.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   log_client_.name = absl::StrFormat("%s (pid %d)", peer_.program, peer_.pid);
   peer_.account->set_name(log_client_.name);
-  user_ = std::make_shared<ioctl::User>(ioctl::User{peer_.pid, peer_.program, peer_.process, log_client_});
+  std::string run(reinterpret_cast<const char*>(request.payload.data()) + sizeof hello,
+                  std::min<size_t>(request.payload.size() - sizeof hello, wire::kMaxRunNames));
+  user_ = std::make_shared<ioctl::User>(
+      ioctl::User{peer_.pid, peer_.program, peer_.process, log_client_, std::move(run)});
   greeted_ = true;
   Reply reply;
   reply.append(wire::HelloReply{wire::kProtocol, getpid(),

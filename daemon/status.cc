@@ -33,6 +33,22 @@ std::string compare_debug(absl::string_view list) {
 
 std::string amount(uint64_t value) { return value >= UINT64_MAX / 4 ? "-" : absl::StrCat(value); }
 
+/// The last GPU errors, if there were any: program, job, what happened, and where.
+void append_errors(const GpuErrors& errors, std::string* text) {
+  const std::vector<GpuErrors::Error> last = errors.last();
+  if (last.empty()) return;
+  for (size_t kind = 0; kind < kNumGpuErrorKinds; ++kind)
+    absl::StrAppendFormat(text, "%s%d %s",
+                          kind ? ", " : "GPU errors: ", errors.count(static_cast<GpuErrorKind>(kind)),
+                          kGpuErrorKinds[kind].short_text);
+  absl::StrAppendFormat(text, "; the last %d:\n", last.size());
+  for (const GpuErrors::Error& error : last)
+    absl::StrAppendFormat(text, "  %.1f s ago, %s (pid %d), %s job %d: %s: %s\n",
+                          static_cast<double>(ioctl::monotonic_ns() - error.time_ns) * 1e-9, error.program,
+                          error.pid, ioctl::queue_name(error.queue), error.job, row_of(error.kind).word,
+                          error.text);
+}
+
 /// What may be held and is, and by whom.
 void append_limits(ioctl::Budget& budget, std::string* text) {
   absl::StrAppendFormat(text, "%-15s %14s %14s %14s %14s  %s\n", "limit", "per client", "guaranteed",
@@ -122,6 +138,7 @@ std::string Server::status_text() {
             [](const auto& a, const auto& b) { return a->client()->id < b->client()->id; });
   absl::StrAppendFormat(&text, "%d open nodes, %d connections, %d clients leaving\n", files.size(),
                         connections, draining);
+  append_errors(errors_, &text);
   append_limits(kernel_.budget(), &text);
   if (files.empty()) return text;
   absl::StrAppendFormat(&text, "%6s %-16s %8s %10s %7s %10s %9s %9s %9s %9s %9s %9s %7s %7s  %s\n", "client",

@@ -36,6 +36,7 @@ struct User {
   std::string program;
   std::shared_ptr<UniqueFd> process;  ///< pidfd; may be null or empty
   LogClient log;                      ///< on whose behalf messages about it are
+  std::string run = {};               ///< $V3DEMU_RUN (wire.h); empty: none
 };
 
 /// Whom jobs and files belong to, for messages and statistics. A file is opened by one process and often used

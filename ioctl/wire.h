@@ -35,6 +35,9 @@ inline constexpr int kMaxFds = 16;
 /// The control socket: $V3DEMU_SOCKET, else $XDG_RUNTIME_DIR/v3demu/socket, else /tmp/v3demu-<uid>/socket.
 /// The folder has mode 0700 and belongs to the user.
 inline constexpr char kSocketVariable[] = "V3DEMU_SOCKET";
+/// Where `v3demu run` wants to hear of GPU errors of what it starts (daemon/run_report.h).
+inline constexpr char kRunVariable[] = "V3DEMU_RUN";
+inline constexpr uint32_t kMaxRunNames = 127;
 
 enum Op : uint32_t {
   kHello = 1,  ///< HelloRequest -> HelloReply; first on every connection
@@ -56,6 +59,7 @@ struct MessageHeader {
   int32_t error;  ///< reply: 0 or a positive errno; request: 0
 };
 
+/// Followed by the value of $V3DEMU_RUN, of at most kMaxRunNames bytes, if there is one.
 struct HelloRequest {
   uint32_t protocol;
   int32_t pid;

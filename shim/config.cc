@@ -42,6 +42,7 @@ void read_environment(Config* out) {
     out->runtime_dir_ours = true;
     out->socket.add(out->runtime_dir.c_str()).add("/socket");
   }
+  if (const char* run = variable(wire::kRunVariable)) out->run.add(run);
   out->host_dri = is("V3DEMU_HOST_DRI", "1");
   out->no_vc4 = is("V3DEMU_VC4", "0");
   out->real_tree = is("V3DEMU_TREE", "real");

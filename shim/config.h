@@ -7,6 +7,7 @@
 /// V3DEMU_HOST_DRI=1               the host's own DRM nodes stay visible, ours take free numbers
 /// V3DEMU_TREE=real                the device tree is mounted (run --sandbox): paths are left alone
 /// V3DEMU_WSI=native               do not choose the presentation path (presentation.h)
+/// V3DEMU_RUN                      of which `v3demu run` this process is, for the daemon (wire.h)
 /// V3DEMU_COUNT=1                  tell in the end how many requests and system calls were made (counts.h)
 #pragma once
 
@@ -18,6 +19,7 @@ struct Config {
   Text<108> socket;       ///< of the daemon: wire.h, kSocketVariable
   Text<256> runtime_dir;  ///< the folder of the socket, in which the tree, lock and log lie too
   bool runtime_dir_ours;  ///< ours to create; not so when $V3DEMU_SOCKET names a place of the user's
+  Text<128> run;          ///< $V3DEMU_RUN
   bool host_dri;          ///< $V3DEMU_HOST_DRI=1: the host's own DRM nodes stay visible
   bool no_vc4;            ///< $V3DEMU_VC4=0: no display device
   bool real_tree;         ///< $V3DEMU_TREE=real: the device tree is where programs look for it

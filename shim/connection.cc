@@ -225,13 +225,19 @@ int greet(Connection* c) {
   struct {
     wire::MessageHeader header;
     wire::HelloRequest hello;
-  } request{{wire::kMagic, wire::kHello, sizeof(wire::HelloRequest), 0}, {wire::kProtocol, c->owner, {}}};
+    char run[wire::kMaxRunNames + 1];
+  } request{{wire::kMagic, wire::kHello, 0, 0}, {wire::kProtocol, c->owner, {}}, {}};
+  const auto& run = config().run;
+  static_assert(decltype(Config::run)::capacity() == sizeof(request.run));
+  memcpy(request.run, run.c_str(), run.size());
+  request.header.size = static_cast<uint32_t>(sizeof(request.hello) + run.size());
   raw::call(SYS_prctl, 16 /* PR_GET_NAME */, raw::word(request.hello.program));
   struct {
     wire::MessageHeader header;
     wire::HelloReply hello;
   } reply;
-  long error = send_all(c->fd, reinterpret_cast<uint8_t*>(&request), sizeof(request), nullptr, 0);
+  long error = send_all(c->fd, reinterpret_cast<uint8_t*>(&request),
+                        sizeof(request.header) + request.header.size, nullptr, 0);
   // One that refuses closes the connection without having read the greeting; its answer is there all the
   // same.
   if (error == -EPIPE || error == -ECONNRESET) error = 0;

@@ -22,6 +22,7 @@
 #include "tools/control.h"
 #include "tools/files.h"
 #include "tools/run.h"
+#include "tools/run_report.h"
 #include "tools/size_text.h"
 
 namespace v3d::tools {
@@ -116,6 +117,8 @@ CaptureEnd capture_program(const RunOptions& options, const std::string& file) {
   setenv(wire::kSocketVariable, socket.c_str(), 1);
   setenv("V3DEMU_CAPTURE", std::filesystem::absolute(file).c_str(), 1);
   const DaemonLog log;
+  const RunReport report;
+  report.set_variable();
   const pid_t child = fork();
   if (child == 0) _exit(run_program(options));
   int status = 0;
@@ -131,6 +134,7 @@ CaptureEnd capture_program(const RunOptions& options, const std::string& file) {
     end.summary = summary(options, file, log);
   else
     fail(options, "the daemon does not end; " + file + " is cut");
+  report.tell(options.name);
   std::error_code missing;
   for (const char* kind : {".lock", ".start"}) std::filesystem::remove(socket + kind, missing);
   const int program = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -25,6 +25,7 @@
 #include "tools/files.h"
 #include "tools/list_path.h"
 #include "tools/program.h"
+#include "tools/run_report.h"
 #include "tools/screen/run_on_screen.h"
 #include "tools/x_display.h"
 
@@ -280,6 +281,17 @@ std::vector<std::string> required_program() {
 
 std::vector<std::string> program_behind_options() { return program_words(); }
 
+namespace {
+
+int run(const RunOptions& options, const ScreenOptions& screen) {
+  if (screen.any()) return run_on_screen(options, screen);
+  if (options.fail_on_gpu_error) return run_for_status(options);
+  sum_up_behind(options);
+  return run_program(options);
+}
+
+}  // namespace
+
 void add_run(CLI::App* app, int* exit_code) {
   static RunOptions options;
   CLI::App* command = app->add_subcommand("run", "Run a program with the emulated GPU");
@@ -300,9 +312,13 @@ void add_run(CLI::App* app, int* exit_code) {
       ->option_text("FILE");
   command->add_option("--screen-video", screen.video, "Save a video of the display, by ffmpeg")
       ->option_text("FILE");
+  command->add_flag("--fail-on-gpu-error", options.fail_on_gpu_error,
+                    absl::StrCat("Exit with ", kGpuErrorStatus,
+                                 " when the program ends well, but had GPU errors: hangs, MMU faults, "
+                                 "refused jobs"));
   command->callback([exit_code] {
     options.command = required_program();
-    *exit_code = screen.any() ? run_on_screen(options, screen) : run_program(options);
+    *exit_code = run(options, screen);
   });
 }
 

@@ -22,6 +22,7 @@ struct RunOptions {
   std::string mesa;      ///< prefix; "system": what the loaders find; empty: find_mesa(), or that of the root
   bool sandbox = false;  ///< the device tree is mounted, not shown by interposed paths
   bool seccomp = false;  ///< a supervisor answers system calls of what nothing can be preloaded into
+  bool fail_on_gpu_error = false;  ///< the exit status tells of GPU errors
   std::vector<std::string> command;
 };
 

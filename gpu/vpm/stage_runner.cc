@@ -55,11 +55,11 @@ bool finish_thread(const JobContext& job, const StageProgram& program, Worker* w
   worker->instructions += t.instructions;
   if (stop == qpu::Stop::kEnd) return true;
   if (job.stopped()) return false;
-  job.error->set_hang(absl::StrFormat("%s program at 0x%08x %s", program.stage, program.code.code,
-                                      stop == qpu::Stop::kBudget ? "does not end"
-                                      : stop == qpu::Stop::kBarrier
-                                          ? "waits at a compute barrier"
-                                          : absl::StrCat("cannot go on: ", qpu::hang_text(t))));
+  const std::string what =
+      stop == qpu::Stop::kBudget    ? absl::StrFormat("does not end, and is at pc 0x%08x", t.pc)
+      : stop == qpu::Stop::kBarrier ? absl::StrFormat("waits at a compute barrier at pc 0x%08x", t.pc)
+                                    : absl::StrCat("cannot go on: ", qpu::hang_text(t));
+  job.error->set_hang(absl::StrFormat("%s program at 0x%08x %s", program.stage, program.code.code, what));
   return false;
 }
 

@@ -21,6 +21,7 @@
 #include "tools/commands.h"
 #include "tools/files.h"
 #include "tools/picture/png_file.h"
+#include "tools/run_report.h"
 #include "tools/screen/snapshots.h"
 
 namespace v3d::tools {
@@ -153,6 +154,8 @@ int run_on_screen(const RunOptions& options, const ScreenOptions& screen, bool b
   if (const auto first = client->now(); !first.ok()) return fail(options, first.status());
   Watch watch(*std::move(client), *std::move(outputs));
 
+  const RunReport report;
+  report.set_variable();
   Program program(options, by_time);
   if (!program.started()) return fail(options, absl::UnavailableError(strerror(errno)));
   pass_signals_on(program.pid());
@@ -166,7 +169,10 @@ int run_on_screen(const RunOptions& options, const ScreenOptions& screen, bool b
   if (!finished.ok()) fail(options, finished);
   status.Update(finished);
   const int exit_code = program.wait();
-  return exit_code || status.ok() ? exit_code : 1;
+  const bool had_errors = report.tell(options.name);
+  if (exit_code) return exit_code;
+  if (had_errors && options.fail_on_gpu_error) return kGpuErrorStatus;
+  return status.ok() ? 0 : 1;
 }
 
 void add_wake_daemon(CLI::App* app, int* exit_code) {

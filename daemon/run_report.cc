@@ -1,0 +1,70 @@
+#include "daemon/run_report.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "ioctl/unique_fd.h"
+
+namespace v3d::daemon {
+
+std::string run_report_name(int32_t pid, int fd) { return absl::StrFormat("/proc/%d/fd/%d", pid, fd); }
+
+namespace {
+
+/// "/proc/PID/fd/FD" and nothing else.
+bool is_descriptor(const std::string& name) {
+  absl::string_view rest = name;
+  if (!absl::ConsumePrefix(&rest, "/proc/")) return false;
+  const size_t slash = rest.find('/');
+  int32_t pid, fd;
+  if (slash == absl::string_view::npos || !absl::SimpleAtoi(rest.substr(0, slash), &pid)) return false;
+  rest.remove_prefix(slash);
+  return absl::ConsumePrefix(&rest, "/fd/") && absl::SimpleAtoi(rest, &fd) &&
+         name == run_report_name(pid, fd);
+}
+
+/// Its size; negative: it is no such file.
+int64_t size_of_report(int fd) {
+  struct stat file;
+  if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode)) return -1;
+  std::array<char, kRunReportHead.size()> head{};
+  if (pread(fd, head.data(), head.size(), 0) != static_cast<ssize_t>(head.size())) return -1;
+  return std::string_view(head.data(), head.size()) == kRunReportHead ? file.st_size : -1;
+}
+
+void add_to_run_report(const std::string& name, std::string_view word, std::string_view text) {
+  if (!is_descriptor(name)) return;
+  // O_PATH first: opening a device or a pipe for real may do something.
+  const ioctl::UniqueFd path(open(name.c_str(), O_PATH | O_CLOEXEC));
+  struct stat file;
+  if (!path || fstat(path.get(), &file) != 0 || !S_ISREG(file.st_mode)) return;
+  const std::string own = run_report_name(getpid(), path.get());
+  const ioctl::UniqueFd fd(open(own.c_str(), O_RDWR | O_APPEND | O_NONBLOCK | O_CLOEXEC));
+  if (!fd) return;
+  const int64_t size = size_of_report(fd.get());
+  if (size < 0 || size >= kMostRunBytes) return;
+  std::string line(word);
+  if (size < kMostRunDetails) line.append(" ").append(text);
+  line += '\n';
+  [[maybe_unused]] const ssize_t written = write(fd.get(), line.data(), line.size());
+}
+
+}  // namespace
+
+void add_to_run_reports(std::string_view names, std::string_view word, std::string_view text) {
+  while (!names.empty()) {
+    const size_t comma = std::min(names.find(','), names.size());
+    add_to_run_report(std::string(names.substr(0, comma)), word, text);
+    names.remove_prefix(std::min(comma + 1, names.size()));
+  }
+}
+
+}  // namespace v3d::daemon
