@@ -18,6 +18,7 @@ ROWS = (
     Row("sgemm", "sgemm", "sgemm / interpreter", "Gflop/s", 10.0),
 )
 INTERPRETER = "off"
+PROGRAMS = {"host_peak", "qpu_bench"}  # of the build
 # Microseconds for each QPU instruction; the argument of qpu_bench by engine.
 COMPILE_LIMIT = 2.0
 COMPILE_ARGUMENTS = {"avx512": 1, "avx2": 2}

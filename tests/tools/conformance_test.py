@@ -181,6 +181,16 @@ class Deqp(Fixture):
         _, _, rows = self.run_tool(["wsi.pass", "wsi.fail", "b.pass"], "--keep", r"^wsi\.", "--retries", "0", skips=["wsi", "b"])
         self.assertEqual({case: row["agrees"] for case, row in rows.items()}, {"wsi.pass": "yes", "wsi.fail": "no"})
 
+    def test_lists_that_are_missing_are_named(self):
+        for options, named in ((["--skips", self.path("none.txt")], "cannot read the list " + self.path("none.txt") + ": No such"),
+                               (["--caselist", self.path("none.txt")], "cannot read the list " + self.path("none.txt")),
+                               (["--board", "broadcom-rpi6"], "no list broadcom-rpi6-fails.txt in " + self.path("lists") +
+                                "; there are those of broadcom-rpi5\n")):
+            status, _, rows = self.run_tool(["a.pass"], *options)
+            self.assertEqual((status, rows), (2, {}), options)
+            self.assertTrue(self.log.startswith("conformance: "), self.log)
+            self.assertIn(named, self.log)
+
     def test_wrong_options_are_refused(self):
         for options in (["--shard", "0/2"], ["--shard", "3/2"], ["--jobs", "0"], ["--unknown"]):
             self.assertEqual(self.run_tool(["a.pass"], *options)[0], 2, options)
@@ -193,10 +203,12 @@ echo "group@good, subtests	./good -auto"
 echo "group@bad	./bad -auto"
 echo "group@dies	./dies"
 echo "group@absent	./absent"
+echo "spec@!opengl 1.1@depth-0.5	./plain"
 """
 FAKE_TESTS = {
     "good": """echo 'PIGLIT: {"subtest": {"first, red": "fail"}}'; echo 'PIGLIT: {"subtest": {"second": "skip"}}'
                echo 'PIGLIT: {"result": "pass"}'""",
+    "plain": """echo 'PIGLIT: {"result": "pass"}'""",
     "bad": """echo 'PIGLIT: {"result": "fail"}'; exit 1""",
     "dies": """echo 'PIGLIT: {"subtest": {"before": "fail"}}'; kill -11 $$""",
 }
@@ -208,12 +220,16 @@ class Piglit(Fixture):
             os.chmod(self.write(name, text), 0o755)
         self.write("lists/broadcom-rpi5-fails.txt", "group@good- subtests@first- red,Fail", "group@dies,Crash")
         done = subprocess.run([sys.executable, TOOL, "--suite", "piglit", "--binary", self.path("piglit"), "--launcher", "",
-                               "--lists", self.path("lists"), "--retries", "0"],
+                               "--lists", self.path("lists"), "--retries", "0", "--junit", self.path("junit.xml")],
                               env=self.environment, capture_output=True, text=True)
         self.assertEqual(done.returncode, 1, done.stderr)
+        names = {case.get("name"): case.get("classname") for case in xml.parse(self.path("junit.xml")).iter("testcase")}
+        self.assertEqual(names["spec@!opengl 1.1@depth-0.5"], "spec@!opengl 1.1")
+        self.assertEqual(names["group@good- subtests@second"], "group@good- subtests")
+
         self.assertIn("1 disagreements, 1 unexpected Fail\n  unexpected Fail: group@bad (listed Pass)", done.stdout)
         # Without a verdict: what was skipped, what is not there, and what came before a crash that is listed.
-        self.assertRegex(done.stdout, r"all +7 +1 +3 +3 +75.00%")
+        self.assertRegex(done.stdout, r"all +8 +2 +3 +3 +80.00%")
         self.assertIn("1 of the tests without a verdict (n/s) have no program here", done.stdout)
 
 
