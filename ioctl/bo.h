@@ -113,7 +113,8 @@ class BufferTable {
   /// @param size  bytes, a multiple of the page size, > 0
   /// @return null when the host has no memory or no descriptors left
   /// @param charges  taken when it succeeds
-  std::shared_ptr<Buffer> create(uint64_t size, BufferCharges* charges);
+  /// @param name  as of MemoryFile::create
+  std::shared_ptr<Buffer> create(uint64_t size, BufferCharges* charges, const char* name = "v3demu-bo");
   /// Enters a buffer that left its slab.
   void add(const std::shared_ptr<Buffer>& buffer);
   /// The buffer that a descriptor names. Takes the descriptor.

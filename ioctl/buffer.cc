@@ -87,8 +87,8 @@ std::shared_ptr<MemoryFile> MemoryFile::create(const char* name, uint64_t size) 
   return std::make_shared<MemoryFile>(MemoryFile{std::move(memfd), {info.st_dev, info.st_ino}});
 }
 
-std::shared_ptr<Buffer> BufferTable::create(uint64_t size, BufferCharges* charges) {
-  std::shared_ptr<MemoryFile> file = MemoryFile::create("v3demu-bo", size);
+std::shared_ptr<Buffer> BufferTable::create(uint64_t size, BufferCharges* charges, const char* name) {
+  std::shared_ptr<MemoryFile> file = MemoryFile::create(name, size);
   if (!file) return nullptr;
   auto buffer = std::make_shared<Buffer>(std::move(file), 0, size, false, this, std::move(*charges));
   add(buffer);

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "gpu/base/log.h"
+#include "ioctl/kms/console.h"
 
 namespace v3d::ioctl {
 namespace {
@@ -58,7 +59,14 @@ Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& ab
            .patchlevel = 0,
            .unique = gpu.profile().display_device,
            .modeset = true},
-      display_(display, [&host] { host.wake_display(); }) {}
+      display_(display, [&host] { host.wake_display(); }) {
+  BufferCharges free;
+  auto memory = buffers_.create(kms::console_bytes(), &free, kms::kConsoleName);
+  if (memory)
+    display_.set_console(kms::make_console(memory, new_mmap_offset(memory->size())));
+  else
+    log_error("the display stays dark: no memory or descriptors for its console");
+}
 
 std::shared_ptr<File> Kernel::open(uint32_t minor, int32_t pid, std::string program, bool privileged) {
   if (minor != kMinorV3d && minor != kMinorVc4 && minor != kMinorV3dRender) return nullptr;

@@ -244,15 +244,15 @@ int Display::commit(Commit commit, const std::shared_ptr<Waiter>& waiter) {
   }
 }
 
-/// Nobody has the node open: nothing is shown any more, and nothing is left of what was set.
-void Display::go_off(News* news) {
+/// Nobody has the node open: the console is shown again, and nothing is left of what was set.
+void Display::come_to_rest(News* news) {
   if (pending_) {
     for (const FencePtr& fence : pending_->fences) fence->unwatch(pending_->watcher.get());
     if (pending_->done) news->done.push_back(std::move(pending_->done));
     pending_.reset();
     ++completed_;
   }
-  state_ = shown_ = DisplayState();
+  state_ = shown_ = at_rest();
   release_waits(vblank_at(options_.now_ns()), true, news);
   frame_shown(options_.now_ns(), news);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "ioctl/file.h"
+#include "ioctl/kms/console.h"
 
 namespace v3d::ioctl::kms {
 namespace {
@@ -95,9 +96,11 @@ Scanout Display::describe_shown() const {
   shown.height = mode.vdisplay;
   shown.refresh_hz = options_.vblank_hz;
   std::vector<uint32_t> order;
-  for (uint32_t i = 0; i < kNumPlanes; ++i)
-    if (const ObjectState& plane = shown_.plane(i); plane.fb && plane.get(kCrtcW) && plane.get(kCrtcH))
-      order.push_back(i);
+  for (uint32_t i = 0; i < kNumPlanes; ++i) {
+    const ObjectState& plane = shown_.plane(i);
+    if (!plane.fb || !plane.get(kCrtcW) || !plane.get(kCrtcH)) continue;
+    if (plane.fb != console_ || console_used_) order.push_back(i);
+  }
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     return std::pair(zpos(shown_.plane(a), a), a) < std::pair(zpos(shown_.plane(b), b), b);
   });
@@ -123,6 +126,50 @@ void Display::watch_frames(std::shared_ptr<Watcher> watcher) {
 void Display::unwatch_frames(const Watcher* watcher) {
   const std::lock_guard lock(mutex_);
   std::erase_if(frame_watchers_, [&](const auto& w) { return w.get() == watcher; });
+}
+
+void Display::set_console(std::shared_ptr<Framebuffer> console) {
+  console->id = kConsoleFbId;
+  console_mode_ = make_mode_blob(modes()[0]);
+  const std::lock_guard lock(mutex_);
+  fbs_[console->id] = console;
+  console_ = std::move(console);
+  state_ = shown_ = at_rest();
+}
+
+DisplayState Display::at_rest() const {
+  DisplayState state;
+  if (console_) show_console(state, console_, console_mode_);
+  return state;
+}
+
+bool Display::sees_console() const {
+  if (!console_used_ || !shown_.active()) return false;
+  for (uint32_t i = 0; i < kNumPlanes; ++i)
+    if (shown_.plane(i).fb == console_) return true;
+  return false;
+}
+
+void Display::use_console() {
+  News news;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(console_used_, true) || !sees_console()) return;
+    frame_shown(options_.now_ns(), &news);
+    keep_picture(&news);
+  }
+  news.tell(*this);
+}
+
+bool Display::refresh_console() {
+  News news;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!sees_console()) return false;
+    frame_shown(options_.now_ns(), &news);
+  }
+  news.tell(*this);
+  return true;
 }
 
 template <typename T>
@@ -252,7 +299,7 @@ void Display::close_file(const File& file, bool was_open) {
       blob->charged_bytes.release();
     }
     std::erase_if(vblank_waits_, [&](const VblankWait& wait) { return wait.event.is_of(*file.events()); });
-    if (was_open && --open_files_ == 0) go_off(&news);
+    if (was_open && --open_files_ == 0) come_to_rest(&news);
   }
   news.tell(*this);
 }

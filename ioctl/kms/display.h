@@ -64,10 +64,20 @@ class Display {
   /// Does what is due. @return CLOCK_MONOTONIC at which there will be more to do, INT64_MAX for nothing
   int64_t tick();
 
+  /// @name The kernel's console
+  /// Shown from now on when no program shows anything: at the start, and when the last file is closed
+  /// (drm_lastclose). Once, before there are files.
+  void set_console(std::shared_ptr<Framebuffer> console);
+  FramebufferPtr console() const { return console_; }
+  /// Somebody draws on it: viewers see it from now on. Before, it is black, and nothing to look at.
+  void use_console();
+  /// A frame of its own where viewers see the console, which changes without any commit. Whether they do.
+  bool refresh_console();
+
   /// @name For files
   void open_file();
   /// Framebuffers of the file are no more, nor are its blobs but where they are in use, nor events that it
-  /// waits for. With the last file of all the display goes off.
+  /// waits for. With the last file of all the console comes back.
   /// @param was_open  it is the first call for that file
   void close_file(const File& file, bool was_open);
 
@@ -146,7 +156,9 @@ class Display {
   Vblank vblank_at(int64_t now_ns) const;
   int64_t time_of(uint64_t sequence) const;
   uint32_t new_id();
-  void go_off(News* news);
+  DisplayState at_rest() const;
+  bool sees_console() const;
+  void come_to_rest(News* news);
   void complete(int64_t time_ns, News* news);
   void release_waits(const Vblank& now, bool all, News* news);
   int64_t advance(int64_t now_ns, News* news);
@@ -164,9 +176,12 @@ class Display {
   const DisplayOptions options_;
   const std::function<void()> wake_;
   const uint64_t first_sequence_, fence_context_ = new_fence_context();
+  FramebufferPtr console_;
+  BlobPtr console_mode_;
 
   mutable std::mutex mutex_;  // protects all below
   int open_files_ = 0;
+  bool console_used_ = false;
   DisplayState state_, shown_;
   std::unique_ptr<Pending> pending_;
   uint64_t frame_ = 0, commits_ = 0, completed_ = 0;

@@ -20,6 +20,7 @@ enum ObjectId : uint32_t {
   kCursorPlaneId = kPrimaryPlaneId + kNumOverlays + 1,
   kEdidBlobId = 200,
   kFormatsBlobId = 201,
+  kConsoleFbId = 202,     ///< the framebuffer that is shown when no program shows another
   kFirstDynamicId = 256,  ///< framebuffers and blobs of clients
 };
 

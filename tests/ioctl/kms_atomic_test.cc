@@ -11,6 +11,7 @@ constexpr uint32_t kModeset = drm::kAtomicAllowModeset, kTest = drm::kAtomicTest
 class AtomicTest : public KmsTest {};
 
 TEST_F(AtomicTest, TestOnlyChangesNothing) {
+  ASSERT_EQ(set_crtc(0), 0);
   const auto values = light(add_fb());
   EXPECT_EQ(atomic(kTest | kModeset, values), 0);
   EXPECT_FALSE(scanout().active);
@@ -73,7 +74,7 @@ TEST_F(AtomicTest, ValuesThatPropertiesDoNotTake) {
 }
 
 TEST_F(AtomicTest, BadPointers) {
-  const uint64_t object = memory_.place(kPlane), one = memory_.place(uint32_t{1}),
+  const uint64_t object = memory_.place(kOverlay), one = memory_.place(uint32_t{1}),
                  fb = memory_.place(uint32_t{kms::kFb}), value = memory_.place(uint64_t{0});
   drm::Atomic good = {kTest, 1, object, one, fb, value, 0, 0};
   EXPECT_EQ(ioctl(kAtomic, good), 0);
@@ -88,6 +89,7 @@ TEST_F(AtomicTest, BadPointers) {
 }
 
 TEST_F(AtomicTest, EventsNeedACrtc) {
+  ASSERT_EQ(set_crtc(0), 0);
   EXPECT_EQ(atomic(kEvent, {}), EINVAL);
   EXPECT_EQ(atomic(kEvent, {{kOverlay, kms::kAlpha, 1}}), EINVAL);
   EXPECT_EQ(atomic(kEvent, {{kCrtc, kms::kVrrEnabled, 0}}), EINVAL);  // that is off
@@ -188,7 +190,7 @@ TEST_F(AtomicTest, PropertiesOneAtATime) {
 
 class ClockTest : public KmsTest {
  protected:
-  ClockTest() : KmsTest(60) {}
+  ClockTest() : KmsTest(60) { EXPECT_EQ(set_crtc(0), 0); }
   /// Blocking calls have somebody who turns the clock: the mode is set while nothing is shown, at once.
   void light_up() { ASSERT_EQ(set_crtc(add_fb()), 0); }
 };

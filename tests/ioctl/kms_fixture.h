@@ -16,15 +16,15 @@ class KmsTest : public ::testing::Test {
   static constexpr uint32_t kCrtc = kms::kCrtcId, kConnector = kms::kConnectorId,
                             kPlane = kms::kPrimaryPlaneId, kOverlay = kPlane + 1,
                             kCursorPlane = kms::kCursorPlaneId;
-  static constexpr uint32_t kGetCrtc = 0xc06864a1, kSetCrtc = 0xc06864a2, kCursor = 0xc01c64a3,
-                            kGetGamma = 0xc02064a4, kSetGamma = 0xc02064a5, kSetProperty = 0xc01064ab,
-                            kGetFb = 0xc01c64ad, kAddFb = 0xc01c64ae, kRmFb = 0xc00464af,
-                            kPageFlip = 0xc01864b0, kDirtyFb = 0xc01864b1, kCreateDumb = 0xc02064b2,
-                            kSetPlane = 0xc03064b7, kAddFb2 = 0xc06864b8, kObjSetProperty = 0xc01864ba,
-                            kAtomic = 0xc03864bc, kCreateBlob = 0xc01064bd, kDestroyBlob = 0xc00464be,
-                            kGetFb2 = 0xc06864ce, kCloseFb = 0xc00864d0, kWaitVblank = 0xc018643a,
-                            kGetSequence = 0xc018643b, kQueueSequence = 0xc018643c,
-                            kSetClientCap = 0x4010640d, kGemClose = 0x40086409;
+  static constexpr uint32_t kGetConnector = 0xc05064a7, kGetEncoder = 0xc01464a6, kGetCrtc = 0xc06864a1,
+                            kSetCrtc = 0xc06864a2, kCursor = 0xc01c64a3, kGetGamma = 0xc02064a4,
+                            kSetGamma = 0xc02064a5, kSetProperty = 0xc01064ab, kGetFb = 0xc01c64ad,
+                            kAddFb = 0xc01c64ae, kRmFb = 0xc00464af, kPageFlip = 0xc01864b0,
+                            kDirtyFb = 0xc01864b1, kCreateDumb = 0xc02064b2, kSetPlane = 0xc03064b7,
+                            kAddFb2 = 0xc06864b8, kObjSetProperty = 0xc01864ba, kAtomic = 0xc03864bc,
+                            kCreateBlob = 0xc01064bd, kDestroyBlob = 0xc00464be, kGetFb2 = 0xc06864ce,
+                            kCloseFb = 0xc00864d0, kWaitVblank = 0xc018643a, kGetSequence = 0xc018643b,
+                            kQueueSequence = 0xc018643c, kSetClientCap = 0x4010640d, kGemClose = 0x40086409;
   static constexpr uint32_t kXr24 = 0x34325258, kAr24 = 0x34325241, kNv12 = 0x3231564e;
   static constexpr int64_t kSecond = 1'000'000'000;
 

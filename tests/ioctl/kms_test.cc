@@ -6,6 +6,60 @@ namespace {
 
 class DisplayTest : public KmsTest {};
 
+TEST_F(DisplayTest, TheConsoleLightsTheConnector) {
+  drm::Connector connector = {};
+  connector.connector_id = kConnector;
+  ASSERT_EQ(ioctl(kGetConnector, connector), 0);
+  EXPECT_EQ(connector.encoder_id, uint32_t{kms::kEncoderId});
+  drm::Encoder encoder = {};
+  encoder.encoder_id = connector.encoder_id;
+  ASSERT_EQ(ioctl(kGetEncoder, encoder), 0);
+  EXPECT_EQ(encoder.crtc_id, kCrtc);
+  drm::Crtc crtc = {};
+  crtc.crtc_id = kCrtc;
+  ASSERT_EQ(ioctl(kGetCrtc, crtc), 0);
+  EXPECT_EQ(crtc.mode_valid, 1u);
+  EXPECT_EQ(std::memcmp(&crtc.mode, &kms::modes()[0], sizeof crtc.mode), 0);
+  drm::FbCmd fb = {};
+  fb.fb_id = crtc.fb_id;
+  ASSERT_EQ(ioctl(kGetFb, fb), 0);
+  EXPECT_EQ(fb.width, 1920u);
+  EXPECT_EQ(fb.bpp, 16u);
+  EXPECT_EQ(fb.pitch, 3840u);
+  EXPECT_NE(fb.handle, 0u);
+  drm::FbId id = {crtc.fb_id};
+  EXPECT_EQ(ioctl(kRmFb, id), ENOENT);  // it is the kernel's
+  // What a player does when it ends: it sets what it found.
+  ASSERT_EQ(set_crtc(add_fb()), 0);
+  EXPECT_EQ(set_crtc(crtc.fb_id), 0);
+}
+
+TEST_F(DisplayTest, TheConsoleComesBackWhenTheLastFileIsClosed) {
+  ASSERT_EQ(set_crtc(add_fb()), 0);
+  ASSERT_EQ(set_crtc(0), 0);
+  EXPECT_FALSE(kernel_.display().state().is_lit());
+  client_ = {};
+  EXPECT_TRUE(kernel_.display().state().is_lit());
+  EXPECT_EQ(kernel_.display().state().primary().fb, kernel_.display().console());
+}
+
+TEST_F(DisplayTest, ViewersSeeTheConsoleOnceItIsUsed) {
+  kernel_.display().add_viewer();
+  EXPECT_TRUE(scanout().active);
+  EXPECT_TRUE(scanout().planes.empty());
+  EXPECT_FALSE(kernel_.display().refresh_console());
+  kernel_.display().use_console();
+  ASSERT_EQ(scanout().planes.size(), 1u);
+  EXPECT_EQ(scanout().planes[0].fourcc, 0x36314752u);  // RG16
+  EXPECT_EQ(kernel_.display().last_picture().planes.size(), 1u);
+  const uint64_t frame = scanout().frame;
+  EXPECT_TRUE(kernel_.display().refresh_console());
+  EXPECT_EQ(scanout().frame, frame + 1);
+  ASSERT_EQ(set_crtc(add_fb()), 0);
+  EXPECT_FALSE(kernel_.display().refresh_console());
+  kernel_.display().remove_viewer();
+}
+
 TEST_F(DisplayTest, FramebuffersThatTheKernelRefuses) {
   const uint32_t handle = create_dumb(64, 64);
   const struct {
@@ -100,7 +154,7 @@ TEST_F(DisplayTest, FramebuffersBelongToTheirFile) {
 }
 
 TEST_F(DisplayTest, SetCrtcShowsAFramebuffer) {
-  EXPECT_FALSE(scanout().active);
+  EXPECT_TRUE(scanout().planes.empty());
   const uint32_t fb = add_fb();
   ASSERT_EQ(set_crtc(fb), 0);
   const kms::Scanout shown = scanout();
@@ -128,6 +182,7 @@ TEST_F(DisplayTest, WhatSetCrtcRefuses) {
   EXPECT_EQ(set_crtc(other, fb), EACCES);
   EXPECT_EQ(set_crtc(small), ENOSPC);
   EXPECT_EQ(set_crtc(99), ENOENT);
+  ASSERT_EQ(set_crtc(0), 0);
   const uint64_t connectors = memory_.place(kConnector), crtcs = memory_.place(kCrtc);
   const struct {
     int error;
@@ -153,6 +208,8 @@ TEST_F(DisplayTest, WhatSetCrtcRefuses) {
 
 TEST_F(DisplayTest, FlipsSendEvents) {
   const uint32_t first = add_fb(), second = add_fb();
+  EXPECT_EQ(flip(second), EINVAL);  // not as the console's, of 16 bits
+  ASSERT_EQ(set_crtc(0), 0);
   EXPECT_EQ(flip(second), EBUSY);  // nothing is shown
   ASSERT_EQ(set_crtc(first), 0);
   ASSERT_EQ(flip(second, drm::kPageFlipEvent, 42), 0);
@@ -166,7 +223,7 @@ TEST_F(DisplayTest, FlipsSendEvents) {
   EXPECT_FALSE(read_event());
   EXPECT_EQ(flip(first, 0), 0);
   EXPECT_FALSE(read_event());
-  EXPECT_EQ(scanout().frame, 3u);
+  EXPECT_EQ(scanout().frame, 4u);
 }
 
 TEST_F(DisplayTest, WhatFlipsRefuse) {
@@ -252,7 +309,7 @@ TEST_F(DisplayTest, NothingIsLeftOfAFileThatIsClosed) {
                              Resource::kBoBytes})
       EXPECT_EQ(account_->used(r), 0u) << resource_row(r).name;
   }
-  EXPECT_FALSE(scanout().active);
+  EXPECT_EQ(kernel_.display().state().primary().fb, kernel_.display().console());
   const Client next = open();
   EXPECT_TRUE(next.file->is_master);
 }

@@ -99,7 +99,7 @@ TEST_F(Vc4ModeTest, ConnectorHasWhatDriversLookFor) {
             (std::map<std::string, uint64_t>{{"On", 0}, {"Standby", 1}, {"Suspend", 2}, {"Off", 3}}));
   EXPECT_EQ(crtc.flags, drm::kPropertyObject | drm::kPropertyAtomic);
   EXPECT_EQ(crtc.values, std::vector<uint64_t>{drm::kObjectCrtc});
-  EXPECT_EQ(crtc.value, 0u);
+  EXPECT_EQ(crtc.value, kCrtc);  // lit by the console
   EXPECT_EQ(hdr.flags, uint32_t{drm::kPropertyBlob});
   EXPECT_EQ(space.enums.at("Default"), 0u);
   EXPECT_EQ(space.enums.at("BT2020_RGB"), 9u);

@@ -15,7 +15,7 @@ def ioctl(node, number, size, data):
 
 
 def grab(node, fb):
-    """The pixels of a framebuffer of 32 bits: width, height, pitch, and its memory."""
+    """The pixels of a framebuffer: width, height, pitch, and its memory."""
     got = ioctl(node, 0xCE, 104, struct.pack("<I", fb))  # GETFB2
     width, height = struct.unpack_from("<II", got, 4)
     (handle,) = struct.unpack_from("<I", got, 20)
@@ -51,7 +51,8 @@ def main():
         except (OSError, PermissionError) as error:
             print("denied" if isinstance(error, PermissionError) else "gone")
             continue
-        colours = {memory[y * pitch + 4 * x:y * pitch + 4 * x + 3]
+        size = 4 if pitch >= 4 * width else 2
+        colours = {memory[y * pitch + size * x:y * pitch + size * x + min(size, 3)]
                    for y in range(height // 32, height, max(1, height // 16))
                    for x in range(width // 32, width, max(1, width // 16))}
         print(plane, width, height, len(colours))
