@@ -79,7 +79,7 @@ class DeclaredMemory {
 int install(Call* call, DeclaredMemory* declared, int index, const wire::FdPatch& patch, uint8_t* argument,
             size_t arg_size) {
   int fd = call->take(index);
-  if (fd < 0) return -ENODEV;
+  if (fd < 0) return -EMFILE;  // the kernel drops what does not fit in
   const int32_t number = give_descriptor(fd, patch.close_on_exec);
   if (number < 0) return number;
   if (patch.place == wire::kInArg && patch.address <= arg_size &&
@@ -117,7 +117,7 @@ int apply_reply(Call* call, const File& file, uint32_t request, uint64_t argumen
     wire::FdPatch patch;
     if (!reader.read(&patch)) return -ENODEV;
     int error = install(call, &declared, static_cast<int>(i), patch, copy, header.arg_size);
-    if (error == -ENODEV) return error;
+    if (error == -EMFILE) return error;
     fault |= error < 0;
   }
   for (uint32_t i = 0; i < header.num_moves; ++i) {
@@ -336,7 +336,7 @@ long map_bo(const File& file, void* address, size_t length, int prot, int flags,
   memcpy(&reply, call.reply(), sizeof(reply));
   const int fd = call.take(0);
   if (fd < 0)
-    return reply.slab ? map_from_slab(reply.slab, reply.fd_offset, address, length, prot, flags) : -ENODEV;
+    return reply.slab ? map_from_slab(reply.slab, reply.fd_offset, address, length, prot, flags) : -EMFILE;
   if (reply.slab) remember_slab(reply.slab, reply.slab_bytes, fd);
   long result = raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), prot, flags, fd,
                           static_cast<long>(reply.fd_offset));
@@ -359,7 +359,7 @@ int find_mapping(const File& file, size_t length, int prot, int flags, off_t off
   memcpy(&reply, call.reply(), sizeof(reply));
   *place = static_cast<off_t>(reply.fd_offset);
   const int fd = call.take(0);
-  return fd < 0 ? -ENODEV : fd;
+  return fd < 0 ? -EMFILE : fd;
 }
 
 long drm_mmap(const File& file, void* address, size_t length, int prot, int flags, off_t offset) {

@@ -163,9 +163,10 @@ int open_file(uint32_t wire_minor, int flags) {
   if (error) return -error;
   File file;
   int fd = call.take(0);
+  if (fd < 0) return -EMFILE;  // the kernel drops what does not fit in
   struct stat st;
-  if (fd < 0 || !parse(&call, 1, &file) || raw::fstat(fd, &st) < 0) {
-    if (fd >= 0) raw::close(fd);
+  if (!parse(&call, 1, &file) || raw::fstat(fd, &st) < 0) {
+    raw::close(fd);
     return -ENODEV;
   }
   if (flags & O_NONBLOCK) raw::fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
