@@ -302,16 +302,41 @@ void Server::serve(uint64_t connection, int socket, const Peer& peer) {
   connection_ended_.notify_all();
 }
 
-int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* opened) {
+namespace {
+
+/// What an open node costs. False at a limit of the client.
+bool charge_node(ioctl::Account& account, NodeCharges* charges) {
   using ioctl::Resource;
+  return account.charge(Resource::kOpenNodes, 1, &charges->node) == 0 &&
+         account.charge(Resource::kDescriptors, kNodeDescriptors, &charges->descriptors) == 0 &&
+         account.charge(Resource::kMappings, kNodeMappings, &charges->mappings) == 0;
+}
+
+}  // namespace
+
+int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* opened) {
   NodeCharges charges;
-  if (peer.account->charge(Resource::kOpenNodes, 1, &charges.node) != 0 ||
-      peer.account->charge(Resource::kDescriptors, kNodeDescriptors, &charges.descriptors) != 0 ||
-      peer.account->charge(Resource::kMappings, kNodeMappings, &charges.mappings) != 0)
-    return EMFILE;
-  const std::shared_ptr<ioctl::File> file = kernel_.open(minor, peer.pid, peer.program, peer.privileged);
+  if (!charge_node(*peer.account, &charges)) return EMFILE;
+  std::shared_ptr<ioctl::File> file = kernel_.open(minor, peer.pid, peer.program, peer.privileged);
   if (!file) return ENXIO;
   if (flags & wire::kOwnMemory) file->use_no_slabs();
+  log_debug(Debug::kDaemon, "%s (pid %d) opens minor %d as client %d", peer.program, peer.pid, minor,
+            file->client()->id);
+  return enter_file(std::move(file), flags, std::move(charges), opened);
+}
+
+int Server::give_descriptor(std::shared_ptr<ioctl::File> file, int flags, ioctl::Account& account,
+                            ioctl::UniqueFd* fd) {
+  NodeCharges charges;
+  if (!charge_node(account, &charges)) return EMFILE;
+  OpenedFile opened;
+  if (const int error = enter_file(std::move(file), flags, std::move(charges), &opened)) return error;
+  *fd = std::move(opened.client_end);
+  return 0;
+}
+
+int Server::enter_file(std::shared_ptr<ioctl::File> file, int flags, NodeCharges charges,
+                       OpenedFile* opened) {
   ioctl::UniqueFd client_end;
   const auto own_end = std::make_shared<ioctl::UniqueFd>();
   if (!ioctl::make_one_way_pair(&client_end, own_end.get())) return EMFILE;
@@ -322,14 +347,12 @@ int Server::open_file(uint32_t minor, int flags, const Peer& peer, OpenedFile* o
   {
     const std::lock_guard lock(mutex_);
     token_by_cookie_[cookie] = token;
-    files_[token] = {file, own_end, cookie, std::move(charges)};
+    files_[token] = {std::move(file), own_end, cookie, std::move(charges)};
   }
   if (!watch_hangup(own_end->get(), [this, token, own_end] { close_file(token); })) {
     close_file(token);
     return ENOMEM;
   }
-  log_debug(Debug::kDaemon, "%s (pid %d) opens minor %d as client %d", peer.program, peer.pid, minor,
-            file->client()->id);
   *opened = {token, std::move(client_end)};
   return 0;
 }

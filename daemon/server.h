@@ -96,8 +96,12 @@ class Server : private ioctl::Host {
   void run_small(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.run_small(jobs); }
   bool watch_hangup(int socket, std::function<void()> gone) override;
   void finish_closes(const ioctl::File* master) override;
+  int give_descriptor(std::shared_ptr<ioctl::File> file, int flags, ioctl::Account& account,
+                      ioctl::UniqueFd* fd) override;
   void wake_display() override { display_clock_.wake(); }
 
+  /// Makes it known to clients. 0, EMFILE or ENOMEM.
+  int enter_file(std::shared_ptr<ioctl::File> file, int flags, NodeCharges charges, OpenedFile* opened);
   /// Makes the loop look around.
   void wake();
   void accept_client(int listener);

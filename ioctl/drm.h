@@ -16,8 +16,8 @@ constexpr uint32_t request_nr(uint32_t request) { return request & 0xff; }
 
 inline constexpr uint32_t kDriverFirst = 0x40, kDriverEnd = 0xa0;  ///< numbers of driver ioctls
 
-inline constexpr uint32_t kCloexec = 02000000;  ///< O_CLOEXEC, O_RDWR as PRIME_HANDLE_TO_FD takes them
-inline constexpr uint32_t kRdwr = 2;
+/// O_CLOEXEC, O_RDWR and O_NONBLOCK as PRIME_HANDLE_TO_FD and CREATE_LEASE take them.
+inline constexpr uint32_t kCloexec = 02000000, kRdwr = 2, kNonblock = 04000;
 
 /// Argument of the ioctls that have none.
 struct None {};

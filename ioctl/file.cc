@@ -70,11 +70,31 @@ void File::release() {
     events_->close();
     kernel_.display().close_file(*this, shown_open_.exchange(false));
   }
+  release_master();
+}
+
+/// drm_master_release.
+void File::release_master() {
+  std::shared_ptr<Master> dropped;  // behind the lock
   const std::lock_guard lock(device_.mutex);
-  if (magic) device_.magics.erase(magic);
+  if (!master) return;
+  if (magic) master->magics.erase(magic);
   magic = 0;
-  if (device_.master == this) device_.master = nullptr;
+  if (device_.holder == this) {
+    device_.master.reset();
+    device_.holder = nullptr;
+  }
+  if (is_master) master->revoke();
+  if (master->lessor) master->lessor->lessees.erase(master->lessee_id);
   is_master = false;
+  dropped.swap(master);
+}
+
+void File::become_master() {
+  if (!is_master) master = std::make_shared<Master>();
+  device_.master = master;
+  device_.holder = this;
+  is_master = was_master = authenticated = true;
 }
 
 std::shared_ptr<BoSpace> File::bo_space(Account& account) {

@@ -17,6 +17,7 @@
 #include "ioctl/handle_table.h"
 #include "ioctl/job.h"
 #include "ioctl/kms/events.h"
+#include "ioctl/master.h"
 #include "ioctl/perfmon.h"
 #include "ioctl/perfmon_order.h"
 #include "ioctl/syncobj.h"
@@ -37,20 +38,18 @@ struct DrmDevice {
   const char* unique;  ///< what SET_VERSION makes of GET_UNIQUE
   bool modeset;        ///< DRIVER_MODESET; such a device has dumb buffers and no syncobjs
 
-  std::mutex mutex{};            // protects all below, and the master fields of its files
-  const File* master = nullptr;  ///< the current master
-  bool unique_set = false;       ///< by the current master
-  uint32_t next_magic = 1;
-  std::unordered_map<uint32_t, File*> magics{};
-  uint32_t next_name = 1;  ///< of GEM_FLINK
+  std::mutex mutex{};                // protects all below, and the master fields of its files
+  std::shared_ptr<Master> master{};  ///< the current one, or null
+  const File* holder = nullptr;      ///< its file
+  uint32_t next_name = 1;            ///< of GEM_FLINK
   std::unordered_map<uint32_t, std::weak_ptr<Bo>> names{};
   std::unordered_map<const Bo*, uint32_t> names_of_bos{};  ///< perhaps of one that is gone
   size_t prune_names_at = 64;
 
   /// Of now; takes the mutex.
-  const File* master_now() {
+  const File* holder_now() {
     const std::lock_guard lock(mutex);
-    return master;
+    return holder;
   }
 };
 
@@ -81,6 +80,17 @@ class File : public std::enable_shared_from_this<File> {
 
   /// What its clients read from their descriptors of the vc4 node; null on others.
   const std::shared_ptr<kms::EventQueue>& events() const { return events_; }
+
+  /// Whether it may know the object, one that can be lent; takes device().mutex.
+  bool holds(uint32_t object) const {
+    const std::lock_guard lock(device_.mutex);
+    return !master || master->holds(object);
+  }
+  /// is_current_master(); takes device().mutex.
+  bool is_current_master_now() const {
+    const std::lock_guard lock(device_.mutex);
+    return is_current_master();
+  }
 
   /// Drops all handles (last close). Later calls find nothing.
   void release();
@@ -122,12 +132,21 @@ class File : public std::enable_shared_from_this<File> {
   /// @name Master and authentication; under device().mutex
   bool is_master = false, was_master = false, authenticated = false;
   uint32_t magic = 0;
+  std::shared_ptr<Master> master;  ///< null on render nodes
+  /// Itself, or by what it has been lent.
+  bool is_current_master() const {
+    return is_master && device_.master && master->owner() == device_.master.get();
+  }
+  /// Takes device().master, which nobody has.
+  void become_master();
+
   bool atomic = false;            ///< DRM_CLIENT_CAP_ATOMIC
   bool universal_planes = false;  ///< DRM_CLIENT_CAP_UNIVERSAL_PLANES
   PerfmonOrder perfmon_order;     ///< under Kernel::submit_mutex
   Backlog backlog;                ///< under Kernel::submit_mutex
 
  private:
+  void release_master();
   int refuse_memory(uint64_t size, const char* why);
   /// The object of a buffer that is mapped at its placement; unmaps it when there is no memory for one.
   std::shared_ptr<Bo> place(const std::shared_ptr<Buffer>& buffer, const std::shared_ptr<BoSpace>& space,

@@ -15,17 +15,9 @@ bool copy_field(UserMemory& user, uint64_t buffer, uint64_t* length, const char*
   return part == 0 || buffer == 0 || user.write(buffer, value, part);
 }
 
-bool is_current_master(const File& file) { return file.is_master && file.device().master == &file; }
-
 /// Who may take or drop mastership. A former master has the right only in the process that opened the node;
 /// descriptors handed to others are rare enough not to ask.
 bool may_change_master(const File& file) { return file.was_master || file.privileged(); }
-
-void become_master(File& file) {
-  DrmDevice& device = file.device();
-  device.master = &file;
-  file.is_master = file.was_master = file.authenticated = true;
-}
 
 /// What GET_CAP answers on each node.
 struct Capability {
@@ -69,7 +61,7 @@ int version(Call& call, drm::Version& args) {
 int get_unique(Call& call, drm::Unique& args) {
   DrmDevice& device = call.file.device();
   const std::lock_guard lock(device.mutex);
-  const char* unique = device.unique_set ? device.unique : "";
+  const char* unique = call.file.master->unique_set ? device.unique : "";
   const uint64_t length = std::strlen(unique);
   if (args.unique_len >= length && length && !call.user.write(args.unique, unique, length)) return EFAULT;
   args.unique_len = length;
@@ -79,9 +71,10 @@ int get_unique(Call& call, drm::Unique& args) {
 int get_magic(Call& call, drm::Auth& args) {
   DrmDevice& device = call.file.device();
   const std::lock_guard lock(device.mutex);
+  Master& master = *call.file.master;
   if (call.file.magic == 0) {
-    call.file.magic = device.next_magic++;
-    device.magics[call.file.magic] = &call.file;
+    call.file.magic = master.next_magic++;
+    master.magics[call.file.magic] = &call.file;
   }
   args.magic = call.file.magic;
   return 0;
@@ -90,10 +83,11 @@ int get_magic(Call& call, drm::Auth& args) {
 int auth_magic(Call& call, drm::Auth& args) {
   DrmDevice& device = call.file.device();
   const std::lock_guard lock(device.mutex);
-  const auto it = device.magics.find(args.magic);
-  if (it == device.magics.end()) return EINVAL;
+  auto& magics = call.file.master->magics;  // of those that share the master, and of nobody else
+  const auto it = magics.find(args.magic);
+  if (it == magics.end()) return EINVAL;
   it->second->authenticated = true;
-  device.magics.erase(it);  // good for one use
+  magics.erase(it);  // good for one use
   return 0;
 }
 
@@ -102,8 +96,8 @@ int get_client(Call& call, drm::Client& args) {
   DrmDevice& device = call.file.device();
   const std::lock_guard lock(device.mutex);
   args.auth = call.file.authenticated;
-  args.pid = static_cast<uint64_t>(call.file.client()->pid);
-  args.uid = 65534;  // overflowuid
+  args.pid = static_cast<uint64_t>(call.account.process().pid);  // who asks, not who has opened it
+  args.uid = 65534;                                              // overflowuid
   args.magic = args.iocs = 0;
   return 0;
 }
@@ -122,7 +116,7 @@ int set_version(Call& call, drm::SetVersion& args) {
     if (args.di_major != kMajor || args.di_minor < 0 || args.di_minor > kMinor)
       error = EINVAL;
     else if (args.di_minor >= 1)
-      device.unique_set = true;
+      call.file.master->unique_set = true;
   }
   if (!error && args.dd_major != -1 &&
       (args.dd_major != device.major || args.dd_minor < 0 || args.dd_minor > device.minor))
@@ -184,12 +178,13 @@ int set_client_name(Call& call, drm::SetClientName& args) {
 
 int set_master(Call& call, drm::None&) {
   DrmDevice& device = call.file.device();
-  if (const File* master = device.master_now()) call.kernel.host().finish_closes(master);
+  if (const File* holder = device.holder_now()) call.kernel.host().finish_closes(holder);
   const std::lock_guard lock(device.mutex);
   if (!may_change_master(call.file)) return EACCES;
-  if (is_current_master(call.file)) return 0;
+  if (call.file.is_current_master()) return 0;
   if (device.master) return EBUSY;
-  become_master(call.file);
+  if (call.file.is_master && call.file.master->lessor) return EINVAL;
+  call.file.become_master();
   return 0;
 }
 
@@ -197,8 +192,9 @@ int drop_master(Call& call, drm::None&) {
   DrmDevice& device = call.file.device();
   const std::lock_guard lock(device.mutex);
   if (!may_change_master(call.file)) return EACCES;
-  if (!is_current_master(call.file)) return EINVAL;
-  device.master = nullptr;
+  if (!call.file.is_current_master() || call.file.master->lessor) return EINVAL;
+  device.master.reset();
+  device.holder = nullptr;
   return 0;
 }
 

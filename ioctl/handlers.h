@@ -104,6 +104,14 @@ int cursor2(Call& call, drm::Cursor2& args);
 int get_gamma(Call& call, drm::CrtcLut& args);
 int set_gamma(Call& call, drm::CrtcLut& args);
 
+// kms/leases.cc
+int create_lease(Call& call, drm::CreateLease& args);
+int list_lessees(Call& call, drm::LeaseList& args);
+int get_lease(Call& call, drm::LeaseList& args);
+int revoke_lease(Call& call, drm::RevokeLease& args);
+/// kms::find_object() of what the file's master holds; null for what is lent to others' lessees alone.
+const kms::Object* find_held_object(const Call& call, uint32_t id, uint32_t type);
+
 // kms/atomic.cc
 int atomic(Call& call, drm::Atomic& args);
 

@@ -56,21 +56,6 @@ int no_op(Call&, void*) { return 0; }
 int invalid(Call&, void*) { return EINVAL; }
 int not_supported(Call&, void*) { return EOPNOTSUPP; }
 
-/// Mode setting that the vc4 node does not model: refused there, and said so once per number.
-template <uint32_t kNr>
-int mode_setting(Call& call, void*) {
-  if (!call.file.device().modeset) return EOPNOTSUPP;
-  static std::atomic<bool> said{false};
-  if (!said.exchange(true))
-    log_error("%s of %s on the vc4 node is not implemented", request_name(call.file, kNr),
-              call.file.client()->program);
-  return EOPNOTSUPP;
-}
-template <uint32_t kRequest>
-constexpr Row mode_row(const char* name, uint32_t permissions) {
-  return {kRequest, name, permissions, mode_setting<drm::request_nr(kRequest)>, nullptr};
-}
-
 constexpr Row kCoreRows[] = {
     row<0xc0406400, version>("VERSION", kRenderAllow),
     row<0xc0106401, get_unique>("GET_UNIQUE", 0),
@@ -138,10 +123,10 @@ constexpr Row kCoreRows[] = {
     row<0xc02864c3, syncobj_wait>("SYNCOBJ_WAIT", kRenderAllow),
     row<0xc01064c4, syncobj_reset>("SYNCOBJ_RESET", kRenderAllow),
     row<0xc01064c5, syncobj_signal>("SYNCOBJ_SIGNAL", kRenderAllow),
-    mode_row<0xc01864c6>("MODE_CREATE_LEASE", kMaster),
-    mode_row<0xc01064c7>("MODE_LIST_LESSEES", kMaster),
-    mode_row<0xc01064c8>("MODE_GET_LEASE", kMaster),
-    mode_row<0xc00464c9>("MODE_REVOKE_LEASE", kMaster),
+    row<0xc01864c6, create_lease>("MODE_CREATE_LEASE", kMaster),
+    row<0xc01064c7, list_lessees>("MODE_LIST_LESSEES", kMaster),
+    row<0xc01064c8, get_lease>("MODE_GET_LEASE", kMaster),
+    row<0xc00464c9, revoke_lease>("MODE_REVOKE_LEASE", kMaster),
     // Neither node has DRIVER_SYNCOBJ_TIMELINE.
     fixed_row(0xc03064ca, "SYNCOBJ_TIMELINE_WAIT", kRenderAllow, not_supported),
     fixed_row(0xc01864cb, "SYNCOBJ_QUERY", kRenderAllow, not_supported),
@@ -193,7 +178,7 @@ int permit(uint32_t permissions, const File& file) {
     DrmDevice& device = file.device();
     const std::lock_guard lock(device.mutex);
     if ((permissions & kAuth) && !file.is_render() && !file.authenticated) return EACCES;
-    if ((permissions & kMaster) && !(file.is_master && device.master == &file)) return EACCES;
+    if ((permissions & kMaster) && !file.is_current_master()) return EACCES;
   }
   if (!(permissions & kRenderAllow) && file.is_render()) return EACCES;
   return 0;

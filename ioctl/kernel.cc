@@ -71,8 +71,8 @@ Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& ab
 std::shared_ptr<File> Kernel::open(uint32_t minor, int32_t pid, std::string program, bool privileged) {
   if (minor != kMinorV3d && minor != kMinorVc4 && minor != kMinorV3dRender) return nullptr;
   DrmDevice& device = minor == kMinorVc4 ? vc4_ : v3d_;
-  const File* const master = minor == kMinorV3dRender ? nullptr : device.master_now();
-  if (master) host_.finish_closes(master);
+  const File* const holder = minor == kMinorV3dRender ? nullptr : device.holder_now();
+  if (holder) host_.finish_closes(holder);
   auto client = std::make_shared<ClientInfo>();
   client->id = next_client_.fetch_add(1);
   client->pid = pid;
@@ -82,12 +82,23 @@ std::shared_ptr<File> Kernel::open(uint32_t minor, int32_t pid, std::string prog
     // The first opener of a primary node is its master (drm_master_open).
     const std::lock_guard lock(device.mutex);
     file->authenticated = privileged;
-    if (!device.master) {
-      device.master = file.get();
-      device.unique_set = false;
-      file->is_master = file->was_master = file->authenticated = true;
-    }
+    if (device.master)
+      file->master = device.master;
+    else
+      file->become_master();
   }
+  return file;
+}
+
+std::shared_ptr<File> Kernel::open_lessee(const File& lessor, std::shared_ptr<Master> lessee) {
+  auto client = std::make_shared<ClientInfo>();
+  client->id = next_client_.fetch_add(1);
+  client->pid = lessor.client()->pid;
+  client->program = lessor.client()->program;
+  auto file =
+      std::make_shared<File>(*this, lessor.device(), lessor.minor(), std::move(client), lessor.privileged());
+  file->is_master = file->authenticated = true;
+  file->master = std::move(lessee);
   return file;
 }
 

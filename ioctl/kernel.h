@@ -31,6 +31,9 @@ class Host : public JobSink {
   /// nodes is released: what close(2) has done when it returns. Under no lock of this layer.
   /// @param master  perhaps gone
   virtual void finish_closes(const File* master) = 0;
+  /// The descriptor of a file that an ioctl has opened. 0 or EMFILE.
+  /// @param flags  O_NONBLOCK or 0
+  virtual int give_descriptor(std::shared_ptr<File> file, int flags, Account& account, UniqueFd* fd) = 0;
   /// Kernel::display().tick() is to be called. Any thread, under any lock of this layer.
   virtual void wake_display() = 0;
 };
@@ -65,6 +68,9 @@ class Kernel {
   /// @param privileged  the opener has CAP_SYS_ADMIN
   /// @return null when there is no such node
   std::shared_ptr<File> open(uint32_t minor, int32_t pid, std::string program, bool privileged);
+
+  /// Of the lessor's node, with what its master was lent. Under no lock.
+  std::shared_ptr<File> open_lessee(const File& lessor, std::shared_ptr<Master> lessee);
 
   /// Serialises submissions: queueing jobs, fencing BOs and replacing out-syncs is one step for all others.
   std::mutex submit_mutex;

@@ -87,6 +87,16 @@ struct FileReply {
   uint32_t status_bytes;
 };
 
+/// The sockets of the board into which monitors may be plugged, by their place in the list. They have entries
+/// like card1-HDMI-A-1 in /sys/class/drm.
+struct Connector {
+  const char* name;
+  uint32_t id;     ///< of the mode object
+  bool connected;  ///< at the start: a monitor is plugged in
+};
+inline constexpr Connector kConnectors[] = {{"HDMI-A-1", 34, true}, {"HDMI-A-2", 54, false}};
+inline constexpr uint32_t kNumConnectors = 2;
+
 /// What a file's syncobjs hold, and whether jobs use its BOs, for every process that uses the file. All words
 /// are read and written atomically. The daemon writes `syncobjs`, `fences` and `bos` (before it answers the
 /// request that changes them) and does not read them; the client writes the rest. Futexes: `fences`, and the

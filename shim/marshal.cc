@@ -89,6 +89,9 @@ constexpr Rule kRules[] = {
      {{0, 16, kCount32, 4, kOut}, {8, 16, kCount32, 8, kOut}}},                          // OBJ_GETPROPERTIES
     {Driver::kVc4, false, 0xbc, {{8, 4, kCount32, 4, kIn}, {16, 4, kCount32, 4, kIn}}},  // ATOMIC; rest below
     {Driver::kVc4, false, 0xbd, {{0, 8, kCount32, 1, kIn}}},                             // CREATEPROPBLOB
+    {Driver::kVc4, false, 0xc6, {{0, 8, kCount32, 4, kIn}}},                             // CREATE_LEASE
+    {Driver::kVc4, false, 0xc7, {{8, 0, kCount32, 4, kOut}}},                            // LIST_LESSEES
+    {Driver::kVc4, false, 0xc8, {{8, 0, kCount32, 4, kOut}}},                            // GET_LEASE
     {Driver::kFence, false, 0x04, {{48, 40, kCount32, 80, kOut}}},                       // SYNC_IOC_FILE_INFO
 };
 

@@ -16,7 +16,7 @@ constexpr uint32_t kAtomicFlags = drm::kPageFlipEvent | drm::kPageFlipAsync | dr
 int read_object(Call& call, const drm::Atomic& args, uint32_t i, uint64_t* at, kms::Update* update) {
   uint32_t id, count;
   if (!call.user.get(args.objects, i, &id)) return EFAULT;
-  const kms::Object* object = kms::find_object(id, drm::kObjectAny);
+  const kms::Object* object = find_held_object(call, id, drm::kObjectAny);
   if (!object || object->properties.empty()) return ENOENT;
   if (!call.user.get(args.count_properties, i, &count)) return EFAULT;
   for (uint32_t k = 0; k < count; ++k, ++*at) {

@@ -201,13 +201,24 @@ void Display::queue(Commit commit, DisplayState next, News* news) {
   news->wake = true;
 }
 
+namespace {
+
+/// After a mode setting the connectors that take part say whether they are on
+/// (drm_atomic_helper_update_legacy_modeset_state).
+void set_dpms(const DisplayState& before, DisplayState* next) {
+  for (uint32_t i = 0; i < kNumConnectors; ++i)
+    if (before.is_lit(i) || next->is_lit(i))
+      next->connector(i).set(kDpms, next->is_lit(i) && next->active() ? kDpmsOn : kDpmsOff);
+}
+
+}  // namespace
+
 int Display::commit(Commit commit, const std::shared_ptr<Waiter>& waiter) {
   std::unique_lock lock(mutex_);
   while (true) {
     DisplayState next = state_;
     commit.change(next);
-    if (needs_modeset(state_, next))
-      next.connector().set(kDpms, next.is_lit() && next.active() ? kDpmsOn : kDpmsOff);
+    if (needs_modeset(state_, next)) set_dpms(state_, &next);
     if (const int error = check(state_, next, commit.changed, commit.allow_modeset, bool{commit.event}))
       return error;
     if (commit.test_only) return 0;

@@ -27,10 +27,11 @@ std::shared_ptr<Framebuffer> make_console(std::shared_ptr<Buffer> memory, uint64
   return fb;
 }
 
-void show_console(DisplayState& state, const FramebufferPtr& console, const BlobPtr& mode) {
+void show_console(DisplayState& state, uint32_t connector, const FramebufferPtr& console,
+                  const BlobPtr& mode) {
   state.crtc().set_blob(kModeId, mode);
   state.crtc().set(kActive, 1);
-  state.connector().set(kCrtc, kCrtcId);
+  state.light(connector);
   state.show(0, console);
   state.place(0, {0, 0, console->width << 16, console->height << 16},
               {0, 0, console->width, console->height});

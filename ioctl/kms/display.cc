@@ -2,6 +2,7 @@
 #include "ioctl/kms/display.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -47,6 +48,8 @@ Display::Display(const DisplayOptions& options, std::function<void()> wake)
     : options_(options),
       wake_(std::move(wake)),
       first_sequence_(ticks_at(options_.now_ns(), options_.vblank_hz)) {
+  for (uint32_t i = 0; i < kNumConnectors; ++i) monitors_ |= uint32_t{wire::kConnectors[i].connected} << i;
+  state_ = shown_ = at_rest();
   for (uint32_t i = 0; i < gamma_.size(); ++i) gamma_[i] = static_cast<uint16_t>(i % kGammaSize * 0x101);
 }
 
@@ -139,8 +142,33 @@ void Display::set_console(std::shared_ptr<Framebuffer> console) {
 
 DisplayState Display::at_rest() const {
   DisplayState state;
-  if (console_) show_console(state, console_, console_mode_);
+  state.plug(monitors_);
+  if (console_ && monitors_)
+    show_console(state, static_cast<uint32_t>(std::countr_zero(monitors_)), console_, console_mode_);
   return state;
+}
+
+uint32_t Display::monitors() const {
+  const std::lock_guard lock(mutex_);
+  return monitors_;
+}
+
+void Display::plug(uint32_t connector, bool monitor, bool has_master) {
+  News news;
+  {
+    const std::lock_guard lock(mutex_);
+    const uint32_t bit = 1u << connector;
+    if (((monitors_ & bit) != 0) == monitor) return;
+    monitors_ ^= bit;
+    // Without a master the console goes to where a monitor is (drm_fb_helper_hotplug_event).
+    if (!has_master) {
+      come_to_rest(&news);
+    } else {
+      for (DisplayState* state : {&state_, &shown_, pending_ ? &pending_->next : nullptr})
+        if (state) state->plug(monitors_);
+    }
+  }
+  news.tell(*this);
 }
 
 bool Display::sees_console() const {
@@ -266,6 +294,17 @@ int Display::remove_blob(const File& owner, uint32_t id) {
   owned->second.erase(blob);
   if (owned->second.empty()) owned_blobs_.erase(owned);
   return 0;
+}
+
+std::vector<uint32_t> Display::dynamic_ids() const {
+  std::vector<uint32_t> ids;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, fb] : fbs_)
+    if (!fb.expired()) ids.push_back(id);
+  for (const auto& [id, blob] : blobs_)
+    if (!blob.expired()) ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
 }
 
 BlobPtr Display::make_mode_blob(const drm::ModeInfo& mode) {

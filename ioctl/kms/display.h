@@ -74,6 +74,13 @@ class Display {
   /// A frame of its own where viewers see the console, which changes without any commit. Whether they do.
   bool refresh_console();
 
+  /// @name Monitors
+  /// Bit for each connector into which one is plugged.
+  uint32_t monitors() const;
+  /// Plugs one in or out. What programs have set stays as they set it.
+  /// @param has_master  of the node
+  void plug(uint32_t connector, bool monitor, bool has_master);
+
   /// @name For files
   void open_file();
   /// Framebuffers of the file are no more, nor are its blobs but where they are in use, nor events that it
@@ -96,6 +103,9 @@ class Display {
   int remove_blob(const File& owner, uint32_t id);
   /// One of the display's own, for a mode that comes without.
   BlobPtr make_mode_blob(const drm::ModeInfo& mode);
+
+  /// Ids of all framebuffers and of all blobs that clients or modes have made, in order.
+  std::vector<uint32_t> dynamic_ids() const;
 
   /// What the display has been set to, which is not always shown yet.
   DisplayState state() const;
@@ -182,6 +192,7 @@ class Display {
   mutable std::mutex mutex_;  // protects all below
   int open_files_ = 0;
   bool console_used_ = false;
+  uint32_t monitors_ = 0;
   DisplayState state_, shown_;
   std::unique_ptr<Pending> pending_;
   uint64_t frame_ = 0, commits_ = 0, completed_ = 0;

@@ -98,6 +98,22 @@ struct Atomic {
 };
 static_assert(sizeof(Atomic) == 56);
 
+struct CreateLease {
+  uint64_t object_ids;
+  uint32_t object_count, flags, lessee_id;
+  int32_t fd;
+};
+static_assert(sizeof(CreateLease) == 24);
+/// DRM_IOCTL_MODE_LIST_LESSEES and _GET_LEASE: ids of lessees, or of objects.
+struct LeaseList {
+  uint32_t count, pad;
+  uint64_t ids;
+};
+static_assert(sizeof(LeaseList) == 16);
+struct RevokeLease {
+  uint32_t lessee_id;
+};
+
 enum VblankType : uint32_t {
   kVblankRelative = 1,
   kVblankTypeMask = 1,  ///< absolute: 0

@@ -56,10 +56,7 @@ void fill_parts(const kms::Framebuffer& fb, drm::FbCmd2* args) {
 }
 
 /// Only who may look at everybody's screen gets at the memory.
-bool may_have_handles(const File& file) {
-  const std::lock_guard lock(file.device().mutex);
-  return file.privileged() || (file.is_master && file.device().master == &file);
-}
+bool may_have_handles(const File& file) { return file.privileged() || file.is_current_master_now(); }
 
 }  // namespace
 

@@ -15,20 +15,23 @@ using kms::DisplayState;
 using kms::FramebufferPtr;
 
 constexpr uint32_t kPrimary = 0, kCursor = kms::kNumPlanes - 1;  // places of planes
-constexpr uint32_t kCrtcBit = 1, kConnectorBit = 1 << 2;
+constexpr uint32_t kCrtcBit = 1;
+constexpr uint32_t kConnectorBits =
+    1u << (kms::connector_id(0) - kms::kCrtcId) | 1u << (kms::connector_id(1) - kms::kCrtcId);
 constexpr uint32_t plane_bit(uint32_t plane) { return 1u << (kms::kFirstPlane + plane); }
 constexpr uint32_t kSameFb = ~0u;  ///< SETCRTC: the framebuffer that is there
 
 DisplayState::Source whole(const kms::Framebuffer& fb) { return {0, 0, fb.width << 16, fb.height << 16}; }
 
-/// The connectors of SETCRTC, of which there is one. 0, EFAULT, EINVAL or ENOENT.
-int check_connectors(Call& call, const drm::Crtc& args, bool has_fb) {
+/// The connectors of SETCRTC, of which one can be lit. 0, EFAULT, EINVAL or ENOENT.
+int find_connector(Call& call, const drm::Crtc& args, bool has_fb, uint32_t* connector) {
   const bool on = args.mode_valid != 0;
   if (args.count_connectors == 0) return on ? EINVAL : 0;
   if (!on || !has_fb || args.count_connectors > 1) return EINVAL;
   uint32_t id;
   if (!call.user.get(args.connector_ids, &id)) return EFAULT;
-  return kms::find_object(id, drm::kObjectConnector) ? 0 : ENOENT;
+  *connector = kms::find_connector(id);
+  return find_held_object(call, id, drm::kObjectConnector) ? 0 : ENOENT;
 }
 
 /// The framebuffer and the mode of SETCRTC. 0, EINVAL, ENOENT or ENOSPC.
@@ -54,7 +57,7 @@ kms::BlobPtr mode_blob(Display& display, const drm::ModeInfo& mode) {
 void switch_off(DisplayState& state) {
   state.crtc().set(kms::kActive, 0);
   state.crtc().set_blob(kms::kModeId, nullptr);
-  state.connector().set(kms::kCrtc, 0);
+  state.light(kms::kNumConnectors);
   state.hide(kPrimary);
 }
 
@@ -63,22 +66,25 @@ void switch_off(DisplayState& state) {
 int set_crtc(Call& call, drm::Crtc& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
   if ((args.x | args.y) & 0xffff0000) return ERANGE;
-  if (!kms::find_object(args.crtc_id, drm::kObjectCrtc)) return ENOENT;
+  if (!find_held_object(call, args.crtc_id, drm::kObjectCrtc)) return ENOENT;
   Display& display = call.kernel.display();
   FramebufferPtr fb;
   if (args.mode_valid)
     if (const int error = find_picture(display, args, &fb)) return error;
-  if (const int error = check_connectors(call, args, fb != nullptr)) return error;
+  if (args.mode_valid && !call.file.holds(kms::kPrimaryPlaneId)) return EACCES;
+  uint32_t connector = 0;
+  if (const int error = find_connector(call, args, fb != nullptr, &connector)) return error;
   Commit commit;
-  commit.changed = kCrtcBit | kConnectorBit | plane_bit(kPrimary);
+  commit.changed = kCrtcBit | kConnectorBits | plane_bit(kPrimary);
   if (!args.mode_valid) {
     commit.change = switch_off;
     return display.commit(std::move(commit), call.waiter);
   }
-  commit.change = [fb, blob = mode_blob(display, args.mode), x = args.x, y = args.y](DisplayState& state) {
+  commit.change = [fb, connector, blob = mode_blob(display, args.mode), x = args.x,
+                   y = args.y](DisplayState& state) {
     state.crtc().set_blob(kms::kModeId, blob);
     state.crtc().set(kms::kActive, 1);
-    state.connector().set(kms::kCrtc, kms::kCrtcId);
+    state.light(connector);
     state.show(kPrimary, fb);
     const drm::ModeInfo mode = state.mode();
     state.place(kPrimary, {x << 16, y << 16, uint32_t{mode.hdisplay} << 16, uint32_t{mode.vdisplay} << 16},
@@ -93,7 +99,8 @@ int page_flip(Call& call, drm::PageFlip& args) {
   constexpr uint32_t kFlags = drm::kPageFlipEvent | drm::kPageFlipAsync | kTarget;
   const uint32_t target = args.flags & kTarget;
   if ((args.flags & ~kFlags) || (args.sequence && !target) || target == kTarget) return EINVAL;
-  if (!kms::find_object(args.crtc_id, drm::kObjectCrtc)) return ENOENT;
+  if (!find_held_object(call, args.crtc_id, drm::kObjectCrtc)) return ENOENT;
+  if (!call.file.holds(kms::kPrimaryPlaneId)) return EACCES;
   if (target) return EINVAL;  // vc4 has no page_flip_target
   Display& display = call.kernel.display();
   const DisplayState now = display.state();
@@ -121,7 +128,7 @@ int page_flip(Call& call, drm::PageFlip& args) {
 
 int set_plane(Call& call, drm::SetPlane& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
-  const kms::Object* object = kms::find_object(args.plane_id, drm::kObjectPlane);
+  const kms::Object* object = find_held_object(call, args.plane_id, drm::kObjectPlane);
   if (!object) return ENOENT;
   const uint32_t plane = args.plane_id - kms::kPrimaryPlaneId;
   Display& display = call.kernel.display();
@@ -133,7 +140,7 @@ int set_plane(Call& call, drm::SetPlane& args) {
     return display.commit(std::move(commit), call.waiter);
   }
   const FramebufferPtr fb = display.find_fb(args.fb_id);
-  if (!fb || !kms::find_object(args.crtc_id, drm::kObjectCrtc)) return ENOENT;
+  if (!fb || !find_held_object(call, args.crtc_id, drm::kObjectCrtc)) return ENOENT;
   if (args.crtc_w > INT32_MAX || args.crtc_x > INT32_MAX - static_cast<int32_t>(args.crtc_w) ||
       args.crtc_h > INT32_MAX || args.crtc_y > INT32_MAX - static_cast<int32_t>(args.crtc_h))
     return ERANGE;
@@ -148,7 +155,8 @@ int set_plane(Call& call, drm::SetPlane& args) {
 int cursor2(Call& call, drm::Cursor2& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
   if (!args.flags || (args.flags & ~(drm::kCursorBo | drm::kCursorMove))) return EINVAL;
-  if (!kms::find_object(args.crtc_id, drm::kObjectCrtc)) return ENOENT;
+  if (!find_held_object(call, args.crtc_id, drm::kObjectCrtc)) return ENOENT;
+  if (!call.file.holds(kms::kCursorPlaneId)) return EACCES;
   Display& display = call.kernel.display();
   const DisplayState now = display.state();
   FramebufferPtr fb = now.plane(kCursor).fb;
@@ -190,7 +198,7 @@ namespace {
 
 int check_gamma(Call& call, const drm::CrtcLut& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
-  if (!kms::find_object(args.crtc_id, drm::kObjectCrtc)) return ENOENT;
+  if (!find_held_object(call, args.crtc_id, drm::kObjectCrtc)) return ENOENT;
   return args.gamma_size == Display::kGammaSize ? 0 : EINVAL;
 }
 

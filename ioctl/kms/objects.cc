@@ -107,7 +107,7 @@ static_assert(std::size(kProperties) == kNumProperties);
 // In the order in which the kernel attaches them. Values are those of a node that nobody uses: DPMS is "On"
 // from the start, and nothing is scanned out.
 constexpr Attached kConnectorProperties[] = {
-    {kEdid, kEdidBlobId},
+    {kEdid, 0},
     {kDpms, 0},
     {kLinkStatus, 0},
     {kNonDesktop, 0},
@@ -167,6 +167,8 @@ constexpr auto kObjects = [] {
   objects[2] = {kConnectorId, drm::kObjectConnector, kConnectorProperties};
   for (uint32_t i = 0; i < kNumPlanes; ++i)
     objects[kFirstPlane + i] = {kPrimaryPlaneId + i, drm::kObjectPlane, kPlaneProperties[i]};
+  objects[kFirstPlane + kNumPlanes] = {kSecondEncoderId, drm::kObjectEncoder, {}};
+  objects[kFirstPlane + kNumPlanes + 1] = {kSecondConnectorId, drm::kObjectConnector, kConnectorProperties};
   return objects;
 }();
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "ioctl/drm.h"
+#include "ioctl/wire.h"
 
 namespace v3d::ioctl::kms {
 
@@ -18,6 +19,8 @@ enum ObjectId : uint32_t {
   kConnectorId = 34,
   kPrimaryPlaneId = 35,
   kCursorPlaneId = kPrimaryPlaneId + kNumOverlays + 1,
+  kSecondEncoderId,
+  kSecondConnectorId,
   kEdidBlobId = 200,
   kFormatsBlobId = 201,
   kConsoleFbId = 202,     ///< the framebuffer that is shown when no program shows another
@@ -97,11 +100,25 @@ struct Object {
 /// nullptr when there is none. @param type  drm::kObjectAny or the type that it must have
 const Object* find_object(uint32_t id, uint32_t type);
 
-/// CRTC, encoder, connector, and planes from bottom to top.
-inline constexpr uint32_t kNumObjects = 3 + kNumPlanes, kFirstPlane = 3;
+/// CRTC, encoder, connector, planes from bottom to top, and encoder and connector of the second socket.
+inline constexpr uint32_t kNumObjects = 3 + kNumPlanes + 2, kFirstPlane = 3;
 std::span<const Object> objects();
 /// Its place in objects().
 constexpr uint32_t index_of(const Object& object) { return object.id - kCrtcId; }
+
+/// The objects of the i-th of wire::kConnectors. Both can be lit by the one CRTC, one at a time (board: each
+/// has a CRTC of its own).
+inline constexpr uint32_t kNumConnectors = wire::kNumConnectors;
+constexpr uint32_t connector_id(uint32_t i) { return wire::kConnectors[i].id; }
+constexpr uint32_t encoder_id(uint32_t i) { return connector_id(i) - 1; }
+static_assert(connector_id(0) == kConnectorId && encoder_id(0) == kEncoderId);
+static_assert(connector_id(1) == kSecondConnectorId && encoder_id(1) == kSecondEncoderId);
+/// Which of them has that connector or encoder; kNumConnectors: none.
+constexpr uint32_t find_connector(uint32_t id) {
+  uint32_t i = 0;
+  while (i < kNumConnectors && id != connector_id(i) && id != encoder_id(i)) ++i;
+  return i;
+}
 
 /// Contents of a blob that no client made, empty when there is no such id.
 std::span<const uint8_t> find_fixed_blob(uint32_t id);

@@ -16,26 +16,28 @@ void put_name(char (&to)[drm::kPropertyNameSize], const char* name) {
 
 /// DPMS does not go by properties of the CRTC: it alone may be set, and only in the old way
 /// (drm_atomic_connector_commit_dpms).
-int set_dpms(Call& call, uint64_t value) {
+int set_dpms(Call& call, const kms::Object& connector, uint64_t value) {
   constexpr uint64_t kOn = 0, kOff = 3;
   const uint64_t mode = value == kOn ? kOn : kOff;
   kms::Commit commit;
-  commit.changed = 1u << kms::index_of(*kms::find_object(kms::kConnectorId, drm::kObjectAny)) | 1;
-  commit.change = [mode](kms::DisplayState& state) {
-    if (state.is_lit()) state.crtc().set(kms::kActive, mode == kOn);
-    state.connector().set(kms::kDpms, mode);
+  commit.changed = 1u << kms::index_of(connector) | 1;
+  commit.change = [mode, &connector](kms::DisplayState& state) {
+    kms::ObjectState& own = state.of(connector);
+    if (own.get(kms::kCrtc)) state.crtc().set(kms::kActive, mode == kOn);
+    own.set(kms::kDpms, mode);
   };
   return call.kernel.display().commit(std::move(commit), call.waiter);
 }
 
 int set_value(Call& call, uint32_t object_id, uint32_t type, uint32_t property, uint64_t value) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
-  const kms::Object* object = kms::find_object(object_id, type);
+  const kms::Object* object = find_held_object(call, object_id, type);
   kms::Display& display = call.kernel.display();
   if (!object) return type == drm::kObjectAny && display.find_fb(object_id) ? EINVAL : ENOENT;
   if (!kms::has_property(*object, property)) return EINVAL;
   if (property == kms::kDpms)
-    return kms::is_valid(display, *kms::find_property(property), value) ? set_dpms(call, value) : EINVAL;
+    return kms::is_valid(display, *kms::find_property(property), value) ? set_dpms(call, *object, value)
+                                                                        : EINVAL;
   const auto update = std::make_shared<kms::Update>(call, false);
   if (const int error = update->set(*object, property, value)) return error;
   kms::Commit commit;
@@ -104,7 +106,7 @@ int get_property_blob(Call& call, drm::GetBlob& args) {
 
 int get_object_properties(Call& call, drm::ObjectProperties& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
-  const kms::Object* object = kms::find_object(args.object_id, args.object_type);
+  const kms::Object* object = find_held_object(call, args.object_id, args.object_type);
   if (!object) {
     // Properties, blobs and framebuffers are mode objects too, and can have no properties.
     const bool is_other =

@@ -1,5 +1,5 @@
-/// @file What the vc4 node says of its display: one CRTC, one encoder, one HDMI connector, and planes (Linux
-/// drm_mode_config.c, drm_crtc.c, drm_encoder.c, drm_connector.c, drm_plane.c).
+/// @file What the vc4 node says of its display: one CRTC, HDMI connectors with an encoder each, and planes
+/// (Linux drm_mode_config.c, drm_crtc.c, drm_encoder.c, drm_connector.c, drm_plane.c).
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -13,11 +13,8 @@ namespace {
 constexpr uint32_t kMaxSize = 7680;  // vc4_drv.c, vc5
 constexpr uint32_t kEncoderTmds = 2;
 constexpr uint32_t kConnectorHdmiA = 11;
-constexpr uint32_t kConnected = 1;
+constexpr uint32_t kConnected = 1, kDisconnected = 2;
 constexpr uint32_t kSubpixelUnknown = 1;
-constexpr uint32_t kCrtcs[] = {kms::kCrtcId}, kEncoders[] = {kms::kEncoderId},
-                   kConnectors[] = {kms::kConnectorId};
-
 /// Fills an array of the caller up to its length and says how many there are.
 template <typename T>
 bool put_list(UserMemory& user, uint64_t array, uint32_t* count, std::span<const T> values) {
@@ -30,6 +27,14 @@ bool put_list(UserMemory& user, uint64_t array, uint32_t* count, std::span<const
   return true;
 }
 
+/// Ids of what the caller may know of a type.
+std::vector<uint32_t> held(const Call& call, uint32_t type) {
+  std::vector<uint32_t> ids;
+  for (const kms::Object& object : kms::objects())
+    if (find_held_object(call, object.id, type)) ids.push_back(object.id);
+  return ids;
+}
+
 }  // namespace
 
 int get_resources(Call& call, drm::CardResources& args) {
@@ -38,16 +43,18 @@ int get_resources(Call& call, drm::CardResources& args) {
   args.max_width = args.max_height = kMaxSize;
   const std::vector<uint32_t> fbs = call.kernel.display().fbs_of(call.file);
   if (!put_list<uint32_t>(call.user, args.fb_ids, &args.count_fbs, fbs) ||
-      !put_list<uint32_t>(call.user, args.crtc_ids, &args.count_crtcs, kCrtcs) ||
-      !put_list<uint32_t>(call.user, args.encoder_ids, &args.count_encoders, kEncoders) ||
-      !put_list<uint32_t>(call.user, args.connector_ids, &args.count_connectors, kConnectors))
+      !put_list<uint32_t>(call.user, args.crtc_ids, &args.count_crtcs, held(call, drm::kObjectCrtc)) ||
+      !put_list<uint32_t>(call.user, args.encoder_ids, &args.count_encoders,
+                          held(call, drm::kObjectEncoder)) ||
+      !put_list<uint32_t>(call.user, args.connector_ids, &args.count_connectors,
+                          held(call, drm::kObjectConnector)))
     return EFAULT;
   return 0;
 }
 
 int get_crtc(Call& call, drm::Crtc& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
-  if (args.crtc_id != kms::kCrtcId) return ENOENT;
+  if (!find_held_object(call, args.crtc_id, drm::kObjectCrtc)) return ENOENT;
   const kms::DisplayState state = call.kernel.display().state();
   const kms::ObjectState& primary = state.primary();
   args.gamma_size = kms::Display::kGammaSize;
@@ -61,31 +68,37 @@ int get_crtc(Call& call, drm::Crtc& args) {
 
 int get_encoder(Call& call, drm::Encoder& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
-  if (args.encoder_id != kms::kEncoderId) return ENOENT;
-  args = {.encoder_id = kms::kEncoderId,
+  if (!kms::find_object(args.encoder_id, drm::kObjectEncoder)) return ENOENT;
+  const uint32_t i = kms::find_connector(args.encoder_id);
+  const bool has_crtc = call.file.holds(kms::kCrtcId);
+  args = {.encoder_id = args.encoder_id,
           .encoder_type = kEncoderTmds,
-          .crtc_id = call.kernel.display().state().connector().get_u32(kms::kCrtc),
-          .possible_crtcs = 1,
-          .possible_clones = 1};
+          .crtc_id = has_crtc ? call.kernel.display().state().connector(i).get_u32(kms::kCrtc) : 0,
+          .possible_crtcs = has_crtc,
+          .possible_clones = 1u << i};
   return 0;
 }
 
 int get_connector(Call& call, drm::Connector& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
-  if (args.connector_id != kms::kConnectorId) return ENOENT;
+  if (!find_held_object(call, args.connector_id, drm::kObjectConnector)) return ENOENT;
+  const uint32_t i = kms::find_connector(args.connector_id);
+  const bool monitor = call.kernel.display().monitors() >> i & 1;
   args.connector_type = kConnectorHdmiA;
-  args.connector_type_id = 1;
-  args.connection = kConnected;
-  args.mm_width = kms::kMmWidth;
-  args.mm_height = kms::kMmHeight;
+  args.connector_type_id = i + 1;
+  args.connection = monitor ? kConnected : kDisconnected;
+  args.mm_width = monitor ? kms::kMmWidth : 0;
+  args.mm_height = monitor ? kms::kMmHeight : 0;
   args.subpixel = kSubpixelUnknown;
-  args.encoder_id = call.kernel.display().state().is_lit() ? uint32_t{kms::kEncoderId} : 0;
+  const uint32_t encoder = kms::encoder_id(i);
+  args.encoder_id = call.kernel.display().state().is_lit(i) ? encoder : 0;
   // A count of 0 asks to probe again, and is answered with the count alone.
-  if (!put_list<uint32_t>(call.user, args.encoder_ids, &args.count_encoders, kEncoders) ||
-      !put_list<drm::ModeInfo>(call.user, args.modes, &args.count_modes, kms::modes()))
+  const auto modes = monitor ? kms::modes() : std::span<const drm::ModeInfo>();
+  if (!put_list<uint32_t>(call.user, args.encoder_ids, &args.count_encoders, {&encoder, 1}) ||
+      !put_list<drm::ModeInfo>(call.user, args.modes, &args.count_modes, modes))
     return EFAULT;
   drm::ObjectProperties properties = {args.property_ids, args.property_values,  args.count_properties,
-                                      kms::kConnectorId, drm::kObjectConnector, 0};
+                                      args.connector_id, drm::kObjectConnector, 0};
   const int error = get_object_properties(call, properties);
   args.count_properties = properties.count;
   return error;
@@ -94,22 +107,22 @@ int get_connector(Call& call, drm::Connector& args) {
 int get_plane_resources(Call& call, drm::PlaneResources& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
   std::vector<uint32_t> planes;
-  for (uint32_t i = 0; i < kms::kNumPlanes; ++i) {
-    const bool is_overlay = i > 0 && i <= kms::kNumOverlays;
-    if (call.file.universal_planes || is_overlay) planes.push_back(kms::kPrimaryPlaneId + i);
-  }
+  for (const uint32_t id : held(call, drm::kObjectPlane))
+    if (call.file.universal_planes || (id != kms::kPrimaryPlaneId && id != kms::kCursorPlaneId))
+      planes.push_back(id);
   return put_list<uint32_t>(call.user, args.plane_ids, &args.count_planes, planes) ? 0 : EFAULT;
 }
 
 int get_plane(Call& call, drm::GetPlane& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
-  const kms::Object* object = kms::find_object(args.plane_id, drm::kObjectPlane);
+  const kms::Object* object = find_held_object(call, args.plane_id, drm::kObjectPlane);
   if (!object) return ENOENT;
   const kms::DisplayState state = call.kernel.display().state();
-  args.crtc_id = state.of(*object).get_u32(kms::kCrtc);
+  const bool has_crtc = call.file.holds(kms::kCrtcId);
+  args.crtc_id = has_crtc ? state.of(*object).get_u32(kms::kCrtc) : 0;
   args.fb_id = state.of(*object).get_u32(kms::kFb);
   args.gamma_size = 0;
-  args.possible_crtcs = 1;
+  args.possible_crtcs = has_crtc;
   std::vector<uint32_t> formats;
   for (const kms::Format& format : kms::formats()) formats.push_back(format.fourcc);
   // All or none.

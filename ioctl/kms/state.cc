@@ -104,7 +104,10 @@ int check_mode(const drm::ModeInfo& mode) {
 }
 
 bool needs_modeset(const DisplayState& from, const DisplayState& to) {
-  return !same_mode(from, to) || from.active() != to.active() || from.is_lit() != to.is_lit();
+  if (!same_mode(from, to) || from.active() != to.active()) return true;
+  for (uint32_t i = 0; i < kNumConnectors; ++i)
+    if (from.is_lit(i) != to.is_lit(i)) return true;
+  return false;
 }
 
 int check_source(const Framebuffer& fb, const DisplayState::Source& src) {
@@ -120,6 +123,7 @@ int check(const DisplayState& from, const DisplayState& to, uint32_t changed, bo
   if (to.active() && !to.enabled()) return EINVAL;
   if (event && !from.active() && !to.active()) return EINVAL;
   if (needs_modeset(from, to) && to.enabled() != to.is_lit()) return EINVAL;
+  if (to.is_lit(0) && to.is_lit(1)) return EINVAL;  // encoders that are no clones of each other
   for (uint32_t i = 0; i < kNumPlanes; ++i)
     if ((changed >> (kFirstPlane + i) & 1) && to.plane(i).fb)
       if (const int error = check_scaling(to.plane(i))) return error;

@@ -70,8 +70,8 @@ struct DisplayState {
   const ObjectState& of(const Object& object) const { return objects[index_of(object)]; }
   ObjectState& crtc() { return objects[0]; }
   const ObjectState& crtc() const { return objects[0]; }
-  ObjectState& connector() { return objects[2]; }
-  const ObjectState& connector() const { return objects[2]; }
+  ObjectState& connector(uint32_t i) { return objects[connector_id(i) - kCrtcId]; }
+  const ObjectState& connector(uint32_t i) const { return objects[connector_id(i) - kCrtcId]; }
   /// From bottom to top as long as no zpos is set.
   ObjectState& plane(uint32_t i) { return objects[kFirstPlane + i]; }
   const ObjectState& plane(uint32_t i) const { return objects[kFirstPlane + i]; }
@@ -82,7 +82,17 @@ struct DisplayState {
   bool active() const { return crtc().get(kActive) != 0; }
   /// Of an enabled CRTC.
   drm::ModeInfo mode() const;
-  bool is_lit() const { return connector().get(kCrtc) != 0; }
+  bool is_lit(uint32_t i) const { return connector(i).get(kCrtc) != 0; }
+  bool is_lit() const { return is_lit(0) || is_lit(1); }
+  /// That connector, and none beside it. @param i  kNumConnectors: none at all
+  void light(uint32_t i) {
+    for (uint32_t k = 0; k < kNumConnectors; ++k) connector(k).set(kCrtc, k == i ? uint64_t{kCrtcId} : 0);
+  }
+  /// What is plugged in says so. @param monitors  bit for each connector
+  void plug(uint32_t monitors) {
+    for (uint32_t i = 0; i < kNumConnectors; ++i)
+      connector(i).set(kEdid, monitors >> i & 1 ? uint64_t{kEdidBlobId} : 0);
+  }
 
   void show(uint32_t plane, FramebufferPtr fb);
   void hide(uint32_t plane) { show(plane, nullptr); }

@@ -87,6 +87,9 @@ int Update::set_value(const Object& object, PropertyId property, uint64_t value)
     case kHdrMetadata:
       if (const int error = set_blob(values, property, value)) return error;
       break;
+    case kCrtc:
+      if (value && !call_.file.holds(static_cast<uint32_t>(value))) return EACCES;
+      break;
     case kDpms:
       return EINVAL;  // by (OBJ_)SETPROPERTY alone
     case kRotation:

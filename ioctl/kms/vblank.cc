@@ -26,24 +26,25 @@ void answer(const Display::Vblank& at, drm::WaitVblank* args) {
   args->tval_usec = at.time_ns % 1'000'000'000 / 1000;
 }
 
-int check_type(const drm::WaitVblank& args) {
+int check_type(const Call& call, const drm::WaitVblank& args) {
   if (args.type & drm::kVblankSignal) return EINVAL;
   if (args.type & ~(drm::kVblankTypeMask | kVblankFlags | drm::kVblankFlip | drm::kVblankHighCrtcMask))
     return EINVAL;
-  // There is one CRTC.
+  // There is one CRTC, of which a lessee's first one is another name.
+  if (!call.file.holds(kms::kCrtcId)) return EINVAL;
   return args.type & (drm::kVblankHighCrtcMask | drm::kVblankSecondary) ? EINVAL : 0;
 }
 
 int check_crtc(const Call& call, uint32_t id) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
-  return kms::find_object(id, drm::kObjectCrtc) ? 0 : ENOENT;
+  return find_held_object(call, id, drm::kObjectCrtc) ? 0 : ENOENT;
 }
 
 }  // namespace
 
 int wait_vblank(Call& call, drm::WaitVblank& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
-  if (const int error = check_type(args)) return error;
+  if (const int error = check_type(call, args)) return error;
   Display& display = call.kernel.display();
   Display::Vblank now;
   if (!display.vblank(&now)) return EINVAL;

@@ -180,6 +180,16 @@ class FakeHost : public Host {
   }
   std::function<void()> close;  ///< what is closed, and not yet released
 
+  int give_descriptor(std::shared_ptr<File> file, int flags, Account&, UniqueFd* fd) override {
+    UniqueFd own_end;
+    if (!make_one_way_pair(fd, &own_end)) return EMFILE;
+    given.push_back(std::move(file));
+    given_flags = flags;
+    return 0;
+  }
+  std::vector<std::shared_ptr<File>> given;  ///< opened by ioctls
+  int given_flags = 0;
+
   void wake_display() override { ++display_wakes; }
   std::atomic<int> display_wakes{0};
 
@@ -207,6 +217,7 @@ class IoctlTest : public ::testing::Test {
     // Jobs use the kernel, which goes first.
     host_.jobs.clear();
     host_.hangups.clear();
+    host_.given.clear();
   }
 
   std::shared_ptr<File> open(uint32_t minor, bool privileged = false, const char* program = "test") {

@@ -176,6 +176,28 @@ TEST_F(GenericTest, FirstOpenerIsMasterAndAuthenticated) {
   EXPECT_EQ(ioctl(*master, kAuthMagic, magic), EINVAL);  // good for one use
 }
 
+TEST_F(GenericTest, AMagicIsForTheMasterOfItsTime) {
+  constexpr uint32_t kAuthMagic = 0x40046411, kGetMagic = 0x80046402, kSetMaster = 0x641e,
+                     kDropMaster = 0x641f;
+  const auto first = open(kMinorVc4), client = open(kMinorVc4);
+  drm::Auth magic = {};
+  drm::None none;
+  ASSERT_EQ(ioctl(*client, kGetMagic, magic), 0);
+  ASSERT_EQ(ioctl(*first, kDropMaster, none), 0);
+  const auto second = open(kMinorVc4), other = open(kMinorVc4);
+  EXPECT_EQ(ioctl(*second, kAuthMagic, magic), EINVAL);
+  EXPECT_FALSE(client->authenticated);
+  drm::Auth another = {};
+  ASSERT_EQ(ioctl(*other, kGetMagic, another), 0);
+  EXPECT_EQ(another.magic, magic.magic);  // each master counts anew
+  EXPECT_EQ(ioctl(*second, kAuthMagic, another), 0);
+  EXPECT_TRUE(other->authenticated);
+  ASSERT_EQ(ioctl(*second, kDropMaster, none), 0);
+  ASSERT_EQ(ioctl(*first, kSetMaster, none), 0);
+  EXPECT_EQ(ioctl(*first, kAuthMagic, magic), 0);
+  EXPECT_TRUE(client->authenticated);
+}
+
 TEST_F(GenericTest, Mastership) {
   constexpr uint32_t kSetMaster = 0x641e, kDropMaster = 0x641f;
   drm::None none;

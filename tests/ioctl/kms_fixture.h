@@ -33,6 +33,7 @@ class KmsTest : public ::testing::Test {
   void TearDown() override {
     host_.jobs.clear();
     host_.hangups.clear();
+    host_.given.clear();
   }
 
   struct Client {

@@ -206,6 +206,26 @@ TEST_F(DisplayTest, WhatSetCrtcRefuses) {
   EXPECT_EQ(ioctl(kSetCrtc, args), EINVAL);
 }
 
+TEST_F(DisplayTest, OneConnectorAtATimeIsLit) {
+  kernel_.display().plug(1, true, true);
+  drm::Crtc args = {};
+  args.crtc_id = kCrtc;
+  args.fb_id = add_fb();
+  args.connector_ids = memory_.place(uint32_t{kms::kSecondConnectorId});
+  args.count_connectors = 1;
+  args.mode_valid = 1;
+  args.mode = kms::modes()[0];
+  ASSERT_EQ(ioctl(kSetCrtc, args), 0);
+  EXPECT_TRUE(kernel_.display().state().is_lit(1));
+  EXPECT_FALSE(kernel_.display().state().is_lit(0));
+  EXPECT_EQ(kernel_.display().state().connector(0).get(kms::kDpms), 3u);
+  EXPECT_EQ(atomic(drm::kAtomicAllowModeset, {{kConnector, kms::kCrtc, kCrtc}}), EINVAL);
+  EXPECT_EQ(atomic(drm::kAtomicAllowModeset,
+                   {{kConnector, kms::kCrtc, kCrtc}, {kms::kSecondConnectorId, kms::kCrtc, 0}}),
+            0);
+  EXPECT_TRUE(kernel_.display().state().is_lit(0));
+}
+
 TEST_F(DisplayTest, FlipsSendEvents) {
   const uint32_t first = add_fb(), second = add_fb();
   EXPECT_EQ(flip(second), EINVAL);  // not as the console's, of 16 bits

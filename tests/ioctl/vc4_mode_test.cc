@@ -139,6 +139,48 @@ TEST_F(Vc4ModeTest, GetConnectorListsThemToo) {
   EXPECT_EQ(ioctl(*vc4_, kGetConnector, args), ENOENT);
 }
 
+TEST_F(Vc4ModeTest, TheSecondSocketIsEmptyUntilAMonitorIsPluggedIn) {
+  constexpr uint32_t kSecond = kms::kSecondConnectorId, kGetEncoder = 0xc01464a6;
+  drm::CardResources resources = {};
+  ASSERT_EQ(ioctl(*vc4_, kGetResources, resources), 0);
+  EXPECT_EQ(resources.count_connectors, 2u);
+  EXPECT_EQ(resources.count_encoders, 2u);
+  const auto look = [&](uint32_t id) {
+    drm::Connector args = {};
+    args.connector_id = id;
+    EXPECT_EQ(ioctl(*vc4_, kGetConnector, args), 0);
+    return args;
+  };
+  const auto edid = [&](uint32_t id) { return properties(id, drm::kObjectConnector).at("EDID").value; };
+  drm::Connector second = look(kSecond);
+  EXPECT_EQ(second.connection, 2u);
+  EXPECT_EQ(second.count_modes, 0u);
+  EXPECT_EQ(second.encoder_id, 0u);
+  EXPECT_EQ(second.mm_width, 0u);
+  EXPECT_EQ(second.connector_type_id, 2u);
+  EXPECT_EQ(edid(kSecond), 0u);
+  drm::Encoder encoder = {};
+  encoder.encoder_id = kms::kSecondEncoderId;
+  ASSERT_EQ(ioctl(*vc4_, kGetEncoder, encoder), 0);
+  EXPECT_EQ(encoder.crtc_id, 0u);
+  EXPECT_EQ(encoder.possible_clones, 2u);
+
+  kms::Display& display = kernel_.display();
+  display.plug(1, true, true);
+  second = look(kSecond);
+  EXPECT_EQ(second.connection, 1u);
+  EXPECT_EQ(second.count_modes, 5u);
+  EXPECT_EQ(blob(edid(kSecond)), blob(edid(kConnector)));
+  // Pulled out of the first: who is master has to see to it; without one the console goes to the other.
+  display.plug(0, false, true);
+  EXPECT_EQ(look(kConnector).connection, 2u);
+  EXPECT_NE(look(kConnector).encoder_id, 0u);
+  display.plug(1, false, false);
+  EXPECT_EQ(look(kConnector).encoder_id, 0u);
+  display.plug(1, true, false);
+  EXPECT_EQ(look(kSecond).encoder_id, uint32_t{kms::kSecondEncoderId});
+}
+
 TEST_F(Vc4ModeTest, PlanesNeedTheCapability) {
   drm::PlaneResources planes = {};
   ASSERT_EQ(ioctl(*vc4_, kGetPlaneResources, planes), 0);
