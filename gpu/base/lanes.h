@@ -15,6 +15,13 @@ typedef uint32_t Lanes __attribute__((vector_size(64)));
 typedef int32_t LanesI __attribute__((vector_size(64)));
 typedef float LanesF __attribute__((vector_size(64)));
 
+/// Lanes that compiled QPU code (gpu/qpu/jit) loads and stores: members, and arrays. They are aligned for the
+/// widest vectors of any host. Lanes alone are aligned for the widest that the build may use, and the code
+/// may be for a host that has wider ones. Template arguments lose it, of which GCC warns: in containers,
+/// RawVector<Lanes> has it.
+typedef uint32_t AlignedLanes __attribute__((vector_size(64), aligned(64)));
+typedef float AlignedLanesF __attribute__((vector_size(64), aligned(64)));
+
 /// Bit i belongs to lane i.
 using LaneMask = uint16_t;
 inline constexpr LaneMask kAllLanes = 0xffff;

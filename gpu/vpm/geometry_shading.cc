@@ -58,7 +58,7 @@ ShadedVertices GeometryStage::run() {
   const uint32_t batches = (items_ + kLanes - 1) / kLanes;
   const uint32_t group = std::clamp<uint32_t>(
       kSegmentBytes / std::max<uint32_t>(segment_rows_ * sizeof(Lanes), 1), 1, std::max(batches, 1u));
-  std::vector<Lanes> segments(size_t{group} * segment_rows_);
+  RawVector<Lanes> segments(size_t{group} * segment_rows_);
   for (uint32_t first = 0; first < batches && !job_.stopped(); first += group) {
     const uint32_t count = std::min(group, batches - first);
     std::fill(segments.begin(), segments.end(), Lanes{});
@@ -86,7 +86,7 @@ void GeometryStage::run_batch(uint32_t batch, int slot, Lanes* segment) {
 /// Rows of the input primitives' vertices, the primitive id in row 0 of the header, the invocation.
 void GeometryStage::load_inputs(uint32_t batch, Worker* worker) {
   const uint32_t per_primitive = draw_.gs_input_vertices, rows = inputs_.rows;
-  worker->input.resize(std::max<size_t>(worker->input.size(), size_t{per_primitive} * rows + 1));
+  worker->input.resize(std::max<size_t>(worker->input.size(), size_t{per_primitive} * rows + 1), Lanes{});
   Lanes* const in = worker->input.data();
   Lanes& primitive_id = in[per_primitive * rows];
   for (uint32_t lane = 0; lane < kLanes; ++lane) {

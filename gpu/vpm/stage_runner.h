@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
+#include "gpu/base/raw_vector.h"
 #include "gpu/draw/state.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/program_cache.h"
@@ -19,7 +19,7 @@ namespace v3d::vpm {
 struct Worker {
   qpu::Thread thread;
   std::unique_ptr<tmu::Unit> tmu;
-  std::vector<Lanes> input, output;
+  RawVector<Lanes> input, output;
   uint64_t instructions = 0;
   /// What the thread was reset for: batches of the same program restart it.
   const char* stage = nullptr;

@@ -78,7 +78,7 @@ void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const
   const uint32_t rows = rows_of(draw, phase);
   for_each_batch(job, (count + kLanes - 1) / kLanes, [&](uint32_t batch, int slot) {
     Worker& worker = workers[static_cast<size_t>(slot)];
-    worker.input.resize(std::max<size_t>(worker.input.size(), fetcher.rows()));
+    worker.input.resize(std::max<size_t>(worker.input.size(), fetcher.rows()), Lanes{});
     const BatchRefs refs = batch_refs(draw, batch);
     fetcher.fetch(job.memory, refs, worker.input.data());
     if (job.work) fetcher.show(refs, batch_lanes(batch, count), job.work);

@@ -398,8 +398,8 @@ TEST(HazardWatch, SumsOfHalves) {
 
 TEST(HazardWatch, VpmRows) {
   Machine m(71);
-  std::vector<Lanes> rows(4);
-  m.t().vpm_in = m.t().vpm_out = rows.data();
+  AlignedLanes rows[4] = {};
+  m.t().vpm_in = m.t().vpm_out = rows;
   m.t().vpm_in_rows = m.t().vpm_out_rows = 4;
   const auto lines = run_watched(m,
                                  "ldvpmv_in rf4, 2\nstvpmv 2, rf4\nldvpmv_in rf4, 1\nldvpmv_in rf4, 2\n"

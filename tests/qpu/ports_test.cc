@@ -556,7 +556,7 @@ TEST(Compiled, SmallestComputeProgram42) {
 // The end of a vertex shader: STVPM in the slots, the row of the second from the ldunif of the first.
 TEST(Compiled, VertexEnd71) {
   Machine m(71);
-  Lanes out[8] = {};
+  AlignedLanes out[8] = {};
   m.t().vpm_out = out;
   m.t().vpm_out_rows = 8;
   m.t().rf[0] = splat(3u);

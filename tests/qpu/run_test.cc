@@ -465,7 +465,7 @@ TEST_P(RunTest, VaryingWithUniform) {
 // ---- VPM
 
 TEST_P(RunTest, VertexMemory) {
-  Lanes in[3], out[4] = {};
+  AlignedLanes in[3], out[4] = {};
   for (uint32_t i = 0; i < 3; ++i) in[i] = kLaneIndex + 100u * i;
   m.t().vpm_in = in;
   m.t().vpm_in_rows = 3;
@@ -496,7 +496,7 @@ TEST_P(RunTest, VertexMemory) {
 }
 
 TEST_P(RunTest, GeometryMemory) {
-  Lanes in[6], out[8] = {};
+  AlignedLanes in[6], out[8] = {};
   for (uint32_t i = 0; i < 6; ++i) in[i] = kLaneIndex + 100u * i;
   m.t().gs_in = in;
   m.t().gs_in_rows = 2;

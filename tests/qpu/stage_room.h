@@ -20,7 +20,7 @@ class NoTlb : public TlbPort {
 
 struct StageRoom {
   NoTlb tlb;
-  Lanes vpm_in[8] = {}, vpm_out[8] = {}, gs_in[12] = {};  ///< gs_in: three vertices of four rows
+  AlignedLanes vpm_in[8] = {}, vpm_out[8] = {}, gs_in[12] = {};  ///< gs_in: three vertices of four rows
   static constexpr uint32_t kComponents = 5;
   Varying varyings[kComponents + kVaryingsBehind] = {};
 

@@ -79,7 +79,7 @@ TEST_P(SyncTest, Meeting) {
 // Where nobody would let the thread go, and when the operation is not known.
 TEST_P(SyncTest, UnknownOperationsDoNotWait) {
   start(Lanes{4, 0, 5, 16});
-  Lanes vpm[1];
+  AlignedLanes vpm[1];
   m.t().vpm_out = vpm;
   EXPECT_EQ(m.resume(), Stop::kEnd);
   for (const uint32_t operation : {0u, 11u, 15u, 17u, ~0u}) {

@@ -18,8 +18,8 @@ class Observer;
 
 /// What ldvary delivers for one varying component of a batch (qpu.md 5).
 struct Varying {
-  Lanes vp;  ///< float A*dx + B*dy
-  Lanes c;   ///< raw bits
+  AlignedLanes vp;  ///< float A*dx + B*dy
+  AlignedLanes c;   ///< raw bits
 };
 /// They stand behind the components, and are 0: reads beyond those get the last one. (C of a component is
 /// read when one more may have been asked for.)
@@ -82,10 +82,10 @@ inline constexpr uint32_t kTmuFifoRoom = 3;
 /// The caller fills the inputs and calls reset() first; run() does the rest.
 struct Thread {
   // Registers
-  Lanes rf[64];
-  Lanes acc[kNumRegisters - kFirstAccumulator];  ///< 4.2 only
-  Lanes rtop;
-  Lanes msf;  ///< sample mask per lane: 1 or 4 coverage bits; 0 = helper or dead lane
+  AlignedLanes rf[64];
+  AlignedLanes acc[kNumRegisters - kFirstAccumulator];  ///< 4.2 only
+  AlignedLanes rtop;
+  AlignedLanes msf;  ///< sample mask per lane: 1 or 4 coverage bits; 0 = helper or dead lane
   // What restart() sets stands together, here and in Pending: each batch of fragments begins with it.
   LaneMask flag_a, flag_b;
   NnMode nn_mode;       ///< of V8DOT; no driver relies on the one at thread start: kUu, assumed
@@ -113,21 +113,21 @@ struct Thread {
   bool four_threads;   ///< threading bit of the record
   bool final_section;  ///< "start in final thread section" / single segment
   /// Vertex input: word r of the lane's vertex is vpm_in[r]. Rows at and beyond the count read 0.
-  const Lanes* vpm_in;
+  const AlignedLanes* vpm_in;
   uint32_t vpm_in_rows;
   /// Geometry input: word r of vertex v of the lane's primitive is gs_in[v * gs_in_rows + r].
-  const Lanes* gs_in;
+  const AlignedLanes* gs_in;
   uint32_t gs_in_rows, gs_in_vertices;
-  Lanes gs_invocation;
+  AlignedLanes gs_invocation;
   /// Output segment. Writes beyond the count are dropped.
-  Lanes* vpm_out;
+  AlignedLanes* vpm_out;
   uint32_t vpm_out_rows;
   /// Fragment: components in ldvary order; reads beyond them give 0. @see set_varyings
   const Varying* varyings;
-  uint32_t last_varying;      ///< bytes from there to the last of kVaryingsBehind
-  Lanes pixel_x, pixel_y;     ///< XCD, YCD
-  LanesF sample_x, sample_y;  ///< FXCD, FYCD
-  Lanes sample_id;
+  uint32_t last_varying;             ///< bytes from there to the last of kVaryingsBehind
+  AlignedLanes pixel_x, pixel_y;     ///< XCD, YCD
+  AlignedLanesF sample_x, sample_y;  ///< FXCD, FYCD
+  AlignedLanes sample_id;
   LaneMask back_facing;  ///< REVF
   TlbPort* tlb;
   TlbBinding tlb_binding;  ///< of tlb
@@ -176,10 +176,10 @@ struct Thread {
     // Branch
     bool branch_moves_uniforms;
     GpuAddr branch_target, branch_uniforms;
-    Lanes sfu_result[2];
+    AlignedLanes sfu_result[2];
     tmu::TextureLookup texture;
-    Lanes fifo[kTmuFifo + kTmuFifoRoom];
-    Lanes tlb_words[16];
+    AlignedLanes fifo[kTmuFifo + kTmuFifoRoom];
+    AlignedLanes tlb_words[16];
 
     void forget_config() {
       num_config = 0;

@@ -28,8 +28,8 @@ struct TextureLookup {
   uint32_t p0 = 0, p1 = kDefaultP1, p2 = kDefaultP2;
   LaneMask exec = kAllLanes;  ///< lanes whose condition held at the launch
   LaneMask live = kAllLanes;  ///< lanes with MSF != 0
-  Lanes s, t, r, i, b, dref, off;
-  Lanes data[4];
+  AlignedLanes s, t, r, i, b, dref, off;
+  AlignedLanes data[4];
 };
 
 struct GeneralLookup {

@@ -127,7 +127,7 @@ class Side {
   std::unique_ptr<Thread> thread_ = std::make_unique<Thread>();
   std::unique_ptr<ProgramCache> cache_;
   Series series_;
-  Lanes output_{};
+  AlignedLanes output_{};
 };
 
 class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,29 @@
 namespace v3d::qpu {
 
 inline bool same(Lanes a, Lanes b) { return nonzero(a ^ b) == 0; }
+
+/// A T in memory that is aligned as its type asks, and no further: what allocators give is so now and then.
+template <typename T>
+class BarelyAligned {
+ public:
+  T& operator*() { return *at_; }
+  T* operator->() { return at_.get(); }
+
+ private:
+  static constexpr auto kTwice = std::align_val_t{2 * alignof(T)};
+  struct Delete {
+    void operator()(T* at) const {
+      at->~T();
+      ::operator delete(reinterpret_cast<std::byte*>(at) - alignof(T), kTwice);
+    }
+  };
+  static T* make() {
+    auto* const room = static_cast<std::byte*>(::operator new(alignof(T) + sizeof(T), kTwice));
+    return new (room + alignof(T)) T{};
+  }
+
+  const std::unique_ptr<T, Delete> at_{make()};
+};
 
 /// A thread with everything around it.
 class Twin {
@@ -42,7 +67,7 @@ class Twin {
 
   Memory memory() const { return space_->memory(); }
   Thread& t() { return *thread_; }
-  StageRoom& room() { return room_; }
+  StageRoom& room() { return *room_; }
   void forget_programs() { cache_ = std::make_unique<ProgramCache>(version_, compiler_); }
   /// At thread start; registers of the last thread stay.
   void start() {
@@ -62,8 +87,8 @@ class Twin {
   const int version_;
   std::unique_ptr<mmu::AddressSpace> space_;
   std::unique_ptr<tmu::Unit> unit_;
-  StageRoom room_;
-  std::unique_ptr<Thread> thread_ = std::make_unique<Thread>();
+  BarelyAligned<StageRoom> room_;
+  BarelyAligned<Thread> thread_;
   std::unique_ptr<ProgramCache> cache_;
 };
 

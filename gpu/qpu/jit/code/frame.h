@@ -12,21 +12,21 @@
 namespace v3d::qpu::jit {
 
 struct Frame {
-  Lanes a, b, result;        ///< of a call
-  Lanes loaded, implicitly;  ///< fetched by signals of a word that also writes to a port
-  Lanes results[2];          ///< of the halves of a word, kept over a call
-  Lanes addresses;           ///< of a memory access, lane by lane
-  Lanes kept[8];             ///< registers that a lookup needs for itself
-  Lanes taps[7];             ///< of a lookup, between its steps
-  Lanes factors[4];          ///< of its left and right texels, upper and lower rows
-  Lanes channels[6];         ///< of texels, and 0 and 1
+  AlignedLanes a, b, result;        ///< of a call
+  AlignedLanes loaded, implicitly;  ///< fetched by signals of a word that also writes to a port
+  AlignedLanes results[2];          ///< of the halves of a word, kept over a call
+  AlignedLanes addresses;           ///< of a memory access, lane by lane
+  AlignedLanes kept[8];             ///< registers that a lookup needs for itself
+  AlignedLanes taps[7];             ///< of a lookup, between its steps
+  AlignedLanes factors[4];          ///< of its left and right texels, upper and lower rows
+  AlignedLanes channels[6];         ///< of texels, and 0 and 1
   /// Of a lookup whose lanes may differ in levels or filters.
   struct Levels {
-    Lanes level;    ///< before that, of detail
-    Lanes weights;  ///< of the next level, in 1/256
-    Lanes some[4];  ///< channels of lanes that have level and filter in common
-    Lanes next[4];  ///< channels of the next level
-    uint8_t* out;   ///< where return words go
+    AlignedLanes level;    ///< before that, of detail
+    AlignedLanes weights;  ///< of the next level, in 1/256
+    AlignedLanes some[4];  ///< channels of lanes that have level and filter in common
+    AlignedLanes next[4];  ///< channels of the next level
+    uint8_t* out;          ///< where return words go
     uint8_t* target;
     uint32_t lanes, nearest, blended, left;  ///< bits of lanes
     uint32_t guesses[2];                     ///< of a level and the next one: those before
@@ -35,22 +35,22 @@ struct Frame {
   } levels;
   /// Of an anisotropic lookup.
   struct Probes {
-    Lanes total[4];  ///< channels of the probes so far
-    Lanes number;    ///< of probes
-    Lanes step[2];   ///< of S and T, from the first probe to behind the last one
-    Lanes middle[2];
+    AlignedLanes total[4];  ///< channels of the probes so far
+    AlignedLanes number;    ///< of probes
+    AlignedLanes step[2];   ///< of S and T, from the first probe to behind the last one
+    AlignedLanes middle[2];
     uint32_t lanes, blended;  ///< bits of lanes: of all probes
     uint32_t probe;
     uint32_t several;  ///< quads that do not have one alone
   } probes;
   /// Of the last lookup of each of some sites, by level and probe: where its texels were.
   struct Ahead {
-    Lanes x, y;
+    AlignedLanes x, y;
     uint64_t site;  ///< with probe and address of the level
   } ahead[8];
   // Of back ends without mask registers; the highest bit of a lane counts.
-  Lanes flags[2];         ///< A and B
-  Lanes flag_results[2];  ///< of the halves of a word, kept over a call
+  AlignedLanes flags[2];         ///< A and B
+  AlignedLanes flag_results[2];  ///< of the halves of a word, kept over a call
   Thread* thread;
   GpuAddr entry;  ///< of the program
   /// Uniforms at the GPU addresses [low, low + span) stand at base + address.
@@ -75,5 +75,7 @@ struct Frame {
   LaneMask exec;             ///< of a call: lanes that take part; afterwards those that are written
   LaneMask x;                ///< of a call: the flag
 };
+
+static_assert(alignof(Frame) == sizeof(Lanes));
 
 }  // namespace v3d::qpu::jit

@@ -23,6 +23,7 @@ inline constexpr size_t kWritten = kTexture + offsetof(tmu::TextureLookup, writt
                         kData = kTexture + offsetof(tmu::TextureLookup, data);
 static_assert(kNumData == kWritten + 1);
 static_assert(sizeof(Varying) == 128 && sizeof(Lanes) == 64);
+static_assert(alignof(Thread) == sizeof(Lanes) && alignof(Varying) == sizeof(Lanes));
 
 /// Of the configuration byte (texture.md 2.4): its operations, shifted to their place.
 inline constexpr uint32_t kConfigAtStart = 0xffffffff, kOperation = 0x78, kPerPixel = 0x80;
