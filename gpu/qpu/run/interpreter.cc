@@ -511,8 +511,8 @@ Stop run(const Program& program, Thread& thread) {
   return stop;
 }
 
-/// A thread for which there was no code when the series began.
-Stop Series::run_first(Thread& thread) {
+/// A thread that is watched, or for which there was no code when the series began.
+Stop Series::run_outside(Thread& thread) {
   const HostProgram* const code = thread.observer ? nullptr : program_->compiled(thread);
   if (!code) return qpu::run(*program_, thread);
   begin(*program_, code);

@@ -18,7 +18,8 @@ Stop run(const Program& program, Thread& thread);
 class Series {
  public:
   /// @param program  outlives the series
-  /// @param code  what program.compiled() gives for these threads; null: there is none yet
+  /// @param code  what program.compiled() gives for these threads; null: there is none yet. Threads with an
+  /// observer do not run it.
   void begin(const Program& program, const HostProgram* code) {
     program_ = &program;
     code_ = code;
@@ -27,8 +28,8 @@ class Series {
   /// run() of a thread behind reset() or restart() at the program's first instruction. Behind Stop::kEnd its
   /// registers are not known; any other stop is as with run().
   Stop run(Thread& thread) {
-    if (!code_) [[unlikely]]
-      return run_first(thread);
+    if (!code_ || thread.observer) [[unlikely]]
+      return run_outside(thread);
     const HostProgram::Leave leave = host_->start(thread);
     if (leave.why != HostProgram::Leave::Why::kEnd) [[unlikely]]
       return go_on(leave, thread);
@@ -39,7 +40,7 @@ class Series {
   void end(const Thread& thread);
 
  private:
-  Stop run_first(Thread& thread);
+  Stop run_outside(Thread& thread);
   Stop go_on(HostProgram::Leave leave, Thread& thread);
 
   const Program* program_ = nullptr;

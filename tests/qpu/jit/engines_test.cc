@@ -123,19 +123,42 @@ TEST_P(JitEngines, SeriesKeepNothingOfTheHost) {
   for (const int r : {2, 3}) EXPECT_TRUE(same(compiled.t().rf[r], Lanes{})) << r;
 }
 
+struct Watcher : Observer {
+  void before(const Thread&, uint64_t, const Instruction*) override { ++seen; }
+  void after(const Thread&, const char*) override {}
+  void finished(const Thread&, Next) override {}
+  int seen = 0;
+};
+
 TEST_P(JitEngines, WatchedThreadsAreInterpreted) {
-  struct Watcher : Observer {
-    void before(const Thread&, uint64_t, const Instruction*) override { ++seen; }
-    void after(const Thread&, const char*) override {}
-    void finished(const Thread&, Next) override {}
-    int seen = 0;
-  } watcher;
+  Watcher watcher;
   load_text("nop\nnop\nend");
   start();
   compiled.t().observer = &watcher;
   EXPECT_EQ(compiled.run(), Stop::kEnd);
   EXPECT_EQ(watcher.seen, 5);
   EXPECT_EQ(programs(jit::Outcome::kCompiled), 0u);
+}
+
+// Whatever ran before it in its series.
+TEST_P(JitEngines, WatchedThreadsOfSeriesAreInterpreted) {
+  load_text("nop\nnop\nend");
+  const std::shared_ptr<const Program> program = compiled.program();
+  for (const bool has_code : {false, true}) {  // when the series begins
+    Watcher watcher;
+    Series series;
+    start();
+    series.begin(*program, has_code ? program->compiled(compiled.t()) : nullptr);
+    for (const bool watched : {false, true, false, true}) {
+      start();
+      compiled.t().observer = watched ? &watcher : nullptr;
+      EXPECT_EQ(series.run(compiled.t()), Stop::kEnd);
+    }
+    series.end(compiled.t());
+    EXPECT_EQ(watcher.seen, 10);
+  }
+  EXPECT_EQ(compiler.statistics().executed.compiled, 20u);
+  EXPECT_EQ(compiler.statistics().executed.interpreted, 0u);
 }
 
 // Execution never comes to the page behind the branch, so nothing reads it.
