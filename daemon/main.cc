@@ -42,14 +42,14 @@ using v3d::daemon::Options;
 }
 
 /// Where to listen; the default folder is made. Exits when that cannot be.
-std::string socket_path(const std::string& named) {
-  if (!named.empty()) return std::filesystem::absolute(named);
+std::string socket_path(const Options& options) {
+  if (!options.socket.empty()) return std::filesystem::absolute(options.socket);
   const std::string folder = v3d::daemon::default_runtime_folder();
   if (const absl::Status made = v3d::daemon::make_private_folder(folder); !made.ok()) {
     std::fprintf(stderr, "v3demud: %s\n", std::string(made.message()).c_str());
     std::exit(1);
   }
-  return std::filesystem::absolute(folder) / "socket";
+  return std::filesystem::absolute(folder) / v3d::daemon::socket_name(options.settings);
 }
 
 sockaddr_un socket_address(const std::string& path) {
@@ -168,6 +168,7 @@ v3d::daemon::Server::Options server_options(const Options& options) {
   server.display.vblank_hz = options.vblank_hz;
   server.exit_when_idle = options.exit_when_idle;
   server.timing = options.timing;
+  server.settings = options.settings;
   server.run_after_exit *= std::min(options.reset_after, 1.0);
   return server;
 }
@@ -233,7 +234,7 @@ int main(int argc, char** argv) {
   if (!options.capture.empty()) options.capture = std::filesystem::absolute(options.capture);
   const v3d::daemon::Server::Options server = server_options(options);
 
-  const std::string path = socket_path(options.socket);
+  const std::string path = socket_path(options);
   const char* named_log = std::getenv("V3DEMU_LOG");
   const std::string log = named_log ? named_log : "";
   const bool log_to_stderr = log == "-";

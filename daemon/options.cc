@@ -1,8 +1,10 @@
 #include "daemon/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -40,9 +42,10 @@ auto number(double least, bool inclusive, double most, const char* what) {
 }
 
 void add_options(CLI::App* app, Options* options, Names* names) {
-  app->add_option("--socket", options->socket,
-                  "Control socket (default: $V3DEMU_SOCKET, else $XDG_RUNTIME_DIR/v3demu/socket, else "
-                  "/tmp/v3demu-UID/socket)")
+  app->add_option(
+         "--socket", options->socket,
+         "Control socket (default: $V3DEMU_SOCKET, else that of these settings in $XDG_RUNTIME_DIR/v3demu "
+         "or /tmp/v3demu-UID: \"socket\", \"socket-rpi4\" ...)")
       ->option_text("PATH");
   app->add_option("--device", names->device, "Chip: " + device_names() + "; also $V3DEMU_DEVICE")
       ->option_text("NAME");
@@ -95,13 +98,41 @@ void add_options(CLI::App* app, Options* options, Names* names) {
                   "counters; slower), pace (and jobs end no earlier); also $V3DEMU_TIMING")
       ->option_text("MODE");
   app->add_flag("--no-execute", options->no_execute,
-                "Accept jobs but execute none: measures drivers and the daemon alone");
+                "Accept jobs but execute none: measures drivers and the daemon alone; also "
+                "$V3DEMU_NO_EXECUTE=1");
   app->add_option("--capture", options->capture,
                   "Write every job with the memory that it finds to FILE; also $V3DEMU_CAPTURE")
       ->option_text("FILE");
   app->add_option("--debug", options->debug,
                   "Categories of messages (\"help\" lists them); also $V3DEMU_DEBUG")
       ->option_text("LIST");
+}
+
+/// What the options made of each setting; what is no option, the environment says alone.
+Settings settings_of(const Options& options, const Names& names) {
+  Settings settings = usual_settings();
+  const std::pair<std::string_view, std::string> said[] = {
+      {"device", options.board.profile->name},
+      {"kernel", options.board.abi->name},
+      {"timing", timing_mode_name(options.timing)},
+      {"engine", names.engine},
+      {"vblank-hz", absl::StrCat(options.vblank_hz)},
+      {"no-execute", options.no_execute ? "1" : "0"},
+      {"capture", options.capture},
+      {"debug", options.debug},
+      {"perf-map", options.perf_map ? "1" : "0"},
+  };
+  for (size_t i = 0; i < place::kNumSettings; ++i) {
+    const place::Setting& setting = place::kSettings[i];
+    const auto* option = std::find_if(std::begin(said), std::end(said),
+                                      [&](const auto& one) { return one.first == setting.name; });
+    std::string value = option != std::end(said) ? option->second : variable(setting.variable);
+    std::error_code error;  // without a working folder the name stays what it is
+    if (setting.is_path && !value.empty() && value != "-")
+      value = std::filesystem::absolute(value, error).lexically_normal();
+    if (!value.empty()) settings[i] = value;
+  }
+  return settings;
 }
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -116,6 +147,7 @@ Options parse_options(int argc, char** argv) {
   options.socket = variable(wire::kSocketVariable);
   options.capture = variable("V3DEMU_CAPTURE");
   options.perf_map = variable("V3DEMU_PERF_MAP") == "1";
+  options.no_execute = variable("V3DEMU_NO_EXECUTE") == "1";
   options.watch = {.trace = variable("V3DEMU_TRACE_QPU"), .hazards = variable("V3DEMU_HAZARDS")};
   Names names{variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"), variable("V3DEMU_JIT"),
               variable("V3DEMU_VBLANK_HZ"), variable("V3DEMU_TIMING")};
@@ -151,6 +183,7 @@ Options parse_options(int argc, char** argv) {
   if (*timing != TimingMode::kOff && options.no_execute)
     refuse("--no-execute: of jobs that are not executed no times can be told");
   options.timing = *timing;
+  options.settings = settings_of(options, names);
   return options;
 }
 

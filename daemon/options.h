@@ -7,13 +7,15 @@
 #include "daemon/board.h"
 #include "daemon/debug_watch.h"
 #include "daemon/server.h"
+#include "daemon/settings.h"
 #include "daemon/timing_mode.h"
 #include "gpu/qpu/jit/jit.h"
 
 namespace v3d::daemon {
 
 struct Options {
-  std::string socket;  ///< empty: in default_runtime_folder()
+  std::string socket;  ///< empty: that of the settings in default_runtime_folder()
+  Settings settings;   ///< what the rest says of them
   Board board;
   std::string debug;  ///< categories, as parse_debug() takes them
   std::string capture;

@@ -19,6 +19,7 @@
 #include "daemon/process.h"
 #include "daemon/rest.h"
 #include "daemon/scheduler.h"
+#include "daemon/settings.h"
 #include "daemon/timing_mode.h"
 #include "ioctl/gpu.h"
 #include "ioctl/kernel.h"
@@ -39,6 +40,7 @@ class Server : private ioctl::Host {
     ioctl::kms::DisplayOptions display = {.vblank_hz = 60};
     Express::Options express = {};
     TimingMode timing = TimingMode::kOff;                   ///< what `gpu` was made with
+    Settings settings = usual_settings();                   ///< for programs that ask for others
     std::function<int64_t()> now_ns = ioctl::monotonic_ns;  ///< called by the thread of run() alone
   };
 
@@ -64,9 +66,8 @@ class Server : private ioctl::Host {
   std::shared_ptr<ioctl::File> find_file(uint64_t token);
   /// Of the process with that account. Throws std::bad_alloc.
   std::shared_ptr<Express> express_of(ioctl::Account& account);
-  /// A command of the owner, as every session is: "status", "shutdown", "timing", whose answer is the name of
-  /// the mode, or "debug LIST", whose answer says in which way V3DEMU_DEBUG=LIST is not what this daemon runs
-  /// with. 0 or an errno.
+  /// A command of the owner, as every session is: "status", "shutdown", place::kCompareCommand, or "debug
+  /// LIST", whose answer says in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or an errno.
   int command(const std::string& text, std::string* answer);
 
  private:

@@ -89,15 +89,16 @@ int Server::command(const std::string& text, std::string* answer) {
     stop();
     return 0;
   }
-  if (text == "timing") {
-    *answer = timing_mode_name(options_.timing);
+  if (text.starts_with(place::kCompareCommand)) {
+    *answer =
+        compare_settings(options_.settings, std::string_view(text).substr(sizeof place::kCompareCommand - 1));
     return 0;
   }
   if (text.starts_with(kDebugCommand)) {
     *answer = compare_debug(text.substr(kDebugCommand.size()));
     return 0;
   }
-  *answer = "commands: status, gpu_stats, shutdown, timing, debug LIST\n";
+  *answer = "commands: status, gpu_stats, shutdown, settings, debug LIST\n";
   return EINVAL;
 }
 

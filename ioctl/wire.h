@@ -32,8 +32,8 @@ inline constexpr uint32_t kProtocol = 7;
 inline constexpr uint32_t kMaxPayload = 64u << 20;
 inline constexpr int kMaxFds = 16;
 
-/// The control socket: $V3DEMU_SOCKET, else $XDG_RUNTIME_DIR/v3demu/socket, else /tmp/v3demu-<uid>/socket.
-/// The folder has mode 0700 and belongs to the user.
+/// The control socket: $V3DEMU_SOCKET, else by settings in a folder of the user's (place.h), which has mode
+/// 0700.
 inline constexpr char kSocketVariable[] = "V3DEMU_SOCKET";
 /// Where `v3demu run` wants to hear of GPU errors of what it starts (daemon/run_report.h).
 inline constexpr char kRunVariable[] = "V3DEMU_RUN";

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "ioctl/wire.h"
 #include "shim/raw.h"
 
 namespace v3d::shim {
@@ -24,24 +23,7 @@ bool is(const char* name, const char* expected) {
 }
 
 void read_environment(Config* out) {
-  if (const char* socket = variable(wire::kSocketVariable)) {
-    out->socket.add(socket);
-    const char* slash = strrchr(socket, '/');
-    if (!slash) {
-      out->runtime_dir.add(".");
-    } else {
-      out->runtime_dir.add(socket, slash == socket ? 1 : static_cast<size_t>(slash - socket));
-    }
-    out->runtime_dir_ours = false;
-  } else {
-    if (const char* dir = variable("XDG_RUNTIME_DIR")) {
-      out->runtime_dir.add(dir).add("/v3demu");
-    } else {
-      out->runtime_dir.add("/tmp/v3demu-").add(static_cast<uint64_t>(raw::geteuid()));
-    }
-    out->runtime_dir_ours = true;
-    out->socket.add(out->runtime_dir.c_str()).add("/socket");
-  }
+  read_place(out);
   if (const char* run = variable(wire::kRunVariable)) out->run.add(run);
   out->host_dri = is("V3DEMU_HOST_DRI", "1");
   out->no_vc4 = is("V3DEMU_VC4", "0");
@@ -74,26 +56,6 @@ const Config& config() {
     ready.store(true, std::memory_order_release);
   }
   return *shared;
-}
-
-int make_runtime_dir() {
-  const Config& c = config();
-  if (c.runtime_dir.overflowed() || c.socket.overflowed()) return ENAMETOOLONG;
-  if (c.runtime_dir_ours) {
-    int error = raw::mkdirat(AT_FDCWD, c.runtime_dir.c_str(), 0700);
-    if (error < 0 && error != -EEXIST) return -error;
-  }
-  return check_runtime_dir();
-}
-
-int check_runtime_dir() {
-  const Config& c = config();
-  if (!c.runtime_dir_ours) return 0;
-  struct stat st;
-  int error = raw::fstatat(AT_FDCWD, c.runtime_dir.c_str(), &st, AT_SYMLINK_NOFOLLOW);
-  if (error < 0) return -error;
-  if (!S_ISDIR(st.st_mode)) return ENOTDIR;
-  return st.st_uid == raw::geteuid() && (st.st_mode & 077) == 0 ? 0 : EPERM;
 }
 
 void complain(const char* what, const char* detail, const char* more) {

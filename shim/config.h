@@ -1,7 +1,7 @@
 /// What the environment says, read once. Usable before any constructor has run.
 ///
-/// V3DEMU_SOCKET, XDG_RUNTIME_DIR  where the daemon is (wire.h)
-/// V3DEMU_DEVICE                   the chip of a daemon that has to be started; it reads V3DEMU_KERNEL too
+/// V3DEMU_SOCKET, XDG_RUNTIME_DIR  where the daemon is (place.h)
+/// V3DEMU_DEVICE and what else a daemon goes by: the table of ioctl/place.h
 /// V3DEMU_DAEMON, V3DEMU_LOG       its program and where its messages go (launch.cc)
 /// V3DEMU_VC4=0                    no display device
 /// V3DEMU_HOST_DRI=1               the host's own DRM nodes stay visible, ours take free numbers
@@ -11,33 +11,25 @@
 /// V3DEMU_COUNT=1                  tell in the end how many requests and system calls were made (counts.h)
 #pragma once
 
-#include "shim/text.h"
+#include "shim/place.h"
 
 namespace v3d::shim {
 
-struct Config {
-  Text<108> socket;       ///< of the daemon: wire.h, kSocketVariable
-  Text<256> runtime_dir;  ///< the folder of the socket, in which the tree, lock and log lie too
-  bool runtime_dir_ours;  ///< ours to create; not so when $V3DEMU_SOCKET names a place of the user's
-  Text<128> run;          ///< $V3DEMU_RUN
-  bool host_dri;          ///< $V3DEMU_HOST_DRI=1: the host's own DRM nodes stay visible
-  bool no_vc4;            ///< $V3DEMU_VC4=0: no display device
-  bool real_tree;         ///< $V3DEMU_TREE=real: the device tree is where programs look for it
-  bool native_wsi;        ///< $V3DEMU_WSI=native: leave the choice of presentation alone
-  bool counts;            ///< $V3DEMU_COUNT=1: tell in the end what was counted
-  uint32_t chip;          ///< 71 or 42 by $V3DEMU_DEVICE: what a daemon started now would model
+/// The place is that of the user as whom the program started, who may have become another since: place().
+struct Config : Place {
+  Text<128> run;    ///< $V3DEMU_RUN
+  bool host_dri;    ///< $V3DEMU_HOST_DRI=1: the host's own DRM nodes stay visible
+  bool no_vc4;      ///< $V3DEMU_VC4=0: no display device
+  bool real_tree;   ///< $V3DEMU_TREE=real: the device tree is where programs look for it
+  bool native_wsi;  ///< $V3DEMU_WSI=native: leave the choice of presentation alone
+  bool counts;      ///< $V3DEMU_COUNT=1: tell in the end what was counted
+  uint32_t chip;    ///< 71 or 42 by $V3DEMU_DEVICE: what a daemon started now would model
 };
 
 const Config& config();
 
 /// getenv without getenv, which the shim interposes. nullptr when unset.
 const char* environment_variable(const char* name);
-
-/// Makes the folder of the socket when it is ours to make. 0 or a positive errno (EPERM: it belongs to
-/// somebody else).
-int make_runtime_dir();
-/// Whether that folder, when it is ours to make, is a folder of this user alone. 0 or a positive errno.
-int check_runtime_dir();
 
 /// One line on stderr, prefixed by the library's name. The only way the shim ever prints.
 void complain(const char* what, const char* detail = "", const char* more = "");

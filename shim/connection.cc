@@ -11,10 +11,10 @@
 
 #include "shim/config.h"
 #include "shim/counts.h"
-#include "shim/debug_request.h"
 #include "shim/launch.h"
 #include "shim/own_pid.h"
 #include "shim/raw.h"
+#include "shim/settings_request.h"
 
 namespace v3d::shim {
 namespace {
@@ -153,7 +153,13 @@ int establish(Connection* c, bool start) {
     exchange_in_registry(0, registry_entry(*c));
     hook_thread_and_fork();
   }
-  if (start) compare_debug_request();  // over a connection of its own
+  if (!start) return 0;
+  // Over a connection of their own.
+  if (!compare_settings(c->daemon)) {
+    disconnect(c);
+    return ENODEV;
+  }
+  compare_debug_request();
   return 0;
 }
 
@@ -261,7 +267,7 @@ int greet(Connection* c) {
   if (!error && (reply.header.magic != wire::kMagic || missing || reply.header.error ||
                  reply.hello.protocol != wire::kProtocol)) {
     complain("the daemon that runs speaks another protocol than this library; stop it: ",
-             config().socket.c_str());
+             place().socket.c_str());
     error = -EPROTO;
   }
   if (error) {
@@ -283,7 +289,7 @@ bool served_by_us(int fd) {
   }
   static std::atomic<bool> told{false};
   if (!told.exchange(true)) {
-    complain("the daemon's socket is served by another user and not used: ", config().socket.c_str(), "");
+    complain("the daemon's socket is served by another user and not used: ", place().socket.c_str(), "");
   }
   return false;
 }
@@ -308,7 +314,7 @@ int move_high(int fd) {
 }
 
 int connect_socket() {
-  const Config& c = config();
+  const Place& c = place();
   if (int error = check_runtime_dir()) return -error;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

@@ -87,7 +87,7 @@ void log_file(Path* out) {
   if (named && *named) {
     out->add(named);
   } else {
-    out->add(config().runtime_dir.c_str()).add("/v3demud.log");
+    out->add(place().runtime_dir.c_str()).add("/v3demud.log");
   }
 }
 
@@ -208,9 +208,10 @@ int launch(uint64_t deadline) {
     report_failure("cannot start the daemon: no program ", daemon.c_str(), "");
     return ENOENT;
   }
+  tell_of_other_folder();
   log_file(&log);
   Text<160> socket;
-  socket.add(wire::kSocketVariable).add('=').add(config().socket.c_str());
+  socket.add(wire::kSocketVariable).add('=').add(place().socket.c_str());
   size_t environment_bytes;
   char** environment = daemon_environment(socket.data(), &environment_bytes);
   if (!environment) return ENOMEM;
@@ -254,14 +255,14 @@ int launch(uint64_t deadline) {
 int start_daemon() {
   int error = make_runtime_dir();
   if (error) {
-    report_failure("cannot use the folder of the daemon's socket, ", config().runtime_dir.c_str(),
+    report_failure("cannot use the folder of the daemon's socket, ", place().runtime_dir.c_str(),
                    error == EPERM    ? ": it belongs to somebody else or is open to others"
                    : error == ENOENT ? ": the folder above it does not exist"
                                      : "");
     return error;
   }
   Path lock_path;
-  lock_path.add(config().socket.c_str()).add(".start");
+  lock_path.add(place().socket.c_str()).add(".start");
   int lock = raw::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock < 0) {
     report_failure("cannot lock ", lock_path.c_str(), "");
@@ -279,7 +280,7 @@ int start_daemon() {
       break;
     }
     if (raw::monotonic_ns() > deadline) {
-      report_failure("the daemon does not answer: ", config().socket.c_str(), "");
+      report_failure("the daemon does not answer: ", place().socket.c_str(), "");
       break;
     }
     raw::sleep_ms(2);

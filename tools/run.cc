@@ -9,14 +9,15 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "daemon/board.h"
 #include "daemon/timing_mode.h"
-#include "ioctl/wire.h"
-#include "shim/config.h"
+#include "ioctl/place.h"
+#include "shim/place.h"
 #include "shim/presentation.h"
 #include "tools/commands.h"
 #include "tools/control.h"
@@ -153,19 +154,19 @@ class ProgramFormatter : public CLI::Formatter {
   }
 };
 
-/// Says so when the daemon that runs at a socket has not the timing that is asked for: it goes on as it is.
-absl::Status compare_timing(const RunOptions& options, const std::string& socket) {
-  const std::string wanted = variable("V3DEMU_TIMING");
-  if (wanted.empty()) return absl::OkStatus();
-  if (!daemon::find_timing_mode(wanted))
-    return absl::InvalidArgumentError(absl::StrCat("unknown V3DEMU_TIMING=", wanted));
-  const auto runs = ask_daemon_at(socket, "timing");
-  if (runs.ok() && *runs != wanted)
-    fprintf(stderr,
-            "v3demu %s: warning: the daemon that runs at %s has timing %s, not %s: end it or name another "
-            "V3DEMU_SOCKET\n",
-            options.name.c_str(), socket.c_str(), runs->c_str(), wanted.c_str());
-  return absl::OkStatus();
+/// Whether the daemon that runs at a socket, if one does, has the settings that the environment asks for.
+/// What is only told, and what the program finds when it starts one itself, the preload library says.
+absl::Status compare_settings(const shim::Place& place) {
+  shim::Text<8192> wishes;
+  if (!shim::add_wishes(place, &wishes)) return absl::OkStatus();
+  const std::string socket = place.socket.c_str();
+  const auto answer = ask_daemon_at(socket, wishes.c_str());
+  if (!answer.ok() || !answer->starts_with(place::kRefusedAnswer) ||
+      variable(place::kOthersVariable) == place::kAcceptOthers)
+    return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the daemon that runs at ", socket, answer->substr(sizeof place::kRefusedAnswer - 1), "; ",
+                   place::kOthersVariable, "=", place::kAcceptOthers, " makes this a warning"));
 }
 
 std::string what_is_wrong(const absl::StatusOr<daemon::Board>& board) {
@@ -183,31 +184,28 @@ size_t words_of_option(const CLI::App& command, const std::string& word) {
 
 }  // namespace
 
-/// A daemon models one device under one kernel with one timing: each choice by name gets a socket, and so a
-/// daemon, of its own.
 absl::Status use_board(const RunOptions& options) {
-  std::string socket = "/socket";
   const std::pair<const char*, const std::string&> choices[] = {{"V3DEMU_DEVICE", options.device},
                                                                 {"V3DEMU_KERNEL", options.kernel},
                                                                 {"V3DEMU_TIMING", options.timing}};
-  for (const auto& [name, value] : choices) {
-    if (value.empty()) continue;
-    setenv(name, value.c_str(), 1);
-    socket += "-" + value;
+  for (const auto& [name, value] : choices)
+    if (!value.empty()) setenv(name, value.c_str(), 1);
+  // Children of the program mean the same files, wherever they stand.
+  for (const place::Setting& setting : place::kSettings) {
+    const std::string value = variable(setting.variable);
+    std::error_code error;
+    if (setting.is_path && !value.empty() && value != "-")
+      setenv(setting.variable, std::filesystem::absolute(value, error).c_str(), 1);
   }
   // The options have been checked; what the environment says, not.
   const auto board = daemon::find_board(variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"));
   if (!board.ok()) return board.status();
-  const std::string named = variable(wire::kSocketVariable);
-  if (!named.empty()) return compare_timing(options, named);
-  const std::string folder = shim::config().runtime_dir.c_str();
-  if (socket == "/socket") return compare_timing(options, folder + socket);
-  if (const int error = shim::make_runtime_dir(); error != 0)
-    return absl::FailedPreconditionError(
-        absl::StrCat("cannot use the folder ", folder, ": ",
-                     error == EPERM ? "it belongs to others or is open to them" : strerror(error)));
-  set_default(wire::kSocketVariable, folder + socket);
-  return absl::OkStatus();
+  const std::string timing = variable("V3DEMU_TIMING");
+  if (!daemon::find_timing_mode(timing))
+    return absl::InvalidArgumentError(absl::StrCat("unknown V3DEMU_TIMING=", timing));
+  shim::Place place;
+  shim::read_place(&place);
+  return compare_settings(place);
 }
 
 int run_program(const RunOptions& options) {

@@ -42,8 +42,8 @@ void add_board_options(CLI::App* command, std::string* device, std::string* kern
 /// The program behind the options of a command, for separate_program().
 void add_program(CLI::App* command);
 
-/// Has what is started from now on use the daemon of that board (device, kernel) and timing. An error naming
-/// what is wrong; a warning when a daemon runs there with another timing.
+/// Has what is started from now on use a daemon of that board (device, kernel) and timing. An error naming
+/// what is wrong, or what a daemon has that runs where $V3DEMU_SOCKET says and is of other settings.
 absl::Status use_board(const RunOptions& options);
 
 /// Replaces this process by options.command. Returns only on failure, with an exit status.

@@ -327,6 +327,29 @@ TEST_F(ShimTest, RefusesFolderOfOthers) {
   EXPECT_THAT(result.output, HasSubstr("belongs to somebody else"));
 }
 
+TEST_F(ShimTest, DoesWithoutAMissingRuntimeFolder) {
+  set("V3DEMU_SOCKET", "");
+  const std::string usual = "/tmp/v3demu-" + std::to_string(geteuid());
+  for (const bool missing : {true, false}) {
+    if (!missing && geteuid() != 0) continue;  // only root can give folders away
+    const fs::path runtime = folder_ / (missing ? "missing" : "foreign");
+    if (!missing) {
+      fs::create_directory(runtime);
+      ASSERT_EQ(chown(runtime.c_str(), 65534, 65534), 0);
+    }
+    set("XDG_RUNTIME_DIR", runtime);
+    set("V3DEMU_LOG", folder_ / ("log" + std::to_string(missing)));  // a daemon of its own
+    const std::string line = "v3demu: XDG_RUNTIME_DIR=" + runtime.string() +
+                             (missing ? " does not exist" : " belongs to another user") +
+                             ": the daemon is in " + usual + "\n";
+    const Result first = run_scenario("starts_and_works"), second = run_scenario("starts_and_works");
+    EXPECT_EQ(first.status, 0) << first.output;
+    EXPECT_EQ(first.output, line);
+    EXPECT_EQ(second.output, "");  // who starts a daemon says it
+    EXPECT_EQ(fs::exists(runtime / "v3demu"), false);
+  }
+}
+
 TEST_F(ShimTest, MakesItsFolder) {
   set("V3DEMU_SOCKET", "");
   set("XDG_RUNTIME_DIR", folder_);

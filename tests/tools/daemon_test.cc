@@ -40,12 +40,66 @@ TEST_F(RunTest, StatusSaysHowTimesArePredicted) {
   EXPECT_THAT(beside_daemon("", status).output, Not(HasSubstr("timing")));
 }
 
-TEST_F(RunTest, SaysThatARunningDaemonHasAnotherTiming) {
-  const std::string run = V3DEMU_TEST_COMMAND " run --mesa " + mesa().string() + " --pace -- echo ran";
-  EXPECT_THAT(beside_daemon("--timing count", run).output,
-              testing::ContainsRegex("warning: the daemon that runs at .*/socket has timing count, not pace: "
-                                     "end it or name another V3DEMU_SOCKET\nran\n"));
-  EXPECT_THAT(beside_daemon("--timing pace", run).output, Not(HasSubstr("warning")));
+TEST_F(RunTest, RefusesADaemonOfOtherSettings) {
+  const std::string run =
+      V3DEMU_TEST_COMMAND " run --mesa " + mesa().string() + " --pace --device rpi4 -- echo ran";
+  const std::string names_both =
+      "the daemon that runs at .*/socket .pid [0-9]+. has device rpi5, not rpi4, and timing "
+      "count, not pace: end it .kill [0-9]+. or name another V3DEMU_SOCKET";
+  const Result refused = beside_daemon("--timing count", run + "; echo status $?");
+  EXPECT_THAT(refused.output, testing::ContainsRegex("v3demu run: " + names_both));
+  EXPECT_THAT(refused.output, HasSubstr("\nstatus 127\n"));
+  EXPECT_THAT(refused.output, Not(HasSubstr("ran\n")));
+  const auto goes_on = [&](const std::string& line) {
+    const Result result =
+        beside_daemon("--timing pace --device rpi4", "rm " + (folder_ / "said").string() + "; " + line);
+    EXPECT_THAT(result.output,
+                testing::AllOf(HasSubstr("ran\n"), Not(HasSubstr("warning")), Not(HasSubstr("has device"))));
+  };
+  std::filesystem::remove(folder_ / "said");
+  goes_on(run);
+  goes_on(V3DEMU_TEST_COMMAND " run --mesa " + mesa().string() + " -- echo ran");  // asks for nothing
+}
+
+TEST_F(RunTest, TheProgramItselfIsToldOfOtherSettings) {
+  // Behind `run`, which finds no daemon to ask: one that is being started for somebody else.
+  const std::string opens =
+      " LD_PRELOAD=" V3DEMU_TEST_SHIM " V3DEMU_KERNEL=6.12 sh -c 'exec 3</dev/dri/renderD128; echo opened'";
+  const Result refused = beside_daemon("", opens);
+  EXPECT_THAT(
+      refused.output,
+      testing::ContainsRegex("v3demu: the daemon that runs at .*/socket .pid [0-9]+. has kernel 7.3, not "
+                             "6.12: .*; V3DEMU_OTHER_SETTINGS=accept makes this a warning\n"));
+  EXPECT_THAT(refused.output, Not(HasSubstr("opened")));
+  const Result accepted = beside_daemon("", "V3DEMU_OTHER_SETTINGS=accept" + opens);
+  EXPECT_THAT(accepted.output, testing::ContainsRegex(
+                                   "v3demu: warning: the daemon .* has kernel 7.3, not 6.12: .*\nopened\n"));
+  const Result told = beside_daemon("", "V3DEMU_CAPTURE=/nowhere/x LD_PRELOAD=" V3DEMU_TEST_SHIM
+                                        " sh -c 'exec 3</dev/dri/renderD128; echo opened'");
+  EXPECT_THAT(told.output,
+              testing::ContainsRegex("warning: .* has capture none, not /nowhere/x: .*\nopened\n"));
+}
+
+TEST_F(RunTest, ProgramsOfOtherSettingsThatStartTogetherHaveTheirOwnDaemons) {
+  const std::string runtime = "XDG_RUNTIME_DIR=" + folder_.string() + " V3DEMU_SOCKET=";
+  const std::string lines =
+      "run --mesa system -- sh -c 'for board in rpi4 rpi5-16 rpi4 rpi5; do V3DEMU_DEVICE=$board sh -c "
+      "\"exec 3</dev/dri/renderD128; " V3DEMU_TEST_COMMAND
+      " status | grep ^device\" & done; wait; "
+      "for board in rpi4 rpi5-16 rpi5; do V3DEMU_DEVICE=$board " V3DEMU_TEST_COMMAND
+      " status | "
+      "sed -n \"s/^v3demud pid \\([0-9]*\\).*/\\1/p\" >>pids; done; kill $(cat pids)'";
+  const Result result =
+      shell("cd " + folder_.string() + " && env " + runtime + " " V3DEMU_TEST_COMMAND " " + lines + " 2>&1");
+  const auto count = [&](const std::string& line) {
+    size_t found = 0;
+    for (size_t at = result.output.find(line); at != std::string::npos; at = result.output.find(line, at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(count("device rpi4: "), 2u) << result.output;
+  EXPECT_EQ(count("device rpi5: "), 1u) << result.output;
+  EXPECT_EQ(count("device rpi5-16: "), 1u) << result.output;
 }
 
 TEST_F(RunTest, UnknownDebugCategoriesAreErrors) {

@@ -17,7 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "ioctl/wire.h"
-#include "shim/config.h"
+#include "shim/place.h"
 #include "tools/commands.h"
 #include "tools/files.h"
 #include "tools/program.h"
@@ -35,11 +35,14 @@ constexpr size_t kToldOfLog = 2000;
 
 volatile sig_atomic_t g_program = 0, g_ended = 0;
 
-/// weston needs a folder for its socket; where there is none, that of the daemon's socket serves.
+/// weston needs a folder for its socket; where there is none of this user, that of the daemon's socket
+/// serves.
 void need_runtime_folder() {
-  if (!variable("XDG_RUNTIME_DIR").empty()) return;
-  setenv(wire::kSocketVariable, shim::config().socket.c_str(), 1);
-  setenv("XDG_RUNTIME_DIR", shim::config().runtime_dir.c_str(), 1);
+  shim::Place place;  // as the environment is by now
+  shim::read_place(&place);
+  if (!variable("XDG_RUNTIME_DIR").empty() && !place.not_in_xdg) return;
+  setenv(wire::kSocketVariable, place.socket.c_str(), 1);
+  setenv("XDG_RUNTIME_DIR", place.runtime_dir.c_str(), 1);
 }
 
 std::string log_of(const TemporaryFolder& folder) { return read_file(folder.path / "log").value_or(""); }

@@ -16,8 +16,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "ioctl/wire.h"
-#include "shim/config.h"
+#include "shim/place.h"
 #include "tools/commands.h"
 #include "tools/files.h"
 #include "tools/picture/png_file.h"
@@ -81,8 +80,9 @@ class Program {
 };
 
 absl::StatusOr<ScreenClient> connect_or_start(const RunOptions& options) {
-  std::string socket = variable(wire::kSocketVariable);
-  if (socket.empty()) socket = shim::config().socket.c_str();
+  shim::Place place;  // as the environment is by now
+  shim::read_place(&place);
+  const std::string socket = place.socket.c_str();
   auto client = ScreenClient::connect(socket);
   if (!absl::IsNotFound(client.status())) return client;
   // The library starts daemons. It goes by what is to be run, but for the way in which it gets there.
