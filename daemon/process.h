@@ -26,7 +26,10 @@ ioctl::ProcessId identify(int32_t pid, const ioctl::UniqueFd& process);
 struct Peer {
   int32_t pid;
   std::string program;
-  bool privileged;                           ///< has CAP_SYS_ADMIN
+  bool privileged;  ///< has CAP_SYS_ADMIN
+  /// Of another user, who holds the descriptor of a node: may use that and render nodes, and is not the owner
+  /// of the daemon. The minor of that node.
+  std::optional<uint32_t> guest_of = {};
   std::shared_ptr<ioctl::UniqueFd> process;  ///< pidfd; may be empty
   std::shared_ptr<ioctl::Account> account;
 };

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "daemon/door.h"
 #include "daemon/session.h"
 #include "gpu/base/log.h"
 
@@ -152,15 +153,7 @@ void Server::run(ioctl::UniqueFd listener) {
         accept_client(listener.get());
         continue;
       }
-      std::function<void()> gone;
-      {
-        const std::lock_guard lock(mutex_);
-        const auto watch = watches_.find(key);
-        if (watch == watches_.end()) continue;
-        gone = std::move(watch->second);
-        watches_.erase(watch);
-      }
-      tell_gone(gone);
+      look_at_watch(key, events[i].events);
     }
     give_memory_back();
   }
@@ -185,23 +178,50 @@ void Server::give_memory_back() {
   if (rest_.look(now, jobs, client_left_.exchange(false))) malloc_trim(0);
 }
 
-bool Server::watch_hangup(int socket, std::function<void()> gone) {
+bool Server::watch(int socket, std::function<void()> gone, std::function<bool()> readable) {
   epoll_event event = {};
-  event.events = EPOLLONESHOT;  // hang-up is always reported; nothing else is of interest
+  // Hang-up is always reported.
+  event.events = EPOLLONESHOT | (readable ? uint32_t{EPOLLIN} : 0u);
   uint64_t key;
   {
     const std::lock_guard lock(mutex_);
     key = next_watch_++;
     event.data.u64 = key;  // packed: nothing may refer to it
-    watches_[key] = std::move(gone);
+    watches_[key] = {std::move(gone), std::move(readable), socket};
   }
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) == 0) return true;
   log_error("the host refuses to watch another descriptor: errno %d", errno);
-  std::function<void()> unused;  // destroyed behind the lock
+  Watch unused;  // destroyed behind the lock
   const std::lock_guard lock(mutex_);
   unused = std::move(watches_[key]);
   watches_.erase(key);
   return false;
+}
+
+void Server::look_at_watch(uint64_t key, uint32_t events) {
+  constexpr uint32_t kOver = EPOLLHUP | EPOLLERR;
+  Watch watch;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = watches_.find(key);
+    if (known == watches_.end()) return;
+    watch = std::move(known->second);
+    if (events & kOver) watches_.erase(known);
+  }
+  if (events & kOver) {
+    tell_gone(watch.gone);
+    return;
+  }
+  if (watch.readable && !watch.readable()) watch.readable = nullptr;
+  epoll_event event = {};
+  event.events = EPOLLONESHOT | (watch.readable ? uint32_t{EPOLLIN} : 0u);
+  event.data.u64 = key;
+  const int socket = watch.socket;
+  {
+    const std::lock_guard lock(mutex_);
+    watches_[key] = std::move(watch);
+  }
+  epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket, &event);
 }
 
 void Server::accept_client(int listener) {
@@ -214,10 +234,31 @@ void Server::accept_client(int listener) {
     }
     return;
   }
+  serve_connection(std::move(socket), std::nullopt);
+}
+
+bool Server::answer_door(uint64_t token) {
+  const LogScope scope(&newcomers());
+  std::shared_ptr<const ioctl::UniqueFd> own_end;
+  uint32_t minor = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = files_.find(token);
+    if (it == files_.end()) return false;
+    own_end = it->second.own_end;
+    minor = it->second.file->minor();
+  }
+  ioctl::UniqueFd connection;
+  const Knock knock = take_knock(own_end->get(), &connection);
+  if (knock == Knock::kConnection) serve_connection(std::move(connection), minor);
+  return knock != Knock::kNeverAgain;
+}
+
+void Server::serve_connection(ioctl::UniqueFd socket, std::optional<uint32_t> node) {
   try {
     Peer peer;
     ConnectionCharges charges;
-    if (!admit(socket.get(), &peer, &charges)) return;
+    if (!admit(socket.get(), node, &peer, &charges)) return;
     if (peer.account && start_session(&socket, std::move(peer), std::move(charges))) return;
   } catch (const std::bad_alloc&) {
     log_error("no memory for another connection");
@@ -225,14 +266,17 @@ void Server::accept_client(int listener) {
   refuse(socket.get(), ENOMEM);
 }
 
-bool Server::admit(int socket, Peer* peer, ConnectionCharges* charges) {
+bool Server::admit(int socket, std::optional<uint32_t> node, Peer* peer, ConnectionCharges* charges) {
   const std::optional<ucred> user = credentials(socket);
   if (!user) {
     log_error("a connection is refused: the kernel does not say whose it is");
     return false;
   }
-  // Root too is another user: whoever may send `shutdown`, or name a file's token, is the owner.
-  if (user->uid != geteuid()) {
+  // Root too is another user: whoever may send `shutdown`, or name a file's token, is the owner. A process of
+  // another pid namespace cannot be told from who passes an end of somebody else's connection on.
+  const bool is_owner = user->uid == geteuid() && (!node || user->pid != 0);
+  if (!is_owner) peer->guest_of = node;
+  if (!is_owner && !node) {
     log_error("pid %d of user %d is refused: this daemon serves user %d", user->pid, user->uid, geteuid());
     return false;
   }
@@ -339,7 +383,7 @@ int Server::enter_file(std::shared_ptr<ioctl::File> file, int flags, NodeCharges
                        OpenedFile* opened) {
   ioctl::UniqueFd client_end;
   const auto own_end = std::make_shared<ioctl::UniqueFd>();
-  if (!ioctl::make_one_way_pair(&client_end, own_end.get())) return EMFILE;
+  if (!make_node_pair(&client_end, own_end.get())) return EMFILE;
   if (flags & O_NONBLOCK) fcntl(client_end.get(), F_SETFL, O_NONBLOCK);
   if (file->events()) file->events()->connect(own_end);
   const uint64_t cookie = ioctl::socket_cookie(client_end.get());
@@ -349,7 +393,9 @@ int Server::enter_file(std::shared_ptr<ioctl::File> file, int flags, NodeCharges
     token_by_cookie_[cookie] = token;
     files_[token] = {std::move(file), own_end, cookie, std::move(charges)};
   }
-  if (!watch_hangup(own_end->get(), [this, token, own_end] { close_file(token); })) {
+  if (!watch(
+          own_end->get(), [this, token, own_end] { close_file(token); },
+          [this, token] { return answer_door(token); })) {
     close_file(token);
     return ENOMEM;
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -67,7 +68,8 @@ class Server : private ioctl::Host {
   /// Of the process with that account. Throws std::bad_alloc.
   std::shared_ptr<Express> express_of(ioctl::Account& account);
   /// A command of the owner, as every session is: "status", "shutdown", place::kCompareCommand, or "debug
-  /// LIST", whose answer says in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or an errno.
+  /// LIST", whose answer says in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or an
+  /// errno.
   int command(const std::string& text, std::string* answer);
 
  private:
@@ -95,7 +97,9 @@ class Server : private ioctl::Host {
   // ioctl::Host
   void push(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.push(jobs); }
   void run_small(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.run_small(jobs); }
-  bool watch_hangup(int socket, std::function<void()> gone) override;
+  bool watch_hangup(int socket, std::function<void()> gone) override {
+    return watch(socket, std::move(gone), {});
+  }
   void finish_closes(const ioctl::File* master) override;
   int give_descriptor(std::shared_ptr<ioctl::File> file, int flags, ioctl::Account& account,
                       ioctl::UniqueFd* fd) override;
@@ -103,12 +107,25 @@ class Server : private ioctl::Host {
 
   /// Makes it known to clients. 0, EMFILE or ENOMEM.
   int enter_file(std::shared_ptr<ioctl::File> file, int flags, NodeCharges charges, OpenedFile* opened);
+  /// What the loop does about a descriptor: `gone` when it hangs up, which ends it; before that `readable`,
+  /// if there is one, as long as that returns true.
+  struct Watch {
+    std::function<void()> gone;
+    std::function<bool()> readable;
+    int socket;
+  };
+  bool watch(int socket, std::function<void()> gone, std::function<bool()> readable);
+  void look_at_watch(uint64_t key, uint32_t events);
   /// Makes the loop look around.
   void wake();
   void accept_client(int listener);
+  /// Takes a message from the client's end of a node. False when none is to be waited for any more.
+  bool answer_door(uint64_t token);
+  /// Serves what connected, or refuses it. @param node  through which; nothing: the control socket
+  void serve_connection(ioctl::UniqueFd socket, std::optional<uint32_t> node);
   /// Who connected; without an account when the connection cannot be afforded. False when it is nobody to be
   /// served.
-  bool admit(int socket, Peer* peer, ConnectionCharges* charges);
+  bool admit(int socket, std::optional<uint32_t> node, Peer* peer, ConnectionCharges* charges);
   /// Starts the thread of a connection, which takes the socket. False when the host has none left.
   bool start_session(ioctl::UniqueFd* socket, Peer peer, ConnectionCharges charges);
   void serve(uint64_t connection, int socket, const Peer& peer);
@@ -144,7 +161,7 @@ class Server : private ioctl::Host {
   std::map<ioctl::ProcessId, Holder> holders_;
   std::map<ioctl::ProcessId, std::weak_ptr<Express>> express_;
   int64_t last_retired_ns_ = 0;
-  std::unordered_map<uint64_t, std::function<void()>> watches_;  // by epoll key
+  std::unordered_map<uint64_t, Watch> watches_;  // by epoll key
   uint64_t next_watch_;
   std::map<uint64_t, int> connections_;  // sockets of the running sessions
   uint64_t next_connection_ = 0;

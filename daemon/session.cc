@@ -275,6 +275,8 @@ Reply Session::open(Request& request) {
   wire::OpenRequest args;
   PayloadReader reader(request.payload);
   if (!reader.read(&args)) return failure(EPROTO);
+  if (peer_.guest_of && args.minor != *peer_.guest_of && args.minor < wire::kFirstRenderMinor)
+    return failure(EACCES);
   Server::OpenedFile opened;
   if (const int error = server_.open_file(args.minor, args.flags, peer_, &opened)) return failure(error);
   const auto file = server_.find_file(opened.token);
@@ -382,6 +384,7 @@ Reply Session::make_channel() {
 }
 
 Reply Session::screen(Request& request) {
+  if (peer_.guest_of) return failure(EPERM);
   wire::ScreenRequest args;
   if (!PayloadReader(request.payload).read(&args)) return failure(EPROTO);
   if (!viewer_)
@@ -391,6 +394,7 @@ Reply Session::screen(Request& request) {
 }
 
 Reply Session::command(Request& request) {
+  if (peer_.guest_of) return failure(EPERM);
   const std::string text(reinterpret_cast<const char*>(request.payload.data()), request.payload.size());
   std::string answer;
   Reply reply;

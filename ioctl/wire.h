@@ -10,9 +10,11 @@
 ///    descriptors then.
 ///  - device: SOCK_SEQPACKET socketpair made by the daemon for every open() of a node; the client's end is
 ///  the DRM fd.
-///    Nothing is sent on it but KMS events (daemon to client); the other direction is shut (EPIPE). When its
-///    last duplicate anywhere is closed, the daemon sees end-of-file and releases the drm_file. Its identity
-///    is SO_COOKIE.
+///    KMS events are sent on it to the client; to the daemon, messages of one byte that bring its end of a
+///    control connection, a pair of sockets which the sender made: so a process talks to the daemon that
+///    cannot connect to the control socket (another user, root or namespace since). When its last duplicate
+///    anywhere is closed, the daemon sees end-of-file and releases the drm_file. Its identity is SO_COOKIE;
+///    the name of the daemon's end begins with kNodeName.
 ///
 /// Short requests need no socket while both sides are awake: they travel through a Channel, memory that
 /// belongs to a control connection.
@@ -38,6 +40,8 @@ inline constexpr char kSocketVariable[] = "V3DEMU_SOCKET";
 /// Where `v3demu run` wants to hear of GPU errors of what it starts (daemon/run_report.h).
 inline constexpr char kRunVariable[] = "V3DEMU_RUN";
 inline constexpr uint32_t kMaxRunNames = 127;
+/// Abstract: behind a zero byte.
+inline constexpr char kNodeName[] = "v3demu-node-";
 
 enum Op : uint32_t {
   kHello = 1,  ///< HelloRequest -> HelloReply; first on every connection
@@ -73,6 +77,7 @@ struct HelloReply {
 };
 
 /// Minors of the nodes: 0 v3d primary, 1 vc4 primary, 128 v3d render.
+inline constexpr uint32_t kFirstRenderMinor = 128;
 struct OpenRequest {
   uint32_t minor;
   int32_t flags;  ///< of open(2), and kOwnMemory

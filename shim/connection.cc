@@ -2,15 +2,15 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <sys/resource.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
 
 #include "shim/config.h"
+#include "shim/connect.h"
 #include "shim/counts.h"
+#include "shim/files.h"
 #include "shim/launch.h"
 #include "shim/own_pid.h"
 #include "shim/raw.h"
@@ -19,7 +19,6 @@
 namespace v3d::shim {
 namespace {
 
-constexpr int kPrivateFds = 512;
 constexpr size_t kBufferSize = 64 << 10;
 constexpr size_t kKeptBufferSize = 1 << 20;
 constexpr size_t kHeader = sizeof(wire::MessageHeader);
@@ -117,8 +116,8 @@ void hook_thread_and_fork() {
 
 int greet(Connection* c);
 
-int connect_and_greet(Connection* c) {
-  int fd = connect_socket();
+/// @param fd  of a connection that nobody has greeted, or a negative errno
+int greet(Connection* c, int fd) {
   if (fd < 0) return fd;
   struct stat st;
   if (int error = raw::fstat(fd, &st); error < 0) {
@@ -133,19 +132,21 @@ int connect_and_greet(Connection* c) {
   return greet(c);
 }
 
-/// The daemon has no more for this process, or the process itself is at its limit: no other daemon would
-/// help.
-bool is_refusal(int error) { return error == -ENOMEM || error == -EMFILE || error == -ENFILE; }
-
 /// The daemon that just answered may have been on its way out: then another one is started.
-int establish(Connection* c, bool start) {
+/// @param daemon  that is meant; 0: any
+int establish(Connection* c, bool start, pid_t daemon, int node) {
   raw::KeepErrno keep;
-  int error = connect_and_greet(c);
+  int error = greet(c, connect_anyhow(daemon, node));
+  if (error == 0 && daemon && c->daemon != daemon) {
+    // At the path another one answers by now.
+    disconnect(c);
+    error = greet(c, connect_through(node >= 0 ? node : any_known_file(daemon)));
+  }
   for (int attempt = 0;
        attempt < 3 && start && error < 0 && error != -EPROTO && error != -EPERM && !is_refusal(error);
        ++attempt) {
     if (start_daemon() != 0) break;
-    error = connect_and_greet(c);
+    error = greet(c, connect_anyhow(daemon, node));
   }
   if (is_refusal(error)) return -error;
   if (error < 0) return ENODEV;
@@ -279,21 +280,6 @@ int greet(Connection* c) {
   return 0;
 }
 
-/// Whoever serves a socket can write what it likes into replies: it has to be the same user.
-bool served_by_us(int fd) {
-  ucred peer{};
-  socklen_t size = sizeof(peer);
-  if (raw::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) &&
-      peer.uid == raw::geteuid()) {
-    return true;
-  }
-  static std::atomic<bool> told{false};
-  if (!told.exchange(true)) {
-    complain("the daemon's socket is served by another user and not used: ", place().socket.c_str(), "");
-  }
-  return false;
-}
-
 }  // namespace
 
 bool is_intact(int fd, dev_t dev, ino_t ino) {
@@ -301,46 +287,14 @@ bool is_intact(int fd, dev_t dev, ino_t ino) {
   return fd >= 0 && raw::fstat(fd, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
 }
 
-int move_high(int fd) {
-  int moved = raw::fcntl(fd, F_DUPFD_CLOEXEC, kPrivateFds);
-  if (moved < 0) {
-    rlimit limit{};
-    raw::call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, raw::word(&limit));
-    moved = raw::fcntl(fd, F_DUPFD_CLOEXEC, static_cast<long>(limit.rlim_cur / 2));
-  }
-  if (moved < 0) return fd;
-  raw::close(fd);
-  return moved;
-}
-
-int connect_socket() {
-  const Place& c = place();
-  if (int error = check_runtime_dir()) return -error;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (c.socket.overflowed() || c.socket.size() >= sizeof(address.sun_path)) return -ENAMETOOLONG;
-  memcpy(address.sun_path, c.socket.c_str(), c.socket.size() + 1);
-  int fd = raw::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC);
-  if (fd < 0) return fd;
-  fd = move_high(fd);
-  int error;
-  do {
-    error = raw::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address));
-  } while (error == -EINTR);
-  if (error == 0 && !served_by_us(fd)) error = -EPERM;
-  if (error == 0) return fd;
-  raw::close(fd);
-  return error;
-}
-
 uint32_t probe_chip() {
   Connection c = kNoConnection;
-  if (connect_and_greet(&c) < 0) return 0;
+  if (greet(&c, connect_anyhow(0, -1)) < 0) return 0;
   disconnect(&c);
   return c.chip;
 }
 
-int Call::open(pid_t daemon) {
+int Call::open(pid_t daemon, int node) {
   if (mine.busy) {
     temporary_ = kNoConnection;
     connection_ = &temporary_;
@@ -355,8 +309,9 @@ int Call::open(pid_t daemon) {
       (c->owner != own_pid() || (!may_do_without && !look_at_socket()) || (daemon && c->daemon != daemon))) {
     disconnect(c);
   }
+  node_ = node;
   if (c->fd < 0) {
-    if (int error = establish(c, flags_ & kStartDaemon)) return error;
+    if (int error = establish(c, flags_ & kStartDaemon, daemon, node)) return error;
   }
   if (daemon && c->daemon != daemon) return ENODEV;
   return reserve(0, 0) ? 0 : ENOMEM;
@@ -601,7 +556,7 @@ int Call::send() {
     pid_t daemon = c->daemon;
     disconnect(c);
     bool bound = op_ == wire::kIoctl || op_ == wire::kMmap;
-    if (int failure = establish(c, flags_ & kStartDaemon)) return failure;
+    if (int failure = establish(c, flags_ & kStartDaemon, bound ? daemon : 0, node_)) return failure;
     if (bound && c->daemon != daemon) return ENODEV;
     error = transmit();
   }

@@ -46,7 +46,9 @@ class Call {
 
   /// First of all. 0, or a positive errno: ENODEV without a daemon, or when `daemon` is not 0 and is not the
   /// process that answers (the one that knew the file is gone).
-  int open(pid_t daemon = 0);
+  /// @param node  descriptor of an open node of that daemon, a way to it where the control socket is none;
+  /// -1: whichever this process has
+  int open(pid_t daemon = 0, int node = -1);
 
   /// Room for `size` bytes of payload, valid until the next append. nullptr: beyond kMaxPayload, or no
   /// memory.
@@ -98,6 +100,7 @@ class Call {
   wire::Op op_;
   unsigned flags_;
   bool has_looked_ = false;  // at the socket
+  int node_ = -1;
   size_t size_ = 0;
   int num_attached_ = 0;
   int attached_[wire::kMaxFds];
@@ -115,13 +118,5 @@ uint32_t probe_chip();
 /// Nobody closed the descriptor or put something else in its place (close_range(3, ~0), closefrom, a child's
 /// clean-up loop).
 bool is_intact(int fd, dev_t dev, ino_t ino);
-
-/// The same under a number out of the way of programs that count, select or close low descriptors; as it was,
-/// if there is none. @param fd  is used up
-int move_high(int fd);
-
-/// A socket connected to the daemon, without greeting. Negative errno: ENOENT or ECONNREFUSED if none
-/// listens.
-int connect_socket();
 
 }  // namespace v3d::shim

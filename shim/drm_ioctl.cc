@@ -242,7 +242,7 @@ int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t reque
   const bool submit = op == wire::kIoctl && driver == Driver::kV3d && wire::is_submit(ioctl_number(request));
   const Exports expected = submit ? expected_exports(file) : Exports{};
   Call call(op, flags_of(op, driver, file, request));
-  if (int error = call.open(file.daemon)) return -error;
+  if (int error = call.open(file.daemon, op == wire::kIoctl ? fd : -1)) return -error;
   if (op == wire::kFdIoctl) call.attach(fd);
   wire::IoctlRequest header{};
   header.token = file.token;

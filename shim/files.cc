@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "shim/config.h"
+#include "shim/connect.h"
 #include "shim/connection.h"
 #include "shim/own_pid.h"
 #include "shim/raw.h"
@@ -82,7 +83,11 @@ class FactCache {
 
 constinit FactCache cache{};
 
+/// Whether this process, or that of which it is a fork, has had one.
+std::atomic<bool> knows_files{false};
+
 void remember_file(const struct stat& st, const File& file) {
+  knows_files.store(true, std::memory_order_relaxed);
   cache.store({st.st_dev, st.st_ino, kDrmFile, file.token,
                static_cast<uint64_t>(file.minor) << 32 | static_cast<uint32_t>(file.daemon)});
 }
@@ -105,7 +110,8 @@ bool parse(Call* call, int status_fd, File* file) {
 int adopt(int fd, const struct stat& st, File* file) {
   raw::KeepErrno keep;
   Call call(wire::kAdopt, kCloseOnExec);
-  int error = call.open();
+  // A daemon of another user, say, whose descriptor was inherited.
+  int error = call.open(0, is_named_node(fd) ? fd : -1);
   if (error == ENODEV) return -ENOTTY;
   if (!error && !call.attach(fd)) error = ENOMEM;
   if (!error) error = call.send();
@@ -146,6 +152,31 @@ int identify_file(int fd, const struct stat& st, File* file) {
 int identify_file(int fd, File* file) {
   struct stat st;
   return raw::fstat(fd, &st) == 0 ? identify_file(fd, st, file) : -ENOTTY;
+}
+
+namespace {
+
+bool find_known(int fd, Fact* fact) {
+  struct stat st;
+  return raw::fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode) && cache.find(st.st_dev, st.st_ino, kDrmFile, fact);
+}
+
+}  // namespace
+
+bool is_known_file(int fd) {
+  Fact fact;
+  return find_known(fd, &fact);
+}
+
+int any_known_file(pid_t daemon) {
+  constexpr int kMostDescriptors = 4096;
+  if (!knows_files.load(std::memory_order_relaxed)) return -1;
+  Fact fact;
+  for (int fd = 0; fd < kMostDescriptors; ++fd)
+    if (find_known(fd, &fact) &&
+        (!daemon || static_cast<uint32_t>(fact.detail) == static_cast<uint32_t>(daemon)))
+      return fd;
+  return -1;
 }
 
 bool find_file(int fd, const struct stat& st, File* file) { return identify_file(fd, st, file) == 0; }

@@ -28,6 +28,11 @@ int identify_file(int fd, const struct stat& st, File* file);
 bool find_file(int fd, File* file);
 bool find_file(int fd, const struct stat& st, File* file);
 
+/// Whether it is one that is known without asking anybody.
+bool is_known_file(int fd);
+/// Some descriptor of this process for which that holds, of that daemon if it is not 0; -1: none.
+int any_known_file(pid_t daemon);
+
 /// Opens a node: the new descriptor, or a negative errno. `flags` of open(2).
 int open_file(uint32_t wire_minor, int flags);
 

@@ -12,7 +12,7 @@
 
 #include "ioctl/wire.h"
 #include "shim/config.h"
-#include "shim/connection.h"
+#include "shim/connect.h"
 #include "shim/raw.h"
 
 namespace v3d::shim {

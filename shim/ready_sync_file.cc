@@ -5,6 +5,7 @@
 
 #include <climits>
 
+#include "shim/connect.h"
 #include "shim/connection.h"
 #include "shim/raw.h"
 

@@ -183,6 +183,19 @@ void discard_folder(const char* path) {
   if (!dead.overflowed() && raw::rename(path, dead.c_str()) == 0) remove_folder(AT_FDCWD, dead.c_str());
 }
 
+/// 0 or a positive errno.
+int make_tree_at(const char* path, Tree* tree) {
+  int error = 0;
+  for (int attempt = 0; attempt < 3 && !error; ++attempt) {
+    error = adopt_folder(path, tree);
+    if (!error) return 0;
+    if (error == EPERM) break;
+    if (error == ENOENT && attempt > 0) discard_folder(path);
+    error = build_folder(path, *tree);
+  }
+  return error ? error : EIO;
+}
+
 bool make_tree(Tree* tree) {
   plan(tree);
   TreeSink hashing;
@@ -190,16 +203,20 @@ bool make_tree(Tree* tree) {
   Text<kHashDigits + 1> digits;
   for (int shift = 60; shift >= 0; shift -= 4) digits.add("0123456789abcdef"[hashing.hash() >> shift & 15]);
   Path path;
-  path.add(config().runtime_dir.c_str()).add(kFolderName).add(digits.c_str());
-  int error = make_runtime_dir();
-  for (int attempt = 0; attempt < 3 && !error; ++attempt) {
-    error = adopt_folder(path.c_str(), tree);
-    if (!error) return true;
-    if (error == EPERM) break;
-    if (error == ENOENT && attempt > 0) discard_folder(path.c_str());
-    error = build_folder(path.c_str(), *tree);
+  const auto make_in = [&](const Place& at) {
+    path.clear();
+    path.add(at.runtime_dir.c_str()).add(kFolderName).add(digits.c_str());
+    const int error = make_runtime_dir(at);
+    return error ? error : make_tree_at(path.c_str(), tree);
+  };
+  int error = make_in(place());
+  if ((error == EPERM || error == EACCES || error == EROFS) && !place().runtime_dir_ours) {
+    // Another user's, who gave this process what it has of the daemon there.
+    Place usual;
+    read_usual_place(&usual);
+    error = make_in(usual);
   }
-  if (!error) error = EIO;
+  if (!error) return true;
   complain("cannot make the device tree ", path.c_str(),
            error == EPERM ? ": it belongs to somebody else or others may write in it"
                           : ": is the folder writable?");
@@ -207,7 +224,8 @@ bool make_tree(Tree* tree) {
 }
 
 std::atomic<const Tree*> active{nullptr};
-std::atomic<bool> failed{false};
+constexpr uid_t kNobody = ~uid_t{0};
+std::atomic<uid_t> failed_for{kNobody};
 
 }  // namespace
 
@@ -227,7 +245,7 @@ const Node* Tree::node_of(const struct stat& st) const {
   for (uint32_t i = 0; i < num_nodes; ++i) {
     if (nodes[i].tree_ino == st.st_ino && nodes[i].tree_dev == st.st_dev) return &nodes[i];
   }
-  return nullptr;
+  return older ? older->node_of(st) : nullptr;
 }
 
 const Node* Tree::node_by_wire_minor(uint32_t wire_minor) const {
@@ -248,20 +266,30 @@ const Node* Tree::node_shown(const struct stat& st) const {
 const Tree* tree_if_active() { return active.load(std::memory_order_acquire); }
 
 const Tree* tree() {
-  const Tree* known = active.load(std::memory_order_acquire);
-  if (known || failed.load(std::memory_order_relaxed)) return known;
+  const uid_t user = raw::geteuid();
+  const Tree* newest = active.load(std::memory_order_acquire);
+  for (const Tree* known = newest; known; known = known->older)
+    if (known->user == user) return known;
+  if (failed_for.load(std::memory_order_relaxed) == user) return nullptr;
   // Threads that meet here each make one in memory of their own; the first to finish wins.
   void* memory = raw::map_memory(sizeof(Tree));
   if (!memory) return nullptr;
   auto* fresh = static_cast<Tree*>(memory);
-  const Tree* winner = nullptr;
   if (!make_tree(fresh)) {
-    failed.store(true, std::memory_order_relaxed);
-  } else if (active.compare_exchange_strong(winner, fresh, std::memory_order_acq_rel)) {
-    return fresh;
+    failed_for.store(user, std::memory_order_relaxed);
+    raw::unmap_memory(memory, sizeof(Tree));
+    return nullptr;
   }
-  raw::unmap_memory(memory, sizeof(Tree));
-  return winner;
+  fresh->user = user;
+  fresh->older = newest;
+  while (!active.compare_exchange_weak(newest, fresh, std::memory_order_acq_rel)) {
+    if (newest && newest->user == user) {
+      raw::unmap_memory(memory, sizeof(Tree));
+      return newest;
+    }
+    fresh->older = newest;
+  }
+  return fresh;
 }
 
 bool is_merged(const char* path) {

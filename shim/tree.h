@@ -36,6 +36,8 @@ struct Tree {
     Text<72> path;
     bool text_prefix;  ///< every path that begins so, not only what lies beneath
   };
+  uid_t user;         ///< who may enter its folder
+  const Tree* older;  ///< of another user, who this process was before
   uint32_t num_owned;
   Root owned[24];  ///< paths that exist in the tree only; the host's of the same name are hidden
 
@@ -46,7 +48,8 @@ struct Tree {
   const Node* node_shown(const struct stat& st) const;
 };
 
-/// The tree of this process; made on first use. nullptr when it cannot be made (one message says why).
+/// The tree of this process, for the user that it is now; made on first use. nullptr when it cannot be made
+/// (one message says why).
 const Tree* tree();
 /// The same if somebody used it already.
 const Tree* tree_if_active();

@@ -40,6 +40,9 @@ class Client {
     EXPECT_EQ(answer.payload.size(), sizeof(wire::HelloReply));
   }
 
+  /// One that is connected already, without greeting.
+  explicit Client(UniqueFd socket) : socket_(std::move(socket)) {}
+
   int fd() const { return socket_.get(); }
   void disconnect() { socket_.reset(); }
   /// Hangs up, and returns when the daemon has closed its end.

@@ -194,6 +194,55 @@ TEST_F(ShimTest, TalksToNobodyElsesDaemon) {
   EXPECT_THAT(journal("hello"), ElementsAre());
 }
 
+/// Programs that root starts and that become another user, whom the tree, the library and the daemon's
+/// program are open to.
+class ChangedUser : public ShimTest {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+    fs::permissions(folder_, fs::perms::owner_all | fs::perms(0055));
+    for (const auto& [from, name] : {std::pair(kReal, "v3demud"), std::pair(V3DEMU_TEST_SHIM, "libv3demu.so"),
+                                     std::pair(V3DEMU_TEST_CLIENT, "client")}) {
+      fs::copy_file(from, folder_ / name);
+      chmod((folder_ / name).c_str(), 0755);
+    }
+    set("V3DEMU_DAEMON", folder_ / "v3demud");
+    set("LD_PRELOAD", folder_ / "libv3demu.so");
+    for (stranger_ = 200000 + getpid() % 100000; fs::exists(home()); ++stranger_) {
+    }
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    if (stranger_) fs::remove_all(home(), ignored);
+  }
+  fs::path home() const { return "/tmp/v3demu-" + std::to_string(stranger_); }
+  Result run_as_root(const std::string& scenario) {
+    return run({folder_ / "client", scenario, std::to_string(stranger_)});
+  }
+  uid_t stranger_ = 0;
+};
+
+TEST_F(ChangedUser, KeepsOpenNodes) {
+  for (const char* scenario : {"open_nodes_stay", "open_nodes_are_inherited"}) {
+    const Result result = run_as_root(scenario);
+    EXPECT_EQ(result.status, 0) << scenario << "\n" << result.output;
+    EXPECT_EQ(result.output, "") << scenario;
+  }
+  EXPECT_FALSE(fs::exists(home() / "socket"));  // no other daemon was needed
+}
+
+TEST_F(ChangedUser, GetsADaemonOfItsOwnWithoutANode) {
+  const Result named = run_as_root("opens_as_a_stranger");
+  EXPECT_EQ(named.status, 0) << named.output;
+  EXPECT_THAT(named.output, ContainsRegex("V3DEMU_SOCKET=.* is not open to this user: the daemon is in " +
+                                          home().string()));
+  unset("V3DEMU_SOCKET");
+  fs::create_directory(folder_ / "runtime");
+  set("XDG_RUNTIME_DIR", folder_ / "runtime");
+  const Result usual = run_as_root("opens_as_a_stranger");
+  EXPECT_EQ(usual.status, 0) << usual.output;
+}
+
 TEST_F(ShimTest, UsesNoFolderThatIsOpenToOthers) {
   unset("V3DEMU_SOCKET");
   set("XDG_RUNTIME_DIR", folder_);
