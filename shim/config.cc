@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "ioctl/wire.h"
 #include "shim/raw.h"
 
 namespace v3d::shim {
