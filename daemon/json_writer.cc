@@ -1,9 +1,9 @@
-#include "tools/profiling/json_writer.h"
+#include "daemon/json_writer.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
-namespace v3d::tools::profiling {
+namespace v3d::daemon {
 
 void JsonWriter::separate() {
   if (follows_) text_ += ',';
@@ -62,6 +62,14 @@ JsonWriter& JsonWriter::value(bool is) {
   return *this;
 }
 
+JsonWriter& JsonWriter::raw(std::string_view json) {
+  separate();
+  text_ += json;
+  return *this;
+}
+
+JsonWriter& JsonWriter::null() { return raw("null"); }
+
 JsonWriter& JsonWriter::value(double number) {
   separate();
   absl::StrAppendFormat(&text_, "%.6g", number);
@@ -82,4 +90,4 @@ JsonWriter& JsonWriter::on_new_line() {
   return *this;
 }
 
-}  // namespace v3d::tools::profiling
+}  // namespace v3d::daemon

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace v3d::tools::profiling {
+namespace v3d::daemon {
 
 /// Values in the order in which they are written; within objects each behind its key. Misuse makes no valid
 /// JSON.
@@ -23,6 +23,7 @@ class JsonWriter {
   JsonWriter& value(uint32_t number) { return value(uint64_t{number}); }
   JsonWriter& value(int number) { return value(static_cast<uint64_t>(number)); }  ///< not below 0
   JsonWriter& value(bool is);
+  JsonWriter& null();
   /// Rounded to six digits.
   JsonWriter& value(double number);
   /// A time in microseconds, exactly.
@@ -31,6 +32,8 @@ class JsonWriter {
   JsonWriter& field(std::string_view name, const T& v) {
     return key(name).value(v);
   }
+  /// Text as it is, that is a value already.
+  JsonWriter& raw(std::string_view json);
   /// The next value begins a line.
   JsonWriter& on_new_line();
 
@@ -46,4 +49,4 @@ class JsonWriter {
   bool follows_ = false;  // another value of the same object or array
 };
 
-}  // namespace v3d::tools::profiling
+}  // namespace v3d::daemon

@@ -13,7 +13,7 @@ namespace v3d::daemon {
 
 inline constexpr std::string_view kRunReportHead = "GPU errors of a v3demu run\n";
 /// Bytes of the file up to which errors have their text, and in all.
-inline constexpr int64_t kMostRunDetails = 32 << 10, kMostRunBytes = 1 << 20;
+inline constexpr int64_t kMostRunDetails = 32 << 10, kMostRunBytes = 256 << 10;
 
 /// What $V3DEMU_RUN is for a descriptor of a process.
 std::string run_report_name(int32_t pid, int fd);

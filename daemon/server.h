@@ -67,9 +67,9 @@ class Server : private ioctl::Host {
   std::shared_ptr<ioctl::File> find_file(uint64_t token);
   /// Of the process with that account. Throws std::bad_alloc.
   std::shared_ptr<Express> express_of(ioctl::Account& account);
-  /// A command of the owner, as every session is: "status", "shutdown", place::kCompareCommand, or "debug
-  /// LIST", whose answer says in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or an
-  /// errno.
+  /// A command of the owner, as every session is: "status", "status json", "shutdown", place::kCompareCommand,
+  /// or "debug LIST", whose answer says in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or
+  /// an errno.
   int command(const std::string& text, std::string* answer);
 
  private:
@@ -141,6 +141,13 @@ class Server : private ioctl::Host {
   void give_memory_back();
   bool has_clients();
   std::string status_text();
+  /// The same for programs; names as in the text.
+  std::string status_json();
+  struct Overview {
+    std::vector<std::shared_ptr<ioctl::File>> files;  ///< in the order of their numbers
+    size_t connections, draining;
+  };
+  Overview overview();
   /// As the kernel's file of that name: what each queue has done.
   std::string gpu_stats_text();
 

@@ -84,6 +84,10 @@ int Server::command(const std::string& text, std::string* answer) {
     *answer = status_text();
     return 0;
   }
+  if (text == "status json") {
+    *answer = status_json();
+    return 0;
+  }
   if (text == "shutdown") {
     *answer = "leaving\n";
     stop();
@@ -98,7 +102,7 @@ int Server::command(const std::string& text, std::string* answer) {
     *answer = compare_debug(text.substr(kDebugCommand.size()));
     return 0;
   }
-  *answer = "commands: status, gpu_stats, shutdown, settings, debug LIST\n";
+  *answer = "commands: status, status json, gpu_stats, shutdown, settings, debug LIST\n";
   return EINVAL;
 }
 
@@ -109,6 +113,19 @@ std::string Server::gpu_stats_text() {
     absl::StrAppendFormat(&text, "%s\t%d\t%d\t%d\n", ioctl::queue_name(static_cast<ioctl::Queue>(q)),
                           ioctl::monotonic_ns(), queues[q].jobs_done, queues[q].busy_ns);
   return text;
+}
+
+Server::Overview Server::overview() {
+  Overview all;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [token, open] : files_) all.files.push_back(open.file);
+    all.connections = connections_.size();
+    all.draining = draining_.size();
+  }
+  std::sort(all.files.begin(), all.files.end(),
+            [](const auto& a, const auto& b) { return a->client()->id < b->client()->id; });
+  return all;
 }
 
 std::string Server::status_text() {
@@ -127,16 +144,7 @@ std::string Server::status_text() {
                           queues[q].queued, queues[q].in_flight ? '*' : ' ', queues[q].jobs_done,
                           static_cast<double>(queues[q].busy_ns) * 1e-6);
 
-  std::vector<std::shared_ptr<ioctl::File>> files;
-  size_t connections, draining;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [token, open] : files_) files.push_back(open.file);
-    connections = connections_.size();
-    draining = draining_.size();
-  }
-  std::sort(files.begin(), files.end(),
-            [](const auto& a, const auto& b) { return a->client()->id < b->client()->id; });
+  const auto [files, connections, draining] = overview();
   absl::StrAppendFormat(&text, "%d open nodes, %d connections, %d clients leaving\n", files.size(),
                         connections, draining);
   append_errors(errors_, &text);

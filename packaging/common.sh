@@ -3,7 +3,12 @@
 # Everything that is fetched or built outside the tree lives here.
 cache_dir=${V3DEMU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/v3demu}
 
-step() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
+# step WHAT: a line of what begins now, bold on a terminal.
+step() {
+  local bold= plain=
+  [ ! -t 2 ] || { bold=$'\033[1m' plain=$'\033[0m'; }
+  printf '%s==> %s%s\n' "$bold" "$*" "$plain" >&2
+}
 
 # fail WHAT REMEDY: one line each, then exit.
 fail() {

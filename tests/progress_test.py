@@ -36,9 +36,24 @@ class ProgressTest(unittest.TestCase):
         done, _ = self.run_build(BUILD, seconds="0")
         self.assertEqual(done.stderr, "".join(f"    {n} of 3 steps, 0 min\n" for n in (1, 2, 3)))
 
+    def test_steps_are_bold_on_a_terminal_only(self):
+        script = f". '{COMMON}'; step building it"
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr, "==> building it\n")
+        self.assertEqual(self.on_terminal(lambda theirs: subprocess.run(["bash", "-c", script], stderr=theirs, check=True)),
+                         "\033[1m==> building it\033[0m\r\n")
+
     def test_one_line_on_a_terminal(self):
+        shown = self.on_terminal(lambda theirs: self.run_build(BUILD, stderr=theirs))
+        self.assertNotIn("\n", shown)
+        self.assertTrue(shown.startswith("\r\033[K    1 of 3 steps"), repr(shown))
+        self.assertTrue(shown.endswith("    3 of 3 steps, 0 min\r\033[K"), repr(shown))
+
+    @staticmethod
+    def on_terminal(run):
+        """What is shown by something that is run with a terminal."""
         ours, theirs = pty.openpty()
-        self.run_build(BUILD, stderr=theirs)
+        run(theirs)
         os.close(theirs)
         shown = b""
         try:
@@ -47,10 +62,7 @@ class ProgressTest(unittest.TestCase):
         except OSError:  # nobody writes any more
             pass
         os.close(ours)
-        shown = shown.decode()
-        self.assertNotIn("\n", shown)
-        self.assertTrue(shown.startswith("\r\033[K    1 of 3 steps"), repr(shown))
-        self.assertTrue(shown.endswith("    3 of 3 steps, 0 min\r\033[K"), repr(shown))
+        return shown.decode()
 
 
 if __name__ == "__main__":

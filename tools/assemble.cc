@@ -92,14 +92,18 @@ void add_assemble(CLI::App* app, int* exit_code) {
   CLI::App* command = app->add_subcommand("asm", "Translate QPU assembly, as disasm prints it, into words");
   command->add_option("file", options.file, "The text; - is the standard input")->required();
   add_chip_option(command, &options.version);
-  command->add_option("-o,--output", options.output, "Where the words go; default - (the standard output)");
+  command->add_option("-o,--output", options.output, "Where the words go; default - (the standard output)")
+      ->option_text("FILE");
   command
       ->add_option(
           "--format", options.format,
           "bin (little endian; default with -o), hex (a word per line; default without), c or python")
+      ->option_text("FORMAT")
       ->check(CLI::IsMember({"bin", "hex", "c", "python"}));
-  command->add_option("--uniforms", options.uniforms, "Write the words of .uniform to this file");
-  command->add_option("--name", options.name, "Of the array in C or Python")->capture_default_str();
+  command->add_option("--uniforms", options.uniforms, "Write the words of .uniform to this file")
+      ->option_text("FILE");
+  command->add_option("--name", options.name, "Of the array in C or Python (default: program)")
+      ->option_text("NAME");
   add_check_options(command, &options.check);
   command->footer(
       "  loop:                                     # a label; comments start with # or //\n"

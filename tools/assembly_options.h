@@ -47,6 +47,7 @@ inline void add_check_options(CLI::App* command, CheckOptions* options) {
           "hardly-meant (defined, but hardly what a program wants), never-emitted (Mesa never emits it, "
           "boards run it) and assumed (unknown of the hardware; what is assumed). Fails for the first two; "
           "with =KIND,... reports those only, and fails for each")
+      ->option_text("[=KIND,...]")
       ->check(CLI::Validator(understood, ""));
   command->add_flag("--four-threads", options->four_threads,
                     "Check the limits of four threads per QPU, not of two");

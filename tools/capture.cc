@@ -3,7 +3,6 @@
 #include "tools/capture.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,8 +27,6 @@
 namespace v3d::tools {
 namespace {
 
-constexpr int kPatienceSeconds = 60;
-
 int fail(const RunOptions& options, const std::string& what) {
   fprintf(stderr, "v3demu %s: %s\n", options.name.c_str(), what.c_str());
   return 1;
@@ -48,18 +45,6 @@ bool clear(const std::string& file) {
   close(fd);
   if (!written) errno = error;
   return written && emptied;
-}
-
-/// The daemon holds the lock beside its socket as long as it lives. False when it does not end.
-bool wait_for_end(const std::string& lock) {
-  const int fd = open(lock.c_str(), O_RDWR | O_CLOEXEC);
-  bool ended = fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0;
-  for (int i = 0; !ended && i < kPatienceSeconds * 100; ++i) {
-    usleep(10'000);
-    ended = flock(fd, LOCK_EX | LOCK_NB) == 0;
-  }
-  if (fd >= 0) close(fd);
-  return ended;
 }
 
 /// What the daemon writes from the time of making on.
@@ -130,7 +115,7 @@ CaptureEnd capture_program(const RunOptions& options, const std::string& file) {
       fail(options, std::string(left.status().message()));
   }
   CaptureEnd end;
-  if (wait_for_end(socket + ".lock"))
+  if (wait_for_daemon_end(socket))
     end.summary = summary(options, file, log);
   else
     fail(options, "the daemon does not end; " + file + " is cut");
@@ -147,7 +132,7 @@ void add_capture(CLI::App* app, int* exit_code) {
   options.name = "capture";
   static std::string file = "v3demu.v3dcap";
   CLI::App* command = app->add_subcommand("capture", "Run a program and write every job to a file");
-  command->add_option("-o,--output", file, "The capture")->option_text("FILE [v3demu.v3dcap]");
+  command->add_option("-o,--output", file, "The capture (default: v3demu.v3dcap)")->option_text("FILE");
   add_run_options(command, &options);
   command->callback([exit_code] {
     options.command = required_program();

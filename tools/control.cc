@@ -1,12 +1,16 @@
 #include "tools/control.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "ioctl/unique_fd.h"
 #include "ioctl/wire.h"
@@ -15,6 +19,8 @@ namespace v3d::tools {
 namespace {
 
 constexpr timeval kPatience{10, 0};
+constexpr int kEndPatienceSeconds = 60;
+constexpr std::string_view kOfCapture = "capture-";
 
 bool send_all(int fd, const void* data, size_t size) {
   auto* at = static_cast<const char*>(data);
@@ -72,6 +78,32 @@ absl::StatusOr<std::string> ask_daemon_at(const std::string& path, const std::st
     return reply;
   return absl::UnavailableError("the daemon on " + path + " does not answer '" + command +
                                 "': " + strerror(errno));
+}
+
+/// The daemon holds the lock beside its socket as long as it lives.
+bool wait_for_daemon_end(const std::string& socket) {
+  const ioctl::UniqueFd lock(open((socket + ".lock").c_str(), O_RDWR | O_CLOEXEC));
+  bool ended = !lock || flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+  for (int i = 0; !ended && i < kEndPatienceSeconds * 100; ++i) {
+    usleep(10'000);
+    ended = flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+  }
+  return ended;
+}
+
+std::vector<DaemonSocket> daemon_sockets(const std::string& one) {
+  namespace fs = std::filesystem;
+  std::vector<DaemonSocket> sockets;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(one).parent_path(), error)) {
+    const std::string name = entry.path().filename();
+    // "socket-DEVICE" of `run`, "capture-PID" of `capture`, or what the user has named.
+    const bool known = name.starts_with("socket") || name.starts_with(kOfCapture) || entry.path() == one;
+    if (known && !name.ends_with('~') && entry.is_socket(error))
+      sockets.push_back({entry.path(), name.starts_with(kOfCapture)});
+  }
+  std::sort(sockets.begin(), sockets.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  return sockets;
 }
 
 }  // namespace v3d::tools

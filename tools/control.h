@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -10,5 +11,16 @@ namespace v3d::tools {
 /// Sends a command (wire.h, kCommand) to the daemon at a socket and returns the answer. NotFound when none
 /// runs there, Unavailable when it does not answer.
 absl::StatusOr<std::string> ask_daemon_at(const std::string& socket, const std::string& command);
+
+/// False when the daemon that had this socket does not end within a minute.
+bool wait_for_daemon_end(const std::string& socket);
+
+struct DaemonSocket {
+  std::string path;
+  bool captures;  ///< of a `v3demu capture`
+};
+/// The sockets beside one, itself included, that may be daemons' of this user, in alphabetical order. Those
+/// that are gone may have left theirs.
+std::vector<DaemonSocket> daemon_sockets(const std::string& one);
 
 }  // namespace v3d::tools

@@ -21,11 +21,17 @@ constexpr const char* kKindNames[] = {"bin", "render", "compute", "tfu"};
 
 class Decoder {
  public:
-  explicit Decoder(const chip::Profile& profile) : profile_(profile) {}
+  /// @param job  the only one, from 1; 0: all
+  Decoder(const chip::Profile& profile, uint32_t job) : profile_(profile), job_(job) {}
+
+  /// Whether the next one is to be printed; counts it.
+  bool wants_next() { return ++number_ == job_ || job_ == 0; }
+  bool is_done() const { return job_ != 0 && number_ >= job_; }
+  uint32_t jobs() const { return number_; }
 
   void print(const CapturedJob& job, mmu::AddressSpace& space) {
     const Memory memory = space.memory();
-    std::printf("job %d: %s, client %u", ++number_, kKindNames[job.kind], job.context);
+    std::printf("job %u: %s, client %u", number_, kKindNames[job.kind], job.context);
     if (job.submission) std::printf(", submission %u", job.submission);
     std::printf("\n");
     switch (job.kind) {
@@ -84,28 +90,32 @@ class Decoder {
   }
 
   const chip::Profile& profile_;
-  int number_ = 0;
+  const uint32_t job_;
+  uint32_t number_ = 0;
 };
 
-int decode(const std::string& file) {
+int decode(const std::string& file, uint32_t only) {
   auto reader = daemon::CaptureReader::open(file);
   if (!reader.ok()) {
     fprintf(stderr, "v3demu decode: %s\n", std::string(reader.status().message()).c_str());
     return 1;
   }
-  Decoder decoder((*reader)->profile());
-  while (true) {
+  Decoder decoder((*reader)->profile(), only);
+  while (!decoder.is_done()) {
     auto job = (*reader)->next();
     if (absl::IsNotFound(job.status())) {
       warn_of_old_format("decode", file, **reader);
-      return 0;
+      if (only == 0) return 0;
+      fprintf(stderr, "v3demu decode: %s: no job %u; it holds %u\n", file.c_str(), only, decoder.jobs());
+      return 1;
     }
     if (!job.ok()) {
       fprintf(stderr, "v3demu decode: %s: %s\n", file.c_str(), std::string(job.status().message()).c_str());
       return 1;
     }
-    decoder.print(*job, (*reader)->context(job->context).space());
+    if (decoder.wants_next()) decoder.print(*job, (*reader)->context(job->context).space());
   }
+  return 0;
 }
 
 }  // namespace
@@ -114,7 +124,11 @@ void add_decode(CLI::App* app, int* exit_code) {
   static std::string file;
   CLI::App* command = app->add_subcommand("decode", "Print the jobs of a capture as text");
   command->add_option("file", file, "The capture")->required();
-  command->callback([exit_code] { *exit_code = decode(file); });
+  static uint32_t job = 0;
+  command->add_option("--job", job, "Print only this job, by its number")
+      ->option_text("JOB")
+      ->check(CLI::PositiveNumber);
+  command->callback([exit_code] { *exit_code = decode(file, job); });
 }
 
 }  // namespace v3d::tools

@@ -48,7 +48,8 @@ absl::StatusOr<Profile> collect(const std::string& file, profiling::FramesBy fra
   for (uint32_t job = 1; (status = collector.run_next()).ok(); ++job)
     if (watched) fprintf(stderr, "\rv3demu profile: job %u ", job);
   if (watched) fputs("\r\x1b[K", stderr);
-  if (!absl::IsNotFound(status)) return status;
+  if (!absl::IsNotFound(status))
+    return absl::Status(status.code(), absl::StrCat(file, ": ", status.message()));
   warn_of_old_format("profile", file, **reader);
   Profile profile = collector.take();
   group_frames(frames, &profile);
@@ -69,7 +70,7 @@ int profile_capture(const Options& options, const std::string& file) {
   const auto frames =
       options.by_submission ? profiling::FramesBy::kSubmission : profiling::FramesBy::kTargets;
   const auto profile = collect(file, frames);
-  if (!profile.ok()) return fail(absl::StrCat(file, ": ", profile.status().message()));
+  if (!profile.ok()) return fail(std::string(profile.status().message()));
   fputs(to_text(*profile).c_str(), stdout);
   bool saved = options.html.empty() || save(options.html, to_html(*profile));
   saved = (options.json.empty() || save(options.json, to_json(*profile))) && saved;
@@ -118,7 +119,7 @@ void add_profile(CLI::App* app, int* exit_code) {
   options.run.name = "profile";
   CLI::App* command =
       app->add_subcommand("profile", "Predict what a program, or a capture, takes on the board");
-  command->add_option("file", options.file, "A capture, in place of a program")->option_text("[CAPTURE]");
+  command->add_option("file", options.file, "A capture, in place of a program");
   command
       ->add_option(
           "-o,--output", options.folder,

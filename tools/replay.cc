@@ -284,8 +284,12 @@ void add_replay(CLI::App* app, int* exit_code) {
   static Options options;
   CLI::App* command = app->add_subcommand("replay", "Run the jobs of a capture again, without the program");
   command->add_option("file", options.file, "The capture")->required();
-  command->add_option("--images", options.images, "Save what render jobs store as PNG in this folder");
-  command->add_option("--repeat", options.repeat, "Run each job so often; its mean time is printed")
+  command->add_option("--images", options.images, "Save what render jobs store as PNG in this folder")
+      ->option_text("FOLDER");
+  command
+      ->add_option("--repeat", options.repeat,
+                   "Run each job so often, a million times at most; its mean time is printed")
+      ->option_text("N")
       ->check(CLI::Range(1, 1000000));
   command
       ->add_flag("--time", options.time,
@@ -298,18 +302,24 @@ void add_replay(CLI::App* app, int* exit_code) {
   command
       ->add_option("--set", options.set,
                    "A constant of the timing model, NAME=VALUE; \"v3demu timing\" lists them")
+      ->option_text("NAME=VALUE")
       ->needs("--time")
       ->allow_extra_args(false);
   command
       ->add_option(
           "--variants", options.variants,
           "Also tell what each job would take with the constants NAME=VALUE of each line of this file")
+      ->option_text("FILE")
       ->needs("--time")
       ->check(CLI::ExistingFile);
   command->add_option("--from", options.from, "Predict only this job, by its number, and those behind it")
+      ->option_text("JOB")
       ->needs("--time")
       ->check(CLI::PositiveNumber);
-  command->add_option("--clock", options.clock_mhz, "Predict for this clock in MHz instead of the board's")
+  command
+      ->add_option("--clock", options.clock_mhz,
+                   "Predict for this clock in MHz, 1 to 10000, instead of the board's")
+      ->option_text("MHZ")
       ->needs("--time")
       ->check(CLI::Range(1, 10000));
   command->add_flag("--hash", options.hash, "Print a hash of the client's memory behind each job");

@@ -19,6 +19,7 @@
 #include "ioctl/place.h"
 #include "shim/place.h"
 #include "shim/presentation.h"
+#include "tools/command_line.h"
 #include "tools/commands.h"
 #include "tools/control.h"
 #include "tools/drivers.h"
@@ -146,11 +147,11 @@ int fail(const RunOptions& options, const std::string& what) {
 }
 
 /// "-- PROGRAM [ARGUMENT...]" in the line of usage.
-class ProgramFormatter : public CLI::Formatter {
+class ProgramFormatter : public WordFormatter {
  public:
   std::string make_option_usage(const CLI::Option* option) const override {
     return option->get_name() == kProgram ? std::string("-- ") + kProgram + " [ARGUMENT...]"
-                                          : CLI::Formatter::make_option_usage(option);
+                                          : WordFormatter::make_option_usage(option);
   }
 };
 

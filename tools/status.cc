@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/json_writer.h"
 #include "shim/config.h"
 #include "tools/commands.h"
 #include "tools/control.h"
@@ -34,27 +35,11 @@ std::string headline(const std::string& status) {
   return text;
 }
 
-/// Whether a socket of that name may be a daemon's: "socket-DEVICE" of `run`, "capture-PID" of `capture`.
-bool names_daemon(const std::string& name) {
-  return (name.starts_with("socket") || name.starts_with("capture-")) && !name.ends_with('~');
-}
-
-std::vector<fs::path> other_sockets(const fs::path& own) {
-  std::vector<fs::path> sockets;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(own.parent_path(), error)) {
-    const fs::path& path = entry.path();
-    if (names_daemon(path.filename()) && path.filename() != own.filename() && entry.is_socket(error))
-      sockets.push_back(path);
-  }
-  std::sort(sockets.begin(), sockets.end());
-  return sockets;
-}
-
 /// A line for each daemon on another socket; those that are gone left none but their name.
 void print_others(const fs::path& own) {
   bool first = true;
-  for (const fs::path& socket : other_sockets(own)) {
+  for (const auto& [socket, captures] : daemon_sockets(own)) {
+    if (socket == own) continue;
     const auto status = ask_daemon_at(socket, "status");
     if (absl::IsNotFound(status.status())) continue;
     if (first) printf("on other sockets:\n");
@@ -70,17 +55,44 @@ int print_status() {
   if (status.ok()) {
     fputs(status->c_str(), stdout);
   } else {
-    fprintf(stderr, "v3demu: %s\n", std::string(status.status().message()).c_str());
+    fprintf(stderr, "v3demu status: %s\n", std::string(status.status().message()).c_str());
   }
   print_others(own);
   return status.ok() ? 0 : 1;
 }
 
+/// {"daemons": [{"socket": ..., "status": ...} ...]}: that which answers first, if it does.
+int print_json() {
+  const std::string own = shim::config().socket.c_str();
+  std::vector<std::string> sockets = {own};
+  for (const auto& [socket, captures] : daemon_sockets(own))
+    if (socket != own) sockets.push_back(socket);
+  bool own_runs = false;
+  daemon::JsonWriter json;
+  json.begin_object().key("daemons").begin_array();
+  for (const std::string& socket : sockets) {
+    const auto status = ask_daemon_at(socket, "status json");
+    if (absl::IsNotFound(status.status())) continue;
+    if (!status.ok()) {
+      fprintf(stderr, "v3demu status: %s\n", std::string(status.status().message()).c_str());
+      continue;
+    }
+    own_runs = own_runs || socket == own;
+    json.on_new_line().begin_object().field("socket", socket).key("status").raw(*status).end_object();
+  }
+  printf("%s\n", json.end_array().end_object().take().c_str());
+  if (!own_runs) fprintf(stderr, "v3demu status: no daemon runs on %s\n", own.c_str());
+  return own_runs ? 0 : 1;
+}
+
 }  // namespace
 
 void add_status(CLI::App* app, int* exit_code) {
-  app->add_subcommand("status", "Show the running daemons' clients, jobs and captures")
-      ->callback([exit_code] { *exit_code = print_status(); });
+  static bool json = false;
+  CLI::App* command =
+      app->add_subcommand("status", "Show the running daemons' clients, jobs, GPU errors and captures");
+  command->add_flag("--json", json, "As JSON, of all daemons of this user");
+  command->callback([exit_code] { *exit_code = json ? print_json() : print_status(); });
 }
 
 }  // namespace v3d::tools

@@ -163,6 +163,15 @@ class CaptureTest(unittest.TestCase):
                      "fragment program at 0x", "; thrsw"):
             self.assertIn(text, done.stdout)
 
+    def test_decode_prints_one_job(self):
+        jobs = re.split(r"^(?=job \d+: )", v3demu("decode", self.path).stdout, flags=re.M)[1:]
+        self.assertGreaterEqual(len(jobs), 2)
+        for number, text in enumerate(jobs, 1):
+            self.assertEqual(v3demu("decode", "--job", str(number), self.path).stdout, text)
+        done = v3demu("decode", "--job", "999", self.path)
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (1, "", f"v3demu decode: {self.path}: no job 999; it holds {len(jobs)}\n"))
+
     def test_decode_shows_uniforms_where_they_are_read(self):
         listing = v3demu("decode", self.path).stdout
         parts = r"^(\w+) program at 0x[0-9a-f]{8}(, uniforms at 0x[0-9a-f]{8})?\n((?:  .*\n)+)"

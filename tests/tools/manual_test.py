@@ -26,7 +26,7 @@ def options_of(*command):
 
 
 def commands():
-    return re.findall(r"^  ([a-z]+) ", help_of(V3DEMU).split("Subcommands:")[1], re.M)
+    return re.findall(r"^  ([a-z]+) ", help_of(V3DEMU).split("\nCommands:\n")[1], re.M)
 
 
 def page(name):
@@ -46,7 +46,7 @@ class ManualTest(unittest.TestCase):
     def test_every_option_of_every_command_stands_in_its_section(self):
         sections = dict(re.findall(r"^\.SS v3demu (\w+)\n(.*?)(?=^\.S)", page("v3demu.1"), re.M | re.S))
         self.assertEqual(sorted(sections), sorted(commands()))
-        for command in commands():
+        for command in set(commands()) - {"help"}:
             names = without_general_options(options_of(V3DEMU, command))
             self.assert_named(names, sections[command], command)
         self.assert_named(options_of(V3DEMU), page("v3demu.1"), "v3demu")
@@ -73,6 +73,43 @@ class ManualTest(unittest.TestCase):
             self.assertIn("v3demu", done.stdout)
 
 
+class HelpTest(unittest.TestCase):
+    def test_every_help_is_in_words(self):
+        for command in ["", *commands()]:
+            text = help_of(V3DEMU, *filter(None, [command]))
+            self.assertIsNone(re.search(r"\b(TEXT|U?INT|FLOAT|ENUM|POSITIVE|REQUIRED|Excludes|Needs|SUBCOMMAND)\b|\bin \[| VALUE\b",
+                                        text), text)
+
+    def test_help_is_a_command(self):
+        def said(*words):
+            done = subprocess.run([V3DEMU, *words], capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout
+        self.assertEqual(said("help"), (0, help_of(V3DEMU)))
+        for command in commands():
+            if command != "help":
+                self.assertEqual(said("help", command), (0, help_of(V3DEMU, command)))
+
+    def test_what_is_misspelt_is_named_with_what_may_be_meant(self):
+        for words, text in ((["captrue"], 'v3demu: there is no command "captrue"; did you mean capture?\n'),
+                            (["sh"], 'v3demu: there is no command "sh"; to run that program: v3demu run -- sh\n'),
+                            (["nothing", "at", "all"], 'v3demu: there is no command "nothing"\n'),
+                            (["--devise"], "v3demu: there is no option --devise, nor a command\n"),
+                            (["run", "--devise", "rpi5", "--", "true"],
+                             "v3demu run: there is no option --devise; did you mean --device?\n"),
+                            (["replay", "--tim", "x"], "v3demu replay: there is no option --tim; did you mean --time?\n"),
+                            (["replay", "--sample", "x"], "v3demu replay: --sample goes only with --time\n"),
+                            (["replay", "--repeat"], "v3demu replay: --repeat needs a value\n"),
+                            (["replay"], "v3demu replay: FILE is missing\n"),
+                            (["decode", "a", "b"], 'v3demu decode: "b" is one word too many\n'),
+                            (["run"], "v3demu run: a program to run is required\n")):
+            done = subprocess.run([V3DEMU, *words], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertTrue(done.stderr.startswith(text), done.stderr)
+            self.assertIn("(v3demu help", done.stderr)
+        alone = subprocess.run([V3DEMU], capture_output=True, text=True, check=False)
+        self.assertEqual((alone.returncode, alone.stderr), (2, help_of(V3DEMU)))
+
+
 class CompletionTest(unittest.TestCase):
     def complete(self, *words):
         """What is offered for the last word."""
@@ -89,7 +126,14 @@ class CompletionTest(unittest.TestCase):
 
     def test_offers_the_options_of_a_command(self):
         for command in commands():
-            self.assertEqual(self.complete(command, "-"), options_of(V3DEMU, command) | {"--"}, command)
+            known = options_of(V3DEMU, command)
+            if command == "serve":
+                known |= options_of(V3DEMUD)
+            if command != "help":
+                self.assertEqual(self.complete(command, "-"), known | {"--"}, command)
+
+    def test_offers_commands_behind_help(self):
+        self.assertEqual(self.complete("help", ""), set(commands()))
 
     def test_offers_values(self):
         self.assertEqual(self.complete("run", "--device", ""), {"rpi5", "rpi5-16", "rpi5-c1", "rpi5-d0", "rpi5-7.1.5", "rpi4"})

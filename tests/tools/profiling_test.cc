@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "tools/profiling/json_writer.h"
+#include "daemon/json_writer.h"
 #include "tools/profiling/schedule.h"
 #include "tools/profiling/writers.h"
 
 namespace v3d::tools::profiling {
 namespace {
 
+using daemon::JsonWriter;
 using testing::HasSubstr;
 using testing::Not;
 

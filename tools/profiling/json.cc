@@ -1,10 +1,13 @@
 /// @file A profile as JSON, which the page of to_html() reads too.
 #include <map>
 
-#include "tools/profiling/json_writer.h"
+#include "daemon/json_writer.h"
 #include "tools/profiling/writers.h"
 
 namespace v3d::tools::profiling {
+
+using daemon::JsonWriter;
+
 namespace {
 
 void write(const Stalls& stalls, JsonWriter* json) {

@@ -5,10 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/profiling/json_writer.h"
+#include "daemon/json_writer.h"
 #include "tools/profiling/writers.h"
 
 namespace v3d::tools::profiling {
+
+using daemon::JsonWriter;
+
 namespace {
 
 constexpr int kProcess = 1;

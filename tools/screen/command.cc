@@ -1,5 +1,7 @@
 /// v3demu screen: what programs show on the display, as a window, pictures or a video.
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
@@ -30,12 +32,24 @@ absl::StatusOr<std::vector<std::unique_ptr<Output>>> all_outputs(ScreenOptions o
   return outputs;
 }
 
+/// Once one runs there, or behind a signal NotFound.
+absl::StatusOr<ScreenClient> wait_for_daemon(const std::string& socket) {
+  auto client = ScreenClient::connect(socket);
+  if (absl::IsNotFound(client.status()))
+    fprintf(stderr, "v3demu screen: waiting for a daemon on %s\n", socket.c_str());
+  while (absl::IsNotFound(client.status()) && !g_interrupted) {
+    usleep(100'000);
+    client = ScreenClient::connect(socket);
+  }
+  return client;
+}
+
 int show_screen(const ScreenOptions& options, const std::string& socket) {
   auto outputs = all_outputs(options);
   if (!outputs.ok()) return fail(outputs.status());
-  auto client = ScreenClient::connect(socket.empty() ? shim::config().socket.c_str() : socket);
-  if (!client.ok()) return fail(client.status());
   for (const int number : {SIGINT, SIGTERM}) signal(number, [](int) { g_interrupted = 1; });
+  auto client = wait_for_daemon(socket.empty() ? shim::config().socket.c_str() : socket);
+  if (!client.ok()) return fail(client.status());
   Watch watch(*std::move(client), *std::move(outputs));
   absl::Status status;
   while (status.ok() && !g_interrupted && !watch.is_done()) status = watch.step();
@@ -52,8 +66,8 @@ int show_screen(const ScreenOptions& options, const std::string& socket) {
 void add_screen(CLI::App* app, int* exit_code) {
   static ScreenOptions options;
   static std::string socket;
-  CLI::App* command =
-      app->add_subcommand("screen", "Show the display: in a window, or as pictures or a video");
+  CLI::App* command = app->add_subcommand(
+      "screen", "Show the display: in a window, or as pictures or a video; waits for a daemon");
   command->add_option("--png", options.png, "Save what is shown, once there is something; %04d: the number")
       ->option_text("FILE");
   command->add_option("--video", options.video, "Save a video, by ffmpeg")->option_text("FILE");

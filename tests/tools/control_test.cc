@@ -1,0 +1,73 @@
+/// What v3demu asks of daemons, and has them do.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/tools/run_fixture.h"
+
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST_F(RunTest, StatusIsJsonForPrograms) {
+  const std::string read = V3DEMU_TEST_COMMAND
+      " status --json | python3 -c 'import json, sys; d = json.load(sys.stdin)[\"daemons\"]; s = "
+      "d[0][\"status\"]; print(len(d), s[\"device\"], s[\"kernel\"], s[\"gpu_errors\"][\"hang\"], "
+      "s[\"gpu_errors\"][\"last\"], [q[\"name\"] for q in s[\"queues\"]][0], s[\"open_nodes\"], "
+      "{l[\"name\"] for l in s[\"limits\"]} > {\"bo-bytes\"})'";
+  EXPECT_THAT(beside_daemon("--kernel 6.12", read).output, HasSubstr("1 rpi5 6.12 0 [] bin 0 True\n"));
+  const Result none = v3demu("status --json");
+  EXPECT_EQ(none.status, 1);
+  EXPECT_THAT(none.output, HasSubstr("{\"daemons\":[]}\n"));
+  EXPECT_THAT(none.output, HasSubstr("no daemon runs on " + (folder_ / "socket").string()));
+}
+
+TEST_F(RunTest, StopEndsTheDaemon) {
+  const std::string stop = V3DEMU_TEST_COMMAND " stop; echo status $?; ";
+  const Result ended = beside_daemon("", stop + "wait; " + stop);
+  EXPECT_THAT(ended.output,
+              HasSubstr("the daemon on " + (folder_ / "socket").string() + " has ended\nstatus 0\n"));
+  EXPECT_THAT(ended.output,
+              HasSubstr("v3demu stop: no daemon runs on " + (folder_ / "socket").string() + "\nstatus 1\n"));
+}
+
+TEST_F(RunTest, StopEndsAllDaemonsOfTheUserButThoseOfCaptures) {
+  const std::string runtime = folder_.string(), sockets = runtime + "/v3demu/";
+  const auto daemon = [&](const std::string& name) {
+    return "V3DEMU_SOCKET=" + sockets + name + " " V3DEMU_TEST_COMMAND " serve 2>/dev/null & ";
+  };
+  const Result all =
+      shell("exec 2>&1; unset V3DEMU_SOCKET; export XDG_RUNTIME_DIR=" + runtime + "; mkdir -m 700 " +
+            sockets + "; " + daemon("socket") + daemon("socket-rpi4") + daemon("capture-1") +
+            "for s in socket socket-rpi4 "
+            "capture-1; do until [ -S " +
+            sockets +
+            "$s ]; do sleep 0.01; done; done; sleep 0.1; " V3DEMU_TEST_COMMAND
+            " stop; echo then; " V3DEMU_TEST_COMMAND " stop --socket " +
+            sockets +
+            "capture-1; "
+            "wait");
+  EXPECT_THAT(all.output,
+              HasSubstr("the daemon on " + sockets + "socket has ended\nthe daemon on " + sockets +
+                        "socket-rpi4 has ended\nthen\nthe daemon on " + sockets + "capture-1 has ended\n"));
+}
+
+TEST_F(RunTest, ScreenWaitsForADaemon) {
+  const std::string socket = (folder_ / "socket").string(), picture = (folder_ / "x.png").string();
+  const Result shown =
+      shell("exec 2>&1; export V3DEMU_SOCKET=" + socket + "; " V3DEMU_TEST_COMMAND " screen --png " +
+            picture + " & until [ -e " + socket + ".seen ]; do sleep 0.05; touch " + socket +
+            ".seen; done; " V3DEMU_TEST_COMMAND
+            " serve 2>/dev/null & sleep 0.5; kill -INT %1; wait %1; echo screen $?; " V3DEMU_TEST_COMMAND
+            " status; " V3DEMU_TEST_COMMAND " stop; wait");
+  EXPECT_THAT(shown.output, HasSubstr("v3demu screen: waiting for a daemon on " + socket + "\n"));
+  EXPECT_THAT(shown.output, HasSubstr("screen 1\n"));  // nothing was shown
+  EXPECT_THAT(shown.output, Not(HasSubstr("screen: no daemon runs")));
+  EXPECT_THAT(shown.output, ContainsRegex("v3demud pid [0-9]+"));
+}
+
+}  // namespace
