@@ -16,6 +16,22 @@ fail() {
   exit 1
 }
 
+# within SECONDS COMMAND...: ends a command that takes longer; what did not end by itself is named on stderr. In the
+# foreground, so that Ctrl-C and passwords reach it.
+within() {
+  local seconds=$1 status=0
+  shift
+  timeout --foreground --kill-after=10 "$seconds" "$@" || status=$?
+  if [ $status = 124 ]; then
+    printf 'v3demu: ended after %s seconds: %s\n' "$seconds" "$*" >&2
+  elif [ $status -gt 128 ]; then
+    printf 'v3demu: died of signal %s: %s\n' "$(kill -l $((status - 128)))" "$*" >&2
+  fi
+  return $status
+}
+# Seconds for steps of a kind, on slow machines and lines.
+readonly build_limit=14400 fetch_limit=3600 step_limit=300
+
 # require_space DIRECTORY GIGABYTES
 require_space() {
   local free
@@ -47,7 +63,7 @@ show_errors() { grep -m 10 -E '^FAILED|error:|fatal' "$1" >&2 || tail -n 40 "$1"
 # Of all sources of the tree, which is the current folder.
 check_format() {
   step "checking the format of the sources"
-  git ls-files '*.cc' '*.h' '*.c' | xargs clang-format-14 --dry-run --Werror ||
+  git ls-files '*.cc' '*.h' '*.c' | within $step_limit xargs clang-format-14 --dry-run --Werror ||
     fail "some files are not formatted" "run clang-format-14 -i on them"
 }
 
@@ -64,9 +80,10 @@ install_packages() {
     command -v sudo >/dev/null || fail "packages are missing: ${missing[*]}" "run this command as root"
     as_root=(sudo)
   fi
-  "${as_root[@]}" apt-get update -qq ||
+  local limit=(timeout --foreground --kill-after=10 "$fetch_limit")  # what sudo starts only root can end
+  "${as_root[@]}" "${limit[@]}" apt-get update -qq ||
     fail "the package lists could not be fetched" "check the network and /etc/apt/sources.list, then run this again"
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+  "${as_root[@]}" "${limit[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
     -o DPkg::Lock::Timeout=600 "${missing[@]}" \
     >"${TMPDIR:-/tmp}/v3demu-apt.log" 2>&1 ||
     fail "Debian packages could not be installed (needed: ${missing[*]})" \

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""progress of packaging/common.sh: the log is whole, the build's status counts, and how far it is can be seen.
+"""What scripts share in packaging/common.sh. progress: the log is whole, the build's status counts, and how far it is can be
+seen. within: what takes too long ends and is named, in all scripts.
 usage: progress_test.py SOURCE_FOLDER"""
+import glob
 import os
 import pty
+import re
 import subprocess
 import sys
 import tempfile
@@ -63,6 +66,42 @@ class ProgressTest(unittest.TestCase):
             pass
         os.close(ours)
         return shown.decode()
+
+
+class WithinTest(unittest.TestCase):
+    def within(self, *words):
+        done = subprocess.run(["bash", "-c", f". '{COMMON}'; set -euo pipefail; within \"$@\"", "sh", *words],
+                              capture_output=True, text=True, check=False, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_status_and_output_are_those_of_the_command(self):
+        self.assertEqual(self.within("60", "sh", "-c", "echo out; exit 3"), (3, "out\n", ""))
+
+    def test_names_what_took_too_long(self):
+        self.assertEqual(self.within("0.2", "sleep", "50"), (124, "", "v3demu: ended after 0.2 seconds: sleep 50\n"))
+
+    def test_names_what_died(self):
+        status, out, said = self.within("60", "sh", "-c", "kill -SEGV $$")
+        self.assertEqual((status, out), (139, ""))
+        self.assertTrue(said.endswith("v3demu: died of signal SEGV: sh -c kill -SEGV $$\n"), said)
+
+    def test_steps_that_can_hang_have_a_limit(self):
+        # Where a command begins, perhaps behind variables.
+        unlimited = re.compile(
+            r"(?:^|&&|\|\||[|;({!]|\b(?:then|do|else|if)\b)\s*(?:\w+=\S+ )*"
+            r"(?:apt-get|debootstrap|dpkg-deb|dpkg-source|dpkg-shlibdeps|ninja|cmake|chroot|unshare|lintian|convert|compare"
+            r"|clang-tidy-14|clang-format-14|umount|\"\$v3demu\"|\"\$build/bin/\S+) ")
+        found = []
+        for path in glob.glob(os.path.join(os.path.dirname(COMMON), "**"), recursive=True):
+            if not os.path.isfile(path) or os.path.basename(path) == "check":  # it counts its minutes itself
+                continue
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            if not text.startswith("#!/usr/bin/env bash") and path != COMMON:
+                continue
+            commands = re.sub(r"\\\n", " ", re.sub(r"^\s*#.*$", "", text, flags=re.M))
+            found += [f"{path}: {line.strip()}" for line in commands.splitlines() if unlimited.search(line)]
+        self.assertEqual(found, [])
 
 
 if __name__ == "__main__":
