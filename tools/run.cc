@@ -88,9 +88,12 @@ absl::StatusOr<Start> make_start(const RunOptions& options) {
   if (absl::Status good = check_start(options, start); !good.ok()) return good;
   start.shim = find_shim(start.architecture);
   if (exists(start.shim)) return start;
-  return absl::NotFoundError(absl::StrCat("libv3demu.so not found beside this program",
-                                          arm64 ? " for arm64; building it needs g++-aarch64-linux-gnu" : "",
-                                          "; name it in V3DEMU_SHIM"));
+  if (const std::string named = variable("V3DEMU_SHIM"); !named.empty())
+    return absl::NotFoundError(absl::StrCat("no file ", named, ", which V3DEMU_SHIM names"));
+  return absl::NotFoundError(absl::StrCat("no libv3demu.so ", arm64 ? "for arm64 programs " : "",
+                                          "beside this program; in a clone ", "packaging/setup builds it",
+                                          arm64 ? ", by Debian's g++-aarch64-linux-gnu" : "",
+                                          "; V3DEMU_SHIM may name one elsewhere"));
 }
 
 void choose_presentation() {

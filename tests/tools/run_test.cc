@@ -197,6 +197,16 @@ TEST_F(Arm64Test, SaysWhatIsMissing) {
   EXPECT_THAT(v3demu("run --arch arm64 -- cube", "PATH=" + folder_.string()).output,
               HasSubstr("packaging/arm64-root makes one"));
   EXPECT_THAT(v3demu("run --arch arm64 -- cube", "PATH=/nowhere").output, HasSubstr("qemu-user"));
+  EXPECT_THAT(run("cube", "V3DEMU_SHIM=/nowhere.so").output,
+              HasSubstr("no file /nowhere.so, which V3DEMU_SHIM"));
+  const fs::path alone = folder_ / "alone/bin/v3demu";  // an installation without the library
+  fs::create_directories(alone.parent_path());
+  fs::copy_file(V3DEMU_TEST_COMMAND, alone);
+  EXPECT_THAT(
+      v3demu("run --arch arm64 --root " + root().string() + " -- cube",
+             "PATH=" + folder_.string() + ":\"$PATH\"", alone.string())
+          .output,
+      HasSubstr("no libv3demu.so for arm64 programs beside this program; in a clone packaging/setup"));
   EXPECT_NE(v3demu("run --arch sparc -- cube").status, 0);
 }
 
