@@ -20,6 +20,7 @@
 #include "tools/commands.h"
 #include "tools/control.h"
 #include "tools/files.h"
+#include "tools/passed_signals.h"
 #include "tools/run.h"
 #include "tools/run_report.h"
 #include "tools/size_text.h"
@@ -106,6 +107,7 @@ CaptureEnd capture_program(const RunOptions& options, const std::string& file) {
   report.set_variable();
   const pid_t child = fork();
   if (child == 0) _exit(run_program(options));
+  const PassedSignals passed(child);  // Ctrl-C ends the program; the capture is finished then
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

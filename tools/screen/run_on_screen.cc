@@ -19,14 +19,13 @@
 #include "shim/place.h"
 #include "tools/commands.h"
 #include "tools/files.h"
+#include "tools/passed_signals.h"
 #include "tools/picture/png_file.h"
 #include "tools/run_report.h"
 #include "tools/screen/snapshots.h"
 
 namespace v3d::tools {
 namespace {
-
-volatile sig_atomic_t g_program = 0;
 
 /// A process that runs a program with the emulated GPU.
 class Program {
@@ -97,13 +96,6 @@ absl::StatusOr<ScreenClient> connect_or_start(const RunOptions& options) {
   return ScreenClient::connect(socket);
 }
 
-/// Signals that end this process end the program; its end then ends this one.
-void pass_signals_on(pid_t program) {
-  g_program = program;
-  signal(SIGINT, SIG_IGN);  // a terminal sends it to both
-  for (const int number : {SIGTERM, SIGHUP}) signal(number, [](int sent) { kill(g_program, sent); });
-}
-
 /// Until the program ends. What cannot be shown is told; the program goes on.
 absl::Status show_until_end(Program& program, Watch& watch) {
   absl::Status status;
@@ -158,7 +150,7 @@ int run_on_screen(const RunOptions& options, const ScreenOptions& screen, bool b
   report.set_variable();
   Program program(options, by_time);
   if (!program.started()) return fail(options, absl::UnavailableError(strerror(errno)));
-  pass_signals_on(program.pid());
+  const PassedSignals passed(program.pid());
   absl::Status status = show_until_end(program, watch);
   if (!screen.png.empty()) {
     const absl::Status saved = save_last(watch, snapshots, screen.png);

@@ -7,8 +7,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
 V3DEMU, MESA, FOLDER, SAXPY = sys.argv[1:5]
@@ -98,6 +100,25 @@ class UsageTest(unittest.TestCase):
         done = run("--html", page, "--mesa", "system", "--", "sh", "-c", f"{SAXPY} /dev/dri/renderD128; exit 7")
         self.assertEqual(done.returncode, 7, done.stderr)
         self.assertTrue(os.path.exists(page))
+
+    def test_profiles_what_was_interrupted(self):
+        folder = os.path.join(FOLDER, "interrupted")
+        shutil.rmtree(folder, ignore_errors=True)
+        drawn = os.path.join(FOLDER, "drawn")
+        if os.path.exists(drawn):
+            os.remove(drawn)
+        program = f"{SAXPY} /dev/dri/renderD128 && touch {drawn} && exec sleep 100"
+        with subprocess.Popen([V3DEMU, "profile", "-o", folder, "--mesa", "system", "--", "sh", "-c", program], stdout=subprocess.PIPE,
+                              text=True, start_new_session=True) as command:
+            while not os.path.exists(drawn):
+                self.assertIsNone(command.poll())
+                time.sleep(0.05)
+            os.killpg(command.pid, signal.SIGINT)
+            out, _ = command.communicate(timeout=60)
+        self.assertEqual(command.returncode, 128 + signal.SIGINT)
+        self.assertIn("predicted: 1", out)
+        for form in FORMS:
+            self.assertTrue(os.path.getsize(os.path.join(folder, form)))
 
     def test_what_cannot_be_written(self):
         self.fails(1, "cannot write /nowhere/x.html", "--html", "/nowhere/x.html", "--mesa", "system", "--", SAXPY,
