@@ -3,9 +3,12 @@
 /// one word of counter 79.
 #include "gpu/perf/counter_table.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 namespace v3d::perf {
 namespace {
@@ -262,22 +265,93 @@ constexpr OwnCounter kOwnOf42[] = {
     {55, kCleClocks},     {56, kL2TmuReads},          {58, kL2VcdReads}, {63, kL2WriteMisses},
 };
 
-/// factor * counter `left` == or >= the sum of counters first..last.
+/// factor * counter `left` == or >= the sum of the parts.
 struct Relation {
   int factor, left;
   bool equal;
-  int first, last;
+  std::vector<int> parts;
 };
 
-constexpr Relation kRelations[] = {
-    {1, kFepPrimitivesPixels, false, kFepPrimitivesNoPixels, kFepPrimitivesNoPixels},
-    {1, kTlbQuadsZStencilFail, false, kTlbQuadsStencilFail, kTlbQuadsStencilFail},
-    {1, kTlbQuadsWritten, false, kTlbPartialQuadsWritten, kTlbPartialQuadsWritten},
-    {1, 62, true, 63, 65},  // memory writes of the core and its parts
-    {1, 66, true, 67, 70},  // memory reads
-    {4, kQpuActive, false, kQpuFragmentClocks, kQpuFragmentClocks},  // an instruction takes 4 clocks
-    {1, 85, true, 87, 92},                                           // QPU stalls and their causes
+const std::vector<Relation>& relations() {
+  static const std::vector<Relation> kRelations = {
+      {1, kFepPrimitivesPixels, false, {kFepPrimitivesNoPixels}},
+      {1, kTlbQuadsZStencilFail, false, {kTlbQuadsStencilFail}},
+      {1, kTlbQuadsWritten, false, {kTlbPartialQuadsWritten}},
+      {1, 22, false, {23}},         // clocks of the TMUs: stalled ones are among the active
+      {1, 22, false, {25}},         // ... those of x4 accesses, too
+      {1, 23, false, {26}},         // ... and of these the stalled ones
+      {1, 24, false, {27}},         // an x4 access is one at least
+      {1, 28, true, {44, 46, 48}},  // hits of the L2T and its clients
+      {1, 29, true, {45, 47, 49}},  // misses
+      {1, 28, true, {41}},          // hits go through the hit queue
+      {1, 29, true, {34}},          // each miss is filled
+      {1, 34, true, {67}},          // ... from memory
+      {1, 31, true, {63}},          // and what is written back goes there
+      {1, kL2Writes, true, {33, kL2WriteMisses}},
+      {1, kL2TmuReads, true, {44, 45}},
+      {1, kL2VcdReads, true, {46, 47}},
+      {1, kL2TmuReads, false, {kTmuMisses}},  // atomics read there, too
+      {1, kQpuActive, false, {18, 19}},       // a line of code is entered for an instruction at least
+      {4, kQpuActive, false, {20, 21}},       // which takes four words at most
+      {1, 62, true, {63, 64, 65}},            // memory writes of the core and its parts
+      {1, 62, true, {76}},
+      {1, 66, true, {67, 68, 69, 70}},  // memory reads
+      {1, 66, true, {75}},
+      {1, 75, false, {79}},                            // no more are under way than there are
+      {4, kQpuActive, false, {kQpuFragmentClocks}},    // an instruction takes 4 clocks
+      {1, 85, true, {87, 88, 89, 90, 91, 92}},         // QPU stalls and their causes
+      {4, 85, false, {86}},                            // those of fragments are among them
+      {4, 85, false, {kQpuTmuClocks, kQpuTlbClocks}},  // and on 4.2
+      {4, 85, true, {86, kQpuOtherStallClocks}},
+      {1, 0, false, {1}},  // no unit works longer than the job takes
+      {1, 1, true, {2, 3, 4}},
+      {1, 1, true, {kCleClocks, 4}},
+  };
+  return kRelations;
+}
+
+/// Clocks in which units work or wait: of all of them together no more than the job has, or qcycles of four.
+struct Limit {
+  enum class Of : uint8_t { kClock, kSliceClock, kQpuClock, kQpuCycle } of;
+  std::vector<int> parts;
 };
+
+const std::vector<Limit>& limits() {
+  using Of = Limit::Of;
+  static const std::vector<Limit> kLimits = {
+      {Of::kSliceClock, {22}},
+      {Of::kClock, {28, 29}},  // requests of which the L2T takes no more than one in a clock
+      {Of::kClock, {36}},      // there is one L2T
+      {Of::kClock, {37}},
+      {Of::kClock, {40}},
+      {Of::kClock, {43}},
+      {Of::kClock, {77}},  // and one port for each direction
+      {Of::kClock, {78}},
+      {Of::kQpuCycle, {81, 82, 83, 85}},  // all that a QPU does at a time
+      {Of::kQpuClock, {kQpuIdleClocks, kQpuClocks, 86, kQpuOtherStallClocks}},
+  };
+  return kLimits;
+}
+
+uint64_t clocks_of(Limit::Of of, uint64_t clocks, const Units& units) {
+  switch (of) {
+    case Limit::Of::kClock:
+      return clocks;
+    case Limit::Of::kSliceClock:
+      return clocks * units.slices;
+    case Limit::Of::kQpuClock:
+      return clocks * units.qpus;
+    case Limit::Of::kQpuCycle:
+      return clocks * units.qpus / 4;
+  }
+  return 0;
+}
+
+std::string numbers(const std::vector<int>& parts) {
+  return absl::StrCat("[", absl::StrJoin(parts, "] + ["), "]");
+}
+
+const char* name_of(int index) { return index < kMaxCounters ? kTable71[index].name : "of 4.2"; }
 
 }  // namespace
 
@@ -304,22 +378,40 @@ int index_in_counts(int version, int counter) {
   return -1;
 }
 
-std::vector<std::string> inconsistencies(const Counts& counts) {
+std::vector<std::string> inconsistencies(const Counts& counts, const Units& units) {
   const auto value = [&](int i) { return counts.values[static_cast<size_t>(i)]; };
+  const auto sum = [&](const std::vector<int>& parts) {
+    uint64_t total = 0;
+    for (const int i : parts) total += value(i);
+    return total;
+  };
   std::vector<std::string> broken;
-  for (const Relation& r : kRelations) {
-    uint64_t sum = 0;
-    for (int i = r.first; i <= r.last; ++i) sum += value(i);
-    const uint64_t left = static_cast<uint64_t>(r.factor) * value(r.left);
-    if (r.equal ? left == sum : left >= sum) continue;
-    broken.push_back(absl::StrFormat("%d * [%d] %s is %d; [%d..%d] make %d", r.factor, r.left,
-                                     kTable71[r.left].name, left, r.first, r.last, sum));
+  for (const Relation& r : relations()) {
+    const uint64_t left = static_cast<uint64_t>(r.factor) * value(r.left), parts = sum(r.parts);
+    if (r.equal ? left == parts : left >= parts) continue;
+    broken.push_back(absl::StrFormat("%d * [%d] %s is %d; %s make %d", r.factor, r.left, name_of(r.left),
+                                     left, numbers(r.parts), parts));
+  }
+  for (const Limit& limit : limits()) {
+    const uint64_t most = clocks_of(limit.of, value(0), units), parts = sum(limit.parts);
+    if (parts <= most) continue;
+    broken.push_back(absl::StrFormat("%s (%s) make %d, of %d that there are", numbers(limit.parts),
+                                     name_of(limit.parts[0]), parts, most));
   }
   for (int i = 0; i < kMaxCounters; ++i) {
     if (kTable71[i].counts == Class::kConstant && value(i) != 0)
       broken.push_back(absl::StrFormat("[%d] %s is constant 0 but counts %d", i, kTable71[i].name, value(i)));
   }
   return broken;
+}
+
+bool has_rule(int index) {
+  const auto names = [index](const std::vector<int>& parts) {
+    return std::find(parts.begin(), parts.end(), index) != parts.end();
+  };
+  return std::any_of(relations().begin(), relations().end(),
+                     [&](const Relation& r) { return r.left == index || names(r.parts); }) ||
+         std::any_of(limits().begin(), limits().end(), [&](const Limit& l) { return names(l.parts); });
 }
 
 }  // namespace v3d::perf

@@ -41,7 +41,13 @@ std::span<const CounterInfo> counter_table(int version);
 /// @param counter  below counter_table(version).size()
 int index_in_counts(int version, int counter);
 
-/// The relations between counters that any job must satisfy, those that do not hold, in words.
-std::vector<std::string> inconsistencies(const Counts& counts);
+/// How many of them a chip has.
+struct Units {
+  uint64_t qpus = 1, slices = 1;
+};
+/// The rules that the counters of any job must keep, those that do not hold, in words.
+std::vector<std::string> inconsistencies(const Counts& counts, const Units& units);
+/// Whether one of the rules is about it.  @param index  in Counts
+bool has_rule(int index);
 
 }  // namespace v3d::perf

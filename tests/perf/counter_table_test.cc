@@ -98,36 +98,71 @@ TEST(CounterTable, AgreesWithMesa) {
 }
 #endif
 
-TEST(Inconsistencies, NothingCountedIsConsistent) { EXPECT_THAT(inconsistencies(Counts{}), IsEmpty()); }
+constexpr Units kUnits{.qpus = 8, .slices = 2};
+
+TEST(Inconsistencies, NothingCountedIsConsistent) {
+  EXPECT_THAT(inconsistencies(Counts{}, kUnits), IsEmpty());
+}
+
+TEST(Inconsistencies, EveryModelledCounterHasARule) {
+  for (const int version : {71, 42})
+    for (size_t i = 0; i < counter_table(version).size(); ++i)
+      if (counter_table(version)[i].counts == Class::kModelled) {
+        EXPECT_TRUE(has_rule(index_in_counts(version, static_cast<int>(i))))
+            << counter_table(version)[i].name;
+      }
+}
+
+// Each unit has as many clocks as the job: the L2T's stalls no more than these, eight QPUs' eight times as
+// many.
+TEST(Inconsistencies, NoUnitTakesMoreThanTheClocks) {
+  Counts counts;
+  counts.values[0] = 100;
+  counts.values[43] = counts.values[36] = 100;
+  counts.values[81] = 150;
+  counts.values[87] = counts.values[85] = 50;
+  counts[kQpuOtherStallClocks] = counts[kQpuTmuClocks] = 200;
+  counts.values[22] = counts.values[23] = 200;
+  EXPECT_THAT(inconsistencies(counts, kUnits), IsEmpty());
+  for (const size_t counter : {size_t{43}, size_t{36}, size_t{81}, size_t{22}}) {
+    Counts more = counts;
+    ++more.values[counter];
+    EXPECT_THAT(inconsistencies(more, kUnits), ElementsAre(HasSubstr(counter_table(71)[counter].name)));
+  }
+}
 
 TEST(Inconsistencies, NamesEveryBrokenRelation) {
   Counts counts;
+  counts.values[0] = 1000;
   counts[kQpuActive] = 10;
   counts[kQpuFragmentClocks] = 40;
   counts[kFepPrimitivesPixels] = 3;
   counts[kFepPrimitivesNoPixels] = 3;
-  EXPECT_THAT(inconsistencies(counts), IsEmpty());
+  EXPECT_THAT(inconsistencies(counts, kUnits), IsEmpty());
   counts[kQpuFragmentClocks] = 41;
-  EXPECT_THAT(inconsistencies(counts), ElementsAre(HasSubstr("QPU-active")));
+  EXPECT_THAT(inconsistencies(counts, kUnits), ElementsAre(HasSubstr("QPU-active")));
   counts[kFepPrimitivesNoPixels] = 4;
-  EXPECT_THAT(inconsistencies(counts), ElementsAre(HasSubstr("FEP-valid"), HasSubstr("QPU-active")));
+  EXPECT_THAT(inconsistencies(counts, kUnits), ElementsAre(HasSubstr("FEP-valid"), HasSubstr("QPU-active")));
 }
 
 TEST(Inconsistencies, SumsOfParts) {
   Counts counts;
+  counts.values[0] = 1000;
   counts.values[85] = 21;
+  counts[kQpuOtherStallClocks] = 4 * 21;
   for (size_t i = 87; i <= 92; ++i) counts.values[i] = i - 86;
-  counts.values[62] = 6;
+  counts.values[62] = counts.values[76] = 6;
+  counts.values[31] = 2;
   for (size_t i = 63; i <= 65; ++i) counts.values[i] = 2;
-  EXPECT_THAT(inconsistencies(counts), IsEmpty());
+  EXPECT_THAT(inconsistencies(counts, kUnits), IsEmpty());
   ++counts.values[65];
-  EXPECT_THAT(inconsistencies(counts), ElementsAre(HasSubstr("core-memory-writes")));
+  EXPECT_THAT(inconsistencies(counts, kUnits), ElementsAre(HasSubstr("core-memory-writes")));
 }
 
 TEST(Inconsistencies, ConstantCountersStayZero) {
   Counts counts;
   counts.values[50] = 1;
-  EXPECT_THAT(inconsistencies(counts), ElementsAre(HasSubstr("AXI-writes-seen-watch-0")));
+  EXPECT_THAT(inconsistencies(counts, kUnits), ElementsAre(HasSubstr("AXI-writes-seen-watch-0")));
 }
 
 TEST(JobCounts, SumsOfWorkers) {

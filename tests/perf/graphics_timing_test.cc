@@ -285,7 +285,8 @@ TEST(RenderTiming, CountersAreConsistentAndTheSameEveryTime) {
       const Prediction p = replay(job, profile, parameters_of(profile));
       perf::Counts counts = counters_of(p);
       counts[perf::kQpuActive] = p.instructions;
-      EXPECT_THAT(perf::inconsistencies(counts), testing::IsEmpty()) << profile.name << seed;
+      EXPECT_THAT(perf::inconsistencies(counts, units_of(profile)), testing::IsEmpty())
+          << profile.name << seed;
       EXPECT_EQ(p.programs[1].batches, job.tiles.size() * job.tiles[0].segments[0].num_batches);
       EXPECT_LE(p.dram_busy, p.clocks) << profile.name << seed;
       EXPECT_LE(p.units.front_end, p.clocks) << profile.name << seed;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gpu/chip/profile.h"
+#include "gpu/perf/counter_table.h"
 #include "gpu/perf/timing/parameters.h"
 
 namespace v3d::timing {
@@ -27,6 +28,11 @@ inline chip::Profile board(int slices = 1, int qpus = 1) {
   profile.slices = slices;
   profile.qpus_per_slice = qpus;
   return profile;
+}
+
+inline perf::Units units_of(const chip::Profile& profile) {
+  return {.qpus = static_cast<uint64_t>(profile.qpu_count()),
+          .slices = static_cast<uint64_t>(profile.slices)};
 }
 
 }  // namespace v3d::timing

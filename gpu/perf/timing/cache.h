@@ -60,6 +60,27 @@ class Cache {
   std::vector<Line> lines_;
 };
 
+/// Clocks in which at least one of some requests waits, each counted once. They may come a little out of the
+/// order of their times.
+class Waits {
+ public:
+  /// @return  those that are new
+  uint64_t add(uint64_t from, uint64_t to) {
+    if (to <= end_) return 0;
+    const uint64_t begin = from > end_ ? from : end_;
+    end_ = to;
+    return to - (begin < to ? begin : to);
+  }
+  /// Of [from, to), those in which one waits.
+  uint64_t overlap(uint64_t from, uint64_t to) const {
+    if (from >= end_) return 0;
+    return (to < end_ ? to : end_) - from;
+  }
+
+ private:
+  uint64_t end_ = 0;
+};
+
 /// Clocks at which the last requests of a unit that may have so many under way are done, oldest first.
 class InFlight {
  public:

@@ -71,12 +71,12 @@ void count_caches(perf::Counts& c, const Prediction& p) {
   set(c, 29, m.misses());
   set(c, 31, m.l2_writebacks);
   set(c, 33, m.l2_merges);
-  set(c, 34, m.l2_fills);
+  set(c, 34, m.misses());
   set(c, 36, m.l2_full);
   set(c, 37, m.l2_queued);
   set(c, 40, m.l2_fill_waits);
   set(c, 41, m.hits());
-  set(c, 43, m.read_wait);
+  set(c, 43, m.l2_data_wait);
   set(c, perf::kTmuMisses, m.l1_misses);
   set(c, perf::kL2Writes, m.l2_writes);
   set(c, perf::kL2WriteMisses, m.l2_writes - m.l2_merges);
@@ -106,7 +106,7 @@ uint64_t set_with_parts(perf::Counts& c, int whole, std::span<const uint64_t> pa
 
 void count_memory(perf::Counts& c, const MemoryCounts& m) {
   const uint64_t writes[] = {m.l2_writebacks, bursts(m.list_written), bursts(m.tile_stored)};
-  const uint64_t reads[] = {m.l2_fills, 0, bursts(m.list_read), bursts(m.tile_loaded)};
+  const uint64_t reads[] = {m.misses(), 0, bursts(m.list_read), bursts(m.tile_loaded)};
   const uint64_t written = set_with_parts(c, 62, writes), read = set_with_parts(c, 66, reads);
   set(c, 75, read);
   set(c, 76, written);

@@ -68,6 +68,7 @@ class DispatchReplay : JobReplay {
     const uint64_t clocks = result.clocks + scaled(taken.clock, others, taken.instructions);
     scale(&result, job_.instructions, recorded);
     result.clocks = std::max(clocks, result.dram_busy);
+    fit(&result);
     return result;
   }
 

@@ -33,6 +33,7 @@ Prediction JobReplay::finish(uint64_t clock) {
   result_.clean_clocks = result_.clocks - clock;
   result_.memory = memory_.counts();
   result_.dram_busy = memory_.dram_busy();
+  fit(&result_);
   return std::move(result_);
 }
 

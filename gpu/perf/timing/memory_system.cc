@@ -26,7 +26,6 @@ uint64_t MemorySystem::load(int slice, uint32_t line, uint64_t* clock) {
   ++counts_.l1_misses;
   InFlight& misses = l1_misses_[static_cast<size_t>(slice)];
   const uint64_t start = misses.admit(*clock);
-  counts_.miss_stalls += start - *clock;
   *clock = start;
   const uint64_t ready = l2_read(Client::kTmu, line, start);
   misses.add(ready);
@@ -73,9 +72,10 @@ uint64_t MemorySystem::uniforms(int slice, uint32_t line, uint64_t clock) {
 
 uint64_t MemorySystem::l2_start(uint64_t clock) {
   const uint64_t start = std::max(clock, l2_free_);
-  counts_.l2_queued += start - clock;
+  counts_.l2_queued += queued_.add(clock, start);
   l2_free_ = start + p_.l2_interval;
   counts_.l2_busy += p_.l2_interval;
+  counts_.l2_data_wait -= std::min(counts_.l2_data_wait, data_.overlap(start, l2_free_));
   return start;
 }
 
@@ -89,16 +89,15 @@ uint64_t MemorySystem::l2_read(Client client, uint32_t line, uint64_t clock) {
     return std::max(start + p_.l2_latency, found->ready[sector]);
   }
   ++counts_.l2_misses[who];
-  ++counts_.l2_fills;
   const uint64_t admitted = l2_misses_.admit(start);
-  counts_.l2_full += admitted - start;
+  counts_.l2_full += full_.add(start, admitted);
   counts_.most_reads = std::max(counts_.most_reads, l2_misses_.under_way(admitted) + 1);
   const uint64_t asked = translate(line, admitted);
   if (!found) found = &l2_place(wide, asked);
   const uint64_t ready =
       dram(kLineBytes, p_.dram_read, clocks_of_ns(p_.dram_latency), asked, &read_port_) + p_.l2_latency;
   counts_.read_bytes += kLineBytes;
-  counts_.read_wait += ready - p_.l2_latency - asked;
+  counts_.l2_data_wait += data_.add(asked, ready - p_.l2_latency);
   l2_misses_.add(ready);
   found->valid = static_cast<uint8_t>(found->valid | 1u << sector);
   found->ready[sector] = ready;
@@ -124,7 +123,7 @@ Cache::Line& MemorySystem::l2_place(uint32_t wide, uint64_t clock) {
   Cache::Line& place = l2_.replace(wide);
   if (place.used && place.dirty) write_back(place, clock);
   const uint64_t filled = place.used ? *std::max_element(place.ready.begin(), place.ready.end()) : 0;
-  if (filled > clock) counts_.l2_fill_waits += filled - clock;
+  if (filled > clock) counts_.l2_fill_waits += filling_.add(clock, filled);
   place.address = wide;
   place.used = true;
   place.valid = place.dirty = 0;
@@ -138,7 +137,6 @@ uint64_t MemorySystem::write_back(Cache::Line& line, uint64_t clock) {
   const uint64_t done = dram(bytes, p_.dram_write, 0, asked, &write_port_);
   ++counts_.l2_writebacks;
   counts_.write_bytes += bytes;
-  counts_.write_wait += done - asked;
   line.dirty = 0;
   return done;
 }
@@ -161,7 +159,12 @@ uint64_t MemorySystem::dram(uint64_t bytes, uint64_t ps_per_byte, uint64_t laten
   dram_free_ = std::max(dram_free_, clock * kMicro) + busy + busy * p_.dram_others / 1000;
   dram_busy_ += busy;
   *port = std::max(*port, clock) + bytes / p_.axi_bytes;
-  return std::max({(dram_free_ + kMicro - 1) / kMicro, *port, clock + latency});
+  const uint64_t done = std::max({(dram_free_ + kMicro - 1) / kMicro, *port, clock + latency});
+  if (port == &read_port_)
+    counts_.read_wait += reads_.add(clock, done);
+  else
+    counts_.write_wait += writes_.add(clock, done);
+  return done;
 }
 
 uint64_t MemorySystem::load_tile(uint64_t bytes, uint64_t clock) {

@@ -62,6 +62,7 @@ class MemorySystem {
   uint64_t l2_free_ = 0, read_port_ = 0, write_port_ = 0;
   uint64_t dram_free_ = 0, dram_busy_ = 0;
   MemoryCounts counts_;
+  Waits reads_, writes_, queued_, full_, filling_, data_;
 };
 
 }  // namespace v3d::timing

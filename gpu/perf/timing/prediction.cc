@@ -56,8 +56,8 @@ void scale(Prediction* p, uint64_t whole, uint64_t part) {
   grow_all(p->units.fetch, p->units.front_end, p->units.tlb, p->units.load_store);
   MemoryCounts& m = p->memory;
   grow_all(m.l1_hits, m.l1_misses, m.code_hits, m.code_misses, m.uniform_misses, m.l2_writes, m.l2_merges,
-           m.l2_fills, m.l2_writebacks, m.page_misses, m.read_bytes, m.write_bytes, m.read_wait, m.write_wait,
-           m.miss_stalls, m.l2_queued, m.l2_full, m.l2_fill_waits, m.l2_busy);
+           m.l2_writebacks, m.page_misses, m.read_bytes, m.write_bytes, m.read_wait, m.write_wait,
+           m.l2_queued, m.l2_full, m.l2_fill_waits, m.l2_data_wait, m.l2_busy);
   std::for_each(m.l2_hits.begin(), m.l2_hits.end(), grow);
   std::for_each(m.l2_misses.begin(), m.l2_misses.end(), grow);
   for (Prediction::ProgramTime& program : p->programs) {
@@ -69,6 +69,26 @@ void scale(Prediction* p, uint64_t whole, uint64_t part) {
     }
   }
   for (Prediction::DrawTime& draw : p->draws) grow_all(draw.vertex_batches, draw.qpu_clocks);
+}
+
+void fit(Prediction* p) {
+  const auto limit = [](uint64_t most, auto&... values) { ((values = std::min(values, most)), ...); };
+  const uint64_t qpus = p->clocks * static_cast<uint64_t>(p->qpus), issuing = qpu_clocks(p->instructions, {});
+  const uint64_t room = qpus - std::min(qpus, issuing), stalled = sum(p->stalls);
+  if (stalled > room) {
+    const auto shrink = [&](uint64_t& value) { value = scaled(value, room, stalled); };
+    std::for_each(p->stalls.begin(), p->stalls.end(), shrink);
+    for (Prediction::ProgramTime& program : p->programs)
+      std::for_each(program.stalls.begin(), program.stalls.end(), shrink);
+  }
+  limit(room - sum(p->stalls), p->waiting);
+  limit(p->clocks * static_cast<uint64_t>(p->slices), p->tmu_busy);
+  limit(p->tmu_busy, p->tmu_stalled, p->one_line_busy);
+  limit(p->tmu_stalled, p->one_line_stalled);
+  MemoryCounts& m = p->memory;
+  constexpr auto kTmu = static_cast<size_t>(Client::kTmu);
+  limit(m.l2_hits[kTmu] + m.l2_misses[kTmu], m.l1_misses);
+  limit(p->clocks, m.read_wait, m.write_wait, m.l2_queued, m.l2_full, m.l2_fill_waits, m.l2_data_wait);
 }
 
 Bound Prediction::bound() const {

@@ -112,6 +112,10 @@ constexpr uint64_t scaled(uint64_t value, uint64_t whole, uint64_t part) {
 /// @param part  not 0
 void scale(Prediction* prediction, uint64_t whole, uint64_t part);
 
+/// What takes clocks takes no more of them than there are in the job, which is told from a part: another
+/// measure than the figures. Also where requests are under way that nobody waits for when the job is done.
+void fit(Prediction* prediction);
+
 /// Counters of classes A and T, by their number on 7.1 (compute-and-timing.md 15.1).
 perf::Counts counters_of(const Prediction& prediction);
 
