@@ -18,6 +18,11 @@ void print_devices() {
   for (const chip::Profile& p : chip::profiles())
     printf("%-*s  %s, %d MHz%s\n", width, p.name, p.description, p.clock_mhz,
            &p == &chip::default_profile() ? " (default)" : "");
+  std::puts(
+      "\nrpi5 is the default since published programs that are written by hand (py-videocore7) count on its "
+      "12 QPUs. What boards\n"
+      "tell of themselves, and times of frames, say 16: rpi5-16 is for times of what Mesa draws. "
+      "docs/running.md says more.");
 }
 
 }  // namespace

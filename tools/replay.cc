@@ -42,6 +42,7 @@ struct Options {
   bool hash = false;
   bool counters = false;
   bool time = false;                 ///< predict what jobs take on the board
+  bool first_submit = false;         ///< counts
   bool sample = false;               ///< times of part of the tiles and batches
   std::vector<std::string> set;      ///< constants of the timing model
   std::string variants;              ///< a file of constants of the timing model; empty: none
@@ -80,7 +81,9 @@ class Replay {
         pool_(options.trace ? 0 : static_cast<int>(std::thread::hardware_concurrency()) - 1),
         profile_(profile_of(options, reader)),
         device_(profile_, pool_),
-        jobs_(device_) {}
+        jobs_(device_) {
+    device_.set_first_submit(options.first_submit);
+  }
 
   void set_parameters(const timing::Parameters& parameters) { device_.set_timing_parameters(parameters); }
   void set_variants(std::vector<timing::Parameters> variants) {
@@ -298,6 +301,10 @@ void add_replay(CLI::App* app, int* exit_code) {
   command
       ->add_flag("--sample", options.sample,
                  "Times from a part of the tiles and batches, as while a program runs, not from all of them")
+      ->needs("--time");
+  command
+      ->add_flag("--first-submit", options.first_submit,
+                 "The first job of each client takes longer to submit, as that of a process does")
       ->needs("--time");
   command
       ->add_option("--set", options.set,

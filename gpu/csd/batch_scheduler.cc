@@ -186,7 +186,8 @@ void BatchScheduler::launch() {
     resident.slot = launching_slot_;
     resident.started = false;
     resident.wait = Wait::kNone;
-    clocks_[tidx] = std::max(clocks_[tidx], now_);
+    launch_clock_ = std::max({launch_clock_, clocks_[tidx], now_});  // the CSD launches in order
+    clocks_[tidx] = launch_clock_;
     generator_.next(launching_slot_, &resident.batch);
     make_ready(tidx);
   }

@@ -85,8 +85,8 @@ class BatchScheduler {
   std::array<uint8_t, QpuSlots::kMaxThreads> ready_;  // TIDX values in the order in which they came
   uint32_t ready_count_ = 0;
   uint64_t running_ = 0;  // bit n: the batch of TIDX n
-  // Of the GPU: now, and, by TIDX, when a batch goes on, or its thread got free.
-  uint64_t now_ = 0;
+  // Of the GPU: now, of the last launch, and, by TIDX, when a batch goes on, or its thread got free.
+  uint64_t now_ = 0, launch_clock_ = 0;
   std::array<uint64_t, QpuSlots::kMaxThreads> clocks_{};
   std::vector<std::unique_ptr<qpu::Thread>> spare_threads_;
   bool stop_ = false, complete_ = false, deadlock_logged_ = false, meeting_logged_ = false;

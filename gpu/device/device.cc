@@ -52,6 +52,7 @@ struct Context::State {
   std::unique_ptr<mmu::AddressSpace> space;
   qpu::ProgramCache programs;
   std::atomic<int> graphics_jobs{0}, compute_jobs{0};  // running now
+  std::atomic<bool> has_submitted{false};
 };
 
 Context::Context() = default;
@@ -90,6 +91,7 @@ struct Device::State {
   const std::unique_ptr<ThreadPool> bin_pool, render_pool;  // null: the shared one is small enough
   std::unique_ptr<qpu::Watch> watch;
   std::atomic<uint64_t> jobs{0};
+  bool first_submit = false;                 // counts
   std::optional<timing::Sampling> sampling;  // nothing: no times are wanted
   Predict when = Predict::kWithTheJob;
   std::unique_ptr<ThreadPool> dispatch_pool;  // of one worker, to record the batches in their order
@@ -193,6 +195,8 @@ void Device::set_timing(const timing::Sampling& sampling, Predict when) {
 
 void Device::set_timing_parameters(const timing::Parameters& parameters) { state_->parameters = parameters; }
 
+void Device::set_first_submit(bool counts) { state_->first_submit = counts; }
+
 void Device::set_timing_variants(std::vector<timing::Parameters> variants) {
   state_->variants = std::move(variants);
 }
@@ -232,6 +236,8 @@ struct Device::Recording {
 template <typename Work, typename Take>
 JobResult Device::run_job(Context& context, const Place& place, const Work& work, const Take& take) {
   Context::State& c = *context.state_;
+  const bool is_first = !c.has_submitted.exchange(true) && state_->first_submit;
+  const uint64_t first_submit_ns = is_first ? state_->parameters.first_submit * 1000 : 0;
   const std::unique_ptr<qpu::ThreadWatch> watch = state_->watch_job();
   std::shared_ptr<Recording> recording;
   if (state_->sampling && !watch)
@@ -249,7 +255,9 @@ JobResult Device::run_job(Context& context, const Place& place, const Work& work
   if (result.end != JobResult::End::kDone) return result;
   result.recorded_bytes = recording->threads.bytes();
   try {
-    result.later = [this, recording, take](JobResult& r) { predict(*recording, take, &r); };
+    result.later = [this, recording, take, first_submit_ns](JobResult& r) {
+      predict(*recording, take, first_submit_ns, &r);
+    };
   } catch (const std::bad_alloc&) {
     result.no_prediction = kNoMemory;
   }
@@ -258,13 +266,15 @@ JobResult Device::run_job(Context& context, const Place& place, const Work& work
 }
 
 template <typename Take>
-void Device::predict(Recording& recording, const Take& take, JobResult* result) const {
+void Device::predict(Recording& recording, const Take& take, uint64_t first_submit_ns,
+                     JobResult* result) const {
   try {
     const auto job = take(recording, result->counts);
     result->no_prediction = recording.threads.failure();
     if (!result->no_prediction.empty()) return;
     auto prediction =
-        std::make_shared<const timing::Prediction>(timing::replay(job, state_->profile, state_->parameters));
+        std::make_shared<timing::Prediction>(timing::replay(job, state_->profile, state_->parameters));
+    prediction->submit_ns += first_submit_ns;
     for (const timing::Parameters& variant : state_->variants) {
       const timing::Prediction p = timing::replay(job, state_->profile, variant);
       result->variants.push_back(p.ns() - p.submit_ns);

@@ -113,6 +113,9 @@ class Device {
   void set_timing(const timing::Sampling& sampling, Predict when = Predict::kWithTheJob);
   /// Other constants than the board's. Before the first job only.
   void set_timing_parameters(const timing::Parameters& parameters);
+  /// Whether the first job of a context takes Parameters::first_submit more outside of the GPU: what the
+  /// kernel does for a process once. Before the first job only.
+  void set_first_submit(bool counts);
   /// What a job takes is also told for each of these, from one run. Before the first job only.
   void set_timing_variants(std::vector<timing::Parameters> variants);
 
@@ -134,7 +137,7 @@ class Device {
   template <typename Work, typename Take>
   JobResult run_job(Context& context, const Place& place, const Work& work, const Take& take);
   template <typename Take>
-  void predict(Recording& recording, const Take& take, JobResult* result) const;
+  void predict(Recording& recording, const Take& take, uint64_t first_submit_ns, JobResult* result) const;
 
   struct State;
   std::unique_ptr<State> state_;

@@ -13,6 +13,7 @@
 #include "gpu/cle/executor.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/perf/record/sampling.h"
+#include "gpu/perf/timing/parameters.h"
 #include "gpu/perf/timing/prediction.h"
 #include "gpu/tfu/tfu.h"
 #include "tests/qpu/engine.h"
@@ -128,6 +129,25 @@ TEST_F(DeviceTest, PredictionsAreTheSameWhenTheyAreMadeLater) {
   ASSERT_TRUE(result.prediction);
   EXPECT_EQ(result.prediction->ns(), at_once.prediction->ns());
   EXPECT_EQ(result.counts.values, at_once.counts.values);
+}
+
+// Where that is wanted, and for each context.
+TEST_F(DeviceTest, TheFirstSubmitOfAContextTakesLonger) {
+  const timing::Parameters p = timing::parameters_of(profile_);
+  const auto submit_ns = [&](Device& device, Context& context) {
+    const JobResult result = device.run_tfu(context, {}, turn_);
+    return result.prediction ? result.prediction->submit_ns : 0;
+  };
+  Device first(profile_, pool_), plain(profile_, pool_);
+  for (Device* device : {&first, &plain}) device->set_timing(timing::kSampled);
+  first.set_first_submit(true);
+  g_work = [](const JobContext& job) { job.work->transferred(4096, 8192); };
+  for (int i = 0; i < 2; ++i) {
+    const std::unique_ptr<Context> context = *Context::create(profile_), other = *Context::create(profile_);
+    EXPECT_EQ(submit_ns(first, *context), (p.first_submit + p.submit) * 1000);
+    EXPECT_EQ(submit_ns(first, *context), p.submit * 1000);
+    EXPECT_EQ(submit_ns(plain, *other), p.submit * 1000);
+  }
 }
 
 TEST_F(DeviceTest, JobsKnowTheirContext) {

@@ -27,6 +27,7 @@ TEST_F(RunTest, DevicesAreListed) {
               testing::MatchesRegex("rpi5 +Raspberry Pi 5, V3D 7.1.7, .*, 960 MHz \\(default\\)\n(.|\n)*"));
   EXPECT_THAT(list.output,
               testing::HasSubstr("\nrpi4        Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs, 500 MHz\n"));
+  EXPECT_THAT(list.output, HasSubstr("\nrpi5 is the default since"));
 }
 
 TEST_F(RunTest, PointsTheLoadersAtMesa) {
