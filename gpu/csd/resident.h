@@ -41,7 +41,7 @@ struct Resident {
   uint32_t tidx = 0;
   bool started = false, ended = false;
   Wait wait = Wait::kNone;
-  std::unique_ptr<qpu::Thread> thread;  // from the first run on; another batch may have ended on it
+  std::unique_ptr<qpu::Thread> thread;  // from the first run to the end
   uint64_t last_turn = 0;               // instructions
   uint64_t last_clocks = 0;             // of that
 };

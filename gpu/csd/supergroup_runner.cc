@@ -222,38 +222,50 @@ void SupergroupRunner::run_turn(Worker& worker, int pool_slot) {
   Group& group = *worker.group;
   const uint32_t count = group.count;
   uint64_t left = kTurn, used = 0, instructions = 0;
-  for (bool spent = false; !spent && left != 0 && group.live != 0 && !stuck_ && !job_.ended();) {
+  bool spent = false;
+  do {
     uint64_t most = 0, clocks = 0;
     for (uint32_t i = 0; i < count; ++i) {
       Resident& resident = group.batches[i];
       if (resident.ended || resident.wait != Wait::kNone) continue;
-      if (!resident.thread) {
-        resident.thread = std::make_unique<qpu::Thread>();
-        engine_.prepare(*resident.thread);
-      }
+      if (!resident.thread) provide_thread(worker, resident);
       const qpu::Stop stop = csd::run_turn(resident, engine_, left, job_.instruction_limit, false, pool_slot);
       instructions += resident.last_turn;
       most = std::max(most, resident.last_turn);
       clocks = std::max(clocks, resident.last_clocks);
-      spent |= stop == qpu::Stop::kBudget;
       if (stop == qpu::Stop::kEnd) {
         resident.ended = true;
+        worker.spare.push_back(std::move(resident.thread));
         --group.live;
         group.since_barrier = group.since_end = 0;
-      } else if (!settle(group, i, stop)) {
-        stuck_ = true;
-        break;
+        continue;
       }
+      spent |= stop == qpu::Stop::kBudget;
+      if (settle(group, i, stop)) continue;
+      stuck_ = true;
+      break;
     }
     used += clocks;
     left -= std::min(left, most);
-    if (group.live == 0 || group.at_barrier != group.live) continue;
-    for (uint32_t i = 0; i < count; ++i) group.batches[i].wait = Wait::kNone;
-    group.at_barrier = 0;
-    group.since_barrier = 0;
-  }
+    if (group.live == 0) break;
+    if (group.at_barrier == group.live) {
+      for (uint32_t i = 0; i < count; ++i) group.batches[i].wait = Wait::kNone;
+      group.at_barrier = 0;
+      group.since_barrier = 0;
+    }
+  } while (!spent && left != 0 && !stuck_ && !job_.ended());
   worker.used = used;
   worker.instructions += instructions;
+}
+
+void SupergroupRunner::provide_thread(Worker& worker, Resident& resident) {
+  if (worker.spare.empty()) {
+    resident.thread = std::make_unique<qpu::Thread>();
+    engine_.prepare(*resident.thread);
+    return;
+  }
+  resident.thread = std::move(worker.spare.back());
+  worker.spare.pop_back();
 }
 
 /// @return false when the batch stopped for something that is not the supergroup's own

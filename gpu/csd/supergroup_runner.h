@@ -63,6 +63,7 @@ class SupergroupRunner {
     uint64_t used = 0;       // clocks of its last turn
     SupergroupRange range;   // that it opens next
     BatchGenerator generator;
+    std::vector<std::unique_ptr<qpu::Thread>> spare;  // one serves batch after batch while all end in a turn
     uint64_t instructions = 0;
   };
 
@@ -78,6 +79,7 @@ class SupergroupRunner {
   Group* place();
   void open(Worker& worker);
   void run_turn(Worker& worker, int pool_slot);
+  void provide_thread(Worker& worker, Resident& resident);
   bool settle(Group& group, uint32_t index, qpu::Stop stop);
   bool is_empty() const;
   bool is_over() const { return stuck_ || job_.ended() || is_empty(); }
