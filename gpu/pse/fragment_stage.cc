@@ -190,7 +190,7 @@ void FragmentStage::pass_block(int setup) {
 
 /// run_batch() where early tests are all there is before the program.
 void FragmentStage::test_block(int setup) {
-  shade_before_block();
+  if (tested_.may_be_in(position_of_block())) shade_before_block();
   const Primitives<true> primitives = {{&setups_[static_cast<size_t>(setup)]}, {}, {}};
   const Position center = block_position(primitives);
   batch_.z[0] = primitives.z_at(center);
@@ -270,7 +270,7 @@ void FragmentStage::fill_block(int setup, uint32_t block, int x, int y, const La
   batch_.y = kBlockY + static_cast<uint32_t>(y);
   batch_.coverage = coverage;
   batch_.is_block = true;
-  batch_.again = 0;
+  batch_.again = false;
   batch_.back_facing = setups_[static_cast<size_t>(setup)].back_facing ? kAllLanes : LaneMask{0};
   setup_of_quad_.fill(static_cast<uint8_t>(setup));
   num_quads_ = kQuads;
@@ -344,7 +344,7 @@ void FragmentStage::test_waiting() {
 /// company; blocks pass by quads that wait, others stay behind them.
 template <bool kOne>
 void FragmentStage::run_batch() {
-  if (batch_.is_block) shade_before_block();
+  if (batch_.is_block && tested_.may_be_in(position_of_block())) shade_before_block();
   const Primitives<kOne> primitives = this->primitives<kOne>();
   Position center;
   if (needs_position_) center = primitives.position(LanesF{}, LanesF{});
@@ -380,12 +380,10 @@ void FragmentStage::keep_quads(LaneMask alive) {
   }
 }
 
-/// Runs the program on the quads that wait for it, if the batch, a block, has samples of theirs, and leaves
-/// the batch as it is.
+/// Runs the program on the quads that wait for it, if the batch, which may be near them and is a block, has
+/// samples of theirs, and leaves the batch as it is.
 void FragmentStage::shade_before_block() {
-  if (!tested_.may_be_in(position_of_block()) ||
-      !tested_.covers_block(position_of_block(), block_coverage(batch_.coverage)))
-    return;
+  if (!tested_.covers_block(position_of_block(), block_coverage(batch_.coverage))) return;
   const tlb::FragmentBatch batch = batch_;
   const FourQuads positions = positions_;
   const std::array<uint8_t, kQuads> setup = setup_of_quad_;

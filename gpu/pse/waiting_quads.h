@@ -120,15 +120,12 @@ class WaitingQuads {
       common |= equal(positions_, std::rotl(quads, turn)) & coverage_ & std::rotl(coverage, turn);
     return common != 0;
   }
-  /// Bit 4q: quad q lies where one before it does.
-  LaneMask again() const {
-    const FourQuads p = positions_;
-    const FourQuads same = (equal(p, p << 16) & ~FourQuads{0} << 16) |
-                           (equal(p, p << 32) & ~FourQuads{0} << 32) |
-                           (equal(p, p << 48) & ~FourQuads{0} << 48);
-    LaneMask quads = 0;
-    for (uint32_t q = 1; q < count_; ++q) quads |= static_cast<LaneMask>((same >> (16 * q) & 1) << (4 * q));
-    return quads;
+  /// Whether some lie at one position.
+  bool again() const {
+    const FourQuads p = positions_, all = ~FourQuads{0};
+    const FourQuads same =
+        (equal(p, p << 16) & all << 16) | (equal(p, p << 32) & all << 32) | (equal(p, p << 48) & all << 48);
+    return first_bits(same, 16 * count_) != 0;
   }
 
   /// @param setup     below 32

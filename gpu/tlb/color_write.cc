@@ -378,7 +378,7 @@ template <ColorType kType, ColorWrite::Blend kBlend>
     if constexpr (kBlends) plan.blend_words<kType, kBlend>(source, old, result);
     for (uint32_t w = 0; w < num_words; ++w) {
       const Lanes bits = as_uint(lanes) & plan.write_bits_[w];
-      store_quads(tile.color(plan.rt_, s, w), live.quads, (result[w] & bits) | (old[w] & ~bits));
+      store_bits(tile.color(plan.rt_, s, w), live.quads, bits, result[w], old[w]);
     }
   }
 }

@@ -150,7 +150,7 @@ void DepthTest::kernel(const DepthTest& test, Tile& tile, const FragmentBatch& b
       passed = passes<static_cast<Compare>(kTests)>(ordered<kType>(fragment), number);
     }
     passed &= stencil_passed;
-    if (test.write_depth_) store_quads(depth_plane, quads, select(passed, fragment, stored));
+    if (test.write_depth_) store_bits(depth_plane, quads, as_uint(passed), fragment, stored);
 
     if constexpr (kAll) any_stencil_passed |= nonzero(as_uint(stencil_passed));
     const LaneMask passed_lanes = nonzero(as_uint(passed));
@@ -206,7 +206,7 @@ LanesI DepthTest::run_stencil(uint32_t* plane, const QuadOffsets& quads, LaneMas
   if (back_facing != 0) passed = select(back, stencil_passes(back_, old), passed);
   Lanes updated = stencil_update(front_, old, passed, depth_passed);
   if (back_facing != 0) updated = select(back, stencil_update(back_, old, passed, depth_passed), updated);
-  store_quads(plane, quads, select(in_bounds, updated, old));
+  store_bits(plane, quads, as_uint(in_bounds), updated, old);
   return passed;
 }
 

@@ -4,22 +4,6 @@
 #include <bit>
 
 namespace v3d::tlb {
-namespace {
-
-/// The tile buffer takes the quads of a batch in their order: f gets lanes whose quads lie at different
-/// positions, until it had all.
-template <typename F>
-[[gnu::always_inline]] inline void in_turns(const FragmentBatch& batch, const F& f) {
-  uint32_t done = 0;
-  for (uint32_t again = batch.again; again != 0; again &= again - 1) [[unlikely]] {
-      const uint32_t before = (again & -again) - 1;
-      f(static_cast<LaneMask>(before & ~done));
-      done = before;
-    }
-  f(static_cast<LaneMask>(kAllLanes & ~done));
-}
-
-}  // namespace
 
 void FragmentPort::begin_draw(const draw::DrawState& state, FragmentBatch& batch, bool late_test) {
   state_ = &state;
@@ -61,29 +45,17 @@ uint32_t* FragmentPort::replaced_pixels() {
   return state_->cfg.blend ? nullptr : block_pixels_;
 }
 
-void FragmentPort::test(const LanesF* z, int z_step, Lanes& coverage) {
-  if (batch_->again == 0) [[likely]]
-    return depth_test_.run(tile_, *batch_, z, z_step, coverage);
-  Lanes passed{};
-  in_turns(*batch_, [&](LaneMask turn) {
-    Lanes part = select(turn, coverage, Lanes{});
-    depth_test_.run(tile_, *batch_, z, z_step, part);
-    passed |= part;
-  });
-  coverage = passed;
-}
-
 void FragmentPort::test_late(qpu::Thread& thread, const LanesF* z, int z_step, LaneMask exec) {
   if (exec == kAllLanes) {
     batch_->coverage &= thread.msf;
-    test(z, z_step, batch_->coverage);
+    depth_test_.run(tile_, *batch_, z, z_step, batch_->coverage);
     thread.msf = batch_->coverage;
     set_live(thread);
     return;
   }
   const Lanes lanes = as_uint(expand(exec));
   Lanes coverage = thread.msf & batch_->coverage & lanes;
-  test(z, z_step, coverage);
+  depth_test_.run(tile_, *batch_, z, z_step, coverage);
   thread.msf = (thread.msf & ~lanes) | coverage;
   batch_->coverage = (batch_->coverage & ~lanes) | coverage;
   set_live(thread);
@@ -109,20 +81,18 @@ template <typename Write>
 [[gnu::always_inline]] inline void FragmentPort::write(uint32_t rt, const qpu::Thread& thread, LaneMask exec,
                                                        const Write& words_to) {
   if (!tile_.has_target(rt)) return;
-  Lanes samples = thread.msf & batch_->coverage;
-  if (exec != kAllLanes) samples &= as_uint(expand(exec));
-  const LaneMask pixels = nonzero(samples);
+  LiveLanes live;
+  live.samples = thread.msf & batch_->coverage;
+  if (exec != kAllLanes) live.samples &= as_uint(expand(exec));
+  const LaneMask pixels = nonzero(live.samples);
   if (pixels == 0) return;
   const ColorWrite& write = ready_write(rt);
   if (!write.writes_anything()) return;
-  const bool all = pixels == kAllLanes && (tile_.samples() == 1 || nonzero(samples ^ 0xfu) == 0);
+  live.all = pixels == kAllLanes && (tile_.samples() == 1 || nonzero(live.samples ^ 0xfu) == 0);
+  live.quads = tile_.quads(*batch_, pixels);
   tile_.fill(Tile::kColors + rt);
   tile_.dirty(Tile::kColors + rt);
-  in_turns(*batch_, [&](LaneMask turn) {
-    const bool whole = turn == kAllLanes;
-    words_to(write, LiveLanes{whole ? samples : select(turn, samples, Lanes{}), all && whole,
-                              tile_.quads(*batch_, pixels & turn)});
-  });
+  words_to(write, live);
   count_written(rt, pixels);
 }
 

@@ -13,7 +13,7 @@ class FragmentPort final : public qpu::TlbPort {
   /// Points the port at a draw. Both references stay in use until the next call.
   void begin_draw(const draw::DrawState& state, FragmentBatch& batch, bool late_test);
   /// Depth bounds, stencil and depth tests of the draw's batch, before the program.
-  void test_early() { test(batch_->z, 1, batch_->coverage); }
+  void test_early() { depth_test_.run(tile_, *batch_, batch_->z, 1, batch_->coverage); }
   bool tests_depth() const { return depth_test_.reads_depth(); }
   /// @see TileBuffer
   bool tests_blocks() const { return depth_test_.has_block(); }
@@ -35,7 +35,6 @@ class FragmentPort final : public qpu::TlbPort {
  private:
   static void write_halves(qpu::Thread& thread, LaneMask exec);
   static void write_invariant_depth(qpu::Thread& thread, LaneMask exec);
-  void test(const LanesF* z, int z_step, Lanes& coverage);
   void test_late(qpu::Thread& thread, const LanesF* z, int z_step, LaneMask exec);
   void set_live(qpu::Thread& thread) const;
   const ColorWrite& ready_write(uint32_t rt);

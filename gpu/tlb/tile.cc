@@ -37,6 +37,16 @@ std::string find_fault(const Config& config) {
 
 }  // namespace
 
+void store_bits_again(uint32_t* plane, const QuadOffsets& quads, const Lanes& bits, const Lanes& v) {
+  for (int i = 0; i < 4; ++i) {
+    uint32_t* const quad = plane + quads.at[i];
+    for (int n = 0; n < 4; ++n) {
+      const uint32_t written = bits[4 * i + n];
+      quad[n] = (v[4 * i + n] & written) | (quad[n] & ~written);
+    }
+  }
+}
+
 LanesF from_stored_depth(DepthType type, Lanes stored) {
   if (type == DepthType::k32F) return as_float(stored);
   return depth_from_unorm(stored, max_depth(type));

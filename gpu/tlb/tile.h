@@ -28,6 +28,7 @@ typedef uint32_t QuadWords __attribute__((vector_size(16)));
 struct QuadOffsets {
   uint32_t at[4];
   bool pairs;  ///< at[1] is next to at[0], and at[3] to at[2]
+  bool again;  ///< some are equal
 };
 
 inline Lanes load_quads(const uint32_t* plane, const QuadOffsets& quads) {
@@ -45,6 +46,16 @@ inline void store_quads(uint32_t* plane, const QuadOffsets& quads, const Lanes& 
   const char* const from = reinterpret_cast<const char*>(&v);
   for (size_t i = 0; i < 4; ++i)
     std::memcpy(plane + quads.at[i], from + i * sizeof(QuadWords), sizeof(QuadWords));
+}
+
+/// store_bits() of quads one behind the other, since some are equal.
+void store_bits_again(uint32_t* plane, const QuadOffsets& quads, const Lanes& bits, const Lanes& v);
+/// The other bits stay as they are. No two lanes have bits of one word. @param old  of load_quads()
+inline void store_bits(uint32_t* plane, const QuadOffsets& quads, const Lanes& bits, const Lanes& v,
+                       const Lanes& old) {
+  if (quads.again) [[unlikely]]
+    return store_bits_again(plane, quads, bits, v);
+  store_quads(plane, quads, (v & bits) | (old & ~bits));
 }
 
 /// All ones where bit `sample` of the lane is set.
@@ -131,15 +142,16 @@ struct Tile {
   QuadOffsets block_quads(uint32_t x, uint32_t y) const {
     const uint32_t first = quad_offset(x & (config.tile_width - 1), y & (config.tile_height - 1)),
                    below = first + quad_offset(0, 2);
-    return {{first, first + 4, below, below + 4}, true};
+    return {{first, first + 4, below, below + 4}, true, false};
   }
   /// Where the quads of a batch lie. Those without a lane in `live` get words that belong to no pixel, so
-  /// that whole batches can be written. Live quads must lie at different positions: @see in_turns().
+  /// that whole batches can be written.
   QuadOffsets quads(const FragmentBatch& batch, LaneMask live) const {
     const uint32_t x_mask = config.tile_width - 1, y_mask = config.tile_height - 1;
     if (batch.is_block) return block_quads(batch.x[0], batch.y[0]);
     QuadOffsets result;
     result.pairs = false;
+    result.again = batch.again;
     for (int q = 0; q < 4; ++q) {
       const uint32_t offset = quad_offset(batch.x[4 * q] & x_mask, batch.y[4 * q] & y_mask);
       result.at[q] = (live >> (4 * q)) & 0xf ? offset : spare_offset();

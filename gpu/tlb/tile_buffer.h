@@ -65,8 +65,8 @@ struct FragmentBatch {
   Lanes coverage;  ///< samples still alive, bits 0..3; bit 0 only in single-sampled frames
   LanesF z[4];     ///< depth after offset and clamp, per sample; [0] only in single-sampled frames
   LaneMask back_facing = 0;
-  LaneMask again = 0;     ///< bit 4q: quad q lies where one before it does
   bool is_block = false;  ///< the quads are two above two: the 4x4 pixels at (x[0], y[0])
+  bool again = false;     ///< some of the quads lie at one position
 };
 
 /// Tile-local storage and everything that touches it. One object per worker.

@@ -211,13 +211,13 @@ TEST(WaitingQuads, FindOnlyWhatIsThere) {
         return q.position == position && (q.coverage & coverage) != 0;
       });
     };
-    LaneMask again = 0;
+    bool again = false;
     for (auto left = random() % 5; left != 0; --left) {
       const uint32_t position = quad_position(random() % 4 * 2, random() % 4 * 2);
       const uint32_t coverage = static_cast<uint32_t>(random() & random()) & 0xffff;
       ASSERT_EQ(quads.covers(position, coverage), covers(position, coverage));
       if (covers(position, coverage)) continue;
-      if (covers(position, 0xffff)) again |= static_cast<LaneMask>(1u << (4 * there.size()));
+      again |= covers(position, 0xffff);
       quads.push(0, false, position, coverage == 0 ? 1 : coverage);
       there.push_back({position, coverage == 0 ? 1 : coverage});
     }

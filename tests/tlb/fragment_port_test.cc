@@ -483,9 +483,9 @@ TEST_F(Port, QuadsWrittenCountOncePerProgramRun) {
 }
 
 /// A batch with two quads at each of two positions is the same as four batches.
-class Turns : public ::testing::TestWithParam<std::tuple<bool, bool, bool>> {};
+class SharedQuads : public ::testing::TestWithParam<std::tuple<bool, bool, bool>> {};
 
-TEST_P(Turns, AreThoseOfQuadsByThemselves) {
+TEST_P(SharedQuads, AreThoseOfBatchesByThemselves) {
   const auto [multisample, blends, late] = GetParam();
   draw::DrawState state;
   state.cfg.depth_func = Compare::kLess;
@@ -541,7 +541,7 @@ TEST_P(Turns, AreThoseOfQuadsByThemselves) {
       one.coverage = select(static_cast<LaneMask>(0xfu << (4 * q)), batch.coverage, Lanes{});
       one_by_one |= draw_batch(apart, one, words);
     }
-    batch.again = 0x1010;
+    batch.again = true;
     const Lanes survivors = draw_batch(together, batch, words);
     ASSERT_EQ(nonzero(survivors ^ one_by_one), 0) << round;
     Lanes read[2][8];
@@ -557,7 +557,8 @@ TEST_P(Turns, AreThoseOfQuadsByThemselves) {
     EXPECT_EQ(together.tile().counts()[c], apart.tile().counts()[c]) << c;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Turns, testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(All, SharedQuads,
+                         testing::Combine(testing::Bool(), testing::Bool(), testing::Bool()));
 
 }  // namespace
 }  // namespace v3d::tlb
