@@ -1,5 +1,14 @@
 /// Quads on their way through the fragment stage: depth and stencil tests, packing into batches, payload,
 /// varyings and the fragment program (cle-and-tiles.md 5).
+///
+/// Quads that pass their early tests fill batches in the order of their primitives, of one draw. Two of one
+/// position may stand side by side: dEQP-VK's subgroupbroadcast_nonconst_* and subgroupballotfindlsb, which
+/// boards pass, draw points beside each other and fail where the second point of each quad goes to a batch
+/// whose first lane is then no covered pixel. A sample that is covered again closes the batch, since programs
+/// that read the tile buffer (logic operations, blending in shaders) have to find there what the primitive
+/// before has written. The chip does pack primitives: its shader records have a bit against that, which Mesa
+/// leaves clear. 4x4 pixels of one primitive, with coverage in all four quads, are a batch of their own and
+/// pass by quads that wait.
 #pragma once
 
 #include <array>
