@@ -46,6 +46,10 @@ struct Case {
 // A last section, so that ends and TLB accesses are in order; five words. 4.2 has the same text.
 #define LAST "thrsw\nthrsw\nnop\nnop\n"
 
+#define LOADS2 "mov tmua, rf5\nmov tmua, rf5\n"
+#define LOADS4 LOADS2 LOADS2
+#define POPS4 "ldtmu.rf1\nldtmu.rf1\nldtmu.rf1\nldtmu.rf1\n"
+
 constexpr Case kCases[] = {
     {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3", 1},
     {Hazard::kLdvaryCEarly, 42, "ldvary.rf1\nadd rf2, r5, rf3", 1},
@@ -62,12 +66,22 @@ constexpr Case kCases[] = {
     {Hazard::kSfuR4, 42, "mov recip, rf1\nmov exp, rf2", 1},
     {Hazard::kSfuDst, 42, "recip r1, rf2", 0},
     {Hazard::kPeriph, 71, "mov tmud, rf1 ; mov tmua, rf2", 0},
-    {Hazard::kPeriph, 71, "recip rf1, rf2 ; mov tmua, rf2", 0},
-    {Hazard::kPeriph, 71, "stvpmv rf1, rf2 ; mov tmua, rf2", 0},
-    {Hazard::kPeriph, 71, "mov tmuc, rf1 ; nop ; wrtmuc\nmov tmus, rf1", 0},
-    {Hazard::kPeriph, 42, "ldtmu.r0 ; mov tmua, rf2", 0},
-    {Hazard::kTwoUnif, 71, "mov tmuau, rf1 ; nop ; ldunif", 0},
-    {Hazard::kTwoUnif, 71, "mov tmuau, rf1 ; nop ; ldunifa", 0},
+    {Hazard::kPeriph, 71, "recip rf1, rf2 ; mov tmua, rf2\nldtmu.rf1", 0},
+    {Hazard::kPeriph, 71, "stvpmv rf1, rf2 ; mov tmua, rf2\nldtmu.rf1", 0},
+    {Hazard::kPeriph, 71, "mov tmuc, rf1 ; nop ; wrtmuc\nmov tmus, rf1\nldtmu.rf1", 0},
+    {Hazard::kPeriph, 42, "mov tmua, rf2\nrecip rf1, rf2 ; nop ; ldtmu.r0", 1},
+    {Hazard::kTmuWriteLoad, 42, "mov tmua, rf2\nldtmu.r0 ; mov tmud, rf2\nmov tmua, rf2", 1},
+    {Hazard::kNoAddress, 71, "mov r0, rf2", 0},
+    {Hazard::kNoAddress, 71, "nop ; mov r4, rf2", 0},
+    {Hazard::kNoAddress, 71, "mov recip, rf2", 0},
+    {Hazard::kNoAddress, 71, "ldunifrf.rsqrt2", 0},
+    {Hazard::kNoAddress, 71, "mov vpm, rf2", 0},
+    {Hazard::kNoAddress, 71, "mov vpmu, rf2", 0},
+    {Hazard::kNoAddress, 71, "mov sync, rf2", 0},
+    {Hazard::kNoAddress, 71, "mov syncu, rf2", 0},
+    {Hazard::kNoAddress, 42, "mov tmul, rf2", 0},
+    {Hazard::kTwoUnif, 71, "mov tmuau, rf1 ; nop ; ldunif\nldtmu.rf1", 0},
+    {Hazard::kTwoUnif, 71, "mov tmuau, rf1 ; nop ; ldunifa\nldtmu.rf1", 0},
     {Hazard::kUnifaEarly, 71, "mov unifa, rf1\nnop\nnop\nldunifa", 3},
     {Hazard::kUnifaSwitch, 71, "thrsw\nmov unifa, rf1\nnop", 2},
     {Hazard::kUnifaJump, 71, "b 0\nnop\nmov unifa, rf1\nnop", 3},
@@ -84,10 +98,12 @@ constexpr Case kCases[] = {
     {Hazard::kLdvaryInSlot, 71, "thrsw\nnop\nldvary.rf1", 2},
     {Hazard::kLdvaryInSlot, 42, "thrsw\nldvary.rf1\nnop", 1},
     {Hazard::kAccAfterThrsw, 42, "mov r1, rf1\nthrsw\nnop\nnop\nmov rf1, r1", 4},
-    {Hazard::kAccAfterThrsw, 71, "multop rf2, rf1, rf1\nthrsw\nnop\nnop\numul24 rf1, rf1, rf1", 4},
+    {Hazard::kAccAfterThrsw, 42,  // one cause: told where it is seen first
+     "mov r1, rf1\nthrsw\nnop\nnop\nmov rf1, r1\nmov rf2, r1\nthrsw\nnop\nnop\nmov rf3, r1", 4},
+    {Hazard::kRtopAfterThrsw, 71, "multop rf2, rf1, rf1\nthrsw\nnop\nnop\numul24 rf1, rf1, rf1", 4},
     {Hazard::kRfAtEnd, 71, LAST "mov rf1, rf4 ; nop ; thrsw\nnop\nnop", 4, false, true},
     {Hazard::kRfAtEnd, 71, LAST "thrsw\nmov rf2, rf4\nnop", 5, false, true},
-    {Hazard::kRfAtEnd, 71, LAST "thrsw\nldtmu.rf3\nnop", 5, false, true},
+    {Hazard::kRfAtEnd, 71, LAST "mov tmua, rf5\nthrsw\nldtmu.rf3\nnop", 6, false, true},
     {Hazard::kRfAtEnd, 42, LAST "thrsw\nnop\nmov rf9, rf4", 6, false, true},
     {Hazard::kRfReadAtEnd, 71, LAST "thrsw\nmov rf9, rf3\nnop", 5, false, true},
     {Hazard::kRfReadAtEnd, 42, LAST "thrsw\nmov r1, rf0\nnop", 5, false, true},
@@ -96,8 +112,8 @@ constexpr Case kCases[] = {
     {Hazard::kTmuwtAtEnd, 42, LAST "thrsw\nnop\ntmuwt -", 6, false, true},
     {Hazard::kVpmwtAtEnd, 42, LAST "thrsw\nvpmwt -\nnop", 5, false, true},
     {Hazard::kNoVpmwt, 42, "stvpmv r0, rf5", 7},
-    {Hazard::kRf0Flops, 71, "ldtmu.rf5 ; ldunif\nthrsw\nnop\nldtmu.rf6", 3},
-    {Hazard::kRf0Flops, 71, "thrsw\nldvary.rf4\nldtmu.rf6", 2},
+    {Hazard::kRf0Flops, 71, LOADS2 "ldtmu.rf5 ; ldunif\nthrsw\nnop\nldtmu.rf6", 5},
+    {Hazard::kRf0Flops, 71, "mov tmua, rf5\nthrsw\nldvary.rf4\nldtmu.rf6", 3},
     {Hazard::kSetmsfBranch, 42, "setmsf -, r0\nb.anyap 0\nnop\nnop\nnop", 1},
     {Hazard::kTlbEarly, 71, "mov tlb, rf4", 0},
     {Hazard::kTlbEarly, 71, "thrsw\nnop\nldtlb.rf4", 2},
@@ -105,17 +121,29 @@ constexpr Case kCases[] = {
     {Hazard::kMsfTmu, 71, "mov tmud, rf5\nsetmsf -, 0\nmov tmua, rf5", 1},
     {Hazard::kRfRange, 71, "mov rf32, rf5", 0, true},
     {Hazard::kRotEarly, 42, "mov r1, rf5\nmov r2, r1 ; rot.1", 1},
-    {Hazard::kRotEarly, 42, "mov r5, rf5\nmov r2, r1 ; rot", 1},
+    {Hazard::kRotLoaded, 42, "mov tmua, rf5\nldtmu.r1\nmov r2, r1 ; rot.1", 2},
+    {Hazard::kRotLoaded, 42, "ldunif\nmov r2, r5 ; rot.1", 1},
+    {Hazard::kRotCount, 42, "mov r5, rf5\nmov r2, r1 ; rot", 1},
     {Hazard::kRotDst, 71, "rot rep, rf5, 1", 0},
     {Hazard::kRotDst, 71, "rotq quad, rf5, 1", 0},
     {Hazard::kSmimm, 71, ".word 0x39c03186bb03f000", 0},
     {Hazard::kRunOff, 71, "nop\nnop", 1, false, true},
     {Hazard::kRunOff, 71, "b -80\nnop\nnop\nnop", 3, false, true},
-    {Hazard::kTmuInFifo, 71, "mov tmut, rf5\nmov tmut, rf5\nmov tmut, rf5\nmov tmut, rf5\nmov tmua, rf5", 4,
-     true},
+    {Hazard::kTmuUnderflow, 71, "ldtmu.rf5", 0},
+    {Hazard::kTmuUnderflow, 42, "mov tmua, rf5\nldtmu.r1\nldtmu.r1", 2},
+    {Hazard::kTmuUnderflow, 71, "mov tmud, rf5\nmov tmua, rf4\nldtmu.rf5", 2},  // a store
+    {Hazard::kTmuUnderflow, 71, "mov tmuau, rf5\nldtmu.rf1\nldtmu.rf1\nldtmu.rf1\nldtmu.rf1\nldtmu.rf1", 5},
+    {Hazard::kTmuUnderflow, 71, "ldtmu.rf5 ; nop ; wrtmuc\nmov tmus, rf4\nldtmu.rf5", 0},
+    {Hazard::kTmuLeftover, 71, "mov tmua, rf5", 7},
+    {Hazard::kTmuLeftover, 42, "loop: mov tmua, rf5\nb.anyna loop\nnop\nnop\nnop", 11},
+    {Hazard::kTmuLeftover, 71, "wrtmuc\nmov tmut, rf5\nmov tmus, rf5", 9},
+    {Hazard::kTmuOverflow, 71, LOADS4 "mov tmua, rf5\n" POPS4 "ldtmu.rf1", 4, true},
+    {Hazard::kTmuOverflow, 42, LOADS4 LOADS4 "mov tmua, rf5\n" POPS4 POPS4 "ldtmu.rf1", 8},
+    {Hazard::kTmuInFifo, 71,
+     "mov tmut, rf5\nmov tmut, rf5\nmov tmut, rf5\nmov tmut, rf5\nmov tmua, rf5\nldtmu.rf5", 4, true},
     {Hazard::kTmuData, 71,
      "mov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmua, rf5", 4},
-    {Hazard::kTmuConfig, 71, "wrtmuc\nwrtmuc\nwrtmuc\nwrtmuc\nmov tmus, rf5", 3},
+    {Hazard::kTmuConfig, 71, "wrtmuc\nwrtmuc\nwrtmuc\nwrtmuc\nmov tmus, rf5\nldtmu.rf5", 3},
     {Hazard::kTmuOpen, 71, "mov tmud, rf5\nthrsw\nnop\nnop\nmov tmua, rf5", 3},
     {Hazard::kTsyNoThrsw, 71, LAST "thrsw\nbarrierid syncb\nnop", 6, false, true},
     {Hazard::kNnModePair, 71, "setnnmode_uu\nsetnnmode_ss ; v8dot rf3, rf4, rf5", 1},
@@ -132,9 +160,9 @@ constexpr Case kCases[] = {
     {Hazard::kHalfUnpack, 71, "vfcmp -, rf4.u6, rf5", 0},
 };
 
-// Rules that only execution can see; tests below.
-constexpr Hazard kDynamic[] = {Hazard::kVpmOrder, Hazard::kMsfAfterZ, Hazard::kTmuOverflow,
-                               Hazard::kTsyTmu,   Hazard::kVaryCount, Hazard::kTlbStage};
+// Rules that only execution can see, and those that imply another one; tests below.
+constexpr Hazard kDynamic[] = {Hazard::kVpmOrder,  Hazard::kMsfAfterZ, Hazard::kTsyTmu,
+                               Hazard::kVaryCount, Hazard::kTlbStage,  Hazard::kTmuLost};
 
 constexpr const char* kEnd = "\nthrsw\nthrsw\nnop\nnop\nthrsw\nnop\nnop\n";
 
@@ -173,16 +201,16 @@ TEST(Hazard, Silent) {
        "ldvary.rf4\nfmul rf5, rf4, rf3 ; ldvary.rf7\nfadd rf6, rf0, rf5 ; fmul rf8, rf7, rf3 ; ldvary.rf10"},
       {71, "ldvary.rf4\nnop\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
       {71, "ldunif\nadd rf6, rf0, rf7\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
-      {71, "mov tmus, rf1 ; nop ; wrtmuc"},
-      {71, "wrtmuc\nsetmsf -, 0\nmov tmut, rf1\nmov tmus, rf1"},
-      {71, "ldtmu.rf1 ; mov tmud, rf2\nmov tmua, rf3"},
+      {71, "mov tmus, rf1 ; nop ; wrtmuc\nldtmu.rf1"},
+      {71, "wrtmuc\nsetmsf -, 0\nmov tmut, rf1\nmov tmus, rf1\nldtmu.rf1"},
+      {71, "mov tmua, rf3\nldtmu.rf1 ; mov tmud, rf2\nmov tmua, rf3"},
       {71, "mov unifa, rf1\nnop\nnop\nnop\nldunifa"},
       {71, "mov unifa, rf1\nthrsw\nnop\nnop"},
       {71, "thrsw\nldvary.rf1\nnop"},
       {71, "thrsw\nnop\nnop\nthrsw\nnop\nnop"},
       {71, "loop: mov.pushz -, rf1\nb.anyna loop\nnop\nnop\nnop"},
       {71, "multop rf2, rf1, rf1\numul24 rf1, rf1, rf1\nthrsw\nnop\nnop\numul24 rf1, rf1, rf1"},
-      {71, "ldtmu.rf5 ; ldunif\nmov rf0, rf1\nthrsw\nnop\nldtmu.rf6"},
+      {71, LOADS2 "ldtmu.rf5 ; ldunif\nmov rf0, rf1\nthrsw\nnop\nldtmu.rf6"},
       {71, "barrierid syncb ; nop ; thrsw\nnop\nnop"},
       {71, LAST "mov tlb, rf5"},
       {71, "setnnmode_ss\nv8dot rf3, rf4, rf5\nthrsw\nnop\nnop\nsetnnmode_ss ; v8dot rf3, rf4, rf5"},
@@ -191,7 +219,20 @@ TEST(Hazard, Silent) {
       {42, "mov recip, rf1\nnop\nmov rf2, r4"},
       {42, "thrsw\nnop\nnop\nmov r1, rf5\nmov rf1, r1"},
       {42, "stvpmv r0, rf5\nvpmwt -"},
-      {42, "ldtmu.r0 ; ldvpmv_in rf3, r1"},
+      {42, "mov tmua, rf1\nldtmu.r0 ; ldvpmv_in rf3, r1"},
+      {42, "mov r0, rf1\nmov r4, rf1\nmov recip, rf1"},
+      {42, "mov r1, rf5\nthrsw\nmov r1, rf4\nnop\nmov r2, rf4\nmov rf1, r2"},
+      {42, LOADS4 LOADS4 POPS4 POPS4},
+      // What the code does not tell: words of a configuration in a uniform, of a data word on some way, of
+      // loops.
+      {71, "mov tmuau, rf1\nldtmu.rf2\nldtmu.rf2\nldtmu.rf2\nldtmu.rf2"},
+      {71, "mov tmuau, rf1\nldtmu.rf2\nmov tmuau, rf1\nldtmu.rf2\nldtmu.rf2"},
+      {71, "mov tmud, rf1\nmov tmuau, rf1\nldtmu.rf2"},  // an atomic
+      {71, "mov tmud, rf1\nmov tmuau, rf1"},
+      {71, "mov tmud, rf1\nwrtmuc\nmov tmus, rf1"},  // an image store
+      {71, "mov.pushz -, rf1\nb.anya skip\nnop\nnop\nnop\nmov tmud, rf1\nskip: mov tmua, rf1"},
+      {71, "loop: mov tmua, rf1\nb.anya loop\nnop\nnop\nnop\npop: ldtmu.rf2\nb.anya pop\nnop\nnop\nnop"},
+      {71, "mov tmua, rf1\nloop: mov tmua, rf1\nldtmu.rf2\nb.anya loop\nnop\nnop\nnop\nldtmu.rf2"},
       {42, "mov r1, rf5\nnop\nmov r2, r1 ; rot.1"},
   };
   for (const auto& [version, program] : kGood) {
@@ -214,16 +255,21 @@ TEST(Hazard, WhatBreaksRules) {
   }
 }
 
-// What programs that boards run do, as py-videocore7's tests and examples: nothing of it is called undefined.
+// What programs that boards run do, as the tests and examples of py-videocore7 and py-videocore6, and qmkl6:
+// nothing of it is called undefined.
 TEST(Hazard, WhatBoardsRunIsNotUndefined) {
-  static constexpr const char* kPrograms[] = {
-      "thrsw\nnop\nthrsw\nnop\nnop",         // test_alu, test_condition_codes, test_parallel
-      "thrsw\nnop\nrot rf1, rf2, 1",         // sgemm
-      "mov unifa, rf1\nb 0\nnop\nnop\nnop",  // test_unifa
-      "b 0\nmov unifa, rf1\nnop\nnop",       // test_unifa
+  static constexpr std::pair<int, const char*> kPrograms[] = {
+      {71, "thrsw\nnop\nthrsw\nnop\nnop"},         // test_alu, test_condition_codes, test_parallel
+      {71, "thrsw\nnop\nrot rf1, rf2, 1"},         // sgemm
+      {71, "mov unifa, rf1\nb 0\nnop\nnop\nnop"},  // test_unifa
+      {71, "b 0\nmov unifa, rf1\nnop\nnop"},       // test_unifa
+      {42, "mov r1, rf1\nnop ; mov tmua, r1 ; thrsw\nnop\nnop\nmov tmua, r1\nldtmu.r0\nldtmu.r0"},  // sgemm
+      {42, "mov tmua, rf1\nldtmu.r0 ; mov tmua, rf1\nldtmu.r0"},                                    // scopy
+      {42, "mov r2, rf1\nnop ; mov tmud, r2 ; rot.1\nmov tmua, rf1"},                               // fft2
+      {42, LOADS4 LOADS4 LOADS2 POPS4 POPS4 "ldtmu.r0\nldtmu.r0"},                                  // fft8
   };
-  for (const char* program : kPrograms) {
-    const auto reports = check_program(71, false, words_of(71, std::string(program) + kEnd));
+  for (const auto& [version, program] : kPrograms) {
+    const auto reports = check_program(version, false, words_of(version, std::string(program) + kEnd));
     EXPECT_FALSE(reports.empty()) << program;
     for (const HazardReport& r : reports)
       EXPECT_EQ(kind(r.hazard), HazardKind::kNeverEmitted) << tag(r.hazard);
@@ -343,6 +389,30 @@ TEST(HazardWatch, ReportsOncePerProgram) {
       lines[0],
       HasSubstr(
           "compute program at 0x00001000: hardly-meant: ldvary-c-early: instruction 2, \"add rf2, rf0"));
+}
+
+// Places that were checked are not checked again; ways that threads take later are.
+TEST(HazardWatch, ChecksEachWay) {
+  Machine m(71);
+  m.t().final_section = false;
+  const auto words = words_of(71, std::string("mov.pushz -, rf1\nb.anya skip\nnop\nnop\nldvary.rf4\n"
+                                              "nop\nskip: add rf2, rf0, rf3") +
+                                      kEnd);
+  std::memcpy(m.memory().host(Machine::kCode), words.data(), words.size() * 8);
+  std::vector<std::string> lines;
+  WatchOptions options;
+  options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
+  Watch watch(71, std::move(options));
+  const Thread start = m.t();
+  for (const auto& [value, reports] : {std::pair(1u, 0u), {1u, 0u}, {0u, 1u}, {0u, 1u}, {1u, 1u}}) {
+    const auto job = watch.begin_job(1);
+    m.t() = start;
+    m.t().rf[1] = splat(value);
+    job->start("compute", m.t());
+    EXPECT_EQ(m.resume(), Stop::kEnd);
+    EXPECT_EQ(lines.size(), reports);
+  }
+  EXPECT_THAT(lines[0], HasSubstr("ldvary-c-early: instruction 6"));
 }
 
 TEST(HazardWatch, ReportsWhatIsSelected) {
@@ -465,6 +535,19 @@ TEST(HazardWatch, TmuQueue) {
   auto lines = run_watched(m, loads + pops + "thrsw\nnop\nnop");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_THAT(lines[0], HasSubstr("tmu-overflow: instruction 4"));
+  loads.clear(), pops.clear();
+  for (int n = 0; n < 17; ++n) loads += "mov tmua, rf4\n", pops += "ldtmu.rf5\n";
+  m.reset();
+  m.t().tmu = &unit;
+  lines = run_watched(m, loads + pops + "thrsw\nnop\nnop");
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_THAT(lines[0], HasSubstr("never-emitted: tmu-overflow: instruction 8"));
+  EXPECT_THAT(lines[1], HasSubstr("undefined: tmu-lost: instruction 16"));
+  m.reset();
+  m.t().tmu = &unit;
+  lines = run_watched(m, "ldtmu.rf5\nthrsw\nnop\nnop", Stop::kHang);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("tmu-underflow: instruction 0"));
   m.reset();
   m.t().tmu = &unit;
   lines = run_watched(m, "mov tmua, rf4\nthrsw\nnop\nnop");

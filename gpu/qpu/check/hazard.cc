@@ -1,30 +1,14 @@
 #include "gpu/qpu/check/hazard.h"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
-#include <tuple>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "gpu/base/float16.h"
-#include "gpu/qpu/flow/flow.h"
-#include "gpu/qpu/run/alu.h"
 
 namespace v3d::qpu {
 namespace {
 
-// Collects what is broken.
-class Found {
- public:
-  void check(bool broken, Hazard hazard) {
-    if (broken) set_ |= bit(hazard);
-  }
-  HazardSet set() const { return set_; }
-
- private:
-  HazardSet set_ = 0;
-};
+using Found = HazardsFound;
 
 RegisterSet only(Register r) {
   RegisterSet set;
@@ -33,44 +17,6 @@ RegisterSet only(Register r) {
 }
 
 bool between(uint8_t n, uint8_t first, uint8_t last) { return n >= first && n <= last; }
-
-// Whether the branch decides by lanes that the sample mask chooses.
-bool looks_at_msf(const Branch& b) {
-  return b.msfign != Msfign::kNone && b.cond != BranchCond::kAlways && b.cond != BranchCond::kA0 &&
-         b.cond != BranchCond::kNa0;
-}
-
-uint32_t outstanding(const Thread& t) { return t.pending.fifo_tail - t.pending.fifo_head; }
-
-// The result goes somewhere.
-bool sums_halves(const AluHalf& half) {
-  const bool sum = half.op == Op::kVfadd || half.op == Op::kVfsub || half.op == Op::kVfcmp;
-  return sum && (!half.magic || half.waddr != kWaddrNop);
-}
-
-Lanes source(const Thread& t, const Operand& o) {
-  if (o.kind == Operand::Kind::kRegister) return t.rf[o.index];
-  return splat(o.kind == Operand::Kind::kImmediate ? small_immediate(o.index) : 0);
-}
-
-bool is_inexact_sum(uint16_t a, uint16_t b, bool negate) {
-  const auto denormal = [](uint16_t half) { return (half & 0x7c00) == 0 && (half & 0x3ff) != 0; };
-  const double x = half_to_float(a), y = half_to_float(b), sum = negate ? x - y : x + y;  // exact in double
-  const uint16_t half = float_to_half(static_cast<float>(sum));
-  return denormal(a) || denormal(b) || denormal(half) || (std::isfinite(sum) && half_to_float(half) != sum);
-}
-
-bool has_inexact_sum(const Thread& t, const AluHalf& half) {
-  if (!sums_halves(half)) return false;
-  const Lanes a = unpack_halves(half.a.unpack, source(t, half.a)), b = source(t, half.b);
-  const LaneMask lanes = nonzero(t.msf) & lanes_of(half.cond, t);
-  for (int n = 0; n < kLanes; ++n)
-    for (int shift = 0; shift < 32; shift += 16)
-      if ((lanes >> n & 1) && is_inexact_sum(static_cast<uint16_t>(a[n] >> shift),
-                                             static_cast<uint16_t>(b[n] >> shift), half.op != Op::kVfadd))
-        return true;
-  return false;
-}
 
 // What the versions forbid where a rule is more than there or not.
 struct Particulars {
@@ -98,11 +44,11 @@ constexpr HazardSet hazards_where(const Condition& holds) {
     if (holds(kRows[n])) set |= bit(static_cast<Hazard>(n));
   return set;
 }
-constexpr HazardSet rules_of(uint8_t version) {
+constexpr HazardSet rules_with(uint8_t version) {
   return hazards_where([version](const Row& r) { return (r.versions & version) != 0; });
 }
-constexpr Particulars k71Particulars = {rules_of(k71), RegisterSet::of_rf(0xc), false, 2};
-constexpr Particulars k42Particulars = {rules_of(k42), RegisterSet::of_rf(7), true, 1};
+constexpr Particulars k71Particulars = {rules_with(k71), RegisterSet::of_rf(0xc), false, 2};
+constexpr Particulars k42Particulars = {rules_with(k42), RegisterSet::of_rf(7), true, 1};
 const Particulars& particulars(int version) {
   return version_bit(version) == k42 ? k42Particulars : k71Particulars;
 }
@@ -139,20 +85,21 @@ std::optional<HazardSet> hazards_of_kinds(std::string_view kinds, std::string* e
   return set;
 }
 
-HazardSet HazardChecker::step(size_t index, uint64_t word, const Instruction& i) {
+HazardSet rules_of(int version, HazardSet set) { return set & particulars(version).rules; }
+
+HazardSet HazardChecker::step(size_t index, uint64_t word, const Instruction& i, const HazardFacts& f) {
   age();
   if (i.is_branch) {
-    const HazardSet found = branch_rules(i.branch) | early_c_rules({}, index, word);
+    const HazardSet found = branch_rules(f) | early_c_rules({}, index, word);
     update({});
     since_branch_ = 0;
-    return (found | section_rules()) & particulars(setting_.version).rules;
+    return rules_of(setting_.version, found | section_rules());
   }
-  const HazardFacts f = facts_of(setting_.version, word, i);
   HazardSet found = f.thrsw ? thrsw_rules() : 0;
   found |= latency_rules(f, i) | word_rules(f) | slot_rules(f) | end_rules(f) | state_rules(f);
   found |= assumptions(i) | rf0_rules(f) | early_c_rules(f, index, word);
   update(f);
-  return (found | section_rules()) & particulars(setting_.version).rules;
+  return rules_of(setting_.version, found | section_rules());
 }
 
 // What is assumed stands at the operations (alu.h) and at FlagClass (isa.h).
@@ -165,7 +112,8 @@ HazardSet HazardChecker::assumptions(const Instruction& i) {
     found.check(i.add.cond != Cond::kNone || i.add.flags != FlagWrite::kNone, Hazard::kNnModeCond);
     nn_mode_ = mode;
   }
-  found.check(dot && !nn_mode_, Hazard::kNnModeStart);
+  found.check(dot && !nn_mode_ && !nn_start_told_, Hazard::kNnModeStart);
+  nn_start_told_ = nn_start_told_ || (dot && !nn_mode_);
   for (const AluHalf* half : {&i.add, &i.mul}) {
     found.check(half->flags != FlagWrite::kNone && is_of_halves(info(half->op).flags), Hazard::kHalfFlags);
     const Unpack unpack = half->a.unpack;
@@ -189,15 +137,19 @@ void HazardChecker::age() {
     rtop_valid_ = false;
     implicit_next_ = rf0_conflict_ = false;
   }
-  if (vary_ & 4) lost_ -= only(isa().implicit);  // C has arrived
+  if (vary_ & 4) written(only(isa().implicit));  // C has arrived
 }
 
-HazardSet HazardChecker::branch_rules(const Branch& b) {
+void HazardChecker::written(RegisterSet registers) {
+  lost_ -= registers;
+  lost_told_ -= registers;
+}
+
+HazardSet HazardChecker::branch_rules(const HazardFacts& f) const {
   Found found;
   found.check(between(since_branch_, 1, 3) || between(since_thrsw_, 1, 2), Hazard::kBranchInSlot);
   found.check(between(since_unifa_, 1, 3), Hazard::kBranchAfterUnifa);
-  found.check(since_setmsf_ == 1 && looks_at_msf(b), Hazard::kSetmsfBranch);
-  found.check(z_written_ && looks_at_msf(b), Hazard::kMsfAfterZ);
+  found.check(since_setmsf_ == 1 && f.branch_by_msf, Hazard::kSetmsfBranch);
   return found.set();
 }
 
@@ -225,8 +177,12 @@ HazardSet HazardChecker::latency_rules(const HazardFacts& f, const Instruction& 
   found.check(behind_vary && f.implicit, Hazard::kLdunifAfterLdvary);
   found.check(since_sfu_ == 1 && ((f.reads | f.magic_writes).has(kSfuResult) || f.magic_sfu), Hazard::kSfuR4);
   found.check(f.loads_unifa && since_unifa_ < 4, Hazard::kUnifaEarly);
-  const bool by_r5 = i.rotate == 0 && previous_writes_.has(accumulator(5));
-  found.check(f.rotate_signal && (!(f.rotate_reads & previous_writes_).empty() || by_r5), Hazard::kRotEarly);
+  if (f.rotate_signal) {
+    const RegisterSet early = f.rotate_reads & previous_writes_;
+    found.check(!(early - previous_loads_).empty(), Hazard::kRotEarly);
+    found.check(!(early & previous_loads_).empty(), Hazard::kRotLoaded);
+    found.check(i.rotate == 0 && previous_writes_.has(accumulator(5)), Hazard::kRotCount);
+  }
   return found.set();
 }
 
@@ -234,6 +190,8 @@ HazardSet HazardChecker::word_rules(const HazardFacts& f) const {
   Found found;
   found.check(f.sfu_elsewhere, Hazard::kSfuDst);
   found.check(f.peripherals > 1, Hazard::kPeriph);
+  found.check(f.tmu_write_and_load, Hazard::kTmuWriteLoad);
+  found.check(f.unknown_address, Hazard::kNoAddress);
   found.check(f.second_uniform || (f.main_uniforms && f.loads_unifa), Hazard::kTwoUnif);
   found.check(setting_.four_threads && (f.reads | f.alu_writes | f.signal_writes).rf() >> 32,
               Hazard::kRfRange);
@@ -271,14 +229,17 @@ HazardSet HazardChecker::end_rules(const HazardFacts& f) const {
   return found.set();
 }
 
-HazardSet HazardChecker::state_rules(const HazardFacts& f) const {
+HazardSet HazardChecker::state_rules(const HazardFacts& f) {
   Found found;
-  found.check(!(f.reads & lost_).empty() || (f.umul24 && rtop_lost_), Hazard::kAccAfterThrsw);
-  found.check(z_written_ && (f.setmsf || f.msf), Hazard::kMsfAfterZ);
-  found.check((f.tlb_read || f.tlb_write) && !locked_ && !setting_.final_section, Hazard::kTlbEarly);
+  const RegisterSet lost = (f.reads & lost_) - lost_told_;
+  found.check(!lost.empty(), Hazard::kAccAfterThrsw);
+  lost_told_ |= lost;
+  found.check(f.umul24 && rtop_lost_, Hazard::kRtopAfterThrsw);
+  const bool early = (f.tlb_read || f.tlb_write) && !locked_ && !setting_.final_section;
+  found.check(early && !unlocked_told_, Hazard::kTlbEarly);
+  unlocked_told_ = unlocked_told_ || early;
   found.check(f.setmsf && sequence_ != 0, Hazard::kMsfTmu);  // configuration may wait there
-  const int share = setting_.four_threads ? 4 : 8;
-  found.check(f.tmu_writes && !f.tmu_config && sequence_ == share, Hazard::kTmuInFifo);
+  found.check(f.tmu_writes && !f.tmu_config && sequence_ == tmu_share(setting_), Hazard::kTmuInFifo);
   found.check(f.tmu_data && data_ == 4, Hazard::kTmuData);
   found.check(f.wrtmuc && config_ == 3, Hazard::kTmuConfig);
   return found.set();
@@ -326,8 +287,9 @@ void HazardChecker::update(const HazardFacts& f) {
   if (f.writes_unifa) since_unifa_ = 0;
   if (f.setmsf) since_setmsf_ = 0;
   previous_writes_ = all_writes(f);
-  lost_ -= previous_writes_;
-  if (f.magic_sfu) lost_ -= only(kSfuResult);
+  previous_loads_ = f.loads;
+  written(previous_writes_);
+  if (f.magic_sfu) written(only(kSfuResult));
   if (f.multop) rtop_valid_ = true;
   if (f.umul24 || f.multop) rtop_lost_ = false;
   if (f.umul24) rtop_valid_ = false;
@@ -350,10 +312,9 @@ void HazardChecker::update(const HazardFacts& f) {
 // Behind an instruction: what takes effect there.
 HazardSet HazardChecker::section_rules() {
   Found found;
-  const bool switches = since_thrsw_ == 2;
-  found.check(switches && since_unifa_ <= 2, Hazard::kUnifaSwitch);
+  found.check(switches() && since_unifa_ <= 2, Hazard::kUnifaSwitch);
   found.check(since_branch_ == 3 && since_unifa_ <= 2, Hazard::kUnifaJump);
-  if (!switches) return found.set();
+  if (!switches()) return found.set();
   found.check(sequence_open_, ending_ ? Hazard::kTmuLeftover : Hazard::kTmuOpen);
   found.check(ending_ && vpm_unwaited_, Hazard::kNoVpmwt);
   found.check(ending_ && syncb_, Hazard::kTsyNoThrsw);
@@ -362,124 +323,8 @@ HazardSet HazardChecker::section_rules() {
   return found.set();
 }
 
-HazardChecker::Before::Before(const Thread& t, const Instruction& i)
-    : outstanding(v3d::qpu::outstanding(t)),
-      next_varying(t.pending.next_varying / sizeof(Varying)),
-      vpm_row(0),
-      inexact_half_sum(has_inexact_sum(t, i.add)) {
-  const Operand& row = i.add.a;
-  if (row.reg() < kNumRegisters) vpm_row = t.at(row.reg())[0];
-  if (row.kind == Operand::Kind::kImmediate) vpm_row = small_immediate(row.index);
-}
-
-HazardSet HazardChecker::executed(const Instruction& i, const Before& before, const Thread& after) {
-  if (i.is_branch) return 0;
-  Found found;
-  const HazardFacts f = facts_of(setting_.version, 0, i);
-  const bool writes_z = f.tlb_write && after.pending.tlb_spec.kind == TlbSpec::Kind::kDepth;
-  if (writes_z) z_written_ = true;
-  found.check(before.inexact_half_sum, Hazard::kHalfSums);
-  const bool last = ending_ && since_thrsw_ == 2;
-  found.check(writes_z && last, Hazard::kTlbzAtEnd);
-  found.check((f.tlb_read || f.tlb_write) && !after.tlb, Hazard::kTlbStage);
-  const uint64_t row = before.vpm_row < 64 ? uint64_t{1} << before.vpm_row : 0;
-  if (i.add.op == Op::kStvpmv) stored_rows_ |= row;
-  found.check(i.add.op == Op::kLdvpmvIn && (stored_rows_ & row), Hazard::kVpmOrder);
-  const uint32_t share = setting_.four_threads ? 4 : 8;
-  found.check(outstanding(after) > share && outstanding(after) > before.outstanding, Hazard::kTmuOverflow);
-  found.check(last && outstanding(after) != 0, Hazard::kTmuLeftover);
-  found.check(since_thrsw_ == 2 && !ending_ && after.pending.sync != Thread::Pending::Sync::kNone &&
-                  outstanding(after) != 0,
-              Hazard::kTsyTmu);
-  found.check(f.ldvary && after.tlb && before.next_varying >= after.num_varyings(), Hazard::kVaryCount);
-  return found.set() & particulars(setting_.version).rules;
-}
-
 HazardSet HazardChecker::ran_off() const {
   return bit(several_thrsw_ && !in_last_section() ? Hazard::kNoLast : Hazard::kRunOff);
-}
-
-// ---- All paths of a program
-
-namespace {
-
-// Starts in the last section: no pair of thrsw anywhere, and not several of them.
-bool single_section(int version, std::span<const uint64_t> words) {
-  int count = 0;
-  bool pair = false, previous = false;
-  for (const uint64_t word : words) {
-    Instruction i;
-    const bool thrsw = decode(version, word, i) && !i.is_branch && (i.signals & kThrsw);
-    pair = pair || (thrsw && previous);
-    count += thrsw;
-    previous = thrsw;
-  }
-  return !pair && count <= 1;
-}
-
-class Walk {
- public:
-  Walk(int version, bool four_threads, std::span<const uint64_t> words)
-      : words_(words), flow_(flow::analyse({version, single_section(version, words), {}}, words)) {
-    visits_.resize(flow_.nodes.size());
-    if (words.empty()) return;
-    open_.push_back({flow_.blocks[flow_.entry].first,
-                     HazardChecker({version, flow_.setting.final_section, four_threads})});
-    while (!open_.empty()) {
-      const Place place = open_.back();
-      open_.pop_back();
-      visit(place);
-    }
-  }
-
-  std::vector<HazardReport> reports() const { return {found_.begin(), found_.end()}; }
-
- private:
-  static constexpr int kMaxVisits = 256;  // of a node, with different histories
-  struct Place {
-    uint32_t node;
-    HazardChecker checker;
-    auto operator<=>(const Place&) const = default;
-  };
-
-  // What lies outside of the program counts for its last word.
-  size_t index_of(const Place& p) const {
-    return std::min(static_cast<size_t>(flow_.nodes[p.node].index), words_.size() - 1);
-  }
-
-  void report(const Place& p, HazardSet set) {
-    for (int n = 0; n < kNumHazards; ++n) {
-      const auto hazard = static_cast<Hazard>(n);
-      if (set & bit(hazard))
-        found_.insert({hazard == Hazard::kLdvaryCEarly ? p.checker.early_index() : index_of(p), hazard});
-    }
-  }
-
-  void visit(Place p) {
-    const Instruction* i = flow_.instruction(flow_.nodes[p.node]);
-    if (!i) return report(p, p.checker.ran_off());
-    if (visits_[p.node] >= kMaxVisits || !seen_.insert(p).second) return;
-    ++visits_[p.node];
-    report(p, p.checker.step(index_of(p), words_[index_of(p)], *i));
-    if (!i->is_branch && sums_halves(i->add)) report(p, bit(Hazard::kHalfSums));
-    flow_.for_each_next(p.node, [&](uint32_t next) { open_.push_back({next, p.checker}); });
-  }
-
-  const std::span<const uint64_t> words_;
-  const flow::Flow flow_;
-  std::vector<int> visits_;
-  std::vector<Place> open_;
-  std::set<Place> seen_;
-  std::set<HazardReport> found_;
-};
-
-}  // namespace
-
-std::vector<HazardReport> check_program(int version, bool four_threads, std::span<const uint64_t> words,
-                                        HazardSet wanted) {
-  std::vector<HazardReport> reports = Walk(version, four_threads, words).reports();
-  std::erase_if(reports, [wanted](const HazardReport& r) { return !(wanted & bit(r.hazard)); });
-  return reports;
 }
 
 bool breaks_rules(std::span<const HazardReport> reports) {

@@ -12,7 +12,6 @@
 
 #include "gpu/qpu/check/hazard_facts.h"
 #include "gpu/qpu/isa/instruction.h"
-#include "gpu/qpu/run/thread.h"
 
 namespace v3d::qpu {
 
@@ -50,12 +49,25 @@ static_assert(kNumHazards <= 64);
 constexpr HazardSet bit(Hazard hazard) { return HazardSet{1} << static_cast<int>(hazard); }
 inline constexpr HazardSet kAllHazards = ~HazardSet{0} >> (64 - kNumHazards);
 
+/// Collects what is broken.
+class HazardsFound {
+ public:
+  void check(bool broken, Hazard hazard) {
+    if (broken) set_ |= bit(hazard);
+  }
+  HazardSet set() const { return set_; }
+
+ private:
+  HazardSet set_ = 0;
+};
+
 /// The hazards of the kinds that a text names, divided by commas; "all", or nothing, for all.
 /// @return nothing, with the reason in *error, when it is not understood
 std::optional<HazardSet> hazards_of_kinds(std::string_view kinds, std::string* error);
 
-/// Follows one thread from its start and says which rules each instruction breaks. A value: paths of a
-/// program fork by copying it.
+/// Follows one thread from its start and says which rules each instruction breaks, by what comes before and
+/// behind it alone. A value: paths of a program fork by copying it. What only execution shows:
+/// execution_checker.h.
 class HazardChecker {
  public:
   struct Setting {
@@ -66,25 +78,17 @@ class HazardChecker {
   };
   explicit HazardChecker(const Setting& setting) : setting_(setting) {}
 
-  /// The next instruction in the order of execution. @param index  of it in the program, for reports
-  HazardSet step(size_t index, uint64_t word, const Instruction& instruction);
+  /// The next instruction in the order of execution. What follows from one cause is found where it is seen
+  /// first. @param index  of it in the program, for reports
+  HazardSet step(size_t index, uint64_t word, const Instruction& instruction, const HazardFacts& facts);
   /// Hazard::kLdvaryCEarly is not known for one before C is overwritten, or the thread ends: which
   /// instruction the last report of it is about.
   size_t early_index() const { return early_index_; }
   uint64_t early_word() const { return early_word_; }
-  /// What of a thread must be known from before an instruction.
-  struct Before {
-    Before(const Thread& thread, const Instruction& instruction);
-    uint32_t outstanding, next_varying;
-    uint32_t vpm_row;  ///< of ldvpmv_in and stvpmv, in lane 0
-    bool
-        inexact_half_sum;  ///< vfadd, vfsub or vfcmp that rounds, or sees or gives a denormal, in a live lane
-  };
-  /// What only execution shows, behind step(): the same instruction was executed.
-  HazardSet executed(const Instruction& instruction, const Before& before, const Thread& after);
 
   /// A thread switch takes effect behind this instruction; or the end.
-  bool ended() const { return ending_ && since_thrsw_ == 2; }
+  bool switches() const { return since_thrsw_ == 2; }
+  bool ended() const { return ending_ && switches(); }
   bool in_last_section() const { return last_section_ || setting_.final_section; }
   /// Execution comes to nowhere.
   HazardSet ran_off() const;
@@ -95,13 +99,14 @@ class HazardChecker {
   const IsaProperties& isa() const { return qpu::isa(setting_.version); }
   RegisterSet all_writes(const HazardFacts& f) const;
   void age();
-  HazardSet branch_rules(const Branch& branch);
+  void written(RegisterSet registers);
+  HazardSet branch_rules(const HazardFacts& f) const;
   HazardSet thrsw_rules();
   HazardSet latency_rules(const HazardFacts& f, const Instruction& i) const;
   HazardSet word_rules(const HazardFacts& f) const;
   HazardSet slot_rules(const HazardFacts& f) const;
   HazardSet end_rules(const HazardFacts& f) const;
-  HazardSet state_rules(const HazardFacts& f) const;
+  HazardSet state_rules(const HazardFacts& f);
   HazardSet assumptions(const Instruction& instruction);
   HazardSet rf0_rules(const HazardFacts& f);
   HazardSet early_c_rules(const HazardFacts& f, size_t index, uint64_t word);
@@ -116,26 +121,42 @@ class HazardChecker {
   uint8_t vary_ = 0;  // bit n: ldvary n instructions ago
   bool previous_thrsw_ = false, last_section_ = false, ending_ = false, any_thrsw_ = false,
        several_thrsw_ = false;
-  RegisterSet lost_;  // accumulators that were not written since the thread switch
+  // Accumulators that were not written since the thread switch; those of them whose loss was told.
+  RegisterSet lost_, lost_told_;
   bool rtop_valid_ = false, rtop_lost_ = false;
-  RegisterSet previous_writes_;
+  RegisterSet previous_writes_, previous_loads_;
   bool implicit_next_ = false, rf0_conflict_ = false;
   // rf0, or r5: not read since it was written; holds a C that was not read; a C was missed by an early read.
   bool c_fresh_ = false, c_unread_ = false, c_missed_ = false;
   size_t early_index_ = 0;
   uint64_t early_word_ = 0;
-  uint64_t stored_rows_ = 0;  // of the VPM
-  bool locked_ = false, z_written_ = false, vpm_unwaited_ = false;
+  bool locked_ = false, unlocked_told_ = false, vpm_unwaited_ = false;
   uint8_t sequence_ = 0, data_ = 0, config_ = 0;  // TMU writes, tmud, wrtmuc since the last terminator
   bool sequence_open_ = false, syncb_ = false;
   std::optional<NnMode> nn_mode_;  // none before the first setnnmode
+  bool nn_start_told_ = false;
 };
+
+/// Words that the TMU's queues of a QPU hold, and a thread's share. Source: Mesa v3d_compiler.h, 16 /
+/// threads.
+inline constexpr uint32_t kTmuQueue = 16;
+constexpr uint32_t tmu_share(const HazardChecker::Setting& setting) {
+  return kTmuQueue / (setting.four_threads ? 4 : 2);
+}
+
+/// A count exceeds a limit, and did not before.
+constexpr bool exceeds(uint32_t before, uint32_t now, uint32_t limit) {
+  return before <= limit && now > limit;
+}
 
 struct HazardReport {
   size_t index;  ///< of the instruction
   Hazard hazard;
   auto operator<=>(const HazardReport&) const = default;
 };
+
+/// Those of a set that a version has.
+HazardSet rules_of(int version, HazardSet set);
 
 /// Rules that a program breaks on some path through it, and what it may depend on, each once per instruction.
 /// Branches to registers, link and absolute addresses are not followed. A program without a pair of thrsw is

@@ -36,6 +36,10 @@ class Collector {
     }
     const WaddrInfo& w = waddr_info(version_, waddr);
     if (w.takes_uniform) uniform();
+    if (w.effect == Effect::kUnknown) {
+      f_.unknown_address = true;
+      return;
+    }
     if (starts_sfu(w.effect))
       f_.magic_sfu = true;
     else
@@ -48,7 +52,10 @@ class Collector {
     if (w.unit != Unit::kTmu) return;
     ++f_.tmu_writes;
     if (w.effect == Effect::kTmuData) ++f_.tmu_data;
+    if (w.effect == Effect::kTmuDref || w.effect == Effect::kTmuOff) ++f_.tmu_parameters;
     if (starts_lookup(w.effect)) f_.tmu_terminator = true;
+    if (w.effect == Effect::kGeneral) f_.tmu_general = true;
+    if (w.effect == Effect::kGeneral && w.takes_uniform) f_.tmu_uniform_config = true;
     (w.effect == Effect::kTmuConfig ? f_.tmu_config : f_.tmu_sequence) = true;
   }
 
@@ -66,7 +73,11 @@ class Collector {
       if (signal.stream == Stream::kMain) uniform();
       if (signal.stream == Stream::kUnifa) f_.loads_unifa = true;
     }
-    if (s & kSignalsWithAddress) write(i_.signal_magic, i_.signal_waddr, f_.signal_writes);
+    if (f_.implicit) f_.loads.add(isa(version_).implicit);
+    if (s & kSignalsWithAddress) {
+      write(i_.signal_magic, i_.signal_waddr, f_.signal_writes);
+      f_.loads.add(i_.signal_magic ? waddr_info(version_, i_.signal_waddr).reg : i_.signal_waddr);
+    }
     if (f_.wrtmuc) f_.tmu_sequence = true;
   }
 
@@ -81,6 +92,10 @@ class Collector {
     f_.multop = i_.mul.op == Op::kMultop;
     f_.umul24 = i_.mul.op == Op::kUmul24;
     f_.rotates = add.op == Op::kRot || add.op == Op::kRotq;
+    const bool sum = add.op == Op::kVfadd || add.op == Op::kVfsub || add.op == Op::kVfcmp;
+    f_.sums_halves = sum && (!add.magic || add.waddr != kWaddrNop);
+    f_.stores_row = add.op == Op::kStvpmv;
+    f_.loads_row = add.op == Op::kLdvpmvIn;
     const WaddrInfo& to = waddr_info(version_, add.waddr);
     f_.rotates_elsewhere = f_.rotates && add.magic && (to.reg != kNoRegister || to.unit == Unit::kTmu);
     if (!(info(add.op).traits & kVpm)) return;
@@ -98,8 +113,9 @@ class Collector {
     const bool tmu_pair = f_.wrtmuc && f_.tmu_writes == 1 && !f_.tmu_config;  // allowed together
     int count = f_.tmu_writes + f_.wrtmuc - tmu_pair + f_.tsy + sfu + f_.vpm_read + f_.vpm_write;
     if (isa(version_).reads_and_waits_count) {
-      const bool tmu_and_vpm = f_.ldtmu && (f_.vpm_read || f_.vpm_write);
-      count += f_.tlb_read + f_.tlb_write + f_.ldtmu - tmu_and_vpm + f_.vpm_wait + f_.tmu_wait;
+      f_.tmu_write_and_load = f_.ldtmu && f_.tmu_writes > 0;
+      const bool load_counts = f_.ldtmu && !f_.tmu_write_and_load && !f_.vpm_read && !f_.vpm_write;
+      count += f_.tlb_read + f_.tlb_write + load_counts + f_.vpm_wait + f_.tmu_wait;
     } else {
       count += f_.tlb_read;
       if (f_.tlb_read && f_.tlb_write) ++count;
@@ -115,6 +131,13 @@ class Collector {
 }  // namespace
 
 HazardFacts facts_of(int version, uint64_t word, const Instruction& instruction) {
+  if (instruction.is_branch) {
+    const Branch& b = instruction.branch;
+    HazardFacts facts;
+    facts.branch_by_msf = b.msfign != Msfign::kNone && b.cond != BranchCond::kAlways &&
+                          b.cond != BranchCond::kA0 && b.cond != BranchCond::kNa0;
+    return facts;
+  }
   return Collector(version, word, instruction).facts();
 }
 

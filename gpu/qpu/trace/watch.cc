@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "gpu/qpu/check/paths.h"
 #include "gpu/qpu/run/alu.h"
 
 namespace v3d::qpu {
@@ -51,20 +52,92 @@ std::string place(int version, const char* stage, const Thread& t) {
 
 }  // namespace
 
-// Hazards that were reported: each once per program, instruction and rule. The word tells apart the programs
-// that a driver writes to one address, one after the other.
-struct Watch::Reported {
-  static constexpr size_t kLimit = 10'000;
-  std::set<std::tuple<GpuAddr, HazardReport, uint64_t>> seen;
+// What was checked and reported.
+struct Watch::Checked {
+  static constexpr size_t kMaxReports = 10'000, kMaxPrograms = 256;
+
+  // Hazards: each once per program, instruction and rule. The word tells apart the programs that a driver
+  // writes to one address, one after the other.
+  std::set<std::tuple<GpuAddr, HazardReport, uint64_t>> reported;
+  std::map<std::pair<GpuAddr, HazardChecker::Setting>, std::shared_ptr<Paths>> programs;
+
+  std::shared_ptr<Paths> paths_of(GpuAddr entry, const HazardChecker::Setting& setting) {
+    if (programs.size() >= kMaxPrograms) programs.clear();
+    std::shared_ptr<Paths>& paths = programs[{entry, setting}];
+    if (!paths || paths->full()) paths = std::make_shared<Paths>(setting.version);
+    return paths;
+  }
+};
+
+// Checks one thread.
+class Watch::Check {
+ public:
+  Check(Watch& watch, const char* stage, const Thread& thread)
+      : watch_(watch),
+        stage_(stage),
+        entry_(thread.pc & ~7u),
+        setting_{watch.version_, thread.final_section, thread.four_threads},
+        execution_(setting_),
+        paths_(paths()) {}
+
+  void before(const Thread& thread, uint64_t word, const Instruction* instruction) {
+    word_ = word;
+    valid_ = instruction != nullptr;
+    if (!valid_) return;
+    const Paths::Place* known = place_ ? place_->next(thread.pc, word) : nullptr;
+    place_ = known ? known : find(thread, word, *instruction);
+    if (place_->asks) execution_.before(thread, *instruction, place_->facts);
+  }
+  void after(const Thread& thread) {
+    if (!valid_) return report(thread, state().ran_off());
+    if (place_->asks) report(thread, execution_.after(thread, place_->facts, place_->behind));
+  }
+
+ private:
+  std::shared_ptr<Paths> paths() {
+    const std::lock_guard lock(watch_.mutex_);
+    return watch_.checked_->paths_of(entry_, setting_);
+  }
+
+  const Paths::Place* find(const Thread& thread, uint64_t word, const Instruction& instruction) {
+    const HazardChecker before = state();
+    const bool same = !paths_->full();
+    if (!same) paths_ = paths();
+    HazardSet found = 0;
+    const Paths::Place* place = paths_->find(before, thread.pc, index_of(thread), word, instruction, &found);
+    if (place_ && same) place_->lead_to(place);
+    place_ = place;
+    report(thread, found);
+    return place;
+  }
+
+  HazardChecker state() const { return place_ ? place_->checker : HazardChecker(setting_); }
+
+  size_t index_of(const Thread& thread) const { return (thread.pc - entry_) / 8; }
+
+  void report(const Thread& thread, HazardSet set) {
+    set &= watch_.options_.hazards;
+    for (int n = 0; set != 0; ++n, set >>= 1)
+      if (set & 1) report(thread, static_cast<Hazard>(n));
+  }
+  void report(const Thread& thread, Hazard hazard);
+
+  Watch& watch_;
+  const char* const stage_;
+  const GpuAddr entry_;
+  const HazardChecker::Setting setting_;
+  ExecutionChecker execution_;
+  std::shared_ptr<Paths> paths_;
+  const Paths::Place* place_ = nullptr;  // of the last instruction; null at the start
+  uint64_t word_ = 0;
+  bool valid_ = true;  // it is one
 };
 
 // Checks and traces one thread.
 class Watch::WatchedThread final : public Observer {
  public:
-  WatchedThread(Watch& watch, const char* stage, const Thread& thread) : watch_(watch), stage_(stage) {
-    entry_ = thread.pc & ~7u;
-    if (watch.options_.hazard_sink)
-      checker_.emplace(HazardChecker::Setting{watch.version_, thread.final_section, thread.four_threads});
+  WatchedThread(Watch& watch, const char* stage, const Thread& thread) : watch_(watch) {
+    if (watch.options_.hazard_sink) check_.emplace(watch, stage, thread);
   }
   ~WatchedThread() override { flush(); }
 
@@ -76,18 +149,11 @@ class Watch::WatchedThread final : public Observer {
 
   void before(const Thread& thread, uint64_t word, const Instruction* instruction) override {
     if (trace_) trace_->before(thread, word, instruction);
-    if (!checker_) return;
-    word_ = word;
-    instruction_ = instruction;
-    if (!instruction) return;
-    before_.emplace(thread, *instruction);
-    report(thread, checker_->step(index_of(thread), word, *instruction));
+    if (check_) check_->before(thread, word, instruction);
   }
   void after(const Thread& thread, const char* error) override {
     if (trace_) trace_->after(thread, error);
-    if (checker_)
-      report(thread,
-             instruction_ ? checker_->executed(*instruction_, *before_, thread) : checker_->ran_off());
+    if (check_) check_->after(thread);
     if (error) end();
   }
   void finished(const Thread& thread, Next next) override {
@@ -109,34 +175,22 @@ class Watch::WatchedThread final : public Observer {
     watch_.options_.trace_sink(text);
   }
 
-  size_t index_of(const Thread& thread) const { return (thread.pc - entry_) / 8; }
-
-  void report(const Thread& thread, HazardSet set) {
-    set &= watch_.options_.hazards;
-    for (int n = 0; set != 0; ++n, set >>= 1)
-      if (set & 1) report(thread, static_cast<Hazard>(n));
-  }
-  void report(const Thread& thread, Hazard hazard) {
-    const bool early = hazard == Hazard::kLdvaryCEarly;  // found out later
-    const HazardReport found = {early ? checker_->early_index() : index_of(thread), hazard};
-    const uint64_t word = early ? checker_->early_word() : word_;
-    const std::lock_guard lock(watch_.mutex_);
-    auto& seen = watch_.reported_->seen;
-    if (seen.size() >= Reported::kLimit || !seen.emplace(entry_, found, word).second) return;
-    watch_.options_.hazard_sink(
-        absl::StrFormat("%s program at 0x%08x: %s", stage_, entry_, to_string(watch_.version_, found, word)));
-  }
-
   Watch& watch_;
-  const char* const stage_;
-  GpuAddr entry_;
   std::unique_ptr<ThreadTrace> trace_;
-  std::optional<HazardChecker> checker_;
-  std::optional<HazardChecker::Before> before_;
-  const Instruction* instruction_ = nullptr;
-  uint64_t word_ = 0;
+  std::optional<Check> check_;
   std::atomic<bool> over_{false};
 };
+
+void Watch::Check::report(const Thread& thread, Hazard hazard) {
+  const bool early = hazard == Hazard::kLdvaryCEarly;  // found out later
+  const HazardReport found = {early ? place_->checker.early_index() : index_of(thread), hazard};
+  const uint64_t word = early ? place_->checker.early_word() : word_;
+  const std::lock_guard lock(watch_.mutex_);
+  auto& reported = watch_.checked_->reported;
+  if (reported.size() >= Checked::kMaxReports || !reported.emplace(entry_, found, word).second) return;
+  watch_.options_.hazard_sink(
+      absl::StrFormat("%s program at 0x%08x: %s", stage_, entry_, to_string(watch_.version_, found, word)));
+}
 
 class Watch::JobWatch final : public ThreadWatch {
  public:
@@ -180,7 +234,7 @@ class Watch::JobWatch final : public ThreadWatch {
 };
 
 Watch::Watch(int version, WatchOptions options)
-    : version_(version), options_(std::move(options)), reported_(std::make_unique<Reported>()) {}
+    : version_(version), options_(std::move(options)), checked_(std::make_unique<Checked>()) {}
 Watch::~Watch() = default;
 
 std::unique_ptr<ThreadWatch> Watch::begin_job(uint64_t job) { return std::make_unique<JobWatch>(*this, job); }

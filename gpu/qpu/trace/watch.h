@@ -30,12 +30,13 @@ class Watch {
 
  private:
   class JobWatch;
+  class Check;
   class WatchedThread;
   const int version_;
   const WatchOptions options_;
-  std::mutex mutex_;  // of the sinks and of reported_
-  struct Reported;
-  std::unique_ptr<Reported> reported_;
+  std::mutex mutex_;  // of the sinks and of checked_
+  struct Checked;
+  std::unique_ptr<Checked> checked_;
 };
 
 }  // namespace v3d::qpu

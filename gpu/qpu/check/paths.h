@@ -1,0 +1,70 @@
+/// The ways that threads took through one program, each place of which is checked once.
+///
+/// What HazardChecker finds at an instruction follows from the way there. Threads of a program take few ways,
+/// and loops come back to histories that they had: so nearly every step is one from a place to the next that
+/// is known already.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "gpu/base/memory.h"
+#include "gpu/qpu/check/execution_checker.h"
+#include "gpu/qpu/check/hazard.h"
+
+namespace v3d::qpu {
+
+/// Thread safe.
+class Paths {
+ public:
+  explicit Paths(int version) : version_(version) {}
+
+  /// One instruction behind one history. Immutable but for the ways on.
+  struct Place {
+    GpuAddr pc;
+    uint64_t word;
+    HazardFacts facts;
+    HazardChecker checker;  ///< behind the instruction
+    ExecutionChecker::Behind behind;
+    bool asks;  ///< ExecutionChecker::asks()
+    mutable std::atomic<const Place*> onward{nullptr},
+        jump{nullptr};  // the last that followed: at pc + 8, or not
+
+    const Place* next(GpuAddr to, uint64_t next_word) const {
+      const Place* p = (to == pc + 8 ? onward : jump).load(std::memory_order_acquire);
+      return p && p->pc == to && p->word == next_word ? p : nullptr;
+    }
+    /// @param place  of the same paths
+    void lead_to(const Place* place) const {
+      (place->pc == pc + 8 ? onward : jump).store(place, std::memory_order_release);
+    }
+  };
+
+  /// The place of an instruction; made when nobody came there yet.
+  /// @param before  what came before
+  /// @param index   of the instruction in the program
+  /// @param found   set to what is broken there, when the place is new
+  const Place* find(const HazardChecker& before, GpuAddr pc, size_t index, uint64_t word,
+                    const Instruction& instruction, HazardSet* found);
+  /// So many places that threads ought to go on with others.
+  bool full() const { return full_.load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr size_t kLimit = 16'384;
+  struct Key {
+    GpuAddr pc;
+    uint64_t word;
+    HazardChecker before;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  const int version_;
+  std::mutex mutex_;
+  std::map<Key, std::unique_ptr<Place>> places_;  // guarded by mutex_
+  std::atomic<bool> full_{false};
+};
+
+}  // namespace v3d::qpu
