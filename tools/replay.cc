@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "daemon/capture.h"
+#include "daemon/debug_watch.h"
 #include "daemon/perf_map.h"
 #include "gpu/base/log.h"
 #include "gpu/perf/counter_table.h"
@@ -259,6 +260,13 @@ int replay(const Options& options) {
       std::printf("%.*s\n", static_cast<int>(text.size()), text.data());
     };
     replay.watch(std::make_unique<qpu::Watch>((*reader)->profile().version, std::move(watch)));
+  } else if (!options.time) {
+    const auto variable = [](const char* name) {
+      const char* value = std::getenv(name);
+      return std::string(value ? value : "");
+    };
+    replay.watch(daemon::debug_watch((*reader)->profile().version,
+                                     {variable("V3DEMU_TRACE_QPU"), variable("V3DEMU_HAZARDS")}));
   }
   bool good = true;
   while (true) {

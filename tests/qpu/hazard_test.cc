@@ -415,6 +415,34 @@ TEST(HazardWatch, ChecksEachWay) {
   EXPECT_THAT(lines[0], HasSubstr("ldvary-c-early: instruction 6"));
 }
 
+// When 64 threads came to nothing new only the first of each job is checked, until that comes to something.
+TEST(HazardWatch, ChecksLessOfWhatIsKnown) {
+  Machine m(71);
+  WatchOptions options;
+  options.hazard_sink = [](std::string_view) {};
+  Watch watch(71, std::move(options));
+  const Thread start = m.t();
+  const auto checked = [&](const char* program) {
+    const auto words = words_of(71, program);
+    std::memcpy(m.memory().host(Machine::kCode), words.data(), words.size() * 8);
+    const auto job = watch.begin_job(1);
+    int count = 0;
+    for (int n = 0; n < 100; ++n) {
+      m.t() = start;
+      job->start("compute", m.t());
+      count += m.t().observer != nullptr;
+      EXPECT_EQ(m.resume(), Stop::kEnd);
+    }
+    return count;
+  };
+  const char* const kOne = "nop\nthrsw\nnop\nnop";
+  const char* const kOther = "mov rf1, rf2\nthrsw\nnop\nnop";
+  EXPECT_EQ(checked(kOne), 64);
+  EXPECT_EQ(checked(kOne), 1);
+  EXPECT_EQ(checked(kOther), 64);
+  EXPECT_EQ(checked(kOther), 1);
+}
+
 TEST(HazardWatch, ReportsWhatIsSelected) {
   std::string error;
   for (const auto& [kinds, reports] : {std::pair("assumed", 1u), std::pair("undefined", 0u)}) {

@@ -23,6 +23,7 @@ const Paths::Place* Paths::find(const HazardChecker& before, GpuAddr pc, size_t 
   const Behind then = behind(checker);
   place.reset(new Place{pc, word, facts, checker, then, ExecutionChecker::asks(facts, then)});
   if (places_.size() >= kLimit) full_ = true;
+  threads_ = 0;
   return place.get();
 }
 

@@ -52,6 +52,11 @@ class Paths {
   /// So many places that threads ought to go on with others.
   bool full() const { return full_.load(std::memory_order_relaxed); }
 
+  /// A thread is about to take one of the ways.
+  void count_thread() { threads_.fetch_add(1, std::memory_order_relaxed); }
+  /// Threads since the last new place, or since the first thread.
+  uint32_t threads() const { return threads_.load(std::memory_order_relaxed); }
+
  private:
   static constexpr size_t kLimit = 16'384;
   struct Key {
@@ -65,6 +70,7 @@ class Paths {
   std::mutex mutex_;
   std::map<Key, std::unique_ptr<Place>> places_;  // guarded by mutex_
   std::atomic<bool> full_{false};
+  std::atomic<uint32_t> threads_{0};
 };
 
 }  // namespace v3d::qpu

@@ -76,9 +76,19 @@ class Watch::Check {
       : watch_(watch),
         stage_(stage),
         entry_(thread.pc & ~7u),
-        setting_{watch.version_, thread.final_section, thread.four_threads},
+        setting_(setting_of(watch, thread)),
         execution_(setting_),
-        paths_(paths()) {}
+        paths_(paths_of(watch, thread)) {
+    paths_->count_thread();
+  }
+
+  static HazardChecker::Setting setting_of(const Watch& watch, const Thread& thread) {
+    return {watch.version_, thread.final_section, thread.four_threads};
+  }
+  static std::shared_ptr<Paths> paths_of(Watch& watch, const Thread& thread) {
+    const std::lock_guard lock(watch.mutex_);
+    return watch.checked_->paths_of(thread.pc & ~7u, setting_of(watch, thread));
+  }
 
   void before(const Thread& thread, uint64_t word, const Instruction* instruction) {
     word_ = word;
@@ -94,15 +104,10 @@ class Watch::Check {
   }
 
  private:
-  std::shared_ptr<Paths> paths() {
-    const std::lock_guard lock(watch_.mutex_);
-    return watch_.checked_->paths_of(entry_, setting_);
-  }
-
   const Paths::Place* find(const Thread& thread, uint64_t word, const Instruction& instruction) {
     const HazardChecker before = state();
     const bool same = !paths_->full();
-    if (!same) paths_ = paths();
+    if (!same) paths_ = fresh();
     HazardSet found = 0;
     const Paths::Place* place = paths_->find(before, thread.pc, index_of(thread), word, instruction, &found);
     if (place_ && same) place_->lead_to(place);
@@ -111,6 +116,10 @@ class Watch::Check {
     return place;
   }
 
+  std::shared_ptr<Paths> fresh() {
+    const std::lock_guard lock(watch_.mutex_);
+    return watch_.checked_->paths_of(entry_, setting_);
+  }
   HazardChecker state() const { return place_ ? place_->checker : HazardChecker(setting_); }
 
   size_t index_of(const Thread& thread) const { return (thread.pc - entry_) / 8; }
@@ -200,7 +209,7 @@ class Watch::JobWatch final : public ThreadWatch {
     const std::lock_guard lock(mutex_);
     thread.observer = nullptr;
     const uint64_t batch = started_[{stage, thread.pc}]++;
-    const bool checked = watch_.options_.hazard_sink && batch < kCheckedBatches;
+    const bool checked = watch_.options_.hazard_sink && is_checked(thread, batch);
     const bool traced = watch_.options_.trace && is_traced(stage, thread, batch);
     if (!checked && !traced) return;
     std::erase_if(threads_, [](const auto& t) { return t->over(); });
@@ -213,9 +222,14 @@ class Watch::JobWatch final : public ThreadWatch {
   }
 
  private:
-  /// Of each program and job: the others rarely take other paths, and checks are slow.
+  /// Of each program and job: the others rarely take other ways, and checks are slow. Where so many have come
+  /// to nothing new, also in other jobs, the first of each job.
   static constexpr uint64_t kCheckedBatches = 64;
 
+  bool is_checked(const Thread& t, uint64_t batch) const {
+    if (batch >= kCheckedBatches) return false;
+    return batch == 0 || Check::paths_of(watch_, t)->threads() < kCheckedBatches;
+  }
   bool is_traced(const char* stage, const Thread& t, uint64_t batch) const {
     const TraceSelection& wanted = *watch_.options_.trace;
     const int version = watch_.version_;
