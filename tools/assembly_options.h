@@ -43,7 +43,8 @@ inline void add_check_options(CLI::App* command, CheckOptions* options) {
   command
       ->add_flag(
           "--check{all}", options->kinds,
-          "Report broken rules of scheduling (latencies, delay slots, thread ends) by kinds: undefined, "
+          "Report broken rules of scheduling (latencies, delay slots, thread ends), addresses that the chip "
+          "does not have, and TMU words that are missing or left, by kinds: undefined, "
           "hardly-meant (defined, but hardly what a program wants), never-emitted (Mesa never emits it, "
           "boards run it) and assumed (unknown of the hardware; what is assumed). Fails for the first two; "
           "with =KIND,... reports those only, and fails for each")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""V3DEMU_DEBUG=hazard and disasm --check: silent over what Mesa compiles; one report for a program that breaks a rule.
+"""V3DEMU_DEBUG=hazard, live and in replays, and disasm --check: silent over what Mesa compiles; one report for a program that breaks a rule.
 
 usage: hazards_test.py V3DEMU SHIM MESA_PREFIX FOLDER VULKAN_PROGRAM GL_PROGRAM GL_FRAMES_LIBRARY
        with-glmark2|without-glmark2
@@ -110,6 +110,14 @@ def check(sockets, v3demu, shim, mesa, folder, vulkan, gl, gl_frames, scenes):
     reports = broken.reports()
     if len(reports) != 1 or f'hardly-meant: ldvary-c-early: instruction 2, "add rf2, {LATE}, rf4' not in reports[0]:
         sys.exit(f"one report is expected, not {reports}")
+    capture = os.path.join(folder, "broken.v3dcap")
+    subprocess.run([v3demu, "capture", "--mesa", "system", "-o", capture, "--", sys.executable, "-B", "-c", BROKEN, QPU_PROGRAMS, code],
+                   check=True, capture_output=True, timeout=600)
+    for kinds, expected in (("all", 1), ("undefined", 0)):
+        replay = subprocess.run([v3demu, "replay", capture], check=True, capture_output=True, text=True, timeout=600,
+                                env=dict(os.environ, V3DEMU_DEBUG="hazard", V3DEMU_HAZARDS=kinds))
+        if replay.stderr.count("hardly-meant: ldvary-c-early: instruction 2") != expected:
+            sys.exit(f"{expected} reports of a replay are expected:\n{replay.stderr}")
 
     compiled = Watched(v3demu, sockets, folder, "compiled")
     run_vkcube(compiled, mesa)
