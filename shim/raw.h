@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -120,14 +121,11 @@ inline uint64_t fast_monotonic_ns() {
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
 }
-/// wire::Channel::kNoCpu where it takes a system call to know.
+/// wire::Channel::kNoCpu where it takes a system call to know, or nobody does. (libc reads what the kernel
+/// keeps up to date in the thread's memory, or asks the vDSO.)
 inline uint32_t current_cpu() {
 #if defined(__x86_64__)
-  uint32_t limit;
-  __asm__ volatile("lsl %1, %0"
-                   : "=r"(limit)
-                   : "r"(0x7bu));  // what the vDSO's getcpu() reads: node << 12 | cpu
-  return limit & 0xfff;
+  return static_cast<uint32_t>(sched_getcpu());
 #else
   return ~0u;
 #endif

@@ -109,7 +109,17 @@ void choose_presentation() {
   }
 }
 
+/// GCC's AddressSanitizer ends programs of whose libraries its own is not the first. It works behind this
+/// one, and cannot be put before it where a child of the program is the one that needs it.
+void allow_sanitizers() {
+  constexpr char kVariable[] = "ASAN_OPTIONS", kOption[] = "verify_asan_link_order";
+  const std::string options = variable(kVariable);
+  if (options.find(kOption) != std::string::npos) return;
+  setenv(kVariable, absl::StrCat(options, options.empty() ? "" : ":", kOption, "=0").c_str(), 1);
+}
+
 absl::Status preload(const std::string& shim) {
+  allow_sanitizers();
   const auto path = list_path(shim);
   if (!path.ok())
     return absl::FailedPreconditionError(absl::StrCat("LD_PRELOAD cannot name ", path.status().message()));
