@@ -28,6 +28,7 @@
 #include "daemon/options.h"
 #include "daemon/runtime_folder.h"
 #include "daemon/server.h"
+#include "daemon/surroundings.h"
 #include "gpu/base/log.h"
 
 namespace {
@@ -229,6 +230,8 @@ void bound_heap() {
 int main(int argc, char** argv) {
   Options options = v3d::daemon::parse_options(argc, argv);
   if (!options.foreground) drop_inherited_descriptors();
+  if (options.shed) v3d::daemon::shed_surroundings();
+  v3d::daemon::fix_thread_stacks();
   apply_debug(options.debug);
   // Opened behind the change of folder.
   if (!options.capture.empty()) options.capture = std::filesystem::absolute(options.capture);

@@ -29,6 +29,7 @@ struct Options {
   TimingMode timing = TimingMode::kOff;
   bool perf_map = false;
   bool foreground = false;
+  bool shed = false;  ///< shed_surroundings()
   bool no_execute = false;
 };
 

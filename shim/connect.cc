@@ -81,13 +81,13 @@ int move_high(int fd) {
   return moved;
 }
 
-int connect_socket() {
-  const Place& p = place();
-  if (int error = check_runtime_dir()) return -error;
+namespace {
+
+int connect_to(const Text<108>& socket) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (p.socket.overflowed() || p.socket.size() >= sizeof(address.sun_path)) return -ENAMETOOLONG;
-  memcpy(address.sun_path, p.socket.c_str(), p.socket.size() + 1);
+  if (socket.overflowed() || socket.size() >= sizeof(address.sun_path)) return -ENAMETOOLONG;
+  memcpy(address.sun_path, socket.c_str(), socket.size() + 1);
   int fd = raw::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC);
   if (fd < 0) return fd;
   fd = move_high(fd);
@@ -99,6 +99,17 @@ int connect_socket() {
   if (error == 0) return fd;
   raw::close(fd);
   return error;
+}
+
+}  // namespace
+
+int connect_socket() {
+  if (int error = check_runtime_dir()) return -error;
+  // Processes with limits that find no daemon share one.
+  Text<108> limited;
+  limited_socket(&limited);
+  const int fd = limited.size() ? connect_to(limited) : -ENOENT;
+  return fd >= 0 ? fd : connect_to(place().socket);
 }
 
 bool is_named_node(int fd) {

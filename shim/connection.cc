@@ -132,6 +132,17 @@ int greet(Connection* c, int fd) {
   return greet(c);
 }
 
+/// Once: the program hears an errno at most.
+void tell_shortage(int error) {
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  Path log;
+  log_file(&log);
+  complain(error == -ENOMEM ? "no connection to the daemon: it has no room for another one of this process"
+                            : "no connection to the daemon: no more files may be open at once (ulimit -n)",
+           log.size() ? "; its messages: " : "", log.c_str());
+}
+
 /// The daemon that just answered may have been on its way out: then another one is started.
 /// @param daemon  that is meant; 0: any
 int establish(Connection* c, bool start, pid_t daemon, int node) {
@@ -148,7 +159,10 @@ int establish(Connection* c, bool start, pid_t daemon, int node) {
     if (start_daemon() != 0) break;
     error = greet(c, connect_anyhow(daemon, node));
   }
-  if (is_refusal(error)) return -error;
+  if (is_refusal(error)) {
+    tell_shortage(error);
+    return -error;
+  }
   if (error < 0) return ENODEV;
   if (c == &mine) {
     exchange_in_registry(0, registry_entry(*c));

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <atomic>
@@ -79,18 +80,6 @@ bool find_daemon(Path* out) {
   return false;
 }
 
-/// Where the daemon's messages go: $V3DEMU_LOG (a file, or "-" for our stderr), else a file beside the
-/// socket.
-void log_file(Path* out) {
-  const char* named = environment_variable("V3DEMU_LOG");
-  if (named && strcmp(named, "-") == 0) return;
-  if (named && *named) {
-    out->add(named);
-  } else {
-    out->add(place().runtime_dir.c_str()).add("/v3demud.log");
-  }
-}
-
 /// Bytes of the log; 0 if there is none.
 off_t size_of(const char* log) {
   struct stat st;
@@ -106,7 +95,15 @@ void read_line(const char* log, off_t start, Text<512>* out) {
   if (fd >= 0) raw::close(fd);
 }
 
-/// The environment without LD_PRELOAD and with the socket on which to listen. nullptr: no memory.
+/// Of the program's environment the daemon gets what is meant for it; the rest (where libraries lie, how
+/// memory is allocated) is the program's own affair.
+bool is_for_daemon(const char* entry) {
+  for (const char* prefix : {"V3DEMU_", "ASAN_OPTIONS=", "LSAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS="})
+    if (starts_with(entry, prefix)) return true;
+  return false;
+}
+
+/// That environment, with the socket on which to listen. nullptr: no memory.
 char** daemon_environment(char* socket_entry, size_t* bytes) {
   size_t count = 0;
   while (environ && environ[count]) ++count;
@@ -115,7 +112,7 @@ char** daemon_environment(char* socket_entry, size_t* bytes) {
   if (!copy) return nullptr;
   size_t used = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (starts_with(environ[i], "LD_PRELOAD=")) continue;
+    if (!is_for_daemon(environ[i])) continue;
     if (starts_with(environ[i], wire::kSocketVariable) &&
         environ[i][sizeof(wire::kSocketVariable) - 1] == '=') {
       continue;
@@ -148,6 +145,7 @@ struct Image {
   }
   uint64_t none = 0;
   raw::call(SYS_rt_sigprocmask, SIG_SETMASK, raw::word(&none), 0, sizeof(none));
+  raw::call(SYS_personality, 0);  // a debugger, say, has switched off that addresses are random
   // The pipe may have one of the numbers 0 to 3, if the application runs without them.
   int report = raw::fcntl(image.report, F_DUPFD, kReportFd + 1);
   int log = *image.log ? raw::open(image.log, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
@@ -201,6 +199,32 @@ bool somebody_listens() {
   return fd >= 0;
 }
 
+/// Where a daemon listens that this process starts.
+void add_own_socket(Path* out) {
+  Text<108> limited;
+  limited_socket(&limited);
+  out->add(limited.size() ? limited.c_str() : place().socket.c_str());
+}
+
+/// When the daemon that was just started has inherited a limit that will soon be felt, and could not lift it.
+void tell_of_few_descriptors() {
+  constexpr rlim_t kFew = 512;
+  ucred daemon{};
+  socklen_t size = sizeof(daemon);
+  rlimit limit{};
+  const int fd = connect_socket();
+  if (fd < 0) return;
+  const bool known = raw::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &daemon, &size) == 0 &&
+                     raw::call(SYS_prlimit64, daemon.pid, RLIMIT_NOFILE, 0, raw::word(&limit)) == 0;
+  raw::close(fd);
+  if (!known || limit.rlim_cur >= kFew) return;
+  Text<32> number;
+  number.add(uint64_t{limit.rlim_cur});
+  complain(
+      "the daemon may open no more than ", number.c_str(),
+      " files, the hard limit of this program (ulimit -Hn): threads, nodes and large buffers will be few");
+}
+
 /// The start lock is ours: runs the daemon until it listens.
 int launch(uint64_t deadline) {
   Path daemon, log;
@@ -210,14 +234,15 @@ int launch(uint64_t deadline) {
   }
   tell_of_other_folder();
   log_file(&log);
-  Text<160> socket;
-  socket.add(wire::kSocketVariable).add('=').add(place().socket.c_str());
+  Path socket;
+  socket.add(wire::kSocketVariable).add('=');
+  add_own_socket(&socket);
   size_t environment_bytes;
   char** environment = daemon_environment(socket.data(), &environment_bytes);
   if (!environment) return ENOMEM;
-  char name[] = "v3demud", option[] = "--exit-when-idle", seconds[sizeof(kIdleSeconds)];
+  char name[] = "v3demud", shed[] = "--shed", option[] = "--exit-when-idle", seconds[sizeof(kIdleSeconds)];
   memcpy(seconds, kIdleSeconds, sizeof(seconds));
-  char* arguments[] = {name, option, seconds, nullptr};
+  char* arguments[] = {name, shed, option, seconds, nullptr};
   const off_t log_size = size_of(log.c_str());
   int pipe[2] = {-1, -1};
   int error = static_cast<int>(-raw::call(SYS_pipe2, raw::word(pipe), O_CLOEXEC));
@@ -238,7 +263,10 @@ int launch(uint64_t deadline) {
     }
   }
   raw::close(pipe[0]);
-  if (!error) return 0;
+  if (!error) {
+    tell_of_few_descriptors();
+    return 0;
+  }
   Path reason;
   reason.add(ended ? " ended at once" : error == ETIMEDOUT ? " does not answer" : " cannot be run");
   if (!ended && error != ETIMEDOUT) reason.add(" (errno ").add(static_cast<uint64_t>(error)).add(')');
@@ -252,6 +280,16 @@ int launch(uint64_t deadline) {
 
 }  // namespace
 
+void log_file(Path* out) {
+  const char* named = environment_variable("V3DEMU_LOG");
+  if (named && strcmp(named, "-") == 0) return;
+  if (named && *named) {
+    out->add(named);
+  } else {
+    out->add(place().runtime_dir.c_str()).add("/v3demud.log");
+  }
+}
+
 int start_daemon() {
   int error = make_runtime_dir();
   if (error) {
@@ -262,7 +300,8 @@ int start_daemon() {
     return error;
   }
   Path lock_path;
-  lock_path.add(place().socket.c_str()).add(".start");
+  add_own_socket(&lock_path);
+  lock_path.add(".start");
   int lock = raw::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock < 0) {
     report_failure("cannot lock ", lock_path.c_str(), "");

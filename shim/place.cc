@@ -1,5 +1,7 @@
 #include "shim/place.h"
 
+#include <sys/resource.h>
+
 #include <atomic>
 
 #include "ioctl/place.h"
@@ -167,6 +169,35 @@ int make_runtime_dir(const Place& at) {
 
 int make_runtime_dir() { return make_runtime_dir(place()); }
 int check_runtime_dir() { return check(place()); }
+
+namespace {
+
+/// Whether a daemon that this process starts would be short of something to the end of its life. Root lifts
+/// limits.
+bool is_limited() {
+  if (raw::geteuid() == 0) return false;
+  constexpr rlim_t kFewDescriptors = 4096;
+  for (const int resource : {RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_CPU, RLIMIT_NOFILE}) {
+    rlimit limit{};
+    if (raw::call(SYS_prlimit64, 0, resource, 0, raw::word(&limit)) < 0) continue;
+    if (limit.rlim_max < (resource == RLIMIT_NOFILE ? kFewDescriptors : RLIM_INFINITY)) return true;
+  }
+  constexpr long kUsual = 20;  // the system call's, of niceness 0; less is nicer
+  const long priority = raw::call(SYS_getpriority, PRIO_PROCESS, 0);
+  return priority > 0 && priority < kUsual;
+}
+
+}  // namespace
+
+void limited_socket(Text<108>* out) {
+  enum : int { kUnknown, kNo, kYes };
+  static std::atomic<int> limited{kUnknown};
+  if (limited.load(std::memory_order_relaxed) == kUnknown) limited.store(is_limited() ? kYes : kNo);
+  const Place& p = place();
+  out->clear();
+  if (p.runtime_dir_ours && limited.load(std::memory_order_relaxed) == kYes)
+    out->add(p.socket.c_str()).add("-limited");
+}
 
 void tell_of_other_folder() {
   const Place& p = place();

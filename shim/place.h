@@ -33,6 +33,10 @@ int make_runtime_dir(const Place& at);
 int make_runtime_dir();
 /// Whether that folder, when it is ours to make, is a folder of this user alone. 0 or a positive errno.
 int check_runtime_dir();
+/// Where a daemon of this process listens that others had better not use, as it inherits limits that it
+/// cannot lift (daemon/surroundings.h). Empty: there are none, or the socket is named; it listens at
+/// place().socket.
+void limited_socket(Text<108>* out);
 /// One line, when the folder is not the one that the environment names: for who starts a daemon there.
 void tell_of_other_folder();
 

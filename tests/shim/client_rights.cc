@@ -1,17 +1,27 @@
-/// Processes that become somebody else: what they opened stays theirs.
+/// Processes that become somebody else, whose nodes stay theirs, and what a daemon is not to take from who
+/// starts it.
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -143,4 +153,116 @@ SCENARIO(opens_as_a_stranger) {
   const int fd = open_render();
   use(fd);
   open_another(fd);
+}
+
+namespace {
+
+std::string file_of_daemon(int node, const char* name) {
+  ucred maker{};
+  socklen_t size = sizeof(maker);
+  CHECK_EQ(getsockopt(node, SOL_SOCKET, SO_PEERCRED, &maker, &size), 0);
+  std::ifstream file("/proc/" + std::to_string(maker.pid) + "/" + name);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// What stands behind a name in a file of /proc.
+std::string value(const std::string& text, const std::string& name) {
+  const size_t at = text.find(name);
+  if (at == std::string::npos) return "none";
+  const size_t start = text.find_first_not_of(" \t", at + name.size());
+  return text.substr(start, text.find('\n', start) - start);
+}
+
+void limit(__rlimit_resource resource, rlim_t soft) {
+  rlimit now;
+  CHECK_EQ(getrlimit(resource, &now), 0);
+  now.rlim_cur = soft;
+  CHECK_EQ(setrlimit(resource, &now), 0);
+}
+
+}  // namespace
+
+SCENARIO(daemon_goes_its_own_way) {
+  std::ifstream own("/proc/self/status");
+  const std::string cpus = value(std::string(std::istreambuf_iterator<char>(own), {}), "Cpus_allowed_list:");
+  limit(RLIMIT_FSIZE, 1 << 20);
+  limit(RLIMIT_STACK, 64 << 20);
+  limit(RLIMIT_DATA, 1 << 30);
+  limit(RLIMIT_CPU, 3600);
+  umask(0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<size_t>(sched_getcpu()), &one);
+  CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+  const sched_param none{};
+  CHECK_EQ(sched_setscheduler(0, SCHED_BATCH, &none), 0);
+  if (geteuid() == 0) CHECK_EQ(setpriority(PRIO_PROCESS, 0, 5), 0);
+  std::ofstream("/proc/self/oom_score_adj") << "500";
+  CHECK_EQ(personality(ADDR_NO_RANDOMIZE), 0);
+  CHECK_EQ(prctl(PR_SET_TIMERSLACK, 1), 0);
+  signal(SIGTERM, SIG_IGN);
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, nullptr);
+  setenv("MALLOC_ARENA_MAX", "1", 1);
+  char folder[] = "/tmp/v3demu-gone-XXXXXX";
+  CHECK(mkdtemp(folder) && chdir(folder) == 0 && rmdir(folder) == 0);
+
+  const int node = open_render();
+  use(node);
+  const std::string limits = file_of_daemon(node, "limits"), status = file_of_daemon(node, "status");
+  for (const char* name : {"Max file size", "Max data size", "Max cpu time"})
+    CHECK_EQ(value(limits, name).substr(0, 9), "unlimited");
+  CHECK_EQ(value(limits, "Max stack size").substr(0, 7), "8388608");
+  CHECK_EQ(value(status, "Umask:"), "0077");
+  CHECK_EQ(value(status, "Cpus_allowed_list:"), cpus);
+  CHECK_EQ(value(status, "SigBlk:"), "0000000000000000");
+  CHECK_EQ(strtoul(value(status, "SigIgn:").c_str(), nullptr, 16) >> (SIGTERM - 1) & 1, 0ul);
+  CHECK_EQ(file_of_daemon(node, "oom_score_adj"), "0\n");
+  CHECK_EQ(file_of_daemon(node, "personality"), "00000000\n");
+  CHECK_EQ(file_of_daemon(node, "timerslack_ns"), "50000\n");
+  // Field 19 is the niceness and field 41 the policy.
+  std::istringstream fields(file_of_daemon(node, "stat"));
+  std::vector<std::string> words{std::istream_iterator<std::string>(fields), {}};
+  CHECK_EQ(words.at(18), "0");
+  CHECK_EQ(words.at(40), "0");
+  const std::string environment = file_of_daemon(node, "environ");
+  CHECK(environment.find("V3DEMU_SOCKET=") != std::string::npos);
+  CHECK_EQ(environment.find("MALLOC_ARENA_MAX="), std::string::npos);
+  CHECK_EQ(environment.find("HOME="), std::string::npos);
+}
+
+SCENARIO(daemon_of_few_descriptors) {
+  const rlimit few{128, 128};
+  CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  if (geteuid() == 0) become_stranger();
+  use(open_render());
+}
+
+/// Its limits are hard: there is a daemon for such programs, and the others have theirs.
+SCENARIO(limits_make_another_daemon) {
+  if (geteuid() == 0) become_stranger();
+  const auto daemon = [] {
+    ucred maker{};
+    socklen_t size = sizeof(maker);
+    const int node = open_render();
+    use(node);
+    getsockopt(node, SOL_SOCKET, SO_PEERCRED, &maker, &size);
+    close(node);
+    return maker.pid;
+  };
+  int ends[2];
+  CHECK_EQ(pipe(ends), 0);
+  for (int i = 0; i < 2; ++i) {
+    in_child([&] {
+      const rlimit hour{3600, 3600};
+      CHECK_EQ(setrlimit(RLIMIT_CPU, &hour), 0);
+      const pid_t pid = daemon();
+      CHECK_EQ(write(ends[1], &pid, sizeof(pid)), static_cast<ssize_t>(sizeof(pid)));
+    });
+  }
+  pid_t limited[2];
+  CHECK_EQ(read(ends[0], limited, sizeof(limited)), static_cast<ssize_t>(sizeof(limited)));
+  CHECK_EQ(limited[0], limited[1]);
+  CHECK(daemon() != limited[0]);
 }

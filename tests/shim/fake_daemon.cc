@@ -1,6 +1,6 @@
 /// A daemon for the tests of the shim: as much of the ABI as they need, a journal of what it was asked
-/// ($FAKE_JOURNAL), and misbehaviour on request ($FAKE_MODE: exit, silent, protocol, foreign: served by
-/// nobody).
+/// ($V3DEMU_FAKE_JOURNAL), and misbehaviour on request ($V3DEMU_FAKE_MODE: exit, silent, protocol, foreign:
+/// served by nobody).
 
 #include <drm.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ std::mutex lock;
 std::condition_variable changed;
 
 void journal(const std::string& line) {
-  const char* path = getenv("FAKE_JOURNAL");
+  const char* path = getenv("V3DEMU_FAKE_JOURNAL");
   int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
   std::string whole = line + "\n";
   if (fd >= 0 && write(fd, whole.data(), whole.size()) < 0) abort();
@@ -537,7 +537,7 @@ void serve(int connection) {
 }  // namespace
 
 int main() {
-  mode = getenv("FAKE_MODE") ?: "";
+  mode = getenv("V3DEMU_FAKE_MODE") ?: "";
   if (mode == "exit") return 1;
   signal(SIGPIPE, SIG_IGN);
   const char* preload = getenv("LD_PRELOAD");

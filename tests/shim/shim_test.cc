@@ -48,7 +48,7 @@ class ShimTest : public testing::Test {
     char name[] = "/tmp/v3demu-test-XXXXXX";
     folder_ = mkdtemp(name);
     set("V3DEMU_SOCKET", folder_ / "socket");
-    set("FAKE_JOURNAL", folder_ / "journal");
+    set("V3DEMU_FAKE_JOURNAL", folder_ / "journal");
     set("V3DEMU_DAEMON", kFake);
     set("LD_PRELOAD", V3DEMU_TEST_SHIM);
     set("PATH", getenv("PATH"));
@@ -187,7 +187,7 @@ TEST_F(ShimTest, WritesOnlyWhereTheRequestSays) { expect_success("writes_only_wh
 
 TEST_F(ShimTest, TalksToNobodyElsesDaemon) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can serve a socket as another user";
-  set("FAKE_MODE", "foreign");
+  set("V3DEMU_FAKE_MODE", "foreign");
   const Result result = run_scenario("cannot_start");
   EXPECT_EQ(result.status, 0) << result.output;
   EXPECT_THAT(result.output, testing::HasSubstr("served by another user"));
@@ -241,6 +241,28 @@ TEST_F(ChangedUser, GetsADaemonOfItsOwnWithoutANode) {
   set("XDG_RUNTIME_DIR", folder_ / "runtime");
   const Result usual = run_as_root("opens_as_a_stranger");
   EXPECT_EQ(usual.status, 0) << usual.output;
+}
+
+TEST_F(ChangedUser, HasADaemonForProgramsWithLimits) {
+  unset("V3DEMU_SOCKET");
+  const Result result = run_as_root("limits_make_another_daemon");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_TRUE(fs::exists(home() / "socket") && fs::exists(home() / "socket-limited"));
+}
+
+TEST_F(ChangedUser, IsToldThatADaemonHasFewDescriptors) {
+  unset("V3DEMU_SOCKET");
+  const Result result = run_as_root("daemon_of_few_descriptors");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(
+      result.output,
+      "v3demu: the daemon may open no more than 128 files, the hard limit of this program (ulimit -Hn): "
+      "threads, nodes and large buffers will be few\n");
+}
+
+TEST_F(ShimTest, DaemonsInheritNothingOfTheirStarter) {
+  set("V3DEMU_DAEMON", kReal);
+  expect_success("daemon_goes_its_own_way");
 }
 
 TEST_F(ShimTest, UsesNoFolderThatIsOpenToOthers) {
@@ -338,12 +360,12 @@ TEST_F(ShimTest, SaysOnceWhyDaemonDoesNotStart) {
   set("V3DEMU_DAEMON", "/nowhere/v3demud");
   EXPECT_THAT(complaints(), HasSubstr("cannot start the daemon: no program /nowhere/v3demud"));
   set("V3DEMU_DAEMON", kFake);
-  set("FAKE_MODE", "exit");
+  set("V3DEMU_FAKE_MODE", "exit");
   EXPECT_THAT(complaints(), ContainsRegex("the daemon .* ended at once; its messages: .*/v3demud.log"));
   set("V3DEMU_DAEMON", "/etc/passwd");  // root may "execute" anything that access(2) is asked about
   EXPECT_THAT(complaints(), HasSubstr("/etc/passwd"));
   set("V3DEMU_DAEMON", kFake);
-  set("FAKE_MODE", "protocol");
+  set("V3DEMU_FAKE_MODE", "protocol");
   Result result = run_scenario("cannot_start");
   EXPECT_THAT(result.output, HasSubstr("another protocol"));
 }

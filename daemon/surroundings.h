@@ -1,0 +1,16 @@
+/// What a process leaves to the processes that it starts: limits, niceness, processors and the like. A daemon
+/// serves others than who happened to start it.
+#pragma once
+
+namespace v3d::daemon {
+
+/// Takes what this process got from its starter back to what a fresh login has, as far as the kernel lets it:
+/// soft limits become the hard ones, and these unlimited for who may do that. What stays as it is:
+/// docs/running.md. Before other threads are started.
+void shed_surroundings();
+
+/// Of threads that are started from now on. The limit of the starter's stack, when this process began, is no
+/// measure: each thread would map that much.
+void fix_thread_stacks();
+
+}  // namespace v3d::daemon
