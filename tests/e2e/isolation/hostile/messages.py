@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import select
+import socket
 import struct
 import time
 
@@ -74,6 +75,40 @@ def connection_flood(a):
         try:
             held.append(a.connection(greet=len(held) % 2 == 0))
         except OSError:
+            a.counters.add("exhaustions")
+            time.sleep(0.01)
+    a.hold()
+
+
+@attack(point=5, seconds=3, shared=False)
+def knocks(a):
+    """Connections through the descriptor of a node, as many as are taken: with and without a word, of kinds that are none, and
+    some that lead to the node itself. Every other node is shut or talked to afterwards."""
+    raise_descriptors()
+    connection = a.connection()
+    held = []
+    turn = 0
+    while a.going():
+        turn += 1
+        try:
+            _, fd = connection.open()
+            node = socket.socket(fileno=fd)
+            node.setblocking(False)
+            for kind in (socket.SOCK_STREAM, socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_DGRAM):
+                mine, theirs = socket.socketpair(socket.AF_UNIX, kind)
+                socket.send_fds(node, [b"k"], [theirs.fileno()])
+                theirs.close()
+                if len(held) < 1000:
+                    held.append(mine)
+                if turn % 2:
+                    mine.send(wire.message(wire.IOCTL, b"x", size=100))
+            socket.send_fds(node, [b"k"], [node.fileno()])
+            if turn % 4 == 1:
+                node.shutdown(socket.SHUT_WR)
+            elif turn % 4 == 3:
+                node.send(b"words")
+            node.close()
+        except (OSError, *HUNG_UP):
             a.counters.add("exhaustions")
             time.sleep(0.01)
     a.hold()
