@@ -3,6 +3,7 @@
 #include <map>
 
 #include "daemon/capture.h"
+#include "daemon/capture_window.h"
 #include "daemon/gpus.h"
 #include "gpu/base/log.h"
 
@@ -11,17 +12,20 @@ namespace {
 
 class CaptureContext : public ioctl::GpuContext {
  public:
-  // Each job is captured and runs alone: one that stood still would keep all others from it.
-  CaptureContext(CaptureWriter& writer, std::unique_ptr<ioctl::GpuContext> inner)
-      : writer_(writer), inner_(std::move(inner)) {}
+  /// @param alone  of all contexts
+  CaptureContext(CaptureWriter& writer, const CaptureWindow& window, std::mutex& alone, int version,
+                 std::unique_ptr<ioctl::GpuContext> inner)
+      : writer_(writer), window_(window), alone_(alone), version_(version), inner_(std::move(inner)) {}
   ~CaptureContext() override { writer_.forget(inner_->space()); }
 
   mmu::AddressSpace& space() override { return inner_->space(); }
 
   device::JobResult run_bin(const device::ClJob& job, Turn& turn,
                             std::shared_ptr<const draw::BinResult>* result) override {
-    const uint32_t submission = ++submissions_;
-    const auto alone = begin(turn, CapturedJob::of(job, false, submission));
+    const auto alone = be_alone(turn);
+    const bool taken = takes(job);
+    const uint32_t submission = taken ? ++submissions_ : 0;
+    const auto captured = taken ? begin(CapturedJob::of(job, false, submission)) : Lock();
     device::JobResult end = inner_->run_bin(job, turn, result);
     const std::lock_guard lock(mutex_);
     binned_[result->get()] = submission;
@@ -29,65 +33,95 @@ class CaptureContext : public ioctl::GpuContext {
   }
   device::JobResult run_render(const device::ClJob& job, Turn& turn,
                                std::shared_ptr<const draw::BinResult> bin) override {
-    const auto alone = begin(turn, CapturedJob::of(job, true, submission_of(bin.get())));
+    const auto alone = be_alone(turn);
+    uint32_t submission = 0;
+    const bool taken = find_submission(bin.get(), &submission) ? submission != 0 : takes(job);
+    const auto captured = taken ? begin(CapturedJob::of(job, true, submission)) : Lock();
     return inner_->run_render(job, turn, std::move(bin));
   }
   device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
-    const auto alone = begin(turn, CapturedJob::of(job));
+    const auto alone = be_alone(turn);
+    const auto captured = takes_other() ? begin(CapturedJob::of(job)) : Lock();
     return inner_->run_csd(job, turn);
   }
   device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) override {
-    const auto alone = begin(turn, CapturedJob::of(job));
+    const auto alone = be_alone(turn);
+    const auto captured = takes_other() ? begin(CapturedJob::of(job)) : Lock();
     return inner_->run_tfu(job, turn);
   }
 
  private:
-  /// The job goes into the capture, and no other runs until the lock is gone.
-  std::unique_lock<std::mutex> begin(Turn& turn, const CapturedJob& job) {
+  using Lock = std::unique_lock<std::mutex>;
+
+  /// No other job runs until the lock is gone. One that stood still would keep all others from it.
+  Lock be_alone(Turn& turn) {
     turn.insist();
-    return writer_.begin(space(), job);
+    return Lock(alone_);
+  }
+  /// The job goes into the capture.
+  Lock begin(const CapturedJob& job) { return writer_.begin(space(), job); }
+
+  /// Of a submission, by the first of its jobs.
+  bool takes(const device::ClJob& job) {
+    std::vector<FrameCounter::Target> targets = targets_of(space().memory(), version_, job);
+    space().take_faults();  // ours, not the job's
+    const std::lock_guard lock(mutex_);
+    return window_.takes(frames_.draw(std::move(targets)));
+  }
+  bool takes_other() {
+    const std::lock_guard lock(mutex_);
+    return window_.takes(frames_.current());
   }
 
-  uint32_t submission_of(const draw::BinResult* bin) {
+  /// @param submission  0: it was not captured. @return  whether a bin job with that result is known
+  bool find_submission(const draw::BinResult* bin, uint32_t* submission) {
     const std::lock_guard lock(mutex_);
     const auto found = binned_.find(bin);
-    if (!bin || found == binned_.end()) return 0;
-    const uint32_t submission = found->second;
+    if (!bin || found == binned_.end()) return false;
+    *submission = found->second;
     binned_.erase(found);
-    return submission;
+    return true;
   }
 
   CaptureWriter& writer_;
+  const CaptureWindow& window_;
+  std::mutex& alone_;
+  const int version_;
   const std::unique_ptr<ioctl::GpuContext> inner_;
   std::atomic<uint32_t> submissions_{0};
-  std::mutex mutex_;  // protects binned_
+  std::mutex mutex_;  // protects what follows
+  FrameCounter frames_;
   std::map<const draw::BinResult*, uint32_t> binned_;
 };
 
 class CaptureGpu : public ioctl::Gpu {
  public:
-  CaptureGpu(std::unique_ptr<CaptureWriter> writer, std::unique_ptr<ioctl::Gpu> inner)
-      : writer_(std::move(writer)), inner_(std::move(inner)) {}
+  CaptureGpu(std::unique_ptr<CaptureWriter> writer, const CaptureWindow& window,
+             std::unique_ptr<ioctl::Gpu> inner)
+      : writer_(std::move(writer)), window_(window), inner_(std::move(inner)) {}
 
   const chip::Profile& profile() const override { return inner_->profile(); }
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
     auto context = inner_->create_context();
     if (!context.ok()) return context.status();
-    return std::make_unique<CaptureContext>(*writer_, *std::move(context));
+    return std::make_unique<CaptureContext>(*writer_, window_, alone_, profile().version,
+                                            *std::move(context));
   }
   bool takes_all_processors() const override { return inner_->takes_all_processors(); }
   std::string status() const override { return inner_->status(); }
 
  private:
   const std::unique_ptr<CaptureWriter> writer_;
+  const CaptureWindow& window_;
+  std::mutex alone_;
   const std::unique_ptr<ioctl::Gpu> inner_;
 };
 
 }  // namespace
 
 std::unique_ptr<ioctl::Gpu> make_capture_gpu(std::unique_ptr<CaptureWriter> writer,
-                                             std::unique_ptr<ioctl::Gpu> inner) {
-  return std::make_unique<CaptureGpu>(std::move(writer), std::move(inner));
+                                             const CaptureWindow& window, std::unique_ptr<ioctl::Gpu> inner) {
+  return std::make_unique<CaptureGpu>(std::move(writer), window, std::move(inner));
 }
 
 }  // namespace v3d::daemon

@@ -26,9 +26,10 @@ std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int wo
 std::unique_ptr<ioctl::Gpu> make_idle_gpu(const chip::Profile& profile);
 
 class CaptureWriter;
-/// Writes every job, with the memory that it finds, to a capture (capture.h) and has `inner` run it. The
-/// capture ends with the GPU.
+class CaptureWindow;
+/// Writes every job that the window takes, with the memory that it finds, to a capture (capture.h) and has
+/// `inner` run it. The capture ends with the GPU.
 std::unique_ptr<ioctl::Gpu> make_capture_gpu(std::unique_ptr<CaptureWriter> writer,
-                                             std::unique_ptr<ioctl::Gpu> inner);
+                                             const CaptureWindow& window, std::unique_ptr<ioctl::Gpu> inner);
 
 }  // namespace v3d::daemon

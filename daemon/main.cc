@@ -23,6 +23,7 @@
 
 #include "absl/strings/str_format.h"
 #include "daemon/capture.h"
+#include "daemon/capture_window.h"
 #include "daemon/gpus.h"
 #include "daemon/limits.h"
 #include "daemon/options.h"
@@ -201,7 +202,8 @@ void on_termination(int) { g_server->stop(); }
 void serve(const Options& options, const v3d::daemon::Server::Options& server_options,
            std::unique_ptr<v3d::daemon::CaptureWriter> capture, UniqueFd listener, const std::string& path) {
   std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(options);
-  if (capture) gpu = v3d::daemon::make_capture_gpu(std::move(capture), std::move(gpu));
+  if (capture)
+    gpu = v3d::daemon::make_capture_gpu(std::move(capture), *server_options.capture_window, std::move(gpu));
   v3d::daemon::Server server(*gpu, server_options);
   g_server = &server;
   std::signal(SIGTERM, on_termination);
@@ -235,7 +237,9 @@ int main(int argc, char** argv) {
   apply_debug(options.debug);
   // Opened behind the change of folder.
   if (!options.capture.empty()) options.capture = std::filesystem::absolute(options.capture);
-  const v3d::daemon::Server::Options server = server_options(options);
+  v3d::daemon::CaptureWindow window(options.capture_frames, !options.capture_trigger);
+  v3d::daemon::Server::Options server = server_options(options);
+  server.capture_window = &window;
 
   const std::string path = socket_path(options);
   const char* named_log = std::getenv("V3DEMU_LOG");

@@ -150,6 +150,7 @@ Options parse_options(int argc, char** argv) {
   Options options;
   options.socket = variable(wire::kSocketVariable);
   options.capture = variable("V3DEMU_CAPTURE");
+  options.capture_trigger = variable("V3DEMU_CAPTURE_TRIGGER") == "1";
   options.perf_map = variable("V3DEMU_PERF_MAP") == "1";
   options.no_execute = variable("V3DEMU_NO_EXECUTE") == "1";
   options.watch = {.trace = variable("V3DEMU_TRACE_QPU"), .hazards = variable("V3DEMU_HAZARDS")};
@@ -182,6 +183,11 @@ Options parse_options(int argc, char** argv) {
   if (!names.vblank_hz.empty() &&
       (!absl::SimpleAtoi(names.vblank_hz, &options.vblank_hz) || options.vblank_hz > kMostVblankHz))
     refuse(absl::StrCat("no number of frames per second up to ", kMostVblankHz, ": ", names.vblank_hz));
+  if (const std::string text = variable("V3DEMU_CAPTURE_FRAMES"); !text.empty()) {
+    const auto frames = CaptureFrames::parse(text);
+    if (!frames) refuse(absl::StrCat("V3DEMU_CAPTURE_FRAMES: no frames A-B, counted from 1: ", text));
+    options.capture_frames = *frames;
+  }
   const auto timing = find_timing_mode(names.timing);
   if (!timing) refuse(absl::StrCat("unknown timing \"", names.timing, "\"; there are off, count and pace"));
   if (*timing != TimingMode::kOff && options.no_execute)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "daemon/board.h"
+#include "daemon/capture_window.h"
 #include "daemon/debug_watch.h"
 #include "daemon/server.h"
 #include "daemon/settings.h"
@@ -19,6 +20,8 @@ struct Options {
   Board board;
   std::string debug;  ///< categories, as parse_debug() takes them
   std::string capture;
+  CaptureFrames capture_frames;
+  bool capture_trigger = false;     ///< nothing is captured before the first "capture toggle"
   std::vector<std::string> limits;  ///< as set_limit() takes them
   WatchSelection watch;
   double exit_when_idle = -1;  ///< Server::Options

@@ -28,12 +28,15 @@
 
 namespace v3d::daemon {
 
+class CaptureWindow;
+
 class Server : private ioctl::Host {
  public:
   struct Options {
     ioctl::ResourceLimits limits = {};
     const ioctl::Abi* abi = &ioctl::default_abi();
-    std::string capture = {};  ///< the file to which `gpu` writes its jobs; empty: none
+    CaptureWindow* capture_window = nullptr;  ///< which of them; outlives the server; null: all
+    std::string capture = {};                 ///< the file to which `gpu` writes its jobs; empty: none
     /// Seconds without clients after which run() returns; negative for never.
     double exit_when_idle = -1;
     /// Seconds that jobs of a file have after the process that used it last is gone.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "daemon/capture_window.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
 
@@ -88,6 +89,11 @@ int Server::command(const std::string& text, std::string* answer) {
     *answer = status_json();
     return 0;
   }
+  if (text == "capture toggle") {
+    if (options_.capture.empty() || !options_.capture_window) return ENOTSUP;
+    *answer = options_.capture_window->toggle() ? "on" : "off";
+    return 0;
+  }
   if (text == "shutdown") {
     *answer = "leaving\n";
     stop();
@@ -102,7 +108,7 @@ int Server::command(const std::string& text, std::string* answer) {
     *answer = compare_debug(text.substr(kDebugCommand.size()));
     return 0;
   }
-  *answer = "commands: status, status json, gpu_stats, shutdown, settings, debug LIST\n";
+  *answer = "commands: status, status json, gpu_stats, capture toggle, shutdown, settings, debug LIST\n";
   return EINVAL;
 }
 

@@ -12,11 +12,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "daemon/capture.h"
+#include "daemon/capture_window.h"
 #include "ioctl/wire.h"
 #include "shim/config.h"
+#include "tools/capture_trigger.h"
 #include "tools/commands.h"
 #include "tools/control.h"
 #include "tools/files.h"
@@ -86,12 +89,23 @@ std::string summary(const RunOptions& options, const std::string& file, const Da
     fail(options, file + ": " + std::string(jobs.status().message()) + log.last_words());
     return "";
   }
+  if (*jobs == 0) {
+    fail(options, "no job was captured; " + file + " is empty");
+    return "";
+  }
   return file + ", " + std::to_string(*jobs) + (*jobs == 1 ? " job, " : " jobs, ") + size_text(bytes);
+}
+
+/// For the daemon that will be started.
+void set_extent(const CaptureExtent& extent) {
+  for (const char* name : {"V3DEMU_CAPTURE_FRAMES", "V3DEMU_CAPTURE_TRIGGER"}) unsetenv(name);
+  if (!extent.frames.empty()) setenv("V3DEMU_CAPTURE_FRAMES", extent.frames.c_str(), 1);
+  if (extent.by_trigger) setenv("V3DEMU_CAPTURE_TRIGGER", "1", 1);
 }
 
 }  // namespace
 
-CaptureEnd capture_program(const RunOptions& options, const std::string& file) {
+CaptureEnd capture_program(const RunOptions& options, const std::string& file, const CaptureExtent& extent) {
   if (shim::make_runtime_dir() != 0)
     return {.status =
                 fail(options, std::string("cannot use the folder ") + shim::config().runtime_dir.c_str())};
@@ -102,15 +116,23 @@ CaptureEnd capture_program(const RunOptions& options, const std::string& file) {
       std::string(shim::config().runtime_dir.c_str()) + "/capture-" + std::to_string(getpid());
   setenv(wire::kSocketVariable, socket.c_str(), 1);
   setenv("V3DEMU_CAPTURE", std::filesystem::absolute(file).c_str(), 1);
+  set_extent(extent);
+  std::optional<CaptureTrigger> trigger;
+  if (extent.by_trigger) trigger.emplace(socket);
   const DaemonLog log;
   const RunReport report;
   report.set_variable();
   const pid_t child = fork();
-  if (child == 0) _exit(run_program(options));
+  if (child == 0) {
+    if (trigger) trigger->leave_to_program();
+    _exit(run_program(options));
+  }
   const PassedSignals passed(child);  // Ctrl-C ends the program; the capture is finished then
+  if (trigger) trigger->listen();
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  trigger.reset();
   // It may have left already.
   if (access(socket.c_str(), F_OK) == 0) {
     if (const auto left = ask_daemon_at(socket, "shutdown"); !left.ok())
@@ -135,10 +157,22 @@ void add_capture(CLI::App* app, int* exit_code) {
   static std::string file = "v3demu.v3dcap";
   CLI::App* command = app->add_subcommand("capture", "Run a program and write every job to a file");
   command->add_option("-o,--output", file, "The capture (default: v3demu.v3dcap)")->option_text("FILE");
+  static CaptureExtent extent;
+  command
+      ->add_option(
+          "--frames", extent.frames,
+          "Only these frames, counted from 1; one ends where the next image of the size and format of "
+          "its first one is drawn")
+      ->option_text("A-B")
+      ->check([](const std::string& text) {
+        return daemon::CaptureFrames::parse(text) ? std::string() : "no frames A-B, counted from 1: " + text;
+      });
+  command->add_flag("--trigger", extent.by_trigger,
+                    "Begin, and end, when SIGUSR1 comes or, on a terminal, a line is entered");
   add_run_options(command, &options);
   command->callback([exit_code] {
     options.command = required_program();
-    const CaptureEnd end = capture_program(options, file);
+    const CaptureEnd end = capture_program(options, file, extent);
     if (end.complete()) fprintf(stderr, "v3demu capture: %s\n", end.summary.c_str());
     *exit_code = end.status;
   });

@@ -7,6 +7,12 @@
 
 namespace v3d::tools {
 
+/// Which jobs of the program; without more all.
+struct CaptureExtent {
+  std::string frames = {};  ///< "A-B" (daemon::CaptureFrames); empty: all
+  bool by_trigger = false;  ///< CaptureTrigger
+};
+
 struct CaptureEnd {
   std::string summary = {};  ///< if the file holds every job, one at least: its name, jobs and size
   int status = 1;  ///< for exit(): of the program, or 1 if that is 0 and the capture is not complete
@@ -15,6 +21,7 @@ struct CaptureEnd {
 
 /// Says on stderr, as the command options.name, why a capture is not complete. Changes the environment of
 /// this process.
-CaptureEnd capture_program(const RunOptions& options, const std::string& file);
+CaptureEnd capture_program(const RunOptions& options, const std::string& file,
+                           const CaptureExtent& extent = {});
 
 }  // namespace v3d::tools

@@ -163,6 +163,21 @@ class CaptureTest(unittest.TestCase):
                      "fragment program at 0x", "; thrsw"):
             self.assertIn(text, done.stdout)
 
+    def test_frames_are_captured_alone(self):
+        """The program draws one frame: all of its jobs, with the memory that they find, or none."""
+        one = os.path.join(FOLDER, "frame.v3dcap")
+        done = v3demu("capture", "--frames", "1-2", "-o", one, "--mesa", MESA, "--", PROGRAM, os.path.join(FOLDER, "one.ppm"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        hashes = [re.findall(r"memory ([0-9a-f]+)", v3demu("replay", "--hash", path).stdout) for path in (self.path, one)]
+        self.assertEqual(*hashes)
+        done = v3demu("capture", "--frames", "2-3", "-o", one, "--mesa", MESA, "--", PROGRAM, os.path.join(FOLDER, "one.ppm"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no job was captured", done.stderr)
+        for wrong in ("0", "3-2", "x"):
+            done = v3demu("capture", "--frames", wrong, "--", "true")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("no frames A-B, counted from 1: " + wrong, done.stderr)
+
     def test_decode_prints_one_job(self):
         jobs = re.split(r"^(?=job \d+: )", v3demu("decode", self.path).stdout, flags=re.M)[1:]
         self.assertGreaterEqual(len(jobs), 2)
