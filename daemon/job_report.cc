@@ -41,8 +41,9 @@ void remember(GpuErrors* errors, const Job& job, const User& user, const device:
   try {
     if (result.faults.count)
       errors->add(GpuErrorKind::kFault, job, user,
-                  absl::StrFormat("%d accesses to memory that is not mapped, the first at 0x%08x",
-                                  result.faults.count, result.faults.first_address));
+                  absl::StrFormat("%d accesses to memory that is not mapped, the first at 0x%08x%s%s",
+                                  result.faults.count, result.faults.first_address,
+                                  result.message.empty() ? "" : ", ", result.message));
     if (result.end == End::kError) errors->add(GpuErrorKind::kRefused, job, user, result.message);
     if (result.end == End::kHang) errors->add(GpuErrorKind::kHang, job, user, result.message);
   } catch (const std::exception&) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gpu/base/log.h"
+#include "gpu/base/qpu_place.h"
 #include "gpu/chip/profile.h"
 #include "gpu/csd/configuration.h"
 #include "gpu/csd/schedule.h"
@@ -83,6 +84,7 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
     if (!unit) unit.emplace(job.memory, version);
     thread.tmu = &*unit;
     if (job.watch) job.watch->begin_slice(thread);
+    const QpuPlaceScope place("compute", configuration.code);
     return qpu::run(*program, thread);
   };
   if (job.watch && job.watch->tells_clocks())

@@ -7,12 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "gpu/base/job_context.h"
 #include "gpu/base/log.h"
 #include "gpu/cle/executor.h"
 #include "gpu/csd/brief.h"
 #include "gpu/csd/configuration.h"
 #include "gpu/csd/dispatch.h"
+#include "gpu/mmu/fault_place.h"
 #include "gpu/perf/record/dispatch_recorder.h"
 #include "gpu/perf/record/recorder.h"
 #include "gpu/perf/record/sampling.h"
@@ -167,6 +169,9 @@ struct JobScope {
     if (r.faults.count)
       log_debug(Debug::kMmu, "%d accesses to unmapped pages, the first at %#x", r.faults.count,
                 r.faults.first_address);
+    const QpuPlace place = mmu::take_fault_place(space);
+    if (r.faults.count && place.stage && r.message.empty())
+      r.message = absl::StrFormat("in the %s program at 0x%08x", place.stage, place.program);
     r.counts = counts.total();
     perf::derive(&r.counts);
     return r;

@@ -12,10 +12,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <iterator>
 #include <mutex>
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
+#include "gpu/mmu/fault_place.h"
 
 #ifdef __SANITIZE_THREAD__
 extern "C" void AnnotateBenignRaceSized(const char* file, int line, const volatile void* memory, size_t size,
@@ -35,10 +37,18 @@ struct Slot {
   std::atomic<bool> taken{false};
   std::atomic<uint8_t*> reservation{nullptr};  ///< null: not to be looked at
   std::atomic<AddressSpace*> space{nullptr};
+  std::atomic<const char*> stage{nullptr};  ///< of the QPU program that made the first fault; null: none did
+  std::atomic<uint32_t> program{0};
 };
 constexpr int kMaxSpaces = 4096;
 Slot g_slots[kMaxSpaces];
 struct sigaction g_previous_segv, g_previous_bus;
+
+/// Of a space that exists.
+Slot* slot_of(const AddressSpace* space) {
+  return std::find_if(std::begin(g_slots), std::end(g_slots),
+                      [space](const Slot& slot) { return slot.space.load() == space; });
+}
 
 /// Makes every access to the range a fault. False: the host has no mappings left (vm.max_map_count).
 bool forbid(uint8_t* at, uint64_t size) {
@@ -110,6 +120,7 @@ AddressSpace::~AddressSpace() {
     if (slot.space != this) continue;
     slot.reservation = nullptr;
     slot.space = nullptr;
+    slot.stage = nullptr;
     slot.taken = false;
     break;
   }
@@ -377,7 +388,13 @@ bool AddressSpace::handle_fault(uint8_t* host_address, bool memory_lost) {
   }
   if (!handled) {
     handled = redirect(page, memory_lost);
-    if (fault_count_++ == 0) first_fault_ = static_cast<GpuAddr>(host_address - base_);
+    if (fault_count_++ == 0) {
+      first_fault_ = static_cast<GpuAddr>(host_address - base_);
+      if (Slot* const slot = slot_of(this); slot != std::end(g_slots)) {
+        slot->program = t_qpu_place.program;
+        slot->stage = t_qpu_place.stage;
+      }
+    }
   }
   unlock();
   return handled;  // else the access would fault for ever
@@ -413,6 +430,12 @@ void AddressSpace::install_handler() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGSEGV, &action, &g_previous_segv);
   sigaction(SIGBUS, &action, &g_previous_bus);
+}
+
+QpuPlace take_fault_place(const AddressSpace& space) {
+  Slot* const slot = slot_of(&space);
+  if (slot == std::end(g_slots)) return {};
+  return {slot->stage.exchange(nullptr), slot->program};
 }
 
 }  // namespace v3d::mmu

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/base/doubles.h"
+#include "gpu/base/qpu_place.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
@@ -529,6 +530,7 @@ void FragmentStage::run_program() {
   thread_.uniforms = fs.uniforms;
   if (job_.watch) job_.watch->start("fragment", thread_);
   thread_.budget = first_slice_;
+  const QpuPlaceScope place("fragment", fs.code);
   const qpu::Stop stop = series_.run(thread_);
   if (stop != qpu::Stop::kEnd) [[unlikely]]
     go_on(stop);

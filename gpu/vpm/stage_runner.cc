@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "gpu/base/qpu_place.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
@@ -45,6 +46,7 @@ bool finish_thread(const JobContext& job, const StageProgram& program, Worker* w
     left -= t.budget;
   };
   take_slice();
+  const QpuPlaceScope place(program.stage, program.code.code);
   qpu::Stop stop = worker->series.run(t);
   while (stop == qpu::Stop::kBudget) {
     if (job.progress && !job.progress->spend(kSlice)) left = 0;

@@ -73,7 +73,7 @@ class GpuErrorsTest(unittest.TestCase):
                       "(MMU fault)\n", done.stderr)
         self.assertRegex(done.stderr, r"\n  hang: python\S* \(pid \d+\), csd job \d+: compute thread .* at 0x[0-9a-f]+: "
                                       r"program 0x[0-9a-f]+, ")
-        self.assertRegex(done.stderr, r"\n  fault: .*0xfffff000")
+        self.assertRegex(done.stderr, r"\n  fault: .*0xfffff000, in the compute program at 0x[0-9a-f]{8}\n")
 
     def test_errors_are_the_exit_status_where_that_is_asked_for(self):
         fail = ("--fail-on-gpu-error",)
