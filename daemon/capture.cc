@@ -1,6 +1,8 @@
 #include "daemon/capture.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +29,20 @@ struct RecordHeader {
 };
 
 constexpr uint32_t kMaxRecord = 1u << 28;
+
+/// An empty file to write, never a device or a pipe. Null with errno; 0: it is one of these.
+FILE* open_regular(const std::string& path) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+  if (fd < 0) return nullptr;
+  struct stat info;
+  const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  FILE* const file = regular && ftruncate(fd, 0) == 0 ? fdopen(fd, "wb") : nullptr;
+  if (file) return file;
+  const int error = regular ? errno : 0;
+  close(fd);
+  errno = error;
+  return nullptr;
+}
 
 absl::Status cut(const char* how, uint32_t jobs) {
   return absl::DataLossError(absl::StrFormat("the capture is cut: %s; %d jobs are whole", how, jobs));
@@ -139,7 +155,7 @@ device::TfuJob CapturedJob::tfu() const {
 
 absl::StatusOr<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::string& path,
                                                                      const char* profile) {
-  FILE* file = std::fopen(path.c_str(), "wbe");
+  FILE* file = open_regular(path);
   Header header = {};
   std::memcpy(header.magic, kCaptureMagic, sizeof header.magic);
   header.format = kCaptureFormat;
@@ -148,8 +164,8 @@ absl::StatusOr<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::
   if (!file || std::fwrite(&header, sizeof header, 1, file) != 1 || std::fflush(file) != 0) {
     const int error = errno;
     if (file) std::fclose(file);
-    return absl::UnavailableError(
-        absl::StrFormat("cannot write the capture %s: %s", path, std::strerror(error)));
+    return absl::UnavailableError(absl::StrFormat("cannot write the capture %s: %s", path,
+                                                  error ? std::strerror(error) : "it is no regular file"));
   }
   return std::unique_ptr<CaptureWriter>(new CaptureWriter(path, file));
 }

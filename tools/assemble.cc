@@ -53,9 +53,9 @@ std::string arrays(const qpu::Assembly& a, const std::string& name, bool python)
 }
 
 int write(const std::string& path, const std::string& contents) {
-  if (write_file(path, contents)) return 0;
-  fprintf(stderr, "v3demu asm: %s: %s\n", path.c_str(), strerror(errno));
-  return 1;
+  const absl::Status written = write_file(path, contents);
+  if (!written.ok()) fprintf(stderr, "v3demu asm: %s\n", std::string(written.message()).c_str());
+  return written.ok() ? 0 : 1;
 }
 
 /// False when the program breaks rules of scheduling that it must not break. All reports go to stderr.

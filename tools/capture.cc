@@ -24,6 +24,7 @@
 #include "tools/control.h"
 #include "tools/files.h"
 #include "tools/passed_signals.h"
+#include "tools/picture/new_file.h"
 #include "tools/run.h"
 #include "tools/run_report.h"
 #include "tools/size_text.h"
@@ -36,19 +37,26 @@ int fail(const RunOptions& options, const std::string& what) {
   return 1;
 }
 
-/// Makes the file empty, so that what lies there in the end is of this run, and sees that it can be written,
-/// before the program takes its time. False with errno.
-bool clear(const std::string& file) {
+/// Sees that there is room, before the program takes its time. False with errno.
+bool has_room(const NewFile& file) {
   static constexpr char kTrial[4096] = {};
-  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return false;
+  const int fd = fileno(file.stream());
   errno = ENOSPC;  // a short write sets none
-  const bool written = write(fd, kTrial, sizeof kTrial) == sizeof kTrial;
-  const int error = errno;
-  const bool emptied = ftruncate(fd, 0) == 0 || errno == EINVAL;  // EINVAL: a device
-  close(fd);
-  if (!written) errno = error;
-  return written && emptied;
+  return pwrite(fd, kTrial, sizeof kTrial, 0) == sizeof kTrial && ftruncate(fd, 0) == 0;
+}
+
+/// Gives the file its name, if there is anything in it: a capture that is cut has its jobs, too. False with a
+/// message.
+bool keep(const RunOptions& options, NewFile& made, const std::string& file) {
+  std::error_code error;
+  if (std::filesystem::file_size(made.draft(), error) == 0 && !error) {
+    std::filesystem::remove(file, error);  // what lies there in the end is of this run
+    fail(options, "the program did not use the GPU; there is no " + file);
+    return false;
+  }
+  const absl::Status named = made.finish();
+  if (!named.ok()) fail(options, std::string(named.message()));
+  return named.ok();
 }
 
 /// What the daemon writes from the time of making on.
@@ -77,13 +85,7 @@ class DaemonLog {
 /// What is in a capture that is complete. Else nothing, and stderr has why.
 std::string summary(const RunOptions& options, const std::string& file, const DaemonLog& log) {
   std::error_code error;
-  const bool regular = std::filesystem::is_regular_file(file, error);
-  const auto bytes = regular ? std::filesystem::file_size(file, error) : 0;
-  if (regular && bytes == 0) {
-    std::filesystem::remove(file, error);
-    fail(options, "the program did not use the GPU; there is no " + file);
-    return "";
-  }
+  const auto bytes = std::filesystem::file_size(file, error);
   const auto jobs = daemon::count_captured_jobs(file);
   if (!jobs.ok()) {
     fail(options, file + ": " + std::string(jobs.status().message()) + log.last_words());
@@ -109,13 +111,15 @@ CaptureEnd capture_program(const RunOptions& options, const std::string& file, c
   if (shim::make_runtime_dir() != 0)
     return {.status =
                 fail(options, std::string("cannot use the folder ") + shim::config().runtime_dir.c_str())};
-  if (!clear(file))
-    return {.summary = {}, .status = fail(options, "cannot write " + file + ": " + strerror(errno))};
+  NewFile made(file);
+  if (const absl::Status begun = made.begin(); !begun.ok())
+    return {.status = fail(options, "cannot write " + std::string(begun.message()))};
+  if (!has_room(made)) return {.status = fail(options, "cannot write " + file + ": " + strerror(errno))};
   // The daemon that answers here is started by the program's first access to the GPU.
   const std::string socket =
       std::string(shim::config().runtime_dir.c_str()) + "/capture-" + std::to_string(getpid());
   setenv(wire::kSocketVariable, socket.c_str(), 1);
-  setenv("V3DEMU_CAPTURE", std::filesystem::absolute(file).c_str(), 1);
+  setenv("V3DEMU_CAPTURE", std::filesystem::absolute(made.draft()).c_str(), 1);
   set_extent(extent);
   std::optional<CaptureTrigger> trigger;
   if (extent.by_trigger) trigger.emplace(socket);
@@ -139,10 +143,9 @@ CaptureEnd capture_program(const RunOptions& options, const std::string& file, c
       fail(options, std::string(left.status().message()));
   }
   CaptureEnd end;
-  if (wait_for_daemon_end(socket))
-    end.summary = summary(options, file, log);
-  else
-    fail(options, "the daemon does not end; " + file + " is cut");
+  const bool ended = wait_for_daemon_end(socket);
+  if (!ended) fail(options, "the daemon does not end; " + file + " is cut");
+  if (keep(options, made, file) && ended) end.summary = summary(options, file, log);
   report.tell(options.name);
   std::error_code missing;
   for (const char* kind : {".lock", ".start"}) std::filesystem::remove(socket + kind, missing);

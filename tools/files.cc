@@ -5,8 +5,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tools/picture/new_file.h"
 
 namespace v3d::tools {
 namespace {
@@ -59,11 +63,11 @@ std::optional<std::string> read_file(const std::string& path) {
   return contents;
 }
 
-bool write_file(const std::string& path, const std::string& contents) {
-  FILE* file = path == "-" ? stdout : fopen(path.c_str(), "wbe");
-  if (!file) return false;
-  const bool written = fwrite(contents.data(), 1, contents.size(), file) == contents.size();
-  return (file == stdout ? fflush(file) : fclose(file)) == 0 && written;
+absl::Status write_file(const std::string& path, const std::string& contents) {
+  if (path != "-") return replace_file(path, contents);
+  const bool written = fwrite(contents.data(), 1, contents.size(), stdout) == contents.size();
+  if (fflush(stdout) == 0 && written) return absl::OkStatus();
+  return absl::UnknownError(absl::StrCat("the standard output: ", strerror(errno)));
 }
 
 TemporaryFolder::TemporaryFolder(const std::string& name) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+
 namespace v3d::tools {
 
 /// Debian's name for what this program was built for, and the one other that `run --arch` knows.
@@ -43,8 +45,8 @@ bool exists(const std::string& path);
 /// The contents of a file, or of the standard input when it is "-". Nothing, with the reason in errno, when
 /// it cannot be read.
 std::optional<std::string> read_file(const std::string& path);
-/// The opposite; "-" is the standard output. False, with the reason in errno, when it fails.
-bool write_file(const std::string& path, const std::string& contents);
+/// The opposite; "-" is the standard output. An error names the path and the reason.
+absl::Status write_file(const std::string& path, const std::string& contents);
 
 /// A folder for temporary files, which go with it.
 struct TemporaryFolder {

@@ -16,6 +16,7 @@
 #include "tools/captures.h"
 #include "tools/commands.h"
 #include "tools/files.h"
+#include "tools/picture/new_file.h"
 #include "tools/profiling/collect.h"
 #include "tools/profiling/schedule.h"
 #include "tools/profiling/writers.h"
@@ -59,11 +60,8 @@ absl::StatusOr<Profile> collect(const std::string& file, profiling::FramesBy fra
 
 /// False, with a message, when it cannot be written.
 bool save(const std::string& path, const std::string& text) {
-  FILE* file = fopen(path.c_str(), "wb");
-  bool good = file != nullptr && fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file) good = fclose(file) == 0 && good;
-  if (!good) fail(absl::StrCat("cannot write ", path, ": ", strerror(errno)));
-  return good;
+  const absl::Status saved = replace_file(path, text);
+  return saved.ok() || fail(absl::StrCat("cannot write ", saved.message())) == 0;
 }
 
 int profile_capture(const Options& options, const std::string& file) {

@@ -154,9 +154,21 @@ TEST_F(CaptureTest, NoRangeIsLargerThanAnAddressSpace) {
 }
 
 TEST_F(CaptureTest, IsNotBegunOnAFullDisk) {
-  const auto writer = CaptureWriter::create("/dev/full", "rpi5");
+  std::signal(SIGXFSZ, SIG_IGN);  // as main.cc does
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  const auto writer = CaptureWriter::create(path_, "rpi5");
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   ASSERT_FALSE(writer.ok());
-  EXPECT_THAT(std::string(writer.status().message()), HasSubstr("/dev/full: No space left on device"));
+  EXPECT_THAT(std::string(writer.status().message()), HasSubstr(path_ + ": File too large"));
+}
+
+TEST_F(CaptureTest, IsAFileAndNothingElse) {
+  const auto writer = CaptureWriter::create("/dev/null", "rpi5");
+  ASSERT_FALSE(writer.ok());
+  EXPECT_THAT(std::string(writer.status().message()), HasSubstr("/dev/null: it is no regular file"));
 }
 
 TEST_F(CaptureTest, StopsWhenTheDiskIsFullAndSaysSoOnce) {

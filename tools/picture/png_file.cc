@@ -1,15 +1,24 @@
 #include "tools/picture/png_file.h"
 
 #include <png.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tools/picture/new_file.h"
 
 namespace v3d::tools {
+namespace {
+
+absl::Status write(const std::string& path, png_image* png, const uint8_t* pixels) {
+  NewFile file(path);
+  if (absl::Status begun = file.begin(); !begun.ok()) return begun;
+  if (!png_image_write_to_stdio(png, file.stream(), 0, pixels, 0, nullptr))
+    return absl::UnknownError(absl::StrCat(path, ": ", png->message));
+  return file.finish();
+}
+
+}  // namespace
 
 absl::Status save_png(const std::string& path, const Image& image) {
   png_image png = {};
@@ -22,15 +31,16 @@ absl::Status save_png(const std::string& path, const Image& image) {
   rgb.reserve(image.pixels.size() * 3);
   for (const uint32_t pixel : image.pixels)
     for (const int shift : {16, 8, 0}) rgb.push_back(static_cast<uint8_t>(pixel >> shift));
-  const std::string unfinished = absl::StrCat(path, ".", getpid(), "~");
-  if (!png_image_write_to_file(&png, unfinished.c_str(), 0, rgb.data(), 0, nullptr)) {
-    unlink(unfinished.c_str());
-    return absl::UnknownError(absl::StrCat(path, ": ", png.message));
-  }
-  if (rename(unfinished.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  absl::Status error = absl::UnknownError(absl::StrCat(path, ": ", strerror(errno)));
-  unlink(unfinished.c_str());
-  return error;
+  return write(path, &png, rgb.data());
+}
+
+absl::Status save_rgba(const std::string& path, uint32_t width, uint32_t height, const uint8_t* rgba) {
+  png_image png = {};
+  png.version = PNG_IMAGE_VERSION;
+  png.width = width;
+  png.height = height;
+  png.format = PNG_FORMAT_RGBA;
+  return write(path, &png, rgba);
 }
 
 }  // namespace v3d::tools

@@ -1,6 +1,7 @@
 /// PNG files.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -8,7 +9,9 @@
 
 namespace v3d::tools {
 
-/// Writes beside the file first, so that a file of that name is always whole.
+/// A file of that name is always whole (NewFile).
 absl::Status save_png(const std::string& path, const Image& image);
+/// The same of rows of RGBA8, from the top.
+absl::Status save_rgba(const std::string& path, uint32_t width, uint32_t height, const uint8_t* rgba);
 
 }  // namespace v3d::tools

@@ -60,8 +60,7 @@ absl::Status start_weston(const TemporaryFolder& folder, const std::string& mode
                           Seat* seat) {
   std::string settings = "[core]\nidle-time=0\nrequire-input=false\n[shell]\nlocking=false\n";
   if (!mode.empty()) settings += absl::StrCat("[output]\nname=HDMI-A-1\nmode=", mode, "\n");
-  if (!write_file(folder.path / "weston.ini", settings))
-    return absl::UnavailableError("no folder for temporary files");
+  if (absl::Status written = write_file(folder.path / "weston.ini", settings); !written.ok()) return written;
   std::vector<std::string> command = {"weston",
                                       "--backend=drm-backend.so",
                                       "--continue-without-input",

@@ -20,6 +20,7 @@
 #include "tools/commands.h"
 #include "tools/files.h"
 #include "tools/passed_signals.h"
+#include "tools/picture/new_file.h"
 #include "tools/picture/png_file.h"
 #include "tools/run_report.h"
 #include "tools/screen/snapshots.h"
@@ -131,6 +132,9 @@ int fail(const RunOptions& options, const absl::Status& error) {
 }  // namespace
 
 int run_on_screen(const RunOptions& options, const ScreenOptions& screen, bool by_time) {
+  if (!screen.png.empty()) {  // before the program takes its time
+    if (absl::Status can_be = NewFile(screen.png).begin(); !can_be.ok()) return fail(options, can_be);
+  }
   auto outputs = make_outputs(screen);
   if (!outputs.ok()) return fail(options, outputs.status());
   const Snapshots* snapshots = nullptr;

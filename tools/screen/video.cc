@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tools/files.h"
+#include "tools/picture/new_file.h"
 #include "tools/program.h"
 #include "tools/screen/output.h"
 
@@ -25,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 class Video : public Output {
  public:
   Video(std::string encoder, std::string path, uint32_t rate, uint64_t frames)
-      : encoder_(std::move(encoder)), path_(std::move(path)), rate_(rate), frames_(frames) {}
+      : encoder_(std::move(encoder)), path_(std::move(path)), file_(path_), rate_(rate), frames_(frames) {}
   ~Video() override { finish().IgnoreError(); }
 
   absl::Status show(const Image& image, uint64_t) override {
@@ -53,7 +54,7 @@ class Video : public Output {
     int status = 0;
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? absl::OkStatus() : failed();
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? file_.finish() : failed();
   }
 
  private:
@@ -66,13 +67,14 @@ class Video : public Output {
   absl::Status failed() const { return absl::UnavailableError("ffmpeg cannot make " + path_); }
 
   absl::Status start() {
+    if (absl::Status begun = file_.begin(); !begun.ok()) return begun;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return absl::UnavailableError(strerror(errno));
     const std::string size = absl::StrCat(width_, "x", height_), rate = absl::StrCat(rate_);
     const std::vector<std::string> words = {
-        "ffmpeg",        "-loglevel", "error",       "-nostdin", "-y",         "-f", "rawvideo",
-        "-pixel_format", "bgr0",      "-video_size", size,       "-framerate", rate, "-i",
-        "pipe:0",        "-pix_fmt",  "yuv420p",     path_};
+        "ffmpeg",        "-loglevel", "error",       "-nostdin",   "-y",         "-f", "rawvideo",
+        "-pixel_format", "bgr0",      "-video_size", size,         "-framerate", rate, "-i",
+        "pipe:0",        "-pix_fmt",  "yuv420p",     file_.draft()};
     std::vector<char*> arguments;
     arguments.reserve(words.size() + 1);
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -116,6 +118,7 @@ class Video : public Output {
   }
 
   const std::string encoder_, path_;
+  NewFile file_;
   const uint32_t rate_;
   const uint64_t frames_;
   uint32_t width_ = 0, height_ = 0;

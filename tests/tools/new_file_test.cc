@@ -1,0 +1,81 @@
+#include "tools/picture/new_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "tests/tools/command_test.h"
+#include "tools/picture/png_file.h"
+
+namespace v3d::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+class NewFileTest : public CommandTest {
+ protected:
+  std::string path(const std::string& name) const { return folder_ / name; }
+  static std::string contents(const std::string& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+};
+
+TEST_F(NewFileTest, HasItsNameWhenItIsWhole) {
+  ASSERT_TRUE(replace_file(path("a"), "old").ok());
+  NewFile file(path("a"));
+  ASSERT_TRUE(file.begin().ok());
+  fputs("new", file.stream());
+  EXPECT_EQ(contents(path("a")), "old");
+  EXPECT_TRUE(file.draft().ends_with("a"));
+  ASSERT_TRUE(file.finish().ok());
+  EXPECT_EQ(contents(path("a")), "new");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(NewFileTest, LeavesNothingWithoutItsEnd) {
+  {
+    NewFile file(path("a"));
+    ASSERT_TRUE(file.begin().ok());
+    EXPECT_EQ(files(), 1u);
+  }
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(NewFileTest, ReplacesWhatALinkLeadsTo) {
+  ASSERT_TRUE(replace_file(path("a"), "old").ok());
+  fs::create_symlink("a", path("link"));
+  ASSERT_TRUE(replace_file(path("link"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(contents(path("a")), "new");
+  fs::create_symlink("nowhere", path("dangling"));
+  EXPECT_EQ(replace_file(path("dangling"), "new").message(),
+            path("dangling") + ": No such file or directory");
+}
+
+// As root as well, who may rename over all of them.
+TEST_F(NewFileTest, ReplacesNothingButFiles) {
+  fs::create_directory(path("folder"));
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  fs::create_symlink("/dev/null", path("device"));
+  for (const std::string& name : {path("folder"), path("pipe"), path("device"), std::string("/dev/null")}) {
+    EXPECT_EQ(replace_file(name, "x").message(), name + ": this is no regular file, and stays as it is");
+    const uint8_t pixel[4] = {};
+    EXPECT_FALSE(save_rgba(name, 1, 1, pixel).ok()) << name;
+    EXPECT_FALSE(save_png(name, Image(1, 1)).ok()) << name;
+  }
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+  EXPECT_EQ(files(), 3u);
+}
+
+}  // namespace
+}  // namespace v3d::tools

@@ -1,0 +1,66 @@
+#include "tools/picture/new_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace v3d::tools {
+
+absl::Status NewFile::failed(const std::string& why) const {
+  return absl::UnknownError(absl::StrCat(path_, ": ", why));
+}
+
+NewFile::~NewFile() {
+  if (stream_) fclose(stream_);
+  if (!draft_.empty()) unlink(draft_.c_str());
+}
+
+absl::Status NewFile::begin() {
+  struct stat info;
+  target_ = path_;
+  if (lstat(path_.c_str(), &info) == 0) {
+    char resolved[PATH_MAX];
+    if (!realpath(path_.c_str(), resolved) || stat(resolved, &info) != 0) return failed(strerror(errno));
+    if (!S_ISREG(info.st_mode)) return failed("this is no regular file, and stays as it is");
+    target_ = resolved;
+  } else if (errno != ENOENT) {
+    return failed(strerror(errno));
+  }
+  const size_t name = target_.rfind('/') + 1;  // 0 without a folder
+  std::string draft = absl::StrCat(target_.substr(0, name), ".", getpid(), "~", target_.substr(name));
+  unlink(draft.c_str());  // of a process of this number that was killed
+  const int fd = open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return failed(strerror(errno));
+  draft_ = std::move(draft);
+  stream_ = fdopen(fd, "w+b");
+  if (stream_) return absl::OkStatus();
+  const int error = errno;
+  close(fd);
+  return failed(strerror(error));
+}
+
+absl::Status NewFile::finish() {
+  const bool wrote = ferror(stream_) == 0;
+  if (fclose(std::exchange(stream_, nullptr)) != 0 || !wrote) return failed(strerror(errno));
+  if (rename(draft_.c_str(), target_.c_str()) != 0) return failed(strerror(errno));
+  draft_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status replace_file(const std::string& path, const std::string& contents) {
+  NewFile file(path);
+  if (absl::Status begun = file.begin(); !begun.ok()) return begun;
+  if (fwrite(contents.data(), 1, contents.size(), file.stream()) != contents.size())
+    return absl::UnknownError(absl::StrCat(path, ": ", strerror(errno)));
+  return file.finish();
+}
+
+}  // namespace v3d::tools
