@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "gpu/cle/packet_table.h"
@@ -27,7 +28,18 @@ GpuAddr free_range(const mmu::AddressSpace& space, uint64_t size) {
 
 }  // namespace
 
-std::vector<StoredImage> stored_images(Memory memory, int version, GpuAddr start, GpuAddr end) {
+bool ByteOrders::store(const tlb::LoadStore& packet, const tlb::LoadStore* loaded) {
+  const bool is_copy = !packet.rb_swap && loaded && !loaded->rb_swap && loaded->address != packet.address &&
+                       blue_first_.contains(loaded->address);
+  if (packet.rb_swap || is_copy)
+    blue_first_.insert(packet.address);
+  else
+    blue_first_.erase(packet.address);
+  return is_copy;
+}
+
+std::vector<StoredImage> stored_images(Memory memory, int version, GpuAddr start, GpuAddr end,
+                                       ByteOrders* orders) {
   std::vector<StoredImage> images;
   cle::FrameConfig frame(version);
   std::string error;
@@ -43,12 +55,17 @@ std::vector<StoredImage> stored_images(Memory memory, int version, GpuAddr start
     const auto list_end =
         static_cast<GpuAddr>(packet.get(cle::field("Start Address of Generic Tile List", "end")));
     if (!cle::parse_generic_list(memory, version, list_start, list_end, &program, &error)) continue;
+    std::array<const tlb::LoadStore*, 8> loaded{};  // by buffer
     for (const cle::TileCommand& command : program.commands) {
+      if (command.kind == cle::TileCommand::Kind::kLoad && command.transfer.buffer <= 7)
+        loaded[command.transfer.buffer] = &command.transfer;
       if (command.kind != cle::TileCommand::Kind::kStore || command.transfer.buffer > 7) continue;
       const bool known = std::any_of(images.begin(), images.end(), [&](const StoredImage& image) {
         return image.packet.address == command.transfer.address;
       });
-      if (!known) images.push_back({command.transfer, frame.config().width, frame.config().height});
+      if (known) continue;
+      const bool blue_first = orders->store(command.transfer, loaded[command.transfer.buffer]);
+      images.push_back({command.transfer, frame.config().width, frame.config().height, blue_first});
     }
   }
   return images;
@@ -75,6 +92,7 @@ Picture read_image(mmu::AddressSpace& space, const StoredImage& image, std::stri
   load.buffer = store.buffer = 0;
   if (load.decimate == 1) load.decimate = 0;              // memory holds the average
   if (load.format == kSrgb8Alpha8) load.format = kRgba8;  // the bytes as a screen shows them
+  if (image.blue_first) load.rb_swap = true;
   store.format = kRgba8;
   store.stride_or_height = image.width * 4;
   store.address = at;

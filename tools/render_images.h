@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,28 @@
 
 namespace v3d::tools {
 
+/// Which images of a client have blue in their first byte. Who draws one says so, by exchanging red and blue;
+/// who copies its bytes, as drivers do between images and to what is presented, does not.
+class ByteOrders {
+ public:
+  /// The tile buffer is stored. @param loaded  what was loaded there before it, or null
+  /// @return  whether the image has blue first though the packet does not exchange it
+  bool store(const tlb::LoadStore& packet, const tlb::LoadStore* loaded);
+
+ private:
+  std::set<GpuAddr> blue_first_;
+};
+
 struct StoredImage {
   tlb::LoadStore packet;
   uint32_t width, height;
+  bool blue_first;  ///< see ByteOrders::store()
 };
 
 /// Colour stores of the tile lists of a rendering list, each image once.
-std::vector<StoredImage> stored_images(Memory memory, int version, GpuAddr start, GpuAddr end);
+/// @param orders  of the client, as the jobs before it left them
+std::vector<StoredImage> stored_images(Memory memory, int version, GpuAddr start, GpuAddr end,
+                                       ByteOrders* orders);
 
 struct Picture {
   uint32_t width = 0, height = 0;

@@ -1,13 +1,12 @@
 /// v3demu replay: the jobs of a capture again, without the program that submitted them.
 
-#include <png.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -28,6 +27,7 @@
 #include "gpu/qpu/trace/watch.h"
 #include "tools/captures.h"
 #include "tools/commands.h"
+#include "tools/picture/png_file.h"
 #include "tools/render_images.h"
 
 namespace v3d::tools {
@@ -62,15 +62,6 @@ uint64_t memory_hash(mmu::AddressSpace& space) {
       if (word) hash = ((hash ^ address) * 0x100000001b3 ^ word) * 0x100000001b3;
     }
   return hash;
-}
-
-bool write_png(const std::string& path, const Picture& picture) {
-  png_image image = {};
-  image.version = PNG_IMAGE_VERSION;
-  image.width = picture.width;
-  image.height = picture.height;
-  image.format = PNG_FORMAT_RGBA;
-  return png_image_write_to_file(&image, path.c_str(), 0, picture.rgba.data(), 0, nullptr) != 0;
 }
 
 class Replay {
@@ -160,17 +151,21 @@ class Replay {
 
   void save_images(const CapturedJob& job, device::Context& context) {
     std::string error;
-    for (const StoredImage& stored : stored_images(context.space().memory(), reader_.profile().version,
-                                                   job.cl().rcl_start, job.cl().rcl_end)) {
+    for (const StoredImage& stored :
+         stored_images(context.space().memory(), reader_.profile().version, job.cl().rcl_start,
+                       job.cl().rcl_end, &byte_orders_[job.context])) {
       const Picture picture = read_image(context.space(), stored, &error);
       const std::string path = options_.images + "/job" + std::to_string(number_) + "-" +
                                std::to_string(stored.packet.buffer) + ".png";
-      if (picture.rgba.empty())
+      if (picture.rgba.empty()) {
         std::printf("  no picture of buffer %u: %s\n", stored.packet.buffer, error.c_str());
-      else if (write_png(path, picture))
+        continue;
+      }
+      const absl::Status saved = save_rgba(path, picture.width, picture.height, picture.rgba.data());
+      if (saved.ok())
         std::printf("  %s  %ux%u\n", path.c_str(), picture.width, picture.height);
       else
-        std::printf("  %s cannot be written\n", path.c_str());
+        std::printf("  cannot write %s\n", std::string(saved.message()).c_str());
     }
   }
 
@@ -180,6 +175,7 @@ class Replay {
   const chip::Profile profile_;
   device::Device device_;
   CapturedJobs jobs_;
+  std::map<uint32_t, ByteOrders> byte_orders_;  // by context
   int number_ = 0;
 };
 

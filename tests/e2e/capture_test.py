@@ -2,25 +2,36 @@
 """v3demu capture, replay and decode of a Vulkan program: the same picture, the same memory, the expected packets;
 damaged captures end with one message.
 
-usage: capture_test.py V3DEMU MESA_PREFIX PROGRAM OUTPUT_FOLDER
-PROGRAM saves its picture in the PPM that it is given.
+usage: capture_test.py V3DEMU MESA_PREFIX PROGRAM OUTPUT_FOLDER GEOMETRY [LEVELS]
+PROGRAM saves its picture in the PPM that it is given. GEOMETRY is a command whose jobs have geometry programs. LEVELS: as V3DEMU_LEVELS,
+"v2;v3;v4" or empty
 """
 import os
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
+import time
 import unittest
 import zlib
 
-V3DEMU, MESA, PROGRAM, FOLDER = sys.argv[1:5]
+V3DEMU, MESA, PROGRAM, FOLDER, GEOMETRY = sys.argv[1:6]
+LEVELS = [level for level in "".join(sys.argv[6:]).split(";") if level]
 HEADER_BYTES = 32
 PAGE, MAPS, SETS, JOB, END = 1, 2, 3, 4, 5
 
 
-def v3demu(*arguments):
-    return subprocess.run([V3DEMU, *arguments], capture_output=True, text=True, timeout=300)
+def v3demu(*arguments, **variables):
+    return subprocess.run([V3DEMU, *arguments], capture_output=True, text=True, timeout=300, env=os.environ | variables)
+
+
+def engines():
+    """Those that this processor has, the interpreter first."""
+    for engine in ("off", "avx2", "avx512"):
+        if "the processor has not" not in v3demu("replay", "/nowhere", V3DEMU_JIT=engine).stderr:
+            yield engine
 
 
 def read_ppm(path):
@@ -106,6 +117,44 @@ class CaptureTest(unittest.TestCase):
             self.assertIn(" done ", job)
             self.assertRegex(job, "memory [0-9a-f]{16}")
         self.assertIn(self.live, pictures.values())
+
+    def test_every_level_and_engine_gives_the_same_memory(self):
+        expected = self.replay("level")[0]
+        for level in LEVELS or [""]:
+            if v3demu("--version", V3DEMU_LEVEL=level).returncode != 0:
+                continue  # which this processor does not run
+            for engine in engines():
+                with self.subTest(level=level, engine=engine):
+                    done = v3demu("replay", self.path, "--hash", V3DEMU_LEVEL=level, V3DEMU_JIT=engine)
+                    self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+                    jobs = [re.sub(r" +[0-9.]+ ms", "", line) for line in done.stdout.splitlines() if line.startswith("job ")]
+                    self.assertEqual(jobs, expected)
+
+    def test_traces_show_every_stage_whatever_the_engine(self):
+        geometry = os.path.join(FOLDER, "geometry.v3dcap")
+        done = v3demu("capture", "-o", geometry, "--mesa", MESA, "--", *GEOMETRY.split())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for path, selection in ((self.path, "stage=coordinate"), (self.path, "stage=vertex"), (self.path, "stage=fragment,batch=0"),
+                                (self.path, "stage=fragment,batch=7"), (self.path, "stage=fragment,pixel=50:40"),
+                                (geometry, "stage=geometry"), (geometry, "stage=geometry,batch=0")):
+            seen = {}
+            for engine in engines():
+                done = v3demu("replay", f"--trace-qpu={selection}", path, V3DEMU_JIT=engine)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                seen[engine] = done.stdout.count("\n    state ")
+            self.assertGreater(seen["off"], 0, selection)
+            self.assertEqual(set(seen.values()), {seen["off"]}, (selection, seen))
+
+    def test_copies_of_images_with_blue_first_have_their_colours(self):
+        path, live, folder = (os.path.join(FOLDER, name) for name in ("bgra.v3dcap", "bgra.ppm", "bgra"))
+        done = v3demu("capture", "-o", path, "--mesa", MESA, "--", PROGRAM, live, "bgra")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(v3demu("replay", path, "--images", folder).returncode, 0)
+        pictures = [read_png(os.path.join(folder, name)) for name in os.listdir(folder)]
+        self.assertGreater(len(pictures), 1)  # what is drawn, and the copy that the program reads
+        for picture in pictures:
+            self.assertEqual(picture, self.live)
+        self.assertEqual(read_ppm(live), self.live)
 
     def test_replays_are_the_same(self):
         first = self.replay("again1")
@@ -253,8 +302,37 @@ class CaptureTest(unittest.TestCase):
             self.assertIn(text, lines[0])
         return picture
 
+    def test_what_ends_the_command_ends_the_program_and_the_capture_is_whole(self):
+        for number, whom in ((signal.SIGINT, os.killpg), (signal.SIGTERM, os.kill)):  # as a terminal does, and as a supervisor
+            path, live, drawn = (os.path.join(FOLDER, f"ended{int(number)}.{name}") for name in ("v3dcap", "ppm", "drawn"))
+            program = f"{PROGRAM} {live} && touch {drawn} && exec sleep 100"
+            with subprocess.Popen([V3DEMU, "capture", "-o", path, "--mesa", MESA, "--", "sh", "-c", program], stderr=subprocess.PIPE,
+                                  text=True, start_new_session=True) as command:
+                while not os.path.exists(drawn):
+                    self.assertIsNone(command.poll())
+                    time.sleep(0.05)
+                whom(command.pid, number)
+                _, said = command.communicate(timeout=60)
+            self.assertEqual(command.returncode, 128 + number, said)
+            self.assertRegex(said, r"v3demu capture: .*\.v3dcap, \d+ jobs, ")
+            replayed = v3demu("replay", "--hash", path)
+            self.assertEqual((replayed.returncode, replayed.stderr), (0, ""), replayed.stdout)
+
     def test_nothing_runs_when_the_capture_cannot_be_written(self):
-        self.assertFalse(os.path.exists(self.capture_fails("/dev/full", "cannot write /dev/full: No space left")))
+        self.assertFalse(os.path.exists(self.capture_fails(FOLDER + "/nowhere/x", "nowhere/x: No such file")))
+
+    def test_only_files_are_written_over(self):
+        pipe, link = os.path.join(FOLDER, "pipe"), os.path.join(FOLDER, "link")
+        os.mkfifo(pipe)
+        self.assertFalse(os.path.exists(self.capture_fails(pipe, "pipe: this is no regular file")))
+        self.assertTrue(os.path.exists(pipe))
+        os.symlink("behind", link)
+        with open(os.path.join(FOLDER, "behind"), "w", encoding="utf-8"):
+            pass
+        done = v3demu("capture", "-o", link, "--mesa", MESA, "--", PROGRAM, os.path.join(FOLDER, "link.ppm"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.islink(link))
+        self.assertEqual(v3demu("replay", os.path.join(FOLDER, "behind")).returncode, 0)
 
     def test_a_disk_that_fills_up(self):
         disk = os.path.join(FOLDER, "disk")

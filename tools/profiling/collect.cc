@@ -14,7 +14,9 @@ using daemon::CapturedJob;
 
 std::vector<Target> targets_of(const CapturedJob& job, Memory memory, int version) {
   std::vector<Target> targets;
-  for (const StoredImage& image : stored_images(memory, version, job.cl().rcl_start, job.cl().rcl_end))
+  ByteOrders orders;  // no picture is made
+  for (const StoredImage& image :
+       stored_images(memory, version, job.cl().rcl_start, job.cl().rcl_end, &orders))
     targets.push_back({.address = image.packet.address,
                        .width = image.width,
                        .height = image.height,

@@ -1,17 +1,20 @@
-/// Draws one triangle and saves the picture: triangle FILE.ppm. Deterministic, for tests/e2e/capture_test.py.
+/// Draws one triangle and saves the picture: triangle FILE.ppm [bgra]. With bgra the image has blue in its
+/// first byte. Deterministic, for tests/e2e/capture_test.py.
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "samples/vulkan/gpu.h"
 #include "shaders.h"
 
 int main(int argc, char** argv) {
   using namespace harness;
-  if (argc != 2) return 2;
+  const bool bgra = argc == 3 && std::strcmp(argv[2], "bgra") == 0;
+  if (argc != 2 && !bgra) return 2;
   constexpr uint32_t kWidth = 96, kHeight = 80;
   Gpu gpu;
-  const Image image =
-      gpu.image(kWidth, kHeight, VK_FORMAT_R8G8B8A8_UNORM, {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
+  const Image image = gpu.image(kWidth, kHeight, bgra ? VK_FORMAT_B8G8R8A8_UNORM : VK_FORMAT_R8G8B8A8_UNORM,
+                                {.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT});
   const Target target = gpu.target(image);
   const float vertices[3][8] = {
       {-0.8f, -0.7f, 0, 1, 1, 0, 0, 1}, {0.9f, -0.3f, 0, 1, 0, 1, 0, 1}, {-0.1f, 0.8f, 0, 1, 0, 0, 1, 1}};
@@ -31,7 +34,8 @@ int main(int argc, char** argv) {
     vkCmdDraw(c, 3, 1, 0, 0);
     vkCmdEndRenderPass(c);
   });
-  const std::vector<uint8_t> texels = gpu.download(image, 4);
+  std::vector<uint8_t> texels = gpu.download(image, 4);
+  for (size_t i = 0; bgra && i < texels.size(); i += 4) std::swap(texels[i], texels[i + 2]);
   std::FILE* file = std::fopen(argv[1], "wb");
   if (file == nullptr) return 1;
   std::fprintf(file, "P6 %u %u 255\n", kWidth, kHeight);

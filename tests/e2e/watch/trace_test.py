@@ -73,6 +73,14 @@ def main():
     chosen = run([v3demu, "replay", "--trace-qpu=workgroup=2:0:0,instructions=3,values=hex", capture])
     expect("workgroup 2:0:0" in chosen and chosen.count("\n    state ") == 3 * chosen.count("====") and "the selection ends here" in chosen, "a selection",
            chosen)
+    for selection in ("batch=0", "batch=3", "workgroup=2:0:0"):
+        seen = set()
+        for engine in ("off", "avx2", "avx512"):
+            done = subprocess.run([v3demu, "replay", "--trace-qpu=" + selection, capture], capture_output=True, text=True, check=False,
+                                  env=dict(os.environ, V3DEMU_JIT=engine))
+            if "the processor has not" not in done.stderr:
+                seen.add(done.stdout.count("\n    state "))
+        expect(len(seen) == 1 and seen.pop() > 0, "an engine hides instructions", selection)
     none = run([v3demu, "replay", "--trace-qpu=stage=fragment", capture])
     expect("====" not in none, "no fragment programs", none)
     bad = subprocess.run([v3demu, "replay", "--trace-qpu=stage=pixel", capture], capture_output=True, text=True)
