@@ -70,9 +70,10 @@ class Server : private ioctl::Host {
   std::shared_ptr<ioctl::File> find_file(uint64_t token);
   /// Of the process with that account. Throws std::bad_alloc.
   std::shared_ptr<Express> express_of(ioctl::Account& account);
-  /// A command of the owner, as every session is: "status", "status json", "shutdown", place::kCompareCommand,
-  /// or "debug LIST", whose answer says in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or
-  /// an errno.
+  /// A command of the owner, as every session is: "status", "status json", "gpu_stats", "capture toggle",
+  /// "shutdown", place::kCompareCommand, "sysfs FILE" (a connector's in /sys/class/drm), "connector", which
+  /// lists them, "connector NAME on" or "off", which plugs a monitor in or out, or "debug LIST", whose answer
+  /// says in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or an errno.
   int command(const std::string& text, std::string* answer);
 
  private:

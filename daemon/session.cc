@@ -277,6 +277,7 @@ Reply Session::open(Request& request) {
   if (!reader.read(&args)) return failure(EPROTO);
   if (peer_.guest_of && args.minor != *peer_.guest_of && args.minor < wire::kFirstRenderMinor)
     return failure(EACCES);
+  if (args.minor == wire::kFramebufferMinor) return open_framebuffer(args.flags);
   Server::OpenedFile opened;
   if (const int error = server_.open_file(args.minor, args.flags, peer_, &opened)) return failure(error);
   const auto file = server_.find_file(opened.token);
@@ -284,6 +285,14 @@ Reply Session::open(Request& request) {
   Reply reply;
   reply.fds.push_back(std::move(opened.client_end));
   append_file(opened.token, args.minor, file.get(), &reply);
+  return reply;
+}
+
+Reply Session::open_framebuffer(int flags) {
+  Reply reply;
+  if (const int error = server_.kernel().fbdev().open(flags, &reply.fds.emplace_back()))
+    return failure(error);
+  append_file(0, wire::kFramebufferMinor, nullptr, &reply);
   return reply;
 }
 

@@ -44,6 +44,7 @@ class Session {
   Reply answer(Request& request);
   Reply hello(Request& request);
   Reply open(Request& request);
+  Reply open_framebuffer(int flags);
   Reply adopt(Request& request);
   Reply drm_ioctl(Request& request);
   Reply fd_ioctl(Request& request);

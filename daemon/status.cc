@@ -8,11 +8,13 @@
 #include "daemon/capture_window.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
+#include "ioctl/kms/connector_files.h"
 
 namespace v3d::daemon {
 namespace {
 
-constexpr std::string_view kDebugCommand = "debug ";
+constexpr std::string_view kDebugCommand = "debug ", kSysfsCommand = "sysfs ",
+                           kConnectorCommand = "connector ";
 /// Holders of one resource that `status` names.
 constexpr size_t kMostHolders = 16;
 
@@ -108,7 +110,22 @@ int Server::command(const std::string& text, std::string* answer) {
     *answer = compare_debug(text.substr(kDebugCommand.size()));
     return 0;
   }
-  *answer = "commands: status, status json, gpu_stats, capture toggle, shutdown, settings, debug LIST\n";
+  if (text.starts_with(kSysfsCommand))
+    return ioctl::kms::read_connector_file(kernel_.display(), text.substr(kSysfsCommand.size()), answer)
+               ? 0
+               : ENOENT;
+  if (text == "connector") {
+    *answer = ioctl::kms::list_connectors(kernel_.display());
+    return 0;
+  }
+  if (text.starts_with(kConnectorCommand))
+    return ioctl::kms::plug_monitor(kernel_.display(), text.substr(kConnectorCommand.size()),
+                                    kernel_.has_display_master(), answer)
+               ? 0
+               : EINVAL;
+  *answer =
+      "commands: status, status json, gpu_stats, capture toggle, shutdown, settings, debug LIST, sysfs FILE, "
+      "connector [NAME on|off]\n";
   return EINVAL;
 }
 

@@ -1,4 +1,5 @@
-/// @file ioctls of sync_file and dma-buf descriptors (Linux drivers/dma-buf: sync_file.c, dma-buf.c).
+/// @file ioctls of sync_file, dma-buf and framebuffer descriptors (Linux drivers/dma-buf: sync_file.c,
+/// dma-buf.c).
 #include <fcntl.h>
 
 #include <algorithm>
@@ -142,16 +143,20 @@ int dma_buf_ioctl(FdCall& call, Buffer& buffer, uint32_t request, void* arg) {
 int fd_ioctl(Kernel& kernel, Account& account, const std::shared_ptr<Waiter>& waiter, int fd,
              UserMemory& user, UserFds& fds, uint32_t request, std::vector<uint8_t>* arg) {
   FdCall call{kernel, user, fds, account, waiter};
-  alignas(8) uint8_t data[64] = {};
+  alignas(8) uint8_t data[kms::Fbdev::kMaxArgument] = {};
   static_assert(sizeof data >= sizeof(drm::SyncFileInfo));
   std::copy_n(arg->begin(), std::min(arg->size(), sizeof data), data);
   const int error = out_of_memory_is_enomem([&] {
     if (const auto file = kernel.find_sync_file(fd)) return sync_file_ioctl(call, *file, request, data);
-    if (drm::request_type(request) != 'b') return ENOTTY;
+    const uint32_t type = drm::request_type(request);
+    if (type != 'b' && type != 'F') return ENOTTY;
     std::shared_ptr<Buffer> buffer;
     UniqueFd own(fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!own || kernel.buffers().import(std::move(own), nullptr, &buffer) != 0) return ENOTTY;
-    return dma_buf_ioctl(call, *buffer, request, data);
+    if (type == 'b') return dma_buf_ioctl(call, *buffer, request, data);
+    kms::Fbdev& fbdev = kernel.fbdev();
+    if (!fbdev.is_memory(*buffer)) return ENOTTY;
+    return fbdev.ioctl({user, waiter, kernel.has_display_master()}, request, data);
   });
   // Unlike drm_ioctl these write nothing when they fail.
   arg->resize(!error && (request & drm::kDirectionOut) ? drm::request_size(request) : 0);

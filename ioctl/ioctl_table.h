@@ -15,7 +15,7 @@ namespace v3d::ioctl {
 /// @return 0 or a positive errno
 int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg);
 
-/// An ioctl on a descriptor that is no node: sync_file or dma-buf. ENOTTY when it is neither.
+/// An ioctl on a descriptor that is no node: sync_file, dma-buf or /dev/fb0. ENOTTY when it is none of them.
 /// @param account  of the process that calls
 /// @param waiter  its thread, which DMA_BUF_IOCTL_SYNC may have to sleep
 /// @param fd  the descriptor itself

@@ -61,11 +61,17 @@ Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& ab
            .modeset = true},
       display_(display, [&host] { host.wake_display(); }) {
   BufferCharges free;
-  auto memory = buffers_.create(kms::console_bytes(), &free, kms::kConsoleName);
+  auto memory = buffers_.create(kms::console_bytes(), &free, wire::kFramebufferName);
   if (memory)
     display_.set_console(kms::make_console(memory, new_mmap_offset(memory->size())));
   else
     log_error("the display stays dark: no memory or descriptors for its console");
+  fbdev_ = std::make_unique<kms::Fbdev>(display_);
+}
+
+bool Kernel::has_display_master() {
+  if (const File* holder = vc4_.holder_now()) host_.finish_closes(holder);
+  return vc4_.holder_now() != nullptr;
 }
 
 std::shared_ptr<File> Kernel::open(uint32_t minor, int32_t pid, std::string program, bool privileged) {

@@ -17,6 +17,7 @@
 #include "ioctl/gpu.h"
 #include "ioctl/job.h"
 #include "ioctl/kms/display.h"
+#include "ioctl/kms/fbdev.h"
 #include "ioctl/syncobj.h"
 
 namespace v3d::ioctl {
@@ -63,6 +64,9 @@ class Kernel {
   DrmDevice& vc4() { return vc4_; }
   /// Of vc4.
   kms::Display& display() { return display_; }
+  kms::Fbdev& fbdev() { return *fbdev_; }
+  /// Whether somebody is master of the vc4 node. Under no lock.
+  bool has_display_master();
   ActivePerfmons& perfmons() { return perfmons_; }
 
   /// @param privileged  the opener has CAP_SYS_ADMIN
@@ -113,6 +117,7 @@ class Kernel {
   BufferTable buffers_;
   DrmDevice v3d_, vc4_;
   kms::Display display_;
+  std::unique_ptr<kms::Fbdev> fbdev_;  // there is one
   ActivePerfmons perfmons_;
   std::atomic<uint64_t> next_client_{1};
   std::atomic<uint64_t> next_mmap_offset_{uint64_t{1} << 32};

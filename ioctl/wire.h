@@ -49,7 +49,7 @@ enum Op : uint32_t {
   kAdopt = 3,  ///< fd of unknown origin -> FileReply; ENOTTY when it is no device socket of this daemon
   kIoctl = 4,  ///< IoctlRequest -> IoctlReply; a DRM ioctl ('d') on a file
   kFdIoctl =
-      5,  ///< the same with the fd itself (sync_file '>' and dma-buf 'b' ioctls); ENOTTY when it is neither
+      5,  ///< the same with the fd itself (sync_file '>', dma-buf 'b' and /dev/fb0 'F' ioctls); else ENOTTY
   kMmap = 6,     ///< MmapRequest -> MmapReply, mostly + fd
   kCommand = 7,  ///< text -> text; what `v3demu status` and its like ask for
   kChannel = 8,  ///< nothing -> ChannelReply + fd; once on a connection, from which on it has a Channel
@@ -78,6 +78,12 @@ struct HelloReply {
 
 /// Minors of the nodes: 0 v3d primary, 1 vc4 primary, 128 v3d render.
 inline constexpr uint32_t kFirstRenderMinor = 128;
+/// /dev/fb0, of which a FileReply has no token, and the descriptor is memory: "/memfd:" kFramebufferName.
+inline constexpr uint32_t kFramebufferMinor = 29 << 8;
+inline constexpr char kFramebufferName[] = "v3demu-fb0";
+/// Its ioctls have arguments whose size and direction the kernel's words do not say; in requests they do. The
+/// level of FBIOBLANK, which is no pointer, is part of the number.
+inline constexpr uint32_t kFramebufferBlank = 'F' << 8 | 0x90, kBlankLevels = 5;
 struct OpenRequest {
   uint32_t minor;
   int32_t flags;  ///< of open(2), and kOwnMemory

@@ -298,6 +298,10 @@ int forward_ioctl(const File& file, uint32_t request, uint64_t argument) {
   return forward(wire::kIoctl, file.minor == 1 ? Driver::kVc4 : Driver::kV3d, -1, file, request, argument);
 }
 
+int forward_fd_ioctl(int fd, Driver driver, uint32_t request, uint64_t argument) {
+  return forward(wire::kFdIoctl, driver, fd, File{}, request, argument);
+}
+
 int ask_for_life(const File& file) {
   // A wait for nothing.
   constexpr uint32_t kSyncobjWait = 0xc02064c3;

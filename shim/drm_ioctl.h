@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "shim/files.h"
+#include "shim/marshal.h"
 
 namespace v3d::shim {
 
@@ -19,6 +20,9 @@ int forward_ioctl(const File& file, uint32_t request, uint64_t argument);
 /// An ioctl of type '>' (sync_file) or 'b' (dma-buf) on any descriptor. 0 or a negative errno; ENOTTY when
 /// the daemon does not know the object.
 int fence_ioctl(int fd, uint32_t request, uint64_t argument);
+
+/// An ioctl on what the daemon knows by the descriptor itself. 0 or a negative errno.
+int forward_fd_ioctl(int fd, Driver driver, uint32_t request, uint64_t argument);
 
 /// What mmap on a DRM file maps: the memory's descriptor, or a negative errno.
 /// @param place  where in it

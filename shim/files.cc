@@ -8,6 +8,7 @@
 #include "shim/config.h"
 #include "shim/connect.h"
 #include "shim/connection.h"
+#include "shim/framebuffer.h"
 #include "shim/own_pid.h"
 #include "shim/raw.h"
 #include "shim/status.h"
@@ -184,6 +185,7 @@ bool find_file(int fd, const struct stat& st, File* file) { return identify_file
 bool find_file(int fd, File* file) { return identify_file(fd, file) == 0; }
 
 int open_file(uint32_t wire_minor, int flags) {
+  if (wire_minor == wire::kFramebufferMinor) return open_framebuffer(flags);
   raw::KeepErrno keep;
   Call call(wire::kOpen, kStartDaemon | (flags & O_CLOEXEC ? unsigned{kCloseOnExec} : 0u));
   wire::OpenRequest request{wire_minor, flags};

@@ -22,7 +22,7 @@ void fix_entry(struct dirent* entry) {
   if (!active || !entry || entry->d_type != DT_REG) return;
   for (uint32_t i = 0; i < active->num_nodes; ++i) {
     const Node& node = active->nodes[i];
-    if (entry->d_ino != node.tree_ino || strcmp(entry->d_name, node.name) != 0) continue;
+    if (entry->d_ino != node.tree_ino || strcmp(entry->d_name, base_name(node)) != 0) continue;
     entry->d_type = DT_CHR;
     entry->d_ino = node_ino(node);
   }

@@ -4,6 +4,7 @@
 
 #include "shim/drm_ioctl.h"
 #include "shim/files.h"
+#include "shim/framebuffer.h"
 #include "shim/interpose.h"
 #include "shim/interpose_syscall.h"
 #include "shim/marshal.h"
@@ -30,6 +31,9 @@ bool handle_ioctl(int fd, unsigned long request, uint64_t argument, int* result)
     case '>':
     case 'b':
       *result = fence_ioctl(fd, word, argument);
+      return *result != -ENOTTY;
+    case 'F':
+      *result = framebuffer_ioctl(fd, word, argument);
       return *result != -ENOTTY;
     default:
       return false;

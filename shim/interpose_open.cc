@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "shim/config.h"
+#include "shim/connector_files.h"
 #include "shim/files.h"
 #include "shim/interpose.h"
 #include "shim/paths.h"
@@ -69,6 +70,14 @@ int refuse_writing(const Rewritten& path, int flags) {
   return missing == 0 && S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
 }
 
+/// What is read of a file whose contents change. -ENOENT: it is none.
+int open_live(const Rewritten& to, int flags) {
+  struct stat st;
+  if (flags & O_DIRECTORY || raw::fstatat(to.dir(), to.path(), &st, 0) < 0 || !S_ISREG(st.st_mode))
+    return -ENOENT;
+  return open_connector_file(to.path(), flags);
+}
+
 int open_at(int dir, const char* path, int flags, mode_t mode, OpenAt* next) {
   bool list = (flags & O_DIRECTORY || (flags & O_ACCMODE) == O_RDONLY) && !(flags & O_PATH);
   Rewritten to(dir, path, list ? Purpose::kList : Purpose::kLookup);
@@ -76,6 +85,7 @@ int open_at(int dir, const char* path, int flags, mode_t mode, OpenAt* next) {
   if (to.ours()) {
     if (const Node* node = to.node(flags & O_NOFOLLOW)) return raw::result(open_node(*node, flags));
     if (int error = refuse_writing(to, flags)) return raw::result(error);
+    if (const int fd = open_live(to, flags); fd != -ENOENT) return raw::result(fd);
   } else if (to.readable() && path[0] == '/') {
     if (const Node* node = node_behind(named_descriptor(path))) return raw::result(open_node(*node, flags));
   }
@@ -116,8 +126,8 @@ int stdio_flags(const char* mode) {
 using Fopen = FILE*(const char*, const char*);
 using Freopen = FILE*(const char*, const char*, FILE*);
 
-FILE* open_node_stream(const Node& node, int flags, const char* mode) {
-  int fd = open_node(node, flags);
+/// @param fd  or a negative errno
+FILE* stream_of(int fd, const char* mode) {
   if (fd < 0) {
     errno = -fd;
     return nullptr;
@@ -134,13 +144,14 @@ FILE* open_stream(const char* path, const char* mode, Fopen* next) {
   if (!to.ours()) {
     FILE* stream = next(to.path(), mode);
     const Node* node = stream ? nullptr : mounted_node(AT_FDCWD, path, flags);
-    return node ? open_node_stream(*node, flags, mode) : stream;
+    return node ? stream_of(open_node(*node, flags), mode) : stream;
   }
-  if (const Node* node = to.node()) return open_node_stream(*node, flags, mode);
+  if (const Node* node = to.node()) return stream_of(open_node(*node, flags), mode);
   if (int error = refuse_writing(to, flags)) {
     errno = -error;
     return nullptr;
   }
+  if (const int fd = open_live(to, flags); fd != -ENOENT) return stream_of(fd, mode);
   return next(to.path(), mode);
 }
 

@@ -30,7 +30,7 @@ ssize_t show_descriptor(const char* link, char* text, size_t size, ssize_t lengt
     const Node* node = nodes ? nodes->node_by_wire_minor(file.minor) : nullptr;
     if (!node) return length;
     whole.clear();
-    whole.add("/dev/dri/").add(node->name);
+    whole.add("/dev/").add(node->name);
   } else if (!path_in_tree(whole.c_str())) {
     return length;
   }

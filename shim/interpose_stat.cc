@@ -4,7 +4,9 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
+#include "ioctl/wire.h"
 #include "shim/files.h"
+#include "shim/framebuffer.h"
 #include "shim/interpose.h"
 #include "shim/paths.h"
 #include "shim/raw.h"
@@ -21,7 +23,10 @@ const Node* node_of(int fd, const struct stat& st) {
   const Tree* active = tree_if_active();
   if (const Node* node = active ? active->node_of(st) : nullptr) return node;
   File file;
-  if (fd < 0 || !S_ISSOCK(st.st_mode) || !find_file(fd, st, &file)) return nullptr;
+  if (fd >= 0 && is_framebuffer(fd, st))
+    file.minor = wire::kFramebufferMinor;
+  else if (fd < 0 || !S_ISSOCK(st.st_mode) || !find_file(fd, st, &file))
+    return nullptr;
   const Tree* nodes = tree();
   return nodes ? nodes->node_by_wire_minor(file.minor) : nullptr;
 }

@@ -93,6 +93,14 @@ constexpr Rule kRules[] = {
     {Driver::kVc4, false, 0xc7, {{8, 0, kCount32, 4, kOut}}},                            // LIST_LESSEES
     {Driver::kVc4, false, 0xc8, {{8, 0, kCount32, 4, kOut}}},                            // GET_LEASE
     {Driver::kFence, false, 0x04, {{48, 40, kCount32, 80, kOut}}},                       // SYNC_IOC_FILE_INFO
+    {Driver::kFramebuffer,
+     false,
+     0x04,  // FBIOGETCMAP
+     {{8, 4, kCount32, 2, kOut}, {16, 4, kCount32, 2, kOut}, {24, 4, kCount32, 2, kOut}}},
+    {Driver::kFramebuffer,
+     false,
+     0x05,  // FBIOPUTCMAP
+     {{8, 4, kCount32, 2, kIn}, {16, 4, kCount32, 2, kIn}, {24, 4, kCount32, 2, kIn}}},
 };
 
 /// Where a submit structure has its flags, the head of its extension chain, and without one the handle of the
@@ -341,6 +349,7 @@ bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_s
 bool is_wait(Driver driver, uint32_t request) {
   constexpr uint32_t kDmaBufSync = 0x40086200;
   if (driver == Driver::kFence) return request == kDmaBufSync;
+  if (driver == Driver::kFramebuffer) return ioctl_number(request) == 0x20;  // FBIO_WAITFORVSYNC
   switch (ioctl_number(request)) {
     case wire::kWaitBo:
       return driver == Driver::kV3d;

@@ -11,7 +11,7 @@
 namespace v3d::shim {
 
 /// Whose ioctl numbers: both drivers use 0x40 to 0x9f, each in its way.
-enum class Driver { kV3d, kVc4, kFence };  // kFence: sync_file and dma-buf
+enum class Driver { kV3d, kVc4, kFence, kFramebuffer };  // kFence: sync_file and dma-buf
 
 /// Appends to `call`, whose payload so far is IoctlRequest and the argument, the segments and descriptors
 /// that the argument names, and enters their numbers in the IoctlRequest. false: no memory.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "ioctl/wire.h"
 #include "shim/config.h"
 #include "shim/connection.h"
 #include "shim/raw.h"
@@ -61,11 +62,13 @@ void remove_folder(int parent, const char* name, int depth = 0) {
 
 void add_node(Tree* tree, uint32_t wire_minor, uint32_t minor) {
   Node* node = &tree->nodes[tree->num_nodes++];
+  const bool framebuffer = wire_minor == wire::kFramebufferMinor, render = wire_minor == 128;
   node->wire_minor = wire_minor;
   node->minor = minor;
-  node->mode = S_IFCHR | (wire_minor >= 128 ? 0666 : 0660);
+  node->major = framebuffer ? kFramebufferMajor : kDrmMajor;
+  node->mode = S_IFCHR | (render ? 0666 : 0660);
   Text<sizeof(node->name)> name;
-  name.add(wire_minor >= 128 ? "renderD" : "card").add(uint64_t{minor});
+  name.add(framebuffer ? "fb" : render ? "dri/renderD" : "dri/card").add(uint64_t{minor});
   memcpy(node->name, name.c_str(), name.size() + 1);
 }
 
@@ -94,6 +97,12 @@ void list_owned(Tree* tree) {
   }
   own(tree, "/sys/bus/platform/devices/", names.v3d);
   own(tree, "/sys/bus/platform/devices/", names.display);
+  if (tree->node_by_wire_minor(wire::kFramebufferMinor)) {
+    own(tree, "/dev/fb0", "");
+    own(tree, "/sys/class/graphics", "");
+    own(tree, "/dev/char/29:0", "");
+    own(tree, "/sys/dev/char/29:0", "");
+  }
   if (!config().host_dri) {
     own(tree, "/dev/dri", "");
     own(tree, "/sys/class/drm", "");
@@ -105,11 +114,13 @@ void list_owned(Tree* tree) {
   own(tree, "/dev/dri/by-path/platform-", names.display, true);
   own(tree, "/sys/class/drm/version", "");
   for (uint32_t i = 0; i < tree->num_nodes; ++i) {
+    if (tree->nodes[i].major != kDrmMajor) continue;
     Text<32> number;
     number.add("226:").add(uint64_t{tree->nodes[i].minor});
-    own(tree, "/dev/dri/", tree->nodes[i].name);
-    own(tree, "/sys/class/drm/", tree->nodes[i].name);
-    if (tree->nodes[i].wire_minor == 1) own(tree, "/sys/class/drm/", connector_name(tree->nodes[i]).c_str());
+    own(tree, "/dev/", tree->nodes[i].name);
+    own(tree, "/sys/class/drm/", base_name(tree->nodes[i]));
+    for (uint32_t k = 0; tree->nodes[i].wire_minor == 1 && k < wire::kNumConnectors; ++k)
+      own(tree, "/sys/class/drm/", connector_name(tree->nodes[i], k).c_str());
     own(tree, "/dev/char/", number.c_str());
     own(tree, "/sys/dev/char/", number.c_str());
   }
@@ -123,6 +134,7 @@ void plan(Tree* tree) {
   add_node(tree, 0, card);
   if (!c.no_vc4) add_node(tree, 1, c.host_dri ? free_card(card + 1) : card + 1);
   add_node(tree, 128, 128 + card);
+  if (!c.no_vc4) add_node(tree, wire::kFramebufferMinor, 0);
   list_owned(tree);
 }
 
@@ -135,7 +147,7 @@ int adopt_folder(const char* path, Tree* tree) {
   if (!error && (st.st_uid != raw::geteuid() || (st.st_mode & 077))) error = EPERM;
   for (uint32_t i = 0; i < tree->num_nodes && !error; ++i) {
     Path node;
-    node.add("dev/dri/").add(tree->nodes[i].name);
+    node.add("dev/").add(tree->nodes[i].name);
     error = -raw::fstatat(fd, node.c_str(), &st, AT_SYMLINK_NOFOLLOW);
     tree->nodes[i].tree_dev = st.st_dev;
     tree->nodes[i].tree_ino = st.st_ino;
@@ -256,9 +268,9 @@ const Node* Tree::node_by_wire_minor(uint32_t wire_minor) const {
 }
 
 const Node* Tree::node_shown(const struct stat& st) const {
-  if (!S_ISCHR(st.st_mode) || major(st.st_rdev) != kDrmMajor) return nullptr;
+  if (!S_ISCHR(st.st_mode)) return nullptr;
   for (uint32_t i = 0; i < num_nodes; ++i) {
-    if (nodes[i].minor == minor(st.st_rdev)) return &nodes[i];
+    if (nodes[i].major == major(st.st_rdev) && nodes[i].minor == minor(st.st_rdev)) return &nodes[i];
   }
   return nullptr;
 }
@@ -339,14 +351,30 @@ const char* path_in_tree(const char* real) {
   return *rest == '/' ? rest : nullptr;
 }
 
+namespace {
+
+/// The permissions, which root may change.
+uint32_t mode_of(const Node& node) {
+  const Tree* nodes = tree_if_active();
+  struct stat st;
+  Path path;
+  if (!nodes) return node.mode;
+  path.add(nodes->root.c_str()).add("/dev/").add(node.name);
+  return raw::fstatat(AT_FDCWD, path.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0
+             ? (node.mode & S_IFMT) | (st.st_mode & 0777)
+             : node.mode;
+}
+
+}  // namespace
+
 void describe_node(const Node& node, struct stat* st) {
   st->st_dev = makedev(0, 6);  // devtmpfs as most kernels number it; any constant does
   st->st_ino = node_ino(node);
-  st->st_mode = node.mode;
+  st->st_mode = mode_of(node);
   st->st_nlink = 1;
   st->st_uid = raw::geteuid();
   st->st_gid = raw::getegid();
-  st->st_rdev = makedev(kDrmMajor, node.minor);
+  st->st_rdev = makedev(node.major, node.minor);
   st->st_size = 0;
   st->st_blocks = 0;
   st->st_blksize = 4096;
@@ -362,7 +390,7 @@ void describe_node(const Node& node, struct statx* st) {
   st->stx_nlink = 1;
   st->stx_uid = plain.st_uid;
   st->stx_gid = plain.st_gid;
-  st->stx_rdev_major = kDrmMajor;
+  st->stx_rdev_major = node.major;
   st->stx_rdev_minor = node.minor;
   st->stx_size = 0;
   st->stx_blocks = 0;

@@ -14,15 +14,16 @@
 
 namespace v3d::shim {
 
-/// Linux' DRM major.
-inline constexpr unsigned kDrmMajor = 226;
+/// Linux' DRM major, and that of framebuffers.
+inline constexpr unsigned kDrmMajor = 226, kFramebufferMajor = 29;
 
 /// A device node. In the tree it is an empty regular file, known by its device and inode.
 struct Node {
-  uint32_t wire_minor;  ///< how the daemon calls it: 0, 1 or 128
+  uint32_t wire_minor;  ///< how the daemon calls it: 0, 1 or 128, or wire::kFramebufferMinor
   uint32_t minor;       ///< how clients see it; differs only beside host nodes (V3DEMU_HOST_DRI)
-  char name[16];        ///< card0, renderD128
-  uint32_t mode;        ///< S_IFCHR and permissions
+  uint32_t major;
+  char name[24];  ///< below /dev: dri/card0, dri/renderD128, fb0
+  uint32_t mode;  ///< S_IFCHR and permissions
   dev_t tree_dev;
   ino_t tree_ino;
 };
@@ -31,7 +32,7 @@ struct Tree {
   Text<512> root;  ///< canonical, without trailing slash; <root>/dev/dri/card0
   uint32_t chip;   ///< 71 or 42
   uint32_t num_nodes;
-  Node nodes[3];
+  Node nodes[4];
   struct Root {
     Text<72> path;
     bool text_prefix;  ///< every path that begins so, not only what lies beneath
@@ -39,7 +40,7 @@ struct Tree {
   uid_t user;         ///< who may enter its folder
   const Tree* older;  ///< of another user, who this process was before
   uint32_t num_owned;
-  Root owned[24];  ///< paths that exist in the tree only; the host's of the same name are hidden
+  Root owned[32];  ///< paths that exist in the tree only; the host's of the same name are hidden
 
   bool owns(const char* path) const;
   const Node* node_of(const struct stat& st) const;
@@ -69,6 +70,13 @@ void describe_node(const Node& node, struct stat* st);
 void describe_node(const Node& node, struct statx* st);
 
 /// The inode number that stat reports for a node.
-inline ino_t node_ino(const Node& node) { return 0x226000 + node.minor; }
+inline ino_t node_ino(const Node& node) {
+  return (node.major == kDrmMajor ? 0x226000 : 0x29000) + node.minor;
+}
+/// Its name alone.
+inline const char* base_name(const Node& node) {
+  const char* slash = strrchr(node.name, '/');
+  return slash ? slash + 1 : node.name;
+}
 
 }  // namespace v3d::shim

@@ -1,5 +1,7 @@
 #include "shim/tree_content.h"
 
+#include "ioctl/wire.h"
+
 namespace v3d::shim {
 namespace {
 
@@ -56,7 +58,7 @@ void emit_platform_device(TreeSink* sink, const char* name, const char* folder, 
 
 void emit_node(TreeSink* sink, const Node& node, const char* device_folder) {
   Path path, from;
-  path.add("dev/dri/").add(node.name);
+  path.add("dev/").add(node.name);
   sink->file(path.c_str(), "", node.mode & 0777);
 
   Text<32> number;
@@ -65,11 +67,11 @@ void emit_node(TreeSink* sink, const Node& node, const char* device_folder) {
   sink->link(from.c_str(), path.c_str());
 
   Path folder;
-  folder.add(kPlatform).add(device_folder).add("/drm/").add(node.name);
+  folder.add(kPlatform).add(device_folder).add("/drm/").add(base_name(node));
   size_t base = folder.size();
   Content content;
   content.add("MAJOR=").add(uint64_t{kDrmMajor}).add("\nMINOR=").add(uint64_t{node.minor});
-  content.add("\nDEVNAME=dri/").add(node.name).add("\nDEVTYPE=drm_minor\n");
+  content.add("\nDEVNAME=").add(node.name).add("\nDEVTYPE=drm_minor\n");
   sink->file(folder.add("/uevent").c_str(), content.c_str());
   folder.truncate(base);
   content.clear();
@@ -84,7 +86,7 @@ void emit_node(TreeSink* sink, const Node& node, const char* device_folder) {
   folder.truncate(base);
 
   from.clear();
-  sink->link(from.add("sys/class/drm/").add(node.name).c_str(), folder.c_str());
+  sink->link(from.add("sys/class/drm/").add(base_name(node)).c_str(), folder.c_str());
   from.clear();
   sink->link(from.add("sys/dev/char/").add(number.c_str()).c_str(), folder.c_str());
 }
@@ -92,21 +94,29 @@ void emit_node(TreeSink* sink, const Node& node, const char* device_folder) {
 void emit_by_path(TreeSink* sink, const char* device, const char* kind, const Node& node) {
   Path from, to;
   from.add("dev/dri/by-path/platform-").add(device).add(kind);
-  to.add("dev/dri/").add(node.name);
+  to.add("dev/").add(node.name);
   sink->link(from.c_str(), to.c_str());
 }
 
-/// The one connector of the display device, for desktop tools that look here instead of asking KMS.
-void emit_connector(TreeSink* sink, const Node& node, const char* device_folder) {
-  Text<32> name = connector_name(node);
+/// A connector of the display device, for desktop tools that look here instead of asking KMS: as it is at
+/// rest, where the daemon cannot be asked (connector_files.h).
+void emit_connector(TreeSink* sink, const Node& node, const char* device_folder, uint32_t i) {
+  const wire::Connector& connector = wire::kConnectors[i];
+  Text<32> name = connector_name(node, i);
   Path folder, card, entry;
-  card.add(kPlatform).add(device_folder).add("/drm/").add(node.name);
+  card.add(kPlatform).add(device_folder).add("/drm/").add(base_name(node));
   folder.add(card.c_str()).add('/').add(name.c_str());
   size_t base = folder.size();
-  constexpr const char* kFiles[][2] = {{"/status", "connected\n"}, {"/enabled", "enabled\n"},
-                                       {"/dpms", "On\n"},          {"/edid", ""},
-                                       {"/modes", "1920x1080\n"},  {"/uevent", "DEVTYPE=drm_connector\n"}};
-  for (auto& [file, content] : kFiles) {
+  Text<16> id;
+  id.add(uint64_t{connector.id}).add('\n');
+  const char* const files[][2] = {{"/status", connector.connected ? "connected\n" : "disconnected\n"},
+                                  {"/enabled", connector.connected ? "enabled\n" : "disabled\n"},
+                                  {"/dpms", "On\n"},
+                                  {"/edid", ""},
+                                  {"/modes", ""},
+                                  {"/connector_id", id.c_str()},
+                                  {"/uevent", "DEVTYPE=drm_connector\n"}};
+  for (auto& [file, content] : files) {
     sink->file(folder.add(file).c_str(), content);
     folder.truncate(base);
   }
@@ -118,11 +128,43 @@ void emit_connector(TreeSink* sink, const Node& node, const char* device_folder)
   sink->link(entry.c_str(), folder.c_str());
 }
 
+/// /dev/fb0 and what programs read of it: the console's size never changes.
+void emit_framebuffer(TreeSink* sink, const Node& node, const char* device_folder) {
+  Path path, folder, device;
+  path.add("dev/").add(node.name);
+  sink->file(path.c_str(), "", node.mode & 0777);
+  sink->link("dev/char/29:0", path.c_str());
+  device.add(kPlatform).add(device_folder);
+  folder.add(device.c_str()).add("/graphics/").add(node.name);
+  size_t base = folder.size();
+  constexpr const char* kFiles[][2] = {{"/uevent", "MAJOR=29\nMINOR=0\nDEVNAME=fb0\n"},
+                                       {"/dev", "29:0\n"},
+                                       {"/name", "vc4drmfb\n"},
+                                       {"/bits_per_pixel", "16\n"},
+                                       {"/virtual_size", "1920,1080\n"},
+                                       {"/stride", "3840\n"},
+                                       {"/modes", "U:1920x1080p-0\n"},
+                                       {"/mode", ""},
+                                       {"/pan", "0,0\n"},
+                                       {"/rotate", "0\n"},
+                                       {"/state", "0\n"}};
+  for (auto& [file, content] : kFiles) {
+    sink->file(folder.add(file).c_str(), content);
+    folder.truncate(base);
+  }
+  sink->link(folder.add("/subsystem").c_str(), "sys/class/graphics");
+  folder.truncate(base);
+  sink->link(folder.add("/device").c_str(), device.c_str());
+  folder.truncate(base);
+  sink->link("sys/class/graphics/fb0", folder.c_str());
+  sink->link("sys/dev/char/29:0", folder.c_str());
+}
+
 }  // namespace
 
-Text<32> connector_name(const Node& display) {
+Text<32> connector_name(const Node& display, uint32_t i) {
   Text<32> name;
-  name.add(display.name).add("-HDMI-A-1");
+  name.add(base_name(display)).add('-').add(wire::kConnectors[i].name);
   return name;
 }
 
@@ -142,13 +184,17 @@ void emit_tree(const Tree& tree, TreeSink* sink) {
   sink->file(stats.add(kPlatform).add(names.v3d_folder).add("/gpu_stats").c_str(), kGpuStats);
   for (uint32_t i = 0; i < tree.num_nodes; ++i) {
     const Node& node = tree.nodes[i];
+    if (node.wire_minor == wire::kFramebufferMinor) {
+      emit_framebuffer(sink, node, names.display_folder);
+      continue;
+    }
     bool display = node.wire_minor == 1;
     bool render = node.wire_minor >= 128;
     const char* folder = display ? names.display_folder : names.v3d_folder;
     if (display) {
       emit_platform_device(sink, names.display, folder, "vc4-drm", "gpu", names.display_of_path,
                            names.display_compatible);
-      emit_connector(sink, node, folder);
+      for (uint32_t k = 0; k < wire::kNumConnectors; ++k) emit_connector(sink, node, folder, k);
     }
     emit_node(sink, node, folder);
     emit_by_path(sink, display ? names.display : names.v3d, render ? "-render" : "-card", node);

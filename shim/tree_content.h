@@ -12,8 +12,8 @@ namespace v3d::shim {
 /// Tells the sink everything that belongs to tree.chip and tree.nodes.
 void emit_tree(const Tree& tree, TreeSink* sink);
 
-/// card1-HDMI-A-1
-Text<32> connector_name(const Node& display);
+/// card1-HDMI-A-1 @param i  of wire::kConnectors
+Text<32> connector_name(const Node& display, uint32_t i);
 
 /// Names of the platform devices and of the folders under /sys/devices/platform that hold them.
 struct ChipNames {

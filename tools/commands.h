@@ -20,6 +20,7 @@ void add_status(CLI::App* app, int* exit_code);
 void add_stop(CLI::App* app, int* exit_code);
 void add_help(CLI::App* app, int* exit_code);
 void add_screen(CLI::App* app, int* exit_code);
+void add_connector(CLI::App* app, int* exit_code);
 void add_wake_daemon(CLI::App* app, int* exit_code);
 void add_desktop(CLI::App* app, int* exit_code);
 void add_desktop_session(CLI::App* app, int* exit_code);
@@ -39,8 +40,9 @@ void separate_program(const CLI::App& app, std::vector<std::string>* words);
 void complete_trace_option(std::vector<std::string>* words);
 
 inline constexpr void (*kCommands[])(CLI::App*, int*) = {
-    add_run,    add_devices, add_counters, add_timing,      add_serve,           add_status,
-    add_stop,   add_screen,  add_desktop,  add_wake_daemon, add_desktop_session, add_capture,
-    add_replay, add_profile, add_decode,   add_assemble,    add_disassemble,     add_help};
+    add_run,      add_devices, add_counters, add_timing,      add_serve,           add_status,
+    add_stop,     add_screen,  add_desktop,  add_wake_daemon, add_desktop_session, add_capture,
+    add_replay,   add_profile, add_decode,   add_assemble,    add_disassemble,     add_help,
+    add_connector};
 
 }  // namespace v3d::tools

@@ -5,7 +5,7 @@
 namespace v3d::ioctl::kms {
 namespace {
 
-const Format& console_format() { return *find_format(legacy_format(16, 16)); }
+const Format& console_format() { return *find_format(legacy_format(kConsoleBits, kConsoleBits)); }
 
 uint32_t console_pitch() { return uint32_t{modes()[0].hdisplay} * console_format().bytes[0]; }
 

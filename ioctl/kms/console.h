@@ -9,12 +9,11 @@
 
 namespace v3d::ioctl::kms {
 
-/// How /proc shows the memory, behind "/memfd:".
-inline constexpr char kConsoleName[] = "v3demu-fb0";
+inline constexpr uint32_t kConsoleBits = 16;  ///< as vc4 asks for (vc4_drv.c)
 
 /// As large as the memory must be: whole pages.
 uint64_t console_bytes();
-/// A framebuffer of the preferred mode, of 16 bits as vc4 asks for (vc4_drv.c).
+/// A framebuffer of the preferred mode.
 /// @param mmap_offset  of its object, from Kernel::new_mmap_offset()
 std::shared_ptr<Framebuffer> make_console(std::shared_ptr<Buffer> memory, uint64_t mmap_offset);
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "ioctl/kms/connector_files.h"
 #include "ioctl/kms/edid.h"
 #include "ioctl/kms/formats.h"
 #include "tests/ioctl/fixture.h"
@@ -179,6 +180,32 @@ TEST_F(Vc4ModeTest, TheSecondSocketIsEmptyUntilAMonitorIsPluggedIn) {
   EXPECT_EQ(look(kConnector).encoder_id, 0u);
   display.plug(1, true, false);
   EXPECT_EQ(look(kSecond).encoder_id, uint32_t{kms::kSecondEncoderId});
+}
+
+TEST_F(Vc4ModeTest, SysfsSaysOfConnectorsWhatIoctlsSay) {
+  kms::Display& display = kernel_.display();
+  const auto read = [&](const char* name) {
+    std::string text;
+    EXPECT_TRUE(kms::read_connector_file(display, name, &text)) << name;
+    return text;
+  };
+  EXPECT_EQ(read("HDMI-A-1/status"), "connected\n");
+  EXPECT_EQ(read("HDMI-A-1/enabled"), "enabled\n");
+  EXPECT_EQ(read("HDMI-A-1/dpms"), "On\n");
+  EXPECT_EQ(read("HDMI-A-1/modes"), "1920x1080\n1280x720\n1024x768\n800x600\n640x480\n");
+  const std::vector<uint8_t> edid = blob(properties(kConnector, 0).at("EDID").value);
+  EXPECT_EQ(read("HDMI-A-1/edid"), std::string(edid.begin(), edid.end()));
+  EXPECT_EQ(read("HDMI-A-2/status"), "disconnected\n");
+  for (const char* empty : {"HDMI-A-2/modes", "HDMI-A-2/edid"}) EXPECT_EQ(read(empty), "") << empty;
+  std::string text;
+  EXPECT_TRUE(kms::plug_monitor(display, "HDMI-A-2 on", true, &text));
+  EXPECT_EQ(read("HDMI-A-2/status"), "connected\n");
+  EXPECT_EQ(read("HDMI-A-2/enabled"), "disabled\n");
+  EXPECT_EQ(kms::list_connectors(display), "HDMI-A-1 connected enabled\nHDMI-A-2 connected disabled\n");
+  for (const char* bad : {"", "HDMI-A-2", "HDMI-A-2 ", "HDMI-A-3 on", "HDMI-A-2 on "})
+    EXPECT_FALSE(kms::plug_monitor(display, bad, true, &text)) << bad;
+  for (const char* bad : {"", "status", "HDMI-A-2/", "HDMI-A-1/ddc", "DSI-1/status"})
+    EXPECT_FALSE(kms::read_connector_file(display, bad, &text)) << bad;
 }
 
 TEST_F(Vc4ModeTest, PlanesNeedTheCapability) {

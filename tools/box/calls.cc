@@ -69,7 +69,8 @@ void answer_with_node(const Caller& caller, const shim::Node& node, int flags) {
     caller.answer(-ENOTDIR);
     return;
   }
-  const int fd = shim::open_file(node.wire_minor, (flags & O_NONBLOCK) | O_CLOEXEC | wire::kOwnMemory);
+  const int fd =
+      shim::open_file(node.wire_minor, (flags & (O_NONBLOCK | O_ACCMODE)) | O_CLOEXEC | wire::kOwnMemory);
   if (fd < 0) {
     caller.answer(fd);
     return;

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shim/connector_files.h"
 #include "shim/tree.h"
 #include "tools/box/box.h"
 
@@ -32,7 +33,7 @@ struct Entry {
   std::string name;
   struct stat st = {};
   std::string text;  // of a file; where a link leads
-  const char* live = nullptr;
+  std::string live;  // the command that asks for the text of now; empty: the text never changes
   fuse_ino_t parent = FUSE_ROOT_ID;
   std::vector<fuse_ino_t> children;
 };
@@ -107,7 +108,9 @@ class Entries {
     if (fd >= 0) close(fd);
     entry->st.st_size = kSysfsFileSize;
     for (const std::string_view live : kLive)
-      if (path.ends_with(live)) entry->live = live.data() + 1;
+      if (path.ends_with(live)) entry->live = live.substr(1);
+    if (shim::Text<64> command; shim::find_connector_file(path.c_str(), &command))
+      entry->live = command.c_str();
   }
 
   std::vector<Entry> entries_;
@@ -163,10 +166,10 @@ void open_file(fuse_req_t request, fuse_ino_t ino, fuse_file_info* file) {
     }
     file->direct_io = 1;  // the size says nothing
     file->fh = 0;
-    if (entry.live) {
+    if (!entry.live.empty()) {
       Server& server = server_of(request);
       file->fh = server.next_text++;
-      const std::string text = ask_daemon(entry.live, false);
+      const std::string text = ask_daemon(entry.live.c_str(), false);
       server.texts[file->fh] = text.empty() ? entry.text : text;
     }
     if (fuse_reply_open(request, file) != 0) server_of(request).texts.erase(file->fh);

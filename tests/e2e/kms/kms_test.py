@@ -179,7 +179,17 @@ def kill(display, rounds=8):
     is_v3d(display.output("kmscube", "-c", "5"))
 
 
-TESTS = {test.__name__: test for test in (kmscube, kmscube_atomic, glmark2, modetest, weston, kill)}
+def console(display):
+    """What is there at rest; then with a monitor in the second socket."""
+    script = sys.executable, f"{HERE}/console.py"
+    expect((text := display.output(*script)).endswith("ok empty\n"), text)
+    plug = subprocess.run([display.v3demu, "connector", "HDMI-A-2", "on"], env=display.environment, timeout=PATIENCE,
+                          check=False)
+    expect(plug.returncode == 0, "no monitor plugged in")
+    expect((text := display.output(*script)).endswith("ok monitor\n"), text)
+
+
+TESTS = {test.__name__: test for test in (console, kmscube, kmscube_atomic, glmark2, modetest, weston, kill)}
 
 
 def main(tests):
