@@ -27,7 +27,8 @@ constexpr uint32_t kRequests[] = {
     0xc00864d2, 0xc04064a0, 0xc05064a7, 0xc04064aa, 0xc01064ac, 0xc01064b5, 0xc02064b6, 0xc02064b9,
     0xc018643a, 0xc018643b, 0xc018643c, 0xc06864a1, 0xc06864a2, 0xc01c64a3, 0xc02064a4, 0xc02064a5,
     0xc01064ab, 0xc01c64ad, 0xc01c64ae, 0xc00464af, 0xc01864b0, 0xc01864b1, 0xc03064b7, 0xc06864b8,
-    0xc01864ba, 0xc02464bb, 0xc03864bc, 0xc01064bd, 0xc00464be, 0xc06864ce, 0xc00864d0};
+    0xc01864ba, 0xc02464bb, 0xc03864bc, 0xc01064bd, 0xc00464be, 0xc06864ce, 0xc00864d0, 0xc01864c6,
+    0xc01064c7, 0xc01064c8, 0xc00464c9};
 
 /// The caller's memory: the current bytes at kBase, wherever else nothing.
 class Window : public UserMemory {
@@ -80,6 +81,8 @@ class Now : public Host {
   }
   bool watch_hangup(int, std::function<void()>) override { return true; }
   void finish_closes(const ioctl::File*) override {}
+  /// Nobody could ask anything of it.
+  int give_descriptor(std::shared_ptr<File>, int, Account&, UniqueFd*) override { return EMFILE; }
   void wake_display() override {}
 };
 
