@@ -40,10 +40,11 @@ void remember(GpuErrors* errors, const Job& job, const User& user, const device:
   if (!errors) return;
   try {
     if (result.faults.count)
-      errors->add(GpuErrorKind::kFault, job, user,
-                  absl::StrFormat("%d accesses to memory that is not mapped, the first at 0x%08x%s%s",
-                                  result.faults.count, result.faults.first_address,
-                                  result.message.empty() ? "" : ", ", result.message));
+      errors->add(
+          GpuErrorKind::kFault, job, user,
+          absl::StrFormat("%d %s to memory that is not mapped, the first at 0x%08x%s%s", result.faults.count,
+                          result.faults.count == 1 ? "access" : "accesses", result.faults.first_address,
+                          result.message.empty() ? "" : ", ", result.message));
     if (result.end == End::kError) errors->add(GpuErrorKind::kRefused, job, user, result.message);
     if (result.end == End::kHang) errors->add(GpuErrorKind::kHang, job, user, result.message);
   } catch (const std::exception&) {
