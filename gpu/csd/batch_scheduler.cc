@@ -18,8 +18,8 @@ namespace v3d::csd {
 namespace {
 
 /// Programs that are written by hand may count on QPUs that start together staying close for a while, as a
-/// transform does whose passes have no barrier between them: their first turns are short, later ones a part
-/// of what the batch executed, up to kTurn.
+/// transform does whose passes have no barrier between them. Where all batches start together the first turns
+/// are short, later ones a part of what the batch executed, up to kTurn.
 constexpr uint64_t kShortestTurn = 64, kPartOfTurn = 32;
 
 }  // namespace
@@ -31,6 +31,7 @@ BatchScheduler::BatchScheduler(const JobContext& job, const Configuration& confi
       engine_(engine),
       generator_(configuration),
       qpus_(*job.profile, configuration.four_threads),
+      starts_together_(!configuration.is_regular() && configuration.batches <= qpus_.capacity()),
       // As many as threads are enough: one is opened when a thread is free and all others have a batch on
       // one.
       free_slots_(~uint64_t{0} >>
@@ -127,7 +128,7 @@ bool BatchScheduler::leaves(std::chrono::steady_clock::time_point begin) const {
 
 /// Instructions of the batch's next turn.
 uint64_t BatchScheduler::turn_of(const Resident& resident) const {
-  if (configuration_.is_regular()) return kTurn;
+  if (!starts_together_) return kTurn;
   return std::clamp(resident.started ? resident.thread->instructions / kPartOfTurn : 0, kShortestTurn, kTurn);
 }
 

@@ -77,6 +77,7 @@ class BatchScheduler {
   BatchGenerator generator_;
   std::vector<SupergroupRange> ranges_;  // of leftovers, that follow
   QpuSlots qpus_;
+  const bool starts_together_;                            // all batches of a program that is written by hand
   uint32_t used_up_ = 0;                                  // QPU threads
   std::array<Resident, QpuSlots::kMaxThreads> resident_;  // by TIDX
   std::array<Supergroup, QpuSlots::kMaxThreads> supergroups_;
