@@ -6,13 +6,20 @@
 
 namespace v3d::ioctl::kms {
 
+/// Bits of a pixel, which is a little-endian number.
+struct Channel {
+  uint8_t shift = 0, bits = 0;
+};
+
 struct Format {
-  uint32_t fourcc;             ///< DRM_FORMAT_*
-  uint8_t parts;               ///< memory planes
-  uint8_t bytes[3];            ///< of a pixel, or of a sample of the part
-  uint8_t hsub = 1, vsub = 1;  ///< of the parts behind the first
-  bool alpha = false;
-  uint8_t depth = 0;  ///< as ADDFB means it; 0: not to be had there
+  uint32_t fourcc;                                      ///< DRM_FORMAT_*
+  uint8_t parts;                                        ///< memory planes
+  uint8_t bytes[3];                                     ///< of a pixel, or of a sample of the part
+  uint8_t hsub = 1, vsub = 1;                           ///< of the parts behind the first
+  uint8_t depth = 0;                                    ///< as GETFB says it
+  Channel red = {}, green = {}, blue = {}, alpha = {};  ///< of one part; alpha of no bits: opaque
+  /// Of YCbCr: which part has the samples of Cb and of Cr, and at which of its bytes.
+  uint8_t cb_part = 0, cr_part = 0, cb_byte = 0, cr_byte = 0;
 };
 
 /// nullptr when planes do not take it.

@@ -173,7 +173,7 @@ constexpr auto kObjects = [] {
 }();
 
 /// IN_FORMATS has room for so many.
-constexpr size_t kMostFormats = 10;
+constexpr size_t kMostFormats = 36;
 
 struct FormatsBlob {
   drm::FormatModifierBlob header;

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
+
+#include "ioctl/kms/formats.h"
 
 namespace v3d::tools {
 namespace {
@@ -165,6 +169,105 @@ TEST(Compose, ReadsFormatsOfYuv) {
             expected);
   EXPECT_EQ(draw(Plane("YU12", 4, 1).add(luma, 4).add(grey_red[0], 2).add(grey_red[1], 2), 4, 1), expected);
   EXPECT_EQ(draw(Plane("YV12", 4, 1).add(luma, 4).add(grey_red[1], 2).add(grey_red[0], 2), 4, 1), expected);
+}
+
+/// The formats of one part as drm_fourcc.h writes them: channels and their bits from the highest on.
+struct Packed {
+  const char* format;
+  const char* channels;
+  unsigned bits[4];
+};
+constexpr Packed kPacked[] = {
+    {"XR24", "xrgb", {8, 8, 8, 8}},    {"AR24", "argb", {8, 8, 8, 8}},    {"AB24", "abgr", {8, 8, 8, 8}},
+    {"XB24", "xbgr", {8, 8, 8, 8}},    {"RG16", "rgb", {5, 6, 5}},        {"BG16", "bgr", {5, 6, 5}},
+    {"AR15", "argb", {1, 5, 5, 5}},    {"XR15", "xrgb", {1, 5, 5, 5}},    {"RG24", "rgb", {8, 8, 8}},
+    {"BG24", "bgr", {8, 8, 8}},        {"XR30", "xrgb", {2, 10, 10, 10}}, {"AR30", "argb", {2, 10, 10, 10}},
+    {"AB30", "abgr", {2, 10, 10, 10}}, {"XB30", "xbgr", {2, 10, 10, 10}}, {"RGB8", "rgb", {3, 3, 2}},
+    {"BGR8", "bgr", {2, 3, 3}},        {"XR12", "xrgb", {4, 4, 4, 4}},    {"AR12", "argb", {4, 4, 4, 4}},
+    {"XB12", "xbgr", {4, 4, 4, 4}},    {"AB12", "abgr", {4, 4, 4, 4}},    {"RX12", "rgbx", {4, 4, 4, 4}},
+    {"RA12", "rgba", {4, 4, 4, 4}},    {"BX12", "bgrx", {4, 4, 4, 4}},    {"BA12", "bgra", {4, 4, 4, 4}},
+};
+
+TEST(Compose, ReadsEveryPackedFormat) {
+  uint64_t random = 1;
+  for (const Packed& packed : kPacked) {
+    unsigned all = 0;
+    for (const unsigned bits : packed.bits) all += bits;
+    for (int i = 0; i < 100; ++i) {
+      random = random * 6364136223846793005u + 1442695040888963407u;
+      const auto pixel = static_cast<uint32_t>(random >> 32);
+      // Each channel as a fraction, which what is read is next to.
+      double value[4] = {0, 0, 0, 1};
+      unsigned shift = all;
+      for (size_t c = 0; packed.channels[c]; ++c) {
+        shift -= packed.bits[c];
+        const size_t place = std::string_view("rgba").find(packed.channels[c]);
+        const uint32_t most = (1u << packed.bits[c]) - 1;
+        if (place < 4) value[place] = (pixel >> shift & most) / static_cast<double>(most);
+      }
+      std::vector<uint8_t> bytes(4);
+      std::memcpy(bytes.data(), &pixel, 4);
+      bytes.resize((all + 7) / 8);
+      Plane plane(packed.format, 1, 1);
+      plane.add(bytes, static_cast<uint32_t>(bytes.size()));
+      (*plane).blend = kCoverage;
+      const uint32_t got = draw(plane, 1, 1)[0];
+      for (int c = 0; c < 3; ++c) {
+        const double below = kBelow >> (16 - 8 * c) & 255;
+        EXPECT_NEAR(got >> (16 - 8 * c) & 255, value[c] * 255 * value[3] + below * (1 - value[3]), 1.5)
+            << packed.format << " " << pixel;
+      }
+    }
+  }
+}
+
+TEST(Compose, ReadsEveryFormatOfYuv) {
+  // 4 x 4 pixels of full range; Cb and Cr of each sample tell where it lies.
+  const struct {
+    const char* format;
+    uint32_t parts, hsub, vsub;
+    bool cr_first;
+  } kCases[] = {{"YU12", 3, 2, 2, false}, {"YV12", 3, 2, 2, true},  {"YU16", 3, 2, 1, false},
+                {"YV16", 3, 2, 1, true},  {"YU24", 3, 1, 1, false}, {"YV24", 3, 1, 1, true},
+                {"NV12", 2, 2, 2, false}, {"NV21", 2, 2, 2, true},  {"NV16", 2, 2, 1, false},
+                {"NV61", 2, 2, 1, true}};
+  for (const auto& c : kCases) {
+    const uint32_t across = 4 / c.hsub, down = 4 / c.vsub;
+    std::vector<uint8_t> luma(16), cb(across * down), cr(across * down), both;
+    for (uint32_t i = 0; i < 16; ++i) luma[i] = static_cast<uint8_t>(100 + 3 * i);
+    for (uint32_t i = 0; i < cb.size(); ++i) {
+      cb[i] = static_cast<uint8_t>(110 + 2 * i);
+      cr[i] = static_cast<uint8_t>(140 - 2 * i);
+      both.push_back(c.cr_first ? cr[i] : cb[i]);
+      both.push_back(c.cr_first ? cb[i] : cr[i]);
+    }
+    Plane plane(c.format, 4, 4);
+    plane.add(luma, 4);
+    if (c.parts == 2) {
+      plane.add(both, across * 2);
+    } else {
+      plane.add(c.cr_first ? cr : cb, across).add(c.cr_first ? cb : cr, across);
+    }
+    (*plane).color_range = 1;
+    const Pixels got = draw(plane, 4, 4);
+    for (uint32_t i = 0; i < 16; ++i) {
+      const uint32_t at = i / 4 / c.vsub * across + i % 4 / c.hsub;
+      const double y = luma[i], u = cb[at] - 128.0, v = cr[at] - 128.0;  // BT.601
+      EXPECT_NEAR(got[i] >> 16, y + 1.402 * v, 1) << c.format << i;
+      EXPECT_NEAR(got[i] >> 8 & 255, y - 0.344136 * u - 0.714136 * v, 1) << c.format << i;
+      EXPECT_NEAR(got[i] & 255, y + 1.772 * u, 1) << c.format << i;
+    }
+  }
+}
+
+TEST(Compose, KnowsAllFormatsThatPlanesTake) {
+  std::set<uint32_t> known;
+  for (const Packed& packed : kPacked) known.insert(fourcc(packed.format));
+  for (const char* name : {"YU12", "YV12", "YU16", "YV16", "YU24", "YV24", "NV12", "NV21", "NV16", "NV61"})
+    known.insert(fourcc(name));
+  EXPECT_EQ(known.size(), 34u);
+  for (const ioctl::kms::Format& format : ioctl::kms::formats()) EXPECT_EQ(known.erase(format.fourcc), 1u);
+  EXPECT_TRUE(known.empty());
 }
 
 TEST(Compose, FullRangeIsNotStretched) {

@@ -18,7 +18,7 @@ struct PlanePixels {
   std::array<std::span<const uint8_t>, wire::kMaxPlaneParts> parts;
 };
 
-/// Lays a plane over what is there. Linear memory of XR24, AR24, XB24, AB24, RG16, BG16, NV12, YU12 and YV12;
+/// Lays a plane over what is there. Linear memory of any of ioctl::kms::formats();
 /// rotated by 0 or 180 degrees, and reflected. Scaled planes are sampled bilinearly (the hardware's filter
 /// has more taps), others exactly.
 /// @return Unimplemented naming what this does not know, InvalidArgument when rows lie outside the memory;

@@ -31,10 +31,13 @@ constexpr uint32_t swap_red_and_blue(uint32_t pixel) {
   return (pixel & 0xff00ff00) | (pixel & 0xff) << 16 | (pixel >> 16 & 0xff);
 }
 
-/// The upper bits of a channel are repeated below it.
-constexpr uint32_t from_565(uint32_t pixel) {
-  const uint32_t r = pixel >> 11, g = pixel >> 5 & 63, b = pixel & 31;
-  return kOpaque | (r << 3 | r >> 2) << 16 | (g << 2 | g >> 4) << 8 | (b << 3 | b >> 2);
+/// A channel as 8 bits: the upper ones of more, and of less repeated below.
+constexpr uint32_t channel_of(uint32_t pixel, ioctl::kms::Channel channel) {
+  const uint32_t value = pixel >> channel.shift & ((uint32_t{1} << channel.bits) - 1);
+  if (channel.bits >= 8) return value >> (channel.bits - 8);
+  uint32_t wide = value << (8 - channel.bits);
+  for (uint32_t known = channel.bits; known < 8; known *= 2) wide |= wide >> known;
+  return wide;
 }
 
 constexpr uint32_t clamp_channel(int32_t value) {
@@ -68,30 +71,14 @@ absl::StatusOr<RowReader> RowReader::create(const PlanePixels& pixels) {
   if (!fits(pixels, *format))
     return absl::InvalidArgumentError(absl::StrFormat("plane %d is larger than its memory", plane.plane_id));
   RowReader reader(pixels);
-  reader.has_alpha_ = format->alpha;
-  const uint32_t f = plane.fourcc;
-  if (f == fourcc("XR24") || f == fourcc("AR24")) {
+  reader.format_ = format;
+  if (plane.fourcc == fourcc("XR24") || plane.fourcc == fourcc("AR24"))
     reader.layout_ = Layout::kArgb;
-  } else if (f == fourcc("XB24") || f == fourcc("AB24")) {
+  else if (plane.fourcc == fourcc("XB24") || plane.fourcc == fourcc("AB24"))
     reader.layout_ = Layout::kAbgr;
-  } else if (f == fourcc("RG16")) {
-    reader.layout_ = Layout::kRgb565;
-  } else if (f == fourcc("BG16")) {
-    reader.layout_ = Layout::kBgr565;
-  } else {
-    reader.layout_ = Layout::kYuv;
-    if (f == fourcc("NV12")) {
-      reader.yuv_ = {.cb_part = 1, .cr_part = 1, .cb_byte = 0, .cr_byte = 1, .step = 2};
-    } else if (f == fourcc("YU12")) {
-      reader.yuv_ = {.cb_part = 1, .cr_part = 2, .step = 1};
-    } else if (f == fourcc("YV12")) {
-      reader.yuv_ = {.cb_part = 2, .cr_part = 1, .step = 1};
-    } else {
-      return absl::UnimplementedError(
-          absl::StrFormat("plane %d: pictures of format %s", plane.plane_id, name_of(f)));
-    }
-    reader.set_conversion();
-  }
+  else
+    reader.layout_ = format->parts == 1 ? Layout::kPacked : Layout::kYuv;
+  if (reader.layout_ == Layout::kYuv) reader.set_conversion();
   return reader;
 }
 
@@ -116,11 +103,12 @@ const uint8_t* RowReader::row(uint32_t part, uint32_t y) const {
 }
 
 void RowReader::read_yuv(uint32_t y, uint32_t first, uint32_t count, uint32_t* out) const {
+  const uint32_t hsub = format_->hsub, step = format_->bytes[1];
   const uint8_t* luma = row(0, y);
-  const uint8_t* cbs = row(yuv_.cb_part, y / 2) + yuv_.cb_byte;
-  const uint8_t* crs = row(yuv_.cr_part, y / 2) + yuv_.cr_byte;
+  const uint8_t* cbs = row(format_->cb_part, y / format_->vsub) + format_->cb_byte;
+  const uint8_t* crs = row(format_->cr_part, y / format_->vsub) + format_->cr_byte;
   for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t x = first + i, at = x / 2 * yuv_.step;
+    const uint32_t x = first + i, at = x / hsub * step;
     const int32_t l = (luma[x] - yuv_.offset) * yuv_.y + 0x8000, cb = cbs[at] - 128, cr = crs[at] - 128;
     out[i] = kOpaque | clamp_channel(l + cr * yuv_.r_cr) << 16 |
              clamp_channel(l - cb * yuv_.g_cb - cr * yuv_.g_cr) << 8 | clamp_channel(l + cb * yuv_.b_cb);
@@ -132,17 +120,19 @@ void RowReader::read(uint32_t y, uint32_t first, uint32_t count, uint32_t* out) 
   const uint8_t* from = row(0, y);
   if (layout_ == Layout::kArgb || layout_ == Layout::kAbgr) {
     std::memcpy(out, from + uint64_t{first} * 4, uint64_t{count} * 4);
-    const uint32_t opaque = has_alpha_ ? 0 : kOpaque;
+    const uint32_t opaque = has_alpha() ? 0 : kOpaque;
     if (layout_ == Layout::kAbgr)
       for (uint32_t i = 0; i < count; ++i) out[i] = swap_red_and_blue(out[i]);
     for (uint32_t i = 0; i < count; ++i) out[i] |= opaque;
     return;
   }
+  const uint32_t bytes = format_->bytes[0];
   for (uint32_t i = 0; i < count; ++i) {
-    uint16_t pixel;
-    std::memcpy(&pixel, from + uint64_t{first + i} * 2, sizeof pixel);
-    out[i] = from_565(pixel);
-    if (layout_ == Layout::kBgr565) out[i] = swap_red_and_blue(out[i]);
+    uint32_t pixel = 0;
+    std::memcpy(&pixel, from + uint64_t{first + i} * bytes, bytes);  // the host is little-endian, too
+    const uint32_t alpha = has_alpha() ? channel_of(pixel, format_->alpha) : 255;
+    out[i] = alpha << 24 | channel_of(pixel, format_->red) << 16 | channel_of(pixel, format_->green) << 8 |
+             channel_of(pixel, format_->blue);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ioctl/kms/formats.h"
 #include "tools/picture/compose.h"
 
 namespace v3d::tools {
@@ -15,17 +16,14 @@ class RowReader {
   /// Unimplemented or InvalidArgument as draw_plane().
   static absl::StatusOr<RowReader> create(const PlanePixels& pixels);
 
-  bool has_alpha() const { return has_alpha_; }
+  bool has_alpha() const { return format_->alpha.bits != 0; }
   /// @param y  row of the framebuffer, in it
   /// @param first, count  pixels of it, in it
   void read(uint32_t y, uint32_t first, uint32_t count, uint32_t* out) const;
 
  private:
-  enum class Layout : uint8_t { kArgb, kAbgr, kRgb565, kBgr565, kYuv };
+  enum class Layout : uint8_t { kArgb, kAbgr, kPacked, kYuv };
   struct Yuv {
-    uint8_t cb_part = 1, cr_part = 1;                                   ///< memory planes
-    uint8_t cb_byte = 0, cr_byte = 0;                                   ///< in a sample of theirs
-    uint8_t step = 1;                                                   ///< bytes from sample to sample
     int32_t offset = 0, y = 0, r_cr = 0, g_cb = 0, g_cr = 0, b_cb = 0;  ///< of the conversion, 16.16
   };
 
@@ -36,7 +34,7 @@ class RowReader {
 
   PlanePixels pixels_;
   Layout layout_ = Layout::kArgb;
-  bool has_alpha_ = false;
+  const ioctl::kms::Format* format_ = nullptr;
   Yuv yuv_ = {};
 };
 
