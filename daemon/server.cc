@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -388,10 +389,12 @@ int Server::enter_file(std::shared_ptr<ioctl::File> file, int flags, NodeCharges
   if (file->events()) file->events()->connect(own_end);
   const uint64_t cookie = ioctl::socket_cookie(client_end.get());
   const uint64_t token = random_token();
+  struct stat end = {};
+  if (fstat(client_end.get(), &end) != 0) return EMFILE;
   {
     const std::lock_guard lock(mutex_);
     token_by_cookie_[cookie] = token;
-    files_[token] = {std::move(file), own_end, cookie, std::move(charges)};
+    files_[token] = {std::move(file), own_end, cookie, end.st_ino, std::move(charges)};
   }
   if (!watch(
           own_end->get(), [this, token, own_end] { close_file(token); },

@@ -1,6 +1,8 @@
 /// v3demud without its command line: sockets, clients, and the loop that sees them go.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -70,10 +72,11 @@ class Server : private ioctl::Host {
   std::shared_ptr<ioctl::File> find_file(uint64_t token);
   /// Of the process with that account. Throws std::bad_alloc.
   std::shared_ptr<Express> express_of(ioctl::Account& account);
-  /// A command of the owner, as every session is: "status", "status json", "gpu_stats", "capture toggle",
-  /// "shutdown", place::kCompareCommand, "sysfs FILE" (a connector's in /sys/class/drm), "connector", which
-  /// lists them, "connector NAME on" or "off", which plugs a monitor in or out, or "debug LIST", whose answer
-  /// says in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or an errno.
+  /// A command of the owner, as every session is: "status", "status json", "gpu_stats", "fdinfo INODE",
+  /// "capture toggle", "shutdown", place::kCompareCommand, "sysfs FILE" (a connector's in /sys/class/drm),
+  /// "connector", which lists them, "connector NAME on" or "off", which plugs a monitor in or out, or "debug
+  /// LIST", whose answer says in which way V3DEMU_DEBUG=LIST is not what this daemon runs with. 0 or an
+  /// errno.
   int command(const std::string& text, std::string* answer);
 
  private:
@@ -81,6 +84,7 @@ class Server : private ioctl::Host {
     std::shared_ptr<ioctl::File> file;
     std::shared_ptr<const ioctl::UniqueFd> own_end;  ///< hung up when no client has the file any more
     uint64_t cookie;
+    ino_t inode;  ///< of the client's end, as /proc shows it
     NodeCharges charges;
   };
   /// A closed file whose jobs have not ended.
@@ -154,6 +158,9 @@ class Server : private ioctl::Host {
   Overview overview();
   /// As the kernel's file of that name: what each queue has done.
   std::string gpu_stats_text();
+  /// Of the file whose client's end has that inode: its minor on a line, then what the kernel's fdinfo says
+  /// of it. Empty when there is none.
+  std::string fdinfo_text(ino_t inode);
 
   const Options options_;
   const int64_t started_ns_;

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <string_view>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/capture_window.h"
@@ -14,7 +15,7 @@ namespace v3d::daemon {
 namespace {
 
 constexpr std::string_view kDebugCommand = "debug ", kSysfsCommand = "sysfs ",
-                           kConnectorCommand = "connector ";
+                           kConnectorCommand = "connector ", kFdinfoCommand = "fdinfo ";
 /// Holders of one resource that `status` names.
 constexpr size_t kMostHolders = 16;
 
@@ -32,6 +33,17 @@ std::string compare_debug(absl::string_view list) {
         "or name another V3DEMU_SOCKET\n",
         getpid(), debug_names(g_debug_mask), debug_names(request->mask), getpid());
   return text;
+}
+
+/// In the largest unit of which it is a whole number (Linux drm_file.c).
+std::string memory_size(uint64_t bytes) {
+  const char* unit = "";
+  for (const char* larger : {" KiB", " MiB"}) {
+    if (bytes == 0 || bytes % 1024) break;
+    bytes /= 1024;
+    unit = larger;
+  }
+  return absl::StrCat(bytes, unit);
 }
 
 std::string amount(uint64_t value) { return value >= UINT64_MAX / 4 ? "-" : absl::StrCat(value); }
@@ -123,8 +135,14 @@ int Server::command(const std::string& text, std::string* answer) {
                                     kernel_.has_display_master(), answer)
                ? 0
                : EINVAL;
+  if (uint64_t inode; text.starts_with(kFdinfoCommand) &&
+                      absl::SimpleAtoi(absl::string_view(text).substr(kFdinfoCommand.size()), &inode)) {
+    *answer = fdinfo_text(inode);
+    return answer->empty() ? ENOTTY : 0;
+  }
   *answer =
-      "commands: status, status json, gpu_stats, capture toggle, shutdown, settings, debug LIST, sysfs FILE, "
+      "commands: status, status json, gpu_stats, fdinfo INODE, capture toggle, shutdown, settings, debug "
+      "LIST, sysfs FILE, "
       "connector [NAME on|off]\n";
   return EINVAL;
 }
@@ -149,6 +167,33 @@ Server::Overview Server::overview() {
   std::sort(all.files.begin(), all.files.end(),
             [](const auto& a, const auto& b) { return a->client()->id < b->client()->id; });
   return all;
+}
+
+std::string Server::fdinfo_text(ino_t inode) {
+  std::shared_ptr<ioctl::File> file;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = std::find_if(files_.begin(), files_.end(),
+                                 [inode](const auto& entry) { return entry.second.inode == inode; });
+    if (it != files_.end()) file = it->second.file;
+  }
+  if (!file) return {};
+  std::string text = absl::StrCat(file->minor(), "\n");
+  if (file->device().modeset) return text;  // vc4 has no show_fdinfo
+  // v3d_drv.c (v3d_show_fdinfo) and drm_file.c (drm_show_fdinfo, drm_show_memory_stats).
+  const ioctl::ClientInfo& client = *file->client();
+  absl::StrAppendFormat(&text, "drm-driver:\t%s\ndrm-client-id:\t%d\n", file->device().name, client.id);
+  if (const std::string name = file->client_name(); !name.empty())
+    absl::StrAppendFormat(&text, "drm-client-name:\t%s\n", name);
+  for (size_t q = 0; q < client.busy_ns.size(); ++q) {
+    const char* queue = ioctl::queue_name(static_cast<ioctl::Queue>(q));
+    absl::StrAppendFormat(&text, "drm-engine-%s: \t%d ns\nv3d-jobs-%s: \t%d jobs\n", queue,
+                          client.busy_ns[q].load(), queue, client.jobs_done[q].load());
+  }
+  const ioctl::File::MemoryShown memory = file->memory_shown();
+  absl::StrAppendFormat(&text, "drm-total-memory:\t%s\ndrm-shared-memory:\t%s\ndrm-active-memory:\t%s\n",
+                        memory_size(memory.total), memory_size(memory.shared), memory_size(memory.active));
+  return text;
 }
 
 std::string Server::status_text() {

@@ -37,6 +37,20 @@ File::~File() { release(); }
 
 const Abi& File::abi() const { return kernel_.abi(); }
 
+File::MemoryShown File::memory_shown() const {
+  MemoryShown shown;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [buffer, known] : by_buffer_) {
+    const std::shared_ptr<Bo> bo = bos_.find(known.handle);
+    if (!bo) continue;
+    shown.total += bo->size();
+    // Each file's object holds the buffer once.
+    if (bo->imported() || known.handles > 1 || bo->buffer().use_count() > 1) shown.shared += bo->size();
+    if (!bo->reservation().fences(true).empty()) shown.active += bo->size();
+  }
+  return shown;
+}
+
 std::string File::client_name() const {
   const std::lock_guard lock(mutex_);
   return client_name_;

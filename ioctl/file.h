@@ -67,6 +67,12 @@ class File : public std::enable_shared_from_this<File> {
   bool is_render() const { return minor_ >= 128; }
   const std::shared_ptr<ClientInfo>& client() const { return client_; }
   const MemoryUse& memory_use() const { return *memory_use_; }
+  /// Bytes of its BOs as fdinfo counts them: all, those that other files or further handles name, and those
+  /// that jobs use.
+  struct MemoryShown {
+    uint64_t total = 0, shared = 0, active = 0;
+  };
+  MemoryShown memory_shown() const;
   /// CAP_SYS_ADMIN.
   bool privileged() const { return privileged_; }
   const Abi& abi() const;

@@ -28,10 +28,12 @@ void read_environment(Config* out) {
   if (const char* run = variable(wire::kRunVariable)) out->run.add(run);
   out->host_dri = is("V3DEMU_HOST_DRI", "1");
   out->no_vc4 = is("V3DEMU_VC4", "0");
+  out->no_board = is("V3DEMU_BOARD", "0");
   out->real_tree = is("V3DEMU_TREE", "real");
   out->native_wsi = is("V3DEMU_WSI", "native");
   out->counts = is("V3DEMU_COUNT", "1");
   const char* device = variable("V3DEMU_DEVICE");
+  if (device) out->device.add(device);
   out->chip = device && starts_with(device, "rpi4") ? 42 : 71;
 }
 

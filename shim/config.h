@@ -4,6 +4,7 @@
 /// V3DEMU_DEVICE and what else a daemon goes by: the table of ioctl/place.h
 /// V3DEMU_DAEMON, V3DEMU_LOG       its program and where its messages go (launch.cc)
 /// V3DEMU_VC4=0                    no display device
+/// V3DEMU_BOARD=0                  the machine stays what it is: no device tree, /proc/cpuinfo unchanged
 /// V3DEMU_HOST_DRI=1               the host's own DRM nodes stay visible, ours take free numbers
 /// V3DEMU_TREE=real                the device tree is mounted (run --sandbox): paths are left alone
 /// V3DEMU_WSI=native               do not choose the presentation path (presentation.h)
@@ -20,9 +21,11 @@ struct Config : Place {
   Text<128> run;    ///< $V3DEMU_RUN
   bool host_dri;    ///< $V3DEMU_HOST_DRI=1: the host's own DRM nodes stay visible
   bool no_vc4;      ///< $V3DEMU_VC4=0: no display device
+  bool no_board;    ///< $V3DEMU_BOARD=0: nothing but the GPU is the board's
   bool real_tree;   ///< $V3DEMU_TREE=real: the device tree is where programs look for it
   bool native_wsi;  ///< $V3DEMU_WSI=native: leave the choice of presentation alone
   bool counts;      ///< $V3DEMU_COUNT=1: tell in the end what was counted
+  Text<32> device;  ///< $V3DEMU_DEVICE
   uint32_t chip;    ///< 71 or 42 by $V3DEMU_DEVICE: what a daemon started now would model
 };
 

@@ -7,6 +7,7 @@
 #include "shim/connector_files.h"
 #include "shim/files.h"
 #include "shim/interpose.h"
+#include "shim/live_text.h"
 #include "shim/paths.h"
 #include "shim/raw.h"
 
@@ -89,6 +90,7 @@ int open_at(int dir, const char* path, int flags, mode_t mode, OpenAt* next) {
   } else if (to.readable() && path[0] == '/') {
     if (const Node* node = node_behind(named_descriptor(path))) return raw::result(open_node(*node, flags));
   }
+  if (const int live = open_live_text(to, dir, path, flags); live >= 0) return live;
   const int fd = next(to.dir(), to.path(), flags, mode);
   const Node* node = fd < 0 ? mounted_node(dir, path, flags) : nullptr;
   return node ? raw::result(open_node(*node, flags)) : fd;
@@ -141,6 +143,7 @@ FILE* open_stream(const char* path, const char* mode, Fopen* next) {
   Rewritten to(path);
   int flags = stdio_flags(mode);
   if (flags < 0) return next(to.path(), mode);  // EINVAL, its business
+  if (const int live = open_live_text(to, AT_FDCWD, path, flags); live >= 0) return stream_of(live, mode);
   if (!to.ours()) {
     FILE* stream = next(to.path(), mode);
     const Node* node = stream ? nullptr : mounted_node(AT_FDCWD, path, flags);

@@ -8,6 +8,7 @@
 #include "shim/files.h"
 #include "shim/framebuffer.h"
 #include "shim/interpose.h"
+#include "shim/live_text.h"
 #include "shim/paths.h"
 #include "shim/raw.h"
 
@@ -46,6 +47,8 @@ int stat_at(int dir, const char* path, struct stat* st, int flags) {
   bool descriptor = flags & AT_EMPTY_PATH && !(to.readable() && *path);
   if (to.ours() || descriptor) {
     if (const Node* node = node_of(descriptor ? dir : -1, *st)) describe_node(*node, st);
+  } else if (S_ISSOCK(st->st_mode)) {
+    if (const Node* node = node_in_proc(dir, path, *st)) describe_node(*node, st);
   }
   return result;
 }
@@ -121,6 +124,8 @@ V3D_INTERPOSE(int, statxed, "statx",
   if ((to.ours() || descriptor) && raw::fstatat(to.dir(), to.path() ? to.path() : "", &plain,
                                                 flags & (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)) == 0) {
     if (const Node* node = node_of(descriptor ? dir : -1, plain)) describe_node(*node, st);
+  } else if (S_ISSOCK(st->stx_mode) && raw::fstatat(dir, path, &plain, flags & AT_SYMLINK_NOFOLLOW) == 0) {
+    if (const Node* node = node_in_proc(dir, path, plain)) describe_node(*node, st);
   }
   return result;
 }

@@ -17,6 +17,7 @@ bool may_be_ours(const char* path, Purpose purpose) {
     if (is_beneath(path, "/dev/dri") || starts_with(path, "/dev/char/226:")) return true;
     if (strcmp(path, "/dev/fb0") == 0 || strcmp(path, "/dev/char/29:0") == 0) return true;
   } else if (starts_with(path, "/sys")) {
+    if (is_beneath(path, "/sys/firmware/devicetree")) return !config().no_board;
     if (is_beneath(path, "/sys/class/drm") || starts_with(path, "/sys/dev/char/226:")) return true;
     if (is_beneath(path, "/sys/class/graphics") || is_beneath(path, "/sys/dev/char/29:0")) return true;
     constexpr char kDevices[] = "/sys/bus/platform/devices/", kPlatform[] = "/sys/devices/platform/";
@@ -29,7 +30,7 @@ bool may_be_ours(const char* path, Purpose purpose) {
       return true;
     }
   } else {
-    return false;
+    return is_beneath(path, "/proc/device-tree") && !config().no_board;
   }
   return is_merged(path) && (purpose == Purpose::kList || raw::access(path, F_OK) < 0);
 }
@@ -147,8 +148,8 @@ Rewritten::Rewritten(int dir, const char* path, Purpose purpose)
   if (path[0] == '/') {
     // Nearly all calls end here.
     const char* name = path + strspn(path, "/");
-    if (strncmp(name, "dev", 3) != 0 && strncmp(name, "sys", 3) != 0 && !path_in_tree(path) &&
-        !climbs_to_ours(path)) {
+    if (strncmp(name, "dev", 3) != 0 && strncmp(name, "sys", 3) != 0 &&
+        strncmp(name, "proc/device-tree", 16) != 0 && !path_in_tree(path) && !climbs_to_ours(path)) {
       return;
     }
   }

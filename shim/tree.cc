@@ -103,6 +103,10 @@ void list_owned(Tree* tree) {
     own(tree, "/dev/char/29:0", "");
     own(tree, "/sys/dev/char/29:0", "");
   }
+  if (!config().no_board) {
+    own(tree, "/sys/firmware/devicetree", "");
+    own(tree, "/proc/device-tree", "");
+  }
   if (!config().host_dri) {
     own(tree, "/dev/dri", "");
     own(tree, "/sys/class/drm", "");

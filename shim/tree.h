@@ -56,8 +56,13 @@ const Tree* tree();
 const Tree* tree_if_active();
 
 /// Folders that are shown merged with the host's, outer ones first (and some of kMergedBesideHost).
-inline constexpr const char* kMerged[] = {
-    "/dev", "/dev/char", "/sys/class", "/sys/dev/char", "/sys/bus/platform/devices", "/sys/devices/platform"};
+inline constexpr const char* kMerged[] = {"/dev",
+                                          "/dev/char",
+                                          "/sys/class",
+                                          "/sys/dev/char",
+                                          "/sys/bus/platform/devices",
+                                          "/sys/devices/platform",
+                                          "/sys/firmware"};
 bool is_merged(const char* path);
 /// Brings the overlay of a merged folder up to date with the host's.
 void refresh_overlay(const Tree& tree, const char* path);

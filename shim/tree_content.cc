@@ -1,6 +1,7 @@
 #include "shim/tree_content.h"
 
 #include "ioctl/wire.h"
+#include "shim/config.h"
 
 namespace v3d::shim {
 namespace {
@@ -28,6 +29,16 @@ constexpr ChipNames kChips[] = {
      "brcm,bcm2711-vc5",
      {"v3dbus", "gpu"}},
 };
+
+constexpr Board kBoards[] = {
+    {"rpi5", 71, "Raspberry Pi 5 Model B Rev 1.0", "raspberrypi,5-model-b", "brcm,bcm2712", "c04170",
+     "1000000076336465"},
+    {"rpi5-d0", 71, "Raspberry Pi 5 Model B Rev 1.1", "raspberrypi,5-model-b", "brcm,bcm2712", "d04171",
+     "1000000076336465"},
+    {"rpi4", 42, "Raspberry Pi 4 Model B Rev 1.4", "raspberrypi,4-model-b", "brcm,bcm2711", "c03114",
+     "1000000076336465"},
+};
+constexpr char kDeviceTree[] = "sys/firmware/devicetree/base/";
 
 constexpr char kPlatform[] = "sys/devices/platform/";
 
@@ -160,7 +171,53 @@ void emit_framebuffer(TreeSink* sink, const Node& node, const char* device_folde
   sink->link("sys/dev/char/29:0", folder.c_str());
 }
 
+/// Properties of strings end with a zero, each.
+void emit_property(TreeSink* sink, const char* path, const char* text) {
+  Path property;
+  property.add(kDeviceTree).add(path);
+  sink->bytes(property.c_str(), text, strlen(text) + 1);
+}
+
+/// What public programs read of the flattened device tree.
+void emit_device_tree(TreeSink* sink, uint32_t chip, const ChipNames& names) {
+  const Board& board = board_of(chip);
+  emit_property(sink, "model", board.model);
+  emit_property(sink, "serial-number", board.serial);
+  Content compatible;
+  compatible.add(board.compatible).add("", 1).add(board.soc).add("", 1);
+  Path path;
+  path.add(kDeviceTree).add("compatible");
+  sink->bytes(path.c_str(), compatible.c_str(), compatible.size());
+
+  uint8_t revision[4] = {};  // big-endian
+  for (const char* digit = board.revision; *digit; ++digit) {
+    const int value = *digit <= '9' ? *digit - '0' : *digit - 'a' + 10;
+    for (size_t i = 0; i < 3; ++i)
+      revision[i] = static_cast<uint8_t>(revision[i] << 4 | revision[i + 1] >> 4);
+    revision[3] = static_cast<uint8_t>(revision[3] << 4 | value);
+  }
+  path.clear();
+  sink->bytes(path.add(kDeviceTree).add("system/linux,revision").c_str(),
+              reinterpret_cast<const char*>(revision), sizeof(revision));
+
+  path.clear();
+  path.add(names.v3d_of_path + 1);
+  const size_t node = path.size();
+  emit_property(sink, path.add("/status").c_str(), "okay");
+  path.truncate(node);
+  emit_property(sink, path.add("/compatible").c_str(), names.v3d_compatible);
+  sink->link("proc/device-tree", "sys/firmware/devicetree/base");
+}
+
 }  // namespace
+
+const Board& board_of(uint32_t chip) {
+  const Board* found = nullptr;
+  for (const Board& board : kBoards) {
+    if (board.chip == chip && (!found || starts_with(config().device.c_str(), board.device))) found = &board;
+  }
+  return found ? *found : kBoards[0];
+}
 
 Text<32> connector_name(const Node& display, uint32_t i) {
   Text<32> name;
@@ -177,6 +234,7 @@ const ChipNames& chip_names(uint32_t chip) {
 
 void emit_tree(const Tree& tree, TreeSink* sink) {
   const ChipNames& names = chip_names(tree.chip);
+  if (!config().no_board) emit_device_tree(sink, tree.chip, names);
   sink->file("sys/class/drm/version", "drm 1.1.0 20060810\n");
   emit_platform_device(sink, names.v3d, names.v3d_folder, "v3d", "v3d", names.v3d_of_path,
                        names.v3d_compatible);

@@ -30,4 +30,18 @@ struct ChipNames {
 };
 const ChipNames& chip_names(uint32_t chip);
 
+/// What the firmware says of a board (raspberrypi/documentation, revision-codes.adoc), by which programs know
+/// that they run on one.
+struct Board {
+  const char* device;      ///< $V3DEMU_DEVICE begins so
+  uint32_t chip;           ///< 71 or 42
+  const char* model;       ///< /proc/device-tree/model
+  const char* compatible;  ///< the board's, before the chip's
+  const char* soc;         ///< the chip's compatible
+  const char* revision;    ///< hexadecimal
+  const char* serial;      ///< made up, in the form that the board's have
+};
+/// The one that $V3DEMU_DEVICE names, if it has that chip; else the first that has.
+const Board& board_of(uint32_t chip);
+
 }  // namespace v3d::shim

@@ -5,12 +5,11 @@
 
 namespace v3d::shim {
 
-void TreeSink::mix(const char* text) {  // FNV-1a, the terminating zero included
-  for (;; ++text) {
-    hash_ = (hash_ ^ static_cast<unsigned char>(*text)) * 0x100000001b3u;
-    if (!*text) return;
-  }
+void TreeSink::mix(const char* data, size_t size) {  // FNV-1a
+  for (size_t i = 0; i < size; ++i) hash_ = (hash_ ^ static_cast<unsigned char>(data[i])) * 0x100000001b3u;
 }
+
+void TreeSink::mix(const char* text) { mix(text, strlen(text) + 1); }
 
 void TreeSink::note(long result, long harmless) {
   if (result < 0 && result != harmless && !error_) error_ = static_cast<int>(-result);
@@ -26,16 +25,21 @@ void TreeSink::make_parents(const char* path) {
 }
 
 void TreeSink::file(const char* path, const char* content, mode_t mode) {
+  bytes(path, content, strlen(content), mode);
+}
+
+void TreeSink::bytes(const char* path, const char* content, size_t size, mode_t mode) {
   char kind[] = {'f', static_cast<char>('0' + (mode >> 6 & 7)), static_cast<char>('0' + (mode & 7)), '\0'};
   mix(kind);
   mix(path);
-  mix(content);
+  mix(content, size);
+  mix("");
   if (root_ < 0) return;
   make_parents(path);
   int fd = raw::openat(root_, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   note(fd);
   if (fd < 0) return;
-  if (*content) note(raw::write(fd, content, strlen(content)));
+  if (size) note(raw::write(fd, content, size));
   note(raw::call(SYS_fchmod, fd, mode));  // whatever the umask is
   raw::close(fd);
 }

@@ -14,6 +14,8 @@ class TreeSink {
   explicit TreeSink(int root) : root_(root) {}
 
   void file(const char* path, const char* content, mode_t mode = 0444);
+  /// The same with zeros in it.
+  void bytes(const char* path, const char* content, size_t size, mode_t mode = 0444);
   /// `target` counts from the root of the tree like `path`; the link itself is relative.
   void link(const char* path, const char* target);
 
@@ -25,6 +27,7 @@ class TreeSink {
 
  private:
   void mix(const char* text);
+  void mix(const char* data, size_t size);
   void note(long result, long harmless = 0);
   void make_parents(const char* path);
 

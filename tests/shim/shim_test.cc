@@ -293,6 +293,23 @@ TEST_F(ShimTest, WithoutDisplayDevice) {
   expect_success("no_display_device");
 }
 
+TEST_F(ShimTest, BoardIsAPi5) { expect_success("pi5_board"); }
+
+TEST_F(ShimTest, BoardIsAPi4) {
+  set("V3DEMU_DEVICE", "rpi4");
+  expect_success("pi4_board");
+}
+
+TEST_F(ShimTest, BoardIdentityCanBeTurnedOff) {
+  set("V3DEMU_BOARD", "0");
+  expect_success("no_board");
+}
+
+TEST_F(ShimTest, ProcShowsWhoUsesTheGpu) {
+  set("V3DEMU_DAEMON", kReal);
+  expect_success("who_uses_the_gpu");
+}
+
 TEST_F(ShimTest, HostNodesVisible) {
   set("V3DEMU_HOST_DRI", "1");
   expect_success("host_nodes_visible");

@@ -1,0 +1,127 @@
+/// What tells programs which board they run on and who uses its GPU.
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "tests/shim/client.h"
+
+using namespace client;
+
+namespace {
+
+/// Through stdio, as most programs read these files.
+std::string read_all(const std::string& path) {
+  std::string text;
+  FILE* stream = fopen(path.c_str(), "r");
+  if (!stream) return "errno " + std::to_string(errno);
+  char part[256];
+  for (size_t got; (got = fread(part, 1, sizeof(part), stream)) > 0;) text.append(part, got);
+  fclose(stream);
+  return text;
+}
+
+bool contains(const std::string& text, const char* piece) { return text.find(piece) != std::string::npos; }
+
+template <size_t N>
+std::string zeros_too(const char (&text)[N]) {
+  return {text, N};
+}
+
+void check_fdinfo(const std::string& text) {
+  CHECK(text.starts_with("pos:\t"));  // the kernel's own lines come first
+  for (const char* line :
+       {"drm-driver:\tv3d\n", "drm-client-id:\t", "drm-engine-bin: \t0 ns\n", "drm-engine-render: \t0 ns\n",
+        "drm-engine-tfu: \t0 ns\n", "drm-engine-csd: \t0 ns\n", "drm-engine-cache_clean: \t0 ns\n",
+        "drm-engine-cpu: \t0 ns\n", "v3d-jobs-bin: \t0 jobs\n", "drm-total-memory:\t12 KiB\n",
+        "drm-shared-memory:\t0\n", "drm-active-memory:\t0\n"}) {
+    if (!contains(text, line)) fail(__FILE__, __LINE__, std::string("no ") + line + " in " + text);
+  }
+}
+
+}  // namespace
+
+SCENARIO(pi5_board) {
+  for (const std::string base : {"/sys/firmware/devicetree/base", "/proc/device-tree"}) {
+    CHECK_EQ(read_all(base + "/model"), zeros_too("Raspberry Pi 5 Model B Rev 1.0"));
+    CHECK_EQ(read_all(base + "/compatible"), zeros_too("raspberrypi,5-model-b\0brcm,bcm2712"));
+    CHECK_EQ(read_all(base + "/serial-number").size(), size_t{17});
+    CHECK_EQ(read_all(base + "/axi/v3d@2000000/status"), zeros_too("okay"));
+    CHECK_EQ(read_all(base + "/system/linux,revision"), std::string("\0\xc0\x41\x70", 4));
+    DIR* folder = opendir(base.c_str());
+    bool listed = false;
+    while (const dirent* entry = folder ? readdir(folder) : nullptr)
+      listed |= !strcmp(entry->d_name, "model");
+    CHECK(listed);
+    if (folder) closedir(folder);
+  }
+  const std::string processors = read_all("/proc/cpuinfo");
+  CHECK(
+      processors.ends_with("Revision\t: c04170\nSerial\t\t: 1000000076336465\n"
+                           "Model\t\t: Raspberry Pi 5 Model B Rev 1.0\n"));
+  CHECK(contains(processors, "processor\t: 0\n"));  // the host's own, before it
+}
+
+SCENARIO(pi4_board) {
+  CHECK_EQ(read_all("/proc/device-tree/model"), zeros_too("Raspberry Pi 4 Model B Rev 1.4"));
+  CHECK_EQ(read_all("/proc/device-tree/v3dbus/v3d@7ec04000/status"), zeros_too("okay"));
+  CHECK(contains(read_all("/proc/cpuinfo"), "Revision\t: c03114\n"));
+}
+
+SCENARIO(no_board) {
+  CHECK(!contains(read_all("/proc/device-tree/model"), "Raspberry"));
+  CHECK(!contains(read_all("/proc/cpuinfo"), "Raspberry"));
+  CHECK_EQ(access(kRenderNode, F_OK), 0);  // the GPU is there all the same
+}
+
+/// With the daemon: of the own process, and of another one that holds the file.
+SCENARIO(who_uses_the_gpu) {
+  const int fd = open(kRenderNode, O_RDWR);
+  CHECK(fd >= 0);
+  struct {
+    uint32_t size, flags, handle, offset;
+  } bo{12288, 0, 0, 0};
+  CHECK_EQ(ioctl(fd, 0xc0106442, &bo), 0);
+  check_fdinfo(read_all("/proc/self/fdinfo/" + std::to_string(fd)));
+  CHECK(!contains(read_all("/proc/self/fdinfo/0"), "drm-"));
+
+  const pid_t holder = fork();
+  if (holder == 0) {
+    pause();
+    _exit(0);
+  }
+  close(fd);
+  const std::string process = "/proc/" + std::to_string(holder), number = std::to_string(fd);
+  check_fdinfo(read_all(process + "/fdinfo/" + number));
+  const int infos = open((process + "/fdinfo").c_str(), O_RDONLY | O_DIRECTORY);
+  const int info = openat(infos, number.c_str(), O_RDONLY);
+  char text[4096] = {};
+  CHECK(read(info, text, sizeof(text) - 1) > 0);
+  check_fdinfo(text);
+  CHECK_EQ(write(info, "x", 1), -1L);
+
+  // As nvtop finds DRM files.
+  const int fds = open((process + "/fd").c_str(), O_RDONLY | O_DIRECTORY);
+  struct stat st;
+  CHECK_EQ(fstatat(fds, number.c_str(), &st, 0), 0);
+  CHECK(S_ISCHR(st.st_mode) && st.st_rdev == makedev(226, 128));
+  CHECK_EQ(stat((process + "/fd/" + number).c_str(), &st), 0);
+  CHECK(S_ISCHR(st.st_mode) && st.st_rdev == makedev(226, 128));
+  CHECK_EQ(stat((process + "/fd/0").c_str(), &st), 0);
+  CHECK(st.st_rdev == makedev(1, 3));  // /dev/null, which the tests have there
+  CHECK_EQ(kill(holder, SIGKILL), 0);
+  wait_for(holder);
+
+  // The clock of a counting file moves.
+  const std::string first = read_all("/sys/class/drm/card0/device/gpu_stats");
+  CHECK(first.starts_with("queue\ttimestamp\tjobs\truntime\nbin\t") && !contains(first, "bin\t0\t"));
+  CHECK(first != read_all("/sys/class/drm/card0/device/gpu_stats"));
+}
