@@ -2,6 +2,7 @@
 
 #include <cstdarg>
 
+#include "shim/board_devices.h"
 #include "shim/drm_ioctl.h"
 #include "shim/files.h"
 #include "shim/framebuffer.h"
@@ -35,6 +36,8 @@ bool handle_ioctl(int fd, unsigned long request, uint64_t argument, int* result)
     case 'F':
       *result = framebuffer_ioctl(fd, word, argument);
       return *result != -ENOTTY;
+    case 'H':
+      return heap_ioctl(fd, word, argument, result);
     default:
       return false;
   }

@@ -3,6 +3,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "shim/board_devices.h"
 #include "shim/config.h"
 #include "shim/connector_files.h"
 #include "shim/files.h"
@@ -85,6 +86,8 @@ int open_at(int dir, const char* path, int flags, mode_t mode, OpenAt* next) {
   if (flags & O_PATH) return next(to.dir(), to.path(), flags, mode);
   if (to.ours()) {
     if (const Node* node = to.node(flags & O_NOFOLLOW)) return raw::result(open_node(*node, flags));
+    if (const int fd = open_board_device(path_in_tree(to.path()), flags); fd != -ENXIO)
+      return raw::result(fd);
     if (int error = refuse_writing(to, flags)) return raw::result(error);
     if (const int fd = open_live(to, flags); fd != -ENOENT) return raw::result(fd);
   } else if (to.readable() && path[0] == '/') {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "shim/board_devices.h"
 #include "shim/config.h"
 #include "shim/raw.h"
 #include "shim/user_memory.h"
@@ -14,6 +15,7 @@ namespace {
 bool may_be_ours(const char* path, Purpose purpose) {
   if (path[0] != '/') return false;
   if (starts_with(path, "/dev")) {
+    if (is_beneath(path, kHeapFolder)) return !config().no_board;
     if (is_beneath(path, "/dev/dri") || starts_with(path, "/dev/char/226:")) return true;
     if (strcmp(path, "/dev/fb0") == 0 || strcmp(path, "/dev/char/29:0") == 0) return true;
   } else if (starts_with(path, "/sys")) {

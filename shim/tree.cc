@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "ioctl/wire.h"
+#include "shim/board_devices.h"
 #include "shim/config.h"
 #include "shim/connection.h"
 #include "shim/raw.h"
@@ -106,6 +107,7 @@ void list_owned(Tree* tree) {
   if (!config().no_board) {
     own(tree, "/sys/firmware/devicetree", "");
     own(tree, "/proc/device-tree", "");
+    own(tree, kHeapFolder, "");
   }
   if (!config().host_dri) {
     own(tree, "/dev/dri", "");

@@ -1,6 +1,7 @@
 #include "shim/tree_content.h"
 
 #include "ioctl/wire.h"
+#include "shim/board_devices.h"
 #include "shim/config.h"
 
 namespace v3d::shim {
@@ -207,6 +208,10 @@ void emit_device_tree(TreeSink* sink, uint32_t chip, const ChipNames& names) {
   path.truncate(node);
   emit_property(sink, path.add("/compatible").c_str(), names.v3d_compatible);
   sink->link("proc/device-tree", "sys/firmware/devicetree/base");
+  for (const char* heap : kHeaps) {
+    path.clear();
+    sink->file(path.add(kHeapFolder + 1).add('/').add(heap).c_str(), "", 0660);
+  }
 }
 
 }  // namespace

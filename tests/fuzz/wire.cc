@@ -151,7 +151,7 @@ class Client {
     ioctl::Resource scarce;
     const auto account = server_.kernel().budget().admit({getpid(), 1}, "fuzzer", &scarce);
     if (!account) std::abort();
-    return {getpid(), "fuzzer", false, std::make_shared<ioctl::UniqueFd>(), account};
+    return {getpid(), "fuzzer", false, {}, std::make_shared<ioctl::UniqueFd>(), account};
   }
   static daemon::Server::Options options() {
     daemon::Server::Options options;

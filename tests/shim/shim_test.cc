@@ -183,6 +183,11 @@ INSTANTIATE_TEST_SUITE_P(Shim, ShownSyncobjs,
                                          "sync_files_of_closed_files", "waits_hear_of_imports"),
                          [](const auto& test) { return std::string(test.param); });
 
+TEST_F(ShimTest, GivesMemoryOfHeapsFromTheDaemon) {
+  set("V3DEMU_DAEMON", kReal);
+  expect_success("dma_heaps");
+}
+
 TEST_F(ShimTest, WritesOnlyWhereTheRequestSays) { expect_success("writes_only_where_asked"); }
 
 TEST_F(ShimTest, TalksToNobodyElsesDaemon) {
