@@ -143,7 +143,7 @@ std::string unknown_command(const CLI::App& app, const std::vector<std::string>&
 std::string explain(const CLI::App& app, const CLI::ParseError& error,
                     const std::vector<std::string>& words) {
   const CLI::App& command = command_of(app, words);
-  const std::string what = error.what();
+  std::string what = error.what();
   const size_t colon = what.find(':');
   if (is<CLI::ExtrasError>(error) && colon != std::string::npos) {
     const std::string extra = what.substr(colon + 2);

@@ -3,6 +3,8 @@
 #include <linux/fb.h>
 #include <sys/mman.h>
 
+#include <bit>
+
 #include "ioctl/ioctl_table.h"
 #include "tests/ioctl/kms_fixture.h"
 
@@ -128,7 +130,7 @@ TEST_F(FbdevTest, Blanks) {
 TEST_F(FbdevTest, Colours) {
   const auto place = [&](uint16_t value) { return memory_.place(std::vector<uint16_t>(256, value)); };
   const uint64_t red = place(7), green = place(8), blue = place(9);
-  const auto pointer = [](uint64_t address) { return reinterpret_cast<uint16_t*>(address); };
+  const auto pointer = [](uint64_t address) { return std::bit_cast<uint16_t*>(address); };
   fb_cmap map = {0, 16, pointer(red), pointer(green), pointer(blue), nullptr};
   ASSERT_EQ(fb(kGetColors, &map), 0);
   EXPECT_EQ(memory_.at<uint16_t>(red + 2 * 4), 0xaaaau);
