@@ -45,6 +45,15 @@ bool is_made_by(const ucred& sender, int socket) {
   return maker && maker->pid == sender.pid;
 }
 
+/// Nobody can leave anything in its queue from now on, not even a descriptor of the node itself, by which it
+/// would stay open for ever.
+void close_door(int own_end) {
+  shutdown(own_end, SHUT_RD);
+  char bytes[2];
+  while (recv(own_end, bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
+  }
+}
+
 }  // namespace
 
 bool make_node_pair(UniqueFd* client_end, UniqueFd* own_end) {
@@ -80,7 +89,10 @@ Knock take_knock(int own_end, UniqueFd* connection) {
       fds.emplace_back(fd);
     }
   }
-  if (got != 1) return Knock::kNeverAgain;
+  if (got != 1) {
+    close_door(own_end);
+    return Knock::kNeverAgain;
+  }
   if (fds.size() != 1 || !sender || !is_made_by(*sender, fds[0].get())) return Knock::kNothing;
   *connection = std::move(fds[0]);
   return Knock::kConnection;

@@ -20,6 +20,12 @@
 namespace v3d::daemon {
 namespace {
 
+/// Render nodes, and the node that it holds if that is not the display's, which shows what others draw.
+bool may_guest_open(uint32_t holds, uint32_t minor) {
+  if (minor == wire::kFramebufferMinor || minor == 1) return false;
+  return minor == holds || minor >= wire::kFirstRenderMinor;
+}
+
 Reply failure(int error) {
   Reply reply;
   reply.error = error;
@@ -275,8 +281,7 @@ Reply Session::open(Request& request) {
   wire::OpenRequest args;
   PayloadReader reader(request.payload);
   if (!reader.read(&args)) return failure(EPROTO);
-  if (peer_.guest_of && args.minor != *peer_.guest_of && args.minor < wire::kFirstRenderMinor)
-    return failure(EACCES);
+  if (peer_.guest_of && !may_guest_open(*peer_.guest_of, args.minor)) return failure(EACCES);
   if (args.minor == wire::kFramebufferMinor) return open_framebuffer(args.flags);
   Server::OpenedFile opened;
   if (const int error = server_.open_file(args.minor, args.flags, peer_, &opened)) return failure(error);

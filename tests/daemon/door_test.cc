@@ -74,6 +74,20 @@ TEST_F(DoorTest, TakesNothingElse) {
   EXPECT_NE(create_bo(through, token), 0u);
 }
 
+TEST_F(DoorTest, NothingStaysInItsQueue) {
+  start();
+  Client client(path_);
+  uint64_t token;
+  UniqueFd node = client.open(kRenderNode, &token);
+  // By its own descriptor in its queue a node would stay open for ever.
+  EXPECT_EQ(send(node.get(), "no", 2, MSG_NOSIGNAL), 2);
+  send_descriptor(node.get(), node.get());
+  EXPECT_TRUE(eventually([&] { return send(node.get(), "x", 1, MSG_NOSIGNAL) < 0; }));
+  node.reset();
+  client.disconnect();
+  EXPECT_TRUE(eventually([&] { return no_open_nodes(); }));
+}
+
 TEST_F(DoorTest, OutlivesAShutDirection) {
   start();
   Client client(path_);
@@ -124,7 +138,8 @@ TEST_F(DoorTest, StrangersAreGuests) {
     EXPECT_EQ(guest.ask(wire::kScreen, &look, sizeof look).error, EPERM);
     Client beside_display(knock(display.get()));
     greet(beside_display);
-    EXPECT_TRUE(beside_display.open(kDisplayNode, &fresh));
+    EXPECT_FALSE(beside_display.open(kDisplayNode, &fresh));  // with what others show
+    EXPECT_FALSE(beside_display.open(wire::kFramebufferMinor, &fresh));
   }));
   EXPECT_NE(create_bo(client, token), 0u);
 }
