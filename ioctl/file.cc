@@ -87,9 +87,8 @@ void File::release() {
   release_master();
 }
 
-/// drm_master_release.
+/// drm_master_release. The master stays, since calls may be under way that use it; so this may be done again.
 void File::release_master() {
-  std::shared_ptr<Master> dropped;  // behind the lock
   const std::lock_guard lock(device_.mutex);
   if (!master) return;
   if (magic) master->magics.erase(magic);
@@ -99,13 +98,20 @@ void File::release_master() {
     device_.holder = nullptr;
   }
   if (is_master) master->revoke();
-  if (master->lessor) master->lessor->lessees.erase(master->lessee_id);
+  if (master->lessor) {
+    auto& lessees = master->lessor->lessees;  // the number may be another one's by now
+    const auto it = lessees.find(master->lessee_id);
+    if (it != lessees.end() && it->second == master.get()) lessees.erase(it);
+  }
   is_master = false;
-  dropped.swap(master);
 }
 
 void File::become_master() {
-  if (!is_master) master = std::make_shared<Master>();
+  if (!is_master) {
+    if (master && magic) master->magics.erase(magic);  // which is of the time under the other master
+    magic = 0;
+    master = std::make_shared<Master>();
+  }
   device_.master = master;
   device_.holder = this;
   is_master = was_master = authenticated = true;
