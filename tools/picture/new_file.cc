@@ -26,7 +26,8 @@ NewFile::~NewFile() {
 absl::Status NewFile::begin() {
   struct stat info;
   target_ = path_;
-  if (lstat(path_.c_str(), &info) == 0) {
+  const bool existed = lstat(path_.c_str(), &info) == 0;
+  if (existed) {
     char resolved[PATH_MAX];
     if (!realpath(path_.c_str(), resolved) || stat(resolved, &info) != 0) return failed(strerror(errno));
     if (!S_ISREG(info.st_mode)) return failed("this is no regular file, and stays as it is");
@@ -39,6 +40,7 @@ absl::Status NewFile::begin() {
   unlink(draft.c_str());  // of a process of this number that was killed
   const int fd = open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (fd < 0) return failed(strerror(errno));
+  if (existed) fchmod(fd, info.st_mode & 07777);
   draft_ = std::move(draft);
   stream_ = fdopen(fd, "w+b");
   if (stream_) return absl::OkStatus();
