@@ -187,7 +187,9 @@ SCENARIO(daemon_goes_its_own_way) {
   const std::string cpus = value(std::string(std::istreambuf_iterator<char>(own), {}), "Cpus_allowed_list:");
   limit(RLIMIT_FSIZE, 1 << 20);
   limit(RLIMIT_STACK, 64 << 20);
+#ifndef V3DEMU_DAEMON_HAS_SHADOW
   limit(RLIMIT_DATA, 1 << 30);
+#endif
   limit(RLIMIT_CPU, 3600);
   umask(0);
   cpu_set_t one;
