@@ -196,7 +196,11 @@ std::unique_ptr<v3d::daemon::CaptureWriter> open_capture(const std::string& path
 }
 
 v3d::daemon::Server* g_server = nullptr;
-void on_termination(int) { g_server->stop(); }
+void on_termination(int) {
+  const int saved_errno = errno;  // of the code that was interrupted
+  g_server->stop();
+  errno = saved_errno;
+}
 
 /// Until it is told to end, or nobody needs it any more.
 void serve(const Options& options, const v3d::daemon::Server::Options& server_options,

@@ -1,12 +1,16 @@
 #include "tools/passed_signals.h"
 
+#include <cerrno>
+
 namespace v3d::tools {
 namespace {
 
 volatile sig_atomic_t g_program = 0;
 
 void pass_on(int number, siginfo_t* info, void*) {
+  const int saved_errno = errno;  // of the code that was interrupted
   if (info->si_code != SI_KERNEL && g_program > 0) kill(g_program, number);
+  errno = saved_errno;
 }
 
 }  // namespace

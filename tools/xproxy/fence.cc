@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 
@@ -20,12 +21,14 @@ std::atomic<uintptr_t> g_touched{0};
 
 /// Puts an empty page where a client's has gone. mmap() is a plain system call, safe in a signal handler.
 void replace_page(int, siginfo_t* info, void*) {
+  const int saved_errno = errno;  // of the code that was interrupted
   const uintptr_t size = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t page = reinterpret_cast<uintptr_t>(info->si_addr) & ~(size - 1);
   void* const place = reinterpret_cast<void*>(page);  // NOLINT(performance-no-int-to-ptr)
   if (page == 0 || page != g_touched ||
       mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != place)
     abort();
+  errno = saved_errno;
 }
 
 void guard() {
