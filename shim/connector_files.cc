@@ -3,28 +3,12 @@
 #include <cstring>
 
 #include "shim/connection.h"
-#include "shim/raw.h"
+#include "shim/read_only_text.h"
 
 namespace v3d::shim {
 namespace {
 
 constexpr const char* kFiles[] = {"status", "enabled", "dpms", "modes", "edid"};
-
-/// A descriptor for reading alone of memory with that text. A negative errno.
-int make_file(const uint8_t* text, size_t size, int flags) {
-  const auto memory = static_cast<int>(raw::call(SYS_memfd_create, raw::word("v3demu-sysfs"), MFD_CLOEXEC));
-  if (memory < 0) return memory;
-  for (size_t done = 0; done < size;) {
-    const long wrote = raw::call(SYS_write, memory, raw::word(text + done), static_cast<long>(size - done));
-    if (wrote <= 0) break;
-    done += static_cast<size_t>(wrote);
-  }
-  Text<32> self;
-  self.add("/proc/self/fd/").add(static_cast<uint64_t>(static_cast<unsigned>(memory)));
-  const int fd = raw::open(self.c_str(), O_RDONLY | (flags & O_CLOEXEC));
-  raw::close(memory);
-  return fd;
-}
 
 }  // namespace
 
@@ -51,11 +35,12 @@ bool find_connector_file(const char* path, Text<64>* command) {
 int open_connector_file(const char* path, int flags) {
   Text<64> command;
   if (!find_connector_file(path, &command)) return -ENOENT;
-  raw::KeepErrno keep;
   Call call(wire::kCommand, kStartDaemon | kCloseOnExec);
   if (call.open() || !call.append(command.c_str(), command.size()) || call.send() || call.error())
     return -ENOENT;
-  return make_file(call.reply(), call.reply_size(), flags);
+  ReadOnlyText text;
+  text.add(call.reply(), call.reply_size());
+  return text.open(flags);
 }
 
 }  // namespace v3d::shim

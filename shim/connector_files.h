@@ -10,7 +10,7 @@ namespace v3d::shim {
 bool find_connector_file(const char* path, Text<64>* command);
 
 /// Opens a path of the tree for reading, if it is such a file: its contents of now in memory of its own. A
-/// negative errno; ENOENT when it is none, or when there is no daemon.
+/// negative errno; ENOENT when it is none, or when there is no daemon. May change errno.
 int open_connector_file(const char* path, int flags);
 
 }  // namespace v3d::shim

@@ -5,7 +5,6 @@
 
 #include "shim/board_devices.h"
 #include "shim/config.h"
-#include "shim/connector_files.h"
 #include "shim/files.h"
 #include "shim/interpose.h"
 #include "shim/live_text.h"
@@ -72,14 +71,6 @@ int refuse_writing(const Rewritten& path, int flags) {
   return missing == 0 && S_ISDIR(st.st_mode) ? -EISDIR : -EACCES;
 }
 
-/// What is read of a file whose contents change. -ENOENT: it is none.
-int open_live(const Rewritten& to, int flags) {
-  struct stat st;
-  if (flags & O_DIRECTORY || raw::fstatat(to.dir(), to.path(), &st, 0) < 0 || !S_ISREG(st.st_mode))
-    return -ENOENT;
-  return open_connector_file(to.path(), flags);
-}
-
 int open_at(int dir, const char* path, int flags, mode_t mode, OpenAt* next) {
   bool list = (flags & O_DIRECTORY || (flags & O_ACCMODE) == O_RDONLY) && !(flags & O_PATH);
   Rewritten to(dir, path, list ? Purpose::kList : Purpose::kLookup);
@@ -89,11 +80,10 @@ int open_at(int dir, const char* path, int flags, mode_t mode, OpenAt* next) {
     if (const int fd = open_board_device(path_in_tree(to.path()), flags); fd != -ENXIO)
       return raw::result(fd);
     if (int error = refuse_writing(to, flags)) return raw::result(error);
-    if (const int fd = open_live(to, flags); fd != -ENOENT) return raw::result(fd);
   } else if (to.readable() && path[0] == '/') {
     if (const Node* node = node_behind(named_descriptor(path))) return raw::result(open_node(*node, flags));
   }
-  if (const int live = open_live_text(to, dir, path, flags); live >= 0) return live;
+  if (const int live = open_live_text(to, dir, path, flags); live != -ENOENT) return raw::result(live);
   const int fd = next(to.dir(), to.path(), flags, mode);
   const Node* node = fd < 0 ? mounted_node(dir, path, flags) : nullptr;
   return node ? raw::result(open_node(*node, flags)) : fd;
@@ -146,7 +136,8 @@ FILE* open_stream(const char* path, const char* mode, Fopen* next) {
   Rewritten to(path);
   int flags = stdio_flags(mode);
   if (flags < 0) return next(to.path(), mode);  // EINVAL, its business
-  if (const int live = open_live_text(to, AT_FDCWD, path, flags); live >= 0) return stream_of(live, mode);
+  if (const int live = open_live_text(to, AT_FDCWD, path, flags); live != -ENOENT)
+    return stream_of(live, mode);
   if (!to.ours()) {
     FILE* stream = next(to.path(), mode);
     const Node* node = stream ? nullptr : mounted_node(AT_FDCWD, path, flags);
@@ -157,21 +148,29 @@ FILE* open_stream(const char* path, const char* mode, Fopen* next) {
     errno = -error;
     return nullptr;
   }
-  if (const int fd = open_live(to, flags); fd != -ENOENT) return stream_of(fd, mode);
   return next(to.path(), mode);
 }
 
+/// What freopen opens in place of the path. -ENOENT: nothing of ours. Else a descriptor or a negative errno.
+int reopened(const Rewritten& to, const char* path, int flags) {
+  if (flags < 0) return -ENOENT;  // EINVAL, libc's business
+  if (const Node* node = to.node()) return open_node(*node, flags);
+  if (const int live = path ? open_live_text(to, AT_FDCWD, path, flags) : -ENOENT; live != -ENOENT)
+    return live;
+  const int refused = to.ours() ? refuse_writing(to, flags) : 0;
+  return refused ? refused : -ENOENT;
+}
+
 FILE* reopen_stream(const char* path, const char* mode, FILE* stream, Freopen* next) {
-  Rewritten to(path);
-  int flags = stdio_flags(mode);
-  const Node* node = flags < 0 ? nullptr : to.node();
-  int fd = node ? open_node(*node, flags) : to.ours() && flags >= 0 ? refuse_writing(to, flags) : 0;
+  const Rewritten to(path);
+  const int flags = stdio_flags(mode);
+  const int fd = reopened(to, path, flags);
+  if (fd == -ENOENT) return next(to.path(), mode, stream);
   if (fd < 0) {
     fclose(stream);  // as freopen does when it fails
     errno = -fd;
     return nullptr;
   }
-  if (!node) return next(to.path(), mode, stream);
   stream = next("/dev/null", mode, stream);
   if (stream) raw::call(SYS_dup3, fd, fileno(stream), flags & O_CLOEXEC);
   raw::close(fd);

@@ -2,7 +2,9 @@
 
 #include "shim/config.h"
 #include "shim/connection.h"
+#include "shim/connector_files.h"
 #include "shim/raw.h"
+#include "shim/read_only_text.h"
 #include "shim/tree_content.h"
 
 namespace v3d::shim {
@@ -11,46 +13,12 @@ namespace {
 constexpr char kStatistics[] = "/gpu_stats";
 constexpr char kProcessors[] = "/proc/cpuinfo";
 
-bool ends_with(const Path& path, const char* end) {
-  const size_t size = strlen(end);
-  return path.size() >= size && strcmp(path.c_str() + path.size() - size, end) == 0;
+bool ends_with(const char* path, const char* end) {
+  const size_t size = strlen(path), end_size = strlen(end);
+  return size >= end_size && strcmp(path + size - end_size, end) == 0;
 }
 
 bool is_number(const char* text) { return *text && text[strspn(text, "0123456789")] == '\0'; }
-
-/// Memory that a text is written into, handed out open for reading alone.
-class LiveText {
- public:
-  LiveText() : fd_(static_cast<int>(raw::call(SYS_memfd_create, raw::word("v3demu-text"), MFD_CLOEXEC))) {}
-  ~LiveText() {
-    if (fd_ >= 0) raw::close(fd_);
-  }
-  LiveText(const LiveText&) = delete;
-  LiveText& operator=(const LiveText&) = delete;
-
-  void add(const void* text, size_t size) { good_ &= raw::write(fd_, text, size) == static_cast<long>(size); }
-  /// What stands in a file now. The path is the kernel's.
-  void add_file(const char* path) {
-    const int source = raw::open(path, O_RDONLY | O_CLOEXEC);
-    char part[4096];
-    long got = source;
-    while (source >= 0 && (got = raw::read(source, part, sizeof(part))) > 0)
-      add(part, static_cast<size_t>(got));
-    good_ &= got == 0;
-    if (source >= 0) raw::close(source);
-  }
-  /// -1 when something went wrong on the way.
-  int open(int flags) const {
-    Text<32> self;
-    self.add("/proc/self/fd/").add(static_cast<uint64_t>(static_cast<unsigned>(fd_)));
-    const int fd = fd_ >= 0 && good_ ? raw::open(self.c_str(), O_RDONLY | (flags & O_CLOEXEC)) : -1;
-    return fd < 0 ? -1 : fd;
-  }
-
- private:
-  int fd_;
-  bool good_ = true;
-};
 
 /// The answer to a command of the daemon that runs; starts none. The Call keeps the text.
 bool ask(Call* call, const char* command) {
@@ -64,8 +32,11 @@ bool ask_of_file(Call* call, ino_t socket) {
   return ask(call, command.c_str());
 }
 
+/// Room for "/proc/PID/task/TID/fdinfo/N", with slashes and dots to spare.
+using EntryPath = Text<256>;
+
 /// "/proc/PID/FOLDER/N" as an absolute path, of a path relative to a descriptor, too. False: no such path.
-bool is_descriptor_entry(int dir, const char* path, const char* folder, Path* out) {
+bool is_descriptor_entry(int dir, const char* path, const char* folder, EntryPath* out) {
   out->clear();
   if (path[0] == '/') {
     if (!starts_with(path, "/proc/")) return false;
@@ -82,28 +53,28 @@ bool is_descriptor_entry(int dir, const char* path, const char* folder, Path* ou
 }
 
 int open_statistics(int flags) {
-  LiveText text;
+  ReadOnlyText text;
   Call call(wire::kCommand, kCloseOnExec);
-  if (!ask(&call, kStatistics + 1)) return -1;
+  if (!ask(&call, kStatistics + 1)) return -ENOENT;
   text.add(call.reply(), call.reply_size());
   return text.open(flags);
 }
 
-int open_fdinfo(const Path& path, int flags) {
+int open_fdinfo(const EntryPath& path, int flags) {
   // Of its "fd" the number follows at the same place.
-  Path link;
+  EntryPath link;
   const char* folder = strstr(path.c_str(), "/fdinfo/");
   link.add(path.c_str(), static_cast<size_t>(folder - path.c_str()))
       .add("/fd/")
       .add(strrchr(path.c_str(), '/') + 1);
   struct stat st;
-  if (raw::fstatat(AT_FDCWD, link.c_str(), &st, 0) < 0 || !S_ISSOCK(st.st_mode)) return -1;
+  if (raw::fstatat(AT_FDCWD, link.c_str(), &st, 0) < 0 || !S_ISSOCK(st.st_mode)) return -ENOENT;
   Call call(wire::kCommand, kCloseOnExec);
-  if (!ask_of_file(&call, st.st_ino)) return -1;
+  if (!ask_of_file(&call, st.st_ino)) return -ENOENT;
   const auto* first = reinterpret_cast<const char*>(call.reply());
   const auto* line_end = static_cast<const char*>(memchr(first, '\n', call.reply_size()));
-  if (!line_end) return -1;
-  LiveText text;
+  if (!line_end) return -ENOENT;
+  ReadOnlyText text;
   text.add_file(path.c_str());
   text.add(line_end + 1, call.reply_size() - static_cast<size_t>(line_end + 1 - first));
   return text.open(flags);
@@ -111,8 +82,8 @@ int open_fdinfo(const Path& path, int flags) {
 
 int open_processors(int flags) {
   const Tree* nodes = tree();
-  if (!nodes) return -1;
-  LiveText text;
+  if (!nodes) return -ENOENT;
+  ReadOnlyText text;
   text.add_file(kProcessors);
   const Board& board = board_of(nodes->chip);
   Text<256> lines;
@@ -126,24 +97,24 @@ int open_processors(int flags) {
 
 int open_live_text(const Rewritten& to, int dir, const char* path, int flags) {
   if (!to.readable() || (flags & (O_ACCMODE | O_CREAT | O_TRUNC | O_DIRECTORY | O_PATH)) != O_RDONLY)
-    return -1;
+    return -ENOENT;
   // Nearly all calls end here.
   const bool absolute = path[0] == '/';
   if (!to.ours() && (absolute ? !starts_with(path, "/proc/") : dir == AT_FDCWD || !is_number(path)))
-    return -1;
+    return -ENOENT;
   raw::KeepErrno keep;
   if (to.ours()) {
-    Path ours;
-    ours.add(to.path());
-    return ends_with(ours, kStatistics) ? open_statistics(flags) : -1;
+    struct stat st;
+    if (raw::fstatat(to.dir(), to.path(), &st, 0) < 0 || !S_ISREG(st.st_mode)) return -ENOENT;
+    return ends_with(to.path(), kStatistics) ? open_statistics(flags) : open_connector_file(to.path(), flags);
   }
-  if (absolute && strcmp(path, kProcessors) == 0) return config().no_board ? -1 : open_processors(flags);
-  Path entry;
-  return is_descriptor_entry(dir, path, "/fdinfo", &entry) ? open_fdinfo(entry, flags) : -1;
+  if (absolute && strcmp(path, kProcessors) == 0) return config().no_board ? -ENOENT : open_processors(flags);
+  EntryPath entry;
+  return is_descriptor_entry(dir, path, "/fdinfo", &entry) ? open_fdinfo(entry, flags) : -ENOENT;
 }
 
 const Node* node_in_proc(int dir, const char* path, const struct stat& st) {
-  Path entry;
+  EntryPath entry;
   if (!S_ISSOCK(st.st_mode) || !path || !is_descriptor_entry(dir, path, "/fd", &entry)) return nullptr;
   raw::KeepErrno keep;
   Call call(wire::kCommand, kCloseOnExec);

@@ -1,5 +1,5 @@
-/// Files whose text is of the moment: the GPU's statistics, /proc/PID/fdinfo of DRM files, and /proc/cpuinfo
-/// with the board's lines. Whoever opens one gets memory that holds the text of that moment, as sysfs and
+/// Files whose text is of the moment: the GPU's statistics, what sysfs says of connectors, /proc/PID/fdinfo of
+/// DRM files, and /proc/cpuinfo with the board's lines. Whoever opens one gets memory that holds the text of that moment, as sysfs and
 /// procfs do.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace v3d::shim {
 
-/// A new descriptor, open for reading, of the text that the path stands for; -1 when it stands for none of
-/// ours, or nobody can say it now: then the file itself is to be opened.
+/// A new descriptor, open for reading, of the text that the path stands for. A negative errno; ENOENT when it
+/// stands for none of ours, or nobody can say it now: then the file itself is to be opened.
 /// @param to  the path's
 int open_live_text(const Rewritten& to, int dir, const char* path, int flags);
 

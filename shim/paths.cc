@@ -122,11 +122,11 @@ bool base_folder(int dir, const char* path, Path* out, bool* in_tree) {
 
 }  // namespace
 
-void descriptor_path(int fd, Path* out) {
+size_t read_descriptor_path(int fd, char* text, size_t capacity) {
   Text<32> link;
   link.add("/proc/self/fd/").add(static_cast<uint64_t>(static_cast<unsigned>(fd)));
-  long size = fd < 0 ? -1 : raw::readlinkat(AT_FDCWD, link.c_str(), out->data(), Path::capacity() - 1);
-  out->set_size(size > 0 ? static_cast<size_t>(size) : 0);
+  const long size = fd < 0 ? -1 : raw::readlinkat(AT_FDCWD, link.c_str(), text, capacity);
+  return size > 0 && static_cast<size_t>(size) < capacity ? static_cast<size_t>(size) : 0;
 }
 
 void note_working_directory() {

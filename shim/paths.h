@@ -41,8 +41,13 @@ class Rewritten {
   Path buffer_;
 };
 
-/// Text of /proc/self/fd/<fd>; empty if there is none.
-void descriptor_path(int fd, Path* out);
+/// Text of /proc/self/fd/<fd> without a zero behind it. 0: there is none, or it does not fit.
+size_t read_descriptor_path(int fd, char* text, size_t capacity);
+/// The same; empty if there is none.
+template <size_t N>
+void descriptor_path(int fd, Text<N>* out) {
+  out->set_size(read_descriptor_path(fd, out->data(), N));
+}
 
 /// A path that the kernel or libc gave, as the application shall see it: without the tree's folder in front.
 /// Moves the text to the front in place and returns its length.

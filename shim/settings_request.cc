@@ -5,6 +5,7 @@
 #include "ioctl/place.h"
 #include "shim/config.h"
 #include "shim/connection.h"
+#include "shim/scratch.h"
 #include "shim/text.h"
 
 namespace v3d::shim {
@@ -45,11 +46,11 @@ bool compare_settings(pid_t daemon) {
   static std::atomic<pid_t> accepted{0};
   if (accepted.load(std::memory_order_relaxed) == daemon) return true;
   bool refused = false;
-  Text<8192> command;
+  Scratch<Text<8192>> command;
   Call call(wire::kCommand, 0);
   // An error is that of an older daemon, which does not know the command.
-  if (add_wishes(place(), &command) && call.open(daemon) == 0 &&
-      call.append(command.c_str(), command.size()) && call.send() == 0 && call.error() == 0) {
+  if (command.get() && add_wishes(place(), command.get()) && call.open(daemon) == 0 &&
+      call.append(command.get()->c_str(), command.get()->size()) && call.send() == 0 && call.error() == 0) {
     const uint8_t* answer = call.reply();
     size_t size = call.reply_size();
     refused = take_word(v3d::place::kRefusedAnswer, &answer, &size);

@@ -47,6 +47,11 @@ void check_fdinfo(const std::string& text) {
   }
 }
 
+std::string read_stream(FILE* stream) {
+  char text[4096];
+  return {text, fread(text, 1, sizeof(text), stream)};
+}
+
 }  // namespace
 
 SCENARIO(pi5_board) {
@@ -124,4 +129,29 @@ SCENARIO(who_uses_the_gpu) {
   const std::string first = read_all("/sys/class/drm/card0/device/gpu_stats");
   CHECK(first.starts_with("queue\ttimestamp\tjobs\truntime\nbin\t") && !contains(first, "bin\t0\t"));
   CHECK(first != read_all("/sys/class/drm/card0/device/gpu_stats"));
+}
+
+/// With the daemon: each way to open a file shows what the daemon says, not what lies in the tree.
+SCENARIO(texts_of_now) {
+  for (const char* path : {"/sys/class/drm/card1-HDMI-A-1/modes", "/sys/class/drm/card0/device/gpu_stats"}) {
+    const int fd = open(path, O_RDONLY);
+    char name[64] = {};
+    CHECK(readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name, sizeof(name) - 1) > 0);
+    CHECK(contains(name, "v3demu-text"));
+    close(fd);
+    FILE* stream = fopen(path, "re");
+    CHECK(stream);
+    const std::string by_fopen = read_stream(stream);
+    CHECK(by_fopen.size() > 16);
+    stream = freopen("/dev/null", "r", stream);
+    stream = freopen(path, "re", stream);
+    CHECK(stream);
+    CHECK_EQ(fcntl(fileno(stream), F_GETFD), FD_CLOEXEC);
+    CHECK_EQ(read_stream(stream).substr(0, 10), by_fopen.substr(0, 10));
+    fclose(stream);
+    stream = fopen("/dev/null", "r");
+    errno = 0;
+    CHECK(!freopen(path, "w", stream));
+    CHECK_EQ(errno, EACCES);
+  }
 }

@@ -315,6 +315,11 @@ TEST_F(ShimTest, ProcShowsWhoUsesTheGpu) {
   expect_success("who_uses_the_gpu");
 }
 
+TEST_F(ShimTest, EachWayToOpenAFileShowsItsTextOfNow) {
+  set("V3DEMU_DAEMON", kReal);
+  expect_success("texts_of_now");
+}
+
 TEST_F(ShimTest, HostNodesVisible) {
   set("V3DEMU_HOST_DRI", "1");
   expect_success("host_nodes_visible");
