@@ -98,6 +98,12 @@ class File : public std::enable_shared_from_this<File> {
     return is_current_master();
   }
 
+  /// Its master of now, which another thread may change; takes device().mutex.
+  std::shared_ptr<Master> own_master() const {
+    const std::lock_guard lock(device_.mutex);
+    return master;
+  }
+
   /// Drops all handles (last close). Later calls find nothing.
   void release();
 

@@ -87,7 +87,8 @@ int create_lease(Call& call, drm::CreateLease& args) {
   DrmDevice& device = call.file.device();
   if (!device.modeset) return EOPNOTSUPP;
   if (args.flags & ~(drm::kCloexec | drm::kNonblock)) return EINVAL;
-  if (call.file.master->lessor) return EINVAL;  // what is lent is not lent on
+  const std::shared_ptr<Master> lessor = call.file.own_master();
+  if (lessor->lessor) return EINVAL;  // what is lent is not lent on
   std::set<uint32_t> objects;
   if (const int error = read_objects(call, args, &objects)) return error;
   see_closed_lessees(call);
@@ -95,8 +96,8 @@ int create_lease(Call& call, drm::CreateLease& args) {
   const std::shared_ptr<File> file = call.kernel.open_lessee(call.file, lessee);
   {
     const std::lock_guard lock(device.mutex);
-    if (const int error = lend(call.file.master, std::move(objects), lessee.get())) return error;
-    lessee->lessor = call.file.master;
+    if (const int error = lend(lessor, std::move(objects), lessee.get())) return error;
+    lessee->lessor = lessor;
     lessee->lessee = file.get();
   }
   UniqueFd fd;
