@@ -152,10 +152,11 @@ class File : public std::enable_shared_from_this<File> {
   /// Takes device().master, which nobody has.
   void become_master();
 
-  bool atomic = false;            ///< DRM_CLIENT_CAP_ATOMIC
-  bool universal_planes = false;  ///< DRM_CLIENT_CAP_UNIVERSAL_PLANES
-  PerfmonOrder perfmon_order;     ///< under Kernel::submit_mutex
-  Backlog backlog;                ///< under Kernel::submit_mutex
+  bool atomic = false;                ///< DRM_CLIENT_CAP_ATOMIC
+  bool universal_planes = false;      ///< DRM_CLIENT_CAP_UNIVERSAL_PLANES
+  bool writeback_connectors = false;  ///< DRM_CLIENT_CAP_WRITEBACK_CONNECTORS
+  PerfmonOrder perfmon_order;         ///< under Kernel::submit_mutex
+  Backlog backlog;                    ///< under Kernel::submit_mutex
 
  private:
   void release_master();

@@ -156,7 +156,9 @@ int set_client_cap(Call& call, drm::SetClientCap& args) {
       call.file.atomic = call.file.universal_planes = args.value != 0;
       return 0;
     case drm::kClientCapWritebackConnectors:
-      return !call.file.atomic || args.value > 1 ? EINVAL : 0;
+      if (!call.file.atomic || args.value > 1) return EINVAL;
+      call.file.writeback_connectors = args.value != 0;
+      return 0;
     case drm::kClientCapCursorPlaneHotspot:
       return EOPNOTSUPP;
     case drm::kClientCapPlaneColorPipeline:

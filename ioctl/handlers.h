@@ -111,6 +111,8 @@ int get_lease(Call& call, drm::LeaseList& args);
 int revoke_lease(Call& call, drm::RevokeLease& args);
 /// kms::find_object() of what the file's master holds; null for what is lent to others' lessees alone.
 const kms::Object* find_held_object(const Call& call, uint32_t id, uint32_t type);
+/// Ids of all of a type, in the order in which the kernel numbers them.
+std::vector<uint32_t> held_objects(const Call& call, uint32_t type);
 
 // kms/atomic.cc
 int atomic(Call& call, drm::Atomic& args);

@@ -39,6 +39,11 @@ bool make_one_way_pair(UniqueFd* client_end, UniqueFd* own_end) {
   return shutdown(own_end->get(), SHUT_RD) == 0;
 }
 
+static kms::DisplayOptions of_board(kms::DisplayOptions options, const char* device) {
+  options.device = device;
+  return options;
+}
+
 Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& abi,
                const kms::DisplayOptions& display)
     : gpu_(gpu),
@@ -59,7 +64,7 @@ Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& ab
            .patchlevel = 0,
            .unique = gpu.profile().display_device,
            .modeset = true},
-      display_(display, [&host] { host.wake_display(); }) {
+      display_(of_board(display, gpu.profile().display_device), [&host] { host.wake_display(); }) {
   BufferCharges free;
   auto memory = buffers_.create(kms::console_bytes(), &free, wire::kFramebufferName);
   if (memory)

@@ -98,15 +98,19 @@ struct FileReply {
   uint32_t status_bytes;
 };
 
-/// The sockets of the board into which monitors may be plugged, by their place in the list. They have entries
-/// like card1-HDMI-A-1 in /sys/class/drm.
+/// Connectors of the display node. They have entries like card1-HDMI-A-1 in /sys/class/drm.
 struct Connector {
   const char* name;
-  uint32_t id;     ///< of the mode object
-  bool connected;  ///< at the start: a monitor is plugged in
+  uint32_t id;          ///< of the mode object
+  const char* status;   ///< as sysfs says it at the start
+  const char* only_on;  ///< device of the display node (chip::Profile) that has it; null: each
 };
-inline constexpr Connector kConnectors[] = {{"HDMI-A-1", 34, true}, {"HDMI-A-2", 54, false}};
-inline constexpr uint32_t kNumConnectors = 2;
+/// The sockets into which monitors may be plugged, then what writes to memory, which nobody probes.
+inline constexpr Connector kConnectors[] = {{"HDMI-A-1", 34, "connected", nullptr},
+                                            {"HDMI-A-2", 54, "disconnected", nullptr},
+                                            {"Writeback-1", 62, "unknown", nullptr},
+                                            {"Writeback-2", 67, "unknown", "axi:gpu"}};
+inline constexpr uint32_t kNumConnectors = 4, kNumSockets = 2;
 
 /// What a file's syncobjs hold, and whether jobs use its BOs, for every process that uses the file. All words
 /// are read and written atomically. The daemon writes `syncobjs`, `fences` and `bos` (before it answers the

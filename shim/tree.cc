@@ -126,7 +126,7 @@ void list_owned(Tree* tree) {
     own(tree, "/dev/", tree->nodes[i].name);
     own(tree, "/sys/class/drm/", base_name(tree->nodes[i]));
     for (uint32_t k = 0; tree->nodes[i].wire_minor == 1 && k < wire::kNumConnectors; ++k)
-      own(tree, "/sys/class/drm/", connector_name(tree->nodes[i], k).c_str());
+      if (has_connector(names, k)) own(tree, "/sys/class/drm/", connector_name(tree->nodes[i], k).c_str());
     own(tree, "/dev/char/", number.c_str());
     own(tree, "/sys/dev/char/", number.c_str());
   }

@@ -40,7 +40,7 @@ struct Tree {
   uid_t user;         ///< who may enter its folder
   const Tree* older;  ///< of another user, who this process was before
   uint32_t num_owned;
-  Root owned[32];  ///< paths that exist in the tree only; the host's of the same name are hidden
+  Root owned[40];  ///< paths that exist in the tree only; the host's of the same name are hidden
 
   bool owns(const char* path) const;
   const Node* node_of(const struct stat& st) const;

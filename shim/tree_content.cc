@@ -119,10 +119,12 @@ void emit_connector(TreeSink* sink, const Node& node, const char* device_folder,
   card.add(kPlatform).add(device_folder).add("/drm/").add(base_name(node));
   folder.add(card.c_str()).add('/').add(name.c_str());
   size_t base = folder.size();
-  Text<16> id;
+  Text<16> id, status;
   id.add(uint64_t{connector.id}).add('\n');
-  const char* const files[][2] = {{"/status", connector.connected ? "connected\n" : "disconnected\n"},
-                                  {"/enabled", connector.connected ? "enabled\n" : "disabled\n"},
+  status.add(connector.status).add('\n');
+  const bool lit = strcmp(connector.status, "connected") == 0;
+  const char* const files[][2] = {{"/status", status.c_str()},
+                                  {"/enabled", lit ? "enabled\n" : "disabled\n"},
                                   {"/dpms", "On\n"},
                                   {"/edid", ""},
                                   {"/modes", ""},
@@ -237,6 +239,11 @@ const ChipNames& chip_names(uint32_t chip) {
   return kChips[0];
 }
 
+bool has_connector(const ChipNames& names, uint32_t i) {
+  const char* board = wire::kConnectors[i].only_on;
+  return !board || strcmp(board, names.display) == 0;
+}
+
 void emit_tree(const Tree& tree, TreeSink* sink) {
   const ChipNames& names = chip_names(tree.chip);
   if (!config().no_board) emit_device_tree(sink, tree.chip, names);
@@ -257,7 +264,8 @@ void emit_tree(const Tree& tree, TreeSink* sink) {
     if (display) {
       emit_platform_device(sink, names.display, folder, "vc4-drm", "gpu", names.display_of_path,
                            names.display_compatible);
-      for (uint32_t k = 0; k < wire::kNumConnectors; ++k) emit_connector(sink, node, folder, k);
+      for (uint32_t k = 0; k < wire::kNumConnectors; ++k)
+        if (has_connector(names, k)) emit_connector(sink, node, folder, k);
     }
     emit_node(sink, node, folder);
     emit_by_path(sink, display ? names.display : names.v3d, render ? "-render" : "-card", node);

@@ -29,6 +29,8 @@ struct ChipNames {
   const char* platform_roots[2];  ///< first components under sys/devices/platform; nullptr: one is enough
 };
 const ChipNames& chip_names(uint32_t chip);
+/// Whether the board has the i-th of wire::kConnectors.
+bool has_connector(const ChipNames& names, uint32_t i);
 
 /// What the firmware says of a board (raspberrypi/documentation, revision-codes.adoc), by which programs know
 /// that they run on one.

@@ -1,5 +1,7 @@
 /// @file MODE_ATOMIC (Linux drm_atomic_uapi.c, drm_mode_atomic_ioctl).
 #include <cerrno>
+#include <utility>
+#include <vector>
 
 #include "ioctl/handlers.h"
 #include "ioctl/kms/update.h"
@@ -36,6 +38,38 @@ int check_flags(const Call& call, const drm::Atomic& args) {
   return (args.flags & drm::kAtomicTestOnly) && (args.flags & drm::kPageFlipEvent) ? EINVAL : 0;
 }
 
+/// Where in the caller's memory the numbers of the descriptors go.
+using OutFences = std::vector<std::pair<uint64_t, UniqueFd>>;
+
+int add_out_fence(Call& call, uint64_t address, FencePtr fence, FencePtr* done, OutFences* out_fences) {
+  UniqueFd fd = call.kernel.export_sync_file(call.account, {fence, ""});
+  if (!fd) return EMFILE;
+  *done = std::move(fence);
+  out_fences->emplace_back(address, std::move(fd));
+  return 0;
+}
+
+/// What tells of the end of the commit (prepare_signaling). 0, EINVAL, ENOMEM or EMFILE.
+int prepare_outcomes(Call& call, const drm::Atomic& args, const kms::Update& update, uint32_t pipes,
+                     kms::Commit* commit, OutFences* out_fences) {
+  const bool event = (args.flags & drm::kPageFlipEvent) != 0;
+  if ((event && !pipes) || update.has_fence_of_nothing()) return EINVAL;
+  Display& display = call.kernel.display();
+  for (uint32_t pipe = 0; pipe < kms::kNumPipes; ++pipe) {
+    kms::Commit::Outcome& outcome = commit->outcomes[pipe];
+    if (event && (pipes >> pipe & 1))
+      if (const int error = call.file.events()->reserve(&outcome.event)) return error;
+    if (const uint64_t address = update.out_fence(pipe))
+      if (const int error = add_out_fence(call, address, display.make_fence(pipe), &outcome.done, out_fences))
+        return error;
+    if (const uint64_t address = update.write_fence(pipe))
+      if (const int error =
+              add_out_fence(call, address, display.make_write_fence(pipe), &outcome.written, out_fences))
+        return error;
+  }
+  return 0;
+}
+
 }  // namespace
 
 int atomic(Call& call, drm::Atomic& args) {
@@ -46,29 +80,20 @@ int atomic(Call& call, drm::Atomic& args) {
   for (uint32_t i = 0; i < args.count_objects; ++i)
     if (const int error = read_object(call, args, i, &at, update.get())) return error;
 
-  const bool test = (args.flags & drm::kAtomicTestOnly) != 0;
-  const bool on_crtc = update->touches_crtc(display.state());
+  const uint32_t pipes = update->pipes(display.state());
   kms::Commit commit;
   commit.change = [update](kms::DisplayState& state) { update->apply(state); };
   commit.changed = update->changed();
-  commit.test_only = test;
+  commit.test_only = (args.flags & drm::kAtomicTestOnly) != 0;
   commit.nonblock = (args.flags & drm::kAtomicNonblock) != 0;
   commit.allow_modeset = (args.flags & drm::kAtomicAllowModeset) != 0;
   commit.async = (args.flags & drm::kPageFlipAsync) != 0;
-  commit.at_once = !on_crtc;  // nothing is shown in another way
   commit.user_data = args.user_data;
-  if (args.flags & drm::kPageFlipEvent) {
-    if (!on_crtc) return EINVAL;
-    if (const int error = call.file.events()->reserve(&commit.event)) return error;
-  }
-  UniqueFd out_fence;
-  if (!test && update->out_fence()) {
-    commit.done = display.make_fence();
-    out_fence = call.kernel.export_sync_file(call.account, {commit.done, ""});
-    if (!out_fence) return EMFILE;
-  }
+  OutFences out_fences;
+  if (!commit.test_only)
+    if (const int error = prepare_outcomes(call, args, *update, pipes, &commit, &out_fences)) return error;
   if (const int error = display.commit(std::move(commit), call.waiter)) return error;
-  if (out_fence) call.fds.give_in_memory(update->out_fence(), std::move(out_fence), true);
+  for (auto& [address, fd] : out_fences) call.fds.give_in_memory(address, std::move(fd), true);
   return 0;
 }
 

@@ -11,16 +11,18 @@
 namespace v3d::ioctl::kms {
 namespace {
 
-/// kNumConnectors: there is none of that name.
-uint32_t by_name(std::string_view name) {
-  const auto* found = std::find_if(std::begin(wire::kConnectors), std::end(wire::kConnectors),
-                                   [&](const wire::Connector& c) { return c.name == name; });
+/// Which of wire::kConnectors, and of kPipes; wire::kNumConnectors: the board has none of that name.
+uint32_t by_name(const Display& display, std::string_view name) {
+  const auto* found =
+      std::find_if(std::begin(wire::kConnectors), std::end(wire::kConnectors),
+                   [&](const wire::Connector& c) { return c.name == name && display.has(c.id); });
   return static_cast<uint32_t>(found - std::begin(wire::kConnectors));
 }
 
 bool has_monitor(const Display& display, uint32_t i) { return display.monitors() >> i & 1; }
 
 std::string status(const Display& display, uint32_t i) {
+  if (i >= kNumMonitors) return absl::StrCat(wire::kConnectors[i].status, "\n");
   return has_monitor(display, i) ? "connected\n" : "disconnected\n";
 }
 
@@ -42,6 +44,7 @@ std::string mode_names(const Display& display, uint32_t i) {
 }
 
 std::string edid(const Display& display, uint32_t i) {
+  if (i >= kNumMonitors) return "";
   const auto bytes = find_fixed_blob(static_cast<uint32_t>(display.state().connector(i).get(kEdid)));
   return std::string(bytes.begin(), bytes.end());
 }
@@ -56,8 +59,8 @@ constexpr struct {
 
 bool read_connector_file(const Display& display, std::string_view name, std::string* text) {
   const size_t slash = name.find('/');
-  const uint32_t connector = by_name(name.substr(0, slash));
-  if (slash == name.npos || connector == kNumConnectors) return false;
+  const uint32_t connector = by_name(display, name.substr(0, slash));
+  if (slash == name.npos || connector == wire::kNumConnectors) return false;
   for (const auto& file : kFiles) {
     if (file.name != name.substr(slash + 1)) continue;
     *text = file.read(display, connector);
@@ -68,7 +71,7 @@ bool read_connector_file(const Display& display, std::string_view name, std::str
 
 std::string list_connectors(const Display& display) {
   std::string list;
-  for (uint32_t i = 0; i < kNumConnectors; ++i) {
+  for (uint32_t i = 0; i < kNumMonitors; ++i) {
     const std::string words = status(display, i) + enabled(display, i);
     absl::StrAppend(&list, wire::kConnectors[i].name, " ",
                     absl::StrJoin(absl::StrSplit(words, '\n', absl::SkipEmpty()), " "), "\n");
@@ -80,8 +83,8 @@ bool plug_monitor(Display& display, std::string_view words, bool has_master, std
   const size_t space = words.find(' ');
   const std::string_view name = words.substr(0, space),
                          state = space == words.npos ? std::string_view() : words.substr(space + 1);
-  const uint32_t connector = by_name(name);
-  if (connector == kNumConnectors) {
+  const uint32_t connector = by_name(display, name);
+  if (connector >= kNumMonitors) {
     *error = "there is no connector " + std::string(name) + "; there are:\n" + list_connectors(display);
     return false;
   }

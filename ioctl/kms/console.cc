@@ -27,13 +27,12 @@ std::shared_ptr<Framebuffer> make_console(std::shared_ptr<Buffer> memory, uint64
   return fb;
 }
 
-void show_console(DisplayState& state, uint32_t connector, const FramebufferPtr& console,
-                  const BlobPtr& mode) {
-  state.crtc().set_blob(kModeId, mode);
-  state.crtc().set(kActive, 1);
-  state.light(connector);
-  state.show(0, console);
-  state.place(0, {0, 0, console->width << 16, console->height << 16},
+void show_console(DisplayState& state, uint32_t pipe, const FramebufferPtr& console, const BlobPtr& mode) {
+  state.crtc(pipe).set_blob(kModeId, mode);
+  state.crtc(pipe).set(kActive, 1);
+  state.light(pipe, true);
+  state.show(kPipes[pipe].primary, kPipes[pipe].crtc, console);
+  state.place(kPipes[pipe].primary, {0, 0, console->width << 16, console->height << 16},
               {0, 0, console->width, console->height});
 }
 

@@ -17,9 +17,8 @@ uint64_t console_bytes();
 /// @param mmap_offset  of its object, from Kernel::new_mmap_offset()
 std::shared_ptr<Framebuffer> make_console(std::shared_ptr<Buffer> memory, uint64_t mmap_offset);
 
-/// Lights a connector with the console on the primary plane.
+/// Lights the monitor of a CRTC with the console on the primary plane.
 /// @param mode  blob of the preferred mode
-void show_console(DisplayState& state, uint32_t connector, const FramebufferPtr& console,
-                  const BlobPtr& mode);
+void show_console(DisplayState& state, uint32_t pipe, const FramebufferPtr& console, const BlobPtr& mode);
 
 }  // namespace v3d::ioctl::kms

@@ -2,7 +2,6 @@
 #include "ioctl/kms/display.h"
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -39,23 +38,38 @@ ScanoutPlane describe(const ObjectState& plane, uint32_t id) {
   return shown;
 }
 
-/// Where it is in the stack (drm_atomic_normalize_zpos): of the same zpos the later plane is above.
-uint64_t zpos(const ObjectState& plane, uint32_t i) { return plane.get(i == 0 ? kZpos : kMovableZpos); }
+constexpr std::string_view kConnected = "connected";
+
+/// Where it is in the stack (drm_atomic_normalize_zpos): of the same zpos the later plane is above. That of a
+/// primary plane does not move.
+uint64_t zpos(const ObjectState& plane, const Pipe& pipe, uint32_t id) {
+  return plane.get(id == pipe.primary ? kZpos : kMovableZpos);
+}
+
+std::array<uint64_t, 2 * kNumPipes> new_fence_contexts() {
+  std::array<uint64_t, 2 * kNumPipes> contexts;
+  for (uint64_t& context : contexts) context = new_fence_context();
+  return contexts;
+}
 
 }  // namespace
 
 Display::Display(const DisplayOptions& options, std::function<void()> wake)
     : options_(options),
       wake_(std::move(wake)),
-      first_sequence_(ticks_at(options_.now_ns(), options_.vblank_hz)) {
-  for (uint32_t i = 0; i < kNumConnectors; ++i) monitors_ |= uint32_t{wire::kConnectors[i].connected} << i;
+      first_sequence_(ticks_at(options_.now_ns(), options_.vblank_hz)),
+      fence_contexts_(new_fence_contexts()),
+      writer_([this](uint64_t number) { end_write(number); }) {
+  for (uint32_t i = 0; i < kNumMonitors; ++i)
+    if (wire::kConnectors[i].status == kConnected) monitors_ |= 1u << i;
   state_ = shown_ = at_rest();
-  for (uint32_t i = 0; i < gamma_.size(); ++i) gamma_[i] = static_cast<uint16_t>(i % kGammaSize * 0x101);
+  for (Gamma& gamma : gamma_)
+    for (uint32_t i = 0; i < gamma.size(); ++i) gamma[i] = static_cast<uint16_t>(i % kGammaSize * 0x101);
 }
 
 Display::~Display() {
-  if (!pending_) return;
-  for (const FencePtr& fence : pending_->fences) fence->unwatch(pending_->watcher.get());
+  for (const auto& pending : pending_)
+    for (const FencePtr& fence : pending->fences) fence->unwatch(pending->watcher.get());
 }
 
 Scanout Display::scanout() const {
@@ -88,26 +102,35 @@ void Display::keep_picture(News* news) {
   news->dropped.push_back(std::move(shown));
 }
 
-Scanout Display::describe_shown() const {
+/// @param hidden  a framebuffer that is not to be seen
+Scanout Display::describe_pipe(const DisplayState& state, uint32_t pipe, const FramebufferPtr& hidden) {
   Scanout shown;
-  shown.frame = frame_;
-  shown.time_ns = frame_ns_;
-  shown.active = shown_.active();
+  shown.active = state.active(pipe);
   if (!shown.active) return shown;
-  const drm::ModeInfo mode = shown_.mode();
+  const drm::ModeInfo mode = state.mode(pipe);
   shown.width = mode.hdisplay;
   shown.height = mode.vdisplay;
-  shown.refresh_hz = options_.vblank_hz;
   std::vector<uint32_t> order;
-  for (uint32_t i = 0; i < kNumPlanes; ++i) {
-    const ObjectState& plane = shown_.plane(i);
-    if (!plane.fb || !plane.get(kCrtcW) || !plane.get(kCrtcH)) continue;
-    if (plane.fb != console_ || console_used_) order.push_back(i);
+  for (const Object& object : kms::objects()) {
+    const ObjectState& plane = state.of(object.id);
+    if (object.type != drm::kObjectPlane || plane.get(kCrtc) != kPipes[pipe].crtc) continue;
+    if (plane.get(kCrtcW) && plane.get(kCrtcH) && plane.fb != hidden) order.push_back(object.id);
   }
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return std::pair(zpos(shown_.plane(a), a), a) < std::pair(zpos(shown_.plane(b), b), b);
+    return std::pair(zpos(state.of(a), kPipes[pipe], a), a) <
+           std::pair(zpos(state.of(b), kPipes[pipe], b), b);
   });
-  for (const uint32_t i : order) shown.planes.push_back(describe(shown_.plane(i), kPrimaryPlaneId + i));
+  for (const uint32_t id : order) shown.planes.push_back(describe(state.of(id), id));
+  return shown;
+}
+
+Scanout Display::describe_shown() const {
+  uint32_t pipe = 0;
+  while (pipe + 1 < kNumMonitors && !shown_.active(pipe)) ++pipe;
+  Scanout shown = describe_pipe(shown_, pipe, console_used_ ? nullptr : console_);
+  shown.frame = frame_;
+  shown.time_ns = frame_ns_;
+  if (shown.active) shown.refresh_hz = options_.vblank_hz;
   return shown;
 }
 
@@ -143,8 +166,8 @@ void Display::set_console(std::shared_ptr<Framebuffer> console) {
 DisplayState Display::at_rest() const {
   DisplayState state;
   state.plug(monitors_);
-  if (console_ && monitors_)
-    show_console(state, static_cast<uint32_t>(std::countr_zero(monitors_)), console_, console_mode_);
+  for (uint32_t i = 0; i < kNumMonitors; ++i)
+    if (console_ && (monitors_ >> i & 1)) show_console(state, i, console_, console_mode_);
   return state;
 }
 
@@ -164,17 +187,18 @@ void Display::plug(uint32_t connector, bool monitor, bool has_master) {
     if (!has_master) {
       come_to_rest(&news);
     } else {
-      for (DisplayState* state : {&state_, &shown_, pending_ ? &pending_->next : nullptr})
-        if (state) state->plug(monitors_);
+      state_.plug(monitors_);
+      shown_.plug(monitors_);
+      for (const auto& pending : pending_) pending->next.plug(monitors_);
     }
   }
   news.tell(*this);
 }
 
 bool Display::sees_console() const {
-  if (!console_used_ || !shown_.active()) return false;
-  for (uint32_t i = 0; i < kNumPlanes; ++i)
-    if (shown_.plane(i).fb == console_) return true;
+  if (!console_used_) return false;
+  for (uint32_t i = 0; i < kNumMonitors; ++i)
+    if (shown_.active(i) && shown_.primary(i).fb == console_) return true;
   return false;
 }
 
@@ -232,8 +256,8 @@ FramebufferPtr Display::find_fb(uint32_t id) const {
 
 void Display::forget_fb(const Framebuffer& fb, News* news) {
   state_.forget(fb);
-  if (pending_) pending_->next.forget(fb);
-  if (shown_.forget(fb)) frame_shown(options_.now_ns(), news);
+  for (const auto& pending : pending_) pending->next.forget(fb);
+  if (shown_.forget(fb) & kMonitorPipes) frame_shown(options_.now_ns(), news);
 }
 
 int Display::remove_fb(const File& owner, uint32_t id, bool hide) {
@@ -353,14 +377,14 @@ DisplayState Display::state() const {
   return state_;
 }
 
-Display::Gamma Display::gamma() const {
+Display::Gamma Display::gamma(uint32_t pipe) const {
   const std::lock_guard lock(mutex_);
-  return gamma_;
+  return gamma_[pipe];
 }
 
-void Display::set_gamma(const Gamma& gamma) {
+void Display::set_gamma(uint32_t pipe, const Gamma& gamma) {
   const std::lock_guard lock(mutex_);
-  gamma_ = gamma;
+  gamma_[pipe] = gamma;
 }
 
 }  // namespace v3d::ioctl::kms

@@ -1,10 +1,12 @@
 /// The display behind the vc4 node: its objects' state, what is shown, and the clock by which that changes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "ioctl/kms/events.h"
 #include "ioctl/kms/scanout.h"
 #include "ioctl/kms/state.h"
+#include "ioctl/kms/writer.h"
 
 namespace v3d::ioctl::kms {
 
@@ -19,18 +22,24 @@ struct DisplayOptions {
   /// Ticks of the vertical blanking per second, 0: flips complete as soon as their fences have signalled.
   uint32_t vblank_hz = 0;
   std::function<int64_t()> now_ns = monotonic_ns;
+  /// Of the vc4 node (chip::Profile): which board's display it is.
+  std::string_view device = "axi:gpu";
 };
 
 /// What a client asks the display to become.
 struct Commit {
   std::function<void(DisplayState&)> change;  ///< may be called more than once, and only sets values
-  uint32_t changed = 0;                       ///< bit for each object that it names, by index_of()
+  ObjectSet changed = 0;                      ///< that it names
   bool test_only = false, nonblock = false, allow_modeset = true;
-  bool async = false;      ///< does not wait for the vertical blanking
-  bool at_once = false;    ///< nor for anything else: moves of the cursor
-  EventQueue::Slot event;  ///< sent when it is shown; empty: none
-  uint64_t user_data = 0;
-  FencePtr done;  ///< signalled when it is shown; null: none
+  bool async = false;    ///< does not wait for the vertical blanking
+  bool at_once = false;  ///< nor for anything else: moves of the cursor
+  /// Of each of kPipes: what is sent and signalled when it is shown, or written. Empty, null: nothing.
+  struct Outcome {
+    EventQueue::Slot event;
+    FencePtr done, written;
+  };
+  std::array<Outcome, kNumPipes> outcomes;
+  uint64_t user_data = 0;  ///< of events
 };
 
 /// Thread safe. Time passes for it when somebody calls tick(): a thread of the daemon, when wake() asked for
@@ -43,8 +52,14 @@ class Display {
   Display(const Display&) = delete;
   Display& operator=(const Display&) = delete;
 
+  /// Whether the board has that object.
+  bool has(uint32_t id) const {
+    const uint32_t pipe = find_pipe(id);
+    return pipe == kNumPipes || !kPipes[pipe].only_on || kPipes[pipe].only_on == options_.device;
+  }
+
   /// @name For viewers
-  /// What is shown now.
+  /// What is shown now: of two lit sockets on the first one.
   Scanout scanout() const;
   /// While there is one the display keeps last_picture(), and its memory.
   void add_viewer();
@@ -112,69 +127,96 @@ class Display {
   /// drm_atomic_commit and its like: 0, EINVAL, ERANGE, ENOSPC, EBUSY (not blocking, and the last one is not
   /// shown yet), or EINTR (the client is gone).
   int commit(Commit commit, const std::shared_ptr<Waiter>& waiter);
-  /// The next one of the CRTC, for Commit::done.
-  FencePtr make_fence();
+  /// The next one of the CRTC, for Commit::Outcome::done.
+  FencePtr make_fence(uint32_t pipe);
+  /// The next one of its writeback connector, for Commit::Outcome::written.
+  FencePtr make_write_fence(uint32_t pipe);
 
   /// @name Vertical blanking
   struct Vblank {
     uint64_t sequence;
     int64_t time_ns;
   };
-  /// False while the CRTC is off, and there is none.
-  bool vblank(Vblank* now) const;
+  /// False while the CRTC is off, and there is none. That of memory counts what was written.
+  bool vblank(uint32_t pipe, Vblank* now) const;
   /// Sends an event when the sequence has come; it is completed with the number and the time.
   /// @param is_sequence  as CRTC_SEQUENCE, else as VBLANK
-  void queue_event(uint64_t sequence, EventQueue::Slot slot, uint64_t user_data, bool is_sequence);
+  void queue_event(uint32_t pipe, uint64_t sequence, EventQueue::Slot slot, uint64_t user_data,
+                   bool is_sequence);
   /// 0, EBUSY (it took three seconds) or EINTR.
-  int wait_for_vblank(uint64_t sequence, const std::shared_ptr<Waiter>& waiter);
+  int wait_for_vblank(uint32_t pipe, uint64_t sequence, const std::shared_ptr<Waiter>& waiter);
 
   /// Legacy gamma of the CRTC: kept, and not applied to what is shown.
   static constexpr uint32_t kGammaSize = 256;
   using Gamma = std::array<uint16_t, 3 * kGammaSize>;
-  Gamma gamma() const;
-  void set_gamma(const Gamma& gamma);
+  Gamma gamma(uint32_t pipe) const;
+  void set_gamma(uint32_t pipe, const Gamma& gamma);
 
  private:
   class FenceWatcher;
-  /// What is to be shown next.
+  /// What is to be shown next on some CRTCs, of which no other is to be shown then.
   struct Pending {
+    uint64_t number;
+    uint32_t pipes;     // bit for each
+    ObjectSet objects;  // that may change
     DisplayState next;
     std::vector<FencePtr> fences;  // that have not signalled
     std::shared_ptr<Watcher> watcher;
-    EventQueue::Slot event;
+    std::array<Commit::Outcome, kNumPipes> outcomes;
     uint64_t user_data = 0;
-    FencePtr done;
-    bool async = false;
+    bool async = false, writing = false;
     int64_t due_ns = 0;  // 0: fences are waited for
   };
   struct VblankWait {
+    uint32_t pipe;
     uint64_t sequence, user_data;
     EventQueue::Slot event;
     bool is_sequence;
+  };
+  struct Sleep {
+    uint32_t pipe;
+    uint64_t sequence;
+    auto operator<=>(const Sleep&) const = default;
   };
   /// What is told to others when the lock is released.
   struct News {
     std::vector<FencePtr> done;
     std::vector<std::shared_ptr<Watcher>> watchers;
     std::vector<Scanout> dropped;  // pictures that are kept no longer: memory may go with them
+    std::vector<Write> writes;     // to be begun
     bool wake = false;
     void tell(Display& display);
   };
 
   /// Since the start of CLOCK_MONOTONIC.
   static uint64_t ticks_at(int64_t now_ns, uint64_t hz);
-  Vblank vblank_at(int64_t now_ns) const;
+  /// Whether the CRTC goes by the clock.
+  bool has_clock(uint32_t pipe) const {
+    return options_.vblank_hz && kPipes[pipe].output == Output::kMonitor;
+  }
+  /// Or by nothing: what is waited for comes at once.
+  bool is_free(uint32_t pipe) const { return !options_.vblank_hz && kPipes[pipe].output == Output::kMonitor; }
+  Vblank vblank_at(uint32_t pipe, int64_t now_ns) const;
   int64_t time_of(uint64_t sequence) const;
+  int64_t next_wait(int64_t now_ns) const;
   uint32_t new_id();
   DisplayState at_rest() const;
   bool sees_console() const;
   void come_to_rest(News* news);
-  void complete(int64_t time_ns, News* news);
-  void release_waits(const Vblank& now, bool all, News* news);
+  Pending* find_pending(uint64_t number);
+  bool is_busy(uint32_t pipes) const;
+  void complete(Pending& pending, int64_t time_ns, News* news);
+  void begin_write(Pending& pending, News* news);
+  void end_write(uint64_t number);
+  void drop_pending(News* news);
+  void release_waits(uint32_t pipe, const Vblank& now, bool all, News* news);
   int64_t advance(int64_t now_ns, News* news);
-  void skip_to(uint64_t sequence, int64_t now_ns, News* news);
-  void queue(Commit commit, DisplayState next, News* news);
+  void skip_to(uint32_t pipe, uint64_t sequence, int64_t now_ns, News* news);
+  uint64_t queue(Commit commit, DisplayState next, uint32_t pipes, News* news);
+  void show_at_once(const Commit& commit, News* news);
+  void wake_sleepers(News* news) const;
   void frame_shown(int64_t time_ns, News* news);
+  static Scanout describe_pipe(const DisplayState& state, uint32_t pipe, const FramebufferPtr& hidden);
   Scanout describe_shown() const;
   void keep_picture(News* news);
   void forget_fb(const Framebuffer& fb, News* news);
@@ -185,7 +227,8 @@ class Display {
 
   const DisplayOptions options_;
   const std::function<void()> wake_;
-  const uint64_t first_sequence_, fence_context_ = new_fence_context();
+  const uint64_t first_sequence_;
+  const std::array<uint64_t, 2 * kNumPipes> fence_contexts_;  // of CRTCs, of their writeback connectors
   FramebufferPtr console_;
   BlobPtr console_mode_;
 
@@ -194,15 +237,15 @@ class Display {
   bool console_used_ = false;
   uint32_t monitors_ = 0;
   DisplayState state_, shown_;
-  std::unique_ptr<Pending> pending_;
-  uint64_t frame_ = 0, commits_ = 0, completed_ = 0;
+  std::vector<std::unique_ptr<Pending>> pending_;
+  uint64_t frame_ = 0, commits_ = 0;
   int64_t frame_ns_ = 0;
   int viewers_ = 0;
   Scanout last_picture_;
   uint64_t last_fence_ = 0;
-  uint64_t free_sequence_ = 0;  // when there is no clock
+  std::array<uint64_t, kNumPipes> counts_{};  // sequences where there is no clock
   std::vector<VblankWait> vblank_waits_;
-  std::vector<uint64_t> sleeping_for_;  // sequences that threads sleep for
+  std::vector<Sleep> sleeping_for_;
   std::vector<std::shared_ptr<Watcher>> sleepers_;
   std::vector<std::shared_ptr<Watcher>> frame_watchers_;
   uint32_t next_id_ = kFirstDynamicId;
@@ -211,7 +254,9 @@ class Display {
   size_t prune_fbs_at_ = 64, prune_blobs_at_ = 64;
   std::unordered_map<const File*, std::unordered_map<uint32_t, std::shared_ptr<Framebuffer>>> owned_fbs_;
   std::unordered_map<const File*, std::unordered_map<uint32_t, std::shared_ptr<Blob>>> owned_blobs_;
-  Gamma gamma_;
+  std::array<Gamma, kNumPipes> gamma_;
+
+  Writer writer_;  // last: its thread calls this
 };
 
 }  // namespace v3d::ioctl::kms

@@ -163,20 +163,22 @@ int Fbdev::pan(const Caller& caller, fb_var_screeninfo& asked) {
 }
 
 int Fbdev::blank(const Caller& caller, bool on) {
-  if (caller.has_master || !display_.state().enabled()) return 0;  // and nothing happens
+  if (caller.has_master) return 0;  // and nothing happens
   Commit commit;
-  commit.changed = 1;
+  for (uint32_t i = 0; i < kNumMonitors; ++i) commit.changed |= bit_of(kPipes[i].crtc);
   commit.change = [on](DisplayState& state) {
-    if (state.enabled()) state.crtc().set(kActive, on);
+    for (uint32_t i = 0; i < kNumMonitors; ++i)
+      if (state.enabled(i)) state.crtc(i).set(kActive, on);
   };
   return display_.commit(std::move(commit), caller.waiter);
 }
 
 int Fbdev::wait_for_vblank(const Caller& caller) {
   if (caller.has_master) return EBUSY;
+  constexpr uint32_t kFirst = 0;  // drm_fb_helper_ioctl takes no other CRTC
   Display::Vblank now;
-  if (!display_.vblank(&now)) return 0;
-  const int error = display_.wait_for_vblank(now.sequence + 1, caller.waiter);
+  if (!display_.vblank(kFirst, &now)) return 0;
+  const int error = display_.wait_for_vblank(kFirst, now.sequence + 1, caller.waiter);
   return error == EINTR ? EINTR : 0;
 }
 

@@ -6,11 +6,6 @@
 namespace v3d::ioctl::kms {
 namespace {
 
-constexpr uint32_t fourcc(const char (&name)[5]) {
-  return static_cast<uint32_t>(name[0]) | static_cast<uint32_t>(name[1]) << 8 |
-         static_cast<uint32_t>(name[2]) << 16 | static_cast<uint32_t>(name[3]) << 24;
-}
-
 /// Four channels in the order of their names, the last one lowest.
 constexpr Format argb(const char (&name)[5], uint8_t depth, uint8_t a, uint8_t r, uint8_t g, uint8_t b,
                       bool has_alpha) {

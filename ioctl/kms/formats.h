@@ -6,6 +6,12 @@
 
 namespace v3d::ioctl::kms {
 
+/// DRM_FORMAT_* by its name.
+constexpr uint32_t fourcc(const char (&name)[5]) {
+  return static_cast<uint32_t>(name[0]) | static_cast<uint32_t>(name[1]) << 8 |
+         static_cast<uint32_t>(name[2]) << 16 | static_cast<uint32_t>(name[3]) << 24;
+}
+
 /// Bits of a pixel, which is a little-endian number.
 struct Channel {
   uint8_t shift = 0, bits = 0;

@@ -42,7 +42,8 @@ int read_objects(Call& call, const drm::CreateLease& args, std::set<uint32_t>* l
   for (const kms::Object* object : objects) {
     if (!lent->insert(object->id).second) return ENOSPC;
     if (object->type != drm::kObjectCrtc || all_planes) continue;
-    for (const uint32_t plane : {kms::kPrimaryPlaneId, kms::kCursorPlaneId})
+    const kms::Pipe& pipe = kms::kPipes[kms::find_pipe(object->id)];
+    for (const uint32_t plane : {pipe.primary, pipe.cursor})
       if (!lent->insert(plane).second) return ENOSPC;
   }
   return 0;
@@ -80,7 +81,20 @@ int put_ids(Call& call, const std::vector<uint32_t>& ids, drm::LeaseList* args) 
 
 const kms::Object* find_held_object(const Call& call, uint32_t id, uint32_t type) {
   const kms::Object* object = kms::find_object(id, type);
-  return object && can_be_lent(object->type) && !call.file.holds(id) ? nullptr : object;
+  if (!object || !call.kernel.display().has(id)) return nullptr;
+  return can_be_lent(object->type) && !call.file.holds(id) ? nullptr : object;
+}
+
+std::vector<uint32_t> held_objects(const Call& call, uint32_t type) {
+  std::vector<uint32_t> ids;
+  const auto add = [&](uint32_t id) {
+    if (id && find_held_object(call, id, type)) ids.push_back(id);
+  };
+  for (const kms::Pipe& pipe : kms::kPipes)
+    for (const uint32_t id : {pipe.crtc, pipe.primary, pipe.encoder, pipe.connector}) add(id);
+  for (uint32_t i = 0; i < kms::kNumOverlays; ++i) add(kms::kFirstOverlayId + i);
+  for (const kms::Pipe& pipe : kms::kPipes) add(pipe.cursor);
+  return ids;
 }
 
 int create_lease(Call& call, drm::CreateLease& args) {
@@ -136,10 +150,13 @@ int get_lease(Call& call, drm::LeaseList& args) {
   }
   lock.unlock();
   // An owner has everything.
-  for (uint32_t id = kms::kCrtcId; id < kms::kFirstDynamicId; ++id)
-    if (kms::find_object(id, drm::kObjectAny) || kms::find_property(id) || !kms::find_fixed_blob(id).empty())
+  const kms::Display& display = call.kernel.display();
+  for (uint32_t id = kms::kFirstObjectId; id < kms::kFirstDynamicId; ++id)
+    if ((kms::find_object(id, drm::kObjectAny) && display.has(id)) || kms::find_property(id) ||
+        !kms::find_fixed_blob(id).empty())
       ids.push_back(id);
-  for (const uint32_t id : call.kernel.display().dynamic_ids()) ids.push_back(id);
+  for (const uint32_t id : display.dynamic_ids()) ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
   return put_ids(call, ids, &args);
 }
 

@@ -51,6 +51,11 @@ constexpr EnumValue kColorEncodings[] = {
     {0, "ITU-R BT.601 YCbCr"}, {1, "ITU-R BT.709 YCbCr"}, {2, "ITU-R BT.2020 YCbCr"}};
 constexpr EnumValue kColorRanges[] = {{0, "YCbCr limited range"}, {1, "YCbCr full range"}};
 
+/// vc4_txp.c, drm_fmts. No plane takes the last four, so that the kernel makes no framebuffers of them.
+constexpr uint32_t kWritebackFourccs[] = {fourcc("RG24"), fourcc("BG24"), fourcc("XR24"), fourcc("XB24"),
+                                          fourcc("AR24"), fourcc("AB24"), fourcc("RX24"), fourcc("BX24"),
+                                          fourcc("RA24"), fourcc("BA24")};
+
 constexpr uint64_t kInt32Max = INT32_MAX, kUint32Max = UINT32_MAX, kUint64Max = UINT64_MAX;
 constexpr auto kInt32Min = static_cast<uint64_t>(int64_t{INT32_MIN});
 constexpr auto kMinus1 = static_cast<uint64_t>(int64_t{-1});
@@ -101,6 +106,9 @@ constexpr Property kProperties[] = {
     {"OUT_FENCE_PTR", kRange | kAtomic, {}, 0, kUint64Max},
     {"VRR_ENABLED", kRange, {}, 0, 1},
     {"CTM", kBlob, {}},
+    {"WRITEBACK_OUT_FENCE_PTR", kRange | kAtomic, {}, 0, kUint64Max},
+    {"WRITEBACK_FB_ID", kObject | kAtomic, {}, drm::kObjectFb},
+    {"WRITEBACK_PIXEL_FORMATS", kBlob | kAtomic | kImmutable, {}},
 };
 static_assert(std::size(kProperties) == kNumProperties);
 
@@ -125,7 +133,13 @@ constexpr Attached kConnectorProperties[] = {
     {kVrrCapable, 0},
 };
 
-constexpr std::array<Attached, 19> plane_properties(PlaneType type, uint64_t zpos) {
+constexpr Attached kWritebackProperties[] = {
+    {kDpms, 0}, {kLinkStatus, 0},     {kNonDesktop, 0},  {kTile, 0},
+    {kCrtc, 0}, {kWritebackFence, 0}, {kWritebackFb, 0}, {kWritebackFormats, kWritebackFormatsBlobId},
+};
+
+using PlaneProperties = std::array<Attached, 19>;
+constexpr PlaneProperties plane_properties(PlaneType type, uint64_t zpos) {
   return {{
       {kType, type},
       {kFb, 0},
@@ -148,12 +162,12 @@ constexpr std::array<Attached, 19> plane_properties(PlaneType type, uint64_t zpo
       {type == kPrimary ? kZpos : kMovableZpos, zpos},
   }};
 }
-/// From bottom to top: the primary plane, the overlays, the cursor.
-constexpr auto kPlaneProperties = [] {
-  std::array<std::array<Attached, 19>, kNumPlanes> planes{};
-  for (uint64_t i = 0; i < kNumPlanes; ++i)
-    planes[i] = plane_properties(i == 0 ? kPrimary : i <= kNumOverlays ? kOverlay : kCursor, i);
-  return planes;
+constexpr PlaneProperties kPrimaryProperties = plane_properties(kPrimary, 0),
+                          kCursorProperties = plane_properties(kCursor, kNumOverlays + 1);
+constexpr auto kOverlayProperties = [] {
+  std::array<PlaneProperties, kNumOverlays> overlays{};
+  for (uint64_t i = 0; i < kNumOverlays; ++i) overlays[i] = plane_properties(kOverlay, i + 1);
+  return overlays;
 }();
 
 constexpr Attached kCrtcProperties[] = {
@@ -162,15 +176,23 @@ constexpr Attached kCrtcProperties[] = {
 /// In the order of their ids.
 constexpr auto kObjects = [] {
   std::array<Object, kNumObjects> objects{};
-  objects[0] = {kCrtcId, drm::kObjectCrtc, kCrtcProperties};
-  objects[1] = {kEncoderId, drm::kObjectEncoder, {}};
-  objects[2] = {kConnectorId, drm::kObjectConnector, kConnectorProperties};
-  for (uint32_t i = 0; i < kNumPlanes; ++i)
-    objects[kFirstPlane + i] = {kPrimaryPlaneId + i, drm::kObjectPlane, kPlaneProperties[i]};
-  objects[kFirstPlane + kNumPlanes] = {kSecondEncoderId, drm::kObjectEncoder, {}};
-  objects[kFirstPlane + kNumPlanes + 1] = {kSecondConnectorId, drm::kObjectConnector, kConnectorProperties};
+  const auto add = [&](uint32_t id, uint32_t type, std::span<const Attached> properties) {
+    if (id) objects[index_of(id)] = {id, type, properties};
+  };
+  for (const Pipe& pipe : kPipes) {
+    add(pipe.crtc, drm::kObjectCrtc, kCrtcProperties);
+    add(pipe.primary, drm::kObjectPlane, kPrimaryProperties);
+    add(pipe.cursor, drm::kObjectPlane, kCursorProperties);
+    add(pipe.encoder, drm::kObjectEncoder, {});
+    add(pipe.connector, drm::kObjectConnector,
+        pipe.output == Output::kMemory ? std::span<const Attached>(kWritebackProperties)
+                                       : kConnectorProperties);
+  }
+  for (uint32_t i = 0; i < kNumOverlays; ++i)
+    add(kFirstOverlayId + i, drm::kObjectPlane, kOverlayProperties[i]);
   return objects;
 }();
+static_assert(std::all_of(kObjects.begin(), kObjects.end(), [](const Object& o) { return o.id != 0; }));
 
 /// IN_FORMATS has room for so many.
 constexpr size_t kMostFormats = 36;
@@ -206,19 +228,26 @@ const Property* find_property(uint32_t id) {
 }
 
 const Object* find_object(uint32_t id, uint32_t type) {
-  if (id - kCrtcId >= kNumObjects) return nullptr;
-  const Object& object = kObjects[id - kCrtcId];
+  if (id < kFirstObjectId || id >= kObjectsEnd) return nullptr;
+  const Object& object = kObjects[index_of(id)];
   return type == drm::kObjectAny || object.type == type ? &object : nullptr;
 }
 
 std::span<const Object> objects() { return kObjects; }
 std::span<const drm::ModeInfo> modes() { return kModes; }
 
+bool is_writeback_format(uint32_t format) {
+  return std::find(std::begin(kWritebackFourccs), std::end(kWritebackFourccs), format) !=
+         std::end(kWritebackFourccs);
+}
+
 std::span<const uint8_t> find_fixed_blob(uint32_t id) {
   static const auto edid = make_edid(kMonitor, kModes[0]);
   static const auto in_formats = make_formats_blob();
   if (id == kEdidBlobId) return edid;
   if (id == kFormatsBlobId) return in_formats;
+  if (id == kWritebackFormatsBlobId)
+    return {reinterpret_cast<const uint8_t*>(kWritebackFourccs), sizeof kWritebackFourccs};
   return {};
 }
 

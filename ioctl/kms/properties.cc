@@ -20,10 +20,10 @@ int set_dpms(Call& call, const kms::Object& connector, uint64_t value) {
   constexpr uint64_t kOn = 0, kOff = 3;
   const uint64_t mode = value == kOn ? kOn : kOff;
   kms::Commit commit;
-  commit.changed = 1u << kms::index_of(connector) | 1;
-  commit.change = [mode, &connector](kms::DisplayState& state) {
-    kms::ObjectState& own = state.of(connector);
-    if (own.get(kms::kCrtc)) state.crtc().set(kms::kActive, mode == kOn);
+  commit.changed = kms::bit_of(connector.id);
+  commit.change = [mode, id = connector.id](kms::DisplayState& state) {
+    kms::ObjectState& own = state.of(id);
+    if (own.get(kms::kCrtc)) state.of(own.get_u32(kms::kCrtc)).set(kms::kActive, mode == kOn);
     own.set(kms::kDpms, mode);
   };
   return call.kernel.display().commit(std::move(commit), call.waiter);
@@ -43,7 +43,6 @@ int set_value(Call& call, uint32_t object_id, uint32_t type, uint32_t property, 
   kms::Commit commit;
   commit.changed = update->changed();
   commit.change = [update](kms::DisplayState& state) { update->apply(state); };
-  commit.at_once = !update->touches_crtc(display.state());
   return display.commit(std::move(commit), call.waiter);
 }
 
@@ -55,7 +54,7 @@ bool put_properties(Call& call, const kms::Object& object, uint64_t ids, uint64_
   uint32_t found = 0;
   for (const kms::Attached& attached : object.properties) {
     if ((kms::find_property(attached.property)->flags & drm::kPropertyAtomic) && !call.file.atomic) continue;
-    const uint64_t value = state.of(object).get(static_cast<kms::PropertyId>(attached.property));
+    const uint64_t value = state.of(object.id).get(static_cast<kms::PropertyId>(attached.property));
     if (found < *count && (!call.user.put(ids + found * sizeof(uint32_t), attached.property) ||
                            !call.user.put(values + found * sizeof(uint64_t), value)))
       return false;

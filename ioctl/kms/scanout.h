@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "ioctl/wire.h"
+
 namespace v3d::ioctl {
 class Buffer;
 }
@@ -50,5 +52,8 @@ struct Scanout {
   uint32_t refresh_hz = 0;
   std::vector<ScanoutPlane> planes;  ///< from bottom to top; where there is none the screen is black
 };
+
+/// The same as others see it: without its parts' places, which are the memory's.
+wire::ScreenPlane describe(const ScanoutPlane& plane);
 
 }  // namespace v3d::ioctl::kms

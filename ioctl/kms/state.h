@@ -43,7 +43,7 @@ using BlobPtr = std::shared_ptr<const Blob>;
 /// One object's values, and what those of FB_ID, IN_FENCE_FD and of its only blob stand for.
 struct ObjectState {
   std::array<uint64_t, kNumProperties> values{};
-  FramebufferPtr fb;
+  FramebufferPtr fb;  ///< of a connector: WRITEBACK_FB_ID of this commit, which reads as 0
   FencePtr in_fence;
   std::array<BlobPtr, 2> blobs;  ///< MODE_ID and HDR_OUTPUT_METADATA; CTM
 
@@ -66,36 +66,32 @@ struct DisplayState {
 
   DisplayState();  ///< as of a node that nobody has used
 
-  ObjectState& of(const Object& object) { return objects[index_of(object)]; }
-  const ObjectState& of(const Object& object) const { return objects[index_of(object)]; }
-  ObjectState& crtc() { return objects[0]; }
-  const ObjectState& crtc() const { return objects[0]; }
-  ObjectState& connector(uint32_t i) { return objects[connector_id(i) - kCrtcId]; }
-  const ObjectState& connector(uint32_t i) const { return objects[connector_id(i) - kCrtcId]; }
-  /// From bottom to top as long as no zpos is set.
-  ObjectState& plane(uint32_t i) { return objects[kFirstPlane + i]; }
-  const ObjectState& plane(uint32_t i) const { return objects[kFirstPlane + i]; }
-  ObjectState& primary() { return plane(0); }
-  const ObjectState& primary() const { return plane(0); }
+  ObjectState& of(uint32_t id) { return objects[index_of(id)]; }
+  const ObjectState& of(uint32_t id) const { return objects[index_of(id)]; }
+  /// @name Of kPipes
+  ObjectState& crtc(uint32_t pipe) { return of(kPipes[pipe].crtc); }
+  const ObjectState& crtc(uint32_t pipe) const { return of(kPipes[pipe].crtc); }
+  ObjectState& primary(uint32_t pipe) { return of(kPipes[pipe].primary); }
+  const ObjectState& primary(uint32_t pipe) const { return of(kPipes[pipe].primary); }
+  /// Of one that has a connector.
+  ObjectState& connector(uint32_t pipe) { return of(kPipes[pipe].connector); }
+  const ObjectState& connector(uint32_t pipe) const { return of(kPipes[pipe].connector); }
 
-  bool enabled() const { return crtc().blobs[0] != nullptr; }
-  bool active() const { return crtc().get(kActive) != 0; }
+  bool enabled(uint32_t pipe) const { return crtc(pipe).blobs[0] != nullptr; }
+  bool active(uint32_t pipe) const { return crtc(pipe).get(kActive) != 0; }
   /// Of an enabled CRTC.
-  drm::ModeInfo mode() const;
-  bool is_lit(uint32_t i) const { return connector(i).get(kCrtc) != 0; }
-  bool is_lit() const { return is_lit(0) || is_lit(1); }
-  /// That connector, and none beside it. @param i  kNumConnectors: none at all
-  void light(uint32_t i) {
-    for (uint32_t k = 0; k < kNumConnectors; ++k) connector(k).set(kCrtc, k == i ? uint64_t{kCrtcId} : 0);
-  }
-  /// What is plugged in says so. @param monitors  bit for each connector
+  drm::ModeInfo mode(uint32_t pipe) const;
+  /// Its connector is on it.
+  bool is_lit(uint32_t pipe) const { return kPipes[pipe].connector && connector(pipe).get(kCrtc) != 0; }
+  void light(uint32_t pipe, bool on) { connector(pipe).set(kCrtc, on ? uint64_t{kPipes[pipe].crtc} : 0); }
+  /// What is plugged in says so. @param monitors  bit for each socket
   void plug(uint32_t monitors) {
-    for (uint32_t i = 0; i < kNumConnectors; ++i)
+    for (uint32_t i = 0; i < kNumMonitors; ++i)
       connector(i).set(kEdid, monitors >> i & 1 ? uint64_t{kEdidBlobId} : 0);
   }
 
-  void show(uint32_t plane, FramebufferPtr fb);
-  void hide(uint32_t plane) { show(plane, nullptr); }
+  void show(uint32_t plane, uint32_t crtc, FramebufferPtr fb);
+  void hide(uint32_t plane) { show(plane, 0, nullptr); }
   /// Shows the whole of what src says at dst.
   struct Source {
     uint32_t x, y, w, h;  ///< 16.16
@@ -105,24 +101,34 @@ struct DisplayState {
     uint32_t w, h;
   };
   void place(uint32_t plane, const Source& src, const Destination& dst);
-  /// Takes planes off that show it. Whether there were any.
-  bool forget(const Framebuffer& fb);
-  /// What planes wait for is of one commit.
+  /// Takes planes off that show it. On which CRTCs there were any: bit for each of kPipes.
+  uint32_t forget(const Framebuffer& fb);
   void drop_fences() {
     for (ObjectState& object : objects) object.in_fence.reset();
+  }
+  /// Drops what is of one commit: what planes wait for, and what is to be written.
+  void end_commit() {
+    drop_fences();
+    for (uint32_t pipe = 0; pipe < kNumPipes; ++pipe)
+      if (kPipes[pipe].connector) connector(pipe).fb.reset();
   }
 };
 
 /// Whether DRM takes the mode for one, and this display can show it. 0 or EINVAL (drm_mode_convert_umode).
 int check_mode(const drm::ModeInfo& mode);
 
-/// Whether going from one to the other changes more than what planes show.
-bool needs_modeset(const DisplayState& from, const DisplayState& to);
+/// Whether going from one to the other changes more of a CRTC than what its planes show.
+bool needs_modeset(const DisplayState& from, const DisplayState& to, uint32_t pipe);
+
+/// Which CRTCs take part when objects change, themselves or by planes or connectors that are on them before
+/// or behind: bit for each of kPipes.
+uint32_t pipes_of(const DisplayState& from, const DisplayState& to, ObjectSet changed);
 
 /// drm_atomic_check_only, as far as it does not concern the file: 0, EINVAL, ERANGE or ENOSPC.
-/// @param changed  bit for each object that the client named
-/// @param event  one is asked for
-int check(const DisplayState& from, const DisplayState& to, uint32_t changed, bool allow_modeset, bool event);
+/// @param changed  that the client named
+/// @param events  of which CRTCs one is asked for: bit for each of kPipes
+int check(const DisplayState& from, const DisplayState& to, ObjectSet changed, bool allow_modeset,
+          uint32_t events);
 
 /// Whether the rectangle is inside the framebuffer (drm_framebuffer_check_src_coords). 0 or ENOSPC.
 int check_source(const Framebuffer& fb, const DisplayState::Source& src);

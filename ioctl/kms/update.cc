@@ -33,7 +33,8 @@ bool is_object(Display& display, uint64_t type, uint64_t id) {
   if (id > UINT32_MAX) return false;
   return type == drm::kObjectFb
              ? display.find_fb(static_cast<uint32_t>(id)) != nullptr
-             : find_object(static_cast<uint32_t>(id), static_cast<uint32_t>(type)) != nullptr;
+             : find_object(static_cast<uint32_t>(id), static_cast<uint32_t>(type)) != nullptr &&
+                   display.has(static_cast<uint32_t>(id));
 }
 
 }  // namespace
@@ -60,11 +61,12 @@ bool has_property(const Object& object, uint32_t property) {
 int Update::set(const Object& object, uint32_t id, uint64_t value) {
   if (!has_property(object, id)) return ENOENT;
   const auto property = static_cast<PropertyId>(id);
-  changed_ |= 1u << index_of(object);
+  changed_ |= bit_of(object.id);
   if (!is_valid(call_.kernel.display(), *find_property(id), value)) return EINVAL;
-  const bool may_change = object.id == kPrimaryPlaneId && (property == kFb || property == kInFence);
-  if (async_ && !may_change)
-    return call_.kernel.display().state().of(object).get(property) == value ? 0 : EINVAL;
+  const uint32_t pipe = find_pipe(object.id);
+  const bool is_primary = pipe != kNumPipes && kPipes[pipe].primary == object.id;
+  if (async_ && !(is_primary && (property == kFb || property == kInFence)))
+    return call_.kernel.display().state().of(object.id).get(property) == value ? 0 : EINVAL;
   return set_value(object, property, value);
 }
 
@@ -74,10 +76,10 @@ int Update::set_value(const Object& object, PropertyId property, uint64_t value)
     case kInFence:
       return set_in_fence(values, static_cast<int32_t>(value));
     case kOutFence:
-      if (value == 0) return 0;
-      if (!call_.user.put(value, int32_t{-1})) return EFAULT;
-      out_fence_ = value;
-      return 0;
+      return set_fence_pointer(&out_fences_[find_pipe(object.id)], value);
+    case kWritebackFence:
+      return set_fence_pointer(&write_fences_[find_pipe(object.id)], value);
+    case kWritebackFb:
     case kFb:
       values.fb = call_.kernel.display().find_fb(static_cast<uint32_t>(value));
       if (value && !values.fb) return EINVAL;  // removed meanwhile
@@ -101,6 +103,24 @@ int Update::set_value(const Object& object, PropertyId property, uint64_t value)
   values.values[property - kFirstPropertyId] = value;
   values.set |= uint64_t{1} << (property - kFirstPropertyId);
   return 0;
+}
+
+int Update::set_fence_pointer(uint64_t* to, uint64_t address) {
+  if (address == 0) return 0;
+  if (!call_.user.put(address, int32_t{-1})) return EFAULT;
+  *to = address;
+  return 0;
+}
+
+bool Update::writes_to(uint32_t pipe) const {
+  if (!kPipes[pipe].connector) return false;
+  return (objects_[index_of(kPipes[pipe].connector)].set >> (kWritebackFb - kFirstPropertyId) & 1) != 0;
+}
+
+bool Update::has_fence_of_nothing() const {
+  for (uint32_t pipe = 0; pipe < kNumPipes; ++pipe)
+    if (write_fence(pipe) && !objects_[index_of(kPipes[pipe].connector)].fb) return true;
+  return false;
 }
 
 int Update::set_in_fence(Values& values, int32_t fd) {
@@ -135,6 +155,8 @@ void Update::apply(DisplayState& state) const {
       const auto property = static_cast<PropertyId>(kFirstPropertyId + bit);
       if (property == kFb)
         object.set_fb(values.fb);
+      else if (property == kWritebackFb)
+        object.fb = values.fb;
       else if (property == kModeId || property == kCtm || property == kHdrMetadata)
         object.set_blob(property, values.blobs[property == kCtm]);
       else
@@ -143,15 +165,10 @@ void Update::apply(DisplayState& state) const {
   }
 }
 
-bool Update::touches_crtc(const DisplayState& before) const {
+uint32_t Update::pipes(const DisplayState& before) const {
   DisplayState after = before;
   apply(after);
-  for (uint32_t i = 0; i < kNumObjects; ++i) {
-    if (!(changed_ >> i & 1)) continue;
-    if (objects()[i].id == kCrtcId || before.objects[i].get(kCrtc) || after.objects[i].get(kCrtc))
-      return true;
-  }
-  return false;
+  return pipes_of(before, after, changed_);
 }
 
 }  // namespace v3d::ioctl::kms

@@ -16,13 +16,17 @@ class Update {
   /// @param object  that has properties
   int set(const Object& object, uint32_t property, uint64_t value);
 
-  /// Whether the display is ready to be asked to change: bit for each object, by index_of().
-  uint32_t changed() const { return changed_; }
-  /// Whether the CRTC takes part, itself or by planes or the connector that are on it before or behind.
-  bool touches_crtc(const DisplayState& before) const;
+  ObjectSet changed() const { return changed_; }
+  /// Which CRTCs take part: bit for each of kPipes.
+  uint32_t pipes(const DisplayState& before) const;
   void apply(DisplayState& state) const;
-  /// OUT_FENCE_PTR; 0: none.
-  uint64_t out_fence() const { return out_fence_; }
+  /// OUT_FENCE_PTR of the CRTC; 0: none.
+  uint64_t out_fence(uint32_t pipe) const { return out_fences_[pipe]; }
+  /// WRITEBACK_OUT_FENCE_PTR of the connector; 0: none, or WRITEBACK_FB_ID is not set with it, which has it
+  /// ignored (prepare_signaling).
+  uint64_t write_fence(uint32_t pipe) const { return writes_to(pipe) ? write_fences_[pipe] : 0; }
+  /// Whether a fence is asked for when nothing has been written.
+  bool has_fence_of_nothing() const;
 
  private:
   struct Values {
@@ -36,10 +40,13 @@ class Update {
   int set_in_fence(Values& values, int32_t fd);
   int set_blob(Values& values, PropertyId property, uint64_t id);
 
+  bool writes_to(uint32_t pipe) const;
+  int set_fence_pointer(uint64_t* to, uint64_t address);
+
   Call& call_;
   const bool async_;
-  uint32_t changed_ = 0;
-  uint64_t out_fence_ = 0;
+  ObjectSet changed_ = 0;
+  std::array<uint64_t, kNumPipes> out_fences_{}, write_fences_{};
   std::array<Values, kNumObjects> objects_;
 };
 

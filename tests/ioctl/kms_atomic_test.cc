@@ -15,7 +15,7 @@ TEST_F(AtomicTest, TestOnlyChangesNothing) {
   const auto values = light(add_fb());
   EXPECT_EQ(atomic(kTest | kModeset, values), 0);
   EXPECT_FALSE(scanout().active);
-  EXPECT_FALSE(kernel_.display().state().enabled());
+  EXPECT_FALSE(kernel_.display().state().enabled(0));
   EXPECT_EQ(atomic(kTest, values), EINVAL);  // it is a mode setting
   EXPECT_EQ(atomic(kModeset, values), 0);
   EXPECT_TRUE(scanout().active);
@@ -171,7 +171,7 @@ TEST_F(AtomicTest, PropertiesOneAtATime) {
   drm::SetConnectorProperty dpms = {3, kms::kDpms, kConnector};
   ASSERT_EQ(ioctl(kSetProperty, dpms), 0);
   EXPECT_FALSE(scanout().active);
-  EXPECT_TRUE(kernel_.display().state().enabled());
+  EXPECT_TRUE(kernel_.display().state().enabled(0));
   dpms.value = 0;
   ASSERT_EQ(ioctl(kSetProperty, dpms), 0);
   EXPECT_TRUE(scanout().active);

@@ -37,10 +37,10 @@ TEST_F(DisplayTest, TheConsoleLightsTheConnector) {
 TEST_F(DisplayTest, TheConsoleComesBackWhenTheLastFileIsClosed) {
   ASSERT_EQ(set_crtc(add_fb()), 0);
   ASSERT_EQ(set_crtc(0), 0);
-  EXPECT_FALSE(kernel_.display().state().is_lit());
+  EXPECT_FALSE(kernel_.display().state().is_lit(0));
   client_ = {};
-  EXPECT_TRUE(kernel_.display().state().is_lit());
-  EXPECT_EQ(kernel_.display().state().primary().fb, kernel_.display().console());
+  EXPECT_TRUE(kernel_.display().state().is_lit(0));
+  EXPECT_EQ(kernel_.display().state().primary(0).fb, kernel_.display().console());
 }
 
 TEST_F(DisplayTest, ViewersSeeTheConsoleOnceItIsUsed) {
@@ -183,7 +183,8 @@ TEST_F(DisplayTest, WhatSetCrtcRefuses) {
   EXPECT_EQ(set_crtc(small), ENOSPC);
   EXPECT_EQ(set_crtc(99), ENOENT);
   ASSERT_EQ(set_crtc(0), 0);
-  const uint64_t connectors = memory_.place(kConnector), crtcs = memory_.place(kCrtc);
+  const uint64_t connectors = memory_.place(std::vector<uint32_t>{kConnector, kms::kSecondConnectorId}),
+                 crtcs = memory_.place(kCrtc);
   const struct {
     int error;
     uint32_t crtc, fb, x, count, valid;
@@ -206,24 +207,38 @@ TEST_F(DisplayTest, WhatSetCrtcRefuses) {
   EXPECT_EQ(ioctl(kSetCrtc, args), EINVAL);
 }
 
-TEST_F(DisplayTest, OneConnectorAtATimeIsLit) {
+TEST_F(DisplayTest, EachSocketHasACrtcOfItsOwn) {
   kernel_.display().plug(1, true, true);
   drm::Crtc args = {};
-  args.crtc_id = kCrtc;
+  args.crtc_id = kms::kSecondCrtcId;
   args.fb_id = add_fb();
-  args.connector_ids = memory_.place(uint32_t{kms::kSecondConnectorId});
+  args.connector_ids = memory_.place(kConnector);
   args.count_connectors = 1;
   args.mode_valid = 1;
-  args.mode = kms::modes()[0];
+  args.mode = kms::modes()[1];
+  EXPECT_EQ(ioctl(kSetCrtc, args), EINVAL);  // the other one's
+  args.connector_ids = memory_.place(uint32_t{kms::kSecondConnectorId});
   ASSERT_EQ(ioctl(kSetCrtc, args), 0);
-  EXPECT_TRUE(kernel_.display().state().is_lit(1));
-  EXPECT_FALSE(kernel_.display().state().is_lit(0));
+  ASSERT_EQ(set_crtc(add_fb()), 0);
+  const kms::DisplayState state = kernel_.display().state();
+  EXPECT_TRUE(state.is_lit(0));
+  EXPECT_TRUE(state.is_lit(1));
+  EXPECT_EQ(scanout().width, 1920u);  // of the first
+  // A flip and its event are of that CRTC alone.
+  drm::PageFlip flip_second = {kms::kSecondCrtcId, add_fb(), drm::kPageFlipEvent, 0, 9};
+  ASSERT_EQ(ioctl(kPageFlip, flip_second), 0);
+  EXPECT_EQ(read_event()->crtc_id, uint32_t{kms::kSecondCrtcId});
+  ASSERT_EQ(set_crtc(0), 0);
   EXPECT_EQ(kernel_.display().state().connector(0).get(kms::kDpms), 3u);
-  EXPECT_EQ(atomic(drm::kAtomicAllowModeset, {{kConnector, kms::kCrtc, kCrtc}}), EINVAL);
-  EXPECT_EQ(atomic(drm::kAtomicAllowModeset,
-                   {{kConnector, kms::kCrtc, kCrtc}, {kms::kSecondConnectorId, kms::kCrtc, 0}}),
-            0);
-  EXPECT_TRUE(kernel_.display().state().is_lit(0));
+  EXPECT_EQ(kernel_.display().state().connector(1).get(kms::kDpms), 0u);
+  EXPECT_EQ(scanout().width, 1280u);
+  // A plane of one CRTC is none of the other; overlays are everybody's.
+  const uint32_t fb = add_fb(64, 64);
+  drm::SetPlane plane = {kPlane, kms::kSecondCrtcId, fb, 0, 0, 0, 64, 64, 0, 0, 64 << 16, 64 << 16};
+  EXPECT_EQ(ioctl(kSetPlane, plane), EINVAL);
+  plane.plane_id = kOverlay;
+  ASSERT_EQ(ioctl(kSetPlane, plane), 0);
+  EXPECT_EQ(scanout().planes.size(), 2u);
 }
 
 TEST_F(DisplayTest, FlipsSendEvents) {
@@ -329,7 +344,7 @@ TEST_F(DisplayTest, NothingIsLeftOfAFileThatIsClosed) {
                              Resource::kBoBytes})
       EXPECT_EQ(account_->used(r), 0u) << resource_row(r).name;
   }
-  EXPECT_EQ(kernel_.display().state().primary().fb, kernel_.display().console());
+  EXPECT_EQ(kernel_.display().state().primary(0).fb, kernel_.display().console());
   const Client next = open();
   EXPECT_TRUE(next.file->is_master);
 }

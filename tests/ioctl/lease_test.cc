@@ -51,7 +51,7 @@ TEST_F(LeaseTest, ALesseeHasWhatItWasLentAndNothingElse) {
   ASSERT_EQ(ioctl(other, kGetResources, resources), 0);
   EXPECT_EQ(resources.count_connectors, 1u);
   EXPECT_EQ(resources.count_crtcs, 1u);
-  EXPECT_EQ(resources.count_encoders, 2u);
+  EXPECT_EQ(resources.count_encoders, 4u);
   drm::GetPlane plane = {};
   plane.plane_id = kOverlay;
   EXPECT_EQ(ioctl(other, kGetPlane, plane), ENOENT);

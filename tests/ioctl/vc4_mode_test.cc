@@ -1,4 +1,5 @@
 // What the vc4 node says of its display: drm-abi.md 7.6.
+#include <bit>
 #include <cerrno>
 #include <map>
 #include <numeric>
@@ -145,7 +146,7 @@ TEST_F(Vc4ModeTest, TheSecondSocketIsEmptyUntilAMonitorIsPluggedIn) {
   drm::CardResources resources = {};
   ASSERT_EQ(ioctl(*vc4_, kGetResources, resources), 0);
   EXPECT_EQ(resources.count_connectors, 2u);
-  EXPECT_EQ(resources.count_encoders, 2u);
+  EXPECT_EQ(resources.count_encoders, 4u);
   const auto look = [&](uint32_t id) {
     drm::Connector args = {};
     args.connector_id = id;
@@ -196,41 +197,79 @@ TEST_F(Vc4ModeTest, SysfsSaysOfConnectorsWhatIoctlsSay) {
   const std::vector<uint8_t> edid = blob(properties(kConnector, 0).at("EDID").value);
   EXPECT_EQ(read("HDMI-A-1/edid"), std::string(edid.begin(), edid.end()));
   EXPECT_EQ(read("HDMI-A-2/status"), "disconnected\n");
+  EXPECT_EQ(read("Writeback-2/status"), "unknown\n");
+  EXPECT_EQ(read("Writeback-2/enabled"), "disabled\n");
+  EXPECT_EQ(read("Writeback-2/modes"), "");
   for (const char* empty : {"HDMI-A-2/modes", "HDMI-A-2/edid"}) EXPECT_EQ(read(empty), "") << empty;
   std::string text;
   EXPECT_TRUE(kms::plug_monitor(display, "HDMI-A-2 on", true, &text));
   EXPECT_EQ(read("HDMI-A-2/status"), "connected\n");
   EXPECT_EQ(read("HDMI-A-2/enabled"), "disabled\n");
   EXPECT_EQ(kms::list_connectors(display), "HDMI-A-1 connected enabled\nHDMI-A-2 connected disabled\n");
-  for (const char* bad : {"", "HDMI-A-2", "HDMI-A-2 ", "HDMI-A-3 on", "HDMI-A-2 on "})
+  for (const char* bad : {"", "HDMI-A-2", "HDMI-A-2 ", "HDMI-A-3 on", "HDMI-A-2 on ", "Writeback-1 on"})
     EXPECT_FALSE(kms::plug_monitor(display, bad, true, &text)) << bad;
   for (const char* bad : {"", "status", "HDMI-A-2/", "HDMI-A-1/ddc", "DSI-1/status"})
     EXPECT_FALSE(kms::read_connector_file(display, bad, &text)) << bad;
 }
 
 TEST_F(Vc4ModeTest, PlanesNeedTheCapability) {
+  constexpr uint32_t kNumCrtcs = 4, kNumPlanes = kms::kNumOverlays + 2 * kNumCrtcs;
   drm::PlaneResources planes = {};
   ASSERT_EQ(ioctl(*vc4_, kGetPlaneResources, planes), 0);
   EXPECT_EQ(planes.count_planes, kms::kNumOverlays);
   set_cap(drm::kClientCapUniversalPlanes, 1);
-  planes.plane_ids = memory_.place(std::vector<uint32_t>(kms::kNumPlanes));
-  planes.count_planes = kms::kNumPlanes;
+  planes.plane_ids = memory_.place(std::vector<uint32_t>(kNumPlanes));
+  planes.count_planes = kNumPlanes;
   ASSERT_EQ(ioctl(*vc4_, kGetPlaneResources, planes), 0);
-  ASSERT_EQ(planes.count_planes, kms::kNumPlanes);
+  ASSERT_EQ(planes.count_planes, kNumPlanes);
   const auto num_formats = static_cast<uint32_t>(kms::formats().size());
-  std::map<uint64_t, int> types;
-  for (uint32_t i = 0; i < kms::kNumPlanes; ++i) {
+  std::map<uint64_t, std::multiset<uint32_t>> crtcs;  // by type
+  for (uint32_t i = 0; i < kNumPlanes; ++i) {
     drm::GetPlane plane = {};
     plane.plane_id = memory_.at<uint32_t>(planes.plane_ids + i * 4);
     ASSERT_EQ(ioctl(*vc4_, kGetPlane, plane), 0);
-    EXPECT_EQ(plane.possible_crtcs, 1u);
     ASSERT_EQ(plane.count_formats, num_formats);
     plane.formats = memory_.place(std::vector<uint32_t>(num_formats));
     ASSERT_EQ(ioctl(*vc4_, kGetPlane, plane), 0);
     EXPECT_EQ(memory_.at<uint32_t>(plane.formats), 0x34325258u);  // XR24
-    ++types[properties(plane.plane_id, drm::kObjectPlane).at("type").value];
+    crtcs[properties(plane.plane_id, drm::kObjectPlane).at("type").value].insert(plane.possible_crtcs);
   }
-  EXPECT_EQ(types, (std::map<uint64_t, int>{{0, 16}, {1, 1}, {2, 1}}));
+  EXPECT_EQ(crtcs[0].count(15), 16u);
+  EXPECT_EQ(crtcs[1], (std::multiset<uint32_t>{1, 2, 4, 8}));
+  EXPECT_EQ(crtcs[2], (std::multiset<uint32_t>{1, 2, 4, 8}));
+}
+
+TEST_F(Vc4ModeTest, WritebackConnectorsNeedTheCapability) {
+  const auto num_connectors = [&] {
+    drm::CardResources resources = {};
+    EXPECT_EQ(ioctl(*vc4_, kGetResources, resources), 0);
+    EXPECT_EQ(resources.count_crtcs, 4u);
+    return resources.count_connectors;
+  };
+  EXPECT_EQ(num_connectors(), 2u);
+  set_cap(drm::kClientCapAtomic, 1);
+  EXPECT_EQ(num_connectors(), 2u);
+  set_cap(drm::kClientCapWritebackConnectors, 1);
+  EXPECT_EQ(num_connectors(), 4u);
+  const uint32_t id = kms::kPipes[3].connector;
+  drm::Connector connector = {};
+  connector.connector_id = id;
+  ASSERT_EQ(ioctl(*vc4_, kGetConnector, connector), 0);
+  EXPECT_EQ(connector.connector_type, 18u);
+  EXPECT_EQ(connector.connector_type_id, 2u);
+  EXPECT_EQ(connector.connection, 1u);
+  const Properties all = properties(id, drm::kObjectConnector);
+  EXPECT_EQ(names(all),
+            (std::set<std::string>{"DPMS", "link-status", "non-desktop", "TILE", "CRTC_ID", "WRITEBACK_FB_ID",
+                                   "WRITEBACK_OUT_FENCE_PTR", "WRITEBACK_PIXEL_FORMATS"}));
+  EXPECT_EQ(blob(all.at("WRITEBACK_PIXEL_FORMATS").value).size(), 40u);
+  drm::Encoder encoder = {};
+  encoder.encoder_id = kms::kPipes[3].encoder;
+  ASSERT_EQ(ioctl(*vc4_, 0xc01464a6, encoder), 0);
+  EXPECT_EQ(encoder.encoder_type, 5u);
+  EXPECT_EQ(encoder.possible_crtcs, 8u);
+  set_cap(drm::kClientCapWritebackConnectors, 0);
+  EXPECT_EQ(num_connectors(), 2u);
 }
 
 TEST_F(Vc4ModeTest, PlaneProperties) {

@@ -20,7 +20,7 @@ absl::Status write(const std::string& path, png_image* png, const uint8_t* pixel
 
 }  // namespace
 
-absl::Status save_png(const std::string& path, const Image& image) {
+absl::Status save_png(const std::string& path, const ioctl::kms::Image& image) {
   png_image png = {};
   png.version = PNG_IMAGE_VERSION;
   png.width = image.width;

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "tools/picture/compose.h"
+#include "ioctl/kms/compose.h"
 
 namespace v3d::tools {
 namespace {
@@ -133,11 +133,11 @@ bool parse(Answer answer, Frame* frame) {
 
 }  // namespace
 
-Image compose(const Frame& frame) {
-  Image image(frame.screen.width, frame.screen.height);
+ioctl::kms::Image compose(const Frame& frame) {
+  ioctl::kms::Image image(frame.screen.width, frame.screen.height);
   for (const wire::ScreenPlane& plane : frame.planes) {
     std::vector<std::unique_ptr<Mapping>> mappings;
-    PlanePixels pixels = {plane, {}};
+    ioctl::kms::PlanePixels pixels = {plane, {}};
     for (uint32_t i = 0; i < plane.num_parts; ++i) {
       mappings.push_back(std::make_unique<Mapping>(frame.memory[plane.parts[i].fd].get()));
       pixels.parts[i] = mappings.back()->from(plane.parts[i].offset);
@@ -174,8 +174,8 @@ absl::StatusOr<Frame> ScreenClient::look(const wire::ScreenRequest& request) {
   return frame;
 }
 
-absl::StatusOr<Image> ScreenClient::picture(Frame* frame) {
-  Image image;
+absl::StatusOr<ioctl::kms::Image> ScreenClient::picture(Frame* frame) {
+  ioctl::kms::Image image;
   for (int i = 0; i < kAttempts; ++i) {
     image = compose(*frame);
     auto newer = next(frame->number(), 0);

@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ioctl/kms/image.h"
 #include "ioctl/unique_fd.h"
 #include "ioctl/wire.h"
-#include "tools/picture/image.h"
 
 namespace v3d::tools {
 
@@ -24,7 +24,7 @@ struct Frame {
 };
 
 /// The picture; what of it cannot be made is left out, and told once on stderr.
-Image compose(const Frame& frame);
+ioctl::kms::Image compose(const Frame& frame);
 
 /// A connection that looks. Not synchronised.
 class ScreenClient {
@@ -42,7 +42,7 @@ class ScreenClient {
   }
   /// The picture of what is shown, not torn by who draws meanwhile as long as it shows fewer frames than can
   /// be composed. @param frame  what was seen; is replaced
-  absl::StatusOr<Image> picture(Frame* frame);
+  absl::StatusOr<ioctl::kms::Image> picture(Frame* frame);
 
  private:
   explicit ScreenClient(ioctl::UniqueFd socket) : socket_(std::move(socket)) {}

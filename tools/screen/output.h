@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "tools/picture/image.h"
+#include "ioctl/kms/image.h"
 
 namespace v3d::tools {
 
@@ -15,7 +15,7 @@ class Output {
   virtual ~Output() = default;
   /// A picture that is on the screen now. Called when it is due, perhaps with the same one again.
   /// @param frame  its number
-  virtual absl::Status show(const Image& image, uint64_t frame) = 0;
+  virtual absl::Status show(const ioctl::kms::Image& image, uint64_t frame) = 0;
   /// Whether it wants a picture now.
   virtual bool is_due() { return true; }
   /// How long until it wants to be called even without a new frame; milliseconds.

@@ -49,7 +49,7 @@ class Pictures : public Output {
  public:
   Pictures(Pattern pattern, uint64_t count) : pattern_(std::move(pattern)), count_(count) {}
 
-  absl::Status show(const Image& image, uint64_t frame) override {
+  absl::Status show(const ioctl::kms::Image& image, uint64_t frame) override {
     if (saved_ && frame == frame_) return absl::OkStatus();
     last_ = pattern_.name(saved_);
     if (absl::Status done = save_png(last_, image); !done.ok()) return done;

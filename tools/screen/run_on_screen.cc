@@ -114,7 +114,7 @@ absl::Status show_until_end(Program& program, Watch& watch) {
 }
 
 absl::Status save_last(Watch& watch, const Snapshots* snapshots, const std::string& path) {
-  Image image = snapshots ? snapshots->before_end() : Image();
+  ioctl::kms::Image image = snapshots ? snapshots->before_end() : ioctl::kms::Image();
   if (image.empty()) {
     auto frame = watch.client().last();
     if (!frame.ok()) return frame.status();

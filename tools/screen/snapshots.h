@@ -14,14 +14,14 @@ class Snapshots : public Output {
  public:
   bool is_due() override { return Clock::now() - kept_[1].time >= kPeriod; }
   uint32_t patience_ms() override { return 100; }
-  absl::Status show(const Image& image, uint64_t) override {
+  absl::Status show(const ioctl::kms::Image& image, uint64_t) override {
     std::swap(kept_[0], kept_[1]);
     kept_[1].image = image;
     kept_[1].time = Clock::now();
     return absl::OkStatus();
   }
   /// The newest one that is old enough, else the oldest. Empty when there is none.
-  const Image& before_end() const {
+  const ioctl::kms::Image& before_end() const {
     const bool is_old = Clock::now() - kept_[1].time >= kPeriod;
     return is_old || kept_[0].image.empty() ? kept_[1].image : kept_[0].image;
   }
@@ -30,7 +30,7 @@ class Snapshots : public Output {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds kPeriod{250};
   struct Snapshot {
-    Image image;
+    ioctl::kms::Image image;
     Clock::time_point time;
   };
   std::array<Snapshot, 2> kept_;  // the older one first

@@ -29,7 +29,7 @@ class Video : public Output {
       : encoder_(std::move(encoder)), path_(std::move(path)), file_(path_), rate_(rate), frames_(frames) {}
   ~Video() override { finish().IgnoreError(); }
 
-  absl::Status show(const Image& image, uint64_t) override {
+  absl::Status show(const ioctl::kms::Image& image, uint64_t) override {
     if (pid_ < 0) {
       width_ = image.width;
       height_ = image.height;
@@ -95,11 +95,11 @@ class Video : public Output {
     return absl::UnavailableError(strerror(errno));
   }
 
-  absl::Status write_picture(const Image& image) {
-    const Image* whole = &image;
-    Image fitted;
+  absl::Status write_picture(const ioctl::kms::Image& image) {
+    const ioctl::kms::Image* whole = &image;
+    ioctl::kms::Image fitted;
     if (image.width != width_ || image.height != height_) {  // the mode has changed
-      fitted = Image(width_, height_);
+      fitted = ioctl::kms::Image(width_, height_);
       for (uint32_t y = 0; y < std::min(height_, image.height); ++y)
         std::memcpy(&fitted.pixels[uint64_t{y} * width_], &image.pixels[uint64_t{y} * image.width],
                     std::min(width_, image.width) * sizeof(uint32_t));

@@ -49,9 +49,9 @@ class Watch {
   std::vector<std::unique_ptr<Output>> outputs_;
   bool asked_ = false;
   uint64_t seen_ = 0;
-  Frame frame_;          // the last one,
-  bool is_new_ = false;  // of which there is no picture yet
-  Image image_;          // what is shown; empty before the first frame with something in it
+  Frame frame_;              // the last one,
+  bool is_new_ = false;      // of which there is no picture yet
+  ioctl::kms::Image image_;  // what is shown; empty before the first frame with something in it
 };
 
 /// The outputs that options ask for, without PNG files.

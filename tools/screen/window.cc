@@ -82,7 +82,7 @@ class Window : public Output {
     return renderer_ ? absl::OkStatus() : failed();
   }
 
-  absl::Status show(const Image& image, uint64_t frame) override {
+  absl::Status show(const ioctl::kms::Image& image, uint64_t frame) override {
     if (image.width != width_ || image.height != height_) {
       if (absl::Status fits = resize(image.width, image.height); !fits.ok()) return fits;
     }

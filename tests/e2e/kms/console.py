@@ -78,7 +78,10 @@ def main():
     check(int(read(first + "connector_id")) == 34 and int(read(second + "connector_id")) == 54, "ids")
     monitor = connector(node, 54)[1] == 1
     check(read(second + "status") == (b"connected\n" if monitor else b"disconnected\n"), "second")
-    check((read(second + "edid") == read(first + "edid")) == monitor and read(second + "enabled") == b"disabled\n", "edid")
+    check((read(second + "edid") == read(first + "edid")) == monitor, "edid")
+    check(read(second + "enabled") == (b"enabled\n" if monitor else b"disabled\n"), "the console is on every monitor")
+    writebacks = [name for name in os.listdir("/sys/class/drm") if name.startswith("card1-Writeback-")]
+    check(len(writebacks) == 2 and read(f"/sys/class/drm/{writebacks[0]}/status") == b"unknown\n", writebacks)
     print("ok", "monitor" if monitor else "empty")
 
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace v3d::tools {
+namespace v3d::ioctl::kms {
 
 struct Image {
   uint32_t width = 0, height = 0;
@@ -16,4 +16,4 @@ struct Image {
   bool empty() const { return pixels.empty(); }
 };
 
-}  // namespace v3d::tools
+}  // namespace v3d::ioctl::kms

@@ -1,16 +1,14 @@
-#include "tools/picture/compose.h"
+#include "ioctl/kms/compose.h"
 
 #include <algorithm>
 #include <array>
 
 #include "absl/strings/str_format.h"
+#include "ioctl/kms/rows.h"
 #include "ioctl/kms/scanout.h"
-#include "tools/picture/rows.h"
 
-namespace v3d::tools {
+namespace v3d::ioctl::kms {
 namespace {
-
-using ioctl::kms::Blend;
 
 // DRM_MODE_ROTATE_* and _REFLECT_*.
 constexpr uint32_t kRotate0 = 1, kRotate180 = 4, kReflectX = 16, kReflectY = 32;
@@ -176,4 +174,4 @@ absl::Status draw_plane(const PlanePixels& pixels, Image* image) {
   return absl::OkStatus();
 }
 
-}  // namespace v3d::tools
+}  // namespace v3d::ioctl::kms

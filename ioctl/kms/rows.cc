@@ -1,4 +1,4 @@
-#include "tools/picture/rows.h"
+#include "ioctl/kms/rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,13 +8,8 @@
 #include "absl/strings/str_format.h"
 #include "ioctl/kms/formats.h"
 
-namespace v3d::tools {
+namespace v3d::ioctl::kms {
 namespace {
-
-constexpr uint32_t fourcc(const char (&name)[5]) {
-  return static_cast<uint32_t>(name[0]) | static_cast<uint32_t>(name[1]) << 8 |
-         static_cast<uint32_t>(name[2]) << 16 | static_cast<uint32_t>(name[3]) << 24;
-}
 
 std::string name_of(uint32_t format) {
   std::string name;
@@ -32,7 +27,7 @@ constexpr uint32_t swap_red_and_blue(uint32_t pixel) {
 }
 
 /// A channel as 8 bits: the upper ones of more, and of less repeated below.
-constexpr uint32_t channel_of(uint32_t pixel, ioctl::kms::Channel channel) {
+constexpr uint32_t channel_of(uint32_t pixel, Channel channel) {
   const uint32_t value = pixel >> channel.shift & ((uint32_t{1} << channel.bits) - 1);
   if (channel.bits >= 8) return value >> (channel.bits - 8);
   uint32_t wide = value << (8 - channel.bits);
@@ -45,7 +40,7 @@ constexpr uint32_t clamp_channel(int32_t value) {
 }
 
 /// All rows lie in the memory.
-bool fits(const PlanePixels& pixels, const ioctl::kms::Format& format) {
+bool fits(const PlanePixels& pixels, const Format& format) {
   const wire::ScreenPlane& plane = pixels.plane;
   for (uint32_t part = 0; part < format.parts; ++part) {
     const uint64_t width = part_width(format, plane.width, part),
@@ -61,11 +56,11 @@ bool fits(const PlanePixels& pixels, const ioctl::kms::Format& format) {
 
 absl::StatusOr<RowReader> RowReader::create(const PlanePixels& pixels) {
   const wire::ScreenPlane& plane = pixels.plane;
-  const ioctl::kms::Format* format = ioctl::kms::find_format(plane.fourcc);
+  const Format* format = find_format(plane.fourcc);
   if (!format)
     return absl::UnimplementedError(
         absl::StrFormat("plane %d: pictures of format %s", plane.plane_id, name_of(plane.fourcc)));
-  if (plane.modifier != ioctl::kms::kLinear)
+  if (plane.modifier != kLinear)
     return absl::UnimplementedError(
         absl::StrFormat("plane %d: pictures of modifier %#x", plane.plane_id, plane.modifier));
   if (!fits(pixels, *format))
@@ -136,4 +131,4 @@ void RowReader::read(uint32_t y, uint32_t first, uint32_t count, uint32_t* out) 
   }
 }
 
-}  // namespace v3d::tools
+}  // namespace v3d::ioctl::kms

@@ -1,4 +1,4 @@
-#include "tools/picture/compose.h"
+#include "ioctl/kms/compose.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "ioctl/kms/formats.h"
 
-namespace v3d::tools {
+namespace v3d::ioctl::kms {
 namespace {
 
 constexpr uint32_t kRotate0 = 1, kRotate90 = 2, kRotate180 = 4, kReflectX = 16, kReflectY = 32;
@@ -263,7 +263,8 @@ TEST(Compose, ReadsEveryFormatOfYuv) {
 TEST(Compose, KnowsAllFormatsThatPlanesTake) {
   std::set<uint32_t> known;
   for (const Packed& packed : kPacked) known.insert(fourcc(packed.format));
-  for (const char* name : {"YU12", "YV12", "YU16", "YV16", "YU24", "YV24", "NV12", "NV21", "NV16", "NV61"})
+  for (const char* name :
+       {"YU12", "YV12", "YU16", "YV16", "YU24", "YV24", "NV12", "NV21", "NV16", "NV61"})
     known.insert(fourcc(name));
   EXPECT_EQ(known.size(), 34u);
   for (const ioctl::kms::Format& format : ioctl::kms::formats()) EXPECT_EQ(known.erase(format.fourcc), 1u);
@@ -307,4 +308,4 @@ TEST(Compose, RefusesRowsBeyondTheMemory) {
 }
 
 }  // namespace
-}  // namespace v3d::tools
+}  // namespace v3d::ioctl::kms

@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "ioctl/kms/formats.h"
-#include "tools/picture/compose.h"
+#include "ioctl/kms/compose.h"
 
-namespace v3d::tools {
+namespace v3d::ioctl::kms {
 
 /// Turns rows of a plane's framebuffer into 0xAARRGGBB; formats without alpha are opaque.
 class RowReader {
@@ -34,8 +34,8 @@ class RowReader {
 
   PlanePixels pixels_;
   Layout layout_ = Layout::kArgb;
-  const ioctl::kms::Format* format_ = nullptr;
+  const Format* format_ = nullptr;
   Yuv yuv_ = {};
 };
 
-}  // namespace v3d::tools
+}  // namespace v3d::ioctl::kms

@@ -6,10 +6,10 @@
 #include <span>
 
 #include "absl/status/status.h"
+#include "ioctl/kms/image.h"
 #include "ioctl/wire.h"
-#include "tools/picture/image.h"
 
-namespace v3d::tools {
+namespace v3d::ioctl::kms {
 
 /// A plane and its pixels.
 struct PlanePixels {
@@ -18,11 +18,11 @@ struct PlanePixels {
   std::array<std::span<const uint8_t>, wire::kMaxPlaneParts> parts;
 };
 
-/// Lays a plane over what is there. Linear memory of any of ioctl::kms::formats();
+/// Lays a plane over what is there. Linear memory of any of formats();
 /// rotated by 0 or 180 degrees, and reflected. Scaled planes are sampled bilinearly (the hardware's filter
 /// has more taps), others exactly.
 /// @return Unimplemented naming what this does not know, InvalidArgument when rows lie outside the memory;
 /// then nothing is drawn
 absl::Status draw_plane(const PlanePixels& pixels, Image* image);
 
-}  // namespace v3d::tools
+}  // namespace v3d::ioctl::kms
