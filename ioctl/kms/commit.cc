@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "ioctl/kms/display.h"
+#include "ioctl/kms/modifiers.h"
 
 namespace v3d::ioctl::kms {
 namespace {
@@ -271,6 +272,17 @@ void set_dpms(const DisplayState& before, DisplayState* next) {
       next->connector(pipe).set(kDpms, next->is_lit(pipe) && next->active(pipe) ? kDpmsOn : kDpmsOff);
 }
 
+/// 0 or EINVAL (vc4_plane_mode_set, vc6_plane_mode_set).
+int check_modifiers(const DisplayState& next, ObjectSet changed, std::string_view device) {
+  for (const Object& object : objects()) {
+    const FramebufferPtr& fb = next.of(object.id).fb;
+    if (object.type == drm::kObjectPlane && (changed & bit_of(object.id)) && fb &&
+        !shows_modifier(device, fb->modifier))
+      return EINVAL;
+  }
+  return 0;
+}
+
 }  // namespace
 
 FencePtr Display::make_fence(uint32_t pipe) {
@@ -328,6 +340,7 @@ int Display::commit(Commit commit, const std::shared_ptr<Waiter>& waiter) {
     const uint32_t pipes = pipes_of(state_, next, commit.changed);
     set_dpms(state_, &next);
     if (const int error = check(state_, next, commit.changed, commit.allow_modeset, events)) return error;
+    if (const int error = check_modifiers(next, commit.changed, options_.device)) return error;
     if (commit.test_only) return 0;
     News news;
     if (commit.at_once || !pipes) {

@@ -18,7 +18,7 @@ struct PlanePixels {
   std::array<std::span<const uint8_t>, wire::kMaxPlaneParts> parts;
 };
 
-/// Lays a plane over what is there. Linear memory of any of formats();
+/// Lays a plane over what is there, of any of formats() and of what else takes_modifier() says,
 /// rotated by 0 or 180 degrees, and reflected. Scaled planes are sampled bilinearly (the hardware's filter
 /// has more taps), others exactly.
 /// @return Unimplemented naming what this does not know, InvalidArgument when rows lie outside the memory;

@@ -48,7 +48,15 @@ constexpr Format yuv(const char (&name)[5], uint8_t parts, uint8_t hsub, uint8_t
   return format;
 }
 
-/// vc4's list for Pi 4 and 5 in its order (vc4_plane.c, hvs_formats), but P030, which has no linear form.
+/// As NV12, of 10 bits: three samples in a word of 4 bytes (drm_fourcc.h).
+constexpr Format packed10(const char (&name)[5]) {
+  Format format = yuv(name, 2, 2, 2, false);
+  format.bytes[0] = 4;
+  format.bytes[1] = 8;
+  return format;
+}
+
+/// vc4's list for Pi 4 and 5 in its order (vc4_plane.c, hvs_formats).
 constexpr Format kFormats[] = {
     argb("XR24", 24, 8, 8, 8, 8, false),
     argb("AR24", 32, 8, 8, 8, 8, true),
@@ -70,6 +78,7 @@ constexpr Format kFormats[] = {
     yuv("NV21", 2, 2, 2, true),
     yuv("NV16", 2, 2, 1, false),
     yuv("NV61", 2, 2, 1, true),
+    packed10("P030"),
     argb("XR30", 30, 2, 10, 10, 10, false),
     argb("AR30", 30, 2, 10, 10, 10, true),
     abgr("AB30", 30, 2, 10, 10, 10, true),

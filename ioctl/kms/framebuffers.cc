@@ -5,6 +5,7 @@
 
 #include "ioctl/handlers.h"
 #include "ioctl/kms/display.h"
+#include "ioctl/kms/modifiers.h"
 
 namespace v3d::ioctl {
 namespace {
@@ -13,9 +14,8 @@ constexpr uint32_t kMaxSize = 7680;  // vc4_drv.c, vc5
 
 /// What one memory plane of a request must be (framebuffer_check). 0, EINVAL or ERANGE.
 int check_part(const drm::FbCmd2& args, const kms::Format& format, uint32_t part) {
-  const uint64_t width = part_width(format, args.width, part),
-                 height = part_height(format, args.height, part);
-  const uint64_t least = width * format.bytes[part];
+  const uint64_t height = part_height(format, args.height, part);
+  const uint64_t least = kms::least_pitch(format, args.width, part);
   if (!args.handles[part]) return EINVAL;
   if (least > UINT32_MAX) return ERANGE;
   if (height * args.pitches[part] + args.offsets[part] > UINT32_MAX) return ERANGE;
@@ -37,14 +37,16 @@ int check_request(const drm::FbCmd2& args, const kms::Format* format) {
     if (const int error = check_part(args, *format, part)) return error;
   for (uint32_t part = format->parts; part < std::size(args.handles); ++part)
     if (!is_unused(args, part)) return EINVAL;
-  return (args.flags & drm::kFbModifiers) && args.modifier[0] != kms::kLinear ? EINVAL : 0;
+  const uint64_t modifier = args.flags & drm::kFbModifiers ? args.modifier[0] : kms::kLinear;
+  return kms::takes_modifier(*format, modifier) ? 0 : EINVAL;
 }
 
-/// All rows lie in the buffer (drm_gem_fb_init_with_funcs).
+/// All rows lie in the buffer, as if they lay one below the other (drm_gem_fb_init_with_funcs).
 bool fits(const drm::FbCmd2& args, const kms::Format& format, uint32_t part, uint64_t size) {
-  const uint64_t width = part_width(format, args.width, part),
-                 height = part_height(format, args.height, part);
-  return (height - 1) * args.pitches[part] + width * format.bytes[part] + args.offsets[part] <= size;
+  const uint64_t height = part_height(format, args.height, part);
+  return (height - 1) * args.pitches[part] + kms::least_pitch(format, args.width, part) +
+             args.offsets[part] <=
+         size;
 }
 
 void fill_parts(const kms::Framebuffer& fb, drm::FbCmd2* args) {
@@ -68,6 +70,7 @@ int make_framebuffer(Call& call, const drm::FbCmd2& args, kms::FramebufferPtr* m
   fb->height = args.height;
   fb->format = format;
   fb->flags = args.flags;
+  if (args.flags & drm::kFbModifiers) fb->modifier = args.modifier[0];
   for (uint32_t part = 0; part < format->parts; ++part) {
     std::shared_ptr<Bo> bo = call.file.find_bo(args.handles[part]);
     if (!bo) return ENOENT;

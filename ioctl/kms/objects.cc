@@ -6,6 +6,7 @@
 
 #include "ioctl/kms/edid.h"
 #include "ioctl/kms/formats.h"
+#include "ioctl/kms/modifiers.h"
 
 namespace v3d::ioctl::kms {
 
@@ -195,12 +196,12 @@ constexpr auto kObjects = [] {
 static_assert(std::all_of(kObjects.begin(), kObjects.end(), [](const Object& o) { return o.id != 0; }));
 
 /// IN_FORMATS has room for so many.
-constexpr size_t kMostFormats = 36;
+constexpr size_t kMostFormats = 36, kNumModifiers = 5;
 
 struct FormatsBlob {
   drm::FormatModifierBlob header;
   uint32_t formats[kMostFormats];
-  drm::FormatModifier modifiers[1];
+  drm::FormatModifier modifiers[kNumModifiers];
 };
 static_assert(offsetof(FormatsBlob, modifiers) % 8 == 0);
 
@@ -211,11 +212,14 @@ std::array<uint8_t, sizeof(FormatsBlob)> make_formats_blob() {
                  .flags = 0,
                  .count_formats = static_cast<uint32_t>(all.size()),
                  .formats_offset = offsetof(FormatsBlob, formats),
-                 .count_modifiers = 1,
+                 .count_modifiers = kNumModifiers,
                  .modifiers_offset = offsetof(FormatsBlob, modifiers)};
   for (size_t i = 0; i < std::min(all.size(), kMostFormats); ++i) blob.formats[i] = all[i].fourcc;
-  blob.modifiers[0].formats = (uint64_t{1} << all.size()) - 1;
-  blob.modifiers[0].modifier = kLinear;
+  for (size_t k = 0; k < std::min(modifiers().size(), kNumModifiers); ++k) {
+    blob.modifiers[k].modifier = modifiers()[k];
+    for (size_t i = 0; i < all.size(); ++i)
+      blob.modifiers[k].formats |= uint64_t{takes_modifier(all[i], modifiers()[k])} << i;
+  }
   std::array<uint8_t, sizeof blob> bytes;
   std::memcpy(bytes.data(), &blob, sizeof blob);
   return bytes;

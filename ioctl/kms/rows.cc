@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "ioctl/kms/formats.h"
+#include "ioctl/kms/modifiers.h"
 
 namespace v3d::ioctl::kms {
 namespace {
@@ -43,13 +44,27 @@ constexpr uint32_t clamp_channel(int32_t value) {
 bool fits(const PlanePixels& pixels, const Format& format) {
   const wire::ScreenPlane& plane = pixels.plane;
   for (uint32_t part = 0; part < format.parts; ++part) {
-    const uint64_t width = part_width(format, plane.width, part),
-                   height = part_height(format, plane.height, part);
-    if (width == 0 || height == 0 ||
-        (height - 1) * plane.parts[part].pitch + width * format.bytes[part] > pixels.parts[part].size())
+    const uint64_t bytes = row_bytes(format, plane.width, part);
+    const uint32_t rows = part_height(format, plane.height, part);
+    if (bytes == 0 || rows == 0 || bytes > INT32_MAX ||
+        extent(plane.modifier, bytes, rows, plane.parts[part].pitch) > pixels.parts[part].size())
       return false;
   }
   return plane.num_parts == format.parts;
+}
+
+constexpr uint32_t kPacked10 = fourcc("P030");
+
+/// Three samples of 10 bits in each word, as those of 8 bits one behind the other.
+void unpack10(std::vector<uint8_t>* samples) {
+  std::vector<uint8_t> bytes;
+  bytes.reserve(samples->size() / 4 * 3);
+  for (size_t at = 0; at + 4 <= samples->size(); at += 4) {
+    uint32_t word;
+    std::memcpy(&word, samples->data() + at, sizeof word);
+    for (int shift = 2; shift < 32; shift += 10) bytes.push_back(static_cast<uint8_t>(word >> shift));
+  }
+  *samples = std::move(bytes);
 }
 
 }  // namespace
@@ -60,7 +75,7 @@ absl::StatusOr<RowReader> RowReader::create(const PlanePixels& pixels) {
   if (!format)
     return absl::UnimplementedError(
         absl::StrFormat("plane %d: pictures of format %s", plane.plane_id, name_of(plane.fourcc)));
-  if (plane.modifier != kLinear)
+  if (!takes_modifier(*format, plane.modifier))
     return absl::UnimplementedError(
         absl::StrFormat("plane %d: pictures of modifier %#x", plane.plane_id, plane.modifier));
   if (!fits(pixels, *format))
@@ -93,12 +108,30 @@ void RowReader::set_conversion() {
   yuv_.g_cr = fixed(2 * (1 - red) * red / green * chroma);
 }
 
+void RowReader::gather(uint32_t part, uint32_t y) const {
+  const uint64_t modifier = pixels_.plane.modifier;
+  // fits() has seen that it is no more than 31 bits, of whole words.
+  const auto size = static_cast<uint32_t>(row_bytes(*format_, pixels_.plane.width, part));
+  std::vector<uint8_t>& row = gathered_[part];
+  row.resize(size);
+  for (uint32_t x = 0, count; x < size; x += count) {
+    count = std::min(bytes_together(modifier, x), size - x);
+    const uint64_t from = byte_offset(modifier, x, y, pixels_.plane.parts[part].pitch);
+    std::memcpy(row.data() + x, pixels_.parts[part].data() + from, count);
+  }
+  if (format_->fourcc == kPacked10) unpack10(&row);
+}
+
 const uint8_t* RowReader::row(uint32_t part, uint32_t y) const {
+  if (base_of(pixels_.plane.modifier) != kLinear) {
+    gather(part, y);
+    return gathered_[part].data();
+  }
   return pixels_.parts[part].data() + uint64_t{y} * pixels_.plane.parts[part].pitch;
 }
 
 void RowReader::read_yuv(uint32_t y, uint32_t first, uint32_t count, uint32_t* out) const {
-  const uint32_t hsub = format_->hsub, step = format_->bytes[1];
+  const uint32_t hsub = format_->hsub, step = format_->parts == 2 ? 2 : 1;
   const uint8_t* luma = row(0, y);
   const uint8_t* cbs = row(format_->cb_part, y / format_->vsub) + format_->cb_byte;
   const uint8_t* crs = row(format_->cr_part, y / format_->vsub) + format_->cr_byte;

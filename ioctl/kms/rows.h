@@ -1,12 +1,13 @@
 /// Rows of framebuffers as pixels of 32 bits.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ioctl/kms/formats.h"
 #include "ioctl/kms/compose.h"
+#include "ioctl/kms/formats.h"
 
 namespace v3d::ioctl::kms {
 
@@ -29,13 +30,17 @@ class RowReader {
 
   explicit RowReader(const PlanePixels& pixels) : pixels_(pixels) {}
   void set_conversion();
+  /// Samples of a part in a row, one behind the other.
   const uint8_t* row(uint32_t part, uint32_t y) const;
+  void gather(uint32_t part, uint32_t y) const;
   void read_yuv(uint32_t y, uint32_t first, uint32_t count, uint32_t* out) const;
 
   PlanePixels pixels_;
   Layout layout_ = Layout::kArgb;
   const Format* format_ = nullptr;
   Yuv yuv_ = {};
+  /// Of rows that lie otherwise: the last one that was read.
+  mutable std::array<std::vector<uint8_t>, wire::kMaxPlaneParts> gathered_;
 };
 
 }  // namespace v3d::ioctl::kms

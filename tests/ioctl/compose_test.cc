@@ -188,6 +188,79 @@ constexpr Packed kPacked[] = {
     {"RA12", "rgba", {4, 4, 4, 4}},    {"BX12", "bgrx", {4, 4, 4, 4}},    {"BA12", "bgra", {4, 4, 4, 4}},
 };
 
+constexpr uint64_t kBroadcom = uint64_t{7} << 56;
+
+/// 64x40 pixels in T: tiles of 128x32 bytes, the second row of them from right to left, each of four subtiles
+/// of 1 KiB, the odd rows' in another order (vc4-graphics.md 5.4).
+TEST(Compose, ReadsTiles) {
+  constexpr uint32_t kWidth = 64, kHeight = 40;
+  Pixels memory(4 * 1024);
+  const struct {
+    uint32_t x, y, offset;  // bytes
+  } kPlaces[] = {{0, 0, 0},
+                 {1, 0, 4},
+                 {0, 1, 16},
+                 {4, 0, 64},
+                 {0, 4, 256},
+                 {16, 0, 3 * 1024},
+                 {0, 16, 1024},
+                 {16, 16, 2 * 1024},
+                 {32, 0, 4096},
+                 {0, 32, 3 * 4096 + 2 * 1024},
+                 {63, 39, 2 * 4096 + 1024 + 64 * (4 + 3) + 3 * 16 + 12}};
+  for (const auto& place : kPlaces) memory[place.offset / 4] = place.x << 8 | place.y | 0x10000;
+  Plane plane("XR24", kWidth, kHeight);
+  plane.add(memory, kWidth * 4);
+  (*plane).modifier = kBroadcom | 1;
+  const Pixels drawn = draw(plane, kWidth, kHeight);
+  for (const auto& place : kPlaces)
+    EXPECT_EQ(drawn[place.y * kWidth + place.x], place.x << 8 | place.y | 0x10000)
+        << place.x << "," << place.y;
+}
+
+/// Columns of 64 bytes and of 6 rows: 4 of luma, 2 of chroma.
+TEST(Compose, ReadsColumns) {
+  constexpr uint32_t kWidth = 96, kHeight = 4, kColumn = 64, kRows = 6;
+  std::vector<uint8_t> luma(2 * kColumn * kRows, 128);
+  luma[3 * kColumn + 5] = 200;                   // (5, 3)
+  luma[kRows * kColumn + 2 * kColumn + 1] = 90;  // (65, 2)
+  Plane plane("NV12", kWidth, kHeight);
+  plane.add(luma, kWidth);
+  plane.add(std::vector<uint8_t>(luma.begin() + kHeight * kColumn, luma.end()), kWidth);
+  (*plane).modifier = kBroadcom | 3 | kRows << 8;
+  (*plane).color_range = 1;
+  const Pixels drawn = draw(plane, kWidth, kHeight);
+  EXPECT_EQ(drawn[3 * kWidth + 5], 0xc8c8c8u);
+  EXPECT_EQ(drawn[2 * kWidth + 65], 0x5a5a5au);
+  EXPECT_EQ(drawn[0], 0x808080u);
+}
+
+/// Three samples of 10 bits in a word, in columns of 128 bytes.
+TEST(Compose, ReadsColumnsOfTenBits) {
+  constexpr uint32_t kWidth = 102, kHeight = 2, kRows = 3, kColumn = 32;  // words
+  const auto word = [](uint32_t a, uint32_t b, uint32_t c) { return a << 2 | b << 12 | c << 22; };
+  std::vector<uint32_t> luma(2 * kColumn * kRows, word(128, 128, 128));
+  luma[kColumn + 1] = word(128, 128, 200);     // (5, 1)
+  luma[kRows * kColumn] = word(90, 128, 128);  // (96, 0)
+  Plane plane("P030", kWidth, kHeight);
+  plane.add(luma, 136);
+  std::vector<uint32_t> chroma(luma.begin() + kHeight * kColumn, luma.end());
+  std::fill(chroma.begin(), chroma.end(), word(128, 128, 128));
+  chroma[1] = word(255, 128, 128);  // Cr of pixels 2 and 3
+  plane.add(chroma, 136);
+  (*plane).modifier = kBroadcom | 4 | kRows << 8;
+  (*plane).color_range = 1;
+  const Pixels drawn = draw(plane, kWidth, kHeight);
+  EXPECT_EQ(drawn[kWidth + 5], 0xc8c8c8u);
+  EXPECT_EQ(drawn[96], 0x5a5a5au);
+  EXPECT_EQ(drawn[2] >> 16, 255u);
+  EXPECT_EQ(drawn[4], 0x808080u);
+  // One row less of memory.
+  plane.pixels.parts[1] = plane.pixels.parts[1].first(plane.pixels.parts[1].size() - 2 * 128);
+  Image image(kWidth, kHeight);
+  EXPECT_EQ(draw_plane(plane.pixels, &image).code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Compose, ReadsEveryPackedFormat) {
   uint64_t random = 1;
   for (const Packed& packed : kPacked) {
@@ -264,9 +337,9 @@ TEST(Compose, KnowsAllFormatsThatPlanesTake) {
   std::set<uint32_t> known;
   for (const Packed& packed : kPacked) known.insert(fourcc(packed.format));
   for (const char* name :
-       {"YU12", "YV12", "YU16", "YV16", "YU24", "YV24", "NV12", "NV21", "NV16", "NV61"})
+       {"YU12", "YV12", "YU16", "YV16", "YU24", "YV24", "NV12", "NV21", "NV16", "NV61", "P030"})
     known.insert(fourcc(name));
-  EXPECT_EQ(known.size(), 34u);
+  EXPECT_EQ(known.size(), 35u);
   for (const ioctl::kms::Format& format : ioctl::kms::formats()) EXPECT_EQ(known.erase(format.fourcc), 1u);
   EXPECT_TRUE(known.empty());
 }

@@ -114,6 +114,48 @@ TEST_F(DisplayTest, FramebuffersOfTwoParts) {
   EXPECT_EQ(ioctl(kAddFb2, args), EINVAL);
 }
 
+/// vc4_format_mod_supported, and what a Pi 5 lists and does not show.
+TEST_F(DisplayTest, FramebuffersOfTilesAndColumns) {
+  constexpr uint64_t kBroadcom = uint64_t{7} << 56, kT = kBroadcom | 1, kSand64 = kBroadcom | 3,
+                     kSand128 = kBroadcom | 4, kUif = kBroadcom | 6;
+  constexpr uint32_t kP030 = 0x30333050, kRg24 = 0x34324752;
+  const uint32_t handle = create_dumb(128, 128);
+  const auto add = [&](uint32_t format, uint64_t modifier, uint32_t parts, uint32_t* id = nullptr) {
+    drm::FbCmd2 args = fb_request(handle, 64, 64, format);
+    args.flags = drm::kFbModifiers;
+    for (uint32_t i = 0; i < parts; ++i) {
+      args.handles[i] = handle;
+      args.pitches[i] = 256;
+      args.modifier[i] = modifier;
+    }
+    const int error = ioctl(kAddFb2, args);
+    if (id) *id = args.fb_id;
+    return error;
+  };
+  EXPECT_EQ(add(kRg24, kT, 1), EINVAL);
+  EXPECT_EQ(add(kXr24, kSand128, 1), EINVAL);
+  EXPECT_EQ(add(kXr24, kUif, 1), EINVAL);
+  EXPECT_EQ(add(kNv12, kT, 2), EINVAL);
+  EXPECT_EQ(add(kP030, 0, 2), EINVAL);
+  EXPECT_EQ(add(kP030, kSand64, 2), EINVAL);
+  uint32_t tiled, columns, narrow, high, ten;
+  ASSERT_EQ(add(kXr24, kT, 1, &tiled), 0);
+  ASSERT_EQ(add(kNv12, kSand128 | 96 << 8, 2, &columns), 0);
+  ASSERT_EQ(add(kNv12, kSand64 | 96 << 8, 2, &narrow), 0);
+  ASSERT_EQ(add(kNv12, kSand128 | uint64_t{1} << 24, 2, &high), 0);
+  ASSERT_EQ(add(kP030, kSand128 | 96 << 8, 2, &ten), 0);
+  drm::FbCmd2 got = {};
+  got.fb_id = columns;
+  ASSERT_EQ(ioctl(kGetFb2, got), 0);
+  EXPECT_EQ(got.modifier[1], kSand128 | 96 << 8);
+  const struct {
+    uint32_t fb;
+    int error;
+  } kShown[] = {{tiled, EINVAL}, {narrow, EINVAL}, {high, EINVAL}, {columns, 0}, {ten, 0}};
+  for (const auto& c : kShown) EXPECT_EQ(atomic(0, show(kOverlay, c.fb, 64, 64)), c.error) << &c - kShown;
+  EXPECT_EQ(scanout().planes.back().modifier, kSand128 | 96 << 8);
+}
+
 TEST_F(DisplayTest, LegacyFramebuffers) {
   drm::FbCmd args = {0, 64, 64, 256, 32, 24, create_dumb(64, 64)};
   EXPECT_EQ(ioctl(kAddFb, args), 0);

@@ -288,6 +288,16 @@ TEST_F(Vc4ModeTest, PlaneProperties) {
   EXPECT_EQ(header.version, 1u);
   EXPECT_EQ(header.count_formats, kms::formats().size());
   ASSERT_EQ(header.modifiers_offset + header.count_modifiers * sizeof(drm::FormatModifier), formats.size());
+  std::map<uint64_t, int> counts;  // of formats, by modifier
+  for (uint32_t i = 0; i < header.count_modifiers; ++i) {
+    drm::FormatModifier modifier;
+    std::memcpy(&modifier, &formats[header.modifiers_offset + i * sizeof modifier], sizeof modifier);
+    counts[modifier.modifier] = std::popcount(modifier.formats);
+  }
+  constexpr uint64_t kBroadcom = uint64_t{7} << 56;
+  EXPECT_EQ(counts,
+            (std::map<uint64_t, int>{
+                {0, 34}, {kBroadcom | 1, 8}, {kBroadcom | 3, 2}, {kBroadcom | 4, 3}, {kBroadcom | 5, 2}}));
 }
 
 TEST_F(Vc4ModeTest, UnknownIds) {
