@@ -14,6 +14,7 @@
 #include "ioctl/wire.h"
 #include "shim/drm_ioctl.h"
 #include "shim/files.h"
+#include "shim/framebuffer.h"
 #include "shim/marshal.h"
 #include "shim/paths.h"
 #include "shim/tree.h"
@@ -21,6 +22,8 @@
 
 namespace v3d::box {
 namespace {
+
+constexpr uint32_t kFramebufferType = 'F';
 
 struct OpenArguments {
   int dir;
@@ -146,19 +149,29 @@ bool is_empty_path(const Caller& caller, uint64_t address) {
   return address == 0 || (caller.read(&first, address, 1) && first == 0);
 }
 
-/// fstat and its relatives: a DRM file looks like the node that it was opened as.
+/// The node as which the caller opened what it has under that number; nullptr: none of ours. @param fd  the
+/// same here
+const shim::Node* find_node(Caller& caller, int number, int* fd) {
+  const shim::Tree* tree = shim::tree();
+  struct stat st;
+  if (!tree || number < 0 || stat(caller.proc_fd(number).c_str(), &st) != 0) return nullptr;
+  shim::File file;
+  if (S_ISSOCK(st.st_mode))
+    return find_file(caller, number, fd, &file) == 0 ? tree->node_by_wire_minor(file.minor) : nullptr;
+  if (!S_ISREG(st.st_mode) || st.st_nlink != 0) return nullptr;
+  *fd = caller.borrow(number);
+  return *fd >= 0 && shim::is_framebuffer(*fd, st) ? tree->node_by_wire_minor(wire::kFramebufferMinor)
+                                                   : nullptr;
+}
+
+/// fstat and its relatives: a DRM file, or a framebuffer, looks like the node that it was opened as.
 void handle_stat(Caller& caller) {
   const seccomp_data& call = caller.data();
   const bool by_path = call.nr != SYS_fstat;
-  shim::File file;
   int fd = -1;
-  if ((by_path && !is_empty_path(caller, call.args[1])) ||
-      find_file(caller, static_cast<int>(call.args[0]), &fd, &file) != 0) {
-    caller.pass_on();
-    return;
-  }
-  const shim::Tree* tree = shim::tree();
-  const shim::Node* node = tree ? tree->node_by_wire_minor(file.minor) : nullptr;
+  const shim::Node* node = by_path && !is_empty_path(caller, call.args[1])
+                               ? nullptr
+                               : find_node(caller, static_cast<int>(call.args[0]), &fd);
   struct stat st = {};
   struct statx extended = {};
   if (!node || fstat(fd, &st) != 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &extended) != 0) {
@@ -191,7 +204,10 @@ void handle_ioctl(Caller& caller) {
     }
   } else {
     fd = caller.borrow(number);
-    result = fd < 0 ? -ENOTTY : shim::fence_ioctl(fd, request, call.args[2]);
+    result = fd < 0 ? -ENOTTY
+             : shim::ioctl_type(request) == kFramebufferType
+                 ? shim::framebuffer_ioctl(fd, request, call.args[2])
+                 : shim::fence_ioctl(fd, request, call.args[2]);
   }
   if (result == -ENOTTY)
     caller.pass_on();
@@ -245,6 +261,8 @@ void handle_call(Caller& caller, bool mounted) {
 bool may_wait(const seccomp_data& call) {
   const auto request = static_cast<uint32_t>(call.args[1]);
   if (call.nr != SYS_ioctl) return false;
+  if (shim::ioctl_type(request) == kFramebufferType)
+    return shim::is_wait(shim::Driver::kFramebuffer, request);
   if (shim::ioctl_type(request) != 'd') return shim::is_wait(shim::Driver::kFence, request);
   return shim::is_wait(shim::Driver::kV3d, request) || shim::is_wait(shim::Driver::kVc4, request);
 }

@@ -72,11 +72,12 @@ constexpr sock_filter kProgram[] = {
     unless_bits(AT_EMPTY_PATH, 1),
     give(kAsk),
     give(kAllow),
-    // DRM, sync_file and dma-buf by the type in the request's second byte.
-    unless(SYS_ioctl, 8),
+    // DRM, framebuffer, sync_file and dma-buf by the type in the request's second byte.
+    unless(SYS_ioctl, 9),
     load(low_half(1)),
     BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff00),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'd' << 8, 3, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'd' << 8, 4, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'F' << 8, 3, 0),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, '>' << 8, 2, 0),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'b' << 8, 1, 0),
     give(kAllow),

@@ -154,7 +154,8 @@ class Seccomp(BoxTest):
     OPTIONS = [["--seccomp"]] + ([] if NO_SANDBOX else [["--seccomp", "--sandbox"]])
 
     def test_static_programs(self):
-        tests = ["identity", "faults", "sharing", "threads", "wait_ends", "many_wait", "race", "flood", "traced", "descriptors"]
+        tests = ["identity", "faults", "sharing", "threads", "wait_ends", "many_wait", "race", "flood", "traced", "descriptors",
+                 "framebuffer"]
         for options in self.OPTIONS:
             lines = run(options, RAW_CLIENT, NODE, *tests).stdout.splitlines()
             self.assertEqual([line for line in lines if "somebody traces" not in line], tests)

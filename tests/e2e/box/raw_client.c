@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fb.h>
 #include <linux/ioctl.h>
 #include <linux/stat.h>
 #include <pthread.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -361,21 +363,36 @@ static void test_until_alone(void) {
   }
 }
 
+/// The console's framebuffer: a device that answers, with the board's numbers, and memory that can be mapped.
+static void test_framebuffer(void) {
+  int fd = open("/dev/fb0", O_RDWR);
+  REQUIRE(fd >= 0);
+  struct stat st;
+  REQUIRE(fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && st.st_rdev == makedev(29, 0));
+  struct fb_var_screeninfo screen;
+  struct fb_fix_screeninfo fixed;
+  REQUIRE(ioctl(fd, FBIOGET_VSCREENINFO, &screen) == 0 && screen.xres == 1920 && screen.bits_per_pixel == 16);
+  REQUIRE(ioctl(fd, FBIOGET_FSCREENINFO, &fixed) == 0 && strcmp(fixed.id, "vc4drmfb") == 0);
+  REQUIRE(ioctl(fd, FBIOGET_VSCREENINFO, (void*)8) == -1 && errno == EFAULT);
+  REQUIRE(ioctl(fd, FBIO_WAITFORVSYNC, 0) == 0);
+  uint16_t* pixels = mmap(NULL, fixed.smem_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  REQUIRE(pixels != MAP_FAILED);
+  pixels[7] = 0x1234;
+  uint16_t pixel = 0;
+  REQUIRE(pread(fd, &pixel, sizeof pixel, 14) == sizeof pixel && pixel == 0x1234);
+  REQUIRE(ioctl(0, FBIOGET_VSCREENINFO, &screen) == -1 && errno == ENOTTY);
+  munmap(pixels, fixed.smem_len);
+  close(fd);
+}
+
 static const struct {
   const char* name;
   void (*run)(void);
 } kTests[] = {
-    {"identity", test_identity},
-    {"faults", test_faults},
-    {"threads", test_threads},
-    {"wait_ends", test_wait_ends},
-    {"many_wait", test_many_wait},
-    {"sharing", test_sharing},
-    {"race", test_race},
-    {"flood", test_flood},
-    {"descriptors", test_descriptors},
-    {"traced", test_traced},
-    {"dies_mapping", test_dies_mapping},
+    {"framebuffer", test_framebuffer}, {"identity", test_identity},   {"faults", test_faults},
+    {"threads", test_threads},         {"wait_ends", test_wait_ends}, {"many_wait", test_many_wait},
+    {"sharing", test_sharing},         {"race", test_race},           {"flood", test_flood},
+    {"descriptors", test_descriptors}, {"traced", test_traced},       {"dies_mapping", test_dies_mapping},
     {"until_alone", test_until_alone},
 };
 
