@@ -17,11 +17,11 @@ bool may_be_ours(const char* path, Purpose purpose) {
   if (starts_with(path, "/dev")) {
     if (is_beneath(path, kHeapFolder)) return !config().no_board;
     if (is_beneath(path, "/dev/dri") || starts_with(path, "/dev/char/226:")) return true;
-    if (strcmp(path, "/dev/fb0") == 0 || strcmp(path, "/dev/char/29:0") == 0) return true;
+    if (starts_with(path, "/dev/fb") || starts_with(path, "/dev/char/29:")) return true;
   } else if (starts_with(path, "/sys")) {
     if (is_beneath(path, "/sys/firmware/devicetree")) return !config().no_board;
     if (is_beneath(path, "/sys/class/drm") || starts_with(path, "/sys/dev/char/226:")) return true;
-    if (is_beneath(path, "/sys/class/graphics") || is_beneath(path, "/sys/dev/char/29:0")) return true;
+    if (is_beneath(path, "/sys/class/graphics") || starts_with(path, "/sys/dev/char/29:")) return true;
     constexpr char kDevices[] = "/sys/bus/platform/devices/", kPlatform[] = "/sys/devices/platform/";
     const char* name = starts_with(path, kDevices)    ? path + sizeof(kDevices) - 1
                        : starts_with(path, kPlatform) ? path + sizeof(kPlatform) - 1

@@ -18,7 +18,8 @@ namespace {
 constexpr char kFolderName[] = "/v3demu-tree-";  // followed by 16 hexadecimal digits
 constexpr size_t kHashDigits = 16;
 
-constexpr const char* kMergedBesideHost[] = {"/dev/dri", "/dev/dri/by-path", "/sys/class/drm"};
+constexpr const char* kMergedBesideHost[] = {"/dev/dri", "/dev/dri/by-path", "/sys/class/drm",
+                                             "/sys/class/graphics"};
 
 /// Entry names of a folder, without . and .. ; false when it cannot be read.
 template <typename Visit>
@@ -74,6 +75,15 @@ void add_node(Tree* tree, uint32_t wire_minor, uint32_t minor) {
 }
 
 /// Beside the host's own nodes ours take the first numbers that are free.
+uint32_t free_framebuffer() {
+  constexpr uint32_t kLast = 31;  // FB_MAX - 1
+  for (uint32_t n = 0; n < kLast; ++n) {
+    Text<16> path;
+    path.add("/dev/fb").add(uint64_t{n});
+    if (raw::access(path.c_str(), F_OK) < 0) return n;
+  }
+  return kLast;
+}
 uint32_t free_card(uint32_t first) {
   for (uint32_t n = first; n < 64; ++n) {
     Path card, render;
@@ -98,11 +108,13 @@ void list_owned(Tree* tree) {
   }
   own(tree, "/sys/bus/platform/devices/", names.v3d);
   own(tree, "/sys/bus/platform/devices/", names.display);
-  if (tree->node_by_wire_minor(wire::kFramebufferMinor)) {
-    own(tree, "/dev/fb0", "");
-    own(tree, "/sys/class/graphics", "");
-    own(tree, "/dev/char/29:0", "");
-    own(tree, "/sys/dev/char/29:0", "");
+  if (const Node* framebuffer = tree->node_by_wire_minor(wire::kFramebufferMinor)) {
+    const Text<16> number = device_number(*framebuffer);
+    own(tree, "/dev/", framebuffer->name);
+    own(tree, "/sys/class/graphics",
+        config().host_dri ? (Text<16>().add('/').add(framebuffer->name)).c_str() : "");
+    own(tree, "/dev/char/", number.c_str());
+    own(tree, "/sys/dev/char/", number.c_str());
   }
   if (!config().no_board) {
     own(tree, "/sys/firmware/devicetree", "");
@@ -121,8 +133,7 @@ void list_owned(Tree* tree) {
   own(tree, "/sys/class/drm/version", "");
   for (uint32_t i = 0; i < tree->num_nodes; ++i) {
     if (tree->nodes[i].major != kDrmMajor) continue;
-    Text<32> number;
-    number.add("226:").add(uint64_t{tree->nodes[i].minor});
+    const Text<16> number = device_number(tree->nodes[i]);
     own(tree, "/dev/", tree->nodes[i].name);
     own(tree, "/sys/class/drm/", base_name(tree->nodes[i]));
     for (uint32_t k = 0; tree->nodes[i].wire_minor == 1 && k < wire::kNumConnectors; ++k)
@@ -140,7 +151,7 @@ void plan(Tree* tree) {
   add_node(tree, 0, card);
   if (!c.no_vc4) add_node(tree, 1, c.host_dri ? free_card(card + 1) : card + 1);
   add_node(tree, 128, 128 + card);
-  if (!c.no_vc4) add_node(tree, wire::kFramebufferMinor, 0);
+  if (!c.no_vc4) add_node(tree, wire::kFramebufferMinor, c.host_dri ? free_framebuffer() : 0);
   list_owned(tree);
 }
 

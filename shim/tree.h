@@ -78,6 +78,12 @@ void describe_node(const Node& node, struct statx* st);
 inline ino_t node_ino(const Node& node) {
   return (node.major == kDrmMajor ? 0x226000 : 0x29000) + node.minor;
 }
+/// As links are named by it, "226:128".
+inline Text<16> device_number(const Node& node) {
+  Text<16> number;
+  number.add(uint64_t{node.major}).add(':').add(uint64_t{node.minor});
+  return number;
+}
 /// Its name alone.
 inline const char* base_name(const Node& node) {
   const char* slash = strrchr(node.name, '/');

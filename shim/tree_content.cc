@@ -73,8 +73,7 @@ void emit_node(TreeSink* sink, const Node& node, const char* device_folder) {
   path.add("dev/").add(node.name);
   sink->file(path.c_str(), "", node.mode & 0777);
 
-  Text<32> number;
-  number.add(uint64_t{kDrmMajor}).add(':').add(uint64_t{node.minor});
+  const Text<16> number = device_number(node);
   from.add("dev/char/").add(number.c_str());
   sink->link(from.c_str(), path.c_str());
 
@@ -142,27 +141,33 @@ void emit_connector(TreeSink* sink, const Node& node, const char* device_folder,
   sink->link(entry.c_str(), folder.c_str());
 }
 
-/// /dev/fb0 and what programs read of it: the console's size never changes.
+/// The framebuffer and what programs read of it: the console's size never changes.
 void emit_framebuffer(TreeSink* sink, const Node& node, const char* device_folder) {
   Path path, folder, device;
   path.add("dev/").add(node.name);
   sink->file(path.c_str(), "", node.mode & 0777);
-  sink->link("dev/char/29:0", path.c_str());
+  const Text<16> number = device_number(node);
+  Path link;
+  sink->link(link.add("dev/char/").add(number.c_str()).c_str(), path.c_str());
   device.add(kPlatform).add(device_folder);
   folder.add(device.c_str()).add("/graphics/").add(node.name);
   size_t base = folder.size();
-  constexpr const char* kFiles[][2] = {{"/uevent", "MAJOR=29\nMINOR=0\nDEVNAME=fb0\n"},
-                                       {"/dev", "29:0\n"},
-                                       {"/name", "vc4drmfb\n"},
-                                       {"/bits_per_pixel", "16\n"},
-                                       {"/virtual_size", "1920,1080\n"},
-                                       {"/stride", "3840\n"},
-                                       {"/modes", "U:1920x1080p-0\n"},
-                                       {"/mode", ""},
-                                       {"/pan", "0,0\n"},
-                                       {"/rotate", "0\n"},
-                                       {"/state", "0\n"}};
-  for (auto& [file, content] : kFiles) {
+  Text<64> uevent, line;
+  uevent.add("MAJOR=").add(uint64_t{node.major}).add("\nMINOR=").add(uint64_t{node.minor});
+  uevent.add("\nDEVNAME=").add(node.name).add('\n');
+  line.add(number.c_str()).add('\n');
+  const char* const files[][2] = {{"/uevent", uevent.c_str()},
+                                  {"/dev", line.c_str()},
+                                  {"/name", "vc4drmfb\n"},
+                                  {"/bits_per_pixel", "16\n"},
+                                  {"/virtual_size", "1920,1080\n"},
+                                  {"/stride", "3840\n"},
+                                  {"/modes", "U:1920x1080p-0\n"},
+                                  {"/mode", ""},
+                                  {"/pan", "0,0\n"},
+                                  {"/rotate", "0\n"},
+                                  {"/state", "0\n"}};
+  for (auto& [file, content] : files) {
     sink->file(folder.add(file).c_str(), content);
     folder.truncate(base);
   }
@@ -170,8 +175,10 @@ void emit_framebuffer(TreeSink* sink, const Node& node, const char* device_folde
   folder.truncate(base);
   sink->link(folder.add("/device").c_str(), device.c_str());
   folder.truncate(base);
-  sink->link("sys/class/graphics/fb0", folder.c_str());
-  sink->link("sys/dev/char/29:0", folder.c_str());
+  link.clear();
+  sink->link(link.add("sys/class/graphics/").add(node.name).c_str(), folder.c_str());
+  link.clear();
+  sink->link(link.add("sys/dev/char/").add(number.c_str()).c_str(), folder.c_str());
 }
 
 /// Properties of strings end with a zero, each.

@@ -487,6 +487,25 @@ SCENARIO(host_nodes_visible) {
   check_opened("render node", open(kByPath, O_RDWR));
 }
 
+/// Beside the host's own framebuffers, which the test names: ours takes a free number.
+SCENARIO(host_framebuffers_visible) {
+  const std::string own = "fb" + std::string(getenv("EXPECTED_FRAMEBUFFER") ?: "0");
+  struct stat st;
+  CHECK_EQ(stat(("/dev/" + own).c_str(), &st), 0);
+  CHECK(S_ISCHR(st.st_mode) && st.st_rdev == makedev(29, static_cast<unsigned>(own.back() - '0')));
+  std::set<std::string> listed;
+  if (DIR* folder = opendir("/sys/class/graphics")) {
+    while (const dirent* entry = readdir(folder)) listed.insert(entry->d_name);
+    closedir(folder);
+  }
+  CHECK(listed.contains(own));
+  for (const char* hosts = getenv("EXPECTED_GRAPHICS"); hosts && *hosts;) {
+    const size_t length = strcspn(hosts, " ");
+    CHECK(listed.contains(std::string(hosts, length)));
+    hosts += length + (hosts[length] == ' ');
+  }
+}
+
 SCENARIO(early_calls) {
   CHECK_EQ(std::string(getenv("EARLY_CALLS") ?: ""), "good");
   close(open_render());

@@ -325,6 +325,19 @@ TEST_F(ShimTest, HostNodesVisible) {
   expect_success("host_nodes_visible");
 }
 
+TEST_F(ShimTest, HostFramebuffersVisible) {
+  set("V3DEMU_HOST_DRI", "1");
+  int number = 0;
+  while (std::filesystem::exists("/dev/fb" + std::to_string(number))) ++number;
+  set("EXPECTED_FRAMEBUFFER", std::to_string(number));
+  std::string entries;
+  std::error_code none;  // where the host has no such class
+  for (const auto& entry : std::filesystem::directory_iterator("/sys/class/graphics", none))
+    entries += entry.path().filename().string() + " ";
+  set("EXPECTED_GRAPHICS", entries);
+  expect_success("host_framebuffers_visible");
+}
+
 TEST_F(ShimTest, CallsBeforeItsConstructor) {
   set("LD_PRELOAD", V3DEMU_TEST_SHIM ":" V3DEMU_TEST_EARLY);
   expect_success("early_calls");
