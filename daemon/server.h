@@ -158,6 +158,7 @@ class Server : private ioctl::Host {
   Overview overview();
   /// As the kernel's file of that name: what each queue has done.
   std::string gpu_stats_text();
+  bool gpu_is_active();  ///< has jobs
   /// Of the file whose client's end has that inode: its minor on a line, then what the kernel's fdinfo says
   /// of it. Empty when there is none.
   std::string fdinfo_text(ino_t inode);
