@@ -1,21 +1,51 @@
-/// Device nodes of the board beside the GPU's (board-environment.md 6): dma-buf heaps. A descriptor of one is
-/// an empty file in memory, known by its name, so that it may be duplicated, inherited and passed on.
+/// Device nodes of the board beside the GPU's (board-environment.md 6): dma-buf heaps, udmabuf and the
+/// firmware's mailbox. The daemon has no part in them: a descriptor of one is an empty file in memory, known
+/// by its name, so that it may be duplicated, inherited and passed on.
 #pragma once
+
+#include <sys/stat.h>
 
 #include <cstdint>
 
 namespace v3d::shim {
 
+enum class DeviceKind : uint8_t {
+  kHeap,              ///< dma_buffers.h. Heaps differ in where the memory lies, which here is one place
+  kUdmabuf,           ///< dma_buffers.h
+  kFirmware,          ///< firmware.h
+  kFirmwareCommands,  ///< firmware.h
+};
+
+struct BoardDevice {
+  const char* name;  ///< below /dev
+  DeviceKind kind;
+  uint32_t major, minor;
+};
+
 inline constexpr char kHeapFolder[] = "/dev/dma_heap";
-/// Of raspberrypi-sys-mods' rules and the kernel's heaps. They differ in where the memory lies, which here is
-/// one place.
-inline constexpr const char* kHeaps[] = {"system", "linux,cma", "vidbuf_cached"};
+/// Linux hands these numbers out as drivers come; these are some that hosts hardly get to.
+inline constexpr uint32_t kHeapMajor = 384, kMiscMajor = 10, kFirstMiscMinor = 4000;
+/// Names: raspberrypi-sys-mods' rules, the kernel's heaps, and Raspberry Pi's vcio.
+inline constexpr BoardDevice kBoardDevices[] = {
+    {"dma_heap/system", DeviceKind::kHeap, kHeapMajor, 0},
+    {"dma_heap/linux,cma", DeviceKind::kHeap, kHeapMajor, 1},
+    {"dma_heap/vidbuf_cached", DeviceKind::kHeap, kHeapMajor, 2},
+    {"udmabuf", DeviceKind::kUdmabuf, kMiscMajor, kFirstMiscMinor},
+    {"vcio", DeviceKind::kFirmware, kMiscMajor, kFirstMiscMinor + 1},
+    {"vcio_gencmd", DeviceKind::kFirmwareCommands, kMiscMajor, kFirstMiscMinor + 2},
+};
+inline constexpr uint32_t kNumBoardDevices = sizeof(kBoardDevices) / sizeof(*kBoardDevices);
 
-/// Opens the node at a path of the tree. @param path  virtual, absolute; @param flags  of open(2)
-/// @return a descriptor or a negative errno; -ENXIO: no such node
-int open_board_device(const char* path, int flags);
+/// Whether a path is that of such a node, or of their folder. `path` is virtual, absolute and normalised.
+bool is_board_device_path(const char* path);
 
-/// @return true when the request is one of a heap and `fd` is one; *result is then 0 or a negative errno
-bool heap_ioctl(int fd, uint32_t request, uint64_t argument, int* result);
+/// A new descriptor of the node at that place in the table, or a negative errno. `flags` of open(2)
+int open_board_device(uint32_t place, int flags);
+
+/// The place in the table of what `fd` is a descriptor of; -1: of none. @param st  what a raw fstat told
+int find_board_device(int fd, const struct stat& st);
+
+/// @return true when `fd` is a descriptor of one; *result is then that of the ioctl, or a negative errno
+bool board_ioctl(int fd, uint32_t request, uint64_t argument, int* result);
 
 }  // namespace v3d::shim

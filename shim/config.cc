@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "gpu/chip/board.h"
 #include "ioctl/wire.h"
 #include "shim/raw.h"
 
@@ -34,7 +35,9 @@ void read_environment(Config* out) {
   out->counts = is("V3DEMU_COUNT", "1");
   const char* device = variable("V3DEMU_DEVICE");
   if (device) out->device.add(device);
-  out->chip = device && starts_with(device, "rpi4") ? 42 : 71;
+  out->chip = static_cast<uint32_t>(chip::kBoards[0].soc->version);
+  for (const chip::Board& board : chip::kBoards)
+    if (strcmp(board.name, out->device.c_str()) == 0) out->chip = static_cast<uint32_t>(board.soc->version);
 }
 
 // Before main, while one thread runs, so that the lazy path is taken by early calls only.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "shim/board_devices.h"
 #include "shim/config.h"
 #include "shim/connect.h"
 #include "shim/connection.h"
@@ -12,6 +13,7 @@
 #include "shim/own_pid.h"
 #include "shim/raw.h"
 #include "shim/status.h"
+#include "shim/tree.h"
 
 namespace v3d::shim {
 namespace {
@@ -186,6 +188,7 @@ bool find_file(int fd, File* file) { return identify_file(fd, file) == 0; }
 
 int open_file(uint32_t wire_minor, int flags) {
   if (wire_minor == wire::kFramebufferMinor) return open_framebuffer(flags);
+  if (wire_minor >= kFirstBoardDevice) return open_board_device(wire_minor - kFirstBoardDevice, flags);
   raw::KeepErrno keep;
   Call call(wire::kOpen, kStartDaemon | (flags & O_CLOEXEC ? unsigned{kCloseOnExec} : 0u));
   wire::OpenRequest request{wire_minor, flags};

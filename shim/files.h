@@ -33,7 +33,7 @@ bool is_known_file(int fd);
 /// Some descriptor of this process for which that holds, of that daemon if it is not 0; -1: none.
 int any_known_file(pid_t daemon);
 
-/// Opens a node: the new descriptor, or a negative errno. `flags` of open(2).
+/// Opens a node (Node::wire_minor): the new descriptor, or a negative errno. `flags` of open(2).
 int open_file(uint32_t wire_minor, int flags);
 
 /// A sync_file whose fence has a place in the status of the file with that token (wire::Status::fences).

@@ -25,7 +25,7 @@ bool handle_ioctl(int fd, unsigned long request, uint64_t argument, int* result)
     case 'd': {
       File file;
       *result = identify_file(fd, &file);
-      if (*result == -ENOTTY) return false;
+      if (*result == -ENOTTY) return board_ioctl(fd, word, argument, result);  // vcio's type
       if (*result == 0) *result = drm_ioctl(file, word, argument);
       return true;
     }
@@ -37,7 +37,8 @@ bool handle_ioctl(int fd, unsigned long request, uint64_t argument, int* result)
       *result = framebuffer_ioctl(fd, word, argument);
       return *result != -ENOTTY;
     case 'H':
-      return heap_ioctl(fd, word, argument, result);
+    case 'u':
+      return board_ioctl(fd, word, argument, result);
     default:
       return false;
   }

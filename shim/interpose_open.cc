@@ -3,7 +3,6 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "shim/board_devices.h"
 #include "shim/config.h"
 #include "shim/files.h"
 #include "shim/interpose.h"
@@ -77,8 +76,6 @@ int open_at(int dir, const char* path, int flags, mode_t mode, OpenAt* next) {
   if (flags & O_PATH) return next(to.dir(), to.path(), flags, mode);
   if (to.ours()) {
     if (const Node* node = to.node(flags & O_NOFOLLOW)) return raw::result(open_node(*node, flags));
-    if (const int fd = open_board_device(path_in_tree(to.path()), flags); fd != -ENXIO)
-      return raw::result(fd);
     if (int error = refuse_writing(to, flags)) return raw::result(error);
   } else if (to.readable() && path[0] == '/') {
     if (const Node* node = node_behind(named_descriptor(path))) return raw::result(open_node(*node, flags));

@@ -5,6 +5,7 @@
 #include <sys/statvfs.h>
 
 #include "ioctl/wire.h"
+#include "shim/board_devices.h"
 #include "shim/files.h"
 #include "shim/framebuffer.h"
 #include "shim/interpose.h"
@@ -26,6 +27,8 @@ const Node* node_of(int fd, const struct stat& st) {
   File file;
   if (fd >= 0 && is_framebuffer(fd, st))
     file.minor = wire::kFramebufferMinor;
+  else if (const int place = fd >= 0 ? find_board_device(fd, st) : -1; place >= 0)
+    file.minor = kFirstBoardDevice + static_cast<uint32_t>(place);
   else if (fd < 0 || !S_ISSOCK(st.st_mode) || !find_file(fd, st, &file))
     return nullptr;
   const Tree* nodes = tree();

@@ -85,10 +85,7 @@ int open_processors(int flags) {
   if (!nodes) return -ENOENT;
   ReadOnlyText text;
   text.add_file(kProcessors);
-  const Board& board = board_of(nodes->chip);
-  Text<256> lines;
-  lines.add("Revision\t: ").add(board.revision).add("\nSerial\t\t: ").add(board.serial);
-  lines.add("\nModel\t\t: ").add(board.model).add('\n');
+  const Text<256> lines = processor_lines(board_of(nodes->chip));
   text.add(lines.c_str(), lines.size());
   return text.open(flags);
 }

@@ -15,7 +15,7 @@ namespace {
 bool may_be_ours(const char* path, Purpose purpose) {
   if (path[0] != '/') return false;
   if (starts_with(path, "/dev")) {
-    if (is_beneath(path, kHeapFolder)) return !config().no_board;
+    if (is_board_device_path(path)) return !config().no_board;
     if (is_beneath(path, "/dev/dri") || starts_with(path, "/dev/char/226:")) return true;
     if (starts_with(path, "/dev/fb") || starts_with(path, "/dev/char/29:")) return true;
   } else if (starts_with(path, "/sys")) {

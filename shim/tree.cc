@@ -74,6 +74,20 @@ void add_node(Tree* tree, uint32_t wire_minor, uint32_t minor) {
   memcpy(node->name, name.c_str(), name.size() + 1);
 }
 
+void add_board_devices(Tree* tree) {
+  for (uint32_t i = 0; i < kNumBoardDevices; ++i) {
+    const BoardDevice& device = kBoardDevices[i];
+    Node* node = &tree->nodes[tree->num_nodes++];
+    node->wire_minor = kFirstBoardDevice + i;
+    node->minor = device.minor;
+    node->major = device.major;
+    node->mode = S_IFCHR | 0660;
+    Text<sizeof(node->name)> name;
+    name.add(device.name);
+    memcpy(node->name, name.c_str(), name.size() + 1);
+  }
+}
+
 /// Beside the host's own nodes ours take the first numbers that are free.
 uint32_t free_framebuffer() {
   constexpr uint32_t kLast = 31;  // FB_MAX - 1
@@ -102,7 +116,7 @@ void own(Tree* tree, const char* folder, const char* name, bool text_prefix = fa
 }
 
 void list_owned(Tree* tree) {
-  const ChipNames& names = chip_names(tree->chip);
+  const chip::Soc& names = *board_of(tree->chip).soc;
   for (const char* root : names.platform_roots) {
     if (root) own(tree, "/sys/devices/platform/", root);
   }
@@ -120,6 +134,8 @@ void list_owned(Tree* tree) {
     own(tree, "/sys/firmware/devicetree", "");
     own(tree, "/proc/device-tree", "");
     own(tree, kHeapFolder, "");
+    for (const BoardDevice& device : kBoardDevices)
+      if (!strchr(device.name, '/')) own(tree, "/dev/", device.name);
   }
   if (!config().host_dri) {
     own(tree, "/dev/dri", "");
@@ -152,6 +168,7 @@ void plan(Tree* tree) {
   if (!c.no_vc4) add_node(tree, 1, c.host_dri ? free_card(card + 1) : card + 1);
   add_node(tree, 128, 128 + card);
   if (!c.no_vc4) add_node(tree, wire::kFramebufferMinor, c.host_dri ? free_framebuffer() : 0);
+  if (!c.no_board) add_board_devices(tree);
   list_owned(tree);
 }
 

@@ -17,12 +17,15 @@ namespace v3d::shim {
 /// Linux' DRM major, and that of framebuffers.
 inline constexpr unsigned kDrmMajor = 226, kFramebufferMajor = 29;
 
+/// Node::wire_minor of what the daemon has no node for: this and its place in kBoardDevices.
+inline constexpr uint32_t kFirstBoardDevice = 1u << 16;
+
 /// A device node. In the tree it is an empty regular file, known by its device and inode.
 struct Node {
-  uint32_t wire_minor;  ///< how the daemon calls it: 0, 1 or 128, or wire::kFramebufferMinor
+  uint32_t wire_minor;  ///< how the daemon calls it: 0, 1 or 128, or wire::kFramebufferMinor, or of a board's
   uint32_t minor;       ///< how clients see it; differs only beside host nodes (V3DEMU_HOST_DRI)
   uint32_t major;
-  char name[24];  ///< below /dev: dri/card0, dri/renderD128, fb0
+  char name[24];  ///< below /dev: dri/card0, dri/renderD128, fb0, dma_heap/system
   uint32_t mode;  ///< S_IFCHR and permissions
   dev_t tree_dev;
   ino_t tree_ino;
@@ -32,7 +35,7 @@ struct Tree {
   Text<512> root;  ///< canonical, without trailing slash; <root>/dev/dri/card0
   uint32_t chip;   ///< 71 or 42
   uint32_t num_nodes;
-  Node nodes[4];
+  Node nodes[12];
   struct Root {
     Text<72> path;
     bool text_prefix;  ///< every path that begins so, not only what lies beneath
@@ -76,7 +79,7 @@ void describe_node(const Node& node, struct statx* st);
 
 /// The inode number that stat reports for a node.
 inline ino_t node_ino(const Node& node) {
-  return (node.major == kDrmMajor ? 0x226000 : 0x29000) + node.minor;
+  return (node.major == kDrmMajor ? 0x226000u : node.major << 12) + node.minor;
 }
 /// As links are named by it, "226:128".
 inline Text<16> device_number(const Node& node) {
@@ -84,6 +87,7 @@ inline Text<16> device_number(const Node& node) {
   number.add(uint64_t{node.major}).add(':').add(uint64_t{node.minor});
   return number;
 }
+inline bool is_board_device(const Node& node) { return node.wire_minor >= kFirstBoardDevice; }
 /// Its name alone.
 inline const char* base_name(const Node& node) {
   const char* slash = strrchr(node.name, '/');

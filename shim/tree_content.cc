@@ -7,38 +7,6 @@
 namespace v3d::shim {
 namespace {
 
-// Names and paths: drm-abi.md 1.2.
-constexpr ChipNames kChips[] = {
-    {71,
-     "1002000000.v3d",
-     "axi/1002000000.v3d",
-     "/axi/v3d@2000000",
-     "brcm,2712-v3d",  //
-     "axi:gpu",
-     "axi/axi:gpu",
-     "/axi/gpu",
-     "brcm,bcm2712-vc6",
-     {"axi", nullptr}},
-    {42,
-     "fec00000.v3d",
-     "v3dbus/fec00000.v3d",
-     "/v3dbus/v3d@7ec04000",
-     "brcm,2711-v3d",  //
-     "gpu",
-     "gpu",
-     "/gpu",
-     "brcm,bcm2711-vc5",
-     {"v3dbus", "gpu"}},
-};
-
-constexpr Board kBoards[] = {
-    {"rpi5", 71, "Raspberry Pi 5 Model B Rev 1.0", "raspberrypi,5-model-b", "brcm,bcm2712", "c04170",
-     "1000000076336465"},
-    {"rpi5-d0", 71, "Raspberry Pi 5 Model B Rev 1.1", "raspberrypi,5-model-b", "brcm,bcm2712", "d04171",
-     "1000000076336465"},
-    {"rpi4", 42, "Raspberry Pi 4 Model B Rev 1.4", "raspberrypi,4-model-b", "brcm,bcm2711", "c03114",
-     "1000000076336465"},
-};
 constexpr char kDeviceTree[] = "sys/firmware/devicetree/base/";
 
 constexpr char kPlatform[] = "sys/devices/platform/";
@@ -189,48 +157,53 @@ void emit_property(TreeSink* sink, const char* path, const char* text) {
 }
 
 /// What public programs read of the flattened device tree.
-void emit_device_tree(TreeSink* sink, uint32_t chip, const ChipNames& names) {
-  const Board& board = board_of(chip);
+void emit_device_tree(TreeSink* sink, const chip::Board& board) {
   emit_property(sink, "model", board.model);
-  emit_property(sink, "serial-number", board.serial);
+  emit_property(sink, "serial-number", serial_of(board).c_str());
   Content compatible;
-  compatible.add(board.compatible).add("", 1).add(board.soc).add("", 1);
+  compatible.add(board.compatible).add("", 1).add(board.soc->compatible).add("", 1);
   Path path;
   path.add(kDeviceTree).add("compatible");
   sink->bytes(path.c_str(), compatible.c_str(), compatible.size());
 
-  uint8_t revision[4] = {};  // big-endian
-  for (const char* digit = board.revision; *digit; ++digit) {
-    const int value = *digit <= '9' ? *digit - '0' : *digit - 'a' + 10;
-    for (size_t i = 0; i < 3; ++i)
-      revision[i] = static_cast<uint8_t>(revision[i] << 4 | revision[i + 1] >> 4);
-    revision[3] = static_cast<uint8_t>(revision[3] << 4 | value);
-  }
+  uint8_t revision[4];  // big-endian
+  for (int i = 0; i < 4; ++i) revision[i] = static_cast<uint8_t>(board.revision >> (24 - 8 * i));
   path.clear();
   sink->bytes(path.add(kDeviceTree).add("system/linux,revision").c_str(),
               reinterpret_cast<const char*>(revision), sizeof(revision));
 
   path.clear();
-  path.add(names.v3d_of_path + 1);
+  path.add(board.soc->v3d_of_path + 1);
   const size_t node = path.size();
   emit_property(sink, path.add("/status").c_str(), "okay");
   path.truncate(node);
-  emit_property(sink, path.add("/compatible").c_str(), names.v3d_compatible);
+  emit_property(sink, path.add("/compatible").c_str(), board.soc->v3d_compatible);
   sink->link("proc/device-tree", "sys/firmware/devicetree/base");
-  for (const char* heap : kHeaps) {
-    path.clear();
-    sink->file(path.add(kHeapFolder + 1).add('/').add(heap).c_str(), "", 0660);
-  }
 }
 
 }  // namespace
 
-const Board& board_of(uint32_t chip) {
-  const Board* found = nullptr;
-  for (const Board& board : kBoards) {
-    if (board.chip == chip && (!found || starts_with(config().device.c_str(), board.device))) found = &board;
+const chip::Board& board_of(uint32_t chip) {
+  const chip::Board* found = nullptr;
+  for (const chip::Board& board : chip::kBoards) {
+    if (board.soc->version == static_cast<int>(chip) &&
+        (!found || strcmp(config().device.c_str(), board.name) == 0))
+      found = &board;
   }
-  return found ? *found : kBoards[0];
+  return found ? *found : chip::kBoards[0];
+}
+
+Text<20> serial_of(const chip::Board& board) {
+  Text<20> serial;
+  for (int shift = 60; shift >= 0; shift -= 4) serial.add(board.serial >> shift & 15, 16);
+  return serial;
+}
+
+Text<256> processor_lines(const chip::Board& board) {
+  Text<256> lines;
+  lines.add("Revision\t: ").add(uint64_t{board.revision}, 16).add("\nSerial\t\t: ");
+  lines.add(serial_of(board).c_str()).add("\nModel\t\t: ").add(board.model).add('\n');
+  return lines;
 }
 
 Text<32> connector_name(const Node& display, uint32_t i) {
@@ -239,21 +212,14 @@ Text<32> connector_name(const Node& display, uint32_t i) {
   return name;
 }
 
-const ChipNames& chip_names(uint32_t chip) {
-  for (const ChipNames& names : kChips) {
-    if (names.chip == chip) return names;
-  }
-  return kChips[0];
-}
-
-bool has_connector(const ChipNames& names, uint32_t i) {
+bool has_connector(const chip::Soc& soc, uint32_t i) {
   const char* board = wire::kConnectors[i].only_on;
-  return !board || strcmp(board, names.display) == 0;
+  return !board || strcmp(board, soc.display) == 0;
 }
 
 void emit_tree(const Tree& tree, TreeSink* sink) {
-  const ChipNames& names = chip_names(tree.chip);
-  if (!config().no_board) emit_device_tree(sink, tree.chip, names);
+  const chip::Soc& names = *board_of(tree.chip).soc;
+  if (!config().no_board) emit_device_tree(sink, board_of(tree.chip));
   sink->file("sys/class/drm/version", "drm 1.1.0 20060810\n");
   emit_platform_device(sink, names.v3d, names.v3d_folder, "v3d", "v3d", names.v3d_of_path,
                        names.v3d_compatible);
@@ -263,6 +229,11 @@ void emit_tree(const Tree& tree, TreeSink* sink) {
     const Node& node = tree.nodes[i];
     if (node.wire_minor == wire::kFramebufferMinor) {
       emit_framebuffer(sink, node, names.display_folder);
+      continue;
+    }
+    if (is_board_device(node)) {
+      Path path;
+      sink->file(path.add("dev/").add(node.name).c_str(), "", node.mode & 0777);
       continue;
     }
     bool display = node.wire_minor == 1;

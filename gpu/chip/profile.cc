@@ -1,14 +1,18 @@
 #include "gpu/chip/profile.h"
 
+#include <iterator>
+
+#include "gpu/chip/board.h"
+
 namespace v3d::chip {
 namespace {
 
 // Source: Mesa src/broadcom/drm-shim/v3d_noop.c and public v3d_ident dumps, as collected in drm-abi.md 2.8.
-constexpr Profile kPi5 = {.name = "rpi5",
+constexpr Profile kPi5 = {.name = kBoards[0].name,
                           .description = "Raspberry Pi 5, V3D 7.1.7, 3 slices of 4 QPUs",
-                          .v3d_device = "1002000000.v3d",
-                          .display_device = "axi:gpu",
-                          .version = 71,
+                          .v3d_device = kBcm2712.v3d,
+                          .display_device = kBcm2712.display,
+                          .version = kBcm2712.version,
                           .revision = 7,
                           .slices = 3,
                           .qpus_per_slice = 4,
@@ -25,7 +29,7 @@ constexpr Profile kPi5 = {.name = "rpi5",
 
 constexpr Profile kPi5Of16 = [] {
   Profile p = kPi5;
-  p.name = "rpi5-16";
+  p.name = kBoards[1].name;
   p.description = "Raspberry Pi 5, V3D 7.1.7, 4 slices of 4 QPUs";
   p.slices = 4;
   p.core_ident1 = 0x81001441;
@@ -34,14 +38,14 @@ constexpr Profile kPi5Of16 = [] {
 
 constexpr Profile kPi5C1 = [] {
   Profile p = kPi5;
-  p.name = "rpi5-c1";
+  p.name = kBoards[2].name;
   p.description = "Raspberry Pi 5 of stepping C1, which rpi5 is: V3D 7.1.7, 3 slices of 4 QPUs";
   return p;
 }();
 
 constexpr Profile kPi5D0 = [] {
   Profile p = kPi5;
-  p.name = "rpi5-d0";
+  p.name = kBoards[3].name;
   p.description = "Raspberry Pi 5 of stepping D0, V3D 7.1.10, 3 slices of 4 QPUs";
   p.revision = 10;
   p.hub_ident3 = 0x00020a10;
@@ -51,18 +55,18 @@ constexpr Profile kPi5D0 = [] {
 /// Mesa's code for chips before 7.1.6. No board of that revision is known.
 constexpr Profile kPi5Of715 = [] {
   Profile p = kPi5;
-  p.name = "rpi5-7.1.5";
+  p.name = kBoards[4].name;
   p.description = "Raspberry Pi 5 with V3D 7.1.5, the first that Mesa's drivers are for, 3 slices of 4 QPUs";
   p.revision = 5;
   p.hub_ident3 = 0x00000500;
   return p;
 }();
 
-constexpr Profile kPi4 = {.name = "rpi4",
+constexpr Profile kPi4 = {.name = kBoards[5].name,
                           .description = "Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs",
-                          .v3d_device = "fec00000.v3d",
-                          .display_device = "gpu",
-                          .version = 42,
+                          .v3d_device = kBcm2711.v3d,
+                          .display_device = kBcm2711.display,
+                          .version = kBcm2711.version,
                           .revision = 14,
                           .slices = 2,
                           .qpus_per_slice = 4,
@@ -78,6 +82,13 @@ constexpr Profile kPi4 = {.name = "rpi4",
                           .core_ident2 = 0x40078121};
 
 constexpr Profile kProfiles[] = {kPi5, kPi5Of16, kPi5C1, kPi5D0, kPi5Of715, kPi4};
+
+constexpr bool are_in_the_order_of_boards() {
+  for (size_t i = 0; i < std::size(kProfiles); ++i)
+    if (kProfiles[i].name != kBoards[i].name || kProfiles[i].version != kBoards[i].soc->version) return false;
+  return std::size(kProfiles) == std::size(kBoards);
+}
+static_assert(are_in_the_order_of_boards());
 
 }  // namespace
 

@@ -84,7 +84,54 @@ SCENARIO(pi4_board) {
 SCENARIO(no_board) {
   CHECK(!contains(read_all("/proc/device-tree/model"), "Raspberry"));
   CHECK(!contains(read_all("/proc/cpuinfo"), "Raspberry"));
+  for (const char* node : {"/dev/vcio", "/dev/vcio_gencmd"}) CHECK_ERRNO(access(node, F_OK), ENOENT);
   CHECK_EQ(access(kRenderNode, F_OK), 0);  // the GPU is there all the same
+}
+
+/// Each node that the library shows is a character device to whoever looks at it.
+SCENARIO(nodes_are_devices) {
+  const struct {
+    const char* path;
+    unsigned major, minor, mode;
+  } nodes[] = {{"/dev/dri/card0", 226, 0, 0660},
+               {"/dev/dri/card1", 226, 1, 0660},
+               {"/dev/dri/renderD128", 226, 128, 0666},
+               {"/dev/fb0", 29, 0, 0660},
+               {"/dev/dma_heap/system", 384, 0, 0660},
+               {"/dev/dma_heap/linux,cma", 384, 1, 0660},
+               {"/dev/dma_heap/vidbuf_cached", 384, 2, 0660},
+               {"/dev/udmabuf", 10, 4000, 0660},
+               {"/dev/vcio", 10, 4001, 0660},
+               {"/dev/vcio_gencmd", 10, 4002, 0660}};
+  for (const auto& node : nodes) {
+    const auto check = [&](const struct stat& st) {
+      if (st.st_mode != (S_IFCHR | node.mode) || st.st_rdev != makedev(node.major, node.minor))
+        fail(__FILE__, __LINE__, node.path);
+    };
+    struct stat st = {};
+    CHECK_EQ(stat(node.path, &st), 0);
+    check(st);
+    struct statx extended = {};
+    CHECK_EQ(statx(AT_FDCWD, node.path, 0, STATX_BASIC_STATS, &extended), 0);
+    CHECK(S_ISCHR(extended.stx_mode) && extended.stx_rdev_major == node.major &&
+          extended.stx_rdev_minor == node.minor);
+    const int fd = open(node.path, O_RDWR | O_CLOEXEC), copy = dup(fd);
+    CHECK(fd >= 0);
+    CHECK_EQ(fstat(copy, &st), 0);
+    check(st);
+    close(fd);
+    close(copy);
+    CHECK_EQ(access(node.path, R_OK | W_OK), 0);
+    CHECK_ERRNO(open(node.path, O_RDONLY | O_DIRECTORY), ENOTDIR);
+    CHECK_ERRNO(open(node.path, O_RDWR | O_CREAT | O_EXCL, 0600), EEXIST);
+    const std::string path = node.path, folder = path.substr(0, path.rfind('/'));
+    bool listed = false;
+    DIR* entries = opendir(folder.c_str());
+    while (const dirent* entry = entries ? readdir(entries) : nullptr)
+      listed |= path == folder + "/" + entry->d_name && entry->d_type == DT_CHR;
+    if (!listed) fail(__FILE__, __LINE__, path + " is not listed as a device");
+    if (entries) closedir(entries);
+  }
 }
 
 /// With the daemon: of the own process, and of another one that holds the file.

@@ -188,6 +188,35 @@ TEST_F(ShimTest, GivesMemoryOfHeapsFromTheDaemon) {
   expect_success("dma_heaps");
 }
 
+TEST_F(ShimTest, MakesDmaBufsOfMemfds) {
+  set("V3DEMU_DAEMON", kReal);
+  expect_success("udmabufs");
+  const Result result = run_scenario("udmabuf_errors");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(result.output,
+            "v3demu: /dev/udmabuf: not implemented: a part of a memfd, or several of them, as one buffer\n");
+}
+
+TEST_F(ShimTest, AsksTheFirmwareOfAPi5) {
+  expect_success("firmware_of_a_pi5");
+  const Result result = run_scenario("firmware_errors");
+  EXPECT_EQ(result.status, 0) << result.output;
+  EXPECT_EQ(result.output, "v3demu: /dev/vcio: not implemented: the property 0x30011 (EXECUTE_QPU)\n");
+  EXPECT_THAT(journal("hello"), ElementsAre());  // no daemon was started for that
+  set("V3DEMU_DAEMON", kReal);
+  expect_success("firmware_reads_the_monitor");
+}
+
+TEST_F(ShimTest, AsksTheFirmwareOfAPi4) {
+  set("V3DEMU_DEVICE", "rpi4");
+  expect_success("firmware_of_a_pi4");
+}
+
+TEST_F(ShimTest, ShowsNodesAsDevices) {
+  set("V3DEMU_DAEMON", kReal);
+  expect_success("nodes_are_devices");
+}
+
 TEST_F(ShimTest, WritesOnlyWhereTheRequestSays) { expect_success("writes_only_where_asked"); }
 
 TEST_F(ShimTest, TalksToNobodyElsesDaemon) {

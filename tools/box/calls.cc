@@ -12,6 +12,7 @@
 #include <string>
 
 #include "ioctl/wire.h"
+#include "shim/board_devices.h"
 #include "shim/drm_ioctl.h"
 #include "shim/files.h"
 #include "shim/framebuffer.h"
@@ -144,34 +145,44 @@ int find_file(Caller& caller, int number, int* fd, shim::File* file) {
   return *fd < 0 ? -ENOTTY : shim::identify_file(*fd, file);
 }
 
+/// The node of which the caller has a descriptor under that number.
+bool find_node(Caller& caller, int number, int* fd, uint32_t* wire_minor) {
+  shim::File file;
+  if (find_file(caller, number, fd, &file) == 0) {
+    *wire_minor = file.minor;
+    return true;
+  }
+  struct stat st;
+  if (number < 0 || stat(caller.proc_fd(number).c_str(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink)
+    return false;
+  *fd = caller.borrow(number);
+  if (*fd >= 0 && shim::is_framebuffer(*fd, st)) {
+    *wire_minor = wire::kFramebufferMinor;
+    return true;
+  }
+  const int place = *fd < 0 ? -1 : shim::find_board_device(*fd, st);
+  *wire_minor = shim::kFirstBoardDevice + static_cast<uint32_t>(place);
+  return place >= 0;
+}
+
 bool is_empty_path(const Caller& caller, uint64_t address) {
   char first = 0;
   return address == 0 || (caller.read(&first, address, 1) && first == 0);
-}
-
-/// The node as which the caller opened what it has under that number; nullptr: none of ours. @param fd  the
-/// same here
-const shim::Node* find_node(Caller& caller, int number, int* fd) {
-  const shim::Tree* tree = shim::tree();
-  struct stat st;
-  if (!tree || number < 0 || stat(caller.proc_fd(number).c_str(), &st) != 0) return nullptr;
-  shim::File file;
-  if (S_ISSOCK(st.st_mode))
-    return find_file(caller, number, fd, &file) == 0 ? tree->node_by_wire_minor(file.minor) : nullptr;
-  if (!S_ISREG(st.st_mode) || st.st_nlink != 0) return nullptr;
-  *fd = caller.borrow(number);
-  return *fd >= 0 && shim::is_framebuffer(*fd, st) ? tree->node_by_wire_minor(wire::kFramebufferMinor)
-                                                   : nullptr;
 }
 
 /// fstat and its relatives: a DRM file, or a framebuffer, looks like the node that it was opened as.
 void handle_stat(Caller& caller) {
   const seccomp_data& call = caller.data();
   const bool by_path = call.nr != SYS_fstat;
+  uint32_t wire_minor;
   int fd = -1;
-  const shim::Node* node = by_path && !is_empty_path(caller, call.args[1])
-                               ? nullptr
-                               : find_node(caller, static_cast<int>(call.args[0]), &fd);
+  if ((by_path && !is_empty_path(caller, call.args[1])) ||
+      !find_node(caller, static_cast<int>(call.args[0]), &fd, &wire_minor)) {
+    caller.pass_on();
+    return;
+  }
+  const shim::Tree* tree = shim::tree();
+  const shim::Node* node = tree ? tree->node_by_wire_minor(wire_minor) : nullptr;
   struct stat st = {};
   struct statx extended = {};
   if (!node || fstat(fd, &st) != 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &extended) != 0) {
@@ -202,13 +213,17 @@ void handle_ioctl(Caller& caller) {
       caller.answer(shim::forward_ioctl(file, request, call.args[2]));
       return;
     }
-  } else {
-    fd = caller.borrow(number);
-    result = fd < 0 ? -ENOTTY
-             : shim::ioctl_type(request) == kFramebufferType
-                 ? shim::framebuffer_ioctl(fd, request, call.args[2])
-                 : shim::fence_ioctl(fd, request, call.args[2]);
   }
+  if (fd < 0) fd = caller.borrow(number);
+  if (fd >= 0 && shim::board_ioctl(fd, request, call.args[2], &result)) {
+    caller.answer(result);
+    return;
+  }
+  const char type = static_cast<char>(shim::ioctl_type(request));
+  if (type == 'F')
+    result = fd < 0 ? -ENOTTY : shim::framebuffer_ioctl(fd, request, call.args[2]);
+  else if (type != 'd')
+    result = fd < 0 || (type != '>' && type != 'b') ? -ENOTTY : shim::fence_ioctl(fd, request, call.args[2]);
   if (result == -ENOTTY)
     caller.pass_on();
   else

@@ -72,14 +72,17 @@ constexpr sock_filter kProgram[] = {
     unless_bits(AT_EMPTY_PATH, 1),
     give(kAsk),
     give(kAllow),
-    // DRM, framebuffer, sync_file and dma-buf by the type in the request's second byte.
-    unless(SYS_ioctl, 9),
+    // DRM and vcio, framebuffer, sync_file, dma-buf, its heaps and udmabuf by the type in the request's
+    // second byte.
+    unless(SYS_ioctl, 11),
     load(low_half(1)),
     BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff00),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'd' << 8, 4, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'F' << 8, 3, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, '>' << 8, 2, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'b' << 8, 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'd' << 8, 6, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'F' << 8, 5, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, '>' << 8, 4, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'b' << 8, 3, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'H' << 8, 2, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'u' << 8, 1, 0),
     give(kAllow),
     give(kAsk),
     give(kAllow),

@@ -1,0 +1,70 @@
+/// The boards that are emulated, by name: which SoC they have, and what Linux and the firmware call them. No
+/// dependencies: the preload library includes it.
+#pragma once
+
+#include <cstdint>
+
+namespace v3d::chip {
+
+/// Names of the platform devices and of the folders under /sys/devices/platform that hold them (drm-abi.md
+/// 1.2).
+struct Soc {
+  int version;              ///< of its V3D: 71 or 42
+  const char* v3d;          ///< device name, as in by-path links and DRM's unique name
+  const char* v3d_folder;   ///< under sys/devices/platform
+  const char* v3d_of_path;  ///< OF_FULLNAME
+  const char* v3d_compatible;
+  const char* display;  ///< the same of the one that the vc4 driver has
+  const char* display_folder;
+  const char* display_of_path;
+  const char* display_compatible;
+  const char* platform_roots[2];  ///< first components under sys/devices/platform; nullptr: one is enough
+  const char* compatible;         ///< of the SoC in the board's
+};
+inline constexpr Soc kBcm2712 = {71,
+                                 "1002000000.v3d",
+                                 "axi/1002000000.v3d",
+                                 "/axi/v3d@2000000",
+                                 "brcm,2712-v3d",
+                                 "axi:gpu",
+                                 "axi/axi:gpu",
+                                 "/axi/gpu",
+                                 "brcm,bcm2712-vc6",
+                                 {"axi", nullptr},
+                                 "brcm,bcm2712"};
+inline constexpr Soc kBcm2711 = {
+    42,    "fec00000.v3d", "v3dbus/fec00000.v3d", "/v3dbus/v3d@7ec04000", "brcm,2711-v3d", "gpu",
+    "gpu", "/gpu",         "brcm,bcm2711-vc5",    {"v3dbus", "gpu"},      "brcm,bcm2711"};
+
+/// What the firmware says of a board (raspberrypi/documentation, revision-codes.adoc), by which programs know
+/// that they run on one.
+struct Board {
+  const char* name;  ///< of the device that is emulated: $V3DEMU_DEVICE
+  const Soc* soc;
+  const char* model;       ///< /proc/device-tree/model
+  const char* compatible;  ///< the board's, before the SoC's
+  uint32_t revision;
+  uint64_t serial;  ///< made up, in the form that the board's have
+
+  /// MiB of memory, by the revision.
+  constexpr uint32_t memory_mib() const { return 256u << (revision >> 20 & 7); }
+};
+
+inline constexpr uint64_t kSerial = 0x1000000076336465;
+inline constexpr Board kRpi5 = {
+    "rpi5", &kBcm2712, "Raspberry Pi 5 Model B Rev 1.0", "raspberrypi,5-model-b", 0xc04170, kSerial};
+inline constexpr Board kRpi5D0 = {
+    "rpi5-d0", &kBcm2712, "Raspberry Pi 5 Model B Rev 1.1", "raspberrypi,5-model-b", 0xd04171, kSerial};
+inline constexpr Board kRpi4 = {
+    "rpi4", &kBcm2711, "Raspberry Pi 4 Model B Rev 1.4", "raspberrypi,4-model-b", 0xc03114, kSerial};
+
+/// The same board with another GPU in it.
+constexpr Board with_name(Board board, const char* name) {
+  board.name = name;
+  return board;
+}
+/// All, the default first, one for each of profiles().
+inline constexpr Board kBoards[] = {kRpi5,   with_name(kRpi5, "rpi5-16"),    with_name(kRpi5, "rpi5-c1"),
+                                    kRpi5D0, with_name(kRpi5, "rpi5-7.1.5"), kRpi4};
+
+}  // namespace v3d::chip
