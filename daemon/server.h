@@ -159,6 +159,8 @@ class Server : private ioctl::Host {
   /// As the kernel's file of that name: what each queue has done.
   std::string gpu_stats_text();
   bool gpu_is_active();  ///< has jobs
+  /// @param name  of a file of a device in /sys/kernel/debug/dri: "v3d/bo_stats". False: there is none
+  bool debugfs_text(std::string_view name, std::string* text);
   /// Of the file whose client's end has that inode: its minor on a line, then what the kernel's fdinfo says
   /// of it. Empty when there is none.
   std::string fdinfo_text(ino_t inode);

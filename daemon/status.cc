@@ -15,7 +15,8 @@ namespace v3d::daemon {
 namespace {
 
 constexpr std::string_view kDebugCommand = "debug ", kSysfsCommand = "sysfs ",
-                           kConnectorCommand = "connector ", kFdinfoCommand = "fdinfo ";
+                           kConnectorCommand = "connector ", kFdinfoCommand = "fdinfo ",
+                           kDebugfsCommand = "debugfs ";
 /// Holders of one resource that `status` names.
 constexpr size_t kMostHolders = 16;
 
@@ -119,6 +120,8 @@ int Server::command(const std::string& text, std::string* answer) {
     return ioctl::kms::read_connector_file(kernel_.display(), text.substr(kSysfsCommand.size()), answer)
                ? 0
                : ENOENT;
+  if (text.starts_with(kDebugfsCommand))
+    return debugfs_text(std::string_view(text).substr(kDebugfsCommand.size()), answer) ? 0 : ENOENT;
   if (text == "connector") {
     *answer = ioctl::kms::list_connectors(kernel_.display());
     return 0;
@@ -136,7 +139,7 @@ int Server::command(const std::string& text, std::string* answer) {
   *answer =
       "commands: status, status json, gpu_stats, gpu_active, fdinfo INODE, capture toggle, shutdown, "
       "settings, debug "
-      "LIST, sysfs FILE, "
+      "LIST, sysfs FILE, debugfs FILE, "
       "connector [NAME on|off]\n";
   return EINVAL;
 }

@@ -3,6 +3,7 @@
 #include "shim/config.h"
 #include "shim/connection.h"
 #include "shim/connector_files.h"
+#include "shim/debug_files.h"
 #include "shim/raw.h"
 #include "shim/read_only_text.h"
 #include "shim/tree_content.h"
@@ -20,7 +21,7 @@ bool ends_with(const char* path, const char* end) {
 
 bool is_number(const char* text) { return *text && text[strspn(text, "0123456789")] == '\0'; }
 
-/// The answer to a command of the daemon that runs; starts none. The Call keeps the text.
+/// The answer to a command of the daemon. The Call keeps the text.
 bool ask(Call* call, const char* command) {
   return !call->open() && call->append(command, strlen(command)) && !call->send() && !call->error();
 }
@@ -52,10 +53,11 @@ bool is_descriptor_entry(int dir, const char* path, const char* folder, EntryPat
          static_cast<size_t>(number - out->c_str()) > size && strncmp(number - size, folder, size) == 0;
 }
 
-int open_statistics(int flags) {
+/// @param start_daemon  to hear the answer: of files that say nothing without one
+int open_answer(const char* command, bool start_daemon, int flags) {
   ReadOnlyText text;
-  Call call(wire::kCommand, kCloseOnExec);
-  if (!ask(&call, kStatistics + 1)) return -ENOENT;
+  Call call(wire::kCommand, kCloseOnExec | (start_daemon ? unsigned{kStartDaemon} : 0u));
+  if (!ask(&call, command)) return -ENOENT;
   text.add(call.reply(), call.reply_size());
   return text.open(flags);
 }
@@ -103,7 +105,10 @@ int open_live_text(const Rewritten& to, int dir, const char* path, int flags) {
   if (to.ours()) {
     struct stat st;
     if (raw::fstatat(to.dir(), to.path(), &st, 0) < 0 || !S_ISREG(st.st_mode)) return -ENOENT;
-    return ends_with(to.path(), kStatistics) ? open_statistics(flags) : open_connector_file(to.path(), flags);
+    if (ends_with(to.path(), kStatistics)) return open_answer(kStatistics + 1, false, flags);
+    Text<64> command;
+    if (find_debug_file(to.path(), &command)) return open_answer(command.c_str(), true, flags);
+    return open_connector_file(to.path(), flags);
   }
   if (absolute && strcmp(path, kProcessors) == 0) return config().no_board ? -ENOENT : open_processors(flags);
   EntryPath entry;

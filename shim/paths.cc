@@ -4,6 +4,7 @@
 
 #include "shim/board_devices.h"
 #include "shim/config.h"
+#include "shim/debug_files.h"
 #include "shim/raw.h"
 #include "shim/user_memory.h"
 
@@ -21,6 +22,7 @@ bool may_be_ours(const char* path, Purpose purpose) {
   } else if (starts_with(path, "/sys")) {
     if (is_beneath(path, "/sys/firmware/devicetree")) return !config().no_board;
     if (is_beneath(path, "/sys/class/drm") || starts_with(path, "/sys/dev/char/226:")) return true;
+    if (is_beneath(path, kDebugFolder)) return sees_debug_files();
     if (is_beneath(path, "/sys/class/graphics") || starts_with(path, "/sys/dev/char/29:")) return true;
     constexpr char kDevices[] = "/sys/bus/platform/devices/", kPlatform[] = "/sys/devices/platform/";
     const char* name = starts_with(path, kDevices)    ? path + sizeof(kDevices) - 1

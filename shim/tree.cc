@@ -9,6 +9,7 @@
 #include "shim/board_devices.h"
 #include "shim/config.h"
 #include "shim/connection.h"
+#include "shim/debug_files.h"
 #include "shim/raw.h"
 #include "shim/tree_content.h"
 
@@ -137,6 +138,7 @@ void list_owned(Tree* tree) {
     for (const BoardDevice& device : kBoardDevices)
       if (!strchr(device.name, '/')) own(tree, "/dev/", device.name);
   }
+  if (sees_debug_files()) own(tree, kDebugFolder, "");
   if (!config().host_dri) {
     own(tree, "/dev/dri", "");
     own(tree, "/sys/class/drm", "");
@@ -340,7 +342,7 @@ const Tree* tree() {
 
 bool is_merged(const char* path) {
   for (const char* merged : kMerged) {
-    if (strcmp(path, merged) == 0) return true;
+    if (strcmp(path, merged) == 0) return !is_beneath(kDebugFolder, path) || sees_debug_files();
   }
   if (config().host_dri) {
     for (const char* merged : kMergedBesideHost) {

@@ -65,7 +65,8 @@ inline constexpr const char* kMerged[] = {"/dev",
                                           "/sys/dev/char",
                                           "/sys/bus/platform/devices",
                                           "/sys/devices/platform",
-                                          "/sys/firmware"};
+                                          "/sys/firmware",
+                                          "/sys/kernel/debug"};
 bool is_merged(const char* path);
 /// Brings the overlay of a merged folder up to date with the host's.
 void refresh_overlay(const Tree& tree, const char* path);

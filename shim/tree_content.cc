@@ -3,6 +3,7 @@
 #include "ioctl/wire.h"
 #include "shim/board_devices.h"
 #include "shim/config.h"
+#include "shim/debug_files.h"
 
 namespace v3d::shim {
 namespace {
@@ -220,6 +221,7 @@ bool has_connector(const chip::Soc& soc, uint32_t i) {
 void emit_tree(const Tree& tree, TreeSink* sink) {
   const chip::Soc& names = *board_of(tree.chip).soc;
   if (!config().no_board) emit_device_tree(sink, board_of(tree.chip));
+  if (sees_debug_files()) emit_debug_files(tree, sink);
   sink->file("sys/class/drm/version", "drm 1.1.0 20060810\n");
   emit_platform_device(sink, names.v3d, names.v3d_folder, "v3d", "v3d", names.v3d_of_path,
                        names.v3d_compatible);

@@ -202,3 +202,37 @@ SCENARIO(texts_of_now) {
     CHECK_EQ(errno, EACCES);
   }
 }
+
+/// Root's files of debugfs, of what this process has open.
+SCENARIO(debug_files) {
+  const std::string root = "/sys/kernel/debug/dri/";
+  const int fd = open(kRenderNode, O_RDWR);
+  const uint32_t first = create_bo(fd, 12288), second = create_bo(fd, 4096);
+  CHECK(first && second);
+  CHECK_EQ(read_all(root + "0/bo_stats"), "allocated bos:          2\nallocated bo size (kb): 16\n");
+  CHECK_EQ(close_bo(fd, second), 0);
+  CHECK_EQ(read_all(root + "128/bo_stats"), "allocated bos:          1\nallocated bo size (kb): 12\n");
+  CHECK_EQ(read_all(root + "0/name"), "v3d dev=1002000000.v3d unique=1002000000.v3d\n");
+  CHECK_EQ(read_all(root + "1/name"), "vc4 dev=axi:gpu unique=axi:gpu\n");
+  CHECK_EQ(read_all(root + "1002000000.v3d/v3d_ident"),
+           "Revision:   7.1.7.0\nMMU:        yes\nTFU:        no\nMSO:        yes\nL3C:        no (0kb)\n"
+           "Core 0:\n  Revision:     7.1\n  Slices:       3\n  TMUs:         3\n  QPUs:         12\n"
+           "  Semaphores:   0\n");
+  CHECK_EQ(read_all(root + "0/measure_clock"), "cycles: 960000000 (960.0 Mhz)\n");
+
+  const int card = open(kCardNode, O_RDWR);
+  struct {
+    uint32_t handle, name;
+  } flink = {create_bo(card, 8192), 0};
+  CHECK_EQ(ioctl(card, _IOWR('d', 0x0a, flink), &flink), 0);
+  CHECK_EQ(read_all(root + "0/gem_names"),
+           "  name     size handles refcount\n     1     8192       1        1\n");
+  const std::string clients = read_all(root + "0/clients"), program = "         shim_client";
+  CHECK(clients.starts_with("             command  tgid dev master a   uid      magic "));
+  CHECK(contains(clients, (program + " " + std::to_string(getpid())).c_str()));
+  CHECK(contains(clients, " 128   n    y ") && contains(clients, "   0   y    y ") &&
+        contains(clients, "<unset>"));
+  CHECK_EQ(read_all(root + "1/clients").find('\n') + 1, read_all(root + "1/clients").size());
+  CHECK_EQ(access((root + "1/bo_stats").c_str(), F_OK), -1);
+  CHECK_ERRNO(open((root + "0/name").c_str(), O_WRONLY), EACCES);
+}

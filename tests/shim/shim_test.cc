@@ -217,6 +217,12 @@ TEST_F(ShimTest, ShowsNodesAsDevices) {
   expect_success("nodes_are_devices");
 }
 
+TEST_F(ShimTest, ShowsDebugfsToRoot) {
+  if (geteuid() != 0) GTEST_SKIP() << "debugfs is root's";
+  set("V3DEMU_DAEMON", kReal);
+  expect_success("debug_files");
+}
+
 TEST_F(ShimTest, WritesOnlyWhereTheRequestSays) { expect_success("writes_only_where_asked"); }
 
 TEST_F(ShimTest, TalksToNobodyElsesDaemon) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "shim/connector_files.h"
+#include "shim/debug_files.h"
 #include "shim/tree.h"
 #include "tools/box/box.h"
 
@@ -111,6 +112,7 @@ class Entries {
       if (path.ends_with(live)) entry->live = live.substr(1);
     if (shim::Text<64> command; shim::find_connector_file(path.c_str(), &command))
       entry->live = command.c_str();
+    if (shim::Text<64> command; shim::find_debug_file(path.c_str(), &command)) entry->live = command.c_str();
   }
 
   std::vector<Entry> entries_;
