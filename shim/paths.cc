@@ -148,7 +148,15 @@ size_t show_virtual(char* path) {
 
 Rewritten::Rewritten(int dir, const char* path, Purpose purpose)
     : dir_(dir), path_(path), readable_(path && is_readable_path(path)) {
-  if (!readable_ || !*path || config().real_tree) return;
+  if (!readable_ || !*path) return;
+  if (config().real_tree) {
+    // Nothing can be mounted in /proc where the host has no such entry.
+    constexpr char kEntry[] = "/proc/device-tree";
+    if (!is_beneath(path, kEntry) || config().no_board) return;
+    buffer_.add("/sys/firmware/devicetree/base").add(path + sizeof(kEntry) - 1);
+    if (!buffer_.overflowed()) path_ = buffer_.c_str();
+    return;
+  }
   if (path[0] == '/') {
     // Nearly all calls end here.
     const char* name = path + strspn(path, "/");

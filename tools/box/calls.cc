@@ -7,15 +7,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <climits>
 #include <string>
+#include <string_view>
 
 #include "ioctl/wire.h"
 #include "shim/board_devices.h"
 #include "shim/drm_ioctl.h"
 #include "shim/files.h"
 #include "shim/framebuffer.h"
+#include "shim/live_text.h"
 #include "shim/marshal.h"
 #include "shim/paths.h"
 #include "shim/tree.h"
@@ -68,6 +71,13 @@ bool stat_there(const Caller& caller, const OpenArguments& open_call, struct sta
   return good;
 }
 
+/// @param fd  is used up
+void answer_with_file(const Caller& caller, int fd, int flags) {
+  const bool close_on_exec = flags & O_CLOEXEC;
+  if (!caller.answer_with(fd, close_on_exec)) caller.answer(caller.give(fd, close_on_exec));
+  close(fd);
+}
+
 void answer_with_node(const Caller& caller, const shim::Node& node, int flags) {
   if (flags & O_DIRECTORY) {
     caller.answer(-ENOTDIR);
@@ -79,9 +89,7 @@ void answer_with_node(const Caller& caller, const shim::Node& node, int flags) {
     caller.answer(fd);
     return;
   }
-  const bool close_on_exec = flags & O_CLOEXEC;
-  if (!caller.answer_with(fd, close_on_exec)) caller.answer(caller.give(fd, close_on_exec));
-  close(fd);
+  answer_with_file(caller, fd, flags);
 }
 
 /// The tree is mounted: the kernel does all but opening the devices.
@@ -117,20 +125,55 @@ void open_rewritten(const Caller& caller, const OpenArguments& arguments) {
     answer_with_node(caller, *node, arguments.flags);
     return;
   }
-  const int fd = reads ? open(to.path(), arguments.flags | O_CLOEXEC) : -1;
-  if (fd < 0) {
+  int fd = reads ? shim::open_live_text(to, AT_FDCWD, path.c_str(), arguments.flags) : -1;
+  if (fd < 0) fd = reads ? open(to.path(), arguments.flags | O_CLOEXEC) : -1;
+  if (fd < 0)
     caller.answer(reads ? -errno : -EACCES);
-    return;
+  else
+    answer_with_file(caller, fd, arguments.flags);
+}
+
+constexpr std::string_view kProc = "/proc/", kDeviceTree = "/proc/device-tree";
+
+/// Whether a path of the caller's leads to what the supervisor sees under the same path.
+bool has_own_processes(const Caller& caller) {
+  struct stat own, its;
+  return stat("/proc/self/ns/pid", &own) == 0 && stat(caller.proc("ns/pid").c_str(), &its) == 0 &&
+         own.st_ino == its.st_ino;
+}
+
+/// The same path with the caller in the place of "self". Empty: it would be another process's here.
+std::string without_self(const Caller& caller, const std::string& path) {
+  for (const std::string self : {"/proc/self/", "/proc/thread-self/"})
+    if (path.starts_with(self)) return caller.proc(path.substr(self.size()));
+  return has_own_processes(caller) ? path : std::string();
+}
+
+/// What the board shows in /proc, where nothing can be mounted: its device tree, its lines in cpuinfo, and
+/// who uses the GPU. False: the path is none of these.
+bool open_in_proc(const Caller& caller, const OpenArguments& arguments) {
+  const bool beneath_descriptor = arguments.dir != AT_FDCWD && isdigit(arguments.path[0]);
+  if (!arguments.path.starts_with(kProc) && !beneath_descriptor) return false;
+  const std::string path = absolute_path(caller, arguments);
+  if (path == kDeviceTree || path.starts_with(std::string(kDeviceTree) + "/")) {
+    open_rewritten(caller, arguments);
+    return true;
   }
-  const bool close_on_exec = arguments.flags & O_CLOEXEC;
-  if (!caller.answer_with(fd, close_on_exec)) caller.answer(caller.give(fd, close_on_exec));
-  close(fd);
+  const std::string here = path.starts_with(kProc) ? without_self(caller, path) : std::string();
+  if (here.empty()) return false;
+  const shim::Rewritten to(here.c_str());
+  const int fd = shim::open_live_text(to, AT_FDCWD, here.c_str(), arguments.flags);
+  if (fd < 0) return false;
+  answer_with_file(caller, fd, arguments.flags);
+  return true;
 }
 
 void handle_open(const Caller& caller, bool mounted) {
   OpenArguments arguments;
   if (!read_open(caller, &arguments) || arguments.path.empty() || arguments.flags & O_PATH)
     caller.pass_on();
+  else if (open_in_proc(caller, arguments))
+    return;
   else if (mounted)
     open_mounted(caller, arguments);
   else

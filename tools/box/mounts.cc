@@ -175,7 +175,7 @@ class Places {
   std::string show_all() const {
     for (const char* folder : shim::kMerged)
       if (std::string failure = show(folder); !failure.empty()) return failure;
-    return {};
+    return show_processors();
   }
 
  private:
@@ -208,6 +208,12 @@ class Places {
         return because(path.string() + " cannot be mounted");
     }
     return {};
+  }
+  /// In /proc, where nothing can be added, a file can be hidden.
+  static constexpr char kProcessors[] = "/proc/cpuinfo";
+  std::string show_processors() const {
+    if (!is_kind(ours(kProcessors), S_IFREG) || bind(ours(kProcessors), kProcessors)) return {};
+    return because(std::string(kProcessors) + " cannot be mounted");
   }
   /// Of folders that host and tree both have, as /sys/class: they lie on the way to what is ours.
   bool leads_to_ours(const fs::path& path) const { return tree_.owns(path.c_str()); }

@@ -19,6 +19,7 @@
 #include "shim/connector_files.h"
 #include "shim/debug_files.h"
 #include "shim/tree.h"
+#include "shim/tree_content.h"
 #include "tools/box/box.h"
 
 namespace v3d::box {
@@ -44,7 +45,7 @@ class Entries {
  public:
   bool load() {
     const shim::Tree* tree = shim::tree();
-    return tree && add(*tree, tree->root.c_str(), "/", FUSE_ROOT_ID);
+    return tree && add(*tree, tree->root.c_str(), "/", FUSE_ROOT_ID) && add_processors(*tree);
   }
   const Entry* find(fuse_ino_t ino) const {
     return ino >= 1 && ino <= entries_.size() ? &entries_[ino - 1] : nullptr;
@@ -74,6 +75,16 @@ class Entries {
     entries_.push_back(entry);
     if (ino != parent) entries_[parent - 1].children.push_back(ino);
     return !S_ISDIR(st.st_mode) || add_children(tree, path, ino);
+  }
+
+  /// The host's /proc/cpuinfo with the board's lines, which is to hide that.
+  bool add_processors(const shim::Tree& tree) {
+    const Entry* proc = find(FUSE_ROOT_ID, "proc");
+    if (!proc) return true;  // the machine is to stay what it is
+    const fuse_ino_t folder = proc->st.st_ino;
+    if (!add(tree, "/proc/cpuinfo", "cpuinfo", folder)) return false;
+    entries_.back().text += shim::processor_lines(shim::board_of(tree.chip)).c_str();
+    return true;
   }
 
   bool add_children(const shim::Tree& tree, const std::string& path, fuse_ino_t ino) {

@@ -90,6 +90,17 @@ except IsADirectoryError:
         self.assert_runs(done, "good")
         self.assertEqual(run(["--sandbox"], "sh", "-c", "echo $V3DEMU_TREE").stdout, "real\n")
 
+    def test_board(self):
+        line = "cat /proc/device-tree/model /sys/firmware/devicetree/base/compatible; tail -n 1 /proc/cpuinfo"
+        done = run(["--sandbox"], "sh", "-c", line)
+        self.assert_runs(done, "Raspberry Pi 5 Model B Rev 1.0\0raspberrypi,5-model-b\0brcm,bcm2712\0",
+                         "Model\t\t: Raspberry Pi 5 Model B Rev 1.0\n")
+        # Without the library /proc has what can be mounted there.
+        done = run(["--sandbox"], "env", "-u", "LD_PRELOAD", "sh", "-c", "tail -n 1 /proc/cpuinfo; test -e /proc/device-tree || echo none")
+        self.assertIn("Model\t\t: Raspberry Pi 5 Model B Rev 1.0\n", done.stdout)
+        done = run(["--sandbox"], LISTER, "/dev", "/dev/dma_heap")
+        self.assert_runs(done, "/dev/vcio 20660 10:4001", "/dev/udmabuf 20660 10:4000", "/dev/dma_heap/system 20660 384:0")
+
     def test_files_cannot_be_written(self):
         done = run(["--sandbox"], "sh", "-c", "echo 1 > /sys/class/drm/version || touch /dev/dri/x || rm /dev/dri/card0 || echo refused")
         self.assert_runs(done, "refused")
@@ -154,7 +165,7 @@ class Seccomp(BoxTest):
     OPTIONS = [["--seccomp"]] + ([] if NO_SANDBOX else [["--seccomp", "--sandbox"]])
 
     def test_static_programs(self):
-        tests = ["identity", "faults", "sharing", "threads", "wait_ends", "many_wait", "race", "flood", "traced", "descriptors",
+        tests = ["identity", "faults", "sharing", "board", "threads", "wait_ends", "many_wait", "race", "flood", "traced", "descriptors",
                  "framebuffer"]
         for options in self.OPTIONS:
             lines = run(options, RAW_CLIENT, NODE, *tests).stdout.splitlines()

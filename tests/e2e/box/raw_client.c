@@ -6,9 +6,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/dma-heap.h>
 #include <linux/fb.h>
 #include <linux/ioctl.h>
 #include <linux/stat.h>
+#include <linux/udmabuf.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -260,6 +262,60 @@ static void test_sharing(void) {
   REQUIRE(close(out.fd) == 0 && close(other) == 0 && close(fd) == 0);
 }
 
+/// What the file says, up to a size.
+static const char* read_file(const char* path, int flags) {
+  static char text[65536];
+  int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | flags);
+  REQUIRE(fd >= 0);
+  ssize_t size = read(fd, text, sizeof text - 1);
+  REQUIRE(size >= 0 && close(fd) == 0);
+  text[size] = 0;
+  return text;
+}
+
+/// The board's files in /proc, and its devices beside the GPU.
+static void test_board(void) {
+  REQUIRE(strcmp(read_file("/proc/device-tree/model", O_CLOEXEC), "Raspberry Pi 5 Model B Rev 1.0") == 0);
+  REQUIRE(strcmp(read_file("/sys/firmware/devicetree/base/model", 0), "Raspberry Pi 5 Model B Rev 1.0") == 0);
+  REQUIRE(strstr(read_file("/proc/cpuinfo", 0), "\nRevision\t: c04170\n"));
+  int fd = open_node();
+  make_bo(fd, 12288);
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+  REQUIRE(strstr(read_file(path, 0), "drm-driver:\tv3d\n") &&
+          strstr(read_file(path, 0), "drm-total-memory:\t12 KiB\n"));
+  snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", getpid(), fd);
+  REQUIRE(strstr(read_file(path, 0), "drm-driver:\tv3d\n"));
+  REQUIRE(!strstr(read_file("/proc/self/fdinfo/0", 0), "drm-"));
+
+  struct stat st;
+  int firmware = (int)syscall(SYS_openat, AT_FDCWD, "/dev/vcio", O_RDWR);
+  REQUIRE(firmware >= 0 && syscall(SYS_fstat, firmware, &st) == 0 && S_ISCHR(st.st_mode) &&
+          major(st.st_rdev) == 10);
+  uint32_t words[7] = {28, 0, 0x10002, 4, 0, 0, 0};
+  REQUIRE(call(firmware, _IOWR(100, 0, char*), words) == 0 && words[1] == 0x80000000 && words[5] == 0xc04170);
+  words[2] = 0x12345;
+  REQUIRE(call(firmware, _IOWR(100, 0, char*), words) < 0 && errno == EINVAL);
+
+  int heap = (int)syscall(SYS_openat, AT_FDCWD, "/dev/dma_heap/linux,cma", O_RDWR);
+  struct dma_heap_allocation_data allocation = {.len = 5000, .fd_flags = O_RDWR | O_CLOEXEC};
+  REQUIRE(heap >= 0 && call(heap, DMA_HEAP_IOCTL_ALLOC, &allocation) == 0);
+  struct prime in = {.fd = (int32_t)allocation.fd};
+  REQUIRE(call(fd, FD_TO_HANDLE, &in) == 0 && in.handle);
+
+  int memory = memfd_create("client", MFD_ALLOW_SEALING),
+      udmabuf = (int)syscall(SYS_openat, AT_FDCWD, "/dev/udmabuf", O_RDWR);
+  REQUIRE(ftruncate(memory, 8192) == 0 && fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+  struct udmabuf_create create = {.memfd = (uint32_t)memory, .size = 8192};
+  in.fd = (int)syscall(SYS_ioctl, udmabuf, UDMABUF_CREATE, &create);
+  REQUIRE(in.fd >= 0 && call(fd, FD_TO_HANDLE, &in) == 0);
+  map_bo(fd, in.handle, 8192)[1024] = 7;
+  uint32_t word = 0;
+  REQUIRE(pread(memory, &word, sizeof word, 4096) == sizeof word && word == 7);
+  REQUIRE(close(in.fd) == 0 && close(fd) == 0 && close(heap) == 0 && close(firmware) == 0 &&
+          close(udmabuf) == 0);
+}
+
 static volatile bool racing = true;
 static struct syncobj_array raced;
 static uint32_t raced_handles[16];
@@ -389,10 +445,19 @@ static const struct {
   const char* name;
   void (*run)(void);
 } kTests[] = {
-    {"framebuffer", test_framebuffer}, {"identity", test_identity},   {"faults", test_faults},
-    {"threads", test_threads},         {"wait_ends", test_wait_ends}, {"many_wait", test_many_wait},
-    {"sharing", test_sharing},         {"race", test_race},           {"flood", test_flood},
-    {"descriptors", test_descriptors}, {"traced", test_traced},       {"dies_mapping", test_dies_mapping},
+    {"framebuffer", test_framebuffer},
+    {"identity", test_identity},
+    {"faults", test_faults},
+    {"threads", test_threads},
+    {"wait_ends", test_wait_ends},
+    {"many_wait", test_many_wait},
+    {"sharing", test_sharing},
+    {"board", test_board},
+    {"race", test_race},
+    {"flood", test_flood},
+    {"descriptors", test_descriptors},
+    {"traced", test_traced},
+    {"dies_mapping", test_dies_mapping},
     {"until_alone", test_until_alone},
 };
 
