@@ -6,6 +6,7 @@
 #include "shim/config.h"
 #include "shim/debug_files.h"
 #include "shim/raw.h"
+#include "shim/tree_content.h"
 #include "shim/user_memory.h"
 
 namespace v3d::shim {
@@ -24,6 +25,11 @@ bool may_be_ours(const char* path, Purpose purpose) {
     if (is_beneath(path, "/sys/class/drm") || starts_with(path, "/sys/dev/char/226:")) return true;
     if (is_beneath(path, kDebugFolder)) return sees_debug_files();
     if (is_beneath(path, "/sys/class/graphics") || starts_with(path, "/sys/dev/char/29:")) return true;
+    constexpr char kDrivers[] = "/sys/bus/platform/drivers/";
+    if (starts_with(path, kDrivers)) {
+      const char* driver = path + sizeof(kDrivers) - 1;
+      return is_beneath(driver, kV3dDriver) || is_beneath(driver, kDisplayDriver);
+    }
     constexpr char kDevices[] = "/sys/bus/platform/devices/", kPlatform[] = "/sys/devices/platform/";
     const char* name = starts_with(path, kDevices)    ? path + sizeof(kDevices) - 1
                        : starts_with(path, kPlatform) ? path + sizeof(kPlatform) - 1

@@ -123,6 +123,8 @@ void list_owned(Tree* tree) {
   }
   own(tree, "/sys/bus/platform/devices/", names.v3d);
   own(tree, "/sys/bus/platform/devices/", names.display);
+  own(tree, "/sys/bus/platform/drivers/", kV3dDriver);
+  own(tree, "/sys/bus/platform/drivers/", kDisplayDriver);
   if (const Node* framebuffer = tree->node_by_wire_minor(wire::kFramebufferMinor)) {
     const Text<16> number = device_number(*framebuffer);
     own(tree, "/dev/", framebuffer->name);

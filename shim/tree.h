@@ -64,6 +64,7 @@ inline constexpr const char* kMerged[] = {"/dev",
                                           "/sys/class",
                                           "/sys/dev/char",
                                           "/sys/bus/platform/devices",
+                                          "/sys/bus/platform/drivers",
                                           "/sys/devices/platform",
                                           "/sys/firmware",
                                           "/sys/kernel/debug"};

@@ -32,6 +32,18 @@ void emit_platform_device(TreeSink* sink, const char* name, const char* folder, 
   device.truncate(base);
   sink->link(device.add("/subsystem").c_str(), "sys/bus/platform");
   device.truncate(base);
+  Path driver_folder, driver_device;
+  driver_folder.add("sys/bus/platform/drivers/").add(driver);
+  driver_device.add(driver_folder.c_str()).add('/').add(name);
+  sink->link(driver_device.c_str(), device.c_str());
+  sink->link(device.add("/driver").c_str(), driver_folder.c_str());
+  device.truncate(base);
+  if (!config().no_board) {
+    Path node;
+    node.add(kDeviceTree).add(of_path + 1);
+    sink->link(device.add("/of_node").c_str(), node.c_str());
+    device.truncate(base);
+  }
   Path bus;
   bus.add("sys/bus/platform/devices/").add(name);
   sink->link(bus.c_str(), device.c_str());
@@ -179,6 +191,9 @@ void emit_device_tree(TreeSink* sink, const chip::Board& board) {
   emit_property(sink, path.add("/status").c_str(), "okay");
   path.truncate(node);
   emit_property(sink, path.add("/compatible").c_str(), board.soc->v3d_compatible);
+  path.clear();
+  path.add(board.soc->display_of_path + 1);
+  emit_property(sink, path.add("/compatible").c_str(), board.soc->display_compatible);
   sink->link("proc/device-tree", "sys/firmware/devicetree/base");
 }
 
@@ -223,7 +238,7 @@ void emit_tree(const Tree& tree, TreeSink* sink) {
   if (!config().no_board) emit_device_tree(sink, board_of(tree.chip));
   if (sees_debug_files()) emit_debug_files(tree, sink);
   sink->file("sys/class/drm/version", "drm 1.1.0 20060810\n");
-  emit_platform_device(sink, names.v3d, names.v3d_folder, "v3d", "v3d", names.v3d_of_path,
+  emit_platform_device(sink, names.v3d, names.v3d_folder, kV3dDriver, "v3d", names.v3d_of_path,
                        names.v3d_compatible);
   Path stats;
   sink->file(stats.add(kPlatform).add(names.v3d_folder).add("/gpu_stats").c_str(), kGpuStats);
@@ -242,7 +257,7 @@ void emit_tree(const Tree& tree, TreeSink* sink) {
     bool render = node.wire_minor >= 128;
     const char* folder = display ? names.display_folder : names.v3d_folder;
     if (display) {
-      emit_platform_device(sink, names.display, folder, "vc4-drm", "gpu", names.display_of_path,
+      emit_platform_device(sink, names.display, folder, kDisplayDriver, "gpu", names.display_of_path,
                            names.display_compatible);
       for (uint32_t k = 0; k < wire::kNumConnectors; ++k)
         if (has_connector(names, k)) emit_connector(sink, node, folder, k);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -68,6 +69,16 @@ SCENARIO(pi5_board) {
     CHECK(listed);
     if (folder) closedir(folder);
   }
+  // The links by which libudev (nvtop) and libcamera know a device.
+  const std::string device = "/sys/class/drm/card0/device/";
+  for (const auto& [link, target] : {std::pair("driver", "/sys/bus/platform/drivers/v3d"),
+                                     std::pair("of_node", "/sys/firmware/devicetree/base/axi/v3d@2000000")}) {
+    char* path = realpath((device + link).c_str(), nullptr);
+    CHECK_EQ(std::string(path ? path : "none"), target);
+    free(path);
+  }
+  CHECK_EQ(access("/sys/bus/platform/drivers/v3d/1002000000.v3d/gpu_stats", R_OK), 0);
+  CHECK_EQ(access("/sys/bus/platform/drivers/vc4-drm/axi:gpu/drm/card1", F_OK), 0);
   const std::string processors = read_all("/proc/cpuinfo");
   CHECK(
       processors.ends_with("Revision\t: c04170\nSerial\t\t: 1000000076336465\n"
