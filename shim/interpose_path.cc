@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "shim/files.h"
 #include "shim/interpose.h"
+#include "shim/open_nodes.h"
 #include "shim/paths.h"
 #include "shim/raw.h"
 
@@ -22,12 +22,11 @@ ssize_t show_descriptor(const char* link, char* text, size_t size, ssize_t lengt
   long full = raw::readlinkat(AT_FDCWD, link, whole.data(), Path::capacity() - 1);
   if (full <= 0) return length;
   whole.set_size(static_cast<size_t>(full));
-  if (starts_with(whole.c_str(), "socket:")) {
+  if (starts_with(whole.c_str(), "socket:") || starts_with(whole.c_str(), "/memfd:v3demu-")) {
     constexpr char kSelf[] = "/proc/self/fd/";
-    File file;
-    const Tree* nodes =
-        starts_with(link, kSelf) && find_file(atoi(link + sizeof(kSelf) - 1), &file) ? tree() : nullptr;
-    const Node* node = nodes ? nodes->node_by_wire_minor(file.minor) : nullptr;
+    const int fd = starts_with(link, kSelf) ? atoi(link + sizeof(kSelf) - 1) : -1;
+    struct stat st;
+    const Node* node = fd >= 0 && raw::fstat(fd, &st) == 0 ? find_open_node(fd, st) : nullptr;
     if (!node) return length;
     whole.clear();
     whole.add("/dev/").add(node->name);

@@ -4,12 +4,9 @@
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
-#include "ioctl/wire.h"
-#include "shim/board_devices.h"
-#include "shim/files.h"
-#include "shim/framebuffer.h"
 #include "shim/interpose.h"
 #include "shim/live_text.h"
+#include "shim/open_nodes.h"
 #include "shim/paths.h"
 #include "shim/raw.h"
 
@@ -19,21 +16,6 @@ static_assert(sizeof(struct stat) == sizeof(struct stat64) &&
 
 namespace v3d::shim {
 namespace {
-
-/// The node behind what a raw stat of descriptor `fd` (or of a path: -1) told.
-const Node* node_of(int fd, const struct stat& st) {
-  const Tree* active = tree_if_active();
-  if (const Node* node = active ? active->node_of(st) : nullptr) return node;
-  File file;
-  if (fd >= 0 && is_framebuffer(fd, st))
-    file.minor = wire::kFramebufferMinor;
-  else if (const int place = fd >= 0 ? find_board_device(fd, st) : -1; place >= 0)
-    file.minor = kFirstBoardDevice + static_cast<uint32_t>(place);
-  else if (fd < 0 || !S_ISSOCK(st.st_mode) || !find_file(fd, st, &file))
-    return nullptr;
-  const Tree* nodes = tree();
-  return nodes ? nodes->node_by_wire_minor(file.minor) : nullptr;
-}
 
 using Fstatat = int(int, const char*, struct stat*, int);
 
@@ -49,7 +31,7 @@ int stat_at(int dir, const char* path, struct stat* st, int flags) {
   if (result < 0) return result;
   bool descriptor = flags & AT_EMPTY_PATH && !(to.readable() && *path);
   if (to.ours() || descriptor) {
-    if (const Node* node = node_of(descriptor ? dir : -1, *st)) describe_node(*node, st);
+    if (const Node* node = find_open_node(descriptor ? dir : -1, *st)) describe_node(*node, st);
   } else if (S_ISSOCK(st->st_mode)) {
     if (const Node* node = node_in_proc(dir, path, *st)) describe_node(*node, st);
   }
@@ -61,7 +43,7 @@ int stat_descriptor(int fd, struct stat* st) {
   Fstat* next = V3D_NEXT(Fstat, "fstat");
   int result = next ? next(fd, st) : raw::result(raw::fstat(fd, st));
   if (result < 0) return result;
-  if (const Node* node = node_of(fd, *st)) describe_node(*node, st);
+  if (const Node* node = find_open_node(fd, *st)) describe_node(*node, st);
   return result;
 }
 
@@ -126,7 +108,7 @@ V3D_INTERPOSE(int, statxed, "statx",
   struct stat plain;
   if ((to.ours() || descriptor) && raw::fstatat(to.dir(), to.path() ? to.path() : "", &plain,
                                                 flags & (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)) == 0) {
-    if (const Node* node = node_of(descriptor ? dir : -1, plain)) describe_node(*node, st);
+    if (const Node* node = find_open_node(descriptor ? dir : -1, plain)) describe_node(*node, st);
   } else if (S_ISSOCK(st->stx_mode) && raw::fstatat(dir, path, &plain, flags & AT_SYMLINK_NOFOLLOW) == 0) {
     if (const Node* node = node_in_proc(dir, path, plain)) describe_node(*node, st);
   }

@@ -130,6 +130,9 @@ SCENARIO(nodes_are_devices) {
     CHECK(fd >= 0);
     CHECK_EQ(fstat(copy, &st), 0);
     check(st);
+    char shown[64];
+    const ssize_t size = readlink(("/proc/self/fd/" + std::to_string(copy)).c_str(), shown, sizeof(shown));
+    CHECK_EQ(std::string(shown, size < 0 ? 0 : static_cast<size_t>(size)), node.path);
     close(fd);
     close(copy);
     CHECK_EQ(access(node.path, R_OK | W_OK), 0);
