@@ -122,13 +122,11 @@ bool Server::debugfs_text(std::string_view name, std::string* text) {
     *text = clients(files, kernel_.abi().set_client_name);
   else if (name == "gem_names")
     *text = gem_names(device, files);
-  else if (display)
-    return false;
-  else if (name == "v3d_ident")
+  else if (name == "v3d_ident" && !display)
     *text = identity(profile);
-  else if (name == "measure_clock")
+  else if (name == "measure_clock" && !display)
     *text = measured_clock(profile);
-  else if (name == "bo_stats")
+  else if (name == "bo_stats" && !display)
     *text = bo_stats(files);
   else
     return false;
