@@ -80,7 +80,7 @@ bool SegmentMemory::write(uint64_t address, const void* from, uint64_t bytes) {
 
 int RequestFds::find(int number) {
   for (size_t i = 0; i < numbers_.size(); ++i)
-    if (numbers_[i] == number) return fds_[i].get();
+    if (numbers_[i] == number) return fds_[i] ? fds_[i].get() : kForeign;
   return -1;
 }
 

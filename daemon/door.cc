@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_format.h"
 #include "daemon/process.h"
+#include "ioctl/received_fd.h"
 #include "ioctl/wire.h"
 
 namespace v3d::daemon {
@@ -45,15 +46,6 @@ bool is_made_by(const ucred& sender, int socket) {
   return maker && maker->pid == sender.pid;
 }
 
-/// Nobody can leave anything in its queue from now on, not even a descriptor of the node itself, by which it
-/// would stay open for ever.
-void close_door(int own_end) {
-  shutdown(own_end, SHUT_RD);
-  char bytes[2];
-  while (recv(own_end, bytes, sizeof bytes, MSG_DONTWAIT) > 0) {
-  }
-}
-
 }  // namespace
 
 bool make_node_pair(UniqueFd* client_end, UniqueFd* own_end) {
@@ -66,7 +58,7 @@ bool make_node_pair(UniqueFd* client_end, UniqueFd* own_end) {
 }
 
 Knock take_knock(int own_end, UniqueFd* connection) {
-  constexpr size_t kMostFds = 253;  // the kernel's SCM_MAX_FD: none is to be left in the queue
+  constexpr size_t kMostFds = 253;  // the kernel's SCM_MAX_FD
   char bytes[2];
   iovec part = {bytes, sizeof bytes};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostFds) + CMSG_SPACE(sizeof(ucred))];
@@ -75,10 +67,15 @@ Knock take_knock(int own_end, UniqueFd* connection) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
+  // What came before is not closed yet.
+  if (!ioctl::closer_has_room()) {
+    shutdown(own_end, SHUT_RD);
+    return Knock::kNeverAgain;
+  }
   const ssize_t got = recvmsg(own_end, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0) return Knock::kNothing;
   std::optional<ucred> sender;
-  std::vector<UniqueFd> fds;
+  std::vector<ioctl::ReceivedFd> fds;
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET) continue;
     if (c->cmsg_type == SCM_CREDENTIALS) std::memcpy(&sender.emplace(), CMSG_DATA(c), sizeof(ucred));
@@ -86,15 +83,17 @@ Knock take_knock(int own_end, UniqueFd* connection) {
     for (size_t at = 0; at + sizeof(int) <= c->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
       int fd;
       std::memcpy(&fd, CMSG_DATA(c) + at, sizeof fd);
-      fds.emplace_back(fd);
+      fds.emplace_back(UniqueFd(fd));
     }
   }
   if (got != 1) {
-    close_door(own_end);
+    // Nobody can leave anything in its queue from now on, not even a descriptor of the node itself, by which
+    // it would stay open for ever.
+    ioctl::empty_queue(own_end);
     return Knock::kNeverAgain;
   }
   if (fds.size() != 1 || !sender || !is_made_by(*sender, fds[0].get())) return Knock::kNothing;
-  *connection = std::move(fds[0]);
+  *connection = fds[0].take();
   return Knock::kConnection;
 }
 

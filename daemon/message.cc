@@ -11,6 +11,7 @@
 #include <new>
 
 #include "ioctl/drm.h"
+#include "ioctl/received_fd.h"
 
 namespace v3d::daemon {
 namespace {
@@ -47,6 +48,17 @@ void wait_for_some(int socket) {
   }
 }
 
+/// Takes what a request can mean: memory of a BO, or a socket that this daemon gave out. In the place of
+/// anything else there is nothing. False: so many wait to be closed already that whoever sends one more is
+/// served no longer; this thread closes it, which serves nobody else.
+bool accept_descriptor(ioctl::UniqueFd fd, std::vector<ioctl::UniqueFd>* fds) {
+  const bool is_taken = ioctl::closes_at_once(fd.get());
+  if (!is_taken && !ioctl::closer_has_room()) return false;
+  fds->push_back(is_taken ? std::move(fd) : ioctl::UniqueFd());
+  ioctl::close_elsewhere(std::move(fd));
+  return true;
+}
+
 /// One recvmsg; descriptors are added to *fds. 0 at the end of the connection, -1 on errors.
 ssize_t receive_some(int socket, std::span<uint8_t> to, std::vector<ioctl::UniqueFd>* fds) {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxFds)];
@@ -61,15 +73,16 @@ ssize_t receive_some(int socket, std::span<uint8_t> to, std::vector<ioctl::Uniqu
     got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return got;
+  bool accepted = true;
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
     for (size_t at = 0; at + sizeof(int) <= c->cmsg_len - CMSG_LEN(0); at += sizeof(int)) {
       int fd;
       std::memcpy(&fd, CMSG_DATA(c) + at, sizeof fd);
-      fds->emplace_back(fd);
+      if (!accept_descriptor(ioctl::UniqueFd(fd), fds)) accepted = false;
     }
   }
-  return (message.msg_flags & MSG_CTRUNC) ? -1 : got;
+  return !accepted || (message.msg_flags & MSG_CTRUNC) ? -1 : got;
 }
 
 }  // namespace

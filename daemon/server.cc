@@ -23,6 +23,7 @@
 #include "daemon/door.h"
 #include "daemon/session.h"
 #include "gpu/base/log.h"
+#include "ioctl/received_fd.h"
 
 namespace v3d::daemon {
 namespace {
@@ -259,12 +260,13 @@ void Server::serve_connection(ioctl::UniqueFd socket, std::optional<uint32_t> no
   try {
     Peer peer;
     ConnectionCharges charges;
-    if (!admit(socket.get(), node, &peer, &charges)) return;
+    if (!admit(socket.get(), node, &peer, &charges)) return ioctl::close_socket(std::move(socket));
     if (peer.account && start_session(&socket, std::move(peer), std::move(charges))) return;
   } catch (const std::bad_alloc&) {
     log_error("no memory for another connection");
   }
   refuse(socket.get(), ENOMEM);
+  ioctl::close_socket(std::move(socket));
 }
 
 bool Server::admit(int socket, std::optional<uint32_t> node, Peer* peer, ConnectionCharges* charges) {
@@ -336,10 +338,15 @@ void Server::serve(uint64_t connection, int socket, const Peer& peer) {
     log_error("a connection of pid %d ends: %s", peer.pid, error.what());
     refuse(socket, ENOMEM);
   }
-  // The number must not be reused before the server forgets it.
+  // What its client left there, too; and the number must not be reused before the server forgets it.
+  ioctl::UniqueFd own_end(socket);
+  const bool is_empty = ioctl::empty_queue(own_end.get());
   const std::lock_guard lock(mutex_);
-  close(socket);
   connections_.erase(connection);
+  if (is_empty)
+    own_end.reset();
+  else
+    ioctl::close_elsewhere(std::move(own_end));
   if (connections_.empty()) {  // perhaps nobody is left
     client_left_ = true;
     wake();
@@ -383,7 +390,10 @@ int Server::give_descriptor(std::shared_ptr<ioctl::File> file, int flags, ioctl:
 int Server::enter_file(std::shared_ptr<ioctl::File> file, int flags, NodeCharges charges,
                        OpenedFile* opened) {
   ioctl::UniqueFd client_end;
-  const auto own_end = std::make_shared<ioctl::UniqueFd>();
+  const std::shared_ptr<ioctl::UniqueFd> own_end(new ioctl::UniqueFd, [](ioctl::UniqueFd* end) {
+    ioctl::close_socket(std::move(*end));  // clients may have left descriptors in its queue
+    delete end;
+  });
   if (!make_node_pair(&client_end, own_end.get())) return EMFILE;
   if (flags & O_NONBLOCK) fcntl(client_end.get(), F_SETFL, O_NONBLOCK);
   if (file->events()) file->events()->connect(own_end);

@@ -48,8 +48,10 @@ class UserMemory {
 class UserFds {
  public:
   virtual ~UserFds() = default;
-  /// A descriptor of the daemon for the caller's number, which it keeps; -1 when the caller has none (EBADF).
+  /// A descriptor of the daemon for the caller's number, which it keeps; -1 when the caller has none (EBADF),
+  /// kForeign when that is none that any ioctl could mean.
   virtual int find(int number) = 0;
+  static constexpr int kForeign = -2;
   /// Hands a descriptor to the caller, who will see its number in the argument.
   virtual void give_in_argument(uint32_t offset, UniqueFd fd, bool close_on_exec) = 0;
   /// The same at an address of the caller's memory, an int32_t there.

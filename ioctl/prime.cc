@@ -34,6 +34,7 @@ int prime_handle_to_fd(Call& call, drm::PrimeHandle& args) {
 
 int prime_fd_to_handle(Call& call, drm::PrimeHandle& args) {
   const int fd = call.fds.find(args.fd);
+  if (fd == UserFds::kForeign) return EINVAL;
   if (fd < 0) return EBADF;
   UniqueFd own(fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!own) return EMFILE;

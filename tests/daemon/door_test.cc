@@ -1,13 +1,55 @@
-// Connections that come through the descriptor of an open node.
+// Connections that come through the descriptor of an open node, and descriptors that are none.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+
+#include "ioctl/received_fd.h"
 #include "tests/daemon/server_fixture.h"
 
 namespace v3d::daemon::test {
 namespace {
 
 constexpr uid_t kOther = 65534;
+constexpr int kLingerSeconds = 4;
+
+/// A connection over TCP whose last close(2) takes kLingerSeconds, since nobody reads what it has sent.
+class Lingering {
+ public:
+  Lingering() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const name = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(listener_.get(), name, size), 0);
+    EXPECT_EQ(listen(listener_.get(), 1), 0);
+    EXPECT_EQ(getsockname(listener_.get(), name, &size), 0);
+    end_.reset(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(connect(end_.get(), name, size), 0);
+    reader_.reset(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const std::vector<char> words(1 << 16);
+    while (send(end_.get(), words.data(), words.size(), MSG_DONTWAIT) > 0) {
+    }
+    const linger long_time = {1, kLingerSeconds};
+    EXPECT_EQ(setsockopt(end_.get(), SOL_SOCKET, SO_LINGER, &long_time, sizeof long_time), 0);
+  }
+  int fd() const { return end_.get(); }
+  /// Somebody else is the last to close it from here on. (Closed while another holder lives, it does not
+  /// wait.)
+  void pass_on() { end_.reset(); }
+
+ private:
+  UniqueFd listener_, reader_, end_;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
 
 class DoorTest : public ServerTest {
  protected:
@@ -113,6 +155,98 @@ TEST_F(DoorTest, GoesByWhoMadeTheConnection) {
   EXPECT_TRUE(holds_in_child([&] { EXPECT_EQ(send_descriptor(node.get(), theirs.get()), 0); }));
   theirs.reset();
   EXPECT_TRUE(is_over(mine));
+}
+
+// Such a descriptor takes its time, and nobody but a thread that closes it.
+TEST_F(DoorTest, NobodyWaitsForTheEndOfADescriptor) {
+  start();
+  Client client(path_);
+  uint64_t token;
+  UniqueFd node = client.open(kRenderNode, &token);
+  for (const bool is_last_message : {false, true}) {
+    Lingering slow;
+    EXPECT_EQ(send_descriptor(node.get(), slow.fd(), "xx", is_last_message ? 2 : 1), 0);
+    slow.pass_on();
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_NE(Client(path_).command("status"), "");
+    EXPECT_LT(seconds_since(begin), kLingerSeconds / 2.0);
+  }
+  // In the queue of a node, and in that of a connection which ends before anybody has looked there.
+  Lingering in_node, in_connection;
+  Client leaving(path_);
+  EXPECT_EQ(
+      send_descriptor(leaving.fd(), in_connection.fd(), "no request, which is the end of a connection", 45),
+      0);
+  EXPECT_EQ(send_descriptor(leaving.fd(), in_connection.fd()), 0);
+  UniqueFd other = client.open(kRenderNode, &token);
+  EXPECT_EQ(send_descriptor(other.get(), in_node.fd()), 0);
+  in_connection.pass_on();
+  in_node.pass_on();
+  const auto begin = std::chrono::steady_clock::now();
+  leaving.disconnect();
+  other.reset();
+  node.reset();
+  client.disconnect();
+  EXPECT_TRUE(eventually([&] { return no_open_nodes(); }));
+  EXPECT_LT(seconds_since(begin), kLingerSeconds / 2.0);
+}
+
+TEST_F(DoorTest, WhatNoRequestCanMeanIsClosedElsewhere) {
+  start();
+  Client client(path_);
+  uint64_t token;
+  const UniqueFd node = client.open(kRenderNode, &token);
+  Lingering slow;
+  drm::PrimeHandle args = {};
+  args.fd = slow.fd();
+  const std::vector<uint8_t> payload = Client::ioctl_payload(token, kPrimeFdToHandle, &args, {}, {slow.fd()});
+  EXPECT_TRUE(client.tell(wire::kIoctl, payload.data(), payload.size(), {slow.fd()}));
+  slow.pass_on();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(client.hear(wire::kIoctl).error, EINVAL);
+  EXPECT_NE(create_bo(client, token), 0u);
+  EXPECT_LT(seconds_since(begin), kLingerSeconds / 2.0);
+  const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  args.fd = null.get();
+  EXPECT_EQ(client.ioctl(token, kPrimeFdToHandle, args, {}, {null.get()}), EINVAL);
+}
+
+// By what closes at once.
+TEST(ReceivedFd, IsKnownByWhatItIs) {
+  const UniqueFd memory(memfd_create("anything", MFD_CLOEXEC)), null(open("/dev/null", O_RDWR | O_CLOEXEC)),
+      tcp(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+      program(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  EXPECT_TRUE(ioctl::closes_at_once(memory.get()));
+  for (const UniqueFd* other : {&null, &tcp, &program}) EXPECT_FALSE(ioctl::closes_at_once(other->get()));
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd one(ends[0]), two(ends[1]);
+  EXPECT_TRUE(ioctl::is_own_socket(one.get()));
+  const pid_t child = fork();
+  if (child == 0) _exit(ioctl::is_own_socket(one.get()));  // its parent's
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+// A message of no bytes is not the end of a queue.
+TEST(ReceivedFd, AQueueIsEmptiedToItsEnd) {
+  for (const int type : {SOCK_SEQPACKET, SOCK_STREAM}) {
+    int ends[2], pipe_ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends), 0);
+    const UniqueFd client(ends[0]), own(ends[1]);
+    ASSERT_EQ(pipe2(pipe_ends, O_CLOEXEC), 0);
+    const UniqueFd reader(pipe_ends[0]);
+    UniqueFd writer(pipe_ends[1]);
+    send(client.get(), "", 0, 0);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(send_with_descriptor(client.get(), writer.get(), "ab", 2), 0);
+    send(client.get(), "", 0, 0);
+    writer.reset();
+    EXPECT_TRUE(ioctl::empty_queue(own.get()));
+    pollfd hung_up = {reader.get(), 0, 0};
+    EXPECT_EQ(poll(&hung_up, 1, 10'000), 1);  // no end for writing is left
+    EXPECT_LT(send(client.get(), "x", 1, MSG_NOSIGNAL), 0);
+  }
 }
 
 TEST_F(DoorTest, StrangersAreGuests) {

@@ -79,6 +79,23 @@ class GatedGpu : public ioctl::Gpu {
   const std::unique_ptr<ioctl::Gpu> idle_;
 };
 
+/// A message that carries a descriptor. @return 0 or the errno
+inline int send_with_descriptor(int socket, int descriptor, const void* bytes, size_t size) {
+  iovec part = {const_cast<void*>(bytes), size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* c = CMSG_FIRSTHDR(&message);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(c), &descriptor, sizeof descriptor);
+  return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
 class ServerTest : public ::testing::Test {
  protected:
   void start(const Server::Options& options = {}) {
@@ -138,21 +155,8 @@ class ServerTest : public ::testing::Test {
     args.timeout_ns = timeout_ns;
     return client.ioctl(token, kSyncobjWait, args, {{0x1000, bytes_of(handle)}});
   }
-  /// A message that carries a descriptor. @return 0 or the errno
   static int send_descriptor(int socket, int descriptor, const void* bytes = "x", size_t size = 1) {
-    iovec part = {const_cast<void*>(bytes), size};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-    msghdr message = {};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* c = CMSG_FIRSTHDR(&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(c), &descriptor, sizeof descriptor);
-    return sendmsg(socket, &message, MSG_NOSIGNAL) < 0 ? errno : 0;
+    return send_with_descriptor(socket, descriptor, bytes, size);
   }
   static int submit_tfu(Client& client, uint64_t token, uint32_t bo, uint32_t out_sync = 0) {
     drm::SubmitTfu args = {};

@@ -9,13 +9,15 @@ extern "C" {
 #include <X11/xshmfence.h>
 }
 
+#include "ioctl/unique_fd.h"
+
 namespace v3d::xproxy {
 namespace {
 
 TEST(Fence, IsSharedWithWhoMadeIt) {
   const ioctl::UniqueFd page(xshmfence_alloc_shm());
   ASSERT_TRUE(page);
-  const auto fence = Fence::map(page), other = Fence::map(page);
+  const auto fence = Fence::map(page.get()), other = Fence::map(page.get());
   ASSERT_TRUE(fence && other);
   EXPECT_FALSE(other->triggered());
   fence->trigger();
@@ -28,7 +30,7 @@ TEST(Fence, LeavesTheDescriptorAlone) {
   const ioctl::UniqueFd page(xshmfence_alloc_shm());
   const ioctl::UniqueFd probe(dup(page.get()));
   const int next = probe.get();
-  { const auto fence = Fence::map(page); }
+  { const auto fence = Fence::map(page.get()); }
   EXPECT_EQ(fcntl(page.get(), F_GETFD) & ~FD_CLOEXEC, 0);
   const ioctl::UniqueFd after(dup(page.get()));
   EXPECT_EQ(after.get(), next + 1);  // nothing else stayed open
@@ -37,7 +39,7 @@ TEST(Fence, LeavesTheDescriptorAlone) {
 TEST(Fence, OutlivesItsPage) {
   const ioctl::UniqueFd page(memfd_create("test", MFD_CLOEXEC));
   ASSERT_EQ(ftruncate(page.get(), 4096), 0);
-  const auto fence = Fence::map(page);
+  const auto fence = Fence::map(page.get());
   ASSERT_TRUE(fence);
   ASSERT_EQ(ftruncate(page.get(), 0), 0);
   EXPECT_FALSE(fence->triggered());
@@ -47,14 +49,14 @@ TEST(Fence, OutlivesItsPage) {
 
 TEST(Fence, IsNoneWhereNothingCanBeMapped) {
   const ioctl::UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
-  EXPECT_EQ(Fence::map(null), nullptr);
-  EXPECT_EQ(Fence::map(ioctl::UniqueFd()), nullptr);
+  EXPECT_EQ(Fence::map(null.get()), nullptr);
+  EXPECT_EQ(Fence::map(-1), nullptr);
 }
 
 TEST(FenceDeathTest, OtherFaultsStillEndTheProcess) {
   const ioctl::UniqueFd page(memfd_create("test", MFD_CLOEXEC));
   ASSERT_EQ(ftruncate(page.get(), 4096), 0);
-  const auto fence = Fence::map(page);
+  const auto fence = Fence::map(page.get());
   auto* other = static_cast<volatile int*>(mmap(nullptr, 4096, PROT_READ, MAP_SHARED, page.get(), 0));
   ASSERT_EQ(ftruncate(page.get(), 0), 0);
   EXPECT_DEATH(static_cast<void>(*other), "");

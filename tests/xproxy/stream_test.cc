@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -31,7 +32,7 @@ ioctl::UniqueFd file(off_t size) {
   return memory;
 }
 
-off_t size_of(const ioctl::UniqueFd& descriptor) {
+off_t size_of(const ioctl::ReceivedFd& descriptor) {
   struct stat info {};
   EXPECT_EQ(fstat(descriptor.get(), &info), 0);
   return info.st_size;
@@ -121,6 +122,29 @@ TEST(Stream, KeepsNoMoreDescriptorsThanItsLimit) {
     EXPECT_EQ(open, i < kMostDescriptors);
   }
   EXPECT_FALSE(open);
+}
+
+// Others' descriptors are as slow to close as they like: that is no affair of the thread that relays.
+TEST(Stream, LeavesWhatMayTakeLongToCloseToAnotherThread) {
+  Pair pair;
+  ioctl::UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (size_t i = 0; i < 2; ++i) {
+    pair.near.write(numbers(1), ioctl::UniqueFd(fcntl(null.get(), F_DUPFD_CLOEXEC, 0)));
+    ASSERT_TRUE(pair.near.flush());
+  }
+  ASSERT_TRUE(pair.far.fill());
+  const ioctl::ReceivedFd taken = pair.far.take_descriptor();
+  EXPECT_TRUE(taken);
+  EXPECT_FALSE(ioctl::closes_at_once(taken.get()));
+  // What nobody has taken goes with the stream, what nobody has looked at as well.
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+  const ioctl::UniqueFd reader(ends[0]);
+  pair.near.write(numbers(1), ioctl::UniqueFd(ends[1]));
+  ASSERT_TRUE(pair.near.flush());
+  pair.far = Stream();
+  pollfd hung_up{reader.get(), 0, 0};
+  EXPECT_EQ(poll(&hung_up, 1, 10'000), 1);
 }
 
 TEST(Stream, TellsThatTheOtherEndHasGone) {

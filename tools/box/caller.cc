@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -10,7 +11,9 @@
 #include <climits>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
+#include "ioctl/received_fd.h"
 #include "shim/config.h"
 #include "shim/moved_memory.h"
 #include "shim/user_descriptors.h"
@@ -43,6 +46,15 @@ int open_process(const Caller& caller) {
   return static_cast<int>(syscall(SYS_pidfd_open, process_of(caller), 0));
 }
 
+/// Workers answer others' calls, too. Nodes and fences are local sockets; of those that the caller made a
+/// queue may hold what takes long to close, which is then its own programs' loss alone.
+void give_back(v3d::ioctl::UniqueFd fd) {
+  int domain = 0;
+  socklen_t size = sizeof domain;
+  if (getsockopt(fd.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX) return;
+  v3d::ioctl::close_received(std::move(fd));
+}
+
 iovec piece(uint64_t address, size_t size) {
   return {reinterpret_cast<void*>(address), size};  // NOLINT(performance-no-int-to-ptr)
 }
@@ -66,13 +78,13 @@ Caller::Caller(int listener, const seccomp_notif& call) : listener_(listener), c
 
 Caller::~Caller() {
   current_caller = nullptr;
-  for (const int fd : borrowed_) close(fd);
+  for (const int fd : borrowed_) give_back(v3d::ioctl::UniqueFd(fd));
   if (process_ >= 0) close(process_);
 }
 
 Caller* Caller::current() { return current_caller; }
 
-bool Caller::is_waiting() const { return ioctl(listener_, SECCOMP_IOCTL_NOTIF_ID_VALID, &call_.id) == 0; }
+bool Caller::is_waiting() const { return ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ID_VALID, &call_.id) == 0; }
 
 bool Caller::read(void* to, uint64_t from, size_t size) const {
   auto* bytes = static_cast<uint8_t*>(to);
@@ -126,7 +138,7 @@ int Caller::give(int fd, bool close_on_exec) const {
   add.id = call_.id;
   add.srcfd = static_cast<uint32_t>(fd);
   add.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
-  const int number = ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
+  const int number = ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
   return number < 0 ? -errno : number;
 }
 
@@ -136,7 +148,7 @@ bool Caller::answer_with(int fd, bool close_on_exec) const {
   add.flags = SECCOMP_ADDFD_FLAG_SEND;
   add.srcfd = static_cast<uint32_t>(fd);
   add.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
-  if (ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &add) >= 0) return true;
+  if (::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &add) >= 0) return true;
   if (errno == EINVAL) return false;
   answer(-errno);
   return true;
@@ -147,14 +159,14 @@ void Caller::answer(int64_t result) const {
   response.id = call_.id;
   response.val = result < 0 ? 0 : result;
   response.error = result < 0 ? static_cast<int32_t>(result) : 0;
-  ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, &response);
+  ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
 void Caller::pass_on() const {
   seccomp_notif_resp response{};
   response.id = call_.id;
   response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-  ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, &response);
+  ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
 }  // namespace v3d::box

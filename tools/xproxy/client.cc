@@ -156,7 +156,7 @@ bool Client::take_image() {
   return true;
 }
 
-void Client::pass(const Request& request, ioctl::UniqueFd descriptor) {
+void Client::pass(const Request& request, ioctl::ReceivedFd descriptor) {
   sequence_.pass();
   std::vector<uint8_t> bytes(request.fields.bytes().begin(), request.fields.bytes().end());
   // BIG-REQUESTS' form is not needed for what is short.

@@ -65,7 +65,7 @@ class Client : public Listener {
 
   // For who handles requests. Exactly one of these four is called for each.
 
-  void pass(const Request& request, ioctl::UniqueFd descriptor = {});
+  void pass(const Request& request, ioctl::ReceivedFd descriptor = {});
   /// Has the server do something else instead. A request that has no reply is responded to only by an error.
   void replace(const Message& request, Response response, bool has_reply = true);
   /// Answers it when all before it have been.
@@ -73,7 +73,7 @@ class Client : public Listener {
   void fail(const Request& request, uint8_t code, uint32_t value = 0);
 
   /// The descriptor that came with the request; empty: none did.
-  ioctl::UniqueFd take_descriptor() { return client_.take_descriptor(); }
+  ioctl::ReceivedFd take_descriptor() { return client_.take_descriptor(); }
   void send(const Message& message, ioctl::UniqueFd descriptor = {}) {
     client_.write(message.bytes(), std::move(descriptor));
   }

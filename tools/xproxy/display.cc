@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ioctl/received_fd.h"
+
 namespace v3d::xproxy {
 namespace {
 
@@ -99,7 +101,9 @@ ioctl::UniqueFd Display::accept(const ioctl::UniqueFd& listener) {
   ucred peer{};
   socklen_t size = sizeof(peer);
   if (!client || getsockopt(client.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return {};
-  return peer.uid == geteuid() ? std::move(client) : ioctl::UniqueFd();
+  if (peer.uid == geteuid()) return client;
+  ioctl::close_socket(std::move(client));
+  return {};
 }
 
 }  // namespace v3d::xproxy

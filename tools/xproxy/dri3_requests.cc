@@ -35,7 +35,7 @@ void open_node(Client& client, const Request& request) {
 
 /// The pixmap is made by the server under the client's id; what it shows is in the buffer.
 void make_pixmap(Client& client, const Request& request, uint32_t drawable, uint64_t modifier,
-                 const Layout& layout, ioctl::UniqueFd dma_buf) {
+                 const Layout& layout, ioctl::ReceivedFd dma_buf) {
   Table<Buffer>& buffers = client.context().resources.buffers;
   const uint32_t id = request.fields.u32(4);
   if (!dma_buf || (modifier != kLinear && modifier != kImplied)) return client.fail(request, XCB_VALUE);
@@ -43,7 +43,8 @@ void make_pixmap(Client& client, const Request& request, uint32_t drawable, uint
       layout.bits_per_pixel != client.context().server.bits_per_pixel(layout.depth))
     return client.fail(request, XCB_MATCH);
   if (buffers.count(&client) >= kMostBuffers) return client.fail(request, XCB_ALLOC);
-  auto buffer = Buffer::import(std::move(dma_buf), layout);
+  // What is none of the daemon's memory is not even asked about.
+  auto buffer = ioctl::is_memory(dma_buf.get()) ? Buffer::import(dma_buf.take(), layout) : nullptr;
   if (!buffer) return client.fail(request, XCB_ALLOC);
   const bool is_new = buffers.add(id, &client, std::move(buffer));
   Message create = make_request(client.order(), XCB_CREATE_PIXMAP, layout.depth, 4);
@@ -54,7 +55,7 @@ void make_pixmap(Client& client, const Request& request, uint32_t drawable, uint
 }
 
 void pixmap_from_buffer(Client& client, const Request& request) {
-  ioctl::UniqueFd dma_buf = client.take_descriptor();
+  ioctl::ReceivedFd dma_buf = client.take_descriptor();
   const Reader& in = request.fields;
   if (in.size() != 24) return client.fail(request, XCB_LENGTH);
   const Layout layout{0, in.u16(20), in.u16(16), in.u16(18), in.u8(22), in.u8(23)};
@@ -63,7 +64,7 @@ void pixmap_from_buffer(Client& client, const Request& request) {
 
 void pixmap_from_buffers(Client& client, const Request& request) {
   const Reader& in = request.fields;
-  ioctl::UniqueFd dma_buf = client.take_descriptor();
+  ioctl::ReceivedFd dma_buf = client.take_descriptor();
   for (int i = 1; i < in.u8(12); ++i) client.take_descriptor();
   if (in.size() != 64) return client.fail(request, XCB_LENGTH);
   if (in.u8(12) != 1) return client.fail(request, XCB_VALUE, in.u8(12));
@@ -72,12 +73,12 @@ void pixmap_from_buffers(Client& client, const Request& request) {
 }
 
 void fence_from_fd(Client& client, const Request& request) {
-  const ioctl::UniqueFd descriptor = client.take_descriptor();
+  const ioctl::ReceivedFd descriptor = client.take_descriptor();
   const Reader& in = request.fields;
   Table<Fence>& fences = client.context().resources.fences;
   if (in.size() != 16) return client.fail(request, XCB_LENGTH);
   if (fences.count(&client) >= kMostFences) return client.fail(request, XCB_ALLOC);
-  auto fence = descriptor ? Fence::map(descriptor) : nullptr;
+  auto fence = ioctl::is_memory(descriptor.get()) ? Fence::map(descriptor.get()) : nullptr;
   if (!fence) return client.fail(request, XCB_MATCH);
   if (in.u8(12)) fence->trigger();
   const uint32_t id = in.u32(8);

@@ -52,9 +52,9 @@ class Touch {
 
 }  // namespace
 
-std::shared_ptr<Fence> Fence::map(const ioctl::UniqueFd& descriptor) {
+std::shared_ptr<Fence> Fence::map(int descriptor) {
   // Where it cannot map, the library closes what it was given.
-  const int own = fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 0);
+  const int own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (own < 0) return nullptr;
   guard();
   xshmfence* page = xshmfence_map_shm(own);

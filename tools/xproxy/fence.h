@@ -4,8 +4,6 @@
 
 #include <memory>
 
-#include "ioctl/unique_fd.h"
-
 struct xshmfence;
 
 namespace v3d::xproxy {
@@ -13,7 +11,7 @@ namespace v3d::xproxy {
 class Fence {
  public:
   /// Null: the descriptor cannot be mapped.
-  static std::shared_ptr<Fence> map(const ioctl::UniqueFd& descriptor);
+  static std::shared_ptr<Fence> map(int descriptor);
   ~Fence();
   Fence(const Fence&) = delete;
   Fence& operator=(const Fence&) = delete;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ioctl/received_fd.h"
 #include "tools/xproxy/limits.h"
 
 namespace v3d::xproxy {
@@ -30,6 +31,8 @@ void Proxy::accept(const ioctl::UniqueFd& listener) {
   // A client that is closed at once reads what a full server makes it read: that it cannot connect.
   if (socket && clients_.size() < kMostClients)
     clients_.push_back(std::make_unique<Client>(*context_, std::move(socket)));
+  else
+    ioctl::close_socket(std::move(socket));
 }
 
 void Proxy::dispatch(const Poller::Ready& ready) {

@@ -50,15 +50,17 @@ bool Stream::fill() {
   else if (got > 0)
     end_ += static_cast<size_t>(got);
   if (got < 0) return error == EAGAIN || error == EINTR;
+  bool is_acceptable = true;
   for (cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
     for (size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
       int descriptor;
       memcpy(&descriptor, reinterpret_cast<char*>(part) + at, sizeof(descriptor));
-      arrived_.emplace_back(descriptor);
+      is_acceptable = is_acceptable && (ioctl::closes_at_once(descriptor) || ioctl::closer_has_room());
+      arrived_.emplace_back(ioctl::UniqueFd(descriptor));
     }
   }
-  return got > 0 && arrived_.size() <= kMostDescriptors;
+  return got > 0 && is_acceptable && arrived_.size() <= kMostDescriptors;
 }
 
 void Stream::consume(size_t bytes) {
@@ -66,14 +68,14 @@ void Stream::consume(size_t bytes) {
   if (begin_ == end_) begin_ = end_ = 0;
 }
 
-ioctl::UniqueFd Stream::take_descriptor() {
+ioctl::ReceivedFd Stream::take_descriptor() {
   if (arrived_.empty()) return {};
-  ioctl::UniqueFd first = std::move(arrived_.front());
+  ioctl::ReceivedFd first = std::move(arrived_.front());
   arrived_.pop_front();
   return first;
 }
 
-void Stream::write(Bytes bytes, ioctl::UniqueFd descriptor) {
+void Stream::write(Bytes bytes, ioctl::ReceivedFd descriptor) {
   if (descriptor) attach(std::move(descriptor));
   output_.insert(output_.end(), bytes.begin(), bytes.end());
 }
@@ -90,7 +92,7 @@ bool Stream::write_through(Bytes bytes) {
   return true;
 }
 
-void Stream::attach(ioctl::UniqueFd descriptor) {
+void Stream::attach(ioctl::ReceivedFd descriptor) {
   parcels_.push_back({discarded_ + output_.size(), std::move(descriptor)});
 }
 

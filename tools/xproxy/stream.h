@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "ioctl/received_fd.h"
 #include "ioctl/unique_fd.h"
 #include "tools/xproxy/wire.h"
 
@@ -19,7 +20,8 @@ class Stream {
 
   int fd() const { return socket_.get(); }
 
-  /// Takes what has arrived. False: the other end has gone, or has sent more descriptors than anybody takes.
+  /// Takes what has arrived. False: the other end has gone, or has sent more descriptors than anybody takes,
+  /// or one that may take long to close where too many such ones wait already.
   bool fill();
   Bytes input() const { return Bytes(input_).subspan(begin_, end_ - begin_); }
   void consume(size_t bytes);
@@ -28,16 +30,16 @@ class Stream {
   /// How much of it is missing.
   size_t missing() const { return place_.size(); }
   /// The next descriptor that came along; none: an empty one.
-  ioctl::UniqueFd take_descriptor();
+  ioctl::ReceivedFd take_descriptor();
   bool has_descriptors() const { return !arrived_.empty(); }
 
   /// Queues bytes; a descriptor goes with the first of them.
-  void write(Bytes bytes, ioctl::UniqueFd descriptor = {});
+  void write(Bytes bytes, ioctl::ReceivedFd descriptor = {});
   /// The same for many bytes, which are sent at once where the socket takes them. False: the other end has
   /// gone.
   bool write_through(Bytes bytes);
   /// Queues a descriptor for the next bytes.
-  void attach(ioctl::UniqueFd descriptor);
+  void attach(ioctl::ReceivedFd descriptor);
   /// Sends what the socket takes. False: the other end has gone.
   bool flush();
   /// Bytes that wait.
@@ -46,20 +48,20 @@ class Stream {
  private:
   struct Parcel {
     uint64_t position;  ///< of the byte that it goes with, in all bytes ever queued
-    ioctl::UniqueFd descriptor;
+    ioctl::ReceivedFd descriptor;
   };
 
   void make_room();
   /// As sendmsg().
   ssize_t send_some();
 
-  ioctl::UniqueFd socket_;
+  ioctl::SharedSocket socket_;
   std::vector<uint8_t> input_, output_;
   std::span<uint8_t> place_;
   size_t begin_ = 0, end_ = 0;  ///< of what has arrived and is not consumed, in input_
   size_t sent_ = 0;             ///< of output_
   uint64_t discarded_ = 0;      ///< bytes sent that output_ no longer holds
-  std::deque<ioctl::UniqueFd> arrived_;
+  std::deque<ioctl::ReceivedFd> arrived_;
   std::deque<Parcel> parcels_;
 };
 

@@ -8,7 +8,9 @@ Exit status: 0 each attack was answered as the protocol says, 1 not.
 import os
 import random
 import socket
+import struct
 import sys
+import time
 
 from x11_client import (BAD_ALLOC, BAD_DRAWABLE, BAD_IMPLEMENTATION, BAD_LENGTH, BAD_MATCH, BAD_REQUEST, BAD_VALUE,
                         GET_INPUT_FOCUS, NO_OPERATION, PATIENCE, QUERY_EXTENSION, Client, Gone)
@@ -80,6 +82,34 @@ def truncated_fences(display):
         other = client.new_id()
         assert client.error(dri3, 4, client.pack("IIBxxx", window, other, 0), [memory(0)]) == 0
         assert client.error(sync, 15, client.pack("I", other)) == 0
+
+
+def slow_to_close(display):
+    """Connections whose last holder waits for a reader that there is none of; the others' answers do not."""
+    client, other = Client(display), Client(display)
+    dri3, window, linger = client.extension("DRI3"), client.window(), 10
+    for minor, code in (4, BAD_MATCH), (7, BAD_ALLOC):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            end = socket.create_connection(listener.getsockname())
+            reader = listener.accept()[0]
+            end.setblocking(False)
+            try:
+                while True:
+                    end.send(bytes(1 << 16))
+            except BlockingIOError:
+                end.setblocking(True)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, linger))
+            body = client.pack("IIBxxx", window, client.new_id(), 0)
+            if minor == 7:
+                body = client.pack("IIBxxxHHIIIIIIIIBBxxQ", client.new_id(), window, 1, 64, 64, 256, 0, 0, 0, 0, 0, 0, 0, 24, 32, 0)
+            client.request(dri3, minor, body, [end.fileno()])
+            end.close()  # the proxy holds it, or will
+            begin = time.monotonic()
+            other.answer(GET_INPUT_FOCUS, 0)
+            assert client.response()[1] == code
+            other.answer(GET_INPUT_FOCUS, 0)
+            assert time.monotonic() - begin < linger / 2
+            reader.close()
 
 
 def limits(display):
@@ -187,7 +217,7 @@ def noise(display):
 
 def main():
     (display,) = sys.argv[1:]
-    for attack in versions, wrong_values, truncated_fences, limits, silence, lengths, deaf, noise:
+    for attack in versions, wrong_values, truncated_fences, slow_to_close, limits, silence, lengths, deaf, noise:
         print(attack.__name__, flush=True)
         attack(display)
 
