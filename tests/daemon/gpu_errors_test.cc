@@ -30,7 +30,10 @@ ioctl::Job make_job(Queue queue) {
 /// The file of a run, in this process.
 class Report {
  public:
-  explicit Report(std::string_view head = kRunReportHead) : fd_(memfd_create("run", MFD_CLOEXEC)) {
+  explicit Report(std::string_view head = kRunReportHead, const char* name = "v3demu-run",
+                  int seals = F_SEAL_SHRINK)
+      : fd_(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    EXPECT_EQ(fcntl(fd_.get(), F_ADD_SEALS, seals), 0);
     EXPECT_EQ(write(fd_.get(), head.data(), head.size()), static_cast<ssize_t>(head.size()));
   }
   std::string name() const { return run_report_name(getpid(), fd_.get()); }
@@ -103,13 +106,18 @@ TEST(GpuErrorsTest, NothingElseIsWrittenTo) {
   const ioctl::UniqueFd file(mkstemp(path));
   ASSERT_EQ(write(file.get(), kRunReportHead.data(), kRunReportHead.size()),
             static_cast<ssize_t>(kRunReportHead.size()));
+  const Report of_another_name(kRunReportHead, "run"), unsealed(kRunReportHead, "v3demu-run", 0);
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
-  for (const std::string& name : {other.name(), std::string(path), std::string("/proc/self/fd/1"),
-                                  std::string(",,"), run_report_name(getpid(), 9999),
-                                  run_report_name(getpid(), pipe_ends[0]), std::string("/proc/1/fd/../x")})
+  for (const std::string& name :
+       {other.name(), std::string(path), std::string("/proc/self/fd/1"), std::string(",,"),
+        run_report_name(getpid(), 9999), run_report_name(getpid(), pipe_ends[0]),
+        std::string("/proc/1/fd/../x"), run_report_name(getpid(), file.get()), of_another_name.name(),
+        unsealed.name()})
     add_to_run_reports(name, "hang", "text");
   EXPECT_EQ(other.text(), "another file\n");
+  EXPECT_EQ(of_another_name.text(), kRunReportHead);
+  EXPECT_EQ(unsealed.text(), kRunReportHead);
   EXPECT_EQ(lseek(file.get(), 0, SEEK_END), static_cast<off_t>(kRunReportHead.size()));
   close(pipe_ends[0]);
   close(pipe_ends[1]);
