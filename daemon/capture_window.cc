@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "gpu/base/log.h"
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/render_list.h"
 
@@ -43,6 +44,7 @@ std::vector<FrameCounter::Target> targets_of(Memory memory, int version, const d
   constexpr uint32_t kMaxPackets = 1u << 16;
   constexpr uint8_t kLastColor = 7;
   std::vector<FrameCounter::Target> targets;
+  uint32_t lists = 0;
   cle::FrameConfig frame(version);
   std::string error;
   cle::Packet packet;
@@ -56,6 +58,11 @@ std::vector<FrameCounter::Target> targets_of(Memory memory, int version, const d
         static_cast<GpuAddr>(packet.get(cle::field("Start Address of Generic Tile List", "start")));
     const auto end =
         static_cast<GpuAddr>(packet.get(cle::field("Start Address of Generic Tile List", "end")));
+    if (++lists > kMostTileLists) {
+      log_warning("of a rendering list only %d tile lists are looked at for the capture's frames",
+                  kMostTileLists);
+      return targets;
+    }
     cle::TileProgram program;
     if (!cle::parse_generic_list(memory, version, start, end, &program, &error)) continue;
     for (const cle::TileCommand& command : program.commands) {
@@ -63,6 +70,11 @@ std::vector<FrameCounter::Target> targets_of(Memory memory, int version, const d
       if (command.kind != cle::TileCommand::Kind::kStore || store.buffer > kLastColor) continue;
       const bool known = std::any_of(targets.begin(), targets.end(),
                                      [&](const auto& target) { return target.address == store.address; });
+      if (!known && targets.size() == kMostTargets) {
+        log_warning("of a rendering list only %d images are looked at for the capture's frames",
+                    kMostTargets);
+        return targets;
+      }
       if (!known)
         targets.push_back({store.address, frame.config().width, frame.config().height,
                            static_cast<uint32_t>(store.format), static_cast<uint32_t>(store.memory_format)});

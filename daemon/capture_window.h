@@ -53,7 +53,9 @@ class FrameCounter {
   std::vector<Target> first_;
 };
 
-/// Colour images that the tile lists of a rendering list store, each once.
+/// Colour images that the tile lists of a rendering list store, each once. Of what a program writes the first
+/// ones are enough: they tell a frame from the next.
+inline constexpr uint32_t kMostTargets = 64, kMostTileLists = 1024;
 std::vector<FrameCounter::Target> targets_of(Memory memory, int version, const device::ClJob& job);
 
 }  // namespace v3d::daemon

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/cle/packet_writer.h"
+
 namespace v3d::daemon {
 namespace {
 
@@ -47,6 +49,50 @@ TEST(CaptureWindowTest, AFrameEndsWhereItsFirstKindOfImageIsDrawnAgain) {
   EXPECT_EQ(frames.draw({other_screen}), 2u);
   EXPECT_EQ(frames.draw({shadow, screen}), 2u);
   EXPECT_EQ(frames.draw({shadow}), 3u);
+}
+
+/// A list of tiles that stores one image at each address.
+void add_tile_list(cle::PacketWriter* list, TestJob* test, const std::vector<GpuAddr>& addresses) {
+  cle::PacketWriter tiles;
+  for (const GpuAddr address : addresses)
+    tiles.packet("Store Tile Buffer General", {{"Buffer to Store", 0}, {"Address", address}});
+  tiles.packet("End of Tile Marker").packet("Return from sub-list");
+  const GpuAddr start = tiles.build(test);
+  list->packet("Start Address of Generic Tile List", {{"start", start}, {"end", start + tiles.size()}});
+}
+
+std::vector<GpuAddr> addresses_of(cle::PacketWriter* list, TestJob* test) {
+  device::ClJob job = {};
+  list->packet("End of rendering");
+  job.rcl_start = list->build(test);
+  job.rcl_end = job.rcl_start + list->size();
+  std::vector<GpuAddr> addresses;
+  for (const Target& target : targets_of(test->memory(), 71, job)) addresses.push_back(target.address);
+  return addresses;
+}
+
+// A job's list may name as many as it has room for, and is looked at while no other job runs.
+TEST(CaptureWindowTest, OfAListSoManyImagesAreLookedAt) {
+  TestJob test;
+  cle::PacketWriter list;
+  for (GpuAddr first = 0; first < 3 * kMostTargets; first += 40) {
+    std::vector<GpuAddr> addresses;
+    for (GpuAddr i = 0; i < 40; ++i) addresses.push_back((first + i) * 4096);
+    add_tile_list(&list, &test, addresses);
+  }
+  const std::vector<GpuAddr> found = addresses_of(&list, &test);
+  ASSERT_EQ(found.size(), kMostTargets);
+  for (GpuAddr i = 0; i < kMostTargets; ++i) EXPECT_EQ(found[i], i * 4096);
+}
+
+TEST(CaptureWindowTest, AndSoManyTileLists) {
+  for (const uint32_t lists : {kMostTileLists - 1, kMostTileLists}) {
+    TestJob test;
+    cle::PacketWriter list;
+    for (uint32_t i = 0; i < lists; ++i) add_tile_list(&list, &test, {4096});
+    add_tile_list(&list, &test, {8192});
+    EXPECT_EQ(addresses_of(&list, &test).size(), lists < kMostTileLists ? 2u : 1u) << lists;
+  }
 }
 
 }  // namespace
