@@ -1,6 +1,7 @@
 /// @file v3demud: command line, socket, and life as a daemon.
 #include <fcntl.h>
 #include <malloc.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -24,6 +26,7 @@
 #include "absl/strings/str_format.h"
 #include "daemon/capture.h"
 #include "daemon/capture_window.h"
+#include "daemon/deadline.h"
 #include "daemon/gpus.h"
 #include "daemon/limits.h"
 #include "daemon/options.h"
@@ -202,9 +205,27 @@ void on_termination(int) {
   errno = saved_errno;
 }
 
+/// So long a daemon that is to end waits for what it runs, less than who stops it (tools/control.cc) waits.
+constexpr std::chrono::seconds kLongestEnd{2};
+
+/// Nobody waits for the end of a job that does not look whether it is to end. Nor for the log, in which
+/// another thread may be at a standstill.
+[[noreturn]] void abandon_jobs(const std::string& path) {
+  const std::string line = absl::StrFormat("v3demud: what clients run has not ended within %d s: abandoned\n",
+                                           kLongestEnd.count());
+  pollfd log = {STDERR_FILENO, POLLOUT, 0};
+  if (poll(&log, 1, 0) == 1 && (log.revents & POLLOUT)) {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  }
+  unlink(path.c_str());  // still ours: by the lock
+  _exit(0);
+}
+
 /// Until it is told to end, or nobody needs it any more.
-void serve(const Options& options, const v3d::daemon::Server::Options& server_options,
+void serve(const Options& options, v3d::daemon::Server::Options server_options,
            std::unique_ptr<v3d::daemon::CaptureWriter> capture, UniqueFd listener, const std::string& path) {
+  v3d::daemon::Deadline end(kLongestEnd, [path] { abandon_jobs(path); });
+  server_options.stopping = [&end] { end.start(); };
   std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(options);
   if (capture)
     gpu = v3d::daemon::make_capture_gpu(std::move(capture), *server_options.capture_window, std::move(gpu));
@@ -213,6 +234,7 @@ void serve(const Options& options, const v3d::daemon::Server::Options& server_op
   std::signal(SIGTERM, on_termination);
   std::signal(SIGINT, on_termination);
   server.run(std::move(listener));
+  end.start();
   // Newcomers start another daemon from here on.
   unlink(path.c_str());
   std::signal(SIGTERM, SIG_DFL);

@@ -107,6 +107,7 @@ Server::~Server() {
 
 void Server::stop() {
   stop_ = true;
+  options_.stopping();
   wake();
 }
 
@@ -505,7 +506,10 @@ bool Server::has_drained(Draining& d, int64_t now_ns) {
   if (activity.in_flight > 0 || activity.ran_ns != d.ran_ns) d.moved_ns = now_ns;
   d.ran_ns = activity.ran_ns;
   const auto grace_ns = static_cast<int64_t>(options_.run_after_exit * 1e9);
-  if (now_ns - d.moved_ns >= kStartGraceNs || now_ns - d.dead_ns >= grace_ns) scheduler_.kill(d.client->id);
+  if (now_ns - d.moved_ns >= kStartGraceNs || now_ns - d.dead_ns >= grace_ns) {
+    scheduler_.kill(d.client->id);
+    d.killed = true;
+  }
   return false;
 }
 
@@ -533,7 +537,8 @@ bool Server::drain() {
 
 bool Server::has_clients() {
   const std::lock_guard lock(mutex_);
-  return !connections_.empty() || !files_.empty() || !draining_.empty();
+  const auto waits = [](const Draining& d) { return !d.killed; };
+  return !connections_.empty() || !files_.empty() || std::any_of(draining_.begin(), draining_.end(), waits);
 }
 
 }  // namespace v3d::daemon

@@ -48,6 +48,7 @@ class Server : private ioctl::Host {
     TimingMode timing = TimingMode::kOff;                   ///< what `gpu` was made with
     Settings settings = usual_settings();                   ///< for programs that ask for others
     std::function<int64_t()> now_ns = ioctl::monotonic_ns;  ///< called by the thread of run() alone
+    std::function<void()> stopping = [] {};                 ///< called by stop()
   };
 
   Server(ioctl::Gpu& gpu, const Options& options);
@@ -94,6 +95,7 @@ class Server : private ioctl::Host {
     int64_t dead_ns = 0;              ///< when its last user was seen to have exited
     int64_t moved_ns = 0;             ///< since then: when one of its jobs was last seen to run or to be held
     int64_t ran_ns = 0;               ///< its jobs at that time
+    bool killed = false;              ///< what has not ended yet does not look: nobody waits for it
   };
 
   /// A process that had a connection.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -218,6 +219,41 @@ TEST_F(MainTest, ForegroundEndsOnSigterm) {
   char byte;
   EXPECT_EQ(recv(fd.get(), &byte, 1, 0), 0);
   close(ends[0]);
+}
+
+// Whatever runs: here a request is under way for ever, with the log's mutex, as nobody reads the log.
+TEST_F(MainTest, EndsInTimeThoughARequestDoesNot) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd log(ends[0]);
+  const pid_t pid = spawn(options({"--foreground", "--debug", "ioctl"}), ends[1]);
+  close(ends[1]);
+  ASSERT_TRUE(eventually([&] { return socket_exists(); }));
+  const pid_t client = fork();
+  if (client == 0) {
+    Client asking(path_);
+    uint64_t token;
+    const UniqueFd node = asking.open(128, &token);
+    ioctl::drm::SyncobjCreate create = {};
+    while (asking.ioctl(token, 0xc00864bf, create) == 0) {
+    }
+    _exit(0);
+  }
+  int before = -1, waiting = 0;
+  EXPECT_TRUE(eventually([&] {
+    before = waiting;
+    usleep(50'000);
+    return ::ioctl(log.get(), FIONREAD, &waiting) == 0 && waiting == before && waiting > 0xf000;
+  }));
+  ASSERT_EQ(kill(pid, SIGTERM), 0);
+  int status = 0;
+  const bool ended = eventually([&] { return waitpid(pid, &status, WNOHANG) == pid; });
+  EXPECT_TRUE(ended);
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(socket_exists());
+  if (!ended) kill(pid, SIGKILL);
+  kill(client, SIGKILL);
+  waitpid(client, &status, 0);
 }
 
 TEST_F(MainTest, RootStopsNobodyElsesDaemon) {
