@@ -1,14 +1,19 @@
 #include "tools/picture/new_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <climits>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include "ioctl/unique_fd.h"
 #include "tests/tools/command_test.h"
 #include "tools/picture/png_file.h"
 
@@ -59,6 +64,56 @@ TEST_F(NewFileTest, ReplacesWhatALinkLeadsTo) {
   fs::create_symlink("nowhere", path("dangling"));
   EXPECT_EQ(replace_file(path("dangling"), "new").message(),
             path("dangling") + ": No such file or directory");
+}
+
+TEST_F(NewFileTest, TakesAnyNameThatAFileMayHave) {
+  const std::string longest = path(std::string(NAME_MAX - 4, 'n') + ".png");
+  NewFile file(longest);
+  ASSERT_TRUE(file.begin().ok());
+  EXPECT_TRUE(file.draft().ends_with(".png"));
+  ASSERT_TRUE(file.finish().ok());
+  EXPECT_TRUE(fs::exists(longest));
+  EXPECT_EQ(replace_file(path(std::string(NAME_MAX + 1, 'n')), "x").message(),
+            path(std::string(NAME_MAX + 1, 'n')) + ": File name too long");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(NewFileTest, TwoOfOneNameDoNotDisturbEachOther) {
+  NewFile first(path("a")), second(path("a"));
+  ASSERT_TRUE(first.begin().ok());
+  ASSERT_TRUE(second.begin().ok());
+  EXPECT_NE(first.draft(), second.draft());
+  fputs("second", second.stream());
+  fputs("first", first.stream());
+  ASSERT_TRUE(first.finish().ok());
+  EXPECT_EQ(contents(path("a")), "first");
+  ASSERT_TRUE(second.finish().ok());
+  EXPECT_EQ(contents(path("a")), "second");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(NewFileTest, SaysWhyItCannotReplaceAFile) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write to any folder";
+  ASSERT_TRUE(replace_file(path("a"), "old").ok());
+  fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_EQ(replace_file(path("a"), "new").message(),
+            path("a") + ": no file can be made beside it to replace it: Permission denied");
+  fs::permissions(folder_, fs::perms::owner_all);
+  EXPECT_EQ(contents(path("a")), "old");
+}
+
+TEST_F(NewFileTest, TellsThatAWriteFailedWhateverHappenedSince) {
+  {
+    NewFile file(path("a"));
+    ASSERT_TRUE(file.begin().ok());
+    setvbuf(file.stream(), nullptr, _IONBF, 0);
+    const ioctl::UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+    dup2(full.get(), fileno(file.stream()));
+    fputs("x", file.stream());
+    errno = EEXIST;
+    EXPECT_EQ(file.finish().message(), path("a") + ": not all of it could be written");
+  }
+  EXPECT_EQ(files(), 0u);
 }
 
 // As root as well, who may rename over all of them.

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -23,6 +25,26 @@ NewFile::~NewFile() {
   if (!draft_.empty()) unlink(draft_.c_str());
 }
 
+/// Its name is of this process and this object, which may be one of several for one path. What others of that
+/// number have left, or make in another pid namespace, is let be.
+int NewFile::open_draft() {
+  constexpr int kMostTries = 1000;
+  static std::atomic<unsigned> made{0};
+  const size_t name = target_.rfind('/') + 1;  // 0 without a folder
+  for (int i = 0; i < kMostTries; ++i) {
+    const std::string begin = absl::StrCat(".", getpid(), "-", ++made, "~");
+    // It ends as the name does, but is no longer than one may be.
+    const size_t room = NAME_MAX - std::min<size_t>(begin.size(), NAME_MAX);
+    const std::string own = target_.substr(name);
+    std::string draft =
+        absl::StrCat(target_.substr(0, name), begin, own.substr(own.size() - std::min(own.size(), room)));
+    const int fd = open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) draft_ = std::move(draft);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
 absl::Status NewFile::begin() {
   struct stat info;
   target_ = path_;
@@ -35,13 +57,12 @@ absl::Status NewFile::begin() {
   } else if (errno != ENOENT) {
     return failed(strerror(errno));
   }
-  const size_t name = target_.rfind('/') + 1;  // 0 without a folder
-  std::string draft = absl::StrCat(target_.substr(0, name), ".", getpid(), "~", target_.substr(name));
-  unlink(draft.c_str());  // of a process of this number that was killed
-  const int fd = open(draft.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) return failed(strerror(errno));
+  const int fd = open_draft();
+  if (fd < 0) {
+    const char* const why = strerror(errno);
+    return existed ? failed(absl::StrCat("no file can be made beside it to replace it: ", why)) : failed(why);
+  }
   if (existed) fchmod(fd, info.st_mode & 07777);
-  draft_ = std::move(draft);
   stream_ = fdopen(fd, "w+b");
   if (stream_) return absl::OkStatus();
   const int error = errno;
@@ -51,7 +72,8 @@ absl::Status NewFile::begin() {
 
 absl::Status NewFile::finish() {
   const bool wrote = ferror(stream_) == 0;
-  if (fclose(std::exchange(stream_, nullptr)) != 0 || !wrote) return failed(strerror(errno));
+  if (fclose(std::exchange(stream_, nullptr)) != 0) return failed(strerror(errno));
+  if (!wrote) return failed("not all of it could be written");  // nobody knows errno of that time any more
   if (rename(draft_.c_str(), target_.c_str()) != 0) return failed(strerror(errno));
   draft_.clear();
   return absl::OkStatus();

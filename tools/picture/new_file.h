@@ -29,6 +29,8 @@ class NewFile {
   absl::Status finish();
 
  private:
+  /// As open(2), with its name in draft_.
+  int open_draft();
   absl::Status failed(const std::string& why) const;
 
   const std::string path_;
