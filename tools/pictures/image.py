@@ -3,6 +3,8 @@ import re
 import struct
 import zlib
 
+from new_file import new_file
+
 
 class Image:
     """RGB, 8 bits each, rows from the top."""
@@ -43,6 +45,6 @@ def write_png(path, image):
 
     row = 3 * image.width
     lines = b"".join(b"\0" + image.texels[row * y:row * (y + 1)] for y in range(image.height))
-    with open(path, "wb") as file:
+    with new_file(path, "wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", image.width, image.height, 8, 2, 0, 0, 0)) +
                    chunk(b"IDAT", zlib.compress(lines, 6)) + chunk(b"IEND", b""))

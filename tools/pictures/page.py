@@ -2,6 +2,8 @@
 import html
 import subprocess
 
+from new_file import new_file, new_name
+
 from .comparison import OFF_BY
 
 HEAD = """<!DOCTYPE html>
@@ -31,7 +33,7 @@ def section(result):
 
 def write_page(path, results):
     good = sum(not result.problem for result in results)
-    with open(path, "w", encoding="utf-8") as file:
+    with new_file(path) as file:
         file.write(HEAD + f"<h1>{good} of {len(results)} pictures agree</h1>\n"
                    f"<p>A pixel is off when a channel differs by more than {OFF_BY} of 255.</p>\n"
                    + "\n".join(map(section, results)) + "\n")
@@ -39,5 +41,6 @@ def write_page(path, results):
 
 def write_montage(path, images):
     """Small pictures, four in a row, with ImageMagick."""
-    subprocess.run(["montage", *images, "-tile", "4x", "-geometry", "200x150+2+2", "-background", "white", "-strip", "-depth",
-                    "8", "-quality", "95", "PNG24:" + path], check=True)
+    with new_name(path) as draft:
+        subprocess.run(["montage", *images, "-tile", "4x", "-geometry", "200x150+2+2", "-background", "white", "-strip",
+                        "-depth", "8", "-quality", "95", "PNG24:" + draft], check=True)

@@ -3,6 +3,7 @@ import collections
 import json
 
 from hostile import witness
+from new_file import new_file
 
 COUNTED = ("ioctls", "captures", "kills", "forks", "exhaustions")
 FIGURES = ("rss", "fds", "maps", "threads")
@@ -53,6 +54,6 @@ def as_text(made):
 
 
 def write_json(path, made):
-    with open(path, "w", encoding="utf-8") as file:
+    with new_file(path) as file:
         json.dump(made, file, indent=2)
         file.write("\n")
