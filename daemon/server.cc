@@ -178,7 +178,7 @@ void Server::give_memory_back() {
   if (!rest_.is_due(now)) return;
   uint64_t jobs = 0;
   for (const Scheduler::QueueStatus& queue : scheduler_.status()) jobs += queue.jobs_done;
-  if (rest_.look(now, jobs, client_left_.exchange(false))) malloc_trim(0);
+  if (rest_.look(now, jobs, client_left_.exchange(false))) chores_.add([] { malloc_trim(0); });
 }
 
 bool Server::watch(int socket, std::function<void()> gone, std::function<bool()> readable) {

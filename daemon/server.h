@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/chores.h"
 #include "daemon/display_clock.h"
 #include "daemon/express.h"
 #include "daemon/process.h"
@@ -113,6 +114,9 @@ class Server : private ioctl::Host {
   void finish_closes(const ioctl::File* master) override;
   int give_descriptor(std::shared_ptr<ioctl::File> file, int flags, ioctl::Account& account,
                       ioctl::UniqueFd* fd) override;
+  void bury(std::shared_ptr<void> remains) noexcept override {
+    chores_.add([remains = std::move(remains)]() mutable { remains.reset(); });
+  }
   void wake_display() override { display_clock_.wake(); }
 
   /// Makes it known to clients. 0, EMFILE or ENOMEM.
@@ -193,6 +197,7 @@ class Server : private ioctl::Host {
   ioctl::Kernel kernel_;
   DisplayClock display_clock_{kernel_.display()};
   GpuErrors errors_;
+  Chores chores_;
   // Last: its jobs use all above.
   Scheduler scheduler_{{.pace = options_.timing == TimingMode::kPace, .errors = &errors_}};
 };

@@ -186,7 +186,7 @@ bool Session::is_short(const Request& request, std::shared_ptr<ioctl::File>* fil
   // A submit may have to wait for earlier ones.
   if (wire::is_submit(number)) *file = server_.find_file(header.token);
   if (!*file) return true;
-  const std::lock_guard lock(server_.kernel().submit_mutex);
+  const std::lock_guard lock((*file)->submit_mutex);
   return !(*file)->backlog.is_near();
 }
 

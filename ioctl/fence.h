@@ -18,7 +18,7 @@ namespace v3d::ioctl {
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  /// Called on any thread, with no lock of this layer held except perhaps Kernel::submit_mutex.
+  /// Called on any thread, with no lock of this layer held except perhaps those of submissions.
   virtual void notify() = 0;
 };
 

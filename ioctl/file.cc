@@ -17,6 +17,24 @@ std::shared_ptr<FileStatus> make_status(const DrmDevice& device) {
 
 }  // namespace
 
+/// What a closed file had, of which it may be any number.
+struct File::Remains {
+  explicit Remains(Kernel& k) : kernel(k) {}
+  ~Remains() {
+    for (const auto& [offset, bo] : by_offset) kernel.remove_mmap_offset(offset);
+  }
+  Remains(const Remains&) = delete;
+  Remains& operator=(const Remains&) = delete;
+
+  Kernel& kernel;
+  std::shared_ptr<BoSpace> space;
+  std::vector<HandleTable<Bo>::Slot> bos;
+  std::vector<HandleTable<Syncobj>::Slot> syncobjs;
+  std::vector<HandleTable<Perfmon>::Slot> perfmons;
+  std::unordered_map<const Buffer*, Known> by_buffer;
+  std::unordered_map<uint64_t, std::weak_ptr<Bo>> by_offset;
+};
+
 File::File(Kernel& kernel, DrmDevice& device, uint32_t minor, std::shared_ptr<ClientInfo> client,
            bool privileged)
     : kernel_(kernel),
@@ -25,7 +43,8 @@ File::File(Kernel& kernel, DrmDevice& device, uint32_t minor, std::shared_ptr<Cl
       client_(std::move(client)),
       privileged_(privileged),
       status_(make_status(device)),
-      events_(device.modeset ? std::make_shared<kms::EventQueue>() : nullptr) {
+      events_(device.modeset ? std::make_shared<kms::EventQueue>() : nullptr),
+      remains_(std::make_shared<Remains>(kernel)) {
   if (device.modeset) {
     kernel.display().open_file();
     shown_open_ = true;
@@ -62,24 +81,26 @@ void File::set_client_name(std::string name) {
 }
 
 void File::release() {
-  std::vector<HandleTable<Bo>::Slot> bos;
-  std::vector<HandleTable<Syncobj>::Slot> syncobjs;
-  std::vector<HandleTable<Perfmon>::Slot> perfmons;
+  // The second time there is only what requests have added that were under way.
+  Remains few(kernel_);
+  std::shared_ptr<Remains> all;
   {
     const std::lock_guard lock(mutex_);
-    bos = bos_.take_all();
-    syncobjs = syncobjs_.take_all();
-    perfmons = perfmons_.take_all();
-    by_buffer_.clear();
-    for (const auto& [offset, bo] : by_offset_) kernel_.remove_mmap_offset(offset);
-    by_offset_.clear();
-    space_.reset();
+    all = std::move(remains_);
+    Remains& remains = all ? *all : few;
+    remains.bos = bos_.take_all();
+    remains.syncobjs = syncobjs_.take_all();
+    remains.perfmons = perfmons_.take_all();
+    remains.by_buffer.swap(by_buffer_);
+    remains.by_offset.swap(by_offset_);
+    remains.space = std::move(space_);
   }
-  for (const auto& slot : syncobjs)
+  for (const auto& slot : (all ? *all : few).syncobjs)
     if (slot.object) slot.object->hide();
   if (status_) status_->close();
-  for (const auto& slot : perfmons)
+  for (const auto& slot : (all ? *all : few).perfmons)
     if (slot.object) kernel_.perfmons().forget(slot.object.get());
+  kernel_.host().bury(std::move(all));
   if (events_) {
     events_->close();
     kernel_.display().close_file(*this, shown_open_.exchange(false));

@@ -135,7 +135,7 @@ class File : public std::enable_shared_from_this<File> {
 
   /// The address space, made at the first call. Null when the host has none left, or the account.
   std::shared_ptr<BoSpace> bo_space(Account& account);
-  /// Next fence of one of its queues; under Kernel::submit_mutex.
+  /// Next fence of one of its queues; under submit_mutex.
   FencePtr next_fence(Queue queue);
   bool owns_context(Queue queue, uint64_t context) const {
     return contexts_[static_cast<size_t>(queue)] == context;
@@ -155,8 +155,10 @@ class File : public std::enable_shared_from_this<File> {
   bool atomic = false;                ///< DRM_CLIENT_CAP_ATOMIC
   bool universal_planes = false;      ///< DRM_CLIENT_CAP_UNIVERSAL_PLANES
   bool writeback_connectors = false;  ///< DRM_CLIENT_CAP_WRITEBACK_CONNECTORS
-  PerfmonOrder perfmon_order;         ///< under Kernel::submit_mutex
-  Backlog backlog;                    ///< under Kernel::submit_mutex
+  /// Its submissions come one after the other: a queue is in order within a file.
+  std::mutex submit_mutex;
+  PerfmonOrder perfmon_order;  ///< under submit_mutex
+  Backlog backlog;             ///< under submit_mutex
 
  private:
   void release_master();
@@ -198,6 +200,8 @@ class File : public std::enable_shared_from_this<File> {
   std::unordered_map<uint64_t, std::weak_ptr<Bo>> by_offset_;
   HandleTable<Syncobj> syncobjs_;
   HandleTable<Perfmon> perfmons_;
+  struct Remains;
+  std::shared_ptr<Remains> remains_;  // empty, until release() fills it and gives it away
 };
 
 }  // namespace v3d::ioctl

@@ -35,6 +35,9 @@ class Host : public JobSink {
   /// The descriptor of a file that an ioctl has opened. 0 or EMFILE.
   /// @param flags  O_NONBLOCK or 0
   virtual int give_descriptor(std::shared_ptr<File> file, int flags, Account& account, UniqueFd* fd) = 0;
+  /// Destroys what a file left, of which there may be any amount. Where the host has a thread that serves
+  /// nobody, that does.
+  virtual void bury(std::shared_ptr<void> /*remains*/) noexcept {}
   /// Kernel::display().tick() is to be called. Any thread, under any lock of this layer.
   virtual void wake_display() = 0;
 };
@@ -76,8 +79,9 @@ class Kernel {
   /// Of the lessor's node, with what its master was lent. Under no lock.
   std::shared_ptr<File> open_lessee(const File& lessor, std::shared_ptr<Master> lessee);
 
-  /// Serialises submissions: queueing jobs, fencing BOs and replacing out-syncs is one step for all others.
-  std::mutex submit_mutex;
+  /// Within File::submit_mutex: to look at the fences of BOs that several files know and to add others is one
+  /// step for all other files.
+  std::mutex shared_submit_mutex;
 
   /// Jobs of all files that the kernel would have reset the GPU for.
   std::atomic<uint64_t> resets{0};

@@ -11,7 +11,7 @@ int make_shareable(Call& call, Bo& bo) {
   while (bo.buffer()->in_slab()) {
     // The kernel need not wait; here no job may write to what is copied.
     if (const int error = wait_for_all(bo.reservation().fences(true), call.waiter, INT64_MAX)) return error;
-    const std::lock_guard lock(call.kernel.submit_mutex);
+    const std::lock_guard lock(call.file.submit_mutex);
     if (!bo.reservation().fences(true).empty()) continue;
     MovedMemory moved;
     if (const int error = bo.leave_slab(call.account, &moved)) return error;

@@ -165,8 +165,33 @@ int attach_perfmon(Call& call, uint32_t id, const std::vector<JobPtr>& jobs) {
 
 namespace {
 
-/// Under the submit mutex.
-void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
+/// Whether other files may wait for jobs that use it. While it becomes known to one, who submits at that time
+/// may be before or behind that.
+bool is_shared(const Bo& bo) { return bo.imported() || bo.buffer().use_count() > 1; }
+
+/// The reservations of a submission, as long as it lasts: each job's, with those that other files know apart.
+struct Reservations {
+  explicit Reservations(const std::vector<JobPtr>& jobs) {
+    for (const JobPtr& job : jobs) {
+      auto& [own, shared] = of_jobs.emplace_back();
+      for (const auto& bo : job->bos) (is_shared(*bo) ? shared : own).push_back(&bo->reservation());
+      any_shared = any_shared || !shared.empty();
+    }
+  }
+  struct OfJob {
+    std::vector<Reservation*> own, shared;
+  };
+  std::vector<OfJob> of_jobs;
+  bool any_shared = false;
+};
+
+void wait_for(const std::vector<Reservation*>& reservations, Job* job) {
+  for (Reservation* reservation : reservations)
+    for (FencePtr& fence : reservation->fences(true)) job->add_dependency(std::move(fence));
+}
+
+/// Their fences, and what else they depend on.
+void make_fences(Call& call, const std::vector<JobPtr>& jobs) {
   Kernel& kernel = call.kernel;
   const Abi& abi = kernel.abi();
   const bool has_global = kernel.perfmons().has_global();
@@ -176,8 +201,6 @@ void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions
       job->run = [&kernel, self = job.get(), run = std::move(job->run)](Turn& turn) {
         return run_on_gpu(kernel, *self, run, turn);
       };
-    for (const auto& bo : job->bos)
-      for (FencePtr& fence : bo->reservation().fences(true)) job->add_dependency(std::move(fence));
     if (previous) job->add_dependency(previous);
     previous = job->done = call.file.next_fence(job->queue);
     if (abi.perfmons_run_alone && has_global)
@@ -188,10 +211,30 @@ void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions
     job->drop_dependencies(
         [&](const FencePtr& d) { return call.file.owns_context(job->queue, d->context()); });
   }
+}
+
+/// Under the file's submit mutex. What the kernel does under the locks of all BOs at once is one step here
+/// for those that other files know; a file's own ones, of which it may name any number, keep nobody else
+/// waiting.
+void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
+  Kernel& kernel = call.kernel;
   const FencePtr& last = jobs.back()->done;
+  const auto fence_of = [&](const JobPtr& job) -> const FencePtr& {
+    return kernel.abi().last_fence_for_all ? last : job->done;
+  };
+  const Reservations reservations(jobs);
+  for (size_t i = 0; i < jobs.size(); ++i) wait_for(reservations.of_jobs[i].own, jobs[i].get());
+  {
+    std::unique_lock<std::mutex> lock;
+    if (reservations.any_shared) lock = std::unique_lock(kernel.shared_submit_mutex);
+    for (size_t i = 0; i < jobs.size(); ++i) wait_for(reservations.of_jobs[i].shared, jobs[i].get());
+    make_fences(call, jobs);
+    for (size_t i = 0; i < jobs.size(); ++i)
+      for (Reservation* shared : reservations.of_jobs[i].shared) shared->add_last(fence_of(jobs[i]));
+  }
   // Fences stand in the reservations before the jobs can end.
-  for (const JobPtr& job : jobs)
-    for (const auto& bo : job->bos) bo->reservation().add_last(abi.last_fence_for_all ? last : job->done);
+  for (size_t i = 0; i < jobs.size(); ++i)
+    for (Reservation* own : reservations.of_jobs[i].own) own->add_last(fence_of(jobs[i]));
   kernel.host().push(jobs);
   for (const auto& syncobj : extensions.out_syncs) syncobj->replace(last);
 }
@@ -209,7 +252,7 @@ void hold_back(Call& call, const FencePtr& due) {
 void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
   FencePtr due;
   {
-    const std::lock_guard lock(call.kernel.submit_mutex);
+    const std::lock_guard lock(call.file.submit_mutex);
     try {
       commit_locked(call, jobs, extensions);
     } catch (const std::bad_alloc&) {

@@ -262,6 +262,27 @@ TEST_F(BoTest, ReleaseDropsEverything) {
   EXPECT_EQ(file_->memory_use().bytes, 0u);
 }
 
+// Any number of them: who closes does not destroy them, and they cost what they did until somebody has.
+TEST_F(BoTest, TheObjectsOfAClosedFileAreLeftToTheHost) {
+  host_.keeps_remains = true;
+  const uint32_t handle = create_bo();
+  const uint64_t offset = mmap_offset(*file_, handle);
+  const std::weak_ptr<Bo> bo = file_->find_bo(handle);
+  const uint64_t bytes = account_->used(Resource::kBoBytes);
+  EXPECT_GT(bytes, 0u);
+  file_->release();
+  EXPECT_EQ(file_->find_bo(handle), nullptr);
+  EXPECT_FALSE(bo.expired());
+  EXPECT_EQ(account_->used(Resource::kBos), 1u);
+  EXPECT_EQ(account_->used(Resource::kBoBytes), bytes);
+  ASSERT_EQ(host_.remains.size(), 1u);
+  host_.remains.clear();
+  EXPECT_TRUE(bo.expired());
+  EXPECT_EQ(kernel_.find_mmap_offset(offset), nullptr);
+  EXPECT_EQ(account_->used(Resource::kBos), 0u);
+  EXPECT_EQ(account_->used(Resource::kBoBytes), 0u);
+}
+
 TEST(HandleTable, LowestFreeFirst) {
   HandleTable<int> table;
   for (uint32_t i = 1; i <= 100; ++i) EXPECT_EQ(table.add(std::make_shared<int>(i)), i);

@@ -190,6 +190,12 @@ class FakeHost : public Host {
   std::vector<std::shared_ptr<File>> given;  ///< opened by ioctls
   int given_flags = 0;
 
+  void bury(std::shared_ptr<void> what) noexcept override {
+    if (keeps_remains) remains.push_back(std::move(what));
+  }
+  bool keeps_remains = false;
+  std::vector<std::shared_ptr<void>> remains;  ///< of closed files
+
   void wake_display() override { ++display_wakes; }
   std::atomic<int> display_wakes{0};
 

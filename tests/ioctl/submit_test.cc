@@ -1,5 +1,7 @@
 // SUBMIT_CL, SUBMIT_TFU, SUBMIT_CSD and the extension chain: drm-abi.md 2.6, 2.7, 2.9.
 #include <cerrno>
+#include <chrono>
+#include <future>
 
 #include "tests/ioctl/submit_fixture.h"
 
@@ -109,6 +111,35 @@ TEST_F(SubmitTest, LastFenceGoesToBosAndOutSync) {
             (std::vector{host_.jobs[5]->done, host_.jobs[6]->done}));
   host_.run_all();
   EXPECT_TRUE(file_->find_bo(bo_)->reservation().fences(false).empty());
+}
+
+// However many a file names: others are concerned by those alone that they know.
+TEST_F(SubmitTest, NobodyWaitsForASubmissionOfOwnBos) {
+  std::unique_lock others(kernel_.shared_submit_mutex);  // another file's submission is at it
+  const auto submit = [this] {
+    drm::SubmitCl args = cl();
+    return ioctl(kSubmitCl, args);
+  };
+  auto own = std::async(std::launch::async, submit);
+  const bool goes_on = own.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+  EXPECT_TRUE(goes_on);
+  if (!goes_on) others.unlock();
+  EXPECT_EQ(own.get(), 0);
+  const UniqueFd exported = export_bo(*file_, bo_);
+  const auto other_file = open(kMinorV3dRender);
+  uint32_t handle = 0;
+  ASSERT_EQ(import_bo(*other_file, exported.get(), &handle), 0);
+  if (!others) others.lock();
+  auto shared = std::async(std::launch::async, submit);
+  EXPECT_EQ(shared.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  others.unlock();
+  EXPECT_EQ(shared.get(), 0);
+  // The other file's job waits for the first one's.
+  drm::SubmitTfu convert = {};
+  convert.bo_handles[0] = handle;
+  const FencePtr last = host_.jobs.back()->done;
+  ASSERT_EQ(ioctl(*other_file, kSubmitTfu, convert), 0);
+  EXPECT_TRUE(depends(host_.jobs.back(), last));
 }
 
 TEST_F(SubmitTest, WaitsAreTakenBeforeTheOutSyncIsReplaced) {
