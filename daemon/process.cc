@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "ioctl/kernel.h"
 
 namespace v3d::daemon {
 namespace {
@@ -47,14 +48,16 @@ ioctl::UniqueFd open_process(int socket, int32_t pid) {
   return ioctl::UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
-ioctl::ProcessId identify(int32_t pid, const ioctl::UniqueFd& process) {
+ioctl::ProcessId identify(int socket, int32_t pid, const ioctl::UniqueFd& process) {
   constexpr long kPidfsMagic = 0x50494446;  // since Linux 6.9 each process has an inode of its own there
   struct statfs system;
   struct stat info;
   if (process && fstatfs(process.get(), &system) == 0 && system.f_type == kPidfsMagic &&
       fstat(process.get(), &info) == 0)
     return {pid, info.st_ino};
-  return pid > 0 ? ioctl::ProcessId{pid, start_time(pid)} : ioctl::ProcessId{};
+  constexpr int32_t kOfAConnection = -1;  // no process has that number
+  return pid > 0 ? ioctl::ProcessId{pid, start_time(pid)}
+                 : ioctl::ProcessId{kOfAConnection, ioctl::socket_cookie(socket)};
 }
 
 }  // namespace v3d::daemon

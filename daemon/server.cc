@@ -287,7 +287,7 @@ bool Server::admit(int socket, std::optional<uint32_t> node, Peer* peer, Connect
   peer->pid = user->pid;
   peer->privileged = user->uid == 0;
   peer->process = std::make_shared<ioctl::UniqueFd>(open_process(socket, user->pid));
-  const ioctl::ProcessId id = identify(user->pid, *peer->process);
+  const ioctl::ProcessId id = identify(socket, user->pid, *peer->process);
   // One that has died already could not be watched, and its number may be another's by now.
   if (*peer->process ? has_exited(peer->process) : kill(user->pid, 0) != 0 && errno == ESRCH) return false;
   ioctl::Resource scarce;

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -209,6 +210,24 @@ TEST_F(DoorTest, WhatNoRequestCanMeanIsClosedElsewhere) {
   const UniqueFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   args.fd = null.get();
   EXPECT_EQ(client.ioctl(token, kPrimeFdToHandle, args, {}, {null.get()}), EINVAL);
+}
+
+// Nothing that one of them holds or is refused is the other's.
+TEST(ProcessTest, StrangersWhomNobodyCanTellApartShareNothing) {
+  int ends[4];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends + 2), 0);
+  const UniqueFd one(ends[0]), one_end(ends[1]), two(ends[2]), two_end(ends[3]);
+  const UniqueFd no_pidfd;  // as on older kernels
+  const ioctl::ProcessId first = identify(one.get(), 0, no_pidfd);
+  EXPECT_NE(first, identify(two.get(), 0, no_pidfd));
+  EXPECT_EQ(first, identify(one.get(), 0, no_pidfd));
+  // One that is known is one, by whichever connection.
+  const UniqueFd self(static_cast<int>(syscall(SYS_pidfd_open, getpid(), 0)));
+  for (const UniqueFd* process : {&no_pidfd, &self}) {
+    EXPECT_EQ(identify(one.get(), getpid(), *process), identify(two.get(), getpid(), *process));
+    EXPECT_NE(identify(one.get(), getpid(), *process), first);
+  }
 }
 
 // By what closes at once.
