@@ -112,7 +112,8 @@ using JobPtr = std::shared_ptr<Job>;
 class JobSink {
  public:
   virtual ~JobSink() = default;
-  /// Queues the jobs of one submission in this order; called under the submit mutex of their file, does not block.
+  /// Queues the jobs of one submission in this order; called under the submit mutex of their file, does not
+  /// block.
   virtual void push(const std::vector<JobPtr>& jobs) = 0;
   /// After each push, by its thread and without a lock: runs those of the jobs that are small and could run
   /// now.
