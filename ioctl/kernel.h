@@ -37,6 +37,7 @@ class Host : public JobSink {
   virtual int give_descriptor(std::shared_ptr<File> file, int flags, Account& account, UniqueFd* fd) = 0;
   /// Destroys what a file left, of which there may be any amount. Where the host has a thread that serves
   /// nobody, that does.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): it is gone with the call
   virtual void bury(std::shared_ptr<void> /*remains*/) noexcept {}
   /// Kernel::display().tick() is to be called. Any thread, under any lock of this layer.
   virtual void wake_display() = 0;
