@@ -56,10 +56,6 @@ void encode_row(const tmu::Packing& packing, uint32_t cpp, const Row& row, uint3
   }
 }
 
-bool is_unorm8(const tmu::Format& format) {
-  return format.type == 0 || format.type == 2 || format.type == 4;  // R8, RG8, RGBA8
-}
-
 /// Means of 2 x 2 texels of 8-bit channels, rounded half up, from two source rows.
 template <uint32_t kChannels>
 void box_row(const uint8_t* top, const uint8_t* bottom, uint32_t width, uint8_t* result) {
@@ -107,14 +103,14 @@ void box_filter_level(const JobContext& job, const tmu::Format& format, const tm
 }  // namespace
 
 // R8 .. R11F_G11F_B10F
-bool can_filter(const tmu::Format& format) { return format.type <= 19; }
+bool can_filter(const tmu::Format& format) { return format.tfu == tmu::TfuUse::kFilters; }
 
 void filter_level(const JobContext& job, const tmu::Format& format, const tmu::Surface& source,
                   uint32_t source_width, uint32_t source_height, const tmu::Surface& target,
                   uint32_t target_width, uint32_t target_height) {
-  if (is_unorm8(format) && source_width == 2 * target_width && source_height == 2 * target_height)
+  if (format.unorm_bytes > 0 && source_width == 2 * target_width && source_height == 2 * target_height)
     return box_filter_level(job, format, source, target, target_width, target_height);
-  const tmu::Packing& packing = *tmu::find_packing(format.type);
+  const tmu::Packing& packing = format.packing;
   std::vector<uint8_t> texels(size_t{source_width} * format.cpp);
   Row rows[2] = {Row(size_t{source_width} * 4), Row(size_t{source_width} * 4)};
   Row result(size_t{target_width} * 4);

@@ -7,7 +7,7 @@
 
 namespace v3d::tfu {
 
-/// Can the filter encode this format? (Mesa v3dx_format_table.c, tfu_supports_tex_format for_mipmap)
+/// Whether mip levels of this format can be made.
 bool can_filter(const tmu::Format& format);
 
 /// Fills target (target_width x target_height) from source. Every target texel is a bilinear tap at the exact

@@ -51,7 +51,7 @@ constexpr MemoryFormats kFormats71 = {
 
 /// The registers in one form for both chips.
 struct Conversion {
-  uint32_t type;  ///< texture data format
+  tmu::TextureType type;
   uint32_t input_code, output_code;
   MemoryFormat input_format, output_format;
   GpuAddr input, output;   ///< of any alignment
@@ -73,7 +73,7 @@ Conversion decode(const Registers& r, int version) {
   c.width = bits(r.ios, 0, 16);
   c.height = bits(r.ios, 16, 16);
   if (version >= 71) {
-    c.type = bits(r.icfg, 16, 7);
+    c.type = tmu::TextureType{bits(r.icfg, 16, 7)};
     c.input_code = bits(r.icfg, 23, 4);
     c.output = r.ioa;
     c.skip_level_0 = bits(r.ioc, 0, 1);
@@ -82,7 +82,7 @@ Conversion decode(const Registers& r, int version) {
     c.output_stride = bits(r.ioc, 16, 16);
   } else {
     c.mip_levels = bits(r.icfg, 5, 4);
-    c.type = bits(r.icfg, 9, 7);
+    c.type = tmu::TextureType{bits(r.icfg, 9, 7)};
     c.input_code = bits(r.icfg, 18, 4);
     c.output_stride = bits(r.icfg, 22, 4);
     c.relative_padding = true;
@@ -96,11 +96,10 @@ Conversion decode(const Registers& r, int version) {
   return c;
 }
 
-/// Formats that the drivers give the TFU: those of Mesa v3dvx_formats.c, tfu_supports_tex_format, and
-/// integers (newer Mesa v3dvx_meta_common.c, meta_copy_buffer). Null if they or this model do not.
-const tmu::Format* find_format(uint32_t type) {
-  const bool supported = type <= 20 || (type >= 29 && type <= 38) || (type >= 96 && type <= 114);
-  return supported ? tmu::find_format(type) : nullptr;
+/// Null for a format that the TFU is not given, or that this model lacks.
+const tmu::Format* find_convertible(tmu::TextureType type) {
+  const tmu::Format* format = tmu::find_format(type);
+  return format && format->tfu != tmu::TfuUse::kNothing ? format : nullptr;
 }
 
 bool is_uif(Tiling tiling) { return tiling == Tiling::kUif || tiling == Tiling::kUifXor; }
@@ -181,7 +180,8 @@ constexpr uint32_t kMaxSize = 16384;
 /// What this model cannot do of a conversion, or an empty string.
 std::string refusal(const Conversion& c, const tmu::Format* format) {
   if (!format)
-    return absl::StrFormat("texture type %u (%s) is not supported", c.type, tmu::format_name(c.type));
+    return absl::StrFormat("texture type %u (%s) is not supported", static_cast<uint32_t>(c.type),
+                           tmu::format_name(c.type));
   if (!c.input_format.supported)
     return absl::StrFormat("input memory format %u (%s) is not supported", c.input_code, c.input_format.name);
   if (!c.output_format.supported)
@@ -192,7 +192,8 @@ std::string refusal(const Conversion& c, const tmu::Format* format) {
                            kMaxSize);
   if (c.mip_levels == 0) return {};
   if (!can_filter(*format))
-    return absl::StrFormat("no mip filter for texture type %u (%s)", c.type, format->name);
+    return absl::StrFormat("no mip filter for texture type %u (%s)", static_cast<uint32_t>(c.type),
+                           format->name);
   if (c.output_format.tiling == Tiling::kRaster)  // where levels of a raster image would lie is unknown
     return absl::StrFormat("%u mip levels of raster output are not supported", c.mip_levels);
   return {};
@@ -211,7 +212,7 @@ void run(const JobContext& job, const Registers& registers) {
             c.width, c.height, tmu::format_name(c.type), c.input, c.input_format.name, c.input_stride,
             c.output, c.output_format.name, c.output_stride, c.mip_levels,
             c.skip_level_0 ? ", level 0 kept" : "");
-  const tmu::Format* format = find_format(c.type);
+  const tmu::Format* format = find_convertible(c.type);
   if (const std::string what = refusal(c, format); !what.empty())
     return job.error->set(absl::StrFormat("TFU: %s", what));
   if (c.width == 0 || c.height == 0) return;

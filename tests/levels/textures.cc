@@ -18,7 +18,7 @@ constexpr uint32_t kRepeat = 0, kClamp = 1, kMirror = 2, kBorder = 3, kMirrorOnc
 
 TextureSpec spec_of(const Format& format) {
   TextureSpec spec;
-  spec.type = format.type;
+  spec.type = static_cast<uint32_t>(format.type);
   spec.cpp = format.cpp;
   spec.width = spec.height = 24;
   spec.block_width = format.block_width;
@@ -68,7 +68,7 @@ void fill(const GpuMemory& gpu, const TextureSpec& spec, Words& words) {
 
 /// Nearest, bilinear and trilinear lookups, borders and comparisons of one format.
 uint64_t format_results(const GpuMemory& gpu, const Format& format) {
-  Words words(format.type);
+  Words words(static_cast<uint32_t>(format.type));
   Hash hash;
   TextureSpec spec = spec_of(format);
   fill(gpu, spec, words);
@@ -84,14 +84,14 @@ uint64_t format_results(const GpuMemory& gpu, const Format& format) {
         add_lookups(gpu, spec, sampler, {Launcher::kS, kT | kB}, words, hash);
         add_lookups(gpu, spec, sampler, {Launcher::kSLod, kT | kB}, words, hash);
         sampler.compare = 3;
-        if (format.depth) add_lookups(gpu, spec, sampler, {Launcher::kS, kT | kDref}, words, hash);
+        if (format.depth()) add_lookups(gpu, spec, sampler, {Launcher::kS, kT | kDref}, words, hash);
       }
   return hash.value();
 }
 
 /// Sixteen texels back from channels of all kinds.
-uint64_t encoding_results(const Packing& packing) {
-  Words words(packing.type);
+uint64_t encoding_results(uint32_t type, const Packing& packing) {
+  Words words(type);
   Hash hash;
   for (int round = 0; round < kRounds * 8; ++round) {
     const Lanes rgba[4] = {words.words(), words.moderates(), words.words(), words.moderates()};
@@ -103,7 +103,7 @@ uint64_t encoding_results(const Packing& packing) {
 }
 
 uint64_t mipmap_results(const GpuMemory& gpu, const Format& format) {
-  Words words(format.type);
+  Words words(static_cast<uint32_t>(format.type));
   fill(gpu, spec_of(format), words);
   chip::Profile profile = {};
   JobError error;
@@ -126,7 +126,7 @@ uint64_t mipmap_results(const GpuMemory& gpu, const Format& format) {
 
 /// Every shape of lookup on one format.
 void add_shapes(const GpuMemory& gpu, const Format& format, Results& results) {
-  Words words(100 + format.type);
+  Words words(100 + static_cast<uint32_t>(format.type));
   TextureSpec flat = spec_of(format), volume = flat, cube = flat, line = flat;
   volume.three_d = true;
   volume.depth = 9;
@@ -169,11 +169,11 @@ void add_shapes(const GpuMemory& gpu, const Format& format, Results& results) {
 void add_textures(Results& results) {
   const GpuMemory gpu;
   for (uint32_t type = 0; type < 128; ++type) {
-    const Format* const format = find_format(type);
+    const Format* const format = find_format(TextureType{type});
     if (!format) continue;
     results.emplace_back(std::string("texture.") + format->name, format_results(gpu, *format));
-    if (const Packing* packing = find_packing(type))
-      results.emplace_back(std::string("encoding.") + format->name, encoding_results(*packing));
+    if (const Packing* packing = format->stored_packing())
+      results.emplace_back(std::string("encoding.") + format->name, encoding_results(type, *packing));
     if (tfu::can_filter(*format))
       results.emplace_back(std::string("mipmap.") + format->name, mipmap_results(gpu, *format));
     for (const char* name : {"RGBA8", "RGBA16F", "RGBA32F"})

@@ -232,7 +232,7 @@ TEST_F(Tfu, UploadOfALargeImage) {
 
 TEST_F(Tfu, IntegersOfEverySize) {
   for (uint32_t type = 96; type <= 114; ++type) {
-    const uint32_t cpp = tmu::find_format(type)->cpp;
+    const uint32_t cpp = tmu::find_format(tmu::TextureType{type})->cpp;
     fill(16 * 16 * 16);
     run(job_, registers71(type, 0, 16, 0, 16, 16, 16));
     ASSERT_FALSE(error_.failed()) << error_.message();

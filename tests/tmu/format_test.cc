@@ -142,7 +142,7 @@ class Formats : public testing::TestWithParam<Case> {
 TEST_P(Formats, EveryBitPattern) {
   const Case& k = GetParam();
   const uint32_t count = k.cpp == 1 ? 256 : 65536;
-  const Format* format = find_format(k.type);
+  const Format* format = find_format(TextureType{k.type});
   ASSERT_NE(format, nullptr);
   EXPECT_EQ(format->cpp, k.cpp);
   for (bool srgb : {false, true}) {
@@ -196,14 +196,15 @@ TEST_P(Formats, NarrowOutput) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Plain, Formats, testing::ValuesIn(kCases),
-                         [](const auto& instance) { return std::string(format_name(instance.param.type)); });
+INSTANTIATE_TEST_SUITE_P(Plain, Formats, testing::ValuesIn(kCases), [](const auto& instance) {
+  return std::string(format_name(TextureType{instance.param.type}));
+});
 
 TEST(FormatTable, UnknownFormatsReturnZeroAndHaveNames) {
   GpuMemory gpu;
   for (uint32_t type = 0; type < 128; ++type) {
-    EXPECT_STRNE(format_name(type), "");
-    if (find_format(type)) continue;
+    EXPECT_STRNE(format_name(TextureType{type}), "");
+    if (find_format(TextureType{type})) continue;
     TestTexture texture(gpu, {.type = type});
     texture.fill_random(1);
     Unit unit(gpu.memory(), 71);
@@ -212,6 +213,21 @@ TEST(FormatTable, UnknownFormatsReturnZeroAndHaveNames) {
     EXPECT_EQ(unit.texture(lookup, out), 4);
     for (const Lanes& word : out)
       for (int i = 0; i < kLanes; ++i) EXPECT_EQ(word[i], 0u);
+  }
+}
+
+// texture.md 5; Mesa v3dvx_formats.c, tfu_supports_tex_format.
+TEST(FormatTable, WhatTheTfuAndFiltersDo) {
+  for (uint32_t type = 0; type < 128; ++type) {
+    const Format* format = find_format(TextureType{type});
+    if (!format) continue;
+    const bool copies = type <= 20 || (type >= 29 && type <= 38) || (type >= 96 && type <= 114);
+    EXPECT_EQ(format->tfu != TfuUse::kNothing, copies) << format->name;
+    EXPECT_EQ(format->tfu == TfuUse::kFilters, type <= 19) << format->name;
+    EXPECT_EQ(format->filtering == Filtering::kLinear, format->compressed() || type <= 20 || type == 115)
+        << format->name;
+    EXPECT_EQ(format->filtering == Filtering::kComparison, type == 21 || type == 23 || type == 24)
+        << format->name;
   }
 }
 

@@ -51,7 +51,7 @@ TextureState decode_texture_state(Memory memory, GpuAddr address, int version) {
   state.width = record.bits(58, 14);
   state.height = record.bits(72, 14);
   state.depth = record.bits(86, 14);
-  state.type = static_cast<uint8_t>(record.bits(100, 7));
+  state.type = TextureType{record.bits(100, 7)};
   for (int i = 0; i < 4; ++i) {
     const uint32_t source = record.bits(108 + 3 * i, 3);
     state.swizzle[i] =

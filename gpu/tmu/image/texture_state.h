@@ -5,7 +5,7 @@
 
 #include "gpu/base/compare.h"
 #include "gpu/base/memory.h"
-#include "gpu/tmu/texel/transfer.h"
+#include "gpu/tmu/texel/format.h"
 
 namespace v3d::tmu {
 
@@ -15,7 +15,7 @@ struct TextureState {
   GpuAddr base;           ///< level 0 of layer 0
   uint32_t array_stride;  ///< bytes between layers
   uint32_t width, height, depth;
-  uint8_t type;  ///< texture data format, 0..127
+  TextureType type;
   Swizzle swizzle[4];
   uint8_t base_level, max_level;
   uint8_t level_0_ub_pad;

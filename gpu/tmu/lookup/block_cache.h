@@ -32,7 +32,9 @@ class BlockCache {
     uint32_t kind = 0;  ///< format and sRGB; 0: empty
     BlockTexel texels[kMaxBlockTexels];
   };
-  static uint32_t kind_of(const Format& format, bool srgb) { return format.type * 2u + srgb + 1u; }
+  static uint32_t kind_of(const Format& format, bool srgb) {
+    return static_cast<uint32_t>(format.type) * 2 + srgb + 1;
+  }
   static void decode(Memory memory, const Format& format, bool srgb, GpuAddr address, Entry& entry);
 
   std::unique_ptr<Entry[]> entries_;

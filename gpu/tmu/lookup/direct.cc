@@ -13,38 +13,55 @@ namespace {
 using Channels = Direct::Channels;
 using Order = Direct::Order;
 
-constexpr uint8_t kRgba8 = 4;  // texture type
-
 struct Layout {
   Channels channels;
   int log2_count;
 };
 
+std::optional<Channels> channels_of(Number number, int bits) {
+  using enum Direct::Channels;
+  static constexpr struct {
+    Number number;
+    int bits;
+    Channels channels;
+  } kRows[] = {
+      {Number::kHalf, 16, kHalf},   {Number::kDepth, 16, kDepth16}, {Number::kDepth, 24, kDepth24},
+      {Number::kFloat, 32, kFloat}, {Number::kInt, 8, kSint8},      {Number::kUint, 8, kUint8},
+      {Number::kInt, 16, kSint16},  {Number::kUint, 16, kUint16},   {Number::kInt, 32, kWord},
+      {Number::kUint, 32, kWord},
+  };
+  for (const auto& row : kRows)
+    if (row.number == number && row.bits == bits) return row.channels;
+  return {};
+}
+
+/// The channels if they are alike and fill the texel: then from bit 0 on, or as depth the upper bits of a
+/// word.
+std::optional<Layout> equal_channels(const Format& format) {
+  const Packing& packing = format.packing;
+  const int bits = packing.channels[0].bits;
+  int count = 0;
+  for (int end = 8 * format.cpp; count < 4 && packing.channels[count].bits > 0; ++count) {
+    if (packing.channels[count].bits != bits) return {};
+    if (packing.number != Number::kDepth && packing.channels[count].first != count * bits) return {};
+    if (packing.number == Number::kDepth && packing.channels[count].first + bits != end) return {};
+  }
+  const std::optional<Channels> channels = channels_of(packing.number, bits);
+  if (!channels || !std::has_single_bit(static_cast<uint32_t>(count))) return {};
+  return Layout{*channels, std::countr_zero(static_cast<uint32_t>(count))};
+}
+
 std::optional<Layout> layout_of(const Plan& plan) {
   using enum Direct::Channels;
-  const uint8_t type = plan.texture.type;
-  if (type == kRgba8 && plan.texture.transfer == Transfer::kSrgb) return Layout{kSrgb8, 2};
-  if (has_fields(type) && (type != kRgba8 || plan.texture.transfer != Transfer::kNone))
-    return Layout{kField, plan.log2_cpp};
-  static constexpr struct {
-    uint8_t type;
-    Layout layout;
-  } kLayouts[] = {
-      {0, {kUnorm8, 0}},   {2, {kUnorm8, 1}},   {4, {kUnorm8, 2}},  // R8, RG8, RGBA8
-      {16, {kHalf, 0}},    {17, {kHalf, 1}},    {18, {kHalf, 2}},   // 16F
-      {21, {kDepth16, 0}}, {24, {kDepth24, 0}}, {23, {kFloat, 0}},  // DEPTH_COMP16, DEPTH24_X8, DEPTH_COMP32F
-      {29, {kFloat, 0}},   {30, {kFloat, 1}},   {31, {kFloat, 2}},  // 32F
-      {96, {kSint8, 0}},   {98, {kSint8, 1}},   {100, {kSint8, 2}},   // 8I
-      {97, {kUint8, 0}},   {99, {kUint8, 1}},   {101, {kUint8, 2}},   // 8UI
-      {102, {kSint16, 0}}, {104, {kSint16, 1}}, {106, {kSint16, 2}},  // 16I
-      {103, {kUint16, 0}}, {105, {kUint16, 1}}, {107, {kUint16, 2}},  // 16UI
-      {108, {kWord, 0}},   {110, {kWord, 1}},   {112, {kWord, 2}},    // 32I
-      {109, {kWord, 0}},   {111, {kWord, 1}},   {113, {kWord, 2}},    // 32UI
-  };
-  const auto* const found = std::find_if(std::begin(kLayouts), std::end(kLayouts),
-                                         [=](const auto& row) { return row.type == type; });
-  if (found == std::end(kLayouts)) return {};
-  return found->layout;
+  const Format& format = *plan.format;
+  if (format.compressed()) return {};
+  const Transfer transfer = plan.texture.transfer;
+  const bool transfers = format.transfers && transfer != Transfer::kNone;
+  if (format.unorm_bytes == 4 && transfers && transfer == Transfer::kSrgb) return Layout{kSrgb8, 2};
+  if (format.unorm_bytes > 0 && !transfers)
+    return Layout{kUnorm8, std::countr_zero(static_cast<uint32_t>(format.unorm_bytes))};
+  if (has_fields(format)) return Layout{kField, plan.log2_cpp};
+  return equal_channels(format);
 }
 
 /// Fields, each of which takes longer than the words, have no code for a certain order.
@@ -198,7 +215,7 @@ Direct make_direct(const Plan& plan) {
     direct.integers = plan.format->kind != Kind::kFloat;
     for (int word = 0; word < std::min<int>(plan.num_words, 2); ++word)
       direct.halves[word] = halves_of(plan.word_channel[word]);
-    if (Direct::are_fields(layout->channels)) direct.fields = field_tables(plan.texture.type, plan.decode);
+    if (Direct::are_fields(layout->channels)) direct.fields = field_tables(*plan.format, plan.decode);
   }
 
   const TextureState& texture = plan.texture;

@@ -23,9 +23,9 @@ struct Fields {
 };
 
 /// Whether a format has such channels.
-bool has_fields(uint8_t type);
+bool has_fields(const Format& format);
 /// Of such a format, as its decoder, a transfer function applied, gives them. Made at the first use of each
 /// decoder and kept: 17 KiB at most. Thread safe.
-const Fields& field_tables(uint8_t type, DecodeTexels decode);
+const Fields& field_tables(const Format& format, DecodeTexels decode);
 
 }  // namespace v3d::tmu

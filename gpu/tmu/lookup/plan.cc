@@ -170,12 +170,13 @@ void make_outputs(Plan& plan, const uint8_t* order) {
 void make_filter(Plan& plan) {
   SamplerState& sampler = plan.sampler;
   plan.compare = (plan.key.shape & kDref) != 0;
-  const bool filterable = plan.format->filterable || (plan.compare && plan.format->kind == Kind::kFloat);
-  if (!filterable) {
+  const Format& format = *plan.format;
+  const bool compares_floats = plan.compare && format.kind == Kind::kFloat;
+  if (format.filtering != Filtering::kLinear && !compares_floats) {
     // Boards fail piglit's "texwrap formats" at 9x9 texels for 32-bit floats of one and two channels and for
     // depth, where a centre may come out a little before 0.5, and pass it at 8x8, and for four channels at
     // both. No interface filters integers; what they give is assumed.
-    plan.first_texel = plan.format->kind == Kind::kFloat && plan.format->cpp < 16;
+    plan.first_texel = format.filtering != Filtering::kNearest;
     if (!plan.first_texel) sampler.mag_nearest = sampler.min_nearest = true;
     sampler.mip_nearest = true;
     sampler.max_anisotropy = 1;
@@ -209,7 +210,7 @@ Run pick_store(Plan& plan) {
     return run_nothing;
   }
   if (!plan.options.write_conversion) return store_function(plan);
-  plan.packing = find_packing(plan.texture.type);
+  plan.packing = plan.format->stored_packing();
   if (plan.packing && plan.texture.transfer == Transfer::kNone) return store_function(plan);
   report_unsupported("write conversion to depth or through a transfer function");
   return run_nothing;

@@ -313,7 +313,7 @@ template <Shape kShape>
   if (plan.general_wrap) texel_offsets(plan, lookup, call.at.offset);
   if (plan.compare) {
     call.reference = as_float(lookup.dref);
-    if (plan.format->clamps_reference) call.reference = min(max(call.reference, splat(0.0f)), splat(1.0f));
+    if (plan.format->clamps_reference()) call.reference = min(max(call.reference, splat(0.0f)), splat(1.0f));
   }
   return derivatives;
 }
@@ -471,9 +471,11 @@ Run sampling_function(const Plan& plan) {
   const bool blocks = plan.format->compressed();
   if (plan.options.lod_query) return lod_query_function(plan);
   if (plan.dims == 2 && !plan.flips && !plan.options.gather && !plan.has_border && !plan.compare) {
-    if (plan.format->type == 0) return for_unorm8<1>(plan);
-    if (plan.format->type == 2) return for_unorm8<2>(plan);
-    if (plan.format->type == 4 && plan.texture.transfer == Transfer::kNone) return for_unorm8<4>(plan);
+    const bool transfers = plan.format->decoder(plan.texture.transfer) != nullptr;
+    const int bytes = transfers ? 0 : plan.format->unorm_bytes;
+    if (bytes == 1) return for_unorm8<1>(plan);
+    if (bytes == 2) return for_unorm8<2>(plan);
+    if (bytes == 4) return for_unorm8<4>(plan);
   }
   return blocks ? for_any_format<AnyTexel<true>>(plan) : for_any_format<AnyTexel<false>>(plan);
 }

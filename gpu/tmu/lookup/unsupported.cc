@@ -7,10 +7,11 @@
 
 namespace v3d::tmu {
 
-void report_unsupported_format(uint32_t type) {
-  static std::atomic<bool> reported[128];
-  if (!reported[type & 127].exchange(true))
-    log_error("TMU: texture type %u (%s) is not implemented; lookups return 0", type, format_name(type));
+void report_unsupported_format(TextureType type) {
+  static std::atomic<bool> reported[kTextureTypes];
+  const auto number = static_cast<uint32_t>(type);
+  if (!reported[number % kTextureTypes].exchange(true))
+    log_error("TMU: texture type %u (%s) is not implemented; lookups return 0", number, format_name(type));
 }
 
 void report_unsupported(const char* name) {

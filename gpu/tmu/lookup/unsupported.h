@@ -1,11 +1,11 @@
 /// Names what a lookup asks for and the model does not do: one line on the log for each, per process.
 #pragma once
 
-#include <cstdint>
+#include "gpu/tmu/texel/format.h"
 
 namespace v3d::tmu {
 
-void report_unsupported_format(uint32_t type);
+void report_unsupported_format(TextureType type);
 /// @param name  string constant
 void report_unsupported(const char* name);
 

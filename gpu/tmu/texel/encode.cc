@@ -1,7 +1,6 @@
 #include "gpu/tmu/texel/encode.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "gpu/base/float16.h"
@@ -9,63 +8,6 @@
 
 namespace v3d::tmu {
 namespace {
-
-constexpr Number kUn = Number::kUnorm, kSn = Number::kSnorm, kHf = Number::kHalf, kSf = Number::kSmallFloat,
-                 kSe = Number::kSharedExponent, kSi = Number::kInt, kUi = Number::kUint, kRw = Number::kRaw;
-constexpr Packing kPackings[] = {
-    {0, kUn, {{0, 8}}},
-    {1, kSn, {{0, 8}}},
-    {2, kUn, {{0, 8}, {8, 8}}},
-    {3, kSn, {{0, 8}, {8, 8}}},
-    {4, kUn, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
-    {5, kSn, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
-    {6, kUn, {{11, 5}, {5, 6}, {0, 5}}},
-    {7, kUn, {{12, 4}, {8, 4}, {4, 4}, {0, 4}}},
-    {8, kUn, {{11, 5}, {6, 5}, {1, 5}, {0, 1}}},
-    {9, kUn, {{0, 10}, {10, 10}, {20, 10}, {30, 2}}},
-    {10, kUn, {{0, 16}}},
-    {11, kSn, {{0, 16}}},
-    {12, kUn, {{0, 16}, {16, 16}}},
-    {13, kSn, {{0, 16}, {16, 16}}},
-    {14, kUn, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
-    {15, kSn, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
-    {16, kHf, {{0, 16}}},
-    {17, kHf, {{0, 16}, {16, 16}}},
-    {18, kHf, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
-    {19, kSf, {{0, 11}, {11, 11}, {22, 10}}},
-    {20, kSe, {{0, 9}, {9, 9}, {18, 9}}},
-    {27, kUi, {{0, 8}}},
-    {28, kUi, {{0, 16}}},
-    {29, kRw, {{0, 32}}},
-    {30, kRw, {{0, 32}, {32, 32}}},
-    {31, kRw, {{0, 32}, {32, 32}, {64, 32}, {96, 32}}},
-    {96, kSi, {{0, 8}}},
-    {97, kUi, {{0, 8}}},
-    {98, kSi, {{0, 8}, {8, 8}}},
-    {99, kUi, {{0, 8}, {8, 8}}},
-    {100, kSi, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
-    {101, kUi, {{0, 8}, {8, 8}, {16, 8}, {24, 8}}},
-    {102, kSi, {{0, 16}}},
-    {103, kUi, {{0, 16}}},
-    {104, kSi, {{0, 16}, {16, 16}}},
-    {105, kUi, {{0, 16}, {16, 16}}},
-    {106, kSi, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
-    {107, kUi, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}},
-    {108, kRw, {{0, 32}}},
-    {109, kRw, {{0, 32}}},
-    {110, kRw, {{0, 32}, {32, 32}}},
-    {111, kRw, {{0, 32}, {32, 32}}},
-    {112, kRw, {{0, 32}, {32, 32}, {64, 32}, {96, 32}}},
-    {113, kRw, {{0, 32}, {32, 32}, {64, 32}, {96, 32}}},
-    {114, kUi, {{0, 10}, {10, 10}, {20, 10}, {30, 2}}},
-    {115, kUn, {{0, 5}, {5, 5}, {10, 5}, {15, 1}}},
-};
-
-constexpr auto kIndex = [] {
-  std::array<const Packing*, 128> index = {};
-  for (const Packing& packing : kPackings) index[packing.type] = &packing;
-  return index;
-}();
 
 /// Unsigned float with 5 exponent bits: a half without its sign and lowest mantissa bits, rounded to nearest
 /// even. Negative numbers give 0.
@@ -110,8 +52,6 @@ uint32_t shared_exponent(const float (&rgb)[3]) {
 
 }  // namespace
 
-const Packing* find_packing(uint32_t type) { return type < kIndex.size() ? kIndex[type] : nullptr; }
-
 uint32_t encode_float(Number number, float v, int bits) {
   const bool is_unorm = number == Number::kUnorm;
   if (number == Number::kHalf) return float_to_half(v);
@@ -131,8 +71,7 @@ void encode_texels(const Packing& packing, const Lanes* rgba, Lanes* words) {
   for (int c = 0; c < 4; ++c) {
     const Channel channel = packing.channels[c];
     if (channel.bits == 0) continue;
-    const Lanes code =
-        packing.number == Number::kRaw ? rgba[c] : encode_channel(packing.number, rgba[c], channel.bits);
+    const Lanes code = channel.bits == 32 ? rgba[c] : encode_channel(packing.number, rgba[c], channel.bits);
     words[channel.first / 32] |= code << (channel.first % 32);
   }
 }

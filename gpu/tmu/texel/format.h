@@ -11,8 +11,50 @@ namespace v3d::tmu {
 /// Representation of decoded channels: raw bits of one of these in every lane.
 enum class Kind : uint8_t { kFloat, kInt, kUint };
 
+// ---- The columns of gpu/tmu/texel/formats.def
+
+/// What the texture type field of a descriptor holds. No code compares one: what a format can do is in its
+/// row.
+enum class TextureType : uint32_t {};
+inline constexpr uint32_t kTextureTypes = 128;
+
+/// How the channels of a texel are coded. Channels of 32 bits are kFloat, kInt or kUint.
+enum class Number : uint8_t {
+  kUnorm,
+  kSnorm,
+  kHalf,
+  kSmallFloat,      ///< unsigned, with the exponent of a half
+  kSharedExponent,  ///< of RGB9_E5
+  kFloat,
+  kInt,
+  kUint,
+  kDepth,  ///< unorm, rounded towards zero
+};
+
+struct Channel {
+  uint8_t first = 0, bits = 0;  ///< counted through the texel's words; 0 bits: not there
+  bool operator==(const Channel&) const = default;
+};
+
+/// Where R, G, B and A lie in a texel.
+struct Packing {
+  Number number;
+  Channel channels[4];
+};
+
 /// Encoding of the words of a custom border colour on 4.2 (texture.md 3.4), for 32-bit output.
 enum class BorderEncoding : uint8_t { kUnorm16, kSnorm14, kSnorm15, kF16, kF32, kRaw };
+
+/// What filters do with texels.
+enum class Filtering : uint8_t {
+  kLinear,
+  kComparison,  ///< blend results of comparisons; else as kFirstTexel
+  kFirstTexel,  ///< take the first texel of the linear footprint
+  kNearest,     ///< take the nearest texel
+};
+
+/// What the TFU does with texels: kFilters makes mip levels of them, too.
+enum class TfuUse : uint8_t { kNothing, kCopies, kFilters };
 
 /// How texels of a decoded block become floats.
 enum class BlockScale : uint8_t { kUnorm8, kUnorm16, kUnorm11, kSnorm11 };
@@ -30,21 +72,28 @@ using DecodeBlock = void (*)(const uint8_t* block, bool srgb, BlockTexel* texels
 
 struct Format {
   const char* name;
-  uint8_t type;                       ///< value of the texture type field
+  TextureType type;                   ///< of V3D
   uint8_t cpp;                        ///< bytes of a texel or block
   uint8_t block_width, block_height;  ///< 1 for plain formats
   Kind kind;
-  bool filterable;
-  bool depth;             ///< filterable only as comparison
-  bool clamps_reference;  ///< fixed-point depth
+  Filtering filtering;
+  TfuUse tfu;
   BorderEncoding border;
-  DecodeTexels decode;            ///< plain formats
+  // Plain formats
+  Packing packing;
+  uint8_t unorm_bytes;            ///< 1, 2 or 4: so many channels, all of them unorm bytes in order; else 0
+  DecodeTexels decode;            ///< null: a compressed format
   const DecodeTexels* transfers;  ///< kTransfers functions, null: as decode; null when all are
-  DecodeBlock decode_block;       ///< compressed formats
+  // Compressed formats
+  DecodeBlock decode_block;
   BlockScale block_scale;
   bool block_srgb;  ///< transfer functions apply
 
   bool compressed() const { return decode_block != nullptr; }
+  bool depth() const { return filtering == Filtering::kComparison; }
+  bool clamps_reference() const { return packing.number == Number::kDepth; }
+  /// How image stores write it; null for compressed formats and depth.
+  const Packing* stored_packing() const { return compressed() || depth() ? nullptr : &packing; }
   /// The decoder of a plain format after a transfer function, or null where that has no effect.
   DecodeTexels decoder(Transfer transfer) const {
     return transfers ? transfers[static_cast<int>(transfer)] : nullptr;
@@ -52,9 +101,9 @@ struct Format {
 };
 
 /// Null for unassigned values and formats that are not modelled.
-const Format* find_format(uint32_t type);
+const Format* find_format(TextureType type);
 /// Name for messages, also of formats that are not modelled.
-const char* format_name(uint32_t type);
+const char* format_name(TextureType type);
 
 /// v / 255, correctly rounded, for integers 0..255 in float form.
 inline LanesF unorm8(LanesF v) {
