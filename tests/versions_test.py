@@ -12,7 +12,7 @@ PAGE = """\
 |---|---|
 | `gpu/isa` `gpu/cle/packet.h` | decoders |
 """
-TREE = {"docs/architecture.md": PAGE, "gpu/isa/decode.cc": "if (version == 42) {\n", "gpu/cle/packet.h": "int k42 = 1;\n",
+TREE = {"docs/architecture.md": PAGE, "gpu/isa/decode.cc": "switch (generation(version)) {\n", "gpu/cle/packet.h": "int k42 = 1;\n",
         "gpu/run/step.cc": "use(isa(version).implicit);  // version >= 71\n"}
 
 
@@ -31,10 +31,16 @@ class VersionsTest(unittest.TestCase):
         self.assertEqual(self.run_on(), (0, ""))
 
     def test_refuses_questions_elsewhere(self):
-        for text in "if (version >= 71)", "a = profile.version < 71 ? 1 : 2;", "version_ != 42", "x == k71", "version() == 42":
+        for text in "case Generation::k42:", "switch (profile.generation())", "x == k71", "version_bit(version)":
             with self.subTest(text=text):
                 self.assertEqual(self.run_on("gpu/run/step.cc", "\n" + text),
                                  (1, "gpu/run/step.cc:2: asks which version the chip has\n"))
+
+    def test_refuses_comparisons_with_numbers_everywhere(self):
+        for path in "gpu/isa/decode.cc", "gpu/run/step.cc":
+            for text in "if (version >= 71)", "a = profile.version < 71 ? 1 : 2;", "version_ != 42", "kVersion >= 71", "version() == 42":
+                with self.subTest(path=path, text=text):
+                    self.assertIn(f"{path}:2: compares a version with a number\n", self.run_on(path, "\n" + text)[1])
 
     def test_refuses_rows_that_nothing_needs(self):
         self.assertEqual(self.run_on("gpu/cle/packet.h", "int x;\n"),

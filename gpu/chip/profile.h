@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "gpu/chip/generation.h"
+
 namespace v3d::chip {
 
 struct Profile {
@@ -21,21 +23,62 @@ struct Profile {
   uint32_t uifcfg, hub_ident1, hub_ident2, hub_ident3;
   uint32_t core_ident0, core_ident1, core_ident2;
 
+  Generation generation() const { return chip::generation(version); }
   int qpu_count() const { return slices * qpus_per_slice; }
   /// Instructions that one QPU issues in a second: one in four clocks.
   double qpu_rate() const { return clock_mhz * 1e6 / 4; }
   /// CFG4 of a compute job is the number of batches, not that number minus 1 (compute-and-timing.md 1).
-  bool csd_batches_exact() const { return version >= 71 && revision >= 6; }
+  bool csd_batches_exact() const {
+    switch (generation()) {
+      case Generation::k42:
+        return false;
+      case Generation::k71:
+        return revision >= 6;
+    }
+    no_such_generation();
+  }
   /// GL shader state records have the form with draw index (Mesa v3d_device_info.h,
   /// v3d_device_has_draw_index).
-  bool has_draw_index() const { return version >= 71 && revision >= 10; }
+  bool has_draw_index() const {
+    switch (generation()) {
+      case Generation::k42:
+        return false;
+      case Generation::k71:
+        return revision >= 10;
+    }
+    no_such_generation();
+  }
   /// QPUs that are equally busy get batches in order; else slices take turns, which leaves gaps when there
   /// are fewer batches than QPUs (compute-and-timing.md 3).
-  bool csd_fills_in_order() const { return version >= 71; }
+  bool csd_fills_in_order() const {
+    switch (generation()) {
+      case Generation::k42:
+        return false;
+      case Generation::k71:
+        return true;
+    }
+    no_such_generation();
+  }
   /// Unit of the constant factor of depth offsets on 16-bit depth (cle-and-tiles.md 4.6).
-  double depth16_offset_unit() const { return version >= 71 ? 0x1p-16 : 0x1p-24; }
+  double depth16_offset_unit() const {
+    switch (generation()) {
+      case Generation::k42:
+        return 0x1p-24;
+      case Generation::k71:
+        return 0x1p-16;
+    }
+    no_such_generation();
+  }
   /// Fraction bits of Xs, Ys in shaded vertices and of CLIPPER_XY_SCALING (cle-and-tiles.md 3.3).
-  int coord_fraction_bits() const { return version >= 71 ? 6 : 8; }
+  int coord_fraction_bits() const {
+    switch (generation()) {
+      case Generation::k42:
+        return 8;
+      case Generation::k71:
+        return 6;
+    }
+    no_such_generation();
+  }
 };
 
 /// All, the default first.

@@ -51,6 +51,16 @@ constexpr std::array<int16_t, 128> make_index(uint8_t version) {
 }
 constexpr std::array<int16_t, 128> kIndex42 = make_index(k42), kIndex71 = make_index(k71);
 
+const std::array<int16_t, 128>& index_of(int version) {
+  switch (chip::generation(version)) {
+    case chip::Generation::k42:
+      return kIndex42;
+    case chip::Generation::k71:
+      return kIndex71;
+  }
+  chip::no_such_generation();
+}
+
 constexpr Field kNumSpecs = field("Transform Feedback Specs", "Number of 16-bit Output Data Specs following");
 
 /// The row of a TILE_RENDERING_MODE_CFG packet: forms differ in the value of their sub-id.
@@ -102,13 +112,12 @@ bool decode(Memory memory, GpuAddr address, int version, Packet* packet) {
   packet->info = nullptr;
   packet->length = 0;
   if (opcode >= kIndex71.size()) return false;
-  const uint8_t bit = version_bit(version);
-  const int row = (bit == k71 ? kIndex71 : kIndex42)[opcode];
+  const int row = index_of(version)[opcode];
   if (row < 0) return false;
   const PacketInfo* info = &kPackets[row];
   memory.read(address + 1, packet->body, info->length - 1u);
   if (info->opcode == Opcode::kTileRenderingModeCfg) {
-    info = find_form(info, bit, packet->body);
+    info = find_form(info, version_bit(version), packet->body);
     if (info == nullptr) return false;
   }
   packet->info = info;

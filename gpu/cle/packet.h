@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "gpu/base/memory.h"
+#include "gpu/chip/generation.h"
 
 namespace v3d::cle {
 
@@ -154,9 +155,11 @@ struct Field {
   FieldType type = FieldType::kUint;
 };
 
-/// Sets of hardware versions, as stored in the tables.
-inline constexpr uint8_t k42 = 1, k71 = 2, kBoth = k42 | k71;
-constexpr uint8_t version_bit(int version) { return version >= 71 ? k71 : k42; }
+// Sets of hardware versions, as stored in the tables.
+using chip::k42;
+using chip::k71;
+using chip::kBoth;
+using chip::version_bit;
 
 struct PacketInfo {
   Opcode opcode;

@@ -830,7 +830,7 @@ inline constexpr RecordInfo kRecords[] = {
 /// compile.
 /// @param version  71, 42, or 0 when both versions share the layout
 consteval Field field(std::string_view owner, std::string_view name, int version = 0) {
-  const uint8_t wanted = version == 0 ? kBoth : version_bit(version);
+  const uint8_t wanted = version ? version_bit(version) : kBoth;
   for (const PacketInfo& p : packet_table::kPackets) {
     if ((p.versions & wanted) != wanted || owner != p.name) continue;
     for (const Field& f : p.fields)
@@ -845,7 +845,7 @@ consteval Field field(std::string_view owner, std::string_view name, int version
 }
 
 consteval const RecordInfo& record(std::string_view name, int version = 0) {
-  const uint8_t wanted = version == 0 ? kBoth : version_bit(version);
+  const uint8_t wanted = version ? version_bit(version) : kBoth;
   for (const RecordInfo& r : packet_table::kRecords)
     if ((r.versions & wanted) == wanted && name == r.name) return r;
   throw "no such record";

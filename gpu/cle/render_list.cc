@@ -14,8 +14,34 @@ using tlb::Clamp;
 using tlb::ColorType;
 
 /// Largest frame that a chip renders (Mesa main, v3d_limits.h, V3D_MAX_FRAMEBUFFER_SIZE).
-template <int kVersion>
-constexpr uint32_t kMaxFrame = kVersion >= 71 ? 7680 : 4096;
+constexpr uint32_t max_frame(chip::Generation generation) {
+  switch (generation) {
+    case chip::Generation::k42:
+      return 4096;
+    case chip::Generation::k71:
+      return 7680;
+  }
+  chip::no_such_generation();
+}
+constexpr uint32_t max_targets(chip::Generation generation) {
+  switch (generation) {
+    case chip::Generation::k42:
+      return 4;
+    case chip::Generation::k71:
+      return 8;
+  }
+  chip::no_such_generation();
+}
+/// The numbers of image formats that it has are lower.
+constexpr uint32_t image_formats_end(chip::Generation generation) {
+  switch (generation) {
+    case chip::Generation::k42:
+      return 46;
+    case chip::Generation::k71:
+      return 256;  // all
+  }
+  chip::no_such_generation();
+}
 /// Highest number that MULTICORE_RENDERING_TILE_LIST_SET_BASE can give a base.
 constexpr uint32_t kLastListSet = 15;
 /// Packets and commands of a generic list; Mesa's longest has eight loads and nine stores.
@@ -86,7 +112,13 @@ bool fail(std::string* error, std::string message) {
 }  // namespace
 
 bool FrameConfig::apply(const Packet& packet, std::string* error) {
-  return version_ >= 71 ? apply_71(packet, error) : apply_42(packet, error);
+  switch (chip::generation(version_)) {
+    case chip::Generation::k42:
+      return apply_42(packet, error);
+    case chip::Generation::k71:
+      return apply_71(packet, error);
+  }
+  chip::no_such_generation();
 }
 
 bool FrameConfig::apply_71(const Packet& packet, std::string* error) {
@@ -133,14 +165,15 @@ bool FrameConfig::common(const Packet& packet, std::string* error) {
   config_.height = packet.get(common_field<kVersion>("Image Height (pixels)"));
   config_.multisample = packet.flag(common_field<kVersion>("Multisample Mode (4x)"));
   const uint32_t targets = packet.get(common_field<kVersion>("Number of Render Targets"));
-  constexpr uint32_t kMaxTargets = kVersion >= 71 ? 8 : 4;
+  constexpr uint32_t kMaxTargets = max_targets(chip::generation(kVersion));
+  constexpr uint32_t kMaxFrame = max_frame(chip::generation(kVersion));
   if (targets > kMaxTargets)
     return fail(error,
                 absl::StrFormat("Number of Render Targets %d, at most %d exist", targets, kMaxTargets));
   config_.num_render_targets = static_cast<uint8_t>(targets);
-  if (config_.width > kMaxFrame<kVersion> || config_.height > kMaxFrame<kVersion>)
+  if (config_.width > kMaxFrame || config_.height > kMaxFrame)
     return fail(error, absl::StrFormat("frame of %d x %d pixels, the limit is %d", config_.width,
-                                       config_.height, kMaxFrame<kVersion>));
+                                       config_.height, kMaxFrame));
   const uint32_t depth = packet.get(common_field<kVersion>("Internal Depth Type"));
   if (depth > static_cast<uint32_t>(tlb::DepthType::k16))
     return fail(error, absl::StrFormat("Internal Depth Type %d", depth));
@@ -271,10 +304,9 @@ TilePacket decode_load_store(const Packet& p, int version, TileCommand* command,
     *error = absl::StrFormat("buffer %d in %s", command->transfer.buffer, describe(p));
     return TilePacket::kBad;
   }
-  constexpr uint8_t kFirstFormatOf71 = 46;
-  if (version < 71 && command->transfer.format >= kFirstFormatOf71) {
-    *error = absl::StrFormat("image format %d in %s, which 4.2 does not have", command->transfer.format,
-                             describe(p));
+  if (command->transfer.format >= image_formats_end(chip::generation(version))) {
+    *error = absl::StrFormat("image format %d in %s, which %d.%d does not have", command->transfer.format,
+                             describe(p), version / 10, version % 10);
     return TilePacket::kBad;
   }
   if (store) {
@@ -284,6 +316,19 @@ TilePacket decode_load_store(const Packet& p, int version, TileCommand* command,
     command->transfer.force_alpha_1 = p.flag(field("Load Tile Buffer General", "Force alpha 1"));
   }
   return command->transfer.buffer == kNoBuffer ? TilePacket::kNothing : TilePacket::kCommand;
+}
+
+void decode_clear(const Packet& p, int version, TileCommand* command) {
+  command->kind = TileCommand::Kind::kClear;
+  switch (chip::generation(version)) {
+    case chip::Generation::k42:
+      command->clear_colors = p.flag(field("Clear Tile Buffers", "Clear all Render Targets", 42));
+      command->clear_depth_stencil = p.flag(field("Clear Tile Buffers", "Clear Z/Stencil Buffer", 42));
+      break;
+    case chip::Generation::k71:
+      command->clear_colors = true;
+      command->clear_depth_stencil = false;
+  }
 }
 
 }  // namespace
@@ -296,11 +341,7 @@ TilePacket decode_tile_packet(const Packet& p, int version, TileCommand* command
       return decode_load_store(p, version, command, error);
     case Opcode::kClearRenderTargets:
       static_assert(Opcode::kClearRenderTargets == Opcode::kClearTileBuffers);
-      command->kind = TileCommand::Kind::kClear;
-      command->clear_colors =
-          version >= 71 || p.flag(field("Clear Tile Buffers", "Clear all Render Targets", 42));
-      command->clear_depth_stencil =
-          version < 71 && p.flag(field("Clear Tile Buffers", "Clear Z/Stencil Buffer", 42));
+      decode_clear(p, version, command);
       return TilePacket::kCommand;
     case Opcode::kBranchToImplicitTileList: {
       const uint32_t set = p.get(field("Branch to Implicit Tile List", "tile list set number"));

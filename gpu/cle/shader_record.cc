@@ -23,7 +23,13 @@ struct CodeFields {
 enum class Form : uint8_t { k42, k71, kDrawIndex };
 
 Form form_of(const chip::Profile& profile) {
-  return profile.version < 71 ? Form::k42 : profile.has_draw_index() ? Form::kDrawIndex : Form::k71;
+  switch (profile.generation()) {
+    case chip::Generation::k42:
+      return Form::k42;
+    case chip::Generation::k71:
+      return profile.has_draw_index() ? Form::kDrawIndex : Form::k71;
+  }
+  chip::no_such_generation();
 }
 
 template <Form kForm>

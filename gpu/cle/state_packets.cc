@@ -14,6 +14,16 @@ consteval Field cfg_bit(std::string_view name) {
   return field("Cfg Bits", name, kVersion);
 }
 
+constexpr bool has_depth_bounds(chip::Generation generation) {
+  switch (generation) {
+    case chip::Generation::k42:
+      return false;
+    case chip::Generation::k71:
+      return true;
+  }
+  chip::no_such_generation();
+}
+
 template <int V>
 void set_cfg_bits(const Packet& p, draw::CfgBits* c) {
   c->draw_front = p.flag(cfg_bit<V>("Enable Forward Facing Primitive"));
@@ -29,12 +39,21 @@ void set_cfg_bits(const Packet& p, draw::CfgBits* c) {
   c->blend = p.flag(cfg_bit<V>("Blend enable"));
   c->point_fill = p.flag(cfg_bit<V>("Direct3D 'Point-fill' mode"));
   c->provoking_first = p.flag(cfg_bit<V>("Direct3D Provoking Vertex"));
-  if constexpr (V >= 71) {
+  if constexpr (has_depth_bounds(chip::generation(V))) {
     c->depth_bounds = p.flag(cfg_bit<V>("Depth Bounds Test Enable"));
     c->z_clamp = p.flag(cfg_bit<V>("Z Clamp Mode"));
     c->z_clip_mode = static_cast<uint8_t>(p.get(cfg_bit<V>("Z Clipping mode")));
   } else {
     c->z_clip_mode = draw::CfgBits::kZClipRange;
+  }
+}
+
+void set_cfg_bits(const Packet& p, int version, draw::CfgBits* c) {
+  switch (chip::generation(version)) {
+    case chip::Generation::k42:
+      return set_cfg_bits<42>(p, c);
+    case chip::Generation::k71:
+      return set_cfg_bits<71>(p, c);
   }
 }
 
@@ -53,9 +72,17 @@ void set_stencil(const Packet& p, draw::DrawState* s) {
   if (p.flag(field(kOwner, "Back Config"))) s->back = config;
 }
 
+uint32_t blend_targets(const Packet& p, int version) {
+  switch (chip::generation(version)) {
+    case chip::Generation::k42:
+      return p.get(field("Blend Cfg", "Render Target Mask", 42));
+    case chip::Generation::k71:
+      return p.get(field("Blend Cfg", "Render Target Mask", 71));
+  }
+  chip::no_such_generation();
+}
+
 void set_blend(const Packet& p, int version, draw::DrawState* s) {
-  constexpr Field kMask71 = field("Blend Cfg", "Render Target Mask", 71);
-  constexpr Field kMask42 = field("Blend Cfg", "Render Target Mask", 42);
   const auto mode = [&p](const Field& f) { return static_cast<draw::BlendMode>(p.get(f)); };
   const auto factor = [&p](const Field& f) { return static_cast<draw::BlendFactor>(p.get(f)); };
   const draw::BlendConfig config{.color_mode = mode(field("Blend Cfg", "Color blend mode", 71)),
@@ -64,7 +91,7 @@ void set_blend(const Packet& p, int version, draw::DrawState* s) {
                                  .alpha_mode = mode(field("Blend Cfg", "Alpha blend mode", 71)),
                                  .alpha_src = factor(field("Blend Cfg", "Alpha blend src factor", 71)),
                                  .alpha_dst = factor(field("Blend Cfg", "Alpha blend dst factor", 71))};
-  const uint32_t mask = p.get(version >= 71 ? kMask71 : kMask42);
+  const uint32_t mask = blend_targets(p, version);
   for (size_t rt = 0; rt < s->blend.size(); ++rt)
     if ((mask >> rt) & 1) s->blend[rt] = config;
 }
@@ -138,7 +165,7 @@ bool apply_state(const Packet& p, int version, draw::DrawState* s) {
       set_shader(p, true, s);
       return true;
     case Opcode::kCfgBits:
-      version >= 71 ? set_cfg_bits<71>(p, &s->cfg) : set_cfg_bits<42>(p, &s->cfg);
+      set_cfg_bits(p, version, &s->cfg);
       return true;
     case Opcode::kStencilCfg:
       set_stencil(p, s);

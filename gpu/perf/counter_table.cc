@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "gpu/chip/generation.h"
 
 namespace v3d::perf {
 namespace {
@@ -364,18 +365,36 @@ const char* class_name(Class counts) {
 }
 
 std::span<const CounterInfo> counter_table(int version) {
-  if (version >= 71) return kTable71;
-  return kTable42;
+  switch (chip::generation(version)) {
+    case chip::Generation::k42:
+      return kTable42;
+    case chip::Generation::k71:
+      return kTable71;
+  }
+  chip::no_such_generation();
 }
 
-int index_in_counts(int version, int counter) {
-  if (version >= 71) return counter;
+namespace {
+
+int index_of_42(int counter) {
   for (const OwnCounter& own : kOwnOf42)
     if (own.number == counter) return own.index;
   const char* const name = kTable42[counter].name;
   for (int i = 0; i < kMaxCounters; ++i)
     if (std::strcmp(kTable71[i].name, name) == 0) return i;
   return -1;
+}
+
+}  // namespace
+
+int index_in_counts(int version, int counter) {
+  switch (chip::generation(version)) {
+    case chip::Generation::k42:
+      return index_of_42(counter);
+    case chip::Generation::k71:
+      return counter;
+  }
+  chip::no_such_generation();
 }
 
 std::vector<std::string> inconsistencies(const Counts& counts, const Units& units) {

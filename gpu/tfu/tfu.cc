@@ -72,27 +72,31 @@ Conversion decode(const Registers& r, int version) {
   c.input_stride = r.iis;
   c.width = bits(r.ios, 0, 16);
   c.height = bits(r.ios, 16, 16);
-  if (version >= 71) {
-    c.type = tmu::TextureType{bits(r.icfg, 16, 7)};
-    c.input_code = bits(r.icfg, 23, 4);
-    c.output = r.ioa;
-    c.skip_level_0 = bits(r.ioc, 0, 1);
-    c.mip_levels = bits(r.ioc, 4, 4);
-    c.output_code = bits(r.ioc, 12, 3);
-    c.output_stride = bits(r.ioc, 16, 16);
-  } else {
-    c.mip_levels = bits(r.icfg, 5, 4);
-    c.type = tmu::TextureType{bits(r.icfg, 9, 7)};
-    c.input_code = bits(r.icfg, 18, 4);
-    c.output_stride = bits(r.icfg, 22, 4);
-    c.relative_padding = true;
-    c.output = r.ioa & ~63u;
-    c.skip_level_0 = bits(r.ioa, 0, 1);
-    c.output_code = bits(r.ioa, 3, 3);
+  const MemoryFormats* formats = nullptr;
+  switch (chip::generation(version)) {
+    case chip::Generation::k71:
+      c.type = tmu::TextureType{bits(r.icfg, 16, 7)};
+      c.input_code = bits(r.icfg, 23, 4);
+      c.output = r.ioa;
+      c.skip_level_0 = bits(r.ioc, 0, 1);
+      c.mip_levels = bits(r.ioc, 4, 4);
+      c.output_code = bits(r.ioc, 12, 3);
+      c.output_stride = bits(r.ioc, 16, 16);
+      formats = &kFormats71;
+      break;
+    case chip::Generation::k42:
+      c.mip_levels = bits(r.icfg, 5, 4);
+      c.type = tmu::TextureType{bits(r.icfg, 9, 7)};
+      c.input_code = bits(r.icfg, 18, 4);
+      c.output_stride = bits(r.icfg, 22, 4);
+      c.relative_padding = true;
+      c.output = r.ioa & ~63u;
+      c.skip_level_0 = bits(r.ioa, 0, 1);
+      c.output_code = bits(r.ioa, 3, 3);
+      formats = &kFormats42;
   }
-  const MemoryFormats& formats = version >= 71 ? kFormats71 : kFormats42;
-  c.input_format = formats.input[c.input_code];
-  c.output_format = formats.output[c.output_code];
+  c.input_format = formats->input[c.input_code];
+  c.output_format = formats->output[c.output_code];
   return c;
 }
 

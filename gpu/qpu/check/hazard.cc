@@ -50,7 +50,13 @@ constexpr HazardSet rules_with(uint8_t version) {
 constexpr Particulars k71Particulars = {rules_with(k71), RegisterSet::of_rf(0xc), false, 2};
 constexpr Particulars k42Particulars = {rules_with(k42), RegisterSet::of_rf(7), true, 1};
 const Particulars& particulars(int version) {
-  return version_bit(version) == k42 ? k42Particulars : k71Particulars;
+  switch (chip::generation(version)) {
+    case chip::Generation::k42:
+      return k42Particulars;
+    case chip::Generation::k71:
+      return k71Particulars;
+  }
+  chip::no_such_generation();
 }
 
 }  // namespace

@@ -19,25 +19,60 @@ struct Raddrs {
 };
 
 bool read_operand(int version, uint8_t code, bool immediate, Raddrs raddrs, Operand& operand) {
-  if (version == 42) {
-    if (code < 6) {
-      operand.kind = Operand::Kind::kAccumulator;
-      operand.index = code;
-      return true;
-    }
-    immediate = immediate && code == 7;
-    code = code == 6 ? raddrs.a : raddrs.b;
+  switch (isa(version).form) {
+    case WordForm::kMuxes:
+      if (code < 6) {
+        operand.kind = Operand::Kind::kAccumulator;
+        operand.index = code;
+        return true;
+      }
+      immediate = immediate && code == 7;
+      code = code == 6 ? raddrs.a : raddrs.b;
+      break;
+    case WordForm::kAddresses:
+      break;
   }
   operand.kind = immediate ? Operand::Kind::kImmediate : Operand::Kind::kRegister;
   operand.index = code;
   return !immediate || code < kSmallImmediates;
 }
 
+/// @param immediates  as SignalCode has them
+void read_operand_fields(WordForm form, uint64_t word, uint8_t immediates, OperandFields& add,
+                         OperandFields& mul) {
+  const auto byte = [word](int high, int low) { return static_cast<uint8_t>(field(word, high, low)); };
+  const auto is = [immediates](int bit) { return (immediates & bit) != 0; };
+  switch (form) {
+    case WordForm::kMuxes:
+      add = {byte(14, 12), byte(17, 15), is(2), is(2)};
+      mul = {byte(20, 18), byte(23, 21), is(2), is(2)};
+      break;
+    case WordForm::kAddresses:
+      add = {byte(11, 6), byte(5, 0), is(1), is(2)};
+      mul = {byte(23, 18), byte(17, 12), is(4), is(8)};
+  }
+}
+
 // FADD and FADDNF, FMIN and FMAX share their opcodes; the order of the operands tells them apart.
 bool is_swapped(int version, uint32_t opcode, const OperandFields& f) {
   const uint32_t unpack_a = (opcode >> 2) & 3, unpack_b = opcode & 3;
-  if (version == 42) return unpack_a * 8 + f.a > unpack_b * 8 + f.b;
-  return f.immediate_a * 256u + unpack_a * 64 + f.a > f.immediate_b * 256u + unpack_b * 64 + f.b;
+  switch (isa(version).form) {
+    case WordForm::kMuxes:
+      return unpack_a * 8 + f.a > unpack_b * 8 + f.b;
+    case WordForm::kAddresses:
+      return f.immediate_a * 256u + unpack_a * 64 + f.a > f.immediate_b * 256u + unpack_b * 64 + f.b;
+  }
+  chip::no_such_generation();
+}
+
+uint32_t selector_of(WordForm form, const OperandFields& f) {
+  switch (form) {
+    case WordForm::kMuxes:
+      return f.b * 8u + f.a;
+    case WordForm::kAddresses:
+      return f.b;
+  }
+  chip::no_such_generation();
 }
 
 bool matches(const Encoding& e, int version, uint32_t opcode, const OperandFields& f, bool magic,
@@ -63,7 +98,7 @@ bool matches(const Encoding& e, int version, uint32_t opcode, const OperandField
 
 bool read_half(int version, Alu alu, uint32_t opcode, const OperandFields& f, Raddrs raddrs, bool magic,
                uint8_t waddr, AluHalf& half) {
-  const uint32_t selector = version == 42 ? f.b * 8u + f.a : f.b;
+  const uint32_t selector = selector_of(isa(version).form, f);
   for (const Encoding& e : encodings_from(version, alu, opcode)) {
     if (!(e.versions & version_bit(version)) || e.alu != alu || opcode < e.first || opcode > e.last ||
         selector < e.sel_first || selector > e.sel_last || !matches(e, version, opcode, f, magic, waddr))
@@ -144,19 +179,9 @@ bool decode(int version, uint64_t word, Instruction& i) {
 
   const Raddrs raddrs = {static_cast<uint8_t>(field(word, 11, 6)), static_cast<uint8_t>(field(word, 5, 0))};
   OperandFields add, mul;
-  if (version == 42) {
-    const bool immediate = signal.immediates & 2;
-    add = {static_cast<uint8_t>(field(word, 14, 12)), static_cast<uint8_t>(field(word, 17, 15)), immediate,
-           immediate};
-    mul = {static_cast<uint8_t>(field(word, 20, 18)), static_cast<uint8_t>(field(word, 23, 21)), immediate,
-           immediate};
-    if (i.signals & kRotate) i.rotate = raddrs.b;
-    if (i.rotate >= 32) return false;
-  } else {
-    add = {raddrs.a, raddrs.b, (signal.immediates & 1) != 0, (signal.immediates & 2) != 0};
-    mul = {static_cast<uint8_t>(field(word, 23, 18)), static_cast<uint8_t>(field(word, 17, 12)),
-           (signal.immediates & 4) != 0, (signal.immediates & 8) != 0};
-  }
+  read_operand_fields(isa(version).form, word, signal.immediates, add, mul);
+  if (isa(version).form == WordForm::kMuxes && (i.signals & kRotate)) i.rotate = raddrs.b;
+  if (i.rotate >= 32) return false;
   if (!read_half(version, Alu::kAdd, field(word, 31, 24), add, raddrs, field(word, 44, 44),
                  static_cast<uint8_t>(field(word, 37, 32)), i.add) ||
       !read_half(version, Alu::kMul, op_mul, mul, raddrs, field(word, 45, 45),

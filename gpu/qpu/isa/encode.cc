@@ -11,8 +11,8 @@ constexpr uint64_t put(uint64_t value, int low) { return value << low; }
 
 // Where the operands of both ALUs found a place in the word.
 struct Allocation {
-  uint8_t add_a = 0, add_b = 0, mul_a = 0, mul_b = 0;  // raddr_a..d on 7.1, muxes on 4.2
-  uint8_t raddr_a = 0, raddr_b = 0;                    // 4.2
+  uint8_t add_a = 0, add_b = 0, mul_a = 0, mul_b = 0;  // addresses, or muxes
+  uint8_t raddr_a = 0, raddr_b = 0;                    // with muxes
   uint8_t immediates = 0;
 };
 
@@ -48,22 +48,35 @@ uint32_t float_code(Unpack unpack) {
   return 1;
 }
 
+/// The bits of an ALU that say what its operands are.
+uint64_t put_operands(WordForm form, Alu alu, uint8_t a, uint64_t selector) {
+  switch (form) {
+    case WordForm::kMuxes:
+      return put(selector, alu == Alu::kAdd ? 12 : 18);
+    case WordForm::kAddresses:
+      return alu == Alu::kAdd ? put(a, 6) | selector : put(a, 18) | put(selector, 12);
+  }
+  chip::no_such_generation();
+}
+
 std::optional<uint64_t> encode_half(int version, Alu alu, const AluHalf& half, const Allocation& where) {
   const OpInfo& op = info(half.op);
   uint8_t a = alu == Alu::kAdd ? where.add_a : where.mul_a;
   uint8_t b = alu == Alu::kAdd ? where.add_b : where.mul_b;
   uint32_t mask = 0, value = 0;
   uint32_t key_a, key_b;
-  if (version == 42) {
-    mask = (op.operands > 0 ? 7u : 0u) | (op.operands > 1 ? 0x38u : 0u);
-    value = (a | b * 8u) & mask;
-    key_a = float_code(half.a.unpack) * 8 + a;
-    key_b = float_code(half.b.unpack) * 8 + b;
-  } else {
-    mask = op.operands > 1 ? 63 : 0;
-    value = b & mask;
-    key_a = (half.a.kind == Kind::kImmediate) * 256u + float_code(half.a.unpack) * 64 + a;
-    key_b = (half.b.kind == Kind::kImmediate) * 256u + float_code(half.b.unpack) * 64 + b;
+  switch (isa(version).form) {
+    case WordForm::kMuxes:
+      mask = (op.operands > 0 ? 7u : 0u) | (op.operands > 1 ? 0x38u : 0u);
+      value = (a | b * 8u) & mask;
+      key_a = float_code(half.a.unpack) * 8 + a;
+      key_b = float_code(half.b.unpack) * 8 + b;
+      break;
+    case WordForm::kAddresses:
+      mask = op.operands > 1 ? 63 : 0;
+      value = b & mask;
+      key_a = (half.a.kind == Kind::kImmediate) * 256u + float_code(half.a.unpack) * 64 + a;
+      key_b = (half.b.kind == Kind::kImmediate) * 256u + float_code(half.b.unpack) * 64 + b;
   }
   const auto choice =
       choose_opcode(version, alu, half, key_a > key_b ? Variant::kSwapped : Variant::kOrdered, mask, value);
@@ -81,13 +94,9 @@ std::optional<uint64_t> encode_half(int version, Alu alu, const AluHalf& half, c
     waddr = static_cast<uint64_t>(choice->variant) - static_cast<uint64_t>(Variant::kWaddr0);
   }
 
-  const uint64_t selector = choice->selector;
-  if (alu == Alu::kAdd) {
-    const uint64_t word = put(choice->opcode, 24) | put(waddr, 32) | put(magic, 44);
-    return version == 42 ? word | put(selector, 12) : word | put(a, 6) | selector;
-  }
-  const uint64_t word = put(choice->opcode, 58) | put(waddr, 38) | put(magic, 45);
-  return version == 42 ? word | put(selector, 18) : word | put(a, 18) | put(selector, 12);
+  const uint64_t operands = put_operands(isa(version).form, alu, a, choice->selector);
+  if (alu == Alu::kAdd) return put(choice->opcode, 24) | put(waddr, 32) | put(magic, 44) | operands;
+  return put(choice->opcode, 58) | put(waddr, 38) | put(magic, 45) | operands;
 }
 
 std::optional<uint8_t> encode_signal(int version, uint16_t signals, uint8_t immediates) {
@@ -111,7 +120,7 @@ std::optional<uint64_t> encode_conditions(const Instruction& i) {
   return mul_flags ? 0x10 | mul_flags : add_flags;
 }
 
-Allocation allocate_71(const Instruction& i) {
+Allocation allocate_addresses(const Instruction& i) {
   Allocation where;
   const auto place = [&](const Operand& operand, uint8_t bit, uint8_t& raddr) {
     if (operand.kind == Kind::kNone) return;
@@ -125,9 +134,10 @@ Allocation allocate_71(const Instruction& i) {
   return where;
 }
 
-// 4.2: at most two registers, or one and an immediate, for all four operands. `first` chooses which of two
-// registers goes to raddr_a; `b_mask` the operands (bits 0..3) that prefer mux 7 when both addresses agree.
-std::optional<Allocation> allocate_42(const Instruction& i, bool exchange, int b_mask) {
+// With muxes: at most two registers, or one and an immediate, for all four operands. `first` chooses which of
+// two registers goes to raddr_a; `b_mask` the operands (bits 0..3) that prefer mux 7 when both addresses
+// agree.
+std::optional<Allocation> allocate_muxes(const Instruction& i, bool exchange, int b_mask) {
   Allocation where;
   const Operand* operands[4] = {&i.add.a, &i.add.b, &i.mul.a, &i.mul.b};
   uint8_t* muxes[4] = {&where.add_a, &where.add_b, &where.mul_a, &where.mul_b};
@@ -181,7 +191,13 @@ std::optional<uint64_t> encode_alu(int version, const Instruction& i, const Allo
   const auto mul = encode_half(version, Alu::kMul, i.mul, where);
   if (!signal || !add || !mul) return {};
   uint64_t word = *add | *mul | put(*signal, 53);
-  if (version == 42) word |= put(where.raddr_a, 6) | where.raddr_b;
+  switch (isa(version).form) {
+    case WordForm::kMuxes:
+      word |= put(where.raddr_a, 6) | where.raddr_b;
+      break;
+    case WordForm::kAddresses:
+      break;  // those of the halves
+  }
   const auto conditions = encode_conditions(i);
   if (!conditions) return {};
   if (i.signals & kSignalsWithAddress) {
@@ -191,16 +207,25 @@ std::optional<uint64_t> encode_alu(int version, const Instruction& i, const Allo
   return word | put(*conditions, 46);
 }
 
-std::optional<uint64_t> encode_places(int version, const Instruction& i) {
-  if (version != 42) return encode_alu(version, i, allocate_71(i));
+std::optional<uint64_t> encode_with_muxes(int version, const Instruction& i) {
   for (int exchange = 0; exchange < 2; ++exchange) {
     for (int b_mask = 0; b_mask < 16; ++b_mask) {
-      const auto where = allocate_42(i, exchange, b_mask);
+      const auto where = allocate_muxes(i, exchange, b_mask);
       if (!where) continue;
       if (const auto word = encode_alu(version, i, *where)) return word;
     }
   }
   return {};
+}
+
+std::optional<uint64_t> encode_places(int version, const Instruction& i) {
+  switch (isa(version).form) {
+    case WordForm::kMuxes:
+      return encode_with_muxes(version, i);
+    case WordForm::kAddresses:
+      return encode_alu(version, i, allocate_addresses(i));
+  }
+  chip::no_such_generation();
 }
 
 uint64_t encode_branch(const Branch& b) {

@@ -9,8 +9,6 @@ namespace {
 
 using Where = EncodeError::Where;
 
-const char* chip(int version) { return version == 42 ? "V3D 4.2" : "V3D 7.1"; }
-
 bool has_op(int version, Alu alu, Op op) {
   for (const Encoding& e : encodings())
     if ((e.versions & version_bit(version)) && e.alu == alu && e.op == op) return true;
@@ -31,9 +29,9 @@ std::string explain_half(int version, Alu alu, const AluHalf& half) {
   const char* unit = alu == Alu::kAdd ? "add" : "mul";
   const char* name = info(half.op).mnemonic;
   if (!has_op(version, alu, half.op))
-    return absl::StrFormat("the %s ALU of %s has no %s", unit, chip(version), name);
+    return absl::StrFormat("the %s ALU of %s has no %s", unit, isa(version).chip, name);
   if (!has_form(version, alu, half))
-    return absl::StrFormat("%s of the %s ALU of %s has no form %s", name, unit, chip(version),
+    return absl::StrFormat("%s of the %s ALU of %s has no form %s", name, unit, isa(version).chip,
                            conversions(half));
   if (half.cond != Cond::kNone && half.flags != FlagWrite::kNone)
     return "one operation is either conditional or writes flags";
@@ -51,20 +49,26 @@ std::string explain_operands(int version, const Instruction& i) {
       ++count;
     }
   }
-  if (version == 42) {
-    if (immediates.size() > 1) return "a word has one small immediate only";
-    if ((i.signals & kRotate) && count) return "a rotation takes the place of small immediates";
-    const size_t room = count || (i.signals & kRotate) ? 1 : 2;
-    if (registers.size() > room)
-      return absl::StrFormat("a word of V3D 4.2 reads at most two rf registers%s",
-                             room == 1 ? ", one beside a small immediate or a rotation" : "");
-    if (count && i.signals && i.signals != kLdvary && i.signals != kLdtmu)
-      return "on V3D 4.2 no signal but ldvary and ldtmu goes with a small immediate";
-    return {};
+  switch (isa(version).form) {
+    case WordForm::kMuxes: {
+      if (immediates.size() > 1) return "a word has one small immediate only";
+      if ((i.signals & kRotate) && count) return "a rotation takes the place of small immediates";
+      const size_t room = count || (i.signals & kRotate) ? 1 : 2;
+      if (registers.size() > room)
+        return absl::StrFormat("a word of %s reads at most two rf registers%s", isa(version).chip,
+                               room == 1 ? ", one beside a small immediate or a rotation" : "");
+      if (count && i.signals && i.signals != kLdvary && i.signals != kLdtmu)
+        return absl::StrFormat("on %s no signal but ldvary and ldtmu goes with a small immediate",
+                               isa(version).chip);
+      return {};
+    }
+    case WordForm::kAddresses:
+      if (count > 1) return absl::StrFormat("a word of %s has one small immediate only", isa(version).chip);
+      if (count && i.signals)
+        return absl::StrFormat("on %s a small immediate takes the place of all signals", isa(version).chip);
+      return {};
   }
-  if (count > 1) return "a word of V3D 7.1 has one small immediate only";
-  if (count && i.signals) return "on V3D 7.1 a small immediate takes the place of all signals";
-  return {};
+  chip::no_such_generation();
 }
 
 bool is_signal_set(int version, uint16_t signals) {
@@ -105,7 +109,8 @@ EncodeError explain(int version, const Instruction& i) {
   if (std::string why = explain_half(version, Alu::kAdd, i.add); !why.empty()) return {Where::kAdd, why};
   if (std::string why = explain_half(version, Alu::kMul, i.mul); !why.empty()) return {Where::kMul, why};
   if (!is_signal_set(version, i.signals))
-    return {Where::kSignals, absl::StrFormat("%s has no word with these signals together", chip(version))};
+    return {Where::kSignals,
+            absl::StrFormat("%s has no word with these signals together", isa(version).chip)};
   if (std::string why = explain_operands(version, i); !why.empty()) return {Where::kWord, why};
   if (std::string why = explain_conditions(i); !why.empty()) return {Where::kWord, why};
   if (i.add.op == Op::kFmax || i.add.op == Op::kFaddnf)
@@ -113,7 +118,7 @@ EncodeError explain(int version, const Instruction& i) {
                                          info(i.add.op).mnemonic, i.add.op == Op::kFmax ? "fmin" : "fadd")};
   if (i.add.magic && info(i.add.op).has_destination && (info(i.add.op).traits & kVpm))
     return {Where::kAdd, absl::StrFormat("%s writes rf registers only", info(i.add.op).mnemonic)};
-  return {Where::kWord, absl::StrFormat("%s has no word for this combination", chip(version))};
+  return {Where::kWord, absl::StrFormat("%s has no word for this combination", isa(version).chip)};
 }
 
 }  // namespace v3d::qpu

@@ -26,8 +26,6 @@ constexpr FirstRows first_rows(uint8_t version, Alu alu) {
   }
   return rows;
 }
-constexpr FirstRows kFirstRows[2][2] = {{first_rows(k71, Alu::kAdd), first_rows(k71, Alu::kMul)},
-                                        {first_rows(k42, Alu::kAdd), first_rows(k42, Alu::kMul)}};
 
 struct SignalCodes {
   SignalCode of[32];
@@ -39,7 +37,6 @@ constexpr SignalCodes signal_codes_of(uint8_t version) {
 #include "gpu/qpu/isa/isa.def"
   return codes;
 }
-constexpr SignalCodes kSignals71 = signal_codes_of(k71), kSignals42 = signal_codes_of(k42);
 
 struct WaddrRow {
   uint8_t versions, address;
@@ -62,24 +59,41 @@ constexpr Waddrs waddrs_of(uint8_t version) {
   }
   return waddrs;
 }
-constexpr Waddrs kWaddrs71 = waddrs_of(k71), kWaddrs42 = waddrs_of(k42);
+
+/// The rows of one version, found by their numbers.
+struct Index {
+  FirstRows add, mul;
+  SignalCodes signals;
+  Waddrs waddrs;
+};
+constexpr Index index_of(uint8_t version) {
+  return {first_rows(version, Alu::kAdd), first_rows(version, Alu::kMul), signal_codes_of(version),
+          waddrs_of(version)};
+}
+constexpr Index kIndex42 = index_of(k42), kIndex71 = index_of(k71);
+
+const Index& index(int version) {
+  switch (chip::generation(version)) {
+    case chip::Generation::k42:
+      return kIndex42;
+    case chip::Generation::k71:
+      return kIndex71;
+  }
+  chip::no_such_generation();
+}
 
 }  // namespace
 
 std::span<const Encoding> encodings() { return kEncodings; }
 
 std::span<const Encoding> encodings_from(int version, Alu alu, uint32_t opcode) {
-  return std::span(kEncodings)
-      .subspan(kFirstRows[version_bit(version) == k42][static_cast<int>(alu)][opcode & 255]);
+  const Index& rows = index(version);
+  return std::span(kEncodings).subspan((alu == Alu::kAdd ? rows.add : rows.mul)[opcode & 255]);
 }
 
-const SignalCode* signal_codes(int version) {
-  return version_bit(version) == k42 ? kSignals42.of : kSignals71.of;
-}
+const SignalCode* signal_codes(int version) { return index(version).signals.of; }
 
-const WaddrInfo& waddr_info(int version, uint8_t waddr) {
-  return (version_bit(version) == k42 ? kWaddrs42 : kWaddrs71)[waddr & 63];
-}
+const WaddrInfo& waddr_info(int version, uint8_t waddr) { return index(version).waddrs[waddr & 63]; }
 
 const char* signal_name(Signal signal) {
   return kSignalInfo[std::countr_zero(static_cast<unsigned>(signal))].name;

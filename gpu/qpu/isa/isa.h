@@ -7,12 +7,16 @@
 #include <cstdint>
 #include <span>
 
+#include "gpu/chip/generation.h"
+
 namespace v3d::qpu {
 
 // ---- Versions and registers
 
-inline constexpr uint8_t k71 = 1, k42 = 2, kBoth = 3;
-constexpr uint8_t version_bit(int version) { return version == 42 ? k42 : k71; }
+using chip::k42;
+using chip::k71;
+using chip::kBoth;
+using chip::version_bit;
 
 /// A register of a thread: 0..63 rf0..rf63, 64..69 the accumulators r0..r5 of 4.2.
 using Register = uint8_t;
@@ -23,9 +27,17 @@ constexpr Register accumulator(int n) { return static_cast<Register>(kFirstAccum
 /// Of the SFU behind write addresses of 4.2.
 inline constexpr Register kSfuResult = accumulator(4);
 
+/// Where a word says what its operands are.
+enum class WordForm : uint8_t {
+  kMuxes,  ///< a mux for each, which chooses among accumulators and two registers, or one and an immediate
+  kAddresses,  ///< a register address for each
+};
+
 /// What differs between the versions once an instruction is decoded. What differs in one operation, signal or
 /// write address stands in its row.
 struct IsaProperties {
+  const char* chip;  ///< for messages
+  WordForm form;
   bool has_accumulators;       ///< r0..r5, which a thread switch may lose
   bool reads_and_waits_count;  ///< among the peripherals of which an instruction accesses one
   Register implicit;           ///< destination of ldunif and ldunifa, and of the C of ldvary
@@ -33,7 +45,9 @@ struct IsaProperties {
   Register fragment_w, fragment_centroid_w, fragment_z;
   Register workgroup_xy, workgroup_z_index;
 };
-inline constexpr IsaProperties kIsa71 = {.has_accumulators = false,
+inline constexpr IsaProperties kIsa71 = {.chip = "V3D 7.1",
+                                         .form = WordForm::kAddresses,
+                                         .has_accumulators = false,
                                          .reads_and_waits_count = false,
                                          .implicit = 0,
                                          .fragment_w = 3,
@@ -41,7 +55,9 @@ inline constexpr IsaProperties kIsa71 = {.has_accumulators = false,
                                          .fragment_z = 2,
                                          .workgroup_xy = 3,
                                          .workgroup_z_index = 2};
-inline constexpr IsaProperties kIsa42 = {.has_accumulators = true,
+inline constexpr IsaProperties kIsa42 = {.chip = "V3D 4.2",
+                                         .form = WordForm::kMuxes,
+                                         .has_accumulators = true,
                                          .reads_and_waits_count = true,
                                          .implicit = accumulator(5),
                                          .fragment_w = 0,
@@ -50,7 +66,15 @@ inline constexpr IsaProperties kIsa42 = {.has_accumulators = true,
                                          .workgroup_xy = 0,
                                          .workgroup_z_index = 2};
 /// @param version  71 or 42
-constexpr const IsaProperties& isa(int version) { return version_bit(version) == k42 ? kIsa42 : kIsa71; }
+constexpr const IsaProperties& isa(int version) {
+  switch (chip::generation(version)) {
+    case chip::Generation::k42:
+      return kIsa42;
+    case chip::Generation::k71:
+      return kIsa71;
+  }
+  chip::no_such_generation();
+}
 
 // ---- Operations
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gpu/chip/generation.h"
+
 namespace v3d::tmu {
 namespace {
 
@@ -30,21 +32,24 @@ TextureState decode_texture_state(Memory memory, GpuAddr address, int version) {
 
   TextureState state = {};
   state.base = record.bits(6, 26) << 6;
-  if (version >= 71) {
-    state.reverse = record.bit(5);
-    const uint32_t transfer = record.bits(2, 3);
-    if (transfer < kTransfers)
-      state.transfer = static_cast<Transfer>(transfer);
-    else
-      state.unsupported = "transfer function 6 or 7";
-    state.rb_swap = record.bit(32);
-    state.array_stride = record.bits(33, 24) << 6;
-  } else {
-    state.reverse_standard_border = record.bit(5);
-    if (record.bit(4)) state.unsupported = "AHDR of a texture (of unknown meaning)";
-    state.swap_st = record.bit(2);
-    state.transfer = record.bit(3) ? Transfer::kSrgb : Transfer::kNone;
-    state.array_stride = record.bits(32, 26) << 6;
+  switch (chip::generation(version)) {
+    case chip::Generation::k71: {
+      state.reverse = record.bit(5);
+      const uint32_t transfer = record.bits(2, 3);
+      if (transfer < kTransfers)
+        state.transfer = static_cast<Transfer>(transfer);
+      else
+        state.unsupported = "transfer function 6 or 7";
+      state.rb_swap = record.bit(32);
+      state.array_stride = record.bits(33, 24) << 6;
+      break;
+    }
+    case chip::Generation::k42:
+      state.reverse_standard_border = record.bit(5);
+      if (record.bit(4)) state.unsupported = "AHDR of a texture (of unknown meaning)";
+      state.swap_st = record.bit(2);
+      state.transfer = record.bit(3) ? Transfer::kSrgb : Transfer::kNone;
+      state.array_stride = record.bits(32, 26) << 6;
   }
   state.flip_y = record.bit(1);
   state.flip_x = record.bit(0);

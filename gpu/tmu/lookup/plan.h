@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
+#include "gpu/chip/generation.h"
 #include "gpu/tmu/image/layout.h"
 #include "gpu/tmu/image/texture_state.h"
 #include "gpu/tmu/lookup/block_cache.h"
@@ -60,14 +61,19 @@ struct LookupProperties {
 };
 /// @param version  71 or 42
 constexpr LookupProperties lookup_properties(int version) {
-  return version >= 71 ? LookupProperties{.has_dimension_query = true,
-                                          .has_write_conversion = true,
-                                          .encoded_border = false,
-                                          .wrap16 = false}
-                       : LookupProperties{.has_dimension_query = false,
-                                          .has_write_conversion = false,
-                                          .encoded_border = true,
-                                          .wrap16 = true};
+  switch (chip::generation(version)) {
+    case chip::Generation::k42:
+      return {.has_dimension_query = false,
+              .has_write_conversion = false,
+              .encoded_border = true,
+              .wrap16 = true};
+    case chip::Generation::k71:
+      return {.has_dimension_query = true,
+              .has_write_conversion = true,
+              .encoded_border = false,
+              .wrap16 = false};
+  }
+  chip::no_such_generation();
 }
 
 /// What stands for a channel that is always 0 or 1.
