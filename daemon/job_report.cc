@@ -12,14 +12,18 @@ namespace {
 using ioctl::Job;
 using ioctl::User;
 
-void report_faults(const Job& job, const User& user, const mmu::Faults& faults) {
+const char* behind(const std::string& text) { return text.empty() ? "" : ", "; }
+
+void report_faults(const Job& job, const User& user, const device::JobResult& result) {
+  const mmu::Faults& faults = result.faults;
   ioctl::ClientInfo& client = *job.client;
   client.mmu_faults += faults.count;
   const uint64_t jobs = ++client.faulty_jobs;
   log_warning(
-      "MMU error from client %s of %s (pid %d) at 0x%x, pte invalid (%d accesses in job %d; faulty job %d)",
+      "MMU error from client %s of %s (pid %d) at 0x%x, pte invalid (%d accesses in job %d; faulty job "
+      "%d)%s%s",
       ioctl::queue_name(job.queue), user.program, user.pid, faults.first_address, faults.count,
-      job.done->seqno(), jobs);
+      job.done->seqno(), jobs, behind(result.fault_place), result.fault_place);
 }
 
 void report_failure(const Job& job, const User& user, const std::string& message) {
@@ -44,7 +48,7 @@ void remember(GpuErrors* errors, const Job& job, const User& user, const device:
           GpuErrorKind::kFault, job, user,
           absl::StrFormat("%d %s to memory that is not mapped, the first at 0x%08x%s%s", result.faults.count,
                           result.faults.count == 1 ? "access" : "accesses", result.faults.first_address,
-                          result.message.empty() ? "" : ", ", result.message));
+                          behind(result.fault_place), result.fault_place));
     if (result.end == End::kError) errors->add(GpuErrorKind::kRefused, job, user, result.message);
     if (result.end == End::kHang) errors->add(GpuErrorKind::kHang, job, user, result.message);
   } catch (const std::exception&) {
@@ -56,7 +60,7 @@ void remember(GpuErrors* errors, const Job& job, const User& user, const device:
 int settle(const Job& job, const User& user, const device::JobResult& result, GpuErrors* errors) {
   using End = device::JobResult::End;
   remember(errors, job, user, result);
-  if (result.faults.count) report_faults(job, user, result.faults);
+  if (result.faults.count) report_faults(job, user, result);
   switch (result.end) {
     case End::kDone:
       return 0;

@@ -104,6 +104,7 @@ class Replay {
     if (result.faults.count)
       std::printf("  %llu MMU faults, first at 0x%08x", static_cast<unsigned long long>(result.faults.count),
                   result.faults.first_address);
+    std::printf("%s%s", result.fault_place.empty() ? "" : ", ", result.fault_place.c_str());
     std::printf("%s%s\n", result.message.empty() ? "" : "  ", result.message.c_str());
     if (result.prediction) print_report(*result.prediction, context.space());
     if (options_.counters) print_counters(result.counts);

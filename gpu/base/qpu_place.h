@@ -8,16 +8,11 @@ namespace v3d {
 struct QpuPlace {
   const char* stage = nullptr;  ///< a literal; null: none runs
   uint32_t program = 0;         ///< address of its first instruction
+  const void* thread = nullptr;
+  /// Address of the instruction that the thread executes. Safe in a signal handler of this host thread.
+  /// @param host_pc  what the host executes
+  uint32_t (*instruction)(const void* thread, const void* host_pc) = nullptr;
 };
 inline thread_local QpuPlace t_qpu_place;
-
-/// As long as this lives the thread runs that program.
-class QpuPlaceScope {
- public:
-  QpuPlaceScope(const char* stage, uint32_t program) { t_qpu_place = {stage, program}; }
-  ~QpuPlaceScope() { t_qpu_place.stage = nullptr; }
-  QpuPlaceScope(const QpuPlaceScope&) = delete;
-  QpuPlaceScope& operator=(const QpuPlaceScope&) = delete;
-};
 
 }  // namespace v3d

@@ -220,11 +220,11 @@ void BatchScheduler::settle(uint32_t tidx, qpu::Stop stop) {
     without_progress_ = 0;
     retire(tidx);
   } else if (stop == qpu::Stop::kHang) {
-    fail(tidx, absl::StrCat("stopped (", qpu::hang_text(*resident.thread), ")"));
+    fail(tidx, absl::StrCat("cannot go on: ", resident.thread->hang));
   } else if (resident.thread->instructions >= job_.instruction_limit) {
-    fail(tidx, "did not end");
+    fail(tidx, "does not end");
   } else if (!makes_progress(resident.last_turn)) {
-    fail(tidx, "made no progress");
+    fail(tidx, "makes no progress");
   } else if (stop == qpu::Stop::kBarrier) {
     wait(tidx, Wait::kBarrier);
   } else if (stop == qpu::Stop::kMeeting) {
@@ -340,10 +340,11 @@ void BatchScheduler::make_ready(uint32_t tidx) { ready_[ready_count_++] = static
 void BatchScheduler::fail(uint32_t tidx, std::string_view what) {
   const Resident& resident = resident_[tidx];
   const uint32_t xy = resident.batch.workgroup_xy[0], z = resident.batch.workgroup_z_lii[0] & 0xffff;
+  const qpu::Thread& thread = *resident.thread;
+  const std::string place = engine_.place ? engine_.place(thread) : absl::StrFormat("pc 0x%08x", thread.pc);
   job_.error->set_hang(absl::StrFormat(
-      "compute thread %s after %d instructions at %#x: program %#x, workgroup %d,%d,%d, TIDX %d", what,
-      resident.thread->instructions, resident.thread->pc, configuration_.code, xy & 0xffff, xy >> 16, z,
-      tidx));
+      "compute program at 0x%08x %s at %s after %d instructions (workgroup %d, %d, %d, TIDX %d)",
+      configuration_.code, what, place, thread.instructions, xy & 0xffff, xy >> 16, z, tidx));
   stop_ = true;
 }
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "gpu/base/log.h"
-#include "gpu/base/qpu_place.h"
 #include "gpu/chip/profile.h"
 #include "gpu/csd/configuration.h"
 #include "gpu/csd/schedule.h"
@@ -12,7 +11,9 @@
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
+#include "gpu/qpu/run/place_text.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "gpu/qpu/run/program_scope.h"
 
 namespace v3d::csd {
 namespace {
@@ -84,9 +85,10 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
     if (!unit) unit.emplace(job.memory, version);
     thread.tmu = &*unit;
     if (job.watch) job.watch->begin_slice(thread);
-    const QpuPlaceScope place("compute", configuration.code);
+    const qpu::ProgramScope scope("compute", configuration.code, thread);
     return qpu::run(*program, thread);
   };
+  engine.place = [&](const qpu::Thread& thread) { return pc_text(*program, thread); };
   if (job.watch && job.watch->tells_clocks())
     engine.clocks = [&](const qpu::Thread& thread) { return job.watch->clocks(thread); };
   const Outcome outcome = schedule(job, configuration, one_supergroup_at_a_time, engine);

@@ -28,6 +28,8 @@ struct Engine {
   std::function<void(qpu::Thread& thread, const Batch& batch, uint32_t tidx)> start;
   /// Runs until thread.budget is used up or something else stops it. @param worker  pool slot
   std::function<qpu::Stop(qpu::Thread& thread, int worker)> run;
+  /// Where a thread stopped, for messages. Null: its pc alone.
+  std::function<std::string(const qpu::Thread& thread)> place;
   /// GPU clocks that the batch took so far. Null: as many as its instructions alone.
   std::function<uint64_t(const qpu::Thread& thread)> clocks;
 };

@@ -20,6 +20,7 @@
 #include "gpu/perf/record/sampling.h"
 #include "gpu/perf/record/work_recorder.h"
 #include "gpu/perf/timing/replayer.h"
+#include "gpu/qpu/run/place_text.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/trace/watch.h"
 
@@ -169,12 +170,18 @@ struct JobScope {
     if (r.faults.count)
       log_debug(Debug::kMmu, "%d accesses to unmapped pages, the first at %#x", r.faults.count,
                 r.faults.first_address);
-    const QpuPlace place = mmu::take_fault_place(space);
-    if (r.faults.count && place.stage && r.message.empty())
-      r.message = absl::StrFormat("in the %s program at 0x%08x", place.stage, place.program);
+    const mmu::FaultPlace place = mmu::take_fault_place(space);
+    if (r.faults.count && place.stage) r.fault_place = text_of(place);
     r.counts = counts.total();
     perf::derive(&r.counts);
     return r;
+  }
+
+  std::string text_of(const mmu::FaultPlace& place) const {
+    std::optional<uint64_t> word;  // of a program that may have been its own victim
+    if (space.is_mapped(place.instruction)) word = job.memory.load<uint64_t>(place.instruction & ~7u);
+    return absl::StrFormat("in the %s program at 0x%08x, at %s", place.stage, place.program,
+                           qpu::pc_text(job.profile->version, place.instruction, word));
   }
 
   mmu::AddressSpace& space;

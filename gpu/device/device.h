@@ -55,6 +55,7 @@ struct JobResult {
   } end = End::kDone;
   std::string message;  ///< of kError and kHang
   mmu::Faults faults;
+  std::string fault_place = {};  ///< of the first fault: program and instruction; empty: of no program
   perf::Counts counts;
   /// What the job would take on the board, where Device::set_timing() asks for it: of jobs that are done.
   /// Null: there is none.

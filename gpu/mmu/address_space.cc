@@ -6,6 +6,7 @@
 #include "gpu/mmu/address_space.h"
 
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -17,6 +18,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
+#include "gpu/base/qpu_place.h"
 #include "gpu/mmu/fault_place.h"
 
 #ifdef __SANITIZE_THREAD__
@@ -38,7 +40,7 @@ struct Slot {
   std::atomic<uint8_t*> reservation{nullptr};  ///< null: not to be looked at
   std::atomic<AddressSpace*> space{nullptr};
   std::atomic<const char*> stage{nullptr};  ///< of the QPU program that made the first fault; null: none did
-  std::atomic<uint32_t> program{0};
+  std::atomic<uint32_t> program{0}, instruction{0};
 };
 constexpr int kMaxSpaces = 4096;
 Slot g_slots[kMaxSpaces];
@@ -372,7 +374,8 @@ bool AddressSpace::redirect(uint8_t* page, bool memory_lost) {
   return true;
 }
 
-bool AddressSpace::handle_fault(uint8_t* host_address, bool memory_lost) {
+/// @param host_pc  of the access
+bool AddressSpace::handle_fault(uint8_t* host_address, bool memory_lost, const void* host_pc) {
   const uint64_t from_start = static_cast<uint64_t>(host_address - reservation_) & ~uint64_t{kPageSize - 1};
   uint8_t* page = reservation_ + from_start;
   lock();
@@ -391,8 +394,10 @@ bool AddressSpace::handle_fault(uint8_t* host_address, bool memory_lost) {
     if (fault_count_++ == 0) {
       first_fault_ = static_cast<GpuAddr>(host_address - base_);
       if (Slot* const slot = slot_of(this); slot != std::end(g_slots)) {
-        slot->program = t_qpu_place.program;
-        slot->stage = t_qpu_place.stage;
+        const QpuPlace& place = t_qpu_place;
+        slot->program = place.program;
+        slot->instruction = place.stage ? place.instruction(place.thread, host_pc) : 0;
+        slot->stage = place.stage;
       }
     }
   }
@@ -407,7 +412,9 @@ void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {
     uint8_t* const start = slot.reservation.load(std::memory_order_acquire);
     if (start == nullptr || address < start || address >= start + kReservation) continue;
     const int saved_errno = errno;  // of the code that was interrupted
-    const bool handled = slot.space.load()->handle_fault(address, signal == SIGBUS);
+    const greg_t pc = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
+    const bool handled =
+        slot.space.load()->handle_fault(address, signal == SIGBUS, reinterpret_cast<const void*>(pc));
     errno = saved_errno;
     if (handled) return;
     break;
@@ -432,10 +439,10 @@ void AddressSpace::install_handler() {
   sigaction(SIGBUS, &action, &g_previous_bus);
 }
 
-QpuPlace take_fault_place(const AddressSpace& space) {
+FaultPlace take_fault_place(const AddressSpace& space) {
   Slot* const slot = slot_of(&space);
   if (slot == std::end(g_slots)) return {};
-  return {slot->stage.exchange(nullptr), slot->program};
+  return {slot->stage.exchange(nullptr), slot->program, slot->instruction};
 }
 
 }  // namespace v3d::mmu

@@ -8,11 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/base/doubles.h"
-#include "gpu/base/qpu_place.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
+#include "gpu/qpu/run/place_text.h"
 #include "gpu/qpu/run/program.h"
+#include "gpu/qpu/run/program_scope.h"
 
 namespace v3d::pse {
 namespace {
@@ -530,7 +531,7 @@ void FragmentStage::run_program() {
   thread_.uniforms = fs.uniforms;
   if (job_.watch) job_.watch->start("fragment", thread_);
   thread_.budget = first_slice_;
-  const QpuPlaceScope place("fragment", fs.code);
+  const qpu::ProgramScope scope("fragment", fs.code, thread_);
   const qpu::Stop stop = series_.run(thread_);
   if (stop != qpu::Stop::kEnd) [[unlikely]]
     go_on(stop);
@@ -549,10 +550,12 @@ void FragmentStage::go_on(qpu::Stop stop) {
     stop = qpu::run(*draw_->program, thread_);
   }
   if (stop == qpu::Stop::kEnd || job_.stopped()) return;
-  const std::string reason = stop == qpu::Stop::kBudget ? "does not end"
+  const qpu::Program& program = *draw_->program;
+  const std::string reason = stop == qpu::Stop::kBudget
+                                 ? absl::StrCat("does not end, and is at ", pc_text(program, thread_))
                              : stop == qpu::Stop::kBarrier
-                                 ? "waits at a compute barrier"
-                                 : absl::StrCat("cannot go on: ", qpu::hang_text(thread_));
+                                 ? absl::StrCat("waits at a compute barrier at ", pc_text(program, thread_))
+                                 : absl::StrCat("cannot go on: ", hang_text(program, thread_));
   job_.error->set_hang(absl::StrFormat("fragment program at 0x%08x %s (pixel %d, %d)", fs.code, reason,
                                        batch_.x[0], batch_.y[0]));
 }

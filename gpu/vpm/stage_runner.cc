@@ -4,10 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "gpu/base/qpu_place.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
+#include "gpu/qpu/run/place_text.h"
+#include "gpu/qpu/run/program_scope.h"
 
 namespace v3d::vpm {
 
@@ -46,7 +47,7 @@ bool finish_thread(const JobContext& job, const StageProgram& program, Worker* w
     left -= t.budget;
   };
   take_slice();
-  const QpuPlaceScope place(program.stage, program.code.code);
+  const qpu::ProgramScope scope(program.stage, program.code.code, t);
   qpu::Stop stop = worker->series.run(t);
   while (stop == qpu::Stop::kBudget) {
     if (job.progress && !job.progress->spend(kSlice)) left = 0;
@@ -57,10 +58,11 @@ bool finish_thread(const JobContext& job, const StageProgram& program, Worker* w
   worker->instructions += t.instructions;
   if (stop == qpu::Stop::kEnd) return true;
   if (job.stopped()) return false;
-  const std::string what =
-      stop == qpu::Stop::kBudget    ? absl::StrFormat("does not end, and is at pc 0x%08x", t.pc)
-      : stop == qpu::Stop::kBarrier ? absl::StrFormat("waits at a compute barrier at pc 0x%08x", t.pc)
-                                    : absl::StrCat("cannot go on: ", qpu::hang_text(t));
+  const std::string what = stop == qpu::Stop::kBudget
+                               ? absl::StrCat("does not end, and is at ", pc_text(*program.program, t))
+                           : stop == qpu::Stop::kBarrier
+                               ? absl::StrCat("waits at a compute barrier at ", pc_text(*program.program, t))
+                               : absl::StrCat("cannot go on: ", hang_text(*program.program, t));
   job.error->set_hang(absl::StrFormat("%s program at 0x%08x %s", program.stage, program.code.code, what));
   return false;
 }

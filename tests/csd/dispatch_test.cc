@@ -17,6 +17,7 @@
 
 #include "gpu/chip/profile.h"
 #include "gpu/mmu/address_space.h"
+#include "gpu/mmu/fault_place.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "tests/qpu/engine.h"
@@ -317,7 +318,21 @@ TEST_P(DispatchTest, UnmappedCodeHangs) {
 TEST_P(DispatchTest, EndlessProgramsHitTheLimit) {
   job_.instruction_limit = 200'000;
   EXPECT_FALSE(run(kEndless, {}, {100, 1, 1, cfg3(16, 1, 1)}, 100));
-  EXPECT_THAT(error_.message(), HasSubstr("compute thread did not end"));
+  EXPECT_THAT(error_.message(), HasSubstr("compute program at 0x00010000 does not end at pc 0x000100"));
+}
+
+TEST_P(DispatchTest, FaultsNameTheInstruction) {
+  // On one worker and on several, for batches that end within a turn, and, behind a barrier, side by side.
+  for (const auto& [code, instruction] :
+       {std::pair(kIncrement, kCode + 8), std::pair(kBarrier, kCode + 16)}) {
+    EXPECT_TRUE(run(code, {0x40000000, 5, 0xffffffc7, 0xffffffc7}, {64, 1, 1, cfg3(32, 1, 2)}, 128))
+        << error_.message();
+    EXPECT_NE(space_->take_faults().count, 0u);
+    const mmu::FaultPlace place = mmu::take_fault_place(*space_);
+    EXPECT_STREQ(place.stage, "compute");
+    EXPECT_EQ(place.program, kCode);
+    EXPECT_EQ(place.instruction, instruction);
+  }
 }
 
 TEST_P(DispatchTest, AnyRegisterValuesAreSafe) {

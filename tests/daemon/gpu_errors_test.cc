@@ -75,6 +75,7 @@ TEST(GpuErrorsTest, AJobsEndTellsTheRunOfItsUser) {
   EXPECT_EQ(settle(job, user, result, &errors), 0);
   EXPECT_EQ(report.text(), kRunReportHead);
   result.faults = {3, 0x1234};
+  result.fault_place = "in the vertex program at 0x00001000, at pc 0x00001008 (nop)";
   EXPECT_EQ(settle(job, user, result, &errors), 0);  // the job went on
   result = {};
   result.end = device::JobResult::End::kError;
@@ -84,7 +85,8 @@ TEST(GpuErrorsTest, AJobsEndTellsTheRunOfItsUser) {
   settle(job, user, result, &errors);
   const std::string number = std::to_string(job.done->seqno());
   EXPECT_EQ(report.text(), std::string(kRunReportHead) + "fault prog (pid 7), bin job " + number +
-                               ": 3 accesses to memory that is not mapped, the first at 0x00001234\n"
+                               ": 3 accesses to memory that is not mapped, the first at 0x00001234, in the "
+                               "vertex program at 0x00001000, at pc 0x00001008 (nop)\n"
                                "refused prog (pid 7), bin job " +
                                number + ": unknown packet 99\n");
   EXPECT_EQ(outer.text(), report.text());

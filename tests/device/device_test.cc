@@ -8,6 +8,7 @@
 #include <new>
 #include <set>
 
+#include "absl/strings/str_format.h"
 #include "gpu/base/job_context.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/cle/executor.h"
@@ -15,6 +16,7 @@
 #include "gpu/perf/record/sampling.h"
 #include "gpu/perf/timing/parameters.h"
 #include "gpu/perf/timing/prediction.h"
+#include "gpu/qpu/run/program_scope.h"
 #include "gpu/tfu/tfu.h"
 #include "tests/qpu/engine.h"
 
@@ -222,6 +224,34 @@ TEST_F(DeviceTest, CountsAndFaultsOfTheJob) {
     EXPECT_EQ(result.counts.values[perf::kQpuActive], 42u);
     EXPECT_EQ(result.faults.count, 1u);
     EXPECT_EQ(result.faults.first_address, 0x12345678u);
+  }
+}
+
+TEST_F(DeviceTest, FaultsOfProgramsNameTheInstruction) {
+  constexpr GpuAddr kProgram = 0x10000;
+  constexpr uint64_t kNop = 0x38003186bb03f000;
+  ASSERT_TRUE(context_->space().map_zeros(kProgram, mmu::kPageSize).ok());
+  context_->space().memory().store(kProgram + 8, kNop);
+  GpuAddr pc = 0;
+  g_work = [&](const JobContext& job) {
+    qpu::Thread thread;
+    thread.reset();
+    thread.pc = pc;
+    const qpu::ProgramScope scope("vertex", kProgram, thread);
+    EXPECT_EQ(job.memory.load<uint32_t>(0x12345678), 0u);
+    job.error->set_hang("it fell");
+  };
+  for (const auto& run : all_kinds()) {
+    for (const auto& [at, text] : {std::pair(0u, ", word 0x0000000000000000"), std::pair(8u, " (nop)")}) {
+      pc = kProgram + at;
+      const JobResult result = run();
+      EXPECT_EQ(result.message, "it fell");
+      EXPECT_EQ(result.fault_place,
+                absl::StrFormat("in the vertex program at 0x00010000, at pc 0x%08x%s", pc, text));
+    }
+    pc = 0x20000000;  // of which nobody knows the words
+    EXPECT_EQ(run().fault_place, "in the vertex program at 0x00010000, at pc 0x20000000");
+    EXPECT_EQ(context_->space().take_faults().count, 0u);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "gpu/mmu/fault_place.h"
 #include "tests/pse/scene.h"
 
 namespace v3d::pse {
@@ -507,7 +508,23 @@ TEST(Fragment, HangsEndTheJob) {
   scene.add_draw(3, triangle(kWholeFrame), fs, 0);
   EXPECT_FALSE(scene.render());
   EXPECT_THAT(scene.error(), HasSubstr("fragment program"));
-  EXPECT_THAT(scene.error(), HasSubstr("does not end"));
+  EXPECT_THAT(scene.error(), HasSubstr("does not end, and is at pc 0x"));
+}
+
+TEST(Fragment, FaultsNameTheInstruction) {
+  Scene scene;
+  ProgramBuilder fs;
+  for (uint8_t i = 0; i < 4; ++i) fs.nop().uniform(10 + i, 1);
+  fs.store(10);
+  draw::ShaderCode code = fs.build(&scene.test());
+  code.uniforms = TestJob::end();
+  scene.add_draw(3, triangle(kWholeFrame), code, 0);
+  EXPECT_TRUE(scene.render()) << scene.error();
+  EXPECT_EQ(scene.test().space().take_faults().first_address, TestJob::end());
+  const mmu::FaultPlace place = mmu::take_fault_place(scene.test().space());
+  EXPECT_STREQ(place.stage, "fragment");
+  EXPECT_EQ(place.program, code.code);
+  EXPECT_EQ(place.instruction, code.code + 8);
 }
 
 TEST(Fragment, TooManyVaryingsAreRefused) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gpu/qpu/run/interpreter.h"
+#include "gpu/qpu/run/place_text.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/run/thread.h"
 #include "tests/qpu/assembly.h"
@@ -44,6 +45,7 @@ class Machine {
     std::memcpy(memory_.data() + at, words.data(), words.size() * 4);
   }
   Stop resume() { return run(*cache_.get(memory(), kCode), t()); }
+  std::string hang_text() { return qpu::hang_text(*cache_.get(memory(), kCode), t()); }
   /// Loads the program with a program end behind it, and runs it.
   Stop run_program(std::vector<Instruction> program) {
     assembly::append_end(program);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "gpu/mmu/fault_place.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "tests/qpu/engine.h"
 #include "tests/vpm/shader_builder.h"
@@ -112,7 +113,8 @@ TEST(VertexShading, HangsAreReportedAndEnd) {
   record->cs = ShaderBuilder().loop_forever().build(&test);
   shade(test.job(), draw_of(record, 40), Phase::kBin);
   EXPECT_TRUE(test.hangs()) << test.error();
-  EXPECT_NE(test.error().find("coordinate"), std::string::npos);
+  EXPECT_NE(test.error().find("coordinate program at 0x"), std::string::npos);
+  EXPECT_NE(test.error().find("does not end, and is at pc 0x"), std::string::npos);
 
   Stage nowhere;
   auto lost = counting_record(&nowhere, 40, 1);
@@ -123,6 +125,22 @@ TEST(VertexShading, HangsAreReportedAndEnd) {
   EXPECT_NE(nowhere.error().find("invalid instruction at pc 0xf0000000, word 0x0000000000000000"),
             std::string::npos)
       << nowhere.error();
+}
+
+TEST(VertexShading, FaultsNameTheInstruction) {
+  for (const auto& [phase, stage] :
+       {std::pair(Phase::kBin, "coordinate"), std::pair(Phase::kRender, "vertex")}) {
+    Stage test;
+    auto record = counting_record(&test, 40, 1);
+    record->cs = record->vs = ShaderBuilder().load(4, 0).nop().uniform(5, 1).store(0, 5).build(&test);
+    record->cs.uniforms = record->vs.uniforms = TestJob::end();
+    shade(test.job(), draw_of(record, 40), phase);
+    EXPECT_EQ(test.space().take_faults().first_address, TestJob::end());
+    const mmu::FaultPlace place = mmu::take_fault_place(test.space());
+    EXPECT_STREQ(place.stage, stage);
+    EXPECT_EQ(place.program, record->cs.code);
+    EXPECT_EQ(place.instruction, record->cs.code + 16);
+  }
 }
 
 TEST(VertexShading, CancelledJobsStop) {

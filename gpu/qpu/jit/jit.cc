@@ -73,6 +73,15 @@ const TargetInfo& info(Target target) {
   return kTargets[static_cast<size_t>(target)];
 }
 
+std::vector<CodePlace> places_of(const flow::Flow& flow, const std::vector<CodeMark>& marks) {
+  std::vector<CodePlace> places;
+  places.reserve(marks.size());
+  for (const CodeMark& mark : marks)
+    places.push_back({static_cast<uint32_t>(mark.offset),
+                      mark.node == flow::kNowhere ? CodePlace::kNone : flow.nodes[mark.node].index});
+  return places;
+}
+
 HostProgram::Inputs inputs_of(const flow::Flow& flow) {
   const auto has = [&](std::initializer_list<Op> ops) {
     return !flow.complete ||
@@ -103,7 +112,7 @@ std::shared_ptr<const ProgramCode> compile_flow(Target target, const flow::Flow&
     }
     const std::span<const uint8_t> code(emitter->getCode(), emitter->getSize());
     if (list) list(listing(flow, tables, code));
-    tables.marks = {};
+    tables.places = places_of(flow, std::exchange(tables.marks, {}));
     tables.inputs = inputs_of(flow);
     std::optional<CodeMemory> memory = CodeMemory::copy_of(code);
     if (!memory) return nullptr;

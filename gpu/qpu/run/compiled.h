@@ -57,6 +57,15 @@ class HostProgram {
   virtual size_t bytes() const = 0;
 };
 
+/// A thread is in host code, which keeps Thread::pc for functions that it calls only.
+class HostRun {
+ public:
+  virtual ~HostRun() = default;
+  /// Of the instruction that the thread executes. Safe in a signal handler of the host thread that runs it.
+  /// @param host_pc  what that host thread executes, in the code or in what it called
+  virtual GpuAddr instruction(const Thread& thread, const void* host_pc) const = 0;
+};
+
 /// What threads have in common that start a program one after another.
 class HostSeries {
  public:

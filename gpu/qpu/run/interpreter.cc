@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/observer.h"
 #include "gpu/qpu/run/ports.h"
@@ -320,9 +319,8 @@ After finish_instruction(uint16_t signals, Thread& t) {
   return jumps ? After::kJump : After::kNext;
 }
 
-[[gnu::cold, gnu::noinline]] Stop hang(Thread& t, const Chunk* chunk, const char* why) {
-  t.hang = {why, {}};
-  if (chunk) t.hang.word = chunk->words[t.pc % Chunk::kBytes / sizeof(uint64_t)];
+[[gnu::cold, gnu::noinline]] Stop hang(Thread& t, const char* why) {
+  t.hang = why;
   return Stop::kHang;
 }
 
@@ -414,7 +412,7 @@ std::optional<Stop> execute(const Program& program, Thread& t) {
     return why;
   };
 
-  if (!enter()) return stop(hang(t, nullptr, kTooLarge));
+  if (!enter()) return stop(hang(t, kTooLarge));
   bool careful = kIsObserved || needs_care(t.pending.events);
   for (;;) {
     if (step->kind <= Step::Kind::kMasked && !careful) [[likely]] {
@@ -425,22 +423,22 @@ std::optional<Stop> execute(const Program& program, Thread& t) {
         run_plain(*step, t, bases);
       else
         run_masked(*step, t, bases);
-      if (step->load != Step::Load::kNone && !run_load(*step, t)) {
-        set_pc();
-        return stop(hang(t, chunk, kEmptyQueue));
+      if (step->load != Step::Load::kNone) {
+        set_pc();  // for who finds that there is no memory
+        if (!run_load(*step, t)) return stop(hang(t, kEmptyQueue));
       }
       ++step;
       continue;
     }
     set_pc();
     if (step->kind == Step::Kind::kEnd) {
-      if (!enter()) return stop(hang(t, nullptr, kTooLarge));
+      if (!enter()) return stop(hang(t, kTooLarge));
       continue;
     }
     if (left == 0) break;
     --left;
     if (const char* error = run_step<kIsObserved>(implicit, *chunk, *step, t, bases))
-      return stop(hang(t, chunk, error));
+      return stop(hang(t, error));
     const After after = finish_instruction(step->signals, t);
     if constexpr (kIsObserved) t.observer->finished(t, next_of(after, t));
     careful = kIsObserved || needs_care(t.pending.events);
@@ -453,7 +451,7 @@ std::optional<Stop> execute(const Program& program, Thread& t) {
       if (const auto why = stop_at_switch(t)) return stop(*why);
     }
     if constexpr (mode == Mode::kToBlock) return stop(std::nullopt);
-    if (!enter()) return stop(hang(t, nullptr, kTooLarge));
+    if (!enter()) return stop(hang(t, kTooLarge));
   }
   set_pc();
   return stop(Stop::kBudget);
@@ -472,7 +470,7 @@ Stop go_on(const Program& program, const HostProgram& code, HostProgram::Leave l
       case Why::kEnd:
         return Stop::kEnd;
       case Why::kHang:
-        return hang(t, program.chunk(t.memory, t.pc), leave.error);
+        return hang(t, leave.error);
       case Why::kSwitch:
         stop = stop_at_switch(t);
         break;
@@ -531,12 +529,6 @@ void Series::end(const Thread& thread) {
   if (program_) program_->count(thread, {compiled_, 0});
   program_ = nullptr;
   compiled_ = 0;
-}
-
-std::string hang_text(const Thread& t) {
-  std::string text = absl::StrFormat("%s at pc 0x%08x", t.hang.why, t.pc);
-  if (t.hang.word) absl::StrAppendFormat(&text, ", word 0x%016x", *t.hang.word);
-  return text;
 }
 
 }  // namespace v3d::qpu

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/program.h"
@@ -48,9 +47,5 @@ class Series {
   std::unique_ptr<HostSeries> host_;
   uint64_t compiled_ = 0;  // instructions that are not counted yet
 };
-
-/// Of a thread that stopped with Stop::kHang: "invalid instruction at pc 0x00001008, word
-/// 0x0000000000000000".
-std::string hang_text(const Thread& thread);
 
 }  // namespace v3d::qpu

@@ -17,6 +17,7 @@ void Thread::reset() {
   memory = Memory();
   tmu = nullptr;
   tidx = 0;
+  host_run = nullptr;
   four_threads = final_section = false;
   vpm_in = nullptr;
   gs_in = nullptr;
@@ -34,7 +35,7 @@ void Thread::reset() {
   snapshot = nullptr;
   snapshot_address = 0;
   snapshot_bytes = 0;
-  hang = {};
+  hang = nullptr;
   meeting = {};
   pending.branch_target = pending.branch_uniforms = 0;
   pending.branch_moves_uniforms = false;

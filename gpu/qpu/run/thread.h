@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
@@ -14,6 +13,7 @@
 namespace v3d::qpu {
 
 struct Thread;
+class HostRun;
 class Observer;
 
 /// What ldvary delivers for one varying component of a batch (qpu.md 5).
@@ -99,9 +99,10 @@ struct Thread {
   uint32_t tlb_config;  ///< all ones at start
 
   // Control
-  uint64_t budget;        ///< instructions left before run() gives up with Stop::kBudget
-  uint64_t instructions;  ///< executed so far
-  Observer* observer;     ///< null, or who sees every instruction (observer.h)
+  uint64_t budget;          ///< instructions left before run() gives up with Stop::kBudget
+  uint64_t instructions;    ///< executed so far
+  Observer* observer;       ///< null, or who sees every instruction (observer.h)
+  const HostRun* host_run;  ///< null, or the host code in which the thread is (compiled.h)
 
   GpuAddr pc;
   GpuAddr uniforms;
@@ -137,11 +138,7 @@ struct Thread {
   GpuAddr snapshot_address;
   uint32_t snapshot_bytes;
 
-  /// With Stop::kHang: why it cannot go on.
-  struct Hang {
-    const char* why;
-    std::optional<uint64_t> word;  ///< at pc
-  } hang;
+  const char* hang;  ///< with Stop::kHang: why it cannot go on
 
   /// With Stop::kMeeting: so many threads of the core, this one among them, wait for each other at a
   /// synchronisation object.

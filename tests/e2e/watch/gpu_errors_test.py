@@ -71,9 +71,10 @@ class GpuErrorsTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("v3demu run: GPU errors: 2 jobs hung and were reset, 1 job accessed memory that is not mapped "
                       "(MMU fault)\n", done.stderr)
-        self.assertRegex(done.stderr, r"\n  hang: python\S* \(pid \d+\), csd job \d+: compute thread .* at 0x[0-9a-f]+: "
-                                      r"program 0x[0-9a-f]+, ")
-        self.assertRegex(done.stderr, r"\n  fault: .*0xfffff000, in the compute program at 0x[0-9a-f]{8}\n")
+        self.assertRegex(done.stderr, r"\n  hang: python\S* \(pid \d+\), csd job \d+: compute program at 0x[0-9a-f]{8} "
+                                      r"(does not end|makes no progress) at pc 0x[0-9a-f]{8} \((nop|b .*)\) after \d+ ")
+        self.assertRegex(done.stderr, r"\n  fault: .*0xfffff000, in the compute program at 0x[0-9a-f]{5}000, "
+                                      r"at pc 0x[0-9a-f]{5}018 \(mov tmua, rf1.*thrsw\)\n")
 
     def test_errors_are_the_exit_status_where_that_is_asked_for(self):
         fail = ("--fail-on-gpu-error",)

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "gpu/mmu/address_space.h"
+#include "gpu/mmu/fault_place.h"
 #include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "gpu/qpu/run/program_scope.h"
 #include "tests/qpu/stage_room.h"
 
 namespace v3d::qpu {
@@ -79,8 +81,13 @@ class Twin {
     unit_->begin_job();
   }
   std::shared_ptr<const Program> program() { return cache_->get(memory(), kCode); }
-  Stop run() { return qpu::run(*program(), *thread_); }
+  Stop run() {
+    const ProgramScope scope("test", kCode, *thread_);
+    return qpu::run(*program(), *thread_);
+  }
   uint64_t faults() { return space_->take_faults().count; }
+  /// Of the first one.
+  mmu::FaultPlace fault_place() { return mmu::take_fault_place(*space_); }
 
  private:
   Compiler* const compiler_;
@@ -211,7 +218,13 @@ class Twins : public testing::Test {
       EXPECT_EQ(std::memcmp(plain.memory().host(at), compiled.memory().host(at), Twin::kBytes), 0);
     for (size_t n = 0; n < std::size(plain.room().vpm_out); ++n)
       EXPECT_TRUE(same(plain.room().vpm_out[n], compiled.room().vpm_out[n])) << n;
-    EXPECT_EQ(plain.faults(), compiled.faults());
+    const uint64_t faults = plain.faults();
+    EXPECT_EQ(faults, compiled.faults());
+    const mmu::FaultPlace place = plain.fault_place(), other = compiled.fault_place();
+    EXPECT_EQ(place.stage != nullptr, other.stage != nullptr);
+    if (faults != 0) {
+      EXPECT_EQ(place.instruction, other.instruction);
+    }
   }
 
   const int version;

@@ -52,7 +52,8 @@ struct Frame {
   AlignedLanes flags[2];         ///< A and B
   AlignedLanes flag_results[2];  ///< of the halves of a word, kept over a call
   Thread* thread;
-  GpuAddr entry;  ///< of the program
+  const void* const* stack;  ///< of the code: below it stands where what it calls returns to
+  GpuAddr entry;             ///< of the program
   /// Uniforms at the GPU addresses [low, low + span) stand at base + address.
   const uint8_t* uniform_base;
   uint32_t uniform_low, uniform_span;

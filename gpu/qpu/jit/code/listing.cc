@@ -37,12 +37,13 @@ std::string listing(const flow::Flow& flow, const CodeTables& tables, std::span<
     const CodeMark& mark = tables.marks[m];
     if (mark.node != flow::kNowhere) {
       const flow::Node& node = flow.nodes[mark.node];
-      if (mark.node == flow.blocks[node.block].first) append_block(text, flow, node.block);
+      if (mark.node == flow.blocks[node.block].first && !mark.out_of_the_way)
+        append_block(text, flow, node.block);
       const Instruction* const instruction = flow.instruction(node);
       absl::StrAppendFormat(&text, "    %4d  %s\n", node.index,
                             instruction ? disassemble(flow.setting.version, *instruction) : "not known");
     } else {
-      text += "  exits, routines and constants\n";
+      text += m + 1 == tables.marks.size() ? "  routines and constants\n" : "  out of the way\n";
     }
     const bool is_last = m + 1 == tables.marks.size();
     append_bytes(text, code, mark.offset, is_last ? code.size() : tables.marks[m + 1].offset);

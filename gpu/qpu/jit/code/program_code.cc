@@ -85,7 +85,7 @@ size_t ProgramCode::bytes() const {
   return sizeof(*this) + (memory_.size() + kPage - 1) / kPage * kPage +
          content_.words.size() * sizeof(uint64_t) + content_.stretches.size() * sizeof(CodeContent::Stretch) +
          tables_.entries.size() * sizeof(CodeEntry) + tables_.exits.size() * sizeof(CodeExit) +
-         entry_at_.size() * sizeof(uint16_t);
+         tables_.places.size() * sizeof(CodePlace) + entry_at_.size() * sizeof(uint16_t);
 }
 
 bool ProgramCode::matches(Memory memory, GpuAddr entry) const {
@@ -141,10 +141,13 @@ void begin_frame(Frame& frame, GpuAddr entry, bool starts) {
 }
 
 /// From `place` of the code to an exit. @return  its number
-uint32_t enter(const uint8_t* function, const uint8_t* place, Thread& t, Frame& frame) {
+uint32_t enter(const uint8_t* function, const uint8_t* place, Thread& t, Frame& frame, const HostRun& run) {
   frame.thread = &t;
   frame.left = t.budget;
-  return std::bit_cast<Function>(function)(&t, &frame, place);
+  t.host_run = &run;
+  const uint32_t exit = std::bit_cast<Function>(function)(&t, &frame, place);
+  t.host_run = nullptr;
+  return exit;
 }
 
 void count_executed(Thread& t, uint64_t left) {
@@ -154,21 +157,50 @@ void count_executed(Thread& t, uint64_t left) {
 
 }  // namespace
 
+/// The instruction whose code stands there; CodePlace::kNone if that is none's.
+int32_t ProgramCode::index_at(const uint8_t* host_pc) const {
+  if (host_pc < memory_.begin() || host_pc >= memory_.begin() + memory_.size()) return CodePlace::kNone;
+  const auto behind = std::upper_bound(
+      tables_.places.begin(), tables_.places.end(), host_pc - memory_.begin(),
+      [](ptrdiff_t offset, const CodePlace& place) { return offset < static_cast<ptrdiff_t>(place.offset); });
+  return behind == tables_.places.begin() ? CodePlace::kNone : std::prev(behind)->index;
+}
+
+GpuAddr ProgramCode::instruction(const Thread& t, const Frame& frame, const uint8_t* host_pc) const {
+  int32_t index = index_at(host_pc);
+  // In a routine, or in a function: in front of where the instruction's code goes on then.
+  if (index == CodePlace::kNone) index = index_at(static_cast<const uint8_t*>(frame.stack[-1]) - 1);
+  return index == CodePlace::kNone ? t.pc : frame.entry + static_cast<uint32_t>(index) * 8;
+}
+
+class ProgramCode::Run final : public HostRun {
+ public:
+  explicit Run(const ProgramCode& code) : code_(code) {}
+  GpuAddr instruction(const Thread& t, const void* host_pc) const override {
+    return code_.instruction(t, frame, static_cast<const uint8_t*>(host_pc));
+  }
+  Frame frame;
+
+ private:
+  const ProgramCode& code_;
+};
+
 HostProgram::Leave ProgramCode::run(Thread& t, GpuAddr entry) const {
   const bool starts = t.pc == entry && t.pending.events == Thread::Pending::Events{} &&
                       !t.pending.last_section && t.final_section == content_.final_section &&
                       t.pending.sync == Sync::kNone;
   const CodeEntry* const at = starts ? start_ : find_entry(t, entry);
   if (!at) return {Leave::Why::kElsewhere};
-  Frame frame;
+  Run run(*this);
+  Frame& frame = run.frame;
   begin_frame(frame, entry, false);
   place_uniforms(t, frame);
-  const CodeExit& exit = tables_.exits[enter(memory_.begin(), memory_.begin() + at->offset, t, frame)];
+  const CodeExit& exit = tables_.exits[enter(memory_.begin(), memory_.begin() + at->offset, t, frame, run)];
   return leave(exit, t, frame);
 }
 
 /// They have a frame in common, which keeps what lookups found.
-class StartingThreads final : public HostSeries {
+class StartingThreads final : public HostSeries, public HostRun {
  public:
   void begin(const ProgramCode& code, GpuAddr entry) {
     code_ = &code;
@@ -187,11 +219,15 @@ class StartingThreads final : public HostSeries {
       place_uniforms(t, frame_);
       memory_ = t.snapshot_bytes != 0 ? nullptr : t.memory.host(0);
     }
-    const CodeExit& exit = exits_[enter(function_, nullptr, t, frame_)];
+    const CodeExit& exit = exits_[enter(function_, nullptr, t, frame_, *this)];
     if (exit.why != CodeExit::Why::kEnd || frame_.exception) [[unlikely]]
       return code_->leave(exit, t, frame_);
     count_executed(t, frame_.left);
     return {HostProgram::Leave::Why::kEnd};
+  }
+
+  GpuAddr instruction(const Thread& t, const void* host_pc) const override {
+    return code_->instruction(t, frame_, static_cast<const uint8_t*>(host_pc));
   }
 
  private:

@@ -66,16 +66,25 @@ const char* name(CodeExit::Why why);
 /// How often threads left, for each CodeExit::Why from kBudget on.
 using LeaveCounts = std::array<std::atomic<uint64_t>, kNumWhys>;
 
-/// Where the code of a node begins; of kNowhere, what stands behind the blocks.
+/// Where code of a node begins; of kNowhere, code of no node.
 struct CodeMark {
   size_t offset;
   uint32_t node;
+  bool out_of_the_way = false;  ///< behind the blocks
+};
+
+/// The same, for the code as it stands.
+struct CodePlace {
+  static constexpr int32_t kNone = INT32_MIN;
+  uint32_t offset;
+  int32_t index;  ///< of the instruction; kNone: of none
 };
 
 struct CodeTables {
   std::vector<CodeEntry> entries;  ///< in the order of their indices
   std::vector<CodeExit> exits;
-  std::vector<CodeMark> marks;  ///< in the order of their offsets; for listing() only
+  std::vector<CodeMark> marks;    ///< in the order of their offsets; for listing() only
+  std::vector<CodePlace> places;  ///< the same
   HostProgram::Inputs inputs;
   size_t start =
       0;  ///< offset of a function for threads that begin and need no registers in the end; 0: none
@@ -97,10 +106,13 @@ class ProgramCode : public HostProgram {
 
  private:
   friend class StartingThreads;
+  class Run;
 
   const CodeEntry* find_start() const;
   const CodeEntry* find_entry(const Thread& thread, GpuAddr entry) const;
   Leave leave(const CodeExit& exit, Thread& thread, Frame& frame) const;
+  GpuAddr instruction(const Thread& thread, const Frame& frame, const uint8_t* host_pc) const;
+  int32_t index_at(const uint8_t* host_pc) const;
 
   const CodeContent content_;
   const CodeMemory memory_;

@@ -90,9 +90,12 @@ void ProgramEmitter::emit(CodeTables& made) {
   made_->marks.push_back({getSize(), flow::kNowhere});
   emit_start();
   for (size_t n = 0; n < later_.size(); ++n) {
-    const std::function<void()> emit_now = std::move(later_[n]);  // may add more
-    emit_now();
+    const Later now = std::move(later_[n]);  // may add more
+    node_ = now.node;
+    made_->marks.push_back({getSize(), node_, true});
+    now.emit();
   }
+  if (!later_.empty()) made_->marks.push_back({getSize(), flow::kNowhere});
   emit_routines();
   emit_constants();
 }
@@ -124,6 +127,7 @@ void ProgramEmitter::begin_function() {
   sub(rsp, 8);
   mov(kThread, rdi);
   mov(kFrame, rsi);
+  mov(qword[kFrame + offsetof(Frame, stack)], rsp);
   mov(kUniformBase, qword[kFrame + offsetof(Frame, uniform_base)]);
   mov(kUniforms.cvt32(), dword[kThread + offsetof(Thread, uniforms)]);
   static_assert(sizeof(Memory) == sizeof(uint8_t*));

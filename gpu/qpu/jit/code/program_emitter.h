@@ -111,7 +111,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
 
   Label& new_label() { return *labels_.emplace_back(std::make_unique<Label>()); }
   /// Code out of the way that is emitted behind the blocks.
-  void later(std::function<void()> emit) { later_.push_back(std::move(emit)); }
+  void later(std::function<void()> emit) { later_.push_back({node_, std::move(emit)}); }
   /// ... of the current node.
   void later_in_node(std::function<void()> emit);
   /// Whether the current block is the only one that leads to another, which begins as it ends.
@@ -201,7 +201,11 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   bool mask_stays_;               // nothing in the program changes the sample mask
   bool prefetches_;
   std::map<int32_t, const Branch*> branches_;  // by index
-  std::vector<std::function<void()>> later_;
+  struct Later {
+    uint32_t node;
+    std::function<void()> emit;
+  };
+  std::vector<Later> later_;
   std::vector<std::unique_ptr<Label>> labels_;
   Label exit_, end_;
 

@@ -1,0 +1,29 @@
+#include "gpu/qpu/run/place_text.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "gpu/qpu/isa/instruction.h"
+
+namespace v3d::qpu {
+
+std::string pc_text(int version, GpuAddr pc, std::optional<uint64_t> word) {
+  std::string text = absl::StrFormat("pc 0x%08x", pc);
+  if (!word) return text;
+  if (Instruction instruction; decode(version, *word, instruction))
+    absl::StrAppendFormat(&text, " (%s)", disassemble(version, instruction));
+  else
+    absl::StrAppendFormat(&text, ", word 0x%016x", *word);
+  return text;
+}
+
+std::string pc_text(const Program& program, const Thread& t) {
+  std::optional<uint64_t> word;
+  if (program.knows_page(t.pc)) word = program.word(t.memory, t.pc);
+  return pc_text(program.version(), t.pc, word);
+}
+
+std::string hang_text(const Program& program, const Thread& t) {
+  return absl::StrCat(t.hang, " at ", pc_text(program, t));
+}
+
+}  // namespace v3d::qpu

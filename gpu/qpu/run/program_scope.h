@@ -1,0 +1,29 @@
+/// Who runs a program says so here, for the handler of MMU faults.
+#pragma once
+
+#include "gpu/base/qpu_place.h"
+#include "gpu/qpu/run/compiled.h"
+#include "gpu/qpu/run/thread.h"
+
+namespace v3d::qpu {
+
+/// As long as this lives the host thread runs that program.
+class ProgramScope {
+ public:
+  /// @param stage  a literal
+  /// @param thread  outlives the scope
+  ProgramScope(const char* stage, GpuAddr program, const Thread& thread) {
+    t_qpu_place = {stage, program, &thread, instruction_of};
+  }
+  ~ProgramScope() { t_qpu_place.stage = nullptr; }
+  ProgramScope(const ProgramScope&) = delete;
+  ProgramScope& operator=(const ProgramScope&) = delete;
+
+ private:
+  static uint32_t instruction_of(const void* thread, const void* host_pc) {
+    const auto& t = *static_cast<const Thread*>(thread);
+    return t.host_run ? t.host_run->instruction(t, host_pc) : t.pc;
+  }
+};
+
+}  // namespace v3d::qpu
