@@ -1,5 +1,6 @@
 #include "gpu/qpu/run/place_text.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/qpu/isa/instruction.h"
@@ -9,10 +10,13 @@ namespace v3d::qpu {
 std::string pc_text(int version, GpuAddr pc, std::optional<uint64_t> word) {
   std::string text = absl::StrFormat("pc 0x%08x", pc);
   if (!word) return text;
-  if (Instruction instruction; decode(version, *word, instruction))
-    absl::StrAppendFormat(&text, " (%s)", disassemble(version, instruction));
-  else
+  if (Instruction instruction; decode(version, *word, instruction)) {
+    std::string words = disassemble(version, instruction);  // in columns
+    absl::RemoveExtraAsciiWhitespace(&words);
+    absl::StrAppendFormat(&text, " (%s)", words);
+  } else {
     absl::StrAppendFormat(&text, ", word 0x%016x", *word);
+  }
   return text;
 }
 

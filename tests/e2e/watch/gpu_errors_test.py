@@ -72,7 +72,7 @@ class GpuErrorsTest(unittest.TestCase):
         self.assertIn("v3demu run: GPU errors: 2 jobs hung and were reset, 1 job accessed memory that is not mapped "
                       "(MMU fault)\n", done.stderr)
         self.assertRegex(done.stderr, r"\n  hang: python\S* \(pid \d+\), csd job \d+: compute program at 0x[0-9a-f]{8} "
-                                      r"(does not end|makes no progress) at pc 0x[0-9a-f]{8} \((nop|b .*)\) after \d+ ")
+                                      r"(does not end|makes no progress) at pc 0x[0-9a-f]{8} \((nop.*|b .*)\) after \d+ ")
         self.assertRegex(done.stderr, r"\n  fault: .*0xfffff000, in the compute program at 0x[0-9a-f]{5}000, "
                                       r"at pc 0x[0-9a-f]{5}018 \(mov tmua, rf1.*thrsw\)\n")
 
