@@ -14,7 +14,8 @@ qpu::TraceSink log_sink(const char* tag) {
 
 }  // namespace
 
-std::unique_ptr<qpu::Watch> debug_watch(int version, const WatchSelection& selection) {
+std::unique_ptr<qpu::Watch> debug_watch(int version, const WatchSelection& selection,
+                                        qpu::PartCompiler* compiler) {
   qpu::WatchOptions options;
   std::string error;
   if (debug_on(Debug::kQpu)) {
@@ -27,6 +28,7 @@ std::unique_ptr<qpu::Watch> debug_watch(int version, const WatchSelection& selec
     if (!hazards) log_error("V3DEMU_HAZARDS: %s", error);
     if (hazards) options.hazard_sink = log_sink("qpu-hazard");
     options.hazards = hazards.value_or(0);
+    options.compiler = compiler;
   }
   if (!options.trace && !options.hazard_sink) return nullptr;
   return std::make_unique<qpu::Watch>(version, std::move(options));

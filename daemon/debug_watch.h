@@ -15,6 +15,8 @@ struct WatchSelection {
 };
 
 /// What the categories "qpu" and "hazard" ask for, with messages to the log; null when neither is on.
-std::unique_ptr<qpu::Watch> debug_watch(int version, const WatchSelection& selection);
+/// @param compiler  @see qpu::WatchOptions
+std::unique_ptr<qpu::Watch> debug_watch(int version, const WatchSelection& selection,
+                                        qpu::PartCompiler* compiler = nullptr);
 
 }  // namespace v3d::daemon

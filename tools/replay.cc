@@ -263,7 +263,8 @@ int replay(const Options& options) {
       return std::string(value ? value : "");
     };
     replay.watch(daemon::debug_watch((*reader)->profile().version,
-                                     {variable("V3DEMU_TRACE_QPU"), variable("V3DEMU_HAZARDS")}));
+                                     {variable("V3DEMU_TRACE_QPU"), variable("V3DEMU_HAZARDS")},
+                                     compiler.get()));
   }
   bool good = true;
   while (true) {

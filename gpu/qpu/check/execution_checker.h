@@ -18,6 +18,8 @@ class ExecutionChecker {
   static bool asks(const HazardFacts& facts, Behind behind);
 
   void before(const Thread& thread, const Instruction& instruction, const HazardFacts& facts);
+  /// The thread comes from where it was not followed.
+  void resume() { stored_rows_ = 0; }
   /// The same instruction was executed.
   HazardSet after(const Thread& thread, const HazardFacts& facts, Behind behind);
 

@@ -10,10 +10,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "gpu/base/memory.h"
 #include "gpu/qpu/check/execution_checker.h"
 #include "gpu/qpu/check/hazard.h"
+#include "gpu/qpu/run/compiled.h"
+#include "gpu/qpu/run/part_compiler.h"
 
 namespace v3d::qpu {
 
@@ -56,6 +59,16 @@ class Paths {
   void count_thread() { threads_.fetch_add(1, std::memory_order_relaxed); }
   /// Threads since the last new place, or since the first thread.
   uint32_t threads() const { return threads_.load(std::memory_order_relaxed); }
+  /// Instructions that all threads executed since the last new place, as far as they were counted.
+  uint64_t quiet() const { return quiet_.load(std::memory_order_relaxed); }
+  void count_quiet(uint64_t instructions) { quiet_.fetch_add(instructions, std::memory_order_relaxed); }
+
+  /// What came before an instruction, of one of the ways that lead there; nothing if none is known.
+  /// @param known  gets whether the instruction itself was checked
+  std::optional<HazardChecker> before(GpuAddr pc, uint64_t word, bool* known) const;
+  /// Code of all instructions that were checked, and of no other. Null: the compiler gives none.
+  std::shared_ptr<const HostProgram> code(PartCompiler& compiler, const Program& program,
+                                          const Thread& thread);
 
  private:
   static constexpr size_t kLimit = 16'384;
@@ -66,9 +79,23 @@ class Paths {
     auto operator<=>(const Key&) const = default;
   };
 
+  /// The word that was checked last at an address.
+  struct Checked {
+    uint64_t word;
+    HazardChecker before;
+    const Place* place;
+  };
+
   const int version_;
-  std::mutex mutex_;
-  std::map<Key, std::unique_ptr<Place>> places_;  // guarded by mutex_
+  mutable std::mutex mutex_;  // of what follows
+  std::map<Key, std::unique_ptr<Place>> places_;
+  std::map<GpuAddr, Checked> checked_;
+  std::map<GpuAddr, GpuAddr> branch_to_;  // where branches lead: their address
+  uint64_t changes_ = 0;                  // of checked_
+  std::optional<uint64_t> made_at_;       // of changes_, when the code was made
+  std::shared_ptr<const HostProgram> code_;
+
+  std::atomic<uint64_t> quiet_{0};
   std::atomic<bool> full_{false};
   std::atomic<uint32_t> threads_{0};
 };

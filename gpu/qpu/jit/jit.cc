@@ -27,12 +27,15 @@ constexpr size_t kBytesPerNode = 256, kBytesBeside = 16384;
 constexpr int kAttempts = 6;
 
 /// @param content  gets the words that it is made of
-flow::Flow flow_of(const Program& program, Memory memory, bool final_section, CodeContent& content) {
+flow::Flow flow_of(const Program& program, Memory memory, bool final_section, PartCompiler::Part part,
+                   CodeContent& content) {
   std::vector<std::pair<int32_t, uint64_t>> words;
   const auto read = [&](int32_t index) -> std::optional<uint64_t> {  // of each once
     const GpuAddr address = program.entry() + static_cast<uint32_t>(index) * 8;
     if (words.size() >= JitCompiler::kMaxWords || !program.knows_page(address)) return {};
-    return words.emplace_back(index, program.word(memory, address)).second;
+    const uint64_t word = program.word(memory, address);
+    if (!part(address, word)) return {};
+    return words.emplace_back(index, word).second;
   };
   flow::Flow flow = flow::analyse({program.version(), final_section, program.entry()}, read);
   content.version = program.version();
@@ -212,6 +215,11 @@ std::shared_ptr<const HostProgram> JitCompiler::find(const Program& program, Mem
 
 std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, Memory memory,
                                                         bool final_section) {
+  return compile_part(program, memory, final_section, [](GpuAddr, uint64_t) { return true; });
+}
+
+std::shared_ptr<const HostProgram> JitCompiler::compile_part(const Program& program, Memory memory,
+                                                             bool final_section, Part part) {
   const auto begin = std::chrono::steady_clock::now();
   const auto count = [&](Outcome outcome, size_t instructions = 0, size_t bytes = 0) {
     const std::lock_guard lock(counters_->mutex);
@@ -222,7 +230,7 @@ std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
     s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
   CodeContent content;
-  const flow::Flow flow = flow_of(program, memory, final_section, content);
+  const flow::Flow flow = flow_of(program, memory, final_section, part, content);
   if (flow.nodes.size() > kMaxNodes) {
     count(Outcome::kTooLarge);
     return nullptr;

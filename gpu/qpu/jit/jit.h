@@ -14,6 +14,7 @@
 #include "gpu/qpu/jit/code/code_cache.h"
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/run/compiled.h"
+#include "gpu/qpu/run/part_compiler.h"
 
 namespace v3d::qpu::jit {
 
@@ -64,7 +65,7 @@ std::string to_string(const Statistics& statistics);
 /// When the interpreter has gone so far a compilation has paid for itself soon.
 inline constexpr uint64_t kWorthIt = 4096;
 
-class JitCompiler : public Compiler {
+class JitCompiler : public Compiler, public PartCompiler {
  public:
   /// Of a program; those behind are interpreted.
   static constexpr size_t kMaxWords = 4096;
@@ -87,6 +88,8 @@ class JitCompiler : public Compiler {
   std::shared_ptr<const HostProgram> find(const Program& program, Memory memory, bool final_section) override;
   std::shared_ptr<const HostProgram> compile(const Program& program, Memory memory,
                                              bool final_section) override;
+  std::shared_ptr<const HostProgram> compile_part(const Program& program, Memory memory, bool final_section,
+                                                  Part part) override;
   Statistics statistics() const;
 
  private:

@@ -388,7 +388,7 @@ std::optional<Stop> stop_at_switch(Thread& t) {
 enum class Mode {
   kToStop,
   kToBlock,   ///< ... or until a branch or a thread switch took effect: then the result is empty
-  kObserved,  ///< with calls of thread.observer
+  kObserved,  ///< with calls of thread.observer, until a block at which it rests: then the result is empty
 };
 
 template <Mode mode>
@@ -451,6 +451,8 @@ std::optional<Stop> execute(const Program& program, Thread& t) {
       if (const auto why = stop_at_switch(t)) return stop(*why);
     }
     if constexpr (mode == Mode::kToBlock) return stop(std::nullopt);
+    if constexpr (kIsObserved)
+      if (t.observer->rests) return stop(std::nullopt);
     if (!enter()) return stop(hang(t, kTooLarge));
   }
   set_pc();
@@ -492,11 +494,48 @@ Stop go_on(const Program& program, const HostProgram& code, HostProgram::Leave l
   }
 }
 
+// Runs code in which the thread is not seen. @return  empty: it is to be seen on
+std::optional<Stop> run_unseen(const Program& program, const HostProgram& code, Thread& t) {
+  using Why = HostProgram::Leave::Why;
+  const uint64_t before = t.instructions;
+  for (;;) {
+    const HostProgram::Leave leave = code.run(t, program.entry());
+    switch (leave.why) {
+      case Why::kEnd:
+        t.observer->finished(t, Observer::Next::kEnd);
+        return Stop::kEnd;
+      case Why::kHang:
+        t.observer->finished(t, Observer::Next::kEnd);
+        return hang(t, leave.error);
+      case Why::kSwitch:
+        if (const auto stop = stop_at_switch(t)) return stop;
+        break;
+      case Why::kBudget:
+        if (t.stop_at_block && t.instructions != before) return Stop::kBudget;
+        return std::nullopt;
+      case Why::kElsewhere:
+        return std::nullopt;
+    }
+  }
+}
+
+// Where the observer rests, code runs in the interpreter's place.
+Stop run_observed(const Program& program, Thread& t) {
+  for (;;) {
+    const HostProgram* const code = t.observer->rests ? t.observer->host_code(program, t) : nullptr;
+    if (code) {
+      if (const auto stop = run_unseen(program, *code, t)) return *stop;
+      t.observer->left_host_code();
+    }
+    if (const auto stop = execute<Mode::kObserved>(program, t)) return *stop;
+  }
+}
+
 }  // namespace
 
 Stop run(const Program& program, Thread& thread) {
   thread.pc &= ~7u;
-  if (thread.observer) return *execute<Mode::kObserved>(program, thread);
+  if (thread.observer) return run_observed(program, thread);
   const uint64_t before = thread.instructions;
   if (const HostProgram* const code = program.compiled(thread)) {
     uint64_t interpreted = 0;

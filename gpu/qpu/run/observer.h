@@ -9,6 +9,9 @@
 
 namespace v3d::qpu {
 
+class HostProgram;
+class Program;
+
 class Observer {
  public:
   /// What follows an instruction.
@@ -34,6 +37,16 @@ class Observer {
   }
   /// thread.pc is that of the next instruction.
   virtual void finished(const Thread& thread, Next next) = 0;
+
+  /// Whether it would rather not see what follows on a jump or a thread switch: then host_code() is asked.
+  bool rests = false;
+  /// Host code in which the thread is not seen, as far as that goes; null: it is seen on. Asked while
+  /// `rests`.
+  virtual const HostProgram* host_code(const Program& /*program*/, const Thread& /*thread*/) {
+    return nullptr;
+  }
+  /// The thread is out of it, and seen again.
+  virtual void left_host_code() {}
 };
 
 /// Gives threads of one job their observers. Thread safe.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "gpu/qpu/check/paths.h"
 #include "gpu/qpu/run/alu.h"
+#include "gpu/qpu/run/program.h"
 
 namespace v3d::qpu {
 namespace {
@@ -78,7 +79,8 @@ class Watch::Check {
         entry_(thread.pc & ~7u),
         setting_(setting_of(watch, thread)),
         execution_(setting_),
-        paths_(paths_of(watch, thread)) {
+        paths_(paths_of(watch, thread)),
+        start_(setting_) {
     paths_->count_thread();
   }
 
@@ -94,11 +96,42 @@ class Watch::Check {
     word_ = word;
     valid_ = instruction != nullptr;
     if (!valid_) return;
+    if (!start_ && !place_) [[unlikely]]
+      come_from_code(thread, word);
+    if (!start_ && !place_) return;  // nobody knows what came before
     const Paths::Place* known = place_ ? place_->next(thread.pc, word) : nullptr;
     place_ = known ? known : find(thread, word, *instruction);
     if (place_->asks) execution_.before(thread, *instruction, place_->facts);
+    if (++looked_ >= kLook) [[unlikely]]
+      rest();
   }
+
+  /// Whether the thread may go on in code(), since nothing new came for a while.
+  bool rests() const { return rests_; }
+  /// Null: there is none, or it is time to look again.
+  const HostProgram* code(const Program& program, const Thread& thread) {
+    if (!rests_) return nullptr;
+    if (rested_from_ == kNotYet) {
+      rested_from_ = thread.instructions;
+      auto code = paths_->code(*watch_.options_.compiler, program, thread);
+      if (code && code != code_ && !code->matches(thread.memory, program.entry())) code = nullptr;
+      code_ = std::move(code);
+    }
+    if (code_ && thread.instructions - rested_from_ < kRest) return code_.get();
+    wake();
+    return nullptr;
+  }
+  /// The thread has left it.
+  void wake() {
+    rests_ = false;
+    looked_ = 0;
+    place_ = nullptr;
+    start_.reset();
+    execution_.resume();
+  }
+
   void after(const Thread& thread) {
+    if (!start_ && !place_) return;
     if (!valid_) return report(thread, state().ran_off());
     if (place_->asks) report(thread, execution_.after(thread, place_->facts, place_->behind));
   }
@@ -110,17 +143,33 @@ class Watch::Check {
     if (!same) paths_ = fresh();
     HazardSet found = 0;
     const Paths::Place* place = paths_->find(before, thread.pc, index_of(thread), word, instruction, &found);
+    if (paths_->quiet() == 0) looked_ = 0;
     if (place_ && same) place_->lead_to(place);
     place_ = place;
     report(thread, found);
     return place;
   }
 
+  /// Of a thread that comes out of code: to what is known, or to what is new.
+  void come_from_code(const Thread& thread, uint64_t word) {
+    bool known = false;
+    start_ = paths_->before(thread.pc, word, &known);
+    if (known) looked_ = kLook - kShortLook;
+  }
+  /// Threads rest when all of them together came to nothing new for long.
+  void rest() {
+    paths_->count_quiet(looked_);
+    looked_ = 0;
+    if (!watch_.options_.compiler || paths_->quiet() < kQuiet) return;
+    rests_ = true;
+    rested_from_ = kNotYet;
+  }
+
   std::shared_ptr<Paths> fresh() {
     const std::lock_guard lock(watch_.mutex_);
     return watch_.checked_->paths_of(entry_, setting_);
   }
-  HazardChecker state() const { return place_ ? place_->checker : HazardChecker(setting_); }
+  HazardChecker state() const { return place_ ? place_->checker : *start_; }
 
   size_t index_of(const Thread& thread) const { return (thread.pc - entry_) / 8; }
 
@@ -131,13 +180,24 @@ class Watch::Check {
   }
   void report(const Thread& thread, Hazard hazard);
 
+  /// Instructions: of all threads of the program without anything new before they rest; of a thread between
+  /// rests, and where what it left the code for is known; and of a rest.
+  static constexpr uint64_t kQuiet = 4096, kRest = 65'536;
+  static constexpr uint32_t kLook = 256, kShortLook = 32;
+  static constexpr uint64_t kNotYet = UINT64_MAX;
+
   Watch& watch_;
   const char* const stage_;
   const GpuAddr entry_;
   const HazardChecker::Setting setting_;
   ExecutionChecker execution_;
   std::shared_ptr<Paths> paths_;
-  const Paths::Place* place_ = nullptr;  // of the last instruction; null at the start
+  const Paths::Place* place_ = nullptr;  // of the last instruction; null at the start, and behind code
+  std::optional<HazardChecker> start_;   // what came before the next instruction, while place_ is null
+  uint32_t looked_ = 0;                  // instructions since something was new, or since code was left
+  bool rests_ = false;
+  uint64_t rested_from_ = 0;                 // Thread::instructions
+  std::shared_ptr<const HostProgram> code_;  // that the thread runs
   uint64_t word_ = 0;
   bool valid_ = true;  // it is one
 };
@@ -158,7 +218,9 @@ class Watch::WatchedThread final : public Observer {
 
   void before(const Thread& thread, uint64_t word, const Instruction* instruction) override {
     if (trace_) trace_->before(thread, word, instruction);
-    if (check_) check_->before(thread, word, instruction);
+    if (!check_) return;
+    check_->before(thread, word, instruction);
+    rests = check_->rests() && !trace_;
   }
   void after(const Thread& thread, const char* error) override {
     if (trace_) trace_->after(thread, error);
@@ -169,6 +231,15 @@ class Watch::WatchedThread final : public Observer {
     if (trace_) trace_->finished(thread, next);
     if (next == Next::kEnd) return end();
     if (trace_ && trace_->complete()) flush();
+  }
+  const HostProgram* host_code(const Program& program, const Thread& thread) override {
+    const HostProgram* const code = check_->code(program, thread);
+    rests = check_->rests();
+    return code;
+  }
+  void left_host_code() override {
+    check_->wake();
+    rests = false;
   }
 
  private:

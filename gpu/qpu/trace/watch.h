@@ -7,6 +7,7 @@
 
 #include "gpu/qpu/check/hazard.h"
 #include "gpu/qpu/run/observer.h"
+#include "gpu/qpu/run/part_compiler.h"
 #include "gpu/qpu/trace/trace.h"
 
 namespace v3d::qpu {
@@ -17,6 +18,9 @@ struct WatchOptions {
   /// Rules that programs break go here, one line per call, each once per program; null: nothing is checked.
   TraceSink hazard_sink;
   HazardSet hazards = kAllHazards;  ///< those that are reported
+  /// Makes code of what was checked, for long threads; null: they are interpreted all along. Outlives the
+  /// watch.
+  PartCompiler* compiler = nullptr;
 };
 
 /// Of a device; makes the watches of its jobs. Thread safe; outlives them.

@@ -1,0 +1,98 @@
+/// Threads whose hazards are checked run compiled where all was checked, and only there.
+
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "gpu/qpu/isa/assembler.h"
+#include "gpu/qpu/trace/watch.h"
+#include "tests/qpu/jit/twins.h"
+
+namespace v3d::qpu {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class CheckedPrograms : public TwinsOfTargets {
+ protected:
+  /// Runs it checked in turns as dispatches do, beside an interpreted twin. @return  the reports
+  std::vector<std::string> check(const std::string& text, uint32_t turns) {
+    const Assembly assembly = assemble(71, text);
+    EXPECT_TRUE(assembly.errors.empty()) << to_string(assembly.errors.at(0));
+    load(assembly.words);
+    std::vector<std::string> lines;
+    WatchOptions options;
+    options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
+    options.compiler = &compiler;
+    Watch watch(71, std::move(options));
+    const auto job = watch.begin_job(1);
+    both([&](Twin& twin) {
+      twin.t().reset();
+      twin.start();
+      twin.t().four_threads = true;
+      twin.t().msf = splat(1u);
+      twin.t().rf[1] = splat(turns);
+      if (&twin == &compiled) job->start("compute", twin.t());
+      Stop stop = Stop::kBudget;
+      while (stop == Stop::kBudget) {
+        twin.t().stop_at_block = true;
+        twin.t().budget = 4000;
+        stop = twin.run();
+      }
+      EXPECT_EQ(stop, Stop::kEnd);
+    });
+    EXPECT_EQ(plain.t().instructions, compiled.t().instructions);
+    for (int r = 1; r < 64; ++r) EXPECT_TRUE(same(plain.t().rf[r], compiled.t().rf[r])) << r;
+    return lines;
+  }
+  uint64_t compilations() const {
+    return compiler.statistics().programs[static_cast<size_t>(jit::Outcome::kCompiled)];
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, CheckedPrograms, kTargets, kNameOfTarget);
+
+const char* const kLoop = "loop:\nadd rf2, rf2, rf1\nsub.pushz rf1, rf1, 1\nb.anyna loop\nnop\nnop\nnop\n";
+
+TEST_P(CheckedPrograms, LongOnesRunCompiled) {
+  EXPECT_THAT(check(std::string(kLoop) + "end", 100'000), IsEmpty());
+  EXPECT_EQ(compilations(), 1u);
+  EXPECT_GE(compiler.statistics().leaves[static_cast<size_t>(jit::CodeExit::Why::kGap)], 1u);
+}
+
+TEST_P(CheckedPrograms, ShortOnesAreInterpreted) {
+  EXPECT_THAT(check(std::string(kLoop) + "end", 100), IsEmpty());
+  EXPECT_EQ(compilations(), 0u);
+}
+
+// The thread is in compiled code for long when it comes there.
+TEST_P(CheckedPrograms, WhatFollowsOnALongLoopIsChecked) {
+  const auto lines = check(std::string(kLoop) + "ldvary.rf3\nadd rf4, rf0, rf2\nend", 100'000);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("ldvary-c-early: instruction 7, \"add rf4, rf0"));
+}
+
+// A way that is taken once, in the last turns of the loop.
+TEST_P(CheckedPrograms, WhatALongLoopSeldomDoesIsChecked) {
+  const auto lines = check(
+      "loop:\nxor.pushz -, rf1, 3\nb.anyna on\nnop\nnop\nnop\nldvary.rf3\nadd rf4, rf0, rf2\n"
+      "on:\nsub.pushz rf1, rf1, 1\nb.anyna loop\nnop\nnop\nnop\nend",
+      100'000);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("ldvary-c-early: instruction 6, \"add rf4, rf0"));
+}
+
+// What is found in the first words behind a jump depends on those in front of it.
+TEST_P(CheckedPrograms, WhatCameBeforeIsKnownBehindCompiledCode) {
+  const auto lines =
+      check(std::string("loop:\nadd rf2, rf2, rf1\nsub.pushz rf1, rf1, 1\nb.anyna loop\nnop\nnop\n"
+                        "ldvary.rf3\nadd rf4, rf0, rf2\nend"),
+            100'000);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("ldvary-c-early: instruction"));
+}
+
+}  // namespace
+}  // namespace v3d::qpu
