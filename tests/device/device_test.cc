@@ -242,7 +242,8 @@ TEST_F(DeviceTest, FaultsOfProgramsNameTheInstruction) {
     job.error->set_hang("it fell");
   };
   for (const auto& run : all_kinds()) {
-    for (const auto& [at, text] : {std::pair(0u, ", word 0x0000000000000000"), std::pair(8u, " (nop ; nop)")}) {
+    for (const auto& [at, text] :
+         {std::pair(0u, ", word 0x0000000000000000"), std::pair(8u, " (nop ; nop)")}) {
       pc = kProgram + at;
       const JobResult result = run();
       EXPECT_EQ(result.message, "it fell");
