@@ -63,6 +63,18 @@ class ManualTest(unittest.TestCase):
         named = {name for line in tagged for name in re.findall(r"(?<!\w)--[a-z-]+", line)}
         self.assertEqual(sorted(named - known), [])
 
+    def test_every_variable_that_the_programs_read_stands_in_a_page(self):
+        read = set()
+        for folder in ("daemon", "gpu", "ioctl", "shim", "tools"):
+            for where, _, names in os.walk(os.path.join(TREE, folder)):
+                for name in names:
+                    if name.endswith((".cc", ".h", ".c")) and where != os.path.join(TREE, "tools", "frames"):  # helpers of scripts
+                        with open(os.path.join(where, name), encoding="utf-8") as file:
+                            read |= set(re.findall(r'"(V3DEMU_[A-Z0-9_]+)[="]', file.read()))
+        self.assertIn("V3DEMU_DEVICE", read)
+        pages = "".join(page(name) for name in os.listdir(MANUAL))
+        self.assert_named(read - {"V3DEMU_SCREEN_END"}, pages, "between v3demu run and v3demu screen alone: V3DEMU_SCREEN_END")
+
     @unittest.skipUnless(shutil.which("man"), "man is not installed")
     def test_pages_have_no_warnings(self):
         for name in sorted(os.listdir(MANUAL)):
