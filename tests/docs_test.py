@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The files that the pages for readers name exist, and packaging/demo builds the programs that the pages for users call.
+"""The files and headings that the pages for readers name exist, packaging/demo builds the programs that the pages for users call,
+README.md is short, and CHANGELOG.md begins with the version of CMakeLists.txt.
 usage: docs_test.py SOURCE_FOLDER"""
 import os
 import re
@@ -7,6 +8,18 @@ import sys
 
 root = sys.argv[1]
 missing = []
+
+
+def read(name):
+    with open(os.path.join(root, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def anchors(name):
+    """Of the headings of a page, as forges make them."""
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in re.findall(r"(?m)^#+ +(.*)", read(name))}
+
+
 pages = ("docs/one_draw.md", "docs/architecture.md", "docs/security.md", "CONTRIBUTING.md", "README.md")
 for page in pages:
     with open(os.path.join(root, page), encoding="utf-8") as file:
@@ -16,12 +29,36 @@ for page in pages:
     assert names, page
     missing += [f"{page}: {name}" for name in names if not os.path.exists(os.path.join(root, name))]
 
-with open(os.path.join(root, "CMakeLists.txt"), encoding="utf-8") as file:
-    programs = " ".join(re.findall(r"(?:add_custom_target|add_dependencies)\(programs ([^)]*)\)", file.read())).split()
+
+user_pages = ["README.md"] + [f"docs/{name}" for name in os.listdir(os.path.join(root, "docs")) if name.endswith(".md")]
+for page in user_pages:
+    for name, anchor in re.findall(r"\]\(((?!http)[\w./-]*)(?:#([\w-]+))?\)", read(page)):
+        target = os.path.normpath(os.path.join(os.path.dirname(page), name)) if name else page
+        if not os.path.exists(os.path.join(root, target)):
+            missing.append(f"{page}: {name}")
+        elif anchor and anchor not in anchors(target):
+            missing.append(f"{page}: {target} has no heading {anchor}")
+
+cmake = read("CMakeLists.txt")
+programs = " ".join(re.findall(r"(?:add_custom_target|add_dependencies)\(programs ([^)]*)\)", cmake)).split()
 assert "v3demu" in programs
-for page in ["README.md"] + [os.path.join("docs", name) for name in os.listdir(os.path.join(root, "docs"))
-                             if name.endswith(".md")]:
-    with open(os.path.join(root, page), encoding="utf-8") as file:
-        called = re.findall(r"build/release/bin/(\w+)", file.read())
-    missing += [f"{page}: packaging/demo does not build {name}" for name in called if name not in programs]
+built = set()
+for folder in ("bench", "samples", "tests", "tools"):
+    for where, _, names in os.walk(os.path.join(root, folder)):
+        if "CMakeLists.txt" in names:
+            built |= set(re.findall(r"add_executable\((\w+)", read(os.path.join(where, "CMakeLists.txt"))))
+assert "vulkan_samples" in built and "vulkan_bench" in built
+for page in user_pages:
+    for block in re.findall(r"(?ms)^```sh\n(.*?)^```", read(page)):
+        if "packaging/setup" in block:  # which builds all
+            continue
+        called = set(re.findall(r"build/release/bin/(\w+)", block)) | (built & set(re.findall(r"(?<![\w/.-])\w+", block)))
+        missing += [f"{page}: packaging/demo does not build {name}" for name in sorted(called) if name not in programs]
+
+if len(read("README.md").splitlines()) >= 120:
+    missing.append("README.md has 120 lines or more: what it says belongs into a page of docs/")
+version = re.search(r"project\(v3demu VERSION ([\d.]+)", cmake)[1]
+newest = re.search(r"(?m)^## (\S+)", read("CHANGELOG.md"))[1]
+if newest != version:
+    missing.append(f"CHANGELOG.md begins with {newest}, and CMakeLists.txt says {version}")
 sys.exit("\n".join(missing) or 0)
