@@ -50,6 +50,8 @@ for folder in ("bench", "samples", "tests", "tools"):
 assert "vulkan_samples" in built and "vulkan_bench" in built
 for page in user_pages:
     for block in re.findall(r"(?ms)^```sh\n(.*?)^```", read(page)):
+        missing += [f"{page}: {name} cannot be called" for name in re.findall(r"(?m)^((?:packaging|tests|tools)/[\w./-]+)", block)
+                    if not os.access(os.path.join(root, name), os.X_OK)]
         if "packaging/setup" in block:  # which builds all
             continue
         called = set(re.findall(r"build/release/bin/(\w+)", block)) | (built & set(re.findall(r"(?<![\w/.-])\w+", block)))
