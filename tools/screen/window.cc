@@ -1,6 +1,7 @@
 /// @file The screen as a window, by libSDL2 if that is installed: no header of it is needed to build this.
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -25,6 +26,7 @@ struct Sdl {
   int (*init)(uint32_t flags);
   void (*quit)();
   const char* (*error)();
+  const char* (*driver)();
   void* (*create_window)(const char* title, int x, int y, int w, int h, uint32_t flags);
   void (*destroy_window)(void* window);
   void (*set_title)(void* window, const char* title);
@@ -52,6 +54,7 @@ std::string load(Sdl* sdl) {
   find("SDL_Init", &sdl->init);
   find("SDL_Quit", &sdl->quit);
   find("SDL_GetError", &sdl->error);
+  find("SDL_GetCurrentVideoDriver", &sdl->driver);
   find("SDL_CreateWindow", &sdl->create_window);
   find("SDL_DestroyWindow", &sdl->destroy_window);
   find("SDL_SetWindowTitle", &sdl->set_title);
@@ -65,6 +68,12 @@ std::string load(Sdl* sdl) {
   find("SDL_RenderPresent", &sdl->present);
   find("SDL_PollEvent", &sdl->poll_event);
   return missing;
+}
+
+/// Where there is no display, SDL takes a driver of its own whose windows nobody sees.
+bool is_seen(const char* driver) {
+  if (getenv("SDL_VIDEODRIVER")) return true;  // whoever names one asks for it
+  return driver && strcmp(driver, "offscreen") != 0 && strcmp(driver, "dummy") != 0;
 }
 
 class Window : public Output {
@@ -133,6 +142,12 @@ absl::StatusOr<std::unique_ptr<Output>> make_window() {
   Sdl sdl = {};
   if (const std::string missing = load(&sdl); !missing.empty()) return absl::UnavailableError(missing);
   if (sdl.init(kInitVideo) != 0) return absl::UnavailableError(absl::StrCat("no window: ", sdl.error()));
+  if (!is_seen(sdl.driver())) {
+    sdl.quit();
+    return absl::UnavailableError(
+        "no window: there is no display to open it on ($DISPLAY, $WAYLAND_DISPLAY); pictures and videos need "
+        "none (--png, --video)");
+  }
   auto window = std::make_unique<Window>(sdl);
   if (absl::Status opened = window->open(); !opened.ok()) return opened;
   return window;

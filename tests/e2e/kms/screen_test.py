@@ -150,7 +150,18 @@ def desktop(display):
     expect(ended.returncode == 1 and "1x1" in ended.stderr, f"status {ended.returncode}: {ended.stderr}")
 
 
-TESTS = {test.__name__: test for test in (last_picture, vulkan, pictures, video, viewers, desktop)}
+def window(display):
+    """Where a window would be seen by nobody, nothing is started."""
+    for name in "DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER":
+        display.environment.pop(name, None)
+    for words in (["screen"], ["run", "--screen", "--mesa", display.mesa, "--", "echo", "started"],
+                  ["desktop", "--mesa", display.mesa, "--", "echo", "started"]):
+        ended = run(display, *words)
+        expect(ended.returncode == 1 and "no window: " in ended.stderr, f"{words}: status {ended.returncode}: {ended.stderr}")
+        expect("started" not in ended.stdout, f"{words} started its program")
+
+
+TESTS = {test.__name__: test for test in (last_picture, vulkan, pictures, video, viewers, desktop, window)}
 
 if __name__ == "__main__":
     sys.exit(main(TESTS))
