@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "daemon/job_report.h"
+#include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
 #include "gpu/base/pause.h"
 #include "gpu/base/thread_pool.h"
@@ -49,6 +50,7 @@ class Scheduler::Node : public ioctl::Watcher, public QueuedJob {
   bool attend() override {
     if (cancelled_) return false;
     consider();
+    const host_time::Scope waiting(host_time::Block::kWaiting);
     return held() && scheduler.wait(*this);
   }
 };

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
 #include "gpu/base/pause.h"
 
@@ -223,6 +224,7 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
     tasks_.erase(place);
     --crowd_;
   }
+  const host_time::Scope waiting(host_time::Block::kWaiting);
   const auto is_done = [&] { return task->pending.load() == 0; };
   linger(is_done);
   std::unique_lock lock(task->mutex);

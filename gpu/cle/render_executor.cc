@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/host_time.h"
+#include "gpu/base/left_out.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/cle/executor.h"
@@ -328,6 +330,7 @@ bool RenderExecutor::run_pending_tiles() {
   if (job_.work) job_.work->add_tiles(entries_of_pending_tiles(), slots_.size());
   const auto run_one = [this](int i, int index) {
     if (job_.stopped()) return;
+    const host_time::Scope host(host_time::Block::kTiles);
     watch_tile(static_cast<size_t>(i), pending_[static_cast<size_t>(i)], static_cast<size_t>(index));
     run_tile(pending_[static_cast<size_t>(i)], prepare_slot(index),
              job_.first_tidx + static_cast<uint32_t>(index));
@@ -372,6 +375,9 @@ void RenderExecutor::run_tile(TileId id, Slot& slot, uint32_t tidx) {
 bool RenderExecutor::transfer(const TileCommand& command, tlb::TileBuffer& tile, TileWatch* watch,
                               std::string* error) {
   const bool stores = command.kind == TileCommand::Kind::kStore;
+  if (stores && is_left_out(Stage::kStores)) [[unlikely]]
+    return true;
+  const host_time::Scope host(stores ? host_time::Block::kStores : host_time::Block::kLoads);
   const perf::Counter counter = stores ? perf::kTlbWordsWritten : perf::kTlbWordsRead;
   const uint64_t before = tile.counts()[counter];
   if (stores ? !tile.store(command.transfer, error) : !tile.load(command.transfer, error)) return false;
@@ -394,12 +400,14 @@ bool RenderExecutor::run_command(const TileCommand& command, TileId id, tlb::Til
       return true;
     case TileCommand::Kind::kDrawList: {
       const std::vector<draw::ListEntry>* list = tile_list(id, command.list_set);
-      if (list == nullptr || list->empty() || draws_ == nullptr) return true;
+      if (list == nullptr || list->empty() || draws_ == nullptr || is_left_out(Stage::kFragments))
+        return true;
       if (slot.renderer == nullptr)
         slot.renderer = std::make_unique<pse::TileRenderer>(slot.job, *draws_, tidx);
       slot.dirty = true;
       tile.counts()[perf::kPseWordsRead] += perf::bus_words(list->size() * sizeof(draw::ListEntry));
       if (slot.job.tile) slot.job.tile->list(*list, *bin_);
+      const host_time::Scope host(host_time::Block::kSetUp);
       slot.renderer->run(*list, tile, id.column, id.row);
       return !job_.stopped();
     }

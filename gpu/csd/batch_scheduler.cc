@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
 #include "gpu/qpu/run/interpreter.h"
 
@@ -71,7 +72,10 @@ bool BatchScheduler::run() {
   if (configuration_.batches == 0) return true;
   const uint64_t workers = std::min({static_cast<uint64_t>(job_.pool->concurrency()), configuration_.batches,
                                      static_cast<uint64_t>(qpus_.capacity())});
-  const auto shift = [this](int, int pool_slot) { worker(pool_slot); };
+  const auto shift = [this](int, int pool_slot) {
+    const host_time::Scope host(host_time::Block::kDispatches);
+    worker(pool_slot);
+  };
   do {
     job_.pool->parallel_for(static_cast<int>(workers), shift, job_.turn);
     job_.stopped();  // waits for its turn

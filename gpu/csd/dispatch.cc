@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
 #include "gpu/chip/profile.h"
 #include "gpu/csd/configuration.h"
@@ -86,7 +87,11 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
     thread.tmu = &*unit;
     if (job.watch) job.watch->begin_slice(thread);
     const qpu::ProgramScope scope("compute", configuration.code, thread);
-    return qpu::run(*program, thread);
+    host_time::ProgramScope host(host_time::Block::kComputePrograms, "compute", configuration.code);
+    const uint64_t before = thread.instructions;
+    const qpu::Stop stop = qpu::run(*program, thread);
+    host.executed(thread.instructions - before);
+    return stop;
   };
   engine.place = [&](const qpu::Thread& thread) { return pc_text(*program, thread); };
   if (job.watch && job.watch->tells_clocks())

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "gpu/base/host_time.h"
 #include "gpu/base/turn.h"
 #include "gpu/qpu/run/observer.h"
 
@@ -58,6 +59,7 @@ SupergroupRunner::SupergroupRunner(const JobContext& job, const Configuration& c
 bool SupergroupRunner::run() {
   if (configuration_.batches <= kFewBatches) work(workers_[0], 0, kAlone);
   const auto shift = [this](int i, int pool_slot) {
+    const host_time::Scope host(host_time::Block::kDispatches);
     try {
       work(workers_[static_cast<size_t>(i)], pool_slot, kForever);
     } catch (...) {  // there is no memory: the others need not go on
@@ -96,6 +98,7 @@ bool SupergroupRunner::has_group(Worker& worker) {
   std::unique_lock lock = lock_soon(mutex_);
   while (!choose(worker)) {
     if (waiting_ == 0 || stuck_ || job_.ended() || (job_.turn && job_.turn->held())) return false;
+    const host_time::Scope waiting(host_time::Block::kWaiting);
     if (!change_.wait(lock)) return false;  // those that run are still too far behind
   }
   lock.unlock();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/host_time.h"
 #include "gpu/base/job_context.h"
 #include "gpu/base/log.h"
 #include "gpu/cle/executor.h"
@@ -303,6 +304,7 @@ JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
   Context::State& c = *context.state_;
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
+  const host_time::JobScope host(host_time::Job::kBin, host_time::Block::kLists);
   return run_job(
       context,
       {.pool = state_->bin_pool ? *state_->bin_pool : state_->shared,
@@ -317,6 +319,7 @@ JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
   Context::State& c = *context.state_;
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
+  const host_time::JobScope host(host_time::Job::kRender, host_time::Block::kLists);
   return run_job(
       context, {.pool = state_->render_pool ? *state_->render_pool : state_->shared, .turn = turn},
       [&](const JobContext& job) { cle::run_render_list(job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get()); },
@@ -327,6 +330,7 @@ JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
   Context::State& c = *context.state_;
   const Running running(c.compute_jobs, c.graphics_jobs);
   if (!running.alone()) return overlap();
+  const host_time::JobScope host(host_time::Job::kCompute, host_time::Block::kDispatches);
   const csd::Configuration decoded = csd::decode(csd.cfg, state_->profile);
   const uint32_t per_supergroup = decoded.batches_per_sg;
   // What is recorded whole runs in its order, on one worker.
@@ -351,6 +355,7 @@ bool Device::is_brief(const Context& context, const CsdJob& job) const {
 }
 
 JobResult Device::run_tfu(Context& context, const TfuJob& registers, Turn& turn) {
+  const host_time::JobScope host(host_time::Job::kTransfer, host_time::Block::kTransfers);
   return run_job(
       context, {.pool = state_->shared, .turn = turn},
       [&](const JobContext& job) { tfu::run(job, registers); },

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/base/doubles.h"
+#include "gpu/base/host_time.h"
+#include "gpu/base/left_out.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
@@ -526,16 +528,20 @@ void FragmentStage::offer_pixels() {
 }
 
 void FragmentStage::run_program() {
+  if (is_left_out(Stage::kPrograms)) [[unlikely]]
+    return;
   const draw::ShaderCode& fs = draw_->record().fs;
   thread_.pc = fs.code;
   thread_.uniforms = fs.uniforms;
   if (job_.watch) job_.watch->start("fragment", thread_);
   thread_.budget = first_slice_;
   const qpu::ProgramScope scope("fragment", fs.code, thread_);
+  host_time::ProgramScope host(host_time::Block::kFragmentPrograms, "fragment", fs.code);
   const qpu::Stop stop = series_.run(thread_);
   if (stop != qpu::Stop::kEnd) [[unlikely]]
     go_on(stop);
   instructions_ += thread_.instructions;
+  host.executed(thread_.instructions);
 }
 
 /// With a program that did not end within the first slice.

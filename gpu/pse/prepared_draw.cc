@@ -6,9 +6,11 @@
 #include <limits>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/host_time.h"
 #include "gpu/base/pairs.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
+#include "gpu/draw/host_key.h"
 #include "gpu/ptb/screen.h"
 
 namespace v3d::pse {
@@ -154,6 +156,7 @@ bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, const draw::
     job.error->set(absl::StrFormat("no fragment program at 0x%08x", record.fs.code));
     return false;
   }
+  const host_time::DrawScope of(host_time::DrawScope::Phase::kRender, draw::host_key(record, draw.call));
   shade_vertices(job, stages, number, p);
   return !job.stopped();
 }

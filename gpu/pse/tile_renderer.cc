@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 #include <span>
 
+#include "gpu/base/host_time.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
+#include "gpu/draw/host_key.h"
 #include "gpu/pse/fragment_stage.h"
 #include "gpu/pse/geometry.h"
 #include "gpu/pse/prepared_draw.h"
@@ -145,6 +148,7 @@ void TileRenderer::State::end_draw(tlb::TileBuffer& tile) {
 
 void TileRenderer::State::run(const std::vector<draw::ListEntry>& list, tlb::TileBuffer& tile) {
   stage.begin_tile(tile, tile_x, tile_y);
+  std::optional<host_time::DrawScope> host;
   for (size_t i = 0; i < list.size();) {
     if (job.stopped()) break;
     const PreparedDraw& next = draws.draws[list[i].draw];
@@ -155,6 +159,8 @@ void TileRenderer::State::run(const std::vector<draw::ListEntry>& list, tlb::Til
     if (&next != draw) {
       if (draw != nullptr) end_draw(tile);
       if (job.tile) job.tile->begin_draw(list[i].draw, counts);
+      host.reset();
+      host.emplace(host_time::DrawScope::Phase::kRender, draw::host_key(next.record(), next.draw->call));
       begin_draw(next);
     }
     const std::span<const draw::ListEntry> same = entries_of_one_draw(list, i, groups ? kLanes : 1);

@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/host_time.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
+#include "gpu/draw/host_key.h"
 #include "gpu/ptb/primitive_assembler.h"
 #include "gpu/ptb/primitive_binner.h"
 
@@ -100,6 +102,8 @@ void Binner::set_frame(const BinFrame& frame) {
 
 void Binner::draw(const draw::DrawState& state, const draw::DrawCall& call,
                   const std::shared_ptr<const draw::ShaderRecord>& record) {
+  const host_time::DrawScope of(host_time::DrawScope::Phase::kBin, draw::host_key(*record, call), true);
+  const host_time::Scope host(host_time::Block::kBinning);
   splitter_.split(state, call, record, [this](draw::Draw&& piece) { bin_piece(std::move(piece)); });
 }
 

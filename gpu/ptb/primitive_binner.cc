@@ -5,6 +5,9 @@
 #include <memory>
 #include <utility>
 
+#include "gpu/base/host_time.h"
+#include "gpu/draw/host_key.h"
+
 namespace v3d::ptb {
 
 namespace {
@@ -60,6 +63,7 @@ void PrimitiveBinner::load_vertices(Shared& to) const {
   const uint32_t groups = (to.shaded->count + kLanes - 1) / kLanes;
   to.vertices.resize(groups);
   const auto load = [&](int piece, int) {
+    const host_time::Scope host(host_time::Block::kBinning);
     const uint32_t begin = static_cast<uint32_t>(piece) * kPiece;
     for (uint32_t g = begin; g < std::min(begin + kPiece, groups); ++g) load_group(g, to);
   };
@@ -316,6 +320,9 @@ void PrimitiveBinner::bin_parts(Shared& shared, size_t parts) {
   std::vector<std::unique_ptr<Part>> later(parts - 1);
   const auto run = [&](int i, int) {
     const auto part = static_cast<size_t>(i);
+    const host_time::Scope host(host_time::Block::kBinning);
+    const host_time::DrawScope of(host_time::DrawScope::Phase::kBin,
+                                  draw::host_key(*shared.draw->record, shared.draw->call));
     if (part == 0) return bin_range(shared, 0, begin(1));
     later[part - 1] = std::make_unique<Part>(*this);
     later[part - 1]->binner.bin_range(shared, begin(part), begin(part + 1));

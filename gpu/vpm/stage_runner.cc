@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "gpu/base/host_time.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
@@ -48,6 +49,7 @@ bool finish_thread(const JobContext& job, const StageProgram& program, Worker* w
   };
   take_slice();
   const qpu::ProgramScope scope(program.stage, program.code.code, t);
+  host_time::ProgramScope host(host_time::Block::kVertexPrograms, program.stage, program.code.code);
   qpu::Stop stop = worker->series.run(t);
   while (stop == qpu::Stop::kBudget) {
     if (job.progress && !job.progress->spend(kSlice)) left = 0;
@@ -56,6 +58,7 @@ bool finish_thread(const JobContext& job, const StageProgram& program, Worker* w
     stop = qpu::run(*program.program, t);
   }
   worker->instructions += t.instructions;
+  host.executed(t.instructions);
   if (stop == qpu::Stop::kEnd) return true;
   if (job.stopped()) return false;
   const std::string what = stop == qpu::Stop::kBudget

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "gpu/base/host_time.h"
 #include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
 #include "gpu/base/raw_vector.h"
@@ -65,6 +66,7 @@ void for_each_batch(const JobContext& job, uint32_t batches, const Fn& fn) {
   }
   const uint32_t pieces = (batches + kGrain - 1) / kGrain;
   const auto run_piece = [&](int piece, int slot) {
+    const host_time::Scope host(host_time::Block::kVertices);
     const uint32_t begin = static_cast<uint32_t>(piece) * kGrain;
     const uint32_t end = begin + kGrain < batches ? begin + kGrain : batches;
     for (uint32_t b = begin; b < end && !job.stopped(); ++b) fn(b, slot);

@@ -5,7 +5,9 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "gpu/base/host_time.h"
 #include "gpu/base/pairs.h"
+#include "gpu/draw/host_key.h"
 #include "gpu/perf/counters.h"
 #include "gpu/vpm/attribute_fetch.h"
 #include "gpu/vpm/geometry_shading.h"
@@ -77,6 +79,9 @@ void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const
   const auto count = static_cast<uint32_t>(draw.vertices.size());
   const uint32_t rows = rows_of(draw, phase);
   for_each_batch(job, (count + kLanes - 1) / kLanes, [&](uint32_t batch, int slot) {
+    const host_time::DrawScope of(
+        coordinate ? host_time::DrawScope::Phase::kBin : host_time::DrawScope::Phase::kRender,
+        draw::host_key(record, draw.call));
     Worker& worker = workers[static_cast<size_t>(slot)];
     worker.input.resize(std::max<size_t>(worker.input.size(), fetcher.rows()), Lanes{});
     const BatchRefs refs = batch_refs(draw, batch);
@@ -123,6 +128,7 @@ VertexStages::VertexStages(const JobContext& job) : state_(std::make_unique<Stat
 VertexStages::~VertexStages() = default;
 
 ShadedVertices VertexStages::shade(const draw::Draw& draw, Phase phase) {
+  const host_time::Scope host(host_time::Block::kVertices);
   if (draw.vertices.empty()) return {};
   ShadedVertices shaded = state_->run_vertices(draw, phase);
   if (draw.record->has_gs && !state_->job.stopped()) {
@@ -135,6 +141,7 @@ ShadedVertices VertexStages::shade(const draw::Draw& draw, Phase phase) {
 }
 
 void VertexStages::shade(const draw::Draw& draw, Phase phase, const Sink& sink) {
+  const host_time::Scope host(host_time::Block::kVertices);
   if (draw.record->has_gs || draw.vertices.empty()) {
     const ShadedVertices shaded = shade(draw, phase);
     sink.begin(shaded.count);

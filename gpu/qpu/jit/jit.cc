@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/jit/avx2/emitter.h"
@@ -220,11 +221,13 @@ std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
 
 std::shared_ptr<const HostProgram> JitCompiler::compile_part(const Program& program, Memory memory,
                                                              bool final_section, Part part) {
+  const host_time::Scope host(host_time::Block::kCompiling);
   const auto begin = std::chrono::steady_clock::now();
   const auto count = [&](Outcome outcome, size_t instructions = 0, size_t bytes = 0) {
     const std::lock_guard lock(counters_->mutex);
     Statistics& s = counters_->statistics;
     ++s.programs[static_cast<size_t>(outcome)];
+    if (outcome != Outcome::kCompiled) host_time::set_not_compiled(program.entry(), name(outcome));
     s.instructions += instructions;
     s.code_bytes += bytes;
     s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

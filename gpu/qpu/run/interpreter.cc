@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "gpu/base/host_time.h"
 #include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/observer.h"
 #include "gpu/qpu/run/ports.h"
@@ -531,6 +532,12 @@ Stop run_observed(const Program& program, Thread& t) {
   }
 }
 
+void count(const Program& program, const Thread& thread, const Executions::Counts& counts) {
+  program.count(thread, counts);
+  if (host_time::g_on) [[unlikely]]
+    host_time::add_interpreted(counts.interpreted);
+}
+
 }  // namespace
 
 Stop run(const Program& program, Thread& thread) {
@@ -540,11 +547,11 @@ Stop run(const Program& program, Thread& thread) {
   if (const HostProgram* const code = program.compiled(thread)) {
     uint64_t interpreted = 0;
     const Stop stop = go_on(program, *code, code->run(thread, program.entry()), thread, before, interpreted);
-    program.count(thread, {thread.instructions - before - interpreted, interpreted});
+    count(program, thread, {thread.instructions - before - interpreted, interpreted});
     return stop;
   }
   const Stop stop = *execute<Mode::kToStop>(program, thread);
-  program.count(thread, {0, thread.instructions - before});
+  count(program, thread, {0, thread.instructions - before});
   return stop;
 }
 
@@ -560,7 +567,7 @@ Stop Series::run_outside(Thread& thread) {
 Stop Series::go_on(HostProgram::Leave leave, Thread& thread) {
   uint64_t interpreted = 0;
   const Stop stop = qpu::go_on(*program_, *code_, leave, thread, 0, interpreted);
-  program_->count(thread, {thread.instructions - interpreted, interpreted});
+  count(*program_, thread, {thread.instructions - interpreted, interpreted});
   return stop;
 }
 

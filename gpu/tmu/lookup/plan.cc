@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gpu/base/float16.h"
+#include "gpu/base/left_out.h"
 #include "gpu/base/vector.h"
 #include "gpu/tmu/lookup/atomic.h"
 #include "gpu/tmu/lookup/tile_offsets.h"
@@ -276,6 +277,10 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
     plan.run = run_swapped;
   }
   plan.direct = make_direct(plan);
+  if (is_left_out(Stage::kLookups)) {
+    plan.run = run_nothing;
+    plan.direct = {};
+  }
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
 #include "gpu/base/vector.h"
 #include "gpu/tmu/lookup/general.h"
@@ -89,6 +90,7 @@ void Unit::begin_job() {
 void Unit::set_footprint(Footprint* footprint) { state_->texels.footprint = footprint; }
 
 int Unit::texture(const TextureLookup& lookup, Lanes* out) {
+  const host_time::Scope host(host_time::Block::kLookups);
   const Plan& plan = state_->plan(lookup);
   const LaneMask active = lookup.exec & (plan.per_pixel ? lookup.live : whole_quads(lookup.live));
   ++state_->unusual[static_cast<size_t>(plan.direct.unusual)];
