@@ -11,6 +11,18 @@
 namespace v3d::daemon {
 namespace {
 
+/// A line, if there were any.
+std::string unusual_lookups() {
+  const auto counts = tmu::unusual_lookups();
+  std::string text;
+  for (size_t n = 1; n < counts.size(); ++n)
+    if (counts[n] != 0)
+      absl::StrAppendFormat(&text, "%s%d (%s)",
+                            text.empty() ? "texture lookups without generated code: " : ", ", counts[n],
+                            tmu::name(static_cast<tmu::Unusual>(n)));
+  return text.empty() ? text : text + "\n";
+}
+
 class DeviceContext : public ioctl::GpuContext {
  public:
   /// @param tally  null: no times are predicted
@@ -82,26 +94,12 @@ class DeviceGpu : public ioctl::Gpu {
   bool takes_all_processors() const override {
     return pool_.is_busy() && pool_.concurrency() >= static_cast<int>(std::thread::hardware_concurrency());
   }
-  std::string status() const override {
-    return (compiler_ ? to_string(compiler_->statistics()) + "\n" : "QPU programs are interpreted\n") +
-           unusual_lookups() + predictions();
-  }
+  std::string status() const override { return engine_text(compiler_.get()) + predictions(); }
 
  private:
   std::string predictions() const {
     if (timing_ == TimingMode::kOff) return "";
     return absl::StrFormat("timing %s: %s\n", timing_mode_name(timing_), tally_.text());
-  }
-  /// A line, if there were any.
-  static std::string unusual_lookups() {
-    const auto counts = tmu::unusual_lookups();
-    std::string text;
-    for (size_t n = 1; n < counts.size(); ++n)
-      if (counts[n] != 0)
-        absl::StrAppendFormat(&text, "%s%d (%s)",
-                              text.empty() ? "texture lookups without generated code: " : ", ", counts[n],
-                              tmu::name(static_cast<tmu::Unusual>(n)));
-    return text.empty() ? text : text + "\n";
   }
 
   const TimingMode timing_;
@@ -113,6 +111,11 @@ class DeviceGpu : public ioctl::Gpu {
 };
 
 }  // namespace
+
+std::string engine_text(const qpu::jit::JitCompiler* compiler) {
+  return (compiler ? to_string(compiler->statistics()) + "\n" : "QPU programs are interpreted\n") +
+         unusual_lookups();
+}
 
 std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,
                                             const WatchSelection& watch, qpu::jit::Engine engine,

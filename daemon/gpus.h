@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "daemon/debug_watch.h"
 #include "daemon/timing_mode.h"
@@ -21,6 +22,10 @@ namespace v3d::daemon {
 std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,
                                             const WatchSelection& watch, qpu::jit::Engine engine,
                                             bool perf_map, TimingMode timing);
+
+/// What compiled programs did and what they left to the interpreter, and lookups without generated code, in
+/// lines. @param compiler  null: programs are interpreted
+std::string engine_text(const qpu::jit::JitCompiler* compiler);
 
 /// Accepts every job and executes nothing (--no-execute): for measuring drivers and this daemon alone.
 std::unique_ptr<ioctl::Gpu> make_idle_gpu(const chip::Profile& profile);

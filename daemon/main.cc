@@ -28,11 +28,14 @@
 #include "daemon/capture_window.h"
 #include "daemon/deadline.h"
 #include "daemon/gpus.h"
+#include "daemon/host_profile.h"
 #include "daemon/limits.h"
 #include "daemon/options.h"
 #include "daemon/runtime_folder.h"
 #include "daemon/server.h"
 #include "daemon/surroundings.h"
+#include "gpu/base/host_time.h"
+#include "gpu/base/left_out.h"
 #include "gpu/base/log.h"
 
 namespace {
@@ -156,6 +159,24 @@ v3d::ioctl::ResourceLimits make_limits(const std::vector<std::string>& options) 
   return limits;
 }
 
+/// Opened before anybody is told that there is a daemon. Nothing without a path.
+FILE* open_host_profile(const std::string& path) {
+  if (path.empty()) return nullptr;
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  FILE* const file = fd < 0 ? nullptr : fdopen(fd, "w");
+  if (!file) die("cannot write " + path);
+  v3d::host_time::start();
+  return file;
+}
+
+void write_host_profile(FILE* file, const v3d::ioctl::Gpu& gpu, bool perf_map) {
+  if (!file) return;
+  const std::string text = v3d::daemon::host_profile_text(v3d::host_time::totals(), gpu.status());
+  std::fputs(text.c_str(), file);
+  if (perf_map) std::fprintf(file, "perf map: /tmp/perf-%d.map\n", getpid());
+  std::fclose(file);
+}
+
 std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const Options& options) {
   const v3d::chip::Profile& profile = *options.board.profile;
   if (options.no_execute) return v3d::daemon::make_idle_gpu(profile);
@@ -223,7 +244,8 @@ constexpr std::chrono::seconds kLongestEnd{2};
 
 /// Until it is told to end, or nobody needs it any more.
 void serve(const Options& options, v3d::daemon::Server::Options server_options,
-           std::unique_ptr<v3d::daemon::CaptureWriter> capture, UniqueFd listener, const std::string& path) {
+           std::unique_ptr<v3d::daemon::CaptureWriter> capture, FILE* host_profile, UniqueFd listener,
+           const std::string& path) {
   v3d::daemon::Deadline end(kLongestEnd, [path] { abandon_jobs(path); });
   server_options.stopping = [&end] { end.start(); };
   std::unique_ptr<v3d::ioctl::Gpu> gpu = make_gpu(options);
@@ -237,6 +259,7 @@ void serve(const Options& options, v3d::daemon::Server::Options server_options,
   end.start();
   // Newcomers start another daemon from here on.
   unlink(path.c_str());
+  write_host_profile(host_profile, *gpu, options.perf_map);
   std::signal(SIGTERM, SIG_DFL);
   std::signal(SIGINT, SIG_DFL);
 }
@@ -261,6 +284,7 @@ int main(int argc, char** argv) {
   if (options.shed) v3d::daemon::shed_surroundings();
   v3d::daemon::fix_thread_stacks();
   apply_debug(options.debug);
+  v3d::g_left_out = options.left_out;
   // Opened behind the change of folder.
   if (!options.capture.empty()) options.capture = std::filesystem::absolute(options.capture);
   v3d::daemon::CaptureWindow window(options.capture_frames, !options.capture_trigger);
@@ -276,6 +300,7 @@ int main(int argc, char** argv) {
   // Before anybody is told that there is a daemon; behind the lock, so that it is nobody else's file.
   std::unique_ptr<v3d::daemon::CaptureWriter> capture =
       open_capture(options.capture, options.board.profile->name);
+  FILE* const host_profile = open_host_profile(options.host_profile);
   UniqueFd listener = make_listener(path);
   // In the background the log tells lives apart: one that begins and does not end was cut short.
   const bool tell_life = !options.foreground && !log_to_stderr;
@@ -291,7 +316,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // the write's errno says it
   try {
-    serve(options, server, std::move(capture), std::move(listener), path);
+    serve(options, server, std::move(capture), host_profile, std::move(listener), path);
   } catch (const std::exception& error) {  // no threads or no memory to begin with
     v3d::log_error("v3demud cannot go on: %s", error.what());
     unlink(path.c_str());

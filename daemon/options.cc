@@ -8,6 +8,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "gpu/base/left_out.h"
 #include "gpu/base/log.h"
 #include "ioctl/wire.h"
 
@@ -23,7 +24,7 @@ Exit status: 0 ended or already running, 1 cannot start, 2 wrong usage.)";
 constexpr uint32_t kMostVblankHz = 1000;
 
 struct Names {
-  std::string device, kernel, engine, vblank_hz, timing;
+  std::string device, kernel, engine, vblank_hz, timing, left_out;
 };
 
 std::string variable(const char* name) {
@@ -93,6 +94,14 @@ void add_options(CLI::App* app, Options* options, Names* names) {
       ->option_text("ENGINE");
   app->add_flag("--perf-map", options->perf_map,
                 "Name compiled QPU programs for perf in /tmp/perf-PID.map; also $V3DEMU_PERF_MAP=1");
+  app->add_option("--host-profile", options->host_profile,
+                  "Write where the time of jobs went on this host to FILE at the end; also "
+                  "$V3DEMU_HOST_PROFILE")
+      ->option_text("FILE");
+  app->add_option(
+         "--leave-out", names->left_out,
+         "Stages not to execute, to see what they cost: " + stage_names() + "; also $V3DEMU_LEAVE_OUT")
+      ->option_text("LIST");
   app->add_option("--vblank-hz", names->vblank_hz,
                   "Frames per second that the display shows, 0: as many as there are (default: 60); also "
                   "$V3DEMU_VBLANK_HZ")
@@ -125,6 +134,8 @@ Settings settings_of(const Options& options, const Names& names) {
       {"capture", options.capture},
       {"debug", options.debug},
       {"perf-map", options.perf_map ? "1" : "0"},
+      {"host-profile", options.host_profile},
+      {"leave-out", names.left_out},
   };
   for (size_t i = 0; i < place::kNumSettings; ++i) {
     const place::Setting& setting = place::kSettings[i];
@@ -152,10 +163,11 @@ Options parse_options(int argc, char** argv) {
   options.capture = variable("V3DEMU_CAPTURE");
   options.capture_trigger = variable("V3DEMU_CAPTURE_TRIGGER") == "1";
   options.perf_map = variable("V3DEMU_PERF_MAP") == "1";
+  options.host_profile = variable("V3DEMU_HOST_PROFILE");
   options.no_execute = variable("V3DEMU_NO_EXECUTE") == "1";
   options.watch = {.trace = variable("V3DEMU_TRACE_QPU"), .hazards = variable("V3DEMU_HAZARDS")};
-  Names names{variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"), variable("V3DEMU_JIT"),
-              variable("V3DEMU_VBLANK_HZ"), variable("V3DEMU_TIMING")};
+  Names names{variable("V3DEMU_DEVICE"),    variable("V3DEMU_KERNEL"), variable("V3DEMU_JIT"),
+              variable("V3DEMU_VBLANK_HZ"), variable("V3DEMU_TIMING"), variable("V3DEMU_LEAVE_OUT")};
   CLI::App app("Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.", "v3demud");
   app.set_help_flag("--help", "Print this and exit");
   app.set_version_flag("--version", "v3demud " V3DEMU_VERSION, "Print the version and exit");
@@ -188,6 +200,9 @@ Options parse_options(int argc, char** argv) {
     if (!frames) refuse(absl::StrCat("V3DEMU_CAPTURE_FRAMES: no frames A-B, counted from 1: ", text));
     options.capture_frames = *frames;
   }
+  const auto left_out = parse_left_out(names.left_out);
+  if (!left_out.ok()) refuse(std::string(left_out.status().message()));
+  options.left_out = *left_out;
   const auto timing = find_timing_mode(names.timing);
   if (!timing) refuse(absl::StrCat("unknown timing \"", names.timing, "\"; there are off, count and pace"));
   if (*timing != TimingMode::kOff && options.no_execute)

@@ -31,6 +31,8 @@ struct Options {
   qpu::jit::Engine engine = qpu::jit::Engine::kAuto;
   TimingMode timing = TimingMode::kOff;
   bool perf_map = false;
+  std::string host_profile;  ///< file for host_profile_text() of the daemon's life; empty: none
+  uint32_t left_out = 0;     ///< v3d::g_left_out
   bool foreground = false;
   bool shed = false;  ///< shed_surroundings()
   bool no_execute = false;

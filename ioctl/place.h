@@ -36,12 +36,14 @@ inline constexpr Setting kSettings[] = {
     {"level", "V3DEMU_LEVEL", "", "-level=", OtherValue::kRefused},
     {"vblank-hz", "V3DEMU_VBLANK_HZ", "60", "-hz=", OtherValue::kRefused},
     {"no-execute", "V3DEMU_NO_EXECUTE", "0", "-no-execute=", OtherValue::kRefused},
+    {"leave-out", "V3DEMU_LEAVE_OUT", "", "-without=", OtherValue::kRefused},
     {"capture", "V3DEMU_CAPTURE", "", "", OtherValue::kTold, true},
     {"debug", "V3DEMU_DEBUG", "", "", OtherValue::kApart},
     {"log", "V3DEMU_LOG", "", "", OtherValue::kTold, true},
     {"trace-qpu", "V3DEMU_TRACE_QPU", "", "", OtherValue::kTold},
     {"hazards", "V3DEMU_HAZARDS", "", "", OtherValue::kTold},
     {"perf-map", "V3DEMU_PERF_MAP", "0", "", OtherValue::kTold},
+    {"host-profile", "V3DEMU_HOST_PROFILE", "", "", OtherValue::kTold, true},
 };
 inline constexpr size_t kNumSettings = sizeof(kSettings) / sizeof(*kSettings);
 

@@ -3,7 +3,6 @@
 #include "tools/capture.h"
 
 #include <fcntl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -17,13 +16,11 @@
 
 #include "daemon/capture.h"
 #include "daemon/capture_window.h"
-#include "ioctl/wire.h"
 #include "shim/config.h"
 #include "tools/capture_trigger.h"
 #include "tools/commands.h"
-#include "tools/control.h"
 #include "tools/files.h"
-#include "tools/passed_signals.h"
+#include "tools/own_daemon.h"
 #include "tools/picture/new_file.h"
 #include "tools/run.h"
 #include "tools/run_report.h"
@@ -108,17 +105,12 @@ void set_extent(const CaptureExtent& extent) {
 }  // namespace
 
 CaptureEnd capture_program(const RunOptions& options, const std::string& file, const CaptureExtent& extent) {
-  if (shim::make_runtime_dir() != 0)
-    return {.status =
-                fail(options, std::string("cannot use the folder ") + shim::config().runtime_dir.c_str())};
+  const std::string socket = own_socket(options.name, "capture-");
+  if (socket.empty()) return {.status = 1};
   NewFile made(file);
   if (const absl::Status begun = made.begin(); !begun.ok())
     return {.status = fail(options, "cannot write " + std::string(begun.message()))};
   if (!has_room(made)) return {.status = fail(options, "cannot write " + file + ": " + strerror(errno))};
-  // The daemon that answers here is started by the program's first access to the GPU.
-  const std::string socket =
-      std::string(shim::config().runtime_dir.c_str()) + "/capture-" + std::to_string(getpid());
-  setenv(wire::kSocketVariable, socket.c_str(), 1);
   setenv("V3DEMU_CAPTURE", std::filesystem::absolute(made.draft()).c_str(), 1);
   set_extent(extent);
   std::optional<CaptureTrigger> trigger;
@@ -126,31 +118,20 @@ CaptureEnd capture_program(const RunOptions& options, const std::string& file, c
   const DaemonLog log;
   const RunReport report;
   report.set_variable();
-  const pid_t child = fork();
-  if (child == 0) {
-    if (trigger) trigger->leave_to_program();
-    _exit(run_program(options));
-  }
-  const PassedSignals passed(child);  // Ctrl-C ends the program; the capture is finished then
-  if (trigger) trigger->listen();
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const OwnDaemonEnd run = run_with_own_daemon(
+      options, socket,
+      [&] {
+        if (trigger) trigger->leave_to_program();
+      },
+      [&] {
+        if (trigger) trigger->listen();
+      });
   trigger.reset();
-  // It may have left already.
-  if (access(socket.c_str(), F_OK) == 0) {
-    if (const auto left = ask_daemon_at(socket, "shutdown"); !left.ok())
-      fail(options, std::string(left.status().message()));
-  }
   CaptureEnd end;
-  const bool ended = wait_for_daemon_end(socket);
-  if (!ended) fail(options, "the daemon does not end; " + file + " is cut");
-  if (keep(options, made, file) && ended) end.summary = summary(options, file, log);
+  if (!run.ended) fail(options, file + " is cut");
+  if (keep(options, made, file) && run.ended) end.summary = summary(options, file, log);
   report.tell(options.name);
-  std::error_code missing;
-  for (const char* kind : {".lock", ".start"}) std::filesystem::remove(socket + kind, missing);
-  const int program = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  end.status = program ? program : !end.complete();
+  end.status = run.program ? run.program : !end.complete();
   return end;
 }
 

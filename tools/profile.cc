@@ -12,10 +12,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "gpu/base/left_out.h"
 #include "tools/capture.h"
 #include "tools/captures.h"
 #include "tools/commands.h"
 #include "tools/files.h"
+#include "tools/host_profile.h"
 #include "tools/picture/new_file.h"
 #include "tools/profiling/collect.h"
 #include "tools/profiling/schedule.h"
@@ -33,6 +35,8 @@ struct Options {
   std::string folder;  ///< for all that can be had
   std::string html, json, trace;
   bool by_submission = false;
+  bool host = false;
+  HostProfileOptions of_host;
 };
 
 int fail(const std::string& what) {
@@ -106,6 +110,12 @@ int profile(Options* options, bool has_program) {
     throw CLI::RequiredError("either a capture or, behind --, a program to run");
   if (!has_program && !options->run.device.empty())
     throw CLI::ValidationError("--device", "the board of a capture is that on which it was taken");
+  if (options->host) {
+    const std::string needless = options->folder + options->html + options->json + options->trace;
+    if (!needless.empty()) throw CLI::ValidationError("--host", "is told as text, on the standard output");
+    return has_program ? host_profile_of_program(options->run, options->of_host)
+                       : host_profile_of_capture(options->file, options->of_host);
+  }
   if (!make_folder(options)) return 1;
   return has_program ? profile_program(*options) : profile_capture(*options, options->file);
 }
@@ -135,6 +145,18 @@ void add_profile(CLI::App* app, int* exit_code) {
                    "default) or submit (each submission with a render job)")
       ->option_text("RULE")
       ->check(CLI::IsMember({"targets", "submit"}));
+  CLI::Option* const host = command->add_flag(
+      "--host", options.host, "Tell where the time goes on this host instead: by block, program and draw");
+  command
+      ->add_option("--leave-out", options.of_host.leave_out,
+                   "With --host: stages not to execute, to see what they cost: " + stage_names())
+      ->option_text("LIST")
+      ->needs(host)
+      ->check([](const std::string& list) { return std::string(parse_left_out(list).status().message()); });
+  command
+      ->add_flag("--perf-map", options.of_host.perf_map,
+                 "With --host: name compiled QPU programs for perf in /tmp/perf-PID.map")
+      ->needs(host);
   add_run_options(command, &options.run);
   command->callback([exit_code] {
     options.by_submission = frames_by == "submit";

@@ -81,6 +81,44 @@ class ProfileTest(unittest.TestCase):
                 self.assertEqual(read(again, form), read(self.folder, form), form)
 
 
+class HostTest(unittest.TestCase):
+    """profile --host."""
+    mesa, program, jobs = "system", [SAXPY, "/dev/dri/renderD128"], "compute"
+    blocks, stage = ("compute programs",), "compute"
+
+    def text_of(self, *arguments, **environment):
+        done = subprocess.run([V3DEMU, "profile", "--host", *arguments, "--mesa", self.mesa, "--", *self.program], capture_output=True,
+                              text=True, timeout=600, check=False, env={**os.environ, **environment})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_blocks_add_up(self):
+        text = self.text_of()
+        self.assertRegex(text, rf"jobs:.* \d+ {self.jobs} in [\d.]+ ms")
+        threads = float(re.search(r"threads: ([\d.]+) ms in all", text)[1])
+        table = dict((name, float(ms)) for name, ms in re.findall(r"^  (\D+?) +([\d.]+) +[\d.]+$", text, re.M))
+        self.assertAlmostEqual(sum(table.values()), threads, delta=0.1 + 0.01 * len(table))
+        for block in self.blocks:
+            self.assertIn(block, table)
+        # Threads work for jobs alone, and all of them together no longer than all jobs on as many processors.
+        jobs = sum(float(ms) for ms in re.findall(r" in ([\d.]+) ms[,\n]", text))
+        self.assertGreaterEqual(threads, 0.9 * jobs - 0.2)
+        self.assertLessEqual(threads, 1.1 * jobs * os.cpu_count() + 0.2)
+
+    def test_names_what_was_interpreted(self):
+        text = self.text_of(V3DEMU_JIT="off")
+        interpreted = re.search(r"\ninterpreted\n((?:  .*\n)+)", text)[1]
+        for of, all_of in re.findall(rf"  {self.stage} 0x[0-9a-f]{{8}}: (\d+) of (\d+) instructions", interpreted):
+            self.assertEqual(of, all_of)
+        self.assertRegex(interpreted, rf"  {self.stage} 0x[0-9a-f]{{8}}: ")
+        self.assertIn("QPU programs are interpreted", text)
+
+    def test_names_the_perf_map(self):
+        name = re.search(r"perf map: (/tmp/perf-\d+\.map)\n", self.text_of("--perf-map", V3DEMU_JIT=""))[1]
+        self.assertTrue(os.path.exists(name))
+        os.remove(name)
+
+
 class UsageTest(unittest.TestCase):
     def fails(self, status, message, *arguments):
         done = run(*arguments)
@@ -93,6 +131,10 @@ class UsageTest(unittest.TestCase):
         self.fails(2, "the board of a capture", "x.v3dcap", "--device", "rpi4")
         self.fails(2, "weather not in", "x.v3dcap", "--frames-by", "weather")
         self.fails(1, "nowhere.v3dcap", "nowhere.v3dcap")
+        self.fails(1, "nowhere.v3dcap", "--host", "nowhere.v3dcap")
+        self.fails(2, "is told as text", "x.v3dcap", "--host", "--html", "x.html")
+        self.fails(2, "there are fragments, programs, lookups, stores", "x.v3dcap", "--host", "--leave-out", "weather")
+        self.fails(2, "--host", "x.v3dcap", "--leave-out", "stores")
 
     def test_ends_as_the_program_does(self):
         self.fails(7, "did not use the GPU", "--mesa", "system", "--", "sh", "-c", "exit 7")
@@ -154,6 +196,27 @@ class GraphicsTest(ProfileTest):
         self.assertEqual(len(part), len(whole))
         self.assertLess(abs(sum(part) - sum(whole)), 0.1 * sum(whole))
         self.assertEqual(milliseconds("--sample", prefix=("taskset", "-c", str(min(os.sched_getaffinity(0)))))[1], text)
+
+
+@unittest.skipUnless(TRIANGLE, "without Mesa")
+class HostGraphicsTest(HostTest):
+    mesa, program, jobs = MESA, [TRIANGLE, "/dev/null"], "render"
+    blocks, stage = ("fragment programs", "set-up and coverage", "tile stores"), "fragment"
+
+    def test_leaves_stages_out(self):
+        text = self.text_of("--leave-out", "fragments,stores")
+        self.assertIn("left out: fragments,stores\n", text)
+        for block in self.blocks:
+            self.assertNotIn(f"  {block} ", text)
+
+    def test_of_a_capture(self):
+        capture = os.path.join(FOLDER, "host.v3dcap")
+        done = subprocess.run([V3DEMU, "capture", "-o", capture, "--mesa", self.mesa, "--", *self.program], capture_output=True,
+                              text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = run("--host", capture).stdout
+        for block in self.blocks:
+            self.assertIn(f"  {block} ", text)
 
 
 @unittest.skipUnless(TRIANGLE and shutil.which("vkcube") and shutil.which("Xvfb"), "without Mesa, vkcube or Xvfb")
