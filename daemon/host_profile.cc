@@ -31,6 +31,7 @@ double us_each(uint64_t ns, uint64_t count) {
 template <typename Map, typename Time>
 std::vector<typename Map::const_pointer> longest_first(const Map& map, Time time) {
   std::vector<typename Map::const_pointer> rows;
+  rows.reserve(map.size());
   for (const auto& row : map) rows.push_back(&row);
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const auto* a, const auto* b) { return time(a->second) > time(b->second); });

@@ -37,7 +37,7 @@ std::string left_out_text(const HostProfileOptions& options) {
 }
 
 /// Runs all jobs. @return  for exit(): 0, or 1 with a message
-int run_jobs(const std::string& file, daemon::CaptureReader& reader) {
+int run_jobs(const std::string& file, daemon::CaptureReader& reader, uint32_t repeat) {
   ThreadPool pool(static_cast<int>(std::thread::hardware_concurrency()) - 1);
   device::Device device(reader.profile(), pool);
   CapturedJobs jobs(device);
@@ -45,7 +45,7 @@ int run_jobs(const std::string& file, daemon::CaptureReader& reader) {
     const auto job = reader.next();
     if (absl::IsNotFound(job.status())) return 0;
     if (!job.ok()) return fail(absl::StrCat(file, ": ", job.status().message()));
-    const device::JobResult result = jobs.run(*job, reader.context(job->context));
+    const device::JobResult result = jobs.run(*job, reader.context(job->context), repeat);
     if (!result.message.empty()) fail(result.message);
   }
 }
@@ -89,7 +89,7 @@ int host_profile_of_capture(const std::string& file, const HostProfileOptions& o
   if (!reader.ok()) return fail(std::string(reader.status().message()));
   g_left_out = parse_left_out(options.leave_out).value_or(0);
   host_time::start();
-  const int status = run_jobs(file, **reader);
+  const int status = run_jobs(file, **reader, options.repeat);
   warn_of_old_format("profile", file, **reader);
   printf("%s%s", left_out_text(options).c_str(),
          daemon::host_profile_text(host_time::totals(), daemon::engine_text(compiler.get())).c_str());

@@ -1,6 +1,7 @@
 /// v3demu profile --host: where the time of jobs goes on this host.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "tools/run.h"
@@ -10,6 +11,7 @@ namespace v3d::tools {
 struct HostProfileOptions {
   std::string leave_out;  ///< parse_left_out()
   bool perf_map = false;
+  uint32_t repeat = 1;  ///< runs of each job of a capture
 };
 
 /// Runs a program with a daemon of its own and prints the profile of its jobs. @return  for exit()

@@ -157,10 +157,18 @@ void add_profile(CLI::App* app, int* exit_code) {
       ->add_flag("--perf-map", options.of_host.perf_map,
                  "With --host: name compiled QPU programs for perf in /tmp/perf-PID.map")
       ->needs(host);
+  CLI::Option* const repeat =
+      command
+          ->add_option("--repeat", options.of_host.repeat,
+                       "With --host, of a capture: run each job so often, a million times at most")
+          ->option_text("N")
+          ->needs(host)
+          ->check(CLI::Range(1, 1000000));
   add_run_options(command, &options.run);
-  command->callback([exit_code] {
+  command->callback([exit_code, repeat] {
     options.by_submission = frames_by == "submit";
     options.run.command = program_behind_options();
+    if (*repeat && !options.run.command.empty()) throw CLI::ValidationError("--repeat", "is for captures");
     *exit_code = profile(&options, !options.run.command.empty());
   });
 }

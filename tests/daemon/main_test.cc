@@ -100,6 +100,11 @@ TEST_F(MainTest, UsageErrors) {
       << output;
   EXPECT_EQ(run(options({"--timing", "pace"}), &output), 2);  // with --no-execute
   EXPECT_NE(output.find("jobs that are not executed"), std::string::npos) << output;
+  EXPECT_EQ(run(options({"--leave-out", "stores,weather"}), &output), 2);
+  EXPECT_NE(output.find("\"weather\"; there are fragments, programs, lookups, stores"), std::string::npos)
+      << output;
+  EXPECT_EQ(run(options({"--host-profile", "/nonexistent/folder/file"}), &output), 1);
+  EXPECT_NE(output.find("cannot write /nonexistent/folder/file"), std::string::npos) << output;
   EXPECT_EQ(run(options({"--device", "rpi3"}), &output), 2);
   EXPECT_NE(output.find("no device \"rpi3\"; there are rpi5 (Raspberry Pi 5"), std::string::npos) << output;
   EXPECT_EQ(run(options({"--kernel", "5.10"}), &output), 2);

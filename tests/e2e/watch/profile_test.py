@@ -135,6 +135,7 @@ class UsageTest(unittest.TestCase):
         self.fails(2, "is told as text", "x.v3dcap", "--host", "--html", "x.html")
         self.fails(2, "there are fragments, programs, lookups, stores", "x.v3dcap", "--host", "--leave-out", "weather")
         self.fails(2, "--host", "x.v3dcap", "--leave-out", "stores")
+        self.fails(2, "is for captures", "--host", "--repeat", "2", "--", "true")
 
     def test_ends_as_the_program_does(self):
         self.fails(7, "did not use the GPU", "--mesa", "system", "--", "sh", "-c", "exit 7")
@@ -214,9 +215,11 @@ class HostGraphicsTest(HostTest):
         done = subprocess.run([V3DEMU, "capture", "-o", capture, "--mesa", self.mesa, "--", *self.program], capture_output=True,
                               text=True, timeout=600, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        text = run("--host", capture).stdout
+        once, twice = (run("--host", "--repeat", count, capture).stdout for count in ("1", "2"))
         for block in self.blocks:
-            self.assertIn(f"  {block} ", text)
+            self.assertIn(f"  {block} ", once)
+        renders = [int(re.search(r" (\d+) render in", text)[1]) for text in (once, twice)]
+        self.assertEqual(renders[1], 2 * renders[0])
 
 
 @unittest.skipUnless(TRIANGLE and shutil.which("vkcube") and shutil.which("Xvfb"), "without Mesa, vkcube or Xvfb")
