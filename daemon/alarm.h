@@ -1,4 +1,4 @@
-/// A thread that looks after something when its time has come.
+/// An Alarm is a thread that looks after something when its time has come.
 #pragma once
 
 #include <condition_variable>

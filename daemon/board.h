@@ -1,4 +1,4 @@
-/// What a daemon stands in for: a chip, and the Linux that drives it.
+/// A Board is what a daemon stands in for: a chip, and the Linux that drives it.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-/// Captures: every job with the memory of its client at the moment it starts, in one self-contained file
-/// (.v3dcap).
+/// A capture holds every job with the memory of its client at the moment it starts, in one self-contained
+/// file (.v3dcap).
 ///
 /// File: Header, then records {u32 type, u32 payload bytes, payload}, little endian. Pages are stored once by
 /// content.

@@ -1,4 +1,4 @@
-/// Which jobs go into a capture: all, those of some frames, or those between two triggers.
+/// The window says which jobs go into a capture: all, those of some frames, or those between two triggers.
 #pragma once
 
 #include <atomic>

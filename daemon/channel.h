@@ -1,4 +1,4 @@
-/// The daemon's side of a wire::Channel.
+/// A Channel is the daemon's side of a wire::Channel.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// A client's memory and descriptors as far as an ioctl request brought them (wire.h).
+/// A request brings a client's memory and descriptors as far as its ioctl needs them (wire.h).
 #pragma once
 
 #include <cstdint>

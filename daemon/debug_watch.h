@@ -1,4 +1,4 @@
-/// What the debug categories show of QPU threads.
+/// The debug categories "qpu" and "hazard" show what QPU threads do.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-/// The thread by which time passes for the display.
+/// A DisplayClock is the thread by which time passes for the display.
 #pragma once
 
 #include <condition_variable>

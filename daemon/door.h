@@ -1,4 +1,4 @@
-/// The descriptor of an open node as a way to the daemon: whoever holds it may open connections through it,
+/// The descriptor of an open node is a way to the daemon: whoever holds it may open connections through it,
 /// as whichever user and in whatever root it is by now (wire.h, "device").
 #pragma once
 

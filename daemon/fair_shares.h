@@ -1,4 +1,4 @@
-/// Who of those that compete for something has had least of it.
+/// FairShares tells who of those that compete for something has had least of it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// The GPU errors that this daemon remembers, for `v3demu status`: the last ones, in memory of a fixed size.
+/// The daemon remembers the last GPU errors for `v3demu status`, in memory of a fixed size.
 #pragma once
 
 #include <array>

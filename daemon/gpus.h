@@ -1,4 +1,4 @@
-/// The GPUs that the daemon can stand in for.
+/// These functions make the GPUs that the daemon can stand in for.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-/// Says in words what host_time gathered.
+/// The host profile says in words what host_time gathered.
 #pragma once
 
 #include <string>

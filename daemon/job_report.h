@@ -1,4 +1,4 @@
-/// What the log, the list of GPU errors and the fence of a job say of its end.
+/// The report of a job is what the log, the list of GPU errors and its fence say of its end.
 #pragma once
 
 #include "daemon/gpu_errors.h"

@@ -1,4 +1,4 @@
-/// JSON as text, without blanks.
+/// A JsonWriter writes JSON as text, without blanks.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// How much of the host the daemon may share out among its clients (ioctl/account.h).
+/// The limits say how much of the host the daemon may share out among its clients (ioctl/account.h).
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// Messages of wire.h on a control socket.
+/// These functions send and receive messages of wire.h on a control socket.
 #pragma once
 
 #include <cstdint>

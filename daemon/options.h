@@ -1,4 +1,4 @@
-/// The command line of v3demud.
+/// The options are what the command line of v3demud says.
 #pragma once
 
 #include <string>

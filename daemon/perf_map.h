@@ -1,4 +1,4 @@
-/// The file by which perf(1) names code that a process compiled: /tmp/perf-PID.map.
+/// By /tmp/perf-PID.map perf(1) names code that a process compiled.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// How many jobs of the daemon had a predicted time, and why the others had none.
+/// The tally counts the jobs of the daemon that had a predicted time, and says why the others had none.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-/// Makes the predictions of jobs that are over and whose times nobody waits for, beside the next jobs.
+/// A Predictor makes the predictions of jobs that are over and whose times nobody waits for, beside others.
 #pragma once
 
 #include <condition_variable>

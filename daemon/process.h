@@ -1,4 +1,4 @@
-/// The process at the other end of a connection.
+/// These functions say what is known of the process at the other end of a connection.
 #pragma once
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-/// When the daemon gives free memory back to the host: what is free while jobs come, the next one takes.
+/// The daemon gives free memory back to the host when no jobs come: while they do, the next one takes it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// The GPU errors of what a `v3demu run` started: a file that it makes, and of which programs tell the daemon
-/// by $V3DEMU_RUN. The file outlives daemons, and there is one also where a run has several of them.
+/// A run report has the GPU errors of what a `v3demu run` started: a file of which its programs tell the
+/// daemon by $V3DEMU_RUN. The file outlives daemons, and there is one also where a run has several of them.
 ///
 /// It is a memfd, sealed against shrinking, and begins with kRunReportHead; each error is a line: a word of
 /// gpu_errors.h and, while the file is small, a blank and a text. Where it has no room left, errors are

@@ -1,4 +1,4 @@
-/// The folder in which the sockets of a user's daemons lie, their locks and logs.
+/// The sockets of a user's daemons, their locks and logs lie in one folder.
 #pragma once
 
 #include <string>

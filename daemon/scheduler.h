@@ -1,4 +1,4 @@
-/// The job queues (drm-abi.md 3.1; Linux scheduler/sched_main.c, sched_entity.c): six queues, a FIFO per file
+/// The scheduler runs jobs (drm-abi.md 3.1; Linux sched_main.c, sched_entity.c): six queues, a FIFO per file
 /// and queue, with one job of it in flight.
 ///
 /// What stands where is in JobQueues, who runs next in TimeSlices, which threads there are in JobThreads, and

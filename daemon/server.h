@@ -1,4 +1,4 @@
-/// v3demud without its command line: sockets, clients, and the loop that sees them go.
+/// A Server is v3demud without its command line: sockets, clients, and the loop that sees them go.
 #pragma once
 
 #include <sys/types.h>

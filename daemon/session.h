@@ -1,4 +1,4 @@
-/// One control connection: requests of one client thread, answered in order.
+/// A Session is one control connection: it answers the requests of one client thread in order.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-/// What a daemon was started with, as programs may ask for it.
+/// The settings are what a daemon was started with, as programs may ask for it.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-/// What a process leaves to the processes that it starts: limits, niceness, processors and the like. A daemon
+/// A process leaves limits, niceness, processors and the like to the processes that it starts. A daemon
 /// serves others than who happened to start it.
 #pragma once
 

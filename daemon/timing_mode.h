@@ -1,4 +1,4 @@
-/// What the daemon does with the times that the board would take (docs/timing.md).
+/// The timing mode says what the daemon does with the times that the board would take (docs/timing.md).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// A connection that looks at the screen.
+/// A Viewer is a connection that looks at the screen.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-/// What differs between the Linux versions whose ABI can be answered with. Each is one row of properties in
-/// abi.cc; handlers ask for a property, never for a version.
+/// Each Linux version whose ABI can be answered with is one row of properties in abi.cc. Handlers ask for a
+/// property, never for a version.
 #pragma once
 
 #include <array>

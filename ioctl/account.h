@@ -1,4 +1,4 @@
-/// What one client may hold of the things that all clients share, and what all may hold together.
+/// An account counts what one client holds of the things that all clients share, and bounds it.
 ///
 /// A client is a process: all its connections, open nodes and exported descriptors count together, whatever
 /// it opens them with. Whose request makes an object is charged for it until the object is gone, also where

@@ -1,6 +1,6 @@
-/// How far a file may run ahead of the GPU. The kernel sets no limit, as on the board a GPU keeps up with
-/// whoever does not wait for it; here a compositor or an X server that shows what the CPU drew submits frames
-/// faster than they are drawn, and would end minutes behind and out of memory.
+/// A backlog bounds how far a file may run ahead of the GPU. The kernel sets no limit, as on the board a GPU
+/// keeps up with whoever does not wait for it; here a compositor or an X server that shows what the CPU drew
+/// submits frames faster than they are drawn, and would end minutes behind and out of memory.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-/// Buffer objects: the shared memory, its fences, and its place in a client's GPU address space.
+/// A buffer object is shared memory with its fences and its place in a client's GPU address space.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-/// One ioctl call as a handler sees it.
+/// A Call is one ioctl call as a handler sees it.
 #pragma once
 
 #include <cerrno>

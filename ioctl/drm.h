@@ -1,5 +1,6 @@
-/// Arguments of the DRM, sync_file and dma-buf ioctls in the kernel's layout (Linux 7.3, include/uapi/drm
-/// and include/uapi/linux; where 6.12 has less, abi.h says so). Sizes and offsets: drm-abi.md 2, 5, 6, 7.6.
+/// These are the arguments of the DRM, sync_file and dma-buf ioctls in the kernel's layout (Linux 7.3,
+/// include/uapi/drm and include/uapi/linux; where 6.12 has less, abi.h says so). Sizes and offsets:
+/// drm-abi.md 2, 5, 6, 7.6.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Fences: one-shot, immutable events (the kernel's dma_fence), and who waits for them.
+/// A fence is an event that happens once and is immutable (the kernel's dma_fence); watchers wait for it.
 #pragma once
 
 #include <atomic>

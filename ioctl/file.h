@@ -1,4 +1,4 @@
-/// An open node: the kernel's drm_file.
+/// A File is an open node, the kernel's drm_file.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-/// What a file tells its clients of its syncobjs in memory that they share (wire::Status).
+/// A FileStatus tells a file's clients of its syncobjs in memory that they share (wire::Status).
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-/// The GPU as ioctl handlers and job runners use it: device::Device in the daemon, a fake in tests.
+/// A Gpu is what ioctl handlers and job runners use: device::Device in the daemon, a fake in tests.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-/// Handles of a drm_file: small integers from 1, the lowest free one first (the kernel's idr). Mesa indexes
-/// arrays by them (drm-abi.md 4.1). A handle keeps what was charged for it.
+/// Handles of a drm_file are small integers from 1, the lowest free one first (the kernel's idr). Mesa
+/// indexes arrays by them (drm-abi.md 4.1). A handle keeps what was charged for it.
 #pragma once
 
 #include <algorithm>

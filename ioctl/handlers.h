@@ -1,4 +1,4 @@
-/// The handlers behind the tables of dispatch.cc. All return 0 or a positive errno.
+/// These are the handlers that the tables of ioctl_table.cc name. All return 0 or a positive errno.
 #pragma once
 
 #include "ioctl/call.h"

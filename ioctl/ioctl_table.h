@@ -1,4 +1,4 @@
-/// From request words to handlers.
+/// The table of ioctls leads from request words to handlers.
 #pragma once
 
 #include <cstdint>

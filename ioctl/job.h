@@ -1,4 +1,4 @@
-/// Jobs: what a submit ioctl hands to the scheduler.
+/// A Job is what a submit ioctl hands to the scheduler.
 #pragma once
 
 #include <array>

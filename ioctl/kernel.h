@@ -1,4 +1,4 @@
-/// What all open files share: the two devices, buffers, descriptors that stand for fences and syncobjs.
+/// A Kernel has what all open files share: the two devices, buffers, descriptors of fences and syncobjs.
 #pragma once
 
 #include <atomic>

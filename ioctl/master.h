@@ -1,4 +1,4 @@
-/// Who may change what a device shows (Linux drm_auth.c, drm_lease.c).
+/// A master decides who may change what a device shows (Linux drm_auth.c, drm_lease.c).
 #pragma once
 
 #include <cstdint>

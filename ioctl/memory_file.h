@@ -1,4 +1,4 @@
-/// The memory behind BOs: memfds of which nobody can change the size, and their identity.
+/// A MemoryFile is the memory of BOs: a memfd of which nobody can change the size, with its identity.
 #pragma once
 
 #include <compare>

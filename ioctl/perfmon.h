@@ -1,4 +1,4 @@
-/// Performance monitors.
+/// A performance monitor counts what the jobs do that are submitted with it.
 #pragma once
 
 #include <array>

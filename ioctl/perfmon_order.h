@@ -1,4 +1,5 @@
-/// The order of jobs with and without perfmons (Linux 7.3 v3d_submit.c, v3d_serialize_for_perfmon).
+/// A PerfmonOrder keeps jobs with and without perfmons apart (Linux 7.3 v3d_submit.c,
+/// v3d_serialize_for_perfmon).
 #pragma once
 
 #include <cstdint>

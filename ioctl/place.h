@@ -1,4 +1,4 @@
-/// Where a daemon is found: a folder of the user's, and in it a socket for each set of settings. The preload
+/// A daemon is found in a folder of the user's, at a socket for each set of settings. The preload
 /// library, the daemon and the tools have to agree on both. No dependencies: the shim includes it.
 #pragma once
 

@@ -1,7 +1,7 @@
-/// Memory of small BOs. A slab is one memfd of up to 1 MiB and as much of a client's GPU addresses; a BO in
-/// it lies as far from the start of the one as from that of the other, so that neighbours are one mapping of
-/// the host, and none costs a descriptor. Pages that belong to no BO are invalid: an access of a job that is
-/// submitted afterwards is an MMU fault.
+/// A slab holds the memory of small BOs. It is one memfd of up to 1 MiB and as much of a client's GPU
+/// addresses; a BO in it lies as far from the start of the one as from that of the other, so that neighbours
+/// are one mapping of the host, and none costs a descriptor. Pages that belong to no BO are invalid: an
+/// access of a job that is submitted afterwards is an MMU fault.
 ///
 /// A client may go on using a mapping of a BO that it has closed, and the memory is that mapping's then, as
 /// it is the kernel's object's. So what a client has mapped is retired when its BO goes: used for no other

@@ -1,5 +1,5 @@
-/// What the submit ioctls have in common: extension chain, dependencies, BO lists, and the one step that
-/// makes a submission happen (Linux v3d_submit.c).
+/// The submit ioctls have these steps in common: extension chain, dependencies, BO lists, and the one step
+/// that makes a submission happen (Linux v3d_submit.c).
 #pragma once
 
 #include <cstdint>

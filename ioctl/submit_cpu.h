@@ -1,4 +1,4 @@
-/// The CPU queue: query and indirect-dispatch jobs that the kernel itself executes (drm-abi.md 2.10, 5).
+/// The CPU queue has query and indirect-dispatch jobs, which the kernel itself executes (drm-abi.md 2.10, 5).
 #pragma once
 
 #include <cstdint>

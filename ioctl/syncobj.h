@@ -1,4 +1,4 @@
-/// A syncobj: a slot that holds a fence or nothing (drm-abi.md 6).
+/// A syncobj is a slot that holds a fence or nothing (drm-abi.md 6).
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-/// A file descriptor with one owner.
+/// A UniqueFd owns a file descriptor.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-/// Where BOs lie in the 4 GiB GPU address space of a client.
+/// The allocator decides where BOs lie in the 4 GiB GPU address space of a client.
 #pragma once
 
 #include <cstdint>

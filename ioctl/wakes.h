@@ -1,5 +1,6 @@
-/// Wakes that a client does itself. A thread on another processor is woken up by an interrupt there, which in
-/// a virtual machine takes longer than many a job; a client that is about to have its reply is there already.
+/// A client wakes some threads itself. A thread on another processor is woken up by an interrupt there, which
+/// in a virtual machine takes longer than many a job; a client that is about to have its reply is there
+/// already.
 #pragma once
 
 #include <array>

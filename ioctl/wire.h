@@ -1,5 +1,5 @@
-/// The protocol between libv3demu.so and v3demud. Plain structs, little endian, no dependencies: the shim
-/// includes it.
+/// This is the protocol between libv3demu.so and v3demud. Plain structs, little endian, no dependencies: the
+/// shim includes it.
 ///
 /// Two kinds of sockets, both AF_UNIX:
 ///  - control: SOCK_STREAM, connected by the shim to socket_path(); one per client *thread*, so that a thread

@@ -1,4 +1,5 @@
-/// What /sys/class/drm shows of connectors (Linux drm_sysfs.c), and monitors that a user plugs in and out.
+/// These files are what /sys/class/drm shows of connectors (Linux drm_sysfs.c); users plug monitors in and
+/// out.
 #pragma once
 
 #include <string>

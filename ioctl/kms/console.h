@@ -1,4 +1,4 @@
-/// The kernel's console on the display, whose memory is that of /dev/fb0 too (Linux drm_fbdev_dma.c,
+/// The kernel shows a console on the display, whose memory is that of /dev/fb0 too (Linux drm_fbdev_dma.c,
 /// drm_fb_helper.c).
 #pragma once
 

@@ -1,4 +1,5 @@
-/// The display behind the vc4 node: its objects' state, what is shown, and the clock by which that changes.
+/// The display of the vc4 node has the state of its objects, what is shown, and the clock by which that
+/// changes.
 #pragma once
 
 #include <array>

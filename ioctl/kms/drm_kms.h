@@ -1,5 +1,5 @@
-/// Arguments of the mode setting ioctls that change something, and events, in the kernel's layout (Linux
-/// include/uapi/drm/drm_mode.h, drm.h). Those that only ask are in ioctl/drm.h.
+/// These are arguments of mode setting ioctls that change something, and events, in the kernel's layout
+/// (Linux include/uapi/drm/drm_mode.h, drm.h). Those that only ask are in ioctl/drm.h.
 #pragma once
 
 #include "ioctl/drm.h"

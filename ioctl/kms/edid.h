@@ -1,4 +1,4 @@
-/// What a monitor says of itself over the cable.
+/// An EDID is what a monitor says of itself over the cable.
 #pragma once
 
 #include <array>

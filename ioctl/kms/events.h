@@ -1,4 +1,4 @@
-/// What a client reads from its descriptor of the display node.
+/// Events are what a client reads from its descriptor of the display node.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// /dev/fb0: the console's memory as Linux' emulation of old framebuffers shows it (drm_fb_helper.c,
+/// /dev/fb0 shows the console's memory as Linux' emulation of old framebuffers does (drm_fb_helper.c,
 /// fbmem.c).
 #pragma once
 

@@ -1,4 +1,4 @@
-/// Pixel formats of framebuffers and planes (Linux drm_fourcc.c, vc4_plane.c).
+/// These are the pixel formats of framebuffers and planes (Linux drm_fourcc.c, vc4_plane.c).
 #pragma once
 
 #include <cstdint>

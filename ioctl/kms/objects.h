@@ -1,4 +1,4 @@
-/// The mode objects of the vc4 node and their properties, as the kernel's driver makes them (Linux
+/// The vc4 node has mode objects with properties, as the kernel's driver makes them (Linux
 /// vc4_hdmi.c, vc4_plane.c, vc4_crtc.c, drm_connector.c, drm_mode_config.c).
 #pragma once
 

@@ -1,4 +1,4 @@
-/// What the display shows, for whoever makes it visible.
+/// A scanout is what the display shows, for whoever makes it visible.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-/// What the display is set to: one value for every property of every mode object.
+/// The state of the display is one value for every property of every mode object.
 #pragma once
 
 #include <array>

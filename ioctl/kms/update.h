@@ -1,4 +1,4 @@
-/// Values that a client wants properties to have.
+/// An update has the values that a client wants properties to have.
 #pragma once
 
 #include "ioctl/call.h"
