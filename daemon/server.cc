@@ -476,17 +476,17 @@ void Server::finish_closes(const ioctl::File* master) {
   });
 }
 
-std::shared_ptr<Express> Server::express_of(ioctl::Account& account) {
+std::shared_ptr<ChannelServer> Server::channel_server_of(ioctl::Account& account) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(express_, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Express>& known = express_[account.process()];
-  std::shared_ptr<Express> express = known.lock();
-  if (!express)
-    known = express = std::make_shared<Express>(options_.express, [this] {
+  std::erase_if(channel_servers_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<ChannelServer>& known = channel_servers_[account.process()];
+  std::shared_ptr<ChannelServer> channels = known.lock();
+  if (!channels)
+    known = channels = std::make_shared<ChannelServer>(options_.channel_server, [this] {
       scheduler_.make_way();
       return kernel_.gpu().takes_all_processors();
     });
-  return express;
+  return channels;
 }
 
 /// What the kernel does when the last descriptor of a file is closed (drm-abi.md 3.9): a process that lives

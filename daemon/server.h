@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "daemon/channel_server.h"
 #include "daemon/chores.h"
 #include "daemon/display_clock.h"
-#include "daemon/express.h"
 #include "daemon/process.h"
 #include "daemon/rest.h"
 #include "daemon/scheduler.h"
@@ -45,7 +45,7 @@ class Server : private ioctl::Host {
     /// Seconds that jobs of a file have after the process that used it last is gone.
     double run_after_exit = 5;
     ioctl::kms::DisplayOptions display = {.vblank_hz = 60};
-    Express::Options express = {};
+    ChannelServer::Options channel_server = {};
     TimingMode timing = TimingMode::kOff;                   ///< what `gpu` was made with
     Settings settings = usual_settings();                   ///< for programs that ask for others
     std::function<int64_t()> now_ns = ioctl::monotonic_ns;  ///< called by the thread of run() alone
@@ -73,7 +73,7 @@ class Server : private ioctl::Host {
   bool adopt_file(int fd, uint64_t* token, uint32_t* minor);
   std::shared_ptr<ioctl::File> find_file(uint64_t token);
   /// Of the process with that account. Throws std::bad_alloc.
-  std::shared_ptr<Express> express_of(ioctl::Account& account);
+  std::shared_ptr<ChannelServer> channel_server_of(ioctl::Account& account);
   /// A command of the owner, as every session is: "status", "status json", "gpu_stats", "fdinfo INODE",
   /// "capture toggle", "shutdown", place::kCompareCommand, "sysfs FILE" (a connector's in /sys/class/drm),
   /// "connector", which lists them, "connector NAME on" or "off", which plugs a monitor in or out, or "debug
@@ -186,7 +186,7 @@ class Server : private ioctl::Host {
   std::condition_variable closed_;        // when one of them is released
   std::vector<Draining> draining_;
   std::map<ioctl::ProcessId, Holder> holders_;
-  std::map<ioctl::ProcessId, std::weak_ptr<Express>> express_;
+  std::map<ioctl::ProcessId, std::weak_ptr<ChannelServer>> channel_servers_;
   int64_t last_retired_ns_ = 0;
   std::unordered_map<uint64_t, Watch> watches_;  // by epoll key
   uint64_t next_watch_;

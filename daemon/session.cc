@@ -120,7 +120,7 @@ Session::Session(Server& server, int socket, Peer peer)
       waiter_(std::make_shared<ioctl::Waiter>(socket, peer_.process->get())) {}
 
 Session::~Session() {
-  if (seat_) express_->leave(seat_);
+  if (channel_entry_) channel_server_->leave(channel_entry_);
 }
 
 void Session::run() {
@@ -128,15 +128,15 @@ void Session::run() {
   const LogScope scope(&log_client_);
   Request request;
   while (socket_.receive(&request)) {
-    const int64_t came_ns = seat_ ? ioctl::monotonic_ns() : 0;
+    const int64_t came_ns = channel_entry_ ? ioctl::monotonic_ns() : 0;
     bool looks;
     {
       std::unique_lock<std::mutex> lock;
-      if (seat_) lock = std::unique_lock(seat_->mutex());
+      if (channel_entry_) lock = std::unique_lock(channel_entry_->mutex());
       if (!serve(request)) break;
       looks = came_ns && !awaits_job_;
     }
-    if (looks) express_->look(*seat_, fd_, came_ns);
+    if (looks) channel_server_->look(*channel_entry_, fd_, came_ns);
   }
   report_left_out(log_client_);
 }
@@ -379,18 +379,18 @@ Reply Session::mmap(Request& request) {
 }
 
 Reply Session::make_channel() {
-  if (seat_) return failure(EBUSY);
+  if (channel_entry_) return failure(EBUSY);
   if (const int error = peer_.account->charge(ioctl::Resource::kMappings, 1, &channel_mapping_))
     return failure(error);
   ioctl::UniqueFd memfd;
   auto channel = Channel::create(&memfd);
-  auto express = server_.express_of(*peer_.account);
-  if (!channel || !express) return failure(ENOMEM);
-  auto seat =
-      std::make_shared<Express::Seat>(std::move(channel), [this](Channel& posted) { serve_posted(posted); });
-  express->enter(seat);
-  express_ = std::move(express);
-  seat_ = std::move(seat);
+  auto channels = server_.channel_server_of(*peer_.account);
+  if (!channel || !channels) return failure(ENOMEM);
+  auto entry = std::make_shared<ChannelServer::Entry>(std::move(channel),
+                                                      [this](Channel& posted) { serve_posted(posted); });
+  channels->enter(entry);
+  channel_server_ = std::move(channels);
+  channel_entry_ = std::move(entry);
   Reply reply;
   reply.append(wire::ChannelReply{static_cast<uint32_t>(Channel::bytes()), 0});
   reply.fds.push_back(std::move(memfd));

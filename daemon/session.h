@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "daemon/express.h"
+#include "daemon/channel_server.h"
 #include "daemon/message.h"
 #include "daemon/process.h"
 #include "daemon/viewer.h"
@@ -62,8 +62,8 @@ class Session {
   LogClient log_client_;
   std::shared_ptr<const ioctl::User> user_;  // from hello on
 
-  std::shared_ptr<Express> express_;
-  std::shared_ptr<Express::Seat> seat_;  // once the client asked for a channel
+  std::shared_ptr<ChannelServer> channel_server_;
+  std::shared_ptr<ChannelServer::Entry> channel_entry_;  // once the client asked for a channel
   /// By the last request: the client will wait for the job that it has submitted, and ask for nothing
   /// meanwhile.
   bool awaits_job_ = false;

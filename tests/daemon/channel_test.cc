@@ -43,7 +43,8 @@ class ChannelTest : public ::testing::Test {
  protected:
   /// @param patience_ns  also on a machine that does many other things
   void start(Server::Options options = {}, int64_t patience_ns = 50'000'000) {
-    options.express = {.close_ns = kHourNs, .patience_ns = patience_ns, .short_patience_ns = 1'000'000};
+    options.channel_server = {
+        .close_ns = kHourNs, .patience_ns = patience_ns, .short_patience_ns = 1'000'000};
     char name[] = "/tmp/v3demu-channel-XXXXXX";
     folder_ = mkdtemp(name);
     path_ = folder_ + "/socket";

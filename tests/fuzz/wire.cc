@@ -155,7 +155,7 @@ class Client {
   }
   static daemon::Server::Options options() {
     daemon::Server::Options options;
-    options.express = {.close_ns = int64_t{1} << 60, .patience_ns = 200'000};
+    options.channel_server = {.close_ns = int64_t{1} << 60, .patience_ns = 200'000};
     return options;
   }
   static ioctl::Gpu& gpu() {

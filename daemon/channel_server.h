@@ -1,7 +1,7 @@
-/// Serves the channels of one client process as long as requests come so fast that waking a thread for each
-/// would cost more. A session that has served a request of its socket then looks at all of them for a while,
-/// and at its socket too; one at a time, as there may be no more than two processors, of which the other is
-/// the client's.
+/// A ChannelServer serves the channels of one client process as long as requests come so fast that waking a
+/// thread for each would cost more. A session that has served a request of its socket then looks at all of
+/// them for a while, and at its socket too; one at a time, as there may be no more than two processors, of
+/// which the other is the client's.
 #pragma once
 
 #include <atomic>
@@ -17,19 +17,19 @@
 namespace v3d::daemon {
 
 /// Thread safe.
-class Express {
+class ChannelServer {
  public:
-  /// Where a session has its channel. Its requests are served by one thread at a time: that of the session,
+  /// An entry is a session's channel. Its requests are served by one thread at a time: that of the session,
   /// or that of the one that looks.
-  class Seat {
+  class Entry {
    public:
     /// @param serve  serves what is posted; called under mutex()
-    Seat(std::unique_ptr<Channel> channel, std::function<void(Channel&)> serve)
+    Entry(std::unique_ptr<Channel> channel, std::function<void(Channel&)> serve)
         : channel_(std::move(channel)), serve_(std::move(serve)) {}
     std::mutex& mutex() { return mutex_; }
 
    private:
-    friend class Express;
+    friend class ChannelServer;
     const std::unique_ptr<Channel> channel_;
     std::atomic<bool> leaves_{false};      // the session waits for the mutex
     std::mutex mutex_;                     // protects serve_
@@ -47,30 +47,30 @@ class Express {
 
   /// @param is_in_the_way  asked when a thread has looked for a short while: whether it takes a processor
   ///   from jobs. Thread safe
-  explicit Express(
+  explicit ChannelServer(
       const Options& options, std::function<bool()> is_in_the_way = [] { return false; })
       : options_(options), is_in_the_way_(std::move(is_in_the_way)) {}
-  Express(const Express&) = delete;
-  Express& operator=(const Express&) = delete;
+  ChannelServer(const ChannelServer&) = delete;
+  ChannelServer& operator=(const ChannelServer&) = delete;
 
-  void enter(std::shared_ptr<Seat> seat);
-  /// When it returns, the seat's function is not called any more. Its mutex is not held.
-  void leave(const std::shared_ptr<Seat>& seat);
+  void enter(std::shared_ptr<Entry> entry);
+  /// When it returns, the function of the entry is not called any more. Its mutex is not held.
+  void leave(const std::shared_ptr<Entry>& entry);
 
   /// A session has served a request that came over its socket, and calls this before it waits for the next:
   /// looks at channels until none has had news for a while, if that is worth it and nobody else does.
-  /// @param seat  the session's
+  /// @param entry  the session's
   /// @param came_ns  when the request came
-  void look(const Seat& seat, int socket, int64_t came_ns);
+  void look(const Entry& entry, int socket, int64_t came_ns);
 
  private:
-  using Seats = std::vector<std::shared_ptr<Seat>>;
+  using Entries = std::vector<std::shared_ptr<Entry>>;
 
-  void serve_channels(const Seat& own, int socket);
+  void serve_channels(const Entry& own, int socket);
   /// Those of now, listening; false when there is no memory.
-  bool find_seats(Seats* seats, uint64_t* version);
-  static void wait_for_post(const Seats& seats);
-  static bool serve(Seat& seat);
+  bool find_entries(Entries* entries, uint64_t* version);
+  static void wait_for_post(const Entries& entries);
+  static bool serve(Entry& entry);
   void get_out_of_the_way(uint32_t client_cpu, int64_t now_ns);
 
   const Options options_;
@@ -78,9 +78,9 @@ class Express {
   std::atomic<int64_t> last_over_ns_{0};  // end of the last request over a socket, or of a look
   std::atomic<bool> looking_{false};      // a session is
   int64_t moved_ns_ = 0;                  // when one that looks last changed its processor; of that session
-  std::atomic<uint64_t> version_{0};      // of seats_
-  std::mutex mutex_;                      // protects seats_
-  Seats seats_;
+  std::atomic<uint64_t> version_{0};      // of entries_
+  std::mutex mutex_;                      // protects entries_
+  Entries entries_;
 };
 
 }  // namespace v3d::daemon

@@ -1,4 +1,4 @@
-#include "daemon/express.h"
+#include "daemon/channel_server.h"
 
 #include <sched.h>
 #include <sys/socket.h>
@@ -41,87 +41,87 @@ bool has_news(int socket) {
 
 }  // namespace
 
-void Express::enter(std::shared_ptr<Seat> seat) {
+void ChannelServer::enter(std::shared_ptr<Entry> entry) {
   const std::lock_guard lock(mutex_);
-  seats_.push_back(std::move(seat));
+  entries_.push_back(std::move(entry));
   ++version_;
 }
 
-void Express::leave(const std::shared_ptr<Seat>& seat) {
-  seat->leaves_ = true;
+void ChannelServer::leave(const std::shared_ptr<Entry>& entry) {
+  entry->leaves_ = true;
   {
-    const std::lock_guard lock(seat->mutex_);
-    seat->serve_ = nullptr;
+    const std::lock_guard lock(entry->mutex_);
+    entry->serve_ = nullptr;
   }
   const std::lock_guard lock(mutex_);
-  std::erase(seats_, seat);
+  std::erase(entries_, entry);
   ++version_;
 }
 
-void Express::look(const Seat& seat, int socket, int64_t came_ns) {
+void ChannelServer::look(const Entry& entry, int socket, int64_t came_ns) {
   const int64_t now_ns = ioctl::monotonic_ns();
   const int64_t before = last_over_ns_.exchange(now_ns, std::memory_order_relaxed);
   if (came_ns - before > options_.close_ns || looking_.exchange(true)) return;
   // Woken up by the client, the thread mostly is where the client is, which could not go on meanwhile.
-  get_out_of_the_way(seat.channel_->client_cpu(), now_ns);
-  serve_channels(seat, socket);
+  get_out_of_the_way(entry.channel_->client_cpu(), now_ns);
+  serve_channels(entry, socket);
   looking_ = false;
 }
 
-void Express::get_out_of_the_way(uint32_t client_cpu, int64_t now_ns) {
+void ChannelServer::get_out_of_the_way(uint32_t client_cpu, int64_t now_ns) {
   if (client_cpu != static_cast<uint32_t>(sched_getcpu()) || now_ns - moved_ns_ < kStay) return;
   moved_ns_ = now_ns;
   leave_cpu(client_cpu);
 }
 
-void Express::wait_for_post(const Seats& seats) {
-  const auto is_posted = [](const auto& seat) { return seat->channel_->is_posted(); };
-  for (int i = 0; i < kPauses && std::none_of(seats.begin(), seats.end(), is_posted); ++i) pause();
+void ChannelServer::wait_for_post(const Entries& entries) {
+  const auto is_posted = [](const auto& entry) { return entry->channel_->is_posted(); };
+  for (int i = 0; i < kPauses && std::none_of(entries.begin(), entries.end(), is_posted); ++i) pause();
 }
 
-bool Express::serve(Seat& seat) {
-  if (!seat.channel_->is_posted() || seat.leaves_.load(std::memory_order_relaxed)) return false;
+bool ChannelServer::serve(Entry& entry) {
+  if (!entry.channel_->is_posted() || entry.leaves_.load(std::memory_order_relaxed)) return false;
   // Where the session itself is at it, the client breaks the rule of one request.
-  const std::unique_lock lock(seat.mutex_, std::try_to_lock);
-  if (!lock || !seat.serve_) return false;
-  seat.serve_(*seat.channel_);
+  const std::unique_lock lock(entry.mutex_, std::try_to_lock);
+  if (!lock || !entry.serve_) return false;
+  entry.serve_(*entry.channel_);
   return true;
 }
 
-bool Express::find_seats(Seats* seats, uint64_t* version) {
+bool ChannelServer::find_entries(Entries* entries, uint64_t* version) {
   const uint64_t now = version_.load();
   if (now == *version) return true;
   *version = now;
   const std::lock_guard lock(mutex_);
   try {
-    *seats = seats_;
+    *entries = entries_;
   } catch (const std::bad_alloc&) {
     return false;
   }
-  for (const auto& seat : *seats) {
-    seat->channel_->say_cpu(static_cast<uint32_t>(sched_getcpu()));
-    seat->channel_->listen();
+  for (const auto& entry : *entries) {
+    entry->channel_->say_cpu(static_cast<uint32_t>(sched_getcpu()));
+    entry->channel_->listen();
   }
   return true;
 }
 
-void Express::serve_channels(const Seat& own, int socket) {
+void ChannelServer::serve_channels(const Entry& own, int socket) {
   uint64_t version = ~uint64_t{0};
   uint32_t cpu = wire::Channel::kNoCpu, client_cpu = wire::Channel::kNoCpu;
-  Seats seats;
+  Entries entries;
   int64_t last_ns = ioctl::monotonic_ns();
-  for (uint32_t looks = 1; find_seats(&seats, &version); ++looks) {
+  for (uint32_t looks = 1; find_entries(&entries, &version); ++looks) {
     if (const auto now = static_cast<uint32_t>(sched_getcpu()); now != cpu) {
       cpu = now;
-      for (const auto& seat : seats) seat->channel_->say_cpu(cpu);
+      for (const auto& entry : entries) entry->channel_->say_cpu(cpu);
     }
     bool news = false, others_news = false, own_news = looks % kLooks == 0;
-    for (const auto& seat : seats) {
-      if (serve(*seat)) {
+    for (const auto& entry : entries) {
+      if (serve(*entry)) {
         news = true;
-        client_cpu = seat->channel_->client_cpu();
-      } else if (seat->channel_->went_to_socket()) {
-        (seat.get() == &own ? own_news : others_news) = true;
+        client_cpu = entry->channel_->client_cpu();
+      } else if (entry->channel_->went_to_socket()) {
+        (entry.get() == &own ? own_news : others_news) = true;
       }
     }
     if (own_news && has_news(socket)) break;
@@ -135,10 +135,10 @@ void Express::serve_channels(const Seat& own, int socket) {
     else if (others_news || client_cpu == cpu)
       sched_yield();  // to the session's thread, or to the client
     else
-      wait_for_post(seats);
+      wait_for_post(entries);
   }
-  for (const auto& seat : seats)
-    while (!seat->channel_->turn_away() && (serve(*seat) || !seat->channel_->is_posted())) {
+  for (const auto& entry : entries)
+    while (!entry->channel_->turn_away() && (serve(*entry) || !entry->channel_->is_posted())) {
     }
   last_over_ns_ = last_ns;
 }
