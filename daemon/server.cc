@@ -38,7 +38,7 @@ constexpr int kDrainPeriodMs = 50;
 constexpr int kReportPeriodMs = LogLimiter::kWindowNs / 1'000'000;
 
 /// So long behind the leave of a client memory goes back.
-constexpr int kRestPeriodMs = Rest::kPeriodNs / 1'000'000 + 1;
+constexpr int kMemoryReturnPeriodMs = MemoryReturn::kPeriodNs / 1'000'000 + 1;
 
 /// Accounts are compared with the processes that live so often at most: it takes a call of the host for each.
 constexpr int64_t kRetirePeriodNs = 50'000'000;
@@ -127,7 +127,8 @@ void Server::run(ioctl::UniqueFd listener) {
     int timeout_ms = -1;
     if (drain()) timeout_ms = kDrainPeriodMs;
     report_left_out();
-    if (client_left_) timeout_ms = timeout_ms < 0 ? kRestPeriodMs : std::min(timeout_ms, kRestPeriodMs);
+    if (client_left_)
+      timeout_ms = timeout_ms < 0 ? kMemoryReturnPeriodMs : std::min(timeout_ms, kMemoryReturnPeriodMs);
     if (has_clients()) {
       idle_since = 0;
       if (timeout_ms < 0) timeout_ms = kReportPeriodMs;
@@ -175,10 +176,10 @@ void Server::tell_gone(const std::function<void()>& gone) {
 
 void Server::give_memory_back() {
   const int64_t now = options_.now_ns();
-  if (!rest_.is_due(now)) return;
+  if (!memory_return_.is_due(now)) return;
   uint64_t jobs = 0;
   for (const Scheduler::QueueStatus& queue : scheduler_.status()) jobs += queue.jobs_done;
-  if (rest_.look(now, jobs, client_left_.exchange(false))) chores_.add([] { malloc_trim(0); });
+  if (memory_return_.look(now, jobs, client_left_.exchange(false))) chores_.add([] { malloc_trim(0); });
 }
 
 bool Server::watch(int socket, std::function<void()> gone, std::function<bool()> readable) {

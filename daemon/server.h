@@ -20,8 +20,8 @@
 #include "daemon/channel_server.h"
 #include "daemon/chores.h"
 #include "daemon/display_clock.h"
+#include "daemon/memory_return.h"
 #include "daemon/process.h"
-#include "daemon/rest.h"
 #include "daemon/scheduler.h"
 #include "daemon/settings.h"
 #include "daemon/timing_mode.h"
@@ -176,8 +176,8 @@ class Server : private ioctl::Host {
   ioctl::UniqueFd epoll_;
   ioctl::UniqueFd wake_event_;
   std::atomic<bool> stop_{false};
-  std::atomic<bool> client_left_{false};  ///< since rest_ looked last
-  Rest rest_;
+  std::atomic<bool> client_left_{false};  ///< since memory_return_ looked last
+  MemoryReturn memory_return_;
 
   std::mutex mutex_;                                        // protects all below
   std::unordered_map<uint64_t, OpenFile> files_;            // by token

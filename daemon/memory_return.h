@@ -1,4 +1,5 @@
-/// The daemon gives free memory back to the host when no jobs come: while they do, the next one takes it.
+/// MemoryReturn says when the daemon gives free memory back to the host: not while jobs come, as the next one
+/// takes it.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +7,8 @@
 
 namespace v3d::daemon {
 
-/// Of one thread.
-class Rest {
+/// One thread uses it.
+class MemoryReturn {
  public:
   /// Between two looks, and between two times that memory goes back.
   static constexpr int64_t kPeriodNs = 1'000'000'000;
@@ -20,8 +21,8 @@ class Rest {
   /// @param client_left  since the last look
   bool look(int64_t now_ns, uint64_t jobs_done, bool client_left) {
     looked_ns_ = now_ns;
-    const bool rests = std::exchange(jobs_seen_, jobs_done) == jobs_done && jobs_done != jobs_given_back_;
-    if (!client_left && !rests) return false;
+    const bool idle = std::exchange(jobs_seen_, jobs_done) == jobs_done && jobs_done != jobs_given_back_;
+    if (!client_left && !idle) return false;
     jobs_given_back_ = jobs_done;
     return true;
   }
