@@ -17,7 +17,7 @@
 #include "gpu/base/pause.h"
 #include "gpu/base/thread_pool.h"
 #include "gpu/perf/timing/prediction.h"
-#include "ioctl/wakes.h"
+#include "ioctl/deferred_wakes.h"
 
 namespace v3d::daemon {
 
@@ -316,7 +316,7 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, QueuedJobPtr queued) {
   const ioctl::User& user = *queued->user;
   bool paced;
   // A client that wakes up may take this processor: others would wait for what is left to do here.
-  std::optional<ioctl::Wakes> wakes;
+  std::optional<ioctl::DeferredWakes> wakes;
   {
     const LogScope scope(&user.log);
     log_debug(Debug::kSched, "%s job %d of %s (pid %d) starts", ioctl::queue_name(job.queue),
@@ -327,7 +327,7 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, QueuedJobPtr queued) {
     if (!alarm_) predictor_.take(std::move(result));
     if (!paced) {
       const int64_t ran_ns = stop_clock(*queued);
-      if (!ioctl::Wakes::current()) wakes.emplace(job.done->shown_in());
+      if (!ioctl::DeferredWakes::current()) wakes.emplace(job.done->shown_in());
       t_finishing = true;
       tell_end(*queued, ran_ns);
       t_finishing = false;

@@ -13,9 +13,9 @@
 #include "daemon/server.h"
 #include "gpu/base/log.h"
 #include "ioctl/call.h"
+#include "ioctl/deferred_wakes.h"
 #include "ioctl/drm.h"
 #include "ioctl/ioctl_table.h"
-#include "ioctl/wakes.h"
 
 namespace v3d::daemon {
 namespace {
@@ -204,7 +204,7 @@ void Session::serve_posted(Channel& channel) {
     return;
   }
   ioctl::Charge bytes;
-  ioctl::Wakes wakes(file && channel.wakes_itself() ? file->status().get() : nullptr);
+  ioctl::DeferredWakes wakes(file && channel.wakes_itself() ? file->status().get() : nullptr);
   const Reply reply = answer_or_fail(request, &bytes);
   if (channel.reply(request.header.op, reply, wakes.offsets()))
     wakes.hand_over();

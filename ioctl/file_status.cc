@@ -9,8 +9,8 @@
 #include <climits>
 #include <utility>
 
+#include "ioctl/deferred_wakes.h"
 #include "ioctl/fence.h"
-#include "ioctl/wakes.h"
 
 namespace v3d::ioctl {
 namespace {
@@ -58,7 +58,7 @@ void FileStatus::wake(uint32_t* word) {
   const auto offset =
       static_cast<uint32_t>(reinterpret_cast<uintptr_t>(word) - reinterpret_cast<uintptr_t>(status_));
   if (std::atomic_ref<uint32_t>(status_->sleepers[wire::sleepers_of(offset)]).load() == 0) return;
-  Wakes* const wakes = Wakes::current();
+  DeferredWakes* const wakes = DeferredWakes::current();
   if (!wakes || !wakes->add(*this, offset)) wake_at(offset);
 }
 

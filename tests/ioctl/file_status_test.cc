@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ioctl/wakes.h"
+#include "ioctl/deferred_wakes.h"
 #include "tests/ioctl/submit_fixture.h"
 
 namespace v3d::ioctl::test {
@@ -270,7 +270,7 @@ TEST_F(FileStatusTest, LeavesWakesToWhoAsks) {
                                             reinterpret_cast<uint8_t*>(shown_));
   const auto other = open(kMinorV3dRender);
   {
-    Wakes wakes(file_->status().get());
+    DeferredWakes wakes(file_->status().get());
     put_fence(a)->signal();
     EXPECT_TRUE(wakes.offsets().empty());  // nobody sleeps
     std::fill(std::begin(shown_->sleepers), std::end(shown_->sleepers), 1);
@@ -285,7 +285,7 @@ TEST_F(FileStatusTest, LeavesWakesToWhoAsks) {
     EXPECT_TRUE(wakes.offsets().empty());
     std::fill(std::begin(shown_->sleepers), std::end(shown_->sleepers), 0);
   }
-  EXPECT_EQ(Wakes::current(), nullptr);
+  EXPECT_EQ(DeferredWakes::current(), nullptr);
 }
 
 }  // namespace

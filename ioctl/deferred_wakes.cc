@@ -1,4 +1,4 @@
-#include "ioctl/wakes.h"
+#include "ioctl/deferred_wakes.h"
 
 #include <algorithm>
 
@@ -7,20 +7,20 @@
 namespace v3d::ioctl {
 namespace {
 
-thread_local Wakes* t_wakes = nullptr;
+thread_local DeferredWakes* t_wakes = nullptr;
 
 }  // namespace
 
-Wakes::Wakes(FileStatus* status) : status_(status) { t_wakes = this; }
+DeferredWakes::DeferredWakes(FileStatus* status) : status_(status) { t_wakes = this; }
 
-Wakes::~Wakes() {
+DeferredWakes::~DeferredWakes() {
   t_wakes = nullptr;
   for (const uint32_t offset : offsets()) status_->wake_at(offset);
 }
 
-Wakes* Wakes::current() { return t_wakes; }
+DeferredWakes* DeferredWakes::current() { return t_wakes; }
 
-bool Wakes::add(const FileStatus& status, uint32_t offset) {
+bool DeferredWakes::add(const FileStatus& status, uint32_t offset) {
   if (&status != status_) return false;
   if (std::ranges::find(offsets(), offset) != offsets().end()) return true;
   if (size_ == offsets_.size()) return false;

@@ -14,17 +14,17 @@ namespace v3d::ioctl {
 class FileStatus;
 
 /// Collects what the calling thread would wake while it lives. One per thread at a time.
-class Wakes {
+class DeferredWakes {
  public:
   /// @param status  whose futexes are meant, those of other files are woken as ever; null: none are
-  explicit Wakes(FileStatus* status);
+  explicit DeferredWakes(FileStatus* status);
   /// Wakes who is left.
-  ~Wakes();
-  Wakes(const Wakes&) = delete;
-  Wakes& operator=(const Wakes&) = delete;
+  ~DeferredWakes();
+  DeferredWakes(const DeferredWakes&) = delete;
+  DeferredWakes& operator=(const DeferredWakes&) = delete;
 
   /// Of the thread; null: none.
-  static Wakes* current();
+  static DeferredWakes* current();
   /// False: whoever sleeps there is to be woken now.
   /// @param offset  of the futex in the status, bytes
   bool add(const FileStatus& status, uint32_t offset);
