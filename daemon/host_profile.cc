@@ -122,7 +122,8 @@ std::string host_profile_text(const Totals& totals, const std::string& engine) {
   std::string text = absl::StrCat(jobs_text(totals), blocks_text(totals), programs_text(totals),
                                   draws_text(totals), interpreted_text(totals));
   if (totals.left_out != 0)
-    absl::StrAppendFormat(&text, "\n%d programs and draws more are not told apart\n", totals.left_out);
+    absl::StrAppendFormat(&text, "\nprograms and draws beyond %d, which are not told apart: %d times\n",
+                          host_time::kMostRows, totals.left_out);
   return absl::StrCat(text, "\n", engine);
 }
 

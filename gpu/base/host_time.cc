@@ -26,6 +26,7 @@ struct Gathered {
   std::array<uint64_t, kNumBlocks> blocks{};
   std::map<ProgramKey, Program> programs;
   std::map<DrawKey, Draw> draws;
+  uint64_t left_out = 0;  // times that there was no room for a row
 };
 
 std::mutex g_mutex;
@@ -63,6 +64,7 @@ struct Thread {
   void hand_over() {
     const std::lock_guard lock(g_mutex);
     for (size_t i = 0; i < kNumBlocks; ++i) g_totals.blocks[i] += own.blocks[i];
+    g_totals.left_out += own.left_out;
     for (const auto& [key, from] : own.programs) {
       Program* const to = row_of(g_totals.programs, key);
       if (!to) {
@@ -169,6 +171,7 @@ void ProgramScope::begin(const char* stage, uint32_t address) {
     thread.last_stage = stage;
     thread.last_address = address;
   }
+  if (!thread.last) ++thread.own.left_out;
   program_ = thread.last ? thread.last : &thread.no_row;
   thread.program = program_;
   begin_ = thread.since;
@@ -184,7 +187,10 @@ void DrawScope::begin(Phase phase, const DrawKey& key, bool begins) {
   Thread& thread = t_thread;
   if (thread.in_draw) return;
   Draw* const draw = row_of(thread.own.draws, key);
-  if (!draw) return;
+  if (!draw) {
+    ++thread.own.left_out;
+    return;
+  }
   thread.in_draw = true;
   draw->times += begins;
   ns_ = phase == Phase::kBin ? &draw->bin_ns : &draw->render_ns;
