@@ -320,9 +320,9 @@ void append_place(const ioctl::File& file, std::span<const uint8_t> mmap_bo, Rep
   std::memcpy(&args, mmap_bo.data(), sizeof args);
   const auto bo = file.find_bo(args.handle);
   if (!bo || !bo->buffer()->in_slab()) return;
-  const ioctl::Buffer::Place place = bo->buffer()->place_for_client();
-  if (const uint64_t bytes = place.file->slab_bytes)
-    reply->append(wire::BoPlace{{place.offset, place.file->key.inode, bytes}, bo->size()});
+  const ioctl::Buffer::Backing backing = bo->buffer()->backing_for_client();
+  if (const uint64_t bytes = backing.file->slab_bytes)
+    reply->append(wire::BoPlace{{backing.offset, backing.file->key.inode, bytes}, bo->size()});
 }
 
 }  // namespace
@@ -364,15 +364,15 @@ Reply Session::mmap(Request& request) {
   RequestFds fds({}, {});
   SegmentMemory memory;
   ioctl::Call call{server_.kernel(), *file, memory, fds, waiter_, *peer_.account};
-  ioctl::Buffer::Place place;
-  if (const int error = ioctl::mmap_file(call, args.offset, args.length, args.flags, &place))
+  ioctl::Buffer::Backing backing;
+  if (const int error = ioctl::mmap_file(call, args.offset, args.length, args.flags, &backing))
     return failure(error);
-  const uint64_t slab_bytes = place.file->slab_bytes;
-  const uint64_t inode = place.file->key.inode;
+  const uint64_t slab_bytes = backing.file->slab_bytes;
+  const uint64_t inode = backing.file->key.inode;
   Reply reply;
-  reply.append(wire::MmapReply{place.offset, slab_bytes ? inode : 0, slab_bytes});
+  reply.append(wire::MmapReply{backing.offset, slab_bytes ? inode : 0, slab_bytes});
   if (slab_bytes && std::count(std::begin(args.known_slabs), std::end(args.known_slabs), inode)) return reply;
-  ioctl::UniqueFd memfd(fcntl(place.file->memfd.get(), F_DUPFD_CLOEXEC, 0));
+  ioctl::UniqueFd memfd(fcntl(backing.file->memfd.get(), F_DUPFD_CLOEXEC, 0));
   if (!memfd) return failure(EMFILE);
   reply.fds.push_back(std::move(memfd));
   return reply;

@@ -52,10 +52,10 @@ int Viewer::attach(const ioctl::kms::Scanout& shown, std::vector<wire::ScreenPla
     return error;
   std::map<const ioctl::Buffer*, uint64_t> offsets;
   for (auto& [buffer, number] : sent) {
-    const ioctl::Buffer::Place place = buffer->place();
-    offsets[buffer] = place.offset;
+    const ioctl::Buffer::Backing backing = buffer->backing();
+    offsets[buffer] = backing.offset;
     number = static_cast<uint32_t>(reply->fds.size());
-    if (const int error = open_for_reading(*place.file, &reply->fds.emplace_back())) return error;
+    if (const int error = open_for_reading(*backing.file, &reply->fds.emplace_back())) return error;
   }
   for (const auto& plane : shown.planes) {
     wire::ScreenPlane& told = planes->emplace_back(describe(plane));

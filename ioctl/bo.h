@@ -74,19 +74,20 @@ class Buffer {
       : size_(size),
         table_(table),
         charges_(std::move(charges)),
-        place_{std::move(file), offset},
+        backing_{std::move(file), offset},
         in_slab_(in_slab) {}
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  struct Place {
+  /// Where the bytes of a buffer are.
+  struct Backing {
     std::shared_ptr<MemoryFile> file;
     uint64_t offset;  ///< bytes; 0 in a file of its own
   };
-  Place place() const;
+  Backing backing() const;
   /// For a client that is about to map it.
-  Place place_for_client();
+  Backing backing_for_client();
   uint64_t size() const { return size_; }  ///< bytes, whole pages
   bool in_slab() const;
   /// Whether a client may have a mapping of the slab's memory.
@@ -102,7 +103,7 @@ class Buffer {
   Reservation reservation_;
   BufferCharges charges_;     // under BoSpace's lock while in a slab
   mutable std::mutex mutex_;  // protects all below
-  Place place_;
+  Backing backing_;
   bool in_slab_;
   bool client_mapped_ = false;
 };

@@ -48,7 +48,7 @@ int BoSpace::map(const Buffer& buffer, Placement* placement) {
   if (!place && slabs_->trim()) place = va_.allocate(buffer.size());
   if (!place) return ENOSPC;
   *placement = {*place, {}};
-  if (buffer.place().file->map(gpu_->space(), *place, 0, buffer.size())) return 0;
+  if (buffer.backing().file->map(gpu_->space(), *place, 0, buffer.size())) return 0;
   va_.release(*place, buffer.size());
   return ENOMEM;
 }
@@ -103,7 +103,7 @@ int BoSpace::move_out(Account& account, const std::shared_ptr<Buffer>& buffer, c
       account.charge(Resource::kDescriptors, 1, &charges.descriptor) != 0 ||
       account.charge(Resource::kMappings, kBoMappings, &own_mappings) != 0)
     return ENOMEM;
-  const Buffer::Place old = buffer->place();
+  const Buffer::Backing old = buffer->backing();
   const auto file = MemoryFile::create("v3demu-bo", buffer->size());
   UniqueFd for_client(file ? fcntl(file->memfd.get(), F_DUPFD_CLOEXEC, 0) : -1);
   if (!for_client || !copy(*old.file, old.offset, *file, buffer->size()) ||
@@ -113,7 +113,7 @@ int BoSpace::move_out(Account& account, const std::shared_ptr<Buffer>& buffer, c
   {
     const std::lock_guard buffer_lock(buffer->mutex_);
     was_mapped = buffer->client_mapped_;
-    buffer->place_ = {file, 0};
+    buffer->backing_ = {file, 0};
     buffer->in_slab_ = false;
   }
   buffer->table_->add(buffer);

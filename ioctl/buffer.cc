@@ -96,7 +96,7 @@ std::shared_ptr<Buffer> BufferTable::create(uint64_t size, BufferCharges* charge
 }
 
 void BufferTable::add(const std::shared_ptr<Buffer>& buffer) {
-  const InodeKey key = buffer->place().file->key;
+  const InodeKey key = buffer->backing().file->key;
   const std::lock_guard lock(mutex_);
   buffers_[key] = buffer;
 }
@@ -139,18 +139,18 @@ void BufferTable::forget(InodeKey key) {
 }
 
 Buffer::~Buffer() {
-  if (!in_slab_) table_->forget(place_.file->key);
+  if (!in_slab_) table_->forget(backing_.file->key);
 }
 
-Buffer::Place Buffer::place() const {
+Buffer::Backing Buffer::backing() const {
   const std::lock_guard lock(mutex_);
-  return place_;
+  return backing_;
 }
 
-Buffer::Place Buffer::place_for_client() {
+Buffer::Backing Buffer::backing_for_client() {
   const std::lock_guard lock(mutex_);
   client_mapped_ = true;
-  return place_;
+  return backing_;
 }
 
 bool Buffer::in_slab() const {

@@ -225,12 +225,12 @@ int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg) {
   return error;
 }
 
-int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, Buffer::Place* place) {
+int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, Buffer::Backing* backing) {
   const std::shared_ptr<Bo> bo = call.kernel.find_mmap_offset(offset);
   if (!bo || length == 0 || length > bo->size()) return EINVAL;  // objects are whole pages
   if (call.file.find_mmap(offset) != bo) return EACCES;
   if ((flags & MAP_TYPE) == MAP_PRIVATE) return EINVAL;
-  *place = bo->buffer()->place_for_client();
+  *backing = bo->buffer()->backing_for_client();
   return 0;
 }
 

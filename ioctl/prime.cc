@@ -26,7 +26,7 @@ int prime_handle_to_fd(Call& call, drm::PrimeHandle& args) {
   const std::shared_ptr<Bo> bo = call.file.find_bo(args.handle);
   if (!bo) return ENOENT;
   if (const int error = make_shareable(call, *bo)) return error;
-  UniqueFd fd(fcntl(bo->buffer()->place().file->memfd.get(), F_DUPFD_CLOEXEC, 0));
+  UniqueFd fd(fcntl(bo->buffer()->backing().file->memfd.get(), F_DUPFD_CLOEXEC, 0));
   if (!fd) return EMFILE;
   call.fds.give_in_argument(offsetof(drm::PrimeHandle, fd), std::move(fd), (args.flags & drm::kCloexec) != 0);
   return 0;

@@ -93,8 +93,8 @@ bool Fbdev::is_memory(const Buffer& buffer) const {
 
 int Fbdev::open(int flags, UniqueFd* fd) {
   if (!console_) return ENODEV;
-  const Buffer::Place place = console_->parts[0].bo->buffer()->place();
-  const std::string path = "/proc/self/fd/" + std::to_string(place.file->memfd.get());
+  const Buffer::Backing backing = console_->parts[0].bo->buffer()->backing();
+  const std::string path = "/proc/self/fd/" + std::to_string(backing.file->memfd.get());
   fd->reset(::open(path.c_str(), (flags & O_ACCMODE) | O_CLOEXEC));
   if (!*fd) return EMFILE;
   if ((flags & O_ACCMODE) != O_RDONLY) display_.use_console();

@@ -24,11 +24,11 @@ class BoTest : public IoctlTest {
   }
   int mmap_node(File& file, uint64_t offset, uint64_t length, int flags = MAP_SHARED) {
     Call call{kernel_, file, memory_, fds_, waiter_, *account_};
-    Buffer::Place place;
-    const int error = mmap_file(call, offset, length, flags, &place);
+    Buffer::Backing backing;
+    const int error = mmap_file(call, offset, length, flags, &backing);
     if (error) return error;
-    memfd_ = UniqueFd(dup(place.file->memfd.get()));
-    memfd_offset_ = place.offset;
+    memfd_ = UniqueFd(dup(backing.file->memfd.get()));
+    memfd_offset_ = backing.offset;
     return 0;
   }
   UniqueFd memfd_;

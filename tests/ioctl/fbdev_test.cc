@@ -59,7 +59,7 @@ TEST_F(FbdevTest, WhatIsWrittenIsShown) {
   const kms::Scanout shown = scanout();
   ASSERT_EQ(shown.planes.size(), 1u);
   uint16_t seen = 0;
-  ASSERT_EQ(pread(shown.planes[0].parts[0].memory->place().file->memfd.get(), &seen, sizeof seen, 3842), 2);
+  ASSERT_EQ(pread(shown.planes[0].parts[0].memory->backing().file->memfd.get(), &seen, sizeof seen, 3842), 2);
   EXPECT_EQ(seen, red);
   UniqueFd other;  // has a position of its own
   ASSERT_EQ(kernel_.fbdev().open(O_RDONLY, &other), 0);
@@ -152,7 +152,7 @@ TEST_F(FbdevTest, OtherMemoryIsNone) {
     BufferCharges charges;
     return kernel_.buffers().create(4096, &charges);
   }();
-  fd_.reset(dup(buffer->place().file->memfd.get()));
+  fd_.reset(dup(buffer->backing().file->memfd.get()));
   fb_var_screeninfo var = {};
   EXPECT_EQ(fb(kGetScreen, &var), ENOTTY);
 }

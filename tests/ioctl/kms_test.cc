@@ -369,7 +369,7 @@ TEST_F(DisplayTest, MemoryStaysWhileItIsShown) {
   drm::GemClose close = {handle, 0};
   ASSERT_EQ(ioctl(kGemClose, close), 0);
   ASSERT_EQ(scanout().planes.size(), 1u);
-  EXPECT_GT(scanout().planes[0].parts[0].memory->place().file->memfd.get(), 0);
+  EXPECT_GT(scanout().planes[0].parts[0].memory->backing().file->memfd.get(), 0);
   EXPECT_GT(account_->used(Resource::kBoBytes), 0u);
 }
 

@@ -188,9 +188,9 @@ TEST_F(PrimeTest, DumbBuffers) {
   drm::MapDumb map = {.handle = 1, .pad = 0, .offset = 0};
   EXPECT_EQ(ioctl(*vc4_, kMapDumb, map), 0);
   Call call{kernel_, *vc4_, memory_, fds_, waiter_, *account_};
-  Buffer::Place place;
-  EXPECT_EQ(mmap_file(call, map.offset, dumb.size, MAP_SHARED, &place), 0);
-  EXPECT_EQ(place.offset, 0u);
+  Buffer::Backing backing;
+  EXPECT_EQ(mmap_file(call, map.offset, dumb.size, MAP_SHARED, &backing), 0);
+  EXPECT_EQ(backing.offset, 0u);
   map.handle = 9;
   EXPECT_EQ(ioctl(*vc4_, kMapDumb, map), ENOENT);
   drm::DestroyDumb destroy = {.handle = 1};

@@ -23,10 +23,10 @@ class SlabTest : public IoctlTest {
   Mapped map_bo(uint32_t handle) {
     Mapped mapped;
     Call call{kernel_, *file_, memory_, fds_, waiter_, *account_};
-    Buffer::Place place;
-    EXPECT_EQ(mmap_file(call, file_->find_bo(handle)->mmap_offset(), 4096, MAP_SHARED, &place), 0);
-    mapped.memfd = UniqueFd(dup(place.file->memfd.get()));
-    mapped.offset = place.offset;
+    Buffer::Backing backing;
+    EXPECT_EQ(mmap_file(call, file_->find_bo(handle)->mmap_offset(), 4096, MAP_SHARED, &backing), 0);
+    mapped.memfd = UniqueFd(dup(backing.file->memfd.get()));
+    mapped.offset = backing.offset;
     return mapped;
   }
   static uint8_t byte_at(const Mapped& mapped) {
@@ -119,7 +119,7 @@ TEST_F(SlabTest, ASubmitFindsNothingOfWhatWasClosed) {
 TEST_F(SlabTest, UnmappedMemoryIsUsedAgainAndGivenBack) {
   create_bo();
   const uint32_t handle = create_bo(64 << 10), address = address_of(handle);
-  const auto file = file_->find_bo(handle)->buffer()->place().file;
+  const auto file = file_->find_bo(handle)->buffer()->backing().file;
   struct stat info;
   for (uint32_t at = 0; at < 64 << 10; at += 4096) store(address + at, 1);
   ASSERT_EQ(fstat(file->memfd.get(), &info), 0);
@@ -159,7 +159,7 @@ TEST_F(SlabTest, AnEmptySlabForgetsWhatWasRetired) {
   EXPECT_EQ(load(address_of(again)), 0);
   store(address_of(again), 0x11);
   EXPECT_EQ(byte_at(mapped), 0x5a);  // the old memfd, which only the mapping has now
-  EXPECT_NE(inode(mapped.memfd.get()), file_->find_bo(again)->buffer()->place().file->key.inode);
+  EXPECT_NE(inode(mapped.memfd.get()), file_->find_bo(again)->buffer()->backing().file->key.inode);
 }
 
 TEST_F(SlabTest, SlabsHoldAtMostTwiceThePeakAndALittle) {
@@ -193,7 +193,7 @@ TEST_F(SlabTest, RetiredMemoryCountsForTheLimit) {
   limits[Resource::kBoBytes] = {4 * 4096, 0, 1 << 20};
   Limited tight(*this, limits);
   for (int i = 0; i < 3; ++i) ASSERT_EQ(tight.create_bo(4096), 0);
-  tight.bo->buffer()->place_for_client();
+  tight.bo->buffer()->backing_for_client();
   tight.bo.reset();
   ASSERT_TRUE(tight.file->close_handle(tight.handle));
   EXPECT_EQ(tight.account->used(Resource::kBoBytes), 3 * 4096u);
@@ -354,7 +354,7 @@ TEST_F(SlabTest, ThreadsMayMakeMapAndExportAtOnce) {
         ASSERT_EQ(file_->create_bo(*account_, 4096u << (i % 4), &bo, &handle), 0);
         ASSERT_EQ(*bo->host(0, 1), 0);
         *bo->host(0, 1) = t;
-        if (i % 3 == 0) bo->buffer()->place_for_client();
+        if (i % 3 == 0) bo->buffer()->backing_for_client();
         MovedMemory moved;
         if (i % 5 == 0) {
           ASSERT_EQ(bo->leave_slab(*account_, &moved), 0);
