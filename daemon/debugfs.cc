@@ -15,15 +15,26 @@ namespace {
 uint32_t field(uint32_t word, int shift, int width) { return word >> shift & ((1u << width) - 1); }
 const char* yes_no(uint32_t bit) { return bit ? "yes" : "no"; }
 
+/// Whether the kernel reports TSY and BCG (v3d_debugfs.c, v3d_v3d_debugfs_ident).
+bool has_old_bits(chip::Generation generation) {
+  switch (generation) {
+    case chip::Generation::k42:
+      return true;
+    case chip::Generation::k71:
+      return false;
+  }
+  chip::no_such_generation();
+}
+
 /// Fields of the identity registers: drm-abi.md 2.8.
 std::string identity(const chip::Profile& p) {
-  const bool has_clock_gating_bits = p.version < 71;
+  const bool old_bits = has_old_bits(p.generation());
   std::string text =
       absl::StrFormat("Revision:   %d.%d.%d.%d\n", field(p.hub_ident1, 0, 4), field(p.hub_ident1, 4, 4),
                       field(p.hub_ident3, 8, 8), field(p.hub_ident3, 0, 8));
   absl::StrAppendFormat(&text, "MMU:        %s\nTFU:        %s\n", yes_no(field(p.hub_ident2, 8, 1)),
                         yes_no(field(p.hub_ident1, 17, 1)));
-  if (has_clock_gating_bits)
+  if (old_bits)
     absl::StrAppendFormat(&text, "TSY:        %s\n", yes_no(field(p.hub_ident1, 18, 1)));
   absl::StrAppendFormat(&text, "MSO:        %s\nL3C:        %s (%dkb)\n", yes_no(field(p.hub_ident1, 19, 1)),
                         yes_no(field(p.hub_ident1, 16, 1)), field(p.hub_ident2, 0, 8));
@@ -33,7 +44,7 @@ std::string identity(const chip::Profile& p) {
   absl::StrAppendFormat(&text, "  TMUs:         %d\n  QPUs:         %d\n  Semaphores:   %d\n",
                         slices * field(p.core_ident1, 12, 4), slices * field(p.core_ident1, 8, 4),
                         field(p.core_ident1, 16, 8));
-  if (has_clock_gating_bits)
+  if (old_bits)
     absl::StrAppendFormat(&text, "  BCG int:      %d\n", field(p.core_ident2, 28, 1));
   return text;
 }

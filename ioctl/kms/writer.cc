@@ -19,9 +19,9 @@ namespace {
 class Mapping {
  public:
   Mapping(const Buffer& buffer, int protection) : size_(buffer.size()) {
-    const Buffer::Place place = buffer.place();
-    memory_ = mmap(nullptr, size_, protection, MAP_SHARED, place.file->memfd.get(),
-                   static_cast<off_t>(place.offset));
+    const Buffer::Backing backing = buffer.backing();
+    memory_ = mmap(nullptr, size_, protection, MAP_SHARED, backing.file->memfd.get(),
+                   static_cast<off_t>(backing.offset));
   }
   ~Mapping() {
     if (memory_ != MAP_FAILED) munmap(memory_, size_);
