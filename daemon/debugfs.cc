@@ -34,8 +34,7 @@ std::string identity(const chip::Profile& p) {
                       field(p.hub_ident3, 8, 8), field(p.hub_ident3, 0, 8));
   absl::StrAppendFormat(&text, "MMU:        %s\nTFU:        %s\n", yes_no(field(p.hub_ident2, 8, 1)),
                         yes_no(field(p.hub_ident1, 17, 1)));
-  if (old_bits)
-    absl::StrAppendFormat(&text, "TSY:        %s\n", yes_no(field(p.hub_ident1, 18, 1)));
+  if (old_bits) absl::StrAppendFormat(&text, "TSY:        %s\n", yes_no(field(p.hub_ident1, 18, 1)));
   absl::StrAppendFormat(&text, "MSO:        %s\nL3C:        %s (%dkb)\n", yes_no(field(p.hub_ident1, 19, 1)),
                         yes_no(field(p.hub_ident1, 16, 1)), field(p.hub_ident2, 0, 8));
   const uint32_t slices = field(p.core_ident1, 4, 4);
@@ -44,8 +43,7 @@ std::string identity(const chip::Profile& p) {
   absl::StrAppendFormat(&text, "  TMUs:         %d\n  QPUs:         %d\n  Semaphores:   %d\n",
                         slices * field(p.core_ident1, 12, 4), slices * field(p.core_ident1, 8, 4),
                         field(p.core_ident1, 16, 8));
-  if (old_bits)
-    absl::StrAppendFormat(&text, "  BCG int:      %d\n", field(p.core_ident2, 28, 1));
+  if (old_bits) absl::StrAppendFormat(&text, "  BCG int:      %d\n", field(p.core_ident2, 28, 1));
   return text;
 }
 

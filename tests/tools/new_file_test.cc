@@ -125,7 +125,7 @@ TEST_F(NewFileTest, ReplacesNothingButFiles) {
     EXPECT_EQ(replace_file(name, "x").message(), name + ": this is no regular file, and stays as it is");
     const uint8_t pixel[4] = {};
     EXPECT_FALSE(save_rgba(name, 1, 1, pixel).ok()) << name;
-    EXPECT_FALSE(save_png(name, Image(1, 1)).ok()) << name;
+    EXPECT_FALSE(save_png(name, ioctl::kms::Image(1, 1)).ok()) << name;
   }
   EXPECT_TRUE(fs::is_fifo(path("pipe")));
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
