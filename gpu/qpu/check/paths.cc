@@ -24,37 +24,53 @@ const Paths::Place* Paths::find(const HazardChecker& before, GpuAddr pc, size_t 
                                 const Instruction& instruction, HazardSet* found) {
   const std::lock_guard lock(mutex_);
   std::unique_ptr<Place>& place = places_[{pc, word, before}];
-  if (place) return place.get();
-  const HazardFacts facts = facts_of(version_, word, instruction);
-  HazardChecker checker = before;
-  *found = checker.step(index, word, instruction, facts);
-  const Behind then = behind(checker);
-  place.reset(new Place{pc, word, facts, checker, then, ExecutionChecker::asks(facts, then)});
-  if (places_.size() >= kLimit) full_ = true;
-  threads_ = 0;
-  quiet_ = 0;
-  const auto at = checked_.find(pc);
-  if (at == checked_.end() || at->second.word != word) {
-    checked_.insert_or_assign(pc, Checked{word, before, place.get()});
+  if (!place) {
+    const HazardFacts facts = facts_of(version_, word, instruction);
+    HazardChecker checker = before;
+    *found = checker.step(index, word, instruction, facts);
+    const Behind then = behind(checker);
+    place.reset(new Place{pc, word, facts, checker, then, ExecutionChecker::asks(facts, then)});
+    if (places_.size() >= kLimit) full_ = true;
+    threads_ = 0;
+    quiet_ = 0;
+  }
+  note(before, *place, instruction);
+  return place.get();
+}
+
+void Paths::note(const HazardChecker& before, const Place& place, const Instruction& instruction) {
+  auto at = checked_.find(place.pc);
+  if (at != checked_.end() && at->second.word != place.word) {  // another program is here now
+    checked_.clear();
+    branch_to_.clear();
+    at = checked_.end();
+  }
+  if (at == checked_.end()) {
+    checked_.emplace(place.pc, Checked{place.word, before, &place});
     ++changes_;
+  } else if (at->second.before != before) {
+    at->second.has_one_history = false;
   }
   if (instruction.is_branch)
-    if (const auto target = target_of(instruction.branch, pc)) branch_to_[*target] = pc;
-  return place.get();
+    if (const auto target = target_of(instruction.branch, place.pc)) branch_to_[*target] = place.pc;
 }
 
 std::optional<HazardChecker> Paths::before(GpuAddr pc, uint64_t word, bool* known) const {
   const std::lock_guard lock(mutex_);
-  const auto behind = [this](GpuAddr address) -> std::optional<HazardChecker> {
-    const auto found = checked_.find(address);
-    return found == checked_.end() ? std::nullopt : std::optional(found->second.place->checker);
-  };
   const auto same = checked_.find(pc);
   *known = same != checked_.end() && same->second.word == word;
-  if (*known) return same->second.before;
-  if (const auto branch = branch_to_.find(pc); branch != branch_to_.end())
-    if (auto checker = behind(branch->second + 8 * kDelaySlots)) return checker;
-  return behind(pc - 8);
+  if (*known) return same->second.has_one_history ? std::optional(same->second.before) : std::nullopt;
+  const auto behind = [this](GpuAddr address) {
+    const auto found = checked_.find(address);
+    return found == checked_.end() ? nullptr : &found->second;
+  };
+  const auto branch = branch_to_.find(pc);
+  const Checked* const jumped =
+      branch == branch_to_.end() ? nullptr : behind(branch->second + 8 * kDelaySlots);
+  const Checked* const fell = behind(pc - 8);
+  if ((jumped != nullptr) == (fell != nullptr)) return std::nullopt;  // from neither, or who knows from which
+  const Checked& one = jumped ? *jumped : *fell;
+  return one.has_one_history ? std::optional(one.place->checker) : std::nullopt;
 }
 
 std::shared_ptr<const HostProgram> Paths::code(PartCompiler& compiler, const Program& program,

@@ -98,7 +98,10 @@ class Watch::Check {
     if (!valid_) return;
     if (!start_ && !place_) [[unlikely]]
       come_from_code(thread, word);
-    if (!start_ && !place_) return;  // nobody knows what came before
+    if (!start_ && !place_) {  // nobody knows what came before
+      if (++looked_ >= kLook) rest();
+      return;
+    }
     const Paths::Place* known = place_ ? place_->next(thread.pc, word) : nullptr;
     place_ = known ? known : find(thread, word, *instruction);
     if (place_->asks) execution_.before(thread, *instruction, place_->facts);
@@ -154,7 +157,7 @@ class Watch::Check {
   void come_from_code(const Thread& thread, uint64_t word) {
     bool known = false;
     start_ = paths_->before(thread.pc, word, &known);
-    if (known) looked_ = kLook - kShortLook;
+    if (known && start_) looked_ = kLook - kShortLook;
   }
   /// Threads rest when all of them together came to nothing new for long.
   void rest() {
