@@ -322,7 +322,7 @@ void PrimitiveBinner::bin_parts(Shared& shared, size_t parts) {
     const auto part = static_cast<size_t>(i);
     const host_time::Scope host(host_time::Block::kBinning);
     const host_time::DrawScope of(host_time::DrawScope::Phase::kBin,
-                                  draw::host_key(*shared.draw->record, shared.draw->call));
+                                  draw::host_key(record_, shared.draw->call));
     if (part == 0) return bin_range(shared, 0, begin(1));
     later[part - 1] = std::make_unique<Part>(*this);
     later[part - 1]->binner.bin_range(shared, begin(part), begin(part + 1));
