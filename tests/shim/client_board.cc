@@ -243,7 +243,9 @@ SCENARIO(debug_files) {
            "  name     size handles refcount\n     1     8192       1        1\n");
   const std::string clients = read_all(root + "0/clients"), program = "         shim_client";
   CHECK(clients.starts_with("             command  tgid dev master a   uid      magic "));
-  CHECK(contains(clients, (program + " " + std::to_string(getpid())).c_str()));
+  char pid[16];
+  snprintf(pid, sizeof(pid), " %5d ", getpid());
+  CHECK(contains(clients, (program + pid).c_str()));
   CHECK(contains(clients, " 128   n    y ") && contains(clients, "   0   y    y ") &&
         contains(clients, "<unset>"));
   CHECK_EQ(read_all(root + "1/clients").find('\n') + 1, read_all(root + "1/clients").size());
