@@ -48,8 +48,9 @@ void Paths::note(const HazardChecker& before, const Place& place, const Instruct
   if (at == checked_.end()) {
     checked_.emplace(place.pc, Checked{place.word, before, &place});
     ++changes_;
-  } else if (at->second.before != before) {
-    at->second.has_one_history = false;
+  } else {  // the later way: what stays, as in a loop, has come by then
+    at->second.before = before;
+    at->second.place = &place;
   }
   if (instruction.is_branch)
     if (const auto target = target_of(instruction.branch, place.pc)) branch_to_[*target] = place.pc;
@@ -59,7 +60,7 @@ std::optional<HazardChecker> Paths::before(GpuAddr pc, uint64_t word, bool* know
   const std::lock_guard lock(mutex_);
   const auto same = checked_.find(pc);
   *known = same != checked_.end() && same->second.word == word;
-  if (*known) return same->second.has_one_history ? std::optional(same->second.before) : std::nullopt;
+  if (*known) return same->second.before;
   const auto behind = [this](GpuAddr address) {
     const auto found = checked_.find(address);
     return found == checked_.end() ? nullptr : &found->second;
@@ -69,8 +70,7 @@ std::optional<HazardChecker> Paths::before(GpuAddr pc, uint64_t word, bool* know
       branch == branch_to_.end() ? nullptr : behind(branch->second + 8 * kDelaySlots);
   const Checked* const fell = behind(pc - 8);
   if ((jumped != nullptr) == (fell != nullptr)) return std::nullopt;  // from neither, or who knows from which
-  const Checked& one = jumped ? *jumped : *fell;
-  return one.has_one_history ? std::optional(one.place->checker) : std::nullopt;
+  return (jumped ? jumped : fell)->place->checker;
 }
 
 std::shared_ptr<const HostProgram> Paths::code(PartCompiler& compiler, const Program& program,

@@ -63,7 +63,8 @@ class Paths {
   uint64_t quiet() const { return quiet_.load(std::memory_order_relaxed); }
   void count_quiet(uint64_t instructions) { quiet_.fetch_add(instructions, std::memory_order_relaxed); }
 
-  /// What came before an instruction; nothing where several ways lead there, or none is known.
+  /// What came before an instruction, of the last way that led there; nothing if none is known, or of an
+  /// instruction that was not checked whether it was jumped to.
   /// @param known  gets whether the instruction itself was checked
   std::optional<HazardChecker> before(GpuAddr pc, uint64_t word, bool* known) const;
   /// Code of all instructions that were checked, and of no other. Null: the compiler gives none.
@@ -79,12 +80,11 @@ class Paths {
     auto operator<=>(const Key&) const = default;
   };
 
-  /// The word that was checked at an address.
+  /// The word that was checked at an address, and the last way to it.
   struct Checked {
     uint64_t word;
     HazardChecker before;
     const Place* place;
-    bool has_one_history = true;  ///< whichever way threads came there
   };
   void note(const HazardChecker& before, const Place& place, const Instruction& instruction);
 
