@@ -28,8 +28,8 @@ class WritebackTest : public KmsTest {
     args.pitches[0] = width * bytes;
     EXPECT_EQ(ioctl(kAddFb2, args), 0);
     const Buffer& buffer = *client_.file->find_bo(handle)->buffer();
-    void* memory =
-        mmap(nullptr, buffer.size(), PROT_READ | PROT_WRITE, MAP_SHARED, buffer.backing().file->memfd.get(), 0);
+    void* memory = mmap(nullptr, buffer.size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+                        buffer.backing().file->memfd.get(), 0);
     EXPECT_NE(memory, MAP_FAILED);
     mapped_.emplace_back(memory, buffer.size());
     return {args.fb_id, static_cast<uint8_t*>(memory)};
