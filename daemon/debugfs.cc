@@ -98,8 +98,9 @@ std::string gem_names(ioctl::DrmDevice& device, const Files& files) {
   }
   std::string text = "  name     size handles refcount\n";
   for (const auto& [name, bo] : named) {
-    const auto holders = std::count_if(files.begin(), files.end(),
-                                       [&](const auto& file) { return file->find_bo(*bo->buffer()) == bo; });
+    const auto holders = std::count_if(files.begin(), files.end(), [&bo = bo](const auto& file) {
+      return file->find_bo(*bo->buffer()) == bo;
+    });
     absl::StrAppendFormat(&text, "%6d %8d %7d %8d\n", name, bo->size(), holders, holders);
   }
   return text;

@@ -54,8 +54,12 @@ void wait_for_some(int socket) {
 bool accept_descriptor(ioctl::UniqueFd fd, std::vector<ioctl::UniqueFd>* fds) {
   const bool is_taken = ioctl::closes_at_once(fd.get());
   if (!is_taken && !ioctl::closer_has_room()) return false;
-  fds->push_back(is_taken ? std::move(fd) : ioctl::UniqueFd());
-  ioctl::close_elsewhere(std::move(fd));
+  if (is_taken) {
+    fds->push_back(std::move(fd));
+  } else {
+    fds->emplace_back();
+    ioctl::close_elsewhere(std::move(fd));
+  }
   return true;
 }
 
