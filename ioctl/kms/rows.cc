@@ -133,8 +133,11 @@ const uint8_t* RowReader::row(uint32_t part, uint32_t y) const {
 void RowReader::read_yuv(uint32_t y, uint32_t first, uint32_t count, uint32_t* out) const {
   const uint32_t hsub = format_->hsub, step = format_->parts == 2 ? 2 : 1;
   const uint8_t* luma = row(0, y);
-  const uint8_t* cbs = row(format_->cb_part, y / format_->vsub) + format_->cb_byte;
-  const uint8_t* crs = row(format_->cr_part, y / format_->vsub) + format_->cr_byte;
+  const uint8_t* const cb_row = row(format_->cb_part, y / format_->vsub);
+  // Each call gathers its part anew, where the last row of that was.
+  const uint8_t* const cr_row =
+      format_->cr_part == format_->cb_part ? cb_row : row(format_->cr_part, y / format_->vsub);
+  const uint8_t *cbs = cb_row + format_->cb_byte, *crs = cr_row + format_->cr_byte;
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t x = first + i, at = x / hsub * step;
     const int32_t l = (luma[x] - yuv_.offset) * yuv_.y + 0x8000, cb = cbs[at] - 128, cr = crs[at] - 128;
