@@ -27,7 +27,7 @@
 namespace v3d::box {
 namespace {
 
-constexpr uint32_t kFramebufferType = 'F';
+constexpr char kFramebufferType = 'F';
 
 struct OpenArguments {
   int dir;
@@ -263,7 +263,7 @@ void handle_ioctl(Caller& caller) {
     return;
   }
   const char type = static_cast<char>(shim::ioctl_type(request));
-  if (type == 'F')
+  if (type == kFramebufferType)
     result = fd < 0 ? -ENOTTY : shim::framebuffer_ioctl(fd, request, call.args[2]);
   else if (type != 'd')
     result = fd < 0 || (type != '>' && type != 'b') ? -ENOTTY : shim::fence_ioctl(fd, request, call.args[2]);
