@@ -1,5 +1,6 @@
 // Connections that come through the descriptor of an open node, and descriptors that are none.
 #include <arpa/inet.h>
+#include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/mman.h>
