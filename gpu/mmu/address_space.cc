@@ -412,9 +412,10 @@ void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {
     uint8_t* const start = slot.reservation.load(std::memory_order_acquire);
     if (start == nullptr || address < start || address >= start + kReservation) continue;
     const int saved_errno = errno;  // of the code that was interrupted
-    const greg_t pc = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
-    const bool handled =
-        slot.space.load()->handle_fault(address, signal == SIGBUS, reinterpret_cast<const void*>(pc));
+    const greg_t rip = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
+    const auto* pc =
+        reinterpret_cast<const void*>(rip);  // NOLINT(performance-no-int-to-ptr): so the kernel tells it
+    const bool handled = slot.space.load()->handle_fault(address, signal == SIGBUS, pc);
     errno = saved_errno;
     if (handled) return;
     break;

@@ -294,7 +294,7 @@ TEST_P(BatchSchedulerTest, BatchesGoOnByTheClocksThatTheyTake) {
       if (s.batch == 3) others = executed[0].load();
       return qpu::Stop::kEnd;
     }));
-    EXPECT_NEAR(static_cast<double>(others), 400'000 / kSlowness, 10'000);
+    EXPECT_NEAR(static_cast<double>(others), 400'000.0 / kSlowness, 10'000);
   }
 }
 
