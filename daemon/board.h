@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "gpu/chip/profile.h"
-#include "ioctl/abi.h"
+#include "ioctl/abi/versions.h"
 
 namespace v3d::daemon {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "daemon/message.h"
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 
 namespace v3d::daemon {
 

@@ -8,7 +8,7 @@
 #include <new>
 
 #include "gpu/base/pause.h"
-#include "ioctl/fence.h"
+#include "ioctl/sync/fence.h"
 
 namespace v3d::daemon {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "daemon/message.h"
-#include "ioctl/call.h"
+#include "ioctl/core/call.h"
 
 namespace v3d::daemon {
 

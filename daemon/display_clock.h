@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "ioctl/kms/display.h"
+#include "ioctl/display/display.h"
 
 namespace v3d::daemon {
 

@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_format.h"
 #include "daemon/process.h"
-#include "ioctl/received_fd.h"
-#include "ioctl/wire.h"
+#include "ioctl/base/received_fd.h"
+#include "ioctl/link/wire.h"
 
 namespace v3d::daemon {
 namespace {

@@ -2,7 +2,7 @@
 /// as whichever user and in whatever root it is by now (wire.h, "device").
 #pragma once
 
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 
 namespace v3d::daemon {
 

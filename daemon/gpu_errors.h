@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "ioctl/job.h"
+#include "ioctl/jobs/job.h"
 
 namespace v3d::daemon {
 

@@ -8,7 +8,7 @@
 #include "daemon/timing_mode.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/jit/jit.h"
-#include "ioctl/gpu.h"
+#include "ioctl/base/gpu.h"
 
 namespace v3d::daemon {
 

@@ -11,7 +11,7 @@
 
 #include "daemon/fair_shares.h"
 #include "daemon/queued_job.h"
-#include "ioctl/job.h"
+#include "ioctl/jobs/job.h"
 
 namespace v3d::daemon {
 

@@ -3,7 +3,7 @@
 
 #include "daemon/gpu_errors.h"
 #include "gpu/device/device.h"
-#include "ioctl/job.h"
+#include "ioctl/jobs/job.h"
 
 namespace v3d::daemon {
 

@@ -1,10 +1,10 @@
-/// The limits say how much of the host the daemon may share out among its clients (ioctl/account.h).
+/// The limits say how much of the host the daemon may share out among its clients (ioctl/base/account.h).
 #pragma once
 
 #include <string>
 
 #include "absl/status/status.h"
-#include "ioctl/account.h"
+#include "ioctl/base/account.h"
 
 namespace v3d::daemon {
 

@@ -10,8 +10,8 @@
 #include <iterator>
 #include <new>
 
-#include "ioctl/drm.h"
-#include "ioctl/received_fd.h"
+#include "ioctl/abi/request.h"
+#include "ioctl/base/received_fd.h"
 
 namespace v3d::daemon {
 namespace {

@@ -6,14 +6,14 @@
 #include <span>
 #include <vector>
 
-#include "ioctl/account.h"
-#include "ioctl/unique_fd.h"
-#include "ioctl/wire.h"
+#include "ioctl/base/account.h"
+#include "ioctl/base/unique_fd.h"
+#include "ioctl/link/wire.h"
 
 namespace v3d::daemon {
 
 /// Longest payload of a request that is kept. Requests of drivers have some kilobytes; the longest that mean
-/// something name 2^19 handles (ioctl/call.h). ioctls that bring no arrays, and all else, have 64 KiB.
+/// something name 2^19 handles (ioctl/core/call.h). ioctls that bring no arrays, and all else, have 64 KiB.
 inline constexpr uint32_t kMaxArrayPayload = 8 << 20, kMaxPlainPayload = 64 << 10;
 
 struct Request {

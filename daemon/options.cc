@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gpu/base/left_out.h"
 #include "gpu/base/log.h"
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 
 namespace v3d::daemon {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "gpu/device/device.h"
-#include "ioctl/job.h"
+#include "ioctl/jobs/job.h"
 
 namespace v3d::daemon {
 

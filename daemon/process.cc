@@ -12,7 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "ioctl/kernel.h"
+#include "ioctl/core/kernel.h"
 
 namespace v3d::daemon {
 namespace {

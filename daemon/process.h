@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "ioctl/account.h"
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/account.h"
+#include "ioctl/base/unique_fd.h"
 
 namespace v3d::daemon {
 

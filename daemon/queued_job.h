@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "gpu/base/turn.h"
-#include "ioctl/job.h"
+#include "ioctl/jobs/job.h"
 
 namespace v3d::daemon {
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 
 namespace v3d::daemon {
 

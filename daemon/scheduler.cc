@@ -17,7 +17,7 @@
 #include "gpu/base/pause.h"
 #include "gpu/base/thread_pool.h"
 #include "gpu/perf/timing/prediction.h"
-#include "ioctl/deferred_wakes.h"
+#include "ioctl/sync/deferred_wakes.h"
 
 namespace v3d::daemon {
 

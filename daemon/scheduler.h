@@ -32,7 +32,7 @@
 #include "daemon/predictor.h"
 #include "daemon/time_slices.h"
 #include "gpu/base/short_mutex.h"
-#include "ioctl/job.h"
+#include "ioctl/jobs/job.h"
 
 namespace v3d::daemon {
 

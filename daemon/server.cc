@@ -23,7 +23,7 @@
 #include "daemon/door.h"
 #include "daemon/session.h"
 #include "gpu/base/log.h"
-#include "ioctl/received_fd.h"
+#include "ioctl/base/received_fd.h"
 
 namespace v3d::daemon {
 namespace {

@@ -25,9 +25,9 @@
 #include "daemon/scheduler.h"
 #include "daemon/settings.h"
 #include "daemon/timing_mode.h"
-#include "ioctl/gpu.h"
-#include "ioctl/kernel.h"
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/gpu.h"
+#include "ioctl/base/unique_fd.h"
+#include "ioctl/core/kernel.h"
 
 namespace v3d::daemon {
 

@@ -12,10 +12,10 @@
 #include "daemon/client_memory.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
-#include "ioctl/call.h"
-#include "ioctl/deferred_wakes.h"
-#include "ioctl/drm.h"
+#include "ioctl/abi/v3d.h"
+#include "ioctl/core/call.h"
 #include "ioctl/ioctl_table.h"
+#include "ioctl/sync/deferred_wakes.h"
 
 namespace v3d::daemon {
 namespace {

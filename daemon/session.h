@@ -8,8 +8,8 @@
 #include "daemon/process.h"
 #include "daemon/viewer.h"
 #include "gpu/base/log_limiter.h"
-#include "ioctl/fence.h"
-#include "ioctl/job.h"
+#include "ioctl/jobs/job.h"
+#include "ioctl/sync/fence.h"
 
 namespace v3d::ioctl {
 class File;

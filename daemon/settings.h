@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "ioctl/place.h"
+#include "ioctl/link/place.h"
 
 namespace v3d::daemon {
 

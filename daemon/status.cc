@@ -9,7 +9,7 @@
 #include "daemon/capture_window.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
-#include "ioctl/kms/connector_files.h"
+#include "ioctl/display/connector_files.h"
 
 namespace v3d::daemon {
 namespace {

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "ioctl/bo.h"
+#include "ioctl/memory/bo.h"
 
 namespace v3d::daemon {
 namespace {

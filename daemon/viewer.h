@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "daemon/message.h"
-#include "ioctl/kms/display.h"
+#include "ioctl/display/display.h"
 
 namespace v3d::daemon {
 

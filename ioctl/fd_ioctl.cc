@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "absl/strings/str_format.h"
-#include "ioctl/drm.h"
+#include "ioctl/abi/dma_buf.h"
 #include "ioctl/ioctl_table.h"
 
 namespace v3d::ioctl {
@@ -113,11 +113,11 @@ int dma_buf_import_sync_file(FdCall& call, Buffer& buffer, drm::DmaBufSyncFile& 
 
 int sync_file_ioctl(FdCall& call, const SyncFile& file, uint32_t request, void* arg) {
   switch (request) {
-    case drm::kSyncMerge:
+    case drm::request::kSyncMerge:
       return sync_merge(call, file, *static_cast<drm::SyncMerge*>(arg));
-    case drm::kSyncFileInfo:
+    case drm::request::kSyncFileInfo:
       return sync_file_info(call, file, *static_cast<drm::SyncFileInfo*>(arg));
-    case drm::kSyncSetDeadline:
+    case drm::request::kSyncSetDeadline:
       return static_cast<drm::SyncSetDeadline*>(arg)->pad ? EINVAL : 0;
   }
   return ENOTTY;
@@ -125,14 +125,14 @@ int sync_file_ioctl(FdCall& call, const SyncFile& file, uint32_t request, void* 
 
 int dma_buf_ioctl(FdCall& call, Buffer& buffer, uint32_t request, void* arg) {
   switch (request) {
-    case drm::kDmaBufSync:
+    case drm::request::kDmaBufSync:
       return dma_buf_sync(call, buffer, *static_cast<drm::DmaBufSync*>(arg));
-    case drm::kDmaBufSetNameA:
-    case drm::kDmaBufSetNameB:
+    case drm::request::kDmaBufSetNameA:
+    case drm::request::kDmaBufSetNameB:
       return 0;  // names show up in debugfs only
-    case drm::kDmaBufExportSyncFile:
+    case drm::request::kDmaBufExportSyncFile:
       return dma_buf_export_sync_file(call, buffer, *static_cast<drm::DmaBufSyncFile*>(arg));
-    case drm::kDmaBufImportSyncFile:
+    case drm::request::kDmaBufImportSyncFile:
       return dma_buf_import_sync_file(call, buffer, *static_cast<drm::DmaBufSyncFile*>(arg));
   }
   return ENOTTY;

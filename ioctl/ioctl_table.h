@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ioctl/call.h"
+#include "ioctl/core/call.h"
 
 namespace v3d::ioctl {
 

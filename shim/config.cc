@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "gpu/chip/board.h"
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/raw.h"
 
 namespace v3d::shim {

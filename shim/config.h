@@ -1,7 +1,7 @@
 /// What the environment says, read once. Usable before any constructor has run.
 ///
 /// V3DEMU_SOCKET, XDG_RUNTIME_DIR  where the daemon is (place.h)
-/// V3DEMU_DEVICE and what else a daemon goes by: the table of ioctl/place.h
+/// V3DEMU_DEVICE and what else a daemon goes by: the table of ioctl/link/place.h
 /// V3DEMU_DAEMON, V3DEMU_LOG       its program and where its messages go (launch.cc)
 /// V3DEMU_VC4=0                    no display device
 /// V3DEMU_BOARD=0                  the machine stays what it is: no device tree, /proc/cpuinfo unchanged

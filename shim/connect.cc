@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/config.h"
 #include "shim/files.h"
 #include "shim/place.h"

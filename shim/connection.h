@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 
 namespace v3d::shim {
 

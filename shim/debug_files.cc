@@ -1,6 +1,6 @@
 #include "shim/debug_files.h"
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/config.h"
 #include "shim/raw.h"
 #include "shim/tree_content.h"

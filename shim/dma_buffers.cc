@@ -28,7 +28,7 @@ struct HeapAllocation {
 };
 constexpr uint64_t kPage = 4096, kMostBytes = 0xfffff000;
 
-/// By which the daemon knows a buffer (ioctl/buffer.cc).
+/// By which the daemon knows a buffer (ioctl/memory/buffer.cc).
 constexpr long kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 /// Another open file of the same memory: dma-bufs have a position, and an access mode, of their own.

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 
 namespace v3d::shim {
 

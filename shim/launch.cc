@@ -11,7 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/config.h"
 #include "shim/connect.h"
 #include "shim/raw.h"

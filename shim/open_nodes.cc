@@ -1,6 +1,6 @@
 #include "shim/open_nodes.h"
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/board_devices.h"
 #include "shim/files.h"
 #include "shim/framebuffer.h"

@@ -4,8 +4,8 @@
 
 #include <atomic>
 
-#include "ioctl/place.h"
-#include "ioctl/wire.h"
+#include "ioctl/link/place.h"
+#include "ioctl/link/wire.h"
 #include "shim/config.h"
 #include "shim/raw.h"
 

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 
 namespace v3d::shim {
 

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "ioctl/place.h"
+#include "ioctl/link/place.h"
 #include "shim/config.h"
 #include "shim/connection.h"
 #include "shim/scratch.h"

@@ -1,11 +1,11 @@
-/// Slabs (ioctl/slab.h) that stay mapped as a whole: another BO of one is then mapped without a descriptor of
-/// it, and so without a message over the socket. At most wire::kKnownSlabs of them.
+/// Slabs (ioctl/memory/slab.h) that stay mapped as a whole: another BO of one is then mapped without a
+/// descriptor of it, and so without a message over the socket. At most wire::kKnownSlabs of them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 
 namespace v3d::shim {
 

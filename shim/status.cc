@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/raw.h"
 #include "shim/status_view.h"
 #include "shim/user_descriptors.h"

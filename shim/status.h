@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/files.h"
 #include "shim/ready_sync_file.h"
 

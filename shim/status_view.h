@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/counts.h"
 #include "shim/raw.h"
 

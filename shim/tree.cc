@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/board_devices.h"
 #include "shim/config.h"
 #include "shim/connection.h"

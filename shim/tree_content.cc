@@ -1,6 +1,6 @@
 #include "shim/tree_content.h"
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/board_devices.h"
 #include "shim/config.h"
 #include "shim/debug_files.h"

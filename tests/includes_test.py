@@ -12,17 +12,17 @@ PAGE = """\
 |---|---|---|
 | `gpu/base` | | nothing |
 | `gpu/tmu` | | all above |
-| `ioctl/wire.h` | | nothing |
+| `ioctl/link/wire.h` | | nothing |
 | `ioctl` | | all above |
-| `shim` | | `ioctl/wire.h` |
+| `shim` | | `ioctl/link/wire.h` |
 
 | folder | never includes | because |
 |---|---|---|
 | `gpu` | `fcntl.h` `linux` | |
 """
 TREE = {"docs/architecture.md": PAGE, "gpu/base/lanes.h": "", "gpu/tmu/unit.h": '#include "gpu/base/lanes.h"\n',
-        "ioctl/wire.h": "", "ioctl/file.h": '#include "gpu/tmu/unit.h"\n#include "ioctl/wire.h"\n#include <fcntl.h>\n',
-        "shim/shim.cc": '#include "ioctl/wire.h"\n'}
+        "ioctl/link/wire.h": "", "ioctl/core/file.h": '#include "gpu/tmu/unit.h"\n#include "ioctl/link/wire.h"\n#include <fcntl.h>\n',
+        "shim/shim.cc": '#include "ioctl/link/wire.h"\n'}
 
 
 class IncludesTest(unittest.TestCase):
@@ -45,11 +45,11 @@ class IncludesTest(unittest.TestCase):
         self.assertIn("gpu/base/lanes.h:2: gpu/base includes gpu/tmu/unit.h, but may not include gpu/tmu", said)
 
     def test_refuses_what_the_row_does_not_name(self):
-        status, said = self.run_on(shim__shim___cc='#include "ioctl/file.h"\n')
-        self.assertEqual((status, said), (1, "shim/shim.cc:1: shim includes ioctl/file.h, but may not include ioctl\n"))
+        status, said = self.run_on(shim__shim___cc='#include "ioctl/core/file.h"\n')
+        self.assertEqual((status, said), (1, "shim/shim.cc:1: shim includes ioctl/core/file.h, but may not include ioctl\n"))
 
     def test_holds_a_file_to_its_own_row(self):
-        status, _ = self.run_on(ioctl__wire___h='#include "ioctl/file.h"\n')
+        status, _ = self.run_on(ioctl__wire___h='#include "ioctl/core/file.h"\n')
         self.assertEqual(status, 1)
 
     def test_refuses_folders_that_are_not_listed(self):

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 
 namespace v3d::tools {
 

@@ -12,8 +12,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "ioctl/unique_fd.h"
-#include "ioctl/wire.h"
+#include "ioctl/base/unique_fd.h"
+#include "ioctl/link/wire.h"
 
 namespace v3d::tools {
 namespace {

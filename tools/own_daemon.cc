@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/config.h"
 #include "tools/control.h"
 #include "tools/passed_signals.h"

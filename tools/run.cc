@@ -16,7 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/board.h"
 #include "daemon/timing_mode.h"
-#include "ioctl/place.h"
+#include "ioctl/link/place.h"
 #include "shim/place.h"
 #include "shim/presentation.h"
 #include "tools/command_line.h"

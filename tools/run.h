@@ -15,7 +15,7 @@ namespace v3d::tools {
 struct RunOptions {
   std::string name = "run";  ///< of the command that says what fails
   std::string device;
-  std::string kernel;    ///< empty: the newest that ioctl/abi.h knows
+  std::string kernel;    ///< empty: the newest that ioctl/abi/versions.h knows
   std::string arch;      ///< empty: that of the host; "arm64"
   std::string root;      ///< arm64: find_arm64_root()
   std::string timing;    ///< a daemon::TimingMode; empty: as the daemon is started

@@ -21,7 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "daemon/run_report.h"
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "tools/files.h"
 
 namespace v3d::tools {

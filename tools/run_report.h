@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "daemon/gpu_errors.h"
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 #include "tools/run.h"
 
 namespace v3d::tools {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/config.h"
 #include "tools/commands.h"
 #include "tools/control.h"

@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 #include "shim/presentation.h"
 #include "tools/files.h"
 #include "tools/list_path.h"

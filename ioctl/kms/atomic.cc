@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "ioctl/handlers.h"
+#include "ioctl/kms/handlers.h"
 #include "ioctl/kms/update.h"
 
 namespace v3d::ioctl {

@@ -3,9 +3,9 @@
 #include <cerrno>
 #include <cstring>
 
-#include "ioctl/handlers.h"
-#include "ioctl/kms/display.h"
-#include "ioctl/kms/modifiers.h"
+#include "ioctl/display/display.h"
+#include "ioctl/display/modifiers.h"
+#include "ioctl/kms/handlers.h"
 
 namespace v3d::ioctl {
 namespace {

@@ -4,8 +4,9 @@
 #include <cerrno>
 #include <vector>
 
-#include "ioctl/handlers.h"
-#include "ioctl/kms/display.h"
+#include "ioctl/abi/core.h"
+#include "ioctl/display/display.h"
+#include "ioctl/kms/handlers.h"
 
 namespace v3d::ioctl {
 namespace {

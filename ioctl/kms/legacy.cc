@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "ioctl/handlers.h"
-#include "ioctl/kms/display.h"
+#include "ioctl/display/display.h"
+#include "ioctl/kms/handlers.h"
 
 namespace v3d::ioctl {
 namespace {

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "ioctl/handlers.h"
+#include "ioctl/kms/handlers.h"
 #include "ioctl/kms/update.h"
 
 namespace v3d::ioctl {

@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "ioctl/handlers.h"
-#include "ioctl/kms/display.h"
+#include "ioctl/display/display.h"
+#include "ioctl/kms/handlers.h"
 
 namespace v3d::ioctl {
 namespace {

@@ -1,8 +1,8 @@
 /// An update has the values that a client wants properties to have.
 #pragma once
 
-#include "ioctl/call.h"
-#include "ioctl/kms/display.h"
+#include "ioctl/core/call.h"
+#include "ioctl/display/display.h"
 
 namespace v3d::ioctl::kms {
 

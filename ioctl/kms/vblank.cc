@@ -1,8 +1,8 @@
 /// @file Waiting for the vertical blanking (Linux drm_vblank.c).
 #include <cerrno>
 
-#include "ioctl/handlers.h"
-#include "ioctl/kms/display.h"
+#include "ioctl/display/display.h"
+#include "ioctl/kms/handlers.h"
 
 namespace v3d::ioctl {
 namespace {

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 
 namespace v3d::daemon::test {
 namespace {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "ioctl/drm.h"
-#include "ioctl/unique_fd.h"
-#include "ioctl/wire.h"
+#include "ioctl/abi/request.h"
+#include "ioctl/base/unique_fd.h"
+#include "ioctl/link/wire.h"
 
 namespace v3d::daemon::test {
 

@@ -10,7 +10,8 @@
 
 #include <chrono>
 
-#include "ioctl/received_fd.h"
+#include "ioctl/abi/core.h"
+#include "ioctl/base/received_fd.h"
 #include "tests/daemon/server_fixture.h"
 
 namespace v3d::daemon::test {

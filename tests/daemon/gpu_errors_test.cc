@@ -12,7 +12,7 @@
 
 #include "daemon/job_report.h"
 #include "daemon/run_report.h"
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 
 namespace v3d::daemon {
 namespace {

@@ -18,6 +18,8 @@
 
 #include "daemon/gpus.h"
 #include "daemon/server.h"
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/v3d.h"
 #include "tests/daemon/client.h"
 
 namespace v3d::daemon::test {

@@ -15,6 +15,9 @@
 
 #include "daemon/gpus.h"
 #include "gpu/base/log.h"
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/dma_buf.h"
+#include "ioctl/abi/v3d.h"
 #include "tests/daemon/client.h"
 #include "tests/daemon/server_fixture.h"
 
@@ -350,7 +353,7 @@ TEST_F(ServerTest, PrimeAndSyncFilesBetweenTwoClients) {
 
   // FILE_INFO goes to the descriptor itself.
   drm::SyncFileInfo info = {};
-  const auto payload = Client::ioctl_payload(0, drm::kSyncFileInfo, &info);
+  const auto payload = Client::ioctl_payload(0, drm::request::kSyncFileInfo, &info);
   const Answer answer = a.ask(wire::kFdIoctl, payload.data(), payload.size(), {sync_file.get()});
   ASSERT_EQ(answer.error, 0);
   std::memcpy(&info, answer.payload.data() + sizeof(wire::IoctlReply), sizeof info);

@@ -11,7 +11,7 @@
 namespace v3d::daemon::test {
 namespace {
 
-/// What one client may have (ioctl/account.cc).
+/// What one client may have (ioctl/base/account.cc).
 constexpr size_t kViewersOfAClient = 8;
 
 Answer look(Client& client, const wire::ScreenRequest& request) {

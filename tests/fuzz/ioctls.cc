@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "daemon/gpus.h"
-#include "ioctl/drm.h"
+#include "ioctl/abi/request.h"
+#include "ioctl/core/kernel.h"
 #include "ioctl/ioctl_table.h"
-#include "ioctl/kernel.h"
 #include "tests/fuzz/input.h"
 
 namespace v3d::fuzz {

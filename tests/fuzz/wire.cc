@@ -2,7 +2,7 @@
 /// sends them; with bit 3 of flags through a channel, whose words the next byte sets. Input of framing:
 /// repeated {u8 descriptors, u16 size, bytes}: pieces of requests as they come in. Descriptors keep pieces
 /// apart on their way. The bytes "TTTTTTTT" become the token of the client's node.
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 
 #include <poll.h>
 #include <sys/mman.h>

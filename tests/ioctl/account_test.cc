@@ -1,4 +1,4 @@
-#include "ioctl/account.h"
+#include "ioctl/base/account.h"
 
 #include <gtest/gtest.h>
 

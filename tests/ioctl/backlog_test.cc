@@ -1,5 +1,5 @@
 // A file that does not wait for the GPU is held back before it has queued without end.
-#include "ioctl/backlog.h"
+#include "ioctl/sync/backlog.h"
 
 #include <sys/socket.h>
 

@@ -8,8 +8,8 @@
 #include <set>
 #include <thread>
 
-#include "ioctl/handle_table.h"
-#include "ioctl/va_allocator.h"
+#include "ioctl/base/handle_table.h"
+#include "ioctl/memory/va_allocator.h"
 #include "tests/ioctl/fixture.h"
 
 namespace v3d::ioctl::test {

@@ -1,4 +1,4 @@
-#include "ioctl/kms/compose.h"
+#include "ioctl/display/compose.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ioctl/kms/formats.h"
+#include "ioctl/display/formats.h"
 
 namespace v3d::ioctl::kms {
 namespace {

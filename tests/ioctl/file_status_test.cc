@@ -1,6 +1,6 @@
 // What clients see of syncobjs and BOs without asking (wire::Status), what the daemon hears of them there,
 // and who wakes those that sleep there.
-#include "ioctl/file_status.h"
+#include "ioctl/sync/file_status.h"
 
 #include <sys/mman.h>
 
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ioctl/deferred_wakes.h"
+#include "ioctl/sync/deferred_wakes.h"
 #include "tests/ioctl/submit_fixture.h"
 
 namespace v3d::ioctl::test {

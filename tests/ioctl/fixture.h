@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "ioctl/drm.h"
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/v3d.h"
 #include "ioctl/ioctl_table.h"
 
 namespace v3d::ioctl::test {

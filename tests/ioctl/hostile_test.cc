@@ -1,6 +1,7 @@
 // Arguments that nobody sane would pass: nothing may crash, hang or take memory without bound.
 #include <random>
 
+#include "ioctl/abi/dma_buf.h"
 #include "tests/ioctl/fixture.h"
 
 namespace v3d::ioctl::test {
@@ -92,9 +93,9 @@ TEST_F(HostileTest, RandomFdIoctls) {
   const UniqueFd fence = kernel_.export_sync_file(*account_, {Fence::stub(), ""});
   const int targets[] = {buffer.get(), fence.get(), 0};
   constexpr uint32_t kRequests[] = {
-      drm::kSyncMerge,     drm::kSyncFileInfo,         drm::kSyncSetDeadline,
-      drm::kDmaBufSync,    drm::kDmaBufExportSyncFile, drm::kDmaBufImportSyncFile,
-      drm::kDmaBufSetNameA};
+      drm::request::kSyncMerge,     drm::request::kSyncFileInfo,         drm::request::kSyncSetDeadline,
+      drm::request::kDmaBufSync,    drm::request::kDmaBufExportSyncFile, drm::request::kDmaBufImportSyncFile,
+      drm::request::kDmaBufSetNameA};
   for (int step = 0; step < 5000; ++step) {
     const uint32_t request =
         random_() % 8 ? kRequests[random_() % std::size(kRequests)] : static_cast<uint32_t>(random_());

@@ -5,7 +5,9 @@
 
 #include <optional>
 
-#include "ioctl/kms/display.h"
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/mode.h"
+#include "ioctl/display/display.h"
 #include "tests/ioctl/fixture.h"
 
 namespace v3d::ioctl::test {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "ioctl/abi/dma_buf.h"
 #include "tests/ioctl/fixture.h"
 
 namespace {
@@ -236,26 +237,26 @@ TEST_F(PrimeTest, DmaBufIoctls) {
   } kSyncs[] = {{1, 0}, {2, 0}, {3, 0}, {7, 0}, {5, 0}, {0, EINVAL}, {4, EINVAL}, {8 | 1, EINVAL}};
   for (const auto& sync : kSyncs) {
     drm::DmaBufSync args = {.flags = sync.flags};
-    EXPECT_EQ(buffer_ioctl(fd.get(), drm::kDmaBufSync, args), sync.error) << sync.flags;
+    EXPECT_EQ(buffer_ioctl(fd.get(), drm::request::kDmaBufSync, args), sync.error) << sync.flags;
   }
   drm::DmaBufSync args = {.flags = 1};
   EXPECT_EQ(buffer_ioctl(fd.get(), 0x40086209, args), ENOTTY);
-  EXPECT_EQ(buffer_ioctl(0, drm::kDmaBufSync, args), ENOTTY);
+  EXPECT_EQ(buffer_ioctl(0, drm::request::kDmaBufSync, args), ENOTTY);
 
   // Export of an idle buffer is signalled; of a busy one it follows the job.
   drm::DmaBufSyncFile sync_file = {.flags = drm::kDmaBufRead, .fd = -1};
-  ASSERT_EQ(buffer_ioctl(fd.get(), drm::kDmaBufExportSyncFile, sync_file), 0);
+  ASSERT_EQ(buffer_ioctl(fd.get(), drm::request::kDmaBufExportSyncFile, sync_file), 0);
   EXPECT_TRUE(kernel_.find_sync_file(fds_.given.get())->fence->is_signalled());
   drm::SubmitTfu submit = {};
   submit.bo_handles[0] = handle;
   ASSERT_EQ(ioctl(kSubmitTfu, submit), 0);
-  ASSERT_EQ(buffer_ioctl(fd.get(), drm::kDmaBufExportSyncFile, sync_file), 0);
+  ASSERT_EQ(buffer_ioctl(fd.get(), drm::request::kDmaBufExportSyncFile, sync_file), 0);
   EXPECT_EQ(fds_.given_offset, 4u);
   EXPECT_EQ(kernel_.find_sync_file(fds_.given.get())->fence, host_.jobs[0]->done);
   for (const uint32_t flags : {0u, 4u, 8u}) {
     sync_file.flags = flags;
-    EXPECT_EQ(buffer_ioctl(fd.get(), drm::kDmaBufExportSyncFile, sync_file), EINVAL);
-    EXPECT_EQ(buffer_ioctl(fd.get(), drm::kDmaBufImportSyncFile, sync_file), EINVAL);
+    EXPECT_EQ(buffer_ioctl(fd.get(), drm::request::kDmaBufExportSyncFile, sync_file), EINVAL);
+    EXPECT_EQ(buffer_ioctl(fd.get(), drm::request::kDmaBufImportSyncFile, sync_file), EINVAL);
   }
   host_.run_all();
 
@@ -263,15 +264,15 @@ TEST_F(PrimeTest, DmaBufIoctls) {
   const auto fence = std::make_shared<Fence>("t", "t", new_fence_context(), 1);
   const UniqueFd imported = kernel_.export_sync_file(*account_, {fence, ""});
   sync_file = {.flags = drm::kDmaBufRead, .fd = imported.get()};
-  ASSERT_EQ(buffer_ioctl(fd.get(), drm::kDmaBufImportSyncFile, sync_file), 0);
+  ASSERT_EQ(buffer_ioctl(fd.get(), drm::request::kDmaBufImportSyncFile, sync_file), 0);
   Reservation& reservation = file_->find_bo(handle)->reservation();
   EXPECT_TRUE(reservation.fences(false).empty());
   EXPECT_EQ(reservation.fences(true), std::vector<FencePtr>{fence});
   sync_file.flags = drm::kDmaBufWrite;
-  ASSERT_EQ(buffer_ioctl(fd.get(), drm::kDmaBufImportSyncFile, sync_file), 0);
+  ASSERT_EQ(buffer_ioctl(fd.get(), drm::request::kDmaBufImportSyncFile, sync_file), 0);
   EXPECT_EQ(reservation.fences(false), std::vector<FencePtr>{fence});
   sync_file.fd = 0;
-  EXPECT_EQ(buffer_ioctl(fd.get(), drm::kDmaBufImportSyncFile, sync_file), EINVAL);
+  EXPECT_EQ(buffer_ioctl(fd.get(), drm::request::kDmaBufImportSyncFile, sync_file), EINVAL);
   fence->signal();
 }
 
@@ -280,7 +281,7 @@ TEST_F(PrimeTest, DmaBufSyncWaitsForTheGpu) {
   const UniqueFd fd = export_bo(*file_, handle);
   const auto begin = [&](uint64_t flags) {
     drm::DmaBufSync args = {.flags = flags};
-    return buffer_ioctl(fd.get(), drm::kDmaBufSync, args);
+    return buffer_ioctl(fd.get(), drm::request::kDmaBufSync, args);
   };
   const auto reads = std::make_shared<Fence>("t", "t", new_fence_context(), 1);
   const auto writes = std::make_shared<Fence>("t", "t", new_fence_context(), 1);

@@ -1,4 +1,4 @@
-// Small BOs in slabs: what they share, and what they must not (ioctl/slab.h).
+// Small BOs in slabs: what they share, and what they must not (ioctl/memory/slab.h).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <thread>
 
+#include "ioctl/abi/dma_buf.h"
 #include "tests/ioctl/fixture.h"
 
 namespace v3d::ioctl::test {
@@ -32,7 +33,7 @@ class SyncFileTest : public IoctlTest {
     drm::SyncMerge args = {};
     std::strcpy(args.name, "both");
     args.fd2 = fd2;
-    EXPECT_EQ(fd_ioctl(fd1, drm::kSyncMerge, args), 0);
+    EXPECT_EQ(fd_ioctl(fd1, drm::request::kSyncMerge, args), 0);
     EXPECT_EQ(fds_.given_offset, 36u);
     return std::move(fds_.given);
   }
@@ -43,7 +44,7 @@ class SyncFileTest : public IoctlTest {
   }
   int status(int fd) {
     drm::SyncFileInfo info = {};
-    EXPECT_EQ(fd_ioctl(fd, drm::kSyncFileInfo, info), 0);
+    EXPECT_EQ(fd_ioctl(fd, drm::request::kSyncFileInfo, info), 0);
     return info.status;
   }
 };
@@ -120,15 +121,15 @@ TEST_F(SyncFileTest, Merge) {
   drm::SyncMerge args = {};
   args.fd2 = db.get();
   args.flags = 1;
-  EXPECT_EQ(fd_ioctl(da.get(), drm::kSyncMerge, args), EINVAL);
+  EXPECT_EQ(fd_ioctl(da.get(), drm::request::kSyncMerge, args), EINVAL);
   args.flags = 0;
   args.pad = 1;
-  EXPECT_EQ(fd_ioctl(da.get(), drm::kSyncMerge, args), EINVAL);
+  EXPECT_EQ(fd_ioctl(da.get(), drm::request::kSyncMerge, args), EINVAL);
   args.pad = 0;
   args.fd2 = 4000;
-  EXPECT_EQ(fd_ioctl(da.get(), drm::kSyncMerge, args), ENOENT);
+  EXPECT_EQ(fd_ioctl(da.get(), drm::request::kSyncMerge, args), ENOENT);
   args.fd2 = 0;
-  EXPECT_EQ(fd_ioctl(da.get(), drm::kSyncMerge, args), ENOENT);
+  EXPECT_EQ(fd_ioctl(da.get(), drm::request::kSyncMerge, args), ENOENT);
 }
 
 TEST_F(SyncFileTest, MergeOfOneTimelineKeepsTheLater) {
@@ -157,14 +158,14 @@ TEST_F(SyncFileTest, FileInfo) {
   const UniqueFd both = merge(job.get(), other.get());
 
   drm::SyncFileInfo info = {};
-  ASSERT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), 0);
+  ASSERT_EQ(fd_ioctl(both.get(), drm::request::kSyncFileInfo, info), 0);
   EXPECT_STREQ(info.name, "both");
   EXPECT_EQ(info.num_fences, 2u);
   EXPECT_EQ(info.status, 0);
   FakeHost::run(host_.jobs[0], ECANCELED);  // a hang
   info.num_fences = 2;
   info.fence_info = memory_.place(std::vector<drm::SyncFenceInfo>(2));
-  ASSERT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), 0);
+  ASSERT_EQ(fd_ioctl(both.get(), drm::request::kSyncFileInfo, info), 0);
   const auto record = memory_.at<drm::SyncFenceInfo>(info.fence_info);
   EXPECT_STREQ(record.driver_name, "drm_sched");
   EXPECT_STREQ(record.obj_name, "v3d_tfu");
@@ -175,37 +176,38 @@ TEST_F(SyncFileTest, FileInfo) {
   EXPECT_EQ(status(job.get()), -125);
 
   info.num_fences = 1;
-  EXPECT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), EINVAL);
+  EXPECT_EQ(fd_ioctl(both.get(), drm::request::kSyncFileInfo, info), EINVAL);
   info.num_fences = 2;
   info.fence_info = 16;
-  EXPECT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), EFAULT);
+  EXPECT_EQ(fd_ioctl(both.get(), drm::request::kSyncFileInfo, info), EFAULT);
   info = {};
   info.flags = 1;
-  EXPECT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), EINVAL);
+  EXPECT_EQ(fd_ioctl(both.get(), drm::request::kSyncFileInfo, info), EINVAL);
   info = {};
   info.pad = 1;
-  EXPECT_EQ(fd_ioctl(both.get(), drm::kSyncFileInfo, info), EINVAL);
+  EXPECT_EQ(fd_ioctl(both.get(), drm::request::kSyncFileInfo, info), EINVAL);
   info = {};
-  ASSERT_EQ(fd_ioctl(job.get(), drm::kSyncFileInfo, info), 0);
+  ASSERT_EQ(fd_ioctl(job.get(), drm::request::kSyncFileInfo, info), 0);
   EXPECT_EQ(std::string(info.name).find("drm_sched-v3d_tfu"), 0u);
 }
 
 TEST_F(SyncFileTest, OtherIoctlsAndDescriptors) {
   const UniqueFd fd = export_fence(create_syncobj(true));
   drm::SyncSetDeadline deadline = {.deadline_ns = 5, .pad = 0};
-  EXPECT_EQ(fd_ioctl(fd.get(), drm::kSyncSetDeadline, deadline), 0);
+  EXPECT_EQ(fd_ioctl(fd.get(), drm::request::kSyncSetDeadline, deadline), 0);
   deadline.pad = 1;
-  EXPECT_EQ(fd_ioctl(fd.get(), drm::kSyncSetDeadline, deadline), EINVAL);
+  EXPECT_EQ(fd_ioctl(fd.get(), drm::request::kSyncSetDeadline, deadline), EINVAL);
   drm::SyncMerge args = {};
   EXPECT_EQ(fd_ioctl(fd.get(), 0xc0303e07, args), ENOTTY);
-  EXPECT_EQ(fd_ioctl(0, drm::kSyncMerge, args), ENOTTY);
+  EXPECT_EQ(fd_ioctl(0, drm::request::kSyncMerge, args), ENOTTY);
 }
 
 TEST_F(SyncFileTest, FailedCallWritesNothing) {
   const UniqueFd fd = export_fence(create_syncobj(true));
   std::vector<uint8_t> bytes(sizeof(drm::SyncMerge), 0xff);
-  EXPECT_EQ(ioctl::fd_ioctl(kernel_, *account_, waiter_, fd.get(), memory_, fds_, drm::kSyncMerge, &bytes),
-            EINVAL);
+  EXPECT_EQ(
+      ioctl::fd_ioctl(kernel_, *account_, waiter_, fd.get(), memory_, fds_, drm::request::kSyncMerge, &bytes),
+      EINVAL);
   EXPECT_TRUE(bytes.empty());
 }
 

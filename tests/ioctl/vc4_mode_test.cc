@@ -5,9 +5,9 @@
 #include <numeric>
 #include <set>
 
-#include "ioctl/kms/connector_files.h"
-#include "ioctl/kms/edid.h"
-#include "ioctl/kms/formats.h"
+#include "ioctl/display/connector_files.h"
+#include "ioctl/display/edid.h"
+#include "ioctl/display/formats.h"
 #include "tests/ioctl/fixture.h"
 
 namespace v3d::ioctl::test {

@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 
 namespace wire = v3d::wire;
 

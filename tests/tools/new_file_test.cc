@@ -13,7 +13,7 @@
 #include <iterator>
 #include <string>
 
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 #include "tests/tools/command_test.h"
 #include "tools/picture/png_file.h"
 

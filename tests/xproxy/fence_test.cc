@@ -9,7 +9,7 @@ extern "C" {
 #include <X11/xshmfence.h>
 }
 
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 
 namespace v3d::xproxy {
 namespace {

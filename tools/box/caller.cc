@@ -13,7 +13,7 @@
 #include <fstream>
 #include <utility>
 
-#include "ioctl/received_fd.h"
+#include "ioctl/base/received_fd.h"
 #include "shim/config.h"
 #include "shim/moved_memory.h"
 #include "shim/user_descriptors.h"

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/board_devices.h"
 #include "shim/drm_ioctl.h"
 #include "shim/files.h"

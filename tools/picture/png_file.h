@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "ioctl/kms/image.h"
+#include "ioctl/display/image.h"
 
 namespace v3d::tools {
 

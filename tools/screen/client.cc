@@ -12,7 +12,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "ioctl/kms/compose.h"
+#include "ioctl/display/compose.h"
 
 namespace v3d::tools {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ioctl/kms/image.h"
-#include "ioctl/unique_fd.h"
-#include "ioctl/wire.h"
+#include "ioctl/base/unique_fd.h"
+#include "ioctl/display/image.h"
+#include "ioctl/link/wire.h"
 
 namespace v3d::tools {
 

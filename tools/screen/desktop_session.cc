@@ -16,7 +16,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "ioctl/wire.h"
+#include "ioctl/link/wire.h"
 #include "shim/place.h"
 #include "tools/commands.h"
 #include "tools/files.h"

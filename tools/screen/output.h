@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ioctl/kms/image.h"
+#include "ioctl/display/image.h"
 
 namespace v3d::tools {
 

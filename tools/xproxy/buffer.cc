@@ -8,7 +8,9 @@
 
 #include <cstring>
 
-#include "ioctl/drm.h"
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/dma_buf.h"
+#include "ioctl/abi/v3d.h"
 
 namespace v3d::xproxy {
 namespace {
@@ -39,7 +41,7 @@ std::shared_ptr<Buffer> Buffer::allocate(const ioctl::UniqueFd& node, const Layo
 std::shared_ptr<Buffer> Buffer::import(ioctl::UniqueFd dma_buf, const Layout& layout) {
   // Only the daemon's answer to this; and its dma-bufs do not shrink.
   drm::DmaBufSyncFile question{drm::kDmaBufRead, -1};
-  if (::ioctl(dma_buf.get(), drm::kDmaBufExportSyncFile, &question) != 0) return nullptr;
+  if (::ioctl(dma_buf.get(), drm::request::kDmaBufExportSyncFile, &question) != 0) return nullptr;
   ioctl::UniqueFd(question.fd).reset();
   const off_t end = lseek(dma_buf.get(), 0, SEEK_END);
   const uint64_t row = (uint64_t{layout.width} * layout.bits_per_pixel + 7) / 8;
@@ -74,7 +76,7 @@ void Buffer::write(int x, int y, size_t width, size_t height, Bytes rows) {
 
 ioctl::UniqueFd Buffer::writes_end() const {
   drm::DmaBufSyncFile question{drm::kDmaBufRead, -1};
-  if (::ioctl(dma_buf_.get(), drm::kDmaBufExportSyncFile, &question) != 0) return {};
+  if (::ioctl(dma_buf_.get(), drm::request::kDmaBufExportSyncFile, &question) != 0) return {};
   ioctl::UniqueFd fence(question.fd);
   pollfd ready{fence.get(), POLLIN, 0};
   return poll(&ready, 1, 0) == 0 ? std::move(fence) : ioctl::UniqueFd();

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 #include "tools/xproxy/wire.h"
 
 namespace v3d::xproxy {

@@ -15,7 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ioctl/received_fd.h"
+#include "ioctl/base/received_fd.h"
 
 namespace v3d::xproxy {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 
 namespace v3d::xproxy {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 
 namespace v3d::xproxy {
 

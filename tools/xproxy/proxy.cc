@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ioctl/received_fd.h"
+#include "ioctl/base/received_fd.h"
 #include "tools/xproxy/limits.h"
 
 namespace v3d::xproxy {

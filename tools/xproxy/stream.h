@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "ioctl/received_fd.h"
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/received_fd.h"
+#include "ioctl/base/unique_fd.h"
 #include "tools/xproxy/wire.h"
 
 namespace v3d::xproxy {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ioctl/unique_fd.h"
+#include "ioctl/base/unique_fd.h"
 #include "tools/xproxy/framing.h"
 
 namespace v3d::xproxy {

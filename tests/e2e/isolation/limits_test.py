@@ -31,7 +31,7 @@ class Refused(Exception):
 
 
 class Client:
-    """One control connection (ioctl/wire.h)."""
+    """One control connection (ioctl/link/wire.h)."""
 
     def __init__(self, path):
         self.path = path

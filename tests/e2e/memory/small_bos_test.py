@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small buffer objects share descriptors and mappings of the daemon (ioctl/slab.h); programs cannot tell.
+"""Small buffer objects share descriptors and mappings of the daemon (ioctl/memory/slab.h); programs cannot tell.
 
 Runs with the preload library. V3DEMU_DAEMON and V3DEMU name the programs.
 """

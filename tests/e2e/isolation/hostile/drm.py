@@ -1,4 +1,4 @@
-"""What v3d_drm lacks: the other submits, syncobjs, PRIME. Structures as the kernel has them (ioctl/drm.h)."""
+"""What v3d_drm lacks: the other submits, syncobjs, PRIME. Structures as the kernel has them (ioctl/abi)."""
 import array
 import ctypes
 import errno

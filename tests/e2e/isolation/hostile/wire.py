@@ -1,4 +1,4 @@
-"""The protocol between preload library and daemon, spoken without the library: also badly (ioctl/wire.h)."""
+"""The protocol between preload library and daemon, spoken without the library: also badly (ioctl/link/wire.h)."""
 import array
 import ctypes
 import os
@@ -8,7 +8,7 @@ import struct
 
 from . import ROOT, drm
 
-with open(os.path.join(ROOT, "ioctl", "wire.h"), encoding="utf-8") as _file:
+with open(os.path.join(ROOT, "ioctl", "link", "wire.h"), encoding="utf-8") as _file:
     _header = _file.read()
 
 

@@ -1,0 +1,49 @@
+/// Each Linux version whose ABI can be answered with is one row of properties in versions.cc. Handlers ask
+/// for a property, never for a version.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace v3d::ioctl {
+
+/// GPU addresses of BOs are multiples of the first for BOs below 64 KiB, the second below 1 MiB, the third
+/// from there on. In bytes.
+using BoAlignment = std::array<uint32_t, 3>;
+
+struct Abi {
+  const char* name;  ///< Linux version: "6.12"
+
+  /// @name What is known; all else is EINVAL
+  uint32_t num_params;        ///< GET_PARAM: this many, from 0
+  uint32_t syncobj_fd_flags;  ///< of SYNCOBJ_HANDLE_TO_FD and SYNCOBJ_FD_TO_HANDLE
+  bool set_global_perfmon;    ///< PERFMON_SET_GLOBAL
+  bool set_client_name;       ///< SET_CLIENT_NAME
+  bool gem_change_handle;     ///< GEM_CHANGE_HANDLE: known, and refused
+  bool plane_color_pipeline;  ///< client capability PLANE_COLOR_PIPELINE
+
+  /// @name Submissions (v3d_submit.c)
+  bool missing_syncs_fail;     ///< in_sync and out_sync that do not exist are ENOENT; else ignored
+  bool bos_may_repeat;         ///< a BO may stand twice in a list; else EALREADY
+  bool cpu_bos_checked_first;  ///< a CPU job's BOs are looked up before the dispatch that it prepares
+  bool cpu_offsets_checked;    ///< CPU jobs that reach outside their BOs are EINVAL
+  bool clean_has_the_bos;      ///< a cache clean, not the job before it, waits for the fences of the BOs
+  bool last_fence_for_all;     ///< the BOs of all jobs get the last job's fence; else each those of its own
+
+  /// @name Perfmons (v3d_perfmon.c, v3d_submit.c)
+  bool perfmons_run_alone;     ///< jobs with a perfmon do not overlap with others
+  bool reading_stops_perfmon;  ///< PERFMON_GET_VALUES ends the counting in a job that runs
+
+  BoAlignment bo_alignment;
+};
+
+/// nullptr when there is no such version.
+const Abi* find_abi(std::string_view name);
+/// The newest.
+const Abi& default_abi();
+/// All, the newest first.
+std::span<const Abi> all_abis();
+
+}  // namespace v3d::ioctl
