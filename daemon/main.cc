@@ -83,7 +83,7 @@ UniqueFd take_lock(const std::string& socket) {
   const std::string path = socket + ".lock";
   UniqueFd lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock) die("cannot open " + path);
-  // Less than the preload library's patience (shim/launch.cc), so that it still sees why.
+  // Less than the preload library's patience (shim/link/launch.cc), so that it still sees why.
   constexpr int kMostTries = 800;
   for (int tries = 0; flock(lock.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
     if (errno != EWOULDBLOCK) die("cannot lock " + path);

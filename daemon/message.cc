@@ -22,7 +22,8 @@ constexpr size_t kMaxSentFds = std::max<size_t>(kMaxFds, wire::kMaxScreenFds);
 /// So much of a request says how long it may be.
 constexpr size_t kDecidedBy = sizeof(wire::MessageHeader) + sizeof(wire::IoctlRequest);
 
-/// Whether an ioctl has pointers to memory that the caller fills (the rules of shim/marshal.cc), by number.
+/// Whether an ioctl has pointers to memory that the caller fills (the rules of shim/drm/marshal.cc), by
+/// number.
 bool brings_arrays(uint32_t number) {
   constexpr uint8_t kNumbers[] = {
       0x40, 0x46, 0x47, 0x4b,                    // submits

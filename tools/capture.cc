@@ -16,7 +16,7 @@
 
 #include "daemon/capture.h"
 #include "daemon/capture_window.h"
-#include "shim/config.h"
+#include "shim/process/config.h"
 #include "tools/capture_trigger.h"
 #include "tools/commands.h"
 #include "tools/files.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "shim/config.h"
+#include "shim/process/config.h"
 #include "tools/commands.h"
 #include "tools/control.h"
 

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ioctl/link/wire.h"
-#include "shim/config.h"
+#include "shim/process/config.h"
 #include "tools/control.h"
 #include "tools/passed_signals.h"
 

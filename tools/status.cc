@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "daemon/json_writer.h"
-#include "shim/config.h"
+#include "shim/process/config.h"
 #include "tools/commands.h"
 #include "tools/control.h"
 #include "tools/size_text.h"

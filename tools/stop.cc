@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ioctl/link/wire.h"
-#include "shim/config.h"
+#include "shim/process/config.h"
 #include "tools/commands.h"
 #include "tools/control.h"
 #include "tools/files.h"

@@ -14,7 +14,7 @@
 #include <string>
 
 #include "ioctl/base/unique_fd.h"
-#include "shim/presentation.h"
+#include "shim/process/presentation.h"
 #include "tools/files.h"
 #include "tools/list_path.h"
 

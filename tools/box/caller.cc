@@ -14,10 +14,10 @@
 #include <utility>
 
 #include "ioctl/base/received_fd.h"
-#include "shim/config.h"
-#include "shim/moved_memory.h"
-#include "shim/user_descriptors.h"
-#include "shim/user_memory.h"
+#include "shim/drm/moved_memory.h"
+#include "shim/process/config.h"
+#include "shim/process/user_descriptors.h"
+#include "shim/process/user_memory.h"
 #include "tools/box/box.h"
 
 #ifndef SECCOMP_ADDFD_FLAG_SEND  // Linux 5.14

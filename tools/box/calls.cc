@@ -14,14 +14,14 @@
 #include <string_view>
 
 #include "ioctl/link/wire.h"
-#include "shim/board_devices.h"
-#include "shim/drm_ioctl.h"
-#include "shim/files.h"
-#include "shim/framebuffer.h"
-#include "shim/live_text.h"
-#include "shim/marshal.h"
-#include "shim/paths.h"
-#include "shim/tree.h"
+#include "shim/board/board_devices.h"
+#include "shim/drm/drm_ioctl.h"
+#include "shim/drm/files.h"
+#include "shim/drm/framebuffer.h"
+#include "shim/drm/marshal.h"
+#include "shim/tree/live_text.h"
+#include "shim/tree/paths.h"
+#include "shim/tree/tree.h"
 #include "tools/box/injection.h"
 
 namespace v3d::box {

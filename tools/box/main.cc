@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "shim/config.h"
-#include "shim/connection.h"
+#include "shim/link/connection.h"
+#include "shim/process/config.h"
 #include "tools/box/box.h"
 #include "tools/box/mounts.h"
 #include "tools/box/supervisor.h"

@@ -16,8 +16,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "shim/config.h"
-#include "shim/tree.h"
+#include "shim/process/config.h"
+#include "shim/tree/tree.h"
 #include "tools/box/box.h"
 
 namespace v3d::box {

@@ -16,10 +16,10 @@
 #include <string_view>
 #include <vector>
 
-#include "shim/connector_files.h"
-#include "shim/debug_files.h"
-#include "shim/tree.h"
-#include "shim/tree_content.h"
+#include "shim/tree/connector_files.h"
+#include "shim/tree/debug_files.h"
+#include "shim/tree/tree.h"
+#include "shim/tree/tree_content.h"
 #include "tools/box/box.h"
 
 namespace v3d::box {

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <string>
 
-#include "shim/config.h"
+#include "shim/process/config.h"
 #include "tools/commands.h"
 #include "tools/screen/watch.h"
 

@@ -17,7 +17,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "ioctl/link/wire.h"
-#include "shim/place.h"
+#include "shim/process/place.h"
 #include "tools/commands.h"
 #include "tools/files.h"
 #include "tools/program.h"

@@ -16,7 +16,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "shim/place.h"
+#include "shim/process/place.h"
 #include "tools/commands.h"
 #include "tools/files.h"
 #include "tools/passed_signals.h"

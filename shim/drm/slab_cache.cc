@@ -1,0 +1,92 @@
+#include "shim/drm/slab_cache.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
+
+#include "shim/process/raw.h"
+
+namespace v3d::shim {
+namespace {
+
+/// Whoever changes a place makes the number odd first. Its memory is never unmapped: a thread that still
+/// looks at it must find memory.
+struct Place {
+  std::atomic<uint32_t> number;
+  std::atomic<uint64_t> inode;
+  std::atomic<uint64_t> memory, bytes;
+};
+Place places[wire::kKnownSlabs];
+std::atomic<uint32_t> next_place{0};
+
+}  // namespace
+
+// The emulator that runs arm64 programs does not know that mremap() can double a mapping.
+#if defined(__x86_64__)
+
+void list_slabs(uint64_t (&inodes)[wire::kKnownSlabs]) {
+  for (uint32_t i = 0; i < wire::kKnownSlabs; ++i) inodes[i] = places[i].inode.load();
+}
+
+void remember_slab(uint64_t inode, uint64_t bytes, int memfd) {
+  for (const Place& place : places)
+    if (place.inode.load() == inode) return;
+  Place& place = places[next_place.fetch_add(1) % wire::kKnownSlabs];
+  uint32_t number = place.number.load();
+  if (number % 2 || !place.number.compare_exchange_strong(number, number + 1)) return;
+  place.inode.store(0);
+  const uint64_t known = place.memory.load();
+  const bool reused = known && place.bytes.load() == bytes;
+  const void* memory = raw::mmap(reused ? raw::pointer(known) : nullptr, bytes, PROT_READ | PROT_WRITE,
+                                 MAP_SHARED | (reused ? MAP_FIXED : 0), memfd, 0);
+  if (memory) {
+    place.memory.store(reinterpret_cast<uint64_t>(memory));
+    place.bytes.store(bytes);
+    place.inode.store(inode);
+  }
+  place.number.store(number + 2);
+}
+
+long map_from_slab(uint64_t inode, uint64_t offset, void* address, size_t length, int prot, int flags) {
+  for (const Place& place : places) {
+    const uint32_t number = place.number.load();
+    if (place.inode.load() != inode || number % 2) continue;
+    const uint64_t memory = place.memory.load();
+    const uint64_t bytes = place.bytes.load();
+    if (offset > bytes || length > bytes - offset) continue;
+    // Of no bytes: a second mapping of what is mapped there.
+    const bool fixed = flags & MAP_FIXED;
+    const long result =
+        raw::call(SYS_mremap, static_cast<long>(memory + offset), 0, static_cast<long>(length),
+                  MREMAP_MAYMOVE | (fixed ? MREMAP_FIXED : 0), raw::word(address));
+    if (result < 0 && result > -4096) return -ENOENT;
+    const bool right = place.number.load() == number;
+    if (right && prot != (PROT_READ | PROT_WRITE))
+      raw::call(SYS_mprotect, result, static_cast<long>(length), prot);
+    if (right) return result;
+    // What is mapped over a fixed address will be mapped over once more.
+    if (!fixed) raw::unmap_memory(raw::pointer(static_cast<uint64_t>(result)), length);
+  }
+  return -ENOENT;
+}
+
+#else
+
+void list_slabs(uint64_t (&inodes)[wire::kKnownSlabs]) {
+  for (uint64_t& inode : inodes) inode = 0;
+}
+void remember_slab(uint64_t, uint64_t, int) {}
+long map_from_slab(uint64_t, uint64_t, void*, size_t, int, int) { return -ENOENT; }
+
+#endif
+
+bool is_kept_slab(uint64_t start) {
+  for (const Place& place : places) {
+    const uint64_t memory = place.memory.load();
+    if (memory && start >= memory && start - memory < place.bytes.load()) return true;
+  }
+  return false;
+}
+
+}  // namespace v3d::shim

@@ -1,0 +1,407 @@
+#include "shim/drm/status.h"
+
+#include <atomic>
+
+#include "ioctl/link/wire.h"
+#include "shim/drm/status_view.h"
+#include "shim/process/raw.h"
+#include "shim/process/user_descriptors.h"
+#include "shim/process/user_memory.h"
+
+namespace v3d::shim {
+namespace {
+
+constexpr uint32_t kSyncobjWait = 0xc02064c3, kSyncobjWaitWithHint = 0xc02864c3;
+constexpr uint32_t kSyncobjCreate = 0xc00864bf, kSyncobjDestroy = 0xc00864c0;
+constexpr uint32_t kSyncobjReset = 0xc01064c4;
+constexpr uint32_t kWaitBo = 0xc0106441;
+/// With and without the point of a timeline; the rest is the same.
+constexpr uint32_t kSyncobjToFd = 0xc01864c1, kSyncobjToFdWithoutPoint = 0xc01064c1;
+constexpr uint32_t kSyncobjFromFd = 0xc01864c2, kSyncobjFromFdWithoutPoint = 0xc01064c2;
+constexpr uint32_t kSyncFile = 1;   // flags of both
+constexpr uint32_t kSignalled = 1;  // flags of kSyncobjCreate
+constexpr uint32_t kWaitAll = 1, kWaitForSubmit = 2;
+constexpr uint32_t kMostHandles = 16;  // of a request that is answered here
+constexpr int64_t kSecond = 1'000'000'000;
+/// So often a thread that sleeps makes sure that there still is a daemon to wake it.
+constexpr int64_t kLifePeriod = kSecond / 4;
+/// So long the export of a syncobj without a fence waits for one. Mesa's Vulkan drivers export in a circle
+/// until another of their threads has submitted (vk_drm_syncobj.c, spin_wait_for_sync_file), and would take
+/// the processor from it and from the daemon.
+constexpr int64_t kExportPatience = 500'000;
+/// So long a fence may take that is waited for without sleeping.
+constexpr int64_t kSpin = 20'000;
+
+struct SyncobjWait {
+  uint64_t handles;
+  int64_t timeout_ns;
+  uint32_t count_handles, flags, first_signaled, pad;
+};
+struct WaitBo {
+  uint32_t handle, pad;
+  uint64_t timeout_ns;
+};
+struct SyncobjArray {
+  uint64_t handles;
+  uint32_t count_handles, pad;
+};
+struct SyncobjFd {
+  uint32_t handle, flags;
+  int32_t fd;
+  uint32_t pad;
+};
+/// CREATE, where the second is flags, and DESTROY.
+struct SyncobjHandle {
+  uint32_t handle, flags;
+};
+
+/// The files of this process. A place is taken once, and again when its file is closed.
+struct Place {
+  std::atomic<uint64_t> token;  ///< 0: none; 1: being written
+  wire::Status* status;
+  uint32_t bytes;
+  ReadySyncFile ready;
+};
+constexpr uint64_t kBeingWritten = 1;
+Place places[32];
+
+template <typename T>
+T load(T& word) {
+  return std::atomic_ref<T>(word).load();
+}
+
+/// A wait for one syncobj after the other, until a deadline. Results: 0, a negative errno, or kAskDaemon.
+class Wait {
+ public:
+  static constexpr int kAskDaemon = 1;
+
+  static int64_t now() { return static_cast<int64_t>(raw::fast_monotonic_ns()); }
+
+  Wait(const File& file, StatusView& view, int64_t deadline_ns)
+      : file_(file), view_(view), deadline_ns_(deadline_ns), check_ns_(0) {}
+
+  int for_fence_to_appear(uint32_t handle) {
+    for (;;) {
+      const StatusView::Syncobj seen = view_.look(handle);
+      if (seen.state == wire::kAsk) return kAskDaemon;
+      if (seen.state == wire::kSignalled) return 0;
+      if (seen.state == wire::kPending) return until_signalled(seen.pending);
+      // Another thread has to submit first, and may need this processor to do it.
+      if (int error = sleep([&](int64_t until) { return view_.sleep_while_same(handle, seen, until); })) {
+        return error;
+      }
+    }
+  }
+
+  /// Until the deadline or a signal. Whether it still is.
+  bool while_empty(uint32_t handle) {
+    StatusView::Syncobj seen;
+    for (int error = 0; (seen = view_.look(handle)).state == wire::kEmpty;) {
+      if (error) return true;
+      error = sleep([&](int64_t until) { return view_.sleep_while_same(handle, seen, until); });
+    }
+    return false;
+  }
+
+  int until_signalled(const Pending& fence) {
+    const int64_t start = now();
+    if (start >= deadline_ns_) return view_.is_pending(fence) ? -ETIME : 0;
+    if (worth_spinning()) note_spin(spin(fence, start + kSpin));
+    while (view_.is_pending(fence)) {
+      if (int error = sleep([&](int64_t until) { return view_.sleep_while_pending(fence, until); })) {
+        return view_.is_pending(fence) ? error : 0;
+      }
+    }
+    return 0;
+  }
+
+ private:
+  bool spin(const Pending& fence, int64_t end_ns) {
+    while (now() < end_ns) {
+      for (int i = 0; i < 32; ++i) {
+        if (!view_.is_pending(fence)) return true;
+        raw::pause();
+      }
+    }
+    return false;
+  }
+
+  /// @param sleep_until  what sleeps at most so long
+  template <typename Fn>
+  int sleep(Fn&& sleep_until) {
+    const int64_t time = now();
+    if (time >= deadline_ns_) return -ETIME;
+    if (check_ns_ == 0) check_ns_ = time + kLifePeriod;
+    const int64_t until = deadline_ns_ < check_ns_ ? deadline_ns_ : check_ns_;
+    const int error = sleep_until(until);
+    if (error != -ETIMEDOUT) return error && error != -EINTR ? kAskDaemon : error;  // not on this host
+    if (now() >= deadline_ns_) return 0;  // the caller looks once more
+    check_ns_ = 0;
+    return ask_for_life(file_);
+  }
+
+  // How often spinning was in vain of late: after that, it is tried ever less.
+  static inline std::atomic<uint32_t> s_failures{0}, s_skipped{0};
+  static bool worth_spinning() {
+    const uint32_t failures = s_failures.load(std::memory_order_relaxed);
+    if (failures == 0) return true;
+    const uint32_t period = 1u << (failures < 6 ? failures : 6);
+    return s_skipped.fetch_add(1, std::memory_order_relaxed) % period == 0;
+  }
+  static void note_spin(bool useful) {
+    const uint32_t failures = s_failures.load(std::memory_order_relaxed);
+    if (useful && failures) s_failures.store(0, std::memory_order_relaxed);
+    if (!useful && failures < 6) s_failures.store(failures + 1, std::memory_order_relaxed);
+  }
+
+  const File& file_;
+  StatusView& view_;
+  const int64_t deadline_ns_;
+  int64_t check_ns_;
+};
+
+/// In the kernel's order: syncobjs without a fence, what has signalled, the time.
+int wait(const File& file, StatusView& view, const uint32_t* handles, SyncobjWait* args) {
+  const bool all = args->flags & kWaitAll, for_submit = args->flags & kWaitForSubmit;
+  StatusView::Syncobj seen[kMostHandles];
+  uint32_t first = ~0u, num_signalled = 0, num_empty = 0;
+  for (uint32_t i = 0; i < args->count_handles; ++i) {
+    seen[i] = view.look(handles[i]);
+    const wire::SyncobjState state = seen[i].state;
+    if (state == wire::kAsk || (state == wire::kEmpty && !for_submit)) return Wait::kAskDaemon;
+    num_empty += state == wire::kEmpty;
+    if (state == wire::kSignalled && num_signalled++ == 0) first = i;
+  }
+  const bool over = num_signalled == args->count_handles || (num_signalled && !all);
+  Wait waiting(file, view, args->timeout_ns);
+  if (!over && args->count_handles == 1) {
+    const int error =
+        num_empty ? waiting.for_fence_to_appear(handles[0]) : waiting.until_signalled(seen[0].pending);
+    if (error) return error;
+    if (!all) first = 0;
+  } else if (!over) {
+    // Fences that appear later would all have to be watched at once.
+    if (!all || num_empty) return Wait::kAskDaemon;
+    for (uint32_t i = 0; i < args->count_handles; ++i) {
+      if (seen[i].state == wire::kSignalled) continue;
+      if (int error = waiting.until_signalled(seen[i].pending)) return error;
+    }
+  }
+  args->first_signaled = first;
+  return 0;
+}
+
+/// What is left to do where all went well.
+template <typename T>
+int copy_out(uint64_t argument, const T& args) {
+  return copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
+}
+
+/// What a wait for an idle BO has left of its timeout is what it had.
+bool answer_wait_bo(const StatusView& view, uint64_t argument, int* result) {
+  WaitBo args;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || !view.is_idle(args.handle)) return false;
+  *result = copy_out(argument, args);
+  return true;
+}
+
+Place* find_place(uint64_t token) {
+  for (Place& place : places) {
+    if (place.token.load(std::memory_order_acquire) == token) return &place;
+  }
+  return nullptr;
+}
+
+wire::Status* find_status(uint64_t token) {
+  const Place* place = find_place(token);
+  return place ? place->status : nullptr;
+}
+
+/// The export as a sync_file of a syncobj that has no fence, or whose sync_file is here already.
+bool answer_to_fd(const File& file, Place& place, StatusView& view, uint64_t argument, int* result) {
+  SyncobjFd args;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || args.flags != kSyncFile) return false;
+  place.ready.note_export(args.handle);
+  uint32_t fence;
+  const auto take = [&] {
+    const uint32_t entry = view.entry_as_said(args.handle);
+    return entry ? place.ready.take(file.token, entry, &fence) : -1;
+  };
+  int fd = take();
+  if (fd < 0) {
+    const int64_t until = Wait::now() + kExportPatience;
+    Wait waiting(file, view, until);
+    if (waiting.while_empty(args.handle)) {
+      *result = -EINVAL;
+    } else {
+      // The fence is seen before the submit's reply, which may bring the sync_file.
+      place.ready.wait_while_coming(until);
+      if ((fd = take()) < 0) return false;
+    }
+  }
+  if (fd >= 0) {
+    if (fence) remember_sync_file(fd, file.token, fence);
+    args.fd = give_descriptor(fd, true);
+    *result = args.fd < 0 ? args.fd : 0;
+  }
+  if (copy_to_user(argument, &args, sizeof(args))) return true;
+  if (fd >= 0 && args.fd >= 0) withdraw_descriptor(args.fd);
+  *result = -EFAULT;
+  return true;
+}
+
+/// The import of a sync_file whose fence is shown.
+bool answer_from_fd(const File& file, StatusView& view, uint64_t argument, int* result) {
+  SyncobjFd args;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || args.flags != kSyncFile) return false;
+  const int fd = find_descriptor(args.fd);
+  uint32_t fence;
+  if (fd < 0 || !find_sync_file(fd, file.token, &fence)) return false;
+  if (!view.change(args.handle, view.is_pending(pending_in(fence)) ? fence : uint32_t{wire::kSignalledNow}))
+    return false;
+  *result = copy_out(argument, args);
+  return true;
+}
+
+/// A handle that was destroyed without telling the daemon is one again.
+bool answer_create(StatusView& view, uint64_t argument, int* result) {
+  SyncobjHandle args;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.flags & ~kSignalled) return false;
+  args.handle = view.create(args.flags & kSignalled ? wire::kSignalledNow : wire::kEmptied);
+  if (!args.handle) return false;
+  *result = copy_out(argument, args);
+  return true;
+}
+
+bool answer_destroy(StatusView& view, uint64_t argument, int* result) {
+  SyncobjHandle args;
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.flags || !view.destroy(args.handle))
+    return false;
+  *result = copy_out(argument, args);
+  return true;
+}
+
+bool read_handles(uint64_t address, uint32_t count, uint32_t* handles) {
+  return count > 0 && count <= kMostHandles && copy_from_user(handles, address, count * sizeof(*handles));
+}
+
+bool answer_wait(const File& file, StatusView& view, uint64_t argument, int* result) {
+  SyncobjWait args;
+  uint32_t handles[kMostHandles];
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.flags & ~(kWaitAll | kWaitForSubmit) ||
+      !read_handles(args.handles, args.count_handles, handles)) {
+    return false;
+  }
+  *result = wait(file, view, handles, &args);
+  if (*result == Wait::kAskDaemon) return false;
+  // The argument is copied out on errors too.
+  if (!copy_to_user(argument, &args, sizeof(args))) *result = -EFAULT;
+  return true;
+}
+
+bool answer_reset(StatusView& view, uint64_t argument, int* result) {
+  SyncobjArray args;
+  uint32_t handles[kMostHandles];
+  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad ||
+      !read_handles(args.handles, args.count_handles, handles)) {
+    return false;
+  }
+  // All or nothing, as far as is seen; asking repeats what was done, which changes nothing.
+  for (uint32_t i = 0; i < args.count_handles; ++i) {
+    if (view.look(handles[i]).state == wire::kAsk) return false;
+  }
+  for (uint32_t i = 0; i < args.count_handles; ++i) {
+    if (!view.change(handles[i], wire::kEmptied)) return false;
+  }
+  *result = copy_out(argument, args);
+  return true;
+}
+
+}  // namespace
+
+void remember_status(uint64_t token, int fd, uint32_t bytes) {
+  if (bytes < sizeof(wire::Status) || find_status(token)) return;
+  for (Place& place : places) {
+    uint64_t owner = place.token.load(std::memory_order_acquire);
+    if (owner == kBeingWritten || (owner != 0 && !load(place.status->closed))) continue;
+    if (!place.token.compare_exchange_strong(owner, kBeingWritten, std::memory_order_acq_rel)) continue;
+    // Over what was there: a thread that still looks at it must find memory.
+    const bool reused = owner != 0 && place.bytes == bytes;
+    void* memory = raw::mmap(reused ? place.status : nullptr, bytes, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | (reused ? MAP_FIXED : 0), fd, 0);
+    if (memory) {
+      place.status = static_cast<wire::Status*>(memory);
+      place.bytes = bytes;
+    }
+    place.token.store(memory ? token : owner, std::memory_order_release);
+    return;
+  }
+}
+
+bool look_at_bo_changes(const File& file, uint32_t* changes) {
+  wire::Status* const status = find_status(file.token);
+  if (!status || load(status->closed)) return false;
+  *changes = load(status->bo_changes);
+  return true;
+}
+
+bool has_status(const File& file) { return find_status(file.token) != nullptr; }
+
+void wake_sleepers(const File& file, uint32_t offset) {
+  wire::Status* status = find_status(file.token);
+  if (!status || offset % sizeof(uint32_t) || offset >= sizeof(*status)) return;
+  StatusView::wake(reinterpret_cast<uint32_t*>(status) + offset / sizeof(uint32_t));
+}
+
+void remember_ready(const File& file, const wire::ReadySyncFile& what, int fd) {
+  Place* place = find_place(file.token);
+  if (place)
+    place->ready.put(file.token, what, fd);
+  else
+    raw::close(fd);
+}
+
+Exports expected_exports(const File& file) {
+  const Place* place = find_place(file.token);
+  return place ? place->ready.expected() : Exports{};
+}
+
+SubmitOfExpected::SubmitOfExpected(const File& file, uint32_t syncobj) : ready_(nullptr) {
+  Place* place = find_place(file.token);
+  if (!place || !place->ready.is_wanted_by_submit(syncobj)) return;
+  ready_ = &place->ready;
+  ready_->begin_coming();
+}
+
+SubmitOfExpected::~SubmitOfExpected() {
+  if (ready_) ready_->end_coming();
+}
+
+bool find_status_answer(const File& file, uint32_t request, uint64_t argument, int* result) {
+  Place* place = find_place(file.token);
+  if (!place || load(place->status->closed)) return false;
+  StatusView view(place->status);
+  switch (request) {
+    case kWaitBo:
+      return answer_wait_bo(view, argument, result);
+    case kSyncobjReset:
+      return answer_reset(view, argument, result);
+    case kSyncobjCreate:
+      return answer_create(view, argument, result);
+    case kSyncobjDestroy:
+      return answer_destroy(view, argument, result);
+    case kSyncobjToFd:
+    case kSyncobjToFdWithoutPoint:
+      return answer_to_fd(file, *place, view, argument, result);
+    case kSyncobjFromFd:
+    case kSyncobjFromFdWithoutPoint:
+      return answer_from_fd(file, view, argument, result);
+    case kSyncobjWait:
+    case kSyncobjWaitWithHint:
+      return answer_wait(file, view, argument, result);
+    default:
+      return false;
+  }
+}
+
+}  // namespace v3d::shim

@@ -1,0 +1,91 @@
+/// ioctl and mmap.
+
+#include <cstdarg>
+
+#include "shim/board/board_devices.h"
+#include "shim/drm/drm_ioctl.h"
+#include "shim/drm/files.h"
+#include "shim/drm/framebuffer.h"
+#include "shim/drm/marshal.h"
+#include "shim/interpose/interpose.h"
+#include "shim/interpose/syscall.h"
+#include "shim/process/raw.h"
+
+namespace v3d::shim {
+namespace {
+
+/// Fake offsets start here (drm-abi.md 4.5), and few other files are mapped so far from their start.
+constexpr off_t kFirstFakeOffset = off_t{1} << 32;
+
+/// True when the ioctl is ours; *result is then 0 or a negative errno.
+bool handle_ioctl(int fd, unsigned long request, uint64_t argument, int* result) {
+  // Callers that keep the request in an int sign-extend it.
+  const auto word = static_cast<uint32_t>(request);
+  switch (ioctl_type(word)) {
+    case 'd': {
+      File file;
+      *result = identify_file(fd, &file);
+      if (*result == -ENOTTY) return board_ioctl(fd, word, argument, result);  // vcio's type
+      if (*result == 0) *result = drm_ioctl(file, word, argument);
+      return true;
+    }
+    case '>':
+    case 'b':
+      *result = fence_ioctl(fd, word, argument);
+      return *result != -ENOTTY;
+    case 'F':
+      *result = framebuffer_ioctl(fd, word, argument);
+      return *result != -ENOTTY;
+    case 'H':
+    case 'u':
+      return board_ioctl(fd, word, argument, result);
+    default:
+      return false;
+  }
+}
+
+long map(void* address, size_t length, int prot, int flags, int fd, off_t offset) {
+  const bool of_file = fd >= 0 && !(flags & MAP_ANONYMOUS);
+  File file;
+  if (of_file && offset >= kFirstFakeOffset) {
+    const int error = identify_file(fd, &file);
+    if (error == 0) return drm_mmap(file, address, length, prot, flags, offset);
+    if (error != -ENOTTY) return error;
+  }
+  long result = raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), prot, flags, fd, offset);
+  // A socket cannot be mapped; a DRM file can, but not at an offset that names nothing.
+  if (result == -ENODEV && of_file && find_file(fd, &file)) return -EINVAL;
+  return result;
+}
+
+}  // namespace
+
+V3D_INTERPOSE(int, ioctl_done, "ioctl", (int fd, unsigned long request, ...)) {
+  va_list arguments;
+  va_start(arguments, request);
+  void* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  int result;
+  if (handle_ioctl(fd, request, reinterpret_cast<uint64_t>(argument), &result)) return raw::result(result);
+  using Ioctl = int(int, unsigned long, ...);
+  return V3D_NEXT(Ioctl, "ioctl")(fd, request, argument);
+}
+
+// Not through libc: malloc replacements map memory before anything can be looked up.
+V3D_INTERPOSE(void*, mapped, "mmap",
+              (void* address, size_t length, int prot, int flags, int fd, off_t offset)) {
+  return raw::pointer(static_cast<uint64_t>(raw::long_result(map(address, length, prot, flags, fd, offset))));
+}
+V3D_ALIAS(void*, mapped_64, "mmap64", "mmap", (void*, size_t, int, int, int, off_t));
+
+long ioctl_by_number(int fd, unsigned long request, void* argument) {
+  int result;
+  if (handle_ioctl(fd, request, reinterpret_cast<uint64_t>(argument), &result)) return result;
+  return raw::call(SYS_ioctl, fd, static_cast<long>(request), raw::word(argument));
+}
+
+long mmap_by_number(void* address, size_t length, int prot, int flags, int fd, off_t offset) {
+  return map(address, length, prot, flags, fd, offset);
+}
+
+}  // namespace v3d::shim

@@ -1,0 +1,94 @@
+/// syscall(), for programs that make ioctl and mmap by number.
+#include "shim/interpose/syscall.h"
+
+#include "shim/process/raw.h"
+
+namespace v3d::shim {
+
+extern "C" {
+
+long v3demu_ioctl_by_number(int fd, unsigned long request, void* argument) {
+  return raw::long_result(ioctl_by_number(fd, request, argument));
+}
+
+long v3demu_mmap_by_number(void* address, size_t length, int prot, int flags, int fd, off_t offset) {
+  return raw::long_result(mmap_by_number(address, length, prot, flags, fd, offset));
+}
+
+long v3demu_syscall_failed(long value) { return raw::long_result(value); }
+}
+
+}  // namespace v3d::shim
+
+// In assembly: clone and vfork by number return twice, which a frame of C would not survive.
+#if defined(__x86_64__)
+__asm__(R"(
+  .text
+  .globl syscall
+  .type syscall, @function
+syscall:
+  .cfi_startproc
+  endbr64
+  cmpq $16, %rdi                 # SYS_ioctl
+  je 1f
+  cmpq $9, %rdi                  # SYS_mmap
+  je 2f
+  movq %rdi, %rax
+  movq %rsi, %rdi
+  movq %rdx, %rsi
+  movq %rcx, %rdx
+  movq %r8, %r10
+  movq %r9, %r8
+  movq 8(%rsp), %r9
+  syscall
+  cmpq $-4095, %rax
+  jae 3f
+  ret
+1:
+  movq %rsi, %rdi
+  movq %rdx, %rsi
+  movq %rcx, %rdx
+  jmp v3demu_ioctl_by_number
+2:
+  movq %rsi, %rdi
+  movq %rdx, %rsi
+  movq %rcx, %rdx
+  movq %r8, %rcx
+  movq %r9, %r8
+  movq 8(%rsp), %r9
+  jmp v3demu_mmap_by_number
+3:
+  movq %rax, %rdi
+  jmp v3demu_syscall_failed
+  .cfi_endproc
+  .size syscall, .-syscall
+)");
+static_assert(SYS_ioctl == 16 && SYS_mmap == 9);
+#elif defined(__aarch64__)
+__asm__(R"(
+  .text
+  .globl syscall
+  .type syscall, %function
+syscall:
+  .cfi_startproc
+  hint #34                       // bti c
+  mov x8, x0
+  mov x0, x1
+  mov x1, x2
+  mov x2, x3
+  mov x3, x4
+  mov x4, x5
+  mov x5, x6
+  cmp x8, #29                    // SYS_ioctl
+  b.eq v3demu_ioctl_by_number
+  cmp x8, #222                   // SYS_mmap
+  b.eq v3demu_mmap_by_number
+  svc #0
+  cmn x0, #4095
+  b.hs v3demu_syscall_failed
+  ret
+  .cfi_endproc
+  .size syscall, .-syscall
+)");
+static_assert(SYS_ioctl == 29 && SYS_mmap == 222);
+#endif

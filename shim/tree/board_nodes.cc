@@ -1,0 +1,18 @@
+#include "shim/tree/board_nodes.h"
+
+#include <cstring>
+
+#include "shim/process/text.h"
+
+namespace v3d::shim {
+
+bool is_board_device_path(const char* path) {
+  if (is_beneath(path, kHeapFolder)) return true;
+  constexpr char kFolder[] = "/dev/";
+  if (!starts_with(path, kFolder)) return false;
+  for (const BoardDevice& device : kBoardDevices)
+    if (strcmp(path + sizeof(kFolder) - 1, device.name) == 0) return true;
+  return false;
+}
+
+}  // namespace v3d::shim
