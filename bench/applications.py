@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from daemons import Daemon
-from pictures.windows import Failure, Weston, Xvfb
+from gallery_parts.windows import Failure, Weston, Xvfb
 
 SCENE = re.compile(r"^\[(\w+)\] (.*?): *FPS: \d+ FrameTime: ([\d.]+) ms", re.MULTILINE)
 VKCUBE = ["vkcube", "--c", "300", "--width", "500", "--height", "500"]

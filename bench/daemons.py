@@ -4,7 +4,7 @@ import os
 import subprocess
 import time
 
-from pictures.windows import Failure
+from gallery_parts.windows import Failure
 
 
 class Daemon:

@@ -3,7 +3,7 @@
 import pathlib
 import subprocess
 
-from pictures.windows import Failure
+from gallery_parts.windows import Failure
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAME = "lavapipe"

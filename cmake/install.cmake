@@ -2,7 +2,7 @@
 # relative to the programs, the library and the files for pkg-config and CMake.
 include(CMakePackageConfigHelpers)
 
-# Where the shim looks for the programs and the command for the shim (shim/link/launch.cc, tools/files.cc, tools/launcher).
+# Where the shim looks for the programs and the command for the shim (shim/link/launch.cc, tools/cli/files/files.cc, tools/launcher).
 set(libexec libexec/v3demu)
 set(private lib/v3demu)
 set(share ${CMAKE_INSTALL_DATADIR})

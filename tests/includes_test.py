@@ -49,7 +49,7 @@ class IncludesTest(unittest.TestCase):
         self.assertEqual((status, said), (1, "shim/shim.cc:1: shim includes ioctl/core/file.h, but may not include ioctl\n"))
 
     def test_holds_a_file_to_its_own_row(self):
-        status, _ = self.run_on(ioctl__wire___h='#include "ioctl/core/file.h"\n')
+        status, _ = self.run_on(ioctl__link__wire___h='#include "ioctl/core/file.h"\n')
         self.assertEqual(status, 1)
 
     def test_refuses_folders_that_are_not_listed(self):

@@ -125,8 +125,8 @@ class Calibrate(unittest.TestCase):
         self.assertIn("No such file", self.calibrate("--board", "/nowhere.json", status=2))
 
     def test_a_search_finds_constants_and_leaves_what_nothing_decides_at_its_guess(self):
-        sys.path.insert(0, os.path.join(ROOT, "tools"))
-        from calibrating import fit  # pylint: disable=import-outside-toplevel
+        sys.path.insert(0, os.path.join(ROOT, "tools", "scripts"))
+        from calibrate_parts import fit  # pylint: disable=import-outside-toplevel
 
         class Sum(fit.Row):
             """So much of each constant."""
@@ -150,8 +150,8 @@ class Calibrate(unittest.TestCase):
         self.assertEqual(dict(search.deciders(at))["ptb_primitive@rpi5"][0], (1.0, "b"))
 
     def test_a_frame_takes_what_its_jobs_take_in_their_order(self):
-        sys.path.insert(0, os.path.join(ROOT, "tools"))
-        from calibrating import replayed, scenes  # pylint: disable=import-outside-toplevel
+        sys.path.insert(0, os.path.join(ROOT, "tools", "scripts"))
+        from calibrate_parts import replayed, scenes  # pylint: disable=import-outside-toplevel
         frames = scenes.Frames.__new__(scenes.Frames)
         frames.foreign, frames.chained, frames.number = {"bin": 0, "chained": 0}, 2, 1
 
@@ -164,8 +164,8 @@ class Calibrate(unittest.TestCase):
         self.assertEqual(of(True, 1, 3, 2, 1, 3, 2), 6)
 
     def test_bin_jobs_take_memory_from_the_jobs_beside_them(self):
-        sys.path.insert(0, os.path.join(ROOT, "tools"))
-        from calibrating import replayed, scenes  # pylint: disable=import-outside-toplevel
+        sys.path.insert(0, os.path.join(ROOT, "tools", "scripts"))
+        from calibrate_parts import replayed, scenes  # pylint: disable=import-outside-toplevel
 
         def job(kind, milliseconds, memory, samples=False):
             return replayed.Job(kind, milliseconds, 0, "", 0, 0, memory, samples)
@@ -174,10 +174,10 @@ class Calibrate(unittest.TestCase):
         self.assertEqual(scenes.beside([job("bin", 2, 1, samples=True), job("render", 3, 2, samples=True)]), 0)
 
     def test_rows_of_the_table_are_whole(self):
-        with open(os.path.join(ROOT, "tools", "calibrating", "measurements.json"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "tools", "scripts", "calibrate_parts", "measurements.json"), encoding="utf-8") as file:
             table = json.load(file)
-        sys.path.insert(0, os.path.join(ROOT, "tools"))
-        from calibrating import programs  # pylint: disable=import-outside-toplevel
+        sys.path.insert(0, os.path.join(ROOT, "tools", "scripts"))
+        from calibrate_parts import programs  # pylint: disable=import-outside-toplevel
         for each in table["measurements"]:
             self.assertEqual(set(row()) - set(each), set() if "reduced" in each else {"reduced"}, each["id"])
             version = 42 if each["board"] == "rpi4" else 71

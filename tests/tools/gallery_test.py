@@ -8,8 +8,8 @@ import tempfile
 import unittest
 
 ROOT = sys.argv.pop(1)
-sys.path.insert(0, os.path.join(ROOT, "tools"))
-from pictures import comparison, image  # pylint: disable=wrong-import-position
+sys.path.insert(0, os.path.join(ROOT, "tools", "scripts"))
+from gallery_parts import comparison, image  # pylint: disable=wrong-import-position
 
 
 def chequered(width=64, height=48, shift=0, step=0):

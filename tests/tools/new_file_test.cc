@@ -1,4 +1,4 @@
-#include "tools/picture/new_file.h"
+#include "tools/cli/files/new_file.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 
 #include "ioctl/base/unique_fd.h"
 #include "tests/tools/command_test.h"
-#include "tools/picture/png_file.h"
+#include "tools/cli/files/png_file.h"
 
 namespace v3d::tools {
 namespace {

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 SOURCE = sys.argv.pop()
-sys.path.insert(0, os.path.join(SOURCE, "tools"))
+sys.path.insert(0, os.path.join(SOURCE, "tools", "scripts"))
 from new_file import new_file, new_name  # noqa: E402  pylint: disable=wrong-import-position
 
 

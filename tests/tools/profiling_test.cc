@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "daemon/json_writer.h"
-#include "tools/profiling/schedule.h"
-#include "tools/profiling/writers.h"
+#include "tools/cli/profiling/schedule.h"
+#include "tools/cli/profiling/writers.h"
 
 namespace v3d::tools::profiling {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/program_listing.h"
+#include "tools/cli/captures/program_listing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tools/render_images.h"
+#include "tools/cli/captures/render_images.h"
 
 #include <gtest/gtest.h>
 

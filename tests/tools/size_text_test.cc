@@ -1,4 +1,4 @@
-#include "tools/size_text.h"
+#include "tools/cli/files/size_text.h"
 
 #include <gtest/gtest.h>
 

@@ -10,9 +10,9 @@ import unittest
 
 ROOT = os.path.abspath(sys.argv.pop(1))
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.join(ROOT, "tools"), os.path.join(ROOT, "tests", "e2e", "isolation")]
+sys.path[:0] = [os.path.join(ROOT, "tools", "scripts"), os.path.join(ROOT, "tests", "e2e", "isolation")]
 from hostile import assault, captures, catalogue, daemon, messages, siege, wire, witness  # pylint: disable=wrong-import-position
-from torturing import limits, plan, report  # pylint: disable=wrong-import-position
+from torture_parts import limits, plan, report  # pylint: disable=wrong-import-position
 
 
 class Plans(unittest.TestCase):

@@ -20,10 +20,10 @@ import sys
 import tempfile
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
-sys.path.insert(0, os.path.join(ROOT, "tools"))
-from pictures import comparison  # pylint: disable=wrong-import-position
-from pictures.image import read_ppm  # pylint: disable=wrong-import-position
-from pictures.windows import Failure, Weston, Xvfb  # pylint: disable=wrong-import-position
+sys.path.insert(0, os.path.join(ROOT, "tools", "scripts"))
+from gallery_parts import comparison  # pylint: disable=wrong-import-position
+from gallery_parts.image import read_ppm  # pylint: disable=wrong-import-position
+from gallery_parts.windows import Failure, Weston, Xvfb  # pylint: disable=wrong-import-position
 
 NEWEST, RASPBERRY_PI_OS = "sid", "trixie"
 CUBE_FRAMES = (20, 280)

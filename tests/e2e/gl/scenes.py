@@ -13,8 +13,8 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools"))
-from pictures.windows import Failure, Weston  # pylint: disable=wrong-import-position
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools", "scripts"))
+from gallery_parts.windows import Failure, Weston  # pylint: disable=wrong-import-position
 
 
 def main():

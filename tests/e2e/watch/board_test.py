@@ -13,8 +13,8 @@ import sys
 import unittest
 
 SOURCE, BUILD, FOLDER, BOARD = sys.argv[1:5]
-sys.path.insert(0, os.path.join(SOURCE, "tools"))
-from calibrating import boards  # noqa: E402  pylint: disable=wrong-import-position
+sys.path.insert(0, os.path.join(SOURCE, "tools", "scripts"))
+from calibrate_parts import boards  # noqa: E402  pylint: disable=wrong-import-position
 
 V3DEMU, MEASURE = (os.path.join(BUILD, "bin", name) for name in ("v3demu", "v3d_measure"))
 CLOCK_MHZ = {"rpi5": 960, "rpi4": 500}[BOARD]

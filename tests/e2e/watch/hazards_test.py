@@ -16,8 +16,8 @@ import tempfile
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 QPU_PROGRAMS = os.path.join(TESTS, "qpu_programs")
 SCENES = os.path.join(TESTS, "gl", "scenes.py")
-sys.path.insert(0, os.path.join(TESTS, "..", "..", "tools"))
-from pictures.windows import Xvfb  # pylint: disable=wrong-import-position
+sys.path.insert(0, os.path.join(TESTS, "..", "..", "tools", "scripts"))
+from gallery_parts.windows import Xvfb  # pylint: disable=wrong-import-position
 
 # The chip's name for the assembler, and where the C of ldvary arrives.
 CHIP, LATE = ("4.2", "r5") if os.environ.get("V3DEMU_DEVICE") == "rpi4" else ("7.1", "rf0")

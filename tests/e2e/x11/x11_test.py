@@ -20,11 +20,11 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "kms"))
-sys.path.insert(0, os.path.join(HERE, "../../../tools"))
+sys.path.insert(0, os.path.join(HERE, "../../../tools/scripts"))
 from kms_test import PATIENCE, expect, expect_nothing_left, main, need, wait_until  # pylint: disable=wrong-import-position
-from pictures.comparison import Limits, problem  # pylint: disable=wrong-import-position
-from pictures.image import Image  # pylint: disable=wrong-import-position
-from pictures.windows import Xvfb  # pylint: disable=wrong-import-position
+from gallery_parts.comparison import Limits, problem  # pylint: disable=wrong-import-position
+from gallery_parts.image import Image  # pylint: disable=wrong-import-position
+from gallery_parts.windows import Xvfb  # pylint: disable=wrong-import-position
 
 
 class Server:

@@ -1,0 +1,142 @@
+/// v3demu disasm: QPU words as text that asm reads.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "gpu/qpu/check/hazard.h"
+#include "gpu/qpu/isa/instruction.h"
+#include "tools/cli/assembly_options.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/files/files.h"
+
+namespace v3d::tools {
+namespace {
+
+struct Options {
+  std::string file;
+  int version = 71;
+  bool exact = false, plain = false;
+  CheckOptions check;
+};
+
+bool is_text(const std::string& contents) {
+  return std::all_of(contents.begin(), contents.end(), [](char c) {
+    return std::isprint(static_cast<unsigned char>(c)) || std::isspace(static_cast<unsigned char>(c));
+  });
+}
+
+/// Words of 16 hexadecimal digits, divided by blanks or commas. The reason why not goes to *error.
+std::optional<std::vector<uint64_t>> words_of_text(const std::string& text, std::string* error) {
+  std::vector<uint64_t> words;
+  int line = 1;
+  size_t line_start = 0;
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == '\n') {
+      ++line;
+      line_start = at + 1;
+    }
+    if (c == '#') {
+      at = std::min(text.find('\n', at), text.size());
+      continue;
+    }
+    if (c == ',' || std::isspace(static_cast<unsigned char>(c))) {
+      ++at;
+      continue;
+    }
+    const size_t start = at;
+    if (text.compare(at, 2, "0x") == 0) at += 2;
+    const size_t digits = at;
+    while (at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at]))) ++at;
+    const bool ends =
+        at == text.size() || !std::isgraph(static_cast<unsigned char>(text[at])) || text[at] == ',';
+    if (at - digits != 16 || !ends) {
+      *error = std::to_string(line) + ":" + std::to_string(start - line_start + 1) +
+               ": a word of 16 hexadecimal digits is expected";
+      return {};
+    }
+    words.push_back(std::stoull(text.substr(digits, 16), nullptr, 16));
+  }
+  return words;
+}
+
+std::optional<std::vector<uint64_t>> words_of_file(const std::string& contents, std::string* error) {
+  if (is_text(contents)) return words_of_text(contents, error);
+  if (contents.size() % 8 != 0) {
+    *error =
+        " neither hexadecimal text nor whole words of 8 bytes: " + std::to_string(contents.size()) + " bytes";
+    return {};
+  }
+  std::vector<uint64_t> words(contents.size() / 8);
+  std::memcpy(words.data(), contents.data(), contents.size());
+  return words;
+}
+
+void print(const Options& options, const std::vector<uint64_t>& words) {
+  for (size_t n = 0; n < words.size(); ++n) {
+    qpu::Instruction i;
+    const auto word = static_cast<unsigned long long>(words[n]);
+    const bool valid = qpu::decode(options.version, words[n], i);
+    const std::string text = qpu::disassemble(options.version, words[n]);
+    if (!valid) {
+      std::printf("%-84s # %4zu  %s\n", absl::StrFormat(".word 0x%016x", words[n]).c_str(), n, text.c_str());
+    } else if (options.exact && !qpu::is_canonical(options.version, words[n])) {
+      std::printf(".word 0x%016llx # %4zu  %s\n", word, n, text.c_str());
+    } else if (options.plain) {
+      std::printf("%s\n", text.c_str());
+    } else {
+      std::printf("%-84s # %4zu  %016llx\n", text.c_str(), n, word);
+    }
+  }
+}
+
+int disassemble(const Options& options) {
+  const auto contents = read_file(options.file);
+  if (!contents) {
+    fprintf(stderr, "v3demu disasm: %s: %s\n", options.file.c_str(), strerror(errno));
+    return 1;
+  }
+  std::string error;
+  const auto words = words_of_file(*contents, &error);
+  if (!words) {
+    fprintf(stderr, "%s:%s\n", options.file.c_str(), error.c_str());
+    return 1;
+  }
+  print(options, *words);
+  if (options.check.kinds.empty()) return 0;
+  const auto reports = options.check.check(options.version, *words);
+  fflush(stdout);
+  for (const qpu::HazardReport& report : reports)
+    fprintf(stderr, "%s: %s\n", options.file.c_str(),
+            qpu::to_string(options.version, report, (*words)[report.index]).c_str());
+  return options.check.fails(reports) ? 1 : 0;
+}
+
+}  // namespace
+
+void add_disassemble(CLI::App* app, int* exit_code) {
+  static Options options;
+  CLI::App* command =
+      app->add_subcommand("disasm", "Print QPU words as text in the form of Mesa's disassembler");
+  command
+      ->add_option("file", options.file,
+                   "Words, binary (little endian) or as hexadecimal text; - is the standard input")
+      ->required();
+  add_chip_option(command, &options.version);
+  command->add_flag(
+      "--exact", options.exact,
+      "Print .word for words that asm would not give again: they differ in fields without meaning");
+  command->add_flag("--plain", options.plain, "No comments with index and word");
+  add_check_options(command, &options.check);
+  command->callback([exit_code] { *exit_code = disassemble(options); });
+}
+
+}  // namespace v3d::tools

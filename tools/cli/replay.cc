@@ -1,0 +1,354 @@
+/// v3demu replay: the jobs of a capture again, without the program that submitted them.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "daemon/capture.h"
+#include "daemon/debug_watch.h"
+#include "daemon/perf_map.h"
+#include "gpu/base/log.h"
+#include "gpu/perf/counter_table.h"
+#include "gpu/perf/record/sampling.h"
+#include "gpu/perf/timing/parameters.h"
+#include "gpu/perf/timing/report.h"
+#include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/jit/jit.h"
+#include "gpu/qpu/trace/watch.h"
+#include "tools/cli/captures/captures.h"
+#include "tools/cli/captures/render_images.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/files/png_file.h"
+
+namespace v3d::tools {
+namespace {
+
+using daemon::CapturedJob;
+using device::JobResult;
+
+struct Options {
+  std::string file;
+  std::string images;   ///< folder; empty: none
+  uint32_t repeat = 1;  ///< runs of each job, for timing
+  bool hash = false;
+  bool counters = false;
+  bool time = false;                 ///< predict what jobs take on the board
+  bool first_submit = false;         ///< counts
+  bool sample = false;               ///< times of part of the tiles and batches
+  std::vector<std::string> set;      ///< constants of the timing model
+  std::string variants;              ///< a file of constants of the timing model; empty: none
+  int from = 1;                      ///< number of the first job that is predicted
+  int clock_mhz = 0;                 ///< of the timing model; 0: the board's
+  std::optional<std::string> trace;  ///< a selection, or empty for the default one
+};
+
+/// Of all mapped memory that is not zero.
+uint64_t memory_hash(mmu::AddressSpace& space) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const auto& range : space.mapped_ranges())
+    for (uint64_t offset = 0; offset < range.size; offset += 8) {
+      const auto address = static_cast<GpuAddr>(range.address + offset);
+      const auto word = space.memory().load<uint64_t>(address);
+      if (word) hash = ((hash ^ address) * 0x100000001b3 ^ word) * 0x100000001b3;
+    }
+  return hash;
+}
+
+class Replay {
+ public:
+  Replay(const Options& options, daemon::CaptureReader& reader)
+      : options_(options),
+        reader_(reader),
+        // Traced threads run one after the other, so that the same ones are chosen every time.
+        pool_(options.trace ? 0 : static_cast<int>(std::thread::hardware_concurrency()) - 1),
+        profile_(profile_of(options, reader)),
+        device_(profile_, pool_),
+        jobs_(device_) {
+    device_.set_first_submit(options.first_submit);
+  }
+
+  void set_parameters(const timing::Parameters& parameters) { device_.set_timing_parameters(parameters); }
+  void set_variants(std::vector<timing::Parameters> variants) {
+    device_.set_timing_variants(std::move(variants));
+  }
+  void watch(std::unique_ptr<qpu::Watch> watch) { device_.set_watch(std::move(watch)); }
+
+  /// False when a job did not end well.
+  bool run(const CapturedJob& job) {
+    device::Context& context = reader_.context(job.context);
+    ++number_;
+    const bool timed = options_.time && number_ >= options_.from;
+    if (timed && number_ == options_.from)
+      device_.set_timing(options_.sample ? timing::kSampled : timing::kWhole);
+    const auto start = std::chrono::steady_clock::now();
+    const JobResult result = jobs_.run(job, context, options_.repeat);
+    const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
+    std::printf("job %d: %-7s client %u  %-9s", number_,
+                timing::kind_name(static_cast<timing::JobKind>(job.kind)), job.context, result.end_name());
+    if (!options_.time)
+      std::printf(" %8.3f ms", taken.count() / options_.repeat);
+    else if (timed)
+      print_predicted(result);
+    if (options_.hash)
+      std::printf("  memory %016llx", static_cast<unsigned long long>(memory_hash(context.space())));
+    if (result.faults.count)
+      std::printf("  %llu MMU faults, first at 0x%08x", static_cast<unsigned long long>(result.faults.count),
+                  result.faults.first_address);
+    std::printf("%s%s", result.fault_place.empty() ? "" : ", ", result.fault_place.c_str());
+    std::printf("%s%s\n", result.message.empty() ? "" : "  ", result.message.c_str());
+    if (result.prediction) print_report(*result.prediction, context.space());
+    if (options_.counters) print_counters(result.counts);
+    for (size_t i = 0; i < result.variants.size(); ++i)
+      std::printf("  line %zu: %llu ns\n", i + 1, static_cast<unsigned long long>(result.variants[i]));
+    if (job.kind == CapturedJob::kRender && !options_.images.empty()) save_images(job, context);
+    return result.end == JobResult::End::kDone;
+  }
+
+ private:
+  static chip::Profile profile_of(const Options& options, const daemon::CaptureReader& reader) {
+    chip::Profile profile = reader.profile();
+    if (options.clock_mhz) profile.clock_mhz = options.clock_mhz;
+    return profile;
+  }
+  /// Nothing that depends on the host.
+  static void print_predicted(const JobResult& result) {
+    if (result.prediction)
+      std::printf(" predicted %.3f ms, %.3f ms with its submit",
+                  static_cast<double>(result.prediction->ns() - result.prediction->submit_ns) * 1e-6,
+                  static_cast<double>(result.prediction->ns()) * 1e-6);
+    else if (!result.no_prediction.empty())
+      std::printf(" no prediction: %s", result.no_prediction.c_str());
+  }
+
+  /// Those of the chip that are not 0.
+  void print_counters(const perf::Counts& counts) const {
+    const int version = reader_.profile().version;
+    const auto table = perf::counter_table(version);
+    for (size_t i = 0; i < table.size(); ++i) {
+      const int index = perf::index_in_counts(version, static_cast<int>(i));
+      const uint64_t value = index < 0 ? 0 : counts.values[static_cast<size_t>(index)];
+      if (value != 0)
+        std::printf("  counter %2zu  %-52s %llu\n", i, table[i].name, static_cast<unsigned long long>(value));
+    }
+  }
+
+  void print_report(const timing::Prediction& prediction, mmu::AddressSpace& space) const {
+    const auto text_of = [&](const timing::Prediction::ProgramTime& program, uint32_t number) {
+      return qpu::disassemble(reader_.profile().version,
+                              space.memory().load<uint64_t>(program.code + 8 * number));
+    };
+    std::fputs(timing::report(prediction, text_of).c_str(), stdout);
+  }
+
+  void save_images(const CapturedJob& job, device::Context& context) {
+    std::string error;
+    for (const StoredImage& stored :
+         stored_images(context.space().memory(), reader_.profile().version, job.cl().rcl_start,
+                       job.cl().rcl_end, &byte_orders_[job.context])) {
+      const Picture picture = read_image(context.space(), stored, &error);
+      const std::string path = options_.images + "/job" + std::to_string(number_) + "-" +
+                               std::to_string(stored.packet.buffer) + ".png";
+      if (picture.rgba.empty()) {
+        std::printf("  no picture of buffer %u: %s\n", stored.packet.buffer, error.c_str());
+        continue;
+      }
+      const absl::Status saved = save_rgba(path, picture.width, picture.height, picture.rgba.data());
+      if (saved.ok())
+        std::printf("  %s  %ux%u\n", path.c_str(), picture.width, picture.height);
+      else
+        std::printf("  cannot write %s\n", std::string(saved.message()).c_str());
+    }
+  }
+
+  const Options& options_;
+  daemon::CaptureReader& reader_;
+  ThreadPool pool_;
+  const chip::Profile profile_;
+  device::Device device_;
+  CapturedJobs jobs_;
+  std::map<uint32_t, ByteOrders> byte_orders_;  // by context
+  int number_ = 0;
+};
+
+/// The board's constants with what the options set. Nothing, with a message: one of these cannot be.
+std::optional<timing::Parameters> parameters_of(const Options& options, const chip::Profile& profile) {
+  timing::Parameters parameters = timing::parameters_of(profile);
+  for (const std::string& assignment : options.set) {
+    const std::string error = timing::set_parameter(assignment, &parameters);
+    if (error.empty()) continue;
+    fprintf(stderr, "v3demu replay: --set %s: %s\n", assignment.c_str(), error.c_str());
+    return std::nullopt;
+  }
+  return parameters;
+}
+
+/// Each line has assignments that come on top of these. Nothing, with a message: one of them cannot be.
+std::optional<std::vector<timing::Parameters>> variants_of(const std::string& path,
+                                                           const timing::Parameters& parameters) {
+  std::vector<timing::Parameters> variants;
+  if (path.empty()) return variants;
+  std::ifstream file(path);
+  std::string line, assignment;
+  while (std::getline(file, line)) {
+    variants.push_back(parameters);
+    std::istringstream words(line);
+    while (words >> assignment) {
+      const std::string error = timing::set_parameter(assignment, &variants.back());
+      if (error.empty()) continue;
+      fprintf(stderr, "v3demu replay: %s, line %zu: %s: %s\n", path.c_str(), variants.size(),
+              assignment.c_str(), error.c_str());
+      return std::nullopt;
+    }
+  }
+  return variants;
+}
+
+int replay(const Options& options) {
+  const char* const named = std::getenv("V3DEMU_JIT");
+  std::string no_engine;
+  const auto engine = qpu::jit::find_engine(named ? named : "", &no_engine);
+  if (!engine) {
+    fprintf(stderr, "v3demu replay: V3DEMU_JIT: %s\n", no_engine.c_str());
+    return 1;
+  }
+  const char* const wants_map = std::getenv("V3DEMU_PERF_MAP");
+  std::unique_ptr<daemon::PerfMap> perf_map;
+  const std::unique_ptr<qpu::jit::JitCompiler> compiler = qpu::jit::make_compiler(*engine);
+  if (compiler && debug_on(Debug::kJit))
+    compiler->set_lister([](const std::string& text) { log_debug(Debug::kJit, "%s", text); });
+  if (compiler && wants_map && std::string_view(wants_map) == "1") perf_map = daemon::PerfMap::create();
+  if (perf_map)
+    compiler->set_listener([&perf_map](const qpu::jit::CodeMemory& code, const std::string& name) {
+      perf_map->add(code.begin(), code.size(), name);
+    });
+  auto reader = daemon::CaptureReader::open(options.file, compiler.get());
+  if (!reader.ok()) {
+    fprintf(stderr, "v3demu replay: %s\n", std::string(reader.status().message()).c_str());
+    return 1;
+  }
+  std::error_code error;
+  if (!options.images.empty()) std::filesystem::create_directories(options.images, error);
+  Replay replay(options, **reader);
+  const auto parameters = parameters_of(options, (*reader)->profile());
+  if (!parameters) return 1;
+  replay.set_parameters(*parameters);
+  auto variants = variants_of(options.variants, *parameters);
+  if (!variants) return 1;
+  replay.set_variants(*std::move(variants));
+  if (options.trace) {
+    std::string why;
+    qpu::WatchOptions watch;
+    watch.trace = qpu::TraceSelection::parse(*options.trace, &why);
+    if (!watch.trace) {
+      fprintf(stderr, "v3demu replay: %s\n", why.c_str());
+      return 1;
+    }
+    watch.trace_sink = [](std::string_view text) {
+      std::printf("%.*s\n", static_cast<int>(text.size()), text.data());
+    };
+    replay.watch(std::make_unique<qpu::Watch>((*reader)->profile().version, std::move(watch)));
+  } else if (!options.time) {
+    const auto variable = [](const char* name) {
+      const char* value = std::getenv(name);
+      return std::string(value ? value : "");
+    };
+    replay.watch(daemon::debug_watch((*reader)->profile().version,
+                                     {variable("V3DEMU_TRACE_QPU"), variable("V3DEMU_HAZARDS")},
+                                     compiler.get()));
+  }
+  bool good = true;
+  while (true) {
+    auto job = (*reader)->next();
+    if (absl::IsNotFound(job.status())) {
+      warn_of_old_format("replay", options.file, **reader);
+      return good ? 0 : 1;
+    }
+    if (!job.ok()) {
+      fprintf(stderr, "v3demu replay: %s: %s\n", options.file.c_str(),
+              std::string(job.status().message()).c_str());
+      return 1;
+    }
+    good = replay.run(*job) && good;
+  }
+}
+
+}  // namespace
+
+void complete_trace_option(std::vector<std::string>* words) {
+  if (words->empty() || words->front() != "replay") return;
+  std::replace(words->begin(), words->end(), std::string("--trace-qpu"), std::string("--trace-qpu=batch=0"));
+}
+
+void add_replay(CLI::App* app, int* exit_code) {
+  static Options options;
+  CLI::App* command = app->add_subcommand("replay", "Run the jobs of a capture again, without the program");
+  command->add_option("file", options.file, "The capture")->required();
+  command->add_option("--images", options.images, "Save what render jobs store as PNG in this folder")
+      ->option_text("FOLDER");
+  command
+      ->add_option("--repeat", options.repeat,
+                   "Run each job so often, a million times at most; its mean time is printed")
+      ->option_text("N")
+      ->check(CLI::Range(1, 1000000));
+  command
+      ->add_flag("--time", options.time,
+                 "Print what each job would take on the board, bound by what, and its slowest instructions")
+      ->excludes("--repeat");
+  command
+      ->add_flag("--sample", options.sample,
+                 "Times from a part of the tiles and batches, as while a program runs, not from all of them")
+      ->needs("--time");
+  command
+      ->add_flag("--first-submit", options.first_submit,
+                 "The first job of each client takes longer to submit, as that of a process does")
+      ->needs("--time");
+  command
+      ->add_option("--set", options.set,
+                   "A constant of the timing model, NAME=VALUE; \"v3demu timing\" lists them")
+      ->option_text("NAME=VALUE")
+      ->needs("--time")
+      ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--variants", options.variants,
+          "Also tell what each job would take with the constants NAME=VALUE of each line of this file")
+      ->option_text("FILE")
+      ->needs("--time")
+      ->check(CLI::ExistingFile);
+  command->add_option("--from", options.from, "Predict only this job, by its number, and those behind it")
+      ->option_text("JOB")
+      ->needs("--time")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--clock", options.clock_mhz,
+                   "Predict for this clock in MHz, 1 to 10000, instead of the board's")
+      ->option_text("MHZ")
+      ->needs("--time")
+      ->check(CLI::Range(1, 10000));
+  command->add_flag("--hash", options.hash, "Print a hash of the client's memory behind each job");
+  command->add_flag("--counters", options.counters,
+                    "Print the performance counters of each job that are not 0; with --time those of the "
+                    "timing model as well");
+  command
+      ->add_option(
+          "--trace-qpu", options.trace,
+          std::string("Show what QPU threads do, instruction by instruction; default the first batch of "
+                      "every program of every job. ") +
+              qpu::TraceSelection::kHelp)
+      ->option_text("[=SELECTION]")
+      ->excludes("--repeat")
+      ->excludes("--time");
+  command->callback([exit_code] { *exit_code = replay(options); });
+}
+
+}  // namespace v3d::tools

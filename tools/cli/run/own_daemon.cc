@@ -1,0 +1,55 @@
+#include "tools/cli/run/own_daemon.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "ioctl/link/wire.h"
+#include "shim/process/config.h"
+#include "tools/cli/run/control.h"
+#include "tools/cli/run/passed_signals.h"
+
+namespace v3d::tools {
+
+std::string own_socket(const std::string& name, const std::string& kind) {
+  const char* const folder = shim::config().runtime_dir.c_str();
+  if (shim::make_runtime_dir() == 0) return absl::StrCat(folder, "/", kind, getpid());
+  fprintf(stderr, "v3demu %s: cannot use the folder %s\n", name.c_str(), folder);
+  return "";
+}
+
+OwnDaemonEnd run_with_own_daemon(const RunOptions& options, const std::string& socket,
+                                 const std::function<void()>& in_program,
+                                 const std::function<void()>& beside) {
+  setenv(wire::kSocketVariable, socket.c_str(), 1);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (in_program) in_program();
+    _exit(run_program(options));
+  }
+  const PassedSignals passed(child);  // Ctrl-C ends the program; what is written is finished then
+  if (beside) beside();
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  // It may have left already.
+  if (access(socket.c_str(), F_OK) == 0) {
+    if (const auto left = ask_daemon_at(socket, "shutdown"); !left.ok())
+      fprintf(stderr, "v3demu %s: %s\n", options.name.c_str(), std::string(left.status().message()).c_str());
+  }
+  OwnDaemonEnd end;
+  end.program = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  end.ended = wait_for_daemon_end(socket);
+  if (!end.ended) fprintf(stderr, "v3demu %s: the daemon does not end\n", options.name.c_str());
+  std::error_code missing;
+  for (const char* kind : {".lock", ".start"}) std::filesystem::remove(socket + kind, missing);
+  return end;
+}
+
+}  // namespace v3d::tools

@@ -1,0 +1,32 @@
+/// How a program is run with the emulated GPU: its daemon, its drivers, the library in it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace v3d::tools {
+
+struct RunOptions {
+  std::string name = "run";  ///< of the command that says what fails
+  std::string device;
+  std::string kernel;    ///< empty: the newest that ioctl/abi/versions.h knows
+  std::string arch;      ///< empty: that of the host; "arm64"
+  std::string root;      ///< arm64: find_arm64_root()
+  std::string timing;    ///< a daemon::TimingMode; empty: as the daemon is started
+  std::string mesa;      ///< prefix; "system": what the loaders find; empty: find_mesa(), or that of the root
+  bool sandbox = false;  ///< the device tree is mounted, not shown by interposed paths
+  bool seccomp = false;  ///< a supervisor answers system calls of what nothing can be preloaded into
+  bool fail_on_gpu_error = false;  ///< the exit status tells of GPU errors
+  std::vector<std::string> command;
+};
+
+/// Has what is started from now on use a daemon of that board (device, kernel) and timing. An error naming
+/// what is wrong, or what a daemon has that runs where $V3DEMU_SOCKET says and is of other settings.
+absl::Status use_board(const RunOptions& options);
+
+/// Replaces this process by options.command. Returns only on failure, with an exit status.
+int run_program(const RunOptions& options);
+
+}  // namespace v3d::tools
