@@ -13,6 +13,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/v3d.h"
 #include "tests/daemon/client.h"
 
 namespace v3d::daemon::test {
