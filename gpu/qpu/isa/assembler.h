@@ -1,11 +1,13 @@
-/// QPU programs from text: what disassemble() prints, and what makes it pleasant to write by hand.
+/// Translates QPU programs from text: what disassemble() prints, and what makes it pleasant to write by hand.
 ///
-///     loop:                                   # a label; comments start with # or //
+// clang-format off
+///     loop:                                  # a label; comments start with # or //
 ///       fadd rf1, rf2, rf3 ; fmul rf4, rf5.l, 0.5 ; ldtmu.rf6
-///       sub.pushz rf7, rf7, 1                 # the mul ALU does nothing
-///       b.anyna loop                          # or a byte distance, as Mesa prints it; three delay slots
-///       follow .word 0x38003186bb03f000              # or the literal alone .uniform 0x20000, -1, 2.5 #
-///       appends to the uniform stream
+///       sub.pushz rf7, rf7, 1                # the mul ALU does nothing
+///       b.anyna loop                         # or a byte distance, as Mesa prints it; three delay slots follow
+///       .word 0x38003186bb03f000             # or the literal alone
+///       .uniform 0x20000, -1, 2.5            # appends to the uniform stream
+// clang-format on
 ///
 /// The first operation of a line is the add ALU's and the second the mul ALU's; a single one goes to the mul
 /// ALU only if the add ALU lacks it. Signals may stand in any order. "bl" and "bul" set the link register,
