@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The files and headings that the pages for readers name exist, packaging/demo builds the programs that the pages for users call,
-README.md is short, and CHANGELOG.md begins with the version of CMakeLists.txt.
+their commands can be typed as they stand, README.md is short, and CHANGELOG.md begins with the version of CMakeLists.txt.
 usage: docs_test.py SOURCE_FOLDER"""
 import os
 import re
@@ -48,6 +48,14 @@ for folder in ("bench", "samples", "tests", "tools"):
         if "CMakeLists.txt" in names:
             built |= set(re.findall(r"add_executable\((\w+)", read(os.path.join(where, "CMakeLists.txt"))))
 assert "vulkan_samples" in built and "vulkan_bench" in built
+where_to_type = "build/release/bin"  # in the PATH: said on each page, or the line that puts it there
+for page in user_pages + ["CONTRIBUTING.md"]:
+    blocks = re.findall(r"(?ms)^```sh\n(.*?)^```", read(page))
+    text = "".join(blocks)
+    missing += [f"{page}: {line}: examples call v3demu by the PATH, and stay in the folder of the clone"
+                for line in re.findall(r"(?m)^.*build/release/bin/v3demu .*$|^cd .*$", text)]
+    if re.search(r"(?m)^v3demu ", text) and where_to_type not in read(page):
+        missing.append(f"{page} does not say where its commands are typed")
 for page in user_pages:
     for block in re.findall(r"(?ms)^```sh\n(.*?)^```", read(page)):
         missing += [f"{page}: {name} cannot be called" for name in re.findall(r"(?m)^((?:packaging|tests|tools)/[\w./-]+)", block)
