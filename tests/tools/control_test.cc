@@ -54,6 +54,42 @@ TEST_F(RunTest, StopEndsAllDaemonsOfTheUserButThoseOfCaptures) {
                         "socket-rpi4 has ended\nthen\nthe daemon on " + sockets + "capture-1 has ended\n"));
 }
 
+/// Serves a socket by hand, and keeps the lock beside it like a daemon. For the first who asks, `then`
+/// happens.
+std::string fake_daemon(const std::string& socket, const std::string& then) {
+  return "python3 -c 'import fcntl, os, socket, sys, time\n"
+         "def listen(path):\n"
+         "  s = socket.socket(socket.AF_UNIX); s.bind(path + \"~\"); s.listen(); os.rename(path + \"~\", "
+         "path)\n"
+         "  return s\n"
+         "path = sys.argv[1]; lock = open(path + \".lock\", \"w\"); fcntl.flock(lock, fcntl.LOCK_EX)\n"
+         "s = listen(path); asked = s.accept()[0]\n" +
+         then + "' " + socket + " & until [ -S " + socket + " ]; do sleep 0.01; done; ";
+}
+
+TEST_F(RunTest, StopTakesADaemonThatLeavesByItselfForEnded) {
+  const std::string socket = (folder_ / "socket").string(),
+                    stop = V3DEMU_TEST_COMMAND " stop --socket " + socket;
+  const Result left =
+      shell("exec 2>&1; " + fake_daemon(socket, "os.unlink(path); asked.close()") + stop + "; wait");
+  EXPECT_EQ(left.output, "the daemon on " + socket + " has ended\n");
+  // The next one has made its socket already, and keeps the lock.
+  const Result next =
+      shell("exec 2>&1; " + fake_daemon(socket, "other = listen(path); asked.close(); other.accept()") +
+            stop + "; kill $!; wait");
+  EXPECT_THAT(next.output, HasSubstr("the daemon on " + socket + " has ended\n"));
+}
+
+TEST_F(RunTest, StopNamesNoSocketOfADaemonThatIsGone) {
+  const std::string runtime = folder_.string(), sockets = runtime + "/v3demu";
+  const Result none =
+      shell("exec 2>&1; unset V3DEMU_SOCKET; export XDG_RUNTIME_DIR=" + runtime + "; mkdir -m 700 " +
+            sockets + "; python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(\"" + sockets +
+            "/socket-rpi4\")'; " V3DEMU_TEST_COMMAND " stop");
+  EXPECT_EQ(none.status, 1);
+  EXPECT_EQ(none.output, "v3demu stop: no daemon runs in " + sockets + "\n");
+}
+
 TEST_F(RunTest, ScreenWaitsForADaemon) {
   const std::string socket = (folder_ / "socket").string(), picture = (folder_ / "x.png").string();
   const std::string said = (folder_ / "said").string();

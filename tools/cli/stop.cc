@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "ioctl/link/wire.h"
 #include "shim/process/config.h"
 #include "tools/cli/commands.h"
@@ -14,38 +15,38 @@
 namespace v3d::tools {
 namespace {
 
-/// That of --socket or $V3DEMU_SOCKET, else all of this user; but what a capture writes, its end is
-/// `capture`'s.
-std::vector<std::string> sockets_to_stop(const std::string& named) {
-  if (!named.empty()) return {named};
-  const std::string own = shim::config().socket.c_str();
+/// The socket that --socket or $V3DEMU_SOCKET names, if one does.
+std::string named_socket(const std::string& option) {
+  if (!option.empty()) return option;
+  return variable(wire::kSocketVariable).empty() ? "" : std::string(shim::config().socket.c_str());
+}
+
+/// All of this user; but what a capture writes, its end is `capture`'s.
+std::vector<std::string> sockets_to_stop() {
   std::vector<std::string> sockets;
-  if (variable(wire::kSocketVariable).empty())
-    for (const DaemonSocket& socket : daemon_sockets(own))
-      if (!socket.captures) sockets.push_back(socket.path);
-  if (sockets.empty()) sockets.push_back(own);
+  for (const DaemonSocket& socket : daemon_sockets(shim::config().socket.c_str()))
+    if (!socket.captures) sockets.push_back(socket.path);
   return sockets;
 }
 
-int stop(const std::string& named) {
+int stop(const std::string& option) {
+  const std::string named = named_socket(option);
   int stopped = 0, failed = 0;
-  std::string none;
-  for (const std::string& socket : sockets_to_stop(named)) {
-    const auto answer = ask_daemon_at(socket, "shutdown");
-    if (absl::IsNotFound(answer.status())) {
-      none = std::string(answer.status().message());
-    } else if (!answer.ok()) {
-      fprintf(stderr, "v3demu stop: %s\n", std::string(answer.status().message()).c_str());
-      ++failed;
-    } else if (!wait_for_daemon_end(socket)) {
-      fprintf(stderr, "v3demu stop: the daemon on %s does not end\n", socket.c_str());
-      ++failed;
-    } else {
+  for (const std::string& socket : named.empty() ? sockets_to_stop() : std::vector{named}) {
+    const absl::Status end = end_daemon(socket);
+    if (end.ok()) {
       printf("the daemon on %s has ended\n", socket.c_str());
       ++stopped;
+    } else if (!absl::IsNotFound(end)) {
+      fprintf(stderr, "v3demu stop: %s\n", std::string(end.message()).c_str());
+      ++failed;
     }
   }
-  if (stopped + failed == 0) fprintf(stderr, "v3demu stop: %s\n", none.c_str());
+  // Without a name there is no one socket to speak of: daemons of several settings leave their names behind.
+  if (stopped + failed == 0)
+    fprintf(
+        stderr, "v3demu stop: no daemon runs %s\n",
+        (named.empty() ? "in " + std::string(shim::config().runtime_dir.c_str()) : "on " + named).c_str());
   return stopped > 0 && failed == 0 ? 0 : 1;
 }
 

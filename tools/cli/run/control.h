@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace v3d::tools {
@@ -14,6 +15,10 @@ absl::StatusOr<std::string> ask_daemon_at(const std::string& socket, const std::
 
 /// False when the daemon that had this socket does not end within a minute.
 bool wait_for_daemon_end(const std::string& socket);
+
+/// Tells the daemon at a socket to end and waits until it has; one that leaves by itself meanwhile has ended
+/// as well. NotFound when none runs there, Unavailable when it goes on.
+absl::Status end_daemon(const std::string& socket);
 
 struct DaemonSocket {
   std::string path;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "ioctl/link/wire.h"
 #include "shim/process/config.h"
@@ -38,15 +39,14 @@ OwnDaemonEnd run_with_own_daemon(const RunOptions& options, const std::string& s
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  // It may have left already.
-  if (access(socket.c_str(), F_OK) == 0) {
-    if (const auto left = ask_daemon_at(socket, "shutdown"); !left.ok())
-      fprintf(stderr, "v3demu %s: %s\n", options.name.c_str(), std::string(left.status().message()).c_str());
-  }
   OwnDaemonEnd end;
   end.program = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  end.ended = wait_for_daemon_end(socket);
-  if (!end.ended) fprintf(stderr, "v3demu %s: the daemon does not end\n", options.name.c_str());
+  const absl::Status left = end_daemon(socket);
+  // One that left by itself still writes for a moment after its socket is gone.
+  end.ended = left.ok() || (absl::IsNotFound(left) && wait_for_daemon_end(socket));
+  if (!end.ended)
+    fprintf(stderr, "v3demu %s: %s\n", options.name.c_str(),
+            absl::IsNotFound(left) ? "the daemon does not end" : std::string(left.message()).c_str());
   std::error_code missing;
   for (const char* kind : {".lock", ".start"}) std::filesystem::remove(socket + kind, missing);
   return end;
