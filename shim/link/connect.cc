@@ -107,7 +107,7 @@ int connect_socket() {
   if (int error = check_runtime_dir()) return -error;
   // Processes with limits that find no daemon share one.
   Text<108> limited;
-  limited_socket(&limited);
+  limited_socket(place(), &limited);
   const int fd = limited.size() ? connect_to(limited) : -ENOENT;
   return fd >= 0 ? fd : connect_to(place().socket);
 }

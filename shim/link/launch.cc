@@ -202,7 +202,7 @@ bool somebody_listens() {
 /// Where a daemon listens that this process starts.
 void add_own_socket(Path* out) {
   Text<108> limited;
-  limited_socket(&limited);
+  limited_socket(place(), &limited);
   out->add(limited.size() ? limited.c_str() : place().socket.c_str());
 }
 

@@ -189,14 +189,13 @@ bool is_limited() {
 
 }  // namespace
 
-void limited_socket(Text<108>* out) {
+void limited_socket(const Place& at, Text<108>* out) {
   enum : int { kUnknown, kNo, kYes };
   static std::atomic<int> limited{kUnknown};
   if (limited.load(std::memory_order_relaxed) == kUnknown) limited.store(is_limited() ? kYes : kNo);
-  const Place& p = place();
   out->clear();
-  if (p.runtime_dir_ours && limited.load(std::memory_order_relaxed) == kYes)
-    out->add(p.socket.c_str()).add("-limited");
+  if (at.runtime_dir_ours && limited.load(std::memory_order_relaxed) == kYes)
+    out->add(at.socket.c_str()).add(kLimitedSuffix);
 }
 
 void tell_of_other_folder() {

@@ -35,8 +35,9 @@ int make_runtime_dir();
 int check_runtime_dir();
 /// Where a daemon of this process listens that others had better not use, as it inherits limits that it
 /// cannot lift (daemon/surroundings.h). Empty: there are none, or the socket is named; it listens at
-/// place().socket.
-void limited_socket(Text<108>* out);
+/// at.socket.
+void limited_socket(const Place& at, Text<108>* out);
+inline constexpr char kLimitedSuffix[] = "-limited";  ///< after the name of the socket that others use
 /// One line, when the folder is not the one that the environment names: for who starts a daemon there.
 void tell_of_other_folder();
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -88,6 +89,23 @@ TEST_F(RunTest, StopNamesNoSocketOfADaemonThatIsGone) {
             "/socket-rpi4\")'; " V3DEMU_TEST_COMMAND " stop");
   EXPECT_EQ(none.status, 1);
   EXPECT_EQ(none.output, "v3demu stop: no daemon runs in " + sockets + "\n");
+}
+
+TEST_F(RunTest, ProgramsUnderLimitsHaveTheirScreenSaved) {
+  // Root has no such limits, and becomes somebody who has. Who asks needs none to find their daemon.
+  const std::string folder = folder_.string();
+  const std::string become =
+      geteuid() == 0 ? "chown -R 65534 " + folder + "; as='setpriv --reuid=65534'" : "as=";
+  const Result run =
+      shell("exec 2>&1; unset V3DEMU_SOCKET; export XDG_RUNTIME_DIR=" + folder + "; chmod 700 " + folder +
+            "; " + become + "; $as nice -n 1 " V3DEMU_TEST_COMMAND " run --mesa " + mesa().string() +
+            " --screen-png " + folder +
+            "/x.png -- true; for ask in connector status stop; do "
+            "$as " V3DEMU_TEST_COMMAND " $ask; done");
+  EXPECT_THAT(run.output, HasSubstr("nothing was shown: there is no picture to save"));
+  EXPECT_THAT(run.output, HasSubstr("HDMI-A-2"));
+  EXPECT_THAT(run.output, testing::Not(HasSubstr("no daemon runs")));
+  EXPECT_THAT(run.output, HasSubstr("/socket-limited has ended\n"));
 }
 
 TEST_F(RunTest, ScreenWaitsForADaemon) {

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "shim/process/config.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/run/control.h"
 
@@ -13,12 +12,12 @@ namespace v3d::tools {
 namespace {
 
 int ask(const std::string& command) {
-  const auto answer = ask_daemon_at(shim::config().socket.c_str(), command);
+  const auto answer = ask_daemon_at(used_socket(), command);
   if (answer.ok()) {
     fputs(answer->c_str(), stdout);
     return 0;
   }
-  fprintf(stderr, "v3demu: %s\n", std::string(answer.status().message()).c_str());
+  fprintf(stderr, "v3demu connector: %s\n", std::string(answer.status().message()).c_str());
   return 1;
 }
 

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <string>
 
-#include "shim/process/config.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/run/control.h"
 #include "tools/cli/screen/watch.h"
 
 namespace v3d::tools {
@@ -32,14 +32,15 @@ absl::StatusOr<std::vector<std::unique_ptr<Output>>> all_outputs(ScreenOptions o
   return outputs;
 }
 
-/// Once one runs there, or behind a signal NotFound.
-absl::StatusOr<ScreenClient> wait_for_daemon(const std::string& socket) {
-  auto client = ScreenClient::connect(socket);
+/// Once one runs there, or after a signal NotFound. @param named  empty: the one that programs use
+absl::StatusOr<ScreenClient> wait_for_daemon(const std::string& named) {
+  const auto socket = [&] { return named.empty() ? used_socket() : named; };
+  auto client = ScreenClient::connect(socket());
   if (absl::IsNotFound(client.status()))
-    fprintf(stderr, "v3demu screen: waiting for a daemon on %s\n", socket.c_str());
+    fprintf(stderr, "v3demu screen: waiting for a daemon on %s\n", socket().c_str());
   while (absl::IsNotFound(client.status()) && !g_interrupted) {
     usleep(100'000);
-    client = ScreenClient::connect(socket);
+    client = ScreenClient::connect(socket());
   }
   return client;
 }
@@ -48,7 +49,7 @@ int show_screen(const ScreenOptions& options, const std::string& socket) {
   auto outputs = all_outputs(options);
   if (!outputs.ok()) return fail(outputs.status());
   for (const int number : {SIGINT, SIGTERM}) signal(number, [](int) { g_interrupted = 1; });
-  auto client = wait_for_daemon(socket.empty() ? shim::config().socket.c_str() : socket);
+  auto client = wait_for_daemon(socket);
   if (!client.ok()) return fail(client.status());
   Watch watch(*std::move(client), *std::move(outputs));
   absl::Status status;

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "daemon/json_writer.h"
-#include "shim/process/config.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/files/size_text.h"
 #include "tools/cli/run/control.h"
@@ -50,7 +49,7 @@ void print_others(const fs::path& own) {
 }
 
 int print_status() {
-  const fs::path own = shim::config().socket.c_str();
+  const fs::path own = used_socket();
   const auto status = ask_daemon_at(own, "status");
   if (status.ok()) {
     fputs(status->c_str(), stdout);
@@ -63,7 +62,7 @@ int print_status() {
 
 /// {"daemons": [{"socket": ..., "status": ...} ...]}: that which answers first, if it does.
 int print_json() {
-  const std::string own = shim::config().socket.c_str();
+  const std::string own = used_socket();
   std::vector<std::string> sockets = {own};
   for (const auto& [socket, captures] : daemon_sockets(own))
     if (socket != own) sockets.push_back(socket);

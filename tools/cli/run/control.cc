@@ -16,6 +16,7 @@
 
 #include "ioctl/base/unique_fd.h"
 #include "ioctl/link/wire.h"
+#include "shim/process/place.h"
 
 namespace v3d::tools {
 namespace {
@@ -131,6 +132,12 @@ absl::Status end_daemon(const std::string& socket) {
   if (wait_for_end_of(socket, before, answer.ok() ? kEndPatienceSeconds : kLeavingPatienceSeconds))
     return absl::OkStatus();
   return answer.ok() ? absl::UnavailableError("the daemon on " + socket + " does not end") : answer.status();
+}
+
+std::string used_socket() {
+  const shim::Place& place = shim::place();
+  const std::string usual = place.socket.c_str(), limited = usual + shim::kLimitedSuffix;
+  return place.runtime_dir_ours && !connect_to(usual) && connect_to(limited) ? limited : usual;
 }
 
 std::vector<DaemonSocket> daemon_sockets(const std::string& one) {

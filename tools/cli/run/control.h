@@ -20,6 +20,10 @@ bool wait_for_daemon_end(const std::string& socket);
 /// as well. NotFound when none runs there, Unavailable when it goes on.
 absl::Status end_daemon(const std::string& socket);
 
+/// Of the daemon that programs use which ask for the settings that the environment asks for: that of programs
+/// under limits (shim/place.h) where no other runs.
+std::string used_socket();
+
 struct DaemonSocket {
   std::string path;
   bool captures;  ///< of a `v3demu capture`

@@ -77,11 +77,21 @@ class Program {
   ioctl::UniqueFd process_, end_;
 };
 
-absl::StatusOr<ScreenClient> connect_or_start(const RunOptions& options) {
+/// To the daemon that the program will use.
+absl::StatusOr<ScreenClient> connect_as_program() {
   shim::Place place;  // as the environment is by now
   shim::read_place(&place);
-  const std::string socket = place.socket.c_str();
-  auto client = ScreenClient::connect(socket);
+  shim::Text<108> limited;
+  shim::limited_socket(place, &limited);
+  if (limited.size() != 0) {
+    auto client = ScreenClient::connect(limited.c_str());
+    if (!absl::IsNotFound(client.status())) return client;
+  }
+  return ScreenClient::connect(place.socket.c_str());
+}
+
+absl::StatusOr<ScreenClient> connect_or_start(const RunOptions& options) {
+  auto client = connect_as_program();
   if (!absl::IsNotFound(client.status())) return client;
   // The library starts daemons. It goes by what is to be run, but for the way in which it gets there.
   RunOptions waker;
@@ -92,7 +102,7 @@ absl::StatusOr<ScreenClient> connect_or_start(const RunOptions& options) {
   waker.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "wake-daemon"};
   Program program(waker, false);
   if (!program.started() || program.wait() != 0) return absl::UnavailableError("the daemon does not start");
-  return ScreenClient::connect(socket);
+  return connect_as_program();
 }
 
 /// Until the program ends. What cannot be shown is told; the program goes on.
