@@ -245,6 +245,7 @@ int replay(const Options& options) {
   auto variants = variants_of(options.variants, *parameters);
   if (!variants) return 1;
   replay.set_variants(*std::move(variants));
+  bool traced = false;
   if (options.trace) {
     std::string why;
     qpu::WatchOptions watch;
@@ -253,7 +254,8 @@ int replay(const Options& options) {
       fprintf(stderr, "v3demu replay: %s\n", why.c_str());
       return 1;
     }
-    watch.trace_sink = [](std::string_view text) {
+    watch.trace_sink = [&traced](std::string_view text) {
+      traced = true;
       std::printf("%.*s\n", static_cast<int>(text.size()), text.data());
     };
     replay.watch(std::make_unique<qpu::Watch>((*reader)->profile().version, std::move(watch)));
@@ -271,6 +273,8 @@ int replay(const Options& options) {
     auto job = (*reader)->next();
     if (absl::IsNotFound(job.status())) {
       warn_of_old_format("replay", options.file, **reader);
+      if (options.trace && !traced)
+        fprintf(stderr, "v3demu replay: nothing that ran is of the selection %s\n", options.trace->c_str());
       return good ? 0 : 1;
     }
     if (!job.ok()) {
@@ -325,7 +329,7 @@ void add_replay(CLI::App* app, int* exit_code) {
       ->option_text("FILE")
       ->needs("--time")
       ->check(CLI::ExistingFile);
-  command->add_option("--from", options.from, "Predict only this job, by its number, and those behind it")
+  command->add_option("--from", options.from, "Predict only this job, by its number, and those after it")
       ->option_text("JOB")
       ->needs("--time")
       ->check(CLI::PositiveNumber);
@@ -335,7 +339,7 @@ void add_replay(CLI::App* app, int* exit_code) {
       ->option_text("MHZ")
       ->needs("--time")
       ->check(CLI::Range(1, 10000));
-  command->add_flag("--hash", options.hash, "Print a hash of the client's memory behind each job");
+  command->add_flag("--hash", options.hash, "Print a hash of the client's memory after each job");
   command->add_flag("--counters", options.counters,
                     "Print the performance counters of each job that are not 0; with --time those of the "
                     "timing model as well");
