@@ -3,8 +3,10 @@
 
 usage: manual_test.py TREE V3DEMU V3DEMUD
 """
+import glob
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -85,7 +87,41 @@ class ManualTest(unittest.TestCase):
             self.assertIn("v3demu", done.stdout)
 
 
+def calls(text):
+    """Of v3demu in the code blocks of a page: command and options."""
+    for block in re.findall(r"(?ms)^```sh\n(.*?)^```", text):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.shlex(line, posix=True, punctuation_chars=True)
+            words.whitespace_split, words.commenters = True, "#"
+            words = list(words)
+            for at, word in enumerate(words[:-1]):
+                if os.path.basename(word) == "v3demu" and re.fullmatch("[a-z]+", words[at + 1]):
+                    end = next((i for i in range(at, len(words)) if words[i] == "--" or re.fullmatch(r"[|&;()<>]+", words[i])), len(words))
+                    yield words[at + 1], [option.split("=")[0] for option in words[at + 2:end] if re.match("-.", option)]
+
+
+class PagesTest(unittest.TestCase):
+    def test_pages_call_commands_with_options_that_they_have(self):
+        known = {command: options_of(V3DEMU, command) for command in commands()}
+        known["serve"] |= options_of(V3DEMUD)
+        seen = set()
+        for name in [*glob.glob(os.path.join(TREE, "*.md")), *glob.glob(os.path.join(TREE, "docs", "*.md"))]:
+            with open(name, encoding="utf-8") as file:
+                for command, options in calls(file.read()):
+                    self.assertIn(command, known, name)
+                    self.assertEqual([option for option in options if option not in known[command]], [], f"{name}: v3demu {command}")
+                    seen.add(command)
+        self.assertGreater(seen, {"run", "capture", "replay", "decode", "asm", "disasm", "profile", "screen", "desktop"})
+
+
 class HelpTest(unittest.TestCase):
+    def test_the_version_is_that_of_the_tree(self):
+        with open(os.path.join(TREE, "CMakeLists.txt"), encoding="utf-8") as file:
+            version = re.search(r"project\(v3demu VERSION ([\d.]+)", file.read())[1]
+        for program in (V3DEMU, V3DEMUD):
+            said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+            self.assertEqual(said, f"{os.path.basename(program)} {version}\n")
+
     def test_every_help_is_in_words(self):
         for command in ["", *commands()]:
             text = help_of(V3DEMU, *filter(None, [command]))
@@ -100,6 +136,12 @@ class HelpTest(unittest.TestCase):
         for command in commands():
             if command != "help":
                 self.assertEqual(said("help", command), (0, help_of(V3DEMU, command)))
+
+    def test_the_example_in_the_help_of_asm_is_a_program(self):
+        example = help_of(V3DEMU, "asm").strip().split("\n\n")[-1]
+        self.assertIn("loop:", example)
+        done = subprocess.run([V3DEMU, "asm", "-"], input=example, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_what_is_misspelt_is_named_with_what_may_be_meant(self):
         for words, text in ((["captrue"], 'v3demu: there is no command "captrue"; did you mean capture?\n'),

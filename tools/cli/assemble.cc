@@ -108,7 +108,7 @@ void add_assemble(CLI::App* app, int* exit_code) {
   command->footer(
       "  loop:                                     # a label; comments start with # or //\n"
       "    fadd rf1, rf2, rf3 ; fmul rf4, rf5.l, 0.5   # add ALU ; mul ALU\n"
-      "    sub.pushz rf7, rf7, 1 ; nop ; thrsw     # then signals\n"
+      "    sub.pushz rf7, rf7, rf8 ; nop ; thrsw   # then signals\n"
       "    b.anyna loop                            # label or byte distance; three delay slots follow\n"
       "    .word 0x38003186bb03f000                # a word as it is\n"
       "    .uniform 0x20000, -1, 2.5               # words of the uniform stream\n"

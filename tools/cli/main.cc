@@ -22,7 +22,9 @@ int run(int argc, char** argv) {
   const auto formatter = std::make_shared<v3d::tools::WordFormatter>();
   formatter->label("SUBCOMMAND", "COMMAND");
   app.formatter(formatter);
-  app.footer("v3demu help COMMAND tells the options of a command, and man v3demu all of it.");
+  app.footer(
+      "v3demu help COMMAND tells the options of a command, and man v3demu all of it;\n"
+      "in a clone that is man ./packaging/man/v3demu.1.");
   int exit_code = 0;
   for (auto* add : v3d::tools::kCommands) add(&app, &exit_code);
   for (CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))

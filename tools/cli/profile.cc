@@ -108,7 +108,7 @@ bool make_folder(Options* options) {
 
 int profile(Options* options, bool has_program) {
   if (has_program == !options->file.empty())
-    throw CLI::RequiredError("either a capture or, behind --, a program to run");
+    throw CLI::RequiredError("either a capture or, after --, a program to run");
   if (!has_program && !options->run.device.empty())
     throw CLI::ValidationError("--device", "the board of a capture is that on which it was taken");
   if (options->host) {

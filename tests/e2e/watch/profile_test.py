@@ -126,8 +126,8 @@ class UsageTest(unittest.TestCase):
         self.assertIn(message, done.stderr)
 
     def test_usage_errors(self):
-        self.fails(2, "either a capture or, behind --, a program")
-        self.fails(2, "either a capture or, behind --, a program", "x.v3dcap", "--", "true")
+        self.fails(2, "either a capture or, after --, a program")
+        self.fails(2, "either a capture or, after --, a program", "x.v3dcap", "--", "true")
         self.fails(2, "the board of a capture", "x.v3dcap", "--device", "rpi4")
         self.fails(2, "weather not in", "x.v3dcap", "--frames-by", "weather")
         self.fails(1, "nowhere.v3dcap", "nowhere.v3dcap")
