@@ -176,7 +176,7 @@ CaptureWriter::~CaptureWriter() {
 }
 
 void CaptureWriter::stop(int error) {
-  log_error("the capture %s stops behind job %d and stays without its end: cannot write: %s (errno %d)",
+  log_error("the capture %s stops after job %d and stays without its end: cannot write: %s (errno %d)",
             path_, jobs_, std::strerror(error), error);
   if (file_) std::fclose(std::exchange(file_, nullptr));
 }

@@ -107,7 +107,7 @@ class CaptureReader {
 
   const chip::Profile& profile() const { return *profile_; }
   int format() const { return format_; }
-  /// Advances to the next job. NotFound at the end of the capture: behind its end record or, in format 1,
+  /// Advances to the next job. NotFound at the end of the capture: after its end record or, in format 1,
   /// which has none, at the end of the file. DataLoss when the file is cut.
   absl::StatusOr<CapturedJob> next();
   /// The context of a job that next() returned.

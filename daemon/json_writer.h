@@ -8,7 +8,7 @@
 
 namespace v3d::daemon {
 
-/// Values in the order in which they are written; within objects each behind its key. Misuse makes no valid
+/// Values in the order in which they are written; within objects each after its key. Misuse makes no valid
 /// JSON.
 class JsonWriter {
  public:

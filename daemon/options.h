@@ -38,7 +38,7 @@ struct Options {
   bool no_execute = false;
 };
 
-/// What the command line does not say, the environment does. Exits on wrong usage, and behind --help,
+/// What the command line does not say, the environment does. Exits on wrong usage, and after --help,
 /// --version and --debug help.
 Options parse_options(int argc, char** argv);
 

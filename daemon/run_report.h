@@ -21,7 +21,7 @@ std::string run_report_name(int32_t pid, int fd);
 
 /// Appends a line to each of such files. The names come from a client, so nothing else of the host is
 /// touched, and nothing blocks.
-/// @param names  $V3DEMU_RUN: of a run, and behind commas of those in which it runs
+/// @param names  $V3DEMU_RUN: of a run, and after commas of those in which it runs
 void add_to_run_reports(std::string_view names, std::string_view word, std::string_view text);
 
 }  // namespace v3d::daemon

@@ -1,6 +1,6 @@
-/// Arithmetic whose NaNs depend neither on the compiler nor on the host's vectors: the sum or product of two
-/// NaNs is the first one, quiet. The compiler may exchange the operands of + and *, whose NaNs are thus used
-/// only where they cannot be seen, or where there is but one.
+/// The NaNs of these functions depend neither on the compiler nor on the host's vectors: the sum or product
+/// of two NaNs is the first one, quiet. The compiler may exchange the operands of + and *, whose NaNs are
+/// thus used only where they cannot be seen, or where there is but one.
 #pragma once
 
 #include "gpu/base/lanes.h"

@@ -1,6 +1,6 @@
-/// The comparison of depth, stencil and texture lookups. A value is the set of outcomes that pass: bit 0
-/// less, bit 1 equal, bit 2 greater (cle-and-tiles.md 1.6; samplers: texture.md 3.2). "Less" means that the
-/// reference is.
+/// A Compare is the comparison of depth, stencil and texture lookups. A value is the set of outcomes that
+/// pass: bit 0 less, bit 1 equal, bit 2 greater (cle-and-tiles.md 1.6; samplers: texture.md 3.2). "Less"
+/// means that the reference is.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-/// The threads of somebody who makes more of them when they are needed and lets them go when they are not.
+/// A crew has the threads of somebody who makes more of them when they are needed and lets them go when they
+/// are not.
 #pragma once
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/// Sixteen lanes as doubles, in vectors as wide as the host's: GCC makes of wider ones, where they are
-/// spread, converted or put together, one element after the other.
+/// Doubles are sixteen lanes as doubles, in vectors as wide as the host's: wider ones GCC spreads, converts
+/// and puts together one element after the other.
 #pragma once
 
 #include <cstddef>

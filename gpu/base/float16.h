@@ -1,5 +1,5 @@
-/// Half-precision conversions: denormals kept, round to nearest even, overflow to infinity, NaN quiet
-/// (qpu.md 2.1).
+/// These functions convert to and from half precision: they keep denormals, round to nearest even, overflow
+/// to infinity and make NaNs quiet (qpu.md 2.1).
 #pragma once
 
 #include <bit>

@@ -1,5 +1,5 @@
-/// The lower and the upper eight lanes, as vectors. Hosts with wider vectors would wait, put together in
-/// memory, for what was stored there in two parts; others keep them as two anyway.
+/// Halves are the lower and the upper eight lanes, as vectors. Hosts with wider vectors would wait, put
+/// together in memory, for what was stored there in two parts; others keep them as two anyway.
 #pragma once
 
 #include <cstddef>

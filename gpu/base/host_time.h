@@ -1,4 +1,4 @@
-/// Tells where the time of jobs goes on this host: by block, by QPU program and by draw.
+/// These scopes tell where the time of jobs goes on this host: by block, by QPU program and by draw.
 ///
 /// Threads say with scopes in which block they are; a scope's time is what passes on its thread outside of
 /// the scopes within it, so the blocks of all threads add up to the time that threads spent on jobs. What a

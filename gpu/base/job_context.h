@@ -1,4 +1,4 @@
-/// What every block needs to know of the job it works for.
+/// A JobContext is what every block needs to know of the job it works for.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-/// The 16 lanes of a QPU register as one host vector, and the few conversions every block needs.
+/// Lanes are the 16 lanes of a QPU register as one host vector. The few conversions that every block needs
+/// are here, too.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-/// Leaves stages of the GPU out, to see how much faster a program would be without them. Pictures are wrong
-/// then.
+/// Stages of the GPU can be left out, to see how much faster a program would be without them. Pictures are
+/// wrong then.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace v3d {
 
 enum class Stage : uint32_t {
-  kFragments = 1u << 0,  ///< all of draws behind binning: set-up, coverage, tests, programs
+  kFragments = 1u << 0,  ///< all of draws after binning: set-up, coverage, tests, programs
   kPrograms = 1u << 1,   ///< fragment programs, with what they write
   kLookups = 1u << 2,    ///< lookups of textures and images: give 0
   kStores = 1u << 3,     ///< of tiles

@@ -1,5 +1,5 @@
-/// Messages of the GPU model. Those for debugging have categories, by and large the folders of gpu/, which
-/// whoever runs the model switches on (v3demud --debug).
+/// The log takes the messages of the GPU model. Those for debugging have categories, by and large the folders
+/// of gpu/, which whoever runs the model switches on (v3demud --debug).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-/// Keeps one client from filling the log: so many lines of a kind in a window of time, the rest is counted.
+/// A LogLimiter keeps one client from filling the log: so many lines of a kind are written in a window of
+/// time, and the rest is counted.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// GPU memory as the blocks see it: GPU address + base = host address.
+/// Memory is what the blocks see of GPU memory: a GPU address plus a base is a host address.
 ///
 /// Accesses are plain host accesses inside a reserved window with guard space on both sides. One to an
 /// unmapped page behaves as on hardware (drm-abi.md 3.6): it goes to the scratch page (reads 0 unless

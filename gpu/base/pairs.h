@@ -1,4 +1,4 @@
-/// Lanes of two vectors by turns, and what such vectors were made of.
+/// These functions take lanes of two vectors by turns, and find what such vectors were made of.
 #pragma once
 
 #include "gpu/base/lanes.h"

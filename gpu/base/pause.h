@@ -1,4 +1,4 @@
-/// For loops that look at memory until another thread writes to it.
+/// Loops that look at memory until another thread writes to it pause between two looks.
 #pragma once
 
 namespace v3d {

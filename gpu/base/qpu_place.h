@@ -1,4 +1,4 @@
-/// Which QPU program this host thread runs, for who finds it in an access that goes wrong.
+/// A QpuPlace says which QPU program this host thread runs, for the handler of accesses that go wrong.
 #pragma once
 
 #include <cstdint>

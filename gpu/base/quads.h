@@ -1,4 +1,4 @@
-/// The pixels of quads beside each other (lanes.h has which lane is which).
+/// These functions exchange the pixels of quads (lanes.h says which lane is which).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-/// A vector whose elements are not set to 0 when it grows: for large ones of which every element is written
-/// next, by several threads at once. Its first element begins a cache line, so that of Lanes each does
-/// (AlignedLanes in gpu/base/lanes.h).
+/// A RawVector does not set its elements to 0 when it grows: it is for large ones of which every element is
+/// written next, by several threads at once. Its first element begins a cache line, so that of Lanes each
+/// does (AlignedLanes in gpu/base/lanes.h).
 #pragma once
 
 #include <algorithm>

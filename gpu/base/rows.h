@@ -1,4 +1,4 @@
-/// From 16 elements of a few words each to rows of 16 words side by side.
+/// These functions turn 16 elements of a few words each into rows of 16 words side by side.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace v3d {
 /// One element in a register of four words.
 typedef uint32_t Quartet __attribute__((vector_size(16)));
 
-/// The first words of an element, and none behind them.
+/// The first words of an element, and none after them.
 template <uint32_t kWords>
 Quartet load_element(const void* from) {
 #ifdef __AVX512VL__

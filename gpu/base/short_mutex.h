@@ -1,4 +1,4 @@
-/// A mutex that is never held for long: who finds it taken looks again for a while before it sleeps.
+/// A ShortMutex is never held for long: who finds it taken looks again for a while before it sleeps.
 ///
 /// To sleep costs more than the time itself: who unlocks has to wake the sleeper, and Linux may put that
 /// behind the one that does so, on the same processor, and leave it there for milliseconds.

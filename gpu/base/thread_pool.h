@@ -1,4 +1,5 @@
-/// A fixed set of workers that share out independent pieces of jobs (tiles, vertex batches, workgroups).
+/// A ThreadPool is a fixed set of workers that share out independent pieces of jobs (tiles, vertex batches,
+/// workgroups).
 ///
 /// Jobs that run at one time share the workers in turns of kShare. Nobody depends on them: the caller of
 /// parallel_for works on its own pieces until none is left. Workers pass over the pieces of a job that is

@@ -1,4 +1,5 @@
-/// How a job that runs hears from whoever schedules it: that it is to end, or to stand still for a while.
+/// By its Turn a job that runs hears from whoever schedules it: that it is to end, or to stand still for a
+/// while.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-/// Depth from its fixed-point formats, for texture lookups and loads of the tile buffer alike.
+/// These functions read depth from its fixed-point formats, for texture lookups and loads of the tile buffer
+/// alike.
 #pragma once
 
 #include "gpu/base/lanes.h"

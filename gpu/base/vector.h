@@ -1,4 +1,4 @@
-/// Operations on 16 lanes that GCC's vector extensions lack: gather, scatter, floor, log2.
+/// These are the operations on 16 lanes that GCC's vector extensions lack: gather, scatter, floor, log2.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-/// Who is told what the fixed-function units of a job do (gpu/perf/record).
+/// A WorkWatch is told what the fixed-function units of a job do (gpu/perf/record).
 #pragma once
 
 #include <cstddef>

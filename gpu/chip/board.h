@@ -1,5 +1,5 @@
-/// The boards that are emulated, by name: which SoC they have, and what Linux and the firmware call them. No
-/// dependencies: the preload library includes it.
+/// The table of boards has those that are emulated, by name: which SoC they have, and what Linux and the
+/// firmware call them. No dependencies: the preload library includes it.
 #pragma once
 
 #include <cstdint>

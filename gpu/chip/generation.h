@@ -1,4 +1,4 @@
-/// Generations of the GPU: chips that have their packets, instructions, descriptors and registers in common.
+/// A Generation is all chips that have their packets, instructions, descriptors and registers in common.
 #pragma once
 
 #include <cstdint>

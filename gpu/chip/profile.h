@@ -1,4 +1,4 @@
-/// A chip as data. Identity registers: drm-abi.md 2.8.
+/// A Profile is a chip as data. Identity registers: drm-abi.md 2.8.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// Control lists as text: every packet with its fields, the records it points to, sub-lists and generic tile
-/// lists.
+/// The dump is a control list as text: every packet with its fields, the records it points to, sub-lists and
+/// generic tile lists.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,5 @@
-/// Control list execution: the binning thread and the rendering thread of the CLE (cle-and-tiles.md 2).
+/// These functions execute control lists, as the binning thread and the rendering thread of the CLE do
+/// (cle-and-tiles.md 2).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// The tables of packets and records for both versions, and their use at compile time. Included by the files
-/// that read packets or records.
+/// The tables have the packets and records of both versions, and serve at compile time. They are included by
+/// the files that read packets or records.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-/// What the packets of a rendering list set up: the frame, the supertiles, and the commands of one tile
+/// The packets of a rendering list set up the frame, the supertiles, and the commands of one tile
 /// (cle-and-tiles.md 1.4, 2.3).
 #pragma once
 

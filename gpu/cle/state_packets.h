@@ -1,4 +1,4 @@
-/// Packets that set state of the draws that follow (cle-and-tiles.md 1.3).
+/// State packets set the state of the draws that follow (cle-and-tiles.md 1.3).
 #pragma once
 
 #include "gpu/cle/packet.h"

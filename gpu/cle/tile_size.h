@@ -1,4 +1,4 @@
-/// Sizes of tiles. 4.2 names them in no packet: bin and render lists give what has to fit.
+/// A tile's size is told by the lists. 4.2 names it in no packet: bin and render lists give what has to fit.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-/// The dispatcher's counters: which invocations the lanes of each batch are (compute-and-timing.md 2.1).
+/// A BatchGenerator has the dispatcher's counters: they say which invocations the lanes of each batch are
+/// (compute-and-timing.md 2.1).
 #pragma once
 
 #include <cstdint>

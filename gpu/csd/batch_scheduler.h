@@ -1,4 +1,5 @@
-/// Keeps the QPUs busy with the batches of one dispatch: residency, barriers, forward progress, the end.
+/// A BatchScheduler keeps the QPUs busy with the batches of one dispatch: residency, barriers, forward
+/// progress, the end.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-/// Dispatches that surely end soon.
+/// A brief dispatch is one that surely ends soon.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-/// How workers wait for what others do to what a mutex protects: for a short while awake, then asleep.
+/// By a Change workers wait for what others do to what a mutex protects: for a short while awake, then
+/// asleep.
 #pragma once
 
 #include <atomic>

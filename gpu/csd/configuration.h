@@ -1,4 +1,4 @@
-/// CFG0..CFG6 of a compute job as values (compute-and-timing.md 1).
+/// A Configuration is CFG0..CFG6 of a compute job as values (compute-and-timing.md 1).
 #pragma once
 
 #include <array>

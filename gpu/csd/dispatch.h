@@ -1,4 +1,5 @@
-/// Compute shader dispatch: batches, supergroups, payloads, barriers (compute-and-timing.md 1 to 6).
+/// The unit of compute shader dispatch makes batches and supergroups with their payloads, and has barriers
+/// (compute-and-timing.md 1 to 6).
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-/// Which QPU and which of its threads a batch gets: software sees it as TIDX (compute-and-timing.md 3).
+/// The slots say which QPU and which of its threads a batch gets: software sees it as TIDX
+/// (compute-and-timing.md 3).
 #pragma once
 
 #include <array>

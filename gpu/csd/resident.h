@@ -1,4 +1,5 @@
-/// A batch on a QPU thread, who runs it, and a dispatch under way as one scheduler leaves it to the other.
+/// A resident batch has a QPU thread; here is who runs it, and how one scheduler leaves a dispatch under way
+/// to the other.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Runs the batches of a dispatch on the pool of its job.
+/// These functions run the batches of a dispatch on the pool of its job.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-/// Runs the supergroups of a dispatch, each on one worker at a time. One that ends within a turn is all that
-/// its worker does meanwhile: it holds no lock and takes the next ones from a counter. One that does not
-/// makes way for others, until as many are under way as the chip holds: these take turns, the one first whose
-/// clock is the earliest. Within a supergroup batches go on until a barrier or the end of the turn stops
-/// them.
+/// A SupergroupRunner runs the supergroups of a dispatch, each on one worker at a time. One that ends within
+/// a turn is all that its worker does meanwhile: it holds no lock and takes the next ones from a counter. One
+/// that does not makes way for others, until as many are under way as the chip holds: these take turns, the
+/// one first whose clock is the earliest. Within a supergroup batches go on until a barrier or the end of the
+/// turn stops them.
 ///
 /// That is how dispatches of drivers run. Supergroups that cannot end alone, or not soon, and other shapes of
 /// dispatches are for the BatchScheduler.

@@ -1,4 +1,5 @@
-/// The GPU as the ioctl layer sees it: runs one job of each kind in an address space and says how it ended.
+/// A Device is the GPU as the ioctl layer sees it: it runs one job of each kind in an address space and says
+/// how it ended.
 #pragma once
 
 #include <array>

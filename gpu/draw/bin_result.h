@@ -1,5 +1,6 @@
-/// What a bin job hands to the render job of its submission: draws, primitives and one list per tile, in host
-/// memory. Nothing else ever reads tile lists, so their form is ours (cle-and-tiles.md 2.5).
+/// A BinResult is what a bin job hands to the render job of its submission: draws, primitives and one list
+/// per tile, in host memory. Nothing else ever reads tile lists, so their form is ours (cle-and-tiles.md
+/// 2.5).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ struct ClippedPolygon {
 
 struct Primitive {
   /// Positions in the draw's shaded vertices; [1], [2] unused for points, [2] for lines. Of triangles drawn
-  /// as lines or points the rasterised vertices come first and the other ones of the triangle behind them.
+  /// as lines or points the rasterised vertices come first and the other ones of the triangle after them.
   uint32_t vertex[3];
   uint32_t provoking;  ///< position of the provoking vertex
   uint32_t primitive_id;

@@ -1,4 +1,4 @@
-/// Names draws for the profile of the host's time.
+/// A host key names a draw for the profile of the host's time.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Enumerations of draws: one row for each value of a packet's field, with its text in dumps
+/// These are the enumerations of draws: one row for each value of a packet's field, with its text in dumps
 /// (cle-and-tiles.md 1.6).
 #pragma once
 

@@ -1,6 +1,6 @@
-/// State that packets set and draws snapshot, as plain structs (cle-and-tiles.md 1.3, 1.5). Leaf header: the
-/// blocks downstream of the CLE include it. Values are those of the hardware fields after decoding; enums as
-/// in cle-and-tiles.md 1.6.
+/// State is what packets set and draws snapshot, as plain structs (cle-and-tiles.md 1.3, 1.5). The blocks
+/// downstream of the CLE include it. Values are those of the hardware fields after decoding; enums as in
+/// cle-and-tiles.md 1.6.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-/// One client's 4 GiB GPU address space: the V3D page table and the host window made from it.
+/// An AddressSpace is one client's 4 GiB of GPU addresses: the V3D page table and the host window made from
+/// it.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-/// Where the first fault of a job happened.
+/// A FaultPlace says where the first fault of a job happened.
 #pragma once
 
 #include <cstdint>

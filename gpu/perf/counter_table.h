@@ -1,4 +1,4 @@
-/// The performance counters as the kernel names them, and what this model can say of each
+/// The table has the performance counters as the kernel names them, and what this model can say of each
 /// (compute-and-timing.md 15).
 #pragma once
 

@@ -1,4 +1,5 @@
-/// Performance counters that a functional model can count exactly (compute-and-timing.md 15, class E).
+/// JobCounts are the performance counters that a functional model can count exactly (compute-and-timing.md
+/// 15, class E).
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@ inline constexpr int kMaxCounters = 93;  ///< V3D 7.1
 inline constexpr uint64_t kBusWord = 16;
 constexpr uint64_t bus_words(uint64_t bytes) { return (bytes + kBusWord - 1) / kBusWord; }
 
-/// Index = number of the counter on 7.1; those of 4.2 alone come behind them.
+/// Index = number of the counter on 7.1; those of 4.2 alone come after them.
 enum Counter : int {
   kFepPrimitivesNoPixels = 5,
   kFepPrimitivesPixels = 6,

@@ -1,5 +1,5 @@
-/// Which pixels and samples of one tile a convex polygon covers: exact edge functions on the 1/64 px grid,
-/// evaluated for 16 cells at a time (cle-and-tiles.md 4.3).
+/// Coverage says which pixels and samples of one tile a convex polygon covers: exact edge functions on the
+/// 1/64 px grid, evaluated for 16 cells at a time (cle-and-tiles.md 4.3).
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-/// Quads on their way through the fragment stage: depth and stencil tests, packing into batches, payload,
-/// varyings and the fragment program (cle-and-tiles.md 5).
+/// A FragmentStage takes quads through depth and stencil tests, packs them into batches and gives these
+/// payload, varyings and the fragment program (cle-and-tiles.md 5).
 ///
 /// Quads that pass their early tests fill batches in the order of their primitives, of one draw. Two of one
 /// position may stand side by side: dEQP-VK's subgroupbroadcast_nonconst_* and subgroupballotfindlsb, which

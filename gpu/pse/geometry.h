@@ -1,5 +1,5 @@
-/// Primitive set-up: edges for the coverage, and the weights by which depth, 1/W and varyings spread over the
-/// screen (cle-and-tiles.md 4, 5.4).
+/// The set-up of primitives gives edges for the coverage, and the weights by which depth, 1/W and varyings
+/// spread over the screen (cle-and-tiles.md 4, 5.4).
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-/// A draw made ready for rasterisation: vertices in the order in which set-up reads them, program, varyings.
+/// A PreparedDraw is a draw made ready for rasterisation: vertices in the order in which set-up reads them,
+/// program, varyings.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-/// Primitive set-up, coverage, varyings and fragment batches: one tile list at a time.
+/// A TileRenderer does the set-up of primitives, coverage, varyings and fragment batches, for one tile list
+/// at a time.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-/// Set-up and coverage of 16 triangles at once, for those of a few pixels: to the bit what
-/// triangle_geometry(), TileCoverage and make_plane() give of each.
+/// A TriangleGroup is the set-up and coverage of 16 triangles at once, for those of a few pixels: to the bit
+/// what triangle_geometry(), TileCoverage and make_plane() give of each.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-/// Set-up of varyings: what the interpolators hold per primitive (cle-and-tiles.md 5.4, qpu.md 5).
+/// The set-up of varyings gives what the interpolators hold for each primitive (cle-and-tiles.md 5.4, qpu.md
+/// 5).
 #pragma once
 
 #include "gpu/pse/geometry.h"

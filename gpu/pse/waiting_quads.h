@@ -1,5 +1,5 @@
-/// Quads of one draw that wait until four of them make a batch. A word of 64 bits holds 16 of each quad, so
-/// that all of a block take part in one step.
+/// WaitingQuads are quads of one draw that wait until four of them make a batch. A word of 64 bits holds 16
+/// of each quad, so that all of a block take part in one step.
 #pragma once
 
 #ifdef __BMI2__
@@ -69,7 +69,7 @@ inline uint64_t first_bits(uint64_t of, uint32_t number) {
 #endif
 }
 
-/// Quads of one block, one behind the other; 0 behind them.
+/// Quads of one block, one after the other; 0 after them.
 struct BlockQuads {
   FourQuads positions, coverage;
   uint32_t count;
@@ -80,7 +80,7 @@ struct BlockQuads {
     return {compress(positions_in_block(block), quads), compress(coverage, quads),
             static_cast<uint32_t>(std::popcount(quads))};
   }
-  /// Those behind the first ones. @param first  1..3, of more
+  /// Those after the first ones. @param first  1..3, of more
   BlockQuads behind(uint32_t first) const {
     return {positions >> (16 * first), coverage >> (16 * first), count - first};
   }

@@ -1,4 +1,5 @@
-/// The bin pass over the draws of one job: coordinate shading, transform feedback, clipping, binning.
+/// A Binner is the bin pass over the draws of one job: coordinate shading, transform feedback, clipping,
+/// binning.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// The clipper: position of vertices relative to the clip volume, and what is left of primitives that cross
-/// it (cle-and-tiles.md 4.1).
+/// The clipper tells where vertices are relative to the clip volume, and what is left of primitives that
+/// cross it (cle-and-tiles.md 4.1).
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-/// Cuts draws into pieces of bounded size: reads indices, finds equal vertices, assembles primitives.
+/// A DrawSplitter cuts draws into pieces of bounded size: it reads indices, finds equal vertices and
+/// assembles primitives.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Primitive assembly: which vertices of a draw make which primitive (cle-and-tiles.md 3.5).
+/// A PrimitiveAssembler tells which vertices of a draw make which primitive (cle-and-tiles.md 3.5).
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-/// The binner proper: takes shaded primitives, culls and clips them, and puts what is left on the lists of
-/// the tiles it may touch (cle-and-tiles.md 4.1, 4.2).
+/// A PrimitiveBinner is the binner proper: it takes shaded primitives, culls and clips them, and puts what is
+/// left on the lists of the tiles it may touch (cle-and-tiles.md 4.1, 4.2).
 #pragma once
 
 #include <atomic>

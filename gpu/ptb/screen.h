@@ -1,5 +1,5 @@
-/// From the words of a shaded vertex to the screen (cle-and-tiles.md 3.3, 4.1). Binning and set-up must agree
-/// to the bit, so both use this.
+/// These functions take the words of a shaded vertex to the screen (cle-and-tiles.md 3.3, 4.1). Binning and
+/// set-up must agree to the bit, so both use this.
 #pragma once
 
 #include <algorithm>

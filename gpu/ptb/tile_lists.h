@@ -1,4 +1,5 @@
-/// The tiles that a primitive may touch (cle-and-tiles.md 2.4): conservative, order of primitives kept.
+/// TileLists name, tile by tile, the primitives that may touch it (cle-and-tiles.md 2.4): some too many, in
+/// the order of the draws.
 #pragma once
 
 #include <cstdint>

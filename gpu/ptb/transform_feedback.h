@@ -1,4 +1,4 @@
-/// Transform feedback: words of shaded vertices appended to buffers in memory, and the primitive counters
+/// Transform feedback appends words of shaded vertices to buffers in memory, and has the primitive counters
 /// (cle-and-tiles.md 3.6).
 #pragma once
 

@@ -1,4 +1,5 @@
-/// What becomes of triangles that need no clipping, 16 at a time: culled, outside, or the tiles of the list.
+/// A TriangleSorter tells what becomes of triangles that need no clipping, 16 at a time: they are culled, are
+/// outside, or have tiles of the list.
 #pragma once
 
 #include <array>

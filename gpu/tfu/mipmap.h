@@ -1,4 +1,4 @@
-/// The TFU's mip filter: a smaller image from a larger one (texture.md 10.4).
+/// The TFU's mip filter makes a smaller image from a larger one (texture.md 10.4).
 #pragma once
 
 #include "gpu/base/job_context.h"

@@ -1,4 +1,4 @@
-/// The texture formatting unit: tiling conversions and mip generation (texture.md 10).
+/// The texture formatting unit converts tilings and generates mip levels (texture.md 10).
 #pragma once
 
 #include <array>

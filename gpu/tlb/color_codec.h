@@ -1,5 +1,5 @@
-/// Image formats of loads and stores, and the way between their texels and the words of a render target
-/// (cle-and-tiles.md 6.1). Internal to the TLB.
+/// A ColorCodec is an image format of loads and stores: the way between its texels and the words of a render
+/// target (cle-and-tiles.md 6.1). It is internal to the TLB.
 #pragma once
 
 #include <array>

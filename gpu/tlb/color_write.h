@@ -1,5 +1,5 @@
-/// Colour words of a fragment program into a render target: conversion, clamps, blending, masks
-/// (cle-and-tiles.md 5.5, 5.6). Internal to the TLB.
+/// A colour write takes the colour words of a fragment program into a render target: conversion, clamps,
+/// blending, masks (cle-and-tiles.md 5.5, 5.6). It is internal to the TLB.
 #pragma once
 
 #include "gpu/tlb/tile.h"

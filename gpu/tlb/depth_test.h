@@ -1,5 +1,5 @@
-/// Depth bounds, stencil and depth tests of sixteen lanes (cle-and-tiles.md 5.2, 5.7, 5.9). Internal to the
-/// TLB.
+/// These functions make the depth bounds, stencil and depth tests of sixteen lanes (cle-and-tiles.md 5.2,
+/// 5.7, 5.9). They are internal to the TLB.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ class DepthTest {
     Compare func;
     draw::StencilOp fail, depth_fail, pass;
   };
-  static constexpr int kAllTests = 8;  ///< behind the values of Compare
+  static constexpr int kAllTests = 8;  ///< after the values of Compare
   using Kernel = void (*)(const DepthTest&, Tile&, const FragmentBatch&, const LanesF*, int, Lanes&);
   /// @param kTests  a Compare: of depth alone. kAllTests: those of the values below
   template <DepthType kType, int kTests, bool kMultisample>

@@ -1,4 +1,4 @@
-/// The tile buffer as the fragment programs of one draw see it. Internal to the TLB.
+/// A FragmentPort is the tile buffer as the fragment programs of one draw see it. It is internal to the TLB.
 #pragma once
 
 #include "gpu/tlb/color_write.h"

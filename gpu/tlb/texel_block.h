@@ -1,4 +1,5 @@
-/// Sixteen texels of an 8x2 block between lanes (four adjacent quads) and memory. Internal to the TLB.
+/// These functions move the sixteen texels of an 8x2 block between lanes (four adjacent quads) and memory.
+/// They are internal to the TLB.
 #pragma once
 
 #include <cstddef>

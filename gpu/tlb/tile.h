@@ -1,4 +1,4 @@
-/// The memory of one tile and how sixteen lanes reach it. Internal to the TLB.
+/// A Tile is the memory of one tile, and how sixteen lanes reach it. It is internal to the TLB.
 ///
 /// Every word of a sample is a plane of its own: one plane for depth, one for stencil, 1, 2 or 4 for a render
 /// target, and all that four times in multisampled frames. In a plane the four pixels of a quad are adjacent
@@ -48,7 +48,7 @@ inline void store_quads(uint32_t* plane, const QuadOffsets& quads, const Lanes& 
     std::memcpy(plane + quads.at[i], from + i * sizeof(QuadWords), sizeof(QuadWords));
 }
 
-/// store_bits() of quads one behind the other, since some are equal.
+/// store_bits() of quads one after the other, since some are equal.
 void store_bits_again(uint32_t* plane, const QuadOffsets& quads, const Lanes& bits, const Lanes& v);
 /// The other bits stay as they are. No two lanes have bits of one word. @param old  of load_quads()
 inline void store_bits(uint32_t* plane, const QuadOffsets& quads, const Lanes& bits, const Lanes& v,
@@ -163,7 +163,7 @@ struct Tile {
   static constexpr uint32_t kDepth = 0, kStencil = 1, kColors = 2, kBuffers = kColors + kMaxRenderTargets;
 
   /// Every pixel := the clear value. Memory is written when somebody looks: fill() comes before the first
-  /// access to planes behind begin(), clear() and copy_from().
+  /// access to planes after begin(), clear() and copy_from().
   void clear(uint32_t buffer) {
     if (is_clear(buffer) || !has(buffer)) return;
     clear_ |= 1u << buffer;
@@ -197,7 +197,7 @@ struct Tile {
   struct alignas(64) Line {
     uint32_t words[16];
   };
-  static constexpr uint32_t kSpareWords = 16;  // behind each plane
+  static constexpr uint32_t kSpareWords = 16;  // after each plane
 
   const uint32_t* words() const { return reinterpret_cast<const uint32_t*>(memory_.data()); }
   uint32_t pixels() const { return config.tile_width * config.tile_height; }

@@ -1,4 +1,4 @@
-/// The tile buffer: colour, depth and stencil of one tile, its loads and stores, the tests and blending.
+/// The tile buffer has colour, depth and stencil of one tile, its loads and stores, the tests and blending.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-/// The image that a tile is loaded from or stored to, strip by strip (two pixel rows), in 8x2 blocks.
-/// Internal to the TLB.
+/// A TileImage is what a tile is loaded from or stored to, strip by strip (two pixel rows), in 8x2 blocks. It
+/// is internal to the TLB.
 #pragma once
 
 #include "gpu/tlb/texel_block.h"

@@ -1,5 +1,5 @@
-/// Loads and stores of the tile buffer: between planes and images in GPU memory (cle-and-tiles.md 6).
-/// Internal to the TLB.
+/// Loads and stores of the tile buffer go between planes and images in GPU memory (cle-and-tiles.md 6). They
+/// are internal to the TLB.
 #pragma once
 
 #include <string>

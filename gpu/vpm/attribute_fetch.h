@@ -1,4 +1,5 @@
-/// Attribute fetch: from vertex buffers to the input rows of a batch of 16 vertices (cle-and-tiles.md 3.2).
+/// The fetch of attributes reads vertex buffers into the input rows of a batch of 16 vertices
+/// (cle-and-tiles.md 3.2).
 #pragma once
 
 #include <cstdint>

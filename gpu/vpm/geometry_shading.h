@@ -1,4 +1,4 @@
-/// The geometry stage: one lane per (input primitive, invocation) (cle-and-tiles.md 3.4).
+/// The geometry stage has one lane for each invocation of each input primitive (cle-and-tiles.md 3.4).
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-/// Runs one program of a vertex stage over batches of 16 lanes, on any slot of the job's pool.
+/// These functions run one program of a vertex stage over batches of 16 lanes, on any slot of the job's pool.
 #pragma once
 
 #include <cstdint>

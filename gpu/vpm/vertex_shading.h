@@ -1,5 +1,5 @@
-/// Attribute fetch and the vertex stages: coordinate, vertex and geometry programs over all vertices of a
-/// draw.
+/// These functions fetch attributes and run the vertex stages: coordinate, vertex and geometry programs over
+/// all vertices of a draw.
 #pragma once
 
 #include <cstdint>

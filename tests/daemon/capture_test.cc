@@ -187,7 +187,7 @@ TEST_F(CaptureTest, StopsWhenTheDiskIsFullAndSaysSoOnce) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1) << log;
-  EXPECT_THAT(log, HasSubstr(path_ + " stops behind job 2"));
+  EXPECT_THAT(log, HasSubstr(path_ + " stops after job 2"));
   EXPECT_THAT(log, HasSubstr("File too large (errno 27)"));
   EXPECT_EQ(read().jobs, 2);
   EXPECT_TRUE(absl::IsDataLoss(read().end));

@@ -188,7 +188,7 @@ TEST(Hazard, Text) {
   const auto words = words_of(71, "ldvary.rf1\nadd rf2, rf0, rf3");
   EXPECT_EQ(to_string(71, {1, Hazard::kLdvaryCEarly}, words[1]),
             "hardly-meant: ldvary-c-early: instruction 1, \"add rf2, rf0, rf3 ; nop\": reads rf0 (4.2: r5) "
-            "right behind "
+            "right after "
             "ldvary; C "
             "arrives one instruction later");
 }

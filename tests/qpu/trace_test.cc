@@ -79,7 +79,7 @@ TEST_F(TraceTest, ShowsUniformsAndMemory) {
 TEST_F(TraceTest, ShowsBranches) {
   const std::string text = trace("mov.pushz -, 1\nb.anya 8\nnop\nnop\nnop\nb.anyna 8\nnop\nnop\nnop\nnop");
   EXPECT_THAT(text, HasSubstr("branch                 not taken; A 0000 of lanes ffff"));
-  EXPECT_THAT(text, HasSubstr("branch                 taken, to 0x00001050 behind three more instructions"));
+  EXPECT_THAT(text, HasSubstr("branch                 taken, to 0x00001050 after three more instructions"));
   EXPECT_THAT(text, HasSubstr("continues at           0x00001050"));
 }
 

@@ -1,4 +1,4 @@
-/// Records part of the batches of a dispatch, whichever workers run them.
+/// A DispatchRecorder records part of the batches of a dispatch, whichever workers run them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// Records what the batches of a job do, for the timing model, in the order of their start. A recorder is for
-/// one worker; what several recorded is put together by add().
+/// A Recorder records what the batches of a job do, for the timing model, in the order of their start. A
+/// recorder is for one worker; what several recorded is put together by add().
 ///
 /// A batch whose program neither branches nor looks up anything goes the same way with the same uniforms
 /// every time, so only the first one is watched.
@@ -71,7 +71,7 @@ class Recorder final : public qpu::ThreadWatch {
     std::vector<uint32_t> programs, shapes;
     std::vector<size_t> paths;
   };
-  /// Moves batches here, behind those that are. @param numbers  kept from call to call with the same `other`
+  /// Moves batches here, after those that are. @param numbers  kept from call to call with the same `other`
   /// @return  number of the first one
   uint32_t add(Recorder& other, uint32_t first, uint32_t count, Numbers* numbers);
   /// Gives up, if it did not before.

@@ -1,5 +1,5 @@
-/// Which part of a job is recorded event by event. Its time follows from that part and from what all of it is
-/// known to do: tiles, primitives, quads, instructions, bytes.
+/// Sampling says which part of a job is recorded event by event. Its time follows from that part and from
+/// what all of it is known to do: tiles, primitives, quads, instructions, bytes.
 #pragma once
 
 #include <cstdint>

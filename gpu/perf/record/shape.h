@@ -1,4 +1,4 @@
-/// Lookups as the timing model sees them: which lines of memory the lanes touch.
+/// A shape is what the timing model sees of a lookup: which lines of memory the lanes touch.
 #pragma once
 
 #include <cstdint>

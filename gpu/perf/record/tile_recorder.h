@@ -1,4 +1,4 @@
-/// Records the tiles that one worker has.
+/// A TileRecorder records the tiles that one worker has.
 #pragma once
 
 #include <cstdint>

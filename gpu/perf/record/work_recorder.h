@@ -1,4 +1,4 @@
-/// Records what the units of a bin, render or TFU job do, for the timing model.
+/// A WorkRecorder records what the units of a bin, render or TFU job do, for the timing model.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-/// How long a batch took so far, while it runs: by the constants and caches of QpuArray, but as if it had its
-/// QPU, the queues and the memory to itself, since what others ask for is not known then. By these clocks the
-/// batches of a dispatch that is recorded take turns.
+/// A BatchClock tells how long a batch took so far, while it runs: by the constants and caches of QpuArray,
+/// but as if it had its QPU, the queues and the memory to itself, since what others ask for is not known
+/// then. By these clocks the batches of a dispatch that is recorded take turns.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class BatchClock {
   /// Clocks of instructions.
   uint64_t of(uint64_t instructions) const;
   void issue(uint64_t instructions) { now_ += of(instructions); }
-  /// Behind the instruction that is under way. @param lines  of a lookup
+  /// After the instruction that is under way. @param lines  of a lookup
   void event(Event::Kind kind, uint32_t tidx, const Shape& shape, std::span<const uint32_t> lines);
 
  private:

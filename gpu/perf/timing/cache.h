@@ -1,4 +1,4 @@
-/// Which lines a cache holds: sets of ways, the least recently used one goes.
+/// A Cache knows which lines it holds: it has sets of ways, of which the least recently used one goes.
 #pragma once
 
 #include <array>

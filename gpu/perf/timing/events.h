@@ -1,5 +1,5 @@
-/// What the batches and the fixed-function units of a job did, in as few words as their times need
-/// (compute-and-timing.md 18).
+/// Events and records say what the batches and the fixed-function units of a job did, in as few words as
+/// their times need (compute-and-timing.md 18).
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class Event {
     kRep,       ///< used what the instruction before it spread from lane 0
     kUniforms,  ///< went to another line of the uniform streams, the next of Batch::lines
     kSwitch,
-    kBarrier,  ///< a thread switch behind which it waits for its supergroup
+    kBarrier,  ///< a thread switch after which it waits for its supergroup
     kTlb,      ///< its first access to the tile buffer, which takes Batch::tlb_quads
     kEnd,
   };

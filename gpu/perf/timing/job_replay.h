@@ -1,4 +1,4 @@
-/// What the replays of all kinds of jobs share.
+/// A JobReplay is what the replays of all kinds of jobs share.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What caches and memory of the timing model did.
+/// MemoryCounts say what caches and memory of the timing model did.
 #pragma once
 
 #include <array>

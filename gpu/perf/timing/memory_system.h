@@ -1,4 +1,5 @@
-/// Caches, MMU and DRAM of the timing model (compute-and-timing.md 18.3 to 18.5): when data is there.
+/// The MemorySystem is the caches, MMU and DRAM of the timing model (compute-and-timing.md 18.3 to 18.5): it
+/// tells when data is there.
 #pragma once
 
 #include <cstdint>

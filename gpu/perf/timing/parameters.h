@@ -1,4 +1,5 @@
-/// The constants of the timing model: parameters.def, as values for a board and as rows to print.
+/// Parameters are the constants of the timing model: parameters.def, as values for a board and as rows to
+/// print.
 #pragma once
 
 #include <cstdint>

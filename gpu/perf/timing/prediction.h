@@ -1,4 +1,4 @@
-/// What a job would take on a board, and what its units did meanwhile.
+/// A Prediction is what a job would take on a board, and what its units did meanwhile.
 #pragma once
 
 #include <array>

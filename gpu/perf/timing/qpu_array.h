@@ -1,4 +1,5 @@
-/// The QPUs of the board with their threads, TMUs and queues: runs batches of a trace, with clocks.
+/// A QpuArray is the QPUs of the board with their threads, TMUs and queues: it runs batches of a trace, with
+/// clocks.
 ///
 /// One QPU after the other goes on by an event, always the one whose time is the earliest; of equals the
 /// first. So a job has one prediction, on whatever host.

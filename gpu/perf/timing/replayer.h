@@ -1,4 +1,5 @@
-/// Predicts what a job would take on a board: its events again, with clocks (compute-and-timing.md 18).
+/// replay() predicts what a job would take on a board: it runs the job's events again, with clocks
+/// (compute-and-timing.md 18).
 #pragma once
 
 #include "gpu/perf/timing/events.h"

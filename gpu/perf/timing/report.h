@@ -1,4 +1,4 @@
-/// A prediction as text.
+/// A report is a prediction as text.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-/// What tiles have to do, told without running them: the measure by which the recorded tiles of a frame stand
-/// for the others.
+/// TileWork is what tiles have to do, told without running them: the measure by which the recorded tiles of a
+/// frame stand for the others.
 #pragma once
 
 #include <cstdint>

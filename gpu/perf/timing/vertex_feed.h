@@ -1,4 +1,5 @@
-/// Vertices on their way to primitives: fetched by the VCD, shaded, and kept in the VPM until they are used.
+/// The VertexFeed is the way of vertices to primitives: the VCD fetches them, they are shaded, and the VPM
+/// keeps them until they are used.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// The rules that only execution shows: what a thread does with the TMU, the tile buffer, varyings and the
-/// VPM depends on uniforms and on what it is given.
+/// An ExecutionChecker looks at the rules that only execution shows: what a thread does with the TMU, the
+/// tile buffer, varyings and the VPM depends on uniforms and on what it is given.
 #pragma once
 
 #include "gpu/qpu/check/hazard.h"
@@ -13,7 +13,7 @@ class ExecutionChecker {
  public:
   explicit ExecutionChecker(const HazardChecker::Setting& setting) : setting_(setting) {}
 
-  /// What takes effect behind an instruction.
+  /// What takes effect after an instruction.
   enum class Behind : uint8_t { kNothing, kSwitch, kEnd };
   static bool asks(const HazardFacts& facts, Behind behind);
 

@@ -1,5 +1,5 @@
-/// The rules of the QPU that no hardware checks: latencies, delay slots, peripherals, thread ends (qpu.md
-/// 10). And what programs depend on that nobody has told. The rules stand in hazard.def.
+/// Hazards are what breaks rules of the QPU that no hardware checks: latencies, delay slots, peripherals,
+/// thread ends (qpu.md 10); and what programs depend on that nobody has told. The rules stand in hazard.def.
 #pragma once
 
 #include <compare>
@@ -66,7 +66,7 @@ class HazardsFound {
 std::optional<HazardSet> hazards_of_kinds(std::string_view kinds, std::string* error);
 
 /// Follows one thread from its start and says which rules each instruction breaks, by what comes before and
-/// behind it alone. A value: paths of a program fork by copying it. What only execution shows:
+/// after it alone. A value: paths of a program fork by copying it. What only execution shows:
 /// execution_checker.h.
 class HazardChecker {
  public:
@@ -86,7 +86,7 @@ class HazardChecker {
   size_t early_index() const { return early_index_; }
   uint64_t early_word() const { return early_word_; }
 
-  /// A thread switch takes effect behind this instruction; or the end.
+  /// A thread switch takes effect after this instruction; or the end.
   bool switches() const { return since_thrsw_ == 2; }
   bool ended() const { return ending_ && switches(); }
   bool in_last_section() const { return last_section_ || setting_.final_section; }

@@ -1,4 +1,4 @@
-/// What one instruction touches, as the rules of scheduling ask for it.
+/// Hazard facts are what one instruction touches, as the rules of scheduling ask for it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// The ways that threads took through one program, each place of which is checked once.
+/// Paths are the ways that threads took through one program, each place of which is checked once.
 ///
 /// What HazardChecker finds at an instruction follows from the way there. Threads of a program take few ways,
 /// and loops come back to histories that they had: so nearly every step is one from a place to the next that
@@ -25,12 +25,12 @@ class Paths {
  public:
   explicit Paths(int version) : version_(version) {}
 
-  /// One instruction behind one history. Immutable but for the ways on.
+  /// One instruction after one history. Immutable but for the ways on.
   struct Place {
     GpuAddr pc;
     uint64_t word;
     HazardFacts facts;
-    HazardChecker checker;  ///< behind the instruction
+    HazardChecker checker;  ///< after the instruction
     ExecutionChecker::Behind behind;
     bool asks;  ///< ExecutionChecker::asks()
     mutable std::atomic<const Place*> onward{nullptr},

@@ -1,4 +1,4 @@
-/// How many words of the TMU a thread has not taken yet, as far as its code tells.
+/// TmuWords says how many words of the TMU a thread has not taken yet, as far as its code tells.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace v3d::qpu {
 /// word at least.
 class TmuWords {
  public:
-  /// @param ends  the thread ends behind the instruction
+  /// @param ends  the thread ends after the instruction
   HazardSet step(const HazardFacts& facts, const HazardChecker::Setting& setting, bool ends);
   /// Another way comes to the same place. True if it changed.
   bool join(const TmuWords& other);

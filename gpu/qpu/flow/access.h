@@ -1,5 +1,5 @@
-/// What one instruction touches: registers, other state of the thread, uniform streams and the blocks behind
-/// the ports, in the order of the interpreter (qpu.md 3.3).
+/// An Access is what one instruction touches: registers, other state of the thread, uniform streams and the
+/// blocks behind the ports, in the order of the interpreter (qpu.md 3.3).
 #pragma once
 
 #include <array>

@@ -1,11 +1,11 @@
-/// A QPU program as a graph: one static walk from its entry, made once per program.
+/// A Flow is a QPU program as a graph: one static walk from its entry, made once per program.
 ///
 /// The walk follows the interpreter's rules of control flow (qpu.md 3.4, 7.1, 7.2) exactly: delay slots of
 /// branches and thread switches, the pair of thrsw that begins the last section, the end, and the places
 /// where the C of ldvary and the SFU results of 4.2 land. An instruction that is executed in several such
 /// contexts, for example in the delay slots of a branch and as a target, is several nodes. A conditional
 /// branch divides the ways at once: its delay slots are nodes of both, so that every node knows what happens
-/// behind it.
+/// after it.
 ///
 /// Whatever a thread executes is a path through the graph, until it comes to a Gap: what the walk cannot
 /// know.
@@ -25,9 +25,9 @@ namespace v3d::qpu::flow {
 
 inline constexpr uint32_t kNowhere = ~0u;  ///< no node, block and so on
 
-inline constexpr uint8_t kBranchDelay = 3;  ///< instructions behind a branch before it takes effect
+inline constexpr uint8_t kBranchDelay = 3;  ///< instructions after a branch before it takes effect
 
-/// What is under way before an instruction, as in Thread::Pending::Events. "In n": behind n more
+/// What is under way before an instruction, as in Thread::Pending::Events. "In n": after n more
 /// instructions, 0 for not under way.
 struct InFlight {
   uint8_t switch_in = 0, end_in = 0, branch_in = 0;
@@ -39,10 +39,10 @@ struct InFlight {
   auto operator<=>(const InFlight&) const = default;
 };
 
-/// What is under way behind an instruction.
+/// What is under way after an instruction.
 struct Advance {
   InFlight in_flight;  ///< branch_in and branch as before: where the instruction leads decides
-  bool ends = false, switches = false;  ///< the thread ends, or switches, behind it
+  bool ends = false, switches = false;  ///< the thread ends, or switches, after it
 };
 /// finish_instruction() of the interpreter, as far as an instruction alone tells.
 Advance advance(const InFlight& before, const Instruction& instruction, const Access& access);
@@ -58,7 +58,7 @@ struct Node {
 /// What follows the last node of a block.
 struct Exit {
   enum class Kind : uint8_t {
-    kNext,    ///< `next`: a way that other ways join, or behind a thread switch
+    kNext,    ///< `next`: a way that other ways join, or after a thread switch
     kJump,    ///< `next`: a branch takes effect
     kBranch,  ///< the last node is a branch; `taken`, or `next` if it is not always taken. Delay slots follow
     kEnd,     ///< the thread ends
@@ -79,7 +79,7 @@ struct Exit {
 };
 const char* name(Exit::Gap gap);
 
-/// Nodes that are executed one after the other: entered at the first only, left behind the last only.
+/// Nodes that are executed one after the other: entered at the first only, left after the last only.
 struct Block {
   uint32_t first, count;  ///< nodes; 1 or more
   Exit exit;
@@ -110,12 +110,12 @@ struct UniformRead {
 };
 inline constexpr int32_t kDynamic = INT32_MIN;
 
-/// A branch that moves the main stream by the word at `offset`. Offsets behind it hold if that word is
+/// A branch that moves the main stream by the word at `offset`. Offsets after it hold if that word is
 /// `distance`; only the uniforms themselves can tell.
 struct UniformJump {
   uint32_t node;  ///< of the branch
   int32_t offset;
-  int32_t distance;  ///< in bytes, from behind the word
+  int32_t distance;  ///< in bytes, from after the word
 };
 
 struct Setting {
@@ -161,7 +161,7 @@ struct Flow {
     const Block& b = blocks[nodes[node].block];
     return node + 1 == b.first + b.count;
   }
-  /// Calls fn(uint32_t) for the nodes that may follow a node: none, one, or two behind a branch.
+  /// Calls fn(uint32_t) for the nodes that may follow a node: none, one, or two after a branch.
   template <typename Fn>
   void for_each_next(uint32_t node, const Fn& fn) const {
     if (!is_last(node)) return fn(node + 1);
@@ -180,7 +180,7 @@ class Cursor {
  public:
   explicit Cursor(const Flow& flow)
       : flow_(&flow), node_(flow.entry == kNowhere ? kNowhere : flow.blocks[flow.entry].first) {}
-  /// The node of the next instruction; kNowhere behind the end, or behind a gap.
+  /// The node of the next instruction; kNowhere after the end, or after a gap.
   uint32_t node() const { return node_; }
   /// It was executed. @param taken  of a branch
   void advance(bool taken);

@@ -1,4 +1,4 @@
-/// The steps of analyse(); each fills its part of a Flow from those before it.
+/// These are the steps of analyse(); each fills its part of a Flow from those before it.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class OpenBlocks {
 
 /// Follows a State along all ways from the entry, which there is and before which a default one stands. Where
 /// ways meet, State::join() takes in another's and says whether anything changed.
-/// @param pass  called with a block, the state before it, which it makes the one behind, and false until the
+/// @param pass  called with a block, the state before it, which it makes the one after, and false until the
 ///              states have settled; then once for each block that is reached, in their order, with true
 template <typename State, typename Pass>
 void follow_states(const Flow& flow, const Pass& pass) {

@@ -1,4 +1,4 @@
-/// The TLB access sequences of a fragment program (qpu.md 4.5).
+/// This step finds the TLB access sequences of a fragment program (qpu.md 4.5).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace v3d::qpu::flow {
 /// What says how a sequence accesses the tile buffer: a byte of a configuration word.
 struct TlbSpecifier {
   enum class From : uint8_t {
-    kOnes,     ///< 0xff: as at thread start, or behind all bytes of a word
+    kOnes,     ///< 0xff: as at thread start, or after all bytes of a word
     kUniform,  ///< `byte` of the word that `event` takes
     kUnknown,  ///< ways with different ones
   } from = From::kOnes;

@@ -1,4 +1,4 @@
-/// Which writes belong to which TMU lookup, and which lookup each ldtmu takes its word from.
+/// This step finds which writes belong to which TMU lookup, and which lookup each ldtmu takes its word from.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-/// Translates QPU programs from text: what disassemble() prints, and what makes it pleasant to write by hand.
+/// The assembler translates QPU programs from text: what disassemble() prints, and what makes it pleasant to
+/// write by hand.
 ///
 // clang-format off
 ///     loop:                                  # a label; comments start with # or //

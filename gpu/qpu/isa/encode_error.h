@@ -1,4 +1,4 @@
-/// Why an instruction has no word.
+/// An EncodeError says why an instruction has no word.
 #pragma once
 
 #include <string>

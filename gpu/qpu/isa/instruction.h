@@ -1,4 +1,5 @@
-/// One QPU instruction in version-neutral form, and the way between it, the 64-bit word and text.
+/// An Instruction is one QPU instruction in version-neutral form. The way between it, the 64-bit word and
+/// text is here, too.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// The QPU instruction set: operations, modifiers, signals and write addresses of V3D 7.1 and 4.2, and the
+/// The instruction set is the operations, modifiers, signals and write addresses of V3D 7.1 and 4.2, and the
 /// tables that decoder, encoder, disassembler, assembler, interpreter, hazard checker and qpu/flow share. The
 /// rows stand in isa.def.
 #pragma once

@@ -1,4 +1,4 @@
-/// Sets of registers.
+/// A RegisterSet is a set of registers.
 #pragma once
 
 #include <bit>

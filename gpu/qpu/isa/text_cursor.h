@@ -1,4 +1,4 @@
-/// A place in one line of assembly text, and the tokens that start there.
+/// A TextCursor is a place in one line of assembly text, and takes the tokens that start there.
 #pragma once
 
 #include <algorithm>

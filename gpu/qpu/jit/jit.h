@@ -1,4 +1,4 @@
-/// The compiler of QPU programs to code for hosts with AVX-512 or AVX2. Its results are those of the
+/// A JitCompiler compiles QPU programs to code for hosts with AVX-512 or AVX2. Its results are those of the
 /// interpreter, bit for bit; what it does not compile, the interpreter runs.
 #pragma once
 
@@ -67,7 +67,7 @@ inline constexpr uint64_t kWorthIt = 4096;
 
 class JitCompiler : public Compiler, public PartCompiler {
  public:
-  /// Of a program; those behind are interpreted.
+  /// Of a program; those after are interpreted.
   static constexpr size_t kMaxWords = 4096;
   /// Executions of instructions in different contexts (flow::Node) that a program may have.
   static constexpr size_t kMaxNodes = 16384;

@@ -1,4 +1,5 @@
-/// What the operations compute: one function per operation, unpacking and flag, on all 16 lanes.
+/// This header says what the operations compute: it has one function per operation, unpacking and flag, on
+/// all 16 lanes.
 ///
 /// Facts: qpu.md 1.5 (flags), 1.9 (modifiers), 2 (operations). Rounding is to nearest even, denormals are
 /// live, and every operation rounds once.

@@ -1,5 +1,5 @@
-/// Programs as host code, as the interpreter sees them: who makes that (gpu/qpu/jit) stands above it. A
-/// thread may change between host code and interpreter wherever a block of the program begins.
+/// A compiled program is host code as the interpreter sees it; what makes it (gpu/qpu/jit) stands above the
+/// interpreter. A thread may change between host code and interpreter wherever a block of the program begins.
 #pragma once
 
 #include <array>
@@ -70,7 +70,7 @@ class HostRun {
 class HostSeries {
  public:
   virtual ~HostSeries() = default;
-  /// HostProgram::run() for a thread behind reset() or restart() at the program's first instruction; behind
+  /// HostProgram::run() for a thread after reset() or restart() at the program's first instruction; after
   /// kEnd only restart() may follow, and what the registers hold is not known.
   virtual HostProgram::Leave start(Thread& thread) = 0;
 };

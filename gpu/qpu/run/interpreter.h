@@ -1,4 +1,4 @@
-/// Executes programs, one thread of 16 lanes at a time.
+/// The interpreter executes programs, one thread of 16 lanes at a time.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Series {
     code_ = code;
     if (code) code->begin(host_, program.entry());
   }
-  /// run() of a thread behind reset() or restart() at the program's first instruction. Behind Stop::kEnd its
+  /// run() of a thread after reset() or restart() at the program's first instruction. After Stop::kEnd its
   /// registers are not known; any other stop is as with run().
   Stop run(Thread& thread) {
     if (!code_ || thread.observer) [[unlikely]]

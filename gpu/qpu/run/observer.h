@@ -1,5 +1,5 @@
-/// Who watches threads execute. The interpreter calls an Observer around every instruction of a thread that
-/// has one, in a loop of its own, so that threads without one lose nothing.
+/// An Observer watches threads execute. The interpreter calls an Observer around every instruction of a
+/// thread that has one, in a loop of its own, so that threads without one lose nothing.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Observer {
   /// It was executed; thread.pc still is its address. A branch is taken if pending.events.branch_in is 4.
   /// @param error  null, or why the thread hangs: then finished() does not follow
   virtual void after(const Thread& thread, const char* error) = 0;
-  /// Between before() and after(): it started a lookup, behind its ldtmu. @param words  that this returns
+  /// Between before() and after(): it started a lookup, after its ldtmu. @param words  that this returns
   virtual void general_lookup(const Thread& /*thread*/, const tmu::GeneralLookup& /*lookup*/, int /*words*/) {
   }
   virtual void texture_lookup(const Thread& /*thread*/, const tmu::TextureLookup& /*lookup*/, int /*words*/) {

@@ -1,4 +1,4 @@
-/// Code of a part of a program only: for threads that are to be seen elsewhere.
+/// A PartCompiler compiles a part of a program only: for threads that are to be seen elsewhere.
 #pragma once
 
 #include <cstdint>

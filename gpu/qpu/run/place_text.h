@@ -1,4 +1,4 @@
-/// Where programs stopped, or failed, in words.
+/// These functions say in words where programs stopped or failed.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-/// What magic write addresses and signals do outside the register file: uniform streams, TMU, TLB, TSY.
+/// The ports are what magic write addresses and signals reach outside the register file: uniform streams,
+/// TMU, TLB, TSY.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// A program in GPU memory, decoded where execution reaches it.
+/// A Program lies in GPU memory and is decoded where execution reaches it.
 #pragma once
 
 #include <atomic>

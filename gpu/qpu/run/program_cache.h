@@ -1,4 +1,4 @@
-/// Decoded programs, cached by address and checked by content.
+/// A ProgramCache has decoded programs, found by address and checked by content.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Who runs a program says so here, for the handler of MMU faults.
+/// By a ProgramScope who runs a program says so, for the handler of MMU faults.
 #pragma once
 
 #include "gpu/base/qpu_place.h"

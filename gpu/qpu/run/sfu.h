@@ -1,4 +1,5 @@
-/// The functions of the special function unit, defined once for the interpreter and every code generator.
+/// The functions of the special function unit are defined here, once for the interpreter and every code
+/// generator.
 ///
 /// All of them return the correctly rounded float (checked for every input: tests/qpu/sfu_test.cc tells how),
 /// exp2 none that is denormal.

@@ -1,5 +1,6 @@
-/// Instructions as the interpreter executes them: functions found, registers turned into offsets, the common
-/// case told from the rest. Made once per instruction; never written afterwards.
+/// A Step is an instruction as the interpreter executes it: with its functions found, registers turned into
+/// offsets, and the common case told from the rest. It is made once per instruction, and never written
+/// afterwards.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +67,7 @@ struct Step {
     kGeneral,  ///< any other ALU word
     kBranch,
     kInvalid,
-    kEnd,  ///< not an instruction: behind the last one of a chunk
+    kEnd,  ///< not an instruction: after the last one of a chunk
   };
   /// The signal of a plain or masked step.
   enum class Load : uint8_t { kNone, kUniform, kUnifa, kTmu, kVary };

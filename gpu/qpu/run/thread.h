@@ -1,4 +1,5 @@
-/// State of one QPU thread and the ports through which it reaches the fixed-function blocks.
+/// A Thread is the state of one QPU thread, with the ports through which it reaches the fixed-function
+/// blocks.
 #pragma once
 
 #include <array>
@@ -21,7 +22,7 @@ struct Varying {
   AlignedLanes vp;  ///< float A*dx + B*dy
   AlignedLanes c;   ///< raw bits
 };
-/// They stand behind the components, and are 0: reads beyond those get the last one. (C of a component is
+/// They stand after the components, and are 0: reads beyond those get the last one. (C of a component is
 /// read when one more may have been asked for.)
 inline constexpr uint32_t kVaryingsBehind = 2;
 
@@ -76,7 +77,7 @@ class TlbPort {
 
 /// Return words of the TMU that a thread can leave waiting. The hardware has 16 / threads; more is an error.
 inline constexpr uint32_t kTmuFifo = 64;
-/// Behind them: for compiled code, which writes the words of a lookup one behind the other.
+/// After them: for compiled code, which writes the words of a lookup one after the other.
 inline constexpr uint32_t kTmuFifoRoom = 3;
 
 /// The caller fills the inputs and calls reset() first; run() does the rest.
@@ -90,7 +91,7 @@ struct Thread {
   LaneMask flag_a, flag_b;
   NnMode nn_mode;       ///< of V8DOT; no driver relies on the one at thread start: kUu, assumed
   bool stop_at_switch;  ///< return Stop::kSwitch at every thread switch
-  bool stop_at_block;   ///< compiled code ends the budget where a block begins, behind one block at least
+  bool stop_at_block;   ///< compiled code ends the budget where a block begins, after one block at least
   uint32_t link;
 
   // Streams
@@ -231,7 +232,7 @@ struct Thread {
     return varyings[pending.next_varying / sizeof(Varying) - 1 - before].c;
   }
 
-  /// rf and acc stand one behind the other, in front of all else.
+  /// rf and acc stand one after the other, in front of all else.
   Lanes& at(Register r) { return reinterpret_cast<Lanes*>(this)[r]; }
   const Lanes& at(Register r) const { return reinterpret_cast<const Lanes*>(this)[r]; }
 };

@@ -264,7 +264,7 @@ struct ThreadTrace::Paragraph {
     if (b.msfign == Msfign::kQ) lanes = whole_quads(lanes);
     const bool taken = after.pending.events.branch_in == 4;
     line("branch",
-         taken ? absl::StrFormat("taken, to 0x%08x behind three more instructions; A %04x of lanes %04x",
+         taken ? absl::StrFormat("taken, to 0x%08x after three more instructions; A %04x of lanes %04x",
                                  after.pending.branch_target, before.flag_a, lanes)
                : absl::StrFormat("not taken; A %04x of lanes %04x", before.flag_a, lanes));
     if (taken && after.pending.branch_moves_uniforms)

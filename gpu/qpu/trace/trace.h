@@ -1,4 +1,5 @@
-/// The trace of one thread as text: a paragraph per instruction with what it read, computed and wrote.
+/// A trace is the execution of one thread as text: a paragraph per instruction with what it read, computed
+/// and wrote.
 #pragma once
 
 #include <functional>

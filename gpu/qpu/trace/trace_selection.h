@@ -1,4 +1,4 @@
-/// Which threads a trace shows, and how.
+/// A TraceSelection says which threads a trace shows, and how.
 #pragma once
 
 #include <array>

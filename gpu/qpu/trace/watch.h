@@ -1,4 +1,4 @@
-/// What a device does when QPU programs are to be watched.
+/// A Watch is what a device does when QPU programs are to be watched.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-/// Memory layouts of images: utiles, LT, UB-linear, UIF (texture.md 1). Used by the TMU, the TLB and the TFU.
+/// Layouts say how images lie in memory: utiles, LT, UB-linear, UIF (texture.md 1). The TMU, the TLB and the
+/// TFU use it.
 #pragma once
 
 #include <cstddef>

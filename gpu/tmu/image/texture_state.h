@@ -1,4 +1,4 @@
-/// Texture shader state and sampler state records, decoded (texture.md 3).
+/// These functions decode the records of texture shader state and sampler state (texture.md 3).
 #pragma once
 
 #include <cstdint>

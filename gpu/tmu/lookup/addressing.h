@@ -1,4 +1,4 @@
-/// Texel addresses and texel reads of 16 lanes.
+/// These functions give the addresses of 16 lanes' texels, and read them.
 #pragma once
 
 #include "gpu/base/vector.h"

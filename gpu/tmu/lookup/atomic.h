@@ -1,4 +1,5 @@
-/// Read-modify-write operations on host memory, safe against other workers and the client's CPU.
+/// These operations read, modify and write host memory at once, safe against other workers and the client's
+/// CPU.
 #pragma once
 
 #include <cstdint>

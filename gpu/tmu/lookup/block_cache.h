@@ -1,5 +1,5 @@
-/// Decoded blocks of compressed textures. They live until the job ends: drivers do not write textures that a
-/// running job samples.
+/// A BlockCache has decoded blocks of compressed textures. They live until the job ends: drivers do not write
+/// textures that a running job samples.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-/// Cube maps: directions to faces, and texels across edges (texture.md 4.4).
+/// For cube maps these functions turn directions into faces, and find texels across edges (texture.md 4.4).
 #pragma once
 
 #include "gpu/base/vector.h"

@@ -1,7 +1,7 @@
-/// Lookups that code made at run time carries out itself (gpu/qpu/jit), in three steps: from coordinates to
-/// texels of a level, to addresses, to return words; where levels or filters differ among lanes, for each of
-/// them. Here stands which step a plan needs; run() of the plan does the same, bit for bit, and whatever is
-/// not here.
+/// A Direct is a lookup that code made at run time carries out itself (gpu/qpu/jit), in three steps: from
+/// coordinates to texels of a level, to addresses, to return words; where levels or filters differ among
+/// lanes, for each of them. Here stands which step a plan needs; run() of the plan does the same, bit for
+/// bit, and whatever is not here.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct Direct {
   static constexpr uint8_t linear(int s, int t, bool layers) {
     return static_cast<uint8_t>(nearest(s, t, layers) + kWraps * kWraps * 2);
   }
-  /// The same where values are blended in float, a texel behind a clamped edge with itself, too.
+  /// The same where values are blended in float, a texel after a clamped edge with itself, too.
   static constexpr uint8_t linear_in_float(int s, int t, bool layers) {
     return static_cast<uint8_t>(linear(s, t, layers) + kWraps * kWraps * 2);
   }
@@ -100,12 +100,12 @@ struct Direct {
     return static_cast<uint16_t>(((static_cast<int>(channels) * 3 + log2_count) * 2 + wide) * kOrders +
                                  static_cast<int>(order));
   }
-  /// As load(), behind linear().
+  /// As load(), after linear().
   static constexpr uint16_t blend(Channels channels, int log2_count, bool wide, Order order) {
     return static_cast<uint16_t>(kLoads + load(channels, log2_count, wide, order));
   }
   static constexpr uint16_t kLoads = kChannels * 3 * 2 * kOrders;
-  /// To decoded channels instead of return words. @param blends  behind linear()
+  /// To decoded channels instead of return words. @param blends  after linear()
   static constexpr uint16_t decode(Channels channels, int log2_count, bool blends) {
     return static_cast<uint16_t>(2 * kLoads + (static_cast<int>(channels) * 3 + log2_count) * 2 + blends);
   }
@@ -117,7 +117,7 @@ struct Direct {
   Unusual unusual = Unusual::kNothing;
   uint8_t nearest_filter = 0, linear_filter = 0;      ///< of kLevels
   uint8_t magnified_filter = 0, minified_filter = 0;  ///< which of these
-  /// What stands behind nearest() and all others, and behind linear(); the same, to channels.
+  /// What stands after nearest() and all others, and after linear(); the same, to channels.
   uint16_t texels_step = 0, blend_step = 0, decode_step = 0, decode_blend_step = 0;
 
   // ---- What the steps need beside the plan

@@ -1,5 +1,5 @@
-/// Formats of up to 32 bits whose channels are fields of a word with so few values that tables decode them,
-/// for generated code.
+/// Field tables are for generated code: they decode formats of up to 32 bits whose channels are fields of a
+/// word with few values.
 #pragma once
 
 #include <cstdint>

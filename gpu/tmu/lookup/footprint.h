@@ -1,4 +1,4 @@
-/// The texels that a lookup touches, for whoever wants to know (gpu/perf/record).
+/// A Footprint has the texels that a lookup touches, for whoever wants to know (gpu/perf/record).
 #pragma once
 
 #include <cstdint>

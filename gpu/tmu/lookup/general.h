@@ -1,4 +1,4 @@
-/// Loads, stores and atomics by address (texture.md 8).
+/// These functions load, store and do atomic operations by address (texture.md 8).
 #pragma once
 
 #include "gpu/base/vector.h"

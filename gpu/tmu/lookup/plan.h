@@ -1,4 +1,4 @@
-/// Everything that is constant in a texture lookup, decoded once per job for each distinct set of
+/// A Plan is everything that is constant in a texture lookup, decoded once per job for each distinct set of
 /// configuration words.
 #pragma once
 

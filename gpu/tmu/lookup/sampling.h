@@ -1,4 +1,4 @@
-/// Parts of a filtered lookup: coordinates, level of detail, wrapping (texture.md 4, 13).
+/// These functions are parts of a filtered lookup: coordinates, level of detail, wrapping (texture.md 4, 13).
 #pragma once
 
 #include "gpu/base/vector.h"

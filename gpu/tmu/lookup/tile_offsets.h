@@ -1,5 +1,5 @@
-/// Where the first columns and rows of tiled levels begin, for code that looks them up instead of computing
-/// them. @see column() and row() in addressing.h
+/// Tile offsets say where the first columns and rows of tiled levels begin, for code that looks them up
+/// instead of computing them. @see column() and row() in addressing.h
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-/// The texture and memory unit as the QPU uses it: one call per lookup of 16 lanes.
+/// A Unit is the texture and memory unit as the QPU uses it: one call per lookup of 16 lanes.
 #pragma once
 
 #include <array>

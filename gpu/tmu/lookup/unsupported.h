@@ -1,4 +1,5 @@
-/// Names what a lookup asks for and the model does not do: one line on the log for each, per process.
+/// These functions name what a lookup asks for and the model does not do: one line on the log for each, per
+/// process.
 #pragma once
 
 #include "gpu/tmu/texel/format.h"

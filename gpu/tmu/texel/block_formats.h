@@ -1,4 +1,5 @@
-/// Decoders of compressed blocks (Khronos Data Format Specification 1.3: ETC2/EAC, S3TC and ASTC chapters).
+/// These functions decode compressed blocks (Khronos Data Format Specification 1.3: ETC2/EAC, S3TC and ASTC
+/// chapters).
 #pragma once
 
 #include "gpu/tmu/texel/format.h"

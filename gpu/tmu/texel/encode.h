@@ -1,4 +1,4 @@
-/// From channels to texels of plain formats: the inverse of Format::decode.
+/// These functions turn channels into texels of plain formats: the inverse of Format::decode.
 #pragma once
 
 #include <cstdint>

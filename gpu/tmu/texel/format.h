@@ -1,4 +1,4 @@
-/// Texture data formats (texture.md 5): how texels lie in memory and what they mean.
+/// A Format is a texture data format (texture.md 5): how texels lie in memory and what they mean.
 #pragma once
 
 #include <cstdint>

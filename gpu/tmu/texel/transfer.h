@@ -1,4 +1,4 @@
-/// Transfer functions that textures ask for: from the codes of a texel's colours to the values that are
+/// Transfer functions, for which textures ask, turn the codes of a texel's colours into the values that are
 /// filtered.
 #pragma once
 

@@ -1,6 +1,6 @@
-/// Which parts of QPU registers the host's vector registers hold, at a place in the code. A value never
-/// changes while a register holds it: who writes takes another register, so that several QPU registers may
-/// share one.
+/// The cache says which parts of QPU registers the host's vector registers hold, at a place in the code. A
+/// value never changes while a register holds it: who writes takes another register, so that several QPU
+/// registers may share one.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace v3d::qpu::jit::avx2 {
 
-/// What is cached: QPU registers by their numbers, and behind them other lanes of the thread.
+/// What is cached: QPU registers by their numbers, and after them other lanes of the thread.
 enum Cached : uint8_t { kCachedFlagA = kNumRegisters, kCachedFlagB, kCachedRtop, kNumCached };
 
 /// 8 lanes of one of them.

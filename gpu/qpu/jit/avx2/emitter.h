@@ -1,5 +1,5 @@
-/// Code for hosts with AVX2. A QPU register is two parts of 8 lanes; the 16 host registers are a cache of
-/// parts along ways that nothing joins, and where ways join all is in memory. The parts:
+/// The emitter writes code for hosts with AVX2. A QPU register is two parts of 8 lanes; the 16 host registers
+/// are a cache of parts along ways that nothing joins, and where ways join all is in memory. The parts:
 ///   cache.h        what host registers hold
 ///   registers.cc   loads, stores, which register gives way, and what calls do to them
 ///   operations.cc  what an operation of an ALU is in host instructions, for 8 lanes
@@ -73,7 +73,7 @@ class Emitter final : public ProgramEmitter {
     int host[2] = {Cache::kNone, Cache::kNone};
     size_t frame = 0;
   };
-  /// Lanes that take part. Flags change behind all writes of a word, so that they need not be kept.
+  /// Lanes that take part. Flags change after all writes of a word, so that they need not be kept.
   struct Exec {
     bool masked = false, inverted = false, of_b = false;
     std::optional<size_t> mask;  ///< in Frame::masks, instead of a flag

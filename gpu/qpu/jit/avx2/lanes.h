@@ -1,4 +1,4 @@
-/// Moves across all lanes, from registers of both parts to one part.
+/// These functions move across all lanes, from registers of both parts to one part.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// Texture lookups (see code/lookup_emitter.h) by two vectors of 8 lanes, the parts. S comes in Frame::a.
-/// ymm0 to ymm7 are changed.
+/// This back end looks textures up (see code/lookup_emitter.h) by two vectors of 8 lanes, the parts. S comes
+/// in Frame::a. ymm0 to ymm7 are changed.
 #pragma once
 
 #include <xbyak/xbyak.h>

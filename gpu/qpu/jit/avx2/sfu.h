@@ -1,4 +1,4 @@
-/// Operations of the special function unit as code of their own (OperationEmitter).
+/// Operations of the special function unit have code of their own here (OperationEmitter).
 #pragma once
 
 #include "gpu/qpu/jit/avx2/emitter.h"

@@ -1,4 +1,4 @@
-/// Code for hosts with AVX-512; the parts:
+/// The emitter writes code for hosts with AVX-512; its parts:
 ///   registers.cc   where QPU registers live, and what calls do to them
 ///   operations.cc  what an operation of an ALU is in host instructions
 ///   sfu.cc         those of the special function unit that are more than an instruction
@@ -48,7 +48,7 @@ class Emitter final : public ProgramEmitter {
   /// The value in a register: its own, or `scratch`.
   Zmm in_register(const Source& source, const Zmm& scratch);
   void move(const Zmm& to, const Source& from);
-  /// A word, the same in all lanes, or 16 words, in memory behind the code.
+  /// A word, the same in all lanes, or 16 words, in memory after the code.
   Xbyak::Address constant(uint32_t bits, bool broadcast = true);
   Xbyak::Address constants(const std::array<uint32_t, 16>& words);
   Xbyak::Address doubles(double value);

@@ -1,5 +1,5 @@
-/// Texture lookups (see code/lookup_emitter.h) by vectors of 16 lanes. S comes in zmm5, where it stays if the
-/// lookup is refused. zmm2 to zmm6 and k7 are changed.
+/// This back end looks textures up (see code/lookup_emitter.h) by vectors of 16 lanes. S comes in zmm5, where
+/// it stays if the lookup is refused. zmm2 to zmm6 and k7 are changed.
 #pragma once
 
 #include <xbyak/xbyak.h>

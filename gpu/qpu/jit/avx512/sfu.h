@@ -1,6 +1,6 @@
-/// Operations of the special function unit as code of their own (OperationEmitter). They belong to the add
-/// ALU: beside what every operation may use, they use kResultAdd, kResultMul and the registers of unpacked
-/// operands.
+/// Operations of the special function unit have code of their own here (OperationEmitter). They belong to the
+/// add ALU: beside what every operation may use, they use kResultAdd, kResultMul and the registers of
+/// unpacked operands.
 #pragma once
 
 #include "gpu/qpu/jit/avx512/emitter.h"

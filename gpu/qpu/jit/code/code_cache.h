@@ -1,5 +1,5 @@
-/// Compiled programs of all clients, found by their words: a shader that is uploaded again, in another
-/// context or behind another one, is compiled once.
+/// A CodeCache has the compiled programs of all clients, found by their words: a shader that is uploaded
+/// again, in another context or after another one, is compiled once.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Host memory for code: written once, then executable and never writable again.
+/// CodeMemory is host memory for code: it is written once, then executable and never writable again.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-/// What compiled code has beside the thread while it runs: its own copy of the budget, where the uniform
-/// stream is, and room to hand values to the functions that it calls.
+/// A Frame is what compiled code has beside the thread while it runs: its own copy of the budget, where the
+/// uniform stream is, and room to hand values to the functions that it calls.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ struct Frame {
   struct Probes {
     AlignedLanes total[4];  ///< channels of the probes so far
     AlignedLanes number;    ///< of probes
-    AlignedLanes step[2];   ///< of S and T, from the first probe to behind the last one
+    AlignedLanes step[2];   ///< of S and T, from the first probe to after the last one
     AlignedLanes middle[2];
     uint32_t lanes, blended;  ///< bits of lanes: of all probes
     uint32_t probe;
@@ -59,12 +59,12 @@ struct Frame {
   uint32_t uniform_low, uniform_span;
   uint64_t left;  ///< instructions of the budget
   /// Of the last loads and stores of a word for each lane, all next to each other: where in the host's
-  /// memory, and how far behind the one before. A guess where the next will be, nothing else.
+  /// memory, and how far after the one before. A guess where the next will be, nothing else.
   struct Stream {
     uint64_t last, step;
   } loads, stores;
   uint32_t far_lookups;        ///< in a row, whose texels are not in the lines of their corners; a guess
-  uint32_t forgets_registers;  ///< 1: behind its end nobody looks at the thread's registers
+  uint32_t forgets_registers;  ///< 1: after its end nobody looks at the thread's registers
   uint32_t keeps;              ///< 1: the program has registers where bilinear lookups have theirs
   uint32_t plain;              ///< 1: there is a TMU, and all lanes have a sample in the mask to the end
   /// Why the thread hangs, when a call says that it does.

@@ -1,5 +1,5 @@
-/// What compiled code calls: the interpreter's functions, behind one way to pass operands. What they throw
-/// waits in the frame until the code is left.
+/// Helpers are what compiled code calls: the interpreter's functions, with one way to pass operands. What
+/// they throw waits in the frame until the code is left.
 #pragma once
 
 #include "gpu/qpu/jit/code/frame.h"

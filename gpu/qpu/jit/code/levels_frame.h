@@ -1,5 +1,4 @@
-/// Where lookups by levels keep what they know in the Frame, and the registers in which they have it
-/// meanwhile.
+/// Lookups by levels keep what they know at these places of the Frame, and in these registers meanwhile.
 #pragma once
 
 #include <xbyak/xbyak.h>

@@ -1,4 +1,4 @@
-/// Compiled code as text, for who looks at it.
+/// A listing is compiled code as text, for who looks at it.
 #pragma once
 
 #include <cstdint>

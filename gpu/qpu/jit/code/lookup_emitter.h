@@ -1,7 +1,7 @@
-/// Writes host code for texture lookups that need no call of C++: all programs share it, and it is made at
-/// the first use. It goes from step to step of tmu::Direct by tables; what that does not have is refused, and
-/// left to the interpreter's function. Here stands what does not depend on the host's vectors; a back end
-/// (avx512/, avx2/) says what the steps are.
+/// A LookupEmitter writes host code for texture lookups that need no call of C++: all programs share it, and
+/// it is made at the first use. It goes from step to step of tmu::Direct by tables; what that does not have
+/// is refused, and left to the interpreter's function. Here stands what does not depend on the host's
+/// vectors; a back end (avx512/, avx2/) says what the steps are.
 ///
 /// The code is called with the host registers of ProgramEmitter, the lanes in r8d, launcher << 16 | site in
 /// edx, and S where the back end says. It gives 1 in eax; or 0, with nothing done. General registers other
@@ -59,7 +59,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
     int log2_count;
     bool wide;
     Order order;
-    bool blends = false;       ///< four texels, behind emit_linear()
+    bool blends = false;       ///< four texels, after emit_linear()
     bool to_channels = false;  ///< to the first of six Lanes, decoded, instead of return words; then returns
     bool fields() const { return tmu::Direct::are_fields(channels); }
     bool depth() const { return channels == Channels::kDepth16 || channels == Channels::kDepth24; }
@@ -96,7 +96,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   virtual void emit_tiled_addresses(int log2_cpp) = 0;
   /// From there to the end: jumps to finished_.
   virtual void emit_load(const Load& load) = 0;
-  virtual void emit_blend(const Load& load) = 0;  ///< behind emit_linear()
+  virtual void emit_blend(const Load& load) = 0;  ///< after emit_linear()
   virtual void emit_store() = 0;
   /// Whether it has code for Channels::kSrgb8.
   virtual bool has_bytes() const { return false; }
@@ -143,7 +143,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   void texel_index(const Xmm& at, Wrap wrap, const Axis& axis);
   void texel_pair(const Xmm& at, Wrap wrap, const Axis& axis, const Xmm& first, const Xmm& second,
                   bool in_float);
-  /// Four texels around each point, rows one behind the other, and the factors of their columns and rows.
+  /// Four texels around each point, rows one after the other, and the factors of their columns and rows.
   struct Blend {
     Xmm texel[4], even[2], factors_x, factors_y;
     Xmm spare;  ///< of short vectors, and of fields

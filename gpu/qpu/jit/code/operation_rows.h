@@ -1,4 +1,4 @@
-/// Tables of operations with code of their own: rows with a member `op`.
+/// Operations with code of their own stand in tables: rows with a member `op`.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Where instructions write, and what back ends ask about the halves of one.
+/// A Place is where an instruction writes. Here, too, is what back ends ask about the halves of one.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What vcmpps compares (Intel's manual, CMPPS). "Not" counts NaNs in, all else out.
+/// The predicates say what vcmpps compares (Intel's manual, CMPPS). "Not" counts NaNs in, all else out.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-/// A compiled program: host code, where it may be entered, and what it means that it was left.
+/// A ProgramCode is a compiled program: host code, where it may be entered, and what it means that it was
+/// left.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ struct Frame;
 
 /// What a program is compiled from.
 struct CodeContent {
-  /// Words behind one another: words[first] is that of the instruction `index`.
+  /// Words one after another: words[first] is that of the instruction `index`.
   struct Stretch {
     int32_t index;
     uint32_t first, count;
@@ -70,7 +71,7 @@ using LeaveCounts = std::array<std::atomic<uint64_t>, kNumWhys>;
 struct CodeMark {
   size_t offset;
   uint32_t node;
-  bool out_of_the_way = false;  ///< behind the blocks
+  bool out_of_the_way = false;  ///< after the blocks
 };
 
 /// The same, for the code as it stands.

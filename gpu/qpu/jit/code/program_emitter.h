@@ -1,6 +1,6 @@
-/// Writes host code for the nodes of a program. Here stands what does not depend on the host's vectors:
-/// blocks, branches, entries, exits, the budget and the uniform stream. A back end (avx512/, avx2/) says
-/// where QPU registers live and what an instruction is.
+/// A ProgramEmitter writes host code for the nodes of a program. Here stands what does not depend on the
+/// host's vectors: blocks, branches, entries, exits, the budget and the uniform stream. A back end (avx512/,
+/// avx2/) says where QPU registers live and what an instruction is.
 ///
 /// Host registers of all back ends: rbx the Thread, rbp the Frame, r12 + r13 the next uniform of the block
 /// (r13d: its GPU address), r14 GPU memory, r15 what is left of the budget, r11d unifa. All others are
@@ -104,19 +104,19 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// words before go to Frame::b. Changes eax, ecx, edx, esi and r8d.
   void emit_lane_sums();
 
-  /// Words of 32 bits in memory behind the code: one, 16, or a double.
+  /// Words of 32 bits in memory after the code: one, 16, or a double.
   Label& word_behind(uint32_t bits);
   Label& words_behind(const std::array<uint32_t, 16>& words);
   Label& double_behind(double value);
 
   Label& new_label() { return *labels_.emplace_back(std::make_unique<Label>()); }
-  /// Code out of the way that is emitted behind the blocks.
+  /// Code out of the way that is emitted after the blocks.
   void later(std::function<void()> emit) { later_.push_back({node_, std::move(emit)}); }
   /// ... of the current node.
   void later_in_node(std::function<void()> emit);
   /// Whether the current block is the only one that leads to another, which begins as it ends.
   bool passes_to(uint32_t block) const;
-  /// Jumps there to leave before the current node, as if it and those behind had not been.
+  /// Jumps there to leave before the current node, as if it and those after had not been.
   Label& exit_before_node(CodeExit::Why why);
   Label& exit_with_hang();
 

@@ -1,5 +1,5 @@
-/// What both back ends emit for the special functions of gpu/qpu/run/sfu.h: its steps, on registers of
-/// doubles. An Emitter has doubles(), operands of the same double everywhere, and fill().
+/// Both back ends emit these steps for the special functions of gpu/qpu/run/sfu.h, on registers of doubles.
+/// An Emitter has doubles(), operands of the same double everywhere, and fill().
 #pragma once
 
 #include <bit>

@@ -1,4 +1,4 @@
-/// A source of a host instruction, for back ends.
+/// A SourceOf is where a host instruction takes an operand from, for back ends.
 #pragma once
 
 #include <xbyak/xbyak.h>

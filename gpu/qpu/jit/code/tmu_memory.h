@@ -1,5 +1,5 @@
-/// Where the Thread has what lookups of the TMU and their results are, and what generated code for loads and
-/// stores by address knows of them, whatever the host's vectors.
+/// This header says where the Thread has what lookups of the TMU and their results are, and what generated
+/// code for loads and stores by address knows of them, whatever the host's vectors.
 #pragma once
 
 #include <xbyak/xbyak.h>
