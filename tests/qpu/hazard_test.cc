@@ -5,7 +5,9 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
+#include "gpu/qpu/check/paths.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/trace/watch.h"
 #include "tests/qpu/known_words.h"
@@ -19,6 +21,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 std::vector<uint64_t> words_of(int version, const std::string& text) {
   const Assembly assembly = assemble(version, text);
@@ -441,6 +444,78 @@ TEST(HazardWatch, ChecksLessOfWhatIsKnown) {
   EXPECT_EQ(checked(kOne), 1);
   EXPECT_EQ(checked(kOther), 64);
   EXPECT_EQ(checked(kOther), 1);
+}
+
+// What is kept of the ways of all programs has one bound. Where more programs come, the former ones are
+// forgotten, and checked anew when they come again.
+TEST(HazardWatch, ForgetsWaysOfProgramsBeyondItsBound) {
+  Machine m(71);
+  std::vector<std::string> lines;
+  WatchOptions options;
+  options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
+  Watch watch(71, std::move(options));
+  const auto nop = words_of(71, "nop")[0], ldvary = words_of(71, "ldvary.rf4")[0],
+             reads_early = words_of(71, "add rf2, rf0, rf3")[0];
+  const auto end = words_of(71, "thrsw\nnop\nnop");
+  constexpr size_t kNops = 9000, kPrograms = 10;
+  std::vector<uint64_t> words(kNops + 2, nop);
+  words.insert(words.end(), end.begin(), end.end());
+  const Thread start = m.t();
+  const auto run_at = [&](size_t program) {
+    const GpuAddr code = Machine::kCode + static_cast<GpuAddr>(8 * program);
+    words[kNops] = ldvary, words[kNops + 1] = reads_early;
+    std::memcpy(m.memory().host(code), words.data(), words.size() * 8);
+    m.t() = start;
+    m.t().pc = code;
+    const auto job = watch.begin_job(1);
+    job->start("compute", m.t());
+    EXPECT_EQ(m.resume(), Stop::kEnd);
+    EXPECT_LE(watch.places(), PlaceCount::kLimit);
+  };
+  for (size_t program = 0; program < kPrograms; ++program) run_at(program);
+  EXPECT_THAT(lines, SizeIs(kPrograms));
+  EXPECT_THAT(lines.back(), HasSubstr("ldvary-c-early"));
+  EXPECT_LT(watch.places(), kPrograms * kNops);
+  run_at(0);
+  EXPECT_THAT(lines, SizeIs(kPrograms));  // told once
+}
+
+// Of threads under way nothing can be forgotten.
+TEST(HazardWatch, GivesUpByNameWhereThreadsUnderWayKeepAllPlaces) {
+  Machine m(71);
+  std::vector<std::string> lines;
+  WatchOptions options;
+  options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
+  Watch watch(71, std::move(options));
+  const auto nop = words_of(71, "nop")[0];
+  const auto end = words_of(71, "ldvary.rf4\nadd rf2, rf0, rf3\nthrsw\nnop\nnop");
+  constexpr size_t kNops = 10000, kThreads = 8;
+  std::vector<uint64_t> words(kNops, nop);
+  words.insert(words.end(), end.begin(), end.end());
+  const Thread start = m.t();
+  std::vector<Thread> threads;
+  const auto job = watch.begin_job(1);
+  for (size_t n = 0; n < kThreads; ++n) {
+    const GpuAddr code = Machine::kCode + static_cast<GpuAddr>(8 * n);
+    std::memcpy(m.memory().host(code), words.data(), words.size() * 8);
+    m.t() = start;
+    m.t().pc = code;
+    m.t().budget = kNops - 100;
+    job->start("compute", m.t());
+    EXPECT_EQ(m.resume(), Stop::kBudget);
+    threads.push_back(m.t());
+    EXPECT_LE(watch.places(), PlaceCount::kLimit);
+  }
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_THAT(lines[0], HasSubstr("compute program at 0x00001030: not checked to the end"));
+  EXPECT_THAT(lines[1], HasSubstr("compute program at 0x00001038: not checked to the end"));
+  for (Thread& thread : threads) {
+    m.t() = thread;
+    m.t().budget = 1000;
+    EXPECT_EQ(m.resume(), Stop::kEnd);
+  }
+  ASSERT_THAT(lines, SizeIs(kThreads));  // the others are checked to their ends
+  for (size_t n = 2; n < kThreads; ++n) EXPECT_THAT(lines[n], HasSubstr("ldvary-c-early"));
 }
 
 TEST(HazardWatch, ReportsWhatIsSelected) {

@@ -23,7 +23,9 @@ std::optional<GpuAddr> target_of(const Branch& branch, GpuAddr pc) {
 const Paths::Place* Paths::find(const HazardChecker& before, GpuAddr pc, size_t index, uint64_t word,
                                 const Instruction& instruction, HazardSet* found) {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<Place>& place = places_[{pc, word, before}];
+  const auto [at, added] = places_.try_emplace(Key{pc, word, before});
+  if (added) count_.add(1);
+  std::unique_ptr<Place>& place = at->second;
   if (!place) {
     const HazardFacts facts = facts_of(version_, word, instruction);
     HazardChecker checker = before;

@@ -20,10 +20,29 @@
 
 namespace v3d::qpu {
 
+/// How many places all programs of a watch have together. Thread safe.
+class PlaceCount {
+ public:
+  /// Of 760 bytes each, so 50 MB, and of host code that stands for them as much again.
+  static constexpr size_t kLimit = 65'536;
+
+  void add(size_t places) { count_.fetch_add(places, std::memory_order_relaxed); }
+  void remove(size_t places) { count_.fetch_sub(places, std::memory_order_relaxed); }
+  size_t count() const { return count_.load(std::memory_order_relaxed); }
+  bool full() const { return count() >= kLimit; }
+
+ private:
+  std::atomic<size_t> count_{0};
+};
+
 /// Thread safe.
 class Paths {
  public:
-  explicit Paths(int version) : version_(version) {}
+  /// @param count  outlives it
+  Paths(int version, PlaceCount& count) : version_(version), count_(count) {}
+  ~Paths() { count_.remove(places_.size()); }
+  Paths(const Paths&) = delete;
+  Paths& operator=(const Paths&) = delete;
 
   /// One instruction after one history. Immutable but for the ways on.
   struct Place {
@@ -52,8 +71,8 @@ class Paths {
   /// @param found   set to what is broken there, when the place is new
   const Place* find(const HazardChecker& before, GpuAddr pc, size_t index, uint64_t word,
                     const Instruction& instruction, HazardSet* found);
-  /// So many places that threads ought to go on with others.
-  bool full() const { return full_.load(std::memory_order_relaxed); }
+  /// So many places, of this program or of all, that threads ought to go on with other paths.
+  bool full() const { return full_.load(std::memory_order_relaxed) || count_.full(); }
 
   /// A thread is about to take one of the ways.
   void count_thread() { threads_.fetch_add(1, std::memory_order_relaxed); }
@@ -89,6 +108,7 @@ class Paths {
   void note(const HazardChecker& before, const Place& place, const Instruction& instruction);
 
   const int version_;
+  PlaceCount& count_;
   mutable std::mutex mutex_;  // of what follows
   std::map<Key, std::unique_ptr<Place>> places_;
   std::map<GpuAddr, Checked> checked_;

@@ -60,12 +60,16 @@ struct Watch::Checked {
   // Hazards: each once per program, instruction and rule. The word tells apart the programs that a driver
   // writes to one address, one after the other.
   std::set<std::tuple<GpuAddr, HazardReport, uint64_t>> reported;
+  PlaceCount places;
   std::map<std::pair<GpuAddr, HazardChecker::Setting>, std::shared_ptr<Paths>> programs;
+  std::set<GpuAddr> given_up;  // programs of which that was told
 
+  /// Null: threads that are under way keep as many places as there may be.
   std::shared_ptr<Paths> paths_of(GpuAddr entry, const HazardChecker::Setting& setting) {
-    if (programs.size() >= kMaxPrograms) programs.clear();
+    if (programs.size() >= kMaxPrograms || places.full()) programs.clear();
+    if (places.full()) return nullptr;
     std::shared_ptr<Paths>& paths = programs[{entry, setting}];
-    if (!paths || paths->full()) paths = std::make_shared<Paths>(setting.version);
+    if (!paths || paths->full()) paths = std::make_shared<Paths>(setting.version, places);
     return paths;
   }
 };
@@ -81,8 +85,13 @@ class Watch::Check {
         execution_(setting_),
         paths_(paths_of(watch, thread)),
         start_(setting_) {
-    paths_->count_thread();
+    if (paths_)
+      paths_->count_thread();
+    else
+      give_up();
   }
+  /// There is no room for what it comes to: the rest of the thread is not checked.
+  bool gave_up() const { return paths_ == nullptr; }
 
   static HazardChecker::Setting setting_of(const Watch& watch, const Thread& thread) {
     return {watch.version_, thread.final_section, thread.four_threads};
@@ -104,6 +113,8 @@ class Watch::Check {
     }
     const Paths::Place* known = place_ ? place_->next(thread.pc, word) : nullptr;
     place_ = known ? known : find(thread, word, *instruction);
+    if (!place_) [[unlikely]]
+      return;
     if (place_->asks) execution_.before(thread, *instruction, place_->facts);
     if (++looked_ >= kLook) [[unlikely]]
       rest();
@@ -143,7 +154,10 @@ class Watch::Check {
   const Paths::Place* find(const Thread& thread, uint64_t word, const Instruction& instruction) {
     const HazardChecker before = state();
     const bool same = !paths_->full();
-    if (!same) paths_ = fresh();
+    if (!same) {
+      paths_ = fresh();
+      if (!paths_) return give_up();
+    }
     HazardSet found = 0;
     const Paths::Place* place = paths_->find(before, thread.pc, index_of(thread), word, instruction, &found);
     if (paths_->quiet() == 0) looked_ = 0;
@@ -171,6 +185,18 @@ class Watch::Check {
   std::shared_ptr<Paths> fresh() {
     const std::lock_guard lock(watch_.mutex_);
     return watch_.checked_->paths_of(entry_, setting_);
+  }
+  const Paths::Place* give_up() {
+    place_ = nullptr;
+    start_.reset();
+    const std::lock_guard lock(watch_.mutex_);
+    auto& told = watch_.checked_->given_up;
+    if (told.size() < Checked::kMaxReports && told.insert(entry_).second)
+      watch_.options_.hazard_sink(
+          absl::StrFormat("%s program at 0x%08x: not checked to the end: threads that are under way hold all "
+                          "%d places that are kept of what is checked",
+                          stage_, entry_, PlaceCount::kLimit));
+    return nullptr;
   }
   HazardChecker state() const { return place_ ? place_->checker : *start_; }
 
@@ -210,6 +236,7 @@ class Watch::WatchedThread final : public Observer {
  public:
   WatchedThread(Watch& watch, const char* stage, const Thread& thread) : watch_(watch) {
     if (watch.options_.hazard_sink) check_.emplace(watch, stage, thread);
+    drop_check();
   }
   ~WatchedThread() override { flush(); }
 
@@ -224,6 +251,7 @@ class Watch::WatchedThread final : public Observer {
     if (!check_) return;
     check_->before(thread, word, instruction);
     rests = check_->rests() && !trace_;
+    drop_check();
   }
   void after(const Thread& thread, const char* error) override {
     if (trace_) trace_->after(thread, error);
@@ -246,6 +274,9 @@ class Watch::WatchedThread final : public Observer {
   }
 
  private:
+  void drop_check() {
+    if (check_ && check_->gave_up()) check_.reset();
+  }
   void end() {
     flush();
     over_.store(true, std::memory_order_release);
@@ -302,7 +333,9 @@ class Watch::JobWatch final : public ThreadWatch {
 
   bool is_checked(const Thread& t, uint64_t batch) const {
     if (batch >= kCheckedBatches) return false;
-    return batch == 0 || Check::paths_of(watch_, t)->threads() < kCheckedBatches;
+    if (batch == 0) return true;
+    const auto paths = Check::paths_of(watch_, t);
+    return paths && paths->threads() < kCheckedBatches;
   }
   bool is_traced(const char* stage, const Thread& t, uint64_t batch) const {
     const TraceSelection& wanted = *watch_.options_.trace;
@@ -324,6 +357,8 @@ class Watch::JobWatch final : public ThreadWatch {
 Watch::Watch(int version, WatchOptions options)
     : version_(version), options_(std::move(options)), checked_(std::make_unique<Checked>()) {}
 Watch::~Watch() = default;
+
+size_t Watch::places() const { return checked_->places.count(); }
 
 std::unique_ptr<ThreadWatch> Watch::begin_job(uint64_t job) { return std::make_unique<JobWatch>(*this, job); }
 

@@ -31,6 +31,8 @@ class Watch {
 
   /// @param job  number of the job, from 1
   std::unique_ptr<ThreadWatch> begin_job(uint64_t job);
+  /// Instructions with what led there that were checked and are kept.
+  size_t places() const;
 
  private:
   class JobWatch;
