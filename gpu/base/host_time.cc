@@ -40,6 +40,30 @@ typename Map::mapped_type* row_of(Map& map, const typename Map::key_type& key) {
   return map.size() < kMostRows ? &map[key] : nullptr;
 }
 
+void add(const Program& from, Program& to) {
+  to.ns += from.ns;
+  to.batches += from.batches;
+  to.instructions += from.instructions;
+  to.interpreted += from.interpreted;
+}
+void add(const Draw& from, Draw& to) {
+  to.bin_ns += from.bin_ns;
+  to.render_ns += from.render_ns;
+  to.times += from.times;
+}
+/// @return  for how many there was no room
+template <typename Map>
+uint64_t add_rows(const Map& from, Map& to) {
+  uint64_t left_out = 0;
+  for (const auto& [key, row] : from) {
+    if (auto* const sum = row_of(to, key))
+      add(row, *sum);
+    else
+      ++left_out;
+  }
+  return left_out;
+}
+
 /// What a thread gathers.
 struct Thread {
   uint8_t block = kNone;
@@ -65,27 +89,8 @@ struct Thread {
     const std::lock_guard lock(g_mutex);
     for (size_t i = 0; i < kNumBlocks; ++i) g_totals.blocks[i] += own.blocks[i];
     g_totals.left_out += own.left_out;
-    for (const auto& [key, from] : own.programs) {
-      Program* const to = row_of(g_totals.programs, key);
-      if (!to) {
-        ++g_totals.left_out;
-        continue;
-      }
-      to->ns += from.ns;
-      to->batches += from.batches;
-      to->instructions += from.instructions;
-      to->interpreted += from.interpreted;
-    }
-    for (const auto& [key, from] : own.draws) {
-      Draw* const to = row_of(g_totals.draws, key);
-      if (!to) {
-        ++g_totals.left_out;
-        continue;
-      }
-      to->bin_ns += from.bin_ns;
-      to->render_ns += from.render_ns;
-      to->times += from.times;
-    }
+    g_totals.left_out += add_rows(own.programs, g_totals.programs);
+    g_totals.left_out += add_rows(own.draws, g_totals.draws);
     own = {};
     last = nullptr;
   }
