@@ -6,12 +6,14 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "gpu/chip/profile.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
+#include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/program_cache.h"
 
@@ -136,6 +138,52 @@ BENCHMARK(saxpy)
     ->ArgsProduct({{0, 1}, {0, 1}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
+
+/// Twelve QPUs with two threads each, of one supergroup, as only programs that are written by hand dispatch
+/// them: so many passes of a loop, with a barrier behind each or none. What switching between batches costs
+/// is the difference from one pass of as many turns in all.
+void by_hand(benchmark::State& state) {
+  Machine machine(static_cast<int>(state.range(0)), true);
+  const auto passes = static_cast<uint32_t>(state.range(1)), turns = static_cast<uint32_t>(state.range(2));
+  const bool meets = state.range(3) != 0;
+  const qpu::Assembly assembly = qpu::assemble(71, std::string(R"(
+      ldunifrf.rf10
+      ldunifrf.rf11
+    pass:
+      or rf12, rf11, rf11
+    turn:
+      sub.pushz rf12, rf12, 1
+      b.anyna turn
+      nop
+      nop
+      nop
+    )") + (meets ? "barrierid syncb ; nop ; thrsw\nnop\nnop\n" : "") +
+                                                       R"(
+      sub.pushz rf10, rf10, 1
+      b.anyna pass
+      nop
+      nop
+      nop
+      end
+    )");
+  if (!assembly.errors.empty()) std::abort();
+  constexpr uint32_t kBatches = 24;
+  uint64_t instructions = 0;
+  for (auto _ : state) {
+    const uint64_t executed =
+        machine.run(assembly.words, {passes, turns}, 1, 16 | 8 << 8 | (kBatches - 1) << 12, kBatches, 0);
+    if (executed == 0) state.SkipWithError("hang");
+    instructions += executed;
+  }
+  state.counters["instructions"] =
+      benchmark::Counter(static_cast<double>(instructions), benchmark::Counter::kIsRate);
+}
+BENCHMARK(by_hand)
+    ->ArgNames({"workers", "passes", "turns", "barriers"})
+    ->ArgsProduct({{0, 1}, {1}, {10, 200, 4000, 100000}, {0}})
+    ->ArgsProduct({{0, 1}, {100}, {10, 200}, {0, 1}})
+    ->UseRealTime()
+    ->Unit(benchmark::kMicrosecond);
 
 /// What a dispatch costs beside its batches.
 void one_workgroup(benchmark::State& state) {

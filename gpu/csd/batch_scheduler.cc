@@ -1,8 +1,8 @@
 /// @file Workers of the pool take the place of the QPUs. Up to one batch per hardware thread is resident, as
 /// on the chip, so that TIDX values are those software expects and all batches of a supergroup can meet at a
 /// barrier; resident batches take turns, the one first whose clock is the earliest. One lock is held between
-/// turns only. Nothing of a batch is on a worker's stack between turns: workers leave for other jobs and come
-/// back.
+/// turns only, and while these are short a worker runs its share of the batches, several turns, in between.
+/// Nothing of a batch is on a worker's stack between turns: workers leave for other jobs and come back.
 #include "gpu/csd/batch_scheduler.h"
 
 #include <algorithm>
@@ -70,14 +70,14 @@ void BatchScheduler::adopt(Leftover::Group& group) {
 
 bool BatchScheduler::run() {
   if (configuration_.batches == 0) return true;
-  const uint64_t workers = std::min({static_cast<uint64_t>(job_.pool->concurrency()), configuration_.batches,
-                                     static_cast<uint64_t>(qpus_.capacity())});
+  workers_ = std::min({static_cast<uint64_t>(job_.pool->concurrency()), configuration_.batches,
+                       static_cast<uint64_t>(qpus_.capacity())});
   const auto shift = [this](int, int pool_slot) {
     const host_time::Scope host(host_time::Block::kDispatches);
     worker(pool_slot);
   };
   do {
-    job_.pool->parallel_for(static_cast<int>(workers), shift, job_.turn);
+    job_.pool->parallel_for(static_cast<int>(workers_), shift, job_.turn);
     job_.stopped();  // waits for its turn
   } while (!stop_);
   return complete_;
@@ -97,30 +97,65 @@ void BatchScheduler::worker(int pool_slot) {
 
 void BatchScheduler::run_batches(std::unique_lock<std::mutex>& lock, int pool_slot) {
   const auto begin = std::chrono::steady_clock::now();
-  uint64_t executed = 0;
-  for (uint32_t tidx; next(lock, &tidx);) {
-    Resident& resident = resident_[tidx];
-    if (!resident.thread && !spare_threads_.empty()) {
-      resident.thread = std::move(spare_threads_.back());
-      spare_threads_.pop_back();
-    }
-    const bool lockstep = supergroups_[resident.slot].lockstep != 0;
-    const uint64_t turn = turn_of(resident);
+  for (Gang gang; next(lock, &gang);) {
     lock.unlock();
-    if (!resident.thread) {
-      resident.thread = std::make_unique<qpu::Thread>();
-      engine_.prepare(*resident.thread);
-    }
-    const qpu::Stop stop = run_turn(resident, engine_, turn, job_.instruction_limit, lockstep, pool_slot);
-    executed += resident.last_turn;
+    run_gang(gang, pool_slot);
     lock_soon(lock);
-    running_ &= ~(uint64_t{1} << tidx);
-    clocks_[tidx] += resident.last_clocks;
-    settle(tidx, stop);
+    settle(gang);
     if (leaves(begin)) break;
   }
   change_.tell_all();
-  instructions_ += executed;
+}
+
+/// A turn each, and again while nobody else has a batch to run, for as many instructions as a long turn has.
+void BatchScheduler::run_gang(Gang& gang, int pool_slot) {
+  uint64_t executed = 0;
+  bool any = true;
+  while (any && executed < kTurn) {
+    any = false;
+    uint64_t begin = UINT64_MAX;
+    for (uint32_t i = 0; i < gang.count; ++i)
+      if (gang.members[i].goes_on) begin = std::min(begin, gang.members[i].clock);
+    for (uint32_t i = 0; i < gang.count && executed < kTurn; ++i) {
+      Gang::Member& member = gang.members[i];
+      if (!member.goes_on || is_ahead(member.tidx, member.clock, begin)) continue;
+      const uint64_t before = member.instructions;
+      run_member(member, pool_slot);
+      executed += member.instructions - before;
+      any |= member.goes_on && gang.alone;
+    }
+  }
+}
+
+void BatchScheduler::run_member(Gang::Member& member, int pool_slot) {
+  Resident& resident = resident_[member.tidx];
+  const uint64_t turn = turn_of(resident);
+  if (!resident.thread) {
+    resident.thread = std::make_unique<qpu::Thread>();
+    engine_.prepare(*resident.thread);
+  }
+  member.stop = run_turn(resident, engine_, turn, job_.instruction_limit, member.lockstep, pool_slot);
+  member.instructions += resident.last_turn;
+  member.clock += resident.last_clocks;
+  member.goes_on = member.stop == qpu::Stop::kBudget && !member.lockstep && resident.last_turn != 0 &&
+                   resident.thread->instructions < job_.instruction_limit;
+}
+
+/// What becomes of its batches. Those whose turn did not come stay first among equals.
+void BatchScheduler::settle(const Gang& gang) {
+  for (uint32_t i = 0; i < gang.count; ++i) {
+    const Gang::Member& member = gang.members[i];
+    running_ &= ~(uint64_t{1} << member.tidx);
+    clocks_[member.tidx] = member.clock;
+    instructions_ += member.instructions;
+    if (member.goes_on && member.instructions == 0) make_ready(member.tidx);
+  }
+  for (uint32_t i = 0; i < gang.count; ++i) {
+    const Gang::Member& member = gang.members[i];
+    if (member.goes_on && member.instructions == 0) continue;
+    resident_[member.tidx].last_turn = member.instructions;
+    settle(member.tidx, member.stop);
+  }
 }
 
 /// Whether the shift is over: the dispatch is held, or other jobs want workers. All see it at about the same
@@ -136,14 +171,14 @@ uint64_t BatchScheduler::turn_of(const Resident& resident) const {
   return std::clamp(resident.started ? resident.thread->instructions / kPartOfTurn : 0, kShortestTurn, kTurn);
 }
 
-/// Waits for a batch that can run. @return false when the dispatch is over, or has had nothing for this
+/// Waits for batches that can run. @return false when the dispatch is over, or has had nothing for this
 /// worker for so long that the pool should have it back; those that run batches carry on
-bool BatchScheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
+bool BatchScheduler::next(std::unique_lock<std::mutex>& lock, Gang* gang) {
   while (true) {
     if (job_.ended()) stop_ = true;
     if (stop_) break;
     launch();
-    if (choose(tidx)) {
+    if (choose(gang)) {
       if (ready_count_ != 0) change_.tell_one();
       return true;
     }
@@ -159,9 +194,15 @@ bool BatchScheduler::next(std::unique_lock<std::mutex>& lock, uint32_t* tidx) {
   return false;
 }
 
-/// Takes the ready batch whose clock is the earliest, of equals the one that came first. @return false: there
-/// is none, or it would get too far ahead of those that run
-bool BatchScheduler::choose(uint32_t* tidx) {
+/// A batch that is so far ahead of the earliest one that it does not run. @param begin  clock of that one
+bool BatchScheduler::is_ahead(uint32_t tidx, uint64_t clock, uint64_t begin) const {
+  return clock > begin && clock > begin + kInstructionClocks * std::min(kLead, turn_of(resident_[tidx]));
+}
+
+/// Takes the ready batch whose clock is the earliest, of equals the one that came first, and of the others
+/// the worker's share, as many as end their turns in the time of a long one. @return false: there is none, or
+/// it would get too far ahead of those that run
+bool BatchScheduler::choose(Gang* gang) {
   if (ready_count_ == 0) return false;
   uint32_t first = 0;
   for (uint32_t i = 1; i < ready_count_; ++i)
@@ -171,13 +212,44 @@ bool BatchScheduler::choose(uint32_t* tidx) {
   for (uint64_t left = running_; left != 0; left &= left - 1)
     begin = std::min(begin, clocks_[static_cast<size_t>(std::countr_zero(left))]);
   now_ = std::max(now_, begin);
-  const uint64_t lead = std::min(kLead, turn_of(resident_[chosen]));
-  if (clocks_[chosen] > begin + kInstructionClocks * lead) return false;
-  std::copy(ready_.data() + first + 1, ready_.data() + ready_count_, ready_.data() + first);
-  --ready_count_;
-  running_ |= uint64_t{1} << chosen;
-  *tidx = chosen;
+  if (is_ahead(chosen, clocks_[chosen], begin)) return false;
+  // Where batches take times of their own it is always the turn of the earliest.
+  const uint64_t share = engine_.clocks ? 1 : (ready_count_ + workers_ - 1) / workers_;
+  gang->count = 0;
+  take(gang, chosen);
+  uint64_t expected = expected_turn(chosen);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < ready_count_; ++i) {
+    const uint32_t tidx = ready_[i];
+    if (i == first) continue;
+    if (gang->count < share && expected < kTurn && !is_ahead(tidx, clocks_[tidx], begin)) {
+      expected += expected_turn(tidx);
+      take(gang, tidx);
+    } else {
+      ready_[kept++] = ready_[i];
+    }
+  }
+  ready_count_ = kept;
+  gang->alone = kept == 0 && std::popcount(running_) == static_cast<int>(gang->count) && !engine_.clocks;
   return true;
+}
+
+void BatchScheduler::take(Gang* gang, uint32_t tidx) {
+  Resident& resident = resident_[tidx];
+  if (!resident.thread && !spare_threads_.empty()) {
+    resident.thread = std::move(spare_threads_.back());
+    spare_threads_.pop_back();
+  }
+  running_ |= uint64_t{1} << tidx;
+  gang->members[gang->count++] = {
+      .tidx = tidx, .lockstep = supergroups_[resident.slot].lockstep != 0, .clock = clocks_[tidx]};
+}
+
+/// Batches that meet at barriers seldom use up their turns.
+uint64_t BatchScheduler::expected_turn(uint32_t tidx) const {
+  const Resident& resident = resident_[tidx];
+  const uint64_t turn = turn_of(resident);
+  return resident.started ? std::min(resident.last_turn, turn) : turn;
 }
 
 /// Places batches on free QPU threads, in order.

@@ -46,12 +46,33 @@ class BatchScheduler {
     uint32_t lockstep = 0;                   // thread switches that the batches still take together
   };
 
+  /// Batches that one worker runs without the lock, a turn each, and again.
+  struct Gang {
+    struct Member {
+      uint32_t tidx = 0;
+      bool lockstep = false;  // the supergroup's
+      bool goes_on = true;    // nobody has to look at how it stopped
+      qpu::Stop stop = qpu::Stop::kBudget;
+      uint64_t clock = 0;         // at which it goes on
+      uint64_t instructions = 0;  // of its turns
+    };
+    std::array<Member, QpuSlots::kMaxThreads> members;
+    uint32_t count = 0;
+    bool alone = false;  // no other batch can run meanwhile
+  };
+
   void worker(int pool_slot);
   void run_batches(std::unique_lock<std::mutex>& lock, int pool_slot);
+  void run_gang(Gang& gang, int pool_slot);
+  void run_member(Gang::Member& member, int pool_slot);
   bool leaves(std::chrono::steady_clock::time_point begin) const;
-  bool next(std::unique_lock<std::mutex>& lock, uint32_t* tidx);
-  bool choose(uint32_t* tidx);
+  bool next(std::unique_lock<std::mutex>& lock, Gang* gang);
+  bool choose(Gang* gang);
+  void take(Gang* gang, uint32_t tidx);
+  bool is_ahead(uint32_t tidx, uint64_t clock, uint64_t begin) const;
+  void settle(const Gang& gang);
   uint64_t turn_of(const Resident& resident) const;
+  uint64_t expected_turn(uint32_t tidx) const;
   void adopt(Leftover::Group& group);
   void launch();
   bool has_batch();
@@ -72,6 +93,8 @@ class BatchScheduler {
   const JobContext& job_;
   const Configuration configuration_;
   const Engine& engine_;
+
+  uint64_t workers_ = 1;
 
   ShortMutex mutex_;  // protects everything below but the Residents whose batch runs
   Change change_;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -280,6 +282,23 @@ TEST_P(BatchSchedulerTest, BatchesStayWithinTenThousandInstructions) {
       return qpu::Stop::kEnd;
     }));
   }
+}
+
+// Where all start together turns grow with what was executed, whoever runs how many of the batches.
+TEST_P(BatchSchedulerTest, BatchesThatStartTogetherStayCloseAtFirst) {
+  constexpr uint32_t kBatches = 24;
+  std::array<std::atomic<uint64_t>, kBatches> executed{};
+  std::array<std::atomic<bool>, kBatches> ended{};
+  EXPECT_TRUE(run(one_batch_per_workgroup(kBatches, 12, kTwoThreads), [&](const Step& s) {
+    const uint64_t own = executed[s.batch] += s.thread.budget;
+    for (uint32_t other = 0; other < kBatches; ++other) {
+      EXPECT_TRUE(ended[other] || own <= executed[other] + 2 * std::max<uint64_t>(64, own / 32))
+          << s.batch << " and " << other;
+    }
+    if (executed[s.batch] < 20'000 + 100 * s.batch) return qpu::Stop::kBudget;
+    ended[s.batch] = true;
+    return qpu::Stop::kEnd;
+  }));
 }
 
 // Where clocks are told, those of batches that wait for memory count, too.

@@ -264,7 +264,8 @@ HostProgram::Leave ProgramCode::leave(const CodeExit& exit, Thread& t, Frame& fr
     case Why::kHang:
       return {.why = Leave::Why::kHang, .error = frame.error};
     case Why::kBudget:
-      leaves_[static_cast<size_t>(exit.why)].fetch_add(1, std::memory_order_relaxed);
+      if (!t.stop_at_block)  // where turns end nobody interprets on, and workers would share the counter
+        leaves_[static_cast<size_t>(exit.why)].fetch_add(1, std::memory_order_relaxed);
       return {.why = Leave::Why::kBudget, .needed = exit.left_back};
     default:
       leaves_[static_cast<size_t>(exit.why)].fetch_add(1, std::memory_order_relaxed);
