@@ -467,6 +467,24 @@ TEST_P(BatchSchedulerTest, WorkgroupsInFlightHaveSlotsAndThreadsOfTheirOwn) {
 }
 
 // What one worker cannot end alone goes on among all batches.
+// What they leave in shared memory is the same then, as replays compare it.
+TEST_P(BatchSchedulerTest, OnOneWorkerWorkgroupsHaveTheSameSlotsEachTime) {
+  ThreadPool alone(0);
+  job_.pool = &alone;
+  const auto slots = [&](std::chrono::microseconds time) {
+    std::vector<uint32_t> slot_of(60);
+    EXPECT_TRUE(run(workgroups(60), [&](const Step& s) {
+      slot_of[s.batch] = s.slot;
+      std::this_thread::sleep_for(time);
+      return s.step < s.batch % 5 ? qpu::Stop::kBudget : qpu::Stop::kEnd;
+    }));
+    return slot_of;
+  };
+  const std::vector<uint32_t> quick = slots(std::chrono::microseconds(0));
+  EXPECT_EQ(slots(std::chrono::microseconds(30)), quick);
+  EXPECT_NE(quick, std::vector<uint32_t>(60));
+}
+
 TEST_P(BatchSchedulerTest, AWorkgroupMayWaitForALaterOne) {
   std::atomic<bool> ended{false};
   std::atomic<uint32_t> count{0};

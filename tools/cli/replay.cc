@@ -69,8 +69,9 @@ class Replay {
   Replay(const Options& options, daemon::CaptureReader& reader)
       : options_(options),
         reader_(reader),
-        // Traced threads run one after the other, so that the same ones are chosen every time.
-        pool_(options.trace ? 0 : static_cast<int>(std::thread::hardware_concurrency()) - 1),
+        // Threads run one after the other, so that the same ones are traced every time, and workgroups that
+        // leave something in shared memory leave it in the same places.
+        pool_(options.trace || options.hash ? 0 : static_cast<int>(std::thread::hardware_concurrency()) - 1),
         profile_(profile_of(options, reader)),
         device_(profile_, pool_),
         jobs_(device_) {
@@ -339,7 +340,8 @@ void add_replay(CLI::App* app, int* exit_code) {
       ->option_text("MHZ")
       ->needs("--time")
       ->check(CLI::Range(1, 10000));
-  command->add_flag("--hash", options.hash, "Print a hash of the client's memory after each job");
+  command->add_flag("--hash", options.hash,
+                    "Print a hash of the client's memory after each job, which runs on one thread");
   command->add_flag("--counters", options.counters,
                     "Print the performance counters of each job that are not 0; with --time those of the "
                     "timing model as well");
