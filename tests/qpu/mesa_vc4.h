@@ -1,0 +1,21 @@
+/* Mesa's disassembler and validator of VideoCore IV behind plain functions. Not to be called by two threads
+ * at a time. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The text of a word. */
+const char* mesa_vc4_disassemble(uint64_t word);
+
+/* What Mesa finds wrong with a program, and in which word; NULL if nothing. It reads up to two words behind
+ * the last one. */
+const char* mesa_vc4_validate(const uint64_t* words, uint32_t count, uint64_t* wrong);
+
+#ifdef __cplusplus
+}
+#endif
