@@ -1,0 +1,382 @@
+#include "gpu/qpu/run/vc4_alu.h"
+
+#include <bit>
+
+#include "gpu/qpu/run/sfu.h"
+
+namespace v3d::qpu::vc4 {
+namespace {
+
+constexpr uint32_t kSign = 0x80000000, kMagnitude = 0x7fffffff, kExponent = 0x7f800000, kInfinity = kExponent;
+
+// Parts of lanes as wide as the host's vectors.
+typedef HostPart<Lanes>::type Words;
+typedef HostPart<LanesI>::type Ints;
+typedef HostPart<LanesF>::type Floats;
+typedef uint16_t Halves __attribute__((vector_size(kHostBytes)));
+typedef uint8_t Bytes __attribute__((vector_size(kHostBytes)));
+// Half as many lanes, in twice the width.
+typedef double Doubles __attribute__((vector_size(kHostBytes)));
+typedef uint64_t Longs __attribute__((vector_size(kHostBytes)));
+typedef float FewFloats __attribute__((vector_size(kHostBytes / 2)));
+typedef int32_t FewInts __attribute__((vector_size(kHostBytes / 2)));
+
+constexpr size_t kFew = kHostWords / 2;
+
+// What fn(doubles...) gives for few lanes at a time, which are converted from From and to To.
+template <typename From, typename To, typename Fn, typename... V>
+inline Lanes through_doubles(Fn fn, const V&... v) {
+  Lanes result;
+  for (size_t at = 0; at < sizeof(Lanes); at += kFew * sizeof(uint32_t)) {
+    const auto few = [at](const Lanes& lanes) {
+      From part;
+      __builtin_memcpy(&part, reinterpret_cast<const char*>(&lanes) + at, sizeof(part));
+      return __builtin_convertvector(part, Doubles);
+    };
+    const To part = __builtin_convertvector(fn(few(v)...), To);
+    __builtin_memcpy(reinterpret_cast<char*>(&result) + at, &part, sizeof(part));
+  }
+  return result;
+}
+
+// Toward zero to a float that is not denormal; doubles that are too large become infinite when they are
+// converted.
+inline Doubles cut(Doubles d) {
+  constexpr uint64_t kDropped = (uint64_t{1} << 29) - 1, kSmallest = uint64_t{1023 - 126} << 52,
+                     kSign64 = uint64_t{1} << 63;
+  const Longs bits = reinterpret_cast<Longs>(d);
+  const auto counts = (bits & ~kSign64) >= kSmallest;
+  return reinterpret_cast<Doubles>(bits & ~kDropped & reinterpret_cast<Longs>(counts));
+}
+
+inline Ints is_zero(Words v) { return (v & kExponent) == 0u; }
+inline Ints is_special(Words v) { return (v & kExponent) == kExponent; }
+
+inline Words sum_toward_zero(Words a, Words b) {
+  const Words flushed_a = is_zero(a) ? Words{} : a, flushed_b = is_zero(b) ? Words{} : b;
+  Floats x = reinterpret_cast<Floats>(flushed_a), y = reinterpret_cast<Floats>(flushed_b);
+  const Ints large = is_special(reinterpret_cast<Words>(x + y));
+  x = large ? x * 0.5f : x;
+  y = large ? y * 0.5f : y;
+  // The sum to nearest, and its error, which is exact.
+  const Floats nearest = x + y, of_y = nearest - x;
+  const Floats error = (x - (nearest - of_y)) + (y - of_y);
+  Words bits = reinterpret_cast<Words>(nearest);
+  const Ints away = (error != 0.0f) & (reinterpret_cast<Ints>(reinterpret_cast<Words>(error) ^ bits) < 0);
+  bits += reinterpret_cast<Words>(away);
+  const Words infinity = (bits & kSign) | kInfinity;
+  const Words doubled = (bits & kExponent) >= 254u << 23 ? infinity : bits + (1u << 23);
+  bits = large ? doubled : bits;
+  bits = is_zero(bits) ? Words{} : bits;
+  const Words special = ((is_special(b) ? b : a) & kSign) | kInfinity;
+  return is_special(a) | is_special(b) ? special : bits;
+}
+
+// Order of floats for minima and maxima: -0 is 0, and NaNs lie beyond infinity.
+inline Ints key(Words v) {
+  const Ints negative = reinterpret_cast<Ints>(v) >> 31;
+  return (reinterpret_cast<Ints>(v & kMagnitude) ^ negative) - negative;
+}
+
+template <typename Narrow, typename Fn>
+inline Lanes by_elements(Fn fn, const Lanes& a, const Lanes& b) {
+  return by_parts<Lanes>(
+      [&](Words x, Words y) {
+        return reinterpret_cast<Words>(fn(reinterpret_cast<Narrow>(x), reinterpret_cast<Narrow>(y)));
+      },
+      a, b);
+}
+
+template <Op op>
+Lanes alu(const Lanes& a, const Lanes& b) {
+  if constexpr (op == Op::kFadd) return by_parts<Lanes>(sum_toward_zero, a, b);
+  if constexpr (op == Op::kFsub) return by_parts<Lanes>(sum_toward_zero, a, b ^ kSign);
+  if constexpr (op == Op::kFmin)
+    return by_parts<Lanes>([](Words x, Words y) { return key(x) > key(y) ? y : x; }, a, b);
+  if constexpr (op == Op::kFmax)
+    return by_parts<Lanes>([](Words x, Words y) { return key(x) > key(y) ? x : y; }, a, b);
+  if constexpr (op == Op::kFminabs)
+    return by_parts<Lanes>([](Words x, Words y) { return x > y ? y : x; }, a & kMagnitude, b & kMagnitude);
+  if constexpr (op == Op::kFmaxabs)
+    return by_parts<Lanes>([](Words x, Words y) { return x > y ? x : y; }, a & kMagnitude, b & kMagnitude);
+  if constexpr (op == Op::kFtoi)
+    return by_parts<Lanes>(
+        [](Words x) {
+          const Floats f = reinterpret_cast<Floats>(x);
+          const Ints fits = (x & kMagnitude) < 0x4f000000u;
+          return reinterpret_cast<Words>(__builtin_convertvector(fits ? f : Floats{}, Ints));
+        },
+        a);
+  if constexpr (op == Op::kItof) return through_doubles<FewInts, FewFloats>(cut, a);
+  if constexpr (op == Op::kAdd) return a + b;
+  if constexpr (op == Op::kSub) return a - b;
+  if constexpr (op == Op::kShr) return a >> (b & 31u);
+  if constexpr (op == Op::kAsr) return as_uint(as_int(a) >> as_int(b & 31u));
+  if constexpr (op == Op::kRor) return a >> (b & 31u) | a << (-b & 31u);
+  if constexpr (op == Op::kShl) return a << (b & 31u);
+  if constexpr (op == Op::kMin)
+    return by_parts<Lanes>([](Ints x, Ints y) { return x > y ? y : x; }, as_int(a), as_int(b));
+  if constexpr (op == Op::kMax)
+    return by_parts<Lanes>([](Ints x, Ints y) { return x > y ? x : y; }, as_int(a), as_int(b));
+  if constexpr (op == Op::kAnd) return a & b;
+  if constexpr (op == Op::kOr) return a | b;
+  if constexpr (op == Op::kXor) return a ^ b;
+  if constexpr (op == Op::kNot) return ~a;
+  if constexpr (op == Op::kClz) {
+    Lanes result;
+    for (int lane = 0; lane < kLanes; ++lane)
+      result[lane] = static_cast<uint32_t>(std::countl_zero(uint32_t{a[lane]}));
+    return result;
+  }
+  if constexpr (op == Op::kFmul) {
+    const Lanes product =
+        through_doubles<FewFloats, FewFloats>([](Doubles x, Doubles y) { return cut(x * y); }, a, b);
+    return by_parts<Lanes>(
+        [](Words x, Words y, Words p) {
+          const Words special = ((x ^ y) & kSign) | kInfinity;
+          p = is_special(x) | is_special(y) ? special : p;
+          // -0 is 0 too.
+          return is_zero(x) | is_zero(y) | is_zero(p) ? Words{} : p;
+        },
+        a, b, product);
+  }
+  if constexpr (op == Op::kMul24) return (a & 0xffffffu) * (b & 0xffffffu);
+  if constexpr (op == Op::kV8muld) {
+    const auto divided = [](Halves x, Halves y) -> Halves {
+      const Halves n = x * y + static_cast<uint16_t>(127);  // n / 255 is exact below 65535:
+      return (n + static_cast<uint16_t>(1) + (n >> 8)) >> 8;
+    };
+    const Lanes even = by_elements<Halves>(divided, a & 0xff00ffu, b & 0xff00ffu),
+                odd = by_elements<Halves>(divided, a >> 8 & 0xff00ffu, b >> 8 & 0xff00ffu);
+    return even | odd << 8;
+  }
+  if constexpr (op == Op::kV8min)
+    return by_elements<Bytes>([](Bytes x, Bytes y) { return x < y ? x : y; }, a, b);
+  if constexpr (op == Op::kV8max)
+    return by_elements<Bytes>([](Bytes x, Bytes y) { return x > y ? x : y; }, a, b);
+  if constexpr (op == Op::kV8adds)
+    return by_elements<Bytes>(
+        [](Bytes x, Bytes y) -> Bytes {
+          const Bytes sum = x + y;
+          return sum | reinterpret_cast<Bytes>(sum < x);
+        },
+        a, b);
+  if constexpr (op == Op::kV8subs)
+    return by_elements<Bytes>(
+        [](Bytes x, Bytes y) -> Bytes { return (x - y) & reinterpret_cast<Bytes>(x > y); }, a, b);
+  return Lanes{};
+}
+
+// ---- Carry
+
+LanesI carry_of_positive(const Lanes&, const Lanes&, const Lanes& result) {
+  return less(LanesI{}, as_int(result));
+}
+LanesI carry_of_positive_operand(const Lanes& a, const Lanes&, const Lanes&) {
+  return less(LanesI{}, as_int(a));
+}
+LanesI carry_of_keys(const Lanes& a, const Lanes& b, const Lanes&) {
+  return by_parts<LanesI>([](Words x, Words y) { return key(x) > key(y); }, a, b);
+}
+LanesI carry_of_magnitudes(const Lanes& a, const Lanes& b, const Lanes&) {
+  return less(b & kMagnitude, a & kMagnitude);
+}
+LanesI carry_of_sum(const Lanes& a, const Lanes&, const Lanes& result) { return less(result, a); }
+LanesI borrow(const Lanes& a, const Lanes& b, const Lanes&) { return less(a, b); }
+LanesI carry_of_greater(const Lanes& a, const Lanes& b, const Lanes&) { return less(as_int(b), as_int(a)); }
+// The last bit that is shifted out; none if nothing is shifted.
+LanesI carry_of_right_shift(const Lanes& a, const Lanes& b, const Lanes&) {
+  return by_parts<LanesI>(
+      [](Words x, Words y) { return ((y & 31u) != 0u) & ((x >> ((y - 1u) & 31u) & 1u) != 0u); }, a, b);
+}
+LanesI carry_of_left_shift(const Lanes& a, const Lanes& b, const Lanes&) {
+  return by_parts<LanesI>([](Words x, Words y) { return ((y & 31u) != 0u) & ((x >> (-y & 31u) & 1u) != 0u); },
+                          a, b);
+}
+
+// ---- Packs
+
+// float32 to float16: away from zero if any bit is dropped; too small is +0.
+Lanes half_of(const Lanes& v) {
+  return by_parts<Lanes>(
+      [](Words w) {
+        const Words sign = w >> 16 & 0x8000u;
+        const Words cut_off = reinterpret_cast<Words>((w & 0x1fffu) != 0u);
+        const Words bits =
+            ((w & kMagnitude) >> 13) - cut_off;  // exponent and mantissa; a true comparison is -1
+        const Words half = bits >= 143u << 10 ? Words{} + 0x7c00u : bits - (112u << 10);
+        return bits < 113u << 10 ? Words{} : sign | half;
+      },
+      v);
+}
+
+Lanes narrowed(const Packable& in, int32_t low, int32_t high, uint32_t mask, bool saturate) {
+  // What overflow gives: the ends of the range, by the carry.
+  const uint32_t of_carry = static_cast<uint32_t>(low) & mask,
+                 of_no_carry = static_cast<uint32_t>(high) & mask;
+  return by_parts<Lanes>(
+      [&](Words value, Ints carry, Ints overflow) {
+        const Ints number = reinterpret_cast<Ints>(value);
+        const Ints ends = number < low ? Ints{} + low : number > high ? Ints{} + high : number;
+        const Words clamped = reinterpret_cast<Words>(ends) & mask;
+        const Words of_overflow = carry ? Words{} + of_carry : Words{} + of_no_carry;
+        if (!saturate) return overflow ? of_overflow : value & mask;
+        const Words narrowing = (number >= low) & (number <= high) ? Words{} + mask : clamped;
+        return overflow ? of_overflow & narrowing : clamped;
+      },
+      in.value, in.carry, in.overflow);
+}
+
+// `bits` of one half, byte or all bytes into a register.
+Lanes inserted(uint8_t lane, const Lanes& bits, const Lanes& old) {
+  if (lane == 3) return bits * 0x01010101u;
+  const uint32_t mask = lane < 3 ? 0xffffu : 0xffu, shift = lane < 3 ? 16u * (lane - 1u) : 8u * (lane - 4u);
+  return (old & ~(mask << shift)) | bits << shift;
+}
+
+Lanes float_of_half(const Lanes& bits) {
+  return by_parts<Lanes>(
+      [](Words h) {
+        const Words power = h >> 10 & 31u;
+        const Words high = power == 31u ? Words{} + kInfinity : power == 0u ? Words{} : (power + 112u) << 23;
+        return (h & 0x8000u) << 16 | high | (h & 1023u) << 13;
+      },
+      bits);
+}
+
+// A number for the SFU: denormals are 0 and NaNs infinite.
+LanesF plain(const Lanes& v) {
+  return as_float(by_parts<Lanes>(
+      [](Words w) { return is_zero(w)      ? w & kSign
+                           : is_special(w) ? w & (kSign | kInfinity)
+                                           : w; }, v));
+}
+
+}  // namespace
+
+AluFn find_alu(Op op) {
+  static constexpr AluFn kFunctions[] = {
+#define V3D_VC4_OP(op, text, add, mul, operands, floats) alu<Op::k##op>,
+#include "gpu/qpu/isa/vc4.def"
+  };
+  return kFunctions[static_cast<int>(op)];
+}
+
+CarryFn find_carry(Op op) {
+  switch (op) {
+    case Op::kFadd:
+    case Op::kFsub:
+      return carry_of_positive;
+    case Op::kFmin:
+    case Op::kFmax:
+      return carry_of_keys;
+    case Op::kFminabs:
+    case Op::kFmaxabs:
+      return carry_of_magnitudes;
+    case Op::kItof:
+      return carry_of_positive_operand;
+    case Op::kAdd:
+      return carry_of_sum;
+    case Op::kSub:
+      return borrow;
+    case Op::kShr:
+    case Op::kAsr:
+      return carry_of_right_shift;
+    case Op::kShl:
+      return carry_of_left_shift;
+    case Op::kMin:
+    case Op::kMax:
+      return carry_of_greater;
+    default:
+      return nullptr;
+  }
+}
+
+LanesI overflow(Op op, const Lanes& a, const Lanes& b, const Lanes& result) {
+  switch (op) {
+    case Op::kAdd:
+      return as_int((a ^ result) & (b ^ result)) >> 31;
+    case Op::kSub:
+      return as_int((a ^ b) & (a ^ result)) >> 31;
+    default:
+      return LanesI{};
+  }
+}
+
+Lanes unpacked(uint8_t unpack, bool to_float, const Lanes& v) {
+  if (unpack == 0) return v;
+  if (unpack <= 2) {
+    const Lanes bits = unpack == 1 ? v & 0xffffu : v >> 16;
+    return to_float ? float_of_half(bits) : as_uint(as_int(bits << 16) >> 16);
+  }
+  if (unpack == 3) return (v >> 24) * 0x01010101u;
+  const Lanes byte = v >> (8u * (unpack - 4u)) & 0xffu;
+  if (!to_float) return byte;
+  return through_doubles<FewInts, FewFloats>([](Doubles d) { return cut(d / 255.0); }, byte);
+}
+
+Lanes packed_to_a(uint8_t pack, const Packable& result, const Lanes& old) {
+  const bool saturate = pack >= 8;
+  const uint8_t lane = pack & 7;
+  if (lane == 0) {
+    if (!saturate) return result.value;
+    return by_parts<Lanes>(
+        [](Words value, Ints carry, Ints overflow) {
+          const Words of_overflow = carry ? Words{} + kSign : Words{} + kMagnitude;
+          return overflow ? of_overflow : value;
+        },
+        result.value, result.carry, result.overflow);
+  }
+  if (lane >= 3) return inserted(lane, narrowed(result, 0, 255, 0xff, saturate), old);
+  return inserted(
+      lane, result.is_float ? half_of(result.value) : narrowed(result, -32768, 32767, 0xffff, saturate), old);
+}
+
+Lanes packed_to_unorm8(uint8_t pack, const Lanes& value, const Lanes& old) {
+  if (pack == 0) return value;
+  // Of floats in 0..1: those below and beyond are the ends, NaNs by their sign. Assumed: ties go up.
+  constexpr uint32_t kOne = 0x3f800000;
+  const Lanes unit = by_parts<Lanes>(
+      [](Words w) {
+        const Words positive = w > kOne ? Words{} + kOne : w;
+        return reinterpret_cast<Ints>(w) < 0 ? Words{} : positive;
+      },
+      value);
+  const Lanes bits = through_doubles<FewFloats, FewInts>([](Doubles d) { return d * 255.0 + 0.5; }, unit);
+  return inserted(pack, bits, old);
+}
+
+Lanes special_function(WritePort port, const Lanes& v) {
+  const LanesF x = plain(v), magnitude = plain(v & kMagnitude);
+  Lanes result = {};
+  switch (port) {
+    case WritePort::kSfuRecip:
+      result = as_uint(sfu::recip(x));
+      break;
+    case WritePort::kSfuRecipsqrt:
+      result = as_uint(sfu::rsqrt(magnitude));
+      break;
+    case WritePort::kSfuExp:
+      result = as_uint(sfu::exp2(x));
+      break;
+    case WritePort::kSfuLog:
+      result = as_uint(sfu::log2(magnitude));
+      break;
+    default:
+      break;
+  }
+  return by_parts<Lanes>([](Words w) { return is_zero(w) ? Words{} : w; }, result);
+}
+
+Lanes rotated_operand(const Lanes& v, bool from_accumulator, uint32_t count) {
+  if (from_accumulator) return permute(v, (kLaneIndex - count) & 15u);
+  return permute(v, (kLaneIndex & 12u) | ((kLaneIndex - count) & 3u));
+}
+
+Lanes immediate_lanes(uint32_t immediate, ImmediateMode mode) {
+  if (mode == kImmediate32) return splat(immediate);
+  const Lanes low = splat(immediate) >> kLaneIndex & 1u, high = splat(immediate) >> (kLaneIndex + 16u) & 1u;
+  return mode == kImmediateSigned ? low - 2u * high : low + 2u * high;
+}
+
+}  // namespace v3d::qpu::vc4
