@@ -1,0 +1,401 @@
+#include "gpu/qpu/run/vc4_interpreter.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "gpu/qpu/run/vc4_alu.h"
+#include "gpu/qpu/run/vc4_ports.h"
+#include "gpu/qpu/run/vc4_step.h"
+
+namespace v3d::qpu::vc4 {
+
+void Thread::reset() {
+  for (Lanes& r : registers) r = Lanes{};
+  pc = uniforms = 0;
+  memory = Memory();
+  qpu_number = 0;
+  tlb = nullptr;
+  tmu = nullptr;
+  shared = nullptr;
+  vpm_in = vpm_out = {};
+  varyings = nullptr;
+  num_varyings = 0;
+  pixel_x = pixel_y = ms_flags = Lanes{};
+  back_facing = 0;
+  hang = nullptr;
+  restart();
+}
+
+void Thread::restart() {
+  std::fill(std::begin(flags), std::end(flags), LaneMask{0});
+  budget = UINT64_MAX;
+  instructions = 0;
+  observer = nullptr;
+  host_interrupts = 0;
+  Pending& p = pending;
+  p.events = {};
+  p.next_varying = 0;
+  p.vpm_reads = {};
+  p.vpm_write = {};
+  p.dma = {};
+  for (Pending::Unit& unit : p.tmu) {
+    unit.lookup = {};
+    unit.head = unit.tail = 0;
+  }
+}
+
+namespace {
+
+using Target = Place::Target;
+using Events = Thread::Pending::Events;
+
+constexpr const char* kEmptyQueue = "a load from a TMU without an outstanding lookup";
+constexpr const char* kTooLarge = "program of more than 64 Ki instructions";
+constexpr const char* kBranchInSlot = "a branch in the first two delay slots of another";
+constexpr const char* kNoTileBuffer = "access to the tile buffer in a program without one";
+
+// What Source::immediate selects.
+struct Bases {
+  const char* base[2];
+  explicit Bases(const Thread& t)
+      : base{reinterpret_cast<const char*>(&t), reinterpret_cast<const char*>(kImmediates)} {}
+  const Lanes& operator[](const Source& s) const {
+    return *reinterpret_cast<const Lanes*>(base[s.immediate] + s.offset);
+  }
+};
+
+inline Lanes& at_offset(Thread& t, uint16_t offset) {
+  return *reinterpret_cast<Lanes*>(reinterpret_cast<char*>(&t) + offset);
+}
+
+inline void fetch_uniform(const Step& step, Thread& t) {
+  const Lanes value = splat(next_uniform(t));
+  if (step.read_a == ReadPort::kUniform) t.registers[Thread::kPortA] = value;
+  if (step.read_b == ReadPort::kUniform) t.registers[Thread::kPortB] = value;
+}
+
+// One value a port and word, which both files see. False if the thread has to wait.
+bool fetch(const Step& step, Thread& t) {
+  const ReadPort a = step.read_a, b = step.read_b;
+  if ((a == ReadPort::kMutex || b == ReadPort::kMutex) && waits_for_mutex(t)) return false;
+  if (a == ReadPort::kUniform || b == ReadPort::kUniform) fetch_uniform(step, t);
+  if (a != ReadPort::kNone && a != ReadPort::kUniform) t.registers[Thread::kPortA] = read_port(t, a, kFileA);
+  if (b == ReadPort::kNone || b == ReadPort::kUniform) return true;
+  const bool same = a == b && (b == ReadPort::kVpm || b == ReadPort::kVarying);
+  t.registers[Thread::kPortB] = same ? Lanes(t.registers[Thread::kPortA]) : read_port(t, b, kFileB);
+  return true;
+}
+
+inline LaneMask lanes_where(const Condition& c, const LaneMask* flags) {
+  return static_cast<LaneMask>((flags[c.flag] ^ c.invert) | c.always);
+}
+
+// What a half computed and has not written yet.
+struct Result {
+  Lanes value;
+  LanesI carry, overflow;
+  LaneMask exec;
+};
+
+inline Lanes operand(const Source& s, const Bases& bases) {
+  return s.unpack == 0 ? bases[s] : unpacked(s.unpack, s.to_float, bases[s]);
+}
+
+inline Result compute(const Half& half, const Thread& t, const Lanes& a, const Lanes& b, bool sets_flags) {
+  Result result;
+  result.exec = lanes_where(half.condition, t.flags);
+  result.value = half.alu(a, b);
+  const bool needs_carry = sets_flags || half.pack == Half::Pack::kToA;
+  result.carry = needs_carry && half.carry ? half.carry(a, b, result.value) : LanesI{};
+  result.overflow = half.pack == Half::Pack::kToA ? overflow(half.op, a, b, result.value) : LanesI{};
+  return result;
+}
+
+inline void store_register(const Half& half, Thread& t, const Result& result) {
+  Lanes& to = at_offset(t, half.to.offset);
+  Lanes value = result.value;
+  if (half.pack == Half::Pack::kToA) {
+    const bool is_float = (info(half.op).floats & kGivesFloats) != 0;
+    value = packed_to_a(half.pack_mode, {value, result.carry, result.overflow, is_float}, to);
+  } else if (half.pack == Half::Pack::kToUnorm8) {
+    value = packed_to_unorm8(half.pack_mode, value, to);
+  }
+  LaneMask exec = result.exec;
+  if (half.to.target == Target::kQuads) {
+    value = permute(value, kLaneIndex & 12u);
+    exec = static_cast<LaneMask>((exec & 0x1111) * 15);
+  } else if (half.to.target == Target::kLane0) {
+    value = splat(uint32_t{value[0]});
+    exec = exec & 1 ? kAllLanes : LaneMask{0};
+  }
+  to = exec == kAllLanes ? value : select(exec, value, to);
+}
+
+const char* commit(const Half& half, Thread& t, const Result& result) {
+  if (half.to.target == Target::kNone) return nullptr;
+  if (half.to.target != Target::kPort) {
+    store_register(half, t, result);
+    return nullptr;
+  }
+  Lanes value = result.value;
+  if (half.pack == Half::Pack::kToUnorm8) value = packed_to_unorm8(half.pack_mode, value, Lanes{});
+  return write_port(t, half.to.port, value, result.exec);
+}
+
+// Flags change where the condition of the half holds.
+inline void write_flags(Thread& t, const Result& result) {
+  const auto set = [&](Thread::Flag flag, LaneMask lanes) {
+    t.flags[flag] = static_cast<LaneMask>((t.flags[flag] & ~result.exec) | (lanes & result.exec));
+  };
+  set(Thread::kZ, static_cast<LaneMask>(~nonzero(result.value)));
+  set(Thread::kN, negative(as_int(result.value)));
+  set(Thread::kC, negative(result.carry));
+}
+
+inline void run_plain_half(const Half& half, Thread& t, const Bases& bases) {
+  if (half.alu) at_offset(t, half.to.offset) = half.alu(bases[half.a], bases[half.b]);
+}
+
+inline void run_plain(const Step& step, Thread& t, const Bases& bases) {
+  if (step.read_a == ReadPort::kUniform || step.read_b == ReadPort::kUniform) fetch_uniform(step, t);
+  run_plain_half(step.mul_first ? step.mul : step.add, t, bases);
+  run_plain_half(step.mul_first ? step.add : step.mul, t, bases);
+}
+
+Lanes rotated(const Step& step, const Thread& t, const Source& s, const Lanes& value) {
+  if (!step.rotates) return value;
+  const uint32_t count =
+      step.rotate_code == kRotateByR5 ? uint32_t{t.r(5)[0]} : step.rotate_code - kRotateByR5;
+  return rotated_operand(value, s.from_accumulator, count & 15u);
+}
+
+// What a signal brings to r4 behind the instruction.
+const char* load_r4(Signal signal, Thread& t, Lanes& r4) {
+  switch (signal) {
+    case Signal::kLoadTmu0:
+    case Signal::kLoadTmu1:
+      return pop_tmu(t, signal == Signal::kLoadTmu1, r4) ? nullptr : kEmptyQueue;
+    case Signal::kColorLoad:
+    case Signal::kColorLoadEnd:
+      if (!t.tlb) return kNoTileBuffer;
+      r4 = t.tlb->load_color(t);
+      return nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+constexpr bool loads_r4(Signal signal) {
+  return signal == Signal::kLoadTmu0 || signal == Signal::kLoadTmu1 || signal == Signal::kColorLoad ||
+         signal == Signal::kColorLoadEnd;
+}
+
+enum class Outcome { kDone, kWait, kHang };
+
+// Any ALU word, immediate or semaphore.
+Outcome run_general(const Step& step, Thread& t, const Bases& bases) {
+  const auto fail = [&](const char* why) {
+    t.hang = why;
+    return Outcome::kHang;
+  };
+  if (step.is_semaphore) {
+    if (!t.shared) return fail("a semaphore in a program that has none to share");
+    if (waits_for_semaphore(t, step.instruction.immediate)) return Outcome::kWait;
+  }
+  if (step.has_immediate) {
+    const auto mode = step.is_semaphore ? kImmediate32 : static_cast<ImmediateMode>(step.instruction.unpack);
+    t.registers[Thread::kPortB] = immediate_lanes(step.instruction.immediate, mode);
+  } else if (!fetch(step, t)) {
+    return Outcome::kWait;
+  }
+  Result add, mul;
+  if (step.add.alu)
+    add = compute(step.add, t, operand(step.add.a, bases), operand(step.add.b, bases), step.add_sets_flags);
+  if (step.mul.alu)
+    mul = compute(step.mul, t, rotated(step, t, step.mul.a, operand(step.mul.a, bases)),
+                  rotated(step, t, step.mul.b, operand(step.mul.b, bases)), step.mul_sets_flags);
+  Lanes r4 = {};
+  if (const char* error = load_r4(step.signal, t, r4)) return fail(error);
+  if (step.add.alu)
+    if (const char* error = commit(step.add, t, add)) return fail(error);
+  if (step.mul.alu)
+    if (const char* error = commit(step.mul, t, mul)) return fail(error);
+  if (step.add_sets_flags) write_flags(t, add);
+  if (step.mul_sets_flags) write_flags(t, mul);
+  if (loads_r4(step.signal)) t.r(4) = r4;
+  if (step.read_a == ReadPort::kVarying || step.read_b == ReadPort::kVarying) land_varying(t);
+  return Outcome::kDone;
+}
+
+bool branch_taken(BranchCond cond, const Thread& t) {
+  if (cond == BranchCond::kAlways) return true;
+  const int code = static_cast<int>(cond);
+  const LaneMask flag = t.flags[code / 4];
+  const LaneMask lanes = code % 2 ? static_cast<LaneMask>(~flag) : flag;
+  return code % 4 < 2 ? lanes == kAllLanes : lanes != 0;
+}
+
+Outcome run_branch(const Step& step, Thread& t) {
+  const Instruction& i = step.instruction;
+  Thread::Pending& p = t.pending;
+  if (p.events.branch_in > 0) {
+    t.hang = kBranchInSlot;
+    return Outcome::kHang;
+  }
+  if (!branch_taken(i.branch_cond, t)) return Outcome::kDone;
+  const GpuAddr behind = t.pc + 32;
+  const uint32_t base =
+      (i.relative ? behind : 0) + (i.with_register ? uint32_t{t.ra(i.raddr_a & 31)[15]} : 0);
+  p.branch_target = (base + i.immediate) & ~7u;
+  p.events.branch_in = 3;
+  const Result link = {splat(behind), {}, {}, kAllLanes};
+  for (const Half* half : {&step.add, &step.mul}) {
+    if (half->to.target != Target::kNone && half->to.target != Target::kPort) {
+      Half whole = *half;
+      whole.pack = Half::Pack::kNone;
+      store_register(whole, t, link);
+    }
+  }
+  if (i.with_register && (i.raddr_a & 1)) write_flags(t, link);
+  return Outcome::kDone;
+}
+
+bool counts_down(uint8_t& counter) { return counter != 0 && --counter == 0; }
+
+bool any(const Events& e) { return e.branch_in | e.end_in | e.sfu_in; }
+
+enum class After { kNext, kJump, kEnd };
+
+After finish_instruction(Signal signal, GpuAddr target, bool jumps, Thread& t) {
+  Events& e = t.pending.events;
+  if (counts_down(e.sfu_in)) t.r(4) = t.pending.sfu_result;
+  const bool ends = counts_down(e.end_in);
+  if (signal == Signal::kEnd || signal == Signal::kColorLoadEnd) e.end_in = 2;
+  t.pc = jumps ? target : t.pc + 8;
+  if (ends) return After::kEnd;
+  return jumps ? After::kJump : After::kNext;
+}
+
+Outcome run_step(const Step& step, Thread& t, const Bases& bases) {
+  switch (step.kind) {
+    case Step::Kind::kPlain:
+      run_plain(step, t, bases);
+      return Outcome::kDone;
+    case Step::Kind::kMasked:
+    case Step::Kind::kGeneral:
+      return run_general(step, t, bases);
+    case Step::Kind::kBranch:
+      return run_branch(step, t);
+    default:
+      t.hang = step.flaw;
+      return Outcome::kHang;
+  }
+}
+
+template <bool observed>
+Stop execute(const Program& program, Thread& t) {
+  const Bases bases(t);
+  const uint64_t budget = t.budget;
+  uint64_t left = budget;
+  const Chunk* chunk = nullptr;
+  const Step* step = nullptr;
+  const auto enter = [&] {
+    chunk = program.chunk(t.memory, t.pc);
+    if (chunk) step = &chunk->steps[t.pc % Chunk::kBytes / sizeof(uint64_t)];
+    return chunk != nullptr;
+  };
+  const auto set_pc = [&] { t.pc = chunk->address + step->index * 8u; };
+  const auto stop = [&](Stop why) {
+    t.budget = left;
+    t.instructions += budget - left;
+    return why;
+  };
+  const auto too_large = [&] {
+    t.hang = kTooLarge;
+    return stop(Stop::kHang);
+  };
+
+  if (!enter()) return too_large();
+  bool careful = observed || any(t.pending.events);
+  for (;;) {
+    if (step->kind <= Step::Kind::kMasked && !careful) [[likely]] {
+      if (left == 0) break;
+      --left;
+      if (step->kind == Step::Kind::kPlain) {
+        run_plain(*step, t, bases);
+      } else {
+        set_pc();
+        if (run_general(*step, t, bases) == Outcome::kHang) return stop(Stop::kHang);
+      }
+      ++step;
+      continue;
+    }
+    set_pc();
+    if (step->kind == Step::Kind::kEnd) {
+      if (!enter()) return too_large();
+      continue;
+    }
+    if (left == 0) break;
+    // A branch in the last delay slot of another finds that this one takes effect.
+    Events& e = t.pending.events;
+    const Events before = e;
+    const GpuAddr target = t.pending.branch_target;
+    const bool jumps = counts_down(e.branch_in);
+    if constexpr (observed) t.observer->before(t, chunk->words[step->index]);
+    const Outcome outcome = run_step(*step, t, bases);
+    if (outcome == Outcome::kWait) {
+      e = before;
+      return stop(Stop::kWait);
+    }
+    --left;
+    if constexpr (observed)
+      t.observer->after(t, chunk->words[step->index], outcome == Outcome::kHang ? t.hang : nullptr);
+    if (outcome == Outcome::kHang) return stop(Stop::kHang);
+    const After after = finish_instruction(step->signal, target, jumps, t);
+    careful = observed || any(e);
+    if (after == After::kEnd) return stop(Stop::kEnd);
+    if (after == After::kJump) {
+      if (!enter()) return too_large();
+    } else {
+      ++step;
+    }
+  }
+  set_pc();
+  return stop(Stop::kBudget);
+}
+
+}  // namespace
+
+Stop run(const Program& program, Thread& thread) {
+  thread.pc &= ~7u;
+  return thread.observer ? execute<true>(program, thread) : execute<false>(program, thread);
+}
+
+Stop run_by_turns(std::span<const UserThread> threads, size_t& failed) {
+  // Short enough that who waits for another does not wait for long, and long enough to run at full speed.
+  constexpr uint64_t kTurn = 256;
+  std::vector<bool> ended(threads.size(), false);
+  for (size_t left = threads.size(); left > 0;) {
+    bool moved = false;
+    for (size_t n = 0; n < threads.size(); ++n) {
+      if (ended[n]) continue;
+      Thread& t = *threads[n].thread;
+      const uint64_t before = t.instructions, budget = t.budget;
+      t.budget = std::min(budget, kTurn);
+      const Stop stop = run(*threads[n].program, t);
+      const uint64_t ran = t.instructions - before;
+      t.budget = budget - ran;
+      moved |= ran > 0;
+      failed = n;
+      if (stop == Stop::kHang || (stop == Stop::kBudget && t.budget == 0)) return stop;
+      if (stop != Stop::kEnd) continue;
+      ended[n] = moved = true;
+      --left;
+    }
+    if (!moved) return Stop::kWait;
+  }
+  return Stop::kEnd;
+}
+
+}  // namespace v3d::qpu::vc4

@@ -1,0 +1,54 @@
+/// A program of V3D 2.1 in GPU memory, decoded where execution reaches it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "gpu/base/memory.h"
+#include "gpu/qpu/run/vc4_step.h"
+
+namespace v3d::qpu::vc4 {
+
+/// Code of one aligned stretch of addresses. Never larger than a page. Immutable.
+struct Chunk {
+  static constexpr uint32_t kWords = 64;
+  static constexpr uint32_t kBytes = kWords * 8;
+  GpuAddr address;
+  uint64_t words[kWords];
+  Step steps[kWords + 1];  ///< the last one is of kind kEnd
+};
+
+/// Chunks appear as execution reaches them and stay; threads may run it at the same time.
+class Program {
+ public:
+  static constexpr size_t kMaxChunks = 1024;  ///< 64 Ki instructions
+
+  explicit Program(GpuAddr entry) : entry_(entry & ~7u) {}
+  GpuAddr entry() const { return entry_; }
+
+  /// The chunk that holds `address`. nullptr if the program would become too large.
+  const Chunk* chunk(Memory memory, GpuAddr address) const {
+    const uint32_t slot = address / Chunk::kBytes - entry_ / Chunk::kBytes;
+    if (slot < kNear) [[likely]]
+      if (const Chunk* chunk = near_[slot].load(std::memory_order_acquire)) return chunk;
+    return make_chunk(memory, address);
+  }
+
+  /// Whether the words in memory are still those that were decoded.
+  bool matches(Memory memory) const;
+
+ private:
+  static constexpr uint32_t kNear = 64;
+  const Chunk* make_chunk(Memory memory, GpuAddr address) const;
+
+  const GpuAddr entry_;
+  mutable std::atomic<const Chunk*> near_[kNear] = {};
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<GpuAddr, std::unique_ptr<const Chunk>> chunks_;  // all, guarded by mutex_
+};
+
+}  // namespace v3d::qpu::vc4
