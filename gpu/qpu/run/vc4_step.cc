@@ -151,7 +151,7 @@ Step::Kind kind_of(Step& step) {
       step.read_a == ReadPort::kMutex || step.read_b == ReadPort::kMutex)
     return Step::Kind::kGeneral;
   const bool loads = step.signal == Signal::kLoadTmu0 || step.signal == Signal::kLoadTmu1;
-  if (loads || step.add_sets_flags || step.mul_sets_flags || !is_plain(step.add) || !is_plain(step.mul) ||
+  if (loads || step.has_immediate || step.add_sets_flags || step.mul_sets_flags || !is_plain(step.add) || !is_plain(step.mul) ||
       !is_plain_read(step.read_a) || !is_plain_read(step.read_b))
     return Step::Kind::kMasked;
   if (clashes(step.add, step.mul)) {
