@@ -59,7 +59,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, Corpus,
                                          Target{"ioctls", ioctls}, Target{"control_lists", control_lists},
                                          Target{"jobs", jobs}, Target{"qpu", qpu}, Target{"csd", csd},
                                          Target{"texture", texture}, Target{"tfu", tfu},
-                                         Target{"capture", capture}),
+                                         Target{"capture", capture}, Target{"vc4_programs", vc4_programs},
+                                         Target{"vc4_jobs", vc4_jobs}),
                          [](const auto& target) { return std::string(target.param.name); });
 
 }  // namespace

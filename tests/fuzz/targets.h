@@ -21,6 +21,8 @@ void csd(Bytes input);            ///< CFG0..CFG6 of a dispatch
 void texture(Bytes input);        ///< texture and sampler state, lookups of the TMU
 void tfu(Bytes input);            ///< registers of the TFU
 void text(Bytes input);           ///< assembly, and the texts of V3DEMU_DEBUG and V3DEMU_TRACE_QPU
-void capture(Bytes input);        ///< files for `v3demu replay` and `v3demu decode`
+void vc4_programs(Bytes input);   ///< programs of VideoCore IV, through the checks of their shader BO
+void vc4_jobs(Bytes input);  ///< lists, records, uniforms and surfaces of VideoCore IV, through their checks
+void capture(Bytes input);   ///< files for `v3demu replay` and `v3demu decode`
 
 }  // namespace v3d::fuzz

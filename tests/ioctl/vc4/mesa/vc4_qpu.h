@@ -1,0 +1,1 @@
+/* Of Mesa's header of this name the validators need nothing. */
