@@ -4,6 +4,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "gpu/base/t_tiles.h"
+
 namespace v3d::ioctl::kms {
 namespace {
 
@@ -20,16 +22,13 @@ constexpr uint64_t kSamples = 3;
 
 bool is_sand(uint64_t base) { return base == kSand64 || base == kSand128 || base == kSand256; }
 
-/// Rows of tiles of 32 rows of 128 bytes, every other one from right to left; utiles of 4 rows of 16 bytes
-/// (vc4-graphics.md 5.4). It is the same for pixels of 2 and of 4 bytes.
-constexpr uint32_t kTileBytes = 128, kTileRows = 32, kTileSize = 4096, kUtileBytes = 16, kUtileRows = 4;
+/// T tiles of pixels of 2 and of 4 bytes: utiles of 4 rows of 16 bytes (vc4-graphics.md 5.4).
+constexpr uint32_t kUtileBytes = 16, kUtileRows = t_tiles::kUtileBytes / kUtileBytes;
+constexpr uint32_t kTileBytes = kUtileBytes * t_tiles::kTileUtiles,
+                   kTileRows = kUtileRows * t_tiles::kTileUtiles;
 uint64_t t_tiled_offset(uint32_t x, uint32_t y, uint32_t tiles) {
-  const uint32_t across = x / kUtileBytes, down = y / kUtileRows;
-  const uint32_t tile_x = x / kTileBytes, tile_y = y / kTileRows, odd = tile_y & 1;
-  const uint32_t tile = tile_y * tiles + (odd ? tiles - 1 - tile_x : tile_x);
-  const uint32_t subtile = 2 * odd ^ 3 * (across >> 2 & 1) ^ (down >> 2 & 1);
-  const uint32_t inside = y % kUtileRows * kUtileBytes + x % kUtileBytes;
-  return uint64_t{kTileSize} * tile + 1024 * subtile + 64 * (4 * (down & 3) + (across & 3)) + inside;
+  return t_tiles::utile_offset(x / kUtileBytes, y / kUtileRows, tiles) + y % kUtileRows * kUtileBytes +
+         x % kUtileBytes;
 }
 
 }  // namespace
@@ -84,7 +83,8 @@ uint64_t extent(uint64_t modifier, uint64_t bytes, uint32_t rows, uint32_t pitch
     return ((bytes - 1) / column * column_height(modifier) + rows) * column;
   if (base_of(modifier) != kTTiled) return uint64_t{rows - 1} * pitch + bytes;
   const uint64_t tiles = pitch / kTileBytes;
-  return bytes > tiles * kTileBytes ? UINT64_MAX : (rows + kTileRows - 1) / kTileRows * tiles * kTileSize;
+  return bytes > tiles * kTileBytes ? UINT64_MAX
+                                    : (rows + kTileRows - 1) / kTileRows * tiles * t_tiles::kTileBytes;
 }
 
 uint64_t byte_offset(uint64_t modifier, uint32_t x, uint32_t y, uint32_t pitch) {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cassert>
 
+#include "gpu/base/t_tiles.h"
+
 namespace v3d::tmu {
 namespace {
 
@@ -22,8 +24,11 @@ uint32_t pot_size(uint32_t size, uint32_t block) {
   return 2 * block * std::bit_ceil(ceil_div(minify(size, 1), block));
 }
 
+constexpr bool is_vc4(Tiling tiling) { return tiling == Tiling::kT || tiling == Tiling::kLineartileRows; }
+
 /// Offset of the utile that holds column `ux`, row `uy` of utiles.
-uint32_t utile_offset(Tiling tiling, uint32_t padded_height_ub, uint32_t ux, uint32_t uy) {
+/// @param pitch  UIF: padded height in UIF blocks; VideoCore IV: utiles in a row
+uint32_t utile_offset(Tiling tiling, uint32_t pitch, uint32_t ux, uint32_t uy) {
   const uint32_t in_block = 64 * (ux & 1) + 128 * (uy & 1);
   const uint32_t bx = ux >> 1;
   uint32_t by = uy >> 1;
@@ -40,8 +45,12 @@ uint32_t utile_offset(Tiling tiling, uint32_t padded_height_ub, uint32_t ux, uin
     case Tiling::kUif:
     case Tiling::kRaster:
       break;
+    case Tiling::kT:
+      return static_cast<uint32_t>(t_tiles::utile_offset(ux, uy, pitch / t_tiles::kTileUtiles));
+    case Tiling::kLineartileRows:
+      return t_tiles::kUtileBytes * (uy * pitch + ux);
   }
-  return 256 * ((bx >> 2) * 4 * padded_height_ub + 4 * by + (bx & 3)) + in_block;
+  return 256 * ((bx >> 2) * 4 * pitch + 4 * by + (bx & 3)) + in_block;
 }
 
 /// Copies full or partial utiles. kLoad: from GPU memory to rows.
@@ -50,12 +59,14 @@ void copy_utiles(Memory memory, const Surface& surface, uint32_t x, uint32_t y, 
                  uint32_t height, uint8_t* rows, size_t pitch) {
   const uint32_t shift = static_cast<uint32_t>(std::countr_zero(surface.cpp));
   const uint32_t uw = kRowBytes >> shift;
+  const uint32_t utile_pitch =
+      is_vc4(surface.tiling) ? surface.stride_or_height / kRowBytes : surface.stride_or_height;
   for (uint32_t top = y; top != y + height;) {
     const uint32_t in_y = top % kRows, lines = std::min(kRows - in_y, y + height - top);
     for (uint32_t left = x; left != x + width;) {
       const uint32_t in_x = left % uw, texels = std::min(uw - in_x, x + width - left);
       const GpuAddr address =
-          surface.address + utile_offset(surface.tiling, surface.stride_or_height, left / uw, top / kRows);
+          surface.address + utile_offset(surface.tiling, utile_pitch, left / uw, top / kRows);
       uint8_t* host = rows + (top - y) * pitch + (size_t{left - x} << shift);
       uint8_t* gpu = memory.host(address);
       if (texels == uw && lines == kRows) {
@@ -92,6 +103,10 @@ void copy_rectangle(Memory memory, const Surface& surface, uint32_t x, uint32_t 
     case 2:
     case 4:
       return copy_utiles<kLoad, 16, 4>(memory, surface, x, y, width, height, rows, pitch);
+    case 8:
+      if (is_vc4(surface.tiling))
+        return copy_utiles<kLoad, 16, 4>(memory, surface, x, y, width, height, rows, pitch);
+      [[fallthrough]];
     default:
       return copy_utiles<kLoad, 32, 2>(memory, surface, x, y, width, height, rows, pitch);
   }
@@ -130,6 +145,11 @@ void place_level(const ImageShape& shape, uint32_t index, uint32_t width, uint32
 
 uint32_t texel_offset(Tiling tiling, uint32_t cpp, uint32_t stride_or_height, uint32_t x, uint32_t y) {
   if (tiling == Tiling::kRaster) return y * stride_or_height + x * cpp;
+  if (is_vc4(tiling)) {
+    const uint32_t uw = vc4_utile_width(cpp), uh = vc4_utile_height(cpp);
+    const uint32_t pitch = stride_or_height / vc4_utile_row_bytes(cpp);
+    return utile_offset(tiling, pitch, x / uw, y / uh) + (y % uh * uw + x % uw) * cpp;
+  }
   const uint32_t uw = utile_width(cpp), uh = utile_height(cpp);
   return utile_offset(tiling, stride_or_height, x / uw, y / uh) + (y % uh * uw + x % uw) * cpp;
 }

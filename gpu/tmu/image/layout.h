@@ -1,5 +1,5 @@
-/// Layouts say how images lie in memory: utiles, LT, UB-linear, UIF (texture.md 1). The TMU, the TLB and the
-/// TFU use it.
+/// Layouts say how images lie in memory: utiles, LT, UB-linear, UIF (texture.md 1), and those of VideoCore IV
+/// (vc4-graphics.md 5.4). The TMU, the TLB and the TFU use them.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +9,39 @@
 
 namespace v3d::tmu {
 
-/// Values of the TLB's "memory format" (texture.md 1.2).
+/// The values below 8 are those of the TLB's "memory format" on V3D (texture.md 1.2).
 enum class Tiling : uint8_t {
   kRaster = 0,
   kLineartile = 1,
   kUblinear1 = 2,
   kUblinear2 = 3,
   kUif = 4,
-  kUifXor = 5
+  kUifXor = 5,
+  // Of VideoCore IV:
+  kT = 8,               ///< gpu/base/t_tiles.h
+  kLineartileRows = 9,  ///< its LT: rows of utiles, as many as the image has
 };
 
-/// Width and height of a 64-byte utile in texels. @param cpp  1, 2, 4, 8 or 16
+/// Whether utiles stand in blocks of 2x2.
+constexpr bool has_uif_blocks(Tiling tiling) {
+  return tiling >= Tiling::kUblinear1 && tiling <= Tiling::kUifXor;
+}
+
+/// Width and height of a 64-byte utile of V3D in texels. @param cpp  1, 2, 4, 8 or 16
 constexpr uint32_t utile_width(uint32_t cpp) {
   return cpp == 1 ? 8 : cpp <= 4 ? (cpp == 2 ? 8 : 4) : (cpp == 8 ? 4 : 2);
 }
 constexpr uint32_t utile_height(uint32_t cpp) { return cpp == 1 ? 8 : cpp <= 4 ? 4 : 2; }
+/// The same on VideoCore IV, of 1, 2, 4 or 8 bytes: all but the smallest texels are in rows of 16 bytes.
+constexpr uint32_t vc4_utile_row_bytes(uint32_t cpp) { return cpp == 1 ? 8 : 16; }
+constexpr uint32_t vc4_utile_width(uint32_t cpp) { return vc4_utile_row_bytes(cpp) / cpp; }
+constexpr uint32_t vc4_utile_height(uint32_t cpp) { return 64 / vc4_utile_row_bytes(cpp); }
 
 /// Byte offset of texel (x, y) inside one image level.
-/// @param stride_or_height  raster: bytes per row; UIF: padded height in UIF blocks; else ignored
-/// Source: Mesa v3d_tiling.c, v3d_get_uif_pixel_offset and its siblings.
+/// @param stride_or_height  raster and layouts of VideoCore IV: bytes per row, of T in whole tiles; UIF:
+/// padded
+///                          height in UIF blocks; else ignored
+/// Source: Mesa v3d_tiling.c, v3d_get_uif_pixel_offset and its siblings; vc4_tiling.c.
 uint32_t texel_offset(Tiling tiling, uint32_t cpp, uint32_t stride_or_height, uint32_t x, uint32_t y);
 
 /// Extra UIF-block rows below an image of that many block rows (texture.md 1.4).
@@ -77,5 +91,9 @@ struct ImageShape {
 /// Fills levels[0 .. num_levels). Sizes are taken modulo 4 GiB: no input is invalid except a cpp.
 /// Source: Mesa v3d_resource.c, v3d_setup_slices (texture.md 1.4, 1.5).
 void compute_levels(const ImageShape& shape, Level* levels);
+/// The same of VideoCore IV, whose texture unit takes T or LT by the size of a level alone (vc4-graphics.md
+/// 5.5). Of the shape only size, cpp of 1 to 8, blocks and levels count. Driver's images that others share
+/// are T whatever their size: no texture unit reads these.
+void compute_vc4_levels(const ImageShape& shape, Level* levels);
 
 }  // namespace v3d::tmu
