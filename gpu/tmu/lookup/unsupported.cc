@@ -7,11 +7,12 @@
 
 namespace v3d::tmu {
 
-void report_unsupported_format(TextureType type) {
-  static std::atomic<bool> reported[kTextureTypes];
+void report_unsupported_format(TextureType type, TypeFamily family) {
+  static std::atomic<bool> reported[2][kTextureTypes];
   const auto number = static_cast<uint32_t>(type);
-  if (!reported[number % kTextureTypes].exchange(true))
-    log_error("TMU: texture type %u (%s) is not implemented; lookups return 0", number, format_name(type));
+  if (!reported[family == TypeFamily::kVc4][number % kTextureTypes].exchange(true))
+    log_error("TMU: texture type %u (%s) is not implemented; lookups return 0", number,
+              format_name(type, family));
 }
 
 void report_unsupported(const char* name) {

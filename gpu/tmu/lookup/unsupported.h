@@ -6,7 +6,7 @@
 
 namespace v3d::tmu {
 
-void report_unsupported_format(TextureType type);
+void report_unsupported_format(TextureType type, TypeFamily family = TypeFamily::kV3d);
 /// @param name  string constant
 void report_unsupported(const char* name);
 

@@ -138,11 +138,44 @@ constexpr DecodeTexels decoder_of() {
     return decode_texels<kPacking>;
 }
 
+/// A number of a few bits as one of 8 that has them again and again from the top on.
+template <int kBits>
+Lanes repeat_bits(Lanes v) {
+  static_assert(kBits <= 8);
+  Lanes repeated = v << (8 - kBits);
+  for (int have = kBits; have < 8; have *= 2) repeated |= repeated >> have;
+  return repeated;
+}
+
+template <Channel kChannel, uint32_t kOtherwise>
+Lanes channel_byte(Lanes word) {
+  if constexpr (kChannel.bits == 0)
+    return splat(kOtherwise);
+  else
+    return repeat_bits<kChannel.bits>(field(word, kChannel.first, kChannel.bits));
+}
+
+/// Format::bytes.
+template <Packing kPacking>
+Lanes texel_bytes(Lanes word) {
+  if constexpr (kPacking.number != Number::kUnorm) {
+    return word;
+  } else {
+    const Lanes red = channel_byte<kPacking.channels[0], 0>(word),
+                green = channel_byte<kPacking.channels[1], 0>(word),
+                blue = channel_byte<kPacking.channels[2], 0>(word),
+                alpha = channel_byte<kPacking.channels[3], 255>(word);
+    return red | green << 8 | blue << 16 | alpha << 24;
+  }
+}
+
 /// The numbers by which chips know a format, one for each family.
 struct TypeNumbers {
-  uint32_t v3d;
+  TextureType v3d = kNoType, vc4 = kNoType;
 };
-constexpr TypeNumbers v3d(uint32_t type) { return {type}; }
+constexpr TypeNumbers v3d(uint32_t type) { return {.v3d = TextureType{type}}; }
+constexpr TypeNumbers vc4(uint32_t type) { return {.vc4 = TextureType{type}}; }
+constexpr TypeNumbers operator|(TypeNumbers a, TypeNumbers b) { return {a.v3d, b.vc4}; }
 
 constexpr uint8_t bytes_of(const Packing& packing) {
   uint32_t bits = 0;
@@ -151,12 +184,21 @@ constexpr uint8_t bytes_of(const Packing& packing) {
   return static_cast<uint8_t>(std::bit_ceil((bits + 7) / 8));
 }
 
-template <Packing kPacking>
+template <Packing kPacking, bool kOfVc4>
+constexpr TexelBytes bytes_function() {
+  if constexpr (kOfVc4)
+    return texel_bytes<kPacking>;
+  else
+    return nullptr;
+}
+
+template <Packing kPacking, bool kOfVc4>
 constexpr Format plain(const char* name, TypeNumbers types, BorderEncoding border, Filtering filtering,
                        TfuUse tfu) {
   Format format = {};
   format.name = name;
-  format.type = TextureType{types.v3d};
+  format.type = types.v3d;
+  format.vc4_type = types.vc4;
   format.cpp = bytes_of(kPacking);
   format.block_width = format.block_height = 1;
   format.kind = kind_of(kPacking.number);
@@ -166,6 +208,7 @@ constexpr Format plain(const char* name, TypeNumbers types, BorderEncoding borde
   format.packing = kPacking;
   format.unorm_bytes = count_unorm_bytes(kPacking);
   format.decode = decoder_of<kPacking>();
+  format.bytes = bytes_function<kPacking, kOfVc4>();
   format.transfers = transfers_of<kPacking>();
   return format;
 }
@@ -174,7 +217,8 @@ constexpr Format block(const char* name, TypeNumbers types, int width, int heigh
                        BlockScale scale, bool srgb, TfuUse tfu, DecodeBlock decode) {
   Format format = {};
   format.name = name;
-  format.type = TextureType{types.v3d};
+  format.type = types.v3d;
+  format.vc4_type = types.vc4;
   format.cpp = static_cast<uint8_t>(bytes);
   format.block_width = static_cast<uint8_t>(width);
   format.block_height = static_cast<uint8_t>(height);
@@ -188,20 +232,42 @@ constexpr Format block(const char* name, TypeNumbers types, int width, int heigh
   return format;
 }
 
+template <Packing kPacking>
+constexpr Format vc4_plain(const char* name, TypeNumbers types) {
+  Format format = {};
+  format.name = name;
+  format.type = kNoType;
+  format.vc4_type = types.vc4;
+  format.cpp = bytes_of(kPacking);
+  format.block_width = format.block_height = 1;
+  format.kind = kind_of(kPacking.number);
+  format.filtering = Filtering::kLinear;
+  format.packing = kPacking;
+  format.unorm_bytes = count_unorm_bytes(kPacking);
+  format.decode = decode_texels<kPacking>;
+  format.bytes = texel_bytes<kPacking>;
+  return format;
+}
+
 constexpr Format kFormats[] = {
-#define V3D_TEXELS(name, types, number, border, filtering, tfu, ...)                                        \
-  plain<Packing{Number::number, {__VA_ARGS__}}>(#name, types, BorderEncoding::border, Filtering::filtering, \
-                                                TfuUse::tfu),
+#define V3D_TEXELS(name, types, number, border, filtering, tfu, ...)     \
+  plain<Packing{Number::number, {__VA_ARGS__}}, (types).vc4 != kNoType>( \
+      #name, types, BorderEncoding::border, Filtering::filtering, TfuUse::tfu),
 #define V3D_BLOCKS(name, types, width, height, bytes, scale, srgb, tfu, ...) \
   block(#name, types, width, height, bytes, BlockScale::scale, srgb, TfuUse::tfu, __VA_ARGS__),
+#define V3D_VC4_TEXELS(name, type, number, ...) \
+  vc4_plain<Packing{Number::number, {__VA_ARGS__}}>(#name, type),
 #include "gpu/tmu/texel/formats.def"
 };
 
-constexpr auto kIndex = [] {
-  std::array<const Format*, kTextureTypes> index = {};
-  for (const Format& format : kFormats) index[static_cast<uint32_t>(format.type)] = &format;
+using FormatIndex = std::array<const Format*, kTextureTypes>;
+constexpr FormatIndex index_by(TextureType Format::*type) {
+  FormatIndex index = {};
+  for (const Format& format : kFormats)
+    if (format.*type != kNoType) index[static_cast<uint32_t>(format.*type)] = &format;
   return index;
-}();
+}
+constexpr FormatIndex kIndex = index_by(&Format::type), kVc4Index = index_by(&Format::vc4_type);
 
 constexpr struct {
   const char* name;
@@ -213,15 +279,16 @@ constexpr struct {
 
 }  // namespace
 
-const Format* find_format(TextureType type) {
+const Format* find_format(TextureType type, TypeFamily family) {
   const auto number = static_cast<uint32_t>(type);
-  return number < kIndex.size() ? kIndex[number] : nullptr;
+  if (number >= kTextureTypes) return nullptr;
+  return (family == TypeFamily::kV3d ? kIndex : kVc4Index)[number];
 }
 
-const char* format_name(TextureType type) {
-  if (const Format* format = find_format(type)) return format->name;
+const char* format_name(TextureType type, TypeFamily family) {
+  if (const Format* format = find_format(type, family)) return format->name;
   for (const auto& unknown : kUnknown)
-    if (TextureType{unknown.types.v3d} == type) return unknown.name;
+    if ((family == TypeFamily::kV3d ? unknown.types.v3d : unknown.types.vc4) == type) return unknown.name;
   return "unassigned texture type";
 }
 

@@ -17,6 +17,11 @@ enum class Kind : uint8_t { kFloat, kInt, kUint };
 /// row.
 enum class TextureType : uint32_t {};
 inline constexpr uint32_t kTextureTypes = 128;
+/// Of a format that a family of chips does not have.
+inline constexpr TextureType kNoType{~0u};
+
+/// Chips that number their formats alike.
+enum class TypeFamily : uint8_t { kV3d, kVc4 };
 
 /// How the channels of a texel are coded. Channels of 32 bits are kFloat, kInt or kUint.
 enum class Number : uint8_t {
@@ -63,6 +68,11 @@ enum class BlockScale : uint8_t { kUnorm8, kUnorm16, kUnorm11, kSnorm11 };
 /// @param words  1 word for texels of up to 32 bits (zero extended), 2 for 64, 4 for 128
 using DecodeTexels = void (*)(const Lanes* words, Lanes* rgba);
 
+/// The word of 16 texels of up to 32 bits to what lookups of VideoCore IV return: a byte for each of R, G, B
+/// and A, narrow channels with their bits repeated (assumed). Texels that are no unorm are returned as they
+/// are.
+using TexelBytes = Lanes (*)(Lanes word);
+
 /// One channel of one texel of a decoded block; unused channels hold 0, alpha the value of 1.0.
 using BlockTexel = uint16_t[4];
 inline constexpr int kMaxBlockTexels = 144;
@@ -72,7 +82,8 @@ using DecodeBlock = void (*)(const uint8_t* block, bool srgb, BlockTexel* texels
 
 struct Format {
   const char* name;
-  TextureType type;                   ///< of V3D
+  TextureType type;                   ///< of V3D, or kNoType
+  TextureType vc4_type;               ///< of VideoCore IV, or kNoType
   uint8_t cpp;                        ///< bytes of a texel or block
   uint8_t block_width, block_height;  ///< 1 for plain formats
   Kind kind;
@@ -83,6 +94,7 @@ struct Format {
   Packing packing;
   uint8_t unorm_bytes;            ///< 1, 2 or 4: so many channels, all of them unorm bytes in order; else 0
   DecodeTexels decode;            ///< null: a compressed format
+  TexelBytes bytes;               ///< null: VideoCore IV does not have it
   const DecodeTexels* transfers;  ///< kTransfers functions, null: as decode; null when all are
   // Compressed formats
   DecodeBlock decode_block;
@@ -101,9 +113,9 @@ struct Format {
 };
 
 /// Null for unassigned values and formats that are not modelled.
-const Format* find_format(TextureType type);
+const Format* find_format(TextureType type, TypeFamily family = TypeFamily::kV3d);
 /// Name for messages, also of formats that are not modelled.
-const char* format_name(TextureType type);
+const char* format_name(TextureType type, TypeFamily family = TypeFamily::kV3d);
 
 /// v / 255, correctly rounded, for integers 0..255 in float form.
 inline LanesF unorm8(LanesF v) {
