@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "gpu/base/host_time.h"
+#include "gpu/base/left_out.h"
 #include "gpu/base/log.h"
 #include "gpu/base/vector.h"
 #include "gpu/tmu/lookup/general.h"
+#include "gpu/tmu/lookup/packed.h"
 #include "gpu/tmu/lookup/plan.h"
 
 namespace v3d::tmu {
@@ -35,6 +37,7 @@ struct Unit::State {
   int version;
   std::unique_ptr<PlanSlot[]> slots;   // from the first texture on: most compute jobs have none
   uint64_t unusual[kNumUnusual] = {};  // of this job
+  std::unique_ptr<PackedPlans> packed_plans;
 
   State(Memory memory, int of_version) : version(of_version) {
     forget_recent();
@@ -97,6 +100,21 @@ int Unit::texture(const TextureLookup& lookup, Lanes* out) {
   if (state_->texels.footprint) state_->texels.footprint->clear();
   plan.run(plan, state_->texels, lookup, active, out);
   return plan.num_words;
+}
+
+Lanes Unit::packed(const PackedLookup& lookup) {
+  const host_time::Scope host(host_time::Block::kLookups);
+  State& state = *state_;
+  const LaneMask active = whole_quads(lookup.live);
+  if (state.texels.footprint) state.texels.footprint->clear();
+  if (lookup.written == 0) {
+    const Lanes address = lookup.s & ~3u;
+    if (state.texels.footprint) state.texels.footprint->add(address, active, sizeof(uint32_t));
+    return is_left_out(Stage::kLookups) ? Lanes{} : gather(state.texels.memory, address, active);
+  }
+  if (!state.packed_plans) state.packed_plans = std::make_unique<PackedPlans>();
+  const PackedPlan& plan = state.packed_plans->find(lookup);
+  return select(active, plan.run(plan, state.texels, lookup, active), Lanes{});
 }
 
 int Unit::general(const GeneralLookup& lookup, Lanes* out) {

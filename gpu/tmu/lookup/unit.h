@@ -41,6 +41,15 @@ struct GeneralLookup {
   Lanes data[4];
 };
 
+/// A lookup of VideoCore IV (vc4-graphics.md 5.1).
+struct PackedLookup {
+  /// The words of the uniform stream that the writes of T, R, B and S took, in the order of these writes.
+  std::array<uint32_t, 4> p = {};
+  uint8_t written = 0;        ///< kT, kR, kB; none of them: a direct read
+  LaneMask live = kAllLanes;  ///< lanes with coverage
+  AlignedLanes s, t, r, b;
+};
+
 class Footprint;
 
 /// State of one worker: memory plus caches of decoded texture and sampler state. Not thread safe.
@@ -61,6 +70,12 @@ class Unit {
   /// @param out  room for 4 words; lanes that take no part return 0
   /// @return number of words that ldtmu will pop, 0..4
   int texture(const TextureLookup& lookup, Lanes* out);
+
+  /// Executes a lookup of VideoCore IV. Whole quads of live lanes take part; others give 0.
+  /// @return the word that the signal to load it puts into r4: a byte for each of R, G, B and A, or the word
+  /// at
+  ///         the address in S
+  Lanes packed(const PackedLookup& lookup);
 
   /// Loads, stores and atomics by byte address (texture.md 8).
   int general(const GeneralLookup& lookup, Lanes* out);
