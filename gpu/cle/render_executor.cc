@@ -6,12 +6,14 @@
 #include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
 #include "gpu/base/left_out.h"
+#include "gpu/base/log.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/cle/executor.h"
 #include "gpu/cle/packet.h"
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/render_list.h"
+#include "gpu/cle/surfaces.h"
 #include "gpu/pse/tile_renderer.h"
 
 namespace v3d::cle {
@@ -66,6 +68,8 @@ class RenderExecutor {
   }
 
   void run();
+  /// A frame that comes without a list.
+  void run(const SurfaceJob& job, const ClearValues& clear);
 
  private:
   bool step(const Packet& packet);
@@ -102,6 +106,8 @@ class RenderExecutor {
   bool ended_ = false;
 
   FrameConfig frame_;
+  tlb::Config config_;        // of the frame, when it is complete
+  bool has_one_set_ = false;  // of tile lists: that of the binning thread, whatever the number
   SupertileConfig supertiles_;
   std::array<GpuAddr, kListSets> list_bases_{};
   uint32_t list_bytes_ = 64;  // of tile allocation memory that each tile's list starts with
@@ -139,6 +145,20 @@ void RenderExecutor::run() {
     if (packet.opcode != Opcode::kSupertileCoordinates && !run_pending_tiles()) break;
     if (!step(packet)) break;
   }
+  run_pending_tiles();
+  merge_counts();
+}
+
+void RenderExecutor::run(const SurfaceJob& job, const ClearValues& clear) {
+  std::string error;
+  config_ = surface_config(job, clear);
+  if (!initial_.configure(config_, &error) || !surface_program(job, &program_, &error)) {
+    job_.error->set("surfaces: " + error);
+    return;
+  }
+  has_one_set_ = true;
+  if (job_.work) job_.work->begin_frame(words_of_pixel(config_));
+  for (const SurfaceTile tile : surface_tiles(job)) pending_.push_back({tile.column, tile.row});
   run_pending_tiles();
   merge_counts();
 }
@@ -197,10 +217,11 @@ bool RenderExecutor::configure(const Packet& p) {
   std::string error;
   if (!frame_.apply(p, &error)) return fail(absl::StrFormat("%s in %s", error, describe(p)));
   if (!frame_.complete()) return true;
-  if (!initial_.configure(frame_.config(), &error))
+  config_ = frame_.config();
+  if (!initial_.configure(config_, &error))
     return fail(absl::StrFormat("%s, frame ends with %s", error, describe(p)));
   merge_counts();
-  if (job_.work) job_.work->begin_frame(words_of_pixel(frame_.config()));
+  if (job_.work) job_.work->begin_frame(words_of_pixel(config_));
   for (Slot& slot : slots_) slot = Slot(job_);  // renderers refer to draws_
   draws_.reset();
   ++generation_;
@@ -285,10 +306,11 @@ bool RenderExecutor::add_supertile(const Packet& p) {
 /// The list that the PTB made for a tile of the layer at the base of that set, or null. The only core there
 /// is makes one set of lists; whatever the number, the address tells which of them are meant.
 const std::vector<draw::ListEntry>* RenderExecutor::tile_list(TileId id, uint8_t set) const {
-  const GpuAddr base = list_bases_[set];
-  if (bin_ == nullptr || base < qma_) return nullptr;
+  if (bin_ == nullptr) return nullptr;
   const uint64_t tiles = uint64_t{bin_->tiles_x} * bin_->tiles_y;
   if (tiles == 0 || id.column >= bin_->tiles_x || id.row >= bin_->tiles_y) return nullptr;
+  const GpuAddr base = has_one_set_ ? qma_ : list_bases_[set];
+  if (base < qma_) return nullptr;
   const uint64_t layer = (base - qma_) / (list_bytes_ * tiles);
   if (layer >= bin_->layers) return nullptr;
   return &bin_->tiles[layer * tiles + uint64_t{id.row} * bin_->tiles_x + id.column];
@@ -317,7 +339,7 @@ std::vector<uint32_t> RenderExecutor::entries_of_pending_tiles() const {
 
 void RenderExecutor::prepare_draws() {
   if (draws_ == nullptr && bin_ != nullptr)
-    draws_ = std::make_unique<pse::PreparedDraws>(job_, *bin_, frame_.config());
+    draws_ = std::make_unique<pse::PreparedDraws>(job_, *bin_, config_);
 }
 
 bool RenderExecutor::run_pending_tiles() {
@@ -348,7 +370,7 @@ Slot& RenderExecutor::prepare_slot(int index) {
   Slot& slot = slots_[static_cast<size_t>(index)];
   if (slot.tile == nullptr) {
     slot.tile = std::make_unique<tlb::TileBuffer>(job_.memory);
-    slot.tile->configure(frame_.config());
+    slot.tile->configure(config_);
   }
   if (slot.generation != generation_) {
     slot.generation = generation_;
@@ -436,6 +458,14 @@ void RenderExecutor::merge_counts() {
 void run_render_list(const JobContext& job, GpuAddr start, GpuAddr end, GpuAddr qma,
                      const draw::BinResult* bin) {
   RenderExecutor(job, start, end, qma, bin).run();
+}
+
+void run_surfaces(const JobContext& job, const SurfaceJob& surfaces, const draw::BinResult* bin,
+                  ClearValues* clear) {
+  clear->take(surfaces);
+  if (debug_on(Debug::kCl))
+    for (const std::string& line : describe_surfaces(surfaces)) log_line("cl", line);
+  RenderExecutor(job, 0, 0, 0, bin).run(surfaces, *clear);
 }
 
 }  // namespace v3d::cle

@@ -57,6 +57,7 @@ struct Context::State {
   qpu::ProgramCache programs;
   std::atomic<int> graphics_jobs{0}, compute_jobs{0};  // running now
   std::atomic<bool> has_submitted{false};
+  cle::ClearValues clear_values;  // of render jobs, which run one after another
 };
 
 Context::Context() = default;
@@ -322,7 +323,12 @@ JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
   const host_time::JobScope host(host_time::Job::kRender, host_time::Block::kLists);
   return run_job(
       context, {.pool = state_->render_pool ? *state_->render_pool : state_->shared, .turn = turn},
-      [&](const JobContext& job) { cle::run_render_list(job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get()); },
+      [&](const JobContext& job) {
+        if (cl.surfaces)
+          cle::run_surfaces(job, *cl.surfaces, bin.get(), &c.clear_values);
+        else
+          cle::run_render_list(job, cl.rcl_start, cl.rcl_end, cl.qma, bin.get());
+      },
       [](Recording& recording, const perf::Counts&) { return recording.units.take_render(); });
 }
 

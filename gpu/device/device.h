@@ -13,6 +13,7 @@
 
 #include "gpu/base/thread_pool.h"
 #include "gpu/chip/profile.h"
+#include "gpu/device/surface_job.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/perf/counters.h"
 #include "gpu/tfu/tfu.h"
@@ -36,6 +37,8 @@ namespace v3d::device {
 struct ClJob {
   uint32_t bcl_start = 0, bcl_end = 0, rcl_start = 0, rcl_end = 0;
   uint32_t qma = 0, qms = 0, qts = 0;
+  /// Of VideoCore IV: the frame, in place of a rendering list and of what follows it.
+  std::shared_ptr<const SurfaceJob> surfaces = nullptr;
 };
 
 struct CsdJob {

@@ -284,7 +284,10 @@ struct ColorCodec::Coder {
         return to_dithered_unorm(v, field.bits, strip);
       return kDomain == Domain::kUnorm8 ? round_to_unorm(v, field.bits) : to_unorm(v, field.bits);
     };
-    if constexpr (kDomain == Domain::kUnorm8) return field.bits == 8 ? value : unorm(from_unorm8(value));
+    if constexpr (kDomain == Domain::kUnorm8) {
+      if (codec.cuts_) return value >> (8u - field.bits);
+      return field.bits == 8 ? value : unorm(from_unorm8(value));
+    }
     const auto as_half = [&] { return kIsHalf ? value : float_to_half(as_float(value)); };
     const auto as_number = [&] { return kIsHalf ? half_to_float(value) : as_float(value); };
     if (kNumeric == Numeric::kSrgb && channel < 3) return half_to_srgb(as_half());
@@ -388,6 +391,7 @@ ColorCodec::ColorCodec(const ImageFormat& format, const RenderTarget& target, co
     : format_(format),
       words_(color_words(target)),
       force_alpha_1_(packet.force_alpha_1),
+      cuts_(packet.cuts),
       reverse_(packet.channel_reverse),
       swap_(packet.rb_swap) {
   const ColorTypeInfo& type = info(target.type);

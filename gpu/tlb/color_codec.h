@@ -93,6 +93,7 @@ class ColorCodec {
   const uint32_t words_;  // of the target
   Functions functions_;
   bool force_alpha_1_ = false;
+  bool cuts_ = false;
   uint8_t dither_ = 0;  // as LoadStore has it, 0 where it changes nothing
   bool copies_ = false;
   // Loads reverse the channels first, stores exchange red and blue first (Mesa v3dvx_meta_common.c,

@@ -66,7 +66,7 @@ bool Tile::configure(const Config& new_config, std::string* error) {
   }
   plane_words_ = pixels() + kSpareWords;
   num_planes_ = planes;
-  origin_x = origin_y = 0;
+  column = row = origin_x = origin_y = 0;
   live_width = std::min(config.width, config.tile_width);
   live_height = std::min(config.height, config.tile_height);
   fault.clear();
@@ -75,7 +75,9 @@ bool Tile::configure(const Config& new_config, std::string* error) {
   return true;
 }
 
-void Tile::begin(uint32_t column, uint32_t row) {
+void Tile::begin(uint32_t new_column, uint32_t new_row) {
+  column = new_column;
+  row = new_row;
   const auto place = [](uint32_t index, uint32_t tile_size, uint32_t frame_size, uint32_t& origin) {
     origin = static_cast<uint32_t>(std::min<uint64_t>(uint64_t{index} * tile_size, frame_size));
     return std::min(frame_size - origin, tile_size);

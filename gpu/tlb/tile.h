@@ -123,7 +123,7 @@ struct Tile {
   /// @return  false, with a message in *error naming field and value, when the config is not possible; then
   ///          nothing changes.
   bool configure(const Config& new_config, std::string* error);
-  void begin(uint32_t column, uint32_t row);
+  void begin(uint32_t new_column, uint32_t new_row);
 
   uint32_t samples() const { return config.multisample ? kMaxSamples : 1; }
   bool has_target(uint32_t rt) const { return rt < config.num_render_targets && config.targets[rt].used; }
@@ -187,6 +187,7 @@ struct Tile {
   }
 
   Config config;
+  uint32_t column = 0, row = 0;  ///< of the tile, as begin() had them
   uint32_t origin_x = 0, origin_y = 0;
   uint32_t live_width = 0, live_height = 0;  ///< pixels of the tile inside the frame
   uint64_t occlusion = 0;

@@ -56,7 +56,14 @@ struct LoadStore {
   bool channel_reverse = false, rb_swap = false;
   uint32_t stride_or_height = 0;
   GpuAddr address = 0;
+  // Of VideoCore IV (vc4-graphics.md 4):
+  bool cuts = false;  ///< stores: fields narrower than channels are their upper bits, not rounded ones
+  /// All samples of all pixels of the tile, also of those outside the frame, in 16 KiB; those of the tile in
+  /// row r and column c lie at address + 16 KiB (r times the tiles in a row of the frame + c). Of the others
+  /// only buffer and address count.
+  bool raw_samples = false;
 };
+inline constexpr uint32_t kRawTileBytes = 16384;
 
 /// Sixteen pixels on their way through the fragment stage: four quads of one draw, primitives may differ.
 /// All quads with coverage lie in the current tile. Those at one position have no sample in common.

@@ -17,23 +17,23 @@ TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, u
       lower_in_place_(surface_.tiling == tmu::Tiling::kRaster ? packet.stride_or_height : piece_width_ * cpp),
       in_utiles_(cpp == 4 && surface_.tiling != tmu::Tiling::kRaster && scale_ == 1 && !flipped_ &&
                  tile.live_width % 4 == 0 && tile.live_height % 4 == 0) {
-  place_pieces();
+  place_pieces(0);
   if (!whole_blocks_ || tile.live_height % 2 != 0 || scale_ != 1 || flipped_)
     std::memset(host_rows_, 0, sizeof(host_rows_));
 }
 
-/// Offsets of the pieces of the tile's first row.
-void TileImage::place_pieces() {
+/// Offsets of the pieces of a row of the tile.
+void TileImage::place_pieces(uint32_t y) {
   const uint32_t piece_bytes = piece_width_ * surface_.cpp;
   const bool raster = surface_.tiling == tmu::Tiling::kRaster;
-  // Tiles begin where a UIF block does, and its second utile follows the first.
+  // Tiles begin where a UIF block does, or a subtile of T; there the second utile follows the first.
   const uint32_t utiles = raster ? kPieces : piece_width_ < 8 ? 2 : 1;
   const uint32_t step = raster ? piece_bytes : kUtileBytes;
   for (uint32_t i = 0; i * piece_width_ < tile_.live_width; ++i)
     piece_x_[i] = i % utiles != 0
                       ? piece_x_[i - 1] + step
                       : tmu::texel_offset(surface_.tiling, surface_.cpp, surface_.stride_or_height,
-                                          tile_.origin_x + i * piece_width_, tile_.origin_y);
+                                          tile_.origin_x + i * piece_width_, tile_.origin_y + y);
 }
 
 /// Of the pieces of a row from those.
@@ -50,15 +50,24 @@ void TileImage::place_rows() {
   else if (const uint32_t line = y_ % tmu::utile_height(surface_.cpp); line != 0)
     piece_y_ += 2 * piece_width_ * surface_.cpp;
   else
-    piece_y_ = row_offset(y_);
+    place_row_of_utiles(y_);
+}
+
+void TileImage::place_row_of_utiles(uint32_t y) {
+  if (surface_.tiling == tmu::Tiling::kT) {
+    place_pieces(y);
+    piece_y_ = 0;
+  } else {
+    piece_y_ = row_offset(y);
+  }
 }
 
 /// The same of four rows; the second ones of a UIF block come behind the first ones.
 void TileImage::place_utiles(uint32_t y) {
-  if (y % 8 != 0 && surface_.tiling != tmu::Tiling::kLineartile)
+  if (y % 8 != 0 && tmu::has_uif_blocks(surface_.tiling))
     piece_y_ += 2 * kUtileBytes;
   else
-    piece_y_ = row_offset(y);
+    place_row_of_utiles(y);
 }
 
 void TileImage::begin_strip(uint32_t y, bool fetch) {

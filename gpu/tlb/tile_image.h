@@ -58,9 +58,10 @@ class TileImage {
   static constexpr uint32_t kUtileBytes = 64;
   static constexpr uint32_t kPieces = kMaxTileSize / 2;  // of 16-byte texels
 
-  void place_pieces();
+  void place_pieces(uint32_t y);
   uint32_t row_offset(uint32_t y) const;
   void place_rows();
+  void place_row_of_utiles(uint32_t y);
   void place_utiles(uint32_t y);
   void get_any(uint32_t x, uint32_t sample, Lanes* texel);
   void put_any(uint32_t x, uint32_t sample, const Lanes* texel);
@@ -95,7 +96,8 @@ class TileImage {
   bool in_place_ = false, in_utiles_;
   enum class Access : uint8_t { kTiledWords, kRasterWords, kAny } access_ = Access::kAny;
   uint32_t y_ = 0, rows_in_frame_ = 0;
-  // A piece starts at the sum of both: XOR flips a bit of the row that no tile straddles.
+  // A piece starts at the sum of both: XOR flips a bit of the row that no tile straddles. T tiles run back
+  // and forth, so that there the pieces are placed anew for each row of utiles.
   uint32_t piece_x_[kPieces], piece_y_ = 0;
   alignas(64) uint8_t host_rows_[4][kPitch];  // blocks in place do not look at them
 };

@@ -24,10 +24,25 @@ Aspects aspects(uint8_t buffer, const ImageFormat& format) {
   return {buffer != kStencil && has_depth, buffer != kDepth && has_stencil};
 }
 
+constexpr bool is_memory_format(uint8_t number) {
+  switch (static_cast<tmu::Tiling>(number)) {
+    case tmu::Tiling::kRaster:
+    case tmu::Tiling::kLineartile:
+    case tmu::Tiling::kUblinear1:
+    case tmu::Tiling::kUblinear2:
+    case tmu::Tiling::kUif:
+    case tmu::Tiling::kUifXor:
+    case tmu::Tiling::kT:
+    case tmu::Tiling::kLineartileRows:
+      return true;
+  }
+  return false;
+}
+
 /// What makes the packet impossible, or an empty string.
 std::string find_fault(const Tile& tile, const LoadStore& packet, bool is_load) {
   if (packet.buffer > kDepthStencil) return absl::StrFormat("buffer %d", packet.buffer);
-  if (packet.memory_format > static_cast<uint8_t>(tmu::Tiling::kUifXor))
+  if (!is_memory_format(packet.memory_format))
     return absl::StrFormat("memory format %d", packet.memory_format);
   const ImageFormat& format = image_format(packet.format);
   const bool wants_color = packet.buffer < kNoBuffer;
@@ -288,6 +303,85 @@ void store_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, con
   }
 }
 
+/// The quads of a tile one after the other, and of each its samples (vc4-graphics.md 4.3): the order of the
+/// planes themselves, with those of the samples mixed.
+/// @param move  (memory of the quad's sample, buffer of the planes, sample, word offset in the plane)
+template <typename Move>
+void for_raw_quads(Memory memory, const Tile& tile, const LoadStore& packet, Move&& move) {
+  const uint32_t in_a_row = (tile.config.width + tile.config.tile_width - 1) / tile.config.tile_width;
+  GpuAddr address = packet.address + kRawTileBytes * (tile.row * in_a_row + tile.column);
+  const uint32_t words = tile.config.tile_width * tile.config.tile_height;
+  for (uint32_t offset = 0; offset < words; offset += 4)
+    for (uint32_t s = 0; s < tile.samples(); ++s, address += sizeof(QuadWords))
+      move(memory.host(address), s, offset);
+}
+
+/// A 16 KiB tile has 64x64 pixels, or 32x32 of four samples.
+bool has_raw_size(const Tile& tile) {
+  return tile.config.tile_width * tile.config.tile_height * tile.samples() * sizeof(uint32_t) ==
+         kRawTileBytes;
+}
+
+std::string find_raw_fault(const Tile& tile, const LoadStore& packet) {
+  if (packet.buffer != 0 && packet.buffer != kDepthStencil)
+    return absl::StrFormat("buffer %d with raw samples", packet.buffer);
+  if (packet.buffer == 0 && !tile.has_target(0)) return "a color buffer, which the frame does not have";
+  if (!has_raw_size(tile)) return "raw samples in tiles of another size than 16 KiB";
+  return {};
+}
+
+void load_raw(Memory memory, Tile& tile, const LoadStore& packet) {
+  QuadWords quad;
+  if (packet.buffer == 0) {
+    tile.fill(Tile::kColors);
+    tile.dirty(Tile::kColors);
+    return for_raw_quads(memory, tile, packet, [&](const uint8_t* from, uint32_t s, uint32_t offset) {
+      std::memcpy(tile.color(0, s, 0) + offset, from, sizeof quad);
+    });
+  }
+  for (const uint32_t buffer : {Tile::kDepth, Tile::kStencil}) {
+    tile.fill(buffer);
+    tile.dirty(buffer);
+  }
+  for_raw_quads(memory, tile, packet, [&](const uint8_t* from, uint32_t s, uint32_t offset) {
+    std::memcpy(&quad, from, sizeof quad);
+    const QuadWords depth = quad >> 8, stencil = quad & 0xffu;
+    std::memcpy(tile.depth(s) + offset, &depth, sizeof depth);
+    std::memcpy(tile.stencil(s) + offset, &stencil, sizeof stencil);
+  });
+}
+
+void store_raw(Memory memory, Tile& tile, const LoadStore& packet) {
+  if (packet.buffer == 0) {
+    tile.fill(Tile::kColors);
+    return for_raw_quads(memory, tile, packet, [&](uint8_t* to, uint32_t s, uint32_t offset) {
+      std::memcpy(to, tile.color(0, s, 0) + offset, sizeof(QuadWords));
+    });
+  }
+  tile.fill(Tile::kDepth);
+  tile.fill(Tile::kStencil);
+  for_raw_quads(memory, tile, packet, [&](uint8_t* to, uint32_t s, uint32_t offset) {
+    QuadWords depth, stencil;
+    std::memcpy(&depth, tile.depth(s) + offset, sizeof depth);
+    std::memcpy(&stencil, tile.stencil(s) + offset, sizeof stencil);
+    const QuadWords texels = depth << 8 | stencil;
+    std::memcpy(to, &texels, sizeof texels);
+  });
+}
+
+/// @return  as load_tile() and store_tile()
+template <bool kLoad>
+bool move_raw(Memory memory, Tile& tile, const LoadStore& packet, std::string* error) {
+  const std::string fault = tile.fault.empty() ? find_raw_fault(tile, packet) : tile.fault;
+  if (!fault.empty()) {
+    if (error) *error = absl::StrFormat("TLB %s: %s is not implemented", kLoad ? "load" : "store", fault);
+    return false;
+  }
+  kLoad ? load_raw(memory, tile, packet) : store_raw(memory, tile, packet);
+  tile.counts[kLoad ? perf::kTlbWordsRead : perf::kTlbWordsWritten] += perf::bus_words(kRawTileBytes);
+  return true;
+}
+
 /// Memory words of 16 bytes (compute-and-timing.md 15.1).
 uint64_t memory_words(const Tile& tile, const LoadStore& packet, const ImageFormat& format) {
   const uint64_t samples = packet.decimate == kAllSamples ? tile.samples() : 1;
@@ -298,6 +392,7 @@ uint64_t memory_words(const Tile& tile, const LoadStore& packet, const ImageForm
 
 bool load_tile(Memory memory, Tile& tile, const LoadStore& packet, std::string* error) {
   if (packet.buffer == kNoBuffer) return true;
+  if (packet.raw_samples) return move_raw<true>(memory, tile, packet, error);
   if (!check(tile, packet, true, error)) return false;
   const ImageFormat& format = image_format(packet.format);
   packet.buffer < kNoBuffer ? load_color(memory, tile, packet, format)
@@ -308,6 +403,7 @@ bool load_tile(Memory memory, Tile& tile, const LoadStore& packet, std::string* 
 
 bool store_tile(Memory memory, Tile& tile, const LoadStore& packet, std::string* error) {
   if (packet.buffer == kNoBuffer) return true;
+  if (packet.raw_samples) return move_raw<false>(memory, tile, packet, error);
   if (!check(tile, packet, false, error)) return false;
   const ImageFormat& format = image_format(packet.format);
   packet.buffer < kNoBuffer ? store_color(memory, tile, packet, format)

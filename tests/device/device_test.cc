@@ -47,6 +47,12 @@ void run_render_list(const JobContext& job, GpuAddr start, GpuAddr end, GpuAddr 
   g_bin = bin;
   work(job);
 }
+void run_surfaces(const JobContext& job, const SurfaceJob& surfaces, const draw::BinResult* bin,
+                  ClearValues* clear) {
+  g_arguments = {surfaces.width, surfaces.height, clear->color++};
+  g_bin = bin;
+  work(job);
+}
 }  // namespace cle
 
 namespace csd {
@@ -107,6 +113,14 @@ TEST_F(DeviceTest, HandsArgumentsToTheBlocks) {
   EXPECT_EQ(g_bin, bin_.get());
   device_.run_render(*context_, cl, turn_, nullptr);
   EXPECT_EQ(g_bin, nullptr);
+  SurfaceJob frame;
+  frame.width = 14;
+  frame.height = 15;
+  for (uint32_t clear_value = 0; clear_value < 2; ++clear_value) {  // these go on from job to job
+    device_.run_render(*context_, {.surfaces = std::make_shared<SurfaceJob>(frame)}, turn_, bin_);
+    EXPECT_THAT(g_arguments, ElementsAre(14, 15, clear_value, 0));
+    EXPECT_EQ(g_bin, bin_.get());
+  }
   device_.run_csd(*context_, {.cfg = {8, 0, 0, 0, 0, 0, 9}, .indirect = true}, turn_);
   EXPECT_THAT(g_arguments, ElementsAre(8, 9, 1, 1));
   device_.run_tfu(*context_, {.icfg = 10, .ioc = 11, .coef = {12, 0, 0, 13}}, turn_);
