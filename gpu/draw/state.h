@@ -48,6 +48,7 @@ struct VaryingFlags {
 struct ShaderCode {
   GpuAddr code = 0, uniforms = 0;
   bool four_threads = false, final_section = false;
+  bool two_threads = false;  ///< VideoCore IV: two threads share a QPU and its registers
 };
 
 struct Attribute {
@@ -58,6 +59,10 @@ struct Attribute {
   uint8_t cs_words = 0, vs_words = 0;
   uint16_t divisor = 0;
   uint32_t stride = 0, max_index = 0;
+  /// VideoCore IV: so many bytes as they are, from that byte of the rows of each stage on; 0 bytes: the stage
+  /// does not read it. The members above, but for address and stride, do not count then.
+  uint16_t cs_bytes = 0, vs_bytes = 0;
+  uint8_t cs_offset = 0, vs_offset = 0;
 };
 
 /// GL shader state record with the attribute records and, with a geometry shader, its records.
@@ -81,6 +86,8 @@ struct ShaderRecord {
   uint16_t gs_bin_rows = 0, gs_render_rows = 0;
   GpuAddr default_attributes = 0;  ///< 4.2: four words per attribute; 0 on 7.1, which has (0, 0, 0, 1)
   uint8_t num_attributes = 0;
+  bool raw_attributes = false;    ///< VideoCore IV, as the next
+  bool packed_positions = false;  ///< Xs and Ys of shaded vertices are halves of one row
   std::array<Attribute, 32> attributes;
 };
 
@@ -99,13 +106,14 @@ struct DrawState {
   uint16_t clip_left = 0, clip_bottom = 0, clip_width = 0, clip_height = 0;
   int32_t viewport_x = 0, viewport_y = 0;       ///< centre, 1/256 px, fine and coarse joined
   float z_min_clip = 0, z_max_clip = 1;         ///< packet 109
-  float xy_half_width = 0, xy_half_height = 0;  ///< packet 110, in 1/64 px (7.1) or 1/256 px (4.2)
+  float xy_half_width = 0, xy_half_height = 0;  ///< packet 110, in the unit of coord_fraction_bits()
   float z_scale = 0, z_offset = 0;              ///< packets 111, 112
   float depth_bounds_min = 0, depth_bounds_max = 1;
   GpuAddr occlusion_counter = 0;  ///< 0 = off
   GpuAddr shader_record = 0;
   uint8_t num_attributes = 0;
   bool with_gs = false;
+  bool extended_record = false;  ///< VideoCore IV: strides stand behind the attributes
 };
 
 /// A draw packet, any of 32, 33, 34, 36, 37, 38 (indirect ones resolved record by record).
@@ -122,7 +130,8 @@ struct DrawCall {
   uint32_t index_buffer_size = 0;
   int32_t base_vertex = 0;
   uint32_t base_instance = 0;
-  uint32_t draw_index = 0;  ///< number of the record of an indirect draw
+  uint32_t draw_index = 0;   ///< number of the record of an indirect draw
+  uint32_t max_index = ~0u;  ///< VideoCore IV: larger indices are taken for this one
 };
 
 }  // namespace v3d::draw

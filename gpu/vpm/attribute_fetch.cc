@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/float16.h"
@@ -20,6 +21,8 @@ enum AttributeType : uint8_t {
   kInt = 6,
   kPacked = 7,  // 2_10_10_10
 };
+
+constexpr uint32_t kRowBytes = 4;  // of a lane
 
 /// Of so many components.
 uint32_t bytes_of(uint32_t type, uint32_t components) {
@@ -203,6 +206,10 @@ AttributeFetcher::AttributeFetcher(const draw::ShaderRecord& record, bool coordi
   rows_ = static_cast<uint32_t>(instance_id_) + base_instance_ + base_vertex_ + draw_index_ + vertex_id_;
   for (uint32_t i = 0; i < record.num_attributes; ++i) {
     const draw::Attribute& a = record.attributes[i];
+    if (record.raw_attributes) {
+      add_raw(i, a, coordinate);
+      continue;
+    }
     const uint32_t words = coordinate ? a.cs_words : a.vs_words;
     if (words == 0) continue;
     const Load load = choose_load(a);
@@ -224,6 +231,36 @@ AttributeFetcher::AttributeFetcher(const draw::ShaderRecord& record, bool coordi
   }
 }
 
+/// Rows lie where the attribute says, and those between attributes hold 0 (assumed).
+void AttributeFetcher::add_raw(uint32_t number, const draw::Attribute& a, bool coordinate) {
+  const uint32_t bytes = coordinate ? a.cs_bytes : a.vs_bytes,
+                 offset = coordinate ? a.cs_offset : a.vs_offset;
+  if (bytes == 0) return;
+  if (offset % kRowBytes != 0) {
+    error_ = absl::StrFormat("attribute %d at byte %d of the VPM, which is not the start of a row", number,
+                             offset);
+    return;
+  }
+  raw_sources_.push_back(
+      {.address = a.address, .stride = a.stride, .bytes = bytes, .first_row = offset / kRowBytes});
+  rows_ = std::max(rows_, (offset + bytes + kRowBytes - 1) / kRowBytes);
+}
+
+Lanes AttributeFetcher::raw_addresses(const RawSource& s, const BatchRefs& refs) {
+  const Lanes element = refs.index < refs.max_index ? refs.index : splat(refs.max_index);
+  return element * s.stride + s.address;
+}
+
+void AttributeFetcher::fetch_raw(Memory memory, const RawSource& s, const Lanes& addresses, Lanes* rows) {
+  for (uint32_t at = 0; at < s.bytes; at += kRowBytes) {
+    // Never beyond the last byte: the page behind may be unmapped.
+    const uint32_t bytes = std::min(kRowBytes, s.bytes - at);
+    alignas(64) uint32_t words[kLanes] = {};
+    for (int lane = 0; lane < kLanes; ++lane) memory.read(addresses[lane] + at, &words[lane], bytes);
+    std::memcpy(rows++, words, sizeof words);
+  }
+}
+
 void AttributeFetcher::fill_defaults(Memory memory, const Source& source, Lanes* rows) const {
   const uint32_t one = source.read_as_int ? 1 : std::bit_cast<uint32_t>(1.0f);
   for (uint32_t c = source.loaded; c < source.words; ++c) {
@@ -242,9 +279,15 @@ Lanes AttributeFetcher::addresses(const Source& s, const BatchRefs& refs) {
 
 void AttributeFetcher::show(const BatchRefs& refs, LaneMask lanes, WorkWatch* work) const {
   for (const Source& s : sources_) work->fetch(addresses(s, refs), lanes, s.bytes);
+  for (const RawSource& s : raw_sources_) work->fetch(raw_addresses(s, refs), lanes, s.bytes);
 }
 
 void AttributeFetcher::fetch(Memory memory, const BatchRefs& refs, Lanes* rows) const {
+  if (!raw_sources_.empty()) {
+    std::fill_n(rows, rows_, Lanes{});
+    for (const RawSource& s : raw_sources_) fetch_raw(memory, s, raw_addresses(s, refs), rows + s.first_row);
+    return;
+  }
   if (instance_id_) *rows++ = refs.instance;
   if (base_instance_) *rows++ = splat(refs.base_instance);
   // Assumed: these two stand between the others. No driver reads them.

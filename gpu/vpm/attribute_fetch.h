@@ -18,6 +18,7 @@ struct BatchRefs {
   Lanes index;     ///< after base vertex
   Lanes instance;  ///< zero based
   uint32_t base_instance = 0, base_vertex = 0, draw_index = 0;
+  uint32_t max_index = ~0u;  ///< of the draw
 };
 
 /// Which attributes one program reads and how, worked out once per draw.
@@ -52,6 +53,16 @@ class AttributeFetcher {
     GpuAddr defaults;  ///< of this attribute in memory, or 0: (0, 0, 0, 1)
   };
 
+  /// An attribute of VideoCore IV: bytes as they are.
+  struct RawSource {
+    GpuAddr address;
+    uint32_t stride, bytes;
+    uint32_t first_row;
+  };
+
+  void add_raw(uint32_t number, const draw::Attribute& attribute, bool coordinate);
+  static Lanes raw_addresses(const RawSource& source, const BatchRefs& refs);
+  static void fetch_raw(Memory memory, const RawSource& source, const Lanes& addresses, Lanes* rows);
   static Lanes addresses(const Source& source, const BatchRefs& refs);
   static Load choose_load(const draw::Attribute& attribute);
   void fill_defaults(Memory memory, const Source& source, Lanes* rows) const;
@@ -59,6 +70,7 @@ class AttributeFetcher {
   bool instance_id_, base_instance_, base_vertex_, draw_index_, vertex_id_;
   uint32_t rows_ = 0;
   std::vector<Source> sources_;
+  std::vector<RawSource> raw_sources_;
   std::string error_;
 };
 

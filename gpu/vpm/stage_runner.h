@@ -21,6 +21,7 @@ struct Worker {
   qpu::Thread thread;
   std::unique_ptr<tmu::Unit> tmu;
   RawVector<Lanes> input, output;
+  RawVector<Lanes> packed;  ///< of programs with packed positions, as they write them
   uint64_t instructions = 0;
   /// What the thread was reset for: batches of the same program restart it.
   const char* stage = nullptr;

@@ -11,6 +11,7 @@
 #include "gpu/perf/counters.h"
 #include "gpu/vpm/attribute_fetch.h"
 #include "gpu/vpm/geometry_shading.h"
+#include "gpu/vpm/packed_positions.h"
 #include "gpu/vpm/stage_runner.h"
 
 namespace v3d::vpm {
@@ -54,11 +55,13 @@ static BatchRefs batch_refs(const draw::Draw& draw, uint32_t batch) {
   refs.base_instance = draw.call.base_instance;
   refs.base_vertex = static_cast<uint32_t>(draw.call.base_vertex);
   refs.draw_index = draw.call.draw_index;
+  refs.max_index = draw.call.max_index;
   return refs;
 }
 
 uint32_t VertexStages::State::rows_of(const draw::Draw& draw, Phase phase) {
   const draw::ShaderRecord& record = *draw.record;
+  if (record.packed_positions) return rows_with_positions(record, phase == Phase::kBin);
   return 8u * (phase == Phase::kBin ? record.cs_output_sectors : record.vs_output_sectors);
 }
 
@@ -90,10 +93,17 @@ void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const
     start_thread(job, stage, slot, batch_lanes(batch, count), &worker);
     worker.thread.vpm_in = worker.input.data();
     worker.thread.vpm_in_rows = fetcher.rows();
-    worker.thread.vpm_out = segment(batch, worker);
+    Lanes* const out = segment(batch, worker);
+    worker.thread.vpm_out = out;
     worker.thread.vpm_out_rows = rows;
+    if (record.packed_positions) {
+      worker.packed.assign(kVpmWindowRows, Lanes{});
+      worker.thread.vpm_out = worker.packed.data();
+      worker.thread.vpm_out_rows = kVpmWindowRows;
+    }
     finish_thread(job, stage, &worker);
-    done(batch, worker.thread.vpm_out);
+    if (record.packed_positions) unpack_positions(record, coordinate, worker.packed.data(), out);
+    done(batch, out);
   });
 }
 
