@@ -106,7 +106,7 @@ void set_varyings(PreparedDraw& p) {
 }
 
 void shade_vertices(const JobContext& job, vpm::VertexStages& stages, uint32_t number, PreparedDraw& p) {
-  const ptb::ScreenTransform screen(p.state(), job.profile->coord_fraction_bits());
+  const ptb::ScreenTransform screen(p.state(), ptb::view_rules(*job.profile));
   p.stride = (p.first_varying + p.num_varyings + 3) & ~3u;
   if (job.work)
     job.work->begin_vertices(number, static_cast<uint32_t>(p.draw->vertices.size()),

@@ -120,8 +120,8 @@ void Binner::bin_piece(draw::Draw&& piece) {
   const size_t primitives = piece.primitives.size();
   feedback_.capture(piece.primitives, piece.vertices_per_primitive, shaded);
 
-  PrimitiveBinner binner(piece.state, *piece.record, job_.profile->coord_fraction_bits(), result_.get(),
-                         &counts_, &job_);
+  PrimitiveBinner binner(piece.state, *piece.record, view_rules(*job_.profile), result_.get(), &counts_,
+                         &job_);
   const uint64_t max_entries = (kMaxBinBytes - std::min(bytes_, kMaxBinBytes)) / sizeof(draw::ListEntry);
   const uint64_t outside = counts_[perf::kPtbPrimitivesOutside];
   const uint64_t entries =

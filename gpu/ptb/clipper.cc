@@ -9,8 +9,8 @@ namespace v3d::ptb {
 
 namespace {
 
-/// The guard box leaves room for rounding below kMaxViewCoordinate.
-constexpr float kGuard = static_cast<float>(kMaxViewCoordinate - 64);
+/// The guard box leaves so much room for rounding below ViewRules::max_coordinate.
+constexpr int32_t kRounding = 64;
 
 /// Points with W below this part of the largest W count as behind: their projection means nothing.
 constexpr double kMinRelativeW = 1e-12;
@@ -19,15 +19,16 @@ int plane_number(uint16_t bit) { return std::countr_zero(bit); }
 
 }  // namespace
 
-Clipper::Clipper(const draw::DrawState& state, int fraction_bits)
-    : screen_(state, fraction_bits),
-      half_width_(std::ldexp(state.xy_half_width, kScreenFractionBits - fraction_bits)),
-      half_height_(std::ldexp(state.xy_half_height, kScreenFractionBits - fraction_bits)) {
+Clipper::Clipper(const draw::DrawState& state, const ViewRules& rules)
+    : screen_(state, rules),
+      half_width_(std::ldexp(state.xy_half_width, kScreenFractionBits - rules.fraction_bits)),
+      half_height_(std::ldexp(state.xy_half_height, kScreenFractionBits - rules.fraction_bits)) {
+  const auto guard = static_cast<float>(rules.max_coordinate - kRounding);
   const auto width = static_cast<float>(half_width_), height = static_cast<float>(half_height_);
-  planes_[plane_number(kOutLeft)] = {.a = width, .d = kGuard};
-  planes_[plane_number(kOutRight)] = {.a = -width, .d = kGuard};
-  planes_[plane_number(kOutTop)] = {.b = height, .d = kGuard};
-  planes_[plane_number(kOutBottom)] = {.b = -height, .d = kGuard};
+  planes_[plane_number(kOutLeft)] = {.a = width, .d = guard};
+  planes_[plane_number(kOutRight)] = {.a = -width, .d = guard};
+  planes_[plane_number(kOutTop)] = {.b = height, .d = guard};
+  planes_[plane_number(kOutBottom)] = {.b = -height, .d = guard};
   planes_[plane_number(kOutBehind)] = {.d = 1};
   Plane& near = planes_[plane_number(kOutNear)];
   Plane& far = planes_[plane_number(kOutFar)];
@@ -120,8 +121,8 @@ draw::ClippedPolygon::Corner Clipper::project(const Corner& c, const ClipVertex*
     out.y = vertices[c.original].y;
     return out;
   }
-  const auto view = [&c](double coordinate, double half) {
-    const double limit = kMaxViewCoordinate;
+  const auto view = [&](double coordinate, double half) {
+    const double limit = screen_.max_coordinate;
     return static_cast<int32_t>(std::nearbyint(std::clamp(coordinate * half / c.clip[3], -limit, limit)));
   };
   out.x = view(c.clip[0], half_width_) + screen_.center_x;

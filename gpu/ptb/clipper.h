@@ -35,8 +35,7 @@ struct ClipVertex {
 
 class Clipper {
  public:
-  /// @param fraction_bits  of the device profile: coord_fraction_bits()
-  Clipper(const draw::DrawState& state, int fraction_bits);
+  Clipper(const draw::DrawState& state, const ViewRules& rules);
 
   /// Outcodes of 16 vertices. @param clip  Xc, Yc, Zc, Wc
   Lanes classify(const LanesF clip[4]) const;

@@ -23,11 +23,11 @@ int64_t cross(ScreenPoint a, ScreenPoint b, ScreenPoint c) {
 }  // namespace
 
 PrimitiveBinner::PrimitiveBinner(const draw::DrawState& state, const draw::ShaderRecord& record,
-                                 int fraction_bits, draw::BinResult* result, perf::Counts* counts,
+                                 const ViewRules& rules, draw::BinResult* result, perf::Counts* counts,
                                  const JobContext* job)
     : state_(state),
       record_(record),
-      fraction_bits_(fraction_bits),
+      rules_(rules),
       result_(*result),
       counts_(*counts),
       job_(job),
@@ -36,8 +36,8 @@ PrimitiveBinner::PrimitiveBinner(const draw::DrawState& state, const draw::Shade
       fill_(!state.cfg.wireframe   ? Fill::kSolid
             : state.cfg.point_fill ? Fill::kPoints
                                    : Fill::kLines),
-      screen_(state, fraction_bits),
-      clipper_(state, fraction_bits),
+      screen_(state, rules),
+      clipper_(state, rules),
       lists_(state, result),
       sorter_(state, lists_) {}
 
@@ -71,6 +71,18 @@ void PrimitiveBinner::load_vertices(Shared& to) const {
   if (job_ != nullptr && pieces > 1)
     return job_->pool->parallel_for(pieces, load, job_->turn, ThreadPool::Next::kSoon);
   for (int piece = 0; piece < pieces; ++piece) load(piece, 0);
+}
+
+/// Whether both vertices lie beyond the same side of the viewport.
+bool PrimitiveBinner::are_beside_view(uint32_t a, uint32_t b) const {
+  const auto sides = [&](uint32_t v) {
+    const auto word = [&](uint32_t i) {
+      return std::bit_cast<float>(shared_->shaded->word(v, kRowClip + i));
+    };
+    const float x = word(0), y = word(1), w = word(3);
+    return (x < -w ? 1u : 0u) | (x > w ? 2u : 0u) | (y < -w ? 4u : 0u) | (y > w ? 8u : 0u);
+  };
+  return (sides(a) & sides(b)) != 0;
 }
 
 float PrimitiveBinner::point_size(uint32_t vertex) const {
@@ -176,7 +188,8 @@ void PrimitiveBinner::bin_outline(draw::Primitive p) {
 void PrimitiveBinner::bin_line(draw::Primitive p) {
   const uint16_t a = vertices().code(p.vertex[0]), b = vertices().code(p.vertex[1]);
   const uint16_t any = a | b;
-  if ((any & kOutInvalid) || (a & b & kOutPlanes)) {
+  if ((any & kOutInvalid) || (a & b & kOutPlanes) ||
+      (rules_.rejects_lines_beside_view && are_beside_view(p.vertex[0], p.vertex[1]))) {
     ++counts_[perf::kPtbPrimitivesOutside];
     return;
   }
@@ -298,7 +311,7 @@ draw::BinResult PrimitiveBinner::empty_lists(const draw::BinResult& of) {
 struct PrimitiveBinner::Part {
   explicit Part(const PrimitiveBinner& whole)
       : result(empty_lists(whole.result_)),
-        binner(whole.state_, whole.record_, whole.fraction_bits_, &result, &counts) {}
+        binner(whole.state_, whole.record_, whole.rules_, &result, &counts) {}
   draw::BinResult result;
   perf::Counts counts;
   PrimitiveBinner binner;

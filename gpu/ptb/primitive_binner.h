@@ -18,9 +18,8 @@ namespace v3d::ptb {
 
 class PrimitiveBinner {
  public:
-  /// @param fraction_bits  of the device profile: coord_fraction_bits()
   /// @param job  the pool of which takes parts of large draws; null: everything is done by the caller
-  PrimitiveBinner(const draw::DrawState& state, const draw::ShaderRecord& record, int fraction_bits,
+  PrimitiveBinner(const draw::DrawState& state, const draw::ShaderRecord& record, const ViewRules& rules,
                   draw::BinResult* result, perf::Counts* counts, const JobContext* job = nullptr);
 
   /// Bins draw.primitives, whose vertices are those of `shaded`. What reaches no tile leaves draw.primitives;
@@ -63,6 +62,7 @@ class PrimitiveBinner {
   void bin_point(const draw::Primitive& p);
   bool clip(int count, uint16_t codes, draw::Primitive* p);
   bool cull(int64_t area, bool* back_facing);
+  bool are_beside_view(uint32_t a, uint32_t b) const;
   float point_size(uint32_t vertex) const;
   uint32_t layer_of(const draw::Primitive& p) const;
   void keep(const draw::Primitive& p, uint32_t entries);
@@ -71,7 +71,7 @@ class PrimitiveBinner {
 
   const draw::DrawState& state_;
   const draw::ShaderRecord& record_;
-  const int fraction_bits_;
+  const ViewRules rules_;
   draw::BinResult& result_;
   perf::Counts& counts_;
   const JobContext* const job_;

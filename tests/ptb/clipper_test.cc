@@ -77,7 +77,7 @@ TEST(Clipper, PolygonHoldsExactlyThePointsInsideThePlanes) {
   for (int round = 0; round < 4000; ++round) {
     const auto mode = static_cast<uint8_t>(round % 3);
     const draw::DrawState state = viewport(mode);
-    const Clipper clipper(state, 6);
+    const Clipper clipper(state, {6});
     const double spread = round % 5 == 0 ? 2e5 : 2;  // some leave the guard box
     ClipVertex v[3];
     for (ClipVertex& x : v)
@@ -123,7 +123,7 @@ TEST(Clipper, CornersAreProjectedPointsOfTheTriangle) {
   int corners = 0;
   for (int round = 0; round < 2000; ++round) {
     const draw::DrawState state = viewport(2);
-    const Clipper clipper(state, 6);
+    const Clipper clipper(state, {6});
     ClipVertex v[3];
     for (ClipVertex& x : v)
       x = vertex({normal(random), normal(random), normal(random), normal(random) + 1}, state);
@@ -161,7 +161,7 @@ TEST(Clipper, NeighboursMeetAtTheSamePoints) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal(0, 1);
   const draw::DrawState state = viewport(1);
-  const Clipper clipper(state, 6);
+  const Clipper clipper(state, {6});
   int shared = 0;
   for (int round = 0; round < 2000; ++round) {
     ClipVertex v[4];
@@ -187,7 +187,7 @@ TEST(Clipper, NeighboursMeetAtTheSamePoints) {
 
 TEST(Clipper, LinesAreCutWhereTheyCrossThePlanes) {
   const draw::DrawState state = viewport(2);
-  const Clipper clipper(state, 6);
+  const Clipper clipper(state, {6});
   const ClipVertex v[2] = {vertex({-0.5f, 0, -1, 1}, state), vertex({0.5f, 0, 1, 1}, state)};
   draw::ClippedPolygon line{};
   ASSERT_TRUE(clipper.clip(v, 2, codes_of(clipper, v, 2), &line));
@@ -205,7 +205,7 @@ TEST(Clipper, OutcodesNameThePlanes) {
     const draw::DrawState state = viewport(mode);
     ClipVertex v{};
     std::copy_n(c.data(), 4, v.clip);
-    return codes_of(Clipper(state, 6), &v, 1);
+    return codes_of(Clipper(state, {6}), &v, 1);
   };
   EXPECT_EQ(code(2, {0, 0, 0.5f, 1}), 0);
   EXPECT_EQ(code(2, {0, 0, -0.1f, 1}), kOutNear);
@@ -230,7 +230,7 @@ TEST(Clipper, DepthRangeOf42) {
   state.z_offset = 0.5f;
   state.z_min_clip = 0;
   state.z_max_clip = 1;
-  const Clipper clipper(state, 8);
+  const Clipper clipper(state, {8});
   const auto code = [&](float z) {
     const ClipVertex v{{0, 0, z, 2}, 0, 0};
     return codes_of(clipper, &v, 1);
@@ -245,7 +245,7 @@ TEST(ScreenTransform, RoundsTo64thsAndAddsTheCentre) {
   draw::DrawState s;
   s.viewport_x = 10 * 256 + 4;
   s.viewport_y = -3 * 64 * 256;
-  const ScreenTransform v71(s, 6), v42(s, 8);
+  const ScreenTransform v71(s, {6}), v42(s, {8});
   EXPECT_EQ(v71.x(5), 640 + 1 + 5);
   EXPECT_EQ(v71.y(-5), -3 * 64 * 64 - 5);
   EXPECT_EQ(v42.x(6), 641 + 2);
@@ -255,6 +255,46 @@ TEST(ScreenTransform, RoundsTo64thsAndAddsTheCentre) {
   EXPECT_EQ(v42.x(INT32_MIN), 641 - kMaxViewCoordinate);
   const LanesI lanes = LanesI{} + 6;
   EXPECT_EQ(v42.x(lanes)[3], 643);
+}
+
+/// Words of 1/16 px, as VideoCore IV has them (vc4-graphics.md 2.4).
+TEST(ScreenTransform, SixteenthsAreFourSixtyFourths) {
+  draw::DrawState s;
+  s.viewport_x = 128 * 256;
+  s.viewport_y = 127 * 256 + 128;
+  const ScreenTransform v21(s, {.fraction_bits = 4, .max_coordinate = 1 << 17});
+  EXPECT_EQ(v21.x(5), 128 * 64 + 20);
+  EXPECT_EQ(v21.y(-3), 127 * 64 + 32 - 12);
+  EXPECT_EQ(v21.x(-32768), 128 * 64 - (1 << 17));
+  EXPECT_EQ(v21.x(INT32_MAX), 128 * 64 + (1 << 17));
+  const LanesI lanes = LanesI{} - 32767;
+  EXPECT_EQ(v21.x(lanes)[9], 128 * 64 - 4 * 32767);
+}
+
+/// Coordinates of 16 bits end 2048 px from the centre; what the program puts beyond wraps
+/// (vc4-graphics.md 2.2).
+TEST(Clipper, SmallerGuardBox) {
+  draw::DrawState state;
+  state.viewport_x = state.viewport_y = 256 * 256;
+  state.xy_half_width = 256 * 16;
+  state.xy_half_height = -256 * 16;
+  state.cfg.z_clip_mode = 1;
+  const Clipper clipper(state, {.fraction_bits = 4, .max_coordinate = 1 << 17});
+  const auto code = [&](float x, float y) {
+    const ClipVertex v{{x, y, 0, 1}, 0, 0};
+    return codes_of(clipper, &v, 1);
+  };
+  EXPECT_EQ(code(7.99f, -7.99f), 0);
+  EXPECT_EQ(code(8.01f, 0), kOutRight);
+  EXPECT_EQ(code(-8.01f, 0), kOutLeft);
+  EXPECT_EQ(code(0, 8.01f), kOutTop);  // y grows downwards in memory
+  // The word of the vertex outside is rubbish; the new one lies on the box.
+  const ClipVertex v[2] = {{{0, 0, 0, 1}, 256 * 64, 256 * 64}, {{16, 0, 0, 1}, 12345, 256 * 64}};
+  draw::ClippedPolygon line{};
+  ASSERT_TRUE(clipper.clip(v, 2, codes_of(clipper, v, 2), &line));
+  EXPECT_EQ(line.corners[0].x, 256 * 64);
+  EXPECT_NEAR(line.corners[1].x, 256 * 64 + (1 << 17) - 64, 1);
+  EXPECT_EQ(line.corners[1].y, 256 * 64);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ constexpr uint32_t kFrame = 256;
 
 /// A draw over a 256 x 256 frame with shaded vertices given by hand.
 struct Scene {
+  ViewRules rules{.fraction_bits = 6};
   draw::DrawState state;
   draw::ShaderRecord record;
   draw::BinResult result;
@@ -70,7 +71,7 @@ struct Scene {
   }
   uint64_t bin(const JobContext* job = nullptr, uint64_t max_entries = ~uint64_t{0}) {
     draw.state = state;
-    PrimitiveBinner binner(state, record, 6, &result, &counts, job);
+    PrimitiveBinner binner(state, record, rules, &result, &counts, job);
     return binner.bin(&draw, shaded, 0, max_entries);
   }
   bool listed(uint32_t column, uint32_t row, uint32_t primitive, uint32_t layer = 0) const {
@@ -227,6 +228,23 @@ TEST(PrimitiveBinner, FacingAndCulling) {
   Scene flat;  // no area
   flat.add({flat.vertex({640, 640}), flat.vertex({1280, 1280}), flat.vertex({1920, 1920})});
   EXPECT_EQ(flat.bin(), 0u);
+}
+
+/// vc4-graphics.md 2.3: dEQP-GLES2.functional.clipping.line.wide_line_clip_viewport_* fail on boards.
+TEST(PrimitiveBinner, LinesBesideTheViewAreRejectedWhereTheChipDoes) {
+  for (const bool rejects : {false, true}) {
+    Scene s;
+    s.rules.rejects_lines_beside_view = rejects;
+    s.state.line_width = 40;
+    const uint32_t above = s.clip_vertex(-0.5f, -1.05f, 0, 1), beside = s.clip_vertex(0.5f, -1.05f, 0, 1),
+                   left = s.clip_vertex(-1.05f, 0, 0, 1), inside = s.clip_vertex(0.5f, -0.95f, 0, 1);
+    s.add({above, beside});
+    s.add({left, above});  // each beyond a side of its own
+    s.add({above, inside});
+    s.bin();
+    EXPECT_EQ(s.counts[perf::kPtbPrimitivesOutside], rejects ? 1u : 0u);
+    EXPECT_EQ(s.draw.primitives.size(), rejects ? 2u : 3u);
+  }
 }
 
 TEST(PrimitiveBinner, PointsAndLinesAreFrontFacing) {
