@@ -97,7 +97,7 @@ class BinExecutor {
 };
 
 void BinExecutor::fail(const Packet& packet, const std::string& why) {
-  job_.error->set(absl::StrFormat("packet %d (%s) at 0x%08x: %s", static_cast<int>(packet.opcode),
+  job_.error->set(absl::StrFormat("packet %d (%s) at 0x%08x: %s", packet.number,
                                   packet.info ? packet.info->name : "unknown", packet.address, why));
 }
 

@@ -29,6 +29,7 @@ std::string value_text(const uint8_t* body, const Field& f) {
     case FieldType::kFloat:
     case FieldType::kBf16:
     case FieldType::kFixed8:
+    case FieldType::kSigned4:
       return absl::StrFormat("%g", read_float(body, f));
     default:
       break;
@@ -74,7 +75,7 @@ void Dumper::list(GpuAddr pc, GpuAddr end, bool stop_at_return) {
     if (++packets_ > kMaxPackets) return line("... too many packets");
     if (!seen_.insert(pc).second) return line(absl::StrFormat("0x%08x: continues as above", pc));
     if (!decode(memory_, pc, profile_.version, &p))
-      return line(absl::StrFormat("0x%08x: unknown packet %d", pc, static_cast<int>(p.opcode)));
+      return line(absl::StrFormat("0x%08x: unknown packet %d", pc, p.number));
     packet(p);
     pc += p.length;
     if (p.opcode == Opcode::kBranch) pc = p.get(field("Branch", "address"));

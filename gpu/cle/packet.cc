@@ -86,7 +86,8 @@ uint32_t read_value(const uint8_t* body, const Field& field) {
   switch (field.type) {
     case FieldType::kMinusOne:
       return bits + 1;
-    case FieldType::kInt: {
+    case FieldType::kInt:
+    case FieldType::kSigned4: {
       const uint32_t sign = 1u << (field.width - 1);
       return (bits ^ sign) - sign;
     }
@@ -102,12 +103,14 @@ uint32_t read_value(const uint8_t* body, const Field& field) {
 float read_float(const uint8_t* body, const Field& field) {
   const uint32_t value = read_value(body, field);
   if (field.type == FieldType::kFixed8) return static_cast<float>(value) / 256.0f;
+  if (field.type == FieldType::kSigned4) return static_cast<float>(static_cast<int32_t>(value)) / 16.0f;
   return std::bit_cast<float>(value);
 }
 
 bool decode(Memory memory, GpuAddr address, int version, Packet* packet) {
   const auto opcode = memory.load<uint8_t>(address);
   packet->address = address;
+  packet->number = opcode;
   packet->opcode = static_cast<Opcode>(opcode);
   packet->info = nullptr;
   packet->length = 0;

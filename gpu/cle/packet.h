@@ -106,6 +106,15 @@ enum class Opcode : uint8_t {
   kTileCoordinates = 124,
   kTileCoordinatesImplicit = 125,
   kTileListInitialBlockSize = 126,
+  // Of VideoCore IV alone. Its packets have other numbers (vc4_packet_table.h), also those that mean the same.
+  kFirstOfVc4 = 128,
+  kStoreResolvedColor = kFirstOfVc4,
+  kStoreResolvedColorAndEof,
+  kStoreFullResolution,
+  kReloadFullResolution,
+  kRhtXBoundary,
+  kClearColors,
+  kGemRelocations,
 };
 
 /// How the bits of a field are read and printed.
@@ -117,7 +126,8 @@ enum class FieldType : uint8_t {
   kAddress,  ///< sits in place in its dword: the bits below the field are 0
   kFloat,
   kBf16,    ///< upper half of a float
-  kFixed8,  ///< unsigned, 8 fraction bits
+  kFixed8,   ///< unsigned, 8 fraction bits
+  kSigned4,  ///< signed, 4 fraction bits
   // Enumerations
   kPrimitive,
   kIndexType,
@@ -145,6 +155,15 @@ enum class FieldType : uint8_t {
   kAttributeType,
   kPackMode,
   kTcsFlush,
+  // Of VideoCore IV:
+  kVc4Buffer,
+  kVc4MemoryFormat,
+  kVc4Decimate,
+  kVc4TransferFormat,  ///< of loads and stores
+  kVc4FrameFormat,     ///< of the rendering mode, which numbers the same ones in another way
+  kVc4ListPrimitive,
+  kVc4ListData,
+  kVc4BlockSize,
 };
 
 /// Bits [start, start + width) of a packet body (after the opcode) or a record; width <= 56.
@@ -179,16 +198,17 @@ struct RecordInfo {
 
 /// Raw bits of a field. @param body  readable for 8 bytes from the byte in which the field starts
 uint64_t read_bits(const uint8_t* body, const Field& field);
-/// Value of a field of up to 32 bits: minus-one fields corrected, addresses in place, signed ones extended,
+/// Value of a field of up to 32 bits: minus-one fields corrected, addresses in place, signed ones (kInt, kSigned4) extended,
 /// floats as their bits, kBf16 as the bits of the float it stands for.
 uint32_t read_value(const uint8_t* body, const Field& field);
-/// Value of a kFloat, kBf16 or kFixed8 field.
+/// Value of a kFloat, kBf16, kFixed8 or kSigned4 field.
 float read_float(const uint8_t* body, const Field& field);
 
 struct Packet {
   const PacketInfo* info = nullptr;  ///< null: the version has no such opcode or TILE_RENDERING_MODE_CFG form
   GpuAddr address = 0;
-  Opcode opcode{};
+  Opcode opcode{};     ///< what it means; of unknown packets nothing
+  uint8_t number = 0;  ///< its first byte
   uint32_t length = 0;  ///< bytes to the next packet; includes the records that follow opcode 74
   uint8_t body[24] = {};
 

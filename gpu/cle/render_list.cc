@@ -448,8 +448,8 @@ bool parse_generic_list(Memory memory, int version, GpuAddr start, GpuAddr end, 
 
 std::string describe(const Packet& p) {
   if (p.info == nullptr)
-    return absl::StrFormat("unknown packet, opcode %d at 0x%08x", static_cast<int>(p.opcode), p.address);
-  return absl::StrFormat("%s (opcode %d) at 0x%08x", p.info->name, static_cast<int>(p.opcode), p.address);
+    return absl::StrFormat("unknown packet, opcode %d at 0x%08x", p.number, p.address);
+  return absl::StrFormat("%s (opcode %d) at 0x%08x", p.info->name, p.number, p.address);
 }
 
 }  // namespace v3d::cle
