@@ -28,7 +28,8 @@ constexpr uint32_t kFourThreads = 1, kSingleSegment = 3;  // bits of CFG5; the l
 class Machine {
  public:
   /// @param compiles  else programs are interpreted
-  Machine(int workers, bool compiles) : pool_(workers), programs_(71, compiles ? compiler_.get() : nullptr) {
+  Machine(int workers, bool compiles)
+      : pool_(workers), programs_(chip::kDefaultGeneration, compiles ? compiler_.get() : nullptr) {
     space_ = *mmu::AddressSpace::create();
     if (!space_->map_zeros(kCode, kBytes).ok()) std::abort();
   }

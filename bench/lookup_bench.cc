@@ -60,16 +60,16 @@ void lookup(benchmark::State& state, const Case& k) {
   TestTexture texture(gpu, k.texture);
   texture.fill_random(1);
   texture.set_sampler(k.sampler);
-  const Assembly assembly = assemble(71, program(k));
+  const Assembly assembly = assemble(chip::Generation::k71, program(k));
   gpu.memory().write(kCode, assembly.words.data(), assembly.words.size() * 8);
   const uint32_t p0 = TestTexture::kState | (k.wide ? 15 : 3), p1 = TestTexture::kSampler | (k.wide ? 1 : 0);
   for (uint32_t n = 0; n < 2 * kLookups; ++n) gpu.memory().store(kUniforms + 4 * n, n & 1 ? p1 : p0);
 
   const int64_t engine = state.range(0);
   jit::JitCompiler compiler(static_cast<jit::Target>(engine == 0 ? 0 : engine - 1), 0);
-  ProgramCache cache(71, engine != 0 ? &compiler : nullptr);
+  ProgramCache cache(chip::Generation::k71, engine != 0 ? &compiler : nullptr);
   const auto code = cache.get(gpu.memory(), kCode);
-  tmu::Unit unit(gpu.memory(), 71);
+  tmu::Unit unit(gpu.memory(), chip::kDefaultGeneration);
   const auto thread = std::make_unique<Thread>();
   thread->reset();
   const LanesF x = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3};

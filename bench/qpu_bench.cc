@@ -33,11 +33,11 @@ void run_body(benchmark::State& state, const std::vector<Instruction>& body) {
   std::vector<Instruction> program;
   for (int i = 0; i < 128; ++i) program.insert(program.end(), body.begin(), body.end());
   append_end(program);
-  const auto words = assemble(71, program);
+  const auto words = assemble(chip::Generation::k71, program);
   std::vector<uint8_t> memory(1 << 20);
   std::memcpy(memory.data() + kCode, words.data(), words.size() * 8);
   jit::JitCompiler compiler(target_of(state.range(0)), 0);
-  ProgramCache cache(71, state.range(0) != 0 ? &compiler : nullptr);
+  ProgramCache cache(chip::Generation::k71, state.range(0) != 0 ? &compiler : nullptr);
   const auto code = cache.get(Memory(memory.data()), kCode);
   const auto thread = std::make_unique<Thread>();
   thread->reset();
@@ -127,13 +127,13 @@ BENCHMARK(sfu_function<sfu::sin>)->Name("sin");
 // Decoding: one chunk of 64 instructions per program.
 void decode_program(benchmark::State& state) {
   std::vector<uint8_t> memory(1 << 16);
-  const std::vector<uint64_t> words(64, *encode(71, nop()));
+  const std::vector<uint64_t> words(64, *encode(chip::Generation::k71, nop()));
   std::memcpy(memory.data() + kCode, words.data(), words.size() * 8);
-  const auto end = assemble(71, {thrsw(), nop(), nop()});
+  const auto end = assemble(chip::Generation::k71, {thrsw(), nop(), nop()});
   std::memcpy(memory.data() + kCode, end.data(), end.size() * 8);
   const auto thread = std::make_unique<Thread>();
   for (auto _ : state) {
-    ProgramCache cache(71);
+    ProgramCache cache(chip::Generation::k71);
     const auto code = cache.get(Memory(memory.data()), kCode);
     thread->reset();
     thread->memory = Memory(memory.data());
@@ -163,9 +163,9 @@ void compile_program(benchmark::State& state) {
     ++number;
     for (size_t digit = 0; digit < kDigits; ++digit)
       program[digit] = I().add(Op::kAdd, to(50), rf(1), imm(number >> (4 * digit) & 15));
-    const auto words = assemble(71, program);
+    const auto words = assemble(chip::Generation::k71, program);
     std::memcpy(memory.data() + kCode, words.data(), words.size() * 8);
-    ProgramCache cache(71, state.range(0) != 0 ? &compiler : nullptr);
+    ProgramCache cache(chip::Generation::k71, state.range(0) != 0 ? &compiler : nullptr);
     thread->reset();
     thread->memory = Memory(memory.data());
     thread->pc = kCode;

@@ -36,7 +36,7 @@ void lookup(benchmark::State& state, const Case& k) {
   TestTexture texture(gpu, k.texture);
   texture.fill_random(1);
   texture.set_sampler(k.sampler);
-  Unit unit(gpu.memory(), 71);
+  Unit unit(gpu.memory(), chip::kDefaultGeneration);
   TextureLookup lookup = texture.lookup(k.launcher, k.written);
   if (!k.wide) lookup.p1 &= ~1u;
   const LanesF x = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3};
@@ -82,7 +82,7 @@ BENCHMARK_CAPTURE(lookup, rgba8_fetch,
 
 void general(benchmark::State& state, uint8_t config, uint8_t num_data, uint32_t stride) {
   const GpuMemory gpu;
-  Unit unit(gpu.memory(), 71);
+  Unit unit(gpu.memory(), chip::kDefaultGeneration);
   GeneralLookup lookup;
   lookup.config = config;
   lookup.num_data = num_data;

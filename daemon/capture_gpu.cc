@@ -13,9 +13,9 @@ namespace {
 class CaptureContext : public ioctl::GpuContext {
  public:
   /// @param alone  of all contexts
-  CaptureContext(CaptureWriter& writer, const CaptureWindow& window, std::mutex& alone, int version,
-                 std::unique_ptr<ioctl::GpuContext> inner)
-      : writer_(writer), window_(window), alone_(alone), version_(version), inner_(std::move(inner)) {}
+  CaptureContext(CaptureWriter& writer, const CaptureWindow& window, std::mutex& alone,
+                 chip::Generation generation, std::unique_ptr<ioctl::GpuContext> inner)
+      : writer_(writer), window_(window), alone_(alone), generation_(generation), inner_(std::move(inner)) {}
   ~CaptureContext() override { writer_.forget(inner_->space()); }
 
   mmu::AddressSpace& space() override { return inner_->space(); }
@@ -63,7 +63,7 @@ class CaptureContext : public ioctl::GpuContext {
 
   /// Of a submission, by the first of its jobs.
   bool takes(const device::ClJob& job) {
-    std::vector<FrameCounter::Target> targets = targets_of(space().memory(), version_, job);
+    std::vector<FrameCounter::Target> targets = targets_of(space().memory(), generation_, job);
     space().take_faults();  // ours, not the job's
     const std::lock_guard lock(mutex_);
     return window_.takes(frames_.draw(std::move(targets)));
@@ -86,7 +86,7 @@ class CaptureContext : public ioctl::GpuContext {
   CaptureWriter& writer_;
   const CaptureWindow& window_;
   std::mutex& alone_;
-  const int version_;
+  const chip::Generation generation_;
   const std::unique_ptr<ioctl::GpuContext> inner_;
   std::atomic<uint32_t> submissions_{0};
   std::mutex mutex_;  // protects what follows
@@ -104,7 +104,7 @@ class CaptureGpu : public ioctl::Gpu {
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
     auto context = inner_->create_context();
     if (!context.ok()) return context.status();
-    return std::make_unique<CaptureContext>(*writer_, window_, alone_, profile().version,
+    return std::make_unique<CaptureContext>(*writer_, window_, alone_, profile().generation,
                                             *std::move(context));
   }
   bool takes_all_processors() const override { return inner_->takes_all_processors(); }

@@ -40,16 +40,17 @@ uint32_t FrameCounter::draw(std::vector<Target> targets) {
   return current();
 }
 
-std::vector<FrameCounter::Target> targets_of(Memory memory, int version, const device::ClJob& job) {
+std::vector<FrameCounter::Target> targets_of(Memory memory, chip::Generation generation,
+                                             const device::ClJob& job) {
   constexpr uint32_t kMaxPackets = 1u << 16;
   constexpr uint8_t kLastColor = 7;
   std::vector<FrameCounter::Target> targets;
   uint32_t lists = 0;
-  cle::FrameConfig frame(version);
+  cle::FrameConfig frame(generation);
   std::string error;
   cle::Packet packet;
   GpuAddr pc = job.rcl_start;
-  for (uint32_t i = 0; pc != job.rcl_end && i < kMaxPackets && cle::decode(memory, pc, version, &packet);
+  for (uint32_t i = 0; pc != job.rcl_end && i < kMaxPackets && cle::decode(memory, pc, generation, &packet);
        ++i) {
     pc += packet.length;
     if (packet.opcode == cle::Opcode::kTileRenderingModeCfg) frame.apply(packet, &error);
@@ -64,7 +65,7 @@ std::vector<FrameCounter::Target> targets_of(Memory memory, int version, const d
       return targets;
     }
     cle::TileProgram program;
-    if (!cle::parse_generic_list(memory, version, start, end, &program, &error)) continue;
+    if (!cle::parse_generic_list(memory, generation, start, end, &program, &error)) continue;
     for (const cle::TileCommand& command : program.commands) {
       const tlb::LoadStore& store = command.transfer;
       if (command.kind != cle::TileCommand::Kind::kStore || store.buffer > kLastColor) continue;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu/base/memory.h"
+#include "gpu/chip/generation.h"
 #include "gpu/device/device.h"
 
 namespace v3d::daemon {
@@ -56,6 +57,7 @@ class FrameCounter {
 /// Colour images that the tile lists of a rendering list store, each once. Of what a program writes the first
 /// ones are enough: they tell a frame from the next.
 inline constexpr uint32_t kMostTargets = 64, kMostTileLists = 1024;
-std::vector<FrameCounter::Target> targets_of(Memory memory, int version, const device::ClJob& job);
+std::vector<FrameCounter::Target> targets_of(Memory memory, chip::Generation generation,
+                                             const device::ClJob& job);
 
 }  // namespace v3d::daemon

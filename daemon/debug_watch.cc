@@ -14,7 +14,7 @@ qpu::TraceSink log_sink(const char* tag) {
 
 }  // namespace
 
-std::unique_ptr<qpu::Watch> debug_watch(int version, const WatchSelection& selection,
+std::unique_ptr<qpu::Watch> debug_watch(chip::Generation generation, const WatchSelection& selection,
                                         qpu::PartCompiler* compiler) {
   qpu::WatchOptions options;
   std::string error;
@@ -31,7 +31,7 @@ std::unique_ptr<qpu::Watch> debug_watch(int version, const WatchSelection& selec
     options.compiler = compiler;
   }
   if (!options.trace && !options.hazard_sink) return nullptr;
-  return std::make_unique<qpu::Watch>(version, std::move(options));
+  return std::make_unique<qpu::Watch>(generation, std::move(options));
 }
 
 }  // namespace v3d::daemon

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/trace/watch.h"
 
 namespace v3d::daemon {
@@ -16,7 +17,7 @@ struct WatchSelection {
 
 /// What the categories "qpu" and "hazard" ask for, with messages to the log; null when neither is on.
 /// @param compiler  @see qpu::WatchOptions
-std::unique_ptr<qpu::Watch> debug_watch(int version, const WatchSelection& selection,
+std::unique_ptr<qpu::Watch> debug_watch(chip::Generation generation, const WatchSelection& selection,
                                         qpu::PartCompiler* compiler = nullptr);
 
 }  // namespace v3d::daemon

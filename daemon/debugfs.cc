@@ -28,7 +28,7 @@ bool has_old_bits(chip::Generation generation) {
 
 /// Fields of the identity registers: drm-abi.md 2.8.
 std::string identity(const chip::Profile& p) {
-  const bool old_bits = has_old_bits(p.generation());
+  const bool old_bits = has_old_bits(p.generation);
   std::string text =
       absl::StrFormat("Revision:   %d.%d.%d.%d\n", field(p.hub_ident1, 0, 4), field(p.hub_ident1, 4, 4),
                       field(p.hub_ident3, 8, 8), field(p.hub_ident3, 0, 8));

@@ -73,7 +73,7 @@ class DeviceGpu : public ioctl::Gpu {
         compiler_(qpu::jit::make_compiler(engine)),
         device_(profile, pool_, patience) {
     if (timing != TimingMode::kOff) device_.set_timing(timing::kSampled, device::Device::Predict::kLater);
-    device_.set_watch(debug_watch(profile.version, watch, compiler_.get()));
+    device_.set_watch(debug_watch(profile.generation, watch, compiler_.get()));
     if (compiler_ && debug_on(Debug::kJit))
       compiler_->set_lister([](const std::string& text) { log_debug(Debug::kJit, "%s", text); });
     if (perf_map && compiler_) perf_map_ = PerfMap::create();

@@ -259,8 +259,9 @@ Reply Session::hello(Request& request) {
       ioctl::User{peer_.pid, peer_.program, peer_.process, log_client_, std::move(run)});
   greeted_ = true;
   Reply reply;
-  reply.append(wire::HelloReply{wire::kProtocol, getpid(),
-                                static_cast<uint32_t>(server_.kernel().gpu().profile().version), 0});
+  reply.append(wire::HelloReply{
+      wire::kProtocol, getpid(),
+      static_cast<uint32_t>(version_number(server_.kernel().gpu().profile().generation)), 0});
   return reply;
 }
 

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 
+#include "gpu/chip/generation.h"
+
 namespace v3d::chip {
 
 /// Names of the platform devices and of the folders under /sys/devices/platform that hold them (drm-abi.md
 /// 1.2).
 struct Soc {
-  int version;              ///< of its V3D: 71 or 42
+  Generation generation;    ///< of its V3D
   const char* v3d;          ///< device name, as in by-path links and DRM's unique name
   const char* v3d_folder;   ///< under sys/devices/platform
   const char* v3d_of_path;  ///< OF_FULLNAME
@@ -21,20 +23,12 @@ struct Soc {
   const char* platform_roots[2];  ///< first components under sys/devices/platform; nullptr: one is enough
   const char* compatible;         ///< of the SoC in the board's
 };
-inline constexpr Soc kBcm2712 = {71,
-                                 "1002000000.v3d",
-                                 "axi/1002000000.v3d",
-                                 "/axi/v3d@2000000",
-                                 "brcm,2712-v3d",
-                                 "axi:gpu",
-                                 "axi/axi:gpu",
-                                 "/axi/gpu",
-                                 "brcm,bcm2712-vc6",
-                                 {"axi", nullptr},
-                                 "brcm,bcm2712"};
+inline constexpr Soc kBcm2712 = {
+    Generation::k71, "1002000000.v3d", "axi/1002000000.v3d", "/axi/v3d@2000000", "brcm,2712-v3d", "axi:gpu",
+    "axi/axi:gpu",   "/axi/gpu",       "brcm,bcm2712-vc6",   {"axi", nullptr},   "brcm,bcm2712"};
 inline constexpr Soc kBcm2711 = {
-    42,    "fec00000.v3d", "v3dbus/fec00000.v3d", "/v3dbus/v3d@7ec04000", "brcm,2711-v3d", "gpu",
-    "gpu", "/gpu",         "brcm,bcm2711-vc5",    {"v3dbus", "gpu"},      "brcm,bcm2711"};
+    Generation::k42, "fec00000.v3d", "v3dbus/fec00000.v3d", "/v3dbus/v3d@7ec04000", "brcm,2711-v3d", "gpu",
+    "gpu",           "/gpu",         "brcm,bcm2711-vc5",    {"v3dbus", "gpu"},      "brcm,bcm2711"};
 
 /// What the firmware says of a board (raspberrypi/documentation, revision-codes.adoc), by which programs know
 /// that they run on one.

@@ -12,7 +12,7 @@ constexpr Profile kPi5 = {.name = kBoards[0].name,
                           .description = "Raspberry Pi 5, V3D 7.1.7, 3 slices of 4 QPUs",
                           .v3d_device = kBcm2712.v3d,
                           .display_device = kBcm2712.display,
-                          .version = kBcm2712.version,
+                          .generation = kBcm2712.generation,
                           .revision = 7,
                           .slices = 3,
                           .qpus_per_slice = 4,
@@ -66,7 +66,7 @@ constexpr Profile kPi4 = {.name = kBoards[5].name,
                           .description = "Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs",
                           .v3d_device = kBcm2711.v3d,
                           .display_device = kBcm2711.display,
-                          .version = kBcm2711.version,
+                          .generation = kBcm2711.generation,
                           .revision = 14,
                           .slices = 2,
                           .qpus_per_slice = 4,
@@ -85,10 +85,11 @@ constexpr Profile kProfiles[] = {kPi5, kPi5Of16, kPi5C1, kPi5D0, kPi5Of715, kPi4
 
 constexpr bool are_in_the_order_of_boards() {
   for (size_t i = 0; i < std::size(kProfiles); ++i)
-    if (kProfiles[i].name != kBoards[i].name || kProfiles[i].version != kBoards[i].soc->version) return false;
+    if (kProfiles[i].name != kBoards[i].name || kProfiles[i].generation != kBoards[i].soc->generation)
+      return false;
   return std::size(kProfiles) == std::size(kBoards);
 }
-static_assert(are_in_the_order_of_boards());
+static_assert(are_in_the_order_of_boards() && kProfiles[0].generation == kDefaultGeneration);
 
 }  // namespace
 

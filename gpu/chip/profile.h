@@ -14,8 +14,8 @@ struct Profile {
   const char* description;
   const char* v3d_device;      ///< name of the platform device, as in by-path links and DRM's unique name
   const char* display_device;  ///< the same of the one that the vc4 driver has
-  int version;                 ///< 71 or 42
-  int revision;                ///< HUB_IDENT3 IPREV
+  Generation generation;
+  int revision;  ///< HUB_IDENT3 IPREV
   int slices;
   int qpus_per_slice;
   int clock_mhz;
@@ -23,13 +23,12 @@ struct Profile {
   uint32_t uifcfg, hub_ident1, hub_ident2, hub_ident3;
   uint32_t core_ident0, core_ident1, core_ident2;
 
-  Generation generation() const { return chip::generation(version); }
   int qpu_count() const { return slices * qpus_per_slice; }
   /// Instructions that one QPU issues in a second: one in four clocks.
   double qpu_rate() const { return clock_mhz * 1e6 / 4; }
   /// CFG4 of a compute job is the number of batches, not that number minus 1 (compute-and-timing.md 1).
   bool csd_batches_exact() const {
-    switch (generation()) {
+    switch (generation) {
       case Generation::k42:
         return false;
       case Generation::k71:
@@ -40,7 +39,7 @@ struct Profile {
   /// GL shader state records have the form with draw index (Mesa v3d_device_info.h,
   /// v3d_device_has_draw_index).
   bool has_draw_index() const {
-    switch (generation()) {
+    switch (generation) {
       case Generation::k42:
         return false;
       case Generation::k71:
@@ -51,7 +50,7 @@ struct Profile {
   /// QPUs that are equally busy get batches in order; else slices take turns, which leaves gaps when there
   /// are fewer batches than QPUs (compute-and-timing.md 3).
   bool csd_fills_in_order() const {
-    switch (generation()) {
+    switch (generation) {
       case Generation::k42:
         return false;
       case Generation::k71:
@@ -61,7 +60,7 @@ struct Profile {
   }
   /// Unit of the constant factor of depth offsets on 16-bit depth (cle-and-tiles.md 4.6).
   double depth16_offset_unit() const {
-    switch (generation()) {
+    switch (generation) {
       case Generation::k42:
         return 0x1p-24;
       case Generation::k71:
@@ -71,7 +70,7 @@ struct Profile {
   }
   /// Fraction bits of Xs, Ys in shaded vertices and of CLIPPER_XY_SCALING (cle-and-tiles.md 3.3).
   int coord_fraction_bits() const {
-    switch (generation()) {
+    switch (generation) {
       case Generation::k42:
         return 8;
       case Generation::k71:

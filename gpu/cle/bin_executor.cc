@@ -55,7 +55,7 @@ struct IndexedRecord {
 class BinExecutor {
  public:
   BinExecutor(const JobContext& job, GpuAddr start, GpuAddr end)
-      : job_(job), version_(job.profile->version), pc_(start), end_(end), binner_(job) {}
+      : job_(job), generation_(job.profile->generation), pc_(start), end_(end), binner_(job) {}
 
   std::shared_ptr<draw::BinResult> run();
 
@@ -79,7 +79,7 @@ class BinExecutor {
   void fail(const Packet& packet, const std::string& why);
 
   const JobContext& job_;
-  const int version_;
+  const chip::Generation generation_;
   GpuAddr pc_, end_;
   std::vector<GpuAddr> calls_;
   uint32_t branches_ = 0;  // calls are none
@@ -111,8 +111,8 @@ std::shared_ptr<draw::BinResult> BinExecutor::run() {
       break;
     }
     job_.moved();
-    if (!decode(job_.memory, pc_, version_, &packet)) {
-      fail(packet, "this version has no such packet");
+    if (!decode(job_.memory, pc_, generation_, &packet)) {
+      fail(packet, "this generation has no such packet");
       break;
     }
     pc_ += packet.length;
@@ -125,7 +125,7 @@ std::shared_ptr<draw::BinResult> BinExecutor::run() {
 }
 
 void BinExecutor::execute(const Packet& p) {
-  if (apply_state(p, version_, &state_)) {
+  if (apply_state(p, generation_, &state_)) {
     if (p.opcode == Opcode::kGlShaderState || p.opcode == Opcode::kGlShaderStateIncludingGs)
       record_ = nullptr;
     return;
@@ -192,16 +192,15 @@ bool BinExecutor::execute_flow(const Packet& p) {
 }
 
 void BinExecutor::configure_binning(const Packet& p) {
-  constexpr std::string_view kOwner = "Tile Binning Mode Cfg";
   if (binner_.has_frame()) return fail(p, "a second one in the list");
   ptb::BinFrame frame;
   frame.layers = layers_;
-  frame.width = p.get(field(kOwner, "Width (in pixels)", 71));
-  frame.height = p.get(field(kOwner, "Height (in pixels)", 71));
-  const TileSize size = binning_tile_size(p, version_);
-  if (size.width > 64 || size.height > 64) return fail(p, "tiles larger than 64 x 64 pixels");
-  frame.tile_width = size.width;
-  frame.tile_height = size.height;
+  const BinningSizes sizes = binning_sizes(p, generation_);
+  if (sizes.tile.width > 64 || sizes.tile.height > 64) return fail(p, "tiles larger than 64 x 64 pixels");
+  frame.width = sizes.width;
+  frame.height = sizes.height;
+  frame.tile_width = sizes.tile.width;
+  frame.tile_height = sizes.tile.height;
   binner_.set_frame(frame);
 }
 

@@ -74,7 +74,7 @@ void Dumper::list(GpuAddr pc, GpuAddr end, bool stop_at_return) {
   while (pc != end) {
     if (++packets_ > kMaxPackets) return line("... too many packets");
     if (!seen_.insert(pc).second) return line(absl::StrFormat("0x%08x: continues as above", pc));
-    if (!decode(memory_, pc, profile_.version, &p))
+    if (!decode(memory_, pc, profile_.generation, &p))
       return line(absl::StrFormat("0x%08x: unknown packet %d", pc, p.number));
     packet(p);
     pc += p.length;

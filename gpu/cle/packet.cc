@@ -41,18 +41,18 @@ constexpr bool tables_hold() {
 static_assert(tables_hold());
 
 /// First row of each opcode, or -1.
-constexpr std::array<int16_t, 128> make_index(uint8_t version) {
+constexpr std::array<int16_t, 128> make_index(chip::Generations generation) {
   std::array<int16_t, 128> index{};
   index.fill(-1);
   for (int i = kNumPackets - 1; i >= 0; --i)
-    if (kPackets[i].versions & version)
+    if (kPackets[i].generations & generation)
       index[static_cast<uint8_t>(kPackets[i].opcode)] = static_cast<int16_t>(i);
   return index;
 }
 constexpr std::array<int16_t, 128> kIndex42 = make_index(k42), kIndex71 = make_index(k71);
 
-const std::array<int16_t, 128>& index_of(int version) {
-  switch (chip::generation(version)) {
+const std::array<int16_t, 128>& index_of(chip::Generation generation) {
+  switch (generation) {
     case chip::Generation::k42:
       return kIndex42;
     case chip::Generation::k71:
@@ -64,9 +64,10 @@ const std::array<int16_t, 128>& index_of(int version) {
 constexpr Field kNumSpecs = field("Transform Feedback Specs", "Number of 16-bit Output Data Specs following");
 
 /// The row of a TILE_RENDERING_MODE_CFG packet: forms differ in the value of their sub-id.
-const PacketInfo* find_form(const PacketInfo* info, uint8_t version, const uint8_t* body) {
+const PacketInfo* find_form(const PacketInfo* info, chip::Generations generation, const uint8_t* body) {
   for (; info != std::end(kPackets) && info->opcode == Opcode::kTileRenderingModeCfg; ++info) {
-    if ((info->versions & version) && read_bits(body, info->fields[0]) == static_cast<uint64_t>(info->sub_id))
+    if ((info->generations & generation) &&
+        read_bits(body, info->fields[0]) == static_cast<uint64_t>(info->sub_id))
       return info;
   }
   return nullptr;
@@ -107,7 +108,7 @@ float read_float(const uint8_t* body, const Field& field) {
   return std::bit_cast<float>(value);
 }
 
-bool decode(Memory memory, GpuAddr address, int version, Packet* packet) {
+bool decode(Memory memory, GpuAddr address, chip::Generation generation, Packet* packet) {
   const auto opcode = memory.load<uint8_t>(address);
   packet->address = address;
   packet->number = opcode;
@@ -115,12 +116,12 @@ bool decode(Memory memory, GpuAddr address, int version, Packet* packet) {
   packet->info = nullptr;
   packet->length = 0;
   if (opcode >= kIndex71.size()) return false;
-  const int row = index_of(version)[opcode];
+  const int row = index_of(generation)[opcode];
   if (row < 0) return false;
   const PacketInfo* info = &kPackets[row];
   memory.read(address + 1, packet->body, info->length - 1u);
   if (info->opcode == Opcode::kTileRenderingModeCfg) {
-    info = find_form(info, version_bit(version), packet->body);
+    info = find_form(info, set_of(generation), packet->body);
     if (info == nullptr) return false;
   }
   packet->info = info;

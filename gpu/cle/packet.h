@@ -2,7 +2,7 @@
 /// packet from a list, and how to read its fields (cle-and-tiles.md 1; names as in Mesa's v3d_packet.xml).
 ///
 ///     Packet packet;
-///     while (decode(memory, pc, version, &packet)) {
+///     while (decode(memory, pc, generation, &packet)) {
 ///       switch (packet.opcode) {
 ///         case Opcode::kBranch: pc = packet.get(field("Branch", "address")); continue;
 ///         ...
@@ -106,7 +106,8 @@ enum class Opcode : uint8_t {
   kTileCoordinates = 124,
   kTileCoordinatesImplicit = 125,
   kTileListInitialBlockSize = 126,
-  // Of VideoCore IV alone. Its packets have other numbers (vc4_packet_table.h), also those that mean the same.
+  // Of VideoCore IV alone. Its packets have other numbers (vc4_packet_table.h), also those that mean the
+  // same.
   kFirstOfVc4 = 128,
   kStoreResolvedColor = kFirstOfVc4,
   kStoreResolvedColorAndEof,
@@ -125,7 +126,7 @@ enum class FieldType : uint8_t {
   kBool,
   kAddress,  ///< sits in place in its dword: the bits below the field are 0
   kFloat,
-  kBf16,    ///< upper half of a float
+  kBf16,     ///< upper half of a float
   kFixed8,   ///< unsigned, 8 fraction bits
   kSigned4,  ///< signed, 4 fraction bits
   // Enumerations
@@ -174,16 +175,16 @@ struct Field {
   FieldType type = FieldType::kUint;
 };
 
-// Sets of hardware versions, as stored in the tables.
+// Sets of generations, as stored in the tables.
 using chip::k42;
 using chip::k71;
 using chip::kBoth;
-using chip::version_bit;
+using chip::set_of;
 
 struct PacketInfo {
   Opcode opcode;
   const char* name;
-  uint8_t versions;
+  chip::Generations generations;
   uint8_t length;         ///< bytes, opcode included
   Field fields[17] = {};  ///< ascending; unused ones have no name
   int8_t sub_id = -1;     ///< TILE_RENDERING_MODE_CFG: value of field "sub-id" that selects this form
@@ -191,24 +192,25 @@ struct PacketInfo {
 
 struct RecordInfo {
   const char* name;
-  uint8_t versions;
+  chip::Generations generations;
   uint8_t length;  ///< bytes
   Field fields[48] = {};
 };
 
 /// Raw bits of a field. @param body  readable for 8 bytes from the byte in which the field starts
 uint64_t read_bits(const uint8_t* body, const Field& field);
-/// Value of a field of up to 32 bits: minus-one fields corrected, addresses in place, signed ones (kInt, kSigned4) extended,
-/// floats as their bits, kBf16 as the bits of the float it stands for.
+/// Value of a field of up to 32 bits: minus-one fields corrected, addresses in place, signed ones (kInt,
+/// kSigned4) extended, floats as their bits, kBf16 as the bits of the float it stands for.
 uint32_t read_value(const uint8_t* body, const Field& field);
 /// Value of a kFloat, kBf16, kFixed8 or kSigned4 field.
 float read_float(const uint8_t* body, const Field& field);
 
 struct Packet {
-  const PacketInfo* info = nullptr;  ///< null: the version has no such opcode or TILE_RENDERING_MODE_CFG form
+  const PacketInfo* info =
+      nullptr;  ///< null: the generation has no such opcode or TILE_RENDERING_MODE_CFG form
   GpuAddr address = 0;
-  Opcode opcode{};     ///< what it means; of unknown packets nothing
-  uint8_t number = 0;  ///< its first byte
+  Opcode opcode{};      ///< what it means; of unknown packets nothing
+  uint8_t number = 0;   ///< its first byte
   uint32_t length = 0;  ///< bytes to the next packet; includes the records that follow opcode 74
   uint8_t body[24] = {};
 
@@ -218,9 +220,9 @@ struct Packet {
   float get_float(const Field& field) const { return read_float(body, field); }
 };
 
-/// Takes the packet at an address; reads its bytes only, none beyond. @param version  71 or 42
+/// Takes the packet at an address; reads its bytes only, none beyond.
 /// @return  false if the packet is unknown: info is null, opcode and address say which
-bool decode(Memory memory, GpuAddr address, int version, Packet* packet);
+bool decode(Memory memory, GpuAddr address, chip::Generation generation, Packet* packet);
 
 /// A record of GPU memory, read whole.
 struct Record {

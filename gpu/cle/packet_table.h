@@ -1,9 +1,10 @@
-/// The tables have the packets and records of both versions, and serve at compile time. They are included by
-/// the files that read packets or records.
+/// The tables have the packets and records of all generations, and serve at compile time. They are included
+/// by the files that read packets or records.
 #pragma once
 
 #include <string_view>
 
+#include "gpu/chip/generation.h"
 #include "gpu/cle/packet.h"
 
 namespace v3d::cle {
@@ -12,7 +13,7 @@ namespace packet_table {
 
 using T = FieldType;
 
-/// Ascending by opcode; versions of one opcode, and forms of one version, stand together.
+/// Ascending by opcode; generations of one opcode, and forms of one generation, stand together.
 inline constexpr PacketInfo kPackets[] = {
     {Opcode::kHalt, "Halt", kBoth, 1},
     {Opcode::kNop, "NOP", kBoth, 1},
@@ -828,26 +829,24 @@ inline constexpr RecordInfo kRecords[] = {
 
 /// The field of a packet or record, looked up at compile time: a name that is not in the table does not
 /// compile.
-/// @param version  71, 42, or 0 when both versions share the layout
-consteval Field field(std::string_view owner, std::string_view name, int version = 0) {
-  const uint8_t wanted = version ? version_bit(version) : kBoth;
+/// @param wanted  the generations that share the layout
+consteval Field field(std::string_view owner, std::string_view name, chip::Generations wanted = kBoth) {
   for (const PacketInfo& p : packet_table::kPackets) {
-    if ((p.versions & wanted) != wanted || owner != p.name) continue;
+    if ((p.generations & wanted) != wanted || owner != p.name) continue;
     for (const Field& f : p.fields)
       if (f.name != nullptr && name == f.name) return f;
   }
   for (const RecordInfo& r : packet_table::kRecords) {
-    if ((r.versions & wanted) != wanted || owner != r.name) continue;
+    if ((r.generations & wanted) != wanted || owner != r.name) continue;
     for (const Field& f : r.fields)
       if (f.name != nullptr && name == f.name) return f;
   }
   throw "no such field";
 }
 
-consteval const RecordInfo& record(std::string_view name, int version = 0) {
-  const uint8_t wanted = version ? version_bit(version) : kBoth;
+consteval const RecordInfo& record(std::string_view name, chip::Generations wanted = kBoth) {
   for (const RecordInfo& r : packet_table::kRecords)
-    if ((r.versions & wanted) == wanted && name == r.name) return r;
+    if ((r.generations & wanted) == wanted && name == r.name) return r;
   throw "no such record";
 }
 

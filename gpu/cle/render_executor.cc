@@ -39,8 +39,8 @@ struct Slot {
   JobContext job;  // with who watches its tile
   std::unique_ptr<tlb::TileBuffer> tile;
   std::unique_ptr<pse::TileRenderer> renderer;
-  uint32_t generation = 0;  // of the initial contents that the tile was made from
-  bool dirty = true;        // contents differ from the initial ones
+  uint32_t contents = 0;  // number of the initial contents that the tile was made from
+  bool dirty = true;      // contents differ from the initial ones
 };
 
 /// Of 32 bits, in all colours and samples.
@@ -55,12 +55,12 @@ class RenderExecutor {
  public:
   RenderExecutor(const JobContext& job, GpuAddr start, GpuAddr end, GpuAddr qma, const draw::BinResult* bin)
       : job_(job),
-        version_(job.profile->version),
+        generation_(job.profile->generation),
         pc_(start),
         end_(end),
         qma_(qma),
         bin_(bin),
-        frame_(version_),
+        frame_(generation_),
         initial_(job.memory) {
     const auto count = static_cast<size_t>(job.pool->concurrency());
     slots_.reserve(count);
@@ -96,7 +96,7 @@ class RenderExecutor {
   }
 
   const JobContext& job_;
-  const int version_;
+  const chip::Generation generation_;
   GpuAddr pc_;
   const GpuAddr end_, qma_;
   const draw::BinResult* bin_;
@@ -118,7 +118,7 @@ class RenderExecutor {
   /// Contents of the tile buffer at the start of every tile (cle-and-tiles.md 2.6); explicit tiles, the dummy
   /// ones among them, work on it directly.
   tlb::TileBuffer initial_;
-  uint32_t generation_ = 1;
+  uint32_t contents_ = 1;  // how many initial contents there were
   TileId explicit_tile_{0, 0};
   bool in_explicit_tile_ = false;
 
@@ -130,7 +130,7 @@ void RenderExecutor::run() {
   uint32_t packets = 0;
   while (!ended_ && (pc_ != end_ || !calls_.empty()) && !job_.stopped()) {
     Packet packet;
-    if (!decode(job_.memory, pc_, version_, &packet)) {
+    if (!decode(job_.memory, pc_, generation_, &packet)) {
       fail(describe(packet));
       break;
     }
@@ -224,7 +224,7 @@ bool RenderExecutor::configure(const Packet& p) {
   if (job_.work) job_.work->begin_frame(words_of_pixel(config_));
   for (Slot& slot : slots_) slot = Slot(job_);  // renderers refer to draws_
   draws_.reset();
-  ++generation_;
+  ++contents_;
   return true;
 }
 
@@ -247,12 +247,12 @@ bool RenderExecutor::begin_explicit_tile(const Packet& p) {
 bool RenderExecutor::explicit_tile_packet(const Packet& p) {
   if (p.opcode == Opcode::kEndOfTileMarker) {
     in_explicit_tile_ = false;
-    ++generation_;
+    ++contents_;
     return true;
   }
   TileCommand command;
   std::string error;
-  switch (decode_tile_packet(p, version_, &command, &error)) {
+  switch (decode_tile_packet(p, generation_, &command, &error)) {
     case TilePacket::kNothing:
       return true;
     case TilePacket::kBad:
@@ -280,7 +280,7 @@ bool RenderExecutor::set_list_block(const Packet& p) {
 bool RenderExecutor::set_generic_list(const Packet& p) {
   constexpr std::string_view kOwner = "Start Address of Generic Tile List";
   std::string error;
-  has_program_ = parse_generic_list(job_.memory, version_, p.get(field(kOwner, "start")),
+  has_program_ = parse_generic_list(job_.memory, generation_, p.get(field(kOwner, "start")),
                                     p.get(field(kOwner, "end")), &program_, &error);
   return has_program_ || fail(error);
 }
@@ -372,8 +372,8 @@ Slot& RenderExecutor::prepare_slot(int index) {
     slot.tile = std::make_unique<tlb::TileBuffer>(job_.memory);
     slot.tile->configure(config_);
   }
-  if (slot.generation != generation_) {
-    slot.generation = generation_;
+  if (slot.contents != contents_) {
+    slot.contents = contents_;
     slot.dirty = true;
   }
   return slot;

@@ -99,9 +99,9 @@ void put_bits(std::array<uint32_t, 4>& words, uint32_t start, uint32_t width, ui
 enum Form71 : int8_t { kCommon71, kClearValues71, kPart1, kPart2, kPart3 };
 enum Form42 : int8_t { kCommon42, kColor42, kClearValues42, kColors1, kColors2, kColors3 };
 
-template <int kVersion>
+template <chip::Generation kGeneration>
 consteval Field common_field(std::string_view name) {
-  return field("Tile Rendering Mode Cfg (Common)", name, kVersion);
+  return field("Tile Rendering Mode Cfg (Common)", name, set_of(kGeneration));
 }
 
 bool fail(std::string* error, std::string message) {
@@ -112,7 +112,7 @@ bool fail(std::string* error, std::string message) {
 }  // namespace
 
 bool FrameConfig::apply(const Packet& packet, std::string* error) {
-  switch (chip::generation(version_)) {
+  switch (generation_) {
     case chip::Generation::k42:
       return apply_42(packet, error);
     case chip::Generation::k71:
@@ -124,10 +124,10 @@ bool FrameConfig::apply(const Packet& packet, std::string* error) {
 bool FrameConfig::apply_71(const Packet& packet, std::string* error) {
   switch (packet.info->sub_id) {
     case kCommon71:
-      set_tile_size({8u << packet.get(common_field<71>("Log2 Tile Width")),
-                     8u << packet.get(common_field<71>("Log2 Tile Height"))});
+      set_tile_size({8u << packet.get(common_field<chip::Generation::k71>("Log2 Tile Width")),
+                     8u << packet.get(common_field<chip::Generation::k71>("Log2 Tile Height"))});
       config_.auto_clear_zs = true;
-      return common<71>(packet, error);
+      return common<chip::Generation::k71>(packet, error);
     case kClearValues71:
       clear_values(packet);
       return true;
@@ -139,11 +139,13 @@ bool FrameConfig::apply_71(const Packet& packet, std::string* error) {
 bool FrameConfig::apply_42(const Packet& packet, std::string* error) {
   switch (packet.info->sub_id) {
     case kCommon42:
-      config_.auto_clear_zs = packet.flag(common_field<42>("Early Depth/Stencil Clear"));
-      if (!common<42>(packet, error)) return false;
-      set_tile_size(tile_size_42(
-          config_.num_render_targets, packet.get(common_field<42>("Maximum BPP of all render targets")),
-          config_.multisample, packet.flag(common_field<42>("Double-buffer in non-ms mode"))));
+      config_.auto_clear_zs = packet.flag(common_field<chip::Generation::k42>("Early Depth/Stencil Clear"));
+      if (!common<chip::Generation::k42>(packet, error)) return false;
+      set_tile_size(
+          tile_size_42(config_.num_render_targets,
+                       packet.get(common_field<chip::Generation::k42>("Maximum BPP of all render targets")),
+                       config_.multisample,
+                       packet.flag(common_field<chip::Generation::k42>("Double-buffer in non-ms mode"))));
       return true;
     case kClearValues42:
       clear_values(packet);
@@ -158,15 +160,15 @@ void FrameConfig::set_tile_size(TileSize size) {
   config_.tile_height = size.height;
 }
 
-template <int kVersion>
+template <chip::Generation kGeneration>
 bool FrameConfig::common(const Packet& packet, std::string* error) {
   complete_ = false;
-  config_.width = packet.get(common_field<kVersion>("Image Width (pixels)"));
-  config_.height = packet.get(common_field<kVersion>("Image Height (pixels)"));
-  config_.multisample = packet.flag(common_field<kVersion>("Multisample Mode (4x)"));
-  const uint32_t targets = packet.get(common_field<kVersion>("Number of Render Targets"));
-  constexpr uint32_t kMaxTargets = max_targets(chip::generation(kVersion));
-  constexpr uint32_t kMaxFrame = max_frame(chip::generation(kVersion));
+  config_.width = packet.get(common_field<kGeneration>("Image Width (pixels)"));
+  config_.height = packet.get(common_field<kGeneration>("Image Height (pixels)"));
+  config_.multisample = packet.flag(common_field<kGeneration>("Multisample Mode (4x)"));
+  const uint32_t targets = packet.get(common_field<kGeneration>("Number of Render Targets"));
+  constexpr uint32_t kMaxTargets = max_targets(kGeneration);
+  constexpr uint32_t kMaxFrame = max_frame(kGeneration);
   if (targets > kMaxTargets)
     return fail(error,
                 absl::StrFormat("Number of Render Targets %d, at most %d exist", targets, kMaxTargets));
@@ -174,7 +176,7 @@ bool FrameConfig::common(const Packet& packet, std::string* error) {
   if (config_.width > kMaxFrame || config_.height > kMaxFrame)
     return fail(error, absl::StrFormat("frame of %d x %d pixels, the limit is %d", config_.width,
                                        config_.height, kMaxFrame));
-  const uint32_t depth = packet.get(common_field<kVersion>("Internal Depth Type"));
+  const uint32_t depth = packet.get(common_field<kGeneration>("Internal Depth Type"));
   if (depth > static_cast<uint32_t>(tlb::DepthType::k16))
     return fail(error, absl::StrFormat("Internal Depth Type %d", depth));
   config_.depth_type = static_cast<tlb::DepthType>(depth);
@@ -183,38 +185,38 @@ bool FrameConfig::common(const Packet& packet, std::string* error) {
 
 void FrameConfig::clear_values(const Packet& packet) {
   constexpr std::string_view kOwner = "Tile Rendering Mode Cfg (ZS Clear Values)";
-  // Both versions have the same layout.
-  config_.clear_stencil = static_cast<uint8_t>(packet.get(field(kOwner, "Stencil Clear Value", 71)));
-  config_.clear_z = packet.get_float(field(kOwner, "Z Clear Value", 71));
+  // Both generations have the same layout.
+  config_.clear_stencil = static_cast<uint8_t>(packet.get(field(kOwner, "Stencil Clear Value", k71)));
+  config_.clear_z = packet.get_float(field(kOwner, "Z Clear Value", k71));
   complete_ = true;
 }
 
 bool FrameConfig::target_71(const Packet& packet, std::string* error) {
   constexpr std::string_view kPart = "Tile Rendering Mode Cfg (Render Target Part1)";
-  tlb::RenderTarget& target = config_.targets[packet.get(field(kPart, "Render Target number", 71))];
+  tlb::RenderTarget& target = config_.targets[packet.get(field(kPart, "Render Target number", k71))];
   switch (packet.info->sub_id) {
     case kPart1: {
-      const uint32_t value = packet.get(field(kPart, "Internal Type and Clamping", 71));
-      const uint32_t bpp = packet.get(field(kPart, "Internal BPP", 71));
+      const uint32_t value = packet.get(field(kPart, "Internal Type and Clamping", k71));
+      const uint32_t bpp = packet.get(field(kPart, "Internal BPP", k71));
       const TypeClamp* row = find(kTypeClamps, value);
       if (row == nullptr) return fail(error, absl::StrFormat("Internal Type and Clamping %d", value));
       if (bpp > 2) return fail(error, absl::StrFormat("Internal BPP %d", bpp));
-      target.used = packet.get(field(kPart, "Stride", 71)) != 1;  // as the driver marks unused ones
+      target.used = packet.get(field(kPart, "Stride", k71)) != 1;  // as the driver marks unused ones
       target.type = row->type;
       target.clamp = row->clamp;
       target.bpp = static_cast<uint8_t>(bpp);
-      put_bits(target.clear, 0, 32, packet.get(field(kPart, "Clear Color low bits", 71)));
+      put_bits(target.clear, 0, 32, packet.get(field(kPart, "Clear Color low bits", k71)));
       return true;
     }
     case kPart2:
       put_bits(target.clear, 32, 40,
                packet.get_wide(
-                   field("Tile Rendering Mode Cfg (Render Target Part2)", "Clear Color mid bits", 71)));
+                   field("Tile Rendering Mode Cfg (Render Target Part2)", "Clear Color mid bits", k71)));
       return true;
     case kPart3:
       put_bits(target.clear, 72, 56,
                packet.get_wide(
-                   field("Tile Rendering Mode Cfg (Render Target Part3)", "Clear Color top bits", 71)));
+                   field("Tile Rendering Mode Cfg (Render Target Part3)", "Clear Color top bits", k71)));
       return true;
     default:
       return fail(error, absl::StrFormat("sub-id %d", packet.info->sub_id));
@@ -229,9 +231,9 @@ bool FrameConfig::colors_42(const Packet& packet, std::string* error) {
             packet.get_wide({nullptr, static_cast<uint16_t>(start + 8 * i), width, FieldType::kUint}));
       };
       constexpr std::string_view kOwner = "Tile Rendering Mode Cfg (Color)";
-      constexpr Field kBpp = field(kOwner, "Render Target 0 Internal BPP", 42);
-      constexpr Field kType = field(kOwner, "Render Target 0 Internal Type", 42);
-      constexpr Field kClamp = field(kOwner, "Render Target 0 Clamp", 42);
+      constexpr Field kBpp = field(kOwner, "Render Target 0 Internal BPP", k42);
+      constexpr Field kType = field(kOwner, "Render Target 0 Internal Type", k42);
+      constexpr Field kClamp = field(kOwner, "Render Target 0 Clamp", k42);
       tlb::RenderTarget& target = config_.targets[i];
       target.used = i < config_.num_render_targets;
       const InternalType* type = find(kInternalTypes, get(kType.start, kType.width));
@@ -249,20 +251,20 @@ bool FrameConfig::colors_42(const Packet& packet, std::string* error) {
   constexpr std::string_view kPart1Name = "Tile Rendering Mode Cfg (Clear Colors Part1)";
   constexpr std::string_view kPart2Name = "Tile Rendering Mode Cfg (Clear Colors Part2)";
   constexpr std::string_view kPart3Name = "Tile Rendering Mode Cfg (Clear Colors Part3)";
-  const uint32_t number = packet.get(field(kPart1Name, "Render Target number", 42));
+  const uint32_t number = packet.get(field(kPart1Name, "Render Target number", k42));
   if (number >= 4) return fail(error, absl::StrFormat("Render Target number %d", number));
   std::array<uint32_t, 4>& clear = config_.targets[number].clear;
   switch (packet.info->sub_id) {
     case kColors1:
-      put_bits(clear, 0, 32, packet.get(field(kPart1Name, "Clear Color low 32 bits", 42)));
-      put_bits(clear, 32, 24, packet.get(field(kPart1Name, "Clear Color next 24 bits", 42)));
+      put_bits(clear, 0, 32, packet.get(field(kPart1Name, "Clear Color low 32 bits", k42)));
+      put_bits(clear, 32, 24, packet.get(field(kPart1Name, "Clear Color next 24 bits", k42)));
       return true;
     case kColors2:
-      put_bits(clear, 56, 32, packet.get(field(kPart2Name, "Clear Color mid-low 32 bits", 42)));
-      put_bits(clear, 88, 24, packet.get(field(kPart2Name, "Clear Color mid-high 24 bits", 42)));
+      put_bits(clear, 56, 32, packet.get(field(kPart2Name, "Clear Color mid-low 32 bits", k42)));
+      put_bits(clear, 88, 24, packet.get(field(kPart2Name, "Clear Color mid-high 24 bits", k42)));
       return true;
     case kColors3:
-      put_bits(clear, 112, 16, packet.get(field(kPart3Name, "Clear Color high 16 bits", 42)));
+      put_bits(clear, 112, 16, packet.get(field(kPart3Name, "Clear Color high 16 bits", k42)));
       return true;
     default:
       return fail(error, absl::StrFormat("sub-id %d", packet.info->sub_id));
@@ -296,7 +298,8 @@ tlb::LoadStore decode_transfer(const Packet& p) {
           .address = p.get(field(kOwner, "Address"))};
 }
 
-TilePacket decode_load_store(const Packet& p, int version, TileCommand* command, std::string* error) {
+TilePacket decode_load_store(const Packet& p, chip::Generation generation, TileCommand* command,
+                             std::string* error) {
   const bool store = p.opcode == Opcode::kStoreTileBufferGeneral;
   command->kind = store ? TileCommand::Kind::kStore : TileCommand::Kind::kLoad;
   command->transfer = decode_transfer(p);
@@ -304,9 +307,9 @@ TilePacket decode_load_store(const Packet& p, int version, TileCommand* command,
     *error = absl::StrFormat("buffer %d in %s", command->transfer.buffer, describe(p));
     return TilePacket::kBad;
   }
-  if (command->transfer.format >= image_formats_end(chip::generation(version))) {
-    *error = absl::StrFormat("image format %d in %s, which %d.%d does not have", command->transfer.format,
-                             describe(p), version / 10, version % 10);
+  if (command->transfer.format >= image_formats_end(generation)) {
+    *error = absl::StrFormat("image format %d in %s, which %s does not have", command->transfer.format,
+                             describe(p), chip::version_text(generation));
     return TilePacket::kBad;
   }
   if (store) {
@@ -318,12 +321,12 @@ TilePacket decode_load_store(const Packet& p, int version, TileCommand* command,
   return command->transfer.buffer == kNoBuffer ? TilePacket::kNothing : TilePacket::kCommand;
 }
 
-void decode_clear(const Packet& p, int version, TileCommand* command) {
+void decode_clear(const Packet& p, chip::Generation generation, TileCommand* command) {
   command->kind = TileCommand::Kind::kClear;
-  switch (chip::generation(version)) {
+  switch (generation) {
     case chip::Generation::k42:
-      command->clear_colors = p.flag(field("Clear Tile Buffers", "Clear all Render Targets", 42));
-      command->clear_depth_stencil = p.flag(field("Clear Tile Buffers", "Clear Z/Stencil Buffer", 42));
+      command->clear_colors = p.flag(field("Clear Tile Buffers", "Clear all Render Targets", k42));
+      command->clear_depth_stencil = p.flag(field("Clear Tile Buffers", "Clear Z/Stencil Buffer", k42));
       break;
     case chip::Generation::k71:
       command->clear_colors = true;
@@ -333,15 +336,16 @@ void decode_clear(const Packet& p, int version, TileCommand* command) {
 
 }  // namespace
 
-TilePacket decode_tile_packet(const Packet& p, int version, TileCommand* command, std::string* error) {
+TilePacket decode_tile_packet(const Packet& p, chip::Generation generation, TileCommand* command,
+                              std::string* error) {
   *command = {};
   switch (p.opcode) {
     case Opcode::kLoadTileBufferGeneral:
     case Opcode::kStoreTileBufferGeneral:
-      return decode_load_store(p, version, command, error);
+      return decode_load_store(p, generation, command, error);
     case Opcode::kClearRenderTargets:
       static_assert(Opcode::kClearRenderTargets == Opcode::kClearTileBuffers);
-      decode_clear(p, version, command);
+      decode_clear(p, generation, command);
       return TilePacket::kCommand;
     case Opcode::kBranchToImplicitTileList: {
       const uint32_t set = p.get(field("Branch to Implicit Tile List", "tile list set number"));
@@ -394,14 +398,14 @@ bool stores_twice(const std::vector<TileCommand>& commands) {
 
 }  // namespace
 
-bool parse_generic_list(Memory memory, int version, GpuAddr start, GpuAddr end, TileProgram* program,
-                        std::string* error) {
+bool parse_generic_list(Memory memory, chip::Generation generation, GpuAddr start, GpuAddr end,
+                        TileProgram* program, std::string* error) {
   *program = {};
   GpuAddr pc = start;
   std::vector<GpuAddr> calls;
   for (uint32_t count = 0; pc != end || !calls.empty(); ++count) {
     Packet p;
-    if (!decode(memory, pc, version, &p))
+    if (!decode(memory, pc, generation, &p))
       return fail(error, absl::StrFormat("generic tile list: %s", describe(p)));
     if (count == kMaxListPackets || program->commands.size() == kMaxCommands)
       return fail(error, absl::StrFormat("generic tile list at 0x%08x runs away", start));
@@ -422,7 +426,7 @@ bool parse_generic_list(Memory memory, int version, GpuAddr start, GpuAddr end, 
       continue;
     }
     TileCommand command;
-    switch (decode_tile_packet(p, version, &command, error)) {
+    switch (decode_tile_packet(p, generation, &command, error)) {
       case TilePacket::kCommand:
         program->commands.push_back(command);
         break;
@@ -447,8 +451,7 @@ bool parse_generic_list(Memory memory, int version, GpuAddr start, GpuAddr end, 
 }
 
 std::string describe(const Packet& p) {
-  if (p.info == nullptr)
-    return absl::StrFormat("unknown packet, opcode %d at 0x%08x", p.number, p.address);
+  if (p.info == nullptr) return absl::StrFormat("unknown packet, opcode %d at 0x%08x", p.number, p.address);
   return absl::StrFormat("%s (opcode %d) at 0x%08x", p.info->name, p.number, p.address);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/cle/packet.h"
 #include "gpu/cle/tile_size.h"
 #include "gpu/tlb/tile_buffer.h"
@@ -17,7 +18,7 @@ namespace v3d::cle {
 /// last, forms in between keep their earlier value when absent.
 class FrameConfig {
  public:
-  explicit FrameConfig(int version) : version_(version) {}
+  explicit FrameConfig(chip::Generation generation) : generation_(generation) {}
 
   /// Applies a form. @return  false, with a message in *error, for values that do not exist
   bool apply(const Packet& packet, std::string* error);
@@ -28,14 +29,14 @@ class FrameConfig {
  private:
   bool apply_71(const Packet& packet, std::string* error);
   bool apply_42(const Packet& packet, std::string* error);
-  template <int kVersion>
+  template <chip::Generation kGeneration>
   bool common(const Packet& packet, std::string* error);
   void clear_values(const Packet& packet);
   bool target_71(const Packet& packet, std::string* error);
   bool colors_42(const Packet& packet, std::string* error);
   void set_tile_size(TileSize size);
 
-  const int version_;
+  const chip::Generation generation_;
   bool complete_ = false;
   tlb::Config config_;
 };
@@ -63,7 +64,8 @@ enum class TilePacket : uint8_t {
   kOther,    ///< not a packet of a tile
   kBad,      ///< *error is set
 };
-TilePacket decode_tile_packet(const Packet& packet, int version, TileCommand* command, std::string* error);
+TilePacket decode_tile_packet(const Packet& packet, chip::Generation generation, TileCommand* command,
+                              std::string* error);
 
 /// A generic tile list, parsed once and run for thousands of tiles.
 struct TileProgram {
@@ -81,8 +83,8 @@ struct TileProgram {
 /// Parses [start, end). Clears that no later command of the list can see are left out: the next tile starts
 /// from its own state (cle-and-tiles.md 2.6).
 /// @return  false, with a message in *error, for unknown packets and lists that run away
-bool parse_generic_list(Memory memory, int version, GpuAddr start, GpuAddr end, TileProgram* program,
-                        std::string* error);
+bool parse_generic_list(Memory memory, chip::Generation generation, GpuAddr start, GpuAddr end,
+                        TileProgram* program, std::string* error);
 
 /// "<name> (opcode n) at 0x........", or the number alone when the packet is unknown.
 std::string describe(const Packet& packet);

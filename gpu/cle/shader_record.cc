@@ -23,7 +23,7 @@ struct CodeFields {
 enum class Form : uint8_t { k42, k71, kDrawIndex };
 
 Form form_of(const chip::Profile& profile) {
-  switch (profile.generation()) {
+  switch (profile.generation) {
     case chip::Generation::k42:
       return Form::k42;
     case chip::Generation::k71:
@@ -34,8 +34,8 @@ Form form_of(const chip::Profile& profile) {
 
 template <Form kForm>
 consteval Field main_field(std::string_view name) {
-  return kForm == Form::kDrawIndex ? field("GL Shader State Record Draw Index", name, 71)
-                                   : field("GL Shader State Record", name, kForm == Form::k42 ? 42 : 71);
+  return kForm == Form::kDrawIndex ? field("GL Shader State Record Draw Index", name, k71)
+                                   : field("GL Shader State Record", name, kForm == Form::k42 ? k42 : k71);
 }
 
 template <Form V>
@@ -144,11 +144,11 @@ draw::Attribute read_attribute(const Record& r) {
 const RecordInfo& shader_record_info(const chip::Profile& profile) {
   switch (form_of(profile)) {
     case Form::k42:
-      return record("GL Shader State Record", 42);
+      return record("GL Shader State Record", k42);
     case Form::k71:
-      return record("GL Shader State Record", 71);
+      return record("GL Shader State Record", k71);
     default:
-      return record("GL Shader State Record Draw Index", 71);
+      return record("GL Shader State Record Draw Index", k71);
   }
 }
 

@@ -1,4 +1,4 @@
-/// The records that a GL_SHADER_STATE packet points to are decoded into the version-neutral form
+/// The records that a GL_SHADER_STATE packet points to are decoded into the neutral form
 /// (cle-and-tiles.md 1.5).
 #pragma once
 

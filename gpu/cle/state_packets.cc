@@ -9,9 +9,9 @@ namespace v3d::cle {
 
 namespace {
 
-template <int kVersion>
+template <chip::Generation kGeneration>
 consteval Field cfg_bit(std::string_view name) {
-  return field("Cfg Bits", name, kVersion);
+  return field("Cfg Bits", name, set_of(kGeneration));
 }
 
 constexpr bool has_depth_bounds(chip::Generation generation) {
@@ -24,7 +24,7 @@ constexpr bool has_depth_bounds(chip::Generation generation) {
   chip::no_such_generation();
 }
 
-template <int V>
+template <chip::Generation V>
 void set_cfg_bits(const Packet& p, draw::CfgBits* c) {
   c->draw_front = p.flag(cfg_bit<V>("Enable Forward Facing Primitive"));
   c->draw_back = p.flag(cfg_bit<V>("Enable Reverse Facing Primitive"));
@@ -39,7 +39,7 @@ void set_cfg_bits(const Packet& p, draw::CfgBits* c) {
   c->blend = p.flag(cfg_bit<V>("Blend enable"));
   c->point_fill = p.flag(cfg_bit<V>("Direct3D 'Point-fill' mode"));
   c->provoking_first = p.flag(cfg_bit<V>("Direct3D Provoking Vertex"));
-  if constexpr (has_depth_bounds(chip::generation(V))) {
+  if constexpr (has_depth_bounds(V)) {
     c->depth_bounds = p.flag(cfg_bit<V>("Depth Bounds Test Enable"));
     c->z_clamp = p.flag(cfg_bit<V>("Z Clamp Mode"));
     c->z_clip_mode = static_cast<uint8_t>(p.get(cfg_bit<V>("Z Clipping mode")));
@@ -48,12 +48,12 @@ void set_cfg_bits(const Packet& p, draw::CfgBits* c) {
   }
 }
 
-void set_cfg_bits(const Packet& p, int version, draw::CfgBits* c) {
-  switch (chip::generation(version)) {
+void set_cfg_bits(const Packet& p, chip::Generation generation, draw::CfgBits* c) {
+  switch (generation) {
     case chip::Generation::k42:
-      return set_cfg_bits<42>(p, c);
+      return set_cfg_bits<chip::Generation::k42>(p, c);
     case chip::Generation::k71:
-      return set_cfg_bits<71>(p, c);
+      return set_cfg_bits<chip::Generation::k71>(p, c);
   }
 }
 
@@ -72,26 +72,26 @@ void set_stencil(const Packet& p, draw::DrawState* s) {
   if (p.flag(field(kOwner, "Back Config"))) s->back = config;
 }
 
-uint32_t blend_targets(const Packet& p, int version) {
-  switch (chip::generation(version)) {
+uint32_t blend_targets(const Packet& p, chip::Generation generation) {
+  switch (generation) {
     case chip::Generation::k42:
-      return p.get(field("Blend Cfg", "Render Target Mask", 42));
+      return p.get(field("Blend Cfg", "Render Target Mask", k42));
     case chip::Generation::k71:
-      return p.get(field("Blend Cfg", "Render Target Mask", 71));
+      return p.get(field("Blend Cfg", "Render Target Mask", k71));
   }
   chip::no_such_generation();
 }
 
-void set_blend(const Packet& p, int version, draw::DrawState* s) {
+void set_blend(const Packet& p, chip::Generation generation, draw::DrawState* s) {
   const auto mode = [&p](const Field& f) { return static_cast<draw::BlendMode>(p.get(f)); };
   const auto factor = [&p](const Field& f) { return static_cast<draw::BlendFactor>(p.get(f)); };
-  const draw::BlendConfig config{.color_mode = mode(field("Blend Cfg", "Color blend mode", 71)),
-                                 .color_src = factor(field("Blend Cfg", "Color blend src factor", 71)),
-                                 .color_dst = factor(field("Blend Cfg", "Color blend dst factor", 71)),
-                                 .alpha_mode = mode(field("Blend Cfg", "Alpha blend mode", 71)),
-                                 .alpha_src = factor(field("Blend Cfg", "Alpha blend src factor", 71)),
-                                 .alpha_dst = factor(field("Blend Cfg", "Alpha blend dst factor", 71))};
-  const uint32_t mask = blend_targets(p, version);
+  const draw::BlendConfig config{.color_mode = mode(field("Blend Cfg", "Color blend mode", k71)),
+                                 .color_src = factor(field("Blend Cfg", "Color blend src factor", k71)),
+                                 .color_dst = factor(field("Blend Cfg", "Color blend dst factor", k71)),
+                                 .alpha_mode = mode(field("Blend Cfg", "Alpha blend mode", k71)),
+                                 .alpha_src = factor(field("Blend Cfg", "Alpha blend src factor", k71)),
+                                 .alpha_dst = factor(field("Blend Cfg", "Alpha blend dst factor", k71))};
+  const uint32_t mask = blend_targets(p, generation);
   for (size_t rt = 0; rt < s->blend.size(); ++rt)
     if ((mask >> rt) & 1) s->blend[rt] = config;
 }
@@ -156,7 +156,7 @@ draw::DrawState initial_state() {
   return s;
 }
 
-bool apply_state(const Packet& p, int version, draw::DrawState* s) {
+bool apply_state(const Packet& p, chip::Generation generation, draw::DrawState* s) {
   switch (p.opcode) {
     case Opcode::kGlShaderState:
       set_shader(p, false, s);
@@ -165,7 +165,7 @@ bool apply_state(const Packet& p, int version, draw::DrawState* s) {
       set_shader(p, true, s);
       return true;
     case Opcode::kCfgBits:
-      set_cfg_bits(p, version, &s->cfg);
+      set_cfg_bits(p, generation, &s->cfg);
       return true;
     case Opcode::kStencilCfg:
       set_stencil(p, s);
@@ -174,7 +174,7 @@ bool apply_state(const Packet& p, int version, draw::DrawState* s) {
       s->blend_enables = static_cast<uint8_t>(p.get(field("Blend Enables", "Mask")));
       return true;
     case Opcode::kBlendCfg:
-      set_blend(p, version, s);
+      set_blend(p, generation, s);
       return true;
     case Opcode::kBlendConstantColor:
       set_blend_color(p, s);
@@ -210,8 +210,8 @@ bool apply_state(const Packet& p, int version, draw::DrawState* s) {
       s->occlusion_counter = p.get(field("Occlusion Query Counter", "address"));
       return true;
     case Opcode::kDepthBoundsTestLimits:
-      s->depth_bounds_min = p.get_float(field("Depth Bounds Test Limits", "Lower Test Limit", 71));
-      s->depth_bounds_max = p.get_float(field("Depth Bounds Test Limits", "Upper Test Limit", 71));
+      s->depth_bounds_min = p.get_float(field("Depth Bounds Test Limits", "Lower Test Limit", k71));
+      s->depth_bounds_max = p.get_float(field("Depth Bounds Test Limits", "Upper Test Limit", k71));
       return true;
     case Opcode::kPointSize:
       s->point_size = p.get_float(field("Point size", "Point Size"));
@@ -236,9 +236,9 @@ bool apply_state(const Packet& p, int version, draw::DrawState* s) {
       return true;
     case Opcode::kClipperXyScaling:
       s->xy_half_width =
-          p.get_float(field("Clipper XY Scaling", "Viewport Half-Width in 1/64th of pixel", 71));
+          p.get_float(field("Clipper XY Scaling", "Viewport Half-Width in 1/64th of pixel", k71));
       s->xy_half_height =
-          p.get_float(field("Clipper XY Scaling", "Viewport Half-Height in 1/64th of pixel", 71));
+          p.get_float(field("Clipper XY Scaling", "Viewport Half-Height in 1/64th of pixel", k71));
       return true;
     case Opcode::kClipperZScaleAndOffset:
     case Opcode::kClipperZScaleAndOffsetNoGuardband:

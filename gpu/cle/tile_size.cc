@@ -6,17 +6,20 @@
 
 namespace v3d::cle {
 
-TileSize binning_tile_size(const Packet& p, int version) {
+BinningSizes binning_sizes(const Packet& p, chip::Generation generation) {
   constexpr std::string_view kOwner = "Tile Binning Mode Cfg";
-  switch (chip::generation(version)) {
+  switch (generation) {
     case chip::Generation::k42:
-      return tile_size_42(p.get(field(kOwner, "Number of Render Targets", 42)),
-                          p.get(field(kOwner, "Maximum BPP of all render targets", 42)),
-                          p.flag(field(kOwner, "Multisample Mode (4x)", 42)),
-                          p.flag(field(kOwner, "Double-buffer in non-ms mode", 42)));
+      return {p.get(field(kOwner, "Width (in pixels)", k42)), p.get(field(kOwner, "Height (in pixels)", k42)),
+              tile_size_42(p.get(field(kOwner, "Number of Render Targets", k42)),
+                           p.get(field(kOwner, "Maximum BPP of all render targets", k42)),
+                           p.flag(field(kOwner, "Multisample Mode (4x)", k42)),
+                           p.flag(field(kOwner, "Double-buffer in non-ms mode", k42)))};
     case chip::Generation::k71:
-      return {8u << p.get(field(kOwner, "Log2 Tile Width", 71)),
-              8u << p.get(field(kOwner, "Log2 Tile Height", 71))};
+      return {p.get(field(kOwner, "Width (in pixels)", k71)),
+              p.get(field(kOwner, "Height (in pixels)", k71)),
+              {8u << p.get(field(kOwner, "Log2 Tile Width", k71)),
+               8u << p.get(field(kOwner, "Log2 Tile Height", k71))}};
   }
   chip::no_such_generation();
 }

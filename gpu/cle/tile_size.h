@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "gpu/chip/generation.h"
 #include "gpu/cle/packet.h"
 
 namespace v3d::cle {
@@ -26,7 +27,12 @@ inline TileSize tile_size_42(uint32_t render_targets, uint32_t max_bpp, bool mul
   return kSizes[std::min<size_t>(index, std::size(kSizes) - 1)];
 }
 
-/// What a TILE_BINNING_MODE_CFG says; larger than 64 x 64 pixels if the hardware has no such tiles.
-TileSize binning_tile_size(const Packet& packet, int version);
+/// What a TILE_BINNING_MODE_CFG says, in pixels. A tile is larger than 64 x 64 if the hardware has no such
+/// tiles.
+struct BinningSizes {
+  uint32_t width, height;
+  TileSize tile;
+};
+BinningSizes binning_sizes(const Packet& packet, chip::Generation generation);
 
 }  // namespace v3d::cle

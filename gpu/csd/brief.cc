@@ -1,6 +1,7 @@
 #include "gpu/csd/brief.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,7 +22,8 @@ using qpu::flow::InFlight;
 class Ways {
  public:
   /// @param words  of the program as far as it can be read
-  Ways(std::span<const uint64_t> words, int version) : words_(words), version_(version) {}
+  Ways(std::span<const uint64_t> words, chip::Generation generation)
+      : words_(words), generation_(generation) {}
 
   /// @param looked_at  so many words decide
   /// @return whether each way ends within kBriefInstructions and no branch leads back
@@ -32,7 +34,7 @@ class Ways {
       *looked_at = index + 1;
       if (index >= words_.size()) return false;
       Instruction instruction;
-      if (!qpu::decode(version_, words_[index], instruction)) continue;  // it hangs there
+      if (!qpu::decode(generation_, words_[index], instruction)) continue;  // it hangs there
       for (uint32_t n = 0; n < places_[index].count; ++n)
         if (!step(index, places_[index].ways[n], instruction)) return false;
     }
@@ -80,7 +82,7 @@ class Ways {
   }
 
   const std::span<const uint64_t> words_;
-  const int version_;
+  const chip::Generation generation_;
   std::array<Place, kBriefInstructions> places_{};
 };
 
@@ -98,7 +100,7 @@ std::span<const uint64_t> read_program(const mmu::AddressSpace& space, GpuAddr c
 
 /// What was found of a program. The words that decided are all that matters, wherever they stand.
 struct Verdict {
-  int version = 0;
+  std::optional<chip::Generation> generation;
   InFlight start;
   std::vector<uint64_t> words;
   bool brief = false;
@@ -119,14 +121,14 @@ bool is_brief(const mmu::AddressSpace& space, const chip::Profile& profile,
   Words buffer;
   const std::span<const uint64_t> words = read_program(space, configuration.code, &buffer);
   Verdict& known = t_verdicts[configuration.code / mmu::kPageSize % kVerdicts];
-  if (known.version == profile.version && known.start == start && known.words.size() <= words.size() &&
+  if (known.generation == profile.generation && known.start == start && known.words.size() <= words.size() &&
       std::ranges::equal(known.words, words.first(known.words.size())))
     return known.brief;
   size_t looked_at = 0;
-  const bool brief = Ways(words, profile.version).all_end(start, &looked_at);
+  const bool brief = Ways(words, profile.generation).all_end(start, &looked_at);
   if (looked_at <= words.size())
     known = {
-        profile.version, start, {words.begin(), words.begin() + static_cast<ptrdiff_t>(looked_at)}, brief};
+        profile.generation, start, {words.begin(), words.begin() + static_cast<ptrdiff_t>(looked_at)}, brief};
   return brief;
 }
 

@@ -39,8 +39,8 @@ struct UniformSnapshot {
 };
 
 /// The payload registers (Mesa nir_to_vir.c, nir_to_vir, MESA_SHADER_COMPUTE).
-void set_payload(qpu::Thread& thread, const Batch& batch, int version) {
-  const qpu::IsaProperties& isa = qpu::isa(version);
+void set_payload(qpu::Thread& thread, const Batch& batch, chip::Generation generation) {
+  const qpu::IsaProperties& isa = qpu::isa(generation);
   thread.at(isa.workgroup_xy) = batch.workgroup_xy;
   thread.at(isa.workgroup_z_index) = batch.workgroup_z_lii;
   thread.msf = as_uint(expand(batch.live)) & 1u;
@@ -50,7 +50,7 @@ void set_payload(qpu::Thread& thread, const Batch& batch, int version) {
 
 bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool one_supergroup_at_a_time,
               const mmu::AddressSpace* space) {
-  const int version = job.profile->version;
+  const chip::Generation generation = job.profile->generation;
   const Configuration configuration = decode(cfg, *job.profile);
   log_debug(Debug::kCsd,
             "%d batches of program %#x, uniforms %#x: grid %dx%dx%d, workgroup %d, supergroup %dx%d",
@@ -78,12 +78,12 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
     thread.pc = configuration.code;
     thread.uniforms = configuration.uniforms;
     thread.tidx = tidx;
-    set_payload(thread, batch, version);
+    set_payload(thread, batch, generation);
     if (job.watch) job.watch->start_batch(batch.number, thread);
   };
   engine.run = [&](qpu::Thread& thread, int worker) {
     std::optional<tmu::Unit>& unit = tmus[static_cast<size_t>(worker)];
-    if (!unit) unit.emplace(job.memory, version);
+    if (!unit) unit.emplace(job.memory, generation);
     thread.tmu = &*unit;
     if (job.watch) job.watch->begin_slice(thread);
     const qpu::ProgramScope scope("compute", configuration.code, thread);

@@ -50,8 +50,8 @@ std::string JobResult::why_not_predicted() const {
 }
 
 struct Context::State {
-  State(std::unique_ptr<mmu::AddressSpace> s, int version, qpu::Compiler* compiler)
-      : space(std::move(s)), programs(version, compiler) {}
+  State(std::unique_ptr<mmu::AddressSpace> s, chip::Generation generation, qpu::Compiler* compiler)
+      : space(std::move(s)), programs(generation, compiler) {}
 
   std::unique_ptr<mmu::AddressSpace> space;
   qpu::ProgramCache programs;
@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<Context>> Context::create(const chip::Profile& pr
   absl::StatusOr<std::unique_ptr<mmu::AddressSpace>> space = mmu::AddressSpace::create();
   if (!space.ok()) return space.status();
   auto context = std::unique_ptr<Context>(new Context);
-  context->state_ = std::make_unique<State>(*std::move(space), profile.version, compiler);
+  context->state_ = std::make_unique<State>(*std::move(space), profile.generation, compiler);
   return context;
 }
 
@@ -183,7 +183,7 @@ struct JobScope {
     std::optional<uint64_t> word;  // of a program that may have been its own victim
     if (space.is_mapped(place.instruction)) word = job.memory.load<uint64_t>(place.instruction & ~7u);
     return absl::StrFormat("in the %s program at 0x%08x, at %s", place.stage, place.program,
-                           qpu::pc_text(job.profile->version, place.instruction, word));
+                           qpu::pc_text(job.profile->generation, place.instruction, word));
   }
 
   mmu::AddressSpace& space;
@@ -229,7 +229,7 @@ struct Device::Place {
 struct Device::Recording {
   Recording(const timing::Sampling& sampling, const chip::Profile& profile,
             const timing::Parameters& parameters, const std::optional<timing::RecordedBatches>& dispatch)
-      : threads({.version = profile.version,
+      : threads({.generation = profile.generation,
                  .sampling = sampling,
                  .max_instructions = dispatch ? dispatch->instructions() : ~uint64_t{0},
                  .profile = &profile,

@@ -364,8 +364,8 @@ const char* class_name(Class counts) {
   return "";
 }
 
-std::span<const CounterInfo> counter_table(int version) {
-  switch (chip::generation(version)) {
+std::span<const CounterInfo> counter_table(chip::Generation generation) {
+  switch (generation) {
     case chip::Generation::k42:
       return kTable42;
     case chip::Generation::k71:
@@ -387,8 +387,8 @@ int index_of_42(int counter) {
 
 }  // namespace
 
-int index_in_counts(int version, int counter) {
-  switch (chip::generation(version)) {
+int index_in_counts(chip::Generation generation, int counter) {
+  switch (generation) {
     case chip::Generation::k42:
       return index_of_42(counter);
     case chip::Generation::k71:

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/perf/counters.h"
 
 namespace v3d::perf {
@@ -34,12 +35,12 @@ struct CounterInfo {
 };
 
 /// All counters of a chip; index = counter number of PERFMON_CREATE.
-/// @param version  71 (93 counters) or 42 (87)
-std::span<const CounterInfo> counter_table(int version);
+/// 93 counters of 7.1, 87 of 4.2.
+std::span<const CounterInfo> counter_table(chip::Generation generation);
 
 /// Where Counts keep a counter of the chip, -1 when they do not: Counts are numbered as on 7.1.
-/// @param counter  below counter_table(version).size()
-int index_in_counts(int version, int counter);
+/// @param counter  below counter_table(generation).size()
+int index_in_counts(chip::Generation generation, int counter);
 
 /// How many of them a chip has.
 struct Units {

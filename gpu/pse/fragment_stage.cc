@@ -113,9 +113,9 @@ FragmentStage::FragmentStage(const JobContext& job, const tlb::Config& config, u
       multisample_(config.multisample),
       tile_width_(config.tile_width),
       first_slice_(std::min(job.instruction_limit, kBudgetSlice)),
-      isa_(qpu::isa(job.profile->version)),
+      isa_(qpu::isa(job.profile->generation)),
       counts_(counts),
-      tmu_(job.memory, job.profile->version) {
+      tmu_(job.memory, job.profile->generation) {
   thread_.reset();
   thread_.memory = job.memory;
   thread_.tmu = &tmu_;

@@ -66,14 +66,14 @@ struct Conversion {
 uint32_t bits(uint32_t word, int first, int count) { return (word >> first) & ((1u << count) - 1); }
 
 /// Fields: Mesa v3d_tfu.h.
-Conversion decode(const Registers& r, int version) {
+Conversion decode(const Registers& r, chip::Generation generation) {
   Conversion c = {};
   c.input = r.iia;
   c.input_stride = r.iis;
   c.width = bits(r.ios, 0, 16);
   c.height = bits(r.ios, 16, 16);
   const MemoryFormats* formats = nullptr;
-  switch (chip::generation(version)) {
+  switch (generation) {
     case chip::Generation::k71:
       c.type = tmu::TextureType{bits(r.icfg, 16, 7)};
       c.input_code = bits(r.icfg, 23, 4);
@@ -211,7 +211,7 @@ Surface surface(GpuAddr address, Tiling tiling, uint32_t cpp, uint32_t stride) {
 }  // namespace
 
 void run(const JobContext& job, const Registers& registers) {
-  const Conversion c = decode(registers, job.profile->version);
+  const Conversion c = decode(registers, job.profile->generation);
   log_debug(Debug::kTfu, "TFU: %ux%u type %s from %#x %s, stride %u, to %#x %s, stride %u, %u mips%s",
             c.width, c.height, tmu::format_name(c.type), c.input, c.input_format.name, c.input_stride,
             c.output, c.output_format.name, c.output_stride, c.mip_levels,

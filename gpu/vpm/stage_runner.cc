@@ -16,7 +16,7 @@ namespace v3d::vpm {
 void start_thread(const JobContext& job, const StageProgram& program, int slot, LaneMask live,
                   Worker* worker) {
   qpu::Thread& t = worker->thread;
-  if (!worker->tmu) worker->tmu = std::make_unique<tmu::Unit>(job.memory, job.profile->version);
+  if (!worker->tmu) worker->tmu = std::make_unique<tmu::Unit>(job.memory, job.profile->generation);
   if (worker->stage == program.stage && worker->code == program.code.code) {
     t.restart();
   } else {

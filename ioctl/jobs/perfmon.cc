@@ -6,9 +6,9 @@
 
 namespace v3d::ioctl {
 
-Perfmon::Perfmon(std::span<const uint8_t> counters, int version) {
+Perfmon::Perfmon(std::span<const uint8_t> counters, chip::Generation generation) {
   counters_.reserve(counters.size());
-  for (const uint8_t counter : counters) counters_.push_back(perf::index_in_counts(version, counter));
+  for (const uint8_t counter : counters) counters_.push_back(perf::index_in_counts(generation, counter));
 }
 
 uint64_t Perfmon::start() const {

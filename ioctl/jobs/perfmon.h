@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/perf/counters.h"
 #include "ioctl/abi/v3d.h"
 
@@ -21,8 +22,8 @@ namespace v3d::ioctl {
 /// a leak of counts is missing.
 class Perfmon {
  public:
-  /// @param counters  at most drm::kMaxPerfmonCounters numbers below perf::counter_table(version).size()
-  Perfmon(std::span<const uint8_t> counters, int version);
+  /// @param counters  at most drm::kMaxPerfmonCounters numbers below perf::counter_table(generation).size()
+  Perfmon(std::span<const uint8_t> counters, chip::Generation generation);
 
   /// A job starts. @return what its add() passes
   uint64_t start() const;

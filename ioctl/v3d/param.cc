@@ -28,7 +28,7 @@ int get_param(Call& call, drm::GetParam& args) {
       args.value = 1;
       return 0;
     case drm::kParamMaxPerfCounters:
-      args.value = perf::counter_table(profile.version).size();
+      args.value = perf::counter_table(profile.generation).size();
       return 0;
     case drm::kParamGlobalResetCounter:
       args.value = call.kernel.resets;

@@ -11,12 +11,12 @@ namespace v3d::ioctl {
 
 int perfmon_create(Call& call, drm::PerfmonCreate& args) {
   if (args.ncounters == 0 || args.ncounters > drm::kMaxPerfmonCounters) return EINVAL;
-  const int version = call.kernel.gpu().profile().version;
+  const chip::Generation generation = call.kernel.gpu().profile().generation;
   const std::span counters(args.counters, args.ncounters);
   for (const uint8_t counter : counters)
-    if (counter >= perf::counter_table(version).size()) return EINVAL;
+    if (counter >= perf::counter_table(generation).size()) return EINVAL;
   uint32_t id;
-  const int error = call.file.add_perfmon(call.account, std::make_shared<Perfmon>(counters, version), &id);
+  const int error = call.file.add_perfmon(call.account, std::make_shared<Perfmon>(counters, generation), &id);
   if (!error) args.id = id;
   return error;
 }
@@ -46,7 +46,7 @@ int perfmon_set_global(Call& call, drm::PerfmonSetGlobal& args) {
 int perfmon_get_counter(Call& call, drm::PerfmonGetCounter& args) {
   for (const uint8_t byte : args.reserved)
     if (byte != 0) return EINVAL;
-  const auto counters = perf::counter_table(call.kernel.gpu().profile().version);
+  const auto counters = perf::counter_table(call.kernel.gpu().profile().generation);
   if (args.counter >= counters.size()) return EINVAL;
   const perf::CounterInfo& counter = counters[args.counter];
   const auto copy = [](const char* from, std::span<uint8_t> to) {

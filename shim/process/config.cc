@@ -35,9 +35,10 @@ void read_environment(Config* out) {
   out->counts = is("V3DEMU_COUNT", "1");
   const char* device = variable("V3DEMU_DEVICE");
   if (device) out->device.add(device);
-  out->chip = static_cast<uint32_t>(chip::kBoards[0].soc->version);
+  out->chip = static_cast<uint32_t>(version_number(chip::kBoards[0].soc->generation));
   for (const chip::Board& board : chip::kBoards)
-    if (strcmp(board.name, out->device.c_str()) == 0) out->chip = static_cast<uint32_t>(board.soc->version);
+    if (strcmp(board.name, out->device.c_str()) == 0)
+      out->chip = static_cast<uint32_t>(version_number(board.soc->generation));
 }
 
 // Before main, while one thread runs, so that the lazy path is taken by early calls only.

@@ -202,7 +202,7 @@ void emit_device_tree(TreeSink* sink, const chip::Board& board) {
 const chip::Board& board_of(uint32_t chip) {
   const chip::Board* found = nullptr;
   for (const chip::Board& board : chip::kBoards) {
-    if (board.soc->version == static_cast<int>(chip) &&
+    if (version_number(board.soc->generation) == static_cast<int>(chip) &&
         (!found || strcmp(config().device.c_str(), board.name) == 0))
       found = &board;
   }

@@ -23,7 +23,7 @@ INSTANTIATE_TEST_SUITE_P(Boards, ProfileTest, ::testing::ValuesIn(profiles().beg
 TEST_P(ProfileTest, RegistersTellVersionAndRevision) {
   const Profile& p = GetParam();
   const uint32_t major = bits(p.core_ident0, 24, 8), minor = bits(p.core_ident1, 0, 4);
-  EXPECT_EQ(static_cast<int>(major * 10 + minor), p.version);
+  EXPECT_EQ(static_cast<int>(major * 10 + minor), version_number(p.generation));
   EXPECT_EQ(bits(p.core_ident0, 0, 24), 0x443356u) << "V3D in ASCII";
   EXPECT_EQ(bits(p.hub_ident1, 0, 4) * 10 + bits(p.hub_ident1, 4, 4), major * 10 + minor);
   EXPECT_EQ(static_cast<int>(bits(p.hub_ident3, 8, 8)), p.revision);

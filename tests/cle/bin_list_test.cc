@@ -38,10 +38,10 @@ class BinJob : public TestJob {
  public:
   explicit BinJob(const chip::Profile& profile = chip::default_profile(), int workers = 0)
       : TestJob(profile, workers),
-        programs_(profile.version, qpu::compiler_of_tests()),
-        version_(profile.version) {
+        programs_(profile.generation, qpu::compiler_of_tests()),
+        generation_(profile.generation) {
     job().programs = &programs_;
-    coordinate_ = ShaderBuilder(version_).copy_rows(7).build(this);
+    coordinate_ = ShaderBuilder(generation_).copy_rows(7).build(this);
   }
 
   /// Shader record whose coordinate program copies 7 words per vertex from a buffer.
@@ -72,13 +72,14 @@ class BinJob : public TestJob {
     attribute(16, 3);
   }
   const RecordInfo& main_record() const {
-    return version_ == 71 ? record("GL Shader State Record", 71) : record("GL Shader State Record", 42);
+    return generation_ == chip::Generation::k71 ? record("GL Shader State Record", k71)
+                                                : record("GL Shader State Record", k42);
   }
 
   PacketWriter prefix(int layers = 1) const {
-    PacketWriter list(version_);
+    PacketWriter list(generation_);
     list.packet("Number of Layers", {{"Number of Layers", layers}});
-    if (version_ == 71)
+    if (generation_ == chip::Generation::k71)
       list.packet("Tile Binning Mode Cfg", {{"Width (in pixels)", 256},
                                             {"Height (in pixels)", 256},
                                             {"Log2 Tile Width", 3},
@@ -94,7 +95,7 @@ class BinJob : public TestJob {
   /// Prefix and the state of plain draws.
   PacketWriter list(GpuAddr shader_record, int layers = 1) const {
     PacketWriter l = prefix(layers);
-    const bool v71 = version_ == 71;
+    const bool v71 = generation_ == chip::Generation::k71;
     const float half = 128.0f * (v71 ? 64 : 256);
     l.packet("GL Shader State", {{"address", shader_record}, {"number of attribute arrays", 2}})
         .packet("Cfg Bits", {{"Enable Forward Facing Primitive", 1},
@@ -118,7 +119,7 @@ class BinJob : public TestJob {
 
  private:
   qpu::ProgramCache programs_;
-  int version_;
+  chip::Generation generation_;
   draw::ShaderCode coordinate_;
 };
 
@@ -321,7 +322,7 @@ TEST(BinList, DrawIndexAndBaseVertexAreInputs) {
   profile.revision = 10;
   BinJob job(profile);
   const draw::ShaderCode program = ShaderBuilder().copy_rows(7).build(&job);
-  std::vector<uint8_t> bytes = make_record(record("GL Shader State Record Draw Index", 71),
+  std::vector<uint8_t> bytes = make_record(record("GL Shader State Record Draw Index", k71),
                                            {{"Enable clipping", 1},
                                             {"Base Instance ID read by coordinate shader", 1},
                                             {"cs_basevertex", 1},

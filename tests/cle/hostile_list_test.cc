@@ -55,7 +55,7 @@ class HostileList : public testing::TestWithParam<int> {
 
   /// A record that works, but for a few flipped bits in half of all cases.
   GpuAddr make_records(bool with_gs) {
-    const int v = test_.job().profile->version;
+    const chip::Generation v = test_.job().profile->generation;
     const draw::ShaderCode copy = ShaderBuilder(v).copy_rows(7).build(&test_);
     ShaderBuilder emit(v);
     const uint32_t vertices = random_() % 5, length = 6 + random_() % 3;
@@ -84,7 +84,8 @@ class HostileList : public testing::TestWithParam<int> {
         append(make_record(record("Tessellation/Geometry Shader Params"),
                            {{"GS output segment size in sectors", 6}}));
     }
-    append(make_record(v >= 71 ? record("GL Shader State Record", 71) : record("GL Shader State Record", 42),
+    append(make_record(v == chip::Generation::k71 ? record("GL Shader State Record", k71)
+                                                  : record("GL Shader State Record", k42),
                        {{"Enable clipping", 1},
                         {"Point size in shaded vertex data", random_() % 2},
                         {"Coordinate Shader output VPM segment size", 1},
@@ -127,14 +128,14 @@ class HostileList : public testing::TestWithParam<int> {
   }
 
   PacketWriter random_list() {
-    const int v = test_.job().profile->version;
+    const chip::Generation v = test_.job().profile->generation;
     PacketWriter list(v);
     list.packet("Number of Layers", {{"Number of Layers", 1 + random_() % 3}});
     list.packet("Tile Binning Mode Cfg",
                 {{"Width (in pixels)", 1 + random_() % 300}, {"Height (in pixels)", 1 + random_() % 300}});
     std::vector<const PacketInfo*> state, others;
     for (const PacketInfo& p : packet_table::kPackets) {
-      if (!(p.versions & version_bit(v))) continue;
+      if (!(p.generations & set_of(v))) continue;
       const bool is_state = p.opcode >= Opcode::kStencilCfg && p.opcode < Opcode::kNumberOfLayers;
       (is_state ? state : others).push_back(&p);
     }
@@ -153,7 +154,7 @@ class HostileList : public testing::TestWithParam<int> {
 
   /// State with which something reaches the tiles.
   void add_sane_state(PacketWriter* list) {
-    const bool v71 = test_.job().profile->version >= 71;
+    const bool v71 = test_.job().profile->generation == chip::Generation::k71;
     list->packet("clip_window", {{"Clip Window Width in pixels", 300}, {"Clip Window Height in pixels", 300}})
         .packet("Viewport Offset", {{"Fine X", 100 * 256}, {"Fine Y", 100 * 256}})
         .packet(
@@ -194,7 +195,7 @@ class HostileList : public testing::TestWithParam<int> {
   }
 
   void run(const PacketWriter& list) {
-    qpu::ProgramCache programs(test_.job().profile->version, qpu::compiler_of_tests());
+    qpu::ProgramCache programs(test_.job().profile->generation, qpu::compiler_of_tests());
     test_.job().programs = &programs;
     test_.job().instruction_limit = 10'000;
     const GpuAddr start = list.build(&test_);

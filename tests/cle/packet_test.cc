@@ -12,9 +12,9 @@
 namespace v3d::cle {
 namespace {
 
-Packet decode_one(TestJob* test, GpuAddr address, int version) {
+Packet decode_one(TestJob* test, GpuAddr address, chip::Generation generation) {
   Packet p;
-  decode(test->memory(), address, version, &p);
+  decode(test->memory(), address, generation, &p);
   return p;
 }
 
@@ -23,7 +23,7 @@ TEST(Packet, FieldsStandWhereTheReferenceSays) {
   // STORE_TILE_BUFFER_GENERAL, bytes worked out from cle-and-tiles.md 1.4.
   const GpuAddr at =
       test.put<uint8_t>({29, 0x5b, 0xbc, 0xac, 0x56, 0x34, 0x12, 0, 0x40, 0x33, 0x22, 0x11, 0x80});
-  const Packet p = decode_one(&test, at, 71);
+  const Packet p = decode_one(&test, at, chip::Generation::k71);
   ASSERT_NE(p.info, nullptr);
   EXPECT_EQ(p.length, 13u);
   constexpr std::string_view kOwner = "Store Tile Buffer General";
@@ -42,7 +42,7 @@ TEST(Packet, FieldsStandWhereTheReferenceSays) {
 
 TEST(Packet, AddressesSitInPlace) {
   TestJob test;
-  const Packet p = decode_one(&test, test.put<uint8_t>({64, 0x63, 0x55, 0x34, 0x12}), 71);
+  const Packet p = decode_one(&test, test.put<uint8_t>({64, 0x63, 0x55, 0x34, 0x12}), chip::Generation::k71);
   EXPECT_EQ(p.get(field("GL Shader State", "address")), 0x12345560u);
   EXPECT_EQ(p.get(field("GL Shader State", "number of attribute arrays")), 3u);
 }
@@ -50,35 +50,38 @@ TEST(Packet, AddressesSitInPlace) {
 TEST(Packet, Opcode25HasALengthPerVersion) {
   TestJob test;
   const GpuAddr at = test.put<uint8_t>({25, 3});
-  EXPECT_EQ(decode_one(&test, at, 71).length, 1u);
-  EXPECT_EQ(decode_one(&test, at, 42).length, 2u);
+  EXPECT_EQ(decode_one(&test, at, chip::Generation::k71).length, 1u);
+  EXPECT_EQ(decode_one(&test, at, chip::Generation::k42).length, 2u);
 }
 
 TEST(Packet, FormsOfRenderingModeCfgFollowTheirSubId) {
   TestJob test;
-  const auto name = [&](uint8_t first, int version) -> std::string {
+  const auto name = [&](uint8_t first, chip::Generation generation) -> std::string {
     const GpuAddr at = test.put<uint8_t>({121, first, 0, 0, 0, 0, 0, 0, 0}, 1);
-    const Packet p = decode_one(&test, at, version);
+    const Packet p = decode_one(&test, at, generation);
     return p.info ? p.info->name : "none";
   };
-  EXPECT_EQ(name(0x70, 71), "Tile Rendering Mode Cfg (Common)");
-  EXPECT_EQ(name(0x01, 71), "Tile Rendering Mode Cfg (ZS Clear Values)");
+  EXPECT_EQ(name(0x70, chip::Generation::k71), "Tile Rendering Mode Cfg (Common)");
+  EXPECT_EQ(name(0x01, chip::Generation::k71), "Tile Rendering Mode Cfg (ZS Clear Values)");
   for (int rt = 0; rt < 8; ++rt) {  // the target's number begins at bit 3
-    EXPECT_EQ(name(static_cast<uint8_t>(rt << 3 | 2), 71), "Tile Rendering Mode Cfg (Render Target Part1)");
-    EXPECT_EQ(name(static_cast<uint8_t>(rt << 3 | 3), 71), "Tile Rendering Mode Cfg (Render Target Part2)");
-    EXPECT_EQ(name(static_cast<uint8_t>(rt << 3 | 4), 71), "Tile Rendering Mode Cfg (Render Target Part3)");
+    EXPECT_EQ(name(static_cast<uint8_t>(rt << 3 | 2), chip::Generation::k71),
+              "Tile Rendering Mode Cfg (Render Target Part1)");
+    EXPECT_EQ(name(static_cast<uint8_t>(rt << 3 | 3), chip::Generation::k71),
+              "Tile Rendering Mode Cfg (Render Target Part2)");
+    EXPECT_EQ(name(static_cast<uint8_t>(rt << 3 | 4), chip::Generation::k71),
+              "Tile Rendering Mode Cfg (Render Target Part3)");
   }
-  EXPECT_EQ(name(0x05, 71), "none");
-  EXPECT_EQ(name(0x01, 42), "Tile Rendering Mode Cfg (Color)");
-  EXPECT_EQ(name(0x02, 42), "Tile Rendering Mode Cfg (ZS Clear Values)");
-  EXPECT_EQ(name(0x35, 42), "Tile Rendering Mode Cfg (Clear Colors Part3)");
-  EXPECT_EQ(name(0x06, 42), "none");
+  EXPECT_EQ(name(0x05, chip::Generation::k71), "none");
+  EXPECT_EQ(name(0x01, chip::Generation::k42), "Tile Rendering Mode Cfg (Color)");
+  EXPECT_EQ(name(0x02, chip::Generation::k42), "Tile Rendering Mode Cfg (ZS Clear Values)");
+  EXPECT_EQ(name(0x35, chip::Generation::k42), "Tile Rendering Mode Cfg (Clear Colors Part3)");
+  EXPECT_EQ(name(0x06, chip::Generation::k42), "none");
 }
 
 TEST(Packet, FeedbackSpecsBelongToTheirPacket) {
   TestJob test;
-  EXPECT_EQ(decode_one(&test, test.put<uint8_t>({74, 0x83}), 71).length, 2u + 3 * 2);
-  EXPECT_EQ(decode_one(&test, test.put<uint8_t>({74, 0x00}), 71).length, 2u);
+  EXPECT_EQ(decode_one(&test, test.put<uint8_t>({74, 0x83}), chip::Generation::k71).length, 2u + 3 * 2);
+  EXPECT_EQ(decode_one(&test, test.put<uint8_t>({74, 0x00}), chip::Generation::k71).length, 2u);
 }
 
 TEST(Packet, EveryOtherOpcodeIsUnknown) {
@@ -87,9 +90,9 @@ TEST(Packet, EveryOtherOpcodeIsUnknown) {
   for (int opcode = 0; opcode < 256; ++opcode) {
     const GpuAddr at =
         test.put<uint8_t>({static_cast<uint8_t>(opcode), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
-    for (const int version : {42, 71}) {
+    for (const chip::Generation generation : {chip::Generation::k42, chip::Generation::k71}) {
       Packet p;
-      const bool found = decode(test.memory(), at, version, &p);
+      const bool found = decode(test.memory(), at, generation, &p);
       EXPECT_EQ(found, p.info != nullptr);
       EXPECT_EQ(static_cast<int>(p.opcode), opcode);
       EXPECT_EQ(found, p.length > 0);
@@ -102,36 +105,37 @@ TEST(Packet, EveryOtherOpcodeIsUnknown) {
 TEST(Packet, NothingIsReadBeyondThePacket) {
   TestJob test;
   for (const PacketInfo& info : packet_table::kPackets) {
-    const int version = info.versions & k71 ? 71 : 42;
+    const chip::Generation generation =
+        info.generations & k71 ? chip::Generation::k71 : chip::Generation::k42;
     std::vector<uint8_t> bytes(info.length);
     bytes[0] = static_cast<uint8_t>(info.opcode);
     if (info.sub_id >= 0) put_field(&bytes[1], info.fields[0], static_cast<uint8_t>(info.sub_id));
     const GpuAddr at = TestJob::end() - info.length;
     test.memory().write(at, bytes.data(), bytes.size());
     Packet p;
-    EXPECT_TRUE(decode(test.memory(), at, version, &p)) << info.name;
+    EXPECT_TRUE(decode(test.memory(), at, generation, &p)) << info.name;
   }
   EXPECT_EQ(test.space().take_faults().count, 0u);
 }
 
 // ---- State
 
-draw::DrawState apply(const PacketWriter& list, int version = 71) {
+draw::DrawState apply(const PacketWriter& list, chip::Generation generation = chip::Generation::k71) {
   TestJob test;
   draw::DrawState state = initial_state();
   GpuAddr pc = list.build(&test);
   for (const GpuAddr end = pc + list.size(); pc != end;) {
-    const Packet p = decode_one(&test, pc, version);
+    const Packet p = decode_one(&test, pc, generation);
     EXPECT_NE(p.info, nullptr);
-    EXPECT_TRUE(apply_state(p, version, &state)) << p.info->name;
+    EXPECT_TRUE(apply_state(p, generation, &state)) << p.info->name;
     pc += p.length;
   }
   return state;
 }
 
 TEST(StatePackets, CfgBitsOfBothVersions) {
-  for (const int version : {71, 42}) {
-    PacketWriter list(version);
+  for (const chip::Generation generation : {chip::Generation::k71, chip::Generation::k42}) {
+    PacketWriter list(generation);
     list.packet("Cfg Bits", {{"Enable Reverse Facing Primitive", 1},
                              {"Clockwise Primitives", 1},
                              {"Line Rasterization", 1},
@@ -139,7 +143,7 @@ TEST(StatePackets, CfgBitsOfBothVersions) {
                              {"Depth-Test Function", 3},
                              {"Z updates enable", 1},
                              {"Direct3D Provoking Vertex", 1}});
-    const draw::DrawState s = apply(list, version);
+    const draw::DrawState s = apply(list, generation);
     EXPECT_FALSE(s.cfg.draw_front);
     EXPECT_TRUE(s.cfg.draw_back);
     EXPECT_TRUE(s.cfg.clockwise);
@@ -149,14 +153,14 @@ TEST(StatePackets, CfgBitsOfBothVersions) {
     EXPECT_TRUE(s.cfg.z_write);
     EXPECT_TRUE(s.cfg.provoking_first);
     EXPECT_FALSE(s.cfg.blend);
-    EXPECT_EQ(s.cfg.z_clip_mode, version == 71 ? 0 : draw::CfgBits::kZClipRange);
+    EXPECT_EQ(s.cfg.z_clip_mode, generation == chip::Generation::k71 ? 0 : draw::CfgBits::kZClipRange);
   }
   // Raw bits: 7.1 has depth bounds where 4.2 has the second bit of the line mode.
   TestJob test;
   const GpuAddr at = test.put<uint8_t>({96, 0x20, 0x04, 0x80});
   draw::DrawState v71 = initial_state(), v42 = initial_state();
-  apply_state(decode_one(&test, at, 71), 71, &v71);
-  apply_state(decode_one(&test, at, 42), 42, &v42);
+  apply_state(decode_one(&test, at, chip::Generation::k71), chip::Generation::k71, &v71);
+  apply_state(decode_one(&test, at, chip::Generation::k42), chip::Generation::k42, &v42);
   EXPECT_TRUE(v71.cfg.depth_bounds);
   EXPECT_TRUE(v71.cfg.z_clamp);
   EXPECT_EQ(v71.cfg.z_clip_mode, 2);
@@ -279,7 +283,7 @@ TEST(StatePackets, ViewportWindowAndDepth) {
 // ---- Records
 
 TEST(ShaderRecords, WithAGeometryShaderTheMainRecordFollowsItsRecords) {
-  for (const int version : {71, 42}) {
+  for (const chip::Generation generation : {chip::Generation::k71, chip::Generation::k42}) {
     TestJob test;
     std::vector<uint8_t> bytes;
     const auto append = [&bytes](const std::vector<uint8_t>& more) {
@@ -297,8 +301,8 @@ TEST(ShaderRecords, WithAGeometryShaderTheMainRecordFollowsItsRecords) {
     append(make_record(record("Tessellation/Geometry Shader Params"),
                        {{"GS output segment size in sectors", 3}, {"GS output segment pack mode", 3}}));
     EXPECT_EQ(bytes.size(), 36u);
-    const RecordInfo& main =
-        version == 71 ? record("GL Shader State Record", 71) : record("GL Shader State Record", 42);
+    const RecordInfo& main = generation == chip::Generation::k71 ? record("GL Shader State Record", k71)
+                                                                 : record("GL Shader State Record", k42);
     append(make_record(main, {{"Enable clipping", 1},
                               {"Number of varyings in Fragment Shader", 9},
                               {"Coordinate Shader output VPM segment size", 2},
@@ -315,8 +319,9 @@ TEST(ShaderRecords, WithAGeometryShaderTheMainRecordFollowsItsRecords) {
                         {"Stride", 12},
                         {"Maximum Index", 99},
                         {"Number of values read by Vertex shader", 15}}));
-    const draw::ShaderRecord r = load_shader_record(test.memory(), test.put(bytes), 2, true,
-                                                    version == 71 ? chip::default_profile() : profile_42());
+    const draw::ShaderRecord r =
+        load_shader_record(test.memory(), test.put(bytes), 2, true,
+                           generation == chip::Generation::k71 ? chip::default_profile() : profile_42());
     EXPECT_TRUE(r.has_gs);
     EXPECT_EQ(r.gs_bin.code, 0x1230u);
     EXPECT_TRUE(r.gs_bin.final_section);

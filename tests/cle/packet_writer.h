@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/cle/packet_table.h"
 #include "tests/vpm/test_job.h"
 
@@ -45,12 +46,12 @@ void put_fields(const Info& info, uint8_t* body, std::initializer_list<FieldValu
 
 class PacketWriter {
  public:
-  explicit PacketWriter(int version = 71) : version_(version) {}
+  explicit PacketWriter(chip::Generation generation = chip::Generation::k71) : generation_(generation) {}
 
   PacketWriter& packet(std::string_view name, std::initializer_list<FieldValue> values = {}) {
     const PacketInfo* info = nullptr;
     for (const PacketInfo& p : packet_table::kPackets)
-      if (name == p.name && (p.versions & version_bit(version_))) info = &p;
+      if (name == p.name && (p.generations & set_of(generation_))) info = &p;
     EXPECT_NE(info, nullptr) << name;
     if (info == nullptr) return *this;
     const size_t at = bytes_.size();
@@ -74,7 +75,7 @@ class PacketWriter {
   }
 
  private:
-  int version_;
+  chip::Generation generation_;
   std::vector<uint8_t> bytes_;
 };
 

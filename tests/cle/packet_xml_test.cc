@@ -29,7 +29,10 @@ struct XmlLayout {
   std::string name;
   std::vector<XmlField> fields;
 
-  bool in(int version) const { return min_version <= version && version <= max_version; }
+  bool in(chip::Generation generation) const {
+    const int number = version_number(generation);
+    return min_version <= number && number <= max_version;
+  }
   int length() const {
     int bits = 0;
     for (const XmlField& f : fields) bits = std::max(bits, f.start + f.width);
@@ -164,17 +167,17 @@ void expect_same_layout(const Info& ours, const XmlLayout& theirs) {
   EXPECT_EQ(count, theirs.fields.size());
 }
 
-class PacketXml : public testing::TestWithParam<int> {};
+class PacketXml : public testing::TestWithParam<chip::Generation> {};
 
 TEST_P(PacketXml, PacketsAgree) {
-  const int version = GetParam();
+  const chip::Generation generation = GetParam();
   const Xml xml = read_xml();
   size_t compared = 0, rows = 0;
   for (const XmlLayout& theirs : xml.layouts) {
-    if (!theirs.is_packet || !theirs.in(version)) continue;
+    if (!theirs.is_packet || !theirs.in(generation)) continue;
     const PacketInfo* ours = nullptr;
     for (const PacketInfo& p : packet_table::kPackets) {
-      if (static_cast<int>(p.opcode) == theirs.opcode && (p.versions & version_bit(version)) != 0 &&
+      if (static_cast<int>(p.opcode) == theirs.opcode && (p.generations & set_of(generation)) != 0 &&
           p.sub_id == theirs.sub_id())
         ours = &p;
     }
@@ -182,15 +185,15 @@ TEST_P(PacketXml, PacketsAgree) {
     expect_same_layout(*ours, theirs);
     ++compared;
   }
-  for (const PacketInfo& p : packet_table::kPackets) rows += (p.versions & version_bit(version)) != 0;
+  for (const PacketInfo& p : packet_table::kPackets) rows += (p.generations & set_of(generation)) != 0;
   EXPECT_EQ(compared, rows);
   EXPECT_GT(compared, 80u);
 }
 
 TEST_P(PacketXml, RecordsAgree) {
-  const int version = GetParam();
+  const chip::Generation generation = GetParam();
   const Xml xml = read_xml();
-  // Records of the TMU, and words for a VPM set-up that programs of these versions do not have.
+  // Records of the TMU, and words for a VPM set-up that programs of these generations do not have.
   const std::vector<std::string> elsewhere = {"TMU Config Parameter 0",
                                               "TMU Config Parameter 1",
                                               "TMU Config Parameter 2",
@@ -201,11 +204,11 @@ TEST_P(PacketXml, RecordsAgree) {
                                               "Transform Feedback Output Address"};
   size_t compared = 0;
   for (const XmlLayout& theirs : xml.layouts) {
-    if (theirs.is_packet || !theirs.in(version)) continue;
+    if (theirs.is_packet || !theirs.in(generation)) continue;
     if (std::find(elsewhere.begin(), elsewhere.end(), theirs.name) != elsewhere.end()) continue;
     const auto* ours = std::find_if(
         std::begin(packet_table::kRecords), std::end(packet_table::kRecords), [&](const RecordInfo& r) {
-          return theirs.name == r.name && (r.versions & version_bit(version)) != 0;
+          return theirs.name == r.name && (r.generations & set_of(generation)) != 0;
         });
     ASSERT_NE(ours, std::end(packet_table::kRecords)) << theirs.name;
     expect_same_layout(*ours, theirs);
@@ -214,7 +217,8 @@ TEST_P(PacketXml, RecordsAgree) {
   EXPECT_GE(compared, 7u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Versions, PacketXml, testing::Values(42, 71), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Versions, PacketXml, testing::Values(chip::Generation::k42, chip::Generation::k71),
+                         [](const auto& p) { return std::to_string(version_number(p.param)); });
 
 TEST(PacketXmlEnums, EveryValueHasAName) {
   const Xml xml = read_xml();

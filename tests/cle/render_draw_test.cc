@@ -54,7 +54,8 @@ struct Lists {
 class DrawJob : public TestJob {
  public:
   explicit DrawJob(int workers, uint32_t targets = 1)
-      : TestJob(chip::default_profile(), workers), programs_(71, qpu::compiler_of_tests()) {
+      : TestJob(chip::default_profile(), workers),
+        programs_(chip::Generation::k71, qpu::compiler_of_tests()) {
     job().programs = &programs_;
     for (uint32_t rt = 0; rt < targets; ++rt)
       images_.push_back(put(std::vector<uint32_t>(kWidth * kHeight, 0xdeadbeef)));
@@ -91,7 +92,7 @@ class DrawJob : public TestJob {
     const draw::ShaderCode cs = ShaderBuilder().copy_rows(6).build(this),
                            vs = ShaderBuilder().copy_rows(8).build(this);
     const draw::ShaderCode fs = fragment_program();
-    std::vector<uint8_t> bytes = make_record(record("GL Shader State Record", 71),
+    std::vector<uint8_t> bytes = make_record(record("GL Shader State Record", k71),
                                              {{"Enable clipping", 1},
                                               {"Disable implicit point/line varyings", 1},
                                               {"Number of varyings in Fragment Shader", 4},

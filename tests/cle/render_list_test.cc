@@ -65,7 +65,9 @@ void add_store(PacketWriter& list, uint32_t buffer, GpuAddr at, uint32_t stride,
 
 class RenderList : public testing::TestWithParam<int> {
  public:
-  RenderList() : test_(chip::default_profile(), GetParam()), programs_(71, qpu::compiler_of_tests()) {
+  RenderList()
+      : test_(chip::default_profile(), GetParam()),
+        programs_(chip::Generation::k71, qpu::compiler_of_tests()) {
     test_.job().programs = &programs_;
   }
 
@@ -424,12 +426,12 @@ TEST(FrameConfig, ClearColorsOf71FillAllFourWords) {
               {{"Stencil Clear Value", 0x5a}, {"Z Clear Value", std::bit_cast<uint32_t>(0.25f)}});
   TestJob test;
   GpuAddr pc = test.put(list.bytes());
-  FrameConfig frame(71);
+  FrameConfig frame(chip::Generation::k71);
   for (int i = 0; i < 5; ++i) {
     EXPECT_FALSE(frame.complete());
     Packet packet;
     std::string error;
-    ASSERT_TRUE(decode(test.memory(), pc, 71, &packet));
+    ASSERT_TRUE(decode(test.memory(), pc, chip::Generation::k71, &packet));
     EXPECT_TRUE(frame.apply(packet, &error)) << error;
     pc += packet.length;
   }
@@ -457,7 +459,7 @@ TEST(FrameConfig, ClearColorsOf71FillAllFourWords) {
 TEST(FrameConfig, TypesAndTileSizeOf42) {
   TestJob test;
   const auto config = [&](uint32_t targets, uint32_t bpp, bool msaa, bool early_clear) {
-    PacketWriter list(42);
+    PacketWriter list(chip::Generation::k42);
     list.packet("Tile Rendering Mode Cfg (Common)", {{"Number of Render Targets", targets},
                                                      {"Image Width (pixels)", 64},
                                                      {"Image Height (pixels)", 64},
@@ -478,11 +480,11 @@ TEST(FrameConfig, TypesAndTileSizeOf42) {
                                                     {"Render Target 0 Internal Type", 2}});
     list.packet("Tile Rendering Mode Cfg (ZS Clear Values)");
     GpuAddr pc = test.put(list.bytes());
-    FrameConfig frame(42);
+    FrameConfig frame(chip::Generation::k42);
     while (!frame.complete()) {
       Packet packet;
       std::string error;
-      EXPECT_TRUE(decode(test.memory(), pc, 42, &packet));
+      EXPECT_TRUE(decode(test.memory(), pc, chip::Generation::k42, &packet));
       EXPECT_TRUE(frame.apply(packet, &error)) << error;
       pc += packet.length;
     }
@@ -519,7 +521,9 @@ TEST(GenericList, FinalClearsAreLeftOut) {
   const GpuAddr at = test.put(list.bytes());
   TileProgram program;
   std::string error;
-  ASSERT_TRUE(parse_generic_list(test.memory(), 71, at, at + list.size(), &program, &error)) << error;
+  ASSERT_TRUE(
+      parse_generic_list(test.memory(), chip::Generation::k71, at, at + list.size(), &program, &error))
+      << error;
   ASSERT_EQ(program.commands.size(), 3u);
   EXPECT_TRUE(program.commands[0].transfer.clear_after);
   EXPECT_FALSE(program.commands[1].transfer.clear_after);
@@ -530,8 +534,8 @@ TEST(GenericList, FinalClearsAreLeftOut) {
 
 TEST(GenericList, TheFormatsAndFlagsOfStores) {
   TestJob test;
-  for (const int version : {71, 42}) {
-    PacketWriter list(version);
+  for (const chip::Generation generation : {chip::Generation::k71, chip::Generation::k42}) {
+    PacketWriter list(generation);
     list.packet("Store Tile Buffer General", {{"Output Image Format", 57},
                                               {"Dither Mode", 3},
                                               {"Flip Y", 1},
@@ -541,10 +545,10 @@ TEST(GenericList, TheFormatsAndFlagsOfStores) {
     const GpuAddr at = test.put(list.bytes());
     TileProgram program;
     std::string error;
-    EXPECT_EQ(parse_generic_list(test.memory(), version, at, at + list.size(), &program, &error),
-              version == 71);
-    EXPECT_EQ(error.find("image format 57") != std::string::npos, version == 42);
-    if (version == 42) continue;
+    EXPECT_EQ(parse_generic_list(test.memory(), generation, at, at + list.size(), &program, &error),
+              generation == chip::Generation::k71);
+    EXPECT_EQ(error.find("image format 57") != std::string::npos, generation == chip::Generation::k42);
+    if (generation == chip::Generation::k42) continue;
     const tlb::LoadStore& store = program.commands.at(0).transfer;
     EXPECT_EQ(store.dither, 3);
     EXPECT_TRUE(store.flip_y);
@@ -563,7 +567,9 @@ TEST(GenericList, TilesRunInOrderWhereContentsAreStoredTwice) {
     const GpuAddr at = test.put(list.bytes());
     TileProgram program;
     std::string error;
-    EXPECT_TRUE(parse_generic_list(test.memory(), 71, at, at + list.size(), &program, &error)) << error;
+    EXPECT_TRUE(
+        parse_generic_list(test.memory(), chip::Generation::k71, at, at + list.size(), &program, &error))
+        << error;
     return program.in_order;
   };
   EXPECT_TRUE(in_order(true, 0));

@@ -25,7 +25,7 @@ class Brief : public testing::Test {
   }
   /// Of a program that stands `before` the end of the mapped page, if that is not 0.
   bool brief(const std::string& text, uint32_t batches = 1, uint32_t flags = 0, uint32_t before = 0) {
-    const qpu::Assembly assembly = qpu::assemble(71, text);
+    const qpu::Assembly assembly = qpu::assemble(chip::Generation::k71, text);
     EXPECT_TRUE(assembly.errors.empty());
     const GpuAddr at = before ? kCode + mmu::kPageSize - before : kCode;
     space_->memory().write(at, assembly.words.data(), assembly.words.size() * 8);

@@ -207,7 +207,7 @@ class DispatchTest : public testing::TestWithParam<int> {
 
   const chip::Profile& profile_ = *chip::find_profile("rpi5");
   ThreadPool pool_{GetParam()};
-  qpu::ProgramCache programs_{71, qpu::compiler_of_tests()};
+  qpu::ProgramCache programs_{chip::Generation::k71, qpu::compiler_of_tests()};
   perf::JobCounts counts_;
   JobError error_;
   std::atomic<bool> cancel_{false};

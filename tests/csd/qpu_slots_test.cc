@@ -51,7 +51,7 @@ TEST(QpuSlots, AFreedThreadIsTakenAgain) {
 
 TEST(QpuSlots, TheOrderIsKnownBeforehand) {
   chip::Profile rpi4 = chip::default_profile();
-  rpi4.version = 42;
+  rpi4.generation = chip::Generation::k42;
   rpi4.slices = 2;
   for (const chip::Profile& profile : {chip::default_profile(), *chip::find_profile("rpi5-16"), rpi4})
     for (const bool four_threads : {false, true}) {

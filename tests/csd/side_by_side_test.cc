@@ -68,11 +68,11 @@ constexpr const char* kNeighbours = R"(
 )";
 
 /// The payload register that holds the number of the workgroup.
-std::vector<uint64_t> words(int version) {
+std::vector<uint64_t> words(chip::Generation generation) {
   std::string text = kNeighbours;
-  const std::string name = "$number", number = "rf" + std::to_string(qpu::isa(version).workgroup_xy);
+  const std::string name = "$number", number = "rf" + std::to_string(qpu::isa(generation).workgroup_xy);
   for (size_t at = 0; (at = text.find(name, at)) != std::string::npos;) text.replace(at, name.size(), number);
-  const qpu::Assembly assembly = qpu::assemble(version, text);
+  const qpu::Assembly assembly = qpu::assemble(generation, text);
   EXPECT_TRUE(assembly.errors.empty()) << assembly.errors[0].message;
   return assembly.words;
 }
@@ -88,7 +88,7 @@ class SideBySideTest : public testing::TestWithParam<std::tuple<int, Engine, con
     absl::StatusOr<std::unique_ptr<mmu::AddressSpace>> space = mmu::AddressSpace::create();
     EXPECT_TRUE(space.ok() && (*space)->map_zeros(kCode, 0x20000).ok());
     const std::unique_ptr<qpu::Compiler> compiler = make_compiler(engine);
-    qpu::ProgramCache programs(profile.version, compiler.get());
+    qpu::ProgramCache programs(profile.generation, compiler.get());
     ThreadPool pool(workers - 1);
     perf::JobCounts counts;
     JobError error;
@@ -100,7 +100,7 @@ class SideBySideTest : public testing::TestWithParam<std::tuple<int, Engine, con
                          .counts = &counts,
                          .error = &error,
                          .cancel = &cancel};
-    const std::vector<uint64_t> code = words(profile.version);
+    const std::vector<uint64_t> code = words(profile.generation);
     job.memory.write(kCode, code.data(), code.size() * sizeof(uint64_t));
     const std::array<uint32_t, 4> uniforms = {kCells, kResults, passes, loops};
     job.memory.write(kUniforms, uniforms.data(), sizeof uniforms);

@@ -67,7 +67,8 @@ std::vector<GpuAddr> addresses_of(cle::PacketWriter* list, TestJob* test) {
   job.rcl_start = list->build(test);
   job.rcl_end = job.rcl_start + list->size();
   std::vector<GpuAddr> addresses;
-  for (const Target& target : targets_of(test->memory(), 71, job)) addresses.push_back(target.address);
+  for (const Target& target : targets_of(test->memory(), chip::Generation::k71, job))
+    addresses.push_back(target.address);
   return addresses;
 }
 

@@ -17,15 +17,16 @@ namespace {
 constexpr GpuAddr kData = JobMemory::kBase + 0x8000;  // behind both lists
 
 /// A packet of the chip with fields as in the input. Addresses lie in memory, but for one in sixteen.
-void add_packet(Input& input, int version, std::vector<uint8_t>* list) {
-  static const auto packets_of = [](int v) {
+void add_packet(Input& input, chip::Generation generation, std::vector<uint8_t>* list) {
+  static const auto packets_of = [](chip::Generation v) {
     std::vector<const cle::PacketInfo*> packets;
     for (const cle::PacketInfo& p : cle::packet_table::kPackets)
-      if (p.versions & cle::version_bit(v)) packets.push_back(&p);
+      if (p.generations & chip::set_of(v)) packets.push_back(&p);
     return packets;
   };
-  static const std::vector<const cle::PacketInfo*> packets71 = packets_of(71), packets42 = packets_of(42);
-  const auto& packets = version >= 71 ? packets71 : packets42;
+  static const std::vector<const cle::PacketInfo*> packets71 = packets_of(chip::Generation::k71),
+                                                   packets42 = packets_of(chip::Generation::k42);
+  const auto& packets = generation == chip::Generation::k71 ? packets71 : packets42;
   const cle::PacketInfo& info = *packets[input.take<uint8_t>() % packets.size()];
   const Bytes fields = input.take_bytes(info.length - 1u);
   std::vector<uint8_t> body(info.length - 1u);
@@ -49,18 +50,18 @@ void control_lists(Bytes bytes) {
   static JobMemory memory;
   Input input(bytes);
   const auto flags = input.take<uint8_t>();
-  const int version = flags & 1 ? 42 : 71;
+  const chip::Generation generation = flags & 1 ? chip::Generation::k42 : chip::Generation::k71;
   std::vector<uint8_t> lists[2];
   for (auto& list : lists) {
     for (int packets = input.take<uint8_t>() % 32; packets > 0 && !input.empty(); --packets)
-      add_packet(input, version, &list);
+      add_packet(input, generation, &list);
     const Bytes raw = input.take_bytes(input.take<uint8_t>());
     list.insert(list.end(), raw.begin(), raw.end());
   }
   memory.reset({});
   memory.memory().write(kData, input.rest().data(), std::min<size_t>(input.rest().size(), 0x10000));
   chip::Profile profile = chip::default_profile();
-  profile.version = version;
+  profile.generation = generation;
   GpuAddr at = JobMemory::kBase;
   GpuAddr starts[2];
   for (int i = 0; i < 2; ++i) {
@@ -73,10 +74,10 @@ void control_lists(Bytes bytes) {
   }
   std::shared_ptr<draw::BinResult> bin;
   if (!lists[0].empty()) {
-    FuzzJob job(memory, version);
+    FuzzJob job(memory, generation);
     bin = cle::run_bin_list(job.job(), starts[0], starts[1] - 1);
   }
-  FuzzJob job(memory, version);
+  FuzzJob job(memory, generation);
   cle::run_render_list(job.job(), starts[1], at - 1, kData, bin.get());
 }
 

@@ -14,7 +14,7 @@ void csd(Bytes bytes) {
   if (flags & 2) cfg[5] = JobMemory::kBase | (cfg[5] & 7);
   if (flags & 2) cfg[6] = JobMemory::kBase;
   memory.reset(input.rest());
-  FuzzJob job(memory, flags & 1 ? 42 : 71);
+  FuzzJob job(memory, flags & 1 ? chip::Generation::k42 : chip::Generation::k71);
   v3d::csd::dispatch(job.job(), cfg, flags & 4, flags & 8 ? &memory.space() : nullptr);
 }
 

@@ -57,9 +57,9 @@ void JobMemory::reset(Bytes image) {
   memory().write(kBase, image.data(), std::min<size_t>(image.size(), kSize));
 }
 
-FuzzJob::FuzzJob(JobMemory& memory, int version)
+FuzzJob::FuzzJob(JobMemory& memory, chip::Generation generation)
     : profile_(chip::default_profile()),
-      programs_(version),
+      programs_(generation),
       job_{.memory = memory.memory(),
            .profile = &profile_,
            .pool = &pool_,
@@ -67,7 +67,7 @@ FuzzJob::FuzzJob(JobMemory& memory, int version)
            .counts = &counts_,
            .error = &error_,
            .cancel = &cancel_} {
-  profile_.version = version;
+  profile_.generation = generation;
   job_.instruction_limit = 5000;
   Watchdog::get().watch(&cancel_);
 }

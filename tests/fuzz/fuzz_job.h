@@ -36,7 +36,7 @@ class JobMemory {
 /// what then goes on runs into the time limit of the fuzzer.
 class FuzzJob {
  public:
-  FuzzJob(JobMemory& memory, int version);
+  FuzzJob(JobMemory& memory, chip::Generation generation);
   ~FuzzJob();
   FuzzJob(const FuzzJob&) = delete;
   FuzzJob& operator=(const FuzzJob&) = delete;

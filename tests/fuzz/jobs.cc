@@ -24,7 +24,7 @@ void write_memory(JobMemory& memory, Input& input) {
 }
 
 void run(JobMemory& memory, const CapturedJob& captured, std::shared_ptr<draw::BinResult>* bin) {
-  FuzzJob job(memory, 71);
+  FuzzJob job(memory, chip::Generation::k71);
   switch (captured.kind) {
     case CapturedJob::kBin:
       *bin = cle::run_bin_list(job.job(), captured.cl().bcl_start, captured.cl().bcl_end);

@@ -11,14 +11,14 @@
 namespace v3d::fuzz {
 namespace {
 
-void check_word(int version, uint64_t word) {
+void check_word(chip::Generation generation, uint64_t word) {
   qpu::Instruction instruction;
-  if (!qpu::decode(version, word, instruction)) return;
-  if (qpu::disassemble(version, instruction).empty()) std::abort();
+  if (!qpu::decode(generation, word, instruction)) return;
+  if (qpu::disassemble(generation, instruction).empty()) std::abort();
   // The encoder may choose another word of the same meaning, none that does not decode.
-  const auto again = qpu::encode(version, instruction);
+  const auto again = qpu::encode(generation, instruction);
   qpu::Instruction same;
-  if (again && !qpu::decode(version, *again, same)) std::abort();
+  if (again && !qpu::decode(generation, *again, same)) std::abort();
 }
 
 }  // namespace
@@ -27,11 +27,11 @@ void qpu(Bytes bytes) {
   static JobMemory memory;
   Input input(bytes);
   const auto flags = input.take<uint8_t>();
-  const int version = flags & 1 ? 42 : 71;
-  for (Input words(input.rest()); !words.empty();) check_word(version, words.take<uint64_t>());
+  const chip::Generation generation = flags & 1 ? chip::Generation::k42 : chip::Generation::k71;
+  for (Input words(input.rest()); !words.empty();) check_word(generation, words.take<uint64_t>());
 
   memory.reset(input.rest());
-  tmu::Unit unit(memory.memory(), version);
+  tmu::Unit unit(memory.memory(), generation);
   qpu::StageRoom room;
   const auto thread = std::make_unique<qpu::Thread>();
   qpu::Thread& t = *thread;
@@ -51,7 +51,7 @@ void qpu(Bytes bytes) {
                                               qpu::jit::JitCompiler(Target::kAvx2, 0)};
   const Target target = flags & 32 ? Target::kAvx2 : Target::kAvx512;
   const bool compiles = (flags & 16) && qpu::jit::can_compile(target);
-  qpu::ProgramCache cache(version, compiles ? &compilers[static_cast<size_t>(target)] : nullptr);
+  qpu::ProgramCache cache(generation, compiles ? &compilers[static_cast<size_t>(target)] : nullptr);
   const auto program = cache.get(t.memory, t.pc);
   run_through(*program, t);
   if (t.instructions + t.budget != 2000) std::abort();

@@ -12,18 +12,18 @@ namespace v3d::fuzz {
 namespace {
 
 /// What was assembled reads back: each word that decodes has a text that gives it again.
-void assemble(int version, std::string_view text) {
-  const qpu::Assembly program = qpu::assemble(version, text);
+void assemble(chip::Generation generation, std::string_view text) {
+  const qpu::Assembly program = qpu::assemble(generation, text);
   for (const qpu::AssemblyError& error : program.errors)
     if (error.line < 1 || error.column < 1 || qpu::to_string(error).empty()) std::abort();
   if (!program.errors.empty()) return;
   if (program.lines.size() != program.words.size()) std::abort();
   for (const uint64_t word : program.words) {
     qpu::Instruction instruction;
-    if (!qpu::decode(version, word, instruction)) continue;  // ".word" may hold anything
-    const auto canonical = qpu::encode(version, instruction);
+    if (!qpu::decode(generation, word, instruction)) continue;  // ".word" may hold anything
+    const auto canonical = qpu::encode(generation, instruction);
     if (!canonical || *canonical != word) continue;
-    const qpu::Assembly again = qpu::assemble(version, qpu::disassemble(version, instruction));
+    const qpu::Assembly again = qpu::assemble(generation, qpu::disassemble(generation, instruction));
     if (!again.errors.empty() || again.words.size() != 1) std::abort();
   }
 }
@@ -36,9 +36,9 @@ void text(Bytes bytes) {
   const std::string_view text(reinterpret_cast<const char*>(input.rest().data()), input.rest().size());
   switch (which) {
     case 0:
-      return assemble(71, text);
+      return assemble(chip::Generation::k71, text);
     case 1:
-      return assemble(42, text);
+      return assemble(chip::Generation::k42, text);
     case 2: {
       const auto request = parse_debug({text.data(), text.size()});
       if (request.ok() && !parse_debug(debug_names(request->mask)).ok() && request->mask != 0) std::abort();

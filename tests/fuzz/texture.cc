@@ -10,7 +10,7 @@ void texture(Bytes bytes) {
   static JobMemory memory;
   Input input(bytes);
   const auto flags = input.take<uint8_t>();
-  const int version = flags & 1 ? 42 : 71;
+  const chip::Generation generation = flags & 1 ? chip::Generation::k42 : chip::Generation::k71;
   tmu::TextureLookup lookup;
   lookup.launcher = static_cast<tmu::Launcher>(flags >> 1 & 3);
   lookup.written = input.take<uint8_t>() & 63;
@@ -36,7 +36,7 @@ void texture(Bytes bytes) {
   std::copy(std::begin(lookup.data), std::end(lookup.data), std::begin(general.data));
 
   memory.reset(input.rest());
-  tmu::Unit unit(memory.memory(), version);
+  tmu::Unit unit(memory.memory(), generation);
   Lanes out[4];
   for (const int words : {unit.texture(lookup, out), unit.general(general, out), unit.texture(lookup, out)})
     if (words < 0 || words > 4) std::abort();

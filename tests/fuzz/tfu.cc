@@ -17,7 +17,7 @@ void tfu(Bytes bytes) {
     registers.ios &= 0x00ff00ff;
   }
   memory.reset(input.rest());
-  FuzzJob job(memory, flags & 1 ? 42 : 71);
+  FuzzJob job(memory, flags & 1 ? chip::Generation::k42 : chip::Generation::k71);
   v3d::tfu::run(job.job(), registers);
 }
 

@@ -14,7 +14,7 @@ TEST(Abi, IsFoundByItsName) {
   for (const char* name : {"", "6", "6.13", "7.3 "}) EXPECT_EQ(find_abi(name), nullptr) << name;
 }
 
-/// Tests of both versions say what the newer does by this.
+/// Tests of both generations say what the newer does by this.
 template <typename Base>
 class OnEach : public Base, public ::testing::WithParamInterface<const Abi*> {
  protected:

@@ -92,10 +92,11 @@ TEST_F(PerfmonTest, EveryCounterHasAName) {
 
 TEST(Perfmon, CountersOf42AreFoundByTheirNames) {
   const uint8_t counters[] = {35, 16, 7};  // the others have no namesakes on 7.1; one of them is counted
-  ASSERT_STREQ(perf::counter_table(42)[35].name, "PTB-primitives-binned");
-  ASSERT_STREQ(perf::counter_table(42)[16].name, "QPU-total-clk-cycles-executing-valid-instr");
-  ASSERT_STREQ(perf::counter_table(42)[7].name, "TLB-quads-with-zero-coverage");
-  Perfmon perfmon(counters, 42);
+  ASSERT_STREQ(perf::counter_table(chip::Generation::k42)[35].name, "PTB-primitives-binned");
+  ASSERT_STREQ(perf::counter_table(chip::Generation::k42)[16].name,
+               "QPU-total-clk-cycles-executing-valid-instr");
+  ASSERT_STREQ(perf::counter_table(chip::Generation::k42)[7].name, "TLB-quads-with-zero-coverage");
+  Perfmon perfmon(counters, chip::Generation::k42);
   perf::Counts counts;
   for (uint64_t& value : counts.values) value = 1;
   counts[perf::kPtbPrimitivesBinned] = 7;

@@ -38,7 +38,7 @@ void add_lookups(const GpuMemory& gpu, const TextureSpec& spec, const SamplerSpe
                  Words& words, Hash& hash) {
   TestTexture texture(gpu, spec);
   texture.set_sampler(sampler);
-  Unit unit(gpu.memory(), spec.version);
+  Unit unit(gpu.memory(), spec.generation);
   for (int round = 0; round < kRounds; ++round) {
     TextureLookup lookup = texture.lookup(how.launcher, how.written);
     lookup.p2 = how.p2;

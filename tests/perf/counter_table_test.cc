@@ -19,8 +19,9 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class CounterTableOf : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Versions, CounterTableOf, testing::Values(71, 42));
+class CounterTableOf : public testing::TestWithParam<chip::Generation> {};
+INSTANTIATE_TEST_SUITE_P(Versions, CounterTableOf,
+                         testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 TEST_P(CounterTableOf, FieldsFitTheIoctlAndNamesAreUnique) {
   std::set<std::string> names;
@@ -59,28 +60,31 @@ TEST(CounterTable, IndicesOfTheCountersThatAreCounted) {
   };
   std::set<int> exact;
   for (const auto& [counter, name] : cases) {
-    EXPECT_STREQ(counter_table(71)[counter].name, name);
+    EXPECT_STREQ(counter_table(chip::Generation::k71)[counter].name, name);
     exact.insert(counter);
   }
   for (int i = 0; i < kMaxCounters; ++i)
-    EXPECT_EQ(counter_table(71)[static_cast<size_t>(i)].counts == Class::kExact, exact.count(i) == 1) << i;
+    EXPECT_EQ(counter_table(chip::Generation::k71)[static_cast<size_t>(i)].counts == Class::kExact,
+              exact.count(i) == 1)
+        << i;
 }
 
 // compute-and-timing.md 15.1, columns 7.1 and 4.2.
 TEST(CounterTable, CountersOf42InCounts) {
-  ASSERT_EQ(counter_table(42).size(), 87u);
-  EXPECT_EQ(index_in_counts(71, 33), 33);
+  ASSERT_EQ(counter_table(chip::Generation::k42).size(), 87u);
+  EXPECT_EQ(index_in_counts(chip::Generation::k71, 33), 33);
   const std::pair<int, int> cases[] = {{0, 5},   {11, 14}, {10, 15}, {12, 17}, {15, 84}, {32, 0},
                                        {35, 16}, {48, 13}, {79, 70}, {81, 71}, {84, 74}, {86, 4}};
-  for (const auto& [old_number, number] : cases) EXPECT_EQ(index_in_counts(42, old_number), number);
+  for (const auto& [old_number, number] : cases)
+    EXPECT_EQ(index_in_counts(chip::Generation::k42, old_number), number);
   int own = 0;
-  for (int i = 0; i < 87; ++i) own += index_in_counts(42, i) < 0;
+  for (int i = 0; i < 87; ++i) own += index_in_counts(chip::Generation::k42, i) < 0;
   EXPECT_EQ(own, 20);
-  EXPECT_EQ(index_in_counts(42, 7), -1);
-  EXPECT_EQ(index_in_counts(42, 16), kQpuClocks);
+  EXPECT_EQ(index_in_counts(chip::Generation::k42, 7), -1);
+  EXPECT_EQ(index_in_counts(chip::Generation::k42, 16), kQpuClocks);
   for (int i = 0; i < 87; ++i) {
-    if (index_in_counts(42, i) >= 0) continue;
-    const Class counts = counter_table(42)[static_cast<size_t>(i)].counts;
+    if (index_in_counts(chip::Generation::k42, i) >= 0) continue;
+    const Class counts = counter_table(chip::Generation::k42)[static_cast<size_t>(i)].counts;
     EXPECT_TRUE(counts == Class::kNotCounted || counts == Class::kConstant) << i << ": nobody can count it";
   }
 }
@@ -89,11 +93,12 @@ TEST(CounterTable, CountersOf42InCounts) {
 TEST(CounterTable, AgreesWithMesa) {
   ASSERT_EQ(std::size(v3d_performance_counters), size_t{kMaxCounters});
   for (size_t i = 0; i < kMaxCounters; ++i) {
-    EXPECT_STREQ(counter_table(71)[i].name, v3d_performance_counters[i][V3D_PERFCNT_NAME]);
-    EXPECT_STREQ(counter_table(71)[i].category, v3d_performance_counters[i][V3D_PERFCNT_CATEGORY]);
+    EXPECT_STREQ(counter_table(chip::Generation::k71)[i].name, v3d_performance_counters[i][V3D_PERFCNT_NAME]);
+    EXPECT_STREQ(counter_table(chip::Generation::k71)[i].category,
+                 v3d_performance_counters[i][V3D_PERFCNT_CATEGORY]);
     std::string theirs = v3d_performance_counters[i][V3D_PERFCNT_DESCRIPTION];
     if (i == 79) theirs.replace(theirs.find("Maximium"), 8, "Maximum");  // as the kernel spells it
-    EXPECT_EQ(counter_table(71)[i].description, theirs);
+    EXPECT_EQ(counter_table(chip::Generation::k71)[i].description, theirs);
   }
 }
 #endif
@@ -105,11 +110,11 @@ TEST(Inconsistencies, NothingCountedIsConsistent) {
 }
 
 TEST(Inconsistencies, EveryModelledCounterHasARule) {
-  for (const int version : {71, 42})
-    for (size_t i = 0; i < counter_table(version).size(); ++i)
-      if (counter_table(version)[i].counts == Class::kModelled) {
-        EXPECT_TRUE(has_rule(index_in_counts(version, static_cast<int>(i))))
-            << counter_table(version)[i].name;
+  for (const chip::Generation generation : {chip::Generation::k71, chip::Generation::k42})
+    for (size_t i = 0; i < counter_table(generation).size(); ++i)
+      if (counter_table(generation)[i].counts == Class::kModelled) {
+        EXPECT_TRUE(has_rule(index_in_counts(generation, static_cast<int>(i))))
+            << counter_table(generation)[i].name;
       }
 }
 
@@ -127,7 +132,8 @@ TEST(Inconsistencies, NoUnitTakesMoreThanTheClocks) {
   for (const size_t counter : {size_t{43}, size_t{36}, size_t{81}, size_t{22}}) {
     Counts more = counts;
     ++more.values[counter];
-    EXPECT_THAT(inconsistencies(more, kUnits), ElementsAre(HasSubstr(counter_table(71)[counter].name)));
+    EXPECT_THAT(inconsistencies(more, kUnits),
+                ElementsAre(HasSubstr(counter_table(chip::Generation::k71)[counter].name)));
   }
 }
 

@@ -328,12 +328,13 @@ perf::Counts counts_of_everything() {
 
 TEST(Timing, EveryModelledCounterCounts) {
   const perf::Counts c = counts_of_everything();
-  for (const int version : {71, 42})
-    for (size_t i = 0; i < perf::counter_table(version).size(); ++i) {
-      const perf::CounterInfo& info = perf::counter_table(version)[i];
-      const int index = perf::index_in_counts(version, static_cast<int>(i));
+  for (const chip::Generation generation : {chip::Generation::k71, chip::Generation::k42})
+    for (size_t i = 0; i < perf::counter_table(generation).size(); ++i) {
+      const perf::CounterInfo& info = perf::counter_table(generation)[i];
+      const int index = perf::index_in_counts(generation, static_cast<int>(i));
       const bool counts = index >= 0 && c.values[static_cast<size_t>(index)] != 0;
-      EXPECT_EQ(counts, info.counts == perf::Class::kModelled) << version << " " << i << " " << info.name;
+      EXPECT_EQ(counts, info.counts == perf::Class::kModelled)
+          << version_text(generation) << " " << i << " " << info.name;
     }
 }
 

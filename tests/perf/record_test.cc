@@ -167,14 +167,14 @@ TEST(Recorder, KeepsNoMoreThanItsBytes) {
 }
 
 /// The kinds of what a batch of the text did, without instructions.
-std::vector<Event::Kind> kinds_of(int version, const std::string& text) {
-  const qpu::Assembly assembly = qpu::assemble(version, text + "\nthrsw\nnop\nnop\n");
+std::vector<Event::Kind> kinds_of(chip::Generation generation, const std::string& text) {
+  const qpu::Assembly assembly = qpu::assemble(generation, text + "\nthrsw\nnop\nnop\n");
   EXPECT_TRUE(assembly.errors.empty()) << text;
-  qpu::Machine machine(version);
+  qpu::Machine machine(generation);
   std::memcpy(machine.memory().host(qpu::Machine::kCode), assembly.words.data(), assembly.words.size() * 8);
-  tmu::Unit unit(machine.memory(), version);
+  tmu::Unit unit(machine.memory(), generation);
   machine.t().tmu = &unit;
-  Recorder recorder({.version = version});
+  Recorder recorder({.generation = generation});
   recorder.start("compute", machine.t());
   EXPECT_EQ(machine.resume(), qpu::Stop::kEnd);
   EXPECT_EQ(recorder.failure(), "");
@@ -187,23 +187,25 @@ std::vector<Event::Kind> kinds_of(int version, const std::string& text) {
 
 TEST(Recorder, SeesASpreadValueUsedAtOnce) {
   using enum Event::Kind;
-  EXPECT_EQ(kinds_of(71, "mov rep, rf3\nadd rf1, rf0, rf2"), (std::vector{kRep, kEnd}));
-  EXPECT_EQ(kinds_of(71, "mov rep, rf3\nnop\nadd rf1, rf0, rf2"), (std::vector{kEnd}));
-  EXPECT_EQ(kinds_of(71, "mov rep, rf3\nadd rf1, rf2, rf2"), (std::vector{kEnd}));
-  EXPECT_EQ(kinds_of(42, "nop ; mov r5rep, r0\nadd r1, r5, r0"), (std::vector{kRep, kEnd}));
+  EXPECT_EQ(kinds_of(chip::Generation::k71, "mov rep, rf3\nadd rf1, rf0, rf2"), (std::vector{kRep, kEnd}));
+  EXPECT_EQ(kinds_of(chip::Generation::k71, "mov rep, rf3\nnop\nadd rf1, rf0, rf2"), (std::vector{kEnd}));
+  EXPECT_EQ(kinds_of(chip::Generation::k71, "mov rep, rf3\nadd rf1, rf2, rf2"), (std::vector{kEnd}));
+  EXPECT_EQ(kinds_of(chip::Generation::k42, "nop ; mov r5rep, r0\nadd r1, r5, r0"),
+            (std::vector{kRep, kEnd}));
 }
 
 /// By these clocks batches take turns: what a load is waited for counts, the more the further away it is.
 TEST(Recorder, TellsTheClocksOfABatch) {
   const auto clocks_of = [](const std::string& text) {
-    const qpu::Assembly assembly = qpu::assemble(71, text + "\nthrsw\nnop\nnop\n");
+    const qpu::Assembly assembly = qpu::assemble(chip::Generation::k71, text + "\nthrsw\nnop\nnop\n");
     EXPECT_TRUE(assembly.errors.empty()) << text;
-    qpu::Machine machine(71);
+    qpu::Machine machine(chip::Generation::k71);
     std::memcpy(machine.memory().host(qpu::Machine::kCode), assembly.words.data(), assembly.words.size() * 8);
-    tmu::Unit unit(machine.memory(), 71);
+    tmu::Unit unit(machine.memory(), chip::Generation::k71);
     machine.t().tmu = &unit;
     const chip::Profile& profile = *chip::find_profile("rpi5");
-    Recorder recorder({.version = 71, .profile = &profile, .parameters = parameters_of(profile)});
+    Recorder recorder(
+        {.generation = chip::Generation::k71, .profile = &profile, .parameters = parameters_of(profile)});
     recorder.start("compute", machine.t());
     machine.t().budget = assembly.words.size() - 1;
     EXPECT_EQ(machine.resume(), qpu::Stop::kBudget);
@@ -223,7 +225,8 @@ TEST(Recorder, TellsTheClocksOfABatch) {
 /// An instruction that asks the TMU and takes from it waits behind what it asked.
 TEST(Recorder, ALookupDoesNotWaitForTheLoadBesideIt) {
   using enum Event::Kind;
-  const auto kinds = kinds_of(71, "mov tmua, rf1\nmov tmua, rf1 ; nop ; ldtmu.rf2\nnop ; nop ; ldtmu.rf2");
+  const auto kinds = kinds_of(chip::Generation::k71,
+                              "mov tmua, rf1\nmov tmua, rf1 ; nop ; ldtmu.rf2\nnop ; nop ; ldtmu.rf2");
   EXPECT_EQ(kinds, (std::vector{kLookup, kLookup, kRead, kRead, kEnd}));
 }
 

@@ -73,7 +73,7 @@ TEST(Sampling, BatchesOfFewRunLongerUntilTheyAreNoLongerWatched) {
 class Batches : public testing::Test {
  protected:
   void load(const std::string& text) {
-    const qpu::Assembly assembly = qpu::assemble(71, text + "\nthrsw\nnop\nnop\n");
+    const qpu::Assembly assembly = qpu::assemble(chip::Generation::k71, text + "\nthrsw\nnop\nnop\n");
     ASSERT_TRUE(assembly.errors.empty()) << text;
     std::memcpy(machine_.memory().host(qpu::Machine::kCode), assembly.words.data(),
                 assembly.words.size() * 8);
@@ -89,9 +89,9 @@ class Batches : public testing::Test {
     return watched;
   }
 
-  qpu::Machine machine_{71};
-  tmu::Unit unit_{machine_.memory(), 71};
-  Recorder recorder_{{.version = 71}};
+  qpu::Machine machine_{chip::Generation::k71};
+  tmu::Unit unit_{machine_.memory(), chip::Generation::k71};
+  Recorder recorder_{{.generation = chip::Generation::k71}};
 };
 
 constexpr const char* kLookup = "nop ; nop ; ldunif\nmov tmua, rf0\nnop ; nop ; ldtmu.rf2";
@@ -122,7 +122,7 @@ TEST_F(Batches, ThatBranchAreAllWatched) {
 
 TEST_F(Batches, OfVerticesStandForOthersWhereThatIsWanted) {
   load(kLookup);
-  Recorder recorder({.version = 71, .sampling = {.vertices = 3}});
+  Recorder recorder({.generation = chip::Generation::k71, .sampling = {.vertices = 3}});
   for (int i = 0; i < 7; ++i) EXPECT_EQ(run(recorder, "vertex"), i % 3 == 0) << i;
   EXPECT_TRUE(run(recorder, "fragment"));
   const Trace trace = recorder.take();
@@ -153,7 +153,7 @@ TEST_F(Batches, OfADispatchComeInTheirOrder) {
   DispatchRecorder dispatch(recorder_, RecordedBatches(kWhole, 3, 1));
   std::vector<std::unique_ptr<qpu::Machine>> machines;
   for (const uint32_t number : {2u, 0u, 1u}) {
-    qpu::Machine& m = *machines.emplace_back(std::make_unique<qpu::Machine>(71));
+    qpu::Machine& m = *machines.emplace_back(std::make_unique<qpu::Machine>(chip::Generation::k71));
     std::memcpy(m.memory().host(qpu::Machine::kCode), machine_.memory().host(qpu::Machine::kCode), 64);
     m.uniforms({0x100 + 0x40 * number});
     m.t().tmu = &unit_;
@@ -169,7 +169,7 @@ TEST_F(Batches, OfADispatchComeInTheirOrder) {
 
 TEST_F(Batches, OfADispatchAreWatchedForSoManyInstructions) {
   load("nop\nnop\nnop\nnop\nnop\nnop");
-  Recorder all({.version = 71, .max_instructions = 4});
+  Recorder all({.generation = chip::Generation::k71, .max_instructions = 4});
   DispatchRecorder dispatch(all, RecordedBatches(kWhole, 1, 1));
   qpu::Thread& t = machine_.t();
   t.tmu = &unit_;

@@ -29,7 +29,7 @@ struct SceneVertex {
 class Scene {
  public:
   explicit Scene(uint32_t width = 64, uint32_t height = 64, uint32_t tile = 64, bool multisample = false)
-      : programs_(71, qpu::compiler_of_tests()) {
+      : programs_(chip::Generation::k71, qpu::compiler_of_tests()) {
     test_.job().programs = &programs_;
     config_.width = width;
     config_.height = height;

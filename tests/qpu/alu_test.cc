@@ -69,9 +69,9 @@ TEST(Alu, EveryOperationIsTested) {
     EXPECT_TRUE(tested.contains(static_cast<Op>(n))) << info(static_cast<Op>(n)).mnemonic;
 }
 
-bool has_encoding(int version, Alu alu, Op op) {
+bool has_encoding(chip::Generation generation, Alu alu, Op op) {
   for (const Encoding& e : encodings())
-    if (e.op == op && e.alu == alu && (e.versions & version_bit(version))) return true;
+    if (e.op == op && e.alu == alu && (e.generations & set_of(generation))) return true;
   return false;
 }
 
@@ -106,23 +106,23 @@ Instruction make(Alu alu, Op op, Unpack ua, Unpack ub, Pack pack) {
 
 // The order of the operands tells FADD from FADDNF and FMIN from FMAX, so the word may have them exchanged.
 // That matters for the minimum of zeros with different signs.
-bool is_exchanged(int version, const Instruction& i) {
+bool is_exchanged(chip::Generation generation, const Instruction& i) {
   Instruction word;
-  return decode(version, *encode(version, i), word) && info(word.add.op).operands == 2 &&
+  return decode(generation, *encode(generation, i), word) && info(word.add.op).operands == 2 &&
          word.add.a.index == 2;
 }
 
-class AluTest : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Versions, AluTest, testing::Values(71, 42));
+class AluTest : public testing::TestWithParam<chip::Generation> {};
+INSTANTIATE_TEST_SUITE_P(Versions, AluTest, testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 TEST_P(AluTest, Formulas) {
-  const int version = GetParam();
-  Machine machine(version);
+  const chip::Generation generation = GetParam();
+  Machine machine(generation);
   for (const Row& row : kRows) {
     for (Alu alu : {Alu::kAdd, Alu::kMul}) {
-      if (!has_encoding(version, alu, row.op)) continue;
+      if (!has_encoding(generation, alu, row.op)) continue;
       const Instruction i = make(alu, row.op, Unpack::kNone, Unpack::kNone, Pack::kNone);
-      const bool exchanged = is_exchanged(version, i);
+      const bool exchanged = is_exchanged(generation, i);
       for_all_operands(machine, i, [&](uint32_t a, uint32_t b, uint32_t result) {
         const uint32_t expected = exchanged ? row.formula(b, a) : row.formula(a, b);
         EXPECT_TRUE(agrees(row.compare, expected, result))
@@ -181,8 +181,8 @@ uint32_t scalar_unpack(Unpack unpack, uint32_t v) {
 
 // Every combination of conversions that has an encoding.
 TEST_P(AluTest, Conversions) {
-  const int version = GetParam();
-  Machine machine(version);
+  const chip::Generation generation = GetParam();
+  Machine machine(generation);
   int combinations = 0;
   for (const Row& row : kRows) {
     if (info(row.op).input == Input::kRaw && info(row.op).output == Output::kRaw) continue;
@@ -193,9 +193,9 @@ TEST_P(AluTest, Conversions) {
             const auto a_code = static_cast<Unpack>(ua), b_code = static_cast<Unpack>(ub);
             if (info(row.op).operands < 2 && ub != 0) continue;
             const Instruction i = make(alu, row.op, a_code, b_code, pack);
-            if (!encode(version, i)) continue;
+            if (!encode(generation, i)) continue;
             ++combinations;
-            const bool exchanged = is_exchanged(version, i);
+            const bool exchanged = is_exchanged(generation, i);
             for_all_operands(machine, i, [&](uint32_t a, uint32_t b, uint32_t result) {
               const uint32_t x = scalar_unpack(a_code, a), y = scalar_unpack(b_code, b);
               uint32_t expected = exchanged ? row.formula(y, x) : row.formula(x, y);
@@ -207,7 +207,7 @@ TEST_P(AluTest, Conversions) {
               // Widening a signalling half makes it quiet; MOV and FMOV of a whole register must not.
               if (row.op == Op::kFmov && ua != 0) compare = pack == Pack::kNone ? Compare::kFloat : compare;
               EXPECT_TRUE(agrees(compare, expected, result))
-                  << disassemble(version, i) << std::hex << ": " << a << ", " << b << " gave " << result
+                  << disassemble(generation, i) << std::hex << ": " << a << ", " << b << " gave " << result
                   << ", not " << expected;
             });
             if (HasFailure()) return;
@@ -217,7 +217,7 @@ TEST_P(AluTest, Conversions) {
     }
   }
   // Counted in isa.def.
-  EXPECT_EQ(combinations, version == 71 ? 471 : 427);
+  EXPECT_EQ(combinations, generation == chip::Generation::k71 ? 471 : 427);
 }
 
 // ---- Flags
@@ -251,12 +251,12 @@ ScalarFlags scalar_flags(Op op, uint32_t a, uint32_t b, uint32_t result) {
 
 // All 15 flag writes of every operation, from each state of A and B.
 TEST_P(AluTest, FlagWrites) {
-  const int version = GetParam();
-  Machine machine(version);
+  const chip::Generation generation = GetParam();
+  Machine machine(generation);
   const auto& pairs = operands();
   for (const Row& row : kRows) {
     for (Alu alu : {Alu::kAdd, Alu::kMul}) {
-      if (!has_encoding(version, alu, row.op)) continue;
+      if (!has_encoding(generation, alu, row.op)) continue;
       for (int code = 1; code < 16; ++code) {
         Instruction i = make(alu, row.op, Unpack::kNone, Unpack::kNone, Pack::kNone);
         (alu == Alu::kAdd ? i.add : i.mul).flags = static_cast<FlagWrite>(code);
@@ -279,8 +279,8 @@ TEST_P(AluTest, FlagWrites) {
             const bool updates[] = {a && v, a && !v, !(a || !v), !(a || v)};  // and, andn, norn, nor
             const bool new_a = code < 4 ? v : updates[code % 4], new_b = code < 4 ? a : b;
             ASSERT_EQ(t.flag_a >> lane & 1, new_a)
-                << disassemble(version, i) << std::hex << " " << t.rf[1][lane] << ", " << t.rf[2][lane];
-            ASSERT_EQ(t.flag_b >> lane & 1, new_b) << disassemble(version, i);
+                << disassemble(generation, i) << std::hex << " " << t.rf[1][lane] << ", " << t.rf[2][lane];
+            ASSERT_EQ(t.flag_b >> lane & 1, new_b) << disassemble(generation, i);
           }
         }
       }
@@ -382,11 +382,11 @@ TEST_P(AluTest, Derivatives) {
       }
     }
   }
-  EXPECT_EQ(combinations, 2 * 3 * (GetParam() == 71 ? 4 : 3));  // 4.2 has no .abs
+  EXPECT_EQ(combinations, 2 * 3 * (GetParam() == chip::Generation::k71 ? 4 : 3));  // 4.2 has no .abs
 }
 
 TEST(AluLanes, Rotations) {
-  Machine machine(71);
+  Machine machine(chip::Generation::k71);
   for (int count = -15; count < 16; ++count) {
     machine.reset();
     Thread& t = machine.t();
@@ -407,7 +407,7 @@ TEST(AluLanes, Rotations) {
 }
 
 TEST(AluLanes, Subgroups) {
-  Machine machine(71);
+  Machine machine(chip::Generation::k71);
   NoTlb tlb;
   for (bool fragment : {false, true}) {
     machine.reset();
@@ -439,7 +439,7 @@ TEST(AluLanes, Subgroups) {
 }
 
 TEST(AluLanes, SubgroupsGiveZero) {
-  Machine machine(71);
+  Machine machine(chip::Generation::k71);
   Thread& t = machine.t();
   t.rf[1] = kLaneIndex & 0u;
   t.rf[2] = select(0x0100, as_uint(splat(1.0f)), as_uint(splat(2.0f)));
@@ -591,8 +591,8 @@ TEST_P(AluTest, SmallImmediatesOnEitherSide) {
 // Operations on floats with an immediate on either side, and every conversion of the other operand and of the
 // result.
 TEST_P(AluTest, FloatImmediates) {
-  const int version = GetParam();
-  Machine machine(version);
+  const chip::Generation generation = GetParam();
+  Machine machine(generation);
   const struct {
     uint8_t code;
     float value;
@@ -609,7 +609,7 @@ TEST_P(AluTest, FloatImmediates) {
             AluHalf& half = row.mul ? i.mul : i.add;
             half.a.index = half.b.index = 1;
             (left ? half.a : half.b) = {Operand::Kind::kImmediate, immediate.code, Unpack::kNone};
-            if (!encode(version, i)) continue;
+            if (!encode(generation, i)) continue;
             ++combinations;
             machine.reset();
             Thread& t = machine.t();
@@ -625,7 +625,7 @@ TEST_P(AluTest, FloatImmediates) {
               uint32_t expected = left ? row.formula(y, x) : row.formula(x, y);
               if (pack == Pack::kL) expected = 0xdead0000 | fh(f(expected));
               if (pack == Pack::kH) expected = 0x0000beef | fh(f(expected)) << 16;
-              EXPECT_EQ(t.rf[3][lane], expected) << disassemble(version, i) << " lane " << lane;
+              EXPECT_EQ(t.rf[3][lane], expected) << disassemble(generation, i) << " lane " << lane;
             }
           }
         }
@@ -633,7 +633,7 @@ TEST_P(AluTest, FloatImmediates) {
     }
   }
   // Six operations with every conversion; FCMP without packs on 7.1; VFPACK without packs and .abs.
-  EXPECT_EQ(combinations, 4 * 2 * (6 * 4 * 3 + 4 * (version == 71 ? 1 : 3) + 3));
+  EXPECT_EQ(combinations, 4 * 2 * (6 * 4 * 3 + 4 * (generation == chip::Generation::k71 ? 1 : 3) + 3));
 }
 
 // Both ALUs read before either writes, whatever the order in which they run.
@@ -665,7 +665,7 @@ TEST_P(AluTest, HalvesReadOldRegisters) {
 }
 
 TEST(Alu, UnknownOperationsGiveZero) {
-  Machine machine(71);
+  Machine machine(chip::Generation::k71);
   Thread& t = machine.t();
   t.rf[5] = t.rf[6] = splat(1u);
   ASSERT_EQ(

@@ -23,14 +23,16 @@ std::string all_errors(const Assembly& assembly) {
   return text;
 }
 
-uint64_t one(int version, const std::string& text) {
-  const Assembly assembly = assemble(version, text);
+uint64_t one(chip::Generation generation, const std::string& text) {
+  const Assembly assembly = assemble(generation, text);
   EXPECT_EQ(all_errors(assembly), "") << text;
   EXPECT_EQ(assembly.words.size(), 1u) << text;
   return assembly.words.empty() ? 0 : assembly.words[0];
 }
 
-std::string error_of(int version, const std::string& text) { return all_errors(assemble(version, text)); }
+std::string error_of(chip::Generation generation, const std::string& text) {
+  return all_errors(assemble(generation, text));
+}
 
 // Fields that text does not carry because they mean nothing.
 Instruction visible(Instruction i) {
@@ -50,94 +52,105 @@ constexpr int kRandomWords = 50'000;  // sanitizers make text twenty times slowe
 constexpr int kRandomWords = 1'000'000;
 #endif
 
-class RoundTrip : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Versions, RoundTrip, testing::Values(71, 42));
+class RoundTrip : public testing::TestWithParam<chip::Generation> {};
+INSTANTIATE_TEST_SUITE_P(Versions, RoundTrip, testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 // Text of a word means what the word means, prints as itself again, and is bit-exact for canonical words.
 TEST_P(RoundTrip, RandomWords) {
-  const int version = GetParam();
-  RandomWords words(version);
+  const chip::Generation generation = GetParam();
+  RandomWords words(generation);
   int valid = 0, canonical = 0;
   while (valid < kRandomWords) {
     const uint64_t word = words.next();
     Instruction i, again;
-    if (!decode(version, word, i) || (i.is_branch && i.branch.uniform_target > 3)) continue;
+    if (!decode(generation, word, i) || (i.is_branch && i.branch.uniform_target > 3)) continue;
     ++valid;
-    const std::string text = disassemble(version, i);
-    const Assembly assembly = assemble(version, text);
+    const std::string text = disassemble(generation, i);
+    const Assembly assembly = assemble(generation, text);
     ASSERT_EQ(all_errors(assembly), "") << std::hex << word << " " << text;
     ASSERT_EQ(assembly.words.size(), 1u);
     const uint64_t result = assembly.words[0];
-    ASSERT_TRUE(decode(version, result, again));
+    ASSERT_TRUE(decode(generation, result, again));
     ASSERT_EQ(visible(i), again) << std::hex << word << " " << text;
-    ASSERT_EQ(disassemble(version, again), text) << std::hex << word;
-    ASSERT_TRUE(is_canonical(version, result)) << std::hex << result;
-    ASSERT_EQ(is_canonical(version, word), result == word) << std::hex << word;
+    ASSERT_EQ(disassemble(generation, again), text) << std::hex << word;
+    ASSERT_TRUE(is_canonical(generation, result)) << std::hex << result;
+    ASSERT_EQ(is_canonical(generation, word), result == word) << std::hex << word;
     if (result != word) continue;
     ++canonical;
   }
   // 7.1 words are canonical unless they carry fields that no operand uses.
-  EXPECT_GT(canonical, version == 71 ? kRandomWords / 10 * 3 : kRandomWords / 100 * 3);
+  EXPECT_GT(canonical, generation == chip::Generation::k71 ? kRandomWords / 10 * 3 : kRandomWords / 100 * 3);
 }
 
 // The canonical word of an instruction is one and the same from text and from encode().
 TEST_P(RoundTrip, CanonicalWords) {
-  const int version = GetParam();
-  RandomWords words(version);
+  const chip::Generation generation = GetParam();
+  RandomWords words(generation);
   for (int n = 0; n < 100'000; ++n) {
     Instruction i;
-    if (!decode(version, words.next(), i) || i.is_branch) continue;
-    const auto word = encode(version, i);
+    if (!decode(generation, words.next(), i) || i.is_branch) continue;
+    const auto word = encode(generation, i);
     ASSERT_TRUE(word);
-    ASSERT_EQ(one(version, disassemble(version, *word)), *word) << disassemble(version, *word);
+    ASSERT_EQ(one(generation, disassemble(generation, *word)), *word) << disassemble(generation, *word);
   }
 }
 
 #if V3DEMU_HAVE_MESA
 // Text that Mesa itself printed, of words that Mesa compiles to.
 TEST(Assembler, ReadsMesasText) {
-  const auto check = [](int version, const KnownWord& k) {
+  const auto check = [](chip::Generation generation, const KnownWord& k) {
     char text[256];
-    if (!mesa_qpu_disassemble(version, k.word, text, sizeof(text))) return 0;
-    const bool differs = disassemble(version, k.word) != text;  // a fault of Mesa's printer: isa_test.cc
+    if (!mesa_qpu_disassemble(version_number(generation), k.word, text, sizeof(text))) return 0;
+    const bool differs = disassemble(generation, k.word) != text;  // a fault of Mesa's printer: isa_test.cc
     if (differs) return 0;
-    EXPECT_EQ(disassemble(version, one(version, text)), text);
+    EXPECT_EQ(disassemble(generation, one(generation, text)), text);
     return 1;
   };
   int compared = 0;
-  for (const KnownWord& k : kKnownWords71) compared += check(71, k);
-  for (const KnownWord& k : kKnownWords42) compared += check(42, k);
+  for (const KnownWord& k : kKnownWords71) compared += check(chip::Generation::k71, k);
+  for (const KnownWord& k : kKnownWords42) compared += check(chip::Generation::k42, k);
   EXPECT_GT(compared, 130);
 }
 #endif
 
 TEST(Assembler, ReadsKnownText) {
   for (const KnownWord& k : kKnownWords71)
-    EXPECT_EQ(disassemble(71, one(71, k.text)), disassemble(71, k.word));
+    EXPECT_EQ(disassemble(chip::Generation::k71, one(chip::Generation::k71, k.text)),
+              disassemble(chip::Generation::k71, k.word));
   for (const KnownWord& k : kKnownWords42)
-    EXPECT_EQ(disassemble(42, one(42, k.text)), disassemble(42, k.word));
+    EXPECT_EQ(disassemble(chip::Generation::k42, one(chip::Generation::k42, k.text)),
+              disassemble(chip::Generation::k42, k.word));
 }
 
 TEST(Assembler, ShortForms) {
   const uint64_t nop = 0x38003186bb03f000;
-  EXPECT_EQ(one(71, "nop"), nop);
-  EXPECT_EQ(one(71, "  nop ; nop   # comment"), nop);
-  EXPECT_EQ(one(71, "nop // comment"), nop);
-  EXPECT_EQ(one(71, "0x38003186bb03f000"), nop);
-  EXPECT_EQ(one(71, "fmul rf10, rf11, rf12"), one(71, "nop ; fmul rf10, rf11, rf12"));
-  EXPECT_EQ(one(71, "fmul rf10,rf11,rf12;thrsw"), one(71, "nop ; fmul rf10, rf11, rf12 ; thrsw"));
-  EXPECT_EQ(one(71, "add rf1, rf2, 3"), one(71, "add rf1, rf2, 3 ; nop"));
-  EXPECT_EQ(one(71, "thrsw ; ldunif"), one(71, "nop ; nop ; ldunif ; thrsw"));
-  EXPECT_EQ(one(42, "mov rf1, rf2"), one(42, "nop ; mov rf1, rf2"));
-  EXPECT_EQ(one(71, "fadd rf1, rf2, 1.0"), one(71, "fadd rf1, rf2, 0x3f800000"));
-  EXPECT_EQ(one(71, "fadd rf1, rf2, 0.00390625"), one(71, "fadd rf1, rf2, 0x3b800000"));
-  EXPECT_EQ(one(71, "fmul rf1, -16.l, rf2"), one(71, "fmul rf1, 0xfffffff0.l, rf2"));
-  EXPECT_EQ(one(71, "v8dot rf1, rf2, rf3"), one(71, "nop ; v8dot rf1, rf2, rf3"));
-  EXPECT_EQ(one(71, "umul24_rtop0 rf1, rf2, rf3"), one(71, "umul24 rf1, rf2, rf3"));
+  EXPECT_EQ(one(chip::Generation::k71, "nop"), nop);
+  EXPECT_EQ(one(chip::Generation::k71, "  nop ; nop   # comment"), nop);
+  EXPECT_EQ(one(chip::Generation::k71, "nop // comment"), nop);
+  EXPECT_EQ(one(chip::Generation::k71, "0x38003186bb03f000"), nop);
+  EXPECT_EQ(one(chip::Generation::k71, "fmul rf10, rf11, rf12"),
+            one(chip::Generation::k71, "nop ; fmul rf10, rf11, rf12"));
+  EXPECT_EQ(one(chip::Generation::k71, "fmul rf10,rf11,rf12;thrsw"),
+            one(chip::Generation::k71, "nop ; fmul rf10, rf11, rf12 ; thrsw"));
+  EXPECT_EQ(one(chip::Generation::k71, "add rf1, rf2, 3"),
+            one(chip::Generation::k71, "add rf1, rf2, 3 ; nop"));
+  EXPECT_EQ(one(chip::Generation::k71, "thrsw ; ldunif"),
+            one(chip::Generation::k71, "nop ; nop ; ldunif ; thrsw"));
+  EXPECT_EQ(one(chip::Generation::k42, "mov rf1, rf2"), one(chip::Generation::k42, "nop ; mov rf1, rf2"));
+  EXPECT_EQ(one(chip::Generation::k71, "fadd rf1, rf2, 1.0"),
+            one(chip::Generation::k71, "fadd rf1, rf2, 0x3f800000"));
+  EXPECT_EQ(one(chip::Generation::k71, "fadd rf1, rf2, 0.00390625"),
+            one(chip::Generation::k71, "fadd rf1, rf2, 0x3b800000"));
+  EXPECT_EQ(one(chip::Generation::k71, "fmul rf1, -16.l, rf2"),
+            one(chip::Generation::k71, "fmul rf1, 0xfffffff0.l, rf2"));
+  EXPECT_EQ(one(chip::Generation::k71, "v8dot rf1, rf2, rf3"),
+            one(chip::Generation::k71, "nop ; v8dot rf1, rf2, rf3"));
+  EXPECT_EQ(one(chip::Generation::k71, "umul24_rtop0 rf1, rf2, rf3"),
+            one(chip::Generation::k71, "umul24 rf1, rf2, rf3"));
 }
 
 TEST(Assembler, Programs) {
-  const Assembly a = assemble(71, R"(
+  const Assembly a = assemble(chip::Generation::k71, R"(
 start: mov rf1, 4           # a label may stand before an instruction
 loop:
 other:
@@ -160,102 +173,120 @@ forward:
   ASSERT_EQ(a.words.size(), 20u);
   EXPECT_EQ(a.lines[0], 2);
   EXPECT_EQ(a.lines[11], 14);
-  EXPECT_EQ(disassemble(71, a.words[2]), "b.anyna  -40");
-  EXPECT_EQ(disassemble(71, a.words[6]), "bl  16");
+  EXPECT_EQ(disassemble(chip::Generation::k71, a.words[2]), "b.anyna  -40");
+  EXPECT_EQ(disassemble(chip::Generation::k71, a.words[6]), "bl  16");
   EXPECT_THAT(a.uniforms, ElementsAre(0x20000u, 0xffffffffu, 0x40200000u, 7u));
-  EXPECT_EQ(a.words[12], one(71, "thrsw"));
-  EXPECT_EQ(a.words[16], one(71, "thrsw"));
+  EXPECT_EQ(a.words[12], one(chip::Generation::k71, "thrsw"));
+  EXPECT_EQ(a.words[16], one(chip::Generation::k71, "thrsw"));
 }
 
 TEST(Assembler, Branches) {
-  EXPECT_EQ(one(71, "bu.anynap  1024, r:unif"), 0x020004050020d000u);
-  EXPECT_EQ(one(71, "bu.anynap 1024"), 0x020004050020d000u);
-  EXPECT_EQ(one(71, "b  zero_addr+0x12345678"), 0x0234567812000000u);
-  EXPECT_EQ(one(71, "bu  rf33, rf33"), 0x020000000001f840u);
-  EXPECT_EQ(one(71, "bu  -16777208, a:unif"), 0x02000008ff005000u);
-  EXPECT_EQ(one(71, "bl lri"), 0x0200000000802000u);
-  EXPECT_EQ(disassemble(71, one(71, "bulq  8, lri")), "bulq  8, lri");
+  EXPECT_EQ(one(chip::Generation::k71, "bu.anynap  1024, r:unif"), 0x020004050020d000u);
+  EXPECT_EQ(one(chip::Generation::k71, "bu.anynap 1024"), 0x020004050020d000u);
+  EXPECT_EQ(one(chip::Generation::k71, "b  zero_addr+0x12345678"), 0x0234567812000000u);
+  EXPECT_EQ(one(chip::Generation::k71, "bu  rf33, rf33"), 0x020000000001f840u);
+  EXPECT_EQ(one(chip::Generation::k71, "bu  -16777208, a:unif"), 0x02000008ff005000u);
+  EXPECT_EQ(one(chip::Generation::k71, "bl lri"), 0x0200000000802000u);
+  EXPECT_EQ(disassemble(chip::Generation::k71, one(chip::Generation::k71, "bulq  8, lri")), "bulq  8, lri");
 }
 
 TEST(Assembler, Rotation42) {
-  EXPECT_EQ(disassemble(42, one(42, "nop ; mov rf1, r0 ; rot.3")),
+  EXPECT_EQ(disassemble(chip::Generation::k42, one(chip::Generation::k42, "nop ; mov rf1, r0 ; rot.3")),
             "nop                           ; mov rf1, r0                 ; rot.3");
-  EXPECT_EQ(disassemble(42, one(42, "mov rf1, r0 ; rot")).substr(60), "; rot");
-  EXPECT_EQ(disassemble(71, one(71, "rot rf1, rf2, 3 ; nop")).substr(0, 15), "rot rf1, rf2, 3");
+  EXPECT_EQ(disassemble(chip::Generation::k42, one(chip::Generation::k42, "mov rf1, r0 ; rot")).substr(60),
+            "; rot");
+  EXPECT_EQ(
+      disassemble(chip::Generation::k71, one(chip::Generation::k71, "rot rf1, rf2, 3 ; nop")).substr(0, 15),
+      "rot rf1, rf2, 3");
 }
 
 TEST(AssemblerErrors, Text) {
-  EXPECT_EQ(error_of(71, "fbad rf1, rf2, rf3"), "1:1: \"fbad\" is no operation, signal or branch");
-  EXPECT_EQ(error_of(71, "nop\n  add rf1, rf2, rf64"), "2:17: \"rf64\" is no register or number");
-  EXPECT_EQ(error_of(71, "add r7, rf2, rf4"), "1:5: \"r7\" is no register or write address");
-  EXPECT_EQ(error_of(71, "add rf1, r2, rf4"), "1:10: \"r2\" is no register or number");
-  EXPECT_EQ(error_of(71, "add rf1, rf2"), "1:13: add has 2 operands");
-  EXPECT_EQ(error_of(71, "mov rf1, rf2, rf3"), "1:13: mov has 1 operands");
-  EXPECT_EQ(error_of(71, "add rf1, rf2, 16"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "fbad rf1, rf2, rf3"),
+            "1:1: \"fbad\" is no operation, signal or branch");
+  EXPECT_EQ(error_of(chip::Generation::k71, "nop\n  add rf1, rf2, rf64"),
+            "2:17: \"rf64\" is no register or number");
+  EXPECT_EQ(error_of(chip::Generation::k71, "add r7, rf2, rf4"),
+            "1:5: \"r7\" is no register or write address");
+  EXPECT_EQ(error_of(chip::Generation::k71, "add rf1, r2, rf4"), "1:10: \"r2\" is no register or number");
+  EXPECT_EQ(error_of(chip::Generation::k71, "add rf1, rf2"), "1:13: add has 2 operands");
+  EXPECT_EQ(error_of(chip::Generation::k71, "mov rf1, rf2, rf3"), "1:13: mov has 1 operands");
+  EXPECT_EQ(error_of(chip::Generation::k71, "add rf1, rf2, 16"),
             "1:15: no small immediate: those are -16..15 and powers of two 0.00390625..128.0");
-  EXPECT_EQ(error_of(71, "add.ifx rf1, rf2, rf3"), "1:5: there is no condition or flag write .ifx");
-  EXPECT_EQ(error_of(71, "fadd rf1.q, rf2, rf3"), "1:10: a destination has the forms .l and .h only");
-  EXPECT_EQ(error_of(71, "fadd rf1, rf2.z, rf3"), "1:15: there is no conversion .z");
-  EXPECT_EQ(error_of(71, "nop nop"), "1:5: \";\" or the end of the line is expected, not \"nop\"");
-  EXPECT_EQ(error_of(71, "nop ;"), "1:6: an operation or a signal is expected");
-  EXPECT_EQ(error_of(71, "nop ; nop ; nop"), "1:13: a word has two operations only");
-  EXPECT_EQ(error_of(71, "ldtmu"), "1:6: a destination is expected, such as .rf1");
-  EXPECT_EQ(error_of(71, "thrsw ; thrsw"), "1:9: the same signal twice");
-  EXPECT_EQ(error_of(71, "ldtmu.rf1 ; ldvary.rf2"), "1:13: two signals with a destination");
-  EXPECT_EQ(error_of(71, ".byte 1"), "1:1: there is no directive .byte");
-  EXPECT_EQ(error_of(71, ".word rf1"), "1:7: a word of 64 bits is expected, not \"rf1\"");
-  EXPECT_EQ(error_of(71, ".word 0x1ffffffffffffffff"), "1:7: a number of at most 64 bits is expected");
-  EXPECT_EQ(error_of(71, ".uniform 0x1ffffffff"), "1:10: a uniform has 32 bits");
-  EXPECT_EQ(error_of(71, "?"), "1:1: \"?\" is no operation, signal or branch");
+  EXPECT_EQ(error_of(chip::Generation::k71, "add.ifx rf1, rf2, rf3"),
+            "1:5: there is no condition or flag write .ifx");
+  EXPECT_EQ(error_of(chip::Generation::k71, "fadd rf1.q, rf2, rf3"),
+            "1:10: a destination has the forms .l and .h only");
+  EXPECT_EQ(error_of(chip::Generation::k71, "fadd rf1, rf2.z, rf3"), "1:15: there is no conversion .z");
+  EXPECT_EQ(error_of(chip::Generation::k71, "nop nop"),
+            "1:5: \";\" or the end of the line is expected, not \"nop\"");
+  EXPECT_EQ(error_of(chip::Generation::k71, "nop ;"), "1:6: an operation or a signal is expected");
+  EXPECT_EQ(error_of(chip::Generation::k71, "nop ; nop ; nop"), "1:13: a word has two operations only");
+  EXPECT_EQ(error_of(chip::Generation::k71, "ldtmu"), "1:6: a destination is expected, such as .rf1");
+  EXPECT_EQ(error_of(chip::Generation::k71, "thrsw ; thrsw"), "1:9: the same signal twice");
+  EXPECT_EQ(error_of(chip::Generation::k71, "ldtmu.rf1 ; ldvary.rf2"),
+            "1:13: two signals with a destination");
+  EXPECT_EQ(error_of(chip::Generation::k71, ".byte 1"), "1:1: there is no directive .byte");
+  EXPECT_EQ(error_of(chip::Generation::k71, ".word rf1"), "1:7: a word of 64 bits is expected, not \"rf1\"");
+  EXPECT_EQ(error_of(chip::Generation::k71, ".word 0x1ffffffffffffffff"),
+            "1:7: a number of at most 64 bits is expected");
+  EXPECT_EQ(error_of(chip::Generation::k71, ".uniform 0x1ffffffff"), "1:10: a uniform has 32 bits");
+  EXPECT_EQ(error_of(chip::Generation::k71, "?"), "1:1: \"?\" is no operation, signal or branch");
 }
 
 TEST(AssemblerErrors, Labels) {
-  EXPECT_EQ(error_of(71, "nop\n b.anya nowhere"), "2:9: the label nowhere is not defined");
-  EXPECT_EQ(error_of(71, "a:\nnop\na:"), "3:1: the label a is defined twice");
-  EXPECT_EQ(error_of(71, "rf3:"), "1:1: rf3 is the name of a branch target, not of a label");
-  EXPECT_EQ(error_of(71, "b 12"), "1:3: a branch goes to a multiple of 8 bytes, in 32 bits");
-  EXPECT_EQ(error_of(71, "b.any 8"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "nop\n b.anya nowhere"), "2:9: the label nowhere is not defined");
+  EXPECT_EQ(error_of(chip::Generation::k71, "a:\nnop\na:"), "3:1: the label a is defined twice");
+  EXPECT_EQ(error_of(chip::Generation::k71, "rf3:"),
+            "1:1: rf3 is the name of a branch target, not of a label");
+  EXPECT_EQ(error_of(chip::Generation::k71, "b 12"),
+            "1:3: a branch goes to a multiple of 8 bytes, in 32 bits");
+  EXPECT_EQ(error_of(chip::Generation::k71, "b.any 8"),
             "1:3: conditions of branches are a0, na0, alla, anyna, anya and allna, each with p or q");
-  EXPECT_EQ(error_of(71, "b 8, r:unif"), "1:6: only bu and bul move the uniform stream");
-  EXPECT_EQ(error_of(71, "bu rf1, rf2"), "1:9: a branch reads one register only");
-  EXPECT_EQ(error_of(71, "b"), "1:2: a branch target is expected");
+  EXPECT_EQ(error_of(chip::Generation::k71, "b 8, r:unif"), "1:6: only bu and bul move the uniform stream");
+  EXPECT_EQ(error_of(chip::Generation::k71, "bu rf1, rf2"), "1:9: a branch reads one register only");
+  EXPECT_EQ(error_of(chip::Generation::k71, "b"), "1:2: a branch target is expected");
 }
 
 // Every line with an error is reported, in order.
 TEST(AssemblerErrors, All) {
-  EXPECT_EQ(error_of(71, "b x\nbad\nnop\nworse"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "b x\nbad\nnop\nworse"),
             "1:3: the label x is not defined | 2:1: \"bad\" is no operation, signal or branch | "
             "4:1: \"worse\" is no operation, signal or branch");
 }
 
 TEST(AssemblerErrors, NoWord) {
-  EXPECT_EQ(error_of(71, "fmul rf1, rf2, rf3 ; fadd rf1, rf2, rf3"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "fmul rf1, rf2, rf3 ; fadd rf1, rf2, rf3"),
             "1:1: the add ALU of V3D 7.1 has no fmul");
-  EXPECT_EQ(error_of(71, "nop ; fadd rf1, rf2, rf3"), "1:7: the mul ALU of V3D 7.1 has no fadd");
-  EXPECT_EQ(error_of(42, "ballot rf1, rf2"), "1:1: the add ALU of V3D 4.2 has no ballot");
-  EXPECT_EQ(error_of(71, "fadd rf1, rf2.sat, rf3"), "1:1: fadd of the add ALU of V3D 7.1 has no form .sat");
-  EXPECT_EQ(error_of(71, "vfadd rf1, rf2.u5, rf3"), "1:1: vfadd of the add ALU of V3D 7.1 has no form .u5");
-  EXPECT_EQ(error_of(42, "vfadd rf1, r2, r3"), "1:1: the add ALU of V3D 4.2 has no vfadd");
-  EXPECT_EQ(error_of(71, "add rf1.l, rf2, rf3"), "1:1: add of the add ALU of V3D 7.1 has no form .l");
-  EXPECT_EQ(error_of(71, "add.ifa.pushz rf1, rf2, rf3"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "nop ; fadd rf1, rf2, rf3"),
+            "1:7: the mul ALU of V3D 7.1 has no fadd");
+  EXPECT_EQ(error_of(chip::Generation::k42, "ballot rf1, rf2"), "1:1: the add ALU of V3D 4.2 has no ballot");
+  EXPECT_EQ(error_of(chip::Generation::k71, "fadd rf1, rf2.sat, rf3"),
+            "1:1: fadd of the add ALU of V3D 7.1 has no form .sat");
+  EXPECT_EQ(error_of(chip::Generation::k71, "vfadd rf1, rf2.u5, rf3"),
+            "1:1: vfadd of the add ALU of V3D 7.1 has no form .u5");
+  EXPECT_EQ(error_of(chip::Generation::k42, "vfadd rf1, r2, r3"), "1:1: the add ALU of V3D 4.2 has no vfadd");
+  EXPECT_EQ(error_of(chip::Generation::k71, "add rf1.l, rf2, rf3"),
+            "1:1: add of the add ALU of V3D 7.1 has no form .l");
+  EXPECT_EQ(error_of(chip::Generation::k71, "add.ifa.pushz rf1, rf2, rf3"),
             "1:1: one operation is either conditional or writes flags");
-  EXPECT_EQ(error_of(71, "add rf1, rf2, 1 ; mov rf3, 2"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "add rf1, rf2, 1 ; mov rf3, 2"),
             "1:1: a word of V3D 7.1 has one small immediate only");
-  EXPECT_EQ(error_of(71, "add rf1, rf2, 1 ; ldunif"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "add rf1, rf2, 1 ; ldunif"),
             "1:1: on V3D 7.1 a small immediate takes the place of all signals");
-  EXPECT_EQ(error_of(71, "add.ifa rf1, rf2, rf3 ; ldtmu.rf1"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "add.ifa rf1, rf2, rf3 ; ldtmu.rf1"),
             "1:1: the destination of a signal takes the place of conditions and flag writes");
-  EXPECT_EQ(error_of(71, "add.pushz rf1, rf2, rf3 ; mov.pushz rf4, rf5"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "add.pushz rf1, rf2, rf3 ; mov.pushz rf4, rf5"),
             "1:1: only one of the two operations writes flags");
-  EXPECT_EQ(error_of(71, "nop ; nop ; ldunif ; ldunifa"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "nop ; nop ; ldunif ; ldunifa"),
             "1:13: V3D 7.1 has no word with these signals together");
-  EXPECT_EQ(error_of(71, "fmax rf1, rf2, rf2"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "fmax rf1, rf2, rf2"),
             "1:1: fmax of one operand with itself has no word; fmin gives the same");
-  EXPECT_EQ(error_of(71, "ldvpmv_in tmud, rf1"), "1:1: ldvpmv_in writes rf registers only");
-  EXPECT_EQ(error_of(42, "add rf1, rf2, rf3 ; mov rf4, rf5"),
+  EXPECT_EQ(error_of(chip::Generation::k71, "ldvpmv_in tmud, rf1"),
+            "1:1: ldvpmv_in writes rf registers only");
+  EXPECT_EQ(error_of(chip::Generation::k42, "add rf1, rf2, rf3 ; mov rf4, rf5"),
             "1:1: a word of V3D 4.2 reads at most two rf registers");
   EXPECT_EQ(
-      error_of(42, "add rf1, rf2, rf3 ; mov rf4, 1"),
+      error_of(chip::Generation::k42, "add rf1, rf2, rf3 ; mov rf4, 1"),
       "1:1: a word of V3D 4.2 reads at most two rf registers, one beside a small immediate or a rotation");
 }
 
@@ -267,7 +298,8 @@ TEST(AssemblerErrors, GarbageIsRefused) {
     std::string text;
     for (int length = static_cast<int>(random() % 40); length > 0; --length)
       text += alphabet[random() % alphabet.size()];
-    for (const AssemblyError& error : assemble(n % 2 ? 71 : 42, text).errors) {
+    for (const AssemblyError& error :
+         assemble(n % 2 ? chip::Generation::k71 : chip::Generation::k42, text).errors) {
       EXPECT_GE(error.line, 1);
       EXPECT_GE(error.column, 1);
       EXPECT_FALSE(error.message.empty());

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/isa/instruction.h"
 
 namespace v3d::qpu::assembly {
@@ -77,12 +78,12 @@ inline Instruction nop() { return {}; }
 inline Instruction thrsw() { return I().sig(kThrsw); }
 
 /// The words of a program. Aborts on an instruction that has no word: a fault of the test.
-inline std::vector<uint64_t> assemble(int version, const std::vector<Instruction>& program) {
+inline std::vector<uint64_t> assemble(chip::Generation generation, const std::vector<Instruction>& program) {
   std::vector<uint64_t> words;
   for (const Instruction& i : program) {
-    const auto word = encode(version, i);
+    const auto word = encode(generation, i);
     if (!word) {
-      std::fprintf(stderr, "no word for: %s\n", disassemble(version, i).c_str());
+      std::fprintf(stderr, "no word for: %s\n", disassemble(generation, i).c_str());
       std::abort();
     }
     words.push_back(*word);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "gpu/chip/generation.h"
+
 namespace v3d::qpu {
 
 struct CompiledProgram {
@@ -243,9 +245,9 @@ inline const std::vector<CompiledProgram>& compiled_programs_42() {
   return kPrograms;
 }
 
-/// @param version  of the chip
-inline const std::vector<CompiledProgram>& compiled_programs(int version) {
-  return version == 42 ? compiled_programs_42() : compiled_programs_71();
+/// @param generation  of the chip
+inline const std::vector<CompiledProgram>& compiled_programs(chip::Generation generation) {
+  return generation == chip::Generation::k42 ? compiled_programs_42() : compiled_programs_71();
 }
 
 }  // namespace v3d::qpu

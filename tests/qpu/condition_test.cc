@@ -77,21 +77,22 @@ LaneFlags written(const Action& action, LaneFlags old, bool z, bool n, bool c) {
   return {updated[action.write % 4], old.b};
 }
 
-class ConditionTest : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Versions, ConditionTest, testing::Values(71, 42));
+class ConditionTest : public testing::TestWithParam<chip::Generation> {};
+INSTANTIATE_TEST_SUITE_P(Versions, ConditionTest,
+                         testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 TEST_P(ConditionTest, EveryValue) {
-  const int version = GetParam();
-  Machine m(version);
+  const chip::Generation generation = GetParam();
+  Machine m(generation);
   std::mt19937 random(5);
   const uint64_t word =
-      *encode(version, I().add(Op::kAdd, to(3), rf(1), rf(2)).mul(Op::kSub, to(4), rf(1), rf(2)));
+      *encode(generation, I().add(Op::kAdd, to(3), rf(1), rf(2)).mul(Op::kSub, to(4), rf(1), rf(2)));
   m.load({nop(), thrsw(), nop(), nop()});
   for (uint32_t field = 0; field < 128; ++field) {
     const Pattern& p = pattern_of(field);
     const uint64_t code = word | uint64_t{field} << 46;
     Instruction i;
-    ASSERT_EQ(decode(version, code, i), std::string(p.add) != "invalid") << std::bitset<7>(field);
+    ASSERT_EQ(decode(generation, code, i), std::string(p.add) != "invalid") << std::bitset<7>(field);
     if (std::string(p.add) == "invalid") continue;
     const Action add = action_of(p, field, p.add), mul = action_of(p, field, p.mul);
 
@@ -109,12 +110,12 @@ TEST_P(ConditionTest, EveryValue) {
     for (int lane = 0; lane < kLanes; ++lane) {
       const uint32_t x = t.rf[1][lane], y = t.rf[2][lane], sum = x + y, difference = x - y;
       const LaneFlags old = {(a >> lane & 1) != 0, (b >> lane & 1) != 0};
-      EXPECT_EQ(t.rf[3][lane], executes(add, old) ? sum : 0xdeadu) << disassemble(version, i);
-      EXPECT_EQ(t.rf[4][lane], executes(mul, old) ? difference : 0xdeadu) << disassemble(version, i);
+      EXPECT_EQ(t.rf[3][lane], executes(add, old) ? sum : 0xdeadu) << disassemble(generation, i);
+      EXPECT_EQ(t.rf[4][lane], executes(mul, old) ? difference : 0xdeadu) << disassemble(generation, i);
       LaneFlags flags = written(add, old, sum == 0, sum >> 31, uint64_t{x} + y > 0xffffffffu);
       if (mul.write) flags = written(mul, old, difference == 0, difference >> 31, x < y);
-      EXPECT_EQ(t.flag_a >> lane & 1, flags.a) << disassemble(version, i);
-      EXPECT_EQ(t.flag_b >> lane & 1, flags.b) << disassemble(version, i);
+      EXPECT_EQ(t.flag_a >> lane & 1, flags.a) << disassemble(generation, i);
+      EXPECT_EQ(t.flag_b >> lane & 1, flags.b) << disassemble(generation, i);
     }
     if (HasFailure()) return;
   }
@@ -123,8 +124,8 @@ TEST_P(ConditionTest, EveryValue) {
 // Every operation with a result obeys conditions, in both ALUs, at registers and at 7.1's replicating
 // addresses.
 TEST_P(ConditionTest, EveryOperation) {
-  const int version = GetParam();
-  Machine m(version);
+  const chip::Generation generation = GetParam();
+  Machine m(generation);
   int tested = 0;
   for (int n = 0; n < kNumOps; ++n) {
     const Op op = static_cast<Op>(n);
@@ -138,7 +139,7 @@ TEST_P(ConditionTest, EveryOperation) {
         h.cond = cond;
         Instruction i;
         (is_mul ? i.mul : i.add) = h;
-        if (!encode(version, i)) continue;
+        if (!encode(generation, i)) continue;
         ++tested;
         const auto run = [&](LaneMask a, LaneMask b) -> Thread& {
           m.reset();
@@ -158,7 +159,7 @@ TEST_P(ConditionTest, EveryOperation) {
           if (op == Op::kSetmsf) {
             EXPECT_EQ(t.msf[lane], (exec >> lane & 1) ? 3u * static_cast<uint32_t>(lane) + 1 : 1u);
           } else if (!(exec >> lane & 1)) {
-            EXPECT_EQ(t.rf[3][lane], 0xdeadu) << disassemble(version, i) << " lane " << lane;
+            EXPECT_EQ(t.rf[3][lane], 0xdeadu) << disassemble(generation, i) << " lane " << lane;
           }
         }
         EXPECT_EQ(t.flag_a, a);
@@ -166,7 +167,7 @@ TEST_P(ConditionTest, EveryOperation) {
       }
     }
   }
-  EXPECT_GT(tested, version == 71 ? 330 : 280);
+  EXPECT_GT(tested, generation == chip::Generation::k71 ? 330 : 280);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class DotTest : public testing::Test {
 
   static constexpr uint32_t kCorners[] = {0xffffffff, 0x80808080};  // 255 or -1, and -128
   std::mt19937 random{5};
-  Machine m{71};
+  Machine m{chip::Generation::k71};
   Thread& t = m.t();
 };
 
@@ -91,7 +91,7 @@ TEST_F(DotTest, ModeLastsAcrossSwitchesAndBranches) {
 
 // Between two threads of one QPU that take turns.
 TEST_F(DotTest, ModeBelongsToTheThread) {
-  Machine other(71);
+  Machine other(chip::Generation::k71);
   for (Machine* machine : {&m, &other}) {
     machine->load({set(machine == &m ? NnMode::kSs : NnMode::kUu), thrsw(), nop(), nop(), dot(3),  //
                    thrsw(), thrsw(), nop(), nop(), thrsw(), nop(), nop()});

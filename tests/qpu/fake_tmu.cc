@@ -25,7 +25,7 @@ int answer(Lanes* out) {
 namespace v3d::tmu {
 
 struct Unit::State {};
-Unit::Unit(Memory, int) {}
+Unit::Unit(Memory, chip::Generation) {}
 Unit::~Unit() = default;
 Unit::Unit(Unit&&) noexcept = default;
 Unit& Unit::operator=(Unit&&) noexcept = default;

@@ -29,10 +29,11 @@ using flow::Flow;
 using flow::kDynamic;
 using flow::kNowhere;
 
-Flow flow_of(const std::string& text, int version = 71, bool final_section = true) {
-  const Assembly assembly = assemble(version, text);
+Flow flow_of(const std::string& text, chip::Generation generation = chip::Generation::k71,
+             bool final_section = true) {
+  const Assembly assembly = assemble(generation, text);
   EXPECT_TRUE(assembly.errors.empty()) << to_string(assembly.errors.at(0));
-  return flow::analyse({version, final_section, {}}, assembly.words);
+  return flow::analyse({generation, final_section, {}}, assembly.words);
 }
 
 // The offsets that the node of an instruction reads its uniforms at; of the first node with the index.
@@ -64,7 +65,7 @@ TEST(Flow, ThreadEndsTwoInstructionsBehindThrsw) {
 }
 
 TEST(Flow, SwitchDividesBlocks) {
-  const Flow flow = flow_of("nop ; nop ; thrsw\nnop\nnop\nnop\nend", 71, false);
+  const Flow flow = flow_of("nop ; nop ; thrsw\nnop\nnop\nnop\nend", chip::Generation::k71, false);
   const flow::Block& first = flow.blocks[flow.entry];
   EXPECT_EQ(first.count, 3u);
   EXPECT_TRUE(first.exit.switches);
@@ -76,7 +77,7 @@ TEST(Flow, SwitchDividesBlocks) {
 
 // The pair is one switch, counted from the first; the thrsw after it ends the thread.
 TEST(Flow, PairBeginsLastSection) {
-  const Flow flow = flow_of("end", 71, false);
+  const Flow flow = flow_of("end", chip::Generation::k71, false);
   ASSERT_EQ(flow.blocks.size(), 2u);
   EXPECT_EQ(flow.blocks[0].count, 3u);
   EXPECT_TRUE(flow.blocks[0].exit.switches);
@@ -86,8 +87,8 @@ TEST(Flow, PairBeginsLastSection) {
 }
 
 TEST(Flow, BarrierWaitsAtTheNextSwitch) {
-  const Flow flow =
-      flow_of("barrierid syncb ; nop ; thrsw\nnop\nnop\nnop ; nop ; thrsw\nnop\nnop\nend", 71, false);
+  const Flow flow = flow_of("barrierid syncb ; nop ; thrsw\nnop\nnop\nnop ; nop ; thrsw\nnop\nnop\nend",
+                            chip::Generation::k71, false);
   EXPECT_TRUE(flow.blocks[0].exit.may_wait);
   EXPECT_FALSE(flow.blocks[1].exit.may_wait);
   EXPECT_TRUE(flow.blocks[1].exit.switches);
@@ -137,24 +138,26 @@ TEST(Flow, SaysWhatItCannotKnow) {
 }
 
 TEST(Flow, AbsoluteBranchesNeedTheEntry) {
-  const Assembly code = assemble(71, "b zero_addr+0x1020\nnop\nnop\nnop\nend");
-  const Flow flow = flow::analyse({71, true, 0x1000}, code.words);
+  const Assembly code = assemble(chip::Generation::k71, "b zero_addr+0x1020\nnop\nnop\nnop\nend");
+  const Flow flow = flow::analyse({chip::Generation::k71, true, 0x1000}, code.words);
   EXPECT_TRUE(flow.position_dependent);
   EXPECT_TRUE(flow.complete);
-  EXPECT_EQ(block_at(flow::analyse({71, true, {}}, code.words), 1).exit.gap, Exit::Gap::kComputed);
+  EXPECT_EQ(block_at(flow::analyse({chip::Generation::k71, true, {}}, code.words), 1).exit.gap,
+            Exit::Gap::kComputed);
 }
 
 TEST(Flow, ProgramMayBeginBehindItsFirstWord) {
-  const Assembly code = assemble(71, "end\nentry:\nb entry\nnop\nnop\nnop\n");
+  const Assembly code = assemble(chip::Generation::k71, "end\nentry:\nb entry\nnop\nnop\nnop\n");
   std::vector<int32_t> read;
-  const Flow flow = flow::analyse({71, true, {}}, [&](int32_t index) -> std::optional<uint64_t> {
-    read.push_back(index);
-    if (index < -8 || index > 3) return {};
-    Instruction back;
-    back.is_branch = true;
-    back.branch.offset = static_cast<uint32_t>(-12 * 8);
-    return index == 0 ? *encode(71, back) : code.words[static_cast<size_t>(index) + 8];
-  });
+  const Flow flow =
+      flow::analyse({chip::Generation::k71, true, {}}, [&](int32_t index) -> std::optional<uint64_t> {
+        read.push_back(index);
+        if (index < -8 || index > 3) return {};
+        Instruction back;
+        back.is_branch = true;
+        back.branch.offset = static_cast<uint32_t>(-12 * 8);
+        return index == 0 ? *encode(chip::Generation::k71, back) : code.words[static_cast<size_t>(index) + 8];
+      });
   EXPECT_EQ(flow.first_index, -8);
   EXPECT_EQ(flow.end_index, 4);
   EXPECT_TRUE(flow.complete);
@@ -260,8 +263,9 @@ TEST(Flow, LoopsNest) {
 
 // ---- What a driver compiles: everything is known, and uniforms stand in the order of instructions.
 
-class FlowOfVersion : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Versions, FlowOfVersion, testing::Values(71, 42));
+class FlowOfVersion : public testing::TestWithParam<chip::Generation> {};
+INSTANTIATE_TEST_SUITE_P(Versions, FlowOfVersion,
+                         testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 TEST_P(FlowOfVersion, CompiledProgramsAreWhollyKnown) {
   for (const CompiledProgram& program : compiled_programs(GetParam())) {
@@ -360,7 +364,7 @@ TEST(FlowTlb, LengthOfASequenceStandsInTheUniform) {
 
 // ---- Against the interpreter
 
-class FlowRuns : public testing::TestWithParam<int> {
+class FlowRuns : public testing::TestWithParam<chip::Generation> {
  protected:
   static constexpr GpuAddr kCode = 0x10000, kUniforms = 0x20000;
 
@@ -437,8 +441,8 @@ class FlowRuns : public testing::TestWithParam<int> {
   // takes.
   std::vector<uint64_t> random_program(size_t size) {
     std::vector<uint64_t> words;
-    const auto launches = [](const AluHalf& h, int version) {
-      return h.magic && starts_lookup(waddr_info(version, h.waddr).effect);
+    const auto launches = [](const AluHalf& h, chip::Generation generation) {
+      return h.magic && starts_lookup(waddr_info(generation, h.waddr).effect);
     };
     while (words.size() < size) {
       if (random() % 8 == 0) lookup(words);
@@ -500,7 +504,7 @@ class FlowRuns : public testing::TestWithParam<int> {
   RandomWords source{GetParam()};
   std::unique_ptr<mmu::AddressSpace> space;
 };
-INSTANTIATE_TEST_SUITE_P(Versions, FlowRuns, testing::Values(71, 42));
+INSTANTIATE_TEST_SUITE_P(Versions, FlowRuns, testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 TEST_P(FlowRuns, RandomProgramsAreWalkedAsTheyRun) {
   uint64_t compared = 0, executed = 0, fixed = 0, pops = 0, tlb_words = 0;

@@ -144,7 +144,7 @@ class FlowWatch : public Observer {
   static bool differ(Lanes a, Lanes b) { return nonzero(a ^ b) != 0; }
 
   std::string text() const {
-    return instruction_ ? disassemble(flow_.setting.version, *instruction_) + " at " +
+    return instruction_ ? disassemble(flow_.setting.generation, *instruction_) + " at " +
                               std::to_string(flow_.nodes[node_].index)
                         : "";
   }
@@ -167,7 +167,7 @@ class FlowWatch : public Observer {
   void compare_landings(const Thread& t, const flow::Node& n) {
     if (!after_) return;
     flow::Resources landed;
-    if (n.in_flight.vary & 1) landed.registers.add(isa(flow_.setting.version).implicit);
+    if (n.in_flight.vary & 1) landed.registers.add(isa(flow_.setting.generation).implicit);
     if (n.in_flight.sfu & 1) landed.registers.add(kSfuResult);
     compare_changes(*after_, t, landed, "landed before");
   }
@@ -332,7 +332,7 @@ class FlowWatch : public Observer {
     };
     // Before the node's landings, which have happened already: those are not live, and not to be touched.
     flow::Resources kept = live;
-    if (flow_.nodes[node_].in_flight.vary & 1) kept.registers.add(isa(flow_.setting.version).implicit);
+    if (flow_.nodes[node_].in_flight.vary & 1) kept.registers.add(isa(flow_.setting.generation).implicit);
     if (flow_.nodes[node_].in_flight.sfu & 1) kept.registers.add(kSfuResult);
     for (Register r = 0; r < kNumRegisters; ++r)
       if (!kept.registers.has(r)) t.at(r) = kLaneIndex * 77u + any();

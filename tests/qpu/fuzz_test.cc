@@ -15,7 +15,7 @@
 namespace v3d::qpu {
 namespace {
 
-class Fuzz : public testing::TestWithParam<int> {
+class Fuzz : public testing::TestWithParam<chip::Generation> {
  protected:
   static constexpr GpuAddr kCode = 0x10000, kData = 0x80000;
   static constexpr uint32_t kWords = 512;
@@ -56,19 +56,19 @@ class Fuzz : public testing::TestWithParam<int> {
   Thread& t = *thread;
   ProgramCache cache{GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Versions, Fuzz, testing::Values(71, 42));
+INSTANTIATE_TEST_SUITE_P(Versions, Fuzz, testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 // A word that decodes, seldom one that is likely to end the program.
-uint64_t lasting_word(std::mt19937_64& random, int version) {
+uint64_t lasting_word(std::mt19937_64& random, chip::Generation generation) {
   for (;;) {
     const uint64_t word = random();
     Instruction i;
-    if (!decode(version, word, i)) continue;
+    if (!decode(generation, word, i)) continue;
     if (i.is_branch) {
       i.branch.target = BranchTarget::kAbsolute;
       i.branch.offset = 0x10000 + static_cast<uint32_t>(random() % 500) * 8;
       i.branch.uniforms = random() % 16 == 0;
-      return *encode(version, i);
+      return *encode(generation, i);
     }
     const auto launches = [](const AluHalf& h) { return h.magic && h.waddr >= kWaddrTmus; };
     const bool risky = (i.signals & (kLdtmu | kThrsw)) || launches(i.add) || launches(i.mul);

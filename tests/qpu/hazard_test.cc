@@ -18,13 +18,15 @@
 namespace v3d::qpu {
 namespace {
 
+using enum chip::Generation;
+
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-std::vector<uint64_t> words_of(int version, const std::string& text) {
-  const Assembly assembly = assemble(version, text);
+std::vector<uint64_t> words_of(chip::Generation generation, const std::string& text) {
+  const Assembly assembly = assemble(generation, text);
   for (const AssemblyError& error : assembly.errors) ADD_FAILURE() << to_string(error) << "\n" << text;
   return assembly.words;
 }
@@ -39,7 +41,7 @@ std::vector<std::string> names(const std::vector<HazardReport>& reports) {
 // A program that breaks one rule, and the instruction that does.
 struct Case {
   Hazard hazard;
-  int version;
+  chip::Generation generation;
   const char* program;  ///< without the end of the thread, which follows
   size_t index;
   bool four_threads = false;
@@ -54,113 +56,113 @@ struct Case {
 #define POPS4 "ldtmu.rf1\nldtmu.rf1\nldtmu.rf1\nldtmu.rf1\n"
 
 constexpr Case kCases[] = {
-    {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3", 1},
-    {Hazard::kLdvaryCEarly, 42, "ldvary.rf1\nadd rf2, r5, rf3", 1},
-    {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3\nldvary.rf4\nadd rf5, rf0, rf3", 1},
-    {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3\nnop\nldunif\nadd rf5, rf0, rf3", 1},
-    {Hazard::kLdvaryCEarly, 71, "ldvary.rf1\nadd rf2, rf0, rf3\nldvary.rf4\nnop\nadd rf5, rf0, rf3", 1},
-    {Hazard::kLdvaryCClash, 71, "ldvary.rf1\nmov rf0, rf3", 1},
-    {Hazard::kLdvaryCClash, 71, "ldvary.rf1\nmov rep, rf3", 1},
-    {Hazard::kLdvaryCClash, 71, "ldvary.rf1\nldunifrf.rf0", 1},
-    {Hazard::kLdunifAfterLdvary, 71, "ldvary.rf1\nldunif", 1},
-    {Hazard::kLdunifAfterLdvary, 42, "ldvary.rf1\nldunifa", 1},
-    {Hazard::kSfuR4, 42, "mov recip, rf1\nmov rf2, r4", 1},
-    {Hazard::kSfuR4, 42, "mov recip, rf1\nmov r4, rf2", 1},
-    {Hazard::kSfuR4, 42, "mov recip, rf1\nmov exp, rf2", 1},
-    {Hazard::kSfuDst, 42, "recip r1, rf2", 0},
-    {Hazard::kPeriph, 71, "mov tmud, rf1 ; mov tmua, rf2", 0},
-    {Hazard::kPeriph, 71, "recip rf1, rf2 ; mov tmua, rf2\nldtmu.rf1", 0},
-    {Hazard::kPeriph, 71, "stvpmv rf1, rf2 ; mov tmua, rf2\nldtmu.rf1", 0},
-    {Hazard::kPeriph, 71, "mov tmuc, rf1 ; nop ; wrtmuc\nmov tmus, rf1\nldtmu.rf1", 0},
-    {Hazard::kPeriph, 42, "mov tmua, rf2\nrecip rf1, rf2 ; nop ; ldtmu.r0", 1},
-    {Hazard::kTmuWriteLoad, 42, "mov tmua, rf2\nldtmu.r0 ; mov tmud, rf2\nmov tmua, rf2", 1},
-    {Hazard::kNoAddress, 71, "mov r0, rf2", 0},
-    {Hazard::kNoAddress, 71, "nop ; mov r4, rf2", 0},
-    {Hazard::kNoAddress, 71, "mov recip, rf2", 0},
-    {Hazard::kNoAddress, 71, "ldunifrf.rsqrt2", 0},
-    {Hazard::kNoAddress, 71, "mov vpm, rf2", 0},
-    {Hazard::kNoAddress, 71, "mov vpmu, rf2", 0},
-    {Hazard::kNoAddress, 71, "mov sync, rf2", 0},
-    {Hazard::kNoAddress, 71, "mov syncu, rf2", 0},
-    {Hazard::kNoAddress, 42, "mov tmul, rf2", 0},
-    {Hazard::kTwoUnif, 71, "mov tmuau, rf1 ; nop ; ldunif\nldtmu.rf1", 0},
-    {Hazard::kTwoUnif, 71, "mov tmuau, rf1 ; nop ; ldunifa\nldtmu.rf1", 0},
-    {Hazard::kUnifaEarly, 71, "mov unifa, rf1\nnop\nnop\nldunifa", 3},
-    {Hazard::kUnifaSwitch, 71, "thrsw\nmov unifa, rf1\nnop", 2},
-    {Hazard::kUnifaJump, 71, "b 0\nnop\nmov unifa, rf1\nnop", 3},
-    {Hazard::kBranchInSlot, 71, "b 0\nnop\nb.anya 0\nnop\nnop\nnop\nnop", 2},
-    {Hazard::kBranchInSlot, 71, "thrsw\nb 0\nnop\nnop\nnop", 1},
-    {Hazard::kBranchAfterUnifa, 71, "mov unifa, rf1\nnop\nnop\nb 0\nnop\nnop\nnop", 3},
-    {Hazard::kThrswInSlot, 71, "b 0\nthrsw\nnop\nnop\nnop", 1},
-    {Hazard::kThrswClose, 71, "thrsw\nnop\nthrsw\nnop\nnop", 2},
-    {Hazard::kTwoLast, 71, LAST "thrsw\nthrsw\nnop", 5, false, true},
-    {Hazard::kNoLast, 71, "thrsw\nnop\nnop\nthrsw\nnop\nnop", 5, false, true},
-    {Hazard::kUnifInSlot, 71, "b 0\nldunif\nnop\nnop", 1},
-    {Hazard::kSfuOpInSlot, 71, "thrsw\nrecip rf1, rf2\nnop", 1},
-    {Hazard::kSfuInSlot, 42, "thrsw\nmov recip, rf2\nnop", 1},
-    {Hazard::kLdvaryInSlot, 71, "thrsw\nnop\nldvary.rf1", 2},
-    {Hazard::kLdvaryInSlot, 42, "thrsw\nldvary.rf1\nnop", 1},
-    {Hazard::kAccAfterThrsw, 42, "mov r1, rf1\nthrsw\nnop\nnop\nmov rf1, r1", 4},
-    {Hazard::kAccAfterThrsw, 42,  // one cause: told where it is seen first
+    {Hazard::kLdvaryCEarly, k71, "ldvary.rf1\nadd rf2, rf0, rf3", 1},
+    {Hazard::kLdvaryCEarly, k42, "ldvary.rf1\nadd rf2, r5, rf3", 1},
+    {Hazard::kLdvaryCEarly, k71, "ldvary.rf1\nadd rf2, rf0, rf3\nldvary.rf4\nadd rf5, rf0, rf3", 1},
+    {Hazard::kLdvaryCEarly, k71, "ldvary.rf1\nadd rf2, rf0, rf3\nnop\nldunif\nadd rf5, rf0, rf3", 1},
+    {Hazard::kLdvaryCEarly, k71, "ldvary.rf1\nadd rf2, rf0, rf3\nldvary.rf4\nnop\nadd rf5, rf0, rf3", 1},
+    {Hazard::kLdvaryCClash, k71, "ldvary.rf1\nmov rf0, rf3", 1},
+    {Hazard::kLdvaryCClash, k71, "ldvary.rf1\nmov rep, rf3", 1},
+    {Hazard::kLdvaryCClash, k71, "ldvary.rf1\nldunifrf.rf0", 1},
+    {Hazard::kLdunifAfterLdvary, k71, "ldvary.rf1\nldunif", 1},
+    {Hazard::kLdunifAfterLdvary, k42, "ldvary.rf1\nldunifa", 1},
+    {Hazard::kSfuR4, k42, "mov recip, rf1\nmov rf2, r4", 1},
+    {Hazard::kSfuR4, k42, "mov recip, rf1\nmov r4, rf2", 1},
+    {Hazard::kSfuR4, k42, "mov recip, rf1\nmov exp, rf2", 1},
+    {Hazard::kSfuDst, k42, "recip r1, rf2", 0},
+    {Hazard::kPeriph, k71, "mov tmud, rf1 ; mov tmua, rf2", 0},
+    {Hazard::kPeriph, k71, "recip rf1, rf2 ; mov tmua, rf2\nldtmu.rf1", 0},
+    {Hazard::kPeriph, k71, "stvpmv rf1, rf2 ; mov tmua, rf2\nldtmu.rf1", 0},
+    {Hazard::kPeriph, k71, "mov tmuc, rf1 ; nop ; wrtmuc\nmov tmus, rf1\nldtmu.rf1", 0},
+    {Hazard::kPeriph, k42, "mov tmua, rf2\nrecip rf1, rf2 ; nop ; ldtmu.r0", 1},
+    {Hazard::kTmuWriteLoad, k42, "mov tmua, rf2\nldtmu.r0 ; mov tmud, rf2\nmov tmua, rf2", 1},
+    {Hazard::kNoAddress, k71, "mov r0, rf2", 0},
+    {Hazard::kNoAddress, k71, "nop ; mov r4, rf2", 0},
+    {Hazard::kNoAddress, k71, "mov recip, rf2", 0},
+    {Hazard::kNoAddress, k71, "ldunifrf.rsqrt2", 0},
+    {Hazard::kNoAddress, k71, "mov vpm, rf2", 0},
+    {Hazard::kNoAddress, k71, "mov vpmu, rf2", 0},
+    {Hazard::kNoAddress, k71, "mov sync, rf2", 0},
+    {Hazard::kNoAddress, k71, "mov syncu, rf2", 0},
+    {Hazard::kNoAddress, k42, "mov tmul, rf2", 0},
+    {Hazard::kTwoUnif, k71, "mov tmuau, rf1 ; nop ; ldunif\nldtmu.rf1", 0},
+    {Hazard::kTwoUnif, k71, "mov tmuau, rf1 ; nop ; ldunifa\nldtmu.rf1", 0},
+    {Hazard::kUnifaEarly, k71, "mov unifa, rf1\nnop\nnop\nldunifa", 3},
+    {Hazard::kUnifaSwitch, k71, "thrsw\nmov unifa, rf1\nnop", 2},
+    {Hazard::kUnifaJump, k71, "b 0\nnop\nmov unifa, rf1\nnop", 3},
+    {Hazard::kBranchInSlot, k71, "b 0\nnop\nb.anya 0\nnop\nnop\nnop\nnop", 2},
+    {Hazard::kBranchInSlot, k71, "thrsw\nb 0\nnop\nnop\nnop", 1},
+    {Hazard::kBranchAfterUnifa, k71, "mov unifa, rf1\nnop\nnop\nb 0\nnop\nnop\nnop", 3},
+    {Hazard::kThrswInSlot, k71, "b 0\nthrsw\nnop\nnop\nnop", 1},
+    {Hazard::kThrswClose, k71, "thrsw\nnop\nthrsw\nnop\nnop", 2},
+    {Hazard::kTwoLast, k71, LAST "thrsw\nthrsw\nnop", 5, false, true},
+    {Hazard::kNoLast, k71, "thrsw\nnop\nnop\nthrsw\nnop\nnop", 5, false, true},
+    {Hazard::kUnifInSlot, k71, "b 0\nldunif\nnop\nnop", 1},
+    {Hazard::kSfuOpInSlot, k71, "thrsw\nrecip rf1, rf2\nnop", 1},
+    {Hazard::kSfuInSlot, k42, "thrsw\nmov recip, rf2\nnop", 1},
+    {Hazard::kLdvaryInSlot, k71, "thrsw\nnop\nldvary.rf1", 2},
+    {Hazard::kLdvaryInSlot, k42, "thrsw\nldvary.rf1\nnop", 1},
+    {Hazard::kAccAfterThrsw, k42, "mov r1, rf1\nthrsw\nnop\nnop\nmov rf1, r1", 4},
+    {Hazard::kAccAfterThrsw, k42,  // one cause: told where it is seen first
      "mov r1, rf1\nthrsw\nnop\nnop\nmov rf1, r1\nmov rf2, r1\nthrsw\nnop\nnop\nmov rf3, r1", 4},
-    {Hazard::kRtopAfterThrsw, 71, "multop rf2, rf1, rf1\nthrsw\nnop\nnop\numul24 rf1, rf1, rf1", 4},
-    {Hazard::kRfAtEnd, 71, LAST "mov rf1, rf4 ; nop ; thrsw\nnop\nnop", 4, false, true},
-    {Hazard::kRfAtEnd, 71, LAST "thrsw\nmov rf2, rf4\nnop", 5, false, true},
-    {Hazard::kRfAtEnd, 71, LAST "mov tmua, rf5\nthrsw\nldtmu.rf3\nnop", 6, false, true},
-    {Hazard::kRfAtEnd, 42, LAST "thrsw\nnop\nmov rf9, rf4", 6, false, true},
-    {Hazard::kRfReadAtEnd, 71, LAST "thrsw\nmov rf9, rf3\nnop", 5, false, true},
-    {Hazard::kRfReadAtEnd, 42, LAST "thrsw\nmov r1, rf0\nnop", 5, false, true},
-    {Hazard::kUnifAtEnd, 71, LAST "thrsw\nldunif\nnop", 5, false, true},
-    {Hazard::kTlbzAtEnd, 71, LAST "ldvary.rf5 ; thrsw\nnop\nnop", 4, false, true},
-    {Hazard::kTmuwtAtEnd, 42, LAST "thrsw\nnop\ntmuwt -", 6, false, true},
-    {Hazard::kVpmwtAtEnd, 42, LAST "thrsw\nvpmwt -\nnop", 5, false, true},
-    {Hazard::kNoVpmwt, 42, "stvpmv r0, rf5", 7},
-    {Hazard::kRf0Flops, 71, LOADS2 "ldtmu.rf5 ; ldunif\nthrsw\nnop\nldtmu.rf6", 5},
-    {Hazard::kRf0Flops, 71, "mov tmua, rf5\nthrsw\nldvary.rf4\nldtmu.rf6", 3},
-    {Hazard::kSetmsfBranch, 42, "setmsf -, r0\nb.anyap 0\nnop\nnop\nnop", 1},
-    {Hazard::kTlbEarly, 71, "mov tlb, rf4", 0},
-    {Hazard::kTlbEarly, 71, "thrsw\nnop\nldtlb.rf4", 2},
-    {Hazard::kTmuLeftover, 71, LAST "mov tmud, rf5\nthrsw\nnop\nnop", 7, false, true},
-    {Hazard::kMsfTmu, 71, "mov tmud, rf5\nsetmsf -, 0\nmov tmua, rf5", 1},
-    {Hazard::kRfRange, 71, "mov rf32, rf5", 0, true},
-    {Hazard::kRotEarly, 42, "mov r1, rf5\nmov r2, r1 ; rot.1", 1},
-    {Hazard::kRotLoaded, 42, "mov tmua, rf5\nldtmu.r1\nmov r2, r1 ; rot.1", 2},
-    {Hazard::kRotLoaded, 42, "ldunif\nmov r2, r5 ; rot.1", 1},
-    {Hazard::kRotCount, 42, "mov r5, rf5\nmov r2, r1 ; rot", 1},
-    {Hazard::kRotDst, 71, "rot rep, rf5, 1", 0},
-    {Hazard::kRotDst, 71, "rotq quad, rf5, 1", 0},
-    {Hazard::kSmimm, 71, ".word 0x39c03186bb03f000", 0},
-    {Hazard::kRunOff, 71, "nop\nnop", 1, false, true},
-    {Hazard::kRunOff, 71, "b -80\nnop\nnop\nnop", 3, false, true},
-    {Hazard::kTmuUnderflow, 71, "ldtmu.rf5", 0},
-    {Hazard::kTmuUnderflow, 42, "mov tmua, rf5\nldtmu.r1\nldtmu.r1", 2},
-    {Hazard::kTmuUnderflow, 71, "mov tmud, rf5\nmov tmua, rf4\nldtmu.rf5", 2},  // a store
-    {Hazard::kTmuUnderflow, 71, "mov tmuau, rf5\nldtmu.rf1\nldtmu.rf1\nldtmu.rf1\nldtmu.rf1\nldtmu.rf1", 5},
-    {Hazard::kTmuUnderflow, 71, "ldtmu.rf5 ; nop ; wrtmuc\nmov tmus, rf4\nldtmu.rf5", 0},
-    {Hazard::kTmuLeftover, 71, "mov tmua, rf5", 7},
-    {Hazard::kTmuLeftover, 42, "loop: mov tmua, rf5\nb.anyna loop\nnop\nnop\nnop", 11},
-    {Hazard::kTmuLeftover, 71, "wrtmuc\nmov tmut, rf5\nmov tmus, rf5", 9},
-    {Hazard::kTmuOverflow, 71, LOADS4 "mov tmua, rf5\n" POPS4 "ldtmu.rf1", 4, true},
-    {Hazard::kTmuOverflow, 42, LOADS4 LOADS4 "mov tmua, rf5\n" POPS4 POPS4 "ldtmu.rf1", 8},
-    {Hazard::kTmuInFifo, 71,
+    {Hazard::kRtopAfterThrsw, k71, "multop rf2, rf1, rf1\nthrsw\nnop\nnop\numul24 rf1, rf1, rf1", 4},
+    {Hazard::kRfAtEnd, k71, LAST "mov rf1, rf4 ; nop ; thrsw\nnop\nnop", 4, false, true},
+    {Hazard::kRfAtEnd, k71, LAST "thrsw\nmov rf2, rf4\nnop", 5, false, true},
+    {Hazard::kRfAtEnd, k71, LAST "mov tmua, rf5\nthrsw\nldtmu.rf3\nnop", 6, false, true},
+    {Hazard::kRfAtEnd, k42, LAST "thrsw\nnop\nmov rf9, rf4", 6, false, true},
+    {Hazard::kRfReadAtEnd, k71, LAST "thrsw\nmov rf9, rf3\nnop", 5, false, true},
+    {Hazard::kRfReadAtEnd, k42, LAST "thrsw\nmov r1, rf0\nnop", 5, false, true},
+    {Hazard::kUnifAtEnd, k71, LAST "thrsw\nldunif\nnop", 5, false, true},
+    {Hazard::kTlbzAtEnd, k71, LAST "ldvary.rf5 ; thrsw\nnop\nnop", 4, false, true},
+    {Hazard::kTmuwtAtEnd, k42, LAST "thrsw\nnop\ntmuwt -", 6, false, true},
+    {Hazard::kVpmwtAtEnd, k42, LAST "thrsw\nvpmwt -\nnop", 5, false, true},
+    {Hazard::kNoVpmwt, k42, "stvpmv r0, rf5", 7},
+    {Hazard::kRf0Flops, k71, LOADS2 "ldtmu.rf5 ; ldunif\nthrsw\nnop\nldtmu.rf6", 5},
+    {Hazard::kRf0Flops, k71, "mov tmua, rf5\nthrsw\nldvary.rf4\nldtmu.rf6", 3},
+    {Hazard::kSetmsfBranch, k42, "setmsf -, r0\nb.anyap 0\nnop\nnop\nnop", 1},
+    {Hazard::kTlbEarly, k71, "mov tlb, rf4", 0},
+    {Hazard::kTlbEarly, k71, "thrsw\nnop\nldtlb.rf4", 2},
+    {Hazard::kTmuLeftover, k71, LAST "mov tmud, rf5\nthrsw\nnop\nnop", 7, false, true},
+    {Hazard::kMsfTmu, k71, "mov tmud, rf5\nsetmsf -, 0\nmov tmua, rf5", 1},
+    {Hazard::kRfRange, k71, "mov rf32, rf5", 0, true},
+    {Hazard::kRotEarly, k42, "mov r1, rf5\nmov r2, r1 ; rot.1", 1},
+    {Hazard::kRotLoaded, k42, "mov tmua, rf5\nldtmu.r1\nmov r2, r1 ; rot.1", 2},
+    {Hazard::kRotLoaded, k42, "ldunif\nmov r2, r5 ; rot.1", 1},
+    {Hazard::kRotCount, k42, "mov r5, rf5\nmov r2, r1 ; rot", 1},
+    {Hazard::kRotDst, k71, "rot rep, rf5, 1", 0},
+    {Hazard::kRotDst, k71, "rotq quad, rf5, 1", 0},
+    {Hazard::kSmimm, k71, ".word 0x39c03186bb03f000", 0},
+    {Hazard::kRunOff, k71, "nop\nnop", 1, false, true},
+    {Hazard::kRunOff, k71, "b -80\nnop\nnop\nnop", 3, false, true},
+    {Hazard::kTmuUnderflow, k71, "ldtmu.rf5", 0},
+    {Hazard::kTmuUnderflow, k42, "mov tmua, rf5\nldtmu.r1\nldtmu.r1", 2},
+    {Hazard::kTmuUnderflow, k71, "mov tmud, rf5\nmov tmua, rf4\nldtmu.rf5", 2},  // a store
+    {Hazard::kTmuUnderflow, k71, "mov tmuau, rf5\nldtmu.rf1\nldtmu.rf1\nldtmu.rf1\nldtmu.rf1\nldtmu.rf1", 5},
+    {Hazard::kTmuUnderflow, k71, "ldtmu.rf5 ; nop ; wrtmuc\nmov tmus, rf4\nldtmu.rf5", 0},
+    {Hazard::kTmuLeftover, k71, "mov tmua, rf5", 7},
+    {Hazard::kTmuLeftover, k42, "loop: mov tmua, rf5\nb.anyna loop\nnop\nnop\nnop", 11},
+    {Hazard::kTmuLeftover, k71, "wrtmuc\nmov tmut, rf5\nmov tmus, rf5", 9},
+    {Hazard::kTmuOverflow, k71, LOADS4 "mov tmua, rf5\n" POPS4 "ldtmu.rf1", 4, true},
+    {Hazard::kTmuOverflow, k42, LOADS4 LOADS4 "mov tmua, rf5\n" POPS4 POPS4 "ldtmu.rf1", 8},
+    {Hazard::kTmuInFifo, k71,
      "mov tmut, rf5\nmov tmut, rf5\nmov tmut, rf5\nmov tmut, rf5\nmov tmua, rf5\nldtmu.rf5", 4, true},
-    {Hazard::kTmuData, 71,
+    {Hazard::kTmuData, k71,
      "mov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmud, rf5\nmov tmua, rf5", 4},
-    {Hazard::kTmuConfig, 71, "wrtmuc\nwrtmuc\nwrtmuc\nwrtmuc\nmov tmus, rf5\nldtmu.rf5", 3},
-    {Hazard::kTmuOpen, 71, "mov tmud, rf5\nthrsw\nnop\nnop\nmov tmua, rf5", 3},
-    {Hazard::kTsyNoThrsw, 71, LAST "thrsw\nbarrierid syncb\nnop", 6, false, true},
-    {Hazard::kNnModePair, 71, "setnnmode_uu\nsetnnmode_ss ; v8dot rf3, rf4, rf5", 1},
-    {Hazard::kNnModePair, 71, "setnnmode_uu ; v8dot rf3, rf4, rf5", 0},
-    {Hazard::kNnModeStart, 71, "v8dot rf3, rf4, rf5\nsetnnmode_ss", 0},
-    {Hazard::kNnModeStart, 71, "b.anya 8\nnop\nnop\nnop\nsetnnmode_ss\nv8dot rf3, rf4, rf5", 5},
-    {Hazard::kNnModeCond, 71, "setnnmode_ss.ifa\nv8dot rf3, rf4, rf5", 0},
-    {Hazard::kHalfSums, 71, "vfadd rf3, rf4, rf5", 0},
-    {Hazard::kHalfSums, 71, "vfsub tmud, rf4, rf5\nmov tmua, rf4", 0},
-    {Hazard::kHalfSums, 71, "vfcmp rf3, rf4, rf5", 0},
-    {Hazard::kHalfFlags, 71, "vfcmp.pushn -, rf4, rf5", 0},
-    {Hazard::kHalfFlags, 71, "vfneg.pushz rf3, rf4", 0},
-    {Hazard::kHalfFlags, 42, "vfmin.pushz rf3, rf4, rf5", 0},
-    {Hazard::kHalfUnpack, 71, "vfcmp -, rf4.u6, rf5", 0},
+    {Hazard::kTmuConfig, k71, "wrtmuc\nwrtmuc\nwrtmuc\nwrtmuc\nmov tmus, rf5\nldtmu.rf5", 3},
+    {Hazard::kTmuOpen, k71, "mov tmud, rf5\nthrsw\nnop\nnop\nmov tmua, rf5", 3},
+    {Hazard::kTsyNoThrsw, k71, LAST "thrsw\nbarrierid syncb\nnop", 6, false, true},
+    {Hazard::kNnModePair, k71, "setnnmode_uu\nsetnnmode_ss ; v8dot rf3, rf4, rf5", 1},
+    {Hazard::kNnModePair, k71, "setnnmode_uu ; v8dot rf3, rf4, rf5", 0},
+    {Hazard::kNnModeStart, k71, "v8dot rf3, rf4, rf5\nsetnnmode_ss", 0},
+    {Hazard::kNnModeStart, k71, "b.anya 8\nnop\nnop\nnop\nsetnnmode_ss\nv8dot rf3, rf4, rf5", 5},
+    {Hazard::kNnModeCond, k71, "setnnmode_ss.ifa\nv8dot rf3, rf4, rf5", 0},
+    {Hazard::kHalfSums, k71, "vfadd rf3, rf4, rf5", 0},
+    {Hazard::kHalfSums, k71, "vfsub tmud, rf4, rf5\nmov tmua, rf4", 0},
+    {Hazard::kHalfSums, k71, "vfcmp rf3, rf4, rf5", 0},
+    {Hazard::kHalfFlags, k71, "vfcmp.pushn -, rf4, rf5", 0},
+    {Hazard::kHalfFlags, k71, "vfneg.pushz rf3, rf4", 0},
+    {Hazard::kHalfFlags, k42, "vfmin.pushz rf3, rf4, rf5", 0},
+    {Hazard::kHalfUnpack, k71, "vfcmp -, rf4.u6, rf5", 0},
 };
 
 // Rules that only execution can see, and those that imply another one; tests below.
@@ -172,10 +174,10 @@ constexpr const char* kEnd = "\nthrsw\nthrsw\nnop\nnop\nthrsw\nnop\nnop\n";
 TEST(Hazard, EachRule) {
   for (const Case& c : kCases) {
     const std::string program = std::string(c.program) + (c.whole ? "" : kEnd);
-    const auto words = words_of(c.version, program);
+    const auto words = words_of(c.generation, program);
     const std::string expected = std::to_string(c.index) + " " + tag(c.hazard);
-    EXPECT_THAT(names(check_program(c.version, c.four_threads, words)), ElementsAre(expected))
-        << c.version << "\n"
+    EXPECT_THAT(names(check_program(c.generation, c.four_threads, words)), ElementsAre(expected))
+        << version_text(c.generation) << "\n"
         << program;
   }
 }
@@ -188,8 +190,8 @@ TEST(Hazard, EveryRuleHasACase) {
 }
 
 TEST(Hazard, Text) {
-  const auto words = words_of(71, "ldvary.rf1\nadd rf2, rf0, rf3");
-  EXPECT_EQ(to_string(71, {1, Hazard::kLdvaryCEarly}, words[1]),
+  const auto words = words_of(k71, "ldvary.rf1\nadd rf2, rf0, rf3");
+  EXPECT_EQ(to_string(k71, {1, Hazard::kLdvaryCEarly}, words[1]),
             "hardly-meant: ldvary-c-early: instruction 1, \"add rf2, rf0, rf3 ; nop\": reads rf0 (4.2: r5) "
             "right after "
             "ldvary; C "
@@ -198,50 +200,50 @@ TEST(Hazard, Text) {
 
 // What is allowed, close to what is not.
 TEST(Hazard, Silent) {
-  static constexpr std::pair<int, const char*> kGood[] = {
-      {71, "nop"},
-      {71,
+  static constexpr std::pair<chip::Generation, const char*> kGood[] = {
+      {k71, "nop"},
+      {k71,
        "ldvary.rf4\nfmul rf5, rf4, rf3 ; ldvary.rf7\nfadd rf6, rf0, rf5 ; fmul rf8, rf7, rf3 ; ldvary.rf10"},
-      {71, "ldvary.rf4\nnop\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
-      {71, "ldunif\nadd rf6, rf0, rf7\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
-      {71, "mov tmus, rf1 ; nop ; wrtmuc\nldtmu.rf1"},
-      {71, "wrtmuc\nsetmsf -, 0\nmov tmut, rf1\nmov tmus, rf1\nldtmu.rf1"},
-      {71, "mov tmua, rf3\nldtmu.rf1 ; mov tmud, rf2\nmov tmua, rf3"},
-      {71, "mov unifa, rf1\nnop\nnop\nnop\nldunifa"},
-      {71, "mov unifa, rf1\nthrsw\nnop\nnop"},
-      {71, "thrsw\nldvary.rf1\nnop"},
-      {71, "thrsw\nnop\nnop\nthrsw\nnop\nnop"},
-      {71, "loop: mov.pushz -, rf1\nb.anyna loop\nnop\nnop\nnop"},
-      {71, "multop rf2, rf1, rf1\numul24 rf1, rf1, rf1\nthrsw\nnop\nnop\numul24 rf1, rf1, rf1"},
-      {71, LOADS2 "ldtmu.rf5 ; ldunif\nmov rf0, rf1\nthrsw\nnop\nldtmu.rf6"},
-      {71, "barrierid syncb ; nop ; thrsw\nnop\nnop"},
-      {71, LAST "mov tlb, rf5"},
-      {71, "setnnmode_ss\nv8dot rf3, rf4, rf5\nthrsw\nnop\nnop\nsetnnmode_ss ; v8dot rf3, rf4, rf5"},
-      {71, "setnnmode_ss\nloop: v8dot rf3, rf4, rf5\nb.anyna loop\nnop\nnop\nnop"},
-      {71, "vfabs rf3, rf4\nvfmin rf5, rf3.swp, rf4\nvfcmp -, rf3, rf4"},
-      {42, "mov recip, rf1\nnop\nmov rf2, r4"},
-      {42, "thrsw\nnop\nnop\nmov r1, rf5\nmov rf1, r1"},
-      {42, "stvpmv r0, rf5\nvpmwt -"},
-      {42, "mov tmua, rf1\nldtmu.r0 ; ldvpmv_in rf3, r1"},
-      {42, "mov r0, rf1\nmov r4, rf1\nmov recip, rf1"},
-      {42, "mov r1, rf5\nthrsw\nmov r1, rf4\nnop\nmov r2, rf4\nmov rf1, r2"},
-      {42, LOADS4 LOADS4 POPS4 POPS4},
+      {k71, "ldvary.rf4\nnop\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
+      {k71, "ldunif\nadd rf6, rf0, rf7\nldvary.rf5\nadd rf6, rf0, rf7\nadd rf8, rf0, rf7"},
+      {k71, "mov tmus, rf1 ; nop ; wrtmuc\nldtmu.rf1"},
+      {k71, "wrtmuc\nsetmsf -, 0\nmov tmut, rf1\nmov tmus, rf1\nldtmu.rf1"},
+      {k71, "mov tmua, rf3\nldtmu.rf1 ; mov tmud, rf2\nmov tmua, rf3"},
+      {k71, "mov unifa, rf1\nnop\nnop\nnop\nldunifa"},
+      {k71, "mov unifa, rf1\nthrsw\nnop\nnop"},
+      {k71, "thrsw\nldvary.rf1\nnop"},
+      {k71, "thrsw\nnop\nnop\nthrsw\nnop\nnop"},
+      {k71, "loop: mov.pushz -, rf1\nb.anyna loop\nnop\nnop\nnop"},
+      {k71, "multop rf2, rf1, rf1\numul24 rf1, rf1, rf1\nthrsw\nnop\nnop\numul24 rf1, rf1, rf1"},
+      {k71, LOADS2 "ldtmu.rf5 ; ldunif\nmov rf0, rf1\nthrsw\nnop\nldtmu.rf6"},
+      {k71, "barrierid syncb ; nop ; thrsw\nnop\nnop"},
+      {k71, LAST "mov tlb, rf5"},
+      {k71, "setnnmode_ss\nv8dot rf3, rf4, rf5\nthrsw\nnop\nnop\nsetnnmode_ss ; v8dot rf3, rf4, rf5"},
+      {k71, "setnnmode_ss\nloop: v8dot rf3, rf4, rf5\nb.anyna loop\nnop\nnop\nnop"},
+      {k71, "vfabs rf3, rf4\nvfmin rf5, rf3.swp, rf4\nvfcmp -, rf3, rf4"},
+      {k42, "mov recip, rf1\nnop\nmov rf2, r4"},
+      {k42, "thrsw\nnop\nnop\nmov r1, rf5\nmov rf1, r1"},
+      {k42, "stvpmv r0, rf5\nvpmwt -"},
+      {k42, "mov tmua, rf1\nldtmu.r0 ; ldvpmv_in rf3, r1"},
+      {k42, "mov r0, rf1\nmov r4, rf1\nmov recip, rf1"},
+      {k42, "mov r1, rf5\nthrsw\nmov r1, rf4\nnop\nmov r2, rf4\nmov rf1, r2"},
+      {k42, LOADS4 LOADS4 POPS4 POPS4},
       // What the code does not tell: words of a configuration in a uniform, of a data word on some way, of
       // loops.
-      {71, "mov tmuau, rf1\nldtmu.rf2\nldtmu.rf2\nldtmu.rf2\nldtmu.rf2"},
-      {71, "mov tmuau, rf1\nldtmu.rf2\nmov tmuau, rf1\nldtmu.rf2\nldtmu.rf2"},
-      {71, "mov tmud, rf1\nmov tmuau, rf1\nldtmu.rf2"},  // an atomic
-      {71, "mov tmud, rf1\nmov tmuau, rf1"},
-      {71, "mov tmud, rf1\nwrtmuc\nmov tmus, rf1"},  // an image store
-      {71, "mov.pushz -, rf1\nb.anya skip\nnop\nnop\nnop\nmov tmud, rf1\nskip: mov tmua, rf1"},
-      {71, "loop: mov tmua, rf1\nb.anya loop\nnop\nnop\nnop\npop: ldtmu.rf2\nb.anya pop\nnop\nnop\nnop"},
-      {71, "mov tmua, rf1\nloop: mov tmua, rf1\nldtmu.rf2\nb.anya loop\nnop\nnop\nnop\nldtmu.rf2"},
-      {42, "mov r1, rf5\nnop\nmov r2, r1 ; rot.1"},
+      {k71, "mov tmuau, rf1\nldtmu.rf2\nldtmu.rf2\nldtmu.rf2\nldtmu.rf2"},
+      {k71, "mov tmuau, rf1\nldtmu.rf2\nmov tmuau, rf1\nldtmu.rf2\nldtmu.rf2"},
+      {k71, "mov tmud, rf1\nmov tmuau, rf1\nldtmu.rf2"},  // an atomic
+      {k71, "mov tmud, rf1\nmov tmuau, rf1"},
+      {k71, "mov tmud, rf1\nwrtmuc\nmov tmus, rf1"},  // an image store
+      {k71, "mov.pushz -, rf1\nb.anya skip\nnop\nnop\nnop\nmov tmud, rf1\nskip: mov tmua, rf1"},
+      {k71, "loop: mov tmua, rf1\nb.anya loop\nnop\nnop\nnop\npop: ldtmu.rf2\nb.anya pop\nnop\nnop\nnop"},
+      {k71, "mov tmua, rf1\nloop: mov tmua, rf1\nldtmu.rf2\nb.anya loop\nnop\nnop\nnop\nldtmu.rf2"},
+      {k42, "mov r1, rf5\nnop\nmov r2, r1 ; rot.1"},
   };
-  for (const auto& [version, program] : kGood) {
+  for (const auto& [generation, program] : kGood) {
     const bool last = std::string(program).starts_with("thrsw\nthrsw");
-    const auto words = words_of(version, std::string(program) + (last ? "\nthrsw\nnop\nnop\n" : kEnd));
-    EXPECT_THAT(names(check_program(version, false, words)), IsEmpty()) << program;
+    const auto words = words_of(generation, std::string(program) + (last ? "\nthrsw\nnop\nnop\n" : kEnd));
+    EXPECT_THAT(names(check_program(generation, false, words)), IsEmpty()) << program;
   }
 }
 
@@ -261,18 +263,18 @@ TEST(Hazard, WhatBreaksRules) {
 // What programs that boards run do, as the tests and examples of py-videocore7 and py-videocore6, and qmkl6:
 // nothing of it is called undefined.
 TEST(Hazard, WhatBoardsRunIsNotUndefined) {
-  static constexpr std::pair<int, const char*> kPrograms[] = {
-      {71, "thrsw\nnop\nthrsw\nnop\nnop"},         // test_alu, test_condition_codes, test_parallel
-      {71, "thrsw\nnop\nrot rf1, rf2, 1"},         // sgemm
-      {71, "mov unifa, rf1\nb 0\nnop\nnop\nnop"},  // test_unifa
-      {71, "b 0\nmov unifa, rf1\nnop\nnop"},       // test_unifa
-      {42, "mov r1, rf1\nnop ; mov tmua, r1 ; thrsw\nnop\nnop\nmov tmua, r1\nldtmu.r0\nldtmu.r0"},  // sgemm
-      {42, "mov tmua, rf1\nldtmu.r0 ; mov tmua, rf1\nldtmu.r0"},                                    // scopy
-      {42, "mov r2, rf1\nnop ; mov tmud, r2 ; rot.1\nmov tmua, rf1"},                               // fft2
-      {42, LOADS4 LOADS4 LOADS2 POPS4 POPS4 "ldtmu.r0\nldtmu.r0"},                                  // fft8
+  static constexpr std::pair<chip::Generation, const char*> kPrograms[] = {
+      {k71, "thrsw\nnop\nthrsw\nnop\nnop"},         // test_alu, test_condition_codes, test_parallel
+      {k71, "thrsw\nnop\nrot rf1, rf2, 1"},         // sgemm
+      {k71, "mov unifa, rf1\nb 0\nnop\nnop\nnop"},  // test_unifa
+      {k71, "b 0\nmov unifa, rf1\nnop\nnop"},       // test_unifa
+      {k42, "mov r1, rf1\nnop ; mov tmua, r1 ; thrsw\nnop\nnop\nmov tmua, r1\nldtmu.r0\nldtmu.r0"},  // sgemm
+      {k42, "mov tmua, rf1\nldtmu.r0 ; mov tmua, rf1\nldtmu.r0"},                                    // scopy
+      {k42, "mov r2, rf1\nnop ; mov tmud, r2 ; rot.1\nmov tmua, rf1"},                               // fft2
+      {k42, LOADS4 LOADS4 LOADS2 POPS4 POPS4 "ldtmu.r0\nldtmu.r0"},                                  // fft8
   };
-  for (const auto& [version, program] : kPrograms) {
-    const auto reports = check_program(version, false, words_of(version, std::string(program) + kEnd));
+  for (const auto& [generation, program] : kPrograms) {
+    const auto reports = check_program(generation, false, words_of(generation, std::string(program) + kEnd));
     EXPECT_FALSE(reports.empty()) << program;
     for (const HazardReport& r : reports)
       EXPECT_EQ(kind(r.hazard), HazardKind::kNeverEmitted) << tag(r.hazard);
@@ -299,9 +301,9 @@ TEST(Hazard, KindsAreSelected) {
   EXPECT_FALSE(hazards_of_kinds("undefined,odd", &error));
   EXPECT_THAT(error, HasSubstr("\"odd\" is no kind of hazard"));
 
-  const auto words = words_of(71, std::string("vfadd rf3, rf4, rf5\nmov tmud, rf1 ; mov tmua, rf2") + kEnd);
-  EXPECT_THAT(names(check_program(71, false, words)), ElementsAre("0 half-sums", "1 periph"));
-  EXPECT_THAT(names(check_program(71, false, words, *hazards_of_kinds("assumed", &error))),
+  const auto words = words_of(k71, std::string("vfadd rf3, rf4, rf5\nmov tmud, rf1 ; mov tmua, rf2") + kEnd);
+  EXPECT_THAT(names(check_program(k71, false, words)), ElementsAre("0 half-sums", "1 periph"));
+  EXPECT_THAT(names(check_program(k71, false, words, *hazards_of_kinds("assumed", &error))),
               ElementsAre("0 half-sums"));
 }
 
@@ -310,14 +312,14 @@ TEST(Hazard, SilentOnMesasEnds) {
   const std::vector<uint64_t> compute_42 = {0x3c403186bb800000, 0x3db032c6bbf40000, 0x3db07186bb800000,
                                             0x3c00318d38801000, 0x3c203182bb815000, 0x3c003186bb800000,
                                             0x3c003186bb800000};
-  EXPECT_THAT(names(check_program(42, false, compute_42)), IsEmpty());
+  EXPECT_THAT(names(check_program(k42, false, compute_42)), IsEmpty());
   const std::vector<uint64_t> vertex_71 = {0x38602180be03f00a, 0x38002180be03f01b, 0x38003186bb03f000};
-  EXPECT_THAT(names(check_program(71, false, vertex_71)), IsEmpty());
+  EXPECT_THAT(names(check_program(k71, false, vertex_71)), IsEmpty());
 }
 
 // Both ways of a branch are followed, and what lies behind an unconditional one is not.
 TEST(Hazard, Paths) {
-  const auto words = words_of(71, std::string(R"(
+  const auto words = words_of(k71, std::string(R"(
     b.anya skip
     nop
     nop
@@ -332,43 +334,44 @@ TEST(Hazard, Paths) {
     add rf2, rf0, rf3
   out:
     nop)") + kEnd);
-  EXPECT_THAT(names(check_program(71, false, words)), ElementsAre("10 ldvary-c-early"));
+  EXPECT_THAT(names(check_program(k71, false, words)), ElementsAre("10 ldvary-c-early"));
 }
 
 // Whatever the words are, it ends.
 TEST(Hazard, RandomPrograms) {
   std::mt19937_64 random(3);
-  for (const int version : {71, 42}) {
-    RandomWords words(version);
+  for (const chip::Generation generation : {k71, k42}) {
+    RandomWords words(generation);
     for (int n = 0; n < 200; ++n) {
       std::vector<uint64_t> program;
       while (program.size() < 300) {
         Instruction i;
         uint64_t word = words.next();
-        if (!decode(version, word, i)) continue;
+        if (!decode(generation, word, i)) continue;
         if (i.is_branch) {  // most of them far away otherwise
           i.branch.offset = static_cast<uint32_t>(static_cast<int32_t>(random() % 200) - 100) * 8;
-          word = encode(version, i).value_or(word);
+          word = encode(generation, i).value_or(word);
         }
         program.push_back(word);
       }
-      for (const HazardReport& r : check_program(version, false, program)) EXPECT_LT(r.index, program.size());
+      for (const HazardReport& r : check_program(generation, false, program))
+        EXPECT_LT(r.index, program.size());
     }
   }
-  EXPECT_THAT(check_program(71, false, {}), IsEmpty());
+  EXPECT_THAT(check_program(k71, false, {}), IsEmpty());
 }
 
 // ---- While a program runs
 
 std::vector<std::string> run_watched(Machine& m, const std::string& text, Stop expected = Stop::kEnd,
                                      int times = 1, HazardSet wanted = kAllHazards) {
-  const auto words = words_of(71, text);
+  const auto words = words_of(k71, text);
   std::memcpy(m.memory().host(Machine::kCode), words.data(), words.size() * 8);
   std::vector<std::string> lines;
   WatchOptions options;
   options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
   options.hazards = wanted;
-  Watch watch(71, std::move(options));
+  Watch watch(k71, std::move(options));
   const auto job = watch.begin_job(1);
   const Thread start = m.t();
   for (int n = 0; n < times; ++n) {
@@ -380,7 +383,7 @@ std::vector<std::string> run_watched(Machine& m, const std::string& text, Stop e
 }
 
 TEST(HazardWatch, ReportsOncePerProgram) {
-  Machine m(71);
+  Machine m(k71);
   m.t().final_section = false;
   const auto lines = run_watched(m,
                                  std::string("mov rf4, 3\nloop: ldvary.rf1\nadd rf2, rf0, rf3\n"
@@ -396,16 +399,16 @@ TEST(HazardWatch, ReportsOncePerProgram) {
 
 // Places that were checked are not checked again; ways that threads take later are.
 TEST(HazardWatch, ChecksEachWay) {
-  Machine m(71);
+  Machine m(k71);
   m.t().final_section = false;
-  const auto words = words_of(71, std::string("mov.pushz -, rf1\nb.anya skip\nnop\nnop\nldvary.rf4\n"
-                                              "nop\nskip: add rf2, rf0, rf3") +
-                                      kEnd);
+  const auto words = words_of(k71, std::string("mov.pushz -, rf1\nb.anya skip\nnop\nnop\nldvary.rf4\n"
+                                               "nop\nskip: add rf2, rf0, rf3") +
+                                       kEnd);
   std::memcpy(m.memory().host(Machine::kCode), words.data(), words.size() * 8);
   std::vector<std::string> lines;
   WatchOptions options;
   options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
-  Watch watch(71, std::move(options));
+  Watch watch(k71, std::move(options));
   const Thread start = m.t();
   for (const auto& [value, reports] : {std::pair(1u, 0u), {1u, 0u}, {0u, 1u}, {0u, 1u}, {1u, 1u}}) {
     const auto job = watch.begin_job(1);
@@ -420,13 +423,13 @@ TEST(HazardWatch, ChecksEachWay) {
 
 // When 64 threads came to nothing new only the first of each job is checked, until that comes to something.
 TEST(HazardWatch, ChecksLessOfWhatIsKnown) {
-  Machine m(71);
+  Machine m(k71);
   WatchOptions options;
   options.hazard_sink = [](std::string_view) {};
-  Watch watch(71, std::move(options));
+  Watch watch(k71, std::move(options));
   const Thread start = m.t();
   const auto checked = [&](const char* program) {
-    const auto words = words_of(71, program);
+    const auto words = words_of(k71, program);
     std::memcpy(m.memory().host(Machine::kCode), words.data(), words.size() * 8);
     const auto job = watch.begin_job(1);
     int count = 0;
@@ -521,7 +524,7 @@ TEST(HazardWatch, GivesUpByNameWhereThreadsUnderWayKeepAllPlaces) {
 TEST(HazardWatch, ReportsWhatIsSelected) {
   std::string error;
   for (const auto& [kinds, reports] : {std::pair("assumed", 1u), std::pair("undefined", 0u)}) {
-    Machine m(71);
+    Machine m(k71);
     m.t().rf[1] = splat(0x3c01u);
     m.t().rf[2] = splat(0x6400u);
     EXPECT_EQ(run_watched(m, "vfadd rf3, rf1, rf2\nthrsw\nnop\nnop", Stop::kEnd, 1,
@@ -532,7 +535,7 @@ TEST(HazardWatch, ReportsWhatIsSelected) {
 }
 
 TEST(HazardWatch, Silent) {
-  Machine m(71);
+  Machine m(k71);
   EXPECT_THAT(run_watched(m, "mov rf1, 2\neidx rf2\nthrsw\nnop\nnop"), IsEmpty());
 }
 
@@ -554,14 +557,14 @@ TEST(HazardWatch, SumsOfHalves) {
       {0x00007bff, 0x00007bff, "vfadd rf3, rf1, rf2", true},       // overflow
   };
   for (const auto& c : cases) {
-    Machine m(71);
+    Machine m(k71);
     m.t().rf[1] = splat(c.a);
     m.t().rf[2] = splat(c.b);
     const auto lines = run_watched(m, std::string(c.program) + "\nthrsw\nnop\nnop");
     ASSERT_EQ(lines.size(), c.depends ? 1u : 0u) << c.program << std::hex << " " << c.a << " " << c.b;
     for (const std::string& line : lines) EXPECT_THAT(line, HasSubstr("assumed: half-sums: instruction 0"));
   }
-  Machine m(71);  // lanes that do not live, or are not written
+  Machine m(k71);  // lanes that do not live, or are not written
   m.t().rf[1] = splat(0x3c01u);
   m.t().rf[2] = splat(0x6400u);
   m.t().msf = kLaneIndex & 1u;
@@ -570,7 +573,7 @@ TEST(HazardWatch, SumsOfHalves) {
 }
 
 TEST(HazardWatch, VpmRows) {
-  Machine m(71);
+  Machine m(k71);
   AlignedLanes rows[4] = {};
   m.t().vpm_in = m.t().vpm_out = rows;
   m.t().vpm_in_rows = m.t().vpm_out_rows = 4;
@@ -582,14 +585,14 @@ TEST(HazardWatch, VpmRows) {
 }
 
 TEST(HazardWatch, StageWithoutTlb) {
-  Machine m(71);
+  Machine m(k71);
   const auto lines = run_watched(m, "mov tlb, rf4\nthrsw\nnop\nnop");
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_THAT(lines[0], HasSubstr("tlb-stage: instruction 0"));
 }
 
 TEST(HazardWatch, RunsOff) {
-  Machine m(71);
+  Machine m(k71);
   m.t().final_section = false;
   const auto lines = run_watched(m, "thrsw\nnop\nnop\nthrsw\nnop\nnop\n.word 0", Stop::kHang);
   ASSERT_EQ(lines.size(), 1u);
@@ -597,7 +600,7 @@ TEST(HazardWatch, RunsOff) {
 }
 
 TEST(HazardWatch, MaskAfterZ) {
-  Machine m(71);
+  Machine m(k71);
   NoTlb tlb;
   m.t().tlb = &tlb;
   m.uniforms({0xffffff84});
@@ -607,7 +610,7 @@ TEST(HazardWatch, MaskAfterZ) {
 }
 
 TEST(HazardWatch, ZInTheLastInstruction) {
-  Machine m(71);
+  Machine m(k71);
   NoTlb tlb;
   m.t().tlb = &tlb;
   m.t().tlb_config = 0xffffff84;
@@ -617,7 +620,7 @@ TEST(HazardWatch, ZInTheLastInstruction) {
 }
 
 TEST(HazardWatch, Varyings) {
-  Machine m(71);
+  Machine m(k71);
   NoTlb tlb;
   const Varying varying[1 + kVaryingsBehind] = {};
   m.t().tlb = &tlb;
@@ -629,8 +632,8 @@ TEST(HazardWatch, Varyings) {
 
 // fake_tmu.cc returns as many words as a lookup asks for.
 TEST(HazardWatch, TmuQueue) {
-  Machine m(71);
-  tmu::Unit unit(m.memory(), 71);
+  Machine m(k71);
+  tmu::Unit unit(m.memory(), k71);
   m.t().tmu = &unit;
   m.t().four_threads = true;
   std::string loads, pops;

@@ -30,18 +30,20 @@ std::string normalised(const std::string& text) {
   return result;
 }
 
-class IsaTest : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Versions, IsaTest, testing::Values(71, 42));
+class IsaTest : public testing::TestWithParam<chip::Generation> {};
+INSTANTIATE_TEST_SUITE_P(Versions, IsaTest, testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 TEST(Isa, KnownWords71) {
   for (const KnownWord& k : kKnownWords71) {
-    EXPECT_EQ(normalised(disassemble(71, k.word)), normalised(k.text)) << std::hex << k.word;
+    EXPECT_EQ(normalised(disassemble(chip::Generation::k71, k.word)), normalised(k.text))
+        << std::hex << k.word;
   }
 }
 
 TEST(Isa, KnownWords42) {
   for (const KnownWord& k : kKnownWords42) {
-    EXPECT_EQ(normalised(disassemble(42, k.word)), normalised(k.text)) << std::hex << k.word;
+    EXPECT_EQ(normalised(disassemble(chip::Generation::k42, k.word)), normalised(k.text))
+        << std::hex << k.word;
   }
 }
 
@@ -49,8 +51,8 @@ TEST(Isa, KnownWords42) {
 TEST(Isa, EncodesKnownWords71) {
   for (const KnownWord& k : kKnownWords71) {
     Instruction i;
-    ASSERT_TRUE(decode(71, k.word, i));
-    const auto word = encode(71, i);
+    ASSERT_TRUE(decode(chip::Generation::k71, k.word, i));
+    const auto word = encode(chip::Generation::k71, i);
     ASSERT_TRUE(word) << k.text;
     // Operations without operands leave raddr_a open.
     uint64_t unused = info(i.add.op).operands == 0 && !i.is_branch ? 0xfc0 : 0;
@@ -60,19 +62,19 @@ TEST(Isa, EncodesKnownWords71) {
 }
 
 TEST_P(IsaTest, DecodeInvertsEncode) {
-  const int version = GetParam();
-  RandomWords words(version);
+  const chip::Generation generation = GetParam();
+  RandomWords words(generation);
   int valid = 0;
   for (int n = 0; n < 40000; ++n) {
     const uint64_t word = words.next();
     Instruction i, again;
-    if (!decode(version, word, i)) continue;
+    if (!decode(generation, word, i)) continue;
     ++valid;
-    const auto encoded = encode(version, i);
-    ASSERT_TRUE(encoded) << std::hex << word << " " << disassemble(version, i);
-    ASSERT_TRUE(decode(version, *encoded, again)) << std::hex << word << " " << *encoded;
-    ASSERT_EQ(i, again) << std::hex << word << " " << disassemble(version, i) << " | "
-                        << disassemble(version, again);
+    const auto encoded = encode(generation, i);
+    ASSERT_TRUE(encoded) << std::hex << word << " " << disassemble(generation, i);
+    ASSERT_TRUE(decode(generation, *encoded, again)) << std::hex << word << " " << *encoded;
+    ASSERT_EQ(i, again) << std::hex << word << " " << disassemble(generation, i) << " | "
+                        << disassemble(generation, again);
   }
   EXPECT_GT(valid, 10000);
 }
@@ -82,7 +84,7 @@ TEST_P(IsaTest, EncodingsAreDisjoint) {
   std::set<std::tuple<Alu, uint32_t, uint32_t, Variant>> seen;
   std::set<Op> ops;
   for (const Encoding& e : encodings()) {
-    if (!(e.versions & version_bit(GetParam()))) continue;
+    if (!(e.generations & set_of(GetParam()))) continue;
     ops.insert(e.op);
     for (uint32_t opcode = e.first; opcode <= e.last; ++opcode)
       for (uint32_t selector = e.sel_first; selector <= e.sel_last; ++selector) {
@@ -107,7 +109,7 @@ TEST_P(IsaTest, EncodingsAreDisjoint) {
         Op::kVfnababs,       Op::kVfmovneg,       Op::kVfabsneg,       Op::kVfneg,
         Op::kVfnabneg,       Op::kVfmovnab,       Op::kVfabsnab,       Op::kVfnegnab,
         Op::kVfnab};
-    const bool expected = GetParam() == 42 ? !kNot42.contains(op) : op != Op::kVpmsetup;
+    const bool expected = GetParam() == chip::Generation::k42 ? !kNot42.contains(op) : op != Op::kVpmsetup;
     EXPECT_EQ(ops.contains(op), expected) << info(op).mnemonic;
   }
 }
@@ -120,14 +122,14 @@ TEST(Isa, MinMaxOrder) {
            .waddr = 3,
            .a = {Operand::Kind::kRegister, 1, Unpack::kNone},
            .b = {Operand::Kind::kRegister, 2, Unpack::kNone}};
-  auto word = encode(71, i);
+  auto word = encode(chip::Generation::k71, i);
   ASSERT_TRUE(word);
-  EXPECT_EQ(normalised(disassemble(71, *word)), "fmax rf3, rf2, rf1 ; nop");  // exchanged
+  EXPECT_EQ(normalised(disassemble(chip::Generation::k71, *word)), "fmax rf3, rf2, rf1 ; nop");  // exchanged
   i.add.b.index = 1;
-  EXPECT_FALSE(encode(71, i));  // FMAX of a register with itself has no word on 7.1
-  word = encode(42, i);         // but two addresses on 4.2
+  EXPECT_FALSE(encode(chip::Generation::k71, i));  // FMAX of a register with itself has no word on 7.1
+  word = encode(chip::Generation::k42, i);         // but two addresses on 4.2
   ASSERT_TRUE(word);
-  EXPECT_EQ(normalised(disassemble(42, *word)), "fmax rf3, rf1, rf1 ; nop");
+  EXPECT_EQ(normalised(disassemble(chip::Generation::k42, *word)), "fmax rf3, rf1, rf1 ; nop");
 }
 
 TEST(Isa, EncoderRefuses) {
@@ -135,42 +137,42 @@ TEST(Isa, EncoderRefuses) {
   const auto imm = [](uint8_t n) { return Operand{Operand::Kind::kImmediate, n, Unpack::kNone}; };
   Instruction i;
   i.add = {.op = Op::kAdd, .magic = false, .waddr = 0, .a = imm(1), .b = imm(2)};
-  EXPECT_FALSE(encode(71, i));  // two immediates
-  EXPECT_FALSE(encode(42, i));
+  EXPECT_FALSE(encode(chip::Generation::k71, i));  // two immediates
+  EXPECT_FALSE(encode(chip::Generation::k42, i));
   i.add.b = imm(1);
-  EXPECT_FALSE(encode(71, i));
-  EXPECT_TRUE(encode(42, i));  // one immediate, read twice
+  EXPECT_FALSE(encode(chip::Generation::k71, i));
+  EXPECT_TRUE(encode(chip::Generation::k42, i));  // one immediate, read twice
   i.add.b = reg(5);
   i.mul = {.op = Op::kAdd, .magic = false, .waddr = 1, .a = reg(6), .b = reg(7)};
-  EXPECT_TRUE(encode(71, i));
-  EXPECT_FALSE(encode(42, i));  // three registers
+  EXPECT_TRUE(encode(chip::Generation::k71, i));
+  EXPECT_FALSE(encode(chip::Generation::k42, i));  // three registers
   i = {};
   i.add = {.op = Op::kAdd, .cond = Cond::kIfa, .flags = FlagWrite::kPushz, .a = reg(1), .b = reg(2)};
-  EXPECT_FALSE(encode(71, i));  // one ALU both conditional and writing flags
+  EXPECT_FALSE(encode(chip::Generation::k71, i));  // one ALU both conditional and writing flags
   i.add.cond = Cond::kNone;
   i.signals = kLdvary;
-  EXPECT_FALSE(encode(71, i));  // the condition field holds the address
+  EXPECT_FALSE(encode(chip::Generation::k71, i));  // the condition field holds the address
   i.add.flags = FlagWrite::kNone;
-  EXPECT_TRUE(encode(71, i));
+  EXPECT_TRUE(encode(chip::Generation::k71, i));
   i.signals = kLdvary | kLdtmu;
-  EXPECT_FALSE(encode(71, i));
+  EXPECT_FALSE(encode(chip::Generation::k71, i));
 }
 
 TEST(Isa, InvalidWords) {
-  EXPECT_EQ(disassemble(71, 0), "invalid instruction");
-  EXPECT_EQ(disassemble(42, 0), "invalid instruction");
-  EXPECT_EQ(disassemble(71, ~uint64_t{0}), "invalid instruction");
+  EXPECT_EQ(disassemble(chip::Generation::k71, 0), "invalid instruction");
+  EXPECT_EQ(disassemble(chip::Generation::k42, 0), "invalid instruction");
+  EXPECT_EQ(disassemble(chip::Generation::k71, ~uint64_t{0}), "invalid instruction");
   Instruction i;
-  EXPECT_FALSE(decode(71, 0x0200'0000'0060'0000, i));                         // msfign 3
-  EXPECT_FALSE(decode(71, 0x3be0'3186'bb03'f000 & ~(uint64_t{3} << 53), i));  // signal 28
+  EXPECT_FALSE(decode(chip::Generation::k71, 0x0200'0000'0060'0000, i));                         // msfign 3
+  EXPECT_FALSE(decode(chip::Generation::k71, 0x3be0'3186'bb03'f000 & ~(uint64_t{3} << 53), i));  // signal 28
 }
 
 // Bit 23, which Mesa does not know.
 TEST(Isa, SetLink) {
   Instruction i;
-  ASSERT_TRUE(decode(71, 0x0200'0000'0080'1000, i));
+  ASSERT_TRUE(decode(chip::Generation::k71, 0x0200'0000'0080'1000, i));
   EXPECT_TRUE(i.branch.set_link);
-  EXPECT_EQ(encode(71, i), 0x0200'0000'0080'1000);
+  EXPECT_EQ(encode(chip::Generation::k71, i), 0x0200'0000'0080'1000);
 }
 
 TEST(Isa, SmallImmediates) {
@@ -187,7 +189,7 @@ TEST(Isa, SmallImmediates) {
 // How Mesa's decoder reads an instruction, where that is known to be wrong (qpu.md 1.10, disassemble.cc).
 enum class Known { kSame, kAltered, kNotComparable };
 
-Known alter_half(int version, AluHalf& half, bool is_mul) {
+Known alter_half(chip::Generation generation, AluHalf& half, bool is_mul) {
   Known known = Known::kSame;
   const auto alter = [&](auto& field, auto value) {
     if (field == value) return;
@@ -202,10 +204,10 @@ Known alter_half(int version, AluHalf& half, bool is_mul) {
     case Op::kFceil:
     case Op::kFdx:
     case Op::kFdy:
-      if (version == 71) alter(half.a.unpack, Unpack::kNone);
+      if (generation == chip::Generation::k71) alter(half.a.unpack, Unpack::kNone);
       break;
     case Op::kFmov:
-      if (version != 71 || !is_mul) break;
+      if (generation != chip::Generation::k71 || !is_mul) break;
       if (half.a.unpack == Unpack::kSat) alter(half.a.unpack, Unpack::kAbs);
       if (half.a.unpack == Unpack::kNsat) alter(half.a.unpack, Unpack::kNone);
       if (half.a.unpack == Unpack::kMax0) alter(half.a.unpack, Unpack::kL);
@@ -231,17 +233,18 @@ void replace(std::string& text, const std::string& from, const std::string& to) 
 }
 
 // Opcodes at which Mesa's 7.1 decoder runs into unreachable code, or whose text it cannot print.
-bool mesa_crashes(int version, uint64_t word) {
+bool mesa_crashes(chip::Generation generation, uint64_t word) {
   const uint32_t op_add = word >> 24 & 255, op_mul = static_cast<uint32_t>(word >> 58);
   if (op_mul == 0) return false;
-  return version == 71 && ((op_add >= 176 && op_add <= 180) || (op_mul >= 4 && op_mul <= 8));
+  return generation == chip::Generation::k71 &&
+         ((op_add >= 176 && op_add <= 180) || (op_mul >= 4 && op_mul <= 8));
 }
 
 // Words that Mesa 25.0.7 does not know and newer ones do: opcodes and selectors of 7.1.
-bool is_newer_than_mesa(int version, uint64_t word) {
+bool is_newer_than_mesa(chip::Generation generation, uint64_t word) {
   const uint32_t op_add = word >> 24 & 255, raddr_b = word & 63;
   const uint32_t op_mul = static_cast<uint32_t>(word >> 58), raddr_d = word >> 12 & 63;
-  if (version != 71 || op_mul == 0) return false;
+  if (generation != chip::Generation::k71 || op_mul == 0) return false;
   const auto in = [](uint32_t v, uint32_t first, uint32_t last) { return v >= first && v <= last; };
   return in(op_add, 48, 52) || in(op_add, 112, 119) || in(op_add, 208, 215) ||
          (op_add == 187 && in(raddr_b, 48, 51)) || (op_add == 191 && raddr_b < 16) || op_mul == 11 ||
@@ -249,60 +252,62 @@ bool is_newer_than_mesa(int version, uint64_t word) {
 }
 
 TEST_P(IsaTest, AgreesWithMesa) {
-  const int version = GetParam();
-  RandomWords words(version);
+  const chip::Generation generation = GetParam();
+  RandomWords words(generation);
   int compared = 0, altered = 0, skipped = 0, invalid = 0, newer = 0;
   for (int n = 0; n < 1'000'000; ++n) {
     const uint64_t word = words.next();
     Instruction i;
-    const bool ours = decode(version, word, i);
-    if (mesa_crashes(version, word)) {
+    const bool ours = decode(generation, word, i);
+    if (mesa_crashes(generation, word)) {
       ++skipped;
       continue;
     }
-    if (is_newer_than_mesa(version, word)) {
-      ASSERT_FALSE(mesa_qpu_disassemble(version, word, nullptr, 0)) << std::hex << word;
+    if (is_newer_than_mesa(generation, word)) {
+      ASSERT_FALSE(mesa_qpu_disassemble(version_number(generation), word, nullptr, 0)) << std::hex << word;
       newer += ours;
       continue;
     }
     Known known = Known::kSame;
     if (ours && !i.is_branch) {
-      const Known add = alter_half(version, i.add, false), mul = alter_half(version, i.mul, true);
+      const Known add = alter_half(generation, i.add, false), mul = alter_half(generation, i.mul, true);
       const bool far_signal =
           (i.signals & kSignalsWithAddress) && i.signal_magic && i.signal_waddr > kWaddrRep;
       known = add == Known::kNotComparable || mul == Known::kNotComparable || far_signal
                   ? Known::kNotComparable
                   : std::max(add, mul);
-      if (version == 71 && i.add.op == Op::kVfmax) known = Known::kNotComparable;
+      if (generation == chip::Generation::k71 && i.add.op == Op::kVfmax) known = Known::kNotComparable;
     }
     if (known == Known::kNotComparable) {
       ++skipped;
       continue;
     }
     char text[256];
-    const bool mesa = mesa_qpu_disassemble(version, word, ours ? text : nullptr, sizeof(text));
+    const bool mesa =
+        mesa_qpu_disassemble(version_number(generation), word, ours ? text : nullptr, sizeof(text));
     if (!ours && mesa) {
       // Small immediates that do not exist, and 7.1 mul FMOV with unpack code 7.
       const uint32_t signal = word >> 53 & 31;
-      const SignalCode& code = signal_codes(version)[signal];
-      const bool fmov7 = version == 71 && word >> 58 == 14 && (word >> 14 & 15) == 7;
+      const SignalCode& code = signal_codes(generation)[signal];
+      const bool fmov7 = generation == chip::Generation::k71 && word >> 58 == 14 && (word >> 14 & 15) == 7;
       const bool rotate = code.signals & kRotate;
       ASSERT_TRUE(code.immediates != 0 || fmov7 || rotate) << std::hex << word;
       ++skipped;
       continue;
     }
-    ASSERT_EQ(ours, mesa) << std::hex << word << " " << disassemble(version, word);
+    ASSERT_EQ(ours, mesa) << std::hex << word << " " << disassemble(generation, word);
     if (!ours) {
       ++invalid;
       continue;
     }
     i.signals &= static_cast<uint16_t>(~(kUcb | kRotate));  // not printed by Mesa, as bit 23 of branches
     i.branch.set_link = false;
-    std::string expected = disassemble(version, i);
-    if (version == 42) replace(expected, "iid", "vdwwt");
+    std::string expected = disassemble(generation, i);
+    if (generation == chip::Generation::k42) replace(expected, "iid", "vdwwt");
     while (expected.find("tmuhscm") != std::string::npos) replace(expected, "tmuhscm", "tmuscm");
     std::string actual = text;
-    if (expected != actual && (version == 42 || expected.find("tmuscm") != std::string::npos)) {
+    if (expected != actual &&
+        (generation == chip::Generation::k42 || expected.find("tmuscm") != std::string::npos)) {
       expected = normalised(expected);  // the columns moved with the name
       actual = normalised(actual);
     }
@@ -314,29 +319,29 @@ TEST_P(IsaTest, AgreesWithMesa) {
   std::printf(
       "%d: %d words compared, %d of them with a known fault of Mesa, %d not comparable, %d invalid, "
       "%d with operations of newer ones\n",
-      version, compared, altered, skipped, invalid, newer);
-  EXPECT_EQ(newer > 30'000, version == 71);
+      generation, compared, altered, skipped, invalid, newer);
+  EXPECT_EQ(newer > 30'000, generation == chip::Generation::k71);
   EXPECT_GT(compared, 300'000);
   EXPECT_LT(skipped, 200'000);
 }
 
 // Words of our encoder mean the same to Mesa.
 TEST_P(IsaTest, MesaReadsOurWords) {
-  const int version = GetParam();
-  RandomWords words(version);
+  const chip::Generation generation = GetParam();
+  RandomWords words(generation);
   int compared = 0;
   for (int n = 0; n < 40'000; ++n) {
     const uint64_t word = words.next();
     Instruction i;
-    if (mesa_crashes(version, word) || !decode(version, word, i) || i.is_branch) continue;
-    if (alter_half(version, i.add, false) != Known::kSame ||
-        alter_half(version, i.mul, true) != Known::kSame || (i.signal_magic && i.signal_waddr > kWaddrRep))
+    if (mesa_crashes(generation, word) || !decode(generation, word, i) || i.is_branch) continue;
+    if (alter_half(generation, i.add, false) != Known::kSame ||
+        alter_half(generation, i.mul, true) != Known::kSame || (i.signal_magic && i.signal_waddr > kWaddrRep))
       continue;
-    const auto encoded = encode(version, i);
+    const auto encoded = encode(generation, i);
     ASSERT_TRUE(encoded);
     char before[256], after[256];
-    if (!mesa_qpu_disassemble(version, word, before, sizeof(before))) continue;
-    ASSERT_TRUE(mesa_qpu_disassemble(version, *encoded, after, sizeof(after)));
+    if (!mesa_qpu_disassemble(version_number(generation), word, before, sizeof(before))) continue;
+    ASSERT_TRUE(mesa_qpu_disassemble(version_number(generation), *encoded, after, sizeof(after)));
     ASSERT_STREQ(before, after) << std::hex << word << " " << *encoded;
     ++compared;
   }

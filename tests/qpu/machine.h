@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/place_text.h"
 #include "gpu/qpu/run/program_cache.h"
@@ -18,8 +19,8 @@ class Machine {
   static constexpr GpuAddr kCode = 0x1000, kUniforms = 0x20000;
   static constexpr size_t kBytes = 1 << 18;
 
-  explicit Machine(int version)
-      : version_(version), memory_(kBytes), cache_(version), thread_(std::make_unique<Thread>()) {
+  explicit Machine(chip::Generation generation)
+      : generation_(generation), memory_(kBytes), cache_(generation), thread_(std::make_unique<Thread>()) {
     reset();
   }
 
@@ -38,7 +39,7 @@ class Machine {
   }
 
   void load(const std::vector<Instruction>& program, GpuAddr at = kCode) {
-    const auto words = assembly::assemble(version_, program);
+    const auto words = assembly::assemble(generation_, program);
     std::memcpy(memory_.data() + at, words.data(), words.size() * 8);
   }
   void uniforms(const std::vector<uint32_t>& words, GpuAddr at = kUniforms) {
@@ -54,7 +55,7 @@ class Machine {
   }
 
  private:
-  int version_;
+  chip::Generation generation_;
   std::vector<uint8_t> memory_;
   ProgramCache cache_;
   std::unique_ptr<Thread> thread_;

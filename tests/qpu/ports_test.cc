@@ -15,7 +15,7 @@ using tmu::Launcher;
 
 Instruction move(Dst dst, int from) { return I().mul(Op::kMov, dst, rf(from)); }
 
-class PortTest : public testing::TestWithParam<int> {
+class PortTest : public testing::TestWithParam<chip::Generation> {
  protected:
   PortTest() {
     fake_tmu() = {};
@@ -30,7 +30,7 @@ class PortTest : public testing::TestWithParam<int> {
   Machine m{GetParam()};
   tmu::Unit unit{m.memory(), GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Versions, PortTest, testing::Values(71, 42));
+INSTANTIATE_TEST_SUITE_P(Versions, PortTest, testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 // ---- TMU
 
@@ -388,7 +388,7 @@ TEST_P(PortTest, TlbInEndSlots) {
 // ---- Replicating destinations and 4.2
 
 TEST(Ports71, QuadAndRep) {
-  Machine m(71);
+  Machine m(chip::Generation::k71);
   Thread& t = m.t();
   const auto set = [&] {
     m.reset();
@@ -413,7 +413,7 @@ TEST(Ports71, QuadAndRep) {
 }
 
 TEST(Ports42, Accumulators) {
-  Machine m(42);
+  Machine m(chip::Generation::k42);
   Thread& t = m.t();
   t.rf[1] = kLaneIndex + 100u;
   m.uniforms({7});
@@ -430,8 +430,8 @@ TEST(Ports42, Accumulators) {
 
 TEST(Ports42, LoadsIntoAccumulators) {
   for (int n = 0; n <= 5; ++n) {
-    Machine m(42);
-    tmu::Unit unit(m.memory(), 42);
+    Machine m(chip::Generation::k42);
+    tmu::Unit unit(m.memory(), chip::Generation::k42);
     fake_tmu() = {};
     m.t().tmu = &unit;
     EXPECT_EQ(m.run_program({move(to(kWaddrTmua), 1), I().sig(kLdtmu, {static_cast<uint8_t>(n), true}),
@@ -477,7 +477,7 @@ TEST_P(PortTest, SfuOperationIsReadAtOnce) {
 
 // By its address on 4.2: in r4, one instruction between.
 TEST(Ports42, EveryLegacySfuFunction) {
-  Machine m(42);
+  Machine m(chip::Generation::k42);
   for (const SfuCase& c : kSfuCases) {
     m.reset();
     m.t().rf[1] = as_uint(splat(c.in));
@@ -489,7 +489,7 @@ TEST(Ports42, EveryLegacySfuFunction) {
 
 // The SFU behind magic addresses: r4 two instructions later.
 TEST(Ports42, LegacySfu) {
-  Machine m(42);
+  Machine m(chip::Generation::k42);
   Thread& t = m.t();
   t.rf[1] = as_uint(splat(4.0f));
   t.acc[4] = splat(1u);
@@ -504,7 +504,7 @@ TEST(Ports42, LegacySfu) {
 
 // py-videocore6 test_signals: accumulators rotate whole, registers in their quads.
 TEST(Ports42, Rotation) {
-  Machine m(42);
+  Machine m(chip::Generation::k42);
   for (int n = -15; n < 16; ++n) {
     m.reset();
     Thread& t = m.t();
@@ -532,8 +532,8 @@ void load_words(Machine& m, const std::vector<uint64_t>& words) {
 
 // Stores push[1] at ssbo[0] + push[0] as a byte.
 TEST(Compiled, SmallestComputeProgram42) {
-  Machine m(42);
-  tmu::Unit unit(m.memory(), 42);
+  Machine m(chip::Generation::k42);
+  tmu::Unit unit(m.memory(), chip::Generation::k42);
   fake_tmu() = {};
   m.t().tmu = &unit;
   m.t().final_section = false;
@@ -555,7 +555,7 @@ TEST(Compiled, SmallestComputeProgram42) {
 
 // The end of a vertex shader: STVPM in the slots, the row of the second from the ldunif of the first.
 TEST(Compiled, VertexEnd71) {
-  Machine m(71);
+  Machine m(chip::Generation::k71);
   AlignedLanes out[8] = {};
   m.t().vpm_out = out;
   m.t().vpm_out_rows = 8;
@@ -571,7 +571,7 @@ TEST(Compiled, VertexEnd71) {
 
 // The end of a 4.2 fragment shader: TLB words in the slots.
 TEST(Compiled, FragmentEnd42) {
-  Machine m(42);
+  Machine m(chip::Generation::k42);
   RecordingTlb tlb;
   m.t().tlb = &tlb;
   m.t().rf[8] = splat(8u);

@@ -3,13 +3,16 @@
 #include <cstdint>
 #include <random>
 
+#include "gpu/chip/generation.h"
+
 namespace v3d::qpu {
 
 /// Random words, most of them valid: the opcode, signal and condition fields are uniform over all values, and
 /// half of the words get those of a NOP in one ALU.
 class RandomWords {
  public:
-  explicit RandomWords(int version) : nop_(version == 42 ? 0x3c003186bb800000 : 0x38003186bb03f000) {}
+  explicit RandomWords(chip::Generation generation)
+      : nop_(generation == chip::Generation::k42 ? 0x3c003186bb800000 : 0x38003186bb03f000) {}
   uint64_t next() {
     const uint64_t word = random_();
     constexpr uint64_t kMul = 0xfc00'2fc0'00ff'f000, kAdd = 0x0000'103f'ff00'0fff,

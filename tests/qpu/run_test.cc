@@ -19,16 +19,16 @@ constexpr Dst kNowhere = {kWaddrNop, true};
 // rfN += 1 as a marker of what was executed.
 Instruction count(int n) { return I().add(Op::kAdd, to(n), rf(n), imm(1)); }
 
-class RunTest : public testing::TestWithParam<int> {
+class RunTest : public testing::TestWithParam<chip::Generation> {
  protected:
-  int version() const { return GetParam(); }
+  chip::Generation generation() const { return GetParam(); }
   // Where ldunif, ldunifa and the C coefficients land.
-  Lanes& implicit() { return version() == 42 ? m.t().acc[5] : m.t().rf[0]; }
-  Operand implicit_operand() const { return version() == 42 ? acc(5) : rf(0); }
+  Lanes& implicit() { return generation() == chip::Generation::k42 ? m.t().acc[5] : m.t().rf[0]; }
+  Operand implicit_operand() const { return generation() == chip::Generation::k42 ? acc(5) : rf(0); }
   uint32_t r(int n) { return m.t().rf[n][0]; }
   Machine m{GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Versions, RunTest, testing::Values(71, 42));
+INSTANTIATE_TEST_SUITE_P(Versions, RunTest, testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 // ---- Thread end and switches
 
@@ -532,8 +532,8 @@ TEST_P(RunTest, RewrittenCodeIsDecodedAgain) {
 
 TEST(ProgramCache, ReturnsTheSameProgram) {
   std::vector<uint8_t> memory(1 << 16);
-  ProgramCache cache(71);
-  const auto words = assemble(71, {thrsw(), nop(), nop()});
+  ProgramCache cache(chip::Generation::k71);
+  const auto words = assemble(chip::Generation::k71, {thrsw(), nop(), nop()});
   std::memcpy(memory.data() + 0x1000, words.data(), 24);
   const auto thread = std::make_unique<Thread>();
   const auto run_once = [&] {
@@ -557,9 +557,9 @@ TEST(ProgramCache, ConcurrentThreads) {
   std::vector<Instruction> code;
   for (int i = 0; i < 1000; ++i) code.push_back(count(1));
   append_end(code);
-  const auto words = assemble(71, code);
+  const auto words = assemble(chip::Generation::k71, code);
   std::memcpy(memory.data() + 0x1000, words.data(), words.size() * 8);
-  ProgramCache cache(71);
+  ProgramCache cache(chip::Generation::k71);
   std::vector<std::thread> workers;
   for (int w = 0; w < 4; ++w) {
     workers.emplace_back([&] {
@@ -578,9 +578,9 @@ TEST(ProgramCache, ConcurrentThreads) {
 // A client can choose any number of entry points; the cache must stay bounded and correct.
 TEST(ProgramCache, ManyEntryPoints) {
   std::vector<uint8_t> memory(1 << 18);
-  const std::vector<uint64_t> words(3000, *encode(71, thrsw()));
+  const std::vector<uint64_t> words(3000, *encode(chip::Generation::k71, thrsw()));
   std::memcpy(memory.data() + 0x1000, words.data(), words.size() * 8);
-  ProgramCache cache(71);
+  ProgramCache cache(chip::Generation::k71);
   const auto thread = std::make_unique<Thread>();
   for (int round = 0; round < 2; ++round) {
     for (GpuAddr entry = 0x1000; entry < 0x1000 + 2000 * 8; entry += 8) {
@@ -597,9 +597,9 @@ TEST(ProgramCache, ManyEntryPoints) {
 // A program that walks through more than 64 Ki instructions ends as a hang instead of taking memory.
 TEST(ProgramCache, LargeProgramsHang) {
   std::vector<uint8_t> memory(1 << 20);
-  const std::vector<uint64_t> words(memory.size() / 8, *encode(71, nop()));
+  const std::vector<uint64_t> words(memory.size() / 8, *encode(chip::Generation::k71, nop()));
   std::memcpy(memory.data(), words.data(), memory.size());
-  ProgramCache cache(71);
+  ProgramCache cache(chip::Generation::k71);
   const auto thread = std::make_unique<Thread>();
   thread->reset();
   thread->memory = Memory(memory.data());

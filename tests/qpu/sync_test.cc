@@ -15,7 +15,7 @@ using namespace assembly;
 // rfN += 1 as a marker of what was executed.
 Instruction count(int n) { return I().add(Op::kAdd, to(n), rf(n), imm(1)); }
 
-class SyncTest : public testing::TestWithParam<int> {
+class SyncTest : public testing::TestWithParam<chip::Generation> {
  protected:
   uint32_t r(int n) { return m.t().rf[n][0]; }
   // Writes the configuration to syncb.
@@ -28,7 +28,7 @@ class SyncTest : public testing::TestWithParam<int> {
   }
   Machine m{GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Versions, SyncTest, testing::Values(71, 42));
+INSTANTIATE_TEST_SUITE_P(Versions, SyncTest, testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 TEST_P(SyncTest, Barrier) {
   m.load({count(1), I().add(Op::kBarrierid, to(kWaddrSyncb)).sig(kThrsw), count(2), count(3), count(4),  //

@@ -25,21 +25,21 @@ class TraceTest : public testing::Test {
     return selection.value_or(TraceSelection{});
   }
   std::string trace(const std::string& program, const std::string& selection = "") {
-    const Assembly assembly = assemble(71, program + "\nthrsw\nnop\nnop\n");
+    const Assembly assembly = assemble(chip::Generation::k71, program + "\nthrsw\nnop\nnop\n");
     EXPECT_TRUE(assembly.errors.empty());
     std::memcpy(m_.memory().host(Machine::kCode), assembly.words.data(), assembly.words.size() * 8);
     std::string text;
     WatchOptions options;
     options.trace = parse(selection);
     options.trace_sink = [&](std::string_view part) { text += part; };
-    Watch watch(71, std::move(options));
+    Watch watch(chip::Generation::k71, std::move(options));
     const auto job = watch.begin_job(3);
     job->start(stage_, m_.t());
     stop_ = m_.resume();
     return text;
   }
 
-  Machine m_{71};
+  Machine m_{chip::Generation::k71};
   const char* stage_ = "compute";
   Stop stop_ = Stop::kEnd;
 };
@@ -147,7 +147,7 @@ TEST_F(TraceTest, CountsBatches) {
   std::string text;
   options.trace = parse("batch=1-2");
   options.trace_sink = [&](std::string_view part) { text += part; };
-  Watch watch(71, std::move(options));
+  Watch watch(chip::Generation::k71, std::move(options));
   const auto job = watch.begin_job(1);
   for (int n = 0; n < 4; ++n) {
     m_.reset();

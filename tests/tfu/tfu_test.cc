@@ -26,7 +26,7 @@ constexpr GpuAddr kInput = GpuMemory::kBase, kOutput = GpuMemory::kBase + (8 << 
 class Tfu : public testing::Test {
  protected:
   Tfu() {
-    profile_.version = 71;
+    profile_.generation = chip::Generation::k71;
     job_.memory = gpu_.memory();
     job_.profile = &profile_;
     job_.error = &error_;
@@ -68,14 +68,14 @@ class Tfu : public testing::Test {
 };
 
 TEST_F(Tfu, RasterToUifExampleOfBothChips) {  // texture.md 10.1
-  for (int version : {71, 42}) {
+  for (chip::Generation generation : {chip::Generation::k71, chip::Generation::k42}) {
     fill(64 * 64 * 4);
-    profile_.version = version;
+    profile_.generation = generation;
     Registers r = {};
     r.iia = kInput;
     r.iis = 64;
     r.ios = 0x00400040;
-    if (version == 71) {
+    if (generation == chip::Generation::k71) {
       r.icfg = 0x001d0000;
       r.ioc = 0x00086000;
       r.ioa = kOutput;
@@ -130,15 +130,15 @@ TEST_F(Tfu, EveryPairOfLayouts) {
         const uint32_t code = from != 0 && random() % 2 ? from - 8 : from;
         Registers r = registers71(types[t], code, iis, to, to_stride, width, height);
         if (to != 0 && random() % 2) {
-          profile_.version = 42;
+          profile_.generation = chip::Generation::k42;
           r.icfg = types[t] << 9 | from << 18 | (to == 6 ? to_ub - rows : 0) << 22;
           r.ioa |= to << 3;
           if (to == 7) r.icfg |= std::min(15u, 32 - rows) << 22;
         } else {
-          profile_.version = 71;
+          profile_.generation = chip::Generation::k71;
         }
         const uint32_t to_height =
-            profile_.version == 42 && to == 7 ? rows + std::min(15u, 32 - rows) : to_ub;
+            profile_.generation == chip::Generation::k42 && to == 7 ? rows + std::min(15u, 32 - rows) : to_ub;
         run(job_, r);
         ASSERT_FALSE(error_.failed()) << error_.message();
         const auto from_tiling = static_cast<Tiling>(from == 0 ? 0 : from - 10);
@@ -321,11 +321,13 @@ class MipImage {
 
 TEST_F(Tfu, MipExampleOfBothChips) {  // texture.md 10.1: six levels below 64 x 64 RGBA8
   const struct {
-    int version;
+    chip::Generation generation;
     uint32_t icfg;
-  } jobs[] = {{71, 0x07040000}, {71, 0x03040000}, {42, 0x003808c0}};  // 7.1: both numbers of UIF
-  for (const auto& [version, icfg] : jobs) {
-    profile_.version = version;
+  } jobs[] = {{chip::Generation::k71, 0x07040000},
+              {chip::Generation::k71, 0x03040000},
+              {chip::Generation::k42, 0x003808c0}};  // 7.1: both numbers of UIF
+  for (const auto& [generation, icfg] : jobs) {
+    profile_.generation = generation;
     gpu_.randomize(9 << 20, 5);
     tmu::Level levels[7];
     compute_levels({.width = 64, .height = 64, .depth = 1, .cpp = 4, .num_levels = 7}, levels);
@@ -334,8 +336,8 @@ TEST_F(Tfu, MipExampleOfBothChips) {  // texture.md 10.1: six levels below 64 x 
     r.iis = 8;
     r.ios = 0x00400040;
     r.icfg = icfg;
-    r.ioa = version == 71 ? kOutput : kOutput | 0x31;
-    r.ioc = version == 71 ? 0x00086061 : 0;
+    r.ioa = generation == chip::Generation::k71 ? kOutput : kOutput | 0x31;
+    r.ioc = generation == chip::Generation::k71 ? 0x00086061 : 0;
     const uint32_t first = gpu_.memory().load<uint32_t>(kOutput);
     run(job_, r);
     ASSERT_FALSE(error_.failed()) << error_.message();
@@ -397,7 +399,7 @@ TEST_F(Tfu, MipsOfOddAndEvenSizesInEveryFormat) {
                                 uif ? levels[0].padded_height / (2 * uh) : 0, width, height);
       r.iia = kOutput;
       r.ioc |= 1 | 5 << 4;
-      profile_.version = 71;
+      profile_.generation = chip::Generation::k71;
       run(job_, r);
       ASSERT_FALSE(error_.failed()) << error_.message();
       for (int l = 1; l < 6; ++l) {
@@ -457,7 +459,7 @@ TEST_F(Tfu, LargerJobsThanTheDriversSendAreRefused) {
 
 TEST_F(Tfu, RandomRegistersAreHarmless) {
   for (int i = 0; i < 300; ++i) {
-    profile_.version = i & 1 ? 71 : 42;
+    profile_.generation = i & 1 ? chip::Generation::k71 : chip::Generation::k42;
     JobError error;
     job_.error = &error;
     Registers r = {};

@@ -74,7 +74,7 @@ TEST(BlockFormats, LookupsDecodeFilterAndConvert) {
       spec.max_level = 2;
       TestTexture texture(gpu, spec);
       texture.fill_random(static_cast<uint32_t>(format->type));
-      Unit unit(gpu.memory(), 71);
+      Unit unit(gpu.memory(), chip::Generation::k71);
       TextureLookup lookup = texture.lookup(Launcher::kSF, kT | kI | kB);
       std::minstd_rand random(1);
       for (int round = 0; round < 10; ++round) {

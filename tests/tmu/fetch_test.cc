@@ -70,7 +70,7 @@ TEST_F(Fetch, ReadsTexelsAndZeroOutside) {
       image.spec.base_level = base;
       TestTexture texture(gpu_, image.spec);
       texture.fill_random(image.spec.cpp);
-      Unit unit(gpu_.memory(), 71);
+      Unit unit(gpu_.memory(), chip::Generation::k71);
       TextureLookup lookup = texture.lookup(Launcher::kSF, image.written | kB);
       for (int round = 0; round < 20; ++round) {
         lookup.s = around(image.spec.width);
@@ -107,7 +107,7 @@ TEST_F(Fetch, StoresGoWhereLoadsRead) {
   for (const ImageCase& image : kImages) {
     TestTexture texture(gpu_, image.spec);
     texture.fill_random(3);
-    Unit unit(gpu_.memory(), 71);
+    Unit unit(gpu_.memory(), chip::Generation::k71);
     TextureLookup lookup = texture.lookup(Launcher::kSF, image.written | kB);
     lookup.p0 &= ~15u;
     lookup.p1 = 5;
@@ -148,7 +148,7 @@ TEST_F(Fetch, ImageAtomics) {
     const auto sign = [&](uint32_t v) { return static_cast<int32_t>(v << (32 - bits)) >> (32 - bits); };
     TestTexture texture(gpu_, {.type = type, .cpp = cpp, .width = 8, .height = 8});
     texture.fill_random(type);
-    Unit unit(gpu_.memory(), 71);
+    Unit unit(gpu_.memory(), chip::Generation::k71);
     for (uint32_t op = 0; op <= 10; ++op)
       for (bool data : {true, false}) {
         if (!data && op < 8) continue;
@@ -203,7 +203,7 @@ TEST_F(Fetch, ImageAtomics) {
 TEST_F(Fetch, ReturnMasksMayHaveHoles) {
   TestTexture texture(gpu_, {.type = kRGBA8UI});
   texture.fill_random(1);
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), chip::Generation::k71);
   TextureLookup lookup = texture.lookup(Launcher::kSF, kT);
   for (int i = 0; i < kLanes; ++i) lookup.s[i] = lookup.t[i] = static_cast<uint32_t>(i);
   Lanes all[4], out[4];
@@ -238,7 +238,7 @@ TEST_F(Fetch, SwizzleReverseAndExchange) {
         for (uint32_t& s : spec.swizzle) s = below(8);
         TestTexture texture(gpu_, spec);
         texture.fill_random(1);
-        Unit unit(gpu_.memory(), 71);
+        Unit unit(gpu_.memory(), chip::Generation::k71);
         TextureLookup lookup = texture.lookup(Launcher::kSF, kT);
         for (int i = 0; i < kLanes; ++i) {
           lookup.s[i] = below(17);  // 16 is outside: zero texel, but ones of the swizzle stay
@@ -268,14 +268,14 @@ TEST_F(Fetch, PackingExamplesOfTheReference) {  // texture.md 3.1
   const uint32_t buffer42[6] = {0x00510040, 0x80000000, 0x0040061a, 0x002026d0, 0x00000000, 0x00000000};
   for (uint32_t i = 0; i < 6 << 20; i += 4)
     gpu_.memory().store<uint32_t>(GpuMemory::kBase + i, i * 0x9e3779b1u);
-  for (int version : {71, 42}) {
-    Unit unit(gpu_.memory(), version);
+  for (chip::Generation generation : {chip::Generation::k71, chip::Generation::k42}) {
+    Unit unit(gpu_.memory(), generation);
     TextureLookup lookup;
     lookup.launcher = Launcher::kSF;
     lookup.p0 = TestTexture::kState | 15;
     lookup.p1 = 1;
     Lanes out[4];
-    gpu_.memory().write(TestTexture::kState, version == 71 ? image71 : image42, 24);
+    gpu_.memory().write(TestTexture::kState, generation == chip::Generation::k71 ? image71 : image42, 24);
     lookup.written = kT;
     for (int i = 0; i < kLanes; ++i) {
       lookup.s[i] = below(64);
@@ -287,11 +287,11 @@ TEST_F(Fetch, PackingExamplesOfTheReference) {  // texture.md 3.1
           gpu_.memory().load<uint32_t>(0x402000 + texel_offset(Tiling::kUif, 4, 8, lookup.s[i], lookup.t[i]));
       for (uint32_t c = 0; c < 4; ++c) {
         const uint32_t byte = (word >> (8 * (c == 0 ? 2 : c == 2 ? 0 : c))) & 255;
-        ASSERT_EQ(as_float(out[c])[i], static_cast<float>(byte) / 255.0f) << version;
+        ASSERT_EQ(as_float(out[c])[i], static_cast<float>(byte) / 255.0f) << version_text(generation);
       }
     }
     unit.begin_job();
-    gpu_.memory().write(TestTexture::kState, version == 71 ? buffer71 : buffer42, 24);
+    gpu_.memory().write(TestTexture::kState, generation == chip::Generation::k71 ? buffer71 : buffer42, 24);
     lookup.written = kB;
     lookup.b = splat(0u);
     for (int i = 0; i < kLanes; ++i) lookup.s[i] = i == 0 ? 99999 : i == 1 ? 100000 : below(100000);
@@ -306,7 +306,7 @@ TEST_F(Fetch, PackingExamplesOfTheReference) {  // texture.md 3.1
 TEST_F(Fetch, OffsetsApplyBeforeTheRangeCheck) {
   TestTexture texture(gpu_, {.type = kR32UI});
   texture.fill_random(1);
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), chip::Generation::k71);
   TextureLookup lookup = texture.lookup(Launcher::kSF, kT);
   lookup.p2 = 0x00f03e00;  // S -2, T 3
   lookup.s = kLaneIndex;
@@ -329,7 +329,7 @@ TEST_F(Fetch, OffsetsApplyBeforeTheRangeCheck) {
 TEST_F(Fetch, StateIsDecodedOncePerJob) {
   TestTexture texture(gpu_, {.type = kR32UI});
   texture.fill_random(1);
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), chip::Generation::k71);
   TextureLookup lookup = texture.lookup(Launcher::kSF, kT);
   lookup.s = lookup.t = Lanes{};
   Lanes first[4], out[4];
@@ -346,7 +346,7 @@ TEST_F(Fetch, RandomStateIsHarmless) {
   // Any state record, any configuration, any coordinates: no crash, no hang, the promised number of words.
   GpuMemory memory;
   memory.randomize(1 << 20, 77);
-  Unit unit(memory.memory(), 71), unit42(memory.memory(), 42);
+  Unit unit(memory.memory(), chip::Generation::k71), unit42(memory.memory(), chip::Generation::k42);
   std::set<int> counts;
   for (int round = 0; round < 6000; ++round) {
     TextureLookup lookup;
@@ -391,7 +391,7 @@ TEST_F(Fetch, DimensionQueryTellsExtentOfALevel) {
   lookup.p2 = 0x02f00000;
   lookup.b = kLaneIndex - 1u;
   Lanes out[4];
-  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 4);
+  ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k71).texture(lookup, out), 4);
   for (int i = 0; i < kLanes; ++i) {
     const bool exists = i >= 1 && i < 6;
     const uint32_t expected[4] = {std::max(1u, 100u >> i), std::max(1u, 30u >> i), 3, 5};
@@ -399,7 +399,7 @@ TEST_F(Fetch, DimensionQueryTellsExtentOfALevel) {
   }
   lookup.p0 = (lookup.p0 & ~15u) | 3;
   lookup.p1 = 4;  // 16-bit output
-  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 2);
+  ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k71).texture(lookup, out), 2);
   EXPECT_EQ(out[0][2], 25u | 7u << 16);
   EXPECT_EQ(out[1][2], 3u | 5u << 16);
 }
@@ -408,7 +408,7 @@ TEST_F(Fetch, SampleNumberPicksATexelOfThePixel) {
   TextureSpec spec{.type = kR32UI, .cpp = 4, .width = 32, .height = 8, .strictly_uif = true};
   TestTexture texture(gpu_, spec);
   texture.fill_random(8);
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), chip::Generation::k71);
   for (uint32_t sample = 0; sample < 4; ++sample)
     for (const uint8_t off : {0, int{kOff}}) {
       TextureLookup lookup = texture.lookup(Launcher::kSF, static_cast<uint8_t>(kT | off));

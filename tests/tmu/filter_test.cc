@@ -124,7 +124,7 @@ class Filter : public testing::Test {
     TestTexture texture(gpu_, spec);
     texture.fill_random(spec.width * 31 + spec.height);
     texture.set_sampler(sampler);
-    Unit unit(gpu_.memory(), spec.version);
+    Unit unit(gpu_.memory(), spec.generation);
     const Reference reference(gpu_, texture, sampler, dims);
     const bool array = spec.layers > 1;
     TextureLookup lookup = texture.lookup(
@@ -232,7 +232,8 @@ TEST_F(Filter, ThreeDimensions) {
 
 TEST_F(Filter, StrictlyUifWinsOverTheSizeRule) {
   check({.width = 12, .height = 12, .strictly_uif = true}, {}, 2, 10, 0.1f);
-  check({.width = 12, .height = 12, .strictly_uif = true, .version = 42}, {}, 2, 10, 0.1f);
+  check({.width = 12, .height = 12, .strictly_uif = true, .generation = chip::Generation::k42}, {}, 2, 10,
+        0.1f);
 }
 
 }  // namespace

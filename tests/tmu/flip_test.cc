@@ -72,8 +72,8 @@ TEST_F(Flip, IsTheTextureStoredInTheOppositeOrder) {
           lookup.i = uniform_lanes(0, 2);
           lookup.b = uniform_lanes(0, 4);
           Lanes out[4], expected[4];
-          ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 4);
-          ASSERT_EQ(Unit(mirrored_gpu_.memory(), 71).texture(lookup, expected), 4);
+          ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k71).texture(lookup, out), 4);
+          ASSERT_EQ(Unit(mirrored_gpu_.memory(), chip::Generation::k71).texture(lookup, expected), 4);
           for (int c = 0; c < 4; ++c)
             for (int i = 0; i < kLanes; ++i)
               ASSERT_NEAR(as_float(out[c])[i], as_float(expected[c])[i], 1e-6)
@@ -91,14 +91,14 @@ TEST_F(Flip, TurnsFetchesAndStoresToo) {
   lookup.t = Lanes{} + 3u;
   lookup.b = Lanes{} + 1u;
   Lanes out[4];
-  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 4);
+  ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k71).texture(lookup, out), 4);
   for (uint32_t i = 0; i < kLanes; ++i)
     EXPECT_EQ(out[0][i], i < 9 ? gpu_.memory().load<uint32_t>(texture.address(1, 8 - i, 1)) : 0) << i;
   lookup.p0 &= ~15u;
   lookup.p1 = 5;
   lookup.num_data = 1;
   lookup.data[0] = kLaneIndex + 100u;
-  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 0);
+  ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k71).texture(lookup, out), 0);
   for (uint32_t i = 0; i < 9; ++i)
     EXPECT_EQ(gpu_.memory().load<uint32_t>(texture.address(1, 8 - i, 1)), 100 + i);
 }
@@ -110,12 +110,12 @@ TEST_F(Flip, TurnsCompressedTexels) {
   TextureLookup lookup = TestTexture(gpu_, spec).lookup(Launcher::kSF, kT);
   lookup.s = kLaneIndex;
   lookup.t = Lanes{} + 5u;
-  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, expected), 4);
+  ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k71).texture(lookup, expected), 4);
   spec.flip_x = spec.flip_y = true;
   const TestTexture flipped(gpu_, spec);
   lookup.s = 21u - kLaneIndex;
   lookup.t = Lanes{} + 12u;
-  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 4);
+  ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k71).texture(lookup, out), 4);
   for (int c = 0; c < 4; ++c)
     for (int i = 0; i < kLanes; ++i) EXPECT_EQ(out[c][i], expected[c][i]);
 }
@@ -123,7 +123,8 @@ TEST_F(Flip, TurnsCompressedTexels) {
 /// 4.2: with the bit set, a request is one with S and T, and their offsets, exchanged.
 TEST_F(Flip, ExchangesSAndTOfTheRequest) {
   for (const uint32_t p2 : {kDefaultP2, kOffsets}) {
-    TextureSpec spec{.type = 4, .width = 33, .height = 20, .max_level = 3, .version = 42};
+    TextureSpec spec{
+        .type = 4, .width = 33, .height = 20, .max_level = 3, .generation = chip::Generation::k42};
     TestTexture(gpu_, spec).fill_random(3);
     TestTexture plain(gpu_, spec);
     plain.set_sampler({});
@@ -135,14 +136,14 @@ TEST_F(Flip, ExchangesSAndTOfTheRequest) {
       lookup.p2 = p2;
       Lanes expected[4], out[4];
       TestTexture pack_again(gpu_, spec);
-      ASSERT_EQ(Unit(gpu_.memory(), 42).texture(lookup, expected), 4);
+      ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k42).texture(lookup, expected), 4);
       std::swap(lookup.s, lookup.t);
       lookup.off = Lanes{} + 0xf2u;
       lookup.p2 = p2 == kOffsets ? 0x00f0f200 : p2;
       spec.swap = true;
       TestTexture pack_swapped(gpu_, spec);
       spec.swap = false;
-      ASSERT_EQ(Unit(gpu_.memory(), 42).texture(lookup, out), 4);
+      ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k42).texture(lookup, out), 4);
       for (int c = 0; c < 4; ++c)
         for (int i = 0; i < kLanes; ++i) ASSERT_EQ(out[c][i], expected[c][i]) << c;
     }
@@ -166,9 +167,9 @@ TEST_F(Flip, CompressedTexturesOfOneDimensionAreARowOfBlocks) {
     lookup.s = launcher == Launcher::kSF ? kLaneIndex * 2u : uniform_lanes(0, 1);
     lookup.t = Lanes{};
     Lanes expected[4], out[4];
-    ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, expected), 4);
+    ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k71).texture(lookup, expected), 4);
     lookup.written = 0;
-    ASSERT_EQ(Unit(mirrored_gpu_.memory(), 71).texture(lookup, out), 4);
+    ASSERT_EQ(Unit(mirrored_gpu_.memory(), chip::Generation::k71).texture(lookup, out), 4);
     for (int c = 0; c < 4; ++c)
       for (int i = 0; i < kLanes; ++i) ASSERT_EQ(out[c][i], expected[c][i]) << i;
   }

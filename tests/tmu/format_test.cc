@@ -154,7 +154,7 @@ TEST_P(Formats, EveryBitPattern) {
     } else {
       for (uint32_t i = 0; i < count; ++i) gpu_.memory().write(texture.address(0, i, 0), &i, k.cpp);
     }
-    Unit unit(gpu_.memory(), 71);
+    Unit unit(gpu_.memory(), chip::Generation::k71);
     TextureLookup lookup = texture.lookup(Launcher::kSF, 0);
     for (uint32_t first = 0; first<count; first += k.cpp> 2 ? 112 : 16) {
       Lanes out[4];
@@ -180,7 +180,7 @@ TEST_P(Formats, NarrowOutput) {
   TextureSpec spec{.type = k.type, .cpp = k.cpp, .width = 64, .height = 1, .raster = true};
   TestTexture texture(gpu_, spec);
   texture.fill_random(k.type + 1);
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), chip::Generation::k71);
   TextureLookup lookup = texture.lookup(Launcher::kSF, 0);
   Lanes wide[4], narrow[4];
   fetch(unit, lookup, 3, wide);
@@ -207,7 +207,7 @@ TEST(FormatTable, UnknownFormatsReturnZeroAndHaveNames) {
     if (find_format(TextureType{type})) continue;
     TestTexture texture(gpu, {.type = type});
     texture.fill_random(1);
-    Unit unit(gpu.memory(), 71);
+    Unit unit(gpu.memory(), chip::Generation::k71);
     TextureLookup lookup = texture.lookup(Launcher::kSF, kT);
     Lanes out[4] = {splat(1u), splat(1u), splat(1u), splat(1u)};
     EXPECT_EQ(unit.texture(lookup, out), 4);

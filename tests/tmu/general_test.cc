@@ -24,14 +24,14 @@ struct Type {
 constexpr Type kTypes[] = {{0, 1, 1, true},  {1, 2, 1, true},  {2, 4, 2, false}, {3, 4, 3, false},
                            {4, 4, 4, false}, {5, 1, 1, false}, {6, 2, 1, false}, {7, 4, 1, false}};
 
-class General : public testing::TestWithParam<int> {
+class General : public testing::TestWithParam<chip::Generation> {
  protected:
   General() : unit_(gpu_.memory(), GetParam()) {
     gpu_.randomize(kBytes, 1);
     for (int k = 0; k < 4; ++k)
       for (int i = 0; i < kLanes; ++i) lookup_.data[k][i] = static_cast<uint32_t>(random_()) * 5;
   }
-  bool wraps() const { return GetParam() == 42; }
+  bool wraps() const { return GetParam() == chip::Generation::k42; }
 
   /// Address patterns: consecutive, all equal, strided, random; some misaligned.
   void set_addresses(int pattern, uint32_t alignment) {
@@ -232,7 +232,7 @@ TEST_P(General, AtomicsOfTwoWorkersDoNotLoseUpdates) {
   EXPECT_EQ(gpu_.memory().load<uint32_t>(kBase), 16u * kRounds * 4);
 }
 
-INSTANTIATE_TEST_SUITE_P(Chips, General, testing::Values(71, 42));
+INSTANTIATE_TEST_SUITE_P(Chips, General, testing::Values(chip::Generation::k71, chip::Generation::k42));
 
 }  // namespace
 }  // namespace v3d::tmu

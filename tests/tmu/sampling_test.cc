@@ -10,6 +10,8 @@
 namespace v3d::tmu {
 namespace {
 
+using enum chip::Generation;
+
 constexpr uint32_t kR32F = 29, kD32F = 23, kD16 = 21, kRGBA8 = 4, kRGBA32F = 31;
 constexpr uint32_t kGather = 0x00f00082, kLodQuery = 0x01f00000;
 
@@ -39,7 +41,7 @@ void fill_with_levels(const GpuMemory& gpu, const TestTexture& texture, uint32_t
 TEST_F(Sampling, CountsWhatGeneratedCodeHasNoStepsFor) {
   TestTexture texture(gpu_, {.type = kRGBA8, .width = 8, .height = 8, .layers = 6});
   texture.set_sampler({.wrap = {0, 0, 0}});
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), k71);
   const auto before = unusual_lookups();
   Lanes out[4];
   const TextureLookup plain = texture.lookup(Launcher::kS, kT),
@@ -64,7 +66,7 @@ TEST_F(Sampling, AutomaticLodFromTheQuad) {
   for (double bias : {0.0, 0.75, -1.5}) {
     SamplerSpec sampler{.bias = bias};
     texture.set_sampler(sampler);
-    Unit unit(gpu_.memory(), 71);
+    Unit unit(gpu_.memory(), k71);
     for (int round = 0; round < 40; ++round) {
       TextureLookup lookup = texture.lookup(Launcher::kS, round % 2 ? kT | kB : kT);
       float dx[4][2], dy[4][2], b[4];  // per quad, texels
@@ -97,7 +99,7 @@ TEST_F(Sampling, LodOfPowersOfTwoIsExact) {
   TestTexture texture(gpu_, spec);
   fill_with_levels(gpu_, texture, 9);
   texture.set_sampler({});
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), k71);
   for (int exponent = -3; exponent <= 8; ++exponent) {
     TextureLookup lookup = texture.lookup(Launcher::kS, kT);
     lookup.s = lanes_of([&](int i) { return std::ldexp(pixel_x(i), exponent - 8); });
@@ -113,7 +115,7 @@ TEST_F(Sampling, InactiveLanesOfALiveQuadGiveResultsUnlessMaskedPerPixel) {
   TestTexture texture(gpu_, {.type = kRGBA8});
   texture.fill_random(4);
   texture.set_sampler({});
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), k71);
   TextureLookup lookup = texture.lookup(Launcher::kS, kT);
   lookup.s = lanes_of([&](int) { return uniform(0, 1); });
   lookup.t = lanes_of([&](int) { return uniform(0, 1); });
@@ -133,7 +135,7 @@ TEST_F(Sampling, LodQuery) {
   TestTexture texture(gpu_, spec);
   for (bool mip_nearest : {false, true}) {
     texture.set_sampler({.mip_nearest = mip_nearest, .min_lod = 0.5, .max_lod = 3.25, .bias = 0.25});
-    Unit unit(gpu_.memory(), 71);
+    Unit unit(gpu_.memory(), k71);
     for (float texels : {0.0f, 0.1f, 1.5f, 6.0f, 500.0f}) {
       TextureLookup lookup = texture.lookup(Launcher::kS, kT);
       lookup.p2 = kLodQuery;
@@ -164,7 +166,7 @@ TEST_F(Sampling, GatherOrderComponentsAndWrap) {
   SamplerSpec sampler{.mag_nearest = true, .min_nearest = true};
   sampler.wrap = {0, 1, 1};
   texture.set_sampler(sampler);
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), k71);
   for (uint32_t component = 0; component < 4; ++component)
     for (int round = 0; round < 10; ++round) {
       TextureLookup lookup = texture.lookup(Launcher::kS, kT);
@@ -213,7 +215,7 @@ TEST_F(Sampling, ShadowComparesEveryTexelAndFiltersTheResults) {
               gpu_.memory().store(texture.address(0, x, y), static_cast<float>(depth(x, y)));
           }
         texture.set_sampler({.mag_nearest = nearest, .min_nearest = nearest, .compare = function});
-        Unit unit(gpu_.memory(), 71);
+        Unit unit(gpu_.memory(), k71);
         TextureLookup lookup = texture.lookup(Launcher::kS, kT | kDref);
         TextureLookup gather = lookup;
         gather.p2 = kGather;
@@ -267,7 +269,7 @@ TEST_F(Sampling, OfDepthAndWideFloatsLinearFiltersReturnTheFirstTexel) {
         for (uint32_t x = 0; x < texture.width(l); ++x)
           gpu_.memory().store(texture.address(l, x, y), static_cast<float>(100 * l + 10 * y + x));
     texture.set_sampler({.mag_nearest = c.nearest_filter, .min_nearest = c.nearest_filter});
-    Unit unit(gpu_.memory(), 71);
+    Unit unit(gpu_.memory(), k71);
     TextureLookup lookup = texture.lookup(Launcher::kSLod, kT | kB);
     lookup.s = lanes_of([&](int) { return uniform(0, 1); });
     lookup.t = lanes_of([&](int) { return uniform(0, 1); });
@@ -298,7 +300,7 @@ TEST_F(Sampling, CubeFacesAndArrays) {
   TestTexture texture(gpu_, spec);
   texture.fill_random(2);
   texture.set_sampler({.mag_nearest = true, .min_nearest = true});
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), k71);
   for (bool array : {false, true})
     for (int round = 0; round < 40; ++round) {
       TextureLookup lookup = texture.lookup(Launcher::kSCm, static_cast<uint8_t>(kT | kR | (array ? kI : 0)));
@@ -353,7 +355,7 @@ TEST_F(Sampling, CubesAreSeamless) {
           }
         }
     texture.set_sampler({});
-    Unit unit(gpu_.memory(), 71);
+    Unit unit(gpu_.memory(), k71);
     TextureLookup lookup = texture.lookup(Launcher::kSCm, kT | kR);
     lookup.p2 = 0x00f00002;
     for (int round = 0; round < 200; ++round) {
@@ -384,7 +386,7 @@ TEST_F(Sampling, CubeLodHasNoJumpAtEdges) {
   TestTexture texture(gpu_, spec);
   fill_with_levels(gpu_, texture, 7, 6);
   texture.set_sampler({});
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), k71);
   TextureLookup lookup = texture.lookup(Launcher::kSCm, kT | kR);
   // Quads that straddle the edge between +Z and +X, two texels of +Z apart.
   lookup.s =
@@ -402,7 +404,7 @@ TEST_F(Sampling, CubeLodBeyondTheFace) {
   TestTexture texture(gpu_, spec);
   fill_with_levels(gpu_, texture, 6, 6);
   texture.set_sampler({.mip_nearest = true});
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), k71);
   const auto expect_level = [&](float first, float step, double level) {
     const auto s = [&](int i) { return first + pixel_x(i) * step; };
     const auto t = [&](int i) { return first + pixel_y(i) * step; };
@@ -434,7 +436,7 @@ TEST_F(Sampling, AnisotropyKeepsDetailAcrossTheFootprint) {
     float contrast[2];
     for (bool anisotropic : {false, true}) {
       texture.set_sampler({.min_nearest = nearest, .anisotropy = anisotropic, .max_anisotropy = 3});
-      Unit unit(gpu_.memory(), 71);
+      Unit unit(gpu_.memory(), k71);
       TextureLookup lookup = texture.lookup(Launcher::kS, kT);
       lookup.s = lanes_of([](int i) { return 0.5f + pixel_x(i) * 8 / 64; });
       lookup.t = lanes_of([](int i) { return (static_cast<float>(i >> 2 << 1) + 1.0f + pixel_y(i)) / 64; });
@@ -453,7 +455,7 @@ TEST_F(Sampling, AnisotropyKeepsDetailAcrossTheFootprint) {
 TEST_F(Sampling, BorderColorsOfBothChips) {
   struct Case {
     uint32_t type, cpp;
-    int version;
+    chip::Generation generation;
     bool wide;
     uint32_t mode;
     std::array<uint32_t, 4> words;
@@ -462,25 +464,25 @@ TEST_F(Sampling, BorderColorsOfBothChips) {
   };
   const uint32_t half = 0x3800, one_half = 0x3c00, one = 0x3f800000;
   const Case cases[] = {
-      {kRGBA8, 4, 71, true, 0, {}, {0, 0, 0, 0}},
-      {kRGBA8, 4, 71, true, 1, {}, {0, 0, 0, 1}},
-      {kRGBA8, 4, 71, true, 2, {}, {1, 1, 1, 1}},
-      {kRGBA8, 4, 71, true, 7, {one, 0x3e800000, 0, 0xc0000000}, {1, 0.25f, 0, -2}},
+      {kRGBA8, 4, k71, true, 0, {}, {0, 0, 0, 0}},
+      {kRGBA8, 4, k71, true, 1, {}, {0, 0, 0, 1}},
+      {kRGBA8, 4, k71, true, 2, {}, {1, 1, 1, 1}},
+      {kRGBA8, 4, k71, true, 7, {one, 0x3e800000, 0, 0xc0000000}, {1, 0.25f, 0, -2}},
       // 7.1: custom colours are in API order, after reverse and exchange.
-      {kRGBA8, 4, 71, true, 7, {one, 0x3e800000, 0, 0}, {1, 0.25f, 0, 0}, true, true},
-      {kRGBA8, 4, 71, true, 1, {}, {0, 0, 0, 1}, true, false},
-      {kRGBA8, 4, 42, true, 7, {65535, 0x8000, 0, 65535}, {1, 32768 / 65535.0f, 0, 1}},
-      {kRGBA8, 4, 42, false, 7, {one_half, half, 0, one_half}, {1, 0.5f, 0, 1}},
-      {5, 4, 42, true, 7, {0x3fff, 0xc001, 0, 0x3fff}, {1, -1, 0, 1}},
-      {15, 8, 42, true, 7, {0x7fff, 0x8001, 0, 0x7fff}, {1, -1, 0, 1}},
-      {18, 8, 42, true, 7, {one_half, half, 0, one_half}, {1, 0.5f, 0, 1}},
-      {kR32F, 4, 42, true, 7, {one, 0, 0, one}, {1, 0, 0, 1}},
-      {kRGBA8, 4, 42, true, 1, {}, {1, 0, 0, 0}, false, false, true},
+      {kRGBA8, 4, k71, true, 7, {one, 0x3e800000, 0, 0}, {1, 0.25f, 0, 0}, true, true},
+      {kRGBA8, 4, k71, true, 1, {}, {0, 0, 0, 1}, true, false},
+      {kRGBA8, 4, k42, true, 7, {65535, 0x8000, 0, 65535}, {1, 32768 / 65535.0f, 0, 1}},
+      {kRGBA8, 4, k42, false, 7, {one_half, half, 0, one_half}, {1, 0.5f, 0, 1}},
+      {5, 4, k42, true, 7, {0x3fff, 0xc001, 0, 0x3fff}, {1, -1, 0, 1}},
+      {15, 8, k42, true, 7, {0x7fff, 0x8001, 0, 0x7fff}, {1, -1, 0, 1}},
+      {18, 8, k42, true, 7, {one_half, half, 0, one_half}, {1, 0.5f, 0, 1}},
+      {kR32F, 4, k42, true, 7, {one, 0, 0, one}, {1, 0, 0, 1}},
+      {kRGBA8, 4, k42, true, 1, {}, {1, 0, 0, 0}, false, false, true},
   };
   for (const Case& k : cases) {
     TextureSpec spec{.type = k.type, .cpp = k.cpp, .reverse = k.reverse, .rb_swap = k.rb_swap};
     spec.reverse_border = k.reverse_border;
-    spec.version = k.version;
+    spec.generation = k.generation;
     TestTexture texture(gpu_, spec);
     texture.fill_random(1);
     SamplerSpec sampler;
@@ -488,7 +490,7 @@ TEST_F(Sampling, BorderColorsOfBothChips) {
     sampler.border_mode = k.mode;
     sampler.border = k.words;
     texture.set_sampler(sampler);
-    Unit unit(gpu_.memory(), k.version);
+    Unit unit(gpu_.memory(), k.generation);
     TextureLookup lookup = texture.lookup(Launcher::kS, kT);
     if (!k.wide) lookup.p1 &= ~1u;
     lookup.s = lanes_of([](int) { return 2.5f; });
@@ -499,7 +501,8 @@ TEST_F(Sampling, BorderColorsOfBothChips) {
       for (int i = 0; i < kLanes; ++i) {
         const float v =
             k.wide ? value(out[c], i) : half_to_float(static_cast<uint16_t>(out[c / 2][i] >> (16 * (c & 1))));
-        EXPECT_EQ(v, k.expected[c]) << "type " << k.type << " version " << k.version << " channel " << c;
+        EXPECT_EQ(v, k.expected[c]) << "type " << k.type << " generation " << version_text(k.generation)
+                                    << " channel " << c;
       }
   }
   // Integer formats: raw integers, and integer one.
@@ -510,7 +513,7 @@ TEST_F(Sampling, BorderColorsOfBothChips) {
     sampler.border_mode = mode;
     sampler.border = {7, 8, 9, 200};
     texture.set_sampler(sampler);
-    Unit unit(gpu_.memory(), 71);
+    Unit unit(gpu_.memory(), k71);
     TextureLookup lookup = texture.lookup(Launcher::kS, kT);
     lookup.s = lookup.t = lanes_of([](int) { return -1.0f; });
     Lanes out[4];
@@ -525,7 +528,7 @@ TEST_F(Sampling, UnnormalizedCoordinates) {
   TestTexture texture(gpu_, spec);
   texture.fill_random(1);
   texture.set_sampler({.mag_nearest = true, .min_nearest = true});
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), k71);
   TextureLookup lookup = texture.lookup(Launcher::kS, kT);
   lookup.p1 |= 2;
   lookup.s = lanes_of([](int i) { return static_cast<float>(i) * 1.5f + 0.25f; });
@@ -547,7 +550,7 @@ TEST_F(Sampling, InfiniteTexelsOfWeightZeroTakeNoPart) {
     for (uint32_t x = 0; x < 4; ++x)
       gpu_.memory().store(texture.address(0, x, y), static_cast<uint16_t>(x == 2 ? 0x7c00 : 0x3c00));
   texture.set_sampler({});
-  Unit unit(gpu_.memory(), 71);
+  Unit unit(gpu_.memory(), k71);
   TextureLookup lookup = texture.lookup(Launcher::kS, kT);
   lookup.s = lanes_of([](int) { return 1.5f / 4; });
   lookup.t = lanes_of([](int) { return 0.4f; });
@@ -565,9 +568,9 @@ TEST_F(Sampling, LayersThatDoNotExistHaveTheBorderColorWhereTheSamplerSaysSo) {
   lookup.i = lanes_of([](int i) { return static_cast<float>(i) * 0.5f - 2; });
   Lanes clamped[4], out[4];
   texture.set_sampler({.border_mode = 2});
-  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, clamped), 4);
+  ASSERT_EQ(Unit(gpu_.memory(), k71).texture(lookup, clamped), 4);
   texture.set_sampler({.layer_border = true, .border_mode = 2});
-  ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, out), 4);
+  ASSERT_EQ(Unit(gpu_.memory(), k71).texture(lookup, out), 4);
   for (int i = 0; i < kLanes; ++i) {
     const float layer = std::floor(static_cast<float>(i) * 0.5f - 1.5f);
     EXPECT_NEAR(value(out[0], i), layer < 0 || layer > 2 ? 1.0f : value(clamped[0], i), 1e-6) << layer;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/tmu/image/layout.h"
 #include "gpu/tmu/lookup/unit.h"
 #include "tests/tmu/gpu_memory.h"
@@ -40,7 +41,7 @@ struct TextureSpec {
   bool reverse_border = false;                        ///< 4.2
   std::array<uint32_t, 4> swizzle = {2, 3, 4, 5};
   bool strictly_uif = false;  ///< level 0 is UIF whatever its size
-  int version = 71;
+  chip::Generation generation = chip::Generation::k71;
 };
 
 struct SamplerSpec {
@@ -130,7 +131,7 @@ class TestTexture {
  private:
   void pack() {
     Bits<6> bits;
-    const bool is71 = spec_.version >= 71;
+    const bool is71 = spec_.generation == chip::Generation::k71;
     bits.set(6, 26, base_ >> 6);
     bits.set(0, 1, spec_.flip_x);
     bits.set(1, 1, spec_.flip_y);

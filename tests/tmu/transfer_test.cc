@@ -48,7 +48,7 @@ TEST(Transfers, ActOnColorsAndNotOnAlpha) {
       TextureSpec spec{.type = k.type, .cpp = k.cpp, .width = 16, .height = 1, .transfer = transfer};
       TestTexture texture(gpu, spec);
       texture.fill_random(transfer);
-      Unit unit(gpu.memory(), 71);
+      Unit unit(gpu.memory(), chip::Generation::k71);
       TextureLookup lookup = texture.lookup(Launcher::kSF, kT);
       lookup.s = kLaneIndex;
       lookup.t = Lanes{};
@@ -76,7 +76,7 @@ TEST(Transfers, ComeBeforeFiltering) {
     for (uint32_t x = 0; x < 16; ++x)
       gpu.memory().store<uint32_t>(texture.address(0, x, y), x % 2 ? 0xffffffff : 0);
   texture.set_sampler({});
-  Unit unit(gpu.memory(), 71);
+  Unit unit(gpu.memory(), chip::Generation::k71);
   TextureLookup lookup = texture.lookup(Launcher::kSLod, kT);
   lookup.s = splat(0x3f000000u);  // between two texels
   lookup.t = splat(0x3f000000u);
@@ -95,7 +95,7 @@ TEST(Transfers, ActOnCompressedColors) {
   lookup.s = kLaneIndex;
   lookup.t = Lanes{} + 7u;
   Lanes out[4];
-  ASSERT_EQ(Unit(gpu.memory(), 71).texture(lookup, out), 4);
+  ASSERT_EQ(Unit(gpu.memory(), chip::Generation::k71).texture(lookup, out), 4);
   for (int i = 0; i < kLanes; ++i) {
     uint8_t block[8];
     gpu.memory().read(texture.address(0, static_cast<uint32_t>(i) / 4, 1), block, 8);
@@ -115,7 +115,7 @@ TEST(Transfers, LeaveFormatsWithoutThreeColorsAlone) {
   lookup.s = kLaneIndex;
   lookup.t = Lanes{};
   Lanes out[4];
-  ASSERT_EQ(Unit(gpu.memory(), 71).texture(lookup, out), 4);
+  ASSERT_EQ(Unit(gpu.memory(), chip::Generation::k71).texture(lookup, out), 4);
   for (int i = 0; i < kLanes; ++i)
     EXPECT_FLOAT_EQ(
         as_float(out[0])[i],
@@ -132,7 +132,7 @@ TEST(Transfers, AreOffWhereTheSamplerDisablesThem) {
   TextureLookup lookup = texture.lookup(Launcher::kSLod, kT);
   lookup.s = lookup.t = Lanes{};
   Lanes out[4];
-  ASSERT_EQ(Unit(gpu.memory(), 71).texture(lookup, out), 4);
+  ASSERT_EQ(Unit(gpu.memory(), chip::Generation::k71).texture(lookup, out), 4);
   EXPECT_FLOAT_EQ(as_float(out[0])[3], 0.2f);
 }
 

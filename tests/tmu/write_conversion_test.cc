@@ -19,7 +19,7 @@ class WriteConversion : public testing::Test {
   /// Row 2 of a texture of the type receives the colours, one per lane.
   /// @param p1  5: a word for each component, 4: halves, two a word
   TextureLookup store(const TestTexture& texture, const Lanes (&rgba)[4], int words = 4, uint32_t p1 = 5,
-                      int version = 71) {
+                      chip::Generation generation = chip::Generation::k71) {
     TextureLookup lookup = texture.lookup(Launcher::kSF, kT);
     lookup.p0 &= ~15u;
     lookup.p1 = p1;
@@ -29,7 +29,7 @@ class WriteConversion : public testing::Test {
     lookup.num_data = static_cast<uint8_t>(words);
     std::copy_n(rgba, 4, lookup.data);
     Lanes out[4];
-    EXPECT_EQ(Unit(gpu_.memory(), version).texture(lookup, out), 0);
+    EXPECT_EQ(Unit(gpu_.memory(), generation).texture(lookup, out), 0);
     return lookup;
   }
   TextureSpec spec(uint32_t type) const {
@@ -67,10 +67,10 @@ TEST_F(WriteConversion, StoresWhatALookupReads) {
       lookup.s = kLaneIndex;
       lookup.t = Lanes{};
       Lanes colors[4], again[4];
-      ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, colors), 4);
+      ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k71).texture(lookup, colors), 4);
       store(texture, colors);
       lookup.t = Lanes{} + 2u;
-      ASSERT_EQ(Unit(gpu_.memory(), 71).texture(lookup, again), 4);
+      ASSERT_EQ(Unit(gpu_.memory(), chip::Generation::k71).texture(lookup, again), 4);
       for (int c = 0; c < 4; ++c)
         for (int i = 0; i < kLanes; ++i)
           ASSERT_EQ(again[c][i], colors[c][i]) << format->name << " " << i << "." << c;
@@ -121,10 +121,10 @@ TEST_F(WriteConversion, TakesHalves) {
 
 TEST_F(WriteConversion, IsNotOf42) {
   TextureSpec s = spec(109);
-  s.version = 42;
+  s.generation = chip::Generation::k42;
   const TestTexture texture(gpu_, s);
   const Lanes words[4] = {kLaneIndex};
-  store(texture, words, 1, 5, 42);
+  store(texture, words, 1, 5, chip::Generation::k42);
   EXPECT_EQ(word(texture, 9), 9u);
 }
 

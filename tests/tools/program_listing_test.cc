@@ -20,12 +20,12 @@ using testing::Not;
 class ProgramListingTest : public testing::Test {
  protected:
   GpuAddr program(const std::string& text) {
-    const qpu::Assembly assembly = qpu::assemble(71, text);
+    const qpu::Assembly assembly = qpu::assemble(chip::Generation::k71, text);
     EXPECT_TRUE(assembly.errors.empty()) << text;
     return test_.put(assembly.words);
   }
   std::string list(GpuAddr code, const std::set<GpuAddr>& uniforms) {
-    return program_listing(test_.memory(), 71, {"compute", code, false, uniforms});
+    return program_listing(test_.memory(), chip::Generation::k71, {"compute", code, false, uniforms});
   }
   /// The line of the instruction with this index.
   static std::string line(const std::string& listing, GpuAddr code, uint32_t index) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/draw/state.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "tests/vpm/test_job.h"
@@ -16,14 +17,14 @@ namespace v3d {
 template <typename Builder>
 class ProgramWriter {
  public:
-  explicit ProgramWriter(int version = 71) : version_(version) {}
+  explicit ProgramWriter(chip::Generation generation = chip::Generation::k71) : generation_(generation) {}
 
   static qpu::Operand rf(uint8_t index) { return {qpu::Operand::Kind::kRegister, index}; }
   static qpu::Operand immediate(uint8_t value) { return {qpu::Operand::Kind::kImmediate, value}; }
 
   Builder& emit(const qpu::Instruction& i) {
-    const std::optional<uint64_t> word = qpu::encode(version_, i);
-    EXPECT_TRUE(word.has_value()) << qpu::disassemble(version_, i);
+    const std::optional<uint64_t> word = qpu::encode(generation_, i);
+    EXPECT_TRUE(word.has_value()) << qpu::disassemble(generation_, i);
     words_.push_back(word.value_or(0));
     return static_cast<Builder&>(*this);
   }
@@ -78,7 +79,7 @@ class ProgramWriter {
   std::vector<uint32_t> uniforms_;
 
  private:
-  int version_;
+  chip::Generation generation_;
   std::vector<uint64_t> words_;
 };
 

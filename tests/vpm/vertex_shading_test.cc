@@ -16,7 +16,7 @@ namespace {
 /// A job with a program cache.
 struct Stage : TestJob {
   explicit Stage(const chip::Profile& profile = chip::default_profile(), int workers = 0)
-      : TestJob(profile, workers), programs(profile.version, qpu::compiler_of_tests()) {
+      : TestJob(profile, workers), programs(profile.generation, qpu::compiler_of_tests()) {
     job().programs = &programs;
   }
   qpu::ProgramCache programs;
@@ -36,7 +36,7 @@ std::shared_ptr<draw::ShaderRecord> counting_record(Stage* test, uint32_t vertic
                            .stride = 4u * words,
                            .max_index = vertices - 1};
   record->cs_output_sectors = record->vs_output_sectors = 1;
-  record->cs = record->vs = ShaderBuilder(test->job().profile->version).copy_rows(words).build(test);
+  record->cs = record->vs = ShaderBuilder(test->job().profile->generation).copy_rows(words).build(test);
   return record;
 }
 
@@ -159,7 +159,7 @@ TEST(VertexShading, CancelledJobsStop) {
 /// Emits for each input vertex one point of 7 words: the primitive id, the invocation, the vertex's first
 /// word.
 draw::ShaderCode points_program(Stage* test, uint32_t vertices) {
-  ShaderBuilder b(test->job().profile->version);
+  ShaderBuilder b(test->job().profile->generation);
   b.load(40, 0).invocation(41);
   b.uniform(50, vertices << 16 | (1 + vertices)).store(0, 50);
   for (uint32_t v = 0; v < vertices; ++v) {

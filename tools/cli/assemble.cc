@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/check/hazard.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "tools/cli/assembly_options.h"
@@ -20,7 +21,7 @@ namespace {
 
 struct Options {
   std::string file, output = "-", uniforms, format, name = "program";
-  int version = 71;
+  chip::Generation generation = chip::kDefaultGeneration;
   CheckOptions check;
 };
 
@@ -60,10 +61,10 @@ int write(const std::string& path, const std::string& contents) {
 
 /// False when the program breaks rules of scheduling that it must not break. All reports go to stderr.
 bool check(const Options& options, const qpu::Assembly& assembly) {
-  const auto reports = options.check.check(options.version, assembly.words);
+  const auto reports = options.check.check(options.generation, assembly.words);
   for (const qpu::HazardReport& report : reports)
     fprintf(stderr, "%s:%d: %s\n", options.file.c_str(), assembly.lines[report.index],
-            qpu::to_string(options.version, report, assembly.words[report.index]).c_str());
+            qpu::to_string(options.generation, report, assembly.words[report.index]).c_str());
   return !options.check.fails(reports);
 }
 
@@ -73,7 +74,7 @@ int assemble(const Options& options) {
     fprintf(stderr, "v3demu asm: %s: %s\n", options.file.c_str(), strerror(errno));
     return 1;
   }
-  const qpu::Assembly assembly = qpu::assemble(options.version, *text);
+  const qpu::Assembly assembly = qpu::assemble(options.generation, *text);
   for (const qpu::AssemblyError& error : assembly.errors)
     fprintf(stderr, "%s:%s\n", options.file.c_str(), qpu::to_string(error).c_str());
   if (!assembly.errors.empty()) return 1;
@@ -91,7 +92,7 @@ void add_assemble(CLI::App* app, int* exit_code) {
   static Options options;
   CLI::App* command = app->add_subcommand("asm", "Translate QPU assembly, as disasm prints it, into words");
   command->add_option("file", options.file, "The text; - is the standard input")->required();
-  add_chip_option(command, &options.version);
+  add_chip_option(command, &options.generation);
   command->add_option("-o,--output", options.output, "Where the words go; default - (the standard output)")
       ->option_text("FILE");
   command

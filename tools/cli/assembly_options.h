@@ -8,14 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/check/hazard.h"
 
 namespace v3d::tools {
 
-/// @param version  71 or 42; the default is what it holds
-inline void add_chip_option(CLI::App* command, int* version) {
-  command->add_option("--chip", *version, "7.1 (Raspberry Pi 5; default) or 4.2 (Raspberry Pi 4)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, int>{{"7.1", 71}, {"4.2", 42}}))
+/// @param generation  the default is what it holds
+inline void add_chip_option(CLI::App* command, chip::Generation* generation) {
+  std::map<std::string, chip::Generation> known;
+  for (const chip::Generation g : chip::kGenerations) known.emplace(chip::version_text(g), g);
+  command
+      ->add_option_function<std::string>(
+          "--chip", [known, generation](const std::string& name) { *generation = known.at(name); },
+          "7.1 (Raspberry Pi 5; default) or 4.2 (Raspberry Pi 4)")
+      ->check(CLI::IsMember(known))
       ->option_text("CHIP");
 }
 
@@ -24,9 +30,9 @@ struct CheckOptions {
   std::string kinds;  ///< empty: nothing is checked
   bool four_threads = false;
 
-  std::vector<qpu::HazardReport> check(int version, std::span<const uint64_t> words) const {
+  std::vector<qpu::HazardReport> check(chip::Generation generation, std::span<const uint64_t> words) const {
     std::string parsed_before;
-    return qpu::check_program(version, four_threads, words, *qpu::hazards_of_kinds(kinds, &parsed_before));
+    return qpu::check_program(generation, four_threads, words, *qpu::hazards_of_kinds(kinds, &parsed_before));
   }
   /// Of kinds that were named every report counts.
   bool fails(std::span<const qpu::HazardReport> reports) const {

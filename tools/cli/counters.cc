@@ -15,7 +15,7 @@ namespace {
 
 void print_counters(const chip::Profile& profile) {
   int number = 0;
-  for (const perf::CounterInfo& c : perf::counter_table(profile.version))
+  for (const perf::CounterInfo& c : perf::counter_table(profile.generation))
     std::printf("%3d  %-52s %-4s  %s\n", number++, c.name, c.category, perf::class_name(c.counts));
   std::printf("\n");
   for (const perf::ClassInfo& c : perf::counter_classes()) std::printf("%-12s %s\n", c.name, c.meaning);

@@ -81,7 +81,7 @@ class Decoder {
   }
 
   void print_program(Memory memory, const ListedProgram& program) {
-    std::fputs(program_listing(memory, profile_.version, program).c_str(), stdout);
+    std::fputs(program_listing(memory, profile_.generation, program).c_str(), stdout);
   }
 
   static void print_tfu(const device::TfuJob& j) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/check/hazard.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "tools/cli/assembly_options.h"
@@ -22,7 +23,7 @@ namespace {
 
 struct Options {
   std::string file;
-  int version = 71;
+  chip::Generation generation = chip::kDefaultGeneration;
   bool exact = false, plain = false;
   CheckOptions check;
 };
@@ -84,11 +85,11 @@ void print(const Options& options, const std::vector<uint64_t>& words) {
   for (size_t n = 0; n < words.size(); ++n) {
     qpu::Instruction i;
     const auto word = static_cast<unsigned long long>(words[n]);
-    const bool valid = qpu::decode(options.version, words[n], i);
-    const std::string text = qpu::disassemble(options.version, words[n]);
+    const bool valid = qpu::decode(options.generation, words[n], i);
+    const std::string text = qpu::disassemble(options.generation, words[n]);
     if (!valid) {
       std::printf("%-84s # %4zu  %s\n", absl::StrFormat(".word 0x%016x", words[n]).c_str(), n, text.c_str());
-    } else if (options.exact && !qpu::is_canonical(options.version, words[n])) {
+    } else if (options.exact && !qpu::is_canonical(options.generation, words[n])) {
       std::printf(".word 0x%016llx # %4zu  %s\n", word, n, text.c_str());
     } else if (options.plain) {
       std::printf("%s\n", text.c_str());
@@ -112,11 +113,11 @@ int disassemble(const Options& options) {
   }
   print(options, *words);
   if (options.check.kinds.empty()) return 0;
-  const auto reports = options.check.check(options.version, *words);
+  const auto reports = options.check.check(options.generation, *words);
   fflush(stdout);
   for (const qpu::HazardReport& report : reports)
     fprintf(stderr, "%s: %s\n", options.file.c_str(),
-            qpu::to_string(options.version, report, (*words)[report.index]).c_str());
+            qpu::to_string(options.generation, report, (*words)[report.index]).c_str());
   return options.check.fails(reports) ? 1 : 0;
 }
 
@@ -130,7 +131,7 @@ void add_disassemble(CLI::App* app, int* exit_code) {
       ->add_option("file", options.file,
                    "Words, binary (little endian) or as hexadecimal text; - is the standard input")
       ->required();
-  add_chip_option(command, &options.version);
+  add_chip_option(command, &options.generation);
   command->add_flag(
       "--exact", options.exact,
       "Print .word for words that asm would not give again: they differ in fields without meaning");

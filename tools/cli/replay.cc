@@ -133,10 +133,10 @@ class Replay {
 
   /// Those of the chip that are not 0.
   void print_counters(const perf::Counts& counts) const {
-    const int version = reader_.profile().version;
-    const auto table = perf::counter_table(version);
+    const chip::Generation generation = reader_.profile().generation;
+    const auto table = perf::counter_table(generation);
     for (size_t i = 0; i < table.size(); ++i) {
-      const int index = perf::index_in_counts(version, static_cast<int>(i));
+      const int index = perf::index_in_counts(generation, static_cast<int>(i));
       const uint64_t value = index < 0 ? 0 : counts.values[static_cast<size_t>(index)];
       if (value != 0)
         std::printf("  counter %2zu  %-52s %llu\n", i, table[i].name, static_cast<unsigned long long>(value));
@@ -145,7 +145,7 @@ class Replay {
 
   void print_report(const timing::Prediction& prediction, mmu::AddressSpace& space) const {
     const auto text_of = [&](const timing::Prediction::ProgramTime& program, uint32_t number) {
-      return qpu::disassemble(reader_.profile().version,
+      return qpu::disassemble(reader_.profile().generation,
                               space.memory().load<uint64_t>(program.code + 8 * number));
     };
     std::fputs(timing::report(prediction, text_of).c_str(), stdout);
@@ -154,7 +154,7 @@ class Replay {
   void save_images(const CapturedJob& job, device::Context& context) {
     std::string error;
     for (const StoredImage& stored :
-         stored_images(context.space().memory(), reader_.profile().version, job.cl().rcl_start,
+         stored_images(context.space().memory(), reader_.profile().generation, job.cl().rcl_start,
                        job.cl().rcl_end, &byte_orders_[job.context])) {
       const Picture picture = read_image(context.space(), stored, &error);
       const std::string path = options_.images + "/job" + std::to_string(number_) + "-" +
@@ -259,13 +259,13 @@ int replay(const Options& options) {
       traced = true;
       std::printf("%.*s\n", static_cast<int>(text.size()), text.data());
     };
-    replay.watch(std::make_unique<qpu::Watch>((*reader)->profile().version, std::move(watch)));
+    replay.watch(std::make_unique<qpu::Watch>((*reader)->profile().generation, std::move(watch)));
   } else if (!options.time) {
     const auto variable = [](const char* name) {
       const char* value = std::getenv(name);
       return std::string(value ? value : "");
     };
-    replay.watch(daemon::debug_watch((*reader)->profile().version,
+    replay.watch(daemon::debug_watch((*reader)->profile().generation,
                                      {variable("V3DEMU_TRACE_QPU"), variable("V3DEMU_HAZARDS")},
                                      compiler.get()));
   }

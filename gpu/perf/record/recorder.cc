@@ -302,7 +302,7 @@ void Recorder::spend(uint64_t bytes) {
 
 qpu::Register Recorder::rep_result_of(const qpu::AluHalf& half) const {
   if (!half.magic || !qpu::info(half.op).has_destination) return qpu::kNoRegister;
-  const qpu::WaddrInfo& to = qpu::waddr_info(setting_.version, half.waddr);
+  const qpu::WaddrInfo& to = qpu::waddr_info(setting_.generation, half.waddr);
   return to.effect == qpu::Effect::kLane0 ? to.reg : qpu::kNoRegister;
 }
 
@@ -312,7 +312,7 @@ const Recorder::Fact& Recorder::fact(uint32_t program, uint32_t number, const qp
   Fact& fact = facts[number];
   if (fact.known) return fact;
   fact.known = true;
-  const qpu::flow::Access access = qpu::flow::access_of(setting_.version, i);
+  const qpu::flow::Access access = qpu::flow::access_of(setting_.generation, i);
   fact.reads = access.reads.registers;
   for (const qpu::flow::Event& event : access.events())
     fact.tlb |= event.kind == qpu::flow::Event::Kind::kLdtlb || event.effect == qpu::Effect::kTlb;

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/perf/record/sampling.h"
 #include "gpu/perf/timing/batch_clock.h"
 #include "gpu/perf/timing/events.h"
@@ -28,7 +29,7 @@ class Recorder final : public qpu::ThreadWatch {
   static constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
   struct Setting {
-    int version = 71;
+    chip::Generation generation = chip::kDefaultGeneration;
     uint64_t max_bytes = kMaxBytes;
     Sampling sampling = kWhole;
     uint64_t max_instructions = ~uint64_t{0};  ///< of a batch of a dispatch; it is watched up to there

@@ -14,12 +14,12 @@ namespace v3d::qpu {
 namespace {
 
 // Starts in the last section: no pair of thrsw anywhere, and not several of them.
-bool single_section(int version, std::span<const uint64_t> words) {
+bool single_section(chip::Generation generation, std::span<const uint64_t> words) {
   int count = 0;
   bool pair = false, previous = false;
   for (const uint64_t word : words) {
     Instruction i;
-    const bool thrsw = decode(version, word, i) && !i.is_branch && (i.signals & kThrsw);
+    const bool thrsw = decode(generation, word, i) && !i.is_branch && (i.signals & kThrsw);
     pair = pair || (thrsw && previous);
     count += thrsw;
     previous = thrsw;
@@ -29,10 +29,10 @@ bool single_section(int version, std::span<const uint64_t> words) {
 
 class Walk {
  public:
-  Walk(int version, bool four_threads, std::span<const uint64_t> words)
+  Walk(chip::Generation generation, bool four_threads, std::span<const uint64_t> words)
       : words_(words),
-        flow_(flow::analyse({version, single_section(version, words), {}}, words)),
-        setting_{version, flow_.setting.final_section, four_threads} {
+        flow_(flow::analyse({generation, single_section(generation, words), {}}, words)),
+        setting_{generation, flow_.setting.final_section, four_threads} {
     visits_.resize(flow_.nodes.size());
     facts_.reserve(flow_.nodes.size());
     for (const flow::Node& node : flow_.nodes) facts_.push_back(facts(node));
@@ -58,7 +58,7 @@ class Walk {
 
   HazardFacts facts(const flow::Node& node) const {
     const Instruction* i = flow_.instruction(node);
-    return i ? facts_of(setting_.version, words_[index_of(node)], *i) : HazardFacts();
+    return i ? facts_of(setting_.generation, words_[index_of(node)], *i) : HazardFacts();
   }
 
   // What lies outside of the program counts for its last word.
@@ -112,9 +112,9 @@ class Walk {
 
 }  // namespace
 
-std::vector<HazardReport> check_program(int version, bool four_threads, std::span<const uint64_t> words,
-                                        HazardSet wanted) {
-  std::vector<HazardReport> reports = Walk(version, four_threads, words).reports();
+std::vector<HazardReport> check_program(chip::Generation generation, bool four_threads,
+                                        std::span<const uint64_t> words, HazardSet wanted) {
+  std::vector<HazardReport> reports = Walk(generation, four_threads, words).reports();
   std::erase_if(reports, [wanted](const HazardReport& r) { return !(wanted & bit(r.hazard)); });
   return reports;
 }

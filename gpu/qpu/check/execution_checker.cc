@@ -64,7 +64,7 @@ HazardSet ExecutionChecker::after(const Thread& t, const HazardFacts& f, Behind 
   varyings_told_ = varyings_told_ || beyond;
   found.check(f.ldtmu && outstanding_ == 0, Hazard::kTmuUnderflow);
   const HazardSet all = found.set() | tlb_rules(t, f, behind) | tmu_rules(t, behind) | row_rules(f);
-  return rules_of(setting_.version, all);
+  return rules_of(setting_.generation, all);
 }
 
 HazardSet ExecutionChecker::tlb_rules(const Thread& t, const HazardFacts& f, Behind behind) {

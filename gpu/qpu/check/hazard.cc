@@ -18,21 +18,21 @@ RegisterSet only(Register r) {
 
 bool between(uint8_t n, uint8_t first, uint8_t last) { return n >= first && n <= last; }
 
-// What the versions forbid where a rule is more than there or not.
+// What the generations forbid where a rule is more than there or not.
 struct Particulars {
-  HazardSet rules;            ///< those that the version has
+  HazardSet rules;            ///< those that the generation has
   RegisterSet payload;        ///< registers in which the next thread's payload may arrive while one ends
   bool any_write_at_end;      ///< no rf register may be written then; otherwise none by the ALUs in slot 0
   uint8_t first_ldvary_slot;  ///< of thrsw, which ldvary may not stand in
 };
 // A row of hazard.def.
 struct Row {
-  uint8_t versions;
+  chip::Generations generations;
   HazardKind kind;
   const char *tag, *rule;
 };
 constexpr Row kRows[] = {
-#define V3D_QPU_HAZARD(name, versions, kind, tag, rule) {versions, HazardKind::kind, tag, rule},
+#define V3D_QPU_HAZARD(name, generations, kind, tag, rule) {generations, HazardKind::kind, tag, rule},
 #include "gpu/qpu/check/hazard.def"
 };
 const Row& row(Hazard hazard) { return kRows[static_cast<int>(hazard)]; }
@@ -44,13 +44,13 @@ constexpr HazardSet hazards_where(const Condition& holds) {
     if (holds(kRows[n])) set |= bit(static_cast<Hazard>(n));
   return set;
 }
-constexpr HazardSet rules_with(uint8_t version) {
-  return hazards_where([version](const Row& r) { return (r.versions & version) != 0; });
+constexpr HazardSet rules_with(chip::Generations generation) {
+  return hazards_where([generation](const Row& r) { return (r.generations & generation) != 0; });
 }
 constexpr Particulars k71Particulars = {rules_with(k71), RegisterSet::of_rf(0xc), false, 2};
 constexpr Particulars k42Particulars = {rules_with(k42), RegisterSet::of_rf(7), true, 1};
-const Particulars& particulars(int version) {
-  switch (chip::generation(version)) {
+const Particulars& particulars(chip::Generation generation) {
+  switch (generation) {
     case chip::Generation::k42:
       return k42Particulars;
     case chip::Generation::k71:
@@ -61,7 +61,7 @@ const Particulars& particulars(int version) {
 
 }  // namespace
 
-uint8_t versions(Hazard hazard) { return row(hazard).versions; }
+chip::Generations generations(Hazard hazard) { return row(hazard).generations; }
 HazardKind kind(Hazard hazard) { return row(hazard).kind; }
 const char* tag(Hazard hazard) { return row(hazard).tag; }
 const char* rule(Hazard hazard) { return row(hazard).rule; }
@@ -91,7 +91,7 @@ std::optional<HazardSet> hazards_of_kinds(std::string_view kinds, std::string* e
   return set;
 }
 
-HazardSet rules_of(int version, HazardSet set) { return set & particulars(version).rules; }
+HazardSet rules_of(chip::Generation generation, HazardSet set) { return set & particulars(generation).rules; }
 
 HazardSet HazardChecker::step(size_t index, uint64_t word, const Instruction& i, const HazardFacts& f) {
   age();
@@ -99,13 +99,13 @@ HazardSet HazardChecker::step(size_t index, uint64_t word, const Instruction& i,
     const HazardSet found = branch_rules(f) | early_c_rules({}, index, word);
     update({});
     since_branch_ = 0;
-    return rules_of(setting_.version, found | section_rules());
+    return rules_of(setting_.generation, found | section_rules());
   }
   HazardSet found = f.thrsw ? thrsw_rules() : 0;
   found |= latency_rules(f, i) | word_rules(f) | slot_rules(f) | end_rules(f) | state_rules(f);
   found |= assumptions(i) | rf0_rules(f) | early_c_rules(f, index, word);
   update(f);
-  return rules_of(setting_.version, found | section_rules());
+  return rules_of(setting_.generation, found | section_rules());
 }
 
 // What is assumed stands at the operations (alu.h) and at FlagClass (isa.h).
@@ -210,7 +210,7 @@ HazardSet HazardChecker::slot_rules(const HazardFacts& f) const {
   Found found;
   const bool in_thrsw_slot = between(since_thrsw_, 1, 2);
   found.check(f.main_uniforms && between(since_branch_, 1, 3), Hazard::kUnifInSlot);
-  const Particulars& p = particulars(setting_.version);
+  const Particulars& p = particulars(setting_.generation);
   found.check(in_thrsw_slot && f.magic_sfu, Hazard::kSfuInSlot);
   found.check(in_thrsw_slot && f.sfu, Hazard::kSfuOpInSlot);
   found.check(f.ldvary && between(since_thrsw_, p.first_ldvary_slot, 2) && !ending_, Hazard::kLdvaryInSlot);
@@ -221,7 +221,7 @@ HazardSet HazardChecker::slot_rules(const HazardFacts& f) const {
 HazardSet HazardChecker::end_rules(const HazardFacts& f) const {
   if (!ending_ || since_thrsw_ > 2) return 0;
   Found found;
-  const Particulars& p = particulars(setting_.version);
+  const Particulars& p = particulars(setting_.generation);
   const RegisterSet writes = f.alu_writes | f.signal_writes;
   found.check(p.any_write_at_end
                   ? !writes.empty()
@@ -278,7 +278,7 @@ HazardSet HazardChecker::early_c_rules(const HazardFacts& f, size_t index, uint6
 
 // 7.1: rf0 as an implicit destination. Source: Mesa qpu_schedule.c, update_scoreboard_for_rf0_flops.
 HazardSet HazardChecker::rf0_rules(const HazardFacts& f) {
-  if (!(versions(Hazard::kRf0Flops) & version_bit(setting_.version))) return 0;
+  if (!(generations(Hazard::kRf0Flops) & set_of(setting_.generation))) return 0;
   if ((f.alu_writes | f.signal_writes | f.magic_writes).has(0)) implicit_next_ = rf0_conflict_ = false;
   if (f.implicit || implicit_next_) rf0_conflict_ = !f.signal_writes.empty();
   implicit_next_ = f.ldvary;
@@ -339,8 +339,8 @@ bool breaks_rules(std::span<const HazardReport> reports) {
   });
 }
 
-std::string to_string(int version, const HazardReport& report, uint64_t word) {
-  std::string text = disassemble(version, word);
+std::string to_string(chip::Generation generation, const HazardReport& report, uint64_t word) {
+  std::string text = disassemble(generation, word);
   text.erase(std::unique(text.begin(), text.end(), [](char a, char b) { return a == ' ' && b == ' '; }),
              text.end());
   return absl::StrFormat("%s: %s: instruction %d, \"%s\": %s", name(kind(report.hazard)), tag(report.hazard),

@@ -10,18 +10,19 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/check/hazard_facts.h"
 #include "gpu/qpu/isa/instruction.h"
 
 namespace v3d::qpu {
 
 enum class Hazard : uint8_t {
-#define V3D_QPU_HAZARD(name, versions, kind, tag, rule) k##name,
+#define V3D_QPU_HAZARD(name, generations, kind, tag, rule) k##name,
 #include "gpu/qpu/check/hazard.def"
 };
 // NOLINTBEGIN(bugprone-macro-parentheses): rows are counted by what they add
 inline constexpr int kNumHazards = 0
-#define V3D_QPU_HAZARD(name, versions, kind, tag, rule) +1
+#define V3D_QPU_HAZARD(name, generations, kind, tag, rule) +1
 #include "gpu/qpu/check/hazard.def"
     ;
 // NOLINTEND(bugprone-macro-parentheses)
@@ -39,7 +40,7 @@ const char* name(HazardKind kind);
 
 HazardKind kind(Hazard hazard);
 /// k71 and k42 (isa.h).
-uint8_t versions(Hazard hazard);
+chip::Generations generations(Hazard hazard);
 const char* tag(Hazard hazard);
 const char* rule(Hazard hazard);
 
@@ -71,7 +72,7 @@ std::optional<HazardSet> hazards_of_kinds(std::string_view kinds, std::string* e
 class HazardChecker {
  public:
   struct Setting {
-    int version;
+    chip::Generation generation;
     bool final_section;  ///< the program starts in its last section
     bool four_threads;
     auto operator<=>(const Setting&) const = default;
@@ -96,7 +97,7 @@ class HazardChecker {
   auto operator<=>(const HazardChecker&) const = default;
 
  private:
-  const IsaProperties& isa() const { return qpu::isa(setting_.version); }
+  const IsaProperties& isa() const { return qpu::isa(setting_.generation); }
   RegisterSet all_writes(const HazardFacts& f) const;
   void age();
   void written(RegisterSet registers);
@@ -155,20 +156,20 @@ struct HazardReport {
   auto operator<=>(const HazardReport&) const = default;
 };
 
-/// Those of a set that a version has.
-HazardSet rules_of(int version, HazardSet set);
+/// Those of a set that a generation has.
+HazardSet rules_of(chip::Generation generation, HazardSet set);
 
 /// Rules that a program breaks on some path through it, and what it may depend on, each once per instruction.
 /// Branches to registers, link and absolute addresses are not followed. A program without a pair of thrsw is
 /// taken to start in its last section if it has one thrsw only.
 /// @param wanted  what is reported
-std::vector<HazardReport> check_program(int version, bool four_threads, std::span<const uint64_t> words,
-                                        HazardSet wanted = kAllHazards);
+std::vector<HazardReport> check_program(chip::Generation generation, bool four_threads,
+                                        std::span<const uint64_t> words, HazardSet wanted = kAllHazards);
 
 /// Whether any of them is undefined or hardly meant.
 bool breaks_rules(std::span<const HazardReport> reports);
 
 /// "kind: tag: instruction 5, "text": rule"
-std::string to_string(int version, const HazardReport& report, uint64_t word);
+std::string to_string(chip::Generation generation, const HazardReport& report, uint64_t word);
 
 }  // namespace v3d::qpu

@@ -5,7 +5,8 @@ namespace {
 
 class Collector {
  public:
-  Collector(int version, uint64_t word, const Instruction& i) : version_(version), i_(i) {
+  Collector(chip::Generation generation, uint64_t word, const Instruction& i)
+      : generation_(generation), i_(i) {
     half(i.add);
     half(i.mul);
     signals();
@@ -34,7 +35,7 @@ class Collector {
       registers.add(waddr);
       return;
     }
-    const WaddrInfo& w = waddr_info(version_, waddr);
+    const WaddrInfo& w = waddr_info(generation_, waddr);
     if (w.takes_uniform) uniform();
     if (w.effect == Effect::kUnknown) {
       f_.unknown_address = true;
@@ -73,10 +74,10 @@ class Collector {
       if (signal.stream == Stream::kMain) uniform();
       if (signal.stream == Stream::kUnifa) f_.loads_unifa = true;
     }
-    if (f_.implicit) f_.loads.add(isa(version_).implicit);
+    if (f_.implicit) f_.loads.add(isa(generation_).implicit);
     if (s & kSignalsWithAddress) {
       write(i_.signal_magic, i_.signal_waddr, f_.signal_writes);
-      f_.loads.add(i_.signal_magic ? waddr_info(version_, i_.signal_waddr).reg : i_.signal_waddr);
+      f_.loads.add(i_.signal_magic ? waddr_info(generation_, i_.signal_waddr).reg : i_.signal_waddr);
     }
     if (f_.wrtmuc) f_.tmu_sequence = true;
   }
@@ -96,14 +97,14 @@ class Collector {
     f_.sums_halves = sum && (!add.magic || add.waddr != kWaddrNop);
     f_.stores_row = add.op == Op::kStvpmv;
     f_.loads_row = add.op == Op::kLdvpmvIn;
-    const WaddrInfo& to = waddr_info(version_, add.waddr);
+    const WaddrInfo& to = waddr_info(generation_, add.waddr);
     f_.rotates_elsewhere = f_.rotates && add.magic && (to.reg != kNoRegister || to.unit == Unit::kTmu);
     if (!(info(add.op).traits & kVpm)) return;
     (info(add.op).has_destination ? f_.vpm_read : f_.vpm_write) = true;
   }
 
   void immediates(uint64_t word) {
-    const uint8_t which = signal_codes(version_)[word >> 53 & 31].immediates;
+    const uint8_t which = signal_codes(generation_)[word >> 53 & 31].immediates;
     f_.idle_immediate = ((which & 3) && i_.add.op == Op::kNop) || ((which & 12) && i_.mul.op == Op::kNop);
   }
 
@@ -112,7 +113,7 @@ class Collector {
     const bool sfu = f_.sfu || f_.magic_sfu;
     const bool tmu_pair = f_.wrtmuc && f_.tmu_writes == 1 && !f_.tmu_config;  // allowed together
     int count = f_.tmu_writes + f_.wrtmuc - tmu_pair + f_.tsy + sfu + f_.vpm_read + f_.vpm_write;
-    if (isa(version_).reads_and_waits_count) {
+    if (isa(generation_).reads_and_waits_count) {
       f_.tmu_write_and_load = f_.ldtmu && f_.tmu_writes > 0;
       const bool load_counts = f_.ldtmu && !f_.tmu_write_and_load && !f_.vpm_read && !f_.vpm_write;
       count += f_.tlb_read + f_.tlb_write + load_counts + f_.vpm_wait + f_.tmu_wait;
@@ -123,14 +124,14 @@ class Collector {
     f_.peripherals = static_cast<uint8_t>(count);
   }
 
-  const int version_;
+  const chip::Generation generation_;
   const Instruction& i_;
   HazardFacts f_;
 };
 
 }  // namespace
 
-HazardFacts facts_of(int version, uint64_t word, const Instruction& instruction) {
+HazardFacts facts_of(chip::Generation generation, uint64_t word, const Instruction& instruction) {
   if (instruction.is_branch) {
     const Branch& b = instruction.branch;
     HazardFacts facts;
@@ -138,7 +139,7 @@ HazardFacts facts_of(int version, uint64_t word, const Instruction& instruction)
                           b.cond != BranchCond::kA0 && b.cond != BranchCond::kNa0;
     return facts;
   }
-  return Collector(version, word, instruction).facts();
+  return Collector(generation, word, instruction).facts();
 }
 
 }  // namespace v3d::qpu

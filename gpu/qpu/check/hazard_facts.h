@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/isa/register_set.h"
 
@@ -48,6 +49,6 @@ struct HazardFacts {
 };
 
 /// @param instruction  of the word; of a branch only branch_by_msf is told
-HazardFacts facts_of(int version, uint64_t word, const Instruction& instruction);
+HazardFacts facts_of(chip::Generation generation, uint64_t word, const Instruction& instruction);
 
 }  // namespace v3d::qpu

@@ -27,7 +27,7 @@ const Paths::Place* Paths::find(const HazardChecker& before, GpuAddr pc, size_t 
   if (added) count_.add(1);
   std::unique_ptr<Place>& place = at->second;
   if (!place) {
-    const HazardFacts facts = facts_of(version_, word, instruction);
+    const HazardFacts facts = facts_of(generation_, word, instruction);
     HazardChecker checker = before;
     *found = checker.step(index, word, instruction, facts);
     const Behind then = behind(checker);

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "gpu/base/memory.h"
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/check/execution_checker.h"
 #include "gpu/qpu/check/hazard.h"
 #include "gpu/qpu/run/compiled.h"
@@ -39,7 +40,7 @@ class PlaceCount {
 class Paths {
  public:
   /// @param count  outlives it
-  Paths(int version, PlaceCount& count) : version_(version), count_(count) {}
+  Paths(chip::Generation generation, PlaceCount& count) : generation_(generation), count_(count) {}
   ~Paths() { count_.remove(places_.size()); }
   Paths(const Paths&) = delete;
   Paths& operator=(const Paths&) = delete;
@@ -107,7 +108,7 @@ class Paths {
   };
   void note(const HazardChecker& before, const Place& place, const Instruction& instruction);
 
-  const int version_;
+  const chip::Generation generation_;
   PlaceCount& count_;
   mutable std::mutex mutex_;  // of what follows
   std::map<Key, std::unique_ptr<Place>> places_;

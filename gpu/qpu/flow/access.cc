@@ -3,14 +3,14 @@
 namespace v3d::qpu::flow {
 namespace {
 
-bool goes_nowhere(int version, const AluHalf& half) {
+bool goes_nowhere(chip::Generation generation, const AluHalf& half) {
   if (!info(half.op).has_destination) return true;
-  return half.magic && waddr_info(version, half.waddr).effect == Effect::kNothing;
+  return half.magic && waddr_info(generation, half.waddr).effect == Effect::kNothing;
 }
 
 class Collector {
  public:
-  Collector(int version, const Instruction& i) : version_(version), i_(i) {
+  Collector(chip::Generation generation, const Instruction& i) : generation_(generation), i_(i) {
     half(i.add, Part::kAdd);
     half(i.mul, Part::kMul);
     signals();
@@ -23,7 +23,7 @@ class Collector {
 
  private:
   void half(const AluHalf& h, Part part) {
-    if (is_idle(version_, h)) return;
+    if (is_idle(generation_, h)) return;
     const OpInfo& op = info(h.op);
     if (op.operands > 0) a_.reads.registers.add(h.a.reg());
     if (op.operands > 1) a_.reads.registers.add(h.b.reg());
@@ -71,7 +71,7 @@ class Collector {
   void signals() {
     for (const SignalInfo& s : kSignalInfo) {
       if (!(i_.signals & s.signal)) continue;
-      if (s.implicit_latency == 1) write(isa(version_).implicit, true);
+      if (s.implicit_latency == 1) write(isa(generation_).implicit, true);
     }
     using Kind = Event::Kind;
     if (i_.signals & kLdtmu) a_.add({Kind::kLdtmu, Part::kSignal});
@@ -94,14 +94,14 @@ class Collector {
   }
 
   void port(const AluHalf& h, Part part) {
-    if (is_idle(version_, h) || !info(h.op).has_destination || h.op == Op::kSetmsf) return;
+    if (is_idle(generation_, h) || !info(h.op).has_destination || h.op == Op::kSetmsf) return;
     const bool whole = h.cond == Cond::kNone && h.pack == Pack::kNone && !(info(h.op).traits & kActiveLanes);
     destination(h.magic, h.waddr, part, whole);
   }
 
   void destination(bool magic, uint8_t waddr, Part part, bool whole) {
     if (!magic) return write(Register{waddr}, whole);
-    const WaddrInfo& w = waddr_info(version_, waddr);
+    const WaddrInfo& w = waddr_info(generation_, waddr);
     if (w.effect == Effect::kNothing) return;
     if (starts_sfu(w.effect)) {
       a_.sfu = true;
@@ -117,7 +117,7 @@ class Collector {
     }
   }
 
-  const int version_;
+  const chip::Generation generation_;
   const Instruction& i_;
   Access a_;
 };
@@ -145,14 +145,14 @@ Access of_branch(const Branch& b) {
 
 }  // namespace
 
-bool is_idle(int version, const AluHalf& half) {
-  return goes_nowhere(version, half) && half.flags == FlagWrite::kNone &&
+bool is_idle(chip::Generation generation, const AluHalf& half) {
+  return goes_nowhere(generation, half) && half.flags == FlagWrite::kNone &&
          !(info(half.op).traits & (kEffect | kUnknown));
 }
 
-Access access_of(int version, const Instruction& instruction) {
+Access access_of(chip::Generation generation, const Instruction& instruction) {
   if (instruction.is_branch) return of_branch(instruction.branch);
-  return Collector(version, instruction).access();
+  return Collector(generation, instruction).access();
 }
 
 }  // namespace v3d::qpu::flow

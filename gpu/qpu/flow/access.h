@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/isa/register_set.h"
 
@@ -74,10 +75,9 @@ struct Access {
   uint8_t num_events_ = 0;
 };
 
-/// @param version  71 or 42
-Access access_of(int version, const Instruction& instruction);
+Access access_of(chip::Generation generation, const Instruction& instruction);
 
 /// Whether an ALU does nothing that can be observed: a NOP, or a result that goes nowhere.
-bool is_idle(int version, const AluHalf& half);
+bool is_idle(chip::Generation generation, const AluHalf& half);
 
 }  // namespace v3d::qpu::flow

@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/flow/access.h"
 #include "gpu/qpu/isa/instruction.h"
 
@@ -119,7 +120,7 @@ struct UniformJump {
 };
 
 struct Setting {
-  int version;         ///< 71 or 42
+  chip::Generation generation;
   bool final_section;  ///< the thread starts in its last section
   /// Address of the first instruction, a multiple of 8. Without it absolute branches are Gap::kComputed.
   std::optional<uint32_t> entry;

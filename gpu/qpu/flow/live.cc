@@ -9,7 +9,7 @@ namespace {
 // What lands before the operands of a node are read.
 Resources landings(const Flow& flow, const Node& node) {
   Resources landed;
-  if (node.in_flight.vary & 1) landed.registers.add(isa(flow.setting.version).implicit);
+  if (node.in_flight.vary & 1) landed.registers.add(isa(flow.setting.generation).implicit);
   if (node.in_flight.sfu & 1) landed.registers.add(kSfuResult);
   return landed;
 }

@@ -89,10 +89,10 @@ class Walk {
     if (!word) return r;
     r.gap = Gap::kInvalid;
     Instruction i;
-    if (!decode(setting_.version, *word, i)) return r;
+    if (!decode(setting_.generation, *word, i)) return r;
     r = {static_cast<uint32_t>(flow_.instructions.size()), Gap::kNone};
     flow_.instructions.push_back(i);
-    flow_.accesses.push_back(access_of(setting_.version, i));
+    flow_.accesses.push_back(access_of(setting_.generation, i));
     return r;
   }
 

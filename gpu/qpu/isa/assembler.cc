@@ -30,9 +30,9 @@ std::optional<Op> find_op(std::string_view name) {
   return {};
 }
 
-std::optional<uint16_t> find_signal(int version, std::string_view name) {
+std::optional<uint16_t> find_signal(chip::Generation generation, std::string_view name) {
   for (const SignalInfo& s : kSignalInfo)
-    if (name == s.name && (s.versions & version_bit(version))) return s.signal;
+    if (name == s.name && (s.generations & set_of(generation))) return s.signal;
   return {};
 }
 
@@ -64,7 +64,7 @@ std::optional<Branch> find_branch(std::string_view name) {
 
 class Parser {
  public:
-  explicit Parser(int version) : version_(version) {}
+  explicit Parser(chip::Generation generation) : generation_(generation) {}
 
   void line(std::string_view text) {
     ++line_;
@@ -129,10 +129,10 @@ class Parser {
     } else if (const auto branch = find_branch(name)) {
       parse_branch(at, *branch);
     } else if (name == "end") {
-      const uint64_t nop = *encode(version_, {});
+      const uint64_t nop = *encode(generation_, {});
       Instruction i;
       i.signals = kThrsw;
-      const uint64_t thrsw = *encode(version_, i);
+      const uint64_t thrsw = *encode(generation_, i);
       for (const uint64_t word : {thrsw, thrsw, nop, nop, thrsw, nop, nop, nop}) emit(word);
     } else {
       alu_word(at = start);
@@ -182,8 +182,8 @@ class Parser {
     } while (!at.at_end() && at.take(";"));
     if (!at.at_end()) at.fail("\";\" or the end of the line is expected, not " + at.here());
     place_single(word);
-    if (const auto code = encode(version_, word.i)) return emit(*code);
-    const EncodeError error = explain(version_, word.i);
+    if (const auto code = encode(generation_, word.i)) return emit(*code);
+    const EncodeError error = explain(generation_, word.i);
     TextCursor::fail_at(error.where == EncodeError::Where::kAdd       ? word.half_column[0]
                         : error.where == EncodeError::Where::kMul     ? word.half_column[1]
                         : error.where == EncodeError::Where::kSignals ? word.signal_column
@@ -193,8 +193,8 @@ class Parser {
 
   // A single operation that only the mul ALU has.
   void place_single(Word& word) const {
-    if (word.halves != 1 || has_form(version_, Alu::kAdd, word.i.add) ||
-        !has_form(version_, Alu::kMul, word.i.add))
+    if (word.halves != 1 || has_form(generation_, Alu::kAdd, word.i.add) ||
+        !has_form(generation_, Alu::kMul, word.i.add))
       return;
     std::swap(word.i.add, word.i.mul);
     std::swap(word.half_column[0], word.half_column[1]);
@@ -204,7 +204,7 @@ class Parser {
     if (at.at_end()) at.fail("an operation or a signal is expected");
     const size_t column = at.column();
     const std::string_view name = at.word();
-    if (const auto signal = find_signal(version_, name)) return parse_signal(at, column, *signal, word);
+    if (const auto signal = find_signal(generation_, name)) return parse_signal(at, column, *signal, word);
     const auto op = find_op(name);
     if (!op) {
       const std::string what = name.empty() ? at.here() : absl::StrFormat("\"%s\"", std::string(name));
@@ -300,7 +300,7 @@ class Parser {
       return;
     }
     for (uint8_t i = 0; i < 64; ++i) {
-      const char* known = waddr_info(version_, i).name;
+      const char* known = waddr_info(generation_, i).name;
       if (!known || name != known) continue;
       waddr = i;
       return;
@@ -330,7 +330,7 @@ class Parser {
       if (const auto rf = find_register(name, "rf", 64)) {
         operand.kind = Kind::kRegister;
         operand.index = *rf;
-      } else if (const auto r = find_register(name, "r", 6); r && isa(version_).has_accumulators) {
+      } else if (const auto r = find_register(name, "r", 6); r && isa(generation_).has_accumulators) {
         operand.kind = Kind::kAccumulator;
         operand.index = *r;
       } else {
@@ -361,7 +361,7 @@ class Parser {
       fixups_.push_back(fixup);
       fixups_.back().branch = b;
     }
-    emit(*encode(version_, i));
+    emit(*encode(generation_, i));
   }
 
   static void branch_condition(TextCursor& at, Branch& b) {
@@ -439,10 +439,10 @@ class Parser {
     i.is_branch = true;
     i.branch = f.branch;
     i.branch.offset = static_cast<uint32_t>((found->second - f.word - 4) * 8);
-    result_.words[f.word] = *encode(version_, i);
+    result_.words[f.word] = *encode(generation_, i);
   }
 
-  const int version_;
+  const chip::Generation generation_;
   int line_ = 0;
   Assembly result_;
   std::map<std::string, size_t, std::less<>> labels_;
@@ -455,8 +455,8 @@ std::string to_string(const AssemblyError& error) {
   return absl::StrFormat("%d:%d: %s", error.line, error.column, error.message);
 }
 
-Assembly assemble(int version, std::string_view text) {
-  Parser parser(version);
+Assembly assemble(chip::Generation generation, std::string_view text) {
+  Parser parser(generation);
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     parser.line(text.substr(0, end));

@@ -24,6 +24,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/chip/generation.h"
+
 namespace v3d::qpu {
 
 struct AssemblyError {
@@ -40,7 +42,6 @@ struct Assembly {
   std::vector<AssemblyError> errors;  ///< in the order of the text; empty: words and uniforms are complete
 };
 
-/// @param version  71 or 42
-Assembly assemble(int version, std::string_view text);
+Assembly assemble(chip::Generation generation, std::string_view text);
 
 }  // namespace v3d::qpu

@@ -18,8 +18,9 @@ struct Raddrs {
   uint8_t a, b;
 };
 
-bool read_operand(int version, uint8_t code, bool immediate, Raddrs raddrs, Operand& operand) {
-  switch (isa(version).form) {
+bool read_operand(chip::Generation generation, uint8_t code, bool immediate, Raddrs raddrs,
+                  Operand& operand) {
+  switch (isa(generation).form) {
     case WordForm::kMuxes:
       if (code < 6) {
         operand.kind = Operand::Kind::kAccumulator;
@@ -54,9 +55,9 @@ void read_operand_fields(WordForm form, uint64_t word, uint8_t immediates, Opera
 }
 
 // FADD and FADDNF, FMIN and FMAX share their opcodes; the order of the operands tells them apart.
-bool is_swapped(int version, uint32_t opcode, const OperandFields& f) {
+bool is_swapped(chip::Generation generation, uint32_t opcode, const OperandFields& f) {
   const uint32_t unpack_a = (opcode >> 2) & 3, unpack_b = opcode & 3;
-  switch (isa(version).form) {
+  switch (isa(generation).form) {
     case WordForm::kMuxes:
       return unpack_a * 8 + f.a > unpack_b * 8 + f.b;
     case WordForm::kAddresses:
@@ -75,15 +76,15 @@ uint32_t selector_of(WordForm form, const OperandFields& f) {
   chip::no_such_generation();
 }
 
-bool matches(const Encoding& e, int version, uint32_t opcode, const OperandFields& f, bool magic,
-             uint8_t waddr) {
+bool matches(const Encoding& e, chip::Generation generation, uint32_t opcode, const OperandFields& f,
+             bool magic, uint8_t waddr) {
   switch (e.variant) {
     case Variant::kAny:
       return true;
     case Variant::kOrdered:
-      return !is_swapped(version, opcode, f);
+      return !is_swapped(generation, opcode, f);
     case Variant::kSwapped:
-      return is_swapped(version, opcode, f);
+      return is_swapped(generation, opcode, f);
     case Variant::kIn:
       return !magic;
     case Variant::kOut:
@@ -96,12 +97,12 @@ bool matches(const Encoding& e, int version, uint32_t opcode, const OperandField
   return false;
 }
 
-bool read_half(int version, Alu alu, uint32_t opcode, const OperandFields& f, Raddrs raddrs, bool magic,
-               uint8_t waddr, AluHalf& half) {
-  const uint32_t selector = selector_of(isa(version).form, f);
-  for (const Encoding& e : encodings_from(version, alu, opcode)) {
-    if (!(e.versions & version_bit(version)) || e.alu != alu || opcode < e.first || opcode > e.last ||
-        selector < e.sel_first || selector > e.sel_last || !matches(e, version, opcode, f, magic, waddr))
+bool read_half(chip::Generation generation, Alu alu, uint32_t opcode, const OperandFields& f, Raddrs raddrs,
+               bool magic, uint8_t waddr, AluHalf& half) {
+  const uint32_t selector = selector_of(isa(generation).form, f);
+  for (const Encoding& e : encodings_from(generation, alu, opcode)) {
+    if (!(e.generations & set_of(generation)) || e.alu != alu || opcode < e.first || opcode > e.last ||
+        selector < e.sel_first || selector > e.sel_last || !matches(e, generation, opcode, f, magic, waddr))
       continue;
     Modifiers modifiers;
     if (!read_modifiers(e, opcode, selector, modifiers)) continue;
@@ -114,8 +115,8 @@ bool read_half(int version, Alu alu, uint32_t opcode, const OperandFields& f, Ra
     }
     half.a.unpack = modifiers.a;
     half.b.unpack = modifiers.b;
-    if (op.operands > 0 && !read_operand(version, f.a, f.immediate_a, raddrs, half.a)) return false;
-    return op.operands < 2 || read_operand(version, f.b, f.immediate_b, raddrs, half.b);
+    if (op.operands > 0 && !read_operand(generation, f.a, f.immediate_a, raddrs, half.a)) return false;
+    return op.operands < 2 || read_operand(generation, f.b, f.immediate_b, raddrs, half.b);
   }
   return false;
 }
@@ -168,23 +169,23 @@ bool decode_branch(uint64_t word, Instruction& i) {
 
 }  // namespace
 
-bool decode(int version, uint64_t word, Instruction& i) {
+bool decode(chip::Generation generation, uint64_t word, Instruction& i) {
   i = {};
   const uint32_t op_mul = field(word, 63, 58), sig = field(word, 57, 53);
   if (op_mul == 0) return (sig & 24) == 16 && decode_branch(word, i);
 
-  const SignalCode& signal = signal_codes(version)[sig];
+  const SignalCode& signal = signal_codes(generation)[sig];
   if (!signal.valid) return false;
   i.signals = signal.signals;
 
   const Raddrs raddrs = {static_cast<uint8_t>(field(word, 11, 6)), static_cast<uint8_t>(field(word, 5, 0))};
   OperandFields add, mul;
-  read_operand_fields(isa(version).form, word, signal.immediates, add, mul);
-  if (isa(version).form == WordForm::kMuxes && (i.signals & kRotate)) i.rotate = raddrs.b;
+  read_operand_fields(isa(generation).form, word, signal.immediates, add, mul);
+  if (isa(generation).form == WordForm::kMuxes && (i.signals & kRotate)) i.rotate = raddrs.b;
   if (i.rotate >= 32) return false;
-  if (!read_half(version, Alu::kAdd, field(word, 31, 24), add, raddrs, field(word, 44, 44),
+  if (!read_half(generation, Alu::kAdd, field(word, 31, 24), add, raddrs, field(word, 44, 44),
                  static_cast<uint8_t>(field(word, 37, 32)), i.add) ||
-      !read_half(version, Alu::kMul, op_mul, mul, raddrs, field(word, 45, 45),
+      !read_half(generation, Alu::kMul, op_mul, mul, raddrs, field(word, 45, 45),
                  static_cast<uint8_t>(field(word, 43, 38)), i.mul))
     return false;
 

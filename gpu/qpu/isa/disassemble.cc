@@ -49,16 +49,17 @@ void append_operand(std::string& text, const Operand& o) {
   text += suffix(o.unpack);
 }
 
-void append_destination(std::string& text, int version, bool magic, uint8_t waddr, const char* unknown) {
+void append_destination(std::string& text, chip::Generation generation, bool magic, uint8_t waddr,
+                        const char* unknown) {
   if (!magic)
     append(text, "rf%d", waddr);
-  else if (const char* name = waddr_info(version, waddr).name)
+  else if (const char* name = waddr_info(generation, waddr).name)
     text += name;
   else
     append(text, unknown, waddr);
 }
 
-void append_half(std::string& text, int version, const AluHalf& half, bool is_mul) {
+void append_half(std::string& text, chip::Generation generation, const AluHalf& half, bool is_mul) {
   const OpInfo& op = info(half.op);
   text += op.mnemonic;
   text += suffix(half.cond);
@@ -66,7 +67,7 @@ void append_half(std::string& text, int version, const AluHalf& half, bool is_mu
   if (is_mul && half.op == Op::kNop) return;
   text += ' ';
   if (op.has_destination) {
-    append_destination(text, version, half.magic, half.waddr, "waddr UNKNOWN %d");
+    append_destination(text, generation, half.magic, half.waddr, "waddr UNKNOWN %d");
     text += suffix(half.pack);
   }
   if (op.operands > 0) {
@@ -79,7 +80,7 @@ void append_half(std::string& text, int version, const AluHalf& half, bool is_mu
   }
 }
 
-void append_signals(std::string& text, int version, const Instruction& i) {
+void append_signals(std::string& text, chip::Generation generation, const Instruction& i) {
   for (const SignalInfo& s : kSignalInfo) {
     if (!(i.signals & s.signal)) continue;
     pad(text, kSignalColumn);
@@ -89,7 +90,7 @@ void append_signals(std::string& text, int version, const Instruction& i) {
       append(text, ".%d", static_cast<int32_t>(small_immediate(i.rotate)));
     if (!(s.signal & kSignalsWithAddress)) continue;
     text += '.';
-    append_destination(text, version, i.signal_magic, i.signal_waddr, "UNKNOWN%d");
+    append_destination(text, generation, i.signal_magic, i.signal_waddr, "UNKNOWN%d");
   }
 }
 
@@ -142,20 +143,20 @@ const char* branch_cond_name(BranchCond cond) {
   return kNames[static_cast<int>(cond)];
 }
 
-std::string disassemble(int version, const Instruction& i) {
+std::string disassemble(chip::Generation generation, const Instruction& i) {
   if (i.is_branch) return disassemble_branch(i.branch);
   std::string text;
-  append_half(text, version, i.add, false);
+  append_half(text, generation, i.add, false);
   pad(text, kMulColumn);
   text += "; ";
-  append_half(text, version, i.mul, true);
-  append_signals(text, version, i);
+  append_half(text, generation, i.mul, true);
+  append_signals(text, generation, i);
   return text;
 }
 
-std::string disassemble(int version, uint64_t word) {
+std::string disassemble(chip::Generation generation, uint64_t word) {
   Instruction i;
-  return decode(version, word, i) ? disassemble(version, i) : "invalid instruction";
+  return decode(generation, word, i) ? disassemble(generation, i) : "invalid instruction";
 }
 
 }  // namespace v3d::qpu

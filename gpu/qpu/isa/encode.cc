@@ -23,11 +23,11 @@ struct OpcodeChoice {
 
 // The opcode and selector whose modifiers are those of the half. `sel_mask` and `sel_value` fix the bits of
 // the selector that belong to an operand.
-std::optional<OpcodeChoice> choose_opcode(int version, Alu alu, const AluHalf& half, Variant order,
-                                          uint32_t sel_mask, uint32_t sel_value) {
+std::optional<OpcodeChoice> choose_opcode(chip::Generation generation, Alu alu, const AluHalf& half,
+                                          Variant order, uint32_t sel_mask, uint32_t sel_value) {
   const Modifiers wanted = {half.a.unpack, half.b.unpack, half.pack};
   for (const Encoding& e : encodings()) {
-    if (!(e.versions & version_bit(version)) || e.alu != alu || e.op != half.op) continue;
+    if (!(e.generations & set_of(generation)) || e.alu != alu || e.op != half.op) continue;
     if ((e.variant == Variant::kOrdered || e.variant == Variant::kSwapped) && e.variant != order) continue;
     for (uint32_t opcode = e.first; opcode <= e.last; ++opcode) {
       for (uint32_t selector = e.sel_first; selector <= e.sel_last; ++selector) {
@@ -59,13 +59,14 @@ uint64_t put_operands(WordForm form, Alu alu, uint8_t a, uint64_t selector) {
   chip::no_such_generation();
 }
 
-std::optional<uint64_t> encode_half(int version, Alu alu, const AluHalf& half, const Allocation& where) {
+std::optional<uint64_t> encode_half(chip::Generation generation, Alu alu, const AluHalf& half,
+                                    const Allocation& where) {
   const OpInfo& op = info(half.op);
   uint8_t a = alu == Alu::kAdd ? where.add_a : where.mul_a;
   uint8_t b = alu == Alu::kAdd ? where.add_b : where.mul_b;
   uint32_t mask = 0, value = 0;
   uint32_t key_a, key_b;
-  switch (isa(version).form) {
+  switch (isa(generation).form) {
     case WordForm::kMuxes:
       mask = (op.operands > 0 ? 7u : 0u) | (op.operands > 1 ? 0x38u : 0u);
       value = (a | b * 8u) & mask;
@@ -78,8 +79,8 @@ std::optional<uint64_t> encode_half(int version, Alu alu, const AluHalf& half, c
       key_a = (half.a.kind == Kind::kImmediate) * 256u + float_code(half.a.unpack) * 64 + a;
       key_b = (half.b.kind == Kind::kImmediate) * 256u + float_code(half.b.unpack) * 64 + b;
   }
-  const auto choice =
-      choose_opcode(version, alu, half, key_a > key_b ? Variant::kSwapped : Variant::kOrdered, mask, value);
+  const auto choice = choose_opcode(generation, alu, half,
+                                    key_a > key_b ? Variant::kSwapped : Variant::kOrdered, mask, value);
   if (!choice) return {};
 
   bool magic = half.magic;
@@ -94,13 +95,13 @@ std::optional<uint64_t> encode_half(int version, Alu alu, const AluHalf& half, c
     waddr = static_cast<uint64_t>(choice->variant) - static_cast<uint64_t>(Variant::kWaddr0);
   }
 
-  const uint64_t operands = put_operands(isa(version).form, alu, a, choice->selector);
+  const uint64_t operands = put_operands(isa(generation).form, alu, a, choice->selector);
   if (alu == Alu::kAdd) return put(choice->opcode, 24) | put(waddr, 32) | put(magic, 44) | operands;
   return put(choice->opcode, 58) | put(waddr, 38) | put(magic, 45) | operands;
 }
 
-std::optional<uint8_t> encode_signal(int version, uint16_t signals, uint8_t immediates) {
-  const SignalCode* codes = signal_codes(version);
+std::optional<uint8_t> encode_signal(chip::Generation generation, uint16_t signals, uint8_t immediates) {
+  const SignalCode* codes = signal_codes(generation);
   for (uint8_t i = 0; i < 32; ++i)
     if (codes[i].valid && codes[i].signals == signals && codes[i].immediates == immediates) return i;
   return {};
@@ -185,13 +186,14 @@ std::optional<Allocation> allocate_muxes(const Instruction& i, bool exchange, in
   return where;
 }
 
-std::optional<uint64_t> encode_alu(int version, const Instruction& i, const Allocation& where) {
-  const auto signal = encode_signal(version, i.signals, where.immediates);
-  const auto add = encode_half(version, Alu::kAdd, i.add, where);
-  const auto mul = encode_half(version, Alu::kMul, i.mul, where);
+std::optional<uint64_t> encode_alu(chip::Generation generation, const Instruction& i,
+                                   const Allocation& where) {
+  const auto signal = encode_signal(generation, i.signals, where.immediates);
+  const auto add = encode_half(generation, Alu::kAdd, i.add, where);
+  const auto mul = encode_half(generation, Alu::kMul, i.mul, where);
   if (!signal || !add || !mul) return {};
   uint64_t word = *add | *mul | put(*signal, 53);
-  switch (isa(version).form) {
+  switch (isa(generation).form) {
     case WordForm::kMuxes:
       word |= put(where.raddr_a, 6) | where.raddr_b;
       break;
@@ -207,23 +209,23 @@ std::optional<uint64_t> encode_alu(int version, const Instruction& i, const Allo
   return word | put(*conditions, 46);
 }
 
-std::optional<uint64_t> encode_with_muxes(int version, const Instruction& i) {
+std::optional<uint64_t> encode_with_muxes(chip::Generation generation, const Instruction& i) {
   for (int exchange = 0; exchange < 2; ++exchange) {
     for (int b_mask = 0; b_mask < 16; ++b_mask) {
       const auto where = allocate_muxes(i, exchange, b_mask);
       if (!where) continue;
-      if (const auto word = encode_alu(version, i, *where)) return word;
+      if (const auto word = encode_alu(generation, i, *where)) return word;
     }
   }
   return {};
 }
 
-std::optional<uint64_t> encode_places(int version, const Instruction& i) {
-  switch (isa(version).form) {
+std::optional<uint64_t> encode_places(chip::Generation generation, const Instruction& i) {
+  switch (isa(generation).form) {
     case WordForm::kMuxes:
-      return encode_with_muxes(version, i);
+      return encode_with_muxes(generation, i);
     case WordForm::kAddresses:
-      return encode_alu(version, i, allocate_addresses(i));
+      return encode_alu(generation, i, allocate_addresses(i));
   }
   chip::no_such_generation();
 }
@@ -235,12 +237,12 @@ uint64_t encode_branch(const Branch& b) {
          put(static_cast<uint64_t>(b.target), 12) | put(b.raddr, 6);
 }
 
-// The registers of the version, in range, and operands that the operation has.
-bool well_formed(int version, const AluHalf& half) {
+// The registers of the generation, in range, and operands that the operation has.
+bool well_formed(chip::Generation generation, const AluHalf& half) {
   const OpInfo& op = info(half.op);
   const auto fits = [&](const Operand& o, bool present) {
     if ((o.kind != Kind::kNone) != present) return false;
-    if (o.kind == Kind::kAccumulator) return isa(version).has_accumulators && o.index < 6;
+    if (o.kind == Kind::kAccumulator) return isa(generation).has_accumulators && o.index < 6;
     return o.index < (o.kind == Kind::kImmediate ? kSmallImmediates : 64);
   };
   return fits(half.a, op.operands > 0) && fits(half.b, op.operands > 1) && half.waddr < 64;
@@ -248,10 +250,10 @@ bool well_formed(int version, const AluHalf& half) {
 
 }  // namespace
 
-std::optional<uint64_t> encode(int version, const Instruction& i) {
+std::optional<uint64_t> encode(chip::Generation generation, const Instruction& i) {
   if (i.is_branch) return encode_branch(i.branch);
-  if (!well_formed(version, i.add) || !well_formed(version, i.mul)) return {};
-  if (const auto word = encode_places(version, i)) return word;
+  if (!well_formed(generation, i.add) || !well_formed(generation, i.mul)) return {};
+  if (const auto word = encode_places(generation, i)) return word;
   switch (i.add.op) {
     case Op::kFadd:
     case Op::kFaddnf:
@@ -259,16 +261,16 @@ std::optional<uint64_t> encode(int version, const Instruction& i) {
     case Op::kFmax: {
       Instruction swapped = i;
       std::swap(swapped.add.a, swapped.add.b);
-      return encode_places(version, swapped);
+      return encode_places(generation, swapped);
     }
     default:
       return {};
   }
 }
 
-bool is_canonical(int version, uint64_t word) {
+bool is_canonical(chip::Generation generation, uint64_t word) {
   Instruction i;
-  if (!decode(version, word, i) || encode(version, i) != word) return false;
+  if (!decode(generation, word, i) || encode(generation, i) != word) return false;
   if (!i.is_branch) return true;
   const Branch& b = i.branch;
   const auto from_register = static_cast<uint8_t>(BranchTarget::kRegister);

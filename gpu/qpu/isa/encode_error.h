@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/isa/instruction.h"
 
 namespace v3d::qpu {
@@ -13,9 +14,9 @@ struct EncodeError {
 };
 
 /// @param instruction  one that encode() refuses; not a branch
-EncodeError explain(int version, const Instruction& instruction);
+EncodeError explain(chip::Generation generation, const Instruction& instruction);
 
 /// Whether the ALU has the operation with these conversions, wherever its operands come from.
-bool has_form(int version, Alu alu, const AluHalf& half);
+bool has_form(chip::Generation generation, Alu alu, const AluHalf& half);
 
 }  // namespace v3d::qpu

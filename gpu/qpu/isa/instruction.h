@@ -1,4 +1,4 @@
-/// An Instruction is one QPU instruction in version-neutral form. The way between it, the 64-bit word and
+/// An Instruction is one QPU instruction in neutral form. The way between it, the 64-bit word and
 /// text is here, too.
 #pragma once
 
@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/isa/isa.h"
 
 namespace v3d::qpu {
@@ -65,21 +66,20 @@ struct Instruction {
   bool operator==(const Instruction&) const = default;
 };
 
-/// @param version  71 or 42
 /// @return false if the word is no instruction: reserved opcode, signal, condition or small immediate
-bool decode(int version, uint64_t word, Instruction& instruction);
+bool decode(chip::Generation generation, uint64_t word, Instruction& instruction);
 
 /// The inverse of decode: decode(encode(i)) == i, but for FMIN/FMAX and FADD/FADDNF, whose operands are
 /// exchanged when only the other order says what is wanted. Empty if there is no such word.
-std::optional<uint64_t> encode(int version, const Instruction& instruction);
+std::optional<uint64_t> encode(chip::Generation generation, const Instruction& instruction);
 
 /// Whether the word of its text is the word itself (assembler.h): all fields without meaning are 0. False for
 /// words that are no instruction.
-bool is_canonical(int version, uint64_t word);
+bool is_canonical(chip::Generation generation, uint64_t word);
 
 /// Text as of Mesa's v3d_qpu_disasm; the differences stand in disassemble.cc.
-std::string disassemble(int version, const Instruction& instruction);
+std::string disassemble(chip::Generation generation, const Instruction& instruction);
 /// "invalid instruction" if the word is no instruction.
-std::string disassemble(int version, uint64_t word);
+std::string disassemble(chip::Generation generation, uint64_t word);
 
 }  // namespace v3d::qpu

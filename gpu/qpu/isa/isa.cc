@@ -9,19 +9,19 @@ namespace v3d::qpu {
 namespace {
 
 constexpr Encoding kEncodings[] = {
-#define V3D_QPU_ENCODING(versions, alu, op, first, last, sel_first, sel_last, form, variant) \
-  {versions, Alu::k##alu, Op::k##op, first, last, sel_first, sel_last, Form::form, Variant::variant},
+#define V3D_QPU_ENCODING(generations, alu, op, first, last, sel_first, sel_last, form, variant) \
+  {generations, Alu::k##alu, Op::k##op, first, last, sel_first, sel_last, Form::form, Variant::variant},
 #include "gpu/qpu/isa/isa.def"
 };
 
-// The first row of each version, ALU and opcode.
+// The first row of each generation, ALU and opcode.
 using FirstRows = std::array<uint16_t, 256>;
-constexpr FirstRows first_rows(uint8_t version, Alu alu) {
+constexpr FirstRows first_rows(chip::Generations generation, Alu alu) {
   FirstRows rows;
   rows.fill(std::size(kEncodings));
   for (size_t n = std::size(kEncodings); n-- > 0;) {
     const Encoding& e = kEncodings[n];
-    if (!(e.versions & version) || e.alu != alu) continue;
+    if (!(e.generations & generation) || e.alu != alu) continue;
     for (uint32_t opcode = e.first; opcode <= e.last; ++opcode) rows[opcode] = static_cast<uint16_t>(n);
   }
   return rows;
@@ -30,29 +30,29 @@ constexpr FirstRows first_rows(uint8_t version, Alu alu) {
 struct SignalCodes {
   SignalCode of[32];
 };
-constexpr SignalCodes signal_codes_of(uint8_t version) {
+constexpr SignalCodes signal_codes_of(chip::Generations generation) {
   SignalCodes codes = {};
-#define V3D_QPU_SIGNAL_CODE(versions, code, signals, immediates) \
-  if ((versions)&version) codes.of[code] = {signals, immediates, true};
+#define V3D_QPU_SIGNAL_CODE(generations, code, signals, immediates) \
+  if ((generations)&generation) codes.of[code] = {signals, immediates, true};
 #include "gpu/qpu/isa/isa.def"
   return codes;
 }
 
 struct WaddrRow {
-  uint8_t versions, address;
+  chip::Generations generations, address;
   WaddrInfo info;
 };
 constexpr WaddrRow kWaddrRows[] = {
-#define V3D_QPU_WADDR(versions, address, waddr, name, unit, effect, uniform, reg, latency) \
-  {versions, address, {name, Unit::k##unit, Effect::k##effect, uniform, reg, latency}},
+#define V3D_QPU_WADDR(generations, address, waddr, name, unit, effect, uniform, reg, latency) \
+  {generations, address, {name, Unit::k##unit, Effect::k##effect, uniform, reg, latency}},
 #include "gpu/qpu/isa/isa.def"
 };
 using Waddrs = std::array<WaddrInfo, 64>;
-constexpr Waddrs waddrs_of(uint8_t version) {
+constexpr Waddrs waddrs_of(chip::Generations generation) {
   Waddrs waddrs = {};
   for (const WaddrRow& row : kWaddrRows) {
     WaddrInfo& w = waddrs[row.address];
-    if (row.versions & version)
+    if (row.generations & generation)
       w = row.info;
     else if (!w.name)
       w.name = row.info.name;
@@ -60,20 +60,20 @@ constexpr Waddrs waddrs_of(uint8_t version) {
   return waddrs;
 }
 
-/// The rows of one version, found by their numbers.
+/// The rows of one generation, found by their numbers.
 struct Index {
   FirstRows add, mul;
   SignalCodes signals;
   Waddrs waddrs;
 };
-constexpr Index index_of(uint8_t version) {
-  return {first_rows(version, Alu::kAdd), first_rows(version, Alu::kMul), signal_codes_of(version),
-          waddrs_of(version)};
+constexpr Index index_of(chip::Generations generation) {
+  return {first_rows(generation, Alu::kAdd), first_rows(generation, Alu::kMul), signal_codes_of(generation),
+          waddrs_of(generation)};
 }
 constexpr Index kIndex42 = index_of(k42), kIndex71 = index_of(k71);
 
-const Index& index(int version) {
-  switch (chip::generation(version)) {
+const Index& index(chip::Generation generation) {
+  switch (generation) {
     case chip::Generation::k42:
       return kIndex42;
     case chip::Generation::k71:
@@ -86,14 +86,16 @@ const Index& index(int version) {
 
 std::span<const Encoding> encodings() { return kEncodings; }
 
-std::span<const Encoding> encodings_from(int version, Alu alu, uint32_t opcode) {
-  const Index& rows = index(version);
+std::span<const Encoding> encodings_from(chip::Generation generation, Alu alu, uint32_t opcode) {
+  const Index& rows = index(generation);
   return std::span(kEncodings).subspan((alu == Alu::kAdd ? rows.add : rows.mul)[opcode & 255]);
 }
 
-const SignalCode* signal_codes(int version) { return index(version).signals.of; }
+const SignalCode* signal_codes(chip::Generation generation) { return index(generation).signals.of; }
 
-const WaddrInfo& waddr_info(int version, uint8_t waddr) { return index(version).waddrs[waddr & 63]; }
+const WaddrInfo& waddr_info(chip::Generation generation, uint8_t waddr) {
+  return index(generation).waddrs[waddr & 63];
+}
 
 const char* signal_name(Signal signal) {
   return kSignalInfo[std::countr_zero(static_cast<unsigned>(signal))].name;

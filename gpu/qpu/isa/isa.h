@@ -16,7 +16,7 @@ namespace v3d::qpu {
 using chip::k42;
 using chip::k71;
 using chip::kBoth;
-using chip::version_bit;
+using chip::set_of;
 
 /// A register of a thread: 0..63 rf0..rf63, 64..69 the accumulators r0..r5 of 4.2.
 using Register = uint8_t;
@@ -33,8 +33,8 @@ enum class WordForm : uint8_t {
   kAddresses,  ///< a register address for each
 };
 
-/// What differs between the versions once an instruction is decoded. What differs in one operation, signal or
-/// write address stands in its row.
+/// What differs between the generations once an instruction is decoded. What differs in one operation, signal
+/// or write address stands in its row.
 struct IsaProperties {
   const char* chip;  ///< for messages
   WordForm form;
@@ -65,9 +65,8 @@ inline constexpr IsaProperties kIsa42 = {.chip = "V3D 4.2",
                                          .fragment_z = 2,
                                          .workgroup_xy = 0,
                                          .workgroup_z_index = 2};
-/// @param version  71 or 42
-constexpr const IsaProperties& isa(int version) {
-  switch (chip::generation(version)) {
+constexpr const IsaProperties& isa(chip::Generation generation) {
+  switch (generation) {
     case chip::Generation::k42:
       return kIsa42;
     case chip::Generation::k71:
@@ -232,21 +231,21 @@ enum class Stream : uint8_t { kNone, kMain, kUnifa };
 
 namespace detail {
 enum SignalIndex : uint8_t {
-#define V3D_QPU_SIGNAL(signal, name, versions, unit, stream, latency, implicit_latency) kIndexOf##signal,
+#define V3D_QPU_SIGNAL(signal, name, generations, unit, stream, latency, implicit_latency) kIndexOf##signal,
 #include "gpu/qpu/isa/isa.def"
 };
 }  // namespace detail
 
 /// Bits of Instruction::signals, in the order in which the disassembler prints them.
 enum Signal : uint16_t {
-#define V3D_QPU_SIGNAL(signal, name, versions, unit, stream, latency, implicit_latency) \
+#define V3D_QPU_SIGNAL(signal, name, generations, unit, stream, latency, implicit_latency) \
   k##signal = 1u << detail::kIndexOf##signal,
 #include "gpu/qpu/isa/isa.def"
 };
 struct SignalInfo {
   Signal signal;
   const char* name;
-  uint8_t versions;
+  chip::Generations generations;
   Unit unit;
   Stream stream;
   /// Instructions until the register at the destination address holds the result; 0 if the signal has no
@@ -256,8 +255,8 @@ struct SignalInfo {
   uint8_t implicit_latency;
 };
 inline constexpr SignalInfo kSignalInfo[] = {
-#define V3D_QPU_SIGNAL(signal, name, versions, unit, stream, latency, implicit_latency) \
-  {k##signal, name, versions, Unit::k##unit, Stream::k##stream, latency, implicit_latency},
+#define V3D_QPU_SIGNAL(signal, name, generations, unit, stream, latency, implicit_latency) \
+  {k##signal, name, generations, Unit::k##unit, Stream::k##stream, latency, implicit_latency},
 #include "gpu/qpu/isa/isa.def"
 };
 inline constexpr int kNumSignals = static_cast<int>(std::size(kSignalInfo));
@@ -284,15 +283,14 @@ struct SignalCode {
   uint8_t immediates;  ///< which of raddr_a, b, c, d is a small immediate
   bool valid;
 };
-/// @param version  71 or 42
 /// @return 32 codes
-const SignalCode* signal_codes(int version);
+const SignalCode* signal_codes(chip::Generation generation);
 
 // ---- Write addresses
 
 /// Magic write addresses (qpu.md 3.2).
 enum Waddr : uint8_t {
-#define V3D_QPU_WADDR(versions, address, waddr, name, unit, effect, uniform, reg, latency) \
+#define V3D_QPU_WADDR(generations, address, waddr, name, unit, effect, uniform, reg, latency) \
   kWaddr##waddr = (address),
 #include "gpu/qpu/isa/isa.def"
 };
@@ -342,7 +340,7 @@ constexpr Op sfu_operation(Effect effect) {
 }
 
 struct WaddrInfo {
-  const char* name = nullptr;  ///< nullptr if neither version has the address
+  const char* name = nullptr;  ///< nullptr if neither generation has the address
   Unit unit = Unit::kNone;
   Effect effect = Effect::kUnknown;
   bool takes_uniform = false;  ///< of the main stream, whatever the condition of the write
@@ -351,7 +349,7 @@ struct WaddrInfo {
   uint8_t latency = 0;
 };
 /// @param waddr  0..63; a magic one
-const WaddrInfo& waddr_info(int version, uint8_t waddr);
+const WaddrInfo& waddr_info(chip::Generation generation, uint8_t waddr);
 
 /// Small immediate of code 0..47 as the 32-bit value (qpu.md 1.3).
 inline constexpr int kSmallImmediates = 48;
@@ -397,7 +395,7 @@ enum class Variant : uint8_t {
 };
 
 struct Encoding {
-  uint8_t versions;
+  chip::Generations generations;
   Alu alu;
   Op op;
   uint8_t first, last;          ///< opcodes
@@ -408,7 +406,7 @@ struct Encoding {
 std::span<const Encoding> encodings();
 /// All rows from the first one that has the opcode; empty if none has it.
 /// @param opcode  below 256
-std::span<const Encoding> encodings_from(int version, Alu alu, uint32_t opcode);
+std::span<const Encoding> encodings_from(chip::Generation generation, Alu alu, uint32_t opcode);
 
 struct Modifiers {
   Unpack a = Unpack::kNone, b = Unpack::kNone;

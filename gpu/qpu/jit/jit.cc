@@ -38,8 +38,8 @@ flow::Flow flow_of(const Program& program, Memory memory, bool final_section, Pa
     if (!part(address, word)) return {};
     return words.emplace_back(index, word).second;
   };
-  flow::Flow flow = flow::analyse({program.version(), final_section, program.entry()}, read);
-  content.version = program.version();
+  flow::Flow flow = flow::analyse({program.generation(), final_section, program.entry()}, read);
+  content.generation = program.generation();
   content.final_section = final_section;
   if (flow.position_dependent) content.entry = program.entry();
   std::sort(words.begin(), words.end());

@@ -395,7 +395,7 @@ enum class Mode {
 template <Mode mode>
 std::optional<Stop> execute(const Program& program, Thread& t) {
   constexpr bool kIsObserved = mode == Mode::kObserved;
-  const uint16_t implicit = register_offset(isa(program.version()).implicit);
+  const uint16_t implicit = register_offset(isa(program.generation()).implicit);
   const Bases bases(t);
   const uint64_t budget = t.budget;
   uint64_t left = budget;

@@ -7,11 +7,11 @@
 
 namespace v3d::qpu {
 
-std::string pc_text(int version, GpuAddr pc, std::optional<uint64_t> word) {
+std::string pc_text(chip::Generation generation, GpuAddr pc, std::optional<uint64_t> word) {
   std::string text = absl::StrFormat("pc 0x%08x", pc);
   if (!word) return text;
-  if (Instruction instruction; decode(version, *word, instruction)) {
-    std::string words = disassemble(version, instruction);  // in columns
+  if (Instruction instruction; decode(generation, *word, instruction)) {
+    std::string words = disassemble(generation, instruction);  // in columns
     absl::RemoveExtraAsciiWhitespace(&words);
     absl::StrAppendFormat(&text, " (%s)", words);
   } else {
@@ -23,7 +23,7 @@ std::string pc_text(int version, GpuAddr pc, std::optional<uint64_t> word) {
 std::string pc_text(const Program& program, const Thread& t) {
   std::optional<uint64_t> word;
   if (program.knows_page(t.pc)) word = program.word(t.memory, t.pc);
-  return pc_text(program.version(), t.pc, word);
+  return pc_text(program.generation(), t.pc, word);
 }
 
 std::string hang_text(const Program& program, const Thread& t) {

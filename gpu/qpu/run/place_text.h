@@ -5,13 +5,14 @@
 #include <optional>
 #include <string>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/run/program.h"
 #include "gpu/qpu/run/thread.h"
 
 namespace v3d::qpu {
 
 /// "pc 0x00001008 (nop ; nop ; ldtmu.rf3)". @param word  at the address, if it is known
-std::string pc_text(int version, GpuAddr pc, std::optional<uint64_t> word);
+std::string pc_text(chip::Generation generation, GpuAddr pc, std::optional<uint64_t> word);
 /// The same of a thread that stopped.
 std::string pc_text(const Program& program, const Thread& thread);
 

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "gpu/base/log.h"
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/run/alu.h"
 #include "gpu/qpu/run/observer.h"
 
@@ -19,7 +20,7 @@ void warn_once(std::atomic<bool>& reported, const char* format, const Args&... a
 
 void unknown_port(uint8_t waddr) {
   static std::array<std::atomic<bool>, 64> reported{};
-  const char* name = waddr_info(71, waddr).name;  // both versions call their ports alike
+  const char* name = waddr_info(chip::kDefaultGeneration, waddr).name;  // all call their ports alike
   warn_once(reported[waddr & 63],
             "qpu: writes to magic address %d (%s) have no known meaning and are dropped", waddr,
             name ? name : "reserved");

@@ -6,13 +6,13 @@
 namespace v3d::qpu {
 namespace {
 
-std::unique_ptr<const Chunk> decode_chunk(int version, Memory memory, GpuAddr address) {
+std::unique_ptr<const Chunk> decode_chunk(chip::Generation generation, Memory memory, GpuAddr address) {
   auto chunk = std::make_unique<Chunk>();
   chunk->address = address;
   memory.read(address, chunk->words, sizeof(chunk->words));
   for (uint32_t i = 0; i < Chunk::kWords; ++i) {
-    if (decode(version, chunk->words[i], chunk->instructions[i]))
-      chunk->steps[i] = make_step(version, chunk->instructions[i]);
+    if (decode(generation, chunk->words[i], chunk->instructions[i]))
+      chunk->steps[i] = make_step(generation, chunk->instructions[i]);
     chunk->steps[i].index = static_cast<uint8_t>(i);
   }
   chunk->steps[Chunk::kWords].kind = Step::Kind::kEnd;
@@ -37,7 +37,7 @@ const Chunk* Program::make_chunk(Memory memory, GpuAddr address) const {
   auto found = chunks_.find(start);
   if (found == chunks_.end()) {
     if (chunks_.size() >= kMaxChunks) return nullptr;
-    found = chunks_.emplace(start, decode_chunk(version_, memory, start)).first;
+    found = chunks_.emplace(start, decode_chunk(generation_, memory, start)).first;
     ++*total_;
   }
   const Chunk* chunk = found->second.get();

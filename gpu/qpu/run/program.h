@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpu/base/memory.h"
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/step.h"
@@ -34,11 +35,12 @@ class Program {
 
   /// @param total  counts the chunks of all programs of a cache; the program adds its own while it lives
   /// @param compiler  null: the program is interpreted
-  Program(int version, GpuAddr entry, std::shared_ptr<std::atomic<size_t>> total, Compiler* compiler)
-      : version_(version), entry_(entry & ~7u), total_(std::move(total)), compiler_(compiler) {}
+  Program(chip::Generation generation, GpuAddr entry, std::shared_ptr<std::atomic<size_t>> total,
+          Compiler* compiler)
+      : generation_(generation), entry_(entry & ~7u), total_(std::move(total)), compiler_(compiler) {}
   ~Program();
 
-  int version() const { return version_; }
+  chip::Generation generation() const { return generation_; }
   GpuAddr entry() const { return entry_; }
   /// The same for all programs of a cache, and different for each.
   const void* owner() const { return total_.get(); }
@@ -97,7 +99,7 @@ class Program {
   void use(HostCode& host, std::shared_ptr<const HostProgram> code) const;
   static size_t cost(const HostProgram& made);
 
-  const int version_;
+  const chip::Generation generation_;
   const GpuAddr entry_;
   const std::shared_ptr<std::atomic<size_t>> total_;
   mutable std::atomic<const Chunk*> near_[kNear] = {};

@@ -26,7 +26,7 @@ struct ProgramCache::State {
     }
   }
 
-  int version;
+  chip::Generation generation;
   Compiler* compiler;
   std::shared_ptr<std::atomic<size_t>> chunks = std::make_shared<std::atomic<size_t>>(0);
   std::mutex mutex;
@@ -34,8 +34,9 @@ struct ProgramCache::State {
   std::list<GpuAddr> uses;  // most recent first
 };
 
-ProgramCache::ProgramCache(int version, Compiler* compiler) : state_(std::make_unique<State>()) {
-  state_->version = version;
+ProgramCache::ProgramCache(chip::Generation generation, Compiler* compiler)
+    : state_(std::make_unique<State>()) {
+  state_->generation = generation;
   state_->compiler = compiler;
 }
 ProgramCache::~ProgramCache() = default;
@@ -54,7 +55,7 @@ std::shared_ptr<const Program> ProgramCache::get(Memory memory, GpuAddr code) {
   }
   std::shared_ptr<const Program>& program = found->second.program;
   if (!program || !program->matches(memory))
-    program = std::make_shared<const Program>(s.version, entry, s.chunks, s.compiler);
+    program = std::make_shared<const Program>(s.generation, entry, s.chunks, s.compiler);
   return program;
 }
 

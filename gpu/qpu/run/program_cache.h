@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "gpu/base/memory.h"
+#include "gpu/chip/generation.h"
 
 namespace v3d::qpu {
 
@@ -14,9 +15,8 @@ class Program;
 /// Programs of one address space. Thread safe.
 class ProgramCache {
  public:
-  /// @param version  71 or 42
   /// @param compiler  outlives the programs; null: they are interpreted
-  explicit ProgramCache(int version, Compiler* compiler = nullptr);
+  explicit ProgramCache(chip::Generation generation, Compiler* compiler = nullptr);
   ~ProgramCache();
 
   /// The program at `code`. A cached one is compared with memory first: drivers reuse shader BOs. Call it

@@ -32,10 +32,10 @@ Source make_source(const Operand& o) {
   return {};
 }
 
-Place find_place(int version, bool magic, uint8_t waddr) {
+Place find_place(chip::Generation generation, bool magic, uint8_t waddr) {
   using enum Place::Target;
   if (!magic) return {register_offset(waddr), kRegister, {}};
-  const WaddrInfo& w = waddr_info(version, waddr);
+  const WaddrInfo& w = waddr_info(generation, waddr);
   switch (w.effect) {
     case Effect::kNothing:
       return {};
@@ -75,13 +75,13 @@ FlagUpdate make_flag_update(const AluHalf& in) {
   return {};
 }
 
-Half make_half(int version, const AluHalf& in) {
+Half make_half(chip::Generation generation, const AluHalf& in) {
   const OpInfo& op = info(in.op);
   Half half;
   if (in.op == Op::kSetmsf)
     half.to = {offsetof(Thread, msf), Target::kRegister, {}};
   else if (op.has_destination)
-    half.to = find_place(version, in.magic, in.waddr);
+    half.to = find_place(generation, in.magic, in.waddr);
   const bool effect = op.traits & (kEffect | kUnknown);
   if (half.to.target == Target::kNone && in.flags == FlagWrite::kNone && !effect) return half;
 
@@ -120,7 +120,7 @@ bool clashes(const Half& writer, const Half& reader) {
          (writes_register(reader) && reader.to.offset == writer.to.offset);
 }
 
-bool make_load(int version, const Instruction& i, Step& step) {
+bool make_load(chip::Generation generation, const Instruction& i, Step& step) {
   switch (i.signals) {
     case 0:
       step.load = Step::Load::kNone;
@@ -144,28 +144,29 @@ bool make_load(int version, const Instruction& i, Step& step) {
   }
   const Place& to = step.signal_to;
   const bool implicit = i.signals & kSignalsImplicit;
-  step.load_offset = implicit ? register_offset(isa(version).implicit) : to.offset;
+  step.load_offset = implicit ? register_offset(isa(generation).implicit) : to.offset;
   return implicit || to.target == Target::kRegister;
 }
 
 }  // namespace
 
-Step make_step(int version, const Instruction& i) {
+Step make_step(chip::Generation generation, const Instruction& i) {
   Step step;
   if (i.is_branch) {
     step.kind = Step::Kind::kBranch;
     return step;
   }
-  step.first = make_half(version, i.add);
-  step.second = make_half(version, i.mul);
+  step.first = make_half(generation, i.add);
+  step.second = make_half(generation, i.mul);
   step.signals = i.signals;
-  if (i.signals & kSignalsWithAddress) step.signal_to = find_place(version, i.signal_magic, i.signal_waddr);
+  if (i.signals & kSignalsWithAddress)
+    step.signal_to = find_place(generation, i.signal_magic, i.signal_waddr);
   step.rotate = i.rotate;
   step.setmsf = i.add.op == Op::kSetmsf;
   step.kind = Step::Kind::kGeneral;
 
   const bool ports = step.first.to.target == Target::kPort || step.second.to.target == Target::kPort;
-  if (step.setmsf || ports || !make_load(version, i, step)) return step;
+  if (step.setmsf || ports || !make_load(generation, i, step)) return step;
   if (clashes(step.first, step.second)) {
     if (clashes(step.second, step.first)) return step;
     std::swap(step.first, step.second);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/run/alu.h"
 #include "gpu/qpu/run/ports.h"
@@ -85,7 +86,7 @@ struct Step {
   uint8_t rotate = 0;   ///< 4.2: code of the count by which the operands of mul rotate, with kRotate
 };
 
-Step make_step(int version, const Instruction& instruction);
+Step make_step(chip::Generation generation, const Instruction& instruction);
 
 /// The table that Source::immediate selects.
 extern const Lanes kImmediateLanes[kSmallImmediates];

@@ -21,15 +21,15 @@ LaneMask exec_lanes(const AluHalf& half, const Thread& t) {
 }
 
 // The register behind a write address, or null if it is a port.
-const Lanes* destination_register(int version, const Thread& t, bool magic, uint8_t waddr) {
-  const WaddrInfo& w = waddr_info(version, waddr);
+const Lanes* destination_register(chip::Generation generation, const Thread& t, bool magic, uint8_t waddr) {
+  const WaddrInfo& w = waddr_info(generation, waddr);
   const Register r = magic ? (starts_sfu(w.effect) ? kNoRegister : w.reg) : waddr;
   return r < kNumRegisters ? &t.at(r) : nullptr;
 }
 
-std::string destination_name(int version, bool magic, uint8_t waddr) {
+std::string destination_name(chip::Generation generation, bool magic, uint8_t waddr) {
   if (!magic) return absl::StrFormat("rf%d", waddr);
-  const char* name = waddr_info(version, waddr).name;
+  const char* name = waddr_info(generation, waddr).name;
   return name ? name : absl::StrFormat("address %d", waddr);
 }
 
@@ -60,7 +60,7 @@ bool on_floats(const AluHalf& half) {
 
 // One instruction: the state before and after it, and the text that becomes of it.
 struct ThreadTrace::Paragraph {
-  const int version;
+  const chip::Generation generation;
   const TraceSelection& selection;
   const Thread& before;
   const Thread& after;
@@ -154,9 +154,9 @@ struct ThreadTrace::Paragraph {
     if (sets_nn_mode(h.op) && exec == kAllLanes) return;
     if (!op.has_destination) return line(unit, absl::StrFormat("lanes %04x", exec));
     const std::string label =
-        absl::StrFormat("  -> %s%s", destination_name(version, h.magic, h.waddr), suffix(h.pack));
+        absl::StrFormat("  -> %s%s", destination_name(generation, h.magic, h.waddr), suffix(h.pack));
     const bool floats = on_floats(h) && op.flags == FlagClass::kFloat && h.pack == Pack::kNone;
-    if (const Lanes* written = destination_register(version, after, h.magic, h.waddr))
+    if (const Lanes* written = destination_register(generation, after, h.magic, h.waddr))
       return values(label, *written, exec, floats);
     const bool is_flags_only = h.magic && h.waddr == kWaddrNop;
     if ((is_flags_only && h.flags == FlagWrite::kNone) || (i.signals & kRotate) || (op.traits & kUnknown))
@@ -168,15 +168,15 @@ struct ThreadTrace::Paragraph {
   }
 
   void signal() {
-    const Register implicit = isa(version).implicit;
+    const Register implicit = isa(generation).implicit;
     if (i.signals & kSignalsImplicit)
       values(absl::StrFormat("%s -> %s", i.signals & kLdunif ? "ldunif" : "ldunifa", register_name(implicit)),
              after.at(implicit));
     const auto with_address = static_cast<uint16_t>(i.signals & kSignalsWithAddress);
     if (!with_address) return;
     const auto label = absl::StrFormat("%s -> %s", signal_name(static_cast<Signal>(with_address)),
-                                       destination_name(version, i.signal_magic, i.signal_waddr));
-    if (const Lanes* written = destination_register(version, after, i.signal_magic, i.signal_waddr))
+                                       destination_name(generation, i.signal_magic, i.signal_waddr));
+    if (const Lanes* written = destination_register(generation, after, i.signal_magic, i.signal_waddr))
       values(label, *written);
     else if (with_address == kLdtmu && before.pending.fifo_head != before.pending.fifo_tail)
       values(label, before.pending.fifo[before.pending.fifo_head % kTmuFifo]);
@@ -203,7 +203,7 @@ struct ThreadTrace::Paragraph {
     uint8_t launcher = 0;
     LaneMask exec = kAllLanes;
     const auto look = [&](bool magic, uint8_t waddr, LaneMask lanes) {
-      if (!magic || !starts_lookup(waddr_info(version, waddr).effect)) return;
+      if (!magic || !starts_lookup(waddr_info(generation, waddr).effect)) return;
       launcher = waddr;
       exec = lanes;
     };
@@ -211,7 +211,7 @@ struct ThreadTrace::Paragraph {
     if (i.signals & kSignalsWithAddress) look(i.signal_magic, i.signal_waddr, kAllLanes);
     if (!launcher) return;
     const LaneMask live = nonzero(before.msf);
-    if (waddr_info(version, launcher).effect == Effect::kGeneral)
+    if (waddr_info(generation, launcher).effect == Effect::kGeneral)
       general(launcher, exec, live);
     else
       texture(launcher, exec, live);
@@ -226,7 +226,7 @@ struct ThreadTrace::Paragraph {
     static constexpr const char* kTypes[] = {"i8", "i16", "vec2", "vec3", "vec4", "u8", "u16", "32 bit"};
     Thread copy = before;
     const uint32_t config =
-        waddr_info(version, launcher).takes_uniform ? next_uniform(copy) : before.tmu_config;
+        waddr_info(generation, launcher).takes_uniform ? next_uniform(copy) : before.tmu_config;
     const uint32_t op = config >> 3 & 15;
     const int data = before.pending.texture.num_data;
     const std::string kind = op == 15 ? data ? "store" : "load" : absl::StrFormat("operation %d", op);
@@ -244,7 +244,7 @@ struct ThreadTrace::Paragraph {
     const tmu::TextureLookup& lookup = after.pending.texture;
     line("tmu",
          absl::StrFormat("texture lookup by %s, p0 %08x p1 %08x p2 %08x, condition %04x, live %04x",
-                         waddr_info(version, launcher).name, lookup.p0, lookup.p1, lookup.p2, exec, live));
+                         waddr_info(generation, launcher).name, lookup.p0, lookup.p1, lookup.p2, exec, live));
     const struct {
       tmu::Parameter bit;
       const char* name;
@@ -300,9 +300,9 @@ struct ThreadTrace::Paragraph {
   }
 };
 
-ThreadTrace::ThreadTrace(int version, const TraceSelection& selection, const Thread& thread,
+ThreadTrace::ThreadTrace(chip::Generation generation, const TraceSelection& selection, const Thread& thread,
                          std::string title)
-    : version_(version),
+    : generation_(generation),
       selection_(selection),
       entry_(thread.pc & ~7u),
       before_(std::make_unique<Thread>(thread)),
@@ -321,13 +321,13 @@ void ThreadTrace::before(const Thread& thread, uint64_t word, const Instruction*
 void ThreadTrace::after(const Thread& thread, const char* error) {
   complete_ = complete_ || error || executed_ > selection_.instructions.last;
   if (!shown_) return;
-  const std::string words = instruction_ ? disassemble(version_, *instruction_)
+  const std::string words = instruction_ ? disassemble(generation_, *instruction_)
                                          : absl::StrFormat(".word 0x%016x  (no instruction)", word_);
   const auto index = static_cast<int32_t>(before_->pc - entry_) / 8;
   absl::StrAppendFormat(&text_, "\n%4d  0x%08x  %s\n", index, before_->pc, words);
   absl::StrAppendFormat(&text_, "    %-22s A %04x  B %04x  msf %04x\n", "state", before_->flag_a,
                         before_->flag_b, nonzero(before_->msf));
-  if (instruction_) Paragraph{version_, selection_, *before_, thread, *instruction_, text_}.print();
+  if (instruction_) Paragraph{generation_, selection_, *before_, thread, *instruction_, text_}.print();
   if (error) absl::StrAppendFormat(&text_, "    %-22s %s\n", "hangs", error);
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/run/observer.h"
 #include "gpu/qpu/trace/trace_selection.h"
 
@@ -20,7 +21,8 @@ class ThreadTrace final : public Observer {
  public:
   /// @param selection  which instructions and lanes, and how values are written; outlives the object
   /// @param title      first line
-  ThreadTrace(int version, const TraceSelection& selection, const Thread& thread, std::string title);
+  ThreadTrace(chip::Generation generation, const TraceSelection& selection, const Thread& thread,
+              std::string title);
 
   void before(const Thread& thread, uint64_t word, const Instruction* instruction) override;
   void after(const Thread& thread, const char* error) override;
@@ -34,7 +36,7 @@ class ThreadTrace final : public Observer {
  private:
   struct Paragraph;
 
-  const int version_;
+  const chip::Generation generation_;
   const TraceSelection& selection_;
   const GpuAddr entry_;
   const std::unique_ptr<Thread> before_;

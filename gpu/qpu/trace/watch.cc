@@ -19,15 +19,15 @@ namespace {
 bool is(const char* stage, std::string_view name) { return stage == name; }
 
 // The workgroup of a compute thread: its payload, qpu.md 6.
-std::array<uint32_t, 3> workgroup(int version, const Thread& t, int lane) {
-  const uint32_t xy = t.at(isa(version).workgroup_xy)[lane];
-  return {xy & 0xffff, xy >> 16, t.at(isa(version).workgroup_z_index)[lane] & 0xffff};
+std::array<uint32_t, 3> workgroup(chip::Generation generation, const Thread& t, int lane) {
+  const uint32_t xy = t.at(isa(generation).workgroup_xy)[lane];
+  return {xy & 0xffff, xy >> 16, t.at(isa(generation).workgroup_z_index)[lane] & 0xffff};
 }
 
-bool in_workgroup(int version, const Thread& t, const std::array<uint32_t, 3>& wanted) {
+bool in_workgroup(chip::Generation generation, const Thread& t, const std::array<uint32_t, 3>& wanted) {
   const LaneMask live = nonzero(t.msf);
   for (int n = 0; n < kLanes; ++n)
-    if ((live >> n & 1) && workgroup(version, t, n) == wanted) return true;
+    if ((live >> n & 1) && workgroup(generation, t, n) == wanted) return true;
   return false;
 }
 
@@ -39,9 +39,9 @@ bool covers(const Thread& t, const std::array<uint32_t, 2>& pixel) {
 }
 
 // What lanes of the thread work on.
-std::string place(int version, const char* stage, const Thread& t) {
+std::string place(chip::Generation generation, const char* stage, const Thread& t) {
   if (is(stage, "compute")) {
-    const auto w = workgroup(version, t, 0);
+    const auto w = workgroup(generation, t, 0);
     return absl::StrFormat(", workgroup %d:%d:%d", w[0], w[1], w[2]);
   }
   if (!is(stage, "fragment")) return {};
@@ -69,7 +69,7 @@ struct Watch::Checked {
     if (programs.size() >= kMaxPrograms || places.full()) programs.clear();
     if (places.full()) return nullptr;
     std::shared_ptr<Paths>& paths = programs[{entry, setting}];
-    if (!paths || paths->full()) paths = std::make_shared<Paths>(setting.version, places);
+    if (!paths || paths->full()) paths = std::make_shared<Paths>(setting.generation, places);
     return paths;
   }
 };
@@ -94,7 +94,7 @@ class Watch::Check {
   bool gave_up() const { return paths_ == nullptr; }
 
   static HazardChecker::Setting setting_of(const Watch& watch, const Thread& thread) {
-    return {watch.version_, thread.final_section, thread.four_threads};
+    return {watch.generation_, thread.final_section, thread.four_threads};
   }
   static std::shared_ptr<Paths> paths_of(Watch& watch, const Thread& thread) {
     const std::lock_guard lock(watch.mutex_);
@@ -241,7 +241,8 @@ class Watch::WatchedThread final : public Observer {
   ~WatchedThread() override { flush(); }
 
   void trace(const Thread& thread, std::string title) {
-    trace_ = std::make_unique<ThreadTrace>(watch_.version_, *watch_.options_.trace, thread, std::move(title));
+    trace_ =
+        std::make_unique<ThreadTrace>(watch_.generation_, *watch_.options_.trace, thread, std::move(title));
   }
   /// True when the thread needs no observer any more.
   bool over() const { return over_.load(std::memory_order_acquire); }
@@ -302,8 +303,8 @@ void Watch::Check::report(const Thread& thread, Hazard hazard) {
   const std::lock_guard lock(watch_.mutex_);
   auto& reported = watch_.checked_->reported;
   if (reported.size() >= Checked::kMaxReports || !reported.emplace(entry_, found, word).second) return;
-  watch_.options_.hazard_sink(
-      absl::StrFormat("%s program at 0x%08x: %s", stage_, entry_, to_string(watch_.version_, found, word)));
+  watch_.options_.hazard_sink(absl::StrFormat("%s program at 0x%08x: %s", stage_, entry_,
+                                              to_string(watch_.generation_, found, word)));
 }
 
 class Watch::JobWatch final : public ThreadWatch {
@@ -322,7 +323,7 @@ class Watch::JobWatch final : public ThreadWatch {
     if (traced)
       threads_.back()->trace(
           thread, absl::StrFormat("==== job %d, %s program at 0x%08x, batch %d, TIDX %d%s", job_, stage,
-                                  thread.pc, batch, thread.tidx, place(watch_.version_, stage, thread)));
+                                  thread.pc, batch, thread.tidx, place(watch_.generation_, stage, thread)));
     thread.observer = threads_.back().get();
   }
 
@@ -339,11 +340,11 @@ class Watch::JobWatch final : public ThreadWatch {
   }
   bool is_traced(const char* stage, const Thread& t, uint64_t batch) const {
     const TraceSelection& wanted = *watch_.options_.trace;
-    const int version = watch_.version_;
+    const chip::Generation generation = watch_.generation_;
     return wanted.jobs.contains(job_) && (wanted.stage.empty() || wanted.stage == stage) &&
            (!wanted.program || *wanted.program == t.pc) && wanted.batches.contains(batch) &&
            (!wanted.tidx || *wanted.tidx == t.tidx) &&
-           (!wanted.workgroup || (is(stage, "compute") && in_workgroup(version, t, *wanted.workgroup))) &&
+           (!wanted.workgroup || (is(stage, "compute") && in_workgroup(generation, t, *wanted.workgroup))) &&
            (!wanted.pixel || (is(stage, "fragment") && covers(t, *wanted.pixel)));
   }
 
@@ -354,8 +355,8 @@ class Watch::JobWatch final : public ThreadWatch {
   std::vector<std::unique_ptr<WatchedThread>> threads_;
 };
 
-Watch::Watch(int version, WatchOptions options)
-    : version_(version), options_(std::move(options)), checked_(std::make_unique<Checked>()) {}
+Watch::Watch(chip::Generation generation, WatchOptions options)
+    : generation_(generation), options_(std::move(options)), checked_(std::make_unique<Checked>()) {}
 Watch::~Watch() = default;
 
 size_t Watch::places() const { return checked_->places.count(); }

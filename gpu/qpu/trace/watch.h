@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/check/hazard.h"
 #include "gpu/qpu/run/observer.h"
 #include "gpu/qpu/run/part_compiler.h"
@@ -26,7 +27,7 @@ struct WatchOptions {
 /// Of a device; makes the watches of its jobs. Thread safe; outlives them.
 class Watch {
  public:
-  Watch(int version, WatchOptions options);
+  Watch(chip::Generation generation, WatchOptions options);
   ~Watch();
 
   /// @param job  number of the job, from 1
@@ -38,7 +39,7 @@ class Watch {
   class JobWatch;
   class Check;
   class WatchedThread;
-  const int version_;
+  const chip::Generation generation_;
   const WatchOptions options_;
   std::mutex mutex_;  // of the sinks and of checked_
   struct Checked;

@@ -25,14 +25,14 @@ class Record {
 constexpr size_t kShortTextureState = 16, kExtendedTextureState = 24;
 }  // namespace
 
-TextureState decode_texture_state(Memory memory, GpuAddr address, int version) {
+TextureState decode_texture_state(Memory memory, GpuAddr address, chip::Generation generation) {
   Record record(memory, address, kShortTextureState);
   const bool extended = record.bit(107);
   if (extended) record = Record(memory, address, kExtendedTextureState);
 
   TextureState state = {};
   state.base = record.bits(6, 26) << 6;
-  switch (chip::generation(version)) {
+  switch (generation) {
     case chip::Generation::k71: {
       state.reverse = record.bit(5);
       const uint32_t transfer = record.bits(2, 3);

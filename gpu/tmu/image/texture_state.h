@@ -5,6 +5,7 @@
 
 #include "gpu/base/compare.h"
 #include "gpu/base/memory.h"
+#include "gpu/chip/generation.h"
 #include "gpu/tmu/texel/format.h"
 
 namespace v3d::tmu {
@@ -28,8 +29,7 @@ struct TextureState {
   const char* unsupported;       ///< name of a feature that is asked for and not modelled, or null
 };
 
-/// @param version  71 or 42
-TextureState decode_texture_state(Memory memory, GpuAddr address, int version);
+TextureState decode_texture_state(Memory memory, GpuAddr address, chip::Generation generation);
 
 enum class Wrap : uint8_t { kRepeat, kClamp, kMirror, kBorder, kMirrorOnce };
 

@@ -231,14 +231,15 @@ Run pick_function(Plan& plan, const TextureLookup& lookup) {
 
 }  // namespace
 
-void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory, int version, Plan& plan) {
+void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory, chip::Generation generation,
+               Plan& plan) {
   plan = Plan{};
   plan.key = key;
   plan.per_pixel = (key.p1 >> 2) & 1;
   plan.unnormalized = (key.p1 >> 1) & 1;
   plan.wide_output = key.p1 & 1;
-  plan.options = decode_options(key.p2, lookup_properties(version));
-  plan.texture = decode_texture_state(memory, key.p0 & ~15u, version);
+  plan.options = decode_options(key.p2, lookup_properties(generation));
+  plan.texture = decode_texture_state(memory, key.p0 & ~15u, generation);
   plan.num_words = static_cast<uint8_t>(std::popcount(key.p0 & (plan.wide_output ? 15 : 3)));
   plan.run = run_nothing;
   report_options(key.p2);
@@ -269,7 +270,7 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   if (plan.texture.reverse) std::reverse(plan.order, plan.order + 4);
   if (plan.texture.rb_swap) std::swap(plan.order[0], plan.order[2]);
   make_outputs(plan, plan.order);
-  make_border(plan, plan.order, lookup_properties(version));
+  make_border(plan, plan.order, lookup_properties(generation));
   plan.run = pick_function(plan, lookup);
   if (plan.texture.swap_st && (lookup.written & kT)) {
     std::swap(plan.options.offset[0], plan.options.offset[1]);

@@ -53,15 +53,14 @@ struct LevelTables {
   LanesF scale_x, scale_y, last_x, last_y;
 };
 
-/// What differs between the versions of the chip (texture.md 4, 6, 8).
+/// What differs between the generations of the chip (texture.md 4, 6, 8).
 struct LookupProperties {
   bool has_dimension_query, has_write_conversion;  ///< bits 25 and 26 of the third word
   bool encoded_border;  ///< border colours of float formats are stored in the form of what a lookup returns
   bool wrap16;          ///< vectors of general accesses go on at the start of their 16 bytes (texture.md 8)
 };
-/// @param version  71 or 42
-constexpr LookupProperties lookup_properties(int version) {
-  switch (chip::generation(version)) {
+constexpr LookupProperties lookup_properties(chip::Generation generation) {
+  switch (generation) {
     case chip::Generation::k42:
       return {.has_dimension_query = false,
               .has_write_conversion = false,
@@ -138,7 +137,8 @@ struct RecentPlans {
 };
 
 /// Decodes the state records and picks the functions. Wild addresses and values are harmless.
-void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory, int version, Plan& plan);
+void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory, chip::Generation generation,
+               Plan& plan);
 
 /// Swizzles decoded channels and packs the return words; lanes outside `active` give 0.
 void finish(const Plan& plan, const Lanes* rgba, LaneMask active, Lanes* out);

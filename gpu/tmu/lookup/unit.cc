@@ -34,12 +34,12 @@ struct Unit::State {
   RecentPlans recent;  // first, see there
   uint64_t job = 1;
   TexelMemory texels;
-  int version;
+  chip::Generation generation;
   std::unique_ptr<PlanSlot[]> slots;   // from the first texture on: most compute jobs have none
   uint64_t unusual[kNumUnusual] = {};  // of this job
   std::unique_ptr<PackedPlans> packed_plans;
 
-  State(Memory memory, int of_version) : version(of_version) {
+  State(Memory memory, chip::Generation of_generation) : generation(of_generation) {
     forget_recent();
     texels.memory = memory;
   }
@@ -71,14 +71,15 @@ struct Unit::State {
     recent.at[lookup.site % RecentPlans::kSites] = &slot;
     if (slot.job != job || !(slot.plan.key == key)) {
       slot.job = job;
-      make_plan(key, lookup, texels.memory, version, slot.plan);
+      make_plan(key, lookup, texels.memory, generation, slot.plan);
       trace(slot.plan);
     }
     return slot.plan;
   }
 };
 
-Unit::Unit(Memory memory, int version) : state_(std::make_unique<State>(memory, version)) {}
+Unit::Unit(Memory memory, chip::Generation generation)
+    : state_(std::make_unique<State>(memory, generation)) {}
 Unit::~Unit() = default;
 Unit::Unit(Unit&&) noexcept = default;
 Unit& Unit::operator=(Unit&&) noexcept = default;
@@ -118,7 +119,7 @@ Lanes Unit::packed(const PackedLookup& lookup) {
 }
 
 int Unit::general(const GeneralLookup& lookup, Lanes* out) {
-  return general_lookup(state_->texels.memory, lookup_properties(state_->version).wrap16, lookup, out);
+  return general_lookup(state_->texels.memory, lookup_properties(state_->generation).wrap16, lookup, out);
 }
 
 std::array<uint64_t, kNumUnusual> unusual_lookups() {

@@ -7,6 +7,7 @@
 
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
+#include "gpu/chip/generation.h"
 #include "gpu/tmu/lookup/direct.h"
 
 namespace v3d::tmu {
@@ -56,7 +57,7 @@ class Footprint;
 /// Make a new one (or call begin_job) for every job: drivers rewrite descriptors in place between jobs.
 class Unit {
  public:
-  explicit Unit(Memory memory, int version);
+  explicit Unit(Memory memory, chip::Generation generation);
   ~Unit();
   Unit(Unit&&) noexcept;
   Unit& operator=(Unit&&) noexcept;

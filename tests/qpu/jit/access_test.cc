@@ -13,9 +13,9 @@ namespace {
 
 using namespace assembly;
 
-using TargetAndVersion = std::tuple<jit::Target, int>;
+using TargetAndGeneration = std::tuple<jit::Target, chip::Generation>;
 
-class JitAccesses : public Twins, public testing::WithParamInterface<TargetAndVersion> {
+class JitAccesses : public Twins, public testing::WithParamInterface<TargetAndGeneration> {
  protected:
   JitAccesses() : Twins(std::get<0>(GetParam()), std::get<1>(GetParam())) {}
 
@@ -63,7 +63,8 @@ class JitAccesses : public Twins, public testing::WithParamInterface<TargetAndVe
       const Instruction take = I().sig(kLdtmu, to(value()));
       I both = word;
       both.sig(kLdtmu, to(take.signal_waddr));
-      const bool beside = takes && version == 71 && encode(version, both);  // some words have no room
+      const bool beside = takes && generation == chip::Generation::k71 &&
+                          encode(generation, both);  // some words have no room
       program.push_back(beside ? both : word);
       if (takes && !beside) program.push_back(take);
       waiting += !stores - takes;
@@ -109,15 +110,17 @@ class JitAccesses : public Twins, public testing::WithParamInterface<TargetAndVe
   std::mt19937 random{7};
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, JitAccesses, testing::Combine(kTargets, testing::Values(71, 42)),
+INSTANTIATE_TEST_SUITE_P(Targets, JitAccesses,
+                         testing::Combine(kTargets,
+                                          testing::Values(chip::Generation::k71, chip::Generation::k42)),
                          [](const auto& p) {
                            return std::string(jit::name(std::get<0>(p.param))) + "_" +
-                                  std::to_string(std::get<1>(p.param));
+                                  std::to_string(version_number(std::get<1>(p.param)));
                          });
 
 TEST_P(JitAccesses, InRows) {
   for (int round = 0; round < 600; ++round) {
-    load(assemble(version, accesses()));
+    load(assemble(generation, accesses()));
     start();
     run_both();
     ASSERT_FALSE(HasFailure()) << "round " << round;
@@ -127,7 +130,7 @@ TEST_P(JitAccesses, InRows) {
 
 TEST_P(JitAccesses, InSlices) {
   for (int round = 0; round < 200; ++round) {
-    load(assemble(version, accesses()));
+    load(assemble(generation, accesses()));
     start();
     const uint64_t slice = 1 + random() % 40;
     Stop stop = Stop::kBudget;
@@ -147,7 +150,7 @@ TEST_P(JitAccesses, BehindAMaskThatChanges) {
     change.add(Op::kSetmsf, {kWaddrNop, true}, rf(value()));
     if (one_in(2)) change.add_if(static_cast<Cond>(random() % 5));
     program.insert(program.begin() + static_cast<int>(random() % (program.size() - 2)), change);
-    load(assemble(version, program));
+    load(assemble(generation, program));
     start();
     if (one_in(2)) both([&](Twin& twin) { twin.t().rf[kValues] = splat(0u); });
     run_both();
@@ -156,7 +159,7 @@ TEST_P(JitAccesses, BehindAMaskThatChanges) {
 }
 
 TEST_P(JitAccesses, WithoutATmu) {
-  load(assemble(version, accesses()));
+  load(assemble(generation, accesses()));
   start();
   both([](Twin& twin) { twin.t().tmu = nullptr; });
   run_both();

@@ -22,7 +22,7 @@ class JitAtomics : public TwinsOfTargets {
     for (int n = 0; n < count; ++n)
       text +=
           "mov tmud, rf2\nmov tmuc, rf5\nmov.ifna tmua, rf1\nldtmu.rf" + std::to_string(kBefore + n) + "\n";
-    const Assembly assembly = assemble(71, text + "end");
+    const Assembly assembly = assemble(chip::Generation::k71, text + "end");
     ASSERT_TRUE(assembly.errors.empty()) << to_string(assembly.errors.at(0));
     load(assembly.words);
   }
@@ -82,14 +82,14 @@ TEST_P(JitAtomics, LoseNothingAgainstOthers) {
   constexpr int kSums = 32;
   constexpr uint32_t kTurns = 100'000, kWords = 24;
   load_sums(kSums);
-  ProgramCache cache(version, &compiler);
+  ProgramCache cache(generation, &compiler);
   const auto program = cache.get(compiled.memory(), Twin::kCode);
   compiled.memory().store<uint32_t>(Twin::kUniforms, 0xffffff87);
   std::array<std::vector<uint32_t>, 2> seen;  // by thread: what it found in word 0
   std::barrier begin(2);
   const auto work = [&](size_t number) {
     const auto thread = std::make_unique<Thread>();
-    tmu::Unit unit(compiled.memory(), version);
+    tmu::Unit unit(compiled.memory(), generation);
     std::mt19937 random(static_cast<uint32_t>(number));
     thread->reset();
     begin.arrive_and_wait();

@@ -19,14 +19,14 @@ class CheckedPrograms : public TwinsOfTargets {
  protected:
   /// Runs it checked in turns as dispatches do, beside an interpreted twin. @return  the reports
   std::vector<std::string> check(const std::string& text, uint32_t turns) {
-    const Assembly assembly = assemble(71, text);
+    const Assembly assembly = assemble(chip::Generation::k71, text);
     EXPECT_TRUE(assembly.errors.empty()) << to_string(assembly.errors.at(0));
     load(assembly.words);
     std::vector<std::string> lines;
     WatchOptions options;
     options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
     options.compiler = &compiler;
-    Watch watch(71, std::move(options));
+    Watch watch(chip::Generation::k71, std::move(options));
     const auto job = watch.begin_job(1);
     both([&](Twin& twin) {
       twin.t().reset();

@@ -18,7 +18,7 @@ class JitEngines : public TwinsOfTargets {
     both([](Twin& twin) { twin.t().reset(); });
   }
   void load_text(const std::string& text) {
-    const Assembly assembly = assemble(71, text);
+    const Assembly assembly = assemble(chip::Generation::k71, text);
     ASSERT_TRUE(assembly.errors.empty()) << to_string(assembly.errors.at(0));
     load(assembly.words);
   }
@@ -54,8 +54,8 @@ TEST_P(JitEngines, CompiledOnceForManyThreads) {
 TEST_P(JitEngines, InterpretedUntilItIsWorthIt) {
   load_text("nop\nnop\nend");
   jit::JitCompiler patient(GetParam(), 20);
-  Twin twin(&patient, 71);
-  const auto words = assemble(71, "nop\nnop\nend").words;
+  Twin twin(&patient, chip::Generation::k71);
+  const auto words = assemble(chip::Generation::k71, "nop\nnop\nend").words;
   twin.memory().write(Twin::kCode, words.data(), words.size() * 8);
   const auto compiled_after = [&](int threads) {
     for (int n = 0; n < threads; ++n) {
@@ -173,7 +173,8 @@ TEST_P(JitEngines, PagesThatDoNotExecuteAreNotRead) {
 // A part that execution had not reached is compiled when it has.
 TEST_P(JitEngines, LearnsNewCode) {
   load_text("b.na0 zero_addr+0x5a3000\nnop\nnop\nnop\nend");
-  const auto behind = assemble(71, "loop:\nsub.pushz rf1, rf1, 1\nb.anyna loop\nnop\nnop\nnop\nend").words;
+  const auto behind =
+      assemble(chip::Generation::k71, "loop:\nsub.pushz rf1, rf1, 1\nb.anyna loop\nnop\nnop\nnop\nend").words;
   both([&](Twin& twin) { twin.memory().write(Twin::kCode + 0x3000, behind.data(), behind.size() * 8); });
   start();
   both([](Twin& twin) {
@@ -205,8 +206,8 @@ TEST_P(JitEngines, ReturnsFromSubroutines) {
 
 TEST_P(JitEngines, RotationAndSfuWritesOfOldChipsAreCompiled) {
   for (const char* text : {"nop ; mov r1, r0 ; rot.3\nend", "mov recip, rf1\nnop\nmov rf2, r4\nend"}) {
-    ProgramCache cache(42, &compiler);
-    const auto words = assemble(42, text).words;
+    ProgramCache cache(chip::Generation::k42, &compiler);
+    const auto words = assemble(chip::Generation::k42, text).words;
     start();
     compiled.memory().write(Twin::kCode, words.data(), words.size() * 8);
     EXPECT_EQ(run(*cache.get(compiled.memory(), Twin::kCode), compiled.t()), Stop::kEnd);

@@ -45,7 +45,7 @@ class FaultPlace : public TwinsOfTargets {
     both([](Twin& twin) { twin.t().reset(); });
   }
   void load_text(const std::string& text) {
-    const Assembly assembly = assemble(71, text);
+    const Assembly assembly = assemble(chip::Generation::k71, text);
     ASSERT_TRUE(assembly.errors.empty()) << text << to_string(assembly.errors.at(0));
     load(assembly.words);
   }
@@ -102,7 +102,7 @@ TEST_P(FaultPlace, IsToldOfUniformsAndOfCodeItself) {
   const Case code = {"nop\nb zero_addr+0x900008\nnop\nnop\nnop", 0};
   both([&](Twin& twin) {
     const auto load_words = [&](const char* text) {
-      const auto words = assemble(71, text).words;
+      const auto words = assemble(chip::Generation::k71, text).words;
       twin.memory().write(Twin::kCode, words.data(), words.size() * 8);
       twin.forget_programs();
     };

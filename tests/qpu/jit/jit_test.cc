@@ -95,9 +95,9 @@ class Jit : public Twins {
 // ---- Operations
 
 /// All modifiers that an operation can have in an ALU.
-const std::vector<AluHalf>& forms_of(int version, Op op, Alu alu) {
-  static std::map<std::tuple<int, Op, Alu>, std::vector<AluHalf>> known;
-  const auto [found, fresh] = known.try_emplace({version, op, alu});
+const std::vector<AluHalf>& forms_of(chip::Generation generation, Op op, Alu alu) {
+  static std::map<std::tuple<chip::Generation, Op, Alu>, std::vector<AluHalf>> known;
+  const auto [found, fresh] = known.try_emplace({generation, op, alu});
   std::vector<AluHalf>& forms = found->second;
   if (!fresh) return forms;
   const OpInfo& row = info(op);
@@ -110,19 +110,20 @@ const std::vector<AluHalf>& forms_of(int version, Op op, Alu alu) {
         h.pack = static_cast<Pack>(pack);
         Instruction i;
         (alu == Alu::kAdd ? i.add : i.mul) = h;
-        if (encode(version, i)) forms.push_back(h);
+        if (encode(generation, i)) forms.push_back(h);
       }
   return forms;
 }
 
-using TargetVersionAndOp = std::tuple<jit::Target, int, int>;
+using TargetGenerationAndOp = std::tuple<jit::Target, chip::Generation, int>;
 
-class JitOperations : public Jit, public testing::WithParamInterface<TargetVersionAndOp> {
+class JitOperations : public Jit, public testing::WithParamInterface<TargetGenerationAndOp> {
  protected:
   JitOperations() : Jit(std::get<0>(GetParam()), std::get<1>(GetParam())) {}
   // Registers 0 to 39 mostly stay as they are.
   Operand source(Unpack unpack) {
-    if (version == 42 && random() % 2) return acc(static_cast<int>(random() % 6), unpack);
+    if (generation == chip::Generation::k42 && random() % 2)
+      return acc(static_cast<int>(random() % 6), unpack);
     if (random() % 8 == 0)
       return {Operand::Kind::kRegister, static_cast<uint8_t>(40 + random() % 24), unpack};
     return rf(static_cast<int>(random() % 40), unpack);
@@ -134,7 +135,8 @@ class JitOperations : public Jit, public testing::WithParamInterface<TargetVersi
       const Dst dsts[] = {to(40 + static_cast<int>(random() % 24)), to(h.a.index), to(kWaddrRep),
                           to(kWaddrQuad), to(kWaddrNop)};
       Dst d = dsts[random() % 16 < 11 ? 0 : random() % 5];
-      if (version == 42 && random() % 3 == 0) d = {static_cast<uint8_t>(random() % 6), true};
+      if (generation == chip::Generation::k42 && random() % 3 == 0)
+        d = {static_cast<uint8_t>(random() % 6), true};
       h.magic = d.magic;
       h.waddr = d.waddr;
     }
@@ -144,12 +146,15 @@ class JitOperations : public Jit, public testing::WithParamInterface<TargetVersi
       h.flags = static_cast<FlagWrite>(random() % 16);
   }
 };
-std::string name_of_operation(const testing::TestParamInfo<TargetVersionAndOp>& p) {
-  const auto [target, version, op] = p.param;
-  return std::string(jit::name(target)) + "_" + kOpInfo[op].mnemonic + "_" + std::to_string(version);
+std::string name_of_operation(const testing::TestParamInfo<TargetGenerationAndOp>& p) {
+  const auto [target, generation, op] = p.param;
+  return std::string(jit::name(target)) + "_" + kOpInfo[op].mnemonic + "_" +
+         std::to_string(version_number(generation));
 }
 INSTANTIATE_TEST_SUITE_P(Ops, JitOperations,
-                         testing::Combine(kTargets, testing::Values(71, 42), testing::Range(0, kNumOps)),
+                         testing::Combine(kTargets,
+                                          testing::Values(chip::Generation::k71, chip::Generation::k42),
+                                          testing::Range(0, kNumOps)),
                          name_of_operation);
 
 // Each form of the operation alone and beside another one, with conditions, flags, all kinds of destinations
@@ -157,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, JitOperations,
 TEST_P(JitOperations, GiveTheSameBits) {
   const auto op = static_cast<Op>(std::get<2>(GetParam()));
   for (const Alu alu : {Alu::kAdd, Alu::kMul}) {
-    const auto& forms = forms_of(version, op, alu);
+    const auto& forms = forms_of(generation, op, alu);
     for (int round = 0; !forms.empty() && round < 12; ++round) {
       std::vector<Instruction> program;
       while (program.size() < 150) {
@@ -168,7 +173,7 @@ TEST_P(JitOperations, GiveTheSameBits) {
         vary(h);
         if (random() % 2) {
           static constexpr Op kOthers[] = {Op::kAdd, Op::kFmul, Op::kMov, Op::kFmov, Op::kSub, Op::kFadd};
-          const auto& others = forms_of(version, kOthers[random() % std::size(kOthers)],
+          const auto& others = forms_of(generation, kOthers[random() % std::size(kOthers)],
                                         alu == Alu::kAdd ? Alu::kMul : Alu::kAdd);
           if (!others.empty()) {
             other = others[random() % others.size()];
@@ -179,19 +184,21 @@ TEST_P(JitOperations, GiveTheSameBits) {
         } else if (info(op).operands > 0 && random() % 8 == 0) {
           h.a = {Operand::Kind::kImmediate, static_cast<uint8_t>(random() % kSmallImmediates), h.a.unpack};
         }
-        if (!encode(version, i)) continue;
+        if (!encode(generation, i)) continue;
         program.push_back(i);
       }
       append_end(program);
-      load(assemble(version, program));
+      load(assemble(generation, program));
       start(true);
       EXPECT_EQ(run_both(), Stop::kEnd);
       ASSERT_FALSE(HasFailure()) << "round " << round;
     }
   }
-  const bool exists = !forms_of(version, op, Alu::kAdd).empty() || !forms_of(version, op, Alu::kMul).empty();
+  const bool exists =
+      !forms_of(generation, op, Alu::kAdd).empty() || !forms_of(generation, op, Alu::kMul).empty();
   EXPECT_EQ(executed != 0, exists);
-  EXPECT_TRUE(exists || version == 42 || op == Op::kVpmsetup);  // which 7.1 does not have
+  EXPECT_TRUE(exists || generation == chip::Generation::k42 ||
+              op == Op::kVpmsetup);  // which 7.1 does not have
 }
 
 // Which operations of 7.1 have no code of their own in the AVX-512 back end: all others are computed inline.
@@ -199,7 +206,8 @@ TEST(JitOperationTable, SaysWhatCallsTheInterpreter) {
   std::set<std::string> calls;
   for (int n = 0; n < kNumOps; ++n) {
     const auto op = static_cast<Op>(n);
-    const bool exists = !forms_of(71, op, Alu::kAdd).empty() || !forms_of(71, op, Alu::kMul).empty();
+    const bool exists = !forms_of(chip::Generation::k71, op, Alu::kAdd).empty() ||
+                        !forms_of(chip::Generation::k71, op, Alu::kMul).empty();
     if (exists && !jit::avx512::emitter_of(op)) calls.insert(kOpInfo[n].mnemonic);
   }
   EXPECT_EQ(calls,
@@ -216,22 +224,22 @@ TEST(JitOperationTable, SaysWhatCallsTheInterpreter) {
 
 // ---- Random programs
 
-using TargetAndVersion = std::tuple<jit::Target, int>;
+using TargetAndGeneration = std::tuple<jit::Target, chip::Generation>;
 
-class JitPrograms : public Jit, public testing::WithParamInterface<TargetAndVersion> {
+class JitPrograms : public Jit, public testing::WithParamInterface<TargetAndGeneration> {
  protected:
   JitPrograms() : Jit(std::get<0>(GetParam()), std::get<1>(GetParam())) {}
   std::vector<uint64_t> random_program(size_t size) {
     std::vector<uint64_t> words;
     const auto launches = [&](const AluHalf& h) {
-      return h.magic && starts_lookup(waddr_info(version, h.waddr).effect);
+      return h.magic && starts_lookup(waddr_info(generation, h.waddr).effect);
     };
     while (words.size() < size) {
       if (random() % 6 == 0) lookup(words);
-      if (random() % 12 == 0) words.push_back(*encode(version, I().sig(kLdvary, to(any_register()))));
+      if (random() % 12 == 0) words.push_back(*encode(generation, I().sig(kLdvary, to(any_register()))));
       Instruction i;
       const uint64_t word = source.next();
-      if (!decode(version, word, i) || i.is_branch) continue;
+      if (!decode(generation, word, i) || i.is_branch) continue;
       if ((i.signals & kThrsw) && random() % 8 != 0) continue;
       const bool tmu = (i.signals & kLdtmu) || launches(i.add) || launches(i.mul);
       if (tmu && random() % 16 != 0) continue;
@@ -243,8 +251,8 @@ class JitPrograms : public Jit, public testing::WithParamInterface<TargetAndVers
 
   // A general access with a configuration and addresses that may make sense.
   void lookup(std::vector<uint64_t>& words) {
-    const auto push = [&](const Instruction& i) { words.push_back(*encode(version, i)); };
-    const Operand uniform = version == 42 ? acc(5) : rf(0);
+    const auto push = [&](const Instruction& i) { words.push_back(*encode(generation, i)); };
+    const Operand uniform = generation == chip::Generation::k42 ? acc(5) : rf(0);
     const int address = any_register();
     if (random() % 2) {  // base + lane * stride
       push(I().add(Op::kEidx, to(address)));
@@ -272,22 +280,26 @@ class JitPrograms : public Jit, public testing::WithParamInterface<TargetAndVers
     b.offset = (target - static_cast<uint32_t>(at) - 4) * 8;
     if (random() % 8 == 0) b.target = random() % 2 ? BranchTarget::kLink : BranchTarget::kRegister;
     if (random() % 8 == 0) b.target = BranchTarget::kAbsolute, b.offset = Twin::kCode + target * 8;
-    return *encode(version, i);
+    return *encode(generation, i);
   }
 
-  RandomWords source{version};
+  RandomWords source{generation};
 };
 
-std::string name_of_programs(const testing::TestParamInfo<TargetAndVersion>& p) {
-  return std::string(jit::name(std::get<0>(p.param))) + "_" + std::to_string(std::get<1>(p.param));
+std::string name_of_programs(const testing::TestParamInfo<TargetAndGeneration>& p) {
+  return std::string(jit::name(std::get<0>(p.param))) + "_" +
+         std::to_string(version_number(std::get<1>(p.param)));
 }
-INSTANTIATE_TEST_SUITE_P(Targets, JitPrograms, testing::Combine(kTargets, testing::Values(71, 42)),
+INSTANTIATE_TEST_SUITE_P(Targets, JitPrograms,
+                         testing::Combine(kTargets,
+                                          testing::Values(chip::Generation::k71, chip::Generation::k42)),
                          name_of_programs);
 
 // Rotations of the mul half's operands by constants and by r5, and special functions behind write addresses,
 // which arrive two instructions later, whatever happens meanwhile.
 class JitPrograms42 : public JitPrograms {};
-INSTANTIATE_TEST_SUITE_P(Targets, JitPrograms42, testing::Combine(kTargets, testing::Values(42)),
+INSTANTIATE_TEST_SUITE_P(Targets, JitPrograms42,
+                         testing::Combine(kTargets, testing::Values(chip::Generation::k42)),
                          name_of_programs);
 
 TEST_P(JitPrograms42, RotationsAndSpecialFunctions) {
@@ -300,7 +312,7 @@ TEST_P(JitPrograms42, RotationsAndSpecialFunctions) {
     return random() % 2 ? to(any_register()) : Dst{static_cast<uint8_t>(random() % 6), true};
   };
   const auto fill_half = [&](AluHalf& h, Op op, Alu alu) {
-    const auto& forms = forms_of(42, op, alu);
+    const auto& forms = forms_of(chip::Generation::k42, op, alu);
     h = forms[random() % forms.size()];
     if (info(op).operands > 0) h.a = any_operand(h.a.unpack);
     if (info(op).operands > 1) h.b = any_operand(h.b.unpack);
@@ -342,11 +354,11 @@ TEST_P(JitPrograms42, RotationsAndSpecialFunctions) {
         if (random() % 4 == 0) i.mul.cond = static_cast<Cond>(random() % 5);
         if (random() % 4 == 0) i.mul.flags = static_cast<FlagWrite>(random() % 16);
       }
-      const auto word = encode(42, i);
+      const auto word = encode(chip::Generation::k42, i);
       Instruction decoded;
-      if (!word || !decode(42, *word, decoded)) continue;
+      if (!word || !decode(chip::Generation::k42, *word, decoded)) continue;
       rotations += (decoded.signals & kRotate) != 0;
-      functions += flow::access_of(42, decoded).sfu;
+      functions += flow::access_of(chip::Generation::k42, decoded).sfu;
       words.push_back(random() % 12 == 0 ? branch(words.size(), 60) : *word);
     }
     load(words);
@@ -373,7 +385,7 @@ TEST_P(JitPrograms, SpecialFunctions) {
       I().add(Op::kRsqrt, to(15), rf(1)),
   };
   append_end(program);
-  load(assemble(version, program));
+  load(assemble(generation, program));
   start(true);
   Lanes argument = {0x3b429d37, 0xbcf3a937, 0x3b429d36, 0xbcf3a936, 0x43480000, 0xc3480000};
   for (uint32_t round = 0; round < 1 << 14; ++round) {
@@ -423,8 +435,8 @@ class TlbRecord : public TlbPort {
 TEST_P(JitPrograms, Products) {
   for (int round = 0; round < 300; ++round) {
     const auto any = [&] { return static_cast<int>(random() % 5); };
-    const auto in = [&](int n) { return version == 42 ? acc(n) : rf(n); };
-    const auto out = [&](int n) { return Dst{static_cast<uint8_t>(n), version == 42}; };
+    const auto in = [&](int n) { return generation == chip::Generation::k42 ? acc(n) : rf(n); };
+    const auto out = [&](int n) { return Dst{static_cast<uint8_t>(n), generation == chip::Generation::k42}; };
     const auto noise = [&](I i) -> I {
       switch (random() % 6) {
         case 0:
@@ -437,7 +449,7 @@ TEST_P(JitPrograms, Products) {
           return i.sig(kLdvary, out(any()));
         case 4:
           i.rotate = static_cast<uint8_t>(random() % 32);
-          return version == 42 ? i.sig(kRotate) : i;
+          return generation == chip::Generation::k42 ? i.sig(kRotate) : i;
         default:
           return i;
       }
@@ -455,7 +467,7 @@ TEST_P(JitPrograms, Products) {
       if (random() % 6 == 0) program.push_back(I().mul(Op::kUmul24, out(any()), in(a), in(b)));
     }
     append_end(program);
-    load(assemble(version, program));
+    load(assemble(generation, program));
     start(true);
     run_both();
     ASSERT_FALSE(HasFailure()) << "round " << round;
@@ -468,13 +480,14 @@ TEST_P(JitPrograms, ColorsOfTwoWords) {
     for (int n = 0; n < 6; ++n) {
       I word = I().add(Op::kOr, to(random() % 6 ? kWaddrTlb : kWaddrTlbu), rf(1 + n), rf(7));
       if (random() % 3 == 0) word.add_if(static_cast<Cond>(random() % 5));
-      if (random() % 8 == 0) word.mul(Op::kMov, to(kWaddrTlb), version == 42 ? acc(1) : rf(9));
+      if (random() % 8 == 0)
+        word.mul(Op::kMov, to(kWaddrTlb), generation == chip::Generation::k42 ? acc(1) : rf(9));
       program.push_back(word);
       if (random() % 3 == 0) program.push_back(I().add(Op::kAdd, to(1 + n), rf(1 + n), rf(8)));
       if (random() % 12 == 0) program.push_back(I().sig(kLdtlb, to(10)));
     }
     append_end(program);
-    load(assemble(version, program));
+    load(assemble(generation, program));
     start(true);
     TlbRecord records[2];
     const bool present = random() % 8 != 0;
@@ -528,7 +541,7 @@ TEST_P(JitPrograms, GeneralAccesses) {
                           .mul_if(random() % 4 ? Cond::kNone : Cond::kIfna));
     for (int n = 0; n < (words == 0 ? 2 : 1); ++n) program.push_back(I().sig(kLdtmu, to(20 + n)));
     append_end(program);
-    load(assemble(version, program));
+    load(assemble(generation, program));
     start(true);
     const uint32_t base = Twin::kData + static_cast<uint32_t>(random() % 0x400),
                    stride = static_cast<uint32_t>(random() % 5 * 4), value = special();
@@ -584,12 +597,12 @@ TEST_P(JitPrograms, UniformsOfASnapshot) {
 }
 
 TEST_P(JitPrograms, OfADriver) {
-  for (const CompiledProgram& program : compiled_programs(version)) {
+  for (const CompiledProgram& program : compiled_programs(generation)) {
     SCOPED_TRACE(program.stage);
     for (int round = 0; round < 10; ++round) {
       load(program.words);
       start(program.final_section);
-      const flow::Flow flow = flow::analyse({version, program.final_section, Twin::kCode}, program.words);
+      const flow::Flow flow = flow::analyse({generation, program.final_section, Twin::kCode}, program.words);
       both([&](Twin& twin) {
         for (const flow::UniformJump& jump : flow.uniform_jumps)
           twin.memory().store<uint32_t>(Twin::kUniforms + static_cast<uint32_t>(jump.offset),

@@ -74,7 +74,7 @@ class Side {
   static constexpr GpuAddr kCode = GpuMemory::kBase + 0x2000, kUniforms = GpuMemory::kBase + 0x4000;
   static constexpr uint32_t kBytes = 6 << 20;  ///< with contents
 
-  Side(int version, Compiler* compiler) : version_(version), compiler_(compiler) {
+  Side(chip::Generation generation, Compiler* compiler) : generation_(generation), compiler_(compiler) {
     gpu_.randomize(kBytes, 7);
   }
 
@@ -82,7 +82,7 @@ class Side {
     TestTexture(gpu_, request.texture).set_sampler(request.sampler);
     gpu_.memory().write(kCode, words.data(), words.size() * 8);
     gpu_.memory().write(kUniforms, request.configs.data(), request.configs.size() * 4);
-    cache_ = std::make_unique<ProgramCache>(version_, compiler_);
+    cache_ = std::make_unique<ProgramCache>(generation_, compiler_);
   }
   void begin_job() { unit_.begin_job(); }
   Stop run(const Inputs& inputs) {
@@ -120,17 +120,17 @@ class Side {
     t.vpm_out_rows = 1;
   }
 
-  const int version_;
+  const chip::Generation generation_;
   Compiler* const compiler_;
   GpuMemory gpu_;
-  tmu::Unit unit_{gpu_.memory(), version_};
+  tmu::Unit unit_{gpu_.memory(), generation_};
   std::unique_ptr<Thread> thread_ = std::make_unique<Thread>();
   std::unique_ptr<ProgramCache> cache_;
   Series series_;
   AlignedLanes output_{};
 };
 
-class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
+class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, chip::Generation>> {
  protected:
   void SetUp() override {
     if (!jit::can_compile(target)) GTEST_SKIP() << "the processor has no " << jit::name(target);
@@ -156,9 +156,9 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
     spec.max_level = one_in(2) ? 0 : below(4);
     spec.base_level = one_in(3) ? below(spec.max_level + 1) : 0;
     spec.srgb = spec.type == 4 && one_in(3);
-    spec.version = version;
+    spec.generation = generation;
     spec.rb_swap = one_in(4);
-    (version == 42 ? spec.reverse_border : spec.reverse) = one_in(10);
+    (generation == chip::Generation::k42 ? spec.reverse_border : spec.reverse) = one_in(10);
     spec.flip_x = one_in(12);
     spec.strictly_uif = one_in(8);
     if (one_in(4))
@@ -306,7 +306,7 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
     Request request;
     request.launcher = tmu::Launcher::kSF;
     request.configs = {TestTexture::kState | words, 1};
-    request.texture.version = version;
+    request.texture.generation = generation;
     return request;
   }
   /// Its text, for more behind it.
@@ -319,26 +319,27 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, int>> {
     load(plain, compiled, request, text_of(request));
   }
   void load(Side& plain, Side& compiled, const Request& request, const std::string& text) {
-    const Assembly assembly = assemble(version, text);
+    const Assembly assembly = assemble(generation, text);
     ASSERT_TRUE(assembly.errors.empty()) << to_string(assembly.errors.at(0));
     for (Side* side : {&plain, &compiled}) side->load(request, assembly.words);
   }
 
   const jit::Target target = std::get<0>(GetParam());
-  const int version = std::get<1>(GetParam());
+  const chip::Generation generation = std::get<1>(GetParam());
   std::mt19937_64 random{12};
   jit::JitCompiler compiler{target, 0};
 };
 
 INSTANTIATE_TEST_SUITE_P(Targets, JitLookups,
                          testing::Combine(testing::Values(jit::Target::kAvx512, jit::Target::kAvx2),
-                                          testing::Values(71, 42)),
+                                          testing::Values(chip::Generation::k71, chip::Generation::k42)),
                          [](const auto& p) {
-                           return absl::StrCat(jit::name(std::get<0>(p.param)), "_", std::get<1>(p.param));
+                           return absl::StrCat(jit::name(std::get<0>(p.param)), "_",
+                                               version_number(std::get<1>(p.param)));
                          });
 
 TEST_P(JitLookups, AnyStateAndCoordinates) {
-  Side plain(version, nullptr), compiled(version, &compiler);
+  Side plain(generation, nullptr), compiled(generation, &compiler);
   for (int n = 0; n < 3000; ++n) {
     const Request request = any_request();
     SCOPED_TRACE(describe(request));
@@ -351,7 +352,7 @@ TEST_P(JitLookups, AnyStateAndCoordinates) {
 
 /// All ways to choose levels and filters, of all wrap modes with code of their own.
 TEST_P(JitLookups, LevelsAndFilters) {
-  Side plain(version, nullptr), compiled(version, &compiler);
+  Side plain(generation, nullptr), compiled(generation, &compiler);
   constexpr uint32_t kWraps = 3, kFilters = 8, kKinds = 4;
   const auto unusual = tmu::unusual_lookups();
   static constexpr struct Format {
@@ -368,7 +369,7 @@ TEST_P(JitLookups, LevelsAndFilters) {
                                                    : kFormats[one_in(2) ? 0 : below(std::size(kFormats))];
     request.texture = {.type = format.type, .cpp = format.cpp};
     request.texture.srgb = format.type == 4 && one_in(3);
-    request.texture.version = version;
+    request.texture.generation = generation;
     request.texture.width = 1 + below(200);
     request.texture.height = 1 + below(200);
     request.texture.max_level = below(8);
@@ -396,12 +397,12 @@ TEST_P(JitLookups, LevelsAndFilters) {
 
 /// A driver may write other records to the same address between jobs.
 TEST_P(JitLookups, StateOfTheJob) {
-  Side plain(version, nullptr), compiled(version, &compiler);
+  Side plain(generation, nullptr), compiled(generation, &compiler);
   Request request;
   request.launcher = tmu::Launcher::kSF;
   request.configs = {TestTexture::kState | 15, 1};
   request.texture.width = request.texture.height = 40;
-  request.texture.version = version;
+  request.texture.generation = generation;
   for (const uint32_t type : {4u, 101u, 29u, 4u}) {
     request.texture.type = type;
     SCOPED_TRACE(describe(request));
@@ -413,7 +414,7 @@ TEST_P(JitLookups, StateOfTheJob) {
 
 /// Words at the end of the queue, whose next one is at its start.
 TEST_P(JitLookups, QueueGoesRound) {
-  Side plain(version, nullptr), compiled(version, &compiler);
+  Side plain(generation, nullptr), compiled(generation, &compiler);
   Request request = fetch(7);
   const std::string once = once_of(request);
   std::string text;
@@ -427,7 +428,7 @@ TEST_P(JitLookups, QueueGoesRound) {
 
 /// Lanes that leave the sample mask between two lookups take no part in the second.
 TEST_P(JitLookups, MaskOfTheMoment) {
-  Side plain(version, nullptr), compiled(version, &compiler);
+  Side plain(generation, nullptr), compiled(generation, &compiler);
   Request request = fetch(15);
   request.texture.width = request.texture.height = 16;
   const std::string once = once_of(request);
@@ -449,7 +450,7 @@ TEST_P(JitLookups, MaskOfTheMoment) {
 
 /// Of a program with one lookup behind another one, whose threads had all lanes.
 TEST_P(JitLookups, MaskOfTheNextProgram) {
-  Side plain(version, nullptr), compiled(version, &compiler);
+  Side plain(generation, nullptr), compiled(generation, &compiler);
   Request request = fetch(15);
   request.texture.width = request.texture.height = 16;
   const std::string once = once_of(request);

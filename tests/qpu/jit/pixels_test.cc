@@ -53,7 +53,7 @@ class Pixels : public Twins {
   }
   /// Runs a program in both ways, the compiled one with a block.
   void run(const std::vector<Instruction>& program, Lanes msf) {
-    load(assemble(version, program));
+    load(assemble(generation, program));
     const std::array<Lanes, 2> values = {random_halves(), random_halves()};
     int n = 0;
     both([&](Twin& twin) {

@@ -20,7 +20,7 @@ constexpr GpuAddr kCode = 0x10000;
 constexpr uint32_t kBytes = 0x4000;
 
 std::vector<uint64_t> words_of(const std::string& text) {
-  const Assembly assembly = assemble(71, text);
+  const Assembly assembly = assemble(chip::Generation::k71, text);
   EXPECT_TRUE(assembly.errors.empty()) << to_string(assembly.errors.at(0));
   return assembly.words;
 }
@@ -28,7 +28,7 @@ std::vector<uint64_t> words_of(const std::string& text) {
 /// An address space with its programs.
 class Client {
  public:
-  explicit Client(Compiler& compiler) : programs_(71, &compiler) {
+  explicit Client(Compiler& compiler) : programs_(chip::Generation::k71, &compiler) {
     auto created = mmu::AddressSpace::create();
     if (!created.ok() || !(*created)->map_zeros(kCode, kBytes).ok()) std::abort();
     space_ = *std::move(created);

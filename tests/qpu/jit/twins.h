@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/mmu/fault_place.h"
 #include "gpu/qpu/jit/jit.h"
@@ -56,21 +57,21 @@ class Twin {
   static constexpr uint32_t kBytes = 0x4000;  ///< of each
 
   /// @param compiler  null for the interpreted one
-  /// @param version  of the chip
-  Twin(Compiler* compiler, int version) : compiler_(compiler), version_(version) {
+  /// @param generation  of the chip
+  Twin(Compiler* compiler, chip::Generation generation) : compiler_(compiler), generation_(generation) {
     auto created = mmu::AddressSpace::create();
     if (!created.ok()) std::abort();
     space_ = *std::move(created);
     for (const GpuAddr at : {kCode, kUniforms, kData})
       if (!space_->map_zeros(at, kBytes).ok()) std::abort();
-    unit_ = std::make_unique<tmu::Unit>(space_->memory(), version_);
+    unit_ = std::make_unique<tmu::Unit>(space_->memory(), generation_);
     forget_programs();
   }
 
   Memory memory() const { return space_->memory(); }
   Thread& t() { return *thread_; }
   StageRoom& room() { return *room_; }
-  void forget_programs() { cache_ = std::make_unique<ProgramCache>(version_, compiler_); }
+  void forget_programs() { cache_ = std::make_unique<ProgramCache>(generation_, compiler_); }
   /// At thread start; registers of the last thread stay.
   void start() {
     thread_->restart();
@@ -91,7 +92,7 @@ class Twin {
 
  private:
   Compiler* const compiler_;
-  const int version_;
+  const chip::Generation generation_;
   std::unique_ptr<mmu::AddressSpace> space_;
   std::unique_ptr<tmu::Unit> unit_;
   BarelyAligned<StageRoom> room_;
@@ -101,8 +102,8 @@ class Twin {
 
 class Twins : public testing::Test {
  protected:
-  explicit Twins(jit::Target target, int of_version = 71)
-      : version(of_version), compiler(target, 0), target_(target) {}
+  explicit Twins(jit::Target target, chip::Generation of_generation = chip::Generation::k71)
+      : generation(of_generation), compiler(target, 0), target_(target) {}
   void SetUp() override {
     if (!jit::can_compile(target_)) GTEST_SKIP() << "the processor has no " << jit::name(target_);
   }
@@ -227,9 +228,9 @@ class Twins : public testing::Test {
     }
   }
 
-  const int version;
+  const chip::Generation generation;
   jit::JitCompiler compiler;
-  Twin plain{nullptr, version}, compiled{&compiler, version};
+  Twin plain{nullptr, generation}, compiled{&compiler, generation};
   uint64_t executed = 0;
 
  private:

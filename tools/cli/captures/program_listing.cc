@@ -23,8 +23,8 @@ constexpr size_t kShownStreams = 16;
 
 class Listing {
  public:
-  Listing(Memory memory, int version, const ListedProgram& program)
-      : memory_(memory), version_(version), program_(program), flow_(analyse()) {
+  Listing(Memory memory, chip::Generation generation, const ListedProgram& program)
+      : memory_(memory), generation_(generation), program_(program), flow_(analyse()) {
     find_reads();
   }
 
@@ -45,7 +45,7 @@ class Listing {
   };
 
   flow::Flow analyse() const {
-    return flow::analyse({version_, program_.final_section, program_.code},
+    return flow::analyse({generation_, program_.final_section, program_.code},
                          [this](int32_t index) { return std::optional(word(index)); });
   }
 
@@ -87,7 +87,7 @@ class Listing {
     bool last = program_.final_section, previous_thrsw = false;
     for (int32_t n = 0; n < kMaxWords; ++n) {
       qpu::Instruction i;
-      if (!qpu::decode(version_, word(n), i)) return n + 1;
+      if (!qpu::decode(generation_, word(n), i)) return n + 1;
       const bool thrsw = !i.is_branch && (i.signals & qpu::kThrsw);
       if (thrsw && !previous_thrsw && last) return n + 3;
       last = last || (thrsw && previous_thrsw);
@@ -102,8 +102,8 @@ class Listing {
       if (previous && index != *previous + 1) text_ += "  ...\n";
       previous = index;
       qpu::Instruction i;
-      const bool valid = qpu::decode(version_, word(index), i);
-      const std::string instruction = valid ? qpu::disassemble(version_, i) : "invalid instruction";
+      const bool valid = qpu::decode(generation_, word(index), i);
+      const std::string instruction = valid ? qpu::disassemble(generation_, i) : "invalid instruction";
       absl::StrAppendFormat(&text_, "  0x%08x  %016x  ", address(index), word(index));
       const std::string note = absl::StrJoin(notes(index, valid && i.is_branch ? &i.branch : nullptr), ", ");
       if (note.empty())
@@ -181,7 +181,7 @@ class Listing {
   }
 
   const Memory memory_;
-  const int version_;
+  const chip::Generation generation_;
   const ListedProgram& program_;
   const flow::Flow flow_;
   std::map<int32_t, Read> reads_;  // by index
@@ -192,8 +192,8 @@ class Listing {
 
 }  // namespace
 
-std::string program_listing(Memory memory, int version, const ListedProgram& program) {
-  return Listing(memory, version, program).text();
+std::string program_listing(Memory memory, chip::Generation generation, const ListedProgram& program) {
+  return Listing(memory, generation, program).text();
 }
 
 }  // namespace v3d::tools

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gpu/base/memory.h"
+#include "gpu/chip/generation.h"
 
 namespace v3d::tools {
 
@@ -19,7 +20,6 @@ struct ListedProgram {
 /// A line for each instruction: address, word, text; behind it where a branch leads, and the value of the
 /// uniforms that it takes from the first stream. Then the words of the other streams, and of the first if the
 /// place of some is not the same on all ways through the program. Lines end with '\n'.
-/// @param version  71 or 42
-std::string program_listing(Memory memory, int version, const ListedProgram& program);
+std::string program_listing(Memory memory, chip::Generation generation, const ListedProgram& program);
 
 }  // namespace v3d::tools

@@ -38,14 +38,14 @@ bool ByteOrders::store(const tlb::LoadStore& packet, const tlb::LoadStore* loade
   return is_copy;
 }
 
-std::vector<StoredImage> stored_images(Memory memory, int version, GpuAddr start, GpuAddr end,
+std::vector<StoredImage> stored_images(Memory memory, chip::Generation generation, GpuAddr start, GpuAddr end,
                                        ByteOrders* orders) {
   std::vector<StoredImage> images;
-  cle::FrameConfig frame(version);
+  cle::FrameConfig frame(generation);
   std::string error;
   GpuAddr pc = start;
   cle::Packet packet;
-  for (uint32_t i = 0; pc != end && i < kMaxPackets && cle::decode(memory, pc, version, &packet); ++i) {
+  for (uint32_t i = 0; pc != end && i < kMaxPackets && cle::decode(memory, pc, generation, &packet); ++i) {
     pc += packet.length;
     if (packet.opcode == cle::Opcode::kTileRenderingModeCfg) frame.apply(packet, &error);
     if (packet.opcode != cle::Opcode::kStartAddressOfGenericTileList) continue;
@@ -54,7 +54,7 @@ std::vector<StoredImage> stored_images(Memory memory, int version, GpuAddr start
         static_cast<GpuAddr>(packet.get(cle::field("Start Address of Generic Tile List", "start")));
     const auto list_end =
         static_cast<GpuAddr>(packet.get(cle::field("Start Address of Generic Tile List", "end")));
-    if (!cle::parse_generic_list(memory, version, list_start, list_end, &program, &error)) continue;
+    if (!cle::parse_generic_list(memory, generation, list_start, list_end, &program, &error)) continue;
     std::array<const tlb::LoadStore*, 8> loaded{};  // by buffer
     for (const cle::TileCommand& command : program.commands) {
       if (command.kind == cle::TileCommand::Kind::kLoad && command.transfer.buffer <= 7)

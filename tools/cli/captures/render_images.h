@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/tlb/tile_buffer.h"
 
@@ -31,7 +32,7 @@ struct StoredImage {
 
 /// Colour stores of the tile lists of a rendering list, each image once.
 /// @param orders  of the client, as the jobs before it left them
-std::vector<StoredImage> stored_images(Memory memory, int version, GpuAddr start, GpuAddr end,
+std::vector<StoredImage> stored_images(Memory memory, chip::Generation generation, GpuAddr start, GpuAddr end,
                                        ByteOrders* orders);
 
 struct Picture {

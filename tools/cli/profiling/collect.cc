@@ -12,11 +12,11 @@ namespace {
 
 using daemon::CapturedJob;
 
-std::vector<Target> targets_of(const CapturedJob& job, Memory memory, int version) {
+std::vector<Target> targets_of(const CapturedJob& job, Memory memory, chip::Generation generation) {
   std::vector<Target> targets;
   ByteOrders orders;  // no picture is made
   for (const StoredImage& image :
-       stored_images(memory, version, job.cl().rcl_start, job.cl().rcl_end, &orders))
+       stored_images(memory, generation, job.cl().rcl_start, job.cl().rcl_end, &orders))
     targets.push_back({.address = image.packet.address,
                        .width = image.width,
                        .height = image.height,
@@ -36,7 +36,7 @@ Collector::Collector(daemon::CaptureReader& reader)
   device_.set_timing(timing::kWhole);
   profile_.board = reader.profile().name;
   profile_.description = reader.profile().description;
-  profile_.version = reader.profile().version;
+  profile_.generation = reader.profile().generation;
 }
 
 absl::Status Collector::run_next() {
@@ -54,7 +54,7 @@ absl::Status Collector::run_next() {
   job.message = result.message;
   job.no_prediction = result.why_not_predicted();
   if (result.prediction) add_prediction(*result.prediction, memory, &job);
-  if (job.kind == Kind::kRender) job.targets = targets_of(*captured, memory, profile_.version);
+  if (job.kind == Kind::kRender) job.targets = targets_of(*captured, memory, profile_.generation);
   context.space().take_faults();  // ours, not those of the next job
   profile_.jobs.push_back(std::move(job));
   return absl::OkStatus();
@@ -109,7 +109,7 @@ bool Collector::is_still(Shader& shader, const timing::Prediction::ProgramTime& 
   // How long it is shows as its instructions run.
   for (size_t i = shader.at.size(); i < program.at.size(); ++i)
     shader.at.push_back(
-        {.word = word(i), .text = qpu::disassemble(profile_.version, word(i)), .issued = 0, .stalls = {}});
+        {.word = word(i), .text = qpu::disassemble(profile_.generation, word(i)), .issued = 0, .stalls = {}});
   return true;
 }
 

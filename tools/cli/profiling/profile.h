@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/perf/timing/prediction.h"
 
 namespace v3d::tools::profiling {
@@ -88,7 +89,7 @@ struct Frame {
 
 struct Profile {
   std::string board, description;
-  int version = 0;
+  chip::Generation generation{};
   bool frames_are_submissions = false;
   std::vector<Job> jobs;
   std::vector<Frame> frames;

@@ -23,10 +23,10 @@ bool has_own_code(Unpack unpack) { return unpack < Unpack::kU5 || unpack > Unpac
 void Emitter::emit_alu_word(const Instruction& i) {
   Half add, mul;
   mul.number = 1;
-  if (!flow::is_idle(version(), i.add))
-    add.in = &i.add, add.to = place_of(version(), i.add), add.exec = exec_of(i.add);
-  if (!flow::is_idle(version(), i.mul) && !begins_product(i.mul))
-    mul.in = &i.mul, mul.to = place_of(version(), i.mul), mul.exec = exec_of(i.mul);
+  if (!flow::is_idle(generation(), i.add))
+    add.in = &i.add, add.to = place_of(generation(), i.add), add.exec = exec_of(i.add);
+  if (!flow::is_idle(generation(), i.mul) && !begins_product(i.mul))
+    mul.in = &i.mul, mul.to = place_of(generation(), i.mul), mul.exec = exec_of(i.mul);
   if (i.mul.op == Op::kMultop && !mul.in) product_ = node_ + 1;
   if (i.signals & kRotate) mul.rotated = &i;
   for (Half* half : {&add, &mul}) {
@@ -34,7 +34,7 @@ void Emitter::emit_alu_word(const Instruction& i) {
     half->x.frame = offsetof(Frame, flag_results) + half->number * sizeof(Lanes);
   }
   const Place signal =
-      i.signals & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
+      i.signals & kSignalsWithAddress ? place_of(generation(), i.signal_magic, i.signal_waddr) : Place();
   const auto calls = [this](const Place& to, const Exec& exec) {
     if (to.target != Target::kPort) return false;
     if (to.effect == Effect::kGeneral) return to.takes_uniform || !accesses_in_place(!exec.masked);
@@ -503,7 +503,7 @@ void Emitter::fetch_signals(const Instruction& i) {
 void Emitter::commit_signals(const Instruction& i, bool kept) {
   const uint16_t s = i.signals;
   const Place implicit{Target::kRegister, this->implicit()};
-  const Place to = s & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
+  const Place to = s & kSignalsWithAddress ? place_of(generation(), i.signal_magic, i.signal_waddr) : Place();
   const auto load = [&](const Place& place, const auto& fetch) {
     const Scope scope(*this);
     Vector value;

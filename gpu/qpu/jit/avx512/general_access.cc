@@ -166,7 +166,7 @@ void Emitter::emit_active_lanes(Label& refused, Label& atomics) {
   shr(eax, cl);
   and_(eax, 15);
   jz(refused, T_NEAR);
-  if (tmu::lookup_properties(version()).wrap16) {
+  if (tmu::lookup_properties(generation()).wrap16) {
     // Vectors that go on at the start of their 16 bytes are left to the function.
     mov(ecx, kMostWords);
     sub(ecx, eax);

@@ -24,14 +24,14 @@ void Emitter::emit_alu_word(const Instruction& i) {
   Half add, mul;
   add.result = kResultAdd, add.exec = kExecAdd, add.x = kXAdd;
   mul.result = kResultMul, mul.exec = kExecMul, mul.x = kXMul;
-  if (!flow::is_idle(version(), i.add)) add.in = &i.add, add.to = place_of(version(), i.add);
-  if (!flow::is_idle(version(), i.mul) && !begins_product(i.mul))
-    mul.in = &i.mul, mul.to = place_of(version(), i.mul);
+  if (!flow::is_idle(generation(), i.add)) add.in = &i.add, add.to = place_of(generation(), i.add);
+  if (!flow::is_idle(generation(), i.mul) && !begins_product(i.mul))
+    mul.in = &i.mul, mul.to = place_of(generation(), i.mul);
   if (i.mul.op == Op::kMultop && !mul.in) product_ = node_ + 1;
   if (i.signals & kRotate) mul.rotated = &i;
 
   const Place signal =
-      i.signals & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
+      i.signals & kSignalsWithAddress ? place_of(generation(), i.signal_magic, i.signal_waddr) : Place();
   const auto half_calls = [&](const Half& half) {
     return half.in && (!has_own_code(*half.in) || calls(half.to));
   };
@@ -394,7 +394,7 @@ void Emitter::commit_signals(const Instruction& i, bool kept) {
       commit(to, Pack::kNone, reg, nullptr);
   };
   const Place implicit{Place::Target::kRegister, this->implicit()};
-  const Place to = s & kSignalsWithAddress ? place_of(version(), i.signal_magic, i.signal_waddr) : Place();
+  const Place to = s & kSignalsWithAddress ? place_of(generation(), i.signal_magic, i.signal_waddr) : Place();
   if (kept) {
     if (s & kSignalsImplicit)
       load(implicit, [&](const Zmm& reg) { vmovdqa64(reg, in_frame(offsetof(Frame, implicitly))); });

@@ -31,7 +31,7 @@ std::span<const uint64_t> beginning(const CodeContent& content) {
 }
 
 bool are_known(const CodeContent& content, const Program& program) {
-  if (content.version != program.version()) return false;
+  if (content.generation != program.generation()) return false;
   constexpr uint32_t kPageWords = 512;
   for (const CodeContent::Stretch& s : content.stretches) {
     const auto address = [&](uint32_t word) {

@@ -41,7 +41,7 @@ std::string listing(const flow::Flow& flow, const CodeTables& tables, std::span<
         append_block(text, flow, node.block);
       const Instruction* const instruction = flow.instruction(node);
       absl::StrAppendFormat(&text, "    %4d  %s\n", node.index,
-                            instruction ? disassemble(flow.setting.version, *instruction) : "not known");
+                            instruction ? disassemble(flow.setting.generation, *instruction) : "not known");
     } else {
       text += m + 1 == tables.marks.size() ? "  routines and constants\n" : "  out of the way\n";
     }

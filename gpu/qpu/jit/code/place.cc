@@ -4,10 +4,10 @@
 
 namespace v3d::qpu::jit {
 
-Place place_of(int version, bool magic, uint8_t waddr) {
+Place place_of(chip::Generation generation, bool magic, uint8_t waddr) {
   using enum Place::Target;
   if (!magic) return {kRegister, Register{waddr}};
-  const WaddrInfo& w = waddr_info(version, waddr);
+  const WaddrInfo& w = waddr_info(generation, waddr);
   switch (w.effect) {
     case Effect::kNothing:
       return {};
@@ -22,9 +22,9 @@ Place place_of(int version, bool magic, uint8_t waddr) {
   }
 }
 
-Place place_of(int version, const AluHalf& half) {
+Place place_of(chip::Generation generation, const AluHalf& half) {
   if (half.op == Op::kSetmsf) return {Place::Target::kMsf};
-  return info(half.op).has_destination ? place_of(version, half.magic, half.waddr) : Place();
+  return info(half.op).has_destination ? place_of(generation, half.magic, half.waddr) : Place();
 }
 
 bool writes_by_call(const Place& to) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/isa/instruction.h"
 
 namespace v3d::qpu::jit {
@@ -15,9 +16,9 @@ struct Place {
   bool takes_uniform = false;
   uint8_t waddr = kWaddrNop;
 };
-/// @param version  of the chip
-Place place_of(int version, bool magic, uint8_t waddr);
-Place place_of(int version, const AluHalf& half);
+/// @param generation  of the chip
+Place place_of(chip::Generation generation, bool magic, uint8_t waddr);
+Place place_of(chip::Generation generation, const AluHalf& half);
 /// Whether the interpreter's function does it.
 bool writes_by_call(const Place& to);
 

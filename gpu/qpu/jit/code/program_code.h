@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/jit/code/code_memory.h"
 #include "gpu/qpu/run/compiled.h"
@@ -25,7 +26,7 @@ struct CodeContent {
     uint32_t first, count;
     bool operator==(const Stretch&) const = default;
   };
-  int version = 0;               ///< of the chip: 71 or 42
+  chip::Generation generation{};
   bool final_section = false;    ///< of the threads that run it
   std::optional<GpuAddr> entry;  ///< the only place where it means this: it has absolute branches
   std::vector<Stretch> stretches;

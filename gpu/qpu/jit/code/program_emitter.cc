@@ -160,7 +160,7 @@ const Branch& ProgramEmitter::branch_at(int32_t index) const { return *branches_
 // Nothing may leave the code, read rtop or change an operand between the two.
 bool ProgramEmitter::begins_product(const AluHalf& multop) const {
   if (multop.op != Op::kMultop || multop.flags != FlagWrite::kNone) return false;
-  if (place_of(version(), multop).target != Place::Target::kNone) return false;
+  if (place_of(generation(), multop).target != Place::Target::kNone) return false;
   if (flow_.is_last(node_) || flow_.is_last(node_ + 1)) return false;
   const flow::Node &node = flow_.nodes[node_], &next = flow_.nodes[node_ + 1];
   const Instruction& i = *flow_.instruction(next);

@@ -16,6 +16,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu/chip/generation.h"
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/jit/code/program_code.h"
@@ -141,9 +142,9 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// the program is one of fragments. Changes rcx.
   void prefetch_next(bool for_store);
 
-  int version() const { return flow_.setting.version; }
+  chip::Generation generation() const { return flow_.setting.generation; }
   /// Where ldunif, ldunifa and the C of ldvary arrive.
-  Register implicit() const { return isa(version()).implicit; }
+  Register implicit() const { return isa(generation()).implicit; }
 
   const flow::Flow& flow_;
 
