@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ioctl/drm.h"
+#include "ioctl/abi/request.h"
 
 namespace v3d::ioctl::drm::vc4 {
 

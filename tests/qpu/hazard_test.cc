@@ -452,14 +452,14 @@ TEST(HazardWatch, ChecksLessOfWhatIsKnown) {
 // What is kept of the ways of all programs has one bound. Where more programs come, the former ones are
 // forgotten, and checked anew when they come again.
 TEST(HazardWatch, ForgetsWaysOfProgramsBeyondItsBound) {
-  Machine m(71);
+  Machine m(k71);
   std::vector<std::string> lines;
   WatchOptions options;
   options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
-  Watch watch(71, std::move(options));
-  const auto nop = words_of(71, "nop")[0], ldvary = words_of(71, "ldvary.rf4")[0],
-             reads_early = words_of(71, "add rf2, rf0, rf3")[0];
-  const auto end = words_of(71, "thrsw\nnop\nnop");
+  Watch watch(k71, std::move(options));
+  const auto nop = words_of(k71, "nop")[0], ldvary = words_of(k71, "ldvary.rf4")[0],
+             reads_early = words_of(k71, "add rf2, rf0, rf3")[0];
+  const auto end = words_of(k71, "thrsw\nnop\nnop");
   constexpr size_t kNops = 9000, kPrograms = 10;
   std::vector<uint64_t> words(kNops + 2, nop);
   words.insert(words.end(), end.begin(), end.end());
@@ -485,13 +485,13 @@ TEST(HazardWatch, ForgetsWaysOfProgramsBeyondItsBound) {
 
 // Of threads under way nothing can be forgotten.
 TEST(HazardWatch, GivesUpByNameWhereThreadsUnderWayKeepAllPlaces) {
-  Machine m(71);
+  Machine m(k71);
   std::vector<std::string> lines;
   WatchOptions options;
   options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
-  Watch watch(71, std::move(options));
-  const auto nop = words_of(71, "nop")[0];
-  const auto end = words_of(71, "ldvary.rf4\nadd rf2, rf0, rf3\nthrsw\nnop\nnop");
+  Watch watch(k71, std::move(options));
+  const auto nop = words_of(k71, "nop")[0];
+  const auto end = words_of(k71, "ldvary.rf4\nadd rf2, rf0, rf3\nthrsw\nnop\nnop");
   constexpr size_t kNops = 10000, kThreads = 8;
   std::vector<uint64_t> words(kNops, nop);
   words.insert(words.end(), end.begin(), end.end());

@@ -187,7 +187,7 @@ Lanes floats(const std::array<float, kLanes>& values) {
 
 class Packed : public testing::Test {
  protected:
-  Packed() : unit_(gpu_.memory(), 42) { gpu_.randomize(4 << 20, 5); }
+  Packed() : unit_(gpu_.memory(), chip::Generation::k42) { gpu_.randomize(4 << 20, 5); }
 
   /// Coordinates in the middle of 1/256 texel of level 0, on both sides of the image.
   float coordinate(uint32_t size) {
