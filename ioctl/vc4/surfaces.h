@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "gpu/device/surface_job.h"
-#include "ioctl/vc4/drm_vc4.h"
+#include "ioctl/abi/vc4.h"
 #include "ioctl/vc4/job_bo.h"
 
 namespace v3d::ioctl::vc4 {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "ioctl/abi/vc4.h"
 #include "ioctl/vc4/binning.h"
-#include "ioctl/vc4/drm_vc4.h"
 #include "ioctl/vc4/surfaces.h"
 #include "tests/fuzz/input.h"
 #include "tests/ioctl/vc4/words.h"
