@@ -14,6 +14,10 @@ inline constexpr uint32_t kDirectionOut = 2u << 30;  ///< it is written
 constexpr uint32_t request_size(uint32_t request) { return (request >> 16) & 0x3fff; }
 constexpr uint32_t request_type(uint32_t request) { return (request >> 8) & 0xff; }
 constexpr uint32_t request_nr(uint32_t request) { return request & 0xff; }
+/// The same ioctl by a caller whose argument is of another size.
+constexpr uint32_t request_of_size(uint32_t request, uint32_t size) {
+  return (request & ~(0x3fffu << 16)) | size << 16;
+}
 
 /// Argument of the ioctls that have none.
 struct None {};

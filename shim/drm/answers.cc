@@ -1,18 +1,24 @@
 #include "shim/drm/answers.h"
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/request.h"
+#include "ioctl/abi/v3d.h"
+#include "shim/drm/drm_ioctl.h"
 #include "shim/process/raw.h"
 #include "shim/process/user_memory.h"
 
 namespace v3d::shim {
+
+namespace drm = ioctl::drm;
+
 namespace {
 
-constexpr uint32_t kGetCap = 0xc010640c, kGetParam = 0xc0106444, kGetCounter = 0xc168644c;
-constexpr size_t kVersionSize = 64, kPairSize = 16, kCounterSize = 360;
-constexpr uint64_t kNumPairs = 64, kNumCounters = 128;
-constexpr uint64_t kFirstResetCounter = 15;  ///< GET_PARAM: what changes while a daemon lives
+constexpr size_t kMostText = 64, kTexts = 3;
+constexpr uint64_t kNumValues = 64, kNumCounters = 128;
 
 /// Written once; readers see nothing or all of it.
 template <typename T>
@@ -29,18 +35,20 @@ struct Once {
   }
 };
 
-struct Counter {
-  uint8_t bytes[kCounterSize];
+/// What VERSION says, with room for its texts.
+struct Version {
+  drm::Version args;
+  char texts[kTexts][kMostText];
 };
 
 struct Answers {
   pid_t daemon;
   struct OfDriver {
     Once<Version> version;
-    Once<uint64_t> caps[kNumPairs];
-    Once<uint64_t> params[kNumPairs];
+    Once<uint64_t> caps[kNumValues];
+    Once<uint64_t> params[kNumValues];
   } drivers[2];
-  Once<Counter> counters[kNumCounters];
+  Once<drm::PerfmonGetCounter> counters[kNumCounters];
 };
 
 std::atomic<Answers*> answers{nullptr};
@@ -63,96 +71,102 @@ Answers::OfDriver* of_driver(Answers* all, Driver driver) {
   return all ? &all->drivers[driver == Driver::kVc4] : nullptr;
 }
 
-/// GET_CAP and GET_PARAM: a number in, a value out.
-struct Pair {
-  uint64_t key, value;
-};
-
-Once<uint64_t>* pair_slot(Answers* all, Driver driver, uint32_t request, uint64_t key) {
-  Answers::OfDriver* mine = of_driver(all, driver);
-  if (!mine || key >= kNumPairs) return nullptr;
-  if (request == kGetParam && (driver != Driver::kV3d || key >= kFirstResetCounter)) return nullptr;
-  return request == kGetParam ? &mine->params[key] : &mine->caps[key];
+Answers::OfDriver* known_of(const LocalCall& call) {
+  return of_driver(answers_of(call.file, false), call.driver);
+}
+Answers::OfDriver* made_of(const LocalCall& call) {
+  return of_driver(answers_of(call.file, true), call.driver);
 }
 
-/// drm_version: texts without terminating zero, as much as fits; then the full lengths.
-int answer_version(const Version& known, uint64_t argument) {
-  Version asked{};
-  if (!copy_from_user(&asked, argument, kVersionSize)) return -EFAULT;
-  asked.major = known.major;
-  asked.minor = known.minor;
-  asked.patch = known.patch;
-  struct {
-    uint64_t *size, to, full;
-  } texts[] = {{&asked.name_size, asked.name, known.name_size},
-               {&asked.date_size, asked.date, known.date_size},
-               {&asked.description_size, asked.description, known.description_size}};
-  int result = 0;
-  for (size_t i = 0; i < 3; ++i) {
-    uint64_t size = *texts[i].size < texts[i].full ? *texts[i].size : texts[i].full;
-    *texts[i].size = texts[i].full;
-    if (size && texts[i].to && !copy_to_user(texts[i].to, known.texts[i], size)) result = -EFAULT;
+/// Asked once with room for everything, so that it can be answered from then on. Null: it could not.
+const Version* ask_version(const LocalCall& call) {
+  Version fresh{};
+  fresh.args.name_len = fresh.args.date_len = fresh.args.desc_len = kMostText;
+  fresh.args.name = reinterpret_cast<uint64_t>(fresh.texts[0]);
+  fresh.args.date = reinterpret_cast<uint64_t>(fresh.texts[1]);
+  fresh.args.desc = reinterpret_cast<uint64_t>(fresh.texts[2]);
+  if (forward_ioctl(call.file, drm::request::kVersion, reinterpret_cast<uint64_t>(&fresh.args)) != 0 ||
+      fresh.args.name_len > kMostText || fresh.args.date_len > kMostText || fresh.args.desc_len > kMostText) {
+    return nullptr;
   }
-  return copy_to_user(argument, &asked, kVersionSize) ? result : -EFAULT;
+  Answers::OfDriver* made = made_of(call);
+  if (!made) return nullptr;
+  made->version.set(fresh);
+  return made->version.get();
+}
+
+/// What changes while a daemon lives is not kept.
+bool is_fixed(uint32_t param) {
+  return param != drm::kParamGlobalResetCounter && param != drm::kParamContextResetCounter;
 }
 
 }  // namespace
 
-bool find_answer(const File& file, Driver driver, uint32_t request, uint64_t argument, int* result) {
-  Answers* all = answers_of(file, false);
-  if (!all) return false;
-  if (answers_version(request)) {
-    const Version* known = of_driver(all, driver)->version.get();
-    if (known) *result = answer_version(*known, argument);
-    return known;
+// Texts have no terminating zero, and are as much as fits; their lengths are the whole ones (drm_version).
+int answer_version(LocalCall& call, drm::Version& args) {
+  const Answers::OfDriver* all = known_of(call);
+  const Version* known = all ? all->version.get() : nullptr;
+  if (!known) known = ask_version(call);
+  if (!known) return LocalCall::kAskDaemon;
+  args.major = known->args.major;
+  args.minor = known->args.minor;
+  args.patchlevel = known->args.patchlevel;
+  struct {
+    uint64_t *length, to, whole;
+  } texts[kTexts] = {{&args.name_len, args.name, known->args.name_len},
+                     {&args.date_len, args.date, known->args.date_len},
+                     {&args.desc_len, args.desc, known->args.desc_len}};
+  int result = 0;
+  for (size_t i = 0; i < kTexts; ++i) {
+    const uint64_t length = *texts[i].length < texts[i].whole ? *texts[i].length : texts[i].whole;
+    *texts[i].length = texts[i].whole;
+    if (length && texts[i].to && !copy_to_user(texts[i].to, known->texts[i], length)) result = -EFAULT;
   }
-  if (request == kGetCap || request == kGetParam) {
-    Pair pair;
-    if (!copy_from_user(&pair, argument, kPairSize)) return false;
-    // GET_PARAM checks its input value (drm-abi.md 2.8): anything unusual is the daemon's to judge.
-    const Once<uint64_t>* slot =
-        request == kGetParam && pair.value ? nullptr : pair_slot(all, driver, request, pair.key);
-    const uint64_t* known = slot ? slot->get() : nullptr;
-    if (!known) return false;
-    pair.value = *known;
-    *result = copy_to_user(argument, &pair, kPairSize) ? 0 : -EFAULT;
-    return true;
-  }
-  if (request == kGetCounter && driver == Driver::kV3d) {
-    Counter asked;
-    if (!copy_from_user(&asked, argument, kCounterSize) || asked.bytes[0] >= kNumCounters) return false;
-    for (size_t i = kCounterSize - 7; i < kCounterSize; ++i) {  // reserved, must be zero
-      if (asked.bytes[i]) return false;
-    }
-    const Counter* known = all->counters[asked.bytes[0]].get();
-    if (known) *result = copy_to_user(argument, known, kCounterSize) ? 0 : -EFAULT;
-    return known;
-  }
-  return false;
+  return result;
 }
 
-void remember_answer(const File& file, Driver driver, uint32_t request, uint64_t argument) {
-  if (request == kGetCap || request == kGetParam) {
-    Pair pair;
-    if (!copy_from_user(&pair, argument, kPairSize)) return;
-    if (Once<uint64_t>* slot = pair_slot(answers_of(file, true), driver, request, pair.key))
-      slot->set(pair.value);
-  } else if (request == kGetCounter && driver == Driver::kV3d) {
-    Counter answer;
-    if (!copy_from_user(&answer, argument, kCounterSize) || answer.bytes[0] >= kNumCounters) return;
-    if (Answers* all = answers_of(file, true)) all->counters[answer.bytes[0]].set(answer);
-  }
+int answer_get_cap(LocalCall& call, drm::GetCap& args) {
+  const Answers::OfDriver* all = known_of(call);
+  const uint64_t* known = all && args.capability < kNumValues ? all->caps[args.capability].get() : nullptr;
+  if (!known) return LocalCall::kAskDaemon;
+  args.value = *known;
+  return 0;
 }
 
-bool remember_version(const File& file, Driver driver, const Version& version) {
-  if (version.name_size > kVersionText || version.date_size > kVersionText ||
-      version.description_size > kVersionText) {
-    return false;
-  }
-  Answers* all = answers_of(file, true);
-  if (!all) return false;
-  of_driver(all, driver)->version.set(version);
-  return of_driver(all, driver)->version.get();
+void remember_get_cap(LocalCall& call, drm::GetCap& args) {
+  Answers::OfDriver* made = args.capability < kNumValues ? made_of(call) : nullptr;
+  if (made) made->caps[args.capability].set(args.value);
+}
+
+// The input value is checked (drm-abi.md 2.8): anything unusual is the daemon's to judge.
+int answer_get_param(LocalCall& call, drm::GetParam& args) {
+  const Answers::OfDriver* all = known_of(call);
+  const bool usual = !args.pad && !args.value && args.param < kNumValues;
+  const uint64_t* known = all && usual ? all->params[args.param].get() : nullptr;
+  if (!known) return LocalCall::kAskDaemon;
+  args.value = *known;
+  return 0;
+}
+
+void remember_get_param(LocalCall& call, drm::GetParam& args) {
+  Answers::OfDriver* made = args.param < kNumValues && is_fixed(args.param) ? made_of(call) : nullptr;
+  if (made) made->params[args.param].set(args.value);
+}
+
+int answer_get_counter(LocalCall& call, drm::PerfmonGetCounter& args) {
+  const Answers* all = answers_of(call.file, false);
+  if (!all || args.counter >= kNumCounters) return LocalCall::kAskDaemon;
+  for (const uint8_t byte : args.reserved)
+    if (byte) return LocalCall::kAskDaemon;
+  const drm::PerfmonGetCounter* known = all->counters[args.counter].get();
+  if (!known) return LocalCall::kAskDaemon;
+  args = *known;
+  return 0;
+}
+
+void remember_get_counter(LocalCall& call, drm::PerfmonGetCounter& args) {
+  Answers* made = args.counter < kNumCounters ? answers_of(call.file, true) : nullptr;
+  if (made) made->counters[args.counter].set(args);
 }
 
 }  // namespace v3d::shim

@@ -1,30 +1,21 @@
-/// Answers that never change while a daemon lives, kept in the client: VERSION, GET_CAP, GET_PARAM and
+/// Answers that never change while a daemon lives are kept in the client: VERSION, GET_CAP, GET_PARAM and
 /// PERFMON_GET_COUNTER, about a hundred calls at the start of every process that uses the GPU.
 #pragma once
 
-#include <cstdint>
-
-#include "shim/drm/marshal.h"
-#include "shim/link/known_descriptors.h"
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/v3d.h"
+#include "shim/drm/local_call.h"
 
 namespace v3d::shim {
 
-inline constexpr uint64_t kVersionText = 64;
+int answer_version(LocalCall& call, ioctl::drm::Version& args);
+int answer_get_cap(LocalCall& call, ioctl::drm::GetCap& args);
+int answer_get_param(LocalCall& call, ioctl::drm::GetParam& args);
+int answer_get_counter(LocalCall& call, ioctl::drm::PerfmonGetCounter& args);
 
-/// struct drm_version, and room for its texts.
-struct Version {
-  int32_t major, minor, patch, padding;
-  uint64_t name_size, name, date_size, date, description_size, description;
-  char texts[3][kVersionText];
-};
-
-/// True when the request is answered; *result is then 0 or a negative errno.
-bool find_answer(const File& file, Driver driver, uint32_t request, uint64_t argument, int* result);
-
-/// A request that the daemon has just answered with success.
-void remember_answer(const File& file, Driver driver, uint32_t request, uint64_t argument);
-
-inline bool answers_version(uint32_t request) { return request == 0xc0406400; }
-bool remember_version(const File& file, Driver driver, const Version& version);
+/// What the daemon has just said.
+void remember_get_cap(LocalCall& call, ioctl::drm::GetCap& args);
+void remember_get_param(LocalCall& call, ioctl::drm::GetParam& args);
+void remember_get_counter(LocalCall& call, ioctl::drm::PerfmonGetCounter& args);
 
 }  // namespace v3d::shim

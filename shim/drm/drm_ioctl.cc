@@ -1,15 +1,20 @@
 #include "shim/drm/drm_ioctl.h"
 
-#include <atomic>
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <optional>
 
-#include "shim/drm/answers.h"
-#include "shim/drm/known_bos.h"
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/request.h"
+#include "ioctl/abi/v3d.h"
+#include "ioctl/link/wire.h"
+#include "shim/drm/local_call.h"
+#include "shim/drm/mapping.h"
 #include "shim/drm/marshal.h"
 #include "shim/drm/moved_memory.h"
-#include "shim/drm/slab_cache.h"
 #include "shim/drm/status.h"
 #include "shim/link/connection.h"
 #include "shim/process/raw.h"
@@ -19,8 +24,18 @@
 namespace v3d::shim {
 namespace {
 
-constexpr uint32_t kMmapBoRequest = 0xc0106443;
-constexpr size_t kWaitBoTimeout = 8;  // offset of timeout_ns, u64
+namespace drm = ioctl::drm;
+
+/// What is asked of the daemon.
+struct Ioctl {
+  wire::Op op;
+  Driver driver;
+  int fd;     ///< of kFdIoctl; else -1
+  File file;  ///< of kIoctl
+  uint32_t request;
+  uint64_t argument;
+  LocalCall* local;  ///< has the argument already, and gets it as it comes back; null: it has to be copied in
+};
 
 /// Reads a reply from front to back; a daemon that contradicts itself is treated as gone.
 class Reader {
@@ -95,7 +110,7 @@ int install(Call* call, DeclaredMemory* declared, int index, const wire::FdPatch
 }
 
 /// Copies out what the daemon wrote: memory, descriptors, and the argument, on errors too. 0 or -errno.
-int apply_reply(Call* call, const File& file, uint32_t request, uint64_t argument, uint32_t arg_size) {
+int apply_reply(Call* call, const Ioctl& what, uint32_t arg_size) {
   int result = -call->error();
   if (call->reply_size() == 0) return result;
   wire::IoctlRequest asked;
@@ -135,178 +150,128 @@ int apply_reply(Call* call, const File& file, uint32_t request, uint64_t argumen
       if (fd >= 0) raw::close(fd);
       return -ENODEV;
     }
-    remember_ready(file, ready, fd);
+    remember_ready(what.file, ready, fd);
   }
-  if (ioctl_reads(request) && header.arg_size) fault |= !copy_to_user(argument, copy, header.arg_size);
+  if (what.request & drm::kDirectionOut && header.arg_size)
+    fault |= !copy_to_user(what.argument, copy, header.arg_size);
+  if (what.local) memcpy(what.local->argument, copy, header.arg_size);  // as long as it was at most
   return fault ? -EFAULT : result;
 }
 
 /// The kernel hands back what is left of WAIT_BO's relative timeout, so that repeating the call is exact.
-void shorten_timeout(uint64_t argument, uint64_t started) {
-  uint64_t left;
-  if (!copy_from_user(&left, argument + kWaitBoTimeout, sizeof(left))) return;
-  uint64_t elapsed = raw::fast_monotonic_ns() - started;
-  left = elapsed < left ? left - elapsed : 0;
-  copy_to_user(argument + kWaitBoTimeout, &left, sizeof(left));
+/// @param args  as they were sent
+void shorten_timeout(const void* args, uint64_t argument, uint64_t started) {
+  drm::WaitBo wait;
+  memcpy(&wait, args, sizeof(wait));
+  const uint64_t elapsed = raw::fast_monotonic_ns() - started;
+  wait.timeout_ns -= elapsed < wait.timeout_ns ? elapsed : wait.timeout_ns;
+  copy_to_user(argument, &wait, sizeof(wait));
 }
 
-/// Where the BO lies for which the thread has last asked for an offset: most are mapped next.
-struct KnownPlace {
-  bool busy;               ///< a signal handler leaves it alone
-  uint64_t token, offset;  ///< 0: none
-  uint32_t epoch;
-  wire::BoPlace bo;
-};
-// initial-exec: no allocation on first access, which may happen inside malloc.
-thread_local KnownPlace known_place [[gnu::tls_model("initial-exec")]] = {};
-
-void know_place(uint64_t token, uint64_t offset, uint32_t epoch, const wire::BoPlace& bo) {
-  if (known_place.busy) return;
-  known_place.busy = true;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  known_place = {true, token, offset, epoch, bo};
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  known_place.busy = false;
+/// Whether it is an ioctl of V3D's by its number, whatever the size.
+bool is_v3d(const Ioctl& what, uint32_t known) {
+  return what.op == wire::kIoctl && what.driver == Driver::kV3d &&
+         drm::request_nr(what.request) == drm::request_nr(known);
 }
 
-struct MmapBo {
-  uint32_t handle, flags;
-  uint64_t offset;
-};
-
-/// @param epoch  before the request
-/// @param changes  Status::bo_changes then; null: not known
-void remember_place(const Call& call, const File& file, uint32_t epoch, const uint32_t* changes) {
-  struct {
-    wire::IoctlReply header;
-    MmapBo args;
-    wire::BoPlace bo;
-  } reply;
-  if (call.reply_size() != sizeof(reply)) return;
-  memcpy(&reply, call.reply(), sizeof(reply));
-  know_place(file.token, reply.args.offset, epoch, reply.bo);
-  if (changes) remember_bo({file.token, reply.args.offset, reply.bo, reply.args.handle, *changes, epoch});
+/// Of a driver's own numbers those of V3D alone are known to the channel.
+bool goes_through_channel(const Ioctl& what) {
+  const uint32_t number = drm::request_nr(what.request);
+  const bool of_driver = number >= drm::kDriverFirst && number < drm::kDriverEnd;
+  return what.op == wire::kIoctl && (what.driver == Driver::kV3d || !of_driver) &&
+         wire::goes_through_channel(number);
 }
 
-/// MMAP_BO of a BO that is where it was.
-bool answer_mmap_bo(const File& file, uint64_t argument, int* result) {
-  MmapBo args;
-  KnownBo known;
-  uint32_t changes;
-  if (!copy_from_user(&args, argument, sizeof(args)) || args.flags || !look_at_bo_changes(file, &changes) ||
-      !find_bo(file.token, args.handle, changes, mappings_epoch(), &known)) {
-    return false;
-  }
-  know_place(file.token, known.offset, known.epoch, known.bo);
-  args.offset = known.offset;
-  *result = copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
-  return true;
-}
-
-/// Maps it. -ENOENT: the daemon has to be asked where it is.
-long map_known_bo(const File& file, void* address, size_t length, int prot, int flags, off_t offset) {
-  if (known_place.busy) return -ENOENT;
-  known_place.busy = true;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  const KnownPlace known = known_place;
-  known_place.token = 0;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  known_place.busy = false;
-  if (known.token != file.token || known.offset != static_cast<uint64_t>(offset) ||
-      known.epoch != mappings_epoch() || (flags & ~MAP_FIXED) != MAP_SHARED || length == 0 ||
-      length > known.bo.bytes) {
-    return -ENOENT;
-  }
-  return map_from_slab(known.bo.place.slab, known.bo.place.fd_offset, address, length, prot, flags);
-}
-
-unsigned flags_of(wire::Op op, Driver driver, const File& file, uint32_t request) {
+unsigned flags_of(const Ioctl& what, bool submit) {
   unsigned flags = kCloseOnExec;
-  const uint32_t number = ioctl_number(request);
-  if (is_wait(driver, request)) flags |= kInterruptible;
-  if (op != wire::kIoctl || !wire::goes_through_channel(number)) return flags;
-  return flags | kShort | (wire::is_submit(number) && has_status(file) ? unsigned{kWakes} : 0u);
+  if (is_wait(what.driver, what.request)) flags |= kInterruptible;
+  if (!goes_through_channel(what)) return flags;
+  return flags | kShort | (submit && has_status(what.file) ? unsigned{kWakes} : 0u);
 }
 
-int forward(wire::Op op, Driver driver, int fd, const File& file, uint32_t request, uint64_t argument) {
-  raw::KeepErrno keep;
-  const uint32_t arg_size = ioctl_size(request);
-  const bool wait = is_wait(driver, request);
-  const bool wait_bo = wait && ioctl_number(request) == wire::kWaitBo;
-  const bool mmap_bo = op == wire::kIoctl && driver == Driver::kV3d && ioctl_number(request) == wire::kMmapBo;
-  const uint32_t epoch = mappings_epoch();
-  uint32_t changes;
-  const bool knows_changes = mmap_bo && look_at_bo_changes(file, &changes);
-  known_place.token = 0;  // what comes may be its end
-  const uint64_t started = wait_bo ? raw::fast_monotonic_ns() : 0;
-  const bool submit = op == wire::kIoctl && driver == Driver::kV3d && wire::is_submit(ioctl_number(request));
-  const Exports expected = submit ? expected_exports(file) : Exports{};
-  Call call(op, flags_of(op, driver, file, request));
-  if (int error = call.open(file.daemon, op == wire::kIoctl ? fd : -1)) return -error;
-  if (op == wire::kFdIoctl) call.attach(fd);
+/// Appends the request and its argument. 0 or a negative errno.
+int append_request(Call* call, const Ioctl& what, uint32_t arg_size) {
   wire::IoctlRequest header{};
-  header.token = file.token;
-  header.request = request;
+  header.token = what.file.token;
+  header.request = what.request;
   header.arg_size = arg_size;
-  if (!call.append(&header, sizeof(header))) return -ENOMEM;
-  auto* copy = static_cast<uint8_t*>(call.append(arg_size));
+  if (!call->append(&header, sizeof(header))) return -ENOMEM;
+  void* copy = call->append(arg_size);
   if (!copy) return -ENOMEM;
-  memset(copy, 0, arg_size);
-  if (arg_size && ioctl_writes(request) && !copy_from_user(copy, argument, arg_size)) return -EFAULT;
+  if (what.local) {
+    memcpy(copy, what.local->argument, arg_size);
+    return 0;
+  }
+  const bool reads = what.request & drm::kDirectionIn;
+  if (!reads) memset(copy, 0, arg_size);
+  return arg_size && reads && !copy_from_user(copy, what.argument, arg_size) ? -EFAULT : 0;
+}
+
+int forward(const Ioctl& what) {
+  raw::KeepErrno keep;
+  const uint32_t arg_size = drm::request_size(what.request);
+  const bool wait_bo = is_v3d(what, drm::request::kWaitBo) && arg_size == sizeof(drm::WaitBo);
+  const bool submit = what.op == wire::kIoctl && what.driver == Driver::kV3d &&
+                      wire::is_submit(drm::request_nr(what.request));
+  std::optional<BeforeMmapBo> before;
+  if (is_v3d(what, drm::request::kMmapBo)) before.emplace(what.file);
+  forget_place();
+  const uint64_t started = wait_bo ? raw::fast_monotonic_ns() : 0;
+  const Exports expected = submit ? expected_exports(what.file) : Exports{};
+  Call call(what.op, flags_of(what, submit));
+  if (int error = call.open(what.file.daemon, what.fd)) return -error;
+  if (what.op == wire::kFdIoctl) call.attach(what.fd);
+  if (int error = append_request(&call, what, arg_size)) return error;
   uint32_t signalled = 0;
-  if (!append_segments(&call, driver, request, arg_size, expected, &signalled)) return -ENOMEM;
+  if (!append_segments(&call, what.driver, what.request, arg_size, expected, &signalled)) return -ENOMEM;
   std::optional<SubmitOfExpected> brings;
-  if (signalled && brings.emplace(file, signalled).wants()) {
+  if (signalled && brings.emplace(what.file, signalled).wants()) {
     memcpy(call.at(offsetof(wire::IoctlRequest, sync_file_of)), &signalled, sizeof(signalled));
     call.bring_descriptor();
   }
   if (int error = call.send()) {
-    if (error == EINTR && wait_bo) shorten_timeout(argument, started);
+    if (error == EINTR && wait_bo)
+      shorten_timeout(call.at(sizeof(wire::IoctlRequest)), what.argument, started);
     return -error;
   }
-  for (const uint32_t offset : call.wakes()) wake_sleepers(file, offset);
-  if (mmap_bo) remember_place(call, file, epoch, knows_changes ? &changes : nullptr);
-  return apply_reply(&call, file, request, argument, arg_size);
+  for (const uint32_t offset : call.wakes()) wake_sleepers(what.file, offset);
+  if (before) remember_place(call, what.file, *before);
+  return apply_reply(&call, what, arg_size);
 }
 
 }  // namespace
 
 int drm_ioctl(const File& file, uint32_t request, uint64_t argument) {
-  const Driver driver = file.minor == 1 ? Driver::kVc4 : Driver::kV3d;
-  if (int answer; driver == Driver::kV3d && find_status_answer(file, request, argument, &answer))
-    return answer;
-  if (int answer;
-      driver == Driver::kV3d && request == kMmapBoRequest && answer_mmap_bo(file, argument, &answer))
-    return answer;
-  if (int answer; find_answer(file, driver, request, argument, &answer)) return answer;
-  if (answers_version(request)) {
-    // Asked once with room for everything, so that it can be answered from then on.
-    Version version{};
-    version.name_size = version.date_size = version.description_size = kVersionText;
-    version.name = reinterpret_cast<uint64_t>(version.texts[0]);
-    version.date = reinterpret_cast<uint64_t>(version.texts[1]);
-    version.description = reinterpret_cast<uint64_t>(version.texts[2]);
-    int error = forward(wire::kIoctl, driver, -1, file, request, reinterpret_cast<uint64_t>(&version));
-    if (error == 0 && remember_version(file, driver, version)) return drm_ioctl(file, request, argument);
+  const Driver driver = driver_of(file);
+  const LocalIoctl* known = find_local_ioctl(driver, request);
+  if (!known) return forward({wire::kIoctl, driver, -1, file, request, argument, nullptr});
+  LocalCall call(file, driver);
+  const uint32_t size = drm::request_size(request);
+  if (!copy_from_user(call.argument, argument, size)) return -EFAULT;
+  memset(call.argument + size, 0, known->size - size);
+  int result = known->answer(call);
+  if (result == LocalCall::kAskDaemon) {
+    result = forward({wire::kIoctl, driver, -1, file, request, argument, &call});
+    if (result == 0 && known->remember) known->remember(call);
+    return result;
   }
-  int result = forward(wire::kIoctl, driver, -1, file, request, argument);
-  if (result == 0) remember_answer(file, driver, request, argument);
-  return result;
+  // On errors too, as the kernel does.
+  if (copy_to_user(argument, call.argument, size)) return result;
+  if (call.descriptor >= 0) withdraw_descriptor(call.descriptor);
+  return -EFAULT;
 }
 
 int forward_ioctl(const File& file, uint32_t request, uint64_t argument) {
-  return forward(wire::kIoctl, file.minor == 1 ? Driver::kVc4 : Driver::kV3d, -1, file, request, argument);
+  return forward({wire::kIoctl, driver_of(file), -1, file, request, argument, nullptr});
 }
 
 int forward_fd_ioctl(int fd, Driver driver, uint32_t request, uint64_t argument) {
-  return forward(wire::kFdIoctl, driver, fd, File{}, request, argument);
+  return forward({wire::kFdIoctl, driver, fd, File{}, request, argument, nullptr});
 }
 
 int ask_for_life(const File& file) {
-  // A wait for nothing.
-  constexpr uint32_t kSyncobjWait = 0xc02064c3;
-  uint64_t argument[4] = {};
-  return forward(wire::kIoctl, Driver::kV3d, -1, file, kSyncobjWait, reinterpret_cast<uint64_t>(argument));
+  drm::SyncobjWait nothing{};
+  return forward_ioctl(file, drm::request::kSyncobjWait, reinterpret_cast<uint64_t>(&nothing));
 }
 
 int fence_ioctl(int fd, uint32_t request, uint64_t argument) {
@@ -314,71 +279,13 @@ int fence_ioctl(int fd, uint32_t request, uint64_t argument) {
   int error = raw::fstat(fd, &st);
   if (error < 0) return error;
   // sync_files are sockets, dma-bufs memfds: unlinked regular files.
-  bool possible = ioctl_type(request) == '>' ? S_ISSOCK(st.st_mode) : S_ISREG(st.st_mode) && st.st_nlink == 0;
+  bool possible =
+      drm::request_type(request) == '>' ? S_ISSOCK(st.st_mode) : S_ISREG(st.st_mode) && st.st_nlink == 0;
   if (!possible || is_known_foreign(st)) return -ENOTTY;
-  error = forward(wire::kFdIoctl, Driver::kFence, fd, File{}, request, argument);
+  error = forward_fd_ioctl(fd, Driver::kFence, request, argument);
   if (error == -ENODEV) return -ENOTTY;  // no daemon, so none of its objects
   if (error == -ENOTTY) remember_foreign(st);
   return error;
-}
-
-namespace {
-
-/// @param may_know  whether a slab may be used that this process has mapped
-long map_bo(const File& file, void* address, size_t length, int prot, int flags, off_t offset,
-            bool may_know) {
-  Call call(wire::kMmap, kCloseOnExec | kShort);
-  wire::MmapRequest request{file.token, static_cast<uint64_t>(offset), length, prot, flags, {}};
-  if (may_know && (flags & ~MAP_FIXED) == MAP_SHARED) list_slabs(request.known_slabs);
-  wire::MmapReply reply;
-  int error = call.open(file.daemon);
-  if (!error && !call.append(&request, sizeof(request))) error = ENOMEM;
-  if (!error) error = call.send();
-  if (!error) error = call.error();
-  if (error) return -error;
-  if (call.reply_size() < sizeof(reply)) return -ENODEV;
-  memcpy(&reply, call.reply(), sizeof(reply));
-  const int fd = call.take(0);
-  if (fd < 0)
-    return reply.slab ? map_from_slab(reply.slab, reply.fd_offset, address, length, prot, flags) : -EMFILE;
-  if (reply.slab) remember_slab(reply.slab, reply.slab_bytes, fd);
-  long result = raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), prot, flags, fd,
-                          static_cast<long>(reply.fd_offset));
-  raw::close(fd);
-  return result;
-}
-
-}  // namespace
-
-int find_mapping(const File& file, size_t length, int prot, int flags, off_t offset, off_t* place) {
-  Call call(wire::kMmap, kCloseOnExec);
-  const wire::MmapRequest request{file.token, static_cast<uint64_t>(offset), length, prot, flags, {}};
-  wire::MmapReply reply;
-  int error = call.open(file.daemon);
-  if (!error && !call.append(&request, sizeof(request))) error = ENOMEM;
-  if (!error) error = call.send();
-  if (!error) error = call.error();
-  if (error) return -error;
-  if (call.reply_size() < sizeof(reply)) return -ENODEV;
-  memcpy(&reply, call.reply(), sizeof(reply));
-  *place = static_cast<off_t>(reply.fd_offset);
-  const int fd = call.take(0);
-  return fd < 0 ? -EMFILE : fd;
-}
-
-long drm_mmap(const File& file, void* address, size_t length, int prot, int flags, off_t offset) {
-  raw::KeepErrno keep;
-  for (;;) {
-    const uint32_t epoch = mappings_epoch();
-    long result = map_known_bo(file, address, length, prot, flags, offset);
-    if (result == -ENOENT) result = map_bo(file, address, length, prot, flags, offset, true);
-    // Another thread has forgotten the slab meanwhile.
-    if (result == -ENOENT) result = map_bo(file, address, length, prot, flags, offset, false);
-    // Another thread replaced mappings, perhaps of this BO and before this one was there to be found.
-    if ((result < 0 && result > -4096) || mappings_epoch() == epoch) return result;
-    address = raw::pointer(static_cast<uint64_t>(result));
-    flags = (flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED;
-  }
 }
 
 }  // namespace v3d::shim

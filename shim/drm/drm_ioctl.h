@@ -1,12 +1,9 @@
-/// ioctl and mmap on the daemon's files.
+/// How ioctls on the daemon's files are answered, here or by the daemon.
 #pragma once
 
-#include <sys/types.h>
-
-#include <cstddef>
 #include <cstdint>
 
-#include "shim/drm/marshal.h"
+#include "shim/drm/driver.h"
 #include "shim/link/known_descriptors.h"
 
 namespace v3d::shim {
@@ -23,12 +20,5 @@ int fence_ioctl(int fd, uint32_t request, uint64_t argument);
 
 /// An ioctl on what the daemon knows by the descriptor itself. 0 or a negative errno.
 int forward_fd_ioctl(int fd, Driver driver, uint32_t request, uint64_t argument);
-
-/// What mmap on a DRM file maps: the memory's descriptor, or a negative errno.
-/// @param place  where in it
-int find_mapping(const File& file, size_t length, int prot, int flags, off_t offset, off_t* place);
-
-/// mmap on a DRM file. The address, or a negative errno.
-long drm_mmap(const File& file, void* address, size_t length, int prot, int flags, off_t offset);
 
 }  // namespace v3d::shim

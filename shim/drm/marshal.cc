@@ -2,8 +2,15 @@
 
 #include <sys/stat.h>
 
+#include <cstddef>
 #include <cstring>
+#include <iterator>
 
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/dma_buf.h"
+#include "ioctl/abi/framebuffer.h"
+#include "ioctl/abi/mode.h"
+#include "ioctl/abi/v3d.h"
 #include "shim/process/raw.h"
 #include "shim/process/user_descriptors.h"
 #include "shim/process/user_memory.h"
@@ -11,11 +18,14 @@
 namespace v3d::shim {
 namespace {
 
+namespace drm = ioctl::drm;
+namespace request = drm::request;
+
 constexpr size_t kMaxArray =
     16u << 20;  // bytes; the longest lists of real drivers have some thousand entries
 constexpr uint32_t kMaxSegments = 16384;
 constexpr int kMaxExtensions = 64;
-constexpr uint32_t kHeaderSize = 16;  // of an extension: next, id, flags
+constexpr size_t kMostKnown = 128;  // bytes of a structure that holds pointers
 
 enum Count : uint8_t { kFixed, kCount32, kCount64 };
 
@@ -30,116 +40,208 @@ struct Array {
 
 constexpr uint32_t kIn = wire::kIn, kOut = wire::kOut;
 
+constexpr Count count_of(size_t bytes) { return bytes == sizeof(uint64_t) ? kCount64 : kCount32; }
+
+/// By the members of a structure that point and count.
+#define ARRAY(Struct, pointer, count, Element, direction)                                                 \
+  {                                                                                                       \
+    offsetof(Struct, pointer), offsetof(Struct, count), count_of(sizeof(Struct::count)), sizeof(Element), \
+        direction                                                                                         \
+  }
+
+/// Whose structures those are.
+enum Owner : uint8_t { kOfCore, kOfV3d, kOfVc4, kOfFence, kOfFramebuffer };
+
+constexpr bool is_owner(Owner owner, Driver driver) {
+  switch (driver) {
+    case Driver::kV3d:
+      return owner == kOfCore || owner == kOfV3d;
+    case Driver::kVc4:
+      return owner == kOfCore || owner == kOfVc4;
+    case Driver::kFence:
+      return owner == kOfFence;
+    case Driver::kFramebuffer:
+      return owner == kOfFramebuffer;
+  }
+  return false;
+}
+
+/// Whether it is that ioctl, perhaps with the structure of an older or newer caller.
+constexpr bool is_same(uint32_t known, uint32_t request) {
+  return drm::request_type(known) == drm::request_type(request) &&
+         drm::request_nr(known) == drm::request_nr(request);
+}
+
 struct Rule {
-  Driver driver;
-  bool both;  ///< core ioctl: the same on either node
-  uint8_t number;
-  Array arrays[5];
+  Owner owner;
+  uint32_t request;
+  Array arrays[4];
 };
 
-// Layouts: drm-abi.md 2.2, 2.6, 2.7, 2.10, 6.1, 7.6.
 constexpr Rule kRules[] = {
-    {Driver::kV3d,
-     true,
-     0x00,
-     {{24, 16, kCount64, 1, kOut}, {40, 32, kCount64, 1, kOut}, {56, 48, kCount64, 1, kOut}}},
-    {Driver::kV3d, true, 0x01, {{8, 0, kCount64, 1, kOut}}},                              // GET_UNIQUE
-    {Driver::kV3d, true, 0xc3, {{0, 16, kCount32, 4, kIn}}},                              // SYNCOBJ_WAIT
-    {Driver::kV3d, true, 0xc4, {{0, 8, kCount32, 4, kIn}}},                               // SYNCOBJ_RESET
-    {Driver::kV3d, true, 0xc5, {{0, 8, kCount32, 4, kIn}}},                               // SYNCOBJ_SIGNAL
-    {Driver::kV3d, true, 0xca, {{0, 24, kCount32, 4, kIn}, {8, 24, kCount32, 8, kIn}}},   // TIMELINE_WAIT
-    {Driver::kV3d, true, 0xcb, {{0, 16, kCount32, 4, kIn}, {8, 16, kCount32, 8, kOut}}},  // QUERY
-    {Driver::kV3d, true, 0xcd, {{0, 16, kCount32, 4, kIn}, {8, 16, kCount32, 8, kIn}}},   // TIMELINE_SIGNAL
-    {Driver::kV3d, true, 0xd1, {{8, 0, kCount64, 1, kIn}}},                               // SET_CLIENT_NAME
-    {Driver::kV3d, false, 0x40, {{40, 48, kCount32, 4, kIn}}},                            // SUBMIT_CL
-    {Driver::kV3d, false, 0x47, {{48, 56, kCount32, 4, kIn}}},                            // SUBMIT_CSD
-    {Driver::kV3d, false, 0x4a, {{8, 32, kFixed, 8, kOut}}},  // PERFMON_GET_VALUES
-    {Driver::kV3d, false, 0x4b, {{0, 8, kCount32, 4, kIn}}},  // SUBMIT_CPU
-    {Driver::kVc4,
-     false,
-     0xa0,  // GETRESOURCES
-     {{0, 32, kCount32, 4, kOut},
-      {8, 36, kCount32, 4, kOut},
-      {16, 40, kCount32, 4, kOut},
-      {24, 44, kCount32, 4, kOut}}},
-    {Driver::kVc4, false, 0xa2, {{0, 8, kCount32, 4, kIn}}},  // SETCRTC
-    {Driver::kVc4,
-     false,
-     0xa4,  // GETGAMMA
-     {{8, 4, kCount32, 2, kOut}, {16, 4, kCount32, 2, kOut}, {24, 4, kCount32, 2, kOut}}},
-    {Driver::kVc4,
-     false,
-     0xa5,  // SETGAMMA
-     {{8, 4, kCount32, 2, kIn}, {16, 4, kCount32, 2, kIn}, {24, 4, kCount32, 2, kIn}}},
-    {Driver::kVc4,
-     false,
-     0xa7,  // GETCONNECTOR
-     {{0, 40, kCount32, 4, kOut},
-      {8, 32, kCount32, 68, kOut},
-      {16, 36, kCount32, 4, kOut},
-      {24, 36, kCount32, 8, kOut}}},
-    {Driver::kVc4, false, 0xaa, {{0, 56, kCount32, 8, kOut}, {8, 60, kCount32, 40, kOut}}},  // GETPROPERTY
-    {Driver::kVc4, false, 0xac, {{8, 4, kCount32, 1, kOut}}},                                // GETPROPBLOB
-    {Driver::kVc4, false, 0xb1, {{16, 12, kCount32, 8, kIn}}},                               // DIRTYFB
-    {Driver::kVc4, false, 0xb5, {{0, 8, kCount32, 4, kOut}}},    // GETPLANERESOURCES
-    {Driver::kVc4, false, 0xb6, {{24, 20, kCount32, 4, kOut}}},  // GETPLANE
-    {Driver::kVc4,
-     false,
-     0xb9,
-     {{0, 16, kCount32, 4, kOut}, {8, 16, kCount32, 8, kOut}}},                          // OBJ_GETPROPERTIES
-    {Driver::kVc4, false, 0xbc, {{8, 4, kCount32, 4, kIn}, {16, 4, kCount32, 4, kIn}}},  // ATOMIC; rest below
-    {Driver::kVc4, false, 0xbd, {{0, 8, kCount32, 1, kIn}}},                             // CREATEPROPBLOB
-    {Driver::kVc4, false, 0xc6, {{0, 8, kCount32, 4, kIn}}},                             // CREATE_LEASE
-    {Driver::kVc4, false, 0xc7, {{8, 0, kCount32, 4, kOut}}},                            // LIST_LESSEES
-    {Driver::kVc4, false, 0xc8, {{8, 0, kCount32, 4, kOut}}},                            // GET_LEASE
-    {Driver::kFence, false, 0x04, {{48, 40, kCount32, 80, kOut}}},                       // SYNC_IOC_FILE_INFO
-    {Driver::kFramebuffer,
-     false,
-     0x04,  // FBIOGETCMAP
-     {{8, 4, kCount32, 2, kOut}, {16, 4, kCount32, 2, kOut}, {24, 4, kCount32, 2, kOut}}},
-    {Driver::kFramebuffer,
-     false,
-     0x05,  // FBIOPUTCMAP
-     {{8, 4, kCount32, 2, kIn}, {16, 4, kCount32, 2, kIn}, {24, 4, kCount32, 2, kIn}}},
+    {kOfCore,
+     request::kVersion,
+     {ARRAY(drm::Version, name, name_len, char, kOut), ARRAY(drm::Version, date, date_len, char, kOut),
+      ARRAY(drm::Version, desc, desc_len, char, kOut)}},
+    {kOfCore, request::kGetUnique, {ARRAY(drm::Unique, unique, unique_len, char, kOut)}},
+    {kOfCore, request::kSetClientName, {ARRAY(drm::SetClientName, name, name_len, char, kIn)}},
+    {kOfCore, request::kSyncobjWait, {ARRAY(drm::SyncobjWait, handles, count_handles, uint32_t, kIn)}},
+    {kOfCore, request::kSyncobjReset, {ARRAY(drm::SyncobjArray, handles, count_handles, uint32_t, kIn)}},
+    {kOfCore, request::kSyncobjSignal, {ARRAY(drm::SyncobjArray, handles, count_handles, uint32_t, kIn)}},
+    {kOfCore,
+     request::kSyncobjTimelineWait,
+     {ARRAY(drm::SyncobjTimelineWait, handles, count_handles, uint32_t, kIn),
+      ARRAY(drm::SyncobjTimelineWait, points, count_handles, uint64_t, kIn)}},
+    {kOfCore,
+     request::kSyncobjQuery,
+     {ARRAY(drm::SyncobjTimelineArray, handles, count_handles, uint32_t, kIn),
+      ARRAY(drm::SyncobjTimelineArray, points, count_handles, uint64_t, kOut)}},
+    {kOfCore,
+     request::kSyncobjTimelineSignal,
+     {ARRAY(drm::SyncobjTimelineArray, handles, count_handles, uint32_t, kIn),
+      ARRAY(drm::SyncobjTimelineArray, points, count_handles, uint64_t, kIn)}},
+    {kOfV3d, request::kSubmitCl, {ARRAY(drm::SubmitCl, bo_handles, bo_handle_count, uint32_t, kIn)}},
+    {kOfV3d, request::kSubmitCsd, {ARRAY(drm::SubmitCsd, bo_handles, bo_handle_count, uint32_t, kIn)}},
+    {kOfV3d, request::kSubmitCpu, {ARRAY(drm::SubmitCpu, bo_handles, bo_handle_count, uint32_t, kIn)}},
+    {kOfV3d,
+     request::kPerfmonGetValues,
+     {{offsetof(drm::PerfmonGetValues, values_ptr), drm::kMaxPerfmonCounters, kFixed, sizeof(uint64_t),
+       kOut}}},
+    {kOfVc4,
+     request::kGetResources,
+     {ARRAY(drm::CardResources, fb_ids, count_fbs, uint32_t, kOut),
+      ARRAY(drm::CardResources, crtc_ids, count_crtcs, uint32_t, kOut),
+      ARRAY(drm::CardResources, connector_ids, count_connectors, uint32_t, kOut),
+      ARRAY(drm::CardResources, encoder_ids, count_encoders, uint32_t, kOut)}},
+    {kOfVc4, request::kSetCrtc, {ARRAY(drm::Crtc, connector_ids, count_connectors, uint32_t, kIn)}},
+    {kOfVc4,
+     request::kGetGamma,
+     {ARRAY(drm::CrtcLut, red, gamma_size, uint16_t, kOut),
+      ARRAY(drm::CrtcLut, green, gamma_size, uint16_t, kOut),
+      ARRAY(drm::CrtcLut, blue, gamma_size, uint16_t, kOut)}},
+    {kOfVc4,
+     request::kSetGamma,
+     {ARRAY(drm::CrtcLut, red, gamma_size, uint16_t, kIn),
+      ARRAY(drm::CrtcLut, green, gamma_size, uint16_t, kIn),
+      ARRAY(drm::CrtcLut, blue, gamma_size, uint16_t, kIn)}},
+    {kOfVc4,
+     request::kGetConnector,
+     {ARRAY(drm::Connector, encoder_ids, count_encoders, uint32_t, kOut),
+      ARRAY(drm::Connector, modes, count_modes, drm::ModeInfo, kOut),
+      ARRAY(drm::Connector, property_ids, count_properties, uint32_t, kOut),
+      ARRAY(drm::Connector, property_values, count_properties, uint64_t, kOut)}},
+    {kOfVc4,
+     request::kGetProperty,
+     {ARRAY(drm::GetProperty, values, count_values, uint64_t, kOut),
+      ARRAY(drm::GetProperty, enum_blobs, count_enum_blobs, drm::PropertyEnum, kOut)}},
+    {kOfVc4, request::kGetPropBlob, {ARRAY(drm::GetBlob, data, length, char, kOut)}},
+    {kOfVc4, request::kDirtyFb, {ARRAY(drm::FbDirty, clips, num_clips, drm::DirtyClip, kIn)}},
+    {kOfVc4,
+     request::kGetPlaneResources,
+     {ARRAY(drm::PlaneResources, plane_ids, count_planes, uint32_t, kOut)}},
+    {kOfVc4, request::kGetPlane, {ARRAY(drm::GetPlane, formats, count_formats, uint32_t, kOut)}},
+    {kOfVc4,
+     request::kObjGetProperties,
+     {ARRAY(drm::ObjectProperties, properties, count, uint32_t, kOut),
+      ARRAY(drm::ObjectProperties, values, count, uint64_t, kOut)}},
+    {kOfVc4,
+     request::kAtomic,  // Marshal::atomic() does the rest
+     {ARRAY(drm::Atomic, objects, count_objects, uint32_t, kIn),
+      ARRAY(drm::Atomic, count_properties, count_objects, uint32_t, kIn)}},
+    {kOfVc4, request::kCreatePropBlob, {ARRAY(drm::CreateBlob, data, length, char, kIn)}},
+    {kOfVc4, request::kCreateLease, {ARRAY(drm::CreateLease, object_ids, object_count, uint32_t, kIn)}},
+    {kOfVc4, request::kListLessees, {ARRAY(drm::LeaseList, ids, count, uint32_t, kOut)}},
+    {kOfVc4, request::kGetLease, {ARRAY(drm::LeaseList, ids, count, uint32_t, kOut)}},
+    {kOfFence,
+     request::kSyncFileInfo,
+     {ARRAY(drm::SyncFileInfo, fence_info, num_fences, drm::SyncFenceInfo, kOut)}},
+    {kOfFramebuffer,
+     ioctl::fb::request::kGetColors,
+     {ARRAY(fb_cmap, red, len, uint16_t, kOut), ARRAY(fb_cmap, green, len, uint16_t, kOut),
+      ARRAY(fb_cmap, blue, len, uint16_t, kOut)}},
+    {kOfFramebuffer,
+     ioctl::fb::request::kPutColors,
+     {ARRAY(fb_cmap, red, len, uint16_t, kIn), ARRAY(fb_cmap, green, len, uint16_t, kIn),
+      ARRAY(fb_cmap, blue, len, uint16_t, kIn)}},
 };
 
 /// Where a submit structure has its flags, the head of its extension chain, and without one the handle of the
-/// syncobj that gets its fence (beyond the structure: nowhere).
+/// syncobj that gets its fence (kNowhere: it has none).
 struct Chained {
-  uint8_t number, flags, head, out_sync;
+  uint32_t request;
+  uint8_t flags, head, out_sync;
 };
+constexpr uint8_t kNowhere = 255;
+#define CHAINED(Struct, out_sync) offsetof(Struct, flags), offsetof(Struct, extensions), out_sync
 constexpr Chained kChained[] = {
-    {0x40, 52, 64, 24}, {0x46, 68, 72, 64}, {0x47, 80, 72, 64}, {0x4b, 12, 16, 255}};
-constexpr uint32_t kSubmitExtension = 2;
-constexpr uint32_t kMultiSync = 1;
+    {request::kSubmitCl, CHAINED(drm::SubmitCl, offsetof(drm::SubmitCl, out_sync))},
+    {request::kSubmitTfu, CHAINED(drm::SubmitTfu, offsetof(drm::SubmitTfu, out_sync))},
+    {request::kSubmitCsd, CHAINED(drm::SubmitCsd, offsetof(drm::SubmitCsd, out_sync))},
+    {request::kSubmitCpu, CHAINED(drm::SubmitCpu, kNowhere)},
+};
+#undef CHAINED
 
-/// Extensions by id (drm-abi.md 2.9). INDIRECT_CSD embeds a submit_csd at 16.
+/// Extensions by id (drm-abi.md 2.9).
 struct Extension {
-  uint32_t id, size;
+  uint32_t id;
+  size_t size;
   Array arrays[2];
   Array id_lists;  ///< array of pointers to lists of u32; the length of each list is at `id_count`
   uint8_t id_count;
 };
 constexpr Extension kExtensions[] = {
-    {kMultiSync, 48, {{16, 32, kCount32, 32, kIn}, {24, 36, kCount32, 32, kIn}}, {}, 0},
-    {2, 128, {{16 + 48, 16 + 56, kCount32, 4, kIn}}, {}, 0},                   // INDIRECT_CSD
-    {3, 40, {{16, 32, kCount32, 4, kIn}, {24, 32, kCount32, 4, kIn}}, {}, 0},  // TIMESTAMP_QUERY
-    {4, 32, {{16, 28, kCount32, 4, kIn}}, {}, 0},                              // RESET_TIMESTAMP
-    {5, 48, {{32, 28, kCount32, 4, kIn}, {40, 28, kCount32, 4, kIn}}, {}, 0},  // COPY_TIMESTAMP
-    {6, 40, {{16, 24, kCount32, 4, kIn}}, {32, 24, kCount32, 8, kIn}, 28},     // RESET_PERFORMANCE
-    {7, 56, {{40, 36, kCount32, 4, kIn}}, {48, 36, kCount32, 8, kIn}, 28},     // COPY_PERFORMANCE
+    {drm::kExtMultiSync,
+     sizeof(drm::MultiSync),
+     {ARRAY(drm::MultiSync, in_syncs, in_sync_count, drm::Sem, kIn),
+      ARRAY(drm::MultiSync, out_syncs, out_sync_count, drm::Sem, kIn)},
+     {},
+     0},
+    {drm::kExtCpuIndirectCsd,
+     sizeof(drm::IndirectCsd),
+     {ARRAY(drm::IndirectCsd, submit.bo_handles, submit.bo_handle_count, uint32_t, kIn)},
+     {},
+     0},
+    {drm::kExtCpuTimestampQuery,
+     sizeof(drm::TimestampQuery),
+     {ARRAY(drm::TimestampQuery, offsets, count, uint32_t, kIn),
+      ARRAY(drm::TimestampQuery, syncs, count, uint32_t, kIn)},
+     {},
+     0},
+    {drm::kExtCpuResetTimestampQuery,
+     sizeof(drm::ResetTimestampQuery),
+     {ARRAY(drm::ResetTimestampQuery, syncs, count, uint32_t, kIn)},
+     {},
+     0},
+    {drm::kExtCpuCopyTimestampQuery,
+     sizeof(drm::CopyTimestampQuery),
+     {ARRAY(drm::CopyTimestampQuery, offsets, count, uint32_t, kIn),
+      ARRAY(drm::CopyTimestampQuery, syncs, count, uint32_t, kIn)},
+     {},
+     0},
+    {drm::kExtCpuResetPerformanceQuery,
+     sizeof(drm::ResetPerformanceQuery),
+     {ARRAY(drm::ResetPerformanceQuery, syncs, count, uint32_t, kIn)},
+     ARRAY(drm::ResetPerformanceQuery, kperfmon_ids, count, uint64_t, kIn),
+     offsetof(drm::ResetPerformanceQuery, nperfmons)},
+    {drm::kExtCpuCopyPerformanceQuery,
+     sizeof(drm::CopyPerformanceQuery),
+     {ARRAY(drm::CopyPerformanceQuery, syncs, count, uint32_t, kIn)},
+     ARRAY(drm::CopyPerformanceQuery, kperfmon_ids, count, uint64_t, kIn),
+     offsetof(drm::CopyPerformanceQuery, nperfmons)},
 };
+#undef ARRAY
 
 /// Where an argument names a descriptor that goes to the daemon.
 struct DescriptorField {
-  uint8_t type, number, offset;
+  uint32_t request;
+  uint8_t offset;
 };
 constexpr DescriptorField kDescriptors[] = {
-    {'d', 0x2e, 8},   // PRIME_FD_TO_HANDLE
-    {'d', 0xc2, 8},   // SYNCOBJ_FD_TO_HANDLE
-    {'d', 0xcf, 16},  // SYNCOBJ_EVENTFD
-    {'>', 0x03, 32},  // SYNC_IOC_MERGE
-    {'b', 0x03, 4},   // DMA_BUF_IOCTL_IMPORT_SYNC_FILE
+    {request::kPrimeFdToHandle, offsetof(drm::PrimeHandle, fd)},
+    {request::kSyncobjFdToHandle, offsetof(drm::SyncobjHandle, fd)},
+    {request::kSyncobjEventfd, offsetof(drm::SyncobjEventfd, fd)},
+    {request::kSyncMerge, offsetof(drm::SyncMerge, fd2)},
+    {request::kDmaBufImportSyncFile, offsetof(drm::DmaBufSyncFile, fd)},
 };
 
 /// Little-endian fields of a copied structure; what lies beyond its end reads as 0, as for an old caller
@@ -149,6 +251,12 @@ class Fields {
   Fields(const void* data, size_t size) : data_(static_cast<const uint8_t*>(data)), size_(size) {}
   uint32_t u32(size_t offset) const { return read<uint32_t>(offset); }
   uint64_t u64(size_t offset) const { return read<uint64_t>(offset); }
+  template <typename T>
+  T as() const {
+    T whole{};
+    memcpy(&whole, data_, size_ < sizeof(T) ? size_ : sizeof(T));
+    return whole;
+  }
 
  private:
   template <typename T>
@@ -220,49 +328,48 @@ class Marshal {
   /// The chain is a list in client memory: the daemon walks it again over the segments.
   void extensions(uint64_t address) {
     for (int i = 0; address && i < kMaxExtensions; ++i) {
-      uint8_t bytes[128];
-      if (!copy_from_user(bytes, address, kHeaderSize)) return;
-      Fields header(bytes, kHeaderSize);
+      drm::Extension header;
+      if (!copy_from_user(&header, address, sizeof(header))) return;
       const Extension* known = nullptr;
       for (const Extension& extension : kExtensions) {
-        if (extension.id == header.u32(8)) known = &extension;
+        if (extension.id == header.id) known = &extension;
       }
-      size_t size = known ? known->size : kHeaderSize;
+      size_t size = known ? known->size : sizeof(header);
       size_t position = segment(address, size, kIn);
-      if (!position && known) position = segment(address, size = kHeaderSize, kIn);
+      if (!position && known) position = segment(address, size = sizeof(header), kIn);
       if (!position) return;
+      uint8_t bytes[kMostKnown];
       memcpy(bytes, call_->at(position), size);
       Fields fields(bytes, size);
       if (known && size == known->size) {
         const size_t last = arrays(fields, known->arrays, 2);
-        if (known->id == kMultiSync && last) note_signals(last, array_bytes(fields, known->arrays[1]));
+        if (known->id == drm::kExtMultiSync && last)
+          note_signals(last, array_bytes(fields, known->arrays[1]));
         if (known->id_lists.element) id_lists(fields, *known);
       }
-      address = fields.u64(0);
+      address = fields.as<drm::Extension>().next;
     }
   }
 
   /// ATOMIC: two parallel lists as long as the sum of another list, and among the values descriptors
   /// (IN_FENCE_FD) and pointers (OUT_FENCE_PTR). Which values those are, the daemon knows; here everything
   /// that can be one goes.
-  void atomic(const Fields& fields) {
+  void atomic(const drm::Atomic& args) {
     uint64_t total = 0;
-    uint32_t objects = fields.u32(4);
-    uint64_t counts = fields.u64(16);
-    for (uint32_t i = 0; i < objects && i < kMaxSegments; ++i) {
+    for (uint32_t i = 0; i < args.count_objects && i < kMaxSegments; ++i) {
       uint32_t count = 0;
-      if (!copy_from_user(&count, counts + uint64_t{i} * 4, 4)) return;
+      if (!copy_from_user(&count, args.count_properties + uint64_t{i} * sizeof(count), sizeof(count))) return;
       total += count;
     }
-    segment(fields.u64(24), total * 4, kIn);
-    size_t values = segment(fields.u64(32), total * 8, kIn);
+    segment(args.properties, total * sizeof(uint32_t), kIn);
+    size_t values = segment(args.values, total * sizeof(uint64_t), kIn);
     for (uint64_t i = 0; values && i < total && i < kMaxSegments; ++i) {
       uint64_t value;
-      memcpy(&value, call_->at(values + i * 8), 8);
+      memcpy(&value, call_->at(values + i * sizeof(value)), sizeof(value));
       if (value < 0x10000) {
         descriptor(static_cast<int32_t>(value), true);
       } else if (value < uint64_t{1} << 47) {
-        segment(value, 4, kOut);
+        segment(value, sizeof(int32_t), kOut);
       }
     }
   }
@@ -279,10 +386,9 @@ class Marshal {
     return segment(fields.u64(array.pointer), array_bytes(fields, array), array.direction);
   }
 
-  /// Of a list of drm_v3d_sem, which starts with the handle.
   void note_signals(size_t position, uint64_t bytes) {
-    constexpr size_t kSem = 32;
-    for (size_t at = 0; at < bytes; at += kSem) note_signal(Fields(call_->at(position + at), kSem).u32(0));
+    for (size_t at = 0; at < bytes; at += sizeof(drm::Sem))
+      note_signal(Fields(call_->at(position + at), sizeof(drm::Sem)).as<drm::Sem>().handle);
   }
 
   void id_lists(const Fields& fields, const Extension& extension) {
@@ -306,35 +412,31 @@ class Marshal {
 
 }  // namespace
 
-bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_size,
+bool append_segments(Call* call, Driver driver, uint32_t word, uint32_t arg_size,
                      std::span<const uint32_t> syncobjs, uint32_t* signalled) {
   // The argument may be long (14 bits of size); no rule looks further than this.
-  uint8_t bytes[128];
+  uint8_t bytes[kMostKnown];
   size_t known = arg_size < sizeof(bytes) ? arg_size : sizeof(bytes);
   memcpy(bytes, call->at(sizeof(wire::IoctlRequest)), known);
   Fields fields(bytes, known);
-  const uint32_t number = ioctl_number(request);
   Marshal marshal(call, syncobjs);
   for (const Rule& rule : kRules) {
-    bool applies = rule.driver == driver || (rule.both && driver != Driver::kFence);
-    if (applies && rule.number == number && (driver != Driver::kFence || ioctl_type(request) == '>')) {
-      marshal.arrays(fields, rule.arrays, 5);
-    }
+    if (is_owner(rule.owner, driver) && is_same(rule.request, word))
+      marshal.arrays(fields, rule.arrays, std::size(rule.arrays));
   }
   if (driver == Driver::kV3d) {
     for (const Chained& chained : kChained) {
-      if (chained.number != number) continue;
-      if (fields.u32(chained.flags) & kSubmitExtension)
+      if (!is_same(chained.request, word)) continue;
+      if (fields.u32(chained.flags) & drm::kSubmitExtension)
         marshal.extensions(fields.u64(chained.head));
       else
         marshal.note_signal(fields.u32(chained.out_sync));
     }
   }
-  if (driver == Driver::kVc4 && number == 0xbc) marshal.atomic(fields);
+  if (driver == Driver::kVc4 && is_same(request::kAtomic, word)) marshal.atomic(fields.as<drm::Atomic>());
   for (const DescriptorField& field : kDescriptors) {
-    if (field.type == ioctl_type(request) && field.number == number && field.offset + 4u <= known) {
+    if (is_same(field.request, word) && field.offset + sizeof(int32_t) <= known)
       marshal.descriptor(static_cast<int32_t>(fields.u32(field.offset)));
-    }
   }
   wire::IoctlRequest header;
   memcpy(&header, call->at(0), sizeof(header));
@@ -346,21 +448,20 @@ bool append_segments(Call* call, Driver driver, uint32_t request, uint32_t arg_s
   return !marshal.no_memory();
 }
 
-bool is_wait(Driver driver, uint32_t request) {
-  constexpr uint32_t kDmaBufSync = 0x40086200;
-  if (driver == Driver::kFence) return request == kDmaBufSync;
-  if (driver == Driver::kFramebuffer) return ioctl_number(request) == 0x20;  // FBIO_WAITFORVSYNC
-  switch (ioctl_number(request)) {
-    case wire::kWaitBo:
-      return driver == Driver::kV3d;
-    case 0x3a:  // WAIT_VBLANK
-      return driver == Driver::kVc4;
-    case 0xc3:  // SYNCOBJ_WAIT
-    case 0xca:  // SYNCOBJ_TIMELINE_WAIT
-      return true;
-    default:
-      return false;
+bool is_wait(Driver driver, uint32_t word) {
+  switch (driver) {
+    case Driver::kFence:
+      return word == request::kDmaBufSync;
+    case Driver::kFramebuffer:
+      return is_same(ioctl::fb::request::kWaitForVsync, word);
+    case Driver::kV3d:
+      if (is_same(request::kWaitBo, word)) return true;
+      break;
+    case Driver::kVc4:
+      if (is_same(request::kWaitVblank, word)) return true;
+      break;
   }
+  return is_same(request::kSyncobjWait, word) || is_same(request::kSyncobjTimelineWait, word);
 }
 
 }  // namespace v3d::shim

@@ -1,26 +1,23 @@
 #include "shim/drm/status.h"
 
 #include <atomic>
+#include <cerrno>
 
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/v3d.h"
 #include "ioctl/link/wire.h"
+#include "shim/drm/local_call.h"
 #include "shim/drm/status_view.h"
 #include "shim/process/raw.h"
 #include "shim/process/user_descriptors.h"
 #include "shim/process/user_memory.h"
 
 namespace v3d::shim {
+
+namespace drm = ioctl::drm;
+
 namespace {
 
-constexpr uint32_t kSyncobjWait = 0xc02064c3, kSyncobjWaitWithHint = 0xc02864c3;
-constexpr uint32_t kSyncobjCreate = 0xc00864bf, kSyncobjDestroy = 0xc00864c0;
-constexpr uint32_t kSyncobjReset = 0xc01064c4;
-constexpr uint32_t kWaitBo = 0xc0106441;
-/// With and without the point of a timeline; the rest is the same.
-constexpr uint32_t kSyncobjToFd = 0xc01864c1, kSyncobjToFdWithoutPoint = 0xc01064c1;
-constexpr uint32_t kSyncobjFromFd = 0xc01864c2, kSyncobjFromFdWithoutPoint = 0xc01064c2;
-constexpr uint32_t kSyncFile = 1;   // flags of both
-constexpr uint32_t kSignalled = 1;  // flags of kSyncobjCreate
-constexpr uint32_t kWaitAll = 1, kWaitForSubmit = 2;
 constexpr uint32_t kMostHandles = 16;  // of a request that is answered here
 constexpr int64_t kSecond = 1'000'000'000;
 /// So often a thread that sleeps makes sure that there still is a daemon to wake it.
@@ -31,29 +28,6 @@ constexpr int64_t kLifePeriod = kSecond / 4;
 constexpr int64_t kExportPatience = 500'000;
 /// So long a fence may take that is waited for without sleeping.
 constexpr int64_t kSpin = 20'000;
-
-struct SyncobjWait {
-  uint64_t handles;
-  int64_t timeout_ns;
-  uint32_t count_handles, flags, first_signaled, pad;
-};
-struct WaitBo {
-  uint32_t handle, pad;
-  uint64_t timeout_ns;
-};
-struct SyncobjArray {
-  uint64_t handles;
-  uint32_t count_handles, pad;
-};
-struct SyncobjFd {
-  uint32_t handle, flags;
-  int32_t fd;
-  uint32_t pad;
-};
-/// CREATE, where the second is flags, and DESTROY.
-struct SyncobjHandle {
-  uint32_t handle, flags;
-};
 
 /// The files of this process. A place is taken once, and again when its file is closed.
 struct Place {
@@ -73,7 +47,7 @@ T load(T& word) {
 /// A wait for one syncobj after the other, until a deadline. Results: 0, a negative errno, or kAskDaemon.
 class Wait {
  public:
-  static constexpr int kAskDaemon = 1;
+  static constexpr int kAskDaemon = LocalCall::kAskDaemon;
 
   static int64_t now() { return static_cast<int64_t>(raw::fast_monotonic_ns()); }
 
@@ -161,8 +135,8 @@ class Wait {
 };
 
 /// In the kernel's order: syncobjs without a fence, what has signalled, the time.
-int wait(const File& file, StatusView& view, const uint32_t* handles, SyncobjWait* args) {
-  const bool all = args->flags & kWaitAll, for_submit = args->flags & kWaitForSubmit;
+int wait(const File& file, StatusView& view, const uint32_t* handles, drm::SyncobjWait* args) {
+  const bool all = args->flags & drm::kWaitAll, for_submit = args->flags & drm::kWaitForSubmit;
   StatusView::Syncobj seen[kMostHandles];
   uint32_t first = ~0u, num_signalled = 0, num_empty = 0;
   for (uint32_t i = 0; i < args->count_handles; ++i) {
@@ -191,20 +165,6 @@ int wait(const File& file, StatusView& view, const uint32_t* handles, SyncobjWai
   return 0;
 }
 
-/// What is left to do where all went well.
-template <typename T>
-int copy_out(uint64_t argument, const T& args) {
-  return copy_to_user(argument, &args, sizeof(args)) ? 0 : -EFAULT;
-}
-
-/// What a wait for an idle BO has left of its timeout is what it had.
-bool answer_wait_bo(const StatusView& view, uint64_t argument, int* result) {
-  WaitBo args;
-  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || !view.is_idle(args.handle)) return false;
-  *result = copy_out(argument, args);
-  return true;
-}
-
 Place* find_place(uint64_t token) {
   for (Place& place : places) {
     if (place.token.load(std::memory_order_acquire) == token) return &place;
@@ -217,104 +177,14 @@ wire::Status* find_status(uint64_t token) {
   return place ? place->status : nullptr;
 }
 
-/// The export as a sync_file of a syncobj that has no fence, or whose sync_file is here already.
-bool answer_to_fd(const File& file, Place& place, StatusView& view, uint64_t argument, int* result) {
-  SyncobjFd args;
-  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || args.flags != kSyncFile) return false;
-  place.ready.note_export(args.handle);
-  uint32_t fence;
-  const auto take = [&] {
-    const uint32_t entry = view.entry_as_said(args.handle);
-    return entry ? place.ready.take(file.token, entry, &fence) : -1;
-  };
-  int fd = take();
-  if (fd < 0) {
-    const int64_t until = Wait::now() + kExportPatience;
-    Wait waiting(file, view, until);
-    if (waiting.while_empty(args.handle)) {
-      *result = -EINVAL;
-    } else {
-      // The fence is seen before the submit's reply, which may bring the sync_file.
-      place.ready.wait_while_coming(until);
-      if ((fd = take()) < 0) return false;
-    }
-  }
-  if (fd >= 0) {
-    if (fence) remember_sync_file(fd, file.token, fence);
-    args.fd = give_descriptor(fd, true);
-    *result = args.fd < 0 ? args.fd : 0;
-  }
-  if (copy_to_user(argument, &args, sizeof(args))) return true;
-  if (fd >= 0 && args.fd >= 0) withdraw_descriptor(args.fd);
-  *result = -EFAULT;
-  return true;
-}
-
-/// The import of a sync_file whose fence is shown.
-bool answer_from_fd(const File& file, StatusView& view, uint64_t argument, int* result) {
-  SyncobjFd args;
-  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad || args.flags != kSyncFile) return false;
-  const int fd = find_descriptor(args.fd);
-  uint32_t fence;
-  if (fd < 0 || !find_sync_file(fd, file.token, &fence)) return false;
-  if (!view.change(args.handle, view.is_pending(pending_in(fence)) ? fence : uint32_t{wire::kSignalledNow}))
-    return false;
-  *result = copy_out(argument, args);
-  return true;
-}
-
-/// A handle that was destroyed without telling the daemon is one again.
-bool answer_create(StatusView& view, uint64_t argument, int* result) {
-  SyncobjHandle args;
-  if (!copy_from_user(&args, argument, sizeof(args)) || args.flags & ~kSignalled) return false;
-  args.handle = view.create(args.flags & kSignalled ? wire::kSignalledNow : wire::kEmptied);
-  if (!args.handle) return false;
-  *result = copy_out(argument, args);
-  return true;
-}
-
-bool answer_destroy(StatusView& view, uint64_t argument, int* result) {
-  SyncobjHandle args;
-  if (!copy_from_user(&args, argument, sizeof(args)) || args.flags || !view.destroy(args.handle))
-    return false;
-  *result = copy_out(argument, args);
-  return true;
-}
-
 bool read_handles(uint64_t address, uint32_t count, uint32_t* handles) {
   return count > 0 && count <= kMostHandles && copy_from_user(handles, address, count * sizeof(*handles));
 }
 
-bool answer_wait(const File& file, StatusView& view, uint64_t argument, int* result) {
-  SyncobjWait args;
-  uint32_t handles[kMostHandles];
-  if (!copy_from_user(&args, argument, sizeof(args)) || args.flags & ~(kWaitAll | kWaitForSubmit) ||
-      !read_handles(args.handles, args.count_handles, handles)) {
-    return false;
-  }
-  *result = wait(file, view, handles, &args);
-  if (*result == Wait::kAskDaemon) return false;
-  // The argument is copied out on errors too.
-  if (!copy_to_user(argument, &args, sizeof(args))) *result = -EFAULT;
-  return true;
-}
-
-bool answer_reset(StatusView& view, uint64_t argument, int* result) {
-  SyncobjArray args;
-  uint32_t handles[kMostHandles];
-  if (!copy_from_user(&args, argument, sizeof(args)) || args.pad ||
-      !read_handles(args.handles, args.count_handles, handles)) {
-    return false;
-  }
-  // All or nothing, as far as is seen; asking repeats what was done, which changes nothing.
-  for (uint32_t i = 0; i < args.count_handles; ++i) {
-    if (view.look(handles[i]).state == wire::kAsk) return false;
-  }
-  for (uint32_t i = 0; i < args.count_handles; ++i) {
-    if (!view.change(handles[i], wire::kEmptied)) return false;
-  }
-  *result = copy_out(argument, args);
-  return true;
+/// The status of an open file; null: nothing is known.
+Place* find_open_place(const File& file) {
+  Place* place = find_place(file.token);
+  return place && !load(place->status->closed) ? place : nullptr;
 }
 
 }  // namespace
@@ -377,31 +247,87 @@ SubmitOfExpected::~SubmitOfExpected() {
   if (ready_) ready_->end_coming();
 }
 
-bool find_status_answer(const File& file, uint32_t request, uint64_t argument, int* result) {
-  Place* place = find_place(file.token);
-  if (!place || load(place->status->closed)) return false;
-  StatusView view(place->status);
-  switch (request) {
-    case kWaitBo:
-      return answer_wait_bo(view, argument, result);
-    case kSyncobjReset:
-      return answer_reset(view, argument, result);
-    case kSyncobjCreate:
-      return answer_create(view, argument, result);
-    case kSyncobjDestroy:
-      return answer_destroy(view, argument, result);
-    case kSyncobjToFd:
-    case kSyncobjToFdWithoutPoint:
-      return answer_to_fd(file, *place, view, argument, result);
-    case kSyncobjFromFd:
-    case kSyncobjFromFdWithoutPoint:
-      return answer_from_fd(file, view, argument, result);
-    case kSyncobjWait:
-    case kSyncobjWaitWithHint:
-      return answer_wait(file, view, argument, result);
-    default:
-      return false;
+/// What a wait for an idle BO has left of its timeout is what it had.
+int answer_wait_bo(LocalCall& call, drm::WaitBo& args) {
+  Place* place = find_open_place(call.file);
+  return place && !args.pad && StatusView(place->status).is_idle(args.handle) ? 0 : LocalCall::kAskDaemon;
+}
+
+int answer_syncobj_wait(LocalCall& call, drm::SyncobjWait& args) {
+  Place* place = find_open_place(call.file);
+  uint32_t handles[kMostHandles];
+  if (!place || args.flags & ~uint32_t{drm::kWaitAll | drm::kWaitForSubmit} ||
+      !read_handles(args.handles, args.count_handles, handles)) {
+    return LocalCall::kAskDaemon;
   }
+  StatusView view(place->status);
+  return wait(call.file, view, handles, &args);
+}
+
+int answer_syncobj_reset(LocalCall& call, drm::SyncobjArray& args) {
+  Place* place = find_open_place(call.file);
+  uint32_t handles[kMostHandles];
+  if (!place || args.pad || !read_handles(args.handles, args.count_handles, handles))
+    return LocalCall::kAskDaemon;
+  StatusView view(place->status);
+  // All or nothing, as far as is seen; asking repeats what was done, which changes nothing.
+  for (uint32_t i = 0; i < args.count_handles; ++i)
+    if (view.look(handles[i]).state == wire::kAsk) return LocalCall::kAskDaemon;
+  for (uint32_t i = 0; i < args.count_handles; ++i)
+    if (!view.change(handles[i], wire::kEmptied)) return LocalCall::kAskDaemon;
+  return 0;
+}
+
+/// A handle that was destroyed without telling the daemon is one again.
+int answer_syncobj_create(LocalCall& call, drm::SyncobjCreate& args) {
+  Place* place = find_open_place(call.file);
+  if (!place || args.flags & ~drm::kSyncobjCreateSignaled) return LocalCall::kAskDaemon;
+  const uint32_t handle = StatusView(place->status).create(args.flags ? wire::kSignalledNow : wire::kEmptied);
+  if (!handle) return LocalCall::kAskDaemon;
+  args.handle = handle;
+  return 0;
+}
+
+int answer_syncobj_destroy(LocalCall& call, drm::SyncobjDestroy& args) {
+  Place* place = find_open_place(call.file);
+  return place && !args.pad && StatusView(place->status).destroy(args.handle) ? 0 : LocalCall::kAskDaemon;
+}
+
+/// The export as a sync_file of a syncobj that has no fence, or whose sync_file is here already.
+int answer_syncobj_to_fd(LocalCall& call, drm::SyncobjHandle& args) {
+  Place* place = find_open_place(call.file);
+  if (!place || args.pad || args.flags != drm::kSyncobjSyncFile) return LocalCall::kAskDaemon;
+  StatusView view(place->status);
+  place->ready.note_export(args.handle);
+  uint32_t fence;
+  const auto take = [&] {
+    const uint32_t entry = view.entry_as_said(args.handle);
+    return entry ? place->ready.take(call.file.token, entry, &fence) : -1;
+  };
+  int fd = take();
+  if (fd < 0) {
+    const int64_t until = Wait::now() + kExportPatience;
+    Wait waiting(call.file, view, until);
+    if (waiting.while_empty(args.handle)) return -EINVAL;
+    // The fence is seen before the submit's reply, which may bring the sync_file.
+    place->ready.wait_while_coming(until);
+    if ((fd = take()) < 0) return LocalCall::kAskDaemon;
+  }
+  if (fence) remember_sync_file(fd, call.file.token, fence);
+  args.fd = call.descriptor = give_descriptor(fd, true);
+  return args.fd < 0 ? args.fd : 0;
+}
+
+/// The import of a sync_file whose fence is shown.
+int answer_syncobj_from_fd(LocalCall& call, drm::SyncobjHandle& args) {
+  Place* place = find_open_place(call.file);
+  if (!place || args.pad || args.flags != drm::kSyncobjSyncFile) return LocalCall::kAskDaemon;
+  StatusView view(place->status);
+  const int fd = find_descriptor(args.fd);
+  uint32_t fence;
+  if (fd < 0 || !find_sync_file(fd, call.file.token, &fence)) return LocalCall::kAskDaemon;
+  const uint32_t now = view.is_pending(pending_in(fence)) ? fence : uint32_t{wire::kSignalledNow};
+  return view.change(args.handle, now) ? 0 : LocalCall::kAskDaemon;
 }
 
 }  // namespace v3d::shim

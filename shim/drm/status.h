@@ -4,7 +4,10 @@
 
 #include <cstdint>
 
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/v3d.h"
 #include "ioctl/link/wire.h"
+#include "shim/drm/local_call.h"
 #include "shim/drm/ready_sync_file.h"
 #include "shim/link/known_descriptors.h"
 
@@ -13,11 +16,16 @@ namespace v3d::shim {
 /// From now on knows the file's status. @param fd  the memory, which stays the caller's
 void remember_status(uint64_t token, int fd, uint32_t bytes);
 
-/// SYNCOBJ_WAIT, _RESET, _CREATE and _DESTROY, _HANDLE_TO_FD of what has no fence or one whose sync_file came
-/// with the submit, _FD_TO_HANDLE of such a sync_file, and WAIT_BO, where the status says enough. False: ask
-/// the daemon.
-/// @param result  0 or a negative errno
-bool find_status_answer(const File& file, uint32_t request, uint64_t argument, int* result);
+/// @name Where the status says enough (LocalIoctl::answer)
+int answer_wait_bo(LocalCall& call, ioctl::drm::WaitBo& args);
+int answer_syncobj_wait(LocalCall& call, ioctl::drm::SyncobjWait& args);
+int answer_syncobj_reset(LocalCall& call, ioctl::drm::SyncobjArray& args);
+int answer_syncobj_create(LocalCall& call, ioctl::drm::SyncobjCreate& args);
+int answer_syncobj_destroy(LocalCall& call, ioctl::drm::SyncobjDestroy& args);
+/// Of what has no fence, or one whose sync_file came with the submit.
+int answer_syncobj_to_fd(LocalCall& call, ioctl::drm::SyncobjHandle& args);
+/// Of such a sync_file.
+int answer_syncobj_from_fd(LocalCall& call, ioctl::drm::SyncobjHandle& args);
 
 /// The syncobjs that are expected to be exported.
 Exports expected_exports(const File& file);

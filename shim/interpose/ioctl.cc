@@ -2,11 +2,12 @@
 
 #include <cstdarg>
 
+#include "ioctl/abi/request.h"
 #include "shim/board/board_devices.h"
 #include "shim/drm/drm_ioctl.h"
 #include "shim/drm/files.h"
 #include "shim/drm/framebuffer.h"
-#include "shim/drm/marshal.h"
+#include "shim/drm/mapping.h"
 #include "shim/interpose/interpose.h"
 #include "shim/interpose/syscall.h"
 #include "shim/process/raw.h"
@@ -21,7 +22,7 @@ constexpr off_t kFirstFakeOffset = off_t{1} << 32;
 bool handle_ioctl(int fd, unsigned long request, uint64_t argument, int* result) {
   // Callers that keep the request in an int sign-extend it.
   const auto word = static_cast<uint32_t>(request);
-  switch (ioctl_type(word)) {
+  switch (ioctl::drm::request_type(word)) {
     case 'd': {
       File file;
       *result = identify_file(fd, &file);

@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "ioctl/abi/dma_buf.h"
 #include "shim/drm/drm_ioctl.h"
 #include "shim/interpose/interpose.h"
 #include "shim/process/raw.h"
@@ -14,17 +15,14 @@
 namespace v3d::shim {
 namespace {
 
-constexpr uint32_t kExportSyncFile = 0xc0086202;  // DMA_BUF_IOCTL_EXPORT_SYNC_FILE
-constexpr uint32_t kRead = 1, kWrite = 2;         // dma-buf.h
+namespace drm = ioctl::drm;
+
 constexpr short kEither = POLLIN | POLLOUT;
 
 /// A sync_file of what keeps a dma-buf from being ready for `event`; negative: it is none of ours.
 int export_fence(int fd, short event) {
-  struct {
-    uint32_t flags;
-    int32_t fd;
-  } args = {event == POLLIN ? kRead : kWrite, -1};
-  const int error = fence_ioctl(fd, kExportSyncFile, reinterpret_cast<uint64_t>(&args));
+  drm::DmaBufSyncFile args = {event == POLLIN ? drm::kDmaBufRead : drm::kDmaBufWrite, -1};
+  const int error = fence_ioctl(fd, drm::request::kDmaBufExportSyncFile, reinterpret_cast<uint64_t>(&args));
   return error ? error : args.fd;
 }
 

@@ -10,14 +10,18 @@
 #include <cctype>
 #include <cerrno>
 #include <climits>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "ioctl/abi/request.h"
 #include "ioctl/link/wire.h"
 #include "shim/board/board_devices.h"
+#include "shim/drm/driver.h"
 #include "shim/drm/drm_ioctl.h"
 #include "shim/drm/files.h"
 #include "shim/drm/framebuffer.h"
+#include "shim/drm/mapping.h"
 #include "shim/drm/marshal.h"
 #include "shim/tree/live_text.h"
 #include "shim/tree/paths.h"
@@ -26,8 +30,6 @@
 
 namespace v3d::box {
 namespace {
-
-constexpr char kFramebufferType = 'F';
 
 struct OpenArguments {
   int dir;
@@ -243,34 +245,70 @@ void handle_stat(Caller& caller) {
   caller.answer(written ? 0 : -EFAULT);
 }
 
+/// What an ioctl returns; nothing where the descriptor is none of ours, and the kernel answers.
+using Answer = std::optional<int>;
+
+Answer unless_foreign(int result) { return result == -ENOTTY ? Answer() : result; }
+
+Answer board_ioctl(Caller& caller, int number, uint32_t request, uint64_t argument) {
+  int result;
+  const int fd = caller.borrow(number);
+  return fd >= 0 && shim::board_ioctl(fd, request, argument, &result) ? Answer(result) : Answer();
+}
+
+Answer drm_ioctl(Caller& caller, int number, uint32_t request, uint64_t argument) {
+  shim::File file;
+  int fd = -1;
+  const int found = find_file(caller, number, &fd, &file);
+  if (found == 0) return shim::forward_ioctl(file, request, argument);  // ENOTTY is an answer, too
+  return found == -ENOTTY ? board_ioctl(caller, number, request, argument) : found;  // vcio's type
+}
+
+Answer fence_ioctl(Caller& caller, int number, uint32_t request, uint64_t argument) {
+  const int fd = caller.borrow(number);
+  return fd < 0 ? Answer() : unless_foreign(shim::fence_ioctl(fd, request, argument));
+}
+
+Answer framebuffer_ioctl(Caller& caller, int number, uint32_t request, uint64_t argument) {
+  const int fd = caller.borrow(number);
+  return fd < 0 ? Answer() : unless_foreign(shim::framebuffer_ioctl(fd, request, argument));
+}
+
+template <shim::Driver... kDrivers>
+bool waits([[maybe_unused]] uint32_t request) {
+  return (shim::is_wait(kDrivers, request) || ...);
+}
+
+/// Whose ioctls those of a type are.
+struct IoctlType {
+  char type;
+  Answer (*answer)(Caller& caller, int number, uint32_t request, uint64_t argument);
+  bool (*may_wait)(uint32_t request);
+};
+constexpr IoctlType kIoctlTypes[] = {
+    {'d', drm_ioctl, waits<shim::Driver::kV3d, shim::Driver::kVc4>},
+    {'>', fence_ioctl, waits<shim::Driver::kFence>},
+    {'b', fence_ioctl, waits<shim::Driver::kFence>},
+    {'F', framebuffer_ioctl, waits<shim::Driver::kFramebuffer>},
+    {'H', board_ioctl, waits<>},
+    {'u', board_ioctl, waits<>},
+};
+
+const IoctlType* find_ioctl_type(uint32_t request) {
+  for (const IoctlType& known : kIoctlTypes)
+    if (static_cast<uint32_t>(known.type) == ioctl::drm::request_type(request)) return &known;
+  return nullptr;
+}
+
 void handle_ioctl(Caller& caller) {
-  const seccomp_data& call = caller.data();
-  const auto number = static_cast<int>(call.args[0]);
-  const auto request = static_cast<uint32_t>(call.args[1]);
-  int fd = -1, result;
-  if (shim::ioctl_type(request) == 'd') {
-    shim::File file;
-    result = find_file(caller, number, &fd, &file);
-    if (result == 0) {
-      // ENOTTY is an answer from here on.
-      caller.answer(shim::forward_ioctl(file, request, call.args[2]));
-      return;
-    }
-  }
-  if (fd < 0) fd = caller.borrow(number);
-  if (fd >= 0 && shim::board_ioctl(fd, request, call.args[2], &result)) {
-    caller.answer(result);
-    return;
-  }
-  const char type = static_cast<char>(shim::ioctl_type(request));
-  if (type == kFramebufferType)
-    result = fd < 0 ? -ENOTTY : shim::framebuffer_ioctl(fd, request, call.args[2]);
-  else if (type != 'd')
-    result = fd < 0 || (type != '>' && type != 'b') ? -ENOTTY : shim::fence_ioctl(fd, request, call.args[2]);
-  if (result == -ENOTTY)
-    caller.pass_on();
+  const __u64* args = caller.data().args;
+  const auto request = static_cast<uint32_t>(args[1]);
+  const IoctlType* type = find_ioctl_type(request);
+  const Answer answer = type ? type->answer(caller, static_cast<int>(args[0]), request, args[2]) : Answer();
+  if (answer)
+    caller.answer(*answer);
   else
-    caller.answer(result);
+    caller.pass_on();
 }
 
 void handle_mmap(Caller& caller) {
@@ -318,11 +356,8 @@ void handle_call(Caller& caller, bool mounted) {
 
 bool may_wait(const seccomp_data& call) {
   const auto request = static_cast<uint32_t>(call.args[1]);
-  if (call.nr != SYS_ioctl) return false;
-  if (shim::ioctl_type(request) == kFramebufferType)
-    return shim::is_wait(shim::Driver::kFramebuffer, request);
-  if (shim::ioctl_type(request) != 'd') return shim::is_wait(shim::Driver::kFence, request);
-  return shim::is_wait(shim::Driver::kV3d, request) || shim::is_wait(shim::Driver::kVc4, request);
+  const IoctlType* type = call.nr == SYS_ioctl ? find_ioctl_type(request) : nullptr;
+  return type && type->may_wait(request);
 }
 
 }  // namespace v3d::box

@@ -1,0 +1,80 @@
+/// @file Which ioctls may be answered here.
+#include "shim/drm/local_call.h"
+
+#include <array>
+#include <cstddef>
+
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/request.h"
+#include "ioctl/abi/v3d.h"
+#include "shim/drm/answers.h"
+#include "shim/drm/mapping.h"
+#include "shim/drm/status.h"
+
+namespace v3d::shim {
+namespace {
+
+namespace drm = ioctl::drm;
+namespace request = drm::request;
+
+template <auto kHandler, typename Result, typename Args>
+constexpr auto untyped(Result (*)(LocalCall&, Args&)) {
+  return [](LocalCall& call) { return kHandler(call, call.as<Args>()); };
+}
+template <auto kAnswer>
+constexpr LocalIoctl row(uint32_t word, uint32_t shortest = 0) {
+  const uint32_t size = drm::request_size(word);
+  return {word, shortest ? shortest : size, size, untyped<kAnswer>(kAnswer), nullptr};
+}
+template <auto kAnswer, auto kRemember>
+constexpr LocalIoctl remembered(uint32_t word) {
+  LocalIoctl made = row<kAnswer>(word);
+  made.remember = untyped<kRemember>(kRemember);
+  return made;
+}
+
+constexpr LocalIoctl kVersion = row<answer_version>(request::kVersion);
+constexpr LocalIoctl kGetCap = remembered<answer_get_cap, remember_get_cap>(request::kGetCap);
+
+constexpr LocalIoctl kV3dIoctls[] = {
+    kVersion,
+    kGetCap,
+    row<answer_syncobj_create>(request::kSyncobjCreate),
+    row<answer_syncobj_destroy>(request::kSyncobjDestroy),
+    row<answer_syncobj_to_fd>(request::kSyncobjHandleToFd, offsetof(drm::SyncobjHandle, point)),
+    row<answer_syncobj_from_fd>(request::kSyncobjFdToHandle, offsetof(drm::SyncobjHandle, point)),
+    row<answer_syncobj_wait>(request::kSyncobjWait, offsetof(drm::SyncobjWait, deadline_ns)),
+    row<answer_syncobj_reset>(request::kSyncobjReset),
+    row<answer_wait_bo>(request::kWaitBo),
+    row<answer_mmap_bo>(request::kMmapBo),
+    remembered<answer_get_param, remember_get_param>(request::kGetParam),
+    remembered<answer_get_counter, remember_get_counter>(request::kPerfmonGetCounter),
+};
+constexpr LocalIoctl kVc4Ioctls[] = {kVersion, kGetCap};
+
+/// The place of a number's row, from 1; 0: it has none.
+template <size_t kRows>
+constexpr std::array<uint8_t, 256> by_number(const LocalIoctl (&rows)[kRows]) {
+  std::array<uint8_t, 256> places{};
+  for (size_t i = 0; i < kRows; ++i) places[drm::request_nr(rows[i].request)] = static_cast<uint8_t>(i + 1);
+  return places;
+}
+constexpr std::array<uint8_t, 256> kV3dPlaces = by_number(kV3dIoctls), kVc4Places = by_number(kVc4Ioctls);
+
+const LocalIoctl* row_of_number(Driver driver, uint32_t number) {
+  const bool v3d = driver == Driver::kV3d;
+  const uint8_t place = (v3d ? kV3dPlaces : kVc4Places)[number];
+  return place ? &(v3d ? kV3dIoctls : kVc4Ioctls)[place - 1] : nullptr;
+}
+
+}  // namespace
+
+const LocalIoctl* find_local_ioctl(Driver driver, uint32_t request) {
+  const LocalIoctl* known = row_of_number(driver, drm::request_nr(request));
+  if (!known) return nullptr;
+  const uint32_t size = drm::request_size(request);
+  const bool same = drm::request_of_size(known->request, size) == request;
+  return same && (size == known->size || size == known->shortest) ? known : nullptr;
+}
+
+}  // namespace v3d::shim
