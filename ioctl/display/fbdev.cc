@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "ioctl/abi/framebuffer.h"
 #include "ioctl/base/user_memory.h"
 #include "ioctl/display/console.h"
 
@@ -53,18 +54,6 @@ fb_fix_screeninfo describe(const Framebuffer& console) {
   return fix;
 }
 
-template <typename T>
-constexpr uint32_t word(uint32_t number, uint32_t direction) {
-  return direction | uint32_t{sizeof(T)} << 16 | uint32_t{'F'} << 8 | number;
-}
-constexpr uint32_t kIn = drm::kDirectionIn, kOut = drm::kDirectionOut;
-constexpr uint32_t kGetScreen = word<fb_var_screeninfo>(0x00, kOut),
-                   kPutScreen = word<fb_var_screeninfo>(0x01, kIn | kOut),
-                   kGetFixed = word<fb_fix_screeninfo>(0x02, kOut), kGetColors = word<fb_cmap>(0x04, kIn),
-                   kPutColors = word<fb_cmap>(0x05, kIn), kPan = word<fb_var_screeninfo>(0x06, kIn | kOut),
-                   kWaitForVsync = 'F' << 8 | 0x20;
-static_assert(sizeof(fb_var_screeninfo) == 160 && sizeof(fb_fix_screeninfo) == 80 && sizeof(fb_cmap) == 40);
-
 }  // namespace
 
 Fbdev::Fbdev(Display& display) : display_(display), console_(display.console()) {
@@ -103,23 +92,23 @@ int Fbdev::open(int flags, UniqueFd* fd) {
 
 int Fbdev::ioctl(const Caller& caller, uint32_t request, void* arg) {
   switch (request) {
-    case kGetScreen: {
+    case fb::request::kGetScreen: {
       const std::lock_guard lock(mutex_);
       *static_cast<fb_var_screeninfo*>(arg) = screen_;
       return 0;
     }
-    case kPutScreen:
+    case fb::request::kPutScreen:
       return put_screen(caller, *static_cast<fb_var_screeninfo*>(arg));
-    case kGetFixed:
+    case fb::request::kGetFixed:
       *static_cast<fb_fix_screeninfo*>(arg) = describe(*console_);
       return 0;
-    case kGetColors:
+    case fb::request::kGetColors:
       return get_colors(caller, *static_cast<fb_cmap*>(arg));
-    case kPutColors:
+    case fb::request::kPutColors:
       return put_colors(caller, *static_cast<fb_cmap*>(arg));
-    case kPan:
+    case fb::request::kPan:
       return pan(caller, *static_cast<fb_var_screeninfo*>(arg));
-    case kWaitForVsync:
+    case fb::request::kWaitForVsync:
       return wait_for_vblank(caller);
   }
   if (request - wire::kFramebufferBlank < wire::kBlankLevels)

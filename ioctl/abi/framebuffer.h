@@ -1,0 +1,31 @@
+/// These are the ioctls of /dev/fb0 (Linux include/uapi/linux/fb.h) with the sizes and directions of their
+/// arguments, which the kernel's words do not have.
+#pragma once
+
+#include <linux/fb.h>
+
+#include <cstdint>
+
+#include "ioctl/abi/request.h"
+
+namespace v3d::ioctl::fb {
+
+static_assert(sizeof(fb_var_screeninfo) == 160 && sizeof(fb_fix_screeninfo) == 80 && sizeof(fb_cmap) == 40);
+
+namespace request {
+inline constexpr uint32_t kIn = drm::kDirectionIn, kOut = drm::kDirectionOut;
+inline constexpr uint32_t kGetScreen = drm::make_request<fb_var_screeninfo>(kOut, 'F', 0x00);
+inline constexpr uint32_t kPutScreen = drm::make_request<fb_var_screeninfo>(kIn | kOut, 'F', 0x01);
+inline constexpr uint32_t kGetFixed = drm::make_request<fb_fix_screeninfo>(kOut, 'F', 0x02);
+inline constexpr uint32_t kGetColors = drm::make_request<fb_cmap>(kIn, 'F', 0x04);
+inline constexpr uint32_t kPutColors = drm::make_request<fb_cmap>(kIn, 'F', 0x05);
+inline constexpr uint32_t kPan = drm::make_request<fb_var_screeninfo>(kIn | kOut, 'F', 0x06);
+inline constexpr uint32_t kWaitForVsync = drm::make_request<drm::None>(0, 'F', 0x20);
+/// All that have an argument.
+inline constexpr uint32_t kWithArgument[] = {kGetScreen, kPutScreen, kGetFixed, kGetColors, kPutColors, kPan};
+}  // namespace request
+
+/// The kernel's word of one of these: type and number alone.
+constexpr uint32_t kernel_word(uint32_t request) { return request & 0xffff; }
+
+}  // namespace v3d::ioctl::fb
