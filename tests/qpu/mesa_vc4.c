@@ -43,16 +43,17 @@ const char* mesa_vc4_disassemble(uint64_t word) {
   return text_buffer;
 }
 
-const char* mesa_vc4_validate(const uint64_t* words, uint32_t count, uint64_t* wrong) {
+const char* mesa_vc4_validate(const uint64_t* words, uint32_t count) {
   static const char prefix[] = "vc4_qpu_validate: ";
+  static const uint64_t nop = 0x100009e7009e7000ull;
   uint64_t copy[260];
-  if (count + 2 > sizeof(copy) / sizeof(copy[0])) return "too long for this test";
-  memcpy(copy, words, count * sizeof(uint64_t));
-  copy[count] = copy[count + 1] = 0x100009e7009e7000ull; /* NOP */
-  *wrong = 0;
+  if (count + 3 > sizeof(copy) / sizeof(copy[0])) return "too long for this test";
+  /* It looks at the word before the first and at two behind the last. */
+  copy[0] = copy[count + 1] = copy[count + 2] = nop;
+  memcpy(copy + 1, words, count * sizeof(uint64_t));
   begin_text();
   if (!setjmp(failed)) {
-    vc4_qpu_validate(copy, count);
+    vc4_qpu_validate(copy + 1, count);
     return NULL;
   }
   fputc(0, text_stream);

@@ -12,9 +12,8 @@ extern "C" {
 /* The text of a word. */
 const char* mesa_vc4_disassemble(uint64_t word);
 
-/* What Mesa finds wrong with a program, and in which word; NULL if nothing. It reads up to two words behind
- * the last one. */
-const char* mesa_vc4_validate(const uint64_t* words, uint32_t count, uint64_t* wrong);
+/* What Mesa finds wrong with a program, and the text of the word; NULL if nothing. */
+const char* mesa_vc4_validate(const uint64_t* words, uint32_t count);
 
 #ifdef __cplusplus
 }
