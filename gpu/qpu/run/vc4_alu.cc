@@ -52,8 +52,39 @@ inline Doubles cut(Doubles d) {
 inline Ints is_zero(Words v) { return (v & kExponent) == 0u; }
 inline Ints is_special(Words v) { return (v & kExponent) == kExponent; }
 
+// Hosts with AVX-512 round toward zero in one instruction, but for what is too large, of which they make the
+// largest number.
+#if defined(__AVX512F__) && !defined(__clang__)
+#define V3D_HOST_ROUNDS 1
+constexpr int kTowardZero = 3 | 8;  // 8: without exceptions
+inline Words host_sum(Words a, Words b) {
+  return reinterpret_cast<Words>(__builtin_ia32_addps512_mask(
+      reinterpret_cast<Floats>(a), reinterpret_cast<Floats>(b), Floats{}, kAllLanes, kTowardZero));
+}
+inline Words host_product(Words a, Words b) {
+  return reinterpret_cast<Words>(__builtin_ia32_mulps512_mask(
+      reinterpret_cast<Floats>(a), reinterpret_cast<Floats>(b), Floats{}, kAllLanes, kTowardZero));
+}
+inline bool may_be_too_large(Words v) {
+  constexpr uint32_t kLargest = 0x7f7fffff;
+  return negative(reinterpret_cast<LanesI>((v & kMagnitude) == kLargest)) != 0;
+}
+#else
+#define V3D_HOST_ROUNDS 0
+#endif
+
+inline Words with_special_sum(Words a, Words b, Words sum) {
+  sum = is_zero(sum) ? Words{} : sum;
+  const Words special = ((is_special(b) ? b : a) & kSign) | kInfinity;
+  return is_special(a) | is_special(b) ? special : sum;
+}
+
 inline Words sum_toward_zero(Words a, Words b) {
   const Words flushed_a = is_zero(a) ? Words{} : a, flushed_b = is_zero(b) ? Words{} : b;
+#if V3D_HOST_ROUNDS
+  if (const Words sum = host_sum(flushed_a, flushed_b); !may_be_too_large(sum)) [[likely]]
+    return with_special_sum(a, b, sum);
+#endif
   Floats x = reinterpret_cast<Floats>(flushed_a), y = reinterpret_cast<Floats>(flushed_b);
   const Ints large = is_special(reinterpret_cast<Words>(x + y));
   x = large ? x * 0.5f : x;
@@ -66,10 +97,43 @@ inline Words sum_toward_zero(Words a, Words b) {
   bits += reinterpret_cast<Words>(away);
   const Words infinity = (bits & kSign) | kInfinity;
   const Words doubled = (bits & kExponent) >= 254u << 23 ? infinity : bits + (1u << 23);
-  bits = large ? doubled : bits;
-  bits = is_zero(bits) ? Words{} : bits;
-  const Words special = ((is_special(b) ? b : a) & kSign) | kInfinity;
-  return is_special(a) | is_special(b) ? special : bits;
+  return with_special_sum(a, b, large ? doubled : bits);
+}
+
+// Of a product that is right but for operands that are no numbers, and for the sign of 0.
+inline Words with_special_product(Words a, Words b, Words product) {
+  const Words special = ((a ^ b) & kSign) | kInfinity;
+  product = is_special(a) | is_special(b) ? special : product;
+  return is_zero(a) | is_zero(b) | is_zero(product) ? Words{} : product;
+}
+
+inline Lanes product_toward_zero(const Lanes& a, const Lanes& b) {
+#if V3D_HOST_ROUNDS
+  if (const Words product = host_product(a, b); !may_be_too_large(product)) [[likely]]
+    return with_special_product(a, b, product);
+#endif
+  const Lanes product =
+      through_doubles<FewFloats, FewFloats>([](Doubles x, Doubles y) { return cut(x * y); }, a, b);
+  return by_parts<Lanes>(with_special_product, a, b, product);
+}
+
+inline Lanes float_of_integer(const Lanes& v) {
+#if V3D_HOST_ROUNDS
+  return as_uint(__builtin_ia32_cvtdq2ps512_mask(as_int(v), LanesF{}, kAllLanes, kTowardZero));
+#else
+  return through_doubles<FewInts, FewFloats>(cut, v);
+#endif
+}
+
+// v / 255, of bytes. Behind the point it is v again and again; 255 is 1.
+inline Lanes unit_of_byte(const Lanes& v) {
+#if V3D_HOST_ROUNDS
+  const LanesF fraction =
+      __builtin_ia32_cvtudq2ps512_mask(as_int(v * 0x01010101u), LanesF{}, kAllLanes, kTowardZero);
+  return as_uint(v == 255u ? splat(1.0f) : fraction * 0x1p-32f);
+#else
+  return through_doubles<FewInts, FewFloats>([](Doubles d) { return cut(d * 0x1.0101010101011p-8); }, v);
+#endif
 }
 
 // Order of floats for minima and maxima: -0 is 0, and NaNs lie beyond infinity.
@@ -107,7 +171,7 @@ Lanes alu(const Lanes& a, const Lanes& b) {
           return reinterpret_cast<Words>(__builtin_convertvector(fits ? f : Floats{}, Ints));
         },
         a);
-  if constexpr (op == Op::kItof) return through_doubles<FewInts, FewFloats>(cut, a);
+  if constexpr (op == Op::kItof) return float_of_integer(a);
   if constexpr (op == Op::kAdd) return a + b;
   if constexpr (op == Op::kSub) return a - b;
   if constexpr (op == Op::kShr) return a >> (b & 31u);
@@ -128,18 +192,7 @@ Lanes alu(const Lanes& a, const Lanes& b) {
       result[lane] = static_cast<uint32_t>(std::countl_zero(uint32_t{a[lane]}));
     return result;
   }
-  if constexpr (op == Op::kFmul) {
-    const Lanes product =
-        through_doubles<FewFloats, FewFloats>([](Doubles x, Doubles y) { return cut(x * y); }, a, b);
-    return by_parts<Lanes>(
-        [](Words x, Words y, Words p) {
-          const Words special = ((x ^ y) & kSign) | kInfinity;
-          p = is_special(x) | is_special(y) ? special : p;
-          // -0 is 0 too.
-          return is_zero(x) | is_zero(y) | is_zero(p) ? Words{} : p;
-        },
-        a, b, product);
-  }
+  if constexpr (op == Op::kFmul) return product_toward_zero(a, b);
   if constexpr (op == Op::kMul24) return (a & 0xffffffu) * (b & 0xffffffu);
   if constexpr (op == Op::kV8muld) {
     const auto divided = [](Halves x, Halves y) -> Halves {
@@ -312,7 +365,7 @@ Lanes unpacked(uint8_t unpack, bool to_float, const Lanes& v) {
   if (unpack == 3) return (v >> 24) * 0x01010101u;
   const Lanes byte = v >> (8u * (unpack - 4u)) & 0xffu;
   if (!to_float) return byte;
-  return through_doubles<FewInts, FewFloats>([](Doubles d) { return cut(d / 255.0); }, byte);
+  return unit_of_byte(byte);
 }
 
 Lanes packed_to_a(uint8_t pack, const Packable& result, const Lanes& old) {
@@ -336,13 +389,14 @@ Lanes packed_to_unorm8(uint8_t pack, const Lanes& value, const Lanes& old) {
   if (pack == 0) return value;
   // Of floats in 0..1: those below and beyond are the ends, NaNs by their sign. Assumed: ties go up.
   constexpr uint32_t kOne = 0x3f800000;
-  const Lanes unit = by_parts<Lanes>(
+  const Lanes bits = by_parts<Lanes>(
       [](Words w) {
         const Words positive = w > kOne ? Words{} + kOne : w;
-        return reinterpret_cast<Ints>(w) < 0 ? Words{} : positive;
+        const Words unit = reinterpret_cast<Ints>(w) < 0 ? Words{} : positive;
+        return reinterpret_cast<Words>(
+            __builtin_convertvector(reinterpret_cast<Floats>(unit) * 255.0f + 0.5f, Ints));
       },
       value);
-  const Lanes bits = through_doubles<FewFloats, FewInts>([](Doubles d) { return d * 255.0 + 0.5; }, unit);
   return inserted(pack, bits, old);
 }
 

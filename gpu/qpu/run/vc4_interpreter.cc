@@ -94,8 +94,7 @@ inline LaneMask lanes_where(const Condition& c, const LaneMask* flags) {
 // What a half computed and has not written yet.
 struct Result {
   Lanes value;
-  LanesI carry, overflow;
-  LaneMask exec;
+  LaneMask exec, carry, overflow;
 };
 
 inline Lanes operand(const Source& s, const Bases& bases) {
@@ -106,9 +105,9 @@ inline Result compute(const Half& half, const Thread& t, const Lanes& a, const L
   Result result;
   result.exec = lanes_where(half.condition, t.flags);
   result.value = half.alu(a, b);
-  const bool needs_carry = sets_flags || half.pack == Half::Pack::kToA;
-  result.carry = needs_carry && half.carry ? half.carry(a, b, result.value) : LanesI{};
-  result.overflow = half.pack == Half::Pack::kToA ? overflow(half.op, a, b, result.value) : LanesI{};
+  const bool packs = half.pack == Half::Pack::kToA;
+  result.carry = (sets_flags || packs) && half.carry ? negative(half.carry(a, b, result.value)) : LaneMask{0};
+  result.overflow = packs ? negative(overflow(half.op, a, b, result.value)) : LaneMask{0};
   return result;
 }
 
@@ -117,7 +116,7 @@ inline void store_register(const Half& half, Thread& t, const Result& result) {
   Lanes value = result.value;
   if (half.pack == Half::Pack::kToA) {
     const bool is_float = (info(half.op).floats & kGivesFloats) != 0;
-    value = packed_to_a(half.pack_mode, {value, result.carry, result.overflow, is_float}, to);
+    value = packed_to_a(half.pack_mode, {value, expand(result.carry), expand(result.overflow), is_float}, to);
   } else if (half.pack == Half::Pack::kToUnorm8) {
     value = packed_to_unorm8(half.pack_mode, value, to);
   }
@@ -150,7 +149,7 @@ inline void write_flags(Thread& t, const Result& result) {
   };
   set(Thread::kZ, static_cast<LaneMask>(~nonzero(result.value)));
   set(Thread::kN, negative(as_int(result.value)));
-  set(Thread::kC, negative(result.carry));
+  set(Thread::kC, result.carry);
 }
 
 inline void run_plain_half(const Half& half, Thread& t, const Bases& bases) {
@@ -158,9 +157,10 @@ inline void run_plain_half(const Half& half, Thread& t, const Bases& bases) {
 }
 
 inline void run_plain(const Step& step, Thread& t, const Bases& bases) {
-  if (step.read_a == ReadPort::kUniform || step.read_b == ReadPort::kUniform) fetch_uniform(step, t);
+  if (step.reads_port) fetch(step, t);
   run_plain_half(step.mul_first ? step.mul : step.add, t, bases);
   run_plain_half(step.mul_first ? step.add : step.mul, t, bases);
+  if (step.reads_varying) land_varying(t);
 }
 
 Lanes rotated(const Step& step, const Thread& t, const Source& s, const Lanes& value) {
@@ -206,7 +206,7 @@ Outcome run_general(const Step& step, Thread& t, const Bases& bases) {
   if (step.has_immediate) {
     const auto mode = step.is_semaphore ? kImmediate32 : static_cast<ImmediateMode>(step.instruction.unpack);
     t.registers[Thread::kPortB] = immediate_lanes(step.instruction.immediate, mode);
-  } else if (!fetch(step, t)) {
+  } else if (step.reads_port && !fetch(step, t)) {
     return Outcome::kWait;
   }
   Result add, mul;
@@ -224,7 +224,7 @@ Outcome run_general(const Step& step, Thread& t, const Bases& bases) {
   if (step.add_sets_flags) write_flags(t, add);
   if (step.mul_sets_flags) write_flags(t, mul);
   if (loads_r4(step.signal)) t.r(4) = r4;
-  if (step.read_a == ReadPort::kVarying || step.read_b == ReadPort::kVarying) land_varying(t);
+  if (step.reads_varying) land_varying(t);
   return Outcome::kDone;
 }
 
@@ -249,7 +249,7 @@ Outcome run_branch(const Step& step, Thread& t) {
       (i.relative ? behind : 0) + (i.with_register ? uint32_t{t.ra(i.raddr_a & 31)[15]} : 0);
   p.branch_target = (base + i.immediate) & ~7u;
   p.events.branch_in = 3;
-  const Result link = {splat(behind), {}, {}, kAllLanes};
+  const Result link = {splat(behind), kAllLanes, 0, 0};
   for (const Half* half : {&step.add, &step.mul}) {
     if (half->to.target != Target::kNone && half->to.target != Target::kPort) {
       Half whole = *half;
@@ -323,6 +323,7 @@ Stop execute(const Program& program, Thread& t) {
       if (left == 0) break;
       --left;
       if (step->kind == Step::Kind::kPlain) {
+        if (step->reads_port) set_pc();  // for who finds that there is no memory
         run_plain(*step, t, bases);
       } else {
         set_pc();

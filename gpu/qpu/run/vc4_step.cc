@@ -136,8 +136,6 @@ bool clashes(const Half& writer, const Half& reader) {
          (!reader.b.immediate && reader.b.offset == writer.to.offset) || reader.to.offset == writer.to.offset;
 }
 
-bool is_plain_read(ReadPort port) { return port == ReadPort::kNone || port == ReadPort::kUniform; }
-
 Step::Kind kind_of(Step& step) {
   switch (step.signal) {
     case Signal::kColorLoad:
@@ -151,8 +149,8 @@ Step::Kind kind_of(Step& step) {
       step.read_a == ReadPort::kMutex || step.read_b == ReadPort::kMutex)
     return Step::Kind::kGeneral;
   const bool loads = step.signal == Signal::kLoadTmu0 || step.signal == Signal::kLoadTmu1;
-  if (loads || step.has_immediate || step.add_sets_flags || step.mul_sets_flags || !is_plain(step.add) || !is_plain(step.mul) ||
-      !is_plain_read(step.read_a) || !is_plain_read(step.read_b))
+  if (loads || step.has_immediate || step.add_sets_flags || step.mul_sets_flags || !is_plain(step.add) ||
+      !is_plain(step.mul))
     return Step::Kind::kMasked;
   if (clashes(step.add, step.mul)) {
     if (clashes(step.mul, step.add)) return Step::Kind::kMasked;
@@ -161,8 +159,14 @@ Step::Kind kind_of(Step& step) {
   return Step::Kind::kPlain;
 }
 
-ReadPort port_of(Files file, uint8_t raddr) {
-  return raddr < kFirstPort ? ReadPort::kNone : read_address(file, raddr).port;
+// What a word fetches through a file: ports do what they do whether an operand takes the value or not, but
+// for addresses that are none.
+ReadPort port_of(const Instruction& i, Files file) {
+  const uint8_t raddr = file == kFileA ? i.raddr_a : i.raddr_b, mux = file == kFileA ? kMuxA : kMuxB;
+  if (raddr < kFirstPort || (file == kFileB && i.signal == Signal::kSmallImmediate)) return ReadPort::kNone;
+  const ReadPort port = read_address(file, raddr).port;
+  const bool taken = i.add_a == mux || i.add_b == mux || i.mul_a == mux || i.mul_b == mux;
+  return taken || (port != ReadPort::kNop && port != ReadPort::kUnmapped) ? port : ReadPort::kNone;
 }
 
 }  // namespace
@@ -191,8 +195,10 @@ Step make_step(const Instruction& i) {
     case Form::kAlu:
       step.add = make_half(i, false);
       step.mul = make_half(i, true);
-      step.read_a = port_of(kFileA, i.raddr_a);
-      if (i.signal != Signal::kSmallImmediate) step.read_b = port_of(kFileB, i.raddr_b);
+      step.read_a = port_of(i, kFileA);
+      step.read_b = port_of(i, kFileB);
+      step.reads_port = step.read_a != ReadPort::kNone || step.read_b != ReadPort::kNone;
+      step.reads_varying = step.read_a == ReadPort::kVarying || step.read_b == ReadPort::kVarying;
       step.add_sets_flags = i.sf && step.add.alu;
       step.mul_sets_flags = i.sf && !step.add.alu && step.mul.alu;
       step.rotates = rotates(i) && step.mul.alu;

@@ -56,8 +56,8 @@ struct Half {
 
 struct Step {
   enum class Kind : uint8_t {
-    kPlain,    ///< each half writes one whole register and does nothing else; reads no port but uniforms
-    kMasked,   ///< the halves write registers, conversions and flags too; any port is read, and r4 loaded
+    kPlain,    ///< each half writes one whole register and does nothing else
+    kMasked,   ///< the halves write parts of registers, convert, or set flags; an immediate, or a load of r4
     kGeneral,  ///< writes ports, rotates, waits
     kBranch,
     kEnd,  ///< not an instruction: behind the last one of a chunk
@@ -67,6 +67,7 @@ struct Step {
   Kind kind = Kind::kInvalid;
   Signal signal = Signal::kNone;
   ReadPort read_a = ReadPort::kNone, read_b = ReadPort::kNone;
+  bool reads_port = false, reads_varying = false;
   bool add_sets_flags = false, mul_sets_flags = false;
   bool mul_first = false;  ///< of plain steps: add reads what mul writes not, and the other way round
   bool rotates = false;
