@@ -2,14 +2,16 @@
 
 #include "gpu/tlb/fragment_port.h"
 #include "gpu/tlb/transfer.h"
+#include "gpu/tlb/vc4_port.h"
 
 namespace v3d::tlb {
 
 struct TileBuffer::State {
-  explicit State(Memory m) : memory(m), port(tile) { tile.configure(Config{}, nullptr); }
+  explicit State(Memory m) : memory(m), port(tile), vc4_port(tile) { tile.configure(Config{}, nullptr); }
   Memory memory;
   Tile tile;
   FragmentPort port;
+  Vc4Port vc4_port;
 };
 
 TileBuffer::TileBuffer(Memory memory) : state_(std::make_unique<State>(memory)) {}
@@ -18,6 +20,7 @@ TileBuffer::~TileBuffer() = default;
 bool TileBuffer::configure(const Config& config, std::string* error) {
   if (!state_->tile.configure(config, error)) return false;
   state_->port.reset();
+  state_->vc4_port.reset();
   return true;
 }
 
@@ -45,6 +48,11 @@ bool TileBuffer::store(const LoadStore& packet, std::string* error) {
 qpu::TlbPort& TileBuffer::fragment_port(const draw::DrawState& state, FragmentBatch& batch, bool late_test) {
   state_->port.begin_draw(state, batch, late_test);
   return state_->port;
+}
+
+qpu::vc4::Tlb& TileBuffer::thread_port(const draw::DrawState& state, FragmentBatch& batch) {
+  state_->vc4_port.begin_thread(state, batch);
+  return state_->vc4_port;
 }
 
 uint32_t* TileBuffer::replaced_pixels() { return state_->port.replaced_pixels(); }

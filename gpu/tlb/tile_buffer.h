@@ -12,6 +12,10 @@
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/run/thread.h"
 
+namespace v3d::qpu::vc4 {
+class Tlb;
+}
+
 namespace v3d::tlb {
 
 inline constexpr int kMaxRenderTargets = 8;
@@ -104,6 +108,9 @@ class TileBuffer {
   /// every time; state and batch are read at each access until the next call or configure().
   /// @param late_test  the program's Z write performs the tests
   qpu::TlbPort& fragment_port(const draw::DrawState& state, FragmentBatch& batch, bool late_test);
+
+  /// The same for a thread of VideoCore IV that is about to start.
+  qpu::vc4::Tlb& thread_port(const draw::DrawState& state, FragmentBatch& batch);
 
   /// The pixels of render target 0 if it is the only one, and programs of the draw of fragment_port() replace
   /// them as rgba8: without samples, blending or masks. Quads follow row by row, each four words. Else null.
