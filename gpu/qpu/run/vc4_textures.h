@@ -1,0 +1,36 @@
+/// The texture unit behind the threads of V3D 2.1 (vc4-graphics.md 5.1).
+#pragma once
+
+#include "gpu/qpu/run/vc4_thread.h"
+#include "gpu/tmu/lookup/unit.h"
+
+namespace v3d::qpu::vc4 {
+
+class Textures final : public Tmu {
+ public:
+  explicit Textures(tmu::Unit& unit) : unit_(unit) {}
+
+  /// Before each thread. @param live  lanes that exist: of pixels, those with coverage. Whole quads of these
+  /// take part in lookups.
+  void begin_thread(LaneMask live) { live_ = live; }
+
+  int texture(Thread&, const Lookup& lookup, Lanes words[2]) override {
+    tmu::PackedLookup packed;
+    for (size_t i = 0; i < packed.p.size(); ++i) packed.p[i] = lookup.p[i];
+    packed.written = static_cast<uint8_t>((lookup.has_t ? tmu::kT : 0) | (lookup.has_r ? tmu::kR : 0) |
+                                          (lookup.has_b ? tmu::kB : 0));
+    packed.live = live_;
+    packed.s = lookup.s;
+    packed.t = lookup.t;
+    packed.r = lookup.r;
+    packed.b = lookup.b;
+    words[0] = unit_.packed(packed);
+    return 1;
+  }
+
+ private:
+  tmu::Unit& unit_;
+  LaneMask live_ = kAllLanes;
+};
+
+}  // namespace v3d::qpu::vc4
