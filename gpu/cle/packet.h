@@ -223,6 +223,8 @@ struct Packet {
 /// Takes the packet at an address; reads its bytes only, none beyond.
 /// @return  false if the packet is unknown: info is null, opcode and address say which
 bool decode(Memory memory, GpuAddr address, chip::Generation generation, Packet* packet);
+/// The same on VideoCore IV.
+bool decode_vc4(Memory memory, GpuAddr address, Packet* packet);
 
 /// A record of GPU memory, read whole.
 struct Record {

@@ -1,0 +1,39 @@
+/// The packets of VideoCore IV's binning list and the records they point to, decoded into the neutral form
+/// (vc4-graphics.md 1.2, 1.5).
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "gpu/base/memory.h"
+#include "gpu/cle/packet.h"
+#include "gpu/draw/state.h"
+
+namespace v3d::cle {
+
+/// Applies a state packet. @return  false for others; *error is set for values that do not exist here
+bool apply_vc4_state(const Packet& packet, draw::DrawState* state, std::string* error);
+
+/// The draw that a packet stands for, or nothing.
+std::optional<draw::DrawCall> vc4_draw_call(const Packet& packet);
+
+/// What TILE_BINNING_MODE_CONFIGURATION says of the frame, of which it knows whole tiles alone.
+struct Vc4Binning {
+  uint32_t tiles_x, tiles_y;
+  uint32_t tile_size;  ///< pixels, across and down
+};
+/// @return  nothing, with a message in *error, for modes that are not modelled
+std::optional<Vc4Binning> vc4_binning(const Packet& packet, std::string* error);
+
+/// Where the parts of a shader record stand.
+struct Vc4RecordLayout {
+  GpuAddr main, attributes;
+  GpuAddr strides;  ///< one word for each attribute; 0: attributes have theirs
+};
+Vc4RecordLayout vc4_record_layout(GpuAddr address, bool extended);
+
+/// @param num_attributes  1..8
+draw::ShaderRecord load_vc4_shader_record(Memory memory, GpuAddr address, uint8_t num_attributes,
+                                          bool extended);
+
+}  // namespace v3d::cle

@@ -1,0 +1,303 @@
+/// @file Packets and records of VideoCore IV's binning list: bytes as Mesa packs them (vc4-graphics.md 1.8),
+/// and what becomes of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gpu/cle/vc4_draw_packets.h"
+#include "gpu/cle/vc4_packet_table.h"
+#include "tests/cle/packet_writer.h"
+#include "tests/vpm/test_job.h"
+
+namespace v3d::cle {
+namespace {
+
+using testing::HasSubstr;
+
+/// The bytes that Mesa's functions pack for a frame of 256 x 256 pixels, one triangle, two attributes, y
+/// flipped, depth range 0.25 to 0.75.
+const std::vector<uint8_t> kList = {112, 0,    0, 0,    0,    0, 0, 0,    0,    0, 0, 0, 0, 4, 4, 0,  //
+                                    6,                                                                //
+                                    56,  0x12,                                                        //
+                                    102, 0,    0, 0,    0,    0, 1, 0,    1,                          //
+                                    101, 0,    0, 0,    0,                                            //
+                                    98,  0,    0, 0x80, 0x3f,                                         //
+                                    99,  0,    0, 0x80, 0x3f,                                         //
+                                    105, 0,    0, 0,    0x45, 0, 0, 0,    0xc5,                       //
+                                    106, 0,    0, 0,    0x3f, 0, 0, 0x80, 0x3e,                       //
+                                    103, 0,    8, 0xf8, 7,                                            //
+                                    97,  0,    0, 0,    0,                                            //
+                                    33,  4,    3, 0,    0,    0, 0, 0,    0,    0,                    //
+                                    7,                                                                //
+                                    4};
+
+class Vc4Packets : public testing::Test {
+ protected:
+  Packet decoded(const std::vector<uint8_t>& bytes) {
+    Packet packet;
+    EXPECT_TRUE(decode_vc4(test_.memory(), test_.put(bytes, 1), &packet));
+    return packet;
+  }
+  draw::DrawState state_of(const std::vector<uint8_t>& bytes) {
+    draw::DrawState state;
+    EXPECT_TRUE(apply_vc4_state(decoded(bytes), &state, &error_));
+    return state;
+  }
+
+  TestJob test_;
+  std::string error_;
+};
+
+TEST_F(Vc4Packets, MesasListIsReadToItsEnd) {
+  GpuAddr pc = test_.put(kList, 1);
+  const GpuAddr end = pc + static_cast<GpuAddr>(kList.size());
+  draw::DrawState state;
+  std::vector<std::string> names;
+  while (pc != end) {
+    Packet packet;
+    ASSERT_TRUE(decode_vc4(test_.memory(), pc, &packet)) << int{packet.number};
+    EXPECT_EQ(packet.number, test_.memory().load<uint8_t>(pc));
+    apply_vc4_state(packet, &state, &error_);
+    names.emplace_back(packet.info->name);
+    pc += packet.length;
+  }
+  EXPECT_EQ(error_, "");
+  EXPECT_EQ(names.front(), "Tile Binning Mode Configuration");
+  EXPECT_EQ(names.back(), "Flush");
+  EXPECT_EQ(state.clip_width, 256);
+  EXPECT_EQ(state.clip_height, 256);
+  EXPECT_EQ(state.point_size, 1.0f);
+  EXPECT_EQ(state.xy_half_width, 2048.0f);
+  EXPECT_EQ(state.xy_half_height, -2048.0f);
+  EXPECT_EQ(state.z_scale, 0.5f);
+  EXPECT_EQ(state.z_offset, 0.25f);
+  EXPECT_EQ(state.viewport_x, 128 * 256);
+  EXPECT_EQ(state.viewport_y, 127 * 256 + 128);
+}
+
+TEST_F(Vc4Packets, Configuration) {
+  const draw::DrawState state = state_of({96, 0x4d, 0xb0, 0x03});
+  EXPECT_TRUE(state.cfg.draw_front);
+  EXPECT_FALSE(state.cfg.draw_back);
+  EXPECT_TRUE(state.cfg.clockwise);
+  EXPECT_TRUE(state.cfg.depth_offset);
+  EXPECT_EQ(state.cfg.oversample, 1);
+  EXPECT_EQ(state.cfg.depth_func, Compare::kLequal);
+  EXPECT_TRUE(state.cfg.z_write);
+  EXPECT_FALSE(state.cfg.provoking_first);
+  EXPECT_EQ(error_, "");
+  state_of({96, 0x80, 0, 0});
+  EXPECT_THAT(error_, HasSubstr("oversample mode 2"));
+}
+
+TEST_F(Vc4Packets, FlagsOfAllVaryings) {
+  const draw::DrawState state = state_of({97, 0x01, 0, 0, 0x82});
+  for (uint32_t varying = 0; varying < 40; ++varying)
+    EXPECT_EQ(state.flat.test(varying), varying == 0 || varying == 25 || varying == 31) << varying;
+}
+
+TEST_F(Vc4Packets, OffsetsAreUpperHalvesOfFloats) {
+  const draw::DrawState state = state_of({101, 0x80, 0x3f, 0x00, 0xc0});
+  EXPECT_EQ(state.offset_factor, 1.0f);
+  EXPECT_EQ(state.offset_units, -2.0f);
+}
+
+TEST_F(Vc4Packets, CentresMayBeNegative) {
+  const draw::DrawState state = state_of({103, 0xff, 0xff, 0x00, 0x80});
+  EXPECT_EQ(state.viewport_x, -16);
+  EXPECT_EQ(state.viewport_y, -2048 * 256);
+}
+
+TEST_F(Vc4Packets, ShaderStateOfEightAttributes) {
+  draw::DrawState state = state_of({64, 0x50, 0x34, 0x12, 0x00});
+  EXPECT_EQ(state.shader_record, 0x00123450u);
+  EXPECT_EQ(state.num_attributes, 8);
+  EXPECT_FALSE(state.extended_record);
+  state = state_of({64, 0x5b, 0x34, 0x12, 0x00});
+  EXPECT_EQ(state.num_attributes, 3);
+  EXPECT_TRUE(state.extended_record);
+}
+
+TEST_F(Vc4Packets, Draws) {
+  auto call = vc4_draw_call(decoded({33, 4, 3, 0, 0, 0, 9, 0, 0, 0}));
+  ASSERT_TRUE(call.has_value());
+  EXPECT_EQ(call->mode, draw::Mode::kTriangles);
+  EXPECT_FALSE(call->indexed);
+  EXPECT_EQ(call->count, 3u);
+  EXPECT_EQ(call->first_vertex, 9u);
+  EXPECT_EQ(call->max_index, ~0u);
+  call = vc4_draw_call(decoded({32, 0x15, 6, 0, 0, 0, 0, 0x10, 0, 0, 0xff, 0xff, 0, 0}));
+  ASSERT_TRUE(call.has_value());
+  EXPECT_EQ(call->mode, draw::Mode::kTriangleStrip);
+  EXPECT_TRUE(call->indexed);
+  EXPECT_EQ(call->index_size, 2);
+  EXPECT_EQ(call->index_buffer, 0x1000u);
+  EXPECT_EQ(call->index_buffer_size, 12u);
+  EXPECT_EQ(call->max_index, 0xffffu);
+  EXPECT_FALSE(vc4_draw_call(decoded({4})).has_value());
+}
+
+TEST_F(Vc4Packets, Binning) {
+  std::vector<uint8_t> config(kList.begin(), kList.begin() + 16);
+  auto binning = vc4_binning(decoded(config), &error_);
+  ASSERT_TRUE(binning.has_value());
+  EXPECT_EQ(binning->tiles_x, 4u);
+  EXPECT_EQ(binning->tile_size, 64u);
+  config[15] = 1;
+  EXPECT_EQ(vc4_binning(decoded(config), &error_)->tile_size, 32u);
+  config[15] = 2;
+  EXPECT_FALSE(vc4_binning(decoded(config), &error_).has_value());
+  EXPECT_THAT(error_, HasSubstr("64-bit"));
+}
+
+TEST_F(Vc4Packets, Records) {
+  std::vector<uint8_t> bytes =
+      make_record(vc4_record("Shader Record"), {{"Point Size included in shaded vertex data", 1},
+                                                {"Enable Clipping", 1},
+                                                {"Fragment Shader Number of Varyings", 5},
+                                                {"Fragment Shader Code Address", 0x1000},
+                                                {"Fragment Shader Uniforms Address", 0x1100},
+                                                {"Vertex Shader Attribute Array select bits", 3},
+                                                {"Vertex Shader Code Address", 0x2000},
+                                                {"Vertex Shader Uniforms Address", 0x2100},
+                                                {"Coordinate Shader Attribute Array select bits", 2},
+                                                {"Coordinate Shader Code Address", 0x3000},
+                                                {"Coordinate Shader Uniforms Address", 0x3100}});
+  for (uint32_t i = 0; i < 2; ++i) {
+    const std::vector<uint8_t> attribute =
+        make_record(vc4_record("Attribute Record"), {{"Address", 0x4000 + 256 * i},
+                                                     {"Number of Bytes minus 1", i == 0 ? 255 : 11},
+                                                     {"Stride", 255 - i},
+                                                     {"Vertex Shader VPM offset", 16 * i},
+                                                     {"Coordinate Shader VPM offset", 8 * i}});
+    bytes.insert(bytes.end(), attribute.begin(), attribute.end());
+  }
+  const GpuAddr at = test_.put(bytes, 16);
+  const draw::ShaderRecord r = load_vc4_shader_record(test_.memory(), at, 2, false);
+  EXPECT_TRUE(r.raw_attributes && r.packed_positions && r.point_size_in_vertices && r.clipping);
+  EXPECT_EQ(r.num_varyings, 5);
+  EXPECT_TRUE(r.fs.two_threads);
+  EXPECT_EQ(r.fs.code, 0x1000u);
+  EXPECT_EQ(r.fs.uniforms, 0x1100u);
+  EXPECT_EQ(r.vs.code, 0x2000u);
+  EXPECT_EQ(r.vs.uniforms, 0x2100u);
+  EXPECT_EQ(r.cs.code, 0x3000u);
+  EXPECT_EQ(r.cs.uniforms, 0x3100u);
+  EXPECT_EQ(r.num_attributes, 2);
+  EXPECT_EQ(r.attributes[0].vs_bytes, 256);
+  EXPECT_EQ(r.attributes[0].cs_bytes, 0);
+  EXPECT_EQ(r.attributes[1].vs_bytes, 12);
+  EXPECT_EQ(r.attributes[1].cs_bytes, 12);
+  EXPECT_EQ(r.attributes[1].address, 0x4100u);
+  EXPECT_EQ(r.attributes[1].stride, 254u);
+  EXPECT_EQ(r.attributes[1].vs_offset, 16);
+  EXPECT_EQ(r.attributes[1].cs_offset, 8);
+}
+
+TEST_F(Vc4Packets, ExtendedRecordsHaveTheirStridesBehindEightAttributes) {
+  const GpuAddr at = test_.allocate(256, 16);
+  test_.memory().store<uint8_t>(at + 36 + 5, 7);
+  test_.memory().store<uint32_t>(at + 100, 70000);
+  EXPECT_EQ(load_vc4_shader_record(test_.memory(), at, 1, true).attributes[0].stride, 70000u);
+  EXPECT_EQ(load_vc4_shader_record(test_.memory(), at, 1, false).attributes[0].stride, 7u);
+}
+
+#ifdef V3DEMU_VC4_PACKET_XML
+
+/// Mesa's description of packets and records: the fields of each as name, first bit and width.
+using XmlField = std::tuple<std::string, int, int>;
+struct XmlLayout {
+  int code = -1;
+  std::vector<XmlField> fields;
+};
+
+std::map<std::string, XmlLayout> read_xml() {
+  std::ifstream file(V3DEMU_VC4_PACKET_XML);
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string all = text.str();
+  const std::regex tag("<(packet|struct|field) ([^>]*)>");
+  const auto attribute = [](const std::string& attributes, const std::string& name) {
+    std::smatch match;
+    return std::regex_search(attributes, match, std::regex("\\b" + name + "=\"([^\"]*)\"")) ? match[1].str()
+                                                                                            : std::string();
+  };
+  std::map<std::string, XmlLayout> layouts;
+  XmlLayout* current = nullptr;
+  for (std::sregex_iterator it(all.begin(), all.end(), tag), end; it != end; ++it) {
+    const std::string kind = (*it)[1], attributes = (*it)[2], name = attribute(attributes, "name");
+    if (kind == "field") {
+      const std::string start = attribute(attributes, "start");
+      const int unit = start.back() == 'b' ? 8 : 1;  // bytes, or bits
+      current->fields.emplace_back(name, std::stoi(start) * unit, std::stoi(attribute(attributes, "size")));
+    } else {
+      current = &layouts[name];
+      if (kind == "packet") current->code = std::stoi(attribute(attributes, "code"));
+    }
+  }
+  return layouts;
+}
+
+/// What the description has wrong: vc4-graphics.md 1.1 and 1.5.
+void correct(std::map<std::string, XmlLayout>& layouts) {
+  const auto replace = [&](const char* owner, const XmlField& wrong, const XmlField& right) {
+    auto& fields = layouts.at(owner).fields;
+    const auto found = std::find(fields.begin(), fields.end(), wrong);
+    ASSERT_NE(found, fields.end()) << owner;
+    *found = right;
+  };
+  replace("GL Shader State", {"Address", 0, 28}, {"Address", 4, 28});
+  replace("Shader Record", {"Vertex Shader Uniforms Address", 128, 32},
+          {"Vertex Shader Uniforms Address", 160, 32});
+  replace("Shader Record", {"Fragment Shader Number of Uniforms (not used currently)", 16, 16},
+          {"Fragment Shader Number of Uniforms (not used currently)", 16, 8});
+}
+
+template <typename Info>
+void expect_same(const Info& info, int packet_bytes, const XmlLayout& theirs) {
+  SCOPED_TRACE(info.name);
+  std::vector<XmlField> ours;
+  for (const Field& f : info.fields)
+    if (f.name != nullptr) ours.emplace_back(f.name, f.start, f.width);
+  EXPECT_THAT(ours, testing::UnorderedElementsAreArray(theirs.fields));
+  int bits = 0;
+  for (const auto& [name, start, width] : theirs.fields) bits = std::max(bits, start + width);
+  EXPECT_EQ(info.length, (bits + 7) / 8 + packet_bytes);
+}
+
+TEST(Vc4PacketXml, TablesAgreeWithMesa) {
+  std::map<std::string, XmlLayout> xml = read_xml();
+  correct(xml);
+  for (const vc4_table::Row& row : vc4_table::kPackets) {
+    ASSERT_TRUE(xml.contains(row.info.name)) << row.info.name;
+    EXPECT_EQ(xml.at(row.info.name).code, row.number) << row.info.name;
+    expect_same(row.info, 1, xml.at(row.info.name));
+  }
+  for (const RecordInfo& record : vc4_table::kRecords) {
+    ASSERT_TRUE(xml.contains(record.name)) << record.name;
+    expect_same(record, 0, xml.at(record.name));
+  }
+  EXPECT_EQ(xml.size(), std::size(vc4_table::kPackets) + std::size(vc4_table::kRecords));
+}
+
+#endif
+
+TEST_F(Vc4Packets, NumbersOfOtherChipsAreUnknown) {
+  for (const uint8_t number : {2, 20, 30, 65, 107, 121, 255}) {
+    Packet packet;
+    EXPECT_FALSE(decode_vc4(test_.memory(), test_.put(std::vector<uint8_t>{number}, 1), &packet));
+    EXPECT_EQ(packet.number, number);
+  }
+}
+
+}  // namespace
+}  // namespace v3d::cle
