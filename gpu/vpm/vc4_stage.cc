@@ -1,0 +1,59 @@
+#include "gpu/vpm/vc4_stage.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/host_time.h"
+#include "gpu/qpu/run/vc4_interpreter.h"
+#include "gpu/vpm/packed_positions.h"
+
+namespace v3d::vpm {
+namespace {
+
+constexpr uint64_t kSlice = 100'000;  // instructions between looks at the job
+
+/// Empty when the thread ended, or the job did.
+std::string run_to_end(const JobContext& job, const Vc4Stage& stage, qpu::vc4::Thread& thread) {
+  uint64_t left = job.instruction_limit;
+  for (;;) {
+    thread.budget = std::min(left, kSlice);
+    left -= thread.budget;
+    switch (qpu::vc4::run(*stage.program, thread)) {
+      case qpu::vc4::Stop::kEnd:
+        return {};
+      case qpu::vc4::Stop::kHang:
+        return absl::StrFormat("cannot go on at 0x%08x: %s", thread.pc, thread.hang);
+      case qpu::vc4::Stop::kWait:  // nobody else could let it go on
+        return absl::StrFormat("waits for another thread at 0x%08x", thread.pc);
+      case qpu::vc4::Stop::kBudget:
+        if (job.progress && !job.progress->spend(kSlice)) left = 0;
+        if (job.stopped()) return {};
+        if (left == 0) return absl::StrFormat("does not end, and is at 0x%08x", thread.pc);
+    }
+  }
+}
+
+}  // namespace
+
+const Lanes* Vc4StageRunner::run(const JobContext& job, const Vc4Stage& stage, Lanes* in, uint32_t in_rows) {
+  host_time::ProgramScope host(host_time::Block::kVertexPrograms, stage.name, stage.code.code);
+  qpu::vc4::Thread& t = *thread_;
+  out_.assign(kVpmWindowRows, Lanes{});
+  shared_ = {};
+  textures_.begin_thread(kAllLanes);
+  t.reset();
+  t.memory = job.memory;
+  t.tmu = &textures_;
+  t.shared = &shared_;
+  t.pc = stage.program->entry();
+  t.uniforms = stage.code.uniforms;
+  t.vpm_in = {in, in_rows};
+  t.vpm_out = {out_.data(), kVpmWindowRows};
+  if (const std::string error = run_to_end(job, stage, t); !error.empty())
+    job.error->set_hang(absl::StrFormat("%s program at 0x%08x %s", stage.name, stage.code.code, error));
+  instructions += t.instructions;
+  host.executed(t.instructions);
+  return out_.data();
+}
+
+}  // namespace v3d::vpm
