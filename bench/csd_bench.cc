@@ -147,7 +147,7 @@ void by_hand(benchmark::State& state) {
   Machine machine(static_cast<int>(state.range(0)), true);
   const auto passes = static_cast<uint32_t>(state.range(1)), turns = static_cast<uint32_t>(state.range(2));
   const bool meets = state.range(3) != 0;
-  const qpu::Assembly assembly = qpu::assemble(71, std::string(R"(
+  const qpu::Assembly assembly = qpu::assemble(chip::Generation::k71, std::string(R"(
       ldunifrf.rf10
       ldunifrf.rf11
     pass:
@@ -159,7 +159,7 @@ void by_hand(benchmark::State& state) {
       nop
       nop
     )") + (meets ? "barrierid syncb ; nop ; thrsw\nnop\nnop\n" : "") +
-                                                       R"(
+                                                                          R"(
       sub.pushz rf10, rf10, 1
       b.anyna pass
       nop

@@ -322,7 +322,7 @@ class IoctlTest : public ::testing::Test {
   }
 
   // Request words, drm-abi.md 2.2, 2.4, 6.1.
-  static constexpr uint32_t kGeneration = 0xc0406400, kGemClose = 0x40086409, kGetCap = 0xc010640c;
+  static constexpr uint32_t kVersion = 0xc0406400, kGemClose = 0x40086409, kGetCap = 0xc010640c;
   static constexpr uint32_t kPrimeHandleToFd = 0xc00c642d, kPrimeFdToHandle = 0xc00c642e;
   static constexpr uint32_t kSubmitCl = 0xc0486440, kWaitBo = 0xc0106441, kCreateBo = 0xc0106442;
   static constexpr uint32_t kMmapBo = 0xc0106443, kGetParam = 0xc0106444, kGetBoOffset = 0xc0086445;

@@ -40,7 +40,7 @@ class HostileTest : public IoctlTest {
 TEST_F(HostileTest, RandomIoctls) {
   for (int i = 0; i < 8; ++i) regions_.push_back(memory_.place(std::vector<uint8_t>(512)));
   const std::shared_ptr<File> files[] = {file_, open(kMinorV3d), open(kMinorVc4), open(kMinorV3dRender)};
-  constexpr uint32_t kRequests[] = {kGeneration,        kGemClose,          kGetCap,        kPrimeHandleToFd,
+  constexpr uint32_t kRequests[] = {kVersion,           kGemClose,          kGetCap,        kPrimeHandleToFd,
                                     kPrimeFdToHandle,   kSubmitCl,          kCreateBo,      kMmapBo,
                                     kGetParam,          kGetBoOffset,       kSubmitTfu,     kSubmitCsd,
                                     kSubmitCpu,         kPerfmonCreate,     kSyncobjCreate, kPerfmonDestroy,

@@ -317,9 +317,9 @@ TEST_P(IsaTest, AgreesWithMesa) {
   }
   RecordProperty("compared", compared);
   std::printf(
-      "%d: %d words compared, %d of them with a known fault of Mesa, %d not comparable, %d invalid, "
+      "%s: %d words compared, %d of them with a known fault of Mesa, %d not comparable, %d invalid, "
       "%d with operations of newer ones\n",
-      generation, compared, altered, skipped, invalid, newer);
+      chip::version_text(generation), compared, altered, skipped, invalid, newer);
   EXPECT_EQ(newer > 30'000, generation == chip::Generation::k71);
   EXPECT_GT(compared, 300'000);
   EXPECT_LT(skipped, 200'000);

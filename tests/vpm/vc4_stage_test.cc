@@ -28,7 +28,7 @@ class Vc4Stages : public testing::Test {
   }
 
   TestJob test_;
-  tmu::Unit tmu_{test_.memory(), test_.job().profile->version};
+  tmu::Unit tmu_{test_.memory(), test_.job().profile->generation};
   Vc4StageRunner runner_{tmu_};
   std::unique_ptr<qpu::vc4::Program> program_;
   alignas(64) Lanes in_[2] = {kLaneIndex, kLaneIndex * 100u};
