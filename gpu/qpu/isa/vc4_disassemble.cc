@@ -32,8 +32,10 @@ void append_destination(std::string& out, const Instruction& i, bool mul) {
 void append_immediate(std::string& out, uint8_t code) {
   if (code < 32)
     absl::StrAppendFormat(&out, "%d", static_cast<int32_t>(small_immediate(code)));
+  else if (code < 40)
+    absl::StrAppendFormat(&out, "%.1f", std::bit_cast<float>(small_immediate(code)));
   else if (code < kRotateByR5)
-    absl::StrAppendFormat(&out, code < 40 ? "%.1f" : "%f", std::bit_cast<float>(small_immediate(code)));
+    absl::StrAppendFormat(&out, "%f", std::bit_cast<float>(small_immediate(code)));
   else
     absl::StrAppendFormat(&out, "<bad imm %d>", code);
 }
