@@ -37,6 +37,13 @@ TEST(Vc4Assembler, KnownWords) {
   EXPECT_GE(equal, 60);
 }
 
+TEST(Vc4Assembler, CanonicalWords) {
+  EXPECT_TRUE(is_canonical(0x100009e7009e7000));
+  EXPECT_TRUE(is_canonical(0x100049e0203e303e));
+  EXPECT_FALSE(is_canonical(0x114258c0819e7549));  // its text gives the other pack
+  EXPECT_FALSE(is_canonical(0x100009e7099e7000));  // no instruction
+}
+
 TEST(Vc4Assembler, WhatMesasTextDoesNotSay) {
   EXPECT_EQ(word("fadd r3, r2, r5 ; mov ra0.8a, r1 ; pm"), 0x114258c0819e7549u);
   EXPECT_EQ(word("nop ; mov r2, r0+r5"), 0xd00049e2809f0000u);

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -620,6 +624,10 @@ Assembly assemble(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parser.finish();
+}
+
+bool is_canonical(uint64_t word) {
+  return flaw(decode(word)) == nullptr && assemble(disassemble(word)).words == std::vector<uint64_t>{word};
 }
 
 }  // namespace v3d::qpu::vc4

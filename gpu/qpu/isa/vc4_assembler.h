@@ -15,6 +15,7 @@
 /// two packs apart, whose text is the same. Fields that an instruction does not use are as Mesa sets them.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "gpu/qpu/isa/assembler.h"
@@ -22,5 +23,9 @@
 namespace v3d::qpu::vc4 {
 
 Assembly assemble(std::string_view text);
+
+/// Whether the word of its text is the word itself. False for words that are no instruction, and for those of
+/// which the text does not say everything.
+bool is_canonical(uint64_t word);
 
 }  // namespace v3d::qpu::vc4
