@@ -1,6 +1,7 @@
 /// The binning thread: runs a bin control list (cle-and-tiles.md 2.2, 2.3, 2.7).
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -125,7 +126,9 @@ std::shared_ptr<draw::BinResult> BinExecutor::run() {
 }
 
 void BinExecutor::execute(const Packet& p) {
-  if (apply_state(p, generation_, &state_)) {
+  std::string error;
+  if (apply_state(p, generation_, &state_, &error)) {
+    if (!error.empty()) return fail(p, error);
     if (p.opcode == Opcode::kGlShaderState || p.opcode == Opcode::kGlShaderStateIncludingGs)
       record_ = nullptr;
     return;
@@ -196,6 +199,8 @@ void BinExecutor::configure_binning(const Packet& p) {
   ptb::BinFrame frame;
   frame.layers = layers_;
   const BinningSizes sizes = binning_sizes(p, generation_);
+  if (sizes.unsupported != nullptr)
+    return fail(p, absl::StrFormat("%s is not implemented", sizes.unsupported));
   if (sizes.tile.width > 64 || sizes.tile.height > 64) return fail(p, "tiles larger than 64 x 64 pixels");
   frame.width = sizes.width;
   frame.height = sizes.height;
@@ -206,6 +211,7 @@ void BinExecutor::configure_binning(const Packet& p) {
 
 /// The fields of direct draws; indirect ones fill in what their records hold.
 draw::DrawCall BinExecutor::draw_call(const Packet& p) const {
+  if (const std::optional<draw::DrawCall> complete = complete_draw_call(p, generation_)) return *complete;
   draw::DrawCall c;
   c.index_buffer = index_buffer_;
   c.index_buffer_size = index_buffer_size_;
@@ -308,8 +314,8 @@ bool BinExecutor::execute_draw(const Packet& p) {
 
 void BinExecutor::load_record() {
   if (record_) return;
-  record_ = std::make_shared<const draw::ShaderRecord>(load_shader_record(
-      job_.memory, state_.shader_record, state_.num_attributes, state_.with_gs, *job_.profile));
+  record_ =
+      std::make_shared<const draw::ShaderRecord>(load_shader_record(job_.memory, state_, *job_.profile));
 }
 
 void BinExecutor::draw(const draw::DrawCall& call) { binner_.draw(state_, call, record_); }

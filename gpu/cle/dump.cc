@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/shader_record.h"
+#include "gpu/cle/state_packets.h"
 
 namespace v3d::cle {
 
@@ -130,27 +131,16 @@ void Dumper::shader(std::string_view stage, const draw::ShaderCode& code) {
 }
 
 void Dumper::shader_state(const Packet& p) {
-  const GpuAddr address = p.get(field("GL Shader State", "address"));
-  const uint32_t given = p.get(field("GL Shader State", "number of attribute arrays"));
-  const uint32_t attributes = given == 0 ? 32 : given;
-  const bool with_gs = p.opcode == Opcode::kGlShaderStateIncludingGs;
-  if (!records_.insert(address).second) return line("    record as above");
-  const ShaderRecordLayout at = shader_record_layout(address, with_gs, profile_);
-  if (with_gs) {
-    record_at(at.geometry, record("Geometry Shader State Record"));
-    record_at(at.common_params, record("Tessellation/Geometry Common Params"));
-    record_at(at.bin_params, record("Tessellation/Geometry Shader Params"));
-    record_at(at.render_params, record("Tessellation/Geometry Shader Params"));
-  }
-  record_at(at.main, shader_record_info(profile_));
-  constexpr const RecordInfo& kAttribute = record("GL Shader State Attribute Record");
-  for (uint32_t i = 0; i < attributes; ++i) record_at(at.attributes + i * kAttribute.length, kAttribute);
-  const draw::ShaderRecord r =
-      load_shader_record(memory_, address, static_cast<uint8_t>(attributes), with_gs, profile_);
+  draw::DrawState state;
+  apply_state(p, profile_.generation, &state);
+  if (!records_.insert(state.shader_record).second) return line("    record as above");
+  for (const RecordPlace& place : shader_record_places(state, profile_))
+    record_at(place.address, *place.info);
+  const draw::ShaderRecord r = load_shader_record(memory_, state, profile_);
   shader("coordinate", r.cs);
   shader("vertex", r.vs);
-  if (with_gs) shader("geometry bin", r.gs_bin);
-  if (with_gs) shader("geometry render", r.gs_render);
+  if (r.has_gs) shader("geometry bin", r.gs_bin);
+  if (r.has_gs) shader("geometry render", r.gs_render);
   shader("fragment", r.fs);
 }
 

@@ -193,4 +193,24 @@ draw::ShaderRecord load_shader_record(Memory memory, GpuAddr address, uint8_t nu
   return out;
 }
 
+draw::ShaderRecord load_shader_record(Memory memory, const draw::DrawState& state,
+                                      const chip::Profile& profile) {
+  return load_shader_record(memory, state.shader_record, state.num_attributes, state.with_gs, profile);
+}
+
+std::vector<RecordPlace> shader_record_places(const draw::DrawState& state, const chip::Profile& profile) {
+  const ShaderRecordLayout at = shader_record_layout(state.shader_record, state.with_gs, profile);
+  std::vector<RecordPlace> places;
+  if (state.with_gs)
+    places = {{at.geometry, &record("Geometry Shader State Record")},
+              {at.common_params, &record("Tessellation/Geometry Common Params")},
+              {at.bin_params, &record("Tessellation/Geometry Shader Params")},
+              {at.render_params, &record("Tessellation/Geometry Shader Params")}};
+  places.push_back({at.main, &shader_record_info(profile)});
+  constexpr const RecordInfo& kAttribute = record("GL Shader State Attribute Record");
+  for (uint32_t i = 0; i < state.num_attributes; ++i)
+    places.push_back({at.attributes + i * kAttribute.length, &kAttribute});
+  return places;
+}
+
 }  // namespace v3d::cle

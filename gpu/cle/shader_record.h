@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "gpu/base/memory.h"
 #include "gpu/chip/profile.h"
@@ -25,5 +26,17 @@ const RecordInfo& shader_record_info(const chip::Profile& profile);
 /// @param num_attributes  1..32
 draw::ShaderRecord load_shader_record(Memory memory, GpuAddr address, uint8_t num_attributes, bool with_gs,
                                       const chip::Profile& profile);
+
+/// The record that a state names.
+draw::ShaderRecord load_shader_record(Memory memory, const draw::DrawState& state,
+                                      const chip::Profile& profile);
+
+/// A record of a GL_SHADER_STATE packet, for dumps.
+struct RecordPlace {
+  GpuAddr address;
+  const RecordInfo* info;
+};
+/// All of them, in their order. @param state  that the packet has set
+std::vector<RecordPlace> shader_record_places(const draw::DrawState& state, const chip::Profile& profile);
 
 }  // namespace v3d::cle

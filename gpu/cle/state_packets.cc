@@ -156,7 +156,16 @@ draw::DrawState initial_state() {
   return s;
 }
 
-bool apply_state(const Packet& p, chip::Generation generation, draw::DrawState* s) {
+std::optional<draw::DrawCall> complete_draw_call(const Packet&, chip::Generation generation) {
+  switch (generation) {
+    case chip::Generation::k42:
+    case chip::Generation::k71:
+      return std::nullopt;
+  }
+  chip::no_such_generation();
+}
+
+bool apply_state(const Packet& p, chip::Generation generation, draw::DrawState* s, std::string*) {
   switch (p.opcode) {
     case Opcode::kGlShaderState:
       set_shader(p, false, s);

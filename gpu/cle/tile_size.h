@@ -32,6 +32,7 @@ inline TileSize tile_size_42(uint32_t render_targets, uint32_t max_bpp, bool mul
 struct BinningSizes {
   uint32_t width, height;
   TileSize tile;
+  const char* unsupported = nullptr;  ///< what the packet asks for and is not modelled
 };
 BinningSizes binning_sizes(const Packet& packet, chip::Generation generation);
 

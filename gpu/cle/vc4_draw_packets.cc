@@ -190,6 +190,7 @@ draw::ShaderRecord load_vc4_shader_record(Memory memory, GpuAddr address, uint8_
   Record r;
   r.load(memory, at.main, kMain);
   out.raw_attributes = out.packed_positions = true;
+  out.fs_writes_z = out.early_z_off = true;  // all tests are made where the program asks for them
   out.point_size_in_vertices = r.flag(vc4_field(kOwner, "Point Size included in shaded vertex data"));
   out.clipping = r.flag(vc4_field(kOwner, "Enable Clipping"));
   out.num_varyings = static_cast<uint8_t>(r.get(vc4_field(kOwner, "Fragment Shader Number of Varyings")));
