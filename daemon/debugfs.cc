@@ -18,6 +18,8 @@ const char* yes_no(uint32_t bit) { return bit ? "yes" : "no"; }
 /// Whether the kernel reports TSY and BCG (v3d_debugfs.c, v3d_v3d_debugfs_ident).
 bool has_old_bits(chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:  // has no file of v3d's
+      return false;
     case chip::Generation::k42:
       return true;
     case chip::Generation::k71:

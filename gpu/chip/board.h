@@ -30,6 +30,21 @@ inline constexpr Soc kBcm2711 = {
     Generation::k42, "fec00000.v3d", "v3dbus/fec00000.v3d", "/v3dbus/v3d@7ec04000", "brcm,2711-v3d", "gpu",
     "gpu",           "/gpu",         "brcm,bcm2711-vc5",    {"v3dbus", "gpu"},      "brcm,bcm2711"};
 
+/// VideoCore IV has one device with both nodes; its 3D block has none (vc4-abi.md 1.1).
+inline constexpr Soc kBcm2835 = {
+    Generation::k21, "20c00000.v3d", "soc/20c00000.v3d", "/soc/v3d@7ec00000", "brcm,bcm2835-v3d", "soc:gpu",
+    "soc/soc:gpu",   "/soc/gpu",     "brcm,bcm2835-vc4", {"soc", nullptr},    "brcm,bcm2835"};
+/// Of BCM2836 and BCM2837, where the same blocks have other addresses.
+constexpr Soc with_peripherals_at_3f(const char* compatible) {
+  Soc soc = kBcm2835;
+  soc.v3d = "3fc00000.v3d";
+  soc.v3d_folder = "soc/3fc00000.v3d";
+  soc.compatible = compatible;
+  return soc;
+}
+inline constexpr Soc kBcm2836 = with_peripherals_at_3f("brcm,bcm2836");
+inline constexpr Soc kBcm2837 = with_peripherals_at_3f("brcm,bcm2837");
+
 /// What the firmware says of a board (raspberrypi/documentation, revision-codes.adoc), by which programs know
 /// that they run on one.
 struct Board {
@@ -52,13 +67,31 @@ inline constexpr Board kRpi5D0 = {
 inline constexpr Board kRpi4 = {
     "rpi4", &kBcm2711, "Raspberry Pi 4 Model B Rev 1.4", "raspberrypi,4-model-b", 0xc03114, kSerial};
 
+inline constexpr uint64_t kOldSerial = 0x0000000076336465;
+inline constexpr Board kRpi3 = {
+    "rpi3", &kBcm2837, "Raspberry Pi 3 Model B Rev 1.2", "raspberrypi,3-model-b", 0xa02082, kOldSerial};
+inline constexpr Board kRpi2 = {
+    "rpi2", &kBcm2836, "Raspberry Pi 2 Model B Rev 1.1", "raspberrypi,2-model-b", 0xa01041, kOldSerial};
+inline constexpr Board kRpi1 = {
+    "rpi1", &kBcm2835, "Raspberry Pi Model B Plus Rev 1.2", "raspberrypi,model-b-plus", 0x900032, kOldSerial};
+inline constexpr Board kRpi0 = {
+    "rpi0", &kBcm2835, "Raspberry Pi Zero W Rev 1.1", "raspberrypi,model-zero-w", 0x9000c1, kOldSerial};
+
 /// The same board with another GPU in it.
 constexpr Board with_name(Board board, const char* name) {
   board.name = name;
   return board;
 }
 /// All, the default first, one for each of profiles().
-inline constexpr Board kBoards[] = {kRpi5,   with_name(kRpi5, "rpi5-16"),    with_name(kRpi5, "rpi5-c1"),
-                                    kRpi5D0, with_name(kRpi5, "rpi5-7.1.5"), kRpi4};
+inline constexpr Board kBoards[] = {kRpi5,
+                                    with_name(kRpi5, "rpi5-16"),
+                                    with_name(kRpi5, "rpi5-c1"),
+                                    kRpi5D0,
+                                    with_name(kRpi5, "rpi5-7.1.5"),
+                                    kRpi4,
+                                    kRpi3,
+                                    kRpi2,
+                                    kRpi1,
+                                    kRpi0};
 
 }  // namespace v3d::chip

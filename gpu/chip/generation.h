@@ -8,9 +8,9 @@
 namespace v3d::chip {
 
 /// Whoever has to know it decides in a switch without a default, so that a new value does not compile until
-/// each of them has decided.
-enum class Generation : uint8_t { k42, k71 };
-inline constexpr Generation kGenerations[] = {Generation::k42, Generation::k71};
+/// each of them has decided. k21 is VideoCore IV, of the Raspberry Pi 0 to 3.
+enum class Generation : uint8_t { k21, k42, k71 };
+inline constexpr Generation kGenerations[] = {Generation::k21, Generation::k42, Generation::k71};
 
 /// Where nobody says which: that of default_profile().
 inline constexpr Generation kDefaultGeneration = Generation::k71;
@@ -21,6 +21,8 @@ inline constexpr Generation kDefaultGeneration = Generation::k71;
 /// Ten times the version that people and the hardware's registers know it by: 42 of 4.2.
 constexpr int version_number(Generation generation) {
   switch (generation) {
+    case Generation::k21:
+      return 21;
     case Generation::k42:
       return 42;
     case Generation::k71:
@@ -32,6 +34,8 @@ constexpr int version_number(Generation generation) {
 /// As people write it.
 constexpr const char* version_text(Generation generation) {
   switch (generation) {
+    case Generation::k21:
+      return "2.1";
     case Generation::k42:
       return "4.2";
     case Generation::k71:
@@ -52,6 +56,9 @@ using Generations = uint8_t;
 constexpr Generations set_of(Generation generation) {
   return static_cast<Generations>(1u << static_cast<unsigned>(generation));
 }
-inline constexpr Generations k42 = set_of(Generation::k42), k71 = set_of(Generation::k71), kBoth = k42 | k71;
+inline constexpr Generations k21 = set_of(Generation::k21), k42 = set_of(Generation::k42),
+                             k71 = set_of(Generation::k71);
+/// Those that have most rows in common. What 2.1 has stands in tables of its own.
+inline constexpr Generations kBoth = k42 | k71;
 
 }  // namespace v3d::chip

@@ -8,8 +8,12 @@ namespace v3d::chip {
 namespace {
 
 // Source: Mesa src/broadcom/drm-shim/v3d_noop.c and public v3d_ident dumps, as collected in drm-abi.md 2.8.
+constexpr char kV3dDrivers[] = "Vulkan and OpenGL";
+
 constexpr Profile kPi5 = {.name = kBoards[0].name,
                           .description = "Raspberry Pi 5, V3D 7.1.7, 3 slices of 4 QPUs",
+                          .drivers = kV3dDrivers,
+                          .missing = nullptr,
                           .v3d_device = kBcm2712.v3d,
                           .display_device = kBcm2712.display,
                           .generation = kBcm2712.generation,
@@ -19,6 +23,7 @@ constexpr Profile kPi5 = {.name = kBoards[0].name,
                           .clock_mhz = 960,
                           .read_ns_per_byte = 0.083,
                           .write_ns_per_byte = 0.16,
+                          .buffer_memory_mib = 0,
                           .uifcfg = 0x45,
                           .hub_ident1 = 0x00081117,
                           .hub_ident2 = 0x00001900,
@@ -64,6 +69,8 @@ constexpr Profile kPi5Of715 = [] {
 
 constexpr Profile kPi4 = {.name = kBoards[5].name,
                           .description = "Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs",
+                          .drivers = kV3dDrivers,
+                          .missing = nullptr,
                           .v3d_device = kBcm2711.v3d,
                           .display_device = kBcm2711.display,
                           .generation = kBcm2711.generation,
@@ -73,6 +80,7 @@ constexpr Profile kPi4 = {.name = kBoards[5].name,
                           .clock_mhz = 500,
                           .read_ns_per_byte = 0.138,
                           .write_ns_per_byte = 0.267,
+                          .buffer_memory_mib = 0,
                           .uifcfg = 0x45,
                           .hub_ident1 = 0x000e1124,
                           .hub_ident2 = 0x00000100,
@@ -81,7 +89,60 @@ constexpr Profile kPi4 = {.name = kBoards[5].name,
                           .core_ident1 = 0x81001422,
                           .core_ident2 = 0x40078121};
 
-constexpr Profile kProfiles[] = {kPi5, kPi5Of16, kPi5C1, kPi5D0, kPi5Of715, kPi4};
+// Clocks and memory: vc4-timing.md 1, the peak of the memory, since no rate of V3D's own was published.
+// Identity registers: vc4-abi.md 1.4. Boards of 512 MiB have no room for the 256 MiB of the others: assumed
+// to have the 64 MiB of Linux's own device tree (vc4-abi.md 6.5).
+constexpr Profile kPi3 = {.name = kBoards[6].name,
+                          .description = "Raspberry Pi 3, V3D 2.1 (VideoCore IV), 3 slices of 4 QPUs",
+                          .drivers = "no Vulkan, OpenGL not yet",
+                          .missing = "the interface of its driver, vc4, is not implemented",
+                          .v3d_device = kBcm2837.v3d,
+                          .display_device = kBcm2837.display,
+                          .generation = kBcm2837.generation,
+                          .revision = 0,
+                          .slices = 3,
+                          .qpus_per_slice = 4,
+                          .clock_mhz = 400,
+                          .read_ns_per_byte = 0.278,
+                          .write_ns_per_byte = 0.278,
+                          .buffer_memory_mib = 256,
+                          .uifcfg = 0,
+                          .hub_ident1 = 0,
+                          .hub_ident2 = 0,
+                          .hub_ident3 = 0,
+                          .core_ident0 = 0x02443356,
+                          .core_ident1 = 0xc1102431,
+                          .core_ident2 = 0x00000121};
+
+constexpr Profile kPi2 = [] {
+  Profile p = kPi3;
+  p.name = kBoards[7].name;
+  p.description = "Raspberry Pi 2, V3D 2.1 (VideoCore IV), 3 slices of 4 QPUs";
+  p.v3d_device = kBcm2836.v3d;
+  p.clock_mhz = 250;
+  return p;
+}();
+
+constexpr Profile kPi1 = [] {
+  Profile p = kPi2;
+  p.name = kBoards[8].name;
+  p.description = "Raspberry Pi 1, V3D 2.1 (VideoCore IV), 3 slices of 4 QPUs";
+  p.v3d_device = kBcm2835.v3d;
+  p.read_ns_per_byte = p.write_ns_per_byte = 0.3125;
+  p.buffer_memory_mib = 64;
+  return p;
+}();
+
+constexpr Profile kPi0 = [] {
+  Profile p = kPi1;
+  p.name = kBoards[9].name;
+  p.description = "Raspberry Pi Zero, V3D 2.1 (VideoCore IV), 3 slices of 4 QPUs";
+  p.clock_mhz = 300;
+  p.read_ns_per_byte = p.write_ns_per_byte = 0.278;
+  return p;
+}();
+
+constexpr Profile kProfiles[] = {kPi5, kPi5Of16, kPi5C1, kPi5D0, kPi5Of715, kPi4, kPi3, kPi2, kPi1, kPi0};
 
 constexpr bool are_in_the_order_of_boards() {
   for (size_t i = 0; i < std::size(kProfiles); ++i)

@@ -49,10 +49,13 @@ constexpr std::array<int16_t, 128> make_index(chip::Generations generation) {
       index[static_cast<uint8_t>(kPackets[i].opcode)] = static_cast<int16_t>(i);
   return index;
 }
-constexpr std::array<int16_t, 128> kIndex42 = make_index(k42), kIndex71 = make_index(k71);
+constexpr std::array<int16_t, 128> kIndex21 = make_index(k21), kIndex42 = make_index(k42),
+                                   kIndex71 = make_index(k71);
 
 const std::array<int16_t, 128>& index_of(chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:  // whose packets have other numbers: no row of this table is its
+      return kIndex21;
     case chip::Generation::k42:
       return kIndex42;
     case chip::Generation::k71:

@@ -176,6 +176,7 @@ struct Field {
 };
 
 // Sets of generations, as stored in the tables.
+using chip::k21;
 using chip::k42;
 using chip::k71;
 using chip::kBoth;

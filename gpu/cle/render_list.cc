@@ -16,6 +16,8 @@ using tlb::ColorType;
 /// Largest frame that a chip renders (Mesa main, v3d_limits.h, V3D_MAX_FRAMEBUFFER_SIZE).
 constexpr uint32_t max_frame(chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:
+      return 2048;
     case chip::Generation::k42:
       return 4096;
     case chip::Generation::k71:
@@ -25,6 +27,8 @@ constexpr uint32_t max_frame(chip::Generation generation) {
 }
 constexpr uint32_t max_targets(chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:
+      return 1;
     case chip::Generation::k42:
       return 4;
     case chip::Generation::k71:
@@ -35,6 +39,8 @@ constexpr uint32_t max_targets(chip::Generation generation) {
 /// The numbers of image formats that it has are lower.
 constexpr uint32_t image_formats_end(chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:  // what it renders to is no image of a packet
+      return 0;
     case chip::Generation::k42:
       return 46;
     case chip::Generation::k71:
@@ -113,6 +119,8 @@ bool fail(std::string* error, std::string message) {
 
 bool FrameConfig::apply(const Packet& packet, std::string* error) {
   switch (generation_) {
+    case chip::Generation::k21:
+      return fail(error, "V3D 2.1 has no rendering lists");
     case chip::Generation::k42:
       return apply_42(packet, error);
     case chip::Generation::k71:
@@ -324,6 +332,8 @@ TilePacket decode_load_store(const Packet& p, chip::Generation generation, TileC
 void decode_clear(const Packet& p, chip::Generation generation, TileCommand* command) {
   command->kind = TileCommand::Kind::kClear;
   switch (generation) {
+    case chip::Generation::k21:  // has no packet of this form
+      break;
     case chip::Generation::k42:
       command->clear_colors = p.flag(field("Clear Tile Buffers", "Clear all Render Targets", k42));
       command->clear_depth_stencil = p.flag(field("Clear Tile Buffers", "Clear Z/Stencil Buffer", k42));

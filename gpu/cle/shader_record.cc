@@ -20,10 +20,12 @@ struct CodeFields {
   }
 };
 
-enum class Form : uint8_t { k42, k71, kDrawIndex };
+enum class Form : uint8_t { kOther, k42, k71, kDrawIndex };
 
 Form form_of(const chip::Profile& profile) {
   switch (profile.generation) {
+    case chip::Generation::k21:
+      return Form::kOther;
     case chip::Generation::k42:
       return Form::k42;
     case chip::Generation::k71:
@@ -142,7 +144,10 @@ draw::Attribute read_attribute(const Record& r) {
 }  // namespace
 
 const RecordInfo& shader_record_info(const chip::Profile& profile) {
+  static constexpr RecordInfo kNone = {"No record of this form", k21, 0, {}};
   switch (form_of(profile)) {
+    case Form::kOther:
+      return kNone;
     case Form::k42:
       return record("GL Shader State Record", k42);
     case Form::k71:
@@ -173,6 +178,8 @@ draw::ShaderRecord load_shader_record(Memory memory, GpuAddr address, uint8_t nu
   Record r;
   r.load(memory, at.main, shader_record_info(profile));
   switch (form_of(profile)) {
+    case Form::kOther:
+      break;
     case Form::k42:
       read_main<Form::k42>(r, &out);
       out.default_attributes = r.get(main_field<Form::k42>("Address of default attribute values"));

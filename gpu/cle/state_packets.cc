@@ -16,6 +16,7 @@ consteval Field cfg_bit(std::string_view name) {
 
 constexpr bool has_depth_bounds(chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:
     case chip::Generation::k42:
       return false;
     case chip::Generation::k71:
@@ -50,6 +51,8 @@ void set_cfg_bits(const Packet& p, draw::CfgBits* c) {
 
 void set_cfg_bits(const Packet& p, chip::Generation generation, draw::CfgBits* c) {
   switch (generation) {
+    case chip::Generation::k21:  // has no packet of this form
+      return;
     case chip::Generation::k42:
       return set_cfg_bits<chip::Generation::k42>(p, c);
     case chip::Generation::k71:
@@ -74,6 +77,8 @@ void set_stencil(const Packet& p, draw::DrawState* s) {
 
 uint32_t blend_targets(const Packet& p, chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:  // blends in the program
+      return 0;
     case chip::Generation::k42:
       return p.get(field("Blend Cfg", "Render Target Mask", k42));
     case chip::Generation::k71:

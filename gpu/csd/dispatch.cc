@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
 #include "gpu/chip/profile.h"
@@ -51,6 +52,10 @@ void set_payload(qpu::Thread& thread, const Batch& batch, chip::Generation gener
 bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool one_supergroup_at_a_time,
               const mmu::AddressSpace* space) {
   const chip::Generation generation = job.profile->generation;
+  if (!job.profile->pipeline().has_compute_jobs) {
+    job.error->set(absl::StrFormat("V3D %s has no compute jobs", chip::version_text(generation)));
+    return false;
+  }
   const Configuration configuration = decode(cfg, *job.profile);
   log_debug(Debug::kCsd,
             "%d batches of program %#x, uniforms %#x: grid %dx%dx%d, workgroup %d, supergroup %dx%d",

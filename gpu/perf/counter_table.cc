@@ -366,6 +366,8 @@ const char* class_name(Class counts) {
 
 std::span<const CounterInfo> counter_table(chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:  // whose counters have an interface of their own (vc4-abi.md 6.4)
+      return {};
     case chip::Generation::k42:
       return kTable42;
     case chip::Generation::k71:
@@ -389,6 +391,8 @@ int index_of_42(int counter) {
 
 int index_in_counts(chip::Generation generation, int counter) {
   switch (generation) {
+    case chip::Generation::k21:
+      return -1;
     case chip::Generation::k42:
       return index_of_42(counter);
     case chip::Generation::k71:

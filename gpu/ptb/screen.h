@@ -27,7 +27,9 @@ struct ViewRules {
   bool rejects_lines_beside_view = false;
 };
 inline ViewRules view_rules(const chip::Profile& profile) {
-  return {.fraction_bits = profile.coord_fraction_bits()};
+  return {.fraction_bits = profile.coord_fraction_bits(),
+          .max_coordinate = profile.pipeline().max_view_coordinate,
+          .rejects_lines_beside_view = profile.pipeline().rejects_lines_beside_view};
 }
 
 /// Largest point and line sizes, in pixels.

@@ -74,6 +74,8 @@ Conversion decode(const Registers& r, chip::Generation generation) {
   c.height = bits(r.ios, 16, 16);
   const MemoryFormats* formats = nullptr;
   switch (generation) {
+    case chip::Generation::k21:  // has no TFU
+      return c;
     case chip::Generation::k71:
       c.type = tmu::TextureType{bits(r.icfg, 16, 7)};
       c.input_code = bits(r.icfg, 23, 4);
@@ -211,6 +213,9 @@ Surface surface(GpuAddr address, Tiling tiling, uint32_t cpp, uint32_t stride) {
 }  // namespace
 
 void run(const JobContext& job, const Registers& registers) {
+  if (!job.profile->pipeline().has_tfu)
+    return job.error->set(
+        absl::StrFormat("TFU: V3D %s has none", chip::version_text(job.profile->generation)));
   const Conversion c = decode(registers, job.profile->generation);
   log_debug(Debug::kTfu, "TFU: %ux%u type %s from %#x %s, stride %u, to %#x %s, stride %u, %u mips%s",
             c.width, c.height, tmu::format_name(c.type), c.input, c.input_format.name, c.input_stride,

@@ -456,6 +456,18 @@ TEST(FrameConfig, ClearColorsOf71FillAllFourWords) {
   EXPECT_EQ(c.targets[7].clear, expected);
 }
 
+// Its frames come from the kernel's description of surfaces (surface_job.h).
+TEST(FrameConfig, IsNotOfVideoCoreIv) {
+  TestJob test;
+  PacketWriter list;
+  list.packet("Tile Rendering Mode Cfg (Common)");
+  Packet packet;
+  ASSERT_TRUE(decode(test.memory(), test.put(list.bytes()), chip::Generation::k71, &packet));
+  std::string error;
+  EXPECT_FALSE(FrameConfig(chip::Generation::k21).apply(packet, &error));
+  EXPECT_EQ(error, "V3D 2.1 has no rendering lists");
+}
+
 TEST(FrameConfig, TypesAndTileSizeOf42) {
   TestJob test;
   const auto config = [&](uint32_t targets, uint32_t bpp, bool msaa, bool early_clear) {

@@ -353,5 +353,11 @@ TEST_P(DispatchTest, EndlessProgramsCanBeCancelled) {
   EXPECT_FALSE(error_.failed());
 }
 
+TEST_P(DispatchTest, IsNotOfVideoCoreIv) {
+  job_.profile = chip::find_profile("rpi3");
+  EXPECT_FALSE(dispatch(job_, {}, false, space_.get()));
+  EXPECT_EQ(error_.message(), "V3D 2.1 has no compute jobs");
+}
+
 }  // namespace
 }  // namespace v3d::csd

@@ -1,11 +1,22 @@
 /// Boards and constants for tests of the timing model.
 #pragma once
 
+#include <vector>
+
+#include "gpu/chip/generation.h"
 #include "gpu/chip/profile.h"
 #include "gpu/perf/counter_table.h"
 #include "gpu/perf/timing/parameters.h"
 
 namespace v3d::timing {
+
+/// All but those of VideoCore IV.
+inline std::vector<chip::Profile> boards_with_a_model() {
+  std::vector<chip::Profile> boards;
+  for (const chip::Profile& profile : chip::profiles())
+    if (profile.generation != chip::Generation::k21) boards.push_back(profile);
+  return boards;
+}
 
 /// Nothing costs time but what a test sets.
 inline Parameters nothing() {

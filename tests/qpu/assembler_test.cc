@@ -307,5 +307,18 @@ TEST(AssemblerErrors, GarbageIsRefused) {
   }
 }
 
+// Whose words and text have tables of their own.
+TEST(Assembler, HasNoWordsOfVideoCoreIv) {
+  constexpr auto kOther = chip::Generation::k21;
+  for (const Encoding& e : encodings()) EXPECT_EQ(e.generations & k21, 0);
+  Instruction i;
+  for (const uint64_t word : {*encode(chip::Generation::k42, {}), *encode(chip::Generation::k71, {})})
+    EXPECT_FALSE(decode(kOther, word, i));
+  EXPECT_FALSE(encode(kOther, {}));
+  const Assembly assembly = assemble(kOther, "end");
+  ASSERT_EQ(assembly.errors.size(), 1u);
+  EXPECT_EQ(to_string(assembly.errors[0]), "1:1: V3D 2.1 has an assembler of its own");
+}
+
 }  // namespace
 }  // namespace v3d::qpu

@@ -89,6 +89,14 @@ TEST_F(Tfu, RasterToUifExampleOfBothChips) {  // texture.md 10.1
 }
 
 // The kernel looks once, half a second after the start (drm-abi.md 3.5): of the chip's time.
+TEST_F(Tfu, IsNotThereOnVideoCoreIv) {
+  JobError error;
+  job_.error = &error;
+  profile_ = *chip::find_profile("rpi3");
+  run(job_, {});
+  EXPECT_EQ(error.message(), "TFU: V3D 2.1 has none");
+}
+
 TEST_F(Tfu, JobsThatTakeTheChipTooLongHang) {
   constexpr double kBytes = 64 * 64 * 4;
   for (const uint32_t output : {0u, 6u}) {  // rows, and bands

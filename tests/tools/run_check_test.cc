@@ -21,15 +21,23 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST_F(RunTest, TakesNoUnknownBoard) {
-  const std::string devices = "no device \"rpi3\"; there are rpi5 (Raspberry Pi 5";
-  Result result = v3demu("run --device rpi3 -- echo ran");
+  const std::string devices = "no device \"rpi9\"; there are rpi5 (Raspberry Pi 5";
+  Result result = v3demu("run --device rpi9 -- echo ran");
   EXPECT_EQ(result.status, kWrongUsage);
   EXPECT_THAT(result.output, AllOf(HasSubstr("--device: " + devices), Not(HasSubstr("ran\n"))));
-  result = v3demu("run -- echo ran", "V3DEMU_DEVICE=rpi3");
+  result = v3demu("run -- echo ran", "V3DEMU_DEVICE=rpi9");
   EXPECT_EQ(result.status, 127);
   EXPECT_THAT(result.output, AllOf(HasSubstr(devices), Not(HasSubstr("ran\n"))));
   EXPECT_THAT(v3demu("run --kernel 5.10 -- echo ran").output,
               HasSubstr("no kernel \"5.10\"; there are 7.3 (default), 6.12"));
+}
+
+TEST_F(RunTest, SaysWhyABoardRunsNothing) {
+  const Result result = v3demu("run --device rpi3 -- echo ran");
+  EXPECT_EQ(result.status, kWrongUsage);
+  EXPECT_THAT(result.output, AllOf(HasSubstr("the device \"rpi3\" cannot run anything yet: the interface of "
+                                             "its driver, vc4, is not implemented"),
+                                   Not(HasSubstr("ran\n"))));
 }
 
 TEST_F(RunTest, TakesNoUnknownOptions) {

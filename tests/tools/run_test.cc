@@ -24,9 +24,16 @@ TEST_F(RunTest, DevicesAreListed) {
   const Result list = v3demu("devices");
   EXPECT_EQ(list.status, 0);
   EXPECT_THAT(list.output,
-              testing::MatchesRegex("rpi5 +Raspberry Pi 5, V3D 7.1.7, .*, 960 MHz \\(default\\)\n(.|\n)*"));
-  EXPECT_THAT(list.output,
-              testing::HasSubstr("\nrpi4        Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs, 500 MHz\n"));
+              testing::MatchesRegex(
+                  "rpi5 +Raspberry Pi 5, V3D 7.1.7, .*, 960 MHz; Vulkan and OpenGL \\(default\\)\n(.|\n)*"));
+  EXPECT_THAT(
+      list.output,
+      testing::HasSubstr(
+          "\nrpi4        Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs, 500 MHz; Vulkan and OpenGL\n"));
+  EXPECT_THAT(
+      list.output,
+      HasSubstr("\nrpi3        Raspberry Pi 3, V3D 2.1 (VideoCore IV), 3 slices of 4 QPUs, 400 MHz; no "
+                "Vulkan, OpenGL not yet\n"));
   EXPECT_THAT(list.output, HasSubstr("\nrpi5 is the default since"));
 }
 

@@ -10,13 +10,15 @@
 
 #include "gpu/chip/generation.h"
 #include "gpu/qpu/check/hazard.h"
+#include "gpu/qpu/isa/isa.h"
 
 namespace v3d::tools {
 
 /// @param generation  the default is what it holds
 inline void add_chip_option(CLI::App* command, chip::Generation* generation) {
   std::map<std::string, chip::Generation> known;
-  for (const chip::Generation g : chip::kGenerations) known.emplace(chip::version_text(g), g);
+  for (const chip::Generation g : chip::kGenerations)
+    if (qpu::isa(g).has_words) known.emplace(chip::version_text(g), g);
   command
       ->add_option_function<std::string>(
           "--chip", [known, generation](const std::string& name) { *generation = known.at(name); },

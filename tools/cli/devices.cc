@@ -16,7 +16,7 @@ void print_devices() {
   for (const chip::Profile& p : chip::profiles())
     width = std::max(width, static_cast<int>(std::strlen(p.name)));
   for (const chip::Profile& p : chip::profiles())
-    printf("%-*s  %s, %d MHz%s\n", width, p.name, p.description, p.clock_mhz,
+    printf("%-*s  %s, %d MHz; %s%s\n", width, p.name, p.description, p.clock_mhz, p.drivers,
            &p == &chip::default_profile() ? " (default)" : "");
   std::puts(
       "\nrpi5 is the default since published programs that are written by hand (py-videocore7) count on its "

@@ -39,6 +39,7 @@ const std::vector<ParameterRow>& parameter_rows();
 /// 0
 /// @return  why it cannot be; empty: it is set
 std::string set_parameter(std::string_view assignment, Parameters* parameters);
+/// @param profile  not of V3D 2.1, of which there is no model
 Parameters parameters_of(const chip::Profile& profile);
 
 }  // namespace v3d::timing

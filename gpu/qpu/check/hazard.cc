@@ -49,8 +49,12 @@ constexpr HazardSet rules_with(chip::Generations generation) {
 }
 constexpr Particulars k71Particulars = {rules_with(k71), RegisterSet::of_rf(0xc), false, 2};
 constexpr Particulars k42Particulars = {rules_with(k42), RegisterSet::of_rf(7), true, 1};
+/// Rules of 2.1 are of its own words.
+constexpr Particulars k21Particulars = {rules_with(k21), RegisterSet(), false, 0};
 const Particulars& particulars(chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:
+      return k21Particulars;
     case chip::Generation::k42:
       return k42Particulars;
     case chip::Generation::k71:

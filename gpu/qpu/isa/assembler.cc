@@ -456,6 +456,11 @@ std::string to_string(const AssemblyError& error) {
 }
 
 Assembly assemble(chip::Generation generation, std::string_view text) {
+  if (!isa(generation).has_words)
+    return {.words = {},
+            .lines = {},
+            .uniforms = {},
+            .errors = {{1, 1, absl::StrFormat("%s has an assembler of its own", isa(generation).chip)}}};
   Parser parser(generation);
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());

@@ -171,6 +171,7 @@ bool decode_branch(uint64_t word, Instruction& i) {
 
 bool decode(chip::Generation generation, uint64_t word, Instruction& i) {
   i = {};
+  if (!isa(generation).has_words) return false;
   const uint32_t op_mul = field(word, 63, 58), sig = field(word, 57, 53);
   if (op_mul == 0) return (sig & 24) == 16 && decode_branch(word, i);
 

@@ -251,6 +251,7 @@ bool well_formed(chip::Generation generation, const AluHalf& half) {
 }  // namespace
 
 std::optional<uint64_t> encode(chip::Generation generation, const Instruction& i) {
+  if (!isa(generation).has_words) return {};
   if (i.is_branch) return encode_branch(i.branch);
   if (!well_formed(generation, i.add) || !well_formed(generation, i.mul)) return {};
   if (const auto word = encode_places(generation, i)) return word;

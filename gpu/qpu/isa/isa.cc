@@ -39,7 +39,8 @@ constexpr SignalCodes signal_codes_of(chip::Generations generation) {
 }
 
 struct WaddrRow {
-  chip::Generations generations, address;
+  chip::Generations generations;
+  uint8_t address;
   WaddrInfo info;
 };
 constexpr WaddrRow kWaddrRows[] = {
@@ -70,10 +71,12 @@ constexpr Index index_of(chip::Generations generation) {
   return {first_rows(generation, Alu::kAdd), first_rows(generation, Alu::kMul), signal_codes_of(generation),
           waddrs_of(generation)};
 }
-constexpr Index kIndex42 = index_of(k42), kIndex71 = index_of(k71);
+constexpr Index kIndex21 = index_of(k21), kIndex42 = index_of(k42), kIndex71 = index_of(k71);
 
 const Index& index(chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:  // no row is its
+      return kIndex21;
     case chip::Generation::k42:
       return kIndex42;
     case chip::Generation::k71:

@@ -13,6 +13,7 @@ namespace v3d::qpu {
 
 // ---- Versions and registers
 
+using chip::k21;
 using chip::k42;
 using chip::k71;
 using chip::kBoth;
@@ -37,6 +38,8 @@ enum class WordForm : uint8_t {
 /// or write address stands in its row.
 struct IsaProperties {
   const char* chip;  ///< for messages
+  /// There are words of the tables here; those of 2.1 are in vc4.def.
+  bool has_words;
   WordForm form;
   bool has_accumulators;       ///< r0..r5, which a thread switch may lose
   bool reads_and_waits_count;  ///< among the peripherals of which an instruction accesses one
@@ -46,6 +49,7 @@ struct IsaProperties {
   Register workgroup_xy, workgroup_z_index;
 };
 inline constexpr IsaProperties kIsa71 = {.chip = "V3D 7.1",
+                                         .has_words = true,
                                          .form = WordForm::kAddresses,
                                          .has_accumulators = false,
                                          .reads_and_waits_count = false,
@@ -56,6 +60,7 @@ inline constexpr IsaProperties kIsa71 = {.chip = "V3D 7.1",
                                          .workgroup_xy = 3,
                                          .workgroup_z_index = 2};
 inline constexpr IsaProperties kIsa42 = {.chip = "V3D 4.2",
+                                         .has_words = true,
                                          .form = WordForm::kMuxes,
                                          .has_accumulators = true,
                                          .reads_and_waits_count = true,
@@ -65,8 +70,21 @@ inline constexpr IsaProperties kIsa42 = {.chip = "V3D 4.2",
                                          .fragment_z = 2,
                                          .workgroup_xy = 0,
                                          .workgroup_z_index = 2};
+inline constexpr IsaProperties kIsa21 = {.chip = "V3D 2.1",
+                                         .has_words = false,
+                                         .form = WordForm::kMuxes,
+                                         .has_accumulators = true,
+                                         .reads_and_waits_count = false,
+                                         .implicit = kNoRegister,
+                                         .fragment_w = kNoRegister,
+                                         .fragment_centroid_w = kNoRegister,
+                                         .fragment_z = kNoRegister,
+                                         .workgroup_xy = kNoRegister,
+                                         .workgroup_z_index = kNoRegister};
 constexpr const IsaProperties& isa(chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:
+      return kIsa21;
     case chip::Generation::k42:
       return kIsa42;
     case chip::Generation::k71:

@@ -33,6 +33,9 @@ TextureState decode_texture_state(Memory memory, GpuAddr address, chip::Generati
   TextureState state = {};
   state.base = record.bits(6, 26) << 6;
   switch (generation) {
+    case chip::Generation::k21:  // texture_config.h reads what it has instead
+      state.unsupported = "a texture descriptor on V3D 2.1, which has none";
+      break;
     case chip::Generation::k71: {
       state.reverse = record.bit(5);
       const uint32_t transfer = record.bits(2, 3);

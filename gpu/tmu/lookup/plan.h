@@ -61,6 +61,11 @@ struct LookupProperties {
 };
 constexpr LookupProperties lookup_properties(chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:  // whose lookups packed.h does
+      return {.has_dimension_query = false,
+              .has_write_conversion = false,
+              .encoded_border = false,
+              .wrap16 = false};
     case chip::Generation::k42:
       return {.has_dimension_query = false,
               .has_write_conversion = false,
