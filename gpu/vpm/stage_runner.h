@@ -13,6 +13,7 @@
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/run/thread.h"
 #include "gpu/tmu/lookup/unit.h"
+#include "gpu/vpm/vc4_stage.h"
 
 namespace v3d::vpm {
 
@@ -21,7 +22,7 @@ struct Worker {
   qpu::Thread thread;
   std::unique_ptr<tmu::Unit> tmu;
   RawVector<Lanes> input, output;
-  RawVector<Lanes> packed;  ///< of programs with packed positions, as they write them
+  std::unique_ptr<Vc4StageRunner> vc4;  ///< of programs of VideoCore IV
   uint64_t instructions = 0;
   /// What the thread was reset for: batches of the same program restart it.
   const char* stage = nullptr;

@@ -12,13 +12,15 @@ namespace {
 
 constexpr uint64_t kSlice = 100'000;  // instructions between looks at the job
 
-/// Empty when the thread ended, or the job did.
-std::string run_to_end(const JobContext& job, const Vc4Stage& stage, qpu::vc4::Thread& thread) {
+}  // namespace
+
+std::string run_vc4_thread(const JobContext& job, const qpu::vc4::Program& program,
+                           qpu::vc4::Thread& thread) {
   uint64_t left = job.instruction_limit;
   for (;;) {
     thread.budget = std::min(left, kSlice);
     left -= thread.budget;
-    switch (qpu::vc4::run(*stage.program, thread)) {
+    switch (qpu::vc4::run(program, thread)) {
       case qpu::vc4::Stop::kEnd:
         return {};
       case qpu::vc4::Stop::kHang:
@@ -32,8 +34,6 @@ std::string run_to_end(const JobContext& job, const Vc4Stage& stage, qpu::vc4::T
     }
   }
 }
-
-}  // namespace
 
 const Lanes* Vc4StageRunner::run(const JobContext& job, const Vc4Stage& stage, Lanes* in, uint32_t in_rows) {
   host_time::ProgramScope host(host_time::Block::kVertexPrograms, stage.name, stage.code.code);
@@ -49,7 +49,7 @@ const Lanes* Vc4StageRunner::run(const JobContext& job, const Vc4Stage& stage, L
   t.uniforms = stage.code.uniforms;
   t.vpm_in = {in, in_rows};
   t.vpm_out = {out_.data(), kVpmWindowRows};
-  if (const std::string error = run_to_end(job, stage, t); !error.empty())
+  if (const std::string error = run_vc4_thread(job, *stage.program, t); !error.empty())
     job.error->set_hang(absl::StrFormat("%s program at 0x%08x %s", stage.name, stage.code.code, error));
   instructions += t.instructions;
   host.executed(t.instructions);

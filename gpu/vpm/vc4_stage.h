@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
@@ -17,10 +18,13 @@ namespace v3d::vpm {
 
 /// A program with what is the same for all batches of a draw.
 struct Vc4Stage {
-  const char* name;  ///< for messages
-  const qpu::vc4::Program* program;
+  const char* name = nullptr;  ///< for messages
+  const qpu::vc4::Program* program = nullptr;
   draw::ShaderCode code;
 };
+
+/// Runs a thread to its end. @return  empty when it or the job ended, or why it cannot end
+std::string run_vc4_thread(const JobContext& job, const qpu::vc4::Program& program, qpu::vc4::Thread& thread);
 
 /// What one slot of the pool needs of its own.
 class Vc4StageRunner {

@@ -4,15 +4,18 @@
 #include <cstddef>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "gpu/base/host_time.h"
 #include "gpu/base/pairs.h"
+#include "gpu/chip/profile.h"
 #include "gpu/draw/host_key.h"
 #include "gpu/perf/counters.h"
 #include "gpu/vpm/attribute_fetch.h"
 #include "gpu/vpm/geometry_shading.h"
 #include "gpu/vpm/packed_positions.h"
 #include "gpu/vpm/stage_runner.h"
+#include "gpu/vpm/vc4_stage.h"
 
 namespace v3d::vpm {
 
@@ -22,8 +25,11 @@ struct VertexStages::State {
   const JobContext job;
   std::vector<Worker> workers;  // made for the first vertices
   std::unordered_map<GpuAddr, std::shared_ptr<const qpu::Program>> programs;
+  std::unordered_map<GpuAddr, std::unique_ptr<const qpu::vc4::Program>> vc4_programs;
 
   StageProgram program(const char* stage, const draw::ShaderCode& code);
+  Vc4Stage vc4_stage(const char* name, const draw::ShaderCode& code);
+  Vc4StageRunner& vc4_runner(Worker& worker) const;
   static uint32_t rows_of(const draw::Draw& draw, Phase phase);
   template <typename Segment, typename Done>
   void run_batches(const draw::Draw& draw, Phase phase, const Segment& segment, const Done& done);
@@ -35,6 +41,20 @@ StageProgram VertexStages::State::program(const char* stage, const draw::ShaderC
   auto& cached = programs[code.code];
   if (!cached) cached = job.programs->get(job.memory, code.code);
   return {stage, cached, code};
+}
+
+Vc4Stage VertexStages::State::vc4_stage(const char* name, const draw::ShaderCode& code) {
+  std::unique_ptr<const qpu::vc4::Program>& cached = vc4_programs[code.code];
+  if (!cached) cached = std::make_unique<const qpu::vc4::Program>(code.code);
+  return {name, cached.get(), code};
+}
+
+Vc4StageRunner& VertexStages::State::vc4_runner(Worker& worker) const {
+  if (!worker.vc4) {
+    worker.tmu = std::make_unique<tmu::Unit>(job.memory, job.profile->generation);
+    worker.vc4 = std::make_unique<Vc4StageRunner>(*worker.tmu);
+  }
+  return *worker.vc4;
 }
 
 /// Element numbers of a batch; lanes past the end repeat the last vertex.
@@ -78,7 +98,11 @@ void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const
     return;
   }
   workers.resize(static_cast<size_t>(job.pool->concurrency()));
-  const StageProgram stage = coordinate ? program("coordinate", record.cs) : program("vertex", record.vs);
+  const char* const name = coordinate ? "coordinate" : "vertex";
+  const draw::ShaderCode& code = coordinate ? record.cs : record.vs;
+  const bool is_vc4 = record.packed_positions;
+  const StageProgram stage = is_vc4 ? StageProgram{} : program(name, code);
+  const Vc4Stage stage_of_vc4 = is_vc4 ? vc4_stage(name, code) : Vc4Stage{};
   const auto count = static_cast<uint32_t>(draw.vertices.size());
   const uint32_t rows = rows_of(draw, phase);
   for_each_batch(job, (count + kLanes - 1) / kLanes, [&](uint32_t batch, int slot) {
@@ -90,20 +114,20 @@ void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const
     const BatchRefs refs = batch_refs(draw, batch);
     fetcher.fetch(job.memory, refs, worker.input.data());
     if (job.work) fetcher.show(refs, batch_lanes(batch, count), job.work);
+    if (is_vc4) {
+      Lanes* const out = segment(batch, worker);
+      const Lanes* const written =
+          vc4_runner(worker).run(job, stage_of_vc4, worker.input.data(), fetcher.rows());
+      unpack_positions(record, coordinate, written, out);
+      return done(batch, out);
+    }
     start_thread(job, stage, slot, batch_lanes(batch, count), &worker);
     worker.thread.vpm_in = worker.input.data();
     worker.thread.vpm_in_rows = fetcher.rows();
-    Lanes* const out = segment(batch, worker);
-    worker.thread.vpm_out = out;
+    worker.thread.vpm_out = segment(batch, worker);
     worker.thread.vpm_out_rows = rows;
-    if (record.packed_positions) {
-      worker.packed.assign(kVpmWindowRows, Lanes{});
-      worker.thread.vpm_out = worker.packed.data();
-      worker.thread.vpm_out_rows = kVpmWindowRows;
-    }
     finish_thread(job, stage, &worker);
-    if (record.packed_positions) unpack_positions(record, coordinate, worker.packed.data(), out);
-    done(batch, out);
+    done(batch, worker.thread.vpm_out);
   });
 }
 
@@ -130,6 +154,7 @@ void VertexStages::State::merge_counts() {
     w.end_series();
     counts[perf::kQpuActive] += w.instructions;
     w.instructions = 0;
+    if (w.vc4) counts[perf::kQpuActive] += std::exchange(w.vc4->instructions, 0);
   }
   job.counts->merge(counts);
 }
