@@ -130,6 +130,34 @@ void FragmentStage::begin_tile(tlb::TileBuffer& tile, int tile_x, int tile_y) {
 
 void FragmentStage::begin_draw(const PreparedDraw& draw) {
   draw_ = &draw;
+  if (draw.vc4_program != nullptr) {
+    // The program asks for all tests, and may look at everything.
+    if (vc4_ == nullptr) vc4_ = std::make_unique<Vc4Fragments>(job_, tmu_);
+    replaced_pixels_ = nullptr;
+    tests_depth_ = tests_blocks_ = only_counts_ = false;
+    passes_blocks_ = !multisample_;
+    needs_position_ = true;
+  } else {
+    begin_program();
+  }
+  begin_varyings();
+}
+
+/// What draw_'s varyings are in all batches.
+void FragmentStage::begin_varyings() {
+  flat_words_of_ = nullptr;
+  num_smooth_ = 0;
+  for (uint32_t i = 0; i < draw_->num_components(); ++i) {
+    if (draw_->is_flat[i])
+      varyings_[i].vp = Lanes{};
+    else
+      smooth_[num_smooth_++] = static_cast<uint8_t>(i);
+  }
+}
+
+/// The thread for the program of draw_, one of V3D.
+void FragmentStage::begin_program() {
+  const PreparedDraw& draw = *draw_;
   thread_.tlb = &tile_->fragment_port(draw.state(), batch_, !draw.early_test);
   thread_.tlb_binding = thread_.tlb->binding();
   replaced_pixels_ = tile_->replaced_pixels();
@@ -150,14 +178,6 @@ void FragmentStage::begin_draw(const PreparedDraw& draw) {
   passes_blocks_ = !multisample_ && !tests_depth_ && !draw.sample_shading;
   tests_blocks_ = draw.early_test && tests_depth_ && tile_->tests_blocks() && !draw.sample_shading;
   only_counts_ = draw.early_test && !tests_depth_ && !multisample_;
-  flat_words_of_ = nullptr;
-  num_smooth_ = 0;
-  for (uint32_t i = 0; i < draw.num_components(); ++i) {
-    if (draw.is_flat[i])
-      varyings_[i].vp = Lanes{};
-    else
-      smooth_[num_smooth_++] = static_cast<uint8_t>(i);
-  }
   series_.begin(*draw.program, code);
   needs_position_ = tests_depth_ || reads_.w || reads_.centroid_w || reads_.z || draw.num_components() != 0;
 }
@@ -165,8 +185,11 @@ void FragmentStage::begin_draw(const PreparedDraw& draw) {
 bool FragmentStage::end_draw() {
   test_waiting();
   shade_waiting();
+  if (draw_->vc4_program != nullptr)
+    instructions_ += std::exchange(vc4_->instructions, 0);
+  else
+    series_.end(thread_);
   draw_ = nullptr;
-  series_.end(thread_);
   counts_[perf::kQpuActive] += instructions_;
   counts_[perf::kQpuFragmentClocks] += 4 * std::exchange(instructions_, 0);
   tile_->count(thread_.tlb_block);
@@ -457,9 +480,18 @@ void FragmentStage::shade_samples(const Primitives<kOne>& primitives) {
   }
 }
 
+/// shade_pass() of a program of VideoCore IV, whose varyings are those of the centres.
+template <bool kOne>
+void FragmentStage::shade_vc4(const Primitives<kOne>& primitives, const Position& at) {
+  compute_varyings(primitives, at, at);
+  const LanesF w = 1.0f / primitives.at([](const PrimitiveSetup& s) { return s.r; }, at);
+  vc4_->run(*draw_, *tile_, batch_, w, primitives.z_at(at), varyings_.data());
+}
+
 template <bool kOne>
 void FragmentStage::shade_pass(const Primitives<kOne>& primitives, const Position& at,
                                const Position& centroid, LanesF offset_x, LanesF offset_y, uint32_t sample) {
+  if (draw_->vc4_program != nullptr) return shade_vc4(primitives, at);
   if (needs_position_) {
     compute_payload(primitives, at, centroid);
     compute_varyings(primitives, at, centroid);

@@ -12,11 +12,13 @@
 #pragma once
 
 #include <array>
+#include <memory>
 
 #include "gpu/base/job_context.h"
 #include "gpu/pse/geometry.h"
 #include "gpu/pse/prepared_draw.h"
 #include "gpu/pse/varyings.h"
+#include "gpu/pse/vc4_fragments.h"
 #include "gpu/pse/waiting_quads.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/program_cache.h"
@@ -58,6 +60,9 @@ class FragmentStage {
   static constexpr int kSetups = 16;  // more than the quads that can wait
   static_assert(kSetups > 3 * kQuads);
 
+  void begin_program();
+  void begin_varyings();
+
   struct Position;
   template <bool kOne>
   struct Primitives;
@@ -97,6 +102,8 @@ class FragmentStage {
                   LanesF offset_x, LanesF offset_y, uint32_t sample);
   void centroid_offsets(LanesF& x, LanesF& y) const;
   template <bool kOne>
+  void shade_vc4(const Primitives<kOne>& primitives, const Position& at);
+  template <bool kOne>
   void compute_payload(const Primitives<kOne>& primitives, const Position& at, const Position& centroid);
   template <bool kOne>
   void compute_varyings(const Primitives<kOne>& primitives, const Position& at, const Position& centroid);
@@ -112,6 +119,7 @@ class FragmentStage {
   perf::Counts& counts_;
   tmu::Unit tmu_;
   qpu::Thread thread_;
+  std::unique_ptr<Vc4Fragments> vc4_;  // from the first draw with a program of VideoCore IV on
   std::array<qpu::Varying, kComponentRoom + qpu::kVaryingsBehind> varyings_;
 
   tlb::TileBuffer* tile_ = nullptr;

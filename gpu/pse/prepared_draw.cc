@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <unordered_map>
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
@@ -136,9 +138,12 @@ std::vector<bool> listed_draws(const draw::BinResult& bin) {
   return listed;
 }
 
+/// By address.
+using Vc4Programs = std::unordered_map<GpuAddr, std::shared_ptr<const qpu::vc4::Program>>;
+
 /// False, with job.error set, when the draw cannot be executed.
-bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, const draw::Draw& draw, uint32_t number,
-                  const tlb::Config& config, PreparedDraw& p) {
+bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, Vc4Programs& vc4_programs,
+                  const draw::Draw& draw, uint32_t number, const tlb::Config& config, PreparedDraw& p) {
   p.draw = &draw;
   const draw::ShaderRecord& record = *draw.record;
   if (record.num_varyings > kMaxVaryings) {
@@ -151,8 +156,15 @@ bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, const draw::
   p.early_test = !record.fs_writes_z || !record.early_z_off;
   p.four_samples = config.multisample && draw.state.cfg.oversample != 0;
   p.sample_shading = config.multisample && record.sample_shading;
-  p.program = job.programs->get(job.memory, record.fs.code);
-  if (p.program == nullptr) {
+  p.multisample = config.multisample;
+  if (record.packed_positions) {
+    std::shared_ptr<const qpu::vc4::Program>& cached = vc4_programs[record.fs.code];
+    if (cached == nullptr) cached = std::make_shared<const qpu::vc4::Program>(record.fs.code);
+    p.vc4_program = cached;
+  } else {
+    p.program = job.programs->get(job.memory, record.fs.code);
+  }
+  if (p.program == nullptr && p.vc4_program == nullptr) {
     job.error->set(absl::StrFormat("no fragment program at 0x%08x", record.fs.code));
     return false;
   }
@@ -168,10 +180,11 @@ PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, 
   state_->config = config;
   state_->draws.resize(bin.draws.size());
   vpm::VertexStages stages(job);
+  Vc4Programs vc4_programs;
   const std::vector<bool> listed = listed_draws(bin);
   for (size_t i = 0; i < bin.draws.size(); ++i)
-    if (listed[i] &&
-        !prepare_draw(job, stages, bin.draws[i], static_cast<uint32_t>(i), config, state_->draws[i]))
+    if (listed[i] && !prepare_draw(job, stages, vc4_programs, bin.draws[i], static_cast<uint32_t>(i), config,
+                                   state_->draws[i]))
       return;
 }
 

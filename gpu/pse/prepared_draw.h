@@ -12,6 +12,7 @@
 #include "gpu/base/raw_vector.h"
 #include "gpu/pse/tile_renderer.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "gpu/qpu/run/vc4_program.h"
 
 namespace v3d::pse {
 
@@ -27,7 +28,8 @@ struct PreparedDraw {
   const draw::DrawState& state() const { return draw->state; }
   const draw::ShaderRecord& record() const { return *draw->record; }
 
-  std::shared_ptr<const qpu::Program> program;
+  std::shared_ptr<const qpu::Program> program;           ///< null: one of VideoCore IV
+  std::shared_ptr<const qpu::vc4::Program> vc4_program;  ///< null: one of V3D
 
   /// Word 0, 1: screen x, y in 1/64 px, absolute; 2: z; 3: 1/W; then, 1 word if
   /// the record says so, the point size; then the varyings.
@@ -60,6 +62,7 @@ struct PreparedDraw {
   bool early_test = true;  ///< depth and stencil before the program
   bool sample_shading = false;
   bool four_samples = false;  ///< coverage of four samples; else of the centre
+  bool multisample = false;   ///< the frame is
 };
 
 struct PreparedDraws::State {

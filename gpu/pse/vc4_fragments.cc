@@ -1,0 +1,64 @@
+#include "gpu/pse/vc4_fragments.h"
+
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/host_time.h"
+#include "gpu/base/left_out.h"
+#include "gpu/base/vector.h"
+#include "gpu/vpm/vc4_stage.h"
+
+namespace v3d::pse {
+namespace {
+
+/// Registers that hold the payload at the start of a thread.
+constexpr int kPayload = 15;
+constexpr uint32_t kAllSamples = 15;
+
+/// The 24 bits of a depth, rounded down and limited to what there is.
+Lanes depth_bits(const LanesF& z) {
+  constexpr float kOne = 0x1p24f, kMost = kOne - 1;
+  return as_uint(floor_to_int(min(max(z * kOne, splat(0.0f)), splat(kMost))));
+}
+
+}  // namespace
+
+Vc4Fragments::Vc4Fragments(const JobContext& job, tmu::Unit& tmu)
+    : job_(job), textures_(tmu), thread_(std::make_unique<qpu::vc4::Thread>()) {}
+
+void Vc4Fragments::run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::FragmentBatch& batch,
+                       const LanesF& w, const LanesF& z, const qpu::Varying* varyings) {
+  if (is_left_out(Stage::kPrograms)) [[unlikely]]
+    return;
+  const draw::ShaderCode& fs = draw.record().fs;
+  host_time::ProgramScope host(host_time::Block::kFragmentPrograms, "fragment", fs.code);
+  const LaneMask covered = nonzero(batch.coverage);
+  qpu::vc4::Thread& t = *thread_;
+  t.reset();
+  shared_ = {};
+  textures_.begin_thread(covered);
+  t.memory = job_.memory;
+  t.tmu = &textures_;
+  t.tlb = &tile.thread_port(draw.state(), batch);
+  t.shared = &shared_;
+  t.pc = draw.vc4_program->entry();
+  t.uniforms = fs.uniforms;
+  t.num_varyings = draw.num_components();
+  for (uint32_t i = 0; i < t.num_varyings; ++i) varyings_[i] = {varyings[i].vp, varyings[i].c};
+  t.varyings = varyings_.data();
+  t.pixel_x = batch.x;
+  t.pixel_y = batch.y;
+  // A frame without samples has coverage in bit 0; pixels have all flags there (assumed).
+  t.ms_flags = draw.multisample ? batch.coverage : select(covered, splat(kAllSamples), Lanes{});
+  t.back_facing = batch.back_facing;
+  t.ra(kPayload) = as_uint(w);
+  t.rb(kPayload) = depth_bits(z);
+  const std::string error = vpm::run_vc4_thread(job_, *draw.vc4_program, t);
+  instructions += t.instructions;
+  host.executed(t.instructions);
+  if (!error.empty())
+    job_.error->set_hang(absl::StrFormat("fragment program at 0x%08x %s (pixel %d, %d)", fs.code, error,
+                                         batch.x[0], batch.y[0]));
+}
+
+}  // namespace v3d::pse
