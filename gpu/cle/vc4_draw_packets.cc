@@ -163,18 +163,17 @@ std::optional<draw::DrawCall> vc4_draw_call(const Packet& p) {
   }
 }
 
-std::optional<Vc4Binning> vc4_binning(const Packet& p, std::string* error) {
+Vc4Binning vc4_binning(const Packet& p) {
   constexpr std::string_view kOwner = "Tile Binning Mode Configuration";
-  for (const Field& mode : {vc4_field(kOwner, "Tile Buffer 64-bit Color Depth"),
-                            vc4_field(kOwner, "Double-buffer in non-ms mode")})
-    if (p.flag(mode)) {
-      *error = absl::StrFormat("%s is not implemented", mode.name);
-      return std::nullopt;
-    }
-  return Vc4Binning{
-      .tiles_x = p.get(vc4_field(kOwner, "Width (in tiles)")),
-      .tiles_y = p.get(vc4_field(kOwner, "Height (in tiles)")),
-      .tile_size = p.flag(vc4_field(kOwner, "Multisample Mode (4x)")) ? kMultisampleTileSize : kTileSize};
+  constexpr Field kUnsupported[] = {vc4_field(kOwner, "Tile Buffer 64-bit Color Depth"),
+                                    vc4_field(kOwner, "Double-buffer in non-ms mode")};
+  const bool multisample = p.flag(vc4_field(kOwner, "Multisample Mode (4x)"));
+  Vc4Binning binning = {p.get(vc4_field(kOwner, "Width (in tiles)")),
+                        p.get(vc4_field(kOwner, "Height (in tiles)")),
+                        multisample ? kMultisampleTileSize : kTileSize, nullptr};
+  for (const Field& mode : kUnsupported)
+    if (p.flag(mode)) binning.unsupported = mode.name;
+  return binning;
 }
 
 Vc4RecordLayout vc4_record_layout(GpuAddr address, bool extended) {
@@ -218,6 +217,14 @@ draw::ShaderRecord load_vc4_shader_record(Memory memory, GpuAddr address, uint8_
     a.cs_offset = static_cast<uint8_t>(r.get(kCoordinateStage.offset));
   }
   return out;
+}
+
+std::vector<RecordPlace> vc4_record_places(const draw::DrawState& state) {
+  const Vc4RecordLayout at = vc4_record_layout(state.shader_record, state.extended_record);
+  std::vector<RecordPlace> places = {{at.main, &kMain}};
+  for (uint32_t i = 0; i < state.num_attributes; ++i)
+    places.push_back({at.attributes + i * kAttribute.length, &kAttribute});
+  return places;
 }
 
 }  // namespace v3d::cle

@@ -148,15 +148,14 @@ TEST_F(Vc4Packets, Draws) {
 
 TEST_F(Vc4Packets, Binning) {
   std::vector<uint8_t> config(kList.begin(), kList.begin() + 16);
-  auto binning = vc4_binning(decoded(config), &error_);
-  ASSERT_TRUE(binning.has_value());
-  EXPECT_EQ(binning->tiles_x, 4u);
-  EXPECT_EQ(binning->tile_size, 64u);
+  const Vc4Binning binning = vc4_binning(decoded(config));
+  EXPECT_EQ(binning.tiles_x, 4u);
+  EXPECT_EQ(binning.tile_size, 64u);
+  EXPECT_EQ(binning.unsupported, nullptr);
   config[15] = 1;
-  EXPECT_EQ(vc4_binning(decoded(config), &error_)->tile_size, 32u);
+  EXPECT_EQ(vc4_binning(decoded(config)).tile_size, 32u);
   config[15] = 2;
-  EXPECT_FALSE(vc4_binning(decoded(config), &error_).has_value());
-  EXPECT_THAT(error_, HasSubstr("64-bit"));
+  EXPECT_STREQ(vc4_binning(decoded(config)).unsupported, "Tile Buffer 64-bit Color Depth");
 }
 
 TEST_F(Vc4Packets, Records) {
