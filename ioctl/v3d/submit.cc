@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <new>
 
+#include "ioctl/core/gpu_run.h"
 #include "ioctl/v3d/submit_cpu.h"
 
 namespace v3d::ioctl {
@@ -46,29 +47,6 @@ int add_in_sync(Call& call, uint32_t handle, Job* job) {
   if (!fence) return EINVAL;
   job->add_dependency(std::move(fence));
   return 0;
-}
-
-/// Runs a GPU job as the device does: its perfmon counts, and a job that fails resets the GPU. The kernel
-/// would find that a list or shader that the GPU refuses makes no progress.
-device::JobResult run_on_gpu(Kernel& kernel, const Job& job,
-                             const std::function<device::JobResult(Turn&)>& run, Turn& turn) {
-  using End = device::JobResult::End;
-  const ActivePerfmons::Run counting = kernel.perfmons().begin(job.perfmon);
-  device::JobResult result;
-  try {
-    result = run(turn);
-  } catch (const std::bad_alloc&) {
-    result.end = End::kError;
-    result.message = "out of memory";
-  }
-  if (result.end == End::kHang || result.end == End::kError) {
-    kernel.perfmons().reset();
-    ++kernel.resets;
-    ++job.client->resets;
-  }
-  if (counting.perfmon) result.predict();
-  kernel.perfmons().end(counting, result.end == End::kDone ? &result.counts : nullptr);
-  return result;
 }
 
 }  // namespace
