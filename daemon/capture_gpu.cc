@@ -100,6 +100,7 @@ class CaptureGpu : public ioctl::Gpu {
              std::unique_ptr<ioctl::Gpu> inner)
       : writer_(std::move(writer)), window_(window), inner_(std::move(inner)) {}
 
+  const ioctl::Vc4Board* vc4_board() const override { return inner_->vc4_board(); }
   const chip::Profile& profile() const override { return inner_->profile(); }
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
     auto context = inner_->create_context();

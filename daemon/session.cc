@@ -13,6 +13,7 @@
 #include "daemon/server.h"
 #include "gpu/base/log.h"
 #include "ioctl/abi/v3d.h"
+#include "ioctl/abi/vc4.h"
 #include "ioctl/core/call.h"
 #include "ioctl/ioctl_table.h"
 #include "ioctl/sync/deferred_wakes.h"
@@ -175,6 +176,18 @@ bool Session::is_over(const wire::IoctlRequest& header, const Request& request) 
   return !bo || bo->reservation().fences(true).empty();
 }
 
+namespace {
+
+/// The waits of vc4 for a job and for a BO. To v3d the same numbers are others: a wait for a BO, and
+/// CREATE_BO.
+bool is_wait_of_vc4(const ioctl::File* file, uint32_t number) {
+  return file && file->device().driver == ioctl::DrmDevice::Driver::kVc4 &&
+         (number == ioctl::drm::request_nr(ioctl::drm::vc4::kWaitSeqno) ||
+          number == ioctl::drm::request_nr(ioctl::drm::vc4::kWaitBo));
+}
+
+}  // namespace
+
 /// @param file  of a submit
 bool Session::is_short(const Request& request, std::shared_ptr<ioctl::File>* file) {
   wire::IoctlRequest header;
@@ -182,6 +195,7 @@ bool Session::is_short(const Request& request, std::shared_ptr<ioctl::File>* fil
   if (request.header.op != wire::kIoctl || !PayloadReader(request.payload).read(&header)) return false;
   const uint32_t number = ioctl::drm::request_nr(header.request);
   if (!wire::goes_through_channel(number)) return false;
+  if (is_wait_of_vc4(server_.find_file(header.token).get(), number)) return false;
   if (number == wire::kWaitBo) return is_over(header, request);
   // A submit may have to wait for earlier ones.
   if (wire::is_submit(number)) *file = server_.find_file(header.token);
@@ -366,7 +380,7 @@ Reply Session::mmap(Request& request) {
   SegmentMemory memory;
   ioctl::Call call{server_.kernel(), *file, memory, fds, waiter_, *peer_.account};
   ioctl::Buffer::Backing backing;
-  if (const int error = ioctl::mmap_file(call, args.offset, args.length, args.flags, &backing))
+  if (const int error = ioctl::mmap_file(call, args.offset, args.length, args.prot, args.flags, &backing))
     return failure(error);
   const uint64_t slab_bytes = backing.file->slab_bytes;
   const uint64_t inode = backing.file->key.inode;

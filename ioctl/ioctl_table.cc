@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "absl/strings/str_format.h"
@@ -16,6 +17,7 @@
 #include "ioctl/core/handlers.h"
 #include "ioctl/kms/handlers.h"
 #include "ioctl/v3d/handlers.h"
+#include "ioctl/vc4/handlers.h"
 
 namespace v3d::ioctl {
 namespace {
@@ -161,19 +163,52 @@ constexpr Row kV3dRows[] = {
                                                         &Abi::set_global_perfmon),
 };
 
-/// Rows by number; vc4 has no driver ioctls, the numbers 0x40 to 0x9f are EINVAL there (drm-abi.md 1.6).
+constexpr Row kVc4Rows[] = {
+    row<drm::vc4::kSubmitCl, vc4::submit_cl>("VC4_SUBMIT_CL", kRenderAllow),
+    row<drm::vc4::kWaitSeqno, vc4::wait_seqno>("VC4_WAIT_SEQNO", kRenderAllow),
+    row<drm::vc4::kWaitBo, vc4::wait_bo>("VC4_WAIT_BO", kRenderAllow),
+    row<drm::vc4::kCreateBo, vc4::create_bo>("VC4_CREATE_BO", kRenderAllow),
+    row<drm::vc4::kMmapBo, vc4::mmap_bo>("VC4_MMAP_BO", kRenderAllow),
+    row<drm::vc4::kCreateShaderBo, vc4::create_shader_bo>("VC4_CREATE_SHADER_BO", kRenderAllow),
+    row<drm::vc4::kGetHangState, vc4::get_hang_state>("VC4_GET_HANG_STATE", kRootOnly),
+    row<drm::vc4::kGetParam, vc4::get_param>("VC4_GET_PARAM", kRenderAllow),
+    row<drm::vc4::kSetTiling, vc4::set_tiling>("VC4_SET_TILING", kRenderAllow),
+    row<drm::vc4::kGetTiling, vc4::get_tiling>("VC4_GET_TILING", kRenderAllow),
+    row<drm::vc4::kLabelBo, vc4::label_bo>("VC4_LABEL_BO", kRenderAllow),
+    row<drm::vc4::kGemMadvise, vc4::gem_madvise>("VC4_GEM_MADVISE", kRenderAllow),
+    row<drm::vc4::kPerfmonCreate, vc4::perfmon_create>("VC4_PERFMON_CREATE", kRenderAllow),
+    row<drm::vc4::kPerfmonDestroy, vc4::perfmon_destroy>("VC4_PERFMON_DESTROY", kRenderAllow),
+    row<drm::vc4::kPerfmonGetValues, vc4::perfmon_get_values>("VC4_PERFMON_GET_VALUES", kRenderAllow),
+    // Its memory counts as that of the driver's own ioctls does.
+    row<request::kCreateDumb, vc4::create_dumb>("MODE_CREATE_DUMB", 0),
+};
+
+/// Rows by number: those of all drivers, then the driver's own. A display alone has none, so the numbers 0x40
+/// to 0x9f are EINVAL there (drm-abi.md 1.6).
 struct Table {
   std::array<const Row*, 256> rows{};
-  constexpr explicit Table(bool v3d) {
+  constexpr explicit Table(std::span<const Row> driver) {
     for (const Row& r : kCoreRows) rows[drm::request_nr(r.request)] = &r;
-    if (v3d)
-      for (const Row& r : kV3dRows) rows[drm::request_nr(r.request)] = &r;
+    for (const Row& r : driver) rows[drm::request_nr(r.request)] = &r;
   }
 };
-constexpr Table kV3dTable{true}, kVc4Table{false};
+constexpr Table kV3dTable{kV3dRows}, kDisplayTable{{}}, kVc4Table{kVc4Rows};
+
+/// The same word means one thing to v3d and another to vc4, so the device chooses.
+const Table& table_of(const DrmDevice& device) {
+  switch (device.driver) {
+    case DrmDevice::Driver::kV3d:
+      return kV3dTable;
+    case DrmDevice::Driver::kDisplay:
+      return kDisplayTable;
+    case DrmDevice::Driver::kVc4:
+      break;
+  }
+  return kVc4Table;
+}
 
 const Row* find_row(const File& file, uint32_t request) {
-  const Row* r = (file.device().modeset ? kVc4Table : kV3dTable).rows[drm::request_nr(request)];
+  const Row* r = table_of(file.device()).rows[drm::request_nr(request)];
   return r && (!r->known || file.abi().*r->known) ? r : nullptr;
 }
 
@@ -230,11 +265,13 @@ int drm_ioctl(Call& call, uint32_t request, std::vector<uint8_t>* arg) {
   return error;
 }
 
-int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, Buffer::Backing* backing) {
+int mmap_file(Call& call, uint64_t offset, uint64_t length, int prot, int flags, Buffer::Backing* backing) {
   const std::shared_ptr<Bo> bo = call.kernel.find_mmap_offset(offset);
   if (!bo || length == 0 || length > bo->size()) return EINVAL;  // objects are whole pages
   if (call.file.find_mmap(offset) != bo) return EACCES;
   if ((flags & MAP_TYPE) == MAP_PRIVATE) return EINVAL;
+  if (DriverState* const state = bo->buffer()->driver().find())
+    if (const int error = state->map_it(prot)) return error;
   *backing = bo->buffer()->backing_for_client();
   return 0;
 }

@@ -23,8 +23,8 @@ int fd_ioctl(Kernel& kernel, Account& account, const std::shared_ptr<Waiter>& wa
              UserMemory& user, UserFds& fds, uint32_t request, std::vector<uint8_t>* arg);
 
 /// mmap of a node: the memfd to map, and from where. 0, EINVAL or EACCES.
-/// @param flags  of mmap(2)
-int mmap_file(Call& call, uint64_t offset, uint64_t length, int flags, Buffer::Backing* backing);
+/// @param prot,flags  of mmap(2)
+int mmap_file(Call& call, uint64_t offset, uint64_t length, int prot, int flags, Buffer::Backing* backing);
 
 /// Name of an ioctl for messages: "V3D_SUBMIT_CL", or "0x.." when there is none.
 std::string request_name(const File& file, uint32_t request);

@@ -3,6 +3,7 @@
 #include "ioctl/abi/versions.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "ioctl/abi/core.h"
 #include "ioctl/abi/v3d.h"
@@ -31,6 +32,11 @@ constexpr Abi kAbis[] = {
         .reading_stops_perfmon = false,
         // With super pages, as Raspberry Pi kernels are built.
         .bo_alignment = {4 * kKib, 64 * kKib, kMib},
+        .vc4_date = "0",
+        .vc4_missing_bo_error = ENOENT,
+        .vc4_too_many_tiles_refused = true,
+        .vc4_waits_for_reservations = true,
+        .vc4_destroy_stops_perfmon = true,
     },
     {
         .name = "6.12",
@@ -49,6 +55,11 @@ constexpr Abi kAbis[] = {
         .perfmons_run_alone = false,
         .reading_stops_perfmon = true,
         .bo_alignment = {128 * kKib, 128 * kKib, 128 * kKib},
+        .vc4_date = "0",
+        .vc4_missing_bo_error = ENOENT,
+        .vc4_too_many_tiles_refused = true,
+        .vc4_waits_for_reservations = false,
+        .vc4_destroy_stops_perfmon = false,
     },
 };
 

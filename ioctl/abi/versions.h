@@ -37,6 +37,13 @@ struct Abi {
   bool reading_stops_perfmon;  ///< PERFMON_GET_VALUES ends the counting in a job that runs
 
   BoAlignment bo_alignment;
+
+  /// @name The driver vc4 (vc4_gem.c, vc4_validate.c, vc4_perfmon.c)
+  const char* vc4_date;             ///< of VERSION
+  int vc4_missing_bo_error;         ///< of a handle in SUBMIT_CL that names no BO
+  bool vc4_too_many_tiles_refused;  ///< for which binning has no memory
+  bool vc4_waits_for_reservations;  ///< WAIT_BO: for all fences, and says how much time is left
+  bool vc4_destroy_stops_perfmon;   ///< PERFMON_DESTROY ends the counting in a job that runs
 };
 
 /// nullptr when there is no such version.

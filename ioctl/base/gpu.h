@@ -1,12 +1,15 @@
 /// A Gpu is what ioctl handlers and job runners use: device::Device in the daemon, a fake in tests.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "gpu/device/device.h"
+#include "gpu/device/surface_job.h"
 
 namespace v3d::ioctl {
 
@@ -24,6 +27,19 @@ class GpuContext {
   /// Whether it surely takes no longer than to wake a thread for it, or so.
   virtual bool is_brief(const device::CsdJob&) const { return false; }
   virtual device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) = 0;
+  /// A frame of VideoCore IV.
+  virtual device::JobResult run_surfaces(const device::SurfaceJob&, Turn&) {
+    device::JobResult result;
+    result.end = device::JobResult::End::kError;
+    result.message = "VideoCore IV: rendering is not implemented";
+    return result;
+  }
+};
+
+/// A board with VideoCore IV, whose display and GPU are one device with the driver vc4.
+struct Vc4Board {
+  std::array<uint32_t, 3> ident;  ///< V3D_IDENT0 to 2
+  uint64_t memory;                ///< bytes for all buffers: the contiguous memory that Linux has set aside
 };
 
 class Gpu {
@@ -31,6 +47,8 @@ class Gpu {
   virtual ~Gpu() = default;
   virtual const chip::Profile& profile() const = 0;
   virtual absl::StatusOr<std::unique_ptr<GpuContext>> create_context() = 0;
+  /// Null: a board with V3D and a device of its own for the display.
+  virtual const Vc4Board* vc4_board() const { return nullptr; }
   /// Whether jobs use all processors of the host now.
   virtual bool takes_all_processors() const { return false; }
   /// For people: lines about the engine that runs jobs, or nothing.

@@ -10,7 +10,7 @@ namespace v3d::ioctl {
 
 namespace {
 
-/// None where there are no syncobjs, and where somebody wants to see all ioctls.
+/// None where the clients do not look into it, and where somebody wants to see all ioctls.
 std::shared_ptr<FileStatus> make_status(const DrmDevice& device) {
   return device.modeset || debug_on(Debug::kIoctl) ? nullptr : FileStatus::create();
 }
@@ -43,9 +43,9 @@ File::File(Kernel& kernel, DrmDevice& device, uint32_t minor, std::shared_ptr<Cl
       client_(std::move(client)),
       privileged_(privileged),
       status_(make_status(device)),
-      events_(device.modeset ? std::make_shared<kms::EventQueue>() : nullptr),
+      events_(device.modeset && !is_render() ? std::make_shared<kms::EventQueue>() : nullptr),
       remains_(std::make_shared<Remains>(kernel)) {
-  if (device.modeset) {
+  if (events_) {
     kernel.display().open_file();
     shown_open_ = true;
   }
@@ -139,7 +139,7 @@ void File::become_master() {
 }
 
 std::shared_ptr<BoSpace> File::bo_space(Account& account) {
-  if (device_.modeset) return nullptr;
+  if (!device_.has_gpu()) return nullptr;
   const std::lock_guard lock(mutex_);
   if (space_) return space_;
   BoSpaceCharges charges;
@@ -188,7 +188,7 @@ int File::make_bo(Account& account, const std::shared_ptr<Buffer>& buffer, bool 
   std::shared_ptr<BoSpace> space;
   Placement placement;
   Charge mappings;
-  if (!device_.modeset) {
+  if (device_.has_gpu()) {
     if (account.charge(Resource::kMappings, kBoMappings, &mappings) != 0)
       return refuse_memory(buffer->size(), "limit of mappings");
     space = bo_space(account);
@@ -213,20 +213,26 @@ bool File::make_small_bo(Account& account, Charge* bytes, bool in_need, std::sha
 }
 
 int File::create_bo(Account& account, uint64_t size, std::shared_ptr<Bo>* bo, uint32_t* handle) {
+  // What may be shown lies in no slab.
+  if (const int error = create_bo(account, size, !device_.modeset, bo)) return error;
+  return add_handle(account, *bo, handle);
+}
+
+int File::create_bo(Account& account, uint64_t size, bool in_slab, std::shared_ptr<Bo>* bo) {
   BufferCharges charges;
   if (account.charge(Resource::kBoBytes, size, &charges.bytes) != 0)
     return refuse_memory(size, "limit of memory");
-  if (!make_small_bo(account, &charges.bytes, false, bo)) {
+  if (!in_slab || !make_small_bo(account, &charges.bytes, false, bo)) {
     std::shared_ptr<Buffer> buffer;
     if (account.charge(Resource::kDescriptors, 1, &charges.descriptor) == 0)
       buffer = kernel_.buffers().create(size, &charges);
     if (buffer) {
       if (const int error = make_bo(account, buffer, false, bo)) return error;
-    } else if (!make_small_bo(account, &charges.bytes, true, bo)) {
+    } else if (!in_slab || !make_small_bo(account, &charges.bytes, true, bo)) {
       return refuse_memory(size, "no memory or descriptors left");
     }
   }
-  return add_handle(account, *bo, handle);
+  return 0;
 }
 
 int File::import_buffer(Account& account, const std::shared_ptr<Buffer>& buffer, uint32_t* handle) {

@@ -28,6 +28,8 @@ class File;
 class Kernel;
 
 /// Minors as in wire.h.
+/// @note On a board whose GPU has the driver vc4, kMinorVc4 and kMinorV3dRender are nodes of one device, and
+/// the third does not exist.
 enum Minor : uint32_t { kMinorV3d = 0, kMinorVc4 = 1, kMinorV3dRender = 128 };
 
 /// One of the two devices: what VERSION says, and what its primary nodes share.
@@ -36,7 +38,11 @@ struct DrmDevice {
   const char* description;
   int32_t major, minor, patchlevel;
   const char* unique;  ///< what SET_VERSION makes of GET_UNIQUE
-  bool modeset;        ///< DRIVER_MODESET; such a device has dumb buffers and no syncobjs
+  bool modeset;        ///< DRIVER_MODESET; such a device has dumb buffers
+  /// Whose ioctls its nodes have besides those of all drivers.
+  enum class Driver : uint8_t { kV3d, kDisplay, kVc4 } driver;
+  /// Runs jobs; such a device has syncobjs, and address spaces for BOs.
+  bool has_gpu() const { return driver != Driver::kDisplay; }
 
   std::mutex mutex{};                // protects all below, and the master fields of its files
   std::shared_ptr<Master> master{};  ///< the current one, or null
@@ -104,12 +110,17 @@ class File : public std::enable_shared_from_this<File> {
     return master;
   }
 
+  /// What the driver keeps with the file.
+  DriverSlot& driver() { return driver_; }
+
   /// Drops all handles (last close). Later calls find nothing.
   void release();
 
   /// @name GEM
   /// Errors: ENOMEM (host or the client's limit), ENOSPC (addresses). What is made is charged to `account`.
   int create_bo(Account& account, uint64_t size, std::shared_ptr<Bo>* bo, uint32_t* handle);
+  /// One that has no handle yet, or never. @param in_slab  it may lie in a slab
+  int create_bo(Account& account, uint64_t size, bool in_slab, std::shared_ptr<Bo>* bo);
   /// A handle for somebody else's buffer: the existing one if the file has it (drm-abi.md 4.6).
   int import_buffer(Account& account, const std::shared_ptr<Buffer>& buffer, uint32_t* handle);
   /// A further handle, as GEM_OPEN gives.
@@ -200,6 +211,7 @@ class File : public std::enable_shared_from_this<File> {
   std::unordered_map<uint64_t, std::weak_ptr<Bo>> by_offset_;
   HandleTable<Syncobj> syncobjs_;
   HandleTable<Perfmon> perfmons_;
+  DriverSlot driver_;
   struct Remains;
   std::shared_ptr<Remains> remains_;  // empty, until release() fills it and gives it away
 };

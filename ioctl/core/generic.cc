@@ -28,7 +28,7 @@ constexpr int kUnknown = -1;
 constexpr Capability kCapabilities[] = {
     {drm::kCapTimestampMonotonic, 1, 1},
     {drm::kCapPrime, 3, 3},
-    {drm::kCapSyncobj, 1, 0},
+    {drm::kCapSyncobj, 0, 0},  // by whether it runs jobs
     {drm::kCapSyncobjTimeline, 0, 0},
     {drm::kCapDumbBuffer, kUnknown, 1},
     {drm::kCapVblankHighCrtc, kUnknown, 1},
@@ -50,9 +50,10 @@ int version(Call& call, drm::Version& args) {
   args.major = device.major;
   args.minor = device.minor;
   args.patchlevel = device.patchlevel;
-  // The date is always "0" (drm_ioctl.c, drm_version).
+  // Drivers without a date have "0" (drm_ioctl.c, drm_version).
+  const char* const date = device.modeset ? call.kernel.abi().vc4_date : "0";
   if (!copy_field(call.user, args.name, &args.name_len, device.name) ||
-      !copy_field(call.user, args.date, &args.date_len, "0") ||
+      !copy_field(call.user, args.date, &args.date_len, date) ||
       !copy_field(call.user, args.desc, &args.desc_len, device.description))
     return EFAULT;
   return 0;
@@ -129,7 +130,8 @@ int get_cap(Call& call, drm::GetCap& args) {
   const bool modeset = call.file.device().modeset;
   args.value = 0;
   for (const Capability& row : kCapabilities) {
-    const int value = modeset ? row.vc4 : row.v3d;
+    int value = modeset ? row.vc4 : row.v3d;
+    if (row.id == drm::kCapSyncobj) value = call.file.device().has_gpu();
     if (row.id != args.capability || value == kUnknown) continue;
     args.value = static_cast<uint64_t>(value);
     return 0;

@@ -56,14 +56,16 @@ Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& ab
            .minor = 0,
            .patchlevel = 0,
            .unique = gpu.profile().v3d_device,
-           .modeset = false},
+           .modeset = false,
+           .driver = DrmDevice::Driver::kV3d},
       vc4_{.name = "vc4",
            .description = "Broadcom VC4 graphics",
            .major = 0,
            .minor = 0,
            .patchlevel = 0,
            .unique = gpu.profile().display_device,
-           .modeset = true},
+           .modeset = true,
+           .driver = gpu.vc4_board() ? DrmDevice::Driver::kVc4 : DrmDevice::Driver::kDisplay},
       display_(of_board(display, gpu.profile().display_device), [&host] { host.wake_display(); }) {
   BufferCharges free;
   auto memory = buffers_.create(kms::console_bytes(), &free, wire::kFramebufferName);
@@ -79,9 +81,24 @@ bool Kernel::has_display_master() {
   return vc4_.holder_now() != nullptr;
 }
 
+DrmDevice* Kernel::device_of(uint32_t minor) {
+  // With the driver vc4 both nodes are those of one device.
+  DrmDevice* const gpu = vc4_.has_gpu() ? &vc4_ : &v3d_;
+  switch (minor) {
+    case kMinorV3d:
+      return vc4_.has_gpu() ? nullptr : &v3d_;
+    case kMinorVc4:
+      return &vc4_;
+    case kMinorV3dRender:
+      return gpu;
+  }
+  return nullptr;
+}
+
 std::shared_ptr<File> Kernel::open(uint32_t minor, int32_t pid, std::string program, bool privileged) {
-  if (minor != kMinorV3d && minor != kMinorVc4 && minor != kMinorV3dRender) return nullptr;
-  DrmDevice& device = minor == kMinorVc4 ? vc4_ : v3d_;
+  DrmDevice* const found = device_of(minor);
+  if (!found) return nullptr;
+  DrmDevice& device = *found;
   const File* const holder = minor == kMinorV3dRender ? nullptr : device.holder_now();
   if (holder) host_.finish_closes(holder);
   auto client = std::make_shared<ClientInfo>();

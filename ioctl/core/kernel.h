@@ -72,6 +72,8 @@ class Kernel {
   /// Whether somebody is master of the vc4 node. Under no lock.
   bool has_display_master();
   ActivePerfmons& perfmons() { return perfmons_; }
+  /// What the driver of the board keeps for all files.
+  DriverSlot& driver() { return driver_; }
 
   /// @param privileged  the opener has CAP_SYS_ADMIN
   /// @return null when there is no such node
@@ -105,6 +107,8 @@ class Kernel {
   std::shared_ptr<Syncobj> find_syncobj(int fd);
 
  private:
+  /// Null: there is no such node.
+  DrmDevice* device_of(uint32_t minor);
   using Object = std::variant<std::shared_ptr<const SyncFile>, std::shared_ptr<Syncobj>>;
   struct Exported {
     Object object;
@@ -124,6 +128,7 @@ class Kernel {
   kms::Display display_;
   std::unique_ptr<kms::Fbdev> fbdev_;  // there is one
   ActivePerfmons perfmons_;
+  DriverSlot driver_;
   std::atomic<uint64_t> next_client_{1};
   std::atomic<uint64_t> next_mmap_offset_{uint64_t{1} << 32};
 

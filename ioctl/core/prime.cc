@@ -25,6 +25,8 @@ int prime_handle_to_fd(Call& call, drm::PrimeHandle& args) {
   if (args.flags & ~(drm::kCloexec | drm::kRdwr)) return EINVAL;
   const std::shared_ptr<Bo> bo = call.file.find_bo(args.handle);
   if (!bo) return ENOENT;
+  if (DriverState* const state = bo->buffer()->driver().find())
+    if (const int error = state->export_it()) return error;
   if (const int error = make_shareable(call, *bo)) return error;
   UniqueFd fd(fcntl(bo->buffer()->backing().file->memfd.get(), F_DUPFD_CLOEXEC, 0));
   if (!fd) return EMFILE;

@@ -12,7 +12,7 @@
 namespace v3d::ioctl {
 namespace {
 
-bool has_syncobjs(const Call& call) { return !call.file.device().modeset; }
+bool has_syncobjs(const Call& call) { return call.file.device().has_gpu(); }
 
 /// Flags and point of the fd calls. A point is looked at with the flag TIMELINE only, though neither node has
 /// timeline syncobjs otherwise, and refused where no sync_file is meant. Versions that do not know the flag

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "gpu/chip/generation.h"
@@ -24,6 +25,9 @@ class Perfmon {
  public:
   /// @param counters  at most drm::kMaxPerfmonCounters numbers below perf::counter_table(generation).size()
   Perfmon(std::span<const uint8_t> counters, chip::Generation generation);
+  static constexpr int kNotCounted = -1;
+  /// @param places  of at most drm::kMaxPerfmonCounters counters in perf::Counts, or kNotCounted
+  explicit Perfmon(std::vector<int> places) : counters_(std::move(places)) {}
 
   /// A job starts. @return what its add() passes
   uint64_t start() const;
@@ -36,7 +40,7 @@ class Perfmon {
   std::vector<uint64_t> values() const;
 
  private:
-  std::vector<int> counters_;  ///< where perf::Counts keep them; -1: they do not
+  std::vector<int> counters_;  ///< where perf::Counts keep them; kNotCounted: they do not
   mutable std::mutex mutex_;   // protects all below
   uint64_t stops_ = 0;
   std::array<uint64_t, drm::kMaxPerfmonCounters> values_{};

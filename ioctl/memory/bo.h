@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ioctl/base/account.h"
+#include "ioctl/base/driver_slot.h"
 #include "ioctl/base/gpu.h"
 #include "ioctl/base/unique_fd.h"
 #include "ioctl/memory/memory_file.h"
@@ -93,6 +94,8 @@ class Buffer {
   /// Whether a client may have a mapping of the slab's memory.
   bool client_mapped() const;
   Reservation& reservation() { return reservation_; }
+  /// What the driver knows of the object, which all its files share.
+  DriverSlot& driver() { return driver_; }
 
  private:
   friend class BoSpace;
@@ -106,6 +109,7 @@ class Buffer {
   Backing backing_;
   bool in_slab_;
   bool client_mapped_ = false;
+  DriverSlot driver_;  // gone before all else is
 };
 
 /// All living buffers by identity. Thread safe.

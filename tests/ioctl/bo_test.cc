@@ -25,7 +25,7 @@ class BoTest : public IoctlTest {
   int mmap_node(File& file, uint64_t offset, uint64_t length, int flags = MAP_SHARED) {
     Call call{kernel_, file, memory_, fds_, waiter_, *account_};
     Buffer::Backing backing;
-    const int error = mmap_file(call, offset, length, flags, &backing);
+    const int error = mmap_file(call, offset, length, PROT_READ, flags, &backing);
     if (error) return error;
     memfd_ = UniqueFd(dup(backing.file->memfd.get()));
     memfd_offset_ = backing.offset;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,6 +113,9 @@ class FakeFds : public UserFds {
 class FakeGpu : public Gpu {
  public:
   explicit FakeGpu(const char* name = "rpi5") : profile_(*chip::find_profile(name)) {}
+  /// On a board whose driver is vc4.
+  explicit FakeGpu(const std::optional<Vc4Board>& board) : FakeGpu() { board_ = board; }
+  const Vc4Board* vc4_board() const override { return board_ ? &*board_ : nullptr; }
   const chip::Profile& profile() const override { return profile_; }
   absl::StatusOr<std::unique_ptr<GpuContext>> create_context() override {
     auto space = mmu::AddressSpace::create();
@@ -163,6 +167,7 @@ class FakeGpu : public Gpu {
     return result;
   }
   const chip::Profile& profile_;
+  std::optional<Vc4Board> board_;
 };
 
 /// Keeps jobs until the test runs them.
@@ -219,7 +224,8 @@ class FakeHost : public Host {
 
 class IoctlTest : public ::testing::Test {
  protected:
-  explicit IoctlTest(const Abi& abi = default_abi()) : kernel_(gpu_, host_, ResourceLimits(), abi) {}
+  explicit IoctlTest(const Abi& abi = default_abi(), const std::optional<Vc4Board>& board = {})
+      : gpu_(board), kernel_(gpu_, host_, ResourceLimits(), abi) {}
   void TearDown() override {
     // Jobs use the kernel, which goes first.
     host_.jobs.clear();

@@ -190,7 +190,7 @@ TEST_F(PrimeTest, DumbBuffers) {
   EXPECT_EQ(ioctl(*vc4_, kMapDumb, map), 0);
   Call call{kernel_, *vc4_, memory_, fds_, waiter_, *account_};
   Buffer::Backing backing;
-  EXPECT_EQ(mmap_file(call, map.offset, dumb.size, MAP_SHARED, &backing), 0);
+  EXPECT_EQ(mmap_file(call, map.offset, dumb.size, PROT_READ, MAP_SHARED, &backing), 0);
   EXPECT_EQ(backing.offset, 0u);
   map.handle = 9;
   EXPECT_EQ(ioctl(*vc4_, kMapDumb, map), ENOENT);

@@ -24,7 +24,8 @@ class SlabTest : public IoctlTest {
     Mapped mapped;
     Call call{kernel_, *file_, memory_, fds_, waiter_, *account_};
     Buffer::Backing backing;
-    EXPECT_EQ(mmap_file(call, file_->find_bo(handle)->mmap_offset(), 4096, MAP_SHARED, &backing), 0);
+    EXPECT_EQ(mmap_file(call, file_->find_bo(handle)->mmap_offset(), 4096, PROT_READ, MAP_SHARED, &backing),
+              0);
     mapped.memfd = UniqueFd(dup(backing.file->memfd.get()));
     mapped.offset = backing.offset;
     return mapped;

@@ -1,0 +1,121 @@
+/// The contiguous memory of the board, from which all buffers come, and what the driver vc4 knows of each
+/// (vc4-abi.md 2.6 to 2.10, 6.5, 6.6; Linux vc4_bo.c).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "ioctl/base/account.h"
+#include "ioctl/base/driver_slot.h"
+#include "ioctl/memory/bo.h"
+#include "ioctl/vc4/program.h"
+
+namespace v3d::ioctl::vc4 {
+
+class Object;
+
+/// As much as Linux has set aside at the start. When there is too little left, all buffers that are marked as
+/// not needed lose their contents. Thread safe.
+class ContiguousMemory : public std::enable_shared_from_this<ContiguousMemory> {
+ public:
+  explicit ContiguousMemory(uint64_t bytes) : bytes_(bytes) {}
+
+  /// A part of it, given back when this is destroyed. Movable.
+  class Piece {
+   public:
+    Piece() = default;
+    Piece(std::shared_ptr<ContiguousMemory> memory, uint64_t bytes)
+        : memory_(std::move(memory)), bytes_(bytes) {}
+    Piece(Piece&& other) noexcept { *this = std::move(other); }
+    Piece& operator=(Piece&& other) noexcept {
+      std::swap(memory_, other.memory_);
+      std::swap(bytes_, other.bytes_);
+      return *this;
+    }
+    ~Piece() {
+      if (memory_) memory_->give_back(bytes_);
+    }
+
+   private:
+    friend class Object;
+    std::shared_ptr<ContiguousMemory> memory_;
+    uint64_t bytes_ = 0;
+  };
+
+  /// 0, or ENOMEM when it is not to be had although all is purged that can be.
+  [[nodiscard]] int take(uint64_t bytes, Piece* piece);
+  uint64_t used() const {
+    const std::lock_guard lock(mutex_);
+    return used_;
+  }
+
+ private:
+  friend class Object;
+  void give_back(uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    used_ -= bytes;
+  }
+  void purge_all();
+
+  const uint64_t bytes_;
+  mutable std::mutex mutex_;  // protects all below, and the states of all objects
+  uint64_t used_ = 0;
+  std::set<Object*> purgeable_;
+};
+
+/// What all files that hold a buffer share of it. Thread safe.
+class Object : public DriverState {
+ public:
+  /// @param buffer  which owns this
+  Object(std::shared_ptr<ContiguousMemory> memory, Buffer& buffer)
+      : memory_(std::move(memory)), buffer_(buffer) {}
+  ~Object() override;
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+
+  /// The memory that it takes, of which it gives back what is purged.
+  void keep(ContiguousMemory::Piece piece, std::string label);
+  /// It is a shader BO from now on, and nothing else. Before it has a handle.
+  /// @param charge  for what the analysis takes
+  void become_shader(std::shared_ptr<const Program> program, Charge charge);
+  const std::shared_ptr<const Program>& program() const { return program_; }
+
+  bool is_t_tiled() const { return t_tiled_; }
+  void set_t_tiled(bool tiled) { t_tiled_ = tiled; }
+  std::string label() const;
+  void set_label(std::string label);
+
+  /// A job is going to use it. False: it is marked as not needed, and nothing else uses it.
+  bool use();
+  void end_use();
+  /// GEM_MADVISE. @return whether the contents are still there
+  bool advise(bool needed);
+
+  int export_it() override;
+  int map_it(int prot) override;
+
+ private:
+  friend class ContiguousMemory;
+  void update_pool();
+  /// Gives the contents up. Under the memory's lock.
+  void purge();
+
+  const std::shared_ptr<ContiguousMemory> memory_;
+  Buffer& buffer_;
+  std::atomic<bool> t_tiled_{false};
+  std::shared_ptr<const Program> program_;
+  Charge program_charge_;
+  // Under the memory's lock:
+  ContiguousMemory::Piece piece_;
+  std::string label_;
+  uint64_t uses_ = 0;
+  bool needed_ = true, purged_ = false;
+  bool exported_ = false;  ///< such a one is never purged again
+};
+
+}  // namespace v3d::ioctl::vc4

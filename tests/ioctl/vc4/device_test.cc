@@ -1,0 +1,282 @@
+// A board whose driver is vc4: its nodes, parameters and BOs (vc4-abi.md 1, 2.6 to 2.11).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "tests/ioctl/vc4/vc4_fixture.h"
+
+namespace v3d::ioctl::vc4::test {
+namespace {
+
+using ::testing::ElementsAre;
+using namespace drm::vc4;
+
+class DeviceTest : public Vc4Test {};
+
+TEST_F(DeviceTest, BothNodesAreOfOneDevice) {
+  EXPECT_EQ(open(kMinorV3d), nullptr);
+  const auto card = open(kMinorVc4);
+  ASSERT_TRUE(card);
+  EXPECT_EQ(&card->device(), &file_->device());
+  EXPECT_STREQ(card->device().name, "vc4");
+}
+
+TEST_F(DeviceTest, SyncobjsOnBothNodes) {
+  const auto card = open(kMinorVc4);
+  for (File* file : {card.get(), file_.get()}) {
+    drm::GetCap cap = {.capability = drm::kCapSyncobj, .value = 0};
+    EXPECT_EQ(ioctl(*file, kGetCap, cap), 0);
+    EXPECT_EQ(cap.value, 1u);
+    EXPECT_NE(create_syncobj(*file), 0u);
+  }
+}
+
+TEST_F(DeviceTest, ModesAreSetOnTheCard) {
+  drm::CreateDumb args = {
+      .height = 16, .width = 16, .bpp = 32, .flags = 0, .handle = 0, .pitch = 0, .size = 0};
+  EXPECT_EQ(ioctl(*file_, kCreateDumb, args), EACCES);
+  const auto card = open(kMinorVc4);
+  EXPECT_EQ(ioctl(*card, kCreateDumb, args), 0);
+}
+
+// The same word is V3D_MMAP_BO on another board.
+TEST_F(DeviceTest, TheDeviceChoosesTheIoctl) {
+  EXPECT_EQ(drm::vc4::kCreateBo, IoctlTest::kMmapBo);
+  EXPECT_EQ(request_name(*file_, drm::vc4::kCreateBo), "VC4_CREATE_BO");
+  for (uint32_t number = 0x4f; number < 0xa0; ++number) {
+    std::vector<uint8_t> arg(16);
+    EXPECT_EQ(raw_ioctl(*file_, 0xc0106400 | number, &arg), EINVAL) << number;
+  }
+}
+
+TEST_F(DeviceTest, AnswersParams) {
+  const std::vector<uint64_t> values = {0x02443356, 0xc1102431, 0x121, 1, 1, 1, 1, 1, 1};
+  for (uint32_t param = 0; param < values.size(); ++param) {
+    drm::vc4::GetParam args = {.param = param, .pad = 0, .value = 7};
+    EXPECT_EQ(ioctl(drm::vc4::kGetParam, args), 0);
+    EXPECT_EQ(args.value, values[param]) << param;
+  }
+  drm::vc4::GetParam args = {.param = kNumParams, .pad = 0, .value = 0};
+  EXPECT_EQ(ioctl(drm::vc4::kGetParam, args), EINVAL);
+  args = {.param = 0, .pad = 1, .value = 0};
+  EXPECT_EQ(ioctl(drm::vc4::kGetParam, args), EINVAL);
+}
+
+TEST_F(DeviceTest, HangStateIsForRoot) {
+  drm::vc4::GetHangState args = {};
+  EXPECT_EQ(ioctl(kGetHangState, args), EACCES);
+  EXPECT_EQ(ioctl(*open(kMinorVc4), kGetHangState, args), EACCES);
+  EXPECT_EQ(ioctl(*open(kMinorVc4, true), kGetHangState, args), ENOENT);
+}
+
+TEST_F(DeviceTest, CreatesBos) {
+  drm::vc4::CreateBo args = {.size = 0, .flags = 0, .handle = 0, .pad = 0};
+  EXPECT_EQ(ioctl(drm::vc4::kCreateBo, args), EINVAL);
+  args = {.size = 1, .flags = 77, .handle = 0, .pad = 88};  // neither is looked at
+  EXPECT_EQ(ioctl(drm::vc4::kCreateBo, args), 0);
+  EXPECT_EQ(args.handle, 1u);
+  EXPECT_EQ(file_->find_bo(1)->size(), 4096u);
+  drm::vc4::MmapBo map = {.handle = 1, .flags = 99, .offset = 0};
+  EXPECT_EQ(ioctl(drm::vc4::kMmapBo, map), 0);
+  EXPECT_NE(map.offset, 0u);
+  map.handle = 2;
+  EXPECT_EQ(ioctl(drm::vc4::kMmapBo, map), EINVAL);
+}
+
+TEST_F(DeviceTest, ChecksShaderBos) {
+  const uint64_t words = memory_.place(program({}));
+  const auto check = [&](uint32_t size, uint32_t flags, uint32_t pad, uint64_t data) {
+    CreateShaderBo args = {.size = size, .flags = flags, .data = data, .handle = 0, .pad = pad};
+    return ioctl(kCreateShaderBo, args);
+  };
+  EXPECT_EQ(check(24, 0, 0, words), 0);
+  EXPECT_EQ(check(0, 0, 0, words), EINVAL);
+  EXPECT_EQ(check(20, 0, 0, words), EINVAL);
+  EXPECT_EQ(check(24, 1, 0, words), EINVAL);
+  EXPECT_EQ(check(24, 0, 1, words), EINVAL);
+  EXPECT_EQ(check(24, 0, 0, 16), EFAULT);
+  EXPECT_EQ(check(8, 0, 0, words + 8), EINVAL);  // does not end
+  EXPECT_EQ(check(1u << 30, 0, 0, words), ENOMEM);
+}
+
+TEST_F(DeviceTest, ShadersAreNotWrittenAndNotShared) {
+  uint32_t shader;
+  ASSERT_EQ(create_shader(program({read_uniform()}), &shader), 0);
+  EXPECT_EQ(mmap_node(*file_, shader, PROT_READ), 0);
+  EXPECT_EQ(mmap_node(*file_, shader, PROT_READ | PROT_WRITE), EINVAL);
+  drm::PrimeHandle args = {.handle = shader, .flags = 0, .fd = -1};
+  EXPECT_EQ(ioctl(kPrimeHandleToFd, args), EINVAL);
+}
+
+TEST_F(DeviceTest, TilingIsOfTheObject) {
+  const uint32_t handle = create();
+  const auto get = [&](File& file, uint32_t h, uint64_t* modifier) {
+    drm::vc4::Tiling args = {.handle = h, .flags = 0, .modifier = 0};
+    const int error = ioctl(file, kGetTiling, args);
+    *modifier = args.modifier;
+    return error;
+  };
+  uint64_t modifier = 1;
+  EXPECT_EQ(get(*file_, handle, &modifier), 0);
+  EXPECT_EQ(modifier, kModifierLinear);
+  drm::vc4::Tiling set = {.handle = handle, .flags = 0, .modifier = kModifierTTiled};
+  EXPECT_EQ(ioctl(kSetTiling, set), 0);
+  // Another file of the device sees it.
+  const auto other = open(kMinorV3dRender);
+  const UniqueFd fd = export_bo(*file_, handle);
+  uint32_t imported = 0;
+  ASSERT_EQ(import_bo(*other, fd.get(), &imported), 0);
+  EXPECT_EQ(get(*other, imported, &modifier), 0);
+  EXPECT_EQ(modifier, kModifierTTiled);
+
+  EXPECT_EQ(get(*file_, 0, &modifier), ENOENT);
+  set.handle = 99;
+  EXPECT_EQ(ioctl(kSetTiling, set), ENOENT);
+  set = {.handle = handle, .flags = 1, .modifier = 0};
+  EXPECT_EQ(ioctl(kSetTiling, set), EINVAL);
+  EXPECT_EQ(ioctl(kGetTiling, set), EINVAL);
+  set = {.handle = handle, .flags = 0, .modifier = 0xd0d0d0d0};
+  EXPECT_EQ(ioctl(kSetTiling, set), EINVAL);
+  EXPECT_EQ(ioctl(kGetTiling, set), EINVAL);
+}
+
+TEST_F(DeviceTest, ChecksLabels) {
+  const uint32_t handle = create();
+  const char text[] = "BCL";
+  const auto label = [&](uint32_t bo, uint32_t len, uint64_t name) {
+    LabelBo args = {.handle = bo, .len = len, .name = name};
+    return ioctl(kLabelBo, args);
+  };
+  const uint64_t name = memory_.place(text, sizeof text);
+  EXPECT_EQ(label(handle, 3, name), 0);
+  EXPECT_EQ(label(handle, 100, name), 0);
+  EXPECT_EQ(label(handle, 2, name), EINVAL);
+  EXPECT_EQ(label(handle, 0, name), EINVAL);
+  EXPECT_EQ(label(handle, 1000, 0), EFAULT);
+  EXPECT_EQ(label(99, 3, name), ENOENT);
+}
+
+TEST_F(DeviceTest, MemoryIsThatOfTheBoard) {
+  // Half of it is the binner's.
+  std::vector<uint32_t> handles;
+  drm::vc4::CreateBo args = {.size = 4 << 20, .flags = 0, .handle = 0, .pad = 0};
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_EQ(ioctl(drm::vc4::kCreateBo, args), 0);
+    handles.push_back(args.handle);
+  }
+  EXPECT_EQ(ioctl(drm::vc4::kCreateBo, args), ENOMEM);
+  EXPECT_EQ(ioctl(*open(kMinorV3dRender), drm::vc4::kCreateBo, args), ENOMEM);  // of all files
+  drm::GemClose close = {.handle = handles[0], .pad = 0};
+  EXPECT_EQ(ioctl(kGemClose, close), 0);
+  EXPECT_EQ(ioctl(drm::vc4::kCreateBo, args), 0);
+}
+
+TEST_F(DeviceTest, PurgesWhatIsNotNeeded) {
+  constexpr uint32_t kSize = 4 << 20;
+  std::vector<uint32_t> handles;
+  for (int i = 0; i < 4; ++i) handles.push_back(create(kSize));
+  for (const uint32_t handle : handles) bo_memory(handle)[5] = 0xaa;
+  EXPECT_EQ(retained(handles[0], kDontNeed), 1u);
+  EXPECT_EQ(retained(handles[1], kDontNeed), 1u);
+  EXPECT_EQ(retained(handles[1], kWillNeed), 1u);
+  EXPECT_EQ(retained(handles[2], kDontNeed), 1u);
+  create(kSize);
+  EXPECT_EQ(bo_memory(handles[0])[5], 0);
+  EXPECT_EQ(bo_memory(handles[1])[5], 0xaa);
+  EXPECT_EQ(bo_memory(handles[2])[5], 0);  // all of them at once
+  EXPECT_EQ(retained(handles[0], kWillNeed), 0u);
+  EXPECT_EQ(retained(handles[0], kWillNeed), 0u);
+  EXPECT_EQ(retained(handles[1], kWillNeed), 1u);
+  // Neither mapped, nor shared, nor rendered to.
+  EXPECT_EQ(mmap_node(*file_, handles[0], PROT_READ), EINVAL);
+  drm::PrimeHandle fd = {.handle = handles[0], .flags = 0, .fd = -1};
+  EXPECT_EQ(ioctl(kPrimeHandleToFd, fd), EINVAL);
+  auto args = clear({handles[0]});
+  EXPECT_EQ(submit(args), EINVAL);
+  // Its memory is not given back twice.
+  drm::GemClose close = {.handle = handles[0], .pad = 0};
+  EXPECT_EQ(ioctl(kGemClose, close), 0);
+  create(kSize);
+  drm::vc4::CreateBo more = {.size = 4096, .flags = 0, .handle = 0, .pad = 0};
+  EXPECT_EQ(ioctl(drm::vc4::kCreateBo, more), ENOMEM);
+}
+
+TEST_F(DeviceTest, KeepsWhatJobsUseAndWhatWasShared) {
+  constexpr uint32_t kSize = 4 << 20;
+  const uint32_t used = create(kSize), shared = create(kSize);
+  bo_memory(used)[0] = bo_memory(shared)[0] = 0xaa;
+  auto args = clear({used});
+  ASSERT_EQ(submit(args), 0);
+  EXPECT_EQ(retained(used, kDontNeed), 1u);
+  ASSERT_EQ(submit(args), 0);  // as another job uses it, its state does not count
+  export_bo(*file_, shared);
+  EXPECT_EQ(retained(shared, kDontNeed), 1u);
+  drm::vc4::CreateBo large = {.size = 3 * kSize, .flags = 0, .handle = 0, .pad = 0};
+  EXPECT_EQ(ioctl(drm::vc4::kCreateBo, large), ENOMEM);
+  EXPECT_EQ(bo_memory(used)[0], 0xaa);
+  EXPECT_EQ(bo_memory(shared)[0], 0xaa);
+  host_.run_all();
+  EXPECT_EQ(ioctl(drm::vc4::kCreateBo, large), 0);
+  EXPECT_EQ(bo_memory(used)[0], 0);
+  EXPECT_EQ(bo_memory(shared)[0], 0xaa);
+}
+
+TEST_F(DeviceTest, ChecksAdvice) {
+  uint32_t retained;
+  EXPECT_EQ(advise(99, kWillNeed, &retained), ENOENT);
+  const uint32_t handle = create();
+  EXPECT_EQ(advise(handle, 2, &retained), EINVAL);
+  GemMadvise args = {.handle = handle, .madv = 0, .retained = 0, .pad = 1};
+  EXPECT_EQ(ioctl(kGemMadvise, args), EINVAL);
+}
+
+TEST_F(DeviceTest, DumbBuffersTakeMemoryToo) {
+  const auto card = open(kMinorVc4);
+  create(*card);
+  drm::CreateDumb args = {
+      .height = 1024, .width = 4096, .bpp = 32, .flags = 0, .handle = 0, .pitch = 0, .size = 0};
+  EXPECT_EQ(ioctl(*card, kCreateDumb, args), ENOMEM);
+  EXPECT_EQ(card->find_bo(2), nullptr);
+  args.height = 512;
+  EXPECT_EQ(ioctl(*card, kCreateDumb, args), 0);
+  GemMadvise advice = {.handle = args.handle, .madv = kDontNeed, .retained = 0, .pad = 0};
+  EXPECT_EQ(ioctl(*card, kGemMadvise, advice), 0);
+  EXPECT_EQ(advice.retained, 1u);
+}
+
+TEST_F(DeviceTest, CreatesPerfmons) {
+  const auto create = [&](const std::vector<uint8_t>& events, uint32_t count, uint32_t* id) {
+    drm::vc4::PerfmonCreate args = {};
+    args.ncounters = count;
+    std::copy(events.begin(), events.end(), args.events);
+    const int error = ioctl(drm::vc4::kPerfmonCreate, args);
+    *id = args.id;
+    return error;
+  };
+  uint32_t id;
+  EXPECT_EQ(create({}, 0, &id), EINVAL);
+  EXPECT_EQ(create({}, 17, &id), EINVAL);
+  EXPECT_EQ(create({30}, 1, &id), EINVAL);
+  EXPECT_EQ(create({29, 30}, 1, &id), 0);
+  EXPECT_EQ(id, 1u);
+  EXPECT_EQ(create({}, 16, &id), 0);
+  EXPECT_EQ(id, 2u);
+  const uint64_t values = memory_.place(std::vector<uint64_t>(16, 5));
+  drm::vc4::PerfmonGetValues get = {.id = 1, .unused = 9, .values_ptr = values};
+  EXPECT_EQ(ioctl(drm::vc4::kPerfmonGetValues, get), 0);
+  EXPECT_EQ(memory_.at<uint64_t>(values), 0u);
+  EXPECT_EQ(memory_.at<uint64_t>(values + 8), 5u);  // one counter
+  get.values_ptr = 16;
+  EXPECT_EQ(ioctl(drm::vc4::kPerfmonGetValues, get), EFAULT);
+  drm::vc4::PerfmonDestroy destroy = {.id = 1};
+  EXPECT_EQ(ioctl(drm::vc4::kPerfmonDestroy, destroy), 0);
+  EXPECT_EQ(ioctl(drm::vc4::kPerfmonDestroy, destroy), EINVAL);
+  EXPECT_EQ(ioctl(drm::vc4::kPerfmonGetValues, get), EINVAL);
+}
+
+}  // namespace
+}  // namespace v3d::ioctl::vc4::test
