@@ -3,10 +3,13 @@
 
 #include <iterator>
 #include <map>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "daemon/gpus.h"
 #include "ioctl/abi/request.h"
+#include "ioctl/abi/vc4.h"
 #include "ioctl/core/kernel.h"
 #include "ioctl/ioctl_table.h"
 #include "tests/fuzz/input.h"
@@ -29,6 +32,20 @@ constexpr uint32_t kRequests[] = {
     0xc01064ab, 0xc01c64ad, 0xc01c64ae, 0xc00464af, 0xc01864b0, 0xc01864b1, 0xc03064b7, 0xc06864b8,
     0xc01864ba, 0xc02464bb, 0xc03864bc, 0xc01064bd, 0xc00464be, 0xc06864ce, 0xc00864d0, 0xc01864c6,
     0xc01064c7, 0xc01064c8, 0xc00464c9};
+
+/// Those that a node of the driver vc4 knows.
+std::vector<uint32_t> requests_of_vc4() {
+  using namespace drm::vc4;
+  std::vector<uint32_t> requests = {kSubmitCl,   kSubmitCl,      kWaitSeqno,      kWaitBo,
+                                    kCreateBo,   kMmapBo,        kCreateShaderBo, kGetHangState,
+                                    kGetParam,   kSetTiling,     kGetTiling,      kLabelBo,
+                                    kGemMadvise, kPerfmonCreate, kPerfmonDestroy, kPerfmonGetValues};
+  for (const uint32_t request : kRequests) {
+    const uint32_t number = drm::request_nr(request);
+    if (number < 0x40 || number >= 0xa0) requests.push_back(request);
+  }
+  return requests;
+}
 
 /// The caller's memory: the current bytes at kBase, wherever else nothing.
 class Window : public UserMemory {
@@ -86,10 +103,19 @@ class Now : public Host {
   void wake_display() override {}
 };
 
-}  // namespace
+/// A board whose driver is vc4.
+class Vc4Gpu : public Gpu {
+ public:
+  const chip::Profile& profile() const override { return idle_->profile(); }
+  absl::StatusOr<std::unique_ptr<GpuContext>> create_context() override { return idle_->create_context(); }
+  const Vc4Board* vc4_board() const override { return &kBoard; }
 
-void ioctls(Bytes bytes) {
-  static const auto gpu = daemon::make_idle_gpu(chip::default_profile());
+ private:
+  static constexpr Vc4Board kBoard = {{0x02443356, 0xc1102431, 0x121}, 32 << 20};
+  const std::unique_ptr<Gpu> idle_ = daemon::make_idle_gpu(chip::default_profile());
+};
+
+void run(Bytes bytes, Gpu& gpu, std::span<const uint32_t> requests, std::span<const uint32_t> minors) {
   Now host;
   ResourceLimits limits;
   limits[Resource::kBoBytes].per_client = 64 << 20;
@@ -97,7 +123,7 @@ void ioctls(Bytes bytes) {
     limits[r].per_client = 256;
   limits[Resource::kDescriptors].per_client = 320;
   const auto abis = all_abis();
-  Kernel kernel(*gpu, host, limits, abis[bytes.size() % abis.size()]);
+  Kernel kernel(gpu, host, limits, abis[bytes.size() % abis.size()]);
   Input input(bytes);
   // The client is gone: no wait takes time.
   int ends[2];
@@ -108,15 +134,14 @@ void ioctls(Bytes bytes) {
   {
     Window memory;
     Descriptors fds;
-    const uint32_t minors[] = {128, 0, 1};
-    const auto file = kernel.open(minors[input.take<uint8_t>() % 3], 1000, "fuzz", true);
+    const auto file = kernel.open(minors[input.take<uint8_t>() % minors.size()], 1000, "fuzz", true);
     if (!file) std::abort();
     Resource scarce;
     const auto account = kernel.budget().admit({1000, 1}, "fuzz", &scarce);
     if (!account) std::abort();
     Call call{kernel, *file, memory, fds, waiter, *account};
     for (int calls = 0; calls < 32 && !input.empty(); ++calls) {
-      const uint32_t request = kRequests[input.take<uint8_t>() % std::size(kRequests)];
+      const uint32_t request = requests[input.take<uint8_t>() % requests.size()];
       std::vector<uint8_t> arg(drm::request_size(request));
       const Bytes given = input.take_bytes(arg.size());
       std::copy(given.begin(), given.end(), arg.begin());
@@ -126,6 +151,21 @@ void ioctls(Bytes bytes) {
     }
     file->release();
   }
+}
+
+}  // namespace
+
+void ioctls(Bytes bytes) {
+  static const auto gpu = daemon::make_idle_gpu(chip::default_profile());
+  constexpr uint32_t kMinors[] = {128, 0, 1};
+  run(bytes, *gpu, kRequests, kMinors);
+}
+
+void vc4_ioctls(Bytes bytes) {
+  static Vc4Gpu gpu;
+  static const std::vector<uint32_t> requests = requests_of_vc4();
+  constexpr uint32_t kMinors[] = {128, 1};
+  run(bytes, gpu, requests, kMinors);
 }
 
 }  // namespace v3d::fuzz

@@ -14,6 +14,7 @@ void wire(Bytes input);           ///< messages on the control socket of the dae
 void framing(Bytes input);        ///< requests in pieces, with descriptors, on the same socket
 void segments(Bytes input);       ///< a client's memory as requests carry it
 void ioctls(Bytes input);         ///< sequences of ioctls on a render node
+void vc4_ioctls(Bytes input);     ///< the same on nodes of the driver vc4
 void control_lists(Bytes input);  ///< bin and render lists with their records
 void jobs(Bytes input);           ///< whole jobs with the memory that they read, as programs submit them
 void qpu(Bytes input);            ///< instruction words: decoder, disassembler, bounded execution
