@@ -112,6 +112,13 @@ float read_float(const uint8_t* body, const Field& field) {
 }
 
 bool decode(Memory memory, GpuAddr address, chip::Generation generation, Packet* packet) {
+  switch (generation) {
+    case chip::Generation::k21:
+      return decode_vc4(memory, address, packet);
+    case chip::Generation::k42:
+    case chip::Generation::k71:
+      break;
+  }
   const auto opcode = memory.load<uint8_t>(address);
   packet->address = address;
   packet->number = opcode;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpu/cle/packet_table.h"
+#include "gpu/cle/vc4_draw_packets.h"
 
 namespace v3d::cle {
 
@@ -202,10 +203,24 @@ draw::ShaderRecord load_shader_record(Memory memory, GpuAddr address, uint8_t nu
 
 draw::ShaderRecord load_shader_record(Memory memory, const draw::DrawState& state,
                                       const chip::Profile& profile) {
+  switch (profile.generation) {
+    case chip::Generation::k21:
+      return load_vc4_shader_record(memory, state.shader_record, state.num_attributes, state.extended_record);
+    case chip::Generation::k42:
+    case chip::Generation::k71:
+      break;
+  }
   return load_shader_record(memory, state.shader_record, state.num_attributes, state.with_gs, profile);
 }
 
 std::vector<RecordPlace> shader_record_places(const draw::DrawState& state, const chip::Profile& profile) {
+  switch (profile.generation) {
+    case chip::Generation::k21:
+      return vc4_record_places(state);
+    case chip::Generation::k42:
+    case chip::Generation::k71:
+      break;
+  }
   const ShaderRecordLayout at = shader_record_layout(state.shader_record, state.with_gs, profile);
   std::vector<RecordPlace> places;
   if (state.with_gs)

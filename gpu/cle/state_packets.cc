@@ -4,6 +4,7 @@
 
 #include "gpu/base/float16.h"
 #include "gpu/cle/packet_table.h"
+#include "gpu/cle/vc4_draw_packets.h"
 
 namespace v3d::cle {
 
@@ -161,8 +162,10 @@ draw::DrawState initial_state() {
   return s;
 }
 
-std::optional<draw::DrawCall> complete_draw_call(const Packet&, chip::Generation generation) {
+std::optional<draw::DrawCall> complete_draw_call(const Packet& p, chip::Generation generation) {
   switch (generation) {
+    case chip::Generation::k21:
+      return vc4_draw_call(p);
     case chip::Generation::k42:
     case chip::Generation::k71:
       return std::nullopt;
@@ -170,7 +173,16 @@ std::optional<draw::DrawCall> complete_draw_call(const Packet&, chip::Generation
   chip::no_such_generation();
 }
 
-bool apply_state(const Packet& p, chip::Generation generation, draw::DrawState* s, std::string*) {
+bool apply_state(const Packet& p, chip::Generation generation, draw::DrawState* s, std::string* error) {
+  switch (generation) {
+    case chip::Generation::k21: {
+      std::string unseen;
+      return apply_vc4_state(p, s, error ? error : &unseen);
+    }
+    case chip::Generation::k42:
+    case chip::Generation::k71:
+      break;
+  }
   switch (p.opcode) {
     case Opcode::kGlShaderState:
       set_shader(p, false, s);

@@ -3,14 +3,20 @@
 #include <string_view>
 
 #include "gpu/cle/packet_table.h"
+#include "gpu/cle/vc4_draw_packets.h"
 
 namespace v3d::cle {
 
 BinningSizes binning_sizes(const Packet& p, chip::Generation generation) {
   constexpr std::string_view kOwner = "Tile Binning Mode Cfg";
   switch (generation) {
-    case chip::Generation::k21:  // has no packet of this form
-      return {};
+    case chip::Generation::k21: {
+      const Vc4Binning binning = vc4_binning(p);
+      return {binning.tiles_x * binning.tile_size,
+              binning.tiles_y * binning.tile_size,
+              {binning.tile_size, binning.tile_size},
+              binning.unsupported};
+    }
     case chip::Generation::k42:
       return {p.get(field(kOwner, "Width (in pixels)", k42)), p.get(field(kOwner, "Height (in pixels)", k42)),
               tile_size_42(p.get(field(kOwner, "Number of Render Targets", k42)),
