@@ -24,7 +24,7 @@ inline Parameters nothing() {
   for (const ParameterRow& row : parameter_rows()) p.*row.member = 0;
   p.instruction = 4;
   p.tmu_quad_words = p.tmu_queue = p.tmu_input = p.tmu_misses = p.l2_misses = 64;
-  p.tmu_quad_words = 1;
+  p.tmu_quad_words = p.l2_fill = 1;
   p.l1_bytes = p.l2_bytes = p.code_bytes = p.uniform_bytes = 1 << 16;
   p.l1_ways = p.l2_ways = p.slice_ways = 4;
   p.mmu_lines = p.vcd_batches = p.supergroups = 64;

@@ -139,6 +139,38 @@ TEST(Timing, ALineThatIsThereTakesNoMemory) {
   EXPECT_EQ(got.memory.l1_hits, 1u);
 }
 
+// One load behind the other, from one line to the next.
+TEST(Timing, AMissBringsTheSectorsBesideIt) {
+  Parameters p = nothing();
+  p.dram_latency = 100;
+  const auto loads = [&](uint64_t fill, const std::vector<uint32_t>& lines) {
+    p.l2_fill = fill;
+    std::vector<Event> path;
+    for (size_t i = 0; i < lines.size(); ++i)
+      path.insert(path.end(), {Event::issue(0, 1), {Kind::kLookup, 0}, Event::issue(1, 1), Kind::kRead});
+    path.push_back(Kind::kEnd);
+    Dispatch d = dispatch_of(std::move(path), 1, lines);
+    d.trace.shapes = {load_of({0})};
+    return replay(d, board(), p);
+  };
+  const auto misses = [&](uint64_t fill, const std::vector<uint32_t>& lines) {
+    return loads(fill, lines).memory.l2_misses[static_cast<size_t>(Client::kTmu)];
+  };
+  const std::vector<uint32_t> next = {2000, 2001, 2002, 2003}, back = {2003, 2002, 2001, 2000};
+  for (const auto& lines : {next, back}) {
+    EXPECT_EQ(misses(1, lines), 4u);
+    EXPECT_EQ(misses(2, lines), 2u);
+    EXPECT_EQ(misses(4, lines), 1u);
+    EXPECT_EQ(loads(2, lines).memory.read_bytes, (4u + 2u) * kLineBytes) << "the line, and one of code";
+    EXPECT_EQ(loads(2, lines).clocks + 2 * 100, loads(1, lines).clocks);
+  }
+  EXPECT_EQ(misses(2, {2001, 2002}), 2u);
+  // What lies elsewhere takes no less time, and more of the memory.
+  const std::vector<uint32_t> scattered = {2000, 2005, 2010, 2015};
+  EXPECT_EQ(loads(2, scattered).clocks, loads(1, scattered).clocks);
+  EXPECT_EQ(loads(2, scattered).memory.read_bytes, (8u + 2u) * kLineBytes);
+}
+
 TEST(Timing, ASwitchHidesLatency) {
   Parameters p = nothing();
   p.tmu_return = 100;

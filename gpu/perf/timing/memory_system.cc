@@ -94,13 +94,18 @@ uint64_t MemorySystem::l2_read(Client client, uint32_t line, uint64_t clock) {
   counts_.most_reads = std::max(counts_.most_reads, l2_misses_.under_way(admitted) + 1);
   const uint64_t asked = translate(line, admitted);
   if (!found) found = &l2_place(wide, asked);
-  const uint64_t ready =
-      dram(kLineBytes, p_.dram_read, clocks_of_ns(p_.dram_latency), asked, &read_port_) + p_.l2_latency;
-  counts_.read_bytes += kLineBytes;
+  const auto sectors = static_cast<uint32_t>(std::clamp<uint64_t>(p_.l2_fill, 1, kSectors));
+  for (uint32_t i = 0; i < sectors; ++i) {
+    const uint32_t filled = sector ^ i;
+    if (found->valid >> filled & 1) continue;
+    found->valid = static_cast<uint8_t>(found->valid | 1u << filled);
+    found->ready[filled] =
+        dram(kLineBytes, p_.dram_read, clocks_of_ns(p_.dram_latency), asked, &read_port_) + p_.l2_latency;
+    counts_.read_bytes += kLineBytes;
+  }
+  const uint64_t ready = found->ready[sector];
   counts_.l2_data_wait += data_.add(asked, ready - p_.l2_latency);
   l2_misses_.add(ready);
-  found->valid = static_cast<uint8_t>(found->valid | 1u << sector);
-  found->ready[sector] = ready;
   return ready;
 }
 
