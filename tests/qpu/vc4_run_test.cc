@@ -422,6 +422,20 @@ TEST(Vc4Run, Dma) {
   EXPECT_EQ(m.word(0xc020), 103u);
 }
 
+TEST(Vc4Run, DmaIsPaidFor) {
+  Machine m(
+      ".uniform 0xb000\n"
+      "load_imm vw_setup, nop, 0x80004000\n"  // 128 rows of 128
+      "mov vw_addr, uni\n"
+      "end");
+  m.give_vpm();
+  EXPECT_EQ(m.result().instructions, 2 + 128 * 128 / 16 + 3u);
+  m.thread->pc = Machine::kCode;
+  m.thread->uniforms = Machine::kUniforms;
+  m.thread->budget = 100;
+  EXPECT_EQ(m.run(), Stop::kBudget);
+}
+
 // ---- The tile buffer
 
 class RecordingTlb : public Tlb {

@@ -1,7 +1,8 @@
 #include "gpu/qpu/run/vc4_interpreter.h"
 
 #include <algorithm>
-#include <bit>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "gpu/qpu/run/vc4_alu.h"
@@ -39,6 +40,7 @@ void Thread::restart() {
   p.vpm_reads = {};
   p.vpm_write = {};
   p.dma = {};
+  p.dma_elements = 0;
   for (Pending::Unit& unit : p.tmu) {
     unit.lookup = {};
     unit.head = unit.tail = 0;
@@ -350,6 +352,8 @@ Stop execute(const Program& program, Thread& t) {
       return stop(Stop::kWait);
     }
     --left;
+    if (t.pending.dma_elements != 0)
+      left -= std::min<uint64_t>(left, std::exchange(t.pending.dma_elements, 0) / kLanes);
     if constexpr (observed)
       t.observer->after(t, chunk->words[step->index], outcome == Outcome::kHang ? t.hang : nullptr);
     if (outcome == Outcome::kHang) return stop(Stop::kHang);

@@ -186,10 +186,10 @@ const char* write_port(Thread& t, WritePort port, const Lanes& value, LaneMask e
       setup_vpm_write(t, first);
       return nullptr;
     case WritePort::kVpmLoadAddr:
-      dma_load(t.pending.dma, t.vpm_out, t.memory, first);
+      t.pending.dma_elements += dma_load(t.pending.dma, t.vpm_out, t.memory, first);
       return nullptr;
     case WritePort::kVpmStoreAddr:
-      dma_store(t.pending.dma, t.vpm_in, t.memory, first);
+      t.pending.dma_elements += dma_store(t.pending.dma, t.vpm_in, t.memory, first);
       return nullptr;
     case WritePort::kMutexRelease:
       if (t.shared) t.shared->mutex = nullptr;

@@ -82,8 +82,9 @@ struct Thread {
 
   // Streams and control
   GpuAddr pc, uniforms;
-  uint64_t budget;        ///< instructions left before run() gives up with Stop::kBudget
-  uint64_t instructions;  ///< executed so far
+  /// Instructions left before run() gives up with Stop::kBudget. DMA counts as one for each 16 elements.
+  uint64_t budget;
+  uint64_t instructions;  ///< executed so far, counted in the same way
   Observer* observer;     ///< null, or who sees every instruction
 
   // Inputs of the stage
@@ -115,6 +116,7 @@ struct Thread {
     VpmQueue vpm_reads;
     VpmBlock vpm_write;
     VpmDma dma;
+    uint32_t dma_elements;  // moved and not charged yet
     struct Unit {
       Lookup lookup;
       uint32_t head, tail;  // free running

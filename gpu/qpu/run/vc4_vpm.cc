@@ -123,7 +123,7 @@ Lanes VpmQueue::read(const VpmRows& rows) {
   return value;
 }
 
-void dma_load(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr address) {
+uint32_t dma_load(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr address) {
   const uint32_t setup = dma.load;
   const Width width(bits(setup, 30, 28));
   const uint32_t pitch_code = bits(setup, 27, 24), row_length = count_of(bits(setup, 23, 20), 16),
@@ -141,9 +141,10 @@ void dma_load(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr add
                  load_element(memory, address + row * pitch + e * width.bytes(), width.bytes()));
     }
   }
+  return num_rows * row_length;
 }
 
-void dma_store(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr address) {
+uint32_t dma_store(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr address) {
   const uint32_t setup = dma.store;
   const uint32_t num_rows = count_of(bits(setup, 29, 23), 128),
                  row_length = count_of(bits(setup, 22, 16), 128);
@@ -168,6 +169,7 @@ void dma_store(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr ad
     }
     address += stride;
   }
+  return num_rows * row_length;
 }
 
 }  // namespace v3d::qpu::vc4

@@ -48,8 +48,8 @@ struct VpmDma {
   uint32_t load = 0x80000000, load_pitch = 0;
   uint32_t store = 0x80000000, store_stride = 0;
 };
-/// Both execute at once.
-void dma_load(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr address);
-void dma_store(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr address);
+/// Both execute at once. @return  elements
+uint32_t dma_load(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr address);
+uint32_t dma_store(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr address);
 
 }  // namespace v3d::qpu::vc4
