@@ -10,7 +10,11 @@
 #include <iterator>
 #include <new>
 
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/mode.h"
 #include "ioctl/abi/request.h"
+#include "ioctl/abi/v3d.h"
+#include "ioctl/abi/vc4.h"
 #include "ioctl/base/received_fd.h"
 
 namespace v3d::daemon {
@@ -23,14 +27,23 @@ constexpr size_t kMaxSentFds = std::max<size_t>(kMaxFds, wire::kMaxScreenFds);
 constexpr size_t kDecidedBy = sizeof(wire::MessageHeader) + sizeof(wire::IoctlRequest);
 
 /// Whether an ioctl has pointers to memory that the caller fills (the rules of shim/drm/marshal.cc), by
-/// number.
+/// number, which two drivers may use.
 bool brings_arrays(uint32_t number) {
-  constexpr uint8_t kNumbers[] = {
-      0x40, 0x46, 0x47, 0x4b,                    // submits
-      0xc3, 0xc4, 0xc5, 0xca, 0xcd,              // syncobjs
-      0x39, 0xa2, 0xa5, 0xb1, 0xbc, 0xbd, 0xc6,  // mode setting
+  namespace request = ioctl::drm::request;
+  namespace vc4 = ioctl::drm::vc4;
+  constexpr uint32_t kRequests[] = {
+      request::kSubmitCl,       request::kSubmitTfu,
+      request::kSubmitCsd,      request::kSubmitCpu,
+      request::kSyncobjWait,    request::kSyncobjReset,
+      request::kSyncobjSignal,  request::kSyncobjTimelineWait,
+      request::kSyncobjQuery,   request::kSyncobjTimelineSignal,
+      request::kSetCrtc,        request::kSetGamma,
+      request::kDirtyFb,        request::kAtomic,
+      request::kCreatePropBlob, request::kCreateLease,
+      vc4::kSubmitCl,           vc4::kCreateShaderBo,
   };
-  return std::find(std::begin(kNumbers), std::end(kNumbers), number) != std::end(kNumbers);
+  return std::any_of(std::begin(kRequests), std::end(kRequests),
+                     [&](uint32_t known) { return ioctl::drm::request_nr(known) == number; });
 }
 
 /// What a request of this kind may be long. @param have  what came of it, with the header

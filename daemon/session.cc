@@ -286,7 +286,9 @@ void append_file(uint64_t token, uint32_t minor, const ioctl::File* file, Reply*
   ioctl::UniqueFd status;
   if (file && file->status()) status.reset(fcntl(file->status()->memfd(), F_DUPFD_CLOEXEC, 0));
   const uint64_t bytes = status ? ioctl::FileStatus::bytes() : 0;
-  reply->append(wire::FileReply{token, minor, static_cast<uint32_t>(bytes)});
+  const bool vc4 = file && file->device().modeset;
+  reply->append(wire::FileReply{token, minor, static_cast<uint32_t>(bytes),
+                                vc4 ? wire::FileDriver::kVc4 : wire::FileDriver::kV3d, 0});
   if (status) reply->fds.push_back(std::move(status));
 }
 

@@ -30,7 +30,7 @@
 namespace v3d::wire {
 
 inline constexpr uint32_t kMagic = 0x55443356;  // "V3DU"
-inline constexpr uint32_t kProtocol = 7;
+inline constexpr uint32_t kProtocol = 8;
 inline constexpr uint32_t kMaxPayload = 64u << 20;
 inline constexpr int kMaxFds = 16;
 
@@ -90,12 +90,16 @@ struct OpenRequest {
 };
 /// Every BO of the file has memory of its own: no Move will be asked of who cannot replace mappings.
 inline constexpr int32_t kOwnMemory = 1 << 30;
+/// Whose ioctls a file has besides those of all drivers: each uses the numbers 0x40 to 0x9f for its own.
+enum class FileDriver : uint32_t { kV3d, kVc4 };
 /// token names the drm_file in kIoctl and kMmap; unguessable, valid for every connection of the same user.
 /// When status_bytes is not 0, the last descriptor is memory of that size that starts with a Status.
 struct FileReply {
   uint64_t token;
   uint32_t minor;
   uint32_t status_bytes;
+  FileDriver driver;
+  uint32_t pad;
 };
 
 /// Connectors of the display node. They have entries like card1-HDMI-A-1 in /sys/class/drm.

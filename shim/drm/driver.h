@@ -1,4 +1,4 @@
-/// A Driver says whose ioctls are meant: both drivers use the numbers 0x40 to 0x9f, each in its way.
+/// A Driver says whose ioctls are meant: all drivers use the numbers 0x40 to 0x9f, each in its way.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,8 @@ enum class Driver : uint8_t {
   kFramebuffer,
 };
 
-inline Driver driver_of(const File& file) { return file.minor == 1 ? Driver::kVc4 : Driver::kV3d; }
+inline Driver driver_of(const File& file) {
+  return file.driver == wire::FileDriver::kVc4 ? Driver::kVc4 : Driver::kV3d;
+}
 
 }  // namespace v3d::shim

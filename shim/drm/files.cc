@@ -21,7 +21,7 @@ bool parse(Call* call, int status_fd, File* file) {
   wire::FileReply reply;
   if (call->reply_size() < sizeof(reply)) return false;
   memcpy(&reply, call->reply(), sizeof(reply));
-  *file = {reply.token, reply.minor, call->daemon()};
+  *file = {reply.token, reply.minor, call->daemon(), reply.driver};
   if (const int fd = reply.status_bytes ? call->take(status_fd) : -1; fd >= 0) {
     remember_status(reply.token, fd, reply.status_bytes);
     raw::close(fd);

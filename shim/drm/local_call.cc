@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstddef>
+#include <iterator>
+#include <span>
 
 #include "ioctl/abi/core.h"
 #include "ioctl/abi/request.h"
@@ -33,38 +35,42 @@ constexpr LocalIoctl remembered(uint32_t word) {
   return made;
 }
 
-constexpr LocalIoctl kVersion = row<answer_version>(request::kVersion);
-constexpr LocalIoctl kGetCap = remembered<answer_get_cap, remember_get_cap>(request::kGetCap);
-
-constexpr LocalIoctl kV3dIoctls[] = {
-    kVersion,
-    kGetCap,
+/// What all drivers have.
+constexpr LocalIoctl kCoreIoctls[] = {
+    row<answer_version>(request::kVersion),
+    remembered<answer_get_cap, remember_get_cap>(request::kGetCap),
     row<answer_syncobj_create>(request::kSyncobjCreate),
     row<answer_syncobj_destroy>(request::kSyncobjDestroy),
     row<answer_syncobj_to_fd>(request::kSyncobjHandleToFd, offsetof(drm::SyncobjHandle, point)),
     row<answer_syncobj_from_fd>(request::kSyncobjFdToHandle, offsetof(drm::SyncobjHandle, point)),
     row<answer_syncobj_wait>(request::kSyncobjWait, offsetof(drm::SyncobjWait, deadline_ns)),
     row<answer_syncobj_reset>(request::kSyncobjReset),
+};
+/// A driver's own are rows of a table of its own, as their numbers mean other things to others.
+constexpr LocalIoctl kV3dIoctls[] = {
     row<answer_wait_bo>(request::kWaitBo),
     row<answer_mmap_bo>(request::kMmapBo),
     remembered<answer_get_param, remember_get_param>(request::kGetParam),
     remembered<answer_get_counter, remember_get_counter>(request::kPerfmonGetCounter),
 };
-constexpr LocalIoctl kVc4Ioctls[] = {kVersion, kGetCap};
 
-/// The place of a number's row, from 1; 0: it has none.
-template <size_t kRows>
-constexpr std::array<uint8_t, 256> by_number(const LocalIoctl (&rows)[kRows]) {
-  std::array<uint8_t, 256> places{};
-  for (size_t i = 0; i < kRows; ++i) places[drm::request_nr(rows[i].request)] = static_cast<uint8_t>(i + 1);
+/// By number, from 1: a place in kCoreIoctls, or after these one in the driver's; 0: none.
+using Places = std::array<uint8_t, 256>;
+constexpr size_t kNumCore = std::size(kCoreIoctls);
+constexpr Places places_with(std::span<const LocalIoctl> own) {
+  Places places{};
+  for (size_t i = 0; i < kNumCore; ++i)
+    places[drm::request_nr(kCoreIoctls[i].request)] = static_cast<uint8_t>(i + 1);
+  for (size_t i = 0; i < own.size(); ++i)
+    places[drm::request_nr(own[i].request)] = static_cast<uint8_t>(kNumCore + i + 1);
   return places;
 }
-constexpr std::array<uint8_t, 256> kV3dPlaces = by_number(kV3dIoctls), kVc4Places = by_number(kVc4Ioctls);
+constexpr Places kV3dPlaces = places_with(kV3dIoctls), kVc4Places = places_with({});
 
 const LocalIoctl* row_of_number(Driver driver, uint32_t number) {
-  const bool v3d = driver == Driver::kV3d;
-  const uint8_t place = (v3d ? kV3dPlaces : kVc4Places)[number];
-  return place ? &(v3d ? kV3dIoctls : kVc4Ioctls)[place - 1] : nullptr;
+  const size_t place = (driver == Driver::kV3d ? kV3dPlaces : kVc4Places)[number];
+  if (place == 0) return nullptr;
+  return place <= kNumCore ? &kCoreIoctls[place - 1] : &kV3dIoctls[place - kNumCore - 1];
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "ioctl/abi/framebuffer.h"
 #include "ioctl/abi/mode.h"
 #include "ioctl/abi/v3d.h"
+#include "ioctl/abi/vc4.h"
 #include "shim/process/raw.h"
 #include "shim/process/user_descriptors.h"
 #include "shim/process/user_memory.h"
@@ -20,6 +21,7 @@ namespace {
 
 namespace drm = ioctl::drm;
 namespace request = drm::request;
+namespace vc4 = drm::vc4;
 
 constexpr size_t kMaxArray =
     16u << 20;  // bytes; the longest lists of real drivers have some thousand entries
@@ -106,6 +108,19 @@ constexpr Rule kRules[] = {
     {kOfV3d,
      request::kPerfmonGetValues,
      {{offsetof(drm::PerfmonGetValues, values_ptr), drm::kMaxPerfmonCounters, kFixed, sizeof(uint64_t),
+       kOut}}},
+    {kOfVc4,
+     vc4::kSubmitCl,
+     {ARRAY(vc4::SubmitCl, bin_cl, bin_cl_size, char, kIn),
+      ARRAY(vc4::SubmitCl, shader_rec, shader_rec_size, char, kIn),
+      ARRAY(vc4::SubmitCl, uniforms, uniforms_size, char, kIn),
+      ARRAY(vc4::SubmitCl, bo_handles, bo_handle_count, uint32_t, kIn)}},
+    {kOfVc4, vc4::kCreateShaderBo, {ARRAY(vc4::CreateShaderBo, data, size, char, kIn)}},
+    {kOfVc4, vc4::kLabelBo, {ARRAY(vc4::LabelBo, name, len, char, kIn)}},
+    {kOfVc4, vc4::kGetHangState, {ARRAY(vc4::GetHangState, bo, bo_count, vc4::HangStateBo, kOut)}},
+    {kOfVc4,
+     vc4::kPerfmonGetValues,
+     {{offsetof(vc4::PerfmonGetValues, values_ptr), vc4::kMaxPerfmonCounters, kFixed, sizeof(uint64_t),
        kOut}}},
     {kOfVc4,
      request::kGetResources,
@@ -458,7 +473,9 @@ bool is_wait(Driver driver, uint32_t word) {
       if (is_same(request::kWaitBo, word)) return true;
       break;
     case Driver::kVc4:
-      if (is_same(request::kWaitVblank, word)) return true;
+      if (is_same(request::kWaitVblank, word) || is_same(vc4::kWaitSeqno, word) ||
+          is_same(vc4::kWaitBo, word))
+        return true;
       break;
   }
   return is_same(request::kSyncobjWait, word) || is_same(request::kSyncobjTimelineWait, word);

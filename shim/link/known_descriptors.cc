@@ -14,8 +14,9 @@ enum Kind : uint64_t { kNothing, kDrmFile, kNotOurs, kForeign, kSyncFile };
 
 struct Fact {
   uint64_t dev = 0, ino = 0, kind = kNothing, token = 0;
-  uint64_t detail = 0;  // of a DRM file, minor and daemon; of a sync_file, the place of its fence
+  uint64_t detail = 0;  // of a DRM file, driver, minor and daemon; of a sync_file, the place of its fence
 };
+constexpr uint32_t kDriverShift = 56, kMinorMask = 0xffffff;  // in the detail of a DRM file
 
 /// A cache of facts about kernel objects, for threads, forks and signal handlers alike: every slot is a
 /// sequence lock of its own; who cannot write at once leaves it; who cannot read asks the daemon again.
@@ -91,15 +92,17 @@ bool find_known(int fd, Fact* fact) {
 bool find_known_file(const struct stat& st, File* file) {
   Fact fact;
   if (!cache.find(st.st_dev, st.st_ino, kDrmFile, &fact)) return false;
-  *file = {fact.token, static_cast<uint32_t>(fact.detail >> 32),
-           static_cast<pid_t>(static_cast<uint32_t>(fact.detail))};
+  *file = {fact.token, static_cast<uint32_t>(fact.detail >> 32 & kMinorMask),
+           static_cast<pid_t>(static_cast<uint32_t>(fact.detail)),
+           static_cast<wire::FileDriver>(fact.detail >> kDriverShift)};
   return true;
 }
 
 void remember_file(const struct stat& st, const File& file) {
   knows_files.store(true, std::memory_order_relaxed);
   cache.store({st.st_dev, st.st_ino, kDrmFile, file.token,
-               static_cast<uint64_t>(file.minor) << 32 | static_cast<uint32_t>(file.daemon)});
+               static_cast<uint64_t>(file.driver) << kDriverShift | static_cast<uint64_t>(file.minor) << 32 |
+                   static_cast<uint32_t>(file.daemon)});
 }
 
 bool is_known_file(int fd) {

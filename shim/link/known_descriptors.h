@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "ioctl/link/wire.h"
+
 namespace v3d::shim {
 
 /// A DRM file of a daemon. Its descriptors are one end of a socket pair.
@@ -15,6 +17,7 @@ struct File {
   uint64_t token;  ///< names the drm_file in requests
   uint32_t minor;  ///< on the wire: 0, 1 or 128
   pid_t daemon;    ///< that knows it
+  wire::FileDriver driver;
 };
 
 bool find_known_file(const struct stat& st, File* file);

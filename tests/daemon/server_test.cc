@@ -179,6 +179,7 @@ TEST_F(ServerTest, AdoptFindsTheFileFromAnyDuplicate) {
   std::memcpy(&file, answer.payload.data(), sizeof file);
   EXPECT_EQ(file.token, token);
   EXPECT_EQ(file.minor, kRenderNode);
+  EXPECT_EQ(file.driver, wire::FileDriver::kV3d);
   EXPECT_EQ(create_bo(second, file.token), 1u);
   EXPECT_EQ(create_bo(client, token), 2u);
   // Other descriptors are nobody's.

@@ -28,7 +28,7 @@ namespace {
 constexpr uint32_t kDeadlyHandle = 0xdead;
 
 struct Submit {
-  uint8_t bytes[88];
+  uint8_t bytes[176];
   Submit() { memset(bytes, 0, sizeof(bytes)); }
   Submit& u32(size_t offset, uint32_t value) { return put(offset, &value, 4); }
   Submit& ptr(size_t offset, const void* value) { return put(offset, &value, 8); }
@@ -295,9 +295,23 @@ SCENARIO(marshalled) {
   atomic.prop_values_ptr = reinterpret_cast<uint64_t>(property_values);
   ioctl(card, DRM_IOCTL_MODE_ATOMIC, &atomic);
   CHECK_EQ(out_fence, static_cast<int32_t>(0xa5a5a5a5));
-  mark("0x40 on vc4 has no lists");
+  mark("vc4 submit_cl");
+  Submit frame;
+  frame.ptr(0, "list").ptr(8, "record").ptr(16, points).ptr(24, handles);
+  frame.u32(32, 4).u32(36, 6).u32(40, 1).u32(44, 8).u32(48, 2);
+  ioctl(card, _IOC(_IOC_READ | _IOC_WRITE, 'd', 0x40, 176), frame.bytes);
+  mark("vc4 create_shader_bo");
+  Submit shader;
+  shader.u32(0, 4).ptr(8, "code");
+  ioctl(card, _IOC(_IOC_READ | _IOC_WRITE, 'd', 0x45, 24), shader.bytes);
+  mark("vc4 perfmon values");
+  Submit counters;
+  counters.ptr(8, values);
+  ioctl(card, _IOC(_IOC_READ | _IOC_WRITE, 'd', 0x4e, 16), counters.bytes);
+  mark("0x47 and 0x4b on vc4 have no lists");
   cl.ptr(40, handles);
-  ioctl(card, _IOC(_IOC_READ | _IOC_WRITE, 'd', 0x40, 72), cl.bytes);
+  ioctl(card, _IOC(_IOC_READ | _IOC_WRITE, 'd', 0x47, 72), cl.bytes);
+  ioctl(card, _IOC(_IOC_READ | _IOC_WRITE, 'd', 0x4b, 72), cl.bytes);
   mark("end");
 }
 

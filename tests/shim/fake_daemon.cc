@@ -453,6 +453,10 @@ Reply answer_ioctl(int connection, bool fence, const std::vector<uint8_t>& paylo
   return reply;
 }
 
+wire::FileReply describe(uint64_t token, uint32_t minor) {
+  return {token, minor, 0, minor == 1 ? wire::FileDriver::kVc4 : wire::FileDriver::kV3d, 0};
+}
+
 Reply open_file(const std::vector<uint8_t>& payload) {
   Reply reply;
   wire::OpenRequest request;
@@ -467,7 +471,7 @@ Reply open_file(const std::vector<uint8_t>& payload) {
   static uint64_t next_token = 0x1000;
   uint64_t token = ++next_token;
   files[token] = {request.minor, ino_of(pair[1]), pair[0], {}};
-  wire::FileReply file{token, request.minor, 0};
+  wire::FileReply file = describe(token, request.minor);
   reply.add(&file, sizeof(file));
   reply.fds.push_back(pair[1]);
   return reply;
@@ -479,7 +483,7 @@ Reply adopt(const std::vector<int>& fds) {
   std::lock_guard hold(lock);
   for (auto& [token, file] : files) {
     if (fds.empty() || file.client_ino != ino_of(fds[0])) continue;
-    wire::FileReply known{token, file.minor, 0};
+    wire::FileReply known = describe(token, file.minor);
     reply.add(&known, sizeof(known));
     reply.error = 0;
   }

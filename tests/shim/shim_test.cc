@@ -575,7 +575,11 @@ TEST_F(ShimTest, MarshalsEveryPointer) {
   one("blob", "ioctl bd in 626c6f622064617461");
   one("atomic",
       "ioctl bc in 1f00000020000000 in 0100000002000000 in 050000000600000007000000 in .{48} out 4 fds 1");
-  one("0x40 on vc4 has no lists", "ioctl 40");
+  // Four bytes, six, a number of eight, two handles.
+  one("vc4 submit_cl", "ioctl 40 in 6c697374 in 7265636f7264 in .{16}" + handles2);
+  one("vc4 create_shader_bo", "ioctl 45 in 636f6465");
+  one("vc4 perfmon values", "ioctl 4e out 128");
+  EXPECT_THAT(between_marks("0x47 and 0x4b on vc4 have no lists"), ElementsAre("ioctl 47", "ioctl 4b"));
 }
 
 TEST_F(ShimTest, PythonMapsABuffer) {
