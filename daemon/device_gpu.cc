@@ -12,14 +12,14 @@ namespace v3d::daemon {
 namespace {
 
 /// A line, if there were any.
-std::string unusual_lookups() {
-  const auto counts = tmu::unusual_lookups();
+std::string lookups_not_generated() {
+  const auto counts = tmu::lookups_not_generated();
   std::string text;
   for (size_t n = 1; n < counts.size(); ++n)
     if (counts[n] != 0)
       absl::StrAppendFormat(&text, "%s%d (%s)",
                             text.empty() ? "texture lookups without generated code: " : ", ", counts[n],
-                            tmu::name(static_cast<tmu::Unusual>(n)));
+                            tmu::name(static_cast<tmu::NotGenerated>(n)));
   return text.empty() ? text : text + "\n";
 }
 
@@ -114,7 +114,7 @@ class DeviceGpu : public ioctl::Gpu {
 
 std::string engine_text(const qpu::jit::JitCompiler* compiler) {
   return (compiler ? to_string(compiler->statistics()) + "\n" : "QPU programs are interpreted\n") +
-         unusual_lookups();
+         lookups_not_generated();
 }
 
 std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,

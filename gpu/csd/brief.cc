@@ -30,20 +30,20 @@ class Ways {
   bool all_end(const InFlight& start, size_t* looked_at) {
     lead(0, start);
     for (uint32_t index = 0; index < kBriefInstructions; ++index) {
-      if (places_[index].count == 0) continue;
+      if (arrivals_[index].count == 0) continue;
       *looked_at = index + 1;
       if (index >= words_.size()) return false;
       Instruction instruction;
       if (!qpu::decode(generation_, words_[index], instruction)) continue;  // it hangs there
-      for (uint32_t n = 0; n < places_[index].count; ++n)
-        if (!step(index, places_[index].ways[n], instruction)) return false;
+      for (uint32_t n = 0; n < arrivals_[index].count; ++n)
+        if (!step(index, arrivals_[index].ways[n], instruction)) return false;
     }
     return true;
   }
 
  private:
   /// Of one instruction: what may be under way before it.
-  struct Place {
+  struct Arrivals {
     static constexpr uint32_t kMost = 4;
     uint32_t count;
     InFlight ways[kMost];
@@ -55,7 +55,7 @@ class Ways {
     if (after.ends) return true;
     if (!i.is_branch) return go_on(index, after.in_flight);
     if (i.branch.target != qpu::BranchTarget::kRelative) return false;
-    places_[index].target = index + 4 + i.branch.offset / 8;
+    arrivals_[index].target = index + 4 + i.branch.offset / 8;
     InFlight taken = after.in_flight;
     taken.branch_in = qpu::flow::kBranchDelay;
     taken.branch = static_cast<int32_t>(index);
@@ -66,24 +66,24 @@ class Ways {
   bool go_on(uint32_t index, InFlight f) {
     uint32_t to = index + 1;
     if (f.branch_in != 0 && --f.branch_in == 0)
-      to = places_[static_cast<size_t>(std::exchange(f.branch, 0))].target;
+      to = arrivals_[static_cast<size_t>(std::exchange(f.branch, 0))].target;
     return to > index && lead(to, f);
   }
 
   /// @return false if that is too far or too much
   bool lead(uint32_t to, const InFlight& in_flight) {
     if (to >= kBriefInstructions) return false;
-    Place& place = places_[to];
-    const InFlight* const end = place.ways + place.count;
-    if (std::find(static_cast<const InFlight*>(place.ways), end, in_flight) != end) return true;
-    if (place.count == Place::kMost) return false;
-    place.ways[place.count++] = in_flight;
+    Arrivals& at = arrivals_[to];
+    const InFlight* const end = at.ways + at.count;
+    if (std::find(static_cast<const InFlight*>(at.ways), end, in_flight) != end) return true;
+    if (at.count == Arrivals::kMost) return false;
+    at.ways[at.count++] = in_flight;
     return true;
   }
 
   const std::span<const uint64_t> words_;
   const chip::Generation generation_;
-  std::array<Place, kBriefInstructions> places_{};
+  std::array<Arrivals, kBriefInstructions> arrivals_{};
 };
 
 using Words = std::array<uint64_t, kBriefInstructions>;

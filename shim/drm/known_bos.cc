@@ -5,17 +5,17 @@
 namespace v3d::shim {
 namespace {
 
-struct Place {
+struct BoSlot {
   std::atomic<bool> busy;
   KnownBo bo;
 };
 constexpr uint32_t kPlaces = 256;
-Place places[kPlaces];
+BoSlot places[kPlaces];
 
 /// Nobody else has the place as long as this exists and is true.
 class Hold {
  public:
-  explicit Hold(Place& place)
+  explicit Hold(BoSlot& place)
       : place_(place), holds_(!place.busy.exchange(true, std::memory_order_acquire)) {}
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
@@ -25,19 +25,19 @@ class Hold {
   explicit operator bool() const { return holds_; }
 
  private:
-  Place& place_;
+  BoSlot& place_;
   const bool holds_;
 };
 
 }  // namespace
 
 void remember_bo(const KnownBo& bo) {
-  Place& place = places[bo.handle % kPlaces];
+  BoSlot& place = places[bo.handle % kPlaces];
   if (const Hold hold(place); hold) place.bo = bo;
 }
 
 bool find_bo(uint64_t token, uint32_t handle, uint32_t changes, uint32_t epoch, KnownBo* bo) {
-  Place& place = places[handle % kPlaces];
+  BoSlot& place = places[handle % kPlaces];
   const Hold hold(place);
   if (!hold) return false;
   *bo = place.bo;

@@ -12,12 +12,12 @@ namespace {
 
 /// Whoever changes a place makes the number odd first. Its memory is never unmapped: a thread that still
 /// looks at it must find memory.
-struct Place {
+struct SlabSlot {
   std::atomic<uint32_t> number;
   std::atomic<uint64_t> inode;
   std::atomic<uint64_t> memory, bytes;
 };
-Place places[wire::kKnownSlabs];
+SlabSlot places[wire::kKnownSlabs];
 std::atomic<uint32_t> next_place{0};
 
 }  // namespace
@@ -30,9 +30,9 @@ void list_slabs(uint64_t (&inodes)[wire::kKnownSlabs]) {
 }
 
 void remember_slab(uint64_t inode, uint64_t bytes, int memfd) {
-  for (const Place& place : places)
+  for (const SlabSlot& place : places)
     if (place.inode.load() == inode) return;
-  Place& place = places[next_place.fetch_add(1) % wire::kKnownSlabs];
+  SlabSlot& place = places[next_place.fetch_add(1) % wire::kKnownSlabs];
   uint32_t number = place.number.load();
   if (number % 2 || !place.number.compare_exchange_strong(number, number + 1)) return;
   place.inode.store(0);
@@ -49,7 +49,7 @@ void remember_slab(uint64_t inode, uint64_t bytes, int memfd) {
 }
 
 long map_from_slab(uint64_t inode, uint64_t offset, void* address, size_t length, int prot, int flags) {
-  for (const Place& place : places) {
+  for (const SlabSlot& place : places) {
     const uint32_t number = place.number.load();
     if (place.inode.load() != inode || number % 2) continue;
     const uint64_t memory = place.memory.load();
@@ -82,7 +82,7 @@ long map_from_slab(uint64_t, uint64_t, void*, size_t, int, int) { return -ENOENT
 #endif
 
 bool is_kept_slab(uint64_t start) {
-  for (const Place& place : places) {
+  for (const SlabSlot& place : places) {
     const uint64_t memory = place.memory.load();
     if (memory && start >= memory && start - memory < place.bytes.load()) return true;
   }

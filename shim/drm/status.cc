@@ -30,14 +30,14 @@ constexpr int64_t kExportPatience = 500'000;
 constexpr int64_t kSpin = 20'000;
 
 /// The files of this process. A place is taken once, and again when its file is closed.
-struct Place {
+struct StatusSlot {
   std::atomic<uint64_t> token;  ///< 0: none; 1: being written
   wire::Status* status;
   uint32_t bytes;
   ReadySyncFile ready;
 };
 constexpr uint64_t kBeingWritten = 1;
-Place places[32];
+StatusSlot places[32];
 
 template <typename T>
 T load(T& word) {
@@ -165,15 +165,15 @@ int wait(const File& file, StatusView& view, const uint32_t* handles, drm::Synco
   return 0;
 }
 
-Place* find_place(uint64_t token) {
-  for (Place& place : places) {
+StatusSlot* find_place(uint64_t token) {
+  for (StatusSlot& place : places) {
     if (place.token.load(std::memory_order_acquire) == token) return &place;
   }
   return nullptr;
 }
 
 wire::Status* find_status(uint64_t token) {
-  const Place* place = find_place(token);
+  const StatusSlot* place = find_place(token);
   return place ? place->status : nullptr;
 }
 
@@ -182,8 +182,8 @@ bool read_handles(uint64_t address, uint32_t count, uint32_t* handles) {
 }
 
 /// The status of an open file; null: nothing is known.
-Place* find_open_place(const File& file) {
-  Place* place = find_place(file.token);
+StatusSlot* find_open_place(const File& file) {
+  StatusSlot* place = find_place(file.token);
   return place && !load(place->status->closed) ? place : nullptr;
 }
 
@@ -191,7 +191,7 @@ Place* find_open_place(const File& file) {
 
 void remember_status(uint64_t token, int fd, uint32_t bytes) {
   if (bytes < sizeof(wire::Status) || find_status(token)) return;
-  for (Place& place : places) {
+  for (StatusSlot& place : places) {
     uint64_t owner = place.token.load(std::memory_order_acquire);
     if (owner == kBeingWritten || (owner != 0 && !load(place.status->closed))) continue;
     if (!place.token.compare_exchange_strong(owner, kBeingWritten, std::memory_order_acq_rel)) continue;
@@ -224,7 +224,7 @@ void wake_sleepers(const File& file, uint32_t offset) {
 }
 
 void remember_ready(const File& file, const wire::ReadySyncFile& what, int fd) {
-  Place* place = find_place(file.token);
+  StatusSlot* place = find_place(file.token);
   if (place)
     place->ready.put(file.token, what, fd);
   else
@@ -232,12 +232,12 @@ void remember_ready(const File& file, const wire::ReadySyncFile& what, int fd) {
 }
 
 Exports expected_exports(const File& file) {
-  const Place* place = find_place(file.token);
+  const StatusSlot* place = find_place(file.token);
   return place ? place->ready.expected() : Exports{};
 }
 
 SubmitOfExpected::SubmitOfExpected(const File& file, uint32_t syncobj) : ready_(nullptr) {
-  Place* place = find_place(file.token);
+  StatusSlot* place = find_place(file.token);
   if (!place || !place->ready.is_wanted_by_submit(syncobj)) return;
   ready_ = &place->ready;
   ready_->begin_coming();
@@ -249,12 +249,12 @@ SubmitOfExpected::~SubmitOfExpected() {
 
 /// What a wait for an idle BO has left of its timeout is what it had.
 int answer_wait_bo(LocalCall& call, drm::WaitBo& args) {
-  Place* place = find_open_place(call.file);
+  StatusSlot* place = find_open_place(call.file);
   return place && !args.pad && StatusView(place->status).is_idle(args.handle) ? 0 : LocalCall::kAskDaemon;
 }
 
 int answer_syncobj_wait(LocalCall& call, drm::SyncobjWait& args) {
-  Place* place = find_open_place(call.file);
+  StatusSlot* place = find_open_place(call.file);
   uint32_t handles[kMostHandles];
   if (!place || args.flags & ~uint32_t{drm::kWaitAll | drm::kWaitForSubmit} ||
       !read_handles(args.handles, args.count_handles, handles)) {
@@ -265,7 +265,7 @@ int answer_syncobj_wait(LocalCall& call, drm::SyncobjWait& args) {
 }
 
 int answer_syncobj_reset(LocalCall& call, drm::SyncobjArray& args) {
-  Place* place = find_open_place(call.file);
+  StatusSlot* place = find_open_place(call.file);
   uint32_t handles[kMostHandles];
   if (!place || args.pad || !read_handles(args.handles, args.count_handles, handles))
     return LocalCall::kAskDaemon;
@@ -280,7 +280,7 @@ int answer_syncobj_reset(LocalCall& call, drm::SyncobjArray& args) {
 
 /// A handle that was destroyed without telling the daemon is one again.
 int answer_syncobj_create(LocalCall& call, drm::SyncobjCreate& args) {
-  Place* place = find_open_place(call.file);
+  StatusSlot* place = find_open_place(call.file);
   if (!place || args.flags & ~drm::kSyncobjCreateSignaled) return LocalCall::kAskDaemon;
   const uint32_t handle = StatusView(place->status).create(args.flags ? wire::kSignalledNow : wire::kEmptied);
   if (!handle) return LocalCall::kAskDaemon;
@@ -289,13 +289,13 @@ int answer_syncobj_create(LocalCall& call, drm::SyncobjCreate& args) {
 }
 
 int answer_syncobj_destroy(LocalCall& call, drm::SyncobjDestroy& args) {
-  Place* place = find_open_place(call.file);
+  StatusSlot* place = find_open_place(call.file);
   return place && !args.pad && StatusView(place->status).destroy(args.handle) ? 0 : LocalCall::kAskDaemon;
 }
 
 /// The export as a sync_file of a syncobj that has no fence, or whose sync_file is here already.
 int answer_syncobj_to_fd(LocalCall& call, drm::SyncobjHandle& args) {
-  Place* place = find_open_place(call.file);
+  StatusSlot* place = find_open_place(call.file);
   if (!place || args.pad || args.flags != drm::kSyncobjSyncFile) return LocalCall::kAskDaemon;
   StatusView view(place->status);
   place->ready.note_export(args.handle);
@@ -320,7 +320,7 @@ int answer_syncobj_to_fd(LocalCall& call, drm::SyncobjHandle& args) {
 
 /// The import of a sync_file whose fence is shown.
 int answer_syncobj_from_fd(LocalCall& call, drm::SyncobjHandle& args) {
-  Place* place = find_open_place(call.file);
+  StatusSlot* place = find_open_place(call.file);
   if (!place || args.pad || args.flags != drm::kSyncobjSyncFile) return LocalCall::kAskDaemon;
   StatusView view(place->status);
   const int fd = find_descriptor(args.fd);

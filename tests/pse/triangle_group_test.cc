@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kTile = 64;
 
-struct Place {
+struct TileWindow {
   int tile_x, tile_y;
   Rect window;
 };
@@ -61,7 +61,7 @@ class TriangleGroupTest : public testing::Test {
 
   /// @param size  largest distance of corners from their middle, 1/64 px
   /// @param grid  of the corners
-  void set_random(const Place& place, int size, int grid) {
+  void set_random(const TileWindow& place, int size, int grid) {
     std::uniform_real_distribution<float> depth(-1, 2);
     for (size_t i = 0; i < kLanes; ++i) {
       const int x = (place.tile_x + number(-8, kTile + 8)) * kSubpixels,
@@ -74,7 +74,7 @@ class TriangleGroupTest : public testing::Test {
     }
   }
 
-  void check(const Place& place, LaneMask wanted = kAllLanes) {
+  void check(const TileWindow& place, LaneMask wanted = kAllLanes) {
     group_.set_up(draw_, of_.data(), wanted, place.tile_x, place.tile_y, place.window);
     EXPECT_EQ(group_.small() & ~wanted, 0);
     EXPECT_EQ(group_.valid() & ~group_.small(), 0);
@@ -85,7 +85,7 @@ class TriangleGroupTest : public testing::Test {
     covered_ += std::popcount(group_.covered());
   }
 
-  void check_lane(const Place& place, size_t lane) {
+  void check_lane(const TileWindow& place, size_t lane) {
     Geometry geometry;
     const bool valid = triangle_geometry(corners_[lane], place.tile_x, place.tile_y, geometry);
     ASSERT_EQ((group_.valid() >> lane) & 1, valid);
@@ -116,7 +116,7 @@ class TriangleGroupTest : public testing::Test {
         << " and not " << expected.step_x << " " << expected.step_y;
   }
 
-  static Blocks covered_blocks(const Geometry& geometry, const Place& place) {
+  static Blocks covered_blocks(const Geometry& geometry, const TileWindow& place) {
     Blocks blocks;
     const Rect bounds = covered_bounds(geometry, false);
     const Rect area = intersect({bounds.left - place.tile_x, bounds.top - place.tile_y,
@@ -145,14 +145,14 @@ class TriangleGroupTest : public testing::Test {
   int small_ = 0, covered_ = 0;
 };
 
-constexpr Place kPlaces[] = {{0, 0, {0, 0, kTile, kTile}},
-                             {128, 4032, {0, 0, kTile, kTile}},
-                             {64, 192, {3, 10, 61, 47}},
-                             {64, 0, {20, 21, 22, 22}},
-                             {0, 64, {8, 8, 8, 40}}};
+constexpr TileWindow kTileWindows[] = {{0, 0, {0, 0, kTile, kTile}},
+                                       {128, 4032, {0, 0, kTile, kTile}},
+                                       {64, 192, {3, 10, 61, 47}},
+                                       {64, 0, {20, 21, 22, 22}},
+                                       {0, 64, {8, 8, 8, 40}}};
 
 TEST_F(TriangleGroupTest, IsWhatThePlainCodeMakesOfEachTriangle) {
-  for (const Place& place : kPlaces)
+  for (const TileWindow& place : kTileWindows)
     for (const int size : {20, 70, 150, 300, 600, 1500, 1 << 14})
       for (const int grid : {1, 16, 32, 64})
         for (int i = 0; i < 40; ++i) {
@@ -165,7 +165,7 @@ TEST_F(TriangleGroupTest, IsWhatThePlainCodeMakesOfEachTriangle) {
 
 /// All of 2 x 2 blocks, in whichever way a quarter of them is cut.
 TEST_F(TriangleGroupTest, TakesEveryTriangleOfTwoByTwoBlocks) {
-  const Place& place = kPlaces[0];
+  const TileWindow& place = kTileWindows[0];
   for (size_t i = 0; i < kLanes; ++i) {
     const int x = static_cast<int>(i & 3) * 8 * kSubpixels, y = static_cast<int>(i >> 2) * 8 * kSubpixels;
     set(i, {Corner{x, y, 0, 1}, {x + 8 * kSubpixels - 1, y, 0, 1}, {x, y + 8 * kSubpixels - 1, 0, 1}});
@@ -177,7 +177,7 @@ TEST_F(TriangleGroupTest, TakesEveryTriangleOfTwoByTwoBlocks) {
 }
 
 TEST_F(TriangleGroupTest, LeavesCornersOutOfRangeToThePlainCode) {
-  const Place& place = kPlaces[0];
+  const TileWindow& place = kTileWindows[0];
   constexpr int kFar = std::numeric_limits<int32_t>::max();
   set_random(place, 100, 1);
   set(3, {Corner{kFar, 0, 0, 1}, {kFar, kFar, 0, 1}, {0, -kFar, 0, 1}});
@@ -192,13 +192,13 @@ TEST_F(TriangleGroupTest, PlanesOfStrangeDepthsAreThoseOfThePlainCode) {
   const float values[] = {0.0f, -0.0f, kInfinity, -kInfinity, kNan, -kNan, 1e-45f, 3e38f, -3e38f, 1.0f};
   const auto value = [&] { return values[number(0, 9)]; };
   for (int round = 0; round < 200; ++round) {
-    set_random(kPlaces[0], 150, 32);
+    set_random(kTileWindows[0], 150, 32);
     for (size_t i = 0; i < kLanes; ++i) {
       std::array<Corner, 3> corners = corners_[i];
       for (Corner& c : corners) c.z = value(), c.r = value();
       set(i, corners);
     }
-    check(kPlaces[0]);
+    check(kTileWindows[0]);
   }
   EXPECT_GT(covered_, 500);
 }

@@ -42,7 +42,7 @@ TEST_F(Sampling, CountsWhatGeneratedCodeHasNoStepsFor) {
   TestTexture texture(gpu_, {.type = kRGBA8, .width = 8, .height = 8, .layers = 6});
   texture.set_sampler({.wrap = {0, 0, 0}});
   Unit unit(gpu_.memory(), k71);
-  const auto before = unusual_lookups();
+  const auto before = lookups_not_generated();
   Lanes out[4];
   const TextureLookup plain = texture.lookup(Launcher::kS, kT),
                       cube = texture.lookup(Launcher::kSCm, kT | kR);
@@ -51,12 +51,12 @@ TEST_F(Sampling, CountsWhatGeneratedCodeHasNoStepsFor) {
   for (int n = 0; n < 5; ++n) unit.texture(plain, out);
   for (int n = 0; n < 3; ++n) unit.texture(cube, out);
   for (int n = 0; n < 2; ++n) unit.texture(gather, out);
-  EXPECT_EQ(unusual_lookups(), before);
+  EXPECT_EQ(lookups_not_generated(), before);
   unit.begin_job();
   auto expected = before;
-  expected[static_cast<size_t>(Unusual::kCube)] += 3;
-  expected[static_cast<size_t>(Unusual::kGather)] += 2;
-  EXPECT_EQ(unusual_lookups(), expected);
+  expected[static_cast<size_t>(NotGenerated::kCube)] += 3;
+  expected[static_cast<size_t>(NotGenerated::kGather)] += 2;
+  EXPECT_EQ(lookups_not_generated(), expected);
 }
 
 TEST_F(Sampling, AutomaticLodFromTheQuad) {

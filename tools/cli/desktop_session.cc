@@ -57,7 +57,7 @@ std::string x_display(const std::string& log) {
 }
 
 absl::Status start_weston(const TemporaryFolder& folder, const std::string& mode, const std::string& socket,
-                          Seat* seat) {
+                          WestonLauncher* seat) {
   std::string settings = "[core]\nidle-time=0\nrequire-input=false\n[shell]\nlocking=false\n";
   if (!mode.empty()) settings += absl::StrCat("[output]\nname=HDMI-A-1\nmode=", mode, "\n");
   if (absl::Status written = write_file(folder.path / "weston.ini", settings); !written.ok()) return written;
@@ -113,7 +113,7 @@ int take_end() {
 }
 
 /// @return as a shell's $?
-int run_inside(const std::vector<std::string>& command, Seat* seat) {
+int run_inside(const std::vector<std::string>& command, WestonLauncher* seat) {
   const pid_t program = spawn(command);
   if (program < 0) return 127;
   g_program = program;
@@ -143,7 +143,7 @@ int run_session(const std::string& mode, const std::vector<std::string>& command
   need_runtime_folder();
   const std::string socket = absl::StrCat("v3demu-", getpid());
   for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "EGL_PLATFORM"}) unsetenv(name);
-  Seat seat;
+  WestonLauncher seat;
   if (absl::Status started = start_weston(folder, mode, socket, &seat); !started.ok())
     return fail(std::string(started.message()));
   if (absl::Status good = check_mode(log_of(folder), mode); !good.ok())

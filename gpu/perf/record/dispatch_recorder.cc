@@ -19,8 +19,9 @@ void DispatchRecorder::gather() {
   for (const auto& part : parts_)
     if (!part->recorder.failure().empty()) all_.fail(part->recorder.failure());
   std::sort(places_.begin(), places_.end(),
-            [](const Place& a, const Place& b) { return a.number < b.number; });
-  for (const Place& place : places_) all_.add(place.part->recorder, place.index, 1, &place.part->numbers);
+            [](const BatchRecord& a, const BatchRecord& b) { return a.number < b.number; });
+  for (const BatchRecord& place : places_)
+    all_.add(place.part->recorder, place.index, 1, &place.part->numbers);
 }
 
 }  // namespace v3d::timing

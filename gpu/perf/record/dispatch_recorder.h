@@ -34,7 +34,7 @@ class DispatchRecorder final : public qpu::ThreadWatch {
     Recorder recorder;
     Recorder::Numbers numbers;
   };
-  struct Place {
+  struct BatchRecord {
     uint64_t number;
     Part* part;
     uint32_t index;  // in its recorder
@@ -44,7 +44,7 @@ class DispatchRecorder final : public qpu::ThreadWatch {
   const RecordedBatches recorded_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Part>> parts_;
-  std::vector<Place> places_;
+  std::vector<BatchRecord> places_;
 };
 
 }  // namespace v3d::timing

@@ -29,17 +29,18 @@ std::string stalls_text(const Stalls& stalls, uint64_t whole) {
 
 /// The instructions of all programs that took longest.
 std::string instructions_text(const Prediction& p, const TextOf& text_of, size_t count) {
-  struct Place {
+  struct TimedInstruction {
     const Prediction::ProgramTime* program;
     uint32_t number;
     const Prediction::Instruction& at() const { return program->at[number]; }
   };
-  std::vector<Place> order;
+  std::vector<TimedInstruction> order;
   for (const Prediction::ProgramTime& program : p.programs)
     for (uint32_t number = 0; number < program.at.size(); ++number)
       if (program.at[number].issued != 0) order.push_back({&program, number});
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Place& a, const Place& b) { return time_of(a.at()) > time_of(b.at()); });
+  std::stable_sort(order.begin(), order.end(), [](const TimedInstruction& a, const TimedInstruction& b) {
+    return time_of(a.at()) > time_of(b.at());
+  });
   const uint64_t whole = qpu_clocks(p.instructions, p.stalls);
   std::string text;
   for (size_t n = 0; n < std::min(count, order.size()); ++n) {

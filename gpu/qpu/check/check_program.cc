@@ -39,7 +39,7 @@ class Walk {
     if (words.empty()) return;
     open_.push_back({flow_.blocks[flow_.entry].first, HazardChecker(setting_)});
     while (!open_.empty()) {
-      const Place place = open_.back();
+      const Visit place = open_.back();
       open_.pop_back();
       visit(place);
     }
@@ -50,10 +50,10 @@ class Walk {
 
  private:
   static constexpr int kMaxVisits = 256;  // of a node, with different histories
-  struct Place {
+  struct Visit {
     uint32_t node;
     HazardChecker checker;
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const Visit&) const = default;
   };
 
   HazardFacts facts(const flow::Node& node) const {
@@ -72,11 +72,11 @@ class Walk {
       if (set & bit(hazard)) found_.insert({hazard == Hazard::kLdvaryCEarly ? early_index : index, hazard});
     }
   }
-  void report(const Place& p, HazardSet set) {
+  void report(const Visit& p, HazardSet set) {
     report(index_of(flow_.nodes[p.node]), set, p.checker.early_index());
   }
 
-  void visit(Place p) {
+  void visit(Visit p) {
     const flow::Node& node = flow_.nodes[p.node];
     const Instruction* i = flow_.instruction(node);
     if (!i) return report(p, p.checker.ran_off());
@@ -105,8 +105,8 @@ class Walk {
   const HazardChecker::Setting setting_;
   std::vector<HazardFacts> facts_;  // of nodes
   std::vector<int> visits_;
-  std::vector<Place> open_;
-  std::set<Place> seen_;
+  std::vector<Visit> open_;
+  std::set<Visit> seen_;
   std::set<HazardReport> found_;
 };
 

@@ -20,18 +20,18 @@ std::optional<GpuAddr> target_of(const Branch& branch, GpuAddr pc) {
 
 }  // namespace
 
-const Paths::Place* Paths::find(const HazardChecker& before, GpuAddr pc, size_t index, uint64_t word,
+const Paths::Visit* Paths::find(const HazardChecker& before, GpuAddr pc, size_t index, uint64_t word,
                                 const Instruction& instruction, HazardSet* found) {
   const std::lock_guard lock(mutex_);
   const auto [at, added] = places_.try_emplace(Key{pc, word, before});
   if (added) count_.add(1);
-  std::unique_ptr<Place>& place = at->second;
+  std::unique_ptr<Visit>& place = at->second;
   if (!place) {
     const HazardFacts facts = facts_of(generation_, word, instruction);
     HazardChecker checker = before;
     *found = checker.step(index, word, instruction, facts);
     const Behind then = behind(checker);
-    place.reset(new Place{pc, word, facts, checker, then, ExecutionChecker::asks(facts, then)});
+    place.reset(new Visit{pc, word, facts, checker, then, ExecutionChecker::asks(facts, then)});
     if (places_.size() >= kLimit) full_ = true;
     threads_ = 0;
     quiet_ = 0;
@@ -40,7 +40,7 @@ const Paths::Place* Paths::find(const HazardChecker& before, GpuAddr pc, size_t 
   return place.get();
 }
 
-void Paths::note(const HazardChecker& before, const Place& place, const Instruction& instruction) {
+void Paths::note(const HazardChecker& before, const Visit& place, const Instruction& instruction) {
   auto at = checked_.find(place.pc);
   if (at != checked_.end() && at->second.word != place.word) {  // another program is here now
     checked_.clear();

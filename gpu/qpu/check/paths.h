@@ -46,22 +46,22 @@ class Paths {
   Paths& operator=(const Paths&) = delete;
 
   /// One instruction after one history. Immutable but for the ways on.
-  struct Place {
+  struct Visit {
     GpuAddr pc;
     uint64_t word;
     HazardFacts facts;
     HazardChecker checker;  ///< after the instruction
     ExecutionChecker::Behind behind;
     bool asks;  ///< ExecutionChecker::asks()
-    mutable std::atomic<const Place*> onward{nullptr},
+    mutable std::atomic<const Visit*> onward{nullptr},
         jump{nullptr};  // the last that followed: at pc + 8, or not
 
-    const Place* next(GpuAddr to, uint64_t next_word) const {
-      const Place* p = (to == pc + 8 ? onward : jump).load(std::memory_order_acquire);
+    const Visit* next(GpuAddr to, uint64_t next_word) const {
+      const Visit* p = (to == pc + 8 ? onward : jump).load(std::memory_order_acquire);
       return p && p->pc == to && p->word == next_word ? p : nullptr;
     }
     /// @param place  of the same paths
-    void lead_to(const Place* place) const {
+    void lead_to(const Visit* place) const {
       (place->pc == pc + 8 ? onward : jump).store(place, std::memory_order_release);
     }
   };
@@ -70,7 +70,7 @@ class Paths {
   /// @param before  what came before
   /// @param index   of the instruction in the program
   /// @param found   set to what is broken there, when the place is new
-  const Place* find(const HazardChecker& before, GpuAddr pc, size_t index, uint64_t word,
+  const Visit* find(const HazardChecker& before, GpuAddr pc, size_t index, uint64_t word,
                     const Instruction& instruction, HazardSet* found);
   /// So many places, of this program or of all, that threads ought to go on with other paths.
   bool full() const { return full_.load(std::memory_order_relaxed) || count_.full(); }
@@ -104,14 +104,14 @@ class Paths {
   struct Checked {
     uint64_t word;
     HazardChecker before;
-    const Place* place;
+    const Visit* place;
   };
-  void note(const HazardChecker& before, const Place& place, const Instruction& instruction);
+  void note(const HazardChecker& before, const Visit& place, const Instruction& instruction);
 
   const chip::Generation generation_;
   PlaceCount& count_;
   mutable std::mutex mutex_;  // of what follows
-  std::map<Key, std::unique_ptr<Place>> places_;
+  std::map<Key, std::unique_ptr<Visit>> places_;
   std::map<GpuAddr, Checked> checked_;
   std::map<GpuAddr, GpuAddr> branch_to_;  // where branches lead: their address
   uint64_t changes_ = 0;                  // of checked_

@@ -27,13 +27,13 @@ struct Raw {
   bool starts_block = false, resumes = false;
 };
 
-struct Place {
+struct NodeKey {
   int32_t index;
   InFlight in_flight;
-  bool operator==(const Place&) const = default;
+  bool operator==(const NodeKey&) const = default;
 };
-struct PlaceHash {
-  size_t operator()(const Place& p) const {
+struct NodeKeyHash {
+  size_t operator()(const NodeKey& p) const {
     const InFlight& c = p.in_flight;
     uint64_t bits = static_cast<uint32_t>(p.index);
     bits = bits << 32 | static_cast<uint32_t>(c.branch);
@@ -234,7 +234,7 @@ class Walk {
   const Setting setting_;
   std::vector<Raw> raw_;
   std::vector<uint32_t> open_, block_of_;
-  std::unordered_map<Place, uint32_t, PlaceHash> ids_;
+  std::unordered_map<NodeKey, uint32_t, NodeKeyHash> ids_;
   std::map<int32_t, Read> read_;
 };
 

@@ -111,7 +111,7 @@ class Watch::Check {
       if (++looked_ >= kLook) rest();
       return;
     }
-    const Paths::Place* known = place_ ? place_->next(thread.pc, word) : nullptr;
+    const Paths::Visit* known = place_ ? place_->next(thread.pc, word) : nullptr;
     place_ = known ? known : find(thread, word, *instruction);
     if (!place_) [[unlikely]]
       return;
@@ -151,7 +151,7 @@ class Watch::Check {
   }
 
  private:
-  const Paths::Place* find(const Thread& thread, uint64_t word, const Instruction& instruction) {
+  const Paths::Visit* find(const Thread& thread, uint64_t word, const Instruction& instruction) {
     const HazardChecker before = state();
     const bool same = !paths_->full();
     if (!same) {
@@ -159,7 +159,7 @@ class Watch::Check {
       if (!paths_) return give_up();
     }
     HazardSet found = 0;
-    const Paths::Place* place = paths_->find(before, thread.pc, index_of(thread), word, instruction, &found);
+    const Paths::Visit* place = paths_->find(before, thread.pc, index_of(thread), word, instruction, &found);
     if (paths_->quiet() == 0) looked_ = 0;
     if (place_ && same) place_->lead_to(place);
     place_ = place;
@@ -186,7 +186,7 @@ class Watch::Check {
     const std::lock_guard lock(watch_.mutex_);
     return watch_.checked_->paths_of(entry_, setting_);
   }
-  const Paths::Place* give_up() {
+  const Paths::Visit* give_up() {
     place_ = nullptr;
     start_.reset();
     const std::lock_guard lock(watch_.mutex_);
@@ -221,7 +221,7 @@ class Watch::Check {
   const HazardChecker::Setting setting_;
   ExecutionChecker execution_;
   std::shared_ptr<Paths> paths_;
-  const Paths::Place* place_ = nullptr;  // of the last instruction; null at the start, and behind code
+  const Paths::Visit* place_ = nullptr;  // of the last instruction; null at the start, and behind code
   std::optional<HazardChecker> start_;   // what came before the next instruction, while place_ is null
   uint32_t looked_ = 0;                  // instructions since something was new, or since code was left
   bool rests_ = false;

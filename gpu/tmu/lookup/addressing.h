@@ -31,7 +31,7 @@ inline LevelLanes level_in_all_lanes(const Plan& plan, int level) {
 }
 
 /// A texel's place: byte address of its texel or block, and its index inside a compressed block.
-struct Place {
+struct TexelPlace {
   Lanes address, in_block;
 };
 /// The part of a texel's offset that comes from x. In UIF XOR it decides on a bit of the y part.
@@ -88,13 +88,13 @@ Row row(const Plan& plan, const LevelLanes& level, Lanes y) {
 /// The place of a texel of a 1D level: raster memory, for compressed formats a row of blocks of which the
 /// first line of texels counts (no driver has such a texture).
 template <bool kBlocks>
-Place place_1d(const Plan& plan, Lanes base, Lanes x) {
+TexelPlace place_1d(const Plan& plan, Lanes base, Lanes x) {
   if constexpr (!kBlocks) return {base + (x << plan.log2_cpp), Lanes{}};
   const Lanes block = divide_by_block(x, plan.format->block_width);
   return {base + (block << plan.log2_cpp), x - block * uint32_t{plan.format->block_width}};
 }
 
-inline Place place(Lanes base, const Column& x, const Row& y) {
+inline TexelPlace place(Lanes base, const Column& x, const Row& y) {
   return {base + x.offset + (y.offset ^ x.flip), x.in_block + y.in_block};
 }
 
@@ -112,7 +112,7 @@ struct Texel {
   Lanes c[4];
 };
 
-inline Texel read_plain(const Plan& plan, TexelMemory& texels, const Place& at, LaneMask mask) {
+inline Texel read_plain(const Plan& plan, TexelMemory& texels, const TexelPlace& at, LaneMask mask) {
   if (texels.footprint) texels.footprint->add(at.address, mask, plan.format->cpp);
   Lanes words[4];
   read_words(texels.memory, plan.format->cpp, at.address, mask, words);
@@ -121,10 +121,10 @@ inline Texel read_plain(const Plan& plan, TexelMemory& texels, const Place& at, 
   return texel;
 }
 
-Texel read_compressed(const Plan& plan, TexelMemory& texels, const Place& at, LaneMask mask);
+Texel read_compressed(const Plan& plan, TexelMemory& texels, const TexelPlace& at, LaneMask mask);
 
 template <bool kBlocks>
-Texel read_texel(const Plan& plan, TexelMemory& texels, const Place& at, LaneMask mask) {
+Texel read_texel(const Plan& plan, TexelMemory& texels, const TexelPlace& at, LaneMask mask) {
   if constexpr (kBlocks) return read_compressed(plan, texels, at, mask);
   return read_plain(plan, texels, at, mask);
 }

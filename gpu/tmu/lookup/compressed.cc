@@ -31,7 +31,7 @@ void BlockCache::decode(Memory memory, const Format& format, bool srgb, GpuAddr 
   entry.kind = kind_of(format, srgb);
 }
 
-Texel read_compressed(const Plan& plan, TexelMemory& texels, const Place& at, LaneMask mask) {
+Texel read_compressed(const Plan& plan, TexelMemory& texels, const TexelPlace& at, LaneMask mask) {
   if (texels.footprint) texels.footprint->add(at.address, mask, plan.format->cpp);
   Texel texel = {};
   for (int i = 0; i < kLanes; ++i) {

@@ -8,7 +8,7 @@ namespace v3d::tmu {
 namespace {
 
 struct Target {
-  Place place;
+  TexelPlace place;
   LaneMask valid;  ///< active lanes whose coordinates, layer and level exist
 };
 

@@ -277,10 +277,10 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
     plan.run_request = plan.run;
     plan.run = run_swapped;
   }
-  plan.direct = make_direct(plan);
+  plan.steps = make_lookup_steps(plan);
   if (is_left_out(Stage::kLookups)) {
     plan.run = run_nothing;
-    plan.direct = {};
+    plan.steps = {};
   }
 }
 

@@ -9,8 +9,8 @@
 #include "gpu/tmu/image/layout.h"
 #include "gpu/tmu/image/texture_state.h"
 #include "gpu/tmu/lookup/block_cache.h"
-#include "gpu/tmu/lookup/direct.h"
 #include "gpu/tmu/lookup/footprint.h"
+#include "gpu/tmu/lookup/lookup_steps.h"
 #include "gpu/tmu/lookup/unit.h"
 #include "gpu/tmu/texel/encode.h"
 #include "gpu/tmu/texel/format.h"
@@ -126,7 +126,7 @@ struct Plan {
   // Geometry of the format
   int log2_cpp, log2_utile_width, log2_utile_height;
   LevelTables levels;
-  Direct direct;
+  LookupSteps steps;
 };
 
 struct PlanSlot {

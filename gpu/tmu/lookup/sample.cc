@@ -46,7 +46,7 @@ struct AnyTexel {
   static constexpr bool kBlocks = kIsCompressed, kFlips = true, kFiltered = false;
   using Value = Texel;
 
-  static Value read(const Call& call, const Place& place, LaneMask mask, LanesI outside) {
+  static Value read(const Call& call, const TexelPlace& place, LaneMask mask, LanesI outside) {
     const Plan& plan = call.plan;
     Texel texel = read_texel<kBlocks>(plan, call.texels, place, mask);
     if (plan.has_border) {
@@ -87,7 +87,7 @@ struct Unorm8Texel {
   using Value = Lanes;
   typedef uint16_t Halves __attribute__((vector_size(64)));
 
-  static Value read(const Call& call, const Place& place, LaneMask mask, LanesI) {
+  static Value read(const Call& call, const TexelPlace& place, LaneMask mask, LanesI) {
     if (call.texels.footprint) call.texels.footprint->add(place.address, mask, kBytes);
     return kBytes == 4 ? gather(call.texels.memory, place.address, mask)
                        : gather_small(call.texels.memory, place.address, mask, kBytes);
@@ -150,7 +150,7 @@ template <class Policy, Shape kShape, int back = 0>
   const Plan& plan = call.plan;
   LanesI outside = {};
   const LanesI x = nearest_index(plan, call.at, 0, level.width, outside, back);
-  Place at{layer_base(call, level), Lanes{}};
+  TexelPlace at{layer_base(call, level), Lanes{}};
   if constexpr (kShape == k1D) {
     at = place_1d<Policy::kBlocks>(plan, at.address, stored_x<Policy>(plan, level, x));
   } else {
@@ -411,7 +411,7 @@ void run_gather(const Plan& plan, TexelMemory& texels, const TextureLookup& look
     const Tap x = linear_tap(plan, call.at, 0, level.width), y = linear_tap(plan, call.at, 1, level.height);
     for (int k = 0; k < 4; ++k) {
       const LanesI i = x.index[k & 1], j = y.index[k >> 1];
-      const Place at =
+      const TexelPlace at =
           place(layer_base(call, level), column_of<Policy>(plan, level, i), row_of<Policy>(plan, level, j));
       values[k] = pick(Policy::read(call, at, active, x.outside[k & 1] | y.outside[k >> 1]));
     }

@@ -24,7 +24,7 @@ void trace(const Plan& plan) {
             plan.num_words);
 }
 
-std::atomic<uint64_t> g_unusual[kNumUnusual];
+std::atomic<uint64_t> g_not_generated[kNumNotGenerated];
 
 }  // namespace
 
@@ -35,8 +35,8 @@ struct Unit::State {
   uint64_t job = 1;
   TexelMemory texels;
   chip::Generation generation;
-  std::unique_ptr<PlanSlot[]> slots;   // from the first texture on: most compute jobs have none
-  uint64_t unusual[kNumUnusual] = {};  // of this job
+  std::unique_ptr<PlanSlot[]> slots;              // from the first texture on: most compute jobs have none
+  uint64_t not_generated[kNumNotGenerated] = {};  // of this job
   std::unique_ptr<PackedPlans> packed_plans;
 
   State(Memory memory, chip::Generation of_generation) : generation(of_generation) {
@@ -54,9 +54,9 @@ struct Unit::State {
   }
 
   void count() {
-    for (size_t n = 1; n < kNumUnusual; ++n)  // without kNothing
-      if (const uint64_t more = std::exchange(unusual[n], 0))
-        g_unusual[n].fetch_add(more, std::memory_order_relaxed);
+    for (size_t n = 1; n < kNumNotGenerated; ++n)  // without kNothing
+      if (const uint64_t more = std::exchange(not_generated[n], 0))
+        g_not_generated[n].fetch_add(more, std::memory_order_relaxed);
   }
 
   const Plan& plan(const TextureLookup& lookup) {
@@ -97,7 +97,7 @@ int Unit::texture(const TextureLookup& lookup, Lanes* out) {
   const host_time::Scope host(host_time::Block::kLookups);
   const Plan& plan = state_->plan(lookup);
   const LaneMask active = lookup.exec & (plan.per_pixel ? lookup.live : whole_quads(lookup.live));
-  ++state_->unusual[static_cast<size_t>(plan.direct.unusual)];
+  ++state_->not_generated[static_cast<size_t>(plan.steps.not_generated)];
   if (state_->texels.footprint) state_->texels.footprint->clear();
   plan.run(plan, state_->texels, lookup, active, out);
   return plan.num_words;
@@ -122,9 +122,9 @@ int Unit::general(const GeneralLookup& lookup, Lanes* out) {
   return general_lookup(state_->texels.memory, lookup_properties(state_->generation).wrap16, lookup, out);
 }
 
-std::array<uint64_t, kNumUnusual> unusual_lookups() {
-  std::array<uint64_t, kNumUnusual> counts{};
-  for (size_t n = 0; n < counts.size(); ++n) counts[n] = g_unusual[n].load(std::memory_order_relaxed);
+std::array<uint64_t, kNumNotGenerated> lookups_not_generated() {
+  std::array<uint64_t, kNumNotGenerated> counts{};
+  for (size_t n = 0; n < counts.size(); ++n) counts[n] = g_not_generated[n].load(std::memory_order_relaxed);
   return counts;
 }
 

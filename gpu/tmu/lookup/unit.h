@@ -8,7 +8,7 @@
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
 #include "gpu/chip/generation.h"
-#include "gpu/tmu/lookup/direct.h"
+#include "gpu/tmu/lookup/lookup_steps.h"
 
 namespace v3d::tmu {
 
@@ -87,7 +87,8 @@ class Unit {
 };
 static_assert(sizeof(Unit) == sizeof(void*));
 
-/// Lookups that units carried out in finished jobs because generated code could not, by Unusual. Thread safe.
-std::array<uint64_t, kNumUnusual> unusual_lookups();
+/// Lookups that units carried out in finished jobs because generated code could not, by NotGenerated. Thread
+/// safe.
+std::array<uint64_t, kNumNotGenerated> lookups_not_generated();
 
 }  // namespace v3d::tmu

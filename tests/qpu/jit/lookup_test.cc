@@ -354,7 +354,7 @@ TEST_P(JitLookups, AnyStateAndCoordinates) {
 TEST_P(JitLookups, LevelsAndFilters) {
   Side plain(generation, nullptr), compiled(generation, &compiler);
   constexpr uint32_t kWraps = 3, kFilters = 8, kKinds = 4;
-  const auto unusual = tmu::unusual_lookups();
+  const auto not_generated = tmu::lookups_not_generated();
   static constexpr struct Format {
     uint32_t type, cpp;
   } kFormats[] = {{4, 4}, {0, 1}, {2, 2}, {6, 2}, {7, 2}, {8, 2}, {9, 4}, {5, 4}};
@@ -392,7 +392,7 @@ TEST_P(JitLookups, LevelsAndFilters) {
     if (HasFailure()) return;
   }
   for (Side* side : {&plain, &compiled}) side->begin_job();
-  EXPECT_EQ(tmu::unusual_lookups(), unusual);
+  EXPECT_EQ(tmu::lookups_not_generated(), not_generated);
 }
 
 /// A driver may write other records to the same address between jobs.

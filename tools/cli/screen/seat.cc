@@ -65,7 +65,7 @@ pid_t spawn(const std::vector<std::string>& command, const std::vector<int>& kee
   _exit(127);
 }
 
-absl::Status Seat::start(const std::vector<std::string>& command) {
+absl::Status WestonLauncher::start(const std::vector<std::string>& command) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     return absl::UnavailableError(strerror(errno));
@@ -83,7 +83,7 @@ absl::Status Seat::start(const std::vector<std::string>& command) {
 }
 
 /// Until weston is gone.
-void Seat::serve() const {
+void WestonLauncher::serve() const {
   OpenRequest request;
   while (true) {
     const ssize_t got = recv(launcher_.get(), &request, sizeof request - 1, 0);
@@ -96,12 +96,12 @@ void Seat::serve() const {
   }
 }
 
-bool Seat::is_alive() {
+bool WestonLauncher::is_alive() {
   if (weston_ > 0 && waitpid(weston_, nullptr, WNOHANG) == weston_) weston_ = -1;
   return weston_ > 0;
 }
 
-Seat::~Seat() {
+WestonLauncher::~WestonLauncher() {
   if (is_alive()) kill(weston_, SIGTERM);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (is_alive()) {

@@ -13,13 +13,13 @@
 namespace v3d::tools {
 
 /// weston, and what plays the part of weston-launch: it opens devices for weston, which always has the seat.
-class Seat {
+class WestonLauncher {
  public:
-  Seat() = default;
+  WestonLauncher() = default;
   /// Ends weston and waits for that.
-  ~Seat();
-  Seat(const Seat&) = delete;
-  Seat& operator=(const Seat&) = delete;
+  ~WestonLauncher();
+  WestonLauncher(const WestonLauncher&) = delete;
+  WestonLauncher& operator=(const WestonLauncher&) = delete;
 
   /// @param command  weston with its arguments
   absl::Status start(const std::vector<std::string>& command);

@@ -24,7 +24,7 @@
 
 #include "gpu/qpu/jit/avx2/cache.h"
 #include "gpu/qpu/jit/avx2/lookups.h"
-#include "gpu/qpu/jit/code/place.h"
+#include "gpu/qpu/jit/code/destination.h"
 #include "gpu/qpu/jit/code/program_emitter.h"
 #include "gpu/qpu/jit/code/source.h"
 
@@ -145,7 +145,7 @@ class Emitter final : public ProgramEmitter {
     const AluHalf* in = nullptr;           ///< nullptr: nothing to do
     const Instruction* rotated = nullptr;  ///< the instruction, if that rotates the half's operands
     size_t number = 0;                     ///< 0 of add, 1 of mul
-    Place to;
+    Destination to;
     Vector result, x;
     Exec exec;
   };
@@ -173,9 +173,9 @@ class Emitter final : public ProgramEmitter {
   Ymm is_below(const Source& a, const Source& b);
   void write_flags(const Half& half);
   Ymm exec_lanes(const Exec& exec);
-  void commit_part(const Place& to, Pack pack, const Vector& value, const Exec& exec);
-  void commit(const Place& to, Pack pack, const Vector& value, const Exec& exec);
-  void commit_rep(const Place& to, Pack pack, const Vector& value, const Exec& exec);
+  void commit_part(const Destination& to, Pack pack, const Vector& value, const Exec& exec);
+  void commit(const Destination& to, Pack pack, const Vector& value, const Exec& exec);
+  void commit_rep(const Destination& to, Pack pack, const Vector& value, const Exec& exec);
   void blend(const Ymm& to, const Source& old, const Source& value, const Exec& exec);
   Ymm packed(Pack pack, const Source& value, const Source& old);
   void fetch_signals(const Instruction& i);
@@ -191,15 +191,15 @@ class Emitter final : public ProgramEmitter {
   void start_sfu(Op op, const Vector& value);
   void land(Register to, const Xbyak::RegExp& from) override;
   void exec_to(const Reg32& to, const Exec& exec);
-  void commit_port(const Place& to, const Vector& value, const Exec& exec);
-  void write_port_by_call(const Place& to, const Vector& value, const Exec& exec);
+  void commit_port(const Destination& to, const Vector& value, const Exec& exec);
+  void write_port_by_call(const Destination& to, const Vector& value, const Exec& exec);
   void write_unifa(const Vector& value, const Exec& exec);
   void push_data(const Vector& value);
   void set_parameter(Effect effect, const Vector& value);
-  void launch_general(const Place& to, const Vector& value, const Exec& exec);
-  void launch_in_place(const Place& to, const Vector& value);
-  void launch_texture(const Place& to, const Vector& value, const Exec& exec);
-  void call_later(const Place& to, size_t value, Xbyak::Label& from, Xbyak::Label& back);
+  void launch_general(const Destination& to, const Vector& value, const Exec& exec);
+  void launch_in_place(const Destination& to, const Vector& value);
+  void launch_texture(const Destination& to, const Vector& value, const Exec& exec);
+  void call_later(const Destination& to, size_t value, Xbyak::Label& from, Xbyak::Label& back);
   void copy_to(const Vector& value, const Reg64& base, size_t offset);
 
   // ---- general_access.cc

@@ -9,7 +9,7 @@
 
 namespace v3d::qpu::jit::avx2 {
 
-using tmu::Direct;
+using tmu::LookupSteps;
 using tmu::Plan;
 
 namespace {
@@ -212,7 +212,7 @@ void Lookups::emit_store() {
   Label next, stored;
   for (int part = 0; part < 2; ++part)
     vmovaps(yword[kFrame + offsetof(Frame, addresses) + at_part(part)], part_of(kAddress, part));
-  movzx(edi, byte[kSlot + in_direct(offsetof(Direct, stored_words))]);
+  movzx(edi, byte[kSlot + in_steps(offsetof(LookupSteps, stored_words))]);
   test(ecx, ecx);
   jz(finished_);
   L(next);

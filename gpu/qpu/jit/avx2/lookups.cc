@@ -10,8 +10,8 @@
 
 namespace v3d::qpu::jit::avx2 {
 
-using tmu::Direct;
 using tmu::LevelTables;
+using tmu::LookupSteps;
 using tmu::Plan;
 using tmu::TextureLookup;
 
@@ -124,7 +124,7 @@ void Lookups::find_layers(int part) {
   vaddps(kA, kA, of_float(0.5f));
   vroundps(kA, kA, kDown);
   vmaxps(kA, kA, of_float(0));
-  vbroadcastss(kB, dword[kSlot + in_direct(offsetof(Direct, last_layer))]);
+  vbroadcastss(kB, dword[kSlot + in_steps(offsetof(LookupSteps, last_layer))]);
   vminps(kA, kA, kB);
   vcvttps2dq(kA, kA);
   add_layers(kA, part_of(kAddress, part), dword[kSlot + in_plan(offsetof(Plan, texture.array_stride))]);

@@ -101,7 +101,7 @@ void Emitter::exec_to(const Reg32& to, const Exec& exec) {
   if (exec.inverted) xor_(to, kAllLanes);
 }
 
-void Emitter::commit_port(const Place& to, const Vector& value, const Exec& exec) {
+void Emitter::commit_port(const Destination& to, const Vector& value, const Exec& exec) {
   const bool is_texture = lookup_code_ && starts_texture(to.effect);
   if (writes_by_call(to) && !is_texture) return write_port_by_call(to, value, exec);
   if (starts_sfu(to.effect)) return start_sfu(sfu_operation(to.effect), value);
@@ -122,7 +122,7 @@ void Emitter::commit_port(const Place& to, const Vector& value, const Exec& exec
   }
 }
 
-void Emitter::write_port_by_call(const Place& to, const Vector& value, const Exec& exec) {
+void Emitter::write_port_by_call(const Destination& to, const Vector& value, const Exec& exec) {
   data_ = configs_ = {};
   copy_to(value, kFrame, offsetof(Frame, a));
   exec_to(eax, exec);
@@ -184,7 +184,7 @@ void Emitter::set_parameter(Effect effect, const Vector& value) {
 
 /// By code in place, or by that of emit_general_access(), which needs the lower half of the registers; what
 /// that refuses, by a call that keeps all others.
-void Emitter::launch_general(const Place& to, const Vector& value, const Exec& exec) {
+void Emitter::launch_general(const Destination& to, const Vector& value, const Exec& exec) {
   uses_general_access_ = true;
   if (!to.takes_uniform && accesses_in_place(!exec.masked)) {
     launch_in_place(to, value);
@@ -209,7 +209,7 @@ void Emitter::launch_general(const Place& to, const Vector& value, const Exec& e
 }
 
 /// What the code in place is not for goes to the routine, out of the way, and from there to the function.
-void Emitter::launch_in_place(const Place& to, const Vector& value) {
+void Emitter::launch_in_place(const Destination& to, const Vector& value) {
   Label &otherwise = new_label(), &done = new_label();
   Ymm addresses[2];
   for (part_ = 0; part_ < 2; ++part_) addresses[part_] = in_register(part_of(value));
@@ -249,7 +249,7 @@ void Emitter::launch_in_place(const Place& to, const Vector& value) {
 }
 
 /// The same by the code of lookups.cc.
-void Emitter::launch_texture(const Place& to, const Vector& value, const Exec& exec) {
+void Emitter::launch_texture(const Destination& to, const Vector& value, const Exec& exec) {
   copy_to(value, kFrame, offsetof(Frame, a));
   exec_to(r8d, exec);
   mov(word[kFrame + offsetof(Frame, exec)], r8w);
@@ -266,7 +266,7 @@ void Emitter::launch_texture(const Place& to, const Vector& value, const Exec& e
 }
 
 /// The write of what stands in the frame at `value`, by a call that keeps all registers, out of the way.
-void Emitter::call_later(const Place& to, size_t value, Label& from, Label& back) {
+void Emitter::call_later(const Destination& to, size_t value, Label& from, Label& back) {
   later_in_node([this, to, value, &from, &back, cache = cache_, unifa = unifa_] {
     L(from);
     cache_ = cache;

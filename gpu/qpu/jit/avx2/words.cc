@@ -12,7 +12,7 @@
 namespace v3d::qpu::jit::avx2 {
 
 using Xbyak::Xmm;
-using Target = Place::Target;
+using Target = Destination::Target;
 
 namespace {
 
@@ -24,18 +24,19 @@ void Emitter::emit_alu_word(const Instruction& i) {
   Half add, mul;
   mul.number = 1;
   if (!flow::is_idle(generation(), i.add))
-    add.in = &i.add, add.to = place_of(generation(), i.add), add.exec = exec_of(i.add);
+    add.in = &i.add, add.to = destination_of(generation(), i.add), add.exec = exec_of(i.add);
   if (!flow::is_idle(generation(), i.mul) && !begins_product(i.mul))
-    mul.in = &i.mul, mul.to = place_of(generation(), i.mul), mul.exec = exec_of(i.mul);
+    mul.in = &i.mul, mul.to = destination_of(generation(), i.mul), mul.exec = exec_of(i.mul);
   if (i.mul.op == Op::kMultop && !mul.in) product_ = node_ + 1;
   if (i.signals & kRotate) mul.rotated = &i;
   for (Half* half : {&add, &mul}) {
     half->result.frame = offsetof(Frame, results) + half->number * sizeof(Lanes);
     half->x.frame = offsetof(Frame, flag_results) + half->number * sizeof(Lanes);
   }
-  const Place signal =
-      i.signals & kSignalsWithAddress ? place_of(generation(), i.signal_magic, i.signal_waddr) : Place();
-  const auto calls = [this](const Place& to, const Exec& exec) {
+  const Destination signal = i.signals & kSignalsWithAddress
+                                 ? destination_of(generation(), i.signal_magic, i.signal_waddr)
+                                 : Destination();
+  const auto calls = [this](const Destination& to, const Exec& exec) {
     if (to.target != Target::kPort) return false;
     if (to.effect == Effect::kGeneral) return to.takes_uniform || !accesses_in_place(!exec.masked);
     return writes_by_call(to) || starts_sfu(to.effect);
@@ -429,7 +430,7 @@ Emitter::Ymm Emitter::packed(Pack pack, const Source& value, const Source& old) 
 }
 
 /// The current part, to what has parts: registers and the sample mask.
-void Emitter::commit_part(const Place& to, Pack pack, const Vector& value, const Exec& exec) {
+void Emitter::commit_part(const Destination& to, Pack pack, const Vector& value, const Exec& exec) {
   if (to.target == Target::kNone) return;
   const Scope scope(*this);
   const bool is_msf = to.target == Target::kMsf;
@@ -452,7 +453,7 @@ void Emitter::commit_part(const Place& to, Pack pack, const Vector& value, const
   vmovaps(in_thread(offsetof(Thread, msf)), mask);
 }
 
-void Emitter::commit(const Place& to, Pack pack, const Vector& value, const Exec& exec) {
+void Emitter::commit(const Destination& to, Pack pack, const Vector& value, const Exec& exec) {
   if (to.target == Target::kRep) return commit_rep(to, pack, value, exec);
   if (to.target != Target::kPort) {
     for (part_ = 0; part_ < 2; ++part_) commit_part(to, pack, value, exec);
@@ -468,7 +469,7 @@ void Emitter::commit(const Place& to, Pack pack, const Vector& value, const Exec
   commit_port(to, halves, exec);
 }
 
-void Emitter::commit_rep(const Place& to, Pack pack, const Vector& value, const Exec& exec) {
+void Emitter::commit_rep(const Destination& to, Pack pack, const Vector& value, const Exec& exec) {
   const Scope scope(*this);
   part_ = 0;
   Source v = part_of(value);
@@ -502,9 +503,10 @@ void Emitter::fetch_signals(const Instruction& i) {
 
 void Emitter::commit_signals(const Instruction& i, bool kept) {
   const uint16_t s = i.signals;
-  const Place implicit{Target::kRegister, this->implicit()};
-  const Place to = s & kSignalsWithAddress ? place_of(generation(), i.signal_magic, i.signal_waddr) : Place();
-  const auto load = [&](const Place& place, const auto& fetch) {
+  const Destination implicit{Target::kRegister, this->implicit()};
+  const Destination to =
+      s & kSignalsWithAddress ? destination_of(generation(), i.signal_magic, i.signal_waddr) : Destination();
+  const auto load = [&](const Destination& place, const auto& fetch) {
     const Scope scope(*this);
     Vector value;
     fetch(value);

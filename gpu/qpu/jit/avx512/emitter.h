@@ -22,7 +22,7 @@
 
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/jit/avx512/lookups.h"
-#include "gpu/qpu/jit/code/place.h"
+#include "gpu/qpu/jit/code/destination.h"
 #include "gpu/qpu/jit/code/program_emitter.h"
 #include "gpu/qpu/jit/code/source.h"
 
@@ -110,7 +110,7 @@ class Emitter final : public ProgramEmitter {
   struct Half {
     const AluHalf* in = nullptr;           ///< nullptr: nothing to do
     const Instruction* rotated = nullptr;  ///< the instruction, if that rotates the half's operands
-    Place to;
+    Destination to;
     Zmm result{0};
     Opmask exec{3}, x{5};
     bool masked = false;     ///< exec counts
@@ -135,7 +135,7 @@ class Emitter final : public ProgramEmitter {
   void compare_floats(const Opmask& x, const Source& a, const Source& b, uint8_t predicate);
   void write_flags(const Half& half);
   void commit(Half& half);
-  void commit(const Place& to, Pack pack, const Zmm& value, const Opmask* exec);
+  void commit(const Destination& to, Pack pack, const Zmm& value, const Opmask* exec);
   Source packed(Pack pack, const Zmm& value, const Source& old);
   void fetch_signals(const Instruction& i, bool keep);
   void commit_signals(const Instruction& i, bool kept);
@@ -149,22 +149,22 @@ class Emitter final : public ProgramEmitter {
   void land(Register to, const Xbyak::RegExp& from) override;
   void load_tlb_word(const Zmm& to, bool with_config);
   /// Whether writing there calls a function that leaves no register.
-  bool calls(const Place& to) const;
-  void commit_port(const Place& to, const Zmm& value, const Opmask* exec);
-  void write_port_by_call(const Place& to, const Zmm& value, const Opmask* exec, bool takes_uniform);
+  bool calls(const Destination& to) const;
+  void commit_port(const Destination& to, const Zmm& value, const Opmask* exec);
+  void write_port_by_call(const Destination& to, const Zmm& value, const Opmask* exec, bool takes_uniform);
   void write_unifa(const Zmm& value, const Opmask* exec);
   void push_data(const Zmm& value);
   void set_parameter(Effect effect, const Zmm& value);
   void find_color_writes();
-  void begin_color(const Place& to, const Zmm& value, const Opmask* exec, bool surely);
+  void begin_color(const Destination& to, const Zmm& value, const Opmask* exec, bool surely);
   void halves_to_pixels(const Zmm& value);
-  void end_color(const Place& to, const Zmm& value);
+  void end_color(const Destination& to, const Zmm& value);
   void store_pixels(bool masked);
   void count_quads();
-  void pass_depth(const Place& to, const Zmm& value, const Opmask* exec);
-  void call_later(const Place& to, const Zmm& value, const Opmask* exec, Label& from, Label& back);
-  void launch_general(const Place& to, const Zmm& value, const Opmask* exec);
-  void launch_texture(const Place& to, const Zmm& value, const Opmask* exec);
+  void pass_depth(const Destination& to, const Zmm& value, const Opmask* exec);
+  void call_later(const Destination& to, const Zmm& value, const Opmask* exec, Label& from, Label& back);
+  void launch_general(const Destination& to, const Zmm& value, const Opmask* exec);
+  void launch_texture(const Destination& to, const Zmm& value, const Opmask* exec);
   void exec_to(const Reg32& to, const Opmask* exec);
 
   // ---- general_access.cc

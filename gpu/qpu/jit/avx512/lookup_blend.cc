@@ -8,8 +8,8 @@
 
 namespace v3d::qpu::jit::avx512 {
 
-using tmu::Direct;
 using tmu::LevelTables;
+using tmu::LookupSteps;
 
 /// From the indices in kPairX and kPairY to the indices of gathers, in zmm3, zmm4, zmm2 and zmm5.
 void Lookups::find_four(int log2_cpp) {
@@ -169,7 +169,7 @@ void Lookups::load_near_utiles(Label& loaded) {
 void Lookups::emit_blend(const Load& load) {
   constexpr uint32_t kWide = 128;  // texels; narrower levels stay in the host's caches
   Label done, loaded, near;
-  cmp(byte[kSlot + in_direct(offsetof(Direct, fetches_ahead))], 0);
+  cmp(byte[kSlot + in_steps(offsetof(LookupSteps, fetches_ahead))], 0);
   je(near);
   cmp(dword[kLevel + offsetof(LevelTables, width)], kWide);
   jb(near);

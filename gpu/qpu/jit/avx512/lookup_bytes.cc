@@ -8,8 +8,8 @@
 
 namespace v3d::qpu::jit::avx512 {
 
-using tmu::Direct;
 using tmu::Fields;
+using tmu::LookupSteps;
 using tmu::Plan;
 
 namespace {
@@ -78,7 +78,7 @@ void Lookups::decode_bytes() {
   const Zmm texels(kFirstKept);
   const auto kept = zword[kFrame + offsetof(Frame, kept)];
   vmovdqa64(kept, texels);
-  mov(rdx, qword[kSlot + in_direct(offsetof(Direct, fields.planes))]);
+  mov(rdx, qword[kSlot + in_steps(offsetof(LookupSteps, fields.planes))]);
   vmovdqa64(texels, kY);
   find_rows(texels);
   take_alpha(texels);
@@ -89,7 +89,7 @@ void Lookups::decode_bytes() {
 /// The four around a point, by the factors in the frame, to channels in kRows: as blend_fields().
 void Lookups::blend_bytes() {
   const Zmm top[4] = {kPairX[0], kPairX[1], kWeightX, kWeightY};
-  mov(rdx, qword[kSlot + in_direct(offsetof(Direct, fields.planes))]);
+  mov(rdx, qword[kSlot + in_steps(offsetof(LookupSteps, fields.planes))]);
   for (size_t n = 0; n < 4; ++n) {
     find_rows(Zmm(kBlend.texel[n].getIdx()));
     take_alpha(Zmm(kBlend.texel[n].getIdx()));

@@ -10,7 +10,7 @@
 
 namespace v3d::qpu::jit::avx512 {
 
-using tmu::Direct;
+using tmu::LookupSteps;
 using tmu::Plan;
 
 namespace {
@@ -277,15 +277,15 @@ void Lookups::return_halves_of_bytes() {
   kmovw(kLanesMask, r8d);
   for (uint32_t n = 0; n < 2; ++n) {
     const auto of_word = [&](size_t field) {
-      return kSlot + in_direct(offsetof(Direct, halves) + n * sizeof(Direct::Halves) + field);
+      return kSlot + in_steps(offsetof(LookupSteps, halves) + n * sizeof(LookupSteps::Halves) + field);
     };
     cmp(kWords, n);
     je(finished_, T_NEAR);
-    vpbroadcastd(to, dword[of_word(offsetof(Direct::Halves, channels))]);
+    vpbroadcastd(to, dword[of_word(offsetof(LookupSteps::Halves, channels))]);
     vpaddd(to, to, zword[rdx + offsetof(HalvesOfBytes, first)]);
     vpermi2b(to, low, high);
-    vpbroadcastd(ones | kLanesMask | T_z, dword[of_word(offsetof(Direct::Halves, ones))]);
-    vpternlogd(to, ones, ptr_b[of_word(offsetof(Direct::Halves, mask))], kOrOfKept);
+    vpbroadcastd(ones | kLanesMask | T_z, dword[of_word(offsetof(LookupSteps::Halves, ones))]);
+    vpternlogd(to, ones, ptr_b[of_word(offsetof(LookupSteps::Halves, mask))], kOrOfKept);
     vmovdqa64(zword[kOut + n * sizeof(Lanes)], to);
   }
   jmp(finished_, T_NEAR);
@@ -335,7 +335,7 @@ void Lookups::emit_store() {
   add(rdi, kMemory);
   kmovw(ecx, kLanesMask);
   vpxord(kAddress, kAddress, constant(0x80000000));
-  movzx(edx, byte[kSlot + in_direct(offsetof(Direct, stored_words))]);
+  movzx(edx, byte[kSlot + in_steps(offsetof(LookupSteps, stored_words))]);
   lea(rax, ptr[kThread + kData]);
   L(next);
   kmovw(kLanesMask, ecx);

@@ -11,8 +11,8 @@
 
 namespace v3d::qpu::jit::avx512 {
 
-using tmu::Direct;
 using tmu::LevelTables;
+using tmu::LookupSteps;
 using tmu::Plan;
 using tmu::TextureLookup;
 using tmu::TileOffsets;
@@ -87,7 +87,7 @@ void Lookups::find_layer() {
   vaddps(kA, kA, of_float(0.5f));
   vrndscaleps(kA, kA, kDown);
   vmaxps(kA, kA, of_float(0));
-  vminps(kA, kA, ptr_b[kSlot + in_direct(offsetof(Direct, last_layer))]);
+  vminps(kA, kA, ptr_b[kSlot + in_steps(offsetof(LookupSteps, last_layer))]);
   vcvttps2dq(kA, kA);
   add_layer(kA);
 }
@@ -220,7 +220,7 @@ void Lookups::emit_tiled_addresses(int log2_cpp) {
   Label near;
   const auto kept_x = zword[kFrame + offsetof(Frame, kept)],
              kept_y = zword[kFrame + offsetof(Frame, kept) + sizeof(Lanes)];
-  cmp(byte[kSlot + in_direct(offsetof(Direct, fetches_ahead))], 0);
+  cmp(byte[kSlot + in_steps(offsetof(LookupSteps, fetches_ahead))], 0);
   je(near);
   // Not while lookups are so near each other that load_lines_of_corners() serves them.
   cmp(dword[kFrame + offsetof(Frame, far_lookups)], 0);

@@ -91,7 +91,7 @@ void Emitter::find_color_writes() {
 
 /// write_tlb() of the interpreter, for the first word of two.
 /// @param surely  it is the first; else it may be the second
-void Emitter::begin_color(const Place& to, const Zmm& value, const Opmask* exec, bool surely) {
+void Emitter::begin_color(const Destination& to, const Zmm& value, const Opmask* exec, bool surely) {
   constexpr size_t kSpec = in_pending(offsetof(Pending, tlb_spec)),
                    kHave = in_pending(offsetof(Pending, tlb_have)),
                    kNeed = in_pending(offsetof(Pending, tlb_need));
@@ -168,7 +168,7 @@ void Emitter::halves_to_pixels(const Zmm& value) {
 }
 
 /// The second word of two, in place where Thread::tlb_block says so.
-void Emitter::end_color(const Place& to, const Zmm& value) {
+void Emitter::end_color(const Destination& to, const Zmm& value) {
   constexpr size_t kHave = in_pending(offsetof(Pending, tlb_have));
   static_assert(in_pending(offsetof(Pending, tlb_need)) == kHave + 1);
   Label &otherwise = new_label(), &some = new_label(), &done = new_label();
@@ -247,7 +247,7 @@ void Emitter::count_quads() {
 
 /// write_tlb() of the interpreter, for depth that nobody wants, or that is only counted: the word that
 /// configures is taken.
-void Emitter::pass_depth(const Place& to, const Zmm& value, const Opmask* exec) {
+void Emitter::pass_depth(const Destination& to, const Zmm& value, const Opmask* exec) {
   constexpr uint32_t kKind = 0xf0, kDepth = 0x80;
   constexpr size_t kHave = in_pending(offsetof(Pending, tlb_have));
   static_assert(in_pending(offsetof(Pending, tlb_need)) == kHave + 1);
@@ -283,11 +283,11 @@ void Emitter::pass_depth(const Place& to, const Zmm& value, const Opmask* exec) 
   });
 }
 
-bool Emitter::calls(const Place& to) const {
+bool Emitter::calls(const Destination& to) const {
   return writes_by_call(to) && !(lookup_code_ && starts_texture(to.effect));
 }
 
-void Emitter::commit_port(const Place& to, const Zmm& value, const Opmask* exec) {
+void Emitter::commit_port(const Destination& to, const Zmm& value, const Opmask* exec) {
   if (const auto begins = color_begins_.find(node_);
       to.effect == Effect::kTlb && !to.takes_uniform && begins != color_begins_.end())
     return begin_color(to, value, exec, begins->second);
@@ -310,7 +310,8 @@ void Emitter::commit_port(const Place& to, const Zmm& value, const Opmask* exec)
   }
 }
 
-void Emitter::write_port_by_call(const Place& to, const Zmm& value, const Opmask* exec, bool takes_uniform) {
+void Emitter::write_port_by_call(const Destination& to, const Zmm& value, const Opmask* exec,
+                                 bool takes_uniform) {
   data_ = configs_ = {};
   vmovdqa64(in_frame(offsetof(Frame, a)), value);
   exec_to(eax, exec);
@@ -367,7 +368,7 @@ void Emitter::set_parameter(Effect effect, const Zmm& value) {
 
 /// By code in place, which leaves to emit_general_access() what it is not for; what that refuses, by a call
 /// that keeps all registers.
-void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* exec) {
+void Emitter::launch_general(const Destination& to, const Zmm& value, const Opmask* exec) {
   uses_general_access_ = true;
   if (to.takes_uniform) {
     mov(eax, next_uniform());
@@ -403,7 +404,7 @@ void Emitter::launch_general(const Place& to, const Zmm& value, const Opmask* ex
 }
 
 /// By the code of lookups.cc; what that refuses, by a call that keeps all registers.
-void Emitter::launch_texture(const Place& to, const Zmm& value, const Opmask* exec) {
+void Emitter::launch_texture(const Destination& to, const Zmm& value, const Opmask* exec) {
   ++num_lookups_;
   vmovdqa64(kTemp2, value);
   exec_to(r8d, exec);
@@ -419,7 +420,8 @@ void Emitter::launch_texture(const Place& to, const Zmm& value, const Opmask* ex
 }
 
 /// The write by a call that keeps all registers, out of the way.
-void Emitter::call_later(const Place& to, const Zmm& value, const Opmask* exec, Label& from, Label& back) {
+void Emitter::call_later(const Destination& to, const Zmm& value, const Opmask* exec, Label& from,
+                         Label& back) {
   const std::optional<Opmask> mask = exec ? std::optional(*exec) : std::nullopt;
   later_in_node([this, to, value, mask, &from, &back, pins = pins_, unifa = unifa_] {
     L(from);

@@ -20,18 +20,19 @@ bool has_own_code(Unpack unpack) { return unpack < Unpack::kU5 || unpack > Unpac
 }  // namespace
 
 void Emitter::emit_alu_word(const Instruction& i) {
-  using enum Place::Target;
+  using enum Destination::Target;
   Half add, mul;
   add.result = kResultAdd, add.exec = kExecAdd, add.x = kXAdd;
   mul.result = kResultMul, mul.exec = kExecMul, mul.x = kXMul;
-  if (!flow::is_idle(generation(), i.add)) add.in = &i.add, add.to = place_of(generation(), i.add);
+  if (!flow::is_idle(generation(), i.add)) add.in = &i.add, add.to = destination_of(generation(), i.add);
   if (!flow::is_idle(generation(), i.mul) && !begins_product(i.mul))
-    mul.in = &i.mul, mul.to = place_of(generation(), i.mul);
+    mul.in = &i.mul, mul.to = destination_of(generation(), i.mul);
   if (i.mul.op == Op::kMultop && !mul.in) product_ = node_ + 1;
   if (i.signals & kRotate) mul.rotated = &i;
 
-  const Place signal =
-      i.signals & kSignalsWithAddress ? place_of(generation(), i.signal_magic, i.signal_waddr) : Place();
+  const Destination signal = i.signals & kSignalsWithAddress
+                                 ? destination_of(generation(), i.signal_magic, i.signal_waddr)
+                                 : Destination();
   const auto half_calls = [&](const Half& half) {
     return half.in && (!has_own_code(*half.in) || calls(half.to));
   };
@@ -90,10 +91,10 @@ void Emitter::compute_own(Half& half, bool may_write_directly) {
                b = operands > 1 ? operand(half, in.b, kUnpackedB) : nothing;
   if (rotation && !rotation->turn) read(kRotateCount);  // before begin_write()
   const bool spreads = rotation && rotation->turn && !rotation->in_quads && in.pack == Pack::kNone &&
-                       in.flags == FlagWrite::kNone && half.to.target == Place::Target::kRep;
+                       in.flags == FlagWrite::kNone && half.to.target == Destination::Target::kRep;
   if (spreads) {
     keep_at_home(in.a.reg());
-    half.to.target = Place::Target::kRegister;
+    half.to.target = Destination::Target::kRegister;
   }
   const Source x = operands > 0 ? unpacked(in.a.unpack, a, kUnpackedA) : a;
   const Source y = operands > 1 ? unpacked(in.b.unpack, b, kUnpackedB) : b;
@@ -110,7 +111,7 @@ void Emitter::compute_own(Half& half, bool may_write_directly) {
   };
 
   exec_ = half.masked ? &half.exec : nullptr;
-  half.committed = may_write_directly && half.to.target == Place::Target::kRegister && !half.masked &&
+  half.committed = may_write_directly && half.to.target == Destination::Target::kRegister && !half.masked &&
                    in.pack == Pack::kNone && !looks_at_operands(in) && pins_[half.to.reg].zmm >= 0;
   if (half.committed) {
     half.result = *begin_write(half.to.reg);
@@ -324,8 +325,8 @@ void Emitter::commit(Half& half) {
   half.committed = true;
 }
 
-void Emitter::commit(const Place& to, Pack pack, const Zmm& value, const Opmask* exec) {
-  using enum Place::Target;
+void Emitter::commit(const Destination& to, Pack pack, const Zmm& value, const Opmask* exec) {
+  using enum Destination::Target;
   if (to.target == kNone) return;
   if (to.target == kPort) {
     if (pack == Pack::kNone) return commit_port(to, value, exec);
@@ -384,8 +385,8 @@ void Emitter::fetch_signals(const Instruction& i, bool keep) {
 
 void Emitter::commit_signals(const Instruction& i, bool kept) {
   const uint16_t s = i.signals;
-  const auto load = [&](const Place& to, auto fetch) {
-    const bool direct = to.target == Place::Target::kRegister && pins_[to.reg].zmm >= 0;
+  const auto load = [&](const Destination& to, auto fetch) {
+    const bool direct = to.target == Destination::Target::kRegister && pins_[to.reg].zmm >= 0;
     const Zmm reg = direct ? Zmm(pins_[to.reg].zmm) : kTemp;
     fetch(reg);
     if (direct)
@@ -393,8 +394,9 @@ void Emitter::commit_signals(const Instruction& i, bool kept) {
     else
       commit(to, Pack::kNone, reg, nullptr);
   };
-  const Place implicit{Place::Target::kRegister, this->implicit()};
-  const Place to = s & kSignalsWithAddress ? place_of(generation(), i.signal_magic, i.signal_waddr) : Place();
+  const Destination implicit{Destination::Target::kRegister, this->implicit()};
+  const Destination to =
+      s & kSignalsWithAddress ? destination_of(generation(), i.signal_magic, i.signal_waddr) : Destination();
   if (kept) {
     if (s & kSignalsImplicit)
       load(implicit, [&](const Zmm& reg) { vmovdqa64(reg, in_frame(offsetof(Frame, implicitly))); });

@@ -7,7 +7,7 @@
 
 namespace v3d::qpu::jit {
 
-using tmu::Direct;
+using tmu::LookupSteps;
 using tmu::Plan;
 using tmu::PlanSlot;
 using tmu::RecentPlans;
@@ -32,9 +32,10 @@ uint32_t launch_of(Effect effect, size_t nodes, uint32_t node) {
 }
 
 int LookupEmitter::Load::bytes_of_channel() const {
-  using enum Direct::Channels;
+  using enum LookupSteps::Channels;
   if (channels == kFloat || channels == kWord || channels == kDepth24) return 4;
-  return channels == kUnorm8 || channels == kUint8 || channels == kSint8 || tmu::Direct::are_fields(channels)
+  return channels == kUnorm8 || channels == kUint8 || channels == kSint8 ||
+                 tmu::LookupSteps::are_fields(channels)
              ? 1
              : 2;
 }
@@ -57,18 +58,18 @@ void LookupEmitter::emit() {
   emit_entry();
   for (int flags = 0; flags < 12; ++flags) {
     const int dims = 1 + flags / 4;
-    L(coordinates_[Direct::fetch(dims, flags & 2, flags & 1)]);
+    L(coordinates_[LookupSteps::fetch(dims, flags & 2, flags & 1)]);
     emit_fetch(dims, flags & 2, flags & 1);
   }
   emit_filters();
-  L(coordinates_[Direct::kLevels]);
+  L(coordinates_[LookupSteps::kLevels]);
   emit_levels();
-  L(coordinates_[Direct::kAnisotropicLevels]);
+  L(coordinates_[LookupSteps::kAnisotropicLevels]);
   emit_anisotropic();
   for (int log2_cpp = 0; log2_cpp < 5; ++log2_cpp) {
-    L(addresses_[Direct::address(log2_cpp, true)]);
+    L(addresses_[LookupSteps::address(log2_cpp, true)]);
     emit_raster_addresses(log2_cpp);
-    L(addresses_[Direct::address(log2_cpp, false)]);
+    L(addresses_[LookupSteps::address(log2_cpp, false)]);
     emit_tiled_addresses(log2_cpp);
   }
   emit_texels();
@@ -81,16 +82,16 @@ void LookupEmitter::emit_filters() {
   const auto begin = [this](uint8_t step) {
     L(coordinates_[step]);
     find_base_level();
-    L(filters_[Direct::filter(step)]);
+    L(filters_[LookupSteps::filter(step)]);
   };
-  for (int s = 0; s < Direct::kWraps; ++s)
-    for (int t = 0; t < Direct::kWraps; ++t)
+  for (int s = 0; s < LookupSteps::kWraps; ++s)
+    for (int t = 0; t < LookupSteps::kWraps; ++t)
       for (const bool layers : {false, true}) {
-        begin(Direct::nearest(s, t, layers));
+        begin(LookupSteps::nearest(s, t, layers));
         emit_nearest(static_cast<Wrap>(s), static_cast<Wrap>(t), layers);
-        begin(Direct::linear(s, t, layers));
+        begin(LookupSteps::linear(s, t, layers));
         emit_linear(static_cast<Wrap>(s), static_cast<Wrap>(t), layers, false);
-        begin(Direct::linear_in_float(s, t, layers));
+        begin(LookupSteps::linear_in_float(s, t, layers));
         emit_linear(static_cast<Wrap>(s), static_cast<Wrap>(t), layers, true);
       }
 }
@@ -107,22 +108,22 @@ void LookupEmitter::emit_texels() {
     if (!load.blends) return emit_load(load);
     load.channels == Channels::kUnorm8 || load.fields() ? emit_blend(load) : jmp(refused_);
   };
-  for (int n = 0; n < Direct::kChannels; ++n)
+  for (int n = 0; n < LookupSteps::kChannels; ++n)
     for (int log2_count = 0; log2_count < 3; ++log2_count) {
       const auto channels = static_cast<Channels>(n);
       for (const bool wide : {false, true})
-        for (int m = 0; m < Direct::kOrders; ++m) {
+        for (int m = 0; m < LookupSteps::kOrders; ++m) {
           const auto order = static_cast<Order>(m);
-          add([&](Channels c, Order o) { return Direct::load(c, log2_count, wide, o); },
+          add([&](Channels c, Order o) { return LookupSteps::load(c, log2_count, wide, o); },
               {channels, log2_count, wide, order});
-          add([&](Channels c, Order o) { return Direct::blend(c, log2_count, wide, o); },
+          add([&](Channels c, Order o) { return LookupSteps::blend(c, log2_count, wide, o); },
               {channels, log2_count, wide, order, true});
         }
       for (const bool blends : {false, true})
-        add([&](Channels c, Order) { return Direct::decode(c, log2_count, blends); },
+        add([&](Channels c, Order) { return LookupSteps::decode(c, log2_count, blends); },
             {channels, log2_count, true, Order::kAny, blends, true});
     }
-  L(texels_[Direct::kStore]);
+  L(texels_[LookupSteps::kStore]);
   emit_store();
 }
 
@@ -159,17 +160,17 @@ void LookupEmitter::address_of_step(Label& table) {
   add(rax, rdx);
 }
 
-void LookupEmitter::go_to_step(size_t index_in_direct, Label& table) {
-  movzx(eax, byte[kSlot + in_direct(index_in_direct)]);
+void LookupEmitter::go_to_step(size_t index_in_steps, Label& table) {
+  movzx(eax, byte[kSlot + in_steps(index_in_steps)]);
   address_of_step(table);
   jmp(rax);
 }
 
 void LookupEmitter::go_to_texels(size_t to_words, size_t to_channels) {
-  static_assert(offsetof(Direct, decode_step) - offsetof(Direct, texels_step) ==
-                offsetof(Direct, decode_blend_step) - offsetof(Direct, blend_step));
+  static_assert(offsetof(LookupSteps, decode_step) - offsetof(LookupSteps, texels_step) ==
+                offsetof(LookupSteps, decode_blend_step) - offsetof(LookupSteps, blend_step));
   mov(eax, dword[kFrame + offsetof(Frame, levels.to_channels)]);
-  movzx(eax, word[kSlot + rax * static_cast<int>(to_channels - to_words) + in_direct(to_words)]);
+  movzx(eax, word[kSlot + rax * static_cast<int>(to_channels - to_words) + in_steps(to_words)]);
   address_of_step(texel_table_);
   jmp(rax);
 }
@@ -189,7 +190,7 @@ void LookupEmitter::emit_entry() {
   compare_key();
   find_room_for_words();
   find_lanes();
-  movzx(eax, byte[kSlot + in_direct(offsetof(Direct, coordinates_step))]);
+  movzx(eax, byte[kSlot + in_steps(offsetof(LookupSteps, coordinates_step))]);
   test(eax, eax);
   jz(no_unit);
   address_of_step(coordinate_table_);
@@ -296,14 +297,14 @@ LookupEmitter::Utile LookupEmitter::utile_of(int log2_cpp) {
 /// The same in all lanes, which the caller checks.
 void LookupEmitter::find_level_of_fetch() {
   mov(eax, dword[kThread + kTexture + offsetof(TextureLookup, b)]);
-  cmp(eax, dword[kSlot + in_direct(offsetof(Direct, num_levels))]);
+  cmp(eax, dword[kSlot + in_steps(offsetof(LookupSteps, num_levels))]);
   jae(refused_);
-  add(eax, dword[kSlot + in_direct(offsetof(Direct, base_level))]);
+  add(eax, dword[kSlot + in_steps(offsetof(LookupSteps, base_level))]);
   lea(kLevel, ptr[kSlot + rax * 4 + in_plan(offsetof(Plan, levels))]);
 }
 
 void LookupEmitter::find_base_level() {
-  mov(eax, dword[kSlot + in_direct(offsetof(Direct, base_level))]);
+  mov(eax, dword[kSlot + in_steps(offsetof(LookupSteps, base_level))]);
   lea(kLevel, ptr[kSlot + rax * 4 + in_plan(offsetof(Plan, levels))]);
 }
 

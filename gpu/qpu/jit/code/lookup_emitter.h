@@ -1,6 +1,6 @@
 /// A LookupEmitter writes host code for texture lookups that need no call of C++: all programs share it, and
-/// it is made at the first use. It goes from step to step of tmu::Direct by tables; what that does not have
-/// is refused, and left to the interpreter's function. Here stands what does not depend on the host's
+/// it is made at the first use. It goes from step to step of tmu::LookupSteps by tables; what that does not
+/// have is refused, and left to the interpreter's function. Here stands what does not depend on the host's
 /// vectors; a back end (avx512/, avx2/) says what the steps are.
 ///
 /// The code is called with the host registers of ProgramEmitter, the lanes in r8d, launcher << 16 | site in
@@ -20,7 +20,7 @@
 
 #include "gpu/qpu/isa/isa.h"
 #include "gpu/qpu/jit/code/code_memory.h"
-#include "gpu/tmu/lookup/direct.h"
+#include "gpu/tmu/lookup/lookup_steps.h"
 #include "gpu/tmu/lookup/plan.h"
 
 namespace v3d::qpu::jit {
@@ -48,8 +48,8 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   using Xmm = Xbyak::Xmm;
   using Ymm = Xbyak::Ymm;
   using Wrap = tmu::Wrap;
-  using Channels = tmu::Direct::Channels;
-  using Order = tmu::Direct::Order;
+  using Channels = tmu::LookupSteps::Channels;
+  using Order = tmu::LookupSteps::Order;
 
   static constexpr size_t kRoom = 1 << 18;
 
@@ -61,7 +61,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
     Order order;
     bool blends = false;       ///< four texels, after emit_linear()
     bool to_channels = false;  ///< to the first of six Lanes, decoded, instead of return words; then returns
-    bool fields() const { return tmu::Direct::are_fields(channels); }
+    bool fields() const { return tmu::LookupSteps::are_fields(channels); }
     bool depth() const { return channels == Channels::kDepth16 || channels == Channels::kDepth24; }
     /// Of depth: what is 1.
     uint32_t largest() const { return channels == Channels::kDepth16 ? 0xffff : 0xffffff; }
@@ -108,10 +108,12 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
 
   // ---- What it uses
 
-  void to_addresses() { go_to_step(offsetof(tmu::Direct, address_step), address_table_); }
-  void to_texels() { go_to_texels(offsetof(tmu::Direct, texels_step), offsetof(tmu::Direct, decode_step)); }
+  void to_addresses() { go_to_step(offsetof(tmu::LookupSteps, address_step), address_table_); }
+  void to_texels() {
+    go_to_texels(offsetof(tmu::LookupSteps, texels_step), offsetof(tmu::LookupSteps, decode_step));
+  }
   void to_blend() {
-    go_to_texels(offsetof(tmu::Direct, blend_step), offsetof(tmu::Direct, decode_blend_step));
+    go_to_texels(offsetof(tmu::LookupSteps, blend_step), offsetof(tmu::LookupSteps, decode_blend_step));
   }
   /// kLevel becomes that of a fetch, from the first word of B, or the base level. Changes eax.
   void find_level_of_fetch();
@@ -156,7 +158,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   void blend_factors_in_float(const Blend& b);
   void blend_fields(const Blend& b, const Xmm& to, int channel, int part);
   static constexpr size_t in_plan(size_t offset) { return offsetof(tmu::PlanSlot, plan) + offset; }
-  static constexpr size_t in_direct(size_t offset) { return in_plan(offsetof(tmu::Plan, direct) + offset); }
+  static constexpr size_t in_steps(size_t offset) { return in_plan(offsetof(tmu::Plan, steps) + offset); }
 
   const Xbyak::Reg64 kThread{Xbyak::Operand::RBX}, kFrame{Xbyak::Operand::RBP}, kMemory{Xbyak::Operand::R14};
   /// The slot of the plan, its level, where return words go; their number. Lanes that take part stay in r8d.
@@ -176,7 +178,7 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   void find_lanes();
   void address_of_step(Label& table);
   /// To the step that the plan names.
-  void go_to_step(size_t index_in_direct, Label& table);
+  void go_to_step(size_t index_in_steps, Label& table);
   void go_to_texels(size_t to_words, size_t to_channels);
 
   // ---- lookup_filter.cc
@@ -233,8 +235,8 @@ class LookupEmitter : protected Xbyak::CodeGenerator {
   Xbyak::Address eight(uint32_t bits) { return yword[rip + constant_label(bits)]; }
   Xbyak::Address eight(float value);
 
-  Label coordinates_[tmu::Direct::kCoordinates], filters_[tmu::Direct::kFilters],
-      addresses_[tmu::Direct::kAddresses], texels_[tmu::Direct::kTexels];
+  Label coordinates_[tmu::LookupSteps::kCoordinates], filters_[tmu::LookupSteps::kFilters],
+      addresses_[tmu::LookupSteps::kAddresses], texels_[tmu::LookupSteps::kTexels];
   Label coordinate_table_, filter_table_, address_table_, texel_table_;
   Label shifts_;  // 8 words for expand_lanes()
   std::map<uint32_t, std::unique_ptr<Label>> constants_;

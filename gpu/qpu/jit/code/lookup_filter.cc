@@ -20,7 +20,7 @@ constexpr float kUnorm = 1.0f / (255 * 256);
 constexpr float kLowest = -32768 * 256.0f, kHighest = 32767 * 256.0f;  // of 1/256 texels
 
 constexpr size_t in_field(int channel, size_t offset) {
-  return offsetof(tmu::Direct, fields) + static_cast<size_t>(channel) * sizeof(tmu::Field) + offset;
+  return offsetof(tmu::LookupSteps, fields) + static_cast<size_t>(channel) * sizeof(tmu::Field) + offset;
 }
 
 }  // namespace
@@ -210,8 +210,8 @@ void LookupEmitter::blend_columns(const Blend& b, const Xmm& to, int channel) {
 
 /// A channel of texels. All lanes have an index of the table, whatever they loaded.
 void LookupEmitter::field_to(const Xmm& to, const Xmm& texels, int channel, const Xmm& spare) {
-  vpslld(spare, texels, xword[kSlot + in_direct(in_field(channel, offsetof(tmu::Field, left)))]);
-  vpsrld(spare, spare, xword[kSlot + in_direct(in_field(channel, offsetof(tmu::Field, right)))]);
+  vpslld(spare, texels, xword[kSlot + in_steps(in_field(channel, offsetof(tmu::Field, left)))]);
+  vpsrld(spare, spare, xword[kSlot + in_steps(in_field(channel, offsetof(tmu::Field, right)))]);
   emit_gather_values(to, spare);
 }
 
@@ -219,8 +219,8 @@ void LookupEmitter::field_to(const Xmm& to, const Xmm& texels, int channel, cons
 template <typename Decode>
 void LookupEmitter::present_or_one(const Xmm& to, int channel, int part, const Decode& decode) {
   Label absent, done;
-  mov(rdi, qword[kSlot + in_direct(in_field(channel, offsetof(tmu::Field, values)))]);
-  cmp(dword[kSlot + in_direct(in_field(channel, offsetof(tmu::Field, right)))], 32);
+  mov(rdi, qword[kSlot + in_steps(in_field(channel, offsetof(tmu::Field, values)))]);
+  cmp(dword[kSlot + in_steps(in_field(channel, offsetof(tmu::Field, right)))], 32);
   je(absent);
   decode();
   jmp(done);

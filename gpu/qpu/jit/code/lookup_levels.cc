@@ -12,8 +12,8 @@
 
 namespace v3d::qpu::jit {
 
-using tmu::Direct;
 using tmu::LevelTables;
+using tmu::LookupSteps;
 using tmu::Plan;
 using tmu::TextureLookup;
 using Xbyak::Reg32;
@@ -204,7 +204,7 @@ void LookupEmitter::choose_levels(int part) {
     vaddps(x, x, ptr[kThread + kTexture + offsetof(TextureLookup, b) + offset]);
     L(unbiased);
   }
-  fill(level, in_direct(offsetof(Direct, bias)));
+  fill(level, in_steps(offsetof(LookupSteps, bias)));
   vaddps(x, x, level);
   vmaxps(x, x, eight(-64.0f));
   vminps(x, x, eight(64.0f));
@@ -220,8 +220,8 @@ void LookupEmitter::choose_levels(int part) {
   vmovmskps(eax, level);
   vpmaxsd(x, x, zero);
 
-  fill(base, in_direct(offsetof(Direct, base_level)));
-  fill(last, in_direct(offsetof(Direct, last_level)));
+  fill(base, in_steps(offsetof(LookupSteps, base_level)));
+  fill(last, in_steps(offsetof(LookupSteps, last_level)));
   cmp(byte[kSlot + in_plan(offsetof(Plan, sampler.mip_nearest))], 0);
   jne(round);
   vpsrad(level, x, 8);
@@ -289,10 +289,10 @@ void LookupEmitter::expand_quads() {
 void LookupEmitter::choose_filters() {
   and_(edx, r8d);
   mov(dword[kFrame + kBlended], edx);
-  mov(eax, dword[kSlot + in_direct(offsetof(Direct, minified_nearest))]);
+  mov(eax, dword[kSlot + in_steps(offsetof(LookupSteps, minified_nearest))]);
   and_(eax, ecx);
   not_(ecx);
-  and_(ecx, dword[kSlot + in_direct(offsetof(Direct, magnified_nearest))]);
+  and_(ecx, dword[kSlot + in_steps(offsetof(LookupSteps, magnified_nearest))]);
   or_(eax, ecx);
   and_(eax, r8d);
   mov(dword[kFrame + kNearestLanes], eax);
@@ -316,7 +316,7 @@ void LookupEmitter::lanes_of_level(const Reg32& to, const Reg32& level) {
 void LookupEmitter::look_up_base_level() {
   find_base_level();
   emit_take_s();
-  go_to_step(offsetof(Direct, magnified_filter), filter_table_);
+  go_to_step(offsetof(LookupSteps, magnified_filter), filter_table_);
 }
 
 /// ecx, a level, becomes kLevel. As a rule it is that of the lookup before: a branch that the host guesses
@@ -361,15 +361,15 @@ void LookupEmitter::look_up_one_level_of_quads(Label& differ) {
   not_(edx);
   test(edx, ecx);
   jz(minified);
-  movzx(edx, byte[kSlot + in_direct(offsetof(Direct, minified_filter))]);
-  cmp(dl, byte[kSlot + in_direct(offsetof(Direct, magnified_filter))]);
+  movzx(edx, byte[kSlot + in_steps(offsetof(LookupSteps, minified_filter))]);
+  cmp(dl, byte[kSlot + in_steps(offsetof(LookupSteps, magnified_filter))]);
   jne(differ);
   for (const bool is_minified : {true, false}) {
     L(is_minified ? minified : magnified);
     vmovd(ecx, kX2);
     take_level(kFrame + kGuesses);
     emit_take_s();
-    go_to_step(is_minified ? offsetof(Direct, minified_filter) : offsetof(Direct, magnified_filter),
+    go_to_step(is_minified ? offsetof(LookupSteps, minified_filter) : offsetof(LookupSteps, magnified_filter),
                filter_table_);
   }
 }
@@ -391,10 +391,10 @@ void LookupEmitter::look_up_one_level(Label& differ) {
   cmp(eax, r8d);
   jne(differ);
   emit_take_s();
-  go_to_step(offsetof(Direct, nearest_filter), filter_table_);
+  go_to_step(offsetof(LookupSteps, nearest_filter), filter_table_);
   L(linear);
   emit_take_s();
-  go_to_step(offsetof(Direct, linear_filter), filter_table_);
+  go_to_step(offsetof(LookupSteps, linear_filter), filter_table_);
 }
 
 /// Behind choose_filters(), to the end.
@@ -447,16 +447,16 @@ void LookupEmitter::look_up_some() {
   and_(r8d, edi);
   mov(edx, dword[kFrame + kNearestLanes]);
   bt(edx, eax);
-  movzx(eax, byte[kSlot + in_direct(offsetof(Direct, nearest_filter))]);
+  movzx(eax, byte[kSlot + in_steps(offsetof(LookupSteps, nearest_filter))]);
   jc(chosen);
   not_(edx);
-  movzx(eax, byte[kSlot + in_direct(offsetof(Direct, linear_filter))]);
+  movzx(eax, byte[kSlot + in_steps(offsetof(LookupSteps, linear_filter))]);
   L(chosen);
   and_(r8d, edx);
   xor_(dword[kFrame + kLeft], r8d);
   mov(edi, dword[kFrame + kOfNext]);
   add(ecx, edi);
-  mov(edx, dword[kSlot + in_direct(offsetof(Direct, last_level))]);
+  mov(edx, dword[kSlot + in_steps(offsetof(LookupSteps, last_level))]);
   cmp(ecx, edx);
   cmova(ecx, edx);
   lea(rdx, ptr[kFrame + rdi * 4 + kGuesses]);
@@ -539,7 +539,7 @@ void LookupEmitter::return_words() {
       cmp(byte[kSlot + in_plan(offsetof(Plan, wide_output))], 0);
       jne(whole);
       of_word(kY4, n, 1, part);
-      cmp(byte[kSlot + in_direct(offsetof(Direct, integers))], 0);
+      cmp(byte[kSlot + in_steps(offsetof(LookupSteps, integers))], 0);
       jne(integers);
       for (const Ymm& y : {kY3, kY4}) {
         vcvtps2ph(Xmm(y.getIdx()), y, 0);

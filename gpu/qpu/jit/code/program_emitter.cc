@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "gpu/qpu/jit/code/destination.h"
 #include "gpu/qpu/jit/code/helpers.h"
-#include "gpu/qpu/jit/code/place.h"
 #include "gpu/qpu/jit/code/tmu_memory.h"
 
 namespace v3d::qpu::jit {
@@ -160,7 +160,7 @@ const Branch& ProgramEmitter::branch_at(int32_t index) const { return *branches_
 // Nothing may leave the code, read rtop or change an operand between the two.
 bool ProgramEmitter::begins_product(const AluHalf& multop) const {
   if (multop.op != Op::kMultop || multop.flags != FlagWrite::kNone) return false;
-  if (place_of(generation(), multop).target != Place::Target::kNone) return false;
+  if (destination_of(generation(), multop).target != Destination::Target::kNone) return false;
   if (flow_.is_last(node_) || flow_.is_last(node_ + 1)) return false;
   const flow::Node &node = flow_.nodes[node_], &next = flow_.nodes[node_ + 1];
   const Instruction& i = *flow_.instruction(next);
@@ -529,7 +529,7 @@ void ProgramEmitter::prepare_call(bool uniforms) {
   mov(dword[kThread + offsetof(Thread, uniforms)], eax);
 }
 
-void ProgramEmitter::call_port(const Place& to, bool takes_uniform) {
+void ProgramEmitter::call_port(const Destination& to, bool takes_uniform) {
   prepare_call(takes_uniform);
   if (to.effect == Effect::kTlb) {
     mov(esi, takes_uniform);

@@ -23,7 +23,7 @@
 
 namespace v3d::qpu::jit {
 
-struct Place;
+struct Destination;
 
 class ProgramEmitter : public Xbyak::CodeGenerator {
  public:
@@ -98,7 +98,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   }
   virtual void call_address(const void* function) = 0;
   /// A write to a port, with value and lanes in Frame::a and Frame::exec.
-  void call_port(const Place& to, bool takes_uniform);
+  void call_port(const Destination& to, bool takes_uniform);
   /// Leaves edx changed.
   void whole_quads_of_ecx();
   /// Adds Frame::a to the words at Frame::addresses for the lanes of r8d, of which there is one at least. The

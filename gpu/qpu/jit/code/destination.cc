@@ -1,11 +1,11 @@
-#include "gpu/qpu/jit/code/place.h"
+#include "gpu/qpu/jit/code/destination.h"
 
 #include "gpu/qpu/flow/access.h"
 
 namespace v3d::qpu::jit {
 
-Place place_of(chip::Generation generation, bool magic, uint8_t waddr) {
-  using enum Place::Target;
+Destination destination_of(chip::Generation generation, bool magic, uint8_t waddr) {
+  using enum Destination::Target;
   if (!magic) return {kRegister, Register{waddr}};
   const WaddrInfo& w = waddr_info(generation, waddr);
   switch (w.effect) {
@@ -22,13 +22,13 @@ Place place_of(chip::Generation generation, bool magic, uint8_t waddr) {
   }
 }
 
-Place place_of(chip::Generation generation, const AluHalf& half) {
-  if (half.op == Op::kSetmsf) return {Place::Target::kMsf};
-  return info(half.op).has_destination ? place_of(generation, half.magic, half.waddr) : Place();
+Destination destination_of(chip::Generation generation, const AluHalf& half) {
+  if (half.op == Op::kSetmsf) return {Destination::Target::kMsf};
+  return info(half.op).has_destination ? destination_of(generation, half.magic, half.waddr) : Destination();
 }
 
-bool writes_by_call(const Place& to) {
-  if (to.target != Place::Target::kPort) return false;
+bool writes_by_call(const Destination& to) {
+  if (to.target != Destination::Target::kPort) return false;
   switch (to.effect) {
     case Effect::kUnifa:
     case Effect::kTmuData:

@@ -1,4 +1,4 @@
-#include "gpu/tmu/lookup/direct.h"
+#include "gpu/tmu/lookup/lookup_steps.h"
 
 #include <algorithm>
 #include <bit>
@@ -10,8 +10,8 @@
 namespace v3d::tmu {
 namespace {
 
-using Channels = Direct::Channels;
-using Order = Direct::Order;
+using Channels = LookupSteps::Channels;
+using Order = LookupSteps::Order;
 
 struct Layout {
   Channels channels;
@@ -19,7 +19,7 @@ struct Layout {
 };
 
 std::optional<Channels> channels_of(Number number, int bits) {
-  using enum Direct::Channels;
+  using enum LookupSteps::Channels;
   static constexpr struct {
     Number number;
     int bits;
@@ -52,7 +52,7 @@ std::optional<Layout> equal_channels(const Format& format) {
 }
 
 std::optional<Layout> layout_of(const Plan& plan) {
-  using enum Direct::Channels;
+  using enum LookupSteps::Channels;
   const Format& format = *plan.format;
   if (format.compressed()) return {};
   const Transfer transfer = plan.texture.transfer;
@@ -88,18 +88,20 @@ bool always_nearest(const Plan& plan) {
   return plan.sampler.mag_nearest && (plan.sampler.min_nearest || !plan.needs_lod);
 }
 
-bool has_blend(Channels channels) { return channels == Channels::kUnorm8 || Direct::are_fields(channels); }
+bool has_blend(Channels channels) {
+  return channels == Channels::kUnorm8 || LookupSteps::are_fields(channels);
+}
 
 /// The first thing.
-Unusual find_unusual(const Plan& plan, const std::optional<Layout>& layout) {
-  using enum Unusual;
+NotGenerated find_not_generated(const Plan& plan, const std::optional<Layout>& layout) {
+  using enum NotGenerated;
   const bool stores = num_data(plan) > 0, samples = !is_fetch(plan);
   const auto has_no_code = [&](int axis) {
-    return static_cast<int>(plan.sampler.wrap[axis]) >= Direct::kWraps;
+    return static_cast<int>(plan.sampler.wrap[axis]) >= LookupSteps::kWraps;
   };
   const struct {
     bool is_so;
-    Unusual what;
+    NotGenerated what;
   } rows[] = {
       {plan.format->compressed(), kCompressed},
       {plan.flips || plan.run == run_swapped, kFlip},
@@ -110,7 +112,8 @@ Unusual find_unusual(const Plan& plan, const std::optional<Layout>& layout) {
                   plan.num_words != 0),
        kStore},
       {!stores && !layout, kFormat},
-      {!stores && plan.texture.transfer != Transfer::kNone && layout && !Direct::are_fields(layout->channels),
+      {!stores && plan.texture.transfer != Transfer::kNone && layout &&
+           !LookupSteps::are_fields(layout->channels),
        kTransfer},
       {samples && plan.options.gather, kGather},
       {samples && plan.cube, kCube},
@@ -136,9 +139,9 @@ bool is_worth_fetching_ahead(const Plan& plan) {
          (width * height) << plan.log2_cpp >= kLargeBytes;
 }
 
-Direct::Halves halves_of(const uint8_t* channels) {
+LookupSteps::Halves halves_of(const uint8_t* channels) {
   constexpr uint32_t kOneHalf = 0x3c00;
-  Direct::Halves halves;
+  LookupSteps::Halves halves;
   for (int half = 0; half < 2; ++half) {
     const uint8_t channel = channels[half];
     const int shift = 16 * half;
@@ -153,84 +156,84 @@ Direct::Halves halves_of(const uint8_t* channels) {
 }
 
 /// The steps of lookups with a sampler.
-void choose_filters(const Plan& plan, const Layout& layout, bool layers, Direct& direct) {
+void choose_filters(const Plan& plan, const Layout& layout, bool layers, LookupSteps& steps) {
   const SamplerState& sampler = plan.sampler;
   const int s = static_cast<int>(sampler.wrap[0]), t = static_cast<int>(sampler.wrap[1]);
-  const uint8_t nearest = Direct::nearest(s, t, layers), linear = layout.channels == Channels::kUnorm8
-                                                                      ? Direct::linear(s, t, layers)
-                                                                      : Direct::linear_in_float(s, t, layers);
-  direct.blend_step =
-      Direct::blend(layout.channels, layout.log2_count, plan.wide_output, order_of(plan, layout.channels));
-  direct.decode_step = Direct::decode(layout.channels, layout.log2_count, false);
-  direct.decode_blend_step = Direct::decode(layout.channels, layout.log2_count, true);
-  direct.nearest_filter = Direct::filter(nearest);
-  direct.linear_filter = Direct::filter(linear);
-  direct.magnified_filter = sampler.mag_nearest ? direct.nearest_filter : direct.linear_filter;
-  direct.minified_filter = sampler.min_nearest ? direct.nearest_filter : direct.linear_filter;
-  direct.last_level = std::max(plan.texture.base_level, plan.texture.max_level);
-  direct.magnified_nearest = sampler.mag_nearest ? kAllLanes : 0;
-  direct.minified_nearest = sampler.min_nearest ? kAllLanes : 0;
-  direct.bias = static_cast<float>(sampler.bias) * (1.0f / 256);
-  direct.coordinates_step = plan.anisotropic      ? Direct::kAnisotropicLevels
-                            : plan.needs_lod      ? Direct::kLevels
-                            : sampler.mag_nearest ? nearest
-                                                  : linear;
+  const uint8_t nearest = LookupSteps::nearest(s, t, layers),
+                linear = layout.channels == Channels::kUnorm8 ? LookupSteps::linear(s, t, layers)
+                                                              : LookupSteps::linear_in_float(s, t, layers);
+  steps.blend_step = LookupSteps::blend(layout.channels, layout.log2_count, plan.wide_output,
+                                        order_of(plan, layout.channels));
+  steps.decode_step = LookupSteps::decode(layout.channels, layout.log2_count, false);
+  steps.decode_blend_step = LookupSteps::decode(layout.channels, layout.log2_count, true);
+  steps.nearest_filter = LookupSteps::filter(nearest);
+  steps.linear_filter = LookupSteps::filter(linear);
+  steps.magnified_filter = sampler.mag_nearest ? steps.nearest_filter : steps.linear_filter;
+  steps.minified_filter = sampler.min_nearest ? steps.nearest_filter : steps.linear_filter;
+  steps.last_level = std::max(plan.texture.base_level, plan.texture.max_level);
+  steps.magnified_nearest = sampler.mag_nearest ? kAllLanes : 0;
+  steps.minified_nearest = sampler.min_nearest ? kAllLanes : 0;
+  steps.bias = static_cast<float>(sampler.bias) * (1.0f / 256);
+  steps.coordinates_step = plan.anisotropic      ? LookupSteps::kAnisotropicLevels
+                           : plan.needs_lod      ? LookupSteps::kLevels
+                           : sampler.mag_nearest ? nearest
+                                                 : linear;
 }
 
 }  // namespace
 
-const char* name(Unusual unusual) {
-  static constexpr const char* kNames[kNumUnusual] = {"nothing",
-                                                      "compressed texture",
-                                                      "flipped axis",
-                                                      "offset or unnormalized coordinates",
-                                                      "query",
-                                                      "atomic",
-                                                      "store",
-                                                      "format",
-                                                      "transfer function",
-                                                      "gather",
-                                                      "cube",
-                                                      "1D or 3D texture",
-                                                      "anisotropy",
-                                                      "comparison",
-                                                      "border or mirror once",
-                                                      "linear filter of the format"};
-  return kNames[static_cast<int>(unusual)];
+const char* name(NotGenerated not_generated) {
+  static constexpr const char* kNames[kNumNotGenerated] = {"nothing",
+                                                           "compressed texture",
+                                                           "flipped axis",
+                                                           "offset or unnormalized coordinates",
+                                                           "query",
+                                                           "atomic",
+                                                           "store",
+                                                           "format",
+                                                           "transfer function",
+                                                           "gather",
+                                                           "cube",
+                                                           "1D or 3D texture",
+                                                           "anisotropy",
+                                                           "comparison",
+                                                           "border or mirror once",
+                                                           "linear filter of the format"};
+  return kNames[static_cast<int>(not_generated)];
 }
 
-Direct make_direct(const Plan& plan) {
-  Direct direct;
+LookupSteps make_lookup_steps(const Plan& plan) {
+  LookupSteps steps;
   const std::optional<Layout> layout = layout_of(plan);
-  direct.unusual = find_unusual(plan, layout);
-  if (direct.unusual != Unusual::kNothing) return direct;
+  steps.not_generated = find_not_generated(plan, layout);
+  if (steps.not_generated != NotGenerated::kNothing) return steps;
 
-  direct.address_step = Direct::address(plan.log2_cpp, plan.dims == 1);
+  steps.address_step = LookupSteps::address(plan.log2_cpp, plan.dims == 1);
   if (num_data(plan) > 0) {
-    direct.texels_step = Direct::kStore;
-    direct.stored_words = static_cast<uint8_t>(std::min(plan.format->cpp / 4u, num_data(plan)));
+    steps.texels_step = LookupSteps::kStore;
+    steps.stored_words = static_cast<uint8_t>(std::min(plan.format->cpp / 4u, num_data(plan)));
   } else {
-    direct.texels_step = Direct::load(layout->channels, layout->log2_count, plan.wide_output,
-                                      order_of(plan, layout->channels));
-    direct.integers = plan.format->kind != Kind::kFloat;
+    steps.texels_step = LookupSteps::load(layout->channels, layout->log2_count, plan.wide_output,
+                                          order_of(plan, layout->channels));
+    steps.integers = plan.format->kind != Kind::kFloat;
     for (int word = 0; word < std::min<int>(plan.num_words, 2); ++word)
-      direct.halves[word] = halves_of(plan.word_channel[word]);
-    if (Direct::are_fields(layout->channels)) direct.fields = field_tables(*plan.format, plan.decode);
+      steps.halves[word] = halves_of(plan.word_channel[word]);
+    if (LookupSteps::are_fields(layout->channels)) steps.fields = field_tables(*plan.format, plan.decode);
   }
 
   const TextureState& texture = plan.texture;
   const uint32_t written = plan.key.shape & 0xff;
   const bool layers = written & kI;
-  direct.base_level = texture.base_level;
-  direct.num_levels =
+  steps.base_level = texture.base_level;
+  steps.num_levels =
       texture.max_level >= texture.base_level ? texture.max_level - texture.base_level + 1u : 0u;
-  direct.fetches_ahead = is_worth_fetching_ahead(plan);
-  direct.last_layer = static_cast<float>(texture.depth > 0 ? texture.depth - 1 : 0);
+  steps.fetches_ahead = is_worth_fetching_ahead(plan);
+  steps.last_layer = static_cast<float>(texture.depth > 0 ? texture.depth - 1 : 0);
   if (is_fetch(plan))
-    direct.coordinates_step = Direct::fetch(plan.dims, layers, written & kB);
+    steps.coordinates_step = LookupSteps::fetch(plan.dims, layers, written & kB);
   else
-    choose_filters(plan, *layout, layers, direct);
-  return direct;
+    choose_filters(plan, *layout, layers, steps);
+  return steps;
 }
 
 }  // namespace v3d::tmu

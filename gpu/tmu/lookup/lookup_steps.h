@@ -1,5 +1,5 @@
-/// A Direct is a lookup that code made at run time carries out itself (gpu/qpu/jit), in three steps: from
-/// coordinates to texels of a level, to addresses, to return words; where levels or filters differ among
+/// A LookupSteps is a lookup that code made at run time carries out itself (gpu/qpu/jit), in three steps:
+/// from coordinates to texels of a level, to addresses, to return words; where levels or filters differ among
 /// lanes, for each of them. Here stands which step a plan needs; run() of the plan does the same, bit for
 /// bit, and whatever is not here.
 #pragma once
@@ -13,7 +13,7 @@ namespace v3d::tmu {
 struct Plan;
 
 /// What a lookup has for which generated code has no steps.
-enum class Unusual : uint8_t {
+enum class NotGenerated : uint8_t {
   kNothing,
   kCompressed,
   kFlip,
@@ -31,10 +31,10 @@ enum class Unusual : uint8_t {
   kBorder,
   kFilter,
 };
-inline constexpr int kNumUnusual = 16;
-const char* name(Unusual unusual);
+inline constexpr int kNumNotGenerated = 16;
+const char* name(NotGenerated not_generated);
 
-struct Direct {
+struct LookupSteps {
   // ---- Steps, as indices of tables. Of the first one 0 is "by run()".
 
   /// By integers (TMUSF). @param level  B is written
@@ -114,7 +114,7 @@ struct Direct {
   static constexpr uint16_t kTexels = kStore + 1;
 
   uint8_t coordinates_step = 0, address_step = 0;
-  Unusual unusual = Unusual::kNothing;
+  NotGenerated not_generated = NotGenerated::kNothing;
   uint8_t nearest_filter = 0, linear_filter = 0;      ///< of kLevels
   uint8_t magnified_filter = 0, minified_filter = 0;  ///< which of these
   /// What stands after nearest() and all others, and after linear(); the same, to channels.
@@ -141,6 +141,6 @@ struct Direct {
 };
 
 /// Of a complete plan.
-Direct make_direct(const Plan& plan);
+LookupSteps make_lookup_steps(const Plan& plan);
 
 }  // namespace v3d::tmu

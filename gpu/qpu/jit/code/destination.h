@@ -1,4 +1,4 @@
-/// A Place is where an instruction writes. Here, too, is what back ends ask about the halves of one.
+/// A Destination is where an instruction writes. Here, too, is what back ends ask about the halves of one.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace v3d::qpu::jit {
 
-struct Place {
+struct Destination {
   enum class Target : uint8_t { kNone, kRegister, kQuad, kRep, kMsf, kPort } target = Target::kNone;
   Register reg = kNoRegister;
   Effect effect = Effect::kNothing;
@@ -17,10 +17,10 @@ struct Place {
   uint8_t waddr = kWaddrNop;
 };
 /// @param generation  of the chip
-Place place_of(chip::Generation generation, bool magic, uint8_t waddr);
-Place place_of(chip::Generation generation, const AluHalf& half);
+Destination destination_of(chip::Generation generation, bool magic, uint8_t waddr);
+Destination destination_of(chip::Generation generation, const AluHalf& half);
 /// Whether the interpreter's function does it.
-bool writes_by_call(const Place& to);
+bool writes_by_call(const Destination& to);
 
 /// How a signal of 4.2 rotates an operand of the mul half.
 struct Rotation {
