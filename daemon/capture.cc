@@ -176,8 +176,8 @@ CaptureWriter::~CaptureWriter() {
 }
 
 void CaptureWriter::stop(int error) {
-  log_error("the capture %s stops after job %d and stays without its end: cannot write: %s (errno %d)",
-            path_, jobs_, std::strerror(error), error);
+  log_error("the capture %s stops after job %d and stays without its end: cannot write: %s (errno %d)", path_,
+            jobs_, std::strerror(error), error);
   if (file_) std::fclose(std::exchange(file_, nullptr));
 }
 
