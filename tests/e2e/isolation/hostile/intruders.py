@@ -188,7 +188,7 @@ def lie(op, payload, random_source, ends):
         return struct.pack("<IiII", wire.PROTOCOL, os.getpid(), 71, 0), []
     if op == wire.OPEN:
         ends += socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        return struct.pack("<QII", 1, 128, 0), [ends[-1].fileno()]
+        return struct.pack("<QIIII", 1, 128, 0, 0, 0), [ends[-1].fileno()]
     if op != wire.IOCTL:
         return b"", []
     name, = struct.unpack_from("<Q", payload, 88 + 24)  # of the argument
