@@ -35,8 +35,8 @@ TEST_F(RunTest, TakesNoUnknownBoard) {
 TEST_F(RunTest, SaysWhyABoardRunsNothing) {
   const Result result = v3demu("run --device rpi3 -- echo ran");
   EXPECT_EQ(result.status, kWrongUsage);
-  EXPECT_THAT(result.output, AllOf(HasSubstr("the device \"rpi3\" cannot run anything yet: the interface of "
-                                             "its driver, vc4, is not implemented"),
+  EXPECT_THAT(result.output, AllOf(HasSubstr("the device \"rpi3\" cannot run anything yet: its driver, vc4, "
+                                             "is not yet connected to the model of its GPU"),
                                    Not(HasSubstr("ran\n"))));
 }
 
