@@ -7,9 +7,9 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <regex>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -224,16 +224,21 @@ std::map<std::string, XmlLayout> read_xml() {
   std::stringstream text;
   text << file.rdbuf();
   const std::string all = text.str();
-  const std::regex tag("<(packet|struct|field) ([^>]*)>");
-  const auto attribute = [](const std::string& attributes, const std::string& name) {
-    std::smatch match;
-    return std::regex_search(attributes, match, std::regex("\\b" + name + "=\"([^\"]*)\"")) ? match[1].str()
-                                                                                            : std::string();
+  const auto attribute = [](std::string_view attributes, const std::string& name) {
+    const std::string key = " " + name + "=\"";
+    const size_t at = attributes.find(key);
+    if (at == std::string_view::npos) return std::string();
+    const size_t value = at + key.size();
+    return std::string(attributes.substr(value, attributes.find('"', value) - value));
   };
   std::map<std::string, XmlLayout> layouts;
   XmlLayout* current = nullptr;
-  for (std::sregex_iterator it(all.begin(), all.end(), tag), end; it != end; ++it) {
-    const std::string kind = (*it)[1], attributes = (*it)[2], name = attribute(attributes, "name");
+  for (size_t open = all.find('<'); open != std::string::npos; open = all.find('<', open + 1)) {
+    const std::string_view tag = std::string_view(all).substr(open + 1, all.find('>', open) - open - 1);
+    const size_t space = std::min(tag.find(' '), tag.size());
+    const std::string_view kind = tag.substr(0, space), attributes = tag.substr(space);
+    if (kind != "packet" && kind != "struct" && kind != "field") continue;
+    const std::string name = attribute(attributes, "name");
     if (kind == "field") {
       const std::string start = attribute(attributes, "start");
       const int unit = start.back() == 'b' ? 8 : 1;  // bytes, or bits
