@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "gpu/cle/fields_fit.h"
 #include "gpu/cle/packet_table.h"
 
 namespace v3d::cle {
@@ -14,17 +15,6 @@ using packet_table::kPackets;
 using packet_table::kRecords;
 
 constexpr int kNumPackets = std::size(kPackets);
-
-/// Every field lies inside its packet or record, and read_bits may read it.
-template <typename Info>
-constexpr bool fields_fit(const Info& info, int body_bytes) {
-  for (const Field& f : info.fields) {
-    if (f.name == nullptr) continue;
-    if (f.width == 0 || f.start + f.width > body_bytes * 8 || f.start % 8 + f.width > 64) return false;
-    if (f.type == FieldType::kAddress && (f.start + f.width) % 8 != 0) return false;
-  }
-  return true;
-}
 
 constexpr bool tables_hold() {
   for (int i = 0; i < kNumPackets; ++i) {
@@ -49,20 +39,7 @@ constexpr std::array<int16_t, 128> make_index(chip::Generations generation) {
       index[static_cast<uint8_t>(kPackets[i].opcode)] = static_cast<int16_t>(i);
   return index;
 }
-constexpr std::array<int16_t, 128> kIndex21 = make_index(k21), kIndex42 = make_index(k42),
-                                   kIndex71 = make_index(k71);
-
-const std::array<int16_t, 128>& index_of(chip::Generation generation) {
-  switch (generation) {
-    case chip::Generation::k21:  // whose packets have other numbers: no row of this table is its
-      return kIndex21;
-    case chip::Generation::k42:
-      return kIndex42;
-    case chip::Generation::k71:
-      return kIndex71;
-  }
-  chip::no_such_generation();
-}
+constexpr std::array<int16_t, 128> kIndex42 = make_index(k42), kIndex71 = make_index(k71);
 
 constexpr Field kNumSpecs = field("Transform Feedback Specs", "Number of 16-bit Output Data Specs following");
 
@@ -112,11 +89,15 @@ float read_float(const uint8_t* body, const Field& field) {
 }
 
 bool decode(Memory memory, GpuAddr address, chip::Generation generation, Packet* packet) {
+  const std::array<int16_t, 128>* index = nullptr;
   switch (generation) {
     case chip::Generation::k21:
       return decode_vc4(memory, address, packet);
     case chip::Generation::k42:
+      index = &kIndex42;
+      break;
     case chip::Generation::k71:
+      index = &kIndex71;
       break;
   }
   const auto opcode = memory.load<uint8_t>(address);
@@ -125,8 +106,8 @@ bool decode(Memory memory, GpuAddr address, chip::Generation generation, Packet*
   packet->opcode = static_cast<Opcode>(opcode);
   packet->info = nullptr;
   packet->length = 0;
-  if (opcode >= kIndex71.size()) return false;
-  const int row = index_of(generation)[opcode];
+  if (opcode >= index->size()) return false;
+  const int row = (*index)[opcode];
   if (row < 0) return false;
   const PacketInfo* info = &kPackets[row];
   memory.read(address + 1, packet->body, info->length - 1u);

@@ -1,6 +1,7 @@
 #include <array>
 #include <cstddef>
 
+#include "gpu/cle/fields_fit.h"
 #include "gpu/cle/packet.h"
 #include "gpu/cle/vc4_packet_table.h"
 
@@ -9,16 +10,6 @@ namespace {
 
 using vc4_table::kPackets;
 using vc4_table::kRecords;
-
-template <typename Info>
-constexpr bool fields_fit(const Info& info, int body_bytes) {
-  for (const Field& f : info.fields) {
-    if (f.name == nullptr) continue;
-    if (f.width == 0 || f.start + f.width > body_bytes * 8 || f.start % 8 + f.width > 64) return false;
-    if (f.type == FieldType::kAddress && (f.start + f.width) % 8 != 0) return false;
-  }
-  return true;
-}
 
 constexpr bool tables_hold() {
   for (size_t i = 0; i < std::size(kPackets); ++i) {
