@@ -36,6 +36,7 @@ NO_SECCOMP = reason_against("--seccomp")
 
 
 class BoxTest(unittest.TestCase):
+    maxDiff = None
     def assert_runs(self, done, *parts):
         self.assertEqual(done.returncode, 0, done.stdout)
         for part in parts:

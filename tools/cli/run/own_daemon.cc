@@ -1,5 +1,7 @@
 #include "tools/cli/run/own_daemon.h"
 
+#include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,12 +13,28 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "ioctl/base/unique_fd.h"
 #include "ioctl/link/wire.h"
 #include "shim/process/config.h"
 #include "tools/cli/run/control.h"
 #include "tools/cli/run/passed_signals.h"
 
 namespace v3d::tools {
+namespace {
+
+/// As waitpid() has it. A signal ends poll() at once, where ThreadSanitizer keeps it until waitpid() returns.
+int wait_for_end(pid_t child) {
+  const ioctl::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  pollfd ended{process.get(), POLLIN, 0};
+  while (process.get() >= 0 && poll(&ended, 1, -1) < 0 && errno == EINTR) {
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+}  // namespace
 
 std::string own_socket(const std::string& name, const std::string& kind) {
   const char* const folder = shim::config().runtime_dir.c_str();
@@ -36,9 +54,7 @@ OwnDaemonEnd run_with_own_daemon(const RunOptions& options, const std::string& s
   }
   const PassedSignals passed(child);  // Ctrl-C ends the program; what is written is finished then
   if (beside) beside();
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for_end(child);
   OwnDaemonEnd end;
   end.program = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   const absl::Status left = end_daemon(socket);
