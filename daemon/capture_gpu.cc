@@ -20,42 +20,42 @@ class CaptureContext : public ioctl::GpuContext {
 
   mmu::AddressSpace& space() override { return inner_->space(); }
 
-  device::JobResult run_bin(const device::ClJob& job, Turn& turn,
+  device::JobResult run_bin(const device::ClJob& job, JobControl& control,
                             std::shared_ptr<const draw::BinResult>* result) override {
-    const auto alone = be_alone(turn);
+    const auto alone = be_alone(control);
     const bool taken = takes(job);
     const uint32_t submission = taken ? ++submissions_ : 0;
     const auto captured = taken ? begin(CapturedJob::of(job, false, submission)) : Lock();
-    device::JobResult end = inner_->run_bin(job, turn, result);
+    device::JobResult end = inner_->run_bin(job, control, result);
     const std::lock_guard lock(mutex_);
     binned_[result->get()] = submission;
     return end;
   }
-  device::JobResult run_render(const device::ClJob& job, Turn& turn,
+  device::JobResult run_render(const device::ClJob& job, JobControl& control,
                                std::shared_ptr<const draw::BinResult> bin) override {
-    const auto alone = be_alone(turn);
+    const auto alone = be_alone(control);
     uint32_t submission = 0;
     const bool taken = find_submission(bin.get(), &submission) ? submission != 0 : takes(job);
     const auto captured = taken ? begin(CapturedJob::of(job, true, submission)) : Lock();
-    return inner_->run_render(job, turn, std::move(bin));
+    return inner_->run_render(job, control, std::move(bin));
   }
-  device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
-    const auto alone = be_alone(turn);
+  device::JobResult run_csd(const device::CsdJob& job, JobControl& control) override {
+    const auto alone = be_alone(control);
     const auto captured = takes_other() ? begin(CapturedJob::of(job)) : Lock();
-    return inner_->run_csd(job, turn);
+    return inner_->run_csd(job, control);
   }
-  device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) override {
-    const auto alone = be_alone(turn);
+  device::JobResult run_tfu(const device::TfuJob& job, JobControl& control) override {
+    const auto alone = be_alone(control);
     const auto captured = takes_other() ? begin(CapturedJob::of(job)) : Lock();
-    return inner_->run_tfu(job, turn);
+    return inner_->run_tfu(job, control);
   }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
 
   /// No other job runs until the lock is gone. One that stood still would keep all others from it.
-  Lock be_alone(Turn& turn) {
-    turn.insist();
+  Lock be_alone(JobControl& control) {
+    control.insist();
     return Lock(alone_);
   }
   /// The job goes into the capture.

@@ -30,20 +30,20 @@ class DeviceContext : public ioctl::GpuContext {
       : device_(device), context_(std::move(context)), tally_(tally) {}
 
   mmu::AddressSpace& space() override { return context_->space(); }
-  device::JobResult run_bin(const device::ClJob& job, Turn& turn,
+  device::JobResult run_bin(const device::ClJob& job, JobControl& control,
                             std::shared_ptr<const draw::BinResult>* result) override {
-    return told(ioctl::Queue::kBin, device_.run_bin(*context_, job, turn, result));
+    return told(ioctl::Queue::kBin, device_.run_bin(*context_, job, control, result));
   }
-  device::JobResult run_render(const device::ClJob& job, Turn& turn,
+  device::JobResult run_render(const device::ClJob& job, JobControl& control,
                                std::shared_ptr<const draw::BinResult> bin) override {
-    return told(ioctl::Queue::kRender, device_.run_render(*context_, job, turn, bin));
+    return told(ioctl::Queue::kRender, device_.run_render(*context_, job, control, bin));
   }
-  device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
-    return told(ioctl::Queue::kCsd, device_.run_csd(*context_, job, turn));
+  device::JobResult run_csd(const device::CsdJob& job, JobControl& control) override {
+    return told(ioctl::Queue::kCsd, device_.run_csd(*context_, job, control));
   }
   bool is_brief(const device::CsdJob& job) const override { return device_.is_brief(*context_, job); }
-  device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) override {
-    return told(ioctl::Queue::kTfu, device_.run_tfu(*context_, job, turn));
+  device::JobResult run_tfu(const device::TfuJob& job, JobControl& control) override {
+    return told(ioctl::Queue::kTfu, device_.run_tfu(*context_, job, control));
   }
 
  private:

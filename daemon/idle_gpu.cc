@@ -8,14 +8,16 @@ class IdleContext : public ioctl::GpuContext {
   explicit IdleContext(std::unique_ptr<mmu::AddressSpace> space) : space_(std::move(space)) {}
 
   mmu::AddressSpace& space() override { return *space_; }
-  device::JobResult run_bin(const device::ClJob&, Turn&, std::shared_ptr<const draw::BinResult>*) override {
+  device::JobResult run_bin(const device::ClJob&, JobControl&,
+                            std::shared_ptr<const draw::BinResult>*) override {
     return {};
   }
-  device::JobResult run_render(const device::ClJob&, Turn&, std::shared_ptr<const draw::BinResult>) override {
+  device::JobResult run_render(const device::ClJob&, JobControl&,
+                               std::shared_ptr<const draw::BinResult>) override {
     return {};
   }
-  device::JobResult run_csd(const device::CsdJob&, Turn&) override { return {}; }
-  device::JobResult run_tfu(const device::TfuJob&, Turn&) override { return {}; }
+  device::JobResult run_csd(const device::CsdJob&, JobControl&) override { return {}; }
+  device::JobResult run_tfu(const device::TfuJob&, JobControl&) override { return {}; }
 
  private:
   const std::unique_ptr<mmu::AddressSpace> space_;

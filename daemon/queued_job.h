@@ -6,15 +6,15 @@
 #include <memory>
 #include <utility>
 
-#include "gpu/base/turn.h"
+#include "gpu/base/job_control.h"
 #include "ioctl/jobs/job.h"
 
 namespace v3d::daemon {
 
-/// The thread that drives the job reads the constants and the atomic members, those of Turn among them,
+/// The thread that drives the job reads the constants and the atomic members, those of JobControl among them,
 /// whenever it likes, and has `error` to itself until the job is over or paced. The scheduler's mutex
 /// protects all others.
-class QueuedJob : public Turn {
+class QueuedJob : public JobControl {
  public:
   explicit QueuedJob(ioctl::JobPtr j)
       : job(std::move(j)), user(job->user ? job->user : job->client->user()), process(user->pid) {}

@@ -78,8 +78,8 @@ int64_t processor_ns() {
 /// To wake a thread that ends a job takes longer than that.
 constexpr int64_t kShortNs = 50'000;
 
-void pass_time(int64_t until_ns, const Turn& turn) {
-  while (ioctl::monotonic_ns() < until_ns && !turn.cancelled()) {
+void pass_time(int64_t until_ns, const JobControl& control) {
+  while (ioctl::monotonic_ns() < until_ns && !control.cancelled()) {
     pause();
   }
 }
@@ -95,9 +95,9 @@ device::JobResult failure(const Job& job, const std::exception& error) {
   return result;
 }
 
-device::JobResult run_to_end(const Job& job, Turn& turn) {
+device::JobResult run_to_end(const Job& job, JobControl& control) {
   try {
-    return job.run(turn);
+    return job.run(control);
   } catch (const std::exception& error) {
     return failure(job, error);
   }

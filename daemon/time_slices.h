@@ -2,7 +2,7 @@
 ///
 /// Between files the kernel starts the earliest pushed job and lets it end; here a job may take a thousand
 /// times as long, so files share each queue in slices. In each queue one job runs. The others that have begun
-/// are held: their threads wait where they are, at the next checkpoint of their Turn. Who runs next:
+/// are held: their threads wait where they are, at the next checkpoint of their JobControl. Who runs next:
 /// - of the client processes the one that has had least (FairShares). A process that comes anew is ahead of
 ///   the others, and if it is so by half a slice, it does not even wait for the end of the slice. All that
 ///   have exited count as one: who dies with work in the queues leaves it no more of them than that;

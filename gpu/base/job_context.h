@@ -6,9 +6,9 @@
 #include <mutex>
 #include <string>
 
+#include "gpu/base/job_control.h"
 #include "gpu/base/memory.h"
 #include "gpu/base/thread_pool.h"
-#include "gpu/base/turn.h"
 
 namespace v3d {
 
@@ -104,13 +104,13 @@ struct JobContext {
   TileWatch* tile = nullptr;          ///< the same, of the tile that this context is for
   /// TIDX of worker slot s is first_tidx + s: unique over the stages of a client that run at one time.
   uint32_t first_tidx = 0;
-  Turn* turn = nullptr;              ///< null: nobody else wants the GPU
+  JobControl* control = nullptr;     ///< null: nobody else wants the GPU
   ListProgress* progress = nullptr;  ///< of bin and render jobs; null: nobody asks for it
 
   /// Whether there is nothing more to do. To be asked between small pieces of work: waits while it is the
   /// turn of others.
   bool stopped() const {
-    if (turn) turn->checkpoint();
+    if (control) control->checkpoint();
     return ended();
   }
   /// The same without waiting.

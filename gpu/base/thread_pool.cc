@@ -13,7 +13,7 @@ namespace v3d {
 struct ThreadPool::Task {
   const std::function<void(int, int)>* fn;
   int count;
-  const Turn* turn;
+  const JobControl* control;
   Next next_call;
   const LogClient* client;      // of the caller: what workers say is on its behalf
   std::vector<int> free_slots;  // under the pool's mutex
@@ -27,7 +27,7 @@ struct ThreadPool::Task {
   std::exception_ptr failure;  // the first, under mutex
 
   bool has_pieces() const { return next.load(std::memory_order_relaxed) < count; }
-  bool is_held() const { return turn && turn->held(); }
+  bool is_held() const { return control && control->held(); }
   void run(int i, int slot) {
     if (failed.load(std::memory_order_relaxed)) return;
     try {
@@ -193,7 +193,7 @@ void ThreadPool::add_thread() {
   }
 }
 
-void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn, const Turn* turn,
+void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn, const JobControl* control,
                               Next next) {
   if (count <= 0) return;
   if (workers_ == 0 || count == 1) {
@@ -203,7 +203,7 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
   const auto task = std::make_shared<Task>();
   task->fn = &fn;
   task->count = count;
-  task->turn = turn;
+  task->control = control;
   task->next_call = next;
   task->client = log_client();
   task->pending = count;

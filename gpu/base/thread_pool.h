@@ -3,8 +3,8 @@
 ///
 /// Jobs that run at one time share the workers in turns of kShare. Nobody depends on them: the caller of
 /// parallel_for works on its own pieces until none is left. Workers pass over the pieces of a job that is
-/// held (Turn); one that is held in the middle of a piece waits there, and a spare thread takes its place, so
-/// that as many workers as before serve the others.
+/// held (JobControl); one that is held in the middle of a piece waits there, and a spare thread takes its
+/// place, so that as many workers as before serve the others.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 #include <mutex>
 
 #include "gpu/base/crew.h"
+#include "gpu/base/job_control.h"
 #include "gpu/base/short_mutex.h"
-#include "gpu/base/turn.h"
 
 namespace v3d {
 
@@ -50,8 +50,8 @@ class ThreadPool {
   /// thrown here once all others have ended.
   /// @param turn  of the job; may be null
   /// @param next  of the same job
-  void parallel_for(int count, const std::function<void(int i, int slot)>& fn, const Turn* turn = nullptr,
-                    Next next = Next::kLater);
+  void parallel_for(int count, const std::function<void(int i, int slot)>& fn,
+                    const JobControl* control = nullptr, Next next = Next::kLater);
 
   /// Whether pieces are being shared out.
   bool is_busy() const { return crowd_.load(std::memory_order_relaxed) > 0; }

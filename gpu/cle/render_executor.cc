@@ -361,7 +361,7 @@ bool RenderExecutor::run_pending_tiles() {
   if (program_.in_order)
     for (int i = 0; i < static_cast<int>(pending_.size()); ++i) run_one(i, 0);
   else
-    job_.pool->parallel_for(static_cast<int>(pending_.size()), run_one, job_.turn);
+    job_.pool->parallel_for(static_cast<int>(pending_.size()), run_one, job_.control);
   pending_.clear();
   return !job_.stopped();
 }

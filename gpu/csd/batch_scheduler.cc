@@ -77,7 +77,7 @@ bool BatchScheduler::run() {
     worker(pool_slot);
   };
   do {
-    job_.pool->parallel_for(static_cast<int>(workers_), shift, job_.turn);
+    job_.pool->parallel_for(static_cast<int>(workers_), shift, job_.control);
     job_.stopped();  // waits for its turn
   } while (!stop_);
   return complete_;
@@ -161,7 +161,7 @@ void BatchScheduler::settle(const Gang& gang) {
 /// Whether the shift is over: the dispatch is held, or other jobs want workers. All see it at about the same
 /// time; the first to come back is the one that the dispatch belongs to.
 bool BatchScheduler::leaves(std::chrono::steady_clock::time_point begin) const {
-  if (job_.turn && job_.turn->look()) return true;
+  if (job_.control && job_.control->look()) return true;
   return job_.pool->is_crowded() && std::chrono::steady_clock::now() - begin >= ThreadPool::kShare;
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "gpu/base/host_time.h"
-#include "gpu/base/turn.h"
+#include "gpu/base/job_control.h"
 #include "gpu/qpu/run/observer.h"
 
 namespace v3d::csd {
@@ -68,7 +68,7 @@ bool SupergroupRunner::run() {
     }
   };
   while (!is_over()) {
-    job_.pool->parallel_for(static_cast<int>(workers_.size()), shift, job_.turn);
+    job_.pool->parallel_for(static_cast<int>(workers_.size()), shift, job_.control);
     job_.stopped();  // waits for its turn
   }
   return !stuck_ || job_.ended();
@@ -80,7 +80,7 @@ void SupergroupRunner::work(Worker& worker, int pool_slot, std::chrono::microsec
   const Clock::time_point start = Clock::now();
   while (!stuck_.load(std::memory_order_relaxed) && !job_.ended() && has_group(worker)) {
     run_turn(worker, pool_slot);
-    if (job_.turn && job_.turn->look()) break;
+    if (job_.control && job_.control->look()) break;
     if (job_.pool->is_crowded() && Clock::now() - start >= ThreadPool::kShare) break;
     if (patience != kForever && Clock::now() - start >= patience) break;
   }
@@ -97,7 +97,7 @@ bool SupergroupRunner::has_group(Worker& worker) {
   }
   std::unique_lock lock = lock_soon(mutex_);
   while (!choose(worker)) {
-    if (waiting_ == 0 || stuck_ || job_.ended() || (job_.turn && job_.turn->held())) return false;
+    if (waiting_ == 0 || stuck_ || job_.ended() || (job_.control && job_.control->held())) return false;
     const host_time::Scope waiting(host_time::Block::kWaiting);
     if (!change_.wait(lock)) return false;  // those that run are still too far behind
   }

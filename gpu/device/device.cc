@@ -132,7 +132,7 @@ JobResult overlap() {
 /// What one job owns while it runs.
 struct JobScope {
   JobScope(const chip::Profile& profile, double patience, ThreadPool& pool, mmu::AddressSpace& address_space,
-           qpu::ProgramCache& programs, Turn& turn, qpu::ThreadWatch* watch)
+           qpu::ProgramCache& programs, JobControl& control, qpu::ThreadWatch* watch)
       : space(address_space),
         progress(static_cast<uint64_t>(profile.qpu_rate() * profile.qpu_count() * patience)),
         job{.memory = address_space.memory(),
@@ -141,10 +141,10 @@ struct JobScope {
             .programs = &programs,
             .counts = &counts,
             .error = &error,
-            .cancel = &turn.cancelled(),
+            .cancel = &control.cancelled(),
             .patience = patience,
             .watch = watch,
-            .turn = &turn,
+            .control = &control,
             .progress = &progress} {
     job.instruction_limit = static_cast<uint64_t>(static_cast<double>(job.instruction_limit) * patience);
   }
@@ -218,9 +218,9 @@ void Device::set_timing_variants(std::vector<timing::Parameters> variants) {
 const chip::Profile& Device::profile() const { return state_->profile; }
 
 /// Where a job runs, and what is recorded of it if its time is wanted.
-struct Device::Place {
+struct Device::JobThreads {
   ThreadPool& pool;
-  Turn& turn;
+  JobControl& control;
   uint32_t first_tidx = 0;
   std::optional<timing::RecordedBatches> dispatch = {};  ///< of a dispatch of which not all is recorded
 };
@@ -248,7 +248,7 @@ struct Device::Recording {
 /// @param work  work(job): calls the block
 /// @param take  take(recording, counts): what was recorded, for timing::replay()
 template <typename Work, typename Take>
-JobResult Device::run_job(Context& context, const Place& place, const Work& work, const Take& take) {
+JobResult Device::run_job(Context& context, const JobThreads& threads, const Work& work, const Take& take) {
   Context::State& c = *context.state_;
   const bool is_first = !c.has_submitted.exchange(true) && state_->first_submit;
   const uint64_t first_submit_ns = is_first ? state_->parameters.first_submit * 1000 : 0;
@@ -256,10 +256,10 @@ JobResult Device::run_job(Context& context, const Place& place, const Work& work
   std::shared_ptr<Recording> recording;
   if (state_->sampling && !watch)
     recording =
-        std::make_shared<Recording>(*state_->sampling, state_->profile, state_->parameters, place.dispatch);
-  JobScope scope(state_->profile, state_->patience, place.pool, *c.space, c.programs, place.turn,
+        std::make_shared<Recording>(*state_->sampling, state_->profile, state_->parameters, threads.dispatch);
+  JobScope scope(state_->profile, state_->patience, threads.pool, *c.space, c.programs, threads.control,
                  recording ? recording->watch() : watch.get());
-  scope.job.first_tidx = place.first_tidx;
+  scope.job.first_tidx = threads.first_tidx;
   if (recording) scope.job.work = &recording->units;
   JobResult result = scope.run([&] { work(scope.job); });
   if (!recording) {
@@ -300,7 +300,7 @@ void Device::predict(Recording& recording, const Take& take, uint64_t first_subm
   }
 }
 
-JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
+JobResult Device::run_bin(Context& context, const ClJob& cl, JobControl& control,
                           std::shared_ptr<const draw::BinResult>* result) {
   Context::State& c = *context.state_;
   const Running running(c.graphics_jobs, c.compute_jobs);
@@ -309,20 +309,20 @@ JobResult Device::run_bin(Context& context, const ClJob& cl, Turn& turn,
   return run_job(
       context,
       {.pool = state_->bin_pool ? *state_->bin_pool : state_->shared,
-       .turn = turn,
+       .control = control,
        .first_tidx = static_cast<uint32_t>(total_threads(state_->profile) - kBinThreads)},
       [&](const JobContext& job) { *result = cle::run_bin_list(job, cl.bcl_start, cl.bcl_end); },
       [](Recording& recording, const perf::Counts&) { return recording.units.take_bin(); });
 }
 
-JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
+JobResult Device::run_render(Context& context, const ClJob& cl, JobControl& control,
                              const std::shared_ptr<const draw::BinResult>& bin) {
   Context::State& c = *context.state_;
   const Running running(c.graphics_jobs, c.compute_jobs);
   if (!running.alone()) return overlap();
   const host_time::JobScope host(host_time::Job::kRender, host_time::Block::kLists);
   return run_job(
-      context, {.pool = state_->render_pool ? *state_->render_pool : state_->shared, .turn = turn},
+      context, {.pool = state_->render_pool ? *state_->render_pool : state_->shared, .control = control},
       [&](const JobContext& job) {
         if (cl.surfaces)
           cle::run_surfaces(job, *cl.surfaces, bin.get(), &c.clear_values);
@@ -332,7 +332,7 @@ JobResult Device::run_render(Context& context, const ClJob& cl, Turn& turn,
       [](Recording& recording, const perf::Counts&) { return recording.units.take_render(); });
 }
 
-JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
+JobResult Device::run_csd(Context& context, const CsdJob& csd, JobControl& control) {
   Context::State& c = *context.state_;
   const Running running(c.compute_jobs, c.graphics_jobs);
   if (!running.alone()) return overlap();
@@ -341,11 +341,11 @@ JobResult Device::run_csd(Context& context, const CsdJob& csd, Turn& turn) {
   const uint32_t per_supergroup = decoded.batches_per_sg;
   // What is recorded whole runs in its order, on one worker.
   const bool in_order = state_->sampling && *state_->sampling == timing::kWhole;
-  Place place{.pool = in_order ? *state_->dispatch_pool : state_->shared, .turn = turn};
+  JobThreads threads{.pool = in_order ? *state_->dispatch_pool : state_->shared, .control = control};
   if (state_->sampling && !in_order)
-    place.dispatch = timing::RecordedBatches(*state_->sampling, decoded.batches, per_supergroup);
+    threads.dispatch = timing::RecordedBatches(*state_->sampling, decoded.batches, per_supergroup);
   return run_job(
-      context, place,
+      context, threads,
       [&](const JobContext& job) { csd::dispatch(job, csd.cfg, csd.indirect, c.space.get()); },
       [batches = decoded.batches, per_supergroup](Recording& recording, const perf::Counts& counts) {
         if (recording.batches) recording.batches->gather();
@@ -360,10 +360,10 @@ bool Device::is_brief(const Context& context, const CsdJob& job) const {
   return csd::is_brief(*context.state_->space, state_->profile, job.cfg);
 }
 
-JobResult Device::run_tfu(Context& context, const TfuJob& registers, Turn& turn) {
+JobResult Device::run_tfu(Context& context, const TfuJob& registers, JobControl& control) {
   const host_time::JobScope host(host_time::Job::kTransfer, host_time::Block::kTransfers);
   return run_job(
-      context, {.pool = state_->shared, .turn = turn},
+      context, {.pool = state_->shared, .control = control},
       [&](const JobContext& job) { tfu::run(job, registers); },
       [](Recording& recording, const perf::Counts&) { return recording.units.take_transfer(); });
 }

@@ -55,7 +55,7 @@ struct JobResult {
     kDone,       ///< all work executed
     kError,      ///< unknown packet, bad record: stopped with a message, signals with an error
     kHang,       ///< no progress: reset, as the kernel would
-    kCancelled,  ///< by its Turn
+    kCancelled,  ///< by its JobControl
   } end = End::kDone;
   std::string message;  ///< of kError and kHang
   mmu::Faults faults;
@@ -126,21 +126,21 @@ class Device {
 
   /// The bin half of a CL job. *result is for run_render of the same submission; also set on errors (what was
   /// binned so far). bcl_start == bcl_end must not be passed.
-  JobResult run_bin(Context& context, const ClJob& job, Turn& turn,
+  JobResult run_bin(Context& context, const ClJob& job, JobControl& control,
                     std::shared_ptr<const draw::BinResult>* result);
   /// The render half. @param bin  of run_bin, or null when the submission had no bin job
-  JobResult run_render(Context& context, const ClJob& job, Turn& turn,
+  JobResult run_render(Context& context, const ClJob& job, JobControl& control,
                        const std::shared_ptr<const draw::BinResult>& bin);
-  JobResult run_csd(Context& context, const CsdJob& job, Turn& turn);
+  JobResult run_csd(Context& context, const CsdJob& job, JobControl& control);
   /// csd::is_brief().
   bool is_brief(const Context& context, const CsdJob& job) const;
-  JobResult run_tfu(Context& context, const TfuJob& job, Turn& turn);
+  JobResult run_tfu(Context& context, const TfuJob& job, JobControl& control);
 
  private:
-  struct Place;
+  struct JobThreads;
   struct Recording;
   template <typename Work, typename Take>
-  JobResult run_job(Context& context, const Place& place, const Work& work, const Take& take);
+  JobResult run_job(Context& context, const JobThreads& threads, const Work& work, const Take& take);
   template <typename Take>
   void predict(Recording& recording, const Take& take, uint64_t first_submit_ns, JobResult* result) const;
 

@@ -69,7 +69,7 @@ void PrimitiveBinner::load_vertices(Shared& to) const {
   };
   const auto pieces = static_cast<int>((groups + kPiece - 1) / kPiece);
   if (job_ != nullptr && pieces > 1)
-    return job_->pool->parallel_for(pieces, load, job_->turn, ThreadPool::Next::kSoon);
+    return job_->pool->parallel_for(pieces, load, job_->control, ThreadPool::Next::kSoon);
   for (int piece = 0; piece < pieces; ++piece) load(piece, 0);
 }
 
@@ -340,7 +340,7 @@ void PrimitiveBinner::bin_parts(Shared& shared, size_t parts) {
     later[part - 1] = std::make_unique<Part>(*this);
     later[part - 1]->binner.bin_range(shared, begin(part), begin(part + 1));
   };
-  job_->pool->parallel_for(static_cast<int>(parts), run, job_->turn, ThreadPool::Next::kSoon);
+  job_->pool->parallel_for(static_cast<int>(parts), run, job_->control, ThreadPool::Next::kSoon);
   for (const std::unique_ptr<Part>& part : later) append(*part);
 }
 

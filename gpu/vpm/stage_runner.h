@@ -73,7 +73,7 @@ void for_each_batch(const JobContext& job, uint32_t batches, const Fn& fn) {
     const uint32_t end = begin + kGrain < batches ? begin + kGrain : batches;
     for (uint32_t b = begin; b < end && !job.stopped(); ++b) fn(b, slot);
   };
-  job.pool->parallel_for(static_cast<int>(pieces), run_piece, job.turn, ThreadPool::Next::kSoon);
+  job.pool->parallel_for(static_cast<int>(pieces), run_piece, job.control, ThreadPool::Next::kSoon);
 }
 
 }  // namespace v3d::vpm

@@ -19,16 +19,16 @@ class GpuContext {
  public:
   virtual ~GpuContext() = default;
   virtual mmu::AddressSpace& space() = 0;
-  virtual device::JobResult run_bin(const device::ClJob& job, Turn& turn,
+  virtual device::JobResult run_bin(const device::ClJob& job, JobControl& control,
                                     std::shared_ptr<const draw::BinResult>* result) = 0;
-  virtual device::JobResult run_render(const device::ClJob& job, Turn& turn,
+  virtual device::JobResult run_render(const device::ClJob& job, JobControl& control,
                                        std::shared_ptr<const draw::BinResult> bin) = 0;
-  virtual device::JobResult run_csd(const device::CsdJob& job, Turn& turn) = 0;
+  virtual device::JobResult run_csd(const device::CsdJob& job, JobControl& control) = 0;
   /// Whether it surely takes no longer than to wake a thread for it, or so.
   virtual bool is_brief(const device::CsdJob&) const { return false; }
-  virtual device::JobResult run_tfu(const device::TfuJob& job, Turn& turn) = 0;
+  virtual device::JobResult run_tfu(const device::TfuJob& job, JobControl& control) = 0;
   /// A frame of VideoCore IV.
-  virtual device::JobResult run_surfaces(const device::SurfaceJob&, Turn&) {
+  virtual device::JobResult run_surfaces(const device::SurfaceJob&, JobControl&) {
     device::JobResult result;
     result.end = device::JobResult::End::kError;
     result.message = "VideoCore IV: rendering is not implemented";

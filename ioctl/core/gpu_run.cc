@@ -5,12 +5,12 @@
 namespace v3d::ioctl {
 
 device::JobResult run_on_gpu(Kernel& kernel, const Job& job,
-                             const std::function<device::JobResult(Turn&)>& run, Turn& turn) {
+                             const std::function<device::JobResult(JobControl&)>& run, JobControl& control) {
   using End = device::JobResult::End;
   const ActivePerfmons::Run counting = kernel.perfmons().begin(job.perfmon);
   device::JobResult result;
   try {
-    result = run(turn);
+    result = run(control);
   } catch (const std::bad_alloc&) {
     result.end = End::kError;
     result.message = "out of memory";

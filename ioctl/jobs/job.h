@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gpu/base/job_control.h"
 #include "gpu/base/log_limiter.h"
-#include "gpu/base/turn.h"
 #include "gpu/device/device.h"
 #include "ioctl/base/account.h"
 #include "ioctl/base/unique_fd.h"
@@ -90,7 +90,7 @@ struct Job {
   /// Itself, and the bytes of its lists.
   Charge charge, bytes;
   /// Runs the job. Empty when there is nothing to do (CACHE_CLEAN: memory is coherent here).
-  std::function<device::JobResult(Turn& turn)> run;
+  std::function<device::JobResult(JobControl& control)> run;
 
   /// Of one context the later fence is kept.
   void add_dependency(FencePtr fence);

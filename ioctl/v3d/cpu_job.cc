@@ -19,7 +19,7 @@ bool is_available(const Syncobj& syncobj) {
 }
 
 void run(IndirectCsdWork& work, const Job& job, const chip::Profile& profile, const std::weak_ptr<File>&,
-         Turn&) {
+         JobControl&) {
   uint32_t counts[3];
   const uint8_t* from = job.bos[0]->host(work.offset, sizeof counts);
   if (!from) return;
@@ -38,10 +38,11 @@ void run(IndirectCsdWork& work, const Job& job, const chip::Profile& profile, co
   }
 }
 
-void run(TimestampWork& work, const Job& job, const chip::Profile&, const std::weak_ptr<File>&, Turn& turn) {
+void run(TimestampWork& work, const Job& job, const chip::Profile&, const std::weak_ptr<File>&,
+         JobControl& control) {
   bool first = true;
   for (const TimestampQuery& query : work.queries) {
-    turn.checkpoint();
+    control.checkpoint();
     // The first query of a multiview set has the time, the others 0.
     const auto value = first ? static_cast<uint64_t>(monotonic_ns()) : 0;
     first = false;
@@ -51,20 +52,20 @@ void run(TimestampWork& work, const Job& job, const chip::Profile&, const std::w
 }
 
 void run(ResetTimestampWork& work, const Job& job, const chip::Profile&, const std::weak_ptr<File>&,
-         Turn& turn) {
+         JobControl& control) {
   for (const TimestampQuery& query : work.queries) {
-    turn.checkpoint();
+    control.checkpoint();
     if (uint8_t* to = job.bos[0]->host(query.offset, 8)) std::memset(to, 0, 8);
     query.syncobj->replace(nullptr);
   }
 }
 
 void run(CopyTimestampWork& work, const Job& job, const chip::Profile&, const std::weak_ptr<File>&,
-         Turn& turn) {
+         JobControl& control) {
   const CopyLayout& layout = work.layout;
   uint64_t record = layout.offset;
   for (const TimestampQuery& query : work.queries) {
-    turn.checkpoint();
+    control.checkpoint();
     const bool available = is_available(*query.syncobj);
     const uint8_t* from = job.bos[1]->host(query.offset, 8);
     if ((available || layout.do_partial) && from) {
@@ -78,10 +79,10 @@ void run(CopyTimestampWork& work, const Job& job, const chip::Profile&, const st
 }
 
 void run(ResetPerformanceWork& work, const Job&, const chip::Profile&, const std::weak_ptr<File>& weak_file,
-         Turn& turn) {
+         JobControl& control) {
   const std::shared_ptr<File> file = weak_file.lock();
   for (const PerformanceQuery& query : work.queries) {
-    turn.checkpoint();
+    control.checkpoint();
     for (const uint32_t id : query.perfmon_ids)
       if (const auto perfmon = file ? file->find_perfmon(id) : nullptr) perfmon->reset();
     query.syncobj->replace(nullptr);
@@ -89,12 +90,12 @@ void run(ResetPerformanceWork& work, const Job&, const chip::Profile&, const std
 }
 
 void run(CopyPerformanceWork& work, const Job& job, const chip::Profile&,
-         const std::weak_ptr<File>& weak_file, Turn& turn) {
+         const std::weak_ptr<File>& weak_file, JobControl& control) {
   const std::shared_ptr<File> file = weak_file.lock();
   const CopyLayout& layout = work.layout;
   uint64_t record = layout.offset;
   for (const PerformanceQuery& query : work.queries) {
-    turn.checkpoint();
+    control.checkpoint();
     const bool available = is_available(*query.syncobj);
     uint64_t slot = 0;  // each perfmon has 32, however few it uses
     for (const uint32_t id : query.perfmon_ids) {
@@ -113,13 +114,13 @@ void run(CopyPerformanceWork& work, const Job& job, const chip::Profile&,
   }
 }
 
-void run(std::monostate, const Job&, const chip::Profile&, const std::weak_ptr<File>&, Turn&) {}
+void run(std::monostate, const Job&, const chip::Profile&, const std::weak_ptr<File>&, JobControl&) {}
 
 }  // namespace
 
 void run_cpu_work(CpuSubmission& cpu, const Job& job, const chip::Profile& profile,
-                  const std::weak_ptr<File>& file, Turn& turn) {
-  std::visit([&](auto& work) { run(work, job, profile, file, turn); }, cpu.work);
+                  const std::weak_ptr<File>& file, JobControl& control) {
+  std::visit([&](auto& work) { run(work, job, profile, file, control); }, cpu.work);
 }
 
 }  // namespace v3d::ioctl

@@ -176,8 +176,8 @@ void make_fences(Call& call, const std::vector<JobPtr>& jobs) {
   FencePtr previous;
   for (const JobPtr& job : jobs) {
     if (job->run && job->queue != Queue::kCpu)
-      job->run = [&kernel, self = job.get(), run = std::move(job->run)](Turn& turn) {
-        return run_on_gpu(kernel, *self, run, turn);
+      job->run = [&kernel, self = job.get(), run = std::move(job->run)](JobControl& control) {
+        return run_on_gpu(kernel, *self, run, control);
       };
     if (previous) job->add_dependency(previous);
     previous = job->done = call.file.next_fence(job->queue);

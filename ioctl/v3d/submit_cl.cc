@@ -44,16 +44,16 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
   const auto binned = std::make_shared<std::shared_ptr<const draw::BinResult>>();
   if (bin) {
     bin->space = space;
-    bin->run = [space, registers, binned](Turn& turn) {
-      return space->gpu().run_bin(registers, turn, binned.get());
+    bin->run = [space, registers, binned](JobControl& control) {
+      return space->gpu().run_bin(registers, control, binned.get());
     };
   }
   const bool small = args.bcl_end - args.bcl_start + (args.rcl_end - args.rcl_start) <= kSmallLists;
   if (bin) bin->small = small;
   render->small = small;
   render->space = space;
-  render->run = [space, registers, binned](Turn& turn) {
-    return space->gpu().run_render(registers, turn, std::move(*binned));
+  render->run = [space, registers, binned](JobControl& control) {
+    return space->gpu().run_render(registers, control, std::move(*binned));
   };
 
   commit(call, jobs, extensions);

@@ -218,10 +218,10 @@ int submit_cpu(Call& call, drm::SubmitCpu& args) {
     jobs.push_back(indirect->jobs.clean);
   }
   job->run = [cpu, self = job.get(), &profile = call.kernel.gpu().profile(),
-              file = call.file.weak_from_this()](Turn& turn) {
+              file = call.file.weak_from_this()](JobControl& control) {
     device::JobResult result;
     try {
-      run_cpu_work(*cpu, *self, profile, file, turn);
+      run_cpu_work(*cpu, *self, profile, file, control);
     } catch (const std::bad_alloc&) {
       result.end = device::JobResult::End::kError;
       result.message = "out of memory";

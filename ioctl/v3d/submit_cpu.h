@@ -70,6 +70,6 @@ int get_cpu_extension(Call& call, uint32_t id, uint64_t address, CpuSubmission* 
 /// @param turn  is asked between queries, of which there may be kMaxUserArray
 /// @param file  whose perfmons are meant; may be closed meanwhile
 void run_cpu_work(CpuSubmission& cpu, const Job& job, const chip::Profile& profile,
-                  const std::weak_ptr<File>& file, Turn& turn);
+                  const std::weak_ptr<File>& file, JobControl& control);
 
 }  // namespace v3d::ioctl

@@ -8,11 +8,11 @@
 namespace v3d::ioctl {
 namespace {
 
-device::JobResult run_csd(BoSpace& space, const device::CsdJob& registers, Turn& turn) {
+device::JobResult run_csd(BoSpace& space, const device::CsdJob& registers, JobControl& control) {
   // Hardware reads a count of 0 as 65536; the kernel skips such dispatches (v3d_sched.c, v3d_csd_job_run).
   for (int i = 0; i < 3; ++i)
     if (registers.cfg[static_cast<size_t>(i)] >> 16 == 0) return {};
-  return space.gpu().run_csd(registers, turn);
+  return space.gpu().run_csd(registers, control);
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ int make_csd_jobs(Call& call, const drm::SubmitCsd& args, const Extensions* exte
   jobs->csd->space = space;
   // Of an indirect one the registers say nothing yet.
   jobs->csd->small = !indirect && space->gpu().is_brief(*registers);
-  jobs->csd->run = [space, registers](Turn& turn) { return run_csd(*space, *registers, turn); };
+  jobs->csd->run = [space, registers](JobControl& control) { return run_csd(*space, *registers, control); };
   return 0;
 }
 

@@ -35,7 +35,7 @@ int submit_tfu(Call& call, drm::SubmitTfu& args) {
                               .ioc = args.ioc,
                               .coef = {}};
   std::copy(std::begin(args.coef), std::end(args.coef), registers.coef.begin());
-  job->run = [space, registers](Turn& turn) { return space->gpu().run_tfu(registers, turn); };
+  job->run = [space, registers](JobControl& control) { return space->gpu().run_tfu(registers, control); };
   commit(call, {job}, extensions);
   return 0;
 }

@@ -181,12 +181,12 @@ int prepare_run(Submission& s) {
   job.user = job.client->user();
   job.space = space;
   job.bos = s.held->bos;
-  const std::function<device::JobResult(Turn&)> run = [space, frame = s.surfaces.job,
-                                                       held = s.held](Turn& turn) {
-    return space->gpu().run_surfaces(frame, turn);
+  const std::function<device::JobResult(JobControl&)> run = [space, frame = s.surfaces.job,
+                                                             held = s.held](JobControl& control) {
+    return space->gpu().run_surfaces(frame, control);
   };
-  job.run = [&kernel = s.call.kernel, self = &job, run](Turn& turn) {
-    return run_on_gpu(kernel, *self, run, turn);
+  job.run = [&kernel = s.call.kernel, self = &job, run](JobControl& control) {
+    return run_on_gpu(kernel, *self, run, control);
   };
   return 0;
 }

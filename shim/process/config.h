@@ -17,7 +17,7 @@
 namespace v3d::shim {
 
 /// The place is that of the user as whom the program started, who may have become another since: place().
-struct Config : Place {
+struct Config : DaemonPlace {
   Text<128> run;    ///< $V3DEMU_RUN
   bool host_dri;    ///< $V3DEMU_HOST_DRI=1: the host's own DRM nodes stay visible
   bool no_vc4;      ///< $V3DEMU_VC4=0: no display device

@@ -58,13 +58,13 @@ struct Wishes {
 };
 
 /// Whether a former user's $V3DEMU_SOCKET is of use to this one.
-bool is_open_to(const Place& place) {
+bool is_open_to(const DaemonPlace& place) {
   struct stat st;
   if (raw::fstatat(AT_FDCWD, place.socket.c_str(), &st, 0) == 0) return st.st_uid == place.user;
   return may_write(place.runtime_dir.c_str());
 }
 
-void read_named_socket(const char* named, Place* out) {
+void read_named_socket(const char* named, DaemonPlace* out) {
   Path socket;
   add_absolute(named, &socket);
   out->socket.add(socket.c_str());
@@ -89,15 +89,15 @@ const char* why_not_in(const char* runtime, uid_t user) {
 
 /// A program that has become another user more than once.
 struct OtherPlace {
-  Place place;
+  DaemonPlace place;
   const OtherPlace* next;
 };
 std::atomic<const OtherPlace*> other_places{nullptr};
 
 }  // namespace
 
-void read_usual_place(Place* out) {
-  *out = Place{};
+void read_usual_place(DaemonPlace* out) {
+  *out = DaemonPlace{};
   out->user = raw::geteuid();
   const char* runtime = variable(kRuntimeVariable);
   if (runtime) out->not_in_xdg = why_not_in(runtime, out->user);
@@ -113,8 +113,8 @@ void read_usual_place(Place* out) {
                               [out](const char* text, size_t size) { out->socket.add(text, size); });
 }
 
-void read_place(Place* out, uid_t former_user) {
-  *out = Place{};
+void read_place(DaemonPlace* out, uid_t former_user) {
+  *out = DaemonPlace{};
   out->user = raw::geteuid();
   if (const char* named = variable(wire::kSocketVariable)) {
     read_named_socket(named, out);
@@ -126,11 +126,11 @@ void read_place(Place* out, uid_t former_user) {
   read_usual_place(out);
 }
 
-void read_place(Place* out) { read_place(out, raw::geteuid()); }
+void read_place(DaemonPlace* out) { read_place(out, raw::geteuid()); }
 
 bool has_changed_user() { return raw::geteuid() != config().user; }
 
-const Place& place() {
+const DaemonPlace& place() {
   const uid_t user = raw::geteuid();
   if (user == config().user) return config();
   const OtherPlace* head = other_places.load(std::memory_order_acquire);
@@ -147,7 +147,7 @@ const Place& place() {
 
 namespace {
 
-int check(const Place& p) {
+int check(const DaemonPlace& p) {
   if (!p.runtime_dir_ours) return 0;
   struct stat st;
   int error = raw::fstatat(AT_FDCWD, p.runtime_dir.c_str(), &st, AT_SYMLINK_NOFOLLOW);
@@ -158,7 +158,7 @@ int check(const Place& p) {
 
 }  // namespace
 
-int make_runtime_dir(const Place& at) {
+int make_runtime_dir(const DaemonPlace& at) {
   if (at.runtime_dir.overflowed() || at.socket.overflowed()) return ENAMETOOLONG;
   if (at.runtime_dir_ours) {
     int error = raw::mkdirat(AT_FDCWD, at.runtime_dir.c_str(), 0700);
@@ -189,7 +189,7 @@ bool is_limited() {
 
 }  // namespace
 
-void limited_socket(const Place& at, Text<108>* out) {
+void limited_socket(const DaemonPlace& at, Text<108>* out) {
   enum : int { kUnknown, kNo, kYes };
   static std::atomic<int> limited{kUnknown};
   if (limited.load(std::memory_order_relaxed) == kUnknown) limited.store(is_limited() ? kYes : kNo);
@@ -199,7 +199,7 @@ void limited_socket(const Place& at, Text<108>* out) {
 }
 
 void tell_of_other_folder() {
-  const Place& p = place();
+  const DaemonPlace& p = place();
   if (!p.not_in_xdg && !p.not_by_name) return;
   const char* name = p.not_by_name ? wire::kSocketVariable : kRuntimeVariable;
   Path why;
@@ -208,7 +208,7 @@ void tell_of_other_folder() {
   complain(why.c_str(), ": the daemon is in ", p.runtime_dir.c_str());
 }
 
-bool add_wishes(const Place& at, Text<8192>* command) {
+bool add_wishes(const DaemonPlace& at, Text<8192>* command) {
   const Wishes wishes;
   bool any = false;
   command->add(v3d::place::kCompareCommand);

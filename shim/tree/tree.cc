@@ -253,7 +253,7 @@ bool make_tree(Tree* tree) {
   Text<kHashDigits + 1> digits;
   for (int shift = 60; shift >= 0; shift -= 4) digits.add("0123456789abcdef"[hashing.hash() >> shift & 15]);
   Path path;
-  const auto make_in = [&](const Place& at) {
+  const auto make_in = [&](const DaemonPlace& at) {
     path.clear();
     path.add(at.runtime_dir.c_str()).add(kFolderName).add(digits.c_str());
     const int error = make_runtime_dir(at);
@@ -262,7 +262,7 @@ bool make_tree(Tree* tree) {
   int error = make_in(place());
   if ((error == EPERM || error == EACCES || error == EROFS) && !place().runtime_dir_ours) {
     // Another user's, who gave this process what it has of the daemon there.
-    Place usual;
+    DaemonPlace usual;
     read_usual_place(&usual);
     error = make_in(usual);
   }

@@ -18,16 +18,16 @@ TEST(ListProgress, InstructionsCountUntilTheListMoves) {
   EXPECT_FALSE(progress.spend(1));  // it stays so
 }
 
-TEST(Turn, OneThatInsistsIsNotHeld) {
-  struct Held : Turn {
+TEST(JobControl, OneThatInsistsIsNotHeld) {
+  struct Held : JobControl {
     Held() { held_ = attention_ = true; }
     bool attend() override { return true; }
-  } turn;
-  EXPECT_TRUE(turn.held());
-  EXPECT_TRUE(turn.checkpoint());
-  turn.insist();
-  EXPECT_FALSE(turn.held());
-  EXPECT_FALSE(turn.checkpoint());
+  } control;
+  EXPECT_TRUE(control.held());
+  EXPECT_TRUE(control.checkpoint());
+  control.insist();
+  EXPECT_FALSE(control.held());
+  EXPECT_FALSE(control.checkpoint());
 }
 
 }  // namespace

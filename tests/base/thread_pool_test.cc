@@ -80,26 +80,26 @@ TEST(ThreadPool, CallersShareTheWorkers) {
 }
 
 /// Held and let go by the test.
-class TestTurn : public Turn {
+class TestControl : public JobControl {
  public:
   void hold(bool held) { held_ = held; }
 };
 
 TEST(ThreadPool, WorkersPassOverHeldJobsAndComeBack) {
   ThreadPool pool(1);
-  TestTurn turn;
-  turn.hold(true);
+  TestControl control;
+  control.hold(true);
   std::atomic<int> helped{0}, run{0};
   const Piece piece = [&](int, int slot) {
     helped += slot != 0;
     if (++run == 10) {
       EXPECT_EQ(helped, 0);
-      turn.hold(false);
+      control.hold(false);
     }
     if (run > 10) soon([&] { return helped > 0; });
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
-  pool.parallel_for(20, piece, &turn);
+  pool.parallel_for(20, piece, &control);
   EXPECT_GT(helped, 0);
 }
 
@@ -125,23 +125,23 @@ TEST(ThreadPool, WhatAPieceThrowsComesOutBehindTheOthers) {
 
 // A job may be held and go on without any of its threads at a checkpoint or a new piece.
 TEST(ThreadPool, WorkersSeeByThemselvesThatAJobGoesOn) {
-  struct Held : Turn {
+  struct Held : JobControl {
     void hold(bool held) { held_ = held; }
-  } turn;
+  } control;
   ThreadPool pool(1);
-  turn.hold(true);
+  control.hold(true);
   std::atomic<int> inside{0};
   const auto piece = [&](int, int slot) {
     ++inside;
     if (slot == 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the worker passes the job over
-      turn.hold(false);
+      control.hold(false);
     }
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (inside < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     EXPECT_EQ(inside, 2);
   };
-  pool.parallel_for(2, piece, &turn);
+  pool.parallel_for(2, piece, &control);
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ class SchedulerTest : public ::testing::Test {
     if (queue != Queue::kTfu && queue != Queue::kCpu && queue != Queue::kCacheClean)
       job->space = client.space;
     if (queue != Queue::kCacheClean) {
-      job->run = [this, name, body](Turn&) {
+      job->run = [this, name, body](JobControl&) {
         record(name);
         if (body) body();
         return device::JobResult();
@@ -198,7 +198,7 @@ TEST_F(SchedulerTest, ResultsBecomeFenceErrors) {
       {End::kDone, 1}, {End::kError, -ECANCELED}, {End::kHang, -ECANCELED}, {End::kCancelled, -ESRCH}};
   for (const auto& c : kCases) {
     const JobPtr job = make_job(a_, Queue::kCsd, "");
-    job->run = [&](Turn&) {
+    job->run = [&](JobControl&) {
       device::JobResult result;
       result.end = c.end;
       result.message = "made to fail by a test";
@@ -213,7 +213,7 @@ TEST_F(SchedulerTest, ResultsBecomeFenceErrors) {
 
 TEST_F(SchedulerTest, FailedJobDoesNotStopItsDependants) {
   const JobPtr bin = make_job(a_, Queue::kBin, "bin");
-  bin->run = [](Turn&) {
+  bin->run = [](JobControl&) {
     device::JobResult result;
     result.end = device::JobResult::End::kHang;
     return result;
@@ -226,7 +226,7 @@ TEST_F(SchedulerTest, FailedJobDoesNotStopItsDependants) {
 
 TEST_F(SchedulerTest, MmuFaultsAreCounted) {
   const JobPtr job = make_job(a_, Queue::kRender, "");
-  job->run = [](Turn&) {
+  job->run = [](JobControl&) {
     device::JobResult result;
     result.faults = {.count = 3, .first_address = 0x1234};
     return result;
@@ -241,9 +241,9 @@ TEST_F(SchedulerTest, KilledClient) {
   Gate gate;
   const FencePtr never_mind = pending();
   const JobPtr running = make_job(a_, Queue::kRender, "running");
-  running->run = [&](Turn& turn) {
+  running->run = [&](JobControl& control) {
     gate.pass();
-    while (!turn.cancelled()) std::this_thread::yield();
+    while (!control.cancelled()) std::this_thread::yield();
     device::JobResult result;
     result.end = device::JobResult::End::kCancelled;
     return result;
@@ -278,9 +278,9 @@ TEST_F(SchedulerTest, EndingDropsWhatIsQueued) {
     Gate gate;
     Scheduler scheduler;
     running = make_job(a_, Queue::kRender, "running");
-    running->run = [&](Turn& turn) {
+    running->run = [&](JobControl& control) {
       gate.pass();
-      while (!turn.cancelled()) std::this_thread::yield();
+      while (!control.cancelled()) std::this_thread::yield();
       return device::JobResult();
     };
     queued = make_job(a_, Queue::kRender, "queued", {running->done});
@@ -389,13 +389,13 @@ class SlicesTest : public SchedulerTest {
   /// Counts rounds until `over`, or until it is cancelled.
   JobPtr make_hog(Client& client, Queue queue, std::atomic<uint64_t>* rounds = nullptr) {
     JobPtr job = make_job(client, queue, "hog");
-    job->run = [this, rounds](Turn& turn) {
-      while (!over_ && !turn.cancelled()) {
-        turn.checkpoint();
+    job->run = [this, rounds](JobControl& control) {
+      while (!over_ && !control.cancelled()) {
+        control.checkpoint();
         if (rounds) ++*rounds;
       }
       device::JobResult result;
-      if (turn.cancelled()) result.end = device::JobResult::End::kCancelled;
+      if (control.cancelled()) result.end = device::JobResult::End::kCancelled;
       return result;
     };
     return job;
@@ -473,9 +473,9 @@ TEST_F(SlicesTest, FewThreads) {
   std::vector<FencePtr> ends;
   for (Client& client : clients) {
     const JobPtr job = make_job(client, Queue::kTfu, "");
-    job->run = [](Turn& turn) {
+    job->run = [](JobControl& control) {
       const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(5);
-      while (std::chrono::steady_clock::now() < end) turn.checkpoint();
+      while (std::chrono::steady_clock::now() < end) control.checkpoint();
       return device::JobResult();
     };
     few.push({job});
@@ -488,24 +488,24 @@ TEST_F(SlicesTest, WorkersDoNotWaitInAHeldJob) {
   ThreadPool pool(1);
   std::atomic<int> inside{0};
   const JobPtr hog = make_job(a_, Queue::kRender, "");
-  hog->run = [&](Turn& turn) {
+  hog->run = [&](JobControl& control) {
     const std::function<void(int, int)> piece = [&](int, int) {
       ++inside;
-      while (!over_) turn.checkpoint();
+      while (!over_) control.checkpoint();
     };
-    pool.parallel_for(2, piece, &turn);
+    pool.parallel_for(2, piece, &control);
     return device::JobResult();
   };
   slices_.push({hog});
   ASSERT_TRUE(soon([&] { return inside == 2; }));  // its own thread and the pool's
   std::atomic<int> met{0};
   const JobPtr other = make_job(b_, Queue::kRender, "");
-  other->run = [&](Turn& turn) {
+  other->run = [&](JobControl& control) {
     const std::function<void(int, int)> piece = [&](int, int) {
       ++met;
       soon([&] { return met == 2; });
     };
-    pool.parallel_for(2, piece, &turn);
+    pool.parallel_for(2, piece, &control);
     return device::JobResult();
   };
   slices_.push({other});
@@ -522,7 +522,7 @@ class PacedJobsTest : public SlicesTest {
 
   JobPtr make_paced(Client& client, Queue queue, uint64_t predicted_ns, int64_t* start_ns = nullptr) {
     JobPtr job = make_job(client, queue, "paced");
-    job->run = [predicted_ns, start_ns](Turn&) {
+    job->run = [predicted_ns, start_ns](JobControl&) {
       if (start_ns) *start_ns = ioctl::monotonic_ns();
       auto prediction = std::make_shared<timing::Prediction>();
       prediction->clocks = predicted_ns;
@@ -563,9 +563,9 @@ TEST_F(PacedJobsTest, JobsAndThoseBehindThemWaitForThePrediction) {
 
 TEST_F(PacedJobsTest, ThePredictionIsMadeFirst) {
   const JobPtr job = make_paced(a_, Queue::kCsd, 5'000'000);
-  job->run = [run = job->run](Turn& turn) {
+  job->run = [run = job->run](JobControl& control) {
     device::JobResult result;
-    result.later = [made = run(turn)](device::JobResult& r) { r.prediction = made.prediction; };
+    result.later = [made = run(control)](device::JobResult& r) { r.prediction = made.prediction; };
     return result;
   };
   const int64_t start_ns = ioctl::monotonic_ns();
@@ -576,9 +576,9 @@ TEST_F(PacedJobsTest, ThePredictionIsMadeFirst) {
 
 TEST_F(PacedJobsTest, TheExecutionCounts) {
   JobPtr job = make_paced(a_, Queue::kTfu, 1000);
-  job->run = [run = job->run](Turn& turn) {
+  job->run = [run = job->run](JobControl& control) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return run(turn);
+    return run(control);
   };
   paced_.push({job});
   wait(job->done);
@@ -690,9 +690,9 @@ TEST_F(SchedulerTest, PushesAllOrNothingWhenMemoryRunsOut) {
 
 TEST_F(SchedulerTest, AJobWithoutMemoryFailsAndNothingElse) {
   const JobPtr hungry = make_job(a_, Queue::kTfu, "");
-  hungry->run = [](Turn&) -> device::JobResult { throw std::bad_alloc(); };
+  hungry->run = [](JobControl&) -> device::JobResult { throw std::bad_alloc(); };
   const JobPtr strange = make_job(a_, Queue::kCpu, "");
-  strange->run = [](Turn&) -> device::JobResult { throw std::length_error("size"); };
+  strange->run = [](JobControl&) -> device::JobResult { throw std::length_error("size"); };
   scheduler_.push({hungry, strange});
   wait(hungry->done);
   wait(strange->done);
@@ -708,7 +708,7 @@ TEST_F(SchedulerTest, AJobWithoutMemoryFailsAndNothingElse) {
 TEST_F(SchedulerTest, WorkersNeedNoMemory) {
   for (int n = 0; n < 12; ++n) {
     const JobPtr last_with_memory = make_job(a_, Queue::kTfu, "");
-    last_with_memory->run = [n](Turn&) {
+    last_with_memory->run = [n](JobControl&) {
       ioctl::test::fail_allocation(n);
       device::JobResult result;
       result.end = device::JobResult::End::kHang;  // there is something to tell

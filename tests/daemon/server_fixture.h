@@ -52,20 +52,20 @@ class GatedGpu : public ioctl::Gpu {
    public:
     Context(GatedGpu& gpu, std::unique_ptr<ioctl::GpuContext> idle) : gpu_(gpu), idle_(std::move(idle)) {}
     mmu::AddressSpace& space() override { return idle_->space(); }
-    device::JobResult run_bin(const device::ClJob& job, Turn& turn,
+    device::JobResult run_bin(const device::ClJob& job, JobControl& control,
                               std::shared_ptr<const draw::BinResult>* result) override {
-      return idle_->run_bin(job, turn, result);
+      return idle_->run_bin(job, control, result);
     }
-    device::JobResult run_render(const device::ClJob& job, Turn& turn,
+    device::JobResult run_render(const device::ClJob& job, JobControl& control,
                                  std::shared_ptr<const draw::BinResult> bin) override {
-      return idle_->run_render(job, turn, std::move(bin));
+      return idle_->run_render(job, control, std::move(bin));
     }
-    device::JobResult run_csd(const device::CsdJob& job, Turn& turn) override {
-      return idle_->run_csd(job, turn);
+    device::JobResult run_csd(const device::CsdJob& job, JobControl& control) override {
+      return idle_->run_csd(job, control);
     }
-    device::JobResult run_tfu(const device::TfuJob&, Turn& turn) override {
+    device::JobResult run_tfu(const device::TfuJob&, JobControl& control) override {
       ++gpu_.started;
-      while (!gpu_.open && !turn.cancelled()) usleep(200);
+      while (!gpu_.open && !control.cancelled()) usleep(200);
       device::JobResult result;
       if (!gpu_.open) {
         ++gpu_.cancelled;

@@ -89,41 +89,41 @@ class DeviceTest : public testing::Test {
 
   /// One run of each kind of job.
   std::vector<std::function<JobResult()>> all_kinds() {
-    return {[this] { return device_.run_bin(*context_, {}, turn_, &bin_); },
-            [this] { return device_.run_render(*context_, {}, turn_, nullptr); },
-            [this] { return device_.run_csd(*context_, {}, turn_); },
-            [this] { return device_.run_tfu(*context_, {}, turn_); }};
+    return {[this] { return device_.run_bin(*context_, {}, control_, &bin_); },
+            [this] { return device_.run_render(*context_, {}, control_, nullptr); },
+            [this] { return device_.run_csd(*context_, {}, control_); },
+            [this] { return device_.run_tfu(*context_, {}, control_); }};
   }
 
   const chip::Profile& profile_ = chip::default_profile();
   ThreadPool pool_{1};
   Device device_{profile_, pool_};
   std::unique_ptr<Context> context_;
-  Turn turn_;
+  JobControl control_;
   std::shared_ptr<const draw::BinResult> bin_;
 };
 
 TEST_F(DeviceTest, HandsArgumentsToTheBlocks) {
   const ClJob cl{.bcl_start = 1, .bcl_end = 2, .rcl_start = 3, .rcl_end = 4, .qma = 5, .qms = 6, .qts = 7};
-  device_.run_bin(*context_, cl, turn_, &bin_);
+  device_.run_bin(*context_, cl, control_, &bin_);
   EXPECT_THAT(g_arguments, ElementsAre(1, 2, 0, 0));
   ASSERT_NE(bin_, nullptr);
-  device_.run_render(*context_, cl, turn_, bin_);
+  device_.run_render(*context_, cl, control_, bin_);
   EXPECT_THAT(g_arguments, ElementsAre(3, 4, 5, 0));
   EXPECT_EQ(g_bin, bin_.get());
-  device_.run_render(*context_, cl, turn_, nullptr);
+  device_.run_render(*context_, cl, control_, nullptr);
   EXPECT_EQ(g_bin, nullptr);
   SurfaceJob frame;
   frame.width = 14;
   frame.height = 15;
   for (uint32_t clear_value = 0; clear_value < 2; ++clear_value) {  // these go on from job to job
-    device_.run_render(*context_, {.surfaces = std::make_shared<SurfaceJob>(frame)}, turn_, bin_);
+    device_.run_render(*context_, {.surfaces = std::make_shared<SurfaceJob>(frame)}, control_, bin_);
     EXPECT_THAT(g_arguments, ElementsAre(14, 15, clear_value, 0));
     EXPECT_EQ(g_bin, bin_.get());
   }
-  device_.run_csd(*context_, {.cfg = {8, 0, 0, 0, 0, 0, 9}, .indirect = true}, turn_);
+  device_.run_csd(*context_, {.cfg = {8, 0, 0, 0, 0, 0, 9}, .indirect = true}, control_);
   EXPECT_THAT(g_arguments, ElementsAre(8, 9, 1, 1));
-  device_.run_tfu(*context_, {.icfg = 10, .ioc = 11, .coef = {12, 0, 0, 13}}, turn_);
+  device_.run_tfu(*context_, {.icfg = 10, .ioc = 11, .coef = {12, 0, 0, 13}}, control_);
   EXPECT_THAT(g_arguments, ElementsAre(10, 11, 12, 13));
 }
 
@@ -132,10 +132,10 @@ TEST_F(DeviceTest, PredictionsAreTheSameWhenTheyAreMadeLater) {
   Device other(profile_, pool_);
   other.set_timing(timing::kSampled, Device::Predict::kLater);
   g_work = [](const JobContext& job) { job.work->transferred(4096, 8192); };
-  const JobResult at_once = device_.run_tfu(*context_, {}, turn_);
+  const JobResult at_once = device_.run_tfu(*context_, {}, control_);
   EXPECT_FALSE(at_once.later);
   ASSERT_TRUE(at_once.prediction);
-  JobResult result = other.run_tfu(*context_, {}, turn_);
+  JobResult result = other.run_tfu(*context_, {}, control_);
   ASSERT_TRUE(result.later);
   EXPECT_FALSE(result.prediction);
   EXPECT_NE(result.counts.values, at_once.counts.values);
@@ -151,7 +151,7 @@ TEST_F(DeviceTest, PredictionsAreTheSameWhenTheyAreMadeLater) {
 TEST_F(DeviceTest, TheFirstSubmitOfAContextTakesLonger) {
   const timing::Parameters p = timing::parameters_of(profile_);
   const auto submit_ns = [&](Device& device, Context& context) {
-    const JobResult result = device.run_tfu(context, {}, turn_);
+    const JobResult result = device.run_tfu(context, {}, control_);
     return result.prediction ? result.prediction->submit_ns : 0;
   };
   Device first(profile_, pool_), plain(profile_, pool_);
@@ -170,7 +170,7 @@ TEST_F(DeviceTest, JobsKnowTheirContext) {
   g_work = [&](const JobContext& job) {
     EXPECT_EQ(job.memory.host(0), context_->space().memory().host(0));
     EXPECT_EQ(job.profile, &profile_);
-    EXPECT_EQ(job.cancel, &turn_.cancelled());
+    EXPECT_EQ(job.cancel, &control_.cancelled());
     EXPECT_NE(job.programs, nullptr);
     EXPECT_FALSE(job.stopped());
   };
@@ -203,7 +203,7 @@ TEST_F(DeviceTest, JobsThatFindNoMemoryFail) {
   }
   g_work = [&](const JobContext& job) {
     const std::function<void(int, int)> piece = [](int, int) { throw std::bad_alloc(); };
-    job.pool->parallel_for(100, piece, job.turn);
+    job.pool->parallel_for(100, piece, job.control);
   };
   for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kError);
   g_work = [](const JobContext&) {};
@@ -212,14 +212,14 @@ TEST_F(DeviceTest, JobsThatFindNoMemoryFail) {
 
 TEST_F(DeviceTest, AnErrorStaysWithItsJob) {
   g_work = [](const JobContext& job) { job.error->set("bad"); };
-  EXPECT_EQ(device_.run_render(*context_, {}, turn_, nullptr).end, End::kError);
+  EXPECT_EQ(device_.run_render(*context_, {}, control_, nullptr).end, End::kError);
   g_work = [](const JobContext&) {};
-  EXPECT_EQ(device_.run_render(*context_, {}, turn_, nullptr).end, End::kDone);
+  EXPECT_EQ(device_.run_render(*context_, {}, control_, nullptr).end, End::kDone);
 }
 
 TEST_F(DeviceTest, CancelledJobs) {
   g_work = [&](const JobContext& job) {
-    turn_.cancel();
+    control_.cancel();
     EXPECT_TRUE(job.stopped());
   };
   for (const auto& run : all_kinds()) EXPECT_EQ(run().end, End::kCancelled);
@@ -285,9 +285,9 @@ TEST_F(DeviceTest, ThreadIndicesOfBinAndRenderAreDisjoint) {
         };
       };
       g_work = collect(&bin);
-      device.run_bin(*context_, {}, turn_, &bin_);
+      device.run_bin(*context_, {}, control_, &bin_);
       g_work = collect(&render);
-      device.run_render(*context_, {}, turn_, nullptr);
+      device.run_render(*context_, {}, control_, nullptr);
       const uint32_t threads = 4 * static_cast<uint32_t>(profile.qpu_count());
       EXPECT_EQ(*bin.begin(), threads - 8);
       EXPECT_LT(*bin.rbegin(), threads);
@@ -301,13 +301,13 @@ TEST_F(DeviceTest, ComputeExcludesBinAndRender) {
   JobResult inner;
   g_work = [&](const JobContext&) {
     g_work = [](const JobContext&) { ADD_FAILURE() << "ran although it must not"; };
-    inner = device_.run_render(*context_, {}, turn_, nullptr);
+    inner = device_.run_render(*context_, {}, control_, nullptr);
     g_work = [](const JobContext&) {};
   };
-  EXPECT_EQ(device_.run_csd(*context_, {}, turn_).end, End::kDone);
+  EXPECT_EQ(device_.run_csd(*context_, {}, control_).end, End::kDone);
   EXPECT_EQ(inner.end, End::kError);
   EXPECT_THAT(inner.message, HasSubstr("compute"));
-  EXPECT_EQ(device_.run_render(*context_, {}, turn_, nullptr).end, End::kDone);
+  EXPECT_EQ(device_.run_render(*context_, {}, control_, nullptr).end, End::kDone);
 }
 
 TEST_F(DeviceTest, BinRunsBesideRenderAndOtherContexts) {
@@ -315,11 +315,11 @@ TEST_F(DeviceTest, BinRunsBesideRenderAndOtherContexts) {
   ASSERT_TRUE(other.ok());
   g_work = [&](const JobContext&) {
     g_work = [](const JobContext&) {};
-    EXPECT_EQ(device_.run_bin(*context_, {}, turn_, &bin_).end, End::kDone);
-    EXPECT_EQ(device_.run_csd(**other, {}, turn_).end, End::kDone);
-    EXPECT_EQ(device_.run_tfu(*context_, {}, turn_).end, End::kDone);
+    EXPECT_EQ(device_.run_bin(*context_, {}, control_, &bin_).end, End::kDone);
+    EXPECT_EQ(device_.run_csd(**other, {}, control_).end, End::kDone);
+    EXPECT_EQ(device_.run_tfu(*context_, {}, control_).end, End::kDone);
   };
-  EXPECT_EQ(device_.run_render(*context_, {}, turn_, nullptr).end, End::kDone);
+  EXPECT_EQ(device_.run_render(*context_, {}, control_, nullptr).end, End::kDone);
 }
 
 }  // namespace

@@ -91,8 +91,8 @@ class Now : public Host {
  public:
   void push(const std::vector<JobPtr>& jobs) override {
     for (const JobPtr& job : jobs) {
-      Turn turn;
-      if (job->run) job->run(turn);
+      JobControl control;
+      if (job->run) job->run(control);
       job->done->signal(0);
     }
   }

@@ -4,7 +4,7 @@
 
 namespace v3d::ioctl::test {
 
-device::JobResult FakeGpu::Context::run_bin(const device::ClJob& job, Turn&,
+device::JobResult FakeGpu::Context::run_bin(const device::ClJob& job, JobControl&,
                                             std::shared_ptr<const draw::BinResult>* result) {
   gpu_.bin = job;
   ++gpu_.bins;

@@ -136,21 +136,21 @@ class FakeGpu : public Gpu {
    public:
     Context(FakeGpu& gpu, std::unique_ptr<mmu::AddressSpace> space) : gpu_(gpu), space_(std::move(space)) {}
     mmu::AddressSpace& space() override { return *space_; }
-    device::JobResult run_bin(const device::ClJob& job, Turn&,
+    device::JobResult run_bin(const device::ClJob& job, JobControl&,
                               std::shared_ptr<const draw::BinResult>* result) override;
-    device::JobResult run_render(const device::ClJob& job, Turn&,
+    device::JobResult run_render(const device::ClJob& job, JobControl&,
                                  std::shared_ptr<const draw::BinResult> bin) override {
       gpu_.render = job;
       gpu_.render_had_bin_result = bin != nullptr;
       ++gpu_.renders;
       return gpu_.done();
     }
-    device::JobResult run_csd(const device::CsdJob& job, Turn&) override {
+    device::JobResult run_csd(const device::CsdJob& job, JobControl&) override {
       gpu_.csd = job;
       ++gpu_.csds;
       return gpu_.done();
     }
-    device::JobResult run_tfu(const device::TfuJob& job, Turn&) override {
+    device::JobResult run_tfu(const device::TfuJob& job, JobControl&) override {
       gpu_.tfu = job;
       ++gpu_.tfus;
       return gpu_.done();
@@ -207,9 +207,9 @@ class FakeHost : public Host {
 
   /// Runs a job and signals its fence, whatever it depends on.
   static void run(const JobPtr& job, int error = 0) {
-    Turn turn;
+    JobControl control;
     if (job->run && !error) {
-      if (job->run(turn).end != device::JobResult::End::kDone) error = ECANCELED;
+      if (job->run(control).end != device::JobResult::End::kDone) error = ECANCELED;
     }
     job->done->signal(error);
   }

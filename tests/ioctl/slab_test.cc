@@ -321,7 +321,7 @@ TEST_F(SlabTest, ExportWaitsForTheJobs) {
   submit.bo_handles[0] = handle;
   ASSERT_EQ(ioctl(kSubmitTfu, submit), 0);
   const JobPtr job = host_.jobs.at(0);
-  job->run = [&](Turn&) {
+  job->run = [&](JobControl&) {
     EXPECT_TRUE(file_->find_bo(handle)->buffer()->in_slab());
     store(address_of(handle), 6);
     return device::JobResult();

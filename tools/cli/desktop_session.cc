@@ -38,7 +38,7 @@ volatile sig_atomic_t g_program = 0, g_ended = 0;
 /// weston needs a folder for its socket; where there is none of this user, that of the daemon's socket
 /// serves.
 void need_runtime_folder() {
-  shim::Place place;  // as the environment is by now
+  shim::DaemonPlace place;  // as the environment is by now
   shim::read_place(&place);
   if (!variable("XDG_RUNTIME_DIR").empty() && !place.not_in_xdg) return;
   setenv(wire::kSocketVariable, place.socket.c_str(), 1);

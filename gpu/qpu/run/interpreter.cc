@@ -23,7 +23,7 @@ namespace {
 constexpr const char* kEmptyQueue = "ldtmu without an outstanding lookup";
 constexpr const char* kTooLarge = "program of more than 64 Ki instructions";
 
-using Target = Place::Target;
+using Target = StepTarget::Target;
 using Events = Thread::Pending::Events;
 using Sync = Thread::Pending::Sync;
 
@@ -82,7 +82,7 @@ inline Result compute(const Half& half, Thread& t, const Flags& flags, Lanes a, 
   return result;
 }
 
-inline void store_register(const Place& to, Pack pack, Thread& t, Lanes value, LaneMask exec) {
+inline void store_register(const StepTarget& to, Pack pack, Thread& t, Lanes value, LaneMask exec) {
   Lanes& destination = at_offset(t, to.offset);
   if (pack != Pack::kNone) value = packed(pack, value, destination);
   if (to.target == Target::kQuad) value = replicate_quads(value);
@@ -158,7 +158,7 @@ Lanes rotated(const Step& step, const Thread& t, Source from) {
   return permute(v, (kLaneIndex & 12u) | ((kLaneIndex - count) & 3u));
 }
 
-const char* commit(const Place& to, Pack pack, Thread& t, Lanes value, LaneMask exec) {
+const char* commit(const StepTarget& to, Pack pack, Thread& t, Lanes value, LaneMask exec) {
   if (to.target == Target::kNone) return nullptr;
   if (to.target != Target::kPort) {
     store_register(to, pack, t, value, exec);

@@ -14,7 +14,7 @@ const Lanes kImmediateLanes[kSmallImmediates] = {V3D_ROW(0),  V3D_ROW(8),  V3D_R
 
 namespace {
 
-using Target = Place::Target;
+using Target = StepTarget::Target;
 
 Lanes rep_lanes(Thread&, Lanes a, Lanes, LaneMask) { return splat(uint32_t{a[0]}); }
 Lanes quad_lanes(Thread&, Lanes a, Lanes, LaneMask) { return replicate_quads(a); }
@@ -32,8 +32,8 @@ Source make_source(const Operand& o) {
   return {};
 }
 
-Place find_place(chip::Generation generation, bool magic, uint8_t waddr) {
-  using enum Place::Target;
+StepTarget find_place(chip::Generation generation, bool magic, uint8_t waddr) {
+  using enum StepTarget::Target;
   if (!magic) return {register_offset(waddr), kRegister, {}};
   const WaddrInfo& w = waddr_info(generation, waddr);
   switch (w.effect) {
@@ -142,7 +142,7 @@ bool make_load(chip::Generation generation, const Instruction& i, Step& step) {
     default:
       return false;
   }
-  const Place& to = step.signal_to;
+  const StepTarget& to = step.signal_to;
   const bool implicit = i.signals & kSignalsImplicit;
   step.load_offset = implicit ? register_offset(isa(generation).implicit) : to.offset;
   return implicit || to.target == Target::kRegister;

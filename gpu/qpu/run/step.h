@@ -37,7 +37,7 @@ struct FlagUpdate {
 };
 
 /// Where a result goes.
-struct Place {
+struct StepTarget {
   enum class Target : uint8_t {
     kNone,      ///< only flags or effects
     kRegister,  ///< at `offset`
@@ -54,7 +54,7 @@ struct Place {
 struct Half {
   AluFn alu = nullptr;  ///< nullptr: nothing to do
   Source a, b;
-  Place to;
+  StepTarget to;
   Pack pack = Pack::kNone;
   bool active_lanes = false;
   Condition condition;
@@ -80,10 +80,10 @@ struct Step {
   Load load = Load::kNone;
   uint16_t load_offset = 0;
   uint16_t signals = 0;
-  Place signal_to;      ///< of a signal in kSignalsWithAddress
-  uint8_t index = 0;    ///< in the chunk
-  bool setmsf = false;  ///< the add half is SETMSF
-  uint8_t rotate = 0;   ///< 4.2: code of the count by which the operands of mul rotate, with kRotate
+  StepTarget signal_to;  ///< of a signal in kSignalsWithAddress
+  uint8_t index = 0;     ///< in the chunk
+  bool setmsf = false;   ///< the add half is SETMSF
+  uint8_t rotate = 0;    ///< 4.2: code of the count by which the operands of mul rotate, with kRotate
 };
 
 Step make_step(chip::Generation generation, const Instruction& instruction);

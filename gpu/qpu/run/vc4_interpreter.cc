@@ -49,7 +49,7 @@ void Thread::restart() {
 
 namespace {
 
-using Target = Place::Target;
+using Target = StepTarget::Target;
 using Events = Thread::Pending::Events;
 
 constexpr const char* kEmptyQueue = "a load from a TMU without an outstanding lookup";

@@ -12,7 +12,7 @@ const Lanes kImmediates[64] = {V3D_ROW(0),  V3D_ROW(8),  V3D_ROW(16), V3D_ROW(24
 
 namespace {
 
-using Target = Place::Target;
+using Target = StepTarget::Target;
 
 Lanes loaded(const Lanes& a, const Lanes&) { return a; }
 
@@ -62,13 +62,13 @@ Condition make_condition(Cond cond) {
   }
 }
 
-Place find_place(Files column, uint8_t waddr) {
+StepTarget find_place(Files column, uint8_t waddr) {
   if (waddr < kFirstPort)
     return {Target::kRegister, WritePort::kNone,
             register_offset((column == kFileB ? Thread::kFileB : 0) + waddr)};
   const WritePort port = write_address(column, waddr).port;
   const auto accumulator = [](Target target, int n) {
-    return Place{target, WritePort::kNone, register_offset(Thread::kAccumulators + n)};
+    return StepTarget{target, WritePort::kNone, register_offset(Thread::kAccumulators + n)};
   };
   switch (port) {
     case WritePort::kR0:

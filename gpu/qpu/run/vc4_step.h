@@ -28,7 +28,7 @@ struct Condition {
   LaneMask invert = 0, always = 0;
 };
 
-struct Place {
+struct StepTarget {
   enum class Target : uint8_t {
     kNone,
     kRegister,  ///< at `offset`
@@ -47,7 +47,7 @@ struct Half {
   AluFn alu = nullptr;  ///< nullptr: nothing to do
   CarryFn carry = nullptr;
   Source a, b;
-  Place to;
+  StepTarget to;
   Condition condition;
   Pack pack = Pack::kNone;
   uint8_t pack_mode = 0;

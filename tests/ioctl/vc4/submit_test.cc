@@ -19,8 +19,8 @@ class Vc4SubmitTest : public Vc4Test {
   using Vc4Test::Vc4Test;
   /// How the first job ends.
   device::JobResult run_first() {
-    Turn turn;
-    return host_.jobs.at(0)->run(turn);
+    JobControl control;
+    return host_.jobs.at(0)->run(control);
   }
   static bool depends(const JobPtr& job, const FencePtr& fence) {
     return std::find(job->dependencies.begin(), job->dependencies.end(), fence) != job->dependencies.end();

@@ -17,13 +17,13 @@ device::JobResult CapturedJobs::run_once(const CapturedJob& job, device::Context
   const std::pair submission(job.context, job.submission);
   switch (job.kind) {
     case CapturedJob::kBin:
-      return device_.run_bin(context, job.cl(), turn_, &binned_[submission]);
+      return device_.run_bin(context, job.cl(), control_, &binned_[submission]);
     case CapturedJob::kRender:
-      return device_.run_render(context, job.cl(), turn_, job.submission ? binned_[submission] : nullptr);
+      return device_.run_render(context, job.cl(), control_, job.submission ? binned_[submission] : nullptr);
     case CapturedJob::kCsd:
-      return device_.run_csd(context, job.csd(), turn_);
+      return device_.run_csd(context, job.csd(), control_);
     default:
-      return device_.run_tfu(context, job.tfu(), turn_);
+      return device_.run_tfu(context, job.tfu(), control_);
   }
 }
 

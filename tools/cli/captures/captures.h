@@ -33,7 +33,7 @@ class CapturedJobs {
   device::JobResult run_once(const daemon::CapturedJob& job, device::Context& context);
 
   device::Device& device_;
-  Turn turn_;
+  JobControl control_;
   /// Of submissions, by context and number, whose render job is still to come.
   std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const draw::BinResult>> binned_;
 };

@@ -135,7 +135,7 @@ absl::Status end_daemon(const std::string& socket) {
 }
 
 std::string used_socket() {
-  const shim::Place& place = shim::place();
+  const shim::DaemonPlace& place = shim::place();
   const std::string usual = place.socket.c_str(), limited = usual + shim::kLimitedSuffix;
   return place.runtime_dir_ours && !connect_to(usual) && connect_to(limited) ? limited : usual;
 }

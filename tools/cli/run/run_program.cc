@@ -148,7 +148,7 @@ int fail(const RunOptions& options, const std::string& what) {
 
 /// Whether the daemon that runs at a socket, if one does, has the settings that the environment asks for.
 /// What is only told, and what the program finds when it starts one itself, the preload library says.
-absl::Status compare_settings(const shim::Place& place) {
+absl::Status compare_settings(const shim::DaemonPlace& place) {
   shim::Text<8192> wishes;
   if (!shim::add_wishes(place, &wishes)) return absl::OkStatus();
   const std::string socket = place.socket.c_str();
@@ -182,7 +182,7 @@ absl::Status use_board(const RunOptions& options) {
   const std::string timing = variable("V3DEMU_TIMING");
   if (!daemon::find_timing_mode(timing))
     return absl::InvalidArgumentError(absl::StrCat("unknown V3DEMU_TIMING=", timing));
-  shim::Place place;
+  shim::DaemonPlace place;
   shim::read_place(&place);
   return compare_settings(place);
 }

@@ -79,7 +79,7 @@ class Program {
 
 /// To the daemon that the program will use.
 absl::StatusOr<ScreenClient> connect_as_program() {
-  shim::Place place;  // as the environment is by now
+  shim::DaemonPlace place;  // as the environment is by now
   shim::read_place(&place);
   shim::Text<108> limited;
   shim::limited_socket(place, &limited);

@@ -1,5 +1,5 @@
-/// By its Turn a job that runs hears from whoever schedules it: that it is to end, or to stand still for a
-/// while.
+/// By its JobControl a job that runs hears from whoever schedules it: that it is to end, or to stand still
+/// for a while.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,12 @@ namespace v3d {
 /// The threads of a job ask it between small pieces of work (a tile, a packet, some ten thousand
 /// instructions): what they work on stays on their stacks while they wait. This one never waits; a scheduler
 /// that shares the GPU derives its own. Thread safe.
-class Turn {
+class JobControl {
  public:
-  Turn() = default;
-  virtual ~Turn() = default;
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  JobControl() = default;
+  virtual ~JobControl() = default;
+  JobControl(const JobControl&) = delete;
+  JobControl& operator=(const JobControl&) = delete;
 
   /// The job is to end early: its client is gone.
   const std::atomic<bool>& cancelled() const { return cancelled_; }
