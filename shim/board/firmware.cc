@@ -73,13 +73,11 @@ uint32_t get_serial(const Asked& asked, Value* value) {
                       static_cast<uint32_t>(asked.board.serial >> 32));
 }
 
-/// The firmware tells of the first GiB alone.
-constexpr uint32_t kToldMib = 1024;
 uint32_t get_arm_memory(const Asked& asked, Value* value) {
-  return answer_words(value, 0, (kToldMib - asked.firmware.vc_memory_mib) << 20);
+  return answer_words(value, 0, asked.firmware.arm_memory_mib(asked.board) << 20);
 }
 uint32_t get_vc_memory(const Asked& asked, Value* value) {
-  return answer_words(value, (kToldMib - asked.firmware.vc_memory_mib) << 20,
+  return answer_words(value, asked.firmware.arm_memory_mib(asked.board) << 20,
                       asked.firmware.vc_memory_mib << 20);
 }
 

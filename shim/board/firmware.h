@@ -21,12 +21,19 @@ struct FirmwareClock {
   uint32_t min, max;  ///< 0: the clock does not change
   uint32_t measured;  ///< as boards tell it at `max`
 };
-/// start4.elf, and the one in the EEPROM of a Pi 5. Flags.
-enum FirmwareKind : uint8_t { kStart4 = 1, kEmbedded = 2, kBoth = kStart4 | kEmbedded };
+/// start4.elf, the one in the EEPROM of a Pi 5, and start.elf of boards with VideoCore IV. Flags.
+enum FirmwareKind : uint8_t {
+  kStart4 = 1,
+  kEmbedded = 2,
+  kStart = 4,
+  kFromCard = kStart4 | kStart,
+  kAny = kFromCard | kEmbedded
+};
 
-/// What one firmware says that the other does not.
+/// What one firmware says that the others do not.
 struct Firmware {
   FirmwareKind kind;
+  const char* board;            ///< by name; null: all of the SoC
   const chip::Soc* soc;         ///< on which it runs
   uint32_t timestamp, variant;  ///< variant: 1 "start", 4 "start_cd"
   uint32_t hash[5];
@@ -38,6 +45,12 @@ struct Firmware {
   uint8_t mac[6];  ///< of the made-up serial number, with Raspberry Pi's prefix
   const FirmwareClock* clocks;
   uint32_t num_clocks;
+
+  /// The firmware tells of the first GiB alone.
+  uint32_t arm_memory_mib(const chip::Board& on) const {
+    const uint32_t told = on.memory_mib() < 1024 ? on.memory_mib() : 1024;
+    return told - vc_memory_mib;
+  }
 };
 const Firmware& firmware_of(const chip::Board& board);
 

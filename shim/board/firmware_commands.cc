@@ -57,7 +57,7 @@ void measure_temp(const Asked& asked, CommandAnswer* answer) {
 void get_mem(const Asked& asked, CommandAnswer* answer) {
   const uint32_t gpu = asked.firmware.vc_memory_mib;
   if (strcmp(asked.argument, "arm") == 0)
-    answer->add("arm=").add(uint64_t{1024 - gpu}).add('M');
+    answer->add("arm=").add(uint64_t{asked.firmware.arm_memory_mib(asked.board)}).add('M');
   else if (strcmp(asked.argument, "gpu") == 0)
     answer->add("gpu=").add(uint64_t{gpu}).add('M');
   else
@@ -68,9 +68,9 @@ void get_throttled(const Asked&, CommandAnswer* answer) { answer->add("throttled
 
 void version(const Asked& asked, CommandAnswer* answer) { answer->add(asked.firmware.version_text); }
 
-/// Of the codecs that a firmware has had the Pi 4's has one left, and the Pi 5's none.
+/// Of the codecs that a firmware has had that of the Pi 5 has none left, and the others one.
 void codec_enabled(const Asked& asked, CommandAnswer* answer) {
-  const bool enabled = asked.firmware.kind == kStart4 && strcmp(asked.argument, "H264") == 0;
+  const bool enabled = (asked.firmware.kind & kFromCard) != 0 && strcmp(asked.argument, "H264") == 0;
   if (*asked.argument)
     answer->add(asked.argument).add(enabled ? "=enabled" : "=disabled");
   else
@@ -89,72 +89,83 @@ struct Setting {
   const char* name;
   const char* value;  ///< nullptr: of the board
 };
-constexpr Setting kIntegers[] = {{kBoth, "arm_64bit", "1"},
-                                 {kBoth, "arm_boost", "1"},
-                                 {kStart4, "arm_freq", "1800"},
-                                 {kStart4, "arm_freq_min", "600"},
-                                 {kEmbedded, "arm_freq", "2400"},
-                                 {kEmbedded, "arm_freq_min", "1500"},
+constexpr Setting kIntegers[] = {{kAny, "arm_64bit", "1"},
+                                 {kAny, "arm_boost", "1"},
+                                 {kAny, "arm_freq", nullptr},
+                                 {kAny, "arm_freq_min", nullptr},
                                  {kEmbedded, "arm_peri_high", "1"},
-                                 {kStart4, "audio_pwm_mode", "514"},
+                                 {kFromCard, "audio_pwm_mode", "514"},
                                  {kEmbedded, "audio_pwm_mode", "2"},
-                                 {kBoth, "auto_initramfs", "1"},
-                                 {kBoth, "camera_auto_detect", "1"},
-                                 {kStart4, "config_hdmi_boost", "5"},
-                                 {kStart4, "core_freq", "500"},
-                                 {kStart4, "core_freq_min", "200"},
-                                 {kEmbedded, "core_freq", "910"},
-                                 {kEmbedded, "core_freq_min", "500"},
-                                 {kBoth, "disable_commandline_tags", "2"},
-                                 {kBoth, "disable_fw_kms_setup", "1"},
-                                 {kBoth, "disable_l2cache", "1"},
-                                 {kBoth, "disable_overscan", "1"},
-                                 {kBoth, "display_auto_detect", "1"},
+                                 {kAny, "auto_initramfs", "1"},
+                                 {kAny, "camera_auto_detect", "1"},
+                                 {kFromCard, "config_hdmi_boost", "5"},
+                                 {kAny, "core_freq", nullptr},
+                                 {kAny, "core_freq_min", nullptr},
+                                 {kAny, "disable_commandline_tags", "2"},
+                                 {kAny, "disable_fw_kms_setup", "1"},
+                                 {kAny, "disable_l2cache", "1"},
+                                 {kAny, "disable_overscan", "1"},
+                                 {kAny, "display_auto_detect", "1"},
                                  {kEmbedded, "display_default_lcd", "-1"},
-                                 {kBoth, "display_hdmi_rotate", "-1"},
-                                 {kBoth, "display_lcd_rotate", "-1"},
+                                 {kAny, "display_hdmi_rotate", "-1"},
+                                 {kAny, "display_lcd_rotate", "-1"},
                                  {kStart4, "dvfs", "3"},
                                  {kEmbedded, "dvfs", "4"},
-                                 {kBoth, "enable_gic", "1"},
-                                 {kBoth, "force_eeprom_read", "1"},
-                                 {kBoth, "force_pwm_open", "1"},
-                                 {kBoth, "framebuffer_depth", "16"},
-                                 {kBoth, "framebuffer_ignore_alpha", "1"},
-                                 {kBoth, "framebuffer_swap", "1"},
-                                 {kStart4, "gpu_freq", "500"},
-                                 {kStart4, "gpu_freq_min", "250"},
+                                 {kAny, "enable_gic", "1"},
+                                 {kAny, "force_eeprom_read", "1"},
+                                 {kAny, "force_pwm_open", "1"},
+                                 {kAny, "framebuffer_depth", "16"},
+                                 {kAny, "framebuffer_ignore_alpha", "1"},
+                                 {kAny, "framebuffer_swap", "1"},
+                                 {kFromCard, "gpu_freq", nullptr},
+                                 {kFromCard, "gpu_freq_min", nullptr},
                                  {kEmbedded, "gpu_freq_min", "500"},
                                  {kEmbedded, "hdmi_enable_4kp60", "1"},
-                                 {kEmbedded, "hevc_freq", "910"},
-                                 {kEmbedded, "hevc_freq_min", "500"},
-                                 {kBoth, "init_uart_clock", "0x2dc6c00"},
-                                 {kBoth, "initial_turbo", "60"},
-                                 {kEmbedded, "isp_freq", "910"},
-                                 {kEmbedded, "isp_freq_min", "500"},
-                                 {kBoth, "max_framebuffers", "2"},
-                                 {kBoth, "pause_burst_frames", "1"},
-                                 {kBoth, "pciex4_reset", "1"},
-                                 {kBoth, "pmic_turbo_threshold", "600"},
-                                 {kBoth, "program_serial_random", "1"},
-                                 {kBoth, "total_mem", nullptr},
-                                 {kEmbedded, "v3d_freq", "960"},
-                                 {kEmbedded, "v3d_freq_min", "500"},
-                                 {kBoth, "hdmi_force_cec_address:0", "65535"},
-                                 {kBoth, "hdmi_force_cec_address:1", "65535"},
+                                 {kEmbedded, "hevc_freq", nullptr},
+                                 {kEmbedded, "hevc_freq_min", nullptr},
+                                 {kAny, "init_uart_clock", "0x2dc6c00"},
+                                 {kAny, "initial_turbo", "60"},
+                                 {kEmbedded, "isp_freq", nullptr},
+                                 {kEmbedded, "isp_freq_min", nullptr},
+                                 {kAny, "max_framebuffers", "2"},
+                                 {kAny, "pause_burst_frames", "1"},
+                                 {kAny, "pciex4_reset", "1"},
+                                 {kAny, "pmic_turbo_threshold", "600"},
+                                 {kAny, "program_serial_random", "1"},
+                                 {kAny, "total_mem", nullptr},
+                                 {kEmbedded, "v3d_freq", nullptr},
+                                 {kEmbedded, "v3d_freq_min", nullptr},
+                                 {kAny, "hdmi_force_cec_address:0", "65535"},
+                                 {kAny, "hdmi_force_cec_address:1", "65535"},
                                  {kStart4, "hdmi_pixel_freq_limit:0", "0x11e1a300"},
                                  {kStart4, "hdmi_pixel_freq_limit:1", "0x11e1a300"}};
-constexpr Setting kStrings[] = {{kBoth, "device_tree", "-"},         {kBoth, "overlay_prefix", "overlays/"},
-                                {kBoth, "hdmi_cvt:0", ""},           {kBoth, "hdmi_cvt:1", ""},
-                                {kBoth, "hdmi_edid_filename:0", ""}, {kBoth, "hdmi_edid_filename:1", ""},
-                                {kBoth, "hdmi_timings:0", ""},       {kBoth, "hdmi_timings:1", ""}};
+constexpr Setting kStrings[] = {{kAny, "device_tree", "-"},         {kAny, "overlay_prefix", "overlays/"},
+                                {kAny, "hdmi_cvt:0", ""},           {kAny, "hdmi_cvt:1", ""},
+                                {kAny, "hdmi_edid_filename:0", ""}, {kAny, "hdmi_edid_filename:1", ""},
+                                {kAny, "hdmi_timings:0", ""},       {kAny, "hdmi_timings:1", ""}};
 
 bool has(const Asked& asked, const Setting& setting) { return (setting.of & asked.firmware.kind) != 0; }
+
+/// A limit of the clock in whose name a setting begins, in MHz. False: of none.
+bool add_clock(const Firmware& firmware, const char* setting, CommandAnswer* answer) {
+  constexpr char kFrequency[] = "_freq", kGpu[] = "gpu";
+  const char* const end = strstr(setting, kFrequency);
+  if (!end) return false;
+  Text<16> name;
+  name.add(setting, static_cast<size_t>(end - setting));
+  const bool is_gpu = strcmp(name.c_str(), kGpu) == 0;
+  const FirmwareClock* clock = find_clock(firmware, is_gpu ? "v3d" : name.c_str());
+  if (!clock) return false;
+  const bool is_least = end[sizeof(kFrequency) - 1] != '\0';
+  answer->add(uint64_t{is_least ? clock->min : clock->max} / 1'000'000);
+  return true;
+}
 
 void add_setting(const Asked& asked, const Setting& setting, CommandAnswer* answer) {
   answer->add(setting.name).add('=');
   if (setting.value)
     answer->add(setting.value);
-  else
+  else if (!add_clock(asked.firmware, setting.name, answer))
     answer->add(uint64_t{asked.board.memory_mib()});
 }
 
@@ -229,17 +240,17 @@ struct Command {
   const char* name;
   void (*run)(const Asked& asked, CommandAnswer* answer);
 };
-constexpr Command kCommands[] = {{kBoth, "commands", list_commands},
-                                 {kBoth, "codec_enabled", codec_enabled},
-                                 {kBoth, "get_mem", get_mem},
-                                 {kBoth, "measure_clock", measure_clock},
-                                 {kBoth, "measure_temp", measure_temp},
-                                 {kBoth, "measure_volts", measure_volts},
-                                 {kBoth, "get_config", get_config},
-                                 {kBoth, "get_throttled", get_throttled},
-                                 {kBoth, "version", version},
-                                 {kStart4, "get_camera", get_camera},
-                                 {kStart4, "display_power", display_power},
+constexpr Command kCommands[] = {{kAny, "commands", list_commands},
+                                 {kAny, "codec_enabled", codec_enabled},
+                                 {kAny, "get_mem", get_mem},
+                                 {kAny, "measure_clock", measure_clock},
+                                 {kAny, "measure_temp", measure_temp},
+                                 {kAny, "measure_volts", measure_volts},
+                                 {kAny, "get_config", get_config},
+                                 {kAny, "get_throttled", get_throttled},
+                                 {kAny, "version", version},
+                                 {kFromCard, "get_camera", get_camera},
+                                 {kFromCard, "display_power", display_power},
                                  {kEmbedded, "pmic_read_adc", pmic_read_adc}};
 
 bool has(const Firmware& firmware, const Command& command) { return (command.of & firmware.kind) != 0; }

@@ -1,5 +1,7 @@
-/// What the two firmwares say of clocks, memory and themselves. Sources: board-environment.md 6, and
+/// What the firmwares say of clocks, memory and themselves. Sources: board-environment.md 6, and
 /// [K] raspberrypi-firmware.h for the numbers of clocks. Rates without a published measurement are nominal.
+#include <array>
+
 #include "shim/board/firmware.h"
 #include "shim/link/connection.h"
 
@@ -39,8 +41,51 @@ constexpr FirmwareClock kClocksOf2712[] = {{kArm, "arm", 0, 1500 * kMHz, 2400 * 
                                            {kIsp, "isp", 0, 500 * kMHz, 910 * kMHz, 0},
                                            {kHevc, "hevc", 0, 500 * kMHz, 910 * kMHz, 0}};
 
+constexpr char kVersionOf2024[] =
+    "Aug 30 2024 19:19:11 \nCopyright (c) 2012 Broadcom\n"
+    "version 2808975b80149bbfe86844655fe45c7de66fc078 (clean) (release) (start)";
+
+/// Of boards with VideoCore IV: what config.txt has where it says nothing (vc4-timing.md 1). The numbers of
+/// measure_clock are assumed.
+struct NominalClocks {
+  uint32_t arm, arm_min, core, v3d;  ///< MHz
+};
+constexpr std::array<FirmwareClock, 6> clocks_of(const NominalClocks& of) {
+  return {{{kUart, "uart", 22, 0, 0, 48'000'000},
+           {kArm, "arm", 45, of.arm_min * kMHz, of.arm * kMHz, of.arm * kMHz},
+           {kCore, "core", 1, 250 * kMHz, of.core * kMHz, of.core * kMHz},
+           {kV3d, "v3d", 43, 250 * kMHz, of.v3d * kMHz, of.v3d * kMHz},
+           {kH264, "h264", 28, 250 * kMHz, of.v3d * kMHz, 0},
+           {kPixel, "pixel", 29, 0, 0, 148'500'000}}};
+}
+constexpr auto kClocksOfPi3 = clocks_of({1200, 600, 400, 400}),
+               kClocksOfPi2 = clocks_of({900, 600, 250, 250}), kClocksOfPi1 = clocks_of({700, 700, 250, 250}),
+               kClocksOfPi0 = clocks_of({1000, 700, 400, 300});
+
+constexpr Firmware start_elf(const chip::Board& board, const std::array<FirmwareClock, 6>& clocks) {
+  return {.kind = kStart,
+          .board = board.name,
+          .soc = board.soc,
+          .timestamp = 1'725'045'551,
+          .variant = 1,
+          .hash = {0x2808975b, 0x80149bbf, 0xe8684465, 0x5fe45c7d, 0xe66fc078},
+          .version_text = kVersionOf2024,
+          .vc_memory_mib = board.memory_mib() < 1024 ? 64u : 76u,
+          .idle_v3d = 250 * kMHz,
+          .max_millidegrees = 85'000,
+          .millidegrees = 47'200,
+          .core_microvolts = 1'200'000,
+          .sdram_c_microvolts = 1'200'000,
+          .sdram_i_microvolts = 1'200'000,
+          .sdram_p_microvolts = 1'225'000,
+          .mac = {0xb8, 0x27, 0xeb, 0x33, 0x64, 0x65},
+          .clocks = clocks.data(),
+          .num_clocks = static_cast<uint32_t>(clocks.size())};
+}
+
 constexpr Firmware kFirmwares[] = {
     {.kind = kEmbedded,
+     .board = nullptr,
      .soc = &chip::kBcm2712,
      .timestamp = 1'778'502'002,
      .variant = 4,
@@ -59,12 +104,12 @@ constexpr Firmware kFirmwares[] = {
      .clocks = kClocksOf2712,
      .num_clocks = sizeof(kClocksOf2712) / sizeof(*kClocksOf2712)},
     {.kind = kStart4,
+     .board = nullptr,
      .soc = &chip::kBcm2711,
      .timestamp = 1'725'045'551,
      .variant = 1,
      .hash = {0x2808975b, 0x80149bbf, 0xe8684465, 0x5fe45c7d, 0xe66fc078},
-     .version_text = "Aug 30 2024 19:19:11 \nCopyright (c) 2012 Broadcom\n"
-                     "version 2808975b80149bbfe86844655fe45c7de66fc078 (clean) (release) (start)",
+     .version_text = kVersionOf2024,
      .vc_memory_mib = 76,
      .idle_v3d = 250'000'496,
      .max_millidegrees = 85'000,
@@ -76,6 +121,10 @@ constexpr Firmware kFirmwares[] = {
      .mac = {0xdc, 0xa6, 0x32, 0x33, 0x64, 0x65},
      .clocks = kClocksOf2711,
      .num_clocks = sizeof(kClocksOf2711) / sizeof(*kClocksOf2711)},
+    start_elf(chip::kRpi3, kClocksOfPi3),
+    start_elf(chip::kRpi2, kClocksOfPi2),
+    start_elf(chip::kRpi1, kClocksOfPi1),
+    start_elf(chip::kRpi0, kClocksOfPi0),
 };
 
 /// Whether the GPU has jobs now. Without a daemon it has none.
@@ -90,7 +139,8 @@ bool v3d_is_active() {
 
 const Firmware& firmware_of(const chip::Board& board) {
   for (const Firmware& firmware : kFirmwares)
-    if (firmware.soc == board.soc) return firmware;
+    if (firmware.soc == board.soc && (!firmware.board || strcmp(firmware.board, board.name) == 0))
+      return firmware;
   return kFirmwares[0];
 }
 
