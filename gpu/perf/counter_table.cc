@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -378,6 +379,25 @@ std::span<const CounterInfo> counter_table(chip::Generation generation) {
 
 namespace {
 
+/// Events of 2.1 from 0 on, as vc4-abi.md 6.4 numbers them; behind these none is counted.
+constexpr int kIndicesOf21[] = {kFepPrimitivesNoPixels,
+                                kFepPrimitivesPixels,
+                                kFepClippedQuads,
+                                kFepValidQuads,
+                                kTlbQuadsStencilFail,
+                                kTlbQuadsZStencilFail,
+                                kTlbQuadsZStencilPass,
+                                -1,
+                                -1,
+                                kTlbQuadsWritten,
+                                kPtbPrimitivesOutside,
+                                kPtbPrimitivesClipped,
+                                kPtbPrimitivesReversed,
+                                -1,
+                                kQpuOtherClocks,
+                                kQpuFragmentClocks,
+                                kQpuClocks};
+
 int index_of_42(int counter) {
   for (const OwnCounter& own : kOwnOf42)
     if (own.number == counter) return own.index;
@@ -392,7 +412,7 @@ int index_of_42(int counter) {
 int index_in_counts(chip::Generation generation, int counter) {
   switch (generation) {
     case chip::Generation::k21:
-      return -1;
+      return counter < static_cast<int>(std::size(kIndicesOf21)) ? kIndicesOf21[counter] : -1;
     case chip::Generation::k42:
       return index_of_42(counter);
     case chip::Generation::k71:

@@ -15,9 +15,8 @@ int perfmon_create(Call& call, drm::vc4::PerfmonCreate& args) {
   if (std::any_of(events.begin(), events.end(), [](uint8_t e) { return e >= drm::vc4::kNumPerfmonEvents; }))
     return EINVAL;
   uint32_t id = 0;
-  // No job of this chip counts anything yet, so no event has a place among the counts.
-  const int error = call.file.add_perfmon(
-      call.account, std::make_shared<Perfmon>(std::vector<int>(events.size(), Perfmon::kNotCounted)), &id);
+  const chip::Generation generation = call.kernel.gpu().profile().generation;
+  const int error = call.file.add_perfmon(call.account, std::make_shared<Perfmon>(events, generation), &id);
   if (!error) args.id = id;
   return error;
 }

@@ -114,7 +114,9 @@ class FakeGpu : public Gpu {
  public:
   explicit FakeGpu(const char* name = "rpi5") : profile_(*chip::find_profile(name)) {}
   /// On a board whose driver is vc4.
-  explicit FakeGpu(const std::optional<Vc4Board>& board) : FakeGpu() { board_ = board; }
+  explicit FakeGpu(const std::optional<Vc4Board>& board) : FakeGpu(board ? "rpi3" : "rpi5") {
+    board_ = board;
+  }
   const Vc4Board* vc4_board() const override { return board_ ? &*board_ : nullptr; }
   const chip::Profile& profile() const override { return profile_; }
   absl::StatusOr<std::unique_ptr<GpuContext>> create_context() override {
@@ -127,6 +129,7 @@ class FakeGpu : public Gpu {
   device::CsdJob csd;
   device::TfuJob tfu;
   int bins = 0, renders = 0, csds = 0, tfus = 0;
+  device::SurfaceJob surfaces;
   bool render_had_bin_result = false;
   perf::Counts counts;
   device::JobResult::End end = device::JobResult::End::kDone;  ///< of all jobs
@@ -153,6 +156,10 @@ class FakeGpu : public Gpu {
     device::JobResult run_tfu(const device::TfuJob& job, JobControl&) override {
       gpu_.tfu = job;
       ++gpu_.tfus;
+      return gpu_.done();
+    }
+    device::JobResult run_surfaces(const device::SurfaceJob& job, JobControl&) override {
+      gpu_.surfaces = job;
       return gpu_.done();
     }
 
