@@ -1,7 +1,5 @@
 #include "daemon/board.h"
 
-#include <vector>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -32,9 +30,6 @@ absl::StatusOr<Board> find_board(std::string_view device, std::string_view kerne
   if (!board.profile)
     return absl::InvalidArgumentError(
         absl::StrFormat("no device \"%s\"; there are %s", device, described_devices()));
-  if (board.profile->missing)
-    return absl::InvalidArgumentError(absl::StrFormat("the device \"%s\" cannot run anything yet: %s",
-                                                      board.profile->name, board.profile->missing));
   if (!kernel.empty()) board.abi = ioctl::find_abi(kernel);
   if (!board.abi)
     return absl::InvalidArgumentError(
@@ -42,12 +37,7 @@ absl::StatusOr<Board> find_board(std::string_view device, std::string_view kerne
   return board;
 }
 
-std::string device_names() {
-  std::vector<chip::Profile> usable;
-  for (const chip::Profile& profile : chip::profiles())
-    if (!profile.missing) usable.push_back(profile);
-  return names(usable, chip::default_profile().name);
-}
+std::string device_names() { return names(chip::profiles(), chip::default_profile().name); }
 std::string kernel_names() { return names(ioctl::all_abis(), ioctl::default_abi().name); }
 
 }  // namespace v3d::daemon

@@ -15,11 +15,10 @@ struct Board {
   const ioctl::Abi* abi = &ioctl::default_abi();
 };
 
-/// By name; empty ones are the defaults. InvalidArgument, with those that there are, for an unknown one, and
-/// for a device that nothing runs on yet.
+/// By name; empty ones are the defaults. InvalidArgument, with those that there are, for an unknown one.
 absl::StatusOr<Board> find_board(std::string_view device, std::string_view kernel);
 
-/// For help texts: the names of what can be run, the default first and called so.
+/// For help texts: the names, the default first and called so.
 std::string device_names();
 std::string kernel_names();
 

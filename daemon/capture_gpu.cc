@@ -49,6 +49,9 @@ class CaptureContext : public ioctl::GpuContext {
     const auto captured = takes_other() ? begin(CapturedJob::of(job)) : Lock();
     return inner_->run_tfu(job, control);
   }
+  device::JobResult run_surfaces(const device::SurfaceJob& job, JobControl& control) override {
+    return inner_->run_surfaces(job, control);
+  }
 
  private:
   using Lock = std::unique_lock<std::mutex>;

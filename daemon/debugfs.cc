@@ -49,6 +49,15 @@ std::string identity(const chip::Profile& p) {
   return text;
 }
 
+/// [K] vc4_v3d.c, vc4_v3d_debugfs_ident.
+std::string identity_of_vc4(const chip::Profile& p) {
+  const uint32_t slices = field(p.core_ident1, 4, 4);
+  return absl::StrFormat(
+      "Revision:   %d\nSlices:     %d\nTMUs:       %d\nQPUs:       %d\nSemaphores: %d\n",
+      field(p.core_ident1, 0, 4), slices, slices * field(p.core_ident1, 12, 4),
+      slices * field(p.core_ident1, 8, 4), field(p.core_ident1, 16, 8));
+}
+
 /// The kernel counts for a second.
 std::string measured_clock(const chip::Profile& p) {
   return absl::StrFormat("cycles: %d (%d.0 Mhz)\n", p.clock_mhz * 1'000'000, p.clock_mhz);
@@ -134,8 +143,8 @@ bool Server::debugfs_text(std::string_view name, std::string* text) {
     *text = clients(files, kernel_.abi().set_client_name);
   else if (name == "gem_names")
     *text = gem_names(device, files);
-  else if (name == "v3d_ident" && !display)
-    *text = identity(profile);
+  else if (name == "v3d_ident" && device.has_gpu())
+    *text = display ? identity_of_vc4(profile) : identity(profile);
   else if (name == "measure_clock" && !display)
     *text = measured_clock(profile);
   else if (name == "bo_stats" && !display)

@@ -1,3 +1,4 @@
+#include <optional>
 #include <thread>
 
 #include "absl/strings/str_format.h"
@@ -5,6 +6,8 @@
 #include "daemon/perf_map.h"
 #include "daemon/prediction_tally.h"
 #include "gpu/base/log.h"
+#include "gpu/chip/board.h"
+#include "gpu/device/run_surfaces.h"
 #include "gpu/perf/record/sampling.h"
 #include "gpu/tmu/lookup/unit.h"
 
@@ -45,6 +48,9 @@ class DeviceContext : public ioctl::GpuContext {
   device::JobResult run_tfu(const device::TfuJob& job, JobControl& control) override {
     return told(ioctl::Queue::kTfu, device_.run_tfu(*context_, job, control));
   }
+  device::JobResult run_surfaces(const device::SurfaceJob& job, JobControl& control) override {
+    return told(ioctl::Queue::kRender, device::run_surfaces(device_, *context_, job, control));
+  }
 
  private:
   device::JobResult told(ioctl::Queue queue, device::JobResult result) {
@@ -71,7 +77,8 @@ class DeviceGpu : public ioctl::Gpu {
       : timing_(timing),
         pool_(workers),
         compiler_(qpu::jit::make_compiler(engine)),
-        device_(profile, pool_, patience) {
+        device_(profile, pool_, patience),
+        vc4_board_(vc4_board_of(profile)) {
     if (timing != TimingMode::kOff) device_.set_timing(timing::kSampled, device::Device::Predict::kLater);
     device_.set_watch(debug_watch(profile.generation, watch, compiler_.get()));
     if (compiler_ && debug_on(Debug::kJit))
@@ -85,6 +92,7 @@ class DeviceGpu : public ioctl::Gpu {
   }
 
   const chip::Profile& profile() const override { return device_.profile(); }
+  const ioctl::Vc4Board* vc4_board() const override { return vc4_board_ ? &*vc4_board_ : nullptr; }
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
     auto context = device::Context::create(device_.profile(), compiler_.get());
     if (!context.ok()) return context.status();
@@ -108,6 +116,7 @@ class DeviceGpu : public ioctl::Gpu {
   std::unique_ptr<PerfMap> perf_map_;                      // null: nobody asked
   const std::unique_ptr<qpu::jit::JitCompiler> compiler_;  // null: programs are interpreted
   device::Device device_;
+  const std::optional<ioctl::Vc4Board> vc4_board_;
 };
 
 }  // namespace
@@ -115,6 +124,12 @@ class DeviceGpu : public ioctl::Gpu {
 std::string engine_text(const qpu::jit::JitCompiler* compiler) {
   return (compiler ? to_string(compiler->statistics()) + "\n" : "QPU programs are interpreted\n") +
          lookups_not_generated();
+}
+
+std::optional<ioctl::Vc4Board> vc4_board_of(const chip::Profile& profile) {
+  if (!chip::has_driver_vc4(profile.generation)) return {};
+  return ioctl::Vc4Board{{profile.core_ident0, profile.core_ident1, profile.core_ident2},
+                         static_cast<uint64_t>(profile.buffer_memory_mib) << 20};
 }
 
 std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "daemon/debug_watch.h"
@@ -11,6 +12,9 @@
 #include "ioctl/base/gpu.h"
 
 namespace v3d::daemon {
+
+/// Nothing of a profile whose display is a device of its own.
+std::optional<ioctl::Vc4Board> vc4_board_of(const chip::Profile& profile);
 
 /// The GPU model (device::Device) on all cores.
 /// @param workers  threads besides those of the queues

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "daemon/gpus.h"
 
 namespace v3d::daemon {
@@ -18,6 +20,7 @@ class IdleContext : public ioctl::GpuContext {
   }
   device::JobResult run_csd(const device::CsdJob&, JobControl&) override { return {}; }
   device::JobResult run_tfu(const device::TfuJob&, JobControl&) override { return {}; }
+  device::JobResult run_surfaces(const device::SurfaceJob&, JobControl&) override { return {}; }
 
  private:
   const std::unique_ptr<mmu::AddressSpace> space_;
@@ -25,9 +28,11 @@ class IdleContext : public ioctl::GpuContext {
 
 class IdleGpu : public ioctl::Gpu {
  public:
-  explicit IdleGpu(const chip::Profile& profile) : profile_(profile) {}
+  explicit IdleGpu(const chip::Profile& profile)
+      : profile_(profile), vc4_board_(vc4_board_of(profile)) {}
 
   const chip::Profile& profile() const override { return profile_; }
+  const ioctl::Vc4Board* vc4_board() const override { return vc4_board_ ? &*vc4_board_ : nullptr; }
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
     auto space = mmu::AddressSpace::create();
     if (!space.ok()) return space.status();
@@ -36,6 +41,7 @@ class IdleGpu : public ioctl::Gpu {
 
  private:
   const chip::Profile& profile_;
+  const std::optional<ioctl::Vc4Board> vc4_board_;
 };
 
 }  // namespace

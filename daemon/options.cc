@@ -8,8 +8,10 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "gpu/base/left_out.h"
 #include "gpu/base/log.h"
+#include "gpu/chip/board.h"
 #include "ioctl/link/wire.h"
 
 namespace v3d::daemon {
@@ -207,6 +209,10 @@ Options parse_options(int argc, char** argv) {
   if (!timing) refuse(absl::StrCat("unknown timing \"", names.timing, "\"; there are off, count and pace"));
   if (*timing != TimingMode::kOff && options.no_execute)
     refuse("--no-execute: of jobs that are not executed no times can be told");
+  if (*timing != TimingMode::kOff && chip::has_driver_vc4(options.board.profile->generation))
+    refuse(absl::StrFormat("--timing: there is no model of the times of V3D %s, which the device \"%s\" has",
+                           chip::version_text(options.board.profile->generation),
+                           options.board.profile->name));
   options.timing = *timing;
   options.settings = settings_of(options, names);
   return options;

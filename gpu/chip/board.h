@@ -8,10 +8,23 @@
 
 namespace v3d::chip {
 
+/// Display and GPU are one device with the driver vc4, not two of which v3d drives the GPU.
+constexpr bool has_driver_vc4(Generation generation) {
+  switch (generation) {
+    case Generation::k21:
+      return true;
+    case Generation::k42:
+    case Generation::k71:
+      return false;
+  }
+  no_such_generation();
+}
+
 /// Names of the platform devices and of the folders under /sys/devices/platform that hold them (drm-abi.md
 /// 1.2).
 struct Soc {
   Generation generation;    ///< of its V3D
+  const char* v3d_driver;   ///< of platform devices
   const char* v3d;          ///< device name, as in by-path links and DRM's unique name
   const char* v3d_folder;   ///< under sys/devices/platform
   const char* v3d_of_path;  ///< OF_FULLNAME
@@ -22,18 +35,24 @@ struct Soc {
   const char* display_compatible;
   const char* platform_roots[2];  ///< first components under sys/devices/platform; nullptr: one is enough
   const char* compatible;         ///< of the SoC in the board's
-};
-inline constexpr Soc kBcm2712 = {
-    Generation::k71, "1002000000.v3d", "axi/1002000000.v3d", "/axi/v3d@2000000", "brcm,2712-v3d", "axi:gpu",
-    "axi/axi:gpu",   "/axi/gpu",       "brcm,bcm2712-vc6",   {"axi", nullptr},   "brcm,bcm2712"};
-inline constexpr Soc kBcm2711 = {
-    Generation::k42, "fec00000.v3d", "v3dbus/fec00000.v3d", "/v3dbus/v3d@7ec04000", "brcm,2711-v3d", "gpu",
-    "gpu",           "/gpu",         "brcm,bcm2711-vc5",    {"v3dbus", "gpu"},      "brcm,bcm2711"};
 
-/// VideoCore IV has one device with both nodes; its 3D block has none (vc4-abi.md 1.1).
-inline constexpr Soc kBcm2835 = {
-    Generation::k21, "20c00000.v3d", "soc/20c00000.v3d", "/soc/v3d@7ec00000", "brcm,bcm2835-v3d", "soc:gpu",
-    "soc/soc:gpu",   "/soc/gpu",     "brcm,bcm2835-vc4", {"soc", nullptr},    "brcm,bcm2835"};
+  /// All nodes are those of the display's device; V3D's own has none (vc4-abi.md 1.1).
+  constexpr bool has_one_device() const { return has_driver_vc4(generation); }
+};
+/// Platform driver of the display's device.
+inline constexpr char kDisplayDriver[] = "vc4-drm";
+inline constexpr Soc kBcm2712 = {
+    Generation::k71,  "v3d",         "1002000000.v3d", "axi/1002000000.v3d", "/axi/v3d@2000000",
+    "brcm,2712-v3d",  "axi:gpu",     "axi/axi:gpu",    "/axi/gpu",           "brcm,bcm2712-vc6",
+    {"axi", nullptr}, "brcm,bcm2712"};
+inline constexpr Soc kBcm2711 = {
+    Generation::k42, "v3d", "fec00000.v3d", "v3dbus/fec00000.v3d", "/v3dbus/v3d@7ec04000", "brcm,2711-v3d",
+    "gpu",           "gpu", "/gpu",         "brcm,bcm2711-vc5",    {"v3dbus", "gpu"},      "brcm,bcm2711"};
+
+inline constexpr Soc kBcm2835 = {Generation::k21,    "vc4_v3d",           "20c00000.v3d",
+                                 "soc/20c00000.v3d", "/soc/v3d@7ec00000", "brcm,bcm2835-v3d",
+                                 "soc:gpu",          "soc/soc:gpu",       "/soc/gpu",
+                                 "brcm,bcm2835-vc4", {"soc", nullptr},    "brcm,bcm2835"};
 /// Of BCM2836 and BCM2837, where the same blocks have other addresses.
 constexpr Soc with_peripherals_at_3f(const char* compatible) {
   Soc soc = kBcm2835;

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "gpu/chip/board.h"
 #include "shim/process/config.h"
 #include "shim/process/raw.h"
 #include "shim/process/user_memory.h"
@@ -11,6 +12,24 @@
 
 namespace v3d::shim {
 namespace {
+
+// Of any board: which one it is, the tree knows.
+
+bool is_driver_of_ours(const char* name) {
+  if (is_beneath(name, chip::kDisplayDriver)) return true;
+  for (const chip::Board& board : chip::kBoards)
+    if (is_beneath(name, board.soc->v3d_driver)) return true;
+  return false;
+}
+
+bool is_platform_device_of_ours(const char* name) {
+  for (const chip::Board& board : chip::kBoards) {
+    for (const char* root : board.soc->platform_roots)
+      if (root && starts_with(name, root)) return true;
+    if (starts_with(name, board.soc->v3d) || starts_with(name, board.soc->display)) return true;
+  }
+  return false;
+}
 
 /// Can `path` be in any tree, or a merged folder? Decides without making a tree. `path` is virtual, absolute
 /// and normalised.
@@ -28,17 +47,13 @@ bool may_be_ours(const char* path, Purpose purpose) {
     constexpr char kDrivers[] = "/sys/bus/platform/drivers/";
     if (starts_with(path, kDrivers)) {
       const char* driver = path + sizeof(kDrivers) - 1;
-      return is_beneath(driver, kV3dDriver) || is_beneath(driver, kDisplayDriver);
+      return is_driver_of_ours(driver);
     }
     constexpr char kDevices[] = "/sys/bus/platform/devices/", kPlatform[] = "/sys/devices/platform/";
     const char* name = starts_with(path, kDevices)    ? path + sizeof(kDevices) - 1
                        : starts_with(path, kPlatform) ? path + sizeof(kPlatform) - 1
                                                       : nullptr;
-    // Of either chip: which one it is, the tree knows.
-    if (name && (starts_with(name, "axi") || starts_with(name, "gpu") || starts_with(name, "v3dbus") ||
-                 strstr(name, ".v3d"))) {
-      return true;
-    }
+    if (name && is_platform_device_of_ours(name)) return true;
   } else {
     return is_beneath(path, "/proc/device-tree") && !config().no_board;
   }

@@ -123,8 +123,8 @@ void list_owned(Tree* tree) {
   }
   own(tree, "/sys/bus/platform/devices/", names.v3d);
   own(tree, "/sys/bus/platform/devices/", names.display);
-  own(tree, "/sys/bus/platform/drivers/", kV3dDriver);
-  own(tree, "/sys/bus/platform/drivers/", kDisplayDriver);
+  own(tree, "/sys/bus/platform/drivers/", names.v3d_driver);
+  own(tree, "/sys/bus/platform/drivers/", chip::kDisplayDriver);
   if (const Node* framebuffer = tree->node_by_wire_minor(wire::kFramebufferMinor)) {
     const Text<16> number = device_number(*framebuffer);
     own(tree, "/dev/", framebuffer->name);
@@ -168,8 +168,12 @@ void plan(Tree* tree) {
   uint32_t running = probe_chip();
   tree->chip = running ? running : c.chip;
   uint32_t card = c.host_dri ? free_card(0) : 0;
-  add_node(tree, 0, card);
-  if (!c.no_vc4) add_node(tree, 1, c.host_dri ? free_card(card + 1) : card + 1);
+  if (board_of(tree->chip).soc->has_one_device()) {
+    if (!c.no_vc4) add_node(tree, 1, card);
+  } else {
+    add_node(tree, 0, card);
+    if (!c.no_vc4) add_node(tree, 1, c.host_dri ? free_card(card + 1) : card + 1);
+  }
   add_node(tree, 128, 128 + card);
   if (!c.no_vc4) add_node(tree, wire::kFramebufferMinor, c.host_dri ? free_framebuffer() : 0);
   if (!c.no_board) add_board_devices(tree);

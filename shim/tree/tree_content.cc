@@ -238,10 +238,16 @@ void emit_tree(const Tree& tree, TreeSink* sink) {
   if (!config().no_board) emit_device_tree(sink, board_of(tree.chip));
   if (sees_debug_files()) emit_debug_files(tree, sink);
   sink->file("sys/class/drm/version", "drm 1.1.0 20060810\n");
-  emit_platform_device(sink, names.v3d, names.v3d_folder, kV3dDriver, "v3d", names.v3d_of_path,
+  emit_platform_device(sink, names.v3d, names.v3d_folder, names.v3d_driver, "v3d", names.v3d_of_path,
                        names.v3d_compatible);
-  Path stats;
-  sink->file(stats.add(kPlatform).add(names.v3d_folder).add("/gpu_stats").c_str(), kGpuStats);
+  const bool one_device = names.has_one_device();
+  if (!one_device) {
+    Path stats;
+    sink->file(stats.add(kPlatform).add(names.v3d_folder).add("/gpu_stats").c_str(), kGpuStats);
+  }
+  if (one_device || tree.node_by_wire_minor(1))
+    emit_platform_device(sink, names.display, names.display_folder, chip::kDisplayDriver, "gpu",
+                         names.display_of_path, names.display_compatible);
   for (uint32_t i = 0; i < tree.num_nodes; ++i) {
     const Node& node = tree.nodes[i];
     if (node.wire_minor == wire::kFramebufferMinor) {
@@ -253,17 +259,13 @@ void emit_tree(const Tree& tree, TreeSink* sink) {
       sink->file(path.add("dev/").add(node.name).c_str(), "", node.mode & 0777);
       continue;
     }
-    bool display = node.wire_minor == 1;
-    bool render = node.wire_minor >= 128;
-    const char* folder = display ? names.display_folder : names.v3d_folder;
-    if (display) {
-      emit_platform_device(sink, names.display, folder, kDisplayDriver, "gpu", names.display_of_path,
-                           names.display_compatible);
-      for (uint32_t k = 0; k < wire::kNumConnectors; ++k)
-        if (has_connector(names, k)) emit_connector(sink, node, folder, k);
-    }
+    const bool of_display = node.wire_minor == 1 || one_device;
+    const char* folder = of_display ? names.display_folder : names.v3d_folder;
+    for (uint32_t k = 0; node.wire_minor == 1 && k < wire::kNumConnectors; ++k)
+      if (has_connector(names, k)) emit_connector(sink, node, folder, k);
     emit_node(sink, node, folder);
-    emit_by_path(sink, display ? names.display : names.v3d, render ? "-render" : "-card", node);
+    emit_by_path(sink, of_display ? names.display : names.v3d,
+                 node.wire_minor >= wire::kFirstRenderMinor ? "-render" : "-card", node);
   }
 }
 

@@ -10,9 +10,6 @@
 
 namespace v3d::shim {
 
-/// Of the two platform devices.
-inline constexpr char kV3dDriver[] = "v3d", kDisplayDriver[] = "vc4-drm";
-
 /// Tells the sink everything that belongs to tree.chip and tree.nodes.
 void emit_tree(const Tree& tree, TreeSink* sink);
 

@@ -74,7 +74,6 @@ TEST(Profiles, OfVideoCoreIvHaveThreeSlicesAndTheClocksOfTheirBoards) {
     EXPECT_EQ(p->coord_fraction_bits(), 4) << name;
     EXPECT_FALSE(p->pipeline().has_tfu || p->pipeline().has_compute_jobs) << name;
     EXPECT_FALSE(p->has_draw_index() || p->csd_batches_exact()) << name;
-    EXPECT_NE(p->missing, nullptr) << name;
   }
   EXPECT_EQ(find_profile("rpi3")->buffer_memory_mib, 256);
   EXPECT_EQ(find_profile("rpi0")->buffer_memory_mib, 64);

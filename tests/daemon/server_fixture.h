@@ -63,6 +63,9 @@ class GatedGpu : public ioctl::Gpu {
     device::JobResult run_csd(const device::CsdJob& job, JobControl& control) override {
       return idle_->run_csd(job, control);
     }
+    device::JobResult run_surfaces(const device::SurfaceJob& job, JobControl& control) override {
+      return idle_->run_surfaces(job, control);
+    }
     device::JobResult run_tfu(const device::TfuJob&, JobControl& control) override {
       ++gpu_.started;
       while (!gpu_.open && !control.cancelled()) usleep(200);

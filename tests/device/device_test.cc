@@ -13,6 +13,7 @@
 #include "gpu/base/work_watch.h"
 #include "gpu/cle/executor.h"
 #include "gpu/csd/dispatch.h"
+#include "gpu/device/run_surfaces.h"
 #include "gpu/perf/record/sampling.h"
 #include "gpu/perf/timing/parameters.h"
 #include "gpu/perf/timing/prediction.h"
@@ -92,7 +93,8 @@ class DeviceTest : public testing::Test {
     return {[this] { return device_.run_bin(*context_, {}, control_, &bin_); },
             [this] { return device_.run_render(*context_, {}, control_, nullptr); },
             [this] { return device_.run_csd(*context_, {}, control_); },
-            [this] { return device_.run_tfu(*context_, {}, control_); }};
+            [this] { return device_.run_tfu(*context_, {}, control_); },
+            [this] { return run_surfaces(device_, *context_, {}, control_); }};
   }
 
   const chip::Profile& profile_ = chip::default_profile();
@@ -125,6 +127,53 @@ TEST_F(DeviceTest, HandsArgumentsToTheBlocks) {
   EXPECT_THAT(g_arguments, ElementsAre(8, 9, 1, 1));
   device_.run_tfu(*context_, {.icfg = 10, .ioc = 11, .coef = {12, 0, 0, 13}}, control_);
   EXPECT_THAT(g_arguments, ElementsAre(10, 11, 12, 13));
+}
+
+TEST_F(DeviceTest, BinsAFrameThatHasAListAndRendersIt) {
+  SurfaceJob frame;
+  frame.width = 14;
+  std::vector<uint32_t> calls;
+  g_bin = nullptr;
+  g_work = [&](const JobContext& job) {
+    calls.push_back(g_arguments[0]);
+    perf::Counts counts;
+    counts[perf::kFepValidQuads] = 1;
+    job.counts->merge(counts);
+  };
+  EXPECT_EQ(run_surfaces(device_, *context_, frame, control_).end, End::kDone);
+  EXPECT_THAT(calls, ElementsAre(14));
+  EXPECT_EQ(g_bin, nullptr);
+
+  frame.list_start = 0x100;
+  frame.list_end = 0x120;
+  calls.clear();
+  const JobResult result = run_surfaces(device_, *context_, frame, control_);
+  EXPECT_EQ(result.end, End::kDone);
+  EXPECT_EQ(result.counts.values[perf::kFepValidQuads], 2u);
+  EXPECT_THAT(calls, ElementsAre(0x100, 14));
+  EXPECT_NE(g_bin, nullptr);
+}
+
+// Linux would bin it again and again; what there is of it is shown instead (vc4-abi.md 6.3).
+TEST_F(DeviceTest, RendersWhatWasBinnedBeforeAHang) {
+  SurfaceJob frame;
+  frame.list_end = 0x20;
+  int calls = 0;
+  g_work = [&](const JobContext& job) {
+    if (++calls == 1) job.error->set_hang("in circles");
+  };
+  const JobResult result = run_surfaces(device_, *context_, frame, control_);
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(result.end, End::kHang);
+  EXPECT_EQ(result.message, "in circles");
+
+  calls = 0;
+  g_work = [&](const JobContext&) {
+    ++calls;
+    control_.cancel();
+  };
+  EXPECT_EQ(run_surfaces(device_, *context_, frame, control_).end, End::kCancelled);
+  EXPECT_EQ(calls, 1);
 }
 
 TEST_F(DeviceTest, PredictionsAreTheSameWhenTheyAreMadeLater) {

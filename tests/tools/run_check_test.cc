@@ -32,14 +32,6 @@ TEST_F(RunTest, TakesNoUnknownBoard) {
               HasSubstr("no kernel \"5.10\"; there are 7.3 (default), 6.12"));
 }
 
-TEST_F(RunTest, SaysWhyABoardRunsNothing) {
-  const Result result = v3demu("run --device rpi3 -- echo ran");
-  EXPECT_EQ(result.status, kWrongUsage);
-  EXPECT_THAT(result.output, AllOf(HasSubstr("the device \"rpi3\" cannot run anything yet: its driver, vc4, "
-                                             "is not yet connected to the model of its GPU"),
-                                   Not(HasSubstr("ran\n"))));
-}
-
 TEST_F(RunTest, TakesNoUnknownOptions) {
   for (const char* command : {"run --devise rpi5 -- echo ran", "capture -x -- echo ran", "status --all",
                               "replay --nothing x", "serve --nothing"}) {

@@ -31,7 +31,7 @@ def main():
         ran = re.findall(r"^\[(\w+)\].*FPS:", done.stdout, re.MULTILINE)
         if done.returncode != 0 or len(ran) < 30 or "Error" in done.stdout or "GL_RENDERER:" not in done.stdout:
             sys.exit(f"{len(ran)} benchmarks ran, status {done.returncode}")
-        if not re.search(r"GL_RENDERER:\s+V3D ", done.stdout):
+        if not re.search(r"GL_RENDERER:\s+(VC4 )?V3D ", done.stdout):
             sys.exit("glmark2 did not run on a V3D")
         return
     if task == "x11":
@@ -45,7 +45,7 @@ def main():
         triangle.terminate()
         text = triangle.communicate()[0]
         weston.stop()
-        if info.returncode != 0 or not re.search(r"GL_RENDERER: V3D ", info.stdout):
+        if info.returncode != 0 or not re.search(r"GL_RENDERER: (VC4 )?V3D ", info.stdout):
             sys.exit("es2_info did not run on a V3D")
         if not alive:
             sys.exit("es2tri ended early:\n" + text)

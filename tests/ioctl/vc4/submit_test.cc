@@ -27,7 +27,7 @@ class Vc4SubmitTest : public Vc4Test {
   }
 };
 
-TEST_F(Vc4SubmitTest, QueuesAJobThatSaysWhatIsMissing) {
+TEST_F(Vc4SubmitTest, QueuesAJobThatRendersTheFrame) {
   const uint32_t bo = create(), out = create_syncobj();
   auto args = clear({bo});
   args.out_sync = out;
@@ -37,9 +37,10 @@ TEST_F(Vc4SubmitTest, QueuesAJobThatSaysWhatIsMissing) {
   EXPECT_EQ(host_.jobs[0]->queue, Queue::kRender);
   EXPECT_EQ(fence_of(out), host_.jobs[0]->done);
   EXPECT_STREQ(host_.jobs[0]->done->driver_name(), "vc4");
-  const device::JobResult result = run_first();
-  EXPECT_EQ(result.end, device::JobResult::End::kError);
-  EXPECT_EQ(result.message, "VideoCore IV: rendering is not implemented");
+  EXPECT_EQ(run_first().end, device::JobResult::End::kDone);
+  EXPECT_EQ(gpu_.surfaces.width, 16);
+  EXPECT_TRUE(gpu_.surfaces.color_write.present);
+  EXPECT_EQ(gpu_.surfaces.list_start, gpu_.surfaces.list_end);
 }
 
 TEST_F(Vc4SubmitTest, SeqnosAreOfTheDevice) {
