@@ -15,13 +15,13 @@
 #include "gpu/qpu/run/ports.h"
 #include "gpu/qpu/run/program.h"
 #include "gpu/qpu/run/step.h"
+#include "gpu/qpu/run/step_cursor.h"
 
 namespace v3d::qpu {
 namespace {
 
-// Why threads hang.
+// Why a thread hangs.
 constexpr const char* kEmptyQueue = "ldtmu without an outstanding lookup";
-constexpr const char* kTooLarge = "program of more than 64 Ki instructions";
 
 using Target = StepTarget::Target;
 using Events = Thread::Pending::Events;
@@ -397,54 +397,42 @@ std::optional<Stop> execute(const Program& program, Thread& t) {
   constexpr bool kIsObserved = mode == Mode::kObserved;
   const uint16_t implicit = register_offset(isa(program.generation()).implicit);
   const Bases bases(t);
-  const uint64_t budget = t.budget;
-  uint64_t left = budget;
-  const Chunk* chunk = nullptr;
-  const Step* step = nullptr;
-  const auto enter = [&] {
-    chunk = program.chunk(t.memory, t.pc);
-    if (chunk) step = &chunk->steps[t.pc % Chunk::kBytes / sizeof(uint64_t)];
-    return chunk != nullptr;
-  };
-  const auto set_pc = [&] { t.pc = chunk->address + step->index * 8u; };
-  const auto stop = [&](std::optional<Stop> why) {
-    t.budget = left;
-    t.instructions += budget - left;
-    return why;
-  };
+  StepCursor<Program, Chunk, Thread> cursor(program, t);
+  const auto stop = [&](std::optional<Stop> why) { return cursor.stop(why); };
 
-  if (!enter()) return stop(hang(t, kTooLarge));
+  if (!cursor.enter()) return stop(hang(t, kProgramTooLarge));
   bool careful = kIsObserved || needs_care(t.pending.events);
   for (;;) {
-    if (step->kind <= Step::Kind::kMasked && !careful) [[likely]] {
-      if (left == 0) break;
-      --left;
+    const Step& step = cursor.step();
+    if (step.kind <= Step::Kind::kMasked && !careful) [[likely]] {
+      if (cursor.spent()) break;
+      cursor.charge();
       if (t.pending.events.vary) land_varying(implicit, t);
-      if (step->kind == Step::Kind::kPlain)
-        run_plain(*step, t, bases);
+      if (step.kind == Step::Kind::kPlain)
+        run_plain(step, t, bases);
       else
-        run_masked(*step, t, bases);
-      if (step->load != Step::Load::kNone) {
-        set_pc();  // for who finds that there is no memory
-        if (!run_load(*step, t)) return stop(hang(t, kEmptyQueue));
+        run_masked(step, t, bases);
+      if (step.load != Step::Load::kNone) {
+        cursor.set_pc();  // for who finds that there is no memory
+        if (!run_load(step, t)) return stop(hang(t, kEmptyQueue));
       }
-      ++step;
+      cursor.advance();
       continue;
     }
-    set_pc();
-    if (step->kind == Step::Kind::kEnd) {
-      if (!enter()) return stop(hang(t, kTooLarge));
+    cursor.set_pc();
+    if (step.kind == Step::Kind::kEnd) {
+      if (!cursor.enter()) return stop(hang(t, kProgramTooLarge));
       continue;
     }
-    if (left == 0) break;
-    --left;
-    if (const char* error = run_step<kIsObserved>(implicit, *chunk, *step, t, bases))
+    if (cursor.spent()) break;
+    cursor.charge();
+    if (const char* error = run_step<kIsObserved>(implicit, cursor.chunk(), step, t, bases))
       return stop(hang(t, error));
-    const After after = finish_instruction(step->signals, t);
+    const After after = finish_instruction(step.signals, t);
     if constexpr (kIsObserved) t.observer->finished(t, next_of(after, t));
     careful = kIsObserved || needs_care(t.pending.events);
     if (after == After::kNext) {
-      ++step;
+      cursor.advance();
       continue;
     }
     if (after == After::kEnd) return stop(Stop::kEnd);
@@ -454,9 +442,9 @@ std::optional<Stop> execute(const Program& program, Thread& t) {
     if constexpr (mode == Mode::kToBlock) return stop(std::nullopt);
     if constexpr (kIsObserved)
       if (t.observer->rests) return stop(std::nullopt);
-    if (!enter()) return stop(hang(t, kTooLarge));
+    if (!cursor.enter()) return stop(hang(t, kProgramTooLarge));
   }
-  set_pc();
+  cursor.set_pc();
   return stop(Stop::kBudget);
 }
 

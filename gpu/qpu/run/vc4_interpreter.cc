@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/qpu/run/step_cursor.h"
 #include "gpu/qpu/run/vc4_alu.h"
 #include "gpu/qpu/run/vc4_ports.h"
 #include "gpu/qpu/run/vc4_step.h"
@@ -53,7 +54,6 @@ using Target = StepTarget::Target;
 using Events = Thread::Pending::Events;
 
 constexpr const char* kEmptyQueue = "a load from a TMU without an outstanding lookup";
-constexpr const char* kTooLarge = "program of more than 64 Ki instructions";
 constexpr const char* kBranchInSlot = "a branch in the first two delay slots of another";
 constexpr const char* kNoTileBuffer = "access to the tile buffer in a program without one";
 
@@ -298,76 +298,61 @@ Outcome run_step(const Step& step, Thread& t, const Bases& bases) {
 template <bool observed>
 Stop execute(const Program& program, Thread& t) {
   const Bases bases(t);
-  const uint64_t budget = t.budget;
-  uint64_t left = budget;
-  const Chunk* chunk = nullptr;
-  const Step* step = nullptr;
-  const auto enter = [&] {
-    chunk = program.chunk(t.memory, t.pc);
-    if (chunk) step = &chunk->steps[t.pc % Chunk::kBytes / sizeof(uint64_t)];
-    return chunk != nullptr;
-  };
-  const auto set_pc = [&] { t.pc = chunk->address + step->index * 8u; };
-  const auto stop = [&](Stop why) {
-    t.budget = left;
-    t.instructions += budget - left;
-    return why;
-  };
+  StepCursor<Program, Chunk, Thread> cursor(program, t);
   const auto too_large = [&] {
-    t.hang = kTooLarge;
-    return stop(Stop::kHang);
+    t.hang = kProgramTooLarge;
+    return cursor.stop(Stop::kHang);
   };
 
-  if (!enter()) return too_large();
+  if (!cursor.enter()) return too_large();
   bool careful = observed || any(t.pending.events);
   for (;;) {
-    if (step->kind <= Step::Kind::kMasked && !careful) [[likely]] {
-      if (left == 0) break;
-      --left;
-      if (step->kind == Step::Kind::kPlain) {
-        if (step->reads_port) set_pc();  // for who finds that there is no memory
-        run_plain(*step, t, bases);
+    const Step& step = cursor.step();
+    if (step.kind <= Step::Kind::kMasked && !careful) [[likely]] {
+      if (cursor.spent()) break;
+      cursor.charge();
+      if (step.kind == Step::Kind::kPlain) {
+        if (step.reads_port) cursor.set_pc();  // for who finds that there is no memory
+        run_plain(step, t, bases);
       } else {
-        set_pc();
-        if (run_general(*step, t, bases) == Outcome::kHang) return stop(Stop::kHang);
+        cursor.set_pc();
+        if (run_general(step, t, bases) == Outcome::kHang) return cursor.stop(Stop::kHang);
       }
-      ++step;
+      cursor.advance();
       continue;
     }
-    set_pc();
-    if (step->kind == Step::Kind::kEnd) {
-      if (!enter()) return too_large();
+    cursor.set_pc();
+    if (step.kind == Step::Kind::kEnd) {
+      if (!cursor.enter()) return too_large();
       continue;
     }
-    if (left == 0) break;
+    if (cursor.spent()) break;
     // A branch in the last delay slot of another finds that this one takes effect.
     Events& e = t.pending.events;
     const Events before = e;
     const GpuAddr target = t.pending.branch_target;
     const bool jumps = counts_down(e.branch_in);
-    if constexpr (observed) t.observer->before(t, chunk->words[step->index]);
-    const Outcome outcome = run_step(*step, t, bases);
+    const uint64_t word = cursor.chunk().words[step.index];
+    if constexpr (observed) t.observer->before(t, word);
+    const Outcome outcome = run_step(step, t, bases);
     if (outcome == Outcome::kWait) {
       e = before;
-      return stop(Stop::kWait);
+      return cursor.stop(Stop::kWait);
     }
-    --left;
-    if (t.pending.dma_elements != 0)
-      left -= std::min<uint64_t>(left, std::exchange(t.pending.dma_elements, 0) / kLanes);
-    if constexpr (observed)
-      t.observer->after(t, chunk->words[step->index], outcome == Outcome::kHang ? t.hang : nullptr);
-    if (outcome == Outcome::kHang) return stop(Stop::kHang);
-    const After after = finish_instruction(step->signal, target, jumps, t);
+    cursor.charge();
+    if (t.pending.dma_elements != 0) cursor.charge_more(std::exchange(t.pending.dma_elements, 0) / kLanes);
+    if constexpr (observed) t.observer->after(t, word, outcome == Outcome::kHang ? t.hang : nullptr);
+    if (outcome == Outcome::kHang) return cursor.stop(Stop::kHang);
+    const After after = finish_instruction(step.signal, target, jumps, t);
     careful = observed || any(e);
-    if (after == After::kEnd) return stop(Stop::kEnd);
-    if (after == After::kJump) {
-      if (!enter()) return too_large();
-    } else {
-      ++step;
-    }
+    if (after == After::kEnd) return cursor.stop(Stop::kEnd);
+    if (after == After::kNext)
+      cursor.advance();
+    else if (!cursor.enter())
+      return too_large();
   }
-  set_pc();
-  return stop(Stop::kBudget);
+  cursor.set_pc();
+  return cursor.stop(Stop::kBudget);
 }
 
 }  // namespace
