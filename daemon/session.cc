@@ -12,8 +12,8 @@
 #include "daemon/client_memory.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
+#include "ioctl/abi/channel_requests.h"
 #include "ioctl/abi/v3d.h"
-#include "ioctl/abi/vc4.h"
 #include "ioctl/core/call.h"
 #include "ioctl/ioctl_table.h"
 #include "ioctl/sync/deferred_wakes.h"
@@ -83,11 +83,11 @@ Reply ioctl_reply(int error, const ParsedIoctl& parsed, RequestFds& fds) {
 class WantedSyncFile {
  public:
   WantedSyncFile(ioctl::Call& call, const wire::IoctlRequest& request) : call_(call) {
-    if (!request.sync_file_of || !wire::is_submit(ioctl::drm::request_nr(request.request))) return;
+    if (!request.sync_file_of || !ioctl::drm::is_submit(ioctl::drm::request_nr(request.request))) return;
     syncobj_ = call.file.find_syncobj(request.sync_file_of);
     if (syncobj_) syncobj_->fence(&before_);
   }
-  /// Behind the submit. Without descriptors left the client will ask, and hear of it then.
+  /// After the submit. Without descriptors left the client will ask, and hear of it then.
   void make(RequestFds* fds) const {
     if (!syncobj_) return;
     wire::ReadySyncFile ready = {};
@@ -176,29 +176,19 @@ bool Session::is_over(const wire::IoctlRequest& header, const Request& request) 
   return !bo || bo->reservation().fences(true).empty();
 }
 
-namespace {
-
-/// The waits of vc4 for a job and for a BO. To v3d the same numbers are others: a wait for a BO, and
-/// CREATE_BO.
-bool is_wait_of_vc4(const ioctl::File* file, uint32_t number) {
-  return file && file->device().driver == ioctl::DrmDevice::Driver::kVc4 &&
-         (number == ioctl::drm::request_nr(ioctl::drm::vc4::kWaitSeqno) ||
-          number == ioctl::drm::request_nr(ioctl::drm::vc4::kWaitBo));
-}
-
-}  // namespace
-
 /// @param file  of a submit
 bool Session::is_short(const Request& request, std::shared_ptr<ioctl::File>* file) {
   wire::IoctlRequest header;
   if (request.header.op == wire::kMmap) return true;
   if (request.header.op != wire::kIoctl || !PayloadReader(request.payload).read(&header)) return false;
   const uint32_t number = ioctl::drm::request_nr(header.request);
-  if (!wire::goes_through_channel(number)) return false;
-  if (is_wait_of_vc4(server_.find_file(header.token).get(), number)) return false;
-  if (number == wire::kWaitBo) return is_over(header, request);
+  const auto found = server_.find_file(header.token);
+  const bool of_v3d = !found || found->device().driver == ioctl::DrmDevice::Driver::kV3d;
+  if (!ioctl::drm::goes_through_channel(of_v3d, number)) return false;
+  if (!of_v3d) return true;
+  if (number == ioctl::drm::request_nr(ioctl::drm::request::kWaitBo)) return is_over(header, request);
   // A submit may have to wait for earlier ones.
-  if (wire::is_submit(number)) *file = server_.find_file(header.token);
+  if (ioctl::drm::is_submit(number)) *file = found;
   if (!*file) return true;
   const std::lock_guard lock((*file)->submit_mutex);
   return !(*file)->backlog.is_near();
@@ -357,7 +347,8 @@ Reply Session::drm_ioctl(Request& request) {
   const int error = ioctl::drm_ioctl(call, parsed.header.request, &parsed.arg);
   if (!error) wanted.make(&fds);
   Reply reply = ioctl_reply(error, parsed, fds);
-  if (!error && ioctl::drm::request_nr(parsed.header.request) == wire::kMmapBo)
+  if (!error &&
+      ioctl::drm::request_nr(parsed.header.request) == ioctl::drm::request_nr(ioctl::drm::request::kMmapBo))
     append_place(*file, parsed.arg, &reply);
   return reply;
 }

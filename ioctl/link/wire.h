@@ -1,7 +1,7 @@
-/// This is the protocol between libv3demu.so and v3demud. Plain structs, little endian, no dependencies: the
-/// shim includes it.
+/// This is the protocol between libv3demu.so and v3demud. It has plain structs, little endian, and no
+/// dependencies, since the shim includes it.
 ///
-/// Two kinds of sockets, both AF_UNIX:
+/// There are two kinds of sockets, both AF_UNIX:
 ///  - control: SOCK_STREAM, connected by the shim to socket_path(); one per client *thread*, so that a thread
 ///  blocked
 ///    in a wait never holds up another. Strictly request, reply, request, reply. The daemon serves each on a
@@ -40,7 +40,7 @@ inline constexpr char kSocketVariable[] = "V3DEMU_SOCKET";
 /// Where `v3demu run` wants to hear of GPU errors of what it starts (daemon/run_report.h).
 inline constexpr char kRunVariable[] = "V3DEMU_RUN";
 inline constexpr uint32_t kMaxRunNames = 127;
-/// Abstract: behind a zero byte.
+/// Abstract: after a zero byte.
 inline constexpr char kNodeName[] = "v3demu-node-";
 
 enum Op : uint32_t {
@@ -269,22 +269,6 @@ enum ChannelReplyState : uint32_t {
   kSleeping = 4,  ///< by the client, over kNoReply: it waits for the reply on the socket
 };
 
-constexpr bool is_submit(uint32_t number) { return number == 0x40 || number == 0x46 || number == 0x47; }
-inline constexpr uint32_t kWaitBo = 0x41, kMmapBo = 0x43;
-/// The ioctls that go through a channel: those that Mesa makes often and that never wait, and waits for BOs,
-/// which are declined if they would. By number; the same are harmless on the other node.
-constexpr bool goes_through_channel(uint32_t number) {
-  if (is_submit(number)) return true;
-  constexpr uint8_t kNumbers[] = {
-      0x09, kWaitBo,              // GEM_CLOSE
-      0x42, 0x43,    0x45,        // CREATE_BO, MMAP_BO, GET_BO_OFFSET
-      0xbf, 0xc0,    0xc4, 0xc5,  // SYNCOBJ_CREATE, _DESTROY, _RESET, _SIGNAL
-  };
-  for (const uint8_t known : kNumbers)
-    if (known == number) return true;
-  return false;
-}
-
 /// Slabs of which a client remembers where it has them mapped.
 inline constexpr uint32_t kKnownSlabs = 8;
 
@@ -302,7 +286,7 @@ struct MmapReply {
   uint64_t slab_bytes;  ///< of it as a whole
 };
 
-/// Behind the reply to MMAP_BO of a BO in a slab: what kMmap of its offset and of at most `bytes` would say.
+/// After the reply to MMAP_BO of a BO in a slab: what kMmap of its offset and of at most `bytes` would say.
 struct BoPlace {
   MmapReply place;
   uint64_t bytes;  ///< of the BO

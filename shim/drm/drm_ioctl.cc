@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "ioctl/abi/core.h"
+#include "ioctl/abi/channel_requests.h"
 #include "ioctl/abi/request.h"
 #include "ioctl/abi/v3d.h"
 #include "ioctl/link/wire.h"
@@ -174,12 +174,9 @@ bool is_v3d(const Ioctl& what, uint32_t known) {
          drm::request_nr(what.request) == drm::request_nr(known);
 }
 
-/// Of a driver's own numbers those of V3D alone are known to the channel.
 bool goes_through_channel(const Ioctl& what) {
-  const uint32_t number = drm::request_nr(what.request);
-  const bool of_driver = number >= drm::kDriverFirst && number < drm::kDriverEnd;
-  return what.op == wire::kIoctl && (what.driver == Driver::kV3d || !of_driver) &&
-         wire::goes_through_channel(number);
+  return what.op == wire::kIoctl &&
+         drm::goes_through_channel(what.driver == Driver::kV3d, drm::request_nr(what.request));
 }
 
 unsigned flags_of(const Ioctl& what, bool submit) {
@@ -211,8 +208,8 @@ int forward(const Ioctl& what) {
   raw::KeepErrno keep;
   const uint32_t arg_size = drm::request_size(what.request);
   const bool wait_bo = is_v3d(what, drm::request::kWaitBo) && arg_size == sizeof(drm::WaitBo);
-  const bool submit = what.op == wire::kIoctl && what.driver == Driver::kV3d &&
-                      wire::is_submit(drm::request_nr(what.request));
+  const bool submit =
+      what.op == wire::kIoctl && what.driver == Driver::kV3d && drm::is_submit(drm::request_nr(what.request));
   std::optional<BeforeMmapBo> before;
   if (is_v3d(what, drm::request::kMmapBo)) before.emplace(what.file);
   forget_place();

@@ -1,4 +1,5 @@
-/// Control connections to the daemon: one per thread, opened on first need, closed when the thread ends.
+/// A Connection is a control connection to the daemon: there is one per thread, opened on first need and
+/// closed when the thread ends.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +16,7 @@ enum CallFlags : unsigned {
   kStartDaemon = 1,    ///< when none answers
   kInterruptible = 2,  ///< a signal ends the call with EINTR and takes the request back
   kCloseOnExec = 4,    ///< of received descriptors
-  kShort = 8,          ///< wire::goes_through_channel
+  kShort = 8,          ///< goes_through_channel() of ioctl/abi/channel_requests.h
   kWakes = 16,         ///< the caller sees to Call::wakes()
 };
 
@@ -36,7 +37,7 @@ struct Connection {
   size_t capacity;
 };
 
-/// One request and its reply, one behind the other in the buffer of the calling thread's connection.
+/// One request and its reply, one after the other in the buffer of the calling thread's connection.
 class Call {
  public:
   Call(wire::Op op, unsigned flags) : op_(op), flags_(flags) {}

@@ -1,6 +1,7 @@
 // What differs between the Linux versions: newer-mesa.md "New kernel interface".
 #include <cerrno>
 
+#include "ioctl/abi/channel_requests.h"
 #include "tests/ioctl/cpu_job_fixture.h"
 #include "tests/ioctl/submit_fixture.h"
 
@@ -12,6 +13,24 @@ TEST(Abi, IsFoundByItsName) {
   ASSERT_NE(find_abi("6.12"), nullptr);
   EXPECT_NE(find_abi("6.12"), &default_abi());
   for (const char* name : {"", "6", "6.13", "7.3 "}) EXPECT_EQ(find_abi(name), nullptr) << name;
+}
+
+// What one driver's numbers mean says nothing of another's.
+TEST(ChannelRequests, OfADriverAreThoseOfV3d) {
+  namespace request = drm::request;
+  using drm::goes_through_channel, drm::request_nr;
+  for (const uint32_t of_all : {request::kGemClose, request::kSyncobjCreate, request::kSyncobjSignal})
+    for (const bool of_v3d : {false, true}) EXPECT_TRUE(goes_through_channel(of_v3d, request_nr(of_all)));
+  for (const uint32_t of_v3d :
+       {request::kSubmitCl, request::kSubmitTfu, request::kSubmitCsd, request::kWaitBo, request::kCreateBo,
+        request::kMmapBo, request::kGetBoOffset}) {
+    EXPECT_TRUE(goes_through_channel(true, request_nr(of_v3d)));
+    EXPECT_FALSE(goes_through_channel(false, request_nr(of_v3d)));
+  }
+  // These may wait, or come seldom.
+  for (const uint32_t other :
+       {request::kSubmitCpu, request::kSyncobjWait, request::kVersion, request::kGetParam})
+    EXPECT_FALSE(goes_through_channel(true, request_nr(other)));
 }
 
 /// Tests of both generations say what the newer does by this.
