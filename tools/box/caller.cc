@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -11,6 +12,9 @@
 #include <climits>
 #include <cstring>
 #include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "ioctl/base/received_fd.h"
@@ -31,15 +35,40 @@ constexpr uint64_t kPage = 4096;
 
 thread_local Caller* current_caller = nullptr;
 
+/// A line of /proc/THREAD/status, up to its end. Empty: there is none.
+std::string status_line(const Caller& caller, const std::string& name) {
+  std::ifstream status(caller.proc("status"));
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(name)) return line.substr(name.size());
+  return {};
+}
+
 /// The process of a thread. Kernels before 6.9 make descriptors for processes alone.
 pid_t process_of(const Caller& caller) {
-  std::ifstream status(caller.proc("status"));
+  std::istringstream line(status_line(caller, "Tgid:"));
   pid_t process = caller.thread();
-  for (std::string name; status >> name;) {
-    if (name == "Tgid:" && status >> process) return process;
-    status.ignore(1 << 12, '\n');
-  }
-  return process;
+  return line >> process ? process : caller.thread();
+}
+
+/// As whom a thread opens files.
+std::optional<uid_t> file_system_user(const Caller& caller) {
+  std::istringstream line(status_line(caller, "Uid:"));
+  uid_t real, effective, saved, file_system;
+  if (line >> real >> effective >> saved >> file_system) return file_system;
+  return {};
+}
+
+/// A root: the mount, whose number no other one of any namespace has, and the folder in it.
+struct Root {
+  uint64_t mount = 0, inode = 0;
+  bool operator==(const Root&) const = default;
+};
+
+std::optional<Root> find_root(const std::string& path) {
+  struct statx st = {};
+  constexpr unsigned kWanted = STATX_MNT_ID | STATX_INO;
+  if (statx(AT_FDCWD, path.c_str(), 0, kWanted, &st) != 0 || (st.stx_mask & kWanted) != kWanted) return {};
+  return Root{st.stx_mnt_id, st.stx_ino};
 }
 
 int open_process(const Caller& caller) {
@@ -122,6 +151,13 @@ bool Caller::read_path(uint64_t from, std::string* path) const {
 
 std::string Caller::proc(const std::string& name) const {
   return "/proc/" + std::to_string(thread()) + "/" + name;
+}
+
+bool Caller::is_same_user() const { return file_system_user(*this) == geteuid() && is_waiting(); }
+
+bool Caller::shares_root() const {
+  static const std::optional<Root> own = find_root("/");
+  return own && find_root(proc("root")) == own && is_waiting();
 }
 
 int Caller::borrow(int number) {

@@ -37,6 +37,11 @@ class Caller {
   /// "/proc/THREAD/fd/3", "/proc/THREAD/cwd" ...: what the caller sees, for calls of ours.
   std::string proc(const std::string& name) const;
   std::string proc_fd(int number) const { return proc("fd/" + std::to_string(number)); }
+  /// Whether it opens files as the user that this process is.
+  bool is_same_user() const;
+  /// Whether its paths lead where those of this process do: to the same root, of the same mounts. Files and
+  /// folders of ours are for no others: by ".." of a folder's descriptor they would leave their own root.
+  bool shares_root() const;
   /// A descriptor of ours for its file, closed with this object; negative errno.
   int borrow(int number);
   /// Gives it a copy of a descriptor. Its number, or a negative errno.

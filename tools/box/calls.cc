@@ -35,6 +35,7 @@ struct OpenArguments {
   int dir;
   std::string path;
   int flags;
+  uint64_t resolve = 0;  // of openat2
 };
 
 bool read_open(const Caller& caller, OpenArguments* out) {
@@ -45,15 +46,25 @@ bool read_open(const Caller& caller, OpenArguments* out) {
     return caller.read_path(args[0], &out->path);
   }
 #endif
-  uint64_t flags = args[2];
-  if (caller.data().nr == SYS_openat2 && !caller.read(&flags, args[2], sizeof flags)) return false;
-  *out = {static_cast<int>(args[0]), {}, static_cast<int>(flags)};
+  open_how how{};
+  how.flags = args[2];
+  if (caller.data().nr == SYS_openat2 && !caller.read(&how, args[2], sizeof how)) return false;
+  *out = {static_cast<int>(args[0]), {}, static_cast<int>(how.flags), how.resolve};
   return caller.read_path(args[1], &out->path);
 }
 
 /// Where relative paths begin, as a path of ours.
 std::string base_of(const Caller& caller, int dir) {
   return dir == AT_FDCWD ? caller.proc("cwd") : caller.proc_fd(dir);
+}
+
+/// The path from the root, unless it does not tell.
+std::string absolute_path(const Caller& caller, const OpenArguments& arguments) {
+  if (arguments.path[0] == '/') return arguments.path;
+  char base[PATH_MAX];
+  const ssize_t size = readlink(base_of(caller, arguments.dir).c_str(), base, sizeof base);
+  return size > 0 && base[0] == '/' ? std::string(base, static_cast<size_t>(size)) + "/" + arguments.path
+                                    : std::string();
 }
 
 /// What a path leads to in the caller's mounts, without opening it.
@@ -64,13 +75,25 @@ bool stat_there(const Caller& caller, const OpenArguments& open_call, struct sta
   if (folder < 0) return false;
   open_how how{};
   how.flags = static_cast<uint64_t>(O_PATH | O_CLOEXEC | (open_call.flags & O_NOFOLLOW));
-  how.resolve = absolute ? RESOLVE_IN_ROOT : 0;
+  how.resolve = open_call.resolve | (absolute ? RESOLVE_IN_ROOT : 0);
   const long fd = syscall(SYS_openat2, folder, open_call.path.c_str(), &how, sizeof how);
   close(folder);
   if (fd < 0) return false;
   const bool good = fstat(static_cast<int>(fd), st) == 0;
   close(static_cast<int>(fd));
   return good;
+}
+
+/// The node that a path of the caller's leads to. nullptr: none.
+const shim::Node* mounted_node(const Caller& caller, const OpenArguments& arguments) {
+  struct stat st;
+  const shim::Tree* tree = shim::tree();
+  const shim::Node* node = tree && stat_there(caller, arguments, &st) ? tree->node_shown(st) : nullptr;
+  if (!node || arguments.path[0] == '/' || caller.shares_root()) return node;
+  // From a folder this process goes beyond the caller's root, where ".." or a link leads there.
+  const OpenArguments from_root = {AT_FDCWD, absolute_path(caller, arguments), arguments.flags,
+                                   arguments.resolve};
+  return !from_root.path.empty() && stat_there(caller, from_root, &st) ? tree->node_shown(st) : nullptr;
 }
 
 /// @param fd  is used up
@@ -96,22 +119,11 @@ void answer_with_node(const Caller& caller, const shim::Node& node, int flags) {
 
 /// The tree is mounted: the kernel does all but opening the devices.
 void open_mounted(const Caller& caller, const OpenArguments& arguments) {
-  struct stat st;
-  const shim::Tree* tree = shim::tree();
-  const shim::Node* node = tree && stat_there(caller, arguments, &st) ? tree->node_shown(st) : nullptr;
-  if (node)
+  const shim::Node* node = mounted_node(caller, arguments);
+  if (node && caller.is_same_user())
     answer_with_node(caller, *node, arguments.flags);
   else
     caller.pass_on();
-}
-
-/// The path from the root, unless it does not tell.
-std::string absolute_path(const Caller& caller, const OpenArguments& arguments) {
-  if (arguments.path[0] == '/') return arguments.path;
-  char base[PATH_MAX];
-  const ssize_t size = readlink(base_of(caller, arguments.dir).c_str(), base, sizeof base);
-  return size > 0 && base[0] == '/' ? std::string(base, static_cast<size_t>(size)) + "/" + arguments.path
-                                    : std::string();
 }
 
 /// The tree is the preload library's, of which folders and files are opened in the caller's stead.
@@ -119,7 +131,7 @@ void open_rewritten(const Caller& caller, const OpenArguments& arguments) {
   const std::string path = absolute_path(caller, arguments);
   const bool reads = (arguments.flags & O_ACCMODE) == O_RDONLY && !(arguments.flags & (O_CREAT | O_TRUNC));
   const shim::Rewritten to(path.c_str(), reads ? shim::Purpose::kList : shim::Purpose::kLookup);
-  if (!to.ours()) {
+  if (!to.ours() || !caller.shares_root() || !caller.is_same_user()) {
     caller.pass_on();
     return;
   }
@@ -162,7 +174,7 @@ bool open_in_proc(const Caller& caller, const OpenArguments& arguments) {
     return true;
   }
   const std::string here = path.starts_with(kProc) ? without_self(caller, path) : std::string();
-  if (here.empty()) return false;
+  if (here.empty() || !caller.shares_root() || !caller.is_same_user()) return false;
   const shim::Rewritten to(here.c_str());
   const int fd = shim::open_live_text(to, AT_FDCWD, here.c_str(), arguments.flags);
   if (fd < 0) return false;

@@ -41,7 +41,21 @@ class Tracee {
                 ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr) == 0;
     return attached_;
   }
-  /// Until it stands, with no signal to be delivered; and what its registers are then.
+  /// Until it stands, to be let go.
+  bool wait_for_stop() {
+    siginfo_t happened{};
+    int error;
+    do
+      error = waitid(P_PID, static_cast<id_t>(thread_), &happened,
+                     WEXITED | WSTOPPED | __WALL | __WNOTHREAD | WNOWAIT);
+    while (error != 0 && errno == EINTR);
+    const bool stopped = error == 0 && (happened.si_code == CLD_TRAPPED || happened.si_code == CLD_STOPPED);
+    // Of a thread that has ended the tracer hears first, and only then the parent.
+    if (stopped || thread_ != g_program) waitpid(thread_, &status_, __WALL | __WNOTHREAD);
+    attached_ = stopped;
+    return stopped;
+  }
+  /// The same, with no signal to be delivered; and what its registers are then.
   bool hold() {
     uint64_t all = ~uint64_t{0};
     return wait_for_stop() && ptrace(PTRACE_GETSIGMASK, thread_, sizeof mask_, &mask_) == 0 &&
@@ -70,19 +84,6 @@ class Tracee {
   }
 
  private:
-  bool wait_for_stop() {
-    siginfo_t happened{};
-    int error;
-    do
-      error = waitid(P_PID, static_cast<id_t>(thread_), &happened,
-                     WEXITED | WSTOPPED | __WALL | __WNOTHREAD | WNOWAIT);
-    while (error != 0 && errno == EINTR);
-    const bool stopped = error == 0 && (happened.si_code == CLD_TRAPPED || happened.si_code == CLD_STOPPED);
-    // Of a thread that has ended the tracer hears first, and only then the parent.
-    if (stopped || thread_ != g_program) waitpid(thread_, &status_, __WALL | __WNOTHREAD);
-    attached_ = stopped;
-    return stopped;
-  }
   bool go_on() {
     for (int stop = 0; stop < kMostStops; ++stop) {
       // SIGSTOP alone cannot be held back.
@@ -122,6 +123,11 @@ void answer_traced(const Caller& caller, int number, off_t place) {
           told, [] { say("BOs cannot be mapped in a program that somebody traces (a debugger, strace)"); });
     }
     caller.answer(-error);
+    return;
+  }
+  // Whose thread has that number now: the caller's cannot be another's any more, even if it ends.
+  if (!caller.is_waiting()) {
+    tracee.wait_for_stop();
     return;
   }
   caller.answer(-EINTR);  // which it will not see

@@ -167,7 +167,7 @@ class Seccomp(BoxTest):
 
     def test_static_programs(self):
         tests = ["identity", "faults", "sharing", "board", "threads", "wait_ends", "many_wait", "race", "flood", "traced", "descriptors",
-                 "framebuffer"]
+                 "framebuffer", "other_roots"]
         for options in self.OPTIONS:
             lines = run(options, RAW_CLIENT, NODE, *tests).stdout.splitlines()
             self.assertEqual([line for line in lines if "somebody traces" not in line], tests)

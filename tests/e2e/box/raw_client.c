@@ -12,6 +12,7 @@
 #include <linux/stat.h>
 #include <linux/udmabuf.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -134,6 +135,70 @@ static void test_identity(void) {
   REQUIRE(waitpid(child, &status, 0) == child && status == 0);
   REQUIRE(syscall(SYS_fstat, 0, &st) == 0);  // whatever it is
   REQUIRE(close(fd) == 0 && is_v3d(other) && close(other) == 0);
+}
+
+/// What is opened there is what stands there, and nothing of another root.
+static void require_own(const char* path) {
+  struct stat named, opened;
+  REQUIRE(stat(path, &named) == 0);
+  int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  REQUIRE(fd >= 0 && fstat(fd, &opened) == 0);
+  REQUIRE(opened.st_ino == named.st_ino && opened.st_dev == named.st_dev);
+  REQUIRE(close(fd) == 0);
+}
+
+/// Runs it in a child, perhaps in a user namespace in which it has the rights.
+static void in_child(void (*run)(void)) {
+  pid_t child = fork();
+  if (child == 0) {
+    REQUIRE(geteuid() == 0 || unshare(CLONE_NEWUSER) == 0);
+    run();
+    _exit(0);
+  }
+  int status;
+  REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static char jail[] = "/tmp/v3demu-box-XXXXXX";
+
+static void in_jail(void) {
+  REQUIRE(chroot(jail) == 0);
+  // Also from a folder that lies outside.
+  for (int outside = 1; outside >= 0; --outside) {
+    require_own("/dev");
+    require_own("/sys/class");
+    REQUIRE(syscall(SYS_openat, AT_FDCWD, node, O_RDWR, 0) < 0 && errno == ENOENT);
+    REQUIRE(syscall(SYS_openat, AT_FDCWD, "/proc/cpuinfo", O_RDONLY, 0) < 0 && errno == ENOENT);
+    REQUIRE(syscall(SYS_openat, AT_FDCWD, "/proc/device-tree", O_RDONLY, 0) < 0 && errno == ENOENT);
+    REQUIRE(chdir("/") == 0);
+  }
+}
+
+static void in_other_mounts(void) {
+  REQUIRE(unshare(CLONE_NEWNS) == 0);
+  require_own("/dev");
+  require_own("/sys/class");
+}
+
+static void as_somebody_else(void) {
+  if (getuid() != 0 || setgid(65534) != 0 || setuid(65534) != 0)
+    return;  // who may not cannot be somebody else
+  require_own("/dev");
+  require_own("/sys/class");
+  REQUIRE(syscall(SYS_openat, AT_FDCWD, node, O_RDWR, 0) < 0);
+}
+
+/// The supervisor opens nothing for those who could not: beneath another root, in other mounts, as another
+/// user.
+static void test_other_roots(void) {
+  REQUIRE(mkdtemp(jail) && chdir(jail) == 0);
+  REQUIRE(mkdir("dev", 0755) == 0 && mkdir("sys", 0755) == 0 && mkdir("sys/class", 0755) == 0);
+  REQUIRE(chdir("/tmp") == 0);
+  in_child(in_jail);
+  in_child(in_other_mounts);
+  in_child(as_somebody_else);
+  REQUIRE(chdir(jail) == 0 && rmdir("sys/class") == 0 && rmdir("sys") == 0 && rmdir("dev") == 0);
+  REQUIRE(chdir("/") == 0 && rmdir(jail) == 0);
 }
 
 /// A bad pointer is an error, not the end of anything.
@@ -457,6 +522,7 @@ static const struct {
     {"flood", test_flood},
     {"descriptors", test_descriptors},
     {"traced", test_traced},
+    {"other_roots", test_other_roots},
     {"dies_mapping", test_dies_mapping},
     {"until_alone", test_until_alone},
 };
