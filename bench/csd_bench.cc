@@ -141,7 +141,7 @@ BENCHMARK(saxpy)
     ->Unit(benchmark::kMillisecond);
 
 /// Twelve QPUs with two threads each, of one supergroup, as only programs that are written by hand dispatch
-/// them: so many passes of a loop, with a barrier behind each or none. What switching between batches costs
+/// them: so many passes of a loop, with a barrier after each or none. What switching between batches costs
 /// is the difference from one pass of as many turns in all.
 void by_hand(benchmark::State& state) {
   Machine machine(static_cast<int>(state.range(0)), true);

@@ -1,4 +1,4 @@
-/// The device that the Vulkan benchmarks share.
+/// The Vulkan benchmarks share this device.
 #pragma once
 
 #include "samples/vulkan/gpu.h"

@@ -1,4 +1,4 @@
-/// A thread for what may take long and nobody waits for.
+/// A thread of its own does what may take long and nobody waits for.
 #pragma once
 
 #include <condition_variable>

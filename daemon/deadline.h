@@ -1,4 +1,4 @@
-/// An end that comes in time, whatever else runs in the process.
+/// A deadline ends the process in time, whatever else runs in it.
 #pragma once
 
 #include <semaphore.h>

@@ -1,5 +1,5 @@
-/// The descriptor of an open node is a way to the daemon: whoever holds it may open connections through it,
-/// as whichever user and in whatever root it is by now (wire.h, "device").
+/// The descriptor of an open node leads to the daemon: whoever holds it may open connections through it, as
+/// whichever user and in whatever root they are by now (wire.h, "device").
 #pragma once
 
 #include "ioctl/base/unique_fd.h"

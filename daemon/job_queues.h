@@ -1,4 +1,4 @@
-/// The queues that jobs stand in, and what those in flight have of threads and address spaces.
+/// Jobs stand in these queues; here is also what those in flight have of threads and address spaces.
 #pragma once
 
 #include <array>

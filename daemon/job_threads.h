@@ -1,5 +1,5 @@
-/// The threads that drive jobs to their ends. Any of them serves any queue. They are made as they are needed
-/// and leave when they have nothing to do for long.
+/// These threads drive jobs to their ends. Any of them serves any queue. They are made as they are needed and
+/// leave when they have nothing to do for long.
 #pragma once
 
 #include <atomic>

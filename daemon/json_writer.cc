@@ -83,7 +83,7 @@ JsonWriter& JsonWriter::time(uint64_t ns) {
 }
 
 JsonWriter& JsonWriter::on_new_line() {
-  // Behind the comma that the next value would write.
+  // After the comma that the next value would write.
   if (follows_) text_ += ',';
   follows_ = false;
   text_ += '\n';

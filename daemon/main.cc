@@ -286,7 +286,7 @@ int main(int argc, char** argv) {
   v3d::daemon::fix_thread_stacks();
   apply_debug(options.debug);
   v3d::g_left_out = options.left_out;
-  // Opened behind the change of folder.
+  // Opened after the change of folder.
   if (!options.capture.empty()) options.capture = std::filesystem::absolute(options.capture);
   v3d::daemon::CaptureWindow window(options.capture_frames, !options.capture_trigger);
   v3d::daemon::Server::Options server = server_options(options);
@@ -298,7 +298,7 @@ int main(int argc, char** argv) {
   const bool log_to_stderr = log == "-";
   if (!log.empty() && !log_to_stderr) v3d::log_to(std::filesystem::absolute(log));
   const UniqueFd lock = take_lock(path);
-  // Before anybody is told that there is a daemon; behind the lock, so that it is nobody else's file.
+  // Before anybody is told that there is a daemon; after the lock, so that it is nobody else's file.
   std::unique_ptr<v3d::daemon::CaptureWriter> capture =
       open_capture(options.capture, options.board.profile->name);
   FILE* const host_profile = open_host_profile(options.host_profile);

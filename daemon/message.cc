@@ -175,7 +175,7 @@ bool MessageSocket::receive(Request* request) {
     // The size is only a claim: memory is taken as bytes arrive.
     if (!request->error && have == buffer_.size())
       if (const int error = grow(want)) drop(error);
-    // What is dropped goes into the part behind the header, again and again.
+    // What is dropped goes into the part after the header, again and again.
     const uint64_t at = request->error ? std::min(have, uint64_t{kFreeBuffer} / 2) : have;
     const uint64_t room = request->error ? std::min(want - have, buffer_.size() - at) : buffer_.size() - at;
     if (!request->fds.empty() && !wait_for_more()) return false;

@@ -1,4 +1,4 @@
-/// These functions send and receive messages of wire.h on a control socket.
+/// These functions send and receive the messages of wire.h on a control socket.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ class PageBuffer {
   std::span<uint8_t> bytes() const { return {data_, size_}; }
   /// Larger, with what it holds. False when the host has none left.
   bool grow(size_t size);
-  /// Gives back what lies behind; takes nothing from the host. @param size  whole pages
+  /// Gives back what lies beyond; takes nothing from the host. @param size  whole pages
   void shrink(size_t size);
 
  private:

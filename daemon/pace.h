@@ -1,5 +1,5 @@
-/// Jobs that last as long as the board would take (their predictions): what is left of that when a job has
-/// been executed is time like any other. It is part of the job's slices, is charged to its process, and
+/// A pace lets jobs last as long as the board would take (their predictions): what is left of that when a job
+/// has been executed is time like any other. It is part of the job's slices, is charged to its process, and
 /// stands still while others have theirs. But no thread is there for it.
 #pragma once
 

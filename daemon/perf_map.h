@@ -1,4 +1,4 @@
-/// By /tmp/perf-PID.map perf(1) names code that a process compiled.
+/// From /tmp/perf-PID.map perf(1) learns the names of code that a process compiled.
 #pragma once
 
 #include <cstddef>

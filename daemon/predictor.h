@@ -1,4 +1,4 @@
-/// A Predictor makes the predictions of jobs that are over and whose times nobody waits for, beside others.
+/// A Predictor predicts the times of jobs that are over, beside others, while nobody waits for the result.
 #pragma once
 
 #include <condition_variable>

@@ -1,4 +1,4 @@
-/// A job on its way through a queue, as who decides what runs sees it.
+/// This is a job on its way through a queue, as the code that decides what runs sees it.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-/// A run report has the GPU errors of what a `v3demu run` started: a file of which its programs tell the
+/// A run report lists the GPU errors of what a `v3demu run` started: a file of which its programs tell the
 /// daemon by $V3DEMU_RUN. The file outlives daemons, and there is one also where a run has several of them.
 ///
 /// It is a memfd, sealed against shrinking, and begins with kRunReportHead; each error is a line: a word of

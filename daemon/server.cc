@@ -34,10 +34,10 @@ constexpr uint64_t kListenerKey = 0, kWakeKey = 1, kFirstWatch = 2;
 /// Linux gives the jobs of an exiting process that long to start (sched_entity.c, drm_sched_entity_flush).
 constexpr int64_t kStartGraceNs = 1'000'000'000;
 constexpr int kDrainPeriodMs = 50;
-/// So soon behind the end of its window what the log left out is told.
+/// So soon after the end of its window what the log left out is told.
 constexpr int kReportPeriodMs = LogLimiter::kWindowNs / 1'000'000;
 
-/// So long behind the leave of a client memory goes back.
+/// So long after a client has left memory goes back.
 constexpr int kMemoryReturnPeriodMs = MemoryReturn::kPeriodNs / 1'000'000 + 1;
 
 /// Accounts are compared with the processes that live so often at most: it takes a call of the host for each.
@@ -195,7 +195,7 @@ bool Server::watch(int socket, std::function<void()> gone, std::function<bool()>
   }
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) == 0) return true;
   log_error("the host refuses to watch another descriptor: errno %d", errno);
-  Watch unused;  // destroyed behind the lock
+  Watch unused;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
   unused = std::move(watches_[key]);
   watches_.erase(key);

@@ -1,5 +1,5 @@
-/// A process leaves limits, niceness, processors and the like to the processes that it starts. A daemon
-/// serves others than who happened to start it.
+/// A process leaves limits, niceness, processors and the like to the processes that it starts; a daemon,
+/// which serves others than the one that started it, takes its own.
 #pragma once
 
 namespace v3d::daemon {

@@ -1,4 +1,4 @@
-/// Who runs next, and for how long.
+/// Time slices say who runs next, and for how long.
 ///
 /// Between files the kernel starts the earliest pushed job and lets it end; here a job may take a thousand
 /// times as long, so files share each queue in slices. In each queue one job runs. The others that have begun

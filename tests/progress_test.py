@@ -86,7 +86,7 @@ class WithinTest(unittest.TestCase):
         self.assertTrue(said.endswith("v3demu: died of signal SEGV: sh -c kill -SEGV $$\n"), said)
 
     def test_steps_that_can_hang_have_a_limit(self):
-        # Where a command begins, perhaps behind variables.
+        # Where a command begins, perhaps after variables.
         unlimited = re.compile(
             r"(?:^|&&|\|\||[|;({!]|\b(?:then|do|else|if)\b)\s*(?:\w+=\S+ )*"
             r"(?:apt-get|debootstrap|dpkg-deb|dpkg-source|dpkg-shlibdeps|ninja|cmake|chroot|unshare|lintian|convert|compare"

@@ -1,4 +1,4 @@
-/// The kernel's interface to V3D as far as v3d_measure needs it. The structures are those of Linux
+/// This is the kernel's interface to V3D as far as v3d_measure needs it. The structures are those of Linux
 /// include/uapi/drm/drm.h and v3d_drm.h, written out because boards often lack these headers;
 /// tests/tools/board_layout.c compares them.
 #pragma once

@@ -1,5 +1,5 @@
-/// Control lists of a frame in which nothing is drawn: each tile is loaded, or not, and stored, or not.
-/// Packets and fields: Mesa src/broadcom/cle/v3d_packet.xml.
+/// These functions write the control lists of a frame in which nothing is drawn: each tile is loaded, or not,
+/// and stored, or not. Packets and fields: Mesa src/broadcom/cle/v3d_packet.xml.
 #pragma once
 
 #include "v3d_device.h"
@@ -32,7 +32,7 @@ struct list {
   uint32_t address, size;
 };
 
-/// A field of the packet that begins at `packet`: `start` is counted from behind its opcode.
+/// A field of the packet that begins at `packet`: `start` is counted from the end of its opcode.
 static inline void set(uint8_t* packet, unsigned start, unsigned width, uint64_t value) {
   for (unsigned bit = 0; bit < width; ++bit) {
     const unsigned at = 8 + start + bit;

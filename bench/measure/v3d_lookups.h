@@ -1,4 +1,4 @@
-/// Rows of lookups and of the memory behind them.
+/// These rows measure lookups and the memory that serves them.
 #pragma once
 
 #include "v3d_loops.h"

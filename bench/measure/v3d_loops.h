@@ -1,4 +1,4 @@
-/// Rows of what QPUs run: a loop around pieces of code.
+/// These rows measure what QPUs run: a loop around pieces of code.
 #pragma once
 
 #include "v3d_rows.h"
@@ -31,7 +31,7 @@ static void put(struct code* c, const struct snippet* s, uint32_t times) {
     for (uint32_t word = 0; word < s->count[chip()]; ++word) c->words[c->count++] = s->words[chip()][word];
 }
 
-/// The snippet's branch goes to a word of the program. Distances count from behind the three delay slots.
+/// The snippet's branch goes to a word of the program. Distances count from the end of the three delay slots.
 static void put_branch(struct code* c, const struct snippet* s, uint32_t target) {
   put(c, s, 1);
   uint64_t* const branch = &c->words[c->count - 4];

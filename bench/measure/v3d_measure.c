@@ -254,7 +254,7 @@ static void measure_tiles(void) {
     }
 }
 
-/// One by one, and queued: the first of `few` hides what a submit takes behind the others.
+/// One by one, and queued: the first of `few` hides what a submit takes after the others.
 static void measure_submits(const char* name, struct run run, const char* constants) {
   if (!wanted(name)) return;
   struct row one = {.name = name,

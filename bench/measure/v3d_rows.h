@@ -1,4 +1,4 @@
-/// Jobs, and rows: how often they are run, what is printed.
+/// A row says how often a job is run and what is printed of it.
 #pragma once
 
 #include "v3d_device.h"

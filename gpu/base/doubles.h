@@ -1,5 +1,5 @@
-/// Doubles are sixteen lanes as doubles, in vectors as wide as the host's: wider ones GCC spreads, converts
-/// and puts together one element after the other.
+/// Doubles are sixteen lanes as doubles, in vectors as wide as the host's; wider ones GCC takes apart,
+/// converts one element after the other and puts together again.
 #pragma once
 
 #include <cstddef>

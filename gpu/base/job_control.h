@@ -1,5 +1,5 @@
-/// By its JobControl a job that runs hears from whoever schedules it: that it is to end, or to stand still
-/// for a while.
+/// Through its JobControl a running job hears from its scheduler that it is to end, or to stand still for a
+/// while.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-/// T tiles, the layout of VideoCore IV that its textures, its tile buffer and the display of all boards have
-/// in common (vc4-graphics.md 5.4). An image is made of utiles of 64 bytes; 8x8 of them are a tile of 4 KiB.
-/// Rows of tiles run to the right and to the left in turns.
+/// T tiles are the layout of VideoCore IV that its textures, its tile buffer and the display of all boards
+/// have in common (vc4-graphics.md 5.4). An image is made of utiles of 64 bytes; 8x8 of them are a tile of 4
+/// KiB. Rows of tiles run to the right and to the left in turns.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What the tables of packets and records, of all chips, have to hold: checked where they are compiled.
+/// These checks of the tables of packets and records, of all chips, are made where the tables are compiled.
 #pragma once
 
 #include "gpu/cle/packet.h"

@@ -1,5 +1,6 @@
-/// Packets, and the records they point to, make control lists: here is what stands where, how to take a
-/// packet from a list, and how to read its fields (cle-and-tiles.md 1; names as in Mesa's v3d_packet.xml).
+/// Control lists consist of packets, and of the records that they point to: here is what stands where, how to
+/// take a packet from a list, and how to read its fields (cle-and-tiles.md 1; names as in Mesa's
+/// v3d_packet.xml).
 ///
 ///     Packet packet;
 ///     while (decode(memory, pc, generation, &packet)) {

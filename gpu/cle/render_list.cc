@@ -382,7 +382,7 @@ TilePacket decode_tile_packet(const Packet& p, chip::Generation generation, Tile
 
 namespace {
 
-/// Drops clears behind the last command that could see them.
+/// Drops clears after the last command that could see them.
 void drop_final_clears(TileProgram& program) {
   std::vector<TileCommand>& commands = program.commands;
   while (!commands.empty() && commands.back().kind == TileCommand::Kind::kClear) commands.pop_back();

@@ -1,5 +1,5 @@
-/// A frame of VideoCore IV as SUBMIT_CL describes it, after the kernel's checks (vc4-abi.md 2.3, 5). The
-/// kernel makes a rendering list of it; here it is run as it is.
+/// A SurfaceJob is a frame of VideoCore IV as SUBMIT_CL describes it, after the kernel's checks (vc4-abi.md
+/// 2.3, 5). The kernel makes a rendering list of it; here it is run as it is.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct SurfaceJob {
     /// STORE_TILE_BUFFER_GENERAL; of raw samples 0.
     uint16_t bits = 0;
     uint32_t address = 0;  ///< GPU virtual; its low 4 bits do not count
-    uint64_t bytes = 0;    ///< up to the end of the BO: nothing of the surface lies behind
+    uint64_t bytes = 0;    ///< up to the end of the BO: nothing of the surface lies beyond
   };
   Surface color_read, zs_read;
   /// The bits of color_write count also where it is not present: they say how many samples a tile has.

@@ -127,7 +127,7 @@ bool Maker::make() {
     program_->commands.push_back({.kind = Kind::kDrawList});
     program_->draws = true;
   }
-  // All contents are cleared behind the last store of a tile, and those that are still to be stored by none
+  // All contents are cleared after the last store of a tile, and those that are still to be stored by none
   // before.
   const Form raw_color{"msaa_color_write", true, 0, 4, 0}, raw_zs{"msaa_zs_write", false, 0, 4, 0};
   return add(Kind::kStore, job_.msaa_color_write, raw_color) &&

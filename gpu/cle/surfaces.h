@@ -1,5 +1,6 @@
-/// From the surfaces of a SurfaceJob to what the tile buffer does: the frame, and the commands of each tile.
-/// They are those of the rendering list that the kernel makes (vc4-graphics.md 1.6), which is not made here.
+/// These functions turn the surfaces of a SurfaceJob into what the tile buffer does: the frame, and the
+/// commands of each tile. They are those of the rendering list that the kernel makes (vc4-graphics.md 1.6),
+/// which is not made here.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// A tile's size is told by the lists. 4.2 names it in no packet: bin and render lists give what has to fit.
+/// The lists tell a tile's size. 4.2 names it in no packet: bin and render lists give what has to fit.
 #pragma once
 
 #include <algorithm>

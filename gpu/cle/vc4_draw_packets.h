@@ -1,5 +1,5 @@
-/// The packets of VideoCore IV's binning list and the records they point to, decoded into the neutral form
-/// (vc4-graphics.md 1.2, 1.5).
+/// The packets of VideoCore IV's binning list and the records that they point to are decoded into the neutral
+/// form (vc4-graphics.md 1.2, 1.5).
 #pragma once
 
 #include <optional>

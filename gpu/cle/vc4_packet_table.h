@@ -1,5 +1,6 @@
-/// The tables of VideoCore IV's packets and records (vc4-graphics.md 1.1, 1.5), and their use at compile
-/// time. Included by the files that read these packets or records. Names are those of Mesa's vc4_packet.xml.
+/// These are the tables of VideoCore IV's packets and records (vc4-graphics.md 1.1, 1.5), and their use at
+/// compile time. Included by the files that read these packets or records. Names are those of Mesa's
+/// vc4_packet.xml.
 ///
 /// The binning list is the client's. Packets of the rendering list are here for dumps alone: the kernel
 /// writes that list, and this model renders without one (gpu/cle/surfaces.h).

@@ -1,4 +1,4 @@
-/// By a Change workers wait for what others do to what a mutex protects: for a short while awake, then
+/// With a Change workers wait for what others do to what a mutex protects: for a short while awake, then
 /// asleep.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// The slots say which QPU and which of its threads a batch gets: software sees it as TIDX
+/// QpuSlots say which QPU and which of its threads a batch gets: software sees it as TIDX
 /// (compute-and-timing.md 3).
 #pragma once
 

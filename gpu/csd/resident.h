@@ -1,5 +1,5 @@
-/// A resident batch has a QPU thread; here is who runs it, and how one scheduler leaves a dispatch under way
-/// to the other.
+/// A resident batch has a QPU thread; this header says who runs it, and how one scheduler leaves a dispatch
+/// under way to the other.
 #pragma once
 
 #include <algorithm>

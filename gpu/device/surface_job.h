@@ -1,4 +1,4 @@
-/// gpu/cle/surface_job.h for whoever makes such jobs and may not look behind the device.
+/// This header hands gpu/cle/surface_job.h on to code that makes such jobs and may not look into the device.
 #pragma once
 
 #include "gpu/cle/surface_job.h"

@@ -113,7 +113,7 @@ struct DrawState {
   GpuAddr shader_record = 0;
   uint8_t num_attributes = 0;
   bool with_gs = false;
-  bool extended_record = false;  ///< VideoCore IV: strides stand behind the attributes
+  bool extended_record = false;  ///< VideoCore IV: strides stand after the attributes
 };
 
 /// A draw packet, any of 32, 33, 34, 36, 37, 38 (indirect ones resolved record by record).

@@ -12,7 +12,7 @@ namespace {
 /// The guard box leaves so much room for rounding below ViewRules::max_coordinate.
 constexpr int32_t kRounding = 64;
 
-/// Points with W below this part of the largest W count as behind: their projection means nothing.
+/// Points with W below this part of the largest W count as behind the eye: their projection means nothing.
 constexpr double kMinRelativeW = 1e-12;
 
 int plane_number(uint16_t bit) { return std::countr_zero(bit); }

@@ -178,7 +178,7 @@ struct Tile {
   void fill_strip(uint32_t buffer);
   /// The same where all pixels inside the frame are written next.
   void fill_outside(uint32_t buffer);
-  /// Behind fill(): pixels are no longer what they were cleared to.
+  /// After fill(): pixels are no longer what they were cleared to.
   void dirty(uint32_t buffer) { clear_ &= ~(1u << buffer); }
   void copy_from(const Tile& other);
   /// Notes what a draw asked for in vain: the next load or store fails with the first such text.

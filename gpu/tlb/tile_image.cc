@@ -62,7 +62,7 @@ void TileImage::place_row_of_utiles(uint32_t y) {
   }
 }
 
-/// The same of four rows; the second ones of a UIF block come behind the first ones.
+/// The same of four rows; the second ones of a UIF block come after the first ones.
 void TileImage::place_utiles(uint32_t y) {
   if (y % 8 != 0 && tmu::has_uif_blocks(surface_.tiling))
     piece_y_ += 2 * kUtileBytes;

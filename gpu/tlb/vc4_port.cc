@@ -40,7 +40,7 @@ void Vc4Port::reset() {
   depth_test_.reset();
 }
 
-/// The one after those that were counted; behind the last one the last one again (assumed).
+/// The one after those that were counted; after the last one the last one again (assumed).
 uint32_t Vc4Port::next_sample(uint32_t* count) const { return std::min((*count)++, tile_.samples() - 1); }
 
 Lanes Vc4Port::load_color(qpu::vc4::Thread&) {

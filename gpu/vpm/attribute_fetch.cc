@@ -59,7 +59,7 @@ Lanes convert(Lanes v, float max) {
 /// Components of T at the addresses of 16 elements, zero extended; row c holds component c.
 template <typename T>
 void gather(Memory memory, const Lanes& addresses, uint32_t words, Lanes* rows) {
-  // Elements are read whole components at a time, never beyond the last one: the page behind may be unmapped.
+  // Elements are read whole components at a time, never beyond the last one: the next page may be unmapped.
   alignas(64) uint32_t address[kLanes], raw[4][kLanes];
   std::memcpy(address, &addresses, sizeof(address));
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
@@ -253,7 +253,7 @@ Lanes AttributeFetcher::raw_addresses(const RawSource& s, const BatchRefs& refs)
 
 void AttributeFetcher::fetch_raw(Memory memory, const RawSource& s, const Lanes& addresses, Lanes* rows) {
   for (uint32_t at = 0; at < s.bytes; at += kRowBytes) {
-    // Never beyond the last byte: the page behind may be unmapped.
+    // Never beyond the last byte: the next page may be unmapped.
     const uint32_t bytes = std::min(kRowBytes, s.bytes - at);
     alignas(64) uint32_t words[kLanes] = {};
     for (int lane = 0; lane < kLanes; ++lane) memory.read(addresses[lane] + at, &words[lane], bytes);

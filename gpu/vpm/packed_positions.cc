@@ -11,7 +11,7 @@ constexpr uint32_t kDepthRows = 2;  // Zs and 1/Wc, which follow the position
 /// Rows that a vertex program may have besides varyings, and those of its varyings, fit into the window.
 constexpr uint32_t kMostTail = kVpmWindowRows - 1 - kDepthRows;
 
-/// Rows behind 1/Wc.
+/// Rows after 1/Wc.
 uint32_t tail_rows(const draw::ShaderRecord& record, bool coordinate) {
   const uint32_t tail = record.point_size_in_vertices + (coordinate ? 0u : record.num_varyings);
   return std::min(tail, kMostTail);

@@ -1,5 +1,5 @@
-/// Shaded vertices of VideoCore IV (vc4-graphics.md 2.2), whose Xs and Ys share a row, in the form of the
-/// others' (cle-and-tiles.md 3.3): what comes after the vertex programs knows that one.
+/// These functions bring shaded vertices of VideoCore IV (vc4-graphics.md 2.2), whose Xs and Ys share a row,
+/// into the form of the others' (cle-and-tiles.md 3.3), which is the one that all later blocks know.
 #pragma once
 
 #include <cstdint>

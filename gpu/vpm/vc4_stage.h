@@ -1,4 +1,5 @@
-/// Runs coordinate and vertex programs of VideoCore IV over batches of 16 vertices (vc4-graphics.md 2.1).
+/// This stage runs coordinate and vertex programs of VideoCore IV over batches of 16 vertices
+/// (vc4-graphics.md 2.1).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ class Vc4StageRunner {
  public:
   explicit Vc4StageRunner(tmu::Unit& tmu) : textures_(tmu), thread_(std::make_unique<qpu::vc4::Thread>()) {}
 
-  /// Runs a batch to its end. All lanes are live: those behind the last vertex repeat it, so that loops end.
+  /// Runs a batch to its end. All lanes are live: those after the last vertex repeat it, so that loops end.
   /// @param in  rows of attributes
   /// @return  kVpmWindowRows rows as the program wrote them, 0 where it did not, until the next call. A hang
   /// is

@@ -1,4 +1,4 @@
-/// The request word of an ioctl (Linux include/uapi/asm-generic/ioctl.h): direction in bits 31:30, size of
+/// The request word of an ioctl (Linux include/uapi/asm-generic/ioctl.h) has direction in bits 31:30, size of
 /// the argument in 29:16, type in 15:8, number in 7:0. The kernel looks at a driver's number alone; the size
 /// says how much of the argument the caller has.
 #pragma once

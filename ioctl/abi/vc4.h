@@ -122,7 +122,7 @@ struct PerfmonDestroy {
   uint32_t id;
 };
 struct PerfmonGetValues {
-  uint32_t id;  ///< four bytes behind it that nobody looks at
+  uint32_t id;  ///< four bytes after it that nobody looks at
   uint32_t unused;
   uint64_t values_ptr;
 };

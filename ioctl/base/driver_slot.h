@@ -1,4 +1,5 @@
-/// What a driver keeps with an object that all drivers have: a buffer, an open file, the kernel.
+/// A DriverSlot is what a driver keeps with an object that all drivers have: a buffer, an open file, the
+/// kernel.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-/// How a job of any driver runs on the GPU.
+/// These functions run a job of any driver on the GPU.
 #pragma once
 
 #include <functional>

@@ -193,7 +193,7 @@ UniqueFd Kernel::export_syncobj(Account& account, std::shared_ptr<Syncobj> synco
 }
 
 void Kernel::forget_exported(uint64_t cookie) {
-  Exported exported;  // destroyed behind the lock
+  Exported exported;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
   const auto it = exported_.find(cookie);
   if (it == exported_.end()) return;

@@ -1,4 +1,4 @@
-/// Planes of a display as one picture, as the display's compositor would make it.
+/// Compositing makes one picture of a display's planes, as the display's compositor would.
 #pragma once
 
 #include <array>

@@ -261,7 +261,7 @@ void Display::forget_fb(const Framebuffer& fb, News* news) {
 
 int Display::remove_fb(const File& owner, uint32_t id, bool hide) {
   News news;
-  std::shared_ptr<Framebuffer> removed;  // dropped behind the lock
+  std::shared_ptr<Framebuffer> removed;  // dropped after the lock
   {
     const std::lock_guard lock(mutex_);
     const auto owned = owned_fbs_.find(&owner);
@@ -340,7 +340,7 @@ BlobPtr Display::make_mode_blob(const drm::ModeInfo& mode) {
 
 void Display::close_file(const File& file, const EventQueue& events, bool was_open) {
   News news;
-  std::unordered_map<uint32_t, std::shared_ptr<Framebuffer>> fbs;  // dropped behind the lock
+  std::unordered_map<uint32_t, std::shared_ptr<Framebuffer>> fbs;  // dropped after the lock
   std::unordered_map<uint32_t, std::shared_ptr<Blob>> blobs;
   {
     const std::lock_guard lock(mutex_);

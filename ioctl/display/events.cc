@@ -14,7 +14,7 @@ void EventQueue::connect(std::shared_ptr<UniqueFd> socket) {
 }
 
 void EventQueue::close() {
-  std::shared_ptr<UniqueFd> closed;  // behind the lock
+  std::shared_ptr<UniqueFd> closed;  // after the lock
   const std::lock_guard lock(mutex_);
   closed.swap(socket_);
 }

@@ -21,7 +21,7 @@ struct Format {
   uint32_t fourcc;                                      ///< DRM_FORMAT_*
   uint8_t parts;                                        ///< memory planes
   uint8_t bytes[3];                                     ///< of a pixel, or of a sample of the part
-  uint8_t hsub = 1, vsub = 1;                           ///< of the parts behind the first
+  uint8_t hsub = 1, vsub = 1;                           ///< of the parts after the first
   uint8_t depth = 0;                                    ///< as GETFB says it
   Channel red = {}, green = {}, blue = {}, alpha = {};  ///< of one part; alpha of no bits: opaque
   /// Of YCbCr: which part has the samples of Cb and of Cr, and at which of its bytes.

@@ -1,4 +1,4 @@
-/// Pictures of a screen.
+/// An Image is a picture of a screen.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// How rows of framebuffers lie in memory (Linux drm_fourcc.h, vc4_plane.c).
+/// Modifiers say how rows of framebuffers lie in memory (Linux drm_fourcc.h, vc4_plane.c).
 #pragma once
 
 #include <cstdint>

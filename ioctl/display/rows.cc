@@ -55,7 +55,7 @@ bool fits(const PlanePixels& pixels, const Format& format) {
 
 constexpr uint32_t kPacked10 = fourcc("P030");
 
-/// Three samples of 10 bits in each word, as those of 8 bits one behind the other.
+/// Three samples of 10 bits in each word, as those of 8 bits one after the other.
 void unpack10(std::vector<uint8_t>* samples) {
   std::vector<uint8_t> bytes;
   bytes.reserve(samples->size() / 4 * 3);

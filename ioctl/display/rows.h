@@ -1,4 +1,4 @@
-/// Rows of framebuffers as pixels of 32 bits.
+/// These functions give rows of framebuffers as pixels of 32 bits.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ class RowReader {
 
   explicit RowReader(const PlanePixels& pixels) : pixels_(pixels) {}
   void set_conversion();
-  /// Samples of a part in a row, one behind the other.
+  /// Samples of a part in a row, one after the other.
   const uint8_t* row(uint32_t part, uint32_t y) const;
   void gather(uint32_t part, uint32_t y) const;
   void read_yuv(uint32_t y, uint32_t first, uint32_t count, uint32_t* out) const;

@@ -121,7 +121,7 @@ int check_mode(const drm::ModeInfo& mode);
 bool needs_modeset(const DisplayState& from, const DisplayState& to, uint32_t pipe);
 
 /// Which CRTCs take part when objects change, themselves or by planes or connectors that are on them before
-/// or behind: bit for each of kPipes.
+/// or after: bit for each of kPipes.
 uint32_t pipes_of(const DisplayState& from, const DisplayState& to, ObjectSet changed);
 
 /// drm_atomic_check_only, as far as it does not concern the file: 0, EINVAL, ERANGE or ENOSPC.

@@ -1,4 +1,4 @@
-/// The transposer (Linux vc4_txp.c): what CRTCs of memory show, written into framebuffers.
+/// The transposer (Linux vc4_txp.c) writes what CRTCs of memory show into framebuffers.
 #pragma once
 
 #include <condition_variable>

@@ -49,13 +49,13 @@ inline constexpr size_t kNumSettings = sizeof(kSettings) / sizeof(*kSettings);
 
 /// The command of wire::kCommand by which a client asks whether a daemon is what it wants: this line, then
 /// lines NAME=VALUE. The answer is nothing when it is, else one of the words below, a line end and a text
-/// that goes on behind "the daemon that runs at SOCKET".
+/// that goes on after "the daemon that runs at SOCKET".
 inline constexpr char kCompareCommand[] = "settings\n";
 inline constexpr char kRefusedAnswer[] = "refused\n", kToldAnswer[] = "told\n";
 /// Where it says kAcceptOthers, what is refused is told only.
 inline constexpr char kOthersVariable[] = "V3DEMU_OTHER_SETTINGS", kAcceptOthers[] = "accept";
 
-/// Why a user's daemons cannot live in $XDG_RUNTIME_DIR, as a text behind its name; nullptr: they can. Where
+/// Why a user's daemons cannot live in $XDG_RUNTIME_DIR, as a text after its name; nullptr: they can. Where
 /// they cannot, they live in /tmp/v3demu-UID.
 /// @param runtime  what stat says of it, null if there is none
 /// @param folder  what lstat says of "v3demu" in it, null if there is none

@@ -60,7 +60,7 @@ struct BoSpaceCharges {
   Charge space, mappings, descriptor;
 };
 inline constexpr uint64_t kRoomMappings = mmu::AddressSpace::kFixedMappings + 8, kRoomDescriptors = 1;
-/// Of a BO with memory of its own in an address space: itself, and the gap behind it.
+/// Of a BO with memory of its own in an address space: itself, and the gap after it.
 inline constexpr uint64_t kBoMappings = 2;
 
 /// Memory that daemon and clients map. It has a memfd of its own, which is what a dma-buf descriptor names:
@@ -195,7 +195,7 @@ class BoSpace {
  private:
   void note_use();
 
-  const BoSpaceCharges charges_;  // released behind the context
+  const BoSpaceCharges charges_;  // released after the context
   const std::unique_ptr<GpuContext> gpu_;
   const std::shared_ptr<MemoryUse> use_;
   mutable std::mutex mutex_;  // protects all below, and what is mapped

@@ -26,7 +26,7 @@ struct MemoryFile {
   InodeKey key;
   uint64_t slab_bytes = 0;  ///< of a slab, which several BOs share; 0 in a file of one BO
 
-  /// @param name  as /proc shows it, behind "/memfd:"; the shim knows slabs by theirs
+  /// @param name  as /proc shows it, after "/memfd:"; the shim knows slabs by theirs
   /// @param size  bytes, a multiple of the page size, > 0
   /// @return null when the host has no memory or no descriptors left
   static std::shared_ptr<MemoryFile> create(const char* name, uint64_t size);

@@ -30,7 +30,7 @@ class Syncobj {
 
   /// @name Timeline points (drm-abi.md 6.3)
   /// Only the fd calls reach them: neither node has the timeline ioctls.
-  /// Puts a fence behind what the slot holds (drm_syncobj_add_point).
+  /// Puts a fence after what the slot holds (drm_syncobj_add_point).
   /// @param watches  kept as long as the point
   void add_point(const FencePtr& fence, uint64_t point, Charge watches = {});
   /// The fence of a point and all before it; point 0 is the whole slot. Null when there is none so late.

@@ -144,7 +144,7 @@ int attach_perfmon(Call& call, uint32_t id, const std::vector<JobPtr>& jobs) {
 namespace {
 
 /// Whether other files may wait for jobs that use it. While it becomes known to one, who submits at that time
-/// may be before or behind that.
+/// may be before or after that.
 bool is_shared(const Bo& bo) { return bo.imported() || bo.buffer().use_count() > 1; }
 
 /// The reservations of a submission, as long as it lasts: each job's, with those that other files know apart.

@@ -11,7 +11,7 @@
 namespace v3d::ioctl::vc4 {
 namespace {
 
-/// No packet of the hardware: names BOs for the packets behind it, and is not copied.
+/// No packet of the hardware: names BOs for the packets after it, and is not copied.
 constexpr uint8_t kGemHandles = 254;
 constexpr uint8_t kHalt = 0;
 
@@ -156,7 +156,7 @@ absl::Status ListWalk::indexed_primitive(std::span<const uint8_t> packet, std::s
   const auto bo = use_bo(bos_, handle_);
   if (!bo.ok()) return bo.status();
   if (offset > (*bo)->size || ((*bo)->size - offset) / bytes < count)
-    return refuse("its indices reach behind their BO");
+    return refuse("its indices reach beyond their BO");
   put(copy, 6, (*bo)->address + offset);
   out_.reads.insert(handle_);
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-/// The binning list of a submit with its shader records and uniforms: checked, copied and relocated
+/// The binning list of a submit, with its shader records and uniforms, is checked, copied and relocated
 /// (vc4-abi.md 3; Linux vc4_validate.c). The GPU reads nothing but the copy.
 #pragma once
 

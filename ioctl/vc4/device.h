@@ -1,4 +1,4 @@
-/// What the driver vc4 keeps for the device and for each open file (vc4-abi.md 6.1).
+/// The driver vc4 keeps this for the device and for each open file (vc4-abi.md 6.1).
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-/// A BO as the checks of a submit see it.
+/// A JobBo is a BO as the checks of a submit see it.
 #pragma once
 
 #include <cstdint>

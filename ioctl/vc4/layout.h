@@ -1,4 +1,5 @@
-/// How many bytes an image takes, in the layouts of VideoCore IV (vc4-abi.md 3.6; Linux vc4_validate.c).
+/// These functions say how many bytes an image takes, in the layouts of VideoCore IV (vc4-abi.md 3.6; Linux
+/// vc4_validate.c).
 #pragma once
 
 #include <cstdint>

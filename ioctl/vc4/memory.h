@@ -1,4 +1,4 @@
-/// The contiguous memory of the board, from which all buffers come, and what the driver vc4 knows of each
+/// All buffers come from the contiguous memory of the board; here is what the driver vc4 knows of each
 /// (vc4-abi.md 2.6 to 2.10, 6.5, 6.6; Linux vc4_bo.c).
 #pragma once
 

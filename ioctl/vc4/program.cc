@@ -133,7 +133,7 @@ class Analysis {
       if (word.signal() == kProgramEnd) {
         ended = true;
         end = at_ + 3;  // its delay slots are executed
-        if (end > words_.size()) return refuse(at_, "the program ends behind its BO");
+        if (end > words_.size()) return refuse(at_, "the program ends beyond its BO");
       }
     }
     if (!ended) return refuse(at_, "the program does not end");
@@ -179,11 +179,11 @@ class Analysis {
       const int64_t target = static_cast<int64_t>(behind) + offset / 8;
       if (target < 0 || target >= static_cast<int64_t>(end_))
         return refuse(at, "a branch that leads out of the program");
-      if (behind >= end_) return refuse(at, "a branch that goes on behind the program");
+      if (behind >= end_) return refuse(at, "a branch that goes on after the program");
       is_target_[static_cast<size_t>(target)] = is_target_[behind] = true;
       highest = std::max(highest, behind);
     }
-    if (highest + 3 > end_) return refuse(highest, "a branch goes on behind the end of the program");
+    if (highest + 3 > end_) return refuse(highest, "a branch goes on beyond the end of the program");
     return absl::OkStatus();
   }
 

@@ -1,4 +1,4 @@
-/// What the kernel finds out about a program when its shader BO is made (vc4-abi.md 4; Linux
+/// The kernel finds this out about a program when its shader BO is made (vc4-abi.md 4; Linux
 /// vc4_validate_shaders.c). Which words of the uniform stream are parameters of textures, and how many words
 /// there are, is known from here alone.
 #pragma once
@@ -26,7 +26,7 @@ struct Program {
   /// Bytes in the stream of the words that hold the stream's own address.
   std::vector<uint32_t> stream_addresses;
   bool threaded = false;
-  /// So many words from the start were looked at. A branch may lead behind them, where nothing is checked.
+  /// So many words from the start were looked at. A branch may lead beyond them, where nothing is checked.
   uint32_t checked_words = 0;
 
   /// What a submit brings for it: an index of a BO for each sample, then the stream.

@@ -12,7 +12,7 @@ namespace {
 
 struct Stage {
   const char* name;
-  uint32_t code;  ///< byte of the record where the address of the code is; behind it that of the uniforms
+  uint32_t code;  ///< byte of the record where the address of the code is; after it that of the uniforms
 };
 /// In the order of the list of BOs and of the uniforms.
 constexpr std::array<Stage, 3> kStages = {{{"fragment", 4}, {"vertex", 16}, {"coordinate", 28}}};
@@ -72,7 +72,7 @@ absl::Status relocate_attribute(const ShaderState& state, uint32_t attribute, co
   uint32_t stride = get<uint8_t>(record, at + 5);
   if (state.extended()) stride |= get<uint32_t>(record, kFirstStride + attribute * 4) & ~0xffu;
   if (uint64_t{offset} + bytes > bo.size)
-    return absl::InvalidArgumentError(absl::StrFormat("attribute %d reaches behind its BO", attribute));
+    return absl::InvalidArgumentError(absl::StrFormat("attribute %d reaches beyond its BO", attribute));
   if (stride != 0 && state.max_index > (bo.size - offset - bytes) / stride)
     return absl::InvalidArgumentError(
         absl::StrFormat("attribute %d has no value for index %d", attribute, state.max_index));

@@ -1,4 +1,4 @@
-/// Shader records of a submit, and the uniforms of their programs (vc4-abi.md 3.3).
+/// The shader records of a submit are checked with the uniforms of their programs (vc4-abi.md 3.3).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace v3d::ioctl::vc4 {
 
-/// What a packet GL_SHADER_STATE says of its record, and the draws behind it.
+/// What a packet GL_SHADER_STATE says of its record, and the draws after it.
 struct ShaderState {
   uint32_t bits = 0;       ///< 2:0 number of attributes, 0 being 8; 3: with further bits of strides
   uint32_t max_index = 0;  ///< the highest of all draws that use it

@@ -90,17 +90,17 @@ class Check {
     if (!bytes) return refuse("an unknown format");
     if (args_.width > kMaxImageSide || args_.height > kMaxImageSide) return refuse("too wide or too high");
     if (in.offset + image_bytes(static_cast<Tiling>(tiling), args_.width, args_.height, bytes) > bo_->size)
-      return refuse("it reaches behind its BO");
+      return refuse("it reaches beyond its BO");
     return absl::OkStatus();
   }
 
-  /// One tile behind the other, in rows of those of the frame.
+  /// One tile after the other, in rows of those of the frame.
   absl::Status raw_samples(const drm::vc4::Surface& in, Surface* out) const {
     if (in.bits) return refuse("raw samples with bits of a load or store");
     const uint64_t in_a_row = (args_.width + kRawTileSide - 1) / kRawTileSide;
     const uint64_t tiles = in_a_row * args_.max_y_tile + args_.max_x_tile + 1;
     if (in.offset > bo_->size || (bo_->size - in.offset) / kRawTileBytes < tiles)
-      return refuse("raw samples reach behind their BO");
+      return refuse("raw samples reach beyond their BO");
     out->raw_samples = true;
     return absl::OkStatus();
   }
@@ -118,7 +118,7 @@ absl::Status named(const char* surface, const absl::Status& status) {
 absl::Status check_tiles(const drm::vc4::SubmitCl& args, uint8_t tiles_x, uint8_t tiles_y) {
   if (args.min_x_tile > args.max_x_tile || args.min_y_tile > args.max_y_tile)
     return absl::InvalidArgumentError("the last tile lies before the first");
-  // A row and a column behind what is binned are let through; their lists are empty.
+  // A row and a column after what is binned are let through; their lists are empty.
   if (tiles_x && (args.max_x_tile > tiles_x || args.max_y_tile > tiles_y))
     return absl::InvalidArgumentError("tiles are rendered that are not binned");
   return absl::OkStatus();

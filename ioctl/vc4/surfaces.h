@@ -1,4 +1,4 @@
-/// The surfaces of a submit: what is loaded, cleared and stored (vc4-abi.md 5.1; Linux vc4_render_cl.c).
+/// The surfaces of a submit say what is loaded, cleared and stored (vc4-abi.md 5.1; Linux vc4_render_cl.c).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Surfaces {
 /// @param tiles_x,tiles_y  that are binned; 0: there is no binning list
 /// @return InvalidArgument where the kernel returns EINVAL
 ///
-/// Stricter than the kernel where surfaces of raw samples end: it lets the last tile lie behind the BO.
+/// Stricter than the kernel where surfaces of raw samples end: it lets the last tile lie beyond the BO.
 absl::StatusOr<Surfaces> check_surfaces(const drm::vc4::SubmitCl& args, JobBos bos, uint8_t tiles_x,
                                         uint8_t tiles_y);
 

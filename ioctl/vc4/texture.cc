@@ -77,9 +77,9 @@ struct Size {
 
 absl::Status check_direct(const Parameters& parameters, uint64_t size) {
   const uint64_t base = parameters.p[0], highest = parameters.p[1];
-  if (base + sizeof(uint32_t) > size) return refuse(parameters, "its base lies behind its BO");
+  if (base + sizeof(uint32_t) > size) return refuse(parameters, "its base lies beyond its BO");
   if (highest + sizeof(uint32_t) > size - base)
-    return refuse(parameters, "its clamp lets it read behind its BO");
+    return refuse(parameters, "its clamp lets it read beyond its BO");
   return absl::OkStatus();
 }
 
@@ -108,7 +108,7 @@ absl::Status check_image(const Parameters& parameters, uint64_t size) {
                         : is_small(width, height, bytes) ? Tiling::kLt
                                                          : Tiling::kT;
   if (parameters.offset() + *stride * 5 + image_bytes(tiling, width, height, bytes) > size)
-    return refuse(parameters, "it reaches behind its BO");
+    return refuse(parameters, "it reaches beyond its BO");
   const auto halved = [&](uint32_t level) {
     return Size{std::max(width >> level, 1u), std::max(height >> level, 1u)};
   };

@@ -1,5 +1,5 @@
-/// The parameters of a lookup, as a submit brings them in the uniform stream (vc4-abi.md 3.6; Linux
-/// vc4_validate.c, reloc_tex).
+/// A submit brings the parameters of a lookup in the uniform stream (vc4-abi.md 3.6; Linux vc4_validate.c,
+/// reloc_tex).
 #pragma once
 
 #include <cstdint>

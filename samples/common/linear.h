@@ -1,5 +1,5 @@
-/// Vectors and matrices for the samples: column-major, column vectors, right-handed, clip space as OpenGL has
-/// it.
+/// The samples share these vectors and matrices: column-major, column vectors, right-handed, clip space as
+/// OpenGL has it.
 #pragma once
 
 #include <array>

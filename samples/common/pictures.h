@@ -1,4 +1,4 @@
-/// What the sample programs draw: one function per picture, which each program defines in a file of its own.
+/// The sample programs draw these: one function per picture, which each program defines in a file of its own.
 /// Every call opens the device anew.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// Command line and output of the sample programs.
+/// These functions are command line and output of the sample programs.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// What the pictures show, whatever API draws them: meshes, the instances of each, the camera and the light.
+/// The pictures show this, whatever API draws them: meshes, the instances of each, the camera and the light.
 #pragma once
 
 #include <cstdint>

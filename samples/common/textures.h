@@ -1,4 +1,4 @@
-/// Textures made by rule: a wall of bricks.
+/// These textures are made by rule: a wall of bricks.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// OpenGL ES 3.1 without a window, and the objects that the samples share. Every error ends the program at
-/// once with a message.
+/// A context is OpenGL ES 3.1 without a window, with the objects that the samples share. Every error ends the
+/// program at once with a message.
 #pragma once
 
 #include <GLES3/gl31.h>

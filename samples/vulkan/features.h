@@ -1,4 +1,4 @@
-/// Optional features of Vulkan devices, by the names that the specification gives them.
+/// Vulkan devices have these optional features, by the names that the specification gives them.
 #pragma once
 
 #include <vulkan/vulkan.h>

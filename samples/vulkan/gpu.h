@@ -1,5 +1,5 @@
-/// A small Vulkan harness for samples, tests and benchmarks: one device, one queue, host-visible buffers,
-/// images, pipelines. Every Vulkan error ends the program at once with a message.
+/// This is a small Vulkan harness for samples, tests and benchmarks: one device, one queue, host-visible
+/// buffers, images, pipelines. Every Vulkan error ends the program at once with a message.
 #pragma once
 
 #include <vulkan/vulkan.h>

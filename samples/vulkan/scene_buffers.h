@@ -1,4 +1,4 @@
-/// A scene in buffers of the device, and what every pipeline that draws it has in common.
+/// These buffers of the device hold a scene, with what every pipeline that draws it has in common.
 #pragma once
 
 #include "samples/common/program.h"

@@ -12,7 +12,7 @@
 namespace v3d::shim {
 namespace {
 
-/// Of the files in memory, with the place behind it.
+/// Of the files in memory, with the place after it.
 constexpr char kName[] = "v3demu-device-";
 static_assert(kNumBoardDevices <= 10, "the place is one digit");
 

@@ -1,6 +1,6 @@
-/// Descriptors of the board's device nodes (shim/tree/board_nodes.h). The daemon has no part in them: a
-/// descriptor of one is an empty file in memory, known by its name, so that it may be duplicated, inherited
-/// and passed on.
+/// These functions open and serve the board's device nodes (shim/tree/board_nodes.h). The daemon has no part
+/// in them: a descriptor of one is an empty file in memory, known by its name, so that it may be duplicated,
+/// inherited and passed on.
 #pragma once
 
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-/// dma-bufs that come from elsewhere than a GPU: of /dev/dma_heap and of /dev/udmabuf. As those of the daemon
-/// they are memory files of which nobody can change the size: PRIME_FD_TO_HANDLE takes them by that.
+/// These functions make dma-bufs without a GPU: those of /dev/dma_heap and of /dev/udmabuf. As those of the
+/// daemon they are memory files of which nobody can change the size: PRIME_FD_TO_HANDLE takes them by that.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ uint32_t answer_words(Value* value, uint32_t first, uint32_t second) {
   value->put(1, second);
   return 8;
 }
-/// Behind the number that was asked for, which stays.
+/// After the number that was asked for, which stays.
 uint32_t answer_of(Value* value, uint32_t answer) { return answer_words(value, value->word(0), answer); }
 
 uint32_t get_hash(const Asked& asked, Value* value) {

@@ -1,4 +1,4 @@
-/// /dev/vcio: the mailbox by which programs ask the firmware for properties of the board
+/// /dev/vcio is the mailbox by which programs ask the firmware for properties of the board
 /// (board-environment.md 6).
 #pragma once
 

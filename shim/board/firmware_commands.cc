@@ -13,7 +13,7 @@ struct Asked {
   const char* argument;  ///< the first; "": none
 };
 
-/// One thousandth and the like behind a point. @param digits  how many there are
+/// One thousandth and the like after a point. @param digits  how many there are
 void add_decimal(CommandAnswer* answer, uint64_t value, int digits) {
   uint64_t unit = 1;
   for (int i = 0; i < digits; ++i) unit *= 10;

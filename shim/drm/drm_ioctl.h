@@ -1,4 +1,4 @@
-/// How ioctls on the daemon's files are answered, here or by the daemon.
+/// These functions answer ioctls on the daemon's files, here or by the daemon.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-/// Which descriptors are DRM files of our daemon. A DRM fd is one end of a socket pair, so identity is that
-/// of the socket, (st_dev, st_ino): duplicates, descriptors inherited through fork and exec or received from
-/// another process are recognised by what they are, and no table of numbers can go stale.
+/// The library knows which descriptors are DRM files of our daemon. A DRM fd is one end of a socket pair, so
+/// identity is that of the socket, (st_dev, st_ino): duplicates, descriptors inherited through fork and exec
+/// or received from another process are recognised by what they are, and no table of numbers can go stale.
 #pragma once
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-/// /dev/fb0: descriptors are memory of the daemon's, known by its name.
+/// Descriptors of /dev/fb0 are memory of the daemon's, known by its name.
 #pragma once
 
 #include <sys/stat.h>

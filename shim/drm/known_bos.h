@@ -1,6 +1,6 @@
-/// Where BOs are that this process has asked for: MMAP_BO and the mapping behind it need no message as long
-/// as the file's BOs are the same (wire::Status::bo_changes). Mesa's Vulkan drivers ask again whenever they
-/// begin a command buffer.
+/// The library remembers where BOs are that this process has asked for: MMAP_BO and the mapping after it need
+/// no message as long as the file's BOs are the same (wire::Status::bo_changes). Mesa's Vulkan drivers ask
+/// again whenever they begin a command buffer.
 #pragma once
 
 #include <cstdint>

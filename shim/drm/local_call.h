@@ -21,7 +21,7 @@ struct LocalCall {
   const File& file;
   const Driver driver;
   int32_t descriptor = -1;  ///< that the answer gives the caller, who is not to have it without its number
-  alignas(uint64_t) uint8_t argument[kMostBytes];  ///< zeros behind the shorter one of an older caller
+  alignas(uint64_t) uint8_t argument[kMostBytes];  ///< zeros after the shorter one of an older caller
 
   template <typename Args>
   Args& as() {

@@ -1,4 +1,4 @@
-/// Mappings of BOs: where they lie, and which of them need no message.
+/// These functions map BOs, and say where they lie and which of them need no message.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
-/// Which memory of the client an ioctl argument leads to. The daemon sees that memory as segments of the
-/// request; what cannot be read is left out, so that the daemon's copy_from_user fails where the kernel's
-/// would.
+/// Marshalling finds the memory of the client that an ioctl argument leads to. The daemon sees that memory as
+/// segments of the request; what cannot be read is left out, so that the daemon's copy_from_user fails where
+/// the kernel's would.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ struct Mapping {
   const char* path;
 };
 
-/// Takes a number off the front of a text, and the character behind it.
+/// Takes a number off the front of a text, and the character after it.
 uint64_t take_number(const char** text, unsigned base) {
   uint64_t value = 0;
   for (;; ++*text) {

@@ -1,4 +1,4 @@
-/// Mappings of BOs whose memory is elsewhere now.
+/// These functions find mappings of BOs whose memory is elsewhere now.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-/// The sync_file that a submit brought along because the client is expected to export it: Mesa's GL driver
-/// exports its out-sync behind each flush, its Vulkan drivers export a semaphore twice before they wait for
-/// it, to see that it has a fence (vk_drm_syncobj.c, sync_has_sync_file).
+/// A submit brings a sync_file along when the client is expected to export it: Mesa's GL driver exports its
+/// out-sync after each flush, its Vulkan drivers export a semaphore twice before they wait for it, to see
+/// that it has a fence.
 #pragma once
 
 #include <sys/stat.h>

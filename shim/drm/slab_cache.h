@@ -1,4 +1,4 @@
-/// Slabs (ioctl/memory/slab.h) that stay mapped as a whole: another BO of one is then mapped without a
+/// The cache keeps slabs (ioctl/memory/slab.h) mapped as a whole: another BO of one is then mapped without a
 /// descriptor of it, and so without a message over the socket. At most wire::kKnownSlabs of them.
 #pragma once
 

@@ -1,5 +1,5 @@
-/// What needs no message: what the daemon shows of a file (wire::Status) answers waits for its syncobjs and
-/// idle BOs, and clients change syncobjs there.
+/// Some calls need no message: what the daemon shows of a file (wire::Status) answers waits for its syncobjs
+/// and idle BOs, and clients change syncobjs there.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-/// What the status of a file (wire::Status) says of its syncobjs and BOs, and how clients change them there.
+/// A view reads what the status of a file (wire::Status) says of its syncobjs and BOs, and clients change
+/// them through it.
 #pragma once
 
 #include <linux/futex.h>

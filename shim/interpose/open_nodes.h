@@ -1,4 +1,5 @@
-/// Which node a descriptor is one of, of whatever the daemon or the library makes of nodes.
+/// These functions say which node a descriptor is one of, of whatever the daemon or the library makes of
+/// nodes.
 #pragma once
 
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-/// What syscall() does with the calls that the shim answers when a program makes them by number.
+/// These functions answer syscall() when a program makes, by number, a call that the shim serves.
 #pragma once
 
 #include <sys/types.h>

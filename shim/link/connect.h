@@ -1,4 +1,4 @@
-/// How a socket to the daemon is come by: by its path, or through a node that is open already.
+/// These functions connect to the daemon: by the path of its socket, or through a node that is open already.
 #pragma once
 
 #include <sys/types.h>

@@ -407,7 +407,7 @@ int Call::receive() {
   // Whether a signal interrupts, its handler says to recvmsg (SA_RESTART), not to poll.
   if (!(flags_ & kInterruptible)) wait_for_some(c->fd);
   const int flags = flags_ & kCloseOnExec ? MSG_CMSG_CLOEXEC : 0;
-  // Behind the request, by which the reply is judged.
+  // After the request, by which the reply is judged.
   const size_t start = kHeader + size_;
   if (!reserve(start, 0)) return ENOMEM;
   size_t have = 0;
@@ -436,7 +436,7 @@ int Call::receive() {
 void Call::want_channel() {
   Connection* c = connection_;
   if (c != &mine || c->channel || ++c->short_requests != kWorthAChannel) return;
-  // A message of its own in the place behind the request.
+  // A message of its own in the place after the request.
   const wire::MessageHeader header{wire::kMagic, wire::kChannel, 0, 0};
   struct {
     wire::MessageHeader header;

@@ -1,6 +1,6 @@
-/// What is known of descriptors, by the identity (st_dev, st_ino) of what they name: duplicates, descriptors
-/// inherited through fork and exec or received from another process are recognised by what they are, and no
-/// table of numbers can go stale.
+/// The library knows descriptors by the identity (st_dev, st_ino) of what they name: duplicates, and
+/// descriptors inherited through fork and exec or received from another process, are recognised by what they
+/// are, and no table of numbers can go stale.
 #pragma once
 
 #include <sys/stat.h>

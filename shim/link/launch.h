@@ -1,4 +1,4 @@
-/// Starting the daemon when a client needs one and none answers.
+/// These functions start the daemon when a client needs one and none answers.
 #pragma once
 
 #include "shim/process/text.h"

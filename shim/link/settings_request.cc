@@ -11,7 +11,7 @@
 namespace v3d::shim {
 namespace {
 
-/// @param answer  of the daemon, behind its first word
+/// @param answer  of the daemon, after its first word
 void tell_difference(bool refused, const uint8_t* answer, size_t size) {
   Text<1536> line;
   if (!refused) line.add("warning: ");

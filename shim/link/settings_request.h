@@ -1,4 +1,4 @@
-/// What a program asks of a daemon that may have been started for others.
+/// A program may ask things of a daemon that was started for others.
 #pragma once
 
 #include <sys/types.h>

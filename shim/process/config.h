@@ -1,4 +1,4 @@
-/// What the environment says, read once. Usable before any constructor has run.
+/// The configuration is what the environment says, read once. It is usable before any constructor has run.
 ///
 /// V3DEMU_SOCKET, XDG_RUNTIME_DIR  where the daemon is (place.h)
 /// V3DEMU_DEVICE and what else a daemon goes by: the table of ioctl/link/place.h

@@ -1,5 +1,5 @@
-/// What the library does on its way to the daemon, counted over the life of the process and told on stderr in
-/// the end where V3DEMU_COUNT=1.
+/// The library counts what it does on its way to the daemon, over the life of the process, and tells it on
+/// stderr in the end where V3DEMU_COUNT=1.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-/// The number of this process, without a system call each time.
+/// This function gives the number of this process, without a system call each time.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-/// Where this process finds its daemon, and what it asks of it (ioctl/link/place.h).
+/// A place says where this process finds its daemon, and what it asks of it (ioctl/link/place.h).
 #pragma once
 
 #include <sys/types.h>

@@ -144,7 +144,7 @@ Dri3 ask_once_for_dri3(void* xcb) {
   return found;
 }
 
-/// kUnknown: the server does not answer, or nobody may ask. One that starts anew behind its last client
+/// kUnknown: the server does not answer, or nobody may ask. One that starts anew after its last client
 /// refuses the next one meanwhile: it is asked again, as long as it lets others connect.
 Dri3 ask_for_dri3(const char* display, bool load) {
   constexpr int kTries = 50;

@@ -1,6 +1,6 @@
-/// How Vulkan windows can be shown. An emulated GPU's buffers are ordinary memory: only a compositor or X
-/// server that itself runs under the shim can take them as dma-bufs. To all others Mesa must copy the pixels
-/// through the window system's protocol (MESA_VK_WSI_DEBUG=sw; drm-abi.md 7.2).
+/// The presentation says how Vulkan windows can be shown. An emulated GPU's buffers are ordinary memory: only
+/// a compositor or X server that itself runs under the shim can take them as dma-bufs. To all others Mesa
+/// must copy the pixels through the window system's protocol (MESA_VK_WSI_DEBUG=sw; drm-abi.md 7.2).
 #pragma once
 
 namespace v3d::shim {

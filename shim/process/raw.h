@@ -1,5 +1,5 @@
-/// System calls without libc: no errno, no cancellation point, no way back into an interposed function.
-/// Results are those of the kernel: a value, or -errno.
+/// These functions make system calls without libc: no errno, no cancellation point, no way back into an
+/// interposed function. Results are those of the kernel: a value, or -errno.
 #pragma once
 
 #include <fcntl.h>
@@ -144,7 +144,8 @@ inline void* mmap(void* address, size_t size, int prot, int flags, int fd, off_t
   long result = call(SYS_mmap, word(address), static_cast<long>(size), prot, flags, fd, offset);
   return result < 0 && result > -4096 ? nullptr : pointer(static_cast<uint64_t>(result));
 }
-#ifdef __SANITIZE_THREAD__  // sees libc's calls alone: else memory's last owner seems to race with the next one
+#ifdef __SANITIZE_THREAD__  // sees libc's calls alone: else memory's last owner seems to race with the next
+                            // one
 inline void* map_memory(size_t size) {
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;

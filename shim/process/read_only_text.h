@@ -1,4 +1,4 @@
-/// A file without a place that shows what it is given, as sysfs and procfs show a state.
+/// A read-only text is a file without a place that shows what it is given, as sysfs and procfs show a state.
 #pragma once
 
 #include "shim/process/raw.h"

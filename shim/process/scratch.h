@@ -1,4 +1,4 @@
-/// Room for what is too large for the stacks of foreign threads, which may be of 16 KiB.
+/// A Scratch is room for what is too large for the stacks of foreign threads, which may be of 16 KiB.
 #pragma once
 
 #include "shim/process/raw.h"

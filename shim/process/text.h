@@ -1,4 +1,4 @@
-/// Strings in fixed buffers: the shim may run inside malloc.
+/// A Text is a string in a fixed buffer: the shim may run inside malloc.
 #pragma once
 
 #include <climits>

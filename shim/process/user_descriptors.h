@@ -1,5 +1,5 @@
-/// The caller's descriptors, as the kernel's fget and fd_install see them. Defined anew by who makes calls
-/// for another process (tools/box).
+/// These functions reach the caller's descriptors, as the kernel's fget and fd_install do. Whoever
+/// makes calls for another process defines them anew (tools/box).
 #pragma once
 
 namespace v3d::shim {

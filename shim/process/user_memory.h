@@ -1,5 +1,5 @@
-/// The kernel's copy_from_user and copy_to_user for memory of our own process: a bad pointer in an ioctl
-/// argument or a path must give EFAULT, not a crash of the application.
+/// These functions are the kernel's copy_from_user and copy_to_user for memory of our own process: a bad
+/// pointer in an ioctl argument or a path must give EFAULT, not a crash of the application.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Device nodes of the board beside the GPU's (board-environment.md 6): dma-buf heaps, udmabuf and the
+/// The board has device nodes beside the GPU's (board-environment.md 6): dma-buf heaps, udmabuf and the
 /// firmware's mailbox. Their paths and numbers are here; what they do is in shim/board.
 #pragma once
 

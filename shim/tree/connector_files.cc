@@ -17,7 +17,7 @@ bool find_connector_file(const char* path, Text<64>* command) {
   if (!file || file == path) return false;
   const char* folder = file;
   while (folder > path && folder[-1] != '/') --folder;
-  const char* name = strchr(folder, '-');  // behind "card1"
+  const char* name = strchr(folder, '-');  // after "card1"
   if (!starts_with(folder, "card") || !name || name > file) return false;
   const auto length = static_cast<size_t>(file - ++name);
   for (const wire::Connector& connector : wire::kConnectors) {

@@ -1,4 +1,4 @@
-/// Files of connectors in /sys/class/drm, whose contents are the daemon's: what the display is set to.
+/// Connectors have files in /sys/class/drm whose contents are the daemon's: what the display is set to.
 #pragma once
 
 #include "shim/process/text.h"

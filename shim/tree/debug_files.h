@@ -1,4 +1,4 @@
-/// /sys/kernel/debug/dri, which is root's: files that the daemon writes for whoever opens them.
+/// The files of /sys/kernel/debug/dri, which are root's, the daemon writes for whoever opens them.
 #pragma once
 
 #include "shim/process/text.h"

@@ -1,6 +1,6 @@
-/// Files whose text is of the moment: the GPU's statistics, what sysfs says of connectors, /proc/PID/fdinfo
-/// of DRM files, and /proc/cpuinfo with the board's lines. Whoever opens one gets memory that holds the text
-/// of that moment, as sysfs and procfs do.
+/// Some files show the state of the moment: the GPU's statistics, what sysfs says of connectors,
+/// /proc/PID/fdinfo of DRM files, and /proc/cpuinfo with the board's lines. Whoever opens one gets memory
+/// that holds the text of that moment, as sysfs and procfs do.
 #pragma once
 
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-/// Which paths lie in the device tree. A "virtual" path is what the application means: /dev/dri/card0.
+/// These functions say which paths lie in the device tree. A "virtual" path is what the application means:
+/// /dev/dri/card0.
 #pragma once
 
 #include <fcntl.h>
@@ -41,7 +42,7 @@ class Rewritten {
   Path buffer_;
 };
 
-/// Text of /proc/self/fd/<fd> without a zero behind it. 0: there is none, or it does not fit.
+/// Text of /proc/self/fd/<fd> without a zero after it. 0: there is none, or it does not fit.
 size_t read_descriptor_path(int fd, char* text, size_t capacity);
 /// The same; empty if there is none.
 template <size_t N>

@@ -1,4 +1,4 @@
-/// The device tree that clients see: /dev/dri and the parts of /sys by which libdrm, libudev and Mesa find a
+/// Clients see this device tree: /dev/dri and the parts of /sys by which libdrm, libudev and Mesa find a
 /// Raspberry Pi's GPU, as real files in a folder beside the daemon's socket (drm-abi.md 1.2). Real files
 /// serve DIR*, FILE*, inotify and descriptors passed to other processes without further emulation.
 ///

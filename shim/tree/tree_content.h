@@ -1,4 +1,4 @@
-/// What stands in the device tree of each chip.
+/// This is what stands in the device tree of each chip.
 #pragma once
 
 #include <cstdint>

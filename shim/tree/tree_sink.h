@@ -1,4 +1,4 @@
-/// Receives a device tree entry by entry; hashes it and, with a root folder, writes it.
+/// A TreeSink receives a device tree entry by entry; it hashes it and, with a root folder, writes it.
 #pragma once
 
 #include <sys/types.h>

@@ -79,7 +79,7 @@ TEST(Profiles, OfVideoCoreIvHaveThreeSlicesAndTheClocksOfTheirBoards) {
   EXPECT_EQ(find_profile("rpi0")->buffer_memory_mib, 64);
 }
 
-// What Xs, Ys of 16 bits with four behind the point can say, and nothing more.
+// What Xs, Ys of 16 bits with four after the point can say, and nothing more.
 TEST(Profiles, OfVideoCoreIvReachAsFarAsTheirCoordinates) {
   const Profile& p = *find_profile("rpi3");
   EXPECT_EQ(p.pipeline().max_view_coordinate, 0x7fff << (6 - p.coord_fraction_bits()));

@@ -1,4 +1,4 @@
-/// Writes packets and records by the names of their fields, through the packet table.
+/// A PacketWriter writes packets and records by the names of their fields, through the packet table.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -216,7 +216,7 @@ TEST_P(BatchSchedulerTest, BatchesMeetAtObjects) {
   }));
 }
 
-// Behind a barrier, batches wait for each other at thread switches, but not for one at a meeting.
+// After a barrier, batches wait for each other at thread switches, but not for one at a meeting.
 TEST_P(BatchSchedulerTest, AMeetingEndsLockstep) {
   std::atomic<uint32_t> ended{0};
   testing::internal::CaptureStderr();

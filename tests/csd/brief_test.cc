@@ -40,7 +40,7 @@ class Brief : public testing::Test {
 
 TEST_F(Brief, ShortProgramsThatOnlyGoOn) {
   EXPECT_TRUE(brief("nop\n" + kEnd));
-  EXPECT_TRUE(brief("nop\n" + kEnd + "here: b here\nnop\nnop\nnop\n"));  // behind its end
+  EXPECT_TRUE(brief("nop\n" + kEnd + "here: b here\nnop\nnop\nnop\n"));  // beyond its end
   EXPECT_TRUE(brief("thrsw\nnop\nnop\n", 1, kSingleSegment));
   EXPECT_TRUE(brief("nop\n" + kEnd, kBriefBatches));
 }

@@ -1,4 +1,4 @@
-// QPUs run side by side: what one stores before it loops its neighbour finds behind its own loop, without a
+// QPUs run side by side: what one stores before it loops its neighbour finds after its own loop, without a
 // barrier, however many host threads there are and whoever runs the program.
 #include <gtest/gtest.h>
 

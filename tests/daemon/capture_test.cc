@@ -145,7 +145,7 @@ TEST_F(CaptureTest, ANewerFormatIsRefusedByItsNumber) {
 TEST_F(CaptureTest, NoRangeIsLargerThanAnAddressSpace) {
   write(1);
   std::string data = contents();
-  // Behind the headers of file and record: the context, an address, its number of pages.
+  // After the headers of file and record: the context, an address, its number of pages.
   const uint32_t pages = (uint64_t{5} << 30) / mmu::kPageSize;
   ASSERT_EQ(data[32 + 8 + 8], static_cast<char>(kPages));
   data.replace(32 + 8 + 8, sizeof pages, reinterpret_cast<const char*>(&pages), sizeof pages);

@@ -1,4 +1,4 @@
-/// The client's side of a channel, without a shim.
+/// This is the client's side of a channel, without a shim.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/// A client of the daemon in a few functions: the wire protocol without a shim.
+/// This is a client of the daemon in a few functions: the wire protocol without a shim.
 #pragma once
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/// A daemon in the test's process, with a GPU that works when it is told to.
+/// The fixture is a daemon in the test's process, with a GPU that works when it is told to.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -555,7 +555,7 @@ TEST_F(ServerTest, LeavesWhenIdle) {
   uint64_t token, other_token;
   UniqueFd other = client.open(kRenderNode, &other_token);
   clock.let_go();
-  // A file that is closed makes the daemon look around: at the clock behind that, and before it waits again.
+  // A file that is closed makes the daemon look around: at the clock after that, and before it waits again.
   int looks = clock.looks();
   other.reset();
   clock.wait_for(looks + 2);

@@ -1,4 +1,4 @@
-/// Input: a capture file, behind its header when the first byte is not 'V'.
+/// Input: a capture file, after its header when the first byte is not 'V'.
 #include "daemon/capture.h"
 
 #include <sys/mman.h>

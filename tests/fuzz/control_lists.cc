@@ -14,7 +14,7 @@
 namespace v3d::fuzz {
 namespace {
 
-constexpr GpuAddr kData = JobMemory::kBase + 0x8000;  // behind both lists
+constexpr GpuAddr kData = JobMemory::kBase + 0x8000;  // after both lists
 
 /// A packet of the chip with fields as in the input. Addresses lie in memory, but for one in sixteen.
 void add_packet(Input& input, chip::Generation generation, std::vector<uint8_t>* list) {

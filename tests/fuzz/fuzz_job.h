@@ -1,4 +1,4 @@
-/// A job of bounded length over a memory image from the input.
+/// This job of bounded length has its memory image from the input.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace v3d::fuzz {
 
-/// The address space of all jobs of a target, made once: memory behind the first page, as much as small
+/// The address space of all jobs of a target, made once: memory after the first page, as much as small
 /// programs have.
 class JobMemory {
  public:

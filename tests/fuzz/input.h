@@ -1,4 +1,4 @@
-/// Takes values off the front of an input; zeros behind its end.
+/// An Input gives values off its front, and zeros after its end.
 #pragma once
 
 #include <algorithm>

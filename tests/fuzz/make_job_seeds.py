@@ -2,7 +2,7 @@
 """Makes inputs of the fuzz target `jobs` from a capture: one for each bin and render pair, dispatch or TFU job.
 
 usage: make_job_seeds.py CAPTURE OUTPUT_PREFIX
-Jobs whose memory does not fit into an input, or lies behind that of the target, are left out and named.
+Jobs whose memory does not fit into an input, or lies beyond that of the target, are left out and named.
 """
 import struct
 import sys

@@ -1,5 +1,5 @@
-/// Fuzz targets: each takes bytes for what a client may hand to one parser, and must return whatever they
-/// are. The `fuzz` preset makes a libFuzzer program of each; every other build feeds them corpus/
+/// Each fuzz target takes bytes for what a client may hand to one parser, and must return whatever they are.
+/// The `fuzz` preset makes a libFuzzer program of each; every other build feeds them corpus/
 /// (corpus_test.cc).
 #pragma once
 

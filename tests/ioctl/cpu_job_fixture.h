@@ -1,4 +1,4 @@
-/// SUBMIT_CPU with the extensions of its job types.
+/// The fixture submits SUBMIT_CPU with the extensions of its job types.
 #pragma once
 
 #include <cstring>

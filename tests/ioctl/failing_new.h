@@ -1,4 +1,4 @@
-/// An allocator that fails on demand.
+/// This allocator fails on demand.
 #pragma once
 
 namespace v3d::ioctl::test {

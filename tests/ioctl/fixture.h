@@ -1,4 +1,5 @@
-/// An opened node with everything around it faked: user memory, descriptors, GPU and scheduler.
+/// The fixture is an opened node with everything around it faked: user memory, descriptors, GPU and
+/// scheduler.
 #pragma once
 
 #include <gtest/gtest.h>

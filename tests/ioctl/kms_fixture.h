@@ -1,4 +1,4 @@
-/// Clients of the display.
+/// The fixture has clients of the display.
 #pragma once
 
 #include <sys/socket.h>

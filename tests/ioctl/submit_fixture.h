@@ -1,4 +1,4 @@
-/// Submissions of one BO each, to be spoilt by the tests.
+/// The fixture makes submissions of one BO each, to be spoilt by the tests.
 #pragma once
 
 #include <algorithm>

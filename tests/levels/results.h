@@ -1,4 +1,4 @@
-/// What the program of this folder gathers: a name and a hash for each kind of result of the model.
+/// The program of this folder gathers results: a name and a hash for each kind of result of the model.
 #pragma once
 
 #include <cstddef>

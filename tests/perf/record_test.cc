@@ -222,7 +222,7 @@ TEST(Recorder, TellsTheClocksOfABatch) {
   EXPECT_NEAR(static_cast<double>(twice - once), static_cast<double>(2 * 4 + request), 8);
 }
 
-/// An instruction that asks the TMU and takes from it waits behind what it asked.
+/// An instruction that asks the TMU and takes from it waits after what it asked.
 TEST(Recorder, ALookupDoesNotWaitForTheLoadBesideIt) {
   using enum Event::Kind;
   const auto kinds = kinds_of(chip::Generation::k71,
@@ -338,7 +338,7 @@ TEST(WorkRecorder, FragmentsAndBytesBelongToTheirTile) {
   EXPECT_EQ(second.segments.at(0).quads, 13u);
   EXPECT_EQ(second.segments[0].live_quads, 12u);
   EXPECT_EQ(second.segments[0].instructions, 6u);
-  EXPECT_EQ(second.segments[0].first_batch, 3u) << "behind the first tile's";
+  EXPECT_EQ(second.segments[0].first_batch, 3u) << "after the first tile's";
   EXPECT_EQ(second.segments[0].num_batches, 3u);
   EXPECT_EQ(job.trace.programs.size(), 2u);
 }

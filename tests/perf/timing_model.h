@@ -1,4 +1,4 @@
-/// Boards and constants for tests of the timing model.
+/// Tests of the timing model share these boards and constants.
 #pragma once
 
 #include <vector>

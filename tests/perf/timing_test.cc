@@ -139,7 +139,7 @@ TEST(Timing, ALineThatIsThereTakesNoMemory) {
   EXPECT_EQ(got.memory.l1_hits, 1u);
 }
 
-// One load behind the other, from one line to the next.
+// One load after the other, from one line to the next.
 TEST(Timing, AMissBringsTheSectorsBesideIt) {
   Parameters p = nothing();
   p.dram_latency = 100;
@@ -184,7 +184,7 @@ TEST(Timing, ASwitchHidesLatency) {
                            2, {5});
   d.trace.shapes = {load_of({0})};
   const Prediction got = replay(d, board(), p);
-  // Two threads: the first one's result is there at 4 + 4 + 100, behind the switch at 12; the second one's,
+  // Two threads: the first one's result is there at 4 + 4 + 100, after the switch at 12; the second one's,
   // issued at 16, at 120. Both wait from 24 to 108, and the second one from 112 to 120.
   EXPECT_EQ(got.clocks, 124u);
   EXPECT_EQ(got.waiting, (108u - 24) + (120 - 112));

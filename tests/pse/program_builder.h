@@ -1,4 +1,4 @@
-/// Hand-made fragment programs for tests.
+/// These functions build fragment programs for tests.
 #pragma once
 
 #include "tests/vpm/program_writer.h"

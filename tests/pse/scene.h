@@ -1,5 +1,5 @@
-/// A small frame for tests: vertices given as the words that a vertex program would store, hand-made fragment
-/// programs, and one render target of four 32-bit words.
+/// A Scene is a small frame for tests: vertices given as the words that a vertex program would store,
+/// hand-made fragment programs, and one render target of four 32-bit words.
 #pragma once
 
 #include <gtest/gtest.h>

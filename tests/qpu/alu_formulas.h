@@ -1,4 +1,5 @@
-/// What every operation of the ALUs computes, as scalar formulas written without looking at alu.h's vectors.
+/// These formulas say what every operation of the ALUs computes: scalar, and written without looking at
+/// alu.h's vectors.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-/// A small way to write QPU programs in tests and benchmarks: instructions as structs, words by the encoder.
+/// This is a small way to write QPU programs in tests and benchmarks: instructions as structs, words by the
+/// encoder.
 #pragma once
 
 #include <cstdio>

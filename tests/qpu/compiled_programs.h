@@ -1,4 +1,4 @@
-/// Whole programs as a driver compiled them (Mesa 25.0.7, shaders of tests/e2e), for tests that
+/// These are whole programs as a driver compiled them (Mesa 25.0.7, shaders of tests/e2e), for tests that
 /// need what programs really look like.
 #pragma once
 

@@ -69,7 +69,7 @@ TEST_F(DotTest, Immediates) {
   EXPECT_EQ(lanes(t.rf[4]), same(static_cast<uint32_t>(-10)));
 }
 
-// One mode for the instructions behind it, until the next.
+// One mode for the instructions after it, until the next.
 TEST_F(DotTest, ModeLasts) {
   m.run_program({set(NnMode::kSu), dot(3), nop(), dot(4), set(NnMode::kUu), dot(5)});
   EXPECT_EQ(lanes(t.rf[3]), expected(NnMode::kSu));

@@ -1,4 +1,4 @@
-/// How tests of blocks run QPU programs: interpreted, or as V3DEMU_JIT says.
+/// The engine says how tests of blocks run QPU programs: interpreted, or as V3DEMU_JIT says.
 #pragma once
 
 #include <cstdio>

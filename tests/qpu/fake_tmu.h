@@ -1,5 +1,5 @@
-/// A tmu::Unit for tests of the QPU: it records the lookups and returns what the test says. It takes the
-/// place of the real one because the linker finds it first.
+/// This tmu::Unit for tests of the QPU records the lookups and returns what the test says. It takes the place
+/// of the real one because the linker finds it first.
 #pragma once
 
 #include <vector>

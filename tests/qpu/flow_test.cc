@@ -61,7 +61,7 @@ TEST(Flow, ThreadEndsTwoInstructionsBehindThrsw) {
   EXPECT_EQ(flow.blocks[0].count, 4u);
   EXPECT_EQ(flow.blocks[0].exit.kind, Exit::Kind::kEnd);
   EXPECT_EQ(flow.first_index, 0);
-  EXPECT_EQ(flow.end_index, 4);  // what stands behind is no part of it
+  EXPECT_EQ(flow.end_index, 4);  // what stands after is no part of it
 }
 
 TEST(Flow, SwitchDividesBlocks) {
@@ -200,10 +200,10 @@ TEST(Flow, ElseWithUniforms) {
   const Flow flow = flow_of(
       "bu.alla else\nnop\nnop\nnop\n"
       "nop ; nop ; ldunifrf.rf1\n"
-      "bu behind\nnop\nnop\nnop\n"
+      "bu after\nnop\nnop\nnop\n"
       "else:\n"
       "nop ; nop ; ldunifrf.rf2\n"
-      "behind:\n"
+      "after:\n"
       "nop ; nop ; ldunifrf.rf3\nend");
   EXPECT_EQ(offsets(flow, 4), (std::vector<int32_t>{4}));
   EXPECT_EQ(offsets(flow, 9), (std::vector<int32_t>{12}));
@@ -332,7 +332,7 @@ TEST(FlowTmu, ConfigurationGivesOneByteToEachLookup) {
   EXPECT_EQ(tmu.lookups[4].config.from, GeneralConfig::From::kStart);
 }
 
-// A lookup that is taken behind a loop, which starts none.
+// A lookup that is taken after a loop, which starts none.
 TEST(FlowTmu, WordsWaitAcrossLoops) {
   const Flow flow = flow_of(
       "mov tmua, rf1 ; nop\nloop:\nsub.pushz rf2, rf2, 1\nb.anyna loop\nnop\nnop\nnop\nnop ; nop ; "

@@ -1,4 +1,4 @@
-/// Compares every fact of a Flow with what the interpreter does, instruction by instruction.
+/// A FlowWatch compares every fact of a Flow with what the interpreter does, instruction by instruction.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class FlowWatch : public Observer {
     tlb_ = flow::follow_tlb(flow, [this](const flow::TlbSpecifier& s) { return sequence_words(s); });
   }
 
-  /// Instructions that were compared; the others came behind a gap.
+  /// Instructions that were compared; the others came after a gap.
   uint64_t compared() const { return compared_; }
   /// ... of them uniforms at a fixed offset, ldtmu with a known lookup, and TLB words of a known sequence.
   uint64_t fixed_uniforms() const { return fixed_uniforms_; }

@@ -317,7 +317,7 @@ TEST(Hazard, SilentOnMesasEnds) {
   EXPECT_THAT(names(check_program(k71, false, vertex_71)), IsEmpty());
 }
 
-// Both ways of a branch are followed, and what lies behind an unconditional one is not.
+// Both ways of a branch are followed, and what lies beyond an unconditional one is not.
 TEST(Hazard, Paths) {
   const auto words = words_of(k71, std::string(R"(
     b.anya skip

@@ -196,7 +196,7 @@ Known alter_half(chip::Generation generation, AluHalf& half, bool is_mul) {
     field = value;
     known = Known::kAltered;
   };
-  if (half.magic && half.waddr > kWaddrRep) return Known::kNotComparable;  // behind the end of Mesa's table
+  if (half.magic && half.waddr > kWaddrRep) return Known::kNotComparable;  // beyond the end of Mesa's table
   switch (half.op) {
     case Op::kFround:
     case Op::kFtrunc:

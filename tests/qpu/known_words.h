@@ -1,5 +1,5 @@
-/// Words with known meaning: compiled by Mesa 25.0.7 or 26.2.6, or of Mesa's own disassembler test. Blanks of
-/// the text are collapsed. Source: qpu.md 11.2 to 11.4, corrections applied.
+/// The meaning of these words is known: they were compiled by Mesa 25.0.7 or 26.2.6, or are of Mesa's own
+/// disassembler test. Blanks of the text are collapsed. Source: qpu.md 11.2 to 11.4, corrections applied.
 #pragma once
 
 #include <cstdint>

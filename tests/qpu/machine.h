@@ -1,4 +1,4 @@
-/// A thread with memory and a program cache, for tests.
+/// A Machine is a thread with memory and a program cache, for tests.
 #pragma once
 
 #include <cstring>
@@ -47,7 +47,7 @@ class Machine {
   }
   Stop resume() { return run(*cache_.get(memory(), kCode), t()); }
   std::string hang_text() { return qpu::hang_text(*cache_.get(memory(), kCode), t()); }
-  /// Loads the program with a program end behind it, and runs it.
+  /// Loads the program with a program end after it, and runs it.
   Stop run_program(std::vector<Instruction> program) {
     assembly::append_end(program);
     load(program);

@@ -1,4 +1,4 @@
-/* Mesa's QPU coder behind a plain function. */
+/* Mesa's QPU coder is called through this plain function. */
 #pragma once
 
 #include <stddef.h>

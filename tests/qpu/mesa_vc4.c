@@ -48,7 +48,7 @@ const char* mesa_vc4_validate(const uint64_t* words, uint32_t count) {
   static const uint64_t nop = 0x100009e7009e7000ull;
   uint64_t copy[260];
   if (count + 3 > sizeof(copy) / sizeof(copy[0])) return "too long for this test";
-  /* It looks at the word before the first and at two behind the last. */
+  /* It looks at the word before the first and at two after the last. */
   copy[0] = copy[count + 1] = copy[count + 2] = nop;
   memcpy(copy + 1, words, count * sizeof(uint64_t));
   begin_text();

@@ -1,5 +1,5 @@
-/* Mesa's disassembler and validator of VideoCore IV behind plain functions. Not to be called by two threads
- * at a time. */
+/* Mesa's disassembler and validator of VideoCore IV are called through these functions, by one thread at a
+ * time. */
 #pragma once
 
 #include <stddef.h>

@@ -199,7 +199,7 @@ TEST_P(PortTest, ReturnQueue) {
       m.run_program({move(to(kWaddrTmua), 1), I().mul(Op::kMov, to(kWaddrTmua), rf(1)).sig(kLdtmu, to(20)),
                      I().sig(kLdtmu, to(21))}),
       Stop::kEnd);
-  // Overflow is a hang, not a write behind the queue.
+  // Overflow is a hang, not a write beyond the queue.
   reset();
   fake_tmu().words = 4;
   std::vector<Instruction> program(100, move(to(kWaddrTmua), 1));

@@ -1,3 +1,4 @@
+/// Tests of decoder, encoder and interpreter take their random words from here.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,7 @@ TEST_P(RunTest, StopsAtSwitches) {
           thrsw(), count(6), count(7), count(8)});
   m.t().final_section = false;
   m.t().stop_at_switch = true;
-  EXPECT_EQ(m.resume(), Stop::kSwitch);  // behind the two slots
+  EXPECT_EQ(m.resume(), Stop::kSwitch);  // after the two slots
   EXPECT_EQ(m.t().pc, Machine::kCode + 3 * 8);
   EXPECT_EQ(r(2), 1u);
   EXPECT_EQ(r(3), 0u);
@@ -156,7 +156,7 @@ TEST_P(RunTest, BudgetMayBeGivenInPieces) {
 }
 
 TEST_P(RunTest, HangsAreReported) {
-  m.load({count(1)});  // zeros behind it
+  m.load({count(1)});  // zeros after it
   EXPECT_EQ(m.resume(), Stop::kHang);
   EXPECT_EQ(m.t().pc, Machine::kCode + 8);
   EXPECT_EQ(m.hang_text(), "invalid instruction at pc 0x00001008, word 0x0000000000000000");
@@ -251,7 +251,7 @@ TEST_P(RunTest, LinkRegister) {
   Instruction call = jump(9), ret = jump(0), plain_call = jump(1);
   call.branch.set_link = true;
   ret.branch.target = BranchTarget::kLink;
-  m.load({call, nop(), nop(), nop(),                  // 0: behind it: 4
+  m.load({call, nop(), nop(), nop(),                  // 0: after it: 4
           I().add(Op::kLr, to(1)), count(2),          // 4
           plain_call, nop(), nop(), nop(), count(3),  // 6: jumps over 10
           I().add(Op::kLr, to(4)), thrsw(),           // 11
@@ -307,7 +307,7 @@ TEST_P(RunTest, BranchMovesUniforms) {
   EXPECT_EQ(r(2), 2u);
 }
 
-// The move takes effect behind the slots; a word fetched in one of them comes from the old stream.
+// The move takes effect after the slots; a word fetched in one of them comes from the old stream.
 TEST_P(RunTest, SlotsReadTheOldUniforms) {
   m.uniforms({8, 20, 21, 22, 23});
   EXPECT_EQ(m.run_program({uniform_branch(BranchTarget::kRelative), nop(), I().sig(kLdunifrf, to(1)), nop(),
@@ -414,7 +414,7 @@ TEST_P(RunTest, VaryingTiming) {
     return i.sig(kLdvary, to(vp));
   };
   EXPECT_EQ(m.run_program({vary(10), both(20, 11), both(21, 12), read_c(22), read_c(23), read_c(24),
-                           vary(13),  // behind the last component
+                           vary(13),  // after the last component
                            read_c(25), read_c(26), both(27, 14), both(28, 15), both(29, 16), read_c(30)}),
             Stop::kEnd);
   EXPECT_EQ(lanes(m.t().rf[10]), lanes(varyings[0].vp));

@@ -1,5 +1,5 @@
-/// For tests that run any program whatever: everything that some stage hands to its threads, at once or
-/// alone.
+/// A StageRoom lets tests run any program whatever: it has everything that some stage hands to its threads,
+/// at once or alone.
 #pragma once
 
 #include <iterator>

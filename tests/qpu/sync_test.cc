@@ -70,7 +70,7 @@ TEST_P(SyncTest, Meeting) {
   EXPECT_EQ(m.resume(), Stop::kMeeting);
   EXPECT_EQ(m.t().meeting.threads, 4u);
   EXPECT_EQ(m.t().meeting.object, 5);
-  EXPECT_EQ(r(2), 1u);  // behind the delay slots
+  EXPECT_EQ(r(2), 1u);  // after the delay slots
   EXPECT_EQ(r(3), 0u);
   EXPECT_EQ(m.resume(), Stop::kEnd);
   EXPECT_EQ(r(3), 1u);

@@ -1,3 +1,4 @@
+/// A Machine of V3D 2.1 is a thread with memory, for tests.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -88,7 +88,7 @@ TEST(Vc4Run, LoopsOfLanes) {
       "  nop\n"
       "  mov.sf nop, ra0\n"
       "  branch.any_zc loop\n"
-      "  add r1, r1, 1\n"  // the three words behind it execute each time
+      "  add r1, r1, 1\n"  // the three words after it execute each time
       "  add r1, r1, 1\n"
       "  add r1, r1, 1\n"
       "end");
@@ -134,9 +134,9 @@ TEST(Vc4Run, BranchInTheLastDelaySlot) {
       "branch single\n"
       "nop\n"
       "nop\n"
-      "branch behind\n"
+      "branch after\n"
       "mov r3, 1\n"  // never
-      "behind: mov r2, r1\n"
+      "after: mov r2, r1\n"
       "end\n"
       "single: add r1, r1, 1\n"
       "add r1, r1, 1\n"
@@ -354,7 +354,7 @@ TEST(Vc4Run, VertexShaderReadsRowsAndWritesRows) {
       "load_imm vr_setup, nop, 0x00201a00\n"  // 2 rows from 0
       "mov r0, vpm_read\n"
       "mov r1, vpm_read\n"
-      "mov r2, vpm_read\n"  // behind the block
+      "mov r2, vpm_read\n"  // after the block
       "load_imm vw_setup, nop, 0x00001a00\n"
       "fadd vpm, r0, r1\n"
       "mov vpm, r2\n"

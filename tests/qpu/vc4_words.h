@@ -1,3 +1,4 @@
+/// The meaning of these words of V3D 2.1 is known.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// Scenarios that run inside a process with libv3demu.so preloaded. A scenario is a function; the program
-/// takes its name and exits with 0 if no check failed.
+/// Scenarios run inside a process with libv3demu.so preloaded. A scenario is a function; the program takes
+/// its name and exits with 0 if no check failed.
 #pragma once
 
 #include <sys/ioctl.h>

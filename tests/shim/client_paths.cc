@@ -608,7 +608,7 @@ SCENARIO(sandbox_kills_memory_access) {
     CHECK(fd >= 0);
     close(fd);
   }
-  // Texts that end with each of the page's last bytes; and behind it.
+  // Texts that end with each of the page's last bytes; and after it.
   constexpr char kPath[] = "/dev/dri/card0";
   for (size_t room = 0; room < 16; ++room) {
     char* text = page + 4096 - room - sizeof(kPath);

@@ -1,4 +1,4 @@
-/// Preloaded behind the shim, so that its constructor runs first: libraries do call libc before the shim had
+/// Preloaded after the shim, so that its constructor runs first: libraries do call libc before the shim had
 /// a chance to initialise.
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
-/// A tile buffer over a piece of host memory, and pixel-by-pixel access to it through the fragment port.
+/// The fixture is a tile buffer over a piece of host memory, with pixel-by-pixel access to it through the
+/// fragment port.
 #pragma once
 
 #include <gtest/gtest.h>

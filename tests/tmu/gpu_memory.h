@@ -1,4 +1,4 @@
-/// GPU memory for tests: an address space with memory at one place.
+/// This is GPU memory for tests: an address space with memory at one place.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Mesa's decoders of compressed blocks behind one interface.
+/// Mesa's decoders of compressed blocks are called through this one interface.
 #pragma once
 
 #include <cstdint>

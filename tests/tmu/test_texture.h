@@ -1,5 +1,5 @@
-/// Textures for tests: state records packed by bit position as texture.md 3 states them, and images written
-/// texel by texel.
+/// Tests use these textures: state records packed by bit position as texture.md 3 states them, and images
+/// written texel by texel.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-/// Base of tests that run v3demu from outside, each with a folder of its own.
+/// This is the base of tests that run v3demu from outside, each with a folder of its own.
 #pragma once
 
 #include <gtest/gtest.h>

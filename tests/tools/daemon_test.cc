@@ -62,7 +62,7 @@ TEST_F(RunTest, RefusesADaemonOfOtherSettings) {
 }
 
 TEST_F(RunTest, TheProgramItselfIsToldOfOtherSettings) {
-  // Behind `run`, which finds no daemon to ask: one that is being started for somebody else.
+  // After `run`, which finds no daemon to ask: one that is being started for somebody else.
   const std::string opens =
       " LD_PRELOAD=" V3DEMU_TEST_SHIM " V3DEMU_KERNEL=6.12 sh -c 'exec 3</dev/dri/renderD128; echo opened'";
   const Result refused = beside_daemon("", opens);

@@ -46,7 +46,7 @@ TEST_F(ProgramListingTest, UniformsInTheOrderOfReads) {
   EXPECT_THAT(line(text, code, 1), MatchesRegex(".*tmuau, rf4.* # uniform \\+0x04: 0x40200000 \\(2.5\\)"));
   EXPECT_THAT(line(text, code, 2), MatchesRegex(".*ldunif +# uniform \\+0x08: 0x00000007"));
   EXPECT_THAT(line(text, code, 3), Not(HasSubstr("#")));
-  EXPECT_EQ(line(text, code, 12), "") << "behind the end";
+  EXPECT_EQ(line(text, code, 12), "") << "beyond the end";
 }
 
 // Each record has uniforms of its own; of the others the words suffice.

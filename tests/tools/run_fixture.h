@@ -1,5 +1,5 @@
-/// Base of tests that run programs under `v3demu run`, each with a Mesa of its own: an empty driver is
-/// enough.
+/// This is the base of tests that run programs under `v3demu run`, each with a Mesa of its own: an empty
+/// driver is enough.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// What the builders of hand-made QPU programs share.
+/// The builders of hand-made QPU programs share these functions.
 #pragma once
 
 #include <gtest/gtest.h>

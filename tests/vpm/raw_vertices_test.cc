@@ -139,7 +139,7 @@ TEST(PackedPositions, CoordinateProgramsHaveTheClipPositionInFront) {
   EXPECT_EQ(uint32_t{rows[3][0]}, 1003u);
   EXPECT_EQ(uint32_t{rows[4][0]}, 0x7fffu);
   EXPECT_EQ(uint32_t{rows[5][0]}, 0x20u);
-  EXPECT_EQ(uint32_t{rows[6][0]}, 1007u);  // behind Zs and 1/Wc
+  EXPECT_EQ(uint32_t{rows[6][0]}, 1007u);  // after Zs and 1/Wc
 }
 
 TEST(PackedPositions, MoreVaryingsThanThereAreRowsAreLeftOut) {

@@ -1,4 +1,4 @@
-/// Builds small vertex, coordinate and geometry programs.
+/// A ShaderBuilder builds small vertex, coordinate and geometry programs.
 #pragma once
 
 #include "tests/vpm/program_writer.h"

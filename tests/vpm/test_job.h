@@ -1,4 +1,4 @@
-/// A job over an address space of its own, for tests.
+/// A TestJob is a job over an address space of its own, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ class TestJob {
   perf::Counts counts() const { return counts_.total(); }
   std::atomic<bool>& cancel() { return cancel_; }
   mmu::AddressSpace& space() { return *space_; }
-  /// First unmapped address behind the memory of the job.
+  /// First unmapped address after the memory of the job.
   static constexpr GpuAddr end() { return kBase + kSize; }
 
   GpuAddr allocate(uint32_t bytes, uint32_t align = 64) {

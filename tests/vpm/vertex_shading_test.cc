@@ -214,7 +214,7 @@ TEST(GeometryShading, ImpossibleHeadersAreErrors) {
   const uint32_t headers[][2] = {
       {0xffff0000, 0x701},   // more vertices than rows
       {0x00020003, 0xff01},  // a vertex longer than the segment
-      {0x0001ffff, 0x701},   // data behind the segment
+      {0x0001ffff, 0x701},   // data after the segment
   };
   for (const auto& [first, second] : headers) {
     Stage test;

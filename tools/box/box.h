@@ -1,4 +1,4 @@
-/// v3demu-box: starts a program to which the emulated GPU is there without preloading (`v3demu run --sandbox`
+/// v3demu-box starts a program to which the emulated GPU is there without preloading (`v3demu run --sandbox`
 /// and `--seccomp`). It reads the environment that `run` made, and is a program of its own because that
 /// decides where the daemon is.
 #pragma once
@@ -10,7 +10,7 @@ namespace v3d::box {
 
 /// One line on stderr.
 void say(const std::string& line);
-/// strerror() of errno behind what failed.
+/// strerror() of errno after what failed.
 std::string because(const std::string& what);
 
 /// The words, ended by a null pointer, as exec takes them.

@@ -1,5 +1,5 @@
-/// The process for which the supervisor answers a system call: its memory and its descriptors. What the
-/// preload library's sources do with the memory and descriptors of their own process
+/// The caller is the process for which the supervisor answers a system call: its memory and its descriptors.
+/// What the preload library's sources do with the memory and descriptors of their own process
 /// (shim/process/user_memory.h, shim/process/user_descriptors.h) they do with these here, on the thread that
 /// has a Caller.
 #pragma once

@@ -1,4 +1,4 @@
-/// What a supervisor does about each system call that the filter (filter.h) holds up.
+/// A supervisor does this about each system call that the filter (filter.h) holds up.
 #pragma once
 
 #include "tools/box/caller.h"

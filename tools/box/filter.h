@@ -1,4 +1,4 @@
-/// The system calls that a supervisor answers for a program (seccomp user notification).
+/// The filter holds up the system calls that a supervisor answers for a program (seccomp user notification).
 #pragma once
 
 namespace v3d::box {

@@ -1,5 +1,5 @@
-/// Mappings in another process. A supervisor can answer mmap, but not map anything there; so the caller is
-/// made to do it itself.
+/// These functions make mappings in another process. A supervisor can answer mmap, but not map anything
+/// there; so the caller is made to do it itself.
 #pragma once
 
 #include <sys/types.h>

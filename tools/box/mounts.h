@@ -1,4 +1,5 @@
-/// The device tree in a mount namespace of the program's own, in the places where programs look for it.
+/// These functions mount the device tree in a mount namespace of the program's own, where programs look for
+/// it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-/// Starts a program under a filter (filter.h) and answers its calls, and those of all that it starts.
+/// A supervisor starts a program under a filter (filter.h) and answers its calls, and those of all that it
+/// starts.
 #pragma once
 
 #include <string>

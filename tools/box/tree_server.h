@@ -1,5 +1,5 @@
-/// The device tree as a file system of FUSE: what shim/tree/tree_content.cc says, nodes as character devices,
-/// and what the kernel counts (gpu_stats) as the daemon counts it now.
+/// The tree server is a file system of FUSE with the device tree: what shim/tree/tree_content.cc says, nodes
+/// as character devices, and what the kernel counts (gpu_stats) as the daemon counts it now.
 #pragma once
 
 namespace v3d::box {

@@ -1,4 +1,4 @@
-/// Options that asm and disasm share.
+/// asm and disasm share these options.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-/// Running a program with a daemon of its own that writes every job to a file.
+/// These functions run a program with a daemon of its own that writes every job to a file.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-/// How v3demu tells of its command line: help in words, and what to do about a word that it does not know.
+/// These functions explain v3demu's command line: help in words, and what to do about a word that it does not
+/// know.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,5 @@
-/// The subcommands of v3demu. Each has a file of its own, which adds it to the parser and sets the callback
-/// that runs it; the callback sets *exit_code if it is not 0.
+/// These are the subcommands of v3demu. Each has a file of its own, which adds it to the parser and sets the
+/// callback that runs it; the callback sets *exit_code if it is not 0.
 #pragma once
 
 #include <string>

@@ -105,7 +105,7 @@ void separate_program(const CLI::App& app, std::vector<std::string>* words) {
   size_t at = 1;
   while (at < words->size() && (*words)[at].starts_with("-") && (*words)[at] != "--")
     at += words_of_option(*commands[0], (*words)[at]);
-  // Of a command that takes a file as well the program stands behind "--".
+  // Of a command that takes a file as well the program stands after "--".
   if (commands[0]->get_option_no_throw("file") != nullptr)
     at = static_cast<size_t>(std::find(words->begin(), words->end(), "--") - words->begin());
   if (at >= words->size()) return;

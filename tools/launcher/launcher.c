@@ -33,7 +33,7 @@ static const char* file_of(const char* path) {
   return slash ? slash + 1 : path;
 }
 
-/// The folder of this program, with a slash behind it. Without /proc, what it was started as has to do.
+/// The folder of this program, with a slash after it. Without /proc, what it was started as has to do.
 static bool own_folder(char* folder) {
   const long length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
   if (length > 0) {

@@ -1,4 +1,4 @@
-/// The picture behind a DRI3 pixmap: a dma-buf of the emulated GPU, linear, of one plane.
+/// A Buffer is what the pixels of a DRI3 pixmap lie in: a dma-buf of the emulated GPU, linear, of one plane.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-/// A client's connection: relayed to the server, but for the requests that the proxy answers.
+/// A Client is the connection of one X client: it is relayed to the server, but for the requests that the
+/// proxy answers.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,5 @@
-/// When what is presented is shown. A server without a display of its own counts frames (MSC) by the
-/// monotonic clock, from its start.
+/// The clock says when what is presented is shown. A server without a display of its own counts frames (MSC)
+/// by the monotonic clock, from its start.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// The proxy's own display: its number, and the sockets where clients come.
+/// The proxy has a display of its own: its number, and the sockets where clients come.
 #pragma once
 
 #include <sys/types.h>

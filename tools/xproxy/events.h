@@ -1,4 +1,4 @@
-/// Present's events, and who gets them. All are GenericEvents.
+/// These functions make Present's events, and say who gets them. All are GenericEvents.
 #pragma once
 
 #include "tools/xproxy/wire.h"

@@ -1,5 +1,5 @@
-/// Fences of DRI3's FenceFromFD: a word in a page that client and server share (libxshmfence). The client may
-/// take the page away by truncating its file; the process outlives that.
+/// A Fence is one of DRI3's FenceFromFD: a word in a page that client and server share (libxshmfence). The
+/// client may take the page away by truncating its file; the process outlives that.
 #pragma once
 
 #include <memory>

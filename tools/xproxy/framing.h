@@ -1,4 +1,4 @@
-/// Where packets end in the two directions of an X11 connection.
+/// Framing tells where packets end in the two directions of an X11 connection.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-/// The requests that the proxy does not just pass on. Their fields: dri3proto 1.2, presentproto 1.2, the
-/// encodings of the X Window System Protocol and of its extension SYNC.
+/// These functions handle the requests that the proxy does not just pass on. Their fields: dri3proto 1.2,
+/// presentproto 1.2, the encodings of the X Window System Protocol and of its extension SYNC.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-/// Large images of a client, whose pixels a local server takes from memory that the proxy has, too (MIT-SHM),
+/// The pixels of a client's large images a local server takes from memory that the proxy has, too (MIT-SHM),
 /// and not from a socket once more.
 #pragma once
 

@@ -1,5 +1,5 @@
-/// What one proxy gives its clients at most. Beyond it a request fails as it would on a server without memory
-/// (BadAlloc), or the client is disconnected where the protocol has no answer.
+/// The limits are what one proxy gives its clients at most. Beyond it a request fails as it would on a server
+/// without memory (BadAlloc), or the client is disconnected where the protocol has no answer.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Where a window has been, as several connections tell it.
+/// A placement says where a window has been, as several connections tell it.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Waiting for descriptors and a moment, by epoll and a timer.
+/// A Poller waits for descriptors and a moment, by epoll and a timer.
 #pragma once
 
 #include <sys/epoll.h>

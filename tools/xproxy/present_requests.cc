@@ -96,7 +96,7 @@ Rectangle read_rectangle(const Reader& in, size_t at) {
   return {in.s16(at), in.s16(at + 2), in.u16(at + 4), in.u16(at + 6)};
 }
 
-/// The reply to XFixesFetchRegion: its bounds, and behind them its rectangles.
+/// The reply to XFixesFetchRegion: its bounds, and after them its rectangles.
 std::vector<Rectangle> read_region(const Reader& reply) {
   const size_t count = (reply.size() - kPacketSize) / 8;
   if (count > kMostRectangles) return {read_rectangle(reply, 8)};

@@ -1,4 +1,5 @@
-/// Present's queue: pictures that wait for their fences and frames, go to windows, and are reported.
+/// The presenter is Present's queue: pictures that wait for their fences and frames, go to windows, and are
+/// reported.
 #pragma once
 
 #include <deque>

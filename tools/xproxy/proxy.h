@@ -1,4 +1,4 @@
-/// The proxy as a whole: who listens, its clients, and when it ends.
+/// The proxy as a whole says who listens, which clients there are, and when it ends.
 #pragma once
 
 #include <memory>

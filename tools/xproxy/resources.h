@@ -1,4 +1,4 @@
-/// Pixmaps and fences that the proxy knows by their ids. Ids are the server's: any client may use another's.
+/// The proxy knows pixmaps and fences by their ids. Ids are the server's: any client may use another's.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-/// Sequence numbers of one relayed connection. The server counts the requests that the proxy adds, the client
-/// does not; and responses carry the lower 16 bits alone.
+/// These are the sequence numbers of one relayed connection. The server counts the requests that the proxy
+/// adds, the client does not; and responses carry the lower 16 bits alone.
 #pragma once
 
 #include <cstdint>

@@ -281,7 +281,7 @@ void Server::read(xcb_pixmap_t pixmap, std::shared_ptr<Buffer> buffer, const Rec
   xcb_flush(connection_);
 }
 
-/// Asks for an answer behind all that was sent.
+/// Asks for an answer after all that was sent.
 void Server::confirm(size_t bytes, std::function<void()> done) {
   in_flight_ += bytes;
   unconfirmed_.push_back(

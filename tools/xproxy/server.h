@@ -1,5 +1,5 @@
-/// The proxy's own connection to the X server: what the server can, pictures that go there, and what happens
-/// to windows.
+/// This is the proxy's own connection to the X server: what the server can, pictures that go there, and what
+/// happens to windows.
 #pragma once
 
 #include <xcb/xcb.h>

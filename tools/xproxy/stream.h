@@ -1,5 +1,5 @@
-/// One side of a relayed connection: a socket that never blocks, with what has arrived and what is to go, and
-/// the descriptors that travel along.
+/// A Stream is one side of a relayed connection: a socket that never blocks, with what has arrived and what
+/// is to go, and the descriptors that travel along.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-/// The X server behind the proxy, as $DISPLAY names it.
+/// The upstream is the X server that the proxy stands in front of, as $DISPLAY names it.
 #pragma once
 
 #include <string>

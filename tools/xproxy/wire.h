@@ -1,5 +1,5 @@
-/// X11's packets as bytes, in the byte order of the client that they belong to. Positions are offsets in
-/// bytes from the start of a packet, as the protocol's encoding lists them.
+/// These functions read and write X11's packets as bytes, in the byte order of the client that they belong
+/// to. Positions are offsets in bytes from the start of a packet, as the protocol's encoding lists them.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ enum class Order : uint8_t { kLittle, kBig };
 
 using Bytes = std::span<const uint8_t>;
 
-/// The fields of a packet. What lies behind its end reads as zero.
+/// The fields of a packet. What lies beyond its end reads as zero.
 class Reader {
  public:
   Reader(Bytes bytes, Order order) : bytes_(bytes), order_(order) {}
@@ -71,7 +71,7 @@ inline constexpr size_t kPacketSize = 32;  ///< bytes of an error, of most event
 
 /// A request of `words` units of four bytes.
 Message make_request(Order order, uint8_t major, uint8_t minor, uint16_t words);
-/// A reply with `words` units of four bytes behind the first 32 bytes.
+/// A reply with `words` units of four bytes after the first 32 bytes.
 Message make_reply(Order order, uint16_t sequence, uint32_t words = 0);
 
 /// What an error packet says.

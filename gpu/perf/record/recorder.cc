@@ -95,7 +95,7 @@ class Recorder::BatchRecorder final : public qpu::Observer {
     if (error) return r_.fail("a batch hangs");
     if (r_.failed()) return;
     add_uniforms(t);
-    // Behind a lookup of the same instruction: that does not wait for what the instruction takes.
+    // After a lookup of the same instruction: that does not wait for what the instruction takes.
     for (; at_.taken != t.pending.fifo_head; ++at_.taken) add(Kind::kRead);
   }
 

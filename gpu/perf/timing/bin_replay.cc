@@ -1,4 +1,4 @@
-/// @file Bin jobs: coordinate shading, and the PTB behind it.
+/// @file Bin jobs: coordinate shading, and the PTB after it.
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

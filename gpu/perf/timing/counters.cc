@@ -92,7 +92,7 @@ void count_caches(perf::Counts& c, const Prediction& p) {
   set(c, perf::kL2VcdReads, reads(Client::kVcd));
 }
 
-/// Sets the counters behind `whole` to its parts. @return  their sum, which it is set to
+/// Sets the counters after `whole` to its parts. @return  their sum, which it is set to
 uint64_t set_with_parts(perf::Counts& c, int whole, std::span<const uint64_t> parts) {
   uint64_t sum = 0;
   int number = whole;

@@ -193,7 +193,7 @@ bool QpuArray::release_all() {
 
 // ---- Events
 
-/// Behind the instruction that just issued, which begins when its slot does.
+/// After the instruction that just issued, which begins when its slot does.
 void QpuArray::stall(Qpu& qpu, Stall why, uint64_t clocks) {
   clocks = (clocks + p_.instruction - 1) / p_.instruction * p_.instruction;
   Thread& t = qpu.threads[qpu.current];

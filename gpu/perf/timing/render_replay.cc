@@ -12,7 +12,7 @@
 namespace v3d::timing {
 namespace {
 
-/// Of tiles; the last one stands for all that come behind it.
+/// Of tiles; the last one stands for all that come after it.
 constexpr size_t kMaxSpans = 8192;
 
 class RenderReplay : JobReplay {

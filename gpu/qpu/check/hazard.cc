@@ -255,7 +255,7 @@ HazardSet HazardChecker::state_rules(const HazardFacts& f) {
   return found.set();
 }
 
-// A read right behind ldvary is no fault by itself: Mesa reads a value there that came before. It is one if
+// A read right after ldvary is no fault by itself: Mesa reads a value there that came before. It is one if
 // that value had been read already and then nothing reads C when it is there. Reads that are early again, of
 // the next ldvary, do not count: in a chain of them each gets the C of the one before.
 HazardSet HazardChecker::early_c_rules(const HazardFacts& f, size_t index, uint64_t word) {
@@ -319,7 +319,7 @@ void HazardChecker::update(const HazardFacts& f) {
   }
 }
 
-// Behind an instruction: what takes effect there.
+// After an instruction: what takes effect there.
 HazardSet HazardChecker::section_rules() {
   Found found;
   found.check(switches() && since_unifa_ <= 2, Hazard::kUnifaSwitch);

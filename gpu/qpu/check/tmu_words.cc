@@ -40,7 +40,7 @@ bool TmuWords::join(const TmuWords& other) {
   return *this != before;
 }
 
-// Configuration 0xff, which threads start with and which comes behind the bytes of a word: a load of one
+// Configuration 0xff, which threads start with and which comes after the bytes of a word: a load of one
 // word, or a store.
 TmuWords::Range TmuWords::returned(const HazardFacts& f) {
   if (!f.tmu_general) return {!some_data_, kMaxReturned};

@@ -100,7 +100,7 @@ bool starts_lookup(const Instruction& i) {
 class Checker {
  public:
   explicit Checker(std::span<const uint64_t> words) : count_(words.size()) {
-    // Words before the first and behind the last one, which rules look at.
+    // Words before the first and after the last one, which rules look at.
     all_.push_back(decode(kNop));
     for (const uint64_t word : words) all_.push_back(decode(word));
     for (int n = 0; n < 2; ++n) all_.push_back(decode(kNop));

@@ -1,4 +1,4 @@
-/// The rules of the QPU of V3D 2.1 that no hardware checks. They stand in vc4_hazard.def.
+/// These are the rules of the QPU of V3D 2.1 that no hardware checks. They stand in vc4_hazard.def.
 #pragma once
 
 #include <compare>

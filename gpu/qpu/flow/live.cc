@@ -19,7 +19,7 @@ Resources live_before(const Flow& flow, const Node& node, Resources live) {
   return ((live - access.destroys) | access.reads) - landings(flow, node);
 }
 
-// What is live behind a block. Behind a gap anything may be read.
+// What is live after a block. After a gap anything may be read.
 Resources live_behind(const Flow& flow, const Block& block) {
   Resources live;
   for_each_successor(block, [&](uint32_t next) { live |= flow.blocks[next].live; });

@@ -123,7 +123,7 @@ class Follow {
 
   Effect effect_of(EventOf at) const { return flow_.access(flow_.nodes[at.node]).events()[at.event].effect; }
 
-  // Each general lookup takes a byte; ones come behind them.
+  // Each general lookup takes a byte; ones come after them.
   static void shift(GeneralConfig& config) {
     if (config.from != From::kUniform && config.from != From::kTmuc) return;
     if (++config.byte == 4) config = GeneralConfig();

@@ -10,7 +10,7 @@ namespace {
 constexpr int32_t kUnset = INT32_MAX;
 constexpr int32_t kWord = 4;
 
-// The main stream before a node: the next word, and the one behind the word of the branch under way.
+// The main stream before a node: the next word, and the one after the word of the branch under way.
 struct Streams {
   int32_t next = kUnset, branch = kUnset;
 };
@@ -53,7 +53,7 @@ class Uniforms {
     settle();
     while (assume()) settle();
     for (uint32_t b = 0; b < before_.size(); ++b) {
-      if (before_[b].next == kUnset) before_[b] = {kDynamic, kDynamic};  // only behind a gap
+      if (before_[b].next == kUnset) before_[b] = {kDynamic, kDynamic};  // only after a gap
       pass(b, true);
     }
   }

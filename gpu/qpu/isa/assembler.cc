@@ -367,7 +367,7 @@ class Parser {
   static void branch_condition(TextCursor& at, Branch& b) {
     const size_t column = at.column();
     std::string_view name = at.word();
-    if (b.msfign != Msfign::kNone) TextCursor::fail_at(column, "p and q stand behind the condition");
+    if (b.msfign != Msfign::kNone) TextCursor::fail_at(column, "p and q stand after the condition");
     for (int shortened = 0; shortened < 2; ++shortened) {
       for (int i = static_cast<int>(BranchCond::kA0); i <= static_cast<int>(BranchCond::kAllna); ++i) {
         if (name != branch_cond_name(static_cast<BranchCond>(i))) continue;

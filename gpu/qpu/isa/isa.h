@@ -25,7 +25,7 @@ inline constexpr Register kFirstAccumulator = 64;
 inline constexpr Register kNumRegisters = 70;
 inline constexpr Register kNoRegister = 255;
 constexpr Register accumulator(int n) { return static_cast<Register>(kFirstAccumulator + n); }
-/// Of the SFU behind write addresses of 4.2.
+/// Of the SFU, which write addresses of 4.2 lead to.
 inline constexpr Register kSfuResult = accumulator(4);
 
 /// Where a word says what its operands are.

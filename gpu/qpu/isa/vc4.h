@@ -1,5 +1,5 @@
-/// The instruction words of V3D 2.1 (VideoCore IV): fields, names and text. Facts: vc4-qpu.md 1, 3 and 8. The
-/// rows stand in vc4.def.
+/// These are the instruction words of V3D 2.1 (VideoCore IV): fields, names and text. Facts: vc4-qpu.md 1, 3
+/// and 8. The rows stand in vc4.def.
 ///
 /// Every word has fields, and the fields give the word back; what is no instruction, flaw() tells.
 #pragma once

@@ -293,7 +293,7 @@ bool counts_down(uint8_t& counter) { return counter != 0 && --counter == 0; }
 
 enum class After { kNext, kJump, kSwitch, kEnd };
 
-// What happens behind an instruction: qpu.md 7.2.
+// What happens after an instruction: qpu.md 7.2.
 After finish_instruction(uint16_t signals, Thread& t) {
   Thread::Pending& p = t.pending;
   Events& e = p.events;
@@ -377,7 +377,7 @@ Observer::Next next_of(After after, const Thread& t) {
   return Observer::Next::kContinue;
 }
 
-// What a thread does behind a switch that took effect: empty if it goes on.
+// What a thread does after a switch that took effect: empty if it goes on.
 std::optional<Stop> stop_at_switch(Thread& t) {
   if (t.pending.sync != Sync::kNone) {
     const bool barrier = std::exchange(t.pending.sync, Sync::kNone) == Sync::kBarrier;

@@ -1,4 +1,4 @@
-/// A PartCompiler compiles a part of a program only: for threads that are to be seen elsewhere.
+/// A PartCompiler compiles only a part of a program, for threads that are watched elsewhere.
 #pragma once
 
 #include <cstdint>

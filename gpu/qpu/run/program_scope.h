@@ -1,4 +1,4 @@
-/// By a ProgramScope who runs a program says so, for the handler of MMU faults.
+/// With a ProgramScope the code that runs a program says so, for the handler of MMU faults.
 #pragma once
 
 #include "gpu/base/qpu_place.h"

@@ -125,7 +125,7 @@ inline Lanes float_of_integer(const Lanes& v) {
 #endif
 }
 
-// v / 255, of bytes. Behind the point it is v again and again; 255 is 1.
+// v / 255, of bytes. After the point it is v again and again; 255 is 1.
 inline Lanes unit_of_byte(const Lanes& v) {
 #if V3D_HOST_ROUNDS
   const LanesF fraction =

@@ -1,4 +1,4 @@
-/// What the operations of V3D 2.1 compute, on all 16 lanes. Facts: vc4-qpu.md 2 and 6.1.
+/// These functions compute the operations of V3D 2.1, on all 16 lanes. Facts: vc4-qpu.md 2 and 6.1.
 ///
 /// Sums and products are rounded toward zero and overflow to infinity; denormals and zeros are +0; there are
 /// no NaNs. Nothing here depends on how the host rounds: what it rounds to nearest is exact, or its error is.
@@ -11,7 +11,7 @@
 
 namespace v3d::qpu::vc4 {
 
-/// @param a, b  behind unpacking
+/// @param a, b  after unpacking
 using AluFn = Lanes (*)(const Lanes& a, const Lanes& b);
 /// The carry flag of a result: all ones in the lanes where it is set.
 using CarryFn = LanesI (*)(const Lanes& a, const Lanes& b, const Lanes& result);

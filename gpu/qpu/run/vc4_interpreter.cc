@@ -172,7 +172,7 @@ Lanes rotated(const Step& step, const Thread& t, const Source& s, const Lanes& v
   return rotated_operand(value, s.from_accumulator, count & 15u);
 }
 
-// What a signal brings to r4 behind the instruction.
+// What a signal brings to r4 after the instruction.
 const char* load_r4(Signal signal, Thread& t, Lanes& r4) {
   switch (signal) {
     case Signal::kLoadTmu0:

@@ -1,4 +1,4 @@
-/// Executes programs of V3D 2.1, one thread of 16 lanes at a time: vc4-qpu.md 3.4, 3.5 and 4.
+/// The interpreter of V3D 2.1 executes programs, one thread of 16 lanes at a time: vc4-qpu.md 3.4, 3.5 and 4.
 ///
 /// A thread switch lets the other thread of the QPU run, and the results of lookups be waited for: neither
 /// shows in what a thread computes, so that execution goes on.
@@ -19,7 +19,7 @@ struct UserThread {
   Thread* thread;
   const Program* program;
 };
-/// Runs threads by turns until all of them ended, or one cannot go on; each is behind reset() and at its
+/// Runs threads by turns until all of them ended, or one cannot go on; each has been reset() and is at its
 /// program's first instruction, and all have the same Shared. Uses up their budgets.
 /// @param failed  the thread that stopped it, if the result is not kEnd: of kWait one of those that wait for
 /// each other

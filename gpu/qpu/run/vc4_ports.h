@@ -1,4 +1,4 @@
-/// What reads and writes of ports do outside the register file of V3D 2.1: vc4-qpu.md 3.1 to 3.3.
+/// Ports are what reads and writes reach outside the register file of V3D 2.1: vc4-qpu.md 3.1 to 3.3.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline uint32_t next_uniform(Thread& t) {
 
 /// The value of a port other than the uniform stream. C of a varying lands in r5 by land_varying().
 Lanes read_port(Thread& t, ReadPort port, Files file);
-/// Behind the instruction that read a varying.
+/// After the instruction that read a varying.
 void land_varying(Thread& t);
 
 /// @param exec  lanes in which the condition holds; most ports take all lanes

@@ -1,4 +1,4 @@
-/// A program of V3D 2.1 in GPU memory, decoded where execution reaches it.
+/// A Program of V3D 2.1 lies in GPU memory and is decoded where execution reaches it.
 #pragma once
 
 #include <atomic>

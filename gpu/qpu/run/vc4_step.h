@@ -1,6 +1,6 @@
-/// Instructions of V3D 2.1 as the interpreter executes them: functions found, registers turned into offsets,
-/// ports told from registers, the common case from the rest. Made once per instruction; never written
-/// afterwards.
+/// A Step is an instruction of V3D 2.1 as the interpreter executes it: with its functions found, registers
+/// turned into offsets, ports told from registers, and the common case told from the rest. Made once per
+/// instruction; never written afterwards.
 #pragma once
 
 #include <cstddef>
@@ -60,7 +60,7 @@ struct Step {
     kMasked,   ///< the halves write parts of registers, convert, or set flags; an immediate, or a load of r4
     kGeneral,  ///< writes ports, rotates, waits
     kBranch,
-    kEnd,  ///< not an instruction: behind the last one of a chunk
+    kEnd,  ///< not an instruction: after the last one of a chunk
     kInvalid,
   };
   Half add, mul;

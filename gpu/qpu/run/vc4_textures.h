@@ -1,4 +1,4 @@
-/// The texture unit behind the threads of V3D 2.1 (vc4-graphics.md 5.1).
+/// This is the texture unit as threads of V3D 2.1 use it (vc4-graphics.md 5.1).
 #pragma once
 
 #include "gpu/qpu/run/vc4_thread.h"

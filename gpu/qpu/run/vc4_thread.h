@@ -1,4 +1,5 @@
-/// State of one QPU thread of V3D 2.1, and the ports through which it reaches the fixed-function blocks.
+/// A Thread is the state of one QPU thread of V3D 2.1, with the ports through which it reaches the
+/// fixed-function blocks.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +67,7 @@ inline constexpr uint32_t kTmuResults = 16;
 
 /// The caller fills the inputs and calls reset() first; run() does the rest.
 struct Thread {
-  // ra0..31, rb0..31, r0..r5, then what a word read through its two files. They stand one behind the other.
+  // ra0..31, rb0..31, r0..r5, then what a word read through its two files. They stand one after the other.
   AlignedLanes registers[64 + 6 + 2];
   static constexpr int kFileB = 32, kAccumulators = 64, kPortA = 70, kPortB = 71;
   AlignedLanes& ra(int n) { return registers[n]; }
@@ -105,7 +106,7 @@ struct Thread {
   const char* hang;          ///< with Stop::kHang: why it cannot go on
   uint32_t host_interrupts;  ///< that the program asked for
 
-  /// What outlives a stop; opaque to callers. "In n": behind n more instructions.
+  /// What outlives a stop; opaque to callers. "In n": after n more instructions.
   struct Pending {
     struct Events {
       uint8_t branch_in, end_in, sfu_in, unused;

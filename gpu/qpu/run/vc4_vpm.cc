@@ -155,7 +155,7 @@ uint32_t dma_store(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAdd
   const uint32_t stride = bits(dma.store_stride, 15, 0);
   for (uint32_t row = 0; row < num_rows; ++row) {
     for (uint32_t e = 0; e < row_length; ++e) {
-      // Elements one behind the other in a row (or column) of the VPM, or all in the same part of their
+      // Elements one after the other in a row (or column) of the VPM, or all in the same part of their
       // words.
       const uint32_t n = e + (packed_rows ? row * row_length : 0), part = width.first + n;
       const uint32_t along = laned ? n : part / width.parts;

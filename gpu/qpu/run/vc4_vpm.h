@@ -1,5 +1,5 @@
-/// The vertex pipe memory of V3D 2.1 as QPUs see it: vc4-qpu.md 5. Vectors through queues with set-up words,
-/// and DMA.
+/// QPUs of V3D 2.1 reach the vertex pipe memory in two ways (vc4-qpu.md 5): by vectors through queues with
+/// set-up words, and by DMA. Vectors through queues with set-up words, and DMA.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct VpmQueue {
   void push(const VpmBlock& block) {
     if (count < 2) blocks[count++] = block;
   }
-  /// 0 behind the last vector.
+  /// 0 after the last vector.
   Lanes read(const VpmRows& rows);
 };
 

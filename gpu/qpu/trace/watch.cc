@@ -221,7 +221,7 @@ class Watch::Check {
   const HazardChecker::Setting setting_;
   ExecutionChecker execution_;
   std::shared_ptr<Paths> paths_;
-  const Paths::Visit* place_ = nullptr;  // of the last instruction; null at the start, and behind code
+  const Paths::Visit* place_ = nullptr;  // of the last instruction; null at the start, and after code
   std::optional<HazardChecker> start_;   // what came before the next instruction, while place_ is null
   uint32_t looked_ = 0;                  // instructions since something was new, or since code was left
   bool rests_ = false;

@@ -1,4 +1,5 @@
-/// The words P0 to P3 that configure a lookup of VideoCore IV, decoded (vc4-graphics.md 5.2).
+/// A TextureConfig is the words P0 to P3 that configure a lookup of VideoCore IV, decoded (vc4-graphics.md
+/// 5.2).
 #pragma once
 
 #include <cstdint>

@@ -93,7 +93,7 @@ struct LookupSteps {
   static constexpr bool are_fields(Channels channels) {
     return channels == Channels::kField || channels == Channels::kSrgb8;
   }
-  /// Channels behind the return words: any, or R, G, B, A from the first on, or B, G, R, A.
+  /// Channels that the return words hold: any, or R, G, B, A from the first on, or B, G, R, A.
   enum class Order : uint8_t { kAny, kRgba, kBgra };
   static constexpr int kOrders = 3;
   static constexpr uint16_t load(Channels channels, int log2_count, bool wide, Order order) {

@@ -1,4 +1,4 @@
-/// Lookups of VideoCore IV: configured by words of the uniform stream, their result one word of four bytes
+/// Lookups of VideoCore IV are configured by words of the uniform stream and give one word of four bytes
 /// (vc4-graphics.md 5).
 #pragma once
 

@@ -265,7 +265,7 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
 
   make_filter(plan);
 
-  // Decoded channel behind each channel of the API: reversed first, then R and B exchanged.
+  // Decoded channel for each channel of the API: reversed first, then R and B exchanged.
   for (uint8_t c = 0; c < 4; ++c) plan.order[c] = c;
   if (plan.texture.reverse) std::reverse(plan.order, plan.order + 4);
   if (plan.texture.rb_swap) std::swap(plan.order[0], plan.order[2]);

@@ -116,8 +116,8 @@ struct Plan {
   uint8_t word_source[4][2];
   /// The same as decoded channels: 0..3, 4 zero, 5 one.
   uint8_t word_channel[4][2];
-  uint8_t channel[4];      ///< decoded channel (or 4, 5) behind each of R, G, B, A after all swizzles
-  uint8_t order[4];        ///< decoded channel behind each of R, G, B, A before the swizzles
+  uint8_t channel[4];      ///< decoded channel (or 4, 5) for each of R, G, B, A after all swizzles
+  uint8_t order[4];        ///< decoded channel for each of R, G, B, A before the swizzles
   const Packing* packing;  ///< of the format, for stores that convert
   uint8_t channels_used;   ///< bit c: decoded channel c reaches the output
   Lanes border[4];         ///< border colour per decoded channel

@@ -1,5 +1,5 @@
-/// Desktop OpenGL 3.1 without a window for tests that compare pixels with values computed here. Every EGL or
-/// compile error ends the test at once.
+/// This is desktop OpenGL 3.1 without a window, for tests that compare pixels with values computed here.
+/// Every EGL or compile error ends the test at once.
 #pragma once
 
 #define GL_GLEXT_PROTOTYPES

@@ -99,7 +99,7 @@ def test_fates(v3demu, environment):
                           capture_output=True, text=True, timeout=600)
     fates = dict(line.split() for line in done.stdout.splitlines())
     print(fates)
-    # The client holds the fence of the last job: of a cache clean behind a dispatch, of the render job behind a bin job.
+    # The client holds the fence of the last job: of a cache clean after a dispatch, of the render job after a bin job.
     expected = {"compute": "1", "render": "-125", "bin": "1", "tfu": "-125", "tfu_absurd": "-125"}
     if fates != expected:
         sys.exit(f"jobs end with {fates}, expected {expected}")

@@ -47,7 +47,7 @@ class Hog:
         self.submit_cl((at, at), (at, at + 0x800), out_sync)
 
     def bin(self, out_sync=0):
-        """A binning list that branches to itself, behind a proper start."""
+        """A binning list that branches to itself, after a proper start."""
         at = self.lists.address + 0x2000
         start = lists.start_binning(64, 64)
         loop = at + len(start)

@@ -66,7 +66,7 @@ fi
         self.assertIn("--instances nonsense:1:2.5 nonsense:2:2.5", said)
 
     def test_leaks(self):
-        report, _ = self.fails("behind the attack: ", variables=f"LD_PRELOAD={LEAKY}")
+        report, _ = self.fails("after the attack: ", variables=f"LD_PRELOAD={LEAKY}")
         self.assertRegex(report["failures"][0], r"rss \d+ of at most .* fds \d+ of at most ")
 
     def test_a_wrong_victim(self):

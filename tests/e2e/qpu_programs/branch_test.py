@@ -131,7 +131,7 @@ class BranchTest(QpuTest):
     def test_jumps_to_registers_and_uniforms_in_loops(self):
         data = self.device.bo(4096)
         twice = self.program.address + len(qpu_program.assembled(self.FORMS, self.device.version)) - 4 * 8
-        back = -8  # from behind the word to the number
+        back = -8  # from the end of the word to the number
         self.run_program(self.FORMS, [twice, 5, 11, back, data.address], [data], 1)
         self.assertEqual(data.words[0], 2 * 5 * 11)
 

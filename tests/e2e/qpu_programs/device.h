@@ -1,4 +1,4 @@
-/// A V3D node for programs that need the kernel's interface alone: open, ioctl, mmap.
+/// This is a V3D node for programs that need the kernel's interface alone: open, ioctl, mmap.
 #pragma once
 
 #include <fcntl.h>

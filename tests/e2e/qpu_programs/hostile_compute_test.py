@@ -2,7 +2,7 @@
 
 The kernel resets the GPU and cancels the job. Waits succeed: what a client sees is the fence of the cache clean that
 follows each compute job, and a clean does not inherit the error (Linux v3d_submit_csd_ioctl, drm_sched). The daemon
-counts the failed job, and $V3DEMU status shows it. Behind an MMU fault or the end of the uniforms hardware goes on.
+counts the failed job, and $V3DEMU status shows it. After an MMU fault or the end of the uniforms hardware goes on.
 
 The daemon ($V3DEMUD, on $V3DEMU_SOCKET) is the test's own and resets after a hundredth of the kernel's second of GPU
 time, which an interpreter of one instruction in several nanoseconds takes long to reach.
@@ -104,7 +104,7 @@ class HostileComputeTest(unittest.TestCase):
         self.check(IS_RESET, "here:\nldunifrf.rf3\nb here\nnop\nnop\nnop\n", [])
 
     def test_more_uniforms_than_memory(self):
-        # 32 Ki uniforms lie behind the end of the program's memory, at addresses that nothing maps.
+        # 32 Ki uniforms lie beyond the end of the program's memory, at addresses that nothing maps.
         text = """
             mov rf5, 1
             shl rf5, rf5, 15

@@ -6,11 +6,11 @@ at most, so that what is used most stands in accumulators, and either writes to 
 
 LOOKUPS_AHEAD = 7        # of SGEMM; the threads of a QPU may queue eight each
 SGEMM_K = 32             # the inner dimension is a multiple of this
-SGEMM_SLACK_ROWS = 16 + LOOKUPS_AHEAD  # rows behind B that SGEMM and IGEMM8 read and do not use
+SGEMM_SLACK_ROWS = 16 + LOOKUPS_AHEAD  # rows after B that SGEMM and IGEMM8 read and do not use
 SCOPY_UNROLL = 8         # vectors of 16 floats for each turn of SCOPY
-SCOPY_SLACK_BYTES = 64 * SCOPY_UNROLL  # behind the source, read and not used
+SCOPY_SLACK_BYTES = 64 * SCOPY_UNROLL  # after the source, read and not used
 
-# Each lane stores a value behind that of the lane before. Uniforms: address, value.
+# Each lane stores a value after that of the lane before. Uniforms: address, value.
 STORE = """
     eidx rf1
     shl rf1, rf1, 2
@@ -68,7 +68,7 @@ def _gemm(multiply, add, first="", version=71):
         nop
         nop
     """]
-    if version < 71:  # behind the thread switch, which loses accumulators
+    if version < 71:  # after the thread switch, which loses accumulators
         text += [f"mov {row_of_a}, rf5", f"mov {back}, rf8"]
     text += [f"mov rf{16 + row}, 0" for row in range(16)]
     text += ["copy tmua, rf7 ; add rf7, rf7, rf6"] * LOOKUPS_AHEAD

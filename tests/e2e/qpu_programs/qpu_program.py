@@ -1,4 +1,4 @@
-"""A program in a buffer object: code at its start, uniforms behind.
+"""A program in a buffer object: code at its start, uniforms after it.
 
 One text serves both chips where it keeps to what they share. For the rest there are lines of our own:
 

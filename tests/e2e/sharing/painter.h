@@ -1,5 +1,5 @@
-/// OpenGL ES on buffers that other processes know by dma-buf descriptors. Every EGL or GL error ends the
-/// program with status 2.
+/// A Painter paints with OpenGL ES on buffers that other processes know by dma-buf descriptors. Every EGL or
+/// GL error ends the program with status 2.
 #pragma once
 
 #include <GLES3/gl31.h>

@@ -1,4 +1,4 @@
-/// What tests of compute shaders share.
+/// Tests of compute shaders share these functions.
 #pragma once
 
 #include <vulkan/vulkan.h>

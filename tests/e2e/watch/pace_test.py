@@ -81,7 +81,7 @@ def v3demu(*options, **arguments):
 
 
 def status(mode):
-    """Of the daemon of such runs, which stays a while behind its last client."""
+    """Of the daemon of such runs, which stays a while after its last client."""
     environment = {**os.environ, "V3DEMU_TIMING": mode}
     return subprocess.run([V3DEMU, "status"], env=environment, capture_output=True, text=True, check=True).stdout
 

@@ -36,7 +36,7 @@ class ProfileTest(unittest.TestCase):
         shutil.rmtree(cls.folder, ignore_errors=True)
         done = run("-o", cls.folder, "--mesa", cls.mesa, "--", *cls.program)
         assert done.returncode == 0, done.stdout + done.stderr
-        cls.text = done.stdout[done.stdout.index("rpi5, "):]  # behind what the program says
+        cls.text = done.stdout[done.stdout.index("rpi5, "):]  # after what the program says
         cls.capture = os.path.join(cls.folder, "capture.v3dcap")
         cls.profile = json.loads(read(cls.folder, "profile.json"))
 

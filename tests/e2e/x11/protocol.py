@@ -172,7 +172,7 @@ def frames(session):
     assert session.show(other, 210, target=frames_of[-1] + 10000) == 0
     assert session.show(picture, 211, options=ASYNC) == 0
     assert session.completed(211)[0] == COPY
-    assert session.image(session.window) == expected(4)  # not behind the one that waits
+    assert session.image(session.window) == expected(4)  # not after the one that waits
 
 
 def fences(session):

@@ -357,7 +357,7 @@ def frames(display, program):
 
 
 def restarts(display, _):
-    """A server that starts anew behind its last client refuses the next ones meanwhile: a program waits for it."""
+    """A server that starts anew after its last client refuses the next ones meanwhile: a program waits for it."""
     server = Server(display)
     often = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     often.bind("\0/tmp/.X11-unix/X" + str(20000 + os.getpid()))

@@ -279,7 +279,7 @@ TEST_F(BinningTest, RefusesCutRecordsAndUniforms) {
   EXPECT_THAT(refusal(draw), HasSubstr("coordinate shader: shader record: its uniforms are not all there"));
 }
 
-// Linux compares with all uniforms each time, and reads behind them.
+// Linux compares with all uniforms each time, and reads beyond them.
 TEST_F(BinningTest, UniformsAreUsedUp) {
   Record record = plain_record();
   record.coordinate = kTextured;

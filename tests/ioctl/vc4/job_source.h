@@ -1,4 +1,4 @@
-/// What a client brings in a submit, for tests that change a part of it.
+/// A JobSource is what a client brings in a submit, for tests that change a part of it.
 #pragma once
 
 #include <cstdint>

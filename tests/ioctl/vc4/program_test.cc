@@ -51,7 +51,7 @@ TEST(Program, HasToEndInsideItsBo) {
     Words words(512, nop());
     words[last] = signal(3);
     EXPECT_EQ(refusal(words),
-              last == 509 ? "" : "word " + std::to_string(last) + ": the program ends behind its BO");
+              last == 509 ? "" : "word " + std::to_string(last) + ": the program ends beyond its BO");
   }
   EXPECT_FALSE(analyse_program({}).ok());
 }
@@ -151,7 +151,7 @@ TEST(Program, DirectReadsNeedTheClamp) {
     words[clamp] = (words[clamp] & ~(uint64_t{7} << 49)) | uint64_t{2} << 49;
     EXPECT_THAT(refusal(program(words)), HasSubstr(unclamped));
   }
-  // r0 to r3 are lost behind a thread switch, files are not.
+  // r0 to r3 are lost after a thread switch, files are not.
   Words words = direct_read();
   words.insert(words.end() - 1, {signal(2), nop(), nop()});
   EXPECT_THAT(refusal(program(words)), HasSubstr(unclamped));
@@ -251,7 +251,7 @@ TEST(Program, ABranchMayNotEnterASetup) {
               HasSubstr("into the set-up"));
 }
 
-/// Behind a branch: sets the stream, then a uniform.
+/// After a branch: sets the stream, then a uniform.
 Words reset_stream(uint32_t offset) {
   return {load_immediate(33, offset), add_uniform(40, 1), read_uniform()};
 }

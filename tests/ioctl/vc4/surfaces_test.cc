@@ -154,7 +154,7 @@ TEST_F(SurfacesTest, ChecksSizes) {
   args_.color_write.offset = (1 << 20) - 16384;
   EXPECT_EQ(refusal(), "");
   args_.color_write.offset += 16;
-  EXPECT_THAT(refusal(), HasSubstr("behind its BO"));
+  EXPECT_THAT(refusal(), HasSubstr("beyond its BO"));
   args_.color_write = {kPage, 0, 0x04, 0};
   args_.height = 16;
   EXPECT_EQ(refusal(), "");
@@ -171,7 +171,7 @@ TEST_F(SurfacesTest, ChecksSizes) {
   EXPECT_THAT(refusal(), HasSubstr("too wide"));
   args_.color_write.offset = UINT32_MAX;
   args_.height = 1;
-  EXPECT_THAT(refusal(), HasSubstr("behind its BO"));
+  EXPECT_THAT(refusal(), HasSubstr("beyond its BO"));
 }
 
 TEST_F(SurfacesTest, ChecksBos) {
@@ -214,7 +214,7 @@ TEST_F(SurfacesTest, RawSamplesAreWritten) {
   }
 }
 
-// Linux lets the last tile lie behind the BO.
+// Linux lets the last tile lie beyond the BO.
 TEST_F(SurfacesTest, RawSamplesEndInsideTheirBo) {
   args_.width = args_.height = 128;  // four tiles of 32 in a row
   args_.msaa_color_write = {kLarge, 0, 0, 0};
@@ -222,9 +222,9 @@ TEST_F(SurfacesTest, RawSamplesEndInsideTheirBo) {
   args_.msaa_color_write.offset = (1 << 20) - 16 * 16384;
   EXPECT_EQ(refusal(), "");
   args_.msaa_color_write.offset += 16;
-  EXPECT_THAT(refusal(), HasSubstr("behind their BO"));
+  EXPECT_THAT(refusal(), HasSubstr("beyond their BO"));
   args_.msaa_color_write.offset = (1 << 20) + 16;
-  EXPECT_THAT(refusal(), HasSubstr("behind their BO"));
+  EXPECT_THAT(refusal(), HasSubstr("beyond their BO"));
 }
 
 }  // namespace

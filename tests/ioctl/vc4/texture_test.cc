@@ -112,10 +112,10 @@ TEST(Texture, CubesHaveOneStride) {
   EXPECT_THAT(cube(0, 0), HasSubstr("without a stride"));
   EXPECT_THAT(cube(kKind, 0), HasSubstr("without a stride"));
   EXPECT_THAT(cube(kKind | 16384, kKind | 16384), HasSubstr("two strides"));
-  EXPECT_THAT(cube(kKind | 16384, 0, 6 * 16384 - 1), HasSubstr("behind its BO"));
+  EXPECT_THAT(cube(kKind | 16384, 0, 6 * 16384 - 1), HasSubstr("beyond its BO"));
   EXPECT_EQ(refusal({p0(0), p1(0, 64, 64), 0, 0}, 16384), "");  // no cube: neither is looked at
   // Five strides that wrap.
-  EXPECT_THAT(cube(kKind | 0x33334000, 0), HasSubstr("behind its BO"));
+  EXPECT_THAT(cube(kKind | 0x33334000, 0), HasSubstr("beyond its BO"));
 }
 
 TEST(Texture, DirectReadsStayInTheirBo) {

@@ -1,4 +1,4 @@
-/// An opened render node of a board whose driver is vc4.
+/// The fixture is an opened render node of a board whose driver is vc4.
 #pragma once
 
 #include <sys/mman.h>

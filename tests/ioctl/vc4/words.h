@@ -1,4 +1,4 @@
-/// Instruction words of VideoCore IV for tests, field by field (vc4-abi.md 4).
+/// These functions make instruction words of VideoCore IV for tests, field by field (vc4-abi.md 4).
 #pragma once
 
 #include <cstdint>

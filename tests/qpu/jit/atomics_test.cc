@@ -69,7 +69,7 @@ TEST_P(JitAtomics, OfMissingPagesAreCounted) {
   for (int round = 0; round < 3; ++round) {
     both([&](Twin& twin) {
       prepare(twin);
-      twin.t().rf[1] = Twin::kData + kLaneIndex * 0x1000u;  // most lie behind what is mapped
+      twin.t().rf[1] = Twin::kData + kLaneIndex * 0x1000u;  // most lie beyond what is mapped
       twin.t().rf[2] = kLaneIndex + 1u;
       twin.t().rf[3] = splat(1u);
     });

@@ -161,7 +161,7 @@ TEST_P(JitEngines, WatchedThreadsOfSeriesAreInterpreted) {
   EXPECT_EQ(compiler.statistics().executed.interpreted, 0u);
 }
 
-// Execution never comes to the page behind the branch, so nothing reads it.
+// Execution never comes to the page after the branch, so nothing reads it.
 TEST_P(JitEngines, PagesThatDoNotExecuteAreNotRead) {
   load_text("b.na0 zero_addr+0x7fff000\nnop\nnop\nnop\nend");
   start();

@@ -30,7 +30,7 @@ const Case kCases[] = {
     {"ldunifrf.rf1\nmov rf2, 1\nmov tmud, rf2\nmov tmuau, rf1\ntmuwt -\nend", 3, 0xffffff17},
     // Under a condition
     {"ldunifrf.rf1\neidx.pushz -\nnop\nmov.ifa tmua, rf1\nnop\nnop\nldtmu.rf2\nend", 3},
-    // In a block behind a branch, at its second turn
+    // In a block after a branch, at its second turn
     {"ldunifrf.rf1\nmov rf2, 0\nloop:\nmov rf3, rf2\nadd.pushz rf2, rf2, rf1\nmov tmua, rf3\nnop\nnop\n"
      "ldtmu.rf4\nb.anyna loop\nnop\nnop\nnop\nend",
      4},

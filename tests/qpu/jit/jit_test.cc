@@ -377,7 +377,7 @@ TEST_P(JitPrograms42, RotationsAndSpecialFunctions) {
   EXPECT_GT(functions, 5'000u);
 }
 
-// Arguments of every magnitude, each with random bits behind, and those of which sfu.h says more.
+// Arguments of every magnitude, each with random bits after, and those of which sfu.h says more.
 TEST_P(JitPrograms, SpecialFunctions) {
   std::vector<Instruction> program = {
       I().add(Op::kExp, to(11), rf(1)),   I().add(Op::kLog, to(12), rf(1)),

@@ -309,7 +309,7 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, chip::G
     request.texture.generation = generation;
     return request;
   }
-  /// Its text, for more behind it.
+  /// Its text, for more after it.
   static std::string once_of(const Request& request) {
     const std::string text = text_of(request);
     return text.substr(0, text.size() - std::strlen("end"));
@@ -448,7 +448,7 @@ TEST_P(JitLookups, MaskOfTheMoment) {
   }
 }
 
-/// Of a program with one lookup behind another one, whose threads had all lanes.
+/// Of a program with one lookup after another one, whose threads had all lanes.
 TEST_P(JitLookups, MaskOfTheNextProgram) {
   Side plain(generation, nullptr), compiled(generation, &compiler);
   Request request = fetch(15);

@@ -137,7 +137,7 @@ TEST_P(Sharing, AbsoluteBranchesBelongToTheirPlace) {
   EXPECT_EQ(a.run(kCode), 6u);
   a.upload(kCode + 0x1000, words);
   a.upload(kCode + 0x1040, words_of("mov rf1, 4\nend"));
-  EXPECT_EQ(a.run(kCode + 0x1000), 6u);  // and not what stands as far behind it
+  EXPECT_EQ(a.run(kCode + 0x1000), 6u);  // and not what stands as far after it
   EXPECT_EQ(compiled(), 2u);
 }
 

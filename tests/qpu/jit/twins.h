@@ -1,5 +1,5 @@
-/// Two threads with the same program, inputs and memory: one interpreted, one compiled. Whatever the program
-/// does, they must not differ.
+/// Twins are two threads with the same program, inputs and memory: one interpreted, one compiled. Whatever
+/// the program does, they must not differ.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// What has a capture begin and end while its program runs: a signal, or a key.
+/// A trigger, which is a signal or a key, has a capture begin and end while its program runs.
 #pragma once
 
 #include <csignal>

@@ -1,4 +1,4 @@
-/// What the commands that read captures share.
+/// The commands that read captures share these functions.
 #pragma once
 
 #include <cstdio>
@@ -12,7 +12,7 @@
 
 namespace v3d::tools {
 
-/// On stderr, behind the last job of a file whose format cannot tell whether it is complete.
+/// On stderr, after the last job of a file whose format cannot tell whether it is complete.
 inline void warn_of_old_format(const char* command, const std::string& file,
                                const daemon::CaptureReader& reader) {
   if (reader.format() >= 2) return;

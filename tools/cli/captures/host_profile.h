@@ -1,4 +1,4 @@
-/// v3demu profile --host: where the time of jobs goes on this host.
+/// `v3demu profile --host` says where the time of jobs goes on this host.
 #pragma once
 
 #include <cstdint>

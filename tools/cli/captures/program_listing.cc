@@ -66,7 +66,7 @@ class Listing {
     if (!all_fixed_) extent_ = std::max(extent_, static_cast<int32_t>(flow_.uniforms.size()) * 4);
   }
 
-  // The words that the walk came by, or lie between, and what a program may have behind a gap in it.
+  // The words that the walk came by, or lie between, and what a program may have after a gap in it.
   std::vector<int32_t> indices() const {
     std::set<int32_t> reached;
     for (const flow::Node& node : flow_.nodes) reached.insert(node.index);
@@ -81,7 +81,7 @@ class Listing {
     return all;
   }
 
-  // Behind the thread end of the last section that lies behind the entry, or the first word that is no
+  // After the thread end of the last section that lies beyond the entry, or the first word that is no
   // instruction.
   int32_t linear_end() const {
     bool last = program_.final_section, previous_thrsw = false;

@@ -1,4 +1,4 @@
-/// QPU programs in memory as text, with the uniforms that they read.
+/// A listing shows QPU programs in memory as text, with the uniforms that they read.
 #pragma once
 
 #include <set>
@@ -17,7 +17,7 @@ struct ListedProgram {
   std::set<GpuAddr> uniforms;
 };
 
-/// A line for each instruction: address, word, text; behind it where a branch leads, and the value of the
+/// A line for each instruction: address, word, text; after it where a branch leads, and the value of the
 /// uniforms that it takes from the first stream. Then the words of the other streams, and of the first if the
 /// place of some is not the same on all ways through the program. Lines end with '\n'.
 std::string program_listing(Memory memory, chip::Generation generation, const ListedProgram& program);

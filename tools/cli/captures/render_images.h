@@ -1,4 +1,4 @@
-/// What a render job stored, as pictures.
+/// These functions write what a render job stored as pictures.
 #pragma once
 
 #include <cstdint>

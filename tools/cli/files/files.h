@@ -1,4 +1,4 @@
-/// Where the parts of an installation (or build tree) lie.
+/// These functions say where the parts of an installation (or build tree) lie.
 #pragma once
 
 #include <filesystem>

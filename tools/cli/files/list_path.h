@@ -1,4 +1,4 @@
-/// Paths in environment variables that hold lists.
+/// These functions edit environment variables that hold lists of paths.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// Files that take their names when they are whole.
+/// A NewFile takes its name when it is whole.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-/// PNG files.
+/// These functions write PNG files.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-/// Sizes of files as people read them.
+/// These functions write sizes of files as people read them.
 #pragma once
 
 #include <cstdint>

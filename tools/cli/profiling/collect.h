@@ -1,4 +1,4 @@
-/// Runs a capture on the timing model and collects what that says.
+/// These functions run a capture on the timing model and collect what that says.
 #pragma once
 
 #include <map>

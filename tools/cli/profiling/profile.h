@@ -1,5 +1,5 @@
-/// What `v3demu profile` knows of a capture: its jobs with the times that the board would take, on a common
-/// timeline, and their shaders. All of it follows from the capture alone.
+/// A Profile is what `v3demu profile` knows of a capture: its jobs with the times that the board would take,
+/// on a common timeline, and their shaders. All of it follows from the capture alone.
 #pragma once
 
 #include <array>

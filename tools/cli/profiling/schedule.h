@@ -1,4 +1,4 @@
-/// Frames of a profile, and when its jobs would run.
+/// The schedule has the frames of a profile, and says when its jobs would run.
 #pragma once
 
 #include "tools/cli/profiling/profile.h"
@@ -20,7 +20,7 @@ enum class FramesBy {
 void group_frames(FramesBy by, Profile* profile);
 
 /// Sets the times of jobs and frames. Each queue runs one job at a time, in the order of the capture; a
-/// render job begins behind its bin job; and of each client two frames are under way at most, as in a program
+/// render job begins after its bin job; and of each client two frames are under way at most, as in a program
 /// that presents them. What else jobs wait for a capture does not tell. Submits take no time.
 void schedule(Profile* profile);
 

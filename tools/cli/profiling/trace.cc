@@ -15,7 +15,7 @@ using daemon::JsonWriter;
 namespace {
 
 constexpr int kProcess = 1;
-/// Room for tracks of spans behind that of each queue.
+/// Room for tracks of spans after that of each queue.
 constexpr uint64_t kTracksPerQueue = 32;
 
 double us(uint64_t ns) { return static_cast<double>(ns) * 1e-3; }

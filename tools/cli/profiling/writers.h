@@ -1,4 +1,4 @@
-/// A profile in its forms. Equal profiles give equal bytes.
+/// The writers write a profile in its forms. Equal profiles give equal bytes.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// Asking running daemons.
+/// These functions ask running daemons.
 #pragma once
 
 #include <string>

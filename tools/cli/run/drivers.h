@@ -1,4 +1,4 @@
-/// The environment by which loaders find drivers and libraries.
+/// By these variables of the environment loaders find drivers and libraries.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// Running a program with a daemon that is its own.
+/// These functions run a program with a daemon that is its own.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-/// Signals to this process that are for the program that it started.
+/// Some signals to this process are meant for the program that it started, and are passed on.
 #pragma once
 
 #include <signal.h>

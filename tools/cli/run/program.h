@@ -1,4 +1,4 @@
-/// What must be known of a program before it is started with the preload library.
+/// This is what must be known of a program before it is started with the preload library.
 #pragma once
 
 #include <cstdint>

@@ -96,7 +96,7 @@ void choose_presentation() {
   }
 }
 
-/// GCC's AddressSanitizer ends programs of whose libraries its own is not the first. It works behind this
+/// GCC's AddressSanitizer ends programs of whose libraries its own is not the first. It works after this
 /// one, and cannot be put before it where a child of the program is the one that needs it.
 void allow_sanitizers() {
   constexpr char kVariable[] = "ASAN_OPTIONS", kOption[] = "verify_asan_link_order";

@@ -1,4 +1,4 @@
-/// How a program is run with the emulated GPU: its daemon, its drivers, the library in it.
+/// These functions run a program with the emulated GPU: its daemon, its drivers, the library in it.
 #pragma once
 
 #include <string>

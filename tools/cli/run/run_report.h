@@ -1,4 +1,5 @@
-/// What GPU errors the programs that a command started have had, whichever daemons served them.
+/// The report lists the GPU errors that the programs which a command started have had, whichever daemons
+/// served them.
 #pragma once
 
 #include <sys/types.h>

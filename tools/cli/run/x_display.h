@@ -1,4 +1,4 @@
-/// The display of programs with OpenGL windows.
+/// Programs with OpenGL windows need this display.
 #pragma once
 
 namespace v3d::tools {

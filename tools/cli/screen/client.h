@@ -1,4 +1,4 @@
-/// The daemon's screen, seen from another process.
+/// This is the daemon's screen, seen from another process.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class ScreenClient {
   absl::StatusOr<Frame> now() { return look({0, 0, 0}); }
   /// The last picture of a program that may have ended (wire.h, kLastPicture); blank when there was none.
   absl::StatusOr<Frame> last() { return look({0, 0, wire::kLastPicture}); }
-  /// The next frame behind `seen`. DeadlineExceeded when there is none in that time.
+  /// The next frame after `seen`. DeadlineExceeded when there is none in that time.
   absl::StatusOr<Frame> next(uint64_t seen, uint32_t timeout_ms) {
     return look({seen, timeout_ms, wire::kNextFrame});
   }

@@ -1,4 +1,4 @@
-/// Where pictures of the screen go.
+/// Outputs are where pictures of the screen go.
 #pragma once
 
 #include <memory>

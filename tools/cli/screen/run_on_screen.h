@@ -1,4 +1,4 @@
-/// Running a program and showing the display meanwhile.
+/// These functions run a program and show the display meanwhile.
 #pragma once
 
 #include "tools/cli/run/run_program.h"

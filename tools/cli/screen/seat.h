@@ -1,4 +1,4 @@
-/// A seat for weston where there is none: neither logind nor a virtual terminal.
+/// This gives weston a seat where there is none: neither logind nor a virtual terminal.
 #pragma once
 
 #include <sys/types.h>

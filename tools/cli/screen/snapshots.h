@@ -1,4 +1,4 @@
-/// What was on the screen a moment ago.
+/// Snapshots are what was on the screen a moment ago.
 #pragma once
 
 #include <array>

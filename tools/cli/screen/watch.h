@@ -1,4 +1,4 @@
-/// Showing a screen as long as somebody wants to see it.
+/// These functions show a screen as long as somebody wants to see it.
 #pragma once
 
 #include <memory>

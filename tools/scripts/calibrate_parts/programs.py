@@ -26,7 +26,7 @@ class Program:
     sizes: tuple                   # of the buffers, in bytes
     dispatch: dict                 # batches, and arguments of v3d_drm.csd_config
     fill: object = None            # fill(buffers): before it runs
-    problem: object = None         # problem(buffers): what is wrong behind it, "" if nothing
+    problem: object = None         # problem(buffers): what is wrong after it, "" if nothing
 
 
 def _aligned(lines, place):
@@ -47,7 +47,7 @@ def _config(*lookups):
     return sum(byte << 8 * place for place, byte in enumerate(lookups))
 
 
-# Behind the last access to the TMU, and before the end of the thread.
+# After the last access to the TMU, and before the end of the thread.
 SYNCHRONISE = ["barrierid syncb ; nop ; thrsw", "nop", "nop"]
 # Of V3D 7.1 and of 4.2: where a value from the TMU goes, and a move on the add ALU.
 VALUE = {71: "rf1", 42: "r0"}
@@ -92,7 +92,7 @@ def scopy(version, words, batches):
             f"nop ; mov tmud, {value} ; ldtmu.{value}", f"nop ; mov tmud, {value}",
             _copy(version, "tmua", "rf7") + " ; add rf7, rf7, rf9"]
     uniforms = (words, Address(0), Address(1), _config(VEC4, VEC4, PREFETCH, VEC4), _rewind(1))
-    slack = 64 << 10               # the QPUs that repeat work go on behind the end; so does the prefetch
+    slack = 64 << 10               # the QPUs that repeat work go on beyond the end; so does the prefetch
 
     def fill(buffers):
         buffers[0][:4 * words] = _pattern(4 * words)
@@ -272,7 +272,7 @@ FROM_MEMORY = 11
 
 
 def _sgemm_42(rows, inner, columns):
-    """One element of each of 16 rows of A, and 16 of a row of B, in every turn: two lookups, one behind the other."""
+    """One element of each of 16 rows of A, and 16 of a row of B, in every turn: two lookups, one after the other."""
     def text(lines):
         return [line.format(**RF) for line in _lines(lines)]
 

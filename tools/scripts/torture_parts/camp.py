@@ -89,7 +89,7 @@ class Camp(siege.Siege):
                 if victim.wrong is None and victim.silent() > self.hang * max(1, victim.slowness / 10)]
 
     def run_round(self, parts):
-        """Problems of a round and of the quiet behind it."""
+        """Problems of a round and of the quiet after it."""
         begin_alone = time.monotonic()
         self.wait(siege.ALONE)
         log_before = os.path.getsize(self.daemon.log_path)

@@ -21,7 +21,7 @@ size_t at_part(int part) { return static_cast<size_t>(part) * kPartBytes; }
 
 }  // namespace
 
-/// The words of the texels of a part stand in ymm0 and on behind this.
+/// The words of the texels of a part stand in ymm0 and on after this.
 void Lookups::load_words(const Load& load, int part) {
   const Ymm address = part_of(kAddress, part);
   mov(edi, 0x80000000);  // indices have a sign

@@ -311,7 +311,7 @@ void back_facing(E& e, const Ymm& to, const S&, const S&) {
 
 // ---- VPM rows that are the same for all lanes: lane 0 counts
 
-/// The address of the current part of the row in rcx, or a jump. Takes no register behind it.
+/// The address of the current part of the row in rcx, or a jump. Takes no register after it.
 void find_row(E& e, const S& row, size_t rows, size_t count, Xbyak::Label& none) {
   if (row.constant())
     e.mov(e.eax, *row.constant());

@@ -148,7 +148,7 @@ uint64_t Emitter::distance(int host) const {
   return least;
 }
 
-// Code behind the blocks has no uses, but free registers.
+// Code after the blocks has no uses, but free registers.
 int Emitter::farthest() const {
   for (int host = Cache::kHosts; host-- > 0;)
     if (cache_.empty(host) && may_give_way(host)) return host;

@@ -106,7 +106,7 @@ void Lookups::blend_bytes() {
   transpose(*this, kRows, Zmm(4));
 }
 
-/// The channels in kRows. Goes on behind this, or at `done`.
+/// The channels in kRows. Goes on after this, or at `done`.
 void Lookups::return_decoded(const Load& load, Label& done) {
   const auto returned = [this](uint32_t n) { return zword[kOut + n * sizeof(Lanes)]; };
   const auto channel = [&](uint32_t n) { return kRows[load.channel(static_cast<int>(n))]; };

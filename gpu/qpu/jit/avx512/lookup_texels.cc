@@ -40,7 +40,7 @@ constinit const HalvesOfBytes kHalvesOfBytes = make_halves_of_bytes();
 
 }  // namespace
 
-/// The words of all texels stand in zmm2, zmm3, ... behind this; the lanes with texels in ecx.
+/// The words of all texels stand in zmm2, zmm3, ... after this; the lanes with texels in ecx.
 void Lookups::load_words(const Load& load) {
   mov(edi, 0x80000000);  // indices have a sign
   add(rdi, kMemory);
@@ -133,7 +133,7 @@ void Lookups::load_vectors(Label& gather) {
   transpose(*this, rows, kAddress);
 }
 
-/// A decoded channel of the texels in zmm2 and those behind it.
+/// A decoded channel of the texels in zmm2 and those after it.
 void Lookups::channel_to(const Zmm& to, const Load& load, int channel) {
   if (channel < load.count()) return extract(to, load, channel);
   if (channel < 3) return clear(to);

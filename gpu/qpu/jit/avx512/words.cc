@@ -67,7 +67,7 @@ void Emitter::compute(Half& half, bool may_write_directly) {
     compute_by_call(half);
 }
 
-// SETMSF is written behind the flags, so that its condition is kept.
+// SETMSF is written after the flags, so that its condition is kept.
 void Emitter::set_exec(Half& half) {
   const Cond cond = half.in->cond;
   half.masked = cond != Cond::kNone;

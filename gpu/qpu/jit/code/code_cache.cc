@@ -17,7 +17,7 @@ uint64_t key_of(std::span<const uint64_t> words, bool final_section) {
   return key;
 }
 
-/// The words behind one another from the entry on. Empty: there is no program that short.
+/// The words one after the other from the entry on. Empty: there is no program that short.
 std::span<const uint64_t> beginning(const CodeContent& content) {
   for (const CodeContent::Stretch& stretch : content.stretches) {
     const int64_t skipped = -int64_t{stretch.index};

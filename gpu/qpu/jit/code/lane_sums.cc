@@ -53,7 +53,7 @@ void ProgramEmitter::emit_sums_in_transaction(Label& locked, Label& done) {
   jb(locked, T_NEAR);
   const auto begin_transaction = {0xc7, 0xf8, 0, 0, 0, 0}, end_transaction = {0x0f, 0x01, 0xd5};
   mov(eax, ~0u);
-  for (const int code : begin_transaction) db(code);  // XBEGIN: failures go on behind it, with another eax
+  for (const int code : begin_transaction) db(code);  // XBEGIN: failures go on after it, with another eax
   cmp(eax, ~0u);
   jne(failed, T_NEAR);
   cmp(r8d, kAllLanes);

@@ -23,7 +23,7 @@ void append_block(std::string& text, const flow::Flow& flow, uint32_t number) {
   absl::StrAppendFormat(&text, "  block %d: %d instructions from %d", number, block.count,
                         flow.nodes[block.first].index);
   if (block.loops != 0) absl::StrAppendFormat(&text, ", in %d loops", block.loops);
-  if (block.resumes) text += ", behind a thread switch";
+  if (block.resumes) text += ", after a thread switch";
   text += '\n';
 }
 

@@ -107,7 +107,7 @@ void LookupEmitter::find_probes() {
   mov(dword[kFrame + kSeveral], edx);
 }
 
-/// Behind choose_filters().
+/// After choose_filters().
 void LookupEmitter::look_up_probes() {
   Label next, done;
   begin_probes();

@@ -77,7 +77,7 @@ void LookupEmitter::emit() {
   emit_tables();
 }
 
-/// Each has an entry behind the one that finds the base level.
+/// Each has an entry after the one that finds the base level.
 void LookupEmitter::emit_filters() {
   const auto begin = [this](uint8_t step) {
     L(coordinates_[step]);
@@ -224,7 +224,7 @@ void LookupEmitter::compare_key() {
   jne(refused_);
 }
 
-/// One behind the other; emit_end() moves those behind the end of the queue to its start.
+/// One after the other; emit_end() moves those beyond the end of the queue to its start.
 void LookupEmitter::find_room_for_words() {
   mov(eax, dword[kThread + kTail]);
   mov(edx, eax);

@@ -85,14 +85,14 @@ void LookupEmitter::scale(const Xmm& at, Wrap wrap, const Axis& axis) {
   if (wrap == Wrap::kMirror) vminps(at, at, of_float(kHighest));
 }
 
-/// From `least` to the center of the last texel, behind which nothing changes any more.
+/// From `least` to the center of the last texel, after which nothing changes any more.
 void LookupEmitter::clamp(const Xmm& at, const Axis& axis, float least) {
   vmaxps(at, at, of_float(least));
   of_level(axis.last, spares_[0], [&](const Operand& last) { vminps(at, at, last); });
 }
 
 /// wrap_index() of indices at most one outside. The minimum of numbers without sign chooses what is in range.
-/// @param below  they may lie before the first texel, else behind the last one
+/// @param below  they may lie before the first texel, else after the last one
 void LookupEmitter::wrap_index(const Xmm& index, Wrap wrap, const Axis& axis, bool below) {
   const Xmm &size = spares_[0], &other = spares_[1];
   if (wrap == Wrap::kClamp) return;
@@ -184,7 +184,7 @@ void LookupEmitter::blend_rows(const Blend& b, bool has_odd) {
   if (wide_) vbroadcastss(b.texel[1], dword[rip + constant_label(std::bit_cast<uint32_t>(kUnorm * 0x1p15f))]);
 }
 
-/// A channel of both rows, behind blend_rows(): sums below 2^24, which the one rounding behind sees as they
+/// A channel of both rows, after blend_rows(): sums below 2^24, which the one rounding after them sees as they
 /// are.
 void LookupEmitter::blend_columns(const Blend& b, const Xmm& to, int channel) {
   const bool odd = channel & 1;

@@ -397,7 +397,7 @@ void LookupEmitter::look_up_one_level(Label& differ) {
   go_to_step(offsetof(LookupSteps, linear_filter), filter_table_);
 }
 
-/// Behind choose_filters(), to the end.
+/// After choose_filters(), to the end.
 void LookupEmitter::look_up_levels() {
   mov(qword[kFrame + kOutOfAll], kOut);
   begin_levels();

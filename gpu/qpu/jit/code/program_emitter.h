@@ -66,7 +66,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   virtual void emit_alu_word(const Instruction& i) = 0;
   /// A register gets what stands at an address. Before the current instruction.
   virtual void land(Register to, const Xbyak::RegExp& from) = 0;
-  /// Bit i of the register: flag A of lane i; whether lane i has a sample in the mask. Behind settle().
+  /// Bit i of the register: flag A of lane i; whether lane i has a sample in the mask. After settle().
   virtual void flags_to(const Reg32& to) = 0;
   virtual void live_lanes_to(const Reg32& to) = 0;
   /// Routines that blocks call.
@@ -138,7 +138,7 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   /// Takes what was written of it; of a load, the place in the queue is kThread + kFifo + rdx.
   void finish_access();
   bool access_stores() const { return data_.words != 0; }
-  /// Behind a load or store of a word for each lane at rsi: fetches what one of the next will be at, unless
+  /// After a load or store of a word for each lane at rsi: fetches what one of the next will be at, unless
   /// the program is one of fragments. Changes rcx.
   void prefetch_next(bool for_store);
 

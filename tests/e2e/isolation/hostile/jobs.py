@@ -71,7 +71,7 @@ def submit_lists(a, make_bin, make_render):
 
 
 def endless_list(start):
-    """A function of an address: the start, then a branch back to behind it, over a packet that does nothing."""
+    """A function of an address: the start, then a branch back to what follows it, over a packet that does nothing."""
     return lambda at: start + b"\x01" + lists.branch(at + len(start))
 
 
@@ -112,7 +112,7 @@ def huge_tfu(a):
 
 @attack(point=5)
 def job_flood(a):
-    """More jobs than anybody waits for, behind one without end."""
+    """More jobs than anybody waits for, after one without end."""
     device = a.device()
     loop, short = program(device, ENDLESS), program(device, "end\n")
     device.submit_csd(qpu_program.config(device, loop, 24), [loop])

@@ -10,7 +10,7 @@ def branch(address, opcode=BRANCH):
 
 
 def _bits(opcode, size, *fields):
-    """fields: (first bit, value) behind the opcode."""
+    """fields: (first bit, value) after the opcode."""
     value = 0
     for first, number in fields:
         value |= number << first

@@ -169,7 +169,7 @@ class Siege:
         return Outcome(attack, seed, problems, latency, control, alone, self.first, most, after, counts)
 
     def finish(self):
-        """Behind the end of attackers: what still stands in queues then is part of the attack. The time when it ends."""
+        """After the end of attackers: what still stands in queues then is part of the attack. The time when it ends."""
         if self.daemon.alive():
             self.wait(ALONE)
         return time.monotonic()
@@ -220,7 +220,7 @@ class Siege:
                 return now
             if time.monotonic() > until:
                 self.settled = False
-                problems.append(f"{patience:.0f} s behind the attack: {trouble}\n{self.daemon.memory()}")
+                problems.append(f"{patience:.0f} s after the attack: {trouble}\n{self.daemon.memory()}")
                 if now is None or "not answered" in trouble:
                     problems.append(self.daemon.stacks())
                 return now

@@ -155,7 +155,7 @@ bool multiplies_matrices(const Machine& machine) {
   float* a = machine.floats(0, kB);
   float* b = machine.floats(kB, kC - kB);
   const float* c = machine.floats(kC, kRows * kColumns);
-  for (uint32_t i = 0; i < kC; ++i) a[i] = static_cast<float>(i * 7 % 17) - 8;  // B stands behind A
+  for (uint32_t i = 0; i < kC; ++i) a[i] = static_cast<float>(i * 7 % 17) - 8;  // B stands after A
   machine.run(
       sgemm42,
       {machine.address(0), 4 * kInner, machine.address(kB), 4 * kColumns, machine.address(kC), kInner},

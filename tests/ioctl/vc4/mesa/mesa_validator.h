@@ -1,4 +1,4 @@
-/* Mesa's copy of the kernel's validators. */
+/* These functions call Mesa's copy of the kernel's validators. */
 #pragma once
 
 #include <stddef.h>

@@ -216,7 +216,7 @@ class Jobs {
 
   uint32_t any_bo(Random& random) { return random.one_of(40) ? random.below(12) : random.below(kPlain); }
   uint32_t any_shader(Random& random) {
-    // No plain one, and none behind the list: the kernel reads what is not there.
+    // No plain one, and none after the list: the kernel reads what is not there.
     return random.one_of(30) ? 99 : kPlain + random.below(kShaders);
   }
 
