@@ -9,6 +9,7 @@
 #include "ioctl/abi/core.h"
 #include "ioctl/abi/request.h"
 #include "ioctl/abi/v3d.h"
+#include "ioctl/abi/vc4.h"
 #include "shim/drm/answers.h"
 #include "shim/drm/mapping.h"
 #include "shim/drm/status.h"
@@ -54,6 +55,17 @@ constexpr LocalIoctl kV3dIoctls[] = {
     remembered<answer_get_counter, remember_get_counter>(request::kPerfmonGetCounter),
 };
 
+/// Arguments of these have the layout of v3d's. The place of a BO is the daemon's to tell, as it may have
+/// been purged.
+constexpr LocalIoctl kVc4Ioctls[] = {
+    row<answer_wait_bo>(drm::vc4::kWaitBo),
+    remembered<answer_get_param, remember_get_param>(drm::vc4::kGetParam),
+};
+static_assert(sizeof(drm::vc4::WaitBo) == sizeof(drm::WaitBo) &&
+              offsetof(drm::vc4::WaitBo, pad) == offsetof(drm::WaitBo, pad) &&
+              sizeof(drm::vc4::GetParam) == sizeof(drm::GetParam) &&
+              offsetof(drm::vc4::GetParam, value) == offsetof(drm::GetParam, value));
+
 /// By number, from 1: a place in kCoreIoctls, or after these one in the driver's; 0: none.
 using Places = std::array<uint8_t, 256>;
 constexpr size_t kNumCore = std::size(kCoreIoctls);
@@ -65,12 +77,14 @@ constexpr Places places_with(std::span<const LocalIoctl> own) {
     places[drm::request_nr(own[i].request)] = static_cast<uint8_t>(kNumCore + i + 1);
   return places;
 }
-constexpr Places kV3dPlaces = places_with(kV3dIoctls), kVc4Places = places_with({});
+constexpr Places kV3dPlaces = places_with(kV3dIoctls), kVc4Places = places_with(kVc4Ioctls);
 
 const LocalIoctl* row_of_number(Driver driver, uint32_t number) {
-  const size_t place = (driver == Driver::kV3d ? kV3dPlaces : kVc4Places)[number];
+  const bool v3d = driver == Driver::kV3d;
+  const size_t place = (v3d ? kV3dPlaces : kVc4Places)[number];
   if (place == 0) return nullptr;
-  return place <= kNumCore ? &kCoreIoctls[place - 1] : &kV3dIoctls[place - kNumCore - 1];
+  if (place <= kNumCore) return &kCoreIoctls[place - 1];
+  return &(v3d ? std::span<const LocalIoctl>(kV3dIoctls) : kVc4Ioctls)[place - kNumCore - 1];
 }
 
 }  // namespace

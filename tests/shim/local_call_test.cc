@@ -8,6 +8,7 @@
 #include "ioctl/abi/core.h"
 #include "ioctl/abi/request.h"
 #include "ioctl/abi/v3d.h"
+#include "ioctl/abi/vc4.h"
 
 namespace v3d::shim {
 namespace {
@@ -48,6 +49,10 @@ TEST(LocalCall, TakesNoNumberOfOneDriverForTheOthers) {
   for (const uint32_t word :
        {request::kWaitBo, request::kMmapBo, request::kGetParam, request::kPerfmonGetCounter})
     EXPECT_EQ(find_local_ioctl(Driver::kVc4, word), nullptr) << std::hex << word;
+  for (const uint32_t word : {drm::vc4::kWaitBo, drm::vc4::kGetParam}) {
+    EXPECT_NE(find_local_ioctl(Driver::kVc4, word), nullptr) << std::hex << word;
+    EXPECT_EQ(find_local_ioctl(Driver::kV3d, word), nullptr) << std::hex << word;
+  }
   for (const uint32_t word : {request::kVersion, request::kGetCap, request::kSyncobjWait})
     EXPECT_EQ(find_local_ioctl(Driver::kVc4, word), find_local_ioctl(Driver::kV3d, word)) << std::hex << word;
 }
