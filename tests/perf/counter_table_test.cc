@@ -89,6 +89,22 @@ TEST(CounterTable, CountersOf42InCounts) {
   }
 }
 
+// vc4-abi.md 6.4.
+TEST(CounterTable, EventsOf21InCounts) {
+  const std::pair<int, int> cases[] = {{0, kFepPrimitivesNoPixels},
+                                       {3, kFepValidQuads},
+                                       {6, kTlbQuadsZStencilPass},
+                                       {9, kTlbQuadsWritten},
+                                       {12, kPtbPrimitivesReversed},
+                                       {15, kQpuFragmentClocks},
+                                       {16, kQpuClocks}};
+  for (const auto& [event, counter] : cases)
+    EXPECT_EQ(index_in_counts(chip::Generation::k21, event), counter);
+  int counted = 0;
+  for (int i = 0; i < 30; ++i) counted += index_in_counts(chip::Generation::k21, i) >= 0;
+  EXPECT_EQ(counted, 14);
+}
+
 #ifdef V3DEMU_MESA_COUNTERS
 TEST(CounterTable, AgreesWithMesa) {
   ASSERT_EQ(std::size(v3d_performance_counters), size_t{kMaxCounters});

@@ -104,6 +104,18 @@ SCENARIO(firmware_of_a_pi4) {
   CHECK_EQ(command("display_power"), "display_power=1");
 }
 
+SCENARIO(firmware_of_a_pi0) {
+  CHECK(property(0x10002, 1) == Words{0x9000c1});
+  CHECK(property(0x10005, 2) == (Words{0, 448 << 20}));
+  CHECK(property(0x10006, 2) == (Words{448 << 20, 64 << 20}));
+  CHECK(property(0x30004, 2, {5}) == (Words{5, 300'000'000}));
+  CHECK_EQ(command("get_mem arm"), "arm=448M");
+  CHECK_EQ(command("get_config arm_freq"), "arm_freq=1000");
+  CHECK_EQ(command("get_config gpu_freq_min"), "gpu_freq_min=250");
+  CHECK_EQ(command("get_config v3d_freq"), "v3d_freq=0");
+  CHECK_EQ(command("display_power"), "display_power=1");
+}
+
 /// The daemon's monitor.
 SCENARIO(firmware_reads_the_monitor) {
   const Words first = property(0x30020, 34, {0}), none = property(0x30020, 34, {9});

@@ -472,6 +472,27 @@ SCENARIO(pi4_tree) {
   CHECK_EQ(std::string(realpath("/sys/class/drm/card1/device", text) ?: ""), "/sys/devices/platform/gpu");
 }
 
+/// Pi 3, whose display and GPU are one device of the driver vc4.
+SCENARIO(pi3_tree) {
+  CHECK_EQ(access("/dev/dri/by-path/platform-soc:gpu-card", R_OK), 0);
+  CHECK_EQ(access("/dev/dri/by-path/platform-soc:gpu-render", R_OK), 0);
+  CHECK_ERRNO(access("/dev/dri/card1", F_OK), ENOENT);
+  CHECK_ERRNO(access("/sys/devices/platform/soc/3fc00000.v3d/drm", F_OK), ENOENT);
+  CHECK_EQ(access("/sys/bus/platform/drivers/vc4_v3d/3fc00000.v3d/uevent", R_OK), 0);
+  for (const char* node : {"card0", "renderD128"}) {
+    char text[PATH_MAX];
+    const std::string device = std::string("/sys/class/drm/") + node + "/device";
+    CHECK_EQ(std::string(realpath(device.c_str(), text) ?: ""), "/sys/devices/platform/soc/soc:gpu");
+  }
+  drmDevicePtr device = nullptr;
+  CHECK_EQ(drmGetDevices2(0, &device, 1), 1);
+  if (!device) return;
+  CHECK_EQ(device->available_nodes, 1 << DRM_NODE_PRIMARY | 1 << DRM_NODE_RENDER);
+  CHECK_EQ(std::string(device->businfo.platform->fullname), "/soc/gpu");
+  CHECK_EQ(std::string(device->deviceinfo.platform->compatible[0]), "brcm,bcm2835-vc4");
+  drmFreeDevice(&device);
+}
+
 SCENARIO(no_display_device) {
   CHECK_ERRNO(access("/dev/dri/card1", F_OK), ENOENT);
   CHECK_EQ(drmGetDevices2(0, nullptr, 0), 1);

@@ -212,6 +212,11 @@ TEST_F(ShimTest, AsksTheFirmwareOfAPi4) {
   expect_success("firmware_of_a_pi4");
 }
 
+TEST_F(ShimTest, AsksTheFirmwareOfAPi0) {
+  set("V3DEMU_DEVICE", "rpi0");
+  expect_success("firmware_of_a_pi0");
+}
+
 TEST_F(ShimTest, ShowsNodesAsDevices) {
   set("V3DEMU_DAEMON", kReal);
   expect_success("nodes_are_devices");
@@ -326,6 +331,11 @@ TEST_F(ShimTest, Udev) {
 TEST_F(ShimTest, Pi4Tree) {
   set("V3DEMU_DEVICE", "rpi4");
   expect_success("pi4_tree");
+}
+
+TEST_F(ShimTest, Pi3Tree) {
+  set("V3DEMU_DEVICE", "rpi3");
+  expect_success("pi3_tree");
 }
 
 TEST_F(ShimTest, WithoutDisplayDevice) {
