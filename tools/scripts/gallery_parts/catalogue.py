@@ -69,15 +69,35 @@ LIMITS = {
 }
 
 
+# The same on VideoCore IV.
+CORNERS = "corners of triangles lie on a grid of 1/16 px"
+LIMITS_OF_VC4 = {
+    "glmark2-texture-nearest": Limits(share=1, reason=CORNERS),
+    "glmark2-bump-height": Limits(share=1, reason="lookups return 8 bits, and heights are subtracted from each other"),
+    "glmark2-effect2d": Limits(share=1.5, reason="programs round down, and texels are taken on their borders"),
+    "glmark2-effect2d-blur": Limits(share=3, reason="programs round down, and texels are taken on their borders"),
+    "glmark2-pulsar-texture": Limits(share=2, reason=CORNERS),
+    "glmark2-buffer": Limits(share=5, reason=CORNERS + ", and so do the lines within them"),
+    "glmark2-buffer-subdata": Limits(share=5, reason=CORNERS + ", and so do the lines within them"),
+    "glmark2-buffer-interleave": Limits(share=5, reason=CORNERS + ", and so do the lines within them"),
+    "glmark2-jellyfish": Limits(share=1.5, reason=CORNERS),
+    "glmark2-terrain": Limits(share=2, mean=1, reason="heights of 8 bits, as on the others; " + CORNERS),
+    "glmark2-refract": Limits(share=4, reason="lookups return 8 bits, by which rays are bent"),
+    "glmark2-conditionals": Limits(share=3, reason=CORNERS),
+    "glmark2-conditionals-vertex": Limits(share=3, reason=CORNERS),
+}
+# Their programs compute from gl_FragCoord, which lacks half a pixel in the driver.
+WRONG_ON_VC4 = ("glmark2-conditionals-fragment", "glmark2-function", "glmark2-function-medium", "glmark2-loop",
+                "glmark2-loop-steps", "glmark2-loop-uniform")
+
+
 @dataclasses.dataclass(frozen=True)
 class Picture:
     """render(driver, path) draws it into a PPM, or raises Failure."""
     name: str
     render: object
-
-    @property
-    def limits(self):
-        return LIMITS.get(self.name, Limits())
+    needs: str  # "Vulkan", "OpenGL ES 3" or "OpenGL ES 2"
+    limits: Limits
 
 
 def take(path, draw):
@@ -126,13 +146,16 @@ def sample(size, program, scene):
     return render
 
 
-def pictures(size):
-    """All of them; size: "WIDTHxHEIGHT" of those that have no size of their own."""
-    found = [Picture(f"{api}-{scene}", sample(size, f"{api}_samples", scene))
-             for api in ("vulkan", "gl") for scene in SAMPLES]
-    found += [Picture(f"vkcube-{frame}", vkcube(frame)) for frame in VKCUBE_FRAMES]
-    found += [Picture(f"glmark2-{name}", glmark2(size, benchmark)) for name, benchmark in GLMARK2.items()]
-    return found
+def pictures(size, vc4=False):
+    """All of them; size: "WIDTHxHEIGHT" of those that have no size of their own; vc4: those that VideoCore IV draws."""
+    def picture(name, render, needs):
+        limits = LIMITS.get(name, Limits())
+        return Picture(name, render, needs, LIMITS_OF_VC4.get(name, limits) if vc4 else limits)
+    found = [picture(f"{api}-{scene}", sample(size, f"{api}_samples", scene), needs)
+             for api, needs in (("vulkan", "Vulkan"), ("gl", "OpenGL ES 3")) for scene in SAMPLES]
+    found += [picture(f"vkcube-{frame}", vkcube(frame), "Vulkan") for frame in VKCUBE_FRAMES]
+    found += [picture(f"glmark2-{name}", glmark2(size, benchmark), "OpenGL ES 2") for name, benchmark in GLMARK2.items()]
+    return [p for p in found if not vc4 or (p.needs == "OpenGL ES 2" and p.name not in WRONG_ON_VC4)]
 
 
 def missing_scenes(build):

@@ -24,6 +24,11 @@ class Build:
     arm64_folder: str = ""
     device: str = "rpi5"
 
+    @property
+    def has_vc4(self):
+        """The board has VideoCore IV, whose driver offers OpenGL ES 2.0 and no Vulkan."""
+        return self.device in ("rpi0", "rpi1", "rpi2", "rpi3")
+
 
 @dataclasses.dataclass(frozen=True)
 class Driver:
@@ -90,7 +95,7 @@ def emulated(build, folder):
     launcher, programs = native, build.folder
     if build.root:
         launcher, programs = run + ["--arch", "arm64", "--root", build.root, "--"], build.arm64_folder
-    version = r"4\.2" if build.device.startswith("rpi4") else r"7\.1"
+    version = r"2\.1" if build.has_vc4 else r"4\.2" if build.device.startswith("rpi4") else r"7\.1"
     return Driver("v3demu", launcher, native, programs, {}, rf"\bV3D {version}", folder)
 
 
