@@ -248,6 +248,26 @@ TEST_F(DeviceTest, DumbBuffersTakeMemoryToo) {
   EXPECT_EQ(advice.retained, 1u);
 }
 
+TEST_F(DeviceTest, PerfmonsCountWhatTheirJobsDo) {
+  drm::vc4::PerfmonCreate create_args = {};
+  create_args.ncounters = 2;
+  create_args.events[0] = 9;  // quads written to colours
+  create_args.events[1] = 29;
+  ASSERT_EQ(ioctl(drm::vc4::kPerfmonCreate, create_args), 0);
+  gpu_.counts[perf::kTlbQuadsWritten] = 5;
+  auto args = clear({create()});
+  args.perfmonid = create_args.id;
+  for (int jobs = 0; jobs < 2; ++jobs) ASSERT_EQ(submit(args), 0);
+  host_.run_all();
+  const uint64_t values = memory_.place(std::vector<uint64_t>{99, 99});
+  drm::vc4::PerfmonGetValues get = {.id = create_args.id, .unused = 0, .values_ptr = values};
+  ASSERT_EQ(ioctl(drm::vc4::kPerfmonGetValues, get), 0);
+  uint64_t got[2];
+  ASSERT_TRUE(memory_.read(values, got, sizeof got));
+  EXPECT_EQ(got[0], 10u);
+  EXPECT_EQ(got[1], 0u);
+}
+
 TEST_F(DeviceTest, CreatesPerfmons) {
   const auto create = [&](const std::vector<uint8_t>& events, uint32_t count, uint32_t* id) {
     drm::vc4::PerfmonCreate args = {};
