@@ -61,9 +61,7 @@ constexpr const Pipeline& pipeline(Generation generation) {
 struct Profile {
   const char* name;
   const char* description;
-  /// What programs have on it, in a few words, for lists; and why nothing runs on it, null where it does.
-  const char* drivers;
-  const char* missing;
+  const char* drivers;         ///< what programs have on it, in a few words, for lists
   const char* v3d_device;      ///< name of the platform device, as in by-path links and DRM's unique name
   const char* display_device;  ///< the same of the one that the vc4 driver has
   Generation generation;

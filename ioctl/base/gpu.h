@@ -28,12 +28,7 @@ class GpuContext {
   virtual bool is_brief(const device::CsdJob&) const { return false; }
   virtual device::JobResult run_tfu(const device::TfuJob& job, JobControl& control) = 0;
   /// A frame of VideoCore IV.
-  virtual device::JobResult run_surfaces(const device::SurfaceJob&, JobControl&) {
-    device::JobResult result;
-    result.end = device::JobResult::End::kError;
-    result.message = "VideoCore IV: rendering is not implemented";
-    return result;
-  }
+  virtual device::JobResult run_surfaces(const device::SurfaceJob& job, JobControl& control) = 0;
 };
 
 /// A board with VideoCore IV, whose display and GPU are one device with the driver vc4.

@@ -23,11 +23,8 @@ namespace v3d::ioctl {
 /// a leak of counts is missing.
 class Perfmon {
  public:
-  /// @param counters  at most drm::kMaxPerfmonCounters numbers below perf::counter_table(generation).size()
+  /// @param counters  at most drm::kMaxPerfmonCounters that the generation has
   Perfmon(std::span<const uint8_t> counters, chip::Generation generation);
-  static constexpr int kNotCounted = -1;
-  /// @param places  of at most drm::kMaxPerfmonCounters counters in perf::Counts, or kNotCounted
-  explicit Perfmon(std::vector<int> places) : counters_(std::move(places)) {}
 
   /// A job starts. @return what its add() passes
   uint64_t start() const;
@@ -40,7 +37,7 @@ class Perfmon {
   std::vector<uint64_t> values() const;
 
  private:
-  std::vector<int> counters_;  ///< where perf::Counts keep them; kNotCounted: they do not
+  std::vector<int> counters_;  ///< perf::index_in_counts()
   mutable std::mutex mutex_;   // protects all below
   uint64_t stops_ = 0;
   std::array<uint64_t, drm::kMaxPerfmonCounters> values_{};

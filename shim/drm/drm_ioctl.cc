@@ -10,6 +10,7 @@
 #include "ioctl/abi/channel_requests.h"
 #include "ioctl/abi/request.h"
 #include "ioctl/abi/v3d.h"
+#include "ioctl/abi/vc4.h"
 #include "ioctl/link/wire.h"
 #include "shim/drm/local_call.h"
 #include "shim/drm/mapping.h"
@@ -174,6 +175,18 @@ bool is_v3d(const Ioctl& what, uint32_t known) {
          drm::request_nr(what.request) == drm::request_nr(known);
 }
 
+/// Whether it waits for jobs, with a timeout in the place that WAIT_BO of v3d has it in.
+bool waits_for_jobs(const Ioctl& what, uint32_t arg_size) {
+  namespace vc4 = drm::vc4;
+  static_assert(offsetof(vc4::WaitBo, timeout_ns) == offsetof(drm::WaitBo, timeout_ns) &&
+                offsetof(vc4::WaitSeqno, timeout_ns) == offsetof(drm::WaitBo, timeout_ns));
+  if (arg_size != sizeof(drm::WaitBo)) return false;
+  if (is_v3d(what, drm::request::kWaitBo)) return true;
+  const uint32_t number = drm::request_nr(what.request);
+  return what.op == wire::kIoctl && what.driver == Driver::kVc4 &&
+         (number == drm::request_nr(vc4::kWaitBo) || number == drm::request_nr(vc4::kWaitSeqno));
+}
+
 bool goes_through_channel(const Ioctl& what) {
   return what.op == wire::kIoctl &&
          drm::goes_through_channel(what.driver == Driver::kV3d, drm::request_nr(what.request));
@@ -207,13 +220,13 @@ int append_request(Call* call, const Ioctl& what, uint32_t arg_size) {
 int forward(const Ioctl& what) {
   raw::KeepErrno keep;
   const uint32_t arg_size = drm::request_size(what.request);
-  const bool wait_bo = is_v3d(what, drm::request::kWaitBo) && arg_size == sizeof(drm::WaitBo);
+  const bool waits = waits_for_jobs(what, arg_size);
   const bool submit =
       what.op == wire::kIoctl && what.driver == Driver::kV3d && drm::is_submit(drm::request_nr(what.request));
   std::optional<BeforeMmapBo> before;
   if (is_v3d(what, drm::request::kMmapBo)) before.emplace(what.file);
   forget_place();
-  const uint64_t started = wait_bo ? raw::fast_monotonic_ns() : 0;
+  const uint64_t started = waits ? raw::fast_monotonic_ns() : 0;
   const Exports expected = submit ? expected_exports(what.file) : Exports{};
   Call call(what.op, flags_of(what, submit));
   if (int error = call.open(what.file.daemon, what.fd)) return -error;
@@ -227,8 +240,7 @@ int forward(const Ioctl& what) {
     call.bring_descriptor();
   }
   if (int error = call.send()) {
-    if (error == EINTR && wait_bo)
-      shorten_timeout(call.at(sizeof(wire::IoctlRequest)), what.argument, started);
+    if (error == EINTR && waits) shorten_timeout(call.at(sizeof(wire::IoctlRequest)), what.argument, started);
     return -error;
   }
   for (const uint32_t offset : call.wakes()) wake_sleepers(what.file, offset);
