@@ -226,8 +226,8 @@ void on_termination(int) {
   errno = saved_errno;
 }
 
-/// So long a daemon that is to end waits for what it runs, less than who stops it (tools/cli/run/control.cc)
-/// waits.
+/// So long a daemon that is to end waits for what it runs, less than whoever stops it
+/// (tools/cli/run/control.cc) waits.
 constexpr std::chrono::seconds kLongestEnd{2};
 
 /// Nobody waits for the end of a job that does not look whether it is to end. Nor for the log, in which

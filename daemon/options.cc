@@ -62,7 +62,7 @@ void add_options(CLI::App* app, Options* options, Names* names) {
       ->check(number(0, true, 1e6, "number of seconds"));
   app->add_flag(
       "--shed", options->shed,
-      "Go by none of the limits, niceness, processors and umask of who starts it, as when a program's "
+      "Go by none of the limits, niceness, processors and umask of whoever starts it, as when a program's "
       "library does");
   app->add_flag("--foreground", options->foreground, "Stay attached to the terminal, log to stderr");
   app->add_option("--threads", options->threads,

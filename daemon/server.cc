@@ -278,7 +278,7 @@ bool Server::admit(int socket, std::optional<uint32_t> node, Peer* peer, Connect
     return false;
   }
   // Root too is another user: whoever may send `shutdown`, or name a file's token, is the owner. A process of
-  // another pid namespace cannot be told from who passes an end of somebody else's connection on.
+  // another pid namespace cannot be told from whoever passes an end of somebody else's connection on.
   const bool is_owner = user->uid == geteuid() && (!node || user->pid != 0);
   if (!is_owner) peer->guest_of = node;
   if (!is_owner && !node) {

@@ -5,7 +5,7 @@
 namespace v3d::daemon {
 
 /// Takes what this process got from its starter back to what a fresh login has, as far as the kernel lets it:
-/// soft limits become the hard ones, and these unlimited for who may do that. What stays as it is:
+/// soft limits become the hard ones, and these unlimited for whoever may do that. What stays as it is:
 /// docs/running.md. Before other threads are started.
 void shed_surroundings();
 

@@ -1,7 +1,7 @@
 /// Who closes a descriptor that came from elsewhere may have to wait. How long close(2) of one takes may be
-/// up to who sent it: a socket lingers, a file system of a user's answers when it likes, and the queue of a
-/// local socket may hold such descriptors. So no thread that serves others closes what is not known to close
-/// at once.
+/// up to whoever sent it: a socket lingers, a file system of a user's answers when it likes, and the queue of
+/// a local socket may hold such descriptors. So no thread that serves others closes what is not known to
+/// close at once.
 #pragma once
 
 #include <cstddef>

@@ -88,7 +88,7 @@ struct OpenRequest {
   uint32_t minor;
   int32_t flags;  ///< of open(2), and kOwnMemory
 };
-/// Every BO of the file has memory of its own: no Move will be asked of who cannot replace mappings.
+/// Every BO of the file has memory of its own: no Move will be asked of whoever cannot replace mappings.
 inline constexpr int32_t kOwnMemory = 1 << 30;
 /// Whose ioctls a file has besides those of all drivers: each uses the numbers 0x40 to 0x9f for its own.
 enum class FileDriver : uint32_t { kV3d, kVc4 };
@@ -135,7 +135,7 @@ struct Status {
   uint64_t changes[kSyncobjs];
   uint32_t fences[kFences];
   uint32_t bos[kBos];  ///< by handle: kAskOfBo, kIdleBo, or the upper half of a kPending entry of syncobjs
-  /// Handles that have been destroyed by a Change, for who creates a syncobj; 0: none. Hints.
+  /// Handles that have been destroyed by a Change, for whoever creates a syncobj; 0: none. Hints.
   uint32_t spares[kSpares];
   /// Grows by the daemon before a handle of a BO can become another one's, and when a BO's memory has gone
   /// elsewhere.
@@ -246,7 +246,7 @@ struct Channel {
 
   uint32_t request;     ///< ChannelRequest
   uint32_t client_cpu;  ///< on which the last request was made, here or over the socket; kNoCpu: not known
-  uint32_t on_socket;   ///< by the client: 1 when a request has gone over the socket; cleared by who looks
+  uint32_t on_socket;  ///< by the client: 1 when a request has gone over the socket; cleared by whoever looks
   /// By the client, with the request: not 0 when it knows the Status of the request's file, and once it has
   /// the reply wakes those who sleep on the futexes that come with that.
   uint32_t wakes_itself;

@@ -11,7 +11,7 @@ namespace v3d::shim {
 /// An ioctl of type 'd' on a DRM file. 0 or a negative errno.
 int drm_ioctl(const File& file, uint32_t request, uint64_t argument);
 
-/// The same always asked of the daemon, whatever is known: for who makes calls for another process.
+/// The same always asked of the daemon, whatever is known: for whoever makes calls for another process.
 int forward_ioctl(const File& file, uint32_t request, uint64_t argument);
 
 /// An ioctl of type '>' (sync_file) or 'b' (dma-buf) on any descriptor. 0 or a negative errno; ENOTTY when

@@ -68,7 +68,7 @@ class ReadySyncFile {
   dev_t dev_;
   ino_t ino_;
   bool is_used_;     // it has been exported
-  bool is_kept_;     // for who exports it again, as somebody has done
+  bool is_kept_;     // for whoever exports it again, as somebody has done
   uint32_t unused_;  // in a row
 };
 

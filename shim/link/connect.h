@@ -25,7 +25,7 @@ bool is_named_node(int fd);
 /// Negative errno; EPERM: not trusted.
 int connect_through(int node);
 
-/// The path first, or for who has become another user a node.
+/// The path first, or for whoever has become another user a node.
 /// @param daemon  that is meant; 0: any
 /// @param node  of it; -1: whichever this process has
 int connect_anyhow(pid_t daemon, int node);

@@ -38,7 +38,7 @@ int check_runtime_dir();
 /// at.socket.
 void limited_socket(const DaemonPlace& at, Text<108>* out);
 inline constexpr char kLimitedSuffix[] = "-limited";  ///< after the name of the socket that others use
-/// One line, when the folder is not the one that the environment names: for who starts a daemon there.
+/// One line, when the folder is not the one that the environment names: for whoever starts a daemon there.
 void tell_of_other_folder();
 
 /// What the environment asks of a daemon: lines of place::kCompareCommand, and that before them. At a socket

@@ -1,4 +1,4 @@
-// Daemons of different settings: their sockets, and what they say to who asks for others.
+// Daemons of different settings: their sockets, and what they say to whoever asks for others.
 #include "daemon/settings.h"
 
 #include <gmock/gmock.h>

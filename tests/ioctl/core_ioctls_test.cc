@@ -1,5 +1,5 @@
 // What DRM's core gives every driver: each row of drm_ioctls[] (Linux 7.1, drivers/gpu/drm/drm_ioctl.c),
-// asked with an argument of zeros by who may and who may not.
+// asked with an argument of zeros by those who may and those who may not.
 #include <cerrno>
 #include <map>
 

@@ -1,5 +1,5 @@
-/// Processes that become somebody else, whose nodes stay theirs, and what a daemon is not to take from who
-/// starts it.
+/// Processes that become somebody else, whose nodes stay theirs, and what a daemon is not to take from
+/// whoever starts it.
 
 #include <fcntl.h>
 #include <sched.h>

@@ -40,7 +40,7 @@ constexpr size_t kMostWaits = 80;
 /// So often is looked whether who waits for the GPU has got a signal or is gone.
 constexpr int kWatchMs = 50;
 
-/// What a worker is at, for who watches it.
+/// What a worker is at, for whoever watches it.
 struct Worker {
   std::atomic<uint64_t> waits{0};  ///< id of a call that may wait; 0: none
   std::atomic<pid_t> caller{0};

@@ -55,7 +55,7 @@ sigset_t signals_for_programs() {
   return set;
 }
 
-/// Ends as the program did, for who looks at that; its core is enough.
+/// Ends as the program did, for whoever looks at that; its core is enough.
 int end_as(int status) {
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
   const int number = WTERMSIG(status);

@@ -40,8 +40,8 @@ class ScreenClient {
   absl::StatusOr<Frame> next(uint64_t seen, uint32_t timeout_ms) {
     return look({seen, timeout_ms, wire::kNextFrame});
   }
-  /// The picture of what is shown, not torn by who draws meanwhile as long as it shows fewer frames than can
-  /// be composed. @param frame  what was seen; is replaced
+  /// The picture of what is shown, not torn by whoever draws meanwhile as long as it shows fewer frames than
+  /// can be composed. @param frame  what was seen; is replaced
   absl::StatusOr<ioctl::kms::Image> picture(Frame* frame);
 
  private:
