@@ -1,8 +1,10 @@
 /// A Generation is all chips that have their packets, instructions, descriptors and registers in common.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 
 namespace v3d::chip {
@@ -60,5 +62,16 @@ inline constexpr Generations k21 = set_of(Generation::k21), k42 = set_of(Generat
                              k71 = set_of(Generation::k71);
 /// Those that have most rows in common. What 2.1 has stands in tables of its own.
 inline constexpr Generations kBoth = k42 | k71;
+
+/// A value for each generation.
+template <typename T>
+class PerGeneration {
+ public:
+  T& operator[](Generation generation) { return values_[static_cast<size_t>(generation)]; }
+  const T& operator[](Generation generation) const { return values_[static_cast<size_t>(generation)]; }
+
+ private:
+  T values_[std::size(kGenerations)] = {};
+};
 
 }  // namespace v3d::chip

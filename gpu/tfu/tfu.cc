@@ -52,6 +52,7 @@ constexpr MemoryFormats kFormats71 = {
 /// The registers in one form for both chips.
 struct Conversion {
   tmu::TextureType type;
+  const char* type_name;
   uint32_t input_code, output_code;
   MemoryFormat input_format, output_format;
   GpuAddr input, output;   ///< of any alignment
@@ -99,12 +100,13 @@ Conversion decode(const Registers& r, chip::Generation generation) {
   }
   c.input_format = formats->input[c.input_code];
   c.output_format = formats->output[c.output_code];
+  c.type_name = tmu::format_name(generation, c.type);
   return c;
 }
 
 /// Null for a format that the TFU is not given, or that this model lacks.
-const tmu::Format* find_convertible(tmu::TextureType type) {
-  const tmu::Format* format = tmu::find_format(type);
+const tmu::Format* find_convertible(chip::Generation generation, tmu::TextureType type) {
+  const tmu::Format* format = tmu::find_format(generation, type);
   return format && format->tfu != tmu::TfuUse::kNothing ? format : nullptr;
 }
 
@@ -187,7 +189,7 @@ constexpr uint32_t kMaxSize = 16384;
 std::string refusal(const Conversion& c, const tmu::Format* format) {
   if (!format)
     return absl::StrFormat("texture type %u (%s) is not supported", static_cast<uint32_t>(c.type),
-                           tmu::format_name(c.type));
+                           c.type_name);
   if (!c.input_format.supported)
     return absl::StrFormat("input memory format %u (%s) is not supported", c.input_code, c.input_format.name);
   if (!c.output_format.supported)
@@ -218,10 +220,9 @@ void run(const JobContext& job, const Registers& registers) {
         absl::StrFormat("TFU: V3D %s has none", chip::version_text(job.profile->generation)));
   const Conversion c = decode(registers, job.profile->generation);
   log_debug(Debug::kTfu, "TFU: %ux%u type %s from %#x %s, stride %u, to %#x %s, stride %u, %u mips%s",
-            c.width, c.height, tmu::format_name(c.type), c.input, c.input_format.name, c.input_stride,
-            c.output, c.output_format.name, c.output_stride, c.mip_levels,
-            c.skip_level_0 ? ", level 0 kept" : "");
-  const tmu::Format* format = find_convertible(c.type);
+            c.width, c.height, c.type_name, c.input, c.input_format.name, c.input_stride, c.output,
+            c.output_format.name, c.output_stride, c.mip_levels, c.skip_level_0 ? ", level 0 kept" : "");
+  const tmu::Format* format = find_convertible(job.profile->generation, c.type);
   if (const std::string what = refusal(c, format); !what.empty())
     return job.error->set(absl::StrFormat("TFU: %s", what));
   if (c.width == 0 || c.height == 0) return;

@@ -1,6 +1,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "gpu/chip/generation.h"
 #include "gpu/chip/profile.h"
 #include "gpu/tfu/mipmap.h"
 #include "gpu/tmu/texel/encode.h"
@@ -169,7 +170,7 @@ void add_shapes(const GpuMemory& gpu, const Format& format, Results& results) {
 void add_textures(Results& results) {
   const GpuMemory gpu;
   for (uint32_t type = 0; type < 128; ++type) {
-    const Format* const format = find_format(TextureType{type});
+    const Format* const format = find_format(chip::kDefaultGeneration, TextureType{type});
     if (!format) continue;
     results.emplace_back(std::string("texture.") + format->name, format_results(gpu, *format));
     if (const Packing* packing = format->stored_packing())

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpu/base/float16.h"
+#include "gpu/chip/generation.h"
 #include "gpu/chip/profile.h"
 #include "gpu/tmu/image/layout.h"
 #include "gpu/tmu/texel/format.h"
@@ -240,7 +241,7 @@ TEST_F(Tfu, UploadOfALargeImage) {
 
 TEST_F(Tfu, IntegersOfEverySize) {
   for (uint32_t type = 96; type <= 114; ++type) {
-    const uint32_t cpp = tmu::find_format(tmu::TextureType{type})->cpp;
+    const uint32_t cpp = tmu::find_format(chip::kDefaultGeneration, tmu::TextureType{type})->cpp;
     fill(16 * 16 * 16);
     run(job_, registers71(type, 0, 16, 0, 16, 16, 16));
     ASSERT_FALSE(error_.failed()) << error_.message();

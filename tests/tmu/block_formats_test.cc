@@ -6,6 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "gpu/chip/generation.h"
+
 #ifdef V3DEMU_TEST_WITH_MESA
 #include "tests/tmu/mesa_block_formats.h"
 #endif
@@ -17,7 +19,8 @@ namespace {
 std::vector<const Format*> compressed_formats() {
   std::vector<const Format*> result;
   for (uint32_t type = 0; type < 128; ++type)
-    if (const Format* format = find_format(TextureType{type}); format && format->compressed())
+    if (const Format* format = find_format(chip::kDefaultGeneration, TextureType{type});
+        format && format->compressed())
       result.push_back(format);
   return result;
 }

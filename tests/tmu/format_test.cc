@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "gpu/base/float16.h"
+#include "gpu/chip/generation.h"
 #include "tests/tmu/test_texture.h"
 
 namespace v3d::tmu {
@@ -142,7 +143,7 @@ class Formats : public testing::TestWithParam<Case> {
 TEST_P(Formats, EveryBitPattern) {
   const Case& k = GetParam();
   const uint32_t count = k.cpp == 1 ? 256 : 65536;
-  const Format* format = find_format(TextureType{k.type});
+  const Format* format = find_format(chip::kDefaultGeneration, TextureType{k.type});
   ASSERT_NE(format, nullptr);
   EXPECT_EQ(format->cpp, k.cpp);
   for (bool srgb : {false, true}) {
@@ -197,14 +198,14 @@ TEST_P(Formats, NarrowOutput) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Plain, Formats, testing::ValuesIn(kCases), [](const auto& instance) {
-  return std::string(format_name(TextureType{instance.param.type}));
+  return std::string(format_name(chip::kDefaultGeneration, TextureType{instance.param.type}));
 });
 
 TEST(FormatTable, UnknownFormatsReturnZeroAndHaveNames) {
   GpuMemory gpu;
   for (uint32_t type = 0; type < 128; ++type) {
-    EXPECT_STRNE(format_name(TextureType{type}), "");
-    if (find_format(TextureType{type})) continue;
+    EXPECT_STRNE(format_name(chip::kDefaultGeneration, TextureType{type}), "");
+    if (find_format(chip::kDefaultGeneration, TextureType{type})) continue;
     TestTexture texture(gpu, {.type = type});
     texture.fill_random(1);
     Unit unit(gpu.memory(), chip::Generation::k71);
@@ -216,10 +217,31 @@ TEST(FormatTable, UnknownFormatsReturnZeroAndHaveNames) {
   }
 }
 
+// texture.md 5, vc4-graphics.md 5.3.
+TEST(FormatTable, ANumberIsOfOneGeneration) {
+  using chip::Generation;
+  const auto name = [](Generation generation, uint32_t type) {
+    const Format* format = find_format(generation, TextureType{type});
+    return std::string(format ? format->name : "none");
+  };
+  for (uint32_t type = 0; type < 2 * kTextureTypes; ++type)
+    EXPECT_EQ(name(Generation::k42, type), name(Generation::k71, type)) << type;
+  EXPECT_EQ(name(Generation::k71, 4), "RGBA8");
+  EXPECT_EQ(name(Generation::k21, 4), "RGB565");
+  EXPECT_EQ(name(Generation::k71, 5), "RGBA8_SNORM");
+  EXPECT_EQ(name(Generation::k21, 5), "L8");
+  EXPECT_EQ(name(Generation::k71, 64), "ASTC_4X4");
+  EXPECT_EQ(name(Generation::k21, 64), "none");
+  EXPECT_EQ(name(Generation::k21, 15), "none");
+  EXPECT_STREQ(format_name(Generation::k21, TextureType{15}), "RGBA64");
+  EXPECT_STREQ(format_name(Generation::k71, TextureType{25}), "R4");
+  EXPECT_STREQ(format_name(Generation::k21, TextureType{25}), "unassigned texture type");
+}
+
 // texture.md 5; Mesa v3dvx_formats.c, tfu_supports_tex_format.
 TEST(FormatTable, WhatTheTfuAndFiltersDo) {
   for (uint32_t type = 0; type < 128; ++type) {
-    const Format* format = find_format(TextureType{type});
+    const Format* format = find_format(chip::kDefaultGeneration, TextureType{type});
     if (!format) continue;
     const bool copies = type <= 20 || (type >= 29 && type <= 38) || (type >= 96 && type <= 114);
     EXPECT_EQ(format->tfu != TfuUse::kNothing, copies) << format->name;

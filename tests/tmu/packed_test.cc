@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <random>
 
+#include "gpu/chip/generation.h"
 #include "gpu/tmu/image/layout.h"
 #include "gpu/tmu/lookup/unit.h"
 #include "gpu/tmu/texel/format.h"
@@ -100,7 +101,7 @@ class Texture {
     uint8_t block[8];
     memory_.read(at, block, sizeof block);
     BlockTexel texels[kMaxBlockTexels];
-    find_format(TextureType{32})->decode_block(block, false, texels);
+    find_format(chip::Generation::k21, TextureType{8})->decode_block(block, false, texels);
     const uint32_t row = spec.etc_upside_down ? 3 - y % 4 : y % 4;
     const BlockTexel& t = texels[4 * row + x % 4];
     return t[0] | uint32_t{t[1]} << 8 | uint32_t{t[2]} << 16 | 0xff000000u;
@@ -187,7 +188,7 @@ Lanes floats(const std::array<float, kLanes>& values) {
 
 class Packed : public testing::Test {
  protected:
-  Packed() : unit_(gpu_.memory(), chip::Generation::k42) { gpu_.randomize(4 << 20, 5); }
+  Packed() : unit_(gpu_.memory(), chip::Generation::k21) { gpu_.randomize(4 << 20, 5); }
 
   /// Coordinates in the middle of 1/256 texel of level 0, on both sides of the image.
   float coordinate(uint32_t size) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "gpu/chip/generation.h"
 #include "gpu/tmu/texel/format.h"
 #include "tests/tmu/test_texture.h"
 
@@ -100,7 +101,7 @@ TEST(Transfers, ActOnCompressedColors) {
     uint8_t block[8];
     gpu.memory().read(texture.address(0, static_cast<uint32_t>(i) / 4, 1), block, 8);
     BlockTexel texels[kMaxBlockTexels];
-    find_format(TextureType{48})->decode_block(block, true, texels);
+    find_format(chip::kDefaultGeneration, TextureType{48})->decode_block(block, true, texels);
     for (int c = 0; c < 3; ++c)
       EXPECT_EQ(as_float(out[c])[i], transfer_table(Transfer::kHlg, 8)[texels[12 + i % 4][c]]) << i;
   }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "gpu/base/float16.h"
+#include "gpu/chip/generation.h"
 #include "gpu/tmu/texel/format.h"
 #include "tests/tmu/test_texture.h"
 
@@ -33,7 +34,10 @@ class WriteConversion : public testing::Test {
     return lookup;
   }
   TextureSpec spec(uint32_t type) const {
-    return {.type = type, .cpp = find_format(TextureType{type})->cpp, .width = 16, .height = 4};
+    return {.type = type,
+            .cpp = find_format(chip::kDefaultGeneration, TextureType{type})->cpp,
+            .width = 16,
+            .height = 4};
   }
   uint32_t word(const TestTexture& texture, uint32_t x) const {
     return gpu_.memory().load<uint32_t>(texture.address(0, x, 2));
@@ -50,7 +54,7 @@ class WriteConversion : public testing::Test {
 /// What a lookup reads of a texel is stored as a texel that reads the same.
 TEST_F(WriteConversion, StoresWhatALookupReads) {
   for (uint32_t type = 0; type < 128; ++type) {
-    const Format* const format = find_format(TextureType{type});
+    const Format* const format = find_format(chip::kDefaultGeneration, TextureType{type});
     if (!format || format->compressed() || format->depth()) continue;
     for (const bool reorders : {false, true}) {
       TextureSpec s = spec(type);

@@ -275,7 +275,7 @@ void limit_filters(Plan& rules) {
 
 }  // namespace
 
-void make_packed_plan(const PackedPlan::Key& key, PackedPlan& plan) {
+void make_packed_plan(const PackedPlan::Key& key, chip::Generation generation, PackedPlan& plan) {
   plan = PackedPlan{};
   plan.key = key;
   plan.run = run_nothing_packed;
@@ -284,8 +284,8 @@ void make_packed_plan(const PackedPlan::Key& key, PackedPlan& plan) {
   rules.texture = config.texture;
   rules.sampler = config.sampler;
   if (config.texture.unsupported) return report_unsupported(config.texture.unsupported);
-  rules.format = find_format(config.texture.type, TypeFamily::kVc4);
-  if (!rules.format) return report_unsupported_format(config.texture.type, TypeFamily::kVc4);
+  rules.format = find_format(generation, config.texture.type);
+  if (!rules.format) return report_unsupported_format(generation, config.texture.type);
   rules.dims = 2;
   rules.cube = config.cube;
   rules.explicit_lod = config.explicit_lod;
@@ -313,7 +313,7 @@ const PackedPlan& PackedPlans::find(const PackedLookup& lookup) {
                          (key.p[0] ^ key.p[2] ^ key.p[3] ^ key.written << 8) * 0xc2b2ae35u;
   Slot& slot = slots_[mixed >> (32 - kSlotBits)];
   if (!slot.used || !(slot.plan.key == key)) {
-    make_packed_plan(key, slot.plan);
+    make_packed_plan(key, generation_, slot.plan);
     slot.used = true;
   }
   return slot.plan;

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "gpu/base/lanes.h"
+#include "gpu/chip/generation.h"
 #include "gpu/tmu/image/texture_config.h"
 #include "gpu/tmu/lookup/plan.h"
 
@@ -40,12 +41,13 @@ struct PackedPlan {
 };
 
 /// Decodes the words and picks the function. Any words are harmless.
-void make_packed_plan(const PackedPlan::Key& key, PackedPlan& plan);
+void make_packed_plan(const PackedPlan::Key& key, chip::Generation generation, PackedPlan& plan);
 
 /// The plans of a unit.
 class PackedPlans {
  public:
-  PackedPlans() : slots_(std::make_unique<Slot[]>(kSlots)) {}
+  explicit PackedPlans(chip::Generation generation)
+      : generation_(generation), slots_(std::make_unique<Slot[]>(kSlots)) {}
   /// The plan of a lookup, valid until the next call.
   const PackedPlan& find(const PackedLookup& lookup);
 
@@ -55,6 +57,7 @@ class PackedPlans {
     bool used = false;
     PackedPlan plan;
   };
+  const chip::Generation generation_;
   std::unique_ptr<Slot[]> slots_;
 };
 

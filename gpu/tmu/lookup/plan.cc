@@ -244,8 +244,8 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   plan.run = run_nothing;
   report_options(key.p2);
   if (plan.texture.unsupported) report_unsupported(plan.texture.unsupported);
-  plan.format = find_format(plan.texture.type);
-  if (!plan.format) return report_unsupported_format(plan.texture.type);
+  plan.format = find_format(generation, plan.texture.type);
+  if (!plan.format) return report_unsupported_format(generation, plan.texture.type);
 
   plan.cube = lookup.launcher == Launcher::kSCm;
   plan.dims = plan.cube || (lookup.written & (kT | kR)) == kT ? 2 : (lookup.written & kR) ? 3 : 1;

@@ -16,12 +16,12 @@
 namespace v3d::tmu {
 namespace {
 
-void trace(const Plan& plan) {
+void trace(chip::Generation generation, const Plan& plan) {
   const TextureState& texture = plan.texture;
   log_debug(Debug::kTmu, "TMU: P0 %#x P1 %#x P2 %#x launcher %d: %s %ux%ux%u levels %d..%d at %#x, %d words",
-            plan.key.p0, plan.key.p1, plan.key.p2, plan.key.shape >> 16, format_name(texture.type),
-            texture.width, texture.height, texture.depth, texture.base_level, texture.max_level, texture.base,
-            plan.num_words);
+            plan.key.p0, plan.key.p1, plan.key.p2, plan.key.shape >> 16,
+            format_name(generation, texture.type), texture.width, texture.height, texture.depth,
+            texture.base_level, texture.max_level, texture.base, plan.num_words);
 }
 
 std::atomic<uint64_t> g_not_generated[kNumNotGenerated];
@@ -72,7 +72,7 @@ struct Unit::State {
     if (slot.job != job || !(slot.plan.key == key)) {
       slot.job = job;
       make_plan(key, lookup, texels.memory, generation, slot.plan);
-      trace(slot.plan);
+      trace(generation, slot.plan);
     }
     return slot.plan;
   }
@@ -113,7 +113,7 @@ Lanes Unit::packed(const PackedLookup& lookup) {
     if (state.texels.footprint) state.texels.footprint->add(address, active, sizeof(uint32_t));
     return is_left_out(Stage::kLookups) ? Lanes{} : gather(state.texels.memory, address, active);
   }
-  if (!state.packed_plans) state.packed_plans = std::make_unique<PackedPlans>();
+  if (!state.packed_plans) state.packed_plans = std::make_unique<PackedPlans>(state.generation);
   const PackedPlan& plan = state.packed_plans->find(lookup);
   return select(active, plan.run(plan, state.texels, lookup, active), Lanes{});
 }

@@ -7,12 +7,12 @@
 
 namespace v3d::tmu {
 
-void report_unsupported_format(TextureType type, TypeFamily family) {
-  static std::atomic<bool> reported[2][kTextureTypes];
+void report_unsupported_format(chip::Generation generation, TextureType type) {
+  static chip::PerGeneration<std::atomic<bool>[kTextureTypes]> reported;
   const auto number = static_cast<uint32_t>(type);
-  if (!reported[family == TypeFamily::kVc4][number % kTextureTypes].exchange(true))
+  if (!reported[generation][number % kTextureTypes].exchange(true))
     log_error("TMU: texture type %u (%s) is not implemented; lookups return 0", number,
-              format_name(type, family));
+              format_name(generation, type));
 }
 
 void report_unsupported(const char* name) {

@@ -2,11 +2,12 @@
 /// process.
 #pragma once
 
+#include "gpu/chip/generation.h"
 #include "gpu/tmu/texel/format.h"
 
 namespace v3d::tmu {
 
-void report_unsupported_format(TextureType type, TypeFamily family = TypeFamily::kV3d);
+void report_unsupported_format(chip::Generation generation, TextureType type);
 /// @param name  string constant
 void report_unsupported(const char* name);
 

@@ -277,18 +277,33 @@ constexpr struct {
 #include "gpu/tmu/texel/formats.def"
 };
 
-}  // namespace
-
-const Format* find_format(TextureType type, TypeFamily family) {
-  const auto number = static_cast<uint32_t>(type);
-  if (number >= kTextureTypes) return nullptr;
-  return (family == TypeFamily::kV3d ? kIndex : kVc4Index)[number];
+/// The numbers that chips give to formats.
+struct Numbers {
+  const FormatIndex& index;
+  TextureType TypeNumbers::*unknown;
+};
+Numbers numbers_of(chip::Generation generation) {
+  switch (generation) {
+    case chip::Generation::k21:
+      return {kVc4Index, &TypeNumbers::vc4};
+    case chip::Generation::k42:
+    case chip::Generation::k71:
+      return {kIndex, &TypeNumbers::v3d};
+  }
+  chip::no_such_generation();
 }
 
-const char* format_name(TextureType type, TypeFamily family) {
-  if (const Format* format = find_format(type, family)) return format->name;
+}  // namespace
+
+const Format* find_format(chip::Generation generation, TextureType type) {
+  const auto number = static_cast<uint32_t>(type);
+  return number < kTextureTypes ? numbers_of(generation).index[number] : nullptr;
+}
+
+const char* format_name(chip::Generation generation, TextureType type) {
+  if (const Format* format = find_format(generation, type)) return format->name;
   for (const auto& unknown : kUnknown)
-    if ((family == TypeFamily::kV3d ? unknown.types.v3d : unknown.types.vc4) == type) return unknown.name;
+    if (unknown.types.*numbers_of(generation).unknown == type) return unknown.name;
   return "unassigned texture type";
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
+#include "gpu/chip/generation.h"
 #include "gpu/tmu/texel/transfer.h"
 
 namespace v3d::tmu {
@@ -17,11 +18,8 @@ enum class Kind : uint8_t { kFloat, kInt, kUint };
 /// row.
 enum class TextureType : uint32_t {};
 inline constexpr uint32_t kTextureTypes = 128;
-/// Of a format that a family of chips does not have.
+/// Of a format that chips do not have.
 inline constexpr TextureType kNoType{~0u};
-
-/// Chips that number their formats alike.
-enum class TypeFamily : uint8_t { kV3d, kVc4 };
 
 /// How the channels of a texel are coded. Channels of 32 bits are kFloat, kInt or kUint.
 enum class Number : uint8_t {
@@ -112,10 +110,11 @@ struct Format {
   }
 };
 
-/// Null for unassigned values and formats that are not modelled.
-const Format* find_format(TextureType type, TypeFamily family = TypeFamily::kV3d);
+/// The format of which a chip of that generation has the number. Null for unassigned values and formats that
+/// are not modelled.
+const Format* find_format(chip::Generation generation, TextureType type);
 /// Name for messages, also of formats that are not modelled.
-const char* format_name(TextureType type, TypeFamily family = TypeFamily::kV3d);
+const char* format_name(chip::Generation generation, TextureType type);
 
 /// v / 255, correctly rounded, for integers 0..255 in float form.
 inline LanesF unorm8(LanesF v) {
