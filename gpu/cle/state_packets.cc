@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "gpu/base/float16.h"
+#include "gpu/cle/common_state.h"
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/vc4_draw_packets.h"
 
@@ -10,10 +11,33 @@ namespace v3d::cle {
 
 namespace {
 
+constexpr StateFields kStateFields = {
+    .point_size = field("Point size", "Point Size"),
+    .line_width = field("Line width", "Line width"),
+    .offset_factor = field("Depth Offset", "Depth Offset Factor"),
+    .offset_units = field("Depth Offset", "Depth Offset Units"),
+    .clip_left = field("clip_window", "Clip Window Left Pixel Coordinate"),
+    .clip_bottom = field("clip_window", "Clip Window Bottom Pixel Coordinate"),
+    .clip_width = field("clip_window", "Clip Window Width in pixels"),
+    .clip_height = field("clip_window", "Clip Window Height in pixels"),
+    .half_width = field("Clipper XY Scaling", "Viewport Half-Width in 1/64th of pixel", k71),
+    .half_height = field("Clipper XY Scaling", "Viewport Half-Height in 1/64th of pixel", k71),
+    .z_scale = field("Clipper Z Scale and Offset", "Viewport Z Scale (Zc to Zs)"),
+    .z_offset = field("Clipper Z Scale and Offset", "Viewport Z Offset (Zc to Zs)")};
+
 template <chip::Generation kGeneration>
 consteval Field cfg_bit(std::string_view name) {
   return field("Cfg Bits", name, set_of(kGeneration));
 }
+
+template <chip::Generation V>
+constexpr CfgFields kCfgFields = {.draw_front = cfg_bit<V>("Enable Forward Facing Primitive"),
+                                  .draw_back = cfg_bit<V>("Enable Reverse Facing Primitive"),
+                                  .clockwise = cfg_bit<V>("Clockwise Primitives"),
+                                  .depth_offset = cfg_bit<V>("Enable Depth Offset"),
+                                  .oversample = cfg_bit<V>("Rasterizer Oversample Mode"),
+                                  .depth_func = cfg_bit<V>("Depth-Test Function"),
+                                  .z_write = cfg_bit<V>("Z updates enable")};
 
 constexpr bool has_depth_bounds(chip::Generation generation) {
   switch (generation) {
@@ -28,15 +52,9 @@ constexpr bool has_depth_bounds(chip::Generation generation) {
 
 template <chip::Generation V>
 void set_cfg_bits(const Packet& p, draw::CfgBits* c) {
-  c->draw_front = p.flag(cfg_bit<V>("Enable Forward Facing Primitive"));
-  c->draw_back = p.flag(cfg_bit<V>("Enable Reverse Facing Primitive"));
-  c->clockwise = p.flag(cfg_bit<V>("Clockwise Primitives"));
-  c->depth_offset = p.flag(cfg_bit<V>("Enable Depth Offset"));
+  set_common_cfg_bits<kCfgFields<V>>(p, c);
   c->line_mode = static_cast<uint8_t>(p.get(cfg_bit<V>("Line Rasterization")));
-  c->oversample = static_cast<uint8_t>(p.get(cfg_bit<V>("Rasterizer Oversample Mode")));
   c->wireframe = p.flag(cfg_bit<V>("Direct3D Wireframe triangles mode"));
-  c->depth_func = static_cast<Compare>(p.get(cfg_bit<V>("Depth-Test Function")));
-  c->z_write = p.flag(cfg_bit<V>("Z updates enable"));
   c->stencil = p.flag(cfg_bit<V>("Stencil enable"));
   c->blend = p.flag(cfg_bit<V>("Blend enable"));
   c->point_fill = p.flag(cfg_bit<V>("Direct3D 'Point-fill' mode"));
@@ -139,14 +157,6 @@ void set_viewport(const Packet& p, draw::DrawState* s) {
   s->viewport_y = join(field(kOwner, "Fine Y"), field(kOwner, "Coarse Y"));
 }
 
-void set_clip_window(const Packet& p, draw::DrawState* s) {
-  const auto get = [&p](const Field& f) { return static_cast<uint16_t>(p.get(f)); };
-  s->clip_left = get(field("clip_window", "Clip Window Left Pixel Coordinate"));
-  s->clip_bottom = get(field("clip_window", "Clip Window Bottom Pixel Coordinate"));
-  s->clip_width = get(field("clip_window", "Clip Window Width in pixels"));
-  s->clip_height = get(field("clip_window", "Clip Window Height in pixels"));
-}
-
 void set_shader(const Packet& p, bool with_gs, draw::DrawState* s) {
   const uint32_t count = p.get(field("GL Shader State", "number of attribute arrays"));
   s->num_attributes = static_cast<uint8_t>(count == 0 ? 32 : count);
@@ -239,20 +249,9 @@ bool apply_state(const Packet& p, chip::Generation generation, draw::DrawState* 
       s->depth_bounds_min = p.get_float(field("Depth Bounds Test Limits", "Lower Test Limit", k71));
       s->depth_bounds_max = p.get_float(field("Depth Bounds Test Limits", "Upper Test Limit", k71));
       return true;
-    case Opcode::kPointSize:
-      s->point_size = p.get_float(field("Point size", "Point Size"));
-      return true;
-    case Opcode::kLineWidth:
-      s->line_width = p.get_float(field("Line width", "Line width"));
-      return true;
     case Opcode::kDepthOffset:
-      s->offset_factor = p.get_float(field("Depth Offset", "Depth Offset Factor"));
-      s->offset_units = p.get_float(field("Depth Offset", "Depth Offset Units"));
       s->offset_limit = p.get_float(field("Depth Offset", "Limit"));
-      return true;
-    case Opcode::kClipWindow:
-      set_clip_window(p, s);
-      return true;
+      return apply_common_state<kStateFields>(p, s);
     case Opcode::kViewportOffset:
       set_viewport(p, s);
       return true;
@@ -260,19 +259,12 @@ bool apply_state(const Packet& p, chip::Generation generation, draw::DrawState* 
       s->z_min_clip = p.get_float(field("Clipper Z min/max clipping planes", "Minimum Zw"));
       s->z_max_clip = p.get_float(field("Clipper Z min/max clipping planes", "Maximum Zw"));
       return true;
-    case Opcode::kClipperXyScaling:
-      s->xy_half_width =
-          p.get_float(field("Clipper XY Scaling", "Viewport Half-Width in 1/64th of pixel", k71));
-      s->xy_half_height =
-          p.get_float(field("Clipper XY Scaling", "Viewport Half-Height in 1/64th of pixel", k71));
-      return true;
-    case Opcode::kClipperZScaleAndOffset:
     case Opcode::kClipperZScaleAndOffsetNoGuardband:
-      s->z_scale = p.get_float(field("Clipper Z Scale and Offset", "Viewport Z Scale (Zc to Zs)"));
-      s->z_offset = p.get_float(field("Clipper Z Scale and Offset", "Viewport Z Offset (Zc to Zs)"));
+      s->z_scale = p.get_float(kStateFields.z_scale);
+      s->z_offset = p.get_float(kStateFields.z_offset);
       return true;
     default:
-      return false;
+      return apply_common_state<kStateFields>(p, s);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "gpu/cle/common_state.h"
 #include "gpu/cle/vc4_packet_table.h"
 
 namespace v3d::cle {
@@ -15,28 +16,43 @@ constexpr uint32_t kTileSize = 64, kMultisampleTileSize = 32;
 /// Flags as the neutral form has them: 24 to a word.
 constexpr uint32_t kFlagsInAWord = 24;
 
-bool set_cfg_bits(const Packet& p, draw::CfgBits* c, std::string* error) {
+constexpr StateFields kStateFields = {
+    .point_size = vc4_field("Point size", "Point Size"),
+    .line_width = vc4_field("Line width", "Line width"),
+    .offset_factor = vc4_field("Depth Offset", "Depth Offset Factor"),
+    .offset_units = vc4_field("Depth Offset", "Depth Offset Units"),
+    .clip_left = vc4_field("Clip Window", "Clip Window Left Pixel Coordinate"),
+    .clip_bottom = vc4_field("Clip Window", "Clip Window Bottom Pixel Coordinate"),
+    .clip_width = vc4_field("Clip Window", "Clip Window Width in pixels"),
+    .clip_height = vc4_field("Clip Window", "Clip Window Height in pixels"),
+    .half_width = vc4_field("Clipper XY Scaling", "Viewport Half-Width in 1/16th of pixel"),
+    .half_height = vc4_field("Clipper XY Scaling", "Viewport Half-Height in 1/16th of pixel"),
+    .z_scale = vc4_field("Clipper Z Scale and Offset", "Viewport Z Scale (Zc to Zs)"),
+    .z_offset = vc4_field("Clipper Z Scale and Offset", "Viewport Z Offset (Zc to Zs)")};
+
+constexpr CfgFields kCfgFields = {
+    .draw_front = vc4_field("Configuration Bits", "Enable Forward Facing Primitive"),
+    .draw_back = vc4_field("Configuration Bits", "Enable Reverse Facing Primitive"),
+    .clockwise = vc4_field("Configuration Bits", "Clockwise Primitives"),
+    .depth_offset = vc4_field("Configuration Bits", "Enable Depth Offset"),
+    .oversample = vc4_field("Configuration Bits", "Rasteriser Oversample Mode"),
+    .depth_func = vc4_field("Configuration Bits", "Depth-Test Function"),
+    .z_write = vc4_field("Configuration Bits", "Z updates enable")};
+
+void set_cfg_bits(const Packet& p, draw::CfgBits* c, std::string* error) {
   constexpr std::string_view kOwner = "Configuration Bits";
   constexpr uint32_t kFourSamples = 1;
-  const uint32_t oversample = p.get(vc4_field(kOwner, "Rasteriser Oversample Mode"));
-  if (oversample > kFourSamples)
+  if (const uint32_t oversample = p.get(kCfgFields.oversample); oversample > kFourSamples)
     *error = absl::StrFormat("oversample mode %u is not implemented", oversample);
   if (p.flag(vc4_field(kOwner, "Antialiased Points and Lines")))
     *error = "anti-aliased points and lines are not implemented";
   if (p.flag(vc4_field(kOwner, "Coverage Pipe Select")))
     *error = "coverage of vector graphics is not implemented";
   *c = draw::CfgBits{};
-  c->draw_front = p.flag(vc4_field(kOwner, "Enable Forward Facing Primitive"));
-  c->draw_back = p.flag(vc4_field(kOwner, "Enable Reverse Facing Primitive"));
-  c->clockwise = p.flag(vc4_field(kOwner, "Clockwise Primitives"));
-  c->depth_offset = p.flag(vc4_field(kOwner, "Enable Depth Offset"));
-  c->oversample = static_cast<uint8_t>(oversample);
-  c->depth_func = static_cast<Compare>(p.get(vc4_field(kOwner, "Depth-Test Function")));
-  c->z_write = p.flag(vc4_field(kOwner, "Z updates enable"));
+  set_common_cfg_bits<kCfgFields>(p, c);
   // Early Z rejects nothing that the late test would not: it is left out (vc4-graphics.md 3.5). Near and far
   // are cut at -Wc and Wc (2.3).
   c->z_clip_mode = 1;
-  return true;
 }
 
 void set_flat_flags(const Packet& p, draw::DrawState* s) {
@@ -44,15 +60,6 @@ void set_flat_flags(const Packet& p, draw::DrawState* s) {
   s->flat = {};
   s->flat.words[0] = flags & ((1u << kFlagsInAWord) - 1);
   s->flat.words[1] = flags >> kFlagsInAWord;
-}
-
-void set_clip_window(const Packet& p, draw::DrawState* s) {
-  constexpr std::string_view kOwner = "Clip Window";
-  const auto get = [&p](const Field& f) { return static_cast<uint16_t>(p.get(f)); };
-  s->clip_left = get(vc4_field(kOwner, "Clip Window Left Pixel Coordinate"));
-  s->clip_bottom = get(vc4_field(kOwner, "Clip Window Bottom Pixel Coordinate"));
-  s->clip_width = get(vc4_field(kOwner, "Clip Window Width in pixels"));
-  s->clip_height = get(vc4_field(kOwner, "Clip Window Height in pixels"));
 }
 
 void set_viewport(const Packet& p, draw::DrawState* s) {
@@ -96,40 +103,18 @@ bool apply_vc4_state(const Packet& p, draw::DrawState* s, std::string* error) {
       set_shader(p, s);
       return true;
     case Opcode::kCfgBits:
-      return set_cfg_bits(p, &s->cfg, error);
+      set_cfg_bits(p, &s->cfg, error);
+      return true;
     case Opcode::kFlatShadeFlags:
       set_flat_flags(p, s);
-      return true;
-    case Opcode::kPointSize:
-      s->point_size = p.get_float(vc4_field("Point size", "Point Size"));
-      return true;
-    case Opcode::kLineWidth:
-      s->line_width = p.get_float(vc4_field("Line width", "Line width"));
-      return true;
-    case Opcode::kDepthOffset:
-      s->offset_factor = p.get_float(vc4_field("Depth Offset", "Depth Offset Factor"));
-      s->offset_units = p.get_float(vc4_field("Depth Offset", "Depth Offset Units"));
-      return true;
-    case Opcode::kClipWindow:
-      set_clip_window(p, s);
       return true;
     case Opcode::kViewportOffset:
       set_viewport(p, s);
       return true;
-    case Opcode::kClipperXyScaling:
-      s->xy_half_width =
-          p.get_float(vc4_field("Clipper XY Scaling", "Viewport Half-Width in 1/16th of pixel"));
-      s->xy_half_height =
-          p.get_float(vc4_field("Clipper XY Scaling", "Viewport Half-Height in 1/16th of pixel"));
-      return true;
-    case Opcode::kClipperZScaleAndOffset:
-      s->z_scale = p.get_float(vc4_field("Clipper Z Scale and Offset", "Viewport Z Scale (Zc to Zs)"));
-      s->z_offset = p.get_float(vc4_field("Clipper Z Scale and Offset", "Viewport Z Offset (Zc to Zs)"));
-      return true;
     case Opcode::kPrimListFormat:  // of lists that only the hardware reads
       return true;
     default:
-      return false;
+      return apply_common_state<kStateFields>(p, s);
   }
 }
 

@@ -4,18 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
-#include <map>
-#include <sstream>
+#include <stdexcept>
 #include <string>
-#include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "gpu/cle/vc4_draw_packets.h"
 #include "gpu/cle/vc4_packet_table.h"
 #include "tests/cle/packet_writer.h"
+#include "tests/cle/packet_xml.h"
 #include "tests/vpm/test_job.h"
 
 namespace v3d::cle {
@@ -212,85 +209,48 @@ TEST_F(Vc4Packets, ExtendedRecordsHaveTheirStridesBehindEightAttributes) {
 
 #ifdef V3DEMU_VC4_PACKET_XML
 
-/// Mesa's description of packets and records: the fields of each as name, first bit and width.
-using XmlField = std::tuple<std::string, int, int>;
-struct XmlLayout {
-  int code = -1;
-  std::vector<XmlField> fields;
-};
-
-std::map<std::string, XmlLayout> read_xml() {
-  std::ifstream file(V3DEMU_VC4_PACKET_XML);
-  std::stringstream text;
-  text << file.rdbuf();
-  const std::string all = text.str();
-  const auto attribute = [](std::string_view attributes, const std::string& name) {
-    const std::string key = " " + name + "=\"";
-    const size_t at = attributes.find(key);
-    if (at == std::string_view::npos) return std::string();
-    const size_t value = at + key.size();
-    return std::string(attributes.substr(value, attributes.find('"', value) - value));
-  };
-  std::map<std::string, XmlLayout> layouts;
-  XmlLayout* current = nullptr;
-  for (size_t open = all.find('<'); open != std::string::npos; open = all.find('<', open + 1)) {
-    const std::string_view tag = std::string_view(all).substr(open + 1, all.find('>', open) - open - 1);
-    const size_t space = std::min(tag.find(' '), tag.size());
-    const std::string_view kind = tag.substr(0, space), attributes = tag.substr(space);
-    if (kind != "packet" && kind != "struct" && kind != "field") continue;
-    const std::string name = attribute(attributes, "name");
-    if (kind == "field") {
-      const std::string start = attribute(attributes, "start");
-      const int unit = start.back() == 'b' ? 8 : 1;  // bytes, or bits
-      current->fields.emplace_back(name, std::stoi(start) * unit, std::stoi(attribute(attributes, "size")));
-    } else {
-      current = &layouts[name];
-      if (kind == "packet") current->code = std::stoi(attribute(attributes, "code"));
-    }
-  }
-  return layouts;
-}
-
 /// What the description has wrong: vc4-graphics.md 1.1 and 1.5.
-void correct(std::map<std::string, XmlLayout>& layouts) {
-  const auto replace = [&](const char* owner, const XmlField& wrong, const XmlField& right) {
-    auto& fields = layouts.at(owner).fields;
-    const auto found = std::find(fields.begin(), fields.end(), wrong);
-    ASSERT_NE(found, fields.end()) << owner;
-    *found = right;
+void correct(std::vector<XmlLayout>& layouts) {
+  const auto find_named = [](auto& all, const char* name) -> auto& {
+    for (auto& one : all)
+      if (one.name == name) return one;
+    throw std::out_of_range(name);
   };
-  replace("GL Shader State", {"Address", 0, 28}, {"Address", 4, 28});
-  replace("Shader Record", {"Vertex Shader Uniforms Address", 128, 32},
-          {"Vertex Shader Uniforms Address", 160, 32});
-  replace("Shader Record", {"Fragment Shader Number of Uniforms (not used currently)", 16, 16},
-          {"Fragment Shader Number of Uniforms (not used currently)", 16, 8});
-}
-
-template <typename Info>
-void expect_same(const Info& info, int packet_bytes, const XmlLayout& theirs) {
-  SCOPED_TRACE(info.name);
-  std::vector<XmlField> ours;
-  for (const Field& f : info.fields)
-    if (f.name != nullptr) ours.emplace_back(f.name, f.start, f.width);
-  EXPECT_THAT(ours, testing::UnorderedElementsAreArray(theirs.fields));
-  int bits = 0;
-  for (const auto& [name, start, width] : theirs.fields) bits = std::max(bits, start + width);
-  EXPECT_EQ(info.length, (bits + 7) / 8 + packet_bytes);
+  const auto place = [&](const char* owner, const char* name) -> XmlField& {
+    return find_named(find_named(layouts, owner).fields, name);
+  };
+  const auto replace = [](XmlField& field, int& member, int wrong, int right) {
+    ASSERT_EQ(member, wrong) << field.name;
+    member = right;
+  };
+  XmlField& record = place("GL Shader State", "Address");
+  replace(record, record.start, 0, 4);
+  record.type = "address";
+  for (const char* upper_half : {"Depth Offset Factor", "Depth Offset Units"})
+    place("Depth Offset", upper_half).type = "f187";
+  XmlField& uniforms = place("Shader Record", "Vertex Shader Uniforms Address");
+  replace(uniforms, uniforms.start, 128, 160);
+  XmlField& unused = place("Shader Record", "Fragment Shader Number of Uniforms (not used currently)");
+  replace(unused, unused.width, 16, 8);
 }
 
 TEST(Vc4PacketXml, TablesAgreeWithMesa) {
-  std::map<std::string, XmlLayout> xml = read_xml();
-  correct(xml);
-  for (const vc4_table::Row& row : vc4_table::kPackets) {
-    ASSERT_TRUE(xml.contains(row.info.name)) << row.info.name;
-    EXPECT_EQ(xml.at(row.info.name).code, row.number) << row.info.name;
-    expect_same(row.info, 1, xml.at(row.info.name));
+  Xml xml = read_xml(V3DEMU_VC4_PACKET_XML);
+  correct(xml.layouts);
+  for (const XmlLayout& theirs : xml.layouts) {
+    if (theirs.is_packet) {
+      const auto row = std::find_if(std::begin(vc4_table::kPackets), std::end(vc4_table::kPackets),
+                                    [&](const vc4_table::Row& r) { return r.number == theirs.opcode; });
+      ASSERT_NE(row, std::end(vc4_table::kPackets)) << theirs.name;
+      expect_same_layout(row->info, theirs);
+    } else {
+      const auto record = std::find_if(std::begin(vc4_table::kRecords), std::end(vc4_table::kRecords),
+                                       [&](const RecordInfo& r) { return theirs.name == r.name; });
+      ASSERT_NE(record, std::end(vc4_table::kRecords)) << theirs.name;
+      expect_same_layout(*record, theirs);
+    }
   }
-  for (const RecordInfo& record : vc4_table::kRecords) {
-    ASSERT_TRUE(xml.contains(record.name)) << record.name;
-    expect_same(record, 0, xml.at(record.name));
-  }
-  EXPECT_EQ(xml.size(), std::size(vc4_table::kPackets) + std::size(vc4_table::kRecords));
+  EXPECT_EQ(xml.layouts.size(), std::size(vc4_table::kPackets) + std::size(vc4_table::kRecords));
 }
 
 #endif
