@@ -26,6 +26,10 @@ FLOOR = 0.25
 MEMORY = {"vkcube": 32 * MIB, "glmark2 terrain": 128 * MIB}
 
 
+class NotOffered(Failure):
+    """A scene that the driver does not offer; the text is the renderer's name."""
+
+
 class Renderer:
     """Something that draws: how its programs are started, and the name that glmark2 shows."""
 
@@ -45,10 +49,12 @@ class Renderer:
     def frames(self, weston, scene, seconds):
         """Milliseconds of a frame by scene; all default scenes if `scene` is empty."""
         done = weston.run([*GLMARK2, "-b", f"{scene}:duration={seconds}"], timeout=3600)
-        if done.returncode or not re.search(rf"GL_RENDERER:\s+{self.device}", done.stdout):
+        if done.returncode or not re.search(rf"GL_RENDERER:.*\b{self.device}", done.stdout):
             raise Failure(f"glmark2 on {self.name}:\n{done.stdout}")
         found = {f"{name} {options.removesuffix(f':duration={seconds}')}".removesuffix(f" duration={seconds}"): float(frame)
                  for name, options, frame in SCENE.findall(done.stdout)}
+        if not found and "Unsupported" in done.stdout:
+            raise NotOffered(self.name)
         if not found:
             raise Failure(f"glmark2 drew nothing on {self.name}:\n{done.stdout}")
         return found
