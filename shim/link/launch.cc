@@ -163,10 +163,11 @@ struct Image {
   for (;;) raw::call(SYS_exit_group, 127);
 }
 
-/// A child without exit signal, which the application's waits and SIGCHLD do not see. Emulators of another
+/// A child without exit signal, which the application's waits and SIGCHLD do not see, and no debugger of it:
+/// gdb takes what has no exit signal for a thread, and strace would wait for the daemon. Emulators of another
 /// architecture know only the ordinary fork (qemu-user: EINVAL); there the application sees one SIGCHLD.
 long fork_quietly() {
-  long child = raw::call(SYS_clone, 0, 0, 0, 0, 0);
+  long child = raw::call(SYS_clone, CLONE_UNTRACED, 0, 0, 0, 0);
   return child == -EINVAL ? raw::call(SYS_clone, SIGCHLD, 0, 0, 0, 0) : child;
 }
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 
@@ -42,6 +43,13 @@ class DevelopersToolsTest(unittest.TestCase):
                    "-ex", "backtrace", "-ex", "delete", "-ex", "continue", "--args")
             said = self.run_program(*gdb) if not arguments["outside"] else self.run_program(outside=gdb)
             self.assertRegex(said, r"use_buffers \(node=")
+
+    def test_gdb_around_the_start_of_the_daemon(self):
+        """The one that `run` wakes has left when somebody types "run" in gdb a while later."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.run_program("gdb", "-batch", "-ex", f"set environment V3DEMU_SOCKET {folder}/socket", "-ex", "run", "--args")
+            # Its idle time is not waited for.
+            subprocess.run([V3DEMU, "stop"], env={**os.environ, "V3DEMU_SOCKET": f"{folder}/socket"}, check=False, capture_output=True)
 
     def test_strace(self):
         self.run_program("strace", "-f", "-o", os.path.join(FOLDER, "trace"))
