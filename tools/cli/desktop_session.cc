@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <sstream>
 #include <string>
 
@@ -56,8 +57,15 @@ std::string x_display(const std::string& log) {
   return log.substr(at + kLine.size(), end - at - kLine.size());
 }
 
+/// Why weston could not listen for X programs, which ends weston 10, or "".
+std::string x_socket_refused(const std::string& log) {
+  constexpr std::string_view kLine = "failed to bind to ";  // of its xwayland/launcher.c
+  const size_t at = log.find(kLine);
+  return at == std::string::npos ? "" : log.substr(at, log.find('\n', at) - at);
+}
+
 absl::Status start_weston(const TemporaryFolder& folder, const std::string& mode, const std::string& socket,
-                          WestonLauncher* seat) {
+                          bool has_x, WestonLauncher* seat) {
   std::string settings = "[core]\nidle-time=0\nrequire-input=false\n[shell]\nlocking=false\n";
   if (!mode.empty()) settings += absl::StrCat("[output]\nname=HDMI-A-1\nmode=", mode, "\n");
   if (absl::Status written = write_file(folder.path / "weston.ini", settings); !written.ok()) return written;
@@ -68,7 +76,6 @@ absl::Status start_weston(const TemporaryFolder& folder, const std::string& mode
                                       "--socket=" + socket,
                                       absl::StrCat("--config=", (folder.path / "weston.ini").string()),
                                       absl::StrCat("--log=", (folder.path / "log").string())};
-  const bool has_x = !find_program("Xwayland").empty();
   if (has_x) command.push_back("--xwayland");
   if (absl::Status started = seat->start(command); !started.ok()) return started;
   const fs::path listens = fs::path(variable("XDG_RUNTIME_DIR")) / socket;
@@ -143,15 +150,25 @@ int run_session(const std::string& mode, const std::vector<std::string>& command
   need_runtime_folder();
   const std::string socket = absl::StrCat("v3demu-", getpid());
   for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "EGL_PLATFORM"}) unsetenv(name);
-  WestonLauncher seat;
-  if (absl::Status started = start_weston(folder, mode, socket, &seat); !started.ok())
-    return fail(std::string(started.message()));
+  auto seat = std::make_unique<WestonLauncher>();
+  const bool has_x = !find_program("Xwayland").empty();
+  absl::Status started = start_weston(folder, mode, socket, has_x, seat.get());
+  if (const std::string why = x_socket_refused(log_of(folder)); !started.ok() && has_x && !why.empty()) {
+    fprintf(
+        stderr,
+        "v3demu desktop: no X programs: weston %s. A server of another user left that socket, or made the "
+        "folder: remove it\n",
+        why.c_str());
+    seat = std::make_unique<WestonLauncher>();
+    started = start_weston(folder, mode, socket, false, seat.get());
+  }
+  if (!started.ok()) return fail(std::string(started.message()));
   if (absl::Status good = check_mode(log_of(folder), mode); !good.ok())
     return fail(std::string(good.message()));
   setenv("WAYLAND_DISPLAY", socket.c_str(), 1);
   if (const std::string display = x_display(log_of(folder)); !display.empty())
     setenv("DISPLAY", display.c_str(), 1);
-  const int status = run_inside(command, &seat);
+  const int status = run_inside(command, seat.get());
   tell_end(end);
   return status;
 }

@@ -8,6 +8,7 @@ Exit status: 0 as it should be, 1 not, 77 the program is not installed.
 """
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -150,6 +151,36 @@ def desktop(display):
     expect(ended.returncode == 1 and "1x1" in ended.stderr, f"status {ended.returncode}: {ended.stderr}")
 
 
+WITHOUT_X_SOCKET = """#!/bin/sh
+# weston 10 whose socket for X programs is another user's
+for word; do case $word in
+  --log=*) log=${word#--log=} ;;
+  --xwayland) echo "[00:00:00.000] failed to bind to /tmp/.X11-unix/X0: Permission denied" >>"$log"; kill -SEGV $$ ;;
+esac; done
+exec WESTON "$@"
+"""
+
+
+def desktop_without_x(display):
+    """Where weston dies of the socket for X programs, the reason is told and the desktop has none."""
+    for program in "weston", "weston-simple-egl", "Xwayland":
+        need(program)
+    os.mkdir(f"{display.folder}/bin")
+    weston = f"{display.folder}/bin/weston"
+    with open(weston, "w", encoding="utf-8") as file:
+        file.write(WITHOUT_X_SOCKET.replace("WESTON", shutil.which("weston")))
+    os.chmod(weston, 0o755)
+    display.environment["PATH"] = f"{display.folder}/bin:{display.environment.get('PATH', os.environ['PATH'])}"
+    path = f"{display.folder}/desktop.png"
+    inside = "weston-simple-egl & sleep 3; kill $!; echo display=$DISPLAY; exit 5"
+    ended = run(display, "desktop", "--mesa", display.mesa, "--png", path, "--", "sh", "-c", inside)
+    expect(ended.returncode == 5, f"status {ended.returncode}: {ended.stderr}")
+    expect("no X programs: weston failed to bind to /tmp/.X11-unix/X0: Permission denied" in ended.stderr, ended.stderr)
+    expect("display=\n" in ended.stdout, ended.stdout)
+    width, height, pixel = read_picture(path)
+    expect(len(colours(pixel, 0, 0, width, height)) > 8, "an empty desktop")
+
+
 def window(display):
     """Where a window would be seen by nobody, nothing is started."""
     for name in "DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER":
@@ -161,7 +192,7 @@ def window(display):
         expect("started" not in ended.stdout, f"{words} started its program")
 
 
-TESTS = {test.__name__: test for test in (last_picture, vulkan, pictures, video, viewers, desktop, window)}
+TESTS = {test.__name__: test for test in (last_picture, vulkan, pictures, video, viewers, desktop, desktop_without_x, window)}
 
 if __name__ == "__main__":
     sys.exit(main(TESTS))
