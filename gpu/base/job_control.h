@@ -6,9 +6,9 @@
 
 namespace v3d {
 
-/// The threads of a job ask it between small pieces of work (a tile, a packet, some ten thousand
-/// instructions): what they work on stays on their stacks while they wait. This one never waits; a scheduler
-/// that shares the GPU derives its own. Thread safe.
+/// The threads of a job ask it between small pieces of work (a tile, a packet, some thousand instructions,
+/// what a WorkMeter counts as such a piece): what they work on stays on their stacks while they wait. This
+/// one never waits; a scheduler that shares the GPU derives its own. Thread safe.
 class JobControl {
  public:
   JobControl() = default;

@@ -88,7 +88,7 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
   };
   engine.run = [&](qpu::Thread& thread, int worker) {
     std::optional<tmu::Unit>& unit = tmus[static_cast<size_t>(worker)];
-    if (!unit) unit.emplace(job.memory, generation);
+    if (!unit) unit.emplace(job.memory, generation).set_job(&job);
     thread.tmu = &*unit;
     if (job.watch) job.watch->begin_slice(thread);
     const qpu::ProgramScope scope("compute", configuration.code, thread);

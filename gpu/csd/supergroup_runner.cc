@@ -231,6 +231,7 @@ void SupergroupRunner::run_turn(Worker& worker, int pool_slot) {
     for (uint32_t i = 0; i < count; ++i) {
       Resident& resident = group.batches[i];
       if (resident.ended || resident.wait != Wait::kNone) continue;
+      if (i != 0 && job_.stopped()) break;  // a turn of one batch is as long as nobody has to wait for
       if (!resident.thread) provide_thread(worker, resident);
       const qpu::Stop stop = csd::run_turn(resident, engine_, left, job_.instruction_limit, false, pool_slot);
       instructions += resident.last_turn;

@@ -70,6 +70,16 @@ bool joined(uint32_t first, uint32_t second) {
   return !mapped || ((first + 1) & kFrameMask) == (second & kFrameMask);
 }
 
+/// To the thread that made the access, which may run compiled code.
+void charge_fault(const void* pc, greg_t* r15) {
+  t_fault_cost += kFaultCost;
+  const QpuPlace& place = t_qpu_place;
+  if (place.stage == nullptr || place.pay == nullptr) return;
+  auto left = static_cast<uint64_t>(*r15);
+  place.pay(place.thread, pc, kFaultCost, &left);
+  *r15 = static_cast<greg_t>(left);
+}
+
 void nap() {
   const timespec time = {0, 1'000'000};
   nanosleep(&time, nullptr);
@@ -412,12 +422,13 @@ void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {
     uint8_t* const start = slot.reservation.load(std::memory_order_acquire);
     if (start == nullptr || address < start || address >= start + kReservation) continue;
     const int saved_errno = errno;  // of the code that was interrupted
-    const greg_t rip = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
-    const auto* pc =
-        reinterpret_cast<const void*>(rip);  // NOLINT(performance-no-int-to-ptr): so the kernel tells it
+    greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+    const auto* pc = reinterpret_cast<const void*>(
+        registers[REG_RIP]);  // NOLINT(performance-no-int-to-ptr): so the kernel tells it
     const bool handled = slot.space.load()->handle_fault(address, signal == SIGBUS, pc);
     errno = saved_errno;
     if (handled) return;
+    charge_fault(pc, &registers[REG_R15]);
     break;
   }
   // Not GPU memory: what would have happened without us.

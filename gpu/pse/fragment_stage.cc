@@ -10,18 +10,18 @@
 #include "gpu/base/doubles.h"
 #include "gpu/base/host_time.h"
 #include "gpu/base/left_out.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
 #include "gpu/qpu/run/place_text.h"
 #include "gpu/qpu/run/program.h"
 #include "gpu/qpu/run/program_scope.h"
+#include "gpu/vpm/stage_runner.h"
 
 namespace v3d::pse {
 namespace {
 
-/// Instructions between two looks at the job.
-constexpr uint64_t kBudgetSlice = 100'000;
 constexpr uint32_t kAllQuads = 15;
 
 template <typename V, typename T>
@@ -112,13 +112,14 @@ FragmentStage::FragmentStage(const JobContext& job, const tlb::Config& config, u
     : job_(job),
       multisample_(config.multisample),
       tile_width_(config.tile_width),
-      first_slice_(std::min(job.instruction_limit, kBudgetSlice)),
+      first_slice_(std::min(job.instruction_limit, kInstructionSlice)),
       isa_(qpu::isa(job.profile->generation)),
       counts_(counts),
       tmu_(job.memory, job.profile->generation) {
   thread_.reset();
   thread_.memory = job.memory;
   thread_.tmu = &tmu_;
+  tmu_.set_job(&job_);
   thread_.tidx = tidx;
 }
 
@@ -579,14 +580,8 @@ void FragmentStage::run_program() {
 /// With a program that did not end within the first slice.
 void FragmentStage::go_on(qpu::Stop stop) {
   const draw::ShaderCode& fs = draw_->record().fs;
-  uint64_t left = job_.instruction_limit - first_slice_;
-  while (stop == qpu::Stop::kBudget) {
-    if (job_.progress && !job_.progress->spend(kBudgetSlice)) left = 0;
-    if (left == 0 || job_.stopped()) break;
-    thread_.budget = std::min(left, kBudgetSlice);
-    left -= thread_.budget;
+  while (stop == qpu::Stop::kBudget && vpm::may_go_on(job_, thread_))
     stop = qpu::run(*draw_->program, thread_);
-  }
   if (stop == qpu::Stop::kEnd || job_.stopped()) return;
   const qpu::Program& program = *draw_->program;
   const std::string reason = stop == qpu::Stop::kBudget

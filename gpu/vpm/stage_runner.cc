@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
@@ -16,7 +17,10 @@ namespace v3d::vpm {
 void start_thread(const JobContext& job, const StageProgram& program, int slot, LaneMask live,
                   Worker* worker) {
   qpu::Thread& t = worker->thread;
-  if (!worker->tmu) worker->tmu = std::make_unique<tmu::Unit>(job.memory, job.profile->generation);
+  if (!worker->tmu) {
+    worker->tmu = std::make_unique<tmu::Unit>(job.memory, job.profile->generation);
+    worker->tmu->set_job(&job);
+  }
   if (worker->stage == program.stage && worker->code == program.code.code) {
     t.restart();
   } else {
@@ -38,25 +42,22 @@ void start_thread(const JobContext& job, const StageProgram& program, int slot, 
   worker->in_series = true;
 }
 
+bool may_go_on(const JobContext& job, qpu::Thread& t) {
+  const uint64_t left = job.instruction_limit - std::min(job.instruction_limit, t.instructions);
+  if ((job.progress && !job.progress->spend(kInstructionSlice)) || left == 0 || job.stopped()) return false;
+  t.stop_at_block = true;
+  t.budget = std::min(left, kInstructionSlice);
+  return true;
+}
+
 bool finish_thread(const JobContext& job, const StageProgram& program, Worker* worker) {
-  constexpr uint64_t kSlice = 100'000;  // instructions between looks at the job
   qpu::Thread& t = worker->thread;
-  uint64_t left = job.instruction_limit;
   if (job.watch) job.watch->start(program.stage, t);
-  const auto take_slice = [&] {
-    t.budget = std::min(left, kSlice);
-    left -= t.budget;
-  };
-  take_slice();
+  t.budget = std::min(job.instruction_limit, kInstructionSlice);
   const qpu::ProgramScope scope(program.stage, program.code.code, t);
   host_time::ProgramScope host(host_time::Block::kVertexPrograms, program.stage, program.code.code);
   qpu::Stop stop = worker->series.run(t);
-  while (stop == qpu::Stop::kBudget) {
-    if (job.progress && !job.progress->spend(kSlice)) left = 0;
-    if (left == 0 || job.stopped()) break;
-    take_slice();
-    stop = qpu::run(*program.program, t);
-  }
+  while (stop == qpu::Stop::kBudget && may_go_on(job, t)) stop = qpu::run(*program.program, t);
   worker->instructions += t.instructions;
   host.executed(t.instructions);
   if (stop == qpu::Stop::kEnd) return true;

@@ -48,6 +48,10 @@ struct StageProgram {
 void start_thread(const JobContext& job, const StageProgram& program, int slot, LaneMask live,
                   Worker* worker);
 
+/// Between two slices of instructions of a thread: gives it the next one, unless the job has ended or the
+/// thread executed all that it may.
+bool may_go_on(const JobContext& job, qpu::Thread& thread);
+
 /// Runs the thread to its end. A hang is reported to job.error. @return  false when it did not end
 bool finish_thread(const JobContext& job, const StageProgram& program, Worker* worker);
 

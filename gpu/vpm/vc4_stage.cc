@@ -4,21 +4,16 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/qpu/run/vc4_interpreter.h"
 #include "gpu/vpm/packed_positions.h"
 
 namespace v3d::vpm {
-namespace {
-
-constexpr uint64_t kSlice = 100'000;  // instructions between looks at the job
-
-}  // namespace
-
 std::string run_vc4_thread(const JobContext& job, const qpu::vc4::Program& program,
                            qpu::vc4::Thread& thread) {
   uint64_t left = job.instruction_limit;
   for (;;) {
-    thread.budget = std::min(left, kSlice);
+    thread.budget = std::min(left, kInstructionSlice);
     left -= thread.budget;
     switch (qpu::vc4::run(program, thread)) {
       case qpu::vc4::Stop::kEnd:
@@ -28,7 +23,7 @@ std::string run_vc4_thread(const JobContext& job, const qpu::vc4::Program& progr
       case qpu::vc4::Stop::kWait:  // nobody else could let it go on
         return absl::StrFormat("waits for another thread at 0x%08x", thread.pc);
       case qpu::vc4::Stop::kBudget:
-        if (job.progress && !job.progress->spend(kSlice)) left = 0;
+        if (job.progress && !job.progress->spend(kInstructionSlice)) left = 0;
         if (job.stopped()) return {};
         if (left == 0) return absl::StrFormat("does not end, and is at 0x%08x", thread.pc);
     }

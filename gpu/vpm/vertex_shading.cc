@@ -52,6 +52,7 @@ Vc4Stage VertexStages::State::vc4_stage(const char* name, const draw::ShaderCode
 Vc4StageRunner& VertexStages::State::vc4_runner(Worker& worker) const {
   if (!worker.vc4) {
     worker.tmu = std::make_unique<tmu::Unit>(job.memory, job.profile->generation);
+    worker.tmu->set_job(&job);
     worker.vc4 = std::make_unique<Vc4StageRunner>(*worker.tmu);
   }
   return *worker.vc4;

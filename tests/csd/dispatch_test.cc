@@ -15,11 +15,13 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/base/work_meter.h"
 #include "gpu/chip/profile.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/mmu/fault_place.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "tests/base/counting_control.h"
 #include "tests/qpu/engine.h"
 
 namespace v3d::csd {
@@ -319,6 +321,16 @@ TEST_P(DispatchTest, EndlessProgramsHitTheLimit) {
   job_.instruction_limit = 200'000;
   EXPECT_FALSE(run(kEndless, {}, {100, 1, 1, cfg3(16, 1, 1)}, 100));
   EXPECT_THAT(error_.message(), HasSubstr("compute program at 0x00010000 does not end at pc 0x000100"));
+}
+
+// Supergroups of eight batches, whose turns are one after the other: each has its look.
+TEST_P(DispatchTest, EndlessProgramsLookAtTheJob) {
+  CountingControl control;
+  job_.control = &control;
+  job_.instruction_limit = 100'000;
+  EXPECT_FALSE(run(kEndless, {}, {8, 1, 1, cfg3(128, 1, 8)}, 64));
+  EXPECT_GE(control.looks(), counts_.total()[perf::kQpuActive] / (2 * kInstructionSlice));
+  EXPECT_GE(control.looks(), 100'000 / kInstructionSlice);
 }
 
 TEST_P(DispatchTest, FaultsNameTheInstruction) {

@@ -3,7 +3,9 @@
 
 #include <random>
 
+#include "gpu/base/work_meter.h"
 #include "gpu/mmu/fault_place.h"
+#include "tests/base/counting_control.h"
 #include "tests/pse/scene.h"
 
 namespace v3d::pse {
@@ -509,6 +511,18 @@ TEST(Fragment, HangsEndTheJob) {
   EXPECT_FALSE(scene.render());
   EXPECT_THAT(scene.error(), HasSubstr("fragment program"));
   EXPECT_THAT(scene.error(), HasSubstr("does not end, and is at pc 0x"));
+}
+
+TEST(Fragment, LongProgramsLookAtTheJob) {
+  Scene scene;
+  CountingControl control;
+  scene.test().job().control = &control;
+  scene.test().job().instruction_limit = 1'000'000;
+  ProgramBuilder fs;
+  fs.loop_forever();
+  scene.add_draw(3, triangle(kWholeFrame), fs, 0);
+  EXPECT_FALSE(scene.render());
+  EXPECT_GE(control.looks(), 1'000'000 / kInstructionSlice);
 }
 
 TEST(Fragment, FaultsNameTheInstruction) {

@@ -4,8 +4,10 @@
 
 #include <set>
 
+#include "gpu/base/work_meter.h"
 #include "gpu/mmu/fault_place.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "tests/base/counting_control.h"
 #include "tests/qpu/engine.h"
 #include "tests/vpm/shader_builder.h"
 #include "tests/vpm/test_job.h"
@@ -230,6 +232,18 @@ TEST(GeometryShading, ImpossibleHeadersAreErrors) {
     shade(test.job(), draw, Phase::kBin);
     EXPECT_NE(test.error().find("geometry program"), std::string::npos) << std::hex << first;
   }
+}
+
+TEST(VertexShading, LongProgramsLookAtTheJob) {
+  Stage test;
+  CountingControl control;
+  test.job().control = &control;
+  test.job().instruction_limit = 1'000'000;
+  auto record = counting_record(&test, 4, 1);
+  record->cs = ShaderBuilder().loop_forever().build(&test);
+  shade(test.job(), draw_of(record, 4), Phase::kBin);
+  EXPECT_TRUE(test.hangs()) << test.error();
+  EXPECT_GE(control.looks(), test.job().instruction_limit / kInstructionSlice);
 }
 
 }  // namespace

@@ -24,8 +24,12 @@ struct Raw {
   uint32_t instruction = kNowhere;
   Exit exit;
   uint32_t ways_in = 0;
+  uint32_t in_block = 0;  // nodes of the block in front of it, if it has no other beginning
   bool starts_block = false, resumes = false;
 };
+
+// Nodes of a block at most: where one begins a thread may look at its job.
+constexpr uint32_t kMostInBlock = 512;
 
 struct NodeKey {
   int32_t index;
@@ -70,7 +74,7 @@ class Walk {
   uint32_t node_of(int32_t index, const InFlight& in_flight) {
     const auto [found, fresh] = ids_.try_emplace({index, in_flight}, static_cast<uint32_t>(raw_.size()));
     if (fresh) {
-      raw_.push_back({index, in_flight, kNowhere, {}, 0, false, false});
+      raw_.push_back({.index = index, .in_flight = in_flight, .exit = {}});
       open_.push_back(found->second);
     }
     return found->second;
@@ -172,9 +176,11 @@ class Walk {
   uint32_t link(const Raw& from, int32_t index, const InFlight& in_flight) {
     const uint32_t to = node_of(index, in_flight);
     Raw& r = raw_[to];
-    ++r.ways_in;
+    if (++r.ways_in == 1 && from.exit.kind == Kind::kNext && !from.exit.switches)
+      r.in_block = (from.in_block + 1) % kMostInBlock;
     r.resumes = r.resumes || from.exit.switches;
-    r.starts_block = r.starts_block || from.exit.switches || from.exit.kind != Kind::kNext || r.ways_in > 1;
+    r.starts_block = r.starts_block || from.exit.switches || from.exit.kind != Kind::kNext || r.ways_in > 1 ||
+                     r.in_block == 0;
     return to;
   }
 

@@ -13,7 +13,7 @@ class ProgramScope {
   /// @param stage  a literal
   /// @param thread  outlives the scope
   ProgramScope(const char* stage, GpuAddr program, const Thread& thread) {
-    t_qpu_place = {stage, program, &thread, instruction_of};
+    t_qpu_place = {stage, program, &thread, instruction_of, pay};
   }
   ~ProgramScope() { t_qpu_place.stage = nullptr; }
   ProgramScope(const ProgramScope&) = delete;
@@ -23,6 +23,10 @@ class ProgramScope {
   static uint32_t instruction_of(const void* thread, const void* host_pc) {
     const auto& t = *static_cast<const Thread*>(thread);
     return t.host_run ? t.host_run->instruction(t, host_pc) : t.pc;
+  }
+  static void pay(const void* thread, const void* host_pc, uint64_t instructions, uint64_t* left) {
+    const auto& t = *static_cast<const Thread*>(thread);
+    if (t.host_run) t.host_run->pay(host_pc, instructions, left);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "gpu/base/memory.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/tmu/texel/format.h"
 
 namespace v3d::tmu {
@@ -12,11 +13,14 @@ namespace v3d::tmu {
 class BlockCache {
  public:
   /// The texels of the block at an address, valid until the next call.
-  const BlockTexel* find(Memory memory, const Format& format, bool srgb, GpuAddr address) {
+  /// @param meter  is charged for those that have to be decoded
+  const BlockTexel* find(WorkMeter& meter, Memory memory, const Format& format, bool srgb, GpuAddr address) {
     if (!entries_) entries_ = std::make_unique<Entry[]>(kEntries);
     Entry& entry = entries_[(address / 8 ^ address / (8 * kEntries)) % kEntries];
-    if (entry.address != address || entry.kind != kind_of(format, srgb))
+    if (entry.address != address || entry.kind != kind_of(format, srgb)) {
+      meter.charge(kDecodeCost);
       decode(memory, format, srgb, address, entry);
+    }
     return entry.texels;
   }
 
@@ -27,6 +31,7 @@ class BlockCache {
 
  private:
   static constexpr int kEntries = 256;
+  static constexpr uint32_t kDecodeCost = 100;
   struct Entry {
     GpuAddr address = 0;
     uint32_t kind = 0;  ///< format and sRGB; 0: empty

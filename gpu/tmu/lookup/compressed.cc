@@ -36,8 +36,9 @@ Texel read_compressed(const Plan& plan, TexelMemory& texels, const TexelPlace& a
   Texel texel = {};
   for (int i = 0; i < kLanes; ++i) {
     if (!((mask >> i) & 1)) continue;
-    const BlockTexel* block =
-        texels.blocks.find(texels.memory, *plan.format, plan.block_transfer != nullptr, at.address[i]);
+    if (texels.meter.ended()) break;
+    const BlockTexel* block = texels.blocks.find(texels.meter, texels.memory, *plan.format,
+                                                 plan.block_transfer != nullptr, at.address[i]);
     for (int c = 0; c < 4; ++c) texel.c[c][i] = block[at.in_block[i]][c];
   }
   for (int c = 0; c < 4; ++c) {

@@ -97,7 +97,8 @@ Lanes read_block(const Call& call, const PackedLevel& level, Lanes x, Lanes y) {
   Lanes result = {};
   for (int i = 0; i < kLanes; ++i) {
     if (!((call.active >> i) & 1)) continue;
-    const BlockTexel* block = call.texels.blocks.find(call.texels.memory, format, false, address[i]);
+    const BlockTexel* block =
+        call.texels.blocks.find(call.texels.meter, call.texels.memory, format, false, address[i]);
     const BlockTexel& texel = block[in_y[i] * format.block_width + in_x[i]];
     result[i] = texel[0] | uint32_t{texel[1]} << 8 | uint32_t{texel[2]} << 16 | 0xff000000u;
   }
@@ -300,6 +301,7 @@ void make_packed_plan(const PackedPlan::Key& key, chip::Generation generation, P
   const bool one_level = rules.texture.max_level == 0 || (sampler.mip_nearest && sampler.max_lod < 128);
   rules.needs_lod = !one_level || sampler.mag_nearest != sampler.min_nearest;
   rules.magnifies_below_one = !rules.explicit_lod && !(key.written & kB);
+  rules.cost = lookup_cost(rules);
   if (!is_left_out(Stage::kLookups)) plan.run = run_sample;
   log_debug(Debug::kTmu, "TMU: P0 %#x P1 %#x P2 %#x P3 %#x written %#x: %s %ux%u, %d levels, at %#x%s",
             key.p[0], key.p[1], key.p[2], key.p[3], key.written, rules.format->name, rules.texture.width,

@@ -231,6 +231,15 @@ Run pick_function(Plan& plan, const TextureLookup& lookup) {
 
 }  // namespace
 
+uint32_t lookup_cost(const Plan& plan) {
+  constexpr uint32_t kBeside = 20, kPlainTexel = 10, kCompressedTexel = 40;
+  const bool filters = !plan.sampler.mag_nearest || !plan.sampler.min_nearest;
+  const uint32_t texels = filters ? (plan.cube || plan.dims == 3 ? 9 : 5) : 1;
+  const uint32_t levels = plan.needs_lod ? 2 : 1;
+  const auto probes = static_cast<uint32_t>(plan.anisotropic ? plan.sampler.max_anisotropy : 1);
+  return kBeside + probes * levels * texels * (plan.format->compressed() ? kCompressedTexel : kPlainTexel);
+}
+
 void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory, chip::Generation generation,
                Plan& plan) {
   plan = Plan{};
@@ -271,6 +280,7 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   if (plan.texture.rb_swap) std::swap(plan.order[0], plan.order[2]);
   make_outputs(plan, plan.order);
   make_border(plan, plan.order, lookup_properties(generation));
+  plan.cost = lookup_cost(plan);
   plan.run = pick_function(plan, lookup);
   if (plan.texture.swap_st && (lookup.written & kT)) {
     std::swap(plan.options.offset[0], plan.options.offset[1]);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/chip/generation.h"
 #include "gpu/tmu/image/layout.h"
 #include "gpu/tmu/image/texture_state.h"
@@ -22,6 +23,7 @@ struct TexelMemory {
   Memory memory;
   BlockCache blocks;
   Footprint* footprint = nullptr;  ///< of the lookup under way; null: nobody asks for it
+  WorkMeter meter;
 };
 
 struct Plan;
@@ -112,6 +114,7 @@ struct Plan {
   bool magnifies_below_one;  ///< footprints of up to one texel use the base level and the mag filter
   bool needs_lod;            ///< the result depends on the level of detail
   uint8_t num_words;
+  uint32_t cost;  ///< of a lookup at most, for a WorkMeter; without blocks that are decoded for it
   /// The R, G, B, A (0..3) in each half of each return word; 32-bit output: first only.
   uint8_t word_source[4][2];
   /// The same as decoded channels: 0..3, 4 zero, 5 one.
@@ -144,6 +147,9 @@ struct RecentPlans {
 /// Decodes the state records and picks the functions. Wild addresses and values are harmless.
 void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory, chip::Generation generation,
                Plan& plan);
+
+/// For Plan::cost, when all else is decided: texels that 16 lanes read, and how they are blended.
+uint32_t lookup_cost(const Plan& plan);
 
 /// Swizzles decoded channels and packs the return words; lanes outside `active` give 0.
 void finish(const Plan& plan, const Lanes* rgba, LaneMask active, Lanes* out);

@@ -26,6 +26,9 @@ void trace(chip::Generation generation, const Plan& plan) {
 
 std::atomic<uint64_t> g_not_generated[kNumNotGenerated];
 
+/// Of a general access, and of making a plan, for a WorkMeter.
+constexpr uint32_t kGeneralCost = 5, kPlanCost = 200;
+
 }  // namespace
 
 struct Unit::State {
@@ -71,6 +74,7 @@ struct Unit::State {
     recent.at[lookup.site % RecentPlans::kSites] = &slot;
     if (slot.job != job || !(slot.plan.key == key)) {
       slot.job = job;
+      texels.meter.charge(kPlanCost);
       make_plan(key, lookup, texels.memory, generation, slot.plan);
       trace(generation, slot.plan);
     }
@@ -83,6 +87,8 @@ Unit::Unit(Memory memory, chip::Generation generation)
 Unit::~Unit() = default;
 Unit::Unit(Unit&&) noexcept = default;
 Unit& Unit::operator=(Unit&&) noexcept = default;
+
+void Unit::set_job(const JobContext* job) { state_->texels.meter = WorkMeter(job); }
 
 void Unit::begin_job() {
   ++state_->job;
@@ -99,7 +105,10 @@ int Unit::texture(const TextureLookup& lookup, Lanes* out) {
   const LaneMask active = lookup.exec & (plan.per_pixel ? lookup.live : whole_quads(lookup.live));
   ++state_->not_generated[static_cast<size_t>(plan.steps.not_generated)];
   if (state_->texels.footprint) state_->texels.footprint->clear();
-  plan.run(plan, state_->texels, lookup, active, out);
+  if (state_->texels.meter.charge(plan.cost)) [[likely]]
+    plan.run(plan, state_->texels, lookup, active, out);
+  else
+    run_nothing(plan, state_->texels, lookup, active, out);
   return plan.num_words;
 }
 
@@ -115,10 +124,13 @@ Lanes Unit::packed(const PackedLookup& lookup) {
   }
   if (!state.packed_plans) state.packed_plans = std::make_unique<PackedPlans>(state.generation);
   const PackedPlan& plan = state.packed_plans->find(lookup);
+  if (!state.texels.meter.charge(plan.rules.cost)) [[unlikely]]
+    return Lanes{};
   return select(active, plan.run(plan, state.texels, lookup, active), Lanes{});
 }
 
 int Unit::general(const GeneralLookup& lookup, Lanes* out) {
+  state_->texels.meter.charge(kGeneralCost);
   return general_lookup(state_->texels.memory, lookup_properties(state_->generation).wrap16, lookup, out);
 }
 

@@ -10,6 +10,10 @@
 #include "gpu/chip/generation.h"
 #include "gpu/tmu/lookup/lookup_steps.h"
 
+namespace v3d {
+struct JobContext;
+}
+
 namespace v3d::tmu {
 
 /// Which register write started the lookup (texture.md 2.1).
@@ -62,6 +66,9 @@ class Unit {
   Unit(Unit&&) noexcept;
   Unit& operator=(Unit&&) noexcept;
 
+  /// The job that lookups are for: they look at it while they take long, and give zeros when it is over.
+  /// @param job  outlives the unit, or the next call
+  void set_job(const JobContext* job);
   /// Drops all decoded state.
   void begin_job();
   /// Texture lookups of texture() leave there what they touched. Null: nobody asks.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/base/qpu_place.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/run/observer.h"
 #include "tests/qpu/jit/twins.h"
@@ -128,6 +129,26 @@ TEST_P(FaultPlace, OutsideOfProgramsThereIsNone) {
   EXPECT_EQ(compiled.memory().load<uint32_t>(kNowhere + 0x10000), 0u);
   EXPECT_EQ(compiled.faults(), 1u);
   EXPECT_EQ(compiled.fault_place().stage, nullptr);
+}
+
+/// Accesses of unmapped pages, each of a signal, end the budget long before it is used up by instructions.
+TEST_P(FaultPlace, EveryFaultCostsAPartOfTheBudget) {
+  load_text(
+      "ldunifrf.rf1\neidx rf2\nshl rf2, rf2, 12\nadd rf2, rf2, rf1\nmov rf3, 1\nshl rf3, rf3, 15\n"
+      "loop:\nmov tmud, rf1\nmov tmua, rf2\nadd rf2, rf2, rf3\nb.a0 done\nnop\nnop\nnop\n"
+      "b loop\nnop\nnop\nnop\ndone:\nnop\nend");
+  start(compiled, {"", 0});
+  compiled.t().stop_at_block = true;
+  compiled.t().budget = 4096;
+  EXPECT_EQ(compiled.run(), Stop::kBudget);
+  EXPECT_LT(compiled.t().instructions, 64u);
+  EXPECT_GE(compiled.faults(), 4096 / kFaultCost);
+  // It goes on where it was.
+  const uint64_t before = compiled.t().instructions;
+  compiled.t().budget = 4096;
+  EXPECT_EQ(compiled.run(), Stop::kBudget);
+  EXPECT_GT(compiled.t().instructions, before);
+  EXPECT_LT(compiled.t().instructions, before + 64);
 }
 
 }  // namespace

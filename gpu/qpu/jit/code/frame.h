@@ -58,6 +58,7 @@ struct Frame {
   const uint8_t* uniform_base;
   uint32_t uniform_low, uniform_span;
   uint64_t left;  ///< instructions of the budget
+  uint64_t paid;  ///< of them, those that were taken for accesses of unmapped pages
   /// Of the last loads and stores of a word for each lane, all next to each other: where in the host's
   /// memory, and how far after the one before. A guess where the next will be, nothing else.
   struct Stream {

@@ -144,15 +144,16 @@ void begin_frame(Frame& frame, GpuAddr entry, bool starts) {
 uint32_t enter(const uint8_t* function, const uint8_t* place, Thread& t, Frame& frame, const HostRun& run) {
   frame.thread = &t;
   frame.left = t.budget;
+  frame.paid = 0;
   t.host_run = &run;
   const uint32_t exit = std::bit_cast<Function>(function)(&t, &frame, place);
   t.host_run = nullptr;
   return exit;
 }
 
-void count_executed(Thread& t, uint64_t left) {
-  t.instructions += t.budget - left;
-  t.budget = left;
+void count_executed(Thread& t, const Frame& frame, uint64_t left_back = 0) {
+  t.instructions += t.budget - frame.left - frame.paid - left_back;
+  t.budget = frame.left + left_back;
 }
 
 }  // namespace
@@ -173,13 +174,24 @@ GpuAddr ProgramCode::instruction(const Thread& t, const Frame& frame, const uint
   return index == CodePlace::kNone ? t.pc : frame.entry + static_cast<uint32_t>(index) * 8;
 }
 
+void ProgramCode::pay(Frame& frame, const void* host_pc, uint64_t instructions, uint64_t* left) const {
+  const auto* const pc = static_cast<const uint8_t*>(host_pc);
+  if (pc < memory_.begin() || pc >= memory_.begin() + memory_.size()) return;  // r15 is something else there
+  instructions = std::min(instructions, *left);
+  *left -= instructions;
+  frame.paid += instructions;
+}
+
 class ProgramCode::Run final : public HostRun {
  public:
   explicit Run(const ProgramCode& code) : code_(code) {}
   GpuAddr instruction(const Thread& t, const void* host_pc) const override {
     return code_.instruction(t, frame, static_cast<const uint8_t*>(host_pc));
   }
-  Frame frame;
+  void pay(const void* host_pc, uint64_t instructions, uint64_t* left) const override {
+    code_.pay(frame, host_pc, instructions, left);
+  }
+  mutable Frame frame;
 
  private:
   const ProgramCode& code_;
@@ -222,12 +234,15 @@ class StartingThreads final : public HostSeries, public HostRun {
     const CodeExit& exit = exits_[enter(function_, nullptr, t, frame_, *this)];
     if (exit.why != CodeExit::Why::kEnd || frame_.exception) [[unlikely]]
       return code_->leave(exit, t, frame_);
-    count_executed(t, frame_.left);
+    count_executed(t, frame_);
     return {HostProgram::Leave::Why::kEnd};
   }
 
   GpuAddr instruction(const Thread& t, const void* host_pc) const override {
     return code_->instruction(t, frame_, static_cast<const uint8_t*>(host_pc));
+  }
+  void pay(const void* host_pc, uint64_t instructions, uint64_t* left) const override {
+    code_->pay(frame_, host_pc, instructions, left);
   }
 
  private:
@@ -235,7 +250,7 @@ class StartingThreads final : public HostSeries, public HostRun {
   const CodeExit* exits_ = nullptr;
   const uint8_t* function_ = nullptr;
   const uint8_t* memory_ = nullptr;  // of the threads for which uniforms are placed
-  Frame frame_;
+  mutable Frame frame_;
 };
 
 void ProgramCode::begin(std::unique_ptr<HostSeries>& series, GpuAddr entry) const {
@@ -247,7 +262,7 @@ HostProgram::Leave ProgramCode::leave(const CodeExit& exit, Thread& t, Frame& fr
   using Why = CodeExit::Why;
   if (frame.exception) std::rethrow_exception(std::exchange(frame.exception, nullptr));
   const GpuAddr entry = frame.entry;
-  count_executed(t, frame.left + exit.left_back);
+  count_executed(t, frame, exit.left_back);
   t.pc = entry + static_cast<uint32_t>(exit.index) * 8;
   t.uniforms += exit.uniform_bytes;
   t.unifa += exit.unifa_bytes;

@@ -1,0 +1,49 @@
+/// A WorkMeter looks at the job of a thread now and then: as often as the work that the thread does for it
+/// takes time.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "gpu/base/job_context.h"
+#include "gpu/base/qpu_place.h"
+
+namespace v3d {
+
+/// Instructions that a QPU thread executes between two looks at its job. Few, as one may be a lookup in
+/// compiled code that takes some microseconds; what may take longer is charged to a WorkMeter.
+inline constexpr uint64_t kInstructionSlice = 4096;
+
+/// Of one thread. What work costs is counted in a unit that is like time, about 10 ns of a processor of 3
+/// GHz, and rather too high than too low: a look costs little. Faults of the thread count, whatever it
+/// charges.
+class WorkMeter {
+ public:
+  /// Between two looks, unless one charge is larger.
+  static constexpr uint32_t kSlice = 10'000;
+
+  /// @param job  outlives the meter; null: nobody has to know
+  explicit WorkMeter(const JobContext* job = nullptr) : job_(job) {}
+
+  /// Before or after the work. Waits while it is the turn of others. @return  whether the job goes on
+  bool charge(uint32_t cost) {
+    cost_ += cost + std::exchange(t_fault_cost, 0);
+    if (cost_ >= kSlice) [[unlikely]]
+      look();
+    return !ended_;
+  }
+  /// The job has nothing more to do, as the last look found: what is left may be left out.
+  bool ended() const { return ended_; }
+
+ private:
+  void look() {
+    cost_ = 0;
+    if (job_ != nullptr) ended_ = job_->stopped();
+  }
+
+  const JobContext* job_;
+  uint32_t cost_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace v3d
