@@ -7,6 +7,7 @@
 #include "gpu/base/host_time.h"
 #include "gpu/base/left_out.h"
 #include "gpu/base/log.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/cle/executor.h"
@@ -344,8 +345,11 @@ void RenderExecutor::prepare_draws() {
 
 bool RenderExecutor::run_pending_tiles() {
   if (pending_.empty()) return true;
-  if (program_.draws &&
-      std::any_of(pending_.begin(), pending_.end(), [this](TileId id) { return has_primitives(id); }))
+  WorkMeter meter(&job_);
+  const auto draws = [&](TileId id) {
+    return meter.charge(static_cast<uint32_t>(program_.commands.size())) && has_primitives(id);
+  };
+  if (program_.draws && std::any_of(pending_.begin(), pending_.end(), draws))
     prepare_draws();
   else if (!program_.transfers)
     pending_.clear();  // as Mesa's frames around a dispatch

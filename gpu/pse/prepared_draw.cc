@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
 #include "gpu/base/pairs.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/draw/host_key.h"
@@ -125,13 +126,15 @@ void shade_vertices(const JobContext& job, vpm::VertexStages& stages, uint32_t n
                                       uint32_t rows) { transpose(data, rows, screen, group, p); }});
 }
 
-std::vector<bool> listed_draws(const draw::BinResult& bin) {
+std::vector<bool> listed_draws(const JobContext& job, const draw::BinResult& bin) {
   std::vector<bool> listed(bin.draws.size(), false);
   for (const std::vector<draw::ListEntry>& list : bin.tiles) {
     uint32_t previous = std::numeric_limits<uint32_t>::max();
     for (const draw::ListEntry& entry : list) {
       if (entry.draw == previous) continue;
+  WorkMeter meter(&job);
       previous = entry.draw;
+    if (!meter.charge(static_cast<uint32_t>(1 + list.size() / 8))) break;
       listed[entry.draw] = true;
     }
   }
@@ -181,7 +184,7 @@ PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, 
   state_->draws.resize(bin.draws.size());
   vpm::VertexStages stages(job);
   Vc4Programs vc4_programs;
-  const std::vector<bool> listed = listed_draws(bin);
+  const std::vector<bool> listed = listed_draws(job, bin);
   for (size_t i = 0; i < bin.draws.size(); ++i)
     if (listed[i] && !prepare_draw(job, stages, vc4_programs, bin.draws[i], static_cast<uint32_t>(i), config,
                                    state_->draws[i]))

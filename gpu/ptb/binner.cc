@@ -74,7 +74,7 @@ Binner::Binner(const JobContext& job)
       result_(std::make_shared<draw::BinResult>()),
       stages_(job),
       splitter_(job),
-      feedback_(job.memory) {}
+      feedback_(job_) {}
 
 void Binner::set_frame(const BinFrame& frame) {
   draw::BinResult& r = *result_;

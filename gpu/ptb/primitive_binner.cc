@@ -15,6 +15,9 @@ namespace {
 /// Rows of a coordinate program's output (cle-and-tiles.md 3.3).
 constexpr uint32_t kRowClip = 0, kRowX = 4, kRowY = 5, kRowPointSize = 6;
 
+/// For a WorkMeter: of a primitive, or of 16 triangles, beside what goes to the lists.
+constexpr uint32_t kPrimitiveCost = 20;
+
 /// Twice the signed area; positive is clockwise to an eye for which rows grow downwards.
 int64_t cross(ScreenPoint a, ScreenPoint b, ScreenPoint c) {
   return (int64_t{b.x} - a.x) * (int64_t{c.y} - a.y) - (int64_t{c.x} - a.x) * (int64_t{b.y} - a.y);
@@ -38,7 +41,7 @@ PrimitiveBinner::PrimitiveBinner(const draw::DrawState& state, const draw::Shade
                                    : Fill::kLines),
       screen_(state, rules),
       clipper_(state, rules),
-      lists_(state, result),
+      lists_(state, result, job),
       sorter_(state, lists_) {}
 
 /// Screen positions and outcodes of 16 vertices. Without clipping (assumed) vertices have the same rows and
@@ -256,8 +259,10 @@ void PrimitiveBinner::bin_triangles(const draw::Primitive* triangles) {
   }
 }
 
-/// Whether the piece may have more entries. Others hear of those of this part now and then.
+/// Whether the piece may have more entries, and somebody wants them. Others hear of those of this part now
+/// and then.
 bool PrimitiveBinner::has_room() {
+  if (lists_.meter().ended()) return false;
   constexpr uint64_t kTell = 1024;
   if (const uint64_t untold = entries_ - told_entries_; untold >= kTell) {
     told_entries_ = entries_;
@@ -281,6 +286,7 @@ void PrimitiveBinner::bin_range(Shared& shared, size_t begin, size_t end) {
   num_kept_ = 0;
   const bool many = vertices == 3 && !outline && !lists_.empty_window() && shared.shaded->layer.empty();
   for (size_t next = begin; next < end && has_room();) {
+    lists_.meter().charge(kPrimitiveCost);
     if (many && end - next >= kLanes) {
       bin_triangles(&primitives[next]);
       next += kLanes;
@@ -311,7 +317,7 @@ draw::BinResult PrimitiveBinner::empty_lists(const draw::BinResult& of) {
 struct PrimitiveBinner::Part {
   explicit Part(const PrimitiveBinner& whole)
       : result(empty_lists(whole.result_)),
-        binner(whole.state_, whole.record_, whole.rules_, &result, &counts) {}
+        binner(whole.state_, whole.record_, whole.rules_, &result, &counts, whole.job_) {}
   draw::BinResult result;
   perf::Counts counts;
   PrimitiveBinner binner;

@@ -18,7 +18,8 @@ namespace v3d::ptb {
 
 class PrimitiveBinner {
  public:
-  /// @param job  the pool of which takes parts of large draws; null: everything is done by the caller
+  /// @param job  is looked at, and its pool takes parts of large draws; null: everything is done by the
+  /// caller
   PrimitiveBinner(const draw::DrawState& state, const draw::ShaderRecord& record, const ViewRules& rules,
                   draw::BinResult* result, perf::Counts* counts, const JobContext* job = nullptr);
 

@@ -12,10 +12,15 @@ namespace v3d::ptb {
 
 namespace {
 constexpr int32_t kPixel = 1 << kScreenFractionBits;
-}
 
-TileLists::TileLists(const draw::DrawState& s, draw::BinResult* result)
+/// For a WorkMeter: of a row of tiles, and of a list that gets an entry. Three tiles that are looked at take
+/// as long as one of its units.
+constexpr uint32_t kRowCost = 1, kEntryCost = 4, kTilesOfCost = 3;
+}  // namespace
+
+TileLists::TileLists(const draw::DrawState& s, draw::BinResult* result, const JobContext* job)
     : result_(*result),
+      meter_(job),
       left_(s.clip_left),
       top_(s.clip_bottom),
       right_(std::min<int32_t>(s.clip_left + s.clip_width, static_cast<int32_t>(result->width))),
@@ -60,7 +65,8 @@ TileLists::EdgeWalk TileLists::walk(ScreenPoint a, ScreenPoint b, int64_t bias,
 }
 
 uint32_t TileLists::add_range(const TileRange& range, uint32_t layer, draw::ListEntry entry) {
-  for (int32_t y = range.y0; y <= range.y1; ++y) {
+  const auto columns = static_cast<uint32_t>(range.x1 - range.x0 + 1);
+  for (int32_t y = range.y0; y <= range.y1 && meter_.charge(kRowCost + columns * kEntryCost); ++y) {
     std::vector<draw::ListEntry>* lists = row(layer, y);
     for (int32_t x = range.x0; x <= range.x1; ++x) lists[x].push_back(entry);
   }
@@ -71,7 +77,10 @@ uint32_t TileLists::add_range(const TileRange& range, uint32_t layer, draw::List
 uint32_t TileLists::add_where(const TileRange& range, std::span<const EdgeWalk> edges, size_t group_size,
                               uint32_t layer, draw::ListEntry entry) {
   uint32_t added = 0;
-  for (int32_t y = range.y0; y <= range.y1; ++y) {
+  const uint32_t row_cost = kRowCost + static_cast<uint32_t>(range.x1 - range.x0 + 1) *
+                                           static_cast<uint32_t>(edges.size()) / kTilesOfCost;
+  for (int32_t y = range.y0; y <= range.y1 && meter_.charge(row_cost); ++y) {
+    const uint32_t before = added;
     std::vector<draw::ListEntry>* lists = row(layer, y);
     for (int32_t x = range.x0; x <= range.x1; ++x) {
       bool touched = false;
@@ -85,6 +94,7 @@ uint32_t TileLists::add_where(const TileRange& range, std::span<const EdgeWalk> 
       lists[x].push_back(entry);
       ++added;
     }
+    meter_.charge((added - before) * kEntryCost);
   }
   return added;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu/base/lanes.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/draw/state.h"
 
@@ -19,8 +20,11 @@ struct ScreenPoint {
 /// Puts the primitives of one draw on the lists of a bin result.
 class TileLists {
  public:
-  TileLists(const draw::DrawState& state, draw::BinResult* result);
+  /// @param job  is looked at now and then: what is added when it has ended may be anything. May be null
+  TileLists(const draw::DrawState& state, draw::BinResult* result, const JobContext* job = nullptr);
 
+  /// Of the thread that works on them.
+  WorkMeter& meter() { return meter_; }
   /// The clip window leaves nothing to draw.
   bool empty_window() const { return left_ >= right_ || top_ >= bottom_; }
 
@@ -70,6 +74,7 @@ class TileLists {
   }
 
   draw::BinResult& result_;
+  WorkMeter meter_;
   int32_t left_, top_, right_, bottom_;  // window within the frame, pixels
   int tile_shift_x_, tile_shift_y_;      // log2 of the tile size
   int32_t first_sample_, last_sample_;   // within a pixel, 1/64 px

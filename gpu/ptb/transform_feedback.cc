@@ -35,11 +35,17 @@ void TransformFeedback::capture(const std::vector<draw::Primitive>& primitives, 
                                 const vpm::ShadedVertices& shaded) {
   counters_[kGenerated] += static_cast<uint32_t>(primitives.size());
   if (!enabled()) return;
+  // For the meter: to see that nothing fits, and to write it.
+  const uint32_t least_cost = 1 + static_cast<uint32_t>(specs_.size());
+  uint32_t words = 0;
+  for (const Spec& s : specs_) words += s.num_words;
   for (const draw::Primitive& p : primitives) {
+    if (!meter_.charge(least_cost)) return;
     if (!fits(vertices)) {
       ++counters_[kOverflowed];
       continue;
     }
+    meter_.charge(words * vertices);
     write(p, vertices, shaded);
     ++counters_[kWritten];
   }

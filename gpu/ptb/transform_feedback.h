@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "gpu/base/job_context.h"
 #include "gpu/base/memory.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/vpm/vertex_shading.h"
 
@@ -19,7 +21,7 @@ class TransformFeedback {
     uint8_t first_word, num_words, buffer;
   };
 
-  explicit TransformFeedback(Memory memory) : memory_(memory) {}
+  explicit TransformFeedback(const JobContext& job) : memory_(job.memory), meter_(&job) {}
 
   /// Sets a buffer (0..3); writing starts at its beginning.
   void set_buffer(uint32_t number, GpuAddr address, uint32_t words);
@@ -54,6 +56,7 @@ class TransformFeedback {
   void write(const draw::Primitive& primitive, uint32_t vertices, const vpm::ShadedVertices& shaded);
 
   Memory memory_;
+  WorkMeter meter_;
   std::array<Buffer, 4> buffers_;
   std::vector<Spec> specs_;
   std::array<uint32_t, kNumCounters> counters_{};

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "gpu/ptb/transform_feedback.h"
+#include "tests/base/counting_control.h"
 #include "tests/vpm/test_job.h"
 
 namespace v3d::ptb {
@@ -524,7 +525,7 @@ TEST(TransformFeedback, WritesWholePrimitivesInOrderAndCounts) {
   s.add({0, 1, 2});
   s.add({2, 1, 3});  // an odd triangle of a strip
   s.add({3, 4, 5});
-  TransformFeedback feedback(test.memory());
+  TransformFeedback feedback(test.job());
   const GpuAddr a = test.allocate(256), b = test.allocate(256), counts = test.allocate(64);
   feedback.set_buffer(0, a, 12);
   feedback.set_buffer(2, b, 8);  // room for two primitives and a part
@@ -547,6 +548,71 @@ TEST(TransformFeedback, WritesWholePrimitivesInOrderAndCounts) {
   feedback.store_counters(counts);
   EXPECT_EQ(test.memory().load<uint32_t>(counts + 16), 6u);  // generated ones go on counting
   EXPECT_EQ(test.memory().load<uint32_t>(counts + 20), 2u);
+}
+
+// ---- Work between looks at the job
+
+/// A frame of 65,535 pixels squared in tiles of 64, and a line, or a thin triangle, from corner to corner.
+struct HugeScene : Scene {
+  explicit HugeScene(uint8_t corners) {
+    constexpr int32_t kSize = 65535, kEnd = 32767 * 64;
+    record.clipping = false;
+    state.viewport_x = state.viewport_y = 32768 * 256;
+    rules.max_coordinate = kEnd;
+    state.clip_width = state.clip_height = kSize;
+    result.width = result.height = kSize;
+    result.tile_width = result.tile_height = 64;
+    result.tiles_x = result.tiles_y = 1024;
+    result.tiles.resize(size_t{1024} * 1024);
+    const auto at = [this](int32_t x, int32_t y) {
+      return raw({0, 0, 0, 0x3f800000, static_cast<uint32_t>(x), static_cast<uint32_t>(y), 0, 0});
+    };
+    for (int n = 0; n < 20; ++n) {
+      const uint32_t a = at(-kEnd, -kEnd), b = at(kEnd, kEnd);
+      if (corners == 2)
+        add({a, b});
+      else
+        add({a, b, at(kEnd - 64, kEnd)});
+    }
+  }
+};
+
+TEST(BinningWork, ALineOverManyTilesLooksAtTheJob) {
+  for (const uint8_t corners : {2, 3}) {
+    TestJob test;
+    CountingControl control;
+    test.job().control = &control;
+    HugeScene scene(corners);
+    EXPECT_GT(scene.bin(&test.job()), 20u * 1023) << int{corners};
+    // 2^20 tiles each, a look after 3 * 10^4 tests of edges
+    EXPECT_GT(control.looks(), 20u * 50) << int{corners};
+  }
+}
+
+TEST(BinningWork, EndsSoonWhenTheJobIsCancelled) {
+  TestJob test;
+  CountingControl control;
+  control.cancel_at(3);
+  test.job().control = &control;
+  test.job().cancel = &control.cancelled();
+  HugeScene scene(2);
+  EXPECT_LT(scene.bin(&test.job()), 1023u);
+  EXPECT_LE(control.looks(), 4u);
+}
+
+TEST(BinningWork, FeedbackLooksAtTheJob) {
+  TestJob test;
+  CountingControl control;
+  test.job().control = &control;
+  Scene scene;
+  const uint32_t v = scene.vertex({0, 0});
+  std::vector<draw::Primitive> primitives(10000, {.vertex = {v, v, v}, .provoking = v, .primitive_id = 0});
+  TransformFeedback feedback(test.job());
+  // All to one word after the other of a buffer of no end, 64 words a primitive
+  feedback.set_buffer(0, 0x100000, 1u << 20);
+  feedback.set_specs(std::vector<TransformFeedback::Spec>(8, {.first_word = 0, .num_words = 8, .buffer = 0}));
+  feedback.capture(primitives, 1, scene.shaded);
+  EXPECT_GT(control.looks(), 10000u * 64 / WorkMeter::kSlice);
 }
 
 }  // namespace
