@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
@@ -27,21 +28,26 @@ namespace {
 constexpr size_t kBytesPerNode = 256, kBytesBeside = 16384;
 constexpr int kAttempts = 6;
 
+/// The word of an instruction, if it is part of what is to be compiled.
+using Reader = absl::FunctionRef<std::optional<uint64_t>(GpuAddr address)>;
+
+/// @param most  words
 /// @param content  gets the words that it is made of
-flow::Flow flow_of(const Program& program, Memory memory, bool final_section, PartCompiler::Part part,
-                   CodeContent& content) {
+/// @param is_whole  cleared when there were more
+flow::Flow flow_of(const flow::Setting& setting, size_t most, Reader reader, CodeContent& content,
+                   bool& is_whole) {
   std::vector<std::pair<int32_t, uint64_t>> words;
   const auto read = [&](int32_t index) -> std::optional<uint64_t> {  // of each once
-    const GpuAddr address = program.entry() + static_cast<uint32_t>(index) * 8;
-    if (words.size() >= JitCompiler::kMaxWords || !program.knows_page(address)) return {};
-    const uint64_t word = program.word(memory, address);
-    if (!part(address, word)) return {};
-    return words.emplace_back(index, word).second;
+    const std::optional<uint64_t> word = reader(*setting.entry + static_cast<uint32_t>(index) * 8);
+    if (!word) return {};
+    is_whole = is_whole && words.size() < most;
+    if (!is_whole) return {};
+    return words.emplace_back(index, *word).second;
   };
-  flow::Flow flow = flow::analyse({program.generation(), final_section, program.entry()}, read);
-  content.generation = program.generation();
-  content.final_section = final_section;
-  if (flow.position_dependent) content.entry = program.entry();
+  flow::Flow flow = flow::analyse(setting, read);
+  content.generation = setting.generation;
+  content.final_section = setting.final_section;
+  if (flow.position_dependent) content.entry = setting.entry;
   std::sort(words.begin(), words.end());
   for (const auto& [index, word] : words) {
     if (content.stretches.empty() ||
@@ -52,6 +58,29 @@ flow::Flow flow_of(const Program& program, Memory memory, bool final_section, Pa
   }
   return flow;
 }
+
+/// Words of pages of GPU memory, as they were.
+class PagesOfCode {
+ public:
+  PagesOfCode(const Program& program, Memory memory) : pages_(program.known_pages()) {
+    pages_.resize(std::min(pages_.size(), kMost));
+    words_.reserve(pages_.size() * kWords);
+    for (const GpuAddr page : pages_)
+      for (uint32_t word = 0; word < kWords; ++word) words_.push_back(program.word(memory, page + 8 * word));
+  }
+  std::optional<uint64_t> operator()(GpuAddr address) const {
+    const GpuAddr page = address & ~(8 * kWords - 1);
+    const auto found = std::lower_bound(pages_.begin(), pages_.end(), page);
+    if (found == pages_.end() || *found != page) return {};
+    return words_[static_cast<size_t>(found - pages_.begin()) * kWords + (address - page) / 8];
+  }
+
+ private:
+  static constexpr uint32_t kWords = 512;
+  static constexpr size_t kMost = 64;
+  std::vector<GpuAddr> pages_;
+  std::vector<uint64_t> words_;
+};
 
 using Xbyak::util::Cpu;
 
@@ -100,8 +129,8 @@ HostProgram::Inputs inputs_of(const flow::Flow& flow) {
 
 /// @param list  who gets the code as text; may be empty
 /// @return nothing if the host refuses memory
-std::shared_ptr<const ProgramCode> compile_flow(Target target, const flow::Flow& flow, CodeContent content,
-                                                const JitCompiler::Lister& list, LeaveCounts& leaves) {
+std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& flow, CodeContent content,
+                                             const JitCompiler::Lister& list, LeaveCounts& leaves) {
   size_t room = flow.nodes.size() * kBytesPerNode + kBytesBeside;
   for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
     const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
@@ -214,42 +243,93 @@ std::shared_ptr<const HostProgram> JitCompiler::find(const Program& program, Mem
   return counters_->cache.find(program, memory, final_section);
 }
 
+/// What a compiled program is told apart by, beside its content.
+struct JitCompiler::Source {
+  const void* owner;
+  GpuAddr entry;
+};
+
 std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, Memory memory,
-                                                        bool final_section) {
-  return compile_part(program, memory, final_section, [](GpuAddr, uint64_t) { return true; });
+                                                        bool final_section, bool* later) {
+  const host_time::Scope host(host_time::Block::kCompiling);
+  const auto begin = std::chrono::steady_clock::now();
+  const bool at_once = warm_up_ == 0;
+  CodeContent content;
+  bool is_whole = true;
+  const auto read = [&](GpuAddr address) -> std::optional<uint64_t> {
+    if (!program.knows_page(address)) return {};
+    return program.word(memory, address);
+  };
+  const flow::Flow flow = flow_of({program.generation(), final_section, program.entry()},
+                                  at_once ? kMaxWords : kMaxWordsAtOnce, read, content, is_whole);
+  if (!at_once && (!is_whole || flow.nodes.size() > kMaxNodesAtOnce)) {
+    *later = true;
+    compile_beside(program, memory, final_section);
+    return nullptr;
+  }
+  return compile_flow({program.owner(), program.entry()}, flow, std::move(content), begin);
 }
 
 std::shared_ptr<const HostProgram> JitCompiler::compile_part(const Program& program, Memory memory,
                                                              bool final_section, Part part) {
   const host_time::Scope host(host_time::Block::kCompiling);
   const auto begin = std::chrono::steady_clock::now();
+  CodeContent content;
+  bool is_whole = true;
+  const auto read = [&](GpuAddr address) -> std::optional<uint64_t> {
+    if (!program.knows_page(address)) return {};
+    const uint64_t word = program.word(memory, address);
+    if (!part(address, word)) return {};
+    return word;
+  };
+  const flow::Flow flow =
+      flow_of({program.generation(), final_section, program.entry()}, kMaxWords, read, content, is_whole);
+  return compile_flow({program.owner(), program.entry()}, flow, std::move(content), begin);
+}
+
+/// The client's memory may be gone when the thread comes to it.
+void JitCompiler::compile_beside(const Program& program, Memory memory, bool final_section) {
+  const Source source = {program.owner(), program.entry()};
+  beside_.add({source.owner, source.entry, final_section},
+              [this, source, setting = flow::Setting{program.generation(), final_section, program.entry()},
+               pages = PagesOfCode(program, memory)] {
+                const auto begin = std::chrono::steady_clock::now();
+                CodeContent content;
+                bool is_whole = true;
+                const flow::Flow flow = flow_of(setting, kMaxWords, pages, content, is_whole);
+                compile_flow(source, flow, std::move(content), begin);
+              });
+}
+
+/// @param begin  when it began
+std::shared_ptr<const HostProgram> JitCompiler::compile_flow(const Source& source, const flow::Flow& flow,
+                                                             CodeContent content,
+                                                             std::chrono::steady_clock::time_point begin) {
   const auto count = [&](Outcome outcome, size_t instructions = 0, size_t bytes = 0) {
     const std::lock_guard lock(counters_->mutex);
     Statistics& s = counters_->statistics;
     ++s.programs[static_cast<size_t>(outcome)];
-    if (outcome != Outcome::kCompiled) host_time::set_not_compiled(program.entry(), name(outcome));
+    if (outcome != Outcome::kCompiled) host_time::set_not_compiled(source.entry, name(outcome));
     s.instructions += instructions;
     s.code_bytes += bytes;
     s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  CodeContent content;
-  const flow::Flow flow = flow_of(program, memory, final_section, part, content);
   if (flow.nodes.size() > kMaxNodes) {
     count(Outcome::kTooLarge);
     return nullptr;
   }
   if (auto code = counters_->cache.find(content)) return code;
   std::shared_ptr<const ProgramCode> code =
-      compile_flow(target_, flow, std::move(content), lister_, counters_->leaves);
+      make_code(target_, flow, std::move(content), lister_, counters_->leaves);
   if (!code) {
     count(Outcome::kNoMemory);
     return nullptr;
   }
   count(Outcome::kCompiled, flow.instructions.size(), code->code().size());
   if (listener_)
-    listener_(code->code(), absl::StrFormat("QPU program at 0x%08x, %d instructions", program.entry(),
+    listener_(code->code(), absl::StrFormat("QPU program at 0x%08x, %d instructions", source.entry,
                                             flow.instructions.size()));
-  counters_->cache.add(code, program.owner());
+  counters_->cache.add(code, source.owner);
   return code;
 }
 

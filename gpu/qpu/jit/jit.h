@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/jit/beside.h"
 #include "gpu/qpu/jit/code/code_cache.h"
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/run/compiled.h"
@@ -71,6 +74,9 @@ class JitCompiler : public Compiler, public PartCompiler {
   static constexpr size_t kMaxWords = 4096;
   /// Executions of instructions in different contexts (flow::Node) that a program may have.
   static constexpr size_t kMaxNodes = 16384;
+  /// The same of a program that the thread compiles that is about to run it; larger ones are compiled beside,
+  /// and interpreted until then. Without a warm-up there is no such limit.
+  static constexpr size_t kMaxWordsAtOnce = 1024, kMaxNodesAtOnce = 2048;
 
   /// Only where can_compile(target). @param warm_up  see Compiler
   explicit JitCompiler(Target target, uint64_t warm_up = kWorthIt);
@@ -86,19 +92,27 @@ class JitCompiler : public Compiler, public PartCompiler {
 
   uint64_t warm_up() const override { return warm_up_; }
   std::shared_ptr<const HostProgram> find(const Program& program, Memory memory, bool final_section) override;
-  std::shared_ptr<const HostProgram> compile(const Program& program, Memory memory,
-                                             bool final_section) override;
+  std::shared_ptr<const HostProgram> compile(const Program& program, Memory memory, bool final_section,
+                                             bool* later) override;
   std::shared_ptr<const HostProgram> compile_part(const Program& program, Memory memory, bool final_section,
                                                   Part part) override;
   Statistics statistics() const;
+  /// Waits for what is compiled beside.
+  void finish() { beside_.finish(); }
 
  private:
   struct Counters;
+  struct Source;
+  std::shared_ptr<const HostProgram> compile_flow(const Source& source, const flow::Flow& flow,
+                                                  CodeContent content,
+                                                  std::chrono::steady_clock::time_point begin);
+  void compile_beside(const Program& program, Memory memory, bool final_section);
   const Target target_;
   const uint64_t warm_up_;
   Listener listener_;
   Lister lister_;
   const std::unique_ptr<Counters> counters_;
+  CompilerThread beside_;  // last: it uses all others
 };
 
 }  // namespace v3d::qpu::jit

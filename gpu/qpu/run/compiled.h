@@ -125,9 +125,11 @@ class Compiler {
   /// @return null if there is none
   virtual std::shared_ptr<const HostProgram> find(const Program& program, Memory memory,
                                                   bool final_section) = 0;
-  /// @return null if it cannot, or will not
+  /// @param later  set when another thread does it, or would have if it had less to do: find() has the code
+  /// then
+  /// @return null if it cannot, or will not now
   virtual std::shared_ptr<const HostProgram> compile(const Program& program, Memory memory,
-                                                     bool final_section) = 0;
+                                                     bool final_section, bool* later) = 0;
 };
 
 }  // namespace v3d::qpu

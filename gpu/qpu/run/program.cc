@@ -1,5 +1,6 @@
 #include "gpu/qpu/run/program.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -56,6 +57,18 @@ bool Program::knows_page(GpuAddr address) const {
   return false;
 }
 
+std::vector<GpuAddr> Program::known_pages() const {
+  constexpr GpuAddr kPage = 4096;
+  std::vector<GpuAddr> pages = {entry_ & ~(kPage - 1)};
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [address, chunk] : chunks_) pages.push_back(address & ~(kPage - 1));
+  }
+  std::sort(pages.begin(), pages.end());
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+  return pages;
+}
+
 uint64_t Program::word(Memory memory, GpuAddr address) const {
   const std::lock_guard lock(mutex_);
   const auto found = chunks_.find(address & ~(Chunk::kBytes - 1));
@@ -92,7 +105,13 @@ void Program::look_at(HostCode& host, const Thread& thread) const {
   const HostProgram* code = host.code.load(std::memory_order_relaxed);
   // Before: what another thread comes to meanwhile may not be in it.
   if (const size_t chunks = known_chunks(); !code || host.chunks != chunks) {
-    auto made = compiler_->compile(*this, thread.memory, thread.final_section);
+    bool later = false;
+    auto made = compiler_->compile(*this, thread.memory, thread.final_section, &later);
+    if (later) {
+      host.searched = false;
+      host.next_look = 2 * (interpreted + 1024);
+      return;
+    }
     host.chunks = chunks;
     code = made.get();
     if (made) use(host, std::move(made));

@@ -60,6 +60,8 @@ class Program {
   /// The word of an address in a known page.
   uint64_t word(Memory memory, GpuAddr address) const;
 
+  /// Those for which knows_page() holds, in ascending order.
+  std::vector<GpuAddr> known_pages() const;
   /// Host code for the thread, which is about to run; made when it is worth it. nullptr: there is none.
   const HostProgram* compiled(const Thread& thread) const {
     if (!compiler_) return nullptr;

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "gpu/mmu/address_space.h"
 #include "gpu/qpu/isa/assembler.h"
+#include "gpu/qpu/jit/beside.h"
 #include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/program_cache.h"
@@ -194,6 +196,52 @@ TEST_P(Sharing, FarBranchesTakeNoMemory) {
   EXPECT_EQ(a.run(kCode), 1u);
   EXPECT_EQ(compiled(), 1u);
   EXPECT_LT(compiler.statistics().cache.bytes, 32768u);
+}
+
+// One of more words than a thread compiles that others wait for.
+TEST_P(Sharing, LargeProgramsAreCompiledBeside) {
+  jit::JitCompiler patient(GetParam(), 1);
+  Client client(patient);
+  std::string text = "mov rf1, 0\nnop\n";
+  const int adds = 2 * static_cast<int>(jit::JitCompiler::kMaxWordsAtOnce) - 20;
+  for (int n = 0; n < adds; ++n) text += "add rf1, rf1, 1\n";
+  client.upload(kCode, words_of(text + "nop\nend"));
+  const auto statistics = [&] { return patient.statistics(); };
+  const auto expected = static_cast<uint32_t>(adds);
+  EXPECT_EQ(client.run(kCode), expected);
+  EXPECT_EQ(client.run(kCode), expected);  // asks for code
+  EXPECT_EQ(statistics().executed.compiled, 0u);
+  patient.finish();
+  EXPECT_EQ(statistics().programs[static_cast<size_t>(jit::Outcome::kCompiled)], 1u);
+  for (int n = 0; n < 8 && statistics().executed.compiled == 0; ++n) EXPECT_EQ(client.run(kCode), expected);
+  EXPECT_GT(statistics().executed.compiled, 0u);
+  EXPECT_EQ(statistics().programs[static_cast<size_t>(jit::Outcome::kCompiled)], 1u);
+}
+
+// The work of one client does not keep that of others waiting, and is bounded.
+TEST(CompilerThread, TakesTurnsAmongOwners) {
+  const int owners[2] = {};
+  std::vector<int> order;
+  std::mutex gate;
+  {
+    jit::CompilerThread thread;
+    gate.lock();
+    thread.add({&owners[0], 0, false}, [&] { const std::lock_guard wait(gate); });
+    for (uint32_t n = 1; n < 20; ++n)
+      thread.add({&owners[0], n * 8, false}, [&order] { order.push_back(0); });
+    for (uint32_t n = 1; n < 3; ++n) {
+      thread.add({&owners[1], n * 8, false}, [&order] { order.push_back(1); });
+      thread.add({&owners[1], n * 8, false}, [&order] { order.push_back(2); });  // the same again
+    }
+    gate.unlock();
+    thread.finish();
+  }
+  // The first may have begun, or wait with the others when these come.
+  ASSERT_GE(order.size(), jit::CompilerThread::kMostOfOwner + 1);
+  ASSERT_LE(order.size(), jit::CompilerThread::kMostOfOwner + 2);
+  EXPECT_EQ(order[0], 1);
+  EXPECT_EQ(order[1], 0);
+  EXPECT_EQ(order[2], 1);
 }
 
 }  // namespace
