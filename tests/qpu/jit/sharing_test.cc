@@ -198,6 +198,27 @@ TEST_P(Sharing, FarBranchesTakeNoMemory) {
   EXPECT_LT(compiler.statistics().cache.bytes, 32768u);
 }
 
+// Nobody drives out the programs of another by many that begin as they do.
+TEST_P(Sharing, OfThoseThatBeginAlikeWhoHasMostGives) {
+  const int owners[2] = {};
+  const auto code_of = [&](uint64_t number) {
+    jit::CodeContent content;
+    content.words.assign(20, 7);
+    content.words.back() = number;
+    content.stretches.push_back({0, 0, static_cast<uint32_t>(content.words.size())});
+    static jit::LeaveCounts leaves{};
+    const uint8_t ret = 0xc3;
+    auto memory = jit::CodeMemory::copy_of({&ret, 1});
+    return std::make_shared<jit::ProgramCode>(content, *std::move(memory), jit::CodeTables(), true, leaves);
+  };
+  jit::CodeCache cache;
+  for (uint64_t n = 0; n < 3; ++n) cache.add(code_of(n), &owners[0]);
+  for (uint64_t n = 10; n < 100; ++n) cache.add(code_of(n), &owners[1]);
+  EXPECT_EQ(cache.figures().programs, jit::CodeCache::kMostAlike);
+  for (uint64_t n = 0; n < 3; ++n) EXPECT_TRUE(cache.find(code_of(n)->content())) << n;
+  EXPECT_TRUE(cache.find(code_of(99)->content()));
+}
+
 // One of more words than a thread compiles that others wait for.
 TEST_P(Sharing, LargeProgramsAreCompiledBeside) {
   jit::JitCompiler patient(GetParam(), 1);

@@ -110,7 +110,7 @@ void CodeCache::add(std::shared_ptr<const ProgramCode> code, const void* owner) 
   const uint64_t key = key_of(words, code->content().final_section);
   const std::lock_guard lock(mutex_);
   std::vector<Uses::iterator>& alike = by_key_[key];
-  if (alike.size() >= kMostAlike) remove(alike.back());
+  if (alike.size() >= kMostAlike) remove(least_used_of_many(alike, owner));
   Owner& o = owners_[owner];
   o.bytes += code->bytes();
   ++figures_.programs;
@@ -119,6 +119,19 @@ void CodeCache::add(std::shared_ptr<const ProgramCode> code, const void* owner) 
   std::vector<Uses::iterator>& entries = by_key_[key];
   entries.insert(entries.begin(), o.uses.begin());
   make_room();
+}
+
+/// Of what begins alike, the last one of whoever has most of it, `owner` if that is one of those: nobody
+/// drives out the programs of others by some that begin as theirs do.
+CodeCache::Uses::iterator CodeCache::least_used_of_many(const std::vector<Uses::iterator>& alike,
+                                                        const void* owner) {
+  std::unordered_map<const void*, size_t> count = {{owner, 1}};
+  for (const Uses::iterator entry : alike) ++count[entry->owner];
+  const auto most = std::max_element(count.begin(), count.end(), [&](const auto& a, const auto& b) {
+    return std::pair(a.second, a.first == owner) < std::pair(b.second, b.first == owner);
+  });
+  return *std::find_if(alike.rbegin(), alike.rend(),
+                       [&](Uses::iterator entry) { return entry->owner == most->first; });
 }
 
 void CodeCache::remove(Uses::iterator entry) {

@@ -24,7 +24,8 @@ class CodeCache {
   /// host. Beyond it who has most memory gives first, and of that what was used least recently: with n
   /// address spaces open, each keeps at least the n-th part.
   static constexpr size_t kMostBytes = size_t{64} << 20, kMostPrograms = 2048;
-  /// Programs that begin with the same words. The one that was used least recently leaves.
+  /// Programs that begin with the same words. Of who has most of them the one that was used least recently
+  /// leaves.
   static constexpr size_t kMostAlike = 16;
 
   /// @param most_bytes  another limit, for tests
@@ -57,6 +58,7 @@ class CodeCache {
 
   std::vector<std::shared_ptr<const ProgramCode>> candidates(uint64_t key) const;
   void count_hit(const ProgramCode& code, uint64_t key);
+  static Uses::iterator least_used_of_many(const std::vector<Uses::iterator>& alike, const void* owner);
   void remove(Uses::iterator entry);
   void make_room();
 
