@@ -37,7 +37,7 @@ const Chunk* Program::make_chunk(Memory memory, GpuAddr address) const {
   const std::lock_guard lock(mutex_);
   auto found = chunks_.find(start);
   if (found == chunks_.end()) {
-    if (chunks_.size() >= kMaxChunks) return nullptr;
+    if (chunks_.size() >= kMaxChunks || *total_ >= kMaxTotal) return nullptr;
     found = chunks_.emplace(start, decode_chunk(generation_, memory, start)).first;
     ++*total_;
   }

@@ -32,6 +32,9 @@ class Program {
  public:
   /// Chunks a program may have: 64 Ki instructions.
   static constexpr size_t kMaxChunks = 1024;
+  /// Chunks that all programs of a cache may have, those that jobs under way keep among them: a program that
+  /// needs one more hangs.
+  static constexpr size_t kMaxTotal = 8 * kMaxChunks;
 
   /// @param total  counts the chunks of all programs of a cache; the program adds its own while it lives
   /// @param compiler  null: the program is interpreted
@@ -45,7 +48,7 @@ class Program {
   /// The same for all programs of a cache, and different for each.
   const void* owner() const { return total_.get(); }
 
-  /// The chunk that holds `address`. nullptr if the program would become too large.
+  /// The chunk that holds `address`. nullptr if the program, or all of them, would become too large.
   const Chunk* chunk(Memory memory, GpuAddr address) const {
     const uint32_t slot = slot_of(address);
     if (slot < kNear) [[likely]] {
@@ -57,11 +60,11 @@ class Program {
   /// Whether execution came to the page of the address, or is about to: the entry's. Others are not to be
   /// read, since that may be a fault of the client.
   bool knows_page(GpuAddr address) const;
+  /// Those for which knows_page() holds, in ascending order.
+  std::vector<GpuAddr> known_pages() const;
   /// The word of an address in a known page.
   uint64_t word(Memory memory, GpuAddr address) const;
 
-  /// Those for which knows_page() holds, in ascending order.
-  std::vector<GpuAddr> known_pages() const;
   /// Host code for the thread, which is about to run; made when it is worth it. nullptr: there is none.
   const HostProgram* compiled(const Thread& thread) const {
     if (!compiler_) return nullptr;

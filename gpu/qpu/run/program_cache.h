@@ -1,6 +1,7 @@
 /// A ProgramCache has decoded programs, found by address and checked by content.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -23,8 +24,15 @@ class ProgramCache {
   /// once per job and program, and keep the pointer while the job runs.
   std::shared_ptr<const Program> get(Memory memory, GpuAddr code);
 
+  /// Chunks (program.h) that the programs of all caches may have beside those that jobs under way keep, and
+  /// beside each cache's part of it.
+  static constexpr size_t kMaxChunksInAll = 16384;
+  /// Those of this one.
+  size_t chunks() const;
+
  private:
   struct State;
+  class All;
   std::unique_ptr<State> state_;
 };
 

@@ -8,7 +8,8 @@
 namespace v3d::qpu {
 
 /// Why a thread hangs for which StepCursor::enter() finds nothing.
-inline constexpr const char* kProgramTooLarge = "program of more than 64 Ki instructions";
+inline constexpr const char* kProgramTooLarge =
+    "program of more than 64 Ki instructions, or jobs of its client with more than 512 Ki";
 
 /// Lives during one call of run(). The thread's pc is true after set_pc() only, and its budget and count of
 /// instructions after stop().
