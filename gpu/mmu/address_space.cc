@@ -259,7 +259,7 @@ Faults AddressSpace::take_faults() {
   const Faults faults{fault_count_, first_fault_};
   fault_count_ = 0;
   recycle_all_scratch();  // the next fault of the same page is a new one
-  if (gaps_open_) close_gaps();
+  if (gaps_open_ || touched_ >= kMostTouched) close_gaps();
   if (!reserve_) static_cast<void>(take_reserve());
   unlock();
   return faults;
@@ -341,6 +341,7 @@ bool AddressSpace::open_gap(uint8_t* page) {
 
 void AddressSpace::close_gaps() {
   gaps_open_ = false;
+  touched_ = 0;
   separate();
   for (uint64_t page = 0; page <= kPages; ++page) {
     if (page < kPages && (entry(page) & kPteMapped)) continue;
@@ -381,6 +382,7 @@ bool AddressSpace::redirect(uint8_t* page, bool memory_lost) {
   if (!insist([&] { return map_scratch(page); })) return !memory_lost && open_gap(page);
   slot = page;
   ++num_scratch_;
+  ++touched_;
   return true;
 }
 
@@ -426,9 +428,9 @@ void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {
     const auto* pc = reinterpret_cast<const void*>(
         registers[REG_RIP]);  // NOLINT(performance-no-int-to-ptr): so the kernel tells it
     const bool handled = slot.space.load()->handle_fault(address, signal == SIGBUS, pc);
+    charge_fault(pc, &registers[REG_R15]);
     errno = saved_errno;
     if (handled) return;
-    charge_fault(pc, &registers[REG_R15]);
     break;
   }
   // Not GPU memory: what would have happened without us.

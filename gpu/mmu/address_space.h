@@ -126,6 +126,9 @@ class AddressSpace {
   void unlock() { lock_.clear(std::memory_order_release); }
 
   static constexpr int kScratchSlots = 1024;
+  /// Scratch pages that the window had, after which the page tables of the host go that they needed: one for
+  /// each of them, as a client likes, and they stay when the pages are unmapped one by one.
+  static constexpr uint32_t kMostTouched = 512;
 
   uint8_t* reservation_ = nullptr;
   uint8_t* base_ = nullptr;
@@ -146,6 +149,7 @@ class AddressSpace {
   std::atomic<uint32_t> num_scratch_{0};
   uint8_t* reserve_ = nullptr;
   bool gaps_open_ = false;
+  uint32_t touched_ = 0;  // pages, since close_gaps()
   uint64_t fault_count_ = 0;
   GpuAddr first_fault_ = 0;
 };

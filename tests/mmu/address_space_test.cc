@@ -409,5 +409,31 @@ TEST(AddressSpace, ThreadsMayFaultWhileOthersMap) {
   close(fd);
 }
 
+/// Of this process, KiB of page tables.
+uint64_t page_tables() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (word == "VmPTE:") {
+      uint64_t kib = 0;
+      status >> kib;
+      return kib;
+    }
+  return 0;
+}
+
+TEST(AddressSpaceMemory, PageTablesOfTouchedPagesGoWithTheJob) {
+  const auto space = AddressSpace::create().value();
+  const uint64_t before = page_tables();
+  constexpr uint32_t kReachOfTable = 2 << 20;
+  for (uint32_t n = 1; n < 2000; ++n)
+    EXPECT_EQ(space->memory().load<uint32_t>(static_cast<GpuAddr>(n * kReachOfTable)), 0u);
+  EXPECT_GT(page_tables(), before + 4000);
+  EXPECT_EQ(space->take_faults().count, 1999u);
+  EXPECT_LT(page_tables(), before + 1000);
+  // Those of a few stay, and are used again.
+  EXPECT_EQ(space->memory().load<uint32_t>(4096), 0u);
+  EXPECT_EQ(space->take_faults().count, 1u);
+}
+
 }  // namespace
 }  // namespace v3d::mmu
