@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "gpu/base/job_control.h"
@@ -31,6 +32,15 @@ class QueuedJob : public JobControl {
   }
   void set_attention(bool on) { attention_ = on; }
 
+  bool take_memory(uint64_t bytes) override {
+    const std::lock_guard lock(memory_mutex_);
+    return job->derived.grow(bytes) == 0;
+  }
+  void return_memory(uint64_t bytes) override {
+    const std::lock_guard lock(memory_mutex_);
+    job->derived.shrink(bytes);
+  }
+
   const ioctl::JobPtr job;
   const std::shared_ptr<const ioctl::User> user;
   const int32_t process;
@@ -49,6 +59,8 @@ class QueuedJob : public JobControl {
  private:
   /// It is no longer held: whoever waits for that goes on.
   virtual void resume() {}
+
+  std::mutex memory_mutex_;  // protects job->derived
 };
 using QueuedJobPtr = std::shared_ptr<QueuedJob>;
 

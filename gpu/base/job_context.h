@@ -115,6 +115,12 @@ struct JobContext {
   }
   /// The same without waiting.
   bool ended() const { return cancel->load(std::memory_order_relaxed) || error->failed(); }
+  /// JobControl::take_memory(). @return  false, and the job has an error
+  bool take_memory(uint64_t bytes) const {
+    if (!control || control->take_memory(bytes)) return true;
+    error->set("out of memory: what is made of the lists of the client's jobs exceeds derived-bytes");
+    return false;
+  }
   /// The list moved on.
   void moved() const {
     if (progress) progress->move();

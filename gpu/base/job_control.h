@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace v3d {
 
@@ -32,6 +33,12 @@ class JobControl {
     if (attention_.load(std::memory_order_relaxed) && !insists()) consider();
     return held();
   }
+
+  /// Charges whoever sent the job for host memory that its input makes grow, for as long as what the job
+  /// leaves behind is there. @return  false: there is no more for it, and the job fails
+  virtual bool take_memory([[maybe_unused]] uint64_t bytes) { return true; }
+  /// What take_memory() took, while the job runs.
+  virtual void return_memory([[maybe_unused]] uint64_t bytes) {}
 
   /// The job keeps a lock that other jobs want, and from now on does not stand still.
   void insist() { insists_ = true; }

@@ -108,7 +108,9 @@ void set_varyings(PreparedDraw& p) {
   if (p.primitive_id) p.is_flat[0] = true;
 }
 
-void shade_vertices(const JobContext& job, vpm::VertexStages& stages, uint32_t number, PreparedDraw& p) {
+/// @param bytes  what the vertices take is added
+void shade_vertices(const JobContext& job, vpm::VertexStages& stages, uint32_t number, PreparedDraw& p,
+                    uint64_t& bytes) {
   const ptb::ScreenTransform screen(p.state(), ptb::view_rules(*job.profile));
   p.stride = (p.first_varying + p.num_varyings + 3) & ~3u;
   if (job.work)
@@ -116,9 +118,11 @@ void shade_vertices(const JobContext& job, vpm::VertexStages& stages, uint32_t n
                              static_cast<uint32_t>(p.draw->primitives.size()));
   stages.shade(*p.draw, vpm::Phase::kRender,
                {.begin =
-                    [&p](uint32_t count) {
+                    [&](uint32_t count) {
                       p.num_vertices = count;
                       const size_t words = size_t{count} * p.stride;
+                      // Threads of a job that has an error shade nothing more.
+                      if (job.take_memory(words * sizeof(uint32_t))) bytes += words * sizeof(uint32_t);
                       p.vertices.resize(words + kLanes);
                       std::fill_n(p.vertices.begin() + static_cast<std::ptrdiff_t>(words), kLanes, 0u);
                     },
@@ -128,13 +132,13 @@ void shade_vertices(const JobContext& job, vpm::VertexStages& stages, uint32_t n
 
 std::vector<bool> listed_draws(const JobContext& job, const draw::BinResult& bin) {
   std::vector<bool> listed(bin.draws.size(), false);
+  WorkMeter meter(&job);
   for (const std::vector<draw::ListEntry>& list : bin.tiles) {
+    if (!meter.charge(static_cast<uint32_t>(1 + list.size() / 8))) break;
     uint32_t previous = std::numeric_limits<uint32_t>::max();
     for (const draw::ListEntry& entry : list) {
       if (entry.draw == previous) continue;
-  WorkMeter meter(&job);
       previous = entry.draw;
-    if (!meter.charge(static_cast<uint32_t>(1 + list.size() / 8))) break;
       listed[entry.draw] = true;
     }
   }
@@ -146,7 +150,8 @@ using Vc4Programs = std::unordered_map<GpuAddr, std::shared_ptr<const qpu::vc4::
 
 /// False, with job.error set, when the draw cannot be executed.
 bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, Vc4Programs& vc4_programs,
-                  const draw::Draw& draw, uint32_t number, const tlb::Config& config, PreparedDraw& p) {
+                  const draw::Draw& draw, uint32_t number, const tlb::Config& config, PreparedDraw& p,
+                  uint64_t& bytes) {
   p.draw = &draw;
   const draw::ShaderRecord& record = *draw.record;
   if (record.num_varyings > kMaxVaryings) {
@@ -172,14 +177,14 @@ bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, Vc4Programs&
     return false;
   }
   const host_time::DrawScope of(host_time::DrawScope::Phase::kRender, draw::host_key(record, draw.call));
-  shade_vertices(job, stages, number, p);
+  shade_vertices(job, stages, number, p, bytes);
   return !job.stopped();
 }
 
 }  // namespace
 
 PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, const tlb::Config& config)
-    : state_(std::make_unique<State>()) {
+    : job_(job), state_(std::make_unique<State>()) {
   state_->config = config;
   state_->draws.resize(bin.draws.size());
   vpm::VertexStages stages(job);
@@ -187,10 +192,12 @@ PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, 
   const std::vector<bool> listed = listed_draws(job, bin);
   for (size_t i = 0; i < bin.draws.size(); ++i)
     if (listed[i] && !prepare_draw(job, stages, vc4_programs, bin.draws[i], static_cast<uint32_t>(i), config,
-                                   state_->draws[i]))
+                                   state_->draws[i], state_->bytes))
       return;
 }
 
-PreparedDraws::~PreparedDraws() = default;
+PreparedDraws::~PreparedDraws() {
+  if (job_.control) job_.control->return_memory(state_->bytes);
+}
 
 }  // namespace v3d::pse

@@ -69,6 +69,7 @@ struct PreparedDraws::State {
   /// One per draw of the bin result; those that no tile lists are empty.
   std::vector<PreparedDraw> draws;
   tlb::Config config;
+  uint64_t bytes = 0;  ///< of their vertices
 };
 
 }  // namespace v3d::pse

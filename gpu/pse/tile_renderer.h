@@ -19,12 +19,14 @@ namespace v3d::pse {
 class PreparedDraws {
  public:
   /// Runs the vertex programs of every draw that some tile lists (and those with side effects).
+  /// @param job  outlives it
   PreparedDraws(const JobContext& job, const draw::BinResult& bin, const tlb::Config& config);
   ~PreparedDraws();
 
  private:
   friend class TileRenderer;
   struct State;
+  const JobContext& job_;
   std::unique_ptr<State> state_;
 };
 

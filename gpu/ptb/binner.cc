@@ -86,6 +86,9 @@ void Binner::set_frame(const BinFrame& frame) {
                                     tiles_y, frame.layers, kMaxLists));
     return;
   }
+  bytes_ = lists * sizeof(decltype(r.tiles)::value_type);
+  entries_ = 0;
+  if (!charge()) return;
   r.width = frame.width;
   r.height = frame.height;
   r.tile_width = frame.tile_width;
@@ -95,9 +98,17 @@ void Binner::set_frame(const BinFrame& frame) {
   r.layers = frame.layers;
   r.draws.clear();
   r.tiles.assign(lists, {});
-  bytes_ = lists * sizeof(decltype(r.tiles)::value_type);
-  entries_ = 0;
   feedback_.reset_counters();
+}
+
+/// The client pays for the result as it grows, in steps; for a small one, of which it may have as many as
+/// jobs, with the job.
+bool Binner::charge() {
+  constexpr uint64_t kStep = 4096;
+  if (bytes_ < charged_ + kStep) return true;
+  if (!job_.take_memory(bytes_ - charged_)) return false;
+  charged_ = bytes_;
+  return true;
 }
 
 void Binner::draw(const draw::DrawState& state, const draw::DrawCall& call,
@@ -132,6 +143,7 @@ void Binner::bin_piece(draw::Draw&& piece) {
   if (!piece.record->has_gs && piece.primitives.size() < primitives) drop_unused_vertices(&piece);
   bytes_ += entries * sizeof(draw::ListEntry) + bytes_of(piece);
   result_->draws.push_back(std::move(piece));
+  if (!charge()) return;
   if (bytes_ > kMaxBinBytes)
     job_.error->set(absl::StrFormat("the lists of a bin job take more than %d bytes", kMaxBinBytes));
 }

@@ -48,6 +48,7 @@ class Binner {
 
  private:
   void bin_piece(draw::Draw&& piece);
+  bool charge();
 
   const JobContext job_;
   std::shared_ptr<draw::BinResult> result_;
@@ -56,6 +57,7 @@ class Binner {
   TransformFeedback feedback_;
   perf::Counts counts_;
   uint64_t bytes_ = 0;    // of the result
+  uint64_t charged_ = 0;  // of them
   uint64_t entries_ = 0;  // list entries made
   uint32_t pieces_ = 0;   // binned
 };

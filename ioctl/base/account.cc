@@ -28,6 +28,8 @@ constexpr std::array<ResourceRow, kNumResources> kTable = {{
     {"perfmons", "performance monitors", 64 * kKi, 64, 512 * kKi, ENOMEM},
     {"jobs", "jobs that have not ended", 64 * kKi, 64, 512 * kKi, ENOMEM},
     {"job-bytes", "bytes of the lists of jobs that have not ended", 256 * kMi, kMi, kGi, ENOMEM},
+    {"derived-bytes", "bytes of what jobs make of their lists: those of tiles, and shaded vertices", 2 * kGi,
+     4 * kMi, 4 * kGi, ENOMEM, &HostRoom::memory, kGi},
     {"request-bytes", "bytes of requests and replies under way", 64 * kMi, 256 * kKi, 256 * kMi, ENOMEM},
     {"watches", "fences that waits, sync_files and timeline points look at", 256 * kKi, kKi, kMi, ENOMEM},
     {"framebuffers", "framebuffers of the display", 4 * kKi, 64, 16 * kKi, ENOMEM},

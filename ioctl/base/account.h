@@ -41,6 +41,7 @@ enum class Resource : uint8_t {
   kPerfmons,
   kJobs,
   kJobBytes,
+  kDerivedBytes,
   kRequestBytes,
   kWatches,
   kFramebuffers,
@@ -48,7 +49,7 @@ enum class Resource : uint8_t {
   kBlobBytes,
   kViewers,
 };
-inline constexpr size_t kNumResources = 17;
+inline constexpr size_t kNumResources = 18;
 
 /// What the host leaves to this process; UINT64_MAX is no limit.
 struct HostRoom {
@@ -114,6 +115,8 @@ class Charge {
   bool orphaned() const;
   /// Of what this is a charge already. 0, or the resource's errno and nothing has changed.
   [[nodiscard]] int grow(uint64_t more);
+  /// Nothing yet of another resource, which the same client will pay for.
+  Charge sibling(Resource resource) const { return {account_, resource, 0}; }
   /// Gives a part back. @param less  at most amount()
   void shrink(uint64_t less);
   void release();

@@ -89,6 +89,8 @@ struct Job {
   std::shared_ptr<Perfmon> perfmon;
   /// Itself, and the bytes of its lists.
   Charge charge, bytes;
+  /// What it makes of its lists, as long as that is needed.
+  Charge derived;
   /// Runs the job. Empty when there is nothing to do (CACHE_CLEAN: memory is coherent here).
   std::function<device::JobResult(JobControl& control)> run;
 

@@ -85,6 +85,7 @@ std::shared_ptr<BoSpace> space_for_jobs(Call& call) {
 int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extensions, JobPtr* out) {
   auto job = std::make_shared<Job>(queue);
   if (const int error = call.account.charge(Resource::kJobs, 1, &job->charge)) return error;
+  job->derived = job->charge.sibling(Resource::kDerivedBytes);
   job->client = call.file.client();
   job->user = job->client->user();
   if (extensions && extensions->multi_sync) {

@@ -1,5 +1,6 @@
 /// @file SUBMIT_CL: a bin job, a render job, and a cache clean when asked for (drm-abi.md 2.6).
 #include <cerrno>
+#include <utility>
 
 #include "ioctl/v3d/handlers.h"
 #include "ioctl/v3d/submit.h"
@@ -9,6 +10,12 @@ namespace {
 
 /// Bytes of both lists of a job that counts as small: one that draws nothing, and only signals.
 constexpr uint32_t kSmallLists = 256;
+
+/// What a bin job leaves for the render job, and who pays for it until that one has ended.
+struct Binned {
+  std::shared_ptr<const draw::BinResult> result;
+  Charge charge;
+};
 
 }  // namespace
 
@@ -41,11 +48,13 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
   const device::ClJob registers = {args.bcl_start, args.bcl_end, args.rcl_start, args.rcl_end,
                                    args.qma,       args.qms,     args.qts};
   // Tile lists pass from the bin job to the render job of the same submission only.
-  const auto binned = std::make_shared<std::shared_ptr<const draw::BinResult>>();
+  const auto binned = std::make_shared<Binned>();
   if (bin) {
     bin->space = space;
-    bin->run = [space, registers, binned](JobControl& control) {
-      return space->gpu().run_bin(registers, control, binned.get());
+    bin->run = [space, registers, binned, self = bin.get()](JobControl& control) {
+      device::JobResult result = space->gpu().run_bin(registers, control, &binned->result);
+      binned->charge = std::move(self->derived);
+      return result;
     };
   }
   const bool small = args.bcl_end - args.bcl_start + (args.rcl_end - args.rcl_start) <= kSmallLists;
@@ -53,7 +62,8 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
   render->small = small;
   render->space = space;
   render->run = [space, registers, binned](JobControl& control) {
-    return space->gpu().run_render(registers, control, std::move(*binned));
+    const Charge until_the_end = std::move(binned->charge);
+    return space->gpu().run_render(registers, control, std::move(binned->result));
   };
 
   commit(call, jobs, extensions);

@@ -177,6 +177,7 @@ int prepare_run(Submission& s) {
   space->settle();
   Job& job = *s.job;
   if (const int error = s.call.account.charge(Resource::kJobs, 1, &job.charge)) return error;
+  job.derived = job.charge.sibling(Resource::kDerivedBytes);
   job.client = s.call.file.client();
   job.user = job.client->user();
   job.space = space;

@@ -1,4 +1,4 @@
-/// A JobControl that counts how often it is looked at.
+/// A JobControl that counts how often it is looked at, and what memory it is asked for.
 #pragma once
 
 #include <atomic>
@@ -17,6 +17,17 @@ class CountingControl : public JobControl {
   /// The job is cancelled at that look.
   void cancel_at(uint64_t look) { cancel_at_ = look; }
 
+  bool take_memory(uint64_t bytes) override {
+    if (taken_ + bytes > room) return false;
+    taken_ += bytes;
+    most_ = most_ < taken_ ? taken_.load() : most_.load();
+    return true;
+  }
+  void return_memory(uint64_t bytes) override { taken_ -= bytes; }
+  uint64_t taken() const { return taken_; }
+  uint64_t most_taken() const { return most_; }
+  uint64_t room = UINT64_MAX;
+
  private:
   bool attend() override {
     consider();
@@ -26,7 +37,7 @@ class CountingControl : public JobControl {
     if (++looks_ == cancel_at_) cancel();
   }
 
-  std::atomic<uint64_t> looks_{0};
+  std::atomic<uint64_t> looks_{0}, taken_{0}, most_{0};
   uint64_t cancel_at_ = 0;
 };
 

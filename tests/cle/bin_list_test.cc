@@ -6,6 +6,7 @@
 
 #include "gpu/cle/executor.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "tests/base/counting_control.h"
 #include "tests/cle/packet_writer.h"
 #include "tests/qpu/engine.h"
 #include "tests/vpm/shader_builder.h"
@@ -636,6 +637,33 @@ TEST(BinList, Version42DerivesTheTileSize) {
   EXPECT_EQ(r->tiles[0].size(), 1u);
   EXPECT_EQ(r->tiles[3].size(), 1u);
   EXPECT_EQ(r->tiles[4].size(), 0u);
+}
+
+TEST(BinList, WhatItMakesIsChargedAsItGrows) {
+  const auto list_of = [](BinJob& job) {
+    PacketWriter l = job.list(job.record_for({at_pixel(0, 0), at_pixel(250, 0), at_pixel(0, 250)}), 256);
+    for (int n = 0; n < 2000; ++n) l.packet("Vertex Array Prims", {{"mode", 4}, {"Length", 3}});
+    l.packet("Flush");
+    return l;
+  };
+  BinJob job;
+  CountingControl control;
+  job.job().control = &control;
+  const auto result = job.run(list_of(job));
+  ASSERT_EQ(job.error(), "");
+  uint64_t bytes = result->tiles.size() * sizeof(result->tiles[0]);
+  for (const auto& list : result->tiles) bytes += list.size() * sizeof(draw::ListEntry);
+  bytes += result->draws.size() * sizeof(draw::Draw);
+  EXPECT_GE(control.taken() + 4096, bytes);
+  EXPECT_LT(control.taken(), 2 * bytes);
+
+  BinJob poor;
+  CountingControl purse;
+  purse.room = 300'000;
+  poor.job().control = &purse;
+  poor.run(list_of(poor));
+  EXPECT_THAT(poor.error(), testing::HasSubstr("out of memory"));
+  EXPECT_LE(purse.taken(), purse.room);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "gpu/cle/executor.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "tests/base/counting_control.h"
 #include "tests/cle/packet_writer.h"
 #include "tests/pse/program_builder.h"
 #include "tests/qpu/engine.h"
@@ -351,6 +352,26 @@ TEST_P(RenderDraw, ManyTrianglesShareNoPixel) {
       (p == 0xff000033 ? dark : light) += 1;
     }
   EXPECT_NEAR(light, dark, kWidth * kHeight / 50.0);
+}
+
+TEST(RenderDrawMemory, ShadedVerticesAreChargedWhileTheyAreThere) {
+  std::vector<Vertex> vertices;
+  for (int n = 0; n < 3000; ++n)
+    vertices.push_back(at_pixel(n % 3 == 1 ? 100 : 10, n % 3 == 2 ? 100 : 10, 1, {1, 1, 1, 1}));
+  DrawJob job(0);
+  CountingControl control;
+  job.job().control = &control;
+  job.draw(vertices);
+  ASSERT_EQ(job.error(), "");
+  // What the bin job took stays; 8 words of a vertex went.
+  EXPECT_GE(control.most_taken(), control.taken() + vertices.size() * 8 * sizeof(uint32_t));
+
+  DrawJob poor(0);
+  CountingControl purse;
+  purse.room = control.taken() + 1000;
+  poor.job().control = &purse;
+  poor.draw(vertices);
+  EXPECT_NE(poor.error().find("out of memory"), std::string::npos) << poor.error();
 }
 
 }  // namespace

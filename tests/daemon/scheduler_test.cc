@@ -753,5 +753,35 @@ TEST_F(SchedulerTest, ManyThreadsPushing) {
   EXPECT_EQ(done, kThreads * kRounds * 3);
 }
 
+TEST_F(SchedulerTest, MemoryThatAJobTakesIsItsClients) {
+  using enum ioctl::Resource;
+  ioctl::ResourceLimits limits;
+  limits[kDerivedBytes] = {.per_client = 1000, .guaranteed = 0, .in_all = 2000};
+  const auto budget = ioctl::Budget::create(limits);
+  ioctl::Resource scarce;
+  const auto account = budget->admit({1, 1}, "test", &scarce);
+  ASSERT_TRUE(account);
+  JobPtr job = make_job(a_, Queue::kBin, "bin");
+  ASSERT_EQ(account->charge(kJobs, 1, &job->charge), 0);
+  job->derived = job->charge.sibling(kDerivedBytes);
+  job->run = [&](JobControl& control) {
+    EXPECT_TRUE(control.take_memory(900));
+    EXPECT_FALSE(control.take_memory(101));
+    EXPECT_EQ(account->used(kDerivedBytes), 900u);
+    control.return_memory(400);
+    EXPECT_TRUE(control.take_memory(101));
+    return device::JobResult();
+  };
+  const FencePtr done = job->done;
+  scheduler_.push({job});
+  wait(done);
+  EXPECT_EQ(account->used(kDerivedBytes), 601u);  // until the job is freed
+  ioctl::Charge kept = std::move(job->derived);
+  job.reset();
+  EXPECT_EQ(account->used(kDerivedBytes), 601u);
+  kept.release();
+  EXPECT_EQ(account->used(kDerivedBytes), 0u);
+}
+
 }  // namespace
 }  // namespace v3d::daemon
