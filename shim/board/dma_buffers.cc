@@ -49,7 +49,7 @@ int make_buffer(uint64_t bytes, uint32_t access) {
   const auto memory = static_cast<int>(
       raw::call(SYS_memfd_create, raw::word("v3demu-dma-heap"), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (memory < 0) return memory;
-  long error = raw::call(SYS_ftruncate, memory, static_cast<long>(bytes));
+  long error = raw::ftruncate(memory, bytes);
   if (error == 0) error = raw::fcntl(memory, F_ADD_SEALS, kSeals);
   const int fd = error < 0 ? -ENOMEM : open_again(memory, static_cast<int>(access));
   raw::close(memory);
@@ -132,8 +132,7 @@ int refuse(const char* what) {
 int share_memfd(int memfd, bool whole, long seals, bool close_on_exec) {
   if (!whole) return refuse("a part of a memfd, or several of them, as one buffer");
   struct statfs system;
-  if (raw::call(SYS_fstatfs, memfd, raw::word(&system)) < 0 || system.f_type != TMPFS_MAGIC)
-    return refuse("memory of huge pages");
+  if (raw::fstatfs(memfd, &system) < 0 || system.f_type != TMPFS_MAGIC) return refuse("memory of huge pages");
   if (seals & F_SEAL_FUTURE_WRITE)
     return refuse("a memfd that is sealed against writing (F_SEAL_FUTURE_WRITE)");
   if ((seals & kSeals) != kSeals && raw::fcntl(memfd, F_ADD_SEALS, kSeals) < 0)

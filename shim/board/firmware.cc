@@ -286,7 +286,7 @@ int answer_list(uint32_t* words, uint32_t bytes, bool commands_only) {
 }  // namespace
 
 int firmware_ioctl(uint32_t request, uint64_t argument, bool commands_only) {
-  constexpr uint32_t kProperty = 3u << 30 | sizeof(char*) << 16 | 100 << 8;
+  constexpr uint32_t kProperty = 3u << 30 | uint32_t{sizeof(char*)} << 16 | 100 << 8;
   if (request != kProperty) return -EINVAL;
   uint32_t bytes;
   if (!copy_from_user(&bytes, argument, sizeof(bytes))) return -EFAULT;

@@ -82,10 +82,10 @@ Answers::OfDriver* made_of(const LocalCall& call) {
 const Version* ask_version(const LocalCall& call) {
   Version fresh{};
   fresh.args.name_len = fresh.args.date_len = fresh.args.desc_len = kMostText;
-  fresh.args.name = reinterpret_cast<uint64_t>(fresh.texts[0]);
-  fresh.args.date = reinterpret_cast<uint64_t>(fresh.texts[1]);
-  fresh.args.desc = reinterpret_cast<uint64_t>(fresh.texts[2]);
-  if (forward_ioctl(call.file, drm::request::kVersion, reinterpret_cast<uint64_t>(&fresh.args)) != 0 ||
+  fresh.args.name = raw::address_of(fresh.texts[0]);
+  fresh.args.date = raw::address_of(fresh.texts[1]);
+  fresh.args.desc = raw::address_of(fresh.texts[2]);
+  if (forward_ioctl(call.file, drm::request::kVersion, raw::address_of(&fresh.args)) != 0 ||
       fresh.args.name_len > kMostText || fresh.args.date_len > kMostText || fresh.args.desc_len > kMostText) {
     return nullptr;
   }
@@ -120,7 +120,8 @@ int answer_version(LocalCall& call, drm::Version& args) {
   for (size_t i = 0; i < kTexts; ++i) {
     const uint64_t length = *texts[i].length < texts[i].whole ? *texts[i].length : texts[i].whole;
     *texts[i].length = texts[i].whole;
-    if (length && texts[i].to && !copy_to_user(texts[i].to, known->texts[i], length)) result = -EFAULT;
+    if (length && texts[i].to && !copy_to_user(texts[i].to, known->texts[i], static_cast<size_t>(length)))
+      result = -EFAULT;
   }
   return result;
 }

@@ -12,6 +12,7 @@
 #include "ioctl/abi/v3d.h"
 #include "ioctl/abi/vc4.h"
 #include "ioctl/link/wire.h"
+#include "shim/drm/compat.h"
 #include "shim/drm/local_call.h"
 #include "shim/drm/mapping.h"
 #include "shim/drm/marshal.h"
@@ -251,6 +252,7 @@ int forward(const Ioctl& what) {
 }  // namespace
 
 int drm_ioctl(const File& file, uint32_t request, uint64_t argument) {
+  if (int result; compat_drm_ioctl(file, request, argument, &result)) return result;
   const Driver driver = driver_of(file);
   const LocalIoctl* known = find_local_ioctl(driver, request);
   if (!known) return forward({wire::kIoctl, driver, -1, file, request, argument, nullptr});
@@ -280,7 +282,7 @@ int forward_fd_ioctl(int fd, Driver driver, uint32_t request, uint64_t argument)
 
 int ask_for_life(const File& file) {
   drm::SyncobjWait nothing{};
-  return forward_ioctl(file, drm::request::kSyncobjWait, reinterpret_cast<uint64_t>(&nothing));
+  return forward_ioctl(file, drm::request::kSyncobjWait, raw::address_of(&nothing));
 }
 
 int fence_ioctl(int fd, uint32_t request, uint64_t argument) {

@@ -4,6 +4,7 @@
 
 #include "ioctl/abi/framebuffer.h"
 #include "ioctl/link/wire.h"
+#include "shim/drm/compat.h"
 #include "shim/drm/driver.h"
 #include "shim/drm/drm_ioctl.h"
 #include "shim/link/connection.h"
@@ -49,8 +50,12 @@ int framebuffer_ioctl(int fd, uint32_t request, uint64_t argument) {
     const uint32_t level = argument < kLast ? static_cast<uint32_t>(argument) : kLast;
     return forward_fd_ioctl(fd, Driver::kFramebuffer, wire::kFramebufferBlank + level, 0);
   }
-  for (const uint32_t known : fb::request::kWithArgument)
-    if (fb::kernel_word(known) == request) return forward_fd_ioctl(fd, Driver::kFramebuffer, known, argument);
+  for (const uint32_t known : fb::request::kWithArgument) {
+    if (fb::kernel_word(known) != request) continue;
+    int result;
+    if (compat_framebuffer_ioctl(fd, known, argument, &result)) return result;
+    return forward_fd_ioctl(fd, Driver::kFramebuffer, known, argument);
+  }
   return forward_fd_ioctl(fd, Driver::kFramebuffer, fb::kernel_word(request), 0);
 }
 

@@ -73,8 +73,7 @@ long map_bo(const File& file, void* address, size_t length, int prot, int flags,
   if (fd < 0)
     return reply.slab ? map_from_slab(reply.slab, reply.fd_offset, address, length, prot, flags) : -EMFILE;
   if (reply.slab) remember_slab(reply.slab, reply.slab_bytes, fd);
-  long result = raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), prot, flags, fd,
-                          static_cast<long>(reply.fd_offset));
+  long result = raw::map(address, length, prot, flags, fd, static_cast<off_t>(reply.fd_offset));
   raw::close(fd);
   return result;
 }
@@ -136,7 +135,7 @@ long drm_mmap(const File& file, void* address, size_t length, int prot, int flag
     // Another thread has forgotten the slab meanwhile.
     if (result == -ENOENT) result = map_bo(file, address, length, prot, flags, offset, false);
     // Another thread replaced mappings, perhaps of this BO and before this one was there to be found.
-    if ((result < 0 && result > -4096) || mappings_epoch() == epoch) return result;
+    if (raw::is_error(result) || mappings_epoch() == epoch) return result;
     address = raw::pointer(static_cast<uint64_t>(result));
     flags = (flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED;
   }

@@ -172,12 +172,13 @@ constexpr Rule kRules[] = {
      {ARRAY(drm::SyncFileInfo, fence_info, num_fences, drm::SyncFenceInfo, kOut)}},
     {kOfFramebuffer,
      ioctl::fb::request::kGetColors,
-     {ARRAY(fb_cmap, red, len, uint16_t, kOut), ARRAY(fb_cmap, green, len, uint16_t, kOut),
-      ARRAY(fb_cmap, blue, len, uint16_t, kOut)}},
+     {ARRAY(ioctl::fb::Colors, red, len, uint16_t, kOut),
+      ARRAY(ioctl::fb::Colors, green, len, uint16_t, kOut),
+      ARRAY(ioctl::fb::Colors, blue, len, uint16_t, kOut)}},
     {kOfFramebuffer,
      ioctl::fb::request::kPutColors,
-     {ARRAY(fb_cmap, red, len, uint16_t, kIn), ARRAY(fb_cmap, green, len, uint16_t, kIn),
-      ARRAY(fb_cmap, blue, len, uint16_t, kIn)}},
+     {ARRAY(ioctl::fb::Colors, red, len, uint16_t, kIn), ARRAY(ioctl::fb::Colors, green, len, uint16_t, kIn),
+      ARRAY(ioctl::fb::Colors, blue, len, uint16_t, kIn)}},
 };
 
 /// Where a submit structure has its flags, the head of its extension chain, and without one the handle of the
@@ -312,14 +313,15 @@ class Marshal {
   /// One segment. Returns the position of its copied bytes in the payload, 0 if there are none.
   size_t segment(uint64_t address, uint64_t size, uint32_t direction) {
     if (!size || !address || size > kMaxArray || num_segments_ == kMaxSegments) return 0;
+    const auto bytes = static_cast<size_t>(size);
     const size_t before = call_->size();
     bool copied = direction & kIn;
-    auto* room = static_cast<uint8_t*>(call_->append(sizeof(wire::Segment) + (copied ? size : 0)));
+    auto* room = static_cast<uint8_t*>(call_->append(sizeof(wire::Segment) + (copied ? bytes : 0)));
     if (!room) {
       no_memory_ = true;
       return 0;
     }
-    if (copied && !copy_from_user(room + sizeof(wire::Segment), address, size)) {
+    if (copied && !copy_from_user(room + sizeof(wire::Segment), address, bytes)) {
       call_->truncate(before);
       return 0;
     }
@@ -378,7 +380,7 @@ class Marshal {
     }
     segment(args.properties, total * sizeof(uint32_t), kIn);
     size_t values = segment(args.values, total * sizeof(uint64_t), kIn);
-    for (uint64_t i = 0; values && i < total && i < kMaxSegments; ++i) {
+    for (size_t i = 0; values && i < total && i < kMaxSegments; ++i) {
       uint64_t value;
       memcpy(&value, call_->at(values + i * sizeof(value)), sizeof(value));
       if (value < 0x10000) {
@@ -409,7 +411,7 @@ class Marshal {
   void id_lists(const Fields& fields, const Extension& extension) {
     size_t position = add_array(fields, extension.id_lists);
     uint64_t count = position ? array_bytes(fields, extension.id_lists) / 8 : 0;
-    for (uint64_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       uint64_t list;
       memcpy(&list, call_->at(position + i * 8), 8);
       segment(list, uint64_t{fields.u32(extension.id_count)} * 4, kIn);

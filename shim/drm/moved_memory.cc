@@ -111,8 +111,8 @@ void replace_mappings(const wire::Move& move, int memfd) {
     const uint64_t from = m.offset > move.offset ? m.offset : move.offset;
     const uint64_t to = end_offset < move_end ? end_offset : move_end;
     if (from >= to) continue;
-    raw::mmap(raw::pointer(m.start + (from - m.offset)), to - from, m.prot, MAP_SHARED | MAP_FIXED, memfd,
-              static_cast<off_t>(from - move.offset));
+    raw::mmap(raw::pointer(m.start + (from - m.offset)), static_cast<size_t>(to - from), m.prot,
+              MAP_SHARED | MAP_FIXED, memfd, static_cast<off_t>(from - move.offset));
   }
 }
 

@@ -62,7 +62,7 @@ void ReadySyncFile::wait_while_coming(int64_t until_ns) {
     const int64_t left = until_ns - static_cast<int64_t>(raw::fast_monotonic_ns());
     // Nobody's any more: a process that was forked off meanwhile has none of the threads that it would need.
     if (left <= 0) return coming_.store(0);
-    const timespec timeout{left / kSecond, left % kSecond};
+    const timespec timeout{static_cast<time_t>(left / kSecond), static_cast<long>(left % kSecond)};
     raw::call(SYS_futex, raw::word(&coming_), FUTEX_WAIT_PRIVATE, coming, raw::word(&timeout));
   }
 }

@@ -41,7 +41,7 @@ void remember_slab(uint64_t inode, uint64_t bytes, int memfd) {
   const void* memory = raw::mmap(reused ? raw::pointer(known) : nullptr, bytes, PROT_READ | PROT_WRITE,
                                  MAP_SHARED | (reused ? MAP_FIXED : 0), memfd, 0);
   if (memory) {
-    place.memory.store(reinterpret_cast<uint64_t>(memory));
+    place.memory.store(raw::address_of(memory));
     place.bytes.store(bytes);
     place.inode.store(inode);
   }

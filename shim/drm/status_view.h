@@ -3,6 +3,7 @@
 #pragma once
 
 #include <linux/futex.h>
+#include <linux/time_types.h>
 #include <time.h>
 
 #include <atomic>
@@ -151,7 +152,7 @@ class StatusView {
   }
 
   std::atomic_ref<uint32_t> sleepers_on(const uint32_t* futex) {
-    const uint64_t offset = reinterpret_cast<uint64_t>(futex) - reinterpret_cast<uint64_t>(&status_);
+    const uint64_t offset = raw::address_of(futex) - raw::address_of(&status_);
     return std::atomic_ref<uint32_t>(status_.sleepers[wire::sleepers_of(offset)]);
   }
 
@@ -173,10 +174,10 @@ class StatusView {
 
   int sleep_while(std::span<const Word> words, int64_t until_ns) {
     constexpr int64_t kSecond = 1'000'000'000;
-    const timespec time{static_cast<time_t>(until_ns / kSecond), static_cast<long>(until_ns % kSecond)};
+    const __kernel_timespec time{until_ns / kSecond, until_ns % kSecond};
     futex_waitv waiters[3] = {};
     for (size_t i = 0; i < words.size(); ++i) {
-      waiters[i].uaddr = reinterpret_cast<uint64_t>(words[i].futex);
+      waiters[i].uaddr = raw::address_of(words[i].futex);
       waiters[i].val = words[i].value;
       waiters[i].flags = FUTEX_32;
       sleepers_on(words[i].futex).fetch_add(1);

@@ -53,7 +53,7 @@ long map(void* address, size_t length, int prot, int flags, int fd, off_t offset
     if (error == 0) return drm_mmap(file, address, length, prot, flags, offset);
     if (error != -ENOTTY) return error;
   }
-  long result = raw::call(SYS_mmap, raw::word(address), static_cast<long>(length), prot, flags, fd, offset);
+  long result = raw::map(address, length, prot, flags, fd, offset);
   // A socket cannot be mapped; a DRM file can, but not at an offset that names nothing.
   if (result == -ENODEV && of_file && find_file(fd, &file)) return -EINVAL;
   return result;
@@ -61,27 +61,40 @@ long map(void* address, size_t length, int prot, int flags, int fd, off_t offset
 
 }  // namespace
 
-V3D_INTERPOSE(int, ioctl_done, "ioctl", (int fd, unsigned long request, ...)) {
-  va_list arguments;
-  va_start(arguments, request);
-  void* argument = va_arg(arguments, void*);
-  va_end(arguments);
-  int result;
-  if (handle_ioctl(fd, request, reinterpret_cast<uint64_t>(argument), &result)) return raw::result(result);
-  using Ioctl = int(int, unsigned long, ...);
-  return V3D_NEXT(Ioctl, "ioctl")(fd, request, argument);
-}
+#define V3D_IOCTL(name, symbol)                                                                    \
+  V3D_INTERPOSE(int, name, symbol, (int fd, unsigned long request, ...)) {                         \
+    va_list arguments;                                                                             \
+    va_start(arguments, request);                                                                  \
+    void* argument = va_arg(arguments, void*);                                                     \
+    va_end(arguments);                                                                             \
+    int result;                                                                                    \
+    if (handle_ioctl(fd, request, raw::address_of(argument), &result)) return raw::result(result); \
+    using Ioctl = int(int, unsigned long, ...);                                                    \
+    return V3D_NEXT(Ioctl, symbol)(fd, request, argument);                                         \
+  }                                                                                                \
+  static_assert(sizeof(unsigned long) == sizeof(void*))
+
+V3D_IOCTL(ioctl_done, "ioctl");
 
 // Not through libc: malloc replacements map memory before anything can be looked up.
-V3D_INTERPOSE(void*, mapped, "mmap",
+V3D_INTERPOSE(void*, mapped_64, "mmap64",
               (void* address, size_t length, int prot, int flags, int fd, off_t offset)) {
   return raw::pointer(static_cast<uint64_t>(raw::long_result(map(address, length, prot, flags, fd, offset))));
 }
-V3D_ALIAS(void*, mapped_64, "mmap64", "mmap", (void*, size_t, int, int, int, off_t));
+
+#if defined(__arm__)
+V3D_IOCTL(ioctl_done_long_time, "__ioctl_time64");
+V3D_INTERPOSE(void*, mapped, "mmap",
+              (void* address, size_t length, int prot, int flags, int fd, uint32_t offset)) {
+  return raw::pointer(static_cast<uint64_t>(raw::long_result(map(address, length, prot, flags, fd, offset))));
+}
+#else
+V3D_ALIAS(void*, mapped, "mmap", "mmap64", (void*, size_t, int, int, int, off_t));
+#endif
 
 long ioctl_by_number(int fd, unsigned long request, void* argument) {
   int result;
-  if (handle_ioctl(fd, request, reinterpret_cast<uint64_t>(argument), &result)) return result;
+  if (handle_ioctl(fd, request, raw::address_of(argument), &result)) return result;
   return raw::call(SYS_ioctl, fd, static_cast<long>(request), raw::word(argument));
 }
 

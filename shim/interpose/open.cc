@@ -176,51 +176,44 @@ FILE* reopen_stream(const char* path, const char* mode, FILE* stream, Freopen* n
 
 }  // namespace
 
-V3D_INTERPOSE(int, opened, "open", (const char* path, int flags, ...)) {
-  va_list arguments;
-  va_start(arguments, flags);
-  mode_t mode = mode_argument(flags, arguments);
-  va_end(arguments);
-  return open_at(AT_FDCWD, path, flags, mode, next_open);
-}
-V3D_ALIAS(int, opened_64, "open64", "open", (const char*, int, ...));
-V3D_ALIAS(int, opened_internal, "__open", "open", (const char*, int, ...));
-V3D_ALIAS(int, opened_internal_64, "__open64", "open", (const char*, int, ...));
+/// The functions for files of some size: those of 2 GiB and more open where `large` (O_LARGEFILE, which is 0
+/// where all do) is said.
+#define V3D_OPEN_FAMILY(name, suffix, large)                                                                \
+  V3D_INTERPOSE(int, name, "open" suffix, (const char* path, int flags, ...)) {                             \
+    va_list arguments;                                                                                      \
+    va_start(arguments, flags);                                                                             \
+    mode_t mode = mode_argument(flags, arguments);                                                          \
+    va_end(arguments);                                                                                      \
+    return open_at(AT_FDCWD, path, flags | (large), mode, next_open);                                       \
+  }                                                                                                         \
+  V3D_ALIAS(int, name##_internal, "__open" suffix, "open" suffix, (const char*, int, ...));                 \
+  V3D_INTERPOSE(int, name##_2, "__open" suffix "_2", (const char* path, int flags)) {                       \
+    return open_at(AT_FDCWD, path, flags | (large), 0, next_open);                                          \
+  }                                                                                                         \
+  V3D_INTERPOSE(int, name##_at, "openat" suffix, (int dir, const char* path, int flags, ...)) {             \
+    va_list arguments;                                                                                      \
+    va_start(arguments, flags);                                                                             \
+    mode_t mode = mode_argument(flags, arguments);                                                          \
+    va_end(arguments);                                                                                      \
+    return open_at(dir, path, flags | (large), mode, next_openat);                                          \
+  }                                                                                                         \
+  V3D_INTERPOSE(int, name##_at_2, "__openat" suffix "_2", (int dir, const char* path, int flags)) {         \
+    return open_at(dir, path, flags | (large), 0, next_openat);                                             \
+  }                                                                                                         \
+  V3D_INTERPOSE(int, name##_anew, "creat" suffix, (const char* path, mode_t mode)) {                        \
+    return open_at(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC | (large), mode, next_open);                \
+  }                                                                                                         \
+  V3D_INTERPOSE(FILE*, name##_stream, "fopen" suffix, (const char* path, const char* mode)) {               \
+    return open_stream(path, mode, V3D_NEXT(Fopen, "fopen" suffix));                                        \
+  }                                                                                                         \
+  V3D_ALIAS(FILE*, name##_stream_internal, "_IO_fopen" suffix, "fopen" suffix, (const char*, const char*)); \
+  V3D_INTERPOSE(FILE*, name##_stream_again, "freopen" suffix,                                               \
+                (const char* path, const char* mode, FILE* stream)) {                                       \
+    return reopen_stream(path, mode, stream, V3D_NEXT(Freopen, "freopen" suffix));                          \
+  }                                                                                                         \
+  static_assert((large) >= 0)
 
-V3D_INTERPOSE(int, opened_2, "__open_2", (const char* path, int flags)) {
-  return open_at(AT_FDCWD, path, flags, 0, next_open);
-}
-V3D_ALIAS(int, opened_64_2, "__open64_2", "__open_2", (const char*, int));
-
-V3D_INTERPOSE(int, opened_at, "openat", (int dir, const char* path, int flags, ...)) {
-  va_list arguments;
-  va_start(arguments, flags);
-  mode_t mode = mode_argument(flags, arguments);
-  va_end(arguments);
-  return open_at(dir, path, flags, mode, next_openat);
-}
-V3D_ALIAS(int, opened_at_64, "openat64", "openat", (int, const char*, int, ...));
-
-V3D_INTERPOSE(int, opened_at_2, "__openat_2", (int dir, const char* path, int flags)) {
-  return open_at(dir, path, flags, 0, next_openat);
-}
-V3D_ALIAS(int, opened_at_64_2, "__openat64_2", "__openat_2", (int, const char*, int));
-
-V3D_INTERPOSE(int, created, "creat", (const char* path, mode_t mode)) {
-  return open_at(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode, next_open);
-}
-V3D_ALIAS(int, created_64, "creat64", "creat", (const char*, mode_t));
-
-V3D_INTERPOSE(FILE*, opened_stream, "fopen", (const char* path, const char* mode)) {
-  return open_stream(path, mode, V3D_NEXT(Fopen, "fopen"));
-}
-V3D_ALIAS(FILE*, opened_stream_64, "fopen64", "fopen", (const char*, const char*));
-V3D_ALIAS(FILE*, opened_stream_internal, "_IO_fopen", "fopen", (const char*, const char*));
-V3D_ALIAS(FILE*, opened_stream_internal_64, "_IO_fopen64", "fopen", (const char*, const char*));
-
-V3D_INTERPOSE(FILE*, reopened_stream, "freopen", (const char* path, const char* mode, FILE* stream)) {
-  return reopen_stream(path, mode, stream, V3D_NEXT(Freopen, "freopen"));
-}
-V3D_ALIAS(FILE*, reopened_stream_64, "freopen64", "freopen", (const char*, const char*, FILE*));
+V3D_OPEN_FAMILY(opened, "", 0);
+V3D_OPEN_FAMILY(opened_64, "64", O_LARGEFILE);
 
 }  // namespace v3d::shim

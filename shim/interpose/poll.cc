@@ -10,6 +10,7 @@
 #include "ioctl/abi/dma_buf.h"
 #include "shim/drm/drm_ioctl.h"
 #include "shim/interpose/interpose.h"
+#include "shim/interpose/layouts.h"
 #include "shim/process/raw.h"
 
 namespace v3d::shim {
@@ -131,6 +132,36 @@ V3D_INTERPOSE(int, ppolled, "ppoll",
   using Ppoll = int(pollfd*, nfds_t, const timespec*, const sigset_t*);
   return settle(fds, count, V3D_NEXT(Ppoll, "ppoll")(fds, count, timeout, mask), timeout, mask);
 }
+
+#if defined(__arm__)
+namespace {
+
+/// A time of 64 bits as one of 32, in which a longer one is the longest.
+const timespec* shortened(const LongTime* time, timespec* out) {
+  if (!time) return nullptr;
+  constexpr int64_t kLongest = INT32_MAX;
+  *out = {static_cast<time_t>(time->tv_sec < kLongest ? time->tv_sec : kLongest), time->tv_nsec};
+  return out;
+}
+
+}  // namespace
+
+V3D_INTERPOSE(int, ppolled_long_time, "__ppoll64",
+              (pollfd * fds, nfds_t count, const LongTime* timeout, const sigset_t* mask)) {
+  using Ppoll = int(pollfd*, nfds_t, const LongTime*, const sigset_t*);
+  timespec time;
+  return settle(fds, count, V3D_NEXT(Ppoll, "__ppoll64")(fds, count, timeout, mask),
+                shortened(timeout, &time), mask);
+}
+
+V3D_INTERPOSE(int, ppolled_long_time_checked, "__ppoll64_chk",
+              (pollfd * fds, nfds_t count, const LongTime* timeout, const sigset_t* mask, size_t bytes)) {
+  using Ppoll = int(pollfd*, nfds_t, const LongTime*, const sigset_t*, size_t);
+  timespec time;
+  return settle(fds, count, V3D_NEXT(Ppoll, "__ppoll64_chk")(fds, count, timeout, mask, bytes),
+                shortened(timeout, &time), mask);
+}
+#endif
 
 // Of programs built with _FORTIFY_SOURCE, where the compiler does not know the size of the array.
 V3D_INTERPOSE(int, polled_checked, "__poll_chk", (pollfd * fds, nfds_t count, int timeout, size_t bytes)) {

@@ -15,6 +15,13 @@ long v3demu_mmap_by_number(void* address, size_t length, int prot, int flags, in
   return raw::long_result(mmap_by_number(address, length, prot, flags, fd, offset));
 }
 
+#if defined(__arm__)
+/// mmap2: the offset is in units of 4096 bytes.
+long v3demu_mmap2_by_number(void* address, size_t length, int prot, int flags, int fd, uint32_t units) {
+  return raw::long_result(mmap_by_number(address, length, prot, flags, fd, off_t{units} * 4096));
+}
+#endif
+
 long v3demu_syscall_failed(long value) { return raw::long_result(value); }
 }
 
@@ -91,4 +98,47 @@ syscall:
   .size syscall, .-syscall
 )");
 static_assert(SYS_ioctl == 29 && SYS_mmap == 222);
+#elif defined(__arm__)
+// r0 to r3 hold the number and three arguments, the stack the other three, or four of a call with none in
+// between.
+__asm__(R"(
+  .text
+  .arm
+  .align 2
+  .globl syscall
+  .type syscall, %function
+syscall:
+  .cfi_startproc
+  mov ip, sp
+  push {r4, r5, r6, r7}
+  .cfi_adjust_cfa_offset 16
+  .cfi_rel_offset r4, 0
+  .cfi_rel_offset r5, 4
+  .cfi_rel_offset r6, 8
+  .cfi_rel_offset r7, 12
+  mov r7, r0
+  mov r0, r1
+  mov r1, r2
+  mov r2, r3
+  ldm ip, {r3, r4, r5, r6}
+  cmp r7, #54                    @ SYS_ioctl
+  beq 1f
+  cmp r7, #192                   @ SYS_mmap2
+  beq 2f
+  svc #0
+  pop {r4, r5, r6, r7}
+  cmn r0, #4096
+  bxcc lr
+  b v3demu_syscall_failed
+1:
+  pop {r4, r5, r6, r7}
+  b v3demu_ioctl_by_number
+2:
+  stm ip, {r4, r5}               @ the fifth argument and the sixth
+  pop {r4, r5, r6, r7}
+  b v3demu_mmap2_by_number
+  .cfi_endproc
+  .size syscall, .-syscall
+)");
+static_assert(SYS_ioctl == 54 && SYS_mmap2 == 192);
 #endif

@@ -351,7 +351,7 @@ bool Call::reserve(size_t start, size_t payload) {
   long memory = c->buffer ? raw::call(SYS_mremap, raw::word(c->buffer), static_cast<long>(c->capacity),
                                       static_cast<long>(capacity), MREMAP_MAYMOVE)
                           : raw::word(raw::map_memory(capacity));
-  if (memory == 0 || (memory < 0 && memory > -4096)) return false;
+  if (memory == 0 || raw::is_error(memory)) return false;
   c->buffer = static_cast<uint8_t*>(raw::pointer(static_cast<uint64_t>(memory)));
   c->capacity = capacity;
   return true;

@@ -90,7 +90,7 @@ off_t size_of(const char* log) {
 void read_line(const char* log, off_t start, Text<512>* out) {
   char chunk[512];
   const int fd = *log ? raw::open(log, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-  const long got = fd >= 0 ? raw::call(SYS_pread64, fd, raw::word(chunk), sizeof(chunk) - 1, start) : 0;
+  const long got = fd >= 0 ? raw::pread(fd, chunk, sizeof(chunk) - 1, static_cast<uint64_t>(start)) : 0;
   for (long i = 0; i < got && chunk[i] != '\n'; ++i) out->add(chunk[i]);
   if (fd >= 0) raw::close(fd);
 }

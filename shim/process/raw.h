@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -39,10 +40,28 @@ inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, lo
   register long x5 __asm__("x5") = f;
   __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
   return x0;
+#elif defined(__arm__)
+  // r7, the number's, may be the frame pointer, which a named register would take from the compiler.
+  register long r0 __asm__("r0") = a;
+  register long r1 __asm__("r1") = b;
+  register long r2 __asm__("r2") = c;
+  register long r3 __asm__("r3") = d;
+  register long r4 __asm__("r4") = e;
+  register long r5 __asm__("r5") = f;
+  long kept;
+  __asm__ volatile("mov %[kept], r7\n\tmov r7, %[number]\n\tsvc #0\n\tmov r7, %[kept]"
+                   : "+r"(r0), [kept] "=&r"(kept)
+                   : "r"(r1), "r"(r2), "r"(r3), "r"(r4), "r"(r5), [number] "r"(number)
+                   : "memory");
+  return r0;
 #else
-#error "the shim knows the system call conventions of x86-64 and AArch64 only"
+#error "the shim knows the system call conventions of x86-64, AArch64 and 32-bit ARM only"
 #endif
 }
+
+/// Where a long is shorter than a pointer into a file, the kernel takes two, and calls of other numbers.
+inline constexpr bool kIs32Bit = sizeof(long) == 4;
+static_assert(sizeof(off_t) == 8, "-D_FILE_OFFSET_BITS=64 is missing");
 
 template <typename T>
 long word(T* pointer) {
@@ -50,8 +69,16 @@ long word(T* pointer) {
 }
 /// Addresses that the kernel or a caller gives as numbers.
 inline void* pointer(uint64_t address) {
-  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): a number is all there is
+  return reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr): a number is all there is
+      static_cast<uintptr_t>(address));
 }
+/// The number of an address as structures of the kernel have it: zeros above a short one.
+template <typename T>
+uint64_t address_of(T* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer);
+}
+/// Whether a number names an address at all.
+constexpr bool is_address(uint64_t number) { return number <= UINTPTR_MAX; }
 
 inline int openat(int dir, const char* path, int flags, mode_t mode = 0) {
   return static_cast<int>(call(SYS_openat, dir, word(path), flags, mode));
@@ -64,10 +91,41 @@ inline long read(int fd, void* data, size_t size) {
 inline long write(int fd, const void* data, size_t size) {
   return call(SYS_write, fd, word(data), static_cast<long>(size));
 }
+#if defined(__arm__)
+inline constexpr long kFstatat = SYS_fstatat64, kFstat = SYS_fstat64, kGeteuid = SYS_geteuid32,
+                      kGetegid = SYS_getegid32;
+#else
+inline constexpr long kFstatat = SYS_newfstatat, kFstat = SYS_fstat, kGeteuid = SYS_geteuid,
+                      kGetegid = SYS_getegid;
+#endif
 inline int fstatat(int dir, const char* path, struct stat* st, int flags) {
-  return static_cast<int>(call(SYS_newfstatat, dir, word(path), word(st), flags));
+  return static_cast<int>(call(kFstatat, dir, word(path), word(st), flags));
 }
-inline int fstat(int fd, struct stat* st) { return static_cast<int>(call(SYS_fstat, fd, word(st))); }
+inline int fstat(int fd, struct stat* st) { return static_cast<int>(call(kFstat, fd, word(st))); }
+inline int fstatfs(int fd, struct statfs* st) {
+#if defined(__arm__)
+  return static_cast<int>(call(SYS_fstatfs64, fd, sizeof(*st), word(st)));
+#else
+  return static_cast<int>(call(SYS_fstatfs, fd, word(st)));
+#endif
+}
+/// The halves of an offset lie in a pair of registers of which the first one's number is even.
+inline int ftruncate(int fd, uint64_t size) {
+#if defined(__arm__)
+  return static_cast<int>(
+      call(SYS_ftruncate64, fd, 0, static_cast<long>(size & ~0u), static_cast<long>(size >> 32)));
+#else
+  return static_cast<int>(call(SYS_ftruncate, fd, static_cast<long>(size)));
+#endif
+}
+inline long pread(int fd, void* data, size_t size, uint64_t offset) {
+#if defined(__arm__)
+  return call(SYS_pread64, fd, word(data), static_cast<long>(size), 0, static_cast<long>(offset & ~0u),
+              static_cast<long>(offset >> 32));
+#else
+  return call(SYS_pread64, fd, word(data), static_cast<long>(size), static_cast<long>(offset));
+#endif
+}
 inline long readlinkat(int dir, const char* path, char* text, size_t size) {
   return call(SYS_readlinkat, dir, word(path), word(text), static_cast<long>(size));
 }
@@ -103,8 +161,8 @@ inline int getsockopt(int fd, int level, int option, void* value, socklen_t* siz
   return static_cast<int>(call(SYS_getsockopt, fd, level, option, word(value), word(size)));
 }
 inline pid_t getpid() { return static_cast<pid_t>(call(SYS_getpid)); }
-inline uid_t geteuid() { return static_cast<uid_t>(call(SYS_geteuid)); }
-inline gid_t getegid() { return static_cast<gid_t>(call(SYS_getegid)); }
+inline uid_t geteuid() { return static_cast<uid_t>(call(kGeteuid)); }
+inline gid_t getegid() { return static_cast<gid_t>(call(kGetegid)); }
 inline void sleep_ms(long ms) {
   timespec time{ms / 1000, (ms % 1000) * 1000000};
   call(SYS_nanosleep, word(&time), 0);
@@ -139,10 +197,22 @@ inline void pause() {
 #endif
 }
 
+/// What the kernel says: an address, which may look negative, or -errno.
+inline long map(void* address, size_t size, int prot, int flags, int fd, off_t offset) {
+#if defined(__arm__)
+  constexpr off_t kUnit = 4096;  // whatever the size of a page is
+  if (offset % kUnit) return -EINVAL;
+  return call(SYS_mmap2, word(address), static_cast<long>(size), prot, flags, fd,
+              static_cast<long>(offset / kUnit));
+#else
+  return call(SYS_mmap, word(address), static_cast<long>(size), prot, flags, fd, offset);
+#endif
+}
+inline bool is_error(long result) { return result < 0 && result > -4096; }
 /// nullptr when there is no memory.
 inline void* mmap(void* address, size_t size, int prot, int flags, int fd, off_t offset) {
-  long result = call(SYS_mmap, word(address), static_cast<long>(size), prot, flags, fd, offset);
-  return result < 0 && result > -4096 ? nullptr : pointer(static_cast<uint64_t>(result));
+  const long result = map(address, size, prot, flags, fd, offset);
+  return is_error(result) ? nullptr : pointer(static_cast<uint64_t>(result));
 }
 #ifdef __SANITIZE_THREAD__  // sees libc's calls alone: else memory's last owner seems to race with the next
                             // one
@@ -162,7 +232,7 @@ inline void unmap_memory(void* memory, size_t size) {
 
 /// libc's habit from the kernel's: -1 and errno.
 inline long long_result(long value) {
-  if (value >= 0 || value <= -4096) return value;
+  if (!is_error(value)) return value;
   errno = static_cast<int>(-value);
   return -1;
 }

@@ -12,6 +12,11 @@
 namespace v3d::shim {
 namespace {
 
+/// Whether a program of this kind can have memory there; cut short, the number would name other memory.
+bool is_memory(uint64_t address, size_t size) {
+  return raw::is_address(address) && (size == 0 || raw::is_address(address + (size - 1)));
+}
+
 enum class Access { kDone, kFault, kUnknown };
 
 /// process_vm_readv and _writev go through the page tables and report what a plain access would die of.
@@ -75,7 +80,7 @@ thread_local Pages known_stack [[gnu::tls_model("initial-exec")]] = {0, 0};
 constexpr uint64_t kNear = 4 * kPage;
 
 bool is_near_frame(uint64_t address, size_t size) {
-  const auto frame = reinterpret_cast<uint64_t>(__builtin_frame_address(0));
+  const auto frame = raw::address_of(__builtin_frame_address(0));
   return address >= frame && address - frame <= kNear && size <= kNear;
 }
 
@@ -134,6 +139,7 @@ bool is_writable(uint64_t, size_t) { return false; }
 // Where a sandbox forbids the call, a plain copy is right for every correct program.
 
 bool copy_from_user(void* destination, uint64_t source, size_t size) {
+  if (!is_memory(source, size)) return false;
   if (is_readable(source, size)) {
     memcpy(destination, raw::pointer(source), size);
     return true;
@@ -146,7 +152,7 @@ bool copy_from_user(void* destination, uint64_t source, size_t size) {
 // A path may come from a thread in a sandbox that kills for process_vm_readv, as browsers' renderers live in.
 // All sandboxes let signal masks be changed.
 bool is_readable_path(const char* path) {
-  const auto address = reinterpret_cast<uint64_t>(path);
+  const auto address = raw::address_of(path);
   for (size_t seen = 0; seen < PATH_MAX;) {
     if (!is_readable_word((address + seen) & ~uint64_t{kMaskSize - 1})) return false;
     const size_t size = kPage - (address + seen) % kPage;
@@ -157,6 +163,7 @@ bool is_readable_path(const char* path) {
 }
 
 bool copy_to_user(uint64_t destination, const void* source, size_t size) {
+  if (!is_memory(destination, size)) return false;
   if (is_writable(destination, size)) {
     memcpy(raw::pointer(destination), source, size);
     return true;
