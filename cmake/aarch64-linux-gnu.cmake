@@ -1,5 +1,5 @@
 # Toolchain: Debian's cross compiler for arm64. Libraries and headers of programs come from V3DEMU_ARM64_ROOT, the folder
-# that packaging/arm64-root makes; the C library is the compiler's own, older than that of any root.
+# that packaging/debian-root makes; the C library is the compiler's own, older than that of any root.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -16,9 +16,14 @@ foreach(program v3demud v3demu)
   endif()
 endforeach()
 install(TARGETS v3demu_shim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-if(TARGET v3demu_shim_arm64)
-  install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/aarch64-linux-gnu DESTINATION ${private} OPTIONAL)
-endif()
+foreach(foreign arm64:aarch64-linux-gnu armhf:arm-linux-gnueabihf)
+  string(REPLACE ":" ";" foreign ${foreign})
+  list(GET foreign 0 name)
+  list(GET foreign 1 triplet)
+  if(TARGET v3demu_shim_${name})
+    install(DIRECTORY ${CMAKE_BINARY_DIR}/lib/${triplet} DESTINATION ${private} OPTIONAL)
+  endif()
+endforeach()
 
 # To preload or to start it from other projects: pkg-config --variable=preload v3demu, or find_package(v3demu) and the
 # targets v3demu::preload and v3demu::v3demu.

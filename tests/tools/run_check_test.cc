@@ -119,6 +119,8 @@ TEST_F(ForeignProgramTest, OtherArchitecturesAreNamed) {
   EXPECT_THAT(run(script).output, HasSubstr(old + ", the interpreter of " + script + ", is an i386 program"));
   EXPECT_THAT(run(file("board", elf(ELFCLASS64, EM_AARCH64))).output,
               HasSubstr("--arch arm64 runs such programs"));
+  EXPECT_THAT(run(file("old_board", elf(ELFCLASS32, EM_ARM))).output,
+              HasSubstr("--arch armhf runs such programs"));
   EXPECT_THAT(run(file("sparc", elf(ELFCLASS64, EM_SPARCV9))).output, HasSubstr("is a machine 43 program"));
 }
 

@@ -156,66 +156,86 @@ TEST_F(RunTest, PassesTheProgramsOwnOptions) {
   EXPECT_EQ(v3demu("run --mesa /nowhere true").status, 127);
 }
 
-/// A root with one arm64 program (the head of one is enough), and an emulator that says what it is asked.
-class Arm64Test : public RunTest {
+struct Foreign {
+  std::string name, triplet, emulator;
+  char elf_class;
+  uint16_t machine;
+};
+
+/// A root with one program of another architecture (the head of one is enough), and an emulator that says
+/// what it is asked.
+class ForeignTest : public RunTest, public testing::WithParamInterface<Foreign> {
  protected:
-  Arm64Test() {
+  ForeignTest() {
     fs::create_directories(root() / "usr/bin");
-    fs::create_directories(root() / "usr/lib/aarch64-linux-gnu");
+    fs::create_directories(libraries());
     fs::create_directories(root() / "usr/share/vulkan/icd.d");
-    touch(root() / "usr/lib/aarch64-linux-gnu/libvulkan_broadcom.so");
+    touch(libraries() / "libvulkan_broadcom.so");
     touch(root() / "usr/share/vulkan/icd.d/broadcom_icd.json");
     std::string head(64, '\0');
     head.replace(0, 4, "\177ELF");
-    head[4] = ELFCLASS64;
-    head[18] = '\xb7';  // EM_AARCH64
+    head[4] = GetParam().elf_class;
+    head[18] = static_cast<char>(GetParam().machine);
     std::ofstream(root() / "usr/bin/cube") << head;
-    std::ofstream(folder_ / "qemu-aarch64") << "#!/bin/sh\necho \"$@\"\nenv\n";
+    std::ofstream(folder_ / GetParam().emulator) << "#!/bin/sh\necho \"$@\"\nenv\n";
     touch(folder_ / "shim.so");
-    for (const fs::path& file : {root() / "usr/bin/cube", folder_ / "qemu-aarch64"})
+    for (const fs::path& file : {root() / "usr/bin/cube", folder_ / GetParam().emulator})
       fs::permissions(file, fs::perms::owner_all);
   }
   fs::path root() const { return folder_ / "root"; }
+  fs::path libraries() const { return root() / "usr/lib" / GetParam().triplet; }
+  static std::string in_root() { return "run --arch " + GetParam().name + " "; }
   Result run(const std::string& program, const std::string& variables = "") {
-    return v3demu("run --arch arm64 --root " + root().string() + " -- " + program,
+    return v3demu(in_root() + "--root " + root().string() + " -- " + program,
                   "PATH=" + folder_.string() + ":\"$PATH\" V3DEMU_SHIM=" + (folder_ / "shim.so").string() +
                       " " + variables);
   }
 };
 
-TEST_F(Arm64Test, StartsTheEmulatorWithTheRootsLibraries) {
+INSTANTIATE_TEST_SUITE_P(
+    , ForeignTest,
+    testing::Values(Foreign{"arm64", "aarch64-linux-gnu", "qemu-aarch64", ELFCLASS64, EM_AARCH64},
+                    Foreign{"armhf", "arm-linux-gnueabihf", "qemu-arm", ELFCLASS32, EM_ARM}),
+    [](const testing::TestParamInfo<Foreign>& one) { return one.param.name; });
+
+TEST_P(ForeignTest, StartsTheEmulatorWithTheRootsLibraries) {
   const Result result = run("cube --c 20", "LD_PRELOAD=libm.so.6");
   EXPECT_EQ(result.status, 0);
-  const std::string libraries = (root() / "usr/lib/aarch64-linux-gnu").string();
   EXPECT_THAT(result.output, StartsWith("-E LD_PRELOAD=libm.so.6:" + (folder_ / "shim.so").string() +
-                                        " -E LD_LIBRARY_PATH=" + libraries + " " +
+                                        " -E LD_LIBRARY_PATH=" + libraries().string() + " " +
                                         (root() / "usr/bin/cube").string() + " --c 20\n"));
   EXPECT_THAT(result.output, HasSubstr("\nQEMU_LD_PREFIX=" + root().string() + "\n"));
   const std::string icd = (root() / "usr/share/vulkan/icd.d/broadcom_icd.json").string();
   EXPECT_THAT(result.output, HasSubstr("\nVK_DRIVER_FILES=" + icd + "\n"));
-  EXPECT_THAT(result.output, HasSubstr("\nGBM_BACKENDS_PATH=" + libraries + "/gbm\n"));
+  EXPECT_THAT(result.output, HasSubstr("\nGBM_BACKENDS_PATH=" + libraries().string() + "/gbm\n"));
   // The emulator's own linker must not see them.
   EXPECT_THAT(result.output, Not(HasSubstr("\nLD_PRELOAD=")));
   EXPECT_THAT(result.output, Not(HasSubstr("\nLD_LIBRARY_PATH=")));
 }
 
-TEST_F(Arm64Test, SaysWhatIsMissing) {
-  EXPECT_THAT(run("sh -c true").output, HasSubstr("is not an arm64 program"));
+TEST_P(ForeignTest, SaysWhatIsMissing) {
+  const std::string name = GetParam().name;
+  EXPECT_THAT(run("sh -c true").output, HasSubstr("is not an " + name + " program"));
   EXPECT_THAT(run("nowhere").output, HasSubstr("nowhere: no such program"));
-  EXPECT_THAT(v3demu("run --arch arm64 -- cube", "PATH=" + folder_.string()).output,
-              HasSubstr("packaging/arm64-root makes one"));
-  EXPECT_THAT(v3demu("run --arch arm64 -- cube", "PATH=/nowhere").output, HasSubstr("qemu-user"));
+  EXPECT_THAT(v3demu(in_root() + "-- cube", "PATH=" + folder_.string()).output,
+              HasSubstr("packaging/debian-root " + name + " makes one"));
+  EXPECT_THAT(v3demu(in_root() + "-- cube", "PATH=/nowhere").output,
+              HasSubstr(GetParam().emulator + " not found; it is in Debian's package qemu-user"));
   EXPECT_THAT(run("cube", "V3DEMU_SHIM=/nowhere.so").output,
               HasSubstr("no file /nowhere.so, which V3DEMU_SHIM"));
   const fs::path alone = folder_ / "alone/bin/v3demu";  // an installation without the library
   fs::create_directories(alone.parent_path());
   fs::copy_file(V3DEMU_TEST_COMMAND, alone);
   EXPECT_THAT(
-      v3demu("run --arch arm64 --root " + root().string() + " -- cube",
-             "PATH=" + folder_.string() + ":\"$PATH\"", alone.string())
+      v3demu(in_root() + "--root " + root().string() + " -- cube", "PATH=" + folder_.string() + ":\"$PATH\"",
+             alone.string())
           .output,
-      HasSubstr("no libv3demu.so for arm64 programs beside this program; in a clone packaging/setup"));
+      HasSubstr("no libv3demu.so for " + name + " programs beside this program; in a clone packaging/setup"));
+}
+
+TEST_F(RunTest, KnowsTheArchitecturesThatItNames) {
   EXPECT_NE(v3demu("run --arch sparc -- cube").status, 0);
+  EXPECT_THAT(v3demu("run --help").output, HasSubstr("arm64 or armhf"));
 }
 
 TEST_F(RunTest, LeavesNamedDriversTheirLibraries) {

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_join.h"
 #include "daemon/board.h"
 #include "tools/cli/command_line.h"
+#include "tools/cli/run/emulator.h"
 
 namespace v3d::tools {
 namespace {
@@ -68,12 +70,17 @@ void add_run_options(CLI::App* command, RunOptions* options) {
           "Prefix of a Mesa with Broadcom drivers (default: $V3DEMU_MESA, that of the "
           "installation, or the cache's), or \"system\": the distribution's, whatever drivers it has")
       ->option_text("PREFIX");
-  command->add_option("--arch", options->arch, "arm64: run an arm64 program, by qemu-aarch64")
+  std::vector<std::string> architectures;
+  for (const ForeignArchitecture& one : foreign_architectures()) architectures.emplace_back(one.name);
+  command
+      ->add_option(
+          "--arch", options->arch,
+          absl::StrJoin(architectures, " or ") + ": run a program of that architecture, by qemu-user")
       ->option_text("ARCHITECTURE")
-      ->check(CLI::IsMember({"arm64"}));
+      ->check(CLI::IsMember(architectures));
   command
       ->add_option("--root", options->root,
-                   "Libraries of arm64 programs: a folder, or a suite of packaging/arm64-root")
+                   "Libraries of such programs: a folder, or a suite of packaging/debian-root")
       ->option_text("ROOT");
   command->add_flag(
       "--sandbox", options->sandbox,

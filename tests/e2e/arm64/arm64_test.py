@@ -37,9 +37,9 @@ def need(condition, what):
 
 def root_of(suite):
     """The root of a suite. It is of the same Debian for all tests of a run."""
-    folder = subprocess.run([os.path.join(ROOT, "packaging", "arm64-root"), "--prefix", suite], check=True,
+    folder = subprocess.run([os.path.join(ROOT, "packaging", "debian-root"), "--prefix", "arm64", suite], check=True,
                             capture_output=True, text=True).stdout.strip()
-    need(os.path.exists(os.path.join(folder, ".packages")), f"no arm64 packages of Debian {suite}: packaging/arm64-root {suite}")
+    need(os.path.exists(os.path.join(folder, ".packages")), f"no arm64 packages of Debian {suite}: packaging/debian-root arm64 {suite}")
     return folder
 
 

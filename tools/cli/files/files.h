@@ -10,9 +10,8 @@
 
 namespace v3d::tools {
 
-/// Debian's name for what this program was built for, and the one other that `run --arch` knows.
+/// Debian's name for what this program was built for.
 inline constexpr char kHostArchitecture[] = V3DEMU_LIBRARY_ARCHITECTURE;
-inline constexpr char kArm64Architecture[] = "aarch64-linux-gnu";
 
 /// libv3demu.so for programs of an architecture: $V3DEMU_SHIM, else in a lib folder beside bin/ or
 /// libexec/v3demu/ with this program. Empty if there is none.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tools/cli/files/files.h"
+#include "tools/cli/run/emulator.h"
 
 namespace v3d::tools {
 namespace {
@@ -50,20 +51,27 @@ std::string architecture_of(const std::string& head) {
   return "machine " + std::to_string(header.e_machine);
 }
 
-/// Of a 64-bit ELF file: it names no dynamic linker. The linker itself, which preloads, is no such program.
-bool is_static(const std::string& path, const std::string& head) {
-  if (std::filesystem::path(path).filename().string().starts_with("ld")) return false;
-  Elf64_Ehdr header;
+/// Whether it names no dynamic linker.
+template <typename Header, typename Part>
+bool has_no_linker(const std::string& head) {
+  Header header;
   memcpy(&header, head.data(), sizeof header);
   if (header.e_phnum == 0) return false;
   for (size_t i = 0; i < header.e_phnum; ++i) {
-    const uint64_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
-    if (at > head.size() || head.size() - at < sizeof(Elf64_Phdr)) return false;  // unusual: not known
-    Elf64_Phdr part;
+    const uint64_t at = header.e_phoff + i * sizeof(Part);
+    if (at > head.size() || head.size() - at < sizeof(Part)) return false;  // unusual: not known
+    Part part;
     memcpy(&part, head.data() + at, sizeof part);
     if (part.p_type == PT_INTERP) return false;
   }
   return true;
+}
+
+/// The linker itself, which preloads, is no such program.
+bool is_static(const std::string& path, const std::string& head) {
+  if (std::filesystem::path(path).filename().string().starts_with("ld")) return false;
+  return head[EI_CLASS] == ELFCLASS32 ? has_no_linker<Elf32_Ehdr, Elf32_Phdr>(head)
+                                      : has_no_linker<Elf64_Ehdr, Elf64_Phdr>(head);
 }
 
 /// The program gets rights that its user does not have: the dynamic linker then ignores LD_PRELOAD.
@@ -92,8 +100,8 @@ std::string name_of(const std::string& path, const std::string& script) {
 std::string foreign_program(const std::string& name, const std::string& theirs, const std::string& ours) {
   std::string text = name + " is " + (theirs[0] == 'i' || theirs[0] == 'a' ? "an " : "a ") + theirs +
                      " program: libv3demu.so, built for " + ours + ", cannot be preloaded into it; ";
-  return text +
-         (theirs == "arm64" ? "--arch arm64 runs such programs" : "an " + ours + " build of it is needed");
+  return text + (find_foreign(theirs) ? "--arch " + theirs + " runs such programs"
+                                      : "an " + ours + " build of it is needed");
 }
 
 }  // namespace

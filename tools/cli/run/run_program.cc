@@ -33,21 +33,26 @@ constexpr int kCannotRun = 127;
 
 /// What is started, and by what.
 struct Start {
-  std::string architecture;
+  const ForeignArchitecture* foreign = nullptr;  ///< null: it is a program of this one's
   std::string shim;
-  std::string emulator, root;  ///< of arm64 programs; else empty
+  std::string emulator, root;  ///< of foreign programs; else empty
   std::string program;         ///< a path; empty: execvp() says why
+
+  std::string libraries() const { return foreign ? foreign->triplet : kHostArchitecture; }
 };
 
-absl::Status find_arm64(const RunOptions& options, Start* start) {
-  start->emulator = find_arm64_emulator();
+absl::Status find_in_root(const RunOptions& options, Start* start) {
+  const ForeignArchitecture& foreign = *start->foreign;
+  start->emulator = find_emulator(foreign);
   if (start->emulator.empty())
-    return absl::NotFoundError("qemu-aarch64 not found; it is in Debian's package qemu-user");
-  start->root = find_arm64_root(options.root);
+    return absl::NotFoundError(
+        absl::StrCat(foreign.emulator, " not found; it is in Debian's package qemu-user"));
+  start->root = find_root(foreign, options.root);
   if (start->root.empty())
-    return absl::NotFoundError("no root with arm64 libraries; packaging/arm64-root makes one");
+    return absl::NotFoundError(absl::StrCat(
+        "no root with ", foreign.name, " libraries; packaging/debian-root ", foreign.name, " makes one"));
   std::string error;
-  start->program = find_arm64_program(start->root, options.command[0], &error);
+  start->program = find_foreign_program(foreign, start->root, options.command[0], &error);
   return start->program.empty() ? absl::NotFoundError(error) : absl::OkStatus();
 }
 
@@ -55,7 +60,7 @@ absl::Status find_arm64(const RunOptions& options, Start* start) {
 absl::Status check_start(const RunOptions& options, const Start& start) {
   if (start.program.empty()) return absl::OkStatus();
   const std::string architecture =
-      start.emulator.empty() ? program_architecture("/proc/self/exe") : std::string("arm64");
+      start.foreign ? start.foreign->name : program_architecture("/proc/self/exe");
   const Verdict verdict = check_program(start.program, architecture);
   if (!verdict.warning.empty() && !options.seccomp)
     fprintf(stderr, "v3demu %s: warning: %s\n", options.name.c_str(), verdict.warning.c_str());
@@ -66,21 +71,23 @@ absl::StatusOr<Start> make_start(const RunOptions& options) {
   // Whence this program, the library and loaders learn where they are.
   if (!exists("/proc/self/exe")) return absl::FailedPreconditionError("/proc is not mounted");
   Start start;
-  const bool arm64 = options.arch == "arm64";
-  start.architecture = arm64 ? kArm64Architecture : kHostArchitecture;
-  if (!arm64) start.program = find_program(options.command[0]);
-  if (arm64) {
-    if (absl::Status found = find_arm64(options, &start); !found.ok()) return found;
+  start.foreign = find_foreign(options.arch);
+  if (!start.foreign) {
+    start.program = find_program(options.command[0]);
+  } else if (absl::Status found = find_in_root(options, &start); !found.ok()) {
+    return found;
   }
   if (absl::Status good = check_start(options, start); !good.ok()) return good;
-  start.shim = find_shim(start.architecture);
+  start.shim = find_shim(start.libraries());
   if (exists(start.shim)) return start;
   if (const std::string named = variable("V3DEMU_SHIM"); !named.empty())
     return absl::NotFoundError(absl::StrCat("no file ", named, ", which V3DEMU_SHIM names"));
-  return absl::NotFoundError(absl::StrCat("no libv3demu.so ", arm64 ? "for arm64 programs " : "",
-                                          "beside this program; in a clone ", "packaging/setup builds it",
-                                          arm64 ? ", by Debian's g++-aarch64-linux-gnu" : "",
-                                          "; V3DEMU_SHIM may name one elsewhere"));
+  const std::string programs = start.foreign ? absl::StrCat("for ", start.foreign->name, " programs ") : "";
+  const std::string compiler =
+      start.foreign ? absl::StrCat(", by Debian's g++-", start.foreign->triplet) : "";
+  return absl::NotFoundError(absl::StrCat("no libv3demu.so ", programs,
+                                          "beside this program; in a clone packaging/setup builds it",
+                                          compiler, "; V3DEMU_SHIM may name one elsewhere"));
 }
 
 void choose_presentation() {
@@ -134,7 +141,7 @@ absl::StatusOr<Start> prepare(const RunOptions& options) {
   if (!start.ok()) return start;
   if (absl::Status board = use_board(options); !board.ok()) return board;
   const std::string usual = start->root.empty() ? find_mesa() : start->root + "/usr";
-  if (absl::Status drivers = use_drivers(options.mesa, usual, start->architecture); !drivers.ok())
+  if (absl::Status drivers = use_drivers(options.mesa, usual, start->libraries()); !drivers.ok())
     return drivers;
   choose_presentation();
   if (absl::Status preloaded = preload(start->shim); !preloaded.ok()) return preloaded;
@@ -191,7 +198,7 @@ int run_program(const RunOptions& options) {
   const auto start = prepare(options);
   if (!start.ok()) return fail(options, std::string(start.status().message()));
   if (!start->emulator.empty()) {
-    exec_arm64(start->emulator, start->root, start->program, options.command);
+    exec_foreign(start->emulator, start->root, start->program, options.command);
     return fail(options, start->emulator + ": " + strerror(errno));
   }
   std::vector<std::string> command = options.command;

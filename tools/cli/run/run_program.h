@@ -12,8 +12,8 @@ struct RunOptions {
   std::string name = "run";  ///< of the command that says what fails
   std::string device;
   std::string kernel;    ///< empty: the newest that ioctl/abi/versions.h knows
-  std::string arch;      ///< empty: that of the host; "arm64"
-  std::string root;      ///< arm64: find_arm64_root()
+  std::string arch;      ///< a ForeignArchitecture; empty: that of the host
+  std::string root;      ///< find_root()
   std::string timing;    ///< a daemon::TimingMode; empty: as the daemon is started
   std::string mesa;      ///< prefix; "system": what the loaders find; empty: find_mesa(), or that of the root
   bool sandbox = false;  ///< the device tree is mounted, not shown by interposed paths

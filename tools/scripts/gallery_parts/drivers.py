@@ -16,7 +16,7 @@ CHOICES = ("VK_ICD_FILENAMES", "VK_DRIVER_FILES", "LIBGL_ALWAYS_SOFTWARE", "GALL
 
 @dataclasses.dataclass(frozen=True)
 class Build:
-    """A build of v3demu, the Mesa for it and the board to emulate. With a root (packaging/arm64-root) the programs on the
+    """A build of v3demu, the Mesa for it and the board to emulate. With a root (packaging/debian-root arm64) the programs on the
     emulated GPU are arm64 programs, those of this project from arm64_folder."""
     folder: str
     mesa: str
