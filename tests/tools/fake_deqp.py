@@ -2,7 +2,8 @@
 """Stands in for a dEQP executable: what a case does is the last part of its name.
 
 pass, fail, skip, warn, crash (before its result), exit (after its result), hang, noise (prints other cases' lines),
-flake (fails in its first process, passes afterwards), lost (is in no test tree), windows (fails, and tells what window system it has).
+flake (fails in its first process, passes afterwards), lost (is in no test tree), windows (fails, and tells what window system it has), config (fails, and tells
+what surface it was told to take).
 """
 import os
 import signal
@@ -21,6 +22,8 @@ def outcome(case, kind):
     if kind == "windows":
         names = ("WAYLAND_DISPLAY", "DISPLAY")
         return f"Fail ({[os.environ.get(name) for name in names] + [options.get('egl-display-type')]})"
+    if kind == "config":
+        return "Fail ({gl-config-name} {surface-width}x{surface-height} {surface-type})".format(**options)
     if kind != "flake":
         return OUTCOMES[kind]
     marker = os.path.join(os.environ["FAKE_DEQP_STATE"], case)
