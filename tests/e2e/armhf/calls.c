@@ -100,7 +100,20 @@ static void make_short_calls(int fd) {
   char unique[64] = "";
   struct drm_unique bus = {sizeof unique, unique};
   EXPECT(ioctl(card, DRM_IOCTL_GET_UNIQUE, &bus) == 0 && bus.unique_len < sizeof unique);
+  struct drm_client client = {.idx = 0};
+  EXPECT(ioctl(card, DRM_IOCTL_GET_CLIENT, &client) == 0 && client.uid == 65534 && client.magic == 0);
+  struct drm_stats stats;
+  memset(&stats, 0x55, sizeof stats);
+  EXPECT(ioctl(card, DRM_IOCTL_GET_STATS, &stats) == 0 && stats.count == 0 && stats.data[14].value == 0);
   close(card);
+  const int display = open("/dev/dri/card1", O_RDWR | O_CLOEXEC);
+  EXPECT(display >= 0);
+  union drm_wait_vblank vblank = {.request = {.type = _DRM_VBLANK_RELATIVE, .sequence = 1}};
+  if (ioctl(display, DRM_IOCTL_WAIT_VBLANK, &vblank) == 0) /* else nothing is shown */
+    EXPECT(vblank.reply.tval_sec > 0 && vblank.reply.tval_usec < 1000000);
+  else
+    EXPECT(errno == EINVAL);
+  close(display);
 
   const int screen = open("/dev/fb0", O_RDWR | O_CLOEXEC);
   EXPECT(screen >= 0);
