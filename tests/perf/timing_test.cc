@@ -171,6 +171,23 @@ TEST(Timing, AMissBringsTheSectorsBesideIt) {
   EXPECT_EQ(loads(2, scattered).memory.read_bytes, (8u + 2u) * kLineBytes);
 }
 
+TEST(Timing, AMissBesideOthersBringsItsOwnSectorAlone) {
+  Parameters p = nothing();
+  p.dram_latency = 100;
+  p.l2_fill = 2;
+  Dispatch d = dispatch_of(
+      {Event::issue(0, 1), {Kind::kLookup, 0}, Event::issue(1, 1), Kind::kRead, Kind::kEnd}, 1, {2000});
+  d.trace.shapes = {load_of({0, 8, 16})};
+  const auto lines_read = [&](uint64_t beside) {
+    p.l2_fill_beside = beside;
+    return replay(d, board(), p).memory.read_bytes / kLineBytes;
+  };
+  const uint64_t code = 2;  // its line and the one beside it
+  EXPECT_EQ(lines_read(0), code + 2 + 1 + 1);
+  EXPECT_EQ(lines_read(1), code + 2 + 2 + 1);
+  EXPECT_EQ(lines_read(2), code + 2 + 2 + 2);
+}
+
 TEST(Timing, ASwitchHidesLatency) {
   Parameters p = nothing();
   p.tmu_return = 100;

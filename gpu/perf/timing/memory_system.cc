@@ -91,10 +91,12 @@ uint64_t MemorySystem::l2_read(Client client, uint32_t line, uint64_t clock) {
   ++counts_.l2_misses[who];
   const uint64_t admitted = l2_misses_.admit(start);
   counts_.l2_full += full_.add(start, admitted);
-  counts_.most_reads = std::max(counts_.most_reads, l2_misses_.under_way(admitted) + 1);
+  const uint64_t beside = l2_misses_.under_way(admitted);
+  counts_.most_reads = std::max(counts_.most_reads, beside + 1);
   const uint64_t asked = translate(line, admitted);
   if (!found) found = &l2_place(wide, asked);
-  const auto sectors = static_cast<uint32_t>(std::clamp<uint64_t>(p_.l2_fill, 1, kSectors));
+  const uint32_t sectors =
+      beside > p_.l2_fill_beside ? 1 : static_cast<uint32_t>(std::clamp<uint64_t>(p_.l2_fill, 1, kSectors));
   for (uint32_t i = 0; i < sectors; ++i) {
     const uint32_t filled = sector ^ i;
     if (found->valid >> filled & 1) continue;

@@ -22,7 +22,7 @@ Board board_of(const chip::Profile& profile) {
 
 /// What is neither time nor a share of it is a size, a limit or a rate by which something is divided.
 bool may_be_none(const ParameterRow& row) {
-  constexpr std::string_view kTimes[] = {"clk", "clk/4", "ns", "us", "ps/B", "1/1000"};
+  constexpr std::string_view kTimes[] = {"clk", "clk/4", "ns", "us", "ps/B", "1/1000", "reads"};
   return row.member != &Parameters::instruction &&
          std::find(std::begin(kTimes), std::end(kTimes), row.unit) != std::end(kTimes);
 }
