@@ -192,6 +192,17 @@ class Deqp(Fixture):
             self.assertTrue(self.log.startswith("conformance: "), self.log)
             self.assertIn(named, self.log)
 
+    def test_a_list_may_name_lists(self):
+        os.makedirs(self.path("vk"))
+        self.write("vk/api.txt", "a.api.pass")
+        self.write("vk/draw.txt", "a.draw.fail")
+        status, _, rows = self.run_tool(["vk/api.txt", "vk/draw.txt"], fails=["a.draw.fail,Fail"])
+        self.assertEqual((status, sorted(rows)), (0, ["a.api.pass", "a.draw.fail"]), self.log)
+        self.assertEqual(self.run_tool(["vk/none.txt"])[0], 2)
+        self.assertIn("cannot read the list " + self.path("vk/none.txt"), self.log)
+        self.assertEqual(self.run_tool(["vk/api.txt"], "--groups", "b.")[0], 2)
+        self.assertIn("no case to run: none of the 1 that are listed", self.log)
+
     def test_wrong_options_are_refused(self):
         for options in (["--shard", "0/2"], ["--shard", "3/2"], ["--jobs", "0"], ["--unknown"]):
             self.assertEqual(self.run_tool(["a.pass"], *options)[0], 2, options)
