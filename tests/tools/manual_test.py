@@ -190,7 +190,7 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.complete("help", ""), set(commands()))
 
     def test_offers_values(self):
-        self.assertEqual(self.complete("run", "--device", ""), {"rpi5", "rpi5-16", "rpi5-c1", "rpi5-d0", "rpi5-7.1.5", "rpi4"})
+        self.assertEqual(self.complete("run", "--device", ""), {"rpi5", "rpi5-16", "rpi5-c1", "rpi5-d0", "rpi5-7.1.5", "rpi4", "rpi3", "rpi2", "rpi1", "rpi0"})
         self.assertEqual(self.complete("run", "--kernel", ""), {"7.3", "6.12"})
         self.assertEqual(self.complete("asm", "--format", "h"), {"hex"})
         self.assertIn("system", self.complete("run", "--mesa", ""))

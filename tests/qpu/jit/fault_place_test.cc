@@ -140,13 +140,13 @@ TEST_P(FaultPlace, EveryFaultCostsAPartOfTheBudget) {
   start(compiled, {"", 0});
   compiled.t().stop_at_block = true;
   compiled.t().budget = 4096;
-  EXPECT_EQ(compiled.run(), Stop::kBudget);
+  EXPECT_EQ(compiled.run_and_pay(), Stop::kBudget);
   EXPECT_LT(compiled.t().instructions, 64u);
   EXPECT_GE(compiled.faults(), 4096 / kFaultCost);
   // It goes on where it was.
   const uint64_t before = compiled.t().instructions;
   compiled.t().budget = 4096;
-  EXPECT_EQ(compiled.run(), Stop::kBudget);
+  EXPECT_EQ(compiled.run_and_pay(), Stop::kBudget);
   EXPECT_GT(compiled.t().instructions, before);
   EXPECT_LT(compiled.t().instructions, before + 64);
 }

@@ -217,6 +217,14 @@ TEST_P(Sharing, OfThoseThatBeginAlikeWhoHasMostGives) {
   EXPECT_EQ(cache.figures().programs, jit::CodeCache::kMostAlike);
   for (uint64_t n = 0; n < 3; ++n) EXPECT_TRUE(cache.find(code_of(n)->content())) << n;
   EXPECT_TRUE(cache.find(code_of(99)->content()));
+
+  // One who has none of it yet makes room where all have one.
+  const int many[jit::CodeCache::kMostAlike + 1] = {};
+  jit::CodeCache of_many;
+  for (uint64_t n = 0; n < std::size(many); ++n) of_many.add(code_of(n), &many[n]);
+  EXPECT_EQ(of_many.figures().programs, jit::CodeCache::kMostAlike);
+  EXPECT_FALSE(of_many.find(code_of(0)->content()));
+  EXPECT_TRUE(of_many.find(code_of(1)->content()));
 }
 
 // One of more words than a thread compiles that others wait for.

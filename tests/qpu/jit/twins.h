@@ -82,7 +82,17 @@ class Twin {
     unit_->begin_job();
   }
   std::shared_ptr<const Program> program() { return cache_->get(memory(), kCode); }
+  /// What accesses of unmapped pages cost is given back: only compiled code pays for it from its budget.
   Stop run() {
+    for (;;) {
+      const uint64_t before = thread_->instructions + thread_->budget;
+      const Stop stop = run_and_pay();
+      const uint64_t paid = before - thread_->instructions - thread_->budget;
+      thread_->budget += paid;
+      if (stop != Stop::kBudget || paid == 0) return stop;
+    }
+  }
+  Stop run_and_pay() {
     const ProgramScope scope("test", kCode, *thread_);
     return qpu::run(*program(), *thread_);
   }

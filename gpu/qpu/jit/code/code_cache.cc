@@ -122,16 +122,17 @@ void CodeCache::add(std::shared_ptr<const ProgramCode> code, const void* owner) 
 }
 
 /// Of what begins alike, the last one of whoever has most of it, `owner` if that is one of those: nobody
-/// drives out the programs of others by some that begin as theirs do.
+/// drives out the programs of others by some that begin as theirs do. Among equals the last one of all.
 CodeCache::Uses::iterator CodeCache::least_used_of_many(const std::vector<Uses::iterator>& alike,
                                                         const void* owner) {
-  std::unordered_map<const void*, size_t> count = {{owner, 1}};
+  std::unordered_map<const void*, size_t> count;
   for (const Uses::iterator entry : alike) ++count[entry->owner];
-  const auto most = std::max_element(count.begin(), count.end(), [&](const auto& a, const auto& b) {
-    return std::pair(a.second, a.first == owner) < std::pair(b.second, b.first == owner);
-  });
-  return *std::find_if(alike.rbegin(), alike.rend(),
-                       [&](Uses::iterator entry) { return entry->owner == most->first; });
+  if (const auto own = count.find(owner); own != count.end()) ++own->second;
+  const auto weight = [&](Uses::iterator entry) {
+    return std::pair(count[entry->owner], entry->owner == owner);
+  };
+  return *std::max_element(alike.rbegin(), alike.rend(),
+                           [&](Uses::iterator a, Uses::iterator b) { return weight(a) < weight(b); });
 }
 
 void CodeCache::remove(Uses::iterator entry) {
