@@ -187,7 +187,11 @@ int prepare_run(Submission& s) {
     return space->gpu().run_surfaces(frame, control);
   };
   job.run = [&kernel = s.call.kernel, self = &job, run](JobControl& control) {
-    return run_on_gpu(kernel, *self, run, control);
+    using End = device::JobResult::End;
+    device::JobResult result = run_on_gpu(kernel, *self, run, control);
+    // Whoever waits hears nothing of a reset (vc4-abi.md 6.3).
+    if (result.end == End::kHang || result.end == End::kError) self->done->signal();
+    return result;
   };
   return 0;
 }

@@ -43,6 +43,15 @@ TEST_F(Vc4SubmitTest, QueuesAJobThatRendersTheFrame) {
   EXPECT_EQ(gpu_.surfaces.list_start, gpu_.surfaces.list_end);
 }
 
+TEST_F(Vc4SubmitTest, FencesOfJobsThatHangCarryNoError) {
+  auto args = clear({create()});
+  ASSERT_EQ(submit(args), 0);
+  gpu_.end = device::JobResult::End::kHang;
+  EXPECT_EQ(run_first().end, device::JobResult::End::kHang);
+  EXPECT_EQ(host_.jobs[0]->done->status(), 1);
+  EXPECT_EQ(kernel_.resets, 1u);
+}
+
 TEST_F(Vc4SubmitTest, SeqnosAreOfTheDevice) {
   const auto other = open(kMinorVc4);
   auto args = clear({create()});
