@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <memory>
+#include <new>
 #include <unordered_map>
 
 namespace v3d::ioctl {
@@ -45,6 +47,7 @@ int Fence::status() const {
 
 void Fence::signal(int error) {
   std::vector<std::shared_ptr<Watcher>> watchers;
+  std::unique_ptr<Positions> positions;  // of many, and so dropped outside the lock
   {
     const std::lock_guard lock(mutex_);
     if (signalled_.load(std::memory_order_relaxed)) return;
@@ -55,9 +58,11 @@ void Fence::signal(int error) {
     if (place_) status_->show_signal(place_);
     signalled_.store(true, std::memory_order_release);
     watchers.swap(watchers_);
+    positions.swap(positions_);
   }
   if (place_) status_->give_back(place_);
-  for (const auto& watcher : watchers) watcher->notify();
+  for (const auto& watcher : watchers)
+    if (watcher) watcher->notify();
 }
 
 bool Fence::watch(std::shared_ptr<Watcher> watcher) {
@@ -65,14 +70,50 @@ bool Fence::watch(std::shared_ptr<Watcher> watcher) {
   const std::lock_guard lock(mutex_);
   if (signalled_.load(std::memory_order_relaxed)) return false;
   watchers_.push_back(std::move(watcher));
+  if (positions_) {
+    try {
+      positions_->emplace(watchers_.back().get(), watchers_.size() - 1);
+    } catch (const std::bad_alloc&) {
+      positions_.reset();
+    }
+  }
   return true;
 }
 
+/// An index of them is made when one of many goes, and lost with the gaps.
+std::vector<std::shared_ptr<Watcher>>::iterator Fence::find_watcher(const Watcher* watcher) {
+  constexpr size_t kFew = 16;
+  if (watchers_.size() > kFew && !positions_) {
+    try {
+      auto positions = std::make_unique<Positions>(watchers_.size());
+      for (size_t i = 0; i < watchers_.size(); ++i)
+        if (watchers_[i]) positions->emplace(watchers_[i].get(), i);
+      positions_ = std::move(positions);
+    } catch (const std::bad_alloc&) {  // it takes longer then
+    }
+  }
+  if (!positions_) return std::ranges::find_if(watchers_, [&](const auto& w) { return w.get() == watcher; });
+  const auto known = positions_->find(watcher);
+  if (known == positions_->end()) return watchers_.end();
+  const auto position = static_cast<std::ptrdiff_t>(known->second);
+  positions_->erase(known);
+  return watchers_.begin() + position;
+}
+
+void Fence::close_gaps() {
+  std::erase(watchers_, nullptr);
+  gaps_ = 0;
+  positions_.reset();
+}
+
 void Fence::unwatch(const Watcher* watcher) {
+  std::shared_ptr<Watcher> gone;  // dropped outside the lock
   const std::lock_guard lock(mutex_);
-  const auto it =
-      std::find_if(watchers_.begin(), watchers_.end(), [&](const auto& w) { return w.get() == watcher; });
-  if (it != watchers_.end()) watchers_.erase(it);
+  const auto found = find_watcher(watcher);
+  if (found == watchers_.end()) return;
+  found->swap(gone);
+  ++gaps_;
+  if (2 * gaps_ > watchers_.size() || !positions_) close_gaps();
 }
 
 std::vector<FencePtr> Fence::parts() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "ioctl/base/account.h"
@@ -55,6 +56,7 @@ class Fence : public std::enable_shared_from_this<Fence> {
   void signal(int error = 0);
   /// False, and the watcher is not kept, when the fence has signalled.
   bool watch(std::shared_ptr<Watcher> watcher);
+  /// Nothing when it does not watch. However many others do, it takes as long as for one.
   void unwatch(const Watcher* watcher);
 
   /// The fences it was merged from; itself when it was not.
@@ -80,8 +82,15 @@ class Fence : public std::enable_shared_from_this<Fence> {
   std::shared_ptr<FileStatus> status_;
   uint32_t place_ = 0;  // in status_
 
-  std::mutex mutex_;  // protects watchers_ and the transition to signalled
+  using Positions = std::unordered_multimap<const Watcher*, size_t>;
+  std::vector<std::shared_ptr<Watcher>>::iterator find_watcher(const Watcher* watcher);
+  void close_gaps();
+
+  std::mutex mutex_;  // protects all below, and the transition to signalled
+  /// In the order of their coming, with gaps where many went.
   std::vector<std::shared_ptr<Watcher>> watchers_;
+  size_t gaps_ = 0;
+  std::unique_ptr<Positions> positions_;  // in watchers_, since one of many went; null: not known
   int error_ = 0;
   int64_t timestamp_ns_ = 0;
   std::atomic<bool> signalled_{false};

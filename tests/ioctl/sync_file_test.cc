@@ -2,7 +2,11 @@
 #include <poll.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <ctime>
+#include <memory>
 #include <thread>
+#include <vector>
 
 #include "ioctl/abi/dma_buf.h"
 #include "tests/ioctl/fixture.h"
@@ -101,6 +105,75 @@ TEST_F(SyncFileTest, ClosedDescriptorIsForgotten) {
   host_.hangups[0]();
   host_.hangups.clear();
   EXPECT_TRUE(fence.expired());
+}
+
+/// Notes its number when it hears of a fence.
+class Noter : public Watcher {
+ public:
+  Noter(std::vector<int>& heard, int number) : heard_(heard), number_(number) {}
+  void notify() override { heard_.push_back(number_); }
+
+ private:
+  std::vector<int>& heard_;
+  const int number_;
+};
+
+// Those that are left hear of it in the order of their coming, whoever went and came meanwhile.
+TEST(Fence, WatchersComeAndGo) {
+  for (const int count : {5, 100}) {
+    Fence fence("driver", "timeline", new_fence_context(), 1);
+    std::vector<int> heard, expected;
+    std::vector<std::shared_ptr<Noter>> noters;
+    for (int i = 0; i < count; ++i) {
+      noters.push_back(std::make_shared<Noter>(heard, i));
+      ASSERT_TRUE(fence.watch(noters.back()));
+      // Of every ten the fourth goes at once, and the seventh when the tenth comes; nobody goes twice.
+      if (i % 10 == 3) fence.unwatch(noters[static_cast<size_t>(i)].get());
+      if (i % 10 == 9) fence.unwatch(noters[static_cast<size_t>(i - 3)].get());
+      if (i % 10 == 9) fence.unwatch(noters[static_cast<size_t>(i - 3)].get());
+      if (i % 10 != 3 && i % 10 != 6) expected.push_back(i);
+    }
+    fence.signal();
+    EXPECT_EQ(heard, expected);
+  }
+}
+
+TEST(Fence, OneWatcherMayComeTwice) {
+  Fence fence("driver", "timeline", new_fence_context(), 1);
+  std::vector<int> heard;
+  std::vector<std::shared_ptr<Noter>> noters;
+  for (int i = 0; i < 40; ++i) {
+    noters.push_back(std::make_shared<Noter>(heard, i));
+    ASSERT_TRUE(fence.watch(noters.back()) && fence.watch(noters.back()));
+  }
+  for (int i = 1; i < 40; ++i) fence.unwatch(noters[static_cast<size_t>(i)].get());
+  for (int i = 2; i < 40; ++i) fence.unwatch(noters[static_cast<size_t>(i)].get());
+  fence.signal();
+  EXPECT_EQ(heard, (std::vector<int>{0, 0, 1}));
+}
+
+/// Processor time of the thread, ns, in which so many watchers go one by one, the last one first.
+int64_t cost_of_leaving(size_t count) {
+  Fence fence("driver", "timeline", new_fence_context(), 1);
+  std::vector<int> heard;
+  std::vector<std::shared_ptr<Noter>> noters;
+  for (size_t i = 0; i < count; ++i) {
+    noters.push_back(std::make_shared<Noter>(heard, 0));
+    EXPECT_TRUE(fence.watch(noters.back()));
+  }
+  timespec begin, end;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  for (size_t i = count; i-- > 0;) fence.unwatch(noters[i].get());
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+  fence.signal();
+  EXPECT_TRUE(heard.empty());
+  return (end.tv_sec - begin.tv_sec) * 1'000'000'000 + end.tv_nsec - begin.tv_nsec;
+}
+
+// One client may have many sync_files of one fence, all of which go with it: ten times as many are ten times
+// as much to do, not a hundred times.
+TEST(Fence, EachOfManyWatchersGoesInTheSameTime) {
+  EXPECT_LT(cost_of_leaving(200'000), 40 * cost_of_leaving(20'000));
 }
 
 TEST_F(SyncFileTest, Merge) {
