@@ -106,8 +106,11 @@ int dma_buf_import_sync_file(FdCall& call, Buffer& buffer, drm::DmaBufSyncFile& 
   const int fd = call.fds.find(args.fd);
   const auto file = fd < 0 ? nullptr : call.kernel.find_sync_file(fd);
   if (!file) return EINVAL;
-  for (FencePtr& part : file->fence->parts())
-    buffer.reservation().add(std::move(part), (args.flags & drm::kDmaBufWrite) != 0);
+  // They stay in the reservation until they have signalled and it is looked at again.
+  const std::vector<FencePtr> parts = file->fence->parts();
+  const auto paid = std::make_shared<Charge>();
+  if (const int error = call.account.charge(Resource::kWatches, parts.size(), paid.get())) return error;
+  buffer.reservation().add_all(parts, (args.flags & drm::kDmaBufWrite) != 0, paid);
   return 0;
 }
 

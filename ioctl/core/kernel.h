@@ -82,10 +82,6 @@ class Kernel {
   /// Of the lessor's node, with what its master was lent. Under no lock.
   std::shared_ptr<File> open_lessee(const File& lessor, std::shared_ptr<Master> lessee);
 
-  /// Within File::submit_mutex: to look at the fences of BOs that several files know and to add others is one
-  /// step for all other files.
-  std::mutex shared_submit_mutex;
-
   /// Jobs of all files that the kernel would have reset the GPU for.
   std::atomic<uint64_t> resets{0};
 

@@ -35,7 +35,6 @@ void ClientInfo::used_by(const std::shared_ptr<const User>& user) {
 }
 
 FencePtr* Job::find_dependency(uint64_t context) {
-  constexpr size_t kFew = 16;
   if (dependencies.size() <= kFew) {
     const auto same = std::find_if(dependencies.begin(), dependencies.end(),
                                    [&](const FencePtr& d) { return d->context() == context; });
@@ -47,6 +46,13 @@ FencePtr* Job::find_dependency(uint64_t context) {
   }
   const auto same = index_.find(context);
   return same == index_.end() ? nullptr : &dependencies[same->second];
+}
+
+int Job::charge_dependencies(Account& account, size_t expected) {
+  const size_t count = std::max(dependencies.size(), expected);
+  const uint64_t cost = count > kFew ? count * kDependencyBytes : 0;
+  if (cost == dependency_bytes_.amount()) return 0;
+  return account.charge(Resource::kJobBytes, cost, &dependency_bytes_);
 }
 
 void Job::add_dependency(FencePtr fence) {

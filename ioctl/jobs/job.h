@@ -96,6 +96,10 @@ struct Job {
 
   /// Of one context the later fence is kept.
   void add_dependency(FencePtr fence);
+  /// Has many dependencies paid for; few cost no more than the job. 0, or ENOMEM and the job is not to be
+  /// queued.
+  /// @param expected  as many as it is about to have, if that is more than it has
+  [[nodiscard]] int charge_dependencies(Account& account, size_t expected = 0);
   /// Drops those that need not be waited for.
   template <typename Predicate>
   void drop_dependencies(const Predicate& dropped) {
@@ -104,8 +108,14 @@ struct Job {
   }
 
  private:
+  /// So many cost no more than the job itself.
+  static constexpr size_t kFew = 16;
+  /// Of each: the pointers here, in the fence and in the index, with the room that vectors keep.
+  static constexpr uint64_t kDependencyBytes = 96;
+
   FencePtr* find_dependency(uint64_t context);
 
+  Charge dependency_bytes_;
   std::unordered_map<uint64_t, size_t> index_;  // of many dependencies, by context; else empty
 };
 using JobPtr = std::shared_ptr<Job>;

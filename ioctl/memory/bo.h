@@ -27,8 +27,13 @@ class Reservation {
   void add(FencePtr fence, bool write);
   /// Of a job that writes, and waits for all that are here.
   void add_last(const FencePtr& fence);
+  /// Fences of different contexts from elsewhere than a job, of which there may be many.
+  /// @param paid  kept until the last of them is dropped
+  void add_all(const std::vector<FencePtr>& fences, bool write, std::shared_ptr<const Charge> paid);
   /// The unsignalled ones. @param reads_too  also fences of jobs that only read
   std::vector<FencePtr> fences(bool reads_too);
+  /// Whether there are any.
+  bool is_busy() const;
 
   /// Clients read in the status whether there are any, under the handle. Of several files the first one's.
   void show_in(const std::shared_ptr<FileStatus>& status, uint32_t handle);
@@ -36,16 +41,36 @@ class Reservation {
   void hide_from(const FileStatus& status, uint32_t handle);
 
  private:
+  friend class HeldReservations;
   void add_locked(FencePtr fence, bool write);
+  void hold();
+  void let_go();
 
   struct Entry {
     FencePtr fence;
     bool write;
+    std::shared_ptr<const Charge> paid = nullptr;
   };
-  std::mutex mutex_;  // protects all below
+  mutable std::mutex mutex_;  // protects all below but held_
   std::vector<Entry> entries_;
   std::shared_ptr<FileStatus> status_;  // null: shown nowhere
   uint32_t handle_ = 0;                 // there
+  std::atomic<uint32_t> held_{0};       // 1: a submission has it to itself
+};
+
+/// The reservations of BOs that several files know, as long as a submission is one step for those files: from
+/// its look at their fences until its own stand there. As the kernel's locks of BOs they concern those alone
+/// who name one of these BOs, too.
+class HeldReservations {
+ public:
+  /// @param reservations  any order, perhaps repeated. Throws nothing
+  explicit HeldReservations(std::vector<Reservation*> reservations);
+  ~HeldReservations();
+  HeldReservations(const HeldReservations&) = delete;
+  HeldReservations& operator=(const HeldReservations&) = delete;
+
+ private:
+  std::vector<Reservation*> reservations_;
 };
 
 class BufferTable;

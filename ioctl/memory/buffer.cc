@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <unordered_map>
+#include <utility>
 
 #include "ioctl/memory/bo.h"
 
@@ -44,6 +46,43 @@ void Reservation::add_locked(FencePtr fence, bool write) {
   entries_.push_back({std::move(fence), write});
 }
 
+void Reservation::add_all(const std::vector<FencePtr>& fences, bool write,
+                          std::shared_ptr<const Charge> paid) {
+  std::unordered_map<uint64_t, uint64_t> seqnos;  // by context
+  for (const FencePtr& fence : fences) seqnos[fence->context()] = fence->seqno();
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [&](const Entry& e) {
+    if (e.fence->is_signalled()) return true;
+    const auto same = seqnos.find(e.fence->context());
+    return same != seqnos.end() && (write || !e.write) && e.fence->seqno() <= same->second;
+  });
+  entries_.reserve(entries_.size() + fences.size());
+  for (const FencePtr& fence : fences) entries_.push_back({fence, write, paid});
+  if (status_) status_->forget_bo(handle_);
+}
+
+void Reservation::hold() {
+  while (held_.exchange(1, std::memory_order_acquire) != 0) held_.wait(1, std::memory_order_relaxed);
+}
+
+void Reservation::let_go() {
+  held_.store(0, std::memory_order_release);
+  held_.notify_one();
+}
+
+HeldReservations::HeldReservations(std::vector<Reservation*> reservations)
+    : reservations_(std::move(reservations)) {
+  // All in one order, so that nobody waits for who waits for him.
+  std::ranges::sort(reservations_);
+  const auto repeated = std::ranges::unique(reservations_);
+  reservations_.erase(repeated.begin(), repeated.end());
+  for (Reservation* reservation : reservations_) reservation->hold();
+}
+
+HeldReservations::~HeldReservations() {
+  for (Reservation* reservation : reservations_) reservation->let_go();
+}
+
 void Reservation::show_in(const std::shared_ptr<FileStatus>& status, uint32_t handle) {
   const std::lock_guard lock(mutex_);
   if (status_ || !entries_.empty()) return;
@@ -67,6 +106,11 @@ std::vector<FencePtr> Reservation::fences(bool reads_too) {
   for (const Entry& e : entries_)
     if (reads_too || e.write) fences.push_back(e.fence);
   return fences;
+}
+
+bool Reservation::is_busy() const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(entries_, [](const Entry& e) { return !e.fence->is_signalled(); });
 }
 
 bool MemoryFile::map(mmu::AddressSpace& space, GpuAddr address, uint64_t offset, uint64_t size,

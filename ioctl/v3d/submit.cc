@@ -90,6 +90,7 @@ int make_job(Call& call, Queue queue, uint32_t in_sync, const Extensions* extens
   job->user = job->client->user();
   if (extensions && extensions->multi_sync) {
     if (extensions->wait_stage == static_cast<uint32_t>(queue)) {
+      if (const int error = job->charge_dependencies(call.account, extensions->in_sync_count)) return error;
       for (uint32_t i = 0; i < extensions->in_sync_count; ++i) {
         drm::Sem sem;
         if (!call.user.get(extensions->in_syncs, i, &sem)) return EFAULT;
@@ -148,20 +149,23 @@ namespace {
 /// may be before or after that.
 bool is_shared(const Bo& bo) { return bo.imported() || bo.buffer().use_count() > 1; }
 
-/// The reservations of a submission, as long as it lasts: each job's, with those that other files know apart.
+/// The reservations of a submission: each job's, with those that other files know apart.
 struct Reservations {
   explicit Reservations(const std::vector<JobPtr>& jobs) {
     for (const JobPtr& job : jobs) {
       auto& [own, shared] = of_jobs.emplace_back();
       for (const auto& bo : job->bos) (is_shared(*bo) ? shared : own).push_back(&bo->reservation());
-      any_shared = any_shared || !shared.empty();
     }
+  }
+  std::vector<Reservation*> all_shared() const {
+    std::vector<Reservation*> all;
+    for (const OfJob& job : of_jobs) all.insert(all.end(), job.shared.begin(), job.shared.end());
+    return all;
   }
   struct OfJob {
     std::vector<Reservation*> own, shared;
   };
   std::vector<OfJob> of_jobs;
-  bool any_shared = false;
 };
 
 void wait_for(const std::vector<Reservation*>& reservations, Job* job) {
@@ -193,9 +197,10 @@ void make_fences(Call& call, const std::vector<JobPtr>& jobs) {
 }
 
 /// Under the file's submit mutex. What the kernel does under the locks of all BOs at once is one step here
-/// for those that other files know; a file's own ones, of which it may name any number, keep nobody else
-/// waiting.
-void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
+/// for those that other files know; a file's own ones keep nobody else waiting. It may name any number of
+/// either.
+/// @return ENOMEM, and nothing has happened: the account has no room for what the jobs depend on
+int commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
   Kernel& kernel = call.kernel;
   const FencePtr& last = jobs.back()->done;
   const auto fence_of = [&](const JobPtr& job) -> const FencePtr& {
@@ -204,9 +209,10 @@ void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions
   const Reservations reservations(jobs);
   for (size_t i = 0; i < jobs.size(); ++i) wait_for(reservations.of_jobs[i].own, jobs[i].get());
   {
-    std::unique_lock<std::mutex> lock;
-    if (reservations.any_shared) lock = std::unique_lock(kernel.shared_submit_mutex);
+    const HeldReservations held(reservations.all_shared());
     for (size_t i = 0; i < jobs.size(); ++i) wait_for(reservations.of_jobs[i].shared, jobs[i].get());
+    for (const JobPtr& job : jobs)
+      if (const int error = job->charge_dependencies(call.account)) return error;
     make_fences(call, jobs);
     for (size_t i = 0; i < jobs.size(); ++i)
       for (Reservation* shared : reservations.of_jobs[i].shared) shared->add_last(fence_of(jobs[i]));
@@ -216,6 +222,7 @@ void commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions
     for (Reservation* own : reservations.of_jobs[i].own) own->add_last(fence_of(jobs[i]));
   kernel.host().push(jobs);
   for (const auto& syncobj : extensions.out_syncs) syncobj->replace(last);
+  return 0;
 }
 
 /// Whatever comes of it, the jobs are queued.
@@ -228,12 +235,12 @@ void hold_back(Call& call, const FencePtr& due) {
 
 }  // namespace
 
-void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
+int commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions) {
   FencePtr due;
   {
     const std::lock_guard lock(call.file.submit_mutex);
     try {
-      commit_locked(call, jobs, extensions);
+      if (const int error = commit_locked(call, jobs, extensions)) return error;
     } catch (const std::bad_alloc&) {
       // Nobody waits for ever for a fence that stands somewhere already, of a job that was never queued.
       for (const JobPtr& job : jobs)
@@ -245,6 +252,7 @@ void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& exten
   }
   call.kernel.host().run_small(jobs);
   if (due) hold_back(call, due);
+  return 0;
 }
 
 }  // namespace v3d::ioctl

@@ -51,7 +51,8 @@ int attach_perfmon(Call& call, uint32_t id, const std::vector<JobPtr>& jobs);
 /// Queues the jobs, each dependent on the one before, as one step: implicit dependencies of each job's BO
 /// list, fences, push, fences of the BO lists, out-syncs (of the last job). Then waits while the file is too
 /// far ahead of the GPU (backlog.h).
-void commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions);
+/// @return ENOMEM, and nothing is queued, when the client may not have as many dependencies
+int commit(Call& call, const std::vector<JobPtr>& jobs, const Extensions& extensions);
 
 /// The CSD and CACHE_CLEAN jobs of a compute submit.
 struct CsdSubmission {

@@ -66,8 +66,7 @@ int submit_cl(Call& call, drm::SubmitCl& args) {
     return space->gpu().run_render(registers, control, std::move(binned->result));
   };
 
-  commit(call, jobs, extensions);
-  return 0;
+  return commit(call, jobs, extensions);
 }
 
 }  // namespace v3d::ioctl

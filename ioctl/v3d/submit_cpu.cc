@@ -228,8 +228,7 @@ int submit_cpu(Call& call, drm::SubmitCpu& args) {
     }
     return result;
   };
-  commit(call, jobs, extensions);
-  return 0;
+  return commit(call, jobs, extensions);
 }
 
 }  // namespace v3d::ioctl

@@ -48,8 +48,7 @@ int submit_csd(Call& call, drm::SubmitCsd& args) {
   CsdSubmission jobs;
   if (const int error = make_csd_jobs(call, args, &extensions, false, &jobs)) return error;
   if (const int error = attach_perfmon(call, args.perfmon_id, {jobs.csd, jobs.clean})) return error;
-  commit(call, {jobs.csd, jobs.clean}, extensions);
-  return 0;
+  return commit(call, {jobs.csd, jobs.clean}, extensions);
 }
 
 }  // namespace v3d::ioctl

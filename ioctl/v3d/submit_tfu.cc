@@ -36,8 +36,7 @@ int submit_tfu(Call& call, drm::SubmitTfu& args) {
                               .coef = {}};
   std::copy(std::begin(args.coef), std::end(args.coef), registers.coef.begin());
   job->run = [space, registers](JobControl& control) { return space->gpu().run_tfu(registers, control); };
-  commit(call, {job}, extensions);
-  return 0;
+  return commit(call, {job}, extensions);
 }
 
 }  // namespace v3d::ioctl

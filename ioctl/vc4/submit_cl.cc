@@ -209,9 +209,10 @@ void add_fence_to(Submission& s, const std::vector<size_t>& bos) {
 }
 
 /// Under the file's submit mutex. To look at the fences of BOs that other files know and to add one is one
-/// step; a file's own BOs, of which it may name any number, keep nobody else waiting.
-/// @return what the submitter should wait for, or null
-FencePtr commit_locked(Submission& s, Syncobj* out_sync) {
+/// step; a file's own BOs keep nobody else waiting. It may name any number of either.
+/// @param due  what the submitter should wait for, or null
+/// @return ENOMEM, and nothing has happened: the account has no room for what the job depends on
+int commit_locked(Submission& s, Syncobj* out_sync, FencePtr* due) {
   Kernel& kernel = s.call.kernel;
   Client& client = client_of(s.call);
   std::vector<size_t> own, shared;
@@ -221,9 +222,11 @@ FencePtr commit_locked(Submission& s, Syncobj* out_sync) {
   }
   wait_for_jobs_on(s, own);
   {
-    std::unique_lock<std::mutex> lock;
-    if (!shared.empty()) lock = std::unique_lock(kernel.shared_submit_mutex);
+    std::vector<Reservation*> reservations;
+    for (const size_t i : shared) reservations.push_back(&s.held->bos[i]->reservation());
+    const HeldReservations held(std::move(reservations));
     wait_for_jobs_on(s, shared);
+    if (s.job->charge_dependencies(s.call.account) != 0) return ENOMEM;
     s.job->drop_dependencies(
         [context = client.context()](const FencePtr& fence) { return fence->context() == context; });
     s.job->done = client.next_fence(device_of(s.call));
@@ -232,14 +235,15 @@ FencePtr commit_locked(Submission& s, Syncobj* out_sync) {
   add_fence_to(s, own);
   kernel.host().push({s.job});
   if (out_sync) out_sync->replace(s.job->done);
-  return s.call.file.backlog.add(s.job->done);
+  *due = s.call.file.backlog.add(s.job->done);
+  return 0;
 }
 
-uint64_t commit(Submission& s, Syncobj* out_sync) {
+int commit(Submission& s, Syncobj* out_sync) {
   FencePtr due;
   try {
     const std::lock_guard lock(s.call.file.submit_mutex);
-    due = commit_locked(s, out_sync);
+    if (const int error = commit_locked(s, out_sync, &due)) return error;
   } catch (const std::bad_alloc&) {
     // Nobody waits for ever for a job that was never queued.
     if (s.job->done) s.job->done->signal(ENOMEM);
@@ -247,7 +251,7 @@ uint64_t commit(Submission& s, Syncobj* out_sync) {
   }
   s.call.kernel.host().run_small({s.job});
   if (due) static_cast<void>(wait_for_all({due}, s.call.waiter, monotonic_ns() + Backlog::kPatienceNs));
-  return s.job->done->seqno();
+  return 0;
 }
 
 }  // namespace
@@ -266,7 +270,8 @@ int submit_cl(Call& call, Args& args) {
   std::shared_ptr<Syncobj> out_sync;
   if (args.out_sync != 0 && !(out_sync = call.file.find_syncobj(args.out_sync))) return EINVAL;
   if (const int error = prepare_run(s)) return error;
-  args.seqno = commit(s, out_sync.get());
+  if (const int error = commit(s, out_sync.get())) return error;
+  args.seqno = s.job->done->seqno();
   return 0;
 }
 

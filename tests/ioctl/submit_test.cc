@@ -2,6 +2,8 @@
 #include <cerrno>
 #include <chrono>
 #include <future>
+#include <memory>
+#include <vector>
 
 #include "tests/ioctl/submit_fixture.h"
 
@@ -113,28 +115,36 @@ TEST_F(SubmitTest, LastFenceGoesToBosAndOutSync) {
   EXPECT_TRUE(file_->find_bo(bo_)->reservation().fences(false).empty());
 }
 
-// However many a file names: others are concerned by those alone that they know.
-TEST_F(SubmitTest, NobodyWaitsForASubmissionOfOwnBos) {
-  std::unique_lock others(kernel_.shared_submit_mutex);  // another file's submission is at it
+// However many a file names, and whether others know them: a submission concerns those alone who name one of
+// its BOs.
+TEST_F(SubmitTest, NobodyWaitsForASubmissionOfOtherBos) {
   const auto submit = [this] {
     drm::SubmitCl args = cl();
     return ioctl(kSubmitCl, args);
   };
-  auto own = std::async(std::launch::async, submit);
-  const bool goes_on = own.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
-  EXPECT_TRUE(goes_on);
-  others.unlock();
-  EXPECT_EQ(own.get(), 0);
-  for (const JobPtr& job : host_.jobs) job->done->signal(0);  // a BO in a slab is not shared before
-  const UniqueFd exported = export_bo(*file_, bo_);
   const auto other_file = open(kMinorV3dRender);
-  uint32_t handle = 0;
-  ASSERT_EQ(import_bo(*other_file, exported.get(), &handle), 0);
-  others.lock();
-  auto shared = std::async(std::launch::async, submit);
-  EXPECT_EQ(shared.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
-  others.unlock();
-  EXPECT_EQ(shared.get(), 0);
+  const auto share = [&](uint32_t bo) {
+    const UniqueFd exported = export_bo(*file_, bo);
+    uint32_t handle = 0;
+    EXPECT_EQ(import_bo(*other_file, exported.get(), &handle), 0);
+    return handle;
+  };
+  const uint32_t elsewhere = create_bo(), handle = share(bo_);
+  share(elsewhere);
+  const auto hold = [&](uint32_t bo) {
+    Reservation* const reservation = &file_->find_bo(bo)->reservation();
+    return std::make_unique<HeldReservations>(std::vector<Reservation*>{reservation, reservation});
+  };
+  auto others = hold(elsewhere);  // another file's submission is at it
+  auto goes_on = std::async(std::launch::async, submit);
+  EXPECT_EQ(goes_on.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  others.reset();
+  EXPECT_EQ(goes_on.get(), 0);
+  others = hold(bo_);
+  auto waits = std::async(std::launch::async, submit);
+  EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  others.reset();
+  EXPECT_EQ(waits.get(), 0);
   // The other file's job waits for the first one's.
   drm::SubmitTfu convert = {};
   convert.bo_handles[0] = handle;
@@ -358,6 +368,81 @@ TEST_F(SubmitTest, DependenciesOfOneContextKeepTheLater) {
   const FencePtr a1 = fence(1000, 1), a2 = fence(1000, 2), b = fence(1001, 1);
   for (const FencePtr& f : {a2, b, a1}) job.add_dependency(f);
   EXPECT_EQ(job.dependencies, (std::vector{a2, b}));
+}
+
+// A few dependencies cost no more than their job. Of many each is charged until the job is gone.
+TEST_F(SubmitTest, ManyDependenciesAreCharged) {
+  ResourceLimits limits;
+  limits[Resource::kJobBytes] = {.per_client = 20'000, .guaranteed = 0, .in_all = 10 << 20};
+  const Limited few(*this, limits);
+  const auto waits_for = [](size_t count) {
+    auto job = std::make_shared<Job>(Queue::kCsd);
+    for (size_t i = 0; i < count; ++i)
+      job->add_dependency(std::make_shared<Fence>("test", "test", new_fence_context(), 1));
+    return job;
+  };
+  auto job = waits_for(16);
+  EXPECT_EQ(job->charge_dependencies(*few.account), 0);
+  EXPECT_EQ(few.account->used(Resource::kJobBytes), 0u);
+  job = waits_for(100);
+  EXPECT_EQ(job->charge_dependencies(*few.account), 0);
+  EXPECT_GE(few.account->used(Resource::kJobBytes), 100u * 64);
+  EXPECT_EQ(waits_for(300)->charge_dependencies(*few.account), ENOMEM);
+  job.reset();
+  EXPECT_EQ(few.account->used(Resource::kJobBytes), 0u);
+}
+
+TEST_F(SubmitTest, ASubmitWithMoreDependenciesThanThereIsRoomForDoesNothing) {
+  std::vector<drm::Sem> in;
+  for (int i = 0; i < 400; ++i) {
+    in.push_back({.handle = create_syncobj(), .flags = 0, .point = 0, .mbz = {}});
+    file_->find_syncobj(in.back().handle)
+        ->replace(std::make_shared<Fence>("test", "test", new_fence_context(), 1));
+  }
+  const uint32_t out = create_syncobj();
+  const auto submit = [&](uint32_t count) {
+    drm::MultiSync sync = {};
+    sync.base.id = drm::kExtMultiSync;
+    sync.in_syncs = memory_.place(in);
+    sync.in_sync_count = count;
+    sync.out_syncs = memory_.place(std::vector<drm::Sem>{{out, 0, 0, {}}});
+    sync.out_sync_count = 1;
+    sync.wait_stage = static_cast<uint32_t>(Queue::kRender);
+    drm::SubmitCl args = cl();
+    args.flags = drm::kSubmitExtension;
+    args.extensions = memory_.place(sync);
+    return ioctl(kSubmitCl, args);
+  };
+  // Other jobs have nearly all that there is.
+  Charge others;
+  const uint64_t all = kernel_.budget().limit(Resource::kJobBytes).per_client;
+  ASSERT_EQ(account_->charge(Resource::kJobBytes, all - 30'000, &others), 0);
+  EXPECT_EQ(submit(400), ENOMEM);
+  EXPECT_TRUE(host_.jobs.empty());
+  EXPECT_EQ(file_->find_syncobj(out)->fence(), nullptr);
+  EXPECT_TRUE(file_->find_bo(bo_)->reservation().fences(true).empty());
+  EXPECT_EQ(account_->used(Resource::kJobBytes), others.amount());
+  EXPECT_EQ(account_->used(Resource::kJobs), 0u);
+  EXPECT_EQ(submit(100), 0);
+  EXPECT_EQ(host_.jobs.size(), 2u);
+}
+
+// The same where the fences stand in the BOs that the submit names.
+TEST_F(SubmitTest, FencesOfBosAreChargedAsDependencies) {
+  std::vector<FencePtr> fences;
+  for (int i = 0; i < 400; ++i)
+    fences.push_back(std::make_shared<Fence>("test", "test", new_fence_context(), 1));
+  file_->find_bo(bo_)->reservation().add_all(fences, true, nullptr);
+  drm::SubmitCl args = cl();
+  Charge others;
+  const uint64_t all = kernel_.budget().limit(Resource::kJobBytes).per_client;
+  ASSERT_EQ(account_->charge(Resource::kJobBytes, all - 30'000, &others), 0);
+  EXPECT_EQ(ioctl(kSubmitCl, args), ENOMEM);
+  EXPECT_TRUE(host_.jobs.empty());
+  EXPECT_EQ(file_->find_bo(bo_)->reservation().fences(true), fences);
+  others.release();
+  EXPECT_EQ(ioctl(kSubmitCl, args), 0);
+  EXPECT_GE(account_->used(Resource::kJobBytes), 400u * 64);
 }
 
 TEST_F(SubmitTest, ManyDependenciesKeepTheLaterToo) {

@@ -264,6 +264,30 @@ TEST_F(SyncFileTest, FileInfo) {
   EXPECT_EQ(std::string(info.name).find("drm_sched-v3d_tfu"), 0u);
 }
 
+// What is put into a BO's reservation is paid for until it is dropped there.
+TEST_F(SyncFileTest, FencesOfABoAreCharged) {
+  const uint32_t first = create_syncobj(), second = create_syncobj(), handle = create_bo();
+  const FencePtr a = std::make_shared<Fence>("test", "test", new_fence_context(), 1),
+                 b = std::make_shared<Fence>("test", "test", new_fence_context(), 1);
+  file_->find_syncobj(first)->replace(a);
+  file_->find_syncobj(second)->replace(b);
+  const UniqueFd both = merge(export_fence(first).get(), export_fence(second).get()),
+                 bo = export_bo(*file_, handle);
+  const uint64_t before = account_->used(Resource::kWatches);
+  drm::DmaBufSyncFile args = {.flags = drm::kDmaBufRw, .fd = both.get()};
+  ASSERT_EQ(fd_ioctl(bo.get(), drm::request::kDmaBufImportSyncFile, args), 0);
+  ASSERT_EQ(fd_ioctl(bo.get(), drm::request::kDmaBufImportSyncFile, args), 0);  // in the place of the first
+  Reservation& reservation = file_->find_bo(handle)->reservation();
+  EXPECT_EQ(reservation.fences(true), (std::vector{a, b}));
+  EXPECT_EQ(account_->used(Resource::kWatches), before + 2);
+  a->signal();
+  EXPECT_EQ(reservation.fences(true), std::vector{b});
+  EXPECT_EQ(account_->used(Resource::kWatches), before + 2);  // which were paid together
+  b->signal();
+  EXPECT_TRUE(reservation.fences(true).empty());
+  EXPECT_LE(account_->used(Resource::kWatches), before);
+}
+
 TEST_F(SyncFileTest, OtherIoctlsAndDescriptors) {
   const UniqueFd fd = export_fence(create_syncobj(true));
   drm::SyncSetDeadline deadline = {.deadline_ns = 5, .pad = 0};
