@@ -45,6 +45,8 @@ class HandleTable {
     return it == slots_.end() ? 0 : static_cast<uint32_t>(it - slots_.begin() + 1);
   }
   size_t count() const { return count_; }
+  /// All handles are below it.
+  uint32_t end() const { return static_cast<uint32_t>(slots_.size() + 1); }
   /// Removes everything.
   struct Slot {
     std::shared_ptr<T> object;

@@ -1,5 +1,6 @@
 #include "ioctl/core/file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 
@@ -22,6 +23,9 @@ struct File::Remains {
   explicit Remains(Kernel& k) : kernel(k) {}
   ~Remains() {
     for (const auto& [offset, bo] : by_offset) kernel.remove_mmap_offset(offset);
+    // Clients see that the file is closed; a submission under way may still change what they see of these.
+    for (const auto& slot : syncobjs)
+      if (slot.object) slot.object->hide();
   }
   Remains(const Remains&) = delete;
   Remains& operator=(const Remains&) = delete;
@@ -58,14 +62,33 @@ const Abi& File::abi() const { return kernel_.abi(); }
 
 File::MemoryShown File::memory_shown() const {
   MemoryShown shown;
-  const std::lock_guard lock(mutex_);
-  for (const auto& [buffer, known] : by_buffer_) {
-    const std::shared_ptr<Bo> bo = bos_.find(known.handle);
-    if (!bo) continue;
-    shown.total += bo->size();
-    // Each file's object holds the buffer once.
-    if (bo->imported() || known.handles > 1 || bo->buffer().use_count() > 1) shown.shared += bo->size();
-    if (!bo->reservation().fences(true).empty()) shown.active += bo->size();
+  // Some at a time: whoever asks for it keeps neither the file's clients waiting nor who closes it.
+  constexpr uint32_t kAtATime = 256;
+  struct Object {
+    std::shared_ptr<Bo> bo;
+    bool is_shared;
+  };
+  for (uint32_t first = 1, end = 0; first == 1 || first < end; first += kAtATime) {
+    std::vector<Object> objects;
+    {
+      const std::lock_guard lock(mutex_);
+      end = bos_.end();
+      for (uint32_t handle = first; handle < std::min(end, first + kAtATime); ++handle) {
+        std::shared_ptr<Bo> bo = bos_.find(handle);
+        if (!bo) continue;
+        const auto known = by_buffer_.find(bo->buffer().get());
+        if (known == by_buffer_.end() || known->second.handle != handle) continue;  // counted by another one
+        // Each file's object holds the buffer once.
+        const bool is_shared = bo->imported() || known->second.handles > 1 || bo->buffer().use_count() > 1;
+        objects.push_back({std::move(bo), is_shared});
+      }
+    }
+    for (const Object& object : objects) {
+      const uint64_t size = object.bo->size();
+      shown.total += size;
+      if (object.is_shared) shown.shared += size;
+      if (object.bo->reservation().is_busy()) shown.active += size;
+    }
   }
   return shown;
 }
@@ -95,11 +118,12 @@ void File::release() {
     remains.by_offset.swap(by_offset_);
     remains.space = std::move(space_);
   }
-  for (const auto& slot : (all ? *all : few).syncobjs)
-    if (slot.object) slot.object->hide();
   if (status_) status_->close();
-  for (const auto& slot : (all ? *all : few).perfmons)
-    if (slot.object) kernel_.perfmons().forget(slot.object.get());
+  if (const std::shared_ptr<Perfmon> global = kernel_.perfmons().global()) {
+    const auto& perfmons = (all ? *all : few).perfmons;
+    if (std::ranges::find(perfmons, global, &HandleTable<Perfmon>::Slot::object) != perfmons.end())
+      kernel_.perfmons().forget(global.get());
+  }
   kernel_.host().bury(std::move(all));
   if (events_) {
     events_->close();

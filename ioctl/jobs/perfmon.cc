@@ -76,6 +76,11 @@ bool ActivePerfmons::has_global() const {
   return global_ != nullptr;
 }
 
+std::shared_ptr<Perfmon> ActivePerfmons::global() const {
+  const std::lock_guard lock(mutex_);
+  return global_;
+}
+
 void ActivePerfmons::reset() {
   const std::lock_guard lock(mutex_);
   global_counts_ = false;

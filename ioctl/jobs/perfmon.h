@@ -62,6 +62,8 @@ class ActivePerfmons {
   /// EINVAL when there is none.
   int clear_global();
   bool has_global() const;
+  /// Null: there is none.
+  std::shared_ptr<Perfmon> global() const;
   /// A GPU reset. Assumed: the global perfmon stays set and counts no more until it is set again, since the
   /// kernel starts it at no other time.
   void reset();
