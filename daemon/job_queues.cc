@@ -58,7 +58,9 @@ void JobQueues::dequeue(const QueuedJob& job) {
   queue.shares.leave(static_cast<uint64_t>(job.process));
   --processes_.find(job.process)->second.jobs;
   if (job.job->space) --spaces_.find(job.job->space.get())->second.jobs;
-  queue.entities.find(job.job->client->id)->second.pop_front();
+  std::list<QueuedJobPtr>& jobs = queue.entities.find(job.job->client->id)->second;
+  jobs.pop_front();
+  if (!jobs.empty() && jobs.front()->seqno < jobs.front()->job->client->dropped_below) drop(*jobs.front());
   drop_empty_places(job);
 }
 
@@ -82,7 +84,9 @@ void JobQueues::drop_all_of(uint64_t client) {
   for (JobQueue& queue : queues_) {
     const auto entity = queue.entities.find(client);
     if (entity == queue.entities.end()) continue;
-    for (const QueuedJobPtr& job : entity->second) drop(*job);
+    QueuedJob& first = *entity->second.front();
+    drop(first);
+    first.job->client->dropped_below = next_seqno_;
   }
 }
 

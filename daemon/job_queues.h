@@ -59,6 +59,7 @@ class JobQueues {
   /// Sees to it that a job ends soon: cancels one in flight, keeps another from starting.
   void drop(QueuedJob& job);
   void drop_all();
+  /// However many jobs it has: each is dropped when it is the first of its file.
   void drop_all_of(uint64_t client);
 
   /// A job gets a thread.
@@ -69,7 +70,7 @@ class JobQueues {
   void finish(const QueuedJobPtr& job);
 
   bool is_empty() const;
-  int killed() const { return killed_; }  ///< queued jobs that will not run
+  int killed() const { return killed_; }  ///< jobs known not to run, the first of a file among them
   int in_flight() const { return in_flight_; }
   int thread_limit() const { return thread_limit_; }
   /// The host refused a thread; it may have some again when a job has left its own.

@@ -58,6 +58,8 @@ struct ClientInfo {
   std::atomic<uint64_t> refusals{0};  ///< of memory
   /// So many of its small jobs are left to other threads, as one took long.
   std::atomic<uint32_t> not_small{0};
+  /// Its jobs that were queued before that one are not run; the scheduler's, under its mutex.
+  uint64_t dropped_below = 0;
 
  private:
   mutable std::mutex mutex_;
