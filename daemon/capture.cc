@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "daemon/limits.h"
 #include "gpu/base/log.h"
 
 namespace v3d::daemon {
@@ -280,8 +282,8 @@ absl::StatusOr<uint32_t> count_captured_jobs(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<CaptureReader>> CaptureReader::open(const std::string& path,
-                                                                   qpu::Compiler* compiler) {
-  auto reader = std::unique_ptr<CaptureReader>(new CaptureReader);
+                                                                   qpu::Compiler* compiler, uint64_t limit) {
+  auto reader = std::unique_ptr<CaptureReader>(new CaptureReader(limit));
   reader->compiler_ = compiler;
   const absl::StatusOr<Header> header = open_capture(path, &reader->file_);
   if (!header.ok()) return header.status();
@@ -290,6 +292,18 @@ absl::StatusOr<std::unique_ptr<CaptureReader>> CaptureReader::open(const std::st
   if (!reader->profile_)
     return absl::InvalidArgumentError(absl::StrCat(path, ": no device profile \"", header->profile, "\""));
   return reader;
+}
+
+uint64_t CaptureReader::most_memory() { return read_host_room().memory / 2; }
+
+absl::Status CaptureReader::take_memory(Mapped& mapped, uint64_t bytes) {
+  if (bytes > limit_ - memory_)
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "the programs of the capture had more memory than %d MiB, which is half of what there is here",
+        limit_ >> 20));
+  memory_ += bytes;
+  mapped.bytes += bytes;
+  return absl::OkStatus();
 }
 
 CaptureReader::~CaptureReader() {
@@ -315,9 +329,12 @@ absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
   Mapped& mapped = **found;
   for (const auto& range : mapped.ranges) mapped.context->space().unmap(range.address, range.size);
   mapped.ranges.clear();
+  mapped.filled.clear();
+  memory_ -= std::exchange(mapped.bytes, 0);
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const mmu::AddressSpace::Range range{words[i], uint64_t{words[i + 1]} * mmu::kPageSize};
     absl::Status status = mmu::AddressSpace::check_range(range.address, range.size);
+    if (status.ok()) status = take_memory(mapped, range.size / mmu::kPageSize * sizeof(uint32_t));
     if (!status.ok()) return status;
     status = mapped.context->space().map_zeros(range.address, range.size);
     if (!status.ok()) return status;
@@ -329,15 +346,25 @@ absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
 absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
   auto found = find(words[0]);
   if (!found.ok()) return found.status();
-  mmu::AddressSpace& space = (*found)->context->space();
+  Mapped& mapped = **found;
+  mmu::AddressSpace& space = mapped.context->space();
+  static constexpr std::array<uint8_t, mmu::kPageSize> kZero = {};
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const uint32_t address = words[i], number = words[i + 1];
     if (address % mmu::kPageSize || !space.is_mapped(address) || number > pages_.size())
       return absl::InvalidArgumentError(absl::StrFormat("page %d cannot be set at %#x", number, address));
-    if (number == 0)
-      std::memset(space.memory().host(address), 0, mmu::kPageSize);
-    else
-      space.memory().write(address, pages_[number - 1].data(), mmu::kPageSize);
+    uint8_t* const page = space.memory().host(address);
+    if (number == 0) {
+      if (std::memcmp(page, kZero.data(), kZero.size()) != 0) std::memset(page, 0, kZero.size());
+      continue;
+    }
+    if (mapped.filled.empty()) mapped.filled.resize(mmu::kSpaceSize / mmu::kPageSize);
+    if (!mapped.filled[address / mmu::kPageSize]) {
+      const absl::Status status = take_memory(mapped, mmu::kPageSize);
+      if (!status.ok()) return status;
+      mapped.filled[address / mmu::kPageSize] = true;
+    }
+    space.memory().write(address, pages_[number - 1].data(), mmu::kPageSize);
   }
   return absl::OkStatus();
 }

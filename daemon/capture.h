@@ -97,12 +97,17 @@ class CaptureWriter {
 absl::StatusOr<uint32_t> count_captured_jobs(const std::string& path);
 
 /// Reads a capture and keeps one address space per context in the state of the current job. Malformed files
-/// give an error, never more memory than a few times their size.
+/// give an error. Itself it takes a few times their size, and besides the memory that the programs had: eight
+/// bytes of a file fill a page of that with what another one holds. Pages of zeros take none.
 class CaptureReader {
  public:
-  /// @param compiler  see device::Context
+  /// Half of what the host has, or what this process may have of it.
+  static uint64_t most_memory();
+  /// @param compiler     see device::Context
+  /// @param limit        bytes of the programs' memory and of what describes it; more is ResourceExhausted
   static absl::StatusOr<std::unique_ptr<CaptureReader>> open(const std::string& path,
-                                                             qpu::Compiler* compiler = nullptr);
+                                                             qpu::Compiler* compiler = nullptr,
+                                                             uint64_t limit = most_memory());
   ~CaptureReader();
 
   const chip::Profile& profile() const { return *profile_; }
@@ -117,13 +122,18 @@ class CaptureReader {
   struct Mapped {
     std::unique_ptr<device::Context> context;
     std::vector<mmu::AddressSpace::Range> ranges;
+    std::vector<bool> filled = {};  // by page of the address space; empty: none is
+    uint64_t bytes = 0;             // of these, and of the page table
   };
-  CaptureReader() = default;
+  explicit CaptureReader(uint64_t limit) : limit_(limit) {}
+  absl::Status take_memory(Mapped& mapped, uint64_t bytes);
   absl::StatusOr<CapturedJob> take_job(const std::vector<uint32_t>& words, uint32_t bytes);
   absl::Status apply_maps(const std::vector<uint32_t>& words);
   absl::Status apply_sets(const std::vector<uint32_t>& words);
   absl::StatusOr<Mapped*> find(uint32_t number);
 
+  const uint64_t limit_;
+  uint64_t memory_ = 0;  // of all contexts
   FILE* file_ = nullptr;
   int format_ = 0;
   uint32_t jobs_ = 0;  // so far

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -151,6 +153,34 @@ TEST_F(CaptureTest, NoRangeIsLargerThanAnAddressSpace) {
   data.replace(32 + 8 + 8, sizeof pages, reinterpret_cast<const char*>(&pages), sizeof pages);
   replace(data);
   EXPECT_THAT(std::string(read().end.message()), HasSubstr("leaves the address space"));
+}
+
+// Eight bytes fill a page: a small file may ask for more than the host has.
+TEST_F(CaptureTest, TheMemoryOfItsProgramsIsBounded) {
+  constexpr uint32_t kMany = 1000;
+  auto writer = CaptureWriter::create(path_, "rpi5");
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  ASSERT_TRUE(space_->map_zeros(kAddress + kPages * mmu::kPageSize, kMany * mmu::kPageSize).ok());
+  const uint32_t value = 1;
+  for (uint32_t page = 0; page < kMany; ++page)
+    space_->memory().write(kAddress + page * mmu::kPageSize, &value, sizeof value);
+  for (int i = 0; i < 3; ++i)  // the same pages take no more
+    ASSERT_TRUE((*writer)->begin(*space_, CapturedJob::of(device::CsdJob{})).owns_lock());
+  writer->reset();
+  ASSERT_LT(contents().size(), 20'000u);
+  const auto read_with = [this](uint64_t memory) {
+    auto reader = CaptureReader::open(path_, nullptr, memory);
+    absl::Status status = reader.status();
+    while (status.ok()) status = (*reader)->next().status();
+    return status;
+  };
+  EXPECT_TRUE(absl::IsResourceExhausted(read_with(kMany * mmu::kPageSize - 1)));
+  EXPECT_TRUE(absl::IsNotFound(read_with((kMany + 16) * mmu::kPageSize)));
+  // Zeros take no memory that was not there.
+  for (uint32_t page = 0; page < kMany; ++page)
+    std::memset(space_->memory().host(kAddress + page * mmu::kPageSize), 0, mmu::kPageSize);
+  write(1);
+  EXPECT_TRUE(absl::IsNotFound(read_with(16 * mmu::kPageSize)));
 }
 
 TEST_F(CaptureTest, IsNotBegunOnAFullDisk) {
