@@ -1,4 +1,5 @@
 """Objects, mappings, descriptors and address spaces without end, and memory that changes under the daemon."""
+import collections
 import contextlib
 import ctypes
 import errno
@@ -17,6 +18,10 @@ from .assault import HUNG_UP, Unexpected, attack, raise_descriptors
 OBJECTS = 100_000  # of a page each, which a kernel gives to one client
 FILL = "tmuwt - ; ldunifrf.rf1\n mov tmud, 7\n mov tmua, rf1\n tmuwt -\nend\n"
 F_ADD_SEALS, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW = 1033, 1, 2, 4
+
+
+# An object of which a submit takes the handle alone.
+Named = collections.namedtuple("Named", "handle")
 
 
 def create_until_refused(a, device, most, size=4096):
@@ -116,6 +121,65 @@ def large_objects(a):
                 handles.append(device.create(a.random.choice((1 << 20, 1 << 26, 1 << 30, (1 << 32) - 4096, 0xffffffff)))[0])
         for handle in handles:
             device.close_handle(handle)
+
+
+@attack(point=7, seconds=6, shared=False)
+def names_of_many(a):
+    """Submits that name as many objects as it is given, all of which another of its nodes knows, too; by several threads."""
+    raise_descriptors()
+    device, other = a.device(), a.device()
+    program = jobs.program(device, "end\n")
+    shared = []
+    with a.refusals():
+        while a.going() and len(shared) < 30_000:
+            handle, _ = device.create(4096)
+            fd = device.export(handle)
+            other.import_fd(fd)
+            os.close(fd)
+            shared.append(Named(handle))
+    config = qpu_program.config(device, program, 1)
+
+    def submit():
+        with a.refusals():
+            while a.going():
+                device.submit_csd(config, [program, *shared])
+
+    threads = [threading.Thread(target=submit) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@attack(point=7, seconds=4, processes=2)
+def sync_files_of_one_fence(a):
+    """As many sync_files of one fence as it is given, which all go when it dies before the fence signals."""
+    raise_descriptors()
+    device = a.device()
+    loop, syncobj = jobs.program(device, jobs.ENDLESS), device.syncobj()
+    with a.refusals(errno.EINVAL):  # it ends by a reset
+        while a.going():
+            device.submit_csd(qpu_program.config(device, loop, 1), [loop], out_sync=syncobj)
+            for _ in range(5_000):
+                device.export_syncobj(syncobj, flags=1)
+
+
+@attack(point=5, seconds=4)
+def waits_for_many(a):
+    """Jobs each of which waits for the jobs of hundreds of nodes, by the fences in one object that all of them know."""
+    raise_descriptors()
+    device = a.device()
+    end = jobs.program(device, "end\n")
+    fd = device.export(end.handle)
+    nodes = []
+    with a.refusals():
+        while a.going() and len(nodes) < 300:
+            nodes.append(a.device())
+            loop = jobs.program(nodes[-1], jobs.ENDLESS)
+            nodes[-1].submit_csd(qpu_program.config(nodes[-1], loop, 1), [loop, Named(nodes[-1].import_fd(fd))])
+    with a.refusals():
+        while a.going():
+            device.submit_csd(qpu_program.config(device, end, 1), [end])
 
 
 def use_import(device, program, fd, size):
