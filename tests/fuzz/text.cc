@@ -1,8 +1,10 @@
-/// Input: which parser, then its text: QPU assembly of either chip, V3DEMU_DEBUG, V3DEMU_TRACE_QPU.
+/// Input: which parser, then its text: QPU assembly of 7.1, or of 4.2 and 2.1, V3DEMU_DEBUG,
+/// V3DEMU_TRACE_QPU.
 #include <string>
 #include <string_view>
 
 #include "gpu/base/log.h"
+#include "gpu/qpu/isa/any_word.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/trace/trace_selection.h"
@@ -19,12 +21,10 @@ void assemble(chip::Generation generation, std::string_view text) {
   if (!program.errors.empty()) return;
   if (program.lines.size() != program.words.size()) std::abort();
   for (const uint64_t word : program.words) {
-    qpu::Instruction instruction;
-    if (!qpu::decode(generation, word, instruction)) continue;  // ".word" may hold anything
-    const auto canonical = qpu::encode(generation, instruction);
-    if (!canonical || *canonical != word) continue;
-    const qpu::Assembly again = qpu::assemble(generation, qpu::disassemble(generation, instruction));
-    if (!again.errors.empty() || again.words.size() != 1) std::abort();
+    if (!qpu::is_instruction(generation, word)) continue;  // ".word" may hold anything
+    if (!qpu::is_canonical(generation, word)) continue;
+    const qpu::Assembly again = qpu::assemble(generation, qpu::disassemble(generation, word));
+    if (!again.errors.empty() || again.words.size() != 1 || again.words[0] != word) std::abort();
   }
 }
 
@@ -38,6 +38,7 @@ void text(Bytes bytes) {
     case 0:
       return assemble(chip::Generation::k71, text);
     case 1:
+      assemble(chip::Generation::k21, text);
       return assemble(chip::Generation::k42, text);
     case 2: {
       const auto request = parse_debug({text.data(), text.size()});

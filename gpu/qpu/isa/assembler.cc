@@ -1,14 +1,15 @@
 #include "gpu/qpu/isa/assembler.h"
 
-#include <algorithm>
 #include <array>
-#include <map>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_format.h"
+#include "gpu/qpu/isa/assembly_reader.h"
 #include "gpu/qpu/isa/encode_error.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/isa/text_cursor.h"
+#include "gpu/qpu/isa/vc4_assembler.h"
 
 namespace v3d::qpu {
 namespace {
@@ -36,16 +37,6 @@ std::optional<uint16_t> find_signal(chip::Generation generation, std::string_vie
   return {};
 }
 
-// rf0..rf63 or, with `prefix` "r", r0..r5.
-std::optional<uint8_t> find_register(std::string_view name, std::string_view prefix, int count) {
-  if (!name.starts_with(prefix)) return {};
-  name.remove_prefix(prefix.size());
-  int index = -1;
-  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), index);
-  if (error != std::errc() || stop != name.data() + name.size() || index < 0 || index >= count) return {};
-  return static_cast<uint8_t>(index);
-}
-
 // "b" or "bu", then "l" to set the link register, then "p" or "q" when no condition follows.
 std::optional<Branch> find_branch(std::string_view name) {
   Branch b;
@@ -62,37 +53,11 @@ std::optional<Branch> find_branch(std::string_view name) {
   return b;
 }
 
-class Parser {
+class Parser : public AssemblyReader {
  public:
   explicit Parser(chip::Generation generation) : generation_(generation) {}
 
-  void line(std::string_view text) {
-    ++line_;
-    if (const size_t comment = std::min(text.find('#'), text.find("//")); comment != text.npos)
-      text = text.substr(0, comment);
-    try {
-      TextCursor at(text);
-      statement(at);
-    } catch (const TextError& error) {
-      fail(line_, error);
-    }
-  }
-
-  Assembly finish() {
-    for (const Fixup& f : fixups_) resolve(f);
-    std::stable_sort(result_.errors.begin(), result_.errors.end(),
-                     [](const auto& a, const auto& b) { return a.line < b.line; });
-    return std::move(result_);
-  }
-
  private:
-  struct Fixup {
-    size_t word;
-    Branch branch;
-    int line;
-    size_t column;
-    std::string label;
-  };
   // An ALU word while it is read, with the columns of its parts.
   struct Word {
     Instruction i;
@@ -102,74 +67,31 @@ class Parser {
     bool has_address = false;
   };
 
-  void fail(int line, const TextError& error) {
-    result_.errors.push_back({line, static_cast<int>(error.column) + 1, error.message});
-  }
-
-  void emit(uint64_t word) {
-    result_.words.push_back(word);
-    result_.lines.push_back(line_);
-  }
-
-  void statement(TextCursor& at) {
-    if (at.at_end()) return;
+  void statement(TextCursor& at) override {
     const TextCursor start = at;
     const std::string_view name = at.word();
-    if (!name.empty() && !start.digit()) {
-      TextCursor behind = at;
-      if (!behind.at_end() && behind.take(":")) {
-        define_label(start, name);
-        return statement(at = behind);
-      }
-    }
-    if (start.digit()) {
-      words(at = start);
-    } else if (name.empty() && at.take(".")) {
-      directive(start, at);
-    } else if (const auto branch = find_branch(name)) {
-      parse_branch(at, *branch);
-    } else if (name == "end") {
-      const uint64_t nop = *encode(generation_, {});
-      Instruction i;
-      i.signals = kThrsw;
-      const uint64_t thrsw = *encode(generation_, i);
-      for (const uint64_t word : {thrsw, thrsw, nop, nop, thrsw, nop, nop, nop}) emit(word);
-    } else {
-      alu_word(at = start);
-    }
-    if (!at.at_end()) at.fail("nothing is expected here, not " + at.here());
+    if (const auto branch = find_branch(name)) return parse_branch(at, *branch);
+    if (name == "end") return end_of_program();
+    alu_word(at = start);
   }
 
-  void define_label(const TextCursor& start, std::string_view name) {
-    if (name == "lri" || name == "zero_addr" || find_register(name, "rf", 64))
-      start.fail(absl::StrFormat("%s is the name of a branch target, not of a label", std::string(name)));
-    if (!labels_.emplace(name, result_.words.size()).second)
-      start.fail(absl::StrFormat("the label %s is defined twice", std::string(name)));
+  void end_of_program() {
+    const uint64_t nop = *encode(generation_, {});
+    Instruction i;
+    i.signals = kThrsw;
+    const uint64_t thrsw = *encode(generation_, i);
+    for (const uint64_t word : {thrsw, thrsw, nop, nop, thrsw, nop, nop, nop}) emit(word);
   }
 
-  void directive(const TextCursor& start, TextCursor& at) {
-    const std::string_view name = at.word();
-    if (name == "word") return words(at);
-    if (name != "uniform") start.fail(absl::StrFormat("there is no directive .%s", std::string(name)));
-    do {
-      at.at_end();
-      const size_t column = at.column();
-      if (!at.number_here()) at.fail("a number is expected, not " + at.here());
-      const auto bits = at.number().bits();
-      if (!bits) TextCursor::fail_at(column, "a uniform has 32 bits");
-      result_.uniforms.push_back(*bits);
-    } while (!at.at_end() && at.take(","));
+  bool is_target(std::string_view name) const override {
+    return name == "lri" || name == "zero_addr" || find_register(name, "rf", 64).has_value();
   }
 
-  void words(TextCursor& at) {
-    do {
-      at.at_end();
-      const size_t column = at.column();
-      if (!at.digit()) at.fail("a word of 64 bits is expected, not " + at.here());
-      const auto number = at.number();
-      if (number.fraction) TextCursor::fail_at(column, "a word of 64 bits is expected");
-      emit(number.value());
-    } while (!at.at_end() && at.take(","));
+  uint64_t resolve(uint64_t branch, uint32_t distance) const override {
+    Instruction i;
+    decode(generation_, branch, i);
+    i.branch.offset += distance;
+    return *encode(generation_, i);
   }
 
   // ---- ALU words
@@ -351,16 +273,12 @@ class Parser {
   void parse_branch(TextCursor& at, Branch b) {
     if (at.take(".")) branch_condition(at, b);
     if (at.at_end()) at.fail("a branch target is expected");
-    const Fixup fixup = branch_target(at, b);
+    branch_target(at, b);
     if (b.uniforms) b.uniform_target = static_cast<uint8_t>(BranchTarget::kRelative);
     if (!at.at_end() && at.take(",")) uniform_target(at, b);
     Instruction i;
     i.is_branch = true;
     i.branch = b;
-    if (!fixup.label.empty()) {
-      fixups_.push_back(fixup);
-      fixups_.back().branch = b;
-    }
     emit(*encode(generation_, i));
   }
 
@@ -383,7 +301,7 @@ class Parser {
                         "conditions of branches are a0, na0, alla, anyna, anya and allna, each with p or q");
   }
 
-  Fixup branch_target(TextCursor& at, Branch& b) const {
+  void branch_target(TextCursor& at, Branch& b) {
     const size_t column = at.column();
     const auto aligned = [&](const TextCursor::Number& number) {
       const auto bits = number.bits();
@@ -393,7 +311,7 @@ class Parser {
     };
     if (at.number_here()) {
       b.offset = aligned(at.number());
-      return {};
+      return;
     }
     const std::string here = at.here();
     const std::string_view name = at.word();
@@ -408,9 +326,8 @@ class Parser {
     } else if (name.empty()) {
       TextCursor::fail_at(column, here + " is no branch target");
     } else {
-      return {result_.words.size(), {}, line_, column, std::string(name)};
+      refer_to(name, column);
     }
-    return {};
   }
 
   static void uniform_target(TextCursor& at, Branch& b) {
@@ -429,24 +346,7 @@ class Parser {
     set(BranchTarget::kRegister);
   }
 
-  void resolve(const Fixup& f) {
-    const auto found = labels_.find(f.label);
-    if (found == labels_.end()) {
-      fail(f.line, {f.column, absl::StrFormat("the label %s is not defined", f.label)});
-      return;
-    }
-    Instruction i;
-    i.is_branch = true;
-    i.branch = f.branch;
-    i.branch.offset = static_cast<uint32_t>((found->second - f.word - 4) * 8);
-    result_.words[f.word] = *encode(generation_, i);
-  }
-
   const chip::Generation generation_;
-  int line_ = 0;
-  Assembly result_;
-  std::map<std::string, size_t, std::less<>> labels_;
-  std::vector<Fixup> fixups_;
 };
 
 }  // namespace
@@ -456,18 +356,7 @@ std::string to_string(const AssemblyError& error) {
 }
 
 Assembly assemble(chip::Generation generation, std::string_view text) {
-  if (!isa(generation).has_words)
-    return {.words = {},
-            .lines = {},
-            .uniforms = {},
-            .errors = {{1, 1, absl::StrFormat("%s has an assembler of its own", isa(generation).chip)}}};
-  Parser parser(generation);
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    parser.line(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parser.finish();
+  return isa(generation).has_words ? Parser(generation).read(text) : vc4::assemble(text);
 }
 
 }  // namespace v3d::qpu

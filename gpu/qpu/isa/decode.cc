@@ -1,4 +1,6 @@
+#include "gpu/qpu/isa/any_word.h"
 #include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/isa/vc4.h"
 
 namespace v3d::qpu {
 namespace {
@@ -197,6 +199,11 @@ bool decode(chip::Generation generation, uint64_t word, Instruction& i) {
     return true;
   }
   return read_conditions(cond, i);
+}
+
+bool is_instruction(chip::Generation generation, uint64_t word) {
+  Instruction i;
+  return isa(generation).has_words ? decode(generation, word, i) : vc4::flaw(vc4::decode(word)) == nullptr;
 }
 
 }  // namespace v3d::qpu

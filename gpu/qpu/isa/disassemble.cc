@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/isa/vc4.h"
 
 namespace v3d::qpu {
 namespace {
@@ -155,6 +156,7 @@ std::string disassemble(chip::Generation generation, const Instruction& i) {
 }
 
 std::string disassemble(chip::Generation generation, uint64_t word) {
+  if (!isa(generation).has_words) return vc4::disassemble(word);
   Instruction i;
   return decode(generation, word, i) ? disassemble(generation, i) : "invalid instruction";
 }

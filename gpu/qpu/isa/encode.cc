@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/isa/vc4_assembler.h"
 
 namespace v3d::qpu {
 namespace {
@@ -270,6 +271,7 @@ std::optional<uint64_t> encode(chip::Generation generation, const Instruction& i
 }
 
 bool is_canonical(chip::Generation generation, uint64_t word) {
+  if (!isa(generation).has_words) return vc4::is_canonical(word);
   Instruction i;
   if (!decode(generation, word, i) || encode(generation, i) != word) return false;
   if (!i.is_branch) return true;

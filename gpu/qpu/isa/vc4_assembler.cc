@@ -1,16 +1,13 @@
 #include "gpu/qpu/isa/vc4_assembler.h"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "gpu/qpu/isa/assembly_reader.h"
 #include "gpu/qpu/isa/text_cursor.h"
 #include "gpu/qpu/isa/vc4.h"
 
@@ -44,23 +41,13 @@ std::optional<Op> find_op(std::string_view name) {
   return {};
 }
 
-// "ra7" of prefix "ra".
-std::optional<uint8_t> find_number(std::string_view name, std::string_view prefix, int count) {
-  if (!name.starts_with(prefix)) return {};
-  name.remove_prefix(prefix.size());
-  int number = -1;
-  const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || stop != name.data() + name.size() || number < 0 || number >= count) return {};
-  return static_cast<uint8_t>(number);
-}
-
 struct Destination {
   uint8_t waddr;
   uint8_t files;  ///< columns in which the address is what was named
 };
 std::optional<Destination> find_destination(std::string_view name) {
-  if (const auto n = find_number(name, "ra", 32)) return Destination{*n, kFileA};
-  if (const auto n = find_number(name, "rb", 32)) return Destination{*n, kFileB};
+  if (const auto n = find_register(name, "ra", 32)) return Destination{*n, kFileA};
+  if (const auto n = find_register(name, "rb", 32)) return Destination{*n, kFileB};
   if (name == "r5rep") return Destination{37, kFileB};
   if (name == "rev_flag") return Destination{42, kFileB};
   for (uint8_t address = kFirstPort; address < 64; ++address) {
@@ -107,62 +94,12 @@ struct Half {
   bool is_empty() const { return op == Op::kNop && !move; }
 };
 
-class Parser {
- public:
-  void line(std::string_view text) {
-    ++line_;
-    if (const size_t comment = std::min(text.find('#'), text.find("//")); comment != text.npos)
-      text = text.substr(0, comment);
-    try {
-      TextCursor at(text);
-      statement(at);
-    } catch (const TextError& error) {
-      fail(line_, error);
-    }
-  }
-
-  Assembly finish() {
-    for (const Fixup& f : fixups_) resolve(f);
-    std::stable_sort(result_.errors.begin(), result_.errors.end(),
-                     [](const auto& a, const auto& b) { return a.line < b.line; });
-    return std::move(result_);
-  }
-
+class Parser : public AssemblyReader {
  private:
-  struct Fixup {
-    size_t word;
-    Instruction branch;
-    int line;
-    size_t column;
-    std::string label;
-  };
+  void emit(const Instruction& i) { AssemblyReader::emit(encode(i)); }
 
-  void fail(int line, const TextError& error) {
-    result_.errors.push_back({line, static_cast<int>(error.column) + 1, error.message});
-  }
-  void emit(const Instruction& i) { emit_word(encode(i)); }
-  void emit_word(uint64_t word) {
-    result_.words.push_back(word);
-    result_.lines.push_back(line_);
-  }
-
-  void statement(TextCursor& at) {
-    if (at.at_end()) return;
+  void statement(TextCursor& at) override {
     const TextCursor start = at;
-    const std::string_view name = at.word();
-    if (!name.empty() && !start.digit()) {
-      TextCursor behind = at;
-      if (!behind.at_end() && behind.take(":")) {
-        if (!labels_.emplace(name, result_.words.size()).second)
-          start.fail(absl::StrCat("the label ", std::string(name), " is defined twice"));
-        at = behind;
-        return statement(at);
-      }
-    }
-    at = start;
-    if (at.take(".word")) return words(at);
-    if (at.take(".uniform")) return uniforms(at);
-    at = start;
     const std::string_view keyword = at.word();
     if (keyword == "branch" || keyword == "brr") return branch(at, true);
     if (keyword == "bra") return branch(at, false);
@@ -171,33 +108,28 @@ class Parser {
     if (keyword == "load_imm_u") return load_immediate(at, kImmediateUnsigned);
     if (keyword == "sacq") return semaphore(at, 16);
     if (keyword == "srel") return semaphore(at, 0);
-    if (keyword == "end") {
-      end_of_line(at);
-      Instruction i;
-      i.signal = Signal::kEnd;
-      emit(i);
-      emit({});
-      emit({});
-      return;
-    }
-    at = start;
-    alu_word(at);
+    if (keyword == "end") return end_of_program();
+    alu_word(at = start);
   }
 
-  static void end_of_line(TextCursor& at) {
-    if (!at.at_end()) at.fail(absl::StrCat(at.here(), " is too much"));
+  void end_of_program() {
+    Instruction i;
+    i.signal = Signal::kEnd;
+    emit(i);
+    emit({});
+    emit({});
   }
+
+  bool is_target(std::string_view name) const override { return find_register(name, "ra", 32).has_value(); }
+
+  uint64_t resolve(uint64_t branch, uint32_t distance) const override {
+    Instruction i = decode(branch);
+    i.immediate += distance;
+    return encode(i);
+  }
+
   static bool take_separator(TextCursor& at, std::string_view separator) {
     return !at.at_end() && at.take(separator);
-  }
-
-  void words(TextCursor& at) {
-    do {
-      at.at_end();
-      if (!at.number_here()) at.fail("a number is expected");
-      emit_word(at.number().value());
-    } while (take_separator(at, ","));
-    end_of_line(at);
   }
 
   static uint32_t number32(TextCursor& at) {
@@ -207,12 +139,6 @@ class Parser {
     const auto bits = at.number().bits();
     if (!bits) TextCursor::fail_at(column, "a number of at most 32 bits is expected");
     return *bits;
-  }
-
-  void uniforms(TextCursor& at) {
-    do result_.uniforms.push_back(number32(at));
-    while (take_separator(at, ","));
-    end_of_line(at);
   }
 
   // ---- ALU words
@@ -246,7 +172,6 @@ class Parser {
       }
       if (!take_separator(at, ";")) break;
     }
-    end_of_line(at);
     if (count == 1 && info(halves[0].op).add == kNoCode && !halves[0].move) std::swap(halves[0], halves[1]);
     place(halves, pm, i);
     emit(i);
@@ -334,11 +259,11 @@ class Parser {
       return o;
     }
     const std::string_view name = at.word();
-    if (const auto r = find_number(name, "r", 6)) {
+    if (const auto r = find_register(name, "r", 6)) {
       o.value = *r;
     } else {
       o.kind = Operand::Kind::kAddress;
-      const auto ra = find_number(name, "ra", 32), rb = find_number(name, "rb", 32);
+      const auto ra = find_register(name, "ra", 32), rb = find_register(name, "rb", 32);
       const auto port = ra ? Destination{*ra, kFileA} : rb ? Destination{*rb, kFileB} : find_read_port(name);
       if (!port) TextCursor::fail_at(o.column - 1, absl::StrCat(here, " is no register, port or number"));
       o.value = port->waddr;
@@ -524,7 +449,6 @@ class Parser {
       at.take(std::string_view(std::array{at.peek()}.data(), 1));
       at.take(")");
     }
-    end_of_line(at);
     emit(i);
   }
 
@@ -533,7 +457,6 @@ class Parser {
     const size_t column = at.column();
     const uint32_t number = number32(at);
     if (number > 15) TextCursor::fail_at(column, "there are 16 semaphores");
-    end_of_line(at);
     Instruction i;
     i.signal = Signal::kLoadImmediate;
     i.unpack = kModeSemaphore;
@@ -549,7 +472,6 @@ class Parser {
     i.branch_cond = BranchCond::kAlways;
     i.raddr_a = 0;
     if (at.peek() == '.') i.branch_cond = branch_condition(at);
-    std::optional<Fixup> fixup;
     do {
       at.at_end();
       const size_t column = at.column();
@@ -561,11 +483,12 @@ class Parser {
       const std::string here = at.here();
       const std::string_view name = at.word();
       if (name.empty()) TextCursor::fail_at(column, absl::StrCat(here, " is no branch target"));
-      if (const auto ra = find_number(name, "ra", 32)) {
+      if (const auto ra = find_register(name, "ra", 32)) {
         i.with_register = true;
         i.raddr_a = *ra;
       } else {
-        fixup = Fixup{result_.words.size(), {}, line_, column, std::string(name)};
+        if (!relative) TextCursor::fail_at(column, "a label is at a distance, and bra goes to an address");
+        refer_to(name, column);
       }
     } while (take_separator(at, ","));
     if (take_separator(at, "->")) {
@@ -573,11 +496,6 @@ class Parser {
       destination(at, half);
       i.waddr_add = half.to.waddr;
       i.ws = !(half.to.files & kFileA);
-    }
-    end_of_line(at);
-    if (fixup) {
-      fixup->branch = i;
-      fixups_.push_back(*fixup);
     }
     emit(i);
   }
@@ -592,39 +510,11 @@ class Parser {
     }
     TextCursor::fail_at(column, "conditions of branches are all_ or any_ with zs, zc, ns, nc, cs or cc");
   }
-
-  void resolve(const Fixup& f) {
-    const auto found = labels_.find(f.label);
-    if (found == labels_.end()) {
-      fail(f.line, {f.column, absl::StrCat("the label ", f.label, " is not defined")});
-      return;
-    }
-    if (!f.branch.relative) {
-      fail(f.line, {f.column, "a label is at a distance, and bra goes to an address"});
-      return;
-    }
-    Instruction i = f.branch;
-    i.immediate += static_cast<uint32_t>((found->second - f.word - 4) * 8);
-    result_.words[f.word] = encode(i);
-  }
-
-  int line_ = 0;
-  Assembly result_;
-  std::map<std::string, size_t, std::less<>> labels_;
-  std::vector<Fixup> fixups_;
 };
 
 }  // namespace
 
-Assembly assemble(std::string_view text) {
-  Parser parser;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    parser.line(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parser.finish();
-}
+Assembly assemble(std::string_view text) { return Parser().read(text); }
 
 bool is_canonical(uint64_t word) {
   return flaw(decode(word)) == nullptr && assemble(disassemble(word)).words == std::vector<uint64_t>{word};
