@@ -24,10 +24,10 @@ std::unique_ptr<qpu::Watch> debug_watch(chip::Generation generation, const Watch
     options.trace_sink = log_sink("qpu");
   }
   if (debug_on(Debug::kHazard)) {
-    const auto hazards = qpu::hazards_of_kinds(selection.hazards, &error);
-    if (!hazards) log_error("V3DEMU_HAZARDS: %s", error);
-    if (hazards) options.hazard_sink = log_sink("qpu-hazard");
-    options.hazards = hazards.value_or(0);
+    const auto kinds = qpu::parse_hazard_kinds(selection.hazards, &error);
+    if (!kinds) log_error("V3DEMU_HAZARDS: %s", error);
+    if (kinds) options.hazard_sink = log_sink("qpu-hazard");
+    options.hazards = kinds.value_or(0);
     options.compiler = compiler;
   }
   if (!options.trace && !options.hazard_sink) return nullptr;

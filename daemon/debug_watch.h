@@ -12,7 +12,7 @@ namespace v3d::daemon {
 /// What the two categories show. A text that is not understood is an error on the log, and nothing is shown.
 struct WatchSelection {
   std::string trace;    ///< of "qpu": qpu::TraceSelection
-  std::string hazards;  ///< of "hazard": kinds (qpu::hazards_of_kinds)
+  std::string hazards;  ///< of "hazard": kinds (qpu::parse_hazard_kinds)
 };
 
 /// What the categories "qpu" and "hazard" ask for, with messages to the log; null when neither is on.

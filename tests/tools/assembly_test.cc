@@ -87,6 +87,50 @@ TEST_F(AssemblyTest, Chips) {
   EXPECT_NE(v3demu("asm --chip 3.3 p.qpu").status, 0);
 }
 
+// VideoCore IV has another language, by its version or by a board.
+TEST_F(AssemblyTest, VideoCoreIv) {
+  file("p.qpu",
+       "loop: load_imm ra3.sf, nop, 0x12345678\n  nop ; mov r2, r0+r5\n  sacq 5\n  branch 0, ra8\n  end\n"
+       "  .uniform 0xa000\n");
+  constexpr const char* kWords =
+      "e00260e712345678\nd00049e2809f0000\ne80249e700000015\nf0fd09e700000000\n300009e7009e7000\n"
+      "100009e7009e7000\n100009e7009e7000\n";
+  const Result hex = v3demu("asm --chip 2.1 p.qpu --uniforms u.bin");
+  EXPECT_EQ(hex.status, 0);
+  EXPECT_EQ(hex.output, kWords);
+  EXPECT_EQ(contents("u.bin"), std::string("\0\xa0\0\0", 4));
+  EXPECT_EQ(v3demu("asm --device rpi3 p.qpu -o p.bin").output, "");
+  EXPECT_THAT(v3demu("disasm --device rpi0 --plain p.bin").output,
+              StartsWith("load_imm ra3, nop, 0x12345678 (0.000000)\n"));
+  EXPECT_EQ(v3demu("disasm --chip 2.1 --exact p.bin | " V3DEMU_TEST_COMMAND " asm --chip 2.1 -").output,
+            kWords);
+  // A word that is none, and one whose text does not say everything.
+  file("p.hex", "100009e7099e7000 114258c0819e7549\n");
+  const std::string exact = v3demu("disasm --chip 2.1 --exact p.hex").output;
+  EXPECT_THAT(exact, StartsWith(".word 0x100009e7099e7000 "));
+  EXPECT_THAT(exact, HasSubstr("\n.word 0x114258c0819e7549 #    1  fadd r3, r2, r5 ; mov ra0.8a, r1\n"));
+  EXPECT_NE(v3demu("asm --chip 2.1 --device rpi3 p.qpu").status, 0);
+  EXPECT_THAT(v3demu("asm --device pi3 p.qpu").output, HasSubstr("no board \"pi3\""));
+}
+
+TEST_F(AssemblyTest, CheckOfVideoCoreIv) {
+  file("good.qpu", "nop\nnop\nmov tlb_color_all, r0\nend\n");
+  EXPECT_EQ(v3demu("asm --chip 2.1 --check good.qpu -o good.bin").output, "");
+  file("bad.qpu", "mov ra1, r0\nmov r1, ra1\nadd r0, r0, nop\nend\n");
+  const Result bad = v3demu("asm --chip 2.1 --check bad.qpu -o bad.bin");
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_THAT(bad.output, HasSubstr("bad.qpu:2: undefined: file-early: instruction 1, \"mov r1, ra1 ; "));
+  EXPECT_THAT(bad.output,
+              HasSubstr("bad.qpu:3: hardly-meant: nop-operand: instruction 2, \"add r0, r0, nop ; "));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "bad.bin"));
+  const Result kinds = v3demu("asm --chip 2.1 --check=hardly-meant bad.qpu -o bad.bin");
+  EXPECT_EQ(kinds.status, 1);
+  EXPECT_THAT(kinds.output, testing::Not(HasSubstr("undefined")));
+  v3demu("asm --chip 2.1 bad.qpu -o bad.bin");
+  EXPECT_THAT(v3demu("disasm --device rpi2 --check bad.bin").output,
+              HasSubstr("bad.bin: undefined: file-early: instruction 1"));
+}
+
 TEST_F(AssemblyTest, Check) {
   file("good.qpu", "mov rf4, 1\nend\n");
   EXPECT_EQ(v3demu("asm --check good.qpu -o good.bin").status, 0);

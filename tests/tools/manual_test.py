@@ -193,6 +193,8 @@ class CompletionTest(unittest.TestCase):
         self.assertEqual(self.complete("run", "--device", ""), {"rpi5", "rpi5-16", "rpi5-c1", "rpi5-d0", "rpi5-7.1.5", "rpi4", "rpi3", "rpi2", "rpi1", "rpi0"})
         self.assertEqual(self.complete("run", "--kernel", ""), {"7.3", "6.12"})
         self.assertEqual(self.complete("asm", "--format", "h"), {"hex"})
+        self.assertEqual(self.complete("disasm", "--chip", ""), {"7.1", "4.2", "2.1"})
+        self.assertEqual(self.complete("asm", "--device", "rpi3"), {"rpi3"})
         self.assertIn("system", self.complete("run", "--mesa", ""))
 
     def test_leaves_programs_their_words(self):

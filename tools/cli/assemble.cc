@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/chip/generation.h"
-#include "gpu/qpu/check/hazard.h"
+#include "gpu/qpu/check/broken_rules.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "tools/cli/assembly_options.h"
 #include "tools/cli/commands.h"
@@ -61,11 +61,10 @@ int write(const std::string& path, const std::string& contents) {
 
 /// False when the program breaks rules of scheduling that it must not break. All reports go to stderr.
 bool check(const Options& options, const qpu::Assembly& assembly) {
-  const auto reports = options.check.check(options.generation, assembly.words);
-  for (const qpu::HazardReport& report : reports)
-    fprintf(stderr, "%s:%d: %s\n", options.file.c_str(), assembly.lines[report.index],
-            qpu::to_string(options.generation, report, assembly.words[report.index]).c_str());
-  return !options.check.fails(reports);
+  const auto broken = options.check.check(options.generation, assembly.words);
+  for (const qpu::BrokenRule& b : broken)
+    fprintf(stderr, "%s:%d: %s\n", options.file.c_str(), assembly.lines[b.index], b.text.c_str());
+  return !options.check.fails(broken);
 }
 
 int assemble(const Options& options) {
@@ -92,7 +91,7 @@ void add_assemble(CLI::App* app, int* exit_code) {
   static Options options;
   CLI::App* command = app->add_subcommand("asm", "Translate QPU assembly, as disasm prints it, into words");
   command->add_option("file", options.file, "The text; - is the standard input")->required();
-  add_chip_option(command, &options.generation);
+  add_chip_options(command, &options.generation);
   command->add_option("-o,--output", options.output, "Where the words go; default - (the standard output)")
       ->option_text("FILE");
   command
@@ -107,6 +106,7 @@ void add_assemble(CLI::App* app, int* exit_code) {
       ->option_text("NAME");
   add_check_options(command, &options.check);
   command->footer(
+      "Text for V3D 2.1 has names of its own: docs/qpu.md.\n\n"
       "  loop:                                     # a label; comments start with # or //\n"
       "    fadd rf1, rf2, rf3 ; fmul rf4, rf5.l, 0.5   # add ALU ; mul ALU\n"
       "    sub.pushz rf7, rf7, rf8 ; nop ; thrsw   # then signals\n"

@@ -12,7 +12,8 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/chip/generation.h"
-#include "gpu/qpu/check/hazard.h"
+#include "gpu/qpu/check/broken_rules.h"
+#include "gpu/qpu/isa/any_word.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "tools/cli/assembly_options.h"
 #include "tools/cli/commands.h"
@@ -83,9 +84,8 @@ std::optional<std::vector<uint64_t>> words_of_file(const std::string& contents, 
 
 void print(const Options& options, const std::vector<uint64_t>& words) {
   for (size_t n = 0; n < words.size(); ++n) {
-    qpu::Instruction i;
     const auto word = static_cast<unsigned long long>(words[n]);
-    const bool valid = qpu::decode(options.generation, words[n], i);
+    const bool valid = qpu::is_instruction(options.generation, words[n]);
     const std::string text = qpu::disassemble(options.generation, words[n]);
     if (!valid) {
       std::printf("%-84s # %4zu  %s\n", absl::StrFormat(".word 0x%016x", words[n]).c_str(), n, text.c_str());
@@ -113,12 +113,10 @@ int disassemble(const Options& options) {
   }
   print(options, *words);
   if (options.check.kinds.empty()) return 0;
-  const auto reports = options.check.check(options.generation, *words);
+  const auto broken = options.check.check(options.generation, *words);
   fflush(stdout);
-  for (const qpu::HazardReport& report : reports)
-    fprintf(stderr, "%s: %s\n", options.file.c_str(),
-            qpu::to_string(options.generation, report, (*words)[report.index]).c_str());
-  return options.check.fails(reports) ? 1 : 0;
+  for (const qpu::BrokenRule& b : broken) fprintf(stderr, "%s: %s\n", options.file.c_str(), b.text.c_str());
+  return options.check.fails(broken) ? 1 : 0;
 }
 
 }  // namespace
@@ -131,7 +129,7 @@ void add_disassemble(CLI::App* app, int* exit_code) {
       ->add_option("file", options.file,
                    "Words, binary (little endian) or as hexadecimal text; - is the standard input")
       ->required();
-  add_chip_option(command, &options.generation);
+  add_chip_options(command, &options.generation);
   command->add_flag(
       "--exact", options.exact,
       "Print .word for words that asm would not give again: they differ in fields without meaning");

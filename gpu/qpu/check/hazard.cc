@@ -76,23 +76,26 @@ const char* name(HazardKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-std::optional<HazardSet> hazards_of_kinds(std::string_view kinds, std::string* error) {
-  if (kinds.empty() || kinds == "all") return kAllHazards;
-  HazardSet set = 0;
-  for (const absl::string_view wanted : absl::StrSplit(absl::string_view(kinds.data(), kinds.size()), ',')) {
-    HazardSet found = 0;
+std::optional<HazardKinds> parse_hazard_kinds(std::string_view text, std::string* error) {
+  if (text.empty() || text == "all") return kAllHazardKinds;
+  HazardKinds kinds = 0;
+  for (const absl::string_view wanted : absl::StrSplit(absl::string_view(text.data(), text.size()), ',')) {
+    HazardKinds found = 0;
     for (int n = 0; n < kNumHazardKinds; ++n)
-      if (wanted == name(static_cast<HazardKind>(n)))
-        found = hazards_where([n](const Row& r) { return static_cast<int>(r.kind) == n; });
+      if (wanted == name(static_cast<HazardKind>(n))) found = bit(static_cast<HazardKind>(n));
     if (!found) {
       *error = absl::StrFormat(
           "\"%s\" is no kind of hazard; the kinds are undefined, hardly-meant, never-emitted, assumed",
           wanted);
       return {};
     }
-    set |= found;
+    kinds |= found;
   }
-  return set;
+  return kinds;
+}
+
+HazardSet hazards_of(HazardKinds kinds) {
+  return hazards_where([kinds](const Row& r) { return (bit(r.kind) & kinds) != 0; });
 }
 
 HazardSet rules_of(chip::Generation generation, HazardSet set) { return set & particulars(generation).rules; }
@@ -335,12 +338,6 @@ HazardSet HazardChecker::section_rules() {
 
 HazardSet HazardChecker::ran_off() const {
   return bit(several_thrsw_ && !in_last_section() ? Hazard::kNoLast : Hazard::kRunOff);
-}
-
-bool breaks_rules(std::span<const HazardReport> reports) {
-  return std::any_of(reports.begin(), reports.end(), [](const HazardReport& r) {
-    return kind(r.hazard) == HazardKind::kUndefined || kind(r.hazard) == HazardKind::kHardlyMeant;
-  });
 }
 
 std::string to_string(chip::Generation generation, const HazardReport& report, uint64_t word) {

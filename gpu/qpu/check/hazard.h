@@ -37,6 +37,18 @@ enum class HazardKind : uint8_t {
 inline constexpr int kNumHazardKinds = static_cast<int>(HazardKind::kAssumed) + 1;
 /// "undefined", "hardly-meant", "never-emitted", "assumed"
 const char* name(HazardKind kind);
+/// Whether a program that breaks such a rule is wrong.
+constexpr bool is_wrong(HazardKind kind) {
+  return kind == HazardKind::kUndefined || kind == HazardKind::kHardlyMeant;
+}
+
+/// A set of kinds.
+using HazardKinds = uint8_t;
+constexpr HazardKinds bit(HazardKind kind) { return static_cast<HazardKinds>(1u << static_cast<int>(kind)); }
+inline constexpr HazardKinds kAllHazardKinds = (1u << kNumHazardKinds) - 1;
+/// Those that a text names, divided by commas; "all", or nothing, for all.
+/// @return nothing, with the reason in *error, when it is not understood
+std::optional<HazardKinds> parse_hazard_kinds(std::string_view text, std::string* error);
 
 HazardKind kind(Hazard hazard);
 /// k71 and k42 (isa.h).
@@ -62,9 +74,7 @@ class HazardsFound {
   HazardSet set_ = 0;
 };
 
-/// The hazards of the kinds that a text names, divided by commas; "all", or nothing, for all.
-/// @return nothing, with the reason in *error, when it is not understood
-std::optional<HazardSet> hazards_of_kinds(std::string_view kinds, std::string* error);
+HazardSet hazards_of(HazardKinds kinds);
 
 /// Follows one thread from its start and says which rules each instruction breaks, by what comes before and
 /// after it alone. A value: paths of a program fork by copying it. What only execution shows:
@@ -165,9 +175,6 @@ HazardSet rules_of(chip::Generation generation, HazardSet set);
 /// @param wanted  what is reported
 std::vector<HazardReport> check_program(chip::Generation generation, bool four_threads,
                                         std::span<const uint64_t> words, HazardSet wanted = kAllHazards);
-
-/// Whether any of them is undefined or hardly meant.
-bool breaks_rules(std::span<const HazardReport> reports);
 
 /// "kind: tag: instruction 5, "text": rule"
 std::string to_string(chip::Generation generation, const HazardReport& report, uint64_t word);

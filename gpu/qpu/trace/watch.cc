@@ -203,7 +203,7 @@ class Watch::Check {
   size_t index_of(const Thread& thread) const { return (thread.pc - entry_) / 8; }
 
   void report(const Thread& thread, HazardSet set) {
-    set &= watch_.options_.hazards;
+    set &= watch_.reported_;
     for (int n = 0; set != 0; ++n, set >>= 1)
       if (set & 1) report(thread, static_cast<Hazard>(n));
   }
@@ -356,7 +356,10 @@ class Watch::JobWatch final : public ThreadWatch {
 };
 
 Watch::Watch(chip::Generation generation, WatchOptions options)
-    : generation_(generation), options_(std::move(options)), checked_(std::make_unique<Checked>()) {}
+    : generation_(generation),
+      options_(std::move(options)),
+      reported_(hazards_of(options_.hazards)),
+      checked_(std::make_unique<Checked>()) {}
 Watch::~Watch() = default;
 
 size_t Watch::places() const { return checked_->places.count(); }

@@ -18,7 +18,7 @@ struct WatchOptions {
   TraceSink trace_sink;
   /// Rules that programs break go here, one line per call, each once per program; null: nothing is checked.
   TraceSink hazard_sink;
-  HazardSet hazards = kAllHazards;  ///< those that are reported
+  HazardKinds hazards = kAllHazardKinds;  ///< those that are reported
   /// Makes code of what was checked, for long threads; null: they are interpreted all along. Outlives the
   /// watch.
   PartCompiler* compiler = nullptr;
@@ -41,6 +41,7 @@ class Watch {
   class WatchedThread;
   const chip::Generation generation_;
   const WatchOptions options_;
+  const HazardSet reported_;
   std::mutex mutex_;  // of the sinks and of checked_
   struct Checked;
   std::unique_ptr<Checked> checked_;
