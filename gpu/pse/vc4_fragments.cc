@@ -6,6 +6,8 @@
 #include "gpu/base/host_time.h"
 #include "gpu/base/left_out.h"
 #include "gpu/base/vector.h"
+#include "gpu/qpu/run/observer.h"
+#include "gpu/qpu/run/program_scope.h"
 #include "gpu/vpm/vc4_stage.h"
 
 namespace v3d::pse {
@@ -31,6 +33,7 @@ void Vc4Fragments::run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::Fra
   if (is_left_out(Stage::kPrograms)) [[unlikely]]
     return;
   const draw::ShaderCode& fs = draw.record().fs;
+  const qpu::ProgramScope scope("fragment", fs.code, *thread_);
   host_time::ProgramScope host(host_time::Block::kFragmentPrograms, "fragment", fs.code);
   const LaneMask covered = nonzero(batch.coverage);
   qpu::vc4::Thread& t = *thread_;
@@ -53,6 +56,7 @@ void Vc4Fragments::run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::Fra
   t.back_facing = batch.back_facing;
   t.ra(kPayload) = as_uint(w);
   t.rb(kPayload) = depth_bits(z);
+  if (job_.watch) job_.watch->start_vc4("fragment", t);
   const std::string error = vpm::run_vc4_thread(job_, *draw.vc4_program, t);
   instructions += t.instructions;
   host.executed(t.instructions);

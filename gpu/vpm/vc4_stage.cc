@@ -5,6 +5,8 @@
 #include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
 #include "gpu/base/work_meter.h"
+#include "gpu/qpu/run/observer.h"
+#include "gpu/qpu/run/program_scope.h"
 #include "gpu/qpu/run/vc4_interpreter.h"
 #include "gpu/vpm/packed_positions.h"
 
@@ -31,6 +33,7 @@ std::string run_vc4_thread(const JobContext& job, const qpu::vc4::Program& progr
 }
 
 const Lanes* Vc4StageRunner::run(const JobContext& job, const Vc4Stage& stage, Lanes* in, uint32_t in_rows) {
+  const qpu::ProgramScope scope(stage.name, stage.code.code, *thread_);
   host_time::ProgramScope host(host_time::Block::kVertexPrograms, stage.name, stage.code.code);
   qpu::vc4::Thread& t = *thread_;
   out_.assign(kVpmWindowRows, Lanes{});
@@ -44,6 +47,7 @@ const Lanes* Vc4StageRunner::run(const JobContext& job, const Vc4Stage& stage, L
   t.uniforms = stage.code.uniforms;
   t.vpm_in = {in, in_rows};
   t.vpm_out = {out_.data(), kVpmWindowRows};
+  if (job.watch) job.watch->start_vc4(stage.name, t);
   if (const std::string error = run_vc4_thread(job, *stage.program, t); !error.empty())
     job.error->set_hang(absl::StrFormat("%s program at 0x%08x %s", stage.name, stage.code.code, error));
   instructions += t.instructions;

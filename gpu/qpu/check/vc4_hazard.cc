@@ -1,11 +1,10 @@
 #include "gpu/qpu/check/vc4_hazard.h"
 
 #include <algorithm>
-#include <array>
 #include <initializer_list>
 
 #include "absl/strings/str_format.h"
-#include "gpu/qpu/isa/vc4.h"
+#include "gpu/qpu/isa/vc4_access.h"
 
 namespace v3d::qpu::vc4 {
 namespace {
@@ -18,43 +17,6 @@ constexpr HazardInfo kRows[] = {
 constexpr uint64_t kNop = 0x100009e7009e7000;
 constexpr size_t kNever = SIZE_MAX;
 
-// Addresses, which are the same in both columns where Mesa looks at them.
-constexpr uint8_t address_of(WritePort port) {
-  constexpr struct {
-    uint8_t address;
-    WritePort port;
-  } kAddresses[] = {
-#define V3D_VC4_WRITE(address, file, port, text, unit) {address, WritePort::k##port},
-#include "gpu/qpu/isa/vc4.def"
-  };
-  for (const auto& row : kAddresses)
-    if (row.port == port) return row.address;
-  return kAddressNop;
-}
-constexpr uint8_t address_of(ReadPort port) {
-  constexpr struct {
-    uint8_t address;
-    ReadPort port;
-  } kAddresses[] = {
-#define V3D_VC4_READ(address, file, port, text) {address, ReadPort::k##port},
-#include "gpu/qpu/isa/vc4.def"
-  };
-  for (const auto& row : kAddresses)
-    if (row.port == port) return row.address;
-  return kAddressNop;
-}
-
-bool writes(const Instruction& i, uint8_t address) {
-  return i.waddr_add == address || i.waddr_mul == address;
-}
-bool writes(const Instruction& i, WritePort port) { return writes(i, address_of(port)); }
-bool writes_unit(const Instruction& i, uint8_t waddr, Unit unit) {
-  return waddr >= kFirstPort && write_address(kFileA, waddr).unit == unit && i.form() != Form::kBranch;
-}
-bool writes_unit(const Instruction& i, Unit unit) {
-  return writes_unit(i, i.waddr_add, unit) || writes_unit(i, i.waddr_mul, unit);
-}
-
 bool has_mux(const Instruction& i, uint8_t mux) {
   return i.form() == Form::kAlu && (i.add_a == mux || i.add_b == mux || i.mul_a == mux || i.mul_b == mux);
 }
@@ -65,13 +27,6 @@ bool reads_b(const Instruction& i, uint8_t address) {
 }
 bool reads(const Instruction& i, uint8_t address) { return reads_a(i, address) || reads_b(i, address); }
 bool reads(const Instruction& i, ReadPort port) { return reads(i, address_of(port)); }
-
-// What takes place, whether an operand chooses it or not.
-bool fetches(const Instruction& i, ReadPort port) {
-  if (i.form() != Form::kAlu) return false;
-  return i.raddr_a == address_of(port) ||
-         (i.signal != Signal::kSmallImmediate && i.raddr_b == address_of(port));
-}
 
 bool is_tlb(const Instruction& i) {
   // Mesa looks at the addresses of branches too.
@@ -371,19 +326,11 @@ class Checker {
   }
 
   void parameters() {
-    std::array<bool, 2> open = {};  // of each TMU: something but S was written
+    LookupWrites lookups;
     size_t last = kNever;
     for (size_t n = 0; n < count_; ++n) {
       const Instruction& i = at(n);
-      bool takes_uniform = false;
-      for (const uint8_t waddr : {i.waddr_add, i.waddr_mul}) {
-        if (!writes_unit(i, waddr, Unit::kTmu)) continue;
-        const uint8_t offset = static_cast<uint8_t>(waddr - address_of(WritePort::kTmu0S));
-        bool& of_unit = open[offset / 4];
-        if (offset % 4 != 0) of_unit = true;
-        takes_uniform |= of_unit;
-        if (offset % 4 == 0) of_unit = false;
-      }
+      const bool takes_uniform = lookups.step(i).uniforms != 0;
       check(takes_uniform && fetches(i, ReadPort::kUniform), n, Hazard::kUniformBeside);
       check(takes_uniform && within(n, last, 2), n, Hazard::kParameterEarly);
       if (writes(i, WritePort::kUniforms)) last = n;

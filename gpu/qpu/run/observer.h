@@ -9,6 +9,9 @@
 
 namespace v3d::qpu {
 
+namespace vc4 {
+struct Thread;
+}
 class HostProgram;
 class Program;
 
@@ -56,6 +59,8 @@ class ThreadWatch {
   /// A thread is ready to run from its start: all inputs are set. Sets thread.observer, or leaves null.
   /// @param stage  "coordinate", "vertex", "geometry", "fragment" or "compute"; a literal
   virtual void start(const char* stage, Thread& thread) = 0;
+  /// The same of V3D 2.1, without whose observers nothing is lost.
+  virtual void start_vc4(const char* /*stage*/, vc4::Thread& /*thread*/) {}
   /// start() of a batch of a dispatch. @param number  of the batch in it
   virtual void start_batch(uint64_t /*number*/, Thread& thread) { start("compute", thread); }
   /// That batch is about to run for a slice, with the TMU of its worker.

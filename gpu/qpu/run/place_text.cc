@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "gpu/qpu/isa/any_word.h"
 #include "gpu/qpu/isa/instruction.h"
 
 namespace v3d::qpu {
@@ -10,8 +11,8 @@ namespace v3d::qpu {
 std::string pc_text(chip::Generation generation, GpuAddr pc, std::optional<uint64_t> word) {
   std::string text = absl::StrFormat("pc 0x%08x", pc);
   if (!word) return text;
-  if (Instruction instruction; decode(generation, *word, instruction)) {
-    std::string words = disassemble(generation, instruction);  // in columns
+  if (is_instruction(generation, *word)) {
+    std::string words = disassemble(generation, *word);  // in columns
     absl::RemoveExtraAsciiWhitespace(&words);
     absl::StrAppendFormat(&text, " (%s)", words);
   } else {

@@ -4,6 +4,7 @@
 #include "gpu/base/qpu_place.h"
 #include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/thread.h"
+#include "gpu/qpu/run/vc4_thread.h"
 
 namespace v3d::qpu {
 
@@ -14,6 +15,9 @@ class ProgramScope {
   /// @param thread  outlives the scope
   ProgramScope(const char* stage, GpuAddr program, const Thread& thread) {
     t_qpu_place = {stage, program, &thread, instruction_of, pay};
+  }
+  ProgramScope(const char* stage, GpuAddr program, const vc4::Thread& thread) {
+    t_qpu_place = {stage, program, &thread, instruction_of_vc4, nullptr};
   }
   ~ProgramScope() { t_qpu_place.stage = nullptr; }
   ProgramScope(const ProgramScope&) = delete;
@@ -27,6 +31,9 @@ class ProgramScope {
   static void pay(const void* thread, const void* host_pc, uint64_t instructions, uint64_t* left) {
     const auto& t = *static_cast<const Thread*>(thread);
     if (t.host_run) t.host_run->pay(host_pc, instructions, left);
+  }
+  static uint32_t instruction_of_vc4(const void* thread, const void* /*host_pc*/) {
+    return static_cast<const vc4::Thread*>(thread)->pc;
   }
 };
 

@@ -267,7 +267,7 @@ bool counts_down(uint8_t& counter) { return counter != 0 && --counter == 0; }
 
 bool any(const Events& e) { return e.branch_in | e.end_in | e.sfu_in; }
 
-enum class After { kNext, kJump, kEnd };
+using After = Observer::Next;
 
 After finish_instruction(Signal signal, GpuAddr target, bool jumps, Thread& t) {
   Events& e = t.pending.events;
@@ -276,7 +276,7 @@ After finish_instruction(Signal signal, GpuAddr target, bool jumps, Thread& t) {
   if (signal == Signal::kEnd || signal == Signal::kColorLoadEnd) e.end_in = 2;
   t.pc = jumps ? target : t.pc + 8;
   if (ends) return After::kEnd;
-  return jumps ? After::kJump : After::kNext;
+  return jumps ? After::kJump : After::kContinue;
 }
 
 Outcome run_step(const Step& step, Thread& t, const Bases& bases) {
@@ -344,9 +344,10 @@ Stop execute(const Program& program, Thread& t) {
     if constexpr (observed) t.observer->after(t, word, outcome == Outcome::kHang ? t.hang : nullptr);
     if (outcome == Outcome::kHang) return cursor.stop(Stop::kHang);
     const After after = finish_instruction(step.signal, target, jumps, t);
+    if constexpr (observed) t.observer->finished(t, after);
     careful = observed || any(e);
     if (after == After::kEnd) return cursor.stop(Stop::kEnd);
-    if (after == After::kNext)
+    if (after == After::kContinue)
       cursor.advance();
     else if (!cursor.enter())
       return too_large();

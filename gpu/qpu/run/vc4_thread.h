@@ -143,11 +143,20 @@ enum class Stop : uint8_t {
 /// Who watches a thread execute.
 class Observer {
  public:
+  /// What follows an instruction.
+  enum class Next : uint8_t {
+    kContinue,
+    kJump,  ///< a branch takes effect; thread.pc is its target
+    kEnd,   ///< the program ended
+  };
+
   virtual ~Observer() = default;
   /// The instruction at thread.pc is about to execute.
   virtual void before(const Thread& thread, uint64_t word) = 0;
   /// It was executed; thread.pc still is its address. @param error  null, or why the thread hangs
   virtual void after(const Thread& thread, uint64_t word, const char* error) = 0;
+  /// After it, unless the thread hangs; thread.pc is that of the next instruction.
+  virtual void finished(const Thread& /*thread*/, Next /*next*/) {}
 };
 
 }  // namespace v3d::qpu::vc4

@@ -1,19 +1,15 @@
 #include "gpu/qpu/trace/trace.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "gpu/qpu/run/alu.h"
 #include "gpu/qpu/run/ports.h"
+#include "gpu/qpu/trace/trace_text.h"
 
 namespace v3d::qpu {
 namespace {
-
-using Values = TraceSelection::Values;
-
-constexpr int kLanesPerRow = 8;
 
 LaneMask exec_lanes(const AluHalf& half, const Thread& t) {
   const LaneMask lanes = lanes_of(half.cond, t);
@@ -37,20 +33,6 @@ std::string register_name(Register r) {
   return r < kFirstAccumulator ? absl::StrFormat("rf%d", r) : absl::StrFormat("r%d", r - kFirstAccumulator);
 }
 
-// Words of unknown type count as floats if they would be ordinary ones.
-bool looks_float(uint32_t bits) {
-  const uint32_t exponent = bits >> 23 & 255;
-  return exponent > 67 && exponent < 187;
-}
-bool look_float(const Lanes& v) {
-  bool any = false;
-  for (int n = 0; n < kLanes; ++n) {
-    if (v[n] != 0 && !looks_float(v[n])) return false;
-    any = any || v[n] != 0;
-  }
-  return any;
-}
-
 bool on_floats(const AluHalf& half) {
   const OpInfo& op = info(half.op);
   return op.input == Input::kFloat || op.input == Input::kFloatMove || op.flags == FlagClass::kFloat;
@@ -59,65 +41,11 @@ bool on_floats(const AluHalf& half) {
 }  // namespace
 
 // One instruction: the state before and after it, and the text that becomes of it.
-struct ThreadTrace::Paragraph {
+struct ThreadTrace::Paragraph : TraceText {
   const chip::Generation generation;
-  const TraceSelection& selection;
   const Thread& before;
   const Thread& after;
   const Instruction& i;
-  std::string& text;
-
-  void line(const char* what, const std::string& rest) {
-    absl::StrAppendFormat(&text, "    %-22s %s\n", what, rest);
-  }
-
-  // Lanes outside `valid` are dots.
-  void row(const std::string& label, const Lanes& v, LaneMask valid, int first, int last, bool as_decimal,
-           bool floats) {
-    absl::StrAppendFormat(&text, "    %-16s %2d..%-2d", label, first, last);
-    for (int n = first; n <= last; ++n) {
-      const uint32_t bits = v[n];
-      if (!(valid >> n & 1))
-        absl::StrAppendFormat(&text, "%*s", as_decimal ? 11 : 9, ".");
-      else if (!as_decimal)
-        absl::StrAppendFormat(&text, " %08x", bits);
-      else if (floats)
-        absl::StrAppendFormat(&text, " %10.4g", std::bit_cast<float>(bits));
-      else
-        absl::StrAppendFormat(&text, "%12d", static_cast<int32_t>(bits));
-    }
-    text += '\n';
-  }
-
-  std::string scalar(uint32_t bits) const { return scalar(bits, looks_float(bits)); }
-  std::string scalar(uint32_t bits, bool floats) const {
-    const Values v = selection.values;
-    if (v == Values::kInt) return absl::StrFormat("%d", static_cast<int32_t>(bits));
-    if (v == Values::kFloat) return absl::StrFormat("%g", std::bit_cast<float>(bits));
-    if (v == Values::kHex || (v == Values::kAuto && !floats)) return absl::StrFormat("%08x", bits);
-    return absl::StrFormat("%08x = %g", bits, std::bit_cast<float>(bits));
-  }
-
-  // Of unknown type.
-  void values(const std::string& label, const Lanes& v) { values(label, v, kAllLanes, look_float(v)); }
-  void values(const std::string& label, const Lanes& v, LaneMask valid, bool floats) {
-    const int first = static_cast<int>(selection.lanes.first), last = static_cast<int>(selection.lanes.last);
-    const auto shown = static_cast<LaneMask>((0xffffu << first) & (0xffffu >> (15 - last)));
-    bool same = (valid & shown) == shown;
-    for (int n = first; n <= last; ++n) same = same && v[n] == v[first];
-    if (same) return line(label.c_str(), "all  " + scalar(v[first], floats));
-    if (!(valid & shown)) return line(label.c_str(), "no lane");
-    const Values how = selection.values;
-    const bool hex = how == Values::kAuto || how == Values::kHex || how == Values::kHexFloat;
-    const bool decimal = how == Values::kFloat || how == Values::kInt || how == Values::kHexFloat ||
-                         (how == Values::kAuto && floats);
-    for (int n = first; n <= last; n += kLanesPerRow) {
-      const int end = std::min(n + kLanesPerRow - 1, last);
-      const std::string name = n == first ? label : "";
-      if (hex) row(name, v, valid, n, end, false, false);
-      if (decimal) row(hex ? "" : name, v, valid, n, end, true, how != Values::kInt);
-    }
-  }
 
   void operand(const char* unit, const Operand& o, bool floats) {
     const Register r = o.reg();
@@ -327,7 +255,7 @@ void ThreadTrace::after(const Thread& thread, const char* error) {
   absl::StrAppendFormat(&text_, "\n%4d  0x%08x  %s\n", index, before_->pc, words);
   absl::StrAppendFormat(&text_, "    %-22s A %04x  B %04x  msf %04x\n", "state", before_->flag_a,
                         before_->flag_b, nonzero(before_->msf));
-  if (instruction_) Paragraph{generation_, selection_, *before_, thread, *instruction_, text_}.print();
+  if (instruction_) Paragraph{{selection_, text_}, generation_, *before_, thread, *instruction_}.print();
   if (error) absl::StrAppendFormat(&text_, "    %-22s %s\n", "hangs", error);
 }
 

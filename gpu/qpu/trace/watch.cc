@@ -10,8 +10,11 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/qpu/check/paths.h"
+#include "gpu/qpu/check/vc4_hazard.h"
+#include "gpu/qpu/check/vc4_program_words.h"
 #include "gpu/qpu/run/alu.h"
 #include "gpu/qpu/run/program.h"
+#include "gpu/qpu/trace/vc4_trace.h"
 
 namespace v3d::qpu {
 namespace {
@@ -31,11 +34,19 @@ bool in_workgroup(chip::Generation generation, const Thread& t, const std::array
   return false;
 }
 
-bool covers(const Thread& t, const std::array<uint32_t, 2>& pixel) {
-  const LaneMask live = nonzero(t.msf);
+template <typename AnyThread>
+bool covers(const AnyThread& t, LaneMask live, const std::array<uint32_t, 2>& pixel) {
   for (int n = 0; n < kLanes; ++n)
     if ((live >> n & 1) && t.pixel_x[n] == pixel[0] && t.pixel_y[n] == pixel[1]) return true;
   return false;
+}
+
+template <typename AnyThread>
+std::string quads_text(const AnyThread& t) {
+  std::string text = ", quads at";
+  for (int n = 0; n < kLanes; n += 4)
+    absl::StrAppendFormat(&text, " %d:%d", uint32_t{t.pixel_x[n]}, uint32_t{t.pixel_y[n]});
+  return text;
 }
 
 // What lanes of the thread work on.
@@ -44,11 +55,7 @@ std::string place(chip::Generation generation, const char* stage, const Thread& 
     const auto w = workgroup(generation, t, 0);
     return absl::StrFormat(", workgroup %d:%d:%d", w[0], w[1], w[2]);
   }
-  if (!is(stage, "fragment")) return {};
-  std::string text = ", quads at";
-  for (int n = 0; n < kLanes; n += 4)
-    absl::StrAppendFormat(&text, " %d:%d", uint32_t{t.pixel_x[n]}, uint32_t{t.pixel_y[n]});
-  return text;
+  return is(stage, "fragment") ? quads_text(t) : "";
 }
 
 }  // namespace
@@ -60,6 +67,7 @@ struct Watch::Checked {
   // Hazards: each once per program, instruction and rule. The word tells apart the programs that a driver
   // writes to one address, one after the other.
   std::set<std::tuple<GpuAddr, HazardReport, uint64_t>> reported;
+  std::set<std::tuple<GpuAddr, vc4::HazardReport, uint64_t>> vc4_reported;
   PlaceCount places;
   std::map<std::pair<GpuAddr, HazardChecker::Setting>, std::shared_ptr<Paths>> programs;
   std::set<GpuAddr> given_up;  // programs of which that was told
@@ -307,6 +315,43 @@ void Watch::Check::report(const Thread& thread, Hazard hazard) {
                                               to_string(watch_.generation_, found, word)));
 }
 
+// Traces one thread of V3D 2.1.
+class Watch::Vc4Thread final : public vc4::Observer {
+ public:
+  Vc4Thread(Watch& watch, const vc4::Thread& thread, std::string title)
+      : watch_(watch), trace_(*watch.options_.trace, thread, std::move(title)) {}
+  ~Vc4Thread() override { flush(); }
+  /// True when the thread needs no observer any more.
+  bool over() const { return over_.load(std::memory_order_acquire); }
+
+  void before(const vc4::Thread& thread, uint64_t word) override { trace_.before(thread, word); }
+  void after(const vc4::Thread& thread, uint64_t word, const char* error) override {
+    trace_.after(thread, word, error);
+    if (error) end();
+  }
+  void finished(const vc4::Thread& thread, Next next) override {
+    trace_.finished(thread, next);
+    if (next == Next::kEnd) return end();
+    if (trace_.complete()) flush();
+  }
+
+ private:
+  void end() {
+    flush();
+    over_.store(true, std::memory_order_release);
+  }
+  void flush() {
+    const std::string text = trace_.take_text();
+    if (text.empty()) return;
+    const std::lock_guard lock(watch_.mutex_);
+    watch_.options_.trace_sink(text);
+  }
+
+  Watch& watch_;
+  vc4::ThreadTrace trace_;
+  std::atomic<bool> over_{false};
+};
+
 class Watch::JobWatch final : public ThreadWatch {
  public:
   JobWatch(Watch& watch, uint64_t job) : watch_(watch), job_(job) {}
@@ -326,8 +371,45 @@ class Watch::JobWatch final : public ThreadWatch {
                                   thread.pc, batch, thread.tidx, place(watch_.generation_, stage, thread)));
     thread.observer = threads_.back().get();
   }
+  void start_vc4(const char* stage, vc4::Thread& thread) override {
+    const std::lock_guard lock(mutex_);
+    thread.observer = nullptr;
+    const uint64_t batch = started_[{stage, thread.pc}]++;
+    if (watch_.options_.hazard_sink && batch == 0) check(stage, thread);
+    if (!watch_.options_.trace || !is_traced(stage, thread, batch)) return;
+    std::erase_if(vc4_threads_, [](const auto& t) { return t->over(); });
+    vc4_threads_.push_back(std::make_unique<Vc4Thread>(
+        watch_, thread,
+        absl::StrFormat("==== job %d, %s program at 0x%08x, batch %d%s", job_, stage, thread.pc, batch,
+                        is(stage, "fragment") ? quads_text(thread) : "")));
+    thread.observer = vc4_threads_.back().get();
+  }
 
  private:
+  /// The whole program at once: its rules ask for no execution.
+  void check(const char* stage, const vc4::Thread& thread) {
+    const std::vector<uint64_t> words = vc4::program_words(thread.memory, thread.pc);
+    const std::vector<vc4::HazardReport> reports = vc4::check_program(words);
+    const std::lock_guard lock(watch_.mutex_);
+    auto& reported = watch_.checked_->vc4_reported;
+    for (const vc4::HazardReport& report : reports) {
+      if (!(watch_.options_.hazards & bit(vc4::info(report.hazard).kind))) continue;
+      if (reported.size() >= Checked::kMaxReports) return;
+      const uint64_t word = words[report.index];
+      if (reported.emplace(thread.pc, report, word).second)
+        watch_.options_.hazard_sink(
+            absl::StrFormat("%s program at 0x%08x: %s", stage, thread.pc, vc4::to_string(report, word)));
+    }
+  }
+
+  bool is_traced(const char* stage, const vc4::Thread& t, uint64_t batch) const {
+    const TraceSelection& wanted = *watch_.options_.trace;
+    return wanted.jobs.contains(job_) && (wanted.stage.empty() || wanted.stage == stage) &&
+           (!wanted.program || *wanted.program == t.pc) && wanted.batches.contains(batch) && !wanted.tidx &&
+           !wanted.workgroup &&
+           (!wanted.pixel || (is(stage, "fragment") && covers(t, nonzero(t.ms_flags), *wanted.pixel)));
+  }
+
   /// Of each program and job: the others rarely take other ways, and checks are slow. Where so many have come
   /// to nothing new, also in other jobs, the first of each job.
   static constexpr uint64_t kCheckedBatches = 64;
@@ -345,7 +427,7 @@ class Watch::JobWatch final : public ThreadWatch {
            (!wanted.program || *wanted.program == t.pc) && wanted.batches.contains(batch) &&
            (!wanted.tidx || *wanted.tidx == t.tidx) &&
            (!wanted.workgroup || (is(stage, "compute") && in_workgroup(generation, t, *wanted.workgroup))) &&
-           (!wanted.pixel || (is(stage, "fragment") && covers(t, *wanted.pixel)));
+           (!wanted.pixel || (is(stage, "fragment") && covers(t, nonzero(t.msf), *wanted.pixel)));
   }
 
   Watch& watch_;
@@ -353,6 +435,7 @@ class Watch::JobWatch final : public ThreadWatch {
   std::mutex mutex_;
   std::map<std::pair<std::string_view, GpuAddr>, uint64_t> started_;
   std::vector<std::unique_ptr<WatchedThread>> threads_;
+  std::vector<std::unique_ptr<Vc4Thread>> vc4_threads_;
 };
 
 Watch::Watch(chip::Generation generation, WatchOptions options)

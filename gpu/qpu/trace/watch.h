@@ -39,6 +39,7 @@ class Watch {
   class JobWatch;
   class Check;
   class WatchedThread;
+  class Vc4Thread;
   const chip::Generation generation_;
   const WatchOptions options_;
   const HazardSet reported_;
