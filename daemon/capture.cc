@@ -12,13 +12,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "daemon/captured_frame.h"
 #include "daemon/limits.h"
 #include "gpu/base/log.h"
 
 namespace v3d::daemon {
 namespace {
 
-enum RecordType : uint32_t { kPage = 1, kMaps = 2, kSets = 3, kJob = 4, kEnd = 5 };
+enum RecordType : uint32_t { kPage = 1, kMaps = 2, kSets = 3, kJob = 4, kEnd = 5, kFrame = 6 };
 
 struct Header {
   char magic[7];
@@ -28,6 +29,11 @@ struct Header {
 
 struct RecordHeader {
   uint32_t type, size;
+};
+
+struct JobRecord {
+  uint32_t context, kind, submission;
+  std::array<uint32_t, 16> words;
 };
 
 constexpr uint32_t kMaxRecord = 1u << 28;
@@ -72,7 +78,7 @@ absl::StatusOr<RecordHeader> next_record(FILE* file, uint32_t jobs) {
   const size_t got = std::fread(&header, 1, sizeof header, file);
   if (got == 0) return RecordHeader{};
   if (got != sizeof header) return cut("it ends inside a record", jobs);
-  if (header.type < kPage || header.type > kEnd)
+  if (header.type < kPage || header.type > kFrame)
     return absl::InvalidArgumentError(absl::StrFormat("unknown record type %d", header.type));
   if (header.size > kMaxRecord)
     return absl::InvalidArgumentError("a record is longer than any that is written");
@@ -119,6 +125,7 @@ CapturedJob CapturedJob::of(const device::ClJob& j, bool render, uint32_t submis
   c.kind = render ? kRender : kBin;
   c.submission = submission;
   c.words = {j.bcl_start, j.bcl_end, j.rcl_start, j.rcl_end, j.qma, j.qms, j.qts};
+  if (render) c.surfaces = j.surfaces;
   return c;
 }
 
@@ -139,7 +146,7 @@ CapturedJob CapturedJob::of(const device::TfuJob& j) {
 }
 
 device::ClJob CapturedJob::cl() const {
-  return {words[0], words[1], words[2], words[3], words[4], words[5], words[6]};
+  return {words[0], words[1], words[2], words[3], words[4], words[5], words[6], surfaces};
 }
 
 device::CsdJob CapturedJob::csd() const {
@@ -237,14 +244,18 @@ void CaptureWriter::write_memory(Context& context, const mmu::AddressSpace& spac
   if (sets.size() > 1) record(kSets, sets.data(), sets.size() * 4);
 }
 
-std::unique_lock<std::mutex> CaptureWriter::begin(const mmu::AddressSpace& space, CapturedJob job) {
+std::unique_lock<std::mutex> CaptureWriter::begin(const mmu::AddressSpace& space, const CapturedJob& job) {
   std::unique_lock lock(mutex_);
   if (!file_) return {};
   const auto [entry, added] = contexts_.try_emplace(&space);
   if (added) entry->second.number = ++last_context_;
-  job.context = entry->second.number;
   write_memory(entry->second, space);
-  record(kJob, &job, sizeof job);
+  if (job.surfaces) {
+    const FrameWords frame = words_of(*job.surfaces);
+    record(kFrame, frame.data(), sizeof frame);
+  }
+  const JobRecord written{entry->second.number, job.kind, job.submission, job.words};
+  record(kJob, &written, sizeof written);
   if (file_ && std::fflush(file_) != 0) stop(errno);
   if (!file_) {  // it will take nothing more
     contexts_.clear();
@@ -370,14 +381,27 @@ absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
 }
 
 absl::StatusOr<CapturedJob> CaptureReader::take_job(const std::vector<uint32_t>& words, uint32_t bytes) {
-  CapturedJob job;
-  if (bytes != sizeof job) return absl::InvalidArgumentError("a job record of the wrong size");
-  std::memcpy(static_cast<void*>(&job), words.data(), sizeof job);
-  if (job.kind > CapturedJob::kTfu) return absl::InvalidArgumentError("a job of unknown kind");
+  JobRecord record;
+  if (bytes != sizeof record) return absl::InvalidArgumentError("a job record of the wrong size");
+  std::memcpy(&record, words.data(), sizeof record);
+  if (record.kind > CapturedJob::kTfu) return absl::InvalidArgumentError("a job of unknown kind");
+  CapturedJob job{record.context, record.kind, record.submission, record.words, std::move(frame_)};
+  const bool needs_frame = job.kind == CapturedJob::kRender && brings_surfaces(*profile_);
+  if (needs_frame != (job.surfaces != nullptr))
+    return absl::InvalidArgumentError(needs_frame ? "a render job without its surfaces"
+                                                  : "surfaces of a job that has none");
   auto found = find(job.context);
   if (!found.ok()) return found.status();
   ++jobs_;
   return job;
+}
+
+absl::Status CaptureReader::take_frame(const std::vector<uint32_t>& words, uint32_t bytes) {
+  FrameWords frame;
+  if (bytes != sizeof frame) return absl::InvalidArgumentError("a frame record of the wrong size");
+  std::copy_n(words.begin(), frame.size(), frame.begin());
+  frame_ = frame_of(frame);
+  return frame_ ? absl::OkStatus() : absl::InvalidArgumentError("a frame with flags that there are not");
 }
 
 absl::StatusOr<CapturedJob> CaptureReader::next() {
@@ -392,6 +416,8 @@ absl::StatusOr<CapturedJob> CaptureReader::next() {
     if (header->type == kPage) {
       if (header->size != mmu::kPageSize) return absl::InvalidArgumentError("a page record is not a page");
       std::memcpy(pages_.emplace_back().data(), words.data(), mmu::kPageSize);
+    } else if (header->type == kFrame) {
+      status = take_frame(words, header->size);
     } else {
       if (header->size % 8 != 4) return absl::InvalidArgumentError("a memory record of half a pair");
       status = header->type == kMaps ? apply_maps(words) : apply_sets(words);

@@ -6,11 +6,13 @@
 ///   kPage  4096 bytes; pages are numbered from 1 in file order, page 0 is all zero
 ///   kMaps  u32 context, then {u32 address, u32 pages}: all mapped ranges of the context, when they changed
 ///   kSets  u32 context, then {u32 address, u32 page number}: pages whose contents changed
-///   kJob   CapturedJob
+///   kJob   context, kind, submission and words of a CapturedJob
 ///   kEnd   u32 jobs in the file; the last record, written when the daemon leaves. A file without it is cut:
 ///   the
 ///          daemon died, or the capture stopped at a write error
-/// Format 1 had no kEnd.
+///   kFrame what the surfaces of a VideoCore IV are: of the render job that follows, whose words are those of
+///          its binning list
+/// Format 1 had no kEnd, format 2 no kFrame.
 #pragma once
 
 #include <array>
@@ -30,7 +32,7 @@
 namespace v3d::daemon {
 
 /// The last byte of the magic. Written is the last of those that are read.
-inline constexpr uint8_t kFirstCaptureFormat = 1, kCaptureFormat = 2;
+inline constexpr uint8_t kFirstCaptureFormat = 1, kCaptureFormat = 3;
 inline constexpr char kCaptureMagic[8] = {'V', '3', 'D', 'C', 'A', 'P', 0, kCaptureFormat};
 
 struct CapturedJob {
@@ -39,6 +41,8 @@ struct CapturedJob {
   uint32_t kind = kBin;
   uint32_t submission = 0;  ///< a render job takes the bin result of the bin job of the same number; 0 = none
   std::array<uint32_t, 16> words{};  ///< ClJob, CsdJob (cfg, indirect) or TfuJob in field order
+  /// Of render jobs of VideoCore IV, in place of a rendering list.
+  std::shared_ptr<const device::SurfaceJob> surfaces = nullptr;
 
   static CapturedJob of(const device::ClJob& job, bool render, uint32_t submission);
   static CapturedJob of(const device::CsdJob& job);
@@ -58,7 +62,7 @@ class CaptureWriter {
 
   /// Held while a captured job runs: jobs of a captured daemon run one at a time, so that each record shows
   /// memory exactly as its job found it. Empty when the capture has stopped.
-  std::unique_lock<std::mutex> begin(const mmu::AddressSpace& space, CapturedJob job);
+  std::unique_lock<std::mutex> begin(const mmu::AddressSpace& space, const CapturedJob& job);
   /// The space is about to be destroyed; another one may come to stand at its address.
   void forget(const mmu::AddressSpace& space);
 
@@ -128,6 +132,7 @@ class CaptureReader {
   explicit CaptureReader(uint64_t limit) : limit_(limit) {}
   absl::Status take_memory(Mapped& mapped, uint64_t bytes);
   absl::StatusOr<CapturedJob> take_job(const std::vector<uint32_t>& words, uint32_t bytes);
+  absl::Status take_frame(const std::vector<uint32_t>& words, uint32_t bytes);
   absl::Status apply_maps(const std::vector<uint32_t>& words);
   absl::Status apply_sets(const std::vector<uint32_t>& words);
   absl::StatusOr<Mapped*> find(uint32_t number);
@@ -139,6 +144,7 @@ class CaptureReader {
   uint32_t jobs_ = 0;  // so far
   const chip::Profile* profile_ = nullptr;
   qpu::Compiler* compiler_ = nullptr;
+  std::shared_ptr<const device::SurfaceJob> frame_;  // of the next job
   std::vector<std::array<uint8_t, mmu::kPageSize>> pages_;
   std::unordered_map<uint32_t, Mapped> contexts_;
 };

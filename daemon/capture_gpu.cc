@@ -1,6 +1,7 @@
 /// @file A GPU that writes every job to a capture before another one runs it.
 #include <atomic>
 #include <map>
+#include <memory>
 
 #include "daemon/capture.h"
 #include "daemon/capture_window.h"
@@ -49,7 +50,18 @@ class CaptureContext : public ioctl::GpuContext {
     const auto captured = takes_other() ? begin(CapturedJob::of(job)) : Lock();
     return inner_->run_tfu(job, control);
   }
+  /// Two jobs of the capture, since the frame is run as these; what the first one finds, the second does.
   device::JobResult run_surfaces(const device::SurfaceJob& job, JobControl& control) override {
+    const auto alone = be_alone(control);
+    device::ClJob cl{.bcl_start = job.list_start, .bcl_end = job.list_end};
+    cl.surfaces = std::make_shared<const device::SurfaceJob>(job);
+    Lock captured;
+    if (takes(cl)) {
+      const bool bins = job.list_start != job.list_end;
+      const uint32_t submission = bins ? ++submissions_ : 0;
+      if (bins) begin(CapturedJob::of(cl, false, submission));
+      captured = begin(CapturedJob::of(cl, true, submission));
+    }
     return inner_->run_surfaces(job, control);
   }
 

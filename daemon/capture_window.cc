@@ -40,11 +40,23 @@ uint32_t FrameCounter::draw(std::vector<Target> targets) {
   return current();
 }
 
+namespace {
+
+/// What a frame of VideoCore IV stores; samples alone, where they are not resolved.
+std::vector<FrameCounter::Target> targets_of(const device::SurfaceJob& job) {
+  for (const auto* color : {&job.color_write, &job.msaa_color_write})
+    if (color->present) return {{color->address, job.width, job.height, color->bits, color->raw_samples}};
+  return {};
+}
+
+}  // namespace
+
 std::vector<FrameCounter::Target> targets_of(Memory memory, chip::Generation generation,
                                              const device::ClJob& job) {
   constexpr uint32_t kMaxPackets = 1u << 16;
   constexpr uint8_t kLastColor = 7;
   std::vector<FrameCounter::Target> targets;
+  if (job.surfaces) return targets_of(*job.surfaces);
   uint32_t lists = 0;
   cle::FrameConfig frame(generation);
   std::string error;

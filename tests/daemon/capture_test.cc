@@ -12,7 +12,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
+#include "daemon/captured_frame.h"
 #include "ioctl/base/unique_fd.h"
 
 namespace v3d::daemon::test {
@@ -136,12 +138,77 @@ TEST_F(CaptureTest, FormatOneHasNoEndRecord) {
   EXPECT_EQ((*CaptureReader::open(path_))->format(), 1);
 }
 
+TEST_F(CaptureTest, FramesOfVideoCoreIv) {
+  device::SurfaceJob frame;
+  frame.color_read = {.present = true, .bits = 0x11, .address = 0x10000, .bytes = 0x123456789};
+  frame.zs_read = {.present = true, .raw_samples = true, .address = 0x20000, .bytes = 5};
+  frame.color_write = {.bits = 0xffff};
+  frame.msaa_zs_write = {.present = true, .address = 0xfffffff0};
+  frame.width = 65535;
+  frame.height = 3;
+  frame.min_x = 1;
+  frame.min_y = 2;
+  frame.max_x = 254;
+  frame.max_y = 255;
+  frame.fixed_order = true;
+  frame.increasing_x = false;
+  frame.sets_clear_values = true;
+  frame.clear_color = {0x80000001, 0x12345678};
+  frame.clear_z = 0xffffffff;
+  frame.clear_s = 0xfe;
+  frame.list_start = 0x30000;
+  frame.list_end = 0x30010;
+  frame.tiles_x = 0xfd;
+  frame.tiles_y = 0xfc;
+  device::ClJob job{.bcl_start = frame.list_start, .bcl_end = frame.list_end};
+  job.surfaces = std::make_shared<device::SurfaceJob>(frame);
+  {
+    auto writer = CaptureWriter::create(path_, "rpi3");
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    EXPECT_TRUE((*writer)->begin(*space_, CapturedJob::of(job, false, 1)));
+    EXPECT_TRUE((*writer)->begin(*space_, CapturedJob::of(job, true, 1)));
+  }
+  auto reader = CaptureReader::open(path_);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const auto bin = (*reader)->next(), render = (*reader)->next();
+  ASSERT_TRUE(bin.ok() && render.ok()) << render.status();
+  EXPECT_EQ(bin->surfaces, nullptr);
+  EXPECT_EQ(bin->cl().bcl_end, 0x30010u);
+  ASSERT_NE(render->surfaces, nullptr);
+  EXPECT_EQ(render->cl().surfaces, render->surfaces);
+  EXPECT_EQ(words_of(*render->surfaces), words_of(frame));
+  EXPECT_EQ(render->surfaces->color_read.bytes, 0x123456789u);
+  EXPECT_EQ(render->surfaces->max_y, 255);
+  EXPECT_FALSE(render->surfaces->increasing_x);
+  EXPECT_EQ(render->surfaces->tiles_y, 0xfc);
+  EXPECT_TRUE(absl::IsNotFound((*reader)->next().status()));
+}
+
+// Every word that no frame has is found, and so is a frame where there should be none, or none.
+TEST_F(CaptureTest, FramesThatCannotBe) {
+  FrameWords words = words_of({});
+  ASSERT_NE(frame_of(words), nullptr);
+  for (const size_t at : {0, 1, 32, 36, 39}) {  // flags, bits, flags of the frame, stencil, tiles
+    words[at] = 0x10000;
+    EXPECT_EQ(frame_of(words), nullptr) << at;
+    words[at] = 0;
+  }
+  device::ClJob job;
+  for (const auto& [profile, has_frame, error] :
+       {std::tuple("rpi3", false, "a render job without its surfaces"),
+        std::tuple("rpi5", true, "surfaces of a job that has none")}) {
+    job.surfaces = has_frame ? std::make_shared<device::SurfaceJob>() : nullptr;
+    EXPECT_TRUE((*CaptureWriter::create(path_, profile))->begin(*space_, CapturedJob::of(job, true, 0)));
+    EXPECT_THAT(std::string(read().end.message()), HasSubstr(error));
+  }
+}
+
 TEST_F(CaptureTest, ANewerFormatIsRefusedByItsNumber) {
   write(1);
   std::string data = contents();
-  data[7] = 3;
+  data[7] = 4;
   replace(data);
-  EXPECT_THAT(std::string(read().end.message()), HasSubstr("format 3; this v3demu reads 1 to 2"));
+  EXPECT_THAT(std::string(read().end.message()), HasSubstr("format 4; this v3demu reads 1 to 3"));
 }
 
 TEST_F(CaptureTest, NoRangeIsLargerThanAnAddressSpace) {

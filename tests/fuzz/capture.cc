@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "gpu/cle/surfaces.h"
 #include "tests/fuzz/input.h"
 
 namespace v3d::fuzz {
@@ -11,6 +12,14 @@ namespace {
 
 void write_all(int fd, Bytes bytes) {
   if (write(fd, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) std::abort();
+}
+
+/// What replay and decode make of it before it runs.
+void describe(const device::SurfaceJob& frame) {
+  cle::TileProgram program;
+  std::string error;
+  if (!cle::surface_program(frame, &program, &error) && error.empty()) std::abort();
+  if (cle::describe_surfaces(frame).empty() || cle::surface_tiles(frame).size() > 65536) std::abort();
 }
 
 }  // namespace
@@ -31,6 +40,7 @@ void capture(Bytes input) {
     const auto job = (*reader)->next();
     end = job.status();
     if (job.ok()) (*reader)->context(job->context).space().take_faults();
+    if (job.ok() && job->surfaces) describe(*job->surfaces);
   }
   if (end.message().empty()) std::abort();
   close(fd);

@@ -8,6 +8,7 @@
 
 #include "daemon/capture.h"
 #include "gpu/cle/dump.h"
+#include "gpu/cle/surfaces.h"
 #include "tools/cli/captures/captures.h"
 #include "tools/cli/captures/program_listing.h"
 #include "tools/cli/commands.h"
@@ -39,7 +40,10 @@ class Decoder {
         print_list(memory, job.cl().bcl_start, job.cl().bcl_end);
         break;
       case CapturedJob::kRender:
-        print_list(memory, job.cl().rcl_start, job.cl().rcl_end);
+        if (job.surfaces)
+          print_frame(*job.surfaces);
+        else
+          print_list(memory, job.cl().rcl_start, job.cl().rcl_end);
         break;
       case CapturedJob::kCsd:
         print_dispatch(memory, job.csd());
@@ -67,6 +71,13 @@ class Decoder {
                           program.uniforms.insert(shader.uniforms);
                         }});
     for (const auto& [key, program] : programs) print_program(memory, program);
+  }
+
+  static void print_frame(const device::SurfaceJob& frame) {
+    for (const std::string& line : cle::describe_surfaces(frame)) std::printf("  %s\n", line.c_str());
+    if (frame.list_start != frame.list_end)
+      std::printf("  draw what the list at 0x%08x has binned in %u x %u tiles\n", frame.list_start,
+                  frame.tiles_x, frame.tiles_y);
   }
 
   void print_dispatch(Memory memory, const device::CsdJob& job) {

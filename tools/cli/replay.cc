@@ -38,8 +38,9 @@ using device::JobResult;
 
 struct Options {
   std::string file;
-  std::string images;   ///< folder; empty: none
-  uint32_t repeat = 1;  ///< runs of each job, for timing
+  std::string images;      ///< folder; empty: none
+  uint32_t repeat = 1;     ///< runs of each job, for timing
+  bool red_first = false;  ///< in pictures of VideoCore IV
   bool hash = false;
   bool counters = false;
   bool time = false;                 ///< predict what jobs take on the board
@@ -151,11 +152,15 @@ class Replay {
     std::fputs(timing::report(prediction, text_of).c_str(), stdout);
   }
 
+  std::vector<StoredImage> images_of(const CapturedJob& job, device::Context& context) {
+    if (job.surfaces) return stored_images(*job.surfaces, !options_.red_first);
+    return stored_images(context.space().memory(), reader_.profile().generation, job.cl().rcl_start,
+                         job.cl().rcl_end, &byte_orders_[job.context]);
+  }
+
   void save_images(const CapturedJob& job, device::Context& context) {
     std::string error;
-    for (const StoredImage& stored :
-         stored_images(context.space().memory(), reader_.profile().generation, job.cl().rcl_start,
-                       job.cl().rcl_end, &byte_orders_[job.context])) {
+    for (const StoredImage& stored : images_of(job, context)) {
       const Picture picture = read_image(context.space(), stored, &error);
       const std::string path = options_.images + "/job" + std::to_string(number_) + "-" +
                                std::to_string(stored.packet.buffer) + ".png";
@@ -237,6 +242,10 @@ int replay(const Options& options) {
     fprintf(stderr, "v3demu replay: %s\n", std::string(reader.status().message()).c_str());
     return 1;
   }
+  if (const std::string why = options.time ? why_not_timed(**reader) : ""; !why.empty()) {
+    fprintf(stderr, "v3demu replay: --time: %s\n", why.c_str());
+    return 1;
+  }
   std::error_code error;
   if (!options.images.empty()) std::filesystem::create_directories(options.images, error);
   Replay replay(options, **reader);
@@ -300,6 +309,12 @@ void add_replay(CLI::App* app, int* exit_code) {
   command->add_option("file", options.file, "The capture")->required();
   command->add_option("--images", options.images, "Save what render jobs store as PNG in this folder")
       ->option_text("FOLDER");
+  command
+      ->add_flag(
+          "--red-first", options.red_first,
+          "Of VideoCore IV, whose jobs do not say it: the first byte of a pixel is red in pictures, not "
+          "blue as on screens")
+      ->needs("--images");
   command
       ->add_option("--repeat", options.repeat,
                    "Run each job so often, a million times at most; its mean time is printed")

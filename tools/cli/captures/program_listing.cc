@@ -1,8 +1,6 @@
 #include "tools/cli/captures/program_listing.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,6 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "gpu/qpu/flow/flow.h"
+#include "tools/cli/captures/uniform_text.h"
+#include "tools/cli/captures/vc4_listing.h"
 
 namespace v3d::tools {
 namespace {
@@ -19,7 +19,6 @@ namespace flow = qpu::flow;
 
 constexpr int32_t kMaxWords = 16384;  // of a program that the walk does not know to its end
 constexpr int32_t kShownGap = 16;     // words between two that are executed
-constexpr size_t kShownStreams = 16;
 
 class Listing {
  public:
@@ -127,8 +126,8 @@ class Listing {
       return notes;
     }
     for (const int32_t offset : read->second.offsets)
-      notes.push_back(
-          absl::StrFormat("uniform +0x%02x: %s", offset, value(stream + static_cast<uint32_t>(offset))));
+      notes.push_back(absl::StrFormat("uniform +0x%02x: %s", offset,
+                                      uniform_text(memory_, stream + static_cast<uint32_t>(offset))));
     return notes;
   }
 
@@ -137,16 +136,6 @@ class Listing {
     if (b.target == qpu::BranchTarget::kRelative) return address(index) + kBehindSlots + b.offset;
     if (b.target == qpu::BranchTarget::kAbsolute) return b.offset;
     return {};
-  }
-
-  // Hexadecimal, and as a float if it may well be one.
-  std::string value(GpuAddr at) const {
-    const auto word = memory_.load<uint32_t>(at);
-    const auto number = std::bit_cast<float>(word);
-    const float size = std::abs(number);
-    std::string text = absl::StrFormat("0x%08x", word);
-    if (size >= 1e-6F && size < 1e9F) absl::StrAppendFormat(&text, " (%g)", number);
-    return text;
   }
 
   // Whether the branches that move the stream move it as the walk took them to.
@@ -162,21 +151,9 @@ class Listing {
     size_t shown = 0;
     for (const GpuAddr stream : program_.uniforms) {
       if (stream == *program_.uniforms.begin() && all_fixed_ && follows_jumps(stream)) continue;
-      if (++shown > kShownStreams) {
-        absl::StrAppendFormat(&text_, "  ... %d streams of uniforms in all\n", program_.uniforms.size());
+      if (!append_stream(memory_, stream, static_cast<uint32_t>(extent_), program_.uniforms.size(), ++shown,
+                         &text_))
         return;
-      }
-      absl::StrAppendFormat(&text_, "  uniforms at 0x%08x:\n", stream);
-      raw(stream);
-    }
-  }
-
-  void raw(GpuAddr stream) {
-    constexpr int32_t kPerLine = 8 * 4;
-    for (int32_t offset = 0; offset < extent_; offset += 4) {
-      if (offset % kPerLine == 0) absl::StrAppendFormat(&text_, "    +0x%02x:", offset);
-      absl::StrAppendFormat(&text_, " %08x", memory_.load<uint32_t>(stream + static_cast<uint32_t>(offset)));
-      if (offset % kPerLine == kPerLine - 4 || offset + 4 >= extent_) text_ += '\n';
     }
   }
 
@@ -193,7 +170,8 @@ class Listing {
 }  // namespace
 
 std::string program_listing(Memory memory, chip::Generation generation, const ListedProgram& program) {
-  return Listing(memory, generation, program).text();
+  return qpu::isa(generation).has_words ? Listing(memory, generation, program).text()
+                                        : vc4_program_listing(memory, program);
 }
 
 }  // namespace v3d::tools

@@ -9,6 +9,7 @@
 
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/render_list.h"
+#include "gpu/cle/surfaces.h"
 
 namespace v3d::tools {
 namespace {
@@ -71,6 +72,17 @@ std::vector<StoredImage> stored_images(Memory memory, chip::Generation generatio
   return images;
 }
 
+std::vector<StoredImage> stored_images(const device::SurfaceJob& frame, bool blue_first) {
+  std::vector<StoredImage> images;
+  cle::TileProgram program;
+  std::string error;
+  if (!cle::surface_program(frame, &program, &error)) return images;
+  for (const cle::TileCommand& command : program.commands)
+    if (command.kind == cle::TileCommand::Kind::kStore && command.transfer.buffer <= 7)
+      images.push_back({command.transfer, frame.width, frame.height, blue_first});
+  return images;
+}
+
 Picture read_image(mmu::AddressSpace& space, const StoredImage& image, std::string* error) {
   // The tile buffer itself does the conversion: loaded from the image, stored as raster RGBA8 beside it.
   const uint64_t bytes =
@@ -96,7 +108,7 @@ Picture read_image(mmu::AddressSpace& space, const StoredImage& image, std::stri
   store.format = kRgba8;
   store.stride_or_height = image.width * 4;
   store.address = at;
-  bool good = image.packet.decimate != 3;
+  bool good = image.packet.decimate != 3 && !image.packet.raw_samples;
   if (!good) *error = "it keeps four samples per pixel";
   for (uint32_t y = 0; good && y * 64 < image.height; ++y)
     for (uint32_t x = 0; good && x * 64 < image.width; ++x) {

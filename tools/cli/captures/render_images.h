@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu/chip/generation.h"
+#include "gpu/device/surface_job.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/tlb/tile_buffer.h"
 
@@ -34,6 +35,10 @@ struct StoredImage {
 /// @param orders  of the client, as the jobs before it left them
 std::vector<StoredImage> stored_images(Memory memory, chip::Generation generation, GpuAddr start, GpuAddr end,
                                        ByteOrders* orders);
+
+/// The same of a frame of VideoCore IV: the colours that it resolves. Nothing says which image has blue
+/// first.
+std::vector<StoredImage> stored_images(const device::SurfaceJob& frame, bool blue_first);
 
 struct Picture {
   uint32_t width = 0, height = 0;
