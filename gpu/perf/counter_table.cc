@@ -249,6 +249,50 @@ constexpr CounterInfo kTable42[] = {
 };
 static_assert(std::size(kTable42) == 87);
 
+/// Names are Mesa's (vc4_query.c): the kernel has numbers alone (vc4-abi.md 6.4).
+constexpr CounterInfo kTable21[] = {
+    // 0
+    kTable71[5],
+    kTable71[6],
+    kTable71[7],
+    kTable71[8],
+    kTable71[9],
+    kTable71[10],
+    kTable71[11],
+    {N, "TLB-quads-with-zero-coverage", "TLB", "[TLB] Quads with all pixels having zero coverage"},
+    {N, "TLB-quads-with-non-zero-coverage", "TLB", "[TLB] Quads with any pixels having non-zero coverage"},
+    kTable71[12],
+    // 10
+    kTable71[15],
+    kTable71[14],
+    kTable71[17],
+    {N, "QPU-total-idle-clk-cycles", "QPU", "[QPU] Total idle clock cycles for all QPUs"},
+    {E, "QPU-total-clk-cycles-vertex-coord-shading", "QPU",
+     "[QPU] Total clock cycles for all QPUs doing vertex/coordinate shading"},
+    {E, "QPU-total-clk-cycles-fragment-shading", "QPU",
+     "[QPU] Total clock cycles for all QPUs doing fragment shading"},
+    {E, "QPU-total-clk-cycles-executing-valid-instr", "QPU",
+     "[QPU] Total clock cycles for all QPUs executing valid instructions"},
+    {N, "QPU-total-clk-cycles-waiting-TMU", "QPU",
+     "[QPU] Total clock cycles for all QPUs stalled waiting for TMUs"},
+    {N, "QPU-total-clk-cycles-waiting-scoreboard", "QPU",
+     "[QPU] Total clock cycles for all QPUs stalled waiting for Scoreboard"},
+    {N, "QPU-total-clk-cycles-waiting-varyings", "QPU",
+     "[QPU] Total clock cycles for all QPUs stalled waiting for Varyings"},
+    // 20
+    {N, "QPU-total-instr-cache-hit", "QPU", "[QPU] Total instruction cache hits for all slices"},
+    {N, "QPU-total-instr-cache-miss", "QPU", "[QPU] Total instruction cache misses for all slices"},
+    {N, "QPU-total-uniform-cache-hit", "QPU", "[QPU] Total uniforms cache hits for all slices"},
+    {N, "QPU-total-uniform-cache-miss", "QPU", "[QPU] Total uniforms cache misses for all slices"},
+    {N, "TMU-total-text-quads-processed", "TMU", "[TMU] Total texture quads processed"},
+    {N, "TMU-total-text-cache-miss", "TMU", "[TMU] Total texture cache misses"},
+    {N, "VPM-total-clk-cycles-VDW-stalled", "VPM", "[VPM] Total clock cycles VDW is stalled"},
+    {N, "VPM-total-clk-cycles-VCD-stalled", "VPM", "[VPM] Total clock cycles VCD is stalled"},
+    {N, "L2C-total-cache-hit", "L2C", "[L2C] Total Level 2 cache hits"},
+    {N, "L2C-total-cache-miss", "L2C", "[L2C] Total Level 2 cache misses"},
+};
+static_assert(std::size(kTable21) == 30);
+
 constexpr ClassInfo kClasses[] = {
     {E, "exact", "counted while jobs run, in every build"},
     {M, "modelled", "by the timing model (v3demu run --timing, replay --time, profile); without it 0"},
@@ -256,7 +300,7 @@ constexpr ClassInfo kClasses[] = {
     {K, "always 0", "nothing programs or uses what it watches"},
 };
 
-/// Counters of 4.2 alone that somebody counts.
+/// Counters that 7.1 does not have, or not so, and that somebody counts.
 struct OwnCounter {
   int number;
   Counter index;
@@ -266,6 +310,8 @@ constexpr OwnCounter kOwnOf42[] = {
     {18, kQpuTlbClocks},  {33, kQpuOtherStallClocks}, {25, kTmuMisses},  {52, kL2Writes},
     {55, kCleClocks},     {56, kL2TmuReads},          {58, kL2VcdReads}, {63, kL2WriteMisses},
 };
+
+constexpr OwnCounter kOwnOf21[] = {{14, kQpuOtherClocks}, {15, kQpuFragmentClocks}, {16, kQpuClocks}};
 
 /// factor * counter `left` == or >= the sum of the parts.
 struct Relation {
@@ -367,8 +413,8 @@ const char* class_name(Class counts) {
 
 std::span<const CounterInfo> counter_table(chip::Generation generation) {
   switch (generation) {
-    case chip::Generation::k21:  // whose counters have an interface of their own (vc4-abi.md 6.4)
-      return {};
+    case chip::Generation::k21:
+      return kTable21;
     case chip::Generation::k42:
       return kTable42;
     case chip::Generation::k71:
@@ -379,32 +425,17 @@ std::span<const CounterInfo> counter_table(chip::Generation generation) {
 
 namespace {
 
-/// Events of 2.1 from 0 on, as vc4-abi.md 6.4 numbers them; behind these none is counted.
-constexpr int kIndicesOf21[] = {kFepPrimitivesNoPixels,
-                                kFepPrimitivesPixels,
-                                kFepClippedQuads,
-                                kFepValidQuads,
-                                kTlbQuadsStencilFail,
-                                kTlbQuadsZStencilFail,
-                                kTlbQuadsZStencilPass,
-                                -1,
-                                -1,
-                                kTlbQuadsWritten,
-                                kPtbPrimitivesOutside,
-                                kPtbPrimitivesClipped,
-                                kPtbPrimitivesReversed,
-                                -1,
-                                kQpuOtherClocks,
-                                kQpuFragmentClocks,
-                                kQpuClocks};
-
-int index_of_42(int counter) {
-  for (const OwnCounter& own : kOwnOf42)
-    if (own.number == counter) return own.index;
-  const char* const name = kTable42[counter].name;
+/// Of a chip whose counters are those of 7.1 by their names, but for its own.
+int index_by_name(const CounterInfo& counter) {
   for (int i = 0; i < kMaxCounters; ++i)
-    if (std::strcmp(kTable71[i].name, name) == 0) return i;
+    if (std::strcmp(kTable71[i].name, counter.name) == 0) return i;
   return -1;
+}
+
+int index_of(std::span<const CounterInfo> table, std::span<const OwnCounter> own, int counter) {
+  for (const OwnCounter& o : own)
+    if (o.number == counter) return o.index;
+  return index_by_name(table[static_cast<size_t>(counter)]);
 }
 
 }  // namespace
@@ -412,9 +443,9 @@ int index_of_42(int counter) {
 int index_in_counts(chip::Generation generation, int counter) {
   switch (generation) {
     case chip::Generation::k21:
-      return counter < static_cast<int>(std::size(kIndicesOf21)) ? kIndicesOf21[counter] : -1;
+      return kTable21[counter].counts == Class::kNotCounted ? -1 : index_of(kTable21, kOwnOf21, counter);
     case chip::Generation::k42:
-      return index_of_42(counter);
+      return index_of(kTable42, kOwnOf42, counter);
     case chip::Generation::k71:
       return counter;
   }

@@ -35,7 +35,7 @@ struct CounterInfo {
 };
 
 /// All counters of a chip; index = counter number of PERFMON_CREATE.
-/// 93 counters of 7.1, 87 of 4.2.
+/// 93 counters of 7.1, 87 of 4.2, 30 of 2.1.
 std::span<const CounterInfo> counter_table(chip::Generation generation);
 
 /// Where Counts keep a counter of the chip, -1 when they do not: Counts are numbered as on 7.1.
