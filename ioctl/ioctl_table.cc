@@ -181,6 +181,8 @@ constexpr Row kVc4Rows[] = {
     row<drm::vc4::kPerfmonGetValues, vc4::perfmon_get_values>("VC4_PERFMON_GET_VALUES", kRenderAllow),
     // Its memory counts as that of the driver's own ioctls does.
     row<request::kCreateDumb, vc4::create_dumb>("MODE_CREATE_DUMB", 0),
+    row<request::kAddFb, vc4::add_fb>("MODE_ADDFB", 0),
+    row<request::kAddFb2, vc4::add_fb2>("MODE_ADDFB2", 0),
 };
 
 /// Rows by number: those of all drivers, then the driver's own. A display alone has none, so the numbers 0x40

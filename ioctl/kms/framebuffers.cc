@@ -10,8 +10,6 @@
 namespace v3d::ioctl {
 namespace {
 
-constexpr uint32_t kMaxSize = 7680;  // vc4_drv.c, vc5
-
 /// What one memory plane of a request must be (framebuffer_check). 0, EINVAL or ERANGE.
 int check_part(const drm::FbCmd2& args, const kms::Format& format, uint32_t part) {
   const uint64_t height = part_height(format, args.height, part);
@@ -29,9 +27,9 @@ bool is_unused(const drm::FbCmd2& args, uint32_t part) {
   return !args.modifier[part] && !args.handles[part] && !args.pitches[part] && !args.offsets[part];
 }
 
-int check_request(const drm::FbCmd2& args, const kms::Format* format) {
+int check_request(const drm::FbCmd2& args, const kms::Format* format, uint32_t most_pixels) {
   if (args.flags & ~(drm::kFbInterlaced | drm::kFbModifiers)) return EINVAL;
-  if (args.width > kMaxSize || args.height > kMaxSize) return EINVAL;
+  if (args.width > most_pixels || args.height > most_pixels) return EINVAL;
   if (!format || !args.width || !args.height) return EINVAL;
   for (uint32_t part = 0; part < format->parts; ++part)
     if (const int error = check_part(args, *format, part)) return error;
@@ -62,9 +60,14 @@ bool may_have_handles(const File& file) { return file.privileged() || file.is_cu
 
 }  // namespace
 
+uint32_t max_pixels(const Call& call) {
+  constexpr uint32_t kMost = 7680, kMostOfVc4 = 2048;  // vc4_drv.c
+  return call.file.device().driver == DrmDevice::Driver::kVc4 ? kMostOfVc4 : kMost;
+}
+
 int make_framebuffer(Call& call, const drm::FbCmd2& args, kms::FramebufferPtr* made, bool owned) {
   const kms::Format* format = kms::find_format(args.pixel_format);
-  if (const int error = check_request(args, format)) return error;
+  if (const int error = check_request(args, format, max_pixels(call))) return error;
   auto fb = std::make_shared<kms::Framebuffer>();
   fb->width = args.width;
   fb->height = args.height;
@@ -93,18 +96,22 @@ int add_fb2(Call& call, drm::FbCmd2& args) {
   return 0;
 }
 
+bool full_request(const drm::FbCmd& args, drm::FbCmd2* full) {
+  *full = {};
+  full->width = args.width;
+  full->height = args.height;
+  full->pixel_format = kms::legacy_format(args.bpp, args.depth);
+  full->handles[0] = args.handle;
+  full->pitches[0] = args.pitch;
+  return full->pixel_format != 0;
+}
+
 int add_fb(Call& call, drm::FbCmd& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
-  drm::FbCmd2 full = {};
-  full.width = args.width;
-  full.height = args.height;
-  full.pixel_format = kms::legacy_format(args.bpp, args.depth);
-  full.handles[0] = args.handle;
-  full.pitches[0] = args.pitch;
-  if (!full.pixel_format) return EINVAL;
-  kms::FramebufferPtr fb;
-  if (const int error = make_framebuffer(call, full, &fb, true)) return error;
-  args.fb_id = fb->id;
+  drm::FbCmd2 full;
+  if (!full_request(args, &full)) return EINVAL;
+  if (const int error = add_fb2(call, full)) return error;
+  args.fb_id = full.fb_id;
   return 0;
 }
 

@@ -42,6 +42,10 @@ int close_fb(Call& call, drm::CloseFb& args);
 int get_fb(Call& call, drm::FbCmd& args);
 int get_fb2(Call& call, drm::FbCmd2& args);
 int dirty_fb(Call& call, drm::FbDirty& args);
+/// Of framebuffers in each direction: the first scaler has less than those of a Pi 4 and 5.
+uint32_t max_pixels(const Call& call);
+/// ADDFB as ADDFB2. False: there is no format of these bits and depth.
+bool full_request(const drm::FbCmd& args, drm::FbCmd2* full);
 /// @param owned  the file has it, and it has an id; else it lives as long as it is shown
 int make_framebuffer(Call& call, const drm::FbCmd2& args, kms::FramebufferPtr* made, bool owned);
 

@@ -10,7 +10,6 @@
 namespace v3d::ioctl {
 namespace {
 
-constexpr uint32_t kMaxSize = 7680;  // vc4_drv.c, vc5
 constexpr uint32_t kEncoderTmds = 2, kEncoderVirtual = 5;
 constexpr uint32_t kConnectorHdmiA = 11, kConnectorWriteback = 18;
 constexpr uint32_t kConnected = 1, kDisconnected = 2;
@@ -59,7 +58,7 @@ std::vector<uint32_t> shown_connectors(const Call& call) {
 int get_resources(Call& call, drm::CardResources& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
   args.min_width = args.min_height = 0;
-  args.max_width = args.max_height = kMaxSize;
+  args.max_width = args.max_height = max_pixels(call);
   const std::vector<uint32_t> fbs = call.kernel.display().fbs_of(call.file);
   if (!put_list<uint32_t>(call.user, args.fb_ids, &args.count_fbs, fbs) ||
       !put_list<uint32_t>(call.user, args.crtc_ids, &args.count_crtcs,

@@ -74,6 +74,29 @@ int create_dumb(Call& call, drm::CreateDumb& args) {
   return 0;
 }
 
+int add_fb2(Call& call, drm::FbCmd2& args) {
+  drm::FbCmd2 full = args;
+  // Who names no modifier means what the BO has been set to (vc4_fb_create).
+  if (!(args.flags & drm::kFbModifiers) && args.modifier[0] == 0) {
+    const std::shared_ptr<Bo> bo = call.file.find_bo(args.handles[0]);
+    if (bo && object_of(call, *bo).is_t_tiled()) {
+      full.flags |= drm::kFbModifiers;
+      full.modifier[0] = drm::vc4::kModifierTTiled;
+    }
+  }
+  if (const int error = ioctl::add_fb2(call, full)) return error;
+  args.fb_id = full.fb_id;
+  return 0;
+}
+
+int add_fb(Call& call, drm::FbCmd& args) {
+  drm::FbCmd2 full;
+  if (!full_request(args, &full)) return EINVAL;
+  if (const int error = vc4::add_fb2(call, full)) return error;
+  args.fb_id = full.fb_id;
+  return 0;
+}
+
 int mmap_bo(Call& call, drm::vc4::MmapBo& args) {
   const std::shared_ptr<Bo> bo = call.file.find_bo(args.handle);
   if (!bo) return EINVAL;

@@ -24,6 +24,9 @@ int label_bo(Call& call, drm::vc4::LabelBo& args);
 int gem_madvise(Call& call, drm::vc4::GemMadvise& args);
 /// MODE_CREATE_DUMB.
 int create_dumb(Call& call, drm::CreateDumb& args);
+/// MODE_ADDFB and MODE_ADDFB2.
+int add_fb(Call& call, drm::FbCmd& args);
+int add_fb2(Call& call, drm::FbCmd2& args);
 
 // param.cc
 int get_param(Call& call, drm::vc4::GetParam& args);

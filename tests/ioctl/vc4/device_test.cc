@@ -144,6 +144,75 @@ TEST_F(DeviceTest, TilingIsOfTheObject) {
   EXPECT_EQ(ioctl(kGetTiling, set), EINVAL);
 }
 
+// Who names no modifier gets what the BO has been set to, also by ADDFB (vc4-abi.md 7.4).
+TEST_F(DeviceTest, FramebuffersLieAsTheirObject) {
+  constexpr uint32_t kAddFb = 0xc01c64ae, kAddFb2 = 0xc06864b8, kGetFb2 = 0xc06864ce;
+  constexpr uint32_t kXr24 = 0x34325258, kRg24 = 0x34324752;
+  const auto card = open(kMinorVc4);
+  const uint32_t handle = create(*card, 4 * 32 * 32);
+  const auto request = [&](uint32_t format, uint32_t flags) {
+    drm::FbCmd2 args = {};
+    args.width = args.height = 32;
+    args.pixel_format = format;
+    args.flags = flags;
+    args.handles[0] = handle;
+    args.pitches[0] = 4 * 32;
+    return args;
+  };
+  const auto modifier_of = [&](uint32_t id) {
+    drm::FbCmd2 args = {};
+    args.fb_id = id;
+    EXPECT_EQ(ioctl(*card, kGetFb2, args), 0);
+    return args.modifier[0];
+  };
+  const auto add = [&](drm::FbCmd2 args) {
+    EXPECT_EQ(ioctl(*card, kAddFb2, args), 0);
+    return modifier_of(args.fb_id);
+  };
+  const auto add_by_depth = [&] {
+    drm::FbCmd args = {};
+    args.width = args.height = 32;
+    args.pitch = 4 * 32;
+    args.bpp = 32;
+    args.depth = 24;
+    args.handle = handle;
+    EXPECT_EQ(ioctl(*card, kAddFb, args), 0);
+    return modifier_of(args.fb_id);
+  };
+  EXPECT_EQ(add(request(kXr24, 0)), kModifierLinear);
+  EXPECT_EQ(add_by_depth(), kModifierLinear);
+  drm::vc4::Tiling tiling = {.handle = handle, .flags = 0, .modifier = kModifierTTiled};
+  ASSERT_EQ(ioctl(*card, kSetTiling, tiling), 0);
+  EXPECT_EQ(add(request(kXr24, 0)), kModifierTTiled);
+  EXPECT_EQ(add_by_depth(), kModifierTTiled);
+  EXPECT_EQ(add(request(kXr24, drm::kFbModifiers)), kModifierLinear);  // who names it is taken at the word
+  drm::FbCmd2 args = request(kRg24, 0);                                // which is not shown tiled
+  EXPECT_EQ(ioctl(*card, kAddFb2, args), EINVAL);
+  args = request(kXr24, 0);
+  args.handles[0] = 99;
+  EXPECT_EQ(ioctl(*card, kAddFb2, args), ENOENT);
+  args = request(kXr24, 0);
+  args.modifier[0] = kModifierTTiled;  // without the flag
+  EXPECT_EQ(ioctl(*card, kAddFb2, args), EINVAL);
+}
+
+TEST_F(DeviceTest, FramebuffersAreNoLargerThanTheScalerShows) {
+  const auto card = open(kMinorVc4);
+  drm::CardResources resources = {};
+  EXPECT_EQ(ioctl(*card, 0xc04064a0, resources), 0);
+  EXPECT_EQ(resources.max_width, 2048u);
+  EXPECT_EQ(resources.max_height, 2048u);
+  drm::FbCmd2 args = {};
+  args.width = 2049;
+  args.height = 1;
+  args.pixel_format = 0x34325258;
+  args.handles[0] = create(*card, 4 * 2049);
+  args.pitches[0] = 4 * 2049;
+  EXPECT_EQ(ioctl(*card, 0xc06864b8, args), EINVAL);
+  args.width = 2048;
+  EXPECT_EQ(ioctl(*card, 0xc06864b8, args), 0);
+}
+
 TEST_F(DeviceTest, ChecksLabels) {
   const uint32_t handle = create();
   const char text[] = "BCL";
