@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/capture_window.h"
+#include "daemon/node_name.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
 #include "ioctl/display/connector_files.h"
@@ -186,8 +187,8 @@ std::string Server::status_text() {
     const ioctl::ClientInfo& client = *file->client();
     const std::shared_ptr<const ioctl::User> user = client.user();
     absl::StrAppendFormat(&text, "%6d %-16s %8d %10s %7d %10d", client.id, user->program, user->pid,
-                          file->is_render() ? "renderD128" : absl::StrFormat("card%d", file->minor()),
-                          file->memory_use().objects.load(), file->memory_use().bytes.load() >> 10);
+                          node_name(*file), file->memory_use().objects.load(),
+                          file->memory_use().bytes.load() >> 10);
     for (const auto& jobs : client.jobs_done) absl::StrAppendFormat(&text, " %9d", jobs.load());
     const std::string name = file->client_name();
     absl::StrAppendFormat(&text, " %7d %7d  %s\n", client.mmu_faults.load(), client.failed_jobs.load(),

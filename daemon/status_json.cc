@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_split.h"
 #include "daemon/json_writer.h"
+#include "daemon/node_name.h"
 #include "daemon/server.h"
 
 namespace v3d::daemon {
@@ -80,7 +81,7 @@ void write_client(const ioctl::File& file, JsonWriter* json) {
       .field("client", client.id)
       .field("program", printable(user->program))
       .field("pid", user->pid)
-      .field("node", file.is_render() ? std::string("renderD128") : "card" + std::to_string(file.minor()))
+      .field("node", node_name(file))
       .field("bos", uint64_t{file.memory_use().objects.load()})
       .field("bytes", uint64_t{file.memory_use().bytes.load()})
       .key("jobs")

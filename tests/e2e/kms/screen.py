@@ -44,7 +44,8 @@ def planes(node):
 
 def main():
     """One line for each plane: its id, width, height, and how many of 16 x 16 pixels of it differ in colour."""
-    node = os.open("/dev/dri/card1", os.O_RDWR)
+    card = "/dev/dri/card1"
+    node = os.open(card if os.path.exists(card) else "/dev/dri/card0", os.O_RDWR)  # one device for both on a Pi 0 to 3
     for plane, fb in planes(node).items():
         try:
             width, height, pitch, memory = grab(node, fb)
