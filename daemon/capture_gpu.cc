@@ -7,11 +7,12 @@
 #include "daemon/capture_window.h"
 #include "daemon/gpus.h"
 #include "gpu/base/log.h"
+#include "ioctl/firmware/user_program_gpu.h"
 
 namespace v3d::daemon {
 namespace {
 
-class CaptureContext : public ioctl::GpuContext {
+class CaptureContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
  public:
   /// @param alone  of all contexts
   CaptureContext(CaptureWriter& writer, const CaptureWindow& window, std::mutex& alone,
@@ -63,6 +64,12 @@ class CaptureContext : public ioctl::GpuContext {
       captured = begin(CapturedJob::of(cl, true, submission));
     }
     return inner_->run_surfaces(job, control);
+  }
+  device::JobResult run_user_programs(csd::UserQpus& qpus, csd::UserQueue& queue, bool alone,
+                                      JobControl& control) override {
+    static std::once_flag told;
+    std::call_once(told, [] { log_warning("user programs do not go into captures"); });
+    return dynamic_cast<ioctl::UserProgramGpu&>(*inner_).run_user_programs(qpus, queue, alone, control);
   }
 
  private:

@@ -8,8 +8,10 @@
 #include "gpu/base/log.h"
 #include "gpu/chip/board.h"
 #include "gpu/device/run_surfaces.h"
+#include "gpu/device/run_user_programs.h"
 #include "gpu/perf/record/sampling.h"
 #include "gpu/tmu/lookup/unit.h"
+#include "ioctl/firmware/user_program_gpu.h"
 
 namespace v3d::daemon {
 namespace {
@@ -26,11 +28,12 @@ std::string lookups_not_generated() {
   return text.empty() ? text : text + "\n";
 }
 
-class DeviceContext : public ioctl::GpuContext {
+class DeviceContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
  public:
   /// @param tally  null: no times are predicted
-  DeviceContext(device::Device& device, std::unique_ptr<device::Context> context, PredictionTally* tally)
-      : device_(device), context_(std::move(context)), tally_(tally) {}
+  DeviceContext(device::Device& device, std::unique_ptr<device::Context> context, double patience,
+                PredictionTally* tally)
+      : device_(device), context_(std::move(context)), patience_(patience), tally_(tally) {}
 
   mmu::AddressSpace& space() override { return context_->space(); }
   device::JobResult run_bin(const device::ClJob& job, JobControl& control,
@@ -51,6 +54,10 @@ class DeviceContext : public ioctl::GpuContext {
   device::JobResult run_surfaces(const device::SurfaceJob& job, JobControl& control) override {
     return told(ioctl::Queue::kRender, device::run_surfaces(device_, *context_, job, control));
   }
+  device::JobResult run_user_programs(csd::UserQpus& qpus, csd::UserQueue& queue, bool alone,
+                                      JobControl& control) override {
+    return device::run_user_programs(device_.profile(), *context_, qpus, queue, alone, patience_, control);
+  }
 
  private:
   device::JobResult told(ioctl::Queue queue, device::JobResult result) {
@@ -67,6 +74,7 @@ class DeviceContext : public ioctl::GpuContext {
 
   device::Device& device_;
   const std::unique_ptr<device::Context> context_;
+  const double patience_;
   PredictionTally* const tally_;
 };
 
@@ -75,6 +83,7 @@ class DeviceGpu : public ioctl::Gpu {
   DeviceGpu(const chip::Profile& profile, int workers, double patience, const WatchSelection& watch,
             qpu::jit::Engine engine, bool perf_map, TimingMode timing)
       : timing_(timing),
+        patience_(patience),
         pool_(workers),
         compiler_(qpu::jit::make_compiler(engine)),
         device_(profile, pool_, patience),
@@ -97,7 +106,7 @@ class DeviceGpu : public ioctl::Gpu {
     auto context = device::Context::create(device_.profile(), compiler_.get());
     if (!context.ok()) return context.status();
     PredictionTally* const tally = timing_ == TimingMode::kOff ? nullptr : &tally_;
-    return std::make_unique<DeviceContext>(device_, *std::move(context), tally);
+    return std::make_unique<DeviceContext>(device_, *std::move(context), patience_, tally);
   }
   bool takes_all_processors() const override {
     return pool_.is_busy() && pool_.concurrency() >= static_cast<int>(std::thread::hardware_concurrency());
@@ -111,6 +120,7 @@ class DeviceGpu : public ioctl::Gpu {
   }
 
   const TimingMode timing_;
+  const double patience_;
   PredictionTally tally_;
   ThreadPool pool_;
   std::unique_ptr<PerfMap> perf_map_;                      // null: nobody asked

@@ -1,11 +1,12 @@
 #include <optional>
 
 #include "daemon/gpus.h"
+#include "ioctl/firmware/user_program_gpu.h"
 
 namespace v3d::daemon {
 namespace {
 
-class IdleContext : public ioctl::GpuContext {
+class IdleContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
  public:
   explicit IdleContext(std::unique_ptr<mmu::AddressSpace> space) : space_(std::move(space)) {}
 
@@ -21,6 +22,10 @@ class IdleContext : public ioctl::GpuContext {
   device::JobResult run_csd(const device::CsdJob&, JobControl&) override { return {}; }
   device::JobResult run_tfu(const device::TfuJob&, JobControl&) override { return {}; }
   device::JobResult run_surfaces(const device::SurfaceJob&, JobControl&) override { return {}; }
+  device::JobResult run_user_programs(csd::UserQpus&, csd::UserQueue& queue, bool, JobControl&) override {
+    for (csd::UserProgram program; queue.take(&program);) queue.end(program, 0, false);
+    return {};
+  }
 
  private:
   const std::unique_ptr<mmu::AddressSpace> space_;
@@ -28,8 +33,7 @@ class IdleContext : public ioctl::GpuContext {
 
 class IdleGpu : public ioctl::Gpu {
  public:
-  explicit IdleGpu(const chip::Profile& profile)
-      : profile_(profile), vc4_board_(vc4_board_of(profile)) {}
+  explicit IdleGpu(const chip::Profile& profile) : profile_(profile), vc4_board_(vc4_board_of(profile)) {}
 
   const chip::Profile& profile() const override { return profile_; }
   const ioctl::Vc4Board* vc4_board() const override { return vc4_board_ ? &*vc4_board_ : nullptr; }

@@ -15,6 +15,7 @@
 #include "ioctl/abi/channel_requests.h"
 #include "ioctl/abi/v3d.h"
 #include "ioctl/core/call.h"
+#include "ioctl/firmware/client.h"
 #include "ioctl/ioctl_table.h"
 #include "ioctl/sync/deferred_wakes.h"
 
@@ -238,6 +239,8 @@ Reply Session::answer(Request& request) {
       return make_channel();
     case wire::kScreen:
       return screen(request);
+    case wire::kFirmware:
+      return firmware(request);
   }
   log_warning("unknown request %d of %s (pid %d)", request.header.op, peer_.program, peer_.pid);
   return failure(EPROTO);
@@ -413,6 +416,25 @@ Reply Session::screen(Request& request) {
     if (const int error = Viewer::admit(server_.kernel().display(), *peer_.account, &viewer_))
       return failure(error);
   return viewer_->look(args, waiter_);
+}
+
+Reply Session::firmware(Request& request) {
+  wire::FirmwareRequest args;
+  if (!PayloadReader(request.payload).read(&args)) return failure(EPROTO);
+  const std::shared_ptr<ioctl::File> file = server_.find_file(args.token);
+  if (!file) return failure(EBADF);
+  file->client()->used_by(user_);
+  RequestFds fds({}, {});
+  SegmentMemory memory;
+  ioctl::Call call{server_.kernel(), *file, memory, fds, waiter_, *peer_.account};
+  awaits_job_ = args.call == wire::FirmwareCall::kExecute;
+  wire::FirmwareReply answer = {};
+  ioctl::UniqueFd mapped;
+  if (const int error = ioctl::firmware::answer(call, args, &answer, &mapped)) return failure(error);
+  Reply reply;
+  reply.append(answer);
+  if (mapped) reply.fds.push_back(std::move(mapped));
+  return reply;
 }
 
 Reply Session::command(Request& request) {

@@ -52,6 +52,7 @@ class Session {
   Reply command(Request& request);
   Reply make_channel();
   Reply screen(Request& request);
+  Reply firmware(Request& request);
 
   Server& server_;
   const int fd_;

@@ -35,6 +35,9 @@ struct Soc {
   const char* display_compatible;
   const char* platform_roots[2];  ///< first components under sys/devices/platform; nullptr: one is enough
   const char* compatible;         ///< of the SoC in the board's
+  /// Where the ARM sees the peripherals that programs of VideoCore IV reach by /dev/mem; 0: there are no
+  /// such.
+  uint32_t peripherals = 0;
 
   /// All nodes are those of the display's device; V3D's own has none (vc4-abi.md 1.1).
   constexpr bool has_one_device() const { return has_driver_vc4(generation); }
@@ -49,16 +52,17 @@ inline constexpr Soc kBcm2711 = {
     Generation::k42, "v3d", "fec00000.v3d", "v3dbus/fec00000.v3d", "/v3dbus/v3d@7ec04000", "brcm,2711-v3d",
     "gpu",           "gpu", "/gpu",         "brcm,bcm2711-vc5",    {"v3dbus", "gpu"},      "brcm,bcm2711"};
 
-inline constexpr Soc kBcm2835 = {Generation::k21,    "vc4_v3d",           "20c00000.v3d",
-                                 "soc/20c00000.v3d", "/soc/v3d@7ec00000", "brcm,bcm2835-v3d",
-                                 "soc:gpu",          "soc/soc:gpu",       "/soc/gpu",
-                                 "brcm,bcm2835-vc4", {"soc", nullptr},    "brcm,bcm2835"};
+inline constexpr Soc kBcm2835 = {
+    Generation::k21,    "vc4_v3d",      "20c00000.v3d", "soc/20c00000.v3d", "/soc/v3d@7ec00000",
+    "brcm,bcm2835-v3d", "soc:gpu",      "soc/soc:gpu",  "/soc/gpu",         "brcm,bcm2835-vc4",
+    {"soc", nullptr},   "brcm,bcm2835", 0x20000000};
 /// Of BCM2836 and BCM2837, where the same blocks have other addresses.
 constexpr Soc with_peripherals_at_3f(const char* compatible) {
   Soc soc = kBcm2835;
   soc.v3d = "3fc00000.v3d";
   soc.v3d_folder = "soc/3fc00000.v3d";
   soc.compatible = compatible;
+  soc.peripherals = 0x3f000000;
   return soc;
 }
 inline constexpr Soc kBcm2836 = with_peripherals_at_3f("brcm,bcm2836");
@@ -76,6 +80,8 @@ struct Board {
 
   /// MiB of memory, by the revision.
   constexpr uint32_t memory_mib() const { return 256u << (revision >> 20 & 7); }
+  /// MiB of it that the firmware keeps where config.txt does not say (gpu_mem), on boards before the Pi 4.
+  constexpr uint32_t firmware_mib() const { return memory_mib() < 1024 ? 64 : 76; }
 };
 
 inline constexpr uint64_t kSerial = 0x1000000076336465;

@@ -30,7 +30,7 @@
 namespace v3d::wire {
 
 inline constexpr uint32_t kMagic = 0x55443356;  // "V3DU"
-inline constexpr uint32_t kProtocol = 8;
+inline constexpr uint32_t kProtocol = 9;
 inline constexpr uint32_t kMaxPayload = 64u << 20;
 inline constexpr int kMaxFds = 16;
 
@@ -50,10 +50,11 @@ enum Op : uint32_t {
   kIoctl = 4,  ///< IoctlRequest -> IoctlReply; a DRM ioctl ('d') on a file
   kFdIoctl =
       5,  ///< the same with the fd itself (sync_file '>', dma-buf 'b' and /dev/fb0 'F' ioctls); else ENOTTY
-  kMmap = 6,     ///< MmapRequest -> MmapReply, mostly + fd
-  kCommand = 7,  ///< text -> text; what `v3demu status` and its like ask for
-  kChannel = 8,  ///< nothing -> ChannelReply + fd; once on a connection, from which on it has a Channel
-  kScreen = 9,   ///< ScreenRequest -> ScreenReply + planes + fds; EBUSY when too many connections look
+  kMmap = 6,       ///< MmapRequest -> MmapReply, mostly + fd
+  kCommand = 7,    ///< text -> text; what `v3demu status` and its like ask for
+  kChannel = 8,    ///< nothing -> ChannelReply + fd; once on a connection, from which on it has a Channel
+  kScreen = 9,     ///< ScreenRequest -> ScreenReply + planes + fds; EBUSY when too many connections look
+  kFirmware = 10,  ///< FirmwareRequest -> FirmwareReply, of kMap* + fd (firmware.h)
 };
 
 struct MessageHeader {

@@ -50,11 +50,14 @@ class Client : public DriverState {
   FencePtr next_fence(Device& device);
   /// Of its jobs up to that one that have not ended.
   std::vector<FencePtr> unfinished(uint64_t seqno);
+  /// What the firmware does for the file's process.
+  DriverSlot& firmware() { return firmware_; }
   /// Whether one more refusal is worth a line.
   bool says_refusal() { return worth_a_line(++refusals_); }
 
  private:
   const uint64_t context_ = new_fence_context();
+  DriverSlot firmware_;
   std::atomic<uint64_t> refusals_{0};
   std::mutex mutex_;  // protects all below
   std::shared_ptr<ContiguousMemory::Piece> binner_;
