@@ -53,6 +53,9 @@ bool board_ioctl(int fd, uint32_t request, uint64_t argument, int* result) {
     case DeviceKind::kFirmwareCommands:
       *result = firmware_ioctl(request, argument, kBoardDevices[place].kind == DeviceKind::kFirmwareCommands);
       break;
+    case DeviceKind::kMemory:
+      *result = -ENOTTY;
+      break;
   }
   return true;
 }

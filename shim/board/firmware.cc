@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "shim/board/firmware_calls.h"
 #include "shim/link/connection.h"
 #include "shim/process/config.h"
 #include "shim/process/raw.h"
@@ -43,7 +44,9 @@ struct Asked {
   const Firmware& firmware;
 };
 
-/// Bytes of the answer, which may be more than there is room for.
+/// Bytes of the answer, which may be more than there is room for; kRefused: this board's firmware would
+/// answer, and here it is refused.
+constexpr uint32_t kRefused = ~0u;
 using Answer = uint32_t(const Asked& asked, Value* value);
 
 uint32_t answer_words(Value* value, uint32_t first) {
@@ -78,7 +81,7 @@ uint32_t get_arm_memory(const Asked& asked, Value* value) {
 }
 uint32_t get_vc_memory(const Asked& asked, Value* value) {
   return answer_words(value, asked.firmware.arm_memory_mib(asked.board) << 20,
-                      asked.firmware.vc_memory_mib << 20);
+                      asked.firmware.kept_memory_mib(asked.board) << 20);
 }
 
 /// Pairs of a parent, of which none has one, and a number.
@@ -154,6 +157,24 @@ uint32_t run_command(const Asked& asked, Value* value) {
   return static_cast<uint32_t>(kText + answer.size() + 1);
 }
 
+/// What the daemon does, of one word as answer.
+template <wire::FirmwareCall call>
+uint32_t call_for_programs(const Asked&, Value* value) {
+  uint32_t answer;
+  if (!has_user_programs() ||
+      call_firmware(call, value->word(0), value->word(1), value->word(2), &answer) != 0)
+    return kRefused;
+  return answer_words(value, answer);
+}
+/// Programs, where their list is, whether caches are left as they are (here they always are coherent), ms.
+uint32_t execute_qpu(const Asked&, Value* value) {
+  uint32_t answer;
+  if (!has_user_programs() || call_firmware(wire::FirmwareCall::kExecute, value->word(0), value->word(1),
+                                            value->word(3), &answer) != 0)
+    return kRefused;
+  return answer_words(value, answer);
+}
+
 struct Property {
   uint32_t tag;
   const char* name;
@@ -193,14 +214,14 @@ constexpr Property kProperties[] = {
     {0x00030046, "GET_THROTTLED", [](const Asked&, Value* value) { return answer_words(value, 0); }},
     {0x00030047, "GET_CLOCK_MEASURED", measure_clock_rate},
     {kGencmd, "GET_GENCMD_RESULT", run_command},
+    {0x0003000c, "ALLOCATE_MEMORY", call_for_programs<wire::FirmwareCall::kAllocate>},
+    {0x0003000d, "LOCK_MEMORY", call_for_programs<wire::FirmwareCall::kLock>},
+    {0x0003000e, "UNLOCK_MEMORY", call_for_programs<wire::FirmwareCall::kUnlock>},
+    {0x0003000f, "RELEASE_MEMORY", call_for_programs<wire::FirmwareCall::kRelease>},
+    {0x00030011, "EXECUTE_QPU", execute_qpu},
+    {0x00030012, "SET_ENABLE_QPU", call_for_programs<wire::FirmwareCall::kEnable>},
 
-    {0x0003000c, "ALLOCATE_MEMORY", nullptr},
-    {0x0003000d, "LOCK_MEMORY", nullptr},
-    {0x0003000e, "UNLOCK_MEMORY", nullptr},
-    {0x0003000f, "RELEASE_MEMORY", nullptr},
     {0x00030010, "EXECUTE_CODE", nullptr},
-    {0x00030011, "EXECUTE_QPU", nullptr},
-    {0x00030012, "SET_ENABLE_QPU", nullptr},
     {0x00030030, "GET_DOMAIN_STATE", nullptr},
     {0x00038001, "SET_CLOCK_STATE", nullptr},
     {0x00038002, "SET_CLOCK_RATE", nullptr},
@@ -232,12 +253,9 @@ void say_not_implemented(size_t row) {
 bool answer_tag(const Asked& asked, uint32_t tag, Value* value, uint32_t* size) {
   for (size_t row = 0; row < kNumProperties; ++row) {
     if (kProperties[row].tag != tag) continue;
-    if (!kProperties[row].answer) {
-      say_not_implemented(row);
-      return false;
-    }
-    *size = kProperties[row].answer(asked, value);
-    return true;
+    *size = kProperties[row].answer ? kProperties[row].answer(asked, value) : kRefused;
+    if (*size == kRefused) say_not_implemented(row);
+    return *size != kRefused;
   }
   return false;
 }
@@ -286,8 +304,11 @@ int answer_list(uint32_t* words, uint32_t bytes, bool commands_only) {
 }  // namespace
 
 int firmware_ioctl(uint32_t request, uint64_t argument, bool commands_only) {
-  constexpr uint32_t kProperty = 3u << 30 | uint32_t{sizeof(char*)} << 16 | 100 << 8;
-  if (request != kProperty) return -EINVAL;
+  constexpr uint32_t kProperty = 3u << 30 | 100 << 8;
+  // Programs of boards that run systems of 32 bits say so in numbers, and are built for 64 here.
+  if (request != (kProperty | uint32_t{sizeof(char*)} << 16) &&
+      (request != (kProperty | 4 << 16) || !has_user_programs()))
+    return -EINVAL;
   uint32_t bytes;
   if (!copy_from_user(&bytes, argument, sizeof(bytes))) return -EFAULT;
   if (bytes < 12) return -EINVAL;

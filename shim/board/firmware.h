@@ -9,6 +9,9 @@
 
 namespace v3d::shim {
 
+/// MiB of its memory that the firmware of a board before the Pi 4 keeps, as gpu_mem in config.txt.
+inline constexpr char kMemoryVariable[] = "V3DEMU_GPU_MEM";
+
 /// 0 or a negative errno. @param argument  address in the caller's memory
 /// @param commands_only  of /dev/vcio_gencmd, which refuses what is no text command
 int firmware_ioctl(uint32_t request, uint64_t argument, bool commands_only);
@@ -38,7 +41,7 @@ struct Firmware {
   uint32_t timestamp, variant;  ///< variant: 1 "start", 4 "start_cd"
   uint32_t hash[5];
   const char* version_text;  ///< what the command `version` says
-  uint32_t vc_memory_mib;    ///< that the ARM does not get of the first GiB
+  uint32_t vc_memory_mib;    ///< that the ARM does not get of the first GiB, where nobody says
   uint32_t idle_v3d;         ///< Hz of the V3D's clock without jobs
   uint32_t max_millidegrees, millidegrees;
   uint32_t core_microvolts, sdram_c_microvolts, sdram_i_microvolts, sdram_p_microvolts;
@@ -46,11 +49,9 @@ struct Firmware {
   const FirmwareClock* clocks;
   uint32_t num_clocks;
 
-  /// The firmware tells of the first GiB alone.
-  uint32_t arm_memory_mib(const chip::Board& on) const {
-    const uint32_t told = on.memory_mib() < 1024 ? on.memory_mib() : 1024;
-    return told - vc_memory_mib;
-  }
+  /// With what $V3DEMU_GPU_MEM says of boards that have a gpu_mem. The firmware tells of the first GiB alone.
+  uint32_t kept_memory_mib(const chip::Board& on) const;
+  uint32_t arm_memory_mib(const chip::Board& on) const;
 };
 const Firmware& firmware_of(const chip::Board& board);
 

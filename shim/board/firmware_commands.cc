@@ -55,7 +55,7 @@ void measure_temp(const Asked& asked, CommandAnswer* answer) {
 }
 
 void get_mem(const Asked& asked, CommandAnswer* answer) {
-  const uint32_t gpu = asked.firmware.vc_memory_mib;
+  const uint32_t gpu = asked.firmware.kept_memory_mib(asked.board);
   if (strcmp(asked.argument, "arm") == 0)
     answer->add("arm=").add(uint64_t{asked.firmware.arm_memory_mib(asked.board)}).add('M');
   else if (strcmp(asked.argument, "gpu") == 0)

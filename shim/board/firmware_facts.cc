@@ -1,9 +1,11 @@
 /// What the firmwares say of clocks, memory and themselves. Sources: board-environment.md 6, and
 /// [K] raspberrypi-firmware.h for the numbers of clocks. Rates without a published measurement are nominal.
 #include <array>
+#include <cstdlib>
 
 #include "shim/board/firmware.h"
 #include "shim/link/connection.h"
+#include "shim/process/config.h"
 
 namespace v3d::shim {
 namespace {
@@ -70,7 +72,7 @@ constexpr Firmware start_elf(const chip::Board& board, const std::array<Firmware
           .variant = 1,
           .hash = {0x2808975b, 0x80149bbf, 0xe8684465, 0x5fe45c7d, 0xe66fc078},
           .version_text = kVersionOf2024,
-          .vc_memory_mib = board.memory_mib() < 1024 ? 64u : 76u,
+          .vc_memory_mib = board.firmware_mib(),
           .idle_v3d = 250 * kMHz,
           .max_millidegrees = 85'000,
           .millidegrees = 47'200,
@@ -136,6 +138,20 @@ bool v3d_is_active() {
 }
 
 }  // namespace
+
+static uint32_t told_memory_mib(const chip::Board& board) {
+  return board.memory_mib() < 1024 ? board.memory_mib() : 1024;
+}
+
+uint32_t Firmware::kept_memory_mib(const chip::Board& on) const {
+  const char* asked = on.soc->peripherals ? environment_variable(kMemoryVariable) : nullptr;
+  const unsigned long mib = asked ? strtoul(asked, nullptr, 10) : 0;
+  return mib > 0 && mib < told_memory_mib(on) ? static_cast<uint32_t>(mib) : vc_memory_mib;
+}
+
+uint32_t Firmware::arm_memory_mib(const chip::Board& on) const {
+  return told_memory_mib(on) - kept_memory_mib(on);
+}
 
 const Firmware& firmware_of(const chip::Board& board) {
   for (const Firmware& firmware : kFirmwares)

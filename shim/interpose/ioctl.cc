@@ -4,6 +4,7 @@
 
 #include "ioctl/abi/request.h"
 #include "shim/board/board_devices.h"
+#include "shim/board/physical_memory.h"
 #include "shim/drm/drm_ioctl.h"
 #include "shim/drm/files.h"
 #include "shim/drm/framebuffer.h"
@@ -53,7 +54,9 @@ long map(void* address, size_t length, int prot, int flags, int fd, off_t offset
     if (error == 0) return drm_mmap(file, address, length, prot, flags, offset);
     if (error != -ENOTTY) return error;
   }
-  long result = raw::map(address, length, prot, flags, fd, offset);
+  long result;
+  if (of_file && map_physical_memory(fd, address, length, prot, flags, offset, &result)) return result;
+  result = raw::map(address, length, prot, flags, fd, offset);
   // A socket cannot be mapped; a DRM file can, but not at an offset that names nothing.
   if (result == -ENODEV && of_file && find_file(fd, &file)) return -EINVAL;
   return result;

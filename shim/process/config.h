@@ -3,6 +3,7 @@
 /// V3DEMU_SOCKET, XDG_RUNTIME_DIR  where the daemon is (place.h)
 /// V3DEMU_DEVICE and what else a daemon goes by: the table of ioctl/link/place.h
 /// V3DEMU_DAEMON, V3DEMU_LOG       its program and where its messages go (launch.cc)
+/// V3DEMU_GPU_MEM=MIB              that the firmware of a Pi 0 to 3 keeps (shim/board/firmware.h)
 /// V3DEMU_VC4=0                    no display device
 /// V3DEMU_BOARD=0                  the machine stays what it is: no device tree, /proc/cpuinfo unchanged
 /// V3DEMU_HOST_DRI=1               the host's own DRM nodes stay visible, ours take free numbers

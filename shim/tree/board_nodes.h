@@ -1,8 +1,10 @@
-/// The board has device nodes beside the GPU's (board-environment.md 6): dma-buf heaps, udmabuf and the
-/// firmware's mailbox. Their paths and numbers are here; what they do is in shim/board.
+/// The board has device nodes beside the GPU's (board-environment.md 6): dma-buf heaps, udmabuf, the
+/// firmware's mailbox, and memory. Their paths and numbers are here; what they do is in shim/board.
 #pragma once
 
 #include <cstdint>
+
+#include "gpu/chip/board.h"
 
 namespace v3d::shim {
 
@@ -11,12 +13,14 @@ enum class DeviceKind : uint8_t {
   kUdmabuf,   ///< dma_buffers.h
   kFirmware,  ///< firmware.h
   kFirmwareCommands,  ///< firmware.h
+  kMemory,            ///< physical_memory.h. Of other boards than those with VideoCore IV the host's stays
 };
 
 struct BoardDevice {
   const char* name;  ///< below /dev
   DeviceKind kind;
   uint32_t major, minor;
+  uint32_t mode = 0660;
 };
 
 inline constexpr char kHeapFolder[] = "/dev/dma_heap";
@@ -30,8 +34,12 @@ inline constexpr BoardDevice kBoardDevices[] = {
     {"udmabuf", DeviceKind::kUdmabuf, kMiscMajor, kFirstMiscMinor},
     {"vcio", DeviceKind::kFirmware, kMiscMajor, kFirstMiscMinor + 1},
     {"vcio_gencmd", DeviceKind::kFirmwareCommands, kMiscMajor, kFirstMiscMinor + 2},
+    {"mem", DeviceKind::kMemory, 1, 1, 0640},
 };
 inline constexpr uint32_t kNumBoardDevices = sizeof(kBoardDevices) / sizeof(*kBoardDevices);
+
+/// Whether a board has it, and who is shown the tree can use it.
+bool has_device(const chip::Soc& soc, const BoardDevice& device);
 
 /// Whether a path is that of such a node, or of their folder. `path` is virtual, absolute and normalised.
 bool is_board_device_path(const char* path);

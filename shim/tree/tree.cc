@@ -78,11 +78,12 @@ void add_node(Tree* tree, uint32_t wire_minor, uint32_t minor) {
 void add_board_devices(Tree* tree) {
   for (uint32_t i = 0; i < kNumBoardDevices; ++i) {
     const BoardDevice& device = kBoardDevices[i];
+    if (!has_device(*board_of(tree->chip).soc, device)) continue;
     Node* node = &tree->nodes[tree->num_nodes++];
     node->wire_minor = kFirstBoardDevice + i;
     node->minor = device.minor;
     node->major = device.major;
-    node->mode = S_IFCHR | 0660;
+    node->mode = S_IFCHR | device.mode;
     Text<sizeof(node->name)> name;
     name.add(device.name);
     memcpy(node->name, name.c_str(), name.size() + 1);
@@ -138,7 +139,7 @@ void list_owned(Tree* tree) {
     own(tree, "/proc/device-tree", "");
     own(tree, kHeapFolder, "");
     for (const BoardDevice& device : kBoardDevices)
-      if (!strchr(device.name, '/')) own(tree, "/dev/", device.name);
+      if (!strchr(device.name, '/') && has_device(names, device)) own(tree, "/dev/", device.name);
   }
   if (sees_debug_files()) own(tree, kDebugFolder, "");
   if (!config().host_dri) {

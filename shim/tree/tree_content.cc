@@ -169,6 +169,29 @@ void emit_property(TreeSink* sink, const char* path, const char* text) {
   sink->bytes(property.c_str(), text, strlen(text) + 1);
 }
 
+/// Numbers are big-endian.
+void emit_cells(TreeSink* sink, const char* path, const uint32_t* cells, size_t count) {
+  uint8_t bytes[32];
+  for (size_t i = 0; i < count * 4; ++i) bytes[i] = static_cast<uint8_t>(cells[i / 4] >> (24 - 8 * (i % 4)));
+  Path property;
+  property.add(kDeviceTree).add(path);
+  sink->bytes(property.c_str(), reinterpret_cast<const char*>(bytes), count * 4);
+}
+
+/// By which libbcm_host knows where the ARM sees the peripherals, and how the GPU sees memory
+/// (board-environment.md 6.2).
+void emit_addresses(TreeSink* sink, const chip::Board& board) {
+  const uint32_t peripherals = board.soc->peripherals;
+  if (!peripherals) return;
+  constexpr uint32_t kBus = 0x7e000000, kBytes = 0x01000000, kLocal = 0x40000000, kLocalBytes = 0x40000;
+  const bool cached = &*board.soc == &chip::kBcm2835;  // the ARM's accesses go through the GPU's cache
+  const uint32_t ranges[] = {kBus, peripherals, kBytes, kLocal, kLocal, kLocalBytes};
+  emit_cells(sink, "soc/ranges", ranges, cached ? 3 : 6);
+  const uint32_t top = board.memory_mib() << 20;
+  const uint32_t memory[] = {top - (board.firmware_mib() << 20), top, cached ? 0x40000000u : 0xc0000000u};
+  emit_cells(sink, "axi/vc_mem/reg", memory, 3);
+}
+
 /// What public programs read of the flattened device tree.
 void emit_device_tree(TreeSink* sink, const chip::Board& board) {
   emit_property(sink, "model", board.model);
@@ -194,6 +217,7 @@ void emit_device_tree(TreeSink* sink, const chip::Board& board) {
   path.clear();
   path.add(board.soc->display_of_path + 1);
   emit_property(sink, path.add("/compatible").c_str(), board.soc->display_compatible);
+  emit_addresses(sink, board);
   sink->link("proc/device-tree", "sys/firmware/devicetree/base");
 }
 
