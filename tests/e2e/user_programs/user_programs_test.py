@@ -1,0 +1,159 @@
+"""Programs of VideoCore IV's QPUs through the firmware's mailbox and /dev/mem, good ones and hostile ones.
+
+    user_programs_test.py ASSEMBLE REGISTERS SHIM
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+SAMPLES = os.path.join(HERE, "..", "..", "..", "samples", "qpu")
+ASSEMBLE, REGISTERS, SHIM = sys.argv[1:4]
+
+# What the tests run under the shim. `execute` returns EXECUTE_QPU's word.
+PREAMBLE = f"""
+import os, struct, sys
+sys.argv = ["mailbox.py"]
+sys.path.insert(0, {SAMPLES!r})
+from mailbox import *
+mailbox = Mailbox()
+def words_of(name):
+    with open(os.path.join({{folder!r}}, name + ".bin"), "rb") as file:
+        return array.array("I", file.read())
+def execute(memory, names, uniforms, timeout=200):
+    pairs = []
+    for n, name in enumerate(names):
+        code = put(memory, 0x400 * n, "I", words_of(name))
+        pairs += [put(memory, 0x2000 + 0x100 * n, "I", uniforms), code]
+    return mailbox.ask(EXECUTE_QPU, len(names), put(memory, 0x3000, "I", pairs), 0, timeout)
+"""
+
+PROGRAMS = {
+    "store": """
+        mov r0, uni
+        load_imm vw_setup, nop, 0x1a00
+        mov vpm, r0
+        load_imm vw_setup, nop, 0x80904000
+        mov vw_addr, uni
+        mov nop, vpm_st_wait
+        end""",
+    "wait": "sacq 5\nend",
+    "loop": "loop:\nbranch loop\nnop\nnop\nnop",
+    "hang": "load_tmu0\nend",
+    "end": "end",
+}
+
+
+class UserPrograms(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        program = subprocess.run([sys.executable, "-B", os.path.join(SAMPLES, "fft256.py")], check=True, capture_output=True)
+        cls.assemble("fft256", program.stdout)
+        for name, text in PROGRAMS.items():
+            cls.assemble(name, text.encode())
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    @classmethod
+    def assemble(cls, name, text):
+        with open(cls.path(name + ".qasm"), "wb") as file:
+            file.write(text)
+        subprocess.run([ASSEMBLE, cls.path(name + ".qasm"), cls.path(name + ".bin")], check=True)
+
+    def start(self, *command):
+        return subprocess.Popen(command, env={**os.environ, "LD_PRELOAD": SHIM}, text=True, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run_under_shim(self, *command):
+        process = self.start(*command)
+        out, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 0, out + err)
+        return out, err
+
+    def python(self, text):
+        return self.run_under_shim(sys.executable, "-B", "-c", PREAMBLE.format(folder=self.folder.name) + text)
+
+    def test_transforms_through_the_mailbox(self):
+        out, _ = self.run_under_shim(sys.executable, "-B", os.path.join(SAMPLES, "mailbox.py"), self.path("fft256.bin"))
+        self.assertIn("8 transforms of 256 numbers, relative error", out)
+
+    def test_transforms_by_registers(self):
+        out, err = self.run_under_shim(REGISTERS, self.path("fft256.bin"))
+        self.assertIn("relative error", out)
+        self.assertIn("is not in memory that the firmware gave to this process", err)
+
+    def test_the_firmware_refuses(self):
+        self.python("""
+assert mailbox.ask(ALLOCATE, 1 << 29, 4096, DIRECT) == 0
+assert mailbox.ask(ALLOCATE, 0, 4096, DIRECT) == 0
+assert mailbox.ask(LOCK, 77) == 0 and mailbox.ask(RELEASE, 77) != 0
+memory = Memory(mailbox, 0x4000)
+assert execute(memory, ["end"], []) == 0x80000000  # without power
+mailbox.ask(ENABLE_QPU, 1)
+assert execute(memory, ["end"], []) == 0
+assert mailbox.ask(EXECUTE_QPU, 1, 0x10, 0, 100) == 0x80000000  # the list is nowhere
+assert mailbox.ask(EXECUTE_QPU, 1 << 31, memory.address, 0, 100) == 0x80000000
+handles = []
+while handle := mailbox.ask(ALLOCATE, 8 << 20, 4096, 0xc):
+    assert mailbox.ask(LOCK, handle) >> 30 == 1
+    handles.append(handle)
+assert 4 <= len(handles) <= 7, handles  # of the 76 MiB of a board
+for handle in handles:
+    assert mailbox.ask(RELEASE, handle) == 0
+assert mailbox.ask(ALLOCATE, 8 << 20, 1 << 20, 0)
+""")
+
+    def test_programs_that_do_not_end(self):
+        self.python("""
+mailbox.ask(ENABLE_QPU, 1)
+memory = Memory(mailbox, 0x4000)
+for bad in ("wait", "loop", "hang"):
+    assert execute(memory, [bad], [], 10) == 0x80000000, bad
+    assert execute(memory, ["end", "end"], []) == 0, bad
+""")
+
+    def test_stores_beyond_memory_reach_nothing(self):
+        self.python("""
+mailbox.ask(ENABLE_QPU, 1)
+memory, freed = Memory(mailbox, 0x4000), Memory(mailbox, 0x1000)
+beyond = [(memory.address + 0x4000) & 0xffffffff, 0, 0x3f200000, 0x7e200000, freed.address]
+kept = freed.map
+mailbox.ask(RELEASE, freed.handle)
+for address in beyond:
+    assert execute(memory, ["store"], [0x12345678, address]) == 0, hex(address)
+assert not any(kept[:64])
+for alias in range(4):
+    address = memory.address & 0x3fffffff | alias << 30
+    assert execute(memory, ["store"], [alias + 5, address + 0x3800]) == 0
+    assert memory.words[0x3800 // 4] == alias + 5
+""")
+
+    def test_clients_do_not_share(self):
+        other = self.start(sys.executable, "-B", "-c", PREAMBLE.format(folder=self.folder.name) + """
+memory = Memory(mailbox, 0x4000)
+print(memory.address, flush=True)
+sys.stdin.readline()
+assert not any(memory.words)
+""")
+        address = int(other.stdout.readline())
+        self.python(f"""
+mailbox.ask(ENABLE_QPU, 1)
+memory = Memory(mailbox, 0x4000)
+for alias in range(4):
+    execute(memory, ["store"], [0x666, ({address} & 0x3fffffff | alias << 30) + 0x3800])
+""")
+        out, err = other.communicate("\n", timeout=60)
+        self.assertEqual(other.returncode, 0, out + err)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
