@@ -183,6 +183,30 @@ TEST(Vc4Alu, AgreesWithTheHostTowardZero) {
   }
 }
 
+TEST(Vc4Alu, WhatIsNoNumber) {
+  constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000, kOne = 0x3f800000;
+  const auto is_special = [](uint32_t bits) { return (bits & kInfinity) == kInfinity; };
+  const auto is_zero = [](uint32_t bits) { return (bits & kInfinity) == 0; };
+  const uint32_t magnitudes[] = {0,          1,         0x007fffff, 0x00800000, kOne,
+                                 0x7f7fffff, kInfinity, 0x7f800001, 0x7fffffff};
+  for (const uint32_t x : magnitudes)
+    for (const uint32_t y : magnitudes)
+      for (const uint32_t signs : {0, 1, 2, 3}) {
+        const uint32_t a = x | signs << 31, b = y | (signs >> 1) << 31;
+        if (!is_special(a) && !is_special(b)) continue;
+        // In one lane of sixteen, which leaves the others alone.
+        Lanes many_a = splat(kOne), many_b = splat(kOne);
+        many_a[5] = a;
+        many_b[5] = b;
+        const Lanes sum = find_alu(Op::kFadd)(many_a, many_b), product = find_alu(Op::kFmul)(many_a, many_b);
+        EXPECT_EQ(sum[5], ((is_special(b) ? b : a) & kSign) | kInfinity) << std::hex << a << " " << b;
+        EXPECT_EQ(product[5], is_zero(a) || is_zero(b) ? 0 : ((a ^ b) & kSign) | kInfinity)
+            << std::hex << a << " " << b;
+        EXPECT_EQ(sum[6], 0x40000000u);
+        EXPECT_EQ(product[6], kOne);
+      }
+}
+
 TEST(Vc4Alu, BytesComeBackFromUnorm8) {
   for (uint32_t v = 0; v < 256; ++v) {
     const Lanes f = unpacked(4, true, splat(v));

@@ -53,21 +53,34 @@ inline Ints is_zero(Words v) { return (v & kExponent) == 0u; }
 inline Ints is_special(Words v) { return (v & kExponent) == kExponent; }
 
 // Hosts with AVX-512 round toward zero in one instruction, but for what is too large, of which they make the
-// largest number.
+// largest number. What is no number stays none in sums and products.
 #if defined(__AVX512F__) && !defined(__clang__)
 #define V3D_HOST_ROUNDS 1
 constexpr int kTowardZero = 3 | 8;  // 8: without exceptions
+// Lanes whose exponent is not 0.
+inline LaneMask counts(Words v) {
+  return __builtin_ia32_ptestmd512(reinterpret_cast<Ints>(v), Ints{} + static_cast<int>(kExponent),
+                                   kAllLanes);
+}
+inline Floats kept(LaneMask lanes, Words v) {
+  return reinterpret_cast<Floats>(__builtin_ia32_movdqa32_512_mask(reinterpret_cast<Ints>(v), Ints{}, lanes));
+}
 inline Words host_sum(Words a, Words b) {
-  return reinterpret_cast<Words>(__builtin_ia32_addps512_mask(
-      reinterpret_cast<Floats>(a), reinterpret_cast<Floats>(b), Floats{}, kAllLanes, kTowardZero));
+  const Words sum = reinterpret_cast<Words>(
+      __builtin_ia32_addps512_mask(kept(counts(a), a), kept(counts(b), b), Floats{}, kAllLanes, kTowardZero));
+  return reinterpret_cast<Words>(kept(counts(sum), sum));
 }
 inline Words host_product(Words a, Words b) {
-  return reinterpret_cast<Words>(__builtin_ia32_mulps512_mask(
-      reinterpret_cast<Floats>(a), reinterpret_cast<Floats>(b), Floats{}, kAllLanes, kTowardZero));
+  const auto lanes = static_cast<LaneMask>(counts(a) & counts(b));
+  const Words product = reinterpret_cast<Words>(__builtin_ia32_mulps512_mask(
+      reinterpret_cast<Floats>(a), reinterpret_cast<Floats>(b), Floats{}, lanes, kTowardZero));
+  return reinterpret_cast<Words>(kept(counts(product), product));
 }
-inline bool may_be_too_large(Words v) {
-  constexpr uint32_t kLargest = 0x7f7fffff;
-  return negative(reinterpret_cast<LanesI>((v & kMagnitude) == kLargest)) != 0;
+// A result that may be too large, or comes from an operand that is no number.
+inline bool is_unsure(Words v) {
+  constexpr int kLargest = 0x7f7fffff, kNotLess = 5;
+  return __builtin_ia32_ucmpd512_mask(reinterpret_cast<Ints>(v & kMagnitude), Ints{} + kLargest, kNotLess,
+                                      kAllLanes) != 0;
 }
 #else
 #define V3D_HOST_ROUNDS 0
@@ -80,11 +93,11 @@ inline Words with_special_sum(Words a, Words b, Words sum) {
 }
 
 inline Words sum_toward_zero(Words a, Words b) {
-  const Words flushed_a = is_zero(a) ? Words{} : a, flushed_b = is_zero(b) ? Words{} : b;
 #if V3D_HOST_ROUNDS
-  if (const Words sum = host_sum(flushed_a, flushed_b); !may_be_too_large(sum)) [[likely]]
-    return with_special_sum(a, b, sum);
+  if (const Words sum = host_sum(a, b); !is_unsure(sum)) [[likely]]
+    return sum;
 #endif
+  const Words flushed_a = is_zero(a) ? Words{} : a, flushed_b = is_zero(b) ? Words{} : b;
   Floats x = reinterpret_cast<Floats>(flushed_a), y = reinterpret_cast<Floats>(flushed_b);
   const Ints large = is_special(reinterpret_cast<Words>(x + y));
   x = large ? x * 0.5f : x;
@@ -109,8 +122,8 @@ inline Words with_special_product(Words a, Words b, Words product) {
 
 inline Lanes product_toward_zero(const Lanes& a, const Lanes& b) {
 #if V3D_HOST_ROUNDS
-  if (const Words product = host_product(a, b); !may_be_too_large(product)) [[likely]]
-    return with_special_product(a, b, product);
+  if (const Words product = host_product(a, b); !is_unsure(product)) [[likely]]
+    return product;
 #endif
   const Lanes product =
       through_doubles<FewFloats, FewFloats>([](Doubles x, Doubles y) { return cut(x * y); }, a, b);
