@@ -52,10 +52,9 @@ std::string identity(const chip::Profile& p) {
 /// [K] vc4_v3d.c, vc4_v3d_debugfs_ident.
 std::string identity_of_vc4(const chip::Profile& p) {
   const uint32_t slices = field(p.core_ident1, 4, 4);
-  return absl::StrFormat(
-      "Revision:   %d\nSlices:     %d\nTMUs:       %d\nQPUs:       %d\nSemaphores: %d\n",
-      field(p.core_ident1, 0, 4), slices, slices * field(p.core_ident1, 12, 4),
-      slices * field(p.core_ident1, 8, 4), field(p.core_ident1, 16, 8));
+  return absl::StrFormat("Revision:   %d\nSlices:     %d\nTMUs:       %d\nQPUs:       %d\nSemaphores: %d\n",
+                         field(p.core_ident1, 0, 4), slices, slices * field(p.core_ident1, 12, 4),
+                         slices * field(p.core_ident1, 8, 4), field(p.core_ident1, 16, 8));
 }
 
 /// The kernel counts for a second.

@@ -1,4 +1,4 @@
-/// A frame of VideoCore IV as one job.
+/// This function runs a frame of VideoCore IV as one job.
 #pragma once
 
 #include "gpu/base/job_control.h"

@@ -1,7 +1,6 @@
-/// Ioctls of 32-bit programs whose arguments hold a long, a size or a pointer, in the kernel's terms
-/// compat_ioctl
-/// ([K] drivers/gpu/drm/drm_ioc32.c, drivers/video/fbdev/core/fb_chrdev.c). The daemon knows the 64-bit
-/// layout alone.
+/// Arguments of ioctls that hold a long, a size or a pointer have another layout in 32-bit programs (Linux
+/// compat_ioctl: drivers/gpu/drm/drm_ioc32.c, drivers/video/fbdev/core/fb_chrdev.c). The daemon knows the
+/// 64-bit layout alone.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-/// The layouts that structures of libc have in a 32-bit program of ARM, which were settled when it was built:
-/// with short offsets and times (stat, readdir), with long offsets (stat64, readdir64: the types that this
-/// library is built with), or with long times besides (__stat64_time64), as all packages of Debian 13.
+/// Structures of libc have one of three layouts in a 32-bit program of ARM, settled when it was built: with
+/// short offsets and times (stat, readdir), with long offsets (stat64, readdir64: the types that this library
+/// is built with), or with long times besides (__stat64_time64), as all packages of Debian 13.
 #pragma once
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/// A JobControl that counts how often it is looked at, and what memory it is asked for.
+/// A CountingControl counts how often it is looked at, and what memory it is asked for.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-/// Programs for another architecture than this one's: a user-mode emulator, and a root with their libraries.
+/// An emulator runs programs for another architecture: a user-mode emulator, and a root with their libraries.
 #pragma once
 
 #include <span>

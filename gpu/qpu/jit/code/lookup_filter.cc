@@ -184,8 +184,8 @@ void LookupEmitter::blend_rows(const Blend& b, bool has_odd) {
   if (wide_) vbroadcastss(b.texel[1], dword[rip + constant_label(std::bit_cast<uint32_t>(kUnorm * 0x1p15f))]);
 }
 
-/// A channel of both rows, after blend_rows(): sums below 2^24, which the one rounding after them sees as they
-/// are.
+/// A channel of both rows, after blend_rows(): sums below 2^24, which the one rounding after them sees as
+/// they are.
 void LookupEmitter::blend_columns(const Blend& b, const Xmm& to, int channel) {
   const bool odd = channel & 1;
   const Xmm &top = odd ? b.texel[0] : b.even[0], &bottom = odd ? b.texel[2] : b.even[1];
