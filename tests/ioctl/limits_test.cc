@@ -1,4 +1,8 @@
 // What a client holds is counted for the process that asked, at every object.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cerrno>
 
 #include "tests/ioctl/submit_fixture.h"
@@ -70,6 +74,24 @@ TEST_F(LimitsTest, AnImportedBufferIsItsImporters) {
   uint32_t handle;
   ASSERT_EQ(import_bo(*open(kMinorV3dRender), dmabuf.get(), &handle), 0);
   EXPECT_EQ(account_->used(Resource::kBoBytes), bytes);  // the same memory
+}
+
+// As those of /dev/dma_heap and udmabuf: their memory is the client's own until somebody imports it.
+TEST_F(LimitsTest, AClientsOwnMemoryIsChargedWhenItIsImported) {
+  const UniqueFd memory(memfd_create("heap", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(ftruncate(memory.get(), 8 << 20), 0);
+  ASSERT_EQ(fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+  const uint64_t bytes = account_->used(Resource::kBoBytes);
+  uint32_t handle = 0;
+  {
+    const Charge rest = take_all_but(*account_, Resource::kBoBytes, (8 << 20) - 1);
+    EXPECT_EQ(import_bo(*file_, memory.get(), &handle), ENOMEM);
+  }
+  EXPECT_EQ(account_->used(Resource::kBoBytes), bytes);
+  ASSERT_EQ(import_bo(*file_, memory.get(), &handle), 0);
+  EXPECT_EQ(account_->used(Resource::kBoBytes), bytes + (8 << 20));
+  file_->close_handle(handle);
+  EXPECT_EQ(account_->used(Resource::kBoBytes), bytes);
 }
 
 TEST_F(LimitsTest, ANameStaysWithItsBo) {
