@@ -85,7 +85,9 @@ install_packages() {
     fail "the package lists could not be fetched" "check the network and /etc/apt/sources.list, then run this again"
   "${as_root[@]}" "${limit[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
     -o DPkg::Lock::Timeout=600 "${missing[@]}" \
-    >"${TMPDIR:-/tmp}/v3demu-apt.log" 2>&1 ||
+    >"${TMPDIR:-/tmp}/v3demu-apt.log" 2>&1 || {
+    tail -n 5 "${TMPDIR:-/tmp}/v3demu-apt.log" >&2  # a container takes it along
     fail "Debian packages could not be installed (needed: ${missing[*]})" \
          "read ${TMPDIR:-/tmp}/v3demu-apt.log; this needs Debian 12 (bookworm) with its main archive enabled"
+  }
 }
