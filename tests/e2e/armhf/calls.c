@@ -1,5 +1,5 @@
-/* What 32-bit programs do: built with short offsets, with long ones, and with long times as well, as libc has functions and
- * structures for each. Ends with the number of the line that expected something else. */
+/* What 32-bit programs do: built with short offsets, with long ones, and with long times as well, as libc has
+ * functions and structures for each. Ends with the number of the line that expected something else. */
 #include <dirent.h>
 #include <drm/drm.h>
 #include <drm/v3d_drm.h>
@@ -22,12 +22,12 @@
 #include <unistd.h>
 
 #define RENDER "/dev/dri/renderD128"
-#define EXPECT(condition)                                                                     \
-  do {                                                                                        \
-    if (!(condition)) {                                                                       \
-      fprintf(stderr, "line %d: %s (errno %d)\n", __LINE__, #condition, errno);               \
-      exit(1);                                                                                \
-    }                                                                                         \
+#define EXPECT(condition)                                                       \
+  do {                                                                          \
+    if (!(condition)) {                                                         \
+      fprintf(stderr, "line %d: %s (errno %d)\n", __LINE__, #condition, errno); \
+      exit(1);                                                                  \
+    }                                                                           \
   } while (0)
 
 static const unsigned kBytes = 8192;
@@ -36,7 +36,8 @@ static int is_render_node(const struct stat* st) {
   return S_ISCHR(st->st_mode) && major(st->st_rdev) == 226 && minor(st->st_rdev) == 128 && st->st_size == 0;
 }
 
-/* Not with short offsets, which the positions in some file systems' folders exceed: libc's answer is EOVERFLOW under qemu. */
+/* Not with short offsets, which the positions in some file systems' folders exceed: libc's answer is
+ * EOVERFLOW under qemu. */
 #if defined(_FILE_OFFSET_BITS)
 static unsigned visited;
 static int visit(const char* path, const struct stat* st, int kind, struct FTW* place) {
@@ -78,7 +79,8 @@ static void look_at_files(int fd) {
   EXPECT(fstat(fd, &st) == 0 && is_render_node(&st));
   list_folders(inode);
   /* A plain file keeps what is its own. */
-  EXPECT(stat("/proc/self/exe", &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 1000 && st.st_mtime > 1600000000);
+  EXPECT(stat("/proc/self/exe", &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 1000 &&
+         st.st_mtime > 1600000000);
 
   struct statfs system;
   EXPECT(statfs("/sys/class/drm", &system) == 0 && system.f_type == 0x62656572); /* SYSFS_MAGIC */
@@ -120,7 +122,8 @@ static void make_short_calls(int fd) {
   struct fb_fix_screeninfo fixed;
   memset(&fixed, 0x55, sizeof fixed);
   struct fb_var_screeninfo varying;
-  EXPECT(ioctl(screen, FBIOGET_FSCREENINFO, &fixed) == 0 && ioctl(screen, FBIOGET_VSCREENINFO, &varying) == 0);
+  EXPECT(ioctl(screen, FBIOGET_FSCREENINFO, &fixed) == 0 &&
+         ioctl(screen, FBIOGET_VSCREENINFO, &varying) == 0);
   EXPECT(fixed.line_length >= varying.xres * varying.bits_per_pixel / 8 && fixed.mmio_len == 0);
   EXPECT(fixed.smem_len >= fixed.line_length * varying.yres);
   uint16_t red[4] = {1, 2, 3, 4}, green[4] = {0}, blue[4] = {0};
@@ -131,7 +134,8 @@ static void make_short_calls(int fd) {
   const int mailbox = open("/dev/vcio", O_RDWR | O_CLOEXEC);
   EXPECT(mailbox >= 0);
   uint32_t revision[] = {28, 0, 0x10002, 4, 0, 0, 0};
-  EXPECT(ioctl(mailbox, _IOWR(100, 0, char*), revision) == 0 && revision[1] == 0x80000000u && revision[5] != 0);
+  EXPECT(ioctl(mailbox, _IOWR(100, 0, char*), revision) == 0 && revision[1] == 0x80000000u &&
+         revision[5] != 0);
   close(mailbox);
 }
 
@@ -151,7 +155,8 @@ static void use_memory(int fd) {
   uint32_t* words = map_bo(fd, place.offset);
   EXPECT(words != MAP_FAILED);
   memset(words, 0x5a, kBytes);
-  const long second = syscall(SYS_mmap2, NULL, kBytes / 2, PROT_READ, MAP_SHARED, fd, (uint32_t)(place.offset / 4096));
+  const long second =
+      syscall(SYS_mmap2, NULL, kBytes / 2, PROT_READ, MAP_SHARED, fd, (uint32_t)(place.offset / 4096));
   EXPECT(second != -1 && memcmp((const void*)second, words, kBytes / 2) == 0);
   words[5] = 7;
   EXPECT(((const volatile uint32_t*)second)[5] == 7);
