@@ -173,6 +173,8 @@ V3D_INTERPOSE(DIR*, directory_opened, "opendir", (const char* path)) {
   return V3D_NEXT(OpenDirectory, "opendir")(Rewritten(path, Purpose::kList).path());
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types take none.
+
 /// The functions of one layout of struct dirent.
 #define V3D_FOLDER_FAMILY(name, Dirent, read_symbol, read_into_symbol, scan_symbol, scan_at_symbol)          \
   V3D_INTERPOSE(Dirent*, name##_read, read_symbol, (DIR * folder)) {                                         \
@@ -232,6 +234,8 @@ V3D_INTERPOSE(DIR*, directory_opened, "opendir", (const char* path)) {
                       {name##_own_read, name##_own_stat, name##_own_lstat});                            \
   }                                                                                                     \
   static_assert(sizeof(glob_t) != 0)
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 #if defined(__arm__)
 V3D_FOLDER_FAMILY(folder, ShortDirent, "readdir", "readdir_r", "scandir", "scandirat");

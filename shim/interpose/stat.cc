@@ -72,6 +72,8 @@ const char* tree_path_of(int fd, Path* buffer) {
 
 }  // namespace
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types take none.
+
 /// The functions of one layout.
 #define V3D_STAT_FAMILY(name, Stat, stat_symbol, lstat_symbol, fstat_symbol, fstatat_symbol)          \
   V3D_INTERPOSE(int, name, stat_symbol, (const char* path, Stat* st)) {                               \
@@ -104,6 +106,8 @@ const char* tree_path_of(int fd, Path* buffer) {
     return stat_at(dir, path, st, flags, V3D_NEXT(Fstatat<Stat>, "fstatat" suffix));                    \
   }                                                                                                     \
   static_assert(sizeof(Stat) != 0)
+
+// NOLINTEND(bugprone-macro-parentheses)
 
 #if defined(__arm__)
 V3D_STAT_FAMILY(stated, ShortStat, "stat", "lstat", "fstat", "fstatat");
