@@ -8,8 +8,9 @@
 
 namespace v3d::daemon {
 
-/// The viewer maps the memory itself and makes a picture of it: it costs the daemon descriptors only, and how
-/// slow it is concerns nobody else. One thread at a time.
+/// It gets a copy of what is shown, sealed: a descriptor of the memory itself, open for reading, could be
+/// opened anew for writing (/proc/self/fd). Of the copy the viewer makes the picture, so that how slow it is
+/// concerns nobody else. One thread at a time.
 class Viewer {
  public:
   /// 0, or EBUSY: the client, or all together, have as many as they may have.
@@ -19,8 +20,7 @@ class Viewer {
   Viewer& operator=(const Viewer&) = delete;
 
   /// Answers a request (wire.h, kScreen). Errors: EINVAL (unknown flags, or too long a wait), ETIME, EINTR
-  /// (the client is gone), EMFILE (no descriptors are left), EACCES and its like (/proc does not give memory
-  /// anew).
+  /// (the client is gone), EMFILE (no descriptors are left), ENOMEM (no memory for the copy).
   Reply look(const wire::ScreenRequest& request, const std::shared_ptr<ioctl::Waiter>& waiter);
 
  private:
@@ -30,7 +30,7 @@ class Viewer {
   ioctl::kms::Display& display_;
   ioctl::Account& account_;
   const ioctl::Charge seat_;
-  ioctl::Charge descriptors_;  // of the last reply: it may not have been read yet
+  ioctl::Charge bytes_, descriptor_;  // of the last reply: it may not have been read yet
 };
 
 }  // namespace v3d::daemon

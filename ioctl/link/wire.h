@@ -309,8 +309,8 @@ inline constexpr uint32_t kMaxScreenWaitMs = 10'000;
 inline constexpr uint32_t kMaxScreenPlanes = 18, kMaxPlaneParts = 3;
 inline constexpr uint32_t kMaxScreenFds = kMaxScreenPlanes * kMaxPlaneParts;
 
-/// Followed by num_planes ScreenPlane from bottom to top; num_fds descriptors, open for reading, are
-/// attached.
+/// Followed by num_planes ScreenPlane from bottom to top; num_fds descriptors of memory are attached that
+/// nobody can write to.
 struct ScreenReply {
   uint64_t frame;                      ///< how many have been shown
   int64_t time_ns;                     ///< CLOCK_MONOTONIC at which it was
