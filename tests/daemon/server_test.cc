@@ -8,8 +8,11 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -384,6 +387,36 @@ TEST_F(ServerTest, KilledClientTakesItsJobsWithIt) {
     return status().find("0 open nodes, 1 connections, 0 clients leaving") != std::string::npos;
   })) << status();
   EXPECT_EQ(gpu_.started, 1);  // the others never ran
+}
+
+// It is abandoned when the daemon ends (deadline.h).
+TEST_F(ServerTest, AJobOfTheDeadThatDoesNotEndKeepsNoDaemon) {
+  std::atomic<int64_t> now_ns{ioctl::monotonic_ns()};
+  start({.exit_when_idle = 1, .run_after_exit = 0.2, .now_ns = [&] { return now_ns.load(); }});
+  gpu_.open = false;
+  gpu_.deaf = true;
+  const pid_t child = fork();
+  if (child == 0) {
+    Client client(path_);
+    uint64_t token;
+    const UniqueFd fd = client.open(kRenderNode, &token);
+    drm::CreateBo bo = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
+    client.ioctl(token, kCreateBo, bo);
+    submit_tfu(client, token, bo.handle);
+    while (true) pause();
+  }
+  EXPECT_TRUE(eventually([&] { return gpu_.started == 1; }));
+  EXPECT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  auto left = std::async(std::launch::async, [loop = std::move(loop_)]() mutable { loop.join(); });
+  EXPECT_TRUE(eventually([&] {
+    now_ns += 100'000'000;
+    return left.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }));
+  EXPECT_EQ(gpu_.cancelled, 0);
+  gpu_.open = true;  // it may be destroyed now
+  server_->stop();
+  left.get();
 }
 
 // A request of a client that dies may submit a job after the file was closed.
