@@ -60,7 +60,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, Corpus,
                                          Target{"jobs", jobs}, Target{"qpu", qpu}, Target{"csd", csd},
                                          Target{"texture", texture}, Target{"tfu", tfu},
                                          Target{"capture", capture}, Target{"vc4_programs", vc4_programs},
-                                         Target{"vc4_jobs", vc4_jobs}, Target{"vc4_ioctls", vc4_ioctls}),
+                                         Target{"vc4_jobs", vc4_jobs}, Target{"vc4_ioctls", vc4_ioctls},
+                                         Target{"x_requests", x_requests}),
                          [](const auto& target) { return std::string(target.param.name); });
 
 }  // namespace
