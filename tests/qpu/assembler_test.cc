@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "gpu/qpu/isa/any_word.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "tests/qpu/known_words.h"
 #include "tests/qpu/random_words.h"
@@ -315,9 +316,25 @@ TEST(Assembler, HasNoWordsOfVideoCoreIv) {
   for (const uint64_t word : {*encode(chip::Generation::k42, {}), *encode(chip::Generation::k71, {})})
     EXPECT_FALSE(decode(kOther, word, i));
   EXPECT_FALSE(encode(kOther, {}));
-  const Assembly assembly = assemble(kOther, "end");
-  ASSERT_EQ(assembly.errors.size(), 1u);
-  EXPECT_EQ(to_string(assembly.errors[0]), "1:1: V3D 2.1 has an assembler of its own");
+  EXPECT_EQ(assemble(chip::Generation::k42, "load_imm r0, nop, 1").errors.size(), 1u);
+}
+
+// It has texts and words of its own, by the same functions.
+TEST(Assembler, OfVideoCoreIv) {
+  constexpr auto kOther = chip::Generation::k21;
+  EXPECT_EQ(one(kOther, "nop"), 0x100009e7009e7000u);
+  EXPECT_EQ(disassemble(kOther, 0xe00260e712345678u), "load_imm ra3, nop, 0x12345678 (0.000000)");
+  EXPECT_TRUE(is_canonical(kOther, 0x100009e7009e7000));
+  EXPECT_FALSE(is_canonical(kOther, 0x114258c0819e7549));  // its text gives another pack
+  EXPECT_TRUE(is_instruction(kOther, 0x114258c0819e7549));
+  EXPECT_FALSE(is_instruction(kOther, 0x100009e7099e7000));
+  EXPECT_EQ(assemble(kOther, "mov rf1, rf2").errors.size(), 1u);
+}
+
+// A branch with an error is no word, so its label leads nowhere.
+TEST(Assembler, BranchesWithErrorsHaveNoLabel) {
+  EXPECT_EQ(all_errors(assemble(chip::Generation::k71, "loop: nop\nb loop, junk")),
+            all_errors(assemble(chip::Generation::k71, "nop\nb lost, junk")));
 }
 
 }  // namespace
