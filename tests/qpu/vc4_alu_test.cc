@@ -159,7 +159,13 @@ TEST(Vc4Alu, EndsOfRanges) {
   EXPECT_EQ(of(Op::kFadd, 0x7f7fffff, 0x73000000), 0x7f7fffffu);  // nearest would be infinite
   EXPECT_EQ(of(Op::kFadd, 0x7f7fffff, 0x73800000), 0x7f800000u);
   EXPECT_EQ(of(Op::kFtoi, 0x4effffff, 0), 0x7fffff80u);
-  EXPECT_EQ(of(Op::kFtoi, 0xcf000000, 0), 0u);
+  EXPECT_EQ(of(Op::kFtoi, 0xcf000000, 0), 0x80000000u);
+  // Beyond 32 bits the low ones stay: Mesa's integer division takes 4294966784 for an unsigned number.
+  EXPECT_EQ(of(Op::kFtoi, 0x4f7ffffe, 0), 4294966784u);
+  EXPECT_EQ(of(Op::kFtoi, 0xcf7ffffe, 0), 0u - 4294966784u);
+  EXPECT_EQ(of(Op::kFtoi, 0x4f800001, 0), 512u);
+  EXPECT_EQ(of(Op::kFtoi, 0x5f800000, 0), 0u);
+  EXPECT_EQ(of(Op::kFtoi, 0x7f800000, 0), 0u);
 }
 
 // The host rounds toward zero, too, if it is told to.

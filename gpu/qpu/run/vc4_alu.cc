@@ -130,6 +130,18 @@ inline Lanes product_toward_zero(const Lanes& a, const Lanes& b) {
   return by_parts<Lanes>(with_special_product, a, b, product);
 }
 
+// Toward zero. Of what does not fit in 32 bits the low ones stay, as a shifter leaves them.
+inline Words integer_of_float(Words x) {
+  const Words magnitude = x & kMagnitude;
+  const Ints fits = magnitude < 0x4f000000u;
+  const Words left = (magnitude >> 23) - 150u;  // of 24 bits of mantissa
+  const Words shifted = ((x & 0x7fffffu) | 0x800000u) << (left & 31u);
+  const Words whole = left < 32u ? shifted : Words{};
+  const Words large = (x & kSign) != 0u ? 0u - whole : whole;
+  const Floats small = fits ? reinterpret_cast<Floats>(x) : Floats{};
+  return fits ? reinterpret_cast<Words>(__builtin_convertvector(small, Ints)) : large;
+}
+
 inline Lanes float_of_integer(const Lanes& v) {
 #if V3D_HOST_ROUNDS
   return as_uint(__builtin_ia32_cvtdq2ps512_mask(as_int(v), LanesF{}, kAllLanes, kTowardZero));
@@ -176,14 +188,7 @@ Lanes alu(const Lanes& a, const Lanes& b) {
     return by_parts<Lanes>([](Words x, Words y) { return x > y ? y : x; }, a & kMagnitude, b & kMagnitude);
   if constexpr (op == Op::kFmaxabs)
     return by_parts<Lanes>([](Words x, Words y) { return x > y ? x : y; }, a & kMagnitude, b & kMagnitude);
-  if constexpr (op == Op::kFtoi)
-    return by_parts<Lanes>(
-        [](Words x) {
-          const Floats f = reinterpret_cast<Floats>(x);
-          const Ints fits = (x & kMagnitude) < 0x4f000000u;
-          return reinterpret_cast<Words>(__builtin_convertvector(fits ? f : Floats{}, Ints));
-        },
-        a);
+  if constexpr (op == Op::kFtoi) return by_parts<Lanes>(integer_of_float, a);
   if constexpr (op == Op::kItof) return float_of_integer(a);
   if constexpr (op == Op::kAdd) return a + b;
   if constexpr (op == Op::kSub) return a - b;
