@@ -371,8 +371,7 @@ absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
     }
     if (mapped.filled.empty()) mapped.filled.resize(mmu::kSpaceSize / mmu::kPageSize);
     if (!mapped.filled[address / mmu::kPageSize]) {
-      const absl::Status status = take_memory(mapped, mmu::kPageSize);
-      if (!status.ok()) return status;
+      if (absl::Status status = take_memory(mapped, mmu::kPageSize); !status.ok()) return status;
       mapped.filled[address / mmu::kPageSize] = true;
     }
     space.memory().write(address, pages_[number - 1].data(), mmu::kPageSize);

@@ -29,7 +29,7 @@ class Reservation {
   void add_last(const FencePtr& fence);
   /// Fences of different contexts from elsewhere than a job, of which there may be many.
   /// @param paid  kept until the last of them is dropped
-  void add_all(const std::vector<FencePtr>& fences, bool write, std::shared_ptr<const Charge> paid);
+  void add_all(const std::vector<FencePtr>& fences, bool write, const std::shared_ptr<const Charge>& paid);
   /// The unsignalled ones. @param reads_too  also fences of jobs that only read
   std::vector<FencePtr> fences(bool reads_too);
   /// Whether there are any.

@@ -47,7 +47,7 @@ void Reservation::add_locked(FencePtr fence, bool write) {
 }
 
 void Reservation::add_all(const std::vector<FencePtr>& fences, bool write,
-                          std::shared_ptr<const Charge> paid) {
+                          const std::shared_ptr<const Charge>& paid) {
   std::unordered_map<uint64_t, uint64_t> seqnos;  // by context
   for (const FencePtr& fence : fences) seqnos[fence->context()] = fence->seqno();
   const std::lock_guard lock(mutex_);
@@ -74,8 +74,7 @@ HeldReservations::HeldReservations(std::vector<Reservation*> reservations)
     : reservations_(std::move(reservations)) {
   // All in one order, so that nobody waits for who waits for him.
   std::ranges::sort(reservations_);
-  const auto repeated = std::ranges::unique(reservations_);
-  reservations_.erase(repeated.begin(), repeated.end());
+  reservations_.erase(std::unique(reservations_.begin(), reservations_.end()), reservations_.end());
   for (Reservation* reservation : reservations_) reservation->hold();
 }
 

@@ -223,6 +223,7 @@ int commit_locked(Submission& s, Syncobj* out_sync, FencePtr* due) {
   wait_for_jobs_on(s, own);
   {
     std::vector<Reservation*> reservations;
+    reservations.reserve(shared.size());
     for (const size_t i : shared) reservations.push_back(&s.held->bos[i]->reservation());
     const HeldReservations held(std::move(reservations));
     wait_for_jobs_on(s, shared);
