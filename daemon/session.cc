@@ -287,6 +287,12 @@ void append_file(uint64_t token, uint32_t minor, const ioctl::File* file, Reply*
 
 }  // namespace
 
+std::shared_ptr<ioctl::File> Session::used_file(uint64_t token) {
+  std::shared_ptr<ioctl::File> file = server_.find_file(token);
+  if (file) file->client()->used_by(user_);
+  return file;
+}
+
 Reply Session::open(Request& request) {
   wire::OpenRequest args;
   PayloadReader reader(request.payload);
@@ -295,8 +301,7 @@ Reply Session::open(Request& request) {
   if (args.minor == wire::kFramebufferMinor) return open_framebuffer(args.flags);
   Server::OpenedFile opened;
   if (const int error = server_.open_file(args.minor, args.flags, peer_, &opened)) return failure(error);
-  const auto file = server_.find_file(opened.token);
-  if (file) file->client()->used_by(user_);
+  const auto file = used_file(opened.token);
   Reply reply;
   reply.fds.push_back(std::move(opened.client_end));
   append_file(opened.token, args.minor, file.get(), &reply);
@@ -340,9 +345,8 @@ void append_place(const ioctl::File& file, std::span<const uint8_t> mmap_bo, Rep
 Reply Session::drm_ioctl(Request& request) {
   ParsedIoctl parsed;
   if (const int error = parse_ioctl(*peer_.account, request, 0, &parsed)) return failure(error);
-  const std::shared_ptr<ioctl::File> file = server_.find_file(parsed.header.token);
+  const std::shared_ptr<ioctl::File> file = used_file(parsed.header.token);
   if (!file) return failure(EBADF);
-  file->client()->used_by(user_);
   RequestFds fds = request_fds(parsed, request, 0);
   ioctl::Call call{server_.kernel(), *file, parsed.memory, fds, waiter_, *peer_.account};
   awaits_job_ = parsed.header.sync_file_of != 0;
@@ -369,9 +373,8 @@ Reply Session::mmap(Request& request) {
   wire::MmapRequest args;
   PayloadReader reader(request.payload);
   if (!reader.read(&args)) return failure(EPROTO);
-  const std::shared_ptr<ioctl::File> file = server_.find_file(args.token);
+  const std::shared_ptr<ioctl::File> file = used_file(args.token);
   if (!file) return failure(EBADF);
-  file->client()->used_by(user_);
   RequestFds fds({}, {});
   SegmentMemory memory;
   ioctl::Call call{server_.kernel(), *file, memory, fds, waiter_, *peer_.account};
@@ -421,9 +424,8 @@ Reply Session::screen(Request& request) {
 Reply Session::firmware(Request& request) {
   wire::FirmwareRequest args;
   if (!PayloadReader(request.payload).read(&args)) return failure(EPROTO);
-  const std::shared_ptr<ioctl::File> file = server_.find_file(args.token);
+  const std::shared_ptr<ioctl::File> file = used_file(args.token);
   if (!file) return failure(EBADF);
-  file->client()->used_by(user_);
   RequestFds fds({}, {});
   SegmentMemory memory;
   ioctl::Call call{server_.kernel(), *file, memory, fds, waiter_, *peer_.account};

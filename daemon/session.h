@@ -43,6 +43,8 @@ class Session {
   Reply answer_or_fail(Request& request, ioctl::Charge* bytes);
   Reply answer(Request& request);
   Reply hello(Request& request);
+  /// Null: nobody has opened it. The user of this session counts as one of its client.
+  std::shared_ptr<ioctl::File> used_file(uint64_t token);
   Reply open(Request& request);
   Reply open_framebuffer(int flags);
   Reply adopt(Request& request);
