@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
-#include "gpu/base/qpu_place.h"
 #include "gpu/chip/profile.h"
 #include "gpu/perf/counters.h"
+#include "gpu/qpu/run/program_scope.h"
 #include "gpu/qpu/run/vc4_interpreter.h"
 #include "gpu/qpu/run/vc4_textures.h"
 #include "gpu/tmu/lookup/unit.h"
@@ -25,18 +25,6 @@ constexpr char kStage[] = "user";
 constexpr uint64_t kTurn = 256;
 /// Of decoded programs, each of at most Program::kMaxChunks.
 constexpr size_t kMostCodes = 16;
-
-/// For the handler of MMU faults.
-class Place {
- public:
-  Place(GpuAddr program, const Thread& thread) {
-    t_qpu_place = {kStage, program, &thread,
-                   [](const void* t, const void*) { return static_cast<const Thread*>(t)->pc; }};
-  }
-  ~Place() { t_qpu_place.stage = nullptr; }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-};
 
 }  // namespace
 
@@ -110,7 +98,7 @@ UserQpus::Turn UserQpus::run_turn(const JobContext& job, UserQueue& queue, size_
   t.budget = std::min(qpu.left, kTurn);
   Stop stop;
   {
-    const Place place(qpu.program.code, t);
+    const qpu::ProgramScope scope(kStage, qpu.program.code, t);
     stop = qpu::vc4::run(*qpu.code, t);
   }
   const uint64_t ran = t.instructions - before;
