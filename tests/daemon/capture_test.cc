@@ -16,6 +16,7 @@
 
 #include "daemon/captured_frame.h"
 #include "ioctl/base/unique_fd.h"
+#include "tests/base/temporary_folder.h"
 
 namespace v3d::daemon::test {
 namespace {
@@ -28,13 +29,9 @@ constexpr GpuAddr kAddress = 0x10000;
 class CaptureTest : public testing::Test {
  protected:
   CaptureTest() {
-    char folder[] = "/tmp/v3demu-test-XXXXXX";
-    folder_ = mkdtemp(folder);
-    path_ = folder_ + "/file.v3dcap";
     space_ = *mmu::AddressSpace::create();
     EXPECT_TRUE(space_->map_zeros(kAddress, kPages * mmu::kPageSize).ok());
   }
-  ~CaptureTest() override { std::filesystem::remove_all(folder_); }
 
   /// A capture of so many jobs, each of which finds other memory.
   void write(int jobs) {
@@ -72,7 +69,8 @@ class CaptureTest : public testing::Test {
   }
 
   static constexpr uint32_t kPages = 4;
-  std::string folder_, path_;
+  const v3d::test::TemporaryFolder own_;
+  const std::string path_ = own_ / "file.v3dcap";
   std::unique_ptr<mmu::AddressSpace> space_;
   uint32_t last_value_ = 0;
 };

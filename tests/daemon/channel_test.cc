@@ -13,6 +13,7 @@
 #include "daemon/server.h"
 #include "ioctl/abi/core.h"
 #include "ioctl/abi/v3d.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/daemon/channel_client.h"
 
 namespace v3d::daemon::test {
@@ -47,9 +48,6 @@ class ChannelTest : public ::testing::Test {
   void start(Server::Options options = {}, int64_t patience_ns = 50'000'000) {
     options.channel_server = {
         .close_ns = kHourNs, .patience_ns = patience_ns, .short_patience_ns = 1'000'000};
-    char name[] = "/tmp/v3demu-channel-XXXXXX";
-    folder_ = mkdtemp(name);
-    path_ = folder_ + "/socket";
     UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
@@ -65,11 +63,7 @@ class ChannelTest : public ::testing::Test {
     if (loop_.joinable()) loop_.join();
     server_.reset();
   }
-  void TearDown() override {
-    stop();
-    unlink(path_.c_str());
-    rmdir(folder_.c_str());
-  }
+  void TearDown() override { stop(); }
   /// Another client is served, with and without a channel.
   void expect_alive() {
     Client client(path_);
@@ -86,7 +80,8 @@ class ChannelTest : public ::testing::Test {
   }
 
   PretendingGpu gpu_;
-  std::string folder_, path_;
+  const v3d::test::TemporaryFolder own_;
+  const std::string path_ = own_ / "socket";
   std::unique_ptr<Server> server_;
   std::thread loop_;
 };

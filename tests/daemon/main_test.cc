@@ -15,6 +15,7 @@
 
 #include "ioctl/abi/core.h"
 #include "ioctl/abi/v3d.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/daemon/client.h"
 
 namespace v3d::daemon::test {
@@ -22,14 +23,6 @@ namespace {
 
 class MainTest : public ::testing::Test {
  protected:
-  MainTest() {
-    char folder[] = "/tmp/v3demu-test-XXXXXX";
-    EXPECT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    path_ = folder_ + "/socket";
-  }
-  ~MainTest() override { std::system(("rm -r " + folder_).c_str()); }
-
   /// Runs it to its end and returns its exit status. @param output  stdout and stderr
   int run(const std::vector<std::string>& arguments, std::string* output = nullptr) {
     int ends[2];
@@ -78,7 +71,8 @@ class MainTest : public ::testing::Test {
     return false;
   }
 
-  std::string folder_, path_;
+  const v3d::test::TemporaryFolder own_;
+  const std::string folder_ = own_.path(), path_ = own_ / "socket";
 };
 
 TEST_F(MainTest, UsageErrors) {

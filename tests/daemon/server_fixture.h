@@ -20,6 +20,7 @@
 #include "daemon/server.h"
 #include "ioctl/abi/core.h"
 #include "ioctl/abi/v3d.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/daemon/client.h"
 
 namespace v3d::daemon::test {
@@ -104,10 +105,6 @@ inline int send_with_descriptor(int socket, int descriptor, const void* bytes, s
 class ServerTest : public ::testing::Test {
  protected:
   void start(const Server::Options& options = {}) {
-    char folder[] = "/tmp/v3demu-test-XXXXXX";
-    ASSERT_NE(mkdtemp(folder), nullptr);
-    folder_ = folder;
-    path_ = folder_ + "/socket";
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, path_.c_str(), sizeof address.sun_path - 1);
@@ -121,8 +118,6 @@ class ServerTest : public ::testing::Test {
     if (server_) server_->stop();
     if (loop_.joinable()) loop_.join();
     server_.reset();
-    unlink(path_.c_str());
-    rmdir(folder_.c_str());
   }
   /// Waits for something that the daemon does on its own.
   template <typename Fn>
@@ -171,7 +166,8 @@ class ServerTest : public ::testing::Test {
   }
 
   GatedGpu gpu_;
-  std::string folder_, path_;
+  const v3d::test::TemporaryFolder own_;
+  const std::string folder_ = own_.path(), path_ = own_ / "socket";
   std::unique_ptr<Server> server_;
   std::thread loop_;
 };

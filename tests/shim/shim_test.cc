@@ -19,6 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/base/temporary_folder.h"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -45,8 +47,6 @@ struct Result {
 class ShimTest : public testing::Test {
  protected:
   ShimTest() {
-    char name[] = "/tmp/v3demu-test-XXXXXX";
-    folder_ = mkdtemp(name);
     set("V3DEMU_SOCKET", folder_ / "socket");
     set("V3DEMU_FAKE_JOURNAL", folder_ / "journal");
     set("V3DEMU_DAEMON", kFake);
@@ -57,8 +57,6 @@ class ShimTest : public testing::Test {
   ~ShimTest() override {
     // Daemons that the scenario left; by their own word.
     for (const std::string& line : journal("start ")) kill(std::stoi(line.substr(6)), SIGTERM);
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
   }
 
   void set(const std::string& name, const std::string& value) {
@@ -137,7 +135,8 @@ class ShimTest : public testing::Test {
     return names;
   }
 
-  fs::path folder_;
+  const v3d::test::TemporaryFolder own_;
+  const fs::path folder_ = own_.path();
   std::vector<std::string> environment_;
 };
 

@@ -5,18 +5,13 @@
 #include <sys/wait.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
+#include "tests/base/temporary_folder.h"
+
 class CommandTest : public testing::Test {
  protected:
-  CommandTest() {
-    char name[] = "/tmp/v3demu-test-XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  ~CommandTest() override { std::filesystem::remove_all(folder_); }
-
   struct Result {
     int status;  ///< of exit, or -1
     std::string output;
@@ -31,5 +26,6 @@ class CommandTest : public testing::Test {
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
   }
 
-  std::filesystem::path folder_;
+  const v3d::test::TemporaryFolder own_;
+  const std::filesystem::path folder_ = own_.path();
 };
