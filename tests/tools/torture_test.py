@@ -20,7 +20,7 @@ class Plans(unittest.TestCase):
 
     def rounds(self, seed, attacks=None):
         made = plan.Plan(seed, self.attacks if attacks is None else attacks)
-        return [made.round(number) for number in range(100)]
+        return [made.round(number) for number in range(200)]
 
     def test_the_same_seed_gives_the_same_rounds(self):
         self.assertEqual(self.rounds(7), self.rounds(7))
@@ -45,6 +45,10 @@ class Plans(unittest.TestCase):
         alone = {attack.name for attack in self.attacks if not attack.shared}
         for parts in self.rounds(5):
             self.assertLessEqual(len({part.instance.attack for part in parts} & alone), 1)
+
+    def test_some_rounds_end_the_daemon(self):
+        made = plan.Plan(1, self.attacks)
+        self.assertTrue(5 <= sum(made.ends(number) for number in range(200)) <= 40)
 
     def test_few_attacks_are_enough(self):
         for name in ("many_objects", "nonsense"):
@@ -169,12 +173,20 @@ client program               pid       node     BOs        KiB       bin    rend
         tally.see(self.figures._replace(fds=99))
         tally.latency["victim"] = [0.001] * 98 + [0.5, 0.002]
         tally.counts.update(ioctls=5)
+        tally.see_quiet(self.figures._replace(fds=21))
+        tally.compare([0.01, 0.03], [0.012], "nonsense:1:2.0")
+        tally.compare([0.9], [0.4], "a loaded machine")
+        tally.compare([0.05], [0.04], "another")
+        tally.dead_jobs += [0.2, 0.9, 0.1]
+        tally.ends.append(1.5)
         tally.failures.append("the daemon ended")
         made = tally.as_dict(seed=3, seconds=2.0, guard={"kills": 0, "processes": 1, "memory": 0}, build="b", sanitized=False)
         self.assertEqual(made["victims"]["victim"], {"rounds": 100, "max_ms": 500.0, "p99_ms": 2.0})
-        self.assertEqual(made["daemon"]["fds"], {"start": 20, "peak": 99, "end": 20})
+        self.assertEqual(made["daemon"]["fds"], {"start": 20, "peak": 99, "quiet": 21, "end": 20})
         text = report.as_text(made)
-        for part in ("5 ioctls", "max 500.0 ms", "fds: 20 at the start, 99 at most, 20 at the end", "FAILED: the daemon",
+        for part in ("5 ioctls", "max 500.0 ms", "fds: 20 at the start, 99 at most, 21 at most after a storm, 20 at the end",
+                     "victim: 30.0 ms beside 12.0 ms of the control (nonsense:1:2.0), of 2 storms; 1 with", "FAILED: the daemon",
+                     "jobs of 3 killed clients were gone after 900.0 ms at most, 200.0 ms", "1 ends by SIGTERM after 1500.0 ms",
                      "1 failures"):
             self.assertIn(part, text)
 

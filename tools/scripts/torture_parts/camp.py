@@ -1,9 +1,10 @@
 """A daemon under torture: rounds of attackers, quiet phases between them, and all that is watched."""
 import os
+import re
 import signal
 import time
 
-from hostile import siege, witness
+from hostile import siege, wire, witness
 from hostile.assault import Counters
 
 from . import limits, plan
@@ -11,6 +12,7 @@ from . import limits, plan
 HANG = 45.0  # seconds in which a victim ends no round
 WATCH = 0.03  # seconds between looks
 GUARD = 0.3
+LAST_WORK = 0.5  # seconds that the attackers work on before the daemon is told to end
 
 MESA_BOUND = 10.0  # seconds for the whole life of a program that draws a picture
 MESA_SLOWNESS = 100
@@ -43,6 +45,10 @@ class Attacker:
             return time.monotonic() > self.started + siege.START
         return time.monotonic() > self.began + self.part.instance.seconds + siege.GRACE
 
+    def worked(self, seconds):
+        """Whether it has worked for so long; None: for ever."""
+        return seconds is not None and self.began is not None and time.monotonic() > self.began + seconds
+
     def tend(self):
         """Kills, stops and lets go on, as planned. Whether it has been killed just now."""
         if self.began is None and siege.has_begun(self.counters):
@@ -67,6 +73,37 @@ class Attacker:
         return "" if self.killed or starved else said
 
 
+class DeadJobs:
+    """How long the jobs of killed clients run on, as the daemon's status says."""
+
+    def __init__(self, path, tally):
+        self._path, self._tally = path, tally
+        self._killed = {}  # when, by process
+
+    def add(self, pid):
+        self._killed[pid] = time.monotonic()
+
+    def look(self):
+        """Of those that are gone the time counts; of those that cannot be seen, as others have more jobs, none does."""
+        if not self._killed:
+            return
+        asked = time.monotonic()
+        try:
+            connection = wire.Connection(self._path)
+            try:
+                row = re.search(r"^jobs (.*)", connection.ask(wire.COMMAND, b"status").decode(), re.M)[1]
+            finally:
+                connection.close()
+        except OSError:
+            return
+        for pid, killed in list(self._killed.items()):
+            if re.search(rf"\bpid {pid}\)? [1-9]", row):
+                continue
+            del self._killed[pid]
+            if not row.endswith("..."):
+                self._tally.dead_jobs.append(asked - killed)
+
+
 class Camp(siege.Siege):
     """For attackers of tools/torture. captures: environment of those who replay captures."""
 
@@ -76,6 +113,7 @@ class Camp(siege.Siege):
         self.attacker_limits = limits.for_attackers(build.sanitized())
         self.seen = 0.0  # until when rounds of victims are in the tally
         super().__init__(build, folder, victims=victims)
+        self.dead = DeadJobs(self.daemon.socket, tally)
         tally.daemons += 1
         if self.first:
             tally.start = tally.start or self.first
@@ -107,23 +145,44 @@ class Camp(siege.Siege):
         problems = self.judge(begin_alone, begin, end, log_before) + problems
         if after:
             self.tally.end = after
+            self.tally.see_quiet(after)
+        self.tally.compare(self.victims[0].took(begin, end), self.control.took(begin, end),
+                           " ".join(plan.print_instance(part.instance) for part in parts))
         self.tally.rounds += 1
         self.keep_latency(time.monotonic())
         return problems
 
-    def _storm(self, waiting, begin):
-        """Until all attackers have ended, or something is wrong. Returns them."""
+    def run_last_round(self, parts):
+        """Problems of a round in which the daemon is told to end while the attackers work."""
+        attackers = self._storm(list(parts), time.monotonic(), LAST_WORK)
+        self.keep_latency(time.monotonic())
+        took, problems = self.end(self.daemon.terminate)
+        for attacker in attackers:
+            siege.end_attacker(attacker.process)
+            self.tally.attacks[attacker.part.instance.attack] += 1
+            self.tally.counts += Counters.read(attacker.counters)
+        if took is not None:
+            self.tally.ends.append(took)
+        self.tally.rounds += 1
+        return problems
+
+    def _storm(self, waiting, begin, enough=None):
+        """Until all attackers have ended, or something is wrong, or the last has worked for so many seconds. Returns
+        them."""
         attackers, looked = [], 0.0
         while self.daemon.alive() and not self.wrong() and not self.hanging():
             now = time.monotonic() - begin
             while waiting and waiting[0].start <= now:
                 attackers.append(Attacker(waiting.pop(0), len(attackers), self))
             for attacker in attackers:
-                self.tally.counts["kills"] += attacker.tend()
+                if attacker.tend():
+                    self.tally.counts["kills"] += 1
+                    self.dead.add(attacker.process.pid)
+            self.dead.look()
             if now - looked > GUARD:
                 looked = now
                 self._look(attackers)
-            if not waiting and all(attacker.over() for attacker in attackers):
+            if not waiting and all(attacker.over() or attacker.worked(enough) for attacker in attackers):
                 break
             time.sleep(WATCH)
         return attackers

@@ -10,6 +10,7 @@ Part = collections.namedtuple("Part", "instance start kill stopped")
 
 MOST_AT_ONCE = 4
 ROUND = (4.0, 10.0)  # seconds of a round
+ENDING = 0.08  # part of the rounds in which the daemon is told to end beside all attackers
 
 
 class Plan:
@@ -41,6 +42,10 @@ class Plan:
                 parts.append(Part(Instance(name, source.getrandbits(31), seconds), round(start, 2), kill,
                                   source.random() < 0.15))
         return sorted(parts, key=lambda part: part.start)
+
+    def ends(self, number):
+        """Whether the daemon is told to end in this round, when its last attacker has begun."""
+        return random.Random(f"{self.seed}/{number}/end").random() < ENDING
 
 
 def parse_instance(text):

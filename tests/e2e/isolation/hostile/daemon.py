@@ -171,16 +171,25 @@ class Daemon:
         """Lines of sanitizers and of failed assertions."""
         return [line for line in self.log_text().splitlines() if REPORT.search(line)]
 
-    def stop(self, patience=60):
-        """False when it has to be killed."""
+    def terminate(self):
+        """Tells it to end."""
         if self.alive():
             self.process.send_signal(signal.SIGTERM)
+
+    def stop(self, patience=60):
+        """False when it has to be killed."""
+        self.terminate()
+        return self.wait_for_end(patience) is not None
+
+    def wait_for_end(self, patience=60):
+        """Seconds from now; None when it has to be killed."""
+        begin = time.monotonic()
         try:
             self.process.wait(patience)
-            return True
+            return time.monotonic() - begin
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            return False
+            return None
         finally:
             self.log.close()

@@ -18,6 +18,7 @@ WARM_UP = 24  # rounds of the victim: it has opened the node anew three times
 ALONE = 12  # rounds of it before each attack
 START = 60.0  # seconds in which an attacker begins
 GRACE = 3.0  # seconds beyond its own that an attacker gets before it is killed
+END = 5.0  # seconds in which the daemon ends whatever runs, and the longest round of the control; it promises 2
 QUIET = 12.0  # seconds in which the daemon forgets the attackers, on a machine that is not slow
 
 # How far beyond what it took before all attacks the daemon may stay, with the same victims. peak: bytes of memory of its
@@ -226,6 +227,23 @@ class Siege:
                 return now
             time.sleep(0.1)
         return now
+
+    def end(self, act, later=0):
+        """Calls act(), upon which the daemon has to end, so many seconds later. Seconds that it took, None if it did not, and
+        what is wrong."""
+        begin = time.monotonic()
+        for victim in self.victims:
+            victim.close()
+        problems = self.wrong()
+        act()
+        took = self.daemon.wait_for_end()
+        most = END + later + max(self.control.took(begin), default=0.0)
+        self.control.close()
+        if took is None or took > most:
+            problems.append(f"the daemon ended {'never' if took is None else f'after {took:.2f} s'}; the bound is {most:.2f} s")
+        elif self.daemon.process.returncode != 0:
+            problems.append(f"the daemon's end: {self.daemon.end()}\n{self.daemon.tail(40)}")
+        return took, problems + self.daemon.reports()
 
     def limit(self, kind, more):
         """Lets the daemon have only so much more of a resource than it has now."""
