@@ -63,6 +63,7 @@ class Deqp(Fixture):
         expected = dict.fromkeys(cases, "Pass") | {"a.crash": "Crash", "a.hang": "Timeout", "a.lost": "Missing"}
         self.assertEqual({case: row["status"] for case, row in rows.items()}, expected)
         self.assertIn("SIGSEGV", rows["a.crash"]["detail"])
+        self.assertIn("built without that case", rows["a.lost"]["detail"])
 
     def test_listed_failures_agree_only_with_their_status(self):
         status, output, rows = self.run_tool(["a.fail", "a.crash", "a.pass"], "--retries", "0",
