@@ -15,6 +15,8 @@ import v3d_drm  # noqa: E402  pylint: disable=wrong-import-position
 COUNT = 1024
 UNIFORMS = 0x800  # in the buffer object of the program, after the code
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
 with open(sys.argv[1], "rb") as file:
     code = array.array("I", file.read())
 device = v3d_drm.Device(v3d_drm.RENDER)

@@ -80,6 +80,8 @@ def fft(x):
 
 
 def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     with open(sys.argv[1], "rb") as file:
         code = array.array("I", file.read())
     mailbox = Mailbox()

@@ -50,6 +50,7 @@ STATUS = {r"v3demu asm (--check )?lost\.qasm|printf .*\| v3demu asm --check": 1,
 SAYS = {
     r"v3demu run -- vulkaninfo": r"V3D 7\.1\.7",
     r"v3demu run --device rpi4 -- vulkaninfo": r"V3D 4\.2\.14",
+    r"xvfb-run -a v3demu run --device rpi3 -- es2_info": r"VC4 V3D 2\.1",
     r"LD_PRELOAD=.* vulkaninfo": r"V3D 7\.1\.7",
     r"v3demu run -- samples/qpu/double\.py": r"\[0\.0, 2\.0, 4\.0, 6\.0\] \.\.\. 2046\.0",
     r"v3demu run --device rpi3 -- samples/qpu/mailbox\.py": r"8 transforms of 256 numbers, relative error",
