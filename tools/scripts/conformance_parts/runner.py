@@ -1,0 +1,92 @@
+"""The runner brings every case to a result, whatever its process does."""
+import concurrent.futures
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+
+from new_file import check_regular
+from .lists import Result
+
+
+class Journal:
+    """Results on disk as they come, a line of JSON each, so that an interrupted run can go on."""
+
+    def __init__(self, path):
+        self.path, self.found = path, []
+        if not path or not os.path.exists(path):
+            return
+        whole = 0
+        with open(path, "rb") as file:
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break  # the run was killed here
+                self.found.append(Result(*json.loads(line)))
+                whole += len(line)
+        os.truncate(path, whole)
+
+    def add(self, results):
+        if self.path:
+            check_regular(self.path)
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.writelines(json.dumps(result) + "\n" for result in results)
+
+
+class Runner:
+    """Runs every case to a result: batches in parallel, each resumed after the case that ended its process."""
+
+    def __init__(self, suite, lists, options):
+        self.journal = Journal(options.journal)
+        self.suite, self.lists, self.retries, self.jobs = suite, lists, options.retries, options.jobs
+        self.batch = min(options.batch, suite.batch_limit)
+        self.lock = threading.Lock()
+        self.done = 0
+        self.progress = sys.stderr.isatty() or options.progress
+
+    def run(self, cases):
+        """Results of the cases, and of their subtests."""
+        results = {result.case: result for result in self.journal.found}
+        cases = [case for case in cases if case not in results]
+        size = max(1, min(self.batch, -(-len(cases) // (4 * self.jobs))))
+        batches = [cases[at:at + size] for at in range(0, len(cases), size)]
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            for part in pool.map(lambda batch: self._finish(batch, len(cases)), batches):
+                results.update((result.case, result) for result in part)
+        return results
+
+    def _finish(self, batch, total):
+        """Results of a batch, whatever ends the processes that run it."""
+        results, left = [], list(batch)
+        while left:
+            new, why = self._attempt(left)
+            results += new
+            reported = {result.case for result in new}
+            still = [case for case in left if case not in reported]
+            if len(still) == len(left):  # no case of these was even begun
+                results += [Result(case, "Missing", why, 0, None) for case in left]
+                still = []
+            with self.lock:
+                self.done += len(left) - len(still)
+                if self.progress:
+                    print(f"{time.strftime('%H:%M:%S')} {self.done}/{total}", file=sys.stderr, flush=True)
+            left = still
+        results = [self._settle(result) for result in results]
+        with self.lock:
+            self.journal.add(results)
+        return results
+
+    def _attempt(self, cases):
+        with tempfile.TemporaryDirectory(prefix="conformance-") as scratch:
+            return self.suite.run(cases, scratch)
+
+    def _settle(self, result):
+        """What is not as listed is run again, alone; one that then differs is a flake."""
+        if result.status == "Missing" or result.detail == "subtest" or not self.lists.doubtful(result):
+            return result
+        for _ in range(self.retries):
+            again = [new for new in self._attempt([result.case])[0] if new.case == result.case]
+            if again and again[0].status != result.status:
+                return result._replace(status="Flake", detail=f"{result.status}, then {again[0].status}: {result.detail}")
+        return result
