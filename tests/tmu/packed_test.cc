@@ -142,19 +142,18 @@ struct Model {
     if (x < 0 || y < 0) return border;
     return texture.texel(level, face, static_cast<uint32_t>(x), static_cast<uint32_t>(y));
   }
-  /// Of the texture coordinates s and t.
+  /// Of the texture coordinates s and t, which are rounded to 1/64 texel.
   uint32_t in_level(uint32_t level, double s, double t, bool nearest) const {
-    const double u = s * texture.width(level), v = t * texture.height(level);
-    if (nearest) return at(level, static_cast<int>(std::floor(u)), static_cast<int>(std::floor(v)));
-    const int fu = static_cast<int>(std::floor(u * 256)) - 128,
-              fv = static_cast<int>(std::floor(v * 256)) - 128;
-    const int i = fu >> 8, j = fv >> 8, ws = fu & 255, wt = fv & 255;
+    const int u = static_cast<int>(std::floor(s * texture.width(level) * 64 + 0.5)),
+              v = static_cast<int>(std::floor(t * texture.height(level) * 64 + 0.5));
+    if (nearest) return at(level, u >> 6, v >> 6);
+    const int i = (u - 32) >> 6, j = (v - 32) >> 6, ws = (u - 32) & 63, wt = (v - 32) & 63;
     uint32_t result = 0;
     for (int byte = 0; byte < 4; ++byte) {
       const auto of = [&](int x, int y) { return static_cast<int>(at(level, x, y) >> (8 * byte) & 255); };
-      const int top = of(i, j) * (256 - ws) + of(i + 1, j) * ws,
-                bottom = of(i, j + 1) * (256 - ws) + of(i + 1, j + 1) * ws;
-      result |= static_cast<uint32_t>((top * (256 - wt) + bottom * wt + 0x8000) >> 16) << (8 * byte);
+      const auto blend = [](int a, int b, int weight) { return (a * (64 - weight) + b * weight) / 64; };
+      const int top = blend(of(i, j), of(i + 1, j), ws), bottom = blend(of(i, j + 1), of(i + 1, j + 1), ws);
+      result |= static_cast<uint32_t>(blend(top, bottom, wt)) << (8 * byte);
     }
     return result;
   }
@@ -164,8 +163,9 @@ struct Model {
     const int last = static_cast<int>(spec.levels) - 1;
     const bool has_levels = spec.minify >= kNearMipNear;
     const int lambda = std::clamp(lod, 0, last * 256);
-    if (lod <= 0) return in_level(0, s, t, spec.mag_nearest);
     const bool nearest = spec.minify == kNearest || spec.minify == kNearMipNear || spec.minify == kNearMipLin;
+    if (lod <= (has_levels && nearest && !spec.mag_nearest ? 128 : 0))
+      return in_level(0, s, t, spec.mag_nearest);
     if (!has_levels) return in_level(0, s, t, nearest);
     if (spec.minify == kNearMipNear || spec.minify == kLinMipNear)
       return in_level(static_cast<uint32_t>((lambda + 128) >> 8), s, t, nearest);
@@ -332,6 +332,59 @@ TEST_F(Packed, LevelFromTheQuadAndItsBias) {
               << lod << " " << bias << " " << i;
         }
       }
+}
+
+/// As dEQP-GLES2.functional.texture.wrap.clamp_clamp_nearest_npot_etc1 shows on boards.
+TEST_F(Packed, PlacesAreRoundedTo64thsOfATexel) {
+  const Texture texture(gpu_, {.width = 128, .height = 128});
+  PackedLookup lookup;
+  lookup.p = texture.words();
+  lookup.written = kT;
+  lookup.s = floats({(49 - 1.0f / 256) / 128, (49 - 1.0f / 100) / 128, 49.0f / 128, 1 - 1.0f / 32768});
+  lookup.t = splat(0u);
+  const Lanes result = unit_.packed(lookup);
+  EXPECT_EQ(uint32_t{result[0]}, texture.texel(0, 0, 49, 0));
+  EXPECT_EQ(uint32_t{result[1]}, texture.texel(0, 0, 48, 0));
+  EXPECT_EQ(uint32_t{result[2]}, texture.texel(0, 0, 49, 0));
+  EXPECT_EQ(uint32_t{result[3]}, texture.texel(0, 0, 0, 0));  // of the next repetition
+}
+
+/// As dEQP-GLES2.functional.texture.mipmap.2d.basic.nearest_linear_repeat_non_square shows on boards.
+TEST_F(Packed, ADifferenceOfMoreThanTheImageCountsAsTheImage) {
+  const Texture texture(gpu_,
+                        {.width = 32, .height = 64, .levels = 7, .minify = kNearMipNear, .wrap_s = kClamp});
+  PackedLookup lookup;
+  lookup.p = texture.words();
+  lookup.written = kT;
+  lookup.s = floats({0, 1.5f, 0, 1.5f});  // 48 texels, which would be level 6
+  lookup.t = splat(0u);
+  EXPECT_EQ(uint32_t{unit_.packed(lookup)[0]}, texture.texel(5, 0, 0, 0));
+  lookup.t = floats({0, 0, 0.75f, 0.75f});
+  EXPECT_EQ(uint32_t{unit_.packed(lookup)[0]}, texture.texel(6, 0, 0, 0));
+}
+
+/// As dEQP-GLES2.functional.texture.vertex.cube.filtering.nearest_mipmap_linear_linear_clamp shows on boards.
+TEST_F(Packed, ALinearFilterMagnifiesUpToHalfALevelBeforeNearestTexels) {
+  for (const uint32_t minify : {kNearMipNear, kNearMipLin, kNearest, kLinMipLin}) {
+    const bool waits = minify == kNearMipNear || minify == kNearMipLin;
+    const Spec spec{.levels = 6, .minify = minify, .mag_nearest = false};
+    const Texture texture(gpu_, spec),
+        magnified(gpu_, {.levels = 6, .minify = kLinear, .mag_nearest = false});
+    PackedLookup lookup;
+    lookup.written = kT | kB;
+    lookup.s = lookup.t = as_uint(splat(3.25f / 32));
+    lookup.b = floats({0.0f, 0.25f, 0.5f, 0.75f});
+    const auto run = [&](const Texture& of) {
+      lookup.p = of.words();
+      lookup.p[2] = 1u << 30 | 1;
+      return unit_.packed(lookup);
+    };
+    const Lanes result = run(texture), linear = run(magnified);
+    EXPECT_EQ(uint32_t{result[0]}, uint32_t{linear[0]});
+    EXPECT_EQ(result[1] == linear[1], waits) << minify;
+    EXPECT_EQ(result[2] == linear[2], waits) << minify;
+    EXPECT_NE(uint32_t{result[3]}, uint32_t{linear[3]}) << minify;
+  }
 }
 
 TEST_F(Packed, ExplicitLevelWithoutBIsZero) {

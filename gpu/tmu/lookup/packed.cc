@@ -133,33 +133,50 @@ void read_four(const Call& call, const PackedLevel& level, const Tap& x, const T
 
 // ---- Filters
 
-/// Of each byte (a (256 - weight) + b weight) / 256, rounded.
-Lanes blend_bytes(Lanes a, Lanes b, Lanes weight) {
-  constexpr uint32_t kEven = 0x00ff00ffu, kHalf = 0x00800080u;
+/// Place in 1/256 texel: VideoCore IV rounds it to 1/64 (vc4-graphics.md 5.6).
+LanesI place(const Coordinates& c, int axis, LanesI size) {
+  const LanesF u = c.at[axis] * to_float(size);
+  return floor_to_int(min(max(u, splat(-32768.0f)), splat(32767.0f)) * 64.0f + 0.5f) << 2;
+}
+
+Tap tap_of(const Plan& rules, const Coordinates& c, int axis, LanesI size) {
+  const LanesI u = place(c, axis, size) - 128;
+  const LanesI i = u >> 8;
+  const Wrap mode = rules.sampler.wrap[axis];
+  Tap tap = {};
+  tap.weight = u & 255;
+  tap.index[0] = wrap_index(rules, mode, i, size, tap.outside[0]);
+  tap.index[1] = wrap_index(rules, mode, i + 1, size, tap.outside[1]);
+  return tap;
+}
+
+LanesI index_of(const Plan& rules, const Coordinates& c, int axis, LanesI size, LanesI& outside) {
+  return wrap_index(rules, rules.sampler.wrap[axis], place(c, axis, size) >> 8, size, outside);
+}
+
+constexpr uint32_t kNothing = 0, kHalf = 0x80;
+
+/// Of each byte (a (256 - weight) + b weight + added) / 256, cut off.
+Lanes blend_bytes(Lanes a, Lanes b, Lanes weight, uint32_t added) {
+  constexpr uint32_t kEven = 0x00ff00ffu;
   const auto blend = [&](Lanes p, Lanes q) {
     // Two products of up to 16 bits side by side, neither of which reaches into the other.
-    return (p * (256u - weight) + q * weight + kHalf) >> 8 & kEven;
+    return (p * (256u - weight) + q * weight + added * 0x10001u) >> 8 & kEven;
   };
   return blend(a & kEven, b & kEven) | blend(a >> 8 & kEven, b >> 8 & kEven) << 8;
 }
 
-/// Of the bytes of four texels, exactly and rounded once.
+/// Of the bytes of four texels, across and then down, each time cut off to bytes.
 Lanes blend_four(const Lanes (&v)[4], Lanes ws, Lanes wt) {
-  Lanes result = {};
-  for (int byte = 0; byte < 4; ++byte) {
-    const auto of = [&](int k) { return v[k] >> (8 * byte) & 0xffu; };
-    const Lanes top = (of(0) << 8) + (of(1) - of(0)) * ws, bottom = (of(2) << 8) + (of(3) - of(2)) * ws;
-    const Lanes value = ((top << 8) + (bottom - top) * wt + 0x8000u) >> 16;
-    result |= value << (8 * byte);
-  }
-  return result;
+  const Lanes top = blend_bytes(v[0], v[1], ws, kNothing), bottom = blend_bytes(v[2], v[3], ws, kNothing);
+  return blend_bytes(top, bottom, wt, kNothing);
 }
 
 Lanes sample_nearest(const Call& call, const PackedLevel& level) {
   const Plan& rules = call.plan.rules;
   LanesI outside = {};
-  const LanesI x = nearest_index(rules, call.at, 0, level.width, outside, 0),
-               y = nearest_index(rules, call.at, 1, level.height, outside, 0);
+  const LanesI x = index_of(rules, call.at, 0, level.width, outside),
+               y = index_of(rules, call.at, 1, level.height, outside);
   const Lanes texel = rules.format->compressed()
                           ? read_block(call, level, as_uint(x), as_uint(y))
                           : read_plain(call, address_of(column_of(rules, level, as_uint(x)),
@@ -170,7 +187,7 @@ Lanes sample_nearest(const Call& call, const PackedLevel& level) {
 
 Lanes sample_linear(const Call& call, const PackedLevel& level) {
   const Plan& rules = call.plan.rules;
-  const Tap x = linear_tap(rules, call.at, 0, level.width), y = linear_tap(rules, call.at, 1, level.height);
+  const Tap x = tap_of(rules, call.at, 0, level.width), y = tap_of(rules, call.at, 1, level.height);
   Lanes v[4];
   read_four(call, level, x, y, v);
   return blend_four(v, as_uint(x.weight), as_uint(y.weight));
@@ -207,8 +224,9 @@ Derivatives set_up(Call& call, const PackedLookup& lookup) {
     t = (on_face.t + 1.0f) * 0.5f;
   } else {
     if (wants_derivatives) {
-      derivatives.add(s, width);
-      derivatives.add(t, height);
+      constexpr float kWholeImage = 1.0f;
+      derivatives.add(s, width, kWholeImage);
+      derivatives.add(t, height, kWholeImage);
     }
     if (lookup.written & kR) call.border = splat(static_cast<uint32_t>(lookup.r[0]));
   }
@@ -233,10 +251,11 @@ Lanes run_sample(const PackedPlan& plan, TexelMemory& texels, const PackedLookup
   if (!rules.needs_lod) return sample_level(call, LanesI{}, rules.sampler.mag_nearest ? kAllLanes : 0);
   if (all_magnified(rules, derivatives, active))
     return sample_level(call, LanesI{}, rules.sampler.mag_nearest ? kAllLanes : 0);
-  const LevelChoice choice = choose_levels(rules, level_of_detail(rules, lookup, derivatives));
+  const LevelChoice choice =
+      choose_levels(rules, level_of_detail(rules, lookup, derivatives), plan.most_magnified);
   const Lanes first = sample_level(call, choice.level, choice.nearest);
   if (!(choice.blended & active)) return first;
-  return blend_bytes(first, sample_level(call, choice.next, choice.nearest), as_uint(choice.weight));
+  return blend_bytes(first, sample_level(call, choice.next, choice.nearest), as_uint(choice.weight), kHalf);
 }
 
 Lanes run_nothing_packed(const PackedPlan&, TexelMemory&, const PackedLookup&, LaneMask) { return Lanes{}; }
@@ -298,6 +317,8 @@ void make_packed_plan(const PackedPlan::Key& key, chip::Generation generation, P
   limit_filters(rules);
   const SamplerState& sampler = rules.sampler;
   rules.has_border = sampler.wrap[0] == Wrap::kBorder || sampler.wrap[1] == Wrap::kBorder;
+  const bool has_levels = sampler.max_lod > 1;
+  if (has_levels && sampler.min_nearest && !sampler.mag_nearest) plan.most_magnified = 128;
   const bool one_level = rules.texture.max_level == 0 || (sampler.mip_nearest && sampler.max_lod < 128);
   rules.needs_lod = !one_level || sampler.mag_nearest != sampler.min_nearest;
   rules.magnifies_below_one = !rules.explicit_lod && !(key.written & kB);

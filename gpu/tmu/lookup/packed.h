@@ -38,6 +38,7 @@ struct PackedPlan {
   Plan rules;
   PackedLevels levels;
   bool etc_flipped;
+  int32_t most_magnified;  ///< the level of detail, in 1/256, up to which the magnifying filter is used
 };
 
 /// Decodes the words and picks the function. Any words are harmless.

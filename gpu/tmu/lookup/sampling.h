@@ -114,6 +114,14 @@ struct Derivatives {
     x2 += dx * dx;
     y2 += dy * dy;
   }
+  /// @param most  what a difference of v counts for at most
+  void add(LanesF v, LanesF scale, float most) {
+    const LanesF origin = of_quad<0>(v);
+    const LanesF dx = min(abs(of_quad<1>(v) - origin), splat(most)) * scale,
+                 dy = min(abs(of_quad<2>(v) - origin), splat(most)) * scale;
+    x2 += dx * dx;
+    y2 += dy * dy;
+  }
   /// Of a cube, whose points (x, y, z) lie on the faces of a cube of 2: the distances along the three axes
   /// added up. Drivers divide by the major component (Mesa nir_normalize_cubemap_coords.c). Whatever projects
   /// the quad on one face gives a wrong level where some of its pixels lie beyond the edge: boards pass
@@ -164,14 +172,16 @@ inline LanesI clamped_lod(const Plan& plan, LanesF lod) {
   return min(max(fixed, splat_int(plan.sampler.min_lod)), splat_int(plan.sampler.max_lod));
 }
 
-inline LevelChoice choose_levels(const Plan& plan, LanesF lod) {
+/// @param most_magnified  the level of detail, in 1/256, up to which lanes magnify
+inline LevelChoice choose_levels(const Plan& plan, LanesF lod, int32_t most_magnified = 0) {
   const SamplerState& sampler = plan.sampler;
   LevelChoice choice = {};
   const LanesI lambda = clamped_lod(plan, lod);
-  const LaneMask magnified = mask_bits(at_most(lambda, LanesI{}));
+  const LanesI magnifies = at_most(lambda, splat_int(most_magnified));
+  const LaneMask magnified = mask_bits(magnifies);
   choice.nearest =
       static_cast<LaneMask>((sampler.mag_nearest ? magnified : 0) | (sampler.min_nearest ? ~magnified : 0));
-  const LanesI positive = max(lambda, LanesI{});
+  const LanesI positive = max(lambda, LanesI{}) & ~magnifies;
   const LanesI base = splat_int(plan.texture.base_level);
   const LanesI last = max(base, splat_int(plan.texture.max_level));
   if (sampler.mip_nearest) {
