@@ -10,6 +10,7 @@
 #include "gpu/device/run_surfaces.h"
 #include "gpu/device/run_user_programs.h"
 #include "gpu/perf/record/sampling.h"
+#include "gpu/qpu/run/program_cache.h"
 #include "gpu/tmu/lookup/unit.h"
 #include "ioctl/firmware/user_program_gpu.h"
 
@@ -36,6 +37,9 @@ class DeviceContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
       : device_(device), context_(std::move(context)), patience_(patience), tally_(tally) {}
 
   mmu::AddressSpace& space() override { return context_->space(); }
+  void set_payer(std::shared_ptr<MemoryPayer> payer) override {
+    context_->programs().set_payer(std::move(payer));
+  }
   device::JobResult run_bin(const device::ClJob& job, JobControl& control,
                             std::shared_ptr<const draw::BinResult>* result) override {
     return told(ioctl::Queue::kBin, device_.run_bin(*context_, job, control, result));

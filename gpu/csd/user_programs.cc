@@ -8,6 +8,7 @@
 #include "gpu/base/host_time.h"
 #include "gpu/chip/profile.h"
 #include "gpu/perf/counters.h"
+#include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/run/program_scope.h"
 #include "gpu/qpu/run/vc4_interpreter.h"
 #include "gpu/qpu/run/vc4_textures.h"
@@ -16,15 +17,12 @@
 namespace v3d::csd {
 namespace {
 
-using qpu::vc4::Program;
 using qpu::vc4::Stop;
 using qpu::vc4::Thread;
 
 constexpr char kStage[] = "user";
 /// Short enough that who waits for another does not wait for long, and long enough to run at full speed.
 constexpr uint64_t kTurn = 256;
-/// Of decoded programs, each of at most Program::kMaxChunks.
-constexpr size_t kMostCodes = 16;
 
 }  // namespace
 
@@ -50,13 +48,6 @@ void UserQpus::reset() {
   }
 }
 
-std::shared_ptr<const Program> UserQpus::find_code(Memory memory, GpuAddr address) {
-  const auto known = codes_.find(address);
-  if (known != codes_.end() && known->second->matches(memory)) return known->second;
-  if (codes_.size() >= kMostCodes) codes_.clear();
-  return codes_[address] = std::make_shared<const Program>(address);
-}
-
 void UserQpus::start(const JobContext& job, Qpu& qpu, const UserProgram& program) {
   Thread& t = qpu.thread;
   t.restart();
@@ -68,7 +59,7 @@ void UserQpus::start(const JobContext& job, Qpu& qpu, const UserProgram& program
   t.shared = &shared_;
   t.vpm_in = t.vpm_out = {vpm_, qpu::vc4::kVpmRows};
   qpu.program = program;
-  qpu.code = find_code(job.memory, t.pc);
+  qpu.code = job.programs->get_vc4(job.memory, t.pc);
   qpu.left = std::min(program.most_instructions, job.instruction_limit);
   qpu.busy = true;
 }
@@ -128,6 +119,7 @@ UserQpus::Turn UserQpus::run_turn(const JobContext& job, UserQueue& queue, size_
 void UserQpus::run(const JobContext& job, UserQueue& queue, bool alone) {
   host_time::ProgramScope host(host_time::Block::kComputePrograms, kStage, 0);
   tmu::Unit unit(job.memory, job.profile->generation);
+  unit.set_job(&job);
   qpu::vc4::Textures textures(unit);
   for (const auto& qpu : qpus_) {
     qpu->thread.memory = job.memory;

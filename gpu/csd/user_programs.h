@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -62,14 +61,12 @@ class UserQpus {
   void start(const JobContext& job, Qpu& qpu, const UserProgram& program);
   bool fill(const JobContext& job, UserQueue& queue);
   Turn run_turn(const JobContext& job, UserQueue& queue, size_t number);
-  std::shared_ptr<const qpu::vc4::Program> find_code(Memory memory, GpuAddr address);
   void fail(const JobContext& job, const Qpu& qpu, const std::string& why);
 
   std::vector<std::unique_ptr<Qpu>> qpus_;
   qpu::vc4::Shared shared_;
   AlignedLanes vpm_[qpu::vc4::kVpmRows] = {};
-  std::map<GpuAddr, std::shared_ptr<const qpu::vc4::Program>> codes_;  ///< decoded
-  uint64_t instructions_ = 0;                                          ///< of the job that runs
+  uint64_t instructions_ = 0;  ///< of the job that runs
 };
 
 }  // namespace v3d::csd

@@ -70,6 +70,7 @@ absl::StatusOr<std::unique_ptr<Context>> Context::create(const chip::Profile& pr
 }
 
 mmu::AddressSpace& Context::space() { return *state_->space; }
+qpu::ProgramCache& Context::programs() { return state_->programs; }
 
 struct Device::State {
   State(const chip::Profile& p, ThreadPool& s, double seconds)

@@ -23,6 +23,7 @@ struct BinResult;
 }
 namespace v3d::qpu {
 class Compiler;
+class ProgramCache;
 class Watch;
 }  // namespace v3d::qpu
 namespace v3d::timing {
@@ -90,6 +91,7 @@ class Context {
                                                          qpu::Compiler* compiler = nullptr);
   ~Context();
   mmu::AddressSpace& space();
+  qpu::ProgramCache& programs();
 
  private:
   friend class Device;

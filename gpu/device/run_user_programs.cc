@@ -16,7 +16,7 @@ JobResult run_user_programs(const chip::Profile& profile, Context& context, csd:
   JobContext job{.memory = context.space().memory(),
                  .profile = &profile,
                  .pool = nullptr,
-                 .programs = nullptr,
+                 .programs = &context.programs(),
                  .counts = &counts,
                  .error = &error,
                  .cancel = &control.cancelled(),

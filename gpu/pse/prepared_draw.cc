@@ -167,7 +167,7 @@ bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, Vc4Programs&
   p.multisample = config.multisample;
   if (record.packed_positions) {
     std::shared_ptr<const qpu::vc4::Program>& cached = vc4_programs[record.fs.code];
-    if (cached == nullptr) cached = std::make_shared<const qpu::vc4::Program>(record.fs.code);
+    if (cached == nullptr) cached = job.programs->get_vc4(job.memory, record.fs.code);
     p.vc4_program = cached;
   } else {
     p.program = job.programs->get(job.memory, record.fs.code);

@@ -25,7 +25,7 @@ struct VertexStages::State {
   const JobContext job;
   std::vector<Worker> workers;  // made for the first vertices
   std::unordered_map<GpuAddr, std::shared_ptr<const qpu::Program>> programs;
-  std::unordered_map<GpuAddr, std::unique_ptr<const qpu::vc4::Program>> vc4_programs;
+  std::unordered_map<GpuAddr, std::shared_ptr<const qpu::vc4::Program>> vc4_programs;
 
   StageProgram program(const char* stage, const draw::ShaderCode& code);
   Vc4Stage vc4_stage(const char* name, const draw::ShaderCode& code);
@@ -44,8 +44,8 @@ StageProgram VertexStages::State::program(const char* stage, const draw::ShaderC
 }
 
 Vc4Stage VertexStages::State::vc4_stage(const char* name, const draw::ShaderCode& code) {
-  std::unique_ptr<const qpu::vc4::Program>& cached = vc4_programs[code.code];
-  if (!cached) cached = std::make_unique<const qpu::vc4::Program>(code.code);
+  std::shared_ptr<const qpu::vc4::Program>& cached = vc4_programs[code.code];
+  if (!cached) cached = job.programs->get_vc4(job.memory, code.code);
   return {name, cached.get(), code};
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "gpu/base/memory_payer.h"
 #include "gpu/device/device.h"
 #include "gpu/device/surface_job.h"
 
@@ -29,6 +30,8 @@ class GpuContext {
   virtual device::JobResult run_tfu(const device::TfuJob& job, JobControl& control) = 0;
   /// A frame of VideoCore IV.
   virtual device::JobResult run_surfaces(const device::SurfaceJob& job, JobControl& control) = 0;
+  /// Who pays for what is kept of its programs. Before there are jobs.
+  virtual void set_payer(std::shared_ptr<MemoryPayer> /*payer*/) {}
 };
 
 /// A board with VideoCore IV, whose display and GPU are one device with the driver vc4.

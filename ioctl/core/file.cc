@@ -16,6 +16,24 @@ std::shared_ptr<FileStatus> make_status(const DrmDevice& device) {
   return device.modeset || debug_on(Debug::kIoctl) ? nullptr : FileStatus::create();
 }
 
+/// The client that made an address space, for what it cannot know how much it will be.
+class Payer : public MemoryPayer {
+ public:
+  explicit Payer(Charge charge) : charge_(std::move(charge)) {}
+  bool take_memory(uint64_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    return charge_.grow(bytes) == 0;
+  }
+  void return_memory(uint64_t bytes) override {
+    const std::lock_guard lock(mutex_);
+    charge_.shrink(bytes);
+  }
+
+ private:
+  std::mutex mutex_;  // protects what follows
+  Charge charge_;
+};
+
 }  // namespace
 
 /// What a closed file had, of which it may be any number.
@@ -177,6 +195,7 @@ std::shared_ptr<BoSpace> File::bo_space(Account& account) {
               std::string(context.status().message()));
     return nullptr;
   }
+  (*context)->set_payer(std::make_shared<Payer>(charges.space.sibling(Resource::kDerivedBytes)));
   return space_ = std::make_shared<BoSpace>(*std::move(context), abi().bo_alignment, memory_use_,
                                             std::move(charges));
 }

@@ -13,6 +13,7 @@
 #include "gpu/chip/profile.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/isa/vc4_assembler.h"
+#include "gpu/qpu/run/program_cache.h"
 
 namespace v3d::csd {
 namespace {
@@ -62,7 +63,7 @@ class UserProgramsTest : public testing::Test {
     JobContext job{.memory = memory(),
                    .profile = chip::find_profile("rpi3"),
                    .pool = &pool_,
-                   .programs = nullptr,
+                   .programs = &programs_,
                    .counts = &counts,
                    .error = &error,
                    .cancel = &control.cancelled(),
@@ -77,11 +78,20 @@ class UserProgramsTest : public testing::Test {
 
   std::vector<uint8_t> bytes_;
   ThreadPool pool_;
+  qpu::ProgramCache programs_{chip::Generation::k21};
   UserQpus qpus_;
   Queue queue_;
   bool cancelled_ = false;
   uint64_t instructions_ = 0;
 };
+
+TEST_F(UserProgramsTest, DecodesWhatItRunsAgainOnce) {
+  for (int job = 0; job < 3; ++job) {
+    add(0x1000, "nop\nend");
+    EXPECT_EQ(run(true), "");
+    EXPECT_EQ(programs_.chunks(), 1u);
+  }
+}
 
 constexpr char kStoreQpu[] =  // the QPU's number, at 0xa000 and 64 bytes for each
     "load_imm r3, nop, 0xa000\n"

@@ -7,6 +7,7 @@
 
 #include "gpu/mmu/address_space.h"
 #include "gpu/qpu/run/program.h"
+#include "gpu/qpu/run/vc4_program.h"
 
 namespace v3d::qpu {
 namespace {
@@ -61,6 +62,56 @@ TEST(ProgramCache, ProgramsInUseAreBounded) {
   EXPECT_FALSE(used.back());
   used.clear();
   EXPECT_TRUE(client.use(0));  // there is room again
+}
+
+/// Has so many bytes to give.
+class Purse : public MemoryPayer {
+ public:
+  explicit Purse(uint64_t bytes) : left(bytes) {}
+  bool take_memory(uint64_t bytes) override {
+    if (bytes > left) return false;
+    left -= bytes;
+    return true;
+  }
+  void return_memory(uint64_t bytes) override { left += bytes; }
+  uint64_t left;
+};
+
+TEST(ProgramCache, ItsClientPaysForWhatIsDecoded) {
+  constexpr uint64_t kAll = 10 * ProgramRoom::kPieceBytes;
+  const auto space = mmu::AddressSpace::create().value();
+  ASSERT_TRUE(space->map_zeros(kCode, 2 * mmu::kPageSize).ok());
+  for (const bool is_vc4 : {false, true}) {
+    const auto purse = std::make_shared<Purse>(kAll);
+    {
+      ProgramCache cache(is_vc4 ? chip::Generation::k21 : chip::Generation::k71);
+      cache.set_payer(purse);
+      const auto program = is_vc4 ? nullptr : cache.get(space->memory(), kCode);
+      const auto vc4_program = is_vc4 ? cache.get_vc4(space->memory(), kCode) : nullptr;
+      const auto reach = [&](uint32_t chunk) {
+        const GpuAddr address = kCode + chunk * Chunk::kBytes;
+        return is_vc4 ? vc4_program->chunk(space->memory(), address) != nullptr
+                      : program->chunk(space->memory(), address) != nullptr;
+      };
+      for (uint32_t chunk = 0; chunk < 10; ++chunk) EXPECT_TRUE(reach(chunk)) << chunk;
+      EXPECT_EQ(purse->left, 0u);
+      EXPECT_FALSE(reach(10));
+      EXPECT_TRUE(reach(3));
+      EXPECT_EQ(cache.chunks(), 10u);
+    }
+    EXPECT_EQ(purse->left, kAll);
+  }
+}
+
+TEST(ProgramCache, ProgramsOfVideoCoreAreFoundAgainUntilTheyChange) {
+  const auto space = mmu::AddressSpace::create().value();
+  ASSERT_TRUE(space->map_zeros(kCode, mmu::kPageSize).ok());
+  ProgramCache cache(chip::Generation::k21);
+  const auto first = cache.get_vc4(space->memory(), kCode);
+  ASSERT_TRUE(first->chunk(space->memory(), kCode));
+  EXPECT_EQ(cache.get_vc4(space->memory(), kCode), first);
+  space->memory().store<uint64_t>(kCode + 8, 1);
+  EXPECT_NE(cache.get_vc4(space->memory(), kCode), first);
 }
 
 }  // namespace

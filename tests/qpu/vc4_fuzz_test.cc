@@ -12,7 +12,9 @@
 #include "gpu/mmu/address_space.h"
 #include "gpu/qpu/check/vc4_hazard.h"
 #include "gpu/qpu/isa/vc4.h"
+#include "gpu/qpu/run/program_room.h"
 #include "gpu/qpu/run/vc4_interpreter.h"
+#include "gpu/qpu/run/vc4_program.h"
 
 namespace v3d::qpu::vc4 {
 namespace {
@@ -50,7 +52,7 @@ class Vc4Fuzz : public testing::Test {
   Stop run_words(const std::array<uint64_t, kWords>& words, int round) {
     const Memory memory = space->memory();
     memory.write(kCode, words.data(), sizeof(words));
-    Program program(kCode);
+    Program program(kCode, std::make_shared<ProgramRoom>(Program::kMaxChunks));
     thread->reset();
     for (Lanes& v : thread->registers) v = splat(static_cast<uint32_t>(random()));
     thread->memory = memory;

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "gpu/qpu/isa/vc4_assembler.h"
+#include "gpu/qpu/run/program_room.h"
 #include "gpu/qpu/run/vc4_interpreter.h"
+#include "gpu/qpu/run/vc4_program.h"
 
 namespace v3d::qpu::vc4 {
 
@@ -35,7 +37,7 @@ class Machine {
     for (const AssemblyError& error : assembly.errors) ADD_FAILURE() << to_string(error);
     memory().write(code, assembly.words.data(), assembly.words.size() * sizeof(uint64_t));
     memory().write(uniforms, assembly.uniforms.data(), assembly.uniforms.size() * sizeof(uint32_t));
-    program = std::make_unique<Program>(code);
+    program = std::make_unique<Program>(code, std::make_shared<ProgramRoom>(room));
   }
   /// A rows-of-words VPM that both sides reach.
   void give_vpm() {
@@ -55,6 +57,7 @@ class Machine {
   std::vector<uint8_t> bytes;
   std::vector<uint32_t> vpm;
   AlignedLanes* rows = nullptr;
+  size_t room = Program::kMaxChunks;  ///< pieces of the program
   std::unique_ptr<Thread> thread;
   std::unique_ptr<Program> program;
 };

@@ -2,13 +2,16 @@
 
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gpu/qpu/isa/vc4.h"
+#include "gpu/qpu/run/program_room.h"
 #include "gpu/qpu/run/vc4_interpreter.h"
+#include "gpu/qpu/run/vc4_program.h"
 #include "tests/qpu/vc4_machine.h"
 
 namespace v3d::qpu::vc4 {
@@ -546,7 +549,7 @@ TEST(Vc4Run, ThreadsWaitForEachOther) {
       "mov mutex_release, r0\n"
       "end");
   Machine other;
-  Program giver(0x4000);
+  Program giver(0x4000, std::make_shared<ProgramRoom>(Program::kMaxChunks));
   const Assembly text = assemble(
       "mov nop, mutex_acq\n"
       "srel 1\n"

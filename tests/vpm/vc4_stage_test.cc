@@ -22,7 +22,7 @@ class Vc4Stages : public testing::Test {
     const qpu::Assembly assembly = qpu::vc4::assemble(text);
     EXPECT_TRUE(assembly.errors.empty());
     const GpuAddr code = test_.put(assembly.words), uniforms = test_.put(assembly.uniforms);
-    program_ = std::make_unique<qpu::vc4::Program>(code);
+    program_ = std::make_unique<qpu::vc4::Program>(code, std::make_shared<qpu::ProgramRoom>(16));
     const Vc4Stage stage{"vertex", program_.get(), {.code = code, .uniforms = uniforms}};
     return runner_.run(test_.job(), stage, in_, 2);
   }

@@ -24,22 +24,25 @@ std::unique_ptr<const Chunk> decode_chunk(chip::Generation generation, Memory me
 }  // namespace
 
 Program::~Program() {
-  *total_ -= chunks_.size();
+  size_t pieces = chunks_.size();
   for (const HostCode& host : host_code_)
-    for (const auto& made : host.made) *total_ -= cost(*made);
+    for (const auto& made : host.made) pieces += ProgramRoom::pieces_of(made->bytes());
+  room_->give_back(pieces);
 }
-
-// In chunks: host code counts as what stands decoded in as much memory.
-size_t Program::cost(const HostProgram& made) { return (made.bytes() + sizeof(Chunk) - 1) / sizeof(Chunk); }
 
 const Chunk* Program::make_chunk(Memory memory, GpuAddr address) const {
   const GpuAddr start = address & ~(Chunk::kBytes - 1);
   const std::lock_guard lock(mutex_);
   auto found = chunks_.find(start);
   if (found == chunks_.end()) {
-    if (chunks_.size() >= kMaxChunks || *total_ >= kMaxTotal) return nullptr;
-    found = chunks_.emplace(start, decode_chunk(generation_, memory, start)).first;
-    ++*total_;
+    auto chunk = decode_chunk(generation_, memory, start);
+    if (chunks_.size() >= kMaxChunks || !room_->take(1)) return nullptr;
+    try {
+      found = chunks_.emplace(start, std::move(chunk)).first;
+    } catch (...) {
+      room_->give_back(1);
+      throw;
+    }
   }
   const Chunk* chunk = found->second.get();
   const uint32_t slot = slot_of(address);
@@ -76,10 +79,13 @@ uint64_t Program::word(Memory memory, GpuAddr address) const {
   return memory.load<uint64_t>(address & ~7u);
 }
 
-void Program::use(HostCode& host, std::shared_ptr<const HostProgram> code) const {
-  *total_ += cost(*code);
+bool Program::use(HostCode& host, std::shared_ptr<const HostProgram> code) const {
+  const size_t pieces = ProgramRoom::pieces_of(code->bytes());
+  host.made.reserve(host.made.size() + 1);  // what may fail comes first
+  if (!room_->take(pieces)) return false;
   host.made.push_back(std::move(code));
   host.code.store(host.made.back().get(), std::memory_order_release);
+  return true;
 }
 
 // Looks for code that others made; compiles; does so again when the interpreter came to code that was not
@@ -90,8 +96,9 @@ void Program::look_at(HostCode& host, const Thread& thread) const {
   const uint64_t interpreted = host.interpreted.load(std::memory_order_relaxed);
   if (!std::exchange(host.searched, true)) {
     if (auto found = compiler_->find(*this, thread.memory, thread.final_section)) {
-      host.next_look = found->complete() ? UINT64_MAX : compiler_->warm_up() + 1;
-      return use(host, std::move(found));
+      const uint64_t next_look = found->complete() ? UINT64_MAX : compiler_->warm_up() + 1;
+      host.next_look = use(host, std::move(found)) ? next_look : UINT64_MAX;
+      return;
     }
   }
   if (interpreted < compiler_->warm_up()) {
@@ -113,8 +120,8 @@ void Program::look_at(HostCode& host, const Thread& thread) const {
       return;
     }
     host.chunks = chunks;
-    code = made.get();
-    if (made) use(host, std::move(made));
+    const HostProgram* const newer = made.get();
+    code = newer && use(host, std::move(made)) ? newer : nullptr;
   }
   const bool settled = !code || code->complete();
   host.next_look = settled ? UINT64_MAX : 2 * (interpreted + 1024);

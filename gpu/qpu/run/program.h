@@ -12,6 +12,7 @@
 #include "gpu/chip/generation.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/run/compiled.h"
+#include "gpu/qpu/run/program_room.h"
 #include "gpu/qpu/run/step.h"
 
 namespace v3d::qpu {
@@ -26,6 +27,7 @@ struct Chunk {
   Instruction instructions[kWords];
   Step steps[kWords + 1];  ///< the last one is of kind kEnd
 };
+static_assert(sizeof(Chunk) <= ProgramRoom::kPieceBytes);
 
 /// Chunks appear as execution reaches them and stay; run() may be called from several threads at a time.
 class Program {
@@ -36,17 +38,16 @@ class Program {
   /// needs one more hangs.
   static constexpr size_t kMaxTotal = 8 * kMaxChunks;
 
-  /// @param total  counts the chunks of all programs of a cache; the program adds its own while it lives
+  /// @param room  of all programs of a cache: what this one takes it gives back at its end
   /// @param compiler  null: the program is interpreted
-  Program(chip::Generation generation, GpuAddr entry, std::shared_ptr<std::atomic<size_t>> total,
-          Compiler* compiler)
-      : generation_(generation), entry_(entry & ~7u), total_(std::move(total)), compiler_(compiler) {}
+  Program(chip::Generation generation, GpuAddr entry, std::shared_ptr<ProgramRoom> room, Compiler* compiler)
+      : generation_(generation), entry_(entry & ~7u), room_(std::move(room)), compiler_(compiler) {}
   ~Program();
 
   chip::Generation generation() const { return generation_; }
   GpuAddr entry() const { return entry_; }
   /// The same for all programs of a cache, and different for each.
-  const void* owner() const { return total_.get(); }
+  const void* owner() const { return room_.get(); }
 
   /// The chunk that holds `address`. nullptr if the program, or all of them, would become too large.
   const Chunk* chunk(Memory memory, GpuAddr address) const {
@@ -101,12 +102,12 @@ class Program {
     std::vector<std::shared_ptr<const HostProgram>> made;  // all, since threads may still run them
   };
   void look_at(HostCode& host, const Thread& thread) const;
-  void use(HostCode& host, std::shared_ptr<const HostProgram> code) const;
-  static size_t cost(const HostProgram& made);
+  /// @return  false when there is no room for it
+  bool use(HostCode& host, std::shared_ptr<const HostProgram> code) const;
 
   const chip::Generation generation_;
   const GpuAddr entry_;
-  const std::shared_ptr<std::atomic<size_t>> total_;
+  const std::shared_ptr<ProgramRoom> room_;
   mutable std::atomic<const Chunk*> near_[kNear] = {};
   Compiler* const compiler_;
   mutable HostCode host_code_[2];

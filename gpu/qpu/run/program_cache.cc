@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "gpu/qpu/run/program.h"
+#include "gpu/qpu/run/program_room.h"
+#include "gpu/qpu/run/vc4_program.h"
 
 namespace v3d::qpu {
 
@@ -18,10 +20,11 @@ struct ProgramCache::State {
   static constexpr size_t kMaxChunks = 4 * Program::kMaxChunks;
   struct Entry {
     std::shared_ptr<const Program> program;
+    std::shared_ptr<const vc4::Program> vc4_program;
     std::list<GpuAddr>::iterator use;
   };
 
-  bool full() const { return programs.size() >= kMaxPrograms || *chunks > kMaxChunks; }
+  bool full() const { return programs.size() >= kMaxPrograms || room->pieces() > kMaxChunks; }
   void drop_last() {
     programs.erase(uses.back());
     uses.pop_back();
@@ -29,10 +32,26 @@ struct ProgramCache::State {
   void make_room() {
     while (!programs.empty() && full()) drop_last();
   }
+  /// Under the lock. Where it stands may have no program yet.
+  Entry& place(GpuAddr entry) {
+    auto found = programs.find(entry);
+    if (found == programs.end()) {
+      make_room();
+      uses.push_front(entry);
+      found = programs.emplace(entry, Entry{nullptr, nullptr, uses.begin()}).first;
+    } else {
+      uses.splice(uses.begin(), uses, found->second.use);
+    }
+    return found->second;
+  }
+  /// @param make  make(): the program that is in memory
+  template <typename P, typename Make>
+  std::shared_ptr<const P> get(Memory memory, GpuAddr entry, std::shared_ptr<const P> Entry::*which,
+                               const Make& make);
 
   chip::Generation generation;
   Compiler* compiler;
-  std::shared_ptr<std::atomic<size_t>> chunks = std::make_shared<std::atomic<size_t>>(0);
+  const std::shared_ptr<ProgramRoom> room = std::make_shared<ProgramRoom>(Program::kMaxTotal);
   std::mutex mutex;
   std::unordered_map<GpuAddr, Entry> programs;
   std::list<GpuAddr> uses;  // most recent first
@@ -60,7 +79,7 @@ class ProgramCache::All {
     const std::lock_guard lock(mutex_);
     std::vector<std::pair<size_t, State*>> most;
     size_t chunks = 0;
-    for (State* cache : caches_) chunks += most.emplace_back(cache->chunks->load(), cache).first;
+    for (State* cache : caches_) chunks += most.emplace_back(cache->room->pieces(), cache).first;
     if (chunks <= kMaxChunksInAll) return;
     std::sort(most.begin(), most.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     const size_t part = kMaxChunksInAll / most.size();
@@ -74,8 +93,8 @@ class ProgramCache::All {
   /// @return  chunks that are left: more than `most` only where jobs keep their programs
   static size_t drop(State& cache, size_t most) {
     const std::lock_guard lock(cache.mutex);
-    size_t left = *cache.chunks;
-    for (; left > most && !cache.programs.empty(); left = *cache.chunks) cache.drop_last();
+    size_t left = cache.room->pieces();
+    for (; left > most && !cache.programs.empty(); left = cache.room->pieces()) cache.drop_last();
     return left;
   }
 
@@ -91,27 +110,36 @@ ProgramCache::ProgramCache(chip::Generation generation, Compiler* compiler)
 }
 ProgramCache::~ProgramCache() { All::instance().remove(state_.get()); }
 
-size_t ProgramCache::chunks() const { return *state_->chunks; }
+size_t ProgramCache::chunks() const { return state_->room->pieces(); }
 
-std::shared_ptr<const Program> ProgramCache::get(Memory memory, GpuAddr code) {
-  const GpuAddr entry = code & ~7u;
-  State& s = *state_;
-  std::unique_lock lock(s.mutex);
-  auto found = s.programs.find(entry);
-  if (found == s.programs.end()) {
-    s.make_room();
-    s.uses.push_front(entry);
-    found = s.programs.emplace(entry, State::Entry{nullptr, s.uses.begin()}).first;
-  } else {
-    s.uses.splice(s.uses.begin(), s.uses, found->second.use);
-  }
-  std::shared_ptr<const Program>& program = found->second.program;
+void ProgramCache::set_payer(std::shared_ptr<MemoryPayer> payer) {
+  state_->room->set_payer(std::move(payer));
+}
+
+template <typename P, typename Make>
+std::shared_ptr<const P> ProgramCache::State::get(Memory memory, GpuAddr entry,
+                                                  std::shared_ptr<const P> Entry::*which, const Make& make) {
+  std::unique_lock lock(mutex);
+  std::shared_ptr<const P>& program = place(entry).*which;
   if (program && program->matches(memory)) return program;
-  program = std::make_shared<const Program>(s.generation, entry, s.chunks, s.compiler);
-  const std::shared_ptr<const Program> made = program;
+  program = make();
+  const std::shared_ptr<const P> made = program;
   lock.unlock();
   All::instance().make_room();
   return made;
+}
+
+std::shared_ptr<const Program> ProgramCache::get(Memory memory, GpuAddr code) {
+  const GpuAddr entry = code & ~7u;
+  return state_->get(memory, entry, &State::Entry::program, [&] {
+    return std::make_shared<const Program>(state_->generation, entry, state_->room, state_->compiler);
+  });
+}
+
+std::shared_ptr<const vc4::Program> ProgramCache::get_vc4(Memory memory, GpuAddr code) {
+  const GpuAddr entry = code & ~7u;
+  return state_->get(memory, entry, &State::Entry::vc4_program,
+                     [&] { return std::make_shared<const vc4::Program>(entry, state_->room); });
 }
 
 }  // namespace v3d::qpu

@@ -6,12 +6,16 @@
 #include <memory>
 
 #include "gpu/base/memory.h"
+#include "gpu/base/memory_payer.h"
 #include "gpu/chip/generation.h"
 
 namespace v3d::qpu {
 
 class Compiler;
 class Program;
+namespace vc4 {
+class Program;
+}
 
 /// Programs of one address space. Thread safe.
 class ProgramCache {
@@ -23,6 +27,11 @@ class ProgramCache {
   /// The program at `code`. A cached one is compared with memory first: drivers reuse shader BOs. Call it
   /// once per job and program, and keep the pointer while the job runs.
   std::shared_ptr<const Program> get(Memory memory, GpuAddr code);
+  /// The same of V3D 2.1.
+  std::shared_ptr<const vc4::Program> get_vc4(Memory memory, GpuAddr code);
+
+  /// Who pays for what the programs take, those that only jobs keep among them. Before there are any.
+  void set_payer(std::shared_ptr<MemoryPayer> payer);
 
   /// Chunks (program.h) that the programs of all caches may have beside those that jobs under way keep, and
   /// beside each cache's part of it.

@@ -5,29 +5,41 @@
 
 namespace v3d::qpu::vc4 {
 
+namespace {
+
+std::unique_ptr<const Chunk> decode_chunk(Memory memory, GpuAddr address) {
+  auto chunk = std::make_unique<Chunk>();
+  chunk->address = address;
+  memory.read(address, chunk->words, sizeof(chunk->words));
+  for (uint32_t n = 0; n < Chunk::kWords; ++n) {
+    chunk->steps[n] = make_step(decode(chunk->words[n]));
+    chunk->steps[n].index = static_cast<uint8_t>(n);
+  }
+  chunk->steps[Chunk::kWords].kind = Step::Kind::kEnd;
+  chunk->steps[Chunk::kWords].index = Chunk::kWords;
+  return chunk;
+}
+
+}  // namespace
+
 const Chunk* Program::make_chunk(Memory memory, GpuAddr address) const {
   const GpuAddr start = address & ~(Chunk::kBytes - 1);
   const std::scoped_lock lock(mutex_);
-  std::unique_ptr<const Chunk>& place = chunks_[start];
-  if (!place) {
-    if (chunks_.size() > kMaxChunks) {
-      chunks_.erase(start);
-      return nullptr;
+  auto found = chunks_.find(start);
+  if (found == chunks_.end()) {
+    auto made = decode_chunk(memory, start);
+    if (chunks_.size() >= kMaxChunks || !room_->take(1)) return nullptr;
+    try {
+      found = chunks_.emplace(start, std::move(made)).first;
+    } catch (...) {
+      room_->give_back(1);
+      throw;
     }
-    auto chunk = std::make_unique<Chunk>();
-    chunk->address = start;
-    memory.read(start, chunk->words, sizeof(chunk->words));
-    for (uint32_t n = 0; n < Chunk::kWords; ++n) {
-      chunk->steps[n] = make_step(decode(chunk->words[n]));
-      chunk->steps[n].index = static_cast<uint8_t>(n);
-    }
-    chunk->steps[Chunk::kWords].kind = Step::Kind::kEnd;
-    chunk->steps[Chunk::kWords].index = Chunk::kWords;
-    place = std::move(chunk);
   }
+  const Chunk* chunk = found->second.get();
   const uint32_t slot = start / Chunk::kBytes - entry_ / Chunk::kBytes;
-  if (slot < kNear) near_[slot].store(place.get(), std::memory_order_release);
-  return place.get();
+  if (slot < kNear) near_[slot].store(chunk, std::memory_order_release);
+  return chunk;
 }
 
 bool Program::matches(Memory memory) const {

@@ -7,8 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "gpu/base/memory.h"
+#include "gpu/qpu/run/program_room.h"
 #include "gpu/qpu/run/vc4_step.h"
 
 namespace v3d::qpu::vc4 {
@@ -21,16 +23,22 @@ struct Chunk {
   uint64_t words[kWords];
   Step steps[kWords + 1];  ///< the last one is of kind kEnd
 };
+static_assert(sizeof(Chunk) <= ProgramRoom::kPieceBytes);
 
 /// Chunks appear as execution reaches them and stay; threads may run it at the same time.
 class Program {
  public:
   static constexpr size_t kMaxChunks = 1024;  ///< 64 Ki instructions
 
-  explicit Program(GpuAddr entry) : entry_(entry & ~7u) {}
+  /// @param room  of all programs of a cache: what this one takes it gives back at its end
+  Program(GpuAddr entry, std::shared_ptr<ProgramRoom> room) : entry_(entry & ~7u), room_(std::move(room)) {}
+  ~Program() { room_->give_back(chunks_.size()); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
   GpuAddr entry() const { return entry_; }
 
-  /// The chunk that holds `address`. nullptr if the program would become too large.
+  /// The chunk that holds `address`. nullptr if the program, or all of them, would become too large.
   const Chunk* chunk(Memory memory, GpuAddr address) const {
     const uint32_t slot = address / Chunk::kBytes - entry_ / Chunk::kBytes;
     if (slot < kNear) [[likely]]
@@ -46,6 +54,7 @@ class Program {
   const Chunk* make_chunk(Memory memory, GpuAddr address) const;
 
   const GpuAddr entry_;
+  const std::shared_ptr<ProgramRoom> room_;
   mutable std::atomic<const Chunk*> near_[kNear] = {};
   mutable std::mutex mutex_;
   mutable std::unordered_map<GpuAddr, std::unique_ptr<const Chunk>> chunks_;  // all, guarded by mutex_
