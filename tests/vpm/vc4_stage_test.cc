@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
 
+#include "gpu/base/qpu_place.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/qpu/isa/vc4_assembler.h"
 #include "gpu/vpm/packed_positions.h"
 #include "tests/vpm/test_job.h"
@@ -49,6 +52,20 @@ TEST_F(Vc4Stages, RowsGoInAndOut) {
   EXPECT_EQ(uint32_t{out[1][15]}, 7u);
   EXPECT_EQ(uint32_t{out[2][0]}, 0u);
   EXPECT_GT(runner_.instructions, 5u);
+}
+
+// A signal and a mapping of the host for each page, which take the time of hundreds of instructions.
+TEST_F(Vc4Stages, AccessesToUnmappedPagesCostInstructions) {
+  constexpr uint64_t kReads = 10, kPages = kLanes;
+  std::string text =
+      "load_imm r1, nop, 0x40000000\nload_imm r2, nop, 0x10000\nmov r0, elem\nload_imm r3, nop, 12\n"
+      "shl r0, r0, r3\nadd r0, r0, r1\n";
+  for (uint64_t n = 0; n < kReads; ++n) text += "add r0, r0, r2\nmov tmu0_s, r0\nload_tmu0\n";
+  run(text + "end\n");
+  EXPECT_EQ(test_.error(), "");
+  EXPECT_EQ(test_.space().take_faults().count, kReads * kPages);
+  static_assert(kPages * kFaultCost > kInstructionSlice);
+  EXPECT_GE(runner_.instructions, kReads * kInstructionSlice);  // each ends what runs between two looks
 }
 
 TEST_F(Vc4Stages, WhatDoesNotEndIsAHang) {

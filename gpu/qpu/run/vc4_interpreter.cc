@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/base/qpu_place.h"
 #include "gpu/qpu/run/step_cursor.h"
 #include "gpu/qpu/run/vc4_alu.h"
 #include "gpu/qpu/run/vc4_ports.h"
@@ -341,6 +342,8 @@ Stop execute(const Program& program, Thread& t) {
     }
     cursor.charge();
     if (t.pending.dma_elements != 0) cursor.charge_more(std::exchange(t.pending.dma_elements, 0) / kLanes);
+    if (t_fault_cost != 0) [[unlikely]]
+      cursor.charge_more(std::exchange(t_fault_cost, 0));
     if constexpr (observed) t.observer->after(t, word, outcome == Outcome::kHang ? t.hang : nullptr);
     if (outcome == Outcome::kHang) return cursor.stop(Stop::kHang);
     const After after = finish_instruction(step.signal, target, jumps, t);
