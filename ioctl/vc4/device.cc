@@ -28,7 +28,10 @@ uint64_t Device::issue_seqno() {
   {
     const std::lock_guard lock(mutex_);
     seqno = ++issued_;
-    watchers.swap(watchers_);
+    // Others may wait for any number, and are many: whoever issues a job has nothing to do with them.
+    const auto end = watchers_.upper_bound(seqno);
+    for (auto it = watchers_.begin(); it != end; ++it) watchers.push_back(std::move(it->second));
+    watchers_.erase(watchers_.begin(), end);
   }
   for (const auto& watcher : watchers) watcher->notify();
   return seqno;
@@ -42,13 +45,16 @@ uint64_t Device::issued() const {
 bool Device::watch(const std::shared_ptr<Watcher>& watcher, uint64_t seqno) {
   const std::lock_guard lock(mutex_);
   if (issued_ >= seqno) return false;
-  watchers_.push_back(watcher);
+  watchers_.emplace(seqno, watcher);
   return true;
 }
 
-void Device::unwatch(const Watcher* watcher) {
+void Device::unwatch(const Watcher* watcher, uint64_t seqno) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(watchers_, [&](const auto& kept) { return kept.get() == watcher; });
+  const auto [begin, end] = watchers_.equal_range(seqno);
+  const auto kept =
+      std::find_if(begin, end, [&](const auto& entry) { return entry.second.get() == watcher; });
+  if (kept != end) watchers_.erase(kept);
 }
 
 int Client::hold_binner_memory(Device& device) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -27,16 +28,16 @@ class Device : public DriverState {
   /// Jobs of all files count from 1.
   uint64_t issue_seqno();
   uint64_t issued() const;
-  /// Is notified when a job has been issued. False, and it is not kept, when that one has been.
+  /// Is notified when that job has been issued. False, and it is not kept, when it has been.
   bool watch(const std::shared_ptr<Watcher>& watcher, uint64_t seqno);
-  void unwatch(const Watcher* watcher);
+  void unwatch(const Watcher* watcher, uint64_t seqno);
 
  private:
   const std::shared_ptr<ContiguousMemory> memory_;
   mutable std::mutex mutex_;  // protects all below
   std::weak_ptr<ContiguousMemory::Piece> binner_;
   uint64_t issued_ = 0;
-  std::vector<std::shared_ptr<Watcher>> watchers_;
+  std::multimap<uint64_t, std::shared_ptr<Watcher>> watchers_;  // by seqno
 };
 
 /// Of an open file. Thread safe.

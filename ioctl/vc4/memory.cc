@@ -8,22 +8,41 @@
 #include "gpu/base/log.h"
 
 namespace v3d::ioctl::vc4 {
+namespace {
+
+/// The kernel takes mappings away. Here they read zeros, which is what the tests of the kernel's users
+/// accept.
+void empty(const Buffer::Backing& backing, uint64_t size) {
+  if (fallocate(backing.file->memfd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                static_cast<off_t>(backing.offset), static_cast<off_t>(size)) != 0)
+    log_error("a purged buffer of %d bytes keeps its memory: %s", size, strerrorname_np(errno));
+}
+
+}  // namespace
 
 int ContiguousMemory::take(uint64_t bytes, Piece* piece) {
+  std::vector<Purged> purged;
+  bool fits;
   {
     const std::lock_guard lock(mutex_);
-    const auto fits = [&] { return bytes <= bytes_ && used_ <= bytes_ - bytes; };
-    if (!fits()) purge_all();
-    if (!fits()) return ENOMEM;
-    used_ += bytes;
+    const auto has_room = [&] { return bytes <= bytes_ && used_ <= bytes_ - bytes; };
+    if (!has_room()) purged = purge_all();
+    fits = has_room();
+    if (fits) used_ += bytes;
   }
+  // There may be many, and who uses a buffer meanwhile wants the lock.
+  for (const Purged& p : purged) empty(p.backing, p.bytes);
+  if (!fits) return ENOMEM;
   *piece = Piece(shared_from_this(), bytes);
   return 0;
 }
 
-void ContiguousMemory::purge_all() {
-  for (Object* object : purgeable_) object->purge();
+std::vector<ContiguousMemory::Purged> ContiguousMemory::purge_all() {
+  std::vector<Purged> purged;
+  purged.reserve(purgeable_.size());
+  for (Object* object : purgeable_) purged.push_back(object->purge());
   purgeable_.clear();
+  return purged;
 }
 
 Object::~Object() {
@@ -34,6 +53,7 @@ Object::~Object() {
 
 void Object::keep(ContiguousMemory::Piece piece, std::string label) {
   const std::lock_guard lock(memory_->mutex_);
+  if (piece_.bytes_ != 0) return;
   std::swap(piece_, piece);
   label_ = std::move(label);
 }
@@ -62,7 +82,7 @@ void Object::update_pool() {
 
 bool Object::use() {
   const std::lock_guard lock(memory_->mutex_);
-  if (uses_ == 0 && (!needed_ || purged_)) return false;
+  if (uses_ == 0 && !exported_ && (!needed_ || purged_)) return false;
   ++uses_;
   return true;
 }
@@ -80,15 +100,10 @@ bool Object::advise(bool needed) {
   return !purged_;
 }
 
-void Object::purge() {
-  const Buffer::Backing backing = buffer_.backing();
-  // The kernel takes mappings away. Here they read zeros, which is what the tests of the kernel's users
-  // accept.
-  if (fallocate(backing.file->memfd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                static_cast<off_t>(backing.offset), static_cast<off_t>(buffer_.size())) != 0)
-    log_error("a purged buffer of %d bytes keeps its memory: %s", buffer_.size(), strerrorname_np(errno));
+ContiguousMemory::Purged Object::purge() {
   purged_ = true;
   memory_->used_ -= std::exchange(piece_.bytes_, 0);
+  return {buffer_.backing(), buffer_.size()};
 }
 
 int Object::export_it() {

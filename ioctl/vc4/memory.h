@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ioctl/base/account.h"
 #include "ioctl/base/driver_slot.h"
@@ -60,7 +61,12 @@ class ContiguousMemory : public std::enable_shared_from_this<ContiguousMemory> {
     const std::lock_guard lock(mutex_);
     used_ -= bytes;
   }
-  void purge_all();
+  /// A buffer that was purged. It has a file of its own, in which nothing else will ever lie.
+  struct Purged {
+    Buffer::Backing backing;
+    uint64_t bytes;
+  };
+  std::vector<Purged> purge_all();
 
   const uint64_t bytes_;
   mutable std::mutex mutex_;  // protects all below, and the states of all objects
@@ -78,7 +84,8 @@ class Object : public DriverState {
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
 
-  /// The memory that it takes, of which it gives back what is purged.
+  /// The memory that it takes, of which it gives back what is purged. One that has some keeps that: by the
+  /// time a handle may be another object's.
   void keep(ContiguousMemory::Piece piece, std::string label);
   /// It is a shader BO from now on, and nothing else. Before it has a handle.
   /// @param charge  for what the analysis takes
@@ -102,8 +109,8 @@ class Object : public DriverState {
  private:
   friend class ContiguousMemory;
   void update_pool();
-  /// Gives the contents up. Under the memory's lock.
-  void purge();
+  /// Gives the contents up. Under the memory's lock. @return  what is to be emptied, without it
+  ContiguousMemory::Purged purge();
 
   const std::shared_ptr<ContiguousMemory> memory_;
   Buffer& buffer_;
@@ -115,7 +122,7 @@ class Object : public DriverState {
   std::string label_;
   uint64_t uses_ = 0;
   bool needed_ = true, purged_ = false;
-  bool exported_ = false;  ///< such a one is never purged again
+  bool exported_ = false;  ///< which is a use without an end
 };
 
 }  // namespace v3d::ioctl::vc4

@@ -37,7 +37,7 @@ int wait_for_jobs(Call& call, uint64_t seqno, int64_t deadline) {
     call.waiter->clear();
     if (!device.watch(call.waiter, seqno)) continue;
     const Waiter::Result result = call.waiter->wait(deadline);
-    device.unwatch(call.waiter.get());
+    device.unwatch(call.waiter.get(), seqno);
     if (result == Waiter::Result::kTimedOut) return ETIME;
     if (result == Waiter::Result::kAborted) return EINTR;
   }

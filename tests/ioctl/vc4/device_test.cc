@@ -1,9 +1,13 @@
 // A board whose driver is vc4: its nodes, parameters and BOs (vc4-abi.md 1, 2.6 to 2.11).
+#include "ioctl/vc4/device.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -294,6 +298,19 @@ TEST_F(DeviceTest, KeepsWhatJobsUseAndWhatWasShared) {
   EXPECT_EQ(bo_memory(shared)[0], 0xaa);
 }
 
+// An export is a use without an end, so that advice of whoever has the other handle changes nothing for the
+// first (Linux vc4_bo.c, vc4_prime_export).
+TEST_F(DeviceTest, AdviceOfOthersTakesNothingFromWhoSharedIt) {
+  const uint32_t handle = create();
+  const auto other = open(kMinorV3dRender);
+  uint32_t imported = 0;
+  ASSERT_EQ(import_bo(*other, export_bo(*file_, handle).get(), &imported), 0);
+  GemMadvise advice = {.handle = imported, .madv = kDontNeed, .retained = 0, .pad = 0};
+  ASSERT_EQ(ioctl(*other, kGemMadvise, advice), 0);
+  auto args = clear({handle});
+  EXPECT_EQ(submit(args), 0);
+}
+
 TEST_F(DeviceTest, ChecksAdvice) {
   uint32_t retained;
   EXPECT_EQ(advise(99, kWillNeed, &retained), ENOENT);
@@ -335,6 +352,32 @@ TEST_F(DeviceTest, PerfmonsCountWhatTheirJobsDo) {
   ASSERT_TRUE(memory_.read(values, got, sizeof got));
   EXPECT_EQ(got[0], 10u);
   EXPECT_EQ(got[1], 0u);
+}
+
+class CountingWatcher : public Watcher {
+ public:
+  void notify() override { ++notified; }
+  int notified = 0;
+};
+
+// There may be any number that wait for jobs of numbers that nobody has yet.
+TEST(Vc4Seqnos, WhoWaitsForALaterJobHearsOfNoOther) {
+  Device device(kBoardMemory);
+  const auto next = std::make_shared<CountingWatcher>(), later = std::make_shared<CountingWatcher>(),
+             gone = std::make_shared<CountingWatcher>();
+  EXPECT_TRUE(device.watch(next, 1));
+  EXPECT_TRUE(device.watch(later, 3));
+  EXPECT_TRUE(device.watch(gone, 3));
+  EXPECT_TRUE(device.watch(later, UINT64_MAX));
+  device.unwatch(gone.get(), 3);
+  device.unwatch(gone.get(), 7);
+  for (const int notified : {0, 0, 1}) {
+    device.issue_seqno();
+    EXPECT_EQ(next->notified, 1);
+    EXPECT_EQ(later->notified, notified);
+  }
+  EXPECT_EQ(gone->notified, 0);
+  EXPECT_FALSE(device.watch(next, 3));
 }
 
 TEST_F(DeviceTest, CreatesPerfmons) {
