@@ -1,4 +1,5 @@
-/// Input: repeated {u8 choice, argument of the request's size, u8 n, 4 n bytes of the caller's memory}.
+/// Input: repeated {u8 choice, argument of the request's size, u8 n, 4 n bytes of the caller's memory}; where
+/// there is firmware, also {u8 from kAskFirmware on, u8 call, 3 words}.
 #include <sys/socket.h>
 
 #include <iterator>
@@ -11,7 +12,9 @@
 #include "ioctl/abi/request.h"
 #include "ioctl/abi/vc4.h"
 #include "ioctl/core/kernel.h"
+#include "ioctl/firmware/client.h"
 #include "ioctl/ioctl_table.h"
+#include "ioctl/link/firmware.h"
 #include "tests/fuzz/input.h"
 
 namespace v3d::fuzz {
@@ -103,7 +106,7 @@ class Now : public Host {
   void wake_display() override {}
 };
 
-/// A board whose driver is vc4.
+/// A board whose driver is vc4, and whose firmware runs programs.
 class Vc4Gpu : public Gpu {
  public:
   const chip::Profile& profile() const override { return idle_->profile(); }
@@ -112,8 +115,26 @@ class Vc4Gpu : public Gpu {
 
  private:
   static constexpr Vc4Board kBoard = {{0x02443356, 0xc1102431, 0x121}, 32 << 20};
-  const std::unique_ptr<Gpu> idle_ = daemon::make_idle_gpu(chip::default_profile());
+  const std::unique_ptr<Gpu> idle_ = daemon::make_idle_gpu(*chip::find_profile("rpi3"));
 };
+
+constexpr uint8_t kAskFirmware = 0xe0;
+
+/// What a program asks the firmware. @param last  what it answered before
+void ask_firmware(Call& call, Input& input, uint32_t* last) {
+  wire::FirmwareRequest request = {};
+  request.call = static_cast<wire::FirmwareCall>(input.take<uint8_t>() % 10);
+  for (uint32_t& word : request.words) {
+    // Small numbers, the last answer (a handle, an address), or any.
+    const auto kind = input.take<uint8_t>();
+    word = kind < 0x80 ? kind : kind < 0xc0 ? *last + (kind - 0x80u) * 4 : input.take<uint32_t>();
+  }
+  wire::FirmwareReply reply = {};
+  UniqueFd memory;
+  const int error = firmware::answer(call, request, &reply, &memory);
+  if (error < 0 || error >= 4096) std::abort();
+  if (reply.word != 0) *last = reply.word;
+}
 
 void run(Bytes bytes, Gpu& gpu, std::span<const uint32_t> requests, std::span<const uint32_t> minors) {
   Now host;
@@ -140,8 +161,14 @@ void run(Bytes bytes, Gpu& gpu, std::span<const uint32_t> requests, std::span<co
     const auto account = kernel.budget().admit({1000, 1}, "fuzz", &scarce);
     if (!account) std::abort();
     Call call{kernel, *file, memory, fds, waiter, *account};
+    uint32_t last = 0;
     for (int calls = 0; calls < 32 && !input.empty(); ++calls) {
-      const uint32_t request = requests[input.take<uint8_t>() % requests.size()];
+      const auto choice = input.take<uint8_t>();
+      if (gpu.vc4_board() && choice >= kAskFirmware) {
+        ask_firmware(call, input, &last);
+        continue;
+      }
+      const uint32_t request = requests[choice % requests.size()];
       std::vector<uint8_t> arg(drm::request_size(request));
       const Bytes given = input.take_bytes(arg.size());
       std::copy(given.begin(), given.end(), arg.begin());
