@@ -2,7 +2,7 @@
 """Attacks beside a victim that computes and renders: its results stay right, its rounds short, and the daemon's memory,
 descriptors, mappings, threads and processor time come back when the attackers are gone.
 
-usage: hostile_test.py BUILD [--group GROUP | --only NAME...] [--seconds FACTOR] [--seed S] [--list]
+usage: hostile_test.py BUILD [--device NAME] [--group GROUP | --only NAME...] [--seconds FACTOR] [--seed S] [--list]
 """
 import argparse
 import collections
@@ -14,7 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from hostile import captures, catalogue, siege  # pylint: disable=wrong-import-position
+from hostile import board, captures, catalogue, siege  # pylint: disable=wrong-import-position
 from hostile.daemon import Build  # pylint: disable=wrong-import-position
 
 
@@ -106,6 +106,7 @@ def run_full_disk(build):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
+    parser.add_argument("--device", choices=sorted(board.ALL), default=board.DEFAULT, help="the board that the daemon is")
     parser.add_argument("--group", choices=[*sorted(catalogue.groups()), "shortages"])
     parser.add_argument("--only", nargs="+", choices=sorted(catalogue.ATTACKS), metavar="NAME")
     parser.add_argument("--seconds", type=float, default=1.0, metavar="FACTOR", help="attacks last so many times longer")
@@ -117,11 +118,12 @@ def main():
         attacks = []
     elif options.group:
         attacks = catalogue.groups()[options.group]
+    attacks = [attack for attack in attacks if options.device in attack.boards]
     if options.list:
         for attack in attacks:
             print(f"{attack.group:12} {attack.point:3} {attack.name:24} {(attack.run.__doc__ or '').strip().split('.')[0]}")
         return
-    build = Build(options.build)
+    build = Build(options.build, options.device)
     if build.missing():
         sys.exit("not built: " + ", ".join(build.missing()))
     begin = time.monotonic()

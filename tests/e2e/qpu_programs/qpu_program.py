@@ -7,6 +7,7 @@ One text serves both chips where it keeps to what they share. For the rest there
 """
 
 import array
+import functools
 import os
 import re
 import subprocess
@@ -36,6 +37,7 @@ def translated(text, version):
     return re.sub(r"copy (\w+), (\w+)", r"mov \1, \2" if version >= 71 else r"or \1, \2, \2", text)
 
 
+@functools.cache
 def assembled(text, version):
     """The code: by the assembler of this folder, for V3D 4.2 by that of v3demu, which $V3DEMU names."""
     text = translated(text, version)

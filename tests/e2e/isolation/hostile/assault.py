@@ -9,22 +9,24 @@ import socket
 import struct
 import time
 
-from . import drm, wire
+from . import board, drm, vc4_drm, wire
 
 # What is counted, in the order of the counter file.
 KINDS = ("ioctls", "captures", "kills", "forks", "exhaustions")
 
 # run: called with an Assault. point: of the list in docs/security.md. seconds: in a short run; it ends by itself or is
-# killed then. processes: so many at once. shared: other attacks may run beside it. root: it needs to be root.
-Attack = collections.namedtuple("Attack", "name group point run seconds processes shared root")
+# killed then. processes: so many at once. shared: other attacks may run beside it. root: it needs to be root. boards: on which
+# it makes sense.
+Attack = collections.namedtuple("Attack", "name group point run seconds processes shared root boards")
 ATTACKS = {}
 SHORTAGE = "HOSTILE_SHORTAGE"  # in the environment of attackers of a daemon that lacks something
 
 
-def attack(point, seconds=2.0, processes=1, shared=True, root=False):
+def attack(point, seconds=2.0, processes=1, shared=True, root=False, boards=(board.DEFAULT,)):
     def add(run):
         group = run.__module__.rpartition(".")[2]
-        ATTACKS[run.__name__] = Attack(run.__name__, group, point, run, seconds, processes, shared, root)
+        ATTACKS[run.__name__] = Attack(run.__name__, group, point, run, seconds, processes, shared, root,
+                                      frozenset(boards))
         return run
     return add
 
@@ -73,7 +75,13 @@ class Assault:
         self.counters.add("ioctls")
 
     def device(self, path=drm.v3d_drm.RENDER, fd=None):
-        return drm.Device(path, self._ioctl, fd)
+        return (vc4_drm if board.is_videocore() else drm).Device(path, self._ioctl, fd)
+
+    def mailbox(self):
+        """Of a Raspberry Pi 0 to 3, with the QPUs on."""
+        mailbox = vc4_drm.Mailbox(self._ioctl)
+        mailbox.enable()
+        return mailbox
 
     def connection(self, greet=True):
         return wire.Connection(self.socket, greet, self._ioctl)

@@ -5,7 +5,7 @@ import struct
 import subprocess
 import tempfile
 
-from . import drm, witness
+from . import board, drm, witness
 from .assault import Unexpected, attack
 from .daemon import REPORT, Daemon
 
@@ -99,7 +99,7 @@ def _choose(a):
         return file.read()
 
 
-@attack(point=10, seconds=4)
+@attack(point=10, seconds=4, boards=board.ALL)
 def replayed_mutations(a):
     """`v3demu replay` and `v3demu decode` of mutated captures: they end by themselves with exit status 0 or 1."""
     without_library = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}

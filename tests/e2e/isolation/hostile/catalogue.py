@@ -1,5 +1,5 @@
 """All attacks by name."""
-from . import captures, expensive, intruders, jobs, memory, messages, processes  # pylint: disable=unused-import
+from . import captures, expensive, intruders, jobs, memory, messages, processes, videocore  # pylint: disable=unused-import
 from .assault import ATTACKS  # pylint: disable=unused-import
 
 

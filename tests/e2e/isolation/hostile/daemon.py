@@ -9,6 +9,8 @@ import signal
 import subprocess
 import time
 
+from . import board
+
 # rss, maps, fds, threads: of the process; address: bytes of address space; cpu: seconds.
 Figures = collections.namedtuple("Figures", "rss maps fds threads address cpu")
 Status = collections.namedtuple("Status", "nodes connections leaving queued clients resets")
@@ -45,8 +47,8 @@ def parse_status(text):
 class Build:
     """Programs of a build folder."""
 
-    def __init__(self, folder):
-        self.folder = os.path.abspath(folder)
+    def __init__(self, folder, device=board.DEFAULT):
+        self.folder, self.device = os.path.abspath(folder), device
         self.daemon, self.command = (os.path.join(self.folder, "bin", name) for name in ("v3demud", "v3demu"))
         self.shim = os.path.join(self.folder, "lib", "libv3demu.so")
 
@@ -82,7 +84,7 @@ class Daemon:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
 
         self.process = subprocess.Popen(  # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
-            [build.daemon, "--foreground", "--socket", self.socket, *options], stdin=subprocess.DEVNULL, stdout=self.log,
+            [build.daemon, "--foreground", "--socket", self.socket, "--device", build.device, *options], stdin=subprocess.DEVNULL, stdout=self.log,
             stderr=self.log, env={**build.without(), **sanitizers, **dict(environment)}, preexec_fn=limit)
         self.pid = self.process.pid
         for _ in range(600):
@@ -95,6 +97,7 @@ class Daemon:
     def client_environment(self):
         """Programs under the preload library; a daemon that is gone stays gone."""
         return {**self.build.without(), "V3DEMU_SOCKET": self.socket, "V3DEMU_DAEMON": "/bin/false",
+                "V3DEMU_DEVICE": self.build.device, "V3DEMU": self.build.command,
                 "LD_PRELOAD": self.build.shim,
                 "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0:allocator_may_return_null=1"}
 

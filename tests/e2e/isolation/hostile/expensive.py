@@ -5,7 +5,7 @@ import struct
 
 import qpu_program
 
-from . import lists
+from . import board, lists
 from .assault import Unexpected, attack
 from .jobs import IN_FLIGHT, program
 
@@ -59,8 +59,8 @@ UNMAPPED = """
 again:
 """ + 200 * """
     add rf1, rf1, rf2
-    mov tmud, rf1
-    mov tmua, rf1
+    copy tmud, rf1
+    copy tmua, rf1
 """ + "b again\nnop\nnop\nnop\n"
 
 # The coordinate program: six rows of the vertex, as they are.
@@ -107,7 +107,7 @@ def costly_lookups(a):
         device.wait(made, 300)
 
 
-@attack(point=4, processes=2)
+@attack(point=4, processes=2, boards=(board.DEFAULT, board.V3D42))
 def unmapped_pages(a):
     """Stores to other unmapped pages all the time: a signal and a mapping of the host for each lane."""
     device = a.device()

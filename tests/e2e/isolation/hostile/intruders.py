@@ -13,7 +13,7 @@ import time
 
 import v3d_drm
 
-from . import drm, wire
+from . import board, drm, wire
 from .assault import HUNG_UP, Unexpected, attack
 
 STRANGER = 65534  # nobody
@@ -37,7 +37,7 @@ def as_user(uid, work):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-@attack(point=1, root=True)
+@attack(point=1, root=True, boards=board.ALL)
 def other_user(a):
     """Connects although the folder was opened to all; asks for nodes, status and the daemon's end."""
     folder = os.path.dirname(a.socket)
@@ -98,7 +98,7 @@ def serve_until(listener, until):
     return got
 
 
-@attack(point=1, root=True, seconds=3)
+@attack(point=1, root=True, seconds=3, boards=board.ALL)
 def pretender(a):
     """Another user owns the folder in /tmp that a program without XDG_RUNTIME_DIR looks for, and serves a socket there."""
     owner = STRANGER
@@ -202,7 +202,7 @@ def lie(op, payload, random_source, ends):
     return struct.pack("<IIII", len(argument), count, len(patches), 0) + argument + writes + b"".join(patches), []
 
 
-@attack(point=1, seconds=3)
+@attack(point=1, seconds=3, boards=board.ALL)
 def wild_replies(a):
     """A daemon that answers with writes outside of what was asked for."""
     # Its owner clears the folder away; under the preload library no program sees what lies in there.

@@ -8,7 +8,7 @@ import time
 
 import qpu_program
 
-from . import garbage, lists
+from . import board, garbage, lists, vc4_drm
 from .assault import Unexpected, attack
 
 ENDLESS = "here:\n b here\n nop\n nop\n nop\n"
@@ -32,18 +32,52 @@ GRACE = 6.0  # seconds in which the jobs of a dead client are gone; the kernel g
 
 def program(device, text, uniforms=()):
     made = device.bo(qpu_program.SIZE)
-    qpu_program.load(made, text, uniforms)
+    qpu_program.load(made, text, uniforms, device.version)
     return made
 
 
-@attack(point=4)
+class Dispatches:
+    """Jobs of a program that ends at once or never, in so many batches."""
+
+    def __init__(self, device, endless, batches):
+        self._device, self.bo = device, program(device, ENDLESS if endless else "end\n")
+        self._config = qpu_program.config(device, self.bo, batches)
+
+    def submit(self):
+        self._device.submit_csd(self._config, [self.bo])
+
+    def wait(self, seconds):
+        self._device.wait(self.bo, seconds)
+
+
+class Frames:
+    """The same of frames, whose coordinate program it is."""
+
+    def __init__(self, device, endless, _batches):
+        self._device, self.bo = device, device.bo(4096)
+        self._handles = [self.bo.handle, *(device.shader(vc4_drm.assembled(text)) for text in
+                                           ("end", vc4_drm.ENDLESS if endless else "end"))]
+        self._binning = vc4_drm.start(1, 1) + vc4_drm.draw_state(16) + vc4_drm.draw(vc4_drm.TRIANGLES, 3) + vc4_drm.FINISH
+
+    def submit(self):
+        self._device.submit(self._handles, 0, 16, self._binning, vc4_drm.record(1, 1, 2, 0), vc4_drm.UNIFORMS_OF_ENDLESS,
+                            shader_rec_count=1)
+
+    def wait(self, seconds):
+        self._device.wait(self.bo, seconds)
+
+
+def work(device, endless, batches=24):
+    return (Frames if board.is_videocore() else Dispatches)(device, endless, batches)
+
+
+@attack(point=4, boards=board.ALL)
 def endless_compute(a):
-    device = a.device()
-    loop = program(device, ENDLESS)
+    endless = work(a.device(), True)
     while a.going():
         for _ in range(IN_FLIGHT):
-            device.submit_csd(qpu_program.config(device, loop, 24), [loop])
-        device.wait(loop, 300)
+            endless.submit()
+        endless.wait(300)
 
 
 @attack(point=4)
@@ -110,17 +144,17 @@ def huge_tfu(a):
         device.wait(image, 600)
 
 
-@attack(point=5)
+@attack(point=5, boards=board.ALL)
 def job_flood(a):
     """More jobs than anybody waits for, after one without end."""
     device = a.device()
-    loop, short = program(device, ENDLESS), program(device, "end\n")
-    device.submit_csd(qpu_program.config(device, loop, 24), [loop])
+    short = work(device, False, 1)
+    work(device, True).submit()
     for count in itertools.count():
         if not a.going() or count == 200_000:
             break
         with a.refusals():
-            device.submit_csd(qpu_program.config(device, short, 1), [short])
+            short.submit()
     a.hold()
 
 
@@ -133,7 +167,7 @@ def jobs_of(a, pid):
     return None if row.endswith("...") else 0
 
 
-@attack(point=4, seconds=20, shared=False)
+@attack(point=4, seconds=20, shared=False, boards=board.ALL)
 def queue_of_the_dead(a):
     """As under DRI3: a server opens the node and passes it on; the program is killed with a full queue."""
     ours, theirs = socket.socketpair()
@@ -142,9 +176,9 @@ def queue_of_the_dead(a):
         ours.close()
         fd = socket.recv_fds(theirs, 1, 1)[1][0]
         device = a.device(fd=fd)
-        loop = program(device, ENDLESS)
+        endless = work(device, True)
         for _ in range(QUEUE_OF_THE_DEAD):
-            device.submit_csd(qpu_program.config(device, loop, 24), [loop])
+            endless.submit()
         theirs.send(b".")
         time.sleep(60)
         os._exit(0)

@@ -12,7 +12,7 @@ import time
 import qpu_program
 import v3d_drm
 
-from . import drm, jobs, wire
+from . import board, drm, jobs, wire
 from .assault import HUNG_UP, Unexpected, attack, raise_descriptors
 
 OBJECTS = 100_000  # of a page each, which a kernel gives to one client
@@ -60,7 +60,7 @@ def objects_of_two(a):
         handles = [handle for at, handle in enumerate(handles) if at % 3]
 
 
-@attack(point=2, seconds=6, shared=False)
+@attack(point=2, seconds=6, shared=False, boards=board.ALL)
 def imports_everywhere(a):
     """Each of 600 objects in each of 200 nodes: mappings that no limit of one node counts."""
     raise_descriptors()
@@ -75,7 +75,7 @@ def imports_everywhere(a):
     a.hold()
 
 
-@attack(point=5, seconds=4, processes=2, shared=False)
+@attack(point=5, seconds=4, processes=2, shared=False, boards=board.ALL)
 def address_spaces(a):
     """A window of 4 GiB for each open node."""
     raise_descriptors()
@@ -87,12 +87,12 @@ def address_spaces(a):
     a.hold()
 
 
-@attack(point=5, seconds=4, processes=2, shared=False)
+@attack(point=5, seconds=4, processes=2, shared=False, boards=board.ALL)
 def exported_descriptors(a):
     """Syncobjs and sync_files as descriptors, each of which takes one of the daemon's."""
     raise_descriptors()
     device = a.device()
-    syncobj = device.ioctl(drm.READ_WRITE, v3d_drm.SYNCOBJ_CREATE, v3d_drm.SyncobjCreate(flags=1)).handle
+    syncobj = device.syncobj(flags=1)
     held = []
     with a.refusals():
         while a.going():
@@ -100,7 +100,7 @@ def exported_descriptors(a):
     a.hold()
 
 
-@attack(point=5)
+@attack(point=5, boards=board.ALL)
 def many_handles(a):
     """Syncobjs without end."""
     device = a.device()
@@ -262,7 +262,7 @@ def own_descriptor(a):
     serves them, in requests that do not end."""
     device = a.device()
     loop = jobs.program(device, "end\n")
-    syncobj = device.ioctl(drm.READ_WRITE, v3d_drm.SYNCOBJ_CREATE, v3d_drm.SyncobjCreate(flags=1)).handle
+    syncobj = device.syncobj(flags=1)
     while a.going():
         descriptors = []
         with a.refusals():  # a connection in a queue of its own lives as long as its process, with all that it holds

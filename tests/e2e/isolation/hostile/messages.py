@@ -10,7 +10,7 @@ import time
 
 import v3d_drm
 
-from . import ROOT, drm, wire
+from . import ROOT, board, drm, wire
 from .assault import HUNG_UP, Unexpected, attack, raise_descriptors
 
 MEBIBYTE = 1 << 20
@@ -32,7 +32,7 @@ def push(connection, data, patience=0.5):
     return sent
 
 
-@attack(point=6, seconds=8, shared=False)
+@attack(point=6, seconds=8, shared=False, boards=board.ALL)
 def unfinished_requests(a):
     """Twenty of nearly 64 MiB each, none of which ends."""
     size = wire.MAX_PAYLOAD - MEBIBYTE
@@ -49,7 +49,7 @@ def unfinished_requests(a):
     time.sleep(0.5)
 
 
-@attack(point=5, seconds=3, processes=2, shared=False)
+@attack(point=5, seconds=3, processes=2, shared=False, boards=board.ALL)
 def unfinished_descriptors(a):
     """As many descriptors as requests can hold, in requests that never end: 20,000 in both processes."""
     raise_descriptors()
@@ -66,7 +66,7 @@ def unfinished_descriptors(a):
     a.hold()
 
 
-@attack(point=5, seconds=3, processes=2, shared=False)
+@attack(point=5, seconds=3, processes=2, shared=False, boards=board.ALL)
 def connection_flood(a):
     """Each of 3,000 connections takes a thread of the daemon."""
     raise_descriptors()
@@ -80,7 +80,7 @@ def connection_flood(a):
     a.hold()
 
 
-@attack(point=5, seconds=3, shared=False)
+@attack(point=5, seconds=3, shared=False, boards=board.ALL)
 def knocks(a):
     """Connections through the descriptor of a node, as many as are taken: with and without a word, of kinds that are none, and
     some that lead to the node itself. Every other node is shut or talked to afterwards."""
@@ -118,7 +118,7 @@ def version_argument():
     return drm.Version(name_len=1 << 20, name=0x10000, date_len=1 << 20, date=0x20000, desc_len=1 << 20, desc=0x30000)
 
 
-@attack(point=7)
+@attack(point=7, boards=board.ALL)
 def millions_of_segments(a):
     """Two million empty ones; then as many as are taken, adjoining and overlapping, written to and read from."""
     while a.going():
@@ -141,7 +141,7 @@ def millions_of_segments(a):
             os.close(fd)
 
 
-@attack(point=7, seconds=4, processes=2)
+@attack(point=7, seconds=4, processes=2, boards=board.ALL)
 def wait_on_copies(a):
     """SYNCOBJ_WAIT on 131,072 copies of one handle; the client does not stay for the answer."""
     connection = a.connection()
@@ -160,7 +160,7 @@ def wait_on_copies(a):
             waiter.close()
 
 
-@attack(point=6, processes=2)
+@attack(point=6, processes=2, boards=board.ALL)
 def unread_replies(a):
     """Asks on and on and never reads; the pieces of its requests come late."""
     held = []
@@ -186,7 +186,7 @@ def unread_replies(a):
         held = held[-50:]
 
 
-@attack(point=6, processes=2)
+@attack(point=6, processes=2, boards=board.ALL)
 def nonsense(a):
     """Bytes, operations, sizes and descriptors at random."""
     source = os.open("/dev/null", os.O_RDONLY)

@@ -5,9 +5,7 @@ import signal
 import threading
 import time
 
-import qpu_program
-
-from . import drm, jobs
+from . import board, drm, jobs
 from .assault import Unexpected, attack
 
 STORM = 8  # children at once, each with a family
@@ -16,11 +14,11 @@ STORM = 8  # children at once, each with a family
 def child_of_storm(a, device, seed):
     """Works on what it inherited and on a node of its own, until it is killed or ends in the middle."""
     random_source = random.Random(seed)
-    own = drm.Device()
-    loop = jobs.program(own, random_source.choice((jobs.ENDLESS, "end\n")))
+    own = a.device()
+    work = jobs.work(own, random_source.random() < 0.5, 4)
     forks = 2  # of one child; more, and the host itself runs out of processes
     for _ in range(random_source.randrange(1, 30)):
-        own.submit_csd(qpu_program.config(own, loop, 4), [loop])
+        work.submit()
         device.create(4096)
         time.sleep(random_source.random() * 0.02)  # what is tried is the daemon, not the host's scheduler
         if forks and random_source.random() < 0.2:
@@ -63,29 +61,29 @@ def _end(pid, a):
         pass
 
 
-@attack(point=12, seconds=4)
+@attack(point=12, seconds=4, boards=board.ALL)
 def fork_storm(a):
     storm(a, violent=False)
 
 
-@attack(point=12, seconds=4)
+@attack(point=12, seconds=4, boards=board.ALL)
 def kill_storm(a):
     storm(a, violent=True)
 
 
-@attack(point=5, seconds=3)
+@attack(point=5, seconds=3, boards=board.ALL)
 def thread_storm(a):
     """Forty threads on one node: each has a connection of its own."""
     device = a.device()
-    loop = jobs.program(device, "end\n")
+    short = jobs.work(device, False, 2)
     problems = []
 
     def work():
         try:
             while a.going():
                 handle, _ = device.create(8192)
-                device.submit_csd(qpu_program.config(device, loop, 2), [loop])
-                device.wait(loop, 60)
+                short.submit()
+                short.wait(60)
                 device.close_handle(handle)
         except OSError as error:
             if error.errno not in drm.REFUSALS:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A client that minds its own business: each round it computes, renders and, now and then, converts a texture and opens
-the node anew, and compares every word with what is right.
+the node anew, and compares every word with what is right. On a Raspberry Pi 0 to 3 it has no textures to convert, and computes
+through the firmware's mailbox.
 
 usage: victim.py [--settled] [--wrong-after N]
   --settled        opens and allocates nothing after the first round
@@ -11,15 +12,17 @@ Ends with its standard input.
 """
 import argparse
 import array
+import errno
 import json
 import os
 import random
 import select
+import struct
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from hostile import drm, lists  # pylint: disable=wrong-import-position
+from hostile import board, drm, lists, vc4_drm  # pylint: disable=wrong-import-position
 import qpu_program  # pylint: disable=wrong-import-position
 
 PAUSE = 0.004  # seconds between rounds
@@ -29,7 +32,7 @@ PATIENCE = 120  # seconds for one job; a watcher is quicker
 
 # Stores a * index + b in each word. Uniforms: a, b, result.
 LINEAR = """
-    mov rf1, rf3.ul                     # workgroup
+    workgroup_x rf1
     shl rf1, rf1, 4
     eidx rf2
     add rf1, rf1, rf2
@@ -40,8 +43,8 @@ LINEAR = """
     umul24 rf1, rf1, rf5
     add rf1, rf1, rf6
     add rf7, rf7, rf8
-    mov tmud, rf1
-    mov tmua, rf7
+    copy tmud, rf1
+    copy tmua, rf7
     tmuwt -
 end
 """
@@ -63,12 +66,29 @@ def raster_copy(side):
 
 
 class Victim:
+    """What all have; subclasses have _open(), device, compute() and render()."""
+
     def __init__(self, settled, seed):
         self.random = random.Random(seed)
         self.settled = settled
         self.rounds = 0
         self._open()
 
+    def convert(self):
+        """Something that needs objects for this round only."""
+
+    def round(self):
+        if not self.settled and self.rounds % 8 == 7:
+            self.device.close()
+            self._open()
+        self.rounds += 1
+        self.compute()
+        self.render()
+        if not self.settled and self.rounds % 4 == 0:
+            self.convert()
+
+
+class V3dVictim(Victim):
     def _open(self):
         self.device = drm.Device()
         self.program, self.result = self.device.bo(qpu_program.SIZE), self.device.bo(4096)
@@ -77,7 +97,7 @@ class Victim:
 
     def compute(self):
         a, b = self.random.randrange(1 << 12), self.random.getrandbits(31)
-        qpu_program.load(self.program, LINEAR, [a, b, self.result.address])
+        qpu_program.load(self.program, LINEAR, [a, b, self.result.address], self.device.version)
         for i in range(16 * WORKGROUPS):
             self.result.words[i] = 0
         self.device.submit_csd(qpu_program.config(self.device, self.program, WORKGROUPS), [self.program, self.result])
@@ -110,15 +130,93 @@ class Victim:
         source.close()
         target.close()
 
-    def round(self):
-        if not self.settled and self.rounds % 8 == 7:
-            self.device.close()
-            self._open()
-        self.rounds += 1
-        self.compute()
-        self.render()
-        if not self.settled and self.rounds % 4 == 0:
-            self.convert()
+
+class V3d42Victim(V3dVictim):
+    """That of V3D 4.2, of which the lists here are none: it computes."""
+
+    def render(self):
+        pass
+
+    def convert(self):
+        pass
+
+
+# Stores a * lane + b in a row of sixteen words. Uniforms: a, b, result.
+VC4_LINEAR = """
+    mov r1, uni
+    mov r2, elem
+    mul24 r1, r1, r2
+    mov r0, uni
+    add r0, r0, r1
+    load_imm vw_setup, nop, 0x00001a00
+    mov vpm, r0
+    load_imm vw_setup, nop, 0x80904000
+    load_imm vw_setup, nop, 0xc0000000
+    mov vw_addr, uni
+    mov nop, vpm_st_wait
+end
+"""
+
+
+class Patient(vc4_drm.Device):
+    """The memory of the board is for all: as Mesa does it asks again when there is none."""
+
+    def ioctl(self, direction, number, argument):
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return super().ioctl(direction, number, argument)
+            except OSError as error:
+                if error.errno != errno.ENOMEM or time.monotonic() > until:
+                    raise
+                time.sleep(0.001)
+
+
+class VideoCoreVictim(Victim):
+    CODE, UNIFORMS, RESULT = 0, 0x400, 0x800
+
+    def __init__(self, settled, seed):
+        self.mailbox = vc4_drm.Mailbox()
+        self.mailbox.enable()
+        self.memory = vc4_drm.Memory(self.mailbox, 4096)
+        super().__init__(settled, seed)
+
+    def _open(self):
+        self.device = Patient()
+        self.image, self.vertices = self.device.bo(4 * SIDE * SIDE), self.device.bo(4096)
+        far = 3 * 16 * SIDE  # a triangle that covers the frame
+        self.vertices.words[:3] = memoryview(array.array("I", [0, far, far << 16]))
+        self.programs = [self.device.shader(vc4_drm.assembled(text)) for text in (vc4_drm.VERTEX, vc4_drm.COORDINATE)]
+
+    def compute(self):
+        a, b = self.random.randrange(1 << 12), self.random.getrandbits(31)
+        code = self.memory.put(self.CODE, vc4_drm.assembled(VC4_LINEAR))
+        result = self.memory.put(self.RESULT, [0] * 16)
+        uniforms = self.memory.put(self.UNIFORMS, [a, b, result])
+        status = self.mailbox.execute(self.memory, [(uniforms, code)], 10_000)
+        if status:
+            raise Wrong(f"the user program did not end: {status:#x}")
+        compare("compute", array.array("I", self.memory.map[self.RESULT:self.RESULT + 64]).tolist(),
+                [(a * lane + b) & 0xffffffff for lane in range(16)])
+
+    def render(self):
+        """Half of the rounds: a triangle with a program of its own. The others: a clear."""
+        color = self.random.getrandbits(32)
+        if self.rounds % 2:
+            self.device.submit([self.image.handle], 0, SIDE, clear_color=(drm.U32 * 2)(color, color))
+        else:
+            words = vc4_drm.assembled(vc4_drm.FRAGMENT.format(0)).replace(bytes(4), struct.pack("<I", color), 1)
+            fragment = self.device.shader(words)
+            tiles = -(-SIDE // vc4_drm.TILE)
+            binning = vc4_drm.start(tiles, tiles) + vc4_drm.draw_state(SIDE) + vc4_drm.draw(vc4_drm.TRIANGLES, 3)
+            self.device.submit([self.image.handle, fragment, *self.programs, self.vertices.handle], 0, SIDE,
+                               binning + vc4_drm.FINISH, vc4_drm.record(1, 2, 3, 4), shader_rec_count=1)
+            self.device.close_handle(fragment)
+        self.device.wait(self.image, PATIENCE)
+        compare("picture", self.image.words[:SIDE * SIDE].tolist(), [color] * (SIDE * SIDE))
+
+
+VICTIMS = {board.DEFAULT: V3dVictim, board.V3D42: V3d42Victim, board.VIDEOCORE: VideoCoreVictim}
 
 
 def main():
@@ -131,7 +229,7 @@ def main():
     while not select.select([sys.stdin], [], [], PAUSE)[0]:
         at = time.monotonic()
         try:
-            victim = victim or Victim(options.settled, options.seed)
+            victim = victim or VICTIMS[board.name()](options.settled, options.seed)
             victim.round()
             if victim.rounds == options.wrong_after:
                 raise Wrong("as --wrong-after asks")

@@ -19,8 +19,8 @@ def _constant(name):
 
 
 MAGIC, PROTOCOL, MAX_PAYLOAD, MAX_FDS = map(_constant, ("kMagic", "kProtocol", "kMaxPayload", "kMaxFds"))
-HELLO, OPEN, ADOPT, IOCTL, FD_IOCTL, MMAP, COMMAND = map(
-    _constant, ("kHello", "kOpen", "kAdopt", "kIoctl", "kFdIoctl", "kMmap", "kCommand"))
+HELLO, OPEN, ADOPT, IOCTL, FD_IOCTL, MMAP, COMMAND, FIRMWARE = map(
+    _constant, ("kHello", "kOpen", "kAdopt", "kIoctl", "kFdIoctl", "kMmap", "kCommand", "kFirmware"))
 IN, OUT = 1, 2
 RENDER_MINOR = 128
 
