@@ -14,6 +14,7 @@
 #include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/draw/host_key.h"
+#include "gpu/pse/hidden_entries.h"
 #include "gpu/ptb/screen.h"
 
 namespace v3d::pse {
@@ -183,7 +184,11 @@ bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, Vc4Programs&
 
 }  // namespace
 
-PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, const tlb::Config& config)
+PreparedDraws::State::State() = default;
+PreparedDraws::State::~State() = default;
+
+PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, const tlb::Config& config,
+                             bool may_hide)
     : job_(job), state_(std::make_unique<State>()) {
   state_->config = config;
   state_->draws.resize(bin.draws.size());
@@ -194,6 +199,7 @@ PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, 
     if (listed[i] && !prepare_draw(job, stages, vc4_programs, bin.draws[i], static_cast<uint32_t>(i), config,
                                    state_->draws[i], state_->bytes))
       return;
+  if (may_hide) state_->hidden = HiddenEntries::create(job, state_->config, state_->draws);
 }
 
 PreparedDraws::~PreparedDraws() {

@@ -65,11 +65,16 @@ struct PreparedDraw {
   bool multisample = false;   ///< the frame is
 };
 
+class HiddenEntries;
+
 struct PreparedDraws::State {
+  State();
+  ~State();
   /// One per draw of the bin result; those that no tile lists are empty.
   std::vector<PreparedDraw> draws;
   tlb::Config config;
-  uint64_t bytes = 0;  ///< of their vertices
+  std::unique_ptr<const HiddenEntries> hidden;  ///< of the lists; null: nothing is
+  uint64_t bytes = 0;                           ///< of their vertices
 };
 
 }  // namespace v3d::pse

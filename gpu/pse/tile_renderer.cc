@@ -12,6 +12,7 @@
 #include "gpu/draw/host_key.h"
 #include "gpu/pse/fragment_stage.h"
 #include "gpu/pse/geometry.h"
+#include "gpu/pse/hidden_entries.h"
 #include "gpu/pse/prepared_draw.h"
 #include "gpu/pse/triangle_group.h"
 
@@ -82,7 +83,8 @@ struct TileRenderer::State {
   GpuAddr counter = 0;                  // occlusion counter that `samples` belongs to
   uint64_t samples = 0;
 
-  void run(const std::vector<draw::ListEntry>& list, tlb::TileBuffer& tile);
+  void run(std::span<const draw::ListEntry> list, tlb::TileBuffer& tile);
+  void run_entries(std::span<const draw::ListEntry> list, tlb::TileBuffer& tile);
   void begin_draw(const PreparedDraw& next);
   void end_draw(tlb::TileBuffer& tile);
   void flush_counter();
@@ -146,8 +148,19 @@ void TileRenderer::State::end_draw(tlb::TileBuffer& tile) {
   draw = nullptr;
 }
 
-void TileRenderer::State::run(const std::vector<draw::ListEntry>& list, tlb::TileBuffer& tile) {
+void TileRenderer::State::run(std::span<const draw::ListEntry> list, tlb::TileBuffer& tile) {
   stage.begin_tile(tile, tile_x, tile_y);
+  const HiddenEntries::Range hidden =
+      draws.hidden ? draws.hidden->find(list, tile_x, tile_y) : HiddenEntries::Range{};
+  run_entries(list.first(hidden.first), tile);
+  run_entries(list.subspan(hidden.end), tile);
+  if (draw != nullptr) end_draw(tile);
+  flush_counter();
+  counter = 0;
+}
+
+/// Draws them; the last draw is not ended.
+void TileRenderer::State::run_entries(std::span<const draw::ListEntry> list, tlb::TileBuffer& tile) {
   std::optional<host_time::DrawScope> host;
   for (size_t i = 0; i < list.size();) {
     if (job.stopped()) break;
@@ -167,9 +180,6 @@ void TileRenderer::State::run(const std::vector<draw::ListEntry>& list, tlb::Til
     i += same.size();
     groups ? triangles(same) : primitive(next.draw->primitives[same[0].primitive]);
   }
-  if (draw != nullptr) end_draw(tile);
-  flush_counter();
-  counter = 0;
 }
 
 void TileRenderer::State::set_source(const draw::Primitive& p, VaryingSource& source) const {

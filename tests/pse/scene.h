@@ -45,6 +45,8 @@ class Scene {
     bin_.tiles.resize(bin_.tiles_x * bin_.tiles_y);
   }
 
+  bool may_hide = false;  ///< PreparedDraws, until render()
+
   TestJob& test() { return test_; }
   tlb::Config& config() { return config_; }
   draw::BinResult& bin() { return bin_; }
@@ -121,7 +123,7 @@ class Scene {
   }
   /// Shades the vertices of what is listed.
   void prepare() {
-    draws_ = std::make_unique<PreparedDraws>(test_.job(), bin_, config_);
+    draws_ = std::make_unique<PreparedDraws>(test_.job(), bin_, config_, may_hide);
     renderer_ = std::make_unique<TileRenderer>(test_.job(), *draws_, 0);
   }
   void render_tiles() {

@@ -75,7 +75,7 @@ class Replay {
         pool_(options.trace || options.hash ? 0 : static_cast<int>(std::thread::hardware_concurrency()) - 1),
         profile_(profile_of(options, reader)),
         device_(profile_, pool_),
-        jobs_(device_) {
+        jobs_(device_, options.counters) {
     device_.set_first_submit(options.first_submit);
   }
 

@@ -22,6 +22,10 @@ enum Op : uint8_t {
   kXorOrNot = 10,
   kRegular = 15,
 };
+/// Where it stands in the third word of a texture lookup, and in the configuration byte of a general one
+/// (texture.md 2.2, 2.4).
+inline constexpr uint8_t kTextureOpShift = 20, kGeneralOpShift = 3;
+inline constexpr uint32_t kOpMask = 15;
 
 /// Is `op` an atomic? @param data  TMUD words were written
 constexpr bool is_atomic(uint32_t op, bool data) {

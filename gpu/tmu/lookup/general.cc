@@ -83,7 +83,7 @@ Lanes atomics(Memory memory, const GeneralLookup& lookup, uint32_t op, LaneMask 
 }  // namespace
 
 int general_lookup(Memory memory, bool wrap16, const GeneralLookup& lookup, Lanes* out) {
-  const uint32_t op = (lookup.config >> 3) & 15;
+  const uint32_t op = (uint32_t{lookup.config} >> kGeneralOpShift) & kOpMask;
   const Type type = kGeneralTypes[lookup.config & 7];
   const LaneMask active = general_lanes(lookup);
 

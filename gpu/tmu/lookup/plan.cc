@@ -20,7 +20,7 @@ int8_t signed_nibble(uint32_t word, int shift) {
 
 LookupOptions decode_options(uint32_t p2, const LookupProperties& chip) {
   LookupOptions options = {};
-  options.op = (p2 >> 20) & 15;
+  options.op = (p2 >> kTextureOpShift) & kOpMask;
   options.lod_query = (p2 >> 24) & 1;
   options.dimension_query = chip.has_dimension_query && ((p2 >> 25) & 1);
   options.write_conversion = chip.has_write_conversion && ((p2 >> 26) & 1);

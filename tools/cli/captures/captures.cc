@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "gpu/chip/board.h"
 #include "gpu/draw/bin_result.h"
+#include "gpu/perf/uncounted.h"
 
 namespace v3d::tools {
 
@@ -15,6 +16,7 @@ std::string why_not_timed(const daemon::CaptureReader& reader) {
 }
 
 device::JobResult CapturedJobs::run(const CapturedJob& job, device::Context& context, uint32_t times) {
+  const perf::Uncounted uncounted(!counted_);
   device::JobResult result;
   for (uint32_t i = 0; i < times; ++i) result = run_once(job, context);
   if (job.kind == CapturedJob::kRender) binned_.erase({job.context, job.submission});

@@ -27,7 +27,8 @@ std::string why_not_timed(const daemon::CaptureReader& reader);
 /// Runs the jobs of a capture in their order.
 class CapturedJobs {
  public:
-  explicit CapturedJobs(device::Device& device) : device_(device) {}
+  /// @param counted  somebody looks at the performance counters of the results
+  explicit CapturedJobs(device::Device& device, bool counted = false) : device_(device), counted_(counted) {}
 
   /// @param times  1 or more, one after the other  @return  of the last time
   device::JobResult run(const daemon::CapturedJob& job, device::Context& context, uint32_t times = 1);
@@ -36,6 +37,7 @@ class CapturedJobs {
   device::JobResult run_once(const daemon::CapturedJob& job, device::Context& context);
 
   device::Device& device_;
+  const bool counted_;
   JobControl control_;
   /// Of submissions, by context and number, whose render job is still to come.
   std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const draw::BinResult>> binned_;
