@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -255,9 +256,33 @@ TEST(Vc4Alu, SpecialFunctions) {
   EXPECT_EQ(value(WritePort::kSfuRecip, 0x00000001), 0x7f800000u);  // denormal
   EXPECT_EQ(value(WritePort::kSfuRecipsqrt, 0xc0800000), 0x3f000000u);
   EXPECT_EQ(value(WritePort::kSfuRecipsqrt, 0x80000000), 0x7f800000u);
-  EXPECT_EQ(value(WritePort::kSfuExp, 0x40400000), 0x41000000u);
   EXPECT_EQ(value(WritePort::kSfuLog, 0xc1000000), 0x40400000u);
   EXPECT_EQ(value(WritePort::kSfuLog, 0), 0xff800000u);
+  EXPECT_EQ(value(WritePort::kSfuLog, 0x7f800000), 0x7f800000u);
+}
+
+/// Values that were measured on a board (vc4-qpu.md 6.1).
+TEST(Vc4Alu, ExponentialsAndLogarithmsAreAsInexactAsTheChips) {
+  const auto value = [](WritePort port, float x) {
+    return std::bit_cast<float>(uint32_t{special_function(port, splat(std::bit_cast<uint32_t>(x)))[3]});
+  };
+  const float kPi = 3.14159274f;
+  EXPECT_FLOAT_EQ(value(WritePort::kSfuExp, 0.0f), 1.000031f);
+  EXPECT_FLOAT_EQ(value(WritePort::kSfuExp, 1.0f), 2.000061f);
+  EXPECT_FLOAT_EQ(value(WritePort::kSfuExp, 2.0f), 4.000122f);
+  EXPECT_FLOAT_EQ(value(WritePort::kSfuExp, -1.0f), 0.4999847f);
+  EXPECT_FLOAT_EQ(value(WritePort::kSfuExp, 0.5f), 1.414246f);
+  EXPECT_FLOAT_EQ(value(WritePort::kSfuExp, kPi), 8.825195f);
+  EXPECT_FLOAT_EQ(value(WritePort::kSfuExp, 100.0f), 1.267689e30f);
+  EXPECT_EQ(value(WritePort::kSfuExp, 1000.0f), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(value(WritePort::kSfuExp, -1e5f), 0.0f);
+  EXPECT_EQ(value(WritePort::kSfuLog, 1.0f), 0.0f);
+  EXPECT_EQ(value(WritePort::kSfuLog, 2.0f), 1.0f);
+  EXPECT_FLOAT_EQ(value(WritePort::kSfuLog, 0.5f), -0.9999847f);
+  EXPECT_FLOAT_EQ(value(WritePort::kSfuLog, 0.25f), -1.999985f);
+  EXPECT_NEAR(value(WritePort::kSfuLog, kPi), 1.651428f, 4e-5f);
+  EXPECT_NEAR(value(WritePort::kSfuLog, 100.0f), 6.643829f, 4e-5f);
+  EXPECT_NEAR(value(WritePort::kSfuLog, 1000.0f), 9.965729f, 4e-5f);
 }
 
 }  // namespace
