@@ -10,6 +10,7 @@
 #include "daemon/node_name.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
+#include "gpu/base/work_meter.h"
 #include "ioctl/display/connector_files.h"
 
 namespace v3d::daemon {
@@ -174,6 +175,9 @@ std::string Server::status_text() {
                           queues[q].queued, queues[q].in_flight ? '*' : ' ', queues[q].jobs_done,
                           static_cast<double>(queues[q].busy_ns) * 1e-6);
 
+  absl::StrAppendFormat(&text,
+                        "longest work between two looks: %d units charged, %d compiled; slices of %d\n",
+                        g_longest_charged.cost(), g_longest_compiled.cost(), WorkMeter::kSlice);
   const auto [files, connections, draining] = overview();
   absl::StrAppendFormat(&text, "%d open nodes, %d connections, %d clients leaving\n", files.size(),
                         connections, draining);

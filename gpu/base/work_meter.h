@@ -2,6 +2,7 @@
 /// takes time.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -13,6 +14,23 @@ namespace v3d {
 /// Instructions that a QPU thread executes between two looks at its job. Few, as one may be a lookup in
 /// compiled code that takes some microseconds; what may take longer is charged to a WorkMeter.
 inline constexpr uint64_t kInstructionSlice = 4096;
+
+/// The most work of a kind that a thread of this process did between two looks. For `v3demu status`.
+class LongestWork {
+ public:
+  /// A thread did so much.
+  void note(uint32_t cost) {
+    uint32_t most = cost_.load(std::memory_order_relaxed);
+    while (cost > most && !cost_.compare_exchange_weak(most, cost, std::memory_order_relaxed)) {
+    }
+  }
+  uint32_t cost() const { return cost_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint32_t> cost_{0};
+};
+/// Of what is charged to a WorkMeter, and to compile a program, in the same units.
+inline constinit LongestWork g_longest_charged, g_longest_compiled;
 
 /// Of one thread. What work costs is counted in a unit that is like time, about 10 ns of a processor of 3
 /// GHz, and rather too high than too low: a look costs little. Faults of the thread count, whatever it
@@ -37,7 +55,7 @@ class WorkMeter {
 
  private:
   void look() {
-    cost_ = 0;
+    g_longest_charged.note(std::exchange(cost_, 0));
     if (job_ != nullptr) ended_ = job_->stopped();
   }
 

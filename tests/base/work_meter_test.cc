@@ -46,6 +46,14 @@ TEST_F(Meter, CountsFaultsOfItsThread) {
   EXPECT_EQ(t_fault_cost, 0u);
 }
 
+TEST_F(Meter, LeavesHowMuchWasDoneWithoutALook) {
+  const uint32_t before = g_longest_charged.cost();
+  meter_.charge(before + WorkMeter::kSlice);
+  EXPECT_EQ(g_longest_charged.cost(), before + WorkMeter::kSlice);
+  meter_.charge(WorkMeter::kSlice);
+  EXPECT_EQ(g_longest_charged.cost(), before + WorkMeter::kSlice);
+}
+
 TEST(WorkMeterOfNobody, LooksAtNothing) {
   WorkMeter meter;
   EXPECT_TRUE(meter.charge(10 * WorkMeter::kSlice));

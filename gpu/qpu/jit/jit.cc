@@ -14,6 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/jit/avx2/emitter.h"
 #include "gpu/qpu/jit/avx512/emitter.h"
@@ -27,6 +28,9 @@ namespace {
 /// Room for the code of a node, and of a program beside them. A program that needs more gets twice as much.
 constexpr size_t kBytesPerNode = 256, kBytesBeside = 16384;
 constexpr int kAttempts = 6;
+
+/// Of a node, in the units of a WorkMeter.
+constexpr uint32_t kCompileCost = 200;
 
 /// The word of an instruction, if it is part of what is to be compiled.
 using Reader = absl::FunctionRef<std::optional<uint64_t>(GpuAddr address)>;
@@ -267,6 +271,7 @@ std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
     compile_beside(program, memory, final_section);
     return nullptr;
   }
+  g_longest_compiled.note(static_cast<uint32_t>(flow.nodes.size()) * kCompileCost);
   return compile_flow({program.owner(), program.entry()}, flow, std::move(content), begin);
 }
 
@@ -284,6 +289,7 @@ std::shared_ptr<const HostProgram> JitCompiler::compile_part(const Program& prog
   };
   const flow::Flow flow =
       flow_of({program.generation(), final_section, program.entry()}, kMaxWords, read, content, is_whole);
+  g_longest_compiled.note(static_cast<uint32_t>(flow.nodes.size()) * kCompileCost);
   return compile_flow({program.owner(), program.entry()}, flow, std::move(content), begin);
 }
 

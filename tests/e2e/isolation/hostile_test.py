@@ -2,13 +2,14 @@
 """Attacks beside a victim that computes and renders: its results stay right, its rounds short, and the daemon's memory,
 descriptors, mappings, threads and processor time come back when the attackers are gone.
 
-usage: hostile_test.py BUILD [--device NAME] [--group GROUP | --only NAME...] [--seconds FACTOR] [--seed S] [--list]
+usage: hostile_test.py BUILD [--device NAME] [--engine NAME] [--group GROUP | --only NAME...] [--seconds FACTOR] [--seed S] [--list]
 """
 import argparse
 import collections
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -81,6 +82,43 @@ def run_shortage(build, shortage, seed, factor):
     return failed
 
 
+# What works for whom when the daemon is told to end, and when its last client dies.
+ENDS = [("costly_lookups", "unmapped_pages", "large_programs", "names_of_many"),
+        ("diagonal_lines", "huge_compute", "descriptors_that_linger", "waits_for_many")]
+BUSY = 0.5  # seconds
+IDLE = 5  # seconds that a daemon whose clients are gone waits for others, also at its start
+RUN_ON = 5  # seconds that the jobs of the dead may run before that
+
+
+def run_end(build, names, seed, by_signal):
+    """The daemon ends in time beside attacks that go on, or with the last client, whose jobs go on."""
+    folder = siege.scratch_folder()
+    camp = siege.Siege(build, os.path.join(folder, "0"), [] if by_signal else ["--exit-when-idle", str(IDLE)])
+    counters, attackers = [], []
+    for index, name in enumerate(names):
+        counters.append(os.path.join(folder, f"counters-{index}"))
+        open(counters[-1], "wb").close()
+        attackers.append(siege.start_attacker(name, seed, 600, camp.environment(), counters[-1]))
+    until = time.monotonic() + siege.START
+    while not all(map(siege.has_begun, counters)) and time.monotonic() < until:
+        time.sleep(0.02)
+    time.sleep(BUSY)
+
+    def kill():
+        for attacker in attackers:
+            os.killpg(attacker.pid, signal.SIGKILL)
+
+    took, problems = camp.end(camp.daemon.terminate) if by_signal else camp.end(kill, RUN_ON + IDLE)
+    for attacker in attackers:
+        siege.end_attacker(attacker)
+    how = "told to end beside" if by_signal else "left by its last clients"
+    print(f"{how} {', '.join(names)}: {'never' if took is None else f'{took:.2f} s'}",
+          *(f"    FAILED: {problem}" for problem in problems), sep="\n", flush=True)
+    if not problems:
+        shutil.rmtree(folder)
+    return [f"end beside {', '.join(names)}"] if problems else []
+
+
 def run_full_disk(build):
     """A capture whose disk is full: the victim goes on, and nobody takes the capture for a whole one."""
     folder = siege.scratch_folder()
@@ -107,14 +145,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--device", choices=sorted(board.ALL), default=board.DEFAULT, help="the board that the daemon is")
-    parser.add_argument("--group", choices=[*sorted(catalogue.groups()), "shortages"])
+    parser.add_argument("--group", choices=[*sorted(catalogue.groups()), "shortages", "ends"])
+    parser.add_argument("--engine", metavar="NAME", help="of QPU programs, as $V3DEMU_JIT")
     parser.add_argument("--only", nargs="+", choices=sorted(catalogue.ATTACKS), metavar="NAME")
     parser.add_argument("--seconds", type=float, default=1.0, metavar="FACTOR", help="attacks last so many times longer")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     attacks = [catalogue.ATTACKS[name] for name in options.only] if options.only else list(catalogue.ATTACKS.values())
-    if options.group == "shortages":
+    if options.group in ("shortages", "ends"):
         attacks = []
     elif options.group:
         attacks = catalogue.groups()[options.group]
@@ -126,12 +165,17 @@ def main():
     build = Build(options.build, options.device)
     if build.missing():
         sys.exit("not built: " + ", ".join(build.missing()))
+    if options.engine:
+        os.environ["V3DEMU_JIT"] = options.engine
     begin = time.monotonic()
     failed = run(build, attacks, options.seed, options.seconds)
     if options.group == "shortages" or not (options.group or options.only):
         for shortage in SHORTAGES:
             failed += run_shortage(build, shortage, options.seed, options.seconds)
         failed += run_full_disk(build)
+    if options.group == "ends" or not (options.group or options.only):
+        for names, by_signal in ((ENDS[0], True), (ENDS[1], True), (ENDS[1], False)):
+            failed += run_end(build, names, options.seed, by_signal)
     print(f"{len(attacks)} attacks in {time.monotonic() - begin:.1f} s")
     if failed:
         sys.exit("failed: " + ", ".join(failed))
