@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <span>
 #include <unordered_map>
 
 #include "absl/strings/str_format.h"
@@ -134,13 +135,17 @@ void shade_vertices(const JobContext& job, vpm::VertexStages& stages, uint32_t n
 std::vector<bool> listed_draws(const JobContext& job, const draw::BinResult& bin) {
   std::vector<bool> listed(bin.draws.size(), false);
   WorkMeter meter(&job);
+  constexpr size_t kPiece = 65536;  // entries, eight of which are a unit of work
   for (const std::vector<draw::ListEntry>& list : bin.tiles) {
-    if (!meter.charge(static_cast<uint32_t>(1 + list.size() / 8))) break;
     uint32_t previous = std::numeric_limits<uint32_t>::max();
-    for (const draw::ListEntry& entry : list) {
-      if (entry.draw == previous) continue;
-      previous = entry.draw;
-      listed[entry.draw] = true;
+    for (size_t first = 0; first < std::max<size_t>(1, list.size()); first += kPiece) {
+      const std::span piece = std::span(list).subspan(first, std::min(kPiece, list.size() - first));
+      if (!meter.charge(static_cast<uint32_t>(1 + piece.size() / 8))) return listed;
+      for (const draw::ListEntry& entry : piece) {
+        if (entry.draw == previous) continue;
+        previous = entry.draw;
+        listed[entry.draw] = true;
+      }
     }
   }
   return listed;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "gpu/base/work_meter.h"
@@ -523,6 +524,17 @@ TEST(Fragment, LongProgramsLookAtTheJob) {
   scene.add_draw(3, triangle(kWholeFrame), fs, 0);
   EXPECT_FALSE(scene.render());
   EXPECT_GE(control.looks(), 1'000'000 / kInstructionSlice);
+}
+
+TEST(PreparedDraws, LongListsAreGoneThroughInPieces) {
+  TestJob test;
+  CountingControl control;
+  test.job().control = &control;
+  draw::BinResult bin;
+  bin.tiles.emplace_back(1 << 20,
+                         draw::ListEntry{.draw = std::numeric_limits<uint32_t>::max(), .primitive = 0});
+  const PreparedDraws draws(test.job(), bin, {});
+  EXPECT_GE(control.looks(), 8u);
 }
 
 TEST(Fragment, FaultsNameTheInstruction) {
