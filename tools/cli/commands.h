@@ -28,6 +28,7 @@ void add_capture(CLI::App* app, int* exit_code);
 void add_profile(CLI::App* app, int* exit_code);
 void add_replay(CLI::App* app, int* exit_code);
 void add_decode(CLI::App* app, int* exit_code);
+void add_ci(CLI::App* app, int* exit_code);
 void add_assemble(CLI::App* app, int* exit_code);
 void add_disassemble(CLI::App* app, int* exit_code);
 
@@ -35,9 +36,9 @@ void add_disassemble(CLI::App* app, int* exit_code);
 void complete_trace_option(std::vector<std::string>* words);
 
 inline constexpr void (*kCommands[])(CLI::App*, int*) = {
-    add_run,      add_devices, add_counters, add_timing,      add_serve,           add_status,
-    add_stop,     add_screen,  add_desktop,  add_wake_daemon, add_desktop_session, add_capture,
-    add_replay,   add_profile, add_decode,   add_assemble,    add_disassemble,     add_help,
-    add_connector};
+    add_run,       add_devices, add_counters, add_timing,      add_serve,           add_status,
+    add_stop,      add_screen,  add_desktop,  add_wake_daemon, add_desktop_session, add_capture,
+    add_replay,    add_profile, add_decode,   add_assemble,    add_disassemble,     add_help,
+    add_connector, add_ci,      add_shader};
 
 }  // namespace v3d::tools

@@ -89,6 +89,8 @@ std::string find_box() { return own_prefix() + "/libexec/v3demu/v3demu-box"; }
 
 std::string find_x11_proxy() { return own_prefix() + "/libexec/v3demu/v3demu-x11"; }
 
+std::string find_script(const std::string& name) { return own_prefix() + "/libexec/v3demu/" + name; }
+
 std::string find_shim(const std::string& architecture) {
   if (std::string named = variable("V3DEMU_SHIM"); !named.empty()) return named;
   std::vector<std::string> folders = {"/lib/" + architecture + "/", "/lib/" + architecture + "/v3demu/"};

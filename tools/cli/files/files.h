@@ -23,6 +23,9 @@ std::string find_box();
 /// v3demu-x11, likewise.
 std::string find_x11_proxy();
 
+/// A program in Python (run_script()), likewise.
+std::string find_script(const std::string& name);
+
 /// v3demud: $V3DEMU_DAEMON, else in bin/ of the same installation. Empty if there is none.
 std::string find_daemon();
 

@@ -125,6 +125,14 @@ class Deqp:
         logs = self._logs_of(log, {result.case for result in results if result.status not in PASSES | NO_VERDICT})
         return [result._replace(log=logs.get(result.case)) for result in results], why
 
+    def text_of(self, case, scratch):
+        """What one case writes to its log; empty where it does not run."""
+        log = os.path.join(scratch, "log.qpa")
+        process = Process(self.command + [f"--deqp-case={case}", f"--deqp-log-filename={log}"], self.folder, self.environment)
+        collections.deque(process.lines(self.silence), maxlen=0)
+        process.end()
+        return self._logs_of(log, {case}).get(case, "")
+
     @staticmethod
     def _logs_of(path, cases):
         """Sections of a .qpa file for the given cases."""

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""tools/mesa_ci on a small tree like Mesa's, with stand-ins for dEQP and deqp-runner.
+
+usage: mesa_ci_test.py SOURCE_FOLDER [unittest options]
+"""
+import itertools
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+
+SOURCE = os.path.abspath(sys.argv.pop(1))
+TOOL = os.path.join(SOURCE, "tools", "mesa_ci")
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(SOURCE, "tools", "scripts"))
+from mesa_ci_parts import shuffle  # noqa: E402  pylint: disable=wrong-import-position
+
+TEMPLATES = """
+.bare:
+  before_script:
+    - !reference [.other, before_script]
+  variables: {HWCI_TEST_SCRIPT: /install/deqp-runner.sh}
+.board:
+  extends: .not-in-the-tree
+  variables: {DEVICE_TYPE: rpi5, GPU_VERSION: broadcom-rpi5, VK_DRIVER: broadcom}
+"""
+JOBS = """
+include:
+  - local: 'src/broadcom/ci/gitlab-ci-inc.yml'
+v3d-rpi5-gl:arm64:
+  extends: [.board, .bare]
+  parallel: 2
+  variables: {DEQP_SUITE: broadcom-rpi5, DEQP_FRACTION: 2}
+v3d-rpi5-gl-full:arm64:
+  extends: [v3d-rpi5-gl:arm64]
+  parallel: null
+  variables: {DEQP_FRACTION: 1}
+v3d-rpi5-rusticl:arm64:
+  extends: [.board, .bare]
+  variables: {DEQP_SUITE: v3d-rusticl}
+v3d-rpi5-gl-asan:arm64:
+  extends: [.board, .bare]
+  variables: {DEQP_SUITE: broadcom-rpi5-asan}
+v3d-rpi5-gl-ubsan:arm64:
+  extends: [.board, .bare]
+  variables: {DEQP_SUITE: broadcom-rpi5-ubsan}
+v3d-rpi5-traces:arm64:
+  extends: [.board, .bare]
+  variables: {HWCI_TEST_SCRIPT: /install/piglit/piglit-traces.sh, PIGLIT_TRACES_FILE: traces.yml}
+v3d-rpi5-gl:arm32:
+  extends: [.board, .bare]
+  variables: {DEQP_SUITE: broadcom-rpi5}
+"""
+SUITES = """
+[[deqp]]
+deqp = "/deqp-gles/modules/gles2/deqp-gles2"
+caselists = ["/deqp-gles/mustpass/gles2-main.txt"]
+deqp_args = ["--deqp-gl-config-name=rgba", "--deqp-surface-width=16", "--deqp-surface-height=16", "--deqp-surface-type=pbuffer"]
+[[deqp]]
+deqp = "/deqp-gles/modules/egl/deqp-egl-x11"
+caselists = ["/deqp-gles/mustpass/egl-main.txt"]
+prefix = "x11-"
+"""
+FULL = "v3d-rpi5-gl-full"
+
+
+class Fixture(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("CI_NODE")}
+        self.environment["FAKE_DEQP_STATE"] = self.path("state")
+        os.makedirs(self.path("state"))
+        self.write("mesa/VERSION", "25.0.7")
+        self.write("mesa/.gitlab-ci/all-skips.txt", "# everywhere", r"a\.shared")
+        self.write("mesa/.gitlab-ci/x11-skips.txt", r"a\.read-front")
+        self.write("mesa/src/broadcom/ci/gitlab-ci-inc.yml", TEMPLATES)
+        self.write("mesa/src/broadcom/ci/gitlab-ci.yml", JOBS)
+        self.write("mesa/src/broadcom/ci/deqp-broadcom-rpi5.toml", SUITES)
+        self.write("mesa/src/broadcom/ci/traces.yml", "traces-db:", '  download-url: "http://store/"')
+        self.lists()
+        self.suites(["a.pass"], ["b.pass"])
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, *lines):
+        os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write("".join(f"{line}\n" for line in lines))
+        return self.path(name)
+
+    def lists(self, fails=(), flakes=(), skips=()):
+        for kind, lines in (("fails", fails), ("flakes", flakes), ("skips", skips)):
+            self.write(f"mesa/src/broadcom/ci/broadcom-rpi5-{kind}.txt", "# a comment", "", *lines)
+
+    def suites(self, gles2, egl):
+        for name, cases in (("gles2", gles2), ("egl", egl)):
+            self.write(f"suites/deqp-gles/mustpass/{name}-main.txt", *cases)
+        for name in ("gles2/deqp-gles2", "egl/deqp-egl-x11"):
+            program = self.path("suites/deqp-gles/modules/" + name)
+            os.makedirs(os.path.dirname(program), exist_ok=True)
+            if not os.path.exists(program):
+                os.symlink(os.path.join(HERE, "fake_deqp.py"), program)
+
+    def run_job(self, job, *options, output="out"):
+        """Exit status, standard output, {case: status}."""
+        done = subprocess.run([sys.executable, TOOL, *([job] if job else []), "--mesa", self.path("mesa"), "--suites",
+                               self.path("suites"), "--output", self.path(output), "--jobs", "2", *options],
+                              env=self.environment, capture_output=True, text=True, check=False)
+        self.log = done.stderr
+        return done.returncode, done.stdout, self.results(output)
+
+    def results(self, output="out"):
+        if not os.path.exists(self.path(output + "/results.csv")):
+            return {}
+        with open(self.path(output + "/results.csv"), encoding="utf-8") as file:
+            return dict(line.split(",")[:2] for line in file)
+
+    def failures(self, output="out"):
+        with open(self.path(output + "/failures.csv"), encoding="utf-8") as file:
+            return file.read().splitlines()
+
+
+class Job(Fixture):
+    def test_runs_its_suites_as_the_lists_say(self):
+        self.suites(["a.pass", "a.fail", "a.crash", "a.skip", "a.warn", "a.shared.fail", "a.read-front.fail", "a.known.fail"],
+                    ["b.pass", "b.fail"])
+        self.lists(["a.fail,Fail", "a.crash,Crash", "x11-b.fail,Fail"], [r"a\.known"])
+        status, output, results = self.run_job(FULL)
+        self.assertEqual(status, 0, output + self.log)
+        self.assertEqual(results, {"a.pass": "Pass", "a.fail": "ExpectedFail", "a.crash": "ExpectedFail", "a.skip": "Skip",
+                                   "a.warn": "Warn", "a.shared.fail": "Skip", "a.read-front.fail": "Skip",
+                                   "a.known.fail": "KnownFlake", "x11-b.pass": "Pass", "x11-b.fail": "ExpectedFail"})
+        self.assertEqual(self.failures(), [])
+        self.assertIn("as on the board: 7 of 7, 100.00 %", output)
+
+    def test_what_is_not_as_listed_fails_it_and_is_in_all_files(self):
+        self.suites(["a.pass", "a.fail", "a.crash", "a.flake", "a.skip"], ["b.fail"])
+        self.lists(["a.pass,Fail", "a.skip,Crash", "a.fail,Crash"])
+        status, output, results = self.run_job(FULL)
+        self.assertEqual(status, 1, self.log)
+        self.assertEqual(results["a.flake"], "Flake")
+        told = ["a.crash,Crash", "a.fail,UnexpectedImprovement(Fail)", "a.pass,UnexpectedImprovement(Pass)",
+                "a.skip,UnexpectedImprovement(Skip)", "x11-b.fail,Fail"]
+        self.assertEqual(self.failures(), told)
+        for line in told:
+            self.assertIn("  " + line, output)
+        suite = xml.parse(self.path("out/junit.xml")).getroot().find("testsuite")
+        self.assertEqual((suite.get("name"), suite.get("tests"), suite.get("failures")), ("dEQP", "5", "5"))
+        self.assertEqual([case.find("failure").get("type") for case in suite][-1], "Fail")
+        with open(self.path("out/x11-b.fail.log"), encoding="utf-8") as file:
+            self.assertIn("details of b.fail", file.read())
+
+    def test_gives_suites_their_options(self):
+        self.suites(["a.config"], ["b.pass"])
+        self.run_job(FULL)
+        with open(self.path("out/a.config.log"), encoding="utf-8") as file:
+            self.assertIn("rgba 16x16 pbuffer", file.read())
+
+    def test_own_lists_overlay_those_of_the_board(self):
+        self.suites(["a.pass", "a.fail", "a.own.fail", "a.bad.crash"], ["b.fail"])
+        self.lists(["a.pass,Fail"])
+        own = ["--fails", self.write("own/fails", "a.fail,Fail", "a.pass,Pass"), "--flakes", self.write("own/flakes", r"a\.own"),
+               "--skips", self.write("own/skips", r"a\.bad", "x11-b")]
+        status, output, results = self.run_job(FULL, *own)
+        self.assertEqual((status, results), (0, {"a.pass": "Pass", "a.fail": "ExpectedFail", "a.own.fail": "KnownFlake",
+                                                 "a.bad.crash": "Skip", "x11-b.fail": "Skip"}), output)
+
+    def test_shards_make_a_whole_and_merge_to_it(self):
+        self.suites([f"a.pass{number}" for number in range(23)] + ["a.fail"], [f"b.pass{number}" for number in range(9)])
+        self.run_job(FULL, output="whole")
+        for shard in "12345":
+            self.run_job(FULL, "--shard", f"{shard}/5", output=shard)
+        parts = [self.results(shard) for shard in "12345"]
+        self.assertEqual(sum(map(len, parts)), 33)
+        merge = [word for shard in "12345" for word in ("--merge", self.path(shard))]
+        status, _, merged = self.run_job(None, *merge, output="merged")
+        self.assertEqual((status, merged), (1, self.results("whole")))
+        self.assertEqual(self.failures("merged"), self.failures("whole"))
+
+    def test_takes_the_jobs_fraction_and_shards(self):
+        self.suites([f"a.pass{number}" for number in range(40)], [])
+        self.assertEqual(len(self.run_job("v3d-rpi5-gl:arm64")[2]), 10)  # one of two shards, half of the cases
+        self.environment |= {"CI_NODE_INDEX": "3", "CI_NODE_TOTAL": "4"}
+        self.assertEqual(len(self.run_job("v3d-rpi5-gl", output="other")[2]), 5)
+        self.assertEqual(len(self.run_job("v3d-rpi5-gl", "--fraction", "5", output="small")[2]), 1)
+
+    def test_piglit_has_its_profile_and_environment(self):
+        self.write("mesa/src/broadcom/ci/deqp-broadcom-rpi5.toml", "[[piglit]]", 'piglit_folder = "/piglit"', 'profile = "gpu"',
+                   "process_isolation = true", "[piglit.env]", 'PIGLIT_PLATFORM = "mixed_glx_egl"')
+        programs = {"piglit": '[ "$1 $4" = "print-cmd gpu" ] || exit 9; echo "g@good, x\t./good -auto"; echo "g@bad\t./bad"',
+                    "good": """echo "PIGLIT: {\\"subtest\\": {\\"$PIGLIT_PLATFORM\\": \\"fail\\"}, \\"result\\": \\"pass\\"}\"""",
+                    "bad": "exit 1"}
+        for name, text in programs.items():
+            os.chmod(self.write(f"suites/piglit/{name}", "#!/bin/sh", 'cd "$(dirname "$0")"', text), 0o755)
+        self.lists(["g@good- x@mixed_glx_egl,Fail"])
+        status, _, results = self.run_job(FULL)
+        self.assertEqual((status, results), (1, {"g@good- x": "Pass", "g@good- x@mixed_glx_egl": "ExpectedFail", "g@bad": "Fail"}), self.log)
+
+    def test_goes_on_from_its_journal(self):
+        self.suites(["a.pass", "a.fail"], ["b.pass"])
+        first = self.run_job(FULL, "--journal", self.path("journal"))
+        os.remove(self.path("state/runs"))
+        self.assertEqual(self.run_job(FULL, "--journal", self.path("journal"))[::2], first[::2])
+        self.assertFalse(os.path.exists(self.path("state/runs")), "a case ran again")
+
+
+class Refusals(Fixture):
+    def refused(self, job, *options):
+        status, _, results = self.run_job(job, *options)
+        self.assertEqual((status, results), (2, {}), job)
+        return self.log
+
+    def test_jobs_that_cannot_run_are_named_with_the_reason(self):
+        for job, reason in (("v3d-rpi5-rusticl", "OpenCL"), ("v3d-rpi5-gl-asan", "AddressSanitizer"), ("v3d-rpi5-gl:arm32", "32 bits"),
+                            ("v3d-rpi5-gl-ubsan", "UndefinedBehaviorSanitizer"), ("v3d-rpi5-traces", "http://store/")):
+            log = self.refused(job)
+            self.assertIn(job, log)
+            self.assertIn(reason, log)
+        self.assertIn("there are v3d-rpi5-gl:arm64, v3d-rpi5-gl-full:arm64", self.refused("v3d-rpi6-gl"))
+
+    def test_suites_that_are_not_here_are_named_with_the_command_that_makes_them(self):
+        os.unlink(self.path("suites/deqp-gles/modules/egl/deqp-egl-x11"))
+        log = self.refused(FULL)
+        self.assertIn("x11-deqp-egl-x11 (egl-main): no " + self.path("suites/deqp-gles/modules/egl/deqp-egl-x11"), log)
+        self.assertIn("packaging/suites deqp-gles --mesa", log)
+        status, output, results = self.run_job(FULL, "--available")
+        self.assertEqual((status, results), (0, {"a.pass": "Pass"}))
+        self.assertIn("not run, as they are not here: x11-deqp-egl-x11", output)
+
+    def test_what_a_suite_file_asks_for_and_is_not_known_is_refused(self):
+        self.write("mesa/src/broadcom/ci/deqp-broadcom-rpi5.toml", SUITES, 'new_option = 3')
+        self.assertIn("does not know what new_option asks for", self.refused(FULL))
+        self.write("mesa/src/broadcom/ci/deqp-broadcom-rpi5.toml", SUITES, "[[gtest]]", 'gtest = "/x"')
+        self.assertIn("no suites of kind gtest", self.refused(FULL))
+
+    def test_another_board_or_driver_is_refused(self):
+        self.write("mesa/src/broadcom/ci/deqp-broadcom-rpi5.toml", SUITES.replace("[[deqp]]", '[[deqp]]\nrenderer_check = "V3D 7"', 1))
+        self.assertIn("a.info.renderer has no 'V3D 7': a stand-in", self.refused(FULL))
+        self.write("mesa/src/broadcom/ci/deqp-broadcom-rpi5.toml", SUITES.replace("[[deqp]]", '[[deqp]]\nrenderer_check = "stand-in"', 1))
+        self.assertEqual(self.run_job(FULL)[0], 0, self.log)
+
+    def test_wrong_options_and_trees_are_refused(self):
+        self.assertIn("no shard", self.refused(FULL, "--shard", "3/2"))
+        self.assertIn("not in the PATH", self.refused(FULL, "--runner", "deqp-runner"))
+        self.assertIn("source tree", self.refused(FULL, "--mesa", self.path("nothing")))
+
+
+class DeqpRunner(Fixture):
+    def test_is_used_where_it_is_installed_and_gives_the_same_verdicts(self):
+        self.suites(["a.pass", "a.fail", "a.crash", "a.flake", "a.skip", "a.warn", "a.shared.fail", "a.known.fail", "b.fail", "b.crash",
+                     "c.pass", "c.fail", "d.crash", "d.lost"], ["b.pass", "b.fail", "a.pass"])
+        self.lists(["b.fail,Fail", "b.crash,Crash", "c.pass,Fail", "c.fail,Crash", "d.crash,Fail", "x11-b.fail,Fail", "x11-a.pass,Timeout"],
+                   [r"a\.known"])
+        own = ["--fails", self.write("own/fails", "c.fail,Fail")]
+        mine = self.run_job(FULL, *own, "--runner", "own", output="mine")
+        os.remove(self.path("state/a.flake"))
+        os.makedirs(self.path("bin"))
+        os.symlink(os.path.join(HERE, "fake_deqp_runner.py"), self.path("bin/deqp-runner"))
+        self.environment["PATH"] = self.path("bin") + ":" + self.environment["PATH"]
+        theirs = self.run_job(FULL, *own, output="theirs")
+        self.assertEqual(mine[0], 1, self.log)
+        self.assertEqual(theirs[::2], mine[::2], self.log)
+        self.assertEqual(self.failures("theirs"), self.failures("mine"))
+        self.assertEqual(xml.parse(self.path("theirs/junit.xml")).getroot().tag, "testsuites")
+
+
+class Order(unittest.TestCase):
+    def test_words_are_those_of_chacha12(self):
+        # The first block of key and nonce 0, as published for eSTREAM's reduced versions.
+        words = struct.pack("<4I", *itertools.islice(shuffle.words(bytes(32)), 4))
+        self.assertEqual(words.hex(), "9bf49a6a0755f953811fce125f2683d5")
+
+    def test_all_cases_are_there_once(self):
+        cases = [f"a{number}" for number in range(300)]
+        self.assertEqual(sorted(shuffle.shuffled(cases)), sorted(cases))
+        self.assertNotEqual(shuffle.shuffled(cases), cases)
+
+
+if __name__ == "__main__":
+    unittest.main()
