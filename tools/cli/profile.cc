@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/files/files.h"
 #include "tools/cli/files/new_file.h"
+#include "tools/cli/files/script.h"
 #include "tools/cli/profiling/collect.h"
 #include "tools/cli/profiling/schedule.h"
 #include "tools/cli/profiling/writers.h"
@@ -36,6 +38,8 @@ struct Options {
   std::string folder;  ///< for all that can be had
   std::string html, json, trace;
   bool by_submission = false;
+  std::vector<std::string> compared;  ///< two files, before and after
+  std::string fail_above, budget, table;
   bool host = false;
   HostProfileOptions of_host;
 };
@@ -67,7 +71,7 @@ absl::StatusOr<Profile> collect(const std::string& file, profiling::FramesBy fra
 
 /// False, with a message, when it cannot be written.
 bool save(const std::string& path, const std::string& text) {
-  const absl::Status saved = replace_file(path, text);
+  const absl::Status saved = write_file(path, text);
   return saved.ok() || fail(absl::StrCat("cannot write ", saved.message())) == 0;
 }
 
@@ -76,11 +80,32 @@ int profile_capture(const Options& options, const std::string& file) {
       options.by_submission ? profiling::FramesBy::kSubmission : profiling::FramesBy::kTargets;
   const auto profile = collect(file, frames);
   if (!profile.ok()) return fail(std::string(profile.status().message()));
-  fputs(to_text(*profile).c_str(), stdout);
+  if (options.json != "-") fputs(to_text(*profile).c_str(), stdout);
   bool saved = options.html.empty() || save(options.html, to_html(*profile));
   saved = (options.json.empty() || save(options.json, to_json(*profile))) && saved;
   saved = (options.trace.empty() || save(options.trace, to_trace(*profile))) && saved;
   return saved ? 0 : 1;
+}
+
+/// Sets files beside each other, or beside the budget.
+int gate(const Options& options, std::vector<std::string> files) {
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) files.insert(files.end(), {name, value});
+  };
+  add("--fail-above", options.fail_above);
+  add("--budget", options.budget);
+  add("--output", options.table);
+  return run_script("profile", "profile_gate", files);
+}
+
+/// As profile_capture(), and then the budget, if there is one.
+int profile_to_budget(Options options, const std::string& file) {
+  if (options.budget.empty()) return profile_capture(options, file);
+  const TemporaryFolder folder("v3demu-profile");
+  if (folder.path.empty()) return fail(absl::StrCat("no temporary folder: ", strerror(errno)));
+  if (options.json.empty()) options.json = folder.path / "profile.json";
+  const int profiled = profile_capture(options, file);
+  return profiled ? profiled : gate(options, {options.json});
 }
 
 int profile_program(const Options& options) {
@@ -90,7 +115,7 @@ int profile_program(const Options& options) {
       options.folder.empty() ? folder.path / "capture.v3dcap" : fs::path(options.folder) / "capture.v3dcap";
   const CaptureEnd captured = capture_program(options.run, file);
   if (!captured.complete()) return captured.status;
-  const int profiled = profile_capture(options, file);
+  const int profiled = profile_to_budget(options, file);
   return captured.status ? captured.status : profiled;
 }
 
@@ -109,6 +134,15 @@ bool make_folder(Options* options) {
 }
 
 int profile(Options* options, bool has_program) {
+  if (!options->compared.empty()) {
+    if (has_program || !options->file.empty())
+      throw CLI::ValidationError("--compare", "takes two files, and no program");
+    return gate(*options, options->compared);
+  }
+  if (!options->fail_above.empty() || (!options->table.empty() && options->budget.empty()))
+    throw CLI::RequiresError(options->fail_above.empty() ? "--table" : "--fail-above", "--compare");
+  if (!options->budget.empty() && options->json == "-")
+    throw CLI::ValidationError("--budget", "is told on the standard output, where --json - writes");
   if (has_program == !options->file.empty())
     throw CLI::RequiredError("either a capture or, after --, a program to run");
   if (!has_program && !options->run.device.empty())
@@ -120,7 +154,7 @@ int profile(Options* options, bool has_program) {
                        : host_profile_of_capture(options->file, options->of_host);
   }
   if (!make_folder(options)) return 1;
-  return has_program ? profile_program(*options) : profile_capture(*options, options->file);
+  return has_program ? profile_program(*options) : profile_to_budget(*options, options->file);
 }
 
 }  // namespace
@@ -138,8 +172,22 @@ void add_profile(CLI::App* app, int* exit_code) {
       ->option_text("FOLDER");
   command->add_option("--html", options.html, "A page with timeline, tables and shaders")
       ->option_text("FILE");
-  command->add_option("--json", options.json, "All of it as JSON")->option_text("FILE");
+  command->add_option("--json", options.json, "All of it as JSON; to the standard output in place of text: -")
+      ->option_text("FILE");
   command->add_option("--perfetto", options.trace, "A trace for ui.perfetto.dev and chrome://tracing")
+      ->option_text("FILE");
+  command
+      ->add_option("--compare", options.compared,
+                   "Set two captures or files of --json beside each other, before and after a change")
+      ->option_text("A B")
+      ->expected(2);
+  command
+      ->add_option("--fail-above", options.fail_above,
+                   "With --compare: status 3 if a frame, draw or shader takes so much longer")
+      ->option_text("PERCENT");
+  command->add_option("--budget", options.budget, "Status 3 if a frame takes longer, such as 16.6ms")
+      ->option_text("TIME");
+  command->add_option("--table", options.table, "What --compare and --budget tell, to a file too (Markdown)")
       ->option_text("FILE");
   static std::string frames_by = "targets";
   command
