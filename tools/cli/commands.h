@@ -29,6 +29,7 @@ void add_profile(CLI::App* app, int* exit_code);
 void add_replay(CLI::App* app, int* exit_code);
 void add_decode(CLI::App* app, int* exit_code);
 void add_ci(CLI::App* app, int* exit_code);
+void add_shader(CLI::App* app, int* exit_code);
 void add_assemble(CLI::App* app, int* exit_code);
 void add_disassemble(CLI::App* app, int* exit_code);
 
