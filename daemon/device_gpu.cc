@@ -8,7 +8,6 @@
 #include "gpu/base/log.h"
 #include "gpu/chip/board.h"
 #include "gpu/device/run_surfaces.h"
-#include "gpu/device/run_user_programs.h"
 #include "gpu/perf/record/sampling.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/tmu/lookup/unit.h"
@@ -32,9 +31,8 @@ std::string lookups_not_generated() {
 class DeviceContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
  public:
   /// @param tally  null: no times are predicted
-  DeviceContext(device::Device& device, std::unique_ptr<device::Context> context, double patience,
-                PredictionTally* tally)
-      : device_(device), context_(std::move(context)), patience_(patience), tally_(tally) {}
+  DeviceContext(device::Device& device, std::unique_ptr<device::Context> context, PredictionTally* tally)
+      : device_(device), context_(std::move(context)), tally_(tally) {}
 
   mmu::AddressSpace& space() override { return context_->space(); }
   void set_payer(std::shared_ptr<MemoryPayer> payer) override {
@@ -60,7 +58,7 @@ class DeviceContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
   }
   device::JobResult run_user_programs(csd::UserQpus& qpus, csd::UserQueue& queue, bool alone,
                                       JobControl& control) override {
-    return device::run_user_programs(device_.profile(), *context_, qpus, queue, alone, patience_, control);
+    return told(ioctl::Queue::kCsd, device_.run_user_programs(*context_, qpus, queue, alone, control));
   }
 
  private:
@@ -78,7 +76,6 @@ class DeviceContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
 
   device::Device& device_;
   const std::unique_ptr<device::Context> context_;
-  const double patience_;
   PredictionTally* const tally_;
 };
 
@@ -87,7 +84,6 @@ class DeviceGpu : public ioctl::Gpu {
   DeviceGpu(const chip::Profile& profile, int workers, double patience, const WatchSelection& watch,
             qpu::jit::Engine engine, bool perf_map, TimingMode timing)
       : timing_(timing),
-        patience_(patience),
         pool_(workers),
         compiler_(qpu::jit::make_compiler(engine)),
         device_(profile, pool_, patience),
@@ -110,7 +106,7 @@ class DeviceGpu : public ioctl::Gpu {
     auto context = device::Context::create(device_.profile(), compiler_.get());
     if (!context.ok()) return context.status();
     PredictionTally* const tally = timing_ == TimingMode::kOff ? nullptr : &tally_;
-    return std::make_unique<DeviceContext>(device_, *std::move(context), patience_, tally);
+    return std::make_unique<DeviceContext>(device_, *std::move(context), tally);
   }
   bool takes_all_processors() const override {
     return pool_.is_busy() && pool_.concurrency() >= static_cast<int>(std::thread::hardware_concurrency());
@@ -124,7 +120,6 @@ class DeviceGpu : public ioctl::Gpu {
   }
 
   const TimingMode timing_;
-  const double patience_;
   PredictionTally tally_;
   ThreadPool pool_;
   std::unique_ptr<PerfMap> perf_map_;                      // null: nobody asked

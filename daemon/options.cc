@@ -209,10 +209,6 @@ Options parse_options(int argc, char** argv) {
   if (!timing) refuse(absl::StrCat("unknown timing \"", names.timing, "\"; there are off, count and pace"));
   if (*timing != TimingMode::kOff && options.no_execute)
     refuse("--no-execute: of jobs that are not executed no times can be told");
-  if (*timing != TimingMode::kOff && chip::has_driver_vc4(options.board.profile->generation))
-    refuse(absl::StrFormat("--timing: there is no model of the times of V3D %s, which the device \"%s\" has",
-                           chip::version_text(options.board.profile->generation),
-                           options.board.profile->name));
   options.timing = *timing;
   options.settings = settings_of(options, names);
   return options;

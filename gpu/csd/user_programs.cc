@@ -8,6 +8,7 @@
 #include "gpu/base/host_time.h"
 #include "gpu/chip/profile.h"
 #include "gpu/perf/counters.h"
+#include "gpu/qpu/run/observer.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/run/program_scope.h"
 #include "gpu/qpu/run/vc4_interpreter.h"
@@ -48,13 +49,17 @@ void UserQpus::reset() {
   }
 }
 
+bool UserQpus::has_waiting() const {
+  return std::any_of(qpus_.begin(), qpus_.end(), [](const auto& qpu) { return qpu->busy; });
+}
+
 void UserQpus::start(const JobContext& job, Qpu& qpu, const UserProgram& program) {
   Thread& t = qpu.thread;
   t.restart();
   t.pc = program.code & ~7u;
   t.uniforms = program.uniforms & ~3u;
   t.ms_flags = AlignedLanes{};
-  t.instructions = 0;
+  t.instructions = t.moves = 0;
   t.host_interrupts = 0;
   t.shared = &shared_;
   t.vpm_in = t.vpm_out = {vpm_, qpu::vc4::kVpmRows};
@@ -62,6 +67,7 @@ void UserQpus::start(const JobContext& job, Qpu& qpu, const UserProgram& program
   qpu.code = job.programs->get_vc4(job.memory, t.pc);
   qpu.left = std::min(program.most_instructions, job.instruction_limit);
   qpu.busy = true;
+  if (job.work) job.watch->start_vc4(kStage, t);  // traces and checks are not made of user programs
 }
 
 /// Gives programs to QPUs that are free. @return whether any has one
@@ -85,7 +91,7 @@ void UserQpus::fail(const JobContext& job, const Qpu& qpu, const std::string& wh
 UserQpus::Turn UserQpus::run_turn(const JobContext& job, UserQueue& queue, size_t number) {
   Qpu& qpu = *qpus_[number];
   Thread& t = qpu.thread;
-  const uint64_t before = t.instructions;
+  const uint64_t before = t.instructions, moves = t.moves;
   t.budget = std::min(qpu.left, kTurn);
   Stop stop;
   {
@@ -94,7 +100,8 @@ UserQpus::Turn UserQpus::run_turn(const JobContext& job, UserQueue& queue, size_
   }
   const uint64_t ran = t.instructions - before;
   qpu.left -= std::min(qpu.left, ran);
-  instructions_ += ran;
+  const uint64_t issued = ran - std::min(ran, t.moves - moves);
+  instructions_ += issued;
   switch (stop) {
     case Stop::kEnd:
       qpu.busy = false;
@@ -141,7 +148,10 @@ void UserQpus::run(const JobContext& job, UserQueue& queue, bool alone) {
   perf::Counts counts;
   counts[perf::kQpuActive] = instructions_;
   job.counts->merge(counts);
-  for (const auto& qpu : qpus_) qpu->thread.tmu = nullptr;
+  for (const auto& qpu : qpus_) {
+    qpu->thread.tmu = nullptr;
+    qpu->thread.observer = nullptr;  // who watched was the job's
+  }
   if (job.ended()) reset();
 }
 

@@ -45,6 +45,9 @@ class UserQpus {
   /// hang of the job, behind which all QPUs are as after reset().
   /// @param alone  nothing comes to the queue that could let a waiting program go on: that is a hang
   void run(const JobContext& job, UserQueue& queue, bool alone);
+  /// Whether a program waits that run() is to go on with.
+  bool has_waiting() const;
+  const uint8_t (&semaphores() const)[16] { return shared_.semaphores; }
   /// As after power-on.
   void reset();
 

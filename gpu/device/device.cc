@@ -2,6 +2,9 @@
 /// work on, calls the block, and says how the job ended. Queues, dependencies and fences are the caller's.
 #include "gpu/device/device.h"
 
+#include <algorithm>
+#include <iterator>
+#include <memory>
 #include <new>
 #include <optional>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "gpu/csd/brief.h"
 #include "gpu/csd/configuration.h"
 #include "gpu/csd/dispatch.h"
+#include "gpu/csd/user_programs.h"
 #include "gpu/device/job_end.h"
 #include "gpu/perf/record/dispatch_recorder.h"
 #include "gpu/perf/record/recorder.h"
@@ -338,6 +342,29 @@ JobResult Device::run_tfu(Context& context, const TfuJob& registers, JobControl&
       context, {.pool = state_->shared, .control = control},
       [&](const JobContext& job) { tfu::run(job, registers); },
       [](Recording& recording, const perf::Counts&) { return recording.units.take_transfer(); });
+}
+
+JobResult Device::run_user_programs(Context& context, csd::UserQpus& qpus, csd::UserQueue& queue, bool alone,
+                                    JobControl& control) {
+  const host_time::JobScope host(host_time::Job::kCompute, host_time::Block::kDispatches);
+  timing::UserPrograms programs;
+  programs.by_mailbox = alone;
+  std::copy(std::begin(qpus.semaphores()), std::end(qpus.semaphores()), programs.semaphores.begin());
+  // Of programs that one job begins and another one ends, neither has all.
+  const bool goes_on = qpus.has_waiting();
+  auto stays = std::make_shared<bool>(false);
+  return run_job(
+      context, {.pool = state_->shared, .control = control},
+      [&, stays](const JobContext& job) {
+        qpus.run(job, queue, alone);
+        *stays = qpus.has_waiting();
+      },
+      [programs, goes_on, stays](Recording& recording, const perf::Counts&) {
+        if (goes_on || *stays) recording.threads.fail("user programs wait for those of another job");
+        timing::UserPrograms recorded = programs;
+        recorded.trace = recording.threads.take();
+        return recorded;
+      });
 }
 
 }  // namespace v3d::device

@@ -18,6 +18,10 @@
 #include "gpu/perf/counters.h"
 #include "gpu/tfu/tfu.h"
 
+namespace v3d::csd {
+class UserQpus;
+class UserQueue;
+}  // namespace v3d::csd
 namespace v3d::draw {
 struct BinResult;
 }
@@ -137,6 +141,9 @@ class Device {
   /// csd::is_brief().
   bool is_brief(const Context& context, const CsdJob& job) const;
   JobResult run_tfu(Context& context, const TfuJob& job, JobControl& control);
+  /// csd::UserQpus::run() on VideoCore IV. Jobs of one UserQpus come one after the other, in one context.
+  JobResult run_user_programs(Context& context, csd::UserQpus& qpus, csd::UserQueue& queue, bool alone,
+                              JobControl& control);
 
  private:
   struct JobThreads;

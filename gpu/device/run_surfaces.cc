@@ -3,11 +3,46 @@
 #include <memory>
 #include <utility>
 
+#include "gpu/perf/counters.h"
+#include "gpu/perf/timing/prediction.h"
+
 namespace v3d::device {
 namespace {
 
+/// Of the parts of a frame, one after the other: the prediction of both, or why there is none.
+void join_predictions(const JobResult& first, JobResult* second) {
+  second->counts.add(first.counts);
+  if (!first.prediction || !second->prediction) {
+    if (second->prediction) second->no_prediction = first.why_not_predicted();
+    second->prediction = nullptr;
+    return;
+  }
+  auto joined = std::make_shared<timing::Prediction>(*second->prediction);
+  timing::put_before(*first.prediction, joined.get());
+  second->prediction = std::move(joined);
+}
+
+/// The same of predictions that are still to be made.
+void join_later(JobResult* first, JobResult* second) {
+  if (!first->later || !second->later) return;
+  second->recorded_bytes += first->recorded_bytes;
+  second->later = [of_first = std::move(first->later), of_second = std::move(second->later)](JobResult& r) {
+    JobResult before;
+    of_first(before);
+    of_second(r);
+    join_predictions(before, &r);
+  };
+}
+
 /// Of two jobs, one after the other, as of one: the end of the first that did not end well.
 JobResult both(JobResult first, JobResult second) {
+  if (first.prediction || second.prediction) {
+    perf::Counts counts = first.counts;
+    first.counts = {};
+    join_predictions(first, &second);
+    first.counts = counts;
+  }
+  join_later(&first, &second);
   second.counts.add(first.counts);
   if (first.faults.count != 0) {
     second.faults.first_address = first.faults.first_address;

@@ -259,36 +259,36 @@ constexpr CounterInfo kTable21[] = {
     kTable71[9],
     kTable71[10],
     kTable71[11],
-    kTable42[7],
-    kTable42[8],
+    {E, kTable42[7].name, "TLB", kTable42[7].description},
+    {E, kTable42[8].name, "TLB", kTable42[8].description},
     kTable71[12],
     // 10
     kTable71[15],
     kTable71[14],
     kTable71[17],
-    {N, "QPU-total-idle-clk-cycles", "QPU", "[QPU] Total idle clock cycles for all QPUs"},
+    {M, "QPU-total-idle-clk-cycles", "QPU", "[QPU] Total idle clock cycles for all QPUs"},
     {E, "QPU-total-clk-cycles-vertex-coord-shading", "QPU",
      "[QPU] Total clock cycles for all QPUs doing vertex/coordinate shading"},
     {E, "QPU-total-clk-cycles-fragment-shading", "QPU",
      "[QPU] Total clock cycles for all QPUs doing fragment shading"},
     kTable42[16],
-    {N, "QPU-total-clk-cycles-waiting-TMU", "QPU",
+    {M, "QPU-total-clk-cycles-waiting-TMU", "QPU",
      "[QPU] Total clock cycles for all QPUs stalled waiting for TMUs"},
-    {N, "QPU-total-clk-cycles-waiting-scoreboard", "QPU",
+    {M, "QPU-total-clk-cycles-waiting-scoreboard", "QPU",
      "[QPU] Total clock cycles for all QPUs stalled waiting for Scoreboard"},
-    {N, "QPU-total-clk-cycles-waiting-varyings", "QPU",
+    {M, "QPU-total-clk-cycles-waiting-varyings", "QPU",
      "[QPU] Total clock cycles for all QPUs stalled waiting for Varyings"},
     // 20
-    {N, "QPU-total-instr-cache-hit", "QPU", "[QPU] Total instruction cache hits for all slices"},
-    {N, "QPU-total-instr-cache-miss", "QPU", "[QPU] Total instruction cache misses for all slices"},
-    {N, "QPU-total-uniform-cache-hit", "QPU", "[QPU] Total uniforms cache hits for all slices"},
-    {N, "QPU-total-uniform-cache-miss", "QPU", "[QPU] Total uniforms cache misses for all slices"},
-    {N, "TMU-total-text-quads-processed", "TMU", "[TMU] Total texture quads processed"},
-    {N, "TMU-total-text-cache-miss", "TMU", "[TMU] Total texture cache misses"},
+    {M, "QPU-total-instr-cache-hit", "QPU", "[QPU] Total instruction cache hits for all slices"},
+    {M, "QPU-total-instr-cache-miss", "QPU", "[QPU] Total instruction cache misses for all slices"},
+    {M, "QPU-total-uniform-cache-hit", "QPU", "[QPU] Total uniforms cache hits for all slices"},
+    {M, "QPU-total-uniform-cache-miss", "QPU", "[QPU] Total uniforms cache misses for all slices"},
+    {M, "TMU-total-text-quads-processed", "TMU", "[TMU] Total texture quads processed"},
+    {M, "TMU-total-text-cache-miss", "TMU", "[TMU] Total texture cache misses"},
     {N, "VPM-total-clk-cycles-VDW-stalled", "VPM", "[VPM] Total clock cycles VDW is stalled"},
-    {N, "VPM-total-clk-cycles-VCD-stalled", "VPM", "[VPM] Total clock cycles VCD is stalled"},
-    {N, "L2C-total-cache-hit", "L2C", "[L2C] Total Level 2 cache hits"},
-    {N, "L2C-total-cache-miss", "L2C", "[L2C] Total Level 2 cache misses"},
+    {M, "VPM-total-clk-cycles-VCD-stalled", "VPM", "[VPM] Total clock cycles VCD is stalled"},
+    {M, "L2C-total-cache-hit", "L2C", "[L2C] Total Level 2 cache hits"},
+    {M, "L2C-total-cache-miss", "L2C", "[L2C] Total Level 2 cache misses"},
 };
 static_assert(std::size(kTable21) == 30);
 
@@ -310,7 +310,13 @@ constexpr OwnCounter kOwnOf42[] = {
     {55, kCleClocks},     {56, kL2TmuReads},          {58, kL2VcdReads}, {63, kL2WriteMisses},
 };
 
-constexpr OwnCounter kOwnOf21[] = {{14, kQpuOtherClocks}, {15, kQpuFragmentClocks}, {16, kQpuClocks}};
+/// Those of caches have other names on 7.1.
+constexpr OwnCounter kOwnOf21[] = {
+    {7, kTlbQuadsNoCoverage}, {8, kTlbQuadsCoverage}, {13, kQpuIdleClocks},  {14, kQpuVertexTime},
+    {15, kQpuFragmentTime},   {16, kQpuClocks},       {17, kQpuTmuClocks},   {18, kQpuTlbClocks},
+    {19, kQpuVaryingClocks},  {20, kCodeFetches},     {22, kUniformFetches}, {24, Counter{24}},
+    {25, kTmuMisses},         {27, kVcdClocks},       {28, Counter{28}},     {29, Counter{29}},
+};
 
 /// factor * counter `left` == or >= the sum of the parts.
 struct Relation {
@@ -344,11 +350,13 @@ const std::vector<Relation>& relations() {
       {1, 62, true, {76}},
       {1, 66, true, {67, 68, 69, 70}},  // memory reads
       {1, 66, true, {75}},
-      {1, 75, false, {79}},                            // no more are under way than there are
-      {4, kQpuActive, false, {kQpuFragmentClocks}},    // an instruction takes 4 clocks
-      {1, 85, true, {87, 88, 89, 90, 91, 92}},         // QPU stalls and their causes
-      {4, 85, false, {86}},                            // those of fragments are among them
-      {4, 85, false, {kQpuTmuClocks, kQpuTlbClocks}},  // and on 4.2
+      {1, 75, false, {79}},                          // no more are under way than there are
+      {4, kQpuActive, false, {kQpuFragmentClocks}},  // an instruction takes 4 clocks
+      {1, 85, true, {87, 88, 89, 90, 91, 92}},       // QPU stalls and their causes
+      {4, 85, false, {86}},                          // those of fragments are among them
+      {4, 85, false, {kQpuTmuClocks, kQpuTlbClocks, kQpuVaryingClocks}},  // and on 4.2 and 2.1
+      {1, kCodeFetches, false, {19}},     // misses are counted among what is fetched
+      {1, kUniformFetches, false, {21}},  // ... and these again
       {4, 85, true, {86, kQpuOtherStallClocks}},
       {1, 0, false, {1}},  // no unit works longer than the job takes
       {1, 1, true, {2, 3, 4}},
@@ -359,14 +367,14 @@ const std::vector<Relation>& relations() {
 
 /// Clocks in which units work or wait: of all of them together no more than the job has, or qcycles of four.
 struct Limit {
-  enum class Of : uint8_t { kClock, kSliceClock, kQpuClock, kQpuCycle } of;
+  enum class Of : uint8_t { kClock, kTmuClock, kQpuClock, kQpuCycle } of;
   std::vector<int> parts;
 };
 
 const std::vector<Limit>& limits() {
   using Of = Limit::Of;
   static const std::vector<Limit> kLimits = {
-      {Of::kSliceClock, {22}},
+      {Of::kTmuClock, {22}},
       {Of::kClock, {28, 29}},  // requests of which the L2T takes no more than one in a clock
       {Of::kClock, {36}},      // there is one L2T
       {Of::kClock, {37}},
@@ -376,6 +384,9 @@ const std::vector<Limit>& limits() {
       {Of::kClock, {78}},
       {Of::kQpuCycle, {81, 82, 83, 85}},  // all that a QPU does at a time
       {Of::kQpuClock, {kQpuIdleClocks, kQpuClocks, 86, kQpuOtherStallClocks}},
+      {Of::kQpuClock, {kQpuIdleClocks, kQpuVertexTime, kQpuFragmentTime}},
+      {Of::kQpuClock, {kQpuTmuClocks, kQpuTlbClocks, kQpuVaryingClocks}},
+      {Of::kClock, {kVcdClocks}},  // there is one VCD
   };
   return kLimits;
 }
@@ -384,8 +395,8 @@ uint64_t clocks_of(Limit::Of of, uint64_t clocks, const Units& units) {
   switch (of) {
     case Limit::Of::kClock:
       return clocks;
-    case Limit::Of::kSliceClock:
-      return clocks * units.slices;
+    case Limit::Of::kTmuClock:
+      return clocks * units.tmus;
     case Limit::Of::kQpuClock:
       return clocks * units.qpus;
     case Limit::Of::kQpuCycle:
@@ -398,7 +409,7 @@ std::string numbers(const std::vector<int>& parts) {
   return absl::StrCat("[", absl::StrJoin(parts, "] + ["), "]");
 }
 
-const char* name_of(int index) { return index < kMaxCounters ? kTable71[index].name : "of 4.2"; }
+const char* name_of(int index) { return index < kMaxCounters ? kTable71[index].name : "of 4.2 or 2.1"; }
 
 }  // namespace
 

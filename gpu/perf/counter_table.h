@@ -44,7 +44,7 @@ int index_in_counts(chip::Generation generation, int counter);
 
 /// How many of them a chip has.
 struct Units {
-  uint64_t qpus = 1, slices = 1;
+  uint64_t qpus = 1, tmus = 1;
 };
 /// The rules that the counters of any job must keep, those that do not hold, in words.
 std::vector<std::string> inconsistencies(const Counts& counts, const Units& units);

@@ -47,6 +47,14 @@ enum Counter : int {
   kCleClocks,
   kL2TmuReads,
   kL2VcdReads,
+  kCodeFetches,  ///< 2.1 from here on
+  kUniformFetches,
+  kQpuVaryingClocks,  ///< stalled
+  kVcdClocks,         ///< stalled
+  kQpuVertexTime,     ///< clocks in vertex and coordinate programs; stalls, where the timing model tells them
+  kQpuFragmentTime,   ///< the same
+  kTlbQuadsNoCoverage,
+  kTlbQuadsCoverage,
   kNumCounters,
 };
 
@@ -65,6 +73,8 @@ inline void derive(Counts* counts) {
   constexpr uint64_t kClocks = 4;  // of an instruction
   (*counts)[kQpuClocks] = kClocks * (*counts)[kQpuActive];
   (*counts)[kQpuOtherClocks] = (*counts)[kQpuClocks] - (*counts)[kQpuFragmentClocks];
+  (*counts)[kQpuVertexTime] = (*counts)[kQpuOtherClocks];
+  (*counts)[kQpuFragmentTime] = (*counts)[kQpuFragmentClocks];
 }
 
 /// The sums of one job; workers merge theirs when they are done.

@@ -40,6 +40,7 @@ void Vc4Fragments::run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::Fra
   t.reset();
   shared_ = {};
   textures_.begin_thread(covered);
+  t.threads_per_qpu = fs.two_threads ? 2 : 1;
   t.memory = job_.memory;
   t.tmu = &textures_;
   t.tlb = &tile.thread_port(draw.state(), batch);

@@ -50,6 +50,17 @@ Lanes Vc4Port::load_color(qpu::vc4::Thread&) {
   return load_quads(tile_.color(0, sample, 0), tile_.quads(*batch_, kAllLanes));
 }
 
+/// Of the quads that the front end brought (assumed), at each write: those with a pixel that is still
+/// covered.
+void Vc4Port::count_coverage(LaneMask live, LaneMask covered) {
+  const auto quads_of = [](LaneMask lanes) {
+    return static_cast<uint64_t>(std::popcount(uint32_t{quads_with_any(lanes)}));
+  };
+  const uint64_t with = quads_of(covered);
+  tile_.counts[perf::kTlbQuadsCoverage] += with;
+  tile_.counts[perf::kTlbQuadsNoCoverage] += quads_of(live) - with;
+}
+
 void Vc4Port::write_color(qpu::vc4::Thread& thread, const Lanes& color, LaneMask exec, bool all) {
   const bool has_samples = tile_.samples() > 1;
   const uint32_t sample = next_sample(&writes_);
@@ -57,6 +68,7 @@ void Vc4Port::write_color(qpu::vc4::Thread& thread, const Lanes& color, LaneMask
   Lanes samples = thread.ms_flags & batch_->coverage & as_uint(expand(exec));
   if (!all && has_samples) samples &= 1u << sample;
   const LaneMask pixels = nonzero(samples);
+  count_coverage(nonzero(batch_->coverage), pixels);
   if (pixels == 0) return;
   const QuadOffsets quads = tile_.quads(*batch_, pixels);
   tile_.fill(Tile::kColors);

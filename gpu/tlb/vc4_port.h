@@ -24,6 +24,7 @@ class Vc4Port final : public qpu::vc4::Tlb {
   void set_stencil(qpu::vc4::Thread& thread, uint32_t setup) override;
 
  private:
+  void count_coverage(LaneMask live, LaneMask covered);
   uint32_t next_sample(uint32_t* count) const;
 
   Tile& tile_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gpu/perf/counter_table.h"
 #include "gpu/perf/counters.h"
 #include "ioctl/firmware/user_program_gpu.h"
 #include "ioctl/memory/memory_file.h"
@@ -278,10 +279,16 @@ void V3d::end(const csd::UserProgram& program, int qpu, bool interrupts) {
 void V3d::count(const perf::Counts& counts) {
   const uint32_t enabled = powered_ ? get(kPctre) : 0;
   if (!(enabled & kCountersEnabled)) return;
-  const auto clocks = static_cast<uint32_t>(counts.values[perf::kQpuActive] * kClocksOfInstruction);
-  for (uint32_t n = 0; n < kNumCounters; ++n)
-    if (enabled >> n & 1 && get(kPctrs0 + 8 * n) == kValidInstructions)
-      put(kPctr0 + 8 * n, get(kPctr0 + 8 * n) + clocks);
+  const chip::Generation generation = profile_.generation;
+  const auto sources = static_cast<uint32_t>(perf::counter_table(generation).size());
+  for (uint32_t n = 0; n < kNumCounters; ++n) {
+    const uint32_t source = get(kPctrs0 + 8 * n);
+    if (!(enabled >> n & 1) || source >= sources) continue;
+    const int index = perf::index_in_counts(generation, static_cast<int>(source));
+    if (index < 0) continue;
+    const uint64_t more = counts.values[static_cast<size_t>(index)];
+    put(kPctr0 + 8 * n, get(kPctr0 + 8 * n) + static_cast<uint32_t>(more));
+  }
 }
 
 device::JobResult V3d::run(GpuContext& gpu, bool alone, JobControl& control) {

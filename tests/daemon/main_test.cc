@@ -103,10 +103,6 @@ TEST_F(MainTest, UsageErrors) {
   EXPECT_NE(output.find("cannot write /nonexistent/folder/file"), std::string::npos) << output;
   EXPECT_EQ(run(options({"--device", "rpi9"}), &output), 2);
   EXPECT_NE(output.find("no device \"rpi9\"; there are rpi5 (Raspberry Pi 5"), std::string::npos) << output;
-  EXPECT_EQ(run({"--socket", path_, "--device", "rpi3", "--timing", "count"}, &output), 2);
-  EXPECT_NE(output.find("--timing: there is no model of the times of V3D 2.1, which the device \"rpi3\" has"),
-            std::string::npos)
-      << output;
   EXPECT_EQ(run(options({"--kernel", "5.10"}), &output), 2);
   EXPECT_NE(output.find("no kernel \"5.10\"; there are 7.3 (default), 6.12"), std::string::npos) << output;
   EXPECT_EQ(run({"--socket", folder_ + "/" + std::string(200, 'x')}, &output), 1);

@@ -95,19 +95,38 @@ TEST(CounterTable, CountersOf21InCounts) {
   const std::pair<int, Counter> cases[] = {{0, kFepPrimitivesNoPixels},  {1, kFepPrimitivesPixels},
                                            {2, kFepClippedQuads},        {3, kFepValidQuads},
                                            {4, kTlbQuadsStencilFail},    {5, kTlbQuadsZStencilFail},
-                                           {6, kTlbQuadsZStencilPass},   {9, kTlbQuadsWritten},
+                                           {6, kTlbQuadsZStencilPass},   {7, kTlbQuadsNoCoverage},
+                                           {8, kTlbQuadsCoverage},       {9, kTlbQuadsWritten},
                                            {10, kPtbPrimitivesOutside},  {11, kPtbPrimitivesClipped},
-                                           {12, kPtbPrimitivesReversed}, {14, kQpuOtherClocks},
-                                           {15, kQpuFragmentClocks},     {16, kQpuClocks}};
-  std::set<int> counted;
+                                           {12, kPtbPrimitivesReversed}, {14, kQpuVertexTime},
+                                           {15, kQpuFragmentTime},       {16, kQpuClocks}};
+  const std::pair<int, int> modelled[] = {{13, kQpuIdleClocks},
+                                          {17, kQpuTmuClocks},
+                                          {18, kQpuTlbClocks},
+                                          {19, kQpuVaryingClocks},
+                                          {20, kCodeFetches},
+                                          {21, 19},
+                                          {22, kUniformFetches},
+                                          {23, 21},
+                                          {24, 24},
+                                          {25, kTmuMisses},
+                                          {27, kVcdClocks},
+                                          {28, 28},
+                                          {29, 29}};
+  std::set<int> exact, timed;
   for (const auto& [number, counter] : cases) {
     EXPECT_EQ(index_in_counts(chip::Generation::k21, number), counter) << number;
-    counted.insert(number);
+    exact.insert(number);
+  }
+  for (const auto& [number, index] : modelled) {
+    EXPECT_EQ(index_in_counts(chip::Generation::k21, number), index) << number;
+    timed.insert(number);
   }
   for (int i = 0; i < 30; ++i) {
-    const bool is_counted = counted.contains(i);
-    EXPECT_EQ(table[static_cast<size_t>(i)].counts == Class::kExact, is_counted) << i;
-    EXPECT_EQ(index_in_counts(chip::Generation::k21, i) >= 0, is_counted) << i;
+    const Class counts = table[static_cast<size_t>(i)].counts;
+    EXPECT_EQ(counts == Class::kExact, exact.contains(i)) << i;
+    EXPECT_EQ(counts == Class::kModelled, timed.contains(i)) << i;
+    EXPECT_EQ(index_in_counts(chip::Generation::k21, i) < 0, counts == Class::kNotCounted) << i;
   }
   EXPECT_STREQ(table[29].name, "L2C-total-cache-miss");
 }
@@ -126,14 +145,15 @@ TEST(CounterTable, AgreesWithMesa) {
 }
 #endif
 
-constexpr Units kUnits{.qpus = 8, .slices = 2};
+constexpr Units kUnits{.qpus = 8, .tmus = 2};
 
 TEST(Inconsistencies, NothingCountedIsConsistent) {
   EXPECT_THAT(inconsistencies(Counts{}, kUnits), IsEmpty());
 }
 
 TEST(Inconsistencies, EveryModelledCounterHasARule) {
-  for (const chip::Generation generation : {chip::Generation::k71, chip::Generation::k42})
+  for (const chip::Generation generation :
+       {chip::Generation::k71, chip::Generation::k42, chip::Generation::k21})
     for (size_t i = 0; i < counter_table(generation).size(); ++i)
       if (counter_table(generation)[i].counts == Class::kModelled) {
         EXPECT_TRUE(has_rule(index_in_counts(generation, static_cast<int>(i))))

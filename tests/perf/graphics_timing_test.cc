@@ -279,7 +279,7 @@ RenderJob random_job(uint32_t seed) {
 }
 
 TEST(RenderTiming, CountersAreConsistentAndTheSameEveryTime) {
-  for (const chip::Profile& profile : boards_with_a_model())
+  for (const chip::Profile& profile : chip::profiles())
     for (uint32_t seed = 0; seed < 50; ++seed) {
       const RenderJob job = random_job(seed);
       const Prediction p = replay(job, profile, parameters_of(profile));

@@ -1,22 +1,11 @@
 /// Tests of the timing model share these boards and constants.
 #pragma once
 
-#include <vector>
-
-#include "gpu/chip/generation.h"
 #include "gpu/chip/profile.h"
 #include "gpu/perf/counter_table.h"
 #include "gpu/perf/timing/parameters.h"
 
 namespace v3d::timing {
-
-/// All but those of VideoCore IV.
-inline std::vector<chip::Profile> boards_with_a_model() {
-  std::vector<chip::Profile> boards;
-  for (const chip::Profile& profile : chip::profiles())
-    if (profile.generation != chip::Generation::k21) boards.push_back(profile);
-  return boards;
-}
 
 /// Nothing costs time but what a test sets.
 inline Parameters nothing() {
@@ -26,7 +15,8 @@ inline Parameters nothing() {
   p.tmu_quad_words = p.tmu_queue = p.tmu_input = p.tmu_misses = p.l2_misses = 64;
   p.tmu_quad_words = p.l2_fill = 1;
   p.l1_bytes = p.l2_bytes = p.code_bytes = p.uniform_bytes = 1 << 16;
-  p.l1_ways = p.l2_ways = p.slice_ways = 4;
+  p.l1_ways = p.l2_ways = p.slice_ways = p.l2_sectors = 4;
+  p.tmus = 1;
   p.mmu_lines = p.vcd_batches = p.supergroups = 64;
   p.axi_bytes = 1 << 20;
   return p;
@@ -43,7 +33,7 @@ inline chip::Profile board(int slices = 1, int qpus = 1) {
 
 inline perf::Units units_of(const chip::Profile& profile) {
   return {.qpus = static_cast<uint64_t>(profile.qpu_count()),
-          .slices = static_cast<uint64_t>(profile.slices)};
+          .tmus = static_cast<uint64_t>(profile.slices) * parameters_of(profile).tmus};
 }
 
 }  // namespace v3d::timing

@@ -332,7 +332,7 @@ Dispatch busy_dispatch(uint32_t stride) {
 }
 
 TEST(Timing, CountersAreConsistent) {
-  for (const chip::Profile& profile : boards_with_a_model())
+  for (const chip::Profile& profile : chip::profiles())
     for (const uint32_t stride : {17u, 3001u})
       for (const uint64_t times : {1, 7, 1000}) {  // as much as is recorded
         Dispatch d = busy_dispatch(stride);
@@ -364,6 +364,40 @@ TEST(Timing, ReportNamesWhatBoundsAndWhatIsSlowest) {
                                                                     uint32_t) { return std::string("nop"); });
   EXPECT_NE(text.find("bound by issue"), std::string::npos) << text;
   EXPECT_NE(text.find("10.0 %      0  nop  (1 times)"), std::string::npos) << text;
+}
+
+/// A frame of VideoCore IV is one job of two.
+TEST(Timing, OneJobBeforeAnotherTakesBothTimes) {
+  const chip::Profile& profile = *chip::find_profile("rpi3");
+  const Dispatch d = busy_dispatch(17);
+  const Prediction first = replay(d, profile, parameters_of(profile));
+  Prediction both = first;
+  put_before(first, &both);
+  EXPECT_EQ(both.clocks, 2 * first.clocks);
+  EXPECT_EQ(both.instructions, 2 * first.instructions);
+  EXPECT_EQ(both.memory.misses(), 2 * first.memory.misses());
+  EXPECT_EQ(both.programs.size(), 2 * first.programs.size());
+  perf::Counts counts = counters_of(both);
+  counts[perf::kQpuActive] = both.instructions;
+  derive(&counts);
+  EXPECT_THAT(perf::inconsistencies(counts, units_of(profile)), testing::IsEmpty());
+}
+
+/// Boards list what they have: the one no TMUs beside each other, the other no page table.
+TEST(Parameters, AreThoseOfTheBoard) {
+  const auto origin_of = [](const char* board, std::string_view name) {
+    for (const ParameterRow& row : parameter_rows(*chip::find_profile(board)))
+      if (name == row.name) return row.origin;
+    return Origin::kNone;
+  };
+  EXPECT_EQ(origin_of("rpi5", "tmus"), Origin::kNone);
+  EXPECT_EQ(origin_of("rpi5", "page_walk"), Origin::kInferred);
+  EXPECT_EQ(origin_of("rpi3", "tmus"), Origin::kPublished);
+  EXPECT_EQ(origin_of("rpi3", "page_walk"), Origin::kNone);
+  EXPECT_EQ(origin_of("rpi3", "l1_ways"), Origin::kMeasured);
+  EXPECT_EQ(parameters_of(*chip::find_profile("rpi1")).system_bytes, 131072u);
+  EXPECT_EQ(parameters_of(*chip::find_profile("rpi2")).system_bytes, 0u);
+  EXPECT_EQ(parameters_of(*chip::find_profile("rpi4")).l1_ways, 16u);
 }
 
 }  // namespace

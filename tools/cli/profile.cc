@@ -52,8 +52,6 @@ int fail(const std::string& what) {
 absl::StatusOr<Profile> collect(const std::string& file, profiling::FramesBy frames) {
   auto reader = daemon::CaptureReader::open(file);
   if (!reader.ok()) return reader.status();
-  if (const std::string why = why_not_timed(**reader); !why.empty())
-    return absl::UnimplementedError(absl::StrCat(file, ": ", why));
   profiling::Collector collector(**reader);
   const bool watched = isatty(STDERR_FILENO) != 0;
   absl::Status status;

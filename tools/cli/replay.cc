@@ -242,10 +242,6 @@ int replay(const Options& options) {
     fprintf(stderr, "v3demu replay: %s\n", std::string(reader.status().message()).c_str());
     return 1;
   }
-  if (const std::string why = options.time ? why_not_timed(**reader) : ""; !why.empty()) {
-    fprintf(stderr, "v3demu replay: --time: %s\n", why.c_str());
-    return 1;
-  }
   std::error_code error;
   if (!options.images.empty()) std::filesystem::create_directories(options.images, error);
   Replay replay(options, **reader);

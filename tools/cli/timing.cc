@@ -17,7 +17,7 @@ void print_constants(const chip::Profile& profile) {
   std::printf("%s: %d slices of %d QPUs at %d MHz\n", profile.name, profile.slices, profile.qpus_per_slice,
               profile.clock_mhz);
   const timing::Parameters parameters = timing::parameters_of(profile);
-  for (const timing::ParameterRow& row : timing::parameter_rows())
+  for (const timing::ParameterRow& row : timing::parameter_rows(profile))
     std::printf("%-16s %7llu %-8s %-9s %s\n", row.name,
                 static_cast<unsigned long long>(parameters.*row.member), row.unit,
                 timing::origin_name(row.origin), row.source);

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "gpu/perf/record/path_recorder.h"
 #include "gpu/perf/record/shape.h"
+#include "gpu/perf/record/vc4_batch_recorder.h"
 #include "gpu/qpu/flow/access.h"
 
 namespace v3d::timing {
@@ -13,82 +15,63 @@ namespace {
 
 using Kind = Event::Kind;
 
-constexpr uint32_t kMaxInstructions = 1u << 16;
-/// Shapes beyond them keep all of their lines with the batch: lookups at random places have ever new ones.
-constexpr size_t kMaxShapes = 4096;
 constexpr uint64_t kPrime = 0x100000001b3, kBasis = 0xcbf29ce484222325;
 
 uint64_t mixed(uint64_t hash, uint64_t value) { return (hash ^ value) * kPrime; }
 
-uint64_t key_of(uint32_t program, GpuAddr uniforms) { return uint64_t{program} << 32 | uniforms; }
-
-constexpr std::string_view kCompute = "compute", kFragment = "fragment";
-
-uint32_t num_quads(LaneMask lanes) {
-  uint32_t quads = 0;
-  for (int quad = 0; quad < kLanes / 4; ++quad) quads += (lanes >> (4 * quad) & 15) != 0;
-  return quads;
-}
+constexpr std::string_view kCompute = "compute", kFragment = "fragment", kUser = "user";
 
 }  // namespace
 
 /// One batch on its way.
-class Recorder::BatchRecorder final : public qpu::Observer {
+class Recorder::BatchRecorder final : public qpu::Observer, PathRecorder {
  public:
-  explicit BatchRecorder(Recorder& recorder) : r_(recorder) {}
+  explicit BatchRecorder(Recorder& recorder) : PathRecorder(recorder) {}
 
   void begin(size_t number, GpuAddr uniforms) {
-    at_ = {};
-    at_.number = number;
-    at_.program = r_.trace_.batches[number].program;
-    at_.code = r_.trace_.programs[at_.program].code;
-    at_.stream = uniforms;
-    clock_.begin(r_.latencies_ ? &*r_.latencies_ : nullptr);
+    PathRecorder::begin(number, uniforms);
+    in_ = {};
   }
   uint64_t clocks() const { return clock_.now() + clock_.of(at_.count); }
 
   void before(const qpu::Thread& t, uint64_t, const qpu::Instruction* instruction) override {
-    if (t.tmu != at_.tmu && t.tmu) t.tmu->set_footprint(&r_.footprint_);
-    at_.tmu = t.tmu;
+    if (t.tmu != in_.tmu && t.tmu) t.tmu->set_footprint(&r_.footprint_);
+    in_.tmu = t.tmu;
     const uint32_t number = (t.pc - at_.code) / 8;
     if (number >= kMaxInstructions)
       r_.fail(absl::StrFormat("code at %#x is not among %d instructions from its start at %#x", t.pc,
                               kMaxInstructions, at_.code));
     if (r_.failed() || !instruction) return;
-    if (at_.count == 0 || number != at_.first + at_.count || at_.count == Event::kMaxCount) {
-      flush();
-      at_.first = number;
-    }
-    ++at_.count;
+    issue(number);
     at_.varies |= instruction->is_branch;
-    at_.uniforms = t.uniforms;
-    at_.unifa = t.unifa;
-    at_.taken = t.pending.fifo_head;
+    in_.uniforms = t.uniforms;
+    in_.unifa = t.unifa;
+    in_.taken = t.pending.fifo_head;
     at_.tidx = t.tidx;
     const Fact& fact = r_.fact(at_.program, number, *instruction);
-    const bool sfu = at_.sfu_result != qpu::kNoRegister && fact.reads.has(at_.sfu_result);
-    const bool rep = at_.rep_result != qpu::kNoRegister && fact.reads.has(at_.rep_result);
-    at_.sfu_result = fact.sfu_result;
-    at_.rep_result = fact.rep_result;
+    const bool sfu = in_.sfu_result != qpu::kNoRegister && fact.reads.has(in_.sfu_result);
+    const bool rep = in_.rep_result != qpu::kNoRegister && fact.reads.has(in_.rep_result);
+    in_.sfu_result = fact.sfu_result;
+    in_.rep_result = fact.rep_result;
     if (sfu) add(Kind::kSfu);
     if (rep) add(Kind::kRep);
     if (fact.waits) add(Kind::kWait);
-    if (fact.tlb && !at_.wrote) add(Kind::kTlb);
-    at_.wrote |= fact.tlb;
+    if (fact.tlb && !in_.wrote) add(Kind::kTlb);
+    in_.wrote |= fact.tlb;
   }
 
   void general_lookup(const qpu::Thread& t, const tmu::GeneralLookup& lookup, int words) override {
     if (r_.failed()) return;
     add_uniforms(t);
     set_shape(lookup, words, &r_.shape_, &lines_of_lookup_);
-    add_lookup(r_.shape_);
+    add_lookup();
   }
 
   void texture_lookup(const qpu::Thread& t, const tmu::TextureLookup& lookup, int words) override {
     if (r_.failed()) return;
     add_uniforms(t);
     set_shape(lookup, r_.footprint_, words, &r_.shape_, &lines_of_lookup_);
-    add_lookup(r_.shape_);
+    add_lookup();
   }
 
   void after(const qpu::Thread& t, const char* error) override {
@@ -96,7 +79,7 @@ class Recorder::BatchRecorder final : public qpu::Observer {
     if (r_.failed()) return;
     add_uniforms(t);
     // After a lookup of the same instruction: that does not wait for what the instruction takes.
-    for (; at_.taken != t.pending.fifo_head; ++at_.taken) add(Kind::kRead);
+    for (; in_.taken != t.pending.fifo_head; ++in_.taken) add(Kind::kRead);
   }
 
   void finished(const qpu::Thread& t, Next next) override {
@@ -109,7 +92,7 @@ class Recorder::BatchRecorder final : public qpu::Observer {
 
   /// The batch goes on, perhaps on another worker. @return  whether it is still watched
   bool begin_slice(qpu::Thread& t) {
-    at_.tmu = nullptr;
+    in_.tmu = nullptr;
     const uint64_t issued = at_.issued + at_.count, most = r_.setting_.max_instructions;
     if (issued < most) t.budget = std::min(t.budget, most - issued);
     if (r_.failed() || issued < most) return true;
@@ -122,64 +105,15 @@ class Recorder::BatchRecorder final : public qpu::Observer {
  private:
   void end(const qpu::Thread& t) {
     if (t.tmu) t.tmu->set_footprint(nullptr);
-    Batch& batch = r_.trace_.batches[at_.number];
-    batch.path = r_.path_number(path_);
-    batch.lines.assign(lines_.begin(), lines_.end());
-    path_.clear();
-    lines_.clear();
-    r_.trace_.uniform_words += at_.uniform_words;
-    r_.spend(std::exchange(at_.bytes, 0));
-    if (const auto known = r_.known_.find(key_of(at_.program, at_.stream)); known != r_.known_.end()) {
-      Known& k = known->second;
-      k = {.is_set = true,
-           .by_all = !at_.varies,
-           .path = batch.path,
-           .lines = batch.lines,
-           .uniform_words = at_.uniform_words};
-    }
+    PathRecorder::end();
     r_.idle_.push_back(this);
-    r_.watched_.fetch_sub(1, std::memory_order_release);
-  }
-
-  /// In lumps, since workers count together.
-  void spend(uint64_t bytes) {
-    constexpr uint64_t kLump = 4096;
-    at_.bytes += bytes;
-    if (at_.bytes >= kLump) r_.spend(std::exchange(at_.bytes, 0));
-  }
-
-  void add_lookup(Shape& shape) {
-    at_.varies = true;
-    if (shape.num_lines > 1 && r_.trace_.shapes.size() >= kMaxShapes && !r_.shapes_.contains(shape)) {
-      shape.lines.clear();
-      shape.lines_follow = true;
-    }
-    add(Kind::kLookup, r_.shape_number(shape));
-    const size_t kept = shape.lines_follow ? lines_of_lookup_.size() : std::min<size_t>(shape.num_lines, 1);
-    lines_.insert(lines_.end(), lines_of_lookup_.begin(),
-                  lines_of_lookup_.begin() + static_cast<ptrdiff_t>(kept));
-    spend(kept * sizeof(uint32_t));
-  }
-
-  void flush() {
-    if (at_.count == 0) return;
-    path_.push_back(Event::issue(at_.first, at_.count));
-    clock_.issue(at_.count);
-    at_.issued += std::exchange(at_.count, 0);
-    spend(sizeof(Event));
-  }
-  void add(Kind kind, uint32_t value = 0) {
-    flush();
-    path_.emplace_back(kind, value);
-    clock_.event(kind, at_.tidx, r_.shape_, lines_of_lookup_);
-    spend(sizeof(Event));
   }
 
   /// What the instruction took from the uniform streams since the last look.
   void add_uniforms(const qpu::Thread& t) {
-    add_uniforms(&at_.uniforms, t.uniforms, &at_.uniform_line);
-    at_.varies |= at_.unifa != t.unifa;
-    add_uniforms(&at_.unifa, t.unifa, &at_.unifa_line);
+    add_uniforms(&in_.uniforms, t.uniforms, &in_.uniform_line);
+    at_.varies |= in_.unifa != t.unifa;
+    add_uniforms(&in_.unifa, t.unifa, &in_.unifa_line);
   }
   void add_uniforms(GpuAddr* from, GpuAddr to, uint32_t* line) {
     constexpr GpuAddr kMost = 16;  // bytes of an instruction; more is another stream
@@ -189,35 +123,20 @@ class Recorder::BatchRecorder final : public qpu::Observer {
       if (*from / kLineBytes == *line) continue;
       *line = *from / kLineBytes;
       add(Kind::kUniforms);
-      lines_.push_back(*line);
-      spend(sizeof(uint32_t));
+      add_line(*line);
     }
     *from = to;
   }
 
-  /// Where the batch is.
-  struct At {
-    size_t number = 0;
-    uint32_t program = 0;
-    GpuAddr code = 0, stream = 0;     // where instructions and uniforms start
-    uint32_t first = 0, count = 0;    // instructions that are no event yet
+  /// Of the thread, at the instruction.
+  struct In {
     GpuAddr uniforms = 0, unifa = 0;  // next ones
     uint32_t uniform_line = ~0u, unifa_line = ~0u;
-    uint64_t uniform_words = 0;
-    uint64_t issued = 0;
-    uint64_t bytes = 0;  // that are not yet spent
-    uint32_t taken = 0, tidx = 0;
+    uint32_t taken = 0;
     qpu::Register sfu_result = qpu::kNoRegister, rep_result = qpu::kNoRegister;
     const tmu::Unit* tmu = nullptr;  // that tells its footprints
     bool wrote = false;              // to the tile buffer
-    bool varies = false;             // other batches with the same uniforms may go another way
-  };
-
-  Recorder& r_;
-  At at_;
-  BatchClock clock_;
-  std::vector<Event> path_;
-  std::vector<uint32_t> lines_, lines_of_lookup_;
+  } in_;
 };
 
 Recorder::Recorder(const Setting& setting)
@@ -233,18 +152,40 @@ void Recorder::start(const char* stage, qpu::Thread& thread) {
   if (failed()) return;
   const Program program{
       .stage = stage, .code = thread.pc & ~7u, .threads_per_qpu = thread.four_threads ? 4u : 2u};
-  Batch& batch = trace_.batches.emplace_back();
-  batch.program = program_number(program);
-  batch.draw = draw_;
-  batch.fetched = std::exchange(fetched_, {});
-  batch.fetched_words = static_cast<uint16_t>(std::min<uint32_t>(std::exchange(fetched_words_, 0), 0xffff));
-  batch.tlb_quads = static_cast<uint16_t>(num_quads(nonzero(thread.msf)) * pixel_words_);
-  spend(sizeof(Batch) + batch.fetched.size() * sizeof(uint32_t));
+  Batch& batch = add_batch(program, num_quads(nonzero(thread.msf)) * pixel_words_);
   if (failed() || take_known(program, thread.uniforms, &batch)) return;
   BatchRecorder& recorder = idle_recorder();
   recorder.begin(trace_.batches.size() - 1, thread.uniforms);
   thread.observer = &recorder;
   watched_.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// One quad takes the tile buffer as long with four samples as with one (vc4-timing.md 2.6).
+void Recorder::start_vc4(const char* stage, qpu::vc4::Thread& thread) {
+  thread.observer = nullptr;
+  if (failed()) return;
+  const Program program{.stage = stage, .code = thread.pc & ~7u, .threads_per_qpu = thread.threads_per_qpu};
+  Batch& batch = add_batch(program, num_quads(nonzero(thread.ms_flags)));
+  if (failed() || (stage != kUser && take_known(program, thread.uniforms, &batch))) return;
+  const auto free =
+      std::find_if(vc4_batches_.begin(), vc4_batches_.end(), [](const auto& b) { return b->is_idle(); });
+  Vc4BatchRecorder& recorder = free != vc4_batches_.end()
+                                   ? **free
+                                   : *vc4_batches_.emplace_back(std::make_unique<Vc4BatchRecorder>(*this));
+  recorder.begin(trace_.batches.size() - 1, thread);
+  thread.observer = &recorder;
+  watched_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Batch& Recorder::add_batch(const Program& program, uint32_t tlb_quads) {
+  Batch& batch = trace_.batches.emplace_back();
+  batch.program = program_number(program);
+  batch.draw = draw_;
+  batch.fetched = std::exchange(fetched_, {});
+  batch.fetched_words = static_cast<uint16_t>(std::min<uint32_t>(std::exchange(fetched_words_, 0), 0xffff));
+  batch.tlb_quads = static_cast<uint16_t>(tlb_quads);
+  spend(sizeof(Batch) + batch.fetched.size() * sizeof(uint32_t));
+  return batch;
 }
 
 void Recorder::begin_slice(qpu::Thread& thread) {
@@ -341,6 +282,12 @@ uint32_t Recorder::shape_number(const Shape& shape) {
   const auto [found, is_new] = shapes_.try_emplace(shape, static_cast<uint32_t>(trace_.shapes.size()));
   if (is_new) trace_.shapes.push_back(shape);
   return found->second;
+}
+
+/// Shapes beyond them keep all of their lines with the batch: lookups at random places have ever new ones.
+bool Recorder::has_all_shapes() const {
+  constexpr size_t kMaxShapes = 4096;
+  return trace_.shapes.size() >= kMaxShapes;
 }
 
 size_t Recorder::ShapeHash::operator()(const Shape& s) const {

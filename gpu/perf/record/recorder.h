@@ -44,6 +44,7 @@ class Recorder final : public qpu::ThreadWatch {
   ~Recorder() override;
 
   void start(const char* stage, qpu::Thread& thread) override;
+  void start_vc4(const char* stage, qpu::vc4::Thread& thread) override;
 
   /// Watches it up to Setting::max_instructions.
   void begin_slice(qpu::Thread& thread) override;
@@ -81,7 +82,9 @@ class Recorder final : public qpu::ThreadWatch {
   Trace take();
 
  private:
+  class PathRecorder;
   class BatchRecorder;
+  class Vc4BatchRecorder;
   /// What batches do that take the same uniforms.
   struct Known {
     bool is_set = false;
@@ -107,12 +110,15 @@ class Recorder final : public qpu::ThreadWatch {
     bool tlb = false;    ///< accesses the tile buffer
   };
 
+  static uint64_t key_of(uint32_t program, GpuAddr uniforms) { return uint64_t{program} << 32 | uniforms; }
   bool failed() const { return !failure_.empty(); }
+  Batch& add_batch(const Program& program, uint32_t tlb_quads);
   bool take_known(const Program& program, GpuAddr uniforms, Batch* batch);
   BatchRecorder& idle_recorder();
   qpu::Register rep_result_of(const qpu::AluHalf& half) const;
   const Fact& fact(uint32_t program, uint32_t number, const qpu::Instruction& instruction);
   uint32_t program_number(const Program& program);
+  bool has_all_shapes() const;
   uint32_t shape_number(const Shape& shape);
   size_t path_number(const std::vector<Event>& path);
   std::vector<Event> renumbered(const Trace& from, const std::vector<Event>& path,
@@ -131,6 +137,7 @@ class Recorder final : public qpu::ThreadWatch {
   std::unordered_map<uint64_t, Known> known_;        // by program number and uniforms
   std::vector<std::unique_ptr<BatchRecorder>> batches_;
   std::vector<BatchRecorder*> idle_;  // of them
+  std::vector<std::unique_ptr<Vc4BatchRecorder>> vc4_batches_;
   std::atomic<uint32_t> watched_{0};  // batches under way
   tmu::Footprint footprint_;          // of the last texture lookup
   Shape shape_;                       // of the last lookup

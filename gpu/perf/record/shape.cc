@@ -168,4 +168,49 @@ void set_shape(const tmu::TextureLookup& lookup, const tmu::Footprint& footprint
   keep_lines(*lines, shape);
 }
 
+uint32_t num_quads(LaneMask lanes) {
+  uint32_t quads = 0;
+  for (int quad = 0; quad < kLanes / 4; ++quad) quads += (lanes >> (4 * quad) & 15) != 0;
+  return quads;
+}
+
+namespace {
+
+/// A line that the lane before has, too, is looked up once (vc4-timing.md 2.3).
+void add_in_order(uint32_t address, std::vector<uint32_t>* lines) {
+  const uint32_t line = address / kLineBytes;
+  if (lines->empty() || lines->back() != line) lines->push_back(line);
+}
+
+void begin_vc4(uint8_t unit, int inputs, Shape* shape, std::vector<uint32_t>* lines) {
+  shape->clear();
+  shape->unit = unit;
+  shape->results = 1;
+  shape->inputs = static_cast<uint8_t>(inputs);
+  lines->clear();
+}
+
+}  // namespace
+
+void set_direct_shape(uint8_t unit, const Lanes& addresses, Shape* shape, std::vector<uint32_t>* lines) {
+  begin_vc4(unit, 1, shape, lines);
+  for (int lane = 0; lane < kLanes; ++lane) add_in_order(addresses[lane], lines);
+  shape->quads = shape->quad_words = kLanes;
+  keep_lines(*lines, shape);
+}
+
+void set_packed_shape(uint8_t unit, int inputs, const tmu::Footprint& footprint, Shape* shape,
+                      std::vector<uint32_t>* lines) {
+  begin_vc4(unit, inputs, shape, lines);
+  LaneMask live = 0;
+  for (int lane = 0; lane < kLanes; ++lane)
+    for (const tmu::Footprint::Texels& part : footprint.parts())
+      if (part.lanes >> lane & 1) add_in_order(part.address[lane], lines);
+  for (const tmu::Footprint::Texels& part : footprint.parts()) live |= part.lanes;
+  shape->quads = static_cast<uint16_t>(num_quads(live));
+  shape->texels = texels_of(footprint);
+  if (lines->empty()) shape->access = Shape::Access::kNothing;
+  keep_lines(*lines, shape);
+}
+
 }  // namespace v3d::timing

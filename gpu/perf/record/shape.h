@@ -21,5 +21,12 @@ void set_shape(const tmu::TextureLookup& lookup, const tmu::Footprint& footprint
 
 /// Adds the lines in which so many bytes, kLineBytes at most, begin and end, unless they are there.
 void add_lines(std::vector<uint32_t>* lines, uint32_t address, uint32_t bytes);
+/// The same of VideoCore IV, whose lanes come to the cache one after the other.
+/// @param unit  Shape::unit
+void set_direct_shape(uint8_t unit, const Lanes& addresses, Shape* shape, std::vector<uint32_t>* lines);
+void set_packed_shape(uint8_t unit, int inputs, const tmu::Footprint& footprint, Shape* shape,
+                      std::vector<uint32_t>* lines);
+/// Quads with a lane among these.
+uint32_t num_quads(LaneMask lanes);
 
 }  // namespace v3d::timing

@@ -27,13 +27,14 @@ Latencies::Latencies(const chip::Profile& profile, const Parameters& parameters)
     : p_(parameters),
       mhz_(static_cast<uint64_t>(profile.clock_mhz)),
       qpus_per_slice_(static_cast<uint32_t>(profile.qpus_per_slice)),
+      sectors_(static_cast<uint32_t>(std::clamp<uint64_t>(p_.l2_sectors, 1, kSectors))),
       l1_(static_cast<size_t>(profile.slices), Cache(p_.l1_bytes / kLineBytes, p_.l1_ways)),
-      l2_(p_.l2_bytes / (kLineBytes * kSectors), p_.l2_ways),
+      l2_(p_.l2_bytes / (kLineBytes * sectors_), p_.l2_ways),
       walks_(p_.mmu_lines, p_.mmu_lines) {}
 
 uint64_t Latencies::of_line(Cache* l1, uint32_t line) {
   if (l1 && touch(l1, line)) return 0;
-  if (touch(&l2_, line / kSectors)) return p_.l2_latency;
+  if (touch(&l2_, line / sectors_)) return p_.l2_latency;
   const uint64_t walk = touch(&walks_, line / kWalkLines) ? 0 : p_.page_walk;
   return p_.l2_latency + clocks_of_ns(p_.dram_latency + walk);
 }
@@ -87,6 +88,11 @@ void BatchClock::event(Kind kind, uint32_t tidx, const Shape& shape, std::span<c
     case Kind::kBarrier:
     case Kind::kTlb:
     case Kind::kEnd:
+    case Kind::kVarying:
+    case Kind::kTransfer:
+    case Kind::kVpmWait:
+    case Kind::kMutex:
+    case Kind::kSemaphore:
       break;
   }
 }

@@ -29,7 +29,7 @@ class Latencies {
 
   const Parameters p_;
   const uint64_t mhz_;
-  const uint32_t qpus_per_slice_;
+  const uint32_t qpus_per_slice_, sectors_;
   std::vector<Cache> l1_;  // by slice
   Cache l2_, walks_;
 };

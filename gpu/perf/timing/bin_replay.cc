@@ -16,7 +16,7 @@ class BinReplay : JobReplay {
       : JobReplay(JobKind::kBin, profile, parameters),
         job_(job),
         qpus_(job.trace, profile, p_, memory_, &result_),
-        vertices_(p_, memory_, qpus_, &result_.units.fetch) {
+        vertices_(p_, memory_, qpus_, &result_.units) {
     for (const DrawRecord& draw : job.draws) {
       for (uint32_t i = 0; i < draw.num_batches; ++i) vertices_.add(job.trace.batches[draw.first_batch + i]);
       result_.draws.push_back(

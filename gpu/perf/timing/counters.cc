@@ -17,12 +17,17 @@ void set(perf::Counts& c, int number, uint64_t value) { c.values[static_cast<siz
 
 uint64_t stalled(const Stalls& stalls, Stall stall) { return stalls[static_cast<size_t>(stall)] / kQpuCycle; }
 
+/// For the units of VideoCore IV alone, and for other QPUs.
+uint64_t stalled_outside(const Stalls& stalls) {
+  return stalled(stalls, Stall::kVaryings) + stalled(stalls, Stall::kVpm) + stalled(stalls, Stall::kSync);
+}
+
 /// All that hold a thread back once it has its instruction.
 uint64_t stalled(const Stalls& stalls) {
   uint64_t sum = 0;
   for (const Stall stall : {Stall::kTmu, Stall::kTlb, Stall::kUniforms, Stall::kSfu, Stall::kRep})
     sum += stalled(stalls, stall);
-  return sum;
+  return sum + stalled_outside(stalls);
 }
 
 void count_clocks(perf::Counts& c, const Prediction& p) {
@@ -40,12 +45,16 @@ void count_qpus(perf::Counts& c, const Prediction& p) {
   set(c, 85, stalled(p.stalls));
   set(c, 87, stalled(p.stalls, Stall::kTmu));
   set(c, 88, stalled(p.stalls, Stall::kTlb));
+  set(c, 89, stalled_outside(p.stalls));
   set(c, 90, stalled(p.stalls, Stall::kUniforms));
   set(c, 91, stalled(p.stalls, Stall::kSfu));
   set(c, 92, stalled(p.stalls, Stall::kRep));
-  uint64_t fragments = 0;
-  for (const Prediction::ProgramTime& program : p.programs)
-    if (program.stage == std::string_view("fragment")) fragments += stalled(program.stalls);
+  uint64_t fragments = 0, code_of_fragments = 0;
+  for (const Prediction::ProgramTime& program : p.programs) {
+    if (program.stage != std::string_view("fragment")) continue;
+    fragments += stalled(program.stalls);
+    code_of_fragments += stalled(program.stalls, Stall::kCode);
+  }
   set(c, 86, kQpuCycle * fragments);
   const uint64_t all = stalled(p.stalls) + stalled(p.stalls, Stall::kCode);
   const uint64_t clocks = p.clocks * static_cast<uint64_t>(p.qpus), busy = kQpuCycle * (p.instructions + all);
@@ -53,10 +62,16 @@ void count_qpus(perf::Counts& c, const Prediction& p) {
   set(c, perf::kQpuTmuClocks, kQpuCycle * stalled(p.stalls, Stall::kTmu));
   set(c, perf::kQpuTlbClocks, kQpuCycle * stalled(p.stalls, Stall::kTlb));
   set(c, perf::kQpuOtherStallClocks, kQpuCycle * (stalled(p.stalls) - fragments));
+  set(c, perf::kQpuVaryingClocks, kQpuCycle * stalled(p.stalls, Stall::kVaryings));
+  set(c, perf::kQpuFragmentTime, kQpuCycle * (fragments + code_of_fragments));
+  set(c, perf::kQpuVertexTime, kQpuCycle * (all - fragments - code_of_fragments));
+  set(c, perf::kVcdClocks, p.units.fetch_stalled);
 }
 
 void count_caches(perf::Counts& c, const Prediction& p) {
   const MemoryCounts& m = p.memory;
+  set(c, perf::kCodeFetches, p.instructions);
+  set(c, perf::kUniformFetches, p.uniform_words);
   set(c, 18, m.code_hits);
   set(c, 19, m.code_misses);
   set(c, 20, p.uniform_words > m.uniform_misses ? p.uniform_words - m.uniform_misses : 0);

@@ -2,6 +2,7 @@
 /// their times need (compute-and-timing.md 18).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -20,15 +21,28 @@ class Event {
   enum class Kind : uint8_t {
     kIssue,     ///< count() instructions from number first() of the program
     kLookup,    ///< started a lookup: number of its Shape; lines follow in Batch::lines
-    kRead,      ///< took a word of the TMU
+    kRead,      ///< took a word of the TMU, value() of the two of VideoCore IV
     kWait,      ///< waits for the thread's stores
     kSfu,       ///< used the result of the SFU operation before it
     kRep,       ///< used what the instruction before it spread from lane 0
-    kUniforms,  ///< went to another line of the uniform streams, the next of Batch::lines
+    kUniforms,  ///< value(): a UniformStep of the uniform streams
     kSwitch,
     kBarrier,  ///< a thread switch after which it waits for its supergroup
     kTlb,      ///< its first access to the tile buffer, which takes Batch::tlb_quads
     kEnd,
+    // Of VideoCore IV:
+    kVarying,    ///< took a vector of the varyings
+    kTransfer,   ///< started one of the VPM of value() lines of Batch::lines; kStores: to memory
+    kVpmWait,    ///< waits for its last transfer, value() 1: to memory
+    kMutex,      ///< value() 1: takes it; 0: gives it back
+    kSemaphore,  ///< value() as in the instruction: number, and 16 to wait for it and lower it
+  };
+  static constexpr uint32_t kStores = 1u << 27;
+  /// What an instruction takes of a uniform stream.
+  enum UniformStep : uint32_t {
+    kLine,      ///< of another line, the next of Batch::lines
+    kNextLine,  ///< the same, one that was to be foreseen
+    kWord,      ///< of the same line
   };
   static constexpr uint32_t kMaxCount = 0xfff, kMaxValue = 0xfffffff;
 
@@ -54,10 +68,12 @@ struct Shape {
   uint16_t quad_words = 0;     ///< sum over live quads of max(words of a lane, lines of the quad)
   uint16_t quads = 0;          ///< sum over live quads of their lines
   uint16_t texels = 0;         ///< of textures: sum over live quads of what the filter takes, see shape.h
+  uint8_t unit = 0;            ///< of the slice's TMUs; kNoSwap: as the program says, of any QPU
   bool one_line = false;       ///< all live lanes are in one line
   bool lines_follow = false;   ///< Batch::lines has each of the lines, else the first
-  uint16_t num_lines = 0;      ///< different ones
+  uint16_t num_lines = 0;      ///< different ones, or on VideoCore IV as often as lanes come to them
   std::vector<int32_t> lines;  ///< relative to the first; none if lines_follow
+  static constexpr uint8_t kNoSwap = 2;
   bool operator==(const Shape&) const = default;
   /// A new one, in the memory of this.
   void clear() {
@@ -72,7 +88,7 @@ struct Shape {
 struct Program {
   const char* stage = "";        ///< as of qpu::ThreadWatch::start(); a literal
   uint32_t code = 0;             ///< address of instruction 0
-  uint32_t threads_per_qpu = 4;  ///< 2 or 4
+  uint32_t threads_per_qpu = 4;  ///< 1, 2 or 4
   bool operator==(const Program&) const = default;
 };
 
@@ -143,6 +159,13 @@ struct RenderJob {
   std::vector<DrawRecord> draws;
   std::vector<Tile> tiles;
   uint64_t packets = 0;
+};
+
+/// User programs of VideoCore IV, one batch each.
+struct UserPrograms {
+  Trace trace;
+  std::array<uint8_t, 16> semaphores{};  ///< as they find them
+  bool by_mailbox = false;               ///< started by the firmware, or by registers
 };
 
 /// A job of the TFU.

@@ -23,7 +23,7 @@ JobReplay::JobReplay(JobKind kind, const chip::Profile& profile, const Parameter
     : p_(parameters), memory_(parameters, profile.slices, profile.clock_mhz) {
   result_.kind = kind;
   result_.clock_mhz = profile.clock_mhz;
-  result_.slices = profile.slices;
+  result_.tmus = profile.slices * static_cast<int>(p_.tmus);
   result_.qpus = profile.qpu_count();
   if (kind != JobKind::kBin) result_.submit_ns = p_.submit * 1000;  // the render job of the submission has it
 }

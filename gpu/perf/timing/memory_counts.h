@@ -17,6 +17,7 @@ struct MemoryCounts {
   std::array<uint64_t, kNumClients> l2_hits{}, l2_misses{};  ///< reads, by Client
   uint64_t l2_writes = 0, l2_merges = 0, l2_writebacks = 0;
   uint64_t page_misses = 0;
+  uint64_t system_hits = 0, system_misses = 0;       ///< of the cache in front of the memory, if there is one
   uint64_t read_bytes = 0, write_bytes = 0;          ///< of DRAM, by the L2T
   uint64_t list_written = 0, list_read = 0;          ///< bytes of tile lists: PTB, PSE
   uint64_t tile_loaded = 0, tile_stored = 0;         ///< bytes, by the TLB

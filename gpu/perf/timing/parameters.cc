@@ -11,7 +11,7 @@
 namespace v3d::timing {
 namespace {
 
-/// Columns of the table.
+/// Columns of parameters.def.
 enum Board { kPi5, kPi5Of16, kPi4 };
 
 /// Boards that differ in what the model does not know of share a column.
@@ -20,9 +20,36 @@ Board board_of(const chip::Profile& profile) {
   return profile.slices > 3 ? kPi5Of16 : kPi5;
 }
 
+/// Names of the columns of vc4_parameters.def; a board of another name has the first one's.
+constexpr std::array<std::string_view, 4> kVc4Boards = {"rpi3", "rpi2", "rpi1", "rpi0"};
+
+size_t vc4_board_of(const chip::Profile& profile) {
+  const auto* const found = std::find(kVc4Boards.begin(), kVc4Boards.end(), std::string_view(profile.name));
+  return found == kVc4Boards.end() ? 0 : static_cast<size_t>(found - kVc4Boards.begin());
+}
+
+/// What vc4_parameters.def says of a row of parameters.def.
+struct Vc4Row {
+  std::string_view name;
+  std::array<uint64_t, kVc4Boards.size()> values;
+  Origin origin;
+  const char* source;
+};
+constexpr Vc4Row kVc4Rows[] = {
+#define V3D_TIMING_VC4(name, rpi3, rpi2, rpi1, rpi0, origin, source) \
+  {#name, {rpi3, rpi2, rpi1, rpi0}, Origin::origin, source},
+#include "gpu/perf/timing/vc4_parameters.def"
+};
+constexpr std::string_view kNames[] = {
+#define V3D_TIMING(name, unit, rpi5, rpi5_16, rpi4, origin, source) #name,
+#include "gpu/perf/timing/parameters.def"
+};
+static_assert(std::ranges::equal(kVc4Rows, kNames, {}, &Vc4Row::name), "rows in the same order");
+
 /// What is neither time nor a share of it is a size, a limit or a rate by which something is divided.
 bool may_be_none(const ParameterRow& row) {
-  constexpr std::string_view kTimes[] = {"clk", "clk/4", "ns", "us", "ps/B", "1/1000", "reads"};
+  constexpr std::string_view kTimes[] = {"clk",  "clk/4",  "ns",    "us",     "ps",
+                                         "ps/B", "1/1000", "reads", "B or 0", "0 or 1"};
   return row.member != &Parameters::instruction &&
          std::find(std::begin(kTimes), std::end(kTimes), row.unit) != std::end(kTimes);
 }
@@ -30,8 +57,8 @@ bool may_be_none(const ParameterRow& row) {
 }  // namespace
 
 const char* origin_name(Origin origin) {
-  constexpr const char* kNames[] = {"measured", "published", "fitted", "inferred"};
-  return kNames[static_cast<int>(origin)];
+  constexpr const char* kOrigins[] = {"measured", "published", "fitted", "inferred", "none"};
+  return kOrigins[static_cast<int>(origin)];
 }
 
 const std::vector<ParameterRow>& parameter_rows() {
@@ -40,6 +67,17 @@ const std::vector<ParameterRow>& parameter_rows() {
   {#name, unit, &Parameters::name, Origin::origin, source},
 #include "gpu/perf/timing/parameters.def"
   };
+  return rows;
+}
+
+std::vector<ParameterRow> parameter_rows(const chip::Profile& profile) {
+  std::vector<ParameterRow> rows = parameter_rows();
+  if (!profile.pipeline().has_compute_jobs)
+    for (size_t i = 0; i < rows.size(); ++i) {
+      rows[i].origin = kVc4Rows[i].origin;
+      rows[i].source = kVc4Rows[i].source;
+    }
+  std::erase_if(rows, [](const ParameterRow& row) { return row.origin == Origin::kNone; });
   return rows;
 }
 
@@ -61,8 +99,13 @@ std::string set_parameter(std::string_view assignment, Parameters* parameters) {
 }
 
 Parameters parameters_of(const chip::Profile& profile) {
-  const Board board = board_of(profile);
   Parameters p;
+  if (!profile.pipeline().has_compute_jobs) {
+    for (size_t i = 0; i < std::size(kVc4Rows); ++i)
+      p.*parameter_rows()[i].member = kVc4Rows[i].values[vc4_board_of(profile)];
+    return p;
+  }
+  const Board board = board_of(profile);
 #define V3D_TIMING(name, unit, rpi5, rpi5_16, rpi4, origin, source) \
   p.name = std::array<uint64_t, 3>{rpi5, rpi5_16, rpi4}[board];
 #include "gpu/perf/timing/parameters.def"

@@ -1,5 +1,5 @@
-/// Parameters are the constants of the timing model: parameters.def, as values for a board and as rows to
-/// print.
+/// Parameters are the constants of the timing model: parameters.def and vc4_parameters.def, as values for a
+/// board and as rows to print.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ enum class Origin : uint8_t {
   kPublished,  ///< by its makers, or in drivers
   kFitted,     ///< to measured times of programs (tools/calibrate)
   kInferred,   ///< from other facts, or assumed
+  kNone,       ///< the chip has nothing of the kind
 };
 const char* origin_name(Origin origin);
 
@@ -34,12 +35,14 @@ struct ParameterRow {
   const char* source;
 };
 
+/// All of them, whatever chip they are of.
 const std::vector<ParameterRow>& parameter_rows();
+/// Those that a board has, with where its values come from.
+std::vector<ParameterRow> parameter_rows(const chip::Profile& profile);
 /// Sets one by its name. @param assignment  NAME=VALUE; values are 1 to 2^24, of those that may be none also
 /// 0
 /// @return  why it cannot be; empty: it is set
 std::string set_parameter(std::string_view assignment, Parameters* parameters);
-/// @param profile  not of V3D 2.1, of which there is no model
 Parameters parameters_of(const chip::Profile& profile);
 
 }  // namespace v3d::timing

@@ -15,8 +15,9 @@ enum class JobKind : uint8_t { kBin, kRender, kCompute, kTransfer };
 const char* kind_name(JobKind kind);  ///< of its queue
 
 /// Why a thread that is current does not issue.
-enum class Stall : uint8_t { kTmu, kSfu, kRep, kUniforms, kCode, kTlb };
-inline constexpr int kNumStalls = 6;
+/// The last three are VideoCore IV's; the very last are semaphores and the mutex.
+enum class Stall : uint8_t { kTmu, kSfu, kRep, kUniforms, kCode, kTlb, kVaryings, kVpm, kSync };
+inline constexpr int kNumStalls = 9;
 using Stalls = std::array<uint64_t, kNumStalls>;  ///< clocks of each
 const char* stall_name(Stall stall);
 uint64_t sum(const Stalls& stalls);
@@ -56,18 +57,20 @@ struct Prediction {
   };
   /// Clocks in which a unit of its own has work.
   struct Units {
-    uint64_t fetch = 0;       ///< VCD
-    uint64_t binner = 0;      ///< PTB
-    uint64_t front_end = 0;   ///< FEP
-    uint64_t tlb = 0;         ///< tests and writes
-    uint64_t load_store = 0;  ///< TLB and memory
+    uint64_t fetch = 0;                      ///< VCD
+    uint64_t fetch_stalled = 0;              ///< it waits for room in the VPM; of VideoCore IV
+    uint64_t binner = 0;                     ///< PTB
+    uint64_t front_end = 0;                  ///< FEP
+    uint64_t tlb = 0;                        ///< tests and writes
+    uint64_t load_store = 0;                 ///< TLB and memory
+    uint64_t vpm_loads = 0, vpm_stores = 0;  ///< transfers of user programs of VideoCore IV
   };
 
   JobKind kind = JobKind::kCompute;
   uint64_t clocks = 0;        ///< from the launch of the first batch to the last write to memory
   uint64_t clean_clocks = 0;  ///< of those, the last ones, in which the L2T is written back
   uint64_t submit_ns = 0;     ///< outside of the GPU
-  int clock_mhz = 0, slices = 0, qpus = 0;
+  int clock_mhz = 0, tmus = 0, qpus = 0;
   /// Of the tiles that draw, or of the batches of a dispatch: so many were recorded of so many, and the
   /// figures below are theirs times what all have to do. Equal: of all of them.
   uint64_t recorded = 0, whole = 0;
@@ -111,6 +114,9 @@ constexpr uint64_t scaled(uint64_t value, uint64_t whole, uint64_t part) {
 /// spans.
 /// @param part  not 0
 void scale(Prediction* prediction, uint64_t whole, uint64_t part);
+
+/// Makes of two jobs of one device one, the first of which comes before the other, whose kind it has.
+void put_before(const Prediction& first, Prediction* second);
 
 /// What takes clocks takes no more of them than there are in the job, which is told from a part: another
 /// measure than the figures. Also where requests are under way that nobody waits for when the job is done.

@@ -70,7 +70,7 @@ RenderReplay::RenderReplay(const RenderJob& job, const chip::Profile& profile, c
       job_(job),
       profile_(profile),
       qpus_(job.trace, profile, p_, memory_, &result_),
-      vertices_(p_, memory_, qpus_, &result_.units.fetch) {
+      vertices_(p_, memory_, qpus_, &result_.units) {
   for (const DrawRecord& draw : job.draws)
     result_.draws.push_back({.vertices = draw.vertices, .primitives = draw.primitives});
   for (const Tile& tile : job.tiles) add_tile(tile);

@@ -12,6 +12,7 @@ namespace v3d::timing {
 Prediction replay(const Dispatch& job, const chip::Profile& profile, const Parameters& parameters);
 Prediction replay(const BinJob& job, const chip::Profile& profile, const Parameters& parameters);
 Prediction replay(const RenderJob& job, const chip::Profile& profile, const Parameters& parameters);
+Prediction replay(const UserPrograms& job, const chip::Profile& profile, const Parameters& parameters);
 Prediction replay(const Transfer& job, const chip::Profile& profile, const Parameters& parameters);
 
 }  // namespace v3d::timing

@@ -84,7 +84,7 @@ uint64_t TileWork::of(const RenderJob::Tile& tile) const {
     tlb += kUnit * p_.tlb_quad * part(s.live_quads, rate.tlb_quads, rate.live_quads);
   }
   qpu /= static_cast<uint64_t>(profile_.qpu_count());
-  tmu /= static_cast<uint64_t>(profile_.slices);
+  tmu /= static_cast<uint64_t>(profile_.slices) * p_.tmus;
   return std::max({qpu, tmu, front_end, launch, tlb}) + kUnit * p_.tile_start +
          clocks_of_bytes(tile.loaded, p_.dram_read) + clocks_of_bytes(tile.stored, p_.tile_write) +
          clocks_of_bytes(tile.stored_depth, p_.depth_write);

@@ -9,7 +9,13 @@ void VertexFeed::launch(uint64_t clock, size_t used, size_t needed) {
     const size_t number = ended_.size();
     const bool in_vpm = number < used + p_.vcd_batches || number < needed;
     const Batch& batch = *batches_[number];
-    if (!in_vpm || number >= shaded() + p_.vcd_batches || !qpus_.has_room(batch)) return;
+    if (!in_vpm || number >= shaded() + p_.vcd_batches) {
+      if (full_ == 0) full_ = std::max<uint64_t>({clock, free_, 1});
+      return;
+    }
+    if (full_ != 0) units_.fetch_stalled += std::max(clock, full_) - full_;
+    full_ = 0;
+    if (!qpus_.has_room(batch)) return;
     ended_.push_back(0);
     qpus_.start(batch, fetch(batch, clock), tag(number));
   }
@@ -20,7 +26,7 @@ uint64_t VertexFeed::fetch(const Batch& batch, uint64_t clock) {
   const uint64_t start = std::max(free_, clock);
   const uint64_t cost = batch.fetched_words * p_.vcd_word;  // of 4 times 4 vertices, in quarters of a clock
   free_ = start + cost;
-  busy_ += cost;
+  units_.fetch += cost;
   uint64_t there = free_;
   for (const uint32_t line : batch.fetched) there = std::max(there, memory_.fetch(line, start));
   return there;

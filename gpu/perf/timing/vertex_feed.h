@@ -13,8 +13,8 @@ namespace v3d::timing {
 
 class VertexFeed {
  public:
-  VertexFeed(const Parameters& parameters, MemorySystem& memory, QpuArray& qpus, uint64_t* busy)
-      : p_(parameters), memory_(memory), qpus_(qpus), busy_(*busy) {}
+  VertexFeed(const Parameters& parameters, MemorySystem& memory, QpuArray& qpus, Prediction::Units* units)
+      : p_(parameters), memory_(memory), qpus_(qpus), units_(*units) {}
 
   /// Batches pass in the order in which they are added, and are called by their numbers in it.
   void add(const Batch& batch) { batches_.push_back(&batch); }
@@ -43,11 +43,12 @@ class VertexFeed {
   const Parameters& p_;
   MemorySystem& memory_;
   QpuArray& qpus_;
-  uint64_t& busy_;
+  Prediction::Units& units_;
   std::vector<const Batch*> batches_;
   std::vector<uint64_t> ended_;  // of those that started; 0: not yet
   std::vector<uint64_t> ready_;
   uint64_t free_ = 0;  // the VCD
+  uint64_t full_ = 0;  // since when the next batch finds no room in the VPM; 0: it does
 };
 
 }  // namespace v3d::timing

@@ -38,8 +38,12 @@ class StepCursor {
   bool spent() const { return left_ == 0; }
   /// For one instruction, when not everything is spent.
   [[gnu::always_inline]] void charge() { --left_; }
-  /// For what costs as much as so many instructions more.
-  [[gnu::always_inline]] void charge_more(uint64_t instructions) { left_ -= std::min(left_, instructions); }
+  /// For what costs as much as so many instructions more. @return  those that were left
+  [[gnu::always_inline]] uint64_t charge_more(uint64_t instructions) {
+    const uint64_t charged = std::min(left_, instructions);
+    left_ -= charged;
+    return charged;
+  }
 
   /// What the call returns: the thread learns what it has spent.
   template <typename Why>

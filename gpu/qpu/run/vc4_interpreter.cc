@@ -18,6 +18,7 @@ void Thread::reset() {
   pc = uniforms = 0;
   memory = Memory();
   qpu_number = 0;
+  threads_per_qpu = 1;
   tlb = nullptr;
   tmu = nullptr;
   shared = nullptr;
@@ -33,7 +34,7 @@ void Thread::reset() {
 void Thread::restart() {
   std::fill(std::begin(flags), std::end(flags), LaneMask{0});
   budget = UINT64_MAX;
-  instructions = 0;
+  instructions = moves = 0;
   observer = nullptr;
   host_interrupts = 0;
   Pending& p = pending;
@@ -341,7 +342,8 @@ Stop execute(const Program& program, Thread& t) {
       return cursor.stop(Stop::kWait);
     }
     cursor.charge();
-    if (t.pending.dma_elements != 0) cursor.charge_more(std::exchange(t.pending.dma_elements, 0) / kLanes);
+    if (t.pending.dma_elements != 0)
+      t.moves += cursor.charge_more(std::exchange(t.pending.dma_elements, 0) / kLanes);
     if (t_fault_cost != 0) [[unlikely]]
       cursor.charge_more(std::exchange(t_fault_cost, 0));
     if constexpr (observed) t.observer->after(t, word, outcome == Outcome::kHang ? t.hang : nullptr);

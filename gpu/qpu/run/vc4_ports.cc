@@ -34,6 +34,8 @@ const char* start_lookup(Thread& t, int number, const Lanes& s) {
   Lookup& lookup = unit.lookup;
   if (!lookup.has_t && !lookup.has_r && !lookup.has_b) {
     // S alone: words at the lanes' addresses.
+    if (t.observer) [[unlikely]]
+      t.observer->direct_lookup(t, number, s);
     Lanes word;
     for (int lane = 0; lane < kLanes; ++lane) word[lane] = t.memory.load<uint32_t>(uint32_t{s[lane]} & ~3u);
     return push_result(unit, word);
@@ -44,6 +46,8 @@ const char* start_lookup(Thread& t, int number, const Lanes& s) {
   lookup.s = s;
   Lanes words[2];
   const int count = t.tmu->texture(t, lookup, words);
+  if (t.observer) [[unlikely]]
+    t.observer->texture_lookup(t, lookup);
   lookup = {};
   for (int n = 0; n < count; ++n)
     if (const char* error = push_result(unit, words[n])) return error;
@@ -186,9 +190,13 @@ const char* write_port(Thread& t, WritePort port, const Lanes& value, LaneMask e
       setup_vpm_write(t, first);
       return nullptr;
     case WritePort::kVpmLoadAddr:
+      if (t.observer) [[unlikely]]
+        t.observer->transfer(t, false, first);
       t.pending.dma_elements += dma_load(t.pending.dma, t.vpm_out, t.memory, first);
       return nullptr;
     case WritePort::kVpmStoreAddr:
+      if (t.observer) [[unlikely]]
+        t.observer->transfer(t, true, first);
       t.pending.dma_elements += dma_store(t.pending.dma, t.vpm_in, t.memory, first);
       return nullptr;
     case WritePort::kMutexRelease:

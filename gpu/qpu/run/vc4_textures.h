@@ -14,6 +14,8 @@ class Textures final : public Tmu {
   /// take part in lookups.
   void begin_thread(LaneMask live) { live_ = live; }
 
+  void set_footprint(tmu::Footprint* footprint) override { unit_.set_footprint(footprint); }
+
   int texture(Thread&, const Lookup& lookup, Lanes words[2]) override {
     tmu::PackedLookup packed;
     for (size_t i = 0; i < packed.p.size(); ++i) packed.p[i] = lookup.p[i];

@@ -10,6 +10,10 @@
 #include "gpu/qpu/isa/vc4.h"
 #include "gpu/qpu/run/vc4_vpm.h"
 
+namespace v3d::tmu {
+class Footprint;
+}
+
 namespace v3d::qpu::vc4 {
 
 struct Thread;
@@ -45,6 +49,8 @@ class Tmu {
   virtual ~Tmu() = default;
   /// @return  how many words go to r4, one after the other: 1, or 2 of formats with 64 bits
   virtual int texture(Thread& thread, const Lookup& lookup, Lanes words[2]) = 0;
+  /// Lookups leave there what they touched. Null: nobody asks.
+  virtual void set_footprint(tmu::Footprint* /*footprint*/) {}
 };
 
 /// What the threads of all QPUs share: vc4-qpu.md 4.12. Threads of one job run by turns on one host thread.
@@ -86,11 +92,13 @@ struct Thread {
   /// Instructions left before run() gives up with Stop::kBudget. DMA counts as one for each 16 elements.
   uint64_t budget;
   uint64_t instructions;  ///< executed so far, counted in the same way
+  uint64_t moves;         ///< of those, what DMA counts as
   Observer* observer;     ///< null, or who sees every instruction
 
   // Inputs of the stage
   Memory memory;
   uint8_t qpu_number;
+  uint8_t threads_per_qpu;  ///< 1 or 2: what others see of it; it computes the same
   Tlb* tlb;
   Tmu* tmu;
   Shared* shared;
@@ -155,6 +163,11 @@ class Observer {
   virtual void before(const Thread& thread, uint64_t word) = 0;
   /// It was executed; thread.pc still is its address. @param error  null, or why the thread hangs
   virtual void after(const Thread& thread, uint64_t word, const char* error) = 0;
+  /// Between these: it looked up the words at the addresses, or texels, or it started a transfer of the VPM,
+  /// with the set-up words of thread.pending.dma.
+  virtual void direct_lookup(const Thread& /*thread*/, int /*unit*/, const Lanes& /*addresses*/) {}
+  virtual void texture_lookup(const Thread& /*thread*/, const Lookup& /*lookup*/) {}
+  virtual void transfer(const Thread& /*thread*/, bool /*stores*/, GpuAddr /*address*/) {}
   /// After it, unless the thread hangs; thread.pc is that of the next instruction.
   virtual void finished(const Thread& /*thread*/, Next /*next*/) {}
 };

@@ -123,12 +123,26 @@ Lanes VpmQueue::read(const VpmRows& rows) {
   return value;
 }
 
+DmaRows rows_of_load(const VpmDma& dma) {
+  const uint32_t pitch_code = bits(dma.load, 27, 24), row_length = count_of(bits(dma.load, 23, 20), 16);
+  return {.count = count_of(bits(dma.load, 19, 16), 16),
+          .bytes = row_length * Width(bits(dma.load, 30, 28)).bytes(),
+          .pitch = pitch_code == 0 ? bits(dma.load_pitch, 12, 0) : 8u << pitch_code};
+}
+
+DmaRows rows_of_store(const VpmDma& dma) {
+  const uint32_t bytes = count_of(bits(dma.store, 22, 16), 128) * Width(bits(dma.store, 2, 0)).bytes();
+  return {.count = count_of(bits(dma.store, 29, 23), 128),
+          .bytes = bytes,
+          .pitch = bytes + bits(dma.store_stride, 15, 0)};
+}
+
 uint32_t dma_load(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr address) {
   const uint32_t setup = dma.load;
   const Width width(bits(setup, 30, 28));
-  const uint32_t pitch_code = bits(setup, 27, 24), row_length = count_of(bits(setup, 23, 20), 16),
-                 num_rows = count_of(bits(setup, 19, 16), 16), step = count_of(bits(setup, 15, 12), 16);
-  const uint32_t pitch = pitch_code == 0 ? bits(dma.load_pitch, 12, 0) : 8u << pitch_code;
+  const DmaRows rows_in_memory = rows_of_load(dma);
+  const uint32_t row_length = rows_in_memory.bytes / width.bytes(), num_rows = rows_in_memory.count,
+                 step = count_of(bits(setup, 15, 12), 16), pitch = rows_in_memory.pitch;
   const bool vertical = bits(setup, 11, 11);
   const uint32_t y = bits(setup, 10, 4), x = bits(setup, 3, 0);
   for (uint32_t row = 0; row < num_rows; ++row) {

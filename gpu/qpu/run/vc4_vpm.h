@@ -48,6 +48,13 @@ struct VpmDma {
   uint32_t load = 0x80000000, load_pitch = 0;
   uint32_t store = 0x80000000, store_stride = 0;
 };
+/// Rows of a transfer in memory.
+struct DmaRows {
+  uint32_t count, bytes;
+  uint32_t pitch;  ///< from the begin of one to that of the next
+};
+DmaRows rows_of_load(const VpmDma& dma);
+DmaRows rows_of_store(const VpmDma& dma);
 /// Both execute at once. @return  elements
 uint32_t dma_load(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr address);
 uint32_t dma_store(const VpmDma& dma, const VpmRows& rows, Memory memory, GpuAddr address);

@@ -95,11 +95,18 @@ class Vc4CaptureTest(unittest.TestCase):
             self.assertIn("\n    state ", done.stdout, selection)
             self.assertIn("the thread ends", done.stdout, selection)
 
-    def test_nothing_predicts_its_times(self):
-        for words in (("replay", "--time"), ("profile",)):
-            done = v3demu(*words, self.path)
-            self.assertEqual(done.returncode, 1)
-            self.assertIn("there is no model of the times of V3D 2.1", done.stderr)
+    def test_times_of_each_job(self):
+        done = v3demu("replay", "--time", "--counters", self.path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"job 1: bin .*predicted 0\.\d{3} ms")
+        self.assertRegex(done.stdout, r"job 2: render .*predicted 0\.\d{3} ms")
+        self.assertIn(" clocks at 400 MHz", done.stdout)
+        self.assertRegex(done.stdout, r"fragment program at 0x[0-9a-f]+: [1-9]\d* batches")
+        for name in ("QPU-total-idle-clk-cycles", "QPU-total-instr-cache-miss", "L2C-total-cache-miss"):
+            self.assertRegex(done.stdout, rf"\n  counter +\d+  {name} +[1-9]")
+        self.assertEqual(v3demu("replay", "--time", "--counters", self.path).stdout, done.stdout)
+        sampled = v3demu("replay", "--time", "--sample", self.path)
+        self.assertEqual((sampled.returncode, sampled.stderr), (0, ""))
 
     def test_counters_of_each_job(self):
         said = v3demu("replay", "--counters", self.path).stdout

@@ -1,19 +1,11 @@
 #include "tools/cli/captures/captures.h"
 
-#include "absl/strings/str_cat.h"
-#include "gpu/chip/board.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/perf/uncounted.h"
 
 namespace v3d::tools {
 
 using daemon::CapturedJob;
-
-std::string why_not_timed(const daemon::CaptureReader& reader) {
-  const chip::Generation generation = reader.profile().generation;
-  if (!chip::has_driver_vc4(generation)) return {};
-  return absl::StrCat("there is no model of the times of V3D ", chip::version_text(generation));
-}
 
 device::JobResult CapturedJobs::run(const CapturedJob& job, device::Context& context, uint32_t times) {
   const perf::Uncounted uncounted(!counted_);

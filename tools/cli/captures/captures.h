@@ -21,9 +21,6 @@ inline void warn_of_old_format(const char* command, const std::string& file,
                command, file.c_str(), reader.format());
 }
 
-/// Why nothing can be said of the times of a capture's jobs; empty: it can.
-std::string why_not_timed(const daemon::CaptureReader& reader);
-
 /// Runs the jobs of a capture in their order.
 class CapturedJobs {
  public:
