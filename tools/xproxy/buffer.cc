@@ -6,11 +6,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
+#include <string_view>
 
 #include "ioctl/abi/core.h"
 #include "ioctl/abi/dma_buf.h"
 #include "ioctl/abi/v3d.h"
+#include "ioctl/abi/vc4.h"
 
 namespace v3d::xproxy {
 namespace {
@@ -18,7 +21,26 @@ namespace {
 namespace drm = ioctl::drm;
 constexpr unsigned long kGemClose = _IOW('d', 0x09, drm::GemClose),
                         kPrimeHandleToFd = _IOWR('d', 0x2d, drm::PrimeHandle),
-                        kCreateBo = _IOWR('d', 0x42, drm::CreateBo);
+                        kVersion = _IOWR('d', 0x00, drm::Version);
+
+/// The driver decides, as the words of one are other ioctls of the other.
+bool has_driver_vc4(const ioctl::UniqueFd& node) {
+  char name[4] = {};
+  drm::Version version = {};
+  version.name = reinterpret_cast<uintptr_t>(name);
+  version.name_len = sizeof name - 1;
+  return ::ioctl(node.get(), kVersion, &version) == 0 && std::string_view(name) == "vc4";
+}
+
+/// The handle of a BO; 0: there is no memory, or no daemon.
+uint32_t create_bo(const ioctl::UniqueFd& node, uint32_t size) {
+  if (has_driver_vc4(node)) {
+    drm::vc4::CreateBo create{size, 0, 0, 0};
+    return ::ioctl(node.get(), drm::vc4::kCreateBo, &create) == 0 ? create.handle : 0;
+  }
+  drm::CreateBo create{size, 0, 0, 0};
+  return ::ioctl(node.get(), drm::request::kCreateBo, &create) == 0 ? create.handle : 0;
+}
 
 }  // namespace
 
@@ -29,11 +51,11 @@ ioctl::UniqueFd open_render_node() {
 std::shared_ptr<Buffer> Buffer::allocate(const ioctl::UniqueFd& node, const Layout& layout) {
   const uint64_t size = layout.offset + uint64_t{layout.stride} * layout.height;
   if (!node || size == 0 || size > UINT32_MAX) return nullptr;
-  drm::CreateBo create{static_cast<uint32_t>(size), 0, 0, 0};
-  if (::ioctl(node.get(), kCreateBo, &create) != 0) return nullptr;
-  drm::PrimeHandle exported{create.handle, drm::kCloexec | drm::kRdwr, -1};
+  const uint32_t handle = create_bo(node, static_cast<uint32_t>(size));
+  if (handle == 0) return nullptr;
+  drm::PrimeHandle exported{handle, drm::kCloexec | drm::kRdwr, -1};
   const bool is_exported = ::ioctl(node.get(), kPrimeHandleToFd, &exported) == 0;
-  drm::GemClose closed{create.handle, 0};
+  drm::GemClose closed{handle, 0};
   ::ioctl(node.get(), kGemClose, &closed);  // the dma-buf holds the memory
   return is_exported ? import(ioctl::UniqueFd(exported.fd), layout) : nullptr;
 }

@@ -349,6 +349,12 @@ def protocol(display, _):
     expect_nothing_left(display)
 
 
+def exports(display, _):
+    Server(display)
+    text = display.output(sys.executable, "-B", f"{HERE}/exports.py")
+    expect(display.running[-1].returncode == 0, text)
+
+
 def frames(display, program):
     """What another client reads of a window is one whole frame, though each takes its time to draw."""
     Server(display)
@@ -386,7 +392,7 @@ def restarts(display, _):
     expect(re.fullmatch(":[0-9]+", shown_on) and shown_on != outer, f"the program is shown on '{shown_on}'")
 
 
-TESTS = {test.__name__: test for test in (restarts, protocol, frames, egl, glx, glmark2, tcp, windows, intervals, ends,
+TESTS = {test.__name__: test for test in (restarts, protocol, exports, frames, egl, glx, glmark2, tcp, windows, intervals, ends,
                                           hostile)}
 
 if __name__ == "__main__":
