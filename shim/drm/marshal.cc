@@ -27,14 +27,17 @@ constexpr size_t kMaxArray =
     16u << 20;  // bytes; the longest lists of real drivers have some thousand entries
 constexpr uint32_t kMaxSegments = 16384;
 constexpr int kMaxExtensions = 64;
-constexpr size_t kMostKnown = 128;  // bytes of a structure that holds pointers
+constexpr uint64_t kMostText = 4098;  ///< bytes: one more than the daemon takes (ioctl/vc4/bo.cc)
+constexpr size_t kMostKnown = 128;    // bytes of a structure that holds pointers
 
-enum Count : uint8_t { kFixed, kCount32, kCount64 };
+enum Count : uint8_t { kFixed, kCount32, kCount64, kText32 };
 
 /// A pointer inside a structure, and the array behind it.
 struct Array {
   uint8_t pointer;  ///< offset of the u64 that points
-  uint8_t count;    ///< kFixed: the number of elements; else offset of the number, a u32 or u64
+  /// kFixed: the number of elements; else offset of the number, a u32 or u64. kText32: of the most bytes that
+  /// a text has before the one that ends it.
+  uint8_t count;
   Count kind;
   uint16_t element;    ///< bytes
   uint32_t direction;  ///< wire::kIn, wire::kOut
@@ -116,7 +119,9 @@ constexpr Rule kRules[] = {
       ARRAY(vc4::SubmitCl, uniforms, uniforms_size, char, kIn),
       ARRAY(vc4::SubmitCl, bo_handles, bo_handle_count, uint32_t, kIn)}},
     {kOfVc4, vc4::kCreateShaderBo, {ARRAY(vc4::CreateShaderBo, data, size, char, kIn)}},
-    {kOfVc4, vc4::kLabelBo, {ARRAY(vc4::LabelBo, name, len, char, kIn)}},
+    {kOfVc4,
+     vc4::kLabelBo,
+     {{offsetof(vc4::LabelBo, name), offsetof(vc4::LabelBo, len), kText32, sizeof(char), kIn}}},
     {kOfVc4, vc4::kGetHangState, {ARRAY(vc4::GetHangState, bo, bo_count, vc4::HangStateBo, kOut)}},
     {kOfVc4,
      vc4::kPerfmonGetValues,
@@ -392,7 +397,26 @@ class Marshal {
   }
 
  private:
+  /// Of a text with what ends it, as far as it can be read: nothing behind it need be there (strndup_user).
+  static uint64_t text_bytes(uint64_t address, uint64_t most) {
+    char piece[64];  // in no two pages
+    uint64_t bytes = 0;
+    while (bytes < most) {
+      const uint64_t left = most - bytes, together = sizeof piece - (address + bytes) % sizeof piece;
+      const size_t size = left < together ? left : together;
+      if (!copy_from_user(piece, address + bytes, size)) break;
+      const void* end = memchr(piece, 0, size);
+      if (end) return bytes + static_cast<size_t>(static_cast<const char*>(end) - piece) + 1;
+      bytes += size;
+    }
+    return bytes;
+  }
+
   static uint64_t array_bytes(const Fields& fields, const Array& array) {
+    if (array.kind == kText32) {
+      const uint64_t most = uint64_t{fields.u32(array.count)} + 1;
+      return text_bytes(fields.u64(array.pointer), most < kMostText ? most : kMostText);
+    }
     uint64_t count = array.kind == kFixed     ? array.count
                      : array.kind == kCount32 ? fields.u32(array.count)
                                               : fields.u64(array.count);
