@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/server.h"
+#include "ioctl/vc4/device.h"
 
 namespace v3d::daemon {
 namespace {
@@ -146,8 +147,8 @@ bool Server::debugfs_text(std::string_view name, std::string* text) {
     *text = display ? identity_of_vc4(profile) : identity(profile);
   else if (name == "measure_clock" && !display)
     *text = measured_clock(profile);
-  else if (name == "bo_stats" && !display)
-    *text = bo_stats(files);
+  else if (name == "bo_stats" && device.has_gpu())
+    *text = display ? ioctl::vc4::device_of(kernel_).memory()->bo_stats() : bo_stats(files);
   else
     return false;
   return true;

@@ -24,14 +24,14 @@ constexpr uint64_t whole_pages(uint64_t bytes) {
 }
 
 /// A BO without a handle, with its part of the board's memory.
-int allocate(Call& call, uint64_t bytes, const char* label, std::shared_ptr<Bo>* bo) {
+int allocate(Call& call, uint64_t bytes, KernelLabel label, std::shared_ptr<Bo>* bo) {
   Device& device = device_of(call);
   if (const int error = client_of(call).hold_binner_memory(device)) return error;
   const uint64_t size = whole_pages(bytes);
   ContiguousMemory::Piece piece;
-  if (const int error = device.memory()->take(size, &piece)) return error;
+  if (const int error = device.memory()->take(size, label, &piece)) return error;
   if (const int error = call.file.create_bo(call.account, size, false, bo)) return error;
-  object_of(call, **bo).keep(std::move(piece), label);
+  object_of(call, **bo).keep(std::move(piece));
   return 0;
 }
 
@@ -53,7 +53,7 @@ int create_bo(Call& call, drm::vc4::CreateBo& args) {
   if (const int error = client_of(call).hold_binner_memory(device_of(call))) return error;
   if (args.size == 0) return EINVAL;
   std::shared_ptr<Bo> bo;
-  if (const int error = allocate(call, args.size, "V3D", &bo)) return error;
+  if (const int error = allocate(call, args.size, KernelLabel::kV3d, &bo)) return error;
   uint32_t handle = 0;
   if (const int error = call.file.add_handle(call.account, bo, &handle)) return error;
   args.handle = handle;
@@ -66,11 +66,11 @@ int create_dumb(Call& call, drm::CreateDumb& args) {
   const std::shared_ptr<Bo> bo = call.file.find_bo(args.handle);
   if (!bo) return 0;  // another thread has closed it
   ContiguousMemory::Piece piece;
-  if (const int error = device_of(call).memory()->take(bo->size(), &piece)) {
+  if (const int error = device_of(call).memory()->take(bo->size(), KernelLabel::kDumb, &piece)) {
     call.file.close_handle(args.handle);
     return error;
   }
-  object_of(call, *bo).keep(std::move(piece), "dumb");
+  object_of(call, *bo).keep(std::move(piece));
   return 0;
 }
 
@@ -108,7 +108,7 @@ int create_shader_bo(Call& call, drm::vc4::CreateShaderBo& args) {
   if (args.size == 0 || args.size % sizeof(uint64_t) != 0 || args.flags != 0 || args.pad != 0) return EINVAL;
   if (args.size > kMaxProgramBytes) return ENOMEM;
   std::shared_ptr<Bo> bo;
-  if (const int error = allocate(call, args.size, "V3D shader", &bo)) return error;
+  if (const int error = allocate(call, args.size, KernelLabel::kShader, &bo)) return error;
   std::vector<uint64_t> words(bo->size() / sizeof(uint64_t));
   if (!call.user.read(args.data, words.data(), args.size)) return EFAULT;
   auto program = analyse_program(words);
@@ -154,7 +154,7 @@ int label_bo(Call& call, drm::vc4::LabelBo& args) {
   if (const int error = read_label(call, args, &label)) return error;
   const std::shared_ptr<Bo> bo = call.file.find_bo(args.handle);
   if (!bo) return ENOENT;
-  object_of(call, *bo).set_label(std::move(label));
+  object_of(call, *bo).set_label(label);
   return 0;
 }
 

@@ -16,7 +16,7 @@ int Device::binner_memory(std::shared_ptr<ContiguousMemory::Piece>* binner) {
   *binner = binner_.lock();
   if (*binner) return 0;
   auto made = std::make_shared<ContiguousMemory::Piece>();
-  if (const int error = memory_->take(kBinnerBytes, made.get())) return error;
+  if (const int error = memory_->take(kBinnerBytes, KernelLabel::kBinner, made.get())) return error;
   binner_ = made;
   *binner = std::move(made);
   return 0;
@@ -79,9 +79,8 @@ std::vector<FencePtr> Client::unfinished(uint64_t seqno) {
   return fences;
 }
 
-Device& device_of(Call& call) {
-  return call.kernel.driver().get<Device>(call.kernel.gpu().vc4_board()->memory);
-}
+Device& device_of(Kernel& kernel) { return kernel.driver().get<Device>(kernel.gpu().vc4_board()->memory); }
+Device& device_of(Call& call) { return device_of(call.kernel); }
 
 Client& client_of(Call& call) { return call.file.driver().get<Client>(); }
 

@@ -65,6 +65,8 @@ class Client : public DriverState {
   std::deque<FencePtr> unfinished_;  // by seqno
 };
 
+/// Of a board with that driver.
+Device& device_of(Kernel& kernel);
 Device& device_of(Call& call);
 Client& client_of(Call& call);
 Object& object_of(Call& call, const Bo& bo);

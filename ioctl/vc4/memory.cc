@@ -4,7 +4,9 @@
 #include <sys/mman.h>
 
 #include <cerrno>
+#include <utility>
 
+#include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
 
 namespace v3d::ioctl::vc4 {
@@ -20,7 +22,29 @@ void empty(const Buffer::Backing& backing, uint64_t size) {
 
 }  // namespace
 
-int ContiguousMemory::take(uint64_t bytes, Piece* piece) {
+const char* name_of(KernelLabel label) {
+  switch (label) {
+    case KernelLabel::kV3d:
+      return "V3D";
+    case KernelLabel::kShader:
+      return "V3D shader";
+    case KernelLabel::kDumb:
+      return "dumb";
+    case KernelLabel::kBinner:
+      return "binner";
+    case KernelLabel::kBinList:
+      return "BCL";
+  }
+  return "";
+}
+
+ContiguousMemory::ContiguousMemory(uint64_t bytes) : bytes_(bytes) {
+  for (size_t i = 0; i < kNumKernelLabels; ++i) kernel_labels_[i].name = name_of(KernelLabel(i));
+  purged_.name = "total purged BO";
+}
+
+int ContiguousMemory::take(uint64_t bytes, KernelLabel label, Piece* piece) {
+  Piece taken;
   std::vector<Purged> purged;
   bool fits;
   {
@@ -28,13 +52,66 @@ int ContiguousMemory::take(uint64_t bytes, Piece* piece) {
     const auto has_room = [&] { return bytes <= bytes_ && used_ <= bytes_ - bytes; };
     if (!has_room()) purged = purge_all();
     fits = has_room();
-    if (fits) used_ += bytes;
+    if (fits) {
+      used_ += bytes;
+      taken.memory_ = shared_from_this();
+      taken.bytes_ = taken.size_ = bytes;
+      count(&taken, &kernel_labels_[static_cast<size_t>(label)]);
+    }
   }
   // There may be many, and who uses a buffer meanwhile wants the lock.
   for (const Purged& p : purged) empty(p.backing, p.bytes);
   if (!fits) return ENOMEM;
-  *piece = Piece(shared_from_this(), bytes);
+  *piece = std::move(taken);
   return 0;
+}
+
+void ContiguousMemory::give_back(const Piece& piece) {
+  const std::lock_guard lock(mutex_);
+  used_ -= piece.bytes_;
+  uncount(piece);
+}
+
+void ContiguousMemory::count(Piece* piece, Use* use) {
+  piece->use_ = use;
+  ++use->number;
+  use->bytes += piece->size_;
+}
+
+void ContiguousMemory::uncount(const Piece& piece) {
+  Use& use = *piece.use_;
+  use.bytes -= piece.size_;
+  if (--use.number != 0) return;
+  const auto user = user_labels_.find(use.name);
+  if (user != user_labels_.end() && &user->second == &use) user_labels_.erase(user);
+}
+
+ContiguousMemory::Use* ContiguousMemory::use_of(const std::string& label) {
+  for (Use& use : kernel_labels_)
+    if (use.name == label) return &use;
+  Use& use = user_labels_[label];
+  use.name = label;
+  return &use;
+}
+
+/// [K] vc4_bo.c, vc4_bo_stats_print.
+std::string ContiguousMemory::bo_stats() const {
+  std::string text;
+  const auto add = [&](const Use& use) {
+    if (use.number != 0)
+      absl::StrAppendFormat(&text, "%30s: %6dkb BOs (%d)\n", use.name, use.bytes >> 10, use.number);
+  };
+  const std::lock_guard lock(mutex_);
+  for (const Use& use : kernel_labels_) add(use);
+  for (const auto& [name, use] : user_labels_) add(use);
+  Use unneeded = {.name = "userspace BO cache"};
+  for (const Object* object : purgeable_) {
+    ++unneeded.number;
+    unneeded.bytes += object->piece_.size_;
+  }
+  add(unneeded);
+  add(purged_);
+  return text;
 }
 
 std::vector<ContiguousMemory::Purged> ContiguousMemory::purge_all() {
@@ -51,11 +128,10 @@ Object::~Object() {
   memory_->used_ -= std::exchange(piece_.bytes_, 0);
 }
 
-void Object::keep(ContiguousMemory::Piece piece, std::string label) {
+void Object::keep(ContiguousMemory::Piece piece) {
   const std::lock_guard lock(memory_->mutex_);
   if (piece_.bytes_ != 0) return;
   std::swap(piece_, piece);
-  label_ = std::move(label);
 }
 
 void Object::become_shader(std::shared_ptr<const Program> program, Charge charge) {
@@ -63,14 +139,13 @@ void Object::become_shader(std::shared_ptr<const Program> program, Charge charge
   program_charge_ = std::move(charge);
 }
 
-std::string Object::label() const {
+void Object::set_label(const std::string& label) {
   const std::lock_guard lock(memory_->mutex_);
-  return label_;
-}
-
-void Object::set_label(std::string label) {
-  const std::lock_guard lock(memory_->mutex_);
-  label_.swap(label);
+  if (!piece_.use_) return;  // another thread still makes it
+  ContiguousMemory::Use* const use = memory_->use_of(label);
+  if (use == piece_.use_) return;
+  memory_->uncount(piece_);
+  memory_->count(&piece_, use);
 }
 
 void Object::update_pool() {
@@ -102,6 +177,8 @@ bool Object::advise(bool needed) {
 
 ContiguousMemory::Purged Object::purge() {
   purged_ = true;
+  ++memory_->purged_.number;
+  memory_->purged_.bytes += piece_.size_;
   memory_->used_ -= std::exchange(piece_.bytes_, 0);
   return {buffer_.backing(), buffer_.size()};
 }

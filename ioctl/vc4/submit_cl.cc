@@ -125,7 +125,8 @@ int read_source(Call& call, const Args& args, Source* source) {
 /// Memory for the checked copy, in the file's address space.
 int make_copy(Submission& s, uint64_t bytes) {
   const uint64_t size = (bytes + mmu::kPageSize - 1) / mmu::kPageSize * mmu::kPageSize;
-  if (const int error = device_of(s.call).memory()->take(size, &s.held->piece)) return error;
+  if (const int error = device_of(s.call).memory()->take(size, KernelLabel::kBinList, &s.held->piece))
+    return error;
   return s.call.file.create_bo(s.call.account, size, true, &s.held->copy) == 0 ? 0 : ENOMEM;
 }
 

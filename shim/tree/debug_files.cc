@@ -16,7 +16,7 @@ struct File {
 };
 constexpr File kFiles[] = {{"name", kOfAll},          {"clients", kOfAll},
                            {"gem_names", kOfAll},     {"v3d_ident", kOfV3d | kOfBoth},
-                           {"measure_clock", kOfV3d}, {"bo_stats", kOfV3d}};
+                           {"measure_clock", kOfV3d}, {"bo_stats", kOfV3d | kOfBoth}};
 
 Devices device_of(const Node& node, const chip::Soc& soc) {
   if (soc.has_one_device()) return kOfBoth;

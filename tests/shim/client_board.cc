@@ -2,12 +2,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -218,6 +220,41 @@ SCENARIO(texts_of_now) {
 }
 
 /// Root's files of debugfs, of what this process has open.
+/// Of the driver vc4. A name goes over with the byte that ends it, and nothing behind that need be there
+/// (strndup_user).
+SCENARIO(labels) {
+  struct {
+    uint32_t handle, length;
+    uint64_t name;
+  } label = {};
+  constexpr unsigned long kLabelBo = _IOWR('d', 0x4a, label);
+  const int fd = open("/dev/dri/card0", O_RDWR);
+  uint32_t bo[] = {8192, 0, 0, 0};  // size, flags, handle, pad
+  CHECK_EQ(ioctl(fd, _IOWR('d', 0x43, bo), bo), 0);
+  label.handle = bo[2];
+  const auto set = [&](const char* name, uint32_t length) {
+    label.name = reinterpret_cast<uintptr_t>(name);
+    label.length = length;
+    return ioctl(fd, kLabelBo, &label);
+  };
+  CHECK_EQ(set("texture", 7), 0);
+  CHECK_EQ(set("texture", 100), 0);
+  CHECK_ERRNO(set("texture", 6), EINVAL);
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto* pages =
+      static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  CHECK(pages != MAP_FAILED);
+  CHECK_EQ(munmap(pages + page, page), 0);
+  char* const last = pages + page - 5;
+  memcpy(last, "last", 5);
+  CHECK_EQ(set(last, 1000), 0);
+  memcpy(last, "whole", 5);
+  CHECK_ERRNO(set(last, 1000), EFAULT);
+  if (geteuid() == 0)
+    CHECK(contains(read_all("/sys/kernel/debug/dri/0/bo_stats"),
+                   "                          last:      8kb BOs (1)\n"));
+}
+
 SCENARIO(debug_files) {
   const std::string root = "/sys/kernel/debug/dri/";
   const int fd = open(kRenderNode, O_RDWR);

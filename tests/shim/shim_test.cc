@@ -227,6 +227,12 @@ TEST_F(ShimTest, ShowsDebugfsToRoot) {
   expect_success("debug_files");
 }
 
+TEST_F(ShimTest, LabelsBuffersOfVc4) {
+  set("V3DEMU_DEVICE", "rpi3");
+  set("V3DEMU_DAEMON", kReal);
+  expect_success("labels");
+}
+
 TEST_F(ShimTest, WritesOnlyWhereTheRequestSays) { expect_success("writes_only_where_asked"); }
 
 TEST_F(ShimTest, TalksToNobodyElsesDaemon) {

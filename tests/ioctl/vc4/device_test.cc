@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ioctl/vc4/memory.h"
 #include "tests/ioctl/vc4/vc4_fixture.h"
 
 namespace v3d::ioctl::vc4::test {
@@ -231,6 +232,35 @@ TEST_F(DeviceTest, ChecksLabels) {
   EXPECT_EQ(label(handle, 0, name), EINVAL);
   EXPECT_EQ(label(handle, 1000, 0), EFAULT);
   EXPECT_EQ(label(99, 3, name), ENOENT);
+}
+
+// debugfs, bo_stats: vc4-abi.md 2.8.
+TEST_F(DeviceTest, CountsBuffersByLabel) {
+  const auto stats = [&] { return device_of(kernel_).memory()->bo_stats(); };
+  const std::string binner = "                        binner:  16384kb BOs (1)\n";
+  EXPECT_EQ(stats(), "");
+  const uint32_t first = create(), second = create(8192);
+  EXPECT_EQ(stats(), "                           V3D:     12kb BOs (2)\n" + binner);
+  const char text[] = "a texture", own[] = "V3D";
+  LabelBo args = {.handle = second, .len = sizeof text, .name = memory_.place(text, sizeof text)};
+  EXPECT_EQ(ioctl(kLabelBo, args), 0);
+  EXPECT_EQ(stats(), "                           V3D:      4kb BOs (1)\n" + binner +
+                         "                     a texture:      8kb BOs (1)\n");
+  EXPECT_EQ(retained(first, kDontNeed), 1u);
+  EXPECT_THAT(stats(), testing::EndsWith("            userspace BO cache:      4kb BOs (1)\n"));
+  args.name = memory_.place(own, sizeof own);
+  EXPECT_EQ(ioctl(kLabelBo, args), 0);
+  file_->close_handle(first);
+  EXPECT_EQ(stats(), "                           V3D:      8kb BOs (1)\n" + binner);
+}
+
+TEST_F(DeviceTest, CountsWhatIsPurged) {
+  const uint32_t handle = create(8 << 20);
+  EXPECT_EQ(retained(handle, kDontNeed), 1u);
+  create(8 << 20);
+  create();  // for which there is room only without the first
+  EXPECT_THAT(device_of(kernel_).memory()->bo_stats(),
+              testing::EndsWith("               total purged BO:   8192kb BOs (1)\n"));
 }
 
 TEST_F(DeviceTest, MemoryIsThatOfTheBoard) {
