@@ -154,6 +154,7 @@ Reply Viewer::look(const wire::ScreenRequest& request, const std::shared_ptr<ioc
     // What is drawn on the console makes no frames.
     if (error && !(error == ETIME && display_.refresh_console())) return failure(error);
   }
+  const ioctl::kms::Display::Look look(display_);
   const ioctl::kms::Scanout shown =
       request.flags & wire::kLastPicture ? display_.last_picture() : display_.scanout();
   Reply reply;

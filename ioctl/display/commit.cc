@@ -163,6 +163,13 @@ int64_t Display::next_wait(int64_t now_ns) const {
   return first - now < uint64_t{options_.vblank_hz} << 32 ? time_of(first) : INT64_MAX;
 }
 
+/// By somebody who copies what it would take off the screen.
+bool Display::is_held_up(Pending& pending, int64_t now_ns) const {
+  if (looks_ == 0 || !(pending.pipes & kMonitorPipes)) return false;
+  if (pending.looked_at_ns == 0) pending.looked_at_ns = now_ns;
+  return now_ns - pending.looked_at_ns < kLongestLook;
+}
+
 /// @return when there will be more to do
 int64_t Display::advance(int64_t now_ns, News* news) {
   int64_t next = INT64_MAX;
@@ -178,7 +185,10 @@ int64_t Display::advance(int64_t now_ns, News* news) {
         is_quick = pending->async;
     if (pending->due_ns == 0 && pending->fences.empty())
       pending->due_ns = is_quick ? now_ns : time_of(vblank_at(0, now_ns).sequence + 1);
-    if (pending->due_ns && pending->due_ns <= now_ns) {
+    if (pending->due_ns && pending->due_ns <= now_ns && is_held_up(*pending, now_ns)) {
+      if (!is_quick) pending->due_ns = time_of(vblank_at(0, now_ns).sequence + 1);
+      next = std::min(next, is_quick ? pending->looked_at_ns + kLongestLook : pending->due_ns);
+    } else if (pending->due_ns && pending->due_ns <= now_ns) {
       begin_write(*pending, news);
       if (!pending->writing) complete(*pending, is_quick ? now_ns : pending->due_ns, news);
     } else if (pending->due_ns) {

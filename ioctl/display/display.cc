@@ -143,6 +143,19 @@ int Display::wait_for_frame(uint64_t seen, const std::shared_ptr<Waiter>& waiter
   return sleep(lock, waiter, deadline_ns, [&] { return frame_ != seen; });
 }
 
+void Display::begin_look() {
+  const std::lock_guard lock(mutex_);
+  ++looks_;
+}
+
+void Display::end_look() {
+  {
+    const std::lock_guard lock(mutex_);
+    --looks_;
+  }
+  wake_();
+}
+
 void Display::watch_frames(std::shared_ptr<Watcher> watcher) {
   const std::lock_guard lock(mutex_);
   frame_watchers_.push_back(std::move(watcher));

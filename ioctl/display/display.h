@@ -72,6 +72,19 @@ class Display {
   uint64_t frame() const;
   /// Sleeps until frame() is not `seen`. 0, ETIME or EINTR (the waiter's client is gone).
   int wait_for_frame(uint64_t seen, const std::shared_ptr<Waiter>& waiter, int64_t deadline_ns);
+  /// While there is one, flips leave on the screen what is there, so that it can be copied whole: its owner
+  /// draws on it as soon as it is off. They wait no longer than kLongestLook.
+  class Look {
+   public:
+    explicit Look(Display& display) : display_(display) { display.begin_look(); }
+    ~Look() { display_.end_look(); }
+    Look(const Look&) = delete;
+    Look& operator=(const Look&) = delete;
+
+   private:
+    Display& display_;
+  };
+  static constexpr int64_t kLongestLook = 100'000'000;  ///< ns
   /// Told at every frame, until unwatch_frames(). The watcher must not call this object.
   void watch_frames(std::shared_ptr<Watcher> watcher);
   void unwatch_frames(const Watcher* watcher);
@@ -167,7 +180,8 @@ class Display {
     std::array<Commit::Outcome, kNumPipes> outcomes;
     uint64_t user_data = 0;
     bool async = false, writing = false;
-    int64_t due_ns = 0;  // 0: fences are waited for
+    int64_t due_ns = 0;        // 0: fences are waited for
+    int64_t looked_at_ns = 0;  // when a Look first held it up
   };
   struct VblankWait {
     uint32_t pipe;
@@ -219,6 +233,9 @@ class Display {
   void wake_sleepers(News* news) const;
   void frame_shown(int64_t time_ns, News* news);
   static Scanout describe_pipe(const DisplayState& state, uint32_t pipe, const FramebufferPtr& hidden);
+  void begin_look();
+  void end_look();
+  bool is_held_up(Pending& pending, int64_t now_ns) const;
   Scanout describe_shown() const;
   void keep_picture(News* news);
   void forget_fb(const Framebuffer& fb, News* news);
@@ -242,7 +259,7 @@ class Display {
   std::vector<std::unique_ptr<Pending>> pending_;
   uint64_t frame_ = 0, commits_ = 0;
   int64_t frame_ns_ = 0;
-  int viewers_ = 0;
+  int viewers_ = 0, looks_ = 0;
   Scanout last_picture_;
   uint64_t last_fence_ = 0;
   std::array<uint64_t, kNumPipes> counts_{};  // sequences where there is no clock

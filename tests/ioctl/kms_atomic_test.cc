@@ -216,6 +216,25 @@ TEST_F(ClockTest, FlipsCompleteAtTheNextTick) {
   EXPECT_EQ(flip(fb), 0);
 }
 
+TEST_F(ClockTest, FlipsThatAreHeldUpTakeTheNextTick) {
+  light_up();
+  now_ns_ = 1001 * kSecond + 1;
+  {
+    const kms::Display::Look look(kernel_.display());
+    ASSERT_EQ(flip(add_fb()), 0);
+    now_ns_ = kernel_.display().tick();
+    EXPECT_EQ(kernel_.display().tick(), 1001 * kSecond + 33'333'334);
+    EXPECT_FALSE(read_event());
+  }
+  kernel_.display().tick();
+  EXPECT_FALSE(read_event());
+  now_ns_ = 1001 * kSecond + 33'333'334;
+  kernel_.display().tick();
+  const auto event = read_event();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->sequence, 62u);
+}
+
 TEST_F(ClockTest, AsyncFlipsDoNotWait) {
   light_up();
   ASSERT_EQ(flip(add_fb(), kEvent | drm::kPageFlipAsync), 0);

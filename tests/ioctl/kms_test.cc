@@ -345,6 +345,37 @@ TEST_F(DisplayTest, FlipsWaitForTheJobsThatDraw) {
   EXPECT_EQ(flip(first), 0);
 }
 
+// What is on the screen is drawn on once it is off.
+TEST_F(DisplayTest, FlipsWaitForThoseWhoLook) {
+  const uint32_t first = add_fb(), second = add_fb();
+  ASSERT_EQ(set_crtc(first), 0);
+  int wakes;
+  {
+    const kms::Display::Look look(kernel_.display());
+    ASSERT_EQ(flip(second), 0);
+    EXPECT_FALSE(read_event());
+    EXPECT_EQ(kernel_.display().tick(), now_ns_ + kms::Display::kLongestLook);
+    EXPECT_EQ(flip(first), EBUSY);
+    wakes = host_.display_wakes;
+  }
+  EXPECT_GT(host_.display_wakes, wakes);
+  EXPECT_EQ(kernel_.display().tick(), INT64_MAX);
+  EXPECT_TRUE(read_event());
+}
+
+TEST_F(DisplayTest, FlipsWaitForNobodyWhoLooksForEver) {
+  const uint32_t first = add_fb(), second = add_fb();
+  ASSERT_EQ(set_crtc(first), 0);
+  const kms::Display::Look look(kernel_.display());
+  ASSERT_EQ(flip(second), 0);
+  now_ns_ += kms::Display::kLongestLook - 1;
+  kernel_.display().tick();
+  EXPECT_FALSE(read_event());
+  now_ns_ += 1;
+  kernel_.display().tick();
+  EXPECT_TRUE(read_event());
+}
+
 TEST_F(DisplayTest, RemovedFramebuffersAreNotShown) {
   const uint32_t fb = add_fb();
   ASSERT_EQ(set_crtc(fb), 0);
