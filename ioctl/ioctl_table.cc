@@ -139,8 +139,9 @@ constexpr Row kCoreRows[] = {
     fixed_row(request::kSyncobjTransfer, "SYNCOBJ_TRANSFER", kRenderAllow, not_supported),
     fixed_row(request::kSyncobjTimelineSignal, "SYNCOBJ_TIMELINE_SIGNAL", kRenderAllow, not_supported),
     row<request::kGetFb2, get_fb2>("MODE_GETFB2", 0),
-    fixed_row(request::kSyncobjEventfd, "SYNCOBJ_EVENTFD", kRenderAllow, not_supported),
-    row<request::kCloseFb, close_fb>("MODE_CLOSEFB", 0),
+    fixed_row(request::kSyncobjEventfd, "SYNCOBJ_EVENTFD", kRenderAllow, not_supported,
+              &Abi::syncobj_eventfd),
+    row<request::kCloseFb, close_fb>("MODE_CLOSEFB", 0, &Abi::close_fb),
     row<request::kSetClientName, set_client_name>("SET_CLIENT_NAME", kRenderAllow, &Abi::set_client_name),
     fixed_row(request::kGemChangeHandle, "GEM_CHANGE_HANDLE", kRenderAllow, invalid, &Abi::gem_change_handle),
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "gpu/chip/generation.h"
 
@@ -20,6 +21,22 @@ constexpr bool has_driver_vc4(Generation generation) {
   no_such_generation();
 }
 
+/// The pixel valves, transposers and scaler of an SoC that Linux' vc4 drives (board-environment.md 4.2, 4.3).
+/// A CRTC is a valve or a transposer.
+struct DisplayUnit {
+  uint32_t sockets;           ///< of HDMI
+  uint32_t writers;           ///< transposers
+  uint32_t idle_valves;       ///< those without an encoder in the board's device tree
+  uint32_t max_pixels;        ///< of framebuffers and modes, in both directions
+  uint32_t max_clock_khz[2];  ///< of modes, by socket
+  bool ten_bits;              ///< planes take formats of 10 bits
+  bool hdr;                   ///< sockets have HDR_OUTPUT_METADATA
+  bool shows_t_tiles;         ///< and SAND columns of 64 bytes; else a commit of what planes list is refused
+};
+inline constexpr DisplayUnit kHvs4 = {1, 1, 2, 2048, {162'000, 0}, false, false, true};
+inline constexpr DisplayUnit kHvs5 = {2, 1, 3, 7680, {600'000, 340'000}, true, true, true};
+inline constexpr DisplayUnit kHvs6 = {2, 2, 0, 8192, {600'000, 600'000}, true, true, false};
+
 /// Names of the platform devices and of the folders under /sys/devices/platform that hold them (drm-abi.md
 /// 1.2).
 struct Soc {
@@ -33,6 +50,7 @@ struct Soc {
   const char* display_folder;
   const char* display_of_path;
   const char* display_compatible;
+  const DisplayUnit* display_unit;
   const char* platform_roots[2];  ///< first components under sys/devices/platform; nullptr: one is enough
   const char* compatible;         ///< of the SoC in the board's
   /// Where the ARM sees the peripherals that programs of VideoCore IV reach by /dev/mem; 0: there are no
@@ -44,18 +62,37 @@ struct Soc {
 };
 /// Platform driver of the display's device.
 inline constexpr char kDisplayDriver[] = "vc4-drm";
-inline constexpr Soc kBcm2712 = {
-    Generation::k71,  "v3d",         "1002000000.v3d", "axi/1002000000.v3d", "/axi/v3d@2000000",
-    "brcm,2712-v3d",  "axi:gpu",     "axi/axi:gpu",    "/axi/gpu",           "brcm,bcm2712-vc6",
-    {"axi", nullptr}, "brcm,bcm2712"};
-inline constexpr Soc kBcm2711 = {
-    Generation::k42, "v3d", "fec00000.v3d", "v3dbus/fec00000.v3d", "/v3dbus/v3d@7ec04000", "brcm,2711-v3d",
-    "gpu",           "gpu", "/gpu",         "brcm,bcm2711-vc5",    {"v3dbus", "gpu"},      "brcm,bcm2711"};
+inline constexpr Soc kBcm2712 = {Generation::k71,
+                                 "v3d",
+                                 "1002000000.v3d",
+                                 "axi/1002000000.v3d",
+                                 "/axi/v3d@2000000",
+                                 "brcm,2712-v3d",
+                                 "axi:gpu",
+                                 "axi/axi:gpu",
+                                 "/axi/gpu",
+                                 "brcm,bcm2712-vc6",
+                                 &kHvs6,
+                                 {"axi", nullptr},
+                                 "brcm,bcm2712"};
+inline constexpr Soc kBcm2711 = {Generation::k42,
+                                 "v3d",
+                                 "fec00000.v3d",
+                                 "v3dbus/fec00000.v3d",
+                                 "/v3dbus/v3d@7ec04000",
+                                 "brcm,2711-v3d",
+                                 "gpu",
+                                 "gpu",
+                                 "/gpu",
+                                 "brcm,bcm2711-vc5",
+                                 &kHvs5,
+                                 {"v3dbus", "gpu"},
+                                 "brcm,bcm2711"};
 
-inline constexpr Soc kBcm2835 = {
-    Generation::k21,    "vc4_v3d",      "20c00000.v3d", "soc/20c00000.v3d", "/soc/v3d@7ec00000",
-    "brcm,bcm2835-v3d", "soc:gpu",      "soc/soc:gpu",  "/soc/gpu",         "brcm,bcm2835-vc4",
-    {"soc", nullptr},   "brcm,bcm2835", 0x20000000};
+inline constexpr Soc kBcm2835 = {Generation::k21,     "vc4_v3d",          "20c00000.v3d", "soc/20c00000.v3d",
+                                 "/soc/v3d@7ec00000", "brcm,bcm2835-v3d", "soc:gpu",      "soc/soc:gpu",
+                                 "/soc/gpu",          "brcm,bcm2835-vc4", &kHvs4,         {"soc", nullptr},
+                                 "brcm,bcm2835",      0x20000000};
 /// Of BCM2836 and BCM2837, where the same blocks have other addresses.
 constexpr Soc with_peripherals_at_3f(const char* compatible) {
   Soc soc = kBcm2835;
@@ -118,5 +155,18 @@ inline constexpr Board kBoards[] = {kRpi5,
                                     kRpi2,
                                     kRpi1,
                                     kRpi0};
+
+/// By the device of the vc4 node; nullptr: no board has one of that name.
+constexpr const DisplayUnit* find_display_unit(std::string_view device) {
+  for (const Board& board : kBoards)
+    if (device == board.soc->display) return board.soc->display_unit;
+  return nullptr;
+}
+/// nullptr when there is no board of that name.
+constexpr const Board* find_board(std::string_view name) {
+  for (const Board& board : kBoards)
+    if (name == board.name) return &board;
+  return nullptr;
+}
 
 }  // namespace v3d::chip

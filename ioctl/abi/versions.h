@@ -15,6 +15,7 @@ using BoAlignment = std::array<uint32_t, 3>;
 
 struct Abi {
   const char* name;  ///< Linux version: "6.12"
+  bool has_v3d;      ///< what its driver v3d does is known; else boards with the driver vc4 alone have it
 
   /// @name What is known; all else is EINVAL
   uint32_t num_params;        ///< GET_PARAM: this many, from 0
@@ -23,6 +24,10 @@ struct Abi {
   bool set_client_name;       ///< SET_CLIENT_NAME
   bool gem_change_handle;     ///< GEM_CHANGE_HANDLE: known, and refused
   bool plane_color_pipeline;  ///< client capability PLANE_COLOR_PIPELINE
+  bool cursor_plane_hotspot;  ///< client capability CURSOR_PLANE_HOTSPOT: known, and refused
+  bool atomic_async_flips;    ///< capability ATOMIC_ASYNC_PAGE_FLIP, and the flag of atomic commits
+  bool close_fb;              ///< MODE_CLOSEFB
+  bool syncobj_eventfd;       ///< SYNCOBJ_EVENTFD: known, and refused
 
   /// @name Submissions (v3d_submit.c)
   bool missing_syncs_fail;     ///< in_sync and out_sync that do not exist are ENOENT; else ignored
@@ -44,6 +49,11 @@ struct Abi {
   bool vc4_too_many_tiles_refused;  ///< for which binning has no memory
   bool vc4_waits_for_reservations;  ///< WAIT_BO: for all fences, and says how much time is left
   bool vc4_destroy_stops_perfmon;   ///< PERFMON_DESTROY ends the counting in a job that runs
+
+  /// @name The display (vc4_plane.c)
+  bool planes_have_zpos;
+  bool planes_take_small_rgb;  ///< formats of 8 and 12 bits
+  bool planes_take_yuv444;
 };
 
 /// nullptr when there is no such version.

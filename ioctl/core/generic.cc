@@ -132,6 +132,7 @@ int get_cap(Call& call, drm::GetCap& args) {
   for (const Capability& row : kCapabilities) {
     int value = modeset ? row.vc4 : row.v3d;
     if (row.id == drm::kCapSyncobj) value = call.file.device().has_gpu();
+    if (row.id == drm::kCapAtomicAsyncPageFlip && !call.kernel.abi().atomic_async_flips) value = kUnknown;
     if (row.id != args.capability || value == kUnknown) continue;
     args.value = static_cast<uint64_t>(value);
     return 0;
@@ -162,7 +163,7 @@ int set_client_cap(Call& call, drm::SetClientCap& args) {
       call.file.writeback_connectors = args.value != 0;
       return 0;
     case drm::kClientCapCursorPlaneHotspot:
-      return EOPNOTSUPP;
+      return call.kernel.abi().cursor_plane_hotspot ? EOPNOTSUPP : EINVAL;
     case drm::kClientCapPlaneColorPipeline:
       if (!call.kernel.abi().plane_color_pipeline || !call.file.atomic || args.value > 1) return EINVAL;
       return EOPNOTSUPP;  // no plane has one

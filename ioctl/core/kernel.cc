@@ -39,8 +39,9 @@ bool make_one_way_pair(UniqueFd* client_end, UniqueFd* own_end) {
   return shutdown(own_end->get(), SHUT_RD) == 0;
 }
 
-static kms::DisplayOptions of_board(kms::DisplayOptions options, const char* device) {
-  options.device = device;
+static kms::DisplayOptions of_board(kms::DisplayOptions options, const char* device, const Abi& abi) {
+  options.unit = chip::find_display_unit(device);
+  options.abi = &abi;
   return options;
 }
 
@@ -66,7 +67,7 @@ Kernel::Kernel(Gpu& gpu, Host& host, const ResourceLimits& limits, const Abi& ab
            .unique = gpu.profile().display_device,
            .modeset = true,
            .driver = gpu.vc4_board() ? DrmDevice::Driver::kVc4 : DrmDevice::Driver::kDisplay},
-      display_(of_board(display, gpu.profile().display_device), [&host] { host.wake_display(); }) {
+      display_(of_board(display, gpu.profile().display_device, abi), [&host] { host.wake_display(); }) {
   BufferCharges free;
   auto memory = buffers_.create(kms::console_bytes(), &free, wire::kFramebufferName);
   if (memory)

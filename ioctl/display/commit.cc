@@ -283,13 +283,20 @@ void set_dpms(const DisplayState& before, DisplayState* next) {
 }
 
 /// 0 or EINVAL (vc4_plane_mode_set, vc6_plane_mode_set).
-int check_modifiers(const DisplayState& next, ObjectSet changed, std::string_view device) {
+int check_modifiers(const DisplayState& next, ObjectSet changed, const chip::DisplayUnit& unit) {
   for (const Object& object : objects()) {
     const FramebufferPtr& fb = next.of(object.id).fb;
     if (object.type == drm::kObjectPlane && (changed & bit_of(object.id)) && fb &&
-        !shows_modifier(device, fb->modifier))
+        !shows_modifier(unit, fb->modifier))
       return EINVAL;
   }
+  return 0;
+}
+
+/// What sockets show of modes; a transposer takes any. 0 or EINVAL (vc4_hdmi.c, vc4_hdmi_encoder_mode_valid).
+int check_clocks(const DisplayState& next, const chip::DisplayUnit& unit) {
+  for (uint32_t pipe = 0; pipe < kNumMonitors; ++pipe)
+    if (next.enabled(pipe) && next.mode(pipe).clock > unit.max_clock_khz[pipe]) return EINVAL;
   return 0;
 }
 
@@ -350,7 +357,8 @@ int Display::commit(Commit commit, const std::shared_ptr<Waiter>& waiter) {
     const uint32_t pipes = pipes_of(state_, next, commit.changed);
     set_dpms(state_, &next);
     if (const int error = check(state_, next, commit.changed, commit.allow_modeset, events)) return error;
-    if (const int error = check_modifiers(next, commit.changed, options_.device)) return error;
+    if (const int error = check_clocks(next, unit())) return error;
+    if (const int error = check_modifiers(next, commit.changed, unit())) return error;
     if (commit.test_only) return 0;
     News news;
     if (commit.at_once || !pipes) {

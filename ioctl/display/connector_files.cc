@@ -45,7 +45,7 @@ std::string mode_names(const Display& display, uint32_t i) {
 
 std::string edid(const Display& display, uint32_t i) {
   if (i >= kNumMonitors) return "";
-  const auto bytes = find_fixed_blob(static_cast<uint32_t>(display.state().connector(i).get(kEdid)));
+  const auto bytes = display.find_fixed_blob(static_cast<uint32_t>(display.state().connector(i).get(kEdid)));
   return std::string(bytes.begin(), bytes.end());
 }
 
@@ -72,6 +72,7 @@ bool read_connector_file(const Display& display, std::string_view name, std::str
 std::string list_connectors(const Display& display) {
   std::string list;
   for (uint32_t i = 0; i < kNumMonitors; ++i) {
+    if (!display.has(wire::kConnectors[i].id)) continue;
     const std::string words = status(display, i) + enabled(display, i);
     absl::StrAppend(&list, wire::kConnectors[i].name, " ",
                     absl::StrJoin(absl::StrSplit(words, '\n', absl::SkipEmpty()), " "), "\n");

@@ -45,6 +45,27 @@ uint64_t zpos(const ObjectState& plane, const Pipe& pipe, uint32_t id) {
   return plane.get(id == pipe.primary ? kZpos : kMovableZpos);
 }
 
+bool takes(const Format& format, const chip::DisplayUnit& unit, const Abi& abi) {
+  switch (format.takers) {
+    case Takers::kAll:
+      return true;
+    case Takers::kTenBits:
+      return unit.ten_bits;
+    case Takers::kLaterLinux:
+      return abi.planes_take_small_rgb;
+    case Takers::kNewestLinux:
+      return abi.planes_take_yuv444;
+  }
+  return false;
+}
+
+std::vector<const Format*> formats_of(const chip::DisplayUnit& unit, const Abi& abi) {
+  std::vector<const Format*> taken;
+  for (const Format& format : kms::formats())
+    if (takes(format, unit, abi)) taken.push_back(&format);
+  return taken;
+}
+
 std::array<uint64_t, 2 * kNumPipes> new_fence_contexts() {
   std::array<uint64_t, 2 * kNumPipes> contexts;
   for (uint64_t& context : contexts) context = new_fence_context();
@@ -55,6 +76,8 @@ std::array<uint64_t, 2 * kNumPipes> new_fence_contexts() {
 
 Display::Display(const DisplayOptions& options, std::function<void()> wake)
     : options_(options),
+      formats_(formats_of(*options.unit, *options.abi)),
+      formats_blob_(make_formats_blob(formats_)),
       wake_(std::move(wake)),
       first_sequence_(ticks_at(options_.now_ns(), options_.vblank_hz)),
       fence_contexts_(new_fence_contexts()),
@@ -69,6 +92,38 @@ Display::Display(const DisplayOptions& options, std::function<void()> wake)
 Display::~Display() {
   for (const auto& pending : pending_)
     for (const FencePtr& fence : pending->fences) fence->unwatch(pending->watcher.get());
+}
+
+bool Display::has(uint32_t object) const {
+  const uint32_t pipe = find_pipe(object);
+  if (pipe == kNumPipes) return true;
+  const Output kind = kPipes[pipe].output;
+  const auto before = std::count_if(kPipes, kPipes + pipe, [&](const Pipe& p) { return p.output == kind; });
+  switch (kind) {
+    case Output::kMonitor:
+      return before < unit().sockets;
+    case Output::kMemory:
+      return before < unit().writers;
+    case Output::kNothing:
+      return before < unit().idle_valves;
+  }
+  return false;
+}
+
+bool Display::has_property(uint32_t property) const {
+  if (property == kHdrMetadata) return unit().hdr;
+  if (property == kZpos || property == kMovableZpos) return options_.abi->planes_have_zpos;
+  return find_property(property) != nullptr;
+}
+
+const Format* Display::find_format(uint32_t fourcc) const {
+  const auto found = std::find_if(formats_.begin(), formats_.end(),
+                                  [&](const Format* format) { return format->fourcc == fourcc; });
+  return found == formats_.end() ? nullptr : *found;
+}
+
+std::span<const uint8_t> Display::find_fixed_blob(uint32_t id) const {
+  return id == kFormatsBlobId ? formats_blob_ : find_common_blob(id);
 }
 
 Scanout Display::scanout() const {
@@ -86,6 +141,19 @@ void Display::remove_viewer() {
   Scanout dropped;
   const std::lock_guard lock(mutex_);
   if (--viewers_ == 0) std::swap(dropped, last_picture_);
+}
+
+void Display::begin_look() {
+  const std::lock_guard lock(mutex_);
+  ++looks_;
+}
+
+void Display::end_look() {
+  {
+    const std::lock_guard lock(mutex_);
+    --looks_;
+  }
+  wake_();
 }
 
 Scanout Display::last_picture() const {
@@ -141,19 +209,6 @@ uint64_t Display::frame() const {
 int Display::wait_for_frame(uint64_t seen, const std::shared_ptr<Waiter>& waiter, int64_t deadline_ns) {
   std::unique_lock lock(mutex_);
   return sleep(lock, waiter, deadline_ns, [&] { return frame_ != seen; });
-}
-
-void Display::begin_look() {
-  const std::lock_guard lock(mutex_);
-  ++looks_;
-}
-
-void Display::end_look() {
-  {
-    const std::lock_guard lock(mutex_);
-    --looks_;
-  }
-  wake_();
 }
 
 void Display::watch_frames(std::shared_ptr<Watcher> watcher) {

@@ -7,10 +7,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <string_view>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "gpu/chip/board.h"
+#include "ioctl/abi/versions.h"
 #include "ioctl/display/events.h"
 #include "ioctl/display/scanout.h"
 #include "ioctl/display/state.h"
@@ -23,8 +25,8 @@ struct DisplayOptions {
   /// Ticks of the vertical blanking per second, 0: flips complete as soon as their fences have signalled.
   uint32_t vblank_hz = 0;
   std::function<int64_t()> now_ns = monotonic_ns;
-  /// Of the vc4 node (chip::Profile): which board's display it is.
-  std::string_view device = "axi:gpu";
+  const chip::DisplayUnit* unit = &chip::kHvs6;  ///< of the board
+  const Abi* abi = &default_abi();
 };
 
 /// What a client asks the display to become.
@@ -53,11 +55,16 @@ class Display {
   Display(const Display&) = delete;
   Display& operator=(const Display&) = delete;
 
-  /// Whether the board has that object.
-  bool has(uint32_t id) const {
-    const uint32_t pipe = find_pipe(id);
-    return pipe == kNumPipes || !kPipes[pipe].only_on || kPipes[pipe].only_on == options_.device;
-  }
+  /// @name What the board and its Linux have
+  const chip::DisplayUnit& unit() const { return *options_.unit; }
+  bool has(uint32_t object) const;
+  bool has_property(uint32_t property) const;
+  /// What planes take, in the order in which they list it.
+  std::span<const Format* const> formats() const { return formats_; }
+  /// nullptr when planes do not take it.
+  const Format* find_format(uint32_t fourcc) const;
+  /// Contents of a blob that no client made, empty when there is no such id.
+  std::span<const uint8_t> find_fixed_blob(uint32_t id) const;
 
   /// @name For viewers
   /// What is shown now: of two lit sockets on the first one.
@@ -65,13 +72,6 @@ class Display {
   /// While there is one the display keeps last_picture(), and its memory.
   void add_viewer();
   void remove_viewer();
-  /// What was shown by the last commit that left something on the screen, since there is a viewer. What goes
-  /// because its program ends is no commit.
-  Scanout last_picture() const;
-  /// How many frames have been shown.
-  uint64_t frame() const;
-  /// Sleeps until frame() is not `seen`. 0, ETIME or EINTR (the waiter's client is gone).
-  int wait_for_frame(uint64_t seen, const std::shared_ptr<Waiter>& waiter, int64_t deadline_ns);
   /// While there is one, flips leave on the screen what is there, so that it can be copied whole: its owner
   /// draws on it as soon as it is off. They wait no longer than kLongestLook.
   class Look {
@@ -85,6 +85,13 @@ class Display {
     Display& display_;
   };
   static constexpr int64_t kLongestLook = 100'000'000;  ///< ns
+  /// What was shown by the last commit that left something on the screen, since there is a viewer. What goes
+  /// because its program ends is no commit.
+  Scanout last_picture() const;
+  /// How many frames have been shown.
+  uint64_t frame() const;
+  /// Sleeps until frame() is not `seen`. 0, ETIME or EINTR (the waiter's client is gone).
+  int wait_for_frame(uint64_t seen, const std::shared_ptr<Waiter>& waiter, int64_t deadline_ns);
   /// Told at every frame, until unwatch_frames(). The watcher must not call this object.
   void watch_frames(std::shared_ptr<Watcher> watcher);
   void unwatch_frames(const Watcher* watcher);
@@ -226,6 +233,9 @@ class Display {
   void end_write(uint64_t number);
   void drop_pending(News* news);
   void release_waits(uint32_t pipe, const Vblank& now, bool all, News* news);
+  void begin_look();
+  void end_look();
+  bool is_held_up(Pending& pending, int64_t now_ns) const;
   int64_t advance(int64_t now_ns, News* news);
   void skip_to(uint32_t pipe, uint64_t sequence, int64_t now_ns, News* news);
   uint64_t queue(Commit commit, DisplayState next, uint32_t pipes, News* news);
@@ -233,9 +243,6 @@ class Display {
   void wake_sleepers(News* news) const;
   void frame_shown(int64_t time_ns, News* news);
   static Scanout describe_pipe(const DisplayState& state, uint32_t pipe, const FramebufferPtr& hidden);
-  void begin_look();
-  void end_look();
-  bool is_held_up(Pending& pending, int64_t now_ns) const;
   Scanout describe_shown() const;
   void keep_picture(News* news);
   void forget_fb(const Framebuffer& fb, News* news);
@@ -245,6 +252,8 @@ class Display {
   static void prune(std::unordered_map<uint32_t, std::weak_ptr<T>>* ids, size_t* prune_at);
 
   const DisplayOptions options_;
+  const std::vector<const Format*> formats_;
+  const std::vector<uint8_t> formats_blob_;
   const std::function<void()> wake_;
   const uint64_t first_sequence_;
   const std::array<uint64_t, 2 * kNumPipes> fence_contexts_;  // of CRTCs, of their writeback connectors

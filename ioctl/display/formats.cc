@@ -56,7 +56,12 @@ constexpr Format packed10(const char (&name)[5]) {
   return format;
 }
 
-/// vc4's list for Pi 4 and 5 in its order (vc4_plane.c, hvs_formats).
+constexpr Format only(Takers takers, Format format) {
+  format.takers = takers;
+  return format;
+}
+
+/// vc4's list in its order (vc4_plane.c, hvs_formats).
 constexpr Format kFormats[] = {
     argb("XR24", 24, 8, 8, 8, 8, false),
     argb("AR24", 32, 8, 8, 8, 8, true),
@@ -70,29 +75,29 @@ constexpr Format kFormats[] = {
     abgr("BG24", 24, 0, 8, 8, 8, false),
     yuv("YU16", 3, 2, 1, false),
     yuv("YV16", 3, 2, 1, true),
-    yuv("YU24", 3, 1, 1, false),
-    yuv("YV24", 3, 1, 1, true),
+    only(Takers::kNewestLinux, yuv("YU24", 3, 1, 1, false)),
+    only(Takers::kNewestLinux, yuv("YV24", 3, 1, 1, true)),
     yuv("YU12", 3, 2, 2, false),
     yuv("YV12", 3, 2, 2, true),
     yuv("NV12", 2, 2, 2, false),
     yuv("NV21", 2, 2, 2, true),
     yuv("NV16", 2, 2, 1, false),
     yuv("NV61", 2, 2, 1, true),
-    packed10("P030"),
-    argb("XR30", 30, 2, 10, 10, 10, false),
-    argb("AR30", 30, 2, 10, 10, 10, true),
-    abgr("AB30", 30, 2, 10, 10, 10, true),
-    abgr("XB30", 30, 2, 10, 10, 10, false),
-    argb("RGB8", 8, 0, 3, 3, 2, false),
-    abgr("BGR8", 8, 0, 2, 3, 3, false),
-    argb("XR12", 0, 4, 4, 4, 4, false),
-    argb("AR12", 0, 4, 4, 4, 4, true),
-    abgr("XB12", 0, 4, 4, 4, 4, false),
-    abgr("AB12", 0, 4, 4, 4, 4, true),
-    above(argb("RX12", 0, 4, 4, 4, 4, false), 4, false),
-    above(argb("RA12", 0, 4, 4, 4, 4, false), 4, true),
-    above(abgr("BX12", 0, 4, 4, 4, 4, false), 4, false),
-    above(abgr("BA12", 0, 4, 4, 4, 4, false), 4, true),
+    only(Takers::kTenBits, packed10("P030")),
+    only(Takers::kTenBits, argb("XR30", 30, 2, 10, 10, 10, false)),
+    only(Takers::kTenBits, argb("AR30", 30, 2, 10, 10, 10, true)),
+    only(Takers::kTenBits, abgr("AB30", 30, 2, 10, 10, 10, true)),
+    only(Takers::kTenBits, abgr("XB30", 30, 2, 10, 10, 10, false)),
+    only(Takers::kLaterLinux, argb("RGB8", 8, 0, 3, 3, 2, false)),
+    only(Takers::kLaterLinux, abgr("BGR8", 8, 0, 2, 3, 3, false)),
+    only(Takers::kLaterLinux, argb("XR12", 0, 4, 4, 4, 4, false)),
+    only(Takers::kLaterLinux, argb("AR12", 0, 4, 4, 4, 4, true)),
+    only(Takers::kLaterLinux, abgr("XB12", 0, 4, 4, 4, 4, false)),
+    only(Takers::kLaterLinux, abgr("AB12", 0, 4, 4, 4, 4, true)),
+    only(Takers::kLaterLinux, above(argb("RX12", 0, 4, 4, 4, 4, false), 4, false)),
+    only(Takers::kLaterLinux, above(argb("RA12", 0, 4, 4, 4, 4, false), 4, true)),
+    only(Takers::kLaterLinux, above(abgr("BX12", 0, 4, 4, 4, 4, false), 4, false)),
+    only(Takers::kLaterLinux, above(abgr("BA12", 0, 4, 4, 4, 4, false), 4, true)),
 };
 
 /// What ADDFB makes of bits per pixel and depth (drm_mode_legacy_fb_format).

@@ -17,6 +17,14 @@ struct Channel {
   uint8_t shift = 0, bits = 0;
 };
 
+/// Which displays take a format.
+enum class Takers : uint8_t {
+  kAll,
+  kTenBits,      ///< boards that show 10 bits (chip::DisplayUnit)
+  kLaterLinux,   ///< from Linux 6.12 on
+  kNewestLinux,  ///< after it
+};
+
 struct Format {
   uint32_t fourcc;                                      ///< DRM_FORMAT_*
   uint8_t parts;                                        ///< memory planes
@@ -26,11 +34,12 @@ struct Format {
   Channel red = {}, green = {}, blue = {}, alpha = {};  ///< of one part; alpha of no bits: opaque
   /// Of YCbCr: which part has the samples of Cb and of Cr, and at which of its bytes.
   uint8_t cb_part = 0, cr_part = 0, cb_byte = 0, cr_byte = 0;
+  Takers takers = Takers::kAll;
 };
 
-/// nullptr when planes do not take it.
+/// nullptr when no planes take it.
 const Format* find_format(uint32_t fourcc);
-/// What planes take, in the order in which they list it.
+/// What planes of some display take, in the order in which they list it.
 std::span<const Format> formats();
 /// The format of ADDFB's bits and depth; 0 when there is none.
 uint32_t legacy_format(uint32_t bpp, uint32_t depth);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string_view>
 
 #include "gpu/base/t_tiles.h"
 
@@ -60,11 +59,11 @@ bool takes_modifier(const Format& format, uint64_t modifier) {
   return modifier == kLinear;
 }
 
-bool shows_modifier(std::string_view device, uint64_t modifier) {
+bool shows_modifier(const chip::DisplayUnit& unit, uint64_t modifier) {
   constexpr uint64_t kMostRows = 0xffff;  // SCALER_TILE_HEIGHT
   const uint64_t base = base_of(modifier);
   if (is_sand(base) && column_height(modifier) > kMostRows) return false;
-  return device != "axi:gpu" || (base != kTTiled && base != kSand64);  // vc6_plane_mode_set
+  return unit.shows_t_tiles || (base != kTTiled && base != kSand64);  // vc6_plane_mode_set
 }
 
 uint64_t least_pitch(const Format& format, uint32_t width, uint32_t part) {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 
+#include "gpu/chip/board.h"
 #include "ioctl/display/formats.h"
 
 namespace v3d::ioctl::kms {
@@ -25,8 +25,7 @@ std::span<const uint64_t> modifiers();
 /// Whether framebuffers of the format can lie so (vc4_format_mod_supported).
 bool takes_modifier(const Format& format, uint64_t modifier);
 /// Whether a board shows them, too: what a Pi 5 lists and does not show is an error of the commit.
-/// @param device  of the vc4 node
-bool shows_modifier(std::string_view device, uint64_t modifier);
+bool shows_modifier(const chip::DisplayUnit& unit, uint64_t modifier);
 
 /// The least bytes from row to row of a part that a framebuffer may have (drm_format_info_min_pitch).
 uint64_t least_pitch(const Format& format, uint32_t width, uint32_t part);

@@ -205,8 +205,9 @@ struct FormatsBlob {
 };
 static_assert(offsetof(FormatsBlob, modifiers) % 8 == 0);
 
-std::array<uint8_t, sizeof(FormatsBlob)> make_formats_blob() {
-  const std::span<const Format> all = formats();
+}  // namespace
+
+std::vector<uint8_t> make_formats_blob(std::span<const Format* const> all) {
   FormatsBlob blob = {};
   blob.header = {.version = 1,
                  .flags = 0,
@@ -214,18 +215,16 @@ std::array<uint8_t, sizeof(FormatsBlob)> make_formats_blob() {
                  .formats_offset = offsetof(FormatsBlob, formats),
                  .count_modifiers = kNumModifiers,
                  .modifiers_offset = offsetof(FormatsBlob, modifiers)};
-  for (size_t i = 0; i < std::min(all.size(), kMostFormats); ++i) blob.formats[i] = all[i].fourcc;
+  for (size_t i = 0; i < std::min(all.size(), kMostFormats); ++i) blob.formats[i] = all[i]->fourcc;
   for (size_t k = 0; k < std::min(modifiers().size(), kNumModifiers); ++k) {
     blob.modifiers[k].modifier = modifiers()[k];
     for (size_t i = 0; i < all.size(); ++i)
-      blob.modifiers[k].formats |= uint64_t{takes_modifier(all[i], modifiers()[k])} << i;
+      blob.modifiers[k].formats |= uint64_t{takes_modifier(*all[i], modifiers()[k])} << i;
   }
-  std::array<uint8_t, sizeof blob> bytes;
+  std::vector<uint8_t> bytes(sizeof blob);
   std::memcpy(bytes.data(), &blob, sizeof blob);
   return bytes;
 }
-
-}  // namespace
 
 const Property* find_property(uint32_t id) {
   return id - kFirstPropertyId < std::size(kProperties) ? &kProperties[id - kFirstPropertyId] : nullptr;
@@ -245,11 +244,9 @@ bool is_writeback_format(uint32_t format) {
          std::end(kWritebackFourccs);
 }
 
-std::span<const uint8_t> find_fixed_blob(uint32_t id) {
+std::span<const uint8_t> find_common_blob(uint32_t id) {
   static const auto edid = make_edid(kMonitor, kModes[0]);
-  static const auto in_formats = make_formats_blob();
   if (id == kEdidBlobId) return edid;
-  if (id == kFormatsBlobId) return in_formats;
   if (id == kWritebackFormatsBlobId)
     return {reinterpret_cast<const uint8_t*>(kWritebackFourccs), sizeof kWritebackFourccs};
   return {};

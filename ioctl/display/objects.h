@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <iterator>
 #include <span>
+#include <vector>
 
 #include "ioctl/abi/mode.h"
+#include "ioctl/display/formats.h"
 #include "ioctl/link/wire.h"
 
 namespace v3d::ioctl::kms {
@@ -47,18 +49,16 @@ struct Pipe {
   Output output;
   uint32_t crtc, primary, cursor;  ///< ids
   uint32_t encoder, connector;     ///< 0: none
-  const char* only_on;             ///< the vc4 node's device where it is (chip::Profile); null: everywhere
 };
-/// A Pi 4 has a pixel valve for each socket, three for outputs that it does not use, and a transposer; a Pi 5
-/// two valves and two writers of memory (vc4_txp.c, vc4_crtc.c). Boards number the transposers first.
+/// Of each kind a board has the first ones (chip::DisplayUnit). Boards number the transposers first.
 inline constexpr Pipe kPipes[] = {
-    {Output::kMonitor, kCrtcId, kPrimaryPlaneId, kCursorPlaneId, kEncoderId, kConnectorId, nullptr},
-    {Output::kMonitor, kSecondCrtcId, 56, 57, kSecondEncoderId, kSecondConnectorId, nullptr},
-    {Output::kMemory, 58, 59, 60, 61, 62, nullptr},
-    {Output::kMemory, 63, 64, 65, 66, 67, "axi:gpu"},
-    {Output::kNothing, 68, 69, 70, 0, 0, "gpu"},
-    {Output::kNothing, 71, 72, 73, 0, 0, "gpu"},
-    {Output::kNothing, 74, 75, 76, 0, 0, "gpu"},
+    {Output::kMonitor, kCrtcId, kPrimaryPlaneId, kCursorPlaneId, kEncoderId, kConnectorId},
+    {Output::kMonitor, kSecondCrtcId, 56, 57, kSecondEncoderId, kSecondConnectorId},
+    {Output::kMemory, 58, 59, 60, 61, 62},
+    {Output::kMemory, 63, 64, 65, 66, 67},
+    {Output::kNothing, 68, 69, 70, 0, 0},
+    {Output::kNothing, 71, 72, 73, 0, 0},
+    {Output::kNothing, 74, 75, 76, 0, 0},
 };
 inline constexpr uint32_t kNumPipes = std::size(kPipes);
 /// Which pipe has that object alone; kNumPipes: none.
@@ -170,8 +170,10 @@ static_assert([] {
   return true;
 }());
 
-/// Contents of a blob that no client made, empty when there is no such id.
-std::span<const uint8_t> find_fixed_blob(uint32_t id);
+/// Contents of a blob that no client made and that all boards have, empty when there is no such id.
+std::span<const uint8_t> find_common_blob(uint32_t id);
+/// Those of IN_FORMATS. @param formats  that planes take
+std::vector<uint8_t> make_formats_blob(std::span<const Format* const> formats);
 
 /// Of WRITEBACK_PIXEL_FORMATS.
 bool is_writeback_format(uint32_t fourcc);

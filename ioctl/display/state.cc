@@ -10,8 +10,6 @@
 namespace v3d::ioctl::kms {
 namespace {
 
-constexpr uint32_t kMaxClock = 600'000;  // kHz, of HDMI 2.0 (vc4_hdmi.c)
-constexpr uint32_t kMaxSize = 7680;
 /// Of mode flags: one of those that choose the polarity and the scan; no stereo, no other aspect ratios.
 constexpr uint32_t kKnownFlags = 0x3fff | 0x7c000 | 0x780000;
 constexpr uint32_t kAspectFlags = 0x780000, kStereoFlags = 0x7c000;
@@ -118,15 +116,14 @@ uint32_t DisplayState::forget(const Framebuffer& fb) {
   return pipes;
 }
 
-int check_mode(const drm::ModeInfo& mode) {
+int check_mode(const drm::ModeInfo& mode, uint32_t max_pixels) {
   if (mode.clock > INT32_MAX || mode.vrefresh > INT32_MAX) return ERANGE;
   if ((mode.flags & ~kKnownFlags) || (mode.flags & kStereoFlags)) return EINVAL;
   const bool good = mode.hdisplay && mode.hsync_start >= mode.hdisplay &&
                     mode.hsync_end >= mode.hsync_start && mode.htotal >= mode.hsync_end && mode.vdisplay &&
                     mode.vsync_start >= mode.vdisplay && mode.vsync_end >= mode.vsync_start &&
-                    mode.vtotal >= mode.vsync_end && mode.clock && mode.clock <= kMaxClock &&
-                    mode.hdisplay <= kMaxSize && mode.vdisplay <= kMaxSize &&
-                    (mode.flags & kAspectFlags) <= 0x200000;
+                    mode.vtotal >= mode.vsync_end && mode.clock && mode.hdisplay <= max_pixels &&
+                    mode.vdisplay <= max_pixels && (mode.flags & kAspectFlags) <= 0x200000;
   return good ? 0 : EINVAL;
 }
 

@@ -114,8 +114,9 @@ struct DisplayState {
   }
 };
 
-/// Whether DRM takes the mode for one, and this display can show it. 0 or EINVAL (drm_mode_convert_umode).
-int check_mode(const drm::ModeInfo& mode);
+/// Whether DRM takes the mode for one. 0, EINVAL or ERANGE (drm_mode_convert_umode).
+/// @param max_pixels  in either direction
+int check_mode(const drm::ModeInfo& mode, uint32_t max_pixels);
 
 /// Whether going from one to the other changes more of a CRTC than what its planes show.
 bool needs_modeset(const DisplayState& from, const DisplayState& to, uint32_t pipe);

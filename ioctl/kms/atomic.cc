@@ -25,7 +25,7 @@ int read_object(Call& call, const drm::Atomic& args, uint32_t i, uint64_t* at, k
     uint32_t property;
     uint64_t value;
     if (!call.user.get(args.properties, *at, &property)) return EFAULT;
-    if (!kms::has_property(*object, property)) return ENOENT;
+    if (!kms::has_property(call.kernel.display(), *object, property)) return ENOENT;
     if (!call.user.get(args.values, *at, &value)) return EFAULT;
     if (const int error = update->set(*object, property, value)) return error;
   }
@@ -35,6 +35,7 @@ int read_object(Call& call, const drm::Atomic& args, uint32_t i, uint64_t* at, k
 int check_flags(const Call& call, const drm::Atomic& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
   if (!call.file.atomic || (args.flags & ~kAtomicFlags) || args.reserved) return EINVAL;
+  if ((args.flags & drm::kPageFlipAsync) && !call.kernel.abi().atomic_async_flips) return EINVAL;
   return (args.flags & drm::kAtomicTestOnly) && (args.flags & drm::kPageFlipEvent) ? EINVAL : 0;
 }
 

@@ -60,13 +60,10 @@ bool may_have_handles(const File& file) { return file.privileged() || file.is_cu
 
 }  // namespace
 
-uint32_t max_pixels(const Call& call) {
-  constexpr uint32_t kMost = 7680, kMostOfVc4 = 2048;  // vc4_drv.c
-  return call.file.device().driver == DrmDevice::Driver::kVc4 ? kMostOfVc4 : kMost;
-}
+uint32_t max_pixels(const Call& call) { return call.kernel.display().unit().max_pixels; }
 
 int make_framebuffer(Call& call, const drm::FbCmd2& args, kms::FramebufferPtr* made, bool owned) {
-  const kms::Format* format = kms::find_format(args.pixel_format);
+  const kms::Format* format = call.kernel.display().find_format(args.pixel_format);
   if (const int error = check_request(args, format, max_pixels(call))) return error;
   auto fb = std::make_shared<kms::Framebuffer>();
   fb->width = args.width;

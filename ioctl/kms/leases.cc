@@ -17,8 +17,9 @@ bool can_be_lent(uint32_t type) {
 
 /// What of the fixed ids no mode object is: properties, blobs and the console.
 bool is_other_object(Call& call, uint32_t id) {
-  return kms::find_property(id) || !kms::find_fixed_blob(id).empty() || call.kernel.display().find_fb(id) ||
-         call.kernel.display().find_blob(id);
+  const kms::Display& display = call.kernel.display();
+  return display.has_property(id) || !display.find_fixed_blob(id).empty() || display.find_fb(id) ||
+         display.find_blob(id);
 }
 
 /// The objects of a request as what the lessee will have (fill_object_idr). Who knows no planes but overlays
@@ -153,8 +154,8 @@ int get_lease(Call& call, drm::LeaseList& args) {
   // An owner has everything.
   const kms::Display& display = call.kernel.display();
   for (uint32_t id = kms::kFirstObjectId; id < kms::kFirstDynamicId; ++id)
-    if ((kms::find_object(id, drm::kObjectAny) && display.has(id)) || kms::find_property(id) ||
-        !kms::find_fixed_blob(id).empty())
+    if ((kms::find_object(id, drm::kObjectAny) && display.has(id)) || display.has_property(id) ||
+        !display.find_fixed_blob(id).empty())
       ids.push_back(id);
   for (const uint32_t id : display.dynamic_ids()) ids.push_back(id);
   std::sort(ids.begin(), ids.end());

@@ -47,7 +47,7 @@ int find_picture(Display& display, const drm::Crtc& args, uint32_t pipe, Framebu
   } else if (*fb = display.find_fb(args.fb_id); !*fb) {
     return ENOENT;
   }
-  if (kms::check_mode(args.mode)) return EINVAL;
+  if (kms::check_mode(args.mode, display.unit().max_pixels)) return EINVAL;
   return kms::check_source(**fb, {args.x << 16, args.y << 16, uint32_t{args.mode.hdisplay} << 16,
                                   uint32_t{args.mode.vdisplay} << 16});
 }

@@ -34,7 +34,7 @@ int set_value(Call& call, uint32_t object_id, uint32_t type, uint32_t property, 
   const kms::Object* object = find_held_object(call, object_id, type);
   kms::Display& display = call.kernel.display();
   if (!object) return type == drm::kObjectAny && display.find_fb(object_id) ? EINVAL : ENOENT;
-  if (!kms::has_property(*object, property)) return EINVAL;
+  if (!kms::has_property(display, *object, property)) return EINVAL;
   if (property == kms::kDpms)
     return kms::is_valid(display, *kms::find_property(property), value) ? set_dpms(call, *object, value)
                                                                         : EINVAL;
@@ -53,6 +53,7 @@ bool put_properties(Call& call, const kms::Object& object, uint64_t ids, uint64_
   const kms::DisplayState state = call.kernel.display().state();
   uint32_t found = 0;
   for (const kms::Attached& attached : object.properties) {
+    if (!call.kernel.display().has_property(attached.property)) continue;
     if ((kms::find_property(attached.property)->flags & drm::kPropertyAtomic) && !call.file.atomic) continue;
     const uint64_t value = state.of(object.id).get(static_cast<kms::PropertyId>(attached.property));
     if (found < *count && (!call.user.put(ids + found * sizeof(uint32_t), attached.property) ||
@@ -67,7 +68,7 @@ bool put_properties(Call& call, const kms::Object& object, uint64_t ids, uint64_
 int get_property(Call& call, drm::GetProperty& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
   const kms::Property* property = kms::find_property(args.prop_id);
-  if (!property) return ENOENT;
+  if (!property || !call.kernel.display().has_property(args.prop_id)) return ENOENT;
   put_name(args.name, property->name);
   args.flags = property->flags;
 
@@ -96,7 +97,8 @@ int get_property(Call& call, drm::GetProperty& args) {
 int get_property_blob(Call& call, drm::GetBlob& args) {
   if (!call.file.device().modeset) return EOPNOTSUPP;
   const kms::BlobPtr made = call.kernel.display().find_blob(args.blob_id);
-  const std::span<const uint8_t> blob = made ? made->bytes : kms::find_fixed_blob(args.blob_id);
+  const std::span<const uint8_t> blob =
+      made ? made->bytes : call.kernel.display().find_fixed_blob(args.blob_id);
   if (blob.empty()) return ENOENT;
   if (args.length == blob.size() && !call.user.write(args.data, blob.data(), blob.size())) return EFAULT;
   args.length = static_cast<uint32_t>(blob.size());
@@ -108,9 +110,10 @@ int get_object_properties(Call& call, drm::ObjectProperties& args) {
   const kms::Object* object = find_held_object(call, args.object_id, args.object_type);
   if (!object) {
     // Properties, blobs and framebuffers are mode objects too, and can have no properties.
-    const bool is_other =
-        kms::find_property(args.object_id) || !kms::find_fixed_blob(args.object_id).empty() ||
-        call.kernel.display().find_fb(args.object_id) || call.kernel.display().find_blob(args.object_id);
+    const kms::Display& display = call.kernel.display();
+    const bool is_other = display.has_property(args.object_id) ||
+                          !display.find_fixed_blob(args.object_id).empty() ||
+                          display.find_fb(args.object_id) || display.find_blob(args.object_id);
     return args.object_type == drm::kObjectAny && is_other ? EINVAL : ENOENT;
   }
   if (object->properties.empty()) return EINVAL;

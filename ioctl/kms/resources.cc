@@ -158,7 +158,7 @@ int get_plane(Call& call, drm::GetPlane& args) {
   args.gamma_size = 0;
   args.possible_crtcs = numbered(call, kms::pipes_of_plane(object->id));
   std::vector<uint32_t> formats;
-  for (const kms::Format& format : kms::formats()) formats.push_back(format.fourcc);
+  for (const kms::Format* format : call.kernel.display().formats()) formats.push_back(format->fourcc);
   // All or none.
   if (args.count_formats >= formats.size() &&
       !call.user.write(args.formats, formats.data(), formats.size() * sizeof formats[0]))

@@ -53,13 +53,14 @@ bool is_valid(Display& display, const Property& property, uint64_t value) {
   return is_enum_value(property, value);
 }
 
-bool has_property(const Object& object, uint32_t property) {
-  return std::any_of(object.properties.begin(), object.properties.end(),
+bool has_property(const Display& display, const Object& object, uint32_t property) {
+  return display.has_property(property) &&
+         std::any_of(object.properties.begin(), object.properties.end(),
                      [&](const Attached& attached) { return attached.property == property; });
 }
 
 int Update::set(const Object& object, uint32_t id, uint64_t value) {
-  if (!has_property(object, id)) return ENOENT;
+  if (!has_property(call_.kernel.display(), object, id)) return ENOENT;
   const auto property = static_cast<PropertyId>(id);
   changed_ |= bit_of(object.id);
   if (!is_valid(call_.kernel.display(), *find_property(id), value)) return EINVAL;
@@ -139,7 +140,7 @@ int Update::set_blob(Values& values, PropertyId property, uint64_t id) {
   if (blob && property == kModeId) {
     drm::ModeInfo mode;
     std::memcpy(&mode, blob->bytes.data(), sizeof mode);
-    if (check_mode(mode)) return EINVAL;
+    if (check_mode(mode, call_.kernel.display().unit().max_pixels)) return EINVAL;
   }
   values.blobs[property == kCtm] = std::move(blob);
   return 0;

@@ -53,7 +53,7 @@ class Update {
 /// Whether a property takes the value (drm_property_change_valid_get).
 bool is_valid(Display& display, const Property& property, uint64_t value);
 
-/// 0 or ENOENT: whether the object has the property.
-bool has_property(const Object& object, uint32_t property);
+/// Whether the object has the property.
+bool has_property(const Display& display, const Object& object, uint32_t property);
 
 }  // namespace v3d::ioctl::kms

@@ -106,15 +106,15 @@ struct FileReply {
 /// Connectors of the display node. They have entries like card1-HDMI-A-1 in /sys/class/drm.
 struct Connector {
   const char* name;
-  uint32_t id;          ///< of the mode object
-  const char* status;   ///< as sysfs says it at the start
-  const char* only_on;  ///< device of the display node (chip::Profile) that has it; null: each
+  uint32_t id;         ///< of the mode object
+  const char* status;  ///< as sysfs says it at the start
 };
-/// The sockets into which monitors may be plugged, then what writes to memory, which nobody probes.
-inline constexpr Connector kConnectors[] = {{"HDMI-A-1", 34, "connected", nullptr},
-                                            {"HDMI-A-2", 54, "disconnected", nullptr},
-                                            {"Writeback-1", 62, "unknown", nullptr},
-                                            {"Writeback-2", 67, "unknown", "axi:gpu"}};
+/// The sockets into which monitors may be plugged, then what writes to memory, which nobody probes. A board
+/// has the first ones of both kinds (chip::DisplayUnit).
+inline constexpr Connector kConnectors[] = {{"HDMI-A-1", 34, "connected"},
+                                            {"HDMI-A-2", 54, "disconnected"},
+                                            {"Writeback-1", 62, "unknown"},
+                                            {"Writeback-2", 67, "unknown"}};
 inline constexpr uint32_t kNumConnectors = 4, kNumSockets = 2;
 
 /// What a file's syncobjs hold, and whether jobs use its BOs, for every process that uses the file. All words

@@ -253,8 +253,8 @@ Text<32> connector_name(const Node& display, uint32_t i) {
 }
 
 bool has_connector(const chip::Soc& soc, uint32_t i) {
-  const char* board = wire::kConnectors[i].only_on;
-  return !board || strcmp(board, soc.display) == 0;
+  const chip::DisplayUnit& unit = *soc.display_unit;
+  return i < wire::kNumSockets ? i < unit.sockets : i - wire::kNumSockets < unit.writers;
 }
 
 void emit_tree(const Tree& tree, TreeSink* sink) {

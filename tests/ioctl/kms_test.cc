@@ -70,7 +70,7 @@ TEST_F(DisplayTest, FramebuffersThatTheKernelRefuses) {
       {0, [](auto& a) { a.flags = drm::kFbModifiers; }},
       {EINVAL, [](auto& a) { a.flags = 4; }},
       {EINVAL, [](auto& a) { a.width = 0; }},
-      {EINVAL, [](auto& a) { a.width = 7681; }},
+      {EINVAL, [](auto& a) { a.width = 8193; }},
       {EINVAL, [](auto& a) { a.height = 0; }},
       {EINVAL, [](auto& a) { a.height = 65; }},  // beyond the buffer
       {EINVAL, [](auto& a) { a.pixel_format = 0; }},

@@ -484,6 +484,10 @@ SCENARIO(pi3_tree) {
     const std::string device = std::string("/sys/class/drm/") + node + "/device";
     CHECK_EQ(std::string(realpath(device.c_str(), text) ?: ""), "/sys/devices/platform/soc/soc:gpu");
   }
+  for (const char* connector : {"HDMI-A-1", "Writeback-1"})
+    CHECK_EQ(access((std::string("/sys/class/drm/card0-") + connector + "/status").c_str(), R_OK), 0);
+  for (const char* connector : {"HDMI-A-2", "Writeback-2"})
+    CHECK_ERRNO(access((std::string("/sys/class/drm/card0-") + connector).c_str(), F_OK), ENOENT);
   drmDevicePtr device = nullptr;
   CHECK_EQ(drmGetDevices2(0, &device, 1), 1);
   if (!device) return;

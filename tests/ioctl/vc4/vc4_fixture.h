@@ -17,18 +17,7 @@ namespace v3d::ioctl::vc4::test {
 inline constexpr uint64_t kBoardMemory = 32 << 20;
 inline constexpr Vc4Board kBoard = {{0x02443356, 0xc1102431, 0x121}, kBoardMemory};
 
-/// Linux 6.1, as far as vc4 differs.
-inline const Abi& linux61() {
-  static const Abi abi = [] {
-    Abi old = *find_abi("6.12");
-    old.name = "6.1";
-    old.vc4_date = "20140616";
-    old.vc4_missing_bo_error = EINVAL;
-    old.vc4_too_many_tiles_refused = false;
-    return old;
-  }();
-  return abi;
-}
+inline const Abi& linux61() { return *find_abi("6.1"); }
 
 class Vc4Test : public ioctl::test::IoctlTest {
  protected:
