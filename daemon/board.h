@@ -1,6 +1,7 @@
 /// A Board is what a daemon stands in for: a chip, and the Linux that drives it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,10 +14,17 @@ namespace v3d::daemon {
 struct Board {
   const chip::Profile* profile = &chip::default_profile();
   const ioctl::Abi* abi = &ioctl::default_abi();
+  /// That buffers are made of; 0: all that the host has.
+  uint32_t buffer_mib = static_cast<uint32_t>(profile->buffer_memory_mib);
 };
 
-/// By name; empty ones are the defaults. InvalidArgument, with those that there are, for an unknown one.
-absl::StatusOr<Board> find_board(std::string_view device, std::string_view kernel);
+/// What somebody asks for; empty: the usual.
+struct BoardNames {
+  std::string_view device = {}, kernel = {};
+  std::string_view buffer_mib = {};  ///< a number
+};
+/// InvalidArgument, with what there is, for an unknown one, and for those that do not go together.
+absl::StatusOr<Board> find_board(const BoardNames& names);
 
 /// For help texts: the names, the default first and called so.
 std::string device_names();

@@ -81,15 +81,15 @@ class DeviceContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
 
 class DeviceGpu : public ioctl::Gpu {
  public:
-  DeviceGpu(const chip::Profile& profile, int workers, double patience, const WatchSelection& watch,
+  DeviceGpu(const Board& board, int workers, double patience, const WatchSelection& watch,
             qpu::jit::Engine engine, bool perf_map, TimingMode timing)
       : timing_(timing),
         pool_(workers),
         compiler_(qpu::jit::make_compiler(engine)),
-        device_(profile, pool_, patience),
-        vc4_board_(vc4_board_of(profile)) {
+        device_(*board.profile, pool_, patience),
+        vc4_board_(vc4_board_of(board)) {
     if (timing != TimingMode::kOff) device_.set_timing(timing::kSampled, device::Device::Predict::kLater);
-    device_.set_watch(debug_watch(profile.generation, watch, compiler_.get()));
+    device_.set_watch(debug_watch(board.profile->generation, watch, compiler_.get()));
     if (compiler_ && debug_on(Debug::kJit))
       compiler_->set_lister([](const std::string& text) { log_debug(Debug::kJit, "%s", text); });
     if (perf_map && compiler_) perf_map_ = PerfMap::create();
@@ -135,16 +135,17 @@ std::string engine_text(const qpu::jit::JitCompiler* compiler) {
          lookups_not_generated();
 }
 
-std::optional<ioctl::Vc4Board> vc4_board_of(const chip::Profile& profile) {
+std::optional<ioctl::Vc4Board> vc4_board_of(const Board& board) {
+  const chip::Profile& profile = *board.profile;
   if (!chip::has_driver_vc4(profile.generation)) return {};
   return ioctl::Vc4Board{{profile.core_ident0, profile.core_ident1, profile.core_ident2},
-                         static_cast<uint64_t>(profile.buffer_memory_mib) << 20};
+                         uint64_t{board.buffer_mib} << 20};
 }
 
-std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,
+std::unique_ptr<ioctl::Gpu> make_device_gpu(const Board& board, int workers, double patience,
                                             const WatchSelection& watch, qpu::jit::Engine engine,
                                             bool perf_map, TimingMode timing) {
-  return std::make_unique<DeviceGpu>(profile, workers, patience, watch, engine, perf_map, timing);
+  return std::make_unique<DeviceGpu>(board, workers, patience, watch, engine, perf_map, timing);
 }
 
 }  // namespace v3d::daemon

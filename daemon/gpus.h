@@ -5,16 +5,16 @@
 #include <optional>
 #include <string>
 
+#include "daemon/board.h"
 #include "daemon/debug_watch.h"
 #include "daemon/timing_mode.h"
-#include "gpu/chip/profile.h"
 #include "gpu/qpu/jit/jit.h"
 #include "ioctl/base/gpu.h"
 
 namespace v3d::daemon {
 
-/// Nothing of a profile whose display is a device of its own.
-std::optional<ioctl::Vc4Board> vc4_board_of(const chip::Profile& profile);
+/// Nothing of one whose display is a device of its own.
+std::optional<ioctl::Vc4Board> vc4_board_of(const Board& board);
 
 /// The GPU model (device::Device) on all cores.
 /// @param workers  threads besides those of the queues
@@ -23,7 +23,7 @@ std::optional<ioctl::Vc4Board> vc4_board_of(const chip::Profile& profile);
 /// @param engine  how QPU programs run
 /// @param perf_map  write a PerfMap of those that are compiled
 /// @param timing  whether the times of jobs are predicted; pace is the scheduler's affair
-std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int workers, double patience,
+std::unique_ptr<ioctl::Gpu> make_device_gpu(const Board& board, int workers, double patience,
                                             const WatchSelection& watch, qpu::jit::Engine engine,
                                             bool perf_map, TimingMode timing);
 
@@ -32,7 +32,7 @@ std::unique_ptr<ioctl::Gpu> make_device_gpu(const chip::Profile& profile, int wo
 std::string engine_text(const qpu::jit::JitCompiler* compiler);
 
 /// Accepts every job and executes nothing (--no-execute): for measuring drivers and this daemon alone.
-std::unique_ptr<ioctl::Gpu> make_idle_gpu(const chip::Profile& profile);
+std::unique_ptr<ioctl::Gpu> make_idle_gpu(const Board& board);
 
 class CaptureWriter;
 class CaptureWindow;

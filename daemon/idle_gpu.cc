@@ -33,7 +33,7 @@ class IdleContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
 
 class IdleGpu : public ioctl::Gpu {
  public:
-  explicit IdleGpu(const chip::Profile& profile) : profile_(profile), vc4_board_(vc4_board_of(profile)) {}
+  explicit IdleGpu(const Board& board) : profile_(*board.profile), vc4_board_(vc4_board_of(board)) {}
 
   const chip::Profile& profile() const override { return profile_; }
   const ioctl::Vc4Board* vc4_board() const override { return vc4_board_ ? &*vc4_board_ : nullptr; }
@@ -50,8 +50,6 @@ class IdleGpu : public ioctl::Gpu {
 
 }  // namespace
 
-std::unique_ptr<ioctl::Gpu> make_idle_gpu(const chip::Profile& profile) {
-  return std::make_unique<IdleGpu>(profile);
-}
+std::unique_ptr<ioctl::Gpu> make_idle_gpu(const Board& board) { return std::make_unique<IdleGpu>(board); }
 
 }  // namespace v3d::daemon

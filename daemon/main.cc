@@ -178,12 +178,11 @@ void write_host_profile(FILE* file, const v3d::ioctl::Gpu& gpu, bool perf_map) {
 }
 
 std::unique_ptr<v3d::ioctl::Gpu> make_gpu(const Options& options) {
-  const v3d::chip::Profile& profile = *options.board.profile;
-  if (options.no_execute) return v3d::daemon::make_idle_gpu(profile);
+  if (options.no_execute) return v3d::daemon::make_idle_gpu(options.board);
   const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const int workers = (options.threads ? options.threads : cores) - 1;
-  return v3d::daemon::make_device_gpu(profile, workers, options.reset_after, options.watch, options.engine,
-                                      options.perf_map, options.timing);
+  return v3d::daemon::make_device_gpu(options.board, workers, options.reset_after, options.watch,
+                                      options.engine, options.perf_map, options.timing);
 }
 
 v3d::daemon::Server::Options server_options(const Options& options) {

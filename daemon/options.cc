@@ -26,7 +26,7 @@ Exit status: 0 ended or already running, 1 cannot start, 2 wrong usage.)";
 constexpr uint32_t kMostVblankHz = 1000;
 
 struct Names {
-  std::string device, kernel, engine, vblank_hz, timing, left_out;
+  std::string device, kernel, memory, engine, vblank_hz, timing, left_out;
 };
 
 std::string variable(const char* name) {
@@ -56,6 +56,9 @@ void add_options(CLI::App* app, Options* options, Names* names) {
          "--kernel", names->kernel,
          "Linux whose driver interface is answered with: " + kernel_names() + "; also $V3DEMU_KERNEL")
       ->option_text("VERSION");
+  app->add_option("--memory", names->memory,
+                  "MiB that buffers are made of on rpi0 to rpi3 (default: the board's); also $V3DEMU_MEMORY")
+      ->option_text("MIB");
   app->add_option("--exit-when-idle", options->exit_when_idle,
                   "Leave that long after the last client (default: never)")
       ->option_text("SECONDS")
@@ -129,6 +132,7 @@ Settings settings_of(const Options& options, const Names& names) {
   const std::pair<std::string_view, std::string> said[] = {
       {"device", options.board.profile->name},
       {"kernel", options.board.abi->name},
+      {"memory", names.memory},
       {"timing", timing_mode_name(options.timing)},
       {"engine", names.engine},
       {"vblank-hz", absl::StrCat(options.vblank_hz)},
@@ -168,8 +172,9 @@ Options parse_options(int argc, char** argv) {
   options.host_profile = variable("V3DEMU_HOST_PROFILE");
   options.no_execute = variable("V3DEMU_NO_EXECUTE") == "1";
   options.watch = {.trace = variable("V3DEMU_TRACE_QPU"), .hazards = variable("V3DEMU_HAZARDS")};
-  Names names{variable("V3DEMU_DEVICE"),    variable("V3DEMU_KERNEL"), variable("V3DEMU_JIT"),
-              variable("V3DEMU_VBLANK_HZ"), variable("V3DEMU_TIMING"), variable("V3DEMU_LEAVE_OUT")};
+  Names names{variable("V3DEMU_DEVICE"),   variable("V3DEMU_KERNEL"),    variable("V3DEMU_MEMORY"),
+              variable("V3DEMU_JIT"),      variable("V3DEMU_VBLANK_HZ"), variable("V3DEMU_TIMING"),
+              variable("V3DEMU_LEAVE_OUT")};
   CLI::App app("Emulates the V3D GPU of a Raspberry Pi for programs that run under libv3demu.so.", "v3demud");
   app.set_help_flag("--help", "Print this and exit");
   app.set_version_flag("--version", "v3demud " V3DEMU_VERSION, "Print the version and exit");
@@ -187,7 +192,7 @@ Options parse_options(int argc, char** argv) {
     std::exit(0);
   }
   if (options.debug.empty()) options.debug = variable("V3DEMU_DEBUG");
-  const auto board = find_board(names.device, names.kernel);
+  const auto board = find_board({names.device, names.kernel, names.memory});
   if (!board.ok()) refuse(std::string(board.status().message()));
   options.board = *board;
   std::string why;

@@ -37,6 +37,7 @@ inline constexpr Setting kSettings[] = {
     {"vblank-hz", "V3DEMU_VBLANK_HZ", "60", "-hz=", OtherValue::kRefused},
     {"no-execute", "V3DEMU_NO_EXECUTE", "0", "-no-execute=", OtherValue::kRefused},
     {"leave-out", "V3DEMU_LEAVE_OUT", "", "-without=", OtherValue::kRefused},
+    {"memory", "V3DEMU_MEMORY", "", "-memory=", OtherValue::kRefused},
     {"capture", "V3DEMU_CAPTURE", "", "", OtherValue::kTold, true},
     {"debug", "V3DEMU_DEBUG", "", "", OtherValue::kApart},
     {"log", "V3DEMU_LOG", "", "", OtherValue::kTold, true},

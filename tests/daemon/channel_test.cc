@@ -39,7 +39,7 @@ class PretendingGpu : public ioctl::Gpu {
   std::atomic<bool> takes_all{false};
 
  private:
-  const std::unique_ptr<ioctl::Gpu> idle_ = make_idle_gpu(chip::default_profile());
+  const std::unique_ptr<ioctl::Gpu> idle_ = make_idle_gpu({});
 };
 
 class ChannelTest : public ::testing::Test {

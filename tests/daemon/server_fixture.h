@@ -38,7 +38,7 @@ inline constexpr uint32_t kRenderNode = 128, kDisplayNode = 1;
 /// TFU jobs run until they are cancelled, unless they are deaf to that, or the gate opens.
 class GatedGpu : public ioctl::Gpu {
  public:
-  GatedGpu() : idle_(make_idle_gpu(chip::default_profile())) {}
+  GatedGpu() : idle_(make_idle_gpu({})) {}
   const chip::Profile& profile() const override { return idle_->profile(); }
   absl::StatusOr<std::unique_ptr<ioctl::GpuContext>> create_context() override {
     auto context = idle_->create_context();

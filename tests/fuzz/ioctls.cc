@@ -115,7 +115,7 @@ class Vc4Gpu : public Gpu {
 
  private:
   static constexpr Vc4Board kBoard = {{0x02443356, 0xc1102431, 0x121}, 32 << 20};
-  const std::unique_ptr<Gpu> idle_ = daemon::make_idle_gpu(*chip::find_profile("rpi3"));
+  const std::unique_ptr<Gpu> idle_ = daemon::make_idle_gpu({.profile = chip::find_profile("rpi3")});
 };
 
 constexpr uint8_t kAskFirmware = 0xe0;
@@ -183,7 +183,7 @@ void run(Bytes bytes, Gpu& gpu, std::span<const uint32_t> requests, std::span<co
 }  // namespace
 
 void ioctls(Bytes bytes) {
-  static const auto gpu = daemon::make_idle_gpu(chip::default_profile());
+  static const auto gpu = daemon::make_idle_gpu({});
   constexpr uint32_t kMinors[] = {128, 0, 1};
   run(bytes, *gpu, kRequests, kMinors);
 }

@@ -159,7 +159,7 @@ class Client {
     return options;
   }
   static ioctl::Gpu& gpu() {
-    static const auto gpu = daemon::make_idle_gpu(chip::default_profile());
+    static const auto gpu = daemon::make_idle_gpu({});
     return *gpu;
   }
   // libFuzzer's alarm interrupts both.

@@ -191,7 +191,8 @@ class CompletionTest(unittest.TestCase):
 
     def test_offers_values(self):
         self.assertEqual(self.complete("run", "--device", ""), {"rpi5", "rpi5-16", "rpi5-c1", "rpi5-d0", "rpi5-7.1.5", "rpi4", "rpi3", "rpi2", "rpi1", "rpi0"})
-        self.assertEqual(self.complete("run", "--kernel", ""), {"7.3", "6.12"})
+        self.assertEqual(self.complete("run", "--kernel", ""), {"7.3", "6.12", "6.1"})
+        self.assertEqual(self.complete("serve", "--memory", "1"), {"128", "192"})
         self.assertEqual(self.complete("asm", "--format", "h"), {"hex"})
         self.assertEqual(self.complete("disasm", "--chip", ""), {"7.1", "4.2", "2.1"})
         self.assertEqual(self.complete("asm", "--device", "rpi3"), {"rpi3"})

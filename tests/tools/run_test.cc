@@ -92,6 +92,7 @@ TEST_F(RunTest, SettingsHaveSocketsOfTheirOwn) {
   EXPECT_EQ(socket("--kernel 6.12"), "socket-6.12");
   EXPECT_EQ(socket("--device rpi5-16 --kernel 6.12"), "socket-rpi5-16-6.12");
   EXPECT_EQ(socket("--pace --device rpi4"), "socket-rpi4-pace");
+  EXPECT_EQ(socket("--memory 128 --device rpi2 --kernel 6.1"), "socket-rpi2-6.1-memory=128");
   EXPECT_EQ(socket("--timing"), "socket-count");
   EXPECT_EQ(socket("", "V3DEMU_DEVICE=rpi4 V3DEMU_JIT=off"), "socket-rpi4-jit=off");
   EXPECT_THAT(socket("", "V3DEMU_DEBUG=ioctl"), StartsWith("socket-own="));
@@ -102,6 +103,8 @@ TEST_F(RunTest, PassesSettingsOn) {
   EXPECT_EQ(environment("--mesa system --device rpi5-16")["V3DEMU_DEVICE"], "rpi5-16");
   EXPECT_EQ(environment("--mesa system --device rpi5-16")["V3DEMU_SOCKET"], folder_ / "socket");
   EXPECT_EQ(environment("--mesa system --kernel 6.12")["V3DEMU_KERNEL"], "6.12");
+  EXPECT_EQ(environment("--mesa system --device rpi3 --memory 64")["V3DEMU_MEMORY"], "64");
+  EXPECT_FALSE(environment("--mesa system --device rpi3 --memory 256").contains("V3DEMU_MEMORY"));
   EXPECT_EQ(environment("--mesa system --pace")["V3DEMU_TIMING"], "pace");
   EXPECT_EQ(environment("--mesa system --timing")["V3DEMU_TIMING"], "count");
   // Whatever folder a child of the program stands in.
@@ -110,6 +113,10 @@ TEST_F(RunTest, PassesSettingsOn) {
   const Result unknown = v3demu("run --mesa system -- true", "V3DEMU_TIMING=fast");
   EXPECT_EQ(unknown.status, 127);
   EXPECT_THAT(unknown.output, HasSubstr("unknown V3DEMU_TIMING=fast"));
+  const Result small = v3demu("run --mesa system --device rpi3 --memory 16 -- true");
+  EXPECT_EQ(small.status, 127);
+  EXPECT_THAT(small.output,
+              HasSubstr("no memory of \"16\" MiB for buffers; the device rpi3 has from 32 to 948"));
 }
 
 TEST_F(RunTest, FindsThePartsOfItsInstallation) {

@@ -28,7 +28,7 @@ void add_counters(CLI::App* app, int*) {
   CLI::App* command =
       app->add_subcommand("counters", "List a board's performance counters, and which are counted");
   add_device_option(command, &device);
-  command->callback([] { print_counters(*daemon::find_board(device, "")->profile); });
+  command->callback([] { print_counters(*daemon::find_board({.device = device})->profile); });
 }
 
 }  // namespace v3d::tools

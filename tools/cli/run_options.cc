@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_join.h"
 #include "daemon/board.h"
+#include "ioctl/abi/versions.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/run/emulator.h"
 
@@ -50,20 +51,26 @@ size_t words_of_option(const CLI::App& command, const std::string& word) {
 void add_device_option(CLI::App* command, std::string* device) {
   command->add_option("--device", *device, "Board: " + daemon::device_names())
       ->option_text("NAME")
-      ->check([](const std::string& name) { return what_is_wrong(daemon::find_board(name, "")); });
+      ->check([](const std::string& name) { return what_is_wrong(daemon::find_board({.device = name})); });
 }
 
-void add_board_options(CLI::App* command, std::string* device, std::string* kernel) {
-  add_device_option(command, device);
+void add_board_options(CLI::App* command, BoardChoice* board) {
+  add_device_option(command, &board->device);
   command
-      ->add_option("--kernel", *kernel,
+      ->add_option("--kernel", board->kernel,
                    "Linux whose driver interface is answered with: " + daemon::kernel_names())
       ->option_text("VERSION")
-      ->check([](const std::string& name) { return what_is_wrong(daemon::find_board("", name)); });
+      ->check([](const std::string& name) {
+        return ioctl::find_abi(name) ? "" : "no kernel \"" + name + "\"; there are " + daemon::kernel_names();
+      });
+  command
+      ->add_option("--memory", board->memory,
+                   "MiB that buffers are made of on rpi0 to rpi3 (default: the board's)")
+      ->option_text("MIB");
 }
 
 void add_run_options(CLI::App* command, RunOptions* options) {
-  add_board_options(command, &options->device, &options->kernel);
+  add_board_options(command, &options->board);
   command
       ->add_option(
           "--mesa", options->mesa,

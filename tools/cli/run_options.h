@@ -12,7 +12,7 @@ class App;
 
 namespace v3d::tools {
 
-/// --device, --kernel, --mesa, --arch and --root, and the program after them.
+/// --device, --kernel, --memory, --mesa, --arch and --root, and the program after them.
 void add_run_options(CLI::App* command, RunOptions* options);
 /// The program that separate_program() took out of the command line. CLI::RequiredError if there is none.
 std::vector<std::string> required_program();
@@ -22,8 +22,8 @@ std::vector<std::string> program_behind_options();
 
 /// --device, which must exist.
 void add_device_option(CLI::App* command, std::string* device);
-/// --device and --kernel, which must exist.
-void add_board_options(CLI::App* command, std::string* device, std::string* kernel);
+/// --device and --kernel, which must exist, and --memory.
+void add_board_options(CLI::App* command, BoardChoice* board);
 
 /// The program after the options of a command, for separate_program().
 void add_program(CLI::App* command);

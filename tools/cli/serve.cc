@@ -4,26 +4,25 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "tools/cli/commands.h"
 #include "tools/cli/files/files.h"
+#include "tools/cli/run/run_program.h"
 #include "tools/cli/run_options.h"
 
 namespace v3d::tools {
 namespace {
 
-int serve(const std::string& device, const std::string& kernel, const std::vector<std::string>& extra) {
+int serve(const BoardChoice& board, const std::vector<std::string>& extra) {
   const std::string daemon = find_daemon();
   if (daemon.empty()) {
     fprintf(stderr, "v3demu serve: v3demud not found beside this program; name it in V3DEMU_DAEMON\n");
     return 127;
   }
-  if (!device.empty()) setenv("V3DEMU_DEVICE", device.c_str(), 1);
-  if (!kernel.empty()) setenv("V3DEMU_KERNEL", kernel.c_str(), 1);
+  set_board(board);
   char foreground[] = "--foreground";
   std::vector<char*> arguments{const_cast<char*>(daemon.c_str()), foreground};
   for (const std::string& argument : extra) {
@@ -38,12 +37,12 @@ int serve(const std::string& device, const std::string& kernel, const std::vecto
 }  // namespace
 
 void add_serve(CLI::App* app, int* exit_code) {
-  static std::string device, kernel;
+  static BoardChoice board;
   CLI::App* command =
       app->add_subcommand("serve", "Run the daemon in the foreground; further options go to it");
-  add_board_options(command, &device, &kernel);
+  add_board_options(command, &board);
   command->allow_extras();
-  command->callback([command, exit_code] { *exit_code = serve(device, kernel, command->remaining()); });
+  command->callback([command, exit_code] { *exit_code = serve(board, command->remaining()); });
 }
 
 }  // namespace v3d::tools

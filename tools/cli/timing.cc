@@ -30,7 +30,7 @@ void add_timing(CLI::App* app, int*) {
   CLI::App* command = app->add_subcommand(
       "timing", "List the constants by which times on a board are predicted, with their sources");
   add_device_option(command, &device);
-  command->callback([] { print_constants(*daemon::find_board(device, "")->profile); });
+  command->callback([] { print_constants(*daemon::find_board({.device = device})->profile); });
 }
 
 }  // namespace v3d::tools

@@ -170,12 +170,16 @@ absl::Status compare_settings(const shim::DaemonPlace& place) {
 
 }  // namespace
 
-absl::Status use_board(const RunOptions& options) {
-  const std::pair<const char*, const std::string&> choices[] = {{"V3DEMU_DEVICE", options.device},
-                                                                {"V3DEMU_KERNEL", options.kernel},
-                                                                {"V3DEMU_TIMING", options.timing}};
+void set_board(const BoardChoice& board) {
+  const std::pair<const char*, const std::string&> choices[] = {
+      {"V3DEMU_DEVICE", board.device}, {"V3DEMU_KERNEL", board.kernel}, {"V3DEMU_MEMORY", board.memory}};
   for (const auto& [name, value] : choices)
     if (!value.empty()) setenv(name, value.c_str(), 1);
+}
+
+absl::Status use_board(const RunOptions& options) {
+  set_board(options.board);
+  if (!options.timing.empty()) setenv("V3DEMU_TIMING", options.timing.c_str(), 1);
   // Children of the program mean the same files, wherever they stand.
   for (const place::Setting& setting : place::kSettings) {
     const std::string value = variable(setting.variable);
@@ -184,8 +188,13 @@ absl::Status use_board(const RunOptions& options) {
       setenv(setting.variable, std::filesystem::absolute(value, error).c_str(), 1);
   }
   // The options have been checked; what the environment says, not.
-  const auto board = daemon::find_board(variable("V3DEMU_DEVICE"), variable("V3DEMU_KERNEL"));
+  const std::string device = variable("V3DEMU_DEVICE"), kernel = variable("V3DEMU_KERNEL"),
+                    memory = variable("V3DEMU_MEMORY");
+  const auto board = daemon::find_board({device, kernel, memory});
   if (!board.ok()) return board.status();
+  // Who asks for what the board has anyway shares the daemon of those who do not ask.
+  if (board->buffer_mib == static_cast<uint32_t>(board->profile->buffer_memory_mib))
+    unsetenv("V3DEMU_MEMORY");
   const std::string timing = variable("V3DEMU_TIMING");
   if (!daemon::find_timing_mode(timing))
     return absl::InvalidArgumentError(absl::StrCat("unknown V3DEMU_TIMING=", timing));

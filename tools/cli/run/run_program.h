@@ -8,10 +8,16 @@
 
 namespace v3d::tools {
 
+/// As daemon::BoardNames; empty: what the environment says.
+struct BoardChoice {
+  std::string device, kernel, memory;
+};
+/// The environment says it from now on.
+void set_board(const BoardChoice& board);
+
 struct RunOptions {
   std::string name = "run";  ///< of the command that says what fails
-  std::string device;
-  std::string kernel;    ///< empty: the newest that ioctl/abi/versions.h knows
+  BoardChoice board;
   std::string arch;      ///< a ForeignArchitecture; empty: that of the host
   std::string root;      ///< find_root()
   std::string timing;    ///< a daemon::TimingMode; empty: as the daemon is started
@@ -22,7 +28,7 @@ struct RunOptions {
   std::vector<std::string> command;
 };
 
-/// Has what is started from now on use a daemon of that board (device, kernel) and timing. An error naming
+/// Has what is started from now on use a daemon of that board and timing. An error naming
 /// what is wrong, or what a daemon has that runs where $V3DEMU_SOCKET says and is of other settings.
 absl::Status use_board(const RunOptions& options);
 

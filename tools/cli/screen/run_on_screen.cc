@@ -96,8 +96,7 @@ absl::StatusOr<ScreenClient> connect_or_start(const RunOptions& options) {
   // The library starts daemons. It goes by what is to be run, but for the way in which it gets there.
   RunOptions waker;
   waker.name = options.name;
-  waker.device = options.device;
-  waker.kernel = options.kernel;
+  waker.board = options.board;
   waker.mesa = options.arch.empty() ? options.mesa : "system";
   waker.command = {std::filesystem::read_symlink("/proc/self/exe").string(), "wake-daemon"};
   Program program(waker, false);
