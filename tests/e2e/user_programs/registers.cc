@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -103,6 +104,21 @@ void test_registers() {
   check(get(kDbqite) == 3, "an atomic store");
 }
 
+/// A child has the registers as well. What it unmaps is gone for itself alone.
+void test_fork() {
+  const pid_t child = fork();
+  if (child == 0) {
+    test_registers();
+    munmap(const_cast<uint32_t*>(v3d), kV3dBytes);
+    set(kDbqite, 1);
+    _exit(0);
+  }
+  int status = 0;
+  check(child > 0 && waitpid(child, &status, 0) == child, "no child");
+  check(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV, "a child reaches registers that it has unmapped");
+  test_registers();
+}
+
 void fft(std::vector<Complex>* x) {
   const size_t n = x->size();
   if (n == 1) return;
@@ -144,6 +160,7 @@ int main(int, char** arguments) {
   test_registers();
   test_handlers();
   test_registers();
+  test_fork();
 
   std::memcpy(memory, code.data(), code.size());
   auto* const table = reinterpret_cast<float*>(memory + 0x4000);
